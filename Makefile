@@ -1,0 +1,50 @@
+# logsvc: a log platform inside PostgreSQL.
+#
+#	make deps | all | install | quickstart | stop | test | bench | lint | fuzz
+#
+# `make help` explains each.  Variables: PG_CONFIG, DATA, HTTP_PORT, PG_PORT,
+# T (part of the tests), B (part of the benchmarks), S (seconds of fuzzing).
+
+EXTENSION = logsvc
+MODULE_big = logsvc
+VERSION := $(shell sed -n "s/^default_version *= *'\(.*\)'/\1/p" logsvc.control)
+
+GENERATED := $(if $(wildcard src/query/parser.y),src/query/parser.c src/query/parser.h src/query/lexer.c)
+SOURCES := $(sort src/logsvc.c $(wildcard src/*/*.c) $(filter %.c,$(GENERATED)))
+OBJS = $(SOURCES:.c=.o)
+
+DATA_built = sql/logsvc--$(VERSION).sql
+EXTRA_CLEAN = $(GENERATED) $(OBJS:.o=.d) sql/logsvc--$(VERSION).sql build
+
+REGRESS = $(patsubst test/sql/%.sql,%,$(sort $(wildcard test/sql/*.sql)))
+REGRESS_OPTS = --inputdir=test --load-extension=logsvc
+
+PG_CFLAGS = -std=gnu11 -Wall -Wextra -Werror -Wno-unused-parameter \
+	-Wno-missing-field-initializers -Wno-declaration-after-statement \
+	-DLOGSVC_VERSION='"$(VERSION)"' -MMD -MP $(COPT)
+SHLIB_LINK = -lmicrohttpd -lzstd -llz4 -lcrypto -lm
+
+# Debian builds its server with LLVM; bitcode of a network service is of no use.
+override with_llvm = no
+
+PG_CONFIG ?= pg_config
+PGXS := $(shell $(PG_CONFIG) --pgxs)
+include $(PGXS)
+
+-include $(OBJS:.o=.d)
+
+src/query/parser.h: src/query/parser.c ;
+src/query/parser.c: src/query/parser.y
+	bison -Wall -Werror -o $@ --header=src/query/parser.h $<
+src/query/lexer.c: src/query/lexer.l src/query/parser.h
+	flex -o $@ $<
+src/query/lexer.o src/query/parser.o src/query/parse.o: src/query/parser.h
+
+# Parts 10-39 run once (schemas, types, tables, grants), 40-99 can be replayed
+# (functions, views).
+sql/logsvc--$(VERSION).sql: $(sort $(wildcard sql/install/*.sql)) logsvc.control
+	cat $(filter %.sql,$^) | sed 's/@LOGSVC_VERSION@/$(VERSION)/g' > $@
+
+# ---- unit tests of the pure parts, under sanitizers ----
+
+include test/unit/unit.mk

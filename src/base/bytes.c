@@ -1,0 +1,276 @@
+/*-------------------------------------------------------------------------
+ *
+ * bytes.c
+ *	  Strings, little-endian numbers and varints, and hashes (pure).
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "src/base/pure.h"
+
+static inline unsigned char
+ascii_lower(unsigned char c)
+{
+	return c >= 'A' && c <= 'Z' ? c + ('a' - 'A') : c;
+}
+
+bool
+ls_str_eq_nocase(ls_str a, ls_str b)
+{
+	if (a.len != b.len)
+		return false;
+	for (size_t i = 0; i < a.len; i++)
+	{
+		if (ascii_lower((unsigned char) a.data[i]) != ascii_lower((unsigned char) b.data[i]))
+			return false;
+	}
+	return true;
+}
+
+int
+ls_str_cmp(ls_str a, ls_str b)
+{
+	size_t n = a.len < b.len ? a.len : b.len;
+	int c = n == 0 ? 0 : memcmp(a.data, b.data, n);
+
+	if (c != 0)
+		return c;
+	return a.len < b.len ? -1 : a.len > b.len;
+}
+
+/* ---- writing ---- */
+
+void
+ls_buf_u16(ls_buf *buf, uint16_t v)
+{
+	uint8_t b[2] = {(uint8_t) v, (uint8_t) (v >> 8)};
+
+	ls_buf_append(buf, b, 2);
+}
+
+void
+ls_buf_u32(ls_buf *buf, uint32_t v)
+{
+	ls_buf_u16(buf, (uint16_t) v);
+	ls_buf_u16(buf, (uint16_t) (v >> 16));
+}
+
+void
+ls_buf_u64(ls_buf *buf, uint64_t v)
+{
+	ls_buf_u32(buf, (uint32_t) v);
+	ls_buf_u32(buf, (uint32_t) (v >> 32));
+}
+
+void
+ls_buf_varint(ls_buf *buf, uint64_t v)
+{
+	uint8_t b[10];
+	size_t n = 0;
+
+	while (v >= 0x80)
+	{
+		b[n++] = (uint8_t) (v | 0x80);
+		v >>= 7;
+	}
+	b[n++] = (uint8_t) v;
+	ls_buf_append(buf, b, n);
+}
+
+void
+ls_buf_zigzag(ls_buf *buf, int64_t v)
+{
+	ls_buf_varint(buf, ((uint64_t) v << 1) ^ (v < 0 ? UINT64_MAX : 0));
+}
+
+void
+ls_buf_lstr(ls_buf *buf, ls_str s)
+{
+	ls_buf_varint(buf, s.len);
+	ls_buf_append(buf, s.data, s.len);
+}
+
+/* ---- reading ---- */
+
+ls_str
+ls_read_bytes(ls_reader *r, size_t len)
+{
+	ls_str s;
+
+	if (r->failed || len > (size_t) (r->end - r->pos))
+	{
+		r->failed = true;
+		return ls_str_make("", 0);
+	}
+	s = ls_str_make((const char *) r->pos, len);
+	r->pos += len;
+	return s;
+}
+
+static uint64_t
+read_little_endian(ls_reader *r, size_t len)
+{
+	ls_str s = ls_read_bytes(r, len);
+	uint64_t v = 0;
+
+	for (size_t i = s.len; i > 0; i--)
+		v = v << 8 | (uint8_t) s.data[i - 1];
+	return v;
+}
+
+uint8_t
+ls_read_u8(ls_reader *r)
+{
+	return (uint8_t) read_little_endian(r, 1);
+}
+
+uint16_t
+ls_read_u16(ls_reader *r)
+{
+	return (uint16_t) read_little_endian(r, 2);
+}
+
+uint32_t
+ls_read_u32(ls_reader *r)
+{
+	return (uint32_t) read_little_endian(r, 4);
+}
+
+uint64_t
+ls_read_u64(ls_reader *r)
+{
+	return read_little_endian(r, 8);
+}
+
+uint64_t
+ls_read_varint(ls_reader *r)
+{
+	uint64_t v = 0;
+	int shift = 0;
+
+	while (!r->failed && r->pos < r->end && shift < 64)
+	{
+		uint8_t b = *r->pos++;
+
+		if (shift == 63 && b > 1)
+			break;
+		v |= (uint64_t) (b & 0x7F) << shift;
+		if ((b & 0x80) == 0)
+			return v;
+		shift += 7;
+	}
+	r->failed = true;
+	return 0;
+}
+
+int64_t
+ls_read_zigzag(ls_reader *r)
+{
+	uint64_t v = ls_read_varint(r);
+
+	return (int64_t) (v >> 1 ^ (~(v & 1) + 1));
+}
+
+ls_str
+ls_read_lstr(ls_reader *r)
+{
+	uint64_t len = ls_read_varint(r);
+
+	if (r->failed || len > (uint64_t) (r->end - r->pos))
+	{
+		r->failed = true;
+		return ls_str_make("", 0);
+	}
+	return ls_read_bytes(r, (size_t) len);
+}
+
+/* ---- hashes ---- */
+
+static inline uint64_t
+load64(const uint8_t *p)
+{
+	uint64_t v;
+
+	memcpy(&v, p, 8);
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+	v = __builtin_bswap64(v);
+#endif
+	return v;
+}
+
+static inline uint64_t
+mix(uint64_t a, uint64_t b)
+{
+	unsigned __int128 m = (unsigned __int128) a * b;
+
+	return (uint64_t) m ^ (uint64_t) (m >> 64);
+}
+
+/* Multiply-and-fold hashing (the construction of wyhash), 16 bytes a step. */
+uint64_t
+ls_hash64(const void *data, size_t len, uint64_t seed)
+{
+	static const uint64_t k0 = UINT64_C(0xa0761d6478bd642f);
+	static const uint64_t k1 = UINT64_C(0xe7037ed1a0b428db);
+	static const uint64_t k2 = UINT64_C(0x8ebc6af09c88c6e3);
+	const uint8_t *p = data;
+	uint64_t h = mix(seed ^ k0, k1);
+	uint64_t a = 0;
+	uint64_t b = 0;
+	size_t left = len;
+
+	while (left >= 16)
+	{
+		h = mix(load64(p) ^ k1, load64(p + 8) ^ h);
+		p += 16;
+		left -= 16;
+	}
+	if (left >= 8)
+	{
+		a = load64(p);
+		b = load64(p + left - 8);
+	}
+	else
+	{
+		for (size_t i = 0; i < left; i++)
+			a |= (uint64_t) p[i] << (8 * i);
+	}
+	return mix(k2 ^ len, mix(a ^ k1, b ^ h));
+}
+
+#if defined(__x86_64__) && defined(__GNUC__)
+
+__attribute__((target("sse4.2"))) static uint32_t
+crc32c_sse42(uint32_t crc, const uint8_t *p, size_t len)
+{
+	uint64_t c = crc;
+
+	for (; len >= 8; len -= 8, p += 8)
+		c = __builtin_ia32_crc32di(c, load64(p));
+	for (; len > 0; len--, p++)
+		c = __builtin_ia32_crc32qi((uint32_t) c, *p);
+	return (uint32_t) c;
+}
+#endif
+
+static uint32_t
+crc32c_bitwise(uint32_t crc, const uint8_t *p, size_t len)
+{
+	for (; len > 0; len--, p++)
+	{
+		crc ^= *p;
+		for (int bit = 0; bit < 8; bit++)
+			crc = crc >> 1 ^ (UINT32_C(0x82f63b78) & (~(crc & 1) + 1));
+	}
+	return crc;
+}
+
+uint32_t
+ls_crc32c(uint32_t crc, const void *data, size_t len)
+{
+	crc = ~crc;
+#if defined(__x86_64__) && defined(__GNUC__)
+	if (__builtin_cpu_supports("sse4.2"))
+		return ~crc32c_sse42(crc, data, len);
+#endif
+	return ~crc32c_bitwise(crc, data, len);
+}

@@ -1,0 +1,105 @@
+/* json_test.c: the JSON parser and the time parser of src/base. */
+#include "test/unit/tap.h"
+
+static ls_arena *arena;
+
+static const char *
+compact(const char *text)
+{
+	ls_json j;
+	ls_buf buf;
+
+	ls_buf_init(&buf, arena);
+	ls_json_init(&j, ls_str_make(text, strlen(text)), arena, 32);
+	if (!ls_json_compact(&j, &buf) || !ls_json_end(&j))
+		return "(error)";
+	ls_buf_char(&buf, '\0');
+	return buf.data;
+}
+
+static void
+check(const char *text, const char *expected)
+{
+	const char *got = compact(text);
+
+	if (!ok(strcmp(got, expected) == 0, text))
+		printf("#   got %s, expected %s\n", got, expected);
+}
+
+static void
+check_error(const char *text, const char *error, long long offset)
+{
+	ls_json j;
+	ls_str raw;
+
+	ls_json_init(&j, ls_str_make(text, strlen(text)), arena, 8);
+	ok(!ls_json_skip(&j, &raw), text);
+	is_int((long long) j.error_offset, offset, error);
+	if (j.error == NULL || strcmp(j.error, error) != 0)
+		ok(false, j.error ? j.error : "no error");
+}
+
+int
+main(void)
+{
+	ls_time t;
+	char iso[LS_TIME_ISO_LENGTH + 1];
+	int64_t v;
+
+	arena = ls_arena_create(NULL, 1 << 20);
+
+	check("{}", "{}");
+	check(" [ ] ", "[]");
+	check(" { \"b\" : 1.50 , \"a\" : [ true , false , null ] } ",
+		  "{\"b\":1.50,\"a\":[true,false,null]}");
+	check("\"\\u00e9\\ud83d\\ude00\"", "\"\xc3\xa9\xf0\x9f\x98\x80\"");
+	check("\"a\\u0000b\\ud800c\"", "\"a\xef\xbf\xbd"
+								   "b\xef\xbf\xbd"
+								   "c\"");
+	check("\"tab\\tquote\\\"\\u001f\"", "\"tab\\tquote\\\"\\u001f\"");
+	check("-0.0e-7", "-0.0e-7");
+	check("[[[[1]]]]", "[[[[1]]]]");
+	check("01", "(error)");
+	check("1.", "(error)");
+	check("{\"a\":1,}", "(error)");
+	check("[1,]", "(error)");
+	check("[1 2]", "(error)");
+	check("nul", "(error)");
+	check("\"\xff\"", "(error)");
+	check("{\"a\" 1}", "(error)");
+	check("\"\\ud800\\u0041\"", "\"\xef\xbf\xbd"
+								"A\"");
+
+	check_error("[[[[[[[[[1]]]]]]]]]", "nested too deeply", 8);
+	check_error("{\"a\":\"x", "unterminated string", 7);
+	check_error("[1,\n", "expected , or ]", 4);
+	check_error("{\"a\":1,2}", "expected a member name in quotes", 7);
+	check_error("", "unexpected end: expected a JSON value", 0);
+
+	ok(ls_json_canonical_int(LS_STR("9223372036854775807"), &v) && v == INT64_MAX, "int64 max");
+	ok(ls_json_canonical_int(LS_STR("-9223372036854775808"), &v) && v == INT64_MIN, "int64 min");
+	ok(!ls_json_canonical_int(LS_STR("9223372036854775808"), &v), "above int64");
+	ok(!ls_json_canonical_int(LS_STR("-0"), &v), "-0 is not canonical");
+	ok(!ls_json_canonical_int(LS_STR("1.0"), &v), "1.0 is not canonical");
+
+	ok(ls_time_parse_iso(LS_STR("2026-02-28T23:59:59.123456789+02:00"), &t), "time with zone");
+	ls_time_format_iso(t, iso);
+	is_str(ls_str_make(iso, strlen(iso)), "2026-02-28T21:59:59.123Z", "its ISO form in UTC");
+	ok(ls_time_parse_iso(LS_STR("0001-01-01"), &t), "first day");
+	ls_time_format_iso(t, iso);
+	is_str(ls_str_make(iso, strlen(iso)), "0001-01-01T00:00:00.000Z", "and back");
+	ok(!ls_time_parse_iso(LS_STR("2026-02-29"), &t), "no 29 February in 2026");
+	ok(ls_time_parse_iso(LS_STR("2024-02-29 10:00"), &t), "29 February 2024, no seconds");
+	ok(!ls_time_parse_iso(LS_STR("2024-02-29T10:00:00+25:00"), &t), "bad zone");
+	ok(!ls_time_parse_iso(LS_STR("yesterday"), &t), "not a time");
+
+	is_int(ls_crc32c(0, "123456789", 9), 0xE3069283LL, "CRC-32C check value");
+	is_int((long long) ls_utf8_prefix_chars("a\xc3\xa9z", 4, 2), 3, "prefix by characters");
+	is_int((long long) ls_utf8_prefix_bytes("a\xc3\xa9z", 4, 2), 1,
+		   "prefix by bytes cuts no character");
+	is_int(ls_unicode_fold(0xC4), 0xE4, "fold of A umlaut");
+	is_int(ls_unicode_fold(0x410), 0x430, "fold of Cyrillic A");
+
+	ls_arena_destroy(arena);
+	return done_testing();
+}

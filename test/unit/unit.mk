@@ -1,0 +1,55 @@
+# Unit tests, fuzz targets and benchmarks of the pure parts: plain C programs
+# under build/, linked with the pure sources only.  A unit test prints TAP.
+
+PURE_SOURCES := $(sort src/base/arena.c src/base/bytes.c src/base/json.c \
+	src/base/time.c src/base/utf8.c $(wildcard src/pattern/*.c) \
+	$(shell grep -ls '(pure)' src/store/*.c src/ingest/*.c src/query/*.c src/evaluation/*.c 2>/dev/null) \
+	$(filter %.c,$(GENERATED)))
+PURE_CFLAGS = -std=gnu11 -g -Wall -Wextra -Werror -Wno-unused-parameter -Wno-missing-field-initializers -I. -MMD -MP
+PURE_LIBS = -lzstd -llz4 -lm
+SANITIZE = -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
+
+UNIT_TESTS := $(patsubst test/unit/%_test.c,build/unit/%_test,$(sort $(wildcard test/unit/*_test.c)))
+FUZZ_TARGETS := $(patsubst test/fuzz/%_fuzz.c,build/fuzz/%,$(sort $(wildcard test/fuzz/*_fuzz.c)))
+PURE_BENCHES := $(patsubst test/bench/%_bench.c,build/bench/%_bench,$(sort $(wildcard test/bench/*_bench.c)))
+
+build/unit/obj/%.o: %.c | $(GENERATED)
+	@mkdir -p $(@D)
+	$(CC) $(PURE_CFLAGS) -O1 $(SANITIZE) -c $< -o $@
+build/fuzz/obj/%.o: %.c | $(GENERATED)
+	@mkdir -p $(@D)
+	clang $(PURE_CFLAGS) -O1 $(SANITIZE) -fsanitize=fuzzer-no-link -c $< -o $@
+build/bench/obj/%.o: %.c | $(GENERATED)
+	@mkdir -p $(@D)
+	$(CC) $(PURE_CFLAGS) -O2 -fno-strict-aliasing -fwrapv -c $< -o $@
+
+build/unit/libpure.a: $(PURE_SOURCES:%.c=build/unit/obj/%.o)
+build/fuzz/libpure.a: $(PURE_SOURCES:%.c=build/fuzz/obj/%.o)
+build/bench/libpure.a: $(PURE_SOURCES:%.c=build/bench/obj/%.o)
+build/%/libpure.a:
+	rm -f $@ && ar rcs $@ $^
+
+build/unit/%_test: build/unit/obj/test/unit/%_test.o build/unit/libpure.a
+	$(CC) $(SANITIZE) -o $@ $^ $(PURE_LIBS)
+build/fuzz/%: build/fuzz/obj/test/fuzz/%_fuzz.o build/fuzz/libpure.a
+	clang $(SANITIZE) -fsanitize=fuzzer -o $@ $^ $(PURE_LIBS)
+build/bench/%_bench: build/bench/obj/test/bench/%_bench.o build/bench/libpure.a
+	$(CC) -O2 -o $@ $^ $(PURE_LIBS)
+
+.PRECIOUS: build/unit/obj/%.o build/fuzz/obj/%.o build/bench/obj/%.o
+
+.PHONY: unit fuzz
+unit: $(UNIT_TESTS)
+	prove --exec '' $(UNIT_TESTS)
+
+# make fuzz T=name S=seconds
+S ?= 60
+fuzz: $(if $(T),build/fuzz/$(T),$(FUZZ_TARGETS))
+	@for t in $(if $(T),$(T),$(notdir $(FUZZ_TARGETS))); do \
+		mkdir -p build/corpus/$$t test/corpus/$$t; \
+		echo "fuzzing $$t for $(S) s"; \
+		build/fuzz/$$t -max_total_time=$(S) -timeout=10 -rss_limit_mb=2048 -print_final_stats=0 \
+			-artifact_prefix=build/corpus/$$t- build/corpus/$$t test/corpus/$$t || exit 1; \
+	done
+
+-include $(shell find build -name '*.d' 2>/dev/null)
