@@ -1,0 +1,268 @@
+/*-------------------------------------------------------------------------
+ *
+ * part.h
+ *	  Parts: up to 65,536 events as compressed columns (pure).
+ *
+ * docs/part-format.md describes the bytes.  A part is two byte strings: a
+ * small header (directory, shapes, statistics), which readers always load,
+ * and a body, of which readers fetch slices.  A queue entry, a fresh part and
+ * a merged part are the same format; they differ in codec and order only.
+ *
+ * Rows and columns: every row has a timestamp, an ingestion time and an id
+ * (batch, place).  What else it has is its shape: an ordered list of columns.
+ * A column is a field of one kind: attribute "status" as integer and
+ * attribute "status" as string are two columns.  A column stores values of
+ * only those rows that have it, so typed values, member order and absence all
+ * survive a round trip.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef LS_PART_H
+#define LS_PART_H
+
+#include "src/base/pure.h"
+
+#define LS_PART_MAX_ROWS 65536
+#define LS_PART_BLOCK_ROWS 4096
+
+/* ---- events ---- */
+
+/* The fields that the service names; all else is an attribute. */
+typedef enum ls_field
+{
+	LS_FIELD_EVENT, /* message text */
+	LS_FIELD_LEVEL,
+	LS_FIELD_SOURCE,
+	LS_FIELD_SERVICE,
+	LS_FIELD_INDEX,
+	LS_FIELD_TRACE_ID,
+	LS_FIELD_SPAN_ID,
+	LS_FIELD_TRUNCATED, /* names of truncated fields, comma-separated */
+	LS_FIELD_ATTRIBUTE
+} ls_field;
+
+#define LS_NAMED_FIELDS LS_FIELD_ATTRIBUTE
+
+typedef enum ls_kind
+{
+	LS_KIND_STRING,
+	LS_KIND_INTEGER, /* canonical int64: see ls_json_canonical_int */
+	LS_KIND_NUMBER,  /* any other JSON number, kept as written */
+	LS_KIND_BOOLEAN,
+	LS_KIND_NULL,
+	LS_KIND_JSON /* object or array as compact JSON text */
+} ls_kind;
+
+typedef struct ls_attribute
+{
+	ls_str key;
+	ls_kind kind;
+	ls_str text;     /* STRING: UTF-8 text; NUMBER, JSON: JSON text; others: empty */
+	int64_t integer; /* INTEGER: the value; BOOLEAN: 0 or 1 */
+} ls_attribute;
+
+typedef struct ls_event
+{
+	ls_time timestamp;
+	ls_time ingested_at;
+	uint64_t batch; /* time-ordered number of the accepted batch */
+	uint32_t place; /* position in the batch, from 0 */
+	uint32_t has;   /* bit (1 << ls_field) for each named field present */
+	ls_str field[LS_NAMED_FIELDS];
+	const ls_attribute *attributes; /* in the order received */
+	size_t n_attributes;
+} ls_event;
+
+/* The standard levels, in order; everything else is LS_LEVEL_OTHER. */
+typedef enum ls_level
+{
+	LS_LEVEL_TRACE,
+	LS_LEVEL_DEBUG,
+	LS_LEVEL_INFO,
+	LS_LEVEL_WARN,
+	LS_LEVEL_ERROR,
+	LS_LEVEL_FATAL,
+	LS_LEVEL_OTHER, /* another text */
+	LS_LEVEL_NONE   /* no level */
+} ls_level;
+
+#define LS_LEVELS (LS_LEVEL_NONE + 1)
+
+/* Exact, case-insensitive match of the six standard names. */
+extern ls_level ls_level_of(ls_str text);
+
+/* ---- building ---- */
+
+typedef struct ls_part_builder ls_part_builder;
+
+typedef enum ls_part_codec
+{
+	LS_CODEC_FAST,  /* queue entries: cheap, arrival order */
+	LS_CODEC_FRESH, /* zstd level 1, rows sorted by (source, timestamp) */
+	LS_CODEC_MERGED /* zstd level 6, rows sorted by (source, timestamp) */
+} ls_part_codec;
+
+typedef struct ls_part_stats
+{
+	uint32_t rows;
+	ls_time min_time;
+	ls_time max_time;
+	uint64_t raw_bytes; /* sum of text lengths given to the builder */
+	uint32_t level_rows[LS_LEVELS];
+	uint32_t level_mask; /* bit (1 << ls_level) when level_rows > 0 */
+} ls_part_stats;
+
+/* A builder in `arena`; NULL when out of memory. */
+extern ls_part_builder *ls_part_builder_create(ls_arena *arena);
+
+/*
+ * Adds an event; its texts are copied.  False when the builder is full (65,536
+ * rows, or 4,096 distinct columns) or out of memory: the event is not in.
+ */
+extern bool ls_part_builder_add(ls_part_builder *builder, const ls_event *event);
+
+extern uint32_t ls_part_builder_rows(const ls_part_builder *builder);
+
+/* Forgets the rows from `rows` on (a request that turned out bad). */
+extern void ls_part_builder_truncate(ls_part_builder *builder, uint32_t rows);
+
+/* Sets ingested_at and batch of all rows from `first` on (known at commit). */
+extern void ls_part_builder_stamp(ls_part_builder *builder, uint32_t first, ls_time ingested_at,
+								  uint64_t batch);
+
+/*
+ * Appends the part to `header` and `body`.  With `drop_index` the index field
+ * is left out (it is a column of the table row).  False when out of memory.
+ */
+extern bool ls_part_builder_finish(ls_part_builder *builder, ls_part_codec codec, bool drop_index,
+								   ls_buf *header, ls_buf *body, ls_part_stats *stats);
+
+/* Makes the builder empty again, keeping its memory. */
+extern void ls_part_builder_reset(ls_part_builder *builder);
+
+/* ---- reading ---- */
+
+typedef struct ls_part ls_part;
+
+/* Copies `length` bytes of the body from `offset` to `to`; false on failure. */
+typedef bool (*ls_part_fetch)(void *context, uint64_t offset, size_t length, void *to);
+
+/*
+ * Opens a part for reading.  All memory, including decoded vectors, comes from
+ * `arena`.  NULL when the header is corrupt, of an unknown version or memory
+ * ran out; *error then says what (a constant text).
+ */
+extern ls_part *ls_part_open(ls_arena *arena, ls_str header, ls_part_fetch fetch, void *context,
+							 const char **error);
+
+extern const ls_part_stats *ls_part_statistics(const ls_part *part);
+extern uint32_t ls_part_blocks(const ls_part *part);
+extern uint32_t ls_part_block_rows(const ls_part *part, uint32_t block);
+extern void ls_part_block_times(const ls_part *part, uint32_t block, ls_time *min_time,
+								ls_time *max_time);
+
+/* After a function returned false or NULL: what was wrong (constant text). */
+extern const char *ls_part_error(const ls_part *part);
+
+typedef struct ls_column
+{
+	ls_field field;
+	ls_kind kind;
+	ls_str key; /* of an attribute */
+} ls_column;
+
+extern uint32_t ls_part_columns(const ls_part *part);
+extern const ls_column *ls_part_column(const ls_part *part, uint32_t column);
+
+/*
+ * The columns of a named field, or of attribute `key` (one for each kind):
+ * their numbers in *columns.  Returns how many there are, at most `max`.
+ */
+extern uint32_t ls_part_find(const ls_part *part, ls_field field, ls_str key, uint32_t *columns,
+							 uint32_t max);
+
+/* A shape: the columns of a row, in order (named fields first). */
+extern uint32_t ls_part_shapes(const ls_part *part);
+extern const uint32_t *ls_part_shape(const ls_part *part, uint32_t shape, uint32_t *n_columns);
+
+/* How a block of a column was decoded. */
+typedef enum ls_vector_form
+{
+	LS_VECTOR_CONSTANT,   /* dictionary of one entry, no codes */
+	LS_VECTOR_DICTIONARY, /* text values by codes into `dictionary` */
+	LS_VECTOR_TEXT,       /* text values by offsets into `data` */
+	LS_VECTOR_INTEGER     /* INTEGER, BOOLEAN: values in `integers` */
+} ls_vector_form;
+
+/*
+ * The values of one column in one block, dense: value v belongs to the v-th
+ * row of the block that has the column.
+ */
+typedef struct ls_vector
+{
+	ls_vector_form form;
+	uint32_t count;
+	uint32_t n_dictionary;
+	const ls_str *dictionary; /* shared by all blocks of the part */
+	const uint16_t *codes;    /* DICTIONARY: count codes */
+	const uint32_t *offsets;  /* TEXT: count + 1 offsets */
+	const char *data;         /* TEXT: the values back to back */
+	const int64_t *integers;  /* INTEGER: count values */
+} ls_vector;
+
+/* Text value v of a vector that is not INTEGER. */
+static inline ls_str
+ls_vector_text(const ls_vector *vector, uint32_t v)
+{
+	switch (vector->form)
+	{
+		case LS_VECTOR_CONSTANT:
+			return vector->dictionary[0];
+		case LS_VECTOR_DICTIONARY:
+			return vector->dictionary[vector->codes[v]];
+		default:
+			return ls_str_make(vector->data + vector->offsets[v],
+							   vector->offsets[v + 1] - vector->offsets[v]);
+	}
+}
+
+/*
+ * Loads (and caches until ls_part_release_block) what a scan needs of a block.
+ * NULL on corruption, a failed fetch or lack of memory: see ls_part_error.
+ *
+ *	vector		the values of a column; form CONSTANT with count 0 when no row
+ *				of the block has it; KIND_NULL columns have form CONSTANT
+ *	shapes		the shape number of each row of the block
+ *	ranks		for each row its value number v in the column's vector, or
+ *				UINT32_MAX when the row does not have the column
+ *	times		timestamp, ingested_at of each row; batches and places: ids
+ */
+extern const ls_vector *ls_part_vector(ls_part *part, uint32_t block, uint32_t column);
+extern const uint16_t *ls_part_row_shapes(ls_part *part, uint32_t block);
+extern const uint32_t *ls_part_ranks(ls_part *part, uint32_t block, uint32_t column);
+extern const ls_time *ls_part_timestamps(ls_part *part, uint32_t block);
+extern const ls_time *ls_part_ingest_times(ls_part *part, uint32_t block);
+extern const uint64_t *ls_part_batches(ls_part *part, uint32_t block);
+extern const uint32_t *ls_part_places(ls_part *part, uint32_t block);
+
+/* Frees the decoded vectors of the current block; dictionaries stay. */
+extern void ls_part_release_block(ls_part *part);
+
+/*
+ * Row `row` of a block as an event (texts are views that live until
+ * ls_part_release_block; attributes in `arena`).  False: see ls_part_error.
+ */
+extern bool ls_part_row(ls_part *part, uint32_t block, uint32_t row, ls_arena *arena,
+						ls_event *event);
+
+/* ---- merging ---- */
+
+/*
+ * Adds all rows of `part` to `builder`; *done counts the rows added so far, so
+ * that a full builder (false, with ls_part_error NULL) can be finished and the
+ * rest added to the next one.  This is the one merge routine: queue entries to
+ * a fresh part, fresh parts to a merged one.
+ */
+extern bool ls_part_append(ls_part *part, ls_part_builder *builder, uint32_t *done);
+
+#endif /* LS_PART_H */
