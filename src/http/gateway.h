@@ -1,0 +1,125 @@
+/*-------------------------------------------------------------------------
+ *
+ * gateway.h
+ *	  The HTTP engine: sockets, parsing, limits, routing (pure: no SQL, no
+ *	  PostgreSQL headers).
+ *
+ * Single-threaded and non-blocking: whoever hosts it waits for ls_gateway_fd
+ * to be readable or for ls_gateway_timeout to pass, then calls
+ * ls_gateway_step.  Complete requests leave through hooks->request and are
+ * answered by ls_gateway_respond, at any later time and in any order.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef LS_GATEWAY_H
+#define LS_GATEWAY_H
+
+#include "src/ipc/frame.h"
+
+typedef struct ls_gateway ls_gateway;
+
+typedef struct ls_gateway_config
+{
+	const char *listen_addresses; /* comma-separated; "*" for all */
+	int port;
+	const char *tls_certificate; /* PEM files; NULL or empty: plain HTTP */
+	const char *tls_key;
+	int connection_limit; /* open connections, in all */
+	int header_timeout;   /* ms from the first byte to the last header */
+	int body_timeout;     /* ms from the last header to the last byte of the body */
+	int idle_timeout;     /* ms without a request on a kept connection */
+	size_t body_limit;    /* bytes; beyond it LS_REQUEST_BODY_TOO_LARGE */
+	size_t memory_limit;  /* bytes of all bodies being read together */
+} ls_gateway_config;
+
+typedef enum ls_gateway_severity
+{
+	LS_GATEWAY_DEBUG,
+	LS_GATEWAY_LOG,
+	LS_GATEWAY_WARNING
+} ls_gateway_severity;
+
+typedef struct ls_gateway_hooks
+{
+	void *context;
+
+	/*
+	 * A complete request.  True: it was taken and will be answered by
+	 * ls_gateway_respond.  False: answer at once with *refusal (its texts must
+	 * live until the hook is called again).
+	 */
+	bool (*request)(void *context, const ls_request *request, ls_response *refusal);
+
+	/* The client of a taken request has gone; do not answer it any more. */
+	void (*cancel)(void *context, uint64_t request_id);
+
+	/* For GET /readyz: is the service ready?  Otherwise *reason says why not. */
+	bool (*ready)(void *context, const char **reason);
+
+	void (*log)(void *context, ls_gateway_severity severity, const char *message);
+} ls_gateway_hooks;
+
+/*
+ * Binds and starts.  NULL on failure; `error` (error_size bytes) then says
+ * what and which setting to change.
+ */
+extern ls_gateway *ls_gateway_start(const ls_gateway_config *config, const ls_gateway_hooks *hooks,
+									char *error, size_t error_size);
+
+/* The one descriptor to wait for (an epoll set); it never changes. */
+extern int ls_gateway_fd(const ls_gateway *gateway);
+
+/* Milliseconds until ls_gateway_step must run even without activity; -1: never. */
+extern int ls_gateway_timeout(ls_gateway *gateway);
+
+/* Runs all that is ready; never blocks. */
+extern void ls_gateway_step(ls_gateway *gateway);
+
+/* Answers a taken request; unknown ids (client gone) are ignored. */
+extern void ls_gateway_respond(ls_gateway *gateway, const ls_response *response);
+
+/*
+ * Before stopping: accept no more, answer what is in flight with 503.  Call
+ * ls_gateway_step until ls_gateway_idle or a deadline of your own.
+ */
+extern void ls_gateway_drain(ls_gateway *gateway);
+extern bool ls_gateway_idle(const ls_gateway *gateway);
+
+extern void ls_gateway_stop(ls_gateway *gateway);
+
+/* ---- routes (routes.def) ---- */
+
+typedef enum ls_pool
+{
+	LS_POOL_GATEWAY, /* answered by the gateway itself */
+	LS_POOL_ACCEPTOR,
+	LS_POOL_EXECUTOR,
+	LS_POOL_EVALUATOR
+} ls_pool;
+
+typedef struct ls_route
+{
+	const char *name; /* symbol of the route, for logs and tests */
+	const char *method;
+	const char *path;       /* {id} matches one segment */
+	const char *permission; /* of a role, as "logs:write"; "" for none */
+	const char *scope;      /* of a PAT; "" when no PAT is allowed */
+	const char *keys;       /* letters of API key scopes: I, R, F; "" for none */
+	const char *rate_class; /* "" for not limited */
+	ls_pool pool;
+	const char *handler; /* SQL function; "" when the pool's own code answers */
+	int success;         /* HTTP status */
+	const char *summary; /* for the API description */
+} ls_route;
+
+extern const ls_route ls_routes[];
+extern const uint32_t ls_n_routes;
+
+/*
+ * The route of a request.  -1: no such path; -2: the path exists but not with
+ * this method (*allow then names the methods, comma-separated).
+ */
+extern int ls_route_find(ls_str method, ls_str path, ls_str *parameter, char *allow,
+						 size_t allow_size);
+
+#endif /* LS_GATEWAY_H */

@@ -1,0 +1,89 @@
+/*-------------------------------------------------------------------------
+ *
+ * frame.h
+ *	  Requests and responses between the gateway and the worker pools, and
+ *	  their form as bytes (pure).
+ *
+ * A frame is one message of a channel: a kind, the number of the request and
+ * length-prefixed fields.  Both ends are the same binary, so the form has a
+ * version only to catch a mistake, not to be compatible.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef LS_FRAME_H
+#define LS_FRAME_H
+
+#include "src/base/pure.h"
+
+typedef enum ls_frame_kind
+{
+	LS_FRAME_REQUEST = 1,
+	LS_FRAME_RESPONSE,
+	LS_FRAME_CANCEL /* the client has gone; no response is wanted */
+} ls_frame_kind;
+
+/* The request body was not read: answer 401, 403, 429 or at last 413. */
+#define LS_REQUEST_BODY_TOO_LARGE 1
+
+/*
+ * One HTTP request as a worker sees it.  Texts are empty when the header was
+ * not sent.  They are what a client sent: not yet trusted.
+ */
+typedef struct ls_request
+{
+	uint64_t id;    /* the gateway's number for it */
+	uint32_t route; /* index into the route table */
+	uint32_t flags; /* LS_REQUEST_... */
+	ls_time received_at;
+	ls_str path;       /* as sent, without the query string */
+	ls_str parameter;  /* the part of the path that matched {id}, decoded */
+	ls_str query;      /* query string, not decoded */
+	ls_str request_id; /* X-Request-Id, made by the gateway when absent */
+	ls_str remote;     /* address of the client */
+	ls_str authorization;
+	ls_str api_key; /* X-API-Key */
+	ls_str cookie;
+	ls_str organization; /* X-Organization-Id */
+	ls_str origin;
+	ls_str content_type;
+	ls_str content_encoding;
+	ls_str user_agent;
+	ls_str forwarded_for;
+	ls_str if_match;
+	ls_str idempotency_key;
+	ls_str body;
+} ls_request;
+
+#define LS_RESPONSE_HEADERS 12
+
+typedef struct ls_header
+{
+	ls_str name;
+	ls_str value;
+} ls_header;
+
+typedef struct ls_response
+{
+	uint64_t id; /* of the request */
+	int status;
+	ls_str content_type; /* empty: application/json; charset=utf-8 */
+	ls_header headers[LS_RESPONSE_HEADERS];
+	int n_headers;
+	ls_str body;
+} ls_response;
+
+/* Adds a header; ignored beyond LS_RESPONSE_HEADERS.  Keeps views. */
+extern void ls_response_header(ls_response *response, ls_str name, ls_str value);
+
+extern void ls_frame_write_request(ls_buf *buf, const ls_request *request);
+extern void ls_frame_write_response(ls_buf *buf, const ls_response *response);
+extern void ls_frame_write_cancel(ls_buf *buf, uint64_t request_id);
+
+/*
+ * Reads a frame; texts are views into it.  Only the member that *kind names is
+ * filled; for CANCEL the id of `request`.  False when the bytes are no frame.
+ */
+extern bool ls_frame_read(ls_str frame, ls_frame_kind *kind, ls_request *request,
+						  ls_response *response);
+
+#endif /* LS_FRAME_H */
