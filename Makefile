@@ -7,21 +7,21 @@
 
 EXTENSION = logsvc
 MODULE_big = logsvc
-VERSION := $(shell sed -n "s/^default_version *= *'\(.*\)'/\1/p" logsvc.control)
+LOGSVC_VERSION := $(shell sed -n "s/^default_version *= *'\(.*\)'/\1/p" logsvc.control)
 
 GENERATED := $(if $(wildcard src/query/parser.y),src/query/parser.c src/query/parser.h src/query/lexer.c)
 SOURCES := $(sort src/logsvc.c $(wildcard src/*/*.c) $(filter %.c,$(GENERATED)))
 OBJS = $(SOURCES:.c=.o)
 
-DATA_built = sql/logsvc--$(VERSION).sql
-EXTRA_CLEAN = $(GENERATED) $(OBJS:.o=.d) sql/logsvc--$(VERSION).sql build
+DATA_built = sql/logsvc--$(LOGSVC_VERSION).sql
+EXTRA_CLEAN = $(GENERATED) $(OBJS:.o=.d) sql/logsvc--$(LOGSVC_VERSION).sql build
 
 REGRESS = $(patsubst test/sql/%.sql,%,$(sort $(wildcard test/sql/*.sql)))
 REGRESS_OPTS = --inputdir=test --load-extension=logsvc
 
 PG_CFLAGS = -std=gnu11 -Wall -Wextra -Werror -Wno-unused-parameter \
 	-Wno-missing-field-initializers -Wno-declaration-after-statement \
-	-DLOGSVC_VERSION='"$(VERSION)"' -MMD -MP $(COPT)
+	-DLOGSVC_VERSION='"$(LOGSVC_VERSION)"' -MMD -MP $(COPT)
 SHLIB_LINK = -lmicrohttpd -lzstd -llz4 -lcrypto -lm
 
 # Debian builds its server with LLVM; bitcode of a network service is of no use.
@@ -42,8 +42,8 @@ src/query/lexer.o src/query/parser.o src/query/parse.o: src/query/parser.h
 
 # Parts 10-39 run once (schemas, types, tables, grants), 40-99 can be replayed
 # (functions, views).
-sql/logsvc--$(VERSION).sql: $(sort $(wildcard sql/install/*.sql)) logsvc.control
-	cat $(filter %.sql,$^) | sed 's/@LOGSVC_VERSION@/$(VERSION)/g' > $@
+sql/logsvc--$(LOGSVC_VERSION).sql: $(sort $(wildcard sql/install/*.sql)) logsvc.control
+	cat $(filter %.sql,$^) | sed 's/@LOGSVC_VERSION@/$(LOGSVC_VERSION)/g' > $@
 
 # ---- unit tests of the pure parts, under sanitizers ----
 

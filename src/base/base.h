@@ -1,0 +1,216 @@
+/*-------------------------------------------------------------------------
+ *
+ * base.h
+ *	  What every PostgreSQL-side file needs: errors, settings, shared memory,
+ *	  transactions, cryptography.  (Pure code uses pure.h only.)
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef LS_BASE_H
+#define LS_BASE_H
+
+#include "src/base/compat.h"
+
+#include "datatype/timestamp.h"
+#include "lib/stringinfo.h"
+#include "nodes/pg_list.h"
+#include "storage/lwlock.h"
+#include "utils/uuid.h"
+
+#include "src/base/pure.h"
+
+/* ---- errors (errors.def) ---- */
+
+typedef enum ls_error_id
+{
+#define LS_ERROR(name, sqlstate, status, code, message) LS_ERROR_##name,
+#include "src/base/errors.def"
+#undef LS_ERROR
+	LS_ERRORS
+} ls_error_id;
+
+typedef struct ls_error_info
+{
+	const char *sqlstate;
+	int status; /* HTTP */
+	const char *code;
+	const char *message;
+} ls_error_info;
+
+extern const ls_error_info ls_error_table[LS_ERRORS];
+
+/* The packed SQLSTATE of an error, for errcode(). */
+extern int ls_errcode(ls_error_id error);
+
+/* The entry of a packed SQLSTATE; LS_ERROR_INTERNAL for one that is not ours. */
+extern ls_error_id ls_error_of_sqlstate(int sqlstate);
+
+/* ereport(ERROR) with the entry's own message. */
+#define ls_raise(id) \
+	ereport(ERROR, errcode(ls_errcode(id)), errmsg("%s", ls_error_table[id].message))
+
+/* A caught error, copied out of the error stack. */
+typedef struct ls_caught
+{
+	ls_error_id id;
+	int sqlstate;
+	char message[512];
+	char detail[4096]; /* a JSON array when it begins with [ */
+	char hint[512];
+} ls_caught;
+
+/* In PG_CATCH: copies the current error and clears the error state. */
+extern void ls_catch_error(MemoryContext context, ls_caught *caught);
+
+/*
+ * Appends the standard error body { error, code, details? }.  Messages of
+ * errors that are not ours do not leave the server: they may name its insides.
+ */
+extern void ls_error_body(ls_buf *buf, ls_error_id id, const char *message, const char *details);
+
+/* ---- settings (guc.c) ---- */
+
+extern char *ls_database;
+extern char *ls_listen_addresses;
+extern int ls_port;
+extern char *ls_tls_certificate;
+extern char *ls_tls_key;
+extern int ls_acceptors;
+extern int ls_executors;
+extern int ls_evaluators;
+extern int ls_writers;
+extern int ls_max_pool_workers;
+extern int ls_queue_limit;
+extern int ls_flush_interval; /* ms */
+extern int ls_model_provider;
+extern char *ls_model_endpoint;
+extern char *ls_model_region;
+extern char *ls_model_key_file;
+extern char *ls_smtp_url;
+extern char *ls_smtp_from;
+extern char *ls_public_url;
+extern char *ls_trusted_proxies;
+extern int ls_connection_limit;
+extern int ls_header_timeout; /* ms */
+extern int ls_body_timeout;   /* ms */
+extern int ls_idle_timeout;   /* ms */
+extern int ls_query_timeout;  /* ms */
+
+#define LS_BODY_LIMIT (10 * 1024 * 1024) /* specification 8.1, 8.5 */
+
+extern void ls_guc_register(bool preloaded);
+
+/* ---- shared memory (shmem.c) ---- */
+
+/* One piece of shared memory; every module that has one registers it. */
+typedef struct ls_shmem_item
+{
+	const char *name;
+	Size (*size)(void);
+	void (*init)(void *memory, bool found); /* under AddinShmemInitLock */
+} ls_shmem_item;
+
+extern void ls_shmem_add(const ls_shmem_item *item); /* in _PG_init only */
+extern void ls_shmem_register(void);
+
+/* Is logsvc preloaded, so that shared memory and workers exist? */
+extern bool ls_shmem_ready(void);
+
+/* Raises NOT_PRELOADED with a hint unless ls_shmem_ready. */
+extern void ls_require_shmem(void);
+
+typedef enum ls_lock
+{
+	LS_LOCK_SLOTS,
+	LS_LOCK_LIMITS,
+	LS_LOCK_STOP_POINTS,
+	LS_LOCKS
+} ls_lock;
+
+extern LWLock *ls_lwlock(ls_lock lock);
+
+/* ---- memory ---- */
+
+/*
+ * An arena whose memory belongs to `context`: freed with it, also when an
+ * error is raised, or by ls_arena_destroy before.  Raises out of memory.
+ */
+extern ls_arena *ls_context_arena(MemoryContext context, size_t limit);
+
+/* Text datums and C strings as views and back. */
+extern ls_str ls_str_of_text(const struct varlena *text);
+extern struct varlena *ls_text_of_str(ls_str s); /* palloc'd */
+extern char *ls_cstring_of_str(ls_str s);        /* palloc'd */
+
+static inline ls_str
+ls_str_of_cstring(const char *s)
+{
+	return ls_str_make(s, s == NULL ? 0 : strlen(s));
+}
+
+/* ---- time ---- */
+
+static inline ls_time
+ls_time_of_timestamptz(TimestampTz t)
+{
+	return t + (POSTGRES_EPOCH_JDATE - UNIX_EPOCH_JDATE) * USECS_PER_DAY;
+}
+
+static inline TimestampTz
+ls_timestamptz_of_time(ls_time t)
+{
+	return t - (POSTGRES_EPOCH_JDATE - UNIX_EPOCH_JDATE) * USECS_PER_DAY;
+}
+
+/* The clock. */
+extern ls_time ls_now(void);
+
+/* ---- transactions (tx.c) ---- */
+
+/*
+ * Runs work(context) in a transaction of its own with an active snapshot and
+ * SPI connected, as workers do.  True when it committed; false when an error
+ * was raised: the transaction is rolled back, *caught says what.  An error is
+ * logged by the caller, never here.  A FATAL (SIGTERM) is not caught.
+ */
+extern bool ls_transaction(void (*work)(void *context), void *context, ls_caught *caught);
+
+/* ---- cryptography (crypto.c, OpenSSL) ---- */
+
+#define LS_SHA256_LENGTH 32
+
+extern void ls_sha256(const void *data, size_t len, uint8 out[LS_SHA256_LENGTH]);
+extern void ls_hmac_sha256(const void *key, size_t key_len, const void *data, size_t len,
+						   uint8 out[LS_SHA256_LENGTH]);
+extern void ls_random_bytes(void *out, size_t len); /* raises on failure */
+extern bool ls_equal_constant_time(const void *a, const void *b, size_t len);
+
+/* Lower-case hexadecimal, NUL-terminated (2 * len + 1 bytes). */
+extern void ls_hex(const void *data, size_t len, char *out);
+
+/*
+ * 16 bytes as 26 Crockford base32 characters, upper case, NUL-terminated; and
+ * back (false for anything else; case-insensitive).
+ */
+extern void ls_base32_encode(const uint8 in[16], char out[27]);
+extern bool ls_base32_decode(ls_str text, uint8 out[16]);
+
+/* A new id: 48 bits of milliseconds, 80 random bits; sorts by time. */
+extern void ls_new_id(pg_uuid_t *id);
+
+/* scrypt hash of a password with a new salt, "$scrypt$ln=15,r=8,p=1$salt$hash". */
+extern char *ls_password_hash(ls_str password); /* palloc'd */
+extern bool ls_password_verify(ls_str password, const char *hash);
+
+/* ---- stop points (stop_point.c): debug builds only ---- */
+
+#ifdef LS_STOP_POINTS
+extern void ls_stop_point(const char *name);
+#define LS_STOP_POINT(name) ls_stop_point(name)
+#else
+#define LS_STOP_POINT(name) ((void) 0)
+#endif
+
+extern void ls_stop_points_register(void);
+
+#endif /* LS_BASE_H */

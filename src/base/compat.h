@@ -1,0 +1,64 @@
+/*-------------------------------------------------------------------------
+ *
+ * compat.h
+ *	  Differences between PostgreSQL 15 and 18, in the newest signature.
+ *
+ * The only file that may ask PG_VERSION_NUM.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef LS_COMPAT_H
+#define LS_COMPAT_H
+
+#include "postgres.h"
+
+#include "fmgr.h"
+#include "pgstat.h"
+#include "storage/latch.h"
+#include "utils/memutils.h"
+#include "utils/wait_event.h"
+
+#if PG_VERSION_NUM < 150000
+#error "logsvc needs PostgreSQL 15 or newer"
+#endif
+
+#if PG_VERSION_NUM >= 160000
+#include "varatt.h"
+#endif
+
+#if PG_VERSION_NUM >= 180000
+#include "storage/waiteventset.h"
+#endif
+
+/* Wait event sets belong to a resource owner from 17 on (NULL: the process). */
+static inline WaitEventSet *
+ls_create_wait_event_set(int n_events)
+{
+#if PG_VERSION_NUM >= 170000
+	return CreateWaitEventSet(NULL, n_events);
+#else
+	return CreateWaitEventSet(TopMemoryContext, n_events);
+#endif
+}
+
+/* Named wait events of extensions exist from 17 on. */
+static inline uint32
+ls_wait_event(const char *name)
+{
+#if PG_VERSION_NUM >= 170000
+	return WaitEventExtensionNew(name);
+#else
+	(void) name;
+	return PG_WAIT_EXTENSION;
+#endif
+}
+
+#if PG_VERSION_NUM >= 180000
+#define LS_MODULE_MAGIC PG_MODULE_MAGIC_EXT(.name = "logsvc", .version = LOGSVC_VERSION)
+#define LS_NORETURN pg_noreturn
+#else
+#define LS_MODULE_MAGIC PG_MODULE_MAGIC
+#define LS_NORETURN pg_attribute_noreturn()
+#endif
+
+#endif /* LS_COMPAT_H */

@@ -1,0 +1,193 @@
+/*-------------------------------------------------------------------------
+ *
+ * crypto.c
+ *	  Hashes, random numbers, passwords and ids: the only user of OpenSSL.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "src/base/base.h"
+
+#include <openssl/crypto.h>
+#include <openssl/evp.h>
+#include <openssl/hmac.h>
+#include <openssl/sha.h>
+
+#include "port.h"
+
+void
+ls_sha256(const void *data, size_t len, uint8 out[LS_SHA256_LENGTH])
+{
+	SHA256(data, len, out);
+}
+
+void
+ls_hmac_sha256(const void *key, size_t key_len, const void *data, size_t len,
+			   uint8 out[LS_SHA256_LENGTH])
+{
+	unsigned int out_len = LS_SHA256_LENGTH;
+
+	if (HMAC(EVP_sha256(), key, (int) key_len, data, len, out, &out_len) == NULL)
+		ereport(ERROR, errcode(ERRCODE_INTERNAL_ERROR), errmsg("could not compute an HMAC"));
+}
+
+void
+ls_random_bytes(void *out, size_t len)
+{
+	if (!pg_strong_random(out, len))
+		ereport(ERROR, errcode(ERRCODE_INTERNAL_ERROR), errmsg("could not generate random bytes"));
+}
+
+bool
+ls_equal_constant_time(const void *a, const void *b, size_t len)
+{
+	return CRYPTO_memcmp(a, b, len) == 0;
+}
+
+void
+ls_hex(const void *data, size_t len, char *out)
+{
+	static const char digits[] = "0123456789abcdef";
+	const uint8 *p = data;
+
+	for (size_t i = 0; i < len; i++)
+	{
+		out[2 * i] = digits[p[i] >> 4];
+		out[2 * i + 1] = digits[p[i] & 15];
+	}
+	out[2 * len] = '\0';
+}
+
+/* Crockford's alphabet: no I, L, O, U. */
+static const char base32_digits[] = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
+
+void
+ls_base32_encode(const uint8 in[16], char out[27])
+{
+	/* 130 bits: two leading zero bits, then the 128 of the input. */
+	unsigned int acc = 0;
+	int bits = 2;
+	int n = 0;
+
+	for (int i = 0; i < 16; i++)
+	{
+		acc = acc << 8 | in[i];
+		bits += 8;
+		while (bits >= 5)
+		{
+			bits -= 5;
+			out[n++] = base32_digits[acc >> bits & 31];
+		}
+		acc &= (1u << bits) - 1;
+	}
+	out[n] = '\0';
+}
+
+bool
+ls_base32_decode(ls_str text, uint8 out[16])
+{
+	unsigned int acc = 0;
+	int bits = -2;
+	int n = 0;
+
+	if (text.len != 26)
+		return false;
+	for (size_t i = 0; i < 26; i++)
+	{
+		char c = text.data[i];
+		const char *digit;
+
+		if (c >= 'a' && c <= 'z')
+			c -= 'a' - 'A';
+		digit = c == '\0' ? NULL : strchr(base32_digits, c);
+		if (digit == NULL)
+			return false;
+		if (i == 0 && digit - base32_digits > 7)
+			return false;
+		acc = acc << 5 | (unsigned int) (digit - base32_digits);
+		bits += 5;
+		if (bits >= 8)
+		{
+			bits -= 8;
+			out[n++] = (uint8) (acc >> bits);
+		}
+		acc &= (1u << bits) - 1;
+	}
+	return n == 16;
+}
+
+void
+ls_new_id(pg_uuid_t *id)
+{
+	uint64 ms = (uint64) (ls_now() / 1000);
+
+	ls_random_bytes(id->data, UUID_LEN);
+	for (int i = 0; i < 6; i++)
+		id->data[i] = (uint8) (ms >> (40 - 8 * i));
+}
+
+/* ---- passwords: scrypt, RFC 7914 ---- */
+
+#define SCRYPT_LOG_N 15
+#define SCRYPT_R 8
+#define SCRYPT_P 1
+#define SCRYPT_SALT 16
+#define SCRYPT_HASH 32
+#define SCRYPT_MEMORY (64 * 1024 * 1024)
+
+static void
+scrypt(ls_str password, const uint8 *salt, int log_n, uint8 hash[SCRYPT_HASH])
+{
+	if (EVP_PBE_scrypt(password.data, password.len, salt, SCRYPT_SALT, UINT64_C(1) << log_n,
+					   SCRYPT_R, SCRYPT_P, SCRYPT_MEMORY, hash, SCRYPT_HASH) != 1)
+		ereport(ERROR, errcode(ERRCODE_INTERNAL_ERROR), errmsg("could not hash a password"));
+}
+
+char *
+ls_password_hash(ls_str password)
+{
+	uint8 salt[SCRYPT_SALT];
+	uint8 hash[SCRYPT_HASH];
+	char salt_hex[2 * SCRYPT_SALT + 1];
+	char hash_hex[2 * SCRYPT_HASH + 1];
+
+	ls_random_bytes(salt, sizeof(salt));
+	scrypt(password, salt, SCRYPT_LOG_N, hash);
+	ls_hex(salt, sizeof(salt), salt_hex);
+	ls_hex(hash, sizeof(hash), hash_hex);
+	return psprintf("$scrypt$ln=%d,r=%d,p=%d$%s$%s", SCRYPT_LOG_N, SCRYPT_R, SCRYPT_P, salt_hex,
+					hash_hex);
+}
+
+static bool
+unhex(const char *text, size_t len, uint8 *out)
+{
+	for (size_t i = 0; i < len; i++)
+	{
+		unsigned int byte;
+
+		if (!isxdigit((unsigned char) text[2 * i]) || !isxdigit((unsigned char) text[2 * i + 1]) ||
+			sscanf(text + 2 * i, "%2x", &byte) != 1)
+			return false;
+		out[i] = (uint8) byte;
+	}
+	return true;
+}
+
+bool
+ls_password_verify(ls_str password, const char *stored)
+{
+	int log_n, r, p, prefix = 0;
+	uint8 salt[SCRYPT_SALT];
+	uint8 expected[SCRYPT_HASH];
+	uint8 actual[SCRYPT_HASH];
+
+	if (sscanf(stored, "$scrypt$ln=%d,r=%d,p=%d$%n", &log_n, &r, &p, &prefix) != 3 || prefix == 0 ||
+		r != SCRYPT_R || p != SCRYPT_P || log_n < 10 || log_n > 15 ||
+		strlen(stored + prefix) != 2 * SCRYPT_SALT + 1 + 2 * SCRYPT_HASH ||
+		!unhex(stored + prefix, SCRYPT_SALT, salt) ||
+		!unhex(stored + prefix + 2 * SCRYPT_SALT + 1, SCRYPT_HASH, expected))
+		ereport(ERROR, errcode(ERRCODE_DATA_CORRUPTED),
+				errmsg("a stored password hash is malformed"));
+	scrypt(password, salt, log_n, actual);
+	return ls_equal_constant_time(actual, expected, SCRYPT_HASH);
+}

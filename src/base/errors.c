@@ -1,0 +1,88 @@
+/*-------------------------------------------------------------------------
+ *
+ * errors.c
+ *	  The error table, and errors on their way from SQL to a client.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "src/base/base.h"
+
+#include "utils/elog.h"
+#include "utils/memutils.h"
+
+const ls_error_info ls_error_table[LS_ERRORS] = {
+#define LS_ERROR(name, sqlstate, status, code, message) {sqlstate, status, code, message},
+#include "src/base/errors.def"
+#undef LS_ERROR
+};
+
+int
+ls_errcode(ls_error_id error)
+{
+	const char *s = ls_error_table[error].sqlstate;
+
+	return MAKE_SQLSTATE(s[0], s[1], s[2], s[3], s[4]);
+}
+
+ls_error_id
+ls_error_of_sqlstate(int sqlstate)
+{
+	for (int i = 0; i < LS_ERRORS; i++)
+	{
+		if (ls_errcode((ls_error_id) i) == sqlstate)
+			return (ls_error_id) i;
+	}
+	return LS_ERROR_INTERNAL;
+}
+
+void
+ls_catch_error(MemoryContext context, ls_caught *caught)
+{
+	ErrorData *data;
+
+	MemoryContextSwitchTo(context);
+	data = CopyErrorData();
+	FlushErrorState();
+
+	memset(caught, 0, sizeof(*caught));
+	caught->sqlstate = data->sqlerrcode;
+	caught->id = ls_error_of_sqlstate(data->sqlerrcode);
+	if (data->message)
+		strlcpy(caught->message, data->message, sizeof(caught->message));
+	if (data->detail)
+	{
+		size_t len = strlen(data->detail);
+
+		/* A JSON list that does not fit is dropped whole: half of it is none. */
+		if (len < sizeof(caught->detail) || data->detail[0] != '[')
+			strlcpy(caught->detail, data->detail, sizeof(caught->detail));
+	}
+	if (data->hint)
+		strlcpy(caught->hint, data->hint, sizeof(caught->hint));
+	FreeErrorData(data);
+}
+
+void
+ls_error_body(ls_buf *buf, ls_error_id id, const char *message, const char *details)
+{
+	const ls_error_info *info = &ls_error_table[id];
+
+	if (message == NULL || message[0] == '\0' || id == LS_ERROR_INTERNAL)
+		message = info->message;
+	ls_buf_lit(buf, "{\"error\":");
+	ls_json_quote(buf, ls_str_of_cstring(message));
+	ls_buf_lit(buf, ",\"code\":");
+	ls_json_quote(buf, ls_str_of_cstring(info->code));
+	if (id == LS_ERROR_BODY_TOO_LARGE)
+	{
+		/* Clients of the body limit also know these two. */
+		ls_buf_lit(buf, ",\"statusCode\":413,\"message\":");
+		ls_json_quote(buf, ls_str_of_cstring(message));
+	}
+	if (details != NULL && details[0] == '[')
+	{
+		ls_buf_lit(buf, ",\"details\":");
+		ls_buf_append(buf, details, strlen(details));
+	}
+	ls_buf_char(buf, '}');
+}

@@ -1,0 +1,130 @@
+/*-------------------------------------------------------------------------
+ *
+ * guc.c
+ *	  All settings, in one table each way: docs/settings.md is checked
+ *	  against pg_settings by a test.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "src/base/base.h"
+
+#include <limits.h>
+
+#include "utils/guc.h"
+
+char *ls_database = NULL;
+char *ls_listen_addresses = NULL;
+int ls_port = 8080;
+char *ls_tls_certificate = NULL;
+char *ls_tls_key = NULL;
+int ls_acceptors = 1;
+int ls_executors = 4;
+int ls_evaluators = 1;
+int ls_writers = 4;
+int ls_max_pool_workers = 16;
+int ls_queue_limit = 100000;
+int ls_flush_interval = 1000;
+int ls_model_provider = 0;
+char *ls_model_endpoint = NULL;
+char *ls_model_region = NULL;
+char *ls_model_key_file = NULL;
+char *ls_smtp_url = NULL;
+char *ls_smtp_from = NULL;
+char *ls_public_url = NULL;
+char *ls_trusted_proxies = NULL;
+int ls_connection_limit = 1000;
+int ls_header_timeout = 10000;
+int ls_body_timeout = 60000;
+int ls_idle_timeout = 75000;
+int ls_query_timeout = 30000;
+
+/* The other providers of the design come with their protocol code. */
+static const struct config_enum_entry providers[] = {{"builtin", 0, false}, {NULL, 0, false}};
+
+static void
+string_setting(const char *name, const char *what, char **variable, const char *value,
+			   GucContext context, int flags)
+{
+	DefineCustomStringVariable(name, what, NULL, variable, value, context, flags, NULL, NULL, NULL);
+}
+
+static void
+int_setting(const char *name, const char *what, int *variable, int value, int min, int max,
+			GucContext context, int flags)
+{
+	DefineCustomIntVariable(name, what, NULL, variable, value, min, max, context, flags, NULL, NULL,
+							NULL);
+}
+
+/*
+ * Settings of the workers.  PGC_POSTMASTER ones exist only when logsvc is
+ * preloaded: defining them later is an error of the server.
+ */
+static void
+register_start_settings(void)
+{
+	string_setting("logsvc.database", "Database in which logsvc runs.", &ls_database, "postgres",
+				   PGC_POSTMASTER, 0);
+	string_setting("logsvc.listen_addresses", "Addresses that the HTTP gateway listens on.",
+				   &ls_listen_addresses, "127.0.0.1", PGC_POSTMASTER, GUC_LIST_INPUT);
+	int_setting("logsvc.port", "Port of the HTTP gateway.", &ls_port, 8080, 1, 65535,
+				PGC_POSTMASTER, 0);
+	int_setting("logsvc.max_pool_workers", "Largest size that a reload may give to a worker pool.",
+				&ls_max_pool_workers, 16, 1, 64, PGC_POSTMASTER, 0);
+}
+
+void
+ls_guc_register(bool preloaded)
+{
+	if (preloaded)
+		register_start_settings();
+
+	string_setting("logsvc.tls_certificate", "PEM file with the gateway's certificate chain.",
+				   &ls_tls_certificate, "", PGC_SIGHUP, GUC_SUPERUSER_ONLY);
+	string_setting("logsvc.tls_key", "PEM file with the gateway's private key.", &ls_tls_key, "",
+				   PGC_SIGHUP, GUC_SUPERUSER_ONLY);
+	int_setting("logsvc.connection_limit", "Largest number of open HTTP connections.",
+				&ls_connection_limit, 1000, 16, 65536, PGC_SIGHUP, 0);
+	int_setting("logsvc.header_timeout", "Time for the headers of a request to arrive.",
+				&ls_header_timeout, 10000, 100, 600000, PGC_SIGHUP, GUC_UNIT_MS);
+	int_setting("logsvc.body_timeout", "Time for the body of a request to arrive.",
+				&ls_body_timeout, 60000, 100, 3600000, PGC_SIGHUP, GUC_UNIT_MS);
+	int_setting("logsvc.idle_timeout", "Time after which an idle HTTP connection is closed.",
+				&ls_idle_timeout, 75000, 100, 3600000, PGC_SIGHUP, GUC_UNIT_MS);
+
+	int_setting("logsvc.acceptors", "Workers that decode events and put them into the queue.",
+				&ls_acceptors, 1, 1, 64, PGC_SIGHUP, 0);
+	int_setting("logsvc.executors", "Workers that run searches and management requests.",
+				&ls_executors, 4, 1, 64, PGC_SIGHUP, 0);
+	int_setting("logsvc.evaluators", "Workers that run evaluations.", &ls_evaluators, 1, 1, 64,
+				PGC_SIGHUP, 0);
+	int_setting("logsvc.writers", "Workers that write queued events to the store.", &ls_writers, 4,
+				1, 64, PGC_SIGHUP, 0);
+
+	int_setting("logsvc.queue_limit", "Largest number of events waiting in the queue.",
+				&ls_queue_limit, 100000, 1000, INT_MAX / 2, PGC_SIGHUP, 0);
+	int_setting("logsvc.flush_interval", "Longest time that an event waits for its batch to fill.",
+				&ls_flush_interval, 1000, 10, 5000, PGC_SIGHUP, GUC_UNIT_MS);
+	int_setting("logsvc.query_timeout", "Time limit of a search.", &ls_query_timeout, 30000, 100,
+				600000, PGC_SIGHUP, GUC_UNIT_MS);
+
+	DefineCustomEnumVariable("logsvc.model_provider", "Who runs evaluations.", NULL,
+							 &ls_model_provider, 0, providers, PGC_SIGHUP, 0, NULL, NULL, NULL);
+	string_setting("logsvc.model_endpoint", "URL of the model provider.", &ls_model_endpoint, "",
+				   PGC_SIGHUP, 0);
+	string_setting("logsvc.model_region",
+				   "Region in which evaluations run; must be in the European Union.",
+				   &ls_model_region, "", PGC_SIGHUP, 0);
+	string_setting("logsvc.model_key_file", "File with the model provider's key.",
+				   &ls_model_key_file, "", PGC_SIGHUP, GUC_SUPERUSER_ONLY);
+	string_setting("logsvc.smtp_url", "Mail server, as smtp://host:port.", &ls_smtp_url, "",
+				   PGC_SIGHUP, GUC_SUPERUSER_ONLY);
+	string_setting("logsvc.smtp_from", "Sender address of mail.", &ls_smtp_from, "", PGC_SIGHUP, 0);
+	string_setting("logsvc.public_url", "URL under which users reach the service.", &ls_public_url,
+				   "", PGC_SIGHUP, 0);
+	string_setting("logsvc.trusted_proxies",
+				   "Networks whose X-Forwarded-For is believed, comma-separated.",
+				   &ls_trusted_proxies, "", PGC_SIGHUP, GUC_LIST_INPUT);
+
+	MarkGUCPrefixReserved("logsvc");
+}

@@ -1,0 +1,62 @@
+/*-------------------------------------------------------------------------
+ *
+ * tx.c
+ *	  Transactions of workers: the one place where they begin and end.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "src/base/base.h"
+
+#include "access/xact.h"
+#include "executor/spi.h"
+#include "miscadmin.h"
+#include "tcop/tcopprot.h"
+#include "utils/memutils.h"
+#include "utils/snapmgr.h"
+#include "utils/timeout.h"
+#include "utils/timestamp.h"
+
+ls_time
+ls_now(void)
+{
+	return ls_time_of_timestamptz(GetCurrentTimestamp());
+}
+
+bool
+ls_transaction(void (*work)(void *context), void *context, ls_caught *caught)
+{
+	MemoryContext outer = CurrentMemoryContext;
+	volatile bool committed = false;
+
+	PG_TRY();
+	{
+		SetCurrentStatementStartTimestamp();
+		StartTransactionCommand();
+		PushActiveSnapshot(GetTransactionSnapshot());
+		if (SPI_connect() != SPI_OK_CONNECT)
+			elog(ERROR, "SPI_connect failed");
+
+		work(context);
+
+		SPI_finish();
+		if (ActiveSnapshotSet())
+			PopActiveSnapshot();
+		CommitTransactionCommand();
+		committed = true;
+	}
+	PG_CATCH();
+	{
+		/* As in PostgresMain: nothing may interrupt the clean-up. */
+		HOLD_INTERRUPTS();
+		disable_all_timeouts(false);
+		QueryCancelPending = false;
+		ls_catch_error(outer, caught);
+		AbortCurrentTransaction();
+		RESUME_INTERRUPTS();
+	}
+	PG_END_TRY();
+
+	MemoryContextSwitchTo(outer);
+	pgstat_report_stat(false);
+	return committed;
+}
