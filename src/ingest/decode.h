@@ -1,0 +1,235 @@
+/*-------------------------------------------------------------------------
+ *
+ * decode.h
+ *	  Request bodies to events (pure).
+ *
+ * Two layers.  A draft is one event being put together: it applies every limit
+ * and rule that does not depend on the wire format (specification 8.5,
+ * decisions 68-72, 79), so that JSON and OTLP cannot differ.  The JSON
+ * decoders read a body with the pull parser and fill drafts; texts without
+ * escapes stay views into the body until the sink copies them.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef LS_DECODE_H
+#define LS_DECODE_H
+
+#include "src/store/part.h"
+
+/* ---- what a body is decoded with ---- */
+
+/* Specification 8.5; sizes in bytes of UTF-8 unless said otherwise. */
+typedef struct ls_decode_limits
+{
+	size_t event_bytes;      /* JSON of one event; more: EVENT_TOO_LARGE */
+	size_t attributes;       /* of one event; extras are dropped */
+	size_t key_chars;        /* code points of an attribute key; cut */
+	size_t value_bytes;      /* of an attribute or a named field; cut */
+	size_t body_field_bytes; /* of the event text; cut */
+	int64_t future_us;       /* timestamps further ahead are refused */
+} ls_decode_limits;
+
+#define LS_DECODE_LIMITS                                \
+	((ls_decode_limits){.event_bytes = 1024 * 1024,     \
+						.attributes = 128,              \
+						.key_chars = 256,               \
+						.value_bytes = 32 * 1024,       \
+						.body_field_bytes = 256 * 1024, \
+						.future_us = 24 * INT64_C(3600) * LS_USECS_PER_SEC})
+
+/* Is this an index of the organization? (decision 79) */
+typedef bool (*ls_index_check)(void *context, ls_str index);
+
+/* Where events go. */
+typedef struct ls_decode_sink
+{
+	/* Takes (copies) an event; false when there is no room or no memory. */
+	bool (*add)(void *context, const ls_event *event);
+	/* Forgets all that was added since the call began. */
+	void (*undo)(void *context);
+	void *context;
+} ls_decode_sink;
+
+typedef struct ls_decode_options
+{
+	ls_decode_limits limits;
+	ls_time now;                /* default timestamp, and ingested_at */
+	uint64_t batch;             /* number of the batch (or stamped later) */
+	uint32_t first_place;       /* place of the first accepted event */
+	ls_index_check known_index; /* NULL: every index is known */
+	void *index_context;
+	ls_decode_sink sink;
+	ls_arena *arena;   /* holds the result; not reset */
+	ls_arena *scratch; /* reset after each event: nothing of the caller's in it.
+						* A limit of 4 times the body and 32 MB is enough for
+						* any input. */
+} ls_decode_options;
+
+/* ---- what comes out ---- */
+
+#define LS_DECODE_MAX_ERRORS 100 /* api: `errors` lists the first 100 */
+#define LS_DECODE_MAX_IGNORED 20 /* names kept for X-Ignored-Fields */
+#define LS_DECODE_IGNORED_LEN 64 /* bytes of such a name */
+
+typedef struct ls_decode_error
+{
+	uint32_t index;   /* position of the event in the request */
+	int status;       /* HTTP status that a single event would get */
+	const char *code; /* EVENT_TOO_LARGE, VALIDATION_ERROR, INDEX_NOT_FOUND */
+	ls_str path;      /* inside the event: "event", "attributes"; may be empty */
+	ls_str message;
+} ls_decode_error;
+
+typedef enum ls_decode_failure
+{
+	LS_DECODE_OK,
+	LS_DECODE_INVALID, /* 400 VALIDATION_ERROR of the whole body: see message */
+	LS_DECODE_FULL,    /* the sink refused an event */
+	LS_DECODE_MEMORY   /* an arena reached its limit */
+} ls_decode_failure;
+
+typedef struct ls_decode_result
+{
+	ls_decode_failure failure; /* unless OK, nothing stays in the sink */
+	ls_str path;               /* INVALID: "" or "events" */
+	ls_str message;            /* INVALID: what is wrong and where */
+	size_t offset;             /* INVALID by syntax: byte offset in the body */
+
+	uint32_t accepted; /* their places: first_place, first_place + 1, ... */
+	uint32_t rejected;
+	uint64_t bytes; /* JSON of the accepted events as sent (decision 68) */
+
+	ls_decode_error errors[LS_DECODE_MAX_ERRORS];
+	uint32_t n_errors;
+	uint32_t rejected_by_size;
+	uint64_t *rejected_bits; /* use ls_decode_was_rejected */
+	uint32_t n_rejected_words;
+
+	ls_str ignored[LS_DECODE_MAX_IGNORED]; /* visible ASCII, no comma */
+	uint32_t n_ignored;
+} ls_decode_result;
+
+/* Was event `index` of the request rejected? */
+static inline bool
+ls_decode_was_rejected(const ls_decode_result *result, uint32_t index)
+{
+	return index / 64 < result->n_rejected_words &&
+		   (result->rejected_bits[index / 64] >> (index % 64) & 1) != 0;
+}
+
+/*
+ * The HTTP status of a decoded batch: 202 when anything was accepted, else 400,
+ * or 413 when every event was too large.  Of a single event, see errors[0].
+ */
+extern int ls_decode_status(const ls_decode_result *result);
+
+/*
+ * POST /api/v1/logs: one JSON object, or a bare JSON string.
+ * POST /api/v1/logs/batch: {"events": [...]} or a bare array; a syntax error
+ *		anywhere refuses the whole body, as does an empty batch.
+ * The same as application/x-ndjson: one JSON value a line, blank lines
+ *		skipped; a bad line is rejected by itself.
+ *
+ * The text of an event comes from `event`, else from the first of message, msg,
+ * log, body that is a string; its time from `timestamp`, else @timestamp, date,
+ * ts, time; its level from `level`, else severity, severity_text; trace_id and
+ * span_id stand in for traceId and spanId.  Other members are ignored and named
+ * in the result.  The first of two members with one name wins.
+ *
+ * True when failure is OK (also if every event was rejected).
+ */
+extern bool ls_decode_event(const ls_decode_options *options, ls_str body,
+							ls_decode_result *result);
+extern bool ls_decode_batch(const ls_decode_options *options, ls_str body,
+							ls_decode_result *result);
+extern bool ls_decode_ndjson(const ls_decode_options *options, ls_str body,
+							 ls_decode_result *result);
+
+/* ---- a sink that fills part builders ---- */
+
+/*
+ * A part holds 65,536 events and 4,096 columns, a body may hold more: when the
+ * builder is full, `next` (may be NULL) gives an empty one to go on with, or
+ * NULL to stop.  Undo truncates the first builder back; builders that `next`
+ * gave during a failed call are the caller's to drop.
+ */
+typedef struct ls_builder_sink
+{
+	ls_part_builder *first; /* the one at the begin of the call */
+	uint32_t first_rows;    /* and its rows then */
+	ls_part_builder *builder;
+	ls_part_builder *(*next)(void *context);
+	void *context;
+} ls_builder_sink;
+
+/* Sets up `state` for one decode call and gives the sink that uses it. */
+extern ls_decode_sink ls_builder_sink_make(ls_builder_sink *state, ls_part_builder *builder,
+										   ls_part_builder *(*next)(void *context), void *context);
+
+/* ---- drafts: shared by the decoders of all wire formats ---- */
+
+typedef struct ls_draft
+{
+	const ls_decode_options *options;
+	ls_decode_result *result;
+	ls_event event;
+	ls_attribute *attributes;
+	uint64_t seen_keys;    /* a small filter that rules out most duplicates */
+	bool dropped;          /* attributes beyond the limit */
+	ls_buf truncated;      /* names of what was cut, in scratch */
+	ls_decode_error error; /* code not NULL: the event is rejected */
+	char known_index[128]; /* the last index that was found known */
+	size_t known_index_len;
+} ls_draft;
+
+/* Once a body; also empties *result.  False when out of memory. */
+extern bool ls_draft_init(ls_draft *draft, const ls_decode_options *options,
+						  ls_decode_result *result);
+
+/* Starts the next event. */
+extern void ls_draft_begin(ls_draft *draft);
+
+/* Sets a named field, cut to its limit; an empty text leaves it absent. */
+extern void ls_draft_field(ls_draft *draft, ls_field field, ls_str text);
+
+/*
+ * Adds an attribute under the limits of specification 8.5: the key is cut, a
+ * key that is there already loses, and so does one beyond the limit; a long
+ * STRING is cut, a long JSON value becomes a cut STRING of its text.  Texts must
+ * live until ls_draft_commit; `key` and `text` are valid UTF-8.
+ */
+extern void ls_draft_attribute(ls_draft *draft, ls_str key, ls_kind kind, ls_str text,
+							   int64_t integer);
+
+/* Marks the event as rejected; the first call counts.  Constant texts. */
+extern void ls_draft_reject(ls_draft *draft, int status, const char *code, const char *path,
+							const char *message);
+
+/*
+ * Ends the event, `bytes` long on the wire: checks what is required, then gives
+ * it to the sink or records its error.  False when failure is no longer OK.
+ */
+extern bool ls_draft_commit(ls_draft *draft, size_t bytes);
+
+/* Notes the name of an ignored member for X-Ignored-Fields (decision 11). */
+extern void ls_draft_ignored(ls_draft *draft, ls_str name);
+
+/* Ends a body as a whole with an error; undoes the sink.  Returns false. */
+extern bool ls_draft_fail(ls_draft *draft, ls_decode_failure failure, const char *path,
+						  ls_str message, size_t offset);
+
+/* ---- normalization ---- */
+
+/*
+ * A time as text: ISO 8601, or an epoch of at least 9 digits.  A time as JSON
+ * number: an epoch.  Epochs are seconds, milliseconds, microseconds or
+ * nanoseconds by magnitude (below 1e11, 1e14, 1e17).  False: not a time, or
+ * outside the years 0001-9999.
+ */
+extern bool ls_normalize_time_text(ls_str text, ls_time *time);
+extern bool ls_normalize_time_number(ls_str number, ls_time *time);
+
+/* The standard name of a level ("warn" for "Warning"), or the text itself. */
+extern ls_str ls_normalize_level(ls_str level);
+
+#endif /* LS_DECODE_H */

@@ -1,0 +1,321 @@
+/*-------------------------------------------------------------------------
+ *
+ * draft.c
+ *	  One event being put together: limits, required fields, errors (pure).
+ *
+ * Every wire format ends here, so a limit of specification 8.5 is applied in
+ * one place.  Nothing is cut in silence: names of cut fields travel with the
+ * event (decision 70), rejected events are counted and the first 100 named.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "src/ingest/decode.h"
+
+bool
+ls_draft_init(ls_draft *draft, const ls_decode_options *options, ls_decode_result *result)
+{
+	/* Not the whole result: its error list is 6 kB and written before read. */
+	result->failure = LS_DECODE_OK;
+	result->path = LS_STR("");
+	result->message = LS_STR("");
+	result->offset = 0;
+	result->accepted = 0;
+	result->rejected = 0;
+	result->bytes = 0;
+	result->n_errors = 0;
+	result->rejected_by_size = 0;
+	result->rejected_bits = NULL;
+	result->n_rejected_words = 0;
+	result->n_ignored = 0;
+
+	draft->options = options;
+	draft->result = result;
+	draft->known_index_len = 0;
+	draft->attributes = ls_new_array(options->arena, ls_attribute, options->limits.attributes + 1);
+	if (draft->attributes == NULL)
+		return ls_draft_fail(draft, LS_DECODE_MEMORY, "", LS_STR("out of memory"), 0);
+	ls_draft_begin(draft);
+	return true;
+}
+
+void
+ls_draft_begin(ls_draft *draft)
+{
+	ls_event *event = &draft->event;
+
+	if (ls_arena_used(draft->options->scratch) > 0)
+		ls_arena_reset(draft->options->scratch);
+	ls_buf_init(&draft->truncated, draft->options->scratch);
+	draft->seen_keys = 0;
+	draft->dropped = false;
+	draft->error.code = NULL;
+	event->timestamp = draft->options->now;
+	event->ingested_at = draft->options->now;
+	event->batch = draft->options->batch;
+	event->has = 0;
+	event->attributes = draft->attributes;
+	event->n_attributes = 0;
+}
+
+static void
+note_truncated(ls_draft *draft, ls_str prefix, ls_str name)
+{
+	if (draft->truncated.len > 0)
+		ls_buf_char(&draft->truncated, ',');
+	ls_buf_str(&draft->truncated, prefix);
+	ls_buf_str(&draft->truncated, name);
+}
+
+void
+ls_draft_field(ls_draft *draft, ls_field field, ls_str text)
+{
+	static const char *const names[LS_NAMED_FIELDS] = {
+		"event", "level", "source", "service", "index", "traceId", "spanId", "truncatedFields"};
+	size_t limit = field == LS_FIELD_EVENT ? draft->options->limits.body_field_bytes
+										   : draft->options->limits.value_bytes;
+
+	if (text.len == 0)
+		return;
+	if (text.len > limit)
+	{
+		text.len = ls_utf8_prefix_bytes(text.data, text.len, limit);
+		note_truncated(draft, LS_STR(""), ls_str_make(names[field], strlen(names[field])));
+	}
+	draft->event.field[field] = text;
+	draft->event.has |= 1u << field;
+}
+
+/* Is there an attribute with this key?  A 64-bit filter answers most "no". */
+static bool
+seen_before(ls_draft *draft, ls_str key)
+{
+	unsigned hash = (unsigned) key.len * 7;
+	uint64_t bit;
+
+	if (key.len > 0)
+		hash += (unsigned char) key.data[0] * 31 + (unsigned char) key.data[key.len - 1] * 5 +
+				(unsigned char) key.data[key.len / 2] * 11;
+	bit = UINT64_C(1) << ((hash ^ hash >> 6) & 63);
+	if ((draft->seen_keys & bit) != 0)
+	{
+		for (size_t i = 0; i < draft->event.n_attributes; i++)
+		{
+			if (ls_str_eq(draft->attributes[i].key, key))
+				return true;
+		}
+	}
+	draft->seen_keys |= bit;
+	return false;
+}
+
+void
+ls_draft_attribute(ls_draft *draft, ls_str key, ls_kind kind, ls_str text, int64_t integer)
+{
+	const ls_decode_limits *limits = &draft->options->limits;
+	bool cut = false;
+	ls_attribute *attribute;
+
+	if (draft->dropped)
+		return;
+	if (key.len > limits->key_chars)
+	{
+		size_t kept = ls_utf8_prefix_chars(key.data, key.len, limits->key_chars);
+
+		cut = kept < key.len;
+		key.len = kept;
+	}
+	if (seen_before(draft, key))
+		return;
+	if (draft->event.n_attributes >= limits->attributes)
+	{
+		/* The first of the dropped ones stands for all. */
+		draft->dropped = true;
+		note_truncated(draft, LS_STR("attributes"), LS_STR(""));
+		return;
+	}
+	if (text.len > limits->value_bytes)
+	{
+		cut = true;
+		text.len = ls_utf8_prefix_bytes(text.data, text.len, limits->value_bytes);
+		/* The beginning of a JSON value, or of a number, is only a text. */
+		kind = LS_KIND_STRING;
+	}
+	if (cut)
+		note_truncated(draft, LS_STR("attributes."), key);
+	attribute = &draft->attributes[draft->event.n_attributes++];
+	attribute->key = key;
+	attribute->kind = kind;
+	attribute->text = text;
+	attribute->integer = integer;
+}
+
+void
+ls_draft_reject(ls_draft *draft, int status, const char *code, const char *path,
+				const char *message)
+{
+	if (draft->error.code != NULL)
+		return;
+	draft->error.status = status;
+	draft->error.code = code;
+	draft->error.path = ls_str_make(path, strlen(path));
+	draft->error.message = ls_str_make(message, strlen(message));
+}
+
+/* Is the event's index known?  Most events of a body name the same one. */
+static bool
+check_index(ls_draft *draft, ls_str index)
+{
+	const ls_decode_options *options = draft->options;
+
+	if (options->known_index == NULL ||
+		ls_str_eq(index, ls_str_make(draft->known_index, draft->known_index_len)))
+		return true;
+	if (!options->known_index(options->index_context, index))
+		return false;
+	if (index.len <= sizeof(draft->known_index))
+	{
+		memcpy(draft->known_index, index.data, index.len);
+		draft->known_index_len = index.len;
+	}
+	return true;
+}
+
+/* The rules that need the whole event. */
+static void
+check_event(ls_draft *draft, size_t bytes)
+{
+	ls_event *event = &draft->event;
+
+	if (bytes > draft->options->limits.event_bytes)
+	{
+		/* Size comes before all else: the rest of the event was not kept. */
+		draft->error.code = NULL;
+		ls_draft_reject(draft, 413, "EVENT_TOO_LARGE", "", "the event is larger than 1 MB");
+		return;
+	}
+	if ((event->has & 1u << LS_FIELD_EVENT) == 0)
+		ls_draft_reject(draft, 400, "VALIDATION_ERROR", "event",
+						"required: expected a non-empty string");
+	if (event->timestamp > draft->options->now + draft->options->limits.future_us)
+		ls_draft_reject(draft, 400, "VALIDATION_ERROR", "timestamp",
+						"too far ahead: expected a time at most 24 hours from now");
+	if ((event->has & 1u << LS_FIELD_INDEX) == 0)
+		ls_draft_field(draft, LS_FIELD_INDEX, LS_STR("main"));
+	if (!check_index(draft, event->field[LS_FIELD_INDEX]))
+		ls_draft_reject(draft, 404, "INDEX_NOT_FOUND", "index",
+						"there is no index of this name in the organization");
+}
+
+static bool
+record_rejection(ls_draft *draft)
+{
+	ls_decode_result *result = draft->result;
+	uint32_t index = result->accepted + result->rejected;
+	uint32_t word = index / 64;
+
+	if (word >= result->n_rejected_words)
+	{
+		uint32_t n =
+			word + 1 > result->n_rejected_words * 2 ? word + 1 : result->n_rejected_words * 2;
+		uint64_t *bits =
+			ls_arena_grow(draft->options->arena, result->rejected_bits,
+						  result->n_rejected_words * sizeof(uint64_t), n * sizeof(uint64_t));
+
+		if (bits == NULL)
+			return false;
+		memset(bits + result->n_rejected_words, 0,
+			   (n - result->n_rejected_words) * sizeof(uint64_t));
+		result->rejected_bits = bits;
+		result->n_rejected_words = n;
+	}
+	result->rejected_bits[word] |= UINT64_C(1) << (index % 64);
+	if (result->n_errors < LS_DECODE_MAX_ERRORS)
+	{
+		draft->error.index = index;
+		result->errors[result->n_errors++] = draft->error;
+	}
+	if (draft->error.status == 413)
+		result->rejected_by_size++;
+	result->rejected++;
+	return true;
+}
+
+bool
+ls_draft_commit(ls_draft *draft, size_t bytes)
+{
+	ls_decode_result *result = draft->result;
+	ls_event *event = &draft->event;
+
+	check_event(draft, bytes);
+	if (draft->error.code != NULL)
+	{
+		if (!record_rejection(draft))
+			return ls_draft_fail(draft, LS_DECODE_MEMORY, "", LS_STR("out of memory"), 0);
+		return true;
+	}
+	if (draft->truncated.len > 0)
+	{
+		event->field[LS_FIELD_TRUNCATED] = ls_str_make(draft->truncated.data, draft->truncated.len);
+		event->has |= 1u << LS_FIELD_TRUNCATED;
+	}
+	if (ls_arena_failed(draft->options->scratch))
+		return ls_draft_fail(draft, LS_DECODE_MEMORY, "", LS_STR("out of memory"), 0);
+	event->place = draft->options->first_place + result->accepted;
+	if (!draft->options->sink.add(draft->options->sink.context, event))
+		return ls_draft_fail(draft, LS_DECODE_FULL, "", LS_STR("no room for the events"), 0);
+	result->accepted++;
+	result->bytes += bytes;
+	return true;
+}
+
+void
+ls_draft_ignored(ls_draft *draft, ls_str name)
+{
+	ls_decode_result *result = draft->result;
+	char clean[LS_DECODE_IGNORED_LEN];
+	ls_str entry;
+
+	if (result->n_ignored >= LS_DECODE_MAX_IGNORED || name.len == 0)
+		return;
+	/* It goes into a header: anything but visible ASCII becomes '?'. */
+	entry = ls_str_make(clean, name.len < sizeof(clean) ? name.len : sizeof(clean));
+	for (size_t i = 0; i < entry.len; i++)
+		clean[i] =
+			name.data[i] > ' ' && name.data[i] < 0x7F && name.data[i] != ',' ? name.data[i] : '?';
+	for (uint32_t i = 0; i < result->n_ignored; i++)
+	{
+		if (ls_str_eq(result->ignored[i], entry))
+			return;
+	}
+	entry = ls_arena_strdup(draft->options->arena, entry);
+	if (entry.data != NULL)
+		result->ignored[result->n_ignored++] = entry;
+}
+
+bool
+ls_draft_fail(ls_draft *draft, ls_decode_failure failure, const char *path, ls_str message,
+			  size_t offset)
+{
+	ls_decode_result *result = draft->result;
+
+	if (result->failure == LS_DECODE_OK)
+	{
+		result->failure = failure;
+		result->path = ls_str_make(path, strlen(path));
+		result->message = message;
+		result->offset = offset;
+		result->accepted = 0;
+		result->bytes = 0;
+		if (draft->options->sink.undo != NULL)
+			draft->options->sink.undo(draft->options->sink.context);
+	}
+	return false;
+}
+
+int
+ls_decode_status(const ls_decode_result *result)
+{
+	if (result->accepted > 0)
+		return 202;
+	return result->rejected > 0 && result->rejected_by_size == result->rejected ? 413 : 400;
+}

@@ -1,0 +1,531 @@
+/* decode_test.c: request bodies to events. */
+#include <stdlib.h>
+
+#include "src/ingest/decode.h"
+#include "test/unit/tap.h"
+
+#define NOW (INT64_C(1767225600) * LS_USECS_PER_SEC) /* 2026-01-01T00:00:00Z */
+
+static ls_arena *arena;
+static ls_arena *scratch;
+static ls_buf seen;   /* the events as text, a line each */
+static uint32_t room; /* events that the sink takes */
+static ls_decode_result result;
+
+/* A body as the name of its test: one line of visible ASCII. */
+static const char *
+named(const char *text)
+{
+	static char name[100];
+	size_t i;
+
+	for (i = 0; text[i] != '\0' && i < sizeof(name) - 1; i++)
+		name[i] = text[i] >= ' ' && text[i] < 0x7F && text[i] != '#' ? text[i] : '.';
+	name[i] = '\0';
+	return name;
+}
+
+/* Writes an event as one readable line. */
+static bool
+record(void *context, const ls_event *e)
+{
+	static const char *const names[] = {"event", "level",   "source", "service",
+										"index", "traceId", "spanId", "cut"};
+	static const char kinds[] = "sinb0j";
+	char iso[LS_TIME_ISO_LENGTH + 1];
+
+	(void) context;
+	if (room == 0)
+		return false;
+	room--;
+	ls_buf_printf(&seen, "%u", e->place);
+	if (e->timestamp != NOW)
+	{
+		ls_time_format_iso(e->timestamp, iso);
+		ls_buf_printf(&seen, " %s", iso);
+	}
+	for (int f = 0; f < LS_NAMED_FIELDS; f++)
+	{
+		if ((e->has & 1u << f) == 0 ||
+			(f == LS_FIELD_INDEX && ls_str_eq(e->field[f], LS_STR("main"))))
+			continue;
+		ls_buf_printf(&seen, " %s=%.*s", names[f], (int) e->field[f].len, e->field[f].data);
+	}
+	for (size_t i = 0; i < e->n_attributes; i++)
+	{
+		const ls_attribute *a = &e->attributes[i];
+
+		ls_buf_printf(&seen, " .%.*s=%c:", (int) a->key.len, a->key.data, kinds[a->kind]);
+		if (a->kind == LS_KIND_INTEGER || a->kind == LS_KIND_BOOLEAN)
+			ls_buf_printf(&seen, "%lld", (long long) a->integer);
+		else
+			ls_buf_str(&seen, a->text);
+	}
+	ls_buf_char(&seen, '\n');
+	return true;
+}
+
+static void
+forget(void *context)
+{
+	(void) context;
+	seen.len = 0;
+}
+
+static bool
+known(void *context, ls_str index)
+{
+	(*(int *) context)++;
+	return ls_str_eq(index, LS_STR("main")) || ls_str_eq(index, LS_STR("web"));
+}
+
+typedef bool (*decoder)(const ls_decode_options *, ls_str, ls_decode_result *);
+
+static int index_calls;
+
+static bool
+run(decoder decode, ls_str body)
+{
+	ls_decode_options options = {.limits = LS_DECODE_LIMITS,
+								 .now = NOW,
+								 .known_index = known,
+								 .index_context = &index_calls,
+								 .sink = {record, forget, NULL},
+								 .arena = arena,
+								 .scratch = scratch};
+
+	seen.len = 0;
+	memset(&result, 0xEE, sizeof(result)); /* the decoder must set all it says */
+	return decode(&options, body, &result);
+}
+
+/* One event of a body gives this line. */
+static void
+check(const char *body, const char *expected)
+{
+	room = 1000;
+	run(ls_decode_event, ls_str_make(body, strlen(body)));
+	if (!ok(result.failure == LS_DECODE_OK && seen.len > 2 && strncmp(seen.data, "0 ", 2) == 0 &&
+				seen.len - 3 == strlen(expected) &&
+				memcmp(seen.data + 2, expected, seen.len - 3) == 0,
+			named(body)))
+	{
+		printf("#   got %.*s#   expected %s\n", (int) seen.len, seen.data, expected);
+		if (result.failure != LS_DECODE_OK)
+			printf("#   failure %d: %.*s\n", result.failure, (int) result.message.len,
+				   result.message.data);
+		else if (result.n_errors > 0)
+			printf("#   error at '%.*s': %.*s\n", (int) result.errors[0].path.len,
+				   result.errors[0].path.data, (int) result.errors[0].message.len,
+				   result.errors[0].message.data);
+	}
+}
+
+/* One event of a body is rejected so. */
+static void
+check_rejected(const char *body, int status, const char *code, const char *path)
+{
+	room = 1000;
+	run(ls_decode_event, ls_str_make(body, strlen(body)));
+	ok(result.failure == LS_DECODE_OK && result.accepted == 0 && result.rejected == 1 &&
+		   result.n_errors == 1 && seen.len == 0 && result.errors[0].status == status &&
+		   strcmp(result.errors[0].code, code) == 0 && result.errors[0].message.len > 0,
+	   named(body));
+	is_str(result.errors[0].path, path, "  its path");
+}
+
+/* The whole body is refused. */
+static void
+check_invalid(decoder decode, const char *body, const char *message, long long offset)
+{
+	room = 1000;
+	ok(!run(decode, ls_str_make(body, strlen(body))) && result.failure == LS_DECODE_INVALID &&
+		   seen.len == 0 && result.accepted == 0 && result.bytes == 0,
+	   named(body));
+	is_str(result.message, message, "  its message");
+	is_int((long long) result.offset, offset, "  its offset");
+}
+
+static void
+check_batch(decoder decode, const char *body, const char *expected, uint32_t rejected)
+{
+	room = 1000;
+	ok(run(decode, ls_str_make(body, strlen(body))), named(body));
+	is_str(ls_str_make(seen.data, seen.len), expected, "  its events");
+	is_int(result.rejected, rejected, "  rejected");
+}
+
+static void
+test_event(void)
+{
+	check("\"plain text\"", "event=plain text");
+	check(" {\"event\":\"a\"} ", "event=a");
+	check("{\"event\":\"a\",\"level\":\"Warning\",\"source\":\"s\",\"service\":\"v\","
+		  "\"index\":\"web\",\"traceId\":\"t\",\"spanId\":\"p\"}",
+		  "event=a level=warn source=s service=v index=web traceId=t spanId=p");
+	check("{\"spanId\":null,\"level\":\"\",\"event\":\"a\",\"attributes\":null}", "event=a");
+	check("{\"event\":\"first\",\"event\":\"second\"}", "event=first");
+	check("{\"event\":\"quote \\\" \\u00e9\\n\"}", "event=quote \" \xc3\xa9\n");
+	check("\xEF\xBB\xBF{\"event\":\"a\"}", "event=a");
+
+	/* stand-ins */
+	check("{\"msg\":\"m\"}", "event=m");
+	check("{\"log\":\"l\",\"message\":\"m\",\"body\":\"b\"}", "event=m");
+	check("{\"log\":\"l\",\"event\":\"e\",\"message\":\"m\"}", "event=e");
+	is_int(result.n_ignored, 2, "stand-ins that lost are named");
+	is_str(result.ignored[0], "log", "the first");
+	is_str(result.ignored[1], "message", "the second");
+	check("{\"message\":{\"a\":[1,{}]},\"body\":\"b\"}", "event=b");
+	check("{\"event\":null,\"message\":\"m\"}", "event=m");
+	check("{\"message\":\"m\",\"severity\":\"ERROR\"}", "event=m level=error");
+	check("{\"message\":\"m\",\"severity_text\":\"x\",\"level\":\"y\"}", "event=m level=y");
+	check("{\"message\":\"m\",\"trace_id\":\"1\",\"span_id\":\"2\"}", "event=m traceId=1 spanId=2");
+
+	/* times */
+	check("{\"event\":\"a\",\"timestamp\":\"2025-12-31T12:00:00.5+01:00\"}",
+		  "2025-12-31T11:00:00.500Z event=a");
+	check("{\"event\":\"a\",\"timestamp\":1767200000123}", "2025-12-31T16:53:20.123Z event=a");
+	check("{\"event\":\"a\",\"timestamp\":1767200000}", "2025-12-31T16:53:20.000Z event=a");
+	check("{\"event\":\"a\",\"timestamp\":1767200000.75}", "2025-12-31T16:53:20.750Z event=a");
+	check("{\"event\":\"a\",\"timestamp\":1.7672e9}", "2025-12-31T16:53:20.000Z event=a");
+	check("{\"event\":\"a\",\"timestamp\":\"1767200000123456789\"}",
+		  "2025-12-31T16:53:20.123Z event=a");
+	check("{\"event\":\"a\",\"timestamp\":1767200000123456}", "2025-12-31T16:53:20.123Z event=a");
+	check("{\"event\":\"a\",\"timestamp\":-1}", "1969-12-31T23:59:59.000Z event=a");
+	check("{\"event\":\"a\",\"time\":\"2025-01-01\",\"ts\":1767200000}",
+		  "2025-12-31T16:53:20.000Z event=a");
+	check("{\"event\":\"a\",\"@timestamp\":\"soon\",\"date\":\"2025-01-01\"}",
+		  "2025-01-01T00:00:00.000Z event=a");
+	check("{\"event\":\"a\",\"timestamp\":\"2026-01-01T23:59:59Z\"}",
+		  "2026-01-01T23:59:59.000Z event=a");
+	check_rejected("{\"event\":\"a\",\"timestamp\":\"2026-01-02T00:00:01Z\"}", 400,
+				   "VALIDATION_ERROR", "timestamp");
+	check_rejected("{\"event\":\"a\",\"timestamp\":\"yesterday\"}", 400, "VALIDATION_ERROR",
+				   "timestamp");
+	check_rejected("{\"event\":\"a\",\"timestamp\":true}", 400, "VALIDATION_ERROR", "timestamp");
+	check_rejected("{\"event\":\"a\",\"timestamp\":-1e300}", 400, "VALIDATION_ERROR", "timestamp");
+	check_rejected("{\"event\":\"a\",\"timestamp\":99999999999999999999999}", 400,
+				   "VALIDATION_ERROR", "timestamp");
+
+	/* attributes */
+	check("{\"event\":\"a\",\"attributes\":{\"s\":\"x\",\"i\":-42,\"n\":1.50,\"z\":-0,\"t\":true,"
+		  "\"f\":false,\"u\":null,\"o\":{},\"l\":[]}}",
+		  "event=a .s=s:x .i=i:-42 .n=n:1.50 .z=n:-0 .t=b:1 .f=b:0 .u=0: .o=j:{} .l=j:[]");
+	check("{\"event\":\"a\",\"attributes\":{\"o\":{\"b\":[1,{\"c\":\"x y\"}],\"a\":null}}}",
+		  "event=a .o=j:{\"b\":[1,{\"c\":\"x y\"}],\"a\":null}");
+	check("{\"event\":\"a\",\"attributes\":{\"o\": { \"b\" : [ 1 , true ] , \"\\u0061\" : 1.0 } }}",
+		  "event=a .o=j:{\"b\":[1,true],\"a\":1.0}");
+	check("{\"event\":\"a\",\"attributes\":{\"k\":1,\"k\":2,\"kk\":3,\"\":4,\"\":5}}",
+		  "event=a .k=i:1 .kk=i:3 .=i:4");
+	check("{\"event\":\"a\",\"attributes\":{\"level\":\"x\",\"i\":9223372036854775808}}",
+		  "event=a .level=s:x .i=n:9223372036854775808");
+
+	/* what is refused */
+	check_rejected("{}", 400, "VALIDATION_ERROR", "event");
+	check_rejected("\"\"", 400, "VALIDATION_ERROR", "event");
+	check_rejected("{\"event\":\"\"}", 400, "VALIDATION_ERROR", "event");
+	check_rejected("{\"event\":7}", 400, "VALIDATION_ERROR", "event");
+	check_rejected("{\"event\":{\"a\":1}}", 400, "VALIDATION_ERROR", "event");
+	check_rejected("{\"event\":\"a\",\"level\":3}", 400, "VALIDATION_ERROR", "level");
+	check_rejected("{\"event\":\"a\",\"source\":[]}", 400, "VALIDATION_ERROR", "source");
+	check_rejected("{\"event\":\"a\",\"attributes\":[1]}", 400, "VALIDATION_ERROR", "attributes");
+	check_rejected("{\"event\":\"a\",\"index\":\"none\"}", 404, "INDEX_NOT_FOUND", "index");
+	check_rejected("17", 400, "VALIDATION_ERROR", "");
+	check_rejected("[\"a\"]", 400, "VALIDATION_ERROR", "");
+	check_invalid(ls_decode_event, "",
+				  "invalid JSON at byte 0: unexpected end: expected a JSON value", 0);
+	check_invalid(ls_decode_event, "{\"event\":\"a\"} x",
+				  "invalid JSON at byte 14: expected nothing more", 14);
+	check_invalid(ls_decode_event, "{\"event\":\"a\",}",
+				  "invalid JSON at byte 13: expected a member name in quotes", 13);
+	check_invalid(ls_decode_event, "{\"event\":\"\xff\"}",
+				  "invalid JSON at byte 10: invalid UTF-8 in a string", 10);
+
+	/* unknown members */
+	check("{\"host\":\"h\",\"event\":\"a\",\"x,\\ny\":{\"deep\":[1,2]},\"host\":1}", "event=a");
+	is_int(result.n_ignored, 2, "ignored names, each once");
+	is_str(result.ignored[1], "x??y", "made safe for a header");
+}
+
+static void
+test_batch(void)
+{
+	check_batch(ls_decode_batch, "{\"events\":[\"a\",{\"event\":\"b\"}]}", "0 event=a\n1 event=b\n",
+				0);
+	is_int((long long) result.bytes, 3 + 13, "bytes of the accepted events");
+	check_batch(ls_decode_batch, " [ \"a\" , {\"event\":\"b\"} ] ", "0 event=a\n1 event=b\n", 0);
+	is_int((long long) result.bytes, 3 + 13, "without the space between them");
+	check_batch(ls_decode_batch, "[\"a\",5,{\"event\":\"b\",\"level\":1},\"c\"]",
+				"0 event=a\n1 event=c\n", 2);
+	is_int(result.errors[0].index, 1, "index of the first error");
+	is_int(result.errors[1].index, 2, "index of the second error");
+	ok(!ls_decode_was_rejected(&result, 0) && ls_decode_was_rejected(&result, 1) &&
+		   ls_decode_was_rejected(&result, 2) && !ls_decode_was_rejected(&result, 3) &&
+		   !ls_decode_was_rejected(&result, 1000),
+	   "which ones were rejected");
+	is_int(ls_decode_status(&result), 202, "partial success");
+	check_batch(ls_decode_batch, "{\"x\":[{}],\"events\":[\"a\"],\"events\":[\"b\"]}",
+				"0 event=a\n", 0);
+	check_batch(ls_decode_batch, "[1,2]", "", 2);
+	is_int(ls_decode_status(&result), 400, "all rejected");
+
+	check_invalid(ls_decode_batch, "[]", "expected at least one event", 0);
+	check_invalid(ls_decode_batch, "{\"events\":[]}", "expected at least one event", 0);
+	check_invalid(ls_decode_batch, "{\"event\":\"a\"}", "required: expected an array of events", 0);
+	check_invalid(ls_decode_batch, "{\"events\":\"a\"}", "expected an array of events", 0);
+	check_invalid(ls_decode_batch, "3", "expected an object with events, or an array", 0);
+	check_invalid(ls_decode_batch, "[\"a\",\"b\"", "invalid JSON at byte 8: expected , or ]", 8);
+	check_invalid(ls_decode_batch, "{\"events\":[\"a\"]}}",
+				  "invalid JSON at byte 16: expected nothing more", 16);
+
+	room = 1;
+	ok(!run(ls_decode_batch, LS_STR("[\"a\",\"b\"]")) && result.failure == LS_DECODE_FULL &&
+		   seen.len == 0,
+	   "a sink without room");
+}
+
+static void
+test_ndjson(void)
+{
+	check_batch(ls_decode_ndjson, "{\"event\":\"a\"}\r\n\r\n  \n\"b\"\n{\"event\":\"c\"}",
+				"0 event=a\n1 event=b\n2 event=c\n", 0);
+	check_batch(ls_decode_ndjson, "\"a\"\n{\"event\":\n\"b\" \"c\"\n\"\xff\"\n\"d\"\n",
+				"0 event=a\n1 event=d\n", 3);
+	is_int(result.errors[0].index, 1, "index of a bad line");
+	is_str(result.errors[0].message,
+		   "invalid JSON in line 2 at byte 9: unexpected end: expected a JSON value",
+		   "its message");
+	is_str(result.errors[1].message,
+		   "invalid JSON in line 3 at byte 4: expected the end of the line", "trailing text");
+	check_invalid(ls_decode_ndjson, "\n \r\n", "expected at least one event", 0);
+	check_batch(ls_decode_ndjson, "{]\n", "", 1);
+}
+
+static ls_buf body;
+
+static void
+repeat(char c, size_t n)
+{
+	ls_buf_reserve(&body, n);
+	for (size_t i = 0; i < n; i++)
+		ls_buf_char(&body, c);
+}
+
+static ls_str
+text_of(ls_buf *buf)
+{
+	return ls_str_make(buf->data, buf->len);
+}
+
+static void
+test_limits(void)
+{
+	ls_buf expected;
+
+	ls_buf_init(&expected, arena);
+	ls_buf_init(&body, arena);
+
+	/* event: 1 MiB exactly, and one byte more */
+	room = 1000;
+	ls_buf_lit(&body, "[{\"event\":\"a\",\"pad\":\"");
+	repeat('p', 1024 * 1024 - 22);
+	ls_buf_lit(&body, "\"}]");
+	ok(run(ls_decode_batch, text_of(&body)) && result.accepted == 1, "an event of 1 MiB");
+	is_int((long long) result.bytes, 1024 * 1024, "its size");
+	body.len = 0;
+	ls_buf_lit(&body, "[\"x\",{\"event\":\"a\",\"pad\":\"");
+	repeat('p', 1024 * 1024 - 21);
+	ls_buf_lit(&body, "\"},\"y\"]");
+	ok(run(ls_decode_batch, text_of(&body)) && result.accepted == 2 && result.rejected == 1,
+	   "an event of 1 MiB and one byte among others");
+	is_int(result.errors[0].status, 413, "its status");
+	ok(strcmp(result.errors[0].code, "EVENT_TOO_LARGE") == 0, "its code");
+
+	/* too large in many small pieces that need memory: bounded scratch */
+	body.len = 0;
+	ls_buf_lit(&body, "[{\"event\":\"a\",\"attributes\":{\"k\":[");
+	for (int i = 0; i < 1500000; i++)
+		ls_buf_lit(&body, "\"\\n\",");
+	ls_buf_lit(&body, "0]}},{\"event\":3,\"attributes\":{\"k\":[[[");
+	for (int i = 0; i < 250000; i++)
+		ls_buf_lit(&body, "\"\\n\",");
+	ls_buf_lit(&body, "0]]]}}]");
+	ok(run(ls_decode_batch, text_of(&body)) && result.rejected == 2, "a huge event of escapes");
+	is_int(ls_decode_status(&result), 413, "all rejected for their size");
+	is_int(result.errors[1].status, 413, "size is told before other errors");
+
+	/* event text */
+	body.len = 0;
+	ls_buf_lit(&body, "{\"event\":\"x");
+	for (int i = 0; i < 131072; i++)
+		ls_buf_lit(&body, "\xc3\xa9");
+	ls_buf_lit(&body, "\"}");
+	run(ls_decode_event, text_of(&body));
+	ls_buf_printf(&expected, "0 event=x");
+	for (int i = 0; i < 131071; i++)
+		ls_buf_lit(&expected, "\xc3\xa9");
+	ls_buf_lit(&expected, " cut=event\n");
+	ok(ls_str_eq(text_of(&seen), text_of(&expected)), "event text cut at a character");
+
+	/* values and keys */
+	body.len = expected.len = 0;
+	ls_buf_lit(&body, "{\"event\":\"a\",\"source\":\"");
+	repeat('s', 32769);
+	ls_buf_lit(&body, "\",\"attributes\":{\"whole\":\"");
+	repeat('v', 32768);
+	ls_buf_lit(&body, "\",\"long\":\"");
+	repeat('v', 32769);
+	ls_buf_lit(&body, "\",\"nested\":[\"");
+	repeat('n', 40000);
+	ls_buf_lit(&body, "\"],\"");
+	repeat('k', 257);
+	ls_buf_lit(&body, "\":1,\"");
+	repeat('k', 300);
+	ls_buf_lit(&body, "\":2}}");
+	ok(run(ls_decode_event, text_of(&body)) && result.accepted == 1, "long values and keys");
+	ls_buf_lit(&expected, "0 event=a source=");
+	for (int i = 0; i < 32768; i++)
+		ls_buf_char(&expected, 's');
+	ls_buf_lit(&expected, " cut=source,attributes.long,attributes.nested,attributes.");
+	for (int i = 0; i < 256; i++)
+		ls_buf_char(&expected, 'k');
+	ls_buf_lit(&expected, " .whole=s:");
+	for (int i = 0; i < 32768; i++)
+		ls_buf_char(&expected, 'v');
+	ls_buf_lit(&expected, " .long=s:");
+	for (int i = 0; i < 32768; i++)
+		ls_buf_char(&expected, 'v');
+	ls_buf_lit(&expected, " .nested=s:[\"");
+	for (int i = 0; i < 32766; i++)
+		ls_buf_char(&expected, 'n');
+	ls_buf_lit(&expected, " .");
+	for (int i = 0; i < 256; i++)
+		ls_buf_char(&expected, 'k');
+	ls_buf_lit(&expected, "=i:1\n");
+	ok(ls_str_eq(text_of(&seen), text_of(&expected)), "cut, named, the first of two keys kept");
+
+	/* attributes: duplicates do not count, extras are dropped and named */
+	body.len = expected.len = 0;
+	ls_buf_lit(&body, "{\"attributes\":{");
+	ls_buf_lit(&expected, "0 event=a cut=attributes");
+	for (int i = 0; i < 200; i++)
+	{
+		ls_buf_printf(&body, "\"a%d\":%d,\"a%d\":0,", i, i, i / 2);
+		if (i < 128)
+			ls_buf_printf(&expected, " .a%d=i:%d", i, i);
+	}
+	ls_buf_lit(&body, "\"a0\":{\"z\":1}},\"event\":\"a\"}");
+	ls_buf_char(&expected, '\n');
+	run(ls_decode_event, text_of(&body));
+	ok(ls_str_eq(text_of(&seen), text_of(&expected)), "the first 128 attributes");
+
+	/* many errors, many events */
+	body.len = 0;
+	ls_buf_char(&body, '[');
+	for (int i = 0; i < 500; i++)
+		ls_buf_lit(&body, "1,\"ok\",");
+	ls_buf_lit(&body, "2]");
+	index_calls = 0;
+	run(ls_decode_batch, text_of(&body));
+	is_int(result.rejected, 501, "rejected");
+	is_int(result.n_errors, 100, "errors named");
+	is_int(index_calls, 1, "one look-up for many events of one index");
+	ok(ls_decode_was_rejected(&result, 1000) && !ls_decode_was_rejected(&result, 999),
+	   "the last ones");
+
+	/* depth */
+	body.len = 0;
+	ls_buf_lit(&body, "{\"event\":\"a\",\"attributes\":{\"d\":");
+	repeat('[', 62);
+	repeat(']', 62);
+	ls_buf_lit(&body, "}}");
+	ok(run(ls_decode_event, text_of(&body)) && result.accepted == 1, "62 levels in an attribute");
+	body.len = 0;
+	ls_buf_lit(&body, "{\"event\":\"a\",\"u\":");
+	repeat('[', 64);
+	ok(!run(ls_decode_event, text_of(&body)) && result.failure == LS_DECODE_INVALID, "too deep");
+}
+
+static void
+test_normalize(void)
+{
+	static const char *const levels[][2] = {
+		{"TRACE", "trace"}, {"Verbose", "trace"},
+		{"dbg", "debug"},   {"Information", "info"},
+		{"notice", "info"}, {"WARNING", "warn"},
+		{"err", "error"},   {"Severe", "error"},
+		{"crit", "fatal"},  {"EMERGENCY", "fatal"},
+		{"panic", "fatal"}, {"alert", "fatal"},
+		{"audit", "audit"}, {"Custom", "Custom"},
+		{"x", "x"},         {"informationally", "informationally"},
+	};
+	ls_time t;
+
+	for (size_t i = 0; i < sizeof(levels) / sizeof(levels[0]); i++)
+		is_str(ls_normalize_level(ls_str_make(levels[i][0], strlen(levels[i][0]))), levels[i][1],
+			   levels[i][0]);
+	ok(!ls_normalize_time_text(LS_STR("2026"), &t), "a year alone is not a time");
+	ok(!ls_normalize_time_text(LS_STR("12345678901234567890123"), &t), "nor are 23 digits");
+	ok(ls_normalize_time_text(LS_STR("1767200000.25"), &t) && t == INT64_C(1767200000250000),
+	   "seconds with a fraction as text");
+	ok(!ls_normalize_time_number(LS_STR("-"), &t) && !ls_normalize_time_number(LS_STR(""), &t),
+	   "not numbers");
+	ok(ls_normalize_time_number(LS_STR("99999999999"), &t) && t == INT64_C(99999999999000000),
+	   "largest seconds");
+	ok(ls_normalize_time_number(LS_STR("100000000000"), &t) && t == INT64_C(100000000000000),
+	   "smallest milliseconds");
+}
+
+/* Too little memory is told as such, at every size. */
+static void
+test_memory(void)
+{
+	static const char text[] = "[{\"event\":\"\\n\",\"attributes\":{\"a\":[ \"\\n\" ]}},1]";
+	bool right = true;
+	bool succeeded = false;
+
+	room = 1000;
+	for (size_t limit = 16; limit < 20000; limit += 48)
+	{
+		ls_arena *small = ls_arena_create(NULL, limit);
+		ls_decode_options options = {.limits = LS_DECODE_LIMITS,
+									 .now = NOW,
+									 .sink = {record, forget, NULL},
+									 .arena = small,
+									 .scratch = small == NULL ? NULL : scratch};
+
+		if (ls_decode_batch(&options, ls_str_make(text, strlen(text)), &result))
+			succeeded = true;
+		else if (result.failure != LS_DECODE_MEMORY || succeeded)
+			right = false;
+		ls_arena_destroy(small);
+
+		small = ls_arena_create(NULL, limit / 16);
+		options.arena = arena;
+		options.scratch = small;
+		if (!ls_decode_batch(&options, ls_str_make(text, strlen(text)), &result) &&
+			result.failure != LS_DECODE_MEMORY)
+			right = false;
+		ls_arena_destroy(small);
+	}
+	ok(right && succeeded, "arenas of any size");
+}
+
+int
+main(void)
+{
+	arena = ls_arena_create(NULL, 0);
+	scratch = ls_arena_create(NULL, 40 * 1024 * 1024);
+	ls_buf_init(&seen, arena);
+
+	test_event();
+	test_batch();
+	test_ndjson();
+	test_limits();
+	test_normalize();
+	test_memory();
+
+	ls_arena_destroy(scratch);
+	ls_arena_destroy(arena);
+	return done_testing();
+}
