@@ -21,7 +21,7 @@ REGRESS_OPTS = --inputdir=test --load-extension=logsvc
 
 PG_CFLAGS = -std=gnu11 -Wall -Wextra -Werror -Wno-unused-parameter \
 	-Wno-missing-field-initializers -Wno-declaration-after-statement \
-	-DLOGSVC_VERSION='"$(LOGSVC_VERSION)"' -MMD -MP $(COPT)
+	-DLOGSVC_VERSION='"$(LOGSVC_VERSION)"' -MMD -MP $(if $(DEBUG),-DLS_STOP_POINTS -DUSE_ASSERT_CHECKING) $(COPT)
 SHLIB_LINK = -lmicrohttpd -lzstd -llz4 -lcrypto -lm
 
 # Debian builds its server with LLVM; bitcode of a network service is of no use.
@@ -48,3 +48,7 @@ sql/logsvc--$(LOGSVC_VERSION).sql: $(sort $(wildcard sql/install/*.sql)) logsvc.
 # ---- unit tests of the pure parts, under sanitizers ----
 
 include test/unit/unit.mk
+
+# ---- tests that need a server ----
+
+include test/test.mk

@@ -1,0 +1,380 @@
+# LogsvcTest: a temporary server with logsvc running in it, for TAP tests.
+#
+#	use LogsvcTest;
+#	use Test::More;
+#
+#	my $t = LogsvcTest->new;                # started, /readyz answers 200
+#	my $org = $t->organization('acme');     # with owner, token and keys
+#	my $r = $t->http(POST => '/api/v1/logs', token => $org->{ingest_key},
+#		json => { event => 'hello' });
+#	is($r->{status}, 202);
+#	$t->stop;                               # checks the shutdown and the log
+#	done_testing;
+#
+# Options of new, all optional:
+#	name       of the node (one test may run several)
+#	conf       lines for postgresql.conf
+#	initdb     more arguments of initdb, a list reference
+#	streaming  true: may be the primary of a standby
+#	start      false: initialized only; call start, create_extension, wait_ready
+#	extension  false: started without CREATE EXTENSION
+#	ready      false: does not wait for the HTTP port
+package LogsvcTest;
+
+use strict;
+use warnings;
+
+use Exporter 'import';
+use HTTP::Tiny;
+use IO::Socket::INET;
+use JSON::PP ();
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+use Time::HiRes qw(sleep time);
+
+our @EXPORT = qw(wait_until json_encode json_decode);
+
+my $json = JSON::PP->new->canonical->allow_nonref;
+my @all;
+
+sub json_encode { return $json->clone->utf8->encode($_[0]); }
+sub json_decode { return $json->clone->utf8->decode($_[0]); }
+
+# Calls the sub until it returns true; returns that, or undef after the timeout.
+sub wait_until
+{
+	my ($condition, $timeout) = @_;
+	my $end = time + ($timeout // 30);
+
+	while (1)
+	{
+		my $result = eval { $condition->() };
+		return $result if $result;
+		return undef if time > $end;
+		sleep 0.02;
+	}
+}
+
+sub new
+{
+	my ($class, %opt) = @_;
+	my $node = PostgreSQL::Test::Cluster->new($opt{name} // 'main');
+	my $self = bless {
+		node => $node,
+		http_port => PostgreSQL::Test::Cluster::get_free_port(),
+		database => 'postgres',
+		clients => {},
+	}, $class;
+	push @all, $self;
+
+	$node->init(
+		allows_streaming => $opt{streaming} ? 1 : 0,
+		extra => [ '--locale=C', '-E', 'UTF8', @{ $opt{initdb} // [] } ]);
+	$node->append_conf('postgresql.conf', join "\n",
+		$ENV{TEST_CONF} // "shared_preload_libraries = 'logsvc'",
+		"logsvc.database = '$self->{database}'",
+		"logsvc.listen_addresses = '127.0.0.1'",
+		"logsvc.port = $self->{http_port}",
+		'max_worker_processes = 32',
+		'max_connections = 50',
+		$opt{conf} // '', '');
+	return $self if exists $opt{start} && !$opt{start};
+
+	$self->start;
+	$self->create_extension unless exists $opt{extension} && !$opt{extension};
+	$self->wait_ready unless grep { exists $opt{$_} && !$opt{$_} } qw(extension ready);
+	return $self;
+}
+
+sub node { return $_[0]->{node}; }
+sub http_port { return $_[0]->{http_port}; }
+sub url { return "http://127.0.0.1:$_[0]->{http_port}"; }
+
+# ---- the server ----
+
+sub start { my $self = shift; $self->{node}->start; $self->{running} = 1; return; }
+
+sub restart
+{
+	my ($self, $mode) = @_;
+	$self->stop($mode);
+	$self->start;
+	$self->wait_ready;
+	return;
+}
+
+# Stops; a stop that takes longer than pg_ctl waits (60 s) fails the test.
+sub stop
+{
+	my ($self, $mode) = @_;
+	return unless $self->{running};
+	$self->{clients} = {};
+	$self->{running} = 0;
+	$self->{node}->stop($mode // 'fast');
+	return;
+}
+
+# Kills the postmaster as the power does: nothing is written, children die of it.
+sub crash
+{
+	my $self = shift;
+	my $postmaster = $self->{node}{_pid};
+	my @children = split ' ', `ps -o pid= --ppid $postmaster`;
+
+	$self->{clients} = {};
+	$self->{running} = 0;
+	$self->{node}->kill9;
+	# Children that have not yet noticed hold the port and the shared memory.
+	wait_until(sub { !grep { kill 0, $_ } @children }, 30)
+	  or die "children of the postmaster outlive it\n";
+	return;
+}
+
+sub reload { my $self = shift; $self->{node}->reload; return; }
+
+# Sets a setting for good and reloads.
+sub set
+{
+	my ($self, $name, $value) = @_;
+	$value =~ s/'/''/g;
+	$self->sql("ALTER SYSTEM SET $name = '$value'");
+	$self->reload;
+	wait_until(sub { $self->sql("SELECT current_setting('$name')") eq $value }, 10);
+	return;
+}
+
+sub create_extension
+{
+	my $self = shift;
+	$self->sql('CREATE EXTENSION logsvc');
+	return;
+}
+
+sub wait_ready
+{
+	my ($self, $timeout) = @_;
+	my $answer;
+	return if wait_until(sub {
+		$answer = $self->http(GET => '/readyz', timeout => 5);
+		$answer->{status} == 200;
+	}, $timeout // 30);
+	die "logsvc did not become ready: $answer->{status} $answer->{content}\n";
+}
+
+# What the server has logged since $from (a value of log_position).
+sub log_text
+{
+	my ($self, $from) = @_;
+	return substr(slurp_file($self->{node}->logfile), $from // 0);
+}
+
+sub log_position { return -s $_[0]->{node}->logfile; }
+
+# ---- SQL ----
+
+# Runs SQL as superuser; dies on an error.  Named: database, user.
+sub sql
+{
+	my ($self, $query, %opt) = @_;
+	my @connstr = $opt{user} ? (extra_params => [ '-U', $opt{user} ]) : ();
+	return $self->{node}->safe_psql($opt{database} // $self->{database}, $query, @connstr);
+}
+
+# Runs SQL that may fail: (output, SQLSTATE or '', message).
+sub sql_error
+{
+	my ($self, $query, %opt) = @_;
+	my ($stdout, $stderr);
+	my @connstr = $opt{user} ? (extra_params => [ '-U', $opt{user} ]) : ();
+	$self->{node}->psql($opt{database} // $self->{database},
+		"\\set VERBOSITY verbose\n$query", stdout => \$stdout, stderr => \$stderr,
+		on_error_stop => 1, @connstr);
+	my ($state, $message) = $stderr =~ /(?:ERROR|FATAL):\s+(\w{5}): (.*)/;
+	return ($stdout, $state // '', $message // $stderr);
+}
+
+# The value of a query that returns one jsonb.
+sub sql_json
+{
+	my ($self, $query, %opt) = @_;
+	my $text = $self->sql($query, %opt);
+	utf8::decode($text);
+	return $json->decode($text);
+}
+
+# Pids of logsvc's workers whose backend_type matches.
+sub workers
+{
+	my ($self, $pattern) = @_;
+	return split /\n/, $self->sql(
+		"SELECT pid FROM pg_stat_activity WHERE backend_type ~ '" . ($pattern // '^logsvc') . "'");
+}
+
+# An organization with an owner, a token of all scopes and one key of each scope:
+# { id, slug, email, token, token_id, ingest_key, read_key, full_key }.
+# Options: plan, role (of the user), scopes (a list reference).
+sub organization
+{
+	my ($self, $name, %opt) = @_;
+	my $plan = $opt{plan} // 'enterprise';
+	my $role = $opt{role} // 'owner';
+	my $email = $opt{email} // lc("$name\@example.org");
+	my $scopes = join ',', map { "'$_'" } @{ $opt{scopes} // [ $self->scopes ] };
+	my $org = $self->sql_json("SELECT logsvc.create_organization('$name', '$plan')");
+	my $slug = $org->{slug};
+
+	$self->sql("SELECT logsvc.create_user('$email', '$name user')");
+	if ($role ne 'owner')
+	{
+		$self->sql("SELECT logsvc.create_user('owner-$email', 'owner');"
+			  . "SELECT logsvc.add_member('$slug', 'owner-$email', 'owner')");
+	}
+	$self->sql("SELECT logsvc.add_member('$slug', '$email', '$role')");
+	my $token = $self->sql_json(
+		"SELECT logsvc.create_token('$slug', '$email', 'test', ARRAY[$scopes]::text[])");
+	my %keys;
+	foreach my $scope (qw(ingest-only read-only full-access))
+	{
+		my ($short) = $scope =~ /^(\w+)/;
+		$keys{"${short}_key"} =
+		  $self->sql_json("SELECT logsvc.create_api_key('$slug', '$short', '$scope')")->{key};
+	}
+	return { id => $org->{id}, slug => $slug, email => $email, token => $token->{token},
+		token_id => $token->{id}, %keys };
+}
+
+# Every scope that a token can have.
+sub scopes
+{
+	return qw(evaluations:run logs:read logs:write logs:export dashboards:read dashboards:write
+	  alerts:read alerts:write pipelines:read pipelines:write members:read members:write
+	  keys:write org:write audit:read);
+}
+
+# ---- HTTP ----
+
+# One request on a kept connection: { status, headers, content, json }.
+# Options: token (Authorization: Bearer), headers, json (encoded, with content
+# type) or body, query (hash), timeout, client (a name: another connection).
+sub http
+{
+	my ($self, $method, $path, %opt) = @_;
+	my %headers = %{ $opt{headers} // {} };
+	my $timeout = $opt{timeout} // 60;
+	my $client = $self->{clients}{ ($opt{client} // '') . "/$timeout" } //=
+	  HTTP::Tiny->new(timeout => $timeout, max_redirect => 0, keep_alive => 1);
+	my %request;
+
+	$headers{Authorization} = "Bearer $opt{token}" if defined $opt{token};
+	if (exists $opt{json})
+	{
+		$headers{'Content-Type'} //= 'application/json';
+		$request{content} = json_encode($opt{json});
+	}
+	elsif (defined $opt{body})
+	{
+		$headers{'Content-Type'} //= 'application/json';
+		$request{content} = $opt{body};
+	}
+	if ($opt{query})
+	{
+		$path .= '?' . $client->www_form_urlencode($opt{query});
+	}
+	my $r = $client->request($method, $self->url . $path, { headers => \%headers, %request });
+	$r->{json} = eval { json_decode($r->{content}) }
+	  if ($r->{headers}{'content-type'} // '') =~ m{^application/json};
+	return $r;
+}
+
+# Bytes as they are on a connection of their own; returns all that comes back
+# until the server closes or $timeout seconds pass without a byte.
+sub raw
+{
+	my ($self, $bytes, $timeout) = @_;
+	my $socket = $self->connect or die "cannot connect: $!";
+	my $answer = '';
+
+	$socket->print($bytes);
+	$socket->flush;
+	while (1)
+	{
+		my $bits = '';
+		vec($bits, fileno($socket), 1) = 1;
+		last unless select($bits, undef, undef, $timeout // 2);
+		my $n = sysread($socket, $answer, 65536, length $answer);
+		last unless $n;
+	}
+	return $answer;
+}
+
+sub connect
+{
+	my $self = shift;
+	return IO::Socket::INET->new(PeerAddr => '127.0.0.1', PeerPort => $self->{http_port},
+		Proto => 'tcp');
+}
+
+# ---- stop points (debug builds) ----
+
+sub _stop_points
+{
+	my $self = shift;
+	return if $self->{stop_points}++;
+	$self->sql(q{
+		CREATE SCHEMA IF NOT EXISTS stop_point;
+		CREATE OR REPLACE FUNCTION stop_point.set(text) RETURNS void LANGUAGE C STRICT
+			AS '$libdir/logsvc', 'logsvc_stop_point_set';
+		CREATE OR REPLACE FUNCTION stop_point.reset(text) RETURNS void LANGUAGE C STRICT
+			AS '$libdir/logsvc', 'logsvc_stop_point_reset';
+		CREATE OR REPLACE FUNCTION stop_point.held(text) RETURNS int LANGUAGE C STRICT
+			AS '$libdir/logsvc', 'logsvc_stop_point_held';});
+	return;
+}
+
+# From now on processes stop at that point.
+sub stop_at
+{
+	my ($self, $point) = @_;
+	$self->_stop_points;
+	$self->sql("SELECT stop_point.set('$point')");
+	return;
+}
+
+# Waits until a process is held there and returns its pid; dies after $timeout.
+sub wait_held
+{
+	my ($self, $point, $timeout) = @_;
+	$self->_stop_points;
+	return wait_until(sub { $self->sql("SELECT stop_point.held('$point')") }, $timeout // 30)
+	  || die "no process reached stop point $point\n";
+}
+
+# Lets the processes held there go on.
+sub let_go
+{
+	my ($self, $point) = @_;
+	$self->_stop_points;
+	$self->sql("SELECT stop_point.reset('$point')");
+	return;
+}
+
+# What the log said is what one wants to know first of a test that failed.
+END
+{
+	my $status = $?;
+	foreach my $self (@all)
+	{
+		if (($status != 0 || !Test::More->builder->is_passing) && -f $self->{node}->logfile)
+		{
+			my @lines = split /\n/, slurp_file($self->{node}->logfile);
+			@lines = grep { !/LOG:  statement:/ } @lines;
+			splice @lines, 0, -40;
+			diag 'end of the log of node ' . $self->{node}->name . ':';
+			diag "  $_" foreach @lines;
+		}
+	}
+	$? = $status;
+}
+
+1;

@@ -1,0 +1,43 @@
+# Tests that need a server.  Everything runs in temporary clusters, from a copy
+# of the tree under TMPDIR, against build/tmp_install: nothing is installed into
+# the system, and as root the tests run as TEST_USER (initdb refuses root).
+#
+#	make test            all; T=name: the test files whose name contains it
+#	make check-regress | check-pgtap | check-tap | unit
+#	make installcheck    PGXS's own, on a running server
+
+T ?=
+matching = $(if $(T),$(foreach f,$(1),$(if $(findstring $(T),$(notdir $(f))),$(f))),$(1))
+
+TEST_UNIT = $(call matching,$(UNIT_TESTS))
+TEST_REGRESS = $(call matching,$(sort $(wildcard test/sql/*.sql)))
+TEST_PGTAP = $(call matching,$(sort $(wildcard test/pgtap/*.sql)))
+TEST_TAP = $(call matching,$(sort $(wildcard test/t/*.pl)))
+
+# A debug build and a release build share the object files: whatever was built
+# with other flags is built again.
+build/flags: FORCE
+	@mkdir -p build
+	@echo '$(CC) $(CFLAGS) $(PG_CONFIG)' | cmp -s - $@ || echo '$(CC) $(CFLAGS) $(PG_CONFIG)' > $@
+$(OBJS): build/flags
+FORCE: ;
+
+.PHONY: FORCE test test-debug-install tmp-install check-regress check-pgtap check-tap
+
+tmp-install: all
+	rm -rf build/tmp_install
+	$(MAKE) --no-print-directory install DESTDIR=$(CURDIR)/build/tmp_install > build/tmp_install.log
+
+staged = PG_CONFIG='$(PG_CONFIG)' PGXS='$(PGXS)' test/run
+
+test-debug-install:
+	$(MAKE) --no-print-directory DEBUG=1 tmp-install
+
+test: test-debug-install $(TEST_UNIT)
+	$(staged) $(TEST_UNIT) $(TEST_REGRESS) $(TEST_PGTAP) $(TEST_TAP)
+check-regress: test-debug-install
+	$(staged) $(TEST_REGRESS)
+check-pgtap: test-debug-install
+	$(staged) $(TEST_PGTAP)
+check-tap: test-debug-install
+	$(staged) $(TEST_TAP)
