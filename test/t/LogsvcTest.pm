@@ -35,6 +35,9 @@ use Time::HiRes qw(sleep time);
 
 our @EXPORT = qw(wait_until json_encode json_decode);
 
+# An interrupted test stops its servers too.
+$SIG{$_} = sub { die "interrupted\n" } foreach qw(INT TERM HUP);
+
 my $json = JSON::PP->new->canonical->allow_nonref;
 my @all;
 
