@@ -1,0 +1,329 @@
+/*-------------------------------------------------------------------------
+ *
+ * evaluation_core.h
+ *	  The pure core of an evaluation (pure): request, view of the log, preview, prompt,
+ *	  verdict and response, without database, network and clock.
+ *
+ * The way of one evaluation, and who does which step:
+ *
+ *		body --ls_evaluation_request_parse--> request
+ *		request --ls_evaluation_view_make--> view (the lines a model sees)
+ *			preview: ls_evaluation_preview_json, done
+ *			run:	 ls_evaluation_prompt_make --> prompt
+ *					 the caller asks a provider --> reply
+ *					 ls_verdict_parse --> verdict, or problems and a repair call
+ *					 ls_evaluation_response_json
+ *
+ * Everything that a limit or a rule of the service decides is decided here, so that HTTP and
+ * SQL callers, and every provider, get the same answer.  All text handed in must be valid
+ * UTF-8 (the JSON parser checks what comes over HTTP).
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef LS_EVALUATION_CORE_H
+#define LS_EVALUATION_CORE_H
+
+#include "src/base/pure.h"
+
+/* Limits of specification 2.1, 2.2 and 8.1; "characters" are code points (decision 6). */
+#define LS_EVALUATION_MAX_ROWS 10000
+#define LS_EVALUATION_MAX_RAW_ROWS 200
+#define LS_EVALUATION_MAX_ROW_CHARS 2000
+#define LS_EVALUATION_MAX_CRITERIA_CHARS 4000
+#define LS_EVALUATION_MAX_ITEMS 200
+#define LS_EVALUATION_MAX_ID_CHARS 100
+#define LS_EVALUATION_MAX_DESCRIPTION_CHARS 500
+#define LS_EVALUATION_MAX_FINDINGS 200
+#define LS_EVALUATION_MAX_EXPLANATION_CHARS 300
+#define LS_EVALUATION_MAX_SUMMARY_CHARS 500
+#define LS_EVALUATION_TOKEN_BUDGET 50000
+#define LS_EVALUATION_MIN_ROW_TOKENS 10000 /* decision 31 */
+
+/* The JSON depth a body or a reply may have. */
+#define LS_EVALUATION_MAX_DEPTH 64
+
+/*
+ * An arena limit that every valid request of 10 MB stays under (parse and view together); the
+ * body itself is not in it.
+ */
+#define LS_EVALUATION_ARENA_LIMIT ((size_t) 256 << 20)
+
+/* ---- validation errors: the `details` of an error body ---- */
+
+#define LS_VALIDATION_MAX_ERRORS 100
+
+typedef struct ls_validation_error
+{
+	ls_str path; /* expectedItems[3].id; empty: the body as a whole */
+	ls_str code; /* stable, lower case: required, invalid_type, too_long, ... */
+	ls_str message;
+} ls_validation_error;
+
+typedef struct ls_validation_errors
+{
+	ls_arena *arena;
+	ls_validation_error items[LS_VALIDATION_MAX_ERRORS];
+	size_t count;
+	size_t dropped;     /* found, but beyond the list's end */
+	bool out_of_memory; /* the arena's limit was hit: not the caller's fault */
+} ls_validation_errors;
+
+extern void ls_validation_init(ls_validation_errors *errors, ls_arena *arena);
+
+/* Adds a problem; `path`, `code` and the formatted message (255 bytes) are copied. */
+extern void ls_validation_add(ls_validation_errors *errors, const char *path, const char *code,
+							  const char *format, ...) __attribute__((format(printf, 4, 5)));
+
+/* Forgets what was found at `path` and below it (a later member of the same name wins). */
+extern void ls_validation_forget(ls_validation_errors *errors, const char *path);
+
+/* Appends the array [{"path","code","message"}, ...] (api: details of VALIDATION_ERROR). */
+extern void ls_validation_json(ls_buf *buf, const ls_validation_errors *errors);
+
+/* ---- request (specification 2.1, 2.2) ---- */
+
+typedef enum ls_evaluation_mode
+{
+	LS_EVALUATION_TEST_CLASSIFICATION,
+	LS_EVALUATION_GENERIC_VERDICT
+} ls_evaluation_mode;
+
+typedef struct ls_expected_item
+{
+	ls_str id;
+	ls_str description;
+} ls_expected_item;
+
+typedef struct ls_compression_options
+{
+	int max_templates;
+	int max_samples;
+	int rare_threshold;
+	double sim_threshold;
+} ls_compression_options;
+
+#define LS_COMPRESSION_DEFAULTS ((ls_compression_options){200, 2, 1, 0.4})
+
+typedef struct ls_evaluation_request
+{
+	const ls_str *rows; /* each at most 2,000 code points; `log` is the last */
+	size_t row_count;
+	size_t cut_rows;               /* how many rows were longer */
+	bool has_query;                /* rows come from this search instead */
+	ls_str query;                  /* then call ls_evaluation_set_rows */
+	ls_str criteria;               /* empty only in a preview */
+	const ls_expected_item *items; /* without duplicates, in the order received */
+	size_t item_count;
+	ls_evaluation_mode mode;
+	ls_str model;  /* as given; empty: the default */
+	bool compress; /* logCompression */
+	ls_compression_options options;
+	bool preview;
+	bool citations;        /* findings quote the lines they rest on */
+	const ls_str *ignored; /* names of unknown fields, safe for a header */
+	size_t ignored_count;
+	bool ignored_more; /* there were more than are listed */
+} ls_evaluation_request;
+
+/*
+ * Parses and checks a request body.  True and *out, which keeps pointers into `json` and
+ * `arena`; or false and every problem found in `errors` (an initialized list; at most 100, a
+ * syntax error is always the only one), or errors->out_of_memory.
+ *
+ * Decisions 1-11, 14, 25, 27.  Where a member name comes twice the last one wins, as in
+ * JavaScript's JSON.parse, and only that one is checked.  null is the absent value of `log` and
+ * `model` only.  `query` is a known field when `allow_query` is set, else it is ignored as any
+ * unknown field is.
+ */
+extern bool ls_evaluation_request_parse(ls_str json, ls_arena *arena, bool allow_query,
+										ls_evaluation_request **out, ls_validation_errors *errors);
+
+/*
+ * Gives a request with a query the rows that its search found: the first 10,000, each cut to
+ * 2,000 code points.  The rows are kept by reference; no row at all is allowed.  False when out
+ * of memory.
+ */
+extern bool ls_evaluation_set_rows(ls_evaluation_request *request, ls_arena *arena,
+								   const ls_str *rows, size_t row_count);
+
+/* Appends the value of the header X-Ignored-Fields; nothing when no field was ignored. */
+extern void ls_evaluation_ignored_header(ls_buf *buf, const ls_evaluation_request *request);
+
+/* True when each expected item gets exactly one finding (decisions 12, 13). */
+static inline bool
+ls_evaluation_by_item(const ls_evaluation_request *request)
+{
+	return request->mode == LS_EVALUATION_TEST_CLASSIFICATION && request->item_count > 0;
+}
+
+/* ---- view: the lines that are sent (specification 2.2, 4.1, 8.1) ---- */
+
+typedef struct ls_evaluation_view
+{
+	bool compressed;
+	const ls_str *lines; /* valid UTF-8, without line breaks or control characters */
+	size_t line_count;
+	size_t input_row_count; /* decisions 22, 23 */
+	bool truncated;         /* decision 24: differs between preview and run */
+	size_t cut_rows;
+	size_t total_rows;
+	size_t hidden_rows;     /* rows that no line stands for */
+	size_t hidden_patterns; /* patterns without a line: cap and budget together */
+
+	/* From the miner; 0 when it did not have to run (uncompressed run). */
+	size_t unique_templates;
+	size_t dropped_templates; /* by maxTemplates alone */
+	size_t rare_line_count;
+
+	/* Estimates of decision 32. */
+	int64_t overhead_tokens;   /* instructions, criteria, items, schema */
+	int64_t line_tokens;       /* the lines above */
+	int64_t compressed_tokens; /* the lines of the compressed view; 0 as above */
+	int64_t raw_tokens;        /* all rows uncompressed; 0 unless a preview */
+} ls_evaluation_view;
+
+/*
+ * Chooses the lines: patterns by count, or the first 200 rows, as many whole lines as fit the
+ * token budget (decisions 22-24, 26, 28, 29, 31).  NULL when out of memory.
+ */
+extern ls_evaluation_view *ls_evaluation_view_make(const ls_evaluation_request *request,
+												   ls_arena *arena);
+
+/* max(ceil(UTF-8 bytes / 3.5), words), decision 32. */
+extern int64_t ls_token_estimate(ls_str text);
+
+/* ---- price ---- */
+
+#define LS_MICRO_CREDITS INT64_C(1000000) /* in one credit, which is 0.01 USD */
+
+typedef struct ls_model_price
+{
+	ls_str model;       /* id, as answers show it */
+	int64_t input_rate; /* micro-USD for a million tokens: 1,000,000 is 1 USD */
+	int64_t output_rate;
+} ls_model_price;
+
+/*
+ * Cost of tokens in micro-credits, rounded up to one (decision 33).  Negative numbers count as
+ * 0, and the result never overflows.
+ */
+extern int64_t ls_credit_cost(int64_t tokens, int64_t rate);
+
+/* Appends micro-credits as a number of credits: at most 4 decimals, no trailing zeros. */
+extern void ls_credit_format(ls_buf *buf, int64_t micro_credits);
+
+/* Appends the object of specification 2.5 (without the `data` around it). */
+extern void ls_evaluation_preview_json(ls_buf *buf, const ls_evaluation_view *view,
+									   const ls_model_price *price);
+
+/* ---- prompt ---- */
+
+#define LS_DELIMITER_LENGTH 32 /* 128 random bits in hexadecimal */
+
+typedef struct ls_evaluation_prompt
+{
+	ls_str system;
+	ls_str user;
+	ls_str schema; /* JSON Schema of the reply, for a provider's forced structure */
+} ls_evaluation_prompt;
+
+/*
+ * The prompt of a request with its view.  `delimiter` are 32 hexadecimal digits that no row can
+ * know; the same arguments give the same bytes (decision 43).  False when out of memory or when
+ * the delimiter is not one.
+ */
+extern bool ls_evaluation_prompt_make(const ls_evaluation_request *request,
+									  const ls_evaluation_view *view, ls_str delimiter,
+									  ls_arena *arena, ls_evaluation_prompt *prompt);
+
+/*
+ * Estimated tokens of a prompt without its rows (decision 31); -1 when out of memory.
+ */
+extern int64_t ls_evaluation_prompt_overhead(const ls_evaluation_request *request, ls_arena *arena);
+
+/*
+ * The user text of the one repair call: what was wrong with the reply.  It is sent behind the
+ * same prompt and the reply, in the conversation where the provider has one.
+ */
+extern ls_str ls_evaluation_repair_text(ls_arena *arena, const ls_validation_errors *problems);
+
+/* ---- verdict (specification 2.4) ---- */
+
+typedef enum ls_finding_status
+{
+	LS_FINDING_NONE, /* not given: generic mode only */
+	LS_FINDING_PASSED,
+	LS_FINDING_FAILED,
+	LS_FINDING_NOT_FOUND,
+	LS_FINDING_SKIPPED
+} ls_finding_status;
+
+typedef struct ls_citation
+{
+	ls_str quote; /* verbatim part of that line */
+	size_t line;  /* 1 is the first line of the view */
+} ls_citation;
+
+typedef struct ls_finding
+{
+	ls_str id;
+	ls_finding_status status;
+	ls_str explanation;
+	ls_str confidence;  /* a JSON number as written; empty: not given */
+	ls_str score;       /* the same */
+	ls_str entity_type; /* empty: no entity */
+	ls_str entity_key;
+	const ls_str *tags;
+	size_t tag_count;
+	bool has_tags;
+	const ls_citation *citations; /* only those that were found in the view */
+	size_t citation_count;
+} ls_finding;
+
+typedef struct ls_verdict
+{
+	const ls_finding *findings;
+	size_t finding_count;
+	ls_str summary;  /* empty: null */
+	bool citations;  /* they were asked for */
+	size_t filled;   /* items the reply left out (decision 15) */
+	size_t invented; /* findings dropped for an unknown id (decision 16) */
+	size_t unproven; /* quotes dropped because no line holds them (decision 43) */
+} ls_verdict;
+
+/* "passed", "failed", "not_found", "skipped"; empty for NONE. */
+extern ls_str ls_finding_status_name(ls_finding_status status);
+
+/* The status of that name; NONE when there is no such. */
+extern ls_finding_status ls_finding_status_parse(ls_str name);
+
+/*
+ * Checks a model's reply (JSON text; one Markdown code fence around it is allowed) against the
+ * request it answers, decisions 12-21.  `complete` is false when the provider says that the
+ * reply was cut off.  `view` is where quotes are looked up.
+ *
+ * True and *out; or false, the problems in `problems` and in *repair whether asking once more
+ * makes sense (it does not when memory ran out here).  Keeps pointers into `reply`.
+ */
+extern bool ls_verdict_parse(ls_str reply, bool complete, const ls_evaluation_request *request,
+							 const ls_evaluation_view *view, ls_arena *arena, ls_verdict **out,
+							 ls_validation_errors *problems, bool *repair);
+
+/* ---- response (specification 2.3) ---- */
+
+typedef struct ls_evaluation_run
+{
+	ls_str model;
+	ls_str provider;
+	ls_str region;
+	int64_t tokens_in;
+	int64_t tokens_out;
+	int64_t micro_credits; /* really debited */
+} ls_evaluation_run;
+
+/* Appends the object of specification 2.3 (without the `data` around it). */
+extern void ls_evaluation_response_json(ls_buf *buf, const ls_verdict *verdict,
+										const ls_evaluation_view *view,
+										const ls_evaluation_run *run);
+
+#endif /* LS_EVALUATION_CORE_H */

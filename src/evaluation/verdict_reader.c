@@ -1,0 +1,283 @@
+/*-------------------------------------------------------------------------
+ *
+ * verdict_reader.c
+ *	  Reading one finding of a model's reply (pure).
+ *
+ * Types are checked strictly (decision 20).  null counts as absent, because a provider's forced
+ * structure often demands that every member is there.  A member that comes twice is refused:
+ * picking one would be guessing.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* memmem */
+#endif
+
+#include "src/evaluation/verdict_reader.h"
+
+#define MAX_CITATIONS 10 /* of one finding; bounds the search for them */
+
+typedef enum member
+{
+	MEMBER_ID,
+	MEMBER_STATUS,
+	MEMBER_EXPLANATION,
+	MEMBER_CONFIDENCE,
+	MEMBER_ENTITY,
+	MEMBER_SCORE,
+	MEMBER_TAGS,
+	MEMBER_CITATIONS
+} member;
+
+static const char *const member_names[] = {"id",     "status", "explanation", "confidence",
+										   "entity", "score",  "tags",        "citations"};
+
+#define MEMBERS (sizeof(member_names) / sizeof(member_names[0]))
+
+bool
+ls_verdict_null(ls_reading *in)
+{
+	ls_json_type type;
+	ls_json_value value;
+
+	return ls_json_peek(&in->json, &type) && type == LS_JSON_NULL &&
+		   ls_json_read(&in->json, &value);
+}
+
+/* A finite number, kept as written so that it reads the same in the answer. */
+static void
+read_number(ls_reading *in, const char *path, double min, double max, ls_str *text)
+{
+	ls_json_type type;
+	ls_json_value value;
+	double number = 0;
+
+	if (!ls_json_peek(&in->json, &type) || type == LS_JSON_NUMBER)
+	{
+		if (!ls_json_read(&in->json, &value))
+			return;
+		if (ls_reading_number(value.text, &number) && number >= min && number <= max)
+			*text = value.text;
+		else
+			ls_validation_add(in->errors, path, "out_of_range",
+							  "%s must be a number between %g and %g.", path, min, max);
+		return;
+	}
+	if (ls_json_skip(&in->json, &value.text))
+		ls_validation_add(in->errors, path, "invalid_type", "%s must be a number, not %s.", path,
+						  ls_reading_type(type));
+}
+
+static void
+read_status(ls_reading *in, const char *path, ls_finding *finding)
+{
+	ls_str text;
+
+	if (!ls_reading_text(in, path, 0, SIZE_MAX, &text))
+		return;
+	finding->status = ls_finding_status_parse(text);
+	if (finding->status == LS_FINDING_NONE)
+		ls_validation_add(in->errors, path, "invalid_value",
+						  "%s must be passed, failed, not_found or skipped.", path);
+}
+
+static void
+read_entity(ls_reading *in, const char *path, ls_finding *finding)
+{
+	char inner[LS_VERDICT_PATH + 32];
+	ls_str type = LS_STR("");
+	ls_str key_text = LS_STR("");
+	bool has_type = false;
+	bool has_key = false;
+	ls_str key;
+	ls_str raw;
+
+	if (!ls_reading_open(in, LS_JSON_OBJECT, path, "an object with type and key"))
+		return;
+	while (ls_json_member(&in->json, &key))
+	{
+		bool is_type = ls_str_eq(key, LS_STR("type"));
+
+		if (!is_type && !ls_str_eq(key, LS_STR("key")))
+		{
+			ls_json_skip(&in->json, &raw);
+			continue;
+		}
+		snprintf(inner, sizeof(inner), "%s.%s", path, is_type ? "type" : "key");
+		if (is_type ? has_type : has_key)
+			ls_validation_add(in->errors, inner, "duplicate_member", "%s comes twice.", inner);
+		ls_reading_text(in, inner, 0, SIZE_MAX, is_type ? &type : &key_text);
+		*(is_type ? &has_type : &has_key) = true;
+	}
+	if (in->json.error != NULL)
+		return;
+	if (!has_type || !has_key)
+		ls_validation_add(in->errors, path, "required", "%s must have type and key.", path);
+
+	/* An entity without a name is none. */
+	if (!ls_reading_blank(type) && !ls_reading_blank(key_text))
+	{
+		finding->entity_type = type;
+		finding->entity_key = key_text;
+	}
+}
+
+/*
+ * An array of strings: calls `take` for each one that is not blank.
+ */
+static void
+read_strings(ls_verdict_reading *reading, const char *path, ls_finding *finding,
+			 void (*take)(ls_verdict_reading *reading, ls_finding *finding, ls_str text,
+						  size_t *capacity))
+{
+	ls_reading *in = &reading->in;
+	char inner[LS_VERDICT_PATH + 32];
+	size_t capacity = 0;
+	ls_str text;
+
+	if (!ls_reading_open(in, LS_JSON_ARRAY, path, "an array of strings"))
+		return;
+	for (size_t i = 0; ls_json_element(&in->json); i++)
+	{
+		snprintf(inner, sizeof(inner), "%s[%zu]", path, i);
+		if (ls_reading_text(in, inner, 0, SIZE_MAX, &text) && !ls_reading_blank(text))
+			take(reading, finding, text, &capacity);
+		else if (in->json.error != NULL)
+			return;
+	}
+}
+
+static void
+take_tag(ls_verdict_reading *reading, ls_finding *finding, ls_str text, size_t *capacity)
+{
+	if (finding->tag_count == *capacity)
+	{
+		size_t wanted = *capacity == 0 ? 8 : *capacity * 2;
+		ls_str *grown = ls_arena_grow(reading->in.arena, (void *) finding->tags,
+									  *capacity * sizeof(ls_str), wanted * sizeof(ls_str));
+
+		if (grown == NULL)
+			return; /* the arena's mark says so */
+		finding->tags = grown;
+		*capacity = wanted;
+	}
+	((ls_str *) finding->tags)[finding->tag_count++] = text;
+}
+
+/* Keeps a quote only when a line that the model saw holds it word for word (decision 43). */
+static void
+take_citation(ls_verdict_reading *reading, ls_finding *finding, ls_str text, size_t *capacity)
+{
+	const ls_evaluation_view *view = reading->view;
+
+	if (view == NULL || *capacity >= MAX_CITATIONS)
+		return;
+	(*capacity)++;
+	for (size_t i = 0; i < view->line_count; i++)
+	{
+		if (memmem(view->lines[i].data, view->lines[i].len, text.data, text.len) != NULL)
+		{
+			if (finding->citations == NULL)
+				finding->citations = ls_new_array(reading->in.arena, ls_citation, MAX_CITATIONS);
+			if (finding->citations != NULL)
+				((ls_citation *) finding->citations)[finding->citation_count++] =
+					(ls_citation){text, i + 1};
+			return;
+		}
+	}
+	reading->verdict->unproven++;
+}
+
+static void
+read_member(ls_verdict_reading *reading, member m, const char *path, ls_finding *finding,
+			bool *has_id)
+{
+	ls_reading *in = &reading->in;
+	ls_str raw;
+
+	switch (m)
+	{
+		case MEMBER_ID:
+			*has_id = ls_reading_text(in, path, 0, SIZE_MAX, &finding->id);
+			break;
+		case MEMBER_STATUS:
+			read_status(in, path, finding);
+			break;
+		case MEMBER_EXPLANATION:
+			if (ls_reading_text(in, path, 0, SIZE_MAX, &finding->explanation) &&
+				ls_reading_blank(finding->explanation))
+				ls_validation_add(in->errors, path, "blank", "%s must not be empty.", path);
+			break;
+		case MEMBER_CONFIDENCE:
+			read_number(in, path, 0, 1, &finding->confidence);
+			break;
+		case MEMBER_ENTITY:
+			read_entity(in, path, finding);
+			break;
+		case MEMBER_SCORE:
+			read_number(in, path, -1e300, 1e300, &finding->score);
+			break;
+		case MEMBER_TAGS:
+			finding->has_tags = true;
+			read_strings(reading, path, finding, take_tag);
+			break;
+		case MEMBER_CITATIONS:
+			if (reading->request->citations)
+				read_strings(reading, path, finding, take_citation);
+			else
+				ls_json_skip(&in->json, &raw);
+			break;
+	}
+}
+
+bool
+ls_verdict_read_finding(ls_verdict_reading *reading, size_t index, bool by_item,
+						ls_finding *finding, bool *has_id)
+{
+	ls_reading *in = &reading->in;
+	char path[LS_VERDICT_PATH];
+	unsigned seen = 0;  /* members that came */
+	unsigned given = 0; /* and were not null */
+	ls_str key;
+	ls_str raw;
+
+	*has_id = false;
+	snprintf(path, sizeof(path), "verdict[%zu]", index);
+	if (!ls_reading_open(in, LS_JSON_OBJECT, path, "an object"))
+		return false;
+	while (ls_json_member(&in->json, &key))
+	{
+		size_t m = 0;
+
+		while (m < MEMBERS &&
+			   !ls_str_eq(key, ls_str_make(member_names[m], strlen(member_names[m]))))
+			m++;
+		if (m == MEMBERS)
+		{
+			ls_json_skip(&in->json, &raw);
+			continue;
+		}
+		snprintf(path, sizeof(path), "verdict[%zu].%s", index, member_names[m]);
+		if (seen & 1u << m)
+		{
+			ls_validation_add(in->errors, path, "duplicate_member", "%s comes twice.", path);
+			ls_json_skip(&in->json, &raw);
+			continue;
+		}
+		seen |= 1u << m;
+		if (ls_verdict_null(in))
+			continue;
+		given |= 1u << m;
+		read_member(reading, (member) m, path, finding, has_id);
+	}
+	if (in->json.error != NULL)
+		return false;
+	for (size_t m = MEMBER_ID; m <= MEMBER_EXPLANATION; m++)
+	{
+		if ((given & 1u << m) || (m != MEMBER_EXPLANATION && !by_item))
+			continue;
+		snprintf(path, sizeof(path), "verdict[%zu].%s", index, member_names[m]);
+		ls_validation_add(in->errors, path, "required", "%s is required.", path);
+	}
+	return true;
+}
