@@ -217,6 +217,24 @@ ls_evaluation_prompt_make(const ls_evaluation_request *request, const ls_evaluat
 }
 
 int64_t
+ls_token_estimate(ls_str text)
+{
+	int64_t by_bytes = ((int64_t) text.len * 2 + 6) / 7;
+	int64_t words = 0;
+	bool in_word = false;
+
+	for (size_t i = 0; i < text.len; i++)
+	{
+		char c = text.data[i];
+		bool space = c == ' ' || (c >= '\t' && c <= '\r');
+
+		words += !space && !in_word;
+		in_word = !space;
+	}
+	return by_bytes > words ? by_bytes : words;
+}
+
+int64_t
 ls_evaluation_prompt_overhead(const ls_evaluation_request *request, ls_arena *arena)
 {
 	static const char key[] = "00000000000000000000000000000000";
