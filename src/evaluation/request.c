@@ -15,9 +15,6 @@
  */
 #include "src/evaluation/request_reader.h"
 
-#define MAX_IGNORED 20
-#define MAX_IGNORED_NAME 64
-
 /* The members of a body; each is a bit of reader.seen. */
 typedef enum field
 {
@@ -231,55 +228,6 @@ read_query(body *b)
 		ls_validation_add(b->in.errors, "query", "blank", "query must not be blank.");
 }
 
-/* ---- unknown fields ---- */
-
-void
-ls_reading_ignored(ls_reading *in, const char *parent, ls_str name)
-{
-	ls_evaluation_request *r = in->request;
-	ls_str raw;
-	ls_buf clean;
-
-	if (!ls_json_skip(&in->json, &raw))
-		return;
-	ls_buf_init(&clean, in->arena);
-	ls_buf_append(&clean, parent, strlen(parent));
-	if (*parent != '\0')
-		ls_buf_char(&clean, '.');
-	for (size_t i = 0; i < name.len && i < MAX_IGNORED_NAME; i++)
-	{
-		char c = name.data[i];
-		bool word = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-
-		/* What goes back in a header must not be able to make a header. */
-		ls_buf_char(&clean, word || (c != '\0' && strchr("_-.$@", c) != NULL) ? c : '?');
-	}
-	if (clean.failed)
-		return;
-	for (size_t i = 0; i < r->ignored_count; i++)
-	{
-		if (ls_str_eq(r->ignored[i], ls_str_make(clean.data, clean.len)))
-			return;
-	}
-	if (r->ignored_count == MAX_IGNORED)
-		r->ignored_more = true;
-	else
-		in->ignored[r->ignored_count++] = ls_str_make(clean.data, clean.len);
-}
-
-void
-ls_evaluation_ignored_header(ls_buf *buf, const ls_evaluation_request *request)
-{
-	for (size_t i = 0; i < request->ignored_count; i++)
-	{
-		if (i > 0)
-			ls_buf_lit(buf, ", ");
-		ls_buf_str(buf, request->ignored[i]);
-	}
-	if (request->ignored_more)
-		ls_buf_lit(buf, ", ...");
-}
-
 /* ---- the whole ---- */
 
 static void
@@ -392,7 +340,7 @@ ls_evaluation_request_parse(ls_str json, ls_arena *arena, bool allow_query,
 							ls_evaluation_request **out, ls_validation_errors *errors)
 {
 	ls_evaluation_request *r = ls_new(arena, ls_evaluation_request);
-	ls_str *ignored = ls_new_array(arena, ls_str, MAX_IGNORED);
+	ls_str *ignored = ls_new_array(arena, ls_str, LS_READING_MAX_IGNORED);
 	body b = {0};
 	ls_json_value value;
 	ls_json_type type;

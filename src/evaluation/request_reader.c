@@ -1,8 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * request_reader.c
- *	  Readers of a request's typed values, its expected items and its compression options
- *	  (pure).
+ *	  Readers of a request's typed values, unknown fields, expected items and compression
+ *	  options (pure).
  *
  * Beside request.c, which knows the body as a whole, this file knows the inner objects.
  *
@@ -14,6 +14,7 @@
 #include <stdlib.h>
 
 #define PATH_SIZE 64 /* expectedItems[<20 digits>].description and a NUL */
+#define MAX_IGNORED_NAME 64
 
 const char *
 ls_reading_type(ls_json_type type)
@@ -137,6 +138,55 @@ ls_reading_bool(ls_reading *in, const char *path, bool *result)
 		wrong_type(in, path, "true or false", type);
 	else if (ls_json_read(&in->json, &value))
 		*result = value.type == LS_JSON_TRUE;
+}
+
+/* ---- unknown fields ---- */
+
+void
+ls_reading_ignored(ls_reading *in, const char *parent, ls_str name)
+{
+	ls_evaluation_request *r = in->request;
+	ls_str raw;
+	ls_buf clean;
+
+	if (!ls_json_skip(&in->json, &raw))
+		return;
+	ls_buf_init(&clean, in->arena);
+	ls_buf_append(&clean, parent, strlen(parent));
+	if (*parent != '\0')
+		ls_buf_char(&clean, '.');
+	for (size_t i = 0; i < name.len && i < MAX_IGNORED_NAME; i++)
+	{
+		char c = name.data[i];
+		bool word = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+
+		/* What goes back in a header must not be able to make a header. */
+		ls_buf_char(&clean, word || (c != '\0' && strchr("_-.$@", c) != NULL) ? c : '?');
+	}
+	if (clean.failed)
+		return;
+	for (size_t i = 0; i < r->ignored_count; i++)
+	{
+		if (ls_str_eq(r->ignored[i], ls_str_make(clean.data, clean.len)))
+			return;
+	}
+	if (r->ignored_count == LS_READING_MAX_IGNORED)
+		r->ignored_more = true;
+	else
+		in->ignored[r->ignored_count++] = ls_str_make(clean.data, clean.len);
+}
+
+void
+ls_evaluation_ignored_header(ls_buf *buf, const ls_evaluation_request *request)
+{
+	for (size_t i = 0; i < request->ignored_count; i++)
+	{
+		if (i > 0)
+			ls_buf_lit(buf, ", ");
+		ls_buf_str(buf, request->ignored[i]);
+	}
+	if (request->ignored_more)
+		ls_buf_lit(buf, ", ...");
 }
 
 /* ---- expectedItems ---- */

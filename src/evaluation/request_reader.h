@@ -16,6 +16,8 @@
 
 #include <stdio.h>
 
+#define LS_READING_MAX_IGNORED 20 /* names of unknown fields that are kept */
+
 typedef struct ls_reading
 {
 	ls_json json;

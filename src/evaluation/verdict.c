@@ -263,6 +263,7 @@ ls_verdict_parse(ls_str reply, bool complete, const ls_evaluation_request *reque
 		in.in.arena = arena;
 		in.in.errors = problems;
 		in.verdict->citations = request->citations;
+		in.verdict->summary = LS_STR("");
 		ls_json_init(&in.in.json, unfence(reply), arena, LS_EVALUATION_MAX_DEPTH);
 		read_reply(&in);
 	}
