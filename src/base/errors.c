@@ -49,6 +49,8 @@ ls_catch_error(MemoryContext context, ls_caught *caught)
 	caught->id = ls_error_of_sqlstate(data->sqlerrcode);
 	if (data->message)
 		strlcpy(caught->message, data->message, sizeof(caught->message));
+	if (data->message_id)
+		strlcpy(caught->format, data->message_id, sizeof(caught->format));
 	if (data->detail)
 	{
 		size_t len = strlen(data->detail);

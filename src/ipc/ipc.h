@@ -1,0 +1,134 @@
+/*-------------------------------------------------------------------------
+ *
+ * ipc.h
+ *	  Worker slots and the channels between the gateway and the pools.
+ *
+ * Every worker of logsvc has a slot in main shared memory: its kind, its
+ * process and, for workers that answer requests, the channel that it serves.
+ * A channel is one DSM segment with two shm_mq rings, made by the worker and
+ * published in its slot under a generation number.  The gateway attaches when
+ * it sees a generation that it does not know.  A queue has one sender and one
+ * receiver for life, so whoever loses its peer makes a new channel; nothing
+ * is repaired.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef LS_IPC_H
+#define LS_IPC_H
+
+#include "src/base/base.h"
+#include "src/ipc/frame.h"
+
+#include "port/atomics.h"
+#include "storage/dsm.h"
+#include "storage/proc.h"
+
+/* ---- slots ---- */
+
+typedef enum ls_worker_kind
+{
+	LS_WORKER_GATEWAY,
+	LS_WORKER_ACCEPTOR,
+	LS_WORKER_EXECUTOR,
+	LS_WORKER_EVALUATOR,
+	LS_WORKER_WRITER,
+	LS_WORKER_KINDS
+} ls_worker_kind;
+
+extern const char *const ls_worker_names[LS_WORKER_KINDS];
+
+#define LS_MAX_POOL 64
+#define LS_SLOTS (1 + (LS_WORKER_KINDS - 1) * LS_MAX_POOL)
+
+typedef enum ls_slot_state
+{
+	LS_SLOT_FREE,
+	LS_SLOT_STARTING, /* registered with the postmaster */
+	LS_SLOT_RUNNING
+} ls_slot_state;
+
+typedef struct ls_slot
+{
+	ls_worker_kind kind;
+	int index; /* in its pool, from 0 */
+	ls_slot_state state;
+	pid_t pid;
+	PGPROC *proc;
+	TimestampTz since; /* of the state */
+	uint32 generation; /* of the channel; 0: none yet */
+	dsm_handle channel;
+} ls_slot;
+
+/* What the service as a whole knows about itself. */
+typedef enum ls_service_state
+{
+	LS_SERVICE_UNKNOWN, /* not looked yet */
+	LS_SERVICE_NO_DATABASE,
+	LS_SERVICE_NO_EXTENSION,
+	LS_SERVICE_WRONG_VERSION,
+	LS_SERVICE_READY
+} ls_service_state;
+
+typedef struct ls_service
+{
+	ls_service_state state;
+	Oid database;
+	bool probe_wanted; /* the launcher should look again */
+	int pauses;        /* sessions that want no worker in the database */
+	PGPROC *launcher;
+	bool listening; /* the gateway has bound its port */
+	char listen_error[256];
+	pg_atomic_uint32 requests; /* taken since the server started */
+} ls_service;
+
+extern void ls_ipc_register(void); /* in _PG_init */
+
+extern ls_service *ls_service_get(void);
+extern ls_slot *ls_slot_get(ls_worker_kind kind, int index);
+extern int ls_slot_number(const ls_slot *slot);
+extern ls_slot *ls_slot_by_number(int number);
+
+/* Under LS_LOCK_SLOTS: how many slots are not free. */
+extern int ls_slots_in_use(void);
+
+/* Says that this process is the worker of the slot, until it exits. */
+extern void ls_slot_take(ls_slot *slot);
+
+/* Wakes a worker or the launcher (no effect when it is not there). */
+extern void ls_slot_wake(const ls_slot *slot);
+extern void ls_launcher_wake(void);
+
+/* Asks the launcher to look for the extension again, and wakes it. */
+extern void ls_launcher_probe(void);
+
+/* ---- channels ---- */
+
+typedef struct ls_channel ls_channel;
+
+typedef enum ls_channel_result
+{
+	LS_CHANNEL_OK,
+	LS_CHANNEL_WOULD_BLOCK,
+	LS_CHANNEL_DETACHED /* the peer is gone: close this channel */
+} ls_channel_result;
+
+/* Worker: makes the channel of the slot, publishes it, wakes the gateway. */
+extern ls_channel *ls_channel_create(ls_slot *slot, Size request_ring, Size response_ring);
+
+/* Gateway: attaches to what the slot publishes; NULL when there is nothing. */
+extern ls_channel *ls_channel_attach(ls_slot *slot, uint32 *generation);
+
+/*
+ * Sends one frame.  With nowait a frame that does not fit is sent in part:
+ * call again with the same frame until the result is not WOULD_BLOCK.  With
+ * flush the peer is woken now, else at the latest with the next flush.
+ */
+extern ls_channel_result ls_channel_send(ls_channel *channel, ls_str frame, bool nowait,
+										 bool flush);
+
+/* Receives one frame, valid until the next call. */
+extern ls_channel_result ls_channel_receive(ls_channel *channel, ls_str *frame, bool nowait);
+
+extern void ls_channel_close(ls_channel *channel);
+
+#endif /* LS_IPC_H */
