@@ -24,6 +24,14 @@
 
 #define LS_PART_MAX_ROWS 65536
 #define LS_PART_BLOCK_ROWS 4096
+#define LS_PART_MAX_COLUMNS 4096
+
+/*
+ * A part holds at most this much: the texts of all values and 8 bytes for
+ * each value.  So a reader knows what memory it can need; parts of large
+ * events have fewer rows.
+ */
+#define LS_PART_MAX_BYTES (UINT64_C(64) << 20)
 
 /* ---- events ---- */
 
@@ -107,7 +115,7 @@ typedef struct ls_part_stats
 	uint32_t rows;
 	ls_time min_time;
 	ls_time max_time;
-	uint64_t raw_bytes; /* sum of text lengths given to the builder */
+	uint64_t raw_bytes; /* texts of fields and attributes, without keys */
 	uint32_t level_rows[LS_LEVELS];
 	uint32_t level_mask; /* bit (1 << ls_level) when level_rows > 0 */
 } ls_part_stats;
@@ -117,7 +125,9 @@ extern ls_part_builder *ls_part_builder_create(ls_arena *arena);
 
 /*
  * Adds an event; its texts are copied.  False when the builder is full (65,536
- * rows, or 4,096 distinct columns) or out of memory: the event is not in.
+ * rows, 4,096 distinct columns, LS_PART_MAX_BYTES) or out of memory: the event
+ * is not in.  An event that an empty builder refuses fits no part.  Of two
+ * attributes of the same key and kind the first is kept (decision 71).
  */
 extern bool ls_part_builder_add(ls_part_builder *builder, const ls_event *event);
 
@@ -173,6 +183,12 @@ typedef struct ls_column
 
 extern uint32_t ls_part_columns(const ls_part *part);
 extern const ls_column *ls_part_column(const ls_part *part, uint32_t column);
+
+/*
+ * The least and the greatest value of an INTEGER or BOOLEAN column, from the
+ * header; false for other kinds.
+ */
+extern bool ls_part_column_range(const ls_part *part, uint32_t column, int64_t *min, int64_t *max);
 
 /*
  * The columns of a named field, or of attribute `key` (one for each kind):

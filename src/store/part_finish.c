@@ -1,0 +1,724 @@
+/*-------------------------------------------------------------------------
+ *
+ * part_finish.c
+ *	  Turns what a builder collected into the two byte strings of a part (pure).
+ *
+ * First everything is decided (which shapes and columns are still in use, in
+ * which order the rows go, how each column is stored), then blocks are
+ * written.  A fast part is written block by block, all columns of a block in
+ * one frame; the others column by column, so that a scan of one column reads
+ * one stretch of the body.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "src/store/part_impl.h"
+
+#define UNUSED UINT32_MAX
+
+/* A late try to make a dictionary: not below this many values. */
+#define LATE_DICTIONARY_VALUES 2048
+
+/* A column of the part to be. */
+typedef struct plan
+{
+	ls_builder_column *from;
+	const uint32_t *order; /* value numbers in the order of the rows; NULL: as they are */
+	uint32_t *starts;      /* of the values of each block; NULL: one value for each row */
+	const ls_texts *texts; /* dictionary entries or values */
+	const uint16_t *codes; /* codes by value number, when a dictionary */
+	uint16_t *remap;       /* codes to those of the part */
+} plan;
+
+typedef struct writer
+{
+	const ls_part_builder *b;
+	ls_part_codec codec;
+	bool packed;
+	ls_arena *arena;
+	ls_directory d;
+	const uint32_t *rows; /* their order; NULL: as they came */
+	uint32_t *shape_map;
+	uint32_t *column_map;
+	plan *plans;
+	ls_buf *body;
+
+	int64_t integers[LS_PART_BLOCK_ROWS];
+	int64_t integers2[LS_PART_BLOCK_ROWS];
+	uint64_t scratch[LS_PART_BLOCK_ROWS];
+	ls_str values[LS_PART_BLOCK_ROWS];
+	uint16_t table[2 * LS_PART_BLOCK_ROWS]; /* hash table: 1 + entry */
+} writer;
+
+static inline uint32_t
+row_at(const writer *w, uint32_t i)
+{
+	return w->rows == NULL ? i : w->rows[i];
+}
+
+/* ---- deciding: shapes and columns in use ---- */
+
+static bool
+plan_shapes(writer *w, bool drop_index)
+{
+	const ls_part_builder *b = w->b;
+	ls_directory *d = &w->d;
+	uint32_t dropped = drop_index ? b->named[LS_FIELD_INDEX] - 1 : UNUSED;
+
+	w->shape_map = LS_PART_ARRAY(w->arena, uint32_t, b->n_shapes);
+	w->column_map = LS_PART_ARRAY(w->arena, uint32_t, b->n_columns);
+	d->columns = LS_PART_ARRAY(w->arena, ls_column_entry, b->n_columns);
+	d->shapes = LS_PART_ARRAY(w->arena, ls_shape_entry, b->n_shapes);
+	w->plans = LS_PART_ARRAY(w->arena, plan, b->n_columns);
+	if (w->shape_map == NULL || w->column_map == NULL || d->columns == NULL || d->shapes == NULL ||
+		w->plans == NULL)
+		return false;
+	memset(w->shape_map, 0xFF, b->n_shapes * sizeof(uint32_t));
+	memset(w->column_map, 0xFF, b->n_columns * sizeof(uint32_t));
+
+	for (uint32_t row = 0; row < b->rows; row++)
+		w->shape_map[b->shapes[row]] = 0;
+	for (uint32_t s = 0; s < b->n_shapes; s++)
+	{
+		const ls_builder_shape *shape = &b->shape_list[s];
+		ls_shape_entry *to = &d->shapes[d->n_shapes];
+
+		if (w->shape_map[s] == UNUSED)
+			continue;
+		w->shape_map[s] = d->n_shapes++;
+		to->columns = LS_PART_ARRAY(w->arena, uint32_t, shape->count);
+		if (to->columns == NULL)
+			return false;
+		for (uint32_t i = 0; i < shape->count; i++)
+		{
+			uint32_t c = b->cells[shape->first + i];
+
+			if (c == dropped)
+				continue;
+			if (w->column_map[c] == UNUSED)
+			{
+				d->columns[d->n_columns].column = b->columns[c].column;
+				w->plans[d->n_columns].from = &b->columns[c];
+				w->column_map[c] = d->n_columns++;
+			}
+			to->columns[to->n++] = w->column_map[c];
+		}
+	}
+	if (dropped != UNUSED)
+	{
+		const ls_builder_column *c = &b->columns[dropped];
+
+		for (uint32_t v = 0; v < c->count; v++)
+			d->stats.raw_bytes -= ls_texts_get(&c->texts, c->dictionary ? c->codes[v] : v).len;
+	}
+	return true;
+}
+
+/* Value numbers and block starts of the columns that some rows lack. */
+static bool
+plan_values(writer *w)
+{
+	const ls_part_builder *b = w->b;
+	ls_directory *d = &w->d;
+	uint32_t *first; /* of each row's cells in `numbers` */
+	uint32_t *numbers;
+	uint32_t *seen;
+	uint32_t n = 0;
+	bool partial = false;
+
+	for (uint32_t c = 0; c < d->n_columns; c++)
+	{
+		plan *p = &w->plans[c];
+
+		if (p->from->count == b->rows)
+		{
+			p->order = w->rows;
+			continue;
+		}
+		partial = true;
+		p->starts = LS_PART_ARRAY(w->arena, uint32_t, d->blocks + 1);
+		if (p->starts == NULL)
+			return false;
+		if (w->rows != NULL)
+			p->order = LS_PART_ARRAY(w->arena, uint32_t, p->from->count);
+		if (w->rows != NULL && p->order == NULL)
+			return false;
+	}
+	if (!partial)
+		return true;
+
+	first = LS_PART_ARRAY(w->arena, uint32_t, b->rows);
+	numbers = LS_PART_ARRAY(w->arena, uint32_t, b->values);
+	seen = LS_PART_ARRAY(w->arena, uint32_t, d->n_columns);
+	if (first == NULL || numbers == NULL || seen == NULL)
+		return false;
+	for (uint32_t row = 0; row < b->rows; row++)
+	{
+		const ls_shape_entry *shape = &d->shapes[w->shape_map[b->shapes[row]]];
+
+		first[row] = n;
+		for (uint32_t i = 0; i < shape->n; i++)
+			numbers[n++] = seen[shape->columns[i]]++;
+	}
+	memset(seen, 0, d->n_columns * sizeof(uint32_t));
+	for (uint32_t i = 0; i < b->rows; i++)
+	{
+		uint32_t row = row_at(w, i);
+		const ls_shape_entry *shape = &d->shapes[w->shape_map[b->shapes[row]]];
+
+		for (uint32_t k = 0; k < shape->n; k++)
+		{
+			plan *p = &w->plans[shape->columns[k]];
+			uint32_t at = seen[shape->columns[k]]++;
+
+			if (p->starts == NULL)
+				continue;
+			p->starts[i / LS_PART_BLOCK_ROWS + 1] = at + 1;
+			if (p->order != NULL)
+				((uint32_t *) p->order)[at] = numbers[first[row] + k];
+		}
+	}
+	/* A block without values ends where the one before ended. */
+	for (uint32_t c = 0; c < d->n_columns; c++)
+	{
+		for (uint32_t block = 1; w->plans[c].starts != NULL && block <= d->blocks; block++)
+		{
+			if (w->plans[c].starts[block] == 0)
+				w->plans[c].starts[block] = w->plans[c].starts[block - 1];
+		}
+	}
+	return true;
+}
+
+/* ---- deciding: how a column is stored ---- */
+
+/*
+ * Builds a dictionary of a column that gave up on one early; sets p->codes
+ * and p->texts when it is worth it.
+ */
+static bool
+late_dictionary(writer *w, plan *p)
+{
+	const ls_texts *t = &p->from->texts;
+	uint32_t n = p->from->count;
+	uint32_t limit = n / 4 < LS_PART_MAX_DICTIONARY ? n / 4 : LS_PART_MAX_DICTIONARY;
+	uint32_t n_slots = 4 * LS_PART_MAX_DICTIONARY;
+	uint16_t *codes = ls_arena_alloc(w->arena, n * sizeof(uint16_t));
+	uint32_t *slots = LS_PART_ARRAY(w->arena, uint32_t, n_slots);
+	uint32_t *firsts = ls_arena_alloc(w->arena, limit * sizeof(uint32_t));
+	ls_texts *texts = ls_new(w->arena, ls_texts);
+	ls_buf data;
+
+	if (codes == NULL || slots == NULL || firsts == NULL || texts == NULL)
+		return false;
+	for (uint32_t v = 0; v < n; v++)
+	{
+		ls_str text = ls_texts_get(t, v);
+		uint64_t hash = ls_hash64(text.data, text.len, 0);
+		uint32_t at = (uint32_t) hash & (n_slots - 1);
+		uint32_t tag = (uint32_t) (hash >> 48) << 16;
+
+		for (; slots[at] != 0; at = (at + 1) & (n_slots - 1))
+		{
+			if ((slots[at] & 0xFFFF0000) == tag &&
+				ls_str_eq(ls_texts_get(t, firsts[(slots[at] & 0xFFFF) - 1]), text))
+				break;
+		}
+		if (slots[at] == 0)
+		{
+			if (texts->count >= limit || (v == 2047 && texts->count > 1792))
+				return true;
+			firsts[texts->count++] = v;
+			slots[at] = tag | texts->count;
+		}
+		codes[v] = (uint16_t) ((slots[at] & 0xFFFF) - 1);
+	}
+
+	ls_buf_init(&data, w->arena);
+	texts->offsets = LS_PART_ARRAY(w->arena, uint32_t, texts->count + 1);
+	if (texts->offsets == NULL)
+		return false;
+	for (uint32_t i = 0; i < texts->count; i++)
+	{
+		ls_buf_str(&data, ls_texts_get(t, firsts[i]));
+		texts->offsets[i + 1] = (uint32_t) data.len;
+	}
+	texts->data = data.data;
+	p->texts = texts;
+	p->codes = codes;
+	return !data.failed;
+}
+
+static bool
+plan_text(writer *w, plan *p, ls_column_entry *e)
+{
+	uint32_t used = 0;
+	uint32_t last = 0;
+
+	p->texts = &p->from->texts;
+	e->storage = LS_STORAGE_PLAIN;
+	if (p->from->dictionary)
+		p->codes = p->from->codes;
+	else if (w->codec != LS_CODEC_FAST && p->from->count >= LATE_DICTIONARY_VALUES &&
+			 !late_dictionary(w, p))
+		return false;
+	if (p->codes == NULL)
+		return true;
+
+	/* Entries that only removed rows used must not stay. */
+	p->remap = ls_arena_alloc(w->arena, p->texts->count * sizeof(uint16_t));
+	if (p->remap == NULL)
+		return false;
+	memset(p->remap, 0xFF, p->texts->count * sizeof(uint16_t));
+	for (uint32_t v = 0; v < p->from->count; v++)
+		p->remap[p->codes[v]] = 0;
+	for (uint32_t code = 0; code < p->texts->count; code++)
+	{
+		if (p->remap[code] == UINT16_MAX)
+			continue;
+		p->remap[code] = (uint16_t) used++;
+		last = code;
+	}
+	if (used == 1 && ls_texts_get(p->texts, last).len <= LS_PART_INLINE_CONSTANT)
+	{
+		e->storage = LS_STORAGE_CONSTANT;
+		e->constant = ls_texts_get(p->texts, last);
+	}
+	else if (used <= p->from->count / 2)
+	{
+		e->storage = LS_STORAGE_DICTIONARY;
+		e->n_dictionary = used;
+	}
+	return true;
+}
+
+static bool
+plan_column(writer *w, plan *p, ls_column_entry *e)
+{
+	const ls_builder_column *c = p->from;
+
+	if (LS_KIND_IS_TEXT(e->column.kind))
+		return plan_text(w, p, e);
+	e->storage = LS_STORAGE_CONSTANT;
+	if (!LS_KIND_IS_INTEGER(e->column.kind))
+		return true;
+	e->min = e->max = c->integers[0];
+	for (uint32_t v = 1; v < c->count; v++)
+	{
+		e->min = c->integers[v] < e->min ? c->integers[v] : e->min;
+		e->max = c->integers[v] > e->max ? c->integers[v] : e->max;
+	}
+	if (e->min != e->max)
+		e->storage = LS_STORAGE_PLAIN;
+	return true;
+}
+
+/* ---- writing payloads ---- */
+
+static void
+write_times(writer *w, uint32_t block, ls_buf *out)
+{
+	uint32_t n = ls_directory_block_rows(&w->d, block);
+	uint64_t base = (uint64_t) w->d.block_min[block];
+
+	for (uint32_t i = 0; i < n; i++)
+	{
+		uint32_t row = row_at(w, block * LS_PART_BLOCK_ROWS + i);
+
+		w->integers[i] = (int64_t) ((uint64_t) w->b->timestamps[row] - base);
+	}
+	ls_ints_encode(out, w->integers, n, w->packed, w->scratch);
+}
+
+/*
+ * Batches of the block once each, then which one each row is of, and where in
+ * it: mostly the place behind the last one seen of that batch.
+ */
+static void
+write_ids(writer *w, uint32_t block, ls_buf *out)
+{
+	const ls_part_builder *b = w->b;
+	const uint32_t mask = 2 * LS_PART_BLOCK_ROWS - 1;
+	uint32_t n = ls_directory_block_rows(&w->d, block);
+	uint32_t first = block * LS_PART_BLOCK_ROWS;
+	uint32_t n_batches = 0;
+	uint32_t batch_row[LS_PART_BLOCK_ROWS]; /* a row of each batch */
+	uint32_t last[LS_PART_BLOCK_ROWS];
+	uint32_t entry = 0;
+
+	memset(w->table, 0, sizeof(w->table));
+	for (uint32_t i = 0; i < n; i++)
+	{
+		uint32_t row = row_at(w, first + i);
+
+		if (n_batches == 0 || b->batches[batch_row[entry]] != b->batches[row] ||
+			b->ingested[batch_row[entry]] != b->ingested[row])
+		{
+			uint64_t key[2] = {b->batches[row], (uint64_t) b->ingested[row]};
+			uint32_t at = (uint32_t) ls_hash64(key, sizeof(key), 0) & mask;
+
+			for (; w->table[at] != 0; at = (at + 1) & mask)
+			{
+				entry = w->table[at] - 1u;
+				if (b->batches[batch_row[entry]] == b->batches[row] &&
+					b->ingested[batch_row[entry]] == b->ingested[row])
+					break;
+			}
+			if (w->table[at] == 0)
+			{
+				entry = n_batches++;
+				batch_row[entry] = row;
+				last[entry] = UINT32_MAX;
+				w->table[at] = (uint16_t) n_batches;
+			}
+		}
+		w->integers[i] = entry;
+		w->integers2[i] = (int64_t) b->places[row] - (int64_t) (uint32_t) (last[entry] + 1);
+		last[entry] = b->places[row];
+	}
+
+	ls_buf_varint(out, n_batches);
+	if (n_batches > 1)
+		ls_ints_encode(out, w->integers, n, w->packed, w->scratch);
+	ls_ints_encode(out, w->integers2, n, w->packed, w->scratch);
+	for (uint32_t i = 0; i < n_batches; i++)
+		w->integers[i] = (int64_t) b->batches[batch_row[i]];
+	ls_ints_encode(out, w->integers, n_batches, w->packed, w->scratch);
+	for (uint32_t i = 0; i < n_batches; i++)
+		w->integers[i] =
+			(int64_t) ((uint64_t) b->ingested[batch_row[i]] - (uint64_t) w->d.block_min[block]);
+	ls_ints_encode(out, w->integers, n_batches, w->packed, w->scratch);
+}
+
+static void
+write_shapes(writer *w, uint32_t block, ls_buf *out)
+{
+	uint32_t n = ls_directory_block_rows(&w->d, block);
+
+	for (uint32_t i = 0; i < n; i++)
+	{
+		uint32_t row = row_at(w, block * LS_PART_BLOCK_ROWS + i);
+
+		w->integers[i] = w->shape_map[w->b->shapes[row]];
+	}
+	ls_ints_encode(out, w->integers, n, w->packed, w->scratch);
+}
+
+static bool
+write_dictionary(writer *w, const plan *p, ls_buf *out)
+{
+	uint32_t n = 0;
+
+	/* remap keeps the order of the entries; there are at most 4,096 of them */
+	for (uint32_t code = 0; code < p->texts->count; code++)
+	{
+		if (p->remap[code] != UINT16_MAX)
+			w->values[n++] = ls_texts_get(p->texts, code);
+	}
+	ls_text_encode(out, w->values, n, w->packed, w->scratch);
+	return !out->failed;
+}
+
+static void
+write_codes(writer *w, const plan *p, uint32_t start, uint32_t n, ls_buf *out)
+{
+	uint64_t min = UINT64_MAX;
+	uint64_t max = 0;
+	unsigned width;
+
+	for (uint32_t i = 0; i < n; i++)
+	{
+		uint32_t v = p->order == NULL ? start + i : p->order[start + i];
+		uint64_t code = p->remap[p->codes[v]];
+
+		w->scratch[i] = code;
+		min = code < min ? code : min;
+		max = code > max ? code : max;
+	}
+	width = ls_bits_width(max - min, w->packed);
+	ls_buf_varint(out, min);
+	ls_buf_char(out, (char) width);
+	for (uint32_t i = 0; i < n; i++)
+		w->scratch[i] -= min;
+	ls_bits_pack(out, w->scratch, n, width);
+}
+
+/* Appends the payload of a column in a block; nothing when it has no value. */
+static void
+write_column(writer *w, uint32_t column, uint32_t block, ls_buf *out)
+{
+	const plan *p = &w->plans[column];
+	const ls_column_entry *e = &w->d.columns[column];
+	uint32_t start = p->starts == NULL ? block * LS_PART_BLOCK_ROWS : p->starts[block];
+	uint32_t n =
+		p->starts == NULL ? ls_directory_block_rows(&w->d, block) : p->starts[block + 1] - start;
+
+	if (n == 0)
+		return;
+	if (e->storage == LS_STORAGE_DICTIONARY)
+	{
+		write_codes(w, p, start, n, out);
+		return;
+	}
+	if (LS_KIND_IS_INTEGER(e->column.kind))
+	{
+		const int64_t *from = p->from->integers + start;
+
+		if (p->order != NULL)
+		{
+			for (uint32_t i = 0; i < n; i++)
+				w->integers[i] = p->from->integers[p->order[start + i]];
+			from = w->integers;
+		}
+		ls_ints_encode(out, from, n, w->packed, w->scratch);
+		return;
+	}
+	for (uint32_t i = 0; i < n; i++)
+	{
+		uint32_t v = p->order == NULL ? start + i : p->order[start + i];
+
+		w->values[i] = ls_texts_get(p->texts, p->codes != NULL ? p->codes[v] : v);
+	}
+	ls_text_encode(out, w->values, n, w->packed, w->scratch);
+}
+
+/* ---- writing frames ---- */
+
+static bool
+write_frame(writer *w, const ls_buf *payload, uint32_t *length)
+{
+	*length = 0;
+	if (payload->failed)
+		return false;
+	if (payload->len == 0)
+		return true;
+	*length = ls_frame_write(w->b->compressor, w->codec, ls_str_make(payload->data, payload->len),
+							 w->body);
+	return *length > 0;
+}
+
+/* One frame for each block of each column. */
+static bool
+write_by_column(writer *w)
+{
+	ls_directory *d = &w->d;
+	ls_buf out;
+
+	ls_buf_init(&out, w->arena);
+	for (int stream = 0; stream < LS_ROW_STREAMS; stream++)
+	{
+		for (uint32_t block = 0; block < d->blocks; block++)
+		{
+			out.len = 0;
+			if (stream == LS_STREAM_TIMES)
+				write_times(w, block, &out);
+			else if (stream == LS_STREAM_IDS)
+				write_ids(w, block, &out);
+			else if (d->n_shapes > 1)
+				write_shapes(w, block, &out);
+			if (!write_frame(w, &out, &d->lengths[stream][block]))
+				return false;
+		}
+	}
+	for (uint32_t c = 0; c < d->n_columns; c++)
+	{
+		ls_column_entry *e = &d->columns[c];
+
+		if (e->storage == LS_STORAGE_CONSTANT)
+			continue;
+		e->lengths = LS_PART_ARRAY(w->arena, uint32_t, d->blocks);
+		if (e->lengths == NULL)
+			return false;
+		out.len = 0;
+		if (e->storage == LS_STORAGE_DICTIONARY && (!write_dictionary(w, &w->plans[c], &out) ||
+													!write_frame(w, &out, &e->dictionary_length)))
+			return false;
+		for (uint32_t block = 0; block < d->blocks; block++)
+		{
+			out.len = 0;
+			write_column(w, c, block, &out);
+			if (!write_frame(w, &out, &e->lengths[block]))
+				return false;
+		}
+	}
+	return true;
+}
+
+/* One frame for each block: all payloads, their lengths, the size of those. */
+static bool
+write_grouped(writer *w)
+{
+	ls_directory *d = &w->d;
+	ls_buf out;
+	ls_buf lengths;
+	size_t start;
+
+	ls_buf_init(&out, w->arena);
+	ls_buf_init(&lengths, w->arena);
+#define END_PAYLOAD()                             \
+	do                                            \
+	{                                             \
+		ls_buf_varint(&lengths, out.len - start); \
+		start = out.len;                          \
+	} while (0)
+
+	for (uint32_t block = 0; block < d->blocks; block++)
+	{
+		out.len = lengths.len = start = 0;
+		write_times(w, block, &out);
+		END_PAYLOAD();
+		write_ids(w, block, &out);
+		END_PAYLOAD();
+		if (d->n_shapes > 1)
+			write_shapes(w, block, &out);
+		END_PAYLOAD();
+		for (uint32_t c = 0; c < d->n_columns; c++)
+		{
+			if (d->columns[c].storage == LS_STORAGE_CONSTANT)
+				continue;
+			if (d->columns[c].storage == LS_STORAGE_DICTIONARY)
+			{
+				if (block == 0 && !write_dictionary(w, &w->plans[c], &out))
+					return false;
+				END_PAYLOAD();
+			}
+			write_column(w, c, block, &out);
+			END_PAYLOAD();
+		}
+#undef END_PAYLOAD
+		ls_buf_append(&out, lengths.data, lengths.len);
+		ls_buf_u32(&out, (uint32_t) lengths.len);
+		if (lengths.failed || !write_frame(w, &out, &d->lengths[0][block]))
+			return false;
+	}
+	return true;
+}
+
+/* ---- statistics ---- */
+
+static void
+count_levels(writer *w)
+{
+	const ls_part_builder *b = w->b;
+	ls_part_stats *stats = &w->d.stats;
+	uint32_t number = b->named[LS_FIELD_LEVEL];
+	uint32_t with_level = 0;
+
+	if (number > 0)
+	{
+		const ls_builder_column *c = &b->columns[number - 1];
+		ls_level last_level = LS_LEVEL_OTHER;
+		uint32_t last = UINT32_MAX;
+
+		for (uint32_t v = 0; v < c->count; v++)
+		{
+			uint32_t i = c->dictionary ? c->codes[v] : v;
+
+			if (i != last)
+				last_level = ls_level_of(ls_texts_get(&c->texts, i));
+			last = i;
+			stats->level_rows[last_level]++;
+		}
+		with_level = c->count;
+	}
+	stats->level_rows[LS_LEVEL_NONE] = b->rows - with_level;
+	for (int level = 0; level < LS_LEVELS; level++)
+	{
+		if (stats->level_rows[level] > 0)
+			stats->level_mask |= UINT32_C(1) << level;
+	}
+}
+
+static void
+gather_statistics(writer *w)
+{
+	ls_directory *d = &w->d;
+
+	d->stats.rows = w->b->rows;
+	d->stats.raw_bytes = w->b->raw_bytes;
+	d->blocks = (w->b->rows + LS_PART_BLOCK_ROWS - 1) / LS_PART_BLOCK_ROWS;
+	count_levels(w);
+}
+
+static void
+gather_times(writer *w)
+{
+	ls_directory *d = &w->d;
+
+	for (uint32_t block = 0; block < d->blocks; block++)
+	{
+		uint32_t first = block * LS_PART_BLOCK_ROWS;
+		ls_time min = INT64_MAX;
+		ls_time max = INT64_MIN;
+
+		for (uint32_t i = first; i < first + ls_directory_block_rows(d, block); i++)
+		{
+			ls_time t = w->b->timestamps[row_at(w, i)];
+
+			min = t < min ? t : min;
+			max = t > max ? t : max;
+		}
+		d->block_min[block] = min;
+		d->block_max[block] = max;
+		if (block == 0 || min < d->stats.min_time)
+			d->stats.min_time = min;
+		if (block == 0 || max > d->stats.max_time)
+			d->stats.max_time = max;
+	}
+}
+
+static bool
+finish(writer *w, bool drop_index, ls_buf *header)
+{
+	ls_directory *d = &w->d;
+	uint64_t body_start = w->body->len;
+
+	gather_statistics(w);
+	if (!plan_shapes(w, drop_index))
+		return false;
+	if (w->codec == LS_CODEC_FAST)
+		d->flags = LS_PART_GROUPED;
+	else
+	{
+		d->flags = LS_PART_SORTED;
+		w->rows = ls_builder_sorted_rows(w->b, w->arena);
+		if (w->rows == NULL)
+			return false;
+	}
+	gather_times(w);
+	if (!plan_values(w))
+		return false;
+	for (uint32_t c = 0; c < d->n_columns; c++)
+	{
+		if (!plan_column(w, &w->plans[c], &d->columns[c]))
+			return false;
+	}
+	if (!((d->flags & LS_PART_GROUPED) != 0 ? write_grouped(w) : write_by_column(w)))
+		return false;
+	return ls_directory_write(d, w->b->compressor, w->codec, w->arena, header, w->body, body_start);
+}
+
+bool
+ls_part_builder_finish(ls_part_builder *builder, ls_part_codec codec, bool drop_index,
+					   ls_buf *header, ls_buf *body, ls_part_stats *stats)
+{
+	writer *w;
+	bool done = false;
+
+	ls_arena_reset(builder->scratch);
+	w = ls_arena_alloc(builder->scratch, sizeof(writer));
+	if (w != NULL)
+	{
+		/* Only the small part in front of the work areas needs to be zero. */
+		memset(w, 0, offsetof(writer, integers));
+		w->b = builder;
+		w->codec = codec;
+		w->packed = codec == LS_CODEC_FAST;
+		w->arena = builder->scratch;
+		w->body = body;
+		done = finish(w, drop_index, header) && !header->failed && !body->failed;
+		if (done && stats != NULL)
+			*stats = w->d.stats;
+	}
+	ls_arena_reset(builder->scratch);
+	return done;
+}
