@@ -1,0 +1,637 @@
+/*-------------------------------------------------------------------------
+ *
+ * ast.c
+ *	  Builds the head of a query: values, fields, predicates, scopes (pure).
+ *
+ * Scopes (index=, earliest=, latest=) stand among the terms but are no terms:
+ * they are parsed as leaves and lifted out at the end, so that they can be
+ * refused with a clear message wherever lifting would change the meaning.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "src/query/internal.h"
+#include "src/query/parser.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+/* In the order of ls_query_builtin. */
+static const ls_str builtin_names[] = {
+	LS_STR(""),          LS_STR("event"),       LS_STR("level"),   LS_STR("source"),
+	LS_STR("timestamp"), LS_STR("ingested_at"), LS_STR("index"),   LS_STR("id"),
+	LS_STR("service"),   LS_STR("trace_id"),    LS_STR("span_id"), LS_STR("template_id"),
+};
+
+ls_query_builtin
+ls_query_builtin_find(ls_str name)
+{
+	for (int i = LS_QUERY_EVENT; i <= LS_QUERY_TEMPLATE_ID; i++)
+		if (ls_str_eq(name, builtin_names[i]))
+			return (ls_query_builtin) i;
+	return LS_QUERY_NOT_BUILTIN;
+}
+
+const char *
+ls_query_builtin_name(ls_query_builtin builtin)
+{
+	return builtin_names[builtin].data;
+}
+
+bool
+ls_query_field_eq(const ls_query_field *a, const ls_query_field *b)
+{
+	if (a->attributes != b->attributes || a->n_parts != b->n_parts)
+		return false;
+	for (uint32_t i = 0; i < a->n_parts; i++)
+		if (!ls_str_eq(a->parts[i], b->parts[i]))
+			return false;
+	return true;
+}
+
+/* ---- values ---- */
+
+/*
+ * The content of a string: \" is a quote; outside regular expressions \\ is a
+ * backslash; every other backslash stands for itself.
+ */
+ls_str
+ls_query_unquote(ls_query_state *state, ls_query_span span, bool regex)
+{
+	ls_str raw = ls_query_slice(state, (ls_query_span){span.start + 1, span.end - 1});
+	char *out = ls_arena_alloc(state->arena, raw.len + 1);
+	size_t n = 0;
+
+	if (out == NULL)
+		return ls_str_make(NULL, 0);
+	for (size_t i = 0; i < raw.len; i++)
+	{
+		if (raw.data[i] == '\\' && i + 1 < raw.len)
+		{
+			char after = raw.data[i + 1];
+
+			if (after != '"' && (after != '\\' || regex))
+				out[n++] = '\\';
+			if (after == '"' || after == '\\')
+			{
+				out[n++] = after;
+				i++;
+			}
+		}
+		else
+			out[n++] = raw.data[i];
+	}
+	out[n] = '\0';
+	return ls_str_make(out, n);
+}
+
+ls_query_value *
+ls_query_make_value(ls_query_state *state, ls_query_token token, bool regex)
+{
+	ls_query_value *value = ls_new(state->arena, ls_query_value);
+
+	if (value == NULL)
+		return NULL;
+	value->span = token.span;
+	if (token.kind == TOK_STRING)
+	{
+		value->kind = LS_QUERY_STRING;
+		value->text = ls_query_unquote(state, token.span, regex);
+	}
+	else
+	{
+		value->text = ls_arena_strdup(state->arena, ls_query_slice(state, token.span));
+		if (value->text.data != NULL && token.kind == TOK_NUMBER)
+		{
+			value->number = strtod(value->text.data, NULL);
+			/* Hundreds of digits are no number that anything equals. */
+			value->kind = isfinite(value->number) ? LS_QUERY_NUMBER : LS_QUERY_WORD;
+		}
+		else if (value->text.data != NULL)
+		{
+			value->kind = LS_QUERY_WORD;
+			value->wildcard = memchr(value->text.data, '*', value->text.len) != NULL;
+		}
+	}
+	return value->text.data != NULL ? value : NULL;
+}
+
+static bool
+only_stars(ls_str s)
+{
+	for (size_t i = 0; i < s.len; i++)
+		if (s.data[i] != '*')
+			return false;
+	return s.len > 0;
+}
+
+static void
+warn_leading_wildcard(ls_query_state *state, const ls_query_value *value)
+{
+	if (value->wildcard && value->text.data[0] == '*' && !only_stars(value->text))
+		ls_query_warn(state->query, state->arena, "LEADING_WILDCARD", value->span,
+					  "%.*s begins with a wildcard: full scan", (int) value->text.len,
+					  value->text.data);
+}
+
+/* ---- fields ---- */
+
+/* A field of the head: one word, cut at its dots, or a name in backticks. */
+ls_query_field *
+ls_query_head_field(ls_query_state *state, ls_query_token token)
+{
+	ls_query_field *field = NULL;
+	uint32_t start = token.span.start;
+
+	if (token.kind == TOK_BACKTICK)
+	{
+		field = ls_query_make_field(state, NULL, token);
+		return field == NULL ? NULL : ls_query_end_field(state, field);
+	}
+	for (uint32_t i = start; i <= token.span.end; i++)
+	{
+		char c = i < token.span.end ? state->text.data[i] : '.';
+
+		if (c == '*')
+		{
+			ls_query_fail_at(state, LS_QUERY_ERROR_SYNTAX, token.span,
+							 "in backticks a * is a part of the name",
+							 "wildcards are not allowed in field names");
+			return NULL;
+		}
+		if (c == '.')
+		{
+			ls_query_token part = {TOK_WORD, {start, i}};
+
+			field = ls_query_make_field(state, field, part);
+			if (field == NULL)
+				return NULL;
+			start = i + 1;
+		}
+	}
+	field->span = token.span;
+	return ls_query_end_field(state, field);
+}
+
+/* Appends a name to a path, or starts one. */
+ls_query_field *
+ls_query_make_field(ls_query_state *state, ls_query_field *path, ls_query_token name)
+{
+	ls_query_span inner = name.span;
+	ls_str part;
+	ls_str *grown;
+
+	if (name.kind == TOK_BACKTICK)
+	{
+		inner.start++;
+		inner.end--;
+	}
+	if (inner.start == inner.end)
+	{
+		ls_query_fail_at(state, LS_QUERY_ERROR_SYNTAX, name.span, NULL,
+						 "empty name in a field path");
+		return NULL;
+	}
+	if (path == NULL)
+	{
+		path = ls_new(state->arena, ls_query_field);
+		if (path == NULL)
+			return NULL;
+		path->span = name.span;
+	}
+	if (path->n_parts >= LS_QUERY_MAX_DEPTH)
+	{
+		ls_query_fail_at(state, LS_QUERY_ERROR_SEMANTIC, name.span, NULL,
+						 "a field path has at most %d parts", LS_QUERY_MAX_DEPTH);
+		return NULL;
+	}
+	part = ls_arena_strdup(state->arena, ls_query_slice(state, inner));
+	grown = ls_arena_grow(state->arena, path->parts, path->n_parts * sizeof(ls_str),
+						  (path->n_parts + 1) * sizeof(ls_str));
+	if (grown == NULL || part.data == NULL)
+		return NULL;
+	path->parts = grown;
+	path->parts[path->n_parts++] = part;
+	path->span.end = name.span.end;
+	return path;
+}
+
+/* The path is complete: takes the prefix off, finds built-ins. */
+ls_query_field *
+ls_query_end_field(ls_query_state *state, ls_query_field *path)
+{
+	ls_buf name;
+
+	if (state->text.data[path->span.start] != '`' &&
+		ls_str_eq(path->parts[0], LS_STR("attributes")))
+	{
+		path->attributes = true;
+		path->parts++;
+		path->n_parts--;
+	}
+	if (path->n_parts == 0)
+		path->name = LS_STR("attributes");
+	else if (path->n_parts == 1)
+		path->name = path->parts[0];
+	else
+	{
+		ls_buf_init(&name, state->arena);
+		for (uint32_t i = 0; i < path->n_parts; i++)
+		{
+			if (i > 0)
+				ls_buf_char(&name, '.');
+			ls_buf_str(&name, path->parts[i]);
+		}
+		if (name.failed)
+			return NULL;
+		path->name = ls_str_make(name.data, name.len);
+	}
+	if (!path->attributes && path->n_parts == 1)
+		path->builtin = ls_query_builtin_find(path->name);
+	return path;
+}
+
+/* ---- the filter ---- */
+
+ls_query_filter *
+ls_query_make_filter(ls_query_state *state, ls_query_filter_kind kind, ls_query_span span)
+{
+	ls_query_filter *filter = ls_new(state->arena, ls_query_filter);
+
+	if (filter != NULL)
+	{
+		filter->kind = kind;
+		filter->span = span;
+		filter->depth = 1;
+	}
+	return filter;
+}
+
+static bool
+add_child(ls_query_state *state, ls_query_filter *parent, ls_query_filter *child)
+{
+	if (child->depth >= LS_QUERY_MAX_DEPTH)
+		return ls_query_fail_at(state, LS_QUERY_ERROR_SEMANTIC, child->span, NULL,
+								"nested deeper than %d levels", LS_QUERY_MAX_DEPTH);
+	if (parent->depth < child->depth + 1)
+		parent->depth = (uint16_t) (child->depth + 1);
+	parent->span.end = child->span.end;
+	return ls_query_append(state->arena, (void ***) &parent->children, &parent->n_children, child);
+}
+
+/* left AND right, left OR right; a list of the same kind grows. */
+ls_query_filter *
+ls_query_join(ls_query_state *state, ls_query_filter_kind kind, ls_query_filter *left,
+			  ls_query_filter *right, bool explicit_and)
+{
+	if (left->kind != kind || (left->flags & LS_QUERY_FLAG_PAREN) != 0)
+	{
+		ls_query_filter *list = ls_query_make_filter(state, kind, left->span);
+
+		if (list == NULL || !add_child(state, list, left))
+			return NULL;
+		left = list;
+	}
+	if (explicit_and)
+	{
+		left->children[left->n_children - 1]->flags |= LS_QUERY_FLAG_AND;
+		right->flags |= LS_QUERY_FLAG_AND;
+	}
+	return add_child(state, left, right) ? left : NULL;
+}
+
+ls_query_filter *
+ls_query_not(ls_query_state *state, ls_query_filter *child, ls_query_span span)
+{
+	ls_query_filter *filter = ls_query_make_filter(state, LS_QUERY_FILTER_NOT, span);
+
+	return filter != NULL && add_child(state, filter, child) ? filter : NULL;
+}
+
+/* Marks what stood in parentheses; a scope keeps its place for the error. */
+ls_query_filter *
+ls_query_parenthesis(ls_query_filter *filter, ls_query_span span)
+{
+	filter->flags |= LS_QUERY_FLAG_PAREN;
+	if (filter->kind != LS_QUERY_FILTER_SCOPE)
+		filter->span = span;
+	return filter;
+}
+
+static bool
+has_token_character(ls_str s)
+{
+	for (size_t i = 0; i < s.len; i++)
+	{
+		unsigned char c = (unsigned char) s.data[i];
+
+		if ((c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+			c == '_' || c >= 0x80)
+			return true;
+	}
+	return false;
+}
+
+static void
+warn_text(ls_query_state *state, const ls_query_value *value)
+{
+	ls_str text = value->text;
+	const char *colon = memchr(text.data, ':', text.len);
+
+	if (value->kind != LS_QUERY_WORD)
+		return;
+	warn_leading_wildcard(state, value);
+	if (text.data[0] == '-')
+		ls_query_warn(state->query, state->arena, "LEADING_MINUS", value->span,
+					  "%.*s searches for the word; to exclude it write NOT %.*s", (int) text.len,
+					  text.data, (int) text.len - 1, text.data + 1);
+	if (colon != NULL)
+	{
+		ls_str name = ls_str_make(text.data, (size_t) (colon - text.data));
+
+		if (ls_query_builtin_find(name) != LS_QUERY_NOT_BUILTIN)
+			ls_query_warn(state->query, state->arena, "COLON_IN_TEXT", value->span,
+						  "%.*s is searched as text; to compare the field write %.*s=",
+						  (int) text.len, text.data, (int) name.len, name.data);
+	}
+}
+
+/* A word or phrase to search in the event. */
+ls_query_filter *
+ls_query_text(ls_query_state *state, ls_query_token token)
+{
+	ls_query_filter *filter = ls_query_make_filter(state, LS_QUERY_FILTER_TEXT, token.span);
+	ls_query_value *value = ls_query_make_value(state, token, false);
+
+	if (filter == NULL || value == NULL)
+		return NULL;
+	if (value->wildcard && only_stars(value->text))
+	{
+		filter->kind = LS_QUERY_FILTER_ALL;
+		return filter;
+	}
+	if (!has_token_character(value->text))
+	{
+		ls_query_fail_at(state, LS_QUERY_ERROR_SEMANTIC, token.span,
+						 "to find punctuation write event CONTAINS \"...\"",
+						 "a text to search needs a letter or a digit");
+		return NULL;
+	}
+	warn_text(state, value);
+	return ls_query_push(state, &filter->values, value) ? filter : NULL;
+}
+
+ls_query_filter *
+ls_query_predicate(ls_query_state *state, ls_query_filter_kind kind, ls_query_token field,
+				   ls_query_op op, bool negated, ls_query_values values, ls_query_span span)
+{
+	ls_query_filter *filter = ls_query_make_filter(state, kind, span);
+
+	if (filter == NULL)
+		return NULL;
+	filter->field = ls_query_head_field(state, field);
+	if (filter->field == NULL)
+		return NULL;
+	filter->op = op;
+	filter->negated = negated;
+	filter->values = values;
+
+	if (filter->field->n_parts == 0)
+	{
+		ls_query_fail_at(state, LS_QUERY_ERROR_SEMANTIC, field.span,
+						 "name one of them: attributes.name", "attributes is not one field");
+		return NULL;
+	}
+	for (uint32_t i = 0; i < values.n; i++)
+		warn_leading_wildcard(state, values.items[i]);
+	if (kind == LS_QUERY_FILTER_COMPARE && values.items[0]->wildcard)
+	{
+		const ls_query_value *value = values.items[0];
+
+		if (op != LS_QUERY_OP_EQ && op != LS_QUERY_OP_NE)
+		{
+			ls_query_fail_at(state, LS_QUERY_ERROR_SEMANTIC, value->span,
+							 "in quotes a * is an ordinary character",
+							 "wildcards work with = and != only");
+			return NULL;
+		}
+		if (only_stars(value->text) && op == LS_QUERY_OP_EQ)
+			filter->kind = LS_QUERY_FILTER_EXISTS;
+		else if (only_stars(value->text))
+			ls_query_warn(state->query, state->arena, "NEVER_TRUE", span,
+						  "a field that is there is never != *; for events without it write "
+						  "NOT %.*s=*",
+						  (int) filter->field->name.len, filter->field->name.data);
+	}
+	return filter;
+}
+
+ls_query_filter *
+ls_query_string_predicate(ls_query_state *state, ls_query_filter_kind kind, ls_query_token field,
+						  bool negated, ls_query_token string, ls_query_span span)
+{
+	ls_query_values values = {NULL, 0};
+	bool regex = kind == LS_QUERY_FILTER_MATCHES;
+
+	if (!ls_query_push(state, &values, ls_query_make_value(state, string, regex)))
+		return NULL;
+	return ls_query_predicate(state, kind, field, LS_QUERY_OP_EQ, negated, values, span);
+}
+
+/* ---- scopes ---- */
+
+ls_query_filter *
+ls_query_index_scope(ls_query_state *state, ls_query_values values, ls_query_span span)
+{
+	ls_query_filter *scope = ls_query_make_filter(state, LS_QUERY_FILTER_SCOPE, span);
+
+	if (scope == NULL)
+		return NULL;
+	scope->flags = LS_QUERY_FLAG_INDEX;
+	scope->values = values;
+	return scope;
+}
+
+ls_query_filter *
+ls_query_time_scope(ls_query_state *state, bool latest, ls_query_token token, ls_query_span span)
+{
+	static const ls_str forms[] = {
+		LS_STR("now"), LS_STR("-15m"), LS_STR("-1h@h"), LS_STR("ISO"), LS_STR("epoch"),
+	};
+	ls_query_filter *scope = ls_query_make_filter(state, LS_QUERY_FILTER_SCOPE, span);
+	ls_query_value *value = ls_query_make_value(state, token, false);
+	ls_query_time time;
+
+	if (scope == NULL || value == NULL)
+		return NULL;
+	if (!ls_query_time_parse(value->text, &time))
+	{
+		ls_query_fail_expected(state, LS_QUERY_ERROR_SYNTAX, token.span, forms,
+							   sizeof(forms) / sizeof(forms[0]));
+		if (ls_str_eq_nocase(value->text, LS_STR("yesterday")))
+			ls_query_set_hint(state, "yesterday is earliest=-1d@d latest=@d");
+		else if (ls_str_eq_nocase(value->text, LS_STR("today")))
+			ls_query_set_hint(state, "today is earliest=@d");
+		else if (value->text.len > 4 && memcmp(value->text.data, "now-", 4) == 0)
+			ls_query_set_hint(state, "write %s", value->text.data + 3);
+		return NULL;
+	}
+	if (!time.absolute && time.shift.unit != LS_QUERY_UNIT_NONE && value->text.data[0] != '-' &&
+		value->text.data[0] != '+')
+		ls_query_warn(state->query, state->arena, "TIME_IN_FUTURE", token.span,
+					  "%.*s is in the future; the past is -%.*s", (int) value->text.len,
+					  value->text.data, (int) value->text.len, value->text.data);
+	scope->flags = latest ? LS_QUERY_FLAG_LATEST : 0;
+	return ls_query_push(state, &scope->values, value) ? scope : NULL;
+}
+
+static const char *
+scope_name(const ls_query_filter *scope)
+{
+	return (scope->flags & LS_QUERY_FLAG_INDEX) != 0    ? "index"
+		   : (scope->flags & LS_QUERY_FLAG_LATEST) != 0 ? "latest"
+														: "earliest";
+}
+
+/* Enters one scope into the query. */
+static bool
+apply_scope(ls_query_state *state, ls_query_filter *scope)
+{
+	ls_query *query = state->query;
+	bool latest = (scope->flags & LS_QUERY_FLAG_LATEST) != 0;
+	bool index = (scope->flags & LS_QUERY_FLAG_INDEX) != 0;
+	ls_query_time **slot = latest ? &query->latest : &query->earliest;
+	ls_query_time *time;
+
+	if (state->filter_only)
+		return ls_query_fail_at(state, LS_QUERY_ERROR_SYNTAX, scope->span, NULL,
+								"%s= cannot be used here", scope_name(scope));
+	if (index ? query->indexes.n > 0 : *slot != NULL)
+		return ls_query_fail_at(state, LS_QUERY_ERROR_SEMANTIC, scope->span,
+								index ? "for several indexes write index IN (a, b)" : NULL,
+								"%s is given twice", scope_name(scope));
+	if (index)
+	{
+		query->indexes = scope->values;
+		return true;
+	}
+	time = ls_new(state->arena, ls_query_time);
+	if (time == NULL || !ls_query_time_parse(scope->values.items[0]->text, time))
+		return false;
+	time->span = scope->values.items[0]->span;
+	*slot = time;
+	return true;
+}
+
+/* Takes out children [from, to) of a list, all of them scopes. */
+static bool
+take_children(ls_query_state *state, ls_query_filter *list, uint32_t from, uint32_t to)
+{
+	for (uint32_t i = from; i < to; i++)
+		if (!apply_scope(state, list->children[i]))
+			return false;
+	memmove(&list->children[from], &list->children[to],
+			(list->n_children - to) * sizeof(list->children[0]));
+	list->n_children -= to - from;
+	return true;
+}
+
+static ls_query_filter *
+find_scope(ls_query_filter *filter)
+{
+	if (filter->kind == LS_QUERY_FILTER_SCOPE)
+		return filter;
+	for (uint32_t i = 0; i < filter->n_children; i++)
+	{
+		ls_query_filter *found = find_scope(filter->children[i]);
+
+		if (found != NULL)
+			return found;
+	}
+	return NULL;
+}
+
+static bool
+is_free_scope(const ls_query_filter *filter)
+{
+	return filter->kind == LS_QUERY_FILTER_SCOPE &&
+		   (filter->flags & (LS_QUERY_FLAG_AND | LS_QUERY_FLAG_PAREN)) == 0;
+}
+
+/* A list of one is that one. */
+static ls_query_filter *
+unwrap(ls_query_filter *filter)
+{
+	bool list = filter->kind == LS_QUERY_FILTER_AND;
+
+	if (list && filter->n_children == 0)
+		return NULL;
+	return list && filter->n_children == 1 ? filter->children[0] : filter;
+}
+
+/*
+ * Of terms joined by AND only, scopes may stand anywhere.  Beside an OR they
+ * may stand first or last, without AND: `index=main error OR warn` searches
+ * both words in main.
+ */
+bool
+ls_query_lift_scopes(ls_query_state *state)
+{
+	ls_query_filter *root = state->filter;
+	ls_query_filter *left;
+
+	if (root == NULL)
+		return true;
+	if ((root->flags & LS_QUERY_FLAG_PAREN) != 0)
+		;
+	else if (root->kind == LS_QUERY_FILTER_SCOPE)
+	{
+		state->filter = NULL;
+		return apply_scope(state, root);
+	}
+	else if (root->kind == LS_QUERY_FILTER_AND)
+	{
+		for (uint32_t i = 0; i < root->n_children;)
+		{
+			ls_query_filter *child = root->children[i];
+
+			if (child->kind != LS_QUERY_FILTER_SCOPE || (child->flags & LS_QUERY_FLAG_PAREN) != 0)
+				i++;
+			else if (!take_children(state, root, i, i + 1))
+				return false;
+		}
+		state->filter = unwrap(root);
+	}
+	else if (root->kind == LS_QUERY_FILTER_OR)
+	{
+		ls_query_filter **first = &root->children[0];
+		ls_query_filter **last = &root->children[root->n_children - 1];
+		uint32_t n = 0;
+
+		if ((*first)->kind == LS_QUERY_FILTER_AND && ((*first)->flags & LS_QUERY_FLAG_PAREN) == 0)
+		{
+			while (n < (*first)->n_children && is_free_scope((*first)->children[n]))
+				n++;
+			if (n < (*first)->n_children && !take_children(state, *first, 0, n))
+				return false;
+			*first = unwrap(*first);
+		}
+		if ((*last)->kind == LS_QUERY_FILTER_AND && ((*last)->flags & LS_QUERY_FLAG_PAREN) == 0)
+		{
+			n = (*last)->n_children;
+			while (n > 0 && is_free_scope((*last)->children[n - 1]))
+				n--;
+			if (n > 0 && !take_children(state, *last, n, (*last)->n_children))
+				return false;
+			*last = unwrap(*last);
+		}
+	}
+
+	if (state->filter == NULL)
+		return true;
+	left = find_scope(state->filter);
+	if (left != NULL)
+		return ls_query_fail_at(
+			state, LS_QUERY_ERROR_SYNTAX, left->span, "put it before or after all other terms",
+			"%s= cannot be combined with OR, NOT or parentheses", scope_name(left));
+	return true;
+}

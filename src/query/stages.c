@@ -1,0 +1,507 @@
+/*-------------------------------------------------------------------------
+ *
+ * stages.c
+ *	  Builds the stages of a query: options, aggregates, rex groups (pure).
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "src/query/internal.h"
+#include "src/query/parser.h"
+
+#include <stdlib.h>
+
+/* In the order of ls_query_stage_kind. */
+static const char *const stage_names[] = {
+	"where", "dedup",  "stats",  "timechart", "top", "rare",     "sort",
+	"head",  "fields", "rename", "eval",      "rex", "patterns",
+};
+
+const char *
+ls_query_stage_name(ls_query_stage_kind kind)
+{
+	return stage_names[kind];
+}
+
+ls_query_stage *
+ls_query_make_stage(ls_query_state *state, ls_query_stage_kind kind)
+{
+	ls_query_stage *stage = ls_new(state->arena, ls_query_stage);
+
+	if (stage == NULL)
+		return NULL;
+	stage->kind = kind;
+	stage->count = -1;
+	stage->keep_empty = true;
+	stage->max_templates = -1;
+	stage->max_samples = -1;
+	stage->rare_threshold = -1;
+	stage->sim_threshold = -1;
+	state->stage = stage;
+	return stage;
+}
+
+/* A whole number from `least` to `most`. */
+static bool
+whole_number(ls_query_state *state, ls_query_token token, int64_t least, int64_t most,
+			 int64_t *value)
+{
+	ls_str text = ls_query_slice(state, token.span);
+	int64_t v = 0;
+	bool good = token.kind == TOK_NUMBER && text.len <= 15;
+
+	for (size_t i = 0; good && i < text.len; i++)
+	{
+		good = text.data[i] >= '0' && text.data[i] <= '9';
+		v = v * 10 + (text.data[i] - '0');
+	}
+	if (!good || v < least || v > most)
+		return ls_query_fail_at(state, LS_QUERY_ERROR_SEMANTIC, token.span, NULL,
+								"expected a whole number from %lld to %lld", (long long) least,
+								(long long) most);
+	*value = v;
+	return true;
+}
+
+bool
+ls_query_count(ls_query_state *state, ls_query_token number, int64_t *count)
+{
+	return whole_number(state, number, 1, LS_QUERY_MAX_COUNT, count);
+}
+
+ls_query_key *
+ls_query_make_key(ls_query_state *state, ls_query_field *field, bool descending)
+{
+	ls_query_key *key = ls_new(state->arena, ls_query_key);
+
+	if (key != NULL)
+	{
+		key->field = field;
+		key->descending = descending;
+	}
+	return key;
+}
+
+ls_query_assign *
+ls_query_make_assign(ls_query_state *state, ls_query_field *to, ls_query_field *from,
+					 ls_query_expr *value)
+{
+	ls_query_assign *assign = ls_new(state->arena, ls_query_assign);
+
+	if (assign != NULL)
+	{
+		assign->to = to;
+		assign->from = from;
+		assign->value = value;
+	}
+	return assign;
+}
+
+/* ---- aggregates ---- */
+
+static const ls_str aggregate_names[] = {
+	LS_STR("count"), LS_STR("dc"),    LS_STR("sum"),  LS_STR("avg"), LS_STR("min"),
+	LS_STR("max"),   LS_STR("first"), LS_STR("last"), LS_STR("p95"),
+};
+
+static const struct
+{
+	ls_str word;
+	const char *hint;
+} other_aggregates[] = {
+	{LS_STR("median"), "the median is p50"},
+	{LS_STR("mean"), "did you mean avg?"},
+	{LS_STR("average"), "did you mean avg?"},
+	{LS_STR("distinct"), "did you mean dc?"},
+	{LS_STR("distinct_count"), "did you mean dc?"},
+	{LS_STR("dcount"), "did you mean dc?"},
+	{LS_STR("uniq"), "did you mean dc?"},
+	{LS_STR("earliest"), "did you mean first?"},
+	{LS_STR("latest"), "did you mean last?"},
+	{LS_STR("percentile"), "percentiles are p1 to p99: p95(field)"},
+	{LS_STR("perc"), "percentiles are p1 to p99: p95(field)"},
+};
+
+const ls_str *
+ls_query_aggregate_names(uint32_t *n)
+{
+	*n = sizeof(aggregate_names) / sizeof(aggregate_names[0]);
+	return aggregate_names;
+}
+
+/* p with one or two digits; -1 when it is not. */
+static int
+percentile(ls_str word)
+{
+	int percent = 0;
+
+	if (word.len < 2 || word.len > 3 || word.data[0] != 'p')
+		return -1;
+	for (size_t i = 1; i < word.len; i++)
+	{
+		if (word.data[i] < '0' || word.data[i] > '9')
+			return -1;
+		percent = percent * 10 + (word.data[i] - '0');
+	}
+	return percent;
+}
+
+/* The kind of an aggregate by its name; -1 when there is none. */
+static int
+find_aggregate(ls_str word)
+{
+	if (percentile(word) >= 0)
+		return LS_QUERY_PERCENTILE;
+	for (int i = LS_QUERY_COUNT; i < LS_QUERY_PERCENTILE; i++)
+		if (ls_str_eq(word, aggregate_names[i]))
+			return i;
+	return -1;
+}
+
+bool
+ls_query_is_aggregate(ls_str name)
+{
+	return find_aggregate(name) >= 0;
+}
+
+ls_query_aggregate *
+ls_query_make_aggregate(ls_query_state *state, ls_query_token name, bool parentheses,
+						ls_query_expr *arg, ls_query_field *as, ls_query_span span)
+{
+	ls_str word = ls_query_slice(state, name.span);
+	int kind = find_aggregate(word);
+	ls_query_aggregate *aggregate;
+	ls_buf column;
+
+	if (kind < 0)
+	{
+		uint32_t n;
+		const ls_str *names = ls_query_aggregate_names(&n);
+		size_t i = 0;
+
+		ls_query_fail_expected(state, LS_QUERY_ERROR_SEMANTIC, name.span, names, n);
+		while (i < sizeof(other_aggregates) / sizeof(other_aggregates[0]) &&
+			   !ls_str_eq(word, other_aggregates[i].word))
+			i++;
+		if (i < sizeof(other_aggregates) / sizeof(other_aggregates[0]))
+			ls_query_set_hint(state, "%s", other_aggregates[i].hint);
+		else
+			ls_query_hint_closest(state, word, names, n);
+		return NULL;
+	}
+	if (kind != LS_QUERY_COUNT && arg == NULL)
+	{
+		ls_query_fail_at(state, LS_QUERY_ERROR_SEMANTIC, name.span, NULL,
+						 "%.*s needs a field: %.*s(field)", (int) word.len, word.data,
+						 (int) word.len, word.data);
+		return NULL;
+	}
+	(void) parentheses;
+
+	aggregate = ls_new(state->arena, ls_query_aggregate);
+	if (aggregate == NULL)
+		return NULL;
+	aggregate->kind = (ls_query_aggregate_kind) kind;
+	aggregate->percent = kind == LS_QUERY_PERCENTILE ? percentile(word) : 0;
+	aggregate->arg = arg;
+	aggregate->as = as;
+	aggregate->span = span;
+	if (as != NULL)
+		aggregate->name = as->name;
+	else
+	{
+		ls_buf_init(&column, state->arena);
+		ls_buf_str(&column, word);
+		if (arg != NULL)
+		{
+			ls_buf_char(&column, '(');
+			ls_buf_str(&column, ls_query_slice(state, arg->span));
+			ls_buf_char(&column, ')');
+		}
+		if (column.failed)
+			return NULL;
+		aggregate->name = ls_str_make(column.data, column.len);
+	}
+	return aggregate;
+}
+
+/*
+ * The output columns of stats and timechart must differ.  Quadratic, but over
+ * at most 100 columns: more are refused.
+ */
+bool
+ls_query_check_columns(ls_query_state *state)
+{
+	const ls_query_stage *stage = state->stage;
+	uint32_t n_by = stage->by.n;
+	uint32_t n = n_by + stage->aggregates.n;
+
+	if (n > 100)
+		return ls_query_fail_at(state, LS_QUERY_ERROR_SEMANTIC, stage->aggregates.items[0]->span,
+								NULL, "%s has at most 100 columns", stage_names[stage->kind]);
+	for (uint32_t i = n_by; i < n; i++)
+		for (uint32_t j = 0; j < i; j++)
+		{
+			const ls_query_aggregate *a = stage->aggregates.items[i - n_by];
+			ls_str other =
+				j < n_by ? stage->by.items[j]->name : stage->aggregates.items[j - n_by]->name;
+
+			if (ls_str_eq(a->name, other))
+				return ls_query_fail_at(
+					state, LS_QUERY_ERROR_SEMANTIC, a->span,
+					"give one of them another name with as", "two columns are named %.*s",
+					(int) ls_utf8_prefix_chars(other.data, other.len, 60), other.data);
+		}
+	return true;
+}
+
+/* ---- options ---- */
+
+static const ls_str dedup_options[] = {LS_STR("keepempty")};
+static const ls_str timechart_options[] = {LS_STR("span"), LS_STR("limit")};
+static const ls_str rex_options[] = {LS_STR("field")};
+static const ls_str patterns_options[] = {
+	LS_STR("max"), LS_STR("samples"), LS_STR("sim"), LS_STR("rare"), LS_STR("mode"),
+};
+
+const ls_str *
+ls_query_option_names(ls_query_stage_kind kind, uint32_t *n)
+{
+	switch (kind)
+	{
+		case LS_QUERY_DEDUP:
+			*n = 1;
+			return dedup_options;
+		case LS_QUERY_TIMECHART:
+			*n = 2;
+			return timechart_options;
+		case LS_QUERY_REX:
+			*n = 1;
+			return rex_options;
+		case LS_QUERY_PATTERNS:
+			*n = 5;
+			return patterns_options;
+		default:
+			*n = 0;
+			return NULL;
+	}
+}
+
+static bool
+unknown_option(ls_query_state *state, ls_query_span span)
+{
+	uint32_t n;
+	const ls_str *names = ls_query_option_names(state->stage->kind, &n);
+
+	ls_query_fail_expected(state, LS_QUERY_ERROR_SYNTAX, span, names, n);
+	ls_query_hint_closest(state, ls_query_slice(state, span), names, n);
+	return false;
+}
+
+bool
+ls_query_rex_field(ls_query_state *state, ls_query_token option, ls_query_field *field)
+{
+	if (!ls_str_eq(ls_query_slice(state, option.span), rex_options[0]))
+		return unknown_option(state, option.span);
+	state->stage->field = field;
+	return true;
+}
+
+/* One of two words; *second says which. */
+static bool
+one_of(ls_query_state *state, ls_query_token token, ls_str first, ls_str other, bool *second)
+{
+	ls_str word = ls_query_slice(state, token.span);
+	ls_str both[2] = {first, other};
+
+	*second = ls_str_eq(word, other);
+	if (*second || ls_str_eq(word, first))
+		return true;
+	ls_query_fail_expected(state, LS_QUERY_ERROR_SYNTAX, token.span, both, 2);
+	ls_query_hint_closest(state, word, both, 2);
+	return false;
+}
+
+static bool
+bucket(ls_query_state *state, ls_query_token token, ls_query_duration *duration)
+{
+	static const ls_str forms[] = {LS_STR("a duration such as 30s, 5m, 1h, 1d, 1w, 1mon")};
+	ls_query_time time;
+	ls_str text = ls_query_slice(state, token.span);
+
+	if (token.kind != TOK_DURATION || !ls_query_time_parse(text, &time))
+		return ls_query_fail_expected(state, LS_QUERY_ERROR_SYNTAX, token.span, forms, 1);
+	if (time.shift.amount == 0)
+		return ls_query_fail_at(state, LS_QUERY_ERROR_SEMANTIC, token.span, NULL,
+								"a span of nothing");
+	*duration = time.shift;
+	return true;
+}
+
+static bool
+fraction(ls_query_state *state, ls_query_token token, double *value)
+{
+	ls_str text = ls_arena_strdup(state->arena, ls_query_slice(state, token.span));
+
+	if (text.data == NULL)
+		return false;
+	*value = token.kind == TOK_NUMBER ? strtod(text.data, NULL) : -1;
+	if (*value >= 0 && *value <= 1)
+		return true;
+	return ls_query_fail_at(state, LS_QUERY_ERROR_SEMANTIC, token.span, NULL,
+							"expected a number from 0 to 1");
+}
+
+static bool
+apply_option(ls_query_state *state, const ls_query_option *option, int index)
+{
+	ls_query_stage *stage = state->stage;
+	int64_t v = 0;
+	bool good = true;
+	bool second = false;
+
+	if (stage->kind == LS_QUERY_DEDUP)
+	{
+		good = one_of(state, option->value, LS_STR("true"), LS_STR("false"), &second);
+		stage->keep_empty = !second;
+		return good;
+	}
+	if (stage->kind == LS_QUERY_TIMECHART)
+		return index == 0 ? bucket(state, option->value, &stage->bucket)
+						  : whole_number(state, option->value, 1, 1000, &stage->count);
+
+	switch (index)
+	{
+		case 0:
+			good = whole_number(state, option->value, 1, 500, &v);
+			stage->max_templates = (int) v;
+			break;
+		case 1:
+			good = whole_number(state, option->value, 0, 5, &v);
+			stage->max_samples = (int) v;
+			break;
+		case 2:
+			good = fraction(state, option->value, &stage->sim_threshold);
+			break;
+		case 3:
+			good = whole_number(state, option->value, 0, 50, &v);
+			stage->rare_threshold = (int) v;
+			break;
+		default:
+			good = one_of(state, option->value, LS_STR("aggregate"), LS_STR("label"), &second);
+			stage->label = second;
+	}
+	return good;
+}
+
+bool
+ls_query_apply_options(ls_query_state *state, ls_query_options options)
+{
+	uint32_t seen = 0;
+	uint32_t n;
+	const ls_str *names = ls_query_option_names(state->stage->kind, &n);
+
+	for (uint32_t i = 0; i < options.n; i++)
+	{
+		const ls_query_option *option = options.items[i];
+		ls_str name = ls_query_slice(state, option->name);
+		uint32_t index = 0;
+
+		while (index < n && !ls_str_eq(name, names[index]))
+			index++;
+		if (index == n)
+			return unknown_option(state, option->name);
+		if ((seen & (1u << index)) != 0)
+			return ls_query_fail_at(state, LS_QUERY_ERROR_SEMANTIC, option->name, NULL,
+									"%s is given twice", names[index].data);
+		seen |= 1u << index;
+		if (!apply_option(state, option, (int) index))
+			return false;
+	}
+	return true;
+}
+
+/* ---- rex ---- */
+
+static bool
+is_name_character(char c, bool first)
+{
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' ||
+		   (!first && c >= '0' && c <= '9');
+}
+
+static bool
+add_group(ls_query_state *state, ls_query_span span)
+{
+	ls_query_stage *stage = state->stage;
+	ls_query_group *group = ls_new(state->arena, ls_query_group);
+
+	if (group == NULL)
+		return false;
+	group->span = span;
+	group->name = ls_arena_strdup(state->arena, ls_query_slice(state, span));
+	if (group->name.data == NULL)
+		return false;
+	for (uint32_t i = 0; i < stage->n_groups; i++)
+		if (ls_str_eq(stage->groups[i]->name, group->name))
+			return ls_query_fail_at(state, LS_QUERY_ERROR_SEMANTIC, span, NULL,
+									"two groups are named %.*s",
+									(int) ls_query_excerpt(state, span).len, group->name.data);
+	if (stage->n_groups >= 100)
+		return ls_query_fail_at(state, LS_QUERY_ERROR_SEMANTIC, span, NULL,
+								"rex takes at most 100 groups");
+	return ls_query_append(state->arena, (void ***) &stage->groups, &stage->n_groups, group);
+}
+
+/*
+ * Keeps the regular expression and finds its named groups, which become
+ * fields.  Only (?<name> is looked at, outside of brackets and escapes; that
+ * the rest is a regular expression is for the engine to say.
+ */
+bool
+ls_query_set_rex(ls_query_state *state, ls_query_span span)
+{
+	static const ls_str form[] = {LS_STR("(?<name>...)")};
+	const char *text = state->text.data;
+	uint32_t end = span.end - 1;
+	bool bracket = false;
+
+	state->stage->pattern_span = span;
+	state->stage->pattern = ls_query_unquote(state, span, true);
+	if (state->stage->pattern.data == NULL)
+		return false;
+
+	for (uint32_t i = span.start + 1; i < end; i++)
+	{
+		ls_query_span name = {i + 3, i + 3};
+
+		if (text[i] == '\\')
+			i++;
+		else if (bracket)
+			bracket = text[i] != ']';
+		else if (text[i] == '[')
+		{
+			/* A ] right after [ or [^ is an ordinary character. */
+			bracket = true;
+			if (i + 1 < end && text[i + 1] == '^')
+				i++;
+			if (i + 1 < end && text[i + 1] == ']')
+				i++;
+		}
+		else if (end - i > 3 && memcmp(text + i, "(?<", 3) == 0 && text[i + 3] != '=' &&
+				 text[i + 3] != '!')
+		{
+			while (name.end < end && is_name_character(text[name.end], name.end == name.start))
+				name.end++;
+			if (name.end == name.start || name.end == end || text[name.end] != '>')
+				return ls_query_fail_at(state, LS_QUERY_ERROR_SEMANTIC, name,
+										"a name has letters, digits and _: (?<user_id>...)",
+										"expected the name of a group and >");
+			if (!add_group(state, name))
+				return false;
+			i = name.end;
+		}
+	}
+	if (state->stage->n_groups == 0)
+		return ls_query_fail_expected(state, LS_QUERY_ERROR_SEMANTIC, span, form, 1);
+	return true;
+}

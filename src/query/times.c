@@ -1,0 +1,332 @@
+/*-------------------------------------------------------------------------
+ *
+ * times.c
+ *	  Times of the search language and calendar arithmetic (pure).
+ *
+ * Zones come in as a function from UTC to an offset, so that this file needs
+ * no zone data: PostgreSQL has it.  Local time is kept as microseconds as if
+ * it were UTC.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "src/query/ast.h"
+
+static const struct
+{
+	ls_str name;
+	int64_t micros; /* 0: the length depends on the calendar */
+} units[] = {
+	{LS_STR(""), 0},
+	{LS_STR("s"), LS_USECS_PER_SEC},
+	{LS_STR("m"), 60 * LS_USECS_PER_SEC},
+	{LS_STR("h"), 3600 * LS_USECS_PER_SEC},
+	{LS_STR("d"), LS_USECS_PER_DAY},
+	{LS_STR("w"), 7 * LS_USECS_PER_DAY},
+	{LS_STR("mon"), 0},
+	{LS_STR("y"), 0},
+};
+
+/* 0001-01-01T00:00:00Z, and the first microsecond after the year 9999. */
+#define FIRST_TIME INT64_C(-62135596800000000)
+#define END_TIME INT64_C(253402300800000000)
+
+/* Amounts that cannot leave int64 whatever the unit. */
+#define MAX_AMOUNT INT64_C(99999999999)
+
+const char *
+ls_query_unit_name(ls_query_unit unit)
+{
+	return units[unit].name.data;
+}
+
+/* ---- reading ---- */
+
+static bool
+find_unit(ls_str s, ls_query_unit *unit)
+{
+	for (int i = LS_QUERY_SECOND; i <= LS_QUERY_YEAR; i++)
+		if (ls_str_eq(s, units[i].name))
+		{
+			*unit = (ls_query_unit) i;
+			return true;
+		}
+	return false;
+}
+
+/* Digits at the front of s; how many. */
+static size_t
+leading_number(ls_str s, int64_t *value)
+{
+	size_t n = 0;
+
+	*value = 0;
+	while (n < s.len && n < 15 && s.data[n] >= '0' && s.data[n] <= '9')
+		*value = *value * 10 + (s.data[n++] - '0');
+	return n;
+}
+
+static ls_str
+after(ls_str s, size_t n)
+{
+	return ls_str_make(s.data + n, s.len - n);
+}
+
+/* Does an ISO time name its zone?  A date alone does not. */
+static bool
+has_zone(ls_str s)
+{
+	if (s.len <= 10)
+		return false;
+	for (size_t i = 10; i < s.len; i++)
+		if (s.data[i] == 'Z' || s.data[i] == 'z' || s.data[i] == '+' || s.data[i] == '-')
+			return true;
+	return false;
+}
+
+bool
+ls_query_time_parse(ls_str text, ls_query_time *time)
+{
+	ls_str rest = text;
+	bool negative = false;
+	bool sign;
+	int64_t v;
+	size_t n;
+
+	memset(time, 0, sizeof(*time));
+	time->text = text;
+	if (text.len == 0)
+		return false;
+	if (ls_str_eq(text, LS_STR("now")))
+		return true;
+
+	n = leading_number(text, &v);
+	if (n == text.len && (n == 10 || n == 13))
+	{
+		time->absolute = true;
+		time->at = v * (n == 10 ? LS_USECS_PER_SEC : 1000);
+		return true;
+	}
+	if (ls_time_parse_iso(text, &time->at))
+	{
+		time->absolute = true;
+		time->local = !has_zone(text);
+		return time->at >= FIRST_TIME && time->at < END_TIME;
+	}
+
+	sign = rest.data[0] == '-' || rest.data[0] == '+';
+	if (sign)
+	{
+		negative = rest.data[0] == '-';
+		rest = after(rest, 1);
+	}
+	n = leading_number(rest, &v);
+	if (n > 0)
+	{
+		const char *at;
+		size_t unit_len;
+
+		rest = after(rest, n);
+		at = rest.len > 0 ? memchr(rest.data, '@', rest.len) : NULL;
+		unit_len = at != NULL ? (size_t) (at - rest.data) : rest.len;
+		if (v > MAX_AMOUNT || !find_unit(ls_str_make(rest.data, unit_len), &time->shift.unit))
+			return false;
+		time->shift.amount = negative ? -v : v;
+		rest = after(rest, unit_len);
+		if (rest.len == 0)
+			return true;
+	}
+	else if (sign)
+		return false;
+	return rest.len > 1 && rest.data[0] == '@' && find_unit(after(rest, 1), &time->snap);
+}
+
+/* ---- calendar ---- */
+
+static int64_t
+floor_div(int64_t a, int64_t b)
+{
+	return a / b - (a % b < 0);
+}
+
+/* Days since 1970-01-01 of the first of a month; month counts from year 0. */
+static int64_t
+month_to_day(int64_t month)
+{
+	int64_t year = floor_div(month, 12);
+	int64_t m = month - year * 12 + 1;
+	int64_t y = m <= 2 ? year - 1 : year;
+	int64_t era = floor_div(y, 400);
+	int64_t year_of_era = y - era * 400;
+	int64_t day_of_year = (153 * (m + (m > 2 ? -3 : 9)) + 2) / 5;
+
+	return era * 146097 + year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year -
+		   719468;
+}
+
+/* The month, counted from year 0, of a day since 1970-01-01. */
+static int64_t
+day_to_month(int64_t day)
+{
+	/* The mean month is close; at most one step corrects it. */
+	int64_t month = floor_div((day + 719528) * 4800, 146097);
+
+	while (month_to_day(month) > day)
+		month--;
+	while (month_to_day(month + 1) <= day)
+		month++;
+	return month;
+}
+
+static int64_t
+zone_offset(const ls_query_zone *zone, ls_time utc)
+{
+	int64_t seconds = 0;
+
+	if (zone != NULL && zone->offset != NULL)
+		seconds = zone->offset(zone->context, utc);
+	return seconds * LS_USECS_PER_SEC;
+}
+
+static ls_time
+to_local(ls_time utc, const ls_query_zone *zone)
+{
+	return utc + zone_offset(zone, utc);
+}
+
+/*
+ * Local time that happens twice is the first one; one that a clock change
+ * skips is moved forward by the gap.
+ */
+static ls_time
+to_utc(ls_time local, const ls_query_zone *zone)
+{
+	int64_t before = zone_offset(zone, local - LS_USECS_PER_DAY);
+	int64_t later = zone_offset(zone, local + LS_USECS_PER_DAY);
+	ls_time first = local - before;
+
+	if (before == later || zone_offset(zone, first) == before)
+		return first;
+	if (zone_offset(zone, local - later) == later)
+		return local - later;
+	return first;
+}
+
+static bool
+in_range(ls_time time)
+{
+	return time >= FIRST_TIME && time < END_TIME;
+}
+
+static ls_time
+snap_local(ls_time local, ls_query_unit unit)
+{
+	int64_t day = floor_div(local, LS_USECS_PER_DAY);
+	int64_t month;
+
+	switch (unit)
+	{
+		case LS_QUERY_UNIT_NONE:
+			return local;
+		case LS_QUERY_WEEK:
+			/* 1970-01-05 was a Monday. */
+			return (floor_div(day - 4, 7) * 7 + 4) * LS_USECS_PER_DAY;
+		case LS_QUERY_MONTH:
+			return month_to_day(day_to_month(day)) * LS_USECS_PER_DAY;
+		case LS_QUERY_YEAR:
+			month = day_to_month(day);
+			return month_to_day(floor_div(month, 12) * 12) * LS_USECS_PER_DAY;
+		default:
+			return floor_div(local, units[unit].micros) * units[unit].micros;
+	}
+}
+
+ls_time
+ls_query_time_snap(ls_time time, ls_query_unit unit, const ls_query_zone *zone)
+{
+	ls_time local;
+
+	if (!in_range(time) || unit == LS_QUERY_UNIT_NONE)
+		return time;
+	if (unit <= LS_QUERY_HOUR)
+	{
+		/* Within one offset, so that an hour that happens twice stays two. */
+		int64_t offset = zone_offset(zone, time);
+
+		return snap_local(time + offset, unit) - offset;
+	}
+	local = snap_local(to_local(time, zone), unit);
+	return to_utc(local, zone);
+}
+
+/* A local time some months later, on the last day when the month is shorter. */
+static ls_time
+add_months(ls_time local, int64_t months)
+{
+	int64_t day = floor_div(local, LS_USECS_PER_DAY);
+	int64_t month = day_to_month(day);
+	int64_t day_of_month = day - month_to_day(month);
+	int64_t first = month_to_day(month + months);
+	int64_t length = month_to_day(month + months + 1) - first;
+
+	if (day_of_month >= length)
+		day_of_month = length - 1;
+	return local + (first + day_of_month - day) * LS_USECS_PER_DAY;
+}
+
+bool
+ls_query_time_add(ls_time time, ls_query_duration duration, const ls_query_zone *zone,
+				  ls_time *result)
+{
+	int64_t amount = duration.amount;
+	ls_time local;
+
+	if (!in_range(time))
+		return false;
+	if (duration.unit == LS_QUERY_UNIT_NONE)
+	{
+		*result = time;
+		return true;
+	}
+	if (amount > MAX_AMOUNT || amount < -MAX_AMOUNT)
+		return false;
+	if (duration.unit == LS_QUERY_MONTH || duration.unit == LS_QUERY_YEAR)
+	{
+		if (duration.unit == LS_QUERY_YEAR)
+			amount *= 12;
+		if (amount > 120000 || amount < -120000)
+			return false;
+		local = add_months(to_local(time, zone), amount);
+	}
+	else
+	{
+		int64_t unit = units[duration.unit].micros;
+
+		if (amount > (END_TIME - FIRST_TIME) / unit || amount < (FIRST_TIME - END_TIME) / unit)
+			return false;
+		if (duration.unit <= LS_QUERY_HOUR)
+		{
+			*result = time + amount * unit;
+			return in_range(*result);
+		}
+		local = to_local(time, zone) + amount * unit;
+	}
+	if (!in_range(local))
+		return false;
+	*result = to_utc(local, zone);
+	return in_range(*result);
+}
+
+bool
+ls_query_time_resolve(const ls_query_time *time, ls_time now, const ls_query_zone *zone,
+					  ls_time *result)
+{
+	if (time->absolute)
+		*result = time->local ? to_utc(time->at, zone) : time->at;
+	else
+	{
+		if (!ls_query_time_add(now, time->shift, zone, result))
+			return false;
+		*result = ls_query_time_snap(*result, time->snap, zone);
+	}
+	return in_range(*result);
+}

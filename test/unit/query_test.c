@@ -1,0 +1,574 @@
+/* query_test.c: the parser of the search language: trees, errors, limits. */
+#include "test/unit/tap.h"
+
+#include "src/query/ast.h"
+
+static ls_arena *arena;
+static ls_query *query;
+static ls_query_error error;
+
+static bool
+parse(const char *text)
+{
+	ls_arena_reset(arena);
+	return ls_query_parse(ls_str_make(text, strlen(text)), arena, &query, &error);
+}
+
+/* The tree of a query without its "(query " and last ")". */
+static void
+tree(const char *text, const char *expected)
+{
+	ls_buf buf;
+
+	if (!ok(parse(text), text))
+	{
+		printf("#   error: %.*s at %u\n", (int) error.message.len, error.message.data,
+			   error.position.offset);
+		return;
+	}
+	ls_buf_init(&buf, arena);
+	ls_query_print(&buf, query);
+	is_str(ls_str_make(buf.data + 6, buf.len - 7), expected, "its tree");
+}
+
+static void
+fails(const char *text, ls_query_error_kind kind, const char *message, uint32_t offset,
+	  uint32_t length)
+{
+	if (!ok(!parse(text), text))
+		return;
+	is_str(error.message, message, "its message");
+	is_int(error.position.offset, offset, "its offset");
+	is_int(error.position.length, length, "its length");
+	is_int(error.kind, kind, "its kind");
+}
+
+#define SYNTAX LS_QUERY_ERROR_SYNTAX
+#define SEMANTIC LS_QUERY_ERROR_SEMANTIC
+
+static void
+hints(const char *text, const char *hint)
+{
+	if (ok(!parse(text), text))
+		is_str(error.hint, hint, "its hint");
+}
+
+/* Codes of the warnings, joined by spaces. */
+static void
+warns(const char *text, const char *codes)
+{
+	ls_buf buf;
+
+	if (!ok(parse(text), text))
+		return;
+	ls_buf_init(&buf, arena);
+	for (uint32_t i = 0; i < query->warnings.n; i++)
+		ls_buf_printf(&buf, "%s%s", i > 0 ? " " : "", query->warnings.items[i]->code);
+	is_str(ls_str_make(buf.data, buf.len), codes, "its warnings");
+}
+
+static void
+expects(const char *const *names, uint32_t n)
+{
+	is_int(error.n_expected, n, "number of expected things");
+	for (uint32_t i = 0; i < n && i < error.n_expected; i++)
+		is_str(error.expected[i], names[i], "expected");
+}
+
+/* The examples of section 5 of the language definition. */
+static void
+test_examples(void)
+{
+	tree("index=main earliest=-1h event CONTAINS \"timeout\" | dedup request_id",
+		 " (index main) (earliest -1h) (filter (contains event \"timeout\"))"
+		 " (dedup (fields request_id))");
+	tree("error", " (filter (text error))");
+	tree("\"connection reset by peer\" level=error",
+		 " (filter (and (text \"connection reset by peer\") (= level error)))");
+	tree("index=web status>=500 status<600 NOT source=healthcheck",
+		 " (index web) (filter (and (>= status 500) (< status 600) (not (= source "
+		 "healthcheck))))");
+	tree("(level=error OR level=fatal) service IN (checkout, payments, \"cart api\")",
+		 " (filter (and (or (= level error) (= level fatal))"
+		 " (in service checkout payments \"cart api\")))");
+	tree("attributes.user.id=42 earliest=2026-01-31T00:00:00Z latest=2026-02-01T00:00:00Z",
+		 " (earliest 2026-01-31T00:00:00Z) (latest 2026-02-01T00:00:00Z)"
+		 " (filter (= attributes.user.id 42))");
+	tree("path=/api/v1/* method!=GET", " (filter (and (= path /api/v1/*) (!= method GET)))");
+	tree("event MATCHES \"user=(alice|bob)\\b\" earliest=-7d@d latest=@d",
+		 " (earliest -7d@d) (latest @d) (filter (matches event \"user=(alice|bob)\\\\b\"))");
+	tree("`http.response.status`=503 earliest=-15m",
+		 " (earliest -15m) (filter (= `http.response.status` 503))");
+	tree("index IN (web, edge-*) 10.0.0.7 | top 10 path by host",
+		 " (index web edge-*) (filter (text 10.0.0.7)) (top 10 (fields path) (by host))");
+	tree("level=error | stats count, dc(user_id) as users, p95(duration_ms) by service"
+		 " | sort -count | head 20",
+		 " (filter (= level error)) (stats (count as \"count\") (dc user_id as \"users\")"
+		 " (p95 duration_ms as \"p95(duration_ms)\") (by service)) (sort (desc count)) (head 20)");
+	tree("index=web | timechart span=5m count, p99(duration_ms) by service",
+		 " (index web) (timechart span=5m (count as \"count\")"
+		 " (p99 duration_ms as \"p99(duration_ms)\") (by service))");
+	tree("index=main | where duration_ms / 1000 > 2 AND level = \"error\""
+		 " | fields timestamp, event, duration_ms",
+		 " (index main) (where (and (> (/ duration_ms 1000) 2) (= level \"error\")))"
+		 " (fields (fields timestamp event duration_ms))");
+	tree("event CONTAINS \"login failed\" | rex \"from (?<ip>\\d+\\.\\d+\\.\\d+\\.\\d+)\""
+		 " | stats count by ip | where count >= 5",
+		 " (filter (contains event \"login failed\"))"
+		 " (rex \"from (?<ip>\\\\d+\\\\.\\\\d+\\\\.\\\\d+\\\\.\\\\d+)\" (groups ip))"
+		 " (stats (count as \"count\") (by ip)) (where (>= count 5))");
+	tree("level=error earliest=-24h | patterns max=50 samples=1",
+		 " (earliest -24h) (filter (= level error)) (patterns max=50 samples=1)");
+	tree("level=error | patterns event mode=label | stats count by template_id, service",
+		 " (filter (= level error)) (patterns mode=label (field event))"
+		 " (stats (count as \"count\") (by template_id service))");
+	tree("index=_audit earliest=-30d action=member.* | sort -timestamp | head 100",
+		 " (index _audit) (earliest -30d) (filter (= action member.*))"
+		 " (sort (desc timestamp)) (head 100)");
+	tree("* earliest=-5m | rare 5 template_id",
+		 " (earliest -5m) (filter all) (rare 5 (fields template_id))");
+	tree("index=main | eval sec = round(duration_ms / 1000, 1),"
+		 " slow = if(duration_ms > 2000, \"yes\", \"no\") | rename sec as seconds"
+		 " | sort 10 -seconds",
+		 " (index main) (eval (sec (round (/ duration_ms 1000) 1))"
+		 " (slow (if (> duration_ms 2000) \"yes\" \"no\"))) (rename (seconds sec))"
+		 " (sort 10 (desc seconds))");
+	tree("order_id=* NOT status=ok | fields - attributes | dedup 2 order_id keepempty=false",
+		 " (filter (and (exists order_id) (not (= status ok)))) (fields - (fields attributes))"
+		 " (dedup 2 keepempty=false (fields order_id))");
+}
+
+static void
+test_head(void)
+{
+	tree("", "");
+	tree(" \n ", "");
+	tree("index=main", " (index main)");
+	tree("a OR b c AND NOT d", " (filter (or (text a) (and (text b) (text c) (not (text d)))))");
+	tree("NOT a OR b", " (filter (or (not (text a)) (text b)))");
+	tree("(a OR b) c", " (filter (and (or (text a) (text b)) (text c)))");
+	tree("((a))", " (filter (text a))");
+	tree("NOT NOT a", " (filter (not (not (text a))))");
+	tree("error in module", " (filter (and (text error) (text in) (text module)))");
+	tree("user-agent=x*", " (filter (= user-agent x*))");
+	tree("f=\"x*\"", " (filter (= f \"x*\"))");
+	ok(!query->filter->values.items[0]->wildcard, "* in quotes is literal");
+	tree("f=x*", " (filter (= f x*))");
+	ok(query->filter->values.items[0]->wildcard, "* in a word is a wildcard");
+	tree("f=007 g=-1.5 h=1e5 i=10.0.0.7",
+		 " (filter (and (= f 007) (= g -1.5) (= h 1e5) (= i 10.0.0.7)))");
+	is_int(query->filter->children[0]->values.items[0]->kind, LS_QUERY_NUMBER, "007 is a number");
+	ok(query->filter->children[1]->values.items[0]->number == -1.5, "-1.5 is a number");
+	is_int(query->filter->children[2]->values.items[0]->kind, LS_QUERY_WORD,
+		   "1e5 is a word: it may be a part of a hexadecimal id");
+	is_int(query->filter->children[3]->values.items[0]->kind, LS_QUERY_WORD, "10.0.0.7 is a word");
+	tree("f NOT IN (a, \"b\") g NOT CONTAINS \"x\" h NOT MATCHES \"y\"",
+		 " (filter (and (not-in f a \"b\") (not-contains g \"x\") (not-matches h \"y\")))");
+	tree("index NOT IN (a) index!=b", " (filter (and (not-in index a) (!= index b)))");
+	tree("a.b.c=1 `a.b`=1 level=x attributes.level=x",
+		 " (filter (and (= a.b.c 1) (= `a.b` 1) (= level x) (= attributes.level x)))");
+	is_int(query->filter->children[0]->field->n_parts, 3, "three parts");
+	is_int(query->filter->children[1]->field->n_parts, 1, "backticks make one part");
+	is_int(query->filter->children[2]->field->builtin, LS_QUERY_LEVEL, "level is built in");
+	is_int(query->filter->children[3]->field->builtin, LS_QUERY_NOT_BUILTIN,
+		   "attributes.level is not");
+	ok(query->filter->children[3]->field->attributes, "it remembers its prefix");
+	is_str(query->filter->children[3]->field->name, "level", "its name is without it");
+	tree("r\xc3\xa9sum\xc3\xa9=\xe6\x97\xa5\xe6\x9c\xac a\xc2\xa0"
+		 "b",
+		 " (filter (and (= r\xc3\xa9sum\xc3\xa9 \xe6\x97\xa5\xe6\x9c\xac) (text a) (text b)))");
+	tree("\"a \\\"b\\\" \\\\ \\d\"", " (filter (text \"a \\\"b\\\" \\\\ \\\\d\"))");
+	tree("event MATCHES \"\\\\ \\\" \\d\"", " (filter (matches event \"\\\\\\\\ \\\" \\\\d\"))");
+}
+
+static void
+test_scopes(void)
+{
+	tree("index=main error OR warn", " (index main) (filter (or (text error) (text warn)))");
+	tree("error OR warn index=main earliest=-1h",
+		 " (index main) (earliest -1h) (filter (or (text error) (text warn)))");
+	tree("a index=main b latest=now c",
+		 " (index main) (latest now) (filter (and (text a) (text b) (text c)))");
+	tree("index=main AND a", " (index main) (filter (text a))");
+	tree("index=a earliest=@d a OR b c OR d latest=now",
+		 " (index a) (earliest @d) (latest now)"
+		 " (filter (or (text a) (and (text b) (text c)) (text d)))");
+	tree("index=main (a OR b)", " (index main) (filter (or (text a) (text b)))");
+	tree("index=\"x y\"", " (index \"x y\")");
+	fails("error OR index=main", SYNTAX, "index= cannot be combined with OR, NOT or parentheses", 9,
+		  10);
+	fails("index=main OR error", SYNTAX, "index= cannot be combined with OR, NOT or parentheses", 0,
+		  10);
+	fails("index=main AND a OR b", SYNTAX, "index= cannot be combined with OR, NOT or parentheses",
+		  0, 10);
+	fails("a index=main OR b", SYNTAX, "index= cannot be combined with OR, NOT or parentheses", 2,
+		  10);
+	fails("a OR index=main b", SYNTAX, "index= cannot be combined with OR, NOT or parentheses", 5,
+		  10);
+	fails("NOT latest=now", SYNTAX, "latest= cannot be combined with OR, NOT or parentheses", 4,
+		  10);
+	fails("(index IN (a, b))", SYNTAX, "index= cannot be combined with OR, NOT or parentheses", 1,
+		  15);
+	fails("(a earliest=-1h) b", SYNTAX, "earliest= cannot be combined with OR, NOT or parentheses",
+		  3, 12);
+	fails("index=a index=b", SEMANTIC, "index is given twice", 8, 7);
+	fails("earliest=-1h earliest=-2h", SEMANTIC, "earliest is given twice", 13, 12);
+	fails("earliest>=-1h", SYNTAX, "expected =", 8, 2);
+}
+
+static void
+test_stages(void)
+{
+	tree("| where NOT a = 1 AND b = 2 OR c = 3",
+		 " (where (or (and (not (= a 1)) (= b 2)) (= c 3)))");
+	tree("| where a + b * c - d / e % f > -x",
+		 " (where (> (- (+ a (* b c)) (% (/ d e) f)) (- x)))");
+	tree("| where user-agent = 1", " (where (= (- user agent) 1))");
+	tree("| where `user-agent` = \"x\"", " (where (= user-agent \"x\"))");
+	tree("| where level = error", " (where (= level error))");
+	tree("| where a.by = null OR b NOT IN (1, \"x\", true) OR c NOT MATCHES \"\\\\ \\d\"",
+		 " (where (or (= a.by #null) (not-in b 1 \"x\" #true) (not-matches c \"\\\\\\\\ "
+		 "\\\\d\")))");
+	tree("| where `null` = 1.5e3", " (where (= null 1.5e3))");
+	tree("| where stats > 1 AND head = 2", " (where (and (> stats 1) (= head 2)))");
+	tree("| timechart limit=5 span=1mon avg(x)", " (timechart span=1mon 5 (avg x as \"avg(x)\"))");
+	tree("| stats count(), p5(x / 2) as `p 5`, max(max) by span",
+		 " (stats (count as \"count\") (p5 (/ x 2) as \"p 5\") (max max as \"max(max)\") (by "
+		 "span))");
+	tree("| patterns a.b sim=0.5 rare=3 by x, y",
+		 " (patterns sim=0.5 rare=3 (field a.b) (by x y))");
+	tree("| patterns", " (patterns)");
+	tree("| rex field=message \"[(?<no>](?<a_1>\\(?<x>)(?<=y)(?<b>.)\"",
+		 " (rex (field message) \"[(?<no>](?<a_1>\\\\(?<x>)(?<=y)(?<b>.)\" (groups a_1 b))");
+	tree("| fields a, attributes.x.y, `a b`.c | sort +a, -b | dedup 3 a, b keepempty=true",
+		 " (fields (fields a attributes.x.y `a b`.c)) (sort (asc a) (desc b))"
+		 " (dedup 3 (fields a b))");
+	tree("| eval a = now(), b = concat(\"a\\\\\", \"x\")",
+		 " (eval (a (now)) (b (concat \"a\\\\\" \"x\")))");
+	tree("| where if(a, 1, 2) > 1", " (where (> (if a 1 2) 1))");
+}
+
+/* Section 6 of the language definition, then the others. */
+static void
+test_errors(void)
+{
+	static const char *const stages[] = {"where", "dedup", "stats",   "timechart", "top",
+										 "rare",  "sort",  "head",    "fields",    "rename",
+										 "eval",  "rex",   "patterns"};
+	static const char *const times[] = {"now", "-15m", "-1h@h", "ISO", "epoch"};
+	static const char *const close[] = {")"};
+	static const char *const string[] = {"a quoted string"};
+	static const char *const group[] = {"(?<name>...)"};
+	static const char *const aggregates[] = {"count", "dc",    "sum",  "avg", "min",
+											 "max",   "first", "last", "p95"};
+
+	fails("index=main | stat count", SYNTAX, "unexpected stat", 13, 4);
+	expects(stages, 13);
+	is_int(error.position.line, 1, "line");
+	is_int(error.position.column, 14, "column");
+	is_str(error.found, "stat", "found");
+	is_str(error.hint, "did you mean stats?", "hint");
+
+	fails("event CONTAINS timeout", SYNTAX, "expected a quoted string", 15, 7);
+	expects(string, 1);
+	is_str(error.hint, "write \"timeout\"", "hint");
+	fails("earliest=yesterday", SYNTAX, "expected now, -15m, -1h@h, ISO, epoch", 9, 9);
+	expects(times, 5);
+	fails("(level=error", SYNTAX, "expected ) at end", 12, 0);
+	expects(close, 1);
+	is_str(error.found, "", "nothing found at the end");
+	is_str(error.hint, "the ( at line 1, column 1 is not closed", "hint");
+	fails("| stats median(x)", SEMANTIC, "expected count, dc, sum, avg, min, max, first, last, p95",
+		  8, 6);
+	expects(aggregates, 9);
+	is_str(error.hint, "the median is p50", "hint");
+	fails("| stats (x)", SYNTAX, "expected count, dc, sum, avg, min, max, first, last, p95", 8, 1);
+	fails("| rex \"no group\"", SEMANTIC, "expected (?<name>...)", 6, 10);
+	expects(group, 1);
+	fails("a \"b", SYNTAX, "unterminated string", 2, 1);
+	fails("| where a = \"b\\\"", SYNTAX, "unterminated string", 12, 1);
+	fails("a `b", SYNTAX, "unterminated name in backticks", 2, 1);
+
+	/* Positions are in code points; lines count. */
+	fails("\xc3\xa9\xf0\x9f\x98\x80 \"x", SYNTAX, "unterminated string", 3, 1);
+	fails("a\n\xc3\xa9 )", SYNTAX, "unexpected )", 4, 1);
+	is_int(error.position.line, 2, "second line");
+	is_int(error.position.column, 3, "third column");
+
+	fails("a OR", SYNTAX, "unexpected end of query", 4, 0);
+	fails("(a | head", SYNTAX, "expected )", 3, 1);
+	fails("()", SYNTAX, "unexpected )", 1, 1);
+	fails("x=", SYNTAX, "unexpected end of query", 2, 0);
+	fails("|", SYNTAX, "unexpected end of query", 1, 0);
+	expects(stages, 13);
+	fails("f*o=1", SYNTAX, "wildcards are not allowed in field names", 0, 3);
+	fails("a..b=1", SYNTAX, "empty name in a field path", 2, 0);
+	fails("``=1", SYNTAX, "empty name in a field path", 0, 2);
+	fails("attributes=1", SEMANTIC, "attributes is not one field", 0, 10);
+	fails("x<5*", SEMANTIC, "wildcards work with = and != only", 2, 2);
+	fails("\"!!\"", SEMANTIC, "a text to search needs a letter or a digit", 0, 4);
+	fails("| where a < b < c", SYNTAX, "unexpected <", 14, 1);
+	fails("| where \"a\" + 1 > 2", SEMANTIC, "+ needs a number, this is a text", 8, 3);
+	fails("| where 5", SEMANTIC, "a condition is needed, this is a number", 8, 1);
+	fails("| where a = 1 AND \"x\"", SEMANTIC, "a condition is needed, this is a text", 18, 3);
+	fails("| where a MATCHES 5", SEMANTIC, "MATCHES needs a text, this is a number", 18, 1);
+	fails("| eval a = lowr(b)", SEMANTIC, "unknown function lowr", 11, 4);
+	is_int(error.n_expected, 16, "all functions are listed");
+	is_str(error.hint, "did you mean lower?", "hint");
+	fails("| eval a = lower()", SEMANTIC, "lower takes 1 argument", 11, 7);
+	fails("| eval a = if(b)", SEMANTIC, "if needs at least 2 arguments", 11, 5);
+	fails("| eval a = round(1, 2, 3)", SEMANTIC, "round takes at most 2 arguments", 11, 14);
+	fails("| eval a = round(\"x\")", SEMANTIC, "round needs a number, this is a text", 17, 3);
+	fails("| stats sum()", SEMANTIC, "sum needs a field: sum(field)", 8, 3);
+	fails("| stats p100(x)", SEMANTIC, "expected count, dc, sum, avg, min, max, first, last, p95",
+		  8, 4);
+	fails("| stats count, count", SEMANTIC, "two columns are named count", 15, 5);
+	fails("| stats count as a by a", SEMANTIC, "two columns are named a", 8, 10);
+	fails("| head 0", SEMANTIC, "expected a whole number from 1 to 10000000", 7, 1);
+	fails("| head 1.5", SEMANTIC, "expected a whole number from 1 to 10000000", 7, 3);
+	fails("| timechart spam=1m count", SYNTAX, "expected span, limit", 12, 4);
+	fails("| timechart span=5 count", SYNTAX,
+		  "expected a duration such as 30s, 5m, 1h, 1d, 1w, 1mon", 17, 1);
+	fails("| timechart span=0s count", SEMANTIC, "a span of nothing", 17, 2);
+	fails("| timechart span=5m span=6m count", SEMANTIC, "span is given twice", 20, 4);
+	fails("| patterns max=501", SEMANTIC, "expected a whole number from 1 to 500", 15, 3);
+	fails("| patterns sim=1.1", SEMANTIC, "expected a number from 0 to 1", 15, 3);
+	fails("| patterns mode=labl", SYNTAX, "expected aggregate, label", 16, 4);
+	fails("| rex \"(?<a>x)(?<a>y)\"", SEMANTIC, "two groups are named a", 17, 1);
+	fails("| rex \"(?<1>x)\"", SEMANTIC, "expected the name of a group and >", 10, 0);
+	fails("| where x = 5foo", SYNTAX, "unexpected 5foo", 12, 4);
+
+	fails("| rex !", SYNTAX, "unexpected !", 6, 1);
+	is_str(error.expected[1], "field=", "options of the stage");
+	fails("| timechart", SYNTAX, "unexpected end of query", 11, 0);
+	is_str(error.expected[9], "span=", "options of the stage");
+
+	hints("| where a = 1 and b = 2", "operators are written in capitals: AND");
+	hints("service in (a, b)", "operators are written in capitals: IN");
+	hints("level=(a OR b)", "for one of several values write field IN (a, b)");
+	hints("| where a == 1", "did you mean =?");
+	hints("a || b", "did you mean OR?");
+	hints("a | table x", "did you mean fields?");
+	hints("x='a'", "texts are written in straight double quotes: \"...\"");
+	hints("x=\xe2\x80\x9c"
+		  "a\xe2\x80\x9d",
+		  "texts are written in straight double quotes: \"...\"");
+	hints("a C:\\x", "words with this character need quotes");
+	hints("| stats count by by", "to use it as a field name write `by`");
+	hints("| where count(x) > 1", "aggregates belong into stats and timechart");
+	hints("| eval a = \"x\" + b", "to join texts write concat(a, b)");
+	hints("earliest=now-1h", "write -1h");
+}
+
+static void
+test_warnings(void)
+{
+	warns("error level=x", "");
+	warns("a and b or not c", "LOWERCASE_OPERATOR LOWERCASE_OPERATOR LOWERCASE_OPERATOR");
+	is_int(query->warnings.items[1]->position.offset, 8, "where the second one is");
+	warns("event contains \"x\"", "LOWERCASE_OPERATOR");
+	warns("and", "");
+	warns("a=or b", "");
+	warns("*oo x=*y z=* *", "LEADING_WILDCARD LEADING_WILDCARD");
+	warns("-error", "LEADING_MINUS");
+	warns("level:error http://x", "COLON_IN_TEXT");
+	warns("f!=*", "NEVER_TRUE");
+	warns("earliest=1h", "TIME_IN_FUTURE");
+}
+
+static void
+test_filter_only(void)
+{
+	ls_arena_reset(arena);
+	ok(ls_query_parse_filter(LS_STR("level=error \"x\""), arena, &query, &error), "a filter alone");
+	is_int(query->filter->kind, LS_QUERY_FILTER_AND, "its tree");
+	ok(!ls_query_parse_filter(LS_STR("a index=main"), arena, &query, &error), "no scope");
+	is_str(error.message, "index= cannot be used here", "message");
+	ok(!ls_query_parse_filter(LS_STR("a | head"), arena, &query, &error), "no stage");
+	is_str(error.message, "unexpected |", "message");
+}
+
+static char big[3 * LS_QUERY_MAX_LENGTH];
+
+/* `n` times a part, then an end. */
+static const char *
+repeat(const char *part, int n, const char *middle, const char *end, int n_end)
+{
+	char *p = big;
+
+	for (int i = 0; i < n; i++)
+		p = stpcpy(p, part);
+	p = stpcpy(p, middle);
+	for (int i = 0; i < n_end; i++)
+		p = stpcpy(p, end);
+	return big;
+}
+
+static void
+test_limits(void)
+{
+	ls_arena *small;
+	bool always = true;
+	int parsed = 0;
+
+	ok(parse(repeat("(", 100, "a", ")", 100)), "100 parentheses");
+	ok(!parse(repeat("(", 101, "a", ")", 101)), "101 parentheses");
+	is_str(error.message, "parentheses nested deeper than 100", "message");
+	is_int(error.kind, SEMANTIC, "kind");
+	is_int(error.position.offset, 100, "offset");
+	ok(parse(repeat("NOT ", 99, "a", "", 0)), "99 NOT");
+	ok(!parse(repeat("NOT ", 100, "a", "", 0)), "100 NOT");
+	is_str(error.message, "nested deeper than 100 levels", "message");
+	ok(!parse(repeat("NOT ", 4000, "a", "", 0)), "4000 NOT");
+	is_str(error.message, "nested deeper than 100 levels", "message");
+	ok(!parse(repeat("NOT ", 4000, "", "", 0)), "4000 NOT of nothing");
+	ok(!parse(repeat("(NOT ", 100, "a", ")", 100)), "depth of NOT and parentheses adds up");
+	ok(parse(repeat("a OR ", 3000, "a", "", 0)), "a flat list of 3000 is not deep");
+	is_int(query->filter->n_children, 3001, "its length");
+	is_int(query->filter->depth, 2, "its depth");
+	ok(!parse(repeat("| where ", 1, "1", " + 1", 200)), "a sum of 200");
+	is_str(error.message, "nested deeper than 100 levels", "message");
+	ok(!parse(repeat("| where x = ", 1, "", "-", 5000)), "5000 minus");
+	ok(parse(repeat("x", LS_QUERY_MAX_LENGTH, "", "", 0)), "16 KB");
+	ok(!parse(repeat("x", LS_QUERY_MAX_LENGTH + 1, "", "", 0)), "and one byte");
+	is_str(error.message, "the query has 16385 bytes; at most 16384 are allowed", "message");
+	ok(parse(repeat("a ", LS_QUERY_MAX_LENGTH / 2, "", "", 0)), "8192 terms");
+	ok(ls_arena_used(arena) < 4 << 20, "fit the memory that the header promises");
+	printf("# %zu bytes for 8192 terms\n", ls_arena_used(arena));
+
+	fails("a \xff b", SYNTAX, "the query is not valid UTF-8", 2, 0);
+	ls_arena_reset(arena);
+	ok(!ls_query_parse(ls_str_make("a\0b", 3), arena, &query, &error), "NUL");
+	is_str(error.message, "unexpected NUL character", "message");
+	is_int(error.position.offset, 1, "offset");
+
+	/* Any limit of memory gives a tree or the memory error, nothing else. */
+	for (size_t limit = 64; limit < 200000; limit = limit * 5 / 4)
+	{
+		ls_str text = LS_STR("index=a x y=\"z\" (b OR c) | stats count, p5(x) by y"
+							 " | where a + 1 > 2 | rex \"(?<a>x)\" | patterns max=5");
+
+		small = ls_arena_create(NULL, limit);
+		if (ls_query_parse(text, small, &query, &error))
+			parsed++;
+		else
+			always = always && error.kind == LS_QUERY_ERROR_MEMORY;
+		ls_arena_destroy(small);
+	}
+	ok(always, "every failure for lack of memory says so");
+	ok(parsed > 0, "with enough memory it parses");
+}
+
+/* Berlin in 2026: summer time from 29 March to 25 October, at 01:00 UTC. */
+static int32_t
+berlin(void *context, ls_time utc)
+{
+	ls_time begin = 0;
+	ls_time end = 0;
+
+	(void) context;
+	ls_time_parse_iso(LS_STR("2026-03-29T01:00:00Z"), &begin);
+	ls_time_parse_iso(LS_STR("2026-10-25T01:00:00Z"), &end);
+	return utc >= begin && utc < end ? 7200 : 3600;
+}
+
+static void
+resolves(const char *text, const char *now, const ls_query_zone *zone, const char *expected)
+{
+	ls_query_time time;
+	ls_time at = 0;
+	ls_time result = 0;
+	char iso[LS_TIME_ISO_LENGTH + 1];
+
+	ls_time_parse_iso(ls_str_make(now, strlen(now)), &at);
+	if (!ok(ls_query_time_parse(ls_str_make(text, strlen(text)), &time), text) ||
+		!ok(ls_query_time_resolve(&time, at, zone, &result), now))
+		return;
+	ls_time_format_iso(result, iso);
+	is_str(ls_str_make(iso, LS_TIME_ISO_LENGTH), expected, "its time");
+}
+
+static void
+test_times(void)
+{
+	static const char *const bad[] = {
+		"",       "yesterday",  "-",    "-1",    "1x",    "@",  "-1h@", "@q",
+		"-1h@2h", "2026-02-30", "-1hh", "12345", "now@h", "-m", "+",    "99999999999999s"};
+	const ls_query_zone zone = {berlin, NULL};
+	const char *now = "2026-05-31T12:34:56.789Z";
+	ls_query_time time;
+	ls_time result;
+
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		ok(!ls_query_time_parse(ls_str_make(bad[i], strlen(bad[i])), &time), bad[i]);
+
+	resolves("now", now, NULL, "2026-05-31T12:34:56.789Z");
+	resolves("-15m", now, NULL, "2026-05-31T12:19:56.789Z");
+	resolves("+1h", now, NULL, "2026-05-31T13:34:56.789Z");
+	resolves("-1h@h", now, NULL, "2026-05-31T11:00:00.000Z");
+	resolves("@m", now, NULL, "2026-05-31T12:34:00.000Z");
+	resolves("-7d@d", now, NULL, "2026-05-24T00:00:00.000Z");
+	resolves("@w", now, NULL, "2026-05-25T00:00:00.000Z");
+	resolves("-1mon", now, NULL, "2026-04-30T12:34:56.789Z");
+	resolves("-3mon", now, NULL, "2026-02-28T12:34:56.789Z");
+	resolves("-1mon@mon", now, NULL, "2026-04-01T00:00:00.000Z");
+	resolves("-2y@y", now, NULL, "2024-01-01T00:00:00.000Z");
+	resolves("-1y", "2024-02-29T00:00:00Z", NULL, "2023-02-28T00:00:00.000Z");
+	resolves("1767225600", now, NULL, "2026-01-01T00:00:00.000Z");
+	resolves("1767225600123", now, NULL, "2026-01-01T00:00:00.123Z");
+	resolves("2026-01-31", now, NULL, "2026-01-31T00:00:00.000Z");
+	resolves("2026-01-31T10:00:00+02:00", now, NULL, "2026-01-31T08:00:00.000Z");
+
+	resolves("@d", now, &zone, "2026-05-30T22:00:00.000Z");
+	resolves("@mon", now, &zone, "2026-04-30T22:00:00.000Z");
+	resolves("@y", now, &zone, "2025-12-31T23:00:00.000Z");
+	resolves("2026-01-31", now, &zone, "2026-01-30T23:00:00.000Z");
+	resolves("2026-07-01T00:00", now, &zone, "2026-06-30T22:00:00.000Z");
+	resolves("2026-07-01T00:00Z", now, &zone, "2026-07-01T00:00:00.000Z");
+	/* A day back over the change of clocks keeps the local hour. */
+	resolves("-1d", "2026-03-29T10:00:00Z", &zone, "2026-03-28T11:00:00.000Z");
+	resolves("-24h", "2026-03-29T10:00:00Z", &zone, "2026-03-28T10:00:00.000Z");
+	resolves("@d", "2026-03-29T10:00:00Z", &zone, "2026-03-28T23:00:00.000Z");
+	/* 02:30 does not exist on that day, and exists twice in October. */
+	resolves("2026-03-29T02:30", now, &zone, "2026-03-29T01:30:00.000Z");
+	resolves("2026-10-25T02:30", now, &zone, "2026-10-25T00:30:00.000Z");
+	resolves("@h", "2026-10-25T01:30:00Z", &zone, "2026-10-25T01:00:00.000Z");
+
+	ok(ls_query_time_parse(LS_STR("-9000y"), &time) &&
+		   !ls_query_time_resolve(&time, 0, NULL, &result),
+	   "before year 1");
+	ok(ls_query_time_parse(LS_STR("-99999999999d"), &time) &&
+		   !ls_query_time_resolve(&time, 0, NULL, &result),
+	   "far before year 1");
+}
+
+static void
+test_closest(void)
+{
+	static const ls_str words[] = {LS_STR("duration_ms"), LS_STR("level"), LS_STR("ip")};
+
+	is_int(ls_query_closest(LS_STR("duration_sm"), words, 3), 0, "two letters swapped");
+	is_int(ls_query_closest(LS_STR("LEVEL"), words, 3), 1, "case does not count");
+	is_int(ls_query_closest(LS_STR("leval"), words, 3), 1, "one letter");
+	is_int(ls_query_closest(LS_STR("labels"), words, 3), -1, "three edits");
+	is_int(ls_query_closest(LS_STR("as"), words, 3), -1, "nothing of a short word is left");
+	is_int(ls_query_closest(LS_STR(""), words, 3), -1, "empty");
+}
+
+int
+main(void)
+{
+	arena = ls_arena_create(NULL, 4 << 20);
+	test_examples();
+	test_head();
+	test_scopes();
+	test_stages();
+	test_errors();
+	test_warnings();
+	test_filter_only();
+	test_limits();
+	test_times();
+	test_closest();
+	ls_arena_destroy(arena);
+	return done_testing();
+}
