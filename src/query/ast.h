@@ -21,8 +21,10 @@
 #include "src/base/pure.h"
 
 /* Limits: they bound the parser and everything that walks its tree. */
-#define LS_QUERY_MAX_LENGTH 16384   /* bytes of text */
-#define LS_QUERY_MAX_DEPTH 100      /* of parentheses, and of every tree */
+#define LS_QUERY_MAX_LENGTH 16384 /* bytes of text */
+#define LS_QUERY_MAX_DEPTH 100    /* of parentheses, and of every tree */
+#define LS_QUERY_MAX_STAGES 100
+#define LS_QUERY_MAX_WARNINGS 20
 #define LS_QUERY_MAX_COUNT 10000000 /* of rows in head, sort, top, ... */
 
 /* ---- positions ---- */
@@ -495,7 +497,10 @@ extern bool ls_query_fail(ls_query_error *error, ls_arena *arena, ls_str text,
 						  ls_query_error_kind kind, ls_query_span span, const char *hint,
 						  const char *message, ...) __attribute__((format(printf, 7, 8)));
 
-/* Adds a warning to the query; `code` must be a constant. */
+/*
+ * Adds a warning to the query, up to LS_QUERY_MAX_WARNINGS; `code` must be a
+ * constant.
+ */
 extern void ls_query_warn(ls_query *query, ls_arena *arena, const char *code, ls_query_span span,
 						  const char *message, ...) __attribute__((format(printf, 5, 6)));
 

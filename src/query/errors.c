@@ -129,9 +129,13 @@ void
 ls_query_warn(ls_query *query, ls_arena *arena, const char *code, ls_query_span span,
 			  const char *message, ...)
 {
-	ls_query_warning *warning = ls_new(arena, ls_query_warning);
+	ls_query_warning *warning;
 	va_list args;
 
+	/* Finding a position takes time: a bound on their number keeps it linear. */
+	if (query->warnings.n >= LS_QUERY_MAX_WARNINGS)
+		return;
+	warning = ls_new(arena, ls_query_warning);
 	if (warning == NULL)
 		return;
 	warning->code = code;
@@ -442,6 +446,20 @@ guess(ls_query_state *state, const ls_query_token *token, const char *const *nam
 		ls_query_set_hint(state, "for one of several values write field IN (a, b)");
 		return;
 	}
+	if (state->stage != NULL && state->stage->kind == LS_QUERY_SORT &&
+		(ls_str_eq_nocase(word, LS_STR("desc")) || ls_str_eq_nocase(word, LS_STR("asc"))))
+	{
+		ls_query_set_hint(state,
+						  "write sort -field for descending, sort field for ascending order");
+		return;
+	}
+	if (before == '=' && has(names, n, "a quoted string") && word.data[0] >= 'A' &&
+		word.data[0] <= 'Z')
+	{
+		ls_query_set_hint(state, "write \"%.*s\"", (int) ls_query_excerpt(state, token->span).len,
+						  word.data);
+		return;
+	}
 	for (size_t i = 0; i < N_OPERATOR_NAMES; i++)
 		if (ls_str_eq_nocase(word, operator_names[i]) && has(names, n, operator_names[i].data))
 		{
@@ -458,6 +476,11 @@ guess(ls_query_state *state, const ls_query_token *token, const char *const *nam
 			}
 	if (token->kind == TOK_IDENT || token->kind == TOK_OPTION)
 		ls_query_hint_closest(state, word, expected, n_expected);
+	if (token->kind == TOK_IDENT && state->error->hint.len == 0 && has(names, n, ","))
+		ls_query_set_hint(state, "put a comma before %.*s",
+						  (int) ls_query_excerpt(state, token->span).len, word.data);
+	if (token->kind == TOK_BAD_CHARACTER && word.data[0] == '|')
+		ls_query_set_hint(state, "only a filter can stand here, no stages");
 	else if (token->kind == TOK_BAD_CHARACTER && has(names, n, "a quoted string"))
 		ls_query_set_hint(state, "words with this character need quotes");
 	/* `service in (a, b)`: the mistake is a few words back. */

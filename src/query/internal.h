@@ -3,7 +3,7 @@
  * internal.h
  *	  What lexer, grammar and tree builders of the parser share (pure).
  *
- * Only parse.c, errors.c, ast.c, stages.c, lexer.l and parser.y include it.
+ * Only the parser itself includes it; users include ast.h.
  *
  *-------------------------------------------------------------------------
  */
@@ -139,6 +139,7 @@ extern bool ls_query_lift_scopes(ls_query_state *state);
 extern ls_query_field *ls_query_make_field(ls_query_state *state, ls_query_field *path,
 										   ls_query_token name);
 extern ls_query_field *ls_query_end_field(ls_query_state *state, ls_query_field *path);
+extern ls_query_field *ls_query_stage_field(ls_query_state *state, ls_query_field *path);
 extern ls_query_expr *ls_query_literal(ls_query_state *state, ls_query_token token);
 extern ls_query_expr *ls_query_field_expr(ls_query_state *state, ls_query_field *field);
 extern ls_query_expr *ls_query_unary(ls_query_state *state, ls_query_expr_kind kind,
@@ -159,8 +160,8 @@ extern bool ls_query_condition(ls_query_state *state, const ls_query_expr *expr)
 extern ls_query_stage *ls_query_make_stage(ls_query_state *state, ls_query_stage_kind kind);
 extern bool ls_query_count(ls_query_state *state, ls_query_token number, int64_t *count);
 extern ls_query_aggregate *ls_query_make_aggregate(ls_query_state *state, ls_query_token name,
-												   bool parentheses, ls_query_expr *arg,
-												   ls_query_field *as, ls_query_span span);
+												   ls_query_expr *arg, ls_query_field *as,
+												   ls_query_span span);
 extern ls_query_key *ls_query_make_key(ls_query_state *state, ls_query_field *field,
 									   bool descending);
 extern ls_query_assign *ls_query_make_assign(ls_query_state *state, ls_query_field *to,

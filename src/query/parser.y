@@ -216,6 +216,12 @@ stages:
 	| stages '|' stage
 		{
 			state->stage->span = @stage;
+			if (state->query->stages.n >= LS_QUERY_MAX_STAGES)
+			{
+				ls_query_fail_at(state, LS_QUERY_ERROR_SEMANTIC, @stage, NULL,
+								 "a query has at most %d stages", LS_QUERY_MAX_STAGES);
+				YYABORT;
+			}
 			MUST(ls_query_push(state, &state->query->stages, state->stage));
 		}
 	;
@@ -328,11 +334,11 @@ aggregates:
 
 aggregate:
 	IDENT opt_as
-		{ MUST($$ = ls_query_make_aggregate(state, $IDENT, false, NULL, $opt_as, @$)); }
+		{ MUST($$ = ls_query_make_aggregate(state, $IDENT, NULL, $opt_as, @$)); }
 	| IDENT '(' ')' opt_as
-		{ MUST($$ = ls_query_make_aggregate(state, $IDENT, true, NULL, $opt_as, @$)); }
+		{ MUST($$ = ls_query_make_aggregate(state, $IDENT, NULL, $opt_as, @$)); }
 	| IDENT '(' expr ')' opt_as
-		{ MUST($$ = ls_query_make_aggregate(state, $IDENT, true, $expr, $opt_as, @$)); }
+		{ MUST($$ = ls_query_make_aggregate(state, $IDENT, $expr, $opt_as, @$)); }
 	;
 
 opt_as:
@@ -412,7 +418,7 @@ fields:
 	;
 
 field:
-	path						{ MUST($$ = ls_query_end_field(state, $path)); }
+	path						{ MUST($$ = ls_query_stage_field(state, $path)); }
 	;
 
 path:

@@ -164,8 +164,8 @@ ls_query_is_aggregate(ls_str name)
 }
 
 ls_query_aggregate *
-ls_query_make_aggregate(ls_query_state *state, ls_query_token name, bool parentheses,
-						ls_query_expr *arg, ls_query_field *as, ls_query_span span)
+ls_query_make_aggregate(ls_query_state *state, ls_query_token name, ls_query_expr *arg,
+						ls_query_field *as, ls_query_span span)
 {
 	ls_str word = ls_query_slice(state, name.span);
 	int kind = find_aggregate(word);
@@ -195,7 +195,6 @@ ls_query_make_aggregate(ls_query_state *state, ls_query_token name, bool parenth
 						 (int) word.len, word.data);
 		return NULL;
 	}
-	(void) parentheses;
 
 	aggregate = ls_new(state->arena, ls_query_aggregate);
 	if (aggregate == NULL)

@@ -305,6 +305,8 @@ test_errors(void)
 	fails("a..b=1", SYNTAX, "empty name in a field path", 2, 0);
 	fails("``=1", SYNTAX, "empty name in a field path", 0, 2);
 	fails("attributes=1", SEMANTIC, "attributes is not one field", 0, 10);
+	fails("| where attributes = 1", SEMANTIC, "attributes is not one field", 8, 10);
+	fails("| sort attributes", SEMANTIC, "attributes is not one field", 7, 10);
 	fails("x<5*", SEMANTIC, "wildcards work with = and != only", 2, 2);
 	fails("\"!!\"", SEMANTIC, "a text to search needs a letter or a digit", 0, 4);
 	fails("| where a < b < c", SYNTAX, "unexpected <", 14, 1);
@@ -344,6 +346,10 @@ test_errors(void)
 	is_str(error.expected[9], "span=", "options of the stage");
 
 	hints("| where a = 1 and b = 2", "operators are written in capitals: AND");
+	hints("| sort count desc", "write sort -field for descending, sort field for ascending order");
+	hints("| dedup a b", "put a comma before b");
+	hints("| stats count BY a", "did you mean by?");
+	hints("method=IN", "write \"IN\"");
 	hints("service in (a, b)", "operators are written in capitals: IN");
 	hints("level=(a OR b)", "for one of several values write field IN (a, b)");
 	hints("| where a == 1", "did you mean =?");
@@ -386,6 +392,7 @@ test_filter_only(void)
 	is_str(error.message, "index= cannot be used here", "message");
 	ok(!ls_query_parse_filter(LS_STR("a | head"), arena, &query, &error), "no stage");
 	is_str(error.message, "unexpected |", "message");
+	is_str(error.hint, "only a filter can stand here, no stages", "hint");
 }
 
 static char big[3 * LS_QUERY_MAX_LENGTH];
@@ -435,6 +442,17 @@ test_limits(void)
 	ok(parse(repeat("a ", LS_QUERY_MAX_LENGTH / 2, "", "", 0)), "8192 terms");
 	ok(ls_arena_used(arena) < 4 << 20, "fit the memory that the header promises");
 	printf("# %zu bytes for 8192 terms\n", ls_arena_used(arena));
+
+	repeat("| where x IN (a", 1, "", ",a", 8180);
+	strcat(big, ")");
+	ok(parse(big), "a list of 8181 values");
+	printf("# %zu bytes for them\n", ls_arena_used(arena));
+	ok(ls_arena_used(arena) < 4 << 20, "fit, too");
+	ok(parse(repeat("|head", 100, "", "", 0)), "100 stages");
+	ok(!parse(repeat("|head", 101, "", "", 0)), "101 stages");
+	is_str(error.message, "a query has at most 100 stages", "message");
+	ok(parse(repeat("*a ", 5000, "", "", 0)), "5000 reasons to warn");
+	is_int(query->warnings.n, LS_QUERY_MAX_WARNINGS, "are 20 warnings");
 
 	fails("a \xff b", SYNTAX, "the query is not valid UTF-8", 2, 0);
 	ls_arena_reset(arena);
