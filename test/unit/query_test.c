@@ -245,6 +245,10 @@ test_stages(void)
 		 " (dedup 3 (fields a b))");
 	tree("| eval a = now(), b = concat(\"a\\\\\", \"x\")",
 		 " (eval (a (now)) (b (concat \"a\\\\\" \"x\")))");
+	tree("| rex \"[](?<no>][^](?<no>]((?<yes>.))\"",
+		 " (rex \"[](?<no>][^](?<no>]((?<yes>.))\" (groups yes))");
+	tree("| where a CONTAINS \"x\" AND lower(b) NOT CONTAINS c",
+		 " (where (and (contains a \"x\") (not-contains (lower b) c)))");
 	tree("| where if(a, 1, 2) > 1", " (where (> (if a 1 2) 1))");
 }
 
@@ -258,6 +262,7 @@ test_errors(void)
 	static const char *const times[] = {"now", "-15m", "-1h@h", "ISO", "epoch"};
 	static const char *const close[] = {")"};
 	static const char *const string[] = {"a quoted string"};
+	static const char *const literals[] = {"a word", "a quoted string", "a number", "a duration"};
 	static const char *const group[] = {"(?<name>...)"};
 	static const char *const aggregates[] = {"count", "dc",    "sum",  "avg", "min",
 											 "max",   "first", "last", "p95"};
@@ -338,6 +343,12 @@ test_errors(void)
 	fails("| patterns mode=labl", SYNTAX, "expected aggregate, label", 16, 4);
 	fails("| rex \"(?<a>x)(?<a>y)\"", SEMANTIC, "two groups are named a", 17, 1);
 	fails("| rex \"(?<1>x)\"", SEMANTIC, "expected the name of a group and >", 10, 0);
+	fails("| timechart span=| head", SYNTAX, "unexpected |", 17, 1);
+	expects(literals, 4);
+	fails("(a (b) | head", SYNTAX, "expected )", 7, 1);
+	is_str(error.hint, "the ( at line 1, column 1 is not closed", "hint");
+	fails("| where x = 1(2)", SYNTAX, "unexpected (", 13, 1);
+	fails("| stats avg(x) as", SYNTAX, "unexpected end of query", 17, 0);
 	fails("| where x = 5foo", SYNTAX, "unexpected 5foo", 12, 4);
 
 	fails("| rex !", SYNTAX, "unexpected !", 6, 1);
@@ -372,6 +383,7 @@ test_warnings(void)
 	warns("error level=x", "");
 	warns("a and b or not c", "LOWERCASE_OPERATOR LOWERCASE_OPERATOR LOWERCASE_OPERATOR");
 	is_int(query->warnings.items[1]->position.offset, 8, "where the second one is");
+	warns("event matches \"x\"", "LOWERCASE_OPERATOR");
 	warns("event contains \"x\"", "LOWERCASE_OPERATOR");
 	warns("and", "");
 	warns("a=or b", "");
@@ -516,6 +528,7 @@ test_times(void)
 	const char *now = "2026-05-31T12:34:56.789Z";
 	ls_query_time time;
 	ls_time result;
+	bool months = true;
 
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
 		ok(!ls_query_time_parse(ls_str_make(bad[i], strlen(bad[i])), &time), bad[i]);
@@ -552,12 +565,62 @@ test_times(void)
 	resolves("2026-10-25T02:30", now, &zone, "2026-10-25T00:30:00.000Z");
 	resolves("@h", "2026-10-25T01:30:00Z", &zone, "2026-10-25T01:00:00.000Z");
 
+	resolves("2026-03-29T10:00", now, &zone, "2026-03-29T08:00:00.000Z");
+	resolves("-1w@w", "2026-04-01T10:00:00Z", &zone, "2026-03-22T23:00:00.000Z");
+
+	/* Every third day of the years that times have: the month it is in. */
+	for (ls_time t = INT64_C(-62135596800000000); t < INT64_C(253402300800000000);
+		 t += 3 * LS_USECS_PER_DAY)
+	{
+		ls_time first = ls_query_time_snap(t, LS_QUERY_MONTH, NULL);
+		char iso[2][LS_TIME_ISO_LENGTH + 1];
+
+		ls_time_format_iso(t, iso[0]);
+		ls_time_format_iso(first, iso[1]);
+		memcpy(iso[0] + 8, "01", 2);
+		months = months && strcmp(iso[0], iso[1]) == 0;
+	}
+	ok(months, "every day snaps to the first of its month");
+
 	ok(ls_query_time_parse(LS_STR("-9000y"), &time) &&
 		   !ls_query_time_resolve(&time, 0, NULL, &result),
 	   "before year 1");
 	ok(ls_query_time_parse(LS_STR("-99999999999d"), &time) &&
 		   !ls_query_time_resolve(&time, 0, NULL, &result),
 	   "far before year 1");
+}
+
+/* What the planner uses beside the parser. */
+static void
+test_helpers(void)
+{
+	ls_str text = LS_STR("a.b=1 attributes.a.b=2\n`a.b`=3 a.b=4");
+	ls_query_filter **f;
+
+	ls_arena_reset(arena);
+	if (!ok(ls_query_parse(text, arena, &query, &error), "four fields"))
+		return;
+	f = query->filter->children;
+	ok(ls_query_field_eq(f[0]->field, f[3]->field), "the same path");
+	ok(!ls_query_field_eq(f[0]->field, f[1]->field), "another prefix");
+	ok(!ls_query_field_eq(f[0]->field, f[2]->field), "other parts");
+	ok(!ls_query_fail(&error, arena, query->text, SEMANTIC, f[2]->field->span, "look",
+					  "no field %s", "a.b"),
+	   "an error of the planner");
+	is_str(error.message, "no field a.b", "message");
+	is_str(error.found, "`a.b`", "found");
+	is_str(error.hint, "look", "hint");
+	is_int(error.position.line, 2, "line");
+	is_int(error.position.column, 1, "column");
+	for (int i = LS_QUERY_EVENT; i <= LS_QUERY_TEMPLATE_ID; i++)
+	{
+		const char *name = ls_query_builtin_name((ls_query_builtin) i);
+
+		is_int(ls_query_builtin_find(ls_str_make(name, strlen(name))), i, name);
+	}
+	is_int(ls_query_builtin_find(LS_STR("Level")), LS_QUERY_NOT_BUILTIN, "names have a case");
+	is_int(ls_query_builtin_find(LS_STR("")), LS_QUERY_NOT_BUILTIN, "no name");
+	ok(strcmp(ls_query_op_name(LS_QUERY_OP_NE), "!=") == 0, "name of an operator");
 }
 
 static void
@@ -586,6 +649,7 @@ main(void)
 	test_filter_only();
 	test_limits();
 	test_times();
+	test_helpers();
 	test_closest();
 	ls_arena_destroy(arena);
 	return done_testing();
