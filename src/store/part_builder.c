@@ -16,9 +16,6 @@
 
 #define NO_COLUMN UINT16_MAX
 
-/* With this many different texts in a column, most must not be different. */
-#define DICTIONARY_TRIAL 64
-
 /* A part stops here, so that no reader has to hold more than this. */
 static bool
 has_room(const ls_part_builder *b, uint64_t bytes, uint64_t values)
@@ -81,259 +78,6 @@ ls_part_builder_reset(ls_part_builder *b)
 	ls_arena_reset(b->keys);
 }
 
-/* Makes room for `need` elements in an array; the new capacity, 0 on failure. */
-static uint32_t
-grow(ls_arena *arena, void *array, uint32_t capacity, uint64_t need, size_t element, uint32_t least)
-{
-	uint64_t wanted = capacity < least ? least : capacity;
-	void **block = array;
-	void *grown;
-
-	while (wanted < need)
-		wanted *= 2;
-	grown = ls_arena_grow(arena, *block, (size_t) capacity * element, (size_t) wanted * element);
-	if (grown == NULL)
-		return 0;
-	*block = grown;
-	return (uint32_t) wanted;
-}
-
-#define GROW(b, array, capacity, need, least)                                           \
-	((need) <= (capacity) || ({                                                         \
-		 uint32_t grow_n =                                                              \
-			 grow((b)->arena, &(array), (capacity), (need), sizeof(*(array)), (least)); \
-		 if (grow_n > 0)                                                                \
-			 (capacity) = grow_n;                                                       \
-		 grow_n > 0;                                                                    \
-	 }))
-
-/* ---- texts ---- */
-
-static bool
-texts_reserve(ls_part_builder *b, ls_texts *t, uint32_t texts, size_t bytes)
-{
-	uint32_t capacity = t->capacity;
-
-	if ((uint64_t) t->count + texts + 1 > capacity)
-	{
-		if (!GROW(b, t->offsets, capacity, (uint64_t) t->count + texts + 1, 16))
-			return false;
-		t->capacity = capacity;
-		if (t->count == 0)
-			t->offsets[0] = 0;
-	}
-	if (t->offsets[t->count] + bytes > t->data_capacity)
-	{
-		size_t wanted = t->data_capacity < 256 ? 256 : t->data_capacity;
-		char *grown;
-
-		while (wanted < t->offsets[t->count] + bytes)
-			wanted *= 2;
-		grown = ls_arena_grow(b->arena, t->data, t->data_capacity, wanted);
-		if (grown == NULL)
-			return false;
-		t->data = grown;
-		t->data_capacity = wanted;
-	}
-	return true;
-}
-
-/* The caller has seen to room for the offset. */
-static inline bool
-texts_add(ls_part_builder *b, ls_texts *t, ls_str text)
-{
-	uint32_t end;
-
-	if (t->count + 2 > t->capacity || t->offsets[t->count] + text.len > t->data_capacity)
-	{
-		if (!texts_reserve(b, t, 1, text.len))
-			return false;
-	}
-	end = t->offsets[t->count];
-	if (text.len > 0)
-		memcpy(t->data + end, text.data, text.len);
-	t->offsets[++t->count] = end + (uint32_t) text.len;
-	return true;
-}
-
-/* ---- dictionaries ---- */
-
-#define SLOT_OF(hash, code) ((uint32_t) ((hash) >> 48) << 16 | ((code) + 1))
-
-static bool
-dictionary_rehash(ls_part_builder *b, ls_builder_column *c)
-{
-	uint32_t n = c->n_slots == 0 ? 32 : c->n_slots;
-
-	while (n < (c->texts.count + 1) * 2)
-		n *= 2;
-	if (n > c->n_slots && !GROW(b, c->slots, c->n_slots, n, 32))
-		return false;
-	memset(c->slots, 0, c->n_slots * sizeof(uint32_t));
-	for (uint32_t code = 0; code < c->texts.count; code++)
-	{
-		ls_str text = ls_texts_get(&c->texts, code);
-		uint64_t hash = ls_hash64(text.data, text.len, 0);
-		uint32_t at = (uint32_t) hash & (c->n_slots - 1);
-
-		while (c->slots[at] != 0)
-			at = (at + 1) & (c->n_slots - 1);
-		c->slots[at] = SLOT_OF(hash, code);
-	}
-	return true;
-}
-
-/* Codes become texts: the column has too many different ones. */
-static bool
-dictionary_give_up(ls_part_builder *b, ls_builder_column *c)
-{
-	ls_texts values = {0};
-	size_t bytes = 0;
-
-	for (uint32_t v = 0; v < c->count; v++)
-		bytes += c->texts.offsets[c->codes[v] + 1] - c->texts.offsets[c->codes[v]];
-	if (!texts_reserve(b, &values, c->count + 1, bytes))
-		return false;
-	for (uint32_t v = 0; v < c->count; v++)
-	{
-		if (!texts_add(b, &values, ls_texts_get(&c->texts, c->codes[v])))
-			return false;
-	}
-	c->texts = values;
-	c->dictionary = false;
-	return true;
-}
-
-bool
-ls_builder_add_code(ls_part_builder *b, ls_builder_column *c, uint16_t code)
-{
-	if (!GROW(b, c->codes, c->codes_capacity, c->count + 1, 16))
-		return false;
-	c->codes[c->count++] = code;
-	b->raw_bytes += c->texts.offsets[code + 1] - c->texts.offsets[code];
-	b->values++;
-	return true;
-}
-
-static inline bool
-same_text(const ls_texts *t, uint32_t i, ls_str text)
-{
-	uint32_t start = t->offsets[i];
-
-	return t->offsets[i + 1] - start == text.len &&
-		   memcmp(t->data + start, text.data, text.len) == 0;
-}
-
-static bool
-add_to_dictionary(ls_part_builder *b, ls_builder_column *c, ls_str text)
-{
-	uint64_t hash;
-	uint32_t at;
-	uint32_t code;
-
-	/* Many columns hold the same value again and again. */
-	if (c->count > 0 && text.len > 0 && same_text(&c->texts, c->codes[c->count - 1], text))
-		return ls_builder_add_code(b, c, c->codes[c->count - 1]);
-
-	if ((c->texts.count + 1) * 2 > c->n_slots && !dictionary_rehash(b, c))
-		return false;
-	hash = ls_hash64(text.data, text.len, 0);
-	for (at = (uint32_t) hash & (c->n_slots - 1); c->slots[at] != 0;
-		 at = (at + 1) & (c->n_slots - 1))
-	{
-		code = (c->slots[at] & 0xFFFF) - 1;
-		if (c->slots[at] >> 16 == hash >> 48 && ls_str_eq(ls_texts_get(&c->texts, code), text))
-			return ls_builder_add_code(b, c, (uint16_t) code);
-	}
-
-	code = c->texts.count;
-	if (code >= LS_PART_MAX_DICTIONARY ||
-		(code >= DICTIONARY_TRIAL && code > c->count - c->count / 4))
-		return dictionary_give_up(b, c) && ls_builder_add_text(b, c, text);
-	if (!texts_add(b, &c->texts, text))
-		return false;
-	c->slots[at] = SLOT_OF(hash, code);
-	return ls_builder_add_code(b, c, (uint16_t) code);
-}
-
-bool
-ls_builder_add_text(ls_part_builder *b, ls_builder_column *c, ls_str text)
-{
-	if (c->dictionary)
-		return add_to_dictionary(b, c, text);
-	if (!texts_add(b, &c->texts, text))
-		return false;
-	c->count++;
-	b->values++;
-	b->raw_bytes += text.len;
-	return true;
-}
-
-bool
-ls_builder_add_texts(ls_part_builder *b, ls_builder_column *c, const uint32_t *offsets,
-					 const char *data, uint32_t n)
-{
-	uint32_t i = 0;
-	uint32_t bytes;
-	ls_texts *t = &c->texts;
-
-	for (; i < n && c->dictionary; i++)
-	{
-		if (!add_to_dictionary(b, c, ls_str_make(data + offsets[i], offsets[i + 1] - offsets[i])))
-		{
-			ls_builder_pop(b, c, i);
-			return false;
-		}
-	}
-	bytes = offsets[n] - offsets[i];
-	if (!texts_reserve(b, t, n - i, bytes))
-	{
-		ls_builder_pop(b, c, i);
-		return false;
-	}
-	if (bytes > 0)
-		memcpy(t->data + t->offsets[t->count], data + offsets[i], bytes);
-	for (uint32_t k = i; k < n; k++, t->count++)
-		t->offsets[t->count + 1] = t->offsets[t->count] + offsets[k + 1] - offsets[k];
-	c->count += n - i;
-	b->values += n - i;
-	b->raw_bytes += bytes;
-	return true;
-}
-
-bool
-ls_builder_add_integers(ls_part_builder *b, ls_builder_column *c, const int64_t *integers,
-						uint32_t n)
-{
-	if (!GROW(b, c->integers, c->integers_capacity, (uint64_t) c->count + n, 16))
-		return false;
-	if (n == 1)
-		c->integers[c->count] = integers[0];
-	else
-		memcpy(c->integers + c->count, integers, n * sizeof(int64_t));
-	c->count += n;
-	b->values += n;
-	return true;
-}
-
-void
-ls_builder_pop(ls_part_builder *b, ls_builder_column *c, uint32_t n)
-{
-	if (LS_KIND_IS_TEXT(c->column.kind))
-	{
-		for (uint32_t v = c->count - n; v < c->count; v++)
-		{
-			uint32_t i = c->dictionary ? c->codes[v] : v;
-
-			b->raw_bytes -= c->texts.offsets[i + 1] - c->texts.offsets[i];
-		}
-		if (!c->dictionary)
-			c->texts.count -= n;
-	}
-	c->count -= n;
-	b->values -= n;
-}
-
 /* ---- columns ---- */
 
 static uint64_t
@@ -365,7 +109,7 @@ rehash_columns(ls_part_builder *b)
 {
 	uint32_t n = b->n_column_slots == 0 ? 64 : b->n_column_slots * 2;
 
-	if (!GROW(b, b->column_slots, b->n_column_slots, n, 64))
+	if (!LS_GROW(b, b->column_slots, b->n_column_slots, n, 64))
 		return false;
 	memset(b->column_slots, 0, b->n_column_slots * sizeof(uint16_t));
 	for (uint32_t i = 0; i < b->n_columns; i++)
@@ -395,7 +139,7 @@ add_column(ls_part_builder *b, const ls_column *column, uint64_t hash, uint32_t 
 	{
 		uint32_t had = b->columns_capacity;
 
-		if (!GROW(b, b->columns, b->columns_capacity, b->n_columns + 1, 16))
+		if (!LS_GROW(b, b->columns, b->columns_capacity, b->n_columns + 1, 16))
 			return false;
 		memset(b->columns + had, 0, (b->columns_capacity - had) * sizeof(ls_builder_column));
 	}
@@ -420,7 +164,7 @@ add_column(ls_part_builder *b, const ls_column *column, uint64_t hash, uint32_t 
 	*c = clean;
 	if (c->n_slots > 0)
 		memset(c->slots, 0, c->n_slots * sizeof(uint32_t));
-	if (c->dictionary && !texts_reserve(b, &c->texts, 1, 0))
+	if (c->dictionary && !ls_texts_reserve(b, &c->texts, 1, 0))
 		return false;
 	*number = b->n_columns++;
 	return true;
@@ -482,7 +226,7 @@ rehash_shapes(ls_part_builder *b)
 {
 	uint32_t n = b->n_shape_slots == 0 ? 64 : b->n_shape_slots * 2;
 
-	if (!GROW(b, b->shape_slots, b->n_shape_slots, n, 64))
+	if (!LS_GROW(b, b->shape_slots, b->n_shape_slots, n, 64))
 		return false;
 	memset(b->shape_slots, 0, b->n_shape_slots * sizeof(uint32_t));
 	for (uint32_t i = 0; i < b->n_shapes; i++)
@@ -531,8 +275,8 @@ ls_builder_shape_of(ls_part_builder *b, const uint16_t *cells, uint32_t n, uint3
 		}
 	}
 	if (b->n_shapes >= LS_PART_MAX_ROWS || n > LS_PART_MAX_CELLS - b->n_cells ||
-		!GROW(b, b->shape_list, b->shapes_capacity, b->n_shapes + 1, 16) ||
-		!GROW(b, b->cells, b->cells_capacity, b->n_cells + n, 64))
+		!LS_GROW(b, b->shape_list, b->shapes_capacity, b->n_shapes + 1, 16) ||
+		!LS_GROW(b, b->cells, b->cells_capacity, b->n_cells + n, 64))
 		return false;
 	s = &b->shape_list[b->n_shapes];
 	s->first = b->n_cells;
@@ -562,19 +306,19 @@ ls_builder_reserve_rows(ls_part_builder *b, uint32_t extra)
 
 	/* The capacity counts once all five arrays have it. */
 	grown = capacity;
-	if (!GROW(b, b->timestamps, grown, need, 16))
+	if (!LS_GROW(b, b->timestamps, grown, need, 16))
 		return false;
 	grown = capacity;
-	if (!GROW(b, b->ingested, grown, need, 16))
+	if (!LS_GROW(b, b->ingested, grown, need, 16))
 		return false;
 	grown = capacity;
-	if (!GROW(b, b->batches, grown, need, 16))
+	if (!LS_GROW(b, b->batches, grown, need, 16))
 		return false;
 	grown = capacity;
-	if (!GROW(b, b->places, grown, need, 16))
+	if (!LS_GROW(b, b->places, grown, need, 16))
 		return false;
 	grown = capacity;
-	if (!GROW(b, b->shapes, grown, need, 16))
+	if (!LS_GROW(b, b->shapes, grown, need, 16))
 		return false;
 	b->rows_capacity = grown;
 	return true;

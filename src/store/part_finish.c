@@ -3,326 +3,25 @@
  * part_finish.c
  *	  Turns what a builder collected into the two byte strings of a part (pure).
  *
- * First everything is decided (which shapes and columns are still in use, in
- * which order the rows go, how each column is stored), then blocks are
- * written.  A fast part is written block by block, all columns of a block in
- * one frame; the others column by column, so that a scan of one column reads
- * one stretch of the body.
+ * A fast part is written block by block, all columns of a block in one frame;
+ * the others column by column, so that a scan of one column reads one stretch
+ * of the body.  part_plan.c has decided before what there is to write.
  *
  *-------------------------------------------------------------------------
  */
 #include "src/store/part_impl.h"
 
-#define UNUSED UINT32_MAX
-
-/* A late try to make a dictionary: not below this many values. */
-#define LATE_DICTIONARY_VALUES 2048
-
-/* A column of the part to be. */
-typedef struct plan
-{
-	ls_builder_column *from;
-	const uint32_t *order; /* value numbers in the order of the rows; NULL: as they are */
-	uint32_t *starts;      /* of the values of each block; NULL: one value for each row */
-	const ls_texts *texts; /* dictionary entries or values */
-	const uint16_t *codes; /* codes by value number, when a dictionary */
-	uint16_t *remap;       /* codes to those of the part */
-} plan;
-
-typedef struct writer
-{
-	const ls_part_builder *b;
-	ls_part_codec codec;
-	bool packed;
-	ls_arena *arena;
-	ls_directory d;
-	const uint32_t *rows; /* their order; NULL: as they came */
-	uint32_t *shape_map;
-	uint32_t *column_map;
-	plan *plans;
-	ls_buf *body;
-
-	int64_t integers[LS_PART_BLOCK_ROWS];
-	int64_t integers2[LS_PART_BLOCK_ROWS];
-	uint64_t scratch[LS_PART_BLOCK_ROWS];
-	ls_str values[LS_PART_BLOCK_ROWS];
-	uint16_t table[2 * LS_PART_BLOCK_ROWS]; /* hash table: 1 + entry */
-} writer;
-
-static inline uint32_t
-row_at(const writer *w, uint32_t i)
-{
-	return w->rows == NULL ? i : w->rows[i];
-}
-
-/* ---- deciding: shapes and columns in use ---- */
-
-static bool
-plan_shapes(writer *w, bool drop_index)
-{
-	const ls_part_builder *b = w->b;
-	ls_directory *d = &w->d;
-	uint32_t dropped = drop_index ? b->named[LS_FIELD_INDEX] - 1 : UNUSED;
-
-	w->shape_map = LS_PART_ARRAY(w->arena, uint32_t, b->n_shapes);
-	w->column_map = LS_PART_ARRAY(w->arena, uint32_t, b->n_columns);
-	d->columns = LS_PART_ARRAY(w->arena, ls_column_entry, b->n_columns);
-	d->shapes = LS_PART_ARRAY(w->arena, ls_shape_entry, b->n_shapes);
-	w->plans = LS_PART_ARRAY(w->arena, plan, b->n_columns);
-	if (w->shape_map == NULL || w->column_map == NULL || d->columns == NULL || d->shapes == NULL ||
-		w->plans == NULL)
-		return false;
-	memset(w->shape_map, 0xFF, b->n_shapes * sizeof(uint32_t));
-	memset(w->column_map, 0xFF, b->n_columns * sizeof(uint32_t));
-
-	for (uint32_t row = 0; row < b->rows; row++)
-		w->shape_map[b->shapes[row]] = 0;
-	for (uint32_t s = 0; s < b->n_shapes; s++)
-	{
-		const ls_builder_shape *shape = &b->shape_list[s];
-		ls_shape_entry *to = &d->shapes[d->n_shapes];
-
-		if (w->shape_map[s] == UNUSED)
-			continue;
-		w->shape_map[s] = d->n_shapes++;
-		to->columns = LS_PART_ARRAY(w->arena, uint32_t, shape->count);
-		if (to->columns == NULL)
-			return false;
-		for (uint32_t i = 0; i < shape->count; i++)
-		{
-			uint32_t c = b->cells[shape->first + i];
-
-			if (c == dropped)
-				continue;
-			if (w->column_map[c] == UNUSED)
-			{
-				d->columns[d->n_columns].column = b->columns[c].column;
-				w->plans[d->n_columns].from = &b->columns[c];
-				w->column_map[c] = d->n_columns++;
-			}
-			to->columns[to->n++] = w->column_map[c];
-		}
-	}
-	if (dropped != UNUSED)
-	{
-		const ls_builder_column *c = &b->columns[dropped];
-
-		for (uint32_t v = 0; v < c->count; v++)
-			d->stats.raw_bytes -= ls_texts_get(&c->texts, c->dictionary ? c->codes[v] : v).len;
-	}
-	return true;
-}
-
-/* Value numbers and block starts of the columns that some rows lack. */
-static bool
-plan_values(writer *w)
-{
-	const ls_part_builder *b = w->b;
-	ls_directory *d = &w->d;
-	uint32_t *first; /* of each row's cells in `numbers` */
-	uint32_t *numbers;
-	uint32_t *seen;
-	uint32_t n = 0;
-	bool partial = false;
-
-	for (uint32_t c = 0; c < d->n_columns; c++)
-	{
-		plan *p = &w->plans[c];
-
-		if (p->from->count == b->rows)
-		{
-			p->order = w->rows;
-			continue;
-		}
-		partial = true;
-		p->starts = LS_PART_ARRAY(w->arena, uint32_t, d->blocks + 1);
-		if (p->starts == NULL)
-			return false;
-		if (w->rows != NULL)
-			p->order = LS_PART_ARRAY(w->arena, uint32_t, p->from->count);
-		if (w->rows != NULL && p->order == NULL)
-			return false;
-	}
-	if (!partial)
-		return true;
-
-	first = LS_PART_ARRAY(w->arena, uint32_t, b->rows);
-	numbers = LS_PART_ARRAY(w->arena, uint32_t, b->values);
-	seen = LS_PART_ARRAY(w->arena, uint32_t, d->n_columns);
-	if (first == NULL || numbers == NULL || seen == NULL)
-		return false;
-	for (uint32_t row = 0; row < b->rows; row++)
-	{
-		const ls_shape_entry *shape = &d->shapes[w->shape_map[b->shapes[row]]];
-
-		first[row] = n;
-		for (uint32_t i = 0; i < shape->n; i++)
-			numbers[n++] = seen[shape->columns[i]]++;
-	}
-	memset(seen, 0, d->n_columns * sizeof(uint32_t));
-	for (uint32_t i = 0; i < b->rows; i++)
-	{
-		uint32_t row = row_at(w, i);
-		const ls_shape_entry *shape = &d->shapes[w->shape_map[b->shapes[row]]];
-
-		for (uint32_t k = 0; k < shape->n; k++)
-		{
-			plan *p = &w->plans[shape->columns[k]];
-			uint32_t at = seen[shape->columns[k]]++;
-
-			if (p->starts == NULL)
-				continue;
-			p->starts[i / LS_PART_BLOCK_ROWS + 1] = at + 1;
-			if (p->order != NULL)
-				((uint32_t *) p->order)[at] = numbers[first[row] + k];
-		}
-	}
-	/* A block without values ends where the one before ended. */
-	for (uint32_t c = 0; c < d->n_columns; c++)
-	{
-		for (uint32_t block = 1; w->plans[c].starts != NULL && block <= d->blocks; block++)
-		{
-			if (w->plans[c].starts[block] == 0)
-				w->plans[c].starts[block] = w->plans[c].starts[block - 1];
-		}
-	}
-	return true;
-}
-
-/* ---- deciding: how a column is stored ---- */
-
-/*
- * Builds a dictionary of a column that gave up on one early; sets p->codes
- * and p->texts when it is worth it.
- */
-static bool
-late_dictionary(writer *w, plan *p)
-{
-	const ls_texts *t = &p->from->texts;
-	uint32_t n = p->from->count;
-	uint32_t limit = n / 4 < LS_PART_MAX_DICTIONARY ? n / 4 : LS_PART_MAX_DICTIONARY;
-	uint32_t n_slots = 4 * LS_PART_MAX_DICTIONARY;
-	uint16_t *codes = ls_arena_alloc(w->arena, n * sizeof(uint16_t));
-	uint32_t *slots = LS_PART_ARRAY(w->arena, uint32_t, n_slots);
-	uint32_t *firsts = ls_arena_alloc(w->arena, limit * sizeof(uint32_t));
-	ls_texts *texts = ls_new(w->arena, ls_texts);
-	ls_buf data;
-
-	if (codes == NULL || slots == NULL || firsts == NULL || texts == NULL)
-		return false;
-	for (uint32_t v = 0; v < n; v++)
-	{
-		ls_str text = ls_texts_get(t, v);
-		uint64_t hash = ls_hash64(text.data, text.len, 0);
-		uint32_t at = (uint32_t) hash & (n_slots - 1);
-		uint32_t tag = (uint32_t) (hash >> 48) << 16;
-
-		for (; slots[at] != 0; at = (at + 1) & (n_slots - 1))
-		{
-			if ((slots[at] & 0xFFFF0000) == tag &&
-				ls_str_eq(ls_texts_get(t, firsts[(slots[at] & 0xFFFF) - 1]), text))
-				break;
-		}
-		if (slots[at] == 0)
-		{
-			if (texts->count >= limit || (v == 2047 && texts->count > 1792))
-				return true;
-			firsts[texts->count++] = v;
-			slots[at] = tag | texts->count;
-		}
-		codes[v] = (uint16_t) ((slots[at] & 0xFFFF) - 1);
-	}
-
-	ls_buf_init(&data, w->arena);
-	texts->offsets = LS_PART_ARRAY(w->arena, uint32_t, texts->count + 1);
-	if (texts->offsets == NULL)
-		return false;
-	for (uint32_t i = 0; i < texts->count; i++)
-	{
-		ls_buf_str(&data, ls_texts_get(t, firsts[i]));
-		texts->offsets[i + 1] = (uint32_t) data.len;
-	}
-	texts->data = data.data;
-	p->texts = texts;
-	p->codes = codes;
-	return !data.failed;
-}
-
-static bool
-plan_text(writer *w, plan *p, ls_column_entry *e)
-{
-	uint32_t used = 0;
-	uint32_t last = 0;
-
-	p->texts = &p->from->texts;
-	e->storage = LS_STORAGE_PLAIN;
-	if (p->from->dictionary)
-		p->codes = p->from->codes;
-	else if (w->codec != LS_CODEC_FAST && p->from->count >= LATE_DICTIONARY_VALUES &&
-			 !late_dictionary(w, p))
-		return false;
-	if (p->codes == NULL)
-		return true;
-
-	/* Entries that only removed rows used must not stay. */
-	p->remap = ls_arena_alloc(w->arena, p->texts->count * sizeof(uint16_t));
-	if (p->remap == NULL)
-		return false;
-	memset(p->remap, 0xFF, p->texts->count * sizeof(uint16_t));
-	for (uint32_t v = 0; v < p->from->count; v++)
-		p->remap[p->codes[v]] = 0;
-	for (uint32_t code = 0; code < p->texts->count; code++)
-	{
-		if (p->remap[code] == UINT16_MAX)
-			continue;
-		p->remap[code] = (uint16_t) used++;
-		last = code;
-	}
-	if (used == 1 && ls_texts_get(p->texts, last).len <= LS_PART_INLINE_CONSTANT)
-	{
-		e->storage = LS_STORAGE_CONSTANT;
-		e->constant = ls_texts_get(p->texts, last);
-	}
-	else if (used <= p->from->count / 2)
-	{
-		e->storage = LS_STORAGE_DICTIONARY;
-		e->n_dictionary = used;
-	}
-	return true;
-}
-
-static bool
-plan_column(writer *w, plan *p, ls_column_entry *e)
-{
-	const ls_builder_column *c = p->from;
-
-	if (LS_KIND_IS_TEXT(e->column.kind))
-		return plan_text(w, p, e);
-	e->storage = LS_STORAGE_CONSTANT;
-	if (!LS_KIND_IS_INTEGER(e->column.kind))
-		return true;
-	e->min = e->max = c->integers[0];
-	for (uint32_t v = 1; v < c->count; v++)
-	{
-		e->min = c->integers[v] < e->min ? c->integers[v] : e->min;
-		e->max = c->integers[v] > e->max ? c->integers[v] : e->max;
-	}
-	if (e->min != e->max)
-		e->storage = LS_STORAGE_PLAIN;
-	return true;
-}
-
 /* ---- writing payloads ---- */
 
 static void
-write_times(writer *w, uint32_t block, ls_buf *out)
+write_times(ls_part_writer *w, uint32_t block, ls_buf *out)
 {
 	uint32_t n = ls_directory_block_rows(&w->d, block);
 	uint64_t base = (uint64_t) w->d.block_min[block];
 
 	for (uint32_t i = 0; i < n; i++)
 	{
-		uint32_t row = row_at(w, block * LS_PART_BLOCK_ROWS + i);
+		uint32_t row = ls_writer_row(w, block * LS_PART_BLOCK_ROWS + i);
 
 		w->integers[i] = (int64_t) ((uint64_t) w->b->timestamps[row] - base);
 	}
@@ -334,7 +33,7 @@ write_times(writer *w, uint32_t block, ls_buf *out)
  * it: mostly the place behind the last one seen of that batch.
  */
 static void
-write_ids(writer *w, uint32_t block, ls_buf *out)
+write_ids(ls_part_writer *w, uint32_t block, ls_buf *out)
 {
 	const ls_part_builder *b = w->b;
 	const uint32_t mask = 2 * LS_PART_BLOCK_ROWS - 1;
@@ -348,7 +47,7 @@ write_ids(writer *w, uint32_t block, ls_buf *out)
 	memset(w->table, 0, sizeof(w->table));
 	for (uint32_t i = 0; i < n; i++)
 	{
-		uint32_t row = row_at(w, first + i);
+		uint32_t row = ls_writer_row(w, first + i);
 
 		if (n_batches == 0 || b->batches[batch_row[entry]] != b->batches[row] ||
 			b->ingested[batch_row[entry]] != b->ingested[row])
@@ -390,13 +89,13 @@ write_ids(writer *w, uint32_t block, ls_buf *out)
 }
 
 static void
-write_shapes(writer *w, uint32_t block, ls_buf *out)
+write_shapes(ls_part_writer *w, uint32_t block, ls_buf *out)
 {
 	uint32_t n = ls_directory_block_rows(&w->d, block);
 
 	for (uint32_t i = 0; i < n; i++)
 	{
-		uint32_t row = row_at(w, block * LS_PART_BLOCK_ROWS + i);
+		uint32_t row = ls_writer_row(w, block * LS_PART_BLOCK_ROWS + i);
 
 		w->integers[i] = w->shape_map[w->b->shapes[row]];
 	}
@@ -404,7 +103,7 @@ write_shapes(writer *w, uint32_t block, ls_buf *out)
 }
 
 static bool
-write_dictionary(writer *w, const plan *p, ls_buf *out)
+write_dictionary(ls_part_writer *w, const ls_plan *p, ls_buf *out)
 {
 	uint32_t n = 0;
 
@@ -419,7 +118,7 @@ write_dictionary(writer *w, const plan *p, ls_buf *out)
 }
 
 static void
-write_codes(writer *w, const plan *p, uint32_t start, uint32_t n, ls_buf *out)
+write_codes(ls_part_writer *w, const ls_plan *p, uint32_t start, uint32_t n, ls_buf *out)
 {
 	uint64_t min = UINT64_MAX;
 	uint64_t max = 0;
@@ -444,9 +143,9 @@ write_codes(writer *w, const plan *p, uint32_t start, uint32_t n, ls_buf *out)
 
 /* Appends the payload of a column in a block; nothing when it has no value. */
 static void
-write_column(writer *w, uint32_t column, uint32_t block, ls_buf *out)
+write_column(ls_part_writer *w, uint32_t column, uint32_t block, ls_buf *out)
 {
-	const plan *p = &w->plans[column];
+	const ls_plan *p = &w->plans[column];
 	const ls_column_entry *e = &w->d.columns[column];
 	uint32_t start = p->starts == NULL ? block * LS_PART_BLOCK_ROWS : p->starts[block];
 	uint32_t n =
@@ -484,7 +183,7 @@ write_column(writer *w, uint32_t column, uint32_t block, ls_buf *out)
 /* ---- writing frames ---- */
 
 static bool
-write_frame(writer *w, const ls_buf *payload, uint32_t *length)
+write_frame(ls_part_writer *w, const ls_buf *payload, uint32_t *length)
 {
 	*length = 0;
 	if (payload->failed)
@@ -498,7 +197,7 @@ write_frame(writer *w, const ls_buf *payload, uint32_t *length)
 
 /* One frame for each block of each column. */
 static bool
-write_by_column(writer *w)
+write_by_column(ls_part_writer *w)
 {
 	ls_directory *d = &w->d;
 	ls_buf out;
@@ -545,7 +244,7 @@ write_by_column(writer *w)
 
 /* One frame for each block: all payloads, their lengths, the size of those. */
 static bool
-write_grouped(writer *w)
+write_grouped(ls_part_writer *w)
 {
 	ls_directory *d = &w->d;
 	ls_buf out;
@@ -596,7 +295,7 @@ write_grouped(writer *w)
 /* ---- statistics ---- */
 
 static void
-count_levels(writer *w)
+count_levels(ls_part_writer *w)
 {
 	const ls_part_builder *b = w->b;
 	ls_part_stats *stats = &w->d.stats;
@@ -629,7 +328,7 @@ count_levels(writer *w)
 }
 
 static void
-gather_statistics(writer *w)
+gather_statistics(ls_part_writer *w)
 {
 	ls_directory *d = &w->d;
 
@@ -640,7 +339,7 @@ gather_statistics(writer *w)
 }
 
 static void
-gather_times(writer *w)
+gather_times(ls_part_writer *w)
 {
 	ls_directory *d = &w->d;
 
@@ -652,7 +351,7 @@ gather_times(writer *w)
 
 		for (uint32_t i = first; i < first + ls_directory_block_rows(d, block); i++)
 		{
-			ls_time t = w->b->timestamps[row_at(w, i)];
+			ls_time t = w->b->timestamps[ls_writer_row(w, i)];
 
 			min = t < min ? t : min;
 			max = t > max ? t : max;
@@ -667,13 +366,13 @@ gather_times(writer *w)
 }
 
 static bool
-finish(writer *w, bool drop_index, ls_buf *header)
+finish(ls_part_writer *w, bool drop_index, ls_buf *header)
 {
 	ls_directory *d = &w->d;
 	uint64_t body_start = w->body->len;
 
 	gather_statistics(w);
-	if (!plan_shapes(w, drop_index))
+	if (!ls_plan_shapes(w, drop_index))
 		return false;
 	if (w->codec == LS_CODEC_FAST)
 		d->flags = LS_PART_GROUPED;
@@ -685,13 +384,8 @@ finish(writer *w, bool drop_index, ls_buf *header)
 			return false;
 	}
 	gather_times(w);
-	if (!plan_values(w))
+	if (!ls_plan_columns(w))
 		return false;
-	for (uint32_t c = 0; c < d->n_columns; c++)
-	{
-		if (!plan_column(w, &w->plans[c], &d->columns[c]))
-			return false;
-	}
 	if (!((d->flags & LS_PART_GROUPED) != 0 ? write_grouped(w) : write_by_column(w)))
 		return false;
 	return ls_directory_write(d, w->b->compressor, w->codec, w->arena, header, w->body, body_start);
@@ -701,15 +395,15 @@ bool
 ls_part_builder_finish(ls_part_builder *builder, ls_part_codec codec, bool drop_index,
 					   ls_buf *header, ls_buf *body, ls_part_stats *stats)
 {
-	writer *w;
+	ls_part_writer *w;
 	bool done = false;
 
 	ls_arena_reset(builder->scratch);
-	w = ls_arena_alloc(builder->scratch, sizeof(writer));
+	w = ls_arena_alloc(builder->scratch, sizeof(ls_part_writer));
 	if (w != NULL)
 	{
 		/* Only the small part in front of the work areas needs to be zero. */
-		memset(w, 0, offsetof(writer, integers));
+		memset(w, 0, offsetof(ls_part_writer, integers));
 		w->b = builder;
 		w->codec = codec;
 		w->packed = codec == LS_CODEC_FAST;

@@ -191,6 +191,25 @@ struct ls_part_builder
 	uint16_t row_cells[LS_PART_MAX_COLUMNS]; /* columns of the row being added */
 };
 
+/* ---- part_values.c ---- */
+
+/* Makes room for `need` elements in *array; the new capacity, 0 on failure. */
+extern uint32_t ls_builder_grow(ls_arena *arena, void *array, uint32_t capacity, uint64_t need,
+								size_t element, uint32_t least);
+
+/* Has `array` room for `need` elements, if need be by growing it? */
+#define LS_GROW(b, array, capacity, need, least)                                                   \
+	((need) <= (capacity) || ({                                                                    \
+		 uint32_t grow_n =                                                                         \
+			 ls_builder_grow((b)->arena, &(array), (capacity), (need), sizeof(*(array)), (least)); \
+		 if (grow_n > 0)                                                                           \
+			 (capacity) = grow_n;                                                                  \
+		 grow_n > 0;                                                                               \
+	 }))
+
+/* Makes room for more texts of together `bytes`. */
+extern bool ls_texts_reserve(ls_part_builder *b, ls_texts *t, uint32_t texts, size_t bytes);
+
 /* For merging: find or make a column or a shape; false when full. */
 extern bool ls_builder_column_of(ls_part_builder *b, const ls_column *column, uint32_t *number);
 extern bool ls_builder_shape_of(ls_part_builder *b, const uint16_t *cells, uint32_t n,
@@ -296,6 +315,51 @@ extern const char *ls_directory_read(ls_directory *d, ls_str header, ls_arena *a
 /* Reads the lists, near or far.  NULL, or what was wrong. */
 extern const char *ls_directory_read_lists(ls_directory *d, ls_str columns, ls_str shapes,
 										   ls_arena *arena);
+
+/* ---- part_plan.c: what is decided before a part is written ---- */
+
+/* A column of the part to be. */
+typedef struct ls_plan
+{
+	ls_builder_column *from;
+	const uint32_t *order; /* value numbers in the order of the rows; NULL: as they are */
+	uint32_t *starts;      /* of the values of each block; NULL: one value for each row */
+	const ls_texts *texts; /* dictionary entries or values */
+	const uint16_t *codes; /* codes by value number, when a dictionary */
+	uint16_t *remap;       /* codes to those of the part */
+} ls_plan;
+
+typedef struct ls_part_writer
+{
+	const ls_part_builder *b;
+	ls_part_codec codec;
+	bool packed;
+	ls_arena *arena;
+	ls_directory d;
+	const uint32_t *rows; /* their order; NULL: as they came */
+	uint32_t *shape_map;
+	uint32_t *column_map;
+	ls_plan *plans;
+	ls_buf *body;
+
+	int64_t integers[LS_PART_BLOCK_ROWS];
+	int64_t integers2[LS_PART_BLOCK_ROWS];
+	uint64_t scratch[LS_PART_BLOCK_ROWS];
+	ls_str values[LS_PART_BLOCK_ROWS];
+	uint16_t table[2 * LS_PART_BLOCK_ROWS]; /* hash table: 1 + entry */
+} ls_part_writer;
+
+static inline uint32_t
+ls_writer_row(const ls_part_writer *w, uint32_t i)
+{
+	return w->rows == NULL ? i : w->rows[i];
+}
+
+/* Fills d.columns, d.shapes and plans; drop_index: without the index field. */
+extern bool ls_plan_shapes(ls_part_writer *w, bool drop_index);
+
+/* How each column is stored and in which order; rows must be known. */
+extern bool ls_plan_columns(ls_part_writer *w);
 
 /* ---- part_reader.c ---- */
 

@@ -943,10 +943,43 @@ test_single(void)
 	round_trip("one event", &e, 1);
 }
 
+/* ---- seeds of the fuzzer: part_test FOLDER ---- */
+
+static int
+write_seeds(const char *folder)
+{
+	static const uint32_t sizes[] = {1, 3, 40};
+
+	for (int i = 0; i < 9; i++)
+	{
+		ls_part_builder *b = ls_part_builder_create(arena);
+		ls_event *events = make_events(sizes[i / 3]);
+		char path[1000];
+		built p;
+		FILE *file;
+
+		for (uint32_t k = 0; k < sizes[i / 3]; k++)
+			ls_part_builder_add(b, &events[k]);
+		build(b, (ls_part_codec) (i % 3), false, &p);
+		snprintf(path, sizeof(path), "%s/%s-%u", folder, codec_names[i % 3], sizes[i / 3]);
+		file = fopen(path, "wb");
+		if (file == NULL)
+			return 1;
+		fputc((int) (p.header.len & 0xFF), file);
+		fputc((int) (p.header.len >> 8), file);
+		fwrite(p.header.data, 1, p.header.len, file);
+		fwrite(p.body.data, 1, p.body.len, file);
+		fclose(file);
+	}
+	return 0;
+}
+
 int
-main(void)
+main(int argc, char **argv)
 {
 	arena = ls_arena_create(NULL, 0);
+	if (argc > 1)
+		return write_seeds(argv[1]);
 
 	test_single();
 	test_encodings();
