@@ -1,0 +1,301 @@
+/*-------------------------------------------------------------------------
+ *
+ * gateway_reply.c
+ *	  Answers: through MHD, or past it.
+ *
+ * MHD answers complete requests.  A request that is refused before its end is
+ * answered past MHD, straight to the socket, and its connection lingers (see
+ * ls_connection_linger).  Such answers are a few hundred bytes and are the
+ * first thing written after a request, so they fit the socket's buffer.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <time.h>
+
+#include "src/http/gateway_internal.h"
+
+#define JSON_TYPE "application/json; charset=utf-8"
+
+/* xorshift128+: ids must be unlikely to meet, not hard to guess. */
+static uint64_t
+next_random(ls_gateway *gateway)
+{
+	uint64_t a = gateway->random[0];
+	uint64_t b = gateway->random[1];
+
+	gateway->random[0] = b;
+	a ^= a << 23;
+	gateway->random[1] = a ^ b ^ (a >> 17) ^ (b >> 26);
+	return gateway->random[1] + b;
+}
+
+/* The client's X-Request-Id if it is fit to be logged and sent back, else a new one. */
+void
+ls_reply_request_id(ls_connection *c, ls_str wanted)
+{
+	struct timespec t;
+
+	if (ls_http_request_id_valid(wanted))
+	{
+		memcpy(c->request_id, wanted.data, wanted.len);
+		c->request_id_len = wanted.len;
+		return;
+	}
+	clock_gettime(CLOCK_REALTIME, &t);
+	ls_http_make_request_id((uint64_t) t.tv_sec * 1000 + (uint64_t) t.tv_nsec / 1000000,
+							next_random(c->gateway), next_random(c->gateway), c->request_id);
+	c->request_id_len = LS_REQUEST_ID_LENGTH;
+}
+
+static void
+add_header(ls_connection *c, struct MHD_Response *response, ls_str name, ls_str value)
+{
+	char *text = c->gateway->scratch;
+
+	/* MHD wants C strings, and copies them. */
+	if (name.len + value.len + 2 > sizeof(c->gateway->scratch))
+		return;
+	memcpy(text, name.data, name.len);
+	text[name.len] = '\0';
+	if (value.len > 0)
+		memcpy(text + name.len + 1, value.data, value.len);
+	text[name.len + 1 + value.len] = '\0';
+	MHD_add_response_header(response, text, text + name.len + 1);
+}
+
+static bool
+must_close(const ls_connection *c)
+{
+	return c->gateway->draining || c->refusal.close;
+}
+
+/* Adds what every response carries; frees it when that fails. */
+static struct MHD_Response *
+add_common(ls_connection *c, struct MHD_Response *response, ls_str content_type)
+{
+	if (response == NULL)
+		return NULL;
+	if (content_type.len > 0)
+		add_header(c, response, LS_STR("Content-Type"), content_type);
+	add_header(c, response, LS_STR("X-Request-Id"), ls_str_make(c->request_id, c->request_id_len));
+	if (must_close(c))
+		MHD_add_response_header(response, "Connection", "close");
+	return response;
+}
+
+static ls_str
+content_type(const ls_response *response)
+{
+	if (response->content_type.len > 0 || response->body.len == 0)
+		return response->content_type;
+	return LS_STR(JSON_TYPE);
+}
+
+/* NULL when out of memory. */
+struct MHD_Response *
+ls_reply_make(ls_connection *c, const ls_response *response)
+{
+	struct MHD_Response *reply = MHD_create_response_from_buffer(
+		response->body.len, (void *) response->body.data, MHD_RESPMEM_MUST_COPY);
+
+	reply = add_common(c, reply, content_type(response));
+	for (int i = 0; reply != NULL && i < response->n_headers; i++)
+		add_header(c, reply, response->headers[i].name, response->headers[i].value);
+	return reply;
+}
+
+/* Gives an answer to MHD; takes the caller's reference. */
+enum MHD_Result
+ls_reply_queue(ls_connection *c, int status, struct MHD_Response *response)
+{
+	enum MHD_Result result = MHD_NO;
+
+	if (response == c->answer)
+		c->answer = NULL;
+	if (response != NULL)
+	{
+		c->state = CONNECTION_WRITING;
+		c->acknowledged = 0;
+		ls_connection_deadline(c, DEADLINE_WRITE);
+		result = MHD_queue_response(c->mhd, (unsigned) status, response);
+		MHD_destroy_response(response);
+	}
+	return result;
+}
+
+static bool
+is_clean(ls_str s)
+{
+	for (size_t i = 0; i < s.len; i++)
+	{
+		if ((unsigned char) s.data[i] < ' ')
+			return false;
+	}
+	return true;
+}
+
+/* Answers past MHD; the connection ends. */
+void
+ls_reply_raw(ls_connection *c, const ls_response *response)
+{
+	char head[4096];
+	int len;
+	ls_str type = content_type(response);
+	struct iovec parts[2];
+	struct msghdr message = {.msg_iov = parts, .msg_iovlen = 2};
+
+	if (c->gateway->tls)
+	{
+		ls_connection_close(c);
+		return;
+	}
+	if (c->request_id_len == 0)
+		ls_reply_request_id(c, LS_STR(""));
+	len = snprintf(head, sizeof(head),
+				   "HTTP/1.1 %d %s\r\nContent-Type: %.*s\r\nContent-Length: %zu\r\n"
+				   "X-Request-Id: %.*s\r\nConnection: close\r\n",
+				   response->status, ls_http_status_text(response->status), (int) type.len,
+				   type.data, response->body.len, (int) c->request_id_len, c->request_id);
+	for (int i = 0; i < response->n_headers; i++)
+	{
+		const ls_header *h = &response->headers[i];
+		size_t need = h->name.len + h->value.len + 6;
+
+		if (len + (int) need >= (int) sizeof(head) || !is_clean(h->name) || !is_clean(h->value))
+			continue;
+		len += snprintf(head + len, sizeof(head) - (size_t) len, "%.*s: %.*s\r\n",
+						(int) h->name.len, h->name.data, (int) h->value.len, h->value.data);
+	}
+	memcpy(head + len, "\r\n", 2);
+	parts[0] = (struct iovec){head, (size_t) len + 2};
+	parts[1] = (struct iovec){(void *) response->body.data, c->head ? 0 : response->body.len};
+	(void) !sendmsg(c->fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
+	ls_connection_linger(c);
+}
+
+/* The body and headers of an answer of the gateway's own; text must hold 512 bytes. */
+static void
+write_refusal(const ls_connection *c, const ls_refusal *refusal, ls_response *response, char *text)
+{
+	int len = 0;
+
+	memset(response, 0, sizeof(*response));
+	response->status = refusal->status;
+	if (refusal->status == 413)
+		len = snprintf(text, 512,
+					   "{\"statusCode\":413,\"code\":\"%s\",\"error\":\"%s\","
+					   "\"message\":\"Request body is too large\"}",
+					   refusal->code, refusal->error);
+	else if (refusal->status != 204)
+		len = snprintf(text, 512, "{\"error\":\"%s\",\"code\":\"%s\"}", refusal->error,
+					   refusal->code);
+	response->body = ls_str_make(text, (size_t) len);
+	if (refusal->status == 503)
+		ls_response_header(response, LS_STR("Retry-After"), LS_STR("1"));
+	if (refusal->status == 405 || refusal->status == 204)
+		ls_response_header(response, LS_STR("Allow"), ls_str_make(c->allow, strlen(c->allow)));
+}
+
+/* Sends c->refusal: through MHD where it can, else past it. */
+enum MHD_Result
+ls_reply_refusal(ls_connection *c)
+{
+	ls_response response;
+	char text[512];
+
+	write_refusal(c, &c->refusal, &response, text);
+	if (c->refusal.close && !c->gateway->tls)
+	{
+		ls_reply_raw(c, &response);
+		return MHD_YES;
+	}
+	return ls_reply_queue(c, response.status, ls_reply_make(c, &response));
+}
+
+/* Refuses outside of MHD's callbacks: too slow, malformed, stopping. */
+void
+ls_reply_raw_refusal(ls_connection *c, int status, const char *code, const char *error)
+{
+	ls_refusal refusal = {status, code, error, true};
+	ls_response response;
+	char text[512];
+
+	write_refusal(c, &refusal, &response, text);
+	ls_reply_raw(c, &response);
+}
+
+/*
+ * A worker's answer.  MHD asks for it when it runs next; a refused upload is
+ * answered at once.
+ */
+enum MHD_Result
+ls_reply_response(ls_connection *c, const ls_response *response)
+{
+	if (c->too_large && !c->gateway->tls)
+	{
+		ls_reply_raw(c, response);
+		return MHD_YES;
+	}
+	c->answer = ls_reply_make(c, response);
+	c->answer_status = response->status;
+	if (c->answer == NULL || response->status < 200 || response->status > 599)
+	{
+		ls_connection_close(c);
+		return MHD_NO;
+	}
+	ls_connection_resume(c);
+	return MHD_YES;
+}
+
+static enum MHD_Result
+reply_text(ls_connection *c, int status, ls_str body)
+{
+	ls_response response = {.status = status, .body = body};
+
+	return ls_reply_queue(c, status, ls_reply_make(c, &response));
+}
+
+static enum MHD_Result
+reply_ready(ls_connection *c)
+{
+	const ls_gateway_hooks *hooks = &c->gateway->hooks;
+	const char *reason = "starting";
+	char text[512];
+	size_t len;
+
+	if (hooks->ready(hooks->context, &reason))
+		return reply_text(c, 200, LS_STR("{\"status\":\"ok\"}"));
+	len = (size_t) snprintf(text, sizeof(text), "{\"error\":\"");
+	for (const char *p = reason; *p != '\0' && len < 400; p++)
+	{
+		if (*p == '"' || *p == '\\')
+			text[len++] = '\\';
+		text[len++] = (unsigned char) *p < ' ' ? ' ' : *p;
+	}
+	len +=
+		(size_t) snprintf(text + len, sizeof(text) - len, "\",\"code\":\"SERVICE_UNAVAILABLE\"}");
+	return reply_text(c, 503, ls_str_make(text, len));
+}
+
+/* Routes that need no worker. */
+enum MHD_Result
+ls_reply_route(ls_connection *c)
+{
+	const ls_route *route = &ls_routes[c->route];
+	ls_gateway *gateway = c->gateway;
+
+	if (strcmp(route->name, "READY") == 0)
+		return reply_ready(c);
+	if (strcmp(route->name, "OPENAPI") == 0)
+		return ls_reply_queue(
+			c, 200,
+			add_common(c,
+					   MHD_create_response_from_buffer(gateway->openapi_len, gateway->openapi,
+													   MHD_RESPMEM_PERSISTENT),
+					   LS_STR(JSON_TYPE)));
+	return reply_text(c, 200, LS_STR("{\"status\":\"ok\"}"));
+}

@@ -1,0 +1,309 @@
+/*
+ * gateway_host.c: the gateway with hooks that play the workers, so that it can
+ * be tested and measured without a server.
+ *
+ *	gateway_host NAME=VALUE...
+ *
+ * The settings are those of ls_gateway_config.  It prints "ready" or "error ..." and
+ * "cancel" for each cancelled request.  The query string of a request says how it
+ * is answered: delay_ms=N (later), status=N, refuse=1 (by the hook itself),
+ * size=N (bytes of answer).  POST routes answer 202, others the request as seen.
+ * SIGTERM drains and stops, SIGUSR1 makes the service not ready.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "src/http/gateway.h"
+
+#define MAX_DELAYED 4096
+
+typedef struct delayed
+{
+	uint64_t id;
+	int64_t at;
+	int status;
+	size_t size;
+	char *body;
+	size_t body_len;
+} delayed;
+
+static ls_gateway *gateway;
+static delayed waiting[MAX_DELAYED];
+static int n_waiting;
+static volatile sig_atomic_t stop;
+static volatile sig_atomic_t unready;
+static ls_arena *arena;
+
+static int64_t
+now_ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (int64_t) t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+static long
+parameter(ls_str query, const char *name, long fallback)
+{
+	char text[256];
+	char *at;
+
+	snprintf(text, sizeof(text), "&%.*s", (int) query.len, query.len > 0 ? query.data : "");
+	at = strstr(text, name);
+	return at != NULL ? atol(at + strlen(name)) : fallback;
+}
+
+static void
+member(ls_buf *buf, const char *name, ls_str value)
+{
+	ls_buf_printf(buf, ",\"%s\":", name);
+	if (ls_utf8_valid(value.data, value.len))
+		ls_json_quote(buf, value);
+	else
+		ls_buf_lit(buf, "\"(not UTF-8)\"");
+}
+
+/* What arrived, as JSON; a long body by its length and hash. */
+static void
+describe(ls_buf *buf, const ls_request *request)
+{
+	ls_buf_printf(buf, "{\"route\":\"%s\",\"flags\":%u,\"bodyLength\":%zu,\"bodyHash\":\"%08x\"",
+				  ls_routes[request->route].name, request->flags, request->body.len,
+				  ls_crc32c(0, request->body.data, request->body.len));
+	member(buf, "path", request->path);
+	member(buf, "parameter", request->parameter);
+	member(buf, "query", request->query);
+	member(buf, "remote", request->remote);
+	member(buf, "authorization", request->authorization);
+	member(buf, "apiKey", request->api_key);
+	member(buf, "contentType", request->content_type);
+	member(buf, "contentEncoding", request->content_encoding);
+	member(buf, "userAgent", request->user_agent);
+	if (request->body.len <= 100)
+		member(buf, "body", request->body);
+	ls_buf_char(buf, '}');
+}
+
+static void
+answer(uint64_t id, int status, ls_str body)
+{
+	ls_response response = {.id = id, .status = status, .body = body};
+
+	ls_response_header(&response, LS_STR("X-Answered-By"), LS_STR("host"));
+	ls_gateway_respond(gateway, &response);
+}
+
+static bool
+take_request(void *context, const ls_request *request, ls_response *refusal)
+{
+	long delay = parameter(request->query, "&delay_ms=", 0);
+	long size = parameter(request->query, "&size=", 0);
+	bool post = strcmp(ls_routes[request->route].method, "POST") == 0;
+	int status = (int) parameter(request->query, "&status=", post ? 202 : 200);
+	ls_str body = LS_STR("{\"data\":{\"status\":\"queued\"}}");
+	ls_buf buf;
+
+	if ((request->flags & LS_REQUEST_BODY_TOO_LARGE) != 0)
+	{
+		/* Credentials come before the size. */
+		if (request->authorization.len == 0)
+			status = 401;
+		else if (status == 202)
+			status = 413;
+	}
+	if (parameter(request->query, "&refuse=", 0) != 0)
+	{
+		refusal->status = 503;
+		refusal->body = LS_STR("{\"error\":\"busy\",\"code\":\"QUEUE_UNAVAILABLE\"}");
+		return false;
+	}
+	ls_arena_reset(arena);
+	ls_buf_init(&buf, arena);
+	if (size > 0)
+	{
+		if (ls_buf_reserve(&buf, (size_t) size))
+		{
+			memset(buf.data, 'x', (size_t) size);
+			buf.len = (size_t) size;
+		}
+		body = ls_str_make(buf.data, buf.len);
+	}
+	else if (status != 202 || parameter(request->query, "&echo=", 0) != 0)
+	{
+		describe(&buf, request);
+		body = ls_str_make(buf.data, buf.len);
+	}
+	if (delay <= 0)
+		answer(request->id, status, body);
+	else if (n_waiting < MAX_DELAYED)
+	{
+		delayed *d = &waiting[n_waiting++];
+
+		*d = (delayed){.id = request->id, .at = now_ms() + delay, .status = status};
+		d->body = malloc(body.len + 1);
+		d->body_len = body.len;
+		memcpy(d->body, body.data, body.len);
+	}
+	return true;
+}
+
+static void
+forget(int i)
+{
+	free(waiting[i].body);
+	waiting[i] = waiting[--n_waiting];
+}
+
+static void
+cancel_request(void *context, uint64_t id)
+{
+	for (int i = 0; i < n_waiting; i++)
+	{
+		if (waiting[i].id == id)
+		{
+			forget(i);
+			printf("cancel\n");
+			fflush(stdout);
+			return;
+		}
+	}
+	printf("cancel of an unknown request\n");
+	fflush(stdout);
+}
+
+static bool
+is_ready(void *context, const char **reason)
+{
+	*reason = "the \"queue\" is full";
+	return !unready;
+}
+
+static void
+log_message(void *context, ls_gateway_severity severity, const char *message)
+{
+	fprintf(stderr, "gateway: %d: %s\n", (int) severity, message);
+}
+
+static void
+on_signal(int number)
+{
+	if (number == SIGTERM)
+		stop = 1;
+	else
+		unready = 1;
+}
+
+static void
+answer_delayed(int *timeout)
+{
+	int64_t now = now_ms();
+
+	for (int i = 0; i < n_waiting;)
+	{
+		if (waiting[i].at <= now)
+		{
+			delayed d = waiting[i];
+
+			waiting[i] = waiting[--n_waiting];
+			answer(d.id, d.status, ls_str_make(d.body, d.body_len));
+			free(d.body);
+			*timeout = 0;
+			continue;
+		}
+		if (*timeout < 0 || waiting[i].at - now < *timeout)
+			*timeout = (int) (waiting[i].at - now);
+		i++;
+	}
+}
+
+int
+main(int argc, char **argv)
+{
+	ls_gateway_config config = {.listen_addresses = "127.0.0.1",
+								.port = 0,
+								.connection_limit = 1000,
+								.header_timeout = 10000,
+								.body_timeout = 30000,
+								.idle_timeout = 60000,
+								.body_limit = 10 * 1024 * 1024,
+								.memory_limit = 64 * 1024 * 1024};
+	ls_gateway_hooks hooks = {NULL, take_request, cancel_request, is_ready, log_message};
+	char error[512];
+	int64_t drain_until = 0;
+
+	for (int i = 1; i < argc; i++)
+	{
+		char *value = strchr(argv[i], '=');
+
+		if (value == NULL)
+			return 2;
+		*value++ = '\0';
+		if (strcmp(argv[i], "listen_addresses") == 0)
+			config.listen_addresses = value;
+		else if (strcmp(argv[i], "tls_certificate") == 0)
+			config.tls_certificate = value;
+		else if (strcmp(argv[i], "tls_key") == 0)
+			config.tls_key = value;
+		else if (strcmp(argv[i], "port") == 0)
+			config.port = atoi(value);
+		else if (strcmp(argv[i], "connection_limit") == 0)
+			config.connection_limit = atoi(value);
+		else if (strcmp(argv[i], "header_timeout") == 0)
+			config.header_timeout = atoi(value);
+		else if (strcmp(argv[i], "body_timeout") == 0)
+			config.body_timeout = atoi(value);
+		else if (strcmp(argv[i], "idle_timeout") == 0)
+			config.idle_timeout = atoi(value);
+		else if (strcmp(argv[i], "body_limit") == 0)
+			config.body_limit = (size_t) atol(value);
+		else if (strcmp(argv[i], "memory_limit") == 0)
+			config.memory_limit = (size_t) atol(value);
+		else
+			return 2;
+	}
+	arena = ls_arena_create(NULL, 256 * 1024 * 1024);
+	signal(SIGTERM, on_signal);
+	signal(SIGUSR1, on_signal);
+	gateway = ls_gateway_start(&config, &hooks, error, sizeof(error));
+	if (gateway == NULL)
+	{
+		printf("error %s\n", error);
+		return 1;
+	}
+	printf("ready\n");
+	fflush(stdout);
+
+	for (;;)
+	{
+		struct pollfd wait = {.fd = ls_gateway_fd(gateway), .events = POLLIN};
+		int timeout;
+
+		if (stop && drain_until == 0)
+		{
+			ls_gateway_drain(gateway);
+			drain_until = now_ms() + 3000;
+		}
+		if (drain_until > 0 && (ls_gateway_idle(gateway) || now_ms() > drain_until))
+			break;
+		timeout = ls_gateway_timeout(gateway);
+		if (drain_until > 0 && (timeout < 0 || timeout > 100))
+			timeout = 100;
+		answer_delayed(&timeout);
+		if (timeout != 0)
+			poll(&wait, 1, timeout);
+		ls_gateway_step(gateway);
+	}
+	printf("%s\n", ls_gateway_idle(gateway) ? "drained" : "stopped");
+	ls_gateway_stop(gateway);
+	while (n_waiting > 0)
+		forget(0);
+	ls_arena_destroy(arena);
+	return 0;
+}
