@@ -50,6 +50,9 @@ monotonic_ms(void)
 }
 
 /* MHD's own messages: of interest while it starts, chatter afterwards. */
+static void engine_log(void *context, const char *format, va_list args)
+	__attribute__((format(printf, 2, 0)));
+
 static void
 engine_log(void *context, const char *format, va_list args)
 {

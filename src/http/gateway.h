@@ -122,4 +122,7 @@ extern const uint32_t ls_n_routes;
 extern int ls_route_find(ls_str method, ls_str path, ls_str *parameter, char *allow,
 						 size_t allow_size);
 
+/* The API as an OpenAPI 3.1 document; empty when the arena is too small. */
+extern ls_str ls_openapi(ls_arena *arena);
+
 #endif /* LS_GATEWAY_H */

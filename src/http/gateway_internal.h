@@ -240,7 +240,4 @@ extern void ls_reply_raw(ls_connection *c, const ls_response *response);
 extern void ls_reply_raw_refusal(ls_connection *c, int status, const char *code, const char *error);
 extern void ls_reply_request_id(ls_connection *c, ls_str wanted);
 
-/* openapi.c */
-extern ls_str ls_openapi(ls_arena *arena);
-
 #endif /* LS_GATEWAY_INTERNAL_H */

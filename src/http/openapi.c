@@ -121,7 +121,6 @@ is_first_of_path(uint32_t route)
 	return true;
 }
 
-/* The document, in the arena; empty when the arena is too small. */
 ls_str
 ls_openapi(ls_arena *arena)
 {
