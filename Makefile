@@ -22,7 +22,7 @@ REGRESS_OPTS = --inputdir=test --load-extension=logsvc
 PG_CFLAGS = -std=gnu11 -Wall -Wextra -Werror -Wno-unused-parameter \
 	-Wno-missing-field-initializers -Wno-declaration-after-statement \
 	-DLOGSVC_VERSION='"$(LOGSVC_VERSION)"' -MMD -MP $(if $(DEBUG),-DLS_STOP_POINTS -DUSE_ASSERT_CHECKING) $(COPT)
-SHLIB_LINK = -lmicrohttpd -lzstd -llz4 -lcrypto -lm
+SHLIB_LINK = -lmicrohttpd -lpcre2-8 -lzstd -llz4 -lcrypto -lm
 
 # Debian builds its server with LLVM; bitcode of a network service is of no use.
 override with_llvm = no
@@ -52,3 +52,31 @@ include test/unit/unit.mk
 # ---- tests that need a server ----
 
 include test/test.mk
+
+# ---- the commands of docs/architecture.md ----
+
+DATA ?= .quickstart
+HTTP_PORT ?= 8080
+PG_PORT ?= 54320
+sudo := $(if $(filter 0,$(shell id -u)),,sudo)
+
+.PHONY: deps quickstart stop lint bench help
+
+help:
+	@sed -n 's/^#\t//p' Makefile
+
+deps:
+	@PG_CONFIG='$(PG_CONFIG)' docker/deps.sh
+
+# A fresh machine has no pg_config before deps: make is started again after it.
+quickstart: deps
+	@$(MAKE) -s --no-print-directory all
+	@$(sudo) $(MAKE) -s --no-print-directory install > /dev/null
+	@PG_CONFIG='$(PG_CONFIG)' DATA='$(DATA)' HTTP_PORT='$(HTTP_PORT)' PG_PORT='$(PG_PORT)' \
+		docker/quickstart.sh
+
+stop:
+	@PG_CONFIG='$(PG_CONFIG)' DATA='$(DATA)' docker/stop.sh
+
+lint: all
+	@test/lint.pl

@@ -1,0 +1,205 @@
+#!/bin/bash
+# make quickstart: a running service in a private cluster, with real logs in it.
+#
+# Environment: DATA, HTTP_PORT, PG_PORT, PG_CONFIG.  Run by make after the
+# extension was built and installed.  Idempotent: a second run starts what is
+# not running and makes what is missing.
+set -euo pipefail
+
+here=$(cd "$(dirname "$0")" && pwd)
+bindir=$("$PG_CONFIG" --bindir)
+mkdir -p "$DATA"
+DATA=$(cd "$DATA" && pwd)
+cluster=$DATA/cluster
+
+# PostgreSQL does not run as root: then the cluster is postgres's.  The
+# capability lets it pass through directories of root that lead to DATA.
+as_owner=()
+superuser=$(id -un)
+if [ "$(id -u)" -eq 0 ]; then
+	superuser=postgres
+	as_owner=(setpriv --reuid=postgres --regid=postgres --clear-groups
+		--inh-caps=+dac_read_search --ambient-caps=+dac_read_search)
+	if ! "${as_owner[@]}" true 2> /dev/null; then
+		as_owner=(setpriv --reuid=postgres --regid=postgres --clear-groups)
+	fi
+	chown postgres "$DATA"
+	if ! "${as_owner[@]}" test -w "$DATA"; then
+		echo "user postgres cannot write to $DATA; choose another place: make quickstart DATA=..." >&2
+		exit 1
+	fi
+fi
+
+say() { printf '\n\033[1m%s\033[0m\n' "$*"; }
+psql_db() { "$bindir/psql" -X -q -h 127.0.0.1 -p "$PG_PORT" -U "$superuser" -d logsvc -v ON_ERROR_STOP=1 "$@"; }
+
+# ---- the cluster ----
+
+if [ ! -e "$cluster/PG_VERSION" ]; then
+	say "Making a cluster in $cluster"
+	"${as_owner[@]}" "$bindir/initdb" -D "$cluster" -U "$superuser" --auth=trust --encoding=UTF8 \
+		--locale=C.UTF-8 --no-instructions > /dev/null
+fi
+"${as_owner[@]}" tee "$cluster/logsvc.conf" > /dev/null <<CONF
+# Written by make quickstart.
+listen_addresses = '127.0.0.1'
+port = $PG_PORT
+unix_socket_directories = ''
+shared_preload_libraries = 'logsvc'
+max_worker_processes = 32
+logsvc.database = 'logsvc'
+logsvc.listen_addresses = '127.0.0.1'
+logsvc.port = $HTTP_PORT
+# Where evaluations run: the built-in evaluator runs in this server, so this
+# says where the server is.
+logsvc.model_region = 'eu'
+logging_collector = on
+log_directory = '$DATA/log'
+log_filename = 'postgresql.log'
+log_file_mode = 0644
+log_timezone = 'UTC'
+log_line_prefix = '%m [%p] '
+log_connections = on
+CONF
+grep -q "^include 'logsvc.conf'" "$cluster/postgresql.conf" ||
+	"${as_owner[@]}" sh -c "echo \"include 'logsvc.conf'\" >> '$cluster/postgresql.conf'"
+
+if "${as_owner[@]}" "$bindir/pg_ctl" -D "$cluster" status > /dev/null 2>&1; then
+	"${as_owner[@]}" "$bindir/pg_ctl" -D "$cluster" -m fast -w stop > /dev/null
+fi
+say "Starting PostgreSQL on port $PG_PORT and logsvc on port $HTTP_PORT"
+if ! "${as_owner[@]}" "$bindir/pg_ctl" -D "$cluster" -w -t 30 -l "$DATA/start.log" start > /dev/null; then
+	cat "$DATA/start.log" "$DATA/log/postgresql.log" 2> /dev/null | tail -20 >&2
+	exit 1
+fi
+"$bindir/psql" -X -q -h 127.0.0.1 -p "$PG_PORT" -U "$superuser" -d postgres -Atc \
+	"SELECT 1 FROM pg_database WHERE datname = 'logsvc'" | grep -q 1 ||
+	"$bindir/createdb" -h 127.0.0.1 -p "$PG_PORT" -U "$superuser" logsvc
+psql_db -c "SET client_min_messages = warning; CREATE EXTENSION IF NOT EXISTS logsvc"
+
+url=http://127.0.0.1:$HTTP_PORT
+for attempt in $(seq 150); do
+	curl -fsS -o /dev/null "$url/readyz" 2> /dev/null && break
+	if [ "$attempt" -eq 150 ]; then
+		echo "the service did not become ready; the end of its log:" >&2
+		tail -20 "$DATA/log/postgresql.log" >&2
+		exit 1
+	fi
+	sleep 0.1
+done
+
+# ---- an organization, a user, credentials ----
+
+if ! grep -q '^LOGSVC_PAT=pat_' "$DATA/env" 2> /dev/null; then
+	say "Making organization quickstart with a user, a token and keys"
+	psql_db -At > "$DATA/credentials" <<'SQL'
+SELECT logsvc.create_organization('quickstart', 'enterprise') IS NULL
+ WHERE NOT EXISTS (SELECT FROM logsvc_internal.organization WHERE slug = 'quickstart') \g /dev/null
+SELECT logsvc.create_user('owner@example.com', 'Quickstart owner') IS NULL
+ WHERE NOT EXISTS (SELECT FROM logsvc_internal.user_account WHERE email = 'owner@example.com') \g /dev/null
+SELECT logsvc.add_member('quickstart', 'owner@example.com', 'owner') IS NULL
+ WHERE NOT EXISTS (SELECT FROM logsvc_internal.member m
+                     JOIN logsvc_internal.user_account u ON u.id = m.user_id
+                    WHERE u.email = 'owner@example.com') \g /dev/null
+SELECT 'LOGSVC_PAT=' || (logsvc.create_token('quickstart', 'owner@example.com', 'quickstart',
+  ARRAY['evaluations:run', 'logs:read', 'logs:write', 'logs:export', 'dashboards:read',
+        'dashboards:write', 'alerts:read', 'alerts:write', 'pipelines:read', 'pipelines:write',
+        'members:read', 'members:write', 'keys:write', 'org:write', 'audit:read']) ->> 'token');
+SELECT 'LOGSVC_INGEST_KEY=' || (logsvc.create_api_key('quickstart', 'quickstart ingest', 'ingest-only') ->> 'key');
+SELECT 'LOGSVC_READ_KEY=' || (logsvc.create_api_key('quickstart', 'quickstart read', 'read-only') ->> 'key');
+SELECT 'LOGSVC_FULL_KEY=' || (logsvc.create_api_key('quickstart', 'quickstart full', 'full-access') ->> 'key');
+SQL
+	mv "$DATA/credentials" "$DATA/env"
+fi
+sed -i '/^LOGSVC_URL=\|^LOGSVC_ORG=\|^PG[A-Z]*=\|^export /d' "$DATA/env"
+cat >> "$DATA/env" <<ENV
+LOGSVC_URL=$url
+LOGSVC_ORG=quickstart
+PGHOST=127.0.0.1
+PGPORT=$PG_PORT
+PGDATABASE=logsvc
+PGUSER=$superuser
+export LOGSVC_URL LOGSVC_ORG LOGSVC_PAT LOGSVC_INGEST_KEY LOGSVC_READ_KEY LOGSVC_FULL_KEY
+export PGHOST PGPORT PGDATABASE PGUSER
+ENV
+chmod 600 "$DATA/env"
+. "$DATA/env"
+
+# ---- real logs, a search, a preview, an evaluation ----
+
+# Prints a curl line as a user would type it, runs it, shows the answer.
+show() {
+	local lines=$1 shown
+	shift
+	shown=$(printf ' %s' "$@")
+	printf '$%s\n' "$shown"
+	eval "$shown" > "$DATA/answer.json"
+	head -c 3000 "$DATA/answer.json" | fold -w 110 | head -n "$lines"
+	echo
+}
+
+send() {
+	local source=$1 file=$2 lines
+	[ -r "$file" ] || return 0
+	perl "$here/logs-to-ndjson.pl" "$source" "$file" > "$DATA/$source.ndjson"
+	lines=$(wc -l < "$DATA/$source.ndjson")
+	[ "$lines" -gt 0 ] || return 0
+	split -C 4m "$DATA/$source.ndjson" "$DATA/$source.ndjson."
+	for piece in "$DATA/$source".ndjson.*; do
+		curl -fsS -o /dev/null -X POST "$url/api/v1/logs/batch" \
+			-H "Authorization: Bearer $LOGSVC_INGEST_KEY" \
+			-H 'Content-Type: application/x-ndjson' --data-binary "@$piece"
+		rm "$piece"
+	done
+	echo "sent $lines events of $file"
+}
+
+cd "$DATA"
+if [ ! -e "$DATA/sent" ]; then
+	say "Sending logs that programs wrote on this machine"
+	send postgresql "$DATA/log/postgresql.log"
+	send dpkg /var/log/dpkg.log
+	send apt /var/log/apt/history.log
+	touch "$DATA/sent"
+fi
+
+say "One event"
+show 4 curl -sS -X POST '$LOGSVC_URL/api/v1/logs' -H '"Authorization: Bearer $LOGSVC_INGEST_KEY"' \
+	-d "'{\"event\": \"hello from quickstart\", \"level\": \"info\", \"attributes\": {\"user\": \"you\"}}'"
+
+say "A search: what did the server log, newest first?"
+show 12 curl -sS -G '$LOGSVC_URL/api/v1/search' -H '"Authorization: Bearer $LOGSVC_READ_KEY"' \
+	--data-urlencode "'q=source=postgresql | head 3'"
+
+say "Counts by source and level"
+show 6 curl -sS -G '$LOGSVC_URL/api/v1/search' -H '"Authorization: Bearer $LOGSVC_READ_KEY"' \
+	--data-urlencode "'q=earliest=-10y | stats count by source, level | sort -count'"
+
+# The request of an evaluation: the first rows of the server's log.
+perl -MJSON::PP -e '
+	open my $in, "<:encoding(UTF-8)", $ARGV[0] or die; my @rows = <$in>; chomp @rows;
+	splice @rows, 400;
+	print JSON::PP->new->utf8->canonical->encode({ rows => \@rows,
+		criteria => "Did the database server start and accept connections?",
+		expectedItems => [
+			{ id => "started", description => "The database server started" },
+			{ id => "ready", description => "The server is ready to accept connections" },
+			{ id => "crash", description => "The server crashed" } ] })' \
+	"$DATA/log/postgresql.log" > "$DATA/evaluation.json"
+perl -MJSON::PP -0777 -ne '
+	my $r = decode_json($_); $r->{preview} = JSON::PP::true; delete $r->{criteria};
+	print JSON::PP->new->utf8->canonical->encode($r)' "$DATA/evaluation.json" > "$DATA/preview.json"
+
+say "A preview: the patterns in the server's log"
+show 24 curl -sS -X POST '$LOGSVC_URL/api/v1/evaluations/run-adhoc' \
+	-H '"Authorization: Bearer $LOGSVC_PAT"' -H "'Content-Type: application/json'" \
+	-d @preview.json
+
+say "An evaluation: did the server start and accept connections?"
+show 24 curl -sS -X POST '$LOGSVC_URL/api/v1/evaluations/run-adhoc' \
+	-H '"Authorization: Bearer $LOGSVC_PAT"' -H "'Content-Type: application/json'" \
+	-d @evaluation.json
+
+say "logsvc is running at $url"
+echo "The variables of the lines above are in $DATA/env; try them: cd $DATA && . ./env"
+echo "Stop it with: make stop"

@@ -1,0 +1,118 @@
+#!/usr/bin/perl
+# make lint: the laws of the source layout (docs/architecture.md).
+use strict;
+use warnings;
+
+my @order = qw(base ipc pattern access store ingest query evaluation workspace http workers);
+my %rank;
+@rank{@order} = (0 .. $#order);
+
+# The public headers of a folder: what other folders may include.
+my %public = (
+	base => [qw(base.h pure.h compat.h errors.def)],
+	ipc => [qw(ipc.h frame.h)],
+	pattern => [qw(pattern.h)],
+	access => [qw(access.h)],
+	store => [qw(store.h part.h filter.h event_id.h)],
+	ingest => [qw(ingest.h decode.h)],
+	query => [qw(query.h ast.h)],
+	evaluation => [qw(evaluation.h evaluation_core.h judge.h)],
+	workspace => [qw(workspace.h)],
+	http => [qw(http.h gateway.h)],
+	workers => [qw(workers.h)]);
+
+# One library, one place.
+my @libraries = (
+	[qr/<curl\//, qr/^src\/base\/curl\.c$/, 'libcurl'],
+	[qr/<microhttpd\.h>/, qr/^src\/http\/gateway\w*\.[ch]$/, 'libmicrohttpd'],
+	[qr/<openssl\//, qr/^src\/base\/crypto\.c$/, 'OpenSSL'],
+	[qr/<(zstd|lz4\w*)\.h>/, qr/^src\/store\/part_codec\.c$/, 'zstd and lz4'],
+	[qr/<pcre2\.h>/, qr/^src\/store\/regex\.c$/, 'PCRE2']);
+
+my @problems;
+sub problem { push @problems, join ': ', @_ }
+
+my @files = grep { !/src\/query\/(parser|lexer)\.[ch]$/ } split /\n/, `git ls-files --cached --others --exclude-standard 'src/*.c' 'src/*.h' 'src/*.y' 'src/*.l'`;
+for my $file (grep { -e } @files)
+{
+	open my $in, '<', $file or die "$file: $!\n";
+	my @lines = <$in>;
+	my $text = join '', @lines;
+	my ($folder) = $file =~ m{^src/(\w+)/};
+	my $pure = $file =~ m{^src/pattern/} || join('', @lines[0 .. ($#lines < 11 ? $#lines : 11)]) =~ /\(pure/;
+
+	problem($file, scalar(@lines) . ' lines, more than 1,000') if @lines > 1000;
+	problem($file, 'not ASCII') if $text =~ /[^\x00-\x7f]/;
+	problem($file, 'space at the end of a line') if $text =~ /[ \t]$/m;
+	for my $i (0 .. $#lines)
+	{
+		my $line = $lines[$i];
+		my $at = "$file:" . ($i + 1);
+
+		if ($line =~ /^\s*#\s*include\s+"src\/(\w+)\/([\w.]+)"/)
+		{
+			my ($other, $header) = ($1, $2);
+			if (defined $folder && $other ne $folder)
+			{
+				problem($at, "$folder must not include $other") if $rank{$other} > $rank{$folder};
+				problem($at, "$header is not a public header of $other")
+					unless grep { $_ eq $header } @{ $public{$other} };
+			}
+			problem($at, 'a pure file includes the server')
+				if $pure && $header =~ /^(base|compat|ipc|access|store|ingest|query|evaluation|http|workers)\.h$/;
+		}
+		problem($at, 'a pure file includes the server')
+			if $pure && $line =~ /#\s*include\s+["<](postgres|fmgr|utils\/|miscadmin|storage\/)/;
+		for my $library (@libraries)
+		{
+			problem($at, "$library->[2] is used in another place")
+				if $line =~ /#\s*include\s+$library->[0]/ && $file !~ $library->[1];
+		}
+		problem($at, 'PG_VERSION_NUM outside of base/compat.h')
+			if $line =~ /\bPG_VERSION_NUM\b/ && $file ne 'src/base/compat.h';
+		problem($at, 'a transaction outside of base/tx.c')
+			if $line =~ /\b(Start|Commit)TransactionCommand\s*\(/ && $file ne 'src/base/tx.c';
+		problem($at, 'abort, exit or printing')
+			if $line =~ /(?<![\w.>])(abort|exit|printf|fprintf|strcpy|strcat|sprintf|gets)\s*\(/
+			&& $line !~ /^\s*(\*|\/\*)/;
+		problem($at, 'ereport without errcode or an error of ours')
+			if $line =~ /ereport\(ERROR,\s*errmsg/;
+	}
+	problem($file, 'does not say its role in its first lines')
+		if $file =~ /\.[chyl]$/ && $lines[0] !~ /^(\/\*|%\{)/ && $lines[1] !~ /^\/\*/;
+}
+
+for my $folder (@order)
+{
+	problem("src/$folder", 'has no README.md')
+		if glob("src/$folder/*.c") && !-e "src/$folder/README.md";
+}
+
+# Exported symbols.
+if (-e 'logsvc.so')
+{
+	for (split /\n/, `nm -D --defined-only logsvc.so`)
+	{
+		my ($symbol) = /\s(\w+)$/ or next;
+		problem('logsvc.so', "exports $symbol")
+			unless $symbol =~ /^(ls_|logsvc_|pg_finfo_logsvc_|Pg_magic_func$|_PG_init$)/;
+	}
+}
+else { problem('logsvc.so', 'is not built') }
+
+# Format.
+my @c = grep { /\.[ch]$/ && -e } @files;
+my $unformatted = `clang-format --dry-run @c 2>&1 | grep -o '^src/[^:]*' | sort -u`;
+problem($_, 'is not formatted (clang-format -i)') for split /\n/, $unformatted;
+
+# Nothing of one machine, no registry.
+for (split /\n/, `git grep -nE '(^|[^a-zA-Z0-9_.])/(work|home|root)/' -- ':!test/lint.pl' 2>/dev/null`)
+{
+	problem($_, 'a path of one machine');
+}
+
+my @sizes = sort { $a <=> $b } map { my $n = () = do { local (@ARGV, $/) = $_; <> } =~ /\n/g; $n } grep { /\.c$/ && -e } @files;
+printf "lint: %d files, median %d lines, largest %d\n", scalar(@sizes), $sizes[$#sizes / 2], $sizes[-1];
+print "$_\n" for @problems;
+print @problems ? scalar(@problems) . " problems\n" : "lint: clean\n";
+exit(@problems ? 1 : 0);
