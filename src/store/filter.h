@@ -31,7 +31,7 @@ typedef enum ls_filter_op
 	/* leaves on a field */
 	LS_FILTER_PRESENT,  /* f=* */
 	LS_FILTER_CONTAINS, /* substring, case-insensitive */
-	LS_FILTER_MATCHES,  /* regular expression (not evaluated here yet) */
+	LS_FILTER_MATCHES,  /* regular expression (PCRE2), case-sensitive search */
 	LS_FILTER_EQ,       /* compare with `text` or `number` */
 	LS_FILTER_NE,
 	LS_FILTER_LT,
@@ -84,8 +84,9 @@ extern uint32_t ls_filter_level_mask(const ls_filter *filter);
 typedef struct ls_filter_run ls_filter_run;
 
 /*
- * Prepares `filter` (may be NULL: all rows) and the time range [from, to) for
- * one part.  NULL when out of memory.
+ * Prepares `filter` (may be NULL: all rows; it must outlive the run) and the
+ * time range [from, to) for one part.  NULL when out of memory.  A regular
+ * expression that is bad makes ls_filter_block fail: see ls_filter_error.
  */
 extern ls_filter_run *ls_filter_prepare(ls_arena *arena, ls_part *part, const ls_filter *filter,
 										ls_time from, ls_time to);
@@ -93,11 +94,14 @@ extern ls_filter_run *ls_filter_prepare(ls_arena *arena, ls_part *part, const ls
 /*
  * Marks the matching rows of a block: bit r of selected[] (64 words) for row
  * r.  *matched counts them.  False on corruption or lack of memory: see
- * ls_part_error.  Fetches only the columns that the filter needs, and none
+ * ls_filter_error.  Fetches only the columns that the filter needs, and none
  * when times or dictionaries already decide.
  */
 extern bool ls_filter_block(ls_filter_run *run, uint32_t block, uint64_t *selected,
 							uint32_t *matched);
+
+/* After ls_filter_block returned false: why (lives as long as the run). */
+extern const char *ls_filter_error(const ls_filter_run *run);
 
 /*
  * Calls `token` for each token of s (a run of letters, digits and _; every

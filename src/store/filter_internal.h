@@ -1,0 +1,196 @@
+/*-------------------------------------------------------------------------
+ *
+ * filter_internal.h
+ *	  What the files of the filter share; not for other folders.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef LS_FILTER_INTERNAL_H
+#define LS_FILTER_INTERNAL_H
+
+#include "src/store/filter.h"
+
+/* ---- text_match.c ---- */
+
+/* A number in a text, exact when it is an integer. */
+typedef struct ls_num
+{
+	bool is_int;
+	int64_t i;
+	double d; /* also set for integers */
+} ls_num;
+
+/*
+ * Does the text look like a number: -?digits[.digits][e[+-]digits]?  Unlike
+ * JSON, 007 does.  At most 300 bytes.
+ */
+extern bool ls_num_parse(ls_str text, ls_num *number);
+extern ls_num ls_num_of_double(double d);
+extern int ls_num_cmp(ls_num a, ls_num b);
+
+/* A substring or a phrase to look for, case-folded. */
+typedef struct ls_needle
+{
+	ls_str text;    /* folded */
+	bool ascii;     /* only ASCII: texts can be searched unfolded ... */
+	bool from_high; /* ... unless they have a character that folds to k or s */
+} ls_needle;
+
+/* False when out of memory. */
+extern bool ls_needle_make(ls_arena *arena, ls_str text, ls_needle *needle);
+
+#define LS_NOT_FOUND SIZE_MAX
+
+/*
+ * Where the (folded) needle begins in s, ignoring the case of ASCII letters in
+ * s; s must be folded when the needle is not ASCII.
+ */
+extern size_t ls_needle_find(const ls_needle *needle, const char *s, size_t len);
+
+/* Must texts of these bytes be folded before ls_needle_find? */
+extern bool ls_needle_must_fold(const ls_needle *needle, const char *s, size_t len);
+
+/* Is the needle in the text?  `fold` is scratch; a failure sets fold->failed. */
+extern bool ls_needle_in(const ls_needle *needle, ls_str text, ls_buf *fold);
+
+typedef struct ls_phrase
+{
+	ls_needle *tokens;
+	uint32_t n_tokens;
+	uint32_t anchor; /* the longest token, which is searched for */
+	bool ascii;
+	bool from_high;
+} ls_phrase;
+
+extern bool ls_phrase_make(ls_arena *arena, ls_str text, ls_phrase *phrase);
+
+/* Is the phrase around the anchor token that was found at `at`? */
+extern bool ls_phrase_at(const ls_phrase *phrase, ls_str text, size_t at);
+extern bool ls_phrase_in(const ls_phrase *phrase, ls_str text, ls_buf *fold);
+
+/* Equality under simple case folding; `folded` is folded already. */
+extern bool ls_equal_folded(ls_str text, ls_str folded, ls_buf *fold);
+
+typedef struct ls_wildcard
+{
+	ls_str *parts; /* between the stars: n_parts >= 1 */
+	uint32_t n_parts;
+	bool ignore_case;
+} ls_wildcard;
+
+extern bool ls_wildcard_make(ls_arena *arena, ls_str pattern, bool ignore_case,
+							 ls_wildcard *wildcard);
+extern bool ls_wildcard_match(const ls_wildcard *wildcard, ls_str text, ls_buf *fold);
+
+/* ---- json_path.c ---- */
+
+typedef struct ls_member
+{
+	ls_kind kind;
+	ls_str text; /* STRING, NUMBER, JSON */
+	int64_t integer;
+} ls_member;
+
+/*
+ * The member `path` of a stored (compact) JSON object: at each level the
+ * longest name joined with dots goes first.  A text with escapes is decoded
+ * into `scratch`.  False when there is none.
+ */
+extern bool ls_json_path(ls_str json, const ls_str *path, uint32_t n_path, ls_buf *scratch,
+						 ls_member *member);
+
+/* ---- regex.c ---- */
+
+typedef struct ls_regex ls_regex;
+
+/* NULL: *error is a text (in the arena) that says what is wrong. */
+extern ls_regex *ls_regex_compile(ls_arena *arena, ls_str pattern, const char **error);
+
+/* 1 match, 0 none, -1 gave up: *error says why. */
+extern int ls_regex_match(ls_regex *regex, ls_str text, const char **error);
+
+/* ---- filter_leaf.c, filter_values.c ---- */
+
+/* One comparison with a constant, prepared. */
+typedef struct ls_compare
+{
+	ls_filter_op op; /* EQ, NE, LT, LE, GT, GE, WILDCARD, NE_WILDCARD */
+	bool numeric;
+	bool ignore_case;
+	ls_num number;
+	ls_str text; /* folded when ignore_case */
+	bool text_is_int;
+	int64_t text_int;
+	ls_wildcard wildcard;
+	bool has_range; /* of integers or times: low <= value <= high, or not */
+	bool outside;
+	int64_t low;
+	int64_t high;
+	bool has_id;
+	uint64_t batch;
+	uint32_t place;
+} ls_compare;
+
+/* Where a leaf finds its values: a column, or a member inside of it. */
+typedef struct ls_leaf_column
+{
+	uint32_t column;
+	ls_kind kind;
+	uint32_t nested;          /* path parts before the member; 0: the value itself */
+	const ls_str *dictionary; /* the one that `memo` belongs to */
+	uint32_t n_memo;
+	uint8_t *memo; /* what was decided for each entry, 0: nothing yet */
+	bool never;    /* no entry of the dictionary matches */
+} ls_leaf_column;
+
+typedef struct ls_leaf
+{
+	const ls_filter *filter;
+	ls_compare *compares; /* of IN: any of them */
+	uint32_t n_compares;
+	ls_needle needle;
+	ls_phrase phrase;
+	ls_regex *regex;
+	ls_leaf_column *columns;
+	uint32_t n_columns;
+} ls_leaf;
+
+#define LS_SELECTION_WORDS (LS_PART_BLOCK_ROWS / 64)
+
+/* The state of evaluating one part. */
+struct ls_filter_run
+{
+	ls_arena *arena;
+	ls_part *part;
+	ls_time from;
+	ls_time to;
+	struct ls_filter_node *root;
+	ls_buf fold;       /* scratch, reused */
+	ls_buf member;     /* scratch, reused */
+	const char *error; /* why ls_filter_block fails, if not for the part */
+};
+
+/* The constants of a leaf; false when out of memory. */
+extern bool ls_leaf_prepare(ls_filter_run *run, const ls_filter *filter, ls_leaf *leaf);
+
+/* What a value decides.  SKIP: a nested member is not there, look further. */
+typedef enum ls_decision
+{
+	LS_UNDECIDED,
+	LS_SKIP,
+	LS_FALSE,
+	LS_TRUE
+} ls_decision;
+
+/* Does a value match?  `nested`: path parts before the member to look at. */
+extern ls_decision ls_leaf_decide(ls_filter_run *run, const ls_leaf *leaf, uint32_t nested,
+								  ls_kind kind, ls_str text, int64_t integer);
+
+/* The columns of a leaf in the part; false when out of memory. */
+extern bool ls_leaf_find_columns(ls_filter_run *run, ls_leaf *leaf);
+
+/* The rows of `in` that match, into `out`.  False: see ls_filter_error. */
+extern bool ls_leaf_eval(ls_filter_run *run, ls_leaf *leaf, uint32_t block, const uint64_t *in,
+						 uint64_t *out);
+
+#endif /* LS_FILTER_INTERNAL_H */

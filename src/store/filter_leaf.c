@@ -1,0 +1,433 @@
+/*-------------------------------------------------------------------------
+ *
+ * filter_leaf.c
+ *	  One leaf of a filter over the rows of a block (pure).
+ *
+ * Values are decided, not rows: an entry of a dictionary once for the whole
+ * part, and a search for a text runs over a whole block of values at once.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "src/store/filter_internal.h"
+
+#include "src/store/event_id.h"
+
+/* Dictionaries up to this are decided as a whole, to skip later blocks. */
+#define EAGER_ENTRIES 4096
+
+static inline void
+set_bit(uint64_t *bits, uint32_t i)
+{
+	bits[i / 64] |= UINT64_C(1) << (i % 64);
+}
+
+static inline void
+clear_bit(uint64_t *bits, uint32_t i)
+{
+	bits[i / 64] &= ~(UINT64_C(1) << (i % 64));
+}
+
+static inline bool
+get_bit(const uint64_t *bits, uint32_t i)
+{
+	return (bits[i / 64] >> (i % 64) & 1) != 0;
+}
+
+/* for each bit of `bits`: row is its number */
+#define FOR_EACH_ROW(row, bits)                                                          \
+	for (uint32_t word_ = 0, row = 0; word_ < LS_SELECTION_WORDS; word_++)               \
+		for (uint64_t left_ = (bits)[word_];                                             \
+			 left_ != 0 && (row = word_ * 64 + (uint32_t) __builtin_ctzll(left_), true); \
+			 left_ &= left_ - 1)
+
+static uint32_t
+count_rows(const uint64_t *bits)
+{
+	uint32_t n = 0;
+
+	for (uint32_t w = 0; w < LS_SELECTION_WORDS; w++)
+		n += (uint32_t) __builtin_popcountll(bits[w]);
+	return n;
+}
+
+/* ---- columns ---- */
+
+#define MAX_KINDS 16 /* columns of one key: one of each kind */
+
+static bool
+add_columns(ls_filter_run *run, ls_leaf *leaf, ls_field field, ls_str key, uint32_t nested)
+{
+	uint32_t columns[MAX_KINDS];
+	uint32_t n = ls_part_find(run->part, field, key, columns, MAX_KINDS);
+
+	for (uint32_t i = 0; i < n; i++)
+	{
+		ls_kind kind = ls_part_column(run->part, columns[i])->kind;
+		ls_leaf_column *grown;
+
+		if (nested > 0 && kind != LS_KIND_JSON)
+			continue;
+		grown = ls_arena_grow(run->arena, leaf->columns, leaf->n_columns * sizeof(ls_leaf_column),
+							  (leaf->n_columns + 1) * sizeof(ls_leaf_column));
+		if (grown == NULL)
+			return false;
+		leaf->columns = grown;
+		leaf->columns[leaf->n_columns++] =
+			(ls_leaf_column){.column = columns[i], .kind = kind, .nested = nested};
+	}
+	return true;
+}
+
+bool
+ls_leaf_find_columns(ls_filter_run *run, ls_leaf *leaf)
+{
+	const ls_filter *filter = leaf->filter;
+
+	if (filter->op == LS_FILTER_PHRASE)
+		return add_columns(run, leaf, LS_FIELD_EVENT, LS_STR(""), 0);
+	if (filter->target == LS_TARGET_NAMED)
+		return add_columns(run, leaf, filter->field, LS_STR(""), 0);
+	if (filter->target != LS_TARGET_ATTRIBUTE)
+		return true;
+	/* The literal key first, then ever shorter prefixes. */
+	for (uint32_t n = filter->n_path; n > 0; n--)
+	{
+		ls_buf key;
+
+		ls_buf_init(&key, run->arena);
+		for (uint32_t i = 0; i < n; i++)
+		{
+			if (i > 0)
+				ls_buf_char(&key, '.');
+			ls_buf_str(&key, filter->path[i]);
+		}
+		if (key.failed || !add_columns(run, leaf, LS_FIELD_ATTRIBUTE,
+									   key.len == 0 ? LS_STR("") : ls_str_make(key.data, key.len),
+									   n == filter->n_path ? 0 : n))
+			return false;
+	}
+	return true;
+}
+
+/* ---- values of a column ---- */
+
+/* Value v of a vector; of the forms CONSTANT and DICTIONARY, entry v. */
+static inline ls_decision
+decide_entry(ls_filter_run *run, ls_leaf *leaf, ls_leaf_column *column, const ls_vector *vector,
+			 uint32_t v)
+{
+	ls_str text = LS_STR("");
+	int64_t integer = 0;
+
+	if (vector->form == LS_VECTOR_INTEGER)
+		integer = vector->integers[v];
+	else if (vector->form == LS_VECTOR_TEXT)
+		text = ls_vector_text(vector, v);
+	else if (v < vector->n_dictionary)
+		text = vector->dictionary[v];
+	return ls_leaf_decide(run, leaf, column->nested, column->kind, text, integer);
+}
+
+/* Makes column->memo belong to the vector's dictionary, that of the whole part. */
+static bool
+prepare_memo(ls_filter_run *run, ls_leaf *leaf, ls_leaf_column *column, const ls_vector *vector)
+{
+	uint32_t entries = vector->n_dictionary;
+
+	if (column->memo != NULL && column->dictionary == vector->dictionary &&
+		column->n_memo == entries)
+		return true;
+	if (entries > column->n_memo || column->memo == NULL)
+		column->memo = ls_arena_alloc(run->arena, entries);
+	if (column->memo == NULL)
+		return false;
+	memset(column->memo, LS_UNDECIDED, entries);
+	column->n_memo = entries;
+	column->dictionary = vector->dictionary;
+	if (entries > EAGER_ENTRIES)
+		return true;
+	column->never = true;
+	for (uint32_t e = 0; e < entries; e++)
+	{
+		column->memo[e] = (uint8_t) decide_entry(run, leaf, column, vector, e);
+		column->never = column->never && column->memo[e] != LS_TRUE;
+	}
+	return true;
+}
+
+static inline void
+note(ls_decision decision, uint32_t row, uint64_t *undecided, uint64_t *out)
+{
+	if (decision == LS_TRUE)
+		set_bit(out, row);
+	if (decision != LS_SKIP)
+		clear_bit(undecided, row);
+}
+
+/* A block where all values are one: the same decision for each row that has it. */
+static void
+eval_constant(ls_decision decision, const ls_vector *vector, const uint32_t *ranks,
+			  uint64_t *undecided, uint64_t *out)
+{
+	FOR_EACH_ROW(row, undecided)
+	{
+		if ((ranks == NULL ? row : ranks[row]) < vector->count)
+			note(decision, row, undecided, out);
+	}
+}
+
+/* A block of codes: look up what was decided for the entry. */
+static bool
+eval_dictionary(ls_filter_run *run, ls_leaf *leaf, ls_leaf_column *column, const ls_vector *vector,
+				const uint32_t *ranks, uint64_t *undecided, uint64_t *out)
+{
+	if (!prepare_memo(run, leaf, column, vector))
+		return false;
+	FOR_EACH_ROW(row, undecided)
+	{
+		uint32_t v = ranks == NULL ? row : ranks[row];
+		uint32_t entry;
+
+		if (v >= vector->count)
+			continue;
+		entry = vector->codes[v];
+		if (entry >= column->n_memo)
+			continue;
+		if (column->memo[entry] == LS_UNDECIDED)
+			column->memo[entry] = (uint8_t) decide_entry(run, leaf, column, vector, entry);
+		note((ls_decision) column->memo[entry], row, undecided, out);
+	}
+	return true;
+}
+
+/* The values that have the needle or phrase: one search over all of them. */
+static void
+search_block(const ls_leaf *leaf, const ls_vector *vector, uint64_t *values)
+{
+	bool is_phrase = leaf->filter->op == LS_FILTER_PHRASE;
+	const ls_needle *needle = is_phrase ? &leaf->phrase.tokens[leaf->phrase.anchor] : &leaf->needle;
+	size_t end = vector->offsets[vector->count];
+	size_t pos = vector->offsets[0];
+	uint32_t v = 0;
+
+	while (pos < end)
+	{
+		size_t at = ls_needle_find(needle, vector->data + pos, end - pos);
+
+		if (at == LS_NOT_FOUND)
+			break;
+		at += pos;
+		while (vector->offsets[v + 1] <= at)
+			v++;
+		/* Not across the border of two values. */
+		if (at + needle->text.len <= vector->offsets[v + 1] &&
+			(!is_phrase ||
+			 ls_phrase_at(&leaf->phrase, ls_vector_text(vector, v), at - vector->offsets[v])))
+		{
+			set_bit(values, v);
+			pos = vector->offsets[v + 1];
+		}
+		else
+			pos = at + 1;
+	}
+}
+
+/* Can search_block answer for this vector? */
+static bool
+searchable(const ls_leaf *leaf, const ls_leaf_column *column, const ls_vector *vector)
+{
+	const char *data = vector->data + vector->offsets[0];
+	size_t len = vector->offsets[vector->count] - vector->offsets[0];
+	ls_needle all = {.ascii = leaf->phrase.ascii, .from_high = leaf->phrase.from_high};
+
+	if (column->nested > 0 || len == 0)
+		return false;
+	if (leaf->filter->op == LS_FILTER_CONTAINS)
+		return leaf->needle.text.len > 0 && !ls_needle_must_fold(&leaf->needle, data, len);
+	if (leaf->filter->op != LS_FILTER_PHRASE || leaf->phrase.n_tokens == 0)
+		return false;
+	return !ls_needle_must_fold(&all, data, len);
+}
+
+static bool
+eval_column(ls_filter_run *run, ls_leaf *leaf, ls_leaf_column *column, uint32_t block, bool last,
+			uint64_t *undecided, uint64_t *out)
+{
+	uint32_t rows = ls_part_block_rows(run->part, block);
+	ls_decision constant = LS_UNDECIDED;
+	const uint32_t *ranks = NULL;
+	const ls_vector *vector;
+
+	if (leaf->filter->op == LS_FILTER_PRESENT && column->nested == 0)
+	{
+		ranks = ls_part_ranks(run->part, block, column->column);
+		if (ranks == NULL)
+			return false;
+		FOR_EACH_ROW(row, undecided)
+		{
+			if (ranks[row] != UINT32_MAX)
+				note(LS_TRUE, row, undecided, out);
+		}
+		return true;
+	}
+
+	vector = ls_part_vector(run->part, block, column->column);
+	if (vector == NULL)
+		return false;
+	if (vector->count == 0)
+		return true;
+	if (vector->form == LS_VECTOR_CONSTANT)
+	{
+		/* When no column follows, it does not matter which rows fail. */
+		constant = decide_entry(run, leaf, column, vector, 0);
+		if (last && constant != LS_TRUE)
+			return true;
+	}
+	if (vector->count < rows)
+	{
+		ranks = ls_part_ranks(run->part, block, column->column);
+		if (ranks == NULL)
+			return false;
+	}
+	if (vector->form == LS_VECTOR_CONSTANT)
+	{
+		eval_constant(constant, vector, ranks, undecided, out);
+		return true;
+	}
+	if (vector->form == LS_VECTOR_DICTIONARY)
+		return eval_dictionary(run, leaf, column, vector, ranks, undecided, out);
+
+	if (vector->form == LS_VECTOR_TEXT && count_rows(undecided) >= vector->count / 8 &&
+		searchable(leaf, column, vector))
+	{
+		uint64_t values[LS_SELECTION_WORDS] = {0};
+
+		search_block(leaf, vector, values);
+		FOR_EACH_ROW(row, undecided)
+		{
+			uint32_t v = ranks == NULL ? row : ranks[row];
+
+			if (v < vector->count)
+				note(get_bit(values, v) ? LS_TRUE : LS_FALSE, row, undecided, out);
+		}
+		return true;
+	}
+	FOR_EACH_ROW(row, undecided)
+	{
+		uint32_t v = ranks == NULL ? row : ranks[row];
+
+		if (v < vector->count)
+			note(decide_entry(run, leaf, column, vector, v), row, undecided, out);
+	}
+	return true;
+}
+
+/* ---- what every row has ---- */
+
+static bool
+eval_times(ls_filter_run *run, ls_leaf *leaf, uint32_t block, const uint64_t *in, uint64_t *out)
+{
+	bool ranges = leaf->n_compares > 0;
+	const ls_time *times;
+	char iso[LS_TIME_ISO_LENGTH + 1];
+
+	if (leaf->filter->op == LS_FILTER_PRESENT)
+	{
+		memcpy(out, in, LS_SELECTION_WORDS * sizeof(uint64_t));
+		return true;
+	}
+	times = leaf->filter->target == LS_TARGET_TIMESTAMP ? ls_part_timestamps(run->part, block)
+														: ls_part_ingest_times(run->part, block);
+	if (times == NULL)
+		return false;
+	for (uint32_t i = 0; i < leaf->n_compares; i++)
+		ranges = ranges && leaf->compares[i].has_range;
+	FOR_EACH_ROW(row, in)
+	{
+		bool matched = false;
+
+		if (ranges)
+		{
+			for (uint32_t i = 0; i < leaf->n_compares && !matched; i++)
+			{
+				const ls_compare *c = &leaf->compares[i];
+
+				matched = (times[row] >= c->low && times[row] <= c->high) != c->outside;
+			}
+		}
+		else
+		{
+			ls_time_format_iso(times[row], iso);
+			matched = ls_leaf_decide(run, leaf, 0, LS_KIND_STRING,
+									 ls_str_make(iso, LS_TIME_ISO_LENGTH), 0) == LS_TRUE;
+		}
+		if (matched)
+			set_bit(out, row);
+	}
+	return true;
+}
+
+static bool
+eval_ids(ls_filter_run *run, ls_leaf *leaf, uint32_t block, const uint64_t *in, uint64_t *out)
+{
+	const uint64_t *batches;
+	const uint32_t *places;
+	char id[LS_EVENT_ID_LENGTH + 1];
+
+	if (leaf->filter->op == LS_FILTER_PRESENT)
+	{
+		memcpy(out, in, LS_SELECTION_WORDS * sizeof(uint64_t));
+		return true;
+	}
+	batches = ls_part_batches(run->part, block);
+	places = batches == NULL ? NULL : ls_part_places(run->part, block);
+	if (places == NULL)
+		return false;
+	FOR_EACH_ROW(row, in)
+	{
+		const ls_compare *c = leaf->compares;
+
+		/* The common case is one id, or a page that begins behind one. */
+		if (leaf->n_compares == 1 && c->has_id && c->op == LS_FILTER_EQ)
+		{
+			if (batches[row] == c->batch && places[row] == c->place)
+				set_bit(out, row);
+			continue;
+		}
+		ls_event_id_format(batches[row], places[row], id);
+		if (ls_leaf_decide(run, leaf, 0, LS_KIND_STRING, ls_str_make(id, LS_EVENT_ID_LENGTH), 0) ==
+			LS_TRUE)
+			set_bit(out, row);
+	}
+	return true;
+}
+
+bool
+ls_leaf_eval(ls_filter_run *run, ls_leaf *leaf, uint32_t block, const uint64_t *in, uint64_t *out)
+{
+	uint64_t undecided[LS_SELECTION_WORDS];
+
+	memset(out, 0, LS_SELECTION_WORDS * sizeof(uint64_t));
+	if (leaf->filter->op != LS_FILTER_PHRASE)
+	{
+		if (leaf->filter->target == LS_TARGET_TIMESTAMP ||
+			leaf->filter->target == LS_TARGET_INGESTED_AT)
+			return eval_times(run, leaf, block, in, out);
+		if (leaf->filter->target == LS_TARGET_ID)
+			return eval_ids(run, leaf, block, in, out);
+	}
+	memcpy(undecided, in, sizeof(undecided));
+	for (uint32_t i = 0; i < leaf->n_columns; i++)
+	{
+		ls_leaf_column *column = &leaf->columns[i];
+
+		bool last = i == leaf->n_columns - 1;
+
+		/* It could only take rows away from the columns behind it. */
+		if (column->never && last)
+			break;
+		if (!eval_column(run, leaf, column, block, last, undecided, out))
+			return false;
+	}
+	return run->error == NULL && !run->fold.failed && !run->member.failed;
+}
