@@ -11,7 +11,9 @@
  *
  *-------------------------------------------------------------------------
  */
-#define _GNU_SOURCE /* memmem */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* memmem; PostgreSQL's flags set it too */
+#endif
 #include "src/store/filter_internal.h"
 
 #include <math.h>
