@@ -943,6 +943,97 @@ test_single(void)
 	round_trip("one event", &e, 1);
 }
 
+/* ---- the example of docs/part-format.md ---- */
+
+#define EXAMPLE_TIME INT64_C(1790000000000000)
+
+static void
+example_events(ls_event *events)
+{
+	static const ls_attribute order[2] = {{{"order", 5}, LS_KIND_INTEGER, {"", 0}, 17},
+										  {{"order", 5}, LS_KIND_INTEGER, {"", 0}, 18}};
+
+	memset(events, 0, 3 * sizeof(ls_event));
+	for (uint32_t i = 0; i < 3; i++)
+	{
+		events[i].timestamp = EXAMPLE_TIME + i * 250000;
+		events[i].ingested_at = EXAMPLE_TIME + 1000000;
+		events[i].batch = 7;
+		events[i].place = i;
+	}
+	set_field(&events[0], LS_FIELD_EVENT, str("order 17 paid"));
+	set_field(&events[1], LS_FIELD_EVENT, str("login failed"));
+	set_field(&events[2], LS_FIELD_EVENT, str("order 18 paid"));
+	set_field(&events[0], LS_FIELD_LEVEL, str("info"));
+	set_field(&events[1], LS_FIELD_LEVEL, str("warn"));
+	set_field(&events[2], LS_FIELD_LEVEL, str("info"));
+	set_field(&events[0], LS_FIELD_SOURCE, str("shop"));
+	set_field(&events[1], LS_FIELD_SOURCE, str("auth"));
+	set_field(&events[2], LS_FIELD_SOURCE, str("shop"));
+	set_attributes(&events[0], &order[0], 1);
+	set_attributes(&events[2], &order[1], 1);
+}
+
+/*
+ * The bytes of a code block of the document: hexadecimal pairs up to a # in
+ * each line, from the line after `mark` to the next line of ```.
+ */
+static ls_buf
+documented_bytes(const char *document, const char *mark)
+{
+	ls_buf bytes;
+	const char *pos = strstr(document, mark);
+
+	ls_buf_init(&bytes, arena);
+	if (pos == NULL)
+		return bytes;
+	for (pos = strchr(pos, '\n') + 1; *pos != '\0' && strncmp(pos, "```", 3) != 0;
+		 pos = strchr(pos, '\n') + 1)
+	{
+		const char *c = pos;
+		unsigned byte;
+		int length;
+
+		while (*c != '#' && sscanf(c, "%2x%n", &byte, &length) == 1)
+		{
+			ls_buf_char(&bytes, (char) byte);
+			for (c += length; *c == ' '; c++)
+				;
+		}
+	}
+	return bytes;
+}
+
+static void
+test_document(void)
+{
+	ls_part_builder *b = ls_part_builder_create(arena);
+	char *document = ls_arena_alloc0(arena, 1 << 20);
+	FILE *file = fopen("docs/part-format.md", "rb");
+	ls_event events[3];
+	built written;
+	built read;
+
+	if (!ok(file != NULL && fread(document, 1, (1 << 20) - 1, file) > 0,
+			"docs/part-format.md is there (run from the root of the project)"))
+		return;
+	fclose(file);
+	example_events(events);
+	for (int i = 0; i < 3; i++)
+		ls_part_builder_add(b, &events[i]);
+	build(b, LS_CODEC_FRESH, false, &written);
+	read.header = documented_bytes(document, "```hex header");
+	read.body = documented_bytes(document, "```hex body");
+	ok(holds(&read, events, 3), "the example in docs/part-format.md can be read");
+	is_int((long long) read.header.len, (long long) written.header.len, "its header is as long");
+	is_int((long long) read.body.len, (long long) written.body.len, "and its body");
+	ok(read.header.len == written.header.len &&
+		   memcmp(read.header.data, written.header.data, read.header.len) == 0 &&
+		   read.body.len == written.body.len &&
+		   memcmp(read.body.data, written.body.data, read.body.len) == 0,
+	   "as what is written of the same events today");
+}
+
 /* ---- seeds of the fuzzer: part_test FOLDER ---- */
 
 static int
@@ -998,6 +1089,7 @@ main(int argc, char **argv)
 	test_memory_runs_out();
 	test_damage();
 	test_version();
+	test_document();
 	ls_arena_destroy(arena);
 	return done_testing();
 }
