@@ -1,0 +1,560 @@
+/*-------------------------------------------------------------------------
+ *
+ * header.c
+ *	  Finds the columns that a logger writes before its message.
+ *
+ * Whole raw lines are the hard part of mining: time, host, process and
+ * component are most of the words of a short line, and if they counted as
+ * similarity, everything would look alike.  So the header stays out of the
+ * comparison.
+ *
+ * It is found by statistics of columns (words between white space, a bracketed
+ * part is one column), per family of rows that begin with a column of the
+ * same shape, and only where one of the first columns is a time: text without
+ * a time has no header.  Behind the last time follow, in any order, columns
+ * that vary (process ids), severities, bracketed parts, and names.  A name
+ * column is taken only if a column behind it proves that the header goes on:
+ * a colon (syslog and many loggers), a bracketed part, a dash or a bar.
+ *
+ * Severities become part of the key (never joined); the name of the component
+ * must be equal for two shapes to be joined, but the same message of two
+ * components is one pattern.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "src/pattern/internal.h"
+
+#include <stdlib.h>
+
+#define MAX_COLUMNS 12
+#define MIN_FAMILY_ROWS 4
+
+#define COL_VARIABLE 1
+#define COL_BRACKET 2
+#define COL_COLON 4
+#define COL_BAR 8
+#define COL_UPPER 16 /* looks like a severity */
+#define COL_TIME 32
+#define COL_SYMBOL 64 /* no word in it */
+#define COL_QUOTE 128
+#define COL_SIX 256 /* six or eight digits: half a time */
+
+typedef struct column
+{
+	uint32_t text;  /* hash of its constant tokens */
+	uint32_t shape; /* hash of its outline */
+	uint16_t flags;
+	uint16_t end; /* token behind it */
+} column;
+
+typedef struct columns
+{
+	uint32_t n;
+	uint32_t signature;
+	column c[MAX_COLUMNS];
+} columns;
+
+static inline bool
+is_digit(char c)
+{
+	return c >= '0' && c <= '9';
+}
+
+static int
+digit_run(const char *p, const char *end)
+{
+	const char *start = p;
+
+	while (p < end && is_digit(*p))
+		p++;
+	return (int) (p - start);
+}
+
+/* Is there a date or a time of day in the text?  Epochs count as well. */
+static bool
+has_time(const char *p, const char *end)
+{
+	const char *start = p;
+
+	while (p < end)
+	{
+		int a = digit_run(p, end);
+		const char *q = p + a;
+		int b;
+
+		if (a == 0)
+		{
+			p++;
+			continue;
+		}
+		if (q == end && p == start && *p == '1' && (a == 10 || a == 13 || a == 16 || a == 19))
+			return true;
+		if (q < end && (a <= 2 || a == 8) && *q == ':')
+		{
+			b = digit_run(q + 1, end);
+			if (b == 2 && (q + 3 == end || q[3] != ':' || digit_run(q + 4, end) >= 1))
+				return true;
+		}
+		if (q < end && (a == 4 || a == 2 || a == 1) && (*q == '-' || *q == '/' || *q == '.'))
+		{
+			char separator = *q;
+
+			b = digit_run(q + 1, end);
+			if ((b == 1 || b == 2) && q + 1 + b < end && q[1 + b] == separator)
+			{
+				const char *r = q + 2 + b;
+				int c = digit_run(r, end);
+
+				/* a fourth part makes it an address or a version */
+				if ((a == 4 ? c == 1 || c == 2 : c == 2 || c == 4) &&
+					(r + c == end || r[c] != '.' || separator != '.'))
+					return true;
+			}
+			/* 03-17: month and day */
+			if (a == 2 && b == 2 && separator != '.' && p == start && q + 3 == end)
+				return true;
+			/* 10/Oct/2000 */
+			if (separator != '.' && end - q >= 9 && q[4] == separator && !is_digit(q[1]) &&
+				digit_run(q + 5, end) == 4)
+				return true;
+		}
+		if (a == 8 && q < end && *q == 'T' && digit_run(q + 1, end) >= 4)
+			return true;
+		p = q;
+	}
+	return false;
+}
+
+static uint32_t
+outline(const char *p, const char *end)
+{
+	char shape[12];
+	size_t n = 0;
+
+	while (p < end && n < sizeof(shape))
+	{
+		char c = *p;
+
+		if (is_digit(c))
+			c = '0';
+		else if ((c | 0x20) >= 'a' && (c | 0x20) <= 'z')
+			c = 'a';
+		if (n == 0 || c != shape[n - 1] || (c != '0' && c != 'a'))
+			shape[n++] = c;
+		p++;
+	}
+	return (uint32_t) ls_hash64(shape, n, 0);
+}
+
+/* All letters in upper case (INFO, E, FATAL:), or the name of a severity. */
+static bool
+is_severity(const char *p, const char *end)
+{
+	bool upper = false;
+	bool lower = false;
+
+	while (p < end && (*p == '[' || *p == '(' || *p == '<'))
+		p++;
+	while (end > p && (end[-1] == ']' || end[-1] == ')' || end[-1] == ':' || end[-1] == ',' ||
+					   end[-1] == '|' || end[-1] == '>'))
+		end--;
+	if (end == p || end - p > 12)
+		return false;
+	for (const char *c = p; c < end; c++)
+	{
+		upper |= *c >= 'A' && *c <= 'Z';
+		lower |= !(*c >= 'A' && *c <= 'Z') && *c != '_';
+	}
+	return (upper && !lower) || is_level_word(p, (size_t) (end - p));
+}
+
+/* The token behind the bracket that opens at token i, or i when it has no end. */
+static uint32_t
+bracket_end(const token_list *list, uint32_t i)
+{
+	int depth = 0;
+	uint32_t stop = i + 40 < list->n ? i + 40 : list->n;
+
+	for (uint32_t j = i; j < stop; j++)
+	{
+		if (list->t[j].code == CODE(TOKEN_SYMBOL, '['))
+			depth++;
+		else if (list->t[j].code == CODE(TOKEN_SYMBOL, ']') && --depth == 0)
+			return j + 1;
+	}
+	return i;
+}
+
+static void
+describe_columns(columns *out, const token_list *list, const char *row)
+{
+	uint32_t i = 0;
+
+	out->n = 0;
+	while (i < list->n && out->n < MAX_COLUMNS)
+	{
+		column *c = &out->c[out->n++];
+		uint32_t first = i;
+		uint64_t text = 0;
+		uint16_t flags = 0;
+		bool word = false;
+		const char *start = row + list->t[i].start;
+		const char *end;
+
+		if (list->t[i].code == CODE(TOKEN_SYMBOL, '['))
+		{
+			i = bracket_end(list, i);
+			if (i > first)
+				flags |= COL_BRACKET;
+		}
+		if (list->t[first].code == CODE(TOKEN_SYMBOL, '"'))
+			flags |= COL_QUOTE;
+		do
+		{
+			if (i > first && list->t[i - 1].code == CODE(TOKEN_SYMBOL, '|'))
+				break;
+			i++;
+		} while (i < list->n && !list->t[i].spaced);
+		if (i > list->n)
+			i = list->n;
+		end = row + list->t[i - 1].start + list->t[i - 1].len;
+
+		for (uint32_t j = first; j < i; j++)
+		{
+			uint64_t code = list->t[j].code;
+
+			switch (CODE_KIND(code))
+			{
+				case TOKEN_VARIABLE:
+					flags |= COL_VARIABLE;
+					break;
+				case TOKEN_WORD:
+					word = true;
+					text = mix64(text, code);
+					break;
+				default:
+					text = mix64(text, code);
+			}
+		}
+		if (list->t[i - 1].code == CODE(TOKEN_SYMBOL, ':'))
+			flags |= COL_COLON;
+		if (list->t[i - 1].code == CODE(TOKEN_SYMBOL, '|'))
+			flags |= COL_BAR;
+		if ((flags & COL_VARIABLE) == 0)
+		{
+			if (!word)
+				flags |= COL_SYMBOL;
+			else if (is_severity(start, end))
+				flags |= COL_UPPER;
+			c->shape = (flags & COL_BRACKET) != 0 ? 1 : 0;
+		}
+		else
+		{
+			int digits = digit_run(start, end);
+
+			if (has_time(start, end))
+				flags |= COL_TIME;
+			if ((digits == 6 || digits == 8) && start + digits == end)
+				flags |= COL_SIX;
+			c->shape = outline(start, end);
+		}
+		c->text = (uint32_t) text;
+		c->flags = flags;
+		c->end = (uint16_t) i;
+	}
+}
+
+/* ---- statistics of one column of a family ---- */
+
+#define MAX_VALUES 64
+
+typedef struct statistics
+{
+	uint32_t rows;    /* that have the column and one behind it */
+	uint32_t missing; /* rows that do not */
+	uint32_t variable, bracket, colon, bar, upper, time, symbol, quote, six;
+	uint32_t top;    /* rows with the most frequent constant */
+	uint32_t values; /* distinct constants, up to MAX_VALUES */
+} statistics;
+
+static void
+column_statistics(const miner *m, const columns *family, size_t n, uint32_t k, statistics *st)
+{
+	uint32_t text[MAX_VALUES];
+	uint32_t rows[MAX_VALUES];
+
+	memset(st, 0, sizeof(*st));
+	for (size_t i = 0; i < n; i++)
+	{
+		const column *c = &family[i].c[k];
+		uint32_t count = m->signatures[family[i].signature].count;
+		uint32_t v;
+
+		/* the last column is never header: a message must be left */
+		if (family[i].n <= k + 1)
+		{
+			st->missing += count;
+			continue;
+		}
+		st->rows += count;
+		st->bracket += (c->flags & COL_BRACKET) != 0 ? count : 0;
+		st->colon += (c->flags & COL_COLON) != 0 ? count : 0;
+		st->bar += (c->flags & COL_BAR) != 0 ? count : 0;
+		st->upper += (c->flags & COL_UPPER) != 0 ? count : 0;
+		st->time += (c->flags & COL_TIME) != 0 ? count : 0;
+		st->symbol += (c->flags & COL_SYMBOL) != 0 ? count : 0;
+		st->quote += (c->flags & COL_QUOTE) != 0 ? count : 0;
+		st->six += (c->flags & COL_SIX) != 0 ? count : 0;
+		if ((c->flags & COL_VARIABLE) != 0)
+		{
+			st->variable += count;
+			continue;
+		}
+		for (v = 0; v < st->values && text[v] != c->text; v++)
+			;
+		if (v == st->values)
+		{
+			if (v == MAX_VALUES)
+				continue;
+			text[v] = c->text;
+			rows[v] = 0;
+			st->values++;
+		}
+		rows[v] += count;
+		if (rows[v] > st->top)
+			st->top = rows[v];
+	}
+}
+
+/* part >= percent of whole */
+static inline bool
+share(uint32_t part, uint32_t whole, unsigned percent)
+{
+	return (uint64_t) part * 100 >= (uint64_t) whole * percent;
+}
+
+/* ---- the header of a family ---- */
+
+typedef struct header
+{
+	uint32_t n;        /* columns */
+	uint32_t levels;   /* bit mask of columns that go into the hard key */
+	uint32_t names;    /* ... into the soft key */
+} header;
+
+static bool
+find_header(const miner *m, const columns *family, size_t n, header *h)
+{
+	statistics st[MAX_COLUMNS];
+	uint32_t total = 0;
+	uint32_t last_time = MAX_COLUMNS;
+	uint32_t k;
+	uint32_t pending = 0;
+
+	memset(h, 0, sizeof(*h));
+	for (size_t i = 0; i < n; i++)
+		total += m->signatures[family[i].signature].count;
+	if (total < MIN_FAMILY_ROWS)
+		return false;
+	for (k = 0; k < MAX_COLUMNS; k++)
+		column_statistics(m, family, n, k, &st[k]);
+
+	for (k = 0; k < 6 && last_time == MAX_COLUMNS; k++)
+	{
+		if (share(st[k].time, total, 90) ||
+			(k == 0 && share(st[0].six, total, 98) && share(st[1].six, total, 98)))
+			last_time = k;
+	}
+	if (last_time == MAX_COLUMNS)
+		return false;
+	for (k = last_time + 1; k < 10; k++)
+	{
+		if (share(st[k].time, total, 98) || (k == 1 && share(st[1].six, total, 98)))
+			last_time = k;
+	}
+
+	for (k = 0; k <= last_time; k++)
+	{
+		if (share(st[k].upper, total, 98) && st[k].values <= 8)
+			h->levels |= 1U << k;
+	}
+	h->n = last_time + 1;
+
+	/* syslog and most loggers: a column with a colon ends the header */
+	for (k = h->n; k < h->n + 4 && k < MAX_COLUMNS; k++)
+	{
+		if (share(st[k].missing, total, 3))
+			break;
+		if (share(st[k].colon, st[k].rows, 95) && !share(st[k].quote, st[k].rows, 5))
+		{
+			for (uint32_t j = h->n; j <= k; j++)
+			{
+				if (share(st[j].upper, total, 97) && st[j].values <= 8)
+					h->levels |= 1U << j;
+				else if (j == k)
+					h->names |= 1U << j;
+			}
+			h->n = k + 1;
+			return true;
+		}
+	}
+
+	for (k = h->n; k < MAX_COLUMNS; k++)
+	{
+		bool take = false;
+		const statistics *s = &st[k];
+
+		if (share(s->missing, total, 3) || s->quote > 0)
+			break;
+		if (share(s->variable, s->rows, 90))
+			take = true;
+		else if (share(s->upper, s->rows, 98) && s->values <= 8)
+		{
+			h->levels |= 1U << k;
+			take = true;
+		}
+		else if (share(s->bracket, s->rows, 95) || share(s->symbol, s->rows, 98) ||
+				 share(s->bar, s->rows, 98))
+		{
+			take = true;
+			/* a name needs a proof, and this is one */
+			for (uint32_t j = k - pending; j < k; j++)
+				h->names |= 1U << j;
+		}
+		else if (pending == 0 && s->values < MAX_VALUES && (s->values <= 8 || total / s->values >= 20))
+		{
+			pending++;
+			continue;
+		}
+		else if (share(s->top, s->rows, 98) && pending < 2)
+		{
+			pending++;
+			continue;
+		}
+		if (!take)
+			break;
+		/* A variable column behind an unproved name may be of the message. */
+		if (pending > 0 && share(s->variable, s->rows, 90) && !share(s->bracket, s->rows, 95))
+			break;
+		pending = 0;
+		h->n = k + 1;
+	}
+	return true;
+}
+
+static void
+set_header(miner *m, const columns *c, const header *h)
+{
+	signature *s = &m->signatures[c->signature];
+
+	if (c->n <= h->n)
+		return;
+	s->body = c->c[h->n - 1].end;
+	for (uint32_t k = 0; k < h->n; k++)
+	{
+		if ((h->levels >> k & 1) != 0)
+			s->hard = mix64(s->hard, c->c[k].text);
+		if ((h->names >> k & 1) != 0)
+			s->soft = mix64(s->soft, c->c[k].text);
+	}
+	/* What parts header and message: - : | */
+	while (s->body < s->ntokens)
+	{
+		uint64_t code = m->codes[s->ids[s->body]];
+
+		if (code != CODE(TOKEN_SYMBOL, ':') && code != CODE(TOKEN_SYMBOL, '|') &&
+			code != CODE(TOKEN_SYMBOL, hash_text("-", 1)))
+			break;
+		s->body++;
+	}
+}
+
+static int
+compare_first(const void *a, const void *b)
+{
+	const columns *x = a;
+	const columns *y = b;
+
+	if (x->c[0].shape != y->c[0].shape)
+		return x->c[0].shape < y->c[0].shape ? -1 : 1;
+	if (x->c[1].shape != y->c[1].shape)
+		return x->c[1].shape < y->c[1].shape ? -1 : 1;
+	return x->signature < y->signature ? -1 : x->signature > y->signature;
+}
+
+static void
+apply_family(miner *m, columns *family, size_t n, bool whole)
+{
+	header h;
+	size_t i = 0;
+
+	if (find_header(m, family, n, &h))
+	{
+		for (; i < n; i++)
+			set_header(m, &family[i], &h);
+		return;
+	}
+	if (!whole)
+		return;
+	/* Several sources may begin alike: try them apart by the second column. */
+	while (i < n)
+	{
+		size_t j = i;
+
+		while (j < n && family[j].c[1].shape == family[i].c[1].shape)
+			j++;
+		if (j - i < n)
+			apply_family(m, family + i, j - i, false);
+		i = j;
+	}
+}
+
+/* Reads the tokens of every signature once more: interns them, finds headers. */
+bool
+find_headers(miner *m)
+{
+	columns *all = ls_arena_alloc(m->arena, (m->nsignatures + 1) * sizeof(columns));
+	token_list *list = ls_arena_alloc(m->arena, sizeof(token_list));
+	size_t n = 0;
+
+	if (all == NULL || list == NULL)
+		return false;
+	if (intern_code(m, CODE(TOKEN_VARIABLE, 0)) != ID_VARIABLE)
+		return false;
+	for (size_t i = 0; i < m->nsignatures; i++)
+	{
+		signature *s = &m->signatures[i];
+
+		scan_row(list, m->rows[s->row]);
+		s->ntokens = list->n;
+		s->structured = list->structured;
+		s->ids = ls_arena_alloc(m->arena, list->n * sizeof(uint32_t));
+		if (s->ids == NULL)
+			return false;
+		for (uint32_t t = 0; t < list->n; t++)
+		{
+			s->ids[t] = intern_code(m, list->t[t].code);
+			if (s->ids[t] == UINT32_MAX)
+				return false;
+			if (CODE_KIND(list->t[t].code) == TOKEN_LEVEL)
+				s->hard = mix64(s->hard, list->t[t].code);
+		}
+		if (!s->structured)
+		{
+			all[n].c[0].shape = all[n].c[1].shape = 0;
+			describe_columns(&all[n], list, m->rows[s->row].data);
+			all[n++].signature = (uint32_t) i;
+		}
+	}
+	qsort(all, n, sizeof(columns), compare_first);
+	for (size_t i = 0; i < n;)
+	{
+		size_t j = i;
+
+		while (j < n && all[j].c[0].shape == all[i].c[0].shape)
+			j++;
+		apply_family(m, all + i, j - i, true);
+		i = j;
+	}
+	return true;
+}

@@ -1,0 +1,192 @@
+/*-------------------------------------------------------------------------
+ *
+ * internal.h
+ *	  What the files of the miner share: tokens, signatures, the run.
+ *
+ * The steps, one file each:
+ *	scan.c			text of a row to tokens
+ *	structured.c	JSON and logfmt rows to tokens
+ *	signature.c		equal token sequences become one signature with a count
+ *	header.c		finds the header columns (time, host, level, component)
+ *	shape.c			canonical token sequence of a signature
+ *	join.c			joins similar shapes, and undoes joins of constants
+ *	render.c		template texts, samples, lines
+ *	mine.c			runs the steps
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef LS_PATTERN_INTERNAL_H
+#define LS_PATTERN_INTERNAL_H
+
+#include "src/pattern/pattern.h"
+
+/*
+ * A token's code: its kind in the top byte, below it the hash of its text
+ * (SYMBOL, WORD, VALUE, LEVEL) or the class of variable (VARIABLE).
+ */
+typedef enum token_kind
+{
+	TOKEN_SYMBOL = 1, /* punctuation, JSON member names: constant, no similarity */
+	TOKEN_WORD,       /* constant until proven variable */
+	TOKEN_VARIABLE,   /* variable by its looks: digits, addresses, paths */
+	TOKEN_VALUE,      /* variable by its place: a value of a JSON member */
+	TOKEN_LEVEL       /* severity: never joined with another */
+} token_kind;
+
+#define CODE_SHIFT 56
+#define CODE_MASK ((UINT64_C(1) << CODE_SHIFT) - 1)
+#define CODE(kind, payload) ((uint64_t) (kind) << CODE_SHIFT | ((uint64_t) (payload) & CODE_MASK))
+#define CODE_KIND(code) ((token_kind) ((code) >> CODE_SHIFT))
+
+/* Classes of variables; a unit or prefix is hashed into the bits above. */
+#define CLASS_ANY 1
+#define CLASS_NUMBER 2
+#define CLASS_ADDRESS 3
+#define CLASS_TAIL 4   /* what follows the last token that is looked at */
+#define CLASS_OF(code) ((int) ((code) & 0xFF))
+
+typedef struct token
+{
+	uint64_t code;
+	uint32_t start; /* bytes in the row */
+	uint16_t len;
+	uint8_t spaced;  /* white space (or a column bar) before it */
+	uint8_t lead;    /* variables: bytes at the start that are not part of the value */
+} token;
+
+#define MAX_TOKENS 256
+#define MAX_ROW_BYTES 65535
+
+typedef struct token_list
+{
+	uint32_t n;
+	bool structured; /* JSON or logfmt: has no header columns */
+	token t[MAX_TOKENS + 1];
+} token_list;
+
+/* Interned codes: 0 is "any variable" in canonical sequences. */
+#define ID_VARIABLE 0
+
+/* A set of rows with equal token sequences. */
+typedef struct signature
+{
+	uint64_t hash;
+	uint64_t row_hash; /* of the row that stands for it: the smallest */
+	uint32_t row;
+	uint32_t count;
+	uint32_t ntokens;
+	uint32_t body;  /* first token behind the header */
+	uint32_t *ids;  /* interned codes of its tokens */
+	uint64_t hard;  /* levels: signatures that differ here never join */
+	uint64_t soft;  /* component: must be equal to join, not to be the same */
+	uint32_t form;  /* index of its canonical sequence */
+	bool structured;
+} signature;
+
+/* A canonical token sequence: what signatures are compared by. */
+typedef struct form
+{
+	uint64_t hard;
+	uint64_t soft;
+	uint64_t hash;  /* of all that makes it: hard, soft, ids */
+	uint32_t *ids;
+	uint32_t n;
+	uint32_t count; /* rows */
+	uint32_t group; /* result of the join */
+} form;
+
+/* Forms joined to one template. */
+typedef struct group
+{
+	uint64_t hard;
+	uint64_t soft;
+	uint32_t *ids;    /* ID_VARIABLE where the forms differ */
+	uint32_t n;
+	uint32_t first;   /* its form with the most rows */
+	uint32_t parent;  /* union-find over groups: merged into this one */
+} group;
+
+typedef struct miner
+{
+	ls_arena *arena;
+	const ls_str *rows;
+	size_t nrows;
+	ls_pattern_options options;
+
+	uint64_t *row_hash;       /* per row */
+	uint32_t *row_signature;  /* per row */
+
+	signature *signatures;
+	size_t nsignatures;
+
+	form *forms;
+	size_t nforms;
+	group *groups;
+	size_t ngroups;
+
+	/* interned codes */
+	uint64_t *codes; /* by id */
+	size_t ncodes;
+	size_t codes_capacity;
+	uint32_t *code_table; /* open addressing, id + 1 */
+	size_t code_table_size;
+} miner;
+
+/* ---- hashing ---- */
+
+static inline uint64_t
+mix64(uint64_t a, uint64_t b)
+{
+	unsigned __int128 m = (unsigned __int128) (a ^ UINT64_C(0x9e3779b97f4a7c15)) *
+						  (b ^ UINT64_C(0xd1b54a32d192ed03));
+
+	return (uint64_t) m ^ (uint64_t) (m >> 64);
+}
+
+/* ---- scan.c ---- */
+
+/* Appends the tokens of text [pos, end) of `row`; stops when the list is full. */
+extern void scan_text(token_list *list, const char *row, const char *pos, const char *end);
+
+/* Adds one token; false when the list is full (then a TAIL token ends it). */
+extern bool add_token(token_list *list, const char *row, const char *start, const char *end,
+					  uint64_t code, bool spaced);
+extern uint64_t hash_text(const char *data, size_t len);
+
+/* The code of a whole value of a member: VALUE when it may be a constant. */
+extern uint64_t classify_value(const char *start, const char *end);
+extern bool is_level_word(const char *data, size_t len);
+
+/* Tokens of a whole row, structured or not. */
+extern void scan_row(token_list *list, ls_str row);
+
+/* ---- structured.c: false (list unchanged) when the row is not of that kind ---- */
+
+extern bool scan_json(token_list *list, const char *row, const char *end);
+extern bool scan_logfmt(token_list *list, const char *row, const char *end);
+
+/* ---- the steps; false when the arena is exhausted ---- */
+
+extern bool make_signatures(miner *m);
+extern bool find_headers(miner *m);
+extern bool make_forms(miner *m);
+extern bool join_forms(miner *m);
+extern ls_pattern_set *render_patterns(miner *m);
+
+/* shape.c: the canonical ids of a body; map (may be NULL) gives each token's place */
+extern uint32_t canonical_ids(const miner *m, const uint32_t *ids, uint32_t n, uint32_t *out,
+							  uint32_t *map);
+
+/* join.c */
+extern uint32_t group_root(group *groups, uint32_t g);
+
+/* signature.c */
+extern uint32_t intern_code(miner *m, uint64_t code); /* UINT32_MAX on failure */
+
+static inline bool
+is_word(const miner *m, uint32_t id)
+{
+	return CODE_KIND(m->codes[id]) == TOKEN_WORD;
+}
+
+#endif

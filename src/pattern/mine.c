@@ -1,0 +1,35 @@
+/*-------------------------------------------------------------------------
+ *
+ * mine.c
+ *	  The run of the template miner: options, steps, failure.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "src/pattern/internal.h"
+
+static int
+clamp(int value, int low, int high)
+{
+	return value < low ? low : value > high ? high : value;
+}
+
+ls_pattern_set *
+ls_pattern_mine(ls_arena *arena, const ls_str *rows, size_t n, const ls_pattern_options *options)
+{
+	miner m = {.arena = arena, .rows = rows, .nrows = n, .options = LS_PATTERN_DEFAULTS};
+
+	if (options != NULL)
+		m.options = *options;
+	m.options.max_templates = clamp(m.options.max_templates, 0, INT32_MAX);
+	m.options.max_samples = clamp(m.options.max_samples, 0, LS_PATTERN_MAX_SAMPLES);
+	m.options.rare_threshold = clamp(m.options.rare_threshold, 0, INT32_MAX);
+	if (!(m.options.sim_threshold >= 0))
+		m.options.sim_threshold = 0;
+	if (m.options.sim_threshold > 1)
+		m.options.sim_threshold = 1;
+
+	if (n >= UINT32_MAX || !make_signatures(&m) || !find_headers(&m) || !make_forms(&m) ||
+		!join_forms(&m))
+		return NULL;
+	return render_patterns(&m);
+}

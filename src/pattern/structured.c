@@ -1,0 +1,309 @@
+/*-------------------------------------------------------------------------
+ *
+ * structured.c
+ *	  Tokens of rows that say themselves what is constant: JSON and logfmt.
+ *
+ * Member names are constant, values vary.  Two members are special: the
+ * message is text like any row, and the level must never be joined with
+ * another level.  A short value without digits is kept as a VALUE, so that it
+ * can be shown when all rows of the pattern agree on it.
+ *
+ * This is a walker of its own rather than ls_json: it allocates nothing, and
+ * it reads JSON only well enough to find the tokens.  A row that it cannot
+ * read is scanned as text.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "src/pattern/internal.h"
+
+/* Objects nested deeper than this count as one value. */
+#define MAX_DEPTH 8
+
+typedef enum member_role
+{
+	ROLE_VALUE,
+	ROLE_MESSAGE,
+	ROLE_LEVEL
+} member_role;
+
+static bool
+is_one_of(const char *p, size_t len, const char *const *names)
+{
+	for (; *names != NULL; names++)
+	{
+		if (strlen(*names) == len && ls_str_eq_nocase(ls_str_make(p, len), ls_str_make(*names, len)))
+			return true;
+	}
+	return false;
+}
+
+/* What a member is, by the names that loggers use. */
+static member_role
+role_of(const char *p, size_t len)
+{
+	static const char *const messages[] = {
+		"msg",    "message", "event",         "log",   "text",        "error", "err",   "reason",
+		"action", "body",    "short_message", "title", "description", "@m",    "@mt",   NULL};
+	static const char *const levels[] = {"level",     "severity",  "lvl",           "log.level",
+										 "loglevel",  "levelname", "severity_text", "severitytext",
+										 "priority",  "@l",        "log_level",     NULL};
+
+	if (len < 2 || len > 13)
+		return ROLE_VALUE;
+	if (is_one_of(p, len, messages))
+		return ROLE_MESSAGE;
+	if (is_one_of(p, len, levels))
+		return ROLE_LEVEL;
+	return ROLE_VALUE;
+}
+
+static inline const char *
+skip_space(const char *p, const char *end)
+{
+	while (p < end && (*p == ' ' || *p == '\t' || *p == '\n' || *p == '\r'))
+		p++;
+	return p;
+}
+
+/* Behind the closing quote of the string that opens at p, or NULL. */
+static const char *
+string_end(const char *p, const char *end)
+{
+	for (p++; p < end; p++)
+	{
+		if (*p == '\\')
+			p++;
+		else if (*p == '"')
+			return p + 1;
+	}
+	return NULL;
+}
+
+/* Behind the container that opens at p, or NULL; nesting is only counted. */
+static const char *
+container_end(const char *p, const char *end)
+{
+	size_t depth = 0;
+
+	while (p < end)
+	{
+		if (*p == '"')
+		{
+			p = string_end(p, end);
+			if (p == NULL)
+				return NULL;
+			continue;
+		}
+		if (*p == '{' || *p == '[')
+			depth++;
+		else if (*p == '}' || *p == ']')
+		{
+			if (--depth == 0)
+				return p + 1;
+		}
+		p++;
+	}
+	return NULL;
+}
+
+static void
+symbol(token_list *list, const char *row, const char *start, const char *end)
+{
+	add_token(list, row, start, end, CODE(TOKEN_SYMBOL, hash_text(start, (size_t) (end - start))),
+			  false);
+}
+
+/* The text between the quotes at p and end - 1, in the given role. */
+static void
+string_tokens(token_list *list, const char *row, const char *p, const char *end, member_role role)
+{
+	if (role == ROLE_MESSAGE)
+	{
+		symbol(list, row, p, p + 1);
+		scan_text(list, row, p + 1, end - 1);
+		symbol(list, row, end - 1, end);
+	}
+	else if (role == ROLE_LEVEL)
+		add_token(list, row, p, end, CODE(TOKEN_LEVEL, hash_text(p, (size_t) (end - p))), false);
+	else
+	{
+		/* The quotes belong to the token and are kept in the template. */
+		if (add_token(list, row, p, end, classify_value(p + 1, end - 1), false))
+			list->t[list->n - 1].lead = 1;
+	}
+}
+
+static const char *object_tokens(token_list *list, const char *row, const char *p, const char *end,
+								 int depth);
+
+/* The value at p: behind it, or NULL. */
+static const char *
+value_tokens(token_list *list, const char *row, const char *p, const char *end, member_role role,
+			 int depth)
+{
+	const char *stop;
+
+	if (p >= end)
+		return NULL;
+	if (*p == '"')
+	{
+		stop = string_end(p, end);
+		if (stop != NULL)
+			string_tokens(list, row, p, stop, role);
+		return stop;
+	}
+	if (*p == '{' && depth < MAX_DEPTH)
+		return object_tokens(list, row, p, end, depth + 1);
+	if (*p == '{' || *p == '[')
+	{
+		/* Lists differ in length and content: the whole content is one value. */
+		stop = container_end(p, end);
+		if (stop == NULL)
+			return NULL;
+		symbol(list, row, p, p + 1);
+		add_token(list, row, p + 1, stop - 1, CODE(TOKEN_VARIABLE, CLASS_ANY), false);
+		symbol(list, row, stop - 1, stop);
+		return stop;
+	}
+	stop = p;
+	while (stop < end && *stop != ',' && *stop != '}' && *stop != ']' && (uint8_t) *stop > ' ')
+		stop++;
+	if (stop == p)
+		return NULL;
+	if (role == ROLE_LEVEL)
+		add_token(list, row, p, stop, CODE(TOKEN_LEVEL, hash_text(p, (size_t) (stop - p))), false);
+	else
+		add_token(list, row, p, stop, classify_value(p, stop), false);
+	return stop;
+}
+
+/* The object at p: behind it, or NULL. */
+static const char *
+object_tokens(token_list *list, const char *row, const char *p, const char *end, int depth)
+{
+	symbol(list, row, p, p + 1);
+	p = skip_space(p + 1, end);
+	if (p < end && *p == '}')
+	{
+		symbol(list, row, p, p + 1);
+		return p + 1;
+	}
+	while (p < end)
+	{
+		const char *name = p;
+		const char *name_end;
+
+		if (*p != '"')
+			return NULL;
+		p = string_end(p, end);
+		if (p == NULL)
+			return NULL;
+		name_end = p;
+		p = skip_space(p, end);
+		if (p >= end || *p != ':')
+			return NULL;
+		symbol(list, row, name, name_end);
+		p = value_tokens(list, row, skip_space(p + 1, end), end,
+						 role_of(name + 1, (size_t) (name_end - name) - 2), depth);
+		if (p == NULL)
+			return NULL;
+		p = skip_space(p, end);
+		if (p < end && *p == '}')
+		{
+			symbol(list, row, p, p + 1);
+			return p + 1;
+		}
+		if (p >= end || *p != ',')
+			return NULL;
+		p = skip_space(p + 1, end);
+	}
+	return NULL;
+}
+
+bool
+scan_json(token_list *list, const char *row, const char *end)
+{
+	const char *p = object_tokens(list, row, skip_space(row, end), end, 0);
+
+	if (p != NULL && skip_space(p, end) == end)
+	{
+		list->structured = true;
+		return true;
+	}
+	list->n = 0;
+	return false;
+}
+
+/* ---- logfmt: name=value name="a value" ... with a message among them ---- */
+
+static const char *
+name_end(const char *p, const char *end)
+{
+	while (p < end && ((*p >= 'a' && *p <= 'z') || (*p >= 'A' && *p <= 'Z') ||
+					   (*p >= '0' && *p <= '9') || *p == '_' || *p == '.' || *p == '-' || *p == '@'))
+		p++;
+	return p;
+}
+
+static const char *
+bare_end(const char *p, const char *end)
+{
+	while (p < end && (uint8_t) *p > ' ')
+		p++;
+	return p;
+}
+
+bool
+scan_logfmt(token_list *list, const char *row, const char *end)
+{
+	const char *p = skip_space(row, end);
+	bool message = false;
+	int pairs = 0;
+
+	if (name_end(p, end) == end || *name_end(p, end) != '=')
+		return false;
+	while (p < end)
+	{
+		const char *name = p;
+		member_role role;
+
+		p = name_end(p, end);
+		if (p == name || p >= end || *p != '=')
+			break;
+		role = role_of(name, (size_t) (p - name));
+		message |= role == ROLE_MESSAGE;
+		pairs++;
+		add_token(list, row, name, p, CODE(TOKEN_SYMBOL, hash_text(name, (size_t) (p - name))), true);
+		symbol(list, row, p, p + 1);
+		name = ++p;
+		if (p < end && *p == '"')
+		{
+			p = string_end(p, end);
+			if (p == NULL)
+				break;
+			string_tokens(list, row, name, p, role);
+		}
+		else
+		{
+			p = bare_end(p, end);
+			if (role == ROLE_MESSAGE)
+				scan_text(list, row, name, p);
+			else if (role == ROLE_LEVEL)
+				add_token(list, row, name, p,
+						  CODE(TOKEN_LEVEL, hash_text(name, (size_t) (p - name))), false);
+			else
+				add_token(list, row, name, p, classify_value(name, p), false);
+		}
+		name = p;
+		p = skip_space(p, end);
+		if (p == name && p < end)
+			break;
+		if (p == end && message && pairs >= 3)
+		{
+			list->structured = true;
+			return true;
+		}
+	}
+	list->n = 0;
+	return false;
+}
