@@ -74,7 +74,16 @@ digit_run(const char *p, const char *end)
 static bool
 has_time(const char *p, const char *end)
 {
-	const char *start = p;
+	const char *start;
+
+	while (p < end && (*p == '[' || *p == '(' || *p == '<'))
+		p++;
+	start = p;
+	/* a path or a file name with a date in it is no time */
+	if (p < end && !is_digit(*p) && (end - p < 4 || is_digit(p[1]) || is_digit(p[2])))
+		return false;
+	if (p < end && (*p == '/' || *p == '"'))
+		return false;
 
 	while (p < end)
 	{
@@ -361,6 +370,8 @@ find_header(const miner *m, const columns *family, size_t n, header *h)
 
 	for (k = 0; k < 6 && last_time == MAX_COLUMNS; k++)
 	{
+		if (share(st[k].quote, total, 5))
+			return false;
 		if (share(st[k].time, total, 90) ||
 			(k == 0 && share(st[0].six, total, 98) && share(st[1].six, total, 98)))
 			last_time = k;

@@ -330,7 +330,7 @@ render_template(renderer *r, draft *d, token_list *list, ls_str *out)
 		/* Three placeholders or more in a row, as in a time, are one. */
 		if (kinds[i] > PIECE_SEPARATOR && !(list->structured && list->t[i].lead > 0))
 		{
-			for (uint32_t k = i; k < list->n && kinds[k] != PIECE_TEXT && k - last <= 1 &&
+			for (uint32_t k = i; k < list->n && kinds[k] != PIECE_TEXT && k - last <= 2 &&
 								 (i >= s->body) == (k >= s->body);
 				 k++)
 			{

@@ -287,6 +287,14 @@ classify_value(const char *start, const char *end)
 	return lead == 0 ? code : CODE(TOKEN_VARIABLE, CLASS_ANY);
 }
 
+static bool
+has_suffix(const char *p, const char *end, const char *suffix)
+{
+	size_t len = strlen(suffix);
+
+	return (size_t) (end - p) > len && memcmp(end - len, suffix, len) == 0;
+}
+
 /* Words without digits that are variable all the same. */
 static bool
 is_variable_word(const char *p, const char *end, unsigned mask)
@@ -320,19 +328,8 @@ is_variable_word(const char *p, const char *end, unsigned mask)
 	}
 	if (slashes >= 2 || (slashes == 1 && *p == '/' && len > 1))
 		return true;
-	/*
-	 * Dotted names are hosts and packages, thus variable; but a class name
-	 * (the last part begins in upper case) says what happened.
-	 */
-	if (dots >= 2 && len > 6)
-	{
-		const char *last = end;
-
-		while (last > p && last[-1] != '.')
-			last--;
-		return !(last < end && *last >= 'A' && *last <= 'Z');
-	}
-	return false;
+	/* Dotted names are hosts and packages; but an exception says what happened. */
+	return dots >= 2 && len > 6 && !has_suffix(p, end, "Exception") && !has_suffix(p, end, "Error");
 }
 
 /*
@@ -408,6 +405,55 @@ url_end(const char *p, const char *end)
 	return p;
 }
 
+/*
+ * Words of up to three letters that go with a number: months and weekdays, and
+ * units apart from their number (5.2 KB, 12 ms).
+ */
+static bool
+is_variable_short(const token_list *list, const char *p, const char *word_end, const char *end)
+{
+	size_t len = (size_t) (word_end - p);
+
+	if (len == 3 && is_calendar_word(p, end))
+		return true;
+	if (list->n == 0 || list->t[list->n - 1].code != CODE(TOKEN_VARIABLE, CLASS_NUMBER))
+		return false;
+	if (word_end[-1] == 'B' && (len == 1 || memchr("kKMGTP", p[0], 6) != NULL))
+		return len < 3 || p[1] == 'i';
+	return len == 2 && p[1] == 's' && memchr("mun", p[0], 3) != NULL;
+}
+
+/* The name behind `for user` and its like is variable even if it is root. */
+static bool
+follows_user(const token_list *list)
+{
+	uint64_t before;
+
+	if (list->n < 2 || list->t[list->n - 1].code != CODE(TOKEN_WORD, hash_word("user", 4)))
+		return false;
+	before = list->t[list->n - 2].code;
+	return before == CODE(TOKEN_WORD, hash_word("for", 3)) ||
+		   before == CODE(TOKEN_WORD, hash_word("by", 2)) ||
+		   before == CODE(TOKEN_WORD, hash_word("invalid", 7));
+}
+
+/* The closing quote of name="a value", or NULL when it is not near. */
+static const char *
+quoted_value(const token_list *list, const char *row, const char *p, const char *end)
+{
+	const char *stop = end - p > 256 ? p + 256 : end;
+
+	if (list->n == 0 || list->t[list->n - 1].code != CODE(TOKEN_SYMBOL, '=') ||
+		row + list->t[list->n - 1].start + 1 != p)
+		return NULL;
+	for (const char *c = p + 1; c < stop; c++)
+	{
+		if (*c == '"')
+			return c;
+	}
+	return NULL;
+}
+
 void
 scan_text(token_list *list, const char *row, const char *pos, const char *end)
 {
@@ -440,6 +486,20 @@ scan_text(token_list *list, const char *row, const char *pos, const char *end)
 					p = stop;
 					if (!add_token(list, row, start, p, CODE(TOKEN_VARIABLE, CLASS_ADDRESS), spaced))
 						return;
+					spaced = false;
+					continue;
+				}
+			}
+			if (*start == '"')
+			{
+				const char *quote = quoted_value(list, row, start, end);
+
+				if (quote != NULL)
+				{
+					p = quote + 1;
+					if (!add_token(list, row, start, p, classify_value(start + 1, quote), spaced))
+						return;
+					list->t[list->n - 1].lead = 1;
 					spaced = false;
 					continue;
 				}
@@ -508,20 +568,24 @@ scan_text(token_list *list, const char *row, const char *pos, const char *end)
 		}
 		else if ((mask & C_LETTER) != 0 && (mask & (C_SLASH | C_DOT | C_AT)) == 0)
 		{
-			if (p - start == 3 && is_calendar_word(start, end))
-				code = CODE(TOKEN_VARIABLE, CLASS_ANY);
-			else
-				code = CODE(TOKEN_WORD, hash_word(start, (size_t) (p - start)));
+			token_kind kind = TOKEN_WORD;
+
+			if (p - start <= 3 && is_variable_short(list, start, p, end))
+				kind = TOKEN_VALUE;
+			else if (follows_user(list))
+				kind = TOKEN_VALUE;
+			code = CODE(kind, hash_word(start, (size_t) (p - start)));
 		}
-		else if (is_variable_word(start, p, mask) ||
-				 (p - start == 3 && is_calendar_word(start, end)))
+		else if (is_variable_word(start, p, mask))
 		{
 			code = CODE(TOKEN_VARIABLE, CLASS_ANY);
 			if ((mask & C_SLASH) != 0 && p < end && *p == '?')
 				p = url_end(p, end);
 		}
 		else if ((mask & (C_LETTER | C_HEX)) != 0)
-			code = CODE(TOKEN_WORD, hash_word(start, (size_t) (p - start)));
+			code = CODE(p - start <= 3 && is_variable_short(list, start, p, end) ? TOKEN_VALUE
+																				 : TOKEN_WORD,
+						hash_word(start, (size_t) (p - start)));
 		else if ((mask & C_SLASH) != 0 && p < end && *p == '?')
 		{
 			p = url_end(p, end);
