@@ -218,14 +218,11 @@ describe_columns(columns *out, const token_list *list, const char *row)
 		}
 		if (list->t[first].code == CODE(TOKEN_SYMBOL, '"'))
 			flags |= COL_QUOTE;
-		do
-		{
-			if (i > first && list->t[i - 1].code == CODE(TOKEN_SYMBOL, '|'))
-				break;
+		if (i == first)
 			i++;
-		} while (i < list->n && !list->t[i].spaced);
-		if (i > list->n)
-			i = list->n;
+		while (i < list->n && !list->t[i].spaced &&
+			   list->t[i - 1].code != CODE(TOKEN_SYMBOL, '|'))
+			i++;
 		end = row + list->t[i - 1].start + list->t[i - 1].len;
 
 		for (uint32_t j = first; j < i; j++)
@@ -412,40 +409,31 @@ find_header(const miner *m, const columns *family, size_t n, header *h)
 
 	for (k = h->n; k < MAX_COLUMNS; k++)
 	{
-		bool take = false;
 		const statistics *s = &st[k];
 
 		if (share(s->missing, total, 3) || s->quote > 0)
 			break;
-		if (share(s->variable, s->rows, 90))
-			take = true;
-		else if (share(s->upper, s->rows, 98) && s->values <= 8)
+		if (share(s->bracket, s->rows, 95) || share(s->symbol, s->rows, 98) ||
+			share(s->bar, s->rows, 98))
 		{
-			h->levels |= 1U << k;
-			take = true;
-		}
-		else if (share(s->bracket, s->rows, 95) || share(s->symbol, s->rows, 98) ||
-				 share(s->bar, s->rows, 98))
-		{
-			take = true;
 			/* a name needs a proof, and this is one */
 			for (uint32_t j = k - pending; j < k; j++)
 				h->names |= 1U << j;
 		}
-		else if (pending == 0 && s->values < MAX_VALUES && (s->values <= 8 || total / s->values >= 20))
+		else if (share(s->upper, s->rows, 98) && s->values <= 8)
+			h->levels |= 1U << k;
+		else if (share(s->variable, s->rows, 90))
+		{
+			/* behind an unproved name it may be of the message */
+			if (pending > 0)
+				break;
+		}
+		else if (pending == 0 && (s->values <= 8 || total / s->values >= 20))
 		{
 			pending++;
 			continue;
 		}
-		else if (share(s->top, s->rows, 98) && pending < 2)
-		{
-			pending++;
-			continue;
-		}
-		if (!take)
-			break;
-		/* A variable column behind an unproved name may be of the message. */
-		if (pending > 0 && share(s->variable, s->rows, 90) && !share(s->bracket, s->rows, 95))
+		else
 			break;
 		pending = 0;
 		h->n = k + 1;
