@@ -25,6 +25,9 @@
 
 #define MAX_CANDIDATES 64
 #define FEW_VALUES 5 /* with fewer values a position is constant */
+/* A lonely word is weak proof (boot (command 1), halt (command 2)). */
+#define MIN_WORDS 2
+#define MANY_FORMS 16
 #define MAX_SPLITS 32
 #define NONE UINT32_MAX
 
@@ -331,6 +334,28 @@ constant_position(const miner *m, const uint32_t *members, size_t n, uint32_t *v
 	return best;
 }
 
+/* Do the members agree on too few words to be one statement? */
+static bool
+agree_too_little(const miner *m, const uint32_t *members, size_t n)
+{
+	const form *first = &m->forms[members[0]];
+	uint32_t words = 0;
+	bool vary = false;
+
+	for (uint32_t p = 0; p < first->n && words < 2; p++)
+	{
+		size_t i = 1;
+
+		if (!is_word(m, first->ids[p]))
+			continue;
+		while (i < n && m->forms[members[i]].ids[p] == first->ids[p])
+			i++;
+		words += i == n;
+		vary |= i < n;
+	}
+	return words < MIN_WORDS && vary;
+}
+
 static bool
 split(miner *m, uint32_t *members, uint32_t *scratch, size_t n, int depth)
 {
@@ -343,7 +368,18 @@ split(miner *m, uint32_t *members, uint32_t *scratch, size_t n, int depth)
 	if (n > 1 && depth < MAX_SPLITS)
 		p = constant_position(m, members, n, values, &nvalues);
 	if (p == NONE)
+	{
+		if (n > 1 && n < MANY_FORMS && agree_too_little(m, members, n))
+		{
+			for (size_t i = 0; i < n; i++)
+			{
+				if (!add_group(m, members + i, 1))
+					return false;
+			}
+			return true;
+		}
 		return add_group(m, members, n);
+	}
 
 	for (uint32_t v = 0; v < nvalues; v++)
 	{
