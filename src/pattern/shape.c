@@ -4,9 +4,10 @@
  *	  The canonical token sequence of a signature.
  *
  * Two rows of one statement may differ in the number of their tokens: a list
- * is longer, an address has a port, a part in parentheses is missing.  So
- * runs of variables become one variable, and parentheses that hold nothing
- * but variables are dropped.  Signatures with the same canonical sequence and
+ * is longer, an address has a port, a part in parentheses is missing, a stack
+ * is deeper.  So runs of variables become one variable, parentheses that hold
+ * nothing but variables are dropped, and a short sequence with a variable in
+ * it that repeats (at <*> at <*>) is kept once.  Signatures with the same canonical sequence and
  * the same keys are one form.
  *
  *-------------------------------------------------------------------------
@@ -15,12 +16,33 @@
 
 #include <stdlib.h>
 
+#define MAX_UNIT 8
+
 static inline bool
 is_variable(const miner *m, uint32_t id)
 {
 	token_kind kind = CODE_KIND(m->codes[id]);
 
 	return kind == TOKEN_VARIABLE || kind == TOKEN_VALUE;
+}
+
+/* Length of the sequence that the end of out[0..len) repeats, or 0. */
+static uint32_t
+repeated(const uint32_t *out, uint32_t len)
+{
+	for (uint32_t unit = 2; unit <= MAX_UNIT && unit * 2 <= len; unit++)
+	{
+		const uint32_t *last = out + len - unit;
+		const uint32_t *before = last - unit;
+		bool variable = false;
+		uint32_t i = unit;
+
+		while (i > 0 && last[i - 1] == before[i - 1])
+			variable |= last[--i] == ID_VARIABLE;
+		if (i == 0 && variable)
+			return unit;
+	}
+	return 0;
 }
 
 uint32_t
@@ -31,6 +53,7 @@ canonical_ids(const miner *m, const uint32_t *ids, uint32_t n, uint32_t *out, ui
 	for (uint32_t i = 0; i < n; i++)
 	{
 		uint64_t code = m->codes[ids[i]];
+		uint32_t unit;
 
 		if (is_variable(m, ids[i]))
 		{
@@ -53,6 +76,13 @@ canonical_ids(const miner *m, const uint32_t *ids, uint32_t n, uint32_t *out, ui
 			out[len++] = ids[i];
 		if (map != NULL)
 			map[i] = len == 0 ? 0 : len - 1;
+		unit = repeated(out, len);
+		if (unit > 0)
+		{
+			len -= unit;
+			for (uint32_t k = i + 1; map != NULL && k > 0 && map[k - 1] >= len; k--)
+				map[k - 1] -= unit;
+		}
 	}
 	return len;
 }
