@@ -220,8 +220,7 @@ describe_columns(columns *out, const token_list *list, const char *row)
 			flags |= COL_QUOTE;
 		if (i == first)
 			i++;
-		while (i < list->n && !list->t[i].spaced &&
-			   list->t[i - 1].code != CODE(TOKEN_SYMBOL, '|'))
+		while (i < list->n && !list->t[i].spaced && list->t[i - 1].code != CODE(TOKEN_SYMBOL, '|'))
 			i++;
 		end = row + list->t[i - 1].start + list->t[i - 1].len;
 
@@ -232,6 +231,7 @@ describe_columns(columns *out, const token_list *list, const char *row)
 			switch (CODE_KIND(code))
 			{
 				case TOKEN_VARIABLE:
+				case TOKEN_VALUE:
 					flags |= COL_VARIABLE;
 					break;
 				case TOKEN_WORD:
@@ -343,9 +343,9 @@ share(uint32_t part, uint32_t whole, unsigned percent)
 
 typedef struct header
 {
-	uint32_t n;        /* columns */
-	uint32_t levels;   /* bit mask of columns that go into the hard key */
-	uint32_t names;    /* ... into the soft key */
+	uint32_t n;      /* columns */
+	uint32_t levels; /* bit mask of columns that go into the hard key */
+	uint32_t names;  /* ... into the soft key */
 } header;
 
 static bool

@@ -35,23 +35,23 @@ typedef enum token_kind
 
 #define CODE_SHIFT 56
 #define CODE_MASK ((UINT64_C(1) << CODE_SHIFT) - 1)
-#define CODE(kind, payload) ((uint64_t) (kind) << CODE_SHIFT | ((uint64_t) (payload) & CODE_MASK))
+#define CODE(kind, payload) ((uint64_t) (kind) << CODE_SHIFT | ((uint64_t) (payload) &CODE_MASK))
 #define CODE_KIND(code) ((token_kind) ((code) >> CODE_SHIFT))
 
 /* Classes of variables; a unit or prefix is hashed into the bits above. */
 #define CLASS_ANY 1
 #define CLASS_NUMBER 2
 #define CLASS_ADDRESS 3
-#define CLASS_TAIL 4   /* what follows the last token that is looked at */
-#define CLASS_OF(code) ((int) ((code) & 0xFF))
+#define CLASS_TAIL 4 /* what follows the last token that is looked at */
+#define CLASS_OF(code) ((int) ((code) &0xFF))
 
 typedef struct token
 {
 	uint64_t code;
 	uint32_t start; /* bytes in the row */
 	uint16_t len;
-	uint8_t spaced;  /* white space (or a column bar) before it */
-	uint8_t lead;    /* variables: bytes at the start that are not part of the value */
+	uint8_t spaced; /* white space (or a column bar) before it */
+	uint8_t lead;   /* variables: bytes at the start that are not part of the value */
 } token;
 
 #define MAX_TOKENS 256
@@ -75,11 +75,11 @@ typedef struct signature
 	uint32_t row;
 	uint32_t count;
 	uint32_t ntokens;
-	uint32_t body;  /* first token behind the header */
-	uint32_t *ids;  /* interned codes of its tokens */
-	uint64_t hard;  /* levels: signatures that differ here never join */
-	uint64_t soft;  /* component: must be equal to join, not to be the same */
-	uint32_t form;  /* index of its canonical sequence */
+	uint32_t body; /* first token behind the header */
+	uint32_t *ids; /* interned codes of its tokens */
+	uint64_t hard; /* levels: signatures that differ here never join */
+	uint64_t soft; /* component: must be equal to join, not to be the same */
+	uint32_t form; /* index of its canonical sequence */
 	bool structured;
 } signature;
 
@@ -88,7 +88,7 @@ typedef struct form
 {
 	uint64_t hard;
 	uint64_t soft;
-	uint64_t hash;  /* of all that makes it: hard, soft, ids */
+	uint64_t hash; /* of all that makes it: hard, soft, ids */
 	uint32_t *ids;
 	uint32_t n;
 	uint32_t count; /* rows */
@@ -100,10 +100,10 @@ typedef struct group
 {
 	uint64_t hard;
 	uint64_t soft;
-	uint32_t *ids;    /* ID_VARIABLE where the forms differ */
+	uint32_t *ids; /* ID_VARIABLE where the forms differ */
 	uint32_t n;
-	uint32_t first;   /* its form with the most rows */
-	uint32_t parent;  /* union-find over groups: merged into this one */
+	uint32_t first;  /* its form with the most rows */
+	uint32_t parent; /* union-find over groups: merged into this one */
 } group;
 
 typedef struct miner
@@ -113,8 +113,8 @@ typedef struct miner
 	size_t nrows;
 	ls_pattern_options options;
 
-	uint64_t *row_hash;       /* per row */
-	uint32_t *row_signature;  /* per row */
+	uint64_t *row_hash;      /* per row */
+	uint32_t *row_signature; /* per row */
 
 	signature *signatures;
 	size_t nsignatures;
@@ -137,8 +137,8 @@ typedef struct miner
 static inline uint64_t
 mix64(uint64_t a, uint64_t b)
 {
-	unsigned __int128 m = (unsigned __int128) (a ^ UINT64_C(0x9e3779b97f4a7c15)) *
-						  (b ^ UINT64_C(0xd1b54a32d192ed03));
+	unsigned __int128 m =
+		(unsigned __int128) (a ^ UINT64_C(0x9e3779b97f4a7c15)) * (b ^ UINT64_C(0xd1b54a32d192ed03));
 
 	return (uint64_t) m ^ (uint64_t) (m >> 64);
 }

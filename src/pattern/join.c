@@ -532,7 +532,7 @@ merge_siblings(miner *m)
 				sum += place(m, p, g->ids[p]);
 				nwords += is_word(m, g->ids[p]);
 			}
-			if (nwords < 3)
+			if (nwords <= MIN_WORDS || nwords - 1 < m->options.sim_threshold * nwords)
 				continue;
 			for (uint32_t p = 0; p < g->n; p++)
 			{

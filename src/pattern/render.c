@@ -23,8 +23,8 @@ typedef struct draft
 	uint32_t signature; /* the one it is written along */
 	uint32_t count;
 	uint32_t nsamples;
-	bool varying;       /* signatures differ in length */
-	uint8_t *differs;   /* per token of the signature: do not show its text or class */
+	bool varying;     /* signatures differ in length */
+	uint8_t *differs; /* per token of the signature: do not show its text or class */
 	uint64_t id;
 	uint64_t sample_hash[LS_PATTERN_MAX_SAMPLES];
 	uint32_t sample_row[LS_PATTERN_MAX_SAMPLES];
@@ -342,7 +342,8 @@ render_template(renderer *r, draft *d, token_list *list, ls_str *out)
 			}
 		}
 		if (i > 0)
-			ls_pattern_escape(&buf, ls_str_make(row + previous_end, list->t[i].start - previous_end));
+			ls_pattern_escape(&buf,
+							  ls_str_make(row + previous_end, list->t[i].start - previous_end));
 		if (placeholders >= 3 || (placeholders == 2 && d->varying))
 		{
 			ls_buf_lit(&buf, "<*>");
@@ -352,7 +353,8 @@ render_template(renderer *r, draft *d, token_list *list, ls_str *out)
 			append_piece(&buf, row, &list->t[i], kinds[i]);
 		previous_end = list->t[i].start + list->t[i].len;
 	}
-	if (list->n > 0 && CLASS_OF(list->t[list->n - 1].code) != CLASS_TAIL && text.len > MAX_ROW_BYTES)
+	if (list->n > 0 && CLASS_OF(list->t[list->n - 1].code) != CLASS_TAIL &&
+		text.len > MAX_ROW_BYTES)
 		ls_buf_lit(&buf, "<*>");
 	*out = ls_str_make(buf.data == NULL ? "" : buf.data, buf.len);
 	return !buf.failed;

@@ -54,7 +54,7 @@ static const uint8_t byte_class[256] = {
 #undef S
 #undef L16
 
-#define CLASS(p) byte_class[(uint8_t) *(p)]
+#define CLASS(p) byte_class[(uint8_t) * (p)]
 
 static inline uint64_t
 load(const char *p, size_t n)
@@ -189,9 +189,9 @@ is_calendar_word(const char *p, const char *end)
 bool
 is_level_word(const char *data, size_t len)
 {
-	static const char *const names[] = {"trace", "debug",    "info",     "notice", "warn",
-										"error", "warning",  "err",      "fatal",  "critical",
-										"crit",  "alert",    "emerg",    "panic",  "severe",
+	static const char *const names[] = {"trace", "debug",     "info",    "notice", "warn",
+										"error", "warning",   "err",     "fatal",  "critical",
+										"crit",  "alert",     "emerg",   "panic",  "severe",
 										"fine",  "emergency", "verbose", NULL};
 	ls_str word = ls_str_make(data, len);
 
@@ -484,7 +484,8 @@ scan_text(token_list *list, const char *row, const char *pos, const char *end)
 				if (stop != NULL && stop > p + 1)
 				{
 					p = stop;
-					if (!add_token(list, row, start, p, CODE(TOKEN_VARIABLE, CLASS_ADDRESS), spaced))
+					if (!add_token(list, row, start, p, CODE(TOKEN_VARIABLE, CLASS_ADDRESS),
+								   spaced))
 						return;
 					spaced = false;
 					continue;
@@ -544,7 +545,8 @@ scan_text(token_list *list, const char *row, const char *pos, const char *end)
 				p--;
 		}
 
-		if (p < end && *p == ':' && p - start <= 4 && (mask & ~(unsigned) (C_WORD | C_DIGIT | C_HEX)) == 0)
+		if (p < end && *p == ':' && p - start <= 4 &&
+			(mask & ~(unsigned) (C_WORD | C_DIGIT | C_HEX)) == 0)
 		{
 			bool mac;
 			const char *stop = colon_address(start, end, &mac);
@@ -578,7 +580,10 @@ scan_text(token_list *list, const char *row, const char *pos, const char *end)
 		}
 		else if (is_variable_word(start, p, mask))
 		{
-			code = CODE(TOKEN_VARIABLE, CLASS_ANY);
+			/* names of hosts and components are shown where all rows agree */
+			code = (mask & (C_SLASH | C_AT)) == 0 && (mask & C_LETTER) != 0 && p - start <= 64
+					   ? CODE(TOKEN_VALUE, hash_word(start, (size_t) (p - start)))
+					   : CODE(TOKEN_VARIABLE, CLASS_ANY);
 			if ((mask & C_SLASH) != 0 && p < end && *p == '?')
 				p = url_end(p, end);
 		}

@@ -31,7 +31,8 @@ is_one_of(const char *p, size_t len, const char *const *names)
 {
 	for (; *names != NULL; names++)
 	{
-		if (strlen(*names) == len && ls_str_eq_nocase(ls_str_make(p, len), ls_str_make(*names, len)))
+		if (strlen(*names) == len &&
+			ls_str_eq_nocase(ls_str_make(p, len), ls_str_make(*names, len)))
 			return true;
 	}
 	return false;
@@ -42,11 +43,11 @@ static member_role
 role_of(const char *p, size_t len)
 {
 	static const char *const messages[] = {
-		"msg",    "message", "event",         "log",   "text",        "error", "err",   "reason",
-		"action", "body",    "short_message", "title", "description", "@m",    "@mt",   NULL};
-	static const char *const levels[] = {"level",     "severity",  "lvl",           "log.level",
-										 "loglevel",  "levelname", "severity_text", "severitytext",
-										 "priority",  "@l",        "log_level",     NULL};
+		"msg",    "message", "event",         "log",   "text",        "error", "err", "reason",
+		"action", "body",    "short_message", "title", "description", "@m",    "@mt", NULL};
+	static const char *const levels[] = {"level",    "severity",  "lvl",           "log.level",
+										 "loglevel", "levelname", "severity_text", "severitytext",
+										 "priority", "@l",        "log_level",     NULL};
 
 	if (len < 2 || len > 13)
 		return ROLE_VALUE;
@@ -239,8 +240,9 @@ scan_json(token_list *list, const char *row, const char *end)
 static const char *
 name_end(const char *p, const char *end)
 {
-	while (p < end && ((*p >= 'a' && *p <= 'z') || (*p >= 'A' && *p <= 'Z') ||
-					   (*p >= '0' && *p <= '9') || *p == '_' || *p == '.' || *p == '-' || *p == '@'))
+	while (p < end &&
+		   ((*p >= 'a' && *p <= 'z') || (*p >= 'A' && *p <= 'Z') || (*p >= '0' && *p <= '9') ||
+			*p == '_' || *p == '.' || *p == '-' || *p == '@'))
 		p++;
 	return p;
 }
@@ -273,7 +275,8 @@ scan_logfmt(token_list *list, const char *row, const char *end)
 		role = role_of(name, (size_t) (p - name));
 		message |= role == ROLE_MESSAGE;
 		pairs++;
-		add_token(list, row, name, p, CODE(TOKEN_SYMBOL, hash_text(name, (size_t) (p - name))), true);
+		add_token(list, row, name, p, CODE(TOKEN_SYMBOL, hash_text(name, (size_t) (p - name))),
+				  true);
 		symbol(list, row, p, p + 1);
 		name = ++p;
 		if (p < end && *p == '"')

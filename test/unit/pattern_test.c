@@ -1,0 +1,345 @@
+/* pattern_test.c: the template miner: lines, options, order, hostile rows, accuracy. */
+#define _GNU_SOURCE
+#include <stdlib.h>
+
+#include "test/unit/log_rows.h"
+#include "test/unit/tap.h"
+#include "src/pattern/pattern.h"
+
+static ls_arena *arena;
+
+#define MAX_ROWS 64
+
+/* All lines of the set, one after the other with a line break. */
+static ls_str
+lines_of(const ls_pattern_set *set)
+{
+	ls_buf buf;
+
+	ls_buf_init(&buf, arena);
+	for (size_t i = 0; i < set->shown; i++)
+	{
+		ls_pattern_line(&buf, &set->patterns[i]);
+		ls_buf_char(&buf, '\n');
+	}
+	return ls_str_make(buf.data, buf.len);
+}
+
+static ls_pattern_set *
+mine(const char *const *rows, const ls_pattern_options *options)
+{
+	ls_str *strings = ls_new_array(arena, ls_str, MAX_ROWS);
+	size_t n = 0;
+
+	while (rows[n] != NULL)
+	{
+		strings[n] = ls_str_make(rows[n], strlen(rows[n]));
+		n++;
+	}
+	return ls_pattern_mine(arena, strings, n, options);
+}
+
+#define ROWS(...)         \
+	(const char *const[]) \
+	{                     \
+		__VA_ARGS__, NULL \
+	}
+
+static void
+check(const char *const *rows, ls_pattern_options options, const char *expected, const char *name)
+{
+	is_str(lines_of(mine(rows, &options)), expected, name);
+}
+
+static bool
+contains(ls_str s, const char *part)
+{
+	return memmem(s.data, s.len, part, strlen(part)) != NULL;
+}
+
+static void
+test_lines(void)
+{
+	ls_pattern_options o = LS_PATTERN_DEFAULTS;
+	ls_pattern_options none = o;
+	ls_pattern_options one = o;
+	ls_pattern_options rare0 = o;
+	ls_pattern_options rare3 = o;
+
+	none.max_samples = 0;
+	one.max_samples = 1;
+	rare0.rare_threshold = 0;
+	rare0.max_samples = 0;
+	rare3.rare_threshold = 3;
+
+	check(ROWS("hello world"), o, "[1x] hello world\n", "a one-off row is verbatim");
+	check(ROWS("port 1", "port 1"), o, "[2x] port <NUM>  e.g. port 1\n",
+		  "equal rows are one sample");
+	check(ROWS("port 1", "port 2", "port 3"), none, "[3x] port <NUM>\n", "no samples");
+	is_int(mine(ROWS("port 1", "port 2", "port 3"), &one)->patterns[0].nsamples, 1, "one sample");
+	is_int(mine(ROWS("port 1", "port 2", "port 3"), &o)->patterns[0].nsamples, 2, "two samples");
+	ok(contains(lines_of(mine(ROWS("port 1", "port 2"), &o)), "  e.g. port ") &&
+		   contains(lines_of(mine(ROWS("port 1", "port 2"), &o)), " | port "),
+	   "samples are joined by a bar");
+	check(ROWS("port 1"), rare0, "[1x] port <NUM>\n", "threshold 0: no row is verbatim");
+	check(ROWS("port 1", "port 1", "port 2", "disk full"), rare3,
+		  "[2x] port 1\n[1x] disk full\n[1x] port 2\n", "threshold 3: distinct rows with counts");
+	is_int(
+		(long long) mine(ROWS("port 1", "port 1", "port 2", "disk full"), &rare3)->rare_line_count,
+		4, "rare rows are counted as rows");
+	check(ROWS("b", "a", "a", "b", "c", "c", "c"), none, "[3x] c\n[2x] a\n[2x] b\n",
+		  "by count, then by template");
+	check(ROWS(""), o, "[1x] \n", "an empty row");
+	check(ROWS("", "", "   "), none, "[3x] \n", "blank rows are one pattern");
+}
+
+static void
+test_placeholders(void)
+{
+	ls_pattern_options o = LS_PATTERN_DEFAULTS;
+
+	o.max_samples = 0;
+	check(ROWS("from 10.0.0.1:80 in 5ms", "from 10.0.0.2:81 in 7ms"), o,
+		  "[2x] from <IP>:<NUM> in <NUM>ms\n", "address, port, duration");
+	check(ROWS("took 5ms", "took 7s"), o, "[2x] took <*>\n", "two units are no number");
+	check(ROWS("from fe80::1", "from 2001:db8::7"), o, "[2x] from <IP>\n", "IPv6");
+	check(ROWS("via 00:1a:2b:3c:4d:5e", "via aa:bb:cc:dd:ee:ff"), o, "[2x] via <*>\n", "MAC");
+	check(ROWS("a::b called", "a::b called"), o, "[2x] a::b called\n", "C++ name is no address");
+	check(ROWS("id 550e8400-e29b-41d4-a716-446655440000", "id 0x7ffe12ab"), o, "[2x] id <*>\n",
+		  "UUID and hex");
+	check(ROWS("id deadbeef", "id cafebabe"), o, "[2x] id <*>\n", "hex without digits");
+	check(ROWS("open /var/log/a.log now", "open /etc/passwd now"), o, "[2x] open <*> now\n",
+		  "paths");
+	check(ROWS("GET /a/b?x=1&y=2 ok", "GET /a/c ok"), o, "[2x] GET <*> ok\n", "a query");
+	check(ROWS("user=bob id=1", "user=bob id=2"), o, "[2x] user=bob id=<NUM>\n",
+		  "key=value keeps its key");
+	check(ROWS("v=[1]", "v=[2]"), o, "[2x] v=[<NUM>]\n", "brackets stay");
+	check(ROWS("n -5 x", "n 7 x"), o, "[2x] n <NUM> x\n", "signs");
+	check(ROWS("ids 1,2,3 done", "ids 4 done"), o, "[2x] ids <*> done\n",
+		  "lists of different length");
+	check(ROWS("at Mon Jun 06 12:01:02 2005 x", "at Tue Jul 07 13:01:02 2006 x"), o,
+		  "[2x] at <*> x\n", "a time in words");
+	check(ROWS("door opened", "door closed", "door opened", "door closed"), o,
+		  "[2x] door closed\n[2x] door opened\n", "few words are constants");
+	check(ROWS("service alpha has started", "service beta has started", "service gamma has started",
+			   "service delta has started", "service omega has started"),
+		  o, "[5x] service <*> has started\n", "many words are a variable");
+	check(ROWS("alpha has been started", "beta has been started", "gamma has been started",
+			   "delta has been started", "omega has been started"),
+		  o, "[5x] <*> has been started\n", "a variable first word");
+	check(ROWS("2026-01-01 10:00:00 INFO job done", "2026-01-01 10:00:01 INFO job done",
+			   "2026-01-01 10:00:02 ERROR job done", "2026-01-01 10:00:03 ERROR job done"),
+		  o, "[2x] <*> ERROR job done\n[2x] <*> INFO job done\n", "levels never merge");
+	check(ROWS("{\"level\":\"info\",\"msg\":\"got 5 items\",\"user\":\"ann\"}",
+			   "{\"level\":\"info\",\"msg\":\"got 6 items\",\"user\":\"bob\"}"),
+		  o, "[2x] {\"level\":\"info\",\"msg\":\"got <NUM> items\",\"user\":\"<*>\"}\n",
+		  "JSON: keys constant, values vary, message is text");
+	check(ROWS("{\"level\":\"info\",\"msg\":\"x\"}", "{\"level\":\"error\",\"msg\":\"x\"}",
+			   "{\"level\":\"info\",\"msg\":\"y\"}"),
+		  o,
+		  "[1x] {\"level\":\"error\",\"msg\":\"x\"}\n[1x] {\"level\":\"info\",\"msg\":\"x\"}\n"
+		  "[1x] {\"level\":\"info\",\"msg\":\"y\"}\n",
+		  "JSON: levels and messages part");
+	check(ROWS("{\"a\":[1,2],\"b\":{\"c\":true}}", "{\"a\":[],\"b\":{\"c\":false}}"), o,
+		  "[2x] {\"a\":[<*>],\"b\":{\"c\":<*>}}\n", "JSON: lists and objects");
+	check(ROWS("größe 5 für köln", "größe 6 für köln"), o, "[2x] größe <NUM> für köln\n", "UTF-8");
+}
+
+static void
+test_similarity(void)
+{
+	const char *const *rows =
+		ROWS("alpha beta gamma one", "alpha beta gamma two", "alpha beta gamma three",
+			 "alpha beta gamma four", "alpha beta gamma five", "alpha beta delta six",
+			 "epsilon zeta eta theta");
+	size_t last = 0;
+
+	for (double th = 0; th <= 1; th += 0.1)
+	{
+		ls_pattern_options o = LS_PATTERN_DEFAULTS;
+		ls_pattern_set *set;
+
+		o.sim_threshold = th;
+		o.rare_threshold = 0;
+		set = mine(rows, &o);
+		if (set->unique < last)
+			break;
+		last = set->unique;
+	}
+	is_int((long long) last, 7, "a higher threshold never merges more; 1 merges nothing");
+}
+
+static void
+test_cap(void)
+{
+	ls_pattern_options o = LS_PATTERN_DEFAULTS;
+	ls_pattern_set *set;
+
+	o.max_templates = 2;
+	set = mine(ROWS("alpha", "alpha", "alpha", "beta", "beta", "gamma"), &o);
+	is_int((long long) set->unique, 3, "unique counts before the cap");
+	is_int((long long) set->shown, 2, "shown is capped");
+	is_int((long long) set->rare_line_count, 1, "rare rows count before the cap");
+	is_int(set->pattern_of_row[5], 2, "a row that is not shown has its pattern");
+	set = ls_pattern_mine(arena, NULL, 0, NULL);
+	ok(set != NULL && set->unique == 0 && set->shown == 0, "no rows, no patterns");
+}
+
+static void
+test_escape(void)
+{
+	ls_buf buf;
+	ls_pattern_options o = LS_PATTERN_DEFAULTS;
+
+	ls_buf_init(&buf, arena);
+	ls_pattern_escape(&buf, LS_STR("a\nb\rc\td\x01"
+								   "e\x7f"
+								   "f\\n\xc3\xa9\xc2\x85\xe2\x80\xa8g"));
+	is_str(ls_str_make(buf.data, buf.len), "a\\nb\\rc\\td\\x01e\\x7ff\\n\xc3\xa9\\u0085\\u2028g",
+		   "control characters are escaped");
+	check(ROWS("x\n[99x] forged"), o, "[1x] x\\n[99x] forged\n", "a verbatim row is one line");
+	check(ROWS("x 1\n[99x] f", "x 2\n[99x] f"), o,
+		  "[2x] x <NUM>\\n[<NUM>x] f  e.g. x 2\\n[99x] f | x 1\\n[99x] f\n",
+		  "template and samples are one line");
+}
+
+static size_t
+count_sum(const ls_pattern_set *set)
+{
+	size_t sum = 0;
+
+	for (size_t i = 0; i < set->unique; i++)
+		sum += set->patterns[i].count;
+	return sum;
+}
+
+/* Everything that must hold for every result. */
+static bool
+consistent(const ls_pattern_set *set, size_t n)
+{
+	uint32_t *count = ls_new_array(arena, uint32_t, set->unique + 1);
+	size_t rare = 0;
+
+	for (size_t i = 0; i < n; i++)
+	{
+		if (set->pattern_of_row[i] >= set->unique)
+			return false;
+		count[set->pattern_of_row[i]]++;
+	}
+	for (size_t i = 0; i < set->unique; i++)
+	{
+		const ls_pattern *p = &set->patterns[i];
+
+		if (count[i] != p->count || (i > 0 && p[-1].count < p->count))
+			return false;
+		if (!ls_utf8_valid(p->template.data, p->template.len))
+			return false;
+		rare += p->is_rare ? p->count : 0;
+	}
+	return rare == set->rare_line_count;
+}
+
+static void
+test_accuracy(void)
+{
+	for (int kind = 0; kind <= LOG_MIXED; kind++)
+	{
+		size_t n = kind == LOG_MIXED ? 10000 : 2000;
+		log_rows rows = log_rows_make(arena, kind, n, 7);
+		ls_pattern_options o = LS_PATTERN_DEFAULTS;
+		ls_pattern_set *set;
+		ls_str lines;
+		double ga;
+		bool same = true;
+		char name[100];
+
+		o.rare_threshold = 0;
+		set = ls_pattern_mine(arena, rows.rows, n, &o);
+		ga = log_grouping_accuracy(arena, &rows, set->pattern_of_row, set->unique);
+		snprintf(name, sizeof(name), "%s: grouping accuracy %.3f", log_kind_names[kind], ga);
+		ok(ga >= 0.97, name);
+		ok(count_sum(set) == n && consistent(set, n), "counts and rows agree");
+		lines = lines_of(set);
+		for (uint64_t seed = 0; seed < 3; seed++)
+		{
+			log_rows_shuffle(&rows, seed);
+			same = same && ls_str_eq(lines, lines_of(ls_pattern_mine(arena, rows.rows, n, &o)));
+		}
+		ok(same, "the same lines in any order of rows");
+		if (getenv("VERBOSE") != NULL)
+			printf("%.*s", (int) lines.len, lines.data);
+	}
+}
+
+static void
+test_ids(void)
+{
+	ls_pattern_options o = LS_PATTERN_DEFAULTS;
+	ls_pattern_set *a = mine(ROWS("port 1 open", "port 2 open"), &o);
+	ls_pattern_set *b = mine(ROWS("port 3 open", "port 4 open", "other", "port 5 open"), &o);
+	ls_pattern_set *c = mine(ROWS("port 6 open"), &o);
+
+	ok(a->patterns[0].id == b->patterns[0].id, "the same template has the same id elsewhere");
+	ok(a->patterns[0].id == c->patterns[0].id, "also where it is rare");
+	ok(b->patterns[0].id != b->patterns[1].id, "other templates have other ids");
+}
+
+static void
+test_hostile(void)
+{
+	size_t n = 2000;
+	ls_str *rows = ls_new_array(arena, ls_str, n);
+	ls_arena *small = ls_arena_create(NULL, 100000);
+	log_random r = {5};
+	ls_pattern_set *set;
+	char *deep = ls_arena_alloc(arena, 100000);
+	char *spaces = ls_arena_alloc(arena, 100000);
+
+	for (size_t i = 0; i < n; i++)
+	{
+		ls_buf buf;
+
+		ls_buf_init(&buf, arena);
+		for (uint32_t k = 0, len = log_next(&r, 60); k < len; k++)
+			ls_buf_char(&buf, " :=,()[]{}\"'\\/.-_<>@#ab0\n|"[log_next(&r, 26)]);
+		rows[i] = ls_str_make(buf.data, buf.len);
+	}
+	set = ls_pattern_mine(arena, rows, n, NULL);
+	ok(consistent(set, n), "punctuation");
+
+	memset(deep, '[', 100000);
+	memset(spaces, ' ', 100000);
+	rows[0] = ls_str_make(deep, 100000);
+	rows[1] = ls_str_make(spaces, 100000);
+	memset(deep + 50000, '{', 50000);
+	rows[2] = ls_str_make(deep + 50000, 50000);
+	rows[3] =
+		LS_STR("{\"a\":{\"a\":{\"a\":{\"a\":{\"a\":{\"a\":{\"a\":{\"a\":{\"a\":{\"a\":1}}}}}}}}}}");
+	rows[4] = LS_STR("{\"a\":\"\\");
+	rows[5] = LS_STR("{\"a\":\"b\\\"}");
+	rows[6] = LS_STR("a=\"");
+	rows[7] = ls_str_make(NULL, 0);
+	rows[8] = LS_STR("::");
+	rows[9] = LS_STR("a:b:c:d:e:f:1:2:3:4:5:6:7:8:9");
+	set = ls_pattern_mine(arena, rows, 10, NULL);
+	ok(consistent(set, 10), "long, deep and broken rows");
+
+	ok(ls_pattern_mine(small, rows, n, NULL) == NULL, "an arena's limit gives no result");
+	ls_arena_destroy(small);
+}
+
+int
+main(void)
+{
+	arena = ls_arena_create(NULL, 0);
+	test_lines();
+	test_placeholders();
+	test_similarity();
+	test_cap();
+	test_escape();
+	test_ids();
+	test_hostile();
+	test_accuracy();
+	ls_arena_destroy(arena);
+	return done_testing();
+}
