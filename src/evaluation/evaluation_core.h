@@ -24,6 +24,7 @@
 #define LS_EVALUATION_CORE_H
 
 #include "src/base/pure.h"
+#include "src/pattern/pattern.h"
 
 /* Limits of specification 2.1, 2.2 and 8.1; "characters" are code points (decision 6). */
 #define LS_EVALUATION_MAX_ROWS 10000
@@ -94,16 +95,6 @@ typedef struct ls_expected_item
 	ls_str description;
 } ls_expected_item;
 
-typedef struct ls_compression_options
-{
-	int max_templates;
-	int max_samples;
-	int rare_threshold;
-	double sim_threshold;
-} ls_compression_options;
-
-#define LS_COMPRESSION_DEFAULTS ((ls_compression_options){200, 2, 1, 0.4})
-
 typedef struct ls_evaluation_request
 {
 	const ls_str *rows; /* each at most 2,000 code points; `log` is the last */
@@ -115,9 +106,9 @@ typedef struct ls_evaluation_request
 	const ls_expected_item *items; /* without duplicates, in the order received */
 	size_t item_count;
 	ls_evaluation_mode mode;
-	ls_str model;  /* as given; empty: the default */
-	bool compress; /* logCompression */
-	ls_compression_options options;
+	ls_str model;               /* as given; empty: the default */
+	bool compress;              /* logCompression */
+	ls_pattern_options options; /* compressionOptions */
 	bool preview;
 	bool citations;        /* findings quote the lines they rest on */
 	const ls_str *ignored; /* names of unknown fields, safe for a header */

@@ -354,7 +354,7 @@ ls_evaluation_request_parse(ls_str json, ls_arena *arena, bool allow_query,
 	}
 	r->criteria = r->query = r->model = LS_STR("");
 	r->compress = true;
-	r->options = LS_COMPRESSION_DEFAULTS;
+	r->options = LS_PATTERN_DEFAULTS;
 	r->ignored = ignored;
 	b.in.arena = arena;
 	b.in.errors = errors;

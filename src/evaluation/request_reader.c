@@ -339,7 +339,7 @@ ls_reading_options(ls_reading *in, ls_evaluation_request *request)
 				   {"compressionOptions.maxSamples", 0, 5, true},
 				   {"compressionOptions.rareThreshold", 0, 50, true},
 				   {"compressionOptions.simThreshold", 0, 1, false}};
-	const ls_compression_options defaults = LS_COMPRESSION_DEFAULTS;
+	const ls_pattern_options defaults = LS_PATTERN_DEFAULTS;
 	double values[4] = {defaults.max_templates, defaults.max_samples, defaults.rare_threshold,
 						defaults.sim_threshold};
 	const size_t skip = sizeof("compressionOptions.") - 1;
