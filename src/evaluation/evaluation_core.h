@@ -180,6 +180,17 @@ typedef struct ls_evaluation_view
 extern ls_evaluation_view *ls_evaluation_view_make(const ls_evaluation_request *request,
 												   ls_arena *arena);
 
+/*
+ * Copies what is still needed while a model thinks (all of the view, the request without rows and
+ * query) into `arena`, so that the body and the arena of parsing and mining can be freed: an
+ * evaluation in flight then holds some hundred kilobytes, not tens of megabytes.  False when out
+ * of memory.
+ */
+extern bool ls_evaluation_detach(const ls_evaluation_request *request,
+								 const ls_evaluation_view *view, ls_arena *arena,
+								 ls_evaluation_request **request_copy,
+								 ls_evaluation_view **view_copy);
+
 /* max(ceil(UTF-8 bytes / 3.5), words), decision 32. */
 extern int64_t ls_token_estimate(ls_str text);
 

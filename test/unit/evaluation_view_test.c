@@ -344,6 +344,41 @@ test_prompt(void)
 	ok(contains(prompt.user, "Rows cut after 2000 characters: 3."), "and what was cut");
 }
 
+static void
+test_detach(void)
+{
+	static const char body[] = "{\"rows\":[\"one row\",\"two\\trows\"],\"criteria\":\"c\","
+							   "\"expectedItems\":[{\"id\":\"i\",\"description\":\"d\"}],"
+							   "\"model\":\"m\",\"other\":1}";
+	ls_arena *work = ls_arena_create(NULL, 0);
+	ls_str text;
+	ls_validation_errors errors;
+	ls_evaluation_request *parsed = NULL;
+	ls_evaluation_request *kept;
+	ls_evaluation_prompt before;
+	ls_evaluation_prompt after;
+	ls_buf buf;
+
+	ls_arena_reset(arena);
+	text = ls_arena_strdup(work, LS_STR(body));
+	ls_validation_init(&errors, work);
+	ok(ls_evaluation_request_parse(text, work, false, &parsed, &errors), "a request");
+	view = ls_evaluation_view_make(parsed, work);
+	ok(ls_evaluation_prompt_make(parsed, view, LS_STR(KEY), work, &before), "its prompt");
+	before.user = ls_arena_strdup(arena, before.user);
+	ok(ls_evaluation_detach(parsed, view, arena, &kept, &view), "detached");
+
+	/* The sanitizer would see what still pointed there. */
+	ls_arena_destroy(work);
+	ok(ls_evaluation_prompt_make(kept, view, LS_STR(KEY), arena, &after) &&
+		   ls_str_eq(before.user, after.user),
+	   "gives the same prompt after the body is gone");
+	is_str(kept->model, "m", "the model's name stays");
+	ls_buf_init(&buf, arena);
+	ls_evaluation_ignored_header(&buf, kept);
+	is_str(ls_str_make(buf.data, buf.len), "other", "and ignored fields");
+}
+
 int
 main(void)
 {
@@ -353,6 +388,7 @@ main(void)
 	test_budget();
 	test_preview();
 	test_prompt();
+	test_detach();
 	ls_arena_destroy(arena);
 	return done_testing();
 }
