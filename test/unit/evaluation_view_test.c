@@ -360,7 +360,7 @@ test_detach(void)
 	ls_buf buf;
 
 	ls_arena_reset(arena);
-	text = ls_arena_strdup(work, LS_STR(body));
+	text = ls_arena_strdup(work, ls_str_make(body, sizeof(body) - 1));
 	ls_validation_init(&errors, work);
 	ok(ls_evaluation_request_parse(text, work, false, &parsed, &errors), "a request");
 	view = ls_evaluation_view_make(parsed, work);
