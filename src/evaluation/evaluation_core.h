@@ -263,7 +263,7 @@ typedef enum ls_finding_status
 typedef struct ls_citation
 {
 	ls_str quote; /* verbatim part of that line */
-	size_t line;  /* 1 is the first line of the view */
+	size_t line;  /* 1 is the first line of the view; 0: in the row, but in no line */
 } ls_citation;
 
 typedef struct ls_finding
@@ -310,6 +310,13 @@ extern ls_finding_status ls_finding_status_parse(ls_str name);
 extern bool ls_verdict_parse(ls_str reply, bool complete, const ls_evaluation_request *request,
 							 const ls_evaluation_view *view, ls_arena *arena, ls_verdict **out,
 							 ls_validation_errors *problems, bool *repair);
+
+/*
+ * The verdict of the built-in evaluator.  It reads the rows, so call it before the request is
+ * detached.  False when out of memory.
+ */
+extern bool ls_verdict_builtin(const ls_evaluation_request *request, const ls_evaluation_view *view,
+							   ls_arena *arena, ls_verdict **out);
 
 /* ---- response (specification 2.3) ---- */
 

@@ -69,7 +69,10 @@ append_finding(ls_buf *buf, const ls_finding *f, bool citations)
 		{
 			if (i > 0)
 				ls_buf_char(buf, ',');
-			ls_buf_printf(buf, "{\"line\":%zu,\"quote\":", f->citations[i].line);
+			ls_buf_char(buf, '{');
+			if (f->citations[i].line > 0)
+				ls_buf_printf(buf, "\"line\":%zu,", f->citations[i].line);
+			ls_buf_lit(buf, "\"quote\":");
 			ls_json_quote(buf, f->citations[i].quote);
 			ls_buf_char(buf, '}');
 		}

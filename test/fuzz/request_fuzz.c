@@ -53,6 +53,31 @@ check_accepted(const ls_evaluation_request *r, ls_arena *arena)
 		require(header.data[i] >= ' ' && header.data[i] < 0x7F);
 }
 
+/* The view of what was accepted keeps the budget, and one row stays one line. */
+static void
+check_view(const ls_evaluation_request *r, ls_arena *arena)
+{
+	static const char key[] = "00112233445566778899aabbccddeeff";
+	ls_evaluation_view *view = ls_evaluation_view_make(r, arena);
+	ls_evaluation_prompt prompt;
+	int64_t tokens;
+
+	require(view != NULL);
+	require(view->line_count > 0 || r->row_count == 0);
+	require(view->hidden_rows <= view->total_rows);
+	for (size_t i = 0; i < view->line_count; i++)
+	{
+		require(ls_utf8_valid(view->lines[i].data, view->lines[i].len));
+		for (size_t k = 0; k < view->lines[i].len; k++)
+			require((unsigned char) view->lines[i].data[k] >= ' ');
+	}
+	require(ls_evaluation_prompt_make(r, view, ls_str_make(key, sizeof(key) - 1), arena, &prompt));
+	tokens = ls_token_estimate(prompt.system) + ls_token_estimate(prompt.user) +
+			 ls_token_estimate(prompt.schema);
+	require(tokens <= LS_EVALUATION_TOKEN_BUDGET ||
+			tokens <= view->overhead_tokens + LS_EVALUATION_MIN_ROW_TOKENS);
+}
+
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -64,7 +89,10 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	ls_validation_init(&errors, arena);
 	if (ls_evaluation_request_parse(ls_str_make((const char *) data, size), arena, size % 2 == 0,
 									&request, &errors))
+	{
 		check_accepted(request, arena);
+		check_view(request, arena);
+	}
 	else
 	{
 		require(errors.count > 0 && !errors.out_of_memory);

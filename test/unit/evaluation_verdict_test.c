@@ -300,7 +300,12 @@ test_schema(void)
 static void
 test_citations(void)
 {
+	static const char head[] =
+		"{\"verdict\":[{\"id\":\"f1\",\"explanation\":\"e\",\"citations\":[{\"line\":1,\"quote\":"
+		"\"disk 7 full\"},{\"line\":2,\"quote\":\"login ok for \\\"bob\\\"\"}]}],\"summary\":null,";
+	ls_evaluation_run info = {LS_STR("m"), LS_STR("p"), LS_STR("r"), 1, 1, 0};
 	ls_evaluation_request r = generic_request;
+	ls_buf buf;
 
 	begin("{\"verdict\":[{\"explanation\":\"e\",\"citations\":[\"disk 7 full\",\"disk 8 full\","
 		  "\"login ok for \\\"bob\\\"\",\" \"]}]}");
@@ -312,6 +317,10 @@ test_citations(void)
 		is_int((long long) verdict->findings[0].citation_count, 2, "decision 43: what is there");
 		is_int((long long) verdict->findings[0].citations[1].line, 2, "decision 43: its line");
 		is_int((long long) verdict->unproven, 1, "decision 43: what is not there is dropped");
+		ls_buf_init(&buf, arena);
+		ls_evaluation_response_json(&buf, verdict, &view, &info);
+		ok(buf.len > sizeof(head) && memcmp(buf.data, head, sizeof(head) - 1) == 0,
+		   "citations in the response");
 	}
 }
 
