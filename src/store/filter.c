@@ -38,6 +38,8 @@ leaf_cost(const ls_filter *filter)
 	{
 		case LS_FILTER_PHRASE:
 			return 40;
+		case LS_FILTER_PHRASE_WILDCARD:
+			return 60;
 		case LS_FILTER_MATCHES:
 			return 200;
 		default:
@@ -135,7 +137,7 @@ prepare_node(ls_filter_run *run, const ls_filter *filter)
 	node->cost = leaf_cost(filter);
 	if (!ls_leaf_prepare(run, filter, &node->leaf) || !ls_leaf_find_columns(run, &node->leaf))
 		return NULL;
-	if ((filter->op == LS_FILTER_PHRASE || filter->target == LS_TARGET_NAMED ||
+	if ((ls_is_text_op(filter->op) || filter->target == LS_TARGET_NAMED ||
 		 filter->target == LS_TARGET_ATTRIBUTE) &&
 		node->leaf.n_columns == 0)
 		node->state = NODE_NEVER;

@@ -40,7 +40,10 @@ typedef enum ls_filter_op
 	LS_FILTER_GE,
 	LS_FILTER_WILDCARD,    /* text with * as any run of characters */
 	LS_FILTER_NE_WILDCARD, /* present and not matching */
-	LS_FILTER_IN           /* equal to any of the children (EQ or WILDCARD leaves) */
+	LS_FILTER_IN,          /* equal to any of the children (EQ or WILDCARD leaves) */
+
+	/* on the event text: as PHRASE, with * as any run of characters of a token */
+	LS_FILTER_PHRASE_WILDCARD
 } ls_filter_op;
 
 /* What a leaf looks at. */

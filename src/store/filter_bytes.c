@@ -84,6 +84,7 @@ valid_shape(const ls_filter *node, bool in_list)
 		case LS_FILTER_NOT:
 			return node->n_children == 1;
 		case LS_FILTER_PHRASE:
+		case LS_FILTER_PHRASE_WILDCARD:
 			return node->n_children == 0;
 		default:
 			if (node->op != LS_FILTER_IN && node->n_children > 0)
@@ -103,7 +104,7 @@ get_node(ls_arena *arena, ls_reader *r, int depth, bool in_list)
 	uint64_t n = ls_read_varint(r);
 	uint64_t bits;
 
-	if (node == NULL || r->failed || depth > MAX_DEPTH || op > LS_FILTER_IN ||
+	if (node == NULL || r->failed || depth > MAX_DEPTH || op > LS_FILTER_PHRASE_WILDCARD ||
 		target > LS_TARGET_ID || field >= LS_NAMED_FIELDS ||
 		(flags & ~(FLAG_NUMERIC | FLAG_IGNORE_CASE)) != 0 || n > MAX_PATH)
 		return NULL;
@@ -252,6 +253,7 @@ level_masks_of(const ls_filter *node)
 			child = level_masks_of(node->children[0]);
 			return (level_masks){ALL_LEVELS & ~child.must, ALL_LEVELS & ~child.may};
 		case LS_FILTER_PHRASE:
+		case LS_FILTER_PHRASE_WILDCARD:
 			return masks;
 		default:
 			break;

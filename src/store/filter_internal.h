@@ -82,6 +82,17 @@ extern bool ls_wildcard_make(ls_arena *arena, ls_str pattern, bool ignore_case,
 							 ls_wildcard *wildcard);
 extern bool ls_wildcard_match(const ls_wildcard *wildcard, ls_str text, ls_buf *fold);
 
+/* A phrase where a star stands for any run of characters within its token. */
+typedef struct ls_token_pattern
+{
+	ls_wildcard *tokens;
+	size_t n_tokens;
+	ls_needle literal; /* the longest piece without a star */
+} ls_token_pattern;
+
+extern bool ls_token_pattern_make(ls_arena *arena, ls_str text, ls_token_pattern *pattern);
+extern bool ls_token_pattern_in(const ls_token_pattern *pattern, ls_str text, ls_buf *fold);
+
 /* ---- json_path.c ---- */
 
 typedef struct ls_member
@@ -150,6 +161,7 @@ typedef struct ls_leaf
 	uint32_t n_compares;
 	ls_needle needle;
 	ls_phrase phrase;
+	ls_token_pattern pattern;
 	ls_regex *regex;
 	ls_leaf_column *columns;
 	uint32_t n_columns;
@@ -169,6 +181,13 @@ struct ls_filter_run
 	ls_buf member;     /* scratch, reused */
 	const char *error; /* why ls_filter_block fails, if not for the part */
 };
+
+/* Does the operator look at the event text, whatever the target says? */
+static inline bool
+ls_is_text_op(ls_filter_op op)
+{
+	return op == LS_FILTER_PHRASE || op == LS_FILTER_PHRASE_WILDCARD;
+}
 
 /* The constants of a leaf; false when out of memory. */
 extern bool ls_leaf_prepare(ls_filter_run *run, const ls_filter *filter, ls_leaf *leaf);

@@ -83,7 +83,7 @@ ls_leaf_find_columns(ls_filter_run *run, ls_leaf *leaf)
 {
 	const ls_filter *filter = leaf->filter;
 
-	if (filter->op == LS_FILTER_PHRASE)
+	if (ls_is_text_op(filter->op))
 		return add_columns(run, leaf, LS_FIELD_EVENT, LS_STR(""), 0);
 	if (filter->target == LS_TARGET_NAMED)
 		return add_columns(run, leaf, filter->field, LS_STR(""), 0);
@@ -408,7 +408,7 @@ ls_leaf_eval(ls_filter_run *run, ls_leaf *leaf, uint32_t block, const uint64_t *
 	uint64_t undecided[LS_SELECTION_WORDS];
 
 	memset(out, 0, LS_SELECTION_WORDS * sizeof(uint64_t));
-	if (leaf->filter->op != LS_FILTER_PHRASE)
+	if (!ls_is_text_op(leaf->filter->op))
 	{
 		if (leaf->filter->target == LS_TARGET_TIMESTAMP ||
 			leaf->filter->target == LS_TARGET_INGESTED_AT)

@@ -178,6 +178,8 @@ ls_leaf_prepare(ls_filter_run *run, const ls_filter *filter, ls_leaf *leaf)
 	{
 		case LS_FILTER_PHRASE:
 			return ls_phrase_make(run->arena, filter->text, &leaf->phrase);
+		case LS_FILTER_PHRASE_WILDCARD:
+			return ls_token_pattern_make(run->arena, filter->text, &leaf->pattern);
 		case LS_FILTER_PRESENT:
 			return true;
 		case LS_FILTER_CONTAINS:
@@ -256,6 +258,8 @@ decide_text(ls_filter_run *run, const ls_leaf *leaf, ls_kind kind, ls_str text)
 	{
 		case LS_FILTER_PHRASE:
 			return ls_phrase_in(&leaf->phrase, text, &run->fold);
+		case LS_FILTER_PHRASE_WILDCARD:
+			return ls_token_pattern_in(&leaf->pattern, text, &run->fold);
 		case LS_FILTER_PRESENT:
 			return true;
 		case LS_FILTER_CONTAINS:

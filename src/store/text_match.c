@@ -143,11 +143,36 @@ ls_needle_find(const ls_needle *needle, const char *s, size_t len)
 	return LS_NOT_FOUND;
 }
 
-/* U+017F or U+212A: the only others that fold to ASCII letters. */
+/* Is there U+017F or U+212A, the only others that fold to ASCII letters? */
 static bool
 folds_to_ascii(const char *s, size_t len)
 {
-	return memmem(s, len, "\xC5\xBF", 2) != NULL || memmem(s, len, "\xE2\x84\xAA", 3) != NULL;
+	const uint8_t *p = (const uint8_t *) s;
+	size_t i = 0;
+
+	while (i < len)
+	{
+#if defined(__SSE2__)
+		/* Most text is ASCII: pass over it 64 bytes at a time. */
+		for (; i + 64 <= len; i += 64)
+		{
+			const __m128i *chunk = (const __m128i *) (p + i);
+			__m128i any =
+				_mm_or_si128(_mm_or_si128(_mm_loadu_si128(chunk), _mm_loadu_si128(chunk + 1)),
+							 _mm_or_si128(_mm_loadu_si128(chunk + 2), _mm_loadu_si128(chunk + 3)));
+
+			if (_mm_movemask_epi8(any) != 0)
+				break;
+		}
+#endif
+		for (size_t stop = i + 64; i < stop && i < len; i++)
+		{
+			if (p[i] == 0xC5 ? i + 1 < len && p[i + 1] == 0xBF
+							 : p[i] == 0xE2 && i + 2 < len && p[i + 1] == 0x84 && p[i + 2] == 0xAA)
+				return true;
+		}
+	}
+	return false;
 }
 
 bool
@@ -341,18 +366,13 @@ ls_wildcard_make(ls_arena *arena, ls_str pattern, bool ignore_case, ls_wildcard 
 	return true;
 }
 
-bool
-ls_wildcard_match(const ls_wildcard *wildcard, ls_str text, ls_buf *fold)
+/* The text is folded when the wildcard is. */
+static bool
+wildcard_match(const ls_wildcard *wildcard, ls_str text)
 {
 	const ls_str *parts = wildcard->parts;
 	uint32_t last = wildcard->n_parts - 1;
 
-	if (wildcard->ignore_case)
-	{
-		text = folded(text, fold);
-		if (fold->failed)
-			return false;
-	}
 	if (last == 0)
 		return ls_str_eq(text, parts[0]);
 
@@ -374,6 +394,111 @@ ls_wildcard_match(const ls_wildcard *wildcard, ls_str text, ls_buf *fold)
 		text.data = found;
 	}
 	return true;
+}
+
+bool
+ls_wildcard_match(const ls_wildcard *wildcard, ls_str text, ls_buf *fold)
+{
+	if (wildcard->ignore_case)
+	{
+		text = folded(text, fold);
+		if (fold->failed)
+			return false;
+	}
+	return wildcard_match(wildcard, text);
+}
+
+/* ---- phrases with wildcards ---- */
+
+/* The end of the token that begins at i. */
+static size_t
+token_end(ls_str s, size_t i)
+{
+	while (i < s.len && is_token_byte(s.data[i]))
+		i++;
+	return i;
+}
+
+/* The begin of the next token from i on, or the end of s. */
+static size_t
+token_begin(ls_str s, size_t i)
+{
+	while (i < s.len && !is_token_byte(s.data[i]))
+		i++;
+	return i;
+}
+
+bool
+ls_token_pattern_make(ls_arena *arena, ls_str text, ls_token_pattern *pattern)
+{
+	size_t n = 0;
+	size_t i = 0;
+
+	/* Like ls_tokenize, but a star belongs to the token. */
+	pattern->tokens = ls_new_array(arena, ls_wildcard, text.len / 2 + 1);
+	if (pattern->tokens == NULL || !ls_needle_make(arena, LS_STR(""), &pattern->literal))
+		return false;
+	while (i < text.len)
+	{
+		size_t begin = i;
+		ls_wildcard *token = &pattern->tokens[n];
+
+		while (i < text.len && (text.data[i] == '*' || is_token_byte(text.data[i])))
+			i++;
+		if (i == begin)
+		{
+			i++;
+			continue;
+		}
+		if (!ls_wildcard_make(arena, ls_str_make(text.data + begin, i - begin), true, token))
+			return false;
+		n++;
+		for (uint32_t part = 0; part < token->n_parts; part++)
+		{
+			/* The parts are folded already; folding again changes nothing. */
+			if (token->parts[part].len > pattern->literal.text.len &&
+				!ls_needle_make(arena, token->parts[part], &pattern->literal))
+				return false;
+		}
+	}
+	pattern->n_tokens = n;
+	return true;
+}
+
+/* Do the tokens from `at` on, where one begins, match? */
+static bool
+token_pattern_at(const ls_token_pattern *pattern, ls_str text, size_t at)
+{
+	for (size_t t = 0; t < pattern->n_tokens; t++)
+	{
+		size_t end = token_end(text, at);
+
+		if (end == at ||
+			!wildcard_match(&pattern->tokens[t], ls_str_make(text.data + at, end - at)))
+			return false;
+		at = token_begin(text, end);
+	}
+	return true;
+}
+
+bool
+ls_token_pattern_in(const ls_token_pattern *pattern, ls_str text, ls_buf *fold)
+{
+	if (pattern->n_tokens == 0)
+		return true;
+	/* Most texts do not even have the longest piece between the stars. */
+	if (!ls_needle_in(&pattern->literal, text, fold))
+		return false;
+	text = folded(text, fold);
+	if (fold->failed)
+		return false;
+	for (size_t at = token_begin(text, 0); at < text.len;
+		 at = token_begin(text, token_end(text, at)))
+	{
+		if (token_pattern_at(pattern, text, at))
+			return true;
+	}
+	return false;
 }
 
 /* ---- numbers ---- */

@@ -150,9 +150,12 @@ look_up(const ls_event *e, const ls_filter *f)
 {
 	char text[64];
 
-	if (f->op == LS_FILTER_PHRASE || f->target == LS_TARGET_NAMED)
+	if (f->op == LS_FILTER_PHRASE || f->op == LS_FILTER_PHRASE_WILDCARD ||
+		f->target == LS_TARGET_NAMED)
 	{
-		ls_field field = f->op == LS_FILTER_PHRASE ? LS_FIELD_EVENT : f->field;
+		ls_field field = f->op == LS_FILTER_PHRASE || f->op == LS_FILTER_PHRASE_WILDCARD
+							 ? LS_FIELD_EVENT
+							 : f->field;
 
 		if ((e->has & 1u << field) == 0)
 			return (value){false};
@@ -227,6 +230,14 @@ slow_wildcard(const char *p, const char *p_end, const char *s, const char *s_end
 	return s < s_end && *s == *p && slow_wildcard(p + 1, p_end, s + 1, s_end);
 }
 
+/* A token with stars over a token. */
+static bool
+slow_token(ls_str pattern, ls_str token)
+{
+	return slow_wildcard(pattern.data, pattern.data + pattern.len, token.data,
+						 token.data + token.len);
+}
+
 typedef struct words
 {
 	ls_str word[64];
@@ -254,6 +265,37 @@ slow_phrase(ls_str s, ls_str phrase)
 		int k = 0;
 
 		while (k < wanted.n && ls_str_eq(text.word[i + k], wanted.word[k]))
+			k++;
+		if (k == wanted.n)
+			return true;
+	}
+	return false;
+}
+
+/* Stars in the phrase become letters for the tokens, and stars again. */
+static bool
+slow_phrase_wildcard(ls_str s, ls_str phrase)
+{
+	words text = {.n = 0}, wanted = {.n = 0};
+	ls_str letters = ls_arena_strdup(arena, fold(phrase));
+
+	for (size_t i = 0; i < letters.len; i++)
+	{
+		if (letters.data[i] == '*')
+			((char *) letters.data)[i] = 'Q';
+	}
+	ls_tokenize(fold(s), add_word, &text);
+	ls_tokenize(letters, add_word, &wanted);
+	for (size_t i = 0; i < letters.len; i++)
+	{
+		if (letters.data[i] == 'Q')
+			((char *) letters.data)[i] = '*';
+	}
+	for (int i = 0; i + wanted.n <= text.n; i++)
+	{
+		int k = 0;
+
+		while (k < wanted.n && slow_token(wanted.word[k], text.word[i + k]))
 			k++;
 		if (k == wanted.n)
 			return true;
@@ -389,6 +431,8 @@ slow_match(const ls_event *e, const ls_filter *f)
 	{
 		case LS_FILTER_PHRASE:
 			return slow_phrase(v.text, f->text);
+		case LS_FILTER_PHRASE_WILDCARD:
+			return slow_phrase_wildcard(v.text, f->text);
 		case LS_FILTER_PRESENT:
 			return true;
 		case LS_FILTER_CONTAINS:
@@ -480,6 +524,9 @@ static const char *const fragments[] = {
 static const char *const patterns[] = {"*",          "e*",     "*r",    "*ERR*",      "a*b",
 									   "*a*b*",      "**",     "5*0",   "re*by*peer", "web-*",
 									   "*\xc3\x96*", "kelvin", "*stop", "i*o"};
+static const char *const token_patterns[] = {"res* by", "*TION",     "conn*n reset", "1* ms",
+											 "* 500",   "r*t-b* p*", "gr\xc3\x96*",  "*elvi* *",
+											 "web-*",   "9*"};
 static const char *const numbers[] = {"500",
 									  "7",
 									  "-7",
@@ -593,11 +640,13 @@ random_constant(ls_filter *f)
 static void
 random_leaf(ls_filter *f)
 {
-	static const ls_filter_op ops[] = {
-		LS_FILTER_PHRASE, LS_FILTER_PHRASE, LS_FILTER_PRESENT,  LS_FILTER_CONTAINS,
-		LS_FILTER_EQ,     LS_FILTER_NE,     LS_FILTER_LT,       LS_FILTER_LE,
-		LS_FILTER_GT,     LS_FILTER_GE,     LS_FILTER_WILDCARD, LS_FILTER_NE_WILDCARD,
-		LS_FILTER_IN};
+	static const ls_filter_op ops[] = {LS_FILTER_PHRASE,   LS_FILTER_PHRASE,
+									   LS_FILTER_PRESENT,  LS_FILTER_CONTAINS,
+									   LS_FILTER_EQ,       LS_FILTER_NE,
+									   LS_FILTER_LT,       LS_FILTER_LE,
+									   LS_FILTER_GT,       LS_FILTER_GE,
+									   LS_FILTER_WILDCARD, LS_FILTER_NE_WILDCARD,
+									   LS_FILTER_IN,       LS_FILTER_PHRASE_WILDCARD};
 	static const char *const parts[] = {"a", "b", "c", "status", "k\"", "", "d", "a.b"};
 	static const char *const times[] = {"2026-01-01T00:10:00Z", "2026-01-01T00:00:33.333Z",
 										"2026-01-01T00:00:33.333300Z", "2026-01-01T00:00:05",
@@ -609,6 +658,8 @@ random_leaf(ls_filter *f)
 	f->field = (ls_field) (chance(2) == 0 ? LS_FIELD_EVENT : chance(LS_NAMED_FIELDS));
 	if (f->op == LS_FILTER_PHRASE || f->op == LS_FILTER_CONTAINS)
 		f->text = chance(2) == 0 ? str(PICK(texts)) : str(PICK(fragments));
+	if (f->op == LS_FILTER_PHRASE_WILDCARD)
+		f->text = chance(2) == 0 ? str(PICK(patterns)) : str(PICK(token_patterns));
 	if (f->target == LS_TARGET_ATTRIBUTE)
 	{
 		f->n_path = 1 + chance(4);
@@ -628,7 +679,7 @@ random_leaf(ls_filter *f)
 			random_constant(f->children[i]);
 		}
 	}
-	else if (f->op >= LS_FILTER_EQ)
+	else if (f->op >= LS_FILTER_EQ && f->op < LS_FILTER_IN)
 		random_constant(f);
 	if (f->op >= LS_FILTER_EQ && f->op <= LS_FILTER_GE &&
 		(f->target == LS_TARGET_TIMESTAMP || f->target == LS_TARGET_INGESTED_AT))
@@ -668,9 +719,23 @@ random_filter(int depth)
 static void
 print_filter(const ls_filter *f, int depth)
 {
-	static const char *const names[] = {
-		"AND", "OR", "NOT", "PHRASE", "PRESENT", "CONTAINS", "MATCHES",     "EQ",
-		"NE",  "LT", "LE",  "GT",     "GE",      "WILDCARD", "NE_WILDCARD", "IN"};
+	static const char *const names[] = {"AND",
+										"OR",
+										"NOT",
+										"PHRASE",
+										"PRESENT",
+										"CONTAINS",
+										"MATCHES",
+										"EQ",
+										"NE",
+										"LT",
+										"LE",
+										"GT",
+										"GE",
+										"WILDCARD",
+										"NE_WILDCARD",
+										"IN",
+										"PHRASE_WILDCARD"};
 
 	printf("#%*s%s target %d field %d", depth * 2, "", names[f->op], f->target, f->field);
 	for (uint32_t i = 0; i < f->n_path; i++)
@@ -840,6 +905,12 @@ phrase(const char *text)
 }
 
 static bool
+phrase_wildcard(const char *text)
+{
+	return matches(&(ls_filter){.op = LS_FILTER_PHRASE_WILDCARD, .text = str(text)});
+}
+
+static bool
 contains(const char *text)
 {
 	return matches(&(ls_filter){.op = LS_FILTER_CONTAINS,
@@ -918,6 +989,10 @@ test_cases(void)
 	ok(!phrase("by reset"), "in order only");
 	ok(phrase("kelvin"), "U+212A folds to k");
 	ok(!phrase("grosse"), "accents are not stripped");
+	ok(phrase_wildcard("CONN* res*t"), "a phrase with stars");
+	ok(!phrase_wildcard("conn*by"), "a star stays within its token");
+	ok(!phrase_wildcard("onn*"), "and the token is matched whole");
+	ok(phrase_wildcard("k*"), "stars and U+212A");
 	ok(contains("NECTION RES"), "a substring");
 	ok(contains("KEL"), "a substring with U+212A");
 	ok(!contains("nectionres"), "not this substring");
