@@ -476,6 +476,54 @@ test_normalize(void)
 	   "smallest milliseconds");
 }
 
+static uint32_t opened;
+
+static ls_part_builder *
+open_builder(void *context)
+{
+	opened++;
+	return *(bool *) context ? ls_part_builder_create(arena) : NULL;
+}
+
+/* A body of more events than a part holds. */
+static void
+test_builders(void)
+{
+	ls_part_builder *builder = ls_part_builder_create(arena);
+	bool more = true;
+	ls_builder_sink state;
+	ls_decode_options options = {
+		.limits = LS_DECODE_LIMITS, .now = NOW, .arena = arena, .scratch = scratch};
+	ls_event before = {.timestamp = NOW};
+
+	ls_part_builder_add(builder, &before);
+	ls_buf_init(&body, arena);
+	ls_buf_char(&body, '[');
+	for (int i = 0; i < 70000; i++)
+		ls_buf_lit(&body, "\"a\",");
+	ls_buf_lit(&body, "\"z\"]");
+
+	options.sink = ls_builder_sink_make(&state, builder, open_builder, &more);
+	ok(ls_decode_batch(&options, text_of(&body), &result), "70,001 events");
+	is_int(result.accepted, 70001, "all accepted");
+	is_int(opened, 1, "one more builder");
+	is_int(ls_part_builder_rows(builder), 65536, "the first is full");
+	is_int(ls_part_builder_rows(state.builder), 4466, "the second has the rest");
+
+	ls_part_builder_truncate(builder, 1);
+	body.data[body.len - 1] = '}';
+	options.sink = ls_builder_sink_make(&state, builder, open_builder, &more);
+	ok(!ls_decode_batch(&options, text_of(&body), &result) && result.failure == LS_DECODE_INVALID,
+	   "a syntax error at the end");
+	is_int(ls_part_builder_rows(builder), 1, "leaves only what was there before");
+
+	more = false;
+	options.sink = ls_builder_sink_make(&state, builder, open_builder, &more);
+	ok(!ls_decode_batch(&options, text_of(&body), &result) && result.failure == LS_DECODE_FULL,
+	   "no second builder");
+	is_int(ls_part_builder_rows(builder), 1, "leaves only what was there before");
+}
+
 /* Too little memory is told as such, at every size. */
 static void
 test_memory(void)
@@ -523,6 +571,7 @@ main(void)
 	test_ndjson();
 	test_limits();
 	test_normalize();
+	test_builders();
 	test_memory();
 
 	ls_arena_destroy(scratch);
