@@ -1,0 +1,672 @@
+/*-------------------------------------------------------------------------
+ *
+ * judge.c
+ *	  The built-in evaluator: weighs the rows that match an item into a finding (pure).
+ *
+ * For each item the rows that name it are found, each says passed, failed, skipped or nothing,
+ * and among the best matches the last one that says something decides: what failed first and
+ * succeeded later has succeeded.  Conditions (a threshold, an absence, an order) have their own
+ * way to look at the same rows.  No row, no guess: not_found.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "src/evaluation/judge_internal.h"
+
+#define MAX_ITEMS 200
+#define MAX_ROWS 10000
+#define CANDIDATES 400 /* rows looked at closely for an ordinary item */
+#define RELEVANT 0.55f
+
+typedef struct hit
+{
+	uint32_t row;
+	ls_jmatch m;
+} hit;
+
+typedef struct hits
+{
+	hit *list;
+	size_t n;
+	float best;
+} hits;
+
+typedef struct decision
+{
+	ls_status status;
+	uint32_t row;
+	bool has_row;
+	double confidence;
+	const char *why;
+	ls_str note; /* a measured value */
+} decision;
+
+static decision
+decide(ls_status status, const char *why, double confidence)
+{
+	decision d = {status, 0, false, confidence, why, {NULL, 0}};
+
+	return d;
+}
+
+static decision
+decide_row(ls_status status, uint32_t row, const char *why, double confidence)
+{
+	decision d = {status, row, true, confidence, why, {NULL, 0}};
+
+	return d;
+}
+
+/* Rows that match the item, in order; only those with all its identifiers. */
+static bool
+collect(ls_jctx *ctx, const ls_jitem *item, size_t limit, float threshold, hits *out)
+{
+	size_t n = ls_jindex_candidates(ctx, item, limit);
+	bool exact = false;
+
+	out->n = 0;
+	out->best = 0;
+	out->list = ls_new_array(ctx->arena, hit, n + 1);
+	if (out->list == NULL)
+		return false;
+	for (size_t i = 0; i < n; i++)
+	{
+		const ls_jrow *row = ls_jrow_get(ctx, ctx->candidates[i]);
+		hit *h = &out->list[out->n];
+
+		if (row == NULL)
+			return false;
+		ls_jmatch_row(ctx, item, row, &h->m);
+		if (!h->m.idents || h->m.relevance < threshold)
+			continue;
+		h->row = ctx->candidates[i];
+		exact |= h->m.exact_pair;
+		out->n++;
+	}
+	if (exact && item->n_idents > 0)
+	{
+		size_t kept = 0;
+
+		for (size_t i = 0; i < out->n; i++)
+			if (out->list[i].m.exact_pair)
+				out->list[kept++] = out->list[i];
+		out->n = kept;
+	}
+	for (size_t i = 0; i < out->n; i++)
+		if (out->list[i].m.relevance > out->best)
+			out->best = out->list[i].m.relevance;
+	return true;
+}
+
+static ls_status
+status_of(ls_jclass c)
+{
+	switch (c)
+	{
+		case LS_JCLASS_PASS:
+		case LS_JCLASS_CLEAN:
+			return LS_STATUS_PASSED;
+		case LS_JCLASS_FAIL:
+			return LS_STATUS_FAILED;
+		case LS_JCLASS_SKIP:
+			return LS_STATUS_SKIPPED;
+		default:
+			return LS_STATUS_NOT_FOUND;
+	}
+}
+
+static const char *
+why_of(ls_status s)
+{
+	switch (s)
+	{
+		case LS_STATUS_PASSED:
+			return "reports success";
+		case LS_STATUS_FAILED:
+			return "reports a failure";
+		case LS_STATUS_SKIPPED:
+			return "says that it was skipped";
+		default:
+			return "is not conclusive";
+	}
+}
+
+static float
+score_of(const hit *h)
+{
+	return h->m.relevance + (h->m.strength == 1 ? 0.0f : h->m.strength == 2 ? 0.2f : 0.3f);
+}
+
+static decision
+decide_plain(const ls_jitem *item, const hits *rows)
+{
+	const hit *best = NULL, *last = NULL;
+	ls_status status;
+
+	for (size_t i = 0; i < rows->n; i++)
+	{
+		const hit *h = &rows->list[i];
+
+		if (h->m.relevance < RELEVANT || h->m.class == LS_JCLASS_NONE)
+			continue;
+		if (best == NULL || score_of(h) > score_of(best))
+			best = h;
+	}
+	if (best == NULL)
+		return decide(LS_STATUS_NOT_FOUND,
+					  rows->best >= RELEVANT ? "rows name it but tell no outcome"
+											 : "no row is about it",
+					  rows->best >= RELEVANT ? 0.5 : 0.8);
+	for (size_t i = 0; i < rows->n; i++)
+	{
+		const hit *h = &rows->list[i];
+
+		if (h->m.relevance < RELEVANT || h->m.class == LS_JCLASS_NONE ||
+			score_of(h) < score_of(best) - 0.25f)
+			continue;
+		if ((item->all || item->first) && h->m.class == LS_JCLASS_FAIL)
+		{
+			last = h;
+			break;
+		}
+		if (item->any && h->m.class == LS_JCLASS_PASS)
+		{
+			last = h;
+			break;
+		}
+		last = h;
+	}
+	status = status_of(last->m.class);
+	return decide_row(status, last->row, why_of(status),
+					  0.4 + 0.4 * (last->m.relevance > 1 ? 1 : last->m.relevance) +
+						  0.05 * last->m.strength);
+}
+
+/* ---- absence ---- */
+
+static decision
+decide_absence(ls_jctx *ctx, const ls_jitem *item, const hits *rows, bool *failed)
+{
+	const hit *clean = NULL, *seen = NULL, *skipped = NULL;
+	bool everything = item->n_idents == 0 && !item->has_name;
+	size_t n = everything ? ctx->n_rows : rows->n;
+	size_t scope = 0, skips = 0;
+	uint32_t first_row = 0;
+
+	for (size_t i = 0; i < n; i++)
+	{
+		uint32_t r = everything ? (uint32_t) i : rows->list[i].row;
+		const ls_jrow *row = ls_jrow_get(ctx, r);
+		ls_jmatch own;
+		const ls_jmatch *m;
+		bool violated = false;
+
+		if (row == NULL)
+		{
+			*failed = true;
+			return decide(LS_STATUS_NOT_FOUND, "", 0);
+		}
+		if (everything)
+			ls_jmatch_row(ctx, item, row, &own);
+		m = everything ? &own : &rows->list[i].m;
+		if (row->hostile || row->text.n == 0)
+			continue;
+		if (!everything && m->relevance < 0.5f)
+			continue;
+		if (scope++ == 0)
+			first_row = r;
+		if (item->http_low != 0)
+			violated = row->http >= item->http_low && row->http <= item->http_high;
+		else if (item->errors)
+		{
+			for (int k = 0; k < row->n_cues; k++)
+				violated |= row->cues[k].class == LS_JCLASS_FAIL &&
+							!(row->cues[k].flags & LS_JCUE_PAST);
+		}
+		else
+			violated = m->forbidden;
+		for (int k = 0; k < row->n_cues && !violated; k++)
+			violated = !everything && row->cues[k].class == LS_JCLASS_FAIL &&
+					   (row->cues[k].flags & LS_JCUE_VERDICT) && row->cues[k].strength >= 3 &&
+					   row->cues[k].concept == LS_JC_RESULT && m->relevance >= 0.9f &&
+					   !(row->cues[k].flags & LS_JCUE_COUNT);
+		if (violated)
+			return decide_row(LS_STATUS_FAILED, r, "shows what must not occur", 0.75);
+		if (!everything)
+		{
+			seen = &rows->list[i];
+			if (m->class == LS_JCLASS_SKIP && m->strength >= 2)
+			{
+				skipped = seen;
+				skips++;
+			}
+		}
+		for (int k = 0; k < row->n_cues; k++)
+			if (row->cues[k].class == LS_JCLASS_CLEAN && !everything)
+				clean = &rows->list[i];
+	}
+	if (scope == 0)
+		return decide(LS_STATUS_NOT_FOUND, "no row is about it", 0.8);
+	if (skipped != NULL && skips == scope)
+		return decide_row(LS_STATUS_SKIPPED, skipped->row, why_of(LS_STATUS_SKIPPED), 0.7);
+	if (clean != NULL)
+		return decide_row(LS_STATUS_PASSED, clean->row, "says so, and no row contradicts it", 0.8);
+	return decide_row(LS_STATUS_PASSED, seen ? seen->row : first_row,
+					  "is about it, and no row shows what must not occur", 0.65);
+}
+
+/* ---- thresholds ---- */
+
+static ls_str
+format_value(ls_arena *arena, double v, const ls_jcond *cond)
+{
+	ls_buf buf;
+	double shown = v;
+	const char *unit = "";
+
+	if (cond->dim == LS_JDIM_TIME)
+	{
+		unit = v < 1 ? " ms" : " s";
+		shown = v < 1 ? v * 1000 : v;
+	}
+	else if (cond->dim == LS_JDIM_PERCENT)
+		unit = "%";
+	else if (cond->dim == LS_JDIM_BYTES)
+		unit = " bytes";
+	ls_buf_init(&buf, arena);
+	ls_buf_printf(&buf, "%.10g%s", shown, unit);
+	return ls_str_make(buf.failed ? "" : buf.data, buf.failed ? 0 : buf.len);
+}
+
+static decision
+decide_threshold(ls_jctx *ctx, const ls_jitem *item, const hits *rows)
+{
+	const ls_jcond *cond = &item->cond;
+	decision plain = decide_plain(item, rows);
+	const hit *good = NULL, *bad = NULL, *last = NULL;
+	double good_value = 0, bad_value = 0, last_value = 0;
+	double first_clock = 0, last_clock = 0;
+	size_t clocks = 0, count = 0;
+	uint32_t counted = 0;
+	decision d;
+
+	for (size_t i = 0; i < rows->n; i++)
+	{
+		const hit *h = &rows->list[i];
+		const ls_jrow *row = ls_jrow_get(ctx, h->row);
+		double v, clock;
+
+		if (row == NULL)
+			break;
+		if (item->http_low != 0)
+		{
+			if (row->http >= item->http_low && row->http <= item->http_high)
+			{
+				count++;
+				counted = h->row;
+			}
+			continue;
+		}
+		if (h->m.relevance < RELEVANT)
+			continue;
+		if (ls_jnumber_find(ctx, item, row, &v))
+		{
+			last = h;
+			last_value = v;
+			if (ls_jnumber_holds(cond, v))
+			{
+				good = h;
+				good_value = v;
+			}
+			else if (bad == NULL || (cond->op <= LS_JOP_LE ? v > bad_value : v < bad_value))
+			{
+				bad = h;
+				bad_value = v;
+			}
+		}
+		if (h->m.relevance >= 0.6f && ls_jrow_clock(row, &clock))
+		{
+			if (clocks++ == 0)
+				first_clock = clock;
+			last_clock = clock;
+		}
+		if (h->m.relevance >= 0.8f && h->m.class != LS_JCLASS_NONE &&
+			(item->negative ? h->m.class == LS_JCLASS_PASS : true))
+		{
+			count++;
+			counted = h->row;
+		}
+	}
+	if (last != NULL)
+	{
+		const hit *chosen = bad ? bad : last;
+		double v = bad ? bad_value : last_value;
+
+		if (item->at_end)
+			chosen = last, v = last_value;
+		else if ((item->any || (cond->op >= LS_JOP_GT && !item->all)) && good)
+			chosen = good, v = good_value;
+		if (!ls_jnumber_holds(cond, v))
+			d = decide_row(LS_STATUS_FAILED, chosen->row, "is beyond the limit", 0.8);
+		else if (plain.status == LS_STATUS_FAILED && plain.confidence > 0.85 && !item->negative)
+			return plain;
+		else
+			d = decide_row(LS_STATUS_PASSED, chosen->row, "is within the limit", 0.8);
+		d.note = format_value(ctx->arena, v, cond);
+		return d;
+	}
+	if (plain.status == LS_STATUS_FAILED || plain.status == LS_STATUS_SKIPPED)
+		if (!(cond->count && item->negative))
+			return plain;
+	if (cond->dim == LS_JDIM_TIME && clocks >= 2 && last_clock >= first_clock)
+	{
+		bool holds = ls_jnumber_holds(cond, last_clock - first_clock);
+
+		d = decide_row(holds ? LS_STATUS_PASSED : LS_STATUS_FAILED, rows->list[rows->n - 1].row,
+					   holds ? "is within the limit" : "is beyond the limit", 0.6);
+		d.note = format_value(ctx->arena, last_clock - first_clock, cond);
+		return d;
+	}
+	if (cond->count && (rows->n > 0 || item->http_low != 0))
+	{
+		bool holds = ls_jnumber_holds(cond, (double) count);
+
+		if (item->http_low == 0 && count == 0 && rows->best < RELEVANT)
+			return decide(LS_STATUS_NOT_FOUND, "no row is about it", 0.7);
+		if (count == 0 && rows->n > 0)
+			counted = rows->list[0].row;
+		d = decide_row(holds ? LS_STATUS_PASSED : LS_STATUS_FAILED, counted,
+					   holds ? "is the last that counts; the number is within the limit"
+							 : "is the last that counts; the number is beyond the limit",
+					   0.6);
+		d.note = format_value(ctx->arena, (double) count, cond);
+		return d;
+	}
+	return decide(LS_STATUS_NOT_FOUND, "no row tells the value", 0.6);
+}
+
+/* ---- order ---- */
+
+/* The first (or last) of the best rows that tell the event happened. */
+static bool
+event_row(const hits *rows, bool want_last, uint32_t *row)
+{
+	float best = 0;
+	bool found = false;
+
+	for (size_t i = 0; i < rows->n; i++)
+	{
+		const hit *h = &rows->list[i];
+
+		if (h->m.class == LS_JCLASS_FAIL || h->m.class == LS_JCLASS_SKIP)
+			continue;
+		if (score_of(h) > best)
+			best = score_of(h);
+	}
+	for (size_t i = 0; i < rows->n; i++)
+	{
+		const hit *h = &rows->list[i];
+
+		if (h->m.class == LS_JCLASS_FAIL || h->m.class == LS_JCLASS_SKIP ||
+			score_of(h) < best - 0.1f || h->m.relevance < RELEVANT)
+			continue;
+		*row = h->row;
+		found = true;
+		if (!want_last)
+			break;
+	}
+	return found;
+}
+
+static bool
+decide_order(ls_jctx *ctx, const ls_jitem *item, const hits *rows, decision *d)
+{
+	hits other;
+	uint32_t a, b;
+	bool inherit = item->other->n_idents == 0 && item->n_idents > 0;
+
+	if (!collect(ctx, item->other, CANDIDATES, 0.5f, &other))
+		return false;
+	if (inherit)
+	{
+		/* The second event belongs to the same thing, if any row says so. */
+		ls_jitem only = *item;
+		size_t kept = 0;
+
+		only.n_terms = 0;
+		for (size_t i = 0; i < other.n; i++)
+		{
+			ls_jmatch m;
+
+			ls_jmatch_row(ctx, &only, ls_jrow_get(ctx, other.list[i].row), &m);
+			if (m.idents)
+				other.list[kept++] = other.list[i];
+		}
+		if (kept > 0)
+			other.n = kept;
+	}
+	if (!event_row(rows, item->order == LS_JORDER_AFTER, &a) ||
+		!event_row(&other, item->order == LS_JORDER_BEFORE, &b))
+		return true;
+	if (a == b)
+		return true;
+	if (item->order == LS_JORDER_AFTER ? a > b : a < b)
+		*d = decide_row(LS_STATUS_PASSED, a, "comes in the right order", 0.7);
+	else
+		*d = decide_row(LS_STATUS_FAILED, a, "comes in the wrong order", 0.7);
+	return true;
+}
+
+/* "... without a retry": the rows of the same thing must not show it. */
+static bool
+decide_without(ls_jctx *ctx, const ls_jitem *item, decision *d)
+{
+	ls_jitem *part = item->without;
+	hits rows;
+	bool failed = false;
+	decision extra;
+
+	if (part->n_idents == 0 && item->n_idents > 0)
+	{
+		ls_jitem *scoped = ls_new(ctx->arena, ls_jitem);
+
+		if (scoped == NULL)
+			return false;
+		*scoped = *part;
+		for (int k = 0; k < item->n_terms && scoped->n_terms < LS_JITEM_TERMS; k++)
+			if (item->terms[k].ident >= 0)
+			{
+				scoped->terms[scoped->n_terms++] = item->terms[k];
+				scoped->total += item->terms[k].weight;
+			}
+		memcpy(scoped->idents, item->idents, sizeof(item->idents));
+		scoped->n_idents = item->n_idents;
+		part = scoped;
+	}
+	if (!collect(ctx, part, ctx->n_rows, 0.5f, &rows))
+		return false;
+	extra = decide_absence(ctx, part, &rows, &failed);
+	if (extra.status == LS_STATUS_FAILED)
+		*d = extra;
+	return !failed;
+}
+
+static bool
+judge_item(ls_jctx *ctx, const ls_jitem *item, decision *d)
+{
+	bool many = item->absent || item->cond.op != LS_JOP_NONE || item->all;
+	hits rows;
+	bool failed = false;
+
+	if (!collect(ctx, item, many ? ctx->n_rows : CANDIDATES, item->absent ? 0.3f : 0.4f, &rows))
+		return false;
+	if (item->cond.op != LS_JOP_NONE)
+		*d = decide_threshold(ctx, item, &rows);
+	else if (item->absent)
+		*d = decide_absence(ctx, item, &rows, &failed);
+	else
+		*d = decide_plain(item, &rows);
+	if (failed)
+		return false;
+	if (item->order != LS_JORDER_NONE && d->status == LS_STATUS_PASSED &&
+		!decide_order(ctx, item, &rows, d))
+		return false;
+	if (item->without != NULL && d->status == LS_STATUS_PASSED && !decide_without(ctx, item, d))
+		return false;
+	return true;
+}
+
+/* ---- findings ---- */
+
+/* A part of the row that fits, starting near where the match is; one line. */
+static ls_str
+quote_row(ls_arena *arena, ls_str row, size_t max_chars)
+{
+	size_t start = 0, len;
+
+	while (start < row.len && (row.data[start] == ' ' || row.data[start] == '\t'))
+		start++;
+	row = ls_str_make(row.data + start, row.len - start);
+	for (len = 0; len < row.len; len++)
+		if ((unsigned char) row.data[len] < 0x20)
+			break;
+	len = ls_utf8_prefix_chars(row.data, len, max_chars);
+	while (len > 0 && row.data[len - 1] == ' ')
+		len--;
+	return ls_str_make(row.data, len);
+}
+
+static bool
+explain(ls_jctx *ctx, const decision *d, ls_judge_finding *f)
+{
+	ls_buf buf;
+
+	ls_buf_init(&buf, ctx->arena);
+	f->status = d->status;
+	f->confidence = d->confidence > 0.99 ? 0.99 : d->confidence;
+	if (d->has_row)
+	{
+		f->has_row = true;
+		f->row = d->row + 1;
+		f->quote = quote_row(ctx->arena, ctx->rows[d->row], 180);
+		ls_buf_printf(&buf, "row %u: \"", (unsigned) f->row);
+		ls_buf_str(&buf, f->quote);
+		ls_buf_printf(&buf, "\" %s", d->why);
+		if (d->note.len > 0)
+			ls_buf_printf(&buf, " (%.*s)", (int) d->note.len, d->note.data);
+		ls_buf_char(&buf, '.');
+	}
+	else
+		ls_buf_printf(&buf, "None of the %zu rows decides this: %s.", ctx->n_rows, d->why);
+	if (buf.failed)
+		return false;
+	f->explanation = ls_str_make(buf.data, ls_utf8_prefix_chars(buf.data, buf.len, 300));
+	return true;
+}
+
+/* The conclusions that criteria ask for: sentences, questions, lines. */
+static size_t
+split_criteria(ls_str criteria, ls_str *parts, size_t max)
+{
+	size_t n = 0, start = 0;
+
+	for (size_t i = 0; i <= criteria.len && n < max; i++)
+	{
+		bool end = i == criteria.len || criteria.data[i] == '\n' || criteria.data[i] == '?' ||
+				   criteria.data[i] == ';';
+		size_t from = start, to = i;
+		int words = 0;
+
+		if (!end && (criteria.data[i] == '.' || criteria.data[i] == '!') &&
+			(i + 1 == criteria.len || criteria.data[i + 1] == ' ' || criteria.data[i + 1] == '\n'))
+			end = true;
+		if (!end)
+			continue;
+		start = i + 1;
+		while (from < to && (strchr(" \t\r-*0123456789.)", criteria.data[from]) != NULL))
+			from++;
+		while (to > from && (criteria.data[to - 1] == ' ' || criteria.data[to - 1] == '\r'))
+			to--;
+		for (size_t k = from; k < to; k++)
+			words += criteria.data[k] == ' ';
+		if (to - from >= 3 && (words > 0 || to - from > 6))
+			parts[n++] = ls_str_make(criteria.data + from, to - from);
+	}
+	return n;
+}
+
+static bool
+summarize(ls_jctx *ctx, const ls_judge_finding *f, size_t n, ls_str *summary)
+{
+	size_t counts[LS_STATUS_SKIPPED + 1] = {0};
+	ls_buf buf;
+
+	for (size_t i = 0; i < n; i++)
+		counts[f[i].status]++;
+	ls_buf_init(&buf, ctx->arena);
+	ls_buf_printf(&buf,
+				  "%zu passed, %zu failed, %zu not found, %zu skipped in %zu rows, "
+				  "by the built-in evaluator.",
+				  counts[LS_STATUS_PASSED], counts[LS_STATUS_FAILED], counts[LS_STATUS_NOT_FOUND],
+				  counts[LS_STATUS_SKIPPED], ctx->n_rows);
+	*summary = ls_str_make(buf.data, buf.failed ? 0 : buf.len);
+	return !buf.failed;
+}
+
+bool
+ls_judge(ls_arena *arena, const ls_str *rows, size_t n_rows, ls_str criteria,
+		 const ls_judge_item *items, size_t n_items, bool generic, ls_judge_finding **findings,
+		 size_t *n_findings, ls_str *summary)
+{
+	ls_jctx *ctx = ls_new(arena, ls_jctx);
+	ls_str *parts = ls_new_array(arena, ls_str, MAX_ITEMS);
+	ls_jitem **parsed = ls_new_array(arena, ls_jitem *, MAX_ITEMS);
+	ls_judge_finding *out;
+	bool own_ids = generic || n_items == 0;
+	size_t n = n_items > MAX_ITEMS ? MAX_ITEMS : n_items;
+
+	if (ctx == NULL || parts == NULL || parsed == NULL)
+		return false;
+	ctx->arena = arena;
+	ctx->rows = rows;
+	ctx->n_rows = n_rows > MAX_ROWS ? MAX_ROWS : n_rows;
+	ls_jwords_init(&ctx->words);
+	ctx->particle = ls_jwords_find(&ctx->words, ls_jstem("the", 3));
+	for (size_t i = 0; i < n; i++)
+		parts[i] = items[i].description;
+	if (n == 0)
+	{
+		n = split_criteria(criteria, parts, MAX_ITEMS);
+		if (n == 0)
+			parts[n++] = criteria;
+	}
+	out = ls_new_array(arena, ls_judge_finding, n);
+	if (out == NULL)
+		return false;
+	for (size_t i = 0; i < n; i++)
+		if ((parsed[i] = ls_jitem_parse(ctx, parts[i])) == NULL)
+			return false;
+	if (!ls_jindex_build(ctx, parsed, n))
+		return false;
+	for (size_t i = 0; i < n; i++)
+	{
+		decision d;
+
+		if (!judge_item(ctx, parsed[i], &d) || !explain(ctx, &d, &out[i]))
+			return false;
+		if (own_ids)
+		{
+			ls_buf id;
+
+			ls_buf_init(&id, arena);
+			ls_buf_printf(&id, "f%zu", i + 1);
+			if (id.failed)
+				return false;
+			out[i].id = ls_str_make(id.data, id.len);
+		}
+		else
+			out[i].id = items[i].id;
+	}
+	*findings = out;
+	*n_findings = n;
+	return summarize(ctx, out, n, summary);
+}

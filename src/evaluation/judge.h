@@ -1,0 +1,56 @@
+/*-------------------------------------------------------------------------
+ *
+ * judge.h
+ *	  The built-in evaluator (pure): findings about rows without a model.
+ *
+ * It is the provider `builtin`: for trials, for CI and for places without a network.  It reads
+ * rows as evidence only; text in a row that instructs the reader carries no weight
+ * (decision 43).  The same input gives the same output.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef LS_JUDGE_H
+#define LS_JUDGE_H
+
+#include "src/base/pure.h"
+
+typedef enum ls_status
+{
+	LS_STATUS_NONE,
+	LS_STATUS_PASSED,
+	LS_STATUS_FAILED,
+	LS_STATUS_NOT_FOUND,
+	LS_STATUS_SKIPPED
+} ls_status;
+
+typedef struct ls_judge_item
+{
+	ls_str id;
+	ls_str description;
+} ls_judge_item;
+
+typedef struct ls_judge_finding
+{
+	ls_str id;
+	ls_status status;
+	ls_str explanation; /* at most 300 code points; cites the row */
+	double confidence;  /* 0..1 */
+	uint32_t row;       /* the row relied on, 1 is the first */
+	bool has_row;
+	ls_str quote; /* verbatim part of that row, without line breaks */
+} ls_judge_finding;
+
+/*
+ * Judges `n_items` items by the rows (specification 2.3, 2.4; decision 21: findings in the order
+ * of the items, one each).  With `generic` set or without items, one finding for each
+ * conclusion that the criteria ask for, ids f1, f2, ... (decision 12); expected items are then
+ * the conclusions if there are any (decision 13).
+ *
+ * Rows, criteria and descriptions are valid UTF-8.  `summary` gets at most 500 code points.
+ * At most 10,000 rows and 200 items are read.  False when the arena's limit is hit.
+ */
+extern bool ls_judge(ls_arena *arena, const ls_str *rows, size_t n_rows, ls_str criteria,
+					 const ls_judge_item *items, size_t n_items, bool generic,
+					 ls_judge_finding **findings, size_t *n_findings, ls_str *summary);
+
+#endif /* LS_JUDGE_H */

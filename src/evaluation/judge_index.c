@@ -1,0 +1,292 @@
+/*-------------------------------------------------------------------------
+ *
+ * judge_index.c
+ *	  Which rows hold which words of the items, for the built-in evaluator (pure).
+ *
+ * All rows are read once; only the words that some item uses are indexed.  Rows are analysed
+ * when an item first needs them, and kept while memory lasts.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "src/evaluation/judge_internal.h"
+
+#include <stdlib.h>
+
+#define MAX_POSTINGS ((size_t) 4 << 20)
+#define MAX_CACHED_ATOMS ((size_t) 1 << 20)
+
+static int32_t
+list_of(ls_jctx *ctx, uint64_t hash)
+{
+	uint32_t slot = (uint32_t) (hash ^ (hash >> 32)) & (ctx->vocab_size - 1);
+
+	while (ctx->vocab_hash[slot] != 0 && ctx->vocab_hash[slot] != hash)
+		slot = (slot + 1) & (ctx->vocab_size - 1);
+	if (ctx->vocab_hash[slot] == 0)
+	{
+		ctx->vocab_hash[slot] = hash;
+		ctx->vocab_list[slot] = ctx->n_lists++;
+	}
+	return ctx->vocab_list[slot];
+}
+
+static int32_t
+find_list(const ls_jctx *ctx, uint64_t hash)
+{
+	uint32_t slot = (uint32_t) (hash ^ (hash >> 32)) & (ctx->vocab_size - 1);
+
+	while (ctx->vocab_hash[slot] != 0)
+	{
+		if (ctx->vocab_hash[slot] == hash)
+			return ctx->vocab_list[slot];
+		slot = (slot + 1) & (ctx->vocab_size - 1);
+	}
+	return -1;
+}
+
+static void
+want_item(ls_jctx *ctx, ls_jitem *item)
+{
+	if (item == NULL)
+		return;
+	for (int k = 0; k < item->n_terms; k++)
+	{
+		ls_jterm *term = &item->terms[k];
+		ls_jconcept contrary = ls_jconcept_opposite((ls_jconcept) term->concept);
+
+		term->stem_list = list_of(ctx, term->stem);
+		if (term->joined)
+			term->joined_list = list_of(ctx, term->joined);
+		if (term->concept == LS_JC_NONE)
+			continue;
+		if (ctx->concept_list[term->concept] < 0)
+			ctx->concept_list[term->concept] = ctx->n_lists++;
+		term->concept_list = ctx->concept_list[term->concept];
+		if (contrary != LS_JC_NONE && ctx->concept_list[contrary] < 0)
+			ctx->concept_list[contrary] = ctx->n_lists++;
+	}
+	for (int k = 0; k < item->n_idents; k++)
+		if (item->idents[k].whole)
+			(void) list_of(ctx, item->idents[k].whole);
+	want_item(ctx, item->other);
+	want_item(ctx, item->without);
+}
+
+static bool
+post(ls_jctx *ctx, int32_t list, uint32_t row)
+{
+	ls_jlist *l = &ctx->lists[list];
+
+	if (l->n > 0 && l->rows[l->n - 1] == row)
+		return true;
+	if (ctx->postings >= MAX_POSTINGS)
+		return true; /* what comes later is not found through this word */
+	if (l->n == l->capacity)
+	{
+		uint32_t grown = l->capacity ? l->capacity * 2 : 16;
+		void *p = ls_arena_grow(ctx->arena, l->rows, l->capacity * sizeof(uint32_t),
+								grown * sizeof(uint32_t));
+
+		if (p == NULL)
+			return false;
+		l->rows = p;
+		l->capacity = grown;
+	}
+	l->rows[l->n++] = row;
+	ctx->postings++;
+	return true;
+}
+
+static bool
+post_word(ls_jctx *ctx, uint64_t hash, uint32_t row)
+{
+	int32_t list = find_list(ctx, hash);
+	uint16_t word;
+
+	if (list >= 0 && !post(ctx, list, row))
+		return false;
+	word = ls_jwords_find(&ctx->words, hash);
+	if (word == 0)
+		return true;
+	list = ctx->concept_list[ctx->words.table[word].concept];
+	return list < 0 || post(ctx, list, row);
+}
+
+static bool
+post_atom(ls_jctx *ctx, const ls_jatom *atom, uint32_t row)
+{
+	if (atom->stem != 0 && !post_word(ctx, atom->stem, row))
+		return false;
+	return atom->joined == 0 || post_word(ctx, atom->joined, row);
+}
+
+bool
+ls_jindex_build(ls_jctx *ctx, ls_jitem **items, size_t n_items)
+{
+	size_t terms = 16;
+
+	for (size_t i = 0; i < n_items; i++)
+		for (const ls_jitem *part[3] = {items[i], items[i]->other, items[i]->without}, **p = part;
+			 p < part + 3; p++)
+			if (*p)
+				terms += (size_t) (*p)->n_terms * 2 + (size_t) (*p)->n_idents;
+	ctx->vocab_size = 64;
+	while (ctx->vocab_size < terms * 2)
+		ctx->vocab_size *= 2;
+	ctx->vocab_hash = ls_new_array(ctx->arena, uint64_t, ctx->vocab_size);
+	ctx->vocab_list = ls_new_array(ctx->arena, int32_t, ctx->vocab_size);
+	ctx->lists = ls_new_array(ctx->arena, ls_jlist, terms + LS_JC_COUNT);
+	ctx->parsed = ls_new_array(ctx->arena, ls_jrow *, ctx->n_rows + 1);
+	ctx->score = ls_new_array(ctx->arena, float, ctx->n_rows + 1);
+	ctx->candidates = ls_new_array(ctx->arena, uint32_t, ctx->n_rows + 1);
+	if (ls_arena_failed(ctx->arena))
+		return false;
+	for (int c = 0; c < LS_JC_COUNT; c++)
+		ctx->concept_list[c] = -1;
+	for (size_t i = 0; i < n_items; i++)
+		want_item(ctx, items[i]);
+
+	for (uint32_t r = 0; r < ctx->n_rows; r++)
+	{
+		ls_jscan scan;
+		ls_jatom atom, last = {0};
+		int n = 0;
+
+		ls_jscan_init(&scan, ctx->rows[r]);
+		while (n++ < LS_JROW_ATOMS && ls_jscan_next(&scan, &atom))
+		{
+			ls_jatom_join(ctx->rows[r], &last, &atom);
+			if (!post_atom(ctx, &last, r))
+				return false;
+			last = atom;
+		}
+		if (!post_atom(ctx, &last, r))
+			return false;
+	}
+	return true;
+}
+
+static void
+analyse(ls_jctx *ctx, ls_jrow *row, ls_str text)
+{
+	size_t start, end;
+
+	row->n_cues = 0;
+	if (ls_jrow_hostile(text, &start, &end))
+	{
+		ls_jatom *kept = row->text.atoms;
+		int n = 0;
+
+		if (start == 0 && end == text.len)
+			row->hostile = true;
+		for (int i = 0; i < row->text.n; i++)
+			if (row->text.atoms[i].off < start || row->text.atoms[i].off >= end)
+				kept[n++] = row->text.atoms[i];
+		row->text.n = n;
+	}
+	if (!row->hostile)
+		ls_jrow_analyse(ctx, row);
+}
+
+const ls_jrow *
+ls_jrow_get(ls_jctx *ctx, uint32_t r)
+{
+	ls_jrow *row = ctx->parsed[r];
+
+	if (row != NULL)
+		return row;
+	row = ls_new(ctx->arena, ls_jrow);
+	if (row == NULL)
+		return NULL;
+	row->cues = ls_new_array(ctx->arena, ls_jcue, LS_JROW_CUES);
+	if (row->cues == NULL || !ls_jtext_parse(ctx, ctx->rows[r], LS_JROW_ATOMS, &row->text))
+		return NULL;
+	analyse(ctx, row, ctx->rows[r]);
+	ctx->parsed[r] = row;
+	ctx->parsed_atoms += (size_t) row->text.n;
+	return row;
+}
+
+/* Adds `weight` to the rows of a list; returns the number of candidates so far. */
+static size_t
+add_list(ls_jctx *ctx, int32_t list, float weight, size_t n)
+{
+	if (list < 0)
+		return n;
+	for (uint32_t i = 0; i < ctx->lists[list].n; i++)
+	{
+		uint32_t r = ctx->lists[list].rows[i];
+
+		if (ctx->score[r] == 0)
+			ctx->candidates[n++] = r;
+		ctx->score[r] += weight;
+	}
+	return n;
+}
+
+static int
+compare_rows(const void *a, const void *b)
+{
+	uint32_t x = *(const uint32_t *) a, y = *(const uint32_t *) b;
+
+	return (x > y) - (x < y);
+}
+
+/*
+ * The rows that may matter to an item, in order of rows, at most `limit`: those with the most
+ * words of the item, the later ones on a tie.
+ */
+size_t
+ls_jindex_candidates(ls_jctx *ctx, const ls_jitem *item, size_t limit)
+{
+	size_t n = 0, kept = 0;
+	uint32_t buckets[64] = {0};
+	int cut = 0;
+	size_t room = limit;
+
+	for (int k = 0; k < item->n_terms; k++)
+	{
+		const ls_jterm *term = &item->terms[k];
+		float weight = term->weight > 0 ? term->weight : 0.1f;
+		ls_jconcept contrary = ls_jconcept_opposite((ls_jconcept) term->concept);
+
+		n = add_list(ctx, term->stem_list, weight, n);
+		n = add_list(ctx, term->joined_list, weight, n);
+		n = add_list(ctx, term->concept_list, weight * 0.8f, n);
+		if (contrary != LS_JC_NONE)
+			n = add_list(ctx, ctx->concept_list[contrary], weight * 0.7f, n);
+	}
+	for (int k = 0; k < item->n_idents; k++)
+		if (item->idents[k].whole)
+			n = add_list(ctx, find_list(ctx, item->idents[k].whole), 3, n);
+	if (n > limit)
+	{
+		for (size_t i = 0; i < n; i++)
+		{
+			int b = (int) (ctx->score[ctx->candidates[i]] * 2);
+
+			buckets[b > 63 ? 63 : b]++;
+		}
+		cut = 63;
+		while (cut > 0 && buckets[cut] <= room)
+			room -= buckets[cut--];
+		qsort(ctx->candidates, n, sizeof(uint32_t), compare_rows);
+		/* of the bucket at the limit, the last `room` rows */
+		for (size_t i = 0, skip = buckets[cut] - room; i < n; i++)
+		{
+			uint32_t r = ctx->candidates[i];
+			int b = (int) (ctx->score[r] * 2);
+
+			b = b > 63 ? 63 : b;
+			ctx->score[r] = 0;
+			if (b < cut || (b == cut && skip > 0 && skip--))
+				continue;
+			ctx->candidates[kept++] = r;
+		}
+		return kept;
+	}
+	for (size_t i = 0; i < n; i++)
+		ctx->score[ctx->candidates[i]] = 0;
+	qsort(ctx->candidates, n, sizeof(uint32_t), compare_rows);
+	return n;
+}

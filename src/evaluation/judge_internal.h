@@ -1,0 +1,330 @@
+/*-------------------------------------------------------------------------
+ *
+ * judge_internal.h
+ *	  What the files of the built-in evaluator share (pure).  Nobody else includes it.
+ *
+ * Text becomes atoms (judge_text.c), atoms get a meaning from a fixed word list
+ * (judge_words.c), a row becomes cues of an outcome (judge_rows.c), an item becomes terms,
+ * identifiers and conditions (judge_item.c), and a match of the two (judge_match.c) or a
+ * comparison of numbers (judge_number.c) is weighed into a finding (judge.c).
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef LS_JUDGE_INTERNAL_H
+#define LS_JUDGE_INTERNAL_H
+
+#include "src/evaluation/judge.h"
+
+/* ---- atoms ---- */
+
+typedef enum ls_jsep /* what stands before an atom */
+{
+	LS_JSEP_START,
+	LS_JSEP_NONE,  /* camelCase, number and unit */
+	LS_JSEP_TIGHT, /* one - or _ */
+	LS_JSEP_DOT,
+	LS_JSEP_SLASH,
+	LS_JSEP_COLON,
+	LS_JSEP_AT, /* other single signs inside a word: @ # + ~ */
+	LS_JSEP_SPACE,
+	LS_JSEP_EQUAL, /* = or a JSON colon: key before, value behind */
+	LS_JSEP_COMMA, /* , ; | ( and sentence ends: a new clause */
+	LS_JSEP_OTHER
+} ls_jsep;
+
+typedef enum ls_jkind
+{
+	LS_JKIND_WORD,
+	LS_JKIND_NUMBER, /* digits, also dotted (1.5, 10.0.0.1) */
+	LS_JKIND_MIXED,  /* letters and digits: app10, 9a1 */
+	LS_JKIND_SYMBOL  /* a check mark, a slash that stands alone */
+} ls_jkind;
+
+#define LS_JATOM_UPPER 0x01  /* ALL CAPS, two letters or more */
+#define LS_JATOM_CAPITAL 0x02 /* begins with a capital */
+#define LS_JATOM_ING 0x04    /* ends in -ing */
+#define LS_JATOM_ED 0x08     /* ends in -ed */
+#define LS_JATOM_S 0x10      /* ends in -s */
+#define LS_JATOM_TIME 0x20   /* part of a date or of a clock time */
+#define LS_JATOM_PAREN 0x40  /* an opening bracket stands before it */
+#define LS_JATOM_EMPTY 0x80  /* an empty value ("") follows */
+
+typedef struct ls_jatom
+{
+	uint64_t stem;   /* hash of the folded stem */
+	uint64_t joined; /* of a compound or of verb and particle; 0: none */
+	uint32_t off;
+	uint16_t len;
+	uint16_t clause;
+	uint16_t word; /* entry of the word list, 0: none */
+	uint8_t kind;
+	uint8_t sep;
+	uint8_t flags;
+} ls_jatom;
+
+typedef struct ls_jscan
+{
+	ls_str text;
+	size_t pos;
+	ls_jatom queue[8]; /* atoms of a run that was split */
+	int queued, taken;
+} ls_jscan;
+
+extern void ls_jscan_init(ls_jscan *scan, ls_str text);
+extern bool ls_jscan_next(ls_jscan *scan, ls_jatom *atom);
+
+/* Gives `a` the hash of itself with the short word `b` behind it. */
+extern void ls_jatom_join(ls_str text, ls_jatom *a, const ls_jatom *b);
+
+/* Hash of a lower-case word's stem, as atoms carry it. */
+extern uint64_t ls_jstem(const char *word, size_t len);
+
+typedef struct ls_jtext
+{
+	ls_str text;
+	ls_jatom *atoms;
+	int n;
+} ls_jtext;
+
+/* ---- words ---- */
+
+typedef enum ls_jconcept
+{
+	LS_JC_NONE,
+	LS_JC_RESULT, LS_JC_COMPLETE, LS_JC_START, LS_JC_STOP, LS_JC_HEALTHY, LS_JC_UNHEALTHY,
+	LS_JC_CONNECT, LS_JC_DISCONNECT, LS_JC_LOGIN, LS_JC_LOGOUT, LS_JC_ALLOW, LS_JC_DENY,
+	LS_JC_DEPLOY, LS_JC_UPDATE, LS_JC_INSTALL, LS_JC_CREATE, LS_JC_DELETE, LS_JC_APPLY,
+	LS_JC_EXECUTE, LS_JC_BACKUP, LS_JC_RESTORE, LS_JC_SEND, LS_JC_PUBLISH, LS_JC_FETCH,
+	LS_JC_SYNC, LS_JC_VERIFY, LS_JC_BUILD, LS_JC_LOAD, LS_JC_WRITE, LS_JC_ROLLBACK,
+	LS_JC_RETRY, LS_JC_DETECT, LS_JC_TIMEOUT, LS_JC_CRASH, LS_JC_ERROR, LS_JC_WARNING,
+	LS_JC_SKIP, LS_JC_OPEN, LS_JC_CLOSE, LS_JC_ENABLE, LS_JC_DISABLE, LS_JC_ACQUIRE,
+	LS_JC_RELEASE, LS_JC_JOIN, LS_JC_LEAVE, LS_JC_VALID, LS_JC_INVALID, LS_JC_LATENCY,
+	LS_JC_MEMORY, LS_JC_USAGE, LS_JC_CONFIG, LS_JC_RESTART, LS_JC_MOUNT, LS_JC_SCALE,
+	LS_JC_LOSS, LS_JC_EXPIRE, LS_JC_PROMOTE, LS_JC_COUNT
+} ls_jconcept;
+
+typedef enum ls_jpol
+{
+	LS_JP_NONE,
+	LS_JP_POS,   /* success by itself: passed, ok */
+	LS_JP_NEG,   /* failure by itself */
+	LS_JP_SKIP,
+	LS_JP_ACT,   /* an action: success when the item names it */
+	LS_JP_STATE, /* like ACT, but its -ing form is an arrival too */
+	LS_JP_PART,  /* an action that is only under way */
+	LS_JP_STOP,  /* no meaning: articles, auxiliaries */
+	LS_JP_WEAK,  /* common nouns of logs */
+	LS_JP_NOT,   /* negators */
+	LS_JP_ALL, LS_JP_ANY, LS_JP_KEY /* a field that holds an outcome */
+} ls_jpol;
+
+typedef struct ls_jword
+{
+	const char *text;
+	uint8_t concept;
+	uint8_t pol;
+	uint8_t strength;
+} ls_jword;
+
+#define LS_JWORDS_HASH 2048
+
+typedef struct ls_jwords
+{
+	const ls_jword *table;
+	int n;
+	uint64_t hash[LS_JWORDS_HASH];
+	uint16_t index[LS_JWORDS_HASH];
+} ls_jwords;
+
+extern void ls_jwords_init(ls_jwords *words);
+extern uint16_t ls_jwords_find(const ls_jwords *words, uint64_t stem);
+extern ls_jconcept ls_jconcept_opposite(ls_jconcept c);
+
+/* ---- rows ---- */
+
+typedef enum ls_jclass
+{
+	LS_JCLASS_NONE,
+	LS_JCLASS_PASS,
+	LS_JCLASS_FAIL,
+	LS_JCLASS_SKIP,
+	LS_JCLASS_CLEAN /* an explicit "no errors" */
+} ls_jclass;
+
+#define LS_JCUE_LEVEL 0x01 /* only the log level says so */
+#define LS_JCUE_COUNT 0x02 /* a counted summary: 3 failed */
+#define LS_JCUE_VERDICT 0x04 /* a test report or an outcome field */
+#define LS_JCUE_PAST 0x08  /* "after 5 failures" */
+#define LS_JCUE_HTTP 0x10
+
+typedef struct ls_jcue
+{
+	uint16_t atom;
+	uint8_t class;
+	uint8_t strength; /* 1 hint, 2 statement, 3 outcome field or report */
+	uint8_t concept;
+	uint8_t flags;
+} ls_jcue;
+
+#define LS_JROW_ATOMS 512
+#define LS_JROW_CUES 24
+
+typedef struct ls_jrow
+{
+	ls_jtext text;
+	ls_jcue *cues;
+	int n_cues;
+	int http; /* status code, 0: none */
+	bool fields; /* JSON or key=value: clauses mean nothing */
+	bool hostile; /* holds text that instructs the reader: no evidence */
+} ls_jrow;
+
+/* ---- items ---- */
+
+#define LS_JITEM_TERMS 48
+#define LS_JITEM_IDENTS 12
+#define LS_JIDENT_ATOMS 16
+
+typedef enum ls_jrole
+{
+	LS_JROLE_SUBJECT,
+	LS_JROLE_ACTION,
+	LS_JROLE_OUTCOME
+} ls_jrole;
+
+typedef struct ls_jterm
+{
+	uint64_t stem, joined;
+	float weight;
+	uint16_t word;
+	uint8_t concept;
+	uint8_t pol;
+	uint8_t role;
+	uint8_t kind;
+	int8_t ident; /* the identifier that it belongs to, or -1 */
+	bool ing;
+	bool forbidden; /* what must be absent */
+	int32_t stem_list, joined_list, concept_list; /* postings, -1: none */
+} ls_jterm;
+
+typedef struct ls_jident
+{
+	uint64_t atoms[LS_JIDENT_ATOMS];
+	uint64_t whole; /* hash when written as one word */
+	uint8_t n;
+	bool pair;   /* noun and number: the number alone may do */
+	bool path;
+	bool status; /* an HTTP status code */
+} ls_jident;
+
+typedef enum ls_jop { LS_JOP_NONE, LS_JOP_LT, LS_JOP_LE, LS_JOP_GT, LS_JOP_GE, LS_JOP_EQ } ls_jop;
+
+typedef enum ls_jdim
+{
+	LS_JDIM_NONE, LS_JDIM_TIME, LS_JDIM_BYTES, LS_JDIM_PERCENT, LS_JDIM_DEGREE
+} ls_jdim;
+
+typedef struct ls_jcond
+{
+	ls_jop op;
+	double value; /* in seconds, bytes, percent */
+	ls_jdim dim;
+	bool count; /* a plain count of something */
+} ls_jcond;
+
+typedef enum ls_jorder { LS_JORDER_NONE, LS_JORDER_BEFORE, LS_JORDER_AFTER } ls_jorder;
+
+typedef struct ls_jitem
+{
+	ls_jterm terms[LS_JITEM_TERMS];
+	int n_terms;
+	ls_jident idents[LS_JITEM_IDENTS];
+	int n_idents;
+	ls_jcond cond;
+	bool absent;    /* the forbidden terms must not occur */
+	bool errors;    /* ... and they mean errors in general */
+	bool negative;  /* the item names a bad outcome and expects it */
+	bool wants_skip;
+	bool all, any, at_end, first, presence;
+	bool has_action, has_outcome, has_name;
+	float total;    /* weight of the terms that count */
+	int http_low, http_high; /* the item speaks of a status class; 0: no */
+	ls_jorder order;
+	struct ls_jitem *other; /* the second part of an order */
+	struct ls_jitem *without; /* a condition of absence beside the main clause */
+} ls_jitem;
+
+/* ---- context of one call ---- */
+
+typedef struct ls_jlist
+{
+	uint32_t *rows;
+	uint32_t n, capacity;
+} ls_jlist;
+
+typedef struct ls_jctx
+{
+	ls_arena *arena;
+	const ls_str *rows;
+	size_t n_rows;
+	ls_jwords words;
+	uint16_t particle; /* the entry of a word without meaning */
+	ls_jrow **parsed;
+	size_t parsed_atoms;
+	ls_jrow *scratch[4]; /* when the cache is full */
+	int next_scratch;
+	/* index: wanted stems and concepts, with the rows that hold them */
+	uint64_t *vocab_hash;
+	int32_t *vocab_list;
+	uint32_t vocab_size;
+	int32_t concept_list[LS_JC_COUNT];
+	ls_jlist *lists;
+	int32_t n_lists;
+	size_t postings;
+	float *score;
+	uint32_t *candidates;
+	bool presence; /* the criteria ask whether things are seen */
+} ls_jctx;
+
+extern bool ls_jtext_parse(ls_jctx *ctx, ls_str text, int max_atoms, ls_jtext *out);
+extern void ls_jrow_analyse(ls_jctx *ctx, ls_jrow *row);
+extern const ls_jrow *ls_jrow_get(ls_jctx *ctx, uint32_t row);
+extern bool ls_jrow_hostile(ls_str text, size_t *start, size_t *end);
+
+/* Reads all rows once; then candidates in ctx->candidates, at most `limit`, in row order. */
+extern bool ls_jindex_build(ls_jctx *ctx, ls_jitem **items, size_t n_items);
+extern size_t ls_jindex_candidates(ls_jctx *ctx, const ls_jitem *item, size_t limit);
+
+/* Understands a description; NULL when out of memory. */
+extern ls_jitem *ls_jitem_parse(ls_jctx *ctx, ls_str description);
+
+typedef struct ls_jmatch
+{
+	float relevance; /* 0..1: how much of the item the row names */
+	bool idents;     /* every identifier matched */
+	bool exact_pair;
+	bool action;     /* an action of the item, in an arrived form */
+	bool action_any; /* ... in any form */
+	bool forbidden;  /* a forbidden term, affirmed */
+	ls_jclass class;
+	uint8_t strength;
+	uint16_t anchor; /* an atom that matched */
+} ls_jmatch;
+
+extern void ls_jmatch_row(const ls_jctx *ctx, const ls_jitem *item, const ls_jrow *row,
+						  ls_jmatch *match);
+
+/* Is atom `i` negated or zero ("no errors", "errors=0", "throttled=false")? */
+extern bool ls_jrow_negated(const ls_jctx *ctx, const ls_jtext *text, int i);
+
+/* Value of a number atom with its unit; false when it is none or of no use. */
+extern bool ls_jnumber_value(const ls_jtext *text, int i, double *value, ls_jdim *dim);
+extern bool ls_jnumber_unit(ls_str word, double *factor, ls_jdim *dim);
+extern bool ls_jnumber_holds(const ls_jcond *cond, double value);
+/* The value in the row that the item's condition is about. */
+extern bool ls_jnumber_find(const ls_jctx *ctx, const ls_jitem *item, const ls_jrow *row,
+							double *value);
+/* Clock time at the row's beginning, in seconds of the day or of an epoch. */
+extern bool ls_jrow_clock(const ls_jrow *row, double *seconds);
+
+#endif /* LS_JUDGE_INTERNAL_H */

@@ -1,0 +1,632 @@
+/*-------------------------------------------------------------------------
+ *
+ * judge_item.c
+ *	  What an item asks, for the built-in evaluator (pure).
+ *
+ * A description becomes terms (words with a weight and a role), identifiers that must match
+ * exactly, and at most one condition of each kind: a threshold, something that must be absent,
+ * an order of two events.  This is no grammar of English: it looks for the few words that turn
+ * a sentence's meaning and takes all others as its subject.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "src/evaluation/judge_internal.h"
+
+typedef struct parse
+{
+	ls_jctx *ctx;
+	const ls_jtext *t;
+	bool used[LS_JROW_ATOMS]; /* consumed by a condition or without meaning */
+} parse;
+
+static bool
+is(const parse *p, int i, const char *word)
+{
+	size_t len = strlen(word);
+
+	return i >= 0 && i < p->t->n && p->t->atoms[i].len == len &&
+		   ls_str_eq_nocase(ls_str_make(p->t->text.data + p->t->atoms[i].off, len),
+							ls_str_make(word, len));
+}
+
+static const ls_jword *
+word_of(const parse *p, int i)
+{
+	return &p->ctx->words.table[p->t->atoms[i].word];
+}
+
+/* Do the words stand at i?  Returns how many atoms, 0 when they do not. */
+static int
+phrase(const parse *p, int i, int end, const char *words)
+{
+	int n = 0;
+
+	while (*words != '\0')
+	{
+		const char *space = strchr(words, ' ');
+		size_t len = space ? (size_t) (space - words) : strlen(words);
+		const ls_jatom *a;
+
+		if (i + n >= end)
+			return 0;
+		a = &p->t->atoms[i + n];
+		if (a->len != len || !ls_str_eq_nocase(ls_str_make(p->t->text.data + a->off, len),
+											   ls_str_make(words, len)))
+			return 0;
+		n++;
+		words += len + (space != NULL);
+	}
+	return n;
+}
+
+static bool
+number_word(const parse *p, int i, double *value)
+{
+	static const struct
+	{
+		const char *name;
+		double value;
+	} names[] = {{"a", 1},     {"an", 1},    {"one", 1},  {"two", 2},   {"three", 3}, {"four", 4},
+				 {"five", 5},  {"six", 6},   {"seven", 7}, {"eight", 8}, {"nine", 9}, {"ten", 10},
+				 {"twice", 2}, {"once", 1},  {"half", 0.5}, {"zero", 0}, {"twelve", 12},
+				 {"twenty", 20}, {"hundred", 100}, {"thousand", 1000}};
+
+	for (size_t k = 0; k < sizeof(names) / sizeof(names[0]); k++)
+		if (is(p, i, names[k].name))
+		{
+			*value = names[k].value;
+			return true;
+		}
+	return false;
+}
+
+/* "at most 3", "under 200 ms", "no more than two", "> 5" */
+static void
+find_threshold(parse *p, int begin, int end, ls_jitem *item)
+{
+	static const struct
+	{
+		const char *words;
+		ls_jop op;
+	} ops[] = {
+		{"no more than", LS_JOP_LE},   {"not more than", LS_JOP_LE}, {"no longer than", LS_JOP_LE},
+		{"not longer than", LS_JOP_LE}, {"no later than", LS_JOP_LE}, {"no fewer than", LS_JOP_GE},
+		{"no less than", LS_JOP_GE},   {"not less than", LS_JOP_GE}, {"no higher than", LS_JOP_LE},
+		{"at most", LS_JOP_LE},        {"at least", LS_JOP_GE},      {"at minimum", LS_JOP_GE},
+		{"up to", LS_JOP_LE},          {"less than", LS_JOP_LT},     {"fewer than", LS_JOP_LT},
+		{"shorter than", LS_JOP_LT},   {"lower than", LS_JOP_LT},    {"smaller than", LS_JOP_LT},
+		{"faster than", LS_JOP_LT},    {"quicker than", LS_JOP_LT},  {"more than", LS_JOP_GT},
+		{"greater than", LS_JOP_GT},   {"higher than", LS_JOP_GT},   {"longer than", LS_JOP_GT},
+		{"larger than", LS_JOP_GT},    {"slower than", LS_JOP_GT},   {"bigger than", LS_JOP_GT},
+		{"not exceed", LS_JOP_LE},     {"never exceed", LS_JOP_LE},  {"never exceeds", LS_JOP_LE},
+		{"under", LS_JOP_LT},          {"below", LS_JOP_LT},         {"within", LS_JOP_LE},
+		{"above", LS_JOP_GT},          {"over", LS_JOP_GT},          {"exceeds", LS_JOP_GT},
+		{"exceed", LS_JOP_GT},         {"exceeded", LS_JOP_GT},      {"reaches", LS_JOP_GE},
+		{"reach", LS_JOP_GE},          {"reached", LS_JOP_GE},       {"exactly", LS_JOP_EQ},
+		{"maximum of", LS_JOP_LE},     {"minimum of", LS_JOP_GE},    {"max", LS_JOP_LE},
+	};
+
+	for (int i = begin; i < end; i++)
+	{
+		int n = 0;
+		ls_jop op = LS_JOP_NONE;
+		ls_jdim dim = LS_JDIM_NONE;
+		double value, factor;
+		int at;
+
+		for (size_t k = 0; k < sizeof(ops) / sizeof(ops[0]) && n == 0; k++)
+			if ((n = phrase(p, i, end, ops[k].words)) > 0)
+				op = ops[k].op;
+		at = i + n;
+		if (n == 0)
+		{
+			/* < <= > >= before a number */
+			const ls_jatom *a = &p->t->atoms[i];
+			const char *s = p->t->text.data;
+			size_t off = a->off;
+
+			if (a->kind != LS_JKIND_NUMBER || off < 2)
+				continue;
+			off--;
+			while (off > 0 && s[off] == ' ')
+				off--;
+			if (s[off] == '=' && off > 0 && (s[off - 1] == '<' || s[off - 1] == '>'))
+				op = s[off - 1] == '<' ? LS_JOP_LE : LS_JOP_GE;
+			else if (s[off] == '<' || s[off] == '>')
+				op = s[off] == '<' ? LS_JOP_LT : LS_JOP_GT;
+			else
+				continue;
+		}
+		if (at >= end)
+			continue;
+		if (ls_jnumber_value(p->t, at, &value, &dim))
+			;
+		else if (number_word(p, at, &value))
+		{
+			if (at + 1 < end &&
+				ls_jnumber_unit(ls_str_make(p->t->text.data + p->t->atoms[at + 1].off,
+											p->t->atoms[at + 1].len),
+								&factor, &dim))
+				value *= factor;
+		}
+		else
+			continue;
+		item->cond.op = op;
+		item->cond.value = value;
+		item->cond.dim = dim;
+		item->cond.count = dim == LS_JDIM_NONE;
+		for (int k = i; k <= at; k++)
+			p->used[k] = true;
+		if (dim != LS_JDIM_NONE && dim != LS_JDIM_PERCENT && at + 1 < end)
+			p->used[at + 1] = true;
+		if (op == LS_JOP_GE && item->cond.count && value == 1)
+		{
+			item->cond.op = LS_JOP_NONE; /* at least one: that it happened */
+			item->any = true;
+		}
+		return;
+	}
+}
+
+static ls_jterm *
+add_term(parse *p, ls_jitem *item, int i, ls_jrole role, float weight)
+{
+	const ls_jatom *a = &p->t->atoms[i];
+	const ls_jword *w = word_of(p, i);
+	ls_jterm *term;
+
+	if (item->n_terms >= LS_JITEM_TERMS)
+		return NULL;
+	term = &item->terms[item->n_terms++];
+	term->stem = a->stem;
+	term->joined = a->joined;
+	term->word = a->word;
+	term->concept = w->concept;
+	term->pol = w->pol;
+	term->role = (uint8_t) role;
+	term->kind = a->kind;
+	term->weight = weight;
+	term->ing = (a->flags & LS_JATOM_ING) != 0;
+	term->ident = -1;
+	term->stem_list = term->joined_list = term->concept_list = -1;
+	return term;
+}
+
+/* Ordinary hyphenated English, as against names with a hyphen. */
+static bool
+is_prose_compound(const parse *p, int i, int n)
+{
+	static const char *const heads[] = {"pre", "post", "re", "non", "read", "write", "half",
+										"multi", "sub", "self", "co", "auto", "high", "low",
+										"end", "sign", "log", "well", "up", "long", "short",
+										"in", "on", "out", "roll", "start", "shut", "follow",
+										"first", "cross", "two", "three", "brute", "man"};
+
+	for (int k = 0; k < n; k++)
+		if (p->t->atoms[i + k].kind != LS_JKIND_WORD ||
+			(k > 0 && p->t->atoms[i + k].sep != LS_JSEP_TIGHT) ||
+			(k > 0 && p->t->text.data[p->t->atoms[i + k].off - 1] != '-') ||
+			(p->t->atoms[i + k].flags & LS_JATOM_UPPER))
+			return false;
+	for (size_t k = 0; k < sizeof(heads) / sizeof(heads[0]); k++)
+		if (is(p, i, heads[k]))
+			return true;
+	return false;
+}
+
+static bool
+is_status_number(const parse *p, int i, int begin)
+{
+	const ls_jatom *a = &p->t->atoms[i];
+	static const char *const before[] = {"status", "code", "http", "answer", "answers", "answered",
+										 "return", "returns", "returned", "respond", "responds",
+										 "responded", "with", "a", "an", "reply", "replies"};
+	char first = p->t->text.data[a->off];
+
+	if (a->len != 3 || first < '1' || first > '5' || i <= begin)
+		return false;
+	for (size_t k = 0; k < sizeof(before) / sizeof(before[0]); k++)
+		if (is(p, i - 1, before[k]))
+			return true;
+	return false;
+}
+
+static int
+add_ident(parse *p, ls_jitem *item, int i, int n)
+{
+	ls_jident *id;
+	char whole[48];
+	size_t len = 0;
+
+	if (item->n_idents >= LS_JITEM_IDENTS || n > LS_JIDENT_ATOMS)
+		return -1;
+	id = &item->idents[item->n_idents];
+	memset(id, 0, sizeof(*id));
+	for (int k = 0; k < n; k++)
+	{
+		const ls_jatom *a = &p->t->atoms[i + k];
+
+		id->atoms[id->n++] = a->stem;
+		for (int c = 0; c < a->len && len < sizeof(whole); c++)
+		{
+			char ch = p->t->text.data[a->off + (uint32_t) c];
+
+			whole[len++] = (char) (ch >= 'A' && ch <= 'Z' ? ch + 32 : ch);
+		}
+	}
+	if (n > 1 && len < sizeof(whole))
+		id->whole = ls_jstem(whole, len);
+	id->path = p->t->atoms[i].off > 0 && p->t->text.data[p->t->atoms[i].off - 1] == '/';
+	return item->n_idents++;
+}
+
+/* An identifier of n atoms: one term that weighs much, the others only mask cues. */
+static void
+add_identifier(parse *p, ls_jitem *item, int i, int n, bool pair, float weight)
+{
+	int ident = add_ident(p, item, i, n);
+
+	for (int k = 0; k < n; k++)
+	{
+		ls_jterm *term = add_term(p, item, i + k, LS_JROLE_SUBJECT, k == n - 1 ? weight : 0.0f);
+
+		if (term != NULL)
+		{
+			term->ident = (int8_t) ident;
+			if (pair && k == 0)
+				term->weight = 0.5f;
+			term->concept = LS_JC_NONE;
+			term->pol = LS_JP_NONE;
+		}
+		p->used[i + k] = true;
+	}
+	if (ident >= 0)
+		item->idents[ident].pair = pair;
+	item->has_name = true;
+}
+
+static void
+find_identifiers(parse *p, int begin, int end, ls_jitem *item)
+{
+	for (int i = begin; i < end; i++)
+	{
+		const ls_jatom *a = &p->t->atoms[i];
+		int n = 1;
+
+		if (p->used[i])
+			continue;
+		if (a->len == 3 && a->kind == LS_JKIND_MIXED &&
+			(p->t->text.data[a->off + 1] | 0x20) == 'x' && (p->t->text.data[a->off + 2] | 0x20) == 'x')
+		{
+			item->http_low = (p->t->text.data[a->off] - '0') * 100;
+			item->http_high = item->http_low + 99;
+			p->used[i] = true;
+			continue;
+		}
+		while (i + n < end && n < LS_JIDENT_ATOMS && !p->used[i + n] &&
+			   p->t->atoms[i + n].sep >= LS_JSEP_NONE && p->t->atoms[i + n].sep <= LS_JSEP_AT)
+			n++;
+		if (n > 1)
+		{
+			if (!is_prose_compound(p, i, n) && !is(p, i, "i"))
+			{
+				/* "node-1 3" does not occur; "Order-Service" and "cart-7d9f" do */
+				add_identifier(p, item, i, n, false, 3);
+			}
+			i += n - 1;
+			continue;
+		}
+		if (a->kind == LS_JKIND_SYMBOL || a->kind == LS_JKIND_MIXED ||
+			(a->off > 0 && p->t->text.data[a->off - 1] == '/'))
+			add_identifier(p, item, i, 1, false, 3);
+		else if (a->kind == LS_JKIND_NUMBER)
+		{
+			if (is_status_number(p, i, begin))
+			{
+				item->http_low = item->http_high = (p->t->text.data[a->off] - '0') * 100 +
+												   (p->t->text.data[a->off + 1] - '0') * 10 +
+												   (p->t->text.data[a->off + 2] - '0');
+				p->used[i] = true;
+			}
+			else if (i > begin && !p->used[i - 1] && p->t->atoms[i - 1].kind == LS_JKIND_WORD &&
+					 a->sep == LS_JSEP_SPACE && word_of(p, i - 1)->pol != LS_JP_STOP &&
+					 word_of(p, i - 1)->pol != LS_JP_NOT && word_of(p, i - 1)->pol != LS_JP_ALL)
+				add_identifier(p, item, i - 1, 2, true, 3);
+			else
+				add_identifier(p, item, i, 1, true, 3);
+		}
+	}
+}
+
+static bool
+is_preposition(const parse *p, int i)
+{
+	return is(p, i, "from") || is(p, i, "in") || is(p, i, "by") || is(p, i, "on") ||
+		   is(p, i, "of") || is(p, i, "for") || is(p, i, "during") || is(p, i, "at") ||
+		   is(p, i, "to");
+}
+
+/* Where does the negated part begin and end?  False when nothing is negated. */
+static bool
+find_negation(parse *p, int begin, int end, ls_jitem *item, int *from, int *to)
+{
+	for (int i = begin; i < end; i++)
+	{
+		bool no, not_;
+
+		if (p->used[i])
+			continue;
+		no = is(p, i, "no") || is(p, i, "zero") || is(p, i, "none") || is(p, i, "without") ||
+			 is(p, i, "neither") || is(p, i, "0");
+		not_ = is(p, i, "not") || is(p, i, "never") ||
+			   (word_of(p, i)->pol == LS_JP_NOT && p->t->atoms[i].len > 2 && !no &&
+				!is(p, i, "nothing") && !is(p, i, "nobody"));
+		if (phrase(p, i, end, "free of") || phrase(p, i, end, "free from") ||
+			phrase(p, i, end, "instead of"))
+		{
+			p->used[i] = p->used[i + 1] = true;
+			*from = i + 2;
+			*to = end;
+			return true;
+		}
+		if (no && p->t->atoms[i].kind == LS_JKIND_WORD)
+		{
+			p->used[i] = true;
+			*from = i + 1;
+			*to = end;
+			for (int k = i + 2; k < end; k++)
+				if (is_preposition(p, k) && word_of(p, k)->pol == LS_JP_STOP)
+				{
+					*to = k;
+					break;
+				}
+			return true;
+		}
+		if (not_)
+		{
+			p->used[i] = true;
+			*from = i + 1;
+			*to = end;
+			return true;
+		}
+	}
+	return false;
+}
+
+static ls_jitem *parse_range(parse *p, int begin, int end, int depth);
+
+/* "A before B", "A after B", "A, then B" */
+static bool
+find_order(parse *p, int begin, int end, ls_jitem *item, int depth, int *new_end)
+{
+	for (int i = begin + 1; i + 1 < end; i++)
+	{
+		bool before = is(p, i, "before") || (is(p, i, "then") && i > begin + 1) ||
+					  phrase(p, i, end, "prior to") || phrase(p, i, end, "followed by");
+		bool after = is(p, i, "after") || is(p, i, "once") || is(p, i, "following");
+		int next = i + 1 + (is(p, i, "prior") || is(p, i, "followed"));
+
+		if ((!before && !after) || p->used[i] || depth > 0)
+			continue;
+		if (p->t->atoms[next].kind == LS_JKIND_NUMBER || next >= end)
+			continue; /* after 5 s */
+		item->order = before ? LS_JORDER_BEFORE : LS_JORDER_AFTER;
+		item->other = parse_range(p, next, end, depth + 1);
+		if (item->other == NULL || item->other->n_terms == 0)
+		{
+			item->order = LS_JORDER_NONE;
+			item->other = NULL;
+			return item->other != NULL;
+		}
+		*new_end = i;
+		return true;
+	}
+	return false;
+}
+
+static void
+add_words(parse *p, int begin, int end, ls_jitem *item, int neg_from, int neg_to)
+{
+	for (int i = begin; i < end; i++)
+	{
+		const ls_jatom *a = &p->t->atoms[i];
+		const ls_jword *w = word_of(p, i);
+		bool forbidden = i >= neg_from && i < neg_to;
+		ls_jrole role = LS_JROLE_SUBJECT;
+		float weight = 2.0f;
+		ls_jterm *term;
+		bool aux = i > begin && (is(p, i - 1, "is") || is(p, i - 1, "are") || is(p, i - 1, "was") ||
+								 is(p, i - 1, "were") || is(p, i - 1, "be") ||
+								 is(p, i - 1, "been") || is(p, i - 1, "gets") ||
+								 is(p, i - 1, "successfully") || is(p, i - 1, "not"));
+
+		if (p->used[i])
+			continue;
+		switch (w->pol)
+		{
+			case LS_JP_STOP:
+			case LS_JP_NOT:
+				continue;
+			case LS_JP_ALL:
+				item->all = true;
+				continue;
+			case LS_JP_ANY:
+				item->any = true;
+				continue;
+			case LS_JP_WEAK:
+			case LS_JP_KEY:
+				weight = 0.5f;
+				break;
+			case LS_JP_POS:
+				if (w->concept == LS_JC_RESULT || w->concept == LS_JC_COMPLETE)
+				{
+					role = LS_JROLE_OUTCOME;
+					weight = 0;
+					item->has_outcome = true;
+				}
+				else
+				{
+					role = LS_JROLE_ACTION;
+					weight = 1.2f;
+				}
+				break;
+			case LS_JP_NEG:
+				role = LS_JROLE_ACTION;
+				weight = w->concept == LS_JC_RESULT || w->concept == LS_JC_ERROR ? 0.8f : 1.2f;
+				break;
+			case LS_JP_SKIP:
+				role = LS_JROLE_ACTION;
+				weight = 0.8f;
+				item->wants_skip |= !forbidden;
+				break;
+			case LS_JP_ACT:
+			case LS_JP_STATE:
+			case LS_JP_PART:
+				role = LS_JROLE_ACTION;
+				weight = 1.2f;
+				break;
+			default:
+				if (w->concept != LS_JC_NONE)
+					weight = 1.2f;
+				else if (aux && (a->flags & LS_JATOM_ED))
+				{
+					role = LS_JROLE_ACTION;
+					weight = 1.6f;
+				}
+				else if (a->kind == LS_JKIND_WORD && a->len <= 2 && !(a->flags & LS_JATOM_UPPER))
+					weight = 0.8f;
+				break;
+		}
+		term = add_term(p, item, i, role, weight);
+		if (term == NULL)
+			return;
+		term->forbidden = forbidden;
+		if (role == LS_JROLE_ACTION && !forbidden)
+		{
+			item->has_action = true;
+			if (w->pol == LS_JP_NEG)
+				item->negative = true;
+		}
+		if (role == LS_JROLE_SUBJECT && weight >= 1.2f && !forbidden)
+			item->has_name = true;
+	}
+}
+
+/* Of what must be absent, the nouns that only say where belong to the subject. */
+static void
+settle_absence(ls_jitem *item)
+{
+	bool strong = false, other = false;
+
+	for (int k = 0; k < item->n_terms; k++)
+		strong |= item->terms[k].forbidden && item->terms[k].role != LS_JROLE_SUBJECT;
+	for (int k = 0; k < item->n_terms; k++)
+	{
+		ls_jterm *term = &item->terms[k];
+
+		if (!term->forbidden)
+			continue;
+		if (strong && term->role == LS_JROLE_SUBJECT)
+		{
+			term->forbidden = false;
+			if (term->weight >= 1.2f)
+				item->has_name = true;
+			continue;
+		}
+		if (!strong && term->pol == LS_JP_WEAK)
+		{
+			/* "no 5xx responses": the class is what is forbidden */
+			continue;
+		}
+		if (!(term->pol == LS_JP_NEG && (term->concept == LS_JC_ERROR || term->concept == LS_JC_RESULT)))
+			other = true;
+	}
+	item->errors = strong && !other;
+}
+
+static ls_jitem *
+parse_range(parse *p, int begin, int end, int depth)
+{
+	ls_jitem *item = ls_new(p->ctx->arena, ls_jitem);
+	int neg_from = 0, neg_to = 0;
+	int new_end = end;
+
+	if (item == NULL)
+		return NULL;
+	/* "Verify that ...", "Check whether ..." */
+	for (int i = begin; i < end && i < begin + 4; i++)
+		if (is(p, i, "that") || is(p, i, "whether") || is(p, i, "if"))
+		{
+			begin = i + 1;
+			break;
+		}
+	for (int i = begin; i < end; i++)
+	{
+		int n;
+
+		if ((n = phrase(p, i, end, "at the end")) || (n = phrase(p, i, end, "in the end")) ||
+			(n = phrase(p, i, end, "eventually")) || (n = phrase(p, i, end, "finally")) ||
+			(n = phrase(p, i, end, "final")) || (n = phrase(p, i, end, "by the end")))
+		{
+			item->at_end = true;
+			for (int k = 0; k < n; k++)
+				p->used[i + k] = true;
+		}
+		if ((n = phrase(p, i, end, "first attempt")) || (n = phrase(p, i, end, "first try")))
+		{
+			item->first = true;
+			for (int k = 0; k < n; k++)
+				p->used[i + k] = true;
+		}
+		if (is(p, i, "detected") || is(p, i, "seen") || is(p, i, "visible") ||
+			is(p, i, "observed") || is(p, i, "recorded") || is(p, i, "logged") ||
+			is(p, i, "present") || is(p, i, "occurs") || is(p, i, "occurred") ||
+			is(p, i, "happens") || is(p, i, "reported") || is(p, i, "raised"))
+			item->presence = i > begin && !is(p, i + 1, "in") && !is(p, i + 1, "on");
+	}
+	find_order(p, begin, end, item, depth, &new_end);
+	end = new_end;
+	find_threshold(p, begin, end, item);
+	if (depth == 0)
+		for (int i = begin + 1; i + 1 < end; i++)
+			if (is(p, i, "without") && !p->used[i])
+			{
+				item->without = parse_range(p, i, end, depth + 1);
+				end = i;
+				break;
+			}
+	item->absent = find_negation(p, begin, end, item, &neg_from, &neg_to);
+	if (item->absent && item->cond.op != LS_JOP_NONE)
+	{
+		/* "no request takes longer than 1 s": every one takes at most that */
+		static const ls_jop contrary[] = {LS_JOP_NONE, LS_JOP_GE, LS_JOP_GT, LS_JOP_LE, LS_JOP_LT,
+										  LS_JOP_EQ};
+
+		item->cond.op = contrary[item->cond.op];
+		item->absent = false;
+		item->all = true;
+		neg_from = neg_to = 0;
+	}
+	find_identifiers(p, begin, end, item);
+	add_words(p, begin, end, item, neg_from, neg_to);
+	if (item->absent)
+		settle_absence(item);
+	for (int k = 0; k < item->n_terms; k++)
+		if (!item->terms[k].forbidden)
+			item->total += item->terms[k].weight;
+	return item;
+}
+
+ls_jitem *
+ls_jitem_parse(ls_jctx *ctx, ls_str description)
+{
+	parse p;
+	ls_jtext text;
+
+	memset(&p, 0, sizeof(p));
+	if (!ls_jtext_parse(ctx, description, LS_JROW_ATOMS, &text))
+		return NULL;
+	p.ctx = ctx;
+	p.t = &text;
+	return parse_range(&p, 0, text.n, 0);
+}

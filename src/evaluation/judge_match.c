@@ -1,0 +1,402 @@
+/*-------------------------------------------------------------------------
+ *
+ * judge_match.c
+ *	  One item against one row, for the built-in evaluator (pure).
+ *
+ * Tells how much of the item the row names, whether its identifiers are there exactly, and what
+ * the row says about the outcome once the item's own words are taken away: in
+ * "ok 5 - handles a failed handshake" the item's "failed" is a name, the "ok" is the outcome.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "src/evaluation/judge_internal.h"
+
+typedef struct matching
+{
+	const ls_jctx *ctx;
+	const ls_jitem *item;
+	const ls_jrow *row;
+	uint8_t masked[LS_JROW_ATOMS]; /* atoms that are the item's own words */
+	uint8_t clauses[64];           /* clauses that hold a matched word */
+	bool negative_hit;             /* the bad outcome that the item names is there */
+	bool opposed;                  /* the contrary of its action */
+	bool exact_action;
+	int opposed_atom;
+} matching;
+
+/* Would the identifier go on before or behind these atoms? */
+static bool
+bounded(const ls_jtext *t, int i, int n, const ls_jident *id)
+{
+	const ls_jatom *a = &t->atoms[i];
+	const ls_jatom *next = i + n < t->n ? &t->atoms[i + n] : NULL;
+
+	if (a->sep == LS_JSEP_TIGHT || (a->sep == LS_JSEP_NONE && i > 0))
+		return false;
+	if (next != NULL)
+	{
+		if (next->sep == LS_JSEP_NONE || next->sep == LS_JSEP_TIGHT)
+			return false;
+		if (next->sep == LS_JSEP_SLASH && id->path)
+			return false;
+		if (next->sep == LS_JSEP_DOT && next->kind == LS_JKIND_NUMBER)
+			return false;
+	}
+	return true;
+}
+
+static void
+mask(matching *m, int i)
+{
+	m->masked[i] = 1;
+	if (m->row->text.atoms[i].clause < 64)
+		m->clauses[m->row->text.atoms[i].clause] = 1;
+}
+
+/* Finds an identifier; for a noun with a number `exact` tells whether both stand together. */
+static int
+find_ident(matching *m, const ls_jident *id, bool *exact)
+{
+	const ls_jtext *t = &m->row->text;
+	int found = -1;
+
+	*exact = false;
+	for (int i = 0; i < t->n; i++)
+	{
+		int n = 0;
+
+		if (id->whole != 0 && (t->atoms[i].stem == id->whole || t->atoms[i].joined == id->whole) &&
+			t->atoms[i].stem == id->whole && bounded(t, i, 1, id))
+		{
+			mask(m, i);
+			*exact = true;
+			return i;
+		}
+		if (t->atoms[i].stem != id->atoms[0])
+			continue;
+		while (n < id->n && i + n < t->n && t->atoms[i + n].stem == id->atoms[n])
+			n++;
+		if (n == id->n && (bounded(t, i, n, id) || (id->pair && n > 1 && i + n == t->n)))
+		{
+			for (int k = 0; k < n; k++)
+				mask(m, i + k);
+			*exact = true;
+			if (found < 0)
+				found = i;
+			continue;
+		}
+	}
+	if (found >= 0 || !id->pair)
+		return found;
+	/* The number alone, when it is one by itself. */
+	for (int i = 0; i < t->n; i++)
+	{
+		const ls_jatom *a = &t->atoms[i];
+
+		if (a->stem != id->atoms[id->n - 1] || (a->flags & LS_JATOM_TIME) ||
+			a->sep == LS_JSEP_DOT || a->sep == LS_JSEP_NONE)
+			continue;
+		if (i + 1 < t->n && t->atoms[i + 1].sep == LS_JSEP_NONE)
+			continue; /* 2 is not 2 s */
+		if (a->off + a->len < t->text.len && t->text.data[a->off + a->len] == '%')
+			continue;
+		mask(m, i);
+		if (id->n == 1)
+			*exact = true;
+		return i;
+	}
+	return -1;
+}
+
+static bool
+same_sign(const ls_jword *a, const ls_jterm *b)
+{
+	bool neg_a = a->pol == LS_JP_NEG, neg_b = b->pol == LS_JP_NEG;
+
+	return neg_a == neg_b || (a->pol != LS_JP_POS && b->pol != LS_JP_POS);
+}
+
+/* How well does an atom of the row match a word of the item: 0 .. 1? */
+static float
+atom_match(const ls_jctx *ctx, const ls_jterm *term, const ls_jatom *a, bool tight)
+{
+	const ls_jword *w = &ctx->words.table[a->word];
+
+	if (term->stem == a->stem || (term->joined && (term->joined == a->joined || term->joined == a->stem)) ||
+		(a->joined && a->joined == term->stem))
+		return tight && term->role == LS_JROLE_SUBJECT ? 0.75f : 1.0f;
+	if (term->concept != LS_JC_NONE && term->concept == w->concept && same_sign(w, term))
+		return 0.85f;
+	return 0;
+}
+
+static float
+match_term(matching *m, const ls_jterm *term, ls_jmatch *out)
+{
+	const ls_jtext *t = &m->row->text;
+	ls_jconcept contrary = ls_jconcept_opposite((ls_jconcept) term->concept);
+	float best = 0;
+
+	for (int i = 0; i < t->n; i++)
+	{
+		const ls_jatom *a = &t->atoms[i];
+		const ls_jword *w = &m->ctx->words.table[a->word];
+		bool tight = a->sep == LS_JSEP_TIGHT ||
+					 (i + 1 < t->n && t->atoms[i + 1].sep == LS_JSEP_TIGHT);
+		float hit = atom_match(m->ctx, term, a, tight);
+
+		if (hit > 0)
+		{
+			bool negated = (term->role == LS_JROLE_ACTION || term->forbidden) &&
+						   ls_jrow_negated(m->ctx, t, i);
+
+			if (term->forbidden)
+			{
+				if (!negated)
+					out->forbidden = true;
+				best = hit > best ? hit : best;
+				continue;
+			}
+			if (negated && !(term->pol == LS_JP_SKIP))
+			{
+				m->opposed = true;
+				m->opposed_atom = i;
+				best = best > 0.8f ? best : 0.8f;
+				mask(m, i);
+				continue;
+			}
+			mask(m, i);
+			if (hit > best)
+				best = hit;
+			if (term->role == LS_JROLE_ACTION)
+			{
+				bool under_way = (a->flags & LS_JATOM_ING) && !term->ing && w->pol != LS_JP_STATE;
+
+				out->action_any = true;
+				if (!under_way && w->pol != LS_JP_PART)
+				{
+					out->action = true;
+					m->exact_action |= hit == 1.0f;
+				}
+				if (term->pol == LS_JP_NEG || w->pol == LS_JP_NEG)
+					m->negative_hit = true;
+			}
+		}
+		else if (contrary != LS_JC_NONE && w->concept == contrary && !term->forbidden &&
+				 term->role == LS_JROLE_ACTION)
+		{
+			if (ls_jrow_negated(m->ctx, t, i))
+				out->action = out->action_any = true;
+			else
+			{
+				m->opposed = true;
+				m->opposed_atom = i;
+			}
+			if (best < 0.8f)
+				best = 0.8f;
+		}
+	}
+	return best;
+}
+
+/* The strongest cue outside the item's words; nearest clauses first. */
+static const ls_jcue *
+outcome_cue(const matching *m, bool near, const ls_jcue **fail)
+{
+	const ls_jrow *row = m->row;
+	const ls_jcue *best = NULL;
+
+	*fail = NULL;
+	for (int i = 0; i < row->n_cues; i++)
+	{
+		const ls_jcue *c = &row->cues[i];
+		uint16_t clause = row->text.atoms[c->atom].clause;
+		int rank, best_rank;
+
+		if (m->masked[c->atom] && !(c->flags & LS_JCUE_HTTP))
+			continue;
+		if (near && (clause >= 64 || !m->clauses[clause] || c->strength < 2))
+			continue;
+		if (c->class == LS_JCLASS_FAIL && *fail == NULL)
+			*fail = c;
+		rank = c->strength * 4 + (c->class == LS_JCLASS_FAIL || c->class == LS_JCLASS_SKIP) * 2;
+		if (c->flags & LS_JCUE_COUNT && c->class == LS_JCLASS_SKIP)
+			continue;
+		if (c->class == LS_JCLASS_CLEAN)
+			rank = 1;
+		best_rank = best ? best->strength * 4 +
+							   (best->class == LS_JCLASS_FAIL || best->class == LS_JCLASS_SKIP) * 2
+						 : -1;
+		if (best && best->class == LS_JCLASS_CLEAN)
+			best_rank = 1;
+		if (rank > best_rank)
+			best = c;
+	}
+	return best;
+}
+
+static void
+classify(matching *m, ls_jmatch *out)
+{
+	const ls_jitem *item = m->item;
+	const ls_jrow *row = m->row;
+	const ls_jcue *fail, *c = NULL;
+	bool verdict;
+
+	if (item->http_low != 0 && row->http != 0)
+	{
+		bool hit = row->http >= item->http_low && row->http <= item->http_high;
+
+		out->class = hit ? LS_JCLASS_PASS : LS_JCLASS_FAIL;
+		out->strength = 3;
+		return;
+	}
+	if (!row->fields)
+		c = outcome_cue(m, true, &fail);
+	if (c == NULL)
+		c = outcome_cue(m, false, &fail);
+	verdict = c != NULL && (c->flags & LS_JCUE_VERDICT) && !(c->flags & LS_JCUE_HTTP) &&
+			  c->strength >= 3;
+
+	if (item->wants_skip)
+	{
+		bool skip = out->action || (c != NULL && c->class == LS_JCLASS_SKIP);
+
+		if (skip)
+		{
+			out->class = LS_JCLASS_PASS;
+			out->strength = 2;
+			return;
+		}
+	}
+	if (item->negative)
+	{
+		/* A test that is named after a failure still has its own verdict. */
+		if (verdict && c->class != LS_JCLASS_CLEAN &&
+			(m->negative_hit || c->concept == LS_JC_RESULT) && c->class != LS_JCLASS_FAIL)
+		{
+			out->class = m->negative_hit || c->class == LS_JCLASS_SKIP ? (ls_jclass) c->class
+																   : LS_JCLASS_FAIL;
+			out->strength = c->strength;
+			return;
+		}
+		if (verdict && c->class == LS_JCLASS_FAIL && m->negative_hit && c->concept == LS_JC_RESULT &&
+			!row->fields)
+		{
+			out->class = LS_JCLASS_FAIL;
+			out->strength = c->strength;
+			return;
+		}
+		if (m->negative_hit || (fail != NULL && !(fail->flags & LS_JCUE_LEVEL)))
+		{
+			out->class = LS_JCLASS_PASS;
+			out->strength = 2;
+			return;
+		}
+		if (m->opposed || (c != NULL && c->class == LS_JCLASS_PASS))
+		{
+			out->class = LS_JCLASS_FAIL;
+			out->strength = 2;
+			return;
+		}
+		if (c != NULL && c->class == LS_JCLASS_SKIP)
+		{
+			out->class = LS_JCLASS_SKIP;
+			out->strength = c->strength;
+		}
+		return;
+	}
+	if (m->opposed && !(c != NULL && c->class == LS_JCLASS_SKIP && c->strength >= 2) &&
+		!(verdict && c->class == LS_JCLASS_PASS))
+	{
+		out->class = LS_JCLASS_FAIL;
+		out->strength = 2;
+		out->anchor = (uint16_t) m->opposed_atom;
+		return;
+	}
+	if (c != NULL && c->class != LS_JCLASS_CLEAN && !(c->class == LS_JCLASS_FAIL && item->presence))
+	{
+		/* A success word of a part is not the success of the action that the item names. */
+		out->class = (ls_jclass) c->class;
+		out->strength = c->strength;
+		if (c->class == LS_JCLASS_PASS && item->has_action && !out->action_any && out->strength > 1 &&
+			!verdict)
+			out->strength = 1;
+		if ((c->flags & LS_JCUE_LEVEL) && out->action)
+			out->strength = 1;
+		return;
+	}
+	if (out->action)
+	{
+		out->class = LS_JCLASS_PASS;
+		out->strength = m->exact_action ? 2 : 1;
+	}
+	else if (item->presence || (!item->has_action && !item->has_outcome && c != NULL))
+	{
+		out->class = LS_JCLASS_PASS;
+		out->strength = 1;
+	}
+}
+
+void
+ls_jmatch_row(const ls_jctx *ctx, const ls_jitem *item, const ls_jrow *row, ls_jmatch *out)
+{
+	matching m;
+	float sum = 0;
+	bool ident_hit[LS_JITEM_IDENTS] = {false}, ident_exact[LS_JITEM_IDENTS] = {false};
+	int strong = 0;
+
+	memset(out, 0, sizeof(*out));
+	if (row->hostile || row->text.n == 0)
+		return;
+	m.ctx = ctx;
+	m.item = item;
+	m.row = row;
+	memset(m.masked, 0, (size_t) row->text.n);
+	memset(m.clauses, 0, sizeof(m.clauses));
+	m.negative_hit = m.opposed = m.exact_action = false;
+	m.opposed_atom = 0;
+	out->idents = true;
+	out->exact_pair = true;
+	for (int k = 0; k < item->n_idents; k++)
+	{
+		int at = find_ident(&m, &item->idents[k], &ident_exact[k]);
+
+		ident_hit[k] = at >= 0;
+		if (at < 0)
+			out->idents = false;
+		else
+			out->anchor = (uint16_t) at;
+		if (!ident_exact[k])
+			out->exact_pair = false;
+	}
+	for (int k = 0; k < item->n_terms; k++)
+	{
+		const ls_jterm *term = &item->terms[k];
+
+		if (term->ident >= 0)
+		{
+			if (ident_hit[term->ident])
+				sum += term->weight * (ident_exact[term->ident] ? 1.0f : 0.7f);
+			continue;
+		}
+		{
+			float hit = match_term(&m, term, out);
+
+			if (!term->forbidden)
+			{
+				sum += term->weight * hit;
+				strong += hit > 0 && term->role == LS_JROLE_SUBJECT && term->weight >= 1.2f;
+			}
+		}
+	}
+	out->relevance = item->total > 0 ? sum / item->total : 0;
+	classify(&m, out);
+	/* All of the item is there and nothing speaks against it. */
+	if (out->class == LS_JCLASS_NONE && out->relevance >= 0.9f && !out->action_any &&
+		item->n_terms > 1 && item->has_action)
+	{
+		out->class = LS_JCLASS_PASS;
+		out->strength = 1;
+	}
+}

@@ -1,0 +1,519 @@
+/*-------------------------------------------------------------------------
+ *
+ * judge_rows.c
+ *	  What a row says about an outcome, for the built-in evaluator (pure).
+ *
+ * A row becomes a list of cues: words, fields and codes that tell success, failure or skipping,
+ * each with its place and strength.  Which of them concern an item is decided later
+ * (judge_match.c): a word that the item itself uses is no outcome.  Negation is resolved here:
+ * "no errors", "errors=0" and "throttled=false" are the contrary of their word.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "src/evaluation/judge_internal.h"
+
+#include <stdlib.h>
+
+static inline const ls_jword *
+word_of(const ls_jctx *ctx, const ls_jtext *t, int i)
+{
+	return &ctx->words.table[t->atoms[i].word];
+}
+
+static bool
+atom_is(const ls_jtext *t, int i, const char *word)
+{
+	size_t len = strlen(word);
+
+	return i >= 0 && i < t->n && t->atoms[i].len == len &&
+		   ls_str_eq_nocase(ls_str_make(t->text.data + t->atoms[i].off, len),
+							ls_str_make(word, len));
+}
+
+/* A whole number atom, not dotted; -1 when it is none. */
+static long
+plain_number(const ls_jtext *t, int i)
+{
+	long v = 0;
+
+	if (i < 0 || i >= t->n || t->atoms[i].kind != LS_JKIND_NUMBER || t->atoms[i].len > 9)
+		return -1;
+	for (int k = 0; k < t->atoms[i].len; k++)
+	{
+		char c = t->text.data[t->atoms[i].off + k];
+
+		if (c < '0' || c > '9')
+			return -1;
+		v = v * 10 + (c - '0');
+	}
+	return v;
+}
+
+/* Is there a value behind this key?  "errors=0", "failed: 0", "ok":false */
+static bool
+has_value(const ls_jtext *t, int i)
+{
+	return i + 1 < t->n && !(t->atoms[i + 1].flags & LS_JATOM_EMPTY) &&
+		   (t->atoms[i + 1].sep == LS_JSEP_EQUAL || t->atoms[i + 1].sep == LS_JSEP_COLON ||
+			(t->text.data[t->atoms[i].off + t->atoms[i].len] == ':' &&
+			 t->atoms[i + 1].sep == LS_JSEP_SPACE));
+}
+
+static bool
+false_value(const ls_jtext *t, int i)
+{
+	static const char *const words[] = {"false", "no", "none", "null", "nil", "off", "never", "n"};
+
+	if (plain_number(t, i) == 0)
+		return i + 1 >= t->n || t->atoms[i + 1].sep != LS_JSEP_DOT;
+	for (size_t k = 0; k < sizeof(words) / sizeof(words[0]); k++)
+		if (atom_is(t, i, words[k]))
+			return true;
+	return false;
+}
+
+bool
+ls_jrow_negated(const ls_jctx *ctx, const ls_jtext *t, int i)
+{
+	const ls_jatom *a = &t->atoms[i];
+
+	if (i + 1 < t->n && (t->atoms[i + 1].flags & LS_JATOM_EMPTY) &&
+		t->atoms[i + 1].sep >= LS_JSEP_EQUAL)
+		return true;
+	if (has_value(t, i) && false_value(t, i + 1))
+		return true;
+	/* "0 failed", "0 errors" but not "0 ... 3 errors" */
+	if (i > 0 && plain_number(t, i - 1) == 0 && a->sep == LS_JSEP_SPACE &&
+		t->atoms[i - 1].sep != LS_JSEP_EQUAL && t->atoms[i - 1].sep != LS_JSEP_COLON)
+		return true;
+	for (int k = i - 1, steps = 0; k >= 0 && steps < 4; k--, steps++)
+	{
+		const ls_jword *w = word_of(ctx, t, k);
+
+		if (t->atoms[k + 1].sep == LS_JSEP_COMMA || t->atoms[k + 1].sep == LS_JSEP_EQUAL)
+			break;
+		if (w->pol == LS_JP_NOT)
+			return true;
+		if (atom_is(t, k, "of") && atom_is(t, k - 1, "free"))
+			return true;
+		/* Another statement between the negator and this word ends its reach. */
+		if (t->atoms[k].kind == LS_JKIND_NUMBER || w->pol == LS_JP_POS || w->pol == LS_JP_NEG)
+			break;
+	}
+	return false;
+}
+
+static void
+cue(ls_jrow *row, int atom, ls_jclass class, int strength, int concept, int flags)
+{
+	ls_jcue *c;
+
+	if (row->n_cues >= LS_JROW_CUES)
+		return;
+	c = &row->cues[row->n_cues++];
+	c->atom = (uint16_t) atom;
+	c->class = (uint8_t) class;
+	c->strength = (uint8_t) strength;
+	c->concept = (uint8_t) concept;
+	c->flags = (uint8_t) flags;
+}
+
+/* Does the word stand where a log has its level? */
+static bool
+is_level(const ls_jctx *ctx, const ls_jtext *t, int i)
+{
+	static const char *const levels[] = {"error", "fatal", "err", "crit", "critical", "emerg",
+										 "severe", "alert", "panic", "warning", "warn"};
+	const ls_jatom *a = &t->atoms[i];
+	bool known = false;
+
+	for (size_t k = 0; k < sizeof(levels) / sizeof(levels[0]) && !known; k++)
+		known = atom_is(t, i, levels[k]);
+	if (!known)
+		return false;
+	if (a->sep == LS_JSEP_EQUAL)
+		return atom_is(t, i - 1, "level") || atom_is(t, i - 1, "severity") ||
+			   atom_is(t, i - 1, "lvl") || atom_is(t, i - 1, "loglevel");
+	if ((a->flags & LS_JATOM_UPPER) && i < 14)
+		return true;
+	return (a->flags & LS_JATOM_PAREN) && i < 14; /* [error] */
+}
+
+/* HTTP status: a field of that name, an access log, or a number beside an address. */
+static int
+http_status(const ls_jtext *t, int i)
+{
+	long v = plain_number(t, i);
+	const char *s = t->text.data;
+	size_t off;
+
+	if (v < 100 || v > 599 || t->atoms[i].len != 3)
+		return 0;
+	if (t->atoms[i].flags & LS_JATOM_TIME)
+		return 0;
+	if (i > 0 && (t->atoms[i].sep == LS_JSEP_EQUAL || t->atoms[i].sep == LS_JSEP_COLON ||
+				  t->atoms[i].sep == LS_JSEP_SPACE))
+	{
+		if (atom_is(t, i - 1, "status") || atom_is(t, i - 1, "statuscode") ||
+			atom_is(t, i - 1, "code") || atom_is(t, i - 1, "http") ||
+			atom_is(t, i - 1, "sc"))
+			return (int) v;
+	}
+	off = t->atoms[i].off;
+	if (off >= 2 && s[off - 1] == ' ' && s[off - 2] == '"')
+		return (int) v; /* "GET / HTTP/1.1" 200 */
+	if (t->atoms[i].sep == LS_JSEP_SPACE || t->atoms[i].sep == LS_JSEP_OTHER ||
+		t->atoms[i].sep == LS_JSEP_COLON)
+	{
+		for (int k = i - 1, steps = 0; k >= 0 && steps < 12; k--, steps++)
+			if (atom_is(t, k, "http") || atom_is(t, k, "https") || atom_is(t, k, "get") ||
+				atom_is(t, k, "post") || atom_is(t, k, "put") || atom_is(t, k, "delete"))
+				return i + 1 < t->n && t->atoms[i + 1].sep == LS_JSEP_NONE ? 0 : (int) v;
+	}
+	return 0;
+}
+
+/* Words that only mean something together. */
+static bool
+phrases(const ls_jctx *ctx, ls_jrow *row, int i)
+{
+	const ls_jtext *t = &row->text;
+	const ls_jword *next;
+
+	if (i + 1 >= t->n || t->atoms[i + 1].sep == LS_JSEP_COMMA ||
+		t->atoms[i + 1].sep == LS_JSEP_EQUAL)
+		return false;
+	next = word_of(ctx, t, i + 1);
+	if (atom_is(t, i, "not"))
+	{
+		if (atom_is(t, i + 1, "ok"))
+		{
+			cue(row, i, LS_JCLASS_FAIL, 3, LS_JC_RESULT, LS_JCUE_VERDICT);
+			return true;
+		}
+		if (next->concept == LS_JC_EXECUTE || next->concept == LS_JC_VERIFY ||
+			atom_is(t, i + 1, "needed") || atom_is(t, i + 1, "required") ||
+			atom_is(t, i + 1, "applicable") || atom_is(t, i + 1, "executed") ||
+			atom_is(t, i + 1, "selected") || atom_is(t, i + 1, "configured"))
+		{
+			cue(row, i, LS_JCLASS_SKIP, 2, LS_JC_SKIP, 0);
+			return true;
+		}
+		if (atom_is(t, i + 1, "found") || atom_is(t, i + 1, "responding") ||
+			atom_is(t, i + 1, "exist") || atom_is(t, i + 1, "available") ||
+			next->pol == LS_JP_ACT || next->pol == LS_JP_STATE || next->concept == LS_JC_LOAD)
+		{
+			cue(row, i + 1, LS_JCLASS_FAIL, 2, next->concept, 0);
+			return true;
+		}
+	}
+	else if (atom_is(t, i, "nothing") && atom_is(t, i + 1, "to"))
+	{
+		cue(row, i, LS_JCLASS_SKIP, 2, LS_JC_SKIP, 0);
+		return true;
+	}
+	else if (atom_is(t, i, "no"))
+	{
+		if (atom_is(t, i + 1, "such") || atom_is(t, i + 1, "space") ||
+			atom_is(t, i + 1, "route") || atom_is(t, i + 1, "response") ||
+			atom_is(t, i + 1, "free"))
+		{
+			cue(row, i, LS_JCLASS_FAIL, 2, LS_JC_ERROR, 0);
+			return true;
+		}
+	}
+	else if ((atom_is(t, i, "could") || atom_is(t, i, "can") || atom_is(t, i, "does") ||
+			  atom_is(t, i, "did") || atom_is(t, i, "do")) &&
+			 atom_is(t, i + 1, "not"))
+	{
+		cue(row, i + 1, LS_JCLASS_FAIL, 2, i + 2 < t->n ? word_of(ctx, t, i + 2)->concept : 0, 0);
+		return true;
+	}
+	return false;
+}
+
+/* "exit code 1", "rc=0", "exit 2" */
+static bool
+exit_code(ls_jrow *row, int i)
+{
+	const ls_jtext *t = &row->text;
+	bool is_exit = atom_is(t, i, "exit") || atom_is(t, i, "exited");
+
+	if (!is_exit && !atom_is(t, i, "rc") && !atom_is(t, i, "exitcode") &&
+		!atom_is(t, i, "returncode") && !(atom_is(t, i, "return") && atom_is(t, i + 1, "code")))
+		return false;
+	for (int k = i + 1; k < t->n && k <= i + 4; k++)
+	{
+		long v = plain_number(t, k);
+
+		if (v >= 0)
+		{
+			cue(row, k, v == 0 ? LS_JCLASS_PASS : LS_JCLASS_FAIL, 2, LS_JC_RESULT,
+				LS_JCUE_VERDICT);
+			return true;
+		}
+		if (!atom_is(t, k, "code") && !atom_is(t, k, "status") && !atom_is(t, k, "with"))
+			break;
+	}
+	return false;
+}
+
+static void
+word_cue(const ls_jctx *ctx, ls_jrow *row, int i)
+{
+	const ls_jtext *t = &row->text;
+	const ls_jatom *a = &t->atoms[i];
+	const ls_jword *w = word_of(ctx, t, i);
+	bool negated = ls_jrow_negated(ctx, t, i);
+	bool value = a->sep == LS_JSEP_EQUAL; /* stands behind a key */
+	bool prose = value && (atom_is(t, i - 1, "msg") || atom_is(t, i - 1, "message") ||
+						   atom_is(t, i - 1, "reason") || atom_is(t, i - 1, "err") ||
+						   atom_is(t, i - 1, "error") || atom_is(t, i - 1, "note") ||
+						   atom_is(t, i - 1, "mode") || atom_is(t, i - 1, "cause"));
+	long before = plain_number(t, i - 1);
+	long after = has_value(t, i) ? plain_number(t, i + 1) : -1;
+	bool counted = (before >= 0 && a->sep == LS_JSEP_SPACE && !has_value(t, i) &&
+					t->atoms[i - 1].sep != LS_JSEP_TIGHT) || after >= 0;
+	int strength = w->strength;
+	int flags = counted ? LS_JCUE_COUNT : 0;
+
+	if ((a->flags & LS_JATOM_UPPER) && w->concept == LS_JC_RESULT)
+	{
+		strength = 3;
+		flags |= LS_JCUE_VERDICT;
+	}
+	else if ((a->flags & LS_JATOM_UPPER) && w->pol == LS_JP_SKIP)
+		strength = 3, flags |= LS_JCUE_VERDICT;
+	else if (value && !prose)
+	{
+		strength = strength < 2 ? 2 : 3;
+		flags |= LS_JCUE_VERDICT;
+	}
+	else if (a->kind == LS_JKIND_SYMBOL)
+		flags |= LS_JCUE_VERDICT;
+	for (int k = i - 1; k >= 0 && k >= i - 4; k--)
+		if (atom_is(t, k, "after") || atom_is(t, k, "despite") || atom_is(t, k, "previously"))
+			flags |= LS_JCUE_PAST;
+
+	if (is_level(ctx, t, i))
+	{
+		if (w->pol == LS_JP_NEG)
+			cue(row, i, LS_JCLASS_FAIL, 1, LS_JC_ERROR, LS_JCUE_LEVEL);
+		return;
+	}
+	switch (w->pol)
+	{
+		case LS_JP_POS:
+			if (counted && (before == 0 || after == 0))
+				break;
+			if (negated)
+				cue(row, i, LS_JCLASS_FAIL, 2, w->concept, flags);
+			else
+				cue(row, i, LS_JCLASS_PASS, strength, w->concept, flags);
+			break;
+		case LS_JP_NEG:
+			if (negated)
+				cue(row, i, LS_JCLASS_CLEAN, 1, w->concept, flags);
+			else
+				cue(row, i, LS_JCLASS_FAIL, flags & LS_JCUE_PAST ? 1 : strength, w->concept,
+					flags);
+			break;
+		case LS_JP_SKIP:
+			if (!negated && !counted)
+				cue(row, i, LS_JCLASS_SKIP, strength, w->concept, flags);
+			break;
+		case LS_JP_STATE:
+			if (negated && w->strength > 0)
+				cue(row, i, LS_JCLASS_FAIL, 2, w->concept, flags);
+			else if (w->strength > 1 || (w->strength == 1 && (a->flags & LS_JATOM_UPPER)))
+				cue(row, i, LS_JCLASS_PASS, w->strength, w->concept, flags);
+			break;
+		default:
+			break;
+	}
+}
+
+/* JUnit: a test case passed unless it holds a failure, an error or a skip. */
+static bool
+junit(ls_jrow *row)
+{
+	const ls_jtext *t = &row->text;
+	const char *s = t->text.data;
+	size_t n = t->text.len;
+
+	if (t->n < 2 || !atom_is(t, 0, "testcase") || s[0] != '<')
+		return false;
+	for (int i = 1; i < t->n; i++)
+	{
+		size_t off = t->atoms[i].off;
+
+		if (off == 0 || s[off - 1] != '<')
+			continue;
+		if (atom_is(t, i, "failure") || atom_is(t, i, "error"))
+		{
+			cue(row, i, LS_JCLASS_FAIL, 3, LS_JC_RESULT, LS_JCUE_VERDICT);
+			return true;
+		}
+		if (atom_is(t, i, "skipped"))
+		{
+			cue(row, i, LS_JCLASS_SKIP, 3, LS_JC_SKIP, LS_JCUE_VERDICT);
+			return true;
+		}
+	}
+	if (n > 2 && (memcmp(s + n - 2, "/>", 2) == 0 || s[n - 1] == '>'))
+		cue(row, 0, LS_JCLASS_PASS, 3, LS_JC_RESULT, LS_JCUE_VERDICT);
+	return true;
+}
+
+/* "customers 120044 expected 120044" */
+static void
+expectation(ls_jrow *row, int i)
+{
+	const ls_jtext *t = &row->text;
+
+	if ((atom_is(t, i, "expected") || atom_is(t, i, "of")) && i > 0 && i + 1 < t->n &&
+		t->atoms[i - 1].kind == LS_JKIND_NUMBER && t->atoms[i + 1].kind == LS_JKIND_NUMBER &&
+		atom_is(t, i, "expected"))
+	{
+		bool same = t->atoms[i - 1].stem == t->atoms[i + 1].stem;
+
+		cue(row, i, same ? LS_JCLASS_PASS : LS_JCLASS_FAIL, 2, LS_JC_RESULT, 0);
+	}
+}
+
+void
+ls_jrow_analyse(ls_jctx *ctx, ls_jrow *row)
+{
+	const ls_jtext *t = &row->text;
+	int equals = 0;
+	size_t first = 0;
+
+	row->n_cues = 0;
+	row->http = 0;
+	for (int i = 0; i < t->n; i++)
+		equals += t->atoms[i].sep == LS_JSEP_EQUAL;
+	while (first < t->text.len && t->text.data[first] == ' ')
+		first++;
+	row->fields = equals >= 3 || (first < t->text.len && t->text.data[first] == '{');
+	if (junit(row))
+		return;
+
+	/* TAP and its kin: the verdict is the first word. */
+	for (int i = 0; i < t->n; i++)
+	{
+		const ls_jatom *a = &t->atoms[i];
+
+		if (i == 0 && atom_is(t, 0, "ok") && t->n > 1 && t->atoms[0].off == first &&
+			(plain_number(t, 1) >= 0 || t->text.data[first + 2] == ':' ||
+			 t->text.data[first + 2] == ' '))
+		{
+			cue(row, 0, LS_JCLASS_PASS, 3, LS_JC_RESULT, LS_JCUE_VERDICT);
+			continue;
+		}
+		if (phrases(ctx, row, i))
+		{
+			i++;
+			continue;
+		}
+		if (exit_code(row, i))
+			continue;
+		expectation(row, i);
+		if (a->kind == LS_JKIND_NUMBER && row->http == 0 && (row->http = http_status(t, i)) != 0)
+		{
+			int concept = row->http == 401 || row->http == 403 ? LS_JC_DENY : LS_JC_ERROR;
+
+			if (row->http >= 400)
+				cue(row, i, LS_JCLASS_FAIL, 3, concept, LS_JCUE_HTTP | LS_JCUE_VERDICT);
+			else if (row->http >= 200)
+				cue(row, i, LS_JCLASS_PASS, 3, LS_JC_RESULT, LS_JCUE_HTTP | LS_JCUE_VERDICT);
+			continue;
+		}
+		if (a->word != 0)
+			word_cue(ctx, row, i);
+	}
+}
+
+/* ---- rows that talk to the reader ---- */
+
+static bool
+find_nocase(ls_str text, const char *what, size_t *at)
+{
+	size_t n = strlen(what);
+
+	for (size_t i = 0; i + n <= text.len; i++)
+		if ((text.data[i] | 0x20) == what[0] &&
+			ls_str_eq_nocase(ls_str_make(text.data + i, n), ls_str_make(what, n)))
+		{
+			*at = i;
+			return true;
+		}
+	return false;
+}
+
+/*
+ * Does the text instruct its reader instead of reporting?  Gives the span without weight: the
+ * quoted value that holds it, or everything.
+ */
+bool
+ls_jrow_hostile(ls_str text, size_t *start, size_t *end)
+{
+	static const char *const marks[] = {
+		"ignore all", "ignore previous", "ignore the previous", "ignore any", "ignore the above",
+		"ignore your", "ignore every", "disregard", "forget all", "forget previous", "forget the",
+		"mark every", "mark all", "mark each", "mark this", "mark item", "mark the item",
+		"set the verdict", "the verdict is", "verdict:", "all findings", "every finding",
+		"all items", "every item", "every expected", "all expected items", "as the evaluator",
+		"the evaluator", "dear evaluator", "note to evaluator", "evaluator:", "assistant:",
+		"system prompt", "system:", "you must", "you are now", "you now", "you should",
+		"your instructions", "new instructions", "new rule", "override", "please say",
+		"please mark", "please answer", "please report", "answer status", "respond with",
+		"reply with", "return passed", "report passed", "report as passed", "treat as passed",
+		"treat this as", "as passed", "status=passed", "consider it passed", "jailbreak",
+		"prompt injection", "language model", "llm", "judge as", "classify as",
+		"to the ai", "ai model", "instruction to",
+	};
+	static const char *const strong[] = {
+		"ignore", "disregard", "forget", "mark", "verdict", "finding", "item", "evaluator",
+		"assistant", "prompt", "you ", "your ", "instruction", "rule", "passed", "please",
+		"answer", "must",
+	};
+	size_t at = 0, first = text.len;
+	int hits = 0;
+
+	for (size_t i = 0; i < sizeof(marks) / sizeof(marks[0]); i++)
+		if (find_nocase(text, marks[i], &at))
+		{
+			hits++;
+			if (at < first)
+				first = at;
+		}
+	if (hits == 0)
+		return false;
+	if (hits == 1)
+	{
+		int more = 0;
+
+		for (size_t i = 0; i < sizeof(strong) / sizeof(strong[0]); i++)
+			more += find_nocase(text, strong[i], &at);
+		if (more < 2)
+			return false;
+	}
+	*start = 0;
+	*end = text.len;
+	/* The quoted string around it. */
+	for (size_t i = first; i > 0; i--)
+		if (text.data[i - 1] == '"' && (i < 2 || text.data[i - 2] != '\\'))
+		{
+			size_t close = first;
+
+			while (close < text.len && !(text.data[close] == '"' && text.data[close - 1] != '\\'))
+				close++;
+			if (close < text.len)
+			{
+				*start = i;
+				*end = close;
+			}
+			break;
+		}
+	return true;
+}

@@ -1,0 +1,558 @@
+/*-------------------------------------------------------------------------
+ *
+ * judge_text.c
+ *	  Text into atoms for the built-in evaluator (pure).
+ *
+ * An atom is the smallest piece that can be compared: a word, a number, a mixed piece such as
+ * app10, or a sign such as a check mark.  Logs glue words together in many ways
+ * (test_login, TestLogin, test-login, "test login"), so atoms are split everywhere and each
+ * remembers what stood before it: identifiers are compared as runs of atoms, and the glue tells
+ * where an identifier ends (test_total is not test_total_with_tax).
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "src/evaluation/judge_internal.h"
+
+#define MAX_WORD 48 /* longer words are hashed without stemming */
+
+typedef enum char_class
+{
+	CC_SIGN,
+	CC_LOWER,
+	CC_UPPER,
+	CC_DIGIT,
+	CC_SPACE,
+	CC_HIGH /* a byte of a multi-byte character */
+} char_class;
+
+static inline char_class
+classify(unsigned char c)
+{
+	if (c >= 'a' && c <= 'z')
+		return CC_LOWER;
+	if (c >= 'A' && c <= 'Z')
+		return CC_UPPER;
+	if (c >= '0' && c <= '9')
+		return CC_DIGIT;
+	if (c >= 0x80)
+		return CC_HIGH;
+	if (c == ' ' || (c >= 9 && c <= 13))
+		return CC_SPACE;
+	return CC_SIGN;
+}
+
+static inline bool
+is_word_byte(unsigned char c)
+{
+	char_class k = classify(c);
+
+	return k == CC_LOWER || k == CC_UPPER || k == CC_DIGIT || k == CC_HIGH;
+}
+
+static bool
+has_vowel(const char *w, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (memchr("aeiouy", w[i], 6) != NULL)
+			return true;
+	return false;
+}
+
+static inline bool
+ends(const char *w, size_t n, const char *suffix, size_t len)
+{
+	return n >= len && memcmp(w + n - len, suffix, len) == 0;
+}
+
+/*
+ * A light stemmer for English: enough to bring together start/starts/started/starting and
+ * connect/connection, cautious enough to leave names alone.
+ */
+static size_t
+stem_word(char *w, size_t n)
+{
+	if (n < 3)
+		return n;
+	if (n > 4 && (ends(w, n, "ies", 3) || ends(w, n, "ied", 3)))
+		n -= 2; /* retries, retried: retri */
+	else if (n > 3 && w[n - 1] == 's' && w[n - 2] != 's' && w[n - 2] != 'u' && w[n - 2] != 'i')
+	{
+		n--;
+		if (n > 4 && (ends(w, n, "sse", 3) || ends(w, n, "she", 3) || ends(w, n, "che", 3) ||
+					  ends(w, n, "xe", 2)))
+			n--;
+	}
+	if (n > 6 && ends(w, n, "fully", 5))
+		n -= 2;
+	else if (n > 5 && ends(w, n, "ly", 2))
+		n -= 2;
+	if (n > 4 && ends(w, n, "ing", 3) && has_vowel(w, n - 3))
+		n -= 3;
+	else if (n > 3 && ends(w, n, "ed", 2) && has_vowel(w, n - 2))
+		n -= 2;
+	else if (n > 6 && ends(w, n, "ion", 3))
+		n -= 3;
+	else if (n > 8 && ends(w, n, "ment", 4))
+		n -= 4;
+	/* stopped, running */
+	if (n > 3 && w[n - 1] == w[n - 2] && w[n - 1] != 'l' && w[n - 1] != 's' && w[n - 1] != 'e' &&
+		w[n - 1] != 'o')
+		n--;
+	if (n > 3 && w[n - 1] == 'e')
+		n--;
+	if (n > 2 && w[n - 1] == 'y')
+		w[n - 1] = 'i';
+	return n;
+}
+
+static uint64_t
+hash_word(const char *w, size_t n)
+{
+	uint64_t h = ls_hash64(w, n, 0);
+
+	return h ? h : 1;
+}
+
+uint64_t
+ls_jstem(const char *word, size_t len)
+{
+	char buf[MAX_WORD];
+
+	if (len > sizeof(buf))
+		return hash_word(word, len);
+	memcpy(buf, word, len);
+	return hash_word(buf, stem_word(buf, len));
+}
+
+/* Folded and stemmed hash of a word as it stands in the text. */
+static uint64_t
+stem_text(const char *p, size_t len, bool high)
+{
+	char buf[MAX_WORD];
+	size_t n = 0;
+
+	if (len > sizeof(buf))
+		return hash_word(p, len);
+	if (!high)
+	{
+		for (size_t i = 0; i < len; i++)
+			buf[n++] = (char) (p[i] >= 'A' && p[i] <= 'Z' ? p[i] + 32 : p[i]);
+		return hash_word(buf, stem_word(buf, n));
+	}
+	/* Folding keeps or shrinks almost every letter; what grows is left as it is. */
+	for (const char *pos = p, *end = p + len; pos < end;)
+	{
+		const char *before = pos;
+		uint32_t c = ls_unicode_fold(ls_utf8_next(&pos, end));
+		size_t size = c < 0x80 ? 1 : c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
+
+		if (pos <= before || size > (size_t) (pos - before))
+			return hash_word(p, len);
+		if (size == 1)
+			buf[n++] = (char) c;
+		else
+		{
+			for (size_t i = size - 1; i > 0; i--, c >>= 6)
+				buf[n + i] = (char) (0x80 | (c & 0x3F));
+			buf[n] = (char) ((0xF0 << (4 - size)) | c);
+			n += size;
+		}
+	}
+	return hash_word(buf, stem_word(buf, n));
+}
+
+/* What stands between two atoms. */
+static ls_jsep
+separator(const char *p, size_t n, bool *paren, bool *empty)
+{
+	bool comma = false, equal = false, space = false;
+
+	*paren = false;
+	*empty = false;
+	if (n == 0)
+		return LS_JSEP_NONE;
+	if (n == 1)
+		switch (*p)
+		{
+			case '_':
+			case '-':
+				return LS_JSEP_TIGHT;
+			case '.':
+				return LS_JSEP_DOT;
+			case '/':
+			case '\\':
+				return LS_JSEP_SLASH;
+			case ':':
+				return LS_JSEP_COLON;
+			case '@':
+			case '#':
+			case '+':
+			case '~':
+			case '$':
+				return LS_JSEP_AT;
+			case ' ':
+				return LS_JSEP_SPACE;
+			default:
+				break;
+		}
+	for (size_t i = 0; i < n; i++)
+	{
+		switch (p[i])
+		{
+			case ',':
+			case ';':
+			case '|':
+			case '(':
+			case ')':
+				comma = true;
+				break;
+			case '.':
+			case '!':
+			case '?':
+				if (i + 1 < n && p[i + 1] == ' ')
+					comma = true;
+				break;
+			case '=':
+				equal = true;
+				break;
+			case ':':
+				if (i > 0 && p[i - 1] == '"')
+					equal = true;
+				break;
+			case ' ':
+				space = true;
+				break;
+			default:
+				break;
+		}
+		if (p[i] == '(' || p[i] == '[')
+			*paren = true;
+		if (p[i] == '"' && i + 1 < n && p[i + 1] == '"')
+			*empty = true;
+	}
+	if (equal && n > 1 && n < 4 && !space && memchr(p, '=', n) != NULL && p[0] == '=')
+		return LS_JSEP_EQUAL;
+	if (comma)
+		return LS_JSEP_COMMA;
+	if (equal)
+		return n > 6 ? LS_JSEP_OTHER : LS_JSEP_EQUAL;
+	if (n == 2 && p[0] == ':' && p[1] == ':')
+		return LS_JSEP_COLON;
+	return space ? LS_JSEP_SPACE : LS_JSEP_OTHER;
+}
+
+/* A sign that carries an outcome, and punctuation among the multi-byte characters. */
+static int
+high_kind(const char *p, const char *end, size_t *len)
+{
+	const char *pos = p;
+	uint32_t c = ls_utf8_next(&pos, end);
+
+	*len = pos > p ? (size_t) (pos - p) : 1;
+	if ((c >= 0x2500 && c <= 0x27BF) || c == 0x221A)
+		return 2;
+	if (c < 0xC0 || c == 0xD7 || c == 0xF7 || (c >= 0x2000 && c <= 0x24FF) ||
+		(c >= 0x27C0 && c <= 0x2BFF) || (c >= 0x3000 && c <= 0x3003) ||
+		(c >= 0x3008 && c <= 0x3020) || c == 0xFF0C || c == 0xFF1A || c >= 0x1F000 ||
+		(c >= 0xFE00 && c <= 0xFE0F))
+		return 0;
+	return 1;
+}
+
+void
+ls_jscan_init(ls_jscan *scan, ls_str text)
+{
+	scan->text = text;
+	scan->pos = 0;
+	scan->queued = scan->taken = 0;
+}
+
+static void
+push(ls_jscan *scan, size_t off, size_t len, ls_jkind kind, bool high)
+{
+	ls_jatom *a;
+	const char *p = scan->text.data + off;
+	size_t upper = 0;
+
+	if (scan->queued >= (int) (sizeof(scan->queue) / sizeof(scan->queue[0])))
+		return;
+	a = &scan->queue[scan->queued++];
+	memset(a, 0, sizeof(*a));
+	a->off = (uint32_t) off;
+	a->len = (uint16_t) (len > UINT16_MAX ? UINT16_MAX : len);
+	a->kind = (uint8_t) kind;
+	a->sep = LS_JSEP_NONE;
+	a->stem = stem_text(p, len, high);
+	if (kind != LS_JKIND_WORD)
+		return;
+	for (size_t i = 0; i < len; i++)
+		upper += p[i] >= 'A' && p[i] <= 'Z';
+	if (upper == len && len > 1)
+		a->flags |= LS_JATOM_UPPER;
+	if (p[0] >= 'A' && p[0] <= 'Z')
+		a->flags |= LS_JATOM_CAPITAL;
+	if (len > 4 && memcmp(p + len - 3, "ing", 3) == 0)
+		a->flags |= LS_JATOM_ING;
+	if (len > 3 && memcmp(p + len - 2, "ed", 2) == 0)
+		a->flags |= LS_JATOM_ED;
+	if (len > 3 && p[len - 1] == 's')
+		a->flags |= LS_JATOM_S;
+}
+
+/* Letters only: split at camelCase, keeping OOMKilled as OOM, Killed. */
+static void
+split_letters(ls_jscan *scan, size_t off, size_t len, bool high)
+{
+	const char *p = scan->text.data + off;
+	size_t start = 0;
+	int parts = 0;
+
+	for (size_t i = 1; i < len && parts < 6; i++)
+	{
+		char_class before = classify((unsigned char) p[i - 1]);
+		char_class here = classify((unsigned char) p[i]);
+		bool cut = before == CC_LOWER && here == CC_UPPER;
+
+		if (before == CC_UPPER && here == CC_UPPER && i + 1 < len && i - start > 1 &&
+			classify((unsigned char) p[i + 1]) == CC_LOWER &&
+			!(i + 2 == len && p[i + 1] == 's'))
+			cut = true;
+		if (cut)
+		{
+			push(scan, off + start, i - start, LS_JKIND_WORD, high);
+			start = i;
+			parts++;
+		}
+	}
+	push(scan, off + start, len - start, LS_JKIND_WORD, high);
+	if (parts > 0)
+		scan->queue[0].joined = stem_text(p, len, high);
+}
+
+/* Begins with a digit: 41m10s is numbers with units, 9a1 is one piece. */
+static void
+split_digits(ls_jscan *scan, size_t off, size_t len)
+{
+	const char *p = scan->text.data + off;
+	int n = 0;
+
+	for (int pass = 0; pass < 2; pass++)
+	{
+		size_t i = 0;
+
+		while (i < len)
+		{
+			size_t number = i, unit;
+			double factor;
+			ls_jdim dim;
+
+			while (i < len && (classify((unsigned char) p[i]) == CC_DIGIT || p[i] == '.'))
+				i++;
+			unit = i;
+			while (i < len && classify((unsigned char) p[i]) != CC_DIGIT)
+				i++;
+			if (unit == number || (i < len && i == unit) ||
+				(i > unit && !ls_jnumber_unit(ls_str_make(p + unit, i - unit), &factor, &dim)) ||
+				(i == len && i == unit && n > 0 && pass == 0) || ++n > 6)
+			{
+				push(scan, off, len, LS_JKIND_MIXED, false);
+				return;
+			}
+			if (pass == 1)
+			{
+				push(scan, off + number, unit - number, LS_JKIND_NUMBER, false);
+				if (i > unit)
+					push(scan, off + unit, i - unit, LS_JKIND_WORD, false);
+			}
+		}
+		if (pass == 0)
+			n = 0;
+	}
+}
+
+static bool
+fill(ls_jscan *scan)
+{
+	const char *s = scan->text.data;
+	size_t n = scan->text.len;
+	size_t before = scan->pos;
+	size_t i = before;
+	bool paren, empty;
+	ls_jsep sep;
+
+	scan->queued = scan->taken = 0;
+	while (i < n)
+	{
+		unsigned char c = (unsigned char) s[i];
+		size_t start = i, len;
+		bool high = false, digit_first, letter = false, digit = false;
+
+		if (!is_word_byte(c))
+		{
+			/* A slash alone is the root path. */
+			if (c == '/' && i > 0 && s[i - 1] == ' ' && (i + 1 == n || s[i + 1] == ' '))
+			{
+				push(scan, i, 1, LS_JKIND_SYMBOL, false);
+				scan->pos = i + 1;
+				scan->queue[0].sep = LS_JSEP_SPACE;
+				return true;
+			}
+			i++;
+			continue;
+		}
+		if (c >= 0x80)
+		{
+			int kind = high_kind(s + i, s + n, &len);
+
+			if (kind == 0)
+			{
+				i += len;
+				continue;
+			}
+			if (kind == 2)
+			{
+				push(scan, i, len, LS_JKIND_SYMBOL, true);
+				scan->queue[0].sep = (uint8_t) (before == 0 ? LS_JSEP_START : LS_JSEP_OTHER);
+				scan->pos = i + len;
+				return true;
+			}
+		}
+		digit_first = classify(c) == CC_DIGIT;
+		while (i < n)
+		{
+			char_class k = classify((unsigned char) s[i]);
+
+			if (k == CC_HIGH)
+			{
+				if (high_kind(s + i, s + n, &len) != 1)
+					break;
+				high = letter = true;
+				i += len;
+				continue;
+			}
+			if (k == CC_DIGIT)
+				digit = true;
+			else if (k == CC_LOWER || k == CC_UPPER)
+				letter = true;
+			else if (!(digit_first && !letter && s[i] == '.' && i + 1 < n &&
+					   classify((unsigned char) s[i + 1]) == CC_DIGIT))
+				break;
+			i++;
+		}
+		len = i - start;
+		scan->pos = i;
+		if (!digit)
+			split_letters(scan, start, len, high);
+		else if (!letter)
+			push(scan, start, len, LS_JKIND_NUMBER, false);
+		else if (digit_first && !high)
+			split_digits(scan, start, len);
+		else
+			push(scan, start, len, LS_JKIND_MIXED, high);
+		sep = separator(s + before, start - before, &paren, &empty);
+		scan->queue[0].sep = (uint8_t) (before == 0 ? LS_JSEP_START : sep);
+		if (paren)
+			scan->queue[0].flags |= LS_JATOM_PAREN;
+		if (empty)
+			scan->queue[0].flags |= LS_JATOM_EMPTY;
+		return scan->queued > 0;
+	}
+	scan->pos = n;
+	return false;
+}
+
+bool
+ls_jscan_next(ls_jscan *scan, ls_jatom *atom)
+{
+	if (scan->taken >= scan->queued && !fill(scan))
+		return false;
+	*atom = scan->queue[scan->taken++];
+	return true;
+}
+
+/* Marks dates and clock times: their numbers are no values. */
+static void
+mark_times(ls_jtext *t)
+{
+	for (int i = 0; i + 2 < t->n; i++)
+	{
+		ls_jatom *a = &t->atoms[i];
+		bool clock = a[1].sep == LS_JSEP_COLON && a[2].sep == LS_JSEP_COLON && a[0].len <= 3 &&
+					 a[1].len == 2 && a[0].kind != LS_JKIND_WORD && a[1].kind == LS_JKIND_NUMBER;
+		bool date = a[0].kind == LS_JKIND_NUMBER && a[0].len == 4 && a[1].len == 2 &&
+					((a[1].sep == LS_JSEP_TIGHT && a[2].sep == LS_JSEP_TIGHT) ||
+					 (a[1].sep == LS_JSEP_SLASH && a[2].sep == LS_JSEP_SLASH)) &&
+					a[1].kind == LS_JKIND_NUMBER;
+
+		if (clock || date)
+			for (int k = 0; k < 3; k++)
+				a[k].flags |= LS_JATOM_TIME;
+	}
+}
+
+/* A verb with its particle is one word too: "rolled back", "time-out". */
+void
+ls_jatom_join(ls_str text, ls_jatom *a, const ls_jatom *b)
+{
+	char both[MAX_WORD];
+	size_t n = 0;
+
+	if (a->joined != 0 || a->kind != LS_JKIND_WORD || b->kind != LS_JKIND_WORD || b->len > 4 ||
+		(b->sep != LS_JSEP_SPACE && b->sep != LS_JSEP_TIGHT) || a->len + b->len >= MAX_WORD)
+		return;
+	for (size_t k = 0; k < a->len; k++)
+		both[n++] = (char) (text.data[a->off + k] | 0x20);
+	n = stem_word(both, n);
+	for (size_t k = 0; k < b->len; k++)
+		both[n++] = (char) (text.data[b->off + k] | 0x20);
+	a->joined = hash_word(both, stem_word(both, n));
+}
+
+bool
+ls_jtext_parse(ls_jctx *ctx, ls_str text, int max_atoms, ls_jtext *out)
+{
+	ls_jscan scan;
+	ls_jatom atom;
+	int capacity = 0;
+	uint16_t clause = 0;
+
+	out->text = text;
+	out->atoms = NULL;
+	out->n = 0;
+	ls_jscan_init(&scan, text);
+	while (out->n < max_atoms && ls_jscan_next(&scan, &atom))
+	{
+		if (out->n == capacity)
+		{
+			int grown = capacity ? capacity * 2 : 32;
+			void *p = ls_arena_grow(ctx->arena, out->atoms, (size_t) capacity * sizeof(atom),
+									(size_t) grown * sizeof(atom));
+
+			if (p == NULL)
+				return false;
+			out->atoms = p;
+			capacity = grown;
+		}
+		if (atom.sep == LS_JSEP_COMMA)
+			clause++;
+		atom.clause = clause;
+		atom.word = ls_jwords_find(&ctx->words, atom.stem);
+		out->atoms[out->n++] = atom;
+	}
+	mark_times(out);
+
+	for (int i = 0; i + 1 < out->n; i++)
+		ls_jatom_join(text, &out->atoms[i], &out->atoms[i + 1]);
+	for (int i = 0; i < out->n; i++)
+	{
+		ls_jatom *a = &out->atoms[i];
+		uint16_t word = a->joined ? ls_jwords_find(&ctx->words, a->joined) : 0;
+
+		if (word == 0)
+			continue;
+		a->word = word;
+		if (i + 1 < out->n && a[1].sep != LS_JSEP_NONE)
+			a[1].word = ctx->particle; /* its meaning is in the verb now */
+	}
+	return true;
+}

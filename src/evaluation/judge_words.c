@@ -1,0 +1,291 @@
+/*-------------------------------------------------------------------------
+ *
+ * judge_words.c
+ *	  The word list of the built-in evaluator (pure).
+ *
+ * Which words of logs mean the same (a concept), which tell an outcome by themselves (a
+ * polarity and its strength), and which say nothing.  One table, so that the evaluator's
+ * knowledge of English is in one place and can be read as a list.  Words are compared by stem;
+ * a verb with a particle is written as one word ("rollback").
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "src/evaluation/judge_internal.h"
+
+#define W(text, concept, pol, strength) {text, LS_JC_##concept, LS_JP_##pol, strength}
+
+static const ls_jword table[] = {
+	{NULL, 0, 0, 0}, /* entry 0 means none */
+	/* outcomes in general */
+	W("pass", RESULT, POS, 3), W("success", RESULT, POS, 2), W("succeed", RESULT, POS, 2),
+	W("successful", RESULT, POS, 2), W("ok", RESULT, POS, 2), W("okay", RESULT, POS, 2),
+	W("green", RESULT, POS, 1), W("xpass", RESULT, POS, 3), W("good", RESULT, POS, 1),
+	W("\xe2\x9c\x93", RESULT, POS, 3), W("\xe2\x9c\x94", RESULT, POS, 3),
+	W("\xe2\x9c\x85", RESULT, POS, 3), W("\xe2\x88\x9a", RESULT, POS, 3),
+	W("fail", RESULT, NEG, 2), W("failure", RESULT, NEG, 2), W("failed", RESULT, NEG, 2),
+	W("unsuccessful", RESULT, NEG, 2), W("broken", RESULT, NEG, 2), W("xfail", RESULT, NEG, 3),
+	W("red", RESULT, NEG, 1), W("\xe2\x9c\x95", RESULT, NEG, 3),
+	W("\xe2\x9c\x97", RESULT, NEG, 3), W("\xe2\x9c\x98", RESULT, NEG, 3),
+	W("\xe2\x9d\x8c", RESULT, NEG, 3), W("\xe2\x9c\x96", RESULT, NEG, 3),
+	W("unsuccessfully", RESULT, NEG, 2), W("bad", RESULT, NEG, 1), W("wrong", RESULT, NEG, 2),
+	W("complete", COMPLETE, POS, 2), W("completion", COMPLETE, POS, 2),
+	W("finish", COMPLETE, POS, 2), W("done", COMPLETE, POS, 2), W("conclude", COMPLETE, POS, 2),
+	W("incomplete", COMPLETE, NEG, 2), W("unfinished", COMPLETE, NEG, 2),
+	W("partial", COMPLETE, NEG, 2), W("partially", COMPLETE, NEG, 2),
+	W("met", COMPLETE, POS, 1), W("achieve", COMPLETE, POS, 1),
+	W("partially_done", COMPLETE, NEG, 2),
+	/* failures of a kind */
+	W("error", ERROR, NEG, 2), W("err", ERROR, NEG, 2), W("exception", ERROR, NEG, 2),
+	W("fault", ERROR, NEG, 2), W("fatal", ERROR, NEG, 2), W("critical", ERROR, NEG, 2),
+	W("crit", ERROR, NEG, 2), W("emerg", ERROR, NEG, 2), W("severe", ERROR, NEG, 2),
+	W("traceback", ERROR, NEG, 2), W("stacktrace", ERROR, NEG, 2),
+	W("panic", CRASH, NEG, 2), W("crash", CRASH, NEG, 2), W("segfault", CRASH, NEG, 2),
+	W("sigsegv", CRASH, NEG, 2), W("coredump", CRASH, NEG, 2), W("cordump", CRASH, NEG, 2), W("dumpcore", CRASH, NEG, 2), W("core", NONE, NONE, 0),
+	W("crashloop", CRASH, NEG, 2), W("crashloopbackoff", CRASH, NEG, 2),
+	W("die", CRASH, NEG, 2), W("died", CRASH, NEG, 2), W("dead", CRASH, NEG, 2),
+	W("abort", CRASH, NEG, 2), W("killed", CRASH, NEG, 2), W("kill", CRASH, NEG, 2),
+	W("oom", MEMORY, NEG, 2), W("oomkilled", MEMORY, NEG, 2), W("hang", CRASH, NEG, 2),
+	W("stuck", CRASH, NEG, 2), W("hung", CRASH, NEG, 2), W("halt", STOP, NEG, 2),
+	W("deadlock", CRASH, NEG, 2), W("corrupt", ERROR, NEG, 2), W("corruption", ERROR, NEG, 2),
+	W("mismatch", ERROR, NEG, 2), W("conflict", ERROR, NEG, 1), W("violation", ERROR, NEG, 2),
+	W("violate", ERROR, NEG, 2), W("duplicate", NONE, NONE, 0), W("backoff", RETRY, NEG, 1),
+	W("undefined", ERROR, NEG, 1), W("aborted", CRASH, NEG, 2), W("breach", ERROR, NEG, 2),
+	W("timeout", TIMEOUT, NEG, 2), W("timout", TIMEOUT, NEG, 2), W("deadline", TIMEOUT, NEG, 1), W("overdue", TIMEOUT, NEG, 2),
+	W("exceed", NONE, NEG, 2), W("overflow", ERROR, NEG, 2), W("overload", ERROR, NEG, 2),
+	W("cannot", NONE, NEG, 2), W("unable", NONE, NEG, 2), W("couldn", NONE, NEG, 2),
+	W("givup", RESULT, NEG, 3), W("gavup", RESULT, NEG, 3), W("missing", ERROR, NEG, 2),
+	W("unavailable", UNHEALTHY, NEG, 2), W("unreachable", DISCONNECT, NEG, 2),
+	W("unexpected", ERROR, NEG, 1), W("unexpectedly", ERROR, NEG, 1), W("insufficient", ERROR, NEG, 2),
+	W("undelivered", SEND, NEG, 2), W("bounce", SEND, NEG, 2), W("unresolved", ERROR, NEG, 1),
+	W("alarm", DETECT, ACT, 1), W("vanish", LOSS, NONE, 0), W("stale", ERROR, NEG, 1),
+	W("leak", ERROR, NEG, 1), W("lost", LOSS, NEG, 2), W("lose", LOSS, NEG, 2),
+	W("warn", WARNING, NONE, 1), W("warning", WARNING, NONE, 1),
+	W("throttle", DENY, NEG, 2), W("starve", ERROR, NEG, 1), W("exhaust", ERROR, NEG, 2),
+	W("nack", DENY, NEG, 2), W("dhcpnak", DENY, NEG, 2), W("dhcpack", ALLOW, POS, 2),
+	/* access */
+	W("deny", DENY, NEG, 2), W("denied", DENY, NEG, 2), W("block", DENY, NEG, 2),
+	W("reject", DENY, NEG, 2), W("refuse", DENY, NEG, 2), W("decline", DENY, NEG, 2),
+	W("drop", DENY, NEG, 2), W("forbid", DENY, NEG, 2), W("forbidden", DENY, NEG, 2),
+	W("unauthorized", DENY, NEG, 2), W("unauthorised", DENY, NEG, 2),
+	W("unauthenticated", DENY, NEG, 2), W("disallow", DENY, NEG, 2), W("prohibit", DENY, NEG, 2),
+	W("stopped_attack", DENY, NEG, 2), W("quarantine", DENY, NEG, 1), W("revoke", DENY, ACT, 1),
+	W("allow", ALLOW, POS, 2), W("accept", ALLOW, POS, 2), W("grant", ALLOW, POS, 2),
+	W("permit", ALLOW, POS, 2), W("approve", ALLOW, POS, 2), W("authorize", ALLOW, POS, 1),
+	W("authorise", ALLOW, POS, 1), W("approval", ALLOW, ACT, 1),
+	W("login", LOGIN, ACT, 0), W("logon", LOGIN, ACT, 0), W("signin", LOGIN, ACT, 0),
+	W("signon", LOGIN, ACT, 0), W("authenticate", LOGIN, ACT, 0),
+	W("authentication", LOGIN, ACT, 0), W("auth", LOGIN, ACT, 0), W("session", LOGIN, WEAK, 0),
+	W("logout", LOGOUT, ACT, 0), W("logoff", LOGOUT, ACT, 0), W("signout", LOGOUT, ACT, 0),
+	/* life cycle */
+	W("start", START, ACT, 0), W("startup", START, ACT, 0), W("launch", START, ACT, 0),
+	W("boot", START, ACT, 0), W("bootup", START, ACT, 0), W("begin", START, PART, 0),
+	W("initialize", START, ACT, 0), W("initialise", START, ACT, 0), W("init", START, ACT, 0),
+	W("up", START, STATE, 1), W("ready", START, STATE, 2), W("readiness", START, STATE, 0),
+	W("listen", START, STATE, 1), W("online", START, STATE, 2), W("alive", START, STATE, 2),
+	W("active", START, STATE, 1), W("running", START, STATE, 1), W("comup", START, STATE, 1), W("camup", START, STATE, 1),
+	W("bringup", START, STATE, 1), W("serving", START, STATE, 1), W("reach", CONNECT, STATE, 1),
+	W("notready", STOP, NEG, 2), W("nodenotready", STOP, NEG, 2),
+	W("stop", STOP, ACT, 0), W("down", STOP, NEG, 2), W("shutdown", STOP, ACT, 0),
+	W("terminate", STOP, ACT, 0), W("exit", STOP, ACT, 0), W("offline", STOP, NEG, 2),
+	W("inactive", STOP, NEG, 1), W("quit", STOP, ACT, 0), W("godown", STOP, NEG, 2), W("goedown", STOP, NEG, 2),
+	W("restart", RESTART, ACT, 0), W("reboot", RESTART, ACT, 0), W("reload", CONFIG, ACT, 0),
+	W("healthy", HEALTHY, POS, 2), W("health", HEALTHY, WEAK, 0), W("unhealthy", UNHEALTHY, NEG, 3),
+	W("degrade", UNHEALTHY, NEG, 1), W("available", HEALTHY, STATE, 1),
+	W("stable", HEALTHY, STATE, 1), W("unstable", UNHEALTHY, NEG, 2),
+	W("connect", CONNECT, ACT, 0), W("connection", CONNECT, ACT, 0),
+	W("reconnect", CONNECT, ACT, 1), W("establish", CONNECT, STATE, 2),
+	W("reachable", CONNECT, STATE, 1), W("disconnect", DISCONNECT, NEG, 2),
+	W("open", OPEN, STATE, 0), W("close", CLOSE, ACT, 0), W("enable", ENABLE, STATE, 1),
+	W("disable", DISABLE, SKIP, 2), W("acquire", ACQUIRE, ACT, 1), W("obtain", ACQUIRE, ACT, 1),
+	W("release", RELEASE, ACT, 0), W("join", JOIN, ACT, 1), W("member", JOIN, WEAK, 0),
+	W("leave", LEAVE, ACT, 1), W("left", LEAVE, ACT, 1),
+	W("valid", VALID, POS, 1), W("invalid", INVALID, NEG, 2), W("expire", EXPIRE, NEG, 1),
+	W("mount", MOUNT, ACT, 1), W("unmount", MOUNT, ACT, 1), W("promote", PROMOTE, ACT, 1),
+	W("scale", SCALE, ACT, 1), W("rescale", SCALE, ACT, 1), W("resize", SCALE, ACT, 1),
+	/* work */
+	W("deploy", DEPLOY, ACT, 1), W("deployment", DEPLOY, ACT, 0), W("rollout", DEPLOY, ACT, 1),
+	W("update", UPDATE, ACT, 1), W("upgrade", UPDATE, ACT, 1), W("install", INSTALL, ACT, 1),
+	W("installation", INSTALL, ACT, 1), W("create", CREATE, ACT, 1), W("creation", CREATE, ACT, 1),
+	W("add", CREATE, ACT, 1), W("made", CREATE, ACT, 1), W("make", CREATE, ACT, 1),
+	W("provision", CREATE, ACT, 1), W("delete", DELETE, ACT, 1), W("del", DELETE, ACT, 1),
+	W("deletion", DELETE, ACT, 1), W("remove", DELETE, ACT, 1), W("removal", DELETE, ACT, 1),
+	W("destroy", DELETE, ACT, 1), W("destruction", DELETE, ACT, 1), W("purge", DELETE, ACT, 1),
+	W("apply", APPLY, ACT, 1), W("migrate", APPLY, ACT, 1), W("migration", APPLY, ACT, 0),
+	W("execute", EXECUTE, ACT, 1), W("run", EXECUTE, ACT, 0), W("perform", EXECUTE, ACT, 1),
+	W("process", EXECUTE, ACT, 0), W("carriout", EXECUTE, ACT, 1), W("execution", EXECUTE, ACT, 0),
+	W("inspect", VERIFY, ACT, 1), W("backup", BACKUP, ACT, 0), W("restore", RESTORE, ACT, 1),
+	W("recover", RESTORE, ACT, 1), W("recovery", RESTORE, ACT, 0), W("resume", RESTORE, ACT, 1),
+	W("send", SEND, ACT, 1), W("sent", SEND, ACT, 2), W("deliver", SEND, ACT, 2),
+	W("delivery", SEND, ACT, 0), W("dispatch", SEND, ACT, 1), W("publish", PUBLISH, ACT, 1),
+	W("push", PUBLISH, ACT, 1), W("upload", PUBLISH, ACT, 1), W("download", FETCH, ACT, 1),
+	W("pull", FETCH, ACT, 1), W("fetch", FETCH, ACT, 1), W("retrieve", FETCH, ACT, 1),
+	W("sync", SYNC, ACT, 1), W("synchronize", SYNC, ACT, 1), W("synchronise", SYNC, ACT, 1),
+	W("synchronisation", SYNC, ACT, 1), W("synchronization", SYNC, ACT, 1),
+	W("replicate", SYNC, ACT, 1), W("replication", SYNC, ACT, 0),
+	W("verify", VERIFY, ACT, 1), W("verification", VERIFY, ACT, 0), W("validate", VERIFY, ACT, 1),
+	W("validation", VERIFY, ACT, 0), W("check", VERIFY, ACT, 0), W("build", BUILD, ACT, 0),
+	W("built", BUILD, ACT, 1), W("compile", BUILD, ACT, 1), W("load", LOAD, ACT, 1),
+	W("import", LOAD, ACT, 1), W("ingest", LOAD, ACT, 1), W("write", WRITE, ACT, 1),
+	W("written", WRITE, ACT, 1), W("wrote", WRITE, ACT, 1), W("save", WRITE, ACT, 1),
+	W("store", WRITE, ACT, 0), W("persist", WRITE, ACT, 1), W("flush", WRITE, ACT, 1),
+	W("rollback", ROLLBACK, ACT, 1), W("rolledback", ROLLBACK, ACT, 1), W("revert", ROLLBACK, ACT, 1),
+	W("retry", RETRY, ACT, 0), W("attempt", RETRY, WEAK, 0), W("tries", RETRY, WEAK, 0),
+	W("try", RETRY, WEAK, 0), W("detect", DETECT, ACT, 1), W("alert", DETECT, ACT, 1),
+	W("found", DETECT, ACT, 0), W("identify", DETECT, ACT, 1), W("flag", NONE, NONE, 0),
+	W("configure", CONFIG, ACT, 1), W("reconfigure", CONFIG, ACT, 1),
+	W("configuration", CONFIG, WEAK, 0), W("config", CONFIG, WEAK, 0),
+	W("latency", LATENCY, NONE, 0), W("duration", LATENCY, NONE, 0), W("elapsed", LATENCY, NONE, 0),
+	W("took", LATENCY, STOP, 0), W("take", LATENCY, STOP, 0), W("memory", MEMORY, NONE, 0),
+	W("usage", USAGE, NONE, 0), W("use", USAGE, NONE, 0), W("utilization", USAGE, NONE, 0),
+	W("utilisation", USAGE, NONE, 0), W("progress", NONE, PART, 0), W("still", NONE, PART, 0),
+	W("waiting", NONE, PART, 0), W("schedule", NONE, ACT, 0), W("scheduled", NONE, ACT, 0),
+	/* not done on purpose */
+	W("skip", SKIP, SKIP, 2), W("ignore", SKIP, SKIP, 2), W("bypass", SKIP, SKIP, 2),
+	W("omit", SKIP, SKIP, 2), W("postpone", SKIP, SKIP, 2), W("defer", SKIP, SKIP, 1),
+	W("cancel", SKIP, SKIP, 1), W("cancelled", SKIP, SKIP, 1), W("canceled", SKIP, SKIP, 1),
+	W("dryrun", SKIP, SKIP, 2), W("drirun", SKIP, SKIP, 2), W("noop", SKIP, SKIP, 2), W("pause", SKIP, SKIP, 1),
+	W("masked", SKIP, SKIP, 2), W("exempt", SKIP, SKIP, 2), W("exclude", SKIP, SKIP, 2),
+	W("suppress", SKIP, SKIP, 1), W("suspend", SKIP, SKIP, 1), W("pend", SKIP, SKIP, 1),
+	W("maintenance", SKIP, SKIP, 1), W("optout", SKIP, SKIP, 2), W("unneeded", SKIP, SKIP, 2),
+	W("\xe2\x97\x8b", SKIP, SKIP, 3), W("xskip", SKIP, SKIP, 3), W("deactivate", DISABLE, SKIP, 2),
+	W("discard", SKIP, SKIP, 1), W("turnoff", SKIP, SKIP, 2), W("switchoff", SKIP, SKIP, 2),
+	/* negators and quantities */
+	W("no", NONE, NOT, 0), W("not", NONE, NOT, 0), W("never", NONE, NOT, 0),
+	W("without", NONE, NOT, 0), W("none", NONE, NOT, 0), W("neither", NONE, NOT, 0),
+	W("nor", NONE, NOT, 0), W("zero", NONE, NOT, 0), W("non", NONE, NOT, 0),
+	W("nothing", NONE, NOT, 0), W("nobody", NONE, NOT, 0), W("free", NONE, NONE, 0),
+	W("didn", NONE, NOT, 0), W("doesn", NONE, NOT, 0), W("isn", NONE, NOT, 0),
+	W("wasn", NONE, NOT, 0), W("don", NONE, NOT, 0), W("hasn", NONE, NOT, 0),
+	W("won", NONE, NOT, 0), W("aren", NONE, NOT, 0), W("weren", NONE, NOT, 0),
+	W("all", NONE, ALL, 0), W("every", NONE, ALL, 0), W("each", NONE, ALL, 0),
+	W("both", NONE, ALL, 0), W("always", NONE, ALL, 0), W("whole", NONE, ALL, 0),
+	W("entire", NONE, ALL, 0), W("any", NONE, ANY, 0), W("some", NONE, ANY, 0),
+	/* fields that hold an outcome */
+	W("status", NONE, KEY, 0), W("result", NONE, KEY, 0), W("outcome", NONE, KEY, 0),
+	W("state", NONE, KEY, 0), W("res", NONE, KEY, 0), W("verdict", NONE, KEY, 0),
+	W("decision", NONE, KEY, 0), W("conclusion", NONE, KEY, 0), W("action", NONE, KEY, 0),
+	W("event", NONE, KEY, 0), W("rc", NONE, KEY, 0), W("code", NONE, KEY, 0),
+	W("statuscode", NONE, KEY, 0),
+	/* nothing */
+	W("a", NONE, STOP, 0), W("an", NONE, STOP, 0), W("the", NONE, STOP, 0),
+	W("of", NONE, STOP, 0), W("to", NONE, STOP, 0), W("in", NONE, STOP, 0),
+	W("on", NONE, STOP, 0), W("at", NONE, STOP, 0), W("is", NONE, STOP, 0),
+	W("are", NONE, STOP, 0), W("was", NONE, STOP, 0), W("were", NONE, STOP, 0),
+	W("be", NONE, STOP, 0), W("been", NONE, STOP, 0), W("being", NONE, STOP, 0),
+	W("and", NONE, STOP, 0), W("or", NONE, STOP, 0), W("that", NONE, STOP, 0),
+	W("this", NONE, STOP, 0), W("these", NONE, STOP, 0), W("those", NONE, STOP, 0),
+	W("it", NONE, STOP, 0), W("its", NONE, STOP, 0), W("for", NONE, STOP, 0),
+	W("from", NONE, STOP, 0), W("with", NONE, STOP, 0), W("by", NONE, STOP, 0),
+	W("as", NONE, STOP, 0), W("has", NONE, STOP, 0), W("have", NONE, STOP, 0),
+	W("had", NONE, STOP, 0), W("do", NONE, STOP, 0), W("does", NONE, STOP, 0),
+	W("did", NONE, STOP, 0), W("will", NONE, STOP, 0), W("would", NONE, STOP, 0),
+	W("should", NONE, STOP, 0), W("must", NONE, STOP, 0), W("can", NONE, STOP, 0),
+	W("could", NONE, STOP, 0), W("may", NONE, STOP, 0), W("might", NONE, STOP, 0),
+	W("there", NONE, STOP, 0), W("which", NONE, STOP, 0), W("who", NONE, STOP, 0),
+	W("what", NONE, STOP, 0), W("when", NONE, STOP, 0), W("where", NONE, STOP, 0),
+	W("whether", NONE, STOP, 0), W("if", NONE, STOP, 0), W("than", NONE, STOP, 0),
+	W("into", NONE, STOP, 0), W("out", NONE, STOP, 0), W("off", NONE, STOP, 0),
+	W("over", NONE, STOP, 0), W("back", NONE, STOP, 0), W("get", NONE, STOP, 0),
+	W("got", NONE, STOP, 0), W("go", NONE, STOP, 0), W("goe", NONE, STOP, 0),
+	W("come", NONE, STOP, 0), W("end", NONE, STOP, 0), W("eventually", NONE, STOP, 0),
+	W("finally", NONE, STOP, 0), W("final", NONE, STOP, 0), W("last", NONE, STOP, 0),
+	W("least", NONE, STOP, 0), W("most", NONE, STOP, 0), W("only", NONE, STOP, 0),
+	W("one", NONE, STOP, 0), W("own", NONE, STOP, 0), W("correctly", NONE, STOP, 0),
+	W("properly", NONE, STOP, 0), W("actually", NONE, STOP, 0), W("visible", NONE, STOP, 0),
+	W("see", NONE, STOP, 0), W("seen", NONE, STOP, 0), W("observe", NONE, STOP, 0),
+	W("occur", NONE, STOP, 0), W("happen", NONE, STOP, 0), W("present", NONE, STOP, 0),
+	W("appear", NONE, STOP, 0), W("show", NONE, STOP, 0),
+	W("ensure", NONE, STOP, 0), W("confirm", NONE, STOP, 0), W("need", NONE, STOP, 0),
+	W("after", NONE, STOP, 0), W("before", NONE, STOP, 0), W("during", NONE, STOP, 0),
+	W("while", NONE, STOP, 0), W("then", NONE, STOP, 0), W("per", NONE, STOP, 0),
+	W("more", NONE, STOP, 0), W("less", NONE, STOP, 0), W("under", NONE, STOP, 0),
+	W("below", NONE, STOP, 0), W("above", NONE, STOP, 0), W("within", NONE, STOP, 0),
+	W("stay", NONE, STOP, 0), W("remain", NONE, STOP, 0), W("keep", NONE, STOP, 0),
+	W("i", NONE, STOP, 0), W("s", NONE, STOP, 0), W("t", NONE, STOP, 0),
+	W("takeplace", NONE, STOP, 0), W("place", NONE, STOP, 0), W("expect", NONE, STOP, 0),
+	W("again", NONE, STOP, 0), W("longer", NONE, STOP, 0), W("so", NONE, STOP, 0),
+	W("but", NONE, STOP, 0), W("about", NONE, STOP, 0), W("respond", NONE, STOP, 0),
+	W("answer", NONE, STOP, 0), W("return", NONE, STOP, 0), W("reply", NONE, STOP, 0),
+	/* common nouns */
+	W("test", NONE, WEAK, 0), W("case", NONE, WEAK, 0), W("suite", NONE, WEAK, 0),
+	W("job", NONE, WEAK, 0), W("stage", NONE, WEAK, 0), W("step", NONE, WEAK, 0),
+	W("task", NONE, WEAK, 0), W("service", NONE, WEAK, 0), W("user", NONE, WEAK, 0),
+	W("pod", NONE, WEAK, 0), W("container", NONE, WEAK, 0), W("instance", NONE, WEAK, 0),
+	W("request", NONE, WEAK, 0), W("message", NONE, WEAK, 0), W("log", NONE, WEAK, 0),
+	W("row", NONE, WEAK, 0), W("system", NONE, WEAK, 0), W("package", NONE, WEAK, 0),
+	W("module", NONE, WEAK, 0), W("operation", NONE, WEAK, 0), W("device", NONE, WEAK, 0),
+	W("host", NONE, WEAK, 0), W("node", NONE, WEAK, 0), W("server", NONE, WEAK, 0),
+	W("application", NONE, WEAK, 0), W("app", NONE, WEAK, 0), W("file", NONE, WEAK, 0),
+	W("table", NONE, WEAK, 0), W("item", NONE, WEAK, 0), W("entry", NONE, WEAK, 0),
+	W("record", NONE, WEAK, 0), W("value", NONE, WEAK, 0), W("time", NONE, WEAK, 0),
+	W("total", NONE, WEAK, 0), W("version", NONE, WEAK, 0), W("client", NONE, WEAK, 0),
+	W("account", NONE, WEAK, 0), W("data", NONE, WEAK, 0), W("component", NONE, WEAK, 0),
+	W("instances", NONE, WEAK, 0), W("info", NONE, WEAK, 0), W("debug", NONE, WEAK, 0),
+	W("level", NONE, WEAK, 0), W("msg", NONE, WEAK, 0), W("code", NONE, WEAK, 0),
+	W("order", NONE, WEAK, 0), W("payment", NONE, WEAK, 0), W("port", NONE, WEAK, 0),
+	W("traffic", NONE, WEAK, 0), W("packet", NONE, WEAK, 0), W("number", NONE, WEAK, 0),
+	W("worker", NONE, WEAK, 0), W("id", NONE, WEAK, 0), W("name", NONE, WEAK, 0),
+	W("resource", NONE, WEAK, 0), W("statement", NONE, WEAK, 0), W("unit", NONE, WEAK, 0),
+	W("build_step", NONE, WEAK, 0), W("previous", NONE, WEAK, 0), W("new", NONE, WEAK, 0),
+	W("second", NONE, WEAK, 0), W("minute", NONE, WEAK, 0), W("hour", NONE, WEAK, 0),
+	W("ms", NONE, WEAK, 0), W("day", NONE, WEAK, 0), W("pipeline", NONE, WEAK, 0),
+	W("spec", NONE, WEAK, 0), W("change", NONE, WEAK, 0), W("instead", NONE, STOP, 0),
+};
+
+#undef W
+
+void
+ls_jwords_init(ls_jwords *words)
+{
+	words->table = table;
+	words->n = (int) (sizeof(table) / sizeof(table[0]));
+	memset(words->hash, 0, sizeof(words->hash));
+	for (int i = 1; i < words->n; i++)
+	{
+		uint64_t stem = ls_jstem(table[i].text, strlen(table[i].text));
+		uint32_t slot = (uint32_t) stem & (LS_JWORDS_HASH - 1);
+
+		while (words->hash[slot] != 0 && words->hash[slot] != stem)
+			slot = (slot + 1) & (LS_JWORDS_HASH - 1);
+		if (words->hash[slot] == stem)
+			continue; /* the first entry of a stem counts */
+		words->hash[slot] = stem;
+		words->index[slot] = (uint16_t) i;
+	}
+}
+
+uint16_t
+ls_jwords_find(const ls_jwords *words, uint64_t stem)
+{
+	uint32_t slot = (uint32_t) stem & (LS_JWORDS_HASH - 1);
+
+	while (words->hash[slot] != 0)
+	{
+		if (words->hash[slot] == stem)
+			return words->index[slot];
+		slot = (slot + 1) & (LS_JWORDS_HASH - 1);
+	}
+	return 0;
+}
+
+/* What a word says when the item says its contrary. */
+ls_jconcept
+ls_jconcept_opposite(ls_jconcept c)
+{
+	static const uint8_t pairs[][2] = {
+		{LS_JC_START, LS_JC_STOP},       {LS_JC_HEALTHY, LS_JC_UNHEALTHY},
+		{LS_JC_CONNECT, LS_JC_DISCONNECT}, {LS_JC_ALLOW, LS_JC_DENY},
+		{LS_JC_OPEN, LS_JC_CLOSE},       {LS_JC_ENABLE, LS_JC_DISABLE},
+		{LS_JC_ACQUIRE, LS_JC_LOSS},  {LS_JC_JOIN, LS_JC_LEAVE},
+		{LS_JC_VALID, LS_JC_INVALID},
+	};
+
+	for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++)
+	{
+		if (pairs[i][0] == c)
+			return (ls_jconcept) pairs[i][1];
+		if (pairs[i][1] == c)
+			return (ls_jconcept) pairs[i][0];
+	}
+	return LS_JC_NONE;
+}
