@@ -219,16 +219,16 @@ decide_absence(ls_jctx *ctx, const ls_jitem *item, const hits *rows, bool *faile
 		else if (item->errors)
 		{
 			for (int k = 0; k < row->n_cues; k++)
-				violated |= row->cues[k].class == LS_JCLASS_FAIL &&
-							!(row->cues[k].flags & LS_JCUE_PAST);
+				violated |=
+					row->cues[k].class == LS_JCLASS_FAIL && !(row->cues[k].flags & LS_JCUE_PAST);
 		}
 		else
 			violated = m->forbidden;
 		for (int k = 0; k < row->n_cues && !violated; k++)
-			violated = !everything && row->cues[k].class == LS_JCLASS_FAIL &&
-					   (row->cues[k].flags & LS_JCUE_VERDICT) && row->cues[k].strength >= 3 &&
-					   row->cues[k].concept == LS_JC_RESULT && m->relevance >= 0.9f &&
-					   !(row->cues[k].flags & LS_JCUE_COUNT);
+		violated = !everything && row->cues[k].class == LS_JCLASS_FAIL &&
+				   (row->cues[k].flags & LS_JCUE_VERDICT) && row->cues[k].strength >= 3 &&
+				   row->cues[k].concept == LS_JC_RESULT && m->relevance >= 0.9f &&
+				   !(row->cues[k].flags & LS_JCUE_COUNT);
 		if (violated)
 			return decide_row(LS_STATUS_FAILED, r, "shows what must not occur", 0.75);
 		if (!everything)
@@ -347,7 +347,7 @@ decide_threshold(ls_jctx *ctx, const ls_jitem *item, const hits *rows)
 			chosen = good, v = good_value;
 		if (!ls_jnumber_holds(cond, v))
 			d = decide_row(LS_STATUS_FAILED, chosen->row, "is beyond the limit", 0.8);
-		else if (plain.status == LS_STATUS_FAILED && plain.confidence > 0.85 && !item->negative)
+		else if (plain.status == LS_STATUS_FAILED && plain.row > chosen->row && !item->negative)
 			return plain;
 		else
 			d = decide_row(LS_STATUS_PASSED, chosen->row, "is within the limit", 0.8);
@@ -490,6 +490,57 @@ decide_without(ls_jctx *ctx, const ls_jitem *item, decision *d)
 	return !failed;
 }
 
+/*
+ * A word that no row holds is either what the item is about (then nothing is known of it) or
+ * wording that all items of the request share.
+ */
+static void
+reweigh(ls_jctx *ctx, ls_jitem **items, size_t n_items, ls_jitem *item)
+{
+	item->total = 0;
+	for (int k = 0; k < item->n_terms; k++)
+	{
+		ls_jterm *term = &item->terms[k];
+		bool held = ctx->lists[term->stem_list].n > 0 ||
+					(term->joined_list >= 0 && ctx->lists[term->joined_list].n > 0) ||
+					(term->concept_list >= 0 && ctx->lists[term->concept_list].n > 0);
+		size_t sharing = 0;
+
+		if (!held && term->ident < 0 && term->role == LS_JROLE_SUBJECT && term->weight >= 1.2f &&
+			!term->forbidden)
+		{
+			for (size_t i = 0; i < n_items && sharing < 2; i++)
+				for (int j = 0; j < items[i]->n_terms; j++)
+					if (items[i]->terms[j].stem == term->stem)
+					{
+						sharing++;
+						break;
+					}
+			if (sharing >= 2)
+				term->weight *= 0.3f;
+			else if (!term->verb)
+				term->weight *= 1.6f;
+		}
+		if (!term->forbidden)
+			item->total += term->weight;
+	}
+}
+
+static bool
+everything(ls_jctx *ctx, hits *out)
+{
+	out->list = ls_new_array(ctx->arena, hit, ctx->n_rows + 1);
+	if (out->list == NULL)
+		return false;
+	for (out->n = 0; out->n < ctx->n_rows; out->n++)
+	{
+		out->list[out->n].row = (uint32_t) out->n;
+		out->list[out->n].m.relevance = 0.6f;
+	}
+	out->best = 0.6f;
+	return true;
+}
+
 static bool
 judge_item(ls_jctx *ctx, const ls_jitem *item, decision *d)
 {
@@ -498,6 +549,9 @@ judge_item(ls_jctx *ctx, const ls_jitem *item, decision *d)
 	bool failed = false;
 
 	if (!collect(ctx, item, many ? ctx->n_rows : CANDIDATES, item->absent ? 0.3f : 0.4f, &rows))
+		return false;
+	if (item->cond.op != LS_JOP_NONE && rows.n == 0 && !item->has_name && item->n_idents == 0 &&
+		!everything(ctx, &rows))
 		return false;
 	if (item->cond.op != LS_JOP_NONE)
 		*d = decide_threshold(ctx, item, &rows);
@@ -647,6 +701,11 @@ ls_judge(ls_arena *arena, const ls_str *rows, size_t n_rows, ls_str criteria,
 			return false;
 	if (!ls_jindex_build(ctx, parsed, n))
 		return false;
+	for (size_t i = 0; i < n; i++)
+		for (ls_jitem *part[3] = {parsed[i], parsed[i]->other, parsed[i]->without}, **p = part;
+			 p < part + 3; p++)
+			if (*p)
+				reweigh(ctx, parsed, n, *p);
 	for (size_t i = 0; i < n; i++)
 	{
 		decision d;

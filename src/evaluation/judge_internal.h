@@ -40,14 +40,14 @@ typedef enum ls_jkind
 	LS_JKIND_SYMBOL  /* a check mark, a slash that stands alone */
 } ls_jkind;
 
-#define LS_JATOM_UPPER 0x01  /* ALL CAPS, two letters or more */
+#define LS_JATOM_UPPER 0x01   /* ALL CAPS, two letters or more */
 #define LS_JATOM_CAPITAL 0x02 /* begins with a capital */
-#define LS_JATOM_ING 0x04    /* ends in -ing */
-#define LS_JATOM_ED 0x08     /* ends in -ed */
-#define LS_JATOM_S 0x10      /* ends in -s */
-#define LS_JATOM_TIME 0x20   /* part of a date or of a clock time */
-#define LS_JATOM_PAREN 0x40  /* an opening bracket stands before it */
-#define LS_JATOM_EMPTY 0x80  /* an empty value ("") follows */
+#define LS_JATOM_ING 0x04     /* ends in -ing */
+#define LS_JATOM_ED 0x08      /* ends in -ed */
+#define LS_JATOM_S 0x10       /* ends in -s */
+#define LS_JATOM_TIME 0x20    /* part of a date or of a clock time */
+#define LS_JATOM_PAREN 0x40   /* an opening bracket stands before it */
+#define LS_JATOM_EMPTY 0x80   /* an empty value ("") follows */
 
 typedef struct ls_jatom
 {
@@ -91,23 +91,71 @@ typedef struct ls_jtext
 typedef enum ls_jconcept
 {
 	LS_JC_NONE,
-	LS_JC_RESULT, LS_JC_COMPLETE, LS_JC_START, LS_JC_STOP, LS_JC_HEALTHY, LS_JC_UNHEALTHY,
-	LS_JC_CONNECT, LS_JC_DISCONNECT, LS_JC_LOGIN, LS_JC_LOGOUT, LS_JC_ALLOW, LS_JC_DENY,
-	LS_JC_DEPLOY, LS_JC_UPDATE, LS_JC_INSTALL, LS_JC_CREATE, LS_JC_DELETE, LS_JC_APPLY,
-	LS_JC_EXECUTE, LS_JC_BACKUP, LS_JC_RESTORE, LS_JC_SEND, LS_JC_PUBLISH, LS_JC_FETCH,
-	LS_JC_SYNC, LS_JC_VERIFY, LS_JC_BUILD, LS_JC_LOAD, LS_JC_WRITE, LS_JC_ROLLBACK,
-	LS_JC_RETRY, LS_JC_DETECT, LS_JC_TIMEOUT, LS_JC_CRASH, LS_JC_ERROR, LS_JC_WARNING,
-	LS_JC_SKIP, LS_JC_OPEN, LS_JC_CLOSE, LS_JC_ENABLE, LS_JC_DISABLE, LS_JC_ACQUIRE,
-	LS_JC_RELEASE, LS_JC_JOIN, LS_JC_LEAVE, LS_JC_VALID, LS_JC_INVALID, LS_JC_LATENCY,
-	LS_JC_MEMORY, LS_JC_USAGE, LS_JC_CONFIG, LS_JC_RESTART, LS_JC_MOUNT, LS_JC_SCALE,
-	LS_JC_LOSS, LS_JC_EXPIRE, LS_JC_PROMOTE, LS_JC_COUNT
+	LS_JC_RESULT,
+	LS_JC_COMPLETE,
+	LS_JC_START,
+	LS_JC_STOP,
+	LS_JC_HEALTHY,
+	LS_JC_UNHEALTHY,
+	LS_JC_CONNECT,
+	LS_JC_DISCONNECT,
+	LS_JC_LOGIN,
+	LS_JC_LOGOUT,
+	LS_JC_ALLOW,
+	LS_JC_DENY,
+	LS_JC_DEPLOY,
+	LS_JC_UPDATE,
+	LS_JC_INSTALL,
+	LS_JC_CREATE,
+	LS_JC_DELETE,
+	LS_JC_APPLY,
+	LS_JC_EXECUTE,
+	LS_JC_BACKUP,
+	LS_JC_RESTORE,
+	LS_JC_SEND,
+	LS_JC_PUBLISH,
+	LS_JC_FETCH,
+	LS_JC_SYNC,
+	LS_JC_VERIFY,
+	LS_JC_BUILD,
+	LS_JC_LOAD,
+	LS_JC_WRITE,
+	LS_JC_ROLLBACK,
+	LS_JC_RETRY,
+	LS_JC_DETECT,
+	LS_JC_TIMEOUT,
+	LS_JC_CRASH,
+	LS_JC_ERROR,
+	LS_JC_WARNING,
+	LS_JC_SKIP,
+	LS_JC_OPEN,
+	LS_JC_CLOSE,
+	LS_JC_ENABLE,
+	LS_JC_DISABLE,
+	LS_JC_ACQUIRE,
+	LS_JC_RELEASE,
+	LS_JC_JOIN,
+	LS_JC_LEAVE,
+	LS_JC_VALID,
+	LS_JC_INVALID,
+	LS_JC_LATENCY,
+	LS_JC_MEMORY,
+	LS_JC_USAGE,
+	LS_JC_CONFIG,
+	LS_JC_RESTART,
+	LS_JC_MOUNT,
+	LS_JC_SCALE,
+	LS_JC_LOSS,
+	LS_JC_EXPIRE,
+	LS_JC_PROMOTE,
+	LS_JC_COUNT
 } ls_jconcept;
 
 typedef enum ls_jpol
 {
 	LS_JP_NONE,
-	LS_JP_POS,   /* success by itself: passed, ok */
-	LS_JP_NEG,   /* failure by itself */
+	LS_JP_POS, /* success by itself: passed, ok */
+	LS_JP_NEG, /* failure by itself */
 	LS_JP_SKIP,
 	LS_JP_ACT,   /* an action: success when the item names it */
 	LS_JP_STATE, /* like ACT, but its -ing form is an arrival too */
@@ -115,7 +163,9 @@ typedef enum ls_jpol
 	LS_JP_STOP,  /* no meaning: articles, auxiliaries */
 	LS_JP_WEAK,  /* common nouns of logs */
 	LS_JP_NOT,   /* negators */
-	LS_JP_ALL, LS_JP_ANY, LS_JP_KEY /* a field that holds an outcome */
+	LS_JP_ALL,
+	LS_JP_ANY,
+	LS_JP_KEY /* a field that holds an outcome */
 } ls_jpol;
 
 typedef struct ls_jword
@@ -151,10 +201,10 @@ typedef enum ls_jclass
 	LS_JCLASS_CLEAN /* an explicit "no errors" */
 } ls_jclass;
 
-#define LS_JCUE_LEVEL 0x01 /* only the log level says so */
-#define LS_JCUE_COUNT 0x02 /* a counted summary: 3 failed */
+#define LS_JCUE_LEVEL 0x01   /* only the log level says so */
+#define LS_JCUE_COUNT 0x02   /* a counted summary: 3 failed */
 #define LS_JCUE_VERDICT 0x04 /* a test report or an outcome field */
-#define LS_JCUE_PAST 0x08  /* "after 5 failures" */
+#define LS_JCUE_PAST 0x08    /* "after 5 failures" */
 #define LS_JCUE_HTTP 0x10
 
 typedef struct ls_jcue
@@ -174,8 +224,8 @@ typedef struct ls_jrow
 	ls_jtext text;
 	ls_jcue *cues;
 	int n_cues;
-	int http; /* status code, 0: none */
-	bool fields; /* JSON or key=value: clauses mean nothing */
+	int http;     /* status code, 0: none */
+	bool fields;  /* JSON or key=value: clauses mean nothing */
 	bool hostile; /* holds text that instructs the reader: no evidence */
 } ls_jrow;
 
@@ -203,7 +253,8 @@ typedef struct ls_jterm
 	uint8_t kind;
 	int8_t ident; /* the identifier that it belongs to, or -1 */
 	bool ing;
-	bool forbidden; /* what must be absent */
+	bool forbidden;                               /* what must be absent */
+	bool verb;                                    /* has a verb's ending */
 	int32_t stem_list, joined_list, concept_list; /* postings, -1: none */
 } ls_jterm;
 
@@ -212,16 +263,28 @@ typedef struct ls_jident
 	uint64_t atoms[LS_JIDENT_ATOMS];
 	uint64_t whole; /* hash when written as one word */
 	uint8_t n;
-	bool pair;   /* noun and number: the number alone may do */
+	bool pair; /* noun and number: the number alone may do */
 	bool path;
-	bool status; /* an HTTP status code */
+	bool forbidden; /* it must be absent */
 } ls_jident;
 
-typedef enum ls_jop { LS_JOP_NONE, LS_JOP_LT, LS_JOP_LE, LS_JOP_GT, LS_JOP_GE, LS_JOP_EQ } ls_jop;
+typedef enum ls_jop
+{
+	LS_JOP_NONE,
+	LS_JOP_LT,
+	LS_JOP_LE,
+	LS_JOP_GT,
+	LS_JOP_GE,
+	LS_JOP_EQ
+} ls_jop;
 
 typedef enum ls_jdim
 {
-	LS_JDIM_NONE, LS_JDIM_TIME, LS_JDIM_BYTES, LS_JDIM_PERCENT, LS_JDIM_DEGREE
+	LS_JDIM_NONE,
+	LS_JDIM_TIME,
+	LS_JDIM_BYTES,
+	LS_JDIM_PERCENT,
+	LS_JDIM_DEGREE
 } ls_jdim;
 
 typedef struct ls_jcond
@@ -232,7 +295,12 @@ typedef struct ls_jcond
 	bool count; /* a plain count of something */
 } ls_jcond;
 
-typedef enum ls_jorder { LS_JORDER_NONE, LS_JORDER_BEFORE, LS_JORDER_AFTER } ls_jorder;
+typedef enum ls_jorder
+{
+	LS_JORDER_NONE,
+	LS_JORDER_BEFORE,
+	LS_JORDER_AFTER
+} ls_jorder;
 
 typedef struct ls_jitem
 {
@@ -241,16 +309,16 @@ typedef struct ls_jitem
 	ls_jident idents[LS_JITEM_IDENTS];
 	int n_idents;
 	ls_jcond cond;
-	bool absent;    /* the forbidden terms must not occur */
-	bool errors;    /* ... and they mean errors in general */
-	bool negative;  /* the item names a bad outcome and expects it */
+	bool absent;   /* the forbidden terms must not occur */
+	bool errors;   /* ... and they mean errors in general */
+	bool negative; /* the item names a bad outcome and expects it */
 	bool wants_skip;
 	bool all, any, at_end, first, presence;
 	bool has_action, has_outcome, has_name;
-	float total;    /* weight of the terms that count */
+	float total;             /* weight of the terms that count */
 	int http_low, http_high; /* the item speaks of a status class; 0: no */
 	ls_jorder order;
-	struct ls_jitem *other; /* the second part of an order */
+	struct ls_jitem *other;   /* the second part of an order */
 	struct ls_jitem *without; /* a condition of absence beside the main clause */
 } ls_jitem;
 

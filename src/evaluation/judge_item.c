@@ -50,8 +50,8 @@ phrase(const parse *p, int i, int end, const char *words)
 		if (i + n >= end)
 			return 0;
 		a = &p->t->atoms[i + n];
-		if (a->len != len || !ls_str_eq_nocase(ls_str_make(p->t->text.data + a->off, len),
-											   ls_str_make(words, len)))
+		if (a->len != len ||
+			!ls_str_eq_nocase(ls_str_make(p->t->text.data + a->off, len), ls_str_make(words, len)))
 			return 0;
 		n++;
 		words += len + (space != NULL);
@@ -66,10 +66,10 @@ number_word(const parse *p, int i, double *value)
 	{
 		const char *name;
 		double value;
-	} names[] = {{"a", 1},     {"an", 1},    {"one", 1},  {"two", 2},   {"three", 3}, {"four", 4},
-				 {"five", 5},  {"six", 6},   {"seven", 7}, {"eight", 8}, {"nine", 9}, {"ten", 10},
-				 {"twice", 2}, {"once", 1},  {"half", 0.5}, {"zero", 0}, {"twelve", 12},
-				 {"twenty", 20}, {"hundred", 100}, {"thousand", 1000}};
+	} names[] = {{"a", 1},    {"an", 1},      {"one", 1},     {"two", 2},       {"three", 3},
+				 {"four", 4}, {"five", 5},    {"six", 6},     {"seven", 7},     {"eight", 8},
+				 {"nine", 9}, {"ten", 10},    {"twice", 2},   {"once", 1},      {"half", 0.5},
+				 {"zero", 0}, {"twelve", 12}, {"twenty", 20}, {"hundred", 100}, {"thousand", 1000}};
 
 	for (size_t k = 0; k < sizeof(names) / sizeof(names[0]); k++)
 		if (is(p, i, names[k].name))
@@ -89,21 +89,21 @@ find_threshold(parse *p, int begin, int end, ls_jitem *item)
 		const char *words;
 		ls_jop op;
 	} ops[] = {
-		{"no more than", LS_JOP_LE},   {"not more than", LS_JOP_LE}, {"no longer than", LS_JOP_LE},
+		{"no more than", LS_JOP_LE},    {"not more than", LS_JOP_LE}, {"no longer than", LS_JOP_LE},
 		{"not longer than", LS_JOP_LE}, {"no later than", LS_JOP_LE}, {"no fewer than", LS_JOP_GE},
-		{"no less than", LS_JOP_GE},   {"not less than", LS_JOP_GE}, {"no higher than", LS_JOP_LE},
-		{"at most", LS_JOP_LE},        {"at least", LS_JOP_GE},      {"at minimum", LS_JOP_GE},
-		{"up to", LS_JOP_LE},          {"less than", LS_JOP_LT},     {"fewer than", LS_JOP_LT},
-		{"shorter than", LS_JOP_LT},   {"lower than", LS_JOP_LT},    {"smaller than", LS_JOP_LT},
-		{"faster than", LS_JOP_LT},    {"quicker than", LS_JOP_LT},  {"more than", LS_JOP_GT},
-		{"greater than", LS_JOP_GT},   {"higher than", LS_JOP_GT},   {"longer than", LS_JOP_GT},
-		{"larger than", LS_JOP_GT},    {"slower than", LS_JOP_GT},   {"bigger than", LS_JOP_GT},
-		{"not exceed", LS_JOP_LE},     {"never exceed", LS_JOP_LE},  {"never exceeds", LS_JOP_LE},
-		{"under", LS_JOP_LT},          {"below", LS_JOP_LT},         {"within", LS_JOP_LE},
-		{"above", LS_JOP_GT},          {"over", LS_JOP_GT},          {"exceeds", LS_JOP_GT},
-		{"exceed", LS_JOP_GT},         {"exceeded", LS_JOP_GT},      {"reaches", LS_JOP_GE},
-		{"reach", LS_JOP_GE},          {"reached", LS_JOP_GE},       {"exactly", LS_JOP_EQ},
-		{"maximum of", LS_JOP_LE},     {"minimum of", LS_JOP_GE},    {"max", LS_JOP_LE},
+		{"no less than", LS_JOP_GE},    {"not less than", LS_JOP_GE}, {"no higher than", LS_JOP_LE},
+		{"at most", LS_JOP_LE},         {"at least", LS_JOP_GE},      {"at minimum", LS_JOP_GE},
+		{"up to", LS_JOP_LE},           {"less than", LS_JOP_LT},     {"fewer than", LS_JOP_LT},
+		{"shorter than", LS_JOP_LT},    {"lower than", LS_JOP_LT},    {"smaller than", LS_JOP_LT},
+		{"faster than", LS_JOP_LT},     {"quicker than", LS_JOP_LT},  {"more than", LS_JOP_GT},
+		{"greater than", LS_JOP_GT},    {"higher than", LS_JOP_GT},   {"longer than", LS_JOP_GT},
+		{"larger than", LS_JOP_GT},     {"slower than", LS_JOP_GT},   {"bigger than", LS_JOP_GT},
+		{"not exceed", LS_JOP_LE},      {"never exceed", LS_JOP_LE},  {"never exceeds", LS_JOP_LE},
+		{"under", LS_JOP_LT},           {"below", LS_JOP_LT},         {"within", LS_JOP_LE},
+		{"above", LS_JOP_GT},           {"over", LS_JOP_GT},          {"exceeds", LS_JOP_GT},
+		{"exceed", LS_JOP_GT},          {"exceeded", LS_JOP_GT},      {"reaches", LS_JOP_GE},
+		{"reach", LS_JOP_GE},           {"reached", LS_JOP_GE},       {"exactly", LS_JOP_EQ},
+		{"maximum of", LS_JOP_LE},      {"minimum of", LS_JOP_GE},    {"max", LS_JOP_LE},
 	};
 
 	for (int i = begin; i < end; i++)
@@ -144,9 +144,9 @@ find_threshold(parse *p, int begin, int end, ls_jitem *item)
 		else if (number_word(p, at, &value))
 		{
 			if (at + 1 < end &&
-				ls_jnumber_unit(ls_str_make(p->t->text.data + p->t->atoms[at + 1].off,
-											p->t->atoms[at + 1].len),
-								&factor, &dim))
+				ls_jnumber_unit(
+					ls_str_make(p->t->text.data + p->t->atoms[at + 1].off, p->t->atoms[at + 1].len),
+					&factor, &dim))
 				value *= factor;
 		}
 		else
@@ -187,6 +187,7 @@ add_term(parse *p, ls_jitem *item, int i, ls_jrole role, float weight)
 	term->kind = a->kind;
 	term->weight = weight;
 	term->ing = (a->flags & LS_JATOM_ING) != 0;
+	term->verb = (a->flags & (LS_JATOM_ING | LS_JATOM_ED)) != 0;
 	term->ident = -1;
 	term->stem_list = term->joined_list = term->concept_list = -1;
 	return term;
@@ -196,11 +197,11 @@ add_term(parse *p, ls_jitem *item, int i, ls_jrole role, float weight)
 static bool
 is_prose_compound(const parse *p, int i, int n)
 {
-	static const char *const heads[] = {"pre", "post", "re", "non", "read", "write", "half",
-										"multi", "sub", "self", "co", "auto", "high", "low",
-										"end", "sign", "log", "well", "up", "long", "short",
-										"in", "on", "out", "roll", "start", "shut", "follow",
-										"first", "cross", "two", "three", "brute", "man"};
+	static const char *const heads[] = {
+		"pre",    "post",  "re",    "non",  "read",  "write", "half", "multi", "sub",
+		"self",   "co",    "auto",  "high", "low",   "end",   "sign", "log",   "well",
+		"up",     "long",  "short", "in",   "on",    "out",   "roll", "start", "shut",
+		"follow", "first", "cross", "two",  "three", "brute", "man"};
 
 	for (int k = 0; k < n; k++)
 		if (p->t->atoms[i + k].kind != LS_JKIND_WORD ||
@@ -218,9 +219,10 @@ static bool
 is_status_number(const parse *p, int i, int begin)
 {
 	const ls_jatom *a = &p->t->atoms[i];
-	static const char *const before[] = {"status", "code", "http", "answer", "answers", "answered",
-										 "return", "returns", "returned", "respond", "responds",
-										 "responded", "with", "a", "an", "reply", "replies"};
+	static const char *const before[] = {"status",   "code",      "http",    "answer",   "answers",
+										 "answered", "return",    "returns", "returned", "respond",
+										 "responds", "responded", "with",    "a",        "an",
+										 "reply",    "replies"};
 	char first = p->t->text.data[a->off];
 
 	if (a->len != 3 || first < '1' || first > '5' || i <= begin)
@@ -232,7 +234,7 @@ is_status_number(const parse *p, int i, int begin)
 }
 
 static int
-add_ident(parse *p, ls_jitem *item, int i, int n)
+add_ident(const parse *p, ls_jitem *item, int i, int n)
 {
 	ls_jident *id;
 	char whole[48];
@@ -262,31 +264,35 @@ add_ident(parse *p, ls_jitem *item, int i, int n)
 
 /* An identifier of n atoms: one term that weighs much, the others only mask cues. */
 static void
-add_identifier(parse *p, ls_jitem *item, int i, int n, bool pair, float weight)
+add_identifier(parse *p, ls_jitem *item, int i, int n, bool pair, bool forbidden)
 {
 	int ident = add_ident(p, item, i, n);
 
 	for (int k = 0; k < n; k++)
 	{
-		ls_jterm *term = add_term(p, item, i + k, LS_JROLE_SUBJECT, k == n - 1 ? weight : 0.0f);
+		ls_jterm *term = add_term(p, item, i + k, LS_JROLE_SUBJECT, k == n - 1 ? 3.0f : 0.0f);
 
 		if (term != NULL)
 		{
 			term->ident = (int8_t) ident;
-			if (pair && k == 0)
+			if (pair && k == 0 && n > 1)
 				term->weight = 0.5f;
 			term->concept = LS_JC_NONE;
 			term->pol = LS_JP_NONE;
+			term->forbidden = forbidden;
 		}
 		p->used[i + k] = true;
 	}
 	if (ident >= 0)
+	{
 		item->idents[ident].pair = pair;
+		item->idents[ident].forbidden = forbidden;
+	}
 	item->has_name = true;
 }
 
 static void
-find_identifiers(parse *p, int begin, int end, ls_jitem *item)
+find_identifiers(parse *p, int begin, int end, ls_jitem *item, int neg_from, int neg_to)
 {
 	for (int i = begin; i < end; i++)
 	{
@@ -296,7 +302,8 @@ find_identifiers(parse *p, int begin, int end, ls_jitem *item)
 		if (p->used[i])
 			continue;
 		if (a->len == 3 && a->kind == LS_JKIND_MIXED &&
-			(p->t->text.data[a->off + 1] | 0x20) == 'x' && (p->t->text.data[a->off + 2] | 0x20) == 'x')
+			(p->t->text.data[a->off + 1] | 0x20) == 'x' &&
+			(p->t->text.data[a->off + 2] | 0x20) == 'x')
 		{
 			item->http_low = (p->t->text.data[a->off] - '0') * 100;
 			item->http_high = item->http_low + 99;
@@ -311,14 +318,14 @@ find_identifiers(parse *p, int begin, int end, ls_jitem *item)
 			if (!is_prose_compound(p, i, n) && !is(p, i, "i"))
 			{
 				/* "node-1 3" does not occur; "Order-Service" and "cart-7d9f" do */
-				add_identifier(p, item, i, n, false, 3);
+				add_identifier(p, item, i, n, false, i >= neg_from && i < neg_to);
 			}
 			i += n - 1;
 			continue;
 		}
 		if (a->kind == LS_JKIND_SYMBOL || a->kind == LS_JKIND_MIXED ||
 			(a->off > 0 && p->t->text.data[a->off - 1] == '/'))
-			add_identifier(p, item, i, 1, false, 3);
+			add_identifier(p, item, i, 1, false, i >= neg_from && i < neg_to);
 		else if (a->kind == LS_JKIND_NUMBER)
 		{
 			if (is_status_number(p, i, begin))
@@ -331,9 +338,9 @@ find_identifiers(parse *p, int begin, int end, ls_jitem *item)
 			else if (i > begin && !p->used[i - 1] && p->t->atoms[i - 1].kind == LS_JKIND_WORD &&
 					 a->sep == LS_JSEP_SPACE && word_of(p, i - 1)->pol != LS_JP_STOP &&
 					 word_of(p, i - 1)->pol != LS_JP_NOT && word_of(p, i - 1)->pol != LS_JP_ALL)
-				add_identifier(p, item, i - 1, 2, true, 3);
+				add_identifier(p, item, i - 1, 2, true, false);
 			else
-				add_identifier(p, item, i, 1, true, 3);
+				add_identifier(p, item, i, 1, true, false);
 		}
 	}
 }
@@ -435,10 +442,10 @@ add_words(parse *p, int begin, int end, ls_jitem *item, int neg_from, int neg_to
 		ls_jrole role = LS_JROLE_SUBJECT;
 		float weight = 2.0f;
 		ls_jterm *term;
-		bool aux = i > begin && (is(p, i - 1, "is") || is(p, i - 1, "are") || is(p, i - 1, "was") ||
-								 is(p, i - 1, "were") || is(p, i - 1, "be") ||
-								 is(p, i - 1, "been") || is(p, i - 1, "gets") ||
-								 is(p, i - 1, "successfully") || is(p, i - 1, "not"));
+		bool aux = i > begin &&
+				   (is(p, i - 1, "is") || is(p, i - 1, "are") || is(p, i - 1, "was") ||
+					is(p, i - 1, "were") || is(p, i - 1, "be") || is(p, i - 1, "been") ||
+					is(p, i - 1, "gets") || is(p, i - 1, "successfully") || is(p, i - 1, "not"));
 
 		if (p->used[i])
 			continue;
@@ -483,7 +490,8 @@ add_words(parse *p, int begin, int end, ls_jitem *item, int neg_from, int neg_to
 			case LS_JP_STATE:
 			case LS_JP_PART:
 				role = LS_JROLE_ACTION;
-				weight = 1.2f;
+				weight = w->concept == LS_JC_EXECUTE || is(p, i, "run") || is(p, i, "runs") ? 0.4f
+																							: 1.2f;
 				break;
 			default:
 				if (w->concept != LS_JC_NONE)
@@ -516,32 +524,36 @@ add_words(parse *p, int begin, int end, ls_jitem *item, int neg_from, int neg_to
 static void
 settle_absence(ls_jitem *item)
 {
-	bool strong = false, other = false;
+	bool bad = false, action = false, other = false;
 
 	for (int k = 0; k < item->n_terms; k++)
-		strong |= item->terms[k].forbidden && item->terms[k].role != LS_JROLE_SUBJECT;
+		if (item->terms[k].forbidden && item->terms[k].role != LS_JROLE_SUBJECT)
+		{
+			action = true;
+			bad |= item->terms[k].pol == LS_JP_NEG;
+		}
+	item->has_name = false;
 	for (int k = 0; k < item->n_terms; k++)
 	{
 		ls_jterm *term = &item->terms[k];
+		bool neg = term->pol == LS_JP_NEG;
 
-		if (!term->forbidden)
-			continue;
-		if (strong && term->role == LS_JROLE_SUBJECT)
+		/* "no failed logins": failures of logins; "no pod restarts": restarts of pods */
+		if (term->forbidden && (bad ? !neg : action && term->role == LS_JROLE_SUBJECT))
 		{
 			term->forbidden = false;
-			if (term->weight >= 1.2f)
-				item->has_name = true;
-			continue;
+			if (term->ident >= 0)
+				item->idents[term->ident].forbidden = false;
 		}
-		if (!strong && term->pol == LS_JP_WEAK)
+		if (!term->forbidden)
 		{
-			/* "no 5xx responses": the class is what is forbidden */
+			item->has_name |= term->role == LS_JROLE_SUBJECT && term->weight >= 1.2f;
 			continue;
 		}
-		if (!(term->pol == LS_JP_NEG && (term->concept == LS_JC_ERROR || term->concept == LS_JC_RESULT)))
+		if (!(neg && (term->concept == LS_JC_ERROR || term->concept == LS_JC_RESULT)))
 			other = true;
 	}
-	item->errors = strong && !other;
+	item->errors = bad && !other;
 }
 
 static ls_jitem *
@@ -599,15 +611,15 @@ parse_range(parse *p, int begin, int end, int depth)
 	if (item->absent && item->cond.op != LS_JOP_NONE)
 	{
 		/* "no request takes longer than 1 s": every one takes at most that */
-		static const ls_jop contrary[] = {LS_JOP_NONE, LS_JOP_GE, LS_JOP_GT, LS_JOP_LE, LS_JOP_LT,
-										  LS_JOP_EQ};
+		static const ls_jop contrary[] = {LS_JOP_NONE, LS_JOP_GE, LS_JOP_GT,
+										  LS_JOP_LE,   LS_JOP_LT, LS_JOP_EQ};
 
 		item->cond.op = contrary[item->cond.op];
 		item->absent = false;
 		item->all = true;
 		neg_from = neg_to = 0;
 	}
-	find_identifiers(p, begin, end, item);
+	find_identifiers(p, begin, end, item, neg_from, neg_to);
 	add_words(p, begin, end, item, neg_from, neg_to);
 	if (item->absent)
 		settle_absence(item);

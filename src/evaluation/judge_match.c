@@ -122,7 +122,8 @@ atom_match(const ls_jctx *ctx, const ls_jterm *term, const ls_jatom *a, bool tig
 {
 	const ls_jword *w = &ctx->words.table[a->word];
 
-	if (term->stem == a->stem || (term->joined && (term->joined == a->joined || term->joined == a->stem)) ||
+	if (term->stem == a->stem ||
+		(term->joined && (term->joined == a->joined || term->joined == a->stem)) ||
 		(a->joined && a->joined == term->stem))
 		return tight && term->role == LS_JROLE_SUBJECT ? 0.75f : 1.0f;
 	if (term->concept != LS_JC_NONE && term->concept == w->concept && same_sign(w, term))
@@ -130,72 +131,87 @@ atom_match(const ls_jctx *ctx, const ls_jterm *term, const ls_jatom *a, bool tig
 	return 0;
 }
 
+/* A word of the item's subject, or one that must be absent. */
 static float
-match_term(matching *m, const ls_jterm *term, ls_jmatch *out)
+match_noun(matching *m, const ls_jterm *term, ls_jmatch *out)
 {
 	const ls_jtext *t = &m->row->text;
-	ls_jconcept contrary = ls_jconcept_opposite((ls_jconcept) term->concept);
 	float best = 0;
 
 	for (int i = 0; i < t->n; i++)
 	{
 		const ls_jatom *a = &t->atoms[i];
-		const ls_jword *w = &m->ctx->words.table[a->word];
-		bool tight = a->sep == LS_JSEP_TIGHT ||
-					 (i + 1 < t->n && t->atoms[i + 1].sep == LS_JSEP_TIGHT);
+		bool tight =
+			a->sep == LS_JSEP_TIGHT || (i + 1 < t->n && t->atoms[i + 1].sep == LS_JSEP_TIGHT);
 		float hit = atom_match(m->ctx, term, a, tight);
 
-		if (hit > 0)
-		{
-			bool negated = (term->role == LS_JROLE_ACTION || term->forbidden) &&
-						   ls_jrow_negated(m->ctx, t, i);
-
-			if (term->forbidden)
-			{
-				if (!negated)
-					out->forbidden = true;
-				best = hit > best ? hit : best;
-				continue;
-			}
-			if (negated && !(term->pol == LS_JP_SKIP))
-			{
-				m->opposed = true;
-				m->opposed_atom = i;
-				best = best > 0.8f ? best : 0.8f;
-				mask(m, i);
-				continue;
-			}
+		if (hit <= 0)
+			continue;
+		best = hit > best ? hit : best;
+		if (!term->forbidden)
 			mask(m, i);
-			if (hit > best)
-				best = hit;
-			if (term->role == LS_JROLE_ACTION)
-			{
-				bool under_way = (a->flags & LS_JATOM_ING) && !term->ing && w->pol != LS_JP_STATE;
-
-				out->action_any = true;
-				if (!under_way && w->pol != LS_JP_PART)
-				{
-					out->action = true;
-					m->exact_action |= hit == 1.0f;
-				}
-				if (term->pol == LS_JP_NEG || w->pol == LS_JP_NEG)
-					m->negative_hit = true;
-			}
-		}
-		else if (contrary != LS_JC_NONE && w->concept == contrary && !term->forbidden &&
-				 term->role == LS_JROLE_ACTION)
-		{
-			if (ls_jrow_negated(m->ctx, t, i))
-				out->action = out->action_any = true;
-			else
-			{
-				m->opposed = true;
-				m->opposed_atom = i;
-			}
-			if (best < 0.8f)
-				best = 0.8f;
-		}
+		else if (!ls_jrow_negated(m->ctx, t, i))
+			out->forbidden = true;
 	}
+	return best;
+}
+
+/*
+ * A verb or a state.  Where a row has both it and its contrary ("db up, mail down",
+ * "open -> closed"), the clause of the subject counts, and in it the last one.
+ */
+static float
+match_action(matching *m, const ls_jterm *term, ls_jmatch *out)
+{
+	const ls_jtext *t = &m->row->text;
+	ls_jconcept contrary = ls_jconcept_opposite((ls_jconcept) term->concept);
+	float best = 0;
+	bool near = false;
+
+	for (int pass = 0; pass < 2; pass++)
+		for (int i = 0; i < t->n; i++)
+		{
+			const ls_jatom *a = &t->atoms[i];
+			const ls_jword *w = &m->ctx->words.table[a->word];
+			float hit = atom_match(m->ctx, term, a, false);
+			bool against = hit <= 0 && contrary != LS_JC_NONE && w->concept == contrary &&
+						   (w->pol != LS_JP_WEAK);
+			bool negated;
+
+			if (hit <= 0 && !against)
+				continue;
+			if (pass == 0)
+			{
+				near |= a->clause < 64 && m->clauses[a->clause];
+				continue;
+			}
+			if (near && !m->row->fields && !(a->clause < 64 && m->clauses[a->clause]))
+				continue;
+			negated = ls_jrow_negated(m->ctx, t, i);
+			if (!against)
+				m->masked[i] = 1;
+			if (hit > best || best == 0)
+				best = against ? 0.8f : hit;
+			if (negated && term->pol != LS_JP_SKIP)
+				against = !against;
+			m->opposed = against;
+			m->opposed_atom = i;
+			if (against)
+			{
+				out->action = false;
+				continue;
+			}
+			out->action_any = true;
+			if (!((a->flags & LS_JATOM_ING) && !term->ing && w->pol != LS_JP_STATE &&
+				  w->pol != LS_JP_NONE) &&
+				w->pol != LS_JP_PART)
+			{
+				out->action = true;
+				m->exact_action |= hit == 1.0f;
+			}
+			if (term->pol == LS_JP_NEG || w->pol == LS_JP_NEG)
+				m->negative_hit = true;
+		}
 	return best;
 }
 
@@ -255,8 +271,8 @@ classify(matching *m, ls_jmatch *out)
 		c = outcome_cue(m, true, &fail);
 	if (c == NULL)
 		c = outcome_cue(m, false, &fail);
-	verdict = c != NULL && (c->flags & LS_JCUE_VERDICT) && !(c->flags & LS_JCUE_HTTP) &&
-			  c->strength >= 3;
+	verdict =
+		c != NULL && (c->flags & LS_JCUE_VERDICT) && !(c->flags & LS_JCUE_HTTP) && c->strength >= 3;
 
 	if (item->wants_skip)
 	{
@@ -276,12 +292,12 @@ classify(matching *m, ls_jmatch *out)
 			(m->negative_hit || c->concept == LS_JC_RESULT) && c->class != LS_JCLASS_FAIL)
 		{
 			out->class = m->negative_hit || c->class == LS_JCLASS_SKIP ? (ls_jclass) c->class
-																   : LS_JCLASS_FAIL;
+																	   : LS_JCLASS_FAIL;
 			out->strength = c->strength;
 			return;
 		}
-		if (verdict && c->class == LS_JCLASS_FAIL && m->negative_hit && c->concept == LS_JC_RESULT &&
-			!row->fields)
+		if (verdict && c->class == LS_JCLASS_FAIL && m->negative_hit &&
+			c->concept == LS_JC_RESULT && !row->fields)
 		{
 			out->class = LS_JCLASS_FAIL;
 			out->strength = c->strength;
@@ -319,8 +335,8 @@ classify(matching *m, ls_jmatch *out)
 		/* A success word of a part is not the success of the action that the item names. */
 		out->class = (ls_jclass) c->class;
 		out->strength = c->strength;
-		if (c->class == LS_JCLASS_PASS && item->has_action && !out->action_any && out->strength > 1 &&
-			!verdict)
+		if (c->class == LS_JCLASS_PASS && item->has_action && !out->action_any &&
+			out->strength > 1 && !verdict)
 			out->strength = 1;
 		if ((c->flags & LS_JCUE_LEVEL) && out->action)
 			out->strength = 1;
@@ -344,7 +360,6 @@ ls_jmatch_row(const ls_jctx *ctx, const ls_jitem *item, const ls_jrow *row, ls_j
 	matching m;
 	float sum = 0;
 	bool ident_hit[LS_JITEM_IDENTS] = {false}, ident_exact[LS_JITEM_IDENTS] = {false};
-	int strong = 0;
 
 	memset(out, 0, sizeof(*out));
 	if (row->hostile || row->text.n == 0)
@@ -363,6 +378,11 @@ ls_jmatch_row(const ls_jctx *ctx, const ls_jitem *item, const ls_jrow *row, ls_j
 		int at = find_ident(&m, &item->idents[k], &ident_exact[k]);
 
 		ident_hit[k] = at >= 0;
+		if (item->idents[k].forbidden)
+		{
+			out->forbidden |= at >= 0;
+			continue;
+		}
 		if (at < 0)
 			out->idents = false;
 		else
@@ -374,21 +394,22 @@ ls_jmatch_row(const ls_jctx *ctx, const ls_jitem *item, const ls_jrow *row, ls_j
 	{
 		const ls_jterm *term = &item->terms[k];
 
-		if (term->ident >= 0)
+		if (term->ident >= 0 && !term->forbidden && ident_hit[term->ident])
+			sum += term->weight * (ident_exact[term->ident] ? 1.0f : 0.7f);
+		else if (term->ident < 0 && (term->role == LS_JROLE_SUBJECT || term->forbidden))
 		{
-			if (ident_hit[term->ident])
-				sum += term->weight * (ident_exact[term->ident] ? 1.0f : 0.7f);
-			continue;
-		}
-		{
-			float hit = match_term(&m, term, out);
+			float hit = match_noun(&m, term, out);
 
 			if (!term->forbidden)
-			{
 				sum += term->weight * hit;
-				strong += hit > 0 && term->role == LS_JROLE_SUBJECT && term->weight >= 1.2f;
-			}
 		}
+	}
+	for (int k = 0; k < item->n_terms; k++)
+	{
+		const ls_jterm *term = &item->terms[k];
+
+		if (term->ident < 0 && term->role == LS_JROLE_ACTION && !term->forbidden)
+			sum += term->weight * match_action(&m, term, out);
 	}
 	out->relevance = item->total > 0 ? sum / item->total : 0;
 	classify(&m, out);

@@ -32,28 +32,50 @@ ls_jnumber_unit(ls_str word, double *factor, ls_jdim *dim)
 		double factor;
 		ls_jdim dim;
 	} units[] = {
-		{"ms", 0.001, LS_JDIM_TIME},        {"msec", 0.001, LS_JDIM_TIME},
-		{"millis", 0.001, LS_JDIM_TIME},    {"millisecond", 0.001, LS_JDIM_TIME},
-		{"milliseconds", 0.001, LS_JDIM_TIME}, {"us", 1e-6, LS_JDIM_TIME},
-		{"usec", 1e-6, LS_JDIM_TIME},       {"microseconds", 1e-6, LS_JDIM_TIME},
-		{"ns", 1e-9, LS_JDIM_TIME},         {"s", 1, LS_JDIM_TIME},
-		{"sec", 1, LS_JDIM_TIME},           {"secs", 1, LS_JDIM_TIME},
-		{"second", 1, LS_JDIM_TIME},        {"seconds", 1, LS_JDIM_TIME},
-		{"min", 60, LS_JDIM_TIME},          {"mins", 60, LS_JDIM_TIME},
-		{"minute", 60, LS_JDIM_TIME},       {"minutes", 60, LS_JDIM_TIME},
-		{"h", 3600, LS_JDIM_TIME},          {"hr", 3600, LS_JDIM_TIME},
-		{"hour", 3600, LS_JDIM_TIME},       {"hours", 3600, LS_JDIM_TIME},
-		{"d", 86400, LS_JDIM_TIME},         {"day", 86400, LS_JDIM_TIME},
-		{"days", 86400, LS_JDIM_TIME},      {"week", 604800, LS_JDIM_TIME},
-		{"weeks", 604800, LS_JDIM_TIME},    {"b", 1, LS_JDIM_BYTES},
-		{"byte", 1, LS_JDIM_BYTES},         {"bytes", 1, LS_JDIM_BYTES},
-		{"kb", 1e3, LS_JDIM_BYTES},         {"k", 1e3, LS_JDIM_BYTES},
-		{"kib", 1024, LS_JDIM_BYTES},       {"mb", 1e6, LS_JDIM_BYTES},
-		{"mib", 1048576, LS_JDIM_BYTES},    {"gb", 1e9, LS_JDIM_BYTES},
-		{"g", 1e9, LS_JDIM_BYTES},          {"gib", 1073741824, LS_JDIM_BYTES},
-		{"tb", 1e12, LS_JDIM_BYTES},        {"tib", 1099511627776.0, LS_JDIM_BYTES},
-		{"percent", 1, LS_JDIM_PERCENT},    {"pct", 1, LS_JDIM_PERCENT},
-		{"c", 1, LS_JDIM_DEGREE},           {"celsius", 1, LS_JDIM_DEGREE},
+		{"ms", 0.001, LS_JDIM_TIME},
+		{"msec", 0.001, LS_JDIM_TIME},
+		{"millis", 0.001, LS_JDIM_TIME},
+		{"millisecond", 0.001, LS_JDIM_TIME},
+		{"milliseconds", 0.001, LS_JDIM_TIME},
+		{"us", 1e-6, LS_JDIM_TIME},
+		{"usec", 1e-6, LS_JDIM_TIME},
+		{"microseconds", 1e-6, LS_JDIM_TIME},
+		{"ns", 1e-9, LS_JDIM_TIME},
+		{"s", 1, LS_JDIM_TIME},
+		{"sec", 1, LS_JDIM_TIME},
+		{"secs", 1, LS_JDIM_TIME},
+		{"second", 1, LS_JDIM_TIME},
+		{"seconds", 1, LS_JDIM_TIME},
+		{"min", 60, LS_JDIM_TIME},
+		{"mins", 60, LS_JDIM_TIME},
+		{"minute", 60, LS_JDIM_TIME},
+		{"minutes", 60, LS_JDIM_TIME},
+		{"h", 3600, LS_JDIM_TIME},
+		{"hr", 3600, LS_JDIM_TIME},
+		{"hour", 3600, LS_JDIM_TIME},
+		{"hours", 3600, LS_JDIM_TIME},
+		{"d", 86400, LS_JDIM_TIME},
+		{"day", 86400, LS_JDIM_TIME},
+		{"days", 86400, LS_JDIM_TIME},
+		{"week", 604800, LS_JDIM_TIME},
+		{"weeks", 604800, LS_JDIM_TIME},
+		{"b", 1, LS_JDIM_BYTES},
+		{"byte", 1, LS_JDIM_BYTES},
+		{"bytes", 1, LS_JDIM_BYTES},
+		{"kb", 1e3, LS_JDIM_BYTES},
+		{"k", 1e3, LS_JDIM_BYTES},
+		{"kib", 1024, LS_JDIM_BYTES},
+		{"mb", 1e6, LS_JDIM_BYTES},
+		{"mib", 1048576, LS_JDIM_BYTES},
+		{"gb", 1e9, LS_JDIM_BYTES},
+		{"g", 1e9, LS_JDIM_BYTES},
+		{"gib", 1073741824, LS_JDIM_BYTES},
+		{"tb", 1e12, LS_JDIM_BYTES},
+		{"tib", 1099511627776.0, LS_JDIM_BYTES},
+		{"percent", 1, LS_JDIM_PERCENT},
+		{"pct", 1, LS_JDIM_PERCENT},
+		{"c", 1, LS_JDIM_DEGREE},
+		{"celsius", 1, LS_JDIM_DEGREE},
 		{"degrees", 1, LS_JDIM_DEGREE},
 	};
 
@@ -135,7 +157,8 @@ ls_jnumber_value(const ls_jtext *t, int i, double *value, ls_jdim *dim)
 		*dim = LS_JDIM_PERCENT;
 		return true;
 	}
-	if (i + 1 < t->n && (t->atoms[i + 1].sep == LS_JSEP_NONE || t->atoms[i + 1].sep == LS_JSEP_SPACE) &&
+	if (i + 1 < t->n &&
+		(t->atoms[i + 1].sep == LS_JSEP_NONE || t->atoms[i + 1].sep == LS_JSEP_SPACE) &&
 		ls_jnumber_unit(atom_text(t, i + 1), &factor, &unit))
 	{
 		*value *= factor;
@@ -222,8 +245,7 @@ ls_jnumber_find(const ls_jctx *ctx, const ls_jitem *item, const ls_jrow *row, do
 
 		if (!ls_jnumber_value(t, i, &v, &dim))
 			continue;
-		if (item->cond.dim != dim &&
-			!(item->cond.dim == LS_JDIM_PERCENT && dim == LS_JDIM_NONE) &&
+		if (item->cond.dim != dim && !(item->cond.dim == LS_JDIM_PERCENT && dim == LS_JDIM_NONE) &&
 			!(item->cond.dim == LS_JDIM_BYTES && dim == LS_JDIM_NONE) &&
 			!(item->cond.dim == LS_JDIM_TIME && dim == LS_JDIM_NONE && a->sep == LS_JSEP_EQUAL))
 			continue;

@@ -56,7 +56,7 @@ has_value(const ls_jtext *t, int i)
 	return i + 1 < t->n && !(t->atoms[i + 1].flags & LS_JATOM_EMPTY) &&
 		   (t->atoms[i + 1].sep == LS_JSEP_EQUAL || t->atoms[i + 1].sep == LS_JSEP_COLON ||
 			(t->text.data[t->atoms[i].off + t->atoms[i].len] == ':' &&
-			 t->atoms[i + 1].sep == LS_JSEP_SPACE));
+			 t->atoms[i + 1].sep == LS_JSEP_OTHER));
 }
 
 static bool
@@ -68,23 +68,37 @@ false_value(const ls_jtext *t, int i)
 		return i + 1 >= t->n || t->atoms[i + 1].sep != LS_JSEP_DOT;
 	for (size_t k = 0; k < sizeof(words) / sizeof(words[0]); k++)
 		if (atom_is(t, i, words[k]))
-			return true;
+			return i + 1 >= t->n || t->atoms[i + 1].sep >= LS_JSEP_EQUAL ||
+				   t->atoms[i].sep == LS_JSEP_EQUAL;
 	return false;
+}
+
+/* A number that counts the word behind it (0 errors), and no name (job 0 failed). */
+static long
+count_before(const ls_jctx *ctx, const ls_jtext *t, int i)
+{
+	long v = plain_number(t, i - 1);
+	const ls_jword *w;
+
+	if (v < 0 || t->atoms[i].sep != LS_JSEP_SPACE || t->atoms[i - 1].sep == LS_JSEP_TIGHT ||
+		t->atoms[i - 1].sep == LS_JSEP_EQUAL || t->atoms[i - 1].sep == LS_JSEP_COLON)
+		return -1;
+	if (i < 2 || t->atoms[i - 1].sep != LS_JSEP_SPACE || t->atoms[i - 2].kind != LS_JKIND_WORD)
+		return v;
+	w = word_of(ctx, t, i - 2);
+	return w->pol == LS_JP_NONE || w->pol == LS_JP_WEAK ? -1 : v;
 }
 
 bool
 ls_jrow_negated(const ls_jctx *ctx, const ls_jtext *t, int i)
 {
-	const ls_jatom *a = &t->atoms[i];
-
 	if (i + 1 < t->n && (t->atoms[i + 1].flags & LS_JATOM_EMPTY) &&
 		t->atoms[i + 1].sep >= LS_JSEP_EQUAL)
 		return true;
 	if (has_value(t, i) && false_value(t, i + 1))
 		return true;
 	/* "0 failed", "0 errors" but not "0 ... 3 errors" */
-	if (i > 0 && plain_number(t, i - 1) == 0 && a->sep == LS_JSEP_SPACE &&
-		t->atoms[i - 1].sep != LS_JSEP_EQUAL && t->atoms[i - 1].sep != LS_JSEP_COLON)
+	if (i > 0 && count_before(ctx, t, i) == 0)
 		return true;
 	for (int k = i - 1, steps = 0; k >= 0 && steps < 4; k--, steps++)
 	{
@@ -122,7 +136,7 @@ cue(ls_jrow *row, int atom, ls_jclass class, int strength, int concept, int flag
 static bool
 is_level(const ls_jctx *ctx, const ls_jtext *t, int i)
 {
-	static const char *const levels[] = {"error", "fatal", "err", "crit", "critical", "emerg",
+	static const char *const levels[] = {"error",  "fatal", "err",   "crit",    "critical", "emerg",
 										 "severe", "alert", "panic", "warning", "warn"};
 	const ls_jatom *a = &t->atoms[i];
 	bool known = false;
@@ -155,8 +169,7 @@ http_status(const ls_jtext *t, int i)
 				  t->atoms[i].sep == LS_JSEP_SPACE))
 	{
 		if (atom_is(t, i - 1, "status") || atom_is(t, i - 1, "statuscode") ||
-			atom_is(t, i - 1, "code") || atom_is(t, i - 1, "http") ||
-			atom_is(t, i - 1, "sc"))
+			atom_is(t, i - 1, "code") || atom_is(t, i - 1, "http") || atom_is(t, i - 1, "sc"))
 			return (int) v;
 	}
 	off = t->atoms[i].off;
@@ -191,10 +204,11 @@ phrases(const ls_jctx *ctx, ls_jrow *row, int i)
 			cue(row, i, LS_JCLASS_FAIL, 3, LS_JC_RESULT, LS_JCUE_VERDICT);
 			return true;
 		}
-		if (next->concept == LS_JC_EXECUTE || next->concept == LS_JC_VERIFY ||
-			atom_is(t, i + 1, "needed") || atom_is(t, i + 1, "required") ||
-			atom_is(t, i + 1, "applicable") || atom_is(t, i + 1, "executed") ||
-			atom_is(t, i + 1, "selected") || atom_is(t, i + 1, "configured"))
+		if (next->concept == LS_JC_EXECUTE || atom_is(t, i + 1, "run") ||
+			next->concept == LS_JC_VERIFY || atom_is(t, i + 1, "needed") ||
+			atom_is(t, i + 1, "required") || atom_is(t, i + 1, "applicable") ||
+			atom_is(t, i + 1, "executed") || atom_is(t, i + 1, "selected") ||
+			atom_is(t, i + 1, "configured"))
 		{
 			cue(row, i, LS_JCLASS_SKIP, 2, LS_JC_SKIP, 0);
 			return true;
@@ -214,9 +228,8 @@ phrases(const ls_jctx *ctx, ls_jrow *row, int i)
 	}
 	else if (atom_is(t, i, "no"))
 	{
-		if (atom_is(t, i + 1, "such") || atom_is(t, i + 1, "space") ||
-			atom_is(t, i + 1, "route") || atom_is(t, i + 1, "response") ||
-			atom_is(t, i + 1, "free"))
+		if (atom_is(t, i + 1, "such") || atom_is(t, i + 1, "space") || atom_is(t, i + 1, "route") ||
+			atom_is(t, i + 1, "response") || atom_is(t, i + 1, "free"))
 		{
 			cue(row, i, LS_JCLASS_FAIL, 2, LS_JC_ERROR, 0);
 			return true;
@@ -248,8 +261,7 @@ exit_code(ls_jrow *row, int i)
 
 		if (v >= 0)
 		{
-			cue(row, k, v == 0 ? LS_JCLASS_PASS : LS_JCLASS_FAIL, 2, LS_JC_RESULT,
-				LS_JCUE_VERDICT);
+			cue(row, k, v == 0 ? LS_JCLASS_PASS : LS_JCLASS_FAIL, 2, LS_JC_RESULT, LS_JCUE_VERDICT);
 			return true;
 		}
 		if (!atom_is(t, k, "code") && !atom_is(t, k, "status") && !atom_is(t, k, "with"))
@@ -270,10 +282,9 @@ word_cue(const ls_jctx *ctx, ls_jrow *row, int i)
 						   atom_is(t, i - 1, "reason") || atom_is(t, i - 1, "err") ||
 						   atom_is(t, i - 1, "error") || atom_is(t, i - 1, "note") ||
 						   atom_is(t, i - 1, "mode") || atom_is(t, i - 1, "cause"));
-	long before = plain_number(t, i - 1);
+	long before = i > 0 ? count_before(ctx, t, i) : -1;
 	long after = has_value(t, i) ? plain_number(t, i + 1) : -1;
-	bool counted = (before >= 0 && a->sep == LS_JSEP_SPACE && !has_value(t, i) &&
-					t->atoms[i - 1].sep != LS_JSEP_TIGHT) || after >= 0;
+	bool counted = (before >= 0 && !has_value(t, i)) || after >= 0;
 	int strength = w->strength;
 	int flags = counted ? LS_JCUE_COUNT : 0;
 
@@ -315,8 +326,7 @@ word_cue(const ls_jctx *ctx, ls_jrow *row, int i)
 			if (negated)
 				cue(row, i, LS_JCLASS_CLEAN, 1, w->concept, flags);
 			else
-				cue(row, i, LS_JCLASS_FAIL, flags & LS_JCUE_PAST ? 1 : strength, w->concept,
-					flags);
+				cue(row, i, LS_JCLASS_FAIL, flags & LS_JCUE_PAST ? 1 : strength, w->concept, flags);
 			break;
 		case LS_JP_SKIP:
 			if (!negated && !counted)
@@ -458,24 +468,77 @@ bool
 ls_jrow_hostile(ls_str text, size_t *start, size_t *end)
 {
 	static const char *const marks[] = {
-		"ignore all", "ignore previous", "ignore the previous", "ignore any", "ignore the above",
-		"ignore your", "ignore every", "disregard", "forget all", "forget previous", "forget the",
-		"mark every", "mark all", "mark each", "mark this", "mark item", "mark the item",
-		"set the verdict", "the verdict is", "verdict:", "all findings", "every finding",
-		"all items", "every item", "every expected", "all expected items", "as the evaluator",
-		"the evaluator", "dear evaluator", "note to evaluator", "evaluator:", "assistant:",
-		"system prompt", "system:", "you must", "you are now", "you now", "you should",
-		"your instructions", "new instructions", "new rule", "override", "please say",
-		"please mark", "please answer", "please report", "answer status", "respond with",
-		"reply with", "return passed", "report passed", "report as passed", "treat as passed",
-		"treat this as", "as passed", "status=passed", "consider it passed", "jailbreak",
-		"prompt injection", "language model", "llm", "judge as", "classify as",
-		"to the ai", "ai model", "instruction to",
+		"ignore all",
+		"ignore previous",
+		"ignore the previous",
+		"ignore any",
+		"ignore the above",
+		"ignore your",
+		"ignore every",
+		"disregard",
+		"forget all",
+		"forget previous",
+		"forget the",
+		"mark every",
+		"mark all",
+		"mark each",
+		"mark this",
+		"mark item",
+		"mark the item",
+		"set the verdict",
+		"the verdict is",
+		"verdict:",
+		"all findings",
+		"every finding",
+		"all items",
+		"every item",
+		"every expected",
+		"all expected items",
+		"as the evaluator",
+		"the evaluator",
+		"dear evaluator",
+		"note to evaluator",
+		"evaluator:",
+		"assistant:",
+		"system prompt",
+		"system:",
+		"you must",
+		"you are now",
+		"you now",
+		"you should",
+		"your instructions",
+		"new instructions",
+		"new rule",
+		"override",
+		"please say",
+		"please mark",
+		"please answer",
+		"please report",
+		"answer status",
+		"respond with",
+		"reply with",
+		"return passed",
+		"report passed",
+		"report as passed",
+		"treat as passed",
+		"treat this as",
+		"as passed",
+		"status=passed",
+		"consider it passed",
+		"jailbreak",
+		"prompt injection",
+		"language model",
+		"llm",
+		"judge as",
+		"classify as",
+		"to the ai",
+		"ai model",
+		"instruction to",
 	};
 	static const char *const strong[] = {
-		"ignore", "disregard", "forget", "mark", "verdict", "finding", "item", "evaluator",
-		"assistant", "prompt", "you ", "your ", "instruction", "rule", "passed", "please",
-		"answer", "must",
+		"ignore",      "disregard", "forget",    "mark",   "verdict", "finding",
+		"item",        "evaluator", "assistant", "prompt", "you ",    "your ",
+		"instruction", "rule",      "passed",    "please", "answer",  "must",
 	};
 	size_t at = 0, first = text.len;
 	int hits = 0;

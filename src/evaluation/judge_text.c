@@ -88,12 +88,14 @@ stem_word(char *w, size_t n)
 		n -= 2;
 	if (n > 4 && ends(w, n, "ing", 3) && has_vowel(w, n - 3))
 		n -= 3;
-	else if (n > 3 && ends(w, n, "ed", 2) && has_vowel(w, n - 2))
+	else if (n > 4 && ends(w, n, "ed", 2) && w[n - 3] != 'e' && has_vowel(w, n - 2))
 		n -= 2;
 	else if (n > 6 && ends(w, n, "ion", 3))
 		n -= 3;
 	else if (n > 8 && ends(w, n, "ment", 4))
 		n -= 4;
+	else if (n > 7 && (ends(w, n, "er", 2) || ends(w, n, "or", 2)))
+		n -= 2; /* collector */
 	/* stopped, running */
 	if (n > 3 && w[n - 1] == w[n - 2] && w[n - 1] != 'l' && w[n - 1] != 's' && w[n - 1] != 'e' &&
 		w[n - 1] != 'o')
@@ -165,7 +167,7 @@ stem_text(const char *p, size_t len, bool high)
 static ls_jsep
 separator(const char *p, size_t n, bool *paren, bool *empty)
 {
-	bool comma = false, equal = false, space = false;
+	bool comma = false, equal = false, space = false, colon = false;
 
 	*paren = false;
 	*empty = false;
@@ -218,6 +220,7 @@ separator(const char *p, size_t n, bool *paren, bool *empty)
 			case ':':
 				if (i > 0 && p[i - 1] == '"')
 					equal = true;
+				colon = true;
 				break;
 			case ' ':
 				space = true;
@@ -238,7 +241,7 @@ separator(const char *p, size_t n, bool *paren, bool *empty)
 		return n > 6 ? LS_JSEP_OTHER : LS_JSEP_EQUAL;
 	if (n == 2 && p[0] == ':' && p[1] == ':')
 		return LS_JSEP_COLON;
-	return space ? LS_JSEP_SPACE : LS_JSEP_OTHER;
+	return space && !colon ? LS_JSEP_SPACE : LS_JSEP_OTHER;
 }
 
 /* A sign that carries an outcome, and punctuation among the multi-byte characters. */
@@ -314,8 +317,7 @@ split_letters(ls_jscan *scan, size_t off, size_t len, bool high)
 		bool cut = before == CC_LOWER && here == CC_UPPER;
 
 		if (before == CC_UPPER && here == CC_UPPER && i + 1 < len && i - start > 1 &&
-			classify((unsigned char) p[i + 1]) == CC_LOWER &&
-			!(i + 2 == len && p[i + 1] == 's'))
+			classify((unsigned char) p[i + 1]) == CC_LOWER && !(i + 2 == len && p[i + 1] == 's'))
 			cut = true;
 		if (cut)
 		{

@@ -39,10 +39,10 @@ accuracy(ls_arena *arena, const char *name, const char *path, bool show)
 static double
 speed(ls_arena *arena, size_t n_rows, size_t row_len, size_t n_items)
 {
-	static const char *const words[] = {"request", "completed", "user", "session", "cache",
-										"refreshed", "status=200", "duration_ms=12", "worker",
-										"queue", "payment", "authorized", "retry", "timeout",
-										"connection", "level=info", "service=orders", "region=eu"};
+	static const char *const words[] = {
+		"request",    "completed",      "user",       "session",    "cache",          "refreshed",
+		"status=200", "duration_ms=12", "worker",     "queue",      "payment",        "authorized",
+		"retry",      "timeout",        "connection", "level=info", "service=orders", "region=eu"};
 	static const char *const kinds[] = {"Payment p-%zu is authorized", "No timeouts in worker %zu",
 										"Request %zu takes less than 200 ms",
 										"The cache of tenant %zu is refreshed"};
@@ -74,7 +74,8 @@ speed(ls_arena *arena, size_t n_rows, size_t row_len, size_t n_items)
 		char text[80];
 		int len = snprintf(text, sizeof(text), kinds[i % 4], i);
 
-		items[i].id = items[i].description = ls_arena_strdup(arena, ls_str_make(text, (size_t) len));
+		items[i].id = items[i].description =
+			ls_arena_strdup(arena, ls_str_make(text, (size_t) len));
 	}
 	start = now();
 	if (!ls_judge(arena, rows, n_rows, LS_STR("Judge each item."), items, n_items, false, &f, &n,
@@ -87,8 +88,8 @@ int
 main(int argc, char **argv)
 {
 	ls_arena *arena = ls_arena_create(NULL, 0);
-	static const size_t sizes[][3] = {{200, 150, 10}, {10000, 150, 10}, {10000, 150, 200},
-									  {10000, 2000, 200}};
+	static const size_t sizes[][3] = {
+		{200, 150, 10}, {10000, 150, 10}, {10000, 150, 200}, {10000, 2000, 200}};
 
 	if (argc > 1)
 		return accuracy(arena, "file", argv[1], true) ? 0 : 1;
@@ -107,7 +108,8 @@ main(int argc, char **argv)
 			t = speed(arena, sizes[i][0], sizes[i][1], sizes[i][2]);
 			best = t < best ? t : best;
 		}
-		printf("judge_time_%zux%zu_%zu_items %.2f ms\n", sizes[i][0], sizes[i][1], sizes[i][2], best);
+		printf("judge_time_%zux%zu_%zu_items %.2f ms\n", sizes[i][0], sizes[i][1], sizes[i][2],
+			   best);
 		printf("judge_memory_%zux%zu_%zu_items %zu bytes\n", sizes[i][0], sizes[i][1], sizes[i][2],
 			   ls_arena_used(arena));
 	}

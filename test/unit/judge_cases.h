@@ -82,7 +82,8 @@ read_cases(ls_arena *arena, const char *path, size_t *n_cases)
 					label = k;
 			if (c == NULL || label == 0 || c->n_items == CASE_MAX_ITEMS)
 			{
-				fprintf(stderr, "%s: cannot understand \"%.*s\"\n", path, (int) word.len, word.data);
+				fprintf(stderr, "%s: cannot understand \"%.*s\"\n", path, (int) word.len,
+						word.data);
 				return NULL;
 			}
 			c->labels[c->n_items] = (ls_status) label;
