@@ -16,6 +16,7 @@
 #define MAX_ROWS 10000
 #define CANDIDATES 400 /* rows looked at closely for an ordinary item */
 #define RELEVANT 0.55f
+#define WORK ((size_t) 32 << 20)
 
 typedef struct hit
 {
@@ -56,11 +57,27 @@ decide_row(ls_status status, uint32_t row, const char *why, double confidence)
 	return d;
 }
 
+/*
+ * How many rows may be looked at: what is left of the call's budget is shared by the items, so
+ * that the largest request ends in bounded time.  A row costs its atoms, and ten times as much
+ * when it has to be read again.
+ */
+static size_t
+room(const ls_jctx *ctx, size_t limit)
+{
+	size_t budget = ctx->work / (ctx->items_left > 0 ? ctx->items_left : 1);
+	size_t fit = budget / (ctx->row_cost > 0 ? ctx->row_cost : 1);
+
+	if (fit < 50)
+		fit = 50;
+	return limit < fit ? limit : fit;
+}
+
 /* Rows that match the item, in order; only those with all its identifiers. */
 static bool
 collect(ls_jctx *ctx, const ls_jitem *item, size_t limit, float threshold, hits *out)
 {
-	size_t n = ls_jindex_candidates(ctx, item, limit);
+	size_t n = ls_jindex_candidates(ctx, item, room(ctx, limit));
 	bool exact = false;
 
 	out->n = 0;
@@ -75,6 +92,7 @@ collect(ls_jctx *ctx, const ls_jitem *item, size_t limit, float threshold, hits 
 
 		if (row == NULL)
 			return false;
+		ctx->work -= ctx->work < ctx->row_cost ? ctx->work : ctx->row_cost;
 		ls_jmatch_row(ctx, item, row, &h->m);
 		if (!h->m.idents || h->m.relevance < threshold)
 			continue;
@@ -183,75 +201,123 @@ decide_plain(const ls_jitem *item, const hits *rows)
 
 /* ---- absence ---- */
 
-static decision
-decide_absence(ls_jctx *ctx, const ls_jitem *item, const hits *rows, bool *failed)
+static bool
+fails(const ls_jrow *row)
 {
-	const hit *clean = NULL, *seen = NULL, *skipped = NULL;
-	bool everything = item->n_idents == 0 && !item->has_name;
-	size_t n = everything ? ctx->n_rows : rows->n;
-	size_t scope = 0, skips = 0;
-	uint32_t first_row = 0;
+	for (int k = 0; k < row->n_cues; k++)
+		if (row->cues[k].class == LS_JCLASS_FAIL && !(row->cues[k].flags & LS_JCUE_PAST))
+			return true;
+	return false;
+}
 
-	for (size_t i = 0; i < n; i++)
+static bool
+violates(const ls_jitem *item, const ls_jrow *row, const ls_jmatch *m)
+{
+	if (item->http_low != 0)
+		return row->http >= item->http_low && row->http <= item->http_high;
+	return item->errors ? fails(row) : m->forbidden;
+}
+
+/* The subject is the log as a whole: every row is about it. */
+static bool
+decide_absence_anywhere(ls_jctx *ctx, const ls_jitem *item, decision *d)
+{
+	bool all_rows = item->http_low != 0 || item->errors;
+	size_t n = ctx->n_rows;
+	int64_t first = -1;
+
+	if (item->errors && item->http_low == 0 && ctx->first_fail != -2)
 	{
-		uint32_t r = everything ? (uint32_t) i : rows->list[i].row;
+		first = ctx->first_fail;
+		n = 0;
+	}
+	else if (!all_rows)
+		n = ls_jindex_candidates(ctx, item, ctx->n_rows);
+	for (size_t i = 0; i < n && first < 0; i++)
+	{
+		uint32_t r = all_rows ? (uint32_t) i : ctx->candidates[i];
 		const ls_jrow *row = ls_jrow_get(ctx, r);
-		ls_jmatch own;
-		const ls_jmatch *m;
-		bool violated = false;
+		ls_jmatch m = {0};
 
 		if (row == NULL)
-		{
-			*failed = true;
-			return decide(LS_STATUS_NOT_FOUND, "", 0);
-		}
-		if (everything)
-			ls_jmatch_row(ctx, item, row, &own);
-		m = everything ? &own : &rows->list[i].m;
-		if (row->hostile || row->text.n == 0)
+			return false;
+		if (row->hostile)
 			continue;
-		if (!everything && m->relevance < 0.5f)
+		if (!all_rows)
+			ls_jmatch_row(ctx, item, row, &m);
+		if (violates(item, row, &m))
+			first = r;
+	}
+	if (item->errors && item->http_low == 0)
+		ctx->first_fail = first;
+	if (first >= 0)
+		*d = decide_row(LS_STATUS_FAILED, (uint32_t) first, "shows what must not occur", 0.7);
+	else if (ctx->n_rows == 0)
+		*d = decide(LS_STATUS_NOT_FOUND, "there are no rows", 0.8);
+	else
+		*d = decide_row(LS_STATUS_PASSED, (uint32_t) ctx->n_rows - 1,
+						"is the last, and no row shows what must not occur", 0.6);
+	return true;
+}
+
+/* A report of failure about exactly this. */
+static bool
+failed_verdict(const ls_jrow *row, const ls_jmatch *m)
+{
+	for (int k = 0; k < row->n_cues; k++)
+	{
+		const ls_jcue *c = &row->cues[k];
+
+		if (c->class == LS_JCLASS_FAIL && (c->flags & LS_JCUE_VERDICT) && c->strength >= 3 &&
+			c->concept == LS_JC_RESULT && !(c->flags & LS_JCUE_COUNT) && m->relevance >= 0.9f)
+			return true;
+	}
+	return false;
+}
+
+static bool
+decide_absence(ls_jctx *ctx, const ls_jitem *item, const hits *rows, decision *d)
+{
+	const hit *clean = NULL, *seen = NULL, *skipped = NULL;
+	size_t scope = 0, skips = 0;
+
+	if (item->n_idents == 0 && !item->has_name)
+		return decide_absence_anywhere(ctx, item, d);
+	for (size_t i = 0; i < rows->n; i++)
+	{
+		const hit *h = &rows->list[i];
+		const ls_jrow *row = ls_jrow_get(ctx, h->row);
+
+		if (row == NULL)
+			return false;
+		if (row->hostile || h->m.relevance < 0.5f)
 			continue;
-		if (scope++ == 0)
-			first_row = r;
-		if (item->http_low != 0)
-			violated = row->http >= item->http_low && row->http <= item->http_high;
-		else if (item->errors)
+		if (violates(item, row, &h->m) || failed_verdict(row, &h->m))
 		{
-			for (int k = 0; k < row->n_cues; k++)
-				violated |=
-					row->cues[k].class == LS_JCLASS_FAIL && !(row->cues[k].flags & LS_JCUE_PAST);
+			*d = decide_row(LS_STATUS_FAILED, h->row, "shows what must not occur", 0.75);
+			return true;
 		}
-		else
-			violated = m->forbidden;
-		for (int k = 0; k < row->n_cues && !violated; k++)
-		violated = !everything && row->cues[k].class == LS_JCLASS_FAIL &&
-				   (row->cues[k].flags & LS_JCUE_VERDICT) && row->cues[k].strength >= 3 &&
-				   row->cues[k].concept == LS_JC_RESULT && m->relevance >= 0.9f &&
-				   !(row->cues[k].flags & LS_JCUE_COUNT);
-		if (violated)
-			return decide_row(LS_STATUS_FAILED, r, "shows what must not occur", 0.75);
-		if (!everything)
+		scope++;
+		seen = h;
+		if (h->m.class == LS_JCLASS_SKIP && h->m.strength >= 2)
 		{
-			seen = &rows->list[i];
-			if (m->class == LS_JCLASS_SKIP && m->strength >= 2)
-			{
-				skipped = seen;
-				skips++;
-			}
+			skipped = h;
+			skips++;
 		}
 		for (int k = 0; k < row->n_cues; k++)
-			if (row->cues[k].class == LS_JCLASS_CLEAN && !everything)
-				clean = &rows->list[i];
+			if (row->cues[k].class == LS_JCLASS_CLEAN)
+				clean = h;
 	}
 	if (scope == 0)
-		return decide(LS_STATUS_NOT_FOUND, "no row is about it", 0.8);
-	if (skipped != NULL && skips == scope)
-		return decide_row(LS_STATUS_SKIPPED, skipped->row, why_of(LS_STATUS_SKIPPED), 0.7);
-	if (clean != NULL)
-		return decide_row(LS_STATUS_PASSED, clean->row, "says so, and no row contradicts it", 0.8);
-	return decide_row(LS_STATUS_PASSED, seen ? seen->row : first_row,
-					  "is about it, and no row shows what must not occur", 0.65);
+		*d = decide(LS_STATUS_NOT_FOUND, "no row is about it", 0.8);
+	else if (skips == scope)
+		*d = decide_row(LS_STATUS_SKIPPED, skipped->row, why_of(LS_STATUS_SKIPPED), 0.7);
+	else if (clean != NULL)
+		*d = decide_row(LS_STATUS_PASSED, clean->row, "says so, and no row contradicts it", 0.8);
+	else
+		*d = decide_row(LS_STATUS_PASSED, seen->row,
+						"is about it, and no row shows what must not occur", 0.65);
+	return true;
 }
 
 /* ---- thresholds ---- */
@@ -462,7 +528,6 @@ decide_without(ls_jctx *ctx, const ls_jitem *item, decision *d)
 {
 	ls_jitem *part = item->without;
 	hits rows;
-	bool failed = false;
 	decision extra;
 
 	if (part->n_idents == 0 && item->n_idents > 0)
@@ -484,10 +549,11 @@ decide_without(ls_jctx *ctx, const ls_jitem *item, decision *d)
 	}
 	if (!collect(ctx, part, ctx->n_rows, 0.5f, &rows))
 		return false;
-	extra = decide_absence(ctx, part, &rows, &failed);
+	if (!decide_absence(ctx, part, &rows, &extra))
+		return false;
 	if (extra.status == LS_STATUS_FAILED)
 		*d = extra;
-	return !failed;
+	return true;
 }
 
 /*
@@ -546,7 +612,6 @@ judge_item(ls_jctx *ctx, const ls_jitem *item, decision *d)
 {
 	bool many = item->absent || item->cond.op != LS_JOP_NONE || item->all;
 	hits rows;
-	bool failed = false;
 
 	if (!collect(ctx, item, many ? ctx->n_rows : CANDIDATES, item->absent ? 0.3f : 0.4f, &rows))
 		return false;
@@ -556,11 +621,12 @@ judge_item(ls_jctx *ctx, const ls_jitem *item, decision *d)
 	if (item->cond.op != LS_JOP_NONE)
 		*d = decide_threshold(ctx, item, &rows);
 	else if (item->absent)
-		*d = decide_absence(ctx, item, &rows, &failed);
+	{
+		if (!decide_absence(ctx, item, &rows, d))
+			return false;
+	}
 	else
 		*d = decide_plain(item, &rows);
-	if (failed)
-		return false;
 	if (item->order != LS_JORDER_NONE && d->status == LS_STATUS_PASSED &&
 		!decide_order(ctx, item, &rows, d))
 		return false;
@@ -701,6 +767,11 @@ ls_judge(ls_arena *arena, const ls_str *rows, size_t n_rows, ls_str criteria,
 			return false;
 	if (!ls_jindex_build(ctx, parsed, n))
 		return false;
+	ctx->work = WORK;
+	ctx->first_fail = -2;
+	for (size_t r = 0; r < ctx->n_rows; r++)
+		ctx->row_cost += ctx->rows[r].len / 4 * (ctx->cache[r].text.atoms ? 1 : 10);
+	ctx->row_cost = ctx->n_rows > 0 ? ctx->row_cost / ctx->n_rows + 8 : 8;
 	for (size_t i = 0; i < n; i++)
 		for (ls_jitem *part[3] = {parsed[i], parsed[i]->other, parsed[i]->without}, **p = part;
 			 p < part + 3; p++)
@@ -710,6 +781,7 @@ ls_judge(ls_arena *arena, const ls_str *rows, size_t n_rows, ls_str criteria,
 	{
 		decision d;
 
+		ctx->items_left = n - i;
 		if (!judge_item(ctx, parsed[i], &d) || !explain(ctx, &d, &out[i]))
 			return false;
 		if (own_ids)

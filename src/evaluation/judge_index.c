@@ -13,7 +13,7 @@
 #include <stdlib.h>
 
 #define MAX_POSTINGS ((size_t) 4 << 20)
-#define MAX_CACHED_ATOMS ((size_t) 1 << 20)
+#define MAX_KEPT_ATOMS ((size_t) 1 << 20)
 
 static int32_t
 list_of(ls_jctx *ctx, uint64_t hash)
@@ -136,7 +136,7 @@ ls_jindex_build(ls_jctx *ctx, ls_jitem **items, size_t n_items)
 	ctx->vocab_hash = ls_new_array(ctx->arena, uint64_t, ctx->vocab_size);
 	ctx->vocab_list = ls_new_array(ctx->arena, int32_t, ctx->vocab_size);
 	ctx->lists = ls_new_array(ctx->arena, ls_jlist, terms + LS_JC_COUNT);
-	ctx->parsed = ls_new_array(ctx->arena, ls_jrow *, ctx->n_rows + 1);
+	ctx->cache = ls_new_array(ctx->arena, ls_jrow, ctx->n_rows + 1);
 	ctx->score = ls_new_array(ctx->arena, float, ctx->n_rows + 1);
 	ctx->candidates = ls_new_array(ctx->arena, uint32_t, ctx->n_rows + 1);
 	if (ls_arena_failed(ctx->arena))
@@ -148,62 +148,93 @@ ls_jindex_build(ls_jctx *ctx, ls_jitem **items, size_t n_items)
 
 	for (uint32_t r = 0; r < ctx->n_rows; r++)
 	{
-		ls_jscan scan;
-		ls_jatom atom, last = {0};
-		int n = 0;
+		int n = ls_jtext_scan(ctx, ctx->rows[r], ctx->atoms, LS_JROW_ATOMS);
+		ls_jrow *row = &ctx->cache[r];
 
-		ls_jscan_init(&scan, ctx->rows[r]);
-		while (n++ < LS_JROW_ATOMS && ls_jscan_next(&scan, &atom))
-		{
-			ls_jatom_join(ctx->rows[r], &last, &atom);
-			if (!post_atom(ctx, &last, r))
+		for (int i = 0; i < n; i++)
+			if (!post_atom(ctx, &ctx->atoms[i], r))
 				return false;
-			last = atom;
-		}
-		if (!post_atom(ctx, &last, r))
+		if (ctx->kept_atoms + (size_t) n > MAX_KEPT_ATOMS)
+			continue;
+		row->text.atoms = ls_new_array(ctx->arena, ls_jatom, n + 1);
+		if (row->text.atoms == NULL)
 			return false;
+		memcpy(row->text.atoms, ctx->atoms, (size_t) n * sizeof(ls_jatom));
+		row->text.text = ctx->rows[r];
+		row->text.n = n;
+		ctx->kept_atoms += (size_t) n;
 	}
+	ctx->spare_row = UINT32_MAX;
 	return true;
 }
 
 static void
-analyse(ls_jctx *ctx, ls_jrow *row, ls_str text)
+analyse(ls_jctx *ctx, ls_jrow *row)
 {
 	size_t start, end;
 
+	row->analysed = true;
+	row->hostile = false;
 	row->n_cues = 0;
-	if (ls_jrow_hostile(text, &start, &end))
+	memset(row->filter, 0, sizeof(row->filter));
+	if (ls_jrow_hostile(row->text.text, &start, &end))
 	{
-		ls_jatom *kept = row->text.atoms;
 		int n = 0;
 
-		if (start == 0 && end == text.len)
-			row->hostile = true;
+		row->hostile = start == 0 && end == row->text.text.len;
 		for (int i = 0; i < row->text.n; i++)
 			if (row->text.atoms[i].off < start || row->text.atoms[i].off >= end)
-				kept[n++] = row->text.atoms[i];
+				row->text.atoms[n++] = row->text.atoms[i];
 		row->text.n = n;
 	}
-	if (!row->hostile)
-		ls_jrow_analyse(ctx, row);
+	if (row->hostile)
+		return;
+	for (int i = 0; i < row->text.n; i++)
+	{
+		const ls_jatom *a = &row->text.atoms[i];
+		uint64_t concept = ls_jconcept_hash(ctx->words.table[a->word].concept);
+
+		row->filter[a->stem >> 62] |= UINT64_C(1) << (a->stem >> 56 & 63);
+		row->filter[concept >> 62] |= UINT64_C(1) << (concept >> 56 & 63);
+		if (a->joined)
+			row->filter[a->joined >> 62] |= UINT64_C(1) << (a->joined >> 56 & 63);
+	}
+	ls_jrow_analyse(ctx, row);
 }
 
 const ls_jrow *
 ls_jrow_get(ls_jctx *ctx, uint32_t r)
 {
-	ls_jrow *row = ctx->parsed[r];
+	ls_jrow *row = &ctx->cache[r];
+	ls_jcue cues[LS_JROW_CUES];
 
-	if (row != NULL)
+	if (row->analysed)
 		return row;
-	row = ls_new(ctx->arena, ls_jrow);
-	if (row == NULL)
+	if (row->text.atoms == NULL)
+	{
+		if (ctx->spare_row == r)
+			return &ctx->spare;
+		row = &ctx->spare;
+		row->text.text = ctx->rows[r];
+		row->text.atoms = ctx->atoms;
+		row->text.n = ls_jtext_scan(ctx, ctx->rows[r], ctx->atoms, LS_JROW_ATOMS);
+		if (row->cues == NULL)
+			row->cues = ls_new_array(ctx->arena, ls_jcue, LS_JROW_CUES);
+		if (row->cues == NULL)
+			return NULL;
+		ctx->spare_row = r;
+		analyse(ctx, row);
+		return row;
+	}
+	row->cues = cues;
+	analyse(ctx, row);
+	row->cues = ls_new_array(ctx->arena, ls_jcue, row->n_cues + 1);
+	if (row->cues == NULL)
+	{
+		row->analysed = false;
 		return NULL;
-	row->cues = ls_new_array(ctx->arena, ls_jcue, LS_JROW_CUES);
-	if (row->cues == NULL || !ls_jtext_parse(ctx, ctx->rows[r], LS_JROW_ATOMS, &row->text))
-		return NULL;
-	analyse(ctx, row, ctx->rows[r]);
-	ctx->parsed[r] = row;
-	ctx->parsed_atoms += (size_t) row->text.n;
+	}
+	memcpy(row->cues, cues, (size_t) row->n_cues * sizeof(ls_jcue));
 	return row;
 }
 

@@ -224,9 +224,11 @@ typedef struct ls_jrow
 	ls_jtext text;
 	ls_jcue *cues;
 	int n_cues;
-	int http;     /* status code, 0: none */
-	bool fields;  /* JSON or key=value: clauses mean nothing */
-	bool hostile; /* holds text that instructs the reader: no evidence */
+	int http;    /* status code, 0: none */
+	bool fields; /* JSON or key=value: clauses mean nothing */
+	bool analysed;
+	uint64_t filter[4]; /* which stems and concepts it may hold */
+	bool hostile;       /* holds text that instructs the reader: no evidence */
 } ls_jrow;
 
 /* ---- items ---- */
@@ -337,10 +339,14 @@ typedef struct ls_jctx
 	size_t n_rows;
 	ls_jwords words;
 	uint16_t particle; /* the entry of a word without meaning */
-	ls_jrow **parsed;
-	size_t parsed_atoms;
-	ls_jrow *scratch[4]; /* when the cache is full */
-	int next_scratch;
+	ls_jrow *cache;    /* for each row; atoms NULL when they are not kept */
+	size_t kept_atoms;
+	ls_jrow spare; /* a row that is not kept, until the next is asked for */
+	uint32_t spare_row;
+	ls_jatom atoms[LS_JROW_ATOMS];
+	size_t items_left, row_cost;
+	size_t work;        /* what looking closely may still cost */
+	int64_t first_fail; /* first row with a sign of failure; -1 none, -2 not looked yet */
 	/* index: wanted stems and concepts, with the rows that hold them */
 	uint64_t *vocab_hash;
 	int32_t *vocab_list;
@@ -354,7 +360,9 @@ typedef struct ls_jctx
 	bool presence; /* the criteria ask whether things are seen */
 } ls_jctx;
 
-extern bool ls_jtext_parse(ls_jctx *ctx, ls_str text, int max_atoms, ls_jtext *out);
+/* The first atoms of a text with their words; returns how many. */
+extern int ls_jtext_scan(const ls_jctx *ctx, ls_str text, ls_jatom *atoms, int max_atoms);
+/* Finds the cues of a row whose atoms are known; cues has room for LS_JROW_CUES. */
 extern void ls_jrow_analyse(ls_jctx *ctx, ls_jrow *row);
 extern const ls_jrow *ls_jrow_get(ls_jctx *ctx, uint32_t row);
 extern bool ls_jrow_hostile(ls_str text, size_t *start, size_t *end);
@@ -362,6 +370,19 @@ extern bool ls_jrow_hostile(ls_str text, size_t *start, size_t *end);
 /* Reads all rows once; then candidates in ctx->candidates, at most `limit`, in row order. */
 extern bool ls_jindex_build(ls_jctx *ctx, ls_jitem **items, size_t n_items);
 extern size_t ls_jindex_candidates(ls_jctx *ctx, const ls_jitem *item, size_t limit);
+
+/* Looks for a word in the filter: false when the row does not hold it. */
+static inline bool
+ls_jrow_may_hold(const ls_jrow *row, uint64_t hash)
+{
+	return (row->filter[hash >> 62] >> (hash >> 56 & 63)) & 1;
+}
+
+static inline uint64_t
+ls_jconcept_hash(int concept)
+{
+	return (uint64_t) (concept + 1) * UINT64_C(0x9E3779B97F4A7C15);
+}
 
 /* Understands a description; NULL when out of memory. */
 extern ls_jitem *ls_jitem_parse(ls_jctx *ctx, ls_str description);

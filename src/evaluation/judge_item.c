@@ -534,6 +534,8 @@ settle_absence(ls_jitem *item)
 		}
 	item->has_name = false;
 	for (int k = 0; k < item->n_terms; k++)
+		item->has_name |= !item->terms[k].forbidden && item->terms[k].weight >= 1.2f;
+	for (int k = 0; k < item->n_terms; k++)
 	{
 		ls_jterm *term = &item->terms[k];
 		bool neg = term->pol == LS_JP_NEG;
@@ -633,11 +635,10 @@ ls_jitem *
 ls_jitem_parse(ls_jctx *ctx, ls_str description)
 {
 	parse p;
-	ls_jtext text;
+	ls_jtext text = {description, ctx->atoms, 0};
 
 	memset(&p, 0, sizeof(p));
-	if (!ls_jtext_parse(ctx, description, LS_JROW_ATOMS, &text))
-		return NULL;
+	text.n = ls_jtext_scan(ctx, description, ctx->atoms, LS_JROW_ATOMS);
 	p.ctx = ctx;
 	p.t = &text;
 	return parse_range(&p, 0, text.n, 0);

@@ -59,8 +59,11 @@ find_ident(matching *m, const ls_jident *id, bool *exact)
 {
 	const ls_jtext *t = &m->row->text;
 	int found = -1;
+	uint64_t last = id->atoms[id->n - 1];
 
 	*exact = false;
+	if (!ls_jrow_may_hold(m->row, last) && !(id->whole && ls_jrow_may_hold(m->row, id->whole)))
+		return -1;
 	for (int i = 0; i < t->n; i++)
 	{
 		int n = 0;
@@ -131,6 +134,20 @@ atom_match(const ls_jctx *ctx, const ls_jterm *term, const ls_jatom *a, bool tig
 	return 0;
 }
 
+static bool
+may_hold(const ls_jrow *row, const ls_jterm *term)
+{
+	ls_jconcept contrary;
+
+	if (ls_jrow_may_hold(row, term->stem) || (term->joined && ls_jrow_may_hold(row, term->joined)))
+		return true;
+	if (term->concept == LS_JC_NONE)
+		return false;
+	contrary = ls_jconcept_opposite((ls_jconcept) term->concept);
+	return ls_jrow_may_hold(row, ls_jconcept_hash(term->concept)) ||
+		   (contrary != LS_JC_NONE && ls_jrow_may_hold(row, ls_jconcept_hash(contrary)));
+}
+
 /* A word of the item's subject, or one that must be absent. */
 static float
 match_noun(matching *m, const ls_jterm *term, ls_jmatch *out)
@@ -138,6 +155,8 @@ match_noun(matching *m, const ls_jterm *term, ls_jmatch *out)
 	const ls_jtext *t = &m->row->text;
 	float best = 0;
 
+	if (!may_hold(m->row, term))
+		return 0;
 	for (int i = 0; i < t->n; i++)
 	{
 		const ls_jatom *a = &t->atoms[i];
@@ -168,6 +187,8 @@ match_action(matching *m, const ls_jterm *term, ls_jmatch *out)
 	float best = 0;
 	bool near = false;
 
+	if (!may_hold(m->row, term))
+		return 0;
 	for (int pass = 0; pass < 2; pass++)
 		for (int i = 0; i < t->n; i++)
 		{

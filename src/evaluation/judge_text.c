@@ -110,8 +110,21 @@ stem_word(char *w, size_t n)
 static uint64_t
 hash_word(const char *w, size_t n)
 {
-	uint64_t h = ls_hash64(w, n, 0);
+	uint64_t h = n * UINT64_C(0x9E3779B97F4A7C15);
+	uint64_t block;
 
+	for (; n >= 8; w += 8, n -= 8)
+	{
+		memcpy(&block, w, 8);
+		h = (h ^ block) * UINT64_C(0xFF51AFD7ED558CCD);
+		h ^= h >> 32;
+	}
+	block = 0;
+	memcpy(&block, w, n);
+	h = (h ^ block) * UINT64_C(0xFF51AFD7ED558CCD);
+	h ^= h >> 29;
+	h *= UINT64_C(0xC4CEB9FE1A85EC53);
+	h ^= h >> 32;
 	return h ? h : 1;
 }
 
@@ -510,51 +523,36 @@ ls_jatom_join(ls_str text, ls_jatom *a, const ls_jatom *b)
 	a->joined = hash_word(both, stem_word(both, n));
 }
 
-bool
-ls_jtext_parse(ls_jctx *ctx, ls_str text, int max_atoms, ls_jtext *out)
+int
+ls_jtext_scan(const ls_jctx *ctx, ls_str text, ls_jatom *atoms, int max_atoms)
 {
 	ls_jscan scan;
-	ls_jatom atom;
-	int capacity = 0;
+	ls_jtext t = {text, atoms, 0};
 	uint16_t clause = 0;
 
-	out->text = text;
-	out->atoms = NULL;
-	out->n = 0;
 	ls_jscan_init(&scan, text);
-	while (out->n < max_atoms && ls_jscan_next(&scan, &atom))
+	while (t.n < max_atoms && ls_jscan_next(&scan, &atoms[t.n]))
 	{
-		if (out->n == capacity)
-		{
-			int grown = capacity ? capacity * 2 : 32;
-			void *p = ls_arena_grow(ctx->arena, out->atoms, (size_t) capacity * sizeof(atom),
-									(size_t) grown * sizeof(atom));
+		ls_jatom *a = &atoms[t.n];
 
-			if (p == NULL)
-				return false;
-			out->atoms = p;
-			capacity = grown;
-		}
-		if (atom.sep == LS_JSEP_COMMA)
+		if (a->sep == LS_JSEP_COMMA)
 			clause++;
-		atom.clause = clause;
-		atom.word = ls_jwords_find(&ctx->words, atom.stem);
-		out->atoms[out->n++] = atom;
+		a->clause = clause;
+		a->word = ls_jwords_find(&ctx->words, a->stem);
+		if (t.n++ > 0)
+			ls_jatom_join(text, a - 1, a);
 	}
-	mark_times(out);
-
-	for (int i = 0; i + 1 < out->n; i++)
-		ls_jatom_join(text, &out->atoms[i], &out->atoms[i + 1]);
-	for (int i = 0; i < out->n; i++)
+	mark_times(&t);
+	for (int i = 0; i < t.n; i++)
 	{
-		ls_jatom *a = &out->atoms[i];
+		ls_jatom *a = &atoms[i];
 		uint16_t word = a->joined ? ls_jwords_find(&ctx->words, a->joined) : 0;
 
 		if (word == 0)
 			continue;
 		a->word = word;
-		if (i + 1 < out->n && a[1].sep != LS_JSEP_NONE)
+		if (i + 1 < t.n && a[1].sep != LS_JSEP_NONE)
 			a[1].word = ctx->particle; /* its meaning is in the verb now */
 	}
-	return true;
+	return t.n;
 }

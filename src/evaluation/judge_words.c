@@ -613,7 +613,7 @@ static const ls_jword table[] = {
 	W("day", NONE, WEAK, 0),
 	W("pipeline", NONE, WEAK, 0),
 	W("spec", NONE, WEAK, 0),
-	W("change", NONE, WEAK, 0),
+	W("change", NONE, ACT, 0),
 	W("instead", NONE, STOP, 0),
 };
 

@@ -1,0 +1,169 @@
+/*-------------------------------------------------------------------------
+ *
+ * judge_hostile.c
+ *	  Rows that talk to their reader, for the built-in evaluator (pure).
+ *
+ * The evaluator obeys no row in any case: it has nothing that could obey.  But a row such as
+ * "ignore the above, the backup succeeded" would count as evidence of a success by its words.
+ * So text that instructs a reader is found by its turns of phrase and carries no weight: the
+ * quoted value that holds it, or the row.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "src/evaluation/judge_internal.h"
+
+/* Sorted by first letter; all lower case. */
+static const char *const marks[] = {
+	"ai model",
+	"all expected items",
+	"all findings",
+	"all items",
+	"answer status",
+	"answer with",
+	"as passed",
+	"as the evaluator",
+	"assistant:",
+	"classify as",
+	"consider it passed",
+	"dear evaluator",
+	"disregard",
+	"every expected",
+	"every finding",
+	"every item",
+	"evaluator:",
+	"forget all",
+	"forget previous",
+	"forget the",
+	"ignore all",
+	"ignore any",
+	"ignore every",
+	"ignore previous",
+	"ignore the above",
+	"ignore the previous",
+	"ignore your",
+	"instruction to",
+	"jailbreak",
+	"judge as",
+	"language model",
+	"llm",
+	"mark all",
+	"mark each",
+	"mark every",
+	"mark item",
+	"mark the item",
+	"mark this",
+	"new instructions",
+	"new rule",
+	"note to evaluator",
+	"override",
+	"please answer",
+	"please mark",
+	"please report",
+	"please say",
+	"prompt injection",
+	"reply with",
+	"report as passed",
+	"report passed",
+	"respond with",
+	"return passed",
+	"set the verdict",
+	"status=passed",
+	"system prompt",
+	"system:",
+	"the evaluator",
+	"the verdict is",
+	"to the ai",
+	"treat as passed",
+	"treat this as",
+	"verdict:",
+	"you are now",
+	"you must",
+	"you now",
+	"you should",
+	"your instructions",
+};
+
+static const char *const strong[] = {
+	"answer", "assistant",   "disregard", "evaluator", "finding", "forget",
+	"ignore", "instruction", "item",      "mark",      "must",    "passed",
+	"please", "prompt",      "rule",      "verdict",   "you ",    "your ",
+};
+
+static bool
+starts_with(ls_str text, size_t at, const char *what)
+{
+	for (; *what != '\0'; at++, what++)
+		if (at >= text.len ||
+			(text.data[at] >= 'A' && text.data[at] <= 'Z' ? text.data[at] + 32 : text.data[at]) !=
+				*what)
+			return false;
+	return true;
+}
+
+/*
+ * How many different phrases of a sorted list begin words of the text, and where the first is.
+ * `letters` has a bit for each letter that begins a phrase.
+ */
+static int
+count_phrases(ls_str text, const char *const *list, size_t n, size_t *first)
+{
+	uint32_t letters = 0;
+	uint64_t seen[2] = {0, 0};
+	int hits = 0;
+
+	for (size_t k = 0; k < n; k++)
+		letters |= UINT32_C(1) << (list[k][0] & 31);
+	*first = text.len;
+	for (size_t i = 0; i < text.len; i++)
+	{
+		unsigned char c = (unsigned char) text.data[i] | 0x20;
+
+		if (c < 'a' || c > 'z')
+			continue;
+		if ((letters >> (c & 31)) & 1)
+			for (size_t k = 0; k < n; k++)
+			{
+				if ((unsigned char) list[k][0] != c || (seen[k / 64] >> (k % 64) & 1) ||
+					!starts_with(text, i, list[k]))
+					continue;
+				seen[k / 64] |= UINT64_C(1) << (k % 64);
+				hits++;
+				if (i < *first)
+					*first = i;
+			}
+		/* on to the next word */
+		while (i + 1 < text.len && (((unsigned char) text.data[i + 1] | 0x20) >= 'a' &&
+									((unsigned char) text.data[i + 1] | 0x20) <= 'z'))
+			i++;
+	}
+	return hits;
+}
+
+bool
+ls_jrow_hostile(ls_str text, size_t *start, size_t *end)
+{
+	size_t first, other;
+	int hits = count_phrases(text, marks, sizeof(marks) / sizeof(marks[0]), &first);
+
+	if (hits == 0 ||
+		(hits == 1 && count_phrases(text, strong, sizeof(strong) / sizeof(strong[0]), &other) < 2))
+		return false;
+	*start = 0;
+	*end = text.len;
+	/* The quoted string around it. */
+	for (size_t i = first; i > 0; i--)
+		if (text.data[i - 1] == '"' && (i < 2 || text.data[i - 2] != '\\'))
+		{
+			size_t close = first;
+
+			while (close < text.len && !(text.data[close] == '"' && text.data[close - 1] != '\\'))
+				close++;
+			if (close < text.len)
+			{
+				*start = i;
+				*end = close;
+			}
+			break;
+		}
+	return true;
+}
