@@ -33,7 +33,7 @@ typedef struct hits
 
 typedef struct decision
 {
-	ls_status status;
+	ls_finding_status status;
 	uint32_t row;
 	bool has_row;
 	double confidence;
@@ -42,7 +42,7 @@ typedef struct decision
 } decision;
 
 static decision
-decide(ls_status status, const char *why, double confidence)
+decide(ls_finding_status status, const char *why, double confidence)
 {
 	decision d = {status, 0, false, confidence, why, {NULL, 0}};
 
@@ -50,7 +50,7 @@ decide(ls_status status, const char *why, double confidence)
 }
 
 static decision
-decide_row(ls_status status, uint32_t row, const char *why, double confidence)
+decide_row(ls_finding_status status, uint32_t row, const char *why, double confidence)
 {
 	decision d = {status, row, true, confidence, why, {NULL, 0}};
 
@@ -115,33 +115,33 @@ collect(ls_jctx *ctx, const ls_jitem *item, size_t limit, float threshold, hits 
 	return true;
 }
 
-static ls_status
+static ls_finding_status
 status_of(ls_jclass c)
 {
 	switch (c)
 	{
 		case LS_JCLASS_PASS:
 		case LS_JCLASS_CLEAN:
-			return LS_STATUS_PASSED;
+			return LS_FINDING_PASSED;
 		case LS_JCLASS_FAIL:
-			return LS_STATUS_FAILED;
+			return LS_FINDING_FAILED;
 		case LS_JCLASS_SKIP:
-			return LS_STATUS_SKIPPED;
+			return LS_FINDING_SKIPPED;
 		default:
-			return LS_STATUS_NOT_FOUND;
+			return LS_FINDING_NOT_FOUND;
 	}
 }
 
 static const char *
-why_of(ls_status s)
+why_of(ls_finding_status s)
 {
 	switch (s)
 	{
-		case LS_STATUS_PASSED:
+		case LS_FINDING_PASSED:
 			return "reports success";
-		case LS_STATUS_FAILED:
+		case LS_FINDING_FAILED:
 			return "reports a failure";
-		case LS_STATUS_SKIPPED:
+		case LS_FINDING_SKIPPED:
 			return "says that it was skipped";
 		default:
 			return "is not conclusive";
@@ -158,7 +158,7 @@ static decision
 decide_plain(const ls_jitem *item, const hits *rows)
 {
 	const hit *best = NULL, *last = NULL;
-	ls_status status;
+	ls_finding_status status;
 
 	for (size_t i = 0; i < rows->n; i++)
 	{
@@ -170,7 +170,7 @@ decide_plain(const ls_jitem *item, const hits *rows)
 			best = h;
 	}
 	if (best == NULL)
-		return decide(LS_STATUS_NOT_FOUND,
+		return decide(LS_FINDING_NOT_FOUND,
 					  rows->best >= RELEVANT ? "rows name it but tell no outcome"
 											 : "no row is about it",
 					  rows->best >= RELEVANT ? 0.5 : 0.8);
@@ -251,11 +251,11 @@ decide_absence_anywhere(ls_jctx *ctx, const ls_jitem *item, decision *d)
 	if (item->errors && item->http_low == 0)
 		ctx->first_fail = first;
 	if (first >= 0)
-		*d = decide_row(LS_STATUS_FAILED, (uint32_t) first, "shows what must not occur", 0.7);
+		*d = decide_row(LS_FINDING_FAILED, (uint32_t) first, "shows what must not occur", 0.7);
 	else if (ctx->n_rows == 0)
-		*d = decide(LS_STATUS_NOT_FOUND, "there are no rows", 0.8);
+		*d = decide(LS_FINDING_NOT_FOUND, "there are no rows", 0.8);
 	else
-		*d = decide_row(LS_STATUS_PASSED, (uint32_t) ctx->n_rows - 1,
+		*d = decide_row(LS_FINDING_PASSED, (uint32_t) ctx->n_rows - 1,
 						"is the last, and no row shows what must not occur", 0.6);
 	return true;
 }
@@ -294,7 +294,7 @@ decide_absence(ls_jctx *ctx, const ls_jitem *item, const hits *rows, decision *d
 			continue;
 		if (violates(item, row, &h->m) || failed_verdict(row, &h->m))
 		{
-			*d = decide_row(LS_STATUS_FAILED, h->row, "shows what must not occur", 0.75);
+			*d = decide_row(LS_FINDING_FAILED, h->row, "shows what must not occur", 0.75);
 			return true;
 		}
 		scope++;
@@ -309,13 +309,13 @@ decide_absence(ls_jctx *ctx, const ls_jitem *item, const hits *rows, decision *d
 				clean = h;
 	}
 	if (scope == 0)
-		*d = decide(LS_STATUS_NOT_FOUND, "no row is about it", 0.8);
+		*d = decide(LS_FINDING_NOT_FOUND, "no row is about it", 0.8);
 	else if (skips == scope)
-		*d = decide_row(LS_STATUS_SKIPPED, skipped->row, why_of(LS_STATUS_SKIPPED), 0.7);
+		*d = decide_row(LS_FINDING_SKIPPED, skipped->row, why_of(LS_FINDING_SKIPPED), 0.7);
 	else if (clean != NULL)
-		*d = decide_row(LS_STATUS_PASSED, clean->row, "says so, and no row contradicts it", 0.8);
+		*d = decide_row(LS_FINDING_PASSED, clean->row, "says so, and no row contradicts it", 0.8);
 	else
-		*d = decide_row(LS_STATUS_PASSED, seen->row,
+		*d = decide_row(LS_FINDING_PASSED, seen->row,
 						"is about it, and no row shows what must not occur", 0.65);
 	return true;
 }
@@ -412,22 +412,22 @@ decide_threshold(ls_jctx *ctx, const ls_jitem *item, const hits *rows)
 		else if ((item->any || (cond->op >= LS_JOP_GT && !item->all)) && good)
 			chosen = good, v = good_value;
 		if (!ls_jnumber_holds(cond, v))
-			d = decide_row(LS_STATUS_FAILED, chosen->row, "is beyond the limit", 0.8);
-		else if (plain.status == LS_STATUS_FAILED && plain.row > chosen->row && !item->negative)
+			d = decide_row(LS_FINDING_FAILED, chosen->row, "is beyond the limit", 0.8);
+		else if (plain.status == LS_FINDING_FAILED && plain.row > chosen->row && !item->negative)
 			return plain;
 		else
-			d = decide_row(LS_STATUS_PASSED, chosen->row, "is within the limit", 0.8);
+			d = decide_row(LS_FINDING_PASSED, chosen->row, "is within the limit", 0.8);
 		d.note = format_value(ctx->arena, v, cond);
 		return d;
 	}
-	if (plain.status == LS_STATUS_FAILED || plain.status == LS_STATUS_SKIPPED)
+	if (plain.status == LS_FINDING_FAILED || plain.status == LS_FINDING_SKIPPED)
 		if (!(cond->count && item->negative))
 			return plain;
 	if (cond->dim == LS_JDIM_TIME && clocks >= 2 && last_clock >= first_clock)
 	{
 		bool holds = ls_jnumber_holds(cond, last_clock - first_clock);
 
-		d = decide_row(holds ? LS_STATUS_PASSED : LS_STATUS_FAILED, rows->list[rows->n - 1].row,
+		d = decide_row(holds ? LS_FINDING_PASSED : LS_FINDING_FAILED, rows->list[rows->n - 1].row,
 					   holds ? "is within the limit" : "is beyond the limit", 0.6);
 		d.note = format_value(ctx->arena, last_clock - first_clock, cond);
 		return d;
@@ -437,17 +437,17 @@ decide_threshold(ls_jctx *ctx, const ls_jitem *item, const hits *rows)
 		bool holds = ls_jnumber_holds(cond, (double) count);
 
 		if (item->http_low == 0 && count == 0 && rows->best < RELEVANT)
-			return decide(LS_STATUS_NOT_FOUND, "no row is about it", 0.7);
+			return decide(LS_FINDING_NOT_FOUND, "no row is about it", 0.7);
 		if (count == 0 && rows->n > 0)
 			counted = rows->list[0].row;
-		d = decide_row(holds ? LS_STATUS_PASSED : LS_STATUS_FAILED, counted,
+		d = decide_row(holds ? LS_FINDING_PASSED : LS_FINDING_FAILED, counted,
 					   holds ? "is the last that counts; the number is within the limit"
 							 : "is the last that counts; the number is beyond the limit",
 					   0.6);
 		d.note = format_value(ctx->arena, (double) count, cond);
 		return d;
 	}
-	return decide(LS_STATUS_NOT_FOUND, "no row tells the value", 0.6);
+	return decide(LS_FINDING_NOT_FOUND, "no row tells the value", 0.6);
 }
 
 /* ---- order ---- */
@@ -516,9 +516,9 @@ decide_order(ls_jctx *ctx, const ls_jitem *item, const hits *rows, decision *d)
 	if (a == b)
 		return true;
 	if (item->order == LS_JORDER_AFTER ? a > b : a < b)
-		*d = decide_row(LS_STATUS_PASSED, a, "comes in the right order", 0.7);
+		*d = decide_row(LS_FINDING_PASSED, a, "comes in the right order", 0.7);
 	else
-		*d = decide_row(LS_STATUS_FAILED, a, "comes in the wrong order", 0.7);
+		*d = decide_row(LS_FINDING_FAILED, a, "comes in the wrong order", 0.7);
 	return true;
 }
 
@@ -551,7 +551,7 @@ decide_without(ls_jctx *ctx, const ls_jitem *item, decision *d)
 		return false;
 	if (!decide_absence(ctx, part, &rows, &extra))
 		return false;
-	if (extra.status == LS_STATUS_FAILED)
+	if (extra.status == LS_FINDING_FAILED)
 		*d = extra;
 	return true;
 }
@@ -627,10 +627,10 @@ judge_item(ls_jctx *ctx, const ls_jitem *item, decision *d)
 	}
 	else
 		*d = decide_plain(item, &rows);
-	if (item->order != LS_JORDER_NONE && d->status == LS_STATUS_PASSED &&
+	if (item->order != LS_JORDER_NONE && d->status == LS_FINDING_PASSED &&
 		!decide_order(ctx, item, &rows, d))
 		return false;
-	if (item->without != NULL && d->status == LS_STATUS_PASSED && !decide_without(ctx, item, d))
+	if (item->without != NULL && d->status == LS_FINDING_PASSED && !decide_without(ctx, item, d))
 		return false;
 	return true;
 }
@@ -717,7 +717,7 @@ split_criteria(ls_str criteria, ls_str *parts, size_t max)
 static bool
 summarize(ls_jctx *ctx, const ls_judge_finding *f, size_t n, ls_str *summary)
 {
-	size_t counts[LS_STATUS_SKIPPED + 1] = {0};
+	size_t counts[LS_FINDING_SKIPPED + 1] = {0};
 	ls_buf buf;
 
 	for (size_t i = 0; i < n; i++)
@@ -726,8 +726,8 @@ summarize(ls_jctx *ctx, const ls_judge_finding *f, size_t n, ls_str *summary)
 	ls_buf_printf(&buf,
 				  "%zu passed, %zu failed, %zu not found, %zu skipped in %zu rows, "
 				  "by the built-in evaluator.",
-				  counts[LS_STATUS_PASSED], counts[LS_STATUS_FAILED], counts[LS_STATUS_NOT_FOUND],
-				  counts[LS_STATUS_SKIPPED], ctx->n_rows);
+				  counts[LS_FINDING_PASSED], counts[LS_FINDING_FAILED],
+				  counts[LS_FINDING_NOT_FOUND], counts[LS_FINDING_SKIPPED], ctx->n_rows);
 	*summary = ls_str_make(buf.data, buf.failed ? 0 : buf.len);
 	return !buf.failed;
 }

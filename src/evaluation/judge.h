@@ -12,27 +12,15 @@
 #ifndef LS_JUDGE_H
 #define LS_JUDGE_H
 
-#include "src/base/pure.h"
+#include "src/evaluation/evaluation_core.h"
 
-typedef enum ls_status
-{
-	LS_STATUS_NONE,
-	LS_STATUS_PASSED,
-	LS_STATUS_FAILED,
-	LS_STATUS_NOT_FOUND,
-	LS_STATUS_SKIPPED
-} ls_status;
-
-typedef struct ls_judge_item
-{
-	ls_str id;
-	ls_str description;
-} ls_judge_item;
+/* An expected item of a request, as it was parsed. */
+typedef ls_expected_item ls_judge_item;
 
 typedef struct ls_judge_finding
 {
 	ls_str id;
-	ls_status status;
+	ls_finding_status status;
 	ls_str explanation; /* at most 300 code points; cites the row */
 	double confidence;  /* 0..1 */
 	uint32_t row;       /* the row relied on, 1 is the first */

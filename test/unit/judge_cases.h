@@ -16,7 +16,7 @@ typedef struct judge_case
 	ls_str rows[CASE_MAX_ROWS];
 	size_t n_rows;
 	ls_judge_item items[CASE_MAX_ITEMS];
-	ls_status labels[CASE_MAX_ITEMS];
+	ls_finding_status labels[CASE_MAX_ITEMS];
 	size_t n_items;
 } judge_case;
 
@@ -86,7 +86,7 @@ read_cases(ls_arena *arena, const char *path, size_t *n_cases)
 						word.data);
 				return NULL;
 			}
-			c->labels[c->n_items] = (ls_status) label;
+			c->labels[c->n_items] = (ls_finding_status) label;
 			c->items[c->n_items].id = case_word(&line);
 			c->items[c->n_items++].description = line;
 		}

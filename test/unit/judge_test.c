@@ -37,7 +37,7 @@ one(const char *rows, const char *description)
 }
 
 static void
-is_status(const char *rows, const char *description, ls_status expected)
+is_status(const char *rows, const char *description, ls_finding_status expected)
 {
 	static const char *const names[] = {"none", "passed", "failed", "not_found", "skipped"};
 	ls_judge_finding f = one(rows, description);
@@ -47,10 +47,10 @@ is_status(const char *rows, const char *description, ls_status expected)
 			   (int) f.explanation.len, f.explanation.data);
 }
 
-#define PASSED LS_STATUS_PASSED
-#define FAILED LS_STATUS_FAILED
-#define NOT_FOUND LS_STATUS_NOT_FOUND
-#define SKIPPED LS_STATUS_SKIPPED
+#define PASSED LS_FINDING_PASSED
+#define FAILED LS_FINDING_FAILED
+#define NOT_FOUND LS_FINDING_NOT_FOUND
+#define SKIPPED LS_FINDING_SKIPPED
 
 static void
 test_reports(void)
