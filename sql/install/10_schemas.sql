@@ -24,4 +24,4 @@ CREATE SCHEMA logsvc_internal;
 COMMENT ON SCHEMA logsvc_internal IS 'logsvc: tables and functions of the service itself';
 
 GRANT USAGE ON SCHEMA logsvc TO logsvc_admin, logsvc_tenant;
-GRANT USAGE ON SCHEMA logsvc_internal TO logsvc_tenant;
+GRANT USAGE ON SCHEMA logsvc_internal TO logsvc_admin, logsvc_tenant;

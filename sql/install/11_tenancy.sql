@@ -1,0 +1,295 @@
+-- Organizations, users, members, credentials, indexes, and the limits of plans.
+--
+-- Ids are uuid inside and "org_" with 26 characters outside.  Secrets are kept
+-- as SHA-256 only.  Rows of tenants are seen through row security; writing goes
+-- through the functions of schema logsvc, which check who asks.
+
+-- ---- what tables need ----
+
+CREATE FUNCTION logsvc_internal.new_id() RETURNS uuid
+LANGUAGE C VOLATILE PARALLEL SAFE AS 'MODULE_PATHNAME', 'logsvc_new_id';
+COMMENT ON FUNCTION logsvc_internal.new_id() IS
+'A new id: milliseconds and random bits, so that ids sort by time';
+
+CREATE FUNCTION logsvc_internal.current_organization() RETURNS uuid
+LANGUAGE C STABLE PARALLEL SAFE AS 'MODULE_PATHNAME', 'logsvc_current_organization';
+COMMENT ON FUNCTION logsvc_internal.current_organization() IS
+'The organization that the session acts for; NULL for none; an error when the credential is valid no more';
+
+CREATE FUNCTION logsvc_internal.access_changed() RETURNS trigger
+LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'logsvc_access_changed';
+COMMENT ON FUNCTION logsvc_internal.access_changed() IS
+'Statement trigger: caches of access data are dropped when the transaction commits';
+
+-- ---- limits ----
+--
+-- Rows that the extension brings are not customized, and not dumped.  A change
+-- by the operator customizes a row: it is dumped, takes the place of the brought
+-- one on restore, and an update of the extension leaves it alone.
+
+CREATE FUNCTION logsvc_internal.customize() RETURNS trigger
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+	IF TG_OP = 'UPDATE' THEN
+		NEW.customized := true;
+	ELSIF NEW.customized AND TG_TABLE_NAME = 'plan_limit' THEN
+		DELETE FROM logsvc_internal.plan_limit
+		WHERE plan = NEW.plan AND resource = NEW.resource AND NOT customized;
+	ELSIF NEW.customized AND TG_TABLE_NAME = 'rate_limit' THEN
+		DELETE FROM logsvc_internal.rate_limit WHERE class = NEW.class AND NOT customized;
+	END IF;
+	RETURN NEW;
+END
+$$;
+COMMENT ON FUNCTION logsvc_internal.customize() IS
+'Row trigger of tables that come with rows: tells the operator''s rows from those';
+
+CREATE TABLE logsvc_internal.plan_limit (
+	plan text NOT NULL CHECK (plan IN ('free', 'pro', 'business', 'enterprise')),
+	resource text NOT NULL,
+	amount bigint CHECK (amount >= 0),
+	customized boolean NOT NULL DEFAULT true,
+	PRIMARY KEY (plan, resource)
+);
+COMMENT ON TABLE logsvc_internal.plan_limit IS
+'What each plan includes (specification 8.2, 8.4, 8.7; decision 82); amount NULL: unlimited';
+
+INSERT INTO logsvc_internal.plan_limit (plan, resource, amount, customized)
+SELECT plan, resource, amount, false
+FROM (VALUES
+	-- resource,			free, pro, business, enterprise
+	('indexes',				1, 25, 100, NULL),
+	('members',				2, 10, NULL, NULL),
+	('members_total',		50, 50, 50, 50),	-- the general rule beside the plan's
+	('api_keys',			5, 20, 50, NULL),
+	('alert_rules',			5, 50, 200, NULL),
+	('pipelines',			3, 10, 100, NULL),
+	('dashboards',			1, 20, 100, NULL),
+	('saved_queries',		5, 100, 500, NULL),
+	('scheduled_exports',	0, 5, 20, NULL),
+	('services',			3, 25, 200, NULL),
+	('kpis',				15, 150, 1500, NULL),
+	('organizations_per_user', 5, 5, 5, 5),
+	('ai_credits_per_month', 100, 2500, 10000, NULL),
+	('ingest_bytes_per_day', 1073741824, 10737418240, 53687091200, NULL),
+	('overage_queue_seconds', 0, 3600, 3600, NULL),	-- 0: paused (decision 65)
+	('retention_days',		3, 30, 90, NULL)
+) AS figures (resource, free, pro, business, enterprise),
+LATERAL (VALUES
+	('free', free::bigint), ('pro', pro), ('business', business), ('enterprise', enterprise)
+) AS plans (plan, amount);
+
+CREATE TRIGGER customize BEFORE INSERT OR UPDATE ON logsvc_internal.plan_limit
+FOR EACH ROW EXECUTE FUNCTION logsvc_internal.customize();
+
+CREATE TABLE logsvc_internal.rate_limit (
+	class text PRIMARY KEY CHECK (length(class) BETWEEN 1 AND 31),
+	per_minute int NOT NULL CHECK (per_minute >= 0),
+	scope text NOT NULL CHECK (scope IN ('organization', 'caller', 'address')),
+	customized boolean NOT NULL DEFAULT true
+);
+COMMENT ON TABLE logsvc_internal.rate_limit IS
+'Requests per minute of each rate class of the route table, and whom they count (specification 8.1, 8.3)';
+
+INSERT INTO logsvc_internal.rate_limit (class, per_minute, scope, customized) VALUES
+	('ingest',		10000,	'organization',	false),
+	('otlp',		10000,	'organization',	false),
+	('logs',		100,	'organization',	false),
+	('search',		10,		'organization',	false),
+	('assist',		120,	'caller',		false),
+	('evaluation',	10,		'caller',		false),
+	('auth',		5,		'address',		false),
+	('public',		5,		'address',		false),
+	('static',		600,	'address',		false);
+
+CREATE TRIGGER customize BEFORE INSERT OR UPDATE ON logsvc_internal.rate_limit
+FOR EACH ROW EXECUTE FUNCTION logsvc_internal.customize();
+
+-- ---- tenants ----
+
+CREATE TABLE logsvc_internal.organization (
+	id uuid PRIMARY KEY DEFAULT logsvc_internal.new_id(),
+	slug text NOT NULL UNIQUE CHECK (slug ~ '^[a-z0-9](-?[a-z0-9])*$' AND length(slug) <= 64),
+	name text NOT NULL CHECK (name <> '' AND length(name) <= 200),
+	plan text NOT NULL DEFAULT 'free' CHECK (plan IN ('free', 'pro', 'business', 'enterprise')),
+	timezone text NOT NULL DEFAULT 'UTC',
+	retention_days int CHECK (retention_days >= 1),
+	oauth_providers text[] NOT NULL DEFAULT '{google,github}',
+	created_at timestamptz NOT NULL DEFAULT now(),
+	deleted_at timestamptz
+);
+COMMENT ON TABLE logsvc_internal.organization IS
+'Tenants; retention_days NULL: what the plan includes; deleted_at: not usable any more, to be erased';
+
+CREATE TABLE logsvc_internal.organization_limit (
+	organization_id uuid NOT NULL REFERENCES logsvc_internal.organization ON DELETE CASCADE,
+	resource text NOT NULL,
+	amount bigint CHECK (amount >= 0),
+	PRIMARY KEY (organization_id, resource)
+);
+COMMENT ON TABLE logsvc_internal.organization_limit IS
+'Limits that the operator has given to one organization in place of its plan''s; amount NULL: unlimited';
+
+CREATE TABLE logsvc_internal.user_account (
+	id uuid PRIMARY KEY DEFAULT logsvc_internal.new_id(),
+	email text NOT NULL UNIQUE CHECK (email = lower(email) AND length(email) <= 254),
+	name text CHECK (length(name) <= 200),
+	password_hash text,
+	verified_at timestamptz,
+	created_at timestamptz NOT NULL DEFAULT now()
+);
+COMMENT ON TABLE logsvc_internal.user_account IS
+'People; password_hash: scrypt, NULL when they sign in otherwise';
+
+CREATE TABLE logsvc_internal.member (
+	id uuid PRIMARY KEY DEFAULT logsvc_internal.new_id(),
+	organization_id uuid NOT NULL REFERENCES logsvc_internal.organization ON DELETE CASCADE,
+	user_id uuid NOT NULL REFERENCES logsvc_internal.user_account ON DELETE CASCADE,
+	role text NOT NULL CHECK (role IN ('owner', 'admin', 'member', 'viewer')),
+	joined_at timestamptz NOT NULL DEFAULT now(),
+	last_active_at timestamptz,
+	UNIQUE (organization_id, user_id)
+);
+COMMENT ON TABLE logsvc_internal.member IS 'Who belongs to which organization, with one role there';
+CREATE INDEX member_user_id ON logsvc_internal.member (user_id);
+
+CREATE TABLE logsvc_internal.access_token (
+	id uuid PRIMARY KEY DEFAULT logsvc_internal.new_id(),
+	organization_id uuid NOT NULL REFERENCES logsvc_internal.organization ON DELETE CASCADE,
+	user_id uuid NOT NULL REFERENCES logsvc_internal.user_account ON DELETE CASCADE,
+	name text NOT NULL CHECK (name <> '' AND length(name) <= 200),
+	scopes text[] NOT NULL,
+	token_hash bytea NOT NULL UNIQUE CHECK (length(token_hash) = 32),
+	prefix text NOT NULL,
+	created_at timestamptz NOT NULL DEFAULT now(),
+	expires_at timestamptz,
+	last_used_at timestamptz,
+	revoked_at timestamptz
+);
+COMMENT ON TABLE logsvc_internal.access_token IS
+'Personal access tokens; token_hash: SHA-256 of the token, which is kept nowhere';
+CREATE INDEX access_token_member ON logsvc_internal.access_token (organization_id, user_id);
+CREATE INDEX access_token_user_id ON logsvc_internal.access_token (user_id);
+
+CREATE TABLE logsvc_internal.api_key (
+	id uuid PRIMARY KEY DEFAULT logsvc_internal.new_id(),
+	organization_id uuid NOT NULL REFERENCES logsvc_internal.organization ON DELETE CASCADE,
+	name text NOT NULL CHECK (name <> '' AND length(name) <= 200),
+	scope text NOT NULL CHECK (scope IN ('ingest-only', 'read-only', 'full-access')),
+	kind text NOT NULL DEFAULT 'live' CHECK (kind IN ('live', 'test')),
+	key_hash bytea NOT NULL UNIQUE CHECK (length(key_hash) = 32),
+	prefix text NOT NULL,
+	created_by uuid REFERENCES logsvc_internal.user_account ON DELETE SET NULL,
+	created_at timestamptz NOT NULL DEFAULT now(),
+	expires_at timestamptz,
+	last_used_at timestamptz,
+	revoked_at timestamptz
+);
+COMMENT ON TABLE logsvc_internal.api_key IS
+'API keys; key_hash: SHA-256 of the key, which is kept nowhere';
+CREATE INDEX api_key_organization_id ON logsvc_internal.api_key (organization_id);
+CREATE INDEX api_key_created_by ON logsvc_internal.api_key (created_by);
+
+CREATE TABLE logsvc_internal.log_index (
+	id uuid PRIMARY KEY DEFAULT logsvc_internal.new_id(),
+	organization_id uuid NOT NULL REFERENCES logsvc_internal.organization ON DELETE CASCADE,
+	name text NOT NULL CHECK (name ~ '^[a-z_][a-z0-9_-]{0,63}$'),
+	description text CHECK (length(description) <= 2000),
+	retention_days int CHECK (retention_days >= 1),
+	created_at timestamptz NOT NULL DEFAULT now(),
+	UNIQUE (organization_id, name)
+);
+COMMENT ON TABLE logsvc_internal.log_index IS
+'Indexes: named parts of an organization''s events; retention_days NULL: the organization''s';
+
+-- A person who comes back does not bring the old tokens back (decision 61).
+CREATE FUNCTION logsvc_internal.member_removed() RETURNS trigger
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+	UPDATE logsvc_internal.access_token SET revoked_at = now()
+	WHERE organization_id = OLD.organization_id AND user_id = OLD.user_id AND revoked_at IS NULL;
+	RETURN NULL;
+END
+$$;
+COMMENT ON FUNCTION logsvc_internal.member_removed() IS
+'Row trigger: removing a member revokes the member''s tokens of that organization';
+
+CREATE TRIGGER member_removed AFTER DELETE ON logsvc_internal.member
+FOR EACH ROW EXECUTE FUNCTION logsvc_internal.member_removed();
+
+-- ---- caches ----
+--
+-- Columns that are written by use (last_used_at, last_active_at) do not count.
+
+DO $$
+DECLARE
+	watched record;
+BEGIN
+	FOR watched IN
+		SELECT * FROM (VALUES
+			('organization', NULL),
+			('organization_limit', NULL),
+			('plan_limit', NULL),
+			('rate_limit', NULL),
+			('user_account', NULL),
+			('member', 'id, organization_id, user_id, role'),
+			('access_token', 'id, organization_id, user_id, scopes, token_hash, expires_at, revoked_at'),
+			('api_key', 'id, organization_id, scope, kind, key_hash, expires_at, revoked_at'),
+			('log_index', NULL)
+		) AS t (name, columns)
+	LOOP
+		EXECUTE format(
+			'CREATE TRIGGER access_changed AFTER INSERT OR DELETE OR TRUNCATE OR UPDATE %s'
+			' ON logsvc_internal.%I FOR EACH STATEMENT'
+			' EXECUTE FUNCTION logsvc_internal.access_changed()',
+			'OF ' || watched.columns, watched.name);
+	END LOOP;
+END
+$$;
+
+-- ---- row security, rights, dump ----
+
+ALTER TABLE logsvc_internal.organization ENABLE ROW LEVEL SECURITY;
+CREATE POLICY tenant ON logsvc_internal.organization TO logsvc_tenant
+	USING (id = logsvc_internal.current_organization());
+ALTER TABLE logsvc_internal.user_account ENABLE ROW LEVEL SECURITY;
+CREATE POLICY tenant ON logsvc_internal.user_account TO logsvc_tenant
+	USING (EXISTS (SELECT FROM logsvc_internal.member m
+		WHERE m.user_id = user_account.id
+			AND m.organization_id = logsvc_internal.current_organization()));
+
+DO $$
+DECLARE
+	tenant_table text;
+BEGIN
+	FOREACH tenant_table IN ARRAY
+		'{organization_limit,member,access_token,api_key,log_index}'::text[]
+	LOOP
+		EXECUTE format('ALTER TABLE logsvc_internal.%I ENABLE ROW LEVEL SECURITY', tenant_table);
+		EXECUTE format('CREATE POLICY tenant ON logsvc_internal.%I TO logsvc_tenant'
+			' USING (organization_id = logsvc_internal.current_organization())', tenant_table);
+	END LOOP;
+END
+$$;
+
+GRANT EXECUTE ON FUNCTION logsvc_internal.current_organization() TO logsvc_tenant, logsvc_admin;
+GRANT SELECT ON logsvc_internal.plan_limit, logsvc_internal.rate_limit TO logsvc_tenant;
+GRANT SELECT ON logsvc_internal.organization, logsvc_internal.organization_limit,
+	logsvc_internal.member, logsvc_internal.log_index TO logsvc_tenant;
+-- Not the hashes.
+GRANT SELECT (id, email, name, verified_at, created_at)
+	ON logsvc_internal.user_account TO logsvc_tenant;
+GRANT SELECT (id, organization_id, user_id, name, scopes, prefix, created_at, expires_at,
+	last_used_at, revoked_at) ON logsvc_internal.access_token TO logsvc_tenant;
+GRANT SELECT (id, organization_id, name, scope, kind, prefix, created_by, created_at, expires_at,
+	last_used_at, revoked_at) ON logsvc_internal.api_key TO logsvc_tenant;
+
+SELECT pg_extension_config_dump('logsvc_internal.plan_limit', 'WHERE customized');
+SELECT pg_extension_config_dump('logsvc_internal.rate_limit', 'WHERE customized');
+SELECT pg_extension_config_dump('logsvc_internal.organization', '');
+SELECT pg_extension_config_dump('logsvc_internal.organization_limit', '');
+SELECT pg_extension_config_dump('logsvc_internal.user_account', '');
+SELECT pg_extension_config_dump('logsvc_internal.member', '');
+SELECT pg_extension_config_dump('logsvc_internal.access_token', '');
+SELECT pg_extension_config_dump('logsvc_internal.api_key', '');
+SELECT pg_extension_config_dump('logsvc_internal.log_index', '');

@@ -1,0 +1,646 @@
+-- The API of organizations, users, members, credentials and indexes.  Each
+-- function returns what its REST twin does.
+
+-- ---- shapes ----
+
+CREATE OR REPLACE FUNCTION logsvc_internal.organization_json(o logsvc_internal.organization)
+RETURNS jsonb
+LANGUAGE sql STABLE PARALLEL SAFE
+RETURN jsonb_build_object(
+	'id', logsvc_internal.public_id('org_', o.id), 'name', o.name, 'slug', o.slug,
+	'timezone', o.timezone,
+	'retentionDays', coalesce(o.retention_days,
+		logsvc_internal.plan_limit_of(o.id, 'retention_days')),
+	'oauthProviders', to_jsonb(o.oauth_providers), 'plan', o.plan,
+	'createdAt', logsvc_internal.iso_time(o.created_at),
+	'role', CASE WHEN o.id = logsvc_internal.current_organization()
+		THEN logsvc_internal.current_role_name() END);
+COMMENT ON FUNCTION logsvc_internal.organization_json(logsvc_internal.organization) IS
+'An organization as the API shows it';
+
+CREATE OR REPLACE FUNCTION logsvc_internal.user_json(u logsvc_internal.user_account)
+RETURNS jsonb
+LANGUAGE sql STABLE PARALLEL SAFE
+RETURN jsonb_build_object(
+	'id', logsvc_internal.public_id('usr_', u.id), 'email', u.email, 'name', u.name,
+	'emailVerified', u.verified_at IS NOT NULL,
+	'createdAt', logsvc_internal.iso_time(u.created_at));
+COMMENT ON FUNCTION logsvc_internal.user_json(logsvc_internal.user_account) IS
+'A user as the API shows it';
+
+CREATE OR REPLACE FUNCTION logsvc_internal.member_json(m logsvc_internal.member)
+RETURNS jsonb
+LANGUAGE sql STABLE PARALLEL SAFE
+RETURN (SELECT jsonb_build_object(
+		'id', logsvc_internal.public_id('mem_', m.id),
+		'userId', logsvc_internal.public_id('usr_', u.id), 'email', u.email, 'name', u.name,
+		'role', m.role, 'joinedAt', logsvc_internal.iso_time(m.joined_at),
+		'lastActiveAt', logsvc_internal.iso_time(m.last_active_at))
+	FROM logsvc_internal.user_account u WHERE u.id = m.user_id);
+COMMENT ON FUNCTION logsvc_internal.member_json(logsvc_internal.member) IS
+'A member as the API shows it';
+
+CREATE OR REPLACE FUNCTION logsvc_internal.token_json(t logsvc_internal.access_token)
+RETURNS jsonb
+LANGUAGE sql STABLE PARALLEL SAFE
+RETURN jsonb_build_object(
+	'id', logsvc_internal.public_id('tok_', t.id), 'name', t.name,
+	'scopes', to_jsonb(t.scopes), 'prefix', t.prefix,
+	'createdBy', logsvc_internal.public_id('usr_', t.user_id),
+	'createdAt', logsvc_internal.iso_time(t.created_at),
+	'expiresAt', logsvc_internal.iso_time(t.expires_at),
+	'lastUsedAt', logsvc_internal.iso_time(t.last_used_at),
+	'revokedAt', logsvc_internal.iso_time(t.revoked_at));
+COMMENT ON FUNCTION logsvc_internal.token_json(logsvc_internal.access_token) IS
+'A personal access token as the API shows it, without the secret';
+
+CREATE OR REPLACE FUNCTION logsvc_internal.api_key_json(k logsvc_internal.api_key)
+RETURNS jsonb
+LANGUAGE sql STABLE PARALLEL SAFE
+RETURN jsonb_build_object(
+	'id', logsvc_internal.public_id('key_', k.id), 'name', k.name, 'scope', k.scope,
+	'kind', k.kind, 'prefix', k.prefix,
+	'createdBy', logsvc_internal.public_id('usr_', k.created_by),
+	'createdAt', logsvc_internal.iso_time(k.created_at),
+	'expiresAt', logsvc_internal.iso_time(k.expires_at),
+	'lastUsedAt', logsvc_internal.iso_time(k.last_used_at),
+	'revokedAt', logsvc_internal.iso_time(k.revoked_at));
+COMMENT ON FUNCTION logsvc_internal.api_key_json(logsvc_internal.api_key) IS
+'An API key as the API shows it, without the secret';
+
+-- ---- organizations and users ----
+
+CREATE OR REPLACE FUNCTION logsvc.create_organization(name text, plan text DEFAULT 'free')
+RETURNS jsonb
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	base_slug text;
+	created logsvc_internal.organization;
+	attempt int := 1;
+BEGIN
+	PERFORM logsvc_internal.require_operator();
+	name := logsvc_internal.check_name('name', name);
+	IF plan IN ('free', 'pro', 'business', 'enterprise') IS NOT TRUE THEN
+		PERFORM logsvc_internal.invalid('plan', 'must be free, pro, business or enterprise');
+	END IF;
+
+	-- From the name; a number when that is taken, also by one who is quicker.
+	base_slug := btrim(left(regexp_replace(lower(name), '[^a-z0-9]+', '-', 'g'), 50), '-');
+	IF base_slug = '' THEN
+		base_slug := 'organization';
+	END IF;
+	LOOP
+		INSERT INTO logsvc_internal.organization AS o (slug, name, plan)
+		VALUES (base_slug || CASE WHEN attempt > 1 THEN '-' || attempt ELSE '' END,
+			create_organization.name, create_organization.plan)
+		ON CONFLICT (slug) DO NOTHING
+		RETURNING * INTO created;
+		EXIT WHEN FOUND;
+		attempt := attempt + 1;
+	END LOOP;
+
+	-- main: the default; _audit: specification 6; _test: decision 48.
+	INSERT INTO logsvc_internal.log_index (organization_id, name, description, retention_days)
+	VALUES
+		(created.id, 'main', 'The default index', NULL),
+		(created.id, '_audit', 'Administrative and security-relevant actions', 365),
+		(created.id, '_test', 'Events sent with test keys', 1);
+	RETURN logsvc_internal.organization_json(created);
+END
+$$;
+COMMENT ON FUNCTION logsvc.create_organization(text, text) IS
+'Operators: creates an organization with its indexes main, _audit and _test';
+
+CREATE OR REPLACE FUNCTION logsvc_internal.check_password(password text) RETURNS void
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	problems text[] := '{}';
+BEGIN
+	IF length(password) < 12 THEN
+		problems := problems || 'must have at least 12 characters'::text;
+	END IF;
+	IF length(password) > 128 THEN
+		problems := problems || 'must not have more than 128 characters'::text;
+	END IF;
+	IF password !~ '[[:upper:]]' THEN
+		problems := problems || 'must have an upper-case letter'::text;
+	END IF;
+	IF password !~ '[[:lower:]]' THEN
+		problems := problems || 'must have a lower-case letter'::text;
+	END IF;
+	IF password !~ '[0-9]' THEN
+		problems := problems || 'must have a digit'::text;
+	END IF;
+	IF problems <> '{}' THEN
+		PERFORM logsvc_internal.raise_error('WEAK_PASSWORD',
+			'the password ' || array_to_string(problems, ', '),
+			(SELECT jsonb_agg(jsonb_build_object('path', 'password', 'code', 'weak_password',
+				'message', p)) FROM unnest(problems) AS p));
+	END IF;
+END
+$$;
+COMMENT ON FUNCTION logsvc_internal.check_password(text) IS
+'An error unless the password meets the rules of specification 5.3 on length and classes';
+
+CREATE OR REPLACE FUNCTION logsvc.create_user(
+	email text, name text DEFAULT NULL, password text DEFAULT NULL)
+RETURNS jsonb
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	created logsvc_internal.user_account;
+BEGIN
+	PERFORM logsvc_internal.require_operator();
+	email := lower(btrim(email));
+	IF email ~ '^[^@\s]+@[^@\s]+$' IS NOT TRUE OR length(email) > 254 THEN
+		PERFORM logsvc_internal.invalid('email', 'must be an e-mail address');
+	END IF;
+	IF name IS NOT NULL THEN
+		name := logsvc_internal.check_name('name', name);
+	END IF;
+	IF password IS NOT NULL THEN
+		PERFORM logsvc_internal.check_password(password);
+	END IF;
+	INSERT INTO logsvc_internal.user_account AS u (email, name, password_hash, verified_at)
+	VALUES (create_user.email, create_user.name, logsvc_internal.password_hash(password), now())
+	ON CONFLICT ON CONSTRAINT user_account_email_key DO NOTHING
+	RETURNING * INTO created;
+	IF NOT FOUND THEN
+		PERFORM logsvc_internal.raise_error('ALREADY_EXISTS',
+			'a user with this e-mail address exists already');
+	END IF;
+	RETURN logsvc_internal.user_json(created);
+END
+$$;
+COMMENT ON FUNCTION logsvc.create_user(text, text, text) IS
+'Operators: creates a user, whose address counts as verified';
+
+CREATE OR REPLACE FUNCTION logsvc.set_plan(organization text, plan text) RETURNS jsonb
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	target uuid;
+	changed logsvc_internal.organization;
+BEGIN
+	target := logsvc_internal.find_organization(organization);
+	PERFORM logsvc_internal.require_access(target, 'billing:manage');
+	IF plan IN ('free', 'pro', 'business', 'enterprise') IS NOT TRUE THEN
+		PERFORM logsvc_internal.invalid('plan', 'must be free, pro, business or enterprise');
+	END IF;
+	UPDATE logsvc_internal.organization o SET plan = set_plan.plan WHERE o.id = target
+	RETURNING * INTO changed;
+	RETURN logsvc_internal.organization_json(changed);
+END
+$$;
+COMMENT ON FUNCTION logsvc.set_plan(text, text) IS
+'Changes the plan; what is beyond a smaller one''s limits stays (decision 47)';
+
+CREATE OR REPLACE FUNCTION logsvc.set_limit(organization text, resource text, amount bigint)
+RETURNS jsonb
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	target uuid;
+BEGIN
+	PERFORM logsvc_internal.require_operator();
+	target := logsvc_internal.find_organization(organization);
+	IF NOT EXISTS (SELECT FROM logsvc_internal.plan_limit p
+		WHERE p.resource = set_limit.resource) THEN
+		PERFORM logsvc_internal.invalid('resource', 'is not limited by plans');
+	END IF;
+	IF amount < 0 THEN
+		PERFORM logsvc_internal.invalid('amount', 'must not be negative');
+	END IF;
+	INSERT INTO logsvc_internal.organization_limit AS l (organization_id, resource, amount)
+	VALUES (target, set_limit.resource, set_limit.amount)
+	ON CONFLICT ON CONSTRAINT organization_limit_pkey DO UPDATE SET amount = excluded.amount;
+	RETURN jsonb_build_object('resource', resource, 'limit', amount);
+END
+$$;
+COMMENT ON FUNCTION logsvc.set_limit(text, text, bigint) IS
+'Operators: gives an organization another limit than its plan''s; NULL: unlimited';
+
+-- ---- members ----
+
+CREATE OR REPLACE FUNCTION logsvc_internal.check_role(role text) RETURNS void
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+	IF role IN ('owner', 'admin', 'member', 'viewer') IS NOT TRUE THEN
+		PERFORM logsvc_internal.invalid('role', 'must be owner, admin, member or viewer');
+	END IF;
+END
+$$;
+COMMENT ON FUNCTION logsvc_internal.check_role(text) IS 'An error unless it is a role';
+
+-- Only Owners grant, demote or remove an Owner (decision 53).
+CREATE OR REPLACE FUNCTION logsvc_internal.check_owner_change(roles text[]) RETURNS void
+LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+	IF 'owner' = ANY (roles) AND NOT logsvc_internal.is_operator()
+		AND logsvc_internal.current_role_name() = 'owner' IS NOT TRUE THEN
+		PERFORM logsvc_internal.raise_error('FORBIDDEN',
+			'only an owner may grant, demote or remove an owner');
+	END IF;
+END
+$$;
+COMMENT ON FUNCTION logsvc_internal.check_owner_change(text[]) IS
+'An error when owner is among the roles touched and the caller is none';
+
+-- The organization is locked, so two owners cannot leave at once (decision 54).
+CREATE OR REPLACE FUNCTION logsvc_internal.check_last_owner(m logsvc_internal.member) RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+	IF m.role = 'owner' AND NOT EXISTS (SELECT FROM logsvc_internal.member other
+		WHERE other.organization_id = m.organization_id AND other.role = 'owner'
+			AND other.id <> m.id) THEN
+		PERFORM logsvc_internal.raise_error('LAST_OWNER');
+	END IF;
+END
+$$;
+COMMENT ON FUNCTION logsvc_internal.check_last_owner(logsvc_internal.member) IS
+'An error when that member is the organization''s only owner';
+
+CREATE OR REPLACE FUNCTION logsvc.add_member(organization text, email text, role text)
+RETURNS jsonb
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	target uuid;
+	account uuid;
+	created logsvc_internal.member;
+BEGIN
+	PERFORM logsvc_internal.require_operator();
+	target := logsvc_internal.find_organization(organization);
+	PERFORM logsvc_internal.check_role(role);
+	SELECT u.id INTO account FROM logsvc_internal.user_account u
+	WHERE u.email = lower(btrim(add_member.email));
+	IF NOT FOUND THEN
+		PERFORM logsvc_internal.raise_error('NOT_FOUND', 'no such user');
+	END IF;
+	IF EXISTS (SELECT FROM logsvc_internal.member m
+		WHERE m.organization_id = target AND m.user_id = account) THEN
+		PERFORM logsvc_internal.raise_error('ALREADY_EXISTS', 'the user is a member already');
+	END IF;
+	PERFORM logsvc_internal.check_plan_limit(target, 'members');
+	INSERT INTO logsvc_internal.member AS m (organization_id, user_id, role)
+	VALUES (target, account, add_member.role)
+	ON CONFLICT ON CONSTRAINT member_organization_id_user_id_key DO NOTHING
+	RETURNING * INTO created;
+	IF NOT FOUND THEN
+		PERFORM logsvc_internal.raise_error('ALREADY_EXISTS', 'the user is a member already');
+	END IF;
+	RETURN logsvc_internal.member_json(created);
+END
+$$;
+COMMENT ON FUNCTION logsvc.add_member(text, text, text) IS
+'Operators: makes a user a member without an invitation; role: owner, admin, member, viewer';
+
+CREATE OR REPLACE FUNCTION logsvc.set_member_role(organization text, email text, role text)
+RETURNS jsonb
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	target uuid;
+	changed logsvc_internal.member;
+BEGIN
+	target := logsvc_internal.find_organization(organization);
+	PERFORM logsvc_internal.require_access(target, 'members:role');
+	PERFORM logsvc_internal.check_role(role);
+	PERFORM logsvc_internal.lock_organization(target);
+	changed := logsvc_internal.find_member(target, email);
+	PERFORM logsvc_internal.check_owner_change(ARRAY[changed.role, role]);
+	IF role <> 'owner' THEN
+		PERFORM logsvc_internal.check_last_owner(changed);
+	END IF;
+	UPDATE logsvc_internal.member m SET role = set_member_role.role WHERE m.id = changed.id
+	RETURNING * INTO changed;
+	RETURN logsvc_internal.member_json(changed);
+END
+$$;
+COMMENT ON FUNCTION logsvc.set_member_role(text, text, text) IS
+'Gives a member another role; the last owner keeps it';
+
+CREATE OR REPLACE FUNCTION logsvc.remove_member(organization text, email text) RETURNS jsonb
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	target uuid;
+	removed logsvc_internal.member;
+	shown jsonb;
+BEGIN
+	target := logsvc_internal.find_organization(organization);
+	PERFORM logsvc_internal.lock_organization(target);
+	-- Oneself always; the token needs the scope all the same.
+	IF NOT logsvc_internal.is_operator() AND NOT EXISTS (
+		SELECT FROM logsvc_internal.user_account u
+		WHERE u.id = logsvc_internal.current_user_id()
+			AND u.email = lower(btrim(remove_member.email))
+			AND logsvc_internal.current_kind() = 'user') THEN
+		PERFORM logsvc_internal.require_access(target, 'users:invite');
+		removed := logsvc_internal.find_member(target, email);
+		PERFORM logsvc_internal.check_owner_change(ARRAY[removed.role]);
+	END IF;
+	removed := logsvc_internal.find_member(target, email);
+	PERFORM logsvc_internal.check_last_owner(removed);
+	shown := logsvc_internal.member_json(removed);
+	DELETE FROM logsvc_internal.member m WHERE m.id = removed.id;
+	RETURN shown;
+END
+$$;
+COMMENT ON FUNCTION logsvc.remove_member(text, text) IS
+'Removes a member; the member''s tokens of the organization are revoked at once';
+
+-- ---- tokens and keys ----
+
+CREATE OR REPLACE FUNCTION logsvc.create_token(
+	organization text, email text, name text, scopes text[], expires_at timestamptz DEFAULT NULL)
+RETURNS jsonb
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	target uuid;
+	owner logsvc_internal.member;
+	unknown text;
+	secret text;
+	created logsvc_internal.access_token;
+BEGIN
+	target := logsvc_internal.find_organization(organization);
+	owner := logsvc_internal.find_member(target, email);
+	IF NOT logsvc_internal.is_operator() THEN
+		-- People make their own; a token makes no tokens.
+		IF logsvc_internal.current_kind() <> 'user' THEN
+			PERFORM logsvc_internal.raise_error('INSUFFICIENT_SCOPE', 'a token cannot create tokens');
+		ELSIF owner.user_id <> logsvc_internal.current_user_id() THEN
+			PERFORM logsvc_internal.raise_error('FORBIDDEN',
+				'only the user and operators may create a user''s tokens');
+		END IF;
+	END IF;
+	name := logsvc_internal.check_name('name', name);
+	PERFORM logsvc_internal.check_expiry(expires_at);
+	IF coalesce(cardinality(scopes), 0) = 0 OR array_position(scopes, NULL) IS NOT NULL THEN
+		PERFORM logsvc_internal.invalid('scopes', 'must name at least one scope');
+	END IF;
+	SELECT s INTO unknown FROM unnest(scopes) AS s
+	WHERE s NOT IN (SELECT logsvc_internal.scopes()) LIMIT 1;
+	IF FOUND THEN
+		PERFORM logsvc_internal.invalid('scopes', format('"%s" is not a scope', unknown));
+	END IF;
+	IF NOT logsvc_internal.is_operator() THEN
+		SELECT s INTO unknown FROM unnest(scopes) AS s
+		WHERE EXISTS (SELECT FROM logsvc_internal.permissions() p WHERE p.token_scope = s)
+			AND NOT EXISTS (SELECT FROM logsvc_internal.permissions() p WHERE p.token_scope = s
+				AND CASE owner.role WHEN 'owner' THEN p.owner WHEN 'admin' THEN p.admin
+					WHEN 'member' THEN p.member ELSE p.viewer END)
+		LIMIT 1;
+		IF FOUND THEN
+			PERFORM logsvc_internal.raise_error('FORBIDDEN',
+				format('the role does not permit scope "%s"', unknown));
+		END IF;
+	END IF;
+
+	secret := logsvc_internal.new_secret('pat_');
+	INSERT INTO logsvc_internal.access_token AS t
+		(organization_id, user_id, name, scopes, token_hash, prefix, expires_at)
+	VALUES (target, owner.user_id, create_token.name,
+		ARRAY(SELECT s FROM unnest(create_token.scopes) WITH ORDINALITY AS u (s, n)
+			GROUP BY s ORDER BY min(n)),
+		sha256(convert_to(secret, 'UTF8')), left(secret, 8), create_token.expires_at)
+	RETURNING * INTO created;
+	RETURN logsvc_internal.token_json(created) || jsonb_build_object('token', secret);
+END
+$$;
+COMMENT ON FUNCTION logsvc.create_token(text, text, text, text[], timestamptz) IS
+'Creates a personal access token of a member; the token is shown this once';
+
+CREATE OR REPLACE FUNCTION logsvc.create_api_key(
+	organization text, name text, scope text, kind text DEFAULT 'live',
+	expires_at timestamptz DEFAULT NULL)
+RETURNS jsonb
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	target uuid;
+	secret text;
+	created logsvc_internal.api_key;
+BEGIN
+	target := logsvc_internal.find_organization(organization);
+	PERFORM logsvc_internal.require_access(target, 'keys:manage');
+	name := logsvc_internal.check_name('name', name);
+	IF scope IN ('ingest-only', 'read-only', 'full-access') IS NOT TRUE THEN
+		PERFORM logsvc_internal.invalid('scope', 'must be ingest-only, read-only or full-access');
+	END IF;
+	IF kind IN ('live', 'test') IS NOT TRUE THEN
+		PERFORM logsvc_internal.invalid('kind', 'must be live or test');
+	END IF;
+	PERFORM logsvc_internal.check_expiry(expires_at);
+	PERFORM logsvc_internal.check_plan_limit(target, 'api_keys');
+
+	secret := logsvc_internal.new_secret('ing_' || kind || '_');
+	INSERT INTO logsvc_internal.api_key AS k
+		(organization_id, name, scope, kind, key_hash, prefix, created_by, expires_at)
+	VALUES (target, create_api_key.name, create_api_key.scope, create_api_key.kind,
+		sha256(convert_to(secret, 'UTF8')), left(secret, 13),
+		CASE WHEN target = logsvc_internal.current_organization()
+			THEN logsvc_internal.current_user_id() END,
+		create_api_key.expires_at)
+	RETURNING * INTO created;
+	RETURN logsvc_internal.api_key_json(created) || jsonb_build_object('key', secret);
+END
+$$;
+COMMENT ON FUNCTION logsvc.create_api_key(text, text, text, text, timestamptz) IS
+'Creates an API key; the key is shown this once';
+
+CREATE OR REPLACE FUNCTION logsvc.revoke_token(id text) RETURNS jsonb
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	target logsvc_internal.access_token;
+BEGIN
+	SELECT t.* INTO target FROM logsvc_internal.access_token t
+	WHERE t.id = logsvc_internal.parse_public_id('tok_', revoke_token.id)
+		AND (logsvc_internal.is_operator()
+			OR t.organization_id = logsvc_internal.current_organization())
+	FOR NO KEY UPDATE;
+	IF NOT FOUND THEN
+		PERFORM logsvc_internal.raise_error('NOT_FOUND', 'no such token');
+	END IF;
+	-- One's own, also the one in use; those of others as who removes members.
+	IF NOT logsvc_internal.is_operator()
+		AND target.user_id = logsvc_internal.current_user_id() IS NOT TRUE THEN
+		PERFORM logsvc_internal.require_permission('users:invite');
+		PERFORM logsvc_internal.check_owner_change(ARRAY(
+			SELECT m.role FROM logsvc_internal.member m
+			WHERE m.organization_id = target.organization_id AND m.user_id = target.user_id));
+	END IF;
+	IF target.revoked_at IS NOT NULL THEN
+		PERFORM logsvc_internal.raise_error('ALREADY_EXISTS', 'the token is revoked already');
+	END IF;
+	UPDATE logsvc_internal.access_token t SET revoked_at = now() WHERE t.id = target.id
+	RETURNING * INTO target;
+	RETURN logsvc_internal.token_json(target);
+END
+$$;
+COMMENT ON FUNCTION logsvc.revoke_token(text) IS
+'Revokes a personal access token, at once and for good';
+
+CREATE OR REPLACE FUNCTION logsvc.revoke_api_key(id text) RETURNS jsonb
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	target logsvc_internal.api_key;
+BEGIN
+	IF NOT logsvc_internal.is_operator() THEN
+		PERFORM logsvc_internal.require_permission('keys:revoke');
+	END IF;
+	SELECT k.* INTO target FROM logsvc_internal.api_key k
+	WHERE k.id = logsvc_internal.parse_public_id('key_', revoke_api_key.id)
+		AND (logsvc_internal.is_operator()
+			OR k.organization_id = logsvc_internal.current_organization())
+	FOR NO KEY UPDATE;
+	IF NOT FOUND THEN
+		PERFORM logsvc_internal.raise_error('NOT_FOUND', 'no such API key');
+	ELSIF target.revoked_at IS NOT NULL THEN
+		PERFORM logsvc_internal.raise_error('ALREADY_EXISTS', 'the API key is revoked already');
+	END IF;
+	UPDATE logsvc_internal.api_key k SET revoked_at = now() WHERE k.id = target.id
+	RETURNING * INTO target;
+	RETURN logsvc_internal.api_key_json(target);
+END
+$$;
+COMMENT ON FUNCTION logsvc.revoke_api_key(text) IS
+'Revokes an API key, at once and for good';
+
+-- ---- indexes ----
+
+CREATE OR REPLACE FUNCTION logsvc.create_index(name text, retention_days int DEFAULT NULL)
+RETURNS jsonb
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	target uuid;
+	most bigint;
+	created logsvc_internal.log_index;
+BEGIN
+	PERFORM logsvc_internal.require_permission('org:manage');
+	target := logsvc_internal.current_organization();
+	IF name ~ '^[a-z_][a-z0-9_-]{0,63}$' IS NOT TRUE THEN
+		PERFORM logsvc_internal.invalid('name',
+			'must be 1 to 64 of a-z, 0-9, _ and -, beginning with a letter');
+	ELSIF starts_with(name, '_') THEN
+		PERFORM logsvc_internal.raise_error('ALREADY_EXISTS', 'names with _ are reserved');
+	END IF;
+	most := logsvc_internal.plan_limit_of(target, 'retention_days');
+	IF retention_days < 1 THEN
+		PERFORM logsvc_internal.invalid('retentionDays', 'must be at least 1');
+	ELSIF retention_days > most THEN
+		PERFORM logsvc_internal.raise_error('PLAN_LIMIT_REACHED',
+			format('the plan keeps events for %s days', most));
+	END IF;
+	PERFORM logsvc_internal.lock_organization(target);
+	IF EXISTS (SELECT FROM logsvc_internal.log_index i
+		WHERE i.organization_id = target AND i.name = create_index.name) THEN
+		PERFORM logsvc_internal.raise_error('ALREADY_EXISTS', 'the index exists already');
+	END IF;
+	PERFORM logsvc_internal.check_plan_limit(target, 'indexes');
+	INSERT INTO logsvc_internal.log_index AS i (organization_id, name, retention_days)
+	VALUES (target, create_index.name, create_index.retention_days)
+	RETURNING * INTO created;
+	RETURN jsonb_build_object('name', created.name, 'description', created.description,
+		'retentionDays', logsvc_internal.retention_days_of(target, created.name),
+		'sizeBytes', 0, 'events', 0, 'oldest', NULL, 'newest', NULL, 'protected', false);
+END
+$$;
+COMMENT ON FUNCTION logsvc.create_index(text, int) IS
+'Creates an index in the session''s organization; retention NULL: the organization''s';
+
+-- What is kept longest of an index: its own setting, else the organization's,
+-- else the plan's; never more than the plan's, but for the reserved ones.
+CREATE OR REPLACE FUNCTION logsvc_internal.retention_days_of(organization uuid, index_name text)
+RETURNS int
+LANGUAGE sql STABLE STRICT PARALLEL SAFE
+BEGIN ATOMIC
+	SELECT CASE
+		WHEN starts_with(i.name, '_') THEN i.retention_days
+		ELSE least(coalesce(i.retention_days, o.retention_days),
+			logsvc_internal.plan_limit_of(o.id, 'retention_days'))::int
+		END
+	FROM logsvc_internal.log_index i
+	JOIN logsvc_internal.organization o ON o.id = i.organization_id
+	WHERE i.organization_id = organization AND i.name = index_name;
+END;
+COMMENT ON FUNCTION logsvc_internal.retention_days_of(uuid, text) IS
+'For how many days an index keeps events (decision 82); NULL: for ever';
+
+-- ---- who the session acts as ----
+
+CREATE OR REPLACE FUNCTION logsvc.whoami() RETURNS jsonb
+LANGUAGE plpgsql STABLE PARALLEL SAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	organization logsvc_internal.organization;
+	account logsvc_internal.user_account;
+	member_id uuid := logsvc_internal.current_user_id();
+BEGIN
+	IF logsvc_internal.current_kind() = 'none' THEN
+		RETURN NULL;
+	END IF;
+	SELECT o.* INTO organization FROM logsvc_internal.organization o
+	WHERE o.id = logsvc_internal.current_organization();
+	SELECT u.* INTO account FROM logsvc_internal.user_account u WHERE u.id = member_id;
+	RETURN jsonb_build_object(
+		'kind', logsvc_internal.current_kind(),
+		'organization', logsvc_internal.organization_json(organization),
+		'user', CASE WHEN account.id IS NOT NULL THEN logsvc_internal.user_json(account) END,
+		'role', logsvc_internal.current_role_name(),
+		'permissions', to_jsonb(logsvc_internal.current_permissions()));
+END
+$$;
+COMMENT ON FUNCTION logsvc.whoami() IS
+'Who the session acts as, and what that one may do; NULL: no one';
+
+-- Not SECURITY DEFINER: set_token and set_principal ask who calls.
+CREATE OR REPLACE FUNCTION logsvc.use_token(token text) RETURNS jsonb
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+	PERFORM logsvc_internal.set_token(token);
+	RETURN logsvc.whoami();
+END
+$$;
+COMMENT ON FUNCTION logsvc.use_token(text) IS
+'The session acts as the owner of the token from now on; NULL: as no one';
+
+CREATE OR REPLACE FUNCTION logsvc_internal.find_act_as(
+	organization text, email text, OUT organization_id uuid, OUT user_id uuid)
+LANGUAGE plpgsql STABLE PARALLEL SAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+	PERFORM logsvc_internal.require_operator();
+	IF organization IS NULL THEN
+		RETURN;
+	END IF;
+	organization_id := logsvc_internal.find_organization(organization);
+	IF email IS NOT NULL THEN
+		user_id := (logsvc_internal.find_member(organization_id, email)).user_id;
+	END IF;
+END
+$$;
+COMMENT ON FUNCTION logsvc_internal.find_act_as(text, text) IS
+'Operators: the ids of an organization and one of its members';
+
+CREATE OR REPLACE FUNCTION logsvc.act_as(organization text, email text DEFAULT NULL) RETURNS jsonb
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	ids record;
+BEGIN
+	SELECT * INTO ids FROM logsvc_internal.find_act_as(organization, email);
+	PERFORM logsvc_internal.set_principal(ids.organization_id, ids.user_id);
+	RETURN logsvc.whoami();
+END
+$$;
+COMMENT ON FUNCTION logsvc.act_as(text, text) IS
+'Operators: the session acts for the organization, or as that member of it; NULL: for no one';
+
+GRANT EXECUTE ON FUNCTION logsvc_internal.set_token(text),
+	logsvc_internal.set_principal(uuid, uuid),
+	logsvc_internal.find_act_as(text, text) TO logsvc_tenant, logsvc_admin;

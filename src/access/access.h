@@ -1,0 +1,171 @@
+/*-------------------------------------------------------------------------
+ *
+ * access.h
+ *	  Who a request or a session acts as, what that one may do, and how often.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef LS_ACCESS_H
+#define LS_ACCESS_H
+
+#include "src/base/base.h"
+#include "src/ipc/frame.h"
+
+/* Settings, callbacks and (when preloaded) shared memory; in _PG_init. */
+extern void ls_access_register(bool preloaded);
+
+/* ---- principals ---- */
+
+typedef enum ls_principal_kind
+{
+	LS_PRINCIPAL_NONE,
+	LS_PRINCIPAL_TOKEN,   /* a personal access token: scopes and the user's role */
+	LS_PRINCIPAL_KEY,     /* an API key: acts as itself, has no role */
+	LS_PRINCIPAL_USER,    /* a member, with all that the role permits */
+	LS_PRINCIPAL_OPERATOR /* an operator acting for the organization */
+} ls_principal_kind;
+
+typedef enum ls_role
+{
+	LS_ROLE_NONE,
+	LS_ROLE_OWNER,
+	LS_ROLE_ADMIN,
+	LS_ROLE_MEMBER,
+	LS_ROLE_VIEWER
+} ls_role;
+
+/*
+ * Who acts.  A plain value without pointers: copied, cached, and handed to
+ * parallel workers.  Ids that do not apply are zero.
+ */
+typedef struct ls_principal
+{
+	uint8 kind;          /* ls_principal_kind */
+	uint8 role;          /* ls_role; NONE for keys and operators */
+	char key_scope;      /* of a key: I, R, F */
+	bool test_key;       /* ing_test_: sees and writes the index _test only */
+	bool session;        /* set by use_token or act_as, not for one request */
+	uint32 scopes;       /* of a token: bits by LS_SCOPE */
+	uint32 role_permits; /* what the role permits, bits by LS_PERMISSION */
+	uint32 permissions;  /* what may be done: role and scope together */
+	pg_uuid_t organization;
+	pg_uuid_t user;       /* of tokens and users */
+	pg_uuid_t credential; /* of tokens and keys */
+	ls_time expires_at;   /* 0: never */
+	uint64 epoch;         /* of access data when this was looked up */
+	uint8 caller[16];     /* whom rates "per caller" count (decision 38) */
+} ls_principal;
+
+/* What ls_authorize answers when there is nothing against it. */
+#define LS_ALLOWED LS_ERRORS
+
+/*
+ * Checks the credential of a request: Authorization: Bearer, or X-API-Key.
+ * True: *out is who sent it, as of now (revocations and role changes that are
+ * committed count; expiry is compared with the clock at each call).  False:
+ * *error says why, to be answered with 401 (or 500 when the lookup itself
+ * failed, which the caller should log).
+ *
+ * tokens_only: only personal access tokens are good; API keys are INVALID_PAT
+ * (specification 5.1, decisions 44 to 46).
+ *
+ * Cached; an unknown credential runs a transaction of its own, so call it
+ * outside of one.  Runs in workers, as superuser.
+ */
+extern bool ls_authenticate(const ls_request *request, bool tokens_only, ls_principal *out,
+							ls_caught *error);
+
+/*
+ * May the principal use a route with these demands (strings as in routes.def)?
+ * LS_ALLOWED, INSUFFICIENT_SCOPE or FORBIDDEN; UNAUTHORIZED for NULL or a
+ * principal of kind NONE unless all three are empty.
+ */
+extern ls_error_id ls_authorize(const ls_principal *principal, const char *permission,
+								const char *scope, const char *keys);
+
+/*
+ * Makes the principal that of the current transaction, as SET LOCAL would:
+ * SQL functions and row security then act for it, also in parallel workers.
+ * Does not change the role: an executor also runs SET LOCAL ROLE logsvc_tenant.
+ */
+extern void ls_principal_set(const ls_principal *principal);
+
+/* The principal of the session or transaction; NULL when there is none. */
+extern const ls_principal *ls_principal_current(void);
+
+/*
+ * The same, but still valid: looked up again when access data has changed
+ * since.  Raises PAT_REVOKED, PAT_EXPIRED, API_KEY_REVOKED, API_KEY_EXPIRED or
+ * FORBIDDEN when it is not, NO_ORGANIZATION when there is none.
+ */
+extern const ls_principal *ls_principal_require(void);
+
+/*
+ * Raises unless the session's principal has the permission (text as in
+ * permissions.def): the errors of ls_principal_require, INSUFFICIENT_SCOPE,
+ * FORBIDDEN.
+ */
+extern void ls_require_permission(const char *permission);
+
+/*
+ * Is the caller an operator: a member of role logsvc_admin or a superuser,
+ * outside of SECURITY DEFINER functions, and not inside somebody's request?
+ */
+extern bool ls_is_operator(void);
+extern void ls_require_operator(void); /* raises FORBIDDEN */
+
+/* Does the token carry that scope (text)?  True for other kinds. */
+extern bool ls_principal_has_scope(const ls_principal *principal, const char *scope);
+
+extern const char *ls_role_name(ls_role role); /* "owner"; "" for NONE */
+extern ls_role ls_role_of_name(const char *name);
+
+/* ---- indexes ---- */
+
+#define LS_INDEX_NAME_LENGTH 64
+
+/*
+ * Does the organization have an index of that name?  Cached; a miss runs a
+ * transaction, or SPI when one is open.  Raises in a transaction, and logs and
+ * raises nothing outside of one: a lookup that failed is reported as false
+ * with *failed (may be NULL) set.
+ */
+extern bool ls_index_exists(const pg_uuid_t *organization, ls_str name, bool *failed);
+
+/* ---- rates (specification 8.1, 8.3) ---- */
+
+typedef struct ls_rate_state
+{
+	int limit;       /* per minute */
+	int remaining;   /* that could be taken at once now */
+	int64 reset;     /* Unix time in seconds when the oldest counted one lapses */
+	int retry_after; /* seconds until one more fits; 0 when it was taken */
+} ls_rate_state;
+
+/*
+ * Counts one use of the class by the key; false when the 60 seconds before
+ * now are full (then it is not counted).  The window slides in steps of half
+ * a second and never admits more than the limit in any 60 seconds.  When
+ * logsvc is not preloaded nothing is counted.
+ */
+extern bool ls_rate_limit_take(const char *class_name, const uint8 key[16], int limit_per_minute,
+							   ls_rate_state *state);
+
+typedef enum ls_rate_scope
+{
+	LS_RATE_ORGANIZATION,
+	LS_RATE_CALLER,
+	LS_RATE_ADDRESS
+} ls_rate_scope;
+
+/*
+ * The limit of a class and whom it counts, from table
+ * logsvc_internal.rate_limit; false for a class that has none.  Cached; a miss
+ * runs a transaction, or SPI when one is open.
+ */
+extern bool ls_rate_limit_of(const char *class_name, int *limit_per_minute, ls_rate_scope *scope);
+
+/* The key of a principal for a scope (not for LS_RATE_ADDRESS). */
+extern void ls_rate_key(const ls_principal *principal, ls_rate_scope scope, uint8 key[16]);
+
+#endif /* LS_ACCESS_H */

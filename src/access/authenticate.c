@@ -1,0 +1,172 @@
+/*-------------------------------------------------------------------------
+ *
+ * authenticate.c
+ *	  From the headers of a request to a principal.
+ *
+ * The hot path is one SHA-256 and one probe of a hash table: secrets are
+ * stored and cached as hashes only, so neither a dump nor a core file of the
+ * cache holds one, and the comparison leaks nothing about it.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "src/access/internal.h"
+
+#define MAX_SECRET 256
+
+/* How long an entry is good without any change: bounds how old lastUsedAt is. */
+#define ENTRY_LIFE (INT64_C(600) * LS_USECS_PER_SEC)
+
+typedef struct cached_credential
+{
+	ls_principal principal;
+	ls_error_id error; /* LS_ALLOWED, or why it is refused */
+	ls_time stored_at;
+} cached_credential;
+
+static ls_cache cache = {"logsvc credentials", sizeof(cached_credential)};
+
+static bool
+is_secret(ls_str s)
+{
+	if (s.len == 0 || s.len > MAX_SECRET)
+		return false;
+	for (size_t i = 0; i < s.len; i++)
+	{
+		char c = s.data[i];
+
+		/* token68 of RFC 9110 */
+		if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+			  strchr("-._~+/=", c) != NULL) ||
+			c == '\0')
+			return false;
+	}
+	return true;
+}
+
+static bool
+begins(ls_str s, const char *prefix)
+{
+	size_t len = strlen(prefix);
+
+	return s.len >= len && memcmp(s.data, prefix, len) == 0;
+}
+
+/* "Bearer x": true and x; blanks around are let pass. */
+static bool
+bearer(ls_str header, ls_str *secret)
+{
+	while (header.len > 0 && (header.data[0] == ' ' || header.data[0] == '\t'))
+		header = ls_str_make(header.data + 1, header.len - 1);
+	while (header.len > 0 &&
+		   (header.data[header.len - 1] == ' ' || header.data[header.len - 1] == '\t'))
+		header.len--;
+	if (header.len < 7 || !ls_str_eq_nocase(ls_str_make(header.data, 6), LS_STR("bearer")) ||
+		header.data[6] != ' ')
+		return false;
+	*secret = ls_str_make(header.data + 7, header.len - 7);
+	while (secret->len > 0 && secret->data[0] == ' ')
+		*secret = ls_str_make(secret->data + 1, secret->len - 1);
+	return is_secret(*secret);
+}
+
+static bool
+refuse(ls_caught *caught, ls_error_id error)
+{
+	memset(caught, 0, sizeof(*caught));
+	caught->id = error;
+	caught->sqlstate = ls_errcode(error);
+	strlcpy(caught->message, ls_error_table[error].message, sizeof(caught->message));
+	return false;
+}
+
+/* The one secret of a request; LS_ALLOWED or why there is none. */
+static ls_error_id
+secret_of(const ls_request *request, bool tokens_only, ls_str *secret)
+{
+	ls_str key = request->api_key;
+
+	if (request->authorization.len > 0)
+	{
+		if (!bearer(request->authorization, secret))
+			return LS_ERROR_UNAUTHORIZED;
+		if (key.len > 0 && !ls_str_eq(key, *secret))
+			return LS_ERROR_UNAUTHORIZED;
+	}
+	else if (key.len > 0)
+	{
+		*secret = key;
+		if (!is_secret(key))
+			return LS_ERROR_UNAUTHORIZED;
+		/* A credential was sent, but not one that is good here. */
+		if (tokens_only)
+			return LS_ERROR_INVALID_PAT;
+		if (!begins(key, "ing_"))
+			return LS_ERROR_INVALID_API_KEY;
+	}
+	else
+		return LS_ERROR_UNAUTHORIZED;
+
+	if (begins(*secret, "pat_"))
+		return LS_ALLOWED;
+	if (begins(*secret, "ing_") && !tokens_only)
+		return LS_ALLOWED;
+	return LS_ERROR_INVALID_PAT;
+}
+
+static ls_error_id
+use(const cached_credential *entry, ls_principal *out)
+{
+	if (entry->error != LS_ALLOWED)
+		return entry->error;
+	*out = entry->principal;
+	return ls_principal_expired(out);
+}
+
+bool
+ls_authenticate(const ls_request *request, bool tokens_only, ls_principal *out, ls_caught *error)
+{
+	ls_str secret;
+	uint8 hash[LS_SHA256_LENGTH];
+	cached_credential fresh;
+	cached_credential *entry;
+	ls_error_id absent;
+	ls_error_id result = secret_of(request, tokens_only, &secret);
+	uint64 epoch;
+
+	if (result != LS_ALLOWED)
+		return refuse(error, result);
+	absent = begins(secret, "pat_") ? LS_ERROR_INVALID_PAT : LS_ERROR_INVALID_API_KEY;
+
+	ls_sha256(secret.data, secret.len, hash);
+	switch (ls_cache_find(&cache, hash, (void **) &entry))
+	{
+		case LS_CACHE_HIT:
+			if (entry->stored_at + ENTRY_LIFE < request->received_at)
+				break;
+			result = use(entry, out);
+			return result == LS_ALLOWED ? true : refuse(error, result);
+		case LS_CACHE_ABSENT:
+			return refuse(error, absent);
+		case LS_CACHE_MISS:
+			break;
+	}
+
+	memset(&fresh, 0, sizeof(fresh));
+	epoch = ls_access_epoch();
+	result = ls_find_secret(hash, &fresh.principal, error);
+	if (result == LS_ERROR_INTERNAL)
+		return false;
+	if (result == LS_ERROR_INVALID_PAT)
+	{
+		ls_cache_store(&cache, hash, NULL, epoch);
+		return refuse(error, absent);
+	}
+	if (result == LS_ALLOWED)
+		ls_touch_credential(&fresh.principal);
+	/* An expired one may be given more time: that moves the epoch. */
+	fresh.error = result;
+	fresh.stored_at = ls_now();
+	ls_cache_store(&cache, hash, &fresh, epoch);
+	result = use(&fresh, out);
+	return result == LS_ALLOWED ? true : refuse(error, result);
+}

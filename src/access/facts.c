@@ -1,0 +1,166 @@
+/*-------------------------------------------------------------------------
+ *
+ * facts.c
+ *	  Which indexes exist, and the limits of rates: small facts that every
+ *	  request asks, cached by the epoch of access data.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "src/access/internal.h"
+
+#include "access/xact.h"
+#include "catalog/pg_type.h"
+#include "utils/builtins.h"
+
+typedef struct rate
+{
+	bool found;
+	int per_minute;
+	ls_rate_scope scope;
+} rate;
+
+static ls_cache index_cache = {"logsvc indexes", sizeof(bool)};
+static ls_cache rate_cache = {"logsvc rate limits", sizeof(rate)};
+
+void
+ls_access_register(bool preloaded)
+{
+	ls_epoch_register(preloaded);
+	ls_principal_register();
+	if (preloaded)
+		ls_rate_limit_register();
+}
+
+static void
+boolean_row(void *context, HeapTuple tuple, TupleDesc desc)
+{
+	bool null;
+	Datum value = SPI_getbinval(tuple, desc, 1, &null);
+
+	*(bool *) context = !null && DatumGetBool(value);
+}
+
+bool
+ls_index_exists(const pg_uuid_t *organization, ls_str name, bool *failed)
+{
+	static const Oid types[] = {UUIDOID, TEXTOID};
+	static SPIPlanPtr plan = NULL;
+	ls_lookup lookup = {"SELECT logsvc_internal.index_exists($1, $2)", 2, types, &plan};
+	uint8 material[UUID_LEN + LS_INDEX_NAME_LENGTH];
+	uint8 key[LS_CACHE_KEY];
+	bool exists = false;
+	bool *cached;
+	uint64 epoch;
+	pg_uuid_t id = *organization;
+	struct varlena *text;
+	ls_caught caught;
+
+	if (failed != NULL)
+		*failed = false;
+	if (name.len == 0 || name.len > LS_INDEX_NAME_LENGTH)
+		return false;
+	/* Nearly every name is short: the key is then what it stands for. */
+	if (name.len <= LS_CACHE_KEY - UUID_LEN)
+	{
+		memset(key, 0, sizeof(key));
+		memcpy(key, &id, UUID_LEN);
+		memcpy(key + UUID_LEN, name.data, name.len);
+	}
+	else
+	{
+		memcpy(material, &id, UUID_LEN);
+		memcpy(material + UUID_LEN, name.data, name.len);
+		ls_sha256(material, UUID_LEN + name.len, key);
+	}
+	switch (ls_cache_find(&index_cache, key, (void **) &cached))
+	{
+		case LS_CACHE_HIT:
+			return true;
+		case LS_CACHE_ABSENT:
+			return false;
+		case LS_CACHE_MISS:
+			break;
+	}
+
+	epoch = ls_access_epoch();
+	text = ls_text_of_str(name);
+	lookup.values[0] = UUIDPGetDatum(&id);
+	lookup.values[1] = PointerGetDatum(text);
+	lookup.row = boolean_row;
+	lookup.context = &exists;
+	if (!ls_lookup_run(&lookup, &caught))
+	{
+		ereport(LOG, errmsg("could not look up an index: %s", caught.message));
+		if (failed != NULL)
+			*failed = true;
+		exists = false;
+	}
+	else
+		ls_cache_store(&index_cache, key, exists ? &exists : NULL, epoch);
+	pfree(text);
+	return exists;
+}
+
+static void
+rate_row(void *context, HeapTuple tuple, TupleDesc desc)
+{
+	rate *r = context;
+	bool null;
+	Datum value = SPI_getbinval(tuple, desc, 1, &null);
+	const char *scope;
+
+	if (null)
+		return;
+	r->found = true;
+	r->per_minute = DatumGetInt32(value);
+	scope = TextDatumGetCString(SPI_getbinval(tuple, desc, 2, &null));
+	r->scope = strcmp(scope, "organization") == 0 ? LS_RATE_ORGANIZATION
+			   : strcmp(scope, "caller") == 0     ? LS_RATE_CALLER
+												  : LS_RATE_ADDRESS;
+}
+
+bool
+ls_rate_limit_of(const char *class_name, int *limit_per_minute, ls_rate_scope *scope)
+{
+	static const Oid types[] = {TEXTOID};
+	static SPIPlanPtr plan = NULL;
+	ls_lookup lookup = {"SELECT per_minute, scope FROM logsvc_internal.find_rate_limit($1)", 1,
+						types, &plan};
+	uint8 key[LS_CACHE_KEY] = {0};
+	rate fresh = {false, 0, LS_RATE_ORGANIZATION};
+	rate *cached;
+	uint64 epoch;
+	text *name;
+	ls_caught caught;
+
+	if (strlen(class_name) == 0 || strlen(class_name) >= sizeof(key))
+		return false;
+	memcpy(key, class_name, strlen(class_name));
+	if (ls_cache_find(&rate_cache, key, (void **) &cached) == LS_CACHE_HIT)
+		fresh = *cached;
+	else
+	{
+		epoch = ls_access_epoch();
+		name = cstring_to_text(class_name);
+		lookup.values[0] = PointerGetDatum(name);
+		lookup.row = rate_row;
+		lookup.context = &fresh;
+		if (ls_lookup_run(&lookup, &caught))
+			ls_cache_store(&rate_cache, key, &fresh, epoch);
+		else
+			ereport(LOG, errmsg("could not look up a rate limit: %s", caught.message));
+		pfree(name);
+	}
+	*limit_per_minute = fresh.per_minute;
+	*scope = fresh.scope;
+	return fresh.found;
+}
+
+void
+ls_rate_key(const ls_principal *principal, ls_rate_scope scope, uint8 key[16])
+{
+	if (scope == LS_RATE_CALLER)
+		memcpy(key, principal->caller, 16);
+	else
+		memcpy(key, &principal->organization, 16);
+}

@@ -1,0 +1,127 @@
+/*-------------------------------------------------------------------------
+ *
+ * internal.h
+ *	  What the files of this folder share: permissions, the epoch, caches and
+ *	  lookups.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef LS_ACCESS_INTERNAL_H
+#define LS_ACCESS_INTERNAL_H
+
+#include "src/access/access.h"
+
+#include "executor/spi.h"
+#include "utils/hsearch.h"
+
+/* ---- permission.c ---- */
+
+/* Bit of a permission; 0 for a name that is none. */
+extern uint32 ls_permission_bit(const char *name);
+extern uint32 ls_scope_bit(const char *name, size_t len);
+
+/* Fills role_permits and permissions from kind, role, scopes and key_scope. */
+extern void ls_principal_resolve(ls_principal *principal);
+
+/* ---- epoch.c ---- */
+
+/*
+ * The shared epoch of access data.  Read it before taking the snapshot of a
+ * lookup; what was looked up is good as long as the epoch is the same.
+ */
+extern uint64 ls_access_epoch(void);
+
+/* May lookups be cached now, in this transaction and process? */
+extern bool ls_access_cacheable(void);
+
+extern void ls_epoch_register(bool preloaded);
+
+#define LS_CACHE_KEY 32
+
+typedef enum ls_cache_result
+{
+	LS_CACHE_MISS,
+	LS_CACHE_HIT,
+	LS_CACHE_ABSENT /* known not to exist */
+} ls_cache_result;
+
+/*
+ * A cache of one process over access data, emptied whenever the epoch moves.
+ * Bounded: when full it is emptied; what does not exist goes to a small table
+ * of its own, so that guessing keys does not push out live ones.
+ */
+typedef struct ls_cache
+{
+	const char *name;
+	size_t value_size;
+	uint64 epoch;
+	MemoryContext context;
+	HTAB *table;
+	uint8 absent[256][LS_CACHE_KEY];
+	bool absent_used[256];
+} ls_cache;
+
+/* HIT: *value points to the stored value, good until the next call. */
+extern ls_cache_result ls_cache_find(ls_cache *cache, const uint8 key[LS_CACHE_KEY], void **value);
+
+/* Stores a value (NULL: absent) that was looked up at `epoch`. */
+extern void ls_cache_store(ls_cache *cache, const uint8 key[LS_CACHE_KEY], const void *value,
+						   uint64 epoch);
+
+/* ---- lookup.c ---- */
+
+/*
+ * Runs one prepared query of `text` over committed data with the rights of the
+ * extension's owner, and hands its rows to `row` while SPI is connected.
+ * *plan keeps the plan.  The text must name everything with its schema and use
+ * no operators: the session's search_path applies to it.
+ */
+typedef struct ls_lookup
+{
+	const char *text;
+	int n_args;
+	const Oid *types;
+	SPIPlanPtr *plan;
+	Datum values[4];
+	bool nulls[4];
+	bool write; /* not read-only */
+	void (*row)(void *context, HeapTuple tuple, TupleDesc desc);
+	void *context;
+} ls_lookup;
+
+/*
+ * In a transaction: raises on error.  Outside of one: runs one, and false says
+ * that it failed, with *caught.
+ */
+extern bool ls_lookup_run(ls_lookup *lookup, ls_caught *caught);
+
+/*
+ * Finds the principal that a secret (its SHA-256) or `known` (its ids) stands
+ * for, fills *out, and returns LS_ALLOWED, or what is wrong with it.
+ * INTERNAL: the lookup failed, see *caught.
+ */
+extern ls_error_id ls_find_secret(const uint8 hash[LS_SHA256_LENGTH], ls_principal *out,
+								  ls_caught *caught);
+extern ls_error_id ls_find_principal(const ls_principal *known, ls_principal *out,
+									 ls_caught *caught);
+
+/* Is it past its expiry?  LS_ALLOWED, PAT_EXPIRED or API_KEY_EXPIRED. */
+extern ls_error_id ls_principal_expired(const ls_principal *principal);
+
+/* Notes that the credential is in use, at most every ten minutes. */
+extern void ls_touch_credential(const ls_principal *principal);
+
+/* ---- principal.c ---- */
+
+extern void ls_principal_register(void);
+
+/* For the rest of the session, as SET would; kind NONE: for no one. */
+extern void ls_principal_set_session(const ls_principal *principal);
+
+extern LS_NORETURN void ls_raise_access(ls_error_id error);
+
+/* ---- rate_limit.c ---- */
+
+extern void ls_rate_limit_register(void);
+
+#endif /* LS_ACCESS_INTERNAL_H */

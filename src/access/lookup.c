@@ -1,0 +1,281 @@
+/*-------------------------------------------------------------------------
+ *
+ * lookup.c
+ *	  Reads access data: credentials, and the plans that do it.
+ *
+ * A lookup sees what is committed now, also in a REPEATABLE READ transaction:
+ * a revocation must not wait for the end of the reader's transaction.  It runs
+ * with the owner's rights, because the one who asks may read none of this.
+ * Therefore the statements below only call functions whose own statements are
+ * bound to their operators when they are created; with operators here, the
+ * caller's search_path would choose code that runs with those rights.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "src/access/internal.h"
+
+#include "access/parallel.h"
+#include "access/xact.h"
+#include "access/xlog.h"
+#include "catalog/pg_authid.h"
+#include "catalog/pg_type.h"
+#include "miscadmin.h"
+#include "utils/array.h"
+#include "utils/builtins.h"
+#include "utils/snapmgr.h"
+
+static void
+run(void *context)
+{
+	ls_lookup *lookup = context;
+	Oid user;
+	int security;
+	int result;
+	char nulls[lengthof(lookup->nulls)];
+
+	GetUserIdAndSecContext(&user, &security);
+	SetUserIdAndSecContext(BOOTSTRAP_SUPERUSERID, security | SECURITY_LOCAL_USERID_CHANGE);
+	if (SPI_connect() != SPI_OK_CONNECT)
+		elog(ERROR, "SPI_connect failed");
+	if (*lookup->plan == NULL)
+	{
+		SPIPlanPtr plan =
+			SPI_prepare(lookup->text, lookup->n_args, unconstify(Oid *, lookup->types));
+
+		if (plan == NULL)
+			elog(ERROR, "could not prepare \"%s\"", lookup->text);
+		SPI_keepplan(plan);
+		*lookup->plan = plan;
+	}
+	for (int i = 0; i < lookup->n_args; i++)
+		nulls[i] = lookup->nulls[i] ? 'n' : ' ';
+
+	/* In parallel mode there is no new snapshot; callers do not come here. */
+	PushActiveSnapshot(GetLatestSnapshot());
+	result = SPI_execute_plan(*lookup->plan, lookup->values, nulls, !lookup->write, 0);
+	if (result < 0)
+		elog(ERROR, "\"%s\" failed: %s", lookup->text, SPI_result_code_string(result));
+	if (lookup->row != NULL)
+	{
+		for (uint64 i = 0; i < SPI_processed; i++)
+			lookup->row(lookup->context, SPI_tuptable->vals[i], SPI_tuptable->tupdesc);
+	}
+	PopActiveSnapshot();
+	SPI_finish();
+	SetUserIdAndSecContext(user, security);
+}
+
+bool
+ls_lookup_run(ls_lookup *lookup, ls_caught *caught)
+{
+	if (!IsTransactionState())
+		return ls_transaction(run, lookup, caught);
+	run(lookup);
+	return true;
+}
+
+/* ---- principals ---- */
+
+typedef struct found
+{
+	bool any;
+	bool revoked;
+	ls_principal *principal;
+} found;
+
+static Datum
+column(HeapTuple tuple, TupleDesc desc, int number, bool *null)
+{
+	return SPI_getbinval(tuple, desc, number, null);
+}
+
+static void
+uuid_column(HeapTuple tuple, TupleDesc desc, int number, pg_uuid_t *out)
+{
+	bool null;
+	Datum value = column(tuple, desc, number, &null);
+
+	if (!null)
+		*out = *DatumGetUUIDP(value);
+}
+
+static uint32
+scopes_of(Datum array)
+{
+	Datum *elements;
+	bool *nulls;
+	int n;
+	uint32 bits = 0;
+
+	deconstruct_array(DatumGetArrayTypeP(array), TEXTOID, -1, false, TYPALIGN_INT, &elements,
+					  &nulls, &n);
+	for (int i = 0; i < n; i++)
+	{
+		if (!nulls[i])
+		{
+			ls_str scope = ls_str_of_text(DatumGetTextPP(elements[i]));
+
+			bits |= ls_scope_bit(scope.data, scope.len);
+		}
+	}
+	return bits;
+}
+
+/*
+ * Whom rates "per caller" count: the user within the organization with all of
+ * his or her tokens; else the key; else the database role (decision 38).
+ */
+static void
+fill_caller(ls_principal *p)
+{
+	static const pg_uuid_t zero;
+	uint8 material[1 + 2 * UUID_LEN] = {0};
+	uint8 hash[LS_SHA256_LENGTH];
+
+	memcpy(material + 1, &p->organization, UUID_LEN);
+	if (memcmp(&p->user, &zero, UUID_LEN) != 0)
+	{
+		material[0] = 'u';
+		memcpy(material + 1 + UUID_LEN, &p->user, UUID_LEN);
+	}
+	else if (p->kind == LS_PRINCIPAL_KEY)
+	{
+		material[0] = 'k';
+		memcpy(material + 1 + UUID_LEN, &p->credential, UUID_LEN);
+	}
+	else
+	{
+		Oid role = GetSessionUserId();
+
+		material[0] = 'r';
+		memcpy(material + 1 + UUID_LEN, &role, sizeof(role));
+	}
+	ls_sha256(material, sizeof(material), hash);
+	memcpy(p->caller, hash, sizeof(p->caller));
+}
+
+/* A row of find_secret or find_principal. */
+static void
+principal_row(void *context, HeapTuple tuple, TupleDesc desc)
+{
+	found *f = context;
+	ls_principal *p = f->principal;
+	bool null;
+	Datum value;
+
+	f->any = true;
+	p->kind = (uint8) DatumGetInt32(column(tuple, desc, 1, &null));
+	uuid_column(tuple, desc, 2, &p->credential);
+	uuid_column(tuple, desc, 3, &p->organization);
+	uuid_column(tuple, desc, 4, &p->user);
+	value = column(tuple, desc, 5, &null);
+	if (!null)
+		p->role = (uint8) ls_role_of_name(TextDatumGetCString(value));
+	value = column(tuple, desc, 6, &null);
+	if (!null)
+		p->scopes = scopes_of(value);
+	value = column(tuple, desc, 7, &null);
+	if (!null)
+	{
+		const char *scope = TextDatumGetCString(value);
+
+		p->key_scope = scope[0] == 'i' ? 'I' : scope[0] == 'r' ? 'R' : 'F';
+	}
+	value = column(tuple, desc, 8, &null);
+	p->test_key = !null && DatumGetBool(value);
+	value = column(tuple, desc, 9, &null);
+	if (!null)
+		p->expires_at = ls_time_of_timestamptz(DatumGetTimestampTz(value));
+	f->revoked = DatumGetBool(column(tuple, desc, 10, &null));
+}
+
+static ls_error_id
+find(ls_lookup *lookup, ls_principal_kind kind, ls_principal *out, ls_caught *caught)
+{
+	found f = {false, false, out};
+	uint64 epoch = ls_access_epoch(); /* before the snapshot: see epoch.c */
+
+	memset(out, 0, sizeof(*out));
+	lookup->row = principal_row;
+	lookup->context = &f;
+	if (!ls_lookup_run(lookup, caught))
+		return LS_ERROR_INTERNAL;
+	if (f.any)
+		kind = out->kind;
+	if (!f.any)
+		return kind == LS_PRINCIPAL_KEY     ? LS_ERROR_INVALID_API_KEY
+			   : kind == LS_PRINCIPAL_TOKEN ? LS_ERROR_INVALID_PAT
+											: LS_ERROR_FORBIDDEN;
+	if (f.revoked)
+		return kind == LS_PRINCIPAL_KEY     ? LS_ERROR_API_KEY_REVOKED
+			   : kind == LS_PRINCIPAL_TOKEN ? LS_ERROR_PAT_REVOKED
+											: LS_ERROR_FORBIDDEN;
+	out->epoch = epoch;
+	fill_caller(out);
+	ls_principal_resolve(out);
+	return ls_principal_expired(out);
+}
+
+ls_error_id
+ls_find_secret(const uint8 hash[LS_SHA256_LENGTH], ls_principal *out, ls_caught *caught)
+{
+	static const Oid types[] = {BYTEAOID};
+	static SPIPlanPtr plan = NULL;
+	union
+	{
+		struct varlena header;
+		char bytes[VARHDRSZ + LS_SHA256_LENGTH];
+	} argument;
+	ls_lookup lookup = {"SELECT * FROM logsvc_internal.find_secret($1)", 1, types, &plan};
+
+	SET_VARSIZE(&argument, sizeof(argument.bytes));
+	memcpy(VARDATA(&argument), hash, LS_SHA256_LENGTH);
+	lookup.values[0] = PointerGetDatum(&argument);
+	return find(&lookup, LS_PRINCIPAL_TOKEN, out, caught);
+}
+
+ls_error_id
+ls_find_principal(const ls_principal *known, ls_principal *out, ls_caught *caught)
+{
+	static const Oid types[] = {INT4OID, UUIDOID, UUIDOID, UUIDOID};
+	static SPIPlanPtr plan = NULL;
+	bool session = known->session;
+	ls_principal copy = *known;
+	ls_error_id error;
+	ls_lookup lookup = {"SELECT * FROM logsvc_internal.find_principal($1, $2, $3, $4)", 4, types,
+						&plan};
+
+	lookup.values[0] = Int32GetDatum(copy.kind);
+	lookup.values[1] = UUIDPGetDatum(&copy.organization);
+	lookup.values[2] = UUIDPGetDatum(&copy.user);
+	lookup.values[3] = UUIDPGetDatum(&copy.credential);
+	error = find(&lookup, copy.kind, out, caught);
+	out->session = session;
+	return error;
+}
+
+ls_error_id
+ls_principal_expired(const ls_principal *principal)
+{
+	if (principal->expires_at == 0 || principal->expires_at > ls_now())
+		return LS_ALLOWED;
+	return principal->kind == LS_PRINCIPAL_KEY ? LS_ERROR_API_KEY_EXPIRED : LS_ERROR_PAT_EXPIRED;
+}
+
+void
+ls_touch_credential(const ls_principal *principal)
+{
+	static const Oid types[] = {INT4OID, UUIDOID};
+	static SPIPlanPtr plan = NULL;
+	ls_caught caught;
+	pg_uuid_t credential = principal->credential;
+	ls_lookup lookup = {"SELECT logsvc_internal.touch_credential($1, $2)", 2, types, &plan};
+
+	if (RecoveryInProgress() || IsTransactionState())
+		return;
+	lookup.values[0] = Int32GetDatum(principal->kind);
+	lookup.values[1] = UUIDPGetDatum(&credential);
+	lookup.write = true;
+	if (!ls_lookup_run(&lookup, &caught))
+		ereport(LOG, errmsg("could not note the use of a credential: %s", caught.message));
+}

@@ -1,0 +1,210 @@
+/*-------------------------------------------------------------------------
+ *
+ * principal.c
+ *	  Who the session or the transaction acts as.
+ *
+ * The principal is kept in a setting, logsvc.principal, because PostgreSQL
+ * then does all that is hard: SET LOCAL ends with the transaction, a rollback
+ * brings back what was there before, and parallel workers inherit it.  Its
+ * value is the struct in hexadecimal.  Nobody can forge one: the check hook
+ * accepts a value only from this file or in the start of a parallel worker.
+ *
+ * What was true when the principal was set may not be any more.  So whoever
+ * asks for permission, and row security on every use, compares the epoch of
+ * access data with the one at the last look, and looks again when it moved.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "src/access/internal.h"
+
+#include "access/parallel.h"
+#include "access/xact.h"
+#include "miscadmin.h"
+#include "utils/acl.h"
+#include "utils/guc.h"
+
+#define SETTING "logsvc.principal"
+
+static char *setting = NULL;
+static bool permitted = false; /* is it us who change the setting? */
+static ls_principal current;   /* as the setting says, or newer */
+
+static int
+digit(char c)
+{
+	return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+static bool
+parse(const char *value, ls_principal *out)
+{
+	uint8 *bytes = (uint8 *) out;
+
+	memset(out, 0, sizeof(*out));
+	if (value == NULL || value[0] == '\0')
+		return true;
+	if (strlen(value) != 2 * sizeof(*out))
+		return false;
+	for (size_t i = 0; i < sizeof(*out); i++)
+	{
+		int high = digit(value[2 * i]);
+		int low = digit(value[2 * i + 1]);
+
+		if (high < 0 || low < 0)
+			return false;
+		bytes[i] = (uint8) (high << 4 | low);
+	}
+	return out->kind > LS_PRINCIPAL_NONE && out->kind <= LS_PRINCIPAL_OPERATOR &&
+		   out->role <= LS_ROLE_VIEWER;
+}
+
+static bool
+check(char **new_value, void **extra, GucSource source)
+{
+	ls_principal parsed;
+
+	if (*new_value == NULL || **new_value == '\0')
+		return true;
+	if ((permitted || InitializingParallelWorker) && parse(*new_value, &parsed))
+		return true;
+	GUC_check_errmsg("parameter \"%s\" cannot be set", SETTING);
+	GUC_check_errhint("Use logsvc.use_token() or logsvc.act_as().");
+	return false;
+}
+
+static void
+assign(const char *new_value, void *extra)
+{
+	parse(new_value, &current);
+}
+
+void
+ls_principal_register(void)
+{
+	DefineCustomStringVariable(SETTING, "Who the session acts as.", NULL, &setting, "", PGC_SUSET,
+							   GUC_NO_SHOW_ALL | GUC_NOT_IN_SAMPLE | GUC_DISALLOW_IN_FILE, check,
+							   assign, NULL);
+}
+
+static void
+set(const ls_principal *principal, GucAction action)
+{
+	char value[2 * sizeof(*principal) + 1] = "";
+
+	if (principal->kind != LS_PRINCIPAL_NONE)
+		ls_hex(principal, sizeof(*principal), value);
+	permitted = true;
+	PG_TRY();
+	{
+		set_config_option(SETTING, value, PGC_SUSET, PGC_S_SESSION, action, true, 0, false);
+	}
+	PG_FINALLY();
+	{
+		permitted = false;
+	}
+	PG_END_TRY();
+}
+
+void
+ls_principal_set(const ls_principal *principal)
+{
+	Assert(IsTransactionState());
+	set(principal, GUC_ACTION_LOCAL);
+}
+
+void
+ls_principal_set_session(const ls_principal *principal)
+{
+	set(principal, GUC_ACTION_SET);
+}
+
+const ls_principal *
+ls_principal_current(void)
+{
+	return current.kind == LS_PRINCIPAL_NONE ? NULL : &current;
+}
+
+void
+ls_raise_access(ls_error_id error)
+{
+	ereport(ERROR, errcode(ls_errcode(error)), errmsg("%s", ls_error_table[error].message),
+			error == LS_ERROR_NO_ORGANIZATION
+				? errhint("Call logsvc.use_token('pat_...'), or as an operator "
+						  "logsvc.act_as('organization').")
+				: 0);
+	pg_unreachable();
+}
+
+const ls_principal *
+ls_principal_require(void)
+{
+	ls_error_id error;
+
+	if (current.kind == LS_PRINCIPAL_NONE)
+		ls_raise_access(LS_ERROR_NO_ORGANIZATION);
+
+	/* The leader has looked when the statement began; no new snapshot here. */
+	if (IsInParallelMode())
+		return &current;
+
+	if (!ls_access_cacheable() || current.epoch != ls_access_epoch())
+	{
+		ls_principal fresh;
+		ls_caught caught;
+
+		error = ls_find_principal(&current, &fresh, &caught);
+		if (error != LS_ALLOWED)
+			ls_raise_access(error);
+		current = fresh;
+	}
+	else
+	{
+		error = ls_principal_expired(&current);
+		if (error != LS_ALLOWED)
+			ls_raise_access(error);
+	}
+	return &current;
+}
+
+void
+ls_require_permission(const char *permission)
+{
+	uint32 bit = ls_permission_bit(permission);
+	const ls_principal *p = ls_principal_require();
+
+	if (bit == 0)
+		elog(ERROR, "\"%s\" is not a permission", permission);
+	if (p->permissions & bit)
+		return;
+	/* The role would do, so it is the scope that is missing; keys have no role. */
+	if (p->kind == LS_PRINCIPAL_KEY || (p->role_permits & bit))
+		ls_raise_access(LS_ERROR_INSUFFICIENT_SCOPE);
+	ls_raise_access(LS_ERROR_FORBIDDEN);
+}
+
+bool
+ls_is_operator(void)
+{
+	Oid role;
+
+	/* Inside a request there is no operator, whoever runs it. */
+	if (current.kind != LS_PRINCIPAL_NONE && !current.session)
+		return false;
+
+	/*
+	 * The outer user: functions of the API run with their owner's rights, and
+	 * must not lend them.
+	 */
+	role = get_role_oid("logsvc_admin", true);
+	return OidIsValid(role) ? has_privs_of_role(GetOuterUserId(), role)
+							: superuser_arg(GetOuterUserId());
+}
+
+void
+ls_require_operator(void)
+{
+	if (!ls_is_operator())
+		ereport(ERROR, errcode(ls_errcode(LS_ERROR_FORBIDDEN)),
+				errmsg("this is for operators only"),
+				errhint("Operators are members of role logsvc_admin."));
+}

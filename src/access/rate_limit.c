@@ -1,0 +1,238 @@
+/*-------------------------------------------------------------------------
+ *
+ * rate_limit.c
+ *	  Sliding windows of 60 seconds in shared memory.
+ *
+ * Specification 8.3 speaks of a sliding window, and decision 62 reads its
+ * burst rule as just that: what is counted in any 60 seconds stays within the
+ * limit, and there is no pacing inside.  Uses are counted in buckets of half a
+ * second; the window holds the bucket that is running and the 120 before it,
+ * so it never admits more than the limit, and gives a use back at most half a
+ * second late.
+ *
+ * The table has a fixed size.  When it is full, the key that was used longest
+ * ago makes room: if that is less than a minute ago, more than ENTRIES keys
+ * were active in a minute, and that one starts afresh.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "src/access/internal.h"
+
+#include "storage/shmem.h"
+#include "utils/timestamp.h"
+
+#define ENTRIES 8192
+#define BUCKET (LS_USECS_PER_SEC / 2)
+#define WINDOW 121 /* buckets */
+#define NONE (-1)
+
+typedef struct window
+{
+	uint64 class_hash;
+	uint8 key[16];
+	int32 next;  /* in the chain of its hash */
+	int32 older; /* in the order of use */
+	int32 newer;
+	uint32 total;          /* of all buckets */
+	int64 bucket;          /* number of the newest, since 1970 */
+	uint32 counts[WINDOW]; /* of bucket b at b % WINDOW */
+} window;
+
+typedef struct windows
+{
+	int32 used; /* entries that have ever been used */
+	int32 newest;
+	int32 oldest;
+	int32 heads[ENTRIES];
+	window entries[ENTRIES];
+} windows;
+
+static windows *shared = NULL;
+
+static Size
+shared_size(void)
+{
+	return sizeof(windows);
+}
+
+static void
+shared_init(void *memory, bool found)
+{
+	shared = memory;
+	if (!found)
+	{
+		memset(shared, 0, sizeof(*shared));
+		shared->newest = shared->oldest = NONE;
+		for (int i = 0; i < ENTRIES; i++)
+			shared->heads[i] = NONE;
+	}
+}
+
+static const ls_shmem_item item = {"logsvc rate limits", shared_size, shared_init};
+
+void
+ls_rate_limit_register(void)
+{
+	ls_shmem_add(&item);
+}
+
+static int32 *
+head_of(uint64 class_hash, const uint8 key[16])
+{
+	return &shared->heads[ls_hash64(key, 16, class_hash) % ENTRIES];
+}
+
+static void
+unlink_use(window *w)
+{
+	if (w->newer == NONE)
+		shared->newest = w->older;
+	else
+		shared->entries[w->newer].older = w->older;
+	if (w->older == NONE)
+		shared->oldest = w->newer;
+	else
+		shared->entries[w->older].newer = w->newer;
+}
+
+static void
+link_newest(int32 i)
+{
+	window *w = &shared->entries[i];
+
+	w->newer = NONE;
+	w->older = shared->newest;
+	if (shared->newest != NONE)
+		shared->entries[shared->newest].newer = i;
+	shared->newest = i;
+	if (shared->oldest == NONE)
+		shared->oldest = i;
+}
+
+/* An entry that may be overwritten: a new one, or the one not used for longest. */
+static int32
+vacate(void)
+{
+	int32 i;
+	window *w;
+	int32 *link;
+
+	if (shared->used < ENTRIES)
+		return shared->used++;
+	i = shared->oldest;
+	w = &shared->entries[i];
+	link = head_of(w->class_hash, w->key);
+	while (*link != i)
+		link = &shared->entries[*link].next;
+	*link = w->next;
+	unlink_use(w);
+	return i;
+}
+
+static window *
+find(uint64 class_hash, const uint8 key[16])
+{
+	int32 *head = head_of(class_hash, key);
+	int32 i;
+	window *w;
+
+	for (i = *head; i != NONE; i = w->next)
+	{
+		w = &shared->entries[i];
+		if (w->class_hash == class_hash && memcmp(w->key, key, 16) == 0)
+		{
+			if (shared->newest != i)
+			{
+				unlink_use(w);
+				link_newest(i);
+			}
+			return w;
+		}
+	}
+	i = vacate();
+	w = &shared->entries[i];
+	memset(w, 0, sizeof(*w));
+	w->class_hash = class_hash;
+	memcpy(w->key, key, 16);
+	w->next = *head_of(class_hash, key);
+	*head_of(class_hash, key) = i;
+	link_newest(i);
+	return w;
+}
+
+/* Moves the window on to `bucket`: what has left it is not counted any more. */
+static void
+slide(window *w, int64 bucket)
+{
+	if (bucket - w->bucket >= WINDOW)
+	{
+		memset(w->counts, 0, sizeof(w->counts));
+		w->total = 0;
+		w->bucket = bucket;
+	}
+	/* A clock that was set back must not empty the window: it waits. */
+	while (w->bucket < bucket)
+	{
+		uint32 *count = &w->counts[++w->bucket % WINDOW];
+
+		w->total -= *count;
+		*count = 0;
+	}
+}
+
+/* When the n-th of the oldest uses leaves the window. */
+static ls_time
+lapse(const window *w, uint32 n)
+{
+	uint32 seen = 0;
+
+	for (int64 bucket = w->bucket - WINDOW + 1; bucket <= w->bucket; bucket++)
+	{
+		if (bucket < 0)
+			continue;
+		seen += w->counts[bucket % WINDOW];
+		if (seen >= n)
+			return (bucket + WINDOW) * BUCKET;
+	}
+	return (w->bucket + 1) * BUCKET;
+}
+
+bool
+ls_rate_limit_take(const char *class_name, const uint8 key[16], int limit_per_minute,
+				   ls_rate_state *state)
+{
+	uint64 class_hash = ls_hash64(class_name, strlen(class_name), 0);
+	uint32 limit = (uint32) Max(limit_per_minute, 0);
+	ls_time now = ls_now();
+	ls_time free_at;
+	bool taken;
+	window *w;
+
+	state->limit = limit_per_minute;
+	state->remaining = limit_per_minute;
+	state->reset = (now + LS_USECS_PER_SEC - 1) / LS_USECS_PER_SEC;
+	state->retry_after = 0;
+	if (shared == NULL)
+		return true;
+
+	LWLockAcquire(ls_lwlock(LS_LOCK_LIMITS), LW_EXCLUSIVE);
+	w = find(class_hash, key);
+	slide(w, now / BUCKET);
+	taken = w->total < limit;
+	if (taken)
+	{
+		w->counts[w->bucket % WINDOW]++;
+		w->total++;
+	}
+	state->remaining = w->total < limit ? (int) (limit - w->total) : 0;
+	/* The first that lapses makes room, unless the limit was lowered since. */
+	free_at = limit == 0 ? now + 60 * LS_USECS_PER_SEC
+						 : lapse(w, w->total >= limit ? w->total - limit + 1 : 1);
+	LWLockRelease(ls_lwlock(LS_LOCK_LIMITS));
+
+	state->reset = (free_at + LS_USECS_PER_SEC - 1) / LS_USECS_PER_SEC;
+	if (!taken)
+		state->retry_after =
+			(int) Max((free_at - now + LS_USECS_PER_SEC - 1) / LS_USECS_PER_SEC, 1);
+	return taken;
+}

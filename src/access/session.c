@@ -1,0 +1,198 @@
+/*-------------------------------------------------------------------------
+ *
+ * session.c
+ *	  SQL functions about the session's principal.
+ *
+ * use_token and act_as are C, not SECURITY DEFINER SQL, because they ask who
+ * their caller is.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "src/access/internal.h"
+
+#include "catalog/pg_type.h"
+#include "utils/array.h"
+#include "utils/builtins.h"
+
+PG_FUNCTION_INFO_V1(logsvc_use_token);
+PG_FUNCTION_INFO_V1(logsvc_act_as);
+PG_FUNCTION_INFO_V1(logsvc_current_organization);
+PG_FUNCTION_INFO_V1(logsvc_current_user_id);
+PG_FUNCTION_INFO_V1(logsvc_current_role);
+PG_FUNCTION_INFO_V1(logsvc_current_kind);
+PG_FUNCTION_INFO_V1(logsvc_current_credential);
+PG_FUNCTION_INFO_V1(logsvc_current_permissions);
+PG_FUNCTION_INFO_V1(logsvc_require_permission);
+PG_FUNCTION_INFO_V1(logsvc_require_operator);
+PG_FUNCTION_INFO_V1(logsvc_is_operator);
+
+static const ls_principal nobody;
+
+/* use_token(token text) returns void; NULL: the session acts for no one. */
+Datum
+logsvc_use_token(PG_FUNCTION_ARGS)
+{
+	ls_str token;
+	uint8 hash[LS_SHA256_LENGTH];
+	ls_principal principal;
+	ls_caught caught;
+	ls_error_id error;
+
+	if (PG_ARGISNULL(0))
+	{
+		ls_principal_set_session(&nobody);
+		PG_RETURN_VOID();
+	}
+	token = ls_str_of_text(PG_GETARG_TEXT_PP(0));
+	ls_sha256(token.data, token.len, hash);
+	error = ls_find_secret(hash, &principal, &caught);
+	if (error == LS_ERROR_INVALID_PAT && token.len >= 4 && memcmp(token.data, "ing_", 4) == 0)
+		error = LS_ERROR_INVALID_API_KEY;
+	if (error != LS_ALLOWED)
+		ls_raise_access(error);
+	principal.session = true;
+	ls_principal_set_session(&principal);
+	PG_RETURN_VOID();
+}
+
+/*
+ * act_as(organization uuid, user uuid) returns void; without a user as the
+ * operator.  NULL organization: the session acts for no one.
+ */
+Datum
+logsvc_act_as(PG_FUNCTION_ARGS)
+{
+	ls_principal known;
+	ls_principal principal;
+	ls_caught caught;
+	ls_error_id error;
+
+	ls_require_operator();
+	if (PG_ARGISNULL(0))
+	{
+		ls_principal_set_session(&nobody);
+		PG_RETURN_VOID();
+	}
+	memset(&known, 0, sizeof(known));
+	known.session = true;
+	known.kind = PG_ARGISNULL(1) ? LS_PRINCIPAL_OPERATOR : LS_PRINCIPAL_USER;
+	known.organization = *PG_GETARG_UUID_P(0);
+	if (!PG_ARGISNULL(1))
+		known.user = *PG_GETARG_UUID_P(1);
+	error = ls_find_principal(&known, &principal, &caught);
+	if (error != LS_ALLOWED)
+		ls_raise_access(error);
+	ls_principal_set_session(&principal);
+	PG_RETURN_VOID();
+}
+
+static Datum
+uuid_or_null(FunctionCallInfo fcinfo, const pg_uuid_t *id)
+{
+	static const pg_uuid_t zero;
+	pg_uuid_t *copy;
+
+	if (memcmp(id, &zero, UUID_LEN) == 0)
+		PG_RETURN_NULL();
+	copy = palloc(sizeof(*copy));
+	*copy = *id;
+	PG_RETURN_UUID_P(copy);
+}
+
+/*
+ * current_organization() returns uuid: NULL when the session acts for none,
+ * which no row equals; an error when the principal is valid no more.
+ */
+Datum
+logsvc_current_organization(PG_FUNCTION_ARGS)
+{
+	if (ls_principal_current() == NULL)
+		PG_RETURN_NULL();
+	return uuid_or_null(fcinfo, &ls_principal_require()->organization);
+}
+
+Datum
+logsvc_current_user_id(PG_FUNCTION_ARGS)
+{
+	if (ls_principal_current() == NULL)
+		PG_RETURN_NULL();
+	return uuid_or_null(fcinfo, &ls_principal_require()->user);
+}
+
+Datum
+logsvc_current_credential(PG_FUNCTION_ARGS)
+{
+	if (ls_principal_current() == NULL)
+		PG_RETURN_NULL();
+	return uuid_or_null(fcinfo, &ls_principal_require()->credential);
+}
+
+/* current_role_name() returns text: owner, admin, member, viewer or NULL. */
+Datum
+logsvc_current_role(PG_FUNCTION_ARGS)
+{
+	const ls_principal *p;
+
+	if (ls_principal_current() == NULL)
+		PG_RETURN_NULL();
+	p = ls_principal_require();
+	if (p->role == LS_ROLE_NONE)
+		PG_RETURN_NULL();
+	PG_RETURN_TEXT_P(cstring_to_text(ls_role_name((ls_role) p->role)));
+}
+
+/* current_kind() returns text: none, token, key, user, operator. */
+Datum
+logsvc_current_kind(PG_FUNCTION_ARGS)
+{
+	static const char *const names[] = {"none", "token", "key", "user", "operator"};
+
+	if (ls_principal_current() == NULL)
+		PG_RETURN_TEXT_P(cstring_to_text(names[LS_PRINCIPAL_NONE]));
+	PG_RETURN_TEXT_P(cstring_to_text(names[ls_principal_require()->kind]));
+}
+
+/* current_permissions() returns text[]: what the principal may do now. */
+Datum
+logsvc_current_permissions(PG_FUNCTION_ARGS)
+{
+	static const char *const names[] = {
+#define LS_PERMISSION(name, text, roles, scope, keys) text,
+#include "src/access/permissions.def"
+#undef LS_PERMISSION
+	};
+	Datum values[lengthof(names)];
+	int n = 0;
+
+	if (ls_principal_current() != NULL)
+	{
+		const ls_principal *p = ls_principal_require();
+
+		for (size_t i = 0; i < lengthof(names); i++)
+		{
+			if (p->permissions & ((uint32) 1 << i))
+				values[n++] = CStringGetTextDatum(names[i]);
+		}
+	}
+	PG_RETURN_ARRAYTYPE_P(construct_array(values, n, TEXTOID, -1, false, TYPALIGN_INT));
+}
+
+Datum
+logsvc_require_permission(PG_FUNCTION_ARGS)
+{
+	ls_require_permission(text_to_cstring(PG_GETARG_TEXT_PP(0)));
+	PG_RETURN_VOID();
+}
+
+Datum
+logsvc_require_operator(PG_FUNCTION_ARGS)
+{
+	ls_require_operator();
+	PG_RETURN_VOID();
+}
+
+Datum
+logsvc_is_operator(PG_FUNCTION_ARGS)
+{
+	PG_RETURN_BOOL(ls_is_operator());
+}

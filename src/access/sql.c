@@ -1,0 +1,157 @@
+/*-------------------------------------------------------------------------
+ *
+ * sql.c
+ *	  Small functions that the SQL of every part uses: ids, secrets,
+ *	  passwords, and errors by their name in errors.def.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "src/access/internal.h"
+
+#include "utils/builtins.h"
+#include "utils/jsonb.h"
+
+PG_FUNCTION_INFO_V1(logsvc_new_id);
+PG_FUNCTION_INFO_V1(logsvc_public_id);
+PG_FUNCTION_INFO_V1(logsvc_parse_public_id);
+PG_FUNCTION_INFO_V1(logsvc_new_secret);
+PG_FUNCTION_INFO_V1(logsvc_password_hash);
+PG_FUNCTION_INFO_V1(logsvc_password_matches);
+PG_FUNCTION_INFO_V1(logsvc_raise_error);
+
+#define ID_LENGTH 26
+#define SECRET_LENGTH 40 /* characters of 62: 238 bits */
+
+/* new_id() returns uuid: sorts by time. */
+Datum
+logsvc_new_id(PG_FUNCTION_ARGS)
+{
+	pg_uuid_t *id = palloc(sizeof(*id));
+
+	ls_new_id(id);
+	PG_RETURN_UUID_P(id);
+}
+
+/* public_id(prefix text, id uuid) returns text: "org_" and 26 characters. */
+Datum
+logsvc_public_id(PG_FUNCTION_ARGS)
+{
+	ls_str prefix = ls_str_of_text(PG_GETARG_TEXT_PP(0));
+	pg_uuid_t *id = PG_GETARG_UUID_P(1);
+	char digits[ID_LENGTH + 1];
+	text *result = palloc(VARHDRSZ + prefix.len + ID_LENGTH);
+
+	ls_base32_encode(id->data, digits);
+	SET_VARSIZE(result, VARHDRSZ + prefix.len + ID_LENGTH);
+	memcpy(VARDATA(result), prefix.data, prefix.len);
+	memcpy(VARDATA(result) + prefix.len, digits, ID_LENGTH);
+	PG_RETURN_TEXT_P(result);
+}
+
+/*
+ * parse_public_id(prefix text, public_id text) returns uuid.  An id that is
+ * none of ours is one that does not exist: NOT_FOUND.
+ */
+Datum
+logsvc_parse_public_id(PG_FUNCTION_ARGS)
+{
+	ls_str prefix = ls_str_of_text(PG_GETARG_TEXT_PP(0));
+	ls_str public_id = ls_str_of_text(PG_GETARG_TEXT_PP(1));
+	pg_uuid_t *id = palloc(sizeof(*id));
+
+	if (public_id.len != prefix.len + ID_LENGTH ||
+		memcmp(public_id.data, prefix.data, prefix.len) != 0 ||
+		!ls_base32_decode(ls_str_make(public_id.data + prefix.len, ID_LENGTH), id->data))
+		ls_raise(LS_ERROR_NOT_FOUND);
+	PG_RETURN_UUID_P(id);
+}
+
+/* new_secret(prefix text) returns text: the prefix and 40 random characters. */
+Datum
+logsvc_new_secret(PG_FUNCTION_ARGS)
+{
+	static const char alphabet[] = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+	ls_str prefix = ls_str_of_text(PG_GETARG_TEXT_PP(0));
+	text *result = palloc(VARHDRSZ + prefix.len + SECRET_LENGTH);
+	char *out = VARDATA(result) + prefix.len;
+	int n = 0;
+
+	SET_VARSIZE(result, VARHDRSZ + prefix.len + SECRET_LENGTH);
+	memcpy(VARDATA(result), prefix.data, prefix.len);
+	while (n < SECRET_LENGTH)
+	{
+		uint8 bytes[64];
+
+		ls_random_bytes(bytes, sizeof(bytes));
+		/* Six bits each; 62 and 63 are thrown away, so that all are as likely. */
+		for (size_t i = 0; i < lengthof(bytes) && n < SECRET_LENGTH; i++)
+		{
+			if ((bytes[i] & 63) < 62)
+				out[n++] = alphabet[bytes[i] & 63];
+		}
+	}
+	PG_RETURN_TEXT_P(result);
+}
+
+/* password_hash(password text) returns text: scrypt with a new salt. */
+Datum
+logsvc_password_hash(PG_FUNCTION_ARGS)
+{
+	PG_RETURN_TEXT_P(cstring_to_text(ls_password_hash(ls_str_of_text(PG_GETARG_TEXT_PP(0)))));
+}
+
+/* password_matches(password text, hash text) returns boolean */
+Datum
+logsvc_password_matches(PG_FUNCTION_ARGS)
+{
+	PG_RETURN_BOOL(ls_password_verify(ls_str_of_text(PG_GETARG_TEXT_PP(0)),
+									  text_to_cstring(PG_GETARG_TEXT_PP(1))));
+}
+
+static bool
+find_error(const char *name, ls_error_id *error)
+{
+	static const char *const names[] = {
+#define LS_ERROR(id, sqlstate, status, code, message) #id,
+#include "src/base/errors.def"
+#undef LS_ERROR
+	};
+
+	for (int i = 0; i < LS_ERRORS; i++)
+	{
+		if (strcmp(names[i], name) == 0)
+		{
+			*error = (ls_error_id) i;
+			return true;
+		}
+	}
+	return false;
+}
+
+/*
+ * raise_error(name text, message text, details jsonb, hint text): raises the
+ * error of that name in errors.def; NULL message: its own.  Details are an
+ * array of {path, code, message} and travel in the DETAIL of the error.
+ */
+Datum
+logsvc_raise_error(PG_FUNCTION_ARGS)
+{
+	char *name;
+	const char *message;
+	ls_error_id error;
+
+	if (PG_ARGISNULL(0))
+		elog(ERROR, "an error needs a name");
+	name = text_to_cstring(PG_GETARG_TEXT_PP(0));
+	if (!find_error(name, &error))
+		elog(ERROR, "\"%s\" is not an error of logsvc", name);
+	message =
+		PG_ARGISNULL(1) ? ls_error_table[error].message : text_to_cstring(PG_GETARG_TEXT_PP(1));
+	ereport(ERROR, errcode(ls_errcode(error)), errmsg_internal("%s", message),
+			PG_ARGISNULL(2)
+				? 0
+				: errdetail_internal("%s", JsonbToCString(NULL, &PG_GETARG_JSONB_P(2)->root,
+														  VARSIZE(PG_GETARG_JSONB_P(2)))),
+			PG_ARGISNULL(3) ? 0 : errhint("%s", text_to_cstring(PG_GETARG_TEXT_PP(3))));
+	PG_RETURN_VOID();
+}

@@ -1,0 +1,252 @@
+-- Acting as someone: tokens, keys, roles, revocation, and what cannot be forged.
+SELECT plan(106);
+
+CREATE ROLE access_app;
+GRANT logsvc_tenant TO access_app;
+CREATE ROLE access_other;
+
+-- Runs a statement as a database role; its value, or the SQLSTATE.
+CREATE FUNCTION pg_temp.as_role(db_role name, statement text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+	result text;
+BEGIN
+	EXECUTE format('SET LOCAL ROLE %I', db_role);
+	EXECUTE statement INTO result;
+	RESET ROLE;
+	RETURN result;
+EXCEPTION WHEN OTHERS THEN
+	RETURN SQLSTATE;
+END
+$$;
+CREATE FUNCTION pg_temp.app(statement text) RETURNS text LANGUAGE sql AS
+$$SELECT pg_temp.as_role('access_app', statement)$$;
+
+CREATE TEMP TABLE made (who text, id text, secret text);
+SELECT isnt(logsvc.create_organization('Acme', 'business'), NULL, 'an organization');
+SELECT isnt(logsvc.create_organization('Other', 'business'), NULL, 'another');
+SELECT isnt(logsvc.create_user(r || '@acme.example'), NULL, r)
+FROM unnest('{owner,owner2,admin,member,viewer}'::text[]) AS r;
+SELECT isnt(logsvc.add_member('acme', r || '@acme.example', rtrim(r, '2')), NULL, r || ' joins')
+FROM unnest('{owner,owner2,admin,member,viewer}'::text[]) AS r;
+INSERT INTO made
+SELECT r, j->>'id', j->>'token'
+FROM unnest('{owner,owner2,admin,member,viewer}'::text[]) AS r,
+	LATERAL logsvc.create_token('acme', r || '@acme.example', 'all',
+		ARRAY(SELECT logsvc_internal.scopes())) AS j;
+INSERT INTO made
+SELECT 'reader', j->>'id', j->>'token'
+FROM logsvc.create_token('acme', 'owner@acme.example', 'read', '{logs:read}') AS j;
+INSERT INTO made
+SELECT s, j->>'id', j->>'key'
+FROM unnest('{ingest-only,read-only,full-access}'::text[]) AS s,
+	LATERAL logsvc.create_api_key('acme', s, s) AS j;
+CREATE FUNCTION pg_temp.secret(who text) RETURNS text LANGUAGE sql AS
+$$SELECT secret FROM pg_temp.made WHERE made.who = secret.who$$;
+CREATE FUNCTION pg_temp.id(who text) RETURNS text LANGUAGE sql AS
+$$SELECT id FROM pg_temp.made WHERE made.who = id.who$$;
+-- Acts by that one's secret for one statement, as an application would.
+CREATE FUNCTION pg_temp.by(who text, statement text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+	result text;
+BEGIN
+	result := pg_temp.app(format('SELECT logsvc.use_token(%L)', pg_temp.secret(who)));
+	IF result ~ '^L[SQ]...$' THEN
+		RETURN result;
+	END IF;
+	result := pg_temp.app(statement);
+	PERFORM logsvc.use_token(NULL);
+	RETURN result;
+END
+$$;
+
+-- ---- no one ----
+
+SELECT is(logsvc.whoami(), NULL, 'at first no one');
+SELECT is(pg_temp.app('SELECT logsvc_internal.current_organization()'), NULL, 'for no organization');
+SELECT is(pg_temp.app($$SELECT logsvc.create_index('x')$$), 'LS802', 'nothing is allowed');
+SELECT throws_ok($$SELECT logsvc_internal.require_permission('logs:read')$$, 'LS802', NULL,
+	'a superuser is no exception (decision 37)');
+SELECT is(pg_temp.as_role('access_other', $$SELECT logsvc.use_token('x')$$), '42501',
+	'a role without logsvc_tenant cannot even ask');
+
+-- ---- use_token ----
+
+SELECT throws_ok($$SELECT logsvc.use_token('pat_none')$$, 'LS102', NULL, 'an unknown token');
+SELECT throws_ok($$SELECT logsvc.use_token('')$$, 'LS102', NULL, 'an empty token');
+SELECT throws_ok($$SELECT logsvc.use_token('ing_live_none')$$, 'LS105', NULL, 'an unknown key');
+SELECT is((pg_temp.by('member', 'SELECT logsvc.whoami()')::jsonb - 'permissions'::text)
+	#- '{organization,id}'::text[] #- '{organization,createdAt}'::text[] #- '{user,id}'::text[]
+	#- '{user,createdAt}'::text[],
+	'{"kind": "token", "role": "member",
+	"organization": {"name": "Acme", "slug": "acme", "plan": "business", "timezone": "UTC",
+		"retentionDays": 90, "oauthProviders": ["google", "github"], "role": "member"},
+	"user": {"email": "member@acme.example", "name": null, "emailVerified": true}}',
+	'whoami says who');
+SELECT is(pg_temp.by('member', $$SELECT logsvc.whoami()->>'permissions'$$)::jsonb,
+	(SELECT jsonb_agg(permission ORDER BY n) FROM (
+		SELECT permission, row_number() OVER () AS n, member, token_scope
+		FROM logsvc_internal.permissions()) AS p WHERE member AND token_scope <> ''),
+	'all scopes: what the role permits');
+SELECT is(pg_temp.by('reader', $$SELECT logsvc.whoami()->>'permissions'$$), '["logs:read"]',
+	'one scope: no more, whatever the role');
+SELECT is(pg_temp.by(who, $$SELECT logsvc.whoami()->>'permissions'$$)::jsonb, (
+	SELECT jsonb_agg(permission ORDER BY n) FROM (
+		SELECT permission, row_number() OVER () AS n, key_scopes
+		FROM logsvc_internal.permissions()) AS p
+	WHERE strpos(key_scopes, upper(left(who, 1))) > 0), who || ' key: by its scope')
+FROM unnest('{ingest-only,read-only,full-access}'::text[]) AS who;
+
+-- ---- each role and scope ----
+
+CREATE FUNCTION pg_temp.try(permission text) RETURNS text LANGUAGE sql AS
+$$SELECT format('SELECT logsvc.create_index(%L)', 'i' || (random() * 1e9)::int)$$;
+SELECT matches(pg_temp.by('owner', pg_temp.try('org:manage')), '"name"', 'an owner may');
+SELECT matches(pg_temp.by('admin', pg_temp.try('org:manage')), '"name"', 'an admin may');
+SELECT is(pg_temp.by('member', pg_temp.try('org:manage')), 'LS202', 'a member may not');
+SELECT is(pg_temp.by('viewer', pg_temp.try('org:manage')), 'LS202', 'a viewer may not');
+SELECT is(pg_temp.by('reader', pg_temp.try('org:manage')), 'LS201', 'an owner without scope may not');
+SELECT matches(pg_temp.by('full-access', pg_temp.try('org:manage')), '"name"', 'a full key may');
+SELECT is(pg_temp.by('read-only', pg_temp.try('org:manage')), 'LS201', 'a read key may not');
+SELECT is(pg_temp.by('ingest-only', pg_temp.try('org:manage')), 'LS201', 'an ingest key may not');
+
+SELECT is(pg_temp.by('full-access', $$SELECT logsvc.set_plan('acme', 'pro')$$), 'LS201',
+	'a key manages no billing');
+SELECT is(pg_temp.by('owner', $$SELECT logsvc.set_plan('acme', 'pro')$$), 'LS201',
+	'nor does a token');
+SELECT is(pg_temp.by('admin', $$SELECT logsvc.set_plan('acme', 'pro')$$), 'LS202',
+	'nor an admin');
+SELECT matches(pg_temp.by('admin', $$SELECT logsvc.create_api_key('acme', 'k', 'read-only')$$),
+	'"createdBy": "usr_', 'an admin makes keys');
+SELECT is(pg_temp.by('member', $$SELECT logsvc.create_api_key('acme', 'k', 'read-only')$$), 'LS202',
+	'a member does not');
+SELECT is(pg_temp.by('admin', $$SELECT logsvc.create_api_key('other', 'k', 'read-only')$$), 'LS301',
+	'another organization does not exist');
+SELECT is(pg_temp.by('admin', $$SELECT logsvc.create_api_key('org_00000000000000000000000000', 'k',
+	'read-only')$$), 'LS301', 'just as one that does not');
+SELECT matches(pg_temp.by('admin', $$SELECT logsvc.create_api_key(NULL, 'k', 'read-only')$$), '"key"',
+	'NULL is the session''s');
+SELECT is(pg_temp.by('owner', $$SELECT logsvc.create_organization('x')$$), 'LS202', 'operators only');
+SELECT is(pg_temp.by('owner', $$SELECT logsvc.create_user('x@x.example')$$), 'LS202', 'operators only');
+SELECT is(pg_temp.by('owner', $$SELECT logsvc.add_member('acme', 'x@x.example', 'owner')$$), 'LS202',
+	'operators only');
+SELECT is(pg_temp.by('owner', $$SELECT logsvc.set_limit('acme', 'kpis', 1)$$), 'LS202', 'operators only');
+SELECT is(pg_temp.by('owner', $$SELECT logsvc.act_as('other')$$), 'LS202', 'operators only');
+SELECT is(pg_temp.by('owner', $$SELECT logsvc.create_token('acme', 'owner@acme.example', 'x',
+	'{logs:read}')$$), 'LS201', 'a token makes no tokens');
+
+-- ---- members, by members ----
+
+SELECT is(pg_temp.by('admin', $$SELECT logsvc.set_member_role('acme', 'viewer@acme.example', 'owner')$$),
+	'LS202', 'an admin grants no ownership (decision 53)');
+SELECT is(pg_temp.by('admin', $$SELECT logsvc.set_member_role('acme', 'owner2@acme.example', 'viewer')$$),
+	'LS202', 'nor takes it');
+SELECT is(pg_temp.by('admin', $$SELECT logsvc.remove_member('acme', 'owner2@acme.example')$$),
+	'LS202', 'nor removes an owner');
+SELECT is(pg_temp.by('full-access', $$SELECT logsvc.remove_member('acme', 'owner2@acme.example')$$),
+	'LS202', 'nor does a key');
+SELECT is(pg_temp.by('admin', $$SELECT logsvc.revoke_token('$$ || pg_temp.id('owner2') || $$')$$),
+	'LS202', 'nor an owner''s tokens');
+SELECT is(pg_temp.by('member', $$SELECT logsvc.remove_member('acme', 'viewer@acme.example')$$),
+	'LS202', 'a member removes nobody');
+SELECT is(pg_temp.by('member', $$SELECT logsvc.set_member_role('acme', 'member@acme.example', 'admin')$$),
+	'LS202', 'nor promotes');
+SELECT is(pg_temp.by('member', $$SELECT logsvc.revoke_token('$$ || pg_temp.id('viewer') || $$')$$),
+	'LS202', 'nor revokes others'' tokens');
+SELECT matches(pg_temp.by('admin',
+	$$SELECT logsvc.set_member_role('acme', 'viewer@acme.example', 'member')$$), '"role": "member"',
+	'an admin changes other roles');
+SELECT is(pg_temp.by('viewer', $$SELECT logsvc_internal.current_role_name()$$), '42501',
+	'internal functions are not for applications');
+SELECT is(pg_temp.by('viewer', $$SELECT logsvc.whoami()->>'role'$$), 'member',
+	'a role is never cached');
+SELECT matches(pg_temp.by('owner',
+	$$SELECT logsvc.set_member_role('acme', 'owner2@acme.example', 'admin')$$), '"role": "admin"',
+	'an owner takes ownership');
+SELECT is(pg_temp.by('owner', $$SELECT logsvc.set_member_role('acme', 'owner@acme.example', 'admin')$$),
+	'LS402', 'but the last');
+
+-- ---- revocation takes effect at the next statement ----
+
+SELECT isnt(logsvc.use_token(pg_temp.secret('member')), NULL, 'a session acts as the member');
+SELECT is(pg_temp.app('SELECT count(*) FROM logsvc_internal.organization'), '1', 'sees the organization');
+SELECT isnt(logsvc.revoke_token(pg_temp.id('member')), NULL, 'the operator revokes the token');
+SELECT throws_ok('SELECT logsvc.whoami()', 'LS103', NULL, 'the session is out');
+SELECT is(pg_temp.app('SELECT count(*) FROM logsvc_internal.organization'), 'LS103',
+	'and sees no row');
+SELECT is(logsvc.use_token(NULL), NULL, 'it can act as no one');
+SELECT is(pg_temp.by('member', 'SELECT logsvc.whoami()'), 'LS103', 'nor begin again');
+
+SELECT isnt(logsvc.use_token(pg_temp.secret('viewer')), NULL, 'acting as another');
+SELECT isnt(logsvc.remove_member('acme', 'viewer@acme.example'), NULL, 'who is removed');
+SELECT throws_ok('SELECT logsvc.whoami()', 'LS103', NULL, 'is out (decision 61)');
+SELECT isnt(logsvc.add_member('acme', 'viewer@acme.example', 'viewer'), NULL, 'comes back');
+SELECT throws_ok('SELECT logsvc.whoami()', 'LS103', NULL, 'without the old tokens');
+
+SELECT isnt(logsvc.use_token(pg_temp.secret('full-access')), NULL, 'acting by a key');
+UPDATE logsvc_internal.api_key SET revoked_at = now() WHERE name = 'full-access';
+SELECT throws_ok('SELECT logsvc.whoami()', 'LS106', NULL, 'that is revoked by hand');
+UPDATE logsvc_internal.api_key SET revoked_at = NULL, expires_at = now() WHERE name = 'full-access';
+SELECT throws_ok('SELECT logsvc.whoami()', 'LS107', NULL, 'or expired');
+DELETE FROM logsvc_internal.api_key WHERE name = 'full-access';
+SELECT throws_ok('SELECT logsvc.whoami()', 'LS105', NULL, 'or deleted');
+
+INSERT INTO made
+SELECT 'short', j->>'id', j->>'token' FROM logsvc.create_token('acme', 'owner@acme.example', 'short',
+	'{logs:read}', now() + interval '0.3 s') AS j;
+SELECT isnt(logsvc.use_token(pg_temp.secret('short')), NULL, 'a token of a moment');
+SELECT pg_sleep(0.4);
+SELECT throws_ok('SELECT logsvc.whoami()', 'LS104', NULL, 'expires without a change');
+SELECT throws_ok(format('SELECT logsvc.use_token(%L)', pg_temp.secret('short')), 'LS104', NULL,
+	'for good');
+
+-- ---- act_as ----
+
+SELECT is(logsvc.act_as(NULL), NULL, 'for no one');
+SELECT is(logsvc.act_as('acme')->>'kind', 'operator', 'as the operator');
+SELECT is(logsvc.act_as('acme', 'admin@acme.example')->>'role', 'admin', 'as a member');
+SELECT throws_ok($$SELECT logsvc.act_as('acme', 'nobody@acme.example')$$, 'LS301', NULL, 'who is none');
+SELECT throws_ok($$SELECT logsvc.act_as('nowhere')$$, 'LS301', NULL, 'nor nowhere');
+SELECT is(pg_temp.app($$SELECT logsvc.create_token('acme', 'admin@acme.example', 'own', '{org:write}')
+	IS NOT NULL$$), 'true', 'a person makes tokens');
+SELECT is(pg_temp.app($$SELECT logsvc.create_token('acme', 'owner@acme.example', 'x', '{org:write}')$$),
+	'LS202', 'no one else''s');
+SELECT isnt(logsvc.set_member_role('acme', 'admin@acme.example', 'viewer'), NULL, 'demoted');
+SELECT is(pg_temp.app($$SELECT logsvc.create_token('acme', 'admin@acme.example', 'x', '{org:write}')$$),
+	'LS202', 'a scope above the role');
+SELECT matches(pg_temp.app($$SELECT logsvc.remove_member('acme', 'admin@acme.example')$$), 'admin@',
+	'oneself always');
+SELECT throws_ok('SELECT logsvc.whoami()', 'LS202', NULL, 'gone');
+
+-- ---- nobody forges a principal ----
+
+SELECT isnt(logsvc.act_as('other'), NULL, 'a principal');
+CREATE TEMP TABLE forged AS SELECT current_setting('logsvc.principal') AS value;
+SELECT is(logsvc.act_as(NULL), NULL, 'no principal');
+SELECT throws_ok(format('SET logsvc.principal = %L', value), '22023', NULL, 'SET') FROM forged;
+SELECT throws_ok(format('SET LOCAL logsvc.principal = %L', value), '22023', NULL, 'SET LOCAL') FROM forged;
+SELECT throws_ok(format('SELECT set_config(''logsvc.principal'', %L, false)', value), '22023', NULL,
+	'set_config') FROM forged;
+SELECT throws_ok(format('ALTER ROLE access_app SET logsvc.principal = %L', value), '22023', NULL,
+	'ALTER ROLE') FROM forged;
+SELECT throws_ok(format('ALTER DATABASE %I SET logsvc.principal = %L', current_database(), value),
+	'22023', NULL, 'ALTER DATABASE') FROM forged;
+SELECT throws_ok(format('CREATE FUNCTION pg_temp.f() RETURNS int LANGUAGE sql SET logsvc.principal = %L'
+	' AS ''SELECT 1''', value), '22023', NULL, 'a function''s SET') FROM forged;
+SELECT throws_matching($$ALTER SYSTEM SET logsvc.principal = 'x'$$, '.', 'ALTER SYSTEM');
+SELECT is(pg_temp.app($$SELECT set_config('logsvc.principal', 'x', false)$$), '42501', 'nor a tenant');
+SELECT is(logsvc.whoami(), NULL, 'still no one');
+
+-- ---- transactions ----
+
+BEGIN;
+SELECT isnt(logsvc.act_as('acme'), NULL, 'set in a transaction');
+SAVEPOINT s;
+SELECT is(logsvc.act_as('other')->'organization'->>'slug', 'other', 'changed after a savepoint');
+ROLLBACK TO s;
+SELECT is(logsvc.whoami()->'organization'->>'slug', 'acme', 'back with it');
+ROLLBACK;
+SELECT is(logsvc.whoami(), NULL, 'gone with the transaction');
+
+DROP OWNED BY access_app;
+DROP ROLE access_app, access_other;
+SELECT * FROM finish();
