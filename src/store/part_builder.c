@@ -45,6 +45,7 @@ ls_part_builder_create(ls_arena *arena)
 	if (b == NULL)
 		return NULL;
 	b->arena = arena;
+	b->seed = (uint64_t) (uintptr_t) b * UINT64_C(0x9E3779B97F4A7C15);
 	b->scratch = ls_part_pool_arena(arena);
 	b->keys = ls_part_pool_arena(arena);
 	b->compressor = ls_part_compressor_create(arena);
@@ -81,9 +82,9 @@ ls_part_builder_reset(ls_part_builder *b)
 /* ---- columns ---- */
 
 static uint64_t
-column_hash(ls_kind kind, ls_str key)
+column_hash(const ls_part_builder *b, ls_kind kind, ls_str key)
 {
-	return ls_hash64(key.data, key.len, (uint64_t) kind + 1);
+	return ls_hash64(key.data, key.len, b->seed + (uint64_t) kind);
 }
 
 static bool
@@ -189,7 +190,7 @@ static bool
 attribute_column(ls_part_builder *b, ls_kind kind, ls_str key, uint32_t *number)
 {
 	ls_column column = {LS_FIELD_ATTRIBUTE, kind, key};
-	uint64_t hash = column_hash(kind, key);
+	uint64_t hash = column_hash(b, kind, key);
 	uint32_t at;
 
 	if ((b->n_columns + 1) * 2 > b->n_column_slots && !rehash_columns(b))
@@ -262,7 +263,7 @@ ls_builder_shape_of(ls_part_builder *b, const uint16_t *cells, uint32_t n, uint3
 	}
 	if ((b->n_shapes + 1) * 2 > b->n_shape_slots && !rehash_shapes(b))
 		return false;
-	hash = ls_hash64(cells, n * sizeof(uint16_t), 0);
+	hash = ls_hash64(cells, n * sizeof(uint16_t), b->seed);
 	for (at = (uint32_t) hash & (b->n_shape_slots - 1); b->shape_slots[at] != 0;
 		 at = (at + 1) & (b->n_shape_slots - 1))
 	{
@@ -445,6 +446,9 @@ ls_part_builder_truncate(ls_part_builder *b, uint32_t rows)
 			c->last_row = 0;
 		}
 	}
+	/* An empty builder must have room for all that a part can hold. */
+	if (b->rows == 0)
+		ls_part_builder_reset(b);
 }
 
 void

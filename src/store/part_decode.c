@@ -266,6 +266,47 @@ ls_part_ranks(ls_part *part, uint32_t block, uint32_t column)
 	return ranks;
 }
 
+/*
+ * For reading rows: the value numbers of all cells at once.  Unlike ranks,
+ * this takes no more memory than there are values, however many columns.
+ */
+bool
+ls_part_load_cells(ls_part *part, uint32_t block)
+{
+	const ls_directory *d = &part->directory;
+	ls_block_cache *cache = ls_part_cache(part, block);
+	uint32_t rows = ls_part_block_rows(part, block);
+	const uint16_t *shapes = ls_part_row_shapes(part, block);
+	uint32_t *starts;
+	uint32_t *cells;
+	uint32_t *next;
+	uint32_t n = 0;
+
+	if (cache == NULL || shapes == NULL)
+		return false;
+	if (cache->cells != NULL || d->n_shapes == 1)
+		return true;
+	for (uint32_t row = 0; row < rows; row++)
+		n += d->shapes[shapes[row]].n;
+	starts = ls_arena_alloc(part->block_arena, rows * sizeof(uint32_t));
+	cells = ls_arena_alloc(part->block_arena, n * sizeof(uint32_t));
+	next = LS_PART_ARRAY(part->block_arena, uint32_t, d->n_columns);
+	if (starts == NULL || cells == NULL || next == NULL)
+		return ls_part_fail(part, "out of memory");
+	n = 0;
+	for (uint32_t row = 0; row < rows; row++)
+	{
+		const ls_shape_entry *shape = &d->shapes[shapes[row]];
+
+		starts[row] = n;
+		for (uint32_t i = 0; i < shape->n; i++)
+			cells[n++] = next[shape->columns[i]]++;
+	}
+	cache->cell_starts = starts;
+	cache->cells = cells;
+	return true;
+}
+
 /* ---- columns ---- */
 
 /* Loads a dictionary once; it outlives the block. */

@@ -158,6 +158,7 @@ struct ls_part_builder
 	ls_arena *arena;
 	ls_arena *scratch; /* of ls_part_builder_finish */
 	ls_part_compressor *compressor;
+	uint64_t seed; /* of hash tables: senders must not know which keys collide */
 
 	uint32_t rows;
 	uint32_t rows_capacity;
@@ -368,6 +369,8 @@ typedef struct ls_block_cache
 {
 	ls_vector **vectors; /* by column */
 	uint32_t **ranks;
+	uint32_t *cells; /* value number of each cell of each row; see cell_starts */
+	uint32_t *cell_starts;
 	uint16_t *shapes;
 	ls_time *timestamps;
 	ls_time *ingested;
@@ -398,6 +401,9 @@ struct ls_part
 	bool cached;
 	ls_block_cache cache;
 };
+
+/* part_decode.c: fills `cells` of the cache, unless all rows have one shape. */
+extern bool ls_part_load_cells(ls_part *part, uint32_t block);
 
 /* Sets the error and returns false. */
 extern bool ls_part_fail(ls_part *part, const char *error);

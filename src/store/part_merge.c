@@ -127,10 +127,20 @@ add_values(merge *m, uint32_t column, const ls_vector *v, uint32_t from, uint32_
 	return add_coded(m, column, c, v, from, to);
 }
 
-/* Values of a column before row `row` of the block. */
+/* How many values of a column are before row `row`; UINT32_MAX: an error. */
 static uint32_t
-values_before(const uint32_t *ranks, const ls_vector *v, uint32_t row, uint32_t rows)
+values_before(ls_part *part, uint32_t block, uint32_t column, const ls_vector *v, uint32_t row)
 {
+	uint32_t rows = ls_part_block_rows(part, block);
+	const uint32_t *ranks;
+
+	if (row == 0)
+		return 0;
+	if (row == rows || v->count == 0)
+		return v->count;
+	ranks = ls_part_ranks(part, block, column);
+	if (ranks == NULL)
+		return UINT32_MAX;
 	while (row < rows && ranks[row] == UINT32_MAX)
 		row++;
 	return row == rows ? v->count : ranks[row];
@@ -145,7 +155,6 @@ add_rows(merge *m, uint32_t block, uint32_t from, uint32_t to, bool *full)
 {
 	ls_part *part = m->part;
 	ls_part_builder *b = m->b;
-	uint32_t rows = ls_part_block_rows(part, block);
 	const ls_time *timestamps = ls_part_timestamps(part, block);
 	const ls_time *ingested = ls_part_ingest_times(part, block);
 	const uint16_t *shapes = ls_part_row_shapes(part, block);
@@ -164,12 +173,13 @@ add_rows(merge *m, uint32_t block, uint32_t from, uint32_t to, bool *full)
 	for (c = 0; c < n_columns; c++)
 	{
 		const ls_vector *v = ls_part_vector(part, block, c);
-		const uint32_t *ranks = v == NULL ? NULL : ls_part_ranks(part, block, c);
 
-		if (ranks == NULL)
+		if (v == NULL)
 			return false;
-		ranges[c][0] = values_before(ranks, v, from, rows);
-		ranges[c][1] = to == rows ? v->count : values_before(ranks, v, to, rows);
+		ranges[c][0] = values_before(part, block, c, v, from);
+		ranges[c][1] = values_before(part, block, c, v, to);
+		if (ranges[c][0] == UINT32_MAX || ranges[c][1] == UINT32_MAX)
+			return false;
 		bytes += text_bytes(v, ranges[c][0], ranges[c][1]) + 8 * (ranges[c][1] - ranges[c][0]);
 	}
 	*full = b->raw_bytes + 8 * b->values + bytes > LS_PART_MAX_BYTES;
@@ -179,7 +189,9 @@ add_rows(merge *m, uint32_t block, uint32_t from, uint32_t to, bool *full)
 	{
 		if (m->shapes[shapes[i]] == UNMAPPED && !map_shape(m, shapes[i]))
 		{
-			*full = !ls_arena_failed(b->arena);
+			*full = part->error == NULL && !ls_arena_failed(b->arena);
+			if (!*full && part->error == NULL)
+				ls_part_fail(part, "out of memory");
 			return false;
 		}
 	}

@@ -371,22 +371,21 @@ ls_part_release_block(ls_part *part)
 /* ---- rows ---- */
 
 static bool
-fill_value(ls_part *part, uint32_t block, uint32_t row, uint32_t column, ls_attribute *value)
+fill_value(ls_part *part, uint32_t block, uint32_t column, uint32_t v, ls_attribute *value)
 {
 	const ls_column *c = &part->directory.columns[column].column;
 	const ls_vector *vector = ls_part_vector(part, block, column);
-	const uint32_t *ranks = vector == NULL ? NULL : ls_part_ranks(part, block, column);
 
-	if (ranks == NULL)
+	if (vector == NULL)
 		return false;
 	value->key = c->key;
 	value->kind = c->kind;
 	value->text = ls_str_make("", 0);
 	value->integer = 0;
 	if (vector->form == LS_VECTOR_INTEGER)
-		value->integer = vector->integers[ranks[row]];
+		value->integer = vector->integers[v];
 	else if (LS_KIND_IS_TEXT(c->kind))
-		value->text = ls_vector_text(vector, ranks[row]);
+		value->text = ls_vector_text(vector, v);
 	return true;
 }
 
@@ -397,10 +396,12 @@ ls_part_row(ls_part *part, uint32_t block, uint32_t row, ls_arena *arena, ls_eve
 	const ls_time *ingested = ls_part_ingest_times(part, block);
 	const uint16_t *shapes = ls_part_row_shapes(part, block);
 	const ls_shape_entry *shape;
+	const uint32_t *cells = NULL;
 	ls_attribute *attributes = NULL;
 	uint32_t n = 0;
 
-	if (timestamps == NULL || ingested == NULL || shapes == NULL)
+	if (timestamps == NULL || ingested == NULL || shapes == NULL ||
+		!ls_part_load_cells(part, block))
 		return false;
 	if (row >= ls_part_block_rows(part, block))
 		return ls_part_fail(part, "no such row");
@@ -410,6 +411,8 @@ ls_part_row(ls_part *part, uint32_t block, uint32_t row, ls_arena *arena, ls_eve
 	event->batch = part->cache.batches[row];
 	event->place = part->cache.places[row];
 	shape = &part->directory.shapes[shapes[row]];
+	if (part->cache.cells != NULL)
+		cells = part->cache.cells + part->cache.cell_starts[row];
 	if (shape->n > 0)
 	{
 		attributes = ls_arena_alloc(arena, shape->n * sizeof(ls_attribute));
@@ -420,7 +423,8 @@ ls_part_row(ls_part *part, uint32_t block, uint32_t row, ls_arena *arena, ls_eve
 	{
 		ls_field field = part->directory.columns[shape->columns[i]].column.field;
 
-		if (!fill_value(part, block, row, shape->columns[i], &attributes[n]))
+		if (!fill_value(part, block, shape->columns[i], cells == NULL ? row : cells[i],
+						&attributes[n]))
 			return false;
 		if (field == LS_FIELD_ATTRIBUTE)
 			n++;

@@ -797,6 +797,52 @@ test_memory_runs_out(void)
 	ok(good && finished > 0, "a builder that runs out of memory refuses and stays whole");
 }
 
+static void
+test_reader_memory_runs_out(void)
+{
+	ls_event *events = make_events(6000);
+	bool good = true;
+	int finished = 0;
+
+	for (int codec = LS_CODEC_FAST; codec <= LS_CODEC_FRESH; codec++)
+	{
+		ls_part_builder *b = ls_part_builder_create(arena);
+		built p;
+
+		for (uint32_t i = 0; i < 6000; i++)
+			ls_part_builder_add(b, &events[i]);
+		build(b, (ls_part_codec) codec, false, &p);
+		for (size_t limit = 2000; limit < 40000000; limit += limit / 4)
+		{
+			ls_arena *small = ls_arena_create(NULL, limit);
+			ls_arena *rows = ls_arena_create(NULL, 0);
+			source s = {{p.body.data, p.body.len}, 0, 0};
+			const char *error = NULL;
+			ls_part *part =
+				ls_part_open(small, ls_str_make(p.header.data, p.header.len), fetch, &s, &error);
+			ls_part_builder *to = ls_part_builder_create(small);
+			uint32_t done = 0;
+			ls_event e;
+
+			good = good && (part != NULL || strcmp(error, "out of memory") == 0);
+			if (part != NULL)
+			{
+				bool row = ls_part_row(part, 1, 7, rows, &e);
+
+				good = good && (row || strcmp(ls_part_error(part), "out of memory") == 0);
+				ls_part_release_block(part);
+			}
+			if (part != NULL && to != NULL && ls_part_append(part, to, &done))
+				finished++;
+			else if (part != NULL && to != NULL)
+				good = good && ls_arena_failed(small) && ls_part_error(part) != NULL;
+			ls_arena_destroy(small);
+			ls_arena_destroy(rows);
+		}
+	}
+	ok(good && finished > 0, "a reader that runs out of memory says so");
+}
+
 /* ---- damage ---- */
 
 /* Reads all there is; false when the part said that it is damaged. */
@@ -1087,6 +1133,7 @@ main(int argc, char **argv)
 	test_memory();
 	test_limits();
 	test_memory_runs_out();
+	test_reader_memory_runs_out();
 	test_damage();
 	test_version();
 	test_document();
