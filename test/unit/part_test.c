@@ -1085,9 +1085,9 @@ test_document(void)
 static int
 write_seeds(const char *folder)
 {
-	static const uint32_t sizes[] = {1, 3, 40};
+	static const uint32_t sizes[] = {1, 3, 40, 4100};
 
-	for (int i = 0; i < 9; i++)
+	for (int i = 0; i < 12; i++)
 	{
 		ls_part_builder *b = ls_part_builder_create(arena);
 		ls_event *events = make_events(sizes[i / 3]);
@@ -1096,7 +1096,19 @@ write_seeds(const char *folder)
 		FILE *file;
 
 		for (uint32_t k = 0; k < sizes[i / 3]; k++)
+		{
+			/* Two blocks that take few bytes: rows with little in them. */
+			if (sizes[i / 3] > LS_PART_BLOCK_ROWS)
+			{
+				set_field(&events[k], LS_FIELD_EVENT, str(k % 4096 == 0 ? "a" : "b"));
+				events[k].has &= k % 4096 == 1 ? 1 : 3;
+				events[k].n_attributes = k % 4099 == 2 ? 2 : 0;
+				events[k].timestamp = k;
+				events[k].batch = 1;
+				events[k].ingested_at = 0;
+			}
 			ls_part_builder_add(b, &events[k]);
+		}
 		build(b, (ls_part_codec) (i % 3), false, &p);
 		snprintf(path, sizeof(path), "%s/%s-%u", folder, codec_names[i % 3], sizes[i / 3]);
 		file = fopen(path, "wb");
