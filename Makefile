@@ -5,6 +5,10 @@
 # `make help` explains each.  Variables: PG_CONFIG, DATA, HTTP_PORT, PG_PORT,
 # T (part of the tests), B (part of the benchmarks), S (seconds of fuzzing).
 
+# DATA is where quickstart keeps its cluster; to PGXS it means files to install.
+QUICKSTART_DATA := $(or $(DATA),.quickstart)
+override DATA :=
+
 EXTENSION = logsvc
 MODULE_big = logsvc
 LOGSVC_VERSION := $(shell sed -n "s/^default_version *= *'\(.*\)'/\1/p" logsvc.control)
@@ -55,7 +59,6 @@ include test/test.mk
 
 # ---- the commands of docs/architecture.md ----
 
-DATA ?= .quickstart
 HTTP_PORT ?= 8080
 PG_PORT ?= 54320
 sudo := $(if $(filter 0,$(shell id -u)),,sudo)
@@ -72,11 +75,11 @@ deps:
 quickstart: deps
 	@$(MAKE) -s --no-print-directory all
 	@$(sudo) $(MAKE) -s --no-print-directory install > /dev/null
-	@PG_CONFIG='$(PG_CONFIG)' DATA='$(DATA)' HTTP_PORT='$(HTTP_PORT)' PG_PORT='$(PG_PORT)' \
+	@PG_CONFIG='$(PG_CONFIG)' DATA='$(QUICKSTART_DATA)' HTTP_PORT='$(HTTP_PORT)' PG_PORT='$(PG_PORT)' \
 		docker/quickstart.sh
 
 stop:
-	@PG_CONFIG='$(PG_CONFIG)' DATA='$(DATA)' docker/stop.sh
+	@PG_CONFIG='$(PG_CONFIG)' DATA='$(QUICKSTART_DATA)' docker/stop.sh
 
 lint: all
 	@test/lint.pl

@@ -9,19 +9,32 @@
 
 #include "miscadmin.h"
 
+#include "src/access/access.h"
+#include "src/ingest/ingest.h"
+#include "src/ipc/ipc.h"
+#include "src/workers/workers.h"
+
 LS_MODULE_MAGIC;
 
 void _PG_init(void);
 
+/*
+ * Without shared_preload_libraries only what needs no shared memory works; the
+ * rest raises an error with a hint (ls_require_shmem).
+ */
 void
 _PG_init(void)
 {
 	bool preloaded = process_shared_preload_libraries_in_progress;
 
 	ls_guc_register(preloaded);
+	ls_access_register(preloaded);
 	if (!preloaded)
 		return;
 
 	ls_stop_points_register();
+	ls_ipc_register();
+	ls_ingest_register();
+	ls_workers_register();
 	ls_shmem_register();
 }

@@ -17,12 +17,13 @@
 
 #define ARENA_CHUNK 65536
 #define ARENA_LARGE (ARENA_CHUNK / 4)
-#define ARENA_ALIGN(n) (((n) + 15) & ~(size_t) 15)
+#define ARENA_ALIGN(n) (((n) + 15) & ~(uintptr_t) 15)
 
 typedef struct arena_chunk
 {
 	struct arena_chunk *next;
 	struct arena_chunk **back; /* the pointer that points to this chunk */
+	void *raw;                 /* what the source gave: aligned as it pleased */
 	size_t size;               /* usable bytes */
 	size_t used;
 	_Alignas(16) char data[];
@@ -72,15 +73,18 @@ ls_arena_create(const ls_arena_source *source, size_t limit)
 static arena_chunk *
 add_chunk(ls_arena *arena, arena_chunk **list, size_t size)
 {
-	arena_chunk *chunk = NULL;
+	arena_chunk *chunk;
+	void *raw = NULL;
 
-	if (size <= SIZE_MAX - sizeof(arena_chunk))
-		chunk = arena->source.alloc(arena->source.context, sizeof(arena_chunk) + size);
-	if (chunk == NULL)
+	if (size <= SIZE_MAX - sizeof(arena_chunk) - 15)
+		raw = arena->source.alloc(arena->source.context, sizeof(arena_chunk) + 15 + size);
+	if (raw == NULL)
 	{
 		arena->failed = true;
 		return NULL;
 	}
+	chunk = (arena_chunk *) ARENA_ALIGN((uintptr_t) raw);
+	chunk->raw = raw;
 	chunk->size = size;
 	chunk->used = 0;
 	chunk->next = *list;
@@ -97,7 +101,7 @@ drop_chunk(ls_arena *arena, arena_chunk *chunk)
 	*chunk->back = chunk->next;
 	if (chunk->next != NULL)
 		chunk->next->back = chunk->back;
-	arena->source.free(arena->source.context, chunk);
+	arena->source.free(arena->source.context, chunk->raw);
 }
 
 /* Counts `size` against the limit. */

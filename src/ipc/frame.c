@@ -79,7 +79,7 @@ ls_frame_write_cancel(ls_buf *buf, uint64_t request_id)
 }
 
 bool
-ls_frame_read(ls_str frame, ls_frame_kind *kind, ls_request *request, ls_response *response)
+ls_frame_parse(ls_str frame, ls_frame_kind *kind, ls_request *request, ls_response *response)
 {
 	ls_reader r = ls_reader_make(frame.data, frame.len);
 	uint16_t magic = ls_read_u16(&r);

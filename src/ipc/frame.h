@@ -83,7 +83,7 @@ extern void ls_frame_write_cancel(ls_buf *buf, uint64_t request_id);
  * Reads a frame; texts are views into it.  Only the member that *kind names is
  * filled; for CANCEL the id of `request`.  False when the bytes are no frame.
  */
-extern bool ls_frame_read(ls_str frame, ls_frame_kind *kind, ls_request *request,
+extern bool ls_frame_parse(ls_str frame, ls_frame_kind *kind, ls_request *request,
 						  ls_response *response);
 
 #endif /* LS_FRAME_H */

@@ -1,0 +1,78 @@
+-- The store: the durable queue and the parts.
+
+-- What acceptors have accepted and no writer has stored yet.  A row is a part
+-- of level 0 with the events of one organization of one group commit; its id
+-- is the batch number in the ids of those events.
+CREATE SEQUENCE logsvc_internal.batch_number;
+COMMENT ON SEQUENCE logsvc_internal.batch_number IS
+  'numbers of accepted batches: the first half of event ids';
+
+CREATE TABLE logsvc_internal.queue (
+  id bigint PRIMARY KEY,
+  organization_id uuid NOT NULL,
+  rows integer NOT NULL,
+  min_time timestamptz NOT NULL,
+  max_time timestamptz NOT NULL,
+  level_mask integer NOT NULL,
+  header bytea NOT NULL,
+  body bytea NOT NULL
+) WITH (fillfactor = 100, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000,
+        autovacuum_vacuum_cost_delay = 0, autovacuum_vacuum_insert_scale_factor = 0,
+        autovacuum_vacuum_insert_threshold = -1, autovacuum_analyze_scale_factor = 10,
+        toast.autovacuum_vacuum_scale_factor = 0, toast.autovacuum_vacuum_threshold = 10000,
+        toast.autovacuum_vacuum_cost_delay = 0, toast.autovacuum_vacuum_insert_threshold = -1);
+ALTER TABLE logsvc_internal.queue
+  ALTER header SET STORAGE MAIN,
+  ALTER body SET STORAGE EXTERNAL;
+COMMENT ON TABLE logsvc_internal.queue IS
+  'accepted events that wait for a writer, as parts of level 0';
+
+-- The store proper.  Columns beside header and body are what the planner can
+-- prune by; the header repeats them for itself.
+CREATE SEQUENCE logsvc_internal.part_id;
+COMMENT ON SEQUENCE logsvc_internal.part_id IS 'ids of parts';
+
+CREATE TABLE logsvc_internal.part (
+  id bigint NOT NULL DEFAULT pg_catalog.nextval('logsvc_internal.part_id'),
+  organization_id uuid NOT NULL,
+  index_name text NOT NULL,
+  day date NOT NULL,
+  level smallint NOT NULL,
+  min_time timestamptz NOT NULL,
+  max_time timestamptz NOT NULL,
+  rows integer NOT NULL,
+  raw_bytes bigint NOT NULL,
+  level_mask integer NOT NULL,
+  min_batch bigint NOT NULL,
+  max_batch bigint NOT NULL,
+  header bytea NOT NULL,
+  body bytea NOT NULL,
+  created_at timestamptz NOT NULL DEFAULT pg_catalog.now(),
+  PRIMARY KEY (day, id)
+) PARTITION BY RANGE (day);
+ALTER TABLE logsvc_internal.part
+  ALTER header SET STORAGE MAIN,
+  ALTER body SET STORAGE EXTERNAL;
+CREATE INDEX part_time ON logsvc_internal.part (organization_id, max_time);
+COMMENT ON TABLE logsvc_internal.part IS
+  'parts: up to 65,536 events of one organization, index and UTC day as compressed columns';
+COMMENT ON COLUMN logsvc_internal.part.level IS
+  'level of merging: 1 as written, n + 1 merged from parts of level n';
+COMMENT ON COLUMN logsvc_internal.part.level_mask IS
+  'bit n is set when an event has level n of trace, debug, info, warn, error, fatal, other, none';
+
+CREATE TABLE logsvc_internal.part_other PARTITION OF logsvc_internal.part DEFAULT;
+ALTER TABLE logsvc_internal.part_other
+  ALTER header SET STORAGE MAIN,
+  ALTER body SET STORAGE EXTERNAL;
+COMMENT ON TABLE logsvc_internal.part_other IS 'parts of days that have no partition of their own';
+
+SELECT pg_catalog.pg_extension_config_dump('logsvc_internal.queue', '');
+SELECT pg_catalog.pg_extension_config_dump('logsvc_internal.batch_number', '');
+SELECT pg_catalog.pg_extension_config_dump('logsvc_internal.part', '');
+SELECT pg_catalog.pg_extension_config_dump('logsvc_internal.part_other', '');
+SELECT pg_catalog.pg_extension_config_dump('logsvc_internal.part_id', '');
+
+ALTER TABLE logsvc_internal.queue ENABLE ROW LEVEL SECURITY;
+ALTER TABLE logsvc_internal.part ENABLE ROW LEVEL SECURITY;
+GRANT SELECT ON logsvc_internal.queue, logsvc_internal.part TO logsvc_tenant;

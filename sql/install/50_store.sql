@@ -1,0 +1,35 @@
+-- The store: functions.
+
+CREATE POLICY tenant ON logsvc_internal.queue FOR SELECT TO logsvc_tenant
+  USING (organization_id = logsvc_internal.current_organization());
+CREATE POLICY tenant ON logsvc_internal.part FOR SELECT TO logsvc_tenant
+  USING (organization_id = logsvc_internal.current_organization());
+
+-- Makes the partitions of today and of the two days that events may already
+-- name (timestamps up to 24 hours ahead are accepted).  Days that have none
+-- share the default partition.
+CREATE FUNCTION logsvc_internal.make_part_partitions() RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+  today date := (now() AT TIME ZONE 'UTC')::date;
+  d date;
+  name text;
+BEGIN
+  -- One at a time; the lock goes with the transaction.
+  PERFORM pg_advisory_xact_lock('logsvc_internal.part'::regclass::oid::bigint);
+  FOR d IN SELECT today + n FROM generate_series(0, 2) n LOOP
+    name := 'part_' || to_char(d, 'YYYYMMDD');
+    CONTINUE WHEN to_regclass('logsvc_internal.' || name) IS NOT NULL;
+    -- CREATE and ATTACH: PARTITION OF would lock out every reader.
+    EXECUTE format('CREATE TABLE logsvc_internal.%I (LIKE logsvc_internal.part INCLUDING ALL)',
+                   name);
+    EXECUTE format('ALTER TABLE logsvc_internal.part ATTACH PARTITION logsvc_internal.%I'
+                   ' FOR VALUES FROM (%L) TO (%L)', name, d, d + 1);
+  END LOOP;
+END
+$$;
+COMMENT ON FUNCTION logsvc_internal.make_part_partitions() IS
+  'makes the daily partitions of the store for today and the two days after';
+REVOKE ALL ON FUNCTION logsvc_internal.make_part_partitions() FROM PUBLIC;

@@ -1,0 +1,213 @@
+-- Evaluation: functions.
+
+-- The first of the current month, UTC: bundles reset then (specification 8.2).
+CREATE FUNCTION logsvc_internal.credit_month() RETURNS date
+LANGUAGE sql STABLE PARALLEL SAFE
+SET search_path = pg_catalog, pg_temp
+AS $$ SELECT date_trunc('month', now() AT TIME ZONE 'UTC')::date $$;
+COMMENT ON FUNCTION logsvc_internal.credit_month() IS 'the first day of the current month, UTC';
+
+-- What an organization has this month, in micro-credits.  The limit is the
+-- plan's bundle and what was granted; credits that an operator took count as
+-- used.
+CREATE FUNCTION logsvc_internal.credit_balance(
+  organization uuid,
+  OUT credit_limit bigint, OUT used bigint, OUT reserved bigint, OUT remaining bigint,
+  OUT resets_at timestamptz)
+LANGUAGE plpgsql STABLE PARALLEL SAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+  this_month date := logsvc_internal.credit_month();
+BEGIN
+  SELECT l.amount * 1000000 + coalesce(m.granted, 0), coalesce(m.used, 0)
+    INTO credit_limit, used
+    FROM logsvc_internal.organization o
+    JOIN logsvc_internal.plan_limit l ON l.plan = o.plan AND l.resource = 'ai_credits_per_month'
+    LEFT JOIN logsvc_internal.ai_credit_month m
+      ON m.organization_id = o.id AND m.month = this_month
+   WHERE o.id = credit_balance.organization;
+  SELECT coalesce(sum(r.micro_credits), 0) INTO reserved
+    FROM logsvc_internal.ai_credit_reservation r
+   WHERE r.organization_id = credit_balance.organization AND r.month = this_month
+     AND r.expires_at > clock_timestamp();
+  remaining := greatest(credit_limit - used, 0);
+  resets_at := (this_month + interval '1 month') AT TIME ZONE 'UTC';
+END
+$$;
+COMMENT ON FUNCTION logsvc_internal.credit_balance(uuid) IS
+  'AI credits of an organization in this month, in micro-credits';
+
+-- Everything that must be known and reserved before a call to a model, in one
+-- statement of the caller: the model that will be used (decision 8), whether
+-- the region is allowed, whether credits are left, and the reservation.  A
+-- call may start on the last remaining fraction (decision 35).
+CREATE FUNCTION logsvc_internal.begin_evaluation(
+  organization uuid, wanted_model text, region text, tokens_in bigint, tokens_out bigint,
+  free boolean, lifetime interval,
+  OUT model text, OUT input_rate bigint, OUT output_rate bigint, OUT region_allowed boolean,
+  OUT credits_left boolean, OUT reservation bigint, OUT credit_limit bigint,
+  OUT remaining bigint, OUT resets_at timestamptz)
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+  balance record;
+  cost bigint;
+BEGIN
+  SELECT m.id, m.input_rate, m.output_rate INTO model, input_rate, output_rate
+    FROM logsvc_internal.model m
+   WHERE m.id = wanted_model OR m.is_default
+   ORDER BY m.id = wanted_model DESC LIMIT 1;
+  region_allowed := EXISTS (SELECT FROM logsvc_internal.eu_region r
+                             WHERE r.name = lower(begin_evaluation.region));
+
+  IF NOT free THEN
+    -- The month's row is the lock of the organization's credits.
+    INSERT INTO logsvc_internal.ai_credit_month (organization_id, month)
+      VALUES (organization, logsvc_internal.credit_month())
+      ON CONFLICT DO NOTHING;
+    PERFORM FROM logsvc_internal.ai_credit_month m
+      WHERE m.organization_id = organization AND m.month = logsvc_internal.credit_month()
+        FOR UPDATE;
+    DELETE FROM logsvc_internal.ai_credit_reservation r
+      WHERE r.organization_id = organization AND r.expires_at <= clock_timestamp();
+  END IF;
+  SELECT * INTO balance FROM logsvc_internal.credit_balance(organization);
+  credit_limit := balance.credit_limit;
+  remaining := balance.remaining;
+  resets_at := balance.resets_at;
+  credits_left := balance.remaining - balance.reserved > 0;
+
+  IF credits_left AND region_allowed AND NOT free THEN
+    cost := ceil((tokens_in::numeric * input_rate + tokens_out::numeric * output_rate)
+                 / 10000)::bigint;
+    INSERT INTO logsvc_internal.ai_credit_reservation
+        (organization_id, month, micro_credits, expires_at)
+      VALUES (organization, logsvc_internal.credit_month(), cost, clock_timestamp() + lifetime)
+      RETURNING id INTO reservation;
+  END IF;
+END
+$$;
+COMMENT ON FUNCTION logsvc_internal.begin_evaluation(uuid, text, text, bigint, bigint, boolean,
+  interval) IS 'chooses the model of an evaluation, checks region and credits and reserves them';
+
+-- Debits a call and drops its reservation.  The debit stops at the limit
+-- (decision 35); returns what was really debited.
+CREATE FUNCTION logsvc_internal.settle_evaluation(
+  organization uuid, reservation bigint, micro_credits bigint, model text, tokens_in bigint,
+  tokens_out bigint) RETURNS bigint
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+  balance record;
+  debit bigint := 0;
+BEGIN
+  IF micro_credits > 0 THEN
+    INSERT INTO logsvc_internal.ai_credit_month (organization_id, month)
+      VALUES (organization, logsvc_internal.credit_month())
+      ON CONFLICT DO NOTHING;
+    PERFORM FROM logsvc_internal.ai_credit_month m
+      WHERE m.organization_id = organization AND m.month = logsvc_internal.credit_month()
+        FOR UPDATE;
+    SELECT * INTO balance FROM logsvc_internal.credit_balance(organization);
+    debit := least(micro_credits, balance.remaining);
+    UPDATE logsvc_internal.ai_credit_month m SET used = m.used + debit
+      WHERE m.organization_id = organization AND m.month = logsvc_internal.credit_month();
+  END IF;
+  DELETE FROM logsvc_internal.ai_credit_reservation r
+    WHERE r.id = reservation AND r.organization_id = organization;
+  INSERT INTO logsvc_internal.ai_credit_entry
+      (organization_id, kind, micro_credits, model, tokens_in, tokens_out)
+    VALUES (organization, 'run', debit, model, tokens_in, tokens_out);
+  RETURN debit;
+END
+$$;
+COMMENT ON FUNCTION logsvc_internal.settle_evaluation(uuid, bigint, bigint, text, bigint, bigint)
+  IS 'debits an evaluation in micro-credits and drops its reservation';
+
+CREATE FUNCTION logsvc_internal.release_evaluation(organization uuid, reservation bigint)
+RETURNS void
+LANGUAGE sql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+  DELETE FROM logsvc_internal.ai_credit_reservation r
+   WHERE r.id = reservation AND r.organization_id = organization
+$$;
+COMMENT ON FUNCTION logsvc_internal.release_evaluation(uuid, bigint) IS
+  'drops the reservation of an evaluation that failed (decision 36)';
+
+-- Operator: grants credits of this month (delta > 0) or takes some (delta < 0;
+-- at most what is left).
+CREATE FUNCTION logsvc.adjust_ai_credits(organization text, delta numeric, reason text)
+RETURNS jsonb
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+  org uuid;
+  micro bigint := round(delta * 1000000);
+  balance record;
+BEGIN
+  PERFORM logsvc_internal.require_operator();
+  org := logsvc_internal.find_organization(organization);
+  IF delta IS NULL OR coalesce(trim(reason), '') = '' THEN
+    RAISE EXCEPTION 'delta and reason must be given' USING ERRCODE = 'LS001';
+  END IF;
+  INSERT INTO logsvc_internal.ai_credit_month (organization_id, month)
+    VALUES (org, logsvc_internal.credit_month()) ON CONFLICT DO NOTHING;
+  PERFORM FROM logsvc_internal.ai_credit_month m
+    WHERE m.organization_id = org AND m.month = logsvc_internal.credit_month() FOR UPDATE;
+  SELECT * INTO balance FROM logsvc_internal.credit_balance(org);
+  micro := greatest(micro, -balance.remaining);
+  UPDATE logsvc_internal.ai_credit_month m
+     SET granted = m.granted + greatest(micro, 0), used = m.used + greatest(-micro, 0)
+   WHERE m.organization_id = org AND m.month = logsvc_internal.credit_month();
+  INSERT INTO logsvc_internal.ai_credit_entry (organization_id, kind, micro_credits, reason)
+    VALUES (org, 'adjustment', -micro, reason);
+  SELECT * INTO balance FROM logsvc_internal.credit_balance(org);
+  RETURN jsonb_build_object(
+    'used', trim_scale(balance.used / 1000000.0),
+    'reserved', trim_scale(balance.reserved / 1000000.0),
+    'remaining', trim_scale(balance.remaining / 1000000.0),
+    'limit', trim_scale(balance.credit_limit / 1000000.0),
+    'resetsAt', to_char(balance.resets_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'));
+END
+$$;
+COMMENT ON FUNCTION logsvc.adjust_ai_credits(text, numeric, text) IS
+  'operator: grants (delta > 0) or takes (delta < 0) AI credits of this month of an organization; '
+  'never below zero remaining; returns used, reserved, remaining, limit and resetsAt';
+
+-- The evaluation (specification 2.1): as one request, or with named arguments.
+CREATE FUNCTION logsvc.run_adhoc(
+  request jsonb DEFAULT NULL, rows text[] DEFAULT NULL, criteria text DEFAULT NULL,
+  expected_items jsonb DEFAULT NULL, mode text DEFAULT NULL, model text DEFAULT NULL,
+  log_compression boolean DEFAULT NULL, compression_options jsonb DEFAULT NULL,
+  preview boolean DEFAULT NULL, query text DEFAULT NULL)
+RETURNS jsonb
+LANGUAGE c VOLATILE PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS 'MODULE_PATHNAME', 'logsvc_run_adhoc';
+COMMENT ON FUNCTION logsvc.run_adhoc(jsonb, text[], text, jsonb, text, text, boolean, jsonb,
+  boolean, text) IS
+  'runs an ad-hoc evaluation for the organization of the session: either a request as its HTTP '
+  'body, or named arguments; query takes the rows from a search; returns the response or preview '
+  'object';
+
+CREATE FUNCTION logsvc.patterns(rows text[], options jsonb DEFAULT '{}')
+RETURNS TABLE (template_id text, count bigint, template text, samples text[])
+LANGUAGE c STABLE STRICT PARALLEL SAFE
+SET search_path = pg_catalog, pg_temp
+AS 'MODULE_PATHNAME', 'logsvc_patterns';
+COMMENT ON FUNCTION logsvc.patterns(text[], jsonb) IS
+  'groups log rows into patterns, highest count first; options as compressionOptions of an '
+  'evaluation (maxTemplates, maxSamples, rareThreshold, simThreshold)';
+
+CREATE FUNCTION logsvc.pattern_of(rows text[], options jsonb DEFAULT '{}')
+RETURNS TABLE (row_number bigint, template_id text)
+LANGUAGE c STABLE STRICT PARALLEL SAFE
+SET search_path = pg_catalog, pg_temp
+AS 'MODULE_PATHNAME', 'logsvc_pattern_of';
+COMMENT ON FUNCTION logsvc.pattern_of(text[], jsonb) IS
+  'the pattern that each row fell into; rows are numbered from 1';

@@ -1,0 +1,105 @@
+/*-------------------------------------------------------------------------
+ *
+ * credits.c
+ *	  AI credits: the three statements around a call to a model.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "src/evaluation/evaluation.h"
+
+#include "catalog/pg_type.h"
+#include "executor/spi.h"
+#include "utils/builtins.h"
+#include "utils/timestamp.h"
+#include "utils/uuid.h"
+
+static SPIPlanPtr
+prepare(const char *sql, int n, const Oid *types)
+{
+	SPIPlanPtr plan = SPI_prepare(sql, n, (Oid *) types);
+
+	if (plan == NULL || SPI_keepplan(plan) != 0)
+		elog(ERROR, "could not prepare a statement about AI credits");
+	return plan;
+}
+
+static Datum
+column(int number, bool *isnull)
+{
+	return SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, number, isnull);
+}
+
+void
+ls_credits_begin(const pg_uuid_t *organization, ls_str model, ls_str region, int64 tokens_in,
+				 int64 tokens_out, bool free, ls_arena *arena, ls_credit_grant *grant)
+{
+	static SPIPlanPtr plan = NULL;
+	static const Oid types[] = {UUIDOID, TEXTOID, TEXTOID, INT8OID, INT8OID, BOOLOID, INT4OID};
+	Datum values[lengthof(types)];
+	bool isnull;
+
+	if (plan == NULL)
+		plan = prepare("SELECT model, input_rate, output_rate, region_allowed, credits_left, "
+					   "reservation, credit_limit, remaining, resets_at "
+					   "FROM logsvc_internal.begin_evaluation($1, $2, $3, $4, $5, $6, "
+					   "pg_catalog.make_interval(secs => $7))",
+					   lengthof(types), types);
+	values[0] = UUIDPGetDatum(organization);
+	values[1] = PointerGetDatum(ls_text_of_str(model));
+	values[2] = PointerGetDatum(ls_text_of_str(region));
+	values[3] = Int64GetDatum(tokens_in);
+	values[4] = Int64GetDatum(tokens_out);
+	values[5] = BoolGetDatum(free);
+	values[6] = Int32GetDatum(LS_EVALUATION_RESERVATION_SECONDS);
+	if (SPI_execute_plan(plan, values, NULL, false, 1) != SPI_OK_SELECT || SPI_processed != 1)
+		elog(ERROR, "could not begin an evaluation");
+
+	memset(grant, 0, sizeof(*grant));
+	grant->price.model = ls_arena_strdup(arena, ls_str_of_text(DatumGetTextPP(column(1, &isnull))));
+	grant->price.input_rate = DatumGetInt64(column(2, &isnull));
+	grant->price.output_rate = DatumGetInt64(column(3, &isnull));
+	grant->region_allowed = DatumGetBool(column(4, &isnull));
+	grant->credits_left = DatumGetBool(column(5, &isnull));
+	grant->reservation = DatumGetInt64(column(6, &isnull));
+	if (isnull)
+		grant->reservation = 0;
+	grant->credit_limit = DatumGetInt64(column(7, &isnull));
+	grant->remaining = DatumGetInt64(column(8, &isnull));
+	grant->resets_at = ls_time_of_timestamptz(DatumGetTimestampTz(column(9, &isnull)));
+}
+
+int64
+ls_credits_settle(const pg_uuid_t *organization, int64 reservation, int64 micro_credits,
+				  ls_str model, int64 tokens_in, int64 tokens_out)
+{
+	static SPIPlanPtr plan = NULL;
+	static const Oid types[] = {UUIDOID, INT8OID, INT8OID, TEXTOID, INT8OID, INT8OID};
+	Datum values[lengthof(types)];
+	bool isnull;
+
+	if (plan == NULL)
+		plan = prepare("SELECT logsvc_internal.settle_evaluation($1, $2, $3, $4, $5, $6)",
+					   lengthof(types), types);
+	values[0] = UUIDPGetDatum(organization);
+	values[1] = Int64GetDatum(reservation);
+	values[2] = Int64GetDatum(micro_credits);
+	values[3] = PointerGetDatum(ls_text_of_str(model));
+	values[4] = Int64GetDatum(tokens_in);
+	values[5] = Int64GetDatum(tokens_out);
+	if (SPI_execute_plan(plan, values, NULL, false, 1) != SPI_OK_SELECT || SPI_processed != 1)
+		elog(ERROR, "could not settle an evaluation");
+	return DatumGetInt64(column(1, &isnull));
+}
+
+void
+ls_credits_release(const pg_uuid_t *organization, int64 reservation)
+{
+	static SPIPlanPtr plan = NULL;
+	static const Oid types[] = {UUIDOID, INT8OID};
+	Datum values[] = {UUIDPGetDatum(organization), Int64GetDatum(reservation)};
+
+	if (plan == NULL)
+		plan = prepare("SELECT logsvc_internal.release_evaluation($1, $2)", lengthof(types), types);
+	if (SPI_execute_plan(plan, values, NULL, false, 1) != SPI_OK_SELECT)
+		elog(ERROR, "could not release AI credits");
+}

@@ -1,0 +1,139 @@
+/*-------------------------------------------------------------------------
+ *
+ * evaluation.h
+ *	  Running evaluations: the PostgreSQL side.
+ *
+ * The pure core (evaluation_core.h) decides everything that a rule decides;
+ * here are the steps around it that need a clock, a database or a provider.
+ *
+ * An evaluation is a state machine that never waits:
+ *
+ *		prepare		parse and check; a preview ends here
+ *		begin		a short transaction: model, region, credits, reservation
+ *		call		a provider; no transaction is open while it thinks
+ *		conclude	check the reply (one repair call if need be)
+ *		settle		a short transaction: debit, ledger
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef LS_EVALUATION_H
+#define LS_EVALUATION_H
+
+#include "src/base/base.h"
+#include "src/evaluation/evaluation_core.h"
+
+/* Longest life of a call, repair included (decision 40), and of a reservation. */
+#define LS_EVALUATION_CALL_SECONDS 55
+#define LS_EVALUATION_RESERVATION_SECONDS 120
+
+/* ---- providers (provider.c) ---- */
+
+typedef enum ls_reply_outcome
+{
+	LS_REPLY_OK,
+	LS_REPLY_UNAVAILABLE /* 503; `reason` is timeout, unreachable, overloaded, region */
+} ls_reply_outcome;
+
+typedef struct ls_reply
+{
+	ls_reply_outcome outcome;
+	const char *reason;
+	ls_str text;   /* the verdict as JSON */
+	bool complete; /* false: cut off by a token limit */
+	int64_t tokens_in;
+	int64_t tokens_out;
+	ls_str model; /* that answered, as the response shows it */
+} ls_reply;
+
+struct ls_evaluation;
+
+typedef struct ls_provider
+{
+	const char *name;
+	bool free; /* costs no credits */
+
+	/*
+	 * Starts a call for evaluation->prompt (or, when repair is not empty, its
+	 * repetition).  The provider calls ls_evaluation_replied, now or later.
+	 */
+	void (*start)(struct ls_evaluation *evaluation, ls_str repair);
+
+	/* The caller has gone: end the call without a reply. */
+	void (*cancel)(struct ls_evaluation *evaluation);
+} ls_provider;
+
+/* The provider that the settings name. */
+extern const ls_provider *ls_provider_current(void);
+
+/* ---- one evaluation (run.c) ---- */
+
+typedef struct ls_evaluation
+{
+	ls_arena *arena;
+	pg_uuid_t organization;
+	const ls_provider *provider;
+	ls_str region;
+
+	ls_evaluation_request *request;
+	ls_evaluation_view *view;
+	ls_evaluation_prompt prompt;
+	ls_model_price price;
+	int64 reservation;   /* 0: none */
+	bool in_transaction; /* its statements join the caller's transaction */
+	bool repaired;       /* the one repair call has been made */
+	ls_reply reply;
+
+	/* What comes out. */
+	bool finished;
+	ls_error_id error; /* when failed */
+	bool failed;
+	ls_str body; /* JSON: the object under `data`, or the whole error body */
+
+	/* Called once, when finished. */
+	void (*done)(struct ls_evaluation *evaluation);
+	void *context;
+} ls_evaluation;
+
+/*
+ * Takes the request body; true when there is more to do.  With allow_query,
+ * request->has_query then says whether rows must come from a search
+ * (ls_evaluation_set_rows) before ls_evaluation_start.
+ */
+extern bool ls_evaluation_prepare(ls_evaluation *evaluation, ls_str body, bool allow_query);
+
+/*
+ * Goes on until a provider has the call or the evaluation is finished.  With
+ * `in_transaction` (SQL callers) its statements join the caller's transaction,
+ * else each is a transaction of its own.
+ */
+extern void ls_evaluation_start(ls_evaluation *evaluation, bool in_transaction);
+
+/* For providers: the reply has come. */
+extern void ls_evaluation_replied(ls_evaluation *evaluation, const ls_reply *reply);
+
+/* Ends it without an answer and gives its reservation back. */
+extern void ls_evaluation_cancel(ls_evaluation *evaluation);
+
+/* ---- credits.c ---- */
+
+typedef struct ls_credit_grant
+{
+	ls_model_price price;
+	bool region_allowed;
+	bool credits_left;
+	int64 reservation;
+	int64 credit_limit; /* micro-credits */
+	int64 remaining;
+	ls_time resets_at;
+} ls_credit_grant;
+
+/* In a transaction with SPI: begin_evaluation, settle_evaluation, release. */
+extern void ls_credits_begin(const pg_uuid_t *organization, ls_str model, ls_str region,
+							 int64 tokens_in, int64 tokens_out, bool free, ls_arena *arena,
+							 ls_credit_grant *grant);
+extern int64 ls_credits_settle(const pg_uuid_t *organization, int64 reservation,
+							   int64 micro_credits, ls_str model, int64 tokens_in,
+							   int64 tokens_out);
+extern void ls_credits_release(const pg_uuid_t *organization, int64 reservation);
+
+#endif /* LS_EVALUATION_H */

@@ -1,0 +1,100 @@
+/*-------------------------------------------------------------------------
+ *
+ * admit.c
+ *	  Who may go on with a request: credential, scope and role, rate limit,
+ *	  size, in this order for every pool.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "src/http/http.h"
+
+void
+ls_http_refuse(ls_response *response, ls_arena *arena, ls_error_id id, const char *message,
+			   const char *details)
+{
+	const ls_error_info *info = &ls_error_table[id];
+	ls_buf body;
+
+	ls_buf_init(&body, arena);
+	ls_error_body(&body, id, message, details);
+	response->status = info->status;
+	response->content_type = ls_str_make(NULL, 0);
+	response->body = ls_str_make(body.data, body.len);
+	if (info->status == 401)
+		ls_response_header(response, LS_STR("WWW-Authenticate"), LS_STR("Bearer"));
+	else if (info->status == 503)
+		ls_response_header(response, LS_STR("Retry-After"),
+						   id == LS_ERROR_AI_PROVIDER_NOT_EU ? LS_STR("30") : LS_STR("1"));
+}
+
+static ls_str
+number_text(ls_arena *arena, long long number)
+{
+	ls_buf buf;
+
+	ls_buf_init(&buf, arena);
+	ls_buf_printf(&buf, "%lld", number);
+	return ls_str_make(buf.data, buf.len);
+}
+
+/* Counts the request against its class and sets the rate headers. */
+static bool
+within_rate(const ls_route *route, const ls_principal *principal, ls_arena *arena,
+			ls_response *response)
+{
+	ls_rate_state state;
+	ls_rate_scope scope;
+	uint8 key[16];
+	int limit;
+	bool within;
+
+	if (route->rate_class[0] == '\0' || !ls_rate_limit_of(route->rate_class, &limit, &scope))
+		return true;
+	ls_rate_key(principal, scope, key);
+	within = ls_rate_limit_take(route->rate_class, key, limit, &state);
+	ls_response_header(response, LS_STR("X-RateLimit-Limit"), number_text(arena, state.limit));
+	ls_response_header(response, LS_STR("X-RateLimit-Remaining"),
+					   number_text(arena, state.remaining));
+	ls_response_header(response, LS_STR("X-RateLimit-Reset"), number_text(arena, state.reset));
+	if (within)
+		return true;
+	ls_http_refuse(response, arena, LS_ERROR_RATE_LIMIT_EXCEEDED, NULL, NULL);
+	ls_response_header(response, LS_STR("Retry-After"), number_text(arena, state.retry_after));
+	return false;
+}
+
+bool
+ls_http_admit(const ls_request *request, ls_arena *arena, ls_principal *principal,
+			  ls_response *response)
+{
+	const ls_route *route = &ls_routes[request->route];
+	ls_error_id error;
+	ls_caught caught;
+
+	memset(response, 0, sizeof(*response));
+	response->id = request->id;
+	response->status = route->success;
+
+	if (!ls_authenticate(request, route->keys[0] == '\0', principal, &caught))
+	{
+		if (caught.id == LS_ERROR_INTERNAL)
+			ereport(LOG, errcode(caught.sqlstate),
+					errmsg("logsvc could not check a credential: %s", caught.format));
+		ls_http_refuse(response, arena, caught.id, caught.message, NULL);
+		return false;
+	}
+	error = ls_authorize(principal, route->permission, route->scope, route->keys);
+	if (error != LS_ALLOWED)
+	{
+		ls_http_refuse(response, arena, error, NULL, NULL);
+		return false;
+	}
+	if (!within_rate(route, principal, arena, response))
+		return false;
+	if ((request->flags & LS_REQUEST_BODY_TOO_LARGE) != 0)
+	{
+		ls_http_refuse(response, arena, LS_ERROR_BODY_TOO_LARGE, NULL, NULL);
+		return false;
+	}
+	return true;
+}

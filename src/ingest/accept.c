@@ -1,0 +1,619 @@
+/*-------------------------------------------------------------------------
+ *
+ * accept.c
+ *	  Group commit: many requests into the queue in one transaction.
+ *
+ * Events are decoded straight into part builders, one list of builders for
+ * each organization, so that 64 requests of one organization become one row
+ * of the queue.  Nothing is answered before the transaction is durable; when
+ * it fails, all of its requests get 503 and none of their events is stored.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "src/ingest/ingest.h"
+
+#include "storage/ipc.h"
+#include "utils/memutils.h"
+
+#include "src/access/access.h"
+#include "src/store/event_id.h"
+
+/* Limits of one group: beyond one of them it is committed. */
+#define GROUP_REQUESTS 1024
+#define GROUP_ORGANIZATIONS 256
+#define GROUP_BYTES (16 * 1024 * 1024)
+
+/* A builder that has grown beyond this is given back after the commit. */
+#define BUILDER_KEEP (8 * 1024 * 1024)
+
+/* Beyond so many events a batch's ids are not listed. */
+#define MAX_LISTED_IDS 1000
+
+typedef struct open_part
+{
+	ls_arena *arena;
+	ls_part_builder *builder;
+	uint64 batch;
+	struct open_part *next; /* of the same organization, or in the pool */
+} open_part;
+
+typedef struct sender_group
+{
+	pg_uuid_t organization;
+	open_part *first;
+	open_part *last;
+} sender_group;
+
+/* An accepted request that waits for the commit. */
+typedef struct waiting
+{
+	uint64 request_id;
+	ls_accept_kind kind;
+	open_part *part; /* where its first event is */
+	uint32 first_row;
+	uint32 accepted;
+	uint32 rejected;
+	ls_str errors;  /* JSON list */
+	ls_str ignored; /* X-Ignored-Fields */
+} waiting;
+
+struct ls_accept
+{
+	ls_accept_respond respond;
+	void *context;
+
+	waiting requests[GROUP_REQUESTS];
+	int n_requests;
+	sender_group groups[GROUP_ORGANIZATIONS];
+	int n_groups;
+	uint32 n_events;
+	size_t n_bytes;
+
+	open_part *pool;   /* empty builders */
+	ls_arena *arena;   /* lives until the commit is answered */
+	ls_arena *scratch; /* of the decoder */
+};
+
+/* A worker that ends gives back what it had reserved and not committed. */
+static void
+release_at_exit(int code, Datum arg)
+{
+	ls_accept *accept = (ls_accept *) DatumGetPointer(arg);
+
+	ls_queue_release(accept->n_events);
+	accept->n_events = 0;
+}
+
+ls_accept *
+ls_accept_create(ls_accept_respond respond, void *context)
+{
+	ls_accept *accept = MemoryContextAllocZero(TopMemoryContext, sizeof(ls_accept));
+
+	accept->respond = respond;
+	accept->context = context;
+	before_shmem_exit(release_at_exit, PointerGetDatum(accept));
+	accept->arena = ls_context_arena(TopMemoryContext, 256 * 1024 * 1024);
+	accept->scratch =
+		ls_context_arena(TopMemoryContext, 4 * (size_t) LS_BODY_LIMIT + 32 * 1024 * 1024);
+	return accept;
+}
+
+bool
+ls_accept_full(const ls_accept *accept)
+{
+	return accept->n_requests >= GROUP_REQUESTS || accept->n_groups >= GROUP_ORGANIZATIONS ||
+		   accept->n_bytes >= GROUP_BYTES;
+}
+
+/* ---- builders ---- */
+
+static open_part *
+take_builder(ls_accept *accept)
+{
+	open_part *part = accept->pool;
+
+	if (part != NULL)
+		accept->pool = part->next;
+	else
+	{
+		part = MemoryContextAllocZero(TopMemoryContext, sizeof(open_part));
+		part->arena = ls_context_arena(TopMemoryContext, 512 * 1024 * 1024);
+	}
+	if (part->builder == NULL)
+		part->builder = ls_part_builder_create(part->arena);
+	if (part->builder == NULL)
+		ereport(ERROR, errcode(ERRCODE_OUT_OF_MEMORY), errmsg("out of memory"));
+	part->next = NULL;
+	return part;
+}
+
+static void
+give_builder(ls_accept *accept, open_part *part)
+{
+	if (ls_arena_used(part->arena) > BUILDER_KEEP)
+	{
+		ls_arena_reset(part->arena);
+		part->builder = NULL;
+	}
+	else
+		ls_part_builder_reset(part->builder);
+	part->next = accept->pool;
+	accept->pool = part;
+}
+
+static sender_group *
+find_group(ls_accept *accept, const pg_uuid_t *organization)
+{
+	sender_group *group;
+
+	for (int i = 0; i < accept->n_groups; i++)
+	{
+		if (memcmp(&accept->groups[i].organization, organization, sizeof(pg_uuid_t)) == 0)
+			return &accept->groups[i];
+	}
+	group = &accept->groups[accept->n_groups++];
+	group->organization = *organization;
+	group->first = group->last = take_builder(accept);
+	return group;
+}
+
+/* ---- decoding ---- */
+
+typedef struct decode_state
+{
+	ls_accept *accept;
+	sender_group *group;
+	const ls_accept_sender *sender;
+	ls_builder_sink builders;
+	ls_decode_sink inner;
+} decode_state;
+
+static ls_part_builder *
+next_builder(void *context)
+{
+	decode_state *state = context;
+	open_part *part = take_builder(state->accept);
+
+	state->group->last->next = part;
+	state->group->last = part;
+	return part->builder;
+}
+
+static bool
+known_index(void *context, ls_str index)
+{
+	decode_state *state = context;
+
+	/* Reserved indexes are written by the service itself. */
+	if (index.len > 0 && index.data[0] == '_')
+		return false;
+	return ls_index_exists(&state->sender->organization, index, NULL);
+}
+
+/* Events of a test key go to index _test, whatever they say. */
+static bool
+add_event(void *context, const ls_event *event)
+{
+	decode_state *state = context;
+	ls_event moved = *event;
+
+	if (state->sender->test)
+		moved.field[LS_FIELD_INDEX] = LS_STR("_test");
+	else if ((event->has & 1u << LS_FIELD_INDEX) == 0)
+		moved.field[LS_FIELD_INDEX] = LS_STR("main");
+	moved.has |= 1u << LS_FIELD_INDEX;
+	return state->inner.add(state->inner.context, &moved);
+}
+
+static void
+undo_events(void *context)
+{
+	decode_state *state = context;
+
+	state->inner.undo(state->inner.context);
+}
+
+/* Drops the builders behind `last` that a refused request had opened. */
+static void
+drop_builders_after(ls_accept *accept, sender_group *group, open_part *last)
+{
+	open_part *part = last->next;
+
+	last->next = NULL;
+	group->last = last;
+	while (part != NULL)
+	{
+		open_part *next = part->next;
+
+		give_builder(accept, part);
+		part = next;
+	}
+}
+
+static bool
+content_type_is(ls_str type, const char *name)
+{
+	size_t len = strlen(name);
+
+	return type.len >= len && pg_strncasecmp(type.data, name, len) == 0 &&
+		   (type.len == len || type.data[len] == ';' || type.data[len] == ' ');
+}
+
+/* A body without a type, or of the type that curl -d sends, is JSON too. */
+static bool
+is_json(ls_str type)
+{
+	return type.len == 0 || content_type_is(type, "application/json") ||
+		   content_type_is(type, "application/x-www-form-urlencoded");
+}
+
+/* ---- responses ---- */
+
+static void
+refuse(ls_accept *accept, const ls_request *request, ls_error_id id, const char *message,
+	   const char *details)
+{
+	ls_response response = {.id = request->id, .status = ls_error_table[id].status};
+	ls_buf body;
+	char seconds[16];
+
+	ls_buf_init(&body, accept->arena);
+	ls_error_body(&body, id, message, details);
+	response.body = ls_str_make(body.data, body.len);
+	if (response.status == 429 || response.status == 503)
+	{
+		snprintf(seconds, sizeof(seconds), "%d", ls_queue_retry_after());
+		ls_response_header(&response, LS_STR("Retry-After"), ls_str_of_cstring(seconds));
+	}
+	accept->respond(accept->context, &response, true);
+}
+
+static ls_error_id
+error_of_code(const char *code)
+{
+	for (int i = 0; i < LS_ERRORS; i++)
+	{
+		if (strcmp(ls_error_table[i].code, code) == 0)
+			return (ls_error_id) i;
+	}
+	return LS_ERROR_VALIDATION;
+}
+
+/* Appends one entry of `errors` (batch) or of `details` (refusals). */
+static void
+append_error(ls_buf *buf, const ls_decode_error *error, bool as_detail, bool single)
+{
+	ls_buf_char(buf, '{');
+	if (as_detail)
+	{
+		ls_buf_lit(buf, "\"path\":\"");
+		if (!single)
+			ls_buf_printf(buf, "events[%u]%s", error->index, error->path.len > 0 ? "." : "");
+		ls_buf_str(buf, error->path);
+		ls_buf_lit(buf, "\",");
+	}
+	else
+		ls_buf_printf(buf, "\"index\":%u,", error->index);
+	ls_buf_lit(buf, "\"code\":");
+	ls_json_quote(buf, ls_str_of_cstring(error->code));
+	ls_buf_lit(buf, ",\"message\":");
+	ls_json_quote(buf, error->message);
+	if (!as_detail)
+		ls_buf_printf(buf, ",\"status\":%d", error->status);
+	ls_buf_char(buf, '}');
+}
+
+static ls_str
+list_errors(ls_accept *accept, const ls_decode_result *result, bool as_details, bool single)
+{
+	ls_buf buf;
+
+	ls_buf_init(&buf, accept->arena);
+	ls_buf_char(&buf, '[');
+	for (uint32 i = 0; i < result->n_errors; i++)
+	{
+		if (i > 0)
+			ls_buf_char(&buf, ',');
+		append_error(&buf, &result->errors[i], as_details, single);
+	}
+	ls_buf_char(&buf, ']');
+	ls_buf_char(&buf, '\0');
+	return ls_str_make(buf.data, buf.len - 1);
+}
+
+static ls_str
+list_ignored(ls_accept *accept, const ls_decode_result *result)
+{
+	ls_buf buf;
+
+	ls_buf_init(&buf, accept->arena);
+	for (uint32 i = 0; i < result->n_ignored; i++)
+	{
+		if (i > 0)
+			ls_buf_lit(&buf, ", ");
+		ls_buf_str(&buf, result->ignored[i]);
+	}
+	return ls_str_make(buf.data, buf.len);
+}
+
+/* Nothing of the request was accepted: says why. */
+static void
+refuse_decoded(ls_accept *accept, ls_accept_kind kind, const ls_request *request,
+			   const ls_decode_result *result)
+{
+	bool single = kind == LS_ACCEPT_EVENT;
+	char message[256];
+	ls_error_id id;
+	ls_buf details;
+
+	switch (result->failure)
+	{
+		case LS_DECODE_INVALID:
+			snprintf(message, sizeof(message), "%.*s", (int) Min(result->message.len, 200),
+					 result->message.data);
+			ls_buf_init(&details, accept->arena);
+			ls_buf_lit(&details, "[{\"path\":");
+			ls_json_quote(&details, result->path);
+			ls_buf_lit(&details, ",\"code\":\"invalid\",\"message\":");
+			ls_json_quote(&details, result->message);
+			ls_buf_lit(&details, "}]");
+			ls_buf_char(&details, '\0');
+			refuse(accept, request, LS_ERROR_VALIDATION, message, details.data);
+			return;
+		case LS_DECODE_FULL:
+		case LS_DECODE_MEMORY:
+			refuse(accept, request, LS_ERROR_SERVICE_UNAVAILABLE,
+				   "the request needs more memory than there is; send smaller batches", NULL);
+			return;
+		case LS_DECODE_OK:
+			break;
+	}
+	if (single)
+	{
+		id = error_of_code(result->errors[0].code);
+		snprintf(message, sizeof(message), "%.*s", (int) Min(result->errors[0].message.len, 200),
+				 result->errors[0].message.data);
+	}
+	else
+	{
+		id = ls_decode_status(result) == 413 ? LS_ERROR_EVENT_TOO_LARGE : LS_ERROR_VALIDATION;
+		snprintf(message, sizeof(message), "all %u events were rejected", result->rejected);
+	}
+	refuse(accept, request, id, message, list_errors(accept, result, true, single).data);
+}
+
+void
+ls_accept_request(ls_accept *accept, ls_accept_kind kind, const ls_accept_sender *sender,
+				  const ls_request *request)
+{
+	decode_state state = {.accept = accept, .sender = sender};
+	ls_decode_options options = {.limits = LS_DECODE_LIMITS, .now = ls_now()};
+	ls_decode_result *result;
+	open_part *last;
+	uint32 first_row;
+	bool decoded;
+	waiting *entry;
+
+	if (request->content_encoding.len > 0 &&
+		!content_type_is(request->content_encoding, "identity"))
+	{
+		refuse(accept, request, LS_ERROR_UNSUPPORTED_MEDIA_TYPE,
+			   "this content encoding is not supported; send the body as it is", NULL);
+		return;
+	}
+
+	state.group = find_group(accept, &sender->organization);
+	last = state.group->last;
+	first_row = ls_part_builder_rows(last->builder);
+	state.inner = ls_builder_sink_make(&state.builders, last->builder, next_builder, &state);
+
+	ls_arena_reset(accept->scratch);
+	options.known_index = known_index;
+	options.index_context = &state;
+	options.sink.add = add_event;
+	options.sink.undo = undo_events;
+	options.sink.context = &state;
+	options.arena = accept->arena;
+	options.scratch = accept->scratch;
+
+	result = ls_new(accept->arena, ls_decode_result);
+	if (result == NULL)
+	{
+		refuse(accept, request, LS_ERROR_SERVICE_UNAVAILABLE, NULL, NULL);
+		return;
+	}
+	if (kind == LS_ACCEPT_EVENT && is_json(request->content_type))
+		decoded = ls_decode_event(&options, request->body, result);
+	else if (content_type_is(request->content_type, "application/x-ndjson") ||
+			 content_type_is(request->content_type, "application/jsonl") ||
+			 content_type_is(request->content_type, "application/ndjson"))
+		decoded = ls_decode_ndjson(&options, request->body, result);
+	else if (is_json(request->content_type))
+		decoded = ls_decode_batch(&options, request->body, result);
+	else
+	{
+		refuse(accept, request, LS_ERROR_UNSUPPORTED_MEDIA_TYPE,
+			   "expected application/json or application/x-ndjson", NULL);
+		return;
+	}
+
+	if (!decoded || result->accepted == 0)
+	{
+		drop_builders_after(accept, state.group, last);
+		refuse_decoded(accept, kind, request, result);
+		return;
+	}
+	if (!ls_queue_reserve(result->accepted))
+	{
+		ls_part_builder_truncate(last->builder, first_row);
+		drop_builders_after(accept, state.group, last);
+		refuse(accept, request, LS_ERROR_QUEUE_FULL, NULL, NULL);
+		return;
+	}
+
+	entry = &accept->requests[accept->n_requests++];
+	entry->request_id = request->id;
+	entry->kind = kind;
+	entry->part = last;
+	entry->first_row = first_row;
+	entry->accepted = result->accepted;
+	entry->rejected = result->rejected;
+	entry->errors = list_errors(accept, result, false, false);
+	entry->ignored = list_ignored(accept, result);
+	accept->n_events += result->accepted;
+	accept->n_bytes += request->body.len;
+}
+
+/* ---- commit ---- */
+
+static void
+insert_groups(void *context)
+{
+	ls_accept *accept = context;
+	ls_time now = ls_now();
+
+	for (int i = 0; i < accept->n_groups; i++)
+	{
+		sender_group *group = &accept->groups[i];
+
+		for (open_part *part = group->first; part != NULL; part = part->next)
+		{
+			ls_buf header;
+			ls_buf body;
+			ls_part_stats stats;
+
+			if (ls_part_builder_rows(part->builder) == 0)
+				continue;
+			part->batch = ls_queue_next_batch();
+			ls_part_builder_stamp(part->builder, 0, now, part->batch);
+			ls_buf_init(&header, accept->arena);
+			ls_buf_init(&body, accept->arena);
+			if (!ls_part_builder_finish(part->builder, LS_CODEC_FAST, false, &header, &body,
+										&stats))
+				ereport(ERROR, errcode(ERRCODE_OUT_OF_MEMORY), errmsg("out of memory"));
+			ls_queue_insert(&group->organization, part->batch, ls_str_make(header.data, header.len),
+							ls_str_make(body.data, body.len), &stats);
+		}
+	}
+	LS_STOP_POINT("accept_before_commit");
+}
+
+/* The ids of an accepted request, in order. */
+static void
+append_ids(ls_buf *buf, const waiting *entry)
+{
+	open_part *part = entry->part;
+	uint32 row = entry->first_row;
+
+	for (uint32 i = 0; i < entry->accepted; i++, row++)
+	{
+		char id[31];
+
+		while (row >= ls_part_builder_rows(part->builder))
+		{
+			part = part->next;
+			row = 0;
+		}
+		ls_event_id_format(part->batch, row, id);
+		if (i > 0)
+			ls_buf_char(buf, ',');
+		ls_buf_char(buf, '"');
+		ls_buf_append(buf, id, 30);
+		ls_buf_char(buf, '"');
+	}
+}
+
+static void
+answer(ls_accept *accept, const waiting *entry, bool last)
+{
+	ls_response response = {.id = entry->request_id, .status = 202};
+	char count[16];
+	ls_buf body;
+
+	ls_buf_init(&body, accept->arena);
+	ls_buf_lit(&body, "{\"data\":{");
+	if (entry->kind == LS_ACCEPT_EVENT && entry->accepted == 1 && entry->rejected == 0)
+	{
+		ls_buf_lit(&body, "\"id\":");
+		append_ids(&body, entry);
+		ls_buf_lit(&body, ",\"status\":\"queued\"");
+	}
+	else
+	{
+		ls_buf_printf(&body, "\"accepted\":%u,\"rejected\":%u,\"ids\":", entry->accepted,
+					  entry->rejected);
+		if (entry->accepted > MAX_LISTED_IDS)
+			ls_buf_lit(&body, "null");
+		else
+		{
+			ls_buf_char(&body, '[');
+			append_ids(&body, entry);
+			ls_buf_char(&body, ']');
+		}
+		ls_buf_lit(&body, ",\"errors\":");
+		ls_buf_str(&body, entry->errors);
+		snprintf(count, sizeof(count), "%u", entry->rejected);
+		ls_response_header(&response, LS_STR("X-Rejected-Count"), ls_str_of_cstring(count));
+	}
+	ls_buf_lit(&body, "}}");
+	if (entry->ignored.len > 0)
+		ls_response_header(&response, LS_STR("X-Ignored-Fields"), entry->ignored);
+	response.body = ls_str_make(body.data, body.len);
+	accept->respond(accept->context, &response, last);
+}
+
+static void
+forget(ls_accept *accept)
+{
+	for (int i = 0; i < accept->n_groups; i++)
+	{
+		open_part *part = accept->groups[i].first;
+
+		while (part != NULL)
+		{
+			open_part *next = part->next;
+
+			give_builder(accept, part);
+			part = next;
+		}
+	}
+	accept->n_groups = 0;
+	accept->n_requests = 0;
+	accept->n_events = 0;
+	accept->n_bytes = 0;
+	ls_arena_reset(accept->arena);
+}
+
+void
+ls_accept_commit(ls_accept *accept)
+{
+	ls_caught caught;
+
+	if (accept->n_requests > 0)
+	{
+		if (ls_transaction(insert_groups, accept, &caught))
+		{
+			uint32 events = accept->n_events;
+
+			accept->n_events = 0; /* they are the queue's now */
+			LS_STOP_POINT("accept_after_commit");
+			for (int i = 0; i < accept->n_requests; i++)
+				answer(accept, &accept->requests[i], i == accept->n_requests - 1);
+			ls_queue_wake_writers(events);
+		}
+		else
+		{
+			ls_queue_release(accept->n_events);
+			ereport(LOG, errcode(caught.sqlstate),
+					errmsg("logsvc could not put %u events of %d requests into the queue: %s",
+						   accept->n_events, accept->n_requests, caught.format));
+			for (int i = 0; i < accept->n_requests; i++)
+			{
+				ls_request request = {.id = accept->requests[i].request_id};
+
+				refuse(accept, &request, LS_ERROR_QUEUE_UNAVAILABLE, NULL, NULL);
+			}
+		}
+	}
+	forget(accept);
+}

@@ -1,0 +1,106 @@
+/*-------------------------------------------------------------------------
+ *
+ * ingest.h
+ *	  From accepted requests to stored parts.
+ *
+ *	accept.c	requests -> events of organizations -> rows of the queue, many
+ *				requests in one transaction
+ *	queue.c		the queue table, its depth and its limit
+ *	write.c		rows of the queue -> parts of level 1, in one transaction
+ *	function.c	the same from SQL
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef LS_INGEST_H
+#define LS_INGEST_H
+
+#include "src/base/base.h"
+#include "src/ingest/decode.h"
+#include "src/ipc/frame.h"
+
+extern void ls_ingest_register(void); /* in _PG_init */
+
+/* ---- queue.c ---- */
+
+/*
+ * The depth is the number of events that are in the queue or about to be: it
+ * is taken before the insertion, so that the limit holds, and given back when
+ * the transaction fails or a writer has stored them.
+ */
+
+/* Takes `events` of the depth; false, and nothing taken, beyond the limit. */
+extern bool ls_queue_reserve(uint32 events);
+extern void ls_queue_release(uint32 events); /* not stored after all */
+extern void ls_queue_drained(uint32 events); /* stored by a writer */
+extern uint64 ls_queue_depth(void);
+
+/* Seconds after which there should be room again, from the drain rate; 1-60. */
+extern int ls_queue_retry_after(void);
+
+/* Sets the depth from the table at the start; in a transaction with SPI. */
+extern void ls_queue_recover(void);
+
+/* The number of a new batch; in a transaction. */
+extern uint64 ls_queue_next_batch(void);
+
+/* Inserts a row; in a transaction with SPI. */
+extern void ls_queue_insert(const pg_uuid_t *organization, uint64 batch, ls_str header, ls_str body,
+							const ls_part_stats *stats);
+
+/* Wakes the writers when there is enough for them; after the commit. */
+extern void ls_queue_wake_writers(uint32 events);
+
+/*
+ * Events that make a writer run before the flush interval is over.  More than
+ * the 1,000 of specification 8.6: parts of some thousand events cost less CPU
+ * and less disk, and waiting events are searchable all the same.
+ */
+#define LS_QUEUE_BATCH 8192
+
+/* ---- accept.c ---- */
+
+/* Requests on their way into the queue, committed together. */
+typedef struct ls_accept ls_accept;
+
+/* Sends a response; its texts live only during the call. */
+typedef void (*ls_accept_respond)(void *context, const ls_response *response, bool last);
+
+extern ls_accept *ls_accept_create(ls_accept_respond respond, void *context);
+
+typedef enum ls_accept_kind
+{
+	LS_ACCEPT_EVENT, /* POST /api/v1/logs */
+	LS_ACCEPT_BATCH  /* POST /api/v1/logs/batch */
+} ls_accept_kind;
+
+/* What the acceptor must know of the sender. */
+typedef struct ls_accept_sender
+{
+	pg_uuid_t organization;
+	bool test; /* a test key: events go to index _test (decision 48) */
+} ls_accept_sender;
+
+/*
+ * Takes one request that ingests: answers it at once when it is refused, else
+ * keeps its events until ls_accept_commit.  `request` is not needed after the
+ * call.
+ */
+extern void ls_accept_request(ls_accept *accept, ls_accept_kind kind,
+							  const ls_accept_sender *sender, const ls_request *request);
+
+/* Should what was taken be committed before more is? */
+extern bool ls_accept_full(const ls_accept *accept);
+
+/* Commits what was taken, if anything, and answers it. */
+extern void ls_accept_commit(ls_accept *accept);
+
+/* ---- write.c ---- */
+
+/*
+ * Stores what waits in the queue of the organizations of one shard out of
+ * `shards`, in one transaction.  True when it committed; *events says how many
+ * events it stored.
+ */
+extern bool ls_write_batch(int shard, int shards, uint32 *events, ls_caught *caught);
+
+#endif /* LS_INGEST_H */

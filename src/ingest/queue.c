@@ -1,0 +1,230 @@
+/*-------------------------------------------------------------------------
+ *
+ * queue.c
+ *	  The durable queue: its table, its depth and its limit.
+ *
+ * The depth lives in shared memory because every accepted request asks for
+ * it.  It starts from the table when the service starts, and only the code of
+ * this file changes it.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "src/ingest/ingest.h"
+
+#include "catalog/namespace.h"
+#include "catalog/pg_type.h"
+#include "commands/sequence.h"
+#include "executor/spi.h"
+#include "port/atomics.h"
+#include "storage/spin.h"
+#include "utils/lsyscache.h"
+#include "utils/timestamp.h"
+
+#include "src/ipc/ipc.h"
+
+/* The drain rate is a moving average over windows of this length. */
+#define RATE_WINDOW_US (2 * USECS_PER_SEC)
+
+typedef struct queue_state
+{
+	pg_atomic_uint64 depth;
+	slock_t mutex; /* for the rest */
+	bool warned;
+	TimestampTz window_start;
+	uint64 window_events;
+	double drain_rate; /* events per second; 0: not known yet */
+} queue_state;
+
+static queue_state *shared = NULL;
+
+static Size
+shared_size(void)
+{
+	return sizeof(queue_state);
+}
+
+static void
+shared_init(void *memory, bool found)
+{
+	shared = memory;
+	if (found)
+		return;
+	memset(shared, 0, sizeof(*shared));
+	pg_atomic_init_u64(&shared->depth, 0);
+	SpinLockInit(&shared->mutex);
+}
+
+static const ls_shmem_item item = {"logsvc queue", shared_size, shared_init};
+
+void
+ls_ingest_register(void)
+{
+	ls_shmem_add(&item);
+}
+
+uint64
+ls_queue_depth(void)
+{
+	return pg_atomic_read_u64(&shared->depth);
+}
+
+/* Says once that the queue is 80% full, and once that it is not any more. */
+static void
+watch_depth(uint64 depth)
+{
+	uint64 warning = (uint64) ls_queue_limit * 8 / 10;
+	bool now_warned = false;
+	bool now_normal = false;
+
+	if (shared->warned == (depth >= warning))
+		return;
+	SpinLockAcquire(&shared->mutex);
+	if (!shared->warned && depth >= warning)
+		shared->warned = now_warned = true;
+	else if (shared->warned && depth < warning / 2)
+	{
+		shared->warned = false;
+		now_normal = true;
+	}
+	SpinLockRelease(&shared->mutex);
+	if (now_warned)
+		ereport(LOG,
+				errmsg("the ingest queue of logsvc is at 80%% of its limit of %d events",
+					   ls_queue_limit),
+				errhint("Requests are refused at 100%%; look whether the writers keep up."));
+	else if (now_normal)
+		ereport(LOG, errmsg("the ingest queue of logsvc is back to normal"));
+}
+
+bool
+ls_queue_reserve(uint32 events)
+{
+	uint64 depth = pg_atomic_add_fetch_u64(&shared->depth, events);
+
+	if (depth > (uint64) ls_queue_limit)
+	{
+		pg_atomic_sub_fetch_u64(&shared->depth, events);
+		return false;
+	}
+	watch_depth(depth);
+	return true;
+}
+
+void
+ls_queue_release(uint32 events)
+{
+	pg_atomic_sub_fetch_u64(&shared->depth, events);
+}
+
+void
+ls_queue_drained(uint32 events)
+{
+	TimestampTz now = GetCurrentTimestamp();
+
+	watch_depth(pg_atomic_sub_fetch_u64(&shared->depth, events));
+
+	SpinLockAcquire(&shared->mutex);
+	if (shared->window_start == 0)
+		shared->window_start = now;
+	shared->window_events += events;
+	if (now - shared->window_start >= RATE_WINDOW_US)
+	{
+		double rate =
+			(double) shared->window_events * USECS_PER_SEC / (double) (now - shared->window_start);
+
+		shared->drain_rate = shared->drain_rate == 0 ? rate : (shared->drain_rate + rate) / 2;
+		shared->window_start = now;
+		shared->window_events = 0;
+	}
+	SpinLockRelease(&shared->mutex);
+}
+
+int
+ls_queue_retry_after(void)
+{
+	double rate;
+	double seconds;
+
+	SpinLockAcquire(&shared->mutex);
+	rate = shared->drain_rate;
+	SpinLockRelease(&shared->mutex);
+
+	/* Until half of the queue is free; a guess while nothing was drained. */
+	seconds = rate < 1 ? 5 : (double) ls_queue_limit / 2 / rate;
+	return seconds < 1 ? 1 : seconds > 60 ? 60 : (int) (seconds + 0.5);
+}
+
+void
+ls_queue_recover(void)
+{
+	bool isnull;
+
+	if (SPI_execute("SELECT coalesce(pg_catalog.sum(rows), 0)::pg_catalog.int8 "
+					"FROM logsvc_internal.queue",
+					true, 1) != SPI_OK_SELECT ||
+		SPI_processed != 1)
+		elog(ERROR, "could not read the depth of the queue");
+	pg_atomic_write_u64(&shared->depth,
+						(uint64) DatumGetInt64(SPI_getbinval(SPI_tuptable->vals[0],
+															 SPI_tuptable->tupdesc, 1, &isnull)));
+}
+
+uint64
+ls_queue_next_batch(void)
+{
+	/* Looked up each time: two cached catalogue look-ups, and never stale. */
+	Oid sequence = get_relname_relid("batch_number", get_namespace_oid("logsvc_internal", false));
+
+	if (!OidIsValid(sequence))
+		ereport(ERROR, errcode(ls_errcode(LS_ERROR_QUEUE_UNAVAILABLE)),
+				errmsg("the queue of logsvc is missing"));
+	return (uint64) nextval_internal(sequence, false);
+}
+
+void
+ls_queue_insert(const pg_uuid_t *organization, uint64 batch, ls_str header, ls_str body,
+				const ls_part_stats *stats)
+{
+	static SPIPlanPtr plan = NULL;
+	static const Oid types[] = {INT8OID,        UUIDOID, INT4OID,  TIMESTAMPTZOID,
+								TIMESTAMPTZOID, INT4OID, BYTEAOID, BYTEAOID};
+	Datum values[lengthof(types)];
+
+	if (plan == NULL)
+	{
+		plan =
+			SPI_prepare("INSERT INTO logsvc_internal.queue (id, organization_id, rows, min_time, "
+						"max_time, level_mask, header, body) "
+						"VALUES ($1, $2, $3, $4, $5, $6, $7, $8)",
+						lengthof(types), (Oid *) types);
+		if (plan == NULL || SPI_keepplan(plan) != 0)
+			elog(ERROR, "could not prepare the insertion into the queue");
+	}
+	values[0] = Int64GetDatum((int64) batch);
+	values[1] = UUIDPGetDatum(organization);
+	values[2] = Int32GetDatum((int32) stats->rows);
+	values[3] = TimestampTzGetDatum(ls_timestamptz_of_time(stats->min_time));
+	values[4] = TimestampTzGetDatum(ls_timestamptz_of_time(stats->max_time));
+	values[5] = Int32GetDatum((int32) stats->level_mask);
+	values[6] = PointerGetDatum(ls_text_of_str(header));
+	values[7] = PointerGetDatum(ls_text_of_str(body));
+	if (SPI_execute_plan(plan, values, NULL, false, 0) != SPI_OK_INSERT)
+		elog(ERROR, "could not insert into the queue");
+	pfree(DatumGetPointer(values[6]));
+	pfree(DatumGetPointer(values[7]));
+}
+
+void
+ls_queue_wake_writers(uint32 events)
+{
+	uint64 depth = ls_queue_depth();
+
+	/*
+	 * A writer that sleeps without a limit must learn that there is something;
+	 * one that waits for its flush interval, that there is enough.
+	 */
+	if (depth > events && depth < LS_QUEUE_BATCH)
+		return;
+	for (int i = 0; i < LS_MAX_POOL && i < ls_writers; i++)
+		ls_slot_wake(ls_slot_get(LS_WORKER_WRITER, i));
+}

@@ -1,0 +1,113 @@
+/*-------------------------------------------------------------------------
+ *
+ * acceptor.c
+ *	  The loop of an acceptor: take all ingest requests that wait, commit them
+ *	  together, answer them, and again.
+ *
+ * While one group is being committed the next one gathers in the ring, so the
+ * size of a group follows the load without any delay or setting.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "src/workers/workers.h"
+
+#include "access/xact.h"
+#include "utils/guc.h"
+#include "utils/memutils.h"
+
+#include "src/http/http.h"
+#include "src/ingest/ingest.h"
+
+#define REQUEST_RING ((Size) 4 * 1024 * 1024)
+#define RESPONSE_RING ((Size) 512 * 1024)
+
+typedef struct acceptor_state
+{
+	ls_slot *slot;
+	ls_channel *channel;
+	ls_accept *accept;
+	ls_arena *admission; /* refusals of one request */
+	ls_arena *frames;
+	bool lost; /* the gateway has gone */
+} acceptor_state;
+
+static void
+respond(void *context, const ls_response *response, bool last)
+{
+	acceptor_state *state = context;
+	ls_buf frame;
+
+	if (state->lost)
+		return;
+	ls_arena_reset(state->frames);
+	ls_buf_init(&frame, state->frames);
+	ls_frame_write_response(&frame, response);
+	if (ls_channel_send(state->channel, ls_str_make(frame.data, frame.len), false, last) ==
+		LS_CHANNEL_DETACHED)
+		state->lost = true;
+}
+
+static void
+take(acceptor_state *state, ls_str frame)
+{
+	ls_frame_kind kind;
+	ls_request request;
+	ls_response response;
+	ls_principal principal;
+	ls_accept_sender sender;
+
+	if (!ls_frame_parse(frame, &kind, &request, &response) || kind != LS_FRAME_REQUEST)
+		return;
+	ls_arena_reset(state->admission);
+	if (!ls_http_admit(&request, state->admission, &principal, &response))
+	{
+		respond(state, &response, true);
+		return;
+	}
+	sender.organization = principal.organization;
+	sender.test = principal.test_key;
+	ls_accept_request(state->accept,
+					  strcmp(ls_routes[request.route].name, "INGEST") == 0 ? LS_ACCEPT_EVENT
+																		   : LS_ACCEPT_BATCH,
+					  &sender, &request);
+}
+
+void
+ls_acceptor_loop(ls_slot *slot)
+{
+	acceptor_state *state = MemoryContextAllocZero(TopMemoryContext, sizeof(acceptor_state));
+
+	state->slot = slot;
+	state->accept = ls_accept_create(respond, state);
+	state->admission = ls_context_arena(TopMemoryContext, 1024 * 1024);
+	state->frames = ls_context_arena(TopMemoryContext, 64 * 1024 * 1024);
+
+	/* What is acknowledged is durable, whatever the server's default says. */
+	if (synchronous_commit == SYNCHRONOUS_COMMIT_OFF)
+		SetConfigOption("synchronous_commit", "local", PGC_SUSET, PGC_S_OVERRIDE);
+
+	do
+	{
+		ls_channel_result result = LS_CHANNEL_OK;
+		ls_str frame;
+
+		if (state->channel == NULL || state->lost)
+		{
+			if (state->channel != NULL)
+				ls_channel_close(state->channel);
+			state->channel = ls_channel_create(slot, REQUEST_RING, RESPONSE_RING);
+			state->lost = false;
+		}
+		while (!state->lost && result == LS_CHANNEL_OK)
+		{
+			while (!ls_accept_full(state->accept) &&
+				   (result = ls_channel_receive(state->channel, &frame, true)) == LS_CHANNEL_OK)
+				take(state, frame);
+			ls_accept_commit(state->accept);
+			if (!ls_worker_interrupts())
+				return;
+		}
+		if (result == LS_CHANNEL_DETACHED)
+			state->lost = true;
+	} while (state->lost ? ls_worker_wait(10) : ls_worker_wait(-1));
+}

@@ -1,0 +1,79 @@
+/*-------------------------------------------------------------------------
+ *
+ * executor.c
+ *	  The loop of an executor: one request at a time, each in a transaction of
+ *	  its own, run by SQL as the tenant.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "src/workers/workers.h"
+
+#include "miscadmin.h"
+#include "utils/memutils.h"
+
+#include "src/http/http.h"
+
+#define REQUEST_RING ((Size) 256 * 1024)
+#define RESPONSE_RING ((Size) 1024 * 1024)
+
+/* Memory of one request beside what its query uses. */
+#define REQUEST_MEMORY ((size_t) 256 * 1024 * 1024)
+
+/* Answers one frame.  False: the gateway has gone. */
+static bool
+serve(ls_channel *channel, ls_str frame, ls_arena *arena)
+{
+	ls_frame_kind kind;
+	ls_request request;
+	ls_response response;
+	ls_buf out;
+
+	if (!ls_frame_parse(frame, &kind, &request, &response) || kind != LS_FRAME_REQUEST)
+		return true;
+	/* An interrupt meant for the request before comes too late. */
+	QueryCancelPending = false;
+
+	ls_http_execute(&request, arena, &response);
+	ls_buf_init(&out, arena);
+	ls_frame_write_response(&out, &response);
+	if (out.failed)
+	{
+		ls_arena_reset(arena);
+		ls_http_refuse(&response, arena, LS_ERROR_QUERY_MEMORY_LIMIT, "the answer is too large",
+					   NULL);
+		ls_buf_init(&out, arena);
+		ls_frame_write_response(&out, &response);
+	}
+	return ls_channel_send(channel, ls_str_make(out.data, out.len), false, true) == LS_CHANNEL_OK;
+}
+
+void
+ls_executor_loop(ls_slot *slot)
+{
+	ls_arena *arena = ls_context_arena(TopMemoryContext, REQUEST_MEMORY);
+	ls_channel *channel = NULL;
+	bool lost = false;
+
+	do
+	{
+		ls_channel_result result = LS_CHANNEL_OK;
+		ls_str frame;
+
+		if (channel == NULL || lost)
+		{
+			if (channel != NULL)
+				ls_channel_close(channel);
+			channel = ls_channel_create(slot, REQUEST_RING, RESPONSE_RING);
+			lost = false;
+		}
+		while (!lost && (result = ls_channel_receive(channel, &frame, true)) == LS_CHANNEL_OK)
+		{
+			lost = !serve(channel, frame, arena);
+			ls_arena_reset(arena);
+			if (!ls_worker_interrupts())
+				return;
+		}
+		if (result == LS_CHANNEL_DETACHED)
+			lost = true;
+	} while (lost ? ls_worker_wait(10) : ls_worker_wait(-1));
+}

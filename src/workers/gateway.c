@@ -1,0 +1,579 @@
+/*-------------------------------------------------------------------------
+ *
+ * gateway.c
+ *	  Hosts the HTTP engine and hands its requests to the worker pools.
+ *
+ * One loop: after any wake-up every engine gets its turn (the wait event set
+ * reports only the latch when the latch is set, so events tell nothing).
+ *
+ * Each pool has a bounded queue of requests, first in, first out.  A worker
+ * of the executor pool holds one request at a time; acceptors and evaluators
+ * take many.  When a worker goes away, its requests, and only those, get 503.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "src/workers/workers.h"
+
+#include <signal.h>
+
+#include "lib/ilist.h"
+#include "miscadmin.h"
+#include "pgstat.h"
+#include "postmaster/interrupt.h"
+#include "storage/ipc.h"
+#include "utils/hsearch.h"
+#include "utils/memutils.h"
+#include "utils/timestamp.h"
+
+#include "src/http/gateway.h"
+
+/* Requests that may wait for a worker of one pool. */
+#define POOL_QUEUE_LIMIT 1024
+
+/* Requests that one worker holds at a time. */
+#define EXECUTOR_HOLDS 1
+#define ACCEPTOR_HOLDS 1024
+#define EVALUATOR_HOLDS 256
+
+/* Requests wait so long for a pool that has no worker, then get 503 (ms). */
+#define NO_WORKER_PATIENCE 2000
+
+/* How long requests in flight may take when the gateway is to stop (ms). */
+#define DRAIN_TIME 2000
+
+typedef enum task_state
+{
+	TASK_QUEUED,
+	TASK_SENDING, /* the head of its worker's outgoing list, partly sent */
+	TASK_HELD     /* the worker has it */
+} task_state;
+
+typedef struct task
+{
+	uint64 request_id; /* hash key */
+	task_state state;
+	bool cancelled;
+	TimestampTz since;
+	char *frame;
+	size_t frame_len;
+	struct pool *pool;
+	struct pool_worker *worker;
+	dlist_node node; /* in the pool's queue or in the worker's list */
+} task;
+
+typedef struct pool_worker
+{
+	ls_slot *slot;
+	ls_channel *channel;
+	uint32 generation; /* of the channel */
+	int held;
+	dlist_head tasks; /* sent, or being sent */
+	task *sending;
+
+	/* Cancellations that the worker has not been told yet. */
+	uint64 cancelled[EVALUATOR_HOLDS];
+	int n_cancelled;
+	ls_buf cancel_frame; /* being sent when not empty */
+} pool_worker;
+
+typedef struct pool
+{
+	ls_worker_kind kind;
+	int holds;
+	pool_worker workers[LS_MAX_POOL];
+	dlist_head queue;
+	int queued;
+} pool;
+
+typedef struct gateway_state
+{
+	ls_gateway *engine;
+	HTAB *tasks;
+	pool pools[3];
+	ls_arena *arena;        /* frames being made */
+	ls_arena *cancel_arena; /* cancellations being sent */
+} gateway_state;
+
+static pool *
+pool_of(gateway_state *state, ls_pool which)
+{
+	switch (which)
+	{
+		case LS_POOL_ACCEPTOR:
+			return &state->pools[0];
+		case LS_POOL_EXECUTOR:
+			return &state->pools[1];
+		default:
+			return &state->pools[2];
+	}
+}
+
+static void
+make_pools(gateway_state *state)
+{
+	static const ls_worker_kind kinds[] = {LS_WORKER_ACCEPTOR, LS_WORKER_EXECUTOR,
+										   LS_WORKER_EVALUATOR};
+	static const int holds[] = {ACCEPTOR_HOLDS, EXECUTOR_HOLDS, EVALUATOR_HOLDS};
+
+	for (int i = 0; i < 3; i++)
+	{
+		pool *p = &state->pools[i];
+
+		p->kind = kinds[i];
+		p->holds = holds[i];
+		dlist_init(&p->queue);
+		for (int w = 0; w < LS_MAX_POOL; w++)
+		{
+			p->workers[w].slot = ls_slot_get(kinds[i], w);
+			dlist_init(&p->workers[w].tasks);
+			ls_buf_init(&p->workers[w].cancel_frame, state->cancel_arena);
+		}
+	}
+}
+
+/* ---- tasks ---- */
+
+static void
+answer_unavailable(gateway_state *state, uint64 request_id)
+{
+	ls_response response = {.id = request_id, .status = 503};
+
+	ls_response_header(&response, LS_STR("Retry-After"), LS_STR("1"));
+	response.body = LS_STR("{\"error\":\"the service is starting, stopping or overloaded\","
+						   "\"code\":\"SERVICE_UNAVAILABLE\"}");
+	ls_gateway_respond(state->engine, &response);
+}
+
+/* Takes a task out of wherever it is; the worker's list forgets it. */
+static void
+forget_task(gateway_state *state, task *t)
+{
+	dlist_delete(&t->node);
+	if (t->worker != NULL)
+	{
+		t->worker->held--;
+		if (t->worker->sending == t)
+			t->worker->sending = NULL;
+	}
+	if (t->frame != NULL)
+		pfree(t->frame);
+	hash_search(state->tasks, &t->request_id, HASH_REMOVE, NULL);
+}
+
+/* ---- workers ---- */
+
+static void
+lose_worker(gateway_state *state, pool_worker *worker)
+{
+	dlist_mutable_iter iter;
+
+	dlist_foreach_modify(iter, &worker->tasks)
+	{
+		task *t = dlist_container(task, node, iter.cur);
+
+		if (!t->cancelled)
+			answer_unavailable(state, t->request_id);
+		forget_task(state, t);
+	}
+	ls_channel_close(worker->channel);
+	worker->channel = NULL;
+	worker->n_cancelled = 0;
+	worker->cancel_frame.len = 0;
+}
+
+/* Attaches to channels that have been published since. */
+static void
+attach_workers(gateway_state *state)
+{
+	for (int i = 0; i < 3; i++)
+	{
+		for (int w = 0; w < LS_MAX_POOL; w++)
+		{
+			pool_worker *worker = &state->pools[i].workers[w];
+
+			if (worker->channel == NULL && worker->slot->state == LS_SLOT_RUNNING &&
+				worker->slot->generation != worker->generation)
+				worker->channel = ls_channel_attach(worker->slot, &worker->generation);
+		}
+	}
+}
+
+/* Tells a worker of cancellations; WOULD_BLOCK while some are left. */
+static ls_channel_result
+push_cancellations(pool_worker *worker)
+{
+	ls_channel_result result = LS_CHANNEL_OK;
+
+	while (result == LS_CHANNEL_OK && worker->n_cancelled > 0)
+	{
+		/* A frame that did not fit must be offered again as it was. */
+		if (worker->cancel_frame.len == 0)
+			ls_frame_write_cancel(&worker->cancel_frame,
+								  worker->cancelled[worker->n_cancelled - 1]);
+		result = ls_channel_send(worker->channel,
+								 ls_str_make(worker->cancel_frame.data, worker->cancel_frame.len),
+								 true, true);
+		if (result == LS_CHANNEL_OK)
+		{
+			worker->n_cancelled--;
+			worker->cancel_frame.len = 0;
+		}
+	}
+	return result;
+}
+
+/* Sends what a worker has not got yet.  False: the worker is lost. */
+static bool
+push(pool_worker *worker)
+{
+	task *t = worker->sending;
+	ls_channel_result result;
+
+	if (t != NULL)
+	{
+		result = ls_channel_send(worker->channel, ls_str_make(t->frame, t->frame_len), true, true);
+		if (result != LS_CHANNEL_OK)
+			return result == LS_CHANNEL_WOULD_BLOCK;
+		t->state = TASK_HELD;
+		pfree(t->frame);
+		t->frame = NULL;
+		worker->sending = NULL;
+	}
+	return push_cancellations(worker) != LS_CHANNEL_DETACHED;
+}
+
+/* The worker that should get the next task: the least busy that can take it. */
+static pool_worker *
+choose_worker(pool *p)
+{
+	pool_worker *best = NULL;
+
+	for (int w = 0; w < LS_MAX_POOL; w++)
+	{
+		pool_worker *worker = &p->workers[w];
+
+		if (worker->channel == NULL || worker->sending != NULL || worker->n_cancelled > 0 ||
+			worker->held >= p->holds)
+			continue;
+		if (best == NULL || worker->held < best->held)
+			best = worker;
+	}
+	return best;
+}
+
+static void
+dispatch(gateway_state *state, pool *p)
+{
+	while (!dlist_is_empty(&p->queue))
+	{
+		pool_worker *worker = choose_worker(p);
+		task *t;
+
+		if (worker == NULL)
+			return;
+		t = dlist_container(task, node, dlist_pop_head_node(&p->queue));
+		p->queued--;
+		t->worker = worker;
+		t->state = TASK_SENDING;
+		dlist_push_tail(&worker->tasks, &t->node);
+		worker->held++;
+		worker->sending = t;
+		if (!push(worker))
+			lose_worker(state, worker);
+	}
+}
+
+/* Requests must not wait for ever for a pool that does not come up. */
+static void
+expire_queued(gateway_state *state, pool *p)
+{
+	TimestampTz now;
+	dlist_mutable_iter iter;
+
+	if (dlist_is_empty(&p->queue))
+		return;
+	for (int w = 0; w < LS_MAX_POOL; w++)
+	{
+		if (p->workers[w].channel != NULL)
+			return;
+	}
+	now = GetCurrentTimestamp();
+	dlist_foreach_modify(iter, &p->queue)
+	{
+		task *t = dlist_container(task, node, iter.cur);
+
+		if (!TimestampDifferenceExceeds(t->since, now, NO_WORKER_PATIENCE))
+			return;
+		answer_unavailable(state, t->request_id);
+		p->queued--;
+		forget_task(state, t);
+	}
+}
+
+/* Takes the responses of a worker.  False: the worker is lost. */
+static bool
+pull(gateway_state *state, pool_worker *worker)
+{
+	ls_str frame;
+	ls_channel_result result;
+
+	while ((result = ls_channel_receive(worker->channel, &frame, true)) == LS_CHANNEL_OK)
+	{
+		ls_frame_kind kind;
+		ls_request request;
+		ls_response response;
+		task *t;
+
+		if (!ls_frame_parse(frame, &kind, &request, &response) || kind != LS_FRAME_RESPONSE)
+		{
+			ereport(LOG, errmsg("logsvc gateway received a malformed frame from a worker"));
+			return false;
+		}
+		t = hash_search(state->tasks, &response.id, HASH_FIND, NULL);
+		if (t == NULL || t->worker != worker)
+			continue;
+		if (!t->cancelled)
+			ls_gateway_respond(state->engine, &response);
+		forget_task(state, t);
+	}
+	return result == LS_CHANNEL_WOULD_BLOCK;
+}
+
+static void
+serve_workers(gateway_state *state)
+{
+	attach_workers(state);
+	for (int i = 0; i < 3; i++)
+	{
+		pool *p = &state->pools[i];
+
+		for (int w = 0; w < LS_MAX_POOL; w++)
+		{
+			pool_worker *worker = &p->workers[w];
+
+			if (worker->channel != NULL && (!pull(state, worker) || !push(worker)))
+				lose_worker(state, worker);
+		}
+		dispatch(state, p);
+		expire_queued(state, p);
+	}
+}
+
+/* ---- hooks of the engine ---- */
+
+static bool
+take_request(void *context, const ls_request *request, ls_response *refusal)
+{
+	gateway_state *state = context;
+	pool *p = pool_of(state, ls_routes[request->route].pool);
+	ls_buf frame;
+	task *t;
+	bool found;
+
+	if (p->queued >= POOL_QUEUE_LIMIT)
+	{
+		refusal->status = 503;
+		ls_response_header(refusal, LS_STR("Retry-After"), LS_STR("1"));
+		refusal->body = LS_STR("{\"error\":\"too many requests are waiting\","
+							   "\"code\":\"SERVICE_UNAVAILABLE\"}");
+		return false;
+	}
+	ls_arena_reset(state->arena);
+	ls_buf_init(&frame, state->arena);
+	ls_frame_write_request(&frame, request);
+	if (frame.failed)
+	{
+		refusal->status = 503;
+		refusal->body = LS_STR("{\"error\":\"out of memory\",\"code\":\"SERVICE_UNAVAILABLE\"}");
+		return false;
+	}
+	t = hash_search(state->tasks, &request->id, HASH_ENTER, &found);
+	memset((char *) t + sizeof(t->request_id), 0, sizeof(*t) - sizeof(t->request_id));
+	t->state = TASK_QUEUED;
+	t->pool = p;
+	t->since = GetCurrentTimestamp();
+	t->frame = MemoryContextAllocHuge(TopMemoryContext, frame.len);
+	memcpy(t->frame, frame.data, frame.len);
+	t->frame_len = frame.len;
+	dlist_push_tail(&p->queue, &t->node);
+	p->queued++;
+	pg_atomic_fetch_add_u32(&ls_service_get()->requests, 1);
+	dispatch(state, p);
+	return true;
+}
+
+static void
+cancel_request(void *context, uint64_t request_id)
+{
+	gateway_state *state = context;
+	task *t = hash_search(state->tasks, &request_id, HASH_FIND, NULL);
+
+	if (t == NULL)
+		return;
+	if (t->state == TASK_QUEUED)
+	{
+		t->pool->queued--;
+		forget_task(state, t);
+		return;
+	}
+	t->cancelled = true;
+
+	/*
+	 * An executor holds one request, this one: interrupt it.  It forgets an
+	 * interrupt that comes too late before it takes the next request.  An
+	 * acceptor commits the events all the same.
+	 */
+	if (t->pool->kind == LS_WORKER_EXECUTOR && t->state == TASK_HELD)
+	{
+		if (t->worker->slot->pid != 0)
+			kill(t->worker->slot->pid, SIGINT);
+	}
+	else if (t->pool->kind == LS_WORKER_EVALUATOR && t->worker->n_cancelled < EVALUATOR_HOLDS)
+	{
+		t->worker->cancelled[t->worker->n_cancelled++] = request_id;
+		if (!push(t->worker))
+			lose_worker(state, t->worker);
+	}
+}
+
+static bool
+is_ready(void *context, const char **reason)
+{
+	gateway_state *state = context;
+	static char text[128];
+
+	for (int i = 0; i < 3; i++)
+	{
+		bool any = false;
+
+		for (int w = 0; w < LS_MAX_POOL && !any; w++)
+			any = state->pools[i].workers[w].channel != NULL;
+		if (!any)
+		{
+			snprintf(text, sizeof(text), "no %s is running", ls_worker_names[state->pools[i].kind]);
+			*reason = text;
+			return false;
+		}
+	}
+	return true;
+}
+
+static void
+log_message(void *context, ls_gateway_severity severity, const char *message)
+{
+	int level = severity == LS_GATEWAY_WARNING ? WARNING
+				: severity == LS_GATEWAY_LOG   ? LOG
+											   : DEBUG1;
+
+	ereport(level, errmsg("logsvc gateway: %s", message));
+}
+
+/* ---- the loop ---- */
+
+/* Says once, not at every try, why the gateway cannot listen. */
+static void
+say_not_listening(const char *error)
+{
+	ls_service *service = ls_service_get();
+
+	if (strcmp(service->listen_error, error) == 0)
+		return;
+	strlcpy(service->listen_error, error, sizeof(service->listen_error));
+	ereport(LOG, errmsg("logsvc cannot listen for HTTP: %s", error),
+			errhint("Set logsvc.listen_addresses and logsvc.port, and restart the server."));
+}
+
+static void
+stop_engine(int code, Datum arg)
+{
+	gateway_state *state = (gateway_state *) DatumGetPointer(arg);
+
+	if (state->engine != NULL)
+		ls_gateway_stop(state->engine);
+	state->engine = NULL;
+}
+
+static void
+start_engine(gateway_state *state)
+{
+	ls_gateway_hooks hooks = {.context = state,
+							  .request = take_request,
+							  .cancel = cancel_request,
+							  .ready = is_ready,
+							  .log = log_message};
+	ls_gateway_config config = {
+		.listen_addresses = ls_listen_addresses,
+		.port = ls_port,
+		.tls_certificate = ls_tls_certificate,
+		.tls_key = ls_tls_key,
+		.connection_limit = ls_connection_limit,
+		.header_timeout = ls_header_timeout,
+		.body_timeout = ls_body_timeout,
+		.idle_timeout = ls_idle_timeout,
+		.body_limit = LS_BODY_LIMIT,
+		.memory_limit = (size_t) 512 * 1024 * 1024,
+	};
+	char error[256];
+
+	state->engine = ls_gateway_start(&config, &hooks, error, sizeof(error));
+	if (state->engine == NULL)
+	{
+		say_not_listening(error);
+		proc_exit(0);
+	}
+	before_shmem_exit(stop_engine, PointerGetDatum(state));
+	ls_service_get()->listening = true;
+	ls_service_get()->listen_error[0] = '\0';
+	ereport(LOG,
+			errmsg("logsvc is listening for HTTP on %s, port %d", ls_listen_addresses, ls_port));
+}
+
+/* Answers what is in flight with 503, lets it reach the clients, then stops. */
+static void
+drain(gateway_state *state)
+{
+	TimestampTz start = GetCurrentTimestamp();
+
+	ls_gateway_drain(state->engine);
+	while (!ls_gateway_idle(state->engine) &&
+		   !TimestampDifferenceExceeds(start, GetCurrentTimestamp(), DRAIN_TIME))
+	{
+		ls_gateway_step(state->engine);
+		pg_usleep(1000);
+	}
+}
+
+void
+ls_gateway_loop(ls_slot *slot)
+{
+	gateway_state *state = MemoryContextAllocZero(TopMemoryContext, sizeof(gateway_state));
+	HASHCTL control = {.keysize = sizeof(uint64), .entrysize = sizeof(task)};
+	WaitEventSet *events = ls_create_wait_event_set(3);
+	uint32 wait_event = ls_wait_event("LogsvcGatewayMain");
+	WaitEvent event;
+
+	state->cancel_arena = ls_context_arena(TopMemoryContext, 1024 * 1024);
+	make_pools(state);
+	state->arena = ls_context_arena(TopMemoryContext, 64 * 1024 * 1024);
+	state->tasks = hash_create("logsvc requests", 1024, &control, HASH_ELEM | HASH_BLOBS);
+	start_engine(state);
+
+	AddWaitEventToSet(events, WL_LATCH_SET, PGINVALID_SOCKET, MyLatch, NULL);
+	AddWaitEventToSet(events, WL_EXIT_ON_PM_DEATH, PGINVALID_SOCKET, NULL, NULL);
+	AddWaitEventToSet(events, WL_SOCKET_READABLE, ls_gateway_fd(state->engine), NULL, NULL);
+
+	while (ls_worker_interrupts())
+	{
+		int timeout;
+
+		ls_gateway_step(state->engine);
+		serve_workers(state);
+
+		timeout = ls_gateway_timeout(state->engine);
+		if (timeout < 0 || timeout > 1000)
+			timeout = 1000;
+		(void) WaitEventSetWait(events, timeout, &event, 1, wait_event);
+		ResetLatch(MyLatch);
+	}
+	drain(state);
+}

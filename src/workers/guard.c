@@ -1,0 +1,176 @@
+/*-------------------------------------------------------------------------
+ *
+ * guard.c
+ *	  Keeps the workers out of the way of DROP EXTENSION and DROP DATABASE.
+ *
+ * Both need what workers hold: locks on the tables, the connections to the
+ * database.  A session that may run them pauses the service first: the
+ * launcher ends all workers, and starts them again when the session's
+ * transaction is over and the extension is still there.  The other half of
+ * the hook tells the launcher that the extension or the database has come,
+ * so that nothing needs to poll.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "src/workers/workers.h"
+
+#include "access/xact.h"
+#include "catalog/pg_authid.h"
+#include "catalog/pg_database.h"
+#include "commands/dbcommands.h"
+#include "miscadmin.h"
+#include "nodes/parsenodes.h"
+#include "pgstat.h"
+#include "tcop/utility.h"
+#include "utils/acl.h"
+#include "utils/syscache.h"
+#include "utils/timestamp.h"
+
+#define PAUSE_TIMEOUT 10000 /* ms */
+
+static ProcessUtility_hook_type previous_utility = NULL;
+static bool pausing = false;
+static bool changed = false;
+
+static void
+at_transaction_end(XactEvent event, void *arg)
+{
+	ls_service *service;
+
+	if (event != XACT_EVENT_COMMIT && event != XACT_EVENT_ABORT)
+		return;
+	if (!pausing && !changed)
+		return;
+	service = ls_service_get();
+	if (pausing)
+	{
+		pausing = false;
+		LWLockAcquire(ls_lwlock(LS_LOCK_SLOTS), LW_EXCLUSIVE);
+		service->pauses--;
+		service->state = LS_SERVICE_UNKNOWN;
+		LWLockRelease(ls_lwlock(LS_LOCK_SLOTS));
+	}
+	changed = false;
+	ls_launcher_probe();
+}
+
+static bool
+workers_gone(void)
+{
+	bool gone;
+
+	LWLockAcquire(ls_lwlock(LS_LOCK_SLOTS), LW_SHARED);
+	gone = ls_slots_in_use() == 0;
+	LWLockRelease(ls_lwlock(LS_LOCK_SLOTS));
+	return gone;
+}
+
+/* Ends the workers until this transaction is over. */
+static void
+pause_service(void)
+{
+	TimestampTz start = GetCurrentTimestamp();
+
+	if (!pausing)
+	{
+		LWLockAcquire(ls_lwlock(LS_LOCK_SLOTS), LW_EXCLUSIVE);
+		ls_service_get()->pauses++;
+		LWLockRelease(ls_lwlock(LS_LOCK_SLOTS));
+		pausing = true;
+	}
+	while (!workers_gone() &&
+		   !TimestampDifferenceExceeds(start, GetCurrentTimestamp(), PAUSE_TIMEOUT))
+	{
+		ls_launcher_wake();
+		(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, 10,
+						 PG_WAIT_EXTENSION);
+		ResetLatch(MyLatch);
+		CHECK_FOR_INTERRUPTS();
+	}
+}
+
+static bool
+owns_database(Oid database)
+{
+	HeapTuple tuple = SearchSysCache1(DATABASEOID, ObjectIdGetDatum(database));
+	bool owns;
+
+	if (!HeapTupleIsValid(tuple))
+		return false;
+	owns = has_privs_of_role(GetUserId(), ((Form_pg_database) GETSTRUCT(tuple))->datdba);
+	ReleaseSysCache(tuple);
+	return owns;
+}
+
+/* Would this statement, by this user, drop what the workers use? */
+static bool
+drops_service(Node *statement)
+{
+	if (IsA(statement, DropdbStmt))
+	{
+		DropdbStmt *drop = (DropdbStmt *) statement;
+		Oid database;
+
+		if (strcmp(drop->dbname, ls_database) != 0)
+			return false;
+		database = get_database_oid(drop->dbname, true);
+		return OidIsValid(database) && database != MyDatabaseId && owns_database(database);
+	}
+	if (IsA(statement, DropStmt))
+	{
+		DropStmt *drop = (DropStmt *) statement;
+		ListCell *cell;
+
+		if (drop->removeType != OBJECT_EXTENSION || !superuser() ||
+			MyDatabaseId != ls_service_get()->database)
+			return false;
+		foreach (cell, drop->objects)
+		{
+			if (strcmp(strVal(lfirst(cell)), "logsvc") == 0)
+				return true;
+		}
+	}
+	return false;
+}
+
+/* Has this statement changed whether the extension is there? */
+static bool
+changes_service(Node *statement)
+{
+	switch (nodeTag(statement))
+	{
+		case T_CreateExtensionStmt:
+			return strcmp(((CreateExtensionStmt *) statement)->extname, "logsvc") == 0;
+		case T_AlterExtensionStmt:
+			return strcmp(((AlterExtensionStmt *) statement)->extname, "logsvc") == 0;
+		case T_CreatedbStmt:
+			return strcmp(((CreatedbStmt *) statement)->dbname, ls_database) == 0;
+		default:
+			return false;
+	}
+}
+
+static void
+utility(PlannedStmt *statement, const char *query, bool read_only_tree,
+		ProcessUtilityContext context, ParamListInfo parameters, QueryEnvironment *environment,
+		DestReceiver *destination, QueryCompletion *completion)
+{
+	if (drops_service(statement->utilityStmt))
+		pause_service();
+	if (changes_service(statement->utilityStmt))
+		changed = true;
+	if (previous_utility)
+		previous_utility(statement, query, read_only_tree, context, parameters, environment,
+						 destination, completion);
+	else
+		standard_ProcessUtility(statement, query, read_only_tree, context, parameters, environment,
+								destination, completion);
+}
+
+void
+ls_guard_register(void)
+{
+	previous_utility = ProcessUtility_hook;
+	ProcessUtility_hook = utility;
+	RegisterXactCallback(at_transaction_end, NULL);
+}

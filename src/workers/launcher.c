@@ -1,0 +1,409 @@
+/*-------------------------------------------------------------------------
+ *
+ * launcher.c
+ *	  Waits until the extension exists in the configured database, then keeps
+ *	  the pools at their sizes.
+ *
+ * The launcher is the one static worker and is connected to no database, so
+ * that it never stands in the way of DROP DATABASE.  Looking for the
+ * extension needs a connection: a probe, a worker that lives for a moment,
+ * looks and writes what it saw into shared memory.  A probe runs at start,
+ * when a session created, altered or dropped the extension (guard.c tells),
+ * and every 10 seconds while there is none.
+ *
+ * Everything that keeps the service from running is said once, when it
+ * becomes so, with the setting to change.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "src/workers/workers.h"
+
+#include <signal.h>
+
+#include "access/heapam.h"
+#include "access/table.h"
+#include "access/tableam.h"
+#include "catalog/pg_database.h"
+#include "commands/extension.h"
+#include "executor/spi.h"
+#include "miscadmin.h"
+#include "pgstat.h"
+#include "postmaster/bgworker.h"
+#include "postmaster/interrupt.h"
+#include "storage/ipc.h"
+#include "tcop/tcopprot.h"
+#include "utils/builtins.h"
+#include "utils/guc.h"
+#include "utils/timestamp.h"
+
+#include "src/ingest/ingest.h"
+
+#define PROBE_INTERVAL 10000 /* ms, while there is no extension */
+#define RESTART_DELAY 1000   /* ms, before a worker that ended is started again */
+#define START_TIMEOUT 30000  /* ms, after which a start that was not heard of is forgotten */
+
+static BackgroundWorkerHandle *handles[LS_SLOTS];
+static TimestampTz last_probe = 0;
+static bool slots_missing_said = false;
+static ls_service_state said = LS_SERVICE_UNKNOWN;
+
+/* ---- the probe ---- */
+
+static void
+look_for_extension(void *context)
+{
+	ls_service *service = ls_service_get();
+	bool isnull;
+	char *version;
+
+	if (SPI_execute("SELECT extversion FROM pg_catalog.pg_extension WHERE extname = 'logsvc'", true,
+					1) != SPI_OK_SELECT)
+		elog(ERROR, "could not look for the extension");
+	if (SPI_processed == 0)
+	{
+		service->state = LS_SERVICE_NO_EXTENSION;
+		return;
+	}
+	version = TextDatumGetCString(
+		SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1, &isnull));
+	if (strcmp(version, LOGSVC_VERSION) != 0)
+	{
+		service->state = LS_SERVICE_WRONG_VERSION;
+		return;
+	}
+	ls_queue_recover();
+	service->database = MyDatabaseId;
+	service->state = LS_SERVICE_READY;
+}
+
+void
+logsvc_probe_main(Datum arg)
+{
+	ls_caught caught;
+
+	pqsignal(SIGTERM, die);
+	BackgroundWorkerUnblockSignals();
+	BackgroundWorkerInitializeConnectionByOid(DatumGetObjectId(arg), InvalidOid, 0);
+	if (!ls_transaction(look_for_extension, NULL, &caught))
+	{
+		ls_service_get()->state = LS_SERVICE_NO_EXTENSION;
+		ereport(LOG, errmsg("logsvc could not look for its extension: %s", caught.format));
+	}
+	ls_launcher_wake();
+	proc_exit(0);
+}
+
+static bool
+start_worker(const char *name, const char *type, const char *function, Datum arg,
+			 BackgroundWorkerHandle **handle)
+{
+	BackgroundWorker worker;
+
+	memset(&worker, 0, sizeof(worker));
+	worker.bgw_flags = BGWORKER_SHMEM_ACCESS;
+	if (strcmp(type, "logsvc gateway") != 0)
+		worker.bgw_flags |= BGWORKER_BACKEND_DATABASE_CONNECTION;
+	worker.bgw_start_time = BgWorkerStart_RecoveryFinished;
+	worker.bgw_restart_time = BGW_NEVER_RESTART;
+	worker.bgw_main_arg = arg;
+	worker.bgw_notify_pid = MyProcPid;
+	strlcpy(worker.bgw_library_name, "logsvc", sizeof(worker.bgw_library_name));
+	strlcpy(worker.bgw_function_name, function, BGW_MAXLEN);
+	strlcpy(worker.bgw_name, name, BGW_MAXLEN);
+	strlcpy(worker.bgw_type, type, BGW_MAXLEN);
+	return RegisterDynamicBackgroundWorker(&worker, handle);
+}
+
+static int
+workers_needed(void)
+{
+	return 2 + ls_acceptors + ls_executors + ls_evaluators + ls_writers;
+}
+
+static void
+say_slots_missing(void)
+{
+	if (slots_missing_said)
+		return;
+	slots_missing_said = true;
+	ereport(LOG,
+			errmsg("logsvc cannot start all of its workers: no background worker slot is free"),
+			errdetail("The launcher, the gateway, %d acceptors, %d executors, %d evaluators and %d "
+					  "writers need %d slots; max_worker_processes is %d.",
+					  ls_acceptors, ls_executors, ls_evaluators, ls_writers, workers_needed(),
+					  max_worker_processes),
+			errhint("Set max_worker_processes to at least %d more than what other extensions and "
+					"parallel queries use, and restart the server.",
+					workers_needed()));
+}
+
+/* Says what keeps the service from running, when that has changed. */
+static void
+say_state(ls_service_state state)
+{
+	if (state == said)
+		return;
+	said = state;
+	switch (state)
+	{
+		case LS_SERVICE_NO_DATABASE:
+			ereport(LOG, errmsg("logsvc is waiting: database \"%s\" does not exist", ls_database),
+					errhint("Create it, or set logsvc.database and restart the server."));
+			break;
+		case LS_SERVICE_NO_EXTENSION:
+			ereport(
+				LOG,
+				errmsg("logsvc is waiting: its extension is not in database \"%s\"", ls_database),
+				errhint("Run CREATE EXTENSION logsvc in that database."));
+			break;
+		case LS_SERVICE_WRONG_VERSION:
+			ereport(LOG,
+					errmsg("logsvc is waiting: the extension in database \"%s\" is not of "
+						   "version %s, that of the library",
+						   ls_database, LOGSVC_VERSION),
+					errhint("Run ALTER EXTENSION logsvc UPDATE in that database."));
+			break;
+		case LS_SERVICE_READY:
+			ereport(LOG, errmsg("logsvc %s is starting in database \"%s\"", LOGSVC_VERSION,
+								ls_database));
+			break;
+		case LS_SERVICE_UNKNOWN:
+			break;
+	}
+}
+
+/*
+ * A scan, not an index look-up: without a database only the few relations of
+ * the shared cache can be opened, and on a new cluster no index is among them.
+ */
+static void
+look_for_database(void *context)
+{
+	Relation databases = table_open(DatabaseRelationId, AccessShareLock);
+	TableScanDesc scan = table_beginscan_catalog(databases, 0, NULL);
+	HeapTuple tuple;
+
+	while ((tuple = heap_getnext(scan, ForwardScanDirection)) != NULL)
+	{
+		Form_pg_database database = (Form_pg_database) GETSTRUCT(tuple);
+
+		if (strcmp(NameStr(database->datname), ls_database) == 0)
+			*(Oid *) context = database->oid;
+	}
+	table_endscan(scan);
+	table_close(databases, AccessShareLock);
+}
+
+/* Starts a probe when one is due.  Reads pg_database itself: it is shared. */
+static void
+probe(ls_service *service)
+{
+	static BackgroundWorkerHandle *handle = NULL;
+	TimestampTz now = GetCurrentTimestamp();
+	Oid database = InvalidOid;
+	ls_caught caught;
+	pid_t pid;
+
+	if (handle != NULL)
+	{
+		if (GetBackgroundWorkerPid(handle, &pid) != BGWH_STOPPED)
+			return;
+		pfree(handle);
+		handle = NULL;
+	}
+	if (!service->probe_wanted && (service->state == LS_SERVICE_READY ||
+								   !TimestampDifferenceExceeds(last_probe, now, PROBE_INTERVAL)))
+		return;
+	service->probe_wanted = false;
+	last_probe = now;
+
+	if (!ls_transaction(look_for_database, &database, &caught))
+		ereport(LOG, errmsg("logsvc could not look for its database: %s", caught.format));
+	if (!OidIsValid(database))
+		service->state = LS_SERVICE_NO_DATABASE;
+	else if (!start_worker("logsvc probe", "logsvc probe", "logsvc_probe_main",
+						   ObjectIdGetDatum(database), &handle))
+	{
+		service->probe_wanted = true;
+		say_slots_missing();
+	}
+}
+
+/* ---- the pools ---- */
+
+static int
+wanted(ls_worker_kind kind)
+{
+	int n = 0;
+
+	switch (kind)
+	{
+		case LS_WORKER_GATEWAY:
+			return 1;
+		case LS_WORKER_ACCEPTOR:
+			n = ls_acceptors;
+			break;
+		case LS_WORKER_EXECUTOR:
+			n = ls_executors;
+			break;
+		case LS_WORKER_EVALUATOR:
+			n = ls_evaluators;
+			break;
+		case LS_WORKER_WRITER:
+			n = ls_writers;
+			break;
+		case LS_WORKER_KINDS:
+			break;
+	}
+	return Min(n, ls_max_pool_workers);
+}
+
+/* A start that failed before the worker took its slot frees it again. */
+static void
+forget_failed_start(int number)
+{
+	ls_slot *slot = ls_slot_by_number(number);
+	pid_t pid;
+	bool failed;
+
+	if (slot->state != LS_SLOT_STARTING)
+		return;
+	if (handles[number] != NULL)
+		failed = GetBackgroundWorkerPid(handles[number], &pid) == BGWH_STOPPED;
+	else
+		failed = TimestampDifferenceExceeds(slot->since, GetCurrentTimestamp(), START_TIMEOUT);
+	if (!failed)
+		return;
+	LWLockAcquire(ls_lwlock(LS_LOCK_SLOTS), LW_EXCLUSIVE);
+	if (slot->state == LS_SLOT_STARTING)
+	{
+		slot->state = LS_SLOT_FREE;
+		slot->since = GetCurrentTimestamp();
+	}
+	LWLockRelease(ls_lwlock(LS_LOCK_SLOTS));
+}
+
+static void
+start_slot(int number)
+{
+	ls_slot *slot = ls_slot_by_number(number);
+	char name[BGW_MAXLEN];
+	char type[BGW_MAXLEN];
+
+	snprintf(type, sizeof(type), "logsvc %s", ls_worker_names[slot->kind]);
+	if (slot->kind == LS_WORKER_GATEWAY)
+		strlcpy(name, type, sizeof(name));
+	else
+		snprintf(name, sizeof(name), "%s %d", type, slot->index + 1);
+
+	LWLockAcquire(ls_lwlock(LS_LOCK_SLOTS), LW_EXCLUSIVE);
+	slot->state = LS_SLOT_STARTING;
+	slot->since = GetCurrentTimestamp();
+	LWLockRelease(ls_lwlock(LS_LOCK_SLOTS));
+
+	if (handles[number] != NULL)
+		pfree(handles[number]);
+	handles[number] = NULL;
+	if (!start_worker(name, type, "logsvc_worker_main", Int32GetDatum(number), &handles[number]))
+	{
+		LWLockAcquire(ls_lwlock(LS_LOCK_SLOTS), LW_EXCLUSIVE);
+		slot->state = LS_SLOT_FREE;
+		slot->since = GetCurrentTimestamp();
+		LWLockRelease(ls_lwlock(LS_LOCK_SLOTS));
+		say_slots_missing();
+	}
+}
+
+/*
+ * Starts what is missing and ends what is too much.  Returns the ms until it
+ * has something to do, -1 for nothing.
+ */
+static long
+keep_pools(bool run)
+{
+	long next = -1;
+
+	for (int number = 0; number < LS_SLOTS; number++)
+	{
+		ls_slot *slot = ls_slot_by_number(number);
+		bool want = run && slot->index < wanted(slot->kind);
+
+		forget_failed_start(number);
+		if (slot->state == LS_SLOT_FREE && want)
+		{
+			/* Not at once again after an end: an error may repeat itself. */
+			if (slot->since != 0 &&
+				!TimestampDifferenceExceeds(slot->since, GetCurrentTimestamp(), RESTART_DELAY))
+				next = RESTART_DELAY;
+			else
+				start_slot(number);
+		}
+		else if (slot->state == LS_SLOT_RUNNING && !want && slot->pid != 0)
+		{
+			kill(slot->pid, SIGTERM);
+			next = 100;
+		}
+		if (slot->state == LS_SLOT_STARTING)
+			next = next < 0 ? RESTART_DELAY : Min(next, (long) RESTART_DELAY);
+	}
+	return next;
+}
+
+static void
+forget_launcher(int code, Datum arg)
+{
+	ls_service_get()->launcher = NULL;
+}
+
+void
+logsvc_launcher_main(Datum arg)
+{
+	ls_service *service = ls_service_get();
+
+	pqsignal(SIGHUP, SignalHandlerForConfigReload);
+	pqsignal(SIGTERM, die);
+	BackgroundWorkerUnblockSignals();
+	BackgroundWorkerInitializeConnection(NULL, NULL, 0);
+
+	before_shmem_exit(forget_launcher, (Datum) 0);
+	service->launcher = MyProc;
+	service->probe_wanted = true;
+
+	while (true)
+	{
+		bool run;
+		long timeout;
+
+		/* During pg_upgrade and while a session pauses us nothing runs. */
+		if (service->pauses == 0 && !IsBinaryUpgrade)
+		{
+			probe(service);
+			say_state(service->state);
+		}
+		run = service->state == LS_SERVICE_READY && service->pauses == 0 && !IsBinaryUpgrade;
+		timeout = keep_pools(run);
+		if (service->probe_wanted)
+			timeout = timeout < 0 ? 100 : Min(timeout, 100L);
+		if (service->state != LS_SERVICE_READY)
+			timeout = timeout < 0 ? PROBE_INTERVAL : Min(timeout, PROBE_INTERVAL);
+		if (!ls_worker_wait(timeout))
+			proc_exit(0);
+	}
+}
+
+void
+ls_workers_register(void)
+{
+	BackgroundWorker worker;
+
+	memset(&worker, 0, sizeof(worker));
+	worker.bgw_flags = BGWORKER_SHMEM_ACCESS | BGWORKER_BACKEND_DATABASE_CONNECTION;
+	worker.bgw_start_time = BgWorkerStart_RecoveryFinished;
+	worker.bgw_restart_time = 1;
+	strlcpy(worker.bgw_library_name, "logsvc", sizeof(worker.bgw_library_name));
+	strlcpy(worker.bgw_function_name, "logsvc_launcher_main", BGW_MAXLEN);
+	strlcpy(worker.bgw_name, "logsvc launcher", BGW_MAXLEN);
+	strlcpy(worker.bgw_type, "logsvc launcher", BGW_MAXLEN);
+	RegisterBackgroundWorker(&worker);
+	ls_guard_register();
+}

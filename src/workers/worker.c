@@ -1,0 +1,95 @@
+/*-------------------------------------------------------------------------
+ *
+ * worker.c
+ *	  The start of every worker, and how workers wait.
+ *
+ * Signals: SIGTERM ends a worker (`die`, so that a running statement ends at
+ * its next interrupt check), SIGINT cancels the request that an executor
+ * runs, SIGHUP reloads.  The gateway has no statement to interrupt; it takes
+ * SIGTERM as a wish and answers what is in flight first.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "src/workers/workers.h"
+
+#include "miscadmin.h"
+#include "pgstat.h"
+#include "postmaster/bgworker.h"
+#include "postmaster/interrupt.h"
+#include "storage/ipc.h"
+#include "tcop/tcopprot.h"
+#include "utils/guc.h"
+
+static bool shutdown_is_flag = false;
+
+/* Should this worker go?  Handles reloads on the way. */
+bool
+ls_worker_interrupts(void)
+{
+	if (ConfigReloadPending)
+	{
+		ConfigReloadPending = false;
+		ProcessConfigFile(PGC_SIGHUP);
+	}
+	if (shutdown_is_flag ? ShutdownRequestPending : ProcDiePending)
+		return false;
+	CHECK_FOR_INTERRUPTS();
+	return true;
+}
+
+bool
+ls_worker_wait(long timeout)
+{
+	static uint32 wait_event = 0;
+	int events = WL_LATCH_SET | WL_EXIT_ON_PM_DEATH;
+
+	if (wait_event == 0)
+		wait_event = ls_wait_event("LogsvcWorkerMain");
+	if (timeout >= 0)
+		events |= WL_TIMEOUT;
+	(void) WaitLatch(MyLatch, events, timeout, wait_event);
+	ResetLatch(MyLatch);
+	return ls_worker_interrupts();
+}
+
+void
+logsvc_worker_main(Datum slot_number)
+{
+	ls_slot *slot = ls_slot_by_number(DatumGetInt32(slot_number));
+	bool gateway = slot->kind == LS_WORKER_GATEWAY;
+
+	shutdown_is_flag = gateway;
+	pqsignal(SIGHUP, SignalHandlerForConfigReload);
+	pqsignal(SIGTERM, gateway ? SignalHandlerForShutdownRequest : die);
+	pqsignal(SIGINT, gateway ? SIG_IGN : StatementCancelHandler);
+	BackgroundWorkerUnblockSignals();
+
+	ls_slot_take(slot);
+	if (!gateway)
+	{
+		BackgroundWorkerInitializeConnectionByOid(ls_service_get()->database, InvalidOid, 0);
+		pgstat_report_appname(MyBgworkerEntry->bgw_name);
+	}
+
+	switch (slot->kind)
+	{
+		case LS_WORKER_GATEWAY:
+			ls_gateway_loop(slot);
+			break;
+		case LS_WORKER_ACCEPTOR:
+			ls_acceptor_loop(slot);
+			break;
+		case LS_WORKER_EXECUTOR:
+			ls_executor_loop(slot);
+			break;
+		case LS_WORKER_EVALUATOR:
+			ls_evaluator_loop(slot);
+			break;
+		case LS_WORKER_WRITER:
+			ls_writer_loop(slot);
+			break;
+		case LS_WORKER_KINDS:
+			break;
+	}
+	proc_exit(0);
+}

@@ -1,0 +1,44 @@
+/*-------------------------------------------------------------------------
+ *
+ * workers.h
+ *	  The background workers: who starts them, and what each main does.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef LS_WORKERS_H
+#define LS_WORKERS_H
+
+#include "src/ipc/ipc.h"
+
+/* Registers the launcher and the guard of DROP statements; in _PG_init. */
+extern void ls_workers_register(void);
+
+/* ---- entry points, found by name in the library ---- */
+
+extern PGDLLEXPORT void logsvc_launcher_main(Datum arg);
+extern PGDLLEXPORT void logsvc_probe_main(Datum arg);
+extern PGDLLEXPORT void logsvc_worker_main(Datum slot_number);
+
+/* ---- what worker.c gives to each worker's loop ---- */
+
+/* The loops; each returns when the worker should exit. */
+extern void ls_gateway_loop(ls_slot *slot);
+extern void ls_acceptor_loop(ls_slot *slot);
+extern void ls_executor_loop(ls_slot *slot);
+extern void ls_evaluator_loop(ls_slot *slot);
+extern void ls_writer_loop(ls_slot *slot);
+
+/*
+ * Waits for the latch at most `timeout` ms (-1: for ever), then resets it and
+ * takes note of a reload.  False: the worker should exit.
+ */
+extern bool ls_worker_wait(long timeout);
+
+/* As the second half of ls_worker_wait, for those that wait otherwise. */
+extern bool ls_worker_interrupts(void);
+
+/* ---- guard.c ---- */
+
+extern void ls_guard_register(void);
+
+#endif /* LS_WORKERS_H */

@@ -1,0 +1,101 @@
+/*-------------------------------------------------------------------------
+ *
+ * writer.c
+ *	  The loop of a batch writer.
+ *
+ * It runs when a batch's worth of events waits, or when the flush interval is
+ * over, and then takes all that waits for its organizations: the batch grows
+ * with the load.  A failed transaction loses nothing (its rows are still in
+ * the queue); it is tried again after 1, 2, 4, 8, 16 s (specification 8.6).
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "src/workers/workers.h"
+
+#include "utils/timestamp.h"
+
+#include "src/ingest/ingest.h"
+#include "src/store/store.h"
+
+#define MAX_RETRY_DELAY 16000
+#define PARTITION_INTERVAL (3600 * USECS_PER_SEC)
+
+static void
+make_partitions(void *context)
+{
+	ls_store_make_partitions();
+}
+
+/* The first writer makes daily partitions ahead. */
+static void
+keep_partitions(void)
+{
+	static TimestampTz last = 0;
+	TimestampTz now = GetCurrentTimestamp();
+	ls_caught caught;
+
+	if (last != 0 && now - last < PARTITION_INTERVAL)
+		return;
+	last = now;
+	if (!ls_transaction(make_partitions, NULL, &caught))
+		ereport(LOG, errcode(caught.sqlstate),
+				errmsg("logsvc could not make partitions of its store: %s", caught.format));
+}
+
+/*
+ * How long to wait before the next run.  After a run that found nothing of its
+ * own, what waits belongs to others: then only the flush interval counts.
+ */
+static long
+next_run(TimestampTz pending_since, bool found_nothing)
+{
+	TimestampTz now = GetCurrentTimestamp();
+	long waited = (long) ((now - pending_since) / 1000);
+
+	if (ls_queue_depth() >= LS_QUEUE_BATCH && !found_nothing)
+		return 0;
+	return Max(0, ls_flush_interval - waited);
+}
+
+void
+ls_writer_loop(ls_slot *slot)
+{
+	int failures = 0;
+	bool found_nothing = false;
+	TimestampTz pending_since = 0;
+	long timeout;
+
+	do
+	{
+		uint32 events = 0;
+		ls_caught caught;
+
+		if (slot->index == 0)
+			keep_partitions();
+		if (ls_queue_depth() == 0)
+		{
+			pending_since = 0;
+			found_nothing = false;
+			timeout = slot->index == 0 ? 600 * 1000L : -1;
+			continue;
+		}
+		if (pending_since == 0)
+			pending_since = GetCurrentTimestamp();
+		timeout = next_run(pending_since, found_nothing);
+		if (timeout > 0)
+			continue;
+
+		if (ls_write_batch(slot->index, ls_writers, &events, &caught))
+		{
+			failures = 0;
+			found_nothing = events == 0;
+			pending_since = GetCurrentTimestamp();
+			continue;
+		}
+		failures++;
+		ereport(LOG, errcode(caught.sqlstate),
+				errmsg("logsvc could not write events to its store: %s", caught.format),
+				errdetail("They stay in the queue; attempt %d.", failures));
+		timeout = Min(500L << Min(failures, 6), MAX_RETRY_DELAY);
+	} while (ls_worker_wait(timeout));
+}
