@@ -83,7 +83,7 @@ compress_zstd(ls_part_compressor *c, bool merged, ls_str raw, char *to, size_t c
 }
 
 uint32_t
-ls_frame_write(ls_part_compressor *compressor, ls_part_codec codec, ls_str raw, ls_buf *body)
+ls_part_frame_write(ls_part_compressor *compressor, ls_part_codec codec, ls_str raw, ls_buf *body)
 {
 	size_t start = body->len;
 	size_t payload;
@@ -133,7 +133,7 @@ decompress_zstd(ls_part_decompressor *d, ls_str from, char *to, size_t size)
 }
 
 const char *
-ls_frame_read(ls_part_decompressor *decompressor, ls_str frame, ls_arena *arena, ls_str *raw)
+ls_part_frame_read(ls_part_decompressor *decompressor, ls_str frame, ls_arena *arena, ls_str *raw)
 {
 	ls_reader r;
 	uint32_t checksum;

@@ -36,7 +36,7 @@ ls_part_timestamps(ls_part *part, uint32_t block)
 		return NULL;
 	}
 	r = ls_reader_make(payload.data, payload.len);
-	if (!ls_ints_decode(&r, n, times) || r.pos != r.end)
+	if (!ls_part_ints_decode(&r, n, times) || r.pos != r.end)
 	{
 		ls_part_fail(part, "timestamps are damaged");
 		return NULL;
@@ -95,9 +95,11 @@ load_ids(ls_part *part, uint32_t block, ls_block_cache *cache)
 		return false;
 	r = ls_reader_make(payload.data, payload.len);
 	n_batches = ls_read_varint(&r);
-	if (n_batches == 0 || n_batches > n || (n_batches > 1 && !ls_ints_decode(&r, n, entries)) ||
-		!ls_ints_decode(&r, n, steps) || !ls_ints_decode(&r, (uint32_t) n_batches, batches) ||
-		!ls_ints_decode(&r, (uint32_t) n_batches, times) || r.pos != r.end ||
+	if (n_batches == 0 || n_batches > n ||
+		(n_batches > 1 && !ls_part_ints_decode(&r, n, entries)) ||
+		!ls_part_ints_decode(&r, n, steps) ||
+		!ls_part_ints_decode(&r, (uint32_t) n_batches, batches) ||
+		!ls_part_ints_decode(&r, (uint32_t) n_batches, times) || r.pos != r.end ||
 		!decode_places(n_batches > 1 ? entries : NULL, steps, n, (uint32_t) n_batches, next,
 					   places))
 		return ls_part_fail(part, "ids are damaged");
@@ -170,7 +172,7 @@ ls_part_row_shapes(ls_part *part, uint32_t block)
 			if (!ls_part_stream_payload(part, block, LS_STREAM_SHAPES, &payload))
 				return NULL;
 			r = ls_reader_make(payload.data, payload.len);
-			if (!ls_ints_decode(&r, n, numbers) || r.pos != r.end)
+			if (!ls_part_ints_decode(&r, n, numbers) || r.pos != r.end)
 			{
 				ls_part_fail(part, "shapes of rows are damaged");
 				return NULL;
@@ -273,7 +275,7 @@ ls_part_ranks(ls_part *part, uint32_t block, uint32_t column)
 bool
 ls_part_load_cells(ls_part *part, uint32_t block)
 {
-	const ls_directory *d = &part->directory;
+	const ls_part_directory *d = &part->directory;
 	ls_block_cache *cache = ls_part_cache(part, block);
 	uint32_t rows = ls_part_block_rows(part, block);
 	const uint16_t *shapes = ls_part_row_shapes(part, block);
@@ -326,7 +328,8 @@ load_dictionary(ls_part *part, uint32_t column)
 	if (!ls_part_dictionary_payload(part, column, &payload))
 		return false;
 	r = ls_reader_make(payload.data, payload.len);
-	if (!ls_text_decode(&r, e->n_dictionary, part->block_arena, &offsets, &data) || r.pos != r.end)
+	if (!ls_part_text_decode(&r, e->n_dictionary, part->block_arena, &offsets, &data) ||
+		r.pos != r.end)
 		return ls_part_fail(part, ls_arena_failed(part->block_arena) ? "out of memory"
 																	 : "a dictionary is damaged");
 	entries = ls_arena_alloc(part->arena, e->n_dictionary * sizeof(ls_str));
@@ -362,7 +365,7 @@ decode_codes(ls_part *part, uint32_t column, ls_reader *r, ls_vector *vector)
 	}
 	numbers = ls_arena_alloc(part->block_arena, vector->count * sizeof(uint64_t));
 	codes = ls_arena_alloc(part->block_arena, vector->count * sizeof(uint16_t));
-	if (numbers == NULL || codes == NULL || !ls_bits_unpack(r, vector->count, width, numbers))
+	if (numbers == NULL || codes == NULL || !ls_part_bits_unpack(r, vector->count, width, numbers))
 		return false;
 	for (uint32_t i = 0; i < vector->count; i++)
 	{
@@ -390,7 +393,7 @@ decode_integers(ls_part *part, const ls_column_entry *e, ls_reader *r, ls_vector
 			integers[i] = e->min;
 		return true;
 	}
-	return ls_ints_decode(r, vector->count, integers);
+	return ls_part_ints_decode(r, vector->count, integers);
 }
 
 /* Fills a vector of at least one value. */
@@ -421,8 +424,8 @@ decode_column(ls_part *part, uint32_t block, uint32_t column, ls_vector *vector)
 	else
 	{
 		vector->form = LS_VECTOR_TEXT;
-		done =
-			ls_text_decode(&r, vector->count, part->block_arena, &vector->offsets, &vector->data);
+		done = ls_part_text_decode(&r, vector->count, part->block_arena, &vector->offsets,
+								   &vector->data);
 	}
 	if (!done || r.pos != r.end)
 		return ls_part_fail(part, ls_arena_failed(part->block_arena) ? "out of memory"

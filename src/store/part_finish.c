@@ -16,7 +16,7 @@
 static void
 write_times(ls_part_writer *w, uint32_t block, ls_buf *out)
 {
-	uint32_t n = ls_directory_block_rows(&w->d, block);
+	uint32_t n = ls_part_directory_block_rows(&w->d, block);
 	uint64_t base = (uint64_t) w->d.block_min[block];
 
 	for (uint32_t i = 0; i < n; i++)
@@ -25,7 +25,7 @@ write_times(ls_part_writer *w, uint32_t block, ls_buf *out)
 
 		w->integers[i] = (int64_t) ((uint64_t) w->b->timestamps[row] - base);
 	}
-	ls_ints_encode(out, w->integers, n, w->packed, w->scratch);
+	ls_part_ints_encode(out, w->integers, n, w->packed, w->scratch);
 }
 
 /*
@@ -37,7 +37,7 @@ write_ids(ls_part_writer *w, uint32_t block, ls_buf *out)
 {
 	const ls_part_builder *b = w->b;
 	const uint32_t mask = 2 * LS_PART_BLOCK_ROWS - 1;
-	uint32_t n = ls_directory_block_rows(&w->d, block);
+	uint32_t n = ls_part_directory_block_rows(&w->d, block);
 	uint32_t first = block * LS_PART_BLOCK_ROWS;
 	uint32_t n_batches = 0;
 	uint32_t batch_row[LS_PART_BLOCK_ROWS]; /* a row of each batch */
@@ -77,21 +77,21 @@ write_ids(ls_part_writer *w, uint32_t block, ls_buf *out)
 
 	ls_buf_varint(out, n_batches);
 	if (n_batches > 1)
-		ls_ints_encode(out, w->integers, n, w->packed, w->scratch);
-	ls_ints_encode(out, w->integers2, n, w->packed, w->scratch);
+		ls_part_ints_encode(out, w->integers, n, w->packed, w->scratch);
+	ls_part_ints_encode(out, w->integers2, n, w->packed, w->scratch);
 	for (uint32_t i = 0; i < n_batches; i++)
 		w->integers[i] = (int64_t) b->batches[batch_row[i]];
-	ls_ints_encode(out, w->integers, n_batches, w->packed, w->scratch);
+	ls_part_ints_encode(out, w->integers, n_batches, w->packed, w->scratch);
 	for (uint32_t i = 0; i < n_batches; i++)
 		w->integers[i] =
 			(int64_t) ((uint64_t) b->ingested[batch_row[i]] - (uint64_t) w->d.block_min[block]);
-	ls_ints_encode(out, w->integers, n_batches, w->packed, w->scratch);
+	ls_part_ints_encode(out, w->integers, n_batches, w->packed, w->scratch);
 }
 
 static void
 write_shapes(ls_part_writer *w, uint32_t block, ls_buf *out)
 {
-	uint32_t n = ls_directory_block_rows(&w->d, block);
+	uint32_t n = ls_part_directory_block_rows(&w->d, block);
 
 	for (uint32_t i = 0; i < n; i++)
 	{
@@ -99,11 +99,11 @@ write_shapes(ls_part_writer *w, uint32_t block, ls_buf *out)
 
 		w->integers[i] = w->shape_map[w->b->shapes[row]];
 	}
-	ls_ints_encode(out, w->integers, n, w->packed, w->scratch);
+	ls_part_ints_encode(out, w->integers, n, w->packed, w->scratch);
 }
 
 static bool
-write_dictionary(ls_part_writer *w, const ls_plan *p, ls_buf *out)
+write_dictionary(ls_part_writer *w, const ls_part_plan *p, ls_buf *out)
 {
 	uint32_t n = 0;
 
@@ -113,12 +113,12 @@ write_dictionary(ls_part_writer *w, const ls_plan *p, ls_buf *out)
 		if (p->remap[code] != UINT16_MAX)
 			w->values[n++] = ls_texts_get(p->texts, code);
 	}
-	ls_text_encode(out, w->values, n, w->packed, w->scratch);
+	ls_part_text_encode(out, w->values, n, w->packed, w->scratch);
 	return !out->failed;
 }
 
 static void
-write_codes(ls_part_writer *w, const ls_plan *p, uint32_t start, uint32_t n, ls_buf *out)
+write_codes(ls_part_writer *w, const ls_part_plan *p, uint32_t start, uint32_t n, ls_buf *out)
 {
 	uint64_t min = UINT64_MAX;
 	uint64_t max = 0;
@@ -133,23 +133,23 @@ write_codes(ls_part_writer *w, const ls_plan *p, uint32_t start, uint32_t n, ls_
 		min = code < min ? code : min;
 		max = code > max ? code : max;
 	}
-	width = ls_bits_width(max - min, w->packed);
+	width = ls_part_bits_width(max - min, w->packed);
 	ls_buf_varint(out, min);
 	ls_buf_char(out, (char) width);
 	for (uint32_t i = 0; i < n; i++)
 		w->scratch[i] -= min;
-	ls_bits_pack(out, w->scratch, n, width);
+	ls_part_bits_pack(out, w->scratch, n, width);
 }
 
 /* Appends the payload of a column in a block; nothing when it has no value. */
 static void
 write_column(ls_part_writer *w, uint32_t column, uint32_t block, ls_buf *out)
 {
-	const ls_plan *p = &w->plans[column];
+	const ls_part_plan *p = &w->plans[column];
 	const ls_column_entry *e = &w->d.columns[column];
 	uint32_t start = p->starts == NULL ? block * LS_PART_BLOCK_ROWS : p->starts[block];
-	uint32_t n =
-		p->starts == NULL ? ls_directory_block_rows(&w->d, block) : p->starts[block + 1] - start;
+	uint32_t n = p->starts == NULL ? ls_part_directory_block_rows(&w->d, block)
+								   : p->starts[block + 1] - start;
 
 	if (n == 0)
 		return;
@@ -168,7 +168,7 @@ write_column(ls_part_writer *w, uint32_t column, uint32_t block, ls_buf *out)
 				w->integers[i] = p->from->integers[p->order[start + i]];
 			from = w->integers;
 		}
-		ls_ints_encode(out, from, n, w->packed, w->scratch);
+		ls_part_ints_encode(out, from, n, w->packed, w->scratch);
 		return;
 	}
 	for (uint32_t i = 0; i < n; i++)
@@ -177,7 +177,7 @@ write_column(ls_part_writer *w, uint32_t column, uint32_t block, ls_buf *out)
 
 		w->values[i] = ls_texts_get(p->texts, p->codes != NULL ? p->codes[v] : v);
 	}
-	ls_text_encode(out, w->values, n, w->packed, w->scratch);
+	ls_part_text_encode(out, w->values, n, w->packed, w->scratch);
 }
 
 /* ---- writing frames ---- */
@@ -190,8 +190,8 @@ write_frame(ls_part_writer *w, const ls_buf *payload, uint32_t *length)
 		return false;
 	if (payload->len == 0)
 		return true;
-	*length = ls_frame_write(w->b->compressor, w->codec, ls_str_make(payload->data, payload->len),
-							 w->body);
+	*length = ls_part_frame_write(w->b->compressor, w->codec,
+								  ls_str_make(payload->data, payload->len), w->body);
 	return *length > 0;
 }
 
@@ -199,7 +199,7 @@ write_frame(ls_part_writer *w, const ls_buf *payload, uint32_t *length)
 static bool
 write_by_column(ls_part_writer *w)
 {
-	ls_directory *d = &w->d;
+	ls_part_directory *d = &w->d;
 	ls_buf out;
 
 	ls_buf_init(&out, w->arena);
@@ -246,7 +246,7 @@ write_by_column(ls_part_writer *w)
 static bool
 write_grouped(ls_part_writer *w)
 {
-	ls_directory *d = &w->d;
+	ls_part_directory *d = &w->d;
 	ls_buf out;
 	ls_buf lengths;
 	size_t start;
@@ -330,7 +330,7 @@ count_levels(ls_part_writer *w)
 static void
 gather_statistics(ls_part_writer *w)
 {
-	ls_directory *d = &w->d;
+	ls_part_directory *d = &w->d;
 
 	d->stats.rows = w->b->rows;
 	d->stats.raw_bytes = w->b->raw_bytes;
@@ -341,7 +341,7 @@ gather_statistics(ls_part_writer *w)
 static void
 gather_times(ls_part_writer *w)
 {
-	ls_directory *d = &w->d;
+	ls_part_directory *d = &w->d;
 
 	for (uint32_t block = 0; block < d->blocks; block++)
 	{
@@ -349,7 +349,7 @@ gather_times(ls_part_writer *w)
 		ls_time min = INT64_MAX;
 		ls_time max = INT64_MIN;
 
-		for (uint32_t i = first; i < first + ls_directory_block_rows(d, block); i++)
+		for (uint32_t i = first; i < first + ls_part_directory_block_rows(d, block); i++)
 		{
 			ls_time t = w->b->timestamps[ls_writer_row(w, i)];
 
@@ -368,11 +368,11 @@ gather_times(ls_part_writer *w)
 static bool
 finish(ls_part_writer *w, bool drop_index, ls_buf *header)
 {
-	ls_directory *d = &w->d;
+	ls_part_directory *d = &w->d;
 	uint64_t body_start = w->body->len;
 
 	gather_statistics(w);
-	if (!ls_plan_shapes(w, drop_index))
+	if (!ls_part_plan_shapes(w, drop_index))
 		return false;
 	if (w->codec == LS_CODEC_FAST)
 		d->flags = LS_PART_GROUPED;
@@ -384,11 +384,12 @@ finish(ls_part_writer *w, bool drop_index, ls_buf *header)
 			return false;
 	}
 	gather_times(w);
-	if (!ls_plan_columns(w))
+	if (!ls_part_plan_columns(w))
 		return false;
 	if (!((d->flags & LS_PART_GROUPED) != 0 ? write_grouped(w) : write_by_column(w)))
 		return false;
-	return ls_directory_write(d, w->b->compressor, w->codec, w->arena, header, w->body, body_start);
+	return ls_part_directory_write(d, w->b->compressor, w->codec, w->arena, header, w->body,
+								   body_start);
 }
 
 bool

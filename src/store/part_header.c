@@ -13,7 +13,7 @@
 #include "src/store/part_impl.h"
 
 static bool
-has_frames(const ls_directory *d, const ls_column_entry *e)
+has_frames(const ls_part_directory *d, const ls_column_entry *e)
 {
 	return (d->flags & LS_PART_GROUPED) == 0 && e->storage != LS_STORAGE_CONSTANT;
 }
@@ -32,7 +32,7 @@ column_tag(const ls_column_entry *e)
 }
 
 static void
-write_column_entry(const ls_directory *d, const ls_column_entry *e, ls_buf *out)
+write_column_entry(const ls_part_directory *d, const ls_column_entry *e, ls_buf *out)
 {
 	ls_buf_char(out, (char) column_tag(e));
 	if (e->column.field == LS_FIELD_ATTRIBUTE)
@@ -82,15 +82,15 @@ write_list(const ls_buf *list, bool far, ls_part_compressor *compressor, ls_part
 		ls_buf_append(header, list->data, list->len);
 		return true;
 	}
-	length = ls_frame_write(compressor, codec, ls_str_make(list->data, list->len), body);
+	length = ls_part_frame_write(compressor, codec, ls_str_make(list->data, list->len), body);
 	ls_buf_varint(header, length);
 	ls_buf_varint(header, offset);
 	return length > 0;
 }
 
 bool
-ls_directory_write(ls_directory *d, ls_part_compressor *compressor, ls_part_codec codec,
-				   ls_arena *scratch, ls_buf *header, ls_buf *body, uint64_t body_start)
+ls_part_directory_write(ls_part_directory *d, ls_part_compressor *compressor, ls_part_codec codec,
+						ls_arena *scratch, ls_buf *header, ls_buf *body, uint64_t body_start)
 {
 	size_t start = header->len;
 	int streams = (d->flags & LS_PART_GROUPED) != 0 ? 1
@@ -158,7 +158,7 @@ ls_directory_write(ls_directory *d, ls_part_compressor *compressor, ls_part_code
 #define LS_PART_MAX_BODY (UINT64_C(1) << 30)
 
 static bool
-read_statistics(ls_directory *d, ls_reader *r)
+read_statistics(ls_part_directory *d, ls_reader *r)
 {
 	uint64_t rows = ls_read_varint(r);
 	uint64_t range;
@@ -191,7 +191,7 @@ read_statistics(ls_directory *d, ls_reader *r)
 }
 
 static bool
-read_blocks(ls_directory *d, ls_reader *r)
+read_blocks(ls_part_directory *d, ls_reader *r)
 {
 	if (d->blocks == 1)
 	{
@@ -215,7 +215,7 @@ read_blocks(ls_directory *d, ls_reader *r)
 
 /* The length of a frame at *offset of the body, which moves behind it. */
 static bool
-read_length(const ls_directory *d, ls_reader *r, uint64_t *offset, uint32_t *length)
+read_length(const ls_part_directory *d, ls_reader *r, uint64_t *offset, uint32_t *length)
 {
 	uint64_t n = ls_read_varint(r);
 
@@ -227,7 +227,7 @@ read_length(const ls_directory *d, ls_reader *r, uint64_t *offset, uint32_t *len
 }
 
 static bool
-read_list(ls_directory *d, ls_reader *r, int which, uint8_t flag, ls_str *near)
+read_list(ls_part_directory *d, ls_reader *r, int which, uint8_t flag, ls_str *near)
 {
 	*near = ls_str_make("", 0);
 	if ((d->flags & flag) == 0)
@@ -247,7 +247,8 @@ read_list(ls_directory *d, ls_reader *r, int which, uint8_t flag, ls_str *near)
 }
 
 const char *
-ls_directory_read(ls_directory *d, ls_str header, ls_arena *arena, ls_str *columns, ls_str *shapes)
+ls_part_directory_read(ls_part_directory *d, ls_str header, ls_arena *arena, ls_str *columns,
+					   ls_str *shapes)
 {
 	ls_reader r;
 	uint64_t n_columns;
@@ -311,7 +312,7 @@ ls_directory_read(ls_directory *d, ls_str header, ls_arena *arena, ls_str *colum
 }
 
 static bool
-read_column_entry(ls_directory *d, ls_column_entry *e, ls_reader *r, uint64_t *offset,
+read_column_entry(ls_part_directory *d, ls_column_entry *e, ls_reader *r, uint64_t *offset,
 				  ls_arena *arena)
 {
 	uint8_t tag = ls_read_u8(r);
@@ -374,7 +375,7 @@ read_column_entry(ls_directory *d, ls_column_entry *e, ls_reader *r, uint64_t *o
 
 /* `stamps` has a zero for each column; `stamp` is another for each shape. */
 static bool
-read_shape_entry(ls_directory *d, ls_shape_entry *shape, ls_reader *r, uint32_t *stamps,
+read_shape_entry(ls_part_directory *d, ls_shape_entry *shape, ls_reader *r, uint32_t *stamps,
 				 uint32_t stamp, uint32_t *cells, ls_arena *arena)
 {
 	uint64_t n = ls_read_varint(r);
@@ -404,7 +405,7 @@ read_shape_entry(ls_directory *d, ls_shape_entry *shape, ls_reader *r, uint32_t 
 }
 
 const char *
-ls_directory_read_lists(ls_directory *d, ls_str columns, ls_str shapes, ls_arena *arena)
+ls_part_directory_read_lists(ls_part_directory *d, ls_str columns, ls_str shapes, ls_arena *arena)
 {
 	ls_reader r = ls_reader_make(columns.data, columns.len);
 	uint64_t offset = d->columns_offset;

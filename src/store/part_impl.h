@@ -63,29 +63,29 @@ extern ls_arena *ls_part_pool_arena(ls_arena *parent);
  * `packed`: use widths of single bits, for codecs without entropy coding;
  * else whole bytes, which zstd packs better.  `scratch` has room for n.
  */
-extern void ls_ints_encode(ls_buf *out, const int64_t *values, uint32_t n, bool packed,
-						   uint64_t *scratch);
+extern void ls_part_ints_encode(ls_buf *out, const int64_t *values, uint32_t n, bool packed,
+								uint64_t *scratch);
 
 /* Reads n integers; false when the bytes are bad. */
-extern bool ls_ints_decode(ls_reader *r, uint32_t n, int64_t *values);
+extern bool ls_part_ints_decode(ls_reader *r, uint32_t n, int64_t *values);
 
 /* Unsigned numbers of `width` bits (0 to 56, or 64), lowest bits first. */
-extern void ls_bits_pack(ls_buf *out, const uint64_t *values, uint32_t n, unsigned width);
-extern bool ls_bits_unpack(ls_reader *r, uint32_t n, unsigned width, uint64_t *values);
-extern unsigned ls_bits_width(uint64_t max, bool packed);
+extern void ls_part_bits_pack(ls_buf *out, const uint64_t *values, uint32_t n, unsigned width);
+extern bool ls_part_bits_unpack(ls_reader *r, uint32_t n, unsigned width, uint64_t *values);
+extern unsigned ls_part_bits_width(uint64_t max, bool packed);
 
 /* ---- part_text.c: vectors of texts ---- */
 
 /* Appends n (at least 1) texts in the form that their content allows. */
-extern void ls_text_encode(ls_buf *out, const ls_str *values, uint32_t n, bool packed,
-						   uint64_t *scratch);
+extern void ls_part_text_encode(ls_buf *out, const ls_str *values, uint32_t n, bool packed,
+								uint64_t *scratch);
 
 /*
  * Reads n texts: offsets (n + 1) in `arena`, data there or a view into the
  * bytes read.  False when the bytes are bad or memory ran out.
  */
-extern bool ls_text_decode(ls_reader *r, uint32_t n, ls_arena *arena, const uint32_t **offsets,
-						   const char **data);
+extern bool ls_part_text_decode(ls_reader *r, uint32_t n, ls_arena *arena, const uint32_t **offsets,
+								const char **data);
 
 /* ---- part_codec.c: compressed, checksummed frames ---- */
 
@@ -95,8 +95,8 @@ typedef struct ls_part_compressor ls_part_compressor;
 extern ls_part_compressor *ls_part_compressor_create(ls_arena *arena);
 
 /* Appends `raw` to `body` as a frame; its length, or 0 when memory ran out. */
-extern uint32_t ls_frame_write(ls_part_compressor *compressor, ls_part_codec codec, ls_str raw,
-							   ls_buf *body);
+extern uint32_t ls_part_frame_write(ls_part_compressor *compressor, ls_part_codec codec, ls_str raw,
+									ls_buf *body);
 
 typedef struct ls_part_decompressor
 {
@@ -108,8 +108,8 @@ typedef struct ls_part_decompressor
  * Checks a frame and gives its content: a view into `frame`, or memory of
  * `arena`.  NULL, or what was wrong.
  */
-extern const char *ls_frame_read(ls_part_decompressor *decompressor, ls_str frame, ls_arena *arena,
-								 ls_str *raw);
+extern const char *ls_part_frame_read(ls_part_decompressor *decompressor, ls_str frame,
+									  ls_arena *arena, ls_str *raw);
 
 /* ---- part_builder.c ---- */
 
@@ -271,7 +271,7 @@ typedef enum ls_row_stream
 	LS_ROW_STREAMS
 } ls_row_stream;
 
-typedef struct ls_directory
+typedef struct ls_part_directory
 {
 	uint8_t flags;
 	ls_part_stats stats;
@@ -293,10 +293,10 @@ typedef struct ls_directory
 	/* Column list and shape list when they are frames of the body. */
 	uint64_t far_offset[2];
 	uint32_t far_length[2];
-} ls_directory;
+} ls_part_directory;
 
 static inline uint32_t
-ls_directory_block_rows(const ls_directory *d, uint32_t block)
+ls_part_directory_block_rows(const ls_part_directory *d, uint32_t block)
 {
 	return block + 1 < d->blocks ? LS_PART_BLOCK_ROWS : d->stats.rows - block * LS_PART_BLOCK_ROWS;
 }
@@ -305,22 +305,22 @@ ls_directory_block_rows(const ls_directory *d, uint32_t block)
  * Appends the header.  Long lists go to the body, as frames behind all
  * others.  False when out of memory.
  */
-extern bool ls_directory_write(ls_directory *d, ls_part_compressor *compressor, ls_part_codec codec,
-							   ls_arena *scratch, ls_buf *header, ls_buf *body,
-							   uint64_t body_start);
+extern bool ls_part_directory_write(ls_part_directory *d, ls_part_compressor *compressor,
+									ls_part_codec codec, ls_arena *scratch, ls_buf *header,
+									ls_buf *body, uint64_t body_start);
 
 /* Reads a header up to the far lists.  NULL, or what was wrong. */
-extern const char *ls_directory_read(ls_directory *d, ls_str header, ls_arena *arena,
-									 ls_str *columns, ls_str *shapes);
+extern const char *ls_part_directory_read(ls_part_directory *d, ls_str header, ls_arena *arena,
+										  ls_str *columns, ls_str *shapes);
 
 /* Reads the lists, near or far.  NULL, or what was wrong. */
-extern const char *ls_directory_read_lists(ls_directory *d, ls_str columns, ls_str shapes,
-										   ls_arena *arena);
+extern const char *ls_part_directory_read_lists(ls_part_directory *d, ls_str columns, ls_str shapes,
+												ls_arena *arena);
 
 /* ---- part_plan.c: what is decided before a part is written ---- */
 
 /* A column of the part to be. */
-typedef struct ls_plan
+typedef struct ls_part_plan
 {
 	ls_builder_column *from;
 	const uint32_t *order; /* value numbers in the order of the rows; NULL: as they are */
@@ -328,7 +328,7 @@ typedef struct ls_plan
 	const ls_texts *texts; /* dictionary entries or values */
 	const uint16_t *codes; /* codes by value number, when a dictionary */
 	uint16_t *remap;       /* codes to those of the part */
-} ls_plan;
+} ls_part_plan;
 
 typedef struct ls_part_writer
 {
@@ -336,11 +336,11 @@ typedef struct ls_part_writer
 	ls_part_codec codec;
 	bool packed;
 	ls_arena *arena;
-	ls_directory d;
+	ls_part_directory d;
 	const uint32_t *rows; /* their order; NULL: as they came */
 	uint32_t *shape_map;
 	uint32_t *column_map;
-	ls_plan *plans;
+	ls_part_plan *plans;
 	ls_buf *body;
 
 	int64_t integers[LS_PART_BLOCK_ROWS];
@@ -357,10 +357,10 @@ ls_writer_row(const ls_part_writer *w, uint32_t i)
 }
 
 /* Fills d.columns, d.shapes and plans; drop_index: without the index field. */
-extern bool ls_plan_shapes(ls_part_writer *w, bool drop_index);
+extern bool ls_part_plan_shapes(ls_part_writer *w, bool drop_index);
 
 /* How each column is stored and in which order; rows must be known. */
-extern bool ls_plan_columns(ls_part_writer *w);
+extern bool ls_part_plan_columns(ls_part_writer *w);
 
 /* ---- part_reader.c ---- */
 
@@ -391,7 +391,7 @@ struct ls_part
 	ls_part_fetch fetch;
 	void *context;
 	const char *error;
-	ls_directory directory;
+	ls_part_directory directory;
 	ls_part_decompressor decompressor;
 	ls_str **dictionaries; /* by column, when loaded */
 	uint32_t *slots;       /* of a grouped part: payload number by column */

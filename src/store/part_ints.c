@@ -24,7 +24,7 @@ typedef enum int_form
 static const int64_t scales[] = {1, 1000, 1000000};
 
 unsigned
-ls_bits_width(uint64_t max, bool packed)
+ls_part_bits_width(uint64_t max, bool packed)
 {
 	unsigned width = max == 0 ? 0 : 64 - (unsigned) __builtin_clzll(max);
 
@@ -36,7 +36,7 @@ ls_bits_width(uint64_t max, bool packed)
 }
 
 void
-ls_bits_pack(ls_buf *out, const uint64_t *values, uint32_t n, unsigned width)
+ls_part_bits_pack(ls_buf *out, const uint64_t *values, uint32_t n, unsigned width)
 {
 	size_t size = ((size_t) n * width + 7) / 8;
 	uint8_t *to;
@@ -89,7 +89,7 @@ load64(const uint8_t *p)
 }
 
 bool
-ls_bits_unpack(ls_reader *r, uint32_t n, unsigned width, uint64_t *values)
+ls_part_bits_unpack(ls_reader *r, uint32_t n, unsigned width, uint64_t *values)
 {
 	ls_str s;
 	const uint8_t *from;
@@ -168,7 +168,7 @@ common_scale(const int64_t *values, uint32_t n)
 }
 
 void
-ls_ints_encode(ls_buf *out, const int64_t *values, uint32_t n, bool packed, uint64_t *scratch)
+ls_part_ints_encode(ls_buf *out, const int64_t *values, uint32_t n, bool packed, uint64_t *scratch)
 {
 	int64_t min = values[0];
 	int64_t max = values[0];
@@ -212,8 +212,8 @@ ls_ints_encode(ls_buf *out, const int64_t *values, uint32_t n, bool packed, uint
 		step_varints += varint_size(zigzag(step));
 	}
 
-	width = ls_bits_width((uint64_t) max - (uint64_t) min, packed);
-	step_width = ls_bits_width((uint64_t) step_max - (uint64_t) step_min, packed);
+	width = ls_part_bits_width((uint64_t) max - (uint64_t) min, packed);
+	step_width = ls_part_bits_width((uint64_t) step_max - (uint64_t) step_min, packed);
 	form = INTS_OFFSET;
 	best = ((uint64_t) n * width + 7) / 8;
 	size = ((uint64_t) (n - 1) * step_width + 7) / 8;
@@ -241,7 +241,7 @@ ls_ints_encode(ls_buf *out, const int64_t *values, uint32_t n, bool packed, uint
 			ls_buf_char(out, (char) width);
 			for (uint32_t i = 0; i < n; i++)
 				scratch[i] -= (uint64_t) min;
-			ls_bits_pack(out, scratch, n, width);
+			ls_part_bits_pack(out, scratch, n, width);
 			break;
 		case INTS_STEP:
 			ls_buf_zigzag(out, (int64_t) scratch[0]);
@@ -249,7 +249,7 @@ ls_ints_encode(ls_buf *out, const int64_t *values, uint32_t n, bool packed, uint
 			ls_buf_char(out, (char) step_width);
 			for (uint32_t i = 0; i + 1 < n; i++)
 				scratch[i] = scratch[i + 1] - scratch[i] - (uint64_t) step_min;
-			ls_bits_pack(out, scratch, n - 1, step_width);
+			ls_part_bits_pack(out, scratch, n - 1, step_width);
 			break;
 		case INTS_VARINT:
 			ls_buf_zigzag(out, min);
@@ -282,7 +282,7 @@ get_varint(ls_reader *r)
 }
 
 bool
-ls_ints_decode(ls_reader *r, uint32_t n, int64_t *values)
+ls_part_ints_decode(ls_reader *r, uint32_t n, int64_t *values)
 {
 	uint8_t tag = ls_read_u8(r);
 	unsigned scale = tag >> 4;
@@ -303,7 +303,7 @@ ls_ints_decode(ls_reader *r, uint32_t n, int64_t *values)
 		case INTS_OFFSET:
 			base = (uint64_t) ls_read_zigzag(r);
 			width = ls_read_u8(r);
-			if (!ls_bits_unpack(r, n, width, out))
+			if (!ls_part_bits_unpack(r, n, width, out))
 				return false;
 			for (uint32_t i = 0; i < n; i++)
 				out[i] += base;
@@ -312,7 +312,7 @@ ls_ints_decode(ls_reader *r, uint32_t n, int64_t *values)
 			base = (uint64_t) ls_read_zigzag(r);
 			step = (uint64_t) ls_read_zigzag(r);
 			width = ls_read_u8(r);
-			if (!ls_bits_unpack(r, n - 1, width, out + 1))
+			if (!ls_part_bits_unpack(r, n - 1, width, out + 1))
 				return false;
 			out[0] = base;
 			for (uint32_t i = 1; i < n; i++)

@@ -21,17 +21,17 @@
 /* ---- deciding: shapes and columns in use ---- */
 
 bool
-ls_plan_shapes(ls_part_writer *w, bool drop_index)
+ls_part_plan_shapes(ls_part_writer *w, bool drop_index)
 {
 	const ls_part_builder *b = w->b;
-	ls_directory *d = &w->d;
+	ls_part_directory *d = &w->d;
 	uint32_t dropped = drop_index ? b->named[LS_FIELD_INDEX] - 1 : UNUSED;
 
 	w->shape_map = LS_PART_ARRAY(w->arena, uint32_t, b->n_shapes);
 	w->column_map = LS_PART_ARRAY(w->arena, uint32_t, b->n_columns);
 	d->columns = LS_PART_ARRAY(w->arena, ls_column_entry, b->n_columns);
 	d->shapes = LS_PART_ARRAY(w->arena, ls_shape_entry, b->n_shapes);
-	w->plans = LS_PART_ARRAY(w->arena, ls_plan, b->n_columns);
+	w->plans = LS_PART_ARRAY(w->arena, ls_part_plan, b->n_columns);
 	if (w->shape_map == NULL || w->column_map == NULL || d->columns == NULL || d->shapes == NULL ||
 		w->plans == NULL)
 		return false;
@@ -81,7 +81,7 @@ static bool
 plan_values(ls_part_writer *w)
 {
 	const ls_part_builder *b = w->b;
-	ls_directory *d = &w->d;
+	ls_part_directory *d = &w->d;
 	uint32_t *first; /* of each row's cells in `numbers` */
 	uint32_t *numbers;
 	uint32_t *seen;
@@ -90,7 +90,7 @@ plan_values(ls_part_writer *w)
 
 	for (uint32_t c = 0; c < d->n_columns; c++)
 	{
-		ls_plan *p = &w->plans[c];
+		ls_part_plan *p = &w->plans[c];
 
 		if (p->from->count == b->rows)
 		{
@@ -130,7 +130,7 @@ plan_values(ls_part_writer *w)
 
 		for (uint32_t k = 0; k < shape->n; k++)
 		{
-			ls_plan *p = &w->plans[shape->columns[k]];
+			ls_part_plan *p = &w->plans[shape->columns[k]];
 			uint32_t at = seen[shape->columns[k]]++;
 
 			if (p->starts == NULL)
@@ -159,7 +159,7 @@ plan_values(ls_part_writer *w)
  * and p->texts when it is worth it.
  */
 static bool
-late_dictionary(ls_part_writer *w, ls_plan *p)
+late_dictionary(ls_part_writer *w, ls_part_plan *p)
 {
 	const ls_texts *t = &p->from->texts;
 	uint32_t n = p->from->count;
@@ -212,7 +212,7 @@ late_dictionary(ls_part_writer *w, ls_plan *p)
 }
 
 static bool
-plan_text(ls_part_writer *w, ls_plan *p, ls_column_entry *e)
+plan_text(ls_part_writer *w, ls_part_plan *p, ls_column_entry *e)
 {
 	uint32_t used = 0;
 	uint32_t last = 0;
@@ -255,7 +255,7 @@ plan_text(ls_part_writer *w, ls_plan *p, ls_column_entry *e)
 }
 
 static bool
-plan_column(ls_part_writer *w, ls_plan *p, ls_column_entry *e)
+plan_column(ls_part_writer *w, ls_part_plan *p, ls_column_entry *e)
 {
 	const ls_builder_column *c = p->from;
 
@@ -276,7 +276,7 @@ plan_column(ls_part_writer *w, ls_plan *p, ls_column_entry *e)
 }
 
 bool
-ls_plan_columns(ls_part_writer *w)
+ls_part_plan_columns(ls_part_writer *w)
 {
 	if (!plan_values(w))
 		return false;

@@ -30,7 +30,7 @@ ls_part_load_frame(ls_part *part, uint64_t offset, uint32_t length, ls_arena *ar
 		return ls_part_fail(part, "out of memory");
 	if (!part->fetch(part->context, offset, length, frame))
 		return ls_part_fail(part, "the body of the part cannot be read");
-	error = ls_frame_read(&part->decompressor, ls_str_make(frame, length), arena, raw);
+	error = ls_part_frame_read(&part->decompressor, ls_str_make(frame, length), arena, raw);
 	if (error != NULL)
 		return ls_part_fail(part, error);
 	return true;
@@ -52,7 +52,7 @@ load_block_frame(ls_part *part, uint64_t offset, const uint32_t *lengths, uint32
 static bool
 load_group(ls_part *part, uint32_t block, ls_str **payloads)
 {
-	const ls_directory *d = &part->directory;
+	const ls_part_directory *d = &part->directory;
 	ls_str raw;
 	ls_reader r;
 	uint32_t footer;
@@ -108,7 +108,7 @@ group_payload(ls_part *part, uint32_t block, uint32_t slot, ls_str *payload)
 bool
 ls_part_stream_payload(ls_part *part, uint32_t block, ls_row_stream stream, ls_str *payload)
 {
-	const ls_directory *d = &part->directory;
+	const ls_part_directory *d = &part->directory;
 
 	if (is_grouped(part))
 		return group_payload(part, block, stream, payload);
@@ -153,7 +153,7 @@ ls_part_dictionary_payload(ls_part *part, uint32_t column, ls_str *payload)
 static bool
 index_shapes(ls_part *part)
 {
-	ls_directory *d = &part->directory;
+	ls_part_directory *d = &part->directory;
 	uint32_t *fill;
 	uint32_t cells = 0;
 
@@ -188,7 +188,7 @@ index_shapes(ls_part *part)
 static bool
 open_lists(ls_part *part, ls_str columns, ls_str shapes)
 {
-	ls_directory *d = &part->directory;
+	ls_part_directory *d = &part->directory;
 	const char *error;
 
 	if (d->far_length[0] > 0 &&
@@ -197,7 +197,7 @@ open_lists(ls_part *part, ls_str columns, ls_str shapes)
 	if (d->far_length[1] > 0 &&
 		!ls_part_load_frame(part, d->far_offset[1], d->far_length[1], part->arena, &shapes))
 		return false;
-	error = ls_directory_read_lists(d, columns, shapes, part->arena);
+	error = ls_part_directory_read_lists(d, columns, shapes, part->arena);
 	if (error != NULL)
 		return ls_part_fail(part, error);
 
@@ -237,7 +237,7 @@ ls_part_open(ls_arena *arena, ls_str header, ls_part_fetch fetch, void *context,
 	copy = ls_arena_strdup(arena, header);
 	if (part->block_arena == NULL || copy.data == NULL)
 		return NULL;
-	*error = ls_directory_read(&part->directory, copy, arena, &columns, &shapes);
+	*error = ls_part_directory_read(&part->directory, copy, arena, &columns, &shapes);
 	if (*error != NULL)
 		return NULL;
 	if (!open_lists(part, columns, shapes))
@@ -265,7 +265,8 @@ ls_part_blocks(const ls_part *part)
 uint32_t
 ls_part_block_rows(const ls_part *part, uint32_t block)
 {
-	return block < part->directory.blocks ? ls_directory_block_rows(&part->directory, block) : 0;
+	return block < part->directory.blocks ? ls_part_directory_block_rows(&part->directory, block)
+										  : 0;
 }
 
 void
@@ -308,7 +309,7 @@ ls_part_column_range(const ls_part *part, uint32_t column, int64_t *min, int64_t
 uint32_t
 ls_part_find(const ls_part *part, ls_field field, ls_str key, uint32_t *columns, uint32_t max)
 {
-	const ls_directory *d = &part->directory;
+	const ls_part_directory *d = &part->directory;
 	uint32_t n = 0;
 
 	for (uint32_t c = 0; c < d->n_columns && n < max; c++)

@@ -233,7 +233,7 @@ encode_by_content(ls_buf *out, const ls_str *values, uint32_t n)
 }
 
 void
-ls_text_encode(ls_buf *out, const ls_str *values, uint32_t n, bool packed, uint64_t *scratch)
+ls_part_text_encode(ls_buf *out, const ls_str *values, uint32_t n, bool packed, uint64_t *scratch)
 {
 	uint64_t min = UINT64_MAX;
 	uint64_t max = 0;
@@ -253,13 +253,13 @@ ls_text_encode(ls_buf *out, const ls_str *values, uint32_t n, bool packed, uint6
 		min = len < min ? len : min;
 		max = len > max ? len : max;
 	}
-	width = ls_bits_width(max - min, packed);
+	width = ls_part_bits_width(max - min, packed);
 	ls_buf_char(out, TEXTS_PLAIN);
 	ls_buf_varint(out, min);
 	ls_buf_char(out, (char) width);
 	for (uint32_t i = 0; i < n; i++)
 		scratch[i] -= min;
-	ls_bits_pack(out, scratch, n, width);
+	ls_part_bits_pack(out, scratch, n, width);
 	if (!ls_buf_reserve(out, total))
 		return;
 	to = out->data + out->len;
@@ -289,7 +289,7 @@ decode_plain(ls_reader *r, uint32_t n, ls_arena *arena, const uint32_t **offsets
 		return false;
 	ends = ls_arena_alloc(arena, ((size_t) n + 1) * sizeof(uint32_t));
 	lengths = ls_arena_alloc(arena, (size_t) n * sizeof(uint64_t));
-	if (ends == NULL || lengths == NULL || !ls_bits_unpack(r, n, width, lengths))
+	if (ends == NULL || lengths == NULL || !ls_part_bits_unpack(r, n, width, lengths))
 		return false;
 	for (uint32_t i = 0; i < n; i++)
 	{
@@ -306,8 +306,8 @@ decode_plain(ls_reader *r, uint32_t n, ls_arena *arena, const uint32_t **offsets
 }
 
 bool
-ls_text_decode(ls_reader *r, uint32_t n, ls_arena *arena, const uint32_t **offsets,
-			   const char **data)
+ls_part_text_decode(ls_reader *r, uint32_t n, ls_arena *arena, const uint32_t **offsets,
+					const char **data)
 {
 	text_form form = (text_form) ls_read_u8(r);
 	size_t bytes;

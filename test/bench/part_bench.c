@@ -387,6 +387,8 @@ main(int argc, char **argv)
 	printf("part_add_cpu %.3f s/million\n", p.seconds * 1e6 / n);
 	p = build(few, 1, LS_CODEC_FAST);
 	report("fast_1", &p, few);
+	p = merge(&p, LS_CODEC_FRESH);
+	report("merge_fast_1_to_fresh", &p, few);
 	fast = build(n, BATCH, LS_CODEC_FAST);
 	report("fast_1000", &fast, n);
 	p = build(n, LS_PART_MAX_ROWS, LS_CODEC_FAST);
