@@ -84,6 +84,6 @@ extern void ls_frame_write_cancel(ls_buf *buf, uint64_t request_id);
  * filled; for CANCEL the id of `request`.  False when the bytes are no frame.
  */
 extern bool ls_frame_parse(ls_str frame, ls_frame_kind *kind, ls_request *request,
-						  ls_response *response);
+						   ls_response *response);
 
 #endif /* LS_FRAME_H */
