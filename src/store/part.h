@@ -105,7 +105,7 @@ typedef struct ls_part_builder ls_part_builder;
 
 typedef enum ls_part_codec
 {
-	LS_CODEC_FAST,  /* queue entries: cheap, arrival order */
+	LS_CODEC_FAST,  /* queue entries: lz4, one frame a block, rows as they came */
 	LS_CODEC_FRESH, /* zstd level 1, rows sorted by (source, timestamp) */
 	LS_CODEC_MERGED /* zstd level 6, rows sorted by (source, timestamp) */
 } ls_part_codec;
@@ -141,8 +141,10 @@ extern void ls_part_builder_stamp(ls_part_builder *builder, uint32_t first, ls_t
 								  uint64_t batch);
 
 /*
- * Appends the part to `header` and `body`.  With `drop_index` the index field
- * is left out (it is a column of the table row).  False when out of memory.
+ * Appends the part to `header` and `body`; the builder keeps its rows.  With
+ * `drop_index` the index field is left out (it is a column of the table row)
+ * and raw_bytes is without it.  `stats` may be NULL.  False when out of
+ * memory: then what was appended is useless.
  */
 extern bool ls_part_builder_finish(ls_part_builder *builder, ls_part_codec codec, bool drop_index,
 								   ls_buf *header, ls_buf *body, ls_part_stats *stats);

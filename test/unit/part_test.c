@@ -960,6 +960,29 @@ test_version(void)
 	is_str(str(error), "unknown version of the part format", "with a clear error");
 }
 
+/* What later versions of the software may add to a header must not disturb. */
+static void
+test_sections(void)
+{
+	ls_event *events = make_events(5);
+	ls_part_builder *b = ls_part_builder_create(arena);
+	built p;
+
+	for (int i = 0; i < 5; i++)
+		ls_part_builder_add(b, &events[i]);
+	build(b, LS_CODEC_FRESH, false, &p);
+	p.header.len -= 5; /* no sections, checksum */
+	ls_buf_varint(&p.header, 2);
+	ls_buf_varint(&p.header, 300);
+	ls_buf_lstr(&p.header, LS_STR("anything"));
+	ls_buf_varint(&p.header, 1);
+	ls_buf_lstr(&p.header, LS_STR(""));
+	ls_buf_u32(&p.header, ls_crc32c(0, p.header.data, p.header.len));
+	ls_buf_lit(&p.body, "more behind the frames");
+	ok(holds(&p, events, 5),
+	   "unknown sections of the header and bytes behind the frames are passed over");
+}
+
 /* One event on its own should not cost much more than its text. */
 static void
 test_single(void)
@@ -1148,6 +1171,7 @@ main(int argc, char **argv)
 	test_reader_memory_runs_out();
 	test_damage();
 	test_version();
+	test_sections();
 	test_document();
 	ls_arena_destroy(arena);
 	return done_testing();
