@@ -28,16 +28,20 @@ tmp-install: all
 	rm -rf build/tmp_install
 	$(MAKE) --no-print-directory install DESTDIR=$(CURDIR)/build/tmp_install > build/tmp_install.log
 
+# Programs that TAP tests run.
+include test/unit/gateway.mk
+TEST_PROGRAMS = $(if $(findstring gateway,$(TEST_TAP)),build/unit/gateway_host_checked)
+
 staged = PG_CONFIG='$(PG_CONFIG)' PGXS='$(PGXS)' test/run
 
 test-debug-install:
 	$(MAKE) --no-print-directory DEBUG=1 tmp-install
 
-test: test-debug-install $(TEST_UNIT)
+test: test-debug-install $(TEST_UNIT) $(TEST_PROGRAMS)
 	$(staged) $(TEST_UNIT) $(TEST_REGRESS) $(TEST_PGTAP) $(TEST_TAP)
 check-regress: test-debug-install
 	$(staged) $(TEST_REGRESS)
 check-pgtap: test-debug-install
 	$(staged) $(TEST_PGTAP)
-check-tap: test-debug-install
+check-tap: test-debug-install $(TEST_PROGRAMS)
 	$(staged) $(TEST_TAP)

@@ -227,7 +227,7 @@ DECLARE
 BEGIN
 	FOR watched IN
 		SELECT * FROM (VALUES
-			('organization', NULL),
+			('organization', 'id, slug, name, plan, timezone, retention_days, deleted_at'),
 			('organization_limit', NULL),
 			('plan_limit', NULL),
 			('rate_limit', NULL),
@@ -243,6 +243,9 @@ BEGIN
 			' ON logsvc_internal.%I FOR EACH STATEMENT'
 			' EXECUTE FUNCTION logsvc_internal.access_changed()',
 			'OF ' || watched.columns, watched.name);
+		-- Also when session_replication_role is replica.
+		EXECUTE format('ALTER TABLE logsvc_internal.%I ENABLE ALWAYS TRIGGER access_changed',
+			watched.name);
 	END LOOP;
 END
 $$;

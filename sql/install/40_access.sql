@@ -272,11 +272,13 @@ RETURN (SELECT count(*) FROM logsvc_internal.api_key k
 COMMENT ON FUNCTION logsvc_internal.count_api_keys(uuid) IS
 'API keys that count against the plan: revoked ones do not, expired ones do';
 
+-- An update that changes nothing, not a row lock: a REPEATABLE READ transaction
+-- that waited for it must not go on with its old snapshot.
 CREATE OR REPLACE FUNCTION logsvc_internal.lock_organization(organization uuid) RETURNS void
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-	PERFORM FROM logsvc_internal.organization o
-	WHERE o.id = lock_organization.organization AND o.deleted_at IS NULL FOR NO KEY UPDATE;
+	UPDATE logsvc_internal.organization o SET created_at = created_at
+	WHERE o.id = lock_organization.organization AND o.deleted_at IS NULL;
 	IF NOT FOUND THEN
 		PERFORM logsvc_internal.raise_error('NOT_FOUND', 'no such organization');
 	END IF;

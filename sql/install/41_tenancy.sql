@@ -366,6 +366,8 @@ DECLARE
 	created logsvc_internal.access_token;
 BEGIN
 	target := logsvc_internal.find_organization(organization);
+	-- Or a member who is being removed would keep this one for a comeback.
+	PERFORM logsvc_internal.lock_organization(target);
 	owner := logsvc_internal.find_member(target, email);
 	IF NOT logsvc_internal.is_operator() THEN
 		-- People make their own; a token makes no tokens.

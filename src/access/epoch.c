@@ -146,10 +146,17 @@ value_of(void *entry)
 	return (char *) entry + MAXALIGN(LS_CACHE_KEY);
 }
 
+static int
+slot_of(const uint8 key[LS_CACHE_KEY])
+{
+	return (int) (ls_hash64(key, LS_CACHE_KEY, 0) % LS_CACHE_ABSENTS);
+}
+
 ls_cache_result
 ls_cache_find(ls_cache *cache, const uint8 key[LS_CACHE_KEY], void **value)
 {
 	void *entry;
+	int slot;
 
 	if (!ls_access_cacheable() || cache->table == NULL || cache->epoch != ls_access_epoch())
 		return LS_CACHE_MISS;
@@ -159,7 +166,8 @@ ls_cache_find(ls_cache *cache, const uint8 key[LS_CACHE_KEY], void **value)
 		*value = value_of(entry);
 		return LS_CACHE_HIT;
 	}
-	if (cache->absent_used[key[0]] && memcmp(cache->absent[key[0]], key, LS_CACHE_KEY) == 0)
+	slot = slot_of(key);
+	if (cache->absent_used[slot] && memcmp(cache->absent[slot], key, LS_CACHE_KEY) == 0)
 		return LS_CACHE_ABSENT;
 	return LS_CACHE_MISS;
 }
@@ -179,8 +187,8 @@ ls_cache_store(ls_cache *cache, const uint8 key[LS_CACHE_KEY], const void *value
 	}
 	if (value == NULL)
 	{
-		cache->absent_used[key[0]] = true;
-		memcpy(cache->absent[key[0]], key, LS_CACHE_KEY);
+		cache->absent_used[slot_of(key)] = true;
+		memcpy(cache->absent[slot_of(key)], key, LS_CACHE_KEY);
 		return;
 	}
 	memcpy(value_of(hash_search(cache->table, key, HASH_ENTER, &found)), value, cache->value_size);

@@ -37,6 +37,7 @@ extern bool ls_access_cacheable(void);
 extern void ls_epoch_register(bool preloaded);
 
 #define LS_CACHE_KEY 32
+#define LS_CACHE_ABSENTS 256
 
 typedef enum ls_cache_result
 {
@@ -57,8 +58,8 @@ typedef struct ls_cache
 	uint64 epoch;
 	MemoryContext context;
 	HTAB *table;
-	uint8 absent[256][LS_CACHE_KEY];
-	bool absent_used[256];
+	uint8 absent[LS_CACHE_ABSENTS][LS_CACHE_KEY];
+	bool absent_used[LS_CACHE_ABSENTS];
 } ls_cache;
 
 /* HIT: *value points to the stored value, good until the next call. */
@@ -123,5 +124,9 @@ extern LS_NORETURN void ls_raise_access(ls_error_id error);
 /* ---- rate_limit.c ---- */
 
 extern void ls_rate_limit_register(void);
+
+/* As ls_rate_limit_take, at another time than now. */
+extern bool ls_rate_limit_take_at(const char *class_name, const uint8 key[16], int limit_per_minute,
+								  ls_time now, ls_rate_state *state);
 
 #endif /* LS_ACCESS_INTERNAL_H */

@@ -193,7 +193,8 @@ static ls_error_id
 find(ls_lookup *lookup, ls_principal_kind kind, ls_principal *out, ls_caught *caught)
 {
 	found f = {false, false, out};
-	uint64 epoch = ls_access_epoch(); /* before the snapshot: see epoch.c */
+	/* Before the snapshot: see epoch.c.  0 is never current: look again. */
+	uint64 epoch = ls_access_cacheable() ? ls_access_epoch() : 0;
 
 	memset(out, 0, sizeof(*out));
 	lookup->row = principal_row;

@@ -6,9 +6,9 @@
  * Specification 8.3 speaks of a sliding window, and decision 62 reads its
  * burst rule as just that: what is counted in any 60 seconds stays within the
  * limit, and there is no pacing inside.  Uses are counted in buckets of half a
- * second; the window holds the bucket that is running and the 120 before it,
- * so it never admits more than the limit, and gives a use back at most half a
- * second late.
+ * second, which also know their last use: a bucket is given back 60 seconds
+ * after that one.  So the window never admits more than the limit, gives a use
+ * back at most half a second late, and nobody waits longer than 60 seconds.
  *
  * The table has a fixed size.  When it is full, the key that was used longest
  * ago makes room: if that is less than a minute ago, more than ENTRIES keys
@@ -23,7 +23,8 @@
 
 #define ENTRIES 8192
 #define BUCKET (LS_USECS_PER_SEC / 2)
-#define WINDOW 121 /* buckets */
+#define PERIOD (60 * LS_USECS_PER_SEC)
+#define WINDOW 121 /* buckets: the running one, 119 whole ones, the one that leaves */
 #define NONE (-1)
 
 typedef struct window
@@ -36,6 +37,7 @@ typedef struct window
 	uint32 total;          /* of all buckets */
 	int64 bucket;          /* number of the newest, since 1970 */
 	uint32 counts[WINDOW]; /* of bucket b at b % WINDOW */
+	uint32 last[WINDOW];   /* its last use, microseconds from its beginning */
 } window;
 
 typedef struct windows
@@ -160,23 +162,32 @@ find(uint64 class_hash, const uint8 key[16])
 	return w;
 }
 
-/* Moves the window on to `bucket`: what has left it is not counted any more. */
+/* Moves the window on to `now`: what has left it is not counted any more. */
 static void
-slide(window *w, int64 bucket)
+slide(window *w, ls_time now)
 {
-	if (bucket - w->bucket >= WINDOW)
+	int64 bucket = now / BUCKET;
+	int oldest;
+
+	if (bucket - w->bucket >= WINDOW || w->bucket - bucket >= WINDOW)
 	{
 		memset(w->counts, 0, sizeof(w->counts));
 		w->total = 0;
 		w->bucket = bucket;
 	}
-	/* A clock that was set back must not empty the window: it waits. */
+	/* A clock that was set back a little does not empty the window: it waits. */
 	while (w->bucket < bucket)
 	{
 		uint32 *count = &w->counts[++w->bucket % WINDOW];
 
 		w->total -= *count;
 		*count = 0;
+	}
+	oldest = (w->bucket + 1) % WINDOW;
+	if ((w->bucket + 1 - WINDOW) * BUCKET + w->last[oldest] + PERIOD <= now)
+	{
+		w->total -= w->counts[oldest];
+		w->counts[oldest] = 0;
 	}
 }
 
@@ -186,13 +197,11 @@ lapse(const window *w, uint32 n)
 {
 	uint32 seen = 0;
 
-	for (int64 bucket = w->bucket - WINDOW + 1; bucket <= w->bucket; bucket++)
+	for (int64 bucket = w->bucket + 1 - WINDOW; bucket <= w->bucket; bucket++)
 	{
-		if (bucket < 0)
-			continue;
 		seen += w->counts[bucket % WINDOW];
 		if (seen >= n)
-			return (bucket + WINDOW) * BUCKET;
+			return bucket * BUCKET + w->last[bucket % WINDOW] + PERIOD;
 	}
 	return (w->bucket + 1) * BUCKET;
 }
@@ -201,9 +210,15 @@ bool
 ls_rate_limit_take(const char *class_name, const uint8 key[16], int limit_per_minute,
 				   ls_rate_state *state)
 {
+	return ls_rate_limit_take_at(class_name, key, limit_per_minute, ls_now(), state);
+}
+
+bool
+ls_rate_limit_take_at(const char *class_name, const uint8 key[16], int limit_per_minute,
+					  ls_time now, ls_rate_state *state)
+{
 	uint64 class_hash = ls_hash64(class_name, strlen(class_name), 0);
 	uint32 limit = (uint32) Max(limit_per_minute, 0);
-	ls_time now = ls_now();
 	ls_time free_at;
 	bool taken;
 	window *w;
@@ -217,17 +232,17 @@ ls_rate_limit_take(const char *class_name, const uint8 key[16], int limit_per_mi
 
 	LWLockAcquire(ls_lwlock(LS_LOCK_LIMITS), LW_EXCLUSIVE);
 	w = find(class_hash, key);
-	slide(w, now / BUCKET);
+	slide(w, now);
 	taken = w->total < limit;
 	if (taken)
 	{
 		w->counts[w->bucket % WINDOW]++;
+		w->last[w->bucket % WINDOW] = (uint32) (now - now / BUCKET * BUCKET);
 		w->total++;
 	}
 	state->remaining = w->total < limit ? (int) (limit - w->total) : 0;
 	/* The first that lapses makes room, unless the limit was lowered since. */
-	free_at = limit == 0 ? now + 60 * LS_USECS_PER_SEC
-						 : lapse(w, w->total >= limit ? w->total - limit + 1 : 1);
+	free_at = limit == 0 ? now + PERIOD : lapse(w, w->total >= limit ? w->total - limit + 1 : 1);
 	LWLockRelease(ls_lwlock(LS_LOCK_LIMITS));
 
 	state->reset = (free_at + LS_USECS_PER_SEC - 1) / LS_USECS_PER_SEC;
