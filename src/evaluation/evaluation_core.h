@@ -303,7 +303,8 @@ extern ls_finding_status ls_finding_status_parse(ls_str name);
 /*
  * Checks a model's reply (JSON text; one Markdown code fence around it is allowed) against the
  * request it answers, decisions 12-21.  `complete` is false when the provider says that the
- * reply was cut off.  `view` is where quotes are looked up.
+ * reply was cut off.  Quotes are looked up in the lines of `view`,
+ * then in the rows of the request, if it still has them.
  *
  * True and *out; or false, the problems in `problems` and in *repair whether asking once more
  * makes sense (it does not when memory ran out here).  Keeps pointers into `reply`.
@@ -311,13 +312,6 @@ extern ls_finding_status ls_finding_status_parse(ls_str name);
 extern bool ls_verdict_parse(ls_str reply, bool complete, const ls_evaluation_request *request,
 							 const ls_evaluation_view *view, ls_arena *arena, ls_verdict **out,
 							 ls_validation_errors *problems, bool *repair);
-
-/*
- * The verdict of the built-in evaluator.  It reads the rows, so call it before the request is
- * detached.  False when out of memory.
- */
-extern bool ls_verdict_builtin(const ls_evaluation_request *request, const ls_evaluation_view *view,
-							   ls_arena *arena, ls_verdict **out);
 
 /* ---- response (specification 2.3) ---- */
 

@@ -15,7 +15,8 @@
 
 #include "src/evaluation/verdict_reader.h"
 
-#define MAX_CITATIONS 10 /* of one finding; bounds the search for them */
+#define MAX_CITATIONS 10                  /* of one finding; bounds the search for them */
+#define MAX_SEARCHED ((size_t) 256 << 20) /* bytes of rows, for all quotes of a reply */
 
 typedef enum member
 {
@@ -164,28 +165,57 @@ take_tag(ls_verdict_reading *reading, ls_finding *finding, ls_str text, size_t *
 	((ls_str *) finding->tags)[finding->tag_count++] = text;
 }
 
-/* Keeps a quote only when a line that the model saw holds it word for word (decision 43). */
+/*
+ * Where the quote stands word for word: 1 for the first line, 0 for a row that no line shows;
+ * false when nowhere.  Lines are at most the token budget, rows may be many megabytes, so the
+ * bytes of rows that one reply can have searched are bounded.
+ */
+static bool
+find_quote(ls_verdict_reading *reading, ls_str quote, size_t *line)
+{
+	const ls_evaluation_view *view = reading->view;
+	const ls_evaluation_request *request = reading->request;
+
+	for (size_t i = 0; i < view->line_count; i++)
+	{
+		if (memmem(view->lines[i].data, view->lines[i].len, quote.data, quote.len) != NULL)
+		{
+			*line = i + 1;
+			return true;
+		}
+	}
+	*line = 0;
+	for (size_t i = 0; view->compressed && i < request->row_count; i++)
+	{
+		ls_str row = request->rows[i];
+
+		if (reading->searched > MAX_SEARCHED)
+			return false;
+		reading->searched += row.len;
+		if (row.len >= quote.len && memmem(row.data, row.len, quote.data, quote.len) != NULL)
+			return true;
+	}
+	return false;
+}
+
+/* Keeps a quote only when the rows hold it (decision 43). */
 static void
 take_citation(ls_verdict_reading *reading, ls_finding *finding, ls_str text, size_t *capacity)
 {
-	const ls_evaluation_view *view = reading->view;
+	size_t line;
 
-	if (view == NULL || *capacity >= MAX_CITATIONS)
+	if (reading->view == NULL || *capacity >= MAX_CITATIONS)
 		return;
 	(*capacity)++;
-	for (size_t i = 0; i < view->line_count; i++)
+	if (!find_quote(reading, text, &line))
 	{
-		if (memmem(view->lines[i].data, view->lines[i].len, text.data, text.len) != NULL)
-		{
-			if (finding->citations == NULL)
-				finding->citations = ls_new_array(reading->in.arena, ls_citation, MAX_CITATIONS);
-			if (finding->citations != NULL)
-				((ls_citation *) finding->citations)[finding->citation_count++] =
-					(ls_citation){text, i + 1};
-			return;
-		}
+		reading->verdict->unproven++;
+		return;
 	}
-	reading->verdict->unproven++;
+	if (finding->citations == NULL)
+		finding->citations = ls_new_array(reading->in.arena, ls_citation, MAX_CITATIONS);
+	if (finding->citations != NULL)
+		((ls_citation *) finding->citations)[finding->citation_count++] = (ls_citation){text, line};
 }
 
 static void

@@ -18,6 +18,7 @@ typedef struct ls_verdict_reading
 	const ls_evaluation_request *request;
 	const ls_evaluation_view *view;
 	ls_verdict *verdict;
+	size_t searched; /* bytes of rows looked through for quotes */
 } ls_verdict_reading;
 
 /*

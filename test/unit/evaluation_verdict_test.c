@@ -303,6 +303,7 @@ test_citations(void)
 	static const char head[] =
 		"{\"verdict\":[{\"id\":\"f1\",\"explanation\":\"e\",\"citations\":[{\"line\":1,\"quote\":"
 		"\"disk 7 full\"},{\"line\":2,\"quote\":\"login ok for \\\"bob\\\"\"}]}],\"summary\":null,";
+	static const ls_str rows[] = {{"disk", 4}, {"disk 8 full", 11}};
 	ls_evaluation_run info = {LS_STR("m"), LS_STR("p"), LS_STR("r"), 1, 1, 0};
 	ls_evaluation_request r = generic_request;
 	ls_buf buf;
@@ -321,6 +322,18 @@ test_citations(void)
 		ls_evaluation_response_json(&buf, verdict, &view, &info);
 		ok(buf.len > sizeof(head) && memcmp(buf.data, head, sizeof(head) - 1) == 0,
 		   "citations in the response");
+	}
+	r.rows = rows;
+	r.row_count = 2;
+	if (good_reply(&r, "the same when the rows are at hand"))
+		is_int((long long) verdict->findings[0].citation_count, 2, "uncompressed: as before");
+	view.compressed = true;
+	if (good_reply(&r, "the same when compressed"))
+	{
+		is_int((long long) verdict->findings[0].citation_count, 3,
+			   "decision 43: a row behind a pattern counts");
+		is_int((long long) verdict->findings[0].citations[1].line, 0, "it has no line");
+		is_int((long long) verdict->unproven, 0, "all are proven");
 	}
 }
 
