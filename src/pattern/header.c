@@ -174,7 +174,7 @@ is_severity(const char *p, const char *end)
 		upper |= *c >= 'A' && *c <= 'Z';
 		lower |= !(*c >= 'A' && *c <= 'Z') && *c != '_';
 	}
-	return (upper && !lower) || is_level_word(p, (size_t) (end - p));
+	return (upper && !lower) || ls_is_level_word(p, (size_t) (end - p));
 }
 
 /* The token behind the bracket that opens at token i, or i when it has no end. */
@@ -462,7 +462,7 @@ set_header(miner *m, const columns *c, const header *h)
 		uint64_t code = m->codes[s->ids[s->body]];
 
 		if (code != CODE(TOKEN_SYMBOL, ':') && code != CODE(TOKEN_SYMBOL, '|') &&
-			code != CODE(TOKEN_SYMBOL, hash_text("-", 1)))
+			code != CODE(TOKEN_SYMBOL, ls_hash_text("-", 1)))
 			break;
 		s->body++;
 	}
@@ -510,7 +510,7 @@ apply_family(miner *m, columns *family, size_t n, bool whole)
 
 /* Reads the tokens of every signature once more: interns them, finds headers. */
 bool
-find_headers(miner *m)
+ls_find_headers(miner *m)
 {
 	columns *all = ls_arena_alloc(m->arena, (m->nsignatures + 1) * sizeof(columns));
 	token_list *list = ls_arena_alloc(m->arena, sizeof(token_list));
@@ -518,13 +518,13 @@ find_headers(miner *m)
 
 	if (all == NULL || list == NULL)
 		return false;
-	if (intern_code(m, CODE(TOKEN_VARIABLE, 0)) != ID_VARIABLE)
+	if (ls_intern_code(m, CODE(TOKEN_VARIABLE, 0)) != ID_VARIABLE)
 		return false;
 	for (size_t i = 0; i < m->nsignatures; i++)
 	{
 		signature *s = &m->signatures[i];
 
-		scan_row(list, m->rows[s->row]);
+		ls_scan_row(list, m->rows[s->row]);
 		s->ntokens = list->n;
 		s->structured = list->structured;
 		s->ids = ls_arena_alloc(m->arena, list->n * sizeof(uint32_t));
@@ -532,7 +532,7 @@ find_headers(miner *m)
 			return false;
 		for (uint32_t t = 0; t < list->n; t++)
 		{
-			s->ids[t] = intern_code(m, list->t[t].code);
+			s->ids[t] = ls_intern_code(m, list->t[t].code);
 			if (s->ids[t] == UINT32_MAX)
 				return false;
 			if (CODE_KIND(list->t[t].code) == TOKEN_LEVEL)

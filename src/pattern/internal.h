@@ -146,42 +146,42 @@ mix64(uint64_t a, uint64_t b)
 /* ---- scan.c ---- */
 
 /* Appends the tokens of text [pos, end) of `row`; stops when the list is full. */
-extern void scan_text(token_list *list, const char *row, const char *pos, const char *end);
+extern void ls_scan_text(token_list *list, const char *row, const char *pos, const char *end);
 
 /* Adds one token; false when the list is full (then a TAIL token ends it). */
-extern bool add_token(token_list *list, const char *row, const char *start, const char *end,
-					  uint64_t code, bool spaced);
-extern uint64_t hash_text(const char *data, size_t len);
+extern bool ls_add_token(token_list *list, const char *row, const char *start, const char *end,
+						 uint64_t code, bool spaced);
+extern uint64_t ls_hash_text(const char *data, size_t len);
 
 /* The code of a whole value of a member: VALUE when it may be a constant. */
-extern uint64_t classify_value(const char *start, const char *end);
-extern bool is_level_word(const char *data, size_t len);
+extern uint64_t ls_classify_value(const char *start, const char *end);
+extern bool ls_is_level_word(const char *data, size_t len);
 
 /* Tokens of a whole row, structured or not. */
-extern void scan_row(token_list *list, ls_str row);
+extern void ls_scan_row(token_list *list, ls_str row);
 
 /* ---- structured.c: false (list unchanged) when the row is not of that kind ---- */
 
-extern bool scan_json(token_list *list, const char *row, const char *end);
-extern bool scan_logfmt(token_list *list, const char *row, const char *end);
+extern bool ls_scan_json(token_list *list, const char *row, const char *end);
+extern bool ls_scan_logfmt(token_list *list, const char *row, const char *end);
 
 /* ---- the steps; false when the arena is exhausted ---- */
 
-extern bool make_signatures(miner *m);
-extern bool find_headers(miner *m);
-extern bool make_forms(miner *m);
-extern bool join_forms(miner *m);
-extern ls_pattern_set *render_patterns(miner *m);
+extern bool ls_make_signatures(miner *m);
+extern bool ls_find_headers(miner *m);
+extern bool ls_make_forms(miner *m);
+extern bool ls_join_forms(miner *m);
+extern ls_pattern_set *ls_render_patterns(miner *m);
 
 /* shape.c: the canonical ids of a body; map (may be NULL) gives each token's place */
-extern uint32_t canonical_ids(const miner *m, const uint32_t *ids, uint32_t n, uint32_t *out,
-							  uint32_t *map);
+extern uint32_t ls_canonical_ids(const miner *m, const uint32_t *ids, uint32_t n, uint32_t *out,
+								 uint32_t *map);
 
 /* join.c */
-extern uint32_t group_root(group *groups, uint32_t g);
+extern uint32_t ls_group_root(group *groups, uint32_t g);
 
 /* signature.c */
-extern uint32_t intern_code(miner *m, uint64_t code); /* UINT32_MAX on failure */
+extern uint32_t ls_intern_code(miner *m, uint64_t code); /* UINT32_MAX on failure */
 
 static inline bool
 is_word(const miner *m, uint32_t id)

@@ -404,7 +404,7 @@ split(miner *m, uint32_t *members, uint32_t *scratch, size_t n, int depth)
 /* ---- merging groups ---- */
 
 uint32_t
-group_root(group *groups, uint32_t g)
+ls_group_root(group *groups, uint32_t g)
 {
 	while (groups[g].parent != g)
 	{
@@ -418,8 +418,8 @@ group_root(group *groups, uint32_t g)
 static void
 unite(group *groups, uint32_t a, uint32_t b)
 {
-	a = group_root(groups, a);
-	b = group_root(groups, b);
+	a = ls_group_root(groups, a);
+	b = ls_group_root(groups, b);
 	if (a == b)
 		return;
 	if (groups[a].first < groups[b].first)
@@ -468,7 +468,7 @@ merge_equal(miner *m)
 	for (size_t i = 0; i < m->ngroups; i++)
 	{
 		const group *g = &m->groups[i];
-		uint32_t n = canonical_ids(m, g->ids, g->n, out, NULL);
+		uint32_t n = ls_canonical_ids(m, g->ids, g->n, out, NULL);
 		uint64_t key = g->hard;
 		bool word = false;
 		bucket *b;
@@ -568,7 +568,7 @@ merge_siblings(miner *m)
 }
 
 bool
-join_forms(miner *m)
+ls_join_forms(miner *m)
 {
 	joiner j = {.m = m};
 	uint32_t *members;

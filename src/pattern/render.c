@@ -146,7 +146,7 @@ make_drafts(renderer *r)
 	for (size_t i = 0; i < m->nsignatures; i++)
 	{
 		const signature *s = &m->signatures[i];
-		uint32_t g = group_root(m->groups, m->forms[s->form].group);
+		uint32_t g = ls_group_root(m->groups, m->forms[s->form].group);
 		draft *d;
 
 		if (draft_of_group[g] == UINT32_MAX)
@@ -317,8 +317,8 @@ render_template(renderer *r, draft *d, token_list *list, ls_str *out)
 	uint32_t previous_end = 0;
 
 	ls_buf_init(&buf, m->arena);
-	scan_row(list, text);
-	canonical_ids(m, s->ids + s->body, s->ntokens - s->body, canonical, map);
+	ls_scan_row(list, text);
+	ls_canonical_ids(m, s->ids + s->body, s->ntokens - s->body, canonical, map);
 	for (uint32_t i = 0; i < list->n; i++)
 		kinds[i] = piece_of(r, d, list, map, i);
 
@@ -367,7 +367,7 @@ pattern_id(const miner *m, const draft *d)
 	const group *g = &m->groups[d->group];
 	uint64_t codes[MAX_TOKENS];
 	uint32_t out[MAX_TOKENS];
-	uint32_t n = canonical_ids(m, g->ids, g->n, out, NULL);
+	uint32_t n = ls_canonical_ids(m, g->ids, g->n, out, NULL);
 
 	for (uint32_t i = 0; i < n; i++)
 		codes[i] = m->codes[out[i]];
@@ -436,7 +436,7 @@ fill_pattern(renderer *r, draft *d, token_list *list, ls_pattern *p)
 }
 
 ls_pattern_set *
-render_patterns(miner *m)
+ls_render_patterns(miner *m)
 {
 	renderer r = {.m = m};
 	ls_pattern_set *set = ls_new(m->arena, ls_pattern_set);

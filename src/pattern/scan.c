@@ -96,14 +96,14 @@ hash_word(const char *p, size_t len)
 }
 
 uint64_t
-hash_text(const char *data, size_t len)
+ls_hash_text(const char *data, size_t len)
 {
 	return len == 0 ? 0 : hash_word(data, len);
 }
 
 bool
-add_token(token_list *list, const char *row, const char *start, const char *end, uint64_t code,
-		  bool spaced)
+ls_add_token(token_list *list, const char *row, const char *start, const char *end, uint64_t code,
+			 bool spaced)
 {
 	token *t = &list->t[list->n];
 
@@ -187,7 +187,7 @@ is_calendar_word(const char *p, const char *end)
 
 /* Case-insensitive: the names of severities that loggers write. */
 bool
-is_level_word(const char *data, size_t len)
+ls_is_level_word(const char *data, size_t len)
 {
 	static const char *const names[] = {"trace", "debug",     "info",    "notice", "warn",
 										"error", "warning",   "err",     "fatal",  "critical",
@@ -268,7 +268,7 @@ classify_digits(const char *p, const char *end, uint8_t *lead)
 }
 
 uint64_t
-classify_value(const char *start, const char *end)
+ls_classify_value(const char *start, const char *end)
 {
 	size_t len = (size_t) (end - start);
 	bool digit = false;
@@ -455,7 +455,7 @@ quoted_value(const token_list *list, const char *row, const char *p, const char 
 }
 
 void
-scan_text(token_list *list, const char *row, const char *pos, const char *end)
+ls_scan_text(token_list *list, const char *row, const char *pos, const char *end)
 {
 	const char *p = pos;
 	bool spaced = true;
@@ -484,8 +484,8 @@ scan_text(token_list *list, const char *row, const char *pos, const char *end)
 				if (stop != NULL && stop > p + 1)
 				{
 					p = stop;
-					if (!add_token(list, row, start, p, CODE(TOKEN_VARIABLE, CLASS_ADDRESS),
-								   spaced))
+					if (!ls_add_token(list, row, start, p, CODE(TOKEN_VARIABLE, CLASS_ADDRESS),
+									  spaced))
 						return;
 					spaced = false;
 					continue;
@@ -498,14 +498,15 @@ scan_text(token_list *list, const char *row, const char *pos, const char *end)
 				if (quote != NULL)
 				{
 					p = quote + 1;
-					if (!add_token(list, row, start, p, classify_value(start + 1, quote), spaced))
+					if (!ls_add_token(list, row, start, p, ls_classify_value(start + 1, quote),
+									  spaced))
 						return;
 					list->t[list->n - 1].lead = 1;
 					spaced = false;
 					continue;
 				}
 			}
-			if (!add_token(list, row, start, p, CODE(TOKEN_SYMBOL, (uint8_t) *start), spaced))
+			if (!ls_add_token(list, row, start, p, CODE(TOKEN_SYMBOL, (uint8_t) *start), spaced))
 				return;
 			spaced = false;
 			continue;
@@ -554,8 +555,8 @@ scan_text(token_list *list, const char *row, const char *pos, const char *end)
 			if (stop != NULL)
 			{
 				p = stop;
-				if (!add_token(list, row, start, p,
-							   CODE(TOKEN_VARIABLE, mac ? CLASS_ANY : CLASS_ADDRESS), spaced))
+				if (!ls_add_token(list, row, start, p,
+								  CODE(TOKEN_VARIABLE, mac ? CLASS_ANY : CLASS_ADDRESS), spaced))
 					return;
 				spaced = false;
 				continue;
@@ -598,7 +599,7 @@ scan_text(token_list *list, const char *row, const char *pos, const char *end)
 		}
 		else
 			code = CODE(TOKEN_SYMBOL, hash_word(start, (size_t) (p - start)));
-		if (!add_token(list, row, start, p, code, spaced))
+		if (!ls_add_token(list, row, start, p, code, spaced))
 			return;
 		list->t[list->n - 1].lead = lead;
 		spaced = false;
@@ -606,7 +607,7 @@ scan_text(token_list *list, const char *row, const char *pos, const char *end)
 }
 
 void
-scan_row(token_list *list, ls_str row)
+ls_scan_row(token_list *list, ls_str row)
 {
 	const char *end = row.data + (row.len > MAX_ROW_BYTES ? MAX_ROW_BYTES : row.len);
 	const char *p = row.data;
@@ -615,9 +616,9 @@ scan_row(token_list *list, ls_str row)
 	list->structured = false;
 	while (p < end && (CLASS(p) & C_SPACE) != 0)
 		p++;
-	if (p < end && *p == '{' && scan_json(list, row.data, end))
+	if (p < end && *p == '{' && ls_scan_json(list, row.data, end))
 		return;
-	if (p < end && (CLASS(p) & (C_LETTER | C_HEX)) != 0 && scan_logfmt(list, row.data, end))
+	if (p < end && (CLASS(p) & (C_LETTER | C_HEX)) != 0 && ls_scan_logfmt(list, row.data, end))
 		return;
-	scan_text(list, row.data, row.data, end);
+	ls_scan_text(list, row.data, row.data, end);
 }

@@ -46,7 +46,7 @@ repeated(const uint32_t *out, uint32_t len)
 }
 
 uint32_t
-canonical_ids(const miner *m, const uint32_t *ids, uint32_t n, uint32_t *out, uint32_t *map)
+ls_canonical_ids(const miner *m, const uint32_t *ids, uint32_t n, uint32_t *out, uint32_t *map)
 {
 	uint32_t len = 0;
 
@@ -99,7 +99,7 @@ compare_forms(const void *a, const void *b)
 }
 
 bool
-make_forms(miner *m)
+ls_make_forms(miner *m)
 {
 	size_t size = 64;
 	uint32_t *table;
@@ -117,7 +117,7 @@ make_forms(miner *m)
 	for (size_t i = 0; i < m->nsignatures; i++)
 	{
 		signature *s = &m->signatures[i];
-		uint32_t n = canonical_ids(m, s->ids + s->body, s->ntokens - s->body, out, NULL);
+		uint32_t n = ls_canonical_ids(m, s->ids + s->body, s->ntokens - s->body, out, NULL);
 		uint64_t hash = mix64(s->hard, s->soft);
 		size_t slot;
 		form *f;

@@ -41,7 +41,7 @@ grow_code_table(miner *m)
 }
 
 uint32_t
-intern_code(miner *m, uint64_t code)
+ls_intern_code(miner *m, uint64_t code)
 {
 	size_t slot;
 
@@ -177,7 +177,7 @@ sort_signatures(miner *m)
 }
 
 bool
-make_signatures(miner *m)
+ls_make_signatures(miner *m)
 {
 	size_t size = 4096;
 	size_t capacity = 512;
@@ -196,7 +196,7 @@ make_signatures(miner *m)
 		uint64_t row_hash = ls_hash64(m->rows[i].data, m->rows[i].len, 0);
 		signature *s;
 
-		scan_row(list, m->rows[i]);
+		ls_scan_row(list, m->rows[i]);
 		s = find_signature(m, &table, &size, &capacity, hash_tokens(list));
 		if (s == NULL)
 			return false;

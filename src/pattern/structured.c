@@ -110,8 +110,8 @@ container_end(const char *p, const char *end)
 static void
 symbol(token_list *list, const char *row, const char *start, const char *end)
 {
-	add_token(list, row, start, end, CODE(TOKEN_SYMBOL, hash_text(start, (size_t) (end - start))),
-			  false);
+	ls_add_token(list, row, start, end,
+				 CODE(TOKEN_SYMBOL, ls_hash_text(start, (size_t) (end - start))), false);
 }
 
 /* The text between the quotes at p and end - 1, in the given role. */
@@ -121,15 +121,16 @@ string_tokens(token_list *list, const char *row, const char *p, const char *end,
 	if (role == ROLE_MESSAGE)
 	{
 		symbol(list, row, p, p + 1);
-		scan_text(list, row, p + 1, end - 1);
+		ls_scan_text(list, row, p + 1, end - 1);
 		symbol(list, row, end - 1, end);
 	}
 	else if (role == ROLE_LEVEL)
-		add_token(list, row, p, end, CODE(TOKEN_LEVEL, hash_text(p, (size_t) (end - p))), false);
+		ls_add_token(list, row, p, end, CODE(TOKEN_LEVEL, ls_hash_text(p, (size_t) (end - p))),
+					 false);
 	else
 	{
 		/* The quotes belong to the token and are kept in the template. */
-		if (add_token(list, row, p, end, classify_value(p + 1, end - 1), false))
+		if (ls_add_token(list, row, p, end, ls_classify_value(p + 1, end - 1), false))
 			list->t[list->n - 1].lead = 1;
 	}
 }
@@ -162,7 +163,7 @@ value_tokens(token_list *list, const char *row, const char *p, const char *end, 
 		if (stop == NULL)
 			return NULL;
 		symbol(list, row, p, p + 1);
-		add_token(list, row, p + 1, stop - 1, CODE(TOKEN_VARIABLE, CLASS_ANY), false);
+		ls_add_token(list, row, p + 1, stop - 1, CODE(TOKEN_VARIABLE, CLASS_ANY), false);
 		symbol(list, row, stop - 1, stop);
 		return stop;
 	}
@@ -172,9 +173,10 @@ value_tokens(token_list *list, const char *row, const char *p, const char *end, 
 	if (stop == p)
 		return NULL;
 	if (role == ROLE_LEVEL)
-		add_token(list, row, p, stop, CODE(TOKEN_LEVEL, hash_text(p, (size_t) (stop - p))), false);
+		ls_add_token(list, row, p, stop, CODE(TOKEN_LEVEL, ls_hash_text(p, (size_t) (stop - p))),
+					 false);
 	else
-		add_token(list, row, p, stop, classify_value(p, stop), false);
+		ls_add_token(list, row, p, stop, ls_classify_value(p, stop), false);
 	return stop;
 }
 
@@ -222,7 +224,7 @@ object_tokens(token_list *list, const char *row, const char *p, const char *end,
 }
 
 bool
-scan_json(token_list *list, const char *row, const char *end)
+ls_scan_json(token_list *list, const char *row, const char *end)
 {
 	const char *p = object_tokens(list, row, skip_space(row, end), end, 0);
 
@@ -256,7 +258,7 @@ bare_end(const char *p, const char *end)
 }
 
 bool
-scan_logfmt(token_list *list, const char *row, const char *end)
+ls_scan_logfmt(token_list *list, const char *row, const char *end)
 {
 	const char *p = skip_space(row, end);
 	bool message = false;
@@ -275,8 +277,8 @@ scan_logfmt(token_list *list, const char *row, const char *end)
 		role = role_of(name, (size_t) (p - name));
 		message |= role == ROLE_MESSAGE;
 		pairs++;
-		add_token(list, row, name, p, CODE(TOKEN_SYMBOL, hash_text(name, (size_t) (p - name))),
-				  true);
+		ls_add_token(list, row, name, p,
+					 CODE(TOKEN_SYMBOL, ls_hash_text(name, (size_t) (p - name))), true);
 		symbol(list, row, p, p + 1);
 		name = ++p;
 		if (p < end && *p == '"')
@@ -290,12 +292,12 @@ scan_logfmt(token_list *list, const char *row, const char *end)
 		{
 			p = bare_end(p, end);
 			if (role == ROLE_MESSAGE)
-				scan_text(list, row, name, p);
+				ls_scan_text(list, row, name, p);
 			else if (role == ROLE_LEVEL)
-				add_token(list, row, name, p,
-						  CODE(TOKEN_LEVEL, hash_text(name, (size_t) (p - name))), false);
+				ls_add_token(list, row, name, p,
+							 CODE(TOKEN_LEVEL, ls_hash_text(name, (size_t) (p - name))), false);
 			else
-				add_token(list, row, name, p, classify_value(name, p), false);
+				ls_add_token(list, row, name, p, ls_classify_value(name, p), false);
 		}
 		name = p;
 		p = skip_space(p, end);
