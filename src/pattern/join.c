@@ -65,6 +65,7 @@ typedef struct joiner
 	size_t size;
 	posting *postings;
 	size_t npostings;
+	uint32_t *forms_with; /* per id: forms that have it */
 } joiner;
 
 /* Symbols, length and keys must be equal for two forms to be joined. */
@@ -214,6 +215,12 @@ add_form(joiner *j, uint32_t index)
 			query_word *w = &words[nwords++];
 			posting_list *list;
 
+			/* a word of this form alone leads nowhere: it is the rarest */
+			w->count = 0;
+			w->head = NONE;
+			w->key = i;
+			if (j->forms_with[f->ids[i]] < 2)
+				continue;
 			w->key = word_key(j, frame, i, f->ids[i]);
 			list = find_list(j, w->key);
 			w->count = list->count;
@@ -249,7 +256,7 @@ add_form(joiner *j, uint32_t index)
 	memcpy(cl->ids, f->ids, f->n * sizeof(uint32_t));
 	for (uint32_t i = 0; i < f->n; i++)
 	{
-		if (is_word(m, f->ids[i]))
+		if (is_word(m, f->ids[i]) && j->forms_with[f->ids[i]] > 1)
 			add_posting(j, word_key(j, frame, i, f->ids[i]), c);
 	}
 	if (m->options.sim_threshold <= 0)
@@ -498,9 +505,20 @@ place(const miner *m, uint32_t position, uint32_t id)
 	return mix64(position + 1, m->codes[id]);
 }
 
+/* Words that no other form has; with two of them a group has no sibling. */
+static uint32_t
+rare_words(const miner *m, const group *g, const uint32_t *forms_with)
+{
+	uint32_t rare = 0;
+
+	for (uint32_t p = 0; p < g->n; p++)
+		rare += forms_with[g->ids[p]] < 2 && is_word(m, g->ids[p]);
+	return rare;
+}
+
 /* FEW_VALUES or more groups that differ in one word only are one. */
 static bool
-merge_siblings(miner *m)
+merge_siblings(miner *m, const uint32_t *forms_with)
 {
 	size_t words = 0;
 	size_t size;
@@ -508,7 +526,7 @@ merge_siblings(miner *m)
 
 	for (size_t i = 0; i < m->ngroups; i++)
 	{
-		if (m->groups[i].parent == i)
+		if (m->groups[i].parent == i && rare_words(m, &m->groups[i], forms_with) < 2)
 			words += m->groups[i].n;
 	}
 	size = table_size(words);
@@ -524,8 +542,9 @@ merge_siblings(miner *m)
 			uint64_t sum = mix64(g->hard, g->soft) + g->n;
 			uint32_t nwords = 0;
 			uint64_t marked[MAX_TOKENS / 64] = {0};
+			uint32_t rare = rare_words(m, g, forms_with);
 
-			if (pass == 0 && g->parent != i)
+			if ((pass == 0 && g->parent != i) || rare > 1)
 				continue;
 			for (uint32_t p = 0; p < g->n; p++)
 			{
@@ -539,7 +558,7 @@ merge_siblings(miner *m)
 				bucket *b;
 				uint64_t key;
 
-				if (!is_word(m, g->ids[p]))
+				if (!is_word(m, g->ids[p]) || (rare == 1 && forms_with[g->ids[p]] > 1))
 					continue;
 				key = mix64(sum - place(m, p, g->ids[p]), p);
 				b = find_bucket(buckets, size, key);
@@ -575,8 +594,20 @@ ls_join_forms(miner *m)
 	uint32_t *scratch;
 	size_t words = 0;
 
+	j.forms_with = ls_new_array(m->arena, uint32_t, m->ncodes);
+	if (j.forms_with == NULL)
+		return false;
 	for (size_t i = 0; i < m->nforms; i++)
-		words += m->forms[i].n + 1;
+	{
+		for (uint32_t p = 0; p < m->forms[i].n; p++)
+			j.forms_with[m->forms[i].ids[p]]++;
+	}
+	for (size_t i = 0; i < m->nforms; i++)
+	{
+		words++;
+		for (uint32_t p = 0; p < m->forms[i].n; p++)
+			words += j.forms_with[m->forms[i].ids[p]] > 1;
+	}
 	j.size = table_size(words);
 	j.clusters = ls_arena_alloc(m->arena, (m->nforms + 1) * sizeof(cluster));
 	j.next_form = ls_arena_alloc(m->arena, (m->nforms + 1) * sizeof(uint32_t));
@@ -608,5 +639,5 @@ ls_join_forms(miner *m)
 		if (!split(m, members, scratch, n, 0))
 			return false;
 	}
-	return merge_equal(m) && merge_siblings(m) && merge_equal(m);
+	return merge_equal(m) && merge_siblings(m, j.forms_with) && merge_equal(m);
 }

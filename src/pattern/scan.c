@@ -189,17 +189,18 @@ is_calendar_word(const char *p, const char *end)
 bool
 ls_is_level_word(const char *data, size_t len)
 {
-	static const char *const names[] = {"trace", "debug",     "info",    "notice", "warn",
-										"error", "warning",   "err",     "fatal",  "critical",
-										"crit",  "alert",     "emerg",   "panic",  "severe",
-										"fine",  "emergency", "verbose", NULL};
+	static const char *const names[] = {"trace", "debug",     "info",   "notice", "warn",
+										"error", "warning",   "err",    "fatal",  "critical",
+										"crit",  "alert",     "emerg",  "panic",  "severe",
+										"fine",  "emergency", "verbose"};
 	ls_str word = ls_str_make(data, len);
 
 	if (len < 3 || len > 9)
 		return false;
-	for (int i = 0; names[i] != NULL; i++)
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 	{
-		if (ls_str_eq_nocase(word, ls_str_make(names[i], strlen(names[i]))))
+		if ((names[i][0] | 0x20) == (*data | 0x20) &&
+			ls_str_eq_nocase(word, ls_str_make(names[i], strlen(names[i]))))
 			return true;
 	}
 	return false;

@@ -26,35 +26,43 @@ typedef enum member_role
 	ROLE_LEVEL
 } member_role;
 
-static bool
-is_one_of(const char *p, size_t len, const char *const *names)
+typedef struct known_name
 {
-	for (; *names != NULL; names++)
-	{
-		if (strlen(*names) == len &&
-			ls_str_eq_nocase(ls_str_make(p, len), ls_str_make(*names, len)))
-			return true;
-	}
-	return false;
-}
+	const char *name;
+	uint8_t len;
+	uint8_t role;
+} known_name;
 
-/* What a member is, by the names that loggers use. */
+#define NAME(literal, role)                \
+	{                                      \
+		literal, sizeof(literal) - 1, role \
+	}
+
+/* What a member is, by the names that loggers use, in any case. */
 static member_role
 role_of(const char *p, size_t len)
 {
-	static const char *const messages[] = {
-		"msg",    "message", "event",         "log",   "text",        "error", "err", "reason",
-		"action", "body",    "short_message", "title", "description", "@m",    "@mt", NULL};
-	static const char *const levels[] = {"level",    "severity",  "lvl",           "log.level",
-										 "loglevel", "levelname", "severity_text", "severitytext",
-										 "priority", "@l",        "log_level",     NULL};
+	static const known_name names[] = {
+		NAME("msg", ROLE_MESSAGE),         NAME("message", ROLE_MESSAGE),
+		NAME("event", ROLE_MESSAGE),       NAME("log", ROLE_MESSAGE),
+		NAME("text", ROLE_MESSAGE),        NAME("error", ROLE_MESSAGE),
+		NAME("err", ROLE_MESSAGE),         NAME("reason", ROLE_MESSAGE),
+		NAME("action", ROLE_MESSAGE),      NAME("body", ROLE_MESSAGE),
+		NAME("title", ROLE_MESSAGE),       NAME("short_message", ROLE_MESSAGE),
+		NAME("description", ROLE_MESSAGE), NAME("@m", ROLE_MESSAGE),
+		NAME("@mt", ROLE_MESSAGE),         NAME("level", ROLE_LEVEL),
+		NAME("severity", ROLE_LEVEL),      NAME("lvl", ROLE_LEVEL),
+		NAME("log.level", ROLE_LEVEL),     NAME("loglevel", ROLE_LEVEL),
+		NAME("levelname", ROLE_LEVEL),     NAME("log_level", ROLE_LEVEL),
+		NAME("severity_text", ROLE_LEVEL), NAME("severitytext", ROLE_LEVEL),
+		NAME("priority", ROLE_LEVEL),      NAME("@l", ROLE_LEVEL)};
 
-	if (len < 2 || len > 13)
-		return ROLE_VALUE;
-	if (is_one_of(p, len, messages))
-		return ROLE_MESSAGE;
-	if (is_one_of(p, len, levels))
-		return ROLE_LEVEL;
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+	{
+		if (names[i].len == len && (names[i].name[0] | 0x20) == (*p | 0x20) &&
+			ls_str_eq_nocase(ls_str_make(p, len), ls_str_make(names[i].name, len)))
+			return (member_role) names[i].role;
+	}
 	return ROLE_VALUE;
 }
 
