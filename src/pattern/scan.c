@@ -410,32 +410,65 @@ url_end(const char *p, const char *end)
  * Words of up to three letters that go with a number: months and weekdays, and
  * units apart from their number (5.2 KB, 12 ms).
  */
-static bool
-is_variable_short(const token_list *list, const char *p, const char *word_end, const char *end)
+static token_kind
+kind_of_short_word(const token_list *list, const char *p, const char *word_end, const char *end)
 {
 	size_t len = (size_t) (word_end - p);
+	bool unit;
 
 	if (len == 3 && is_calendar_word(p, end))
-		return true;
+		return TOKEN_VARIABLE;
 	if (list->n == 0 || list->t[list->n - 1].code != CODE(TOKEN_VARIABLE, CLASS_NUMBER))
-		return false;
-	if (word_end[-1] == 'B' && (len == 1 || memchr("kKMGTP", p[0], 6) != NULL))
-		return len < 3 || p[1] == 'i';
-	return len == 2 && p[1] == 's' && memchr("mun", p[0], 3) != NULL;
+		return TOKEN_WORD;
+	if (word_end[-1] == 'B')
+		unit = len == 1 || (memchr("kKMGTP", p[0], 6) != NULL && (len == 2 || p[1] == 'i'));
+	else
+		unit = len == 2 && p[1] == 's' && memchr("mun", p[0], 3) != NULL;
+	return unit ? TOKEN_VALUE : TOKEN_WORD;
 }
 
 /* The name behind `for user` and its like is variable even if it is root. */
 static bool
-follows_user(const token_list *list)
+is_user_name(const token_list *list, const char *p, size_t len)
 {
+	uint64_t last;
 	uint64_t before;
 
-	if (list->n < 2 || list->t[list->n - 1].code != CODE(TOKEN_WORD, hash_word("user", 4)))
+	if (list->n < 2)
 		return false;
-	before = list->t[list->n - 2].code;
-	return before == CODE(TOKEN_WORD, hash_word("for", 3)) ||
-		   before == CODE(TOKEN_WORD, hash_word("by", 2)) ||
-		   before == CODE(TOKEN_WORD, hash_word("invalid", 7));
+	last = list->t[list->n - 1].code;
+	if (last == CODE(TOKEN_WORD, hash_word("user", 4)))
+	{
+		before = list->t[list->n - 2].code;
+		return before == CODE(TOKEN_WORD, hash_word("for", 3)) ||
+			   before == CODE(TOKEN_WORD, hash_word("by", 2)) ||
+			   before == CODE(TOKEN_WORD, hash_word("invalid", 7));
+	}
+	if (last == CODE(TOKEN_WORD, hash_word("for", 3)))
+	{
+		before = list->t[list->n - 2].code;
+		return (before == CODE(TOKEN_WORD, hash_word("password", 8)) ||
+				before == CODE(TOKEN_WORD, hash_word("publickey", 9))) &&
+			   !(len == 4 && memcmp(p, "user", 4) == 0) &&
+			   !(len == 7 && memcmp(p, "invalid", 7) == 0);
+	}
+	return false;
+}
+
+/* The code of a word of letters. */
+static inline uint64_t
+word_code(const token_list *list, const char *p, const char *word_end, const char *end)
+{
+	size_t len = (size_t) (word_end - p);
+	token_kind kind = TOKEN_WORD;
+
+	if (len <= 3)
+		kind = kind_of_short_word(list, p, word_end, end);
+	if (kind == TOKEN_VARIABLE)
+		return CODE(TOKEN_VARIABLE, CLASS_ANY);
+	if (kind == TOKEN_WORD && is_user_name(list, p, len))
+		kind = TOKEN_VALUE;
+	return CODE(kind, hash_word(p, len));
 }
 
 /* The closing quote of name="a value", or NULL when it is not near. */
@@ -571,15 +604,7 @@ ls_scan_text(token_list *list, const char *row, const char *pos, const char *end
 				p = url_end(p, end);
 		}
 		else if ((mask & C_LETTER) != 0 && (mask & (C_SLASH | C_DOT | C_AT)) == 0)
-		{
-			token_kind kind = TOKEN_WORD;
-
-			if (p - start <= 3 && is_variable_short(list, start, p, end))
-				kind = TOKEN_VALUE;
-			else if (follows_user(list))
-				kind = TOKEN_VALUE;
-			code = CODE(kind, hash_word(start, (size_t) (p - start)));
-		}
+			code = word_code(list, start, p, end);
 		else if (is_variable_word(start, p, mask))
 		{
 			/* names of hosts and components are shown where all rows agree */
@@ -590,9 +615,7 @@ ls_scan_text(token_list *list, const char *row, const char *pos, const char *end
 				p = url_end(p, end);
 		}
 		else if ((mask & (C_LETTER | C_HEX)) != 0)
-			code = CODE(p - start <= 3 && is_variable_short(list, start, p, end) ? TOKEN_VALUE
-																				 : TOKEN_WORD,
-						hash_word(start, (size_t) (p - start)));
+			code = word_code(list, start, p, end);
 		else if ((mask & C_SLASH) != 0 && p < end && *p == '?')
 		{
 			p = url_end(p, end);
