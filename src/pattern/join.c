@@ -34,7 +34,7 @@
 typedef struct cluster
 {
 	uint64_t key;
-	uint32_t *ids;
+	uint32_t *ids; /* those of its first form while it is the only one */
 	uint32_t n;
 	uint32_t first; /* forms, linked by next_form */
 	uint32_t last;
@@ -67,6 +67,16 @@ typedef struct joiner
 	size_t npostings;
 	uint32_t *forms_with; /* per id: forms that have it */
 } joiner;
+
+static uint32_t *
+copy_ids(miner *m, const uint32_t *ids, uint32_t n)
+{
+	uint32_t *copy = ls_arena_alloc(m->arena, n * sizeof(uint32_t));
+
+	if (copy != NULL)
+		memcpy(copy, ids, n * sizeof(uint32_t));
+	return copy;
+}
 
 /* Symbols, length and keys must be equal for two forms to be joined. */
 static uint64_t
@@ -232,6 +242,10 @@ add_form(joiner *j, uint32_t index)
 	if (c != NONE)
 	{
 		cl = &j->clusters[c];
+		if (cl->members == 1)
+			cl->ids = copy_ids(m, cl->ids, cl->n);
+		if (cl->ids == NULL)
+			return false;
 		for (uint32_t i = 0; i < f->n; i++)
 		{
 			if (cl->ids[i] != f->ids[i])
@@ -250,10 +264,7 @@ add_form(joiner *j, uint32_t index)
 	cl->first = cl->last = index;
 	cl->members = 1;
 	cl->stamp = 0;
-	cl->ids = ls_arena_alloc(m->arena, f->n * sizeof(uint32_t));
-	if (cl->ids == NULL)
-		return false;
-	memcpy(cl->ids, f->ids, f->n * sizeof(uint32_t));
+	cl->ids = f->ids;
 	for (uint32_t i = 0; i < f->n; i++)
 	{
 		if (is_word(m, f->ids[i]) && j->forms_with[f->ids[i]] > 1)
@@ -277,10 +288,9 @@ add_group(miner *m, const uint32_t *members, size_t n)
 	g->n = first->n;
 	g->first = members[0];
 	g->parent = (uint32_t) m->ngroups;
-	g->ids = ls_arena_alloc(m->arena, g->n * sizeof(uint32_t));
+	g->ids = n == 1 ? first->ids : copy_ids(m, first->ids, g->n);
 	if (g->ids == NULL)
 		return false;
-	memcpy(g->ids, first->ids, g->n * sizeof(uint32_t));
 	for (size_t i = 0; i < n; i++)
 	{
 		form *f = &m->forms[members[i]];
@@ -542,6 +552,7 @@ merge_siblings(miner *m, const uint32_t *forms_with)
 			uint64_t sum = mix64(g->hard, g->soft) + g->n;
 			uint32_t nwords = 0;
 			uint64_t marked[MAX_TOKENS / 64] = {0};
+			bool any = false;
 			uint32_t rare = rare_words(m, g, forms_with);
 
 			if ((pass == 0 && g->parent != i) || rare > 1)
@@ -574,9 +585,16 @@ merge_siblings(miner *m, const uint32_t *forms_with)
 				{
 					unite(m->groups, b->group, (uint32_t) i);
 					marked[p / 64] |= UINT64_C(1) << (p % 64);
+					any = true;
 				}
 			}
-			for (uint32_t p = 0; p < g->n; p++)
+			if (any)
+			{
+				g->ids = copy_ids(m, g->ids, g->n);
+				if (g->ids == NULL)
+					return false;
+			}
+			for (uint32_t p = 0; any && p < g->n; p++)
 			{
 				if ((marked[p / 64] >> (p % 64) & 1) != 0)
 					g->ids[p] = ID_VARIABLE;
