@@ -4,13 +4,15 @@
  *	  What the files of the miner share: tokens, signatures, the run.
  *
  * The steps, one file each:
- *	scan.c			text of a row to tokens
+ *	scan.c			text of a row to tokens (characters.h, classify.c)
  *	structured.c	JSON and logfmt rows to tokens
  *	signature.c		equal token sequences become one signature with a count
- *	header.c		finds the header columns (time, host, level, component)
- *	shape.c			canonical token sequence of a signature
- *	join.c			joins similar shapes, and undoes joins of constants
- *	render.c		template texts, samples, lines
+ *	header.c		finds the header columns (columns.h, columns.c)
+ *	shape.c			canonical token sequence of a signature: its form
+ *	join.c			joins similar forms to clusters
+ *	split.c			undoes joins of constants: clusters to groups
+ *	merge.c			merges groups that are one pattern
+ *	render.c		the result (render.h, template.c, line.c)
  *	mine.c			runs the steps
  *
  *-------------------------------------------------------------------------
@@ -95,6 +97,12 @@ typedef struct form
 	uint32_t group; /* result of the join */
 } form;
 
+/* A position with fewer values is constant. */
+#define FEW_VALUES 5
+
+/* A lonely word is weak proof (boot (command 1), halt (command 2)). */
+#define MIN_WORDS 2
+
 /* Forms joined to one template. */
 typedef struct group
 {
@@ -143,6 +151,20 @@ mix64(uint64_t a, uint64_t b)
 	return (uint64_t) m ^ (uint64_t) (m >> 64);
 }
 
+/* ---- classify.c ---- */
+
+/* Class of a word with a digit; `lead` is set to bytes before its value. */
+extern uint64_t ls_classify_digits(const char *p, const char *end, uint8_t *lead);
+
+/* Is a word without digits, of bytes of the classes in mask, variable? */
+extern bool ls_is_variable_word(const char *p, const char *end, unsigned mask);
+
+/* Is the three-letter word at p a month or weekday with a number near? */
+extern bool ls_is_calendar_word(const char *p, const char *end);
+
+/* End of the IPv6 or MAC address at p, or NULL. */
+extern const char *ls_colon_address(const char *p, const char *end, bool *mac);
+
 /* ---- scan.c ---- */
 
 /* Appends the tokens of text [pos, end) of `row`; stops when the list is full. */
@@ -177,7 +199,13 @@ extern ls_pattern_set *ls_render_patterns(miner *m);
 extern uint32_t ls_canonical_ids(const miner *m, const uint32_t *ids, uint32_t n, uint32_t *out,
 								 uint32_t *map);
 
-/* join.c */
+/* split.c: makes groups of the n forms of a cluster; scratch has room for n */
+extern bool ls_split_cluster(miner *m, uint32_t *members, uint32_t *scratch, size_t n);
+
+/* merge.c; forms_with is the number of forms per id */
+extern bool ls_merge_groups(miner *m, const uint32_t *forms_with);
+extern uint32_t *ls_copy_ids(miner *m, const uint32_t *ids, uint32_t n);
+extern size_t ls_table_size(size_t entries); /* a power of two, at least twice as many */
 extern uint32_t ls_group_root(group *groups, uint32_t g);
 
 /* signature.c */

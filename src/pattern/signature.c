@@ -17,13 +17,25 @@
 
 #include <stdlib.h>
 
+/* An empty table of `size` slots in place of the old one. */
+static uint32_t *
+grow_table(miner *m, uint32_t *old, size_t old_size, size_t size)
+{
+	uint32_t *table =
+		ls_arena_grow(m->arena, old, old_size * sizeof(uint32_t), size * sizeof(uint32_t));
+
+	if (table != NULL)
+		memset(table, 0, size * sizeof(uint32_t));
+	return table;
+}
+
 /* ---- interned codes ---- */
 
 static bool
 grow_code_table(miner *m)
 {
 	size_t size = m->code_table_size == 0 ? 1024 : m->code_table_size * 2;
-	uint32_t *table = ls_new_array(m->arena, uint32_t, size);
+	uint32_t *table = grow_table(m, m->code_table, m->code_table_size, size);
 
 	if (table == NULL)
 		return false;
@@ -96,17 +108,11 @@ compare_signatures(const void *a, const void *b)
 	return x->hash < y->hash ? -1 : x->hash > y->hash;
 }
 
-static uint32_t *
-new_table(miner *m, size_t size)
-{
-	return ls_new_array(m->arena, uint32_t, size);
-}
-
 static bool
 grow_signature_table(miner *m, uint32_t **table, size_t *size)
 {
 	size_t grown_size = *size * 4;
-	uint32_t *grown = new_table(m, grown_size);
+	uint32_t *grown = grow_table(m, *table, *size, grown_size);
 
 	if (grown == NULL)
 		return false;
@@ -181,7 +187,7 @@ ls_make_signatures(miner *m)
 {
 	size_t size = 4096;
 	size_t capacity = 512;
-	uint32_t *table = new_table(m, size);
+	uint32_t *table = grow_table(m, NULL, 0, size);
 	token_list *list = ls_arena_alloc(m->arena, sizeof(token_list));
 
 	m->row_hash = ls_arena_alloc(m->arena, (m->nrows + 1) * sizeof(uint64_t));

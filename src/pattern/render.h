@@ -1,0 +1,37 @@
+/*-------------------------------------------------------------------------
+ *
+ * render.h
+ *	  What the files that make the result share.
+ *
+ * A draft is a group with what its rows agree on; it becomes one pattern, or
+ * one for each of its distinct rows when it is rare.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef LS_PATTERN_RENDER_H
+#define LS_PATTERN_RENDER_H
+
+#include "src/pattern/internal.h"
+
+/* A pattern while it is made. */
+typedef struct draft
+{
+	uint32_t group;
+	uint32_t signature; /* the one it is written along */
+	uint32_t count;
+	uint32_t nsamples;
+	bool varying;     /* signatures differ in length */
+	uint8_t *differs; /* per token of the signature: do not show its text or class */
+	uint64_t id;
+	uint64_t sample_hash[LS_PATTERN_MAX_SAMPLES];
+	uint32_t sample_row[LS_PATTERN_MAX_SAMPLES];
+} draft;
+
+/* template.c: the text of a template, and its id. */
+extern bool ls_render_template(miner *m, const draft *d, token_list *list, ls_str *out);
+extern uint64_t ls_pattern_id(const miner *m, const draft *d);
+
+/* line.c: the row for display, itself where nothing must be escaped. */
+extern bool ls_display_row(ls_arena *arena, ls_str row, ls_str *out);
+
+#endif
