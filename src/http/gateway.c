@@ -121,6 +121,14 @@ read_pem(const char *setting, const char *path, char *error, size_t error_size)
 	return text;
 }
 
+/* A duration of 0 would expire what is being renewed, again and again. */
+static void
+clamp(int *value, int smallest)
+{
+	if (*value < smallest)
+		*value = smallest;
+}
+
 static bool
 is_set(const char *text)
 {
@@ -230,8 +238,10 @@ ls_gateway_start(const ls_gateway_config *config, const ls_gateway_hooks *hooks,
 	gateway->hooks = *hooks;
 	gateway->engine_watch.kind = WATCH_ENGINE;
 	gateway->now = monotonic_ms();
-	if (gateway->config.connection_limit < 1)
-		gateway->config.connection_limit = 1;
+	clamp(&gateway->config.connection_limit, 1);
+	clamp(&gateway->config.header_timeout, 1);
+	clamp(&gateway->config.body_timeout, 1);
+	clamp(&gateway->config.idle_timeout, 1);
 	if (getrandom(gateway->random, sizeof(gateway->random), 0) != sizeof(gateway->random))
 		gateway->random[0] = (uint64_t) gateway->now;
 	gateway->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
@@ -333,7 +343,8 @@ ls_gateway_respond(ls_gateway *gateway, const ls_response *response)
 	if (slot >= (uint32_t) gateway->config.connection_limit)
 		return;
 	c = &gateway->connections[slot];
-	if (c->state != CONNECTION_WAITING || ls_connection_request_id(c) != response->id)
+	if (c->state != CONNECTION_WAITING || ls_connection_request_id(c) != response->id ||
+		c->answer != NULL)
 		return;
 	(void) ls_reply_response(c, response);
 }
@@ -358,6 +369,8 @@ ls_gateway_drain(ls_gateway *gateway)
 					"{\"error\":\"The service is stopping\",\"code\":\"SERVICE_UNAVAILABLE\"}";
 				ls_response response = {.status = 503};
 
+				if (c->answer != NULL)
+					break;
 				response.body = ls_str_make(text, sizeof(text) - 1);
 				ls_response_header(&response, LS_STR("Retry-After"), LS_STR("1"));
 				gateway->hooks.cancel(gateway->hooks.context, ls_connection_request_id(c));

@@ -44,8 +44,10 @@ typedef struct ls_gateway_hooks
 	void *context;
 
 	/*
-	 * A complete request.  True: it was taken and will be answered by
-	 * ls_gateway_respond.  False: answer at once with *refusal (its texts must
+	 * A complete request, or one whose body is over the limit
+	 * (LS_REQUEST_BODY_TOO_LARGE; its credentials are to be judged first).  Its
+	 * texts live until the hook returns.  True: it was taken and will be answered
+	 * by ls_gateway_respond, which may be called from inside the hook.  False: answer at once with *refusal (its texts must
 	 * live until the hook is called again).
 	 */
 	bool (*request)(void *context, const ls_request *request, ls_response *refusal);
@@ -69,13 +71,20 @@ extern ls_gateway *ls_gateway_start(const ls_gateway_config *config, const ls_ga
 /* The one descriptor to wait for (an epoll set); it never changes. */
 extern int ls_gateway_fd(const ls_gateway *gateway);
 
-/* Milliseconds until ls_gateway_step must run even without activity; -1: never. */
+/*
+ * Milliseconds until ls_gateway_step must run even without activity; -1: never.
+ * Ask before each sleep: an answer given with ls_gateway_respond makes it 0, but
+ * does not make the descriptor readable.
+ */
 extern int ls_gateway_timeout(ls_gateway *gateway);
 
 /* Runs all that is ready; never blocks. */
 extern void ls_gateway_step(ls_gateway *gateway);
 
-/* Answers a taken request; unknown ids (client gone) are ignored. */
+/*
+ * Answers a taken request; unknown ids (client gone) are ignored.  A taken request
+ * has no deadline of its own: whoever took it must answer.
+ */
 extern void ls_gateway_respond(ls_gateway *gateway, const ls_response *response);
 
 /*

@@ -424,6 +424,8 @@ ls_connection_event(ls_connection *c, uint32_t events)
 			}
 			break;
 		case CONNECTION_WAITING:
+			if (c->answer != NULL)
+				break; /* MHD finds out when it sends */
 			if (broken)
 				ls_connection_cancel(c);
 			else if (c->half_closed && c->suspended)

@@ -374,12 +374,14 @@ ls_request_completed(void *context, struct MHD_Connection *mhd, void **state,
 	if (c == NULL)
 		return;
 	*state = NULL;
-	if (c->state == CONNECTION_WAITING)
+	if (c->state == CONNECTION_WAITING && c->answer == NULL)
 		c->gateway->hooks.cancel(c->gateway->hooks.context, ls_connection_request_id(c));
 	if (c->state != CONNECTION_DEAD && c->state != CONNECTION_LINGER)
 	{
 		c->state = CONNECTION_IDLE;
 		ls_connection_deadline(c, DEADLINE_IDLE);
+		if (c->gateway->draining)
+			ls_connection_close(c);
 	}
 	ls_request_reset(c);
 }

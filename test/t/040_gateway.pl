@@ -3,6 +3,7 @@
 use strict;
 use warnings;
 
+use File::Temp qw(tempdir);
 use IO::Select;
 use IO::Socket::INET;
 use POSIX ();
@@ -131,7 +132,7 @@ sub post
 my $get = "GET /healthz HTTP/1.1\r\nHost: test\r\n";
 my $echo = '/api/v1/logs?echo=1';
 
-my $h = start_host(header_timeout => 1000, body_timeout => 1500, idle_timeout => 2000,
+my $h = start_host(later => 1, header_timeout => 1000, body_timeout => 1500, idle_timeout => 2000,
 	body_limit => 1000000, memory_limit => 4000000);
 is($h->{line}, "ready\n", 'starts');
 
@@ -605,6 +606,40 @@ is("$r->{status} $r->{body}",
 	cmp_ok(time - $begin, '<', 3, 'soon');
 }
 
+# ---- TLS ----
+
+SKIP:
+{
+	my $dir = tempdir(CLEANUP => 1);
+	skip 'no openssl or curl', 1
+	  if system("openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=localhost "
+		  . "-keyout $dir/key.pem -out $dir/cert.pem 2> $dir/log") != 0
+	  || system("curl --version > $dir/log 2>&1") != 0;
+	my $t = start_host(tls_certificate => "$dir/cert.pem", tls_key => "$dir/key.pem", later => 1,
+		body_limit => 1000000, header_timeout => 1000);
+	my $curl = "curl -sS -m 5 --cacert $dir/cert.pem -w ' %{http_code}'";
+	my $url = "https://localhost:$t->{port}";
+
+	is(`$curl $url/healthz`, '{"status":"ok"} 200', 'TLS');
+	like(`$curl -d abc '$url$echo&delay_ms=50'`, qr/"body":"abc".* 202\z/, 'a body over TLS');
+	system("head -c 2000000 /dev/zero > $dir/big");
+	for my $how ('Expect:', 'Transfer-Encoding: chunked', 'Expect: 100-continue')
+	{
+		like(`$curl -H '$how' -H 'Authorization: x' --data-binary \@$dir/big $url/api/v1/logs`,
+			qr/ 413\z/, "a body too large over TLS ($how)");
+	}
+	like(`$curl -H 'Transfer-Encoding: chunked' -H 'Content-Length: 3' -d abc $url/api/v1/logs`,
+		qr/VALIDATION_ERROR.* 400\z/, 'a malformed header over TLS');
+	`curl -sk -m 0.3 -d x '$url/api/v1/logs?delay_ms=3000'`;
+	is(host_line($t, 1), "cancel\n", 'a client of TLS that goes away');
+	my $s = connect_to($t);
+	syswrite($s, "\x16\x03\x01");
+	my ($none, $eof) = read_responses($s, 0, 2);
+	ok($eof, 'half a handshake is cut');
+	is((stop_host($t))[0], 0, 'stops');
+}
+
 my ($status, $said) = stop_host($h);
+unlike($said, qr/unknown/, 'no request was cancelled that had been answered');
 is($status, 0, 'the sanitizers have nothing to report');
 done_testing();

@@ -15,3 +15,7 @@ build/unit/gateway_host_checked: $(GATEWAY_SOURCES:%.c=build/unit/obj/%.o)
 build/fuzz/route: build/fuzz/obj/test/fuzz/route_fuzz.o build/fuzz/obj/src/http/routes.o \
 		build/fuzz/obj/src/http/http_syntax.o build/fuzz/libpure.a
 	clang $(SANITIZE) -fsanitize=fuzzer -o $@ $^ $(PURE_LIBS)
+
+build/unit/route_test: build/unit/obj/test/unit/route_test.o \
+		build/unit/obj/src/http/http_syntax.o build/unit/libpure.a
+	$(CC) $(SANITIZE) -o $@ $^ $(PURE_LIBS)

@@ -4,7 +4,7 @@
  *
  *	gateway_host NAME=VALUE...
  *
- * The settings are those of ls_gateway_config.  It prints "ready" or "error ..." and
+ * The settings are those of ls_gateway_config, and later=1: answer after the hook.  It prints "ready" or "error ..." and
  * "cancel" for each cancelled request.  The query string of a request says how it
  * is answered: delay_ms=N (later), status=N, refuse=1 (by the hook itself),
  * size=N (bytes of answer).  POST routes answer 202, others the request as seen.
@@ -36,6 +36,7 @@ typedef struct delayed
 static ls_gateway *gateway;
 static delayed waiting[MAX_DELAYED];
 static int n_waiting;
+static bool later; /* no answer inside the hook, as with real workers */
 static volatile sig_atomic_t stop;
 static volatile sig_atomic_t unready;
 static ls_arena *arena;
@@ -140,7 +141,7 @@ take_request(void *context, const ls_request *request, ls_response *refusal)
 		describe(&buf, request);
 		body = ls_str_make(buf.data, buf.len);
 	}
-	if (delay <= 0)
+	if (delay <= 0 && !later)
 		answer(request->id, status, body);
 	else if (n_waiting < MAX_DELAYED)
 	{
@@ -251,6 +252,8 @@ main(int argc, char **argv)
 			config.tls_certificate = value;
 		else if (strcmp(argv[i], "tls_key") == 0)
 			config.tls_key = value;
+		else if (strcmp(argv[i], "later") == 0)
+			later = atoi(value) != 0;
 		else if (strcmp(argv[i], "port") == 0)
 			config.port = atoi(value);
 		else if (strcmp(argv[i], "connection_limit") == 0)
