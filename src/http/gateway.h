@@ -47,8 +47,9 @@ typedef struct ls_gateway_hooks
 	 * A complete request, or one whose body is over the limit
 	 * (LS_REQUEST_BODY_TOO_LARGE; its credentials are to be judged first).  Its
 	 * texts live until the hook returns.  True: it was taken and will be answered
-	 * by ls_gateway_respond, which may be called from inside the hook.  False: answer at once with *refusal (its texts must
-	 * live until the hook is called again).
+	 * by ls_gateway_respond, which may be called from inside the hook.  False:
+	 * answer at once with *refusal (its texts must live until the hook is called
+	 * again).
 	 */
 	bool (*request)(void *context, const ls_request *request, ls_response *refusal);
 
