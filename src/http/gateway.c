@@ -300,10 +300,13 @@ run_engine(ls_gateway *gateway)
 	{
 		gateway->resumed = false;
 		MHD_run(gateway->mhd);
+		gateway->runs++;
 		ls_connections_suspend_dispatched(gateway);
 	} while (
 		++rounds < ROUNDS_AT_ONCE &&
 		(gateway->resumed || (MHD_get_timeout(gateway->mhd, &engine) == MHD_YES && engine == 0)));
+	if (gateway->tls && rounds == ROUNDS_AT_ONCE)
+		ls_connections_rest_handshakes(gateway);
 }
 
 void

@@ -4,8 +4,8 @@
  *	  The table of connections: their events, their deadlines, who owns them.
  *
  * MHD looks at a connection only while it reads or writes.  Everything else is
- * noticed here: the first request's header before MHD may see it, a client
- * that goes away while a worker works, and a client that is too slow.
+ * noticed here: a client that goes away while a worker works, and a client that
+ * is too slow.
  *
  * Is a client that has shut down its sending side gone?  The socket cannot
  * tell: close() and shutdown(SHUT_WR) look alike (EPOLLRDHUP).  So an interim
@@ -81,6 +81,7 @@ ls_connection_open(ls_gateway *gateway, int fd)
 	c->mhd = NULL;
 	c->state = CONNECTION_IDLE;
 	c->half_closed = false;
+	c->served = false;
 	c->suspended = false;
 	c->lingered = 0;
 	memset(&c->scan, 0, sizeof(c->scan));
@@ -310,96 +311,6 @@ ls_connection_probe(ls_connection *c)
 		ls_connection_cancel(c);
 }
 
-/* ---- the gate before the first request ---- */
-
-static void
-look_at_header(ls_connection *c)
-{
-	ls_gateway *gateway = c->gateway;
-	ssize_t n = recv(c->fd, gateway->scratch, sizeof(gateway->scratch), MSG_PEEK | MSG_DONTWAIT);
-
-	if (n < 0 && (errno == EAGAIN || errno == EINTR))
-		return;
-	if (n <= 0)
-	{
-		ls_connection_close(c);
-		return;
-	}
-	if (c->deadline_kind == DEADLINE_IDLE)
-		ls_connection_deadline(c, DEADLINE_HEADER);
-	switch (ls_http_scan_header(&c->scan, gateway->scratch, (size_t) n))
-	{
-		case LS_HTTP_DONE:
-			c->state = CONNECTION_HEADER;
-			ls_connection_resume(c);
-			break;
-		case LS_HTTP_BAD:
-			ls_reply_raw_refusal(c, c->scan.check.status, "VALIDATION_ERROR",
-								 c->scan.check.problem);
-			break;
-		case LS_HTTP_MORE:
-			if (n > GATEWAY_HEADER_LIMIT)
-				ls_reply_raw_refusal(c, 431, "VALIDATION_ERROR", "The request header is too large");
-			else if (c->half_closed)
-				ls_connection_close(c);
-			break;
-	}
-}
-
-/*
- * A new connection is held back until its first header is complete and well
- * formed: refusals then are ours to word, and a slow client costs MHD nothing.
- * Later headers may share a read with the body before them, so MHD must take
- * them as they come; ls_check_header judges those (and all those of TLS).
- */
-void
-ls_connection_gate(ls_connection *c)
-{
-	ls_connection_deadline(c, DEADLINE_IDLE);
-	if (c->gateway->tls)
-		return;
-	c->state = CONNECTION_GATED;
-	ls_connection_suspend(c);
-	look_at_header(c);
-}
-
-/* ---- throwing away what a refused client still sends ---- */
-
-static void
-discard_input(ls_connection *c)
-{
-	for (;;)
-	{
-		ssize_t n = recv(c->fd, c->gateway->scratch, sizeof(c->gateway->scratch), MSG_DONTWAIT);
-
-		if (n < 0 && (errno == EAGAIN || errno == EINTR))
-			return;
-		if (n > 0)
-			c->lingered += (uint64_t) n;
-		if (n <= 0 || c->lingered > GATEWAY_LINGER_BYTES)
-		{
-			ls_connection_close(c);
-			return;
-		}
-	}
-}
-
-/*
- * The answer is on its way but the request was not read to its end.  Closing
- * now would make the kernel send a reset, and the client could lose the answer;
- * so what still comes is thrown away for a while.
- */
-void
-ls_connection_linger(ls_connection *c)
-{
-	ls_connection_suspend(c);
-	c->state = CONNECTION_LINGER;
-	c->generation++;
-	ls_connection_deadline(c, DEADLINE_LINGER);
-	shutdown(c->fd, SHUT_WR);
-	discard_input(c);
-}
-
 /* ---- events ---- */
 
 void
@@ -413,11 +324,12 @@ ls_connection_event(ls_connection *c, uint32_t events)
 	switch (c->state)
 	{
 		case CONNECTION_GATED:
-			look_at_header(c);
+			ls_connection_gate_event(c);
 			break;
 		case CONNECTION_IDLE:
-			/* The event may be old: MHD may have read and answered by now. */
-			if ((events & EPOLLIN) != 0 && ioctl(c->fd, FIONREAD, &pending) == 0 && pending > 0)
+			/* Between requests the event may be old: MHD may have read and answered. */
+			if ((events & EPOLLIN) != 0 && c->served && ioctl(c->fd, FIONREAD, &pending) == 0 &&
+				pending > 0)
 			{
 				c->state = CONNECTION_HEADER;
 				ls_connection_deadline(c, DEADLINE_HEADER);
@@ -435,7 +347,7 @@ ls_connection_event(ls_connection *c, uint32_t events)
 			if (broken)
 				ls_connection_close(c);
 			else
-				discard_input(c);
+				ls_connection_discard(c);
 			break;
 		default:
 			break; /* MHD sees it too */

@@ -39,6 +39,9 @@
 #define GATEWAY_LINGER_MS 2000
 #define GATEWAY_LINGER_BYTES ((uint64_t) 64 * 1024 * 1024)
 
+/* Turns of MHD that a TLS connection gets for what has arrived, before it sleeps. */
+#define GATEWAY_HANDSHAKE_RUNS 16
+
 /* A body buffer up to this size stays with its connection. */
 #define GATEWAY_KEPT_BODY (16 * 1024)
 
@@ -47,7 +50,7 @@
 typedef enum connection_state
 {
 	CONNECTION_FREE,
-	CONNECTION_GATED,   /* suspended: the first header is not complete */
+	CONNECTION_GATED,   /* suspended: the first header (the TLS handshake) is not complete */
 	CONNECTION_IDLE,    /* between requests */
 	CONNECTION_HEADER,  /* the first byte of a request has come */
 	CONNECTION_BODY,    /* the header was fine, the body is being read */
@@ -111,6 +114,8 @@ typedef struct ls_connection
 	struct ls_connection *later;
 
 	ls_http_scan scan;     /* of the first header, while GATED */
+	uint64_t woken_at_run; /* of gateway->runs: when its TLS handshake last had news */
+	bool served;           /* a request has been completed */
 	bool half_closed;      /* the peer sends no more */
 	bool suspended;        /* in MHD */
 	uint64_t lingered;     /* bytes thrown away */
@@ -176,7 +181,8 @@ struct ls_gateway
 
 	ls_connection *first_deadline[DEADLINE_KINDS];
 	ls_connection *last_deadline[DEADLINE_KINDS];
-	int64_t now; /* ms, monotonic; as of this step */
+	int64_t now;   /* ms, monotonic; as of this step */
+	uint64_t runs; /* of MHD, so far */
 
 	size_t body_memory; /* of all connections */
 	uint64_t random[2];
@@ -212,11 +218,16 @@ extern void ls_connection_suspend(ls_connection *c);
 extern void ls_connections_suspend_dispatched(ls_gateway *gateway);
 extern void ls_connection_resume(ls_connection *c);
 extern void ls_connection_close(ls_connection *c);
-extern void ls_connection_gate(ls_connection *c);
-extern void ls_connection_linger(ls_connection *c);
 extern void ls_connection_cancel(ls_connection *c);
 extern void ls_connection_probe(ls_connection *c);
 extern uint64_t ls_connection_request_id(const ls_connection *c);
+
+/* gateway_gate.c: before MHD may see a connection, and after it may not any more */
+extern void ls_connection_gate(ls_connection *c);
+extern void ls_connection_gate_event(ls_connection *c);
+extern void ls_connections_rest_handshakes(ls_gateway *gateway);
+extern void ls_connection_linger(ls_connection *c);
+extern void ls_connection_discard(ls_connection *c);
 
 /* gateway_request.c: callbacks of MHD */
 extern void *ls_request_target(void *context, const char *uri, struct MHD_Connection *mhd);

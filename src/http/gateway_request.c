@@ -374,6 +374,7 @@ ls_request_completed(void *context, struct MHD_Connection *mhd, void **state,
 	if (c == NULL)
 		return;
 	*state = NULL;
+	c->served = true;
 	if (c->state == CONNECTION_WAITING && c->answer == NULL)
 		c->gateway->hooks.cancel(c->gateway->hooks.context, ls_connection_request_id(c));
 	if (c->state != CONNECTION_DEAD && c->state != CONNECTION_LINGER)

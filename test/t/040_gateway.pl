@@ -129,6 +129,15 @@ sub post
 		"POST $path HTTP/1.1", 'Host: test', 'Content-Length: ' . length($body), @headers, '', $body);
 }
 
+# Processor time of the host in clock ticks.
+sub cpu_ticks
+{
+	my ($host) = @_;
+	open(my $f, '<', "/proc/$host->{pid}/stat") or return 0;
+	my @fields = split ' ', <$f>;
+	return $fields[13] + $fields[14];
+}
+
 my $get = "GET /healthz HTTP/1.1\r\nHost: test\r\n";
 my $echo = '/api/v1/logs?echo=1';
 
@@ -481,6 +490,37 @@ for my $chunked (0, 1)
 	is((request($h, "$get\r\n"))[0]{status}, 200, 'incomplete requests leave no trace');
 }
 
+# ---- whatever connections wait for, waiting is free ----
+
+{
+	my @open = map {
+		my ($first, $kept) = @$_;
+		my $s = connect_to($h);
+		if ($kept) { syswrite($s, post($echo, 'x')); read_responses($s, 1, 2) }
+		syswrite($s, $first);
+		$s;
+	} (
+		[ "GET /hea" ],
+		[ "GET /hea", 1 ],
+		[ "GET /healthz HTTP/1.1\r\nHo", 1 ],
+		[ "POST $echo HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nabc" ],
+		[ "POST $echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nab" ],
+		[ "POST $echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nabcde\r\n0\r\n" ],
+		[ "POST $echo HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\nExpect: 100-continue\r\n\r\n" ],
+		[ post("$echo&delay_ms=2000", 'x') ],
+		[ post("$echo&delay_ms=2000", 'x') . "$get\r\n" ],
+		[ "POST $echo HTTP/1.1\r\nHost: a\r\n$too_long\r\n\r\nabc" ],
+		[ "POST $echo&delay_ms=2000 HTTP/1.1\r\nHost: a\r\n$too_long\r\n\r\nabc" ],
+		[ "GET /api/v1/search?size=30000000 HTTP/1.1\r\nHost: a\r\n\r\n" ],
+		[ "nonsense\r\n\r\n" ]);
+	sleep 0.3;    # the long answer must be made
+	my $before = cpu_ticks($h);
+	sleep 0.6;
+	cmp_ok(cpu_ticks($h) - $before, '<', 30, 'waiting connections do not keep the processor busy');
+	close $_ for @open;
+	1 while host_line($h, 0.3);
+}
+
 # ---- memory of all bodies ----
 
 {
@@ -633,9 +673,11 @@ SKIP:
 	`curl -sk -m 0.3 -d x '$url/api/v1/logs?delay_ms=3000'`;
 	is(host_line($t, 1), "cancel\n", 'a client of TLS that goes away');
 	my $s = connect_to($t);
+	my $before = cpu_ticks($t);
 	syswrite($s, "\x16\x03\x01");
 	my ($none, $eof) = read_responses($s, 0, 2);
 	ok($eof, 'half a handshake is cut');
+	cmp_ok(cpu_ticks($t) - $before, '<', 60, 'and does not keep the processor busy');
 	is((stop_host($t))[0], 0, 'stops');
 }
 
