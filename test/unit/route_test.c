@@ -1,10 +1,10 @@
 /* route_test.c: the route search, the API description, the rules of headers. */
 #include "test/unit/tap.h"
 
+/* Whole files: they are not part of the library of pure sources. */
 #define LS_ROUTES_DEF "test/unit/route_test.def"
+#include "src/http/http_syntax.c"
 #include "src/http/routes.c"
-
-#include "src/http/http_syntax.h"
 
 static void
 check_route(const char *method, const char *path, const char *expected, const char *parameter)
