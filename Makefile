@@ -83,3 +83,13 @@ stop:
 
 lint: all
 	@test/lint.pl
+
+# make bench B=name: programs of the pure parts, and test/bench/*.pl against a
+# server of its own.
+B ?=
+BENCH_PROGRAMS = $(foreach b,$(PURE_BENCHES),$(if $(findstring $(B),$(notdir $(b))),$(b)))
+BENCH_SERVERS = $(foreach b,$(sort $(wildcard test/bench/*.pl)),$(if $(findstring $(B),$(notdir $(b))),$(b)))
+
+bench: tmp-install $(BENCH_PROGRAMS) build/unit/gateway_host
+	@for b in $(BENCH_PROGRAMS); do $$b || exit 1; done
+	@$(if $(BENCH_SERVERS),$(staged) $(BENCH_SERVERS) build/unit/gateway_host)
