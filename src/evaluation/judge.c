@@ -38,13 +38,14 @@ typedef struct decision
 	bool has_row;
 	double confidence;
 	const char *why;
-	ls_str note; /* a measured value */
+	float relevance; /* of the row */
+	ls_str note;     /* a measured value */
 } decision;
 
 static decision
 decide(ls_finding_status status, const char *why, double confidence)
 {
-	decision d = {status, 0, false, confidence, why, {NULL, 0}};
+	decision d = {status, 0, false, confidence, why, 0, {NULL, 0}};
 
 	return d;
 }
@@ -52,7 +53,7 @@ decide(ls_finding_status status, const char *why, double confidence)
 static decision
 decide_row(ls_finding_status status, uint32_t row, const char *why, double confidence)
 {
-	decision d = {status, row, true, confidence, why, {NULL, 0}};
+	decision d = {status, row, true, confidence, why, 0, {NULL, 0}};
 
 	return d;
 }
@@ -75,10 +76,11 @@ room(const ls_jctx *ctx, size_t limit)
 
 /* Rows that match the item, in order; only those with all its identifiers. */
 static bool
-collect(ls_jctx *ctx, const ls_jitem *item, size_t limit, float threshold, hits *out)
+collect_some(ls_jctx *ctx, const ls_jitem *item, size_t limit, float threshold, bool partial,
+			 hits *out)
 {
 	size_t n = ls_jindex_candidates(ctx, item, room(ctx, limit));
-	bool exact = false;
+	bool exact = false, whole = false;
 
 	out->n = 0;
 	out->best = 0;
@@ -94,11 +96,24 @@ collect(ls_jctx *ctx, const ls_jitem *item, size_t limit, float threshold, hits 
 			return false;
 		ctx->work -= ctx->work < ctx->row_cost ? ctx->work : ctx->row_cost;
 		ls_jmatch_row(ctx, item, row, &h->m);
-		if (!h->m.idents || h->m.relevance < threshold)
+		if (!(partial ? h->m.some_ident && h->m.relevance >= RELEVANT : h->m.idents) ||
+			h->m.relevance < threshold)
 			continue;
 		h->row = ctx->candidates[i];
 		exact |= h->m.exact_pair;
 		out->n++;
+	}
+	/* A word that is only a part of longer names loses against the word itself. */
+	for (size_t i = 0; i < out->n; i++)
+		whole |= !out->list[i].m.tight && out->list[i].m.relevance >= RELEVANT;
+	if (whole)
+	{
+		size_t kept = 0;
+
+		for (size_t i = 0; i < out->n; i++)
+			if (!out->list[i].m.tight)
+				out->list[kept++] = out->list[i];
+		out->n = kept;
 	}
 	if (exact && item->n_idents > 0)
 	{
@@ -113,6 +128,32 @@ collect(ls_jctx *ctx, const ls_jitem *item, size_t limit, float threshold, hits 
 		if (out->list[i].m.relevance > out->best)
 			out->best = out->list[i].m.relevance;
 	return true;
+}
+
+static bool
+collect(ls_jctx *ctx, const ls_jitem *item, size_t limit, float threshold, hits *out)
+{
+	if (!collect_some(ctx, item, limit, threshold, false, out))
+		return false;
+	if (out->n > 0 || item->n_idents < 2)
+		return true;
+	/* "Version 2.8 reaches eu-west": one row may name the version, another the place. */
+	for (int k = 0; k < item->n_idents; k++)
+	{
+		bool held = false;
+
+		for (size_t i = 0; i < ctx->n_rows && i < CANDIDATES && !held; i++)
+		{
+			const ls_jrow *row = ls_jrow_get(ctx, (uint32_t) i);
+
+			if (row == NULL)
+				return false;
+			held = !row->hostile && ls_jmatch_ident(ctx, &item->idents[k], row);
+		}
+		if (!held)
+			return true;
+	}
+	return collect_some(ctx, item, limit, threshold, true, out);
 }
 
 static ls_finding_status
@@ -159,6 +200,7 @@ decide_plain(const ls_jitem *item, const hits *rows)
 {
 	const hit *best = NULL, *last = NULL;
 	ls_finding_status status;
+	decision d;
 
 	for (size_t i = 0; i < rows->n; i++)
 	{
@@ -179,7 +221,8 @@ decide_plain(const ls_jitem *item, const hits *rows)
 		const hit *h = &rows->list[i];
 
 		if (h->m.relevance < RELEVANT || h->m.class == LS_JCLASS_NONE ||
-			score_of(h) < score_of(best) - 0.25f)
+			(score_of(h) < score_of(best) - 0.25f &&
+			 !(item->first && h->m.class == LS_JCLASS_FAIL && h->m.strength > 1)))
 			continue;
 		if ((item->all || item->first) && h->m.class == LS_JCLASS_FAIL)
 		{
@@ -194,9 +237,11 @@ decide_plain(const ls_jitem *item, const hits *rows)
 		last = h;
 	}
 	status = status_of(last->m.class);
-	return decide_row(status, last->row, why_of(status),
-					  0.4 + 0.4 * (last->m.relevance > 1 ? 1 : last->m.relevance) +
-						  0.05 * last->m.strength);
+	d = decide_row(status, last->row, why_of(status),
+				   0.4 + 0.4 * (last->m.relevance > 1 ? 1 : last->m.relevance) +
+					   0.05 * last->m.strength);
+	d.relevance = last->m.relevance;
+	return d;
 }
 
 /* ---- absence ---- */
@@ -413,13 +458,16 @@ decide_threshold(ls_jctx *ctx, const ls_jitem *item, const hits *rows)
 			chosen = good, v = good_value;
 		if (!ls_jnumber_holds(cond, v))
 			d = decide_row(LS_FINDING_FAILED, chosen->row, "is beyond the limit", 0.8);
-		else if (plain.status == LS_FINDING_FAILED && plain.row > chosen->row && !item->negative)
+		else if (plain.status == LS_FINDING_FAILED && plain.row > chosen->row && !item->negative &&
+				 plain.relevance >= chosen->m.relevance)
 			return plain;
 		else
 			d = decide_row(LS_FINDING_PASSED, chosen->row, "is within the limit", 0.8);
 		d.note = format_value(ctx->arena, v, cond);
 		return d;
 	}
+	if (item->any && plain.status != LS_FINDING_NOT_FOUND)
+		return plain;
 	if (plain.status == LS_FINDING_FAILED || plain.status == LS_FINDING_SKIPPED)
 		if (!(cond->count && item->negative))
 			return plain;
@@ -556,6 +604,22 @@ decide_without(ls_jctx *ctx, const ls_jitem *item, decision *d)
 	return true;
 }
 
+/* The field whose value the word is in some row: "paid" of state=paid. */
+static uint64_t
+field_of(ls_jctx *ctx, const ls_jterm *term)
+{
+	for (uint32_t i = 0; i < ctx->lists[term->stem_list].n && i < 8; i++)
+	{
+		const ls_jrow *row = ls_jrow_get(ctx, ctx->lists[term->stem_list].rows[i]);
+
+		for (int k = 1; row != NULL && k < row->text.n; k++)
+			if (row->text.atoms[k].stem == term->stem && row->text.atoms[k].sep == LS_JSEP_EQUAL &&
+				row->text.atoms[k - 1].kind == LS_JKIND_WORD)
+				return row->text.atoms[k - 1].stem;
+	}
+	return 0;
+}
+
 /*
  * A word that no row holds is either what the item is about (then nothing is known of it) or
  * wording that all items of the request share.
@@ -587,6 +651,8 @@ reweigh(ls_jctx *ctx, ls_jitem **items, size_t n_items, ls_jitem *item)
 			else if (!term->verb)
 				term->weight *= 1.6f;
 		}
+		if (held && term->role == LS_JROLE_ACTION && term->ident < 0)
+			term->key = field_of(ctx, term);
 		if (!term->forbidden)
 			item->total += term->weight;
 	}

@@ -12,25 +12,22 @@
  */
 #include "src/evaluation/judge_internal.h"
 
-/* Sorted by first letter; all lower case. */
-static const char *const marks[] = {
+/* Commands to a judge; all lower case. */
+static const char *const commands[] = {
 	"ai model",
 	"all expected items",
 	"all findings",
-	"all items",
 	"answer status",
-	"answer with",
-	"as passed",
+	"answer with passed",
 	"as the evaluator",
 	"assistant:",
-	"classify as",
 	"consider it passed",
+	"correct answer",
 	"dear evaluator",
 	"disregard",
+	"evaluator:",
 	"every expected",
 	"every finding",
-	"every item",
-	"evaluator:",
 	"forget all",
 	"forget previous",
 	"forget the",
@@ -40,10 +37,10 @@ static const char *const marks[] = {
 	"ignore previous",
 	"ignore the above",
 	"ignore the previous",
+	"ignore the rows",
 	"ignore your",
 	"instruction to",
 	"jailbreak",
-	"judge as",
 	"language model",
 	"llm",
 	"mark all",
@@ -55,38 +52,35 @@ static const char *const marks[] = {
 	"new instructions",
 	"new rule",
 	"note to evaluator",
-	"override",
 	"please answer",
 	"please mark",
-	"please report",
 	"please say",
 	"prompt injection",
-	"reply with",
 	"report as passed",
-	"report passed",
-	"respond with",
-	"return passed",
 	"set the verdict",
-	"status=passed",
+	"set verdict",
+	"system override",
 	"system prompt",
-	"system:",
 	"the evaluator",
+	"the judge",
 	"the verdict is",
 	"to the ai",
+	"treat all",
 	"treat as passed",
+	"treat every",
 	"treat this as",
-	"verdict:",
+	"you are a judge",
+	"you are an",
 	"you are now",
-	"you must",
-	"you now",
-	"you should",
 	"your instructions",
 };
 
-static const char *const strong[] = {
-	"answer", "assistant",   "disregard", "evaluator", "finding", "forget",
-	"ignore", "instruction", "item",      "mark",      "must",    "passed",
-	"please", "prompt",      "rule",      "verdict",   "you ",    "your ",
+/* Words that such a text has beside them. */
+static const char *const company[] = {
+	"above",  "answer",      "assistant", "classify", "evaluator", "expected", "finding",
+	"ignore", "instruction", "item",      "judge",    "mark",      "must",     "now",
+	"output", "override",    "pass",      "please",   "previous",  "prompt",   "rule",
+	"succe",  "verdict",     "you ",      "your ",
 };
 
 static bool
@@ -143,10 +137,10 @@ bool
 ls_jrow_hostile(ls_str text, size_t *start, size_t *end)
 {
 	size_t first, other;
-	int hits = count_phrases(text, marks, sizeof(marks) / sizeof(marks[0]), &first);
+	int hits = count_phrases(text, commands, sizeof(commands) / sizeof(commands[0]), &first);
 
-	if (hits == 0 ||
-		(hits == 1 && count_phrases(text, strong, sizeof(strong) / sizeof(strong[0]), &other) < 2))
+	if (hits == 0 || (hits == 1 && count_phrases(text, company,
+												 sizeof(company) / sizeof(company[0]), &other) < 2))
 		return false;
 	*start = 0;
 	*end = text.len;

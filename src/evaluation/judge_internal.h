@@ -148,6 +148,20 @@ typedef enum ls_jconcept
 	LS_JC_LOSS,
 	LS_JC_EXPIRE,
 	LS_JC_PROMOTE,
+	LS_JC_ACK,
+	LS_JC_LOCK,
+	LS_JC_UNLOCK,
+	LS_JC_MAXIMUM,
+	LS_JC_AVERAGE,
+	LS_JC_ACCURACY,
+	LS_JC_DATABASE,
+	LS_JC_CERTIFICATE,
+	LS_JC_TEMPERATURE,
+	LS_JC_ENVIRONMENT,
+	LS_JC_PRODUCTION,
+	LS_JC_REPOSITORY,
+	LS_JC_PASSWORD,
+	LS_JC_DEPTH,
 	LS_JC_COUNT
 } ls_jconcept;
 
@@ -256,7 +270,8 @@ typedef struct ls_jterm
 	int8_t ident; /* the identifier that it belongs to, or -1 */
 	bool ing;
 	bool forbidden;                               /* what must be absent */
-	bool verb;                                    /* has a verb's ending */
+	bool verb;     /* has a verb's ending */
+	uint64_t key;  /* the field whose value it is in some row, 0: none */
 	int32_t stem_list, joined_list, concept_list; /* postings, -1: none */
 } ls_jterm;
 
@@ -392,6 +407,8 @@ typedef struct ls_jmatch
 	float relevance; /* 0..1: how much of the item the row names */
 	bool idents;     /* every identifier matched */
 	bool exact_pair;
+	bool some_ident; /* at least one identifier matched */
+	bool tight;      /* a word matched only as a part of a longer name */
 	bool action;     /* an action of the item, in an arrived form */
 	bool action_any; /* ... in any form */
 	bool forbidden;  /* a forbidden term, affirmed */
@@ -402,6 +419,9 @@ typedef struct ls_jmatch
 
 extern void ls_jmatch_row(const ls_jctx *ctx, const ls_jitem *item, const ls_jrow *row,
 						  ls_jmatch *match);
+
+/* Does the row hold the identifier? */
+extern bool ls_jmatch_ident(const ls_jctx *ctx, const ls_jident *id, const ls_jrow *row);
 
 /* Is atom `i` negated or zero ("no errors", "errors=0", "throttled=false")? */
 extern bool ls_jrow_negated(const ls_jctx *ctx, const ls_jtext *text, int i);

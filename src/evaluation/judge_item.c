@@ -161,8 +161,7 @@ find_threshold(parse *p, int begin, int end, ls_jitem *item)
 			p->used[at + 1] = true;
 		if (op == LS_JOP_GE && item->cond.count && value == 1)
 		{
-			item->cond.op = LS_JOP_NONE; /* at least one: that it happened */
-			item->any = true;
+			item->any = true; /* that it happened at all */
 		}
 		return;
 	}
@@ -447,7 +446,7 @@ add_words(parse *p, int begin, int end, ls_jitem *item, int neg_from, int neg_to
 					is(p, i - 1, "were") || is(p, i - 1, "be") || is(p, i - 1, "been") ||
 					is(p, i - 1, "gets") || is(p, i - 1, "successfully") || is(p, i - 1, "not"));
 
-		if (p->used[i])
+		if (p->used[i] || (is(p, i, "place") && (is(p, i - 1, "takes") || is(p, i - 1, "took"))))
 			continue;
 		switch (w->pol)
 		{
@@ -496,13 +495,11 @@ add_words(parse *p, int begin, int end, ls_jitem *item, int neg_from, int neg_to
 			default:
 				if (w->concept != LS_JC_NONE)
 					weight = 1.2f;
-				else if (aux && (a->flags & LS_JATOM_ED))
+				else if (aux && a->kind == LS_JKIND_WORD && !(a->flags & LS_JATOM_UPPER))
 				{
 					role = LS_JROLE_ACTION;
 					weight = 1.6f;
 				}
-				else if (a->kind == LS_JKIND_WORD && a->len <= 2 && !(a->flags & LS_JATOM_UPPER))
-					weight = 0.8f;
 				break;
 		}
 		term = add_term(p, item, i, role, weight);
@@ -594,7 +591,7 @@ parse_range(parse *p, int begin, int end, int depth)
 		}
 		if (is(p, i, "detected") || is(p, i, "seen") || is(p, i, "visible") ||
 			is(p, i, "observed") || is(p, i, "recorded") || is(p, i, "logged") ||
-			is(p, i, "present") || is(p, i, "occurs") || is(p, i, "occurred") ||
+			is(p, i, "noticed") || is(p, i, "occurs") || is(p, i, "occurred") ||
 			is(p, i, "happens") || is(p, i, "reported") || is(p, i, "raised"))
 			item->presence = i > begin && !is(p, i + 1, "in") && !is(p, i + 1, "on");
 	}

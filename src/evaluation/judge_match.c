@@ -19,6 +19,7 @@ typedef struct matching
 	uint8_t masked[LS_JROW_ATOMS]; /* atoms that are the item's own words */
 	uint8_t clauses[64];           /* clauses that hold a matched word */
 	bool negative_hit;             /* the bad outcome that the item names is there */
+	bool mismatch;                 /* a field has another value than the item's */
 	bool opposed;                  /* the contrary of its action */
 	bool exact_action;
 	int opposed_atom;
@@ -128,7 +129,7 @@ atom_match(const ls_jctx *ctx, const ls_jterm *term, const ls_jatom *a, bool tig
 	if (term->stem == a->stem ||
 		(term->joined && (term->joined == a->joined || term->joined == a->stem)) ||
 		(a->joined && a->joined == term->stem))
-		return tight && term->role == LS_JROLE_SUBJECT ? 0.75f : 1.0f;
+		return tight && term->role == LS_JROLE_SUBJECT ? 0.6f : 1.0f;
 	if (term->concept != LS_JC_NONE && term->concept == w->concept && same_sign(w, term))
 		return 0.85f;
 	return 0;
@@ -150,11 +151,12 @@ may_hold(const ls_jrow *row, const ls_jterm *term)
 
 /* A word of the item's subject, or one that must be absent. */
 static float
-match_noun(matching *m, const ls_jterm *term, ls_jmatch *out)
+match_noun(matching *m, const ls_jterm *term, bool *affirmed)
 {
 	const ls_jtext *t = &m->row->text;
 	float best = 0;
 
+	*affirmed = false;
 	if (!may_hold(m->row, term))
 		return 0;
 	for (int i = 0; i < t->n; i++)
@@ -170,9 +172,37 @@ match_noun(matching *m, const ls_jterm *term, ls_jmatch *out)
 		if (!term->forbidden)
 			mask(m, i);
 		else if (!ls_jrow_negated(m->ctx, t, i))
-			out->forbidden = true;
+			*affirmed = true;
 	}
 	return best;
+}
+
+/* Does the row give the field another value: state=returned where others have state=paid? */
+static bool
+other_value(const matching *m, uint64_t key)
+{
+	static const char *const open_values[] = {"pending", "running", "queued",  "open",  "new",
+											  "unknown", "null",    "none",    "retry", "waiting",
+											  "started", "created", "progress"};
+	const ls_jtext *t = &m->row->text;
+
+	if (key == 0 || !ls_jrow_may_hold(m->row, key))
+		return false;
+	for (int i = 0; i + 1 < t->n; i++)
+	{
+		const ls_jatom *value = &t->atoms[i + 1];
+		ls_str text = ls_str_make(t->text.data + value->off, value->len);
+		bool open_value = false;
+
+		if (t->atoms[i].stem != key || value->sep != LS_JSEP_EQUAL ||
+			value->kind != LS_JKIND_WORD || m->masked[i + 1])
+			continue;
+		for (size_t k = 0; k < sizeof(open_values) / sizeof(open_values[0]); k++)
+			open_value |=
+				ls_str_eq_nocase(text, ls_str_make(open_values[k], strlen(open_values[k])));
+		return !open_value;
+	}
+	return false;
 }
 
 /*
@@ -223,8 +253,7 @@ match_action(matching *m, const ls_jterm *term, ls_jmatch *out)
 				continue;
 			}
 			out->action_any = true;
-			if (!((a->flags & LS_JATOM_ING) && !term->ing && w->pol != LS_JP_STATE &&
-				  w->pol != LS_JP_NONE) &&
+			if (!((a->flags & LS_JATOM_ING) && !term->ing && w->pol != LS_JP_STATE) &&
 				w->pol != LS_JP_PART)
 			{
 				out->action = true;
@@ -270,6 +299,22 @@ outcome_cue(const matching *m, bool near, const ls_jcue **fail)
 			best = c;
 	}
 	return best;
+}
+
+/* Does the row tell of another action than the item's? */
+static bool
+other_action(const matching *m)
+{
+	const ls_jtext *t = &m->row->text;
+
+	for (int i = 0; i < t->n; i++)
+	{
+		const ls_jword *w = &m->ctx->words.table[t->atoms[i].word];
+
+		if (w->pol == LS_JP_ACT && w->strength > 0 && !m->masked[i])
+			return true;
+	}
+	return false;
 }
 
 static void
@@ -351,7 +396,14 @@ classify(matching *m, ls_jmatch *out)
 		out->anchor = (uint16_t) m->opposed_atom;
 		return;
 	}
-	if (c != NULL && c->class != LS_JCLASS_CLEAN && !(c->class == LS_JCLASS_FAIL && item->presence))
+	if (m->mismatch && !(c != NULL && c->class == LS_JCLASS_SKIP))
+	{
+		out->class = LS_JCLASS_FAIL;
+		out->strength = 3;
+		return;
+	}
+	if (c != NULL && c->class != LS_JCLASS_CLEAN &&
+		!(c->class == LS_JCLASS_FAIL && item->presence && c->strength < 3))
 	{
 		/* A success word of a part is not the success of the action that the item names. */
 		out->class = (ls_jclass) c->class;
@@ -359,8 +411,14 @@ classify(matching *m, ls_jmatch *out)
 		if (c->class == LS_JCLASS_PASS && item->has_action && !out->action_any &&
 			out->strength > 1 && !verdict)
 			out->strength = 1;
-		if ((c->flags & LS_JCUE_LEVEL) && out->action)
-			out->strength = 1;
+		/* ... nor is its failure, when another action is what failed. */
+		if (item->has_action && !out->action_any && other_action(m))
+		{
+			if (c->class == LS_JCLASS_PASS)
+				out->class = LS_JCLASS_NONE;
+			else if (c->class == LS_JCLASS_FAIL && !verdict)
+				out->strength = 1;
+		}
 		return;
 	}
 	if (out->action)
@@ -375,11 +433,22 @@ classify(matching *m, ls_jmatch *out)
 	}
 }
 
+bool
+ls_jmatch_ident(const ls_jctx *ctx, const ls_jident *id, const ls_jrow *row)
+{
+	matching m;
+	bool exact;
+
+	m.ctx = ctx;
+	m.row = row;
+	return find_ident(&m, id, &exact) >= 0;
+}
+
 void
 ls_jmatch_row(const ls_jctx *ctx, const ls_jitem *item, const ls_jrow *row, ls_jmatch *out)
 {
 	matching m;
-	float sum = 0;
+	float sum = 0, bad = 0, bad_total = 0;
 	bool ident_hit[LS_JITEM_IDENTS] = {false}, ident_exact[LS_JITEM_IDENTS] = {false};
 
 	memset(out, 0, sizeof(*out));
@@ -390,7 +459,7 @@ ls_jmatch_row(const ls_jctx *ctx, const ls_jitem *item, const ls_jrow *row, ls_j
 	m.row = row;
 	memset(m.masked, 0, (size_t) row->text.n);
 	memset(m.clauses, 0, sizeof(m.clauses));
-	m.negative_hit = m.opposed = m.exact_action = false;
+	m.negative_hit = m.opposed = m.exact_action = m.mismatch = false;
 	m.opposed_atom = 0;
 	out->idents = true;
 	out->exact_pair = true;
@@ -407,7 +476,10 @@ ls_jmatch_row(const ls_jctx *ctx, const ls_jitem *item, const ls_jrow *row, ls_j
 		if (at < 0)
 			out->idents = false;
 		else
+		{
 			out->anchor = (uint16_t) at;
+			out->some_ident = true;
+		}
 		if (!ident_exact[k])
 			out->exact_pair = false;
 	}
@@ -419,10 +491,19 @@ ls_jmatch_row(const ls_jctx *ctx, const ls_jitem *item, const ls_jrow *row, ls_j
 			sum += term->weight * (ident_exact[term->ident] ? 1.0f : 0.7f);
 		else if (term->ident < 0 && (term->role == LS_JROLE_SUBJECT || term->forbidden))
 		{
-			float hit = match_noun(&m, term, out);
+			bool affirmed;
+			float hit = match_noun(&m, term, &affirmed);
 
 			if (!term->forbidden)
+			{
 				sum += term->weight * hit;
+				out->tight |= hit == 0.6f;
+			}
+			else
+			{
+				bad_total += term->weight;
+				bad += affirmed ? term->weight : 0;
+			}
 		}
 	}
 	for (int k = 0; k < item->n_terms; k++)
@@ -430,9 +511,24 @@ ls_jmatch_row(const ls_jctx *ctx, const ls_jitem *item, const ls_jrow *row, ls_j
 		const ls_jterm *term = &item->terms[k];
 
 		if (term->ident < 0 && term->role == LS_JROLE_ACTION && !term->forbidden)
-			sum += term->weight * match_action(&m, term, out);
+		{
+			float hit = match_action(&m, term, out);
+
+			if (hit == 0 && other_value(&m, term->key))
+			{
+				m.mismatch = true;
+				hit = 0.8f;
+			}
+			sum += term->weight * hit;
+		}
 	}
+	if (bad_total > 0 && bad >= 0.6f * bad_total)
+		out->forbidden = true;
 	out->relevance = item->total > 0 ? sum / item->total : 0;
+	/* The very thing is named, in whatever words. */
+	if (item->n_idents > 0 && out->some_ident && out->idents && out->exact_pair &&
+		out->relevance < 0.56f)
+		out->relevance = 0.56f;
 	classify(&m, out);
 	/* All of the item is there and nothing speaks against it. */
 	if (out->class == LS_JCLASS_NONE && out->relevance >= 0.9f && !out->action_any &&

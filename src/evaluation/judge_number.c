@@ -229,8 +229,8 @@ word_hit(const ls_jctx *ctx, const ls_jitem *item, const ls_jatom *a)
 	return 0;
 }
 
-bool
-ls_jnumber_find(const ls_jctx *ctx, const ls_jitem *item, const ls_jrow *row, double *value)
+static bool
+find_value(const ls_jctx *ctx, const ls_jitem *item, const ls_jrow *row, bool same, double *value)
 {
 	const ls_jtext *t = &row->text;
 	float best = 0;
@@ -245,12 +245,12 @@ ls_jnumber_find(const ls_jctx *ctx, const ls_jitem *item, const ls_jrow *row, do
 
 		if (!ls_jnumber_value(t, i, &v, &dim))
 			continue;
+		if ((item->cond.dim == dim) != same)
+			continue;
 		if (item->cond.dim != dim && !(item->cond.dim == LS_JDIM_PERCENT && dim == LS_JDIM_NONE) &&
 			!(item->cond.dim == LS_JDIM_BYTES && dim == LS_JDIM_NONE) &&
 			!(item->cond.dim == LS_JDIM_TIME && dim == LS_JDIM_NONE && a->sep == LS_JSEP_EQUAL))
 			continue;
-		if (dim != item->cond.dim)
-			score -= 1;
 		/* A number that names something is no value. */
 		for (int k = 0; k < item->n_terms; k++)
 			own |= item->terms[k].ident >= 0 && item->terms[k].stem == a->stem;
@@ -280,6 +280,11 @@ ls_jnumber_find(const ls_jctx *ctx, const ls_jitem *item, const ls_jrow *row, do
 				if (t->atoms[k].kind == LS_JKIND_NUMBER)
 					break;
 			}
+		/* count=41 */
+		if (dim == LS_JDIM_NONE && a->sep == LS_JSEP_EQUAL && i > 0 &&
+			(text_is(atom_text(t, i - 1), "count") || text_is(atom_text(t, i - 1), "total") ||
+			 text_is(atom_text(t, i - 1), "n") || text_is(atom_text(t, i - 1), "num")))
+			score += text_is(atom_text(t, i - 1), "total") ? 1.2f : 1.4f;
 		/* ... or the noun behind it: 3 errors. */
 		for (int k = i + 1, steps = 0; k < t->n && steps < 2; k++, steps++)
 			if (t->atoms[k].sep == LS_JSEP_SPACE || t->atoms[k].sep == LS_JSEP_NONE)
@@ -309,6 +314,12 @@ ls_jnumber_find(const ls_jctx *ctx, const ls_jitem *item, const ls_jrow *row, do
 		}
 	}
 	return best > 0;
+}
+
+bool
+ls_jnumber_find(const ls_jctx *ctx, const ls_jitem *item, const ls_jrow *row, double *value)
+{
+	return find_value(ctx, item, row, true, value) || find_value(ctx, item, row, false, value);
 }
 
 bool

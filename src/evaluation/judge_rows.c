@@ -221,6 +221,15 @@ phrases(const ls_jctx *ctx, ls_jrow *row, int i)
 			return true;
 		}
 	}
+	else if (atom_is(t, i, "out") && atom_is(t, i + 1, "of") && i + 2 < t->n &&
+			 (atom_is(t, i + 2, "sync") || atom_is(t, i + 2, "memory") ||
+			  atom_is(t, i + 2, "space") || atom_is(t, i + 2, "disk") ||
+			  atom_is(t, i + 2, "range") || atom_is(t, i + 2, "stock") ||
+			  atom_is(t, i + 2, "date") || atom_is(t, i + 2, "bounds")))
+	{
+		cue(row, i + 2, LS_JCLASS_FAIL, 3, LS_JC_ERROR, LS_JCUE_VERDICT);
+		return true;
+	}
 	else if (atom_is(t, i, "nothing") && atom_is(t, i + 1, "to"))
 	{
 		cue(row, i, LS_JCLASS_SKIP, 2, LS_JC_SKIP, 0);

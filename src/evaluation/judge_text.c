@@ -513,7 +513,9 @@ ls_jatom_join(ls_str text, ls_jatom *a, const ls_jatom *b)
 	size_t n = 0;
 
 	if (a->joined != 0 || a->kind != LS_JKIND_WORD || b->kind != LS_JKIND_WORD || b->len > 4 ||
-		(b->sep != LS_JSEP_SPACE && b->sep != LS_JSEP_TIGHT) || a->len + b->len >= MAX_WORD)
+		b->sep == LS_JSEP_START ||
+		(b->sep != LS_JSEP_SPACE && b->sep != LS_JSEP_TIGHT && b->sep != LS_JSEP_NONE) ||
+		a->len + b->len >= MAX_WORD)
 		return;
 	for (size_t k = 0; k < a->len; k++)
 		both[n++] = (char) (text.data[a->off + k] | 0x20);
