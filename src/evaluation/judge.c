@@ -96,8 +96,9 @@ collect_some(ls_jctx *ctx, const ls_jitem *item, size_t limit, float threshold, 
 			return false;
 		ctx->work -= ctx->work < ctx->row_cost ? ctx->work : ctx->row_cost;
 		ls_jmatch_row(ctx, item, row, &h->m);
-		if (!(partial ? h->m.some_ident && h->m.relevance >= RELEVANT : h->m.idents) ||
-			h->m.relevance < threshold)
+		if (partial && h->m.names && h->m.relevance < RELEVANT)
+			h->m.relevance = RELEVANT;
+		if (!(partial ? h->m.names : h->m.idents) || h->m.relevance < threshold)
 			continue;
 		h->row = ctx->candidates[i];
 		exact |= h->m.exact_pair;
@@ -221,7 +222,8 @@ decide_plain(const ls_jitem *item, const hits *rows)
 		const hit *h = &rows->list[i];
 
 		if (h->m.relevance < RELEVANT || h->m.class == LS_JCLASS_NONE ||
-			(score_of(h) < score_of(best) - 0.25f &&
+			((score_of(h) < score_of(best) - 0.25f ||
+			  (h->m.relevance < best->m.relevance - 0.12f && h->m.class == LS_JCLASS_SKIP)) &&
 			 !(item->first && h->m.class == LS_JCLASS_FAIL && h->m.strength > 1)))
 			continue;
 		if ((item->all || item->first) && h->m.class == LS_JCLASS_FAIL)
@@ -256,8 +258,12 @@ fails(const ls_jrow *row)
 }
 
 static bool
-violates(const ls_jitem *item, const ls_jrow *row, const ls_jmatch *m)
+violates(const ls_jctx *ctx, const ls_jitem *item, const ls_jrow *row, const ls_jmatch *m)
 {
+	/* "checking for X ... ok" says that X was looked for */
+	if (m->class == LS_JCLASS_PASS && m->strength >= 2 && row->text.n > 0 &&
+		ctx->words.table[row->text.atoms[0].word].concept == LS_JC_VERIFY && !fails(row))
+		return false;
 	if (item->http_low != 0)
 		return row->http >= item->http_low && row->http <= item->http_high;
 	return item->errors ? fails(row) : m->forbidden;
@@ -290,7 +296,7 @@ decide_absence_anywhere(ls_jctx *ctx, const ls_jitem *item, decision *d)
 			continue;
 		if (!all_rows)
 			ls_jmatch_row(ctx, item, row, &m);
-		if (violates(item, row, &m))
+		if (violates(ctx, item, row, &m))
 			first = r;
 	}
 	if (item->errors && item->http_low == 0)
@@ -326,7 +332,7 @@ decide_absence(ls_jctx *ctx, const ls_jitem *item, const hits *rows, decision *d
 	const hit *clean = NULL, *seen = NULL, *skipped = NULL;
 	size_t scope = 0, skips = 0;
 
-	if (item->n_idents == 0 && !item->has_name)
+	if (item->n_required == 0 && !item->has_name)
 		return decide_absence_anywhere(ctx, item, d);
 	for (size_t i = 0; i < rows->n; i++)
 	{
@@ -337,7 +343,7 @@ decide_absence(ls_jctx *ctx, const ls_jitem *item, const hits *rows, decision *d
 			return false;
 		if (row->hostile || h->m.relevance < 0.5f)
 			continue;
-		if (violates(item, row, &h->m) || failed_verdict(row, &h->m))
+		if (violates(ctx, item, row, &h->m) || failed_verdict(row, &h->m))
 		{
 			*d = decide_row(LS_FINDING_FAILED, h->row, "shows what must not occur", 0.75);
 			return true;
@@ -417,7 +423,7 @@ decide_threshold(ls_jctx *ctx, const ls_jitem *item, const hits *rows)
 			}
 			continue;
 		}
-		if (h->m.relevance < RELEVANT)
+		if (h->m.relevance < RELEVANT || h->m.relevance < rows->best - 0.25f)
 			continue;
 		if (ls_jnumber_find(ctx, item, row, &v))
 		{
@@ -572,7 +578,7 @@ decide_order(ls_jctx *ctx, const ls_jitem *item, const hits *rows, decision *d)
 
 /* "... without a retry": the rows of the same thing must not show it. */
 static bool
-decide_without(ls_jctx *ctx, const ls_jitem *item, decision *d)
+decide_without(ls_jctx *ctx, const ls_jitem *item, const hits *main_rows, decision *d)
 {
 	ls_jitem *part = item->without;
 	hits rows;
@@ -601,6 +607,9 @@ decide_without(ls_jctx *ctx, const ls_jitem *item, decision *d)
 		return false;
 	if (extra.status == LS_FINDING_FAILED)
 		*d = extra;
+	else if (d->status == LS_FINDING_NOT_FOUND)
+		*d = decide_row(LS_FINDING_PASSED, main_rows->list[0].row,
+						"is about it, and no row shows what must not occur", 0.5);
 	return true;
 }
 
@@ -636,6 +645,15 @@ reweigh(ls_jctx *ctx, ls_jitem **items, size_t n_items, ls_jitem *item)
 					(term->concept_list >= 0 && ctx->lists[term->concept_list].n > 0);
 		size_t sharing = 0;
 
+		/* With nothing else to go by, a common noun is the subject. */
+		if (held && !item->has_name && term->pol == LS_JP_WEAK && !term->forbidden &&
+			term->ident < 0)
+			term->weight = 1.5f;
+		/* "public key" found as publickey: the second word is found with the first */
+		if (term->joined_list >= 0 && ctx->lists[term->joined_list].n > 0 &&
+			k + 1 < item->n_terms && item->terms[k + 1].ident < 0 &&
+			ctx->lists[item->terms[k + 1].stem_list].n == 0)
+			item->terms[k + 1].weight = 0;
 		if (!held && term->ident < 0 && term->role == LS_JROLE_SUBJECT && term->weight >= 1.2f &&
 			!term->forbidden)
 		{
@@ -648,7 +666,7 @@ reweigh(ls_jctx *ctx, ls_jitem **items, size_t n_items, ls_jitem *item)
 					}
 			if (sharing >= 2)
 				term->weight *= 0.3f;
-			else if (!term->verb)
+			else
 				term->weight *= 1.6f;
 		}
 		if (held && term->role == LS_JROLE_ACTION && term->ident < 0)
@@ -656,6 +674,64 @@ reweigh(ls_jctx *ctx, ls_jitem **items, size_t n_items, ls_jitem *item)
 		if (!term->forbidden)
 			item->total += term->weight;
 	}
+}
+
+/* The word that ties rows together: "#5", "[mirror-a]", "saga=77"; empty when there is none. */
+static ls_str
+thread_of(ls_str row)
+{
+	size_t n = 0;
+	bool sign = row.len > 0 && (row.data[0] == '#' || row.data[0] == '[');
+
+	while (n < row.len && row.data[n] != ' ')
+	{
+		sign |= row.data[n] == '=';
+		n++;
+	}
+	return ls_str_make(row.data, sign && n >= 2 && n < 40 && n < row.len ? n : 0);
+}
+
+/*
+ * Rows name the item but tell no outcome: a later row of the same thread may.  Looks at the
+ * next few rows only.
+ */
+static bool
+decide_thread(ls_jctx *ctx, const hits *rows, decision *d)
+{
+	const hit *best = NULL;
+	ls_str thread;
+
+	for (size_t i = 0; i < rows->n; i++)
+		if (best == NULL || rows->list[i].m.relevance > best->m.relevance)
+			best = &rows->list[i];
+	if (best == NULL || best->m.relevance < 0.7f)
+		return true;
+	thread = thread_of(ctx->rows[best->row]);
+	if (thread.len == 0)
+		return true;
+	for (uint32_t r = best->row + 1; r < ctx->n_rows && r < best->row + 8; r++)
+	{
+		const ls_jrow *row;
+		const ls_jcue *cue = NULL;
+
+		if (!ls_str_eq(thread_of(ctx->rows[r]), thread))
+			continue;
+		row = ls_jrow_get(ctx, r);
+		if (row == NULL)
+			return false;
+		for (int k = 0; k < row->n_cues && !row->hostile; k++)
+			if (row->cues[k].class != LS_JCLASS_CLEAN && row->cues[k].strength >= 2 &&
+				(cue == NULL || row->cues[k].strength > cue->strength))
+				cue = &row->cues[k];
+		if (cue != NULL)
+		{
+			ls_finding_status status = status_of((ls_jclass) cue->class);
+
+			*d = decide_row(status, r, why_of(status), 0.55);
+			return true;
+		}
+	}
+	return true;
 }
 
 static bool
@@ -692,11 +768,18 @@ judge_item(ls_jctx *ctx, const ls_jitem *item, decision *d)
 			return false;
 	}
 	else
+	{
 		*d = decide_plain(item, &rows);
+		if (d->status == LS_FINDING_NOT_FOUND && !item->negative && !decide_thread(ctx, &rows, d))
+			return false;
+	}
 	if (item->order != LS_JORDER_NONE && d->status == LS_FINDING_PASSED &&
 		!decide_order(ctx, item, &rows, d))
 		return false;
-	if (item->without != NULL && d->status == LS_FINDING_PASSED && !decide_without(ctx, item, d))
+	if (item->without != NULL &&
+		(d->status == LS_FINDING_PASSED ||
+		 (d->status == LS_FINDING_NOT_FOUND && rows.best >= RELEVANT)) &&
+		!decide_without(ctx, item, &rows, d))
 		return false;
 	return true;
 }

@@ -269,9 +269,9 @@ typedef struct ls_jterm
 	uint8_t kind;
 	int8_t ident; /* the identifier that it belongs to, or -1 */
 	bool ing;
-	bool forbidden;                               /* what must be absent */
-	bool verb;     /* has a verb's ending */
-	uint64_t key;  /* the field whose value it is in some row, 0: none */
+	bool forbidden; /* what must be absent */
+	bool verb;      /* has a verb's ending */
+	uint64_t key;   /* the field whose value it is in some row, 0: none */
 	int32_t stem_list, joined_list, concept_list; /* postings, -1: none */
 } ls_jterm;
 
@@ -325,6 +325,7 @@ typedef struct ls_jitem
 	int n_terms;
 	ls_jident idents[LS_JITEM_IDENTS];
 	int n_idents;
+	int n_required; /* identifiers that a row must hold */
 	ls_jcond cond;
 	bool absent;   /* the forbidden terms must not occur */
 	bool errors;   /* ... and they mean errors in general */
@@ -407,6 +408,7 @@ typedef struct ls_jmatch
 	float relevance; /* 0..1: how much of the item the row names */
 	bool idents;     /* every identifier matched */
 	bool exact_pair;
+	bool names;      /* every identifier that is no number matched */
 	bool some_ident; /* at least one identifier matched */
 	bool tight;      /* a word matched only as a part of a longer name */
 	bool action;     /* an action of the item, in an arrived form */

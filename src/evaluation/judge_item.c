@@ -112,11 +112,19 @@ find_threshold(parse *p, int begin, int end, ls_jitem *item)
 		ls_jop op = LS_JOP_NONE;
 		ls_jdim dim = LS_JDIM_NONE;
 		double value, factor;
+		bool keep = false;
 		int at;
 
 		for (size_t k = 0; k < sizeof(ops) / sizeof(ops[0]) && n == 0; k++)
 			if ((n = phrase(p, i, end, ops[k].words)) > 0)
 				op = ops[k].op;
+		if (n == 0 && i + 1 < end && is(p, i + 1, "than") && p->t->atoms[i].len > 4 &&
+			memcmp(p->t->text.data + p->t->atoms[i].off + p->t->atoms[i].len - 2, "er", 2) == 0)
+		{
+			n = 2; /* deeper than */
+			op = LS_JOP_GT;
+			keep = true;
+		}
 		at = i + n;
 		if (n == 0)
 		{
@@ -155,7 +163,7 @@ find_threshold(parse *p, int begin, int end, ls_jitem *item)
 		item->cond.value = value;
 		item->cond.dim = dim;
 		item->cond.count = dim == LS_JDIM_NONE;
-		for (int k = i; k <= at; k++)
+		for (int k = i + keep; k <= at; k++)
 			p->used[k] = true;
 		if (dim != LS_JDIM_NONE && dim != LS_JDIM_PERCENT && at + 1 < end)
 			p->used[at + 1] = true;
@@ -606,6 +614,8 @@ parse_range(parse *p, int begin, int end, int depth)
 				end = i;
 				break;
 			}
+	if (item->order != LS_JORDER_NONE)
+		item->any = true; /* that it happened; when, is asked below */
 	item->absent = find_negation(p, begin, end, item, &neg_from, &neg_to);
 	if (item->absent && item->cond.op != LS_JOP_NONE)
 	{
@@ -625,6 +635,8 @@ parse_range(parse *p, int begin, int end, int depth)
 	for (int k = 0; k < item->n_terms; k++)
 		if (!item->terms[k].forbidden)
 			item->total += item->terms[k].weight;
+	for (int k = 0; k < item->n_idents; k++)
+		item->n_required += !item->idents[k].forbidden;
 	return item;
 }
 

@@ -19,6 +19,7 @@ typedef struct matching
 	uint8_t masked[LS_JROW_ATOMS]; /* atoms that are the item's own words */
 	uint8_t clauses[64];           /* clauses that hold a matched word */
 	bool negative_hit;             /* the bad outcome that the item names is there */
+	bool near_action;              /* the action stands in the subject's clause */
 	bool mismatch;                 /* a field has another value than the item's */
 	bool opposed;                  /* the contrary of its action */
 	bool exact_action;
@@ -98,7 +99,7 @@ find_ident(matching *m, const ls_jident *id, bool *exact)
 		const ls_jatom *a = &t->atoms[i];
 
 		if (a->stem != id->atoms[id->n - 1] || (a->flags & LS_JATOM_TIME) ||
-			a->sep == LS_JSEP_DOT || a->sep == LS_JSEP_NONE)
+			a->sep == LS_JSEP_DOT || a->sep == LS_JSEP_NONE || a->sep == LS_JSEP_TIGHT)
 			continue;
 		if (i + 1 < t->n && t->atoms[i + 1].sep == LS_JSEP_NONE)
 			continue; /* 2 is not 2 s */
@@ -205,6 +206,30 @@ other_value(const matching *m, uint64_t key)
 	return false;
 }
 
+/* An action whose beginning does not tell that it ends well. */
+static bool
+takes_time(const ls_jword *w)
+{
+	switch (w->concept)
+	{
+		case LS_JC_START:
+		case LS_JC_CREATE:
+		case LS_JC_DEPLOY:
+		case LS_JC_APPLY:
+		case LS_JC_BUILD:
+		case LS_JC_UPDATE:
+		case LS_JC_INSTALL:
+		case LS_JC_RESTORE:
+		case LS_JC_EXECUTE:
+		case LS_JC_VERIFY:
+		case LS_JC_CONNECT:
+		case LS_JC_BACKUP:
+			return w->pol != LS_JP_STATE;
+		default:
+			return false;
+	}
+}
+
 /*
  * A verb or a state.  Where a row has both it and its contrary ("db up, mail down",
  * "open -> closed"), the clause of the subject counts, and in it the last one.
@@ -253,12 +278,20 @@ match_action(matching *m, const ls_jterm *term, ls_jmatch *out)
 				continue;
 			}
 			out->action_any = true;
+			m->near_action |= near;
+			if (hit < 1 && i + 1 < t->n && i < 8 && t->atoms[i + 1].sep == LS_JSEP_OTHER &&
+				t->text.data[a->off + a->len] == ':')
+				continue; /* the name of a component: "auth: ..." */
+			if ((a->flags & LS_JATOM_ING) && !term->ing && takes_time(w))
+				continue;
 			if (!((a->flags & LS_JATOM_ING) && !term->ing && w->pol != LS_JP_STATE) &&
 				w->pol != LS_JP_PART)
 			{
 				out->action = true;
 				m->exact_action |= hit == 1.0f;
 			}
+			else if (w->pol != LS_JP_PART)
+				out->action = true; /* a hint only */
 			if (term->pol == LS_JP_NEG || w->pol == LS_JP_NEG)
 				m->negative_hit = true;
 		}
@@ -282,6 +315,12 @@ outcome_cue(const matching *m, bool near, const ls_jcue **fail)
 		if (m->masked[c->atom] && !(c->flags & LS_JCUE_HTTP))
 			continue;
 		if (near && (clause >= 64 || !m->clauses[clause] || c->strength < 2))
+			continue;
+		/* "db up, mail down": the other's state */
+		if (m->near_action && !near && clause < 64 && !m->clauses[clause] &&
+			m->ctx->words.table[row->text.atoms[c->atom].word].concept != LS_JC_NONE &&
+			c->concept != LS_JC_RESULT && c->concept != LS_JC_ERROR && c->concept != LS_JC_SKIP &&
+			!row->fields)
 			continue;
 		if (c->class == LS_JCLASS_FAIL && *fail == NULL)
 			*fail = c;
@@ -351,6 +390,12 @@ classify(matching *m, ls_jmatch *out)
 			return;
 		}
 	}
+	if (m->mismatch && !(c != NULL && c->class == LS_JCLASS_SKIP))
+	{
+		out->class = LS_JCLASS_FAIL;
+		out->strength = 3;
+		return;
+	}
 	if (item->negative)
 	{
 		/* A test that is named after a failure still has its own verdict. */
@@ -394,12 +439,6 @@ classify(matching *m, ls_jmatch *out)
 		out->class = LS_JCLASS_FAIL;
 		out->strength = 2;
 		out->anchor = (uint16_t) m->opposed_atom;
-		return;
-	}
-	if (m->mismatch && !(c != NULL && c->class == LS_JCLASS_SKIP))
-	{
-		out->class = LS_JCLASS_FAIL;
-		out->strength = 3;
 		return;
 	}
 	if (c != NULL && c->class != LS_JCLASS_CLEAN &&
@@ -448,6 +487,7 @@ void
 ls_jmatch_row(const ls_jctx *ctx, const ls_jitem *item, const ls_jrow *row, ls_jmatch *out)
 {
 	matching m;
+	int names = 0;
 	float sum = 0, bad = 0, bad_total = 0;
 	bool ident_hit[LS_JITEM_IDENTS] = {false}, ident_exact[LS_JITEM_IDENTS] = {false};
 
@@ -459,7 +499,7 @@ ls_jmatch_row(const ls_jctx *ctx, const ls_jitem *item, const ls_jrow *row, ls_j
 	m.row = row;
 	memset(m.masked, 0, (size_t) row->text.n);
 	memset(m.clauses, 0, sizeof(m.clauses));
-	m.negative_hit = m.opposed = m.exact_action = m.mismatch = false;
+	m.negative_hit = m.opposed = m.exact_action = m.mismatch = m.near_action = false;
 	m.opposed_atom = 0;
 	out->idents = true;
 	out->exact_pair = true;
@@ -468,6 +508,7 @@ ls_jmatch_row(const ls_jctx *ctx, const ls_jitem *item, const ls_jrow *row, ls_j
 		int at = find_ident(&m, &item->idents[k], &ident_exact[k]);
 
 		ident_hit[k] = at >= 0;
+		names += at < 0 && !item->idents[k].pair && !item->idents[k].forbidden;
 		if (item->idents[k].forbidden)
 		{
 			out->forbidden |= at >= 0;
@@ -524,6 +565,7 @@ ls_jmatch_row(const ls_jctx *ctx, const ls_jitem *item, const ls_jrow *row, ls_j
 	}
 	if (bad_total > 0 && bad >= 0.6f * bad_total)
 		out->forbidden = true;
+	out->names = names == 0 && out->some_ident;
 	out->relevance = item->total > 0 ? sum / item->total : 0;
 	/* The very thing is named, in whatever words. */
 	if (item->n_idents > 0 && out->some_ident && out->idents && out->exact_pair &&

@@ -65,7 +65,8 @@ false_value(const ls_jtext *t, int i)
 	static const char *const words[] = {"false", "no", "none", "null", "nil", "off", "never", "n"};
 
 	if (plain_number(t, i) == 0)
-		return i + 1 >= t->n || t->atoms[i + 1].sep != LS_JSEP_DOT;
+		return i + 1 >= t->n || t->atoms[i].sep == LS_JSEP_EQUAL ||
+			   (t->atoms[i + 1].sep != LS_JSEP_DOT && t->atoms[i + 1].sep != LS_JSEP_SPACE);
 	for (size_t k = 0; k < sizeof(words) / sizeof(words[0]); k++)
 		if (atom_is(t, i, words[k]))
 			return i + 1 >= t->n || t->atoms[i + 1].sep >= LS_JSEP_EQUAL ||

@@ -71,7 +71,7 @@ ends(const char *w, size_t n, const char *suffix, size_t len)
 static size_t
 stem_word(char *w, size_t n)
 {
-	if (n < 3)
+	if (n < 3 || (w[n - 1] >= '0' && w[n - 1] <= '9'))
 		return n;
 	if (n > 4 && (ends(w, n, "ies", 3) || ends(w, n, "ied", 3)))
 		n -= 2; /* retries, retried: retri */
@@ -323,7 +323,7 @@ split_letters(ls_jscan *scan, size_t off, size_t len, bool high)
 	size_t start = 0;
 	int parts = 0;
 
-	for (size_t i = 1; i < len && parts < 6; i++)
+	for (size_t i = 1; i < len && len > 3 && parts < 6; i++)
 	{
 		char_class before = classify((unsigned char) p[i - 1]);
 		char_class here = classify((unsigned char) p[i]);
