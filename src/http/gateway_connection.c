@@ -15,12 +15,14 @@
  *-------------------------------------------------------------------------
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/tcp.h> /* netinet/tcp.h lacks tcpi_bytes_acked */
 #include <netinet/in.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include "src/http/gateway_internal.h"
 
@@ -82,6 +84,7 @@ ls_connection_open(ls_gateway *gateway, int fd)
 	c->state = CONNECTION_IDLE;
 	c->half_closed = false;
 	c->served = false;
+	c->linger_after = false;
 	c->suspended = false;
 	c->lingered = 0;
 	memset(&c->scan, 0, sizeof(c->scan));
@@ -89,13 +92,11 @@ ls_connection_open(ls_gateway *gateway, int fd)
 	return c;
 }
 
-/* MHD is about to close the socket. */
-void
-ls_connection_release(ls_connection *c)
+static void
+free_slot(ls_connection *c)
 {
 	ls_gateway *gateway = c->gateway;
 
-	epoll_ctl(gateway->epoll_fd, EPOLL_CTL_DEL, c->fd, NULL);
 	ls_connection_deadline(c, DEADLINE_NONE);
 	ls_request_reset(c);
 	c->state = CONNECTION_FREE;
@@ -109,6 +110,42 @@ ls_connection_release(ls_connection *c)
 		gateway->accept_again = 0;
 		ls_gateway_watch_listeners(gateway, true);
 	}
+}
+
+/*
+ * Keeps the socket open behind MHD's back, to linger on it: of a TLS connection
+ * only MHD can send the answer, and it closes at once.
+ */
+static bool
+outlive_engine(ls_connection *c)
+{
+	struct epoll_event event = {.events = EPOLLIN | EPOLLRDHUP | EPOLLET, .data.ptr = c};
+	int fd = fcntl(c->fd, F_DUPFD_CLOEXEC, 0);
+
+	if (fd < 0)
+		return false;
+	if (epoll_ctl(c->gateway->epoll_fd, EPOLL_CTL_ADD, fd, &event) != 0)
+	{
+		close(fd);
+		return false;
+	}
+	ls_request_reset(c);
+	c->mhd = NULL;
+	c->fd = fd;
+	c->state = CONNECTION_LINGER;
+	ls_connection_deadline(c, DEADLINE_LINGER);
+	shutdown(fd, SHUT_WR);
+	return true;
+}
+
+/* MHD is about to close the socket. */
+void
+ls_connection_release(ls_connection *c)
+{
+	epoll_ctl(c->gateway->epoll_fd, EPOLL_CTL_DEL, c->fd, NULL);
+	if (!c->linger_after || c->state == CONNECTION_DEAD || c->gateway->stopping ||
+		!outlive_engine(c))
+		free_slot(c);
 }
 
 /* ---- deadlines ---- */
@@ -274,6 +311,14 @@ ls_connections_suspend_dispatched(ls_gateway *gateway)
 void
 ls_connection_close(ls_connection *c)
 {
+	if (c->mhd == NULL)
+	{
+		/* It has outlived MHD. */
+		epoll_ctl(c->gateway->epoll_fd, EPOLL_CTL_DEL, c->fd, NULL);
+		close(c->fd);
+		free_slot(c);
+		return;
+	}
 	c->state = CONNECTION_DEAD;
 	c->generation++;
 	ls_connection_deadline(c, DEADLINE_NONE);

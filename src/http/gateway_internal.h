@@ -102,7 +102,7 @@ typedef struct ls_connection
 	ls_watch watch;
 	connection_state state;
 	ls_gateway *gateway;
-	struct MHD_Connection *mhd;
+	struct MHD_Connection *mhd; /* NULL when it has outlived MHD */
 	int fd;
 	uint32_t slot;
 	uint32_t generation; /* of the request; makes its id unique */
@@ -116,6 +116,7 @@ typedef struct ls_connection
 	ls_http_scan scan;     /* of the first header, while GATED */
 	uint64_t woken_at_run; /* of gateway->runs: when its TLS handshake last had news */
 	bool served;           /* a request has been completed */
+	bool linger_after;     /* the answer that MHD sends comes before the request's end */
 	bool half_closed;      /* the peer sends no more */
 	bool suspended;        /* in MHD */
 	uint64_t lingered;     /* bytes thrown away */
@@ -123,6 +124,7 @@ typedef struct ls_connection
 
 	/* the request */
 	bool begun;     /* the access handler has seen it */
+	bool complete;  /* it has been read to its end */
 	bool head;      /* HEAD: no body in the answer */
 	bool probed;    /* an interim answer was sent to see whether the peer lives */
 	bool too_large; /* the body was refused, a worker says with which status */

@@ -6,7 +6,7 @@
  * MHD listens on one address only and stops accepting after ten connections a
  * turn, so the gateway accepts for itself and hands the connections over.  At
  * the connection limit the listeners are not watched: newcomers wait in the
- * kernel's backlog.
+ * kernel's backlog until a connection ends or has been idle for a second.
  *
  *-------------------------------------------------------------------------
  */
@@ -29,6 +29,7 @@
 #define BACKLOG 1024
 #define ACCEPTS_AT_ONCE 64
 #define ACCEPT_RETRY_MS 1000
+#define IDLE_GRACE_MS 1000
 
 static void
 describe(const struct sockaddr *address, char *text, size_t size)
@@ -213,6 +214,27 @@ adopt(ls_gateway *gateway, int fd, const struct sockaddr *address, socklen_t len
 	gateway->accepting = NULL;
 }
 
+/*
+ * Somebody knocks at the connection limit.  Connections that have been idle for
+ * a while give way, the longest idle first; who is served keeps its place.
+ */
+static void
+make_room(ls_gateway *gateway)
+{
+	int64_t idle_since = gateway->now + gateway->config.idle_timeout - IDLE_GRACE_MS;
+
+	for (int n = 0; n < ACCEPTS_AT_ONCE; n++)
+	{
+		ls_connection *c = gateway->first_deadline[DEADLINE_IDLE];
+
+		if (c == NULL || c->deadline > idle_since)
+			break;
+		ls_connection_close(c);
+	}
+	gateway->accept_again = gateway->now + ACCEPT_RETRY_MS;
+	ls_gateway_watch_listeners(gateway, false);
+}
+
 void
 ls_gateway_accept(ls_gateway *gateway)
 {
@@ -227,7 +249,7 @@ ls_gateway_accept(ls_gateway *gateway)
 
 			if (gateway->first_free == NULL)
 			{
-				ls_gateway_watch_listeners(gateway, false);
+				make_room(gateway);
 				return;
 			}
 			fd = accept4(gateway->listeners[i].fd, (struct sockaddr *) &address, &length,

@@ -120,6 +120,7 @@ ls_reply_queue(ls_connection *c, int status, struct MHD_Response *response)
 	{
 		c->state = CONNECTION_WRITING;
 		c->acknowledged = 0;
+		c->linger_after = c->gateway->tls && !c->complete;
 		ls_connection_deadline(c, DEADLINE_WRITE);
 		result = MHD_queue_response(c->mhd, (unsigned) status, response);
 		MHD_destroy_response(response);

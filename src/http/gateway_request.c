@@ -29,6 +29,7 @@ ls_request_reset(ls_connection *c)
 {
 	c->generation++;
 	c->begun = false;
+	c->complete = false;
 	c->head = false;
 	c->probed = false;
 	c->too_large = false;
@@ -312,6 +313,7 @@ finish(ls_connection *c)
 	ls_gateway *gateway = c->gateway;
 	ls_response refusal = {0};
 
+	c->complete = true;
 	ls_connection_deadline(c, DEADLINE_NONE);
 	if (c->refusal.status == 0 && gateway->draining)
 		c->refusal = refusal_draining;

@@ -605,6 +605,22 @@ is("$r->{status} $r->{body}",
 	close $open[0];
 	($got) = read_responses($next, 1, 2);
 	is($got->[0]{status}, 200, 'until there is room');
+	my $begin = time;
+	my @more = map { connect_to($small) } 1 .. 4;
+	my $served = 0;
+	for (@more)
+	{
+		syswrite($_, "$get\r\n");
+		($got) = read_responses($_, 1, 4);
+		$served++ if @$got;
+	}
+	is($served, 4, 'or until others have been idle for a while');
+	cmp_ok(time - $begin, '<', 6, 'which is soon');
+	my $busy = connect_to($small);
+	syswrite($busy, post("$echo&delay_ms=2500", 'x'));
+	$_ = connect_to($small) for @more;
+	($got) = read_responses($busy, 1, 5);
+	is($got->[0]{status}, 202, 'who is being served keeps its place');
 	is((stop_host($small))[0], 0, 'stops with connections open');
 }
 
@@ -663,7 +679,7 @@ SKIP:
 	is(`$curl $url/healthz`, '{"status":"ok"} 200', 'TLS');
 	like(`$curl -d abc '$url$echo&delay_ms=50'`, qr/"body":"abc".* 202\z/, 'a body over TLS');
 	system("head -c 2000000 /dev/zero > $dir/big");
-	for my $how ('Expect:', 'Transfer-Encoding: chunked', 'Expect: 100-continue')
+	for my $how (('Expect:') x 5, 'Transfer-Encoding: chunked', 'Expect: 100-continue')
 	{
 		like(`$curl -H '$how' -H 'Authorization: x' --data-binary \@$dir/big $url/api/v1/logs`,
 			qr/ 413\z/, "a body too large over TLS ($how)");
