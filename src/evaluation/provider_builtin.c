@@ -16,7 +16,7 @@
 #define BUILTIN_MODEL "builtin-lexical"
 
 static void
-write_reply(ls_buf *buf, const ls_judge_finding *findings, size_t n, ls_str summary)
+write_reply(ls_buf *buf, const ls_judge_finding *findings, size_t n, ls_str summary, bool citations)
 {
 	ls_buf_lit(buf, "{\"verdict\":[");
 	for (size_t i = 0; i < n; i++)
@@ -25,10 +25,19 @@ write_reply(ls_buf *buf, const ls_judge_finding *findings, size_t n, ls_str summ
 			ls_buf_char(buf, ',');
 		ls_buf_lit(buf, "{\"id\":");
 		ls_json_quote(buf, findings[i].id);
-		ls_buf_lit(buf, ",\"status\":");
-		ls_json_quote(buf, ls_finding_status_name(findings[i].status));
+		if (findings[i].status != LS_FINDING_NONE)
+		{
+			ls_buf_lit(buf, ",\"status\":");
+			ls_json_quote(buf, ls_finding_status_name(findings[i].status));
+		}
 		ls_buf_printf(buf, ",\"confidence\":%.2f,\"explanation\":", findings[i].confidence);
 		ls_json_quote(buf, findings[i].explanation);
+		if (citations && findings[i].has_row && findings[i].quote.len > 0)
+		{
+			ls_buf_lit(buf, ",\"citations\":[");
+			ls_json_quote(buf, findings[i].quote);
+			ls_buf_char(buf, ']');
+		}
 		ls_buf_char(buf, '}');
 	}
 	ls_buf_lit(buf, "],\"summary\":");
@@ -61,7 +70,7 @@ start(ls_evaluation *evaluation, ls_str repair)
 		ls_judge(arena, request->rows, evaluation->view->input_row_count, request->criteria, items,
 				 request->item_count, !ls_evaluation_by_item(request), &findings, &n_findings,
 				 &summary))
-		write_reply(&text, findings, n_findings, summary);
+		write_reply(&text, findings, n_findings, summary, request->citations);
 	else
 		text.failed = true;
 	if (text.failed)
