@@ -43,6 +43,8 @@ ls_transaction(void (*work)(void *context), void *context, ls_caught *caught)
 			PopActiveSnapshot();
 		CommitTransactionCommand();
 		committed = true;
+		/* A cancellation that came too late: it must not hit what follows. */
+		QueryCancelPending = false;
 	}
 	PG_CATCH();
 	{

@@ -225,6 +225,7 @@ run(void *context)
 	ls_principal_set(c->principal);
 	if (SPI_execute("SET LOCAL ROLE logsvc_tenant", false, 0) != SPI_OK_UTILITY)
 		elog(ERROR, "could not become the tenant's role");
+	LS_STOP_POINT("execute_request");
 	initStringInfo(&sql);
 	appendStringInfo(&sql, "SELECT %s(", c->handler->function);
 	for (int i = 0; c->handler->parameters[i].name != NULL; i++)

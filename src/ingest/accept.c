@@ -596,17 +596,21 @@ ls_accept_commit(ls_accept *accept)
 			uint32 events = accept->n_events;
 
 			accept->n_events = 0; /* they are the queue's now */
+			ls_queue_wake_writers(events);
 			LS_STOP_POINT("accept_after_commit");
 			for (int i = 0; i < accept->n_requests; i++)
 				answer(accept, &accept->requests[i], i == accept->n_requests - 1);
-			ls_queue_wake_writers(events);
 		}
 		else
 		{
-			ls_queue_release(accept->n_events);
+			uint32 events = accept->n_events;
+
+			/* First: this worker may be told to end while it answers. */
+			accept->n_events = 0;
+			ls_queue_release(events);
 			ereport(LOG, errcode(caught.sqlstate),
 					errmsg("logsvc could not put %u events of %d requests into the queue: %s",
-						   accept->n_events, accept->n_requests, caught.format));
+						   events, accept->n_requests, caught.format));
 			for (int i = 0; i < accept->n_requests; i++)
 			{
 				ls_request request = {.id = accept->requests[i].request_id};

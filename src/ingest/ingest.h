@@ -34,10 +34,16 @@ extern void ls_queue_release(uint32 events); /* not stored after all */
 extern void ls_queue_drained(uint32 events); /* stored by a writer */
 extern uint64 ls_queue_depth(void);
 
+/* Events that are committed to the queue and that no writer has stored yet. */
+extern uint64 ls_queue_waiting(void);
+
 /* Seconds after which there should be room again, from the drain rate; 1-60. */
 extern int ls_queue_retry_after(void);
 
-/* Sets the depth from the table at the start; in a transaction with SPI. */
+/*
+ * Sets the depth from the table at the start, when no worker runs; in a
+ * transaction with SPI.
+ */
 extern void ls_queue_recover(void);
 
 /* The number of a new batch; in a transaction. */
@@ -47,7 +53,10 @@ extern uint64 ls_queue_next_batch(void);
 extern void ls_queue_insert(const pg_uuid_t *organization, uint64 batch, ls_str header, ls_str body,
 							const ls_part_stats *stats);
 
-/* Wakes the writers when there is enough for them; after the commit. */
+/*
+ * Counts events that were committed, and wakes the writers when there is
+ * enough for them.  Right after the commit, before anything that can fail.
+ */
 extern void ls_queue_wake_writers(uint32 events);
 
 /*

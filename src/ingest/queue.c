@@ -28,7 +28,8 @@
 typedef struct queue_state
 {
 	pg_atomic_uint64 depth;
-	slock_t mutex; /* for the rest */
+	pg_atomic_uint64 waiting; /* signed: a writer may be faster than who counts */
+	slock_t mutex;            /* for the rest */
 	bool warned;
 	TimestampTz window_start;
 	uint64 window_events;
@@ -51,6 +52,7 @@ shared_init(void *memory, bool found)
 		return;
 	memset(shared, 0, sizeof(*shared));
 	pg_atomic_init_u64(&shared->depth, 0);
+	pg_atomic_init_u64(&shared->waiting, 0);
 	SpinLockInit(&shared->mutex);
 }
 
@@ -66,6 +68,24 @@ uint64
 ls_queue_depth(void)
 {
 	return pg_atomic_read_u64(&shared->depth);
+}
+
+uint64
+ls_queue_waiting(void)
+{
+	return (uint64) Max((int64) pg_atomic_read_u64(&shared->waiting), 0);
+}
+
+/* Lowers the depth; a session that reserved before a recovery may take too much. */
+static uint64
+lower_depth(uint32 events)
+{
+	uint64 depth = pg_atomic_read_u64(&shared->depth);
+
+	while (!pg_atomic_compare_exchange_u64(&shared->depth, &depth,
+										   depth > events ? depth - events : 0))
+		;
+	return depth > events ? depth - events : 0;
 }
 
 /* Says once that the queue is 80% full, and once that it is not any more. */
@@ -103,7 +123,7 @@ ls_queue_reserve(uint32 events)
 
 	if (depth > (uint64) ls_queue_limit)
 	{
-		pg_atomic_sub_fetch_u64(&shared->depth, events);
+		lower_depth(events);
 		return false;
 	}
 	watch_depth(depth);
@@ -113,7 +133,7 @@ ls_queue_reserve(uint32 events)
 void
 ls_queue_release(uint32 events)
 {
-	pg_atomic_sub_fetch_u64(&shared->depth, events);
+	lower_depth(events);
 }
 
 void
@@ -121,7 +141,8 @@ ls_queue_drained(uint32 events)
 {
 	TimestampTz now = GetCurrentTimestamp();
 
-	watch_depth(pg_atomic_sub_fetch_u64(&shared->depth, events));
+	pg_atomic_sub_fetch_u64(&shared->waiting, events);
+	watch_depth(lower_depth(events));
 
 	SpinLockAcquire(&shared->mutex);
 	if (shared->window_start == 0)
@@ -158,15 +179,17 @@ void
 ls_queue_recover(void)
 {
 	bool isnull;
+	uint64 events;
 
 	if (SPI_execute("SELECT coalesce(pg_catalog.sum(rows), 0)::pg_catalog.int8 "
 					"FROM logsvc_internal.queue",
 					true, 1) != SPI_OK_SELECT ||
 		SPI_processed != 1)
 		elog(ERROR, "could not read the depth of the queue");
-	pg_atomic_write_u64(&shared->depth,
-						(uint64) DatumGetInt64(SPI_getbinval(SPI_tuptable->vals[0],
-															 SPI_tuptable->tupdesc, 1, &isnull)));
+	events = (uint64) DatumGetInt64(
+		SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1, &isnull));
+	pg_atomic_write_u64(&shared->depth, events);
+	pg_atomic_write_u64(&shared->waiting, events);
 }
 
 uint64
@@ -217,13 +240,16 @@ ls_queue_insert(const pg_uuid_t *organization, uint64 batch, ls_str header, ls_s
 void
 ls_queue_wake_writers(uint32 events)
 {
-	uint64 depth = ls_queue_depth();
+	int64 after = (int64) pg_atomic_add_fetch_u64(&shared->waiting, events);
+	int64 before = after - (int64) events;
 
 	/*
 	 * A writer that sleeps without a limit must learn that there is something;
-	 * one that waits for its flush interval, that there is enough.
+	 * one that waits for its flush interval, that there is enough.  The depth
+	 * cannot tell: it also counts what others have yet to commit, and of two
+	 * that commit at once each would leave the waking to the other.
 	 */
-	if (depth > events && depth < LS_QUEUE_BATCH)
+	if (!(before <= 0 && after > 0) && !(before < LS_QUEUE_BATCH && after >= LS_QUEUE_BATCH))
 		return;
 	for (int i = 0; i < LS_MAX_POOL && i < ls_writers; i++)
 		ls_slot_wake(ls_slot_get(LS_WORKER_WRITER, i));

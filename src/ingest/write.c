@@ -291,8 +291,8 @@ ls_write_batch(int shard, int shards, uint32 *events, ls_caught *caught)
 	*events = committed ? state.events : 0;
 	if (committed && state.events > 0)
 	{
-		LS_STOP_POINT("write_after_commit");
 		ls_queue_drained(state.events);
+		LS_STOP_POINT("write_after_commit");
 	}
 	return committed;
 }

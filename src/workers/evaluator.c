@@ -117,6 +117,7 @@ begin(evaluator_state *state, const ls_request *request)
 		land(f);
 		return;
 	}
+	LS_STOP_POINT("evaluate_request");
 	f->evaluation.organization = principal.organization;
 	/* The frame is gone with the next one; the request keeps views. */
 	body = ls_arena_strdup(f->evaluation.arena, request->body);

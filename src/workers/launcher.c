@@ -54,6 +54,7 @@ look_for_extension(void *context)
 {
 	ls_service *service = ls_service_get();
 	bool isnull;
+	bool idle;
 	char *version;
 
 	if (SPI_execute("SELECT extversion FROM pg_catalog.pg_extension WHERE extname = 'logsvc'", true,
@@ -71,7 +72,12 @@ look_for_extension(void *context)
 		service->state = LS_SERVICE_WRONG_VERSION;
 		return;
 	}
-	ls_queue_recover();
+	/* While workers run, they keep the depth; a new launcher must not. */
+	LWLockAcquire(ls_lwlock(LS_LOCK_SLOTS), LW_SHARED);
+	idle = ls_slots_in_use() == 0;
+	LWLockRelease(ls_lwlock(LS_LOCK_SLOTS));
+	if (idle)
+		ls_queue_recover();
 	service->database = MyDatabaseId;
 	service->state = LS_SERVICE_READY;
 }
@@ -332,11 +338,12 @@ keep_pools(bool run)
 		if (slot->state == LS_SLOT_FREE && want)
 		{
 			/* Not at once again after an end: an error may repeat itself. */
-			if (slot->since != 0 &&
-				!TimestampDifferenceExceeds(slot->since, GetCurrentTimestamp(), RESTART_DELAY))
-				next = RESTART_DELAY;
-			else
+			if (slot->since == 0 ||
+				TimestampDifferenceExceeds(slot->since, GetCurrentTimestamp(), RESTART_DELAY))
 				start_slot(number);
+			/* Nobody tells when a slot of the postmaster becomes free. */
+			if (slot->state == LS_SLOT_FREE)
+				next = RESTART_DELAY;
 		}
 		else if (slot->state == LS_SLOT_RUNNING && !want && slot->pid != 0)
 		{
@@ -386,8 +393,9 @@ logsvc_launcher_main(Datum arg)
 			timeout = timeout < 0 ? 100 : Min(timeout, 100L);
 		if (service->state != LS_SERVICE_READY)
 			timeout = timeout < 0 ? PROBE_INTERVAL : Min(timeout, PROBE_INTERVAL);
+		/* Not 0, which tells the postmaster never to start it again. */
 		if (!ls_worker_wait(timeout))
-			proc_exit(0);
+			proc_exit(1);
 	}
 }
 

@@ -12,6 +12,7 @@
  */
 #include "src/workers/workers.h"
 
+#include "access/xact.h"
 #include "miscadmin.h"
 #include "pgstat.h"
 #include "postmaster/bgworker.h"
@@ -21,6 +22,17 @@
 #include "utils/guc.h"
 
 static bool shutdown_is_flag = false;
+
+/*
+ * Cancels the statement that runs.  Without one there is nothing to cancel: the
+ * error would end the worker.
+ */
+static void
+cancel_statement(SIGNAL_ARGS)
+{
+	if (IsTransactionState())
+		StatementCancelHandler(postgres_signal_arg);
+}
 
 /* Should this worker go?  Handles reloads on the way. */
 bool
@@ -61,7 +73,7 @@ logsvc_worker_main(Datum slot_number)
 	shutdown_is_flag = gateway;
 	pqsignal(SIGHUP, SignalHandlerForConfigReload);
 	pqsignal(SIGTERM, gateway ? SignalHandlerForShutdownRequest : die);
-	pqsignal(SIGINT, gateway ? SIG_IGN : StatementCancelHandler);
+	pqsignal(SIGINT, gateway ? SIG_IGN : cancel_statement);
 	BackgroundWorkerUnblockSignals();
 
 	ls_slot_take(slot);

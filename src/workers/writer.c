@@ -52,9 +52,27 @@ next_run(TimestampTz pending_since, bool found_nothing)
 	TimestampTz now = GetCurrentTimestamp();
 	long waited = (long) ((now - pending_since) / 1000);
 
-	if (ls_queue_depth() >= LS_QUEUE_BATCH && !found_nothing)
+	if (ls_queue_waiting() >= LS_QUEUE_BATCH && !found_nothing)
 		return 0;
 	return Max(0, ls_flush_interval - waited);
+}
+
+/*
+ * Which part of the organizations is this writer's.  They are dealt out to the
+ * writers that run, not to those that should: of a writer that could not be
+ * started the events would wait for ever.
+ */
+static void
+divide(const ls_slot *slot, int *shard, int *shards)
+{
+	*shards = 0;
+	for (int i = 0; i < LS_MAX_POOL; i++)
+	{
+		if (i == slot->index)
+			*shard = (*shards)++;
+		else if (ls_slot_get(LS_WORKER_WRITER, i)->state == LS_SLOT_RUNNING)
+			(*shards)++;
+	}
 }
 
 void
@@ -68,11 +86,13 @@ ls_writer_loop(ls_slot *slot)
 	do
 	{
 		uint32 events = 0;
+		int shard = 0;
+		int shards;
 		ls_caught caught;
 
 		if (slot->index == 0)
 			keep_partitions();
-		if (ls_queue_depth() == 0)
+		if (ls_queue_waiting() == 0)
 		{
 			pending_since = 0;
 			found_nothing = false;
@@ -85,7 +105,8 @@ ls_writer_loop(ls_slot *slot)
 		if (timeout > 0)
 			continue;
 
-		if (ls_write_batch(slot->index, ls_writers, &events, &caught))
+		divide(slot, &shard, &shards);
+		if (ls_write_batch(shard, shards, &events, &caught))
 		{
 			failures = 0;
 			found_nothing = events == 0;
