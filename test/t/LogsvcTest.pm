@@ -38,11 +38,12 @@ our @EXPORT = qw(wait_until json_encode json_decode);
 # An interrupted test stops its servers too.
 $SIG{$_} = sub { die "interrupted\n" } foreach qw(INT TERM HUP);
 
-my $json = JSON::PP->new->canonical->allow_nonref;
+my $json = JSON::PP->new->canonical->allow_nonref;           # characters
+my $json_bytes = JSON::PP->new->canonical->allow_nonref->utf8; # UTF-8
 my @all;
 
-sub json_encode { return $json->clone->utf8->encode($_[0]); }
-sub json_decode { return $json->clone->utf8->decode($_[0]); }
+sub json_encode { return $json_bytes->encode($_[0]); }
+sub json_decode { return $json_bytes->decode($_[0]); }
 
 # Calls the sub until it returns true; returns that, or undef after the timeout.
 sub wait_until
