@@ -77,11 +77,13 @@ logsvc_worker_main(Datum slot_number)
 	BackgroundWorkerUnblockSignals();
 
 	ls_slot_take(slot);
-	if (!gateway)
-	{
+
+	/* The gateway needs no database, only to be seen in pg_stat_activity. */
+	if (gateway)
+		BackgroundWorkerInitializeConnection(NULL, NULL, 0);
+	else
 		BackgroundWorkerInitializeConnectionByOid(ls_service_get()->database, InvalidOid, 0);
-		pgstat_report_appname(MyBgworkerEntry->bgw_name);
-	}
+	pgstat_report_appname(MyBgworkerEntry->bgw_name);
 
 	switch (slot->kind)
 	{
