@@ -120,11 +120,11 @@ find_header(const miner *m, const columns *family, size_t n, header *h)
 		total += m->signatures[family[i].signature].count;
 	if (total < MIN_FAMILY_ROWS)
 		return false;
-	for (k = 0; k < MAX_COLUMNS; k++)
-		column_statistics(m, family, n, k, &st[k]);
-
 	for (k = 0; k < 6 && last_time == MAX_COLUMNS; k++)
 	{
+		column_statistics(m, family, n, k, &st[k]);
+		if (k == 0)
+			column_statistics(m, family, n, 1, &st[1]);
 		if (share(st[k].quote, total, 5))
 			return false;
 		if (share(st[k].time, total, 90) ||
@@ -133,6 +133,8 @@ find_header(const miner *m, const columns *family, size_t n, header *h)
 	}
 	if (last_time == MAX_COLUMNS)
 		return false;
+	for (k = last_time + 1; k < MAX_COLUMNS; k++)
+		column_statistics(m, family, n, k, &st[k]);
 	for (k = last_time + 1; k < 10; k++)
 	{
 		if (share(st[k].time, total, 98) || (k == 1 && share(st[1].six, total, 98)))
@@ -266,6 +268,18 @@ apply_family(miner *m, columns *family, size_t n, bool whole)
 	}
 }
 
+/* Without a variable near its start a row has no time, thus no header. */
+static bool
+may_have_time(const token_list *list)
+{
+	for (uint32_t i = 0; i < list->n && i < MAX_COLUMNS; i++)
+	{
+		if (CODE_KIND(list->t[i].code) == TOKEN_VARIABLE)
+			return true;
+	}
+	return false;
+}
+
 /* Reads the tokens of every signature once more: interns them, finds headers. */
 bool
 ls_find_headers(miner *m)
@@ -296,7 +310,7 @@ ls_find_headers(miner *m)
 			if (CODE_KIND(list->t[t].code) == TOKEN_LEVEL)
 				s->hard = mix64(s->hard, list->t[t].code);
 		}
-		if (!s->structured)
+		if (!s->structured && may_have_time(list))
 		{
 			all[n].c[0].shape = all[n].c[1].shape = 0;
 			ls_describe_columns(&all[n], list, m->rows[s->row].data);

@@ -195,7 +195,12 @@ extern bool ls_make_forms(miner *m);
 extern bool ls_join_forms(miner *m);
 extern ls_pattern_set *ls_render_patterns(miner *m);
 
-/* shape.c: the canonical ids of a body; map (may be NULL) gives each token's place */
+/*
+ * shape.c: the canonical ids of a body.  map (may be NULL) gives each token's
+ * place, with MAP_DROPPED where other rows may have less or more of it.
+ */
+#define MAP_DROPPED UINT32_C(0x80000000)
+#define MAP_PLACE(entry) ((entry) & ~MAP_DROPPED)
 extern uint32_t ls_canonical_ids(const miner *m, const uint32_t *ids, uint32_t n, uint32_t *out,
 								 uint32_t *map);
 

@@ -45,14 +45,30 @@ repeated(const uint32_t *out, uint32_t len)
 	return 0;
 }
 
+/* The part in parentheses that ends with token i is not in the sequence. */
+static void
+mark_parentheses(const miner *m, const uint32_t *ids, uint32_t *map, uint32_t i)
+{
+	for (;; i--)
+	{
+		bool open = m->codes[ids[i]] == CODE(TOKEN_SYMBOL, '(') && (map[i] & MAP_DROPPED) == 0;
+
+		map[i] |= MAP_DROPPED;
+		if (open || i == 0)
+			return;
+	}
+}
+
 uint32_t
 ls_canonical_ids(const miner *m, const uint32_t *ids, uint32_t n, uint32_t *out, uint32_t *map)
 {
 	uint32_t len = 0;
+	bool variable = false;
 
 	for (uint32_t i = 0; i < n; i++)
 	{
 		uint64_t code = m->codes[ids[i]];
+		bool dropped = false;
 		uint32_t unit;
 
 		if (is_variable(m, ids[i]))
@@ -68,20 +84,30 @@ ls_canonical_ids(const miner *m, const uint32_t *ids, uint32_t n, uint32_t *out,
 		}
 		else if (code == CODE(TOKEN_SYMBOL, ')') && len >= 2 &&
 				 m->codes[out[len - 1]] == CODE(TOKEN_SYMBOL, '('))
+		{
 			len--;
+			dropped = true;
+		}
 		else if (code == CODE(TOKEN_SYMBOL, ')') && len >= 3 && out[len - 1] == ID_VARIABLE &&
 				 m->codes[out[len - 2]] == CODE(TOKEN_SYMBOL, '('))
+		{
 			len -= 2;
+			dropped = true;
+		}
 		else
 			out[len++] = ids[i];
 		if (map != NULL)
 			map[i] = len == 0 ? 0 : len - 1;
-		unit = repeated(out, len);
+		if (map != NULL && dropped)
+			mark_parentheses(m, ids, map, i);
+
+		variable |= out[len == 0 ? 0 : len - 1] == ID_VARIABLE;
+		unit = variable ? repeated(out, len) : 0;
 		if (unit > 0)
 		{
 			len -= unit;
-			for (uint32_t k = i + 1; map != NULL && k > 0 && map[k - 1] >= len; k--)
-				map[k - 1] -= unit;
+			for (uint32_t k = i + 1; map != NULL && k > 0 && MAP_PLACE(map[k - 1]) >= len; k--)
+				map[k - 1] = (MAP_PLACE(map[k - 1]) - unit) | MAP_DROPPED;
 		}
 	}
 	return len;

@@ -44,11 +44,14 @@ piece_of(const miner *m, const draft *d, const token_list *list, const uint32_t 
 	bool body = i >= s->body;
 	bool differs = d->differs[i] || (body && d->varying);
 
+	/* Optional and repeated parts: only where the rows have them alike. */
+	if (body && d->varying && (map[i - s->body] & MAP_DROPPED) != 0)
+		return PIECE_ANY;
 	switch (CODE_KIND(code))
 	{
 		case TOKEN_WORD:
 			if (body)
-				differs = g->ids[map[i - s->body]] == ID_VARIABLE;
+				differs = g->ids[MAP_PLACE(map[i - s->body])] == ID_VARIABLE;
 			return differs ? PIECE_ANY : PIECE_TEXT;
 		case TOKEN_VALUE:
 			return differs ? PIECE_ANY : PIECE_TEXT;
