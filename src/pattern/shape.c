@@ -101,13 +101,17 @@ ls_canonical_ids(const miner *m, const uint32_t *ids, uint32_t n, uint32_t *out,
 		if (map != NULL && dropped)
 			mark_parentheses(m, ids, map, i);
 
-		variable |= out[len == 0 ? 0 : len - 1] == ID_VARIABLE;
+		variable |= len > 0 && out[len - 1] == ID_VARIABLE;
 		unit = variable ? repeated(out, len) : 0;
 		if (unit > 0)
 		{
 			len -= unit;
-			for (uint32_t k = i + 1; map != NULL && k > 0 && MAP_PLACE(map[k - 1]) >= len; k--)
-				map[k - 1] = (MAP_PLACE(map[k - 1]) - unit) | MAP_DROPPED;
+			/* a copy dropped before may lie between tokens that move now */
+			for (uint32_t k = 0; map != NULL && k <= i; k++)
+			{
+				if (MAP_PLACE(map[k]) >= len)
+					map[k] = (MAP_PLACE(map[k]) - unit) | MAP_DROPPED;
+			}
 		}
 	}
 	return len;
