@@ -62,25 +62,23 @@ url_end(const char *p, const char *end)
 	return p;
 }
 
-/*
- * Words of up to three letters that go with a number: months and weekdays, and
- * units apart from their number (5.2 KB, 12 ms).
- */
-static token_kind
-kind_of_short_word(const token_list *list, const char *p, const char *word_end, const char *end)
+/* Units apart from their number: 5.2 KB, 12 ms, 3 seconds. */
+static bool
+is_unit(const char *p, size_t len)
 {
-	size_t len = (size_t) (word_end - p);
-	bool unit;
+	static const char *const names[] = {"sec",    "secs",    "second", "seconds", "min", "mins",
+										"minute", "minutes", "hour",   "hours",   "day", "days"};
 
-	if (len == 3 && ls_is_calendar_word(p, end))
-		return TOKEN_VARIABLE;
-	if (list->n == 0 || list->t[list->n - 1].code != CODE(TOKEN_VARIABLE, CLASS_NUMBER))
-		return TOKEN_WORD;
-	if (word_end[-1] == 'B')
-		unit = len == 1 || (memchr("kKMGTP", p[0], 6) != NULL && (len == 2 || p[1] == 'i'));
-	else
-		unit = len == 2 && p[1] == 's' && memchr("mun", p[0], 3) != NULL;
-	return unit ? TOKEN_VALUE : TOKEN_WORD;
+	if (len <= 3 && p[len - 1] == 'B')
+		return len == 1 || (memchr("kKMGTP", p[0], 6) != NULL && (len == 2 || p[1] == 'i'));
+	if (len == 2)
+		return p[1] == 's' && memchr("mun", p[0], 3) != NULL;
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+	{
+		if (names[i][0] == p[0] && strlen(names[i]) == len && memcmp(names[i], p, len) == 0)
+			return true;
+	}
+	return false;
 }
 
 /* The name behind `for user` and its like is variable even if it is root. */
@@ -118,11 +116,12 @@ word_code(const token_list *list, const char *p, const char *word_end, const cha
 	size_t len = (size_t) (word_end - p);
 	token_kind kind = TOKEN_WORD;
 
-	if (len <= 3)
-		kind = kind_of_short_word(list, p, word_end, end);
-	if (kind == TOKEN_VARIABLE)
+	if (len == 3 && ls_is_calendar_word(p, end))
 		return CODE(TOKEN_VARIABLE, CLASS_ANY);
-	if (kind == TOKEN_WORD && is_user_name(list, p, len))
+	if (list->n > 0 && (list->t[list->n - 1].code == CODE(TOKEN_VARIABLE, CLASS_NUMBER) ||
+						list->t[list->n - 1].code == CODE(TOKEN_VARIABLE, CLASS_ANY)))
+		kind = is_unit(p, len) ? TOKEN_VALUE : TOKEN_WORD;
+	else if (is_user_name(list, p, len))
 		kind = TOKEN_VALUE;
 	return CODE(kind, hash_word(p, len));
 }
@@ -180,6 +179,20 @@ ls_scan_text(token_list *list, const char *row, const char *pos, const char *end
 					spaced = false;
 					continue;
 				}
+			}
+			/* <1 sec, >500: a bound is a number as well */
+			if ((*start == '<' || *start == '>') && spaced && p < end && is_digit(*p))
+			{
+				while (p < end && (CLASS(p) & C_WORD) != 0)
+					p++;
+				if (p == end || *p != '>')
+				{
+					if (!ls_add_token(list, row, start, p, CODE(TOKEN_VARIABLE, CLASS_ANY), spaced))
+						return;
+					spaced = false;
+					continue;
+				}
+				p = start + 1;
 			}
 			if (*start == '"')
 			{
