@@ -1,5 +1,5 @@
 #!/bin/sh
-# gateway.sh: what the gateway alone costs, answered at once by the host program.
+# gateway.sh: what the gateway alone costs, answered by the host program after its hook.
 #
 #	test/bench/gateway.sh [SECONDS [PORT]]		prints rows "metric value unit"
 set -eu
@@ -28,7 +28,7 @@ done = function(summary, latency)
 end
 LUA
 
-$host port="$port" > /dev/null &
+$host port="$port" later=1 > /dev/null &
 pid=$!
 sleep 0.5
 

@@ -56,7 +56,9 @@ parameter(ls_str query, const char *name, long fallback)
 	char text[256];
 	char *at;
 
-	snprintf(text, sizeof(text), "&%.*s", (int) query.len, query.len > 0 ? query.data : "");
+	if (query.len == 0)
+		return fallback;
+	snprintf(text, sizeof(text), "&%.*s", (int) query.len, query.data);
 	at = strstr(text, name);
 	return at != NULL ? atol(at + strlen(name)) : fallback;
 }
