@@ -32,8 +32,12 @@ SHLIB_LINK = -lmicrohttpd -lpcre2-8 -lzstd -llz4 -lcrypto -lm
 override with_llvm = no
 
 PG_CONFIG ?= pg_config
-PGXS := $(shell $(PG_CONFIG) --pgxs)
+PGXS := $(shell $(PG_CONFIG) --pgxs 2> /dev/null)
+ifneq ($(PGXS),)
 include $(PGXS)
+else ifneq ($(filter-out deps quickstart test help,$(or $(MAKECMDGOALS),all)),)
+$(error $(PG_CONFIG) was not found: run make deps, or say where it is with PG_CONFIG=...)
+endif
 
 -include $(OBJS:.o=.d)
 
@@ -42,7 +46,7 @@ src/query/parser.c: src/query/parser.y
 	bison -Wall -Werror -o $@ --header=src/query/parser.h $<
 src/query/lexer.c: src/query/lexer.l src/query/parser.h
 	flex -o $@ $<
-src/query/lexer.o src/query/parser.o src/query/parse.o: src/query/parser.h
+$(filter src/query/%,$(OBJS)): src/query/parser.h
 
 # Parts 10-39 run once (schemas, types, tables, grants), 40-99 can be replayed
 # (functions, views).

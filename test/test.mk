@@ -22,7 +22,7 @@ build/flags: FORCE
 $(OBJS): build/flags
 FORCE: ;
 
-.PHONY: FORCE test test-debug-install tmp-install check-regress check-pgtap check-tap
+.PHONY: FORCE test run-tests test-debug-install tmp-install check-regress check-pgtap check-tap
 
 tmp-install: all
 	rm -rf build/tmp_install
@@ -37,7 +37,10 @@ staged = PG_CONFIG='$(PG_CONFIG)' PGXS='$(PGXS)' test/run
 test-debug-install:
 	$(MAKE) --no-print-directory DEBUG=1 tmp-install
 
-test: test-debug-install $(TEST_UNIT) $(TEST_PROGRAMS)
+# On a fresh machine deps brings what the next make needs to see.
+test: deps
+	@$(MAKE) --no-print-directory run-tests
+run-tests: test-debug-install $(TEST_UNIT) $(TEST_PROGRAMS)
 	$(staged) $(TEST_UNIT) $(TEST_REGRESS) $(TEST_PGTAP) $(TEST_TAP)
 check-regress: test-debug-install
 	$(staged) $(TEST_REGRESS)
