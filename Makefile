@@ -41,9 +41,8 @@ endif
 
 -include $(OBJS:.o=.d)
 
-src/query/parser.h: src/query/parser.c ;
-src/query/parser.c: src/query/parser.y
-	bison -Wall -Werror -o $@ --header=src/query/parser.h $<
+src/query/parser.c src/query/parser.h &: src/query/parser.y
+	bison -Wall -Werror -o src/query/parser.c --header=src/query/parser.h $<
 src/query/lexer.c: src/query/lexer.l src/query/parser.h
 	flex -o $@ $<
 $(filter src/query/%,$(OBJS)): src/query/parser.h
