@@ -85,7 +85,7 @@ for my $file (grep { -e } @files)
 for my $folder (@order)
 {
 	problem("src/$folder", 'has no README.md')
-		if glob("src/$folder/*.c") && !-e "src/$folder/README.md";
+		if (() = glob("src/$folder/*.c")) && !-e "src/$folder/README.md";
 }
 
 # Exported symbols.
