@@ -63,6 +63,7 @@ typedef struct token_list
 {
 	uint32_t n;
 	bool structured; /* JSON or logfmt: has no header columns */
+	bool request;    /* an HTTP version was read: an access log */
 	token t[MAX_TOKENS + 1];
 } token_list;
 

@@ -109,6 +109,142 @@ is_user_name(const token_list *list, const char *p, size_t len)
 	return false;
 }
 
+/* The quote that closes the one at p, or NULL when it is not near. */
+static const char *
+closing_quote(const char *p, const char *end)
+{
+	const char *stop = end - p > 512 ? p + 512 : end;
+
+	for (const char *c = p + 1; c < stop; c++)
+	{
+		if (*c == '\\')
+			c++;
+		else if (*c == *p)
+			return c;
+	}
+	return NULL;
+}
+
+static bool
+is_symbol(const token_list *list, uint32_t from_end, char symbol)
+{
+	return list->n >= from_end &&
+		   list->t[list->n - from_end].code == CODE(TOKEN_SYMBOL, (uint8_t) symbol);
+}
+
+/*
+ * A quoted text that is a value as a whole: its end, or NULL.
+ *	name="a value", name:"a value", "name": "a value";
+ *	what follows the request in an access log (referrer, user agent);
+ *	a single word behind a word (user "bob", host 'web').
+ */
+static const char *
+quoted_value(const token_list *list, const char *row, const char *p, const char *end, bool spaced)
+{
+	const token *last;
+	const char *stop;
+	bool single = true;
+
+	if (list->n == 0)
+		return NULL;
+	last = &list->t[list->n - 1];
+	if (is_symbol(list, 1, '=') ||
+		(*p == '"' && is_symbol(list, 1, ':') && (!spaced || is_symbol(list, 2, '"'))))
+		return closing_quote(p, end);
+	if (!spaced)
+		return NULL;
+	if (list->request && *p == '"')
+		return closing_quote(p, end);
+	if (CODE_KIND(last->code) != TOKEN_WORD || row + last->start + last->len >= p)
+		return NULL;
+	stop = closing_quote(p, end);
+	if (stop == NULL || stop - p < 2 || stop - p > 64)
+		return NULL;
+	for (const char *c = p + 1; c < stop; c++)
+		single = single && (CLASS(c) & C_WORD) != 0;
+	return single ? stop : NULL;
+}
+
+/* What begins with punctuation at p and is one value: its end, or NULL. */
+static const char *
+punctuation_value(const token_list *list, const char *row, const char *p, const char *end,
+				  bool spaced, uint64_t *code, uint8_t *lead)
+{
+	const char *stop;
+	bool mac;
+
+	*code = CODE(TOKEN_VARIABLE, CLASS_ANY);
+	if (p + 1 == end)
+		return NULL;
+	switch (*p)
+	{
+		case ':':
+			stop = p[1] == ':' ? ls_colon_address(p, end, &mac) : NULL;
+			*code = CODE(TOKEN_VARIABLE, CLASS_ADDRESS);
+			return stop != NULL && stop > p + 2 ? stop : NULL;
+		case '<':
+		case '>':
+			/* <1 sec, >500: a bound is a number as well */
+			if (!spaced || !is_digit(p[1]))
+				return NULL;
+			stop = p + 1;
+			while (stop < end && (CLASS(stop) & C_WORD) != 0)
+				stop++;
+			return stop < end && *stop == '>' ? NULL : stop;
+		case '"':
+		case '\'':
+			stop = quoted_value(list, row, p, end, spaced);
+			if (stop == NULL)
+				return NULL;
+			*code = ls_classify_value(p + 1, stop);
+			*lead = 1;
+			return stop + 1;
+		default:
+			return NULL;
+	}
+}
+
+/* Words with a dot that say where in the source: Order.java:55, at Main.run(...) */
+static bool
+is_source_place(const token_list *list, const char *end_of_word, const char *end)
+{
+	if (end - end_of_word < 2)
+		return false;
+	if (*end_of_word == ':')
+		return is_digit(end_of_word[1]);
+	return *end_of_word == '(' && list->n > 0 &&
+		   list->t[list->n - 1].code == CODE(TOKEN_WORD, hash_word("at", 2));
+}
+
+/* Address, identity, user: the last two are names or a dash in access logs. */
+static bool
+is_access_log_name(const token_list *list)
+{
+	uint64_t dash = CODE(TOKEN_VALUE, hash_word("-", 1));
+
+	return list->n == 2 && list->t[1].code == dash &&
+		   CODE_KIND(list->t[0].code) == TOKEN_VARIABLE &&
+		   CLASS_OF(list->t[0].code) == CLASS_ADDRESS;
+}
+
+/* The code of a word of none but symbols. */
+static uint64_t
+symbol_code(const token_list *list, const char *p, const char *word_end, const char *end,
+			bool spaced)
+{
+	if (word_end - p == 1 && spaced && (word_end == end || (CLASS(word_end) & C_SPACE) != 0))
+	{
+		/* GET / HTTP/1.1 */
+		if (*p == '/')
+			return CODE(TOKEN_VARIABLE, CLASS_ANY);
+		if (*p == '-' && ((list->n == 1 && CODE_KIND(list->t[0].code) == TOKEN_VARIABLE &&
+						   CLASS_OF(list->t[0].code) == CLASS_ADDRESS) ||
+						  is_access_log_name(list)))
+			return CODE(TOKEN_VALUE, hash_word(p, 1));
+	}
+	return CODE(TOKEN_SYMBOL, hash_word(p, (size_t) (word_end - p)));
+}
+
 /* The code of a word of letters. */
 static inline uint64_t
 word_code(const token_list *list, const char *p, const char *word_end, const char *end)
@@ -121,26 +257,9 @@ word_code(const token_list *list, const char *p, const char *word_end, const cha
 	if (list->n > 0 && (list->t[list->n - 1].code == CODE(TOKEN_VARIABLE, CLASS_NUMBER) ||
 						list->t[list->n - 1].code == CODE(TOKEN_VARIABLE, CLASS_ANY)))
 		kind = is_unit(p, len) ? TOKEN_VALUE : TOKEN_WORD;
-	else if (is_user_name(list, p, len))
+	else if (is_user_name(list, p, len) || is_access_log_name(list))
 		kind = TOKEN_VALUE;
 	return CODE(kind, hash_word(p, len));
-}
-
-/* The closing quote of name="a value", or NULL when it is not near. */
-static const char *
-quoted_value(const token_list *list, const char *row, const char *p, const char *end)
-{
-	const char *stop = end - p > 256 ? p + 256 : end;
-
-	if (list->n == 0 || list->t[list->n - 1].code != CODE(TOKEN_SYMBOL, '=') ||
-		row + list->t[list->n - 1].start + 1 != p)
-		return NULL;
-	for (const char *c = p + 1; c < stop; c++)
-	{
-		if (*c == '"')
-			return c;
-	}
-	return NULL;
 }
 
 void
@@ -165,49 +284,33 @@ ls_scan_text(token_list *list, const char *row, const char *pos, const char *end
 				continue;
 			}
 			p++;
-			if (*start == ':' && p < end && *p == ':')
+			if (*start == ':' || *start == '<' || *start == '>' || *start == '"' || *start == '\'')
 			{
-				bool mac;
-				const char *stop = ls_colon_address(start, end, &mac);
+				const char *stop = punctuation_value(list, row, start, end, spaced, &code, &lead);
 
-				if (stop != NULL && stop > p + 1)
+				if (stop != NULL)
 				{
 					p = stop;
-					if (!ls_add_token(list, row, start, p, CODE(TOKEN_VARIABLE, CLASS_ADDRESS),
-									  spaced))
+					if (!ls_add_token(list, row, start, p, code, spaced))
 						return;
+					list->t[list->n - 1].lead = lead;
 					spaced = false;
 					continue;
 				}
 			}
-			/* <1 sec, >500: a bound is a number as well */
-			if ((*start == '<' || *start == '>') && spaced && p < end && is_digit(*p))
+			if (*start == '(' && end - p >= 14 &&
+				(memcmp(p, "Native Method)", 14) == 0 ||
+				 (end - p >= 15 && memcmp(p, "Unknown Source)", 15) == 0)))
 			{
-				while (p < end && (CLASS(p) & C_WORD) != 0)
-					p++;
-				if (p == end || *p != '>')
-				{
-					if (!ls_add_token(list, row, start, p, CODE(TOKEN_VARIABLE, CLASS_ANY), spaced))
-						return;
-					spaced = false;
-					continue;
-				}
-				p = start + 1;
-			}
-			if (*start == '"')
-			{
-				const char *quote = quoted_value(list, row, start, end);
-
-				if (quote != NULL)
-				{
-					p = quote + 1;
-					if (!ls_add_token(list, row, start, p, ls_classify_value(start + 1, quote),
-									  spaced))
-						return;
-					list->t[list->n - 1].lead = 1;
-					spaced = false;
-					continue;
-				}
+				/* a stack frame without a line */
+				if (!ls_add_token(list, row, start, p, CODE(TOKEN_SYMBOL, '('), spaced))
+					return;
+				start = p;
+				p = memchr(p, ')', (size_t) (end - p));
+				code = CODE(TOKEN_VALUE, hash_word(start, (size_t) (p - start)));
+				if (!ls_add_token(list, row, start, p, code, false))
+					return;
+				continue;
 			}
 			if (!ls_add_token(list, row, start, p, CODE(TOKEN_SYMBOL, (uint8_t) *start), spaced))
 				return;
@@ -269,6 +372,8 @@ ls_scan_text(token_list *list, const char *row, const char *pos, const char *end
 		if ((mask & C_DIGIT) != 0)
 		{
 			code = ls_classify_digits(start, p, &lead);
+			if ((mask & C_SLASH) != 0 && p - start > 5 && memcmp(start, "HTTP/", 5) == 0)
+				list->request = true;
 			if ((mask & C_SLASH) != 0 && p < end && *p == '?')
 				p = url_end(p, end);
 		}
@@ -284,14 +389,16 @@ ls_scan_text(token_list *list, const char *row, const char *pos, const char *end
 				p = url_end(p, end);
 		}
 		else if ((mask & (C_LETTER | C_HEX)) != 0)
-			code = word_code(list, start, p, end);
+			code = (mask & C_DOT) != 0 && is_source_place(list, p, end)
+					   ? CODE(TOKEN_VALUE, hash_word(start, (size_t) (p - start)))
+					   : word_code(list, start, p, end);
 		else if ((mask & C_SLASH) != 0 && p < end && *p == '?')
 		{
 			p = url_end(p, end);
 			code = CODE(TOKEN_VARIABLE, CLASS_ANY);
 		}
 		else
-			code = CODE(TOKEN_SYMBOL, hash_word(start, (size_t) (p - start)));
+			code = symbol_code(list, start, p, end, spaced);
 		if (!ls_add_token(list, row, start, p, code, spaced))
 			return;
 		list->t[list->n - 1].lead = lead;
@@ -307,6 +414,7 @@ ls_scan_row(token_list *list, ls_str row)
 
 	list->n = 0;
 	list->structured = false;
+	list->request = false;
 	while (p < end && (CLASS(p) & C_SPACE) != 0)
 		p++;
 	if (p < end && *p == '{' && ls_scan_json(list, row.data, end))

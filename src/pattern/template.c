@@ -81,11 +81,11 @@ append_piece(ls_buf *buf, const char *row, const token *t, piece_kind kind)
 		return;
 	}
 	/* A JSON string keeps its quotes, /1.2.3.4 its slash. */
-	if (t->lead > 0 && *start == '"')
+	if (t->lead > 0 && (*start == '"' || *start == '\''))
 	{
-		ls_buf_char(buf, '"');
+		ls_buf_char(buf, *start);
 		append_placeholder(buf, kind);
-		ls_buf_char(buf, '"');
+		ls_buf_char(buf, *start);
 		return;
 	}
 	if (t->lead > 0 && kind == PIECE_ADDRESS)

@@ -9,7 +9,8 @@
  *	{i} IPv4        {j} IPv6         {n} number           {x} hex id
  *	{u} UUID        {p} path         {w} name of a person {h} host
  *	{d} duration    {l} list of numbers                   {c} a city, UTF-8
- *	{f} stack frames, one to six     {q} a path with a query
+ *	{f} stack frames, one to six     {q} a path with a query, or /
+ *	{a} user agent   {r} referrer    {m} a name or -
  */
 #ifndef LOG_ROWS_H
 #define LOG_ROWS_H
@@ -74,13 +75,11 @@ static const char *const log_templates[LOG_KINDS][LOG_MAX_TEMPLATES] = {
 		 "ts={t} level=debug msg=\"lease lost\" holder={h} ttl={d}",
 		 "ts={t} level=info msg=\"compaction done\" shards={l} took={d}",
 		 "ts={t} level=info msg=shutdown signal=terminated"},
-	[LOG_NGINX] =
-		{"{i} - - [{g}] \"GET {q} HTTP/1.1\" {n} {n} \"-\" \"curl/7.{n}\"",
-		 "{i} - - [{g}] \"POST {q} HTTP/1.1\" {n} {n} \"-\" \"curl/7.{n}\"",
-		 "{i} - {w} [{g}] \"DELETE {q} HTTP/1.1\" {n} {n} \"-\" \"curl/7.{n}\"",
-		 "{i} - - [{g}] \"GET {q} HTTP/2.0\" {n} {n} \"https://{h}/\" \"Mozilla/5.0 (X11; Linux "
-		 "x86_64) Gecko/{n} Firefox/{n}.0\"",
-		 "{i} - - [{g}] \"HEAD {p} HTTP/1.1\" {n} {n} \"-\" \"kube-probe/1.{n}\""},
+	[LOG_NGINX] = {"{i} - {m} [{g}] \"GET {q} HTTP/1.1\" {n} {n} \"{r}\" \"{a}\"",
+				   "{i} - {m} [{g}] \"POST {q} HTTP/1.1\" {n} {n} \"{r}\" \"{a}\"",
+				   "{i} - {m} [{g}] \"DELETE {q} HTTP/1.1\" {n} {n} \"-\" \"{a}\"",
+				   "{i} - - [{g}] \"HEAD {q} HTTP/1.1\" {n} {n} \"-\" \"kube-probe/1.{n}\"",
+				   "{i} - - [{g}] \"OPTIONS {q} HTTP/2.0\" {n} {n} \"{r}\" \"{a}\""},
 	[LOG_KUBERNETES] =
 		{"I{k} {n} kubelet.go:{n}] \"SyncLoop ADD\" source=\"api\" pods=[\"default/{h}\"]",
 		 "I{k} {n} kubelet.go:{n}] \"SyncLoop DELETE\" source=\"api\" pods=[\"default/{h}\"]",
@@ -103,7 +102,7 @@ static const char *const log_templates[LOG_KINDS][LOG_MAX_TEMPLATES] = {
 		 "java.lang.IllegalStateException: Connection pool {n} exhausted\n{f}",
 		 "java.io.IOException: Broken pipe\n{f}",
 		 "Caused by: java.net.SocketTimeoutException: Read timed out after {n} ms",
-		 "\tat com.example.shop.Order{n}.save(Order.java:{n})"},
+		 "\tat com.example.shop.Order{n}.save(Order.java:{n})", "\t... {n} more"},
 	[LOG_POSTGRES] =
 		{"{t} UTC [{n}] app@shop LOG:  duration: {n}.{n} ms  statement: SELECT name FROM customer "
 		 "WHERE id = {n}",
@@ -117,6 +116,7 @@ static const char *const log_templates[LOG_KINDS][LOG_MAX_TEMPLATES] = {
 		 "{t} UTC [{n}] app@shop LOG:  checkpoint complete: wrote {n} buffers ({n}.{n}%); "
 		 "write={n}.{n} s, sync={n}.{n} s",
 		 "{t} UTC [{n}] app@shop ERROR:  deadlock detected",
+		 "{t} UTC [{n}] app@shop ERROR:  relation \"{m}\" does not exist at character {n}",
 		 "{t} UTC [{n}] app@shop DETAIL:  Process {n} waits for ShareLock on transaction {n}; "
 		 "blocked by process {n}."},
 	[LOG_UTF8] = {"{t} Benutzer {c} hat sich angemeldet (Größe {n})",
@@ -176,6 +176,11 @@ log_part(ls_buf *buf, log_random *r, char kind)
 										 "Århus", "Łódź",   "Malmö",  "Genève", "Αθήνα"};
 	static const char *const months[] = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
 										 "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
+	static const char *const classes[] = {"Pool", "Order", "Stock", "HttpClient", "Main"};
+	static const char *const agents[] = {
+		"curl/7.%u", "Mozilla/5.0 (X11; Linux x86_64) Gecko/20100101 Firefox/%u.0",
+		"Mozilla/5.0 (Windows NT 10.0; Win64; x64) Chrome/%u Safari/537.36",
+		"Googlebot (+http://example.com/bot.html) v%u"};
 	static const char *const units[] = {"ms", "s", "us", "m"};
 
 	switch (kind)
@@ -226,6 +231,11 @@ log_part(ls_buf *buf, log_random *r, char kind)
 			log_path(buf, r);
 			break;
 		case 'q':
+			if (log_next(r, 9) == 0)
+			{
+				ls_buf_char(buf, '/');
+				break;
+			}
 			log_path(buf, r);
 			if (log_next(r, 2) == 0)
 				ls_buf_printf(buf, "?page=%u&sort=name", log_next(r, 50));
@@ -248,9 +258,28 @@ log_part(ls_buf *buf, log_random *r, char kind)
 			break;
 		case 'f':
 			for (uint32_t i = 0, n = 1 + log_next(r, 6); i < n; i++)
-				ls_buf_printf(buf, "%s\tat com.example.shop.internal.%s%u.run(Pool.java:%u)",
-							  i > 0 ? "\n" : "", names[log_next(r, 26)], log_next(r, 10),
-							  log_next(r, 900));
+			{
+				uint32_t c = log_next(r, 5);
+
+				ls_buf_printf(buf, "%s\tat com.example.shop.internal.%s.run(", i > 0 ? "\n" : "",
+							  classes[c]);
+				if (log_next(r, 5) == 0)
+					ls_buf_lit(buf, "Native Method)");
+				else
+					ls_buf_printf(buf, "%s.java:%u)", classes[c], 1 + log_next(r, 900));
+			}
+			break;
+		case 'a':
+			ls_buf_printf(buf, agents[log_next(r, 4)], 1 + log_next(r, 99));
+			break;
+		case 'r':
+			if (log_next(r, 2) == 0)
+				ls_buf_lit(buf, "-");
+			else
+				ls_buf_printf(buf, "https://shop.example/%s?ref=mail", names[log_next(r, 26)]);
+			break;
+		case 'm':
+			ls_buf_printf(buf, "%s", log_next(r, 3) == 0 ? names[log_next(r, 3)] : "-");
 			break;
 	}
 }
