@@ -64,6 +64,9 @@ typedef struct token_list
 	uint32_t n;
 	bool structured; /* JSON or logfmt: has no header columns */
 	bool request;    /* an HTTP version was read: an access log */
+	bool message;    /* structured: a message member was read */
+	bool reason;     /* ... and one that is the message if there is no other */
+	bool no_reason;  /* ... which is a value in this row */
 	token t[MAX_TOKENS + 1];
 } token_list;
 

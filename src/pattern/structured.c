@@ -4,8 +4,8 @@
  *	  Tokens of rows that say themselves what is constant: JSON and logfmt.
  *
  * Member names are constant, values vary.  Two members are special: the
- * message is text like any row, and the level must never be joined with
- * another level.  A short value without digits is kept as a VALUE, so that it
+ * message is text like any row (a reason or error is the message where there
+ * is no other), and the level must never be joined with another level.  A short value without digits is kept as a VALUE, so that it
  * can be shown when all rows of the pattern agree on it.
  *
  * This is a walker of its own rather than ls_json: it allocates nothing, and
@@ -23,6 +23,7 @@ typedef enum member_role
 {
 	ROLE_VALUE,
 	ROLE_MESSAGE,
+	ROLE_REASON, /* message where there is no other */
 	ROLE_LEVEL
 } member_role;
 
@@ -45,11 +46,11 @@ role_of(const char *p, size_t len)
 	static const known_name names[] = {
 		NAME("msg", ROLE_MESSAGE),         NAME("message", ROLE_MESSAGE),
 		NAME("event", ROLE_MESSAGE),       NAME("log", ROLE_MESSAGE),
-		NAME("text", ROLE_MESSAGE),        NAME("error", ROLE_MESSAGE),
-		NAME("err", ROLE_MESSAGE),         NAME("reason", ROLE_MESSAGE),
-		NAME("action", ROLE_MESSAGE),      NAME("body", ROLE_MESSAGE),
-		NAME("title", ROLE_MESSAGE),       NAME("short_message", ROLE_MESSAGE),
-		NAME("description", ROLE_MESSAGE), NAME("@m", ROLE_MESSAGE),
+		NAME("text", ROLE_MESSAGE),        NAME("error", ROLE_REASON),
+		NAME("err", ROLE_REASON),          NAME("reason", ROLE_REASON),
+		NAME("action", ROLE_REASON),       NAME("body", ROLE_MESSAGE),
+		NAME("title", ROLE_REASON),        NAME("short_message", ROLE_MESSAGE),
+		NAME("description", ROLE_REASON),  NAME("@m", ROLE_MESSAGE),
 		NAME("@mt", ROLE_MESSAGE),         NAME("level", ROLE_LEVEL),
 		NAME("severity", ROLE_LEVEL),      NAME("lvl", ROLE_LEVEL),
 		NAME("log.level", ROLE_LEVEL),     NAME("loglevel", ROLE_LEVEL),
@@ -122,11 +123,20 @@ symbol(token_list *list, const char *row, const char *start, const char *end)
 				 CODE(TOKEN_SYMBOL, ls_hash_text(start, (size_t) (end - start))), false);
 }
 
+/* Is a member in this role text?  Notes what was met. */
+static bool
+is_text(token_list *list, member_role role)
+{
+	list->message |= role == ROLE_MESSAGE;
+	list->reason |= role == ROLE_REASON;
+	return role == ROLE_MESSAGE || (role == ROLE_REASON && !list->no_reason);
+}
+
 /* The text between the quotes at p and end - 1, in the given role. */
 static void
 string_tokens(token_list *list, const char *row, const char *p, const char *end, member_role role)
 {
-	if (role == ROLE_MESSAGE)
+	if (is_text(list, role))
 	{
 		symbol(list, row, p, p + 1);
 		ls_scan_text(list, row, p + 1, end - 1);
@@ -231,17 +241,35 @@ object_tokens(token_list *list, const char *row, const char *p, const char *end,
 	return NULL;
 }
 
+/* Starts (again) to read a row; in the second round a reason is a value. */
+static void
+restart(token_list *list, bool no_reason)
+{
+	list->n = 0;
+	list->request = false;
+	list->message = false;
+	list->reason = false;
+	list->no_reason = no_reason;
+}
+
 bool
 ls_scan_json(token_list *list, const char *row, const char *end)
 {
-	const char *p = object_tokens(list, row, skip_space(row, end), end, 0);
+	const char *p;
 
+	restart(list, false);
+	p = object_tokens(list, row, skip_space(row, end), end, 0);
+	if (p != NULL && list->message && list->reason)
+	{
+		restart(list, true);
+		p = object_tokens(list, row, skip_space(row, end), end, 0);
+	}
 	if (p != NULL && skip_space(p, end) == end)
 	{
 		list->structured = true;
 		return true;
 	}
-	list->n = 0;
+	restart(list, false);
 	return false;
 }
 
@@ -265,11 +293,10 @@ bare_end(const char *p, const char *end)
 	return p;
 }
 
-bool
-ls_scan_logfmt(token_list *list, const char *row, const char *end)
+static bool
+pairs_tokens(token_list *list, const char *row, const char *end)
 {
 	const char *p = skip_space(row, end);
-	bool message = false;
 	int pairs = 0;
 
 	if (name_end(p, end) == end || *name_end(p, end) != '=')
@@ -283,7 +310,6 @@ ls_scan_logfmt(token_list *list, const char *row, const char *end)
 		if (p == name || p >= end || *p != '=')
 			break;
 		role = role_of(name, (size_t) (p - name));
-		message |= role == ROLE_MESSAGE;
 		pairs++;
 		ls_add_token(list, row, name, p,
 					 CODE(TOKEN_SYMBOL, ls_hash_text(name, (size_t) (p - name))), true);
@@ -299,7 +325,7 @@ ls_scan_logfmt(token_list *list, const char *row, const char *end)
 		else
 		{
 			p = bare_end(p, end);
-			if (role == ROLE_MESSAGE)
+			if (is_text(list, role))
 				ls_scan_text(list, row, name, p);
 			else if (role == ROLE_LEVEL)
 				ls_add_token(list, row, name, p,
@@ -311,12 +337,27 @@ ls_scan_logfmt(token_list *list, const char *row, const char *end)
 		p = skip_space(p, end);
 		if (p == name && p < end)
 			break;
-		if (p == end && message && pairs >= 3)
-		{
-			list->structured = true;
-			return true;
-		}
+		if (p == end)
+			return pairs >= 3 && (list->message || list->reason);
 	}
-	list->n = 0;
 	return false;
+}
+
+bool
+ls_scan_logfmt(token_list *list, const char *row, const char *end)
+{
+	bool done;
+
+	restart(list, false);
+	done = pairs_tokens(list, row, end);
+	if (done && list->message && list->reason)
+	{
+		restart(list, true);
+		done = pairs_tokens(list, row, end);
+	}
+	if (done)
+		list->structured = true;
+	else
+		restart(list, false);
+	return done;
 }

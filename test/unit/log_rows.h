@@ -10,7 +10,7 @@
  *	{u} UUID        {p} path         {w} name of a person {h} host
  *	{d} duration    {l} list of numbers                   {c} a city, UTF-8
  *	{f} stack frames, one to six     {q} a path with a query, or /
- *	{a} user agent   {r} referrer    {m} a name or -
+ *	{a} user agent   {r} referrer    {m} a name or -   {e} an error
  */
 #ifndef LOG_ROWS_H
 #define LOG_ROWS_H
@@ -64,13 +64,13 @@ static const char *const log_templates[LOG_KINDS][LOG_MAX_TEMPLATES] = {
 		 "{\"time\":\"{t}\",\"level\":\"error\",\"msg\":\"job finished\",\"worker\":\"{h}\","
 		 "\"took\":\"{d}\"}",
 		 "{\"time\":\"{t}\",\"level\":\"info\",\"event\":\"order.created\",\"order\":{n}}",
-		 "{\"time\":\"{t}\",\"level\":\"info\",\"event\":\"order.cancelled\",\"order\":{n}}"},
+		 "{\"time\":\"{t}\",\"level\":\"info\",\"event\":\"order.cancelled\",\"order\":{n}}",
+		 "{\"time\":\"{t}\",\"level\":\"error\",\"msg\":\"mail not sent\",\"error\":\"{e}\"}"},
 	[LOG_LOGFMT] =
 		{"ts={t} level=info msg=\"request handled\" method=GET path={q} status={n} took={d}",
 		 "ts={t} level=info msg=\"user {w} created\" id={n}",
 		 "ts={t} level=warn msg=\"retrying upload\" file={p} attempt={n}",
-		 "ts={t} level=error msg=\"upload failed\" file={p} err=\"dial tcp {i}:{n}: i/o timeout\"",
-		 "ts={t} level=error msg=\"upload failed\" file={p} err=\"no space left on device\"",
+		 "ts={t} level=error msg=\"upload failed\" file={p} err=\"{e}\"",
 		 "ts={t} level=debug msg=\"lease renewed\" holder={h} ttl={d}",
 		 "ts={t} level=debug msg=\"lease lost\" holder={h} ttl={d}",
 		 "ts={t} level=info msg=\"compaction done\" shards={l} took={d}",
@@ -268,6 +268,12 @@ log_part(ls_buf *buf, log_random *r, char kind)
 				else
 					ls_buf_printf(buf, "%s.java:%u)", classes[c], 1 + log_next(r, 900));
 			}
+			break;
+		case 'e':
+			if (log_next(r, 2) == 0)
+				ls_buf_lit(buf, "no space left on device");
+			else
+				ls_buf_printf(buf, "dial tcp 10.0.0.%u:443: i/o timeout", log_next(r, 255));
 			break;
 		case 'a':
 			ls_buf_printf(buf, agents[log_next(r, 4)], 1 + log_next(r, 99));

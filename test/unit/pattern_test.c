@@ -140,6 +140,19 @@ test_placeholders(void)
 		  "[1x] {\"level\":\"error\",\"msg\":\"x\"}\n[1x] {\"level\":\"info\",\"msg\":\"x\"}\n"
 		  "[1x] {\"level\":\"info\",\"msg\":\"y\"}\n",
 		  "JSON: levels and messages part");
+	check(ROWS("{\"msg\":\"no\",\"error\":\"disk full\"}", "{\"msg\":\"no\",\"error\":\"gone\"}",
+			   "{\"error\":\"disk full\"}", "{\"error\":\"gone\"}"),
+		  o,
+		  "[2x] {\"msg\":\"no\",\"error\":\"<*>\"}\n[1x] {\"error\":\"disk full\"}\n"
+		  "[1x] {\"error\":\"gone\"}\n",
+		  "JSON: an error is the message only where there is no other");
+	check(
+		ROWS(
+			"1.2.3.4 - - [10/Oct/2000:13:55:36 -0700] \"GET / HTTP/1.0\" 200 5 \"-\" \"curl/7\"",
+			"1.2.3.5 - bob [10/Oct/2000:13:55:37 -0700] \"GET /a HTTP/1.0\" 200 6 \"-\" \"My UA\""),
+		o, "[2x] <IP> - <*> [<*>] \"GET <*> <*>\" <NUM> <NUM> \"-\" \"<*>\"\n",
+		"access log: user, path and agent vary");
+	check(ROWS("host 'a' up", "host 'b' up"), o, "[2x] host '<*>' up\n", "a quoted word");
 	check(ROWS("{\"a\":[1,2],\"b\":{\"c\":true}}", "{\"a\":[],\"b\":{\"c\":false}}"), o,
 		  "[2x] {\"a\":[<*>],\"b\":{\"c\":<*>}}\n", "JSON: lists and objects");
 	check(ROWS("größe 5 für köln", "größe 6 für köln"), o, "[2x] größe <NUM> für köln\n", "UTF-8");
