@@ -73,9 +73,9 @@ extern ls_pattern_set *ls_pattern_mine(ls_arena *arena, const ls_str *rows, size
 extern void ls_pattern_line(ls_buf *buf, const ls_pattern *pattern);
 
 /*
- * Appends a row with its control characters as \n, \r, \t or \xNN (decision
- * 26): one row stays one line, whatever it holds.  Other text, backslashes
- * too, is unchanged.
+ * Appends a row with its control characters as \n, \r, \t or \xNN, those above
+ * ASCII and the Unicode line separators as \uNNNN (decision 26): one row stays
+ * one line, whatever it holds.  Other text, backslashes too, is unchanged.
  */
 extern void ls_pattern_escape(ls_buf *buf, ls_str row);
 
