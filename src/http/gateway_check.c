@@ -93,7 +93,6 @@ take_field(void *context, enum MHD_ValueKind kind, const char *name, size_t name
 {
 	walk *w = context;
 	ls_http_check *check = &w->c->check;
-	const char *at = w->at;
 	ls_str text;
 	ls_str *field;
 
@@ -101,11 +100,12 @@ take_field(void *context, enum MHD_ValueKind kind, const char *name, size_t name
 	if (value == NULL)
 		value_size = 0;
 #if MHD_VERSION < 0x01000000
-	if (name != at || value == NULL)
+	if (name != w->at || value == NULL)
 		w->gap = true;
 	else
 	{
-		at += name_size + 1; /* the colon */
+		const char *at = name + name_size + 1; /* behind the colon */
+
 		while (*at == ' ' || *at == '\t')
 			at++;
 		if (at != value || value[value_size] != '\0' || value[value_size + 1] != '\0')
@@ -137,9 +137,11 @@ take_field(void *context, enum MHD_ValueKind kind, const char *name, size_t name
 bool
 ls_check_header(ls_connection *c, const char *method, const char *version)
 {
+	walk w = {.c = c, .at = version + 10, .gap = false};
+#if MHD_VERSION < 0x01000000
 	const union MHD_ConnectionInfo *info =
 		MHD_get_connection_info(c->mhd, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
-	walk w = {.c = c, .at = version + 10, .gap = false};
+#endif
 
 	c->check.minor = strcmp(version, "HTTP/1.0") == 0 ? 0 : 1;
 #if MHD_VERSION < 0x01000000
