@@ -200,6 +200,7 @@ static decision
 decide_plain(const ls_jitem *item, const hits *rows)
 {
 	const hit *best = NULL, *last = NULL;
+	float relevant = item->has_name || item->n_idents > 0 ? RELEVANT : RELEVANT - 0.1f;
 	ls_finding_status status;
 	decision d;
 
@@ -207,7 +208,7 @@ decide_plain(const ls_jitem *item, const hits *rows)
 	{
 		const hit *h = &rows->list[i];
 
-		if (h->m.relevance < RELEVANT || h->m.class == LS_JCLASS_NONE)
+		if (h->m.relevance < relevant || h->m.class == LS_JCLASS_NONE)
 			continue;
 		if (best == NULL || score_of(h) > score_of(best))
 			best = h;
@@ -221,7 +222,7 @@ decide_plain(const ls_jitem *item, const hits *rows)
 	{
 		const hit *h = &rows->list[i];
 
-		if (h->m.relevance < RELEVANT || h->m.class == LS_JCLASS_NONE ||
+		if (h->m.relevance < relevant || h->m.class == LS_JCLASS_NONE ||
 			((score_of(h) < score_of(best) - 0.25f ||
 			  (h->m.relevance < best->m.relevance - 0.12f && h->m.class == LS_JCLASS_SKIP)) &&
 			 !(item->first && h->m.class == LS_JCLASS_FAIL && h->m.strength > 1)))
@@ -238,6 +239,19 @@ decide_plain(const ls_jitem *item, const hits *rows)
 		}
 		last = h;
 	}
+	if (last->m.class == LS_JCLASS_SKIP)
+		for (size_t i = 0; i < rows->n; i++)
+		{
+			const hit *h = &rows->list[i];
+
+			/* done once, a repetition was skipped */
+			if (h->m.class == LS_JCLASS_PASS && h->m.strength >= 2 && h->m.action &&
+				h->m.relevance > last->m.relevance + 0.05f && h->row < last->row)
+			{
+				last = h;
+				break;
+			}
+		}
 	status = status_of(last->m.class);
 	d = decide_row(status, last->row, why_of(status),
 				   0.4 + 0.4 * (last->m.relevance > 1 ? 1 : last->m.relevance) +
@@ -264,7 +278,7 @@ violates(const ls_jctx *ctx, const ls_jitem *item, const ls_jrow *row, const ls_
 	if (m->class == LS_JCLASS_PASS && m->strength >= 2 && row->text.n > 0 &&
 		ctx->words.table[row->text.atoms[0].word].concept == LS_JC_VERIFY && !fails(row))
 		return false;
-	if (item->http_low != 0)
+	if (item->http_low != 0 && (row->http != 0 || !item->http_words))
 		return row->http >= item->http_low && row->http <= item->http_high;
 	return item->errors ? fails(row) : m->forbidden;
 }
@@ -629,6 +643,16 @@ field_of(ls_jctx *ctx, const ls_jterm *term)
 	return 0;
 }
 
+/* Is it a word of the criteria?  Then it names the log, and rows need not repeat it. */
+static bool
+in_context(const ls_jctx *ctx, uint64_t stem)
+{
+	for (int i = 0; i < ctx->n_context; i++)
+		if (ctx->context[i] == stem)
+			return true;
+	return false;
+}
+
 /*
  * A word that no row holds is either what the item is about (then nothing is known of it) or
  * wording that all items of the request share.
@@ -645,6 +669,8 @@ reweigh(ls_jctx *ctx, ls_jitem **items, size_t n_items, ls_jitem *item)
 					(term->concept_list >= 0 && ctx->lists[term->concept_list].n > 0);
 		size_t sharing = 0;
 
+		if (!held && term->pol == LS_JP_WEAK)
+			term->weight *= 0.3f;
 		/* With nothing else to go by, a common noun is the subject. */
 		if (held && !item->has_name && term->pol == LS_JP_WEAK && !term->forbidden &&
 			term->ident < 0)
@@ -664,7 +690,7 @@ reweigh(ls_jctx *ctx, ls_jitem **items, size_t n_items, ls_jitem *item)
 						sharing++;
 						break;
 					}
-			if (sharing >= 2)
+			if (sharing >= 2 || in_context(ctx, term->stem))
 				term->weight *= 0.3f;
 			else
 				term->weight *= 1.6f;
@@ -900,6 +926,14 @@ ls_judge(ls_arena *arena, const ls_str *rows, size_t n_rows, ls_str criteria,
 	ctx->n_rows = n_rows > MAX_ROWS ? MAX_ROWS : n_rows;
 	ls_jwords_init(&ctx->words);
 	ctx->particle = ls_jwords_find(&ctx->words, ls_jstem("the", 3));
+	ctx->n_context = ls_jtext_scan(ctx, criteria, ctx->atoms, LS_JROW_ATOMS);
+	ctx->context = ls_new_array(arena, uint64_t, ctx->n_context + 1);
+	if (ctx->context == NULL)
+		return false;
+	for (int i = 0; i < ctx->n_context; i++)
+		ctx->context[i] = ctx->atoms[i].stem;
+	if (n == 0)
+		ctx->n_context = 0; /* the criteria are the items */
 	for (size_t i = 0; i < n; i++)
 		parts[i] = items[i].description;
 	if (n == 0)

@@ -151,6 +151,10 @@ ls_jindex_build(ls_jctx *ctx, ls_jitem **items, size_t n_items)
 		int n = ls_jtext_scan(ctx, ctx->rows[r], ctx->atoms, LS_JROW_ATOMS);
 		ls_jrow *row = &ctx->cache[r];
 
+		if (ctx->rows[r].len > 3 && !ctx->report)
+			for (int i = 0; i < n && i < 2; i++)
+				ctx->report |= ctx->atoms[i].kind == LS_JKIND_SYMBOL && ctx->atoms[i].len == 3 &&
+							   ctx->words.table[ctx->atoms[i].word].pol == LS_JP_POS;
 		for (int i = 0; i < n; i++)
 			if (!post_atom(ctx, &ctx->atoms[i], r))
 				return false;

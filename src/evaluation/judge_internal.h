@@ -162,6 +162,13 @@ typedef enum ls_jconcept
 	LS_JC_REPOSITORY,
 	LS_JC_PASSWORD,
 	LS_JC_DEPTH,
+	LS_JC_MONDAY,
+	LS_JC_TUESDAY,
+	LS_JC_WEDNESDAY,
+	LS_JC_THURSDAY,
+	LS_JC_FRIDAY,
+	LS_JC_SATURDAY,
+	LS_JC_SUNDAY,
 	LS_JC_COUNT
 } ls_jconcept;
 
@@ -334,6 +341,7 @@ typedef struct ls_jitem
 	bool all, any, at_end, first, presence;
 	bool has_action, has_outcome, has_name;
 	float total;             /* weight of the terms that count */
+	bool http_words;         /* "server error": only where rows have status codes */
 	int http_low, http_high; /* the item speaks of a status class; 0: no */
 	ls_jorder order;
 	struct ls_jitem *other;   /* the second part of an order */
@@ -373,7 +381,9 @@ typedef struct ls_jctx
 	size_t postings;
 	float *score;
 	uint32_t *candidates;
-	bool presence; /* the criteria ask whether things are seen */
+	bool report;       /* rows are a report with check marks (Mocha, Jest) */
+	uint64_t *context; /* stems of the criteria's words */
+	int n_context;
 } ls_jctx;
 
 /* The first atoms of a text with their words; returns how many. */

@@ -503,7 +503,9 @@ add_words(parse *p, int begin, int end, ls_jitem *item, int neg_from, int neg_to
 			default:
 				if (w->concept != LS_JC_NONE)
 					weight = 1.2f;
-				else if (aux && a->kind == LS_JKIND_WORD && !(a->flags & LS_JATOM_UPPER))
+				else if ((aux || (i + 1 == end && i > begin + 1 && (a->flags & LS_JATOM_S) &&
+								  !forbidden && item->has_name)) &&
+						 a->kind == LS_JKIND_WORD && !(a->flags & LS_JATOM_UPPER))
 				{
 					role = LS_JROLE_ACTION;
 					weight = 1.6f;
@@ -628,6 +630,14 @@ parse_range(parse *p, int begin, int end, int depth)
 		item->all = true;
 		neg_from = neg_to = 0;
 	}
+	for (int i = begin; i + 1 < end; i++)
+		if ((is(p, i + 1, "error") || is(p, i + 1, "errors")) &&
+			(is(p, i, "server") || is(p, i, "client")))
+		{
+			item->http_words = true;
+			item->http_low = is(p, i, "server") ? 500 : 400;
+			item->http_high = item->http_low + 99;
+		}
 	find_identifiers(p, begin, end, item, neg_from, neg_to);
 	add_words(p, begin, end, item, neg_from, neg_to);
 	if (item->absent)

@@ -23,6 +23,7 @@ typedef struct matching
 	bool mismatch;                 /* a field has another value than the item's */
 	bool opposed;                  /* the contrary of its action */
 	bool exact_action;
+	uint16_t action_clause;
 	int opposed_atom;
 } matching;
 
@@ -289,6 +290,7 @@ match_action(matching *m, const ls_jterm *term, ls_jmatch *out)
 			{
 				out->action = true;
 				m->exact_action |= hit == 1.0f;
+				m->action_clause = a->clause;
 			}
 			else if (w->pol != LS_JP_PART)
 				out->action = true; /* a hint only */
@@ -296,6 +298,14 @@ match_action(matching *m, const ls_jterm *term, ls_jmatch *out)
 				m->negative_hit = true;
 		}
 	return best;
+}
+
+/* A refusal or a stop may be meant; an error is not. */
+static bool
+on_purpose(const ls_jcue *c)
+{
+	return c->concept == LS_JC_DENY || c->concept == LS_JC_STOP || c->concept == LS_JC_NONE ||
+		   c->concept == LS_JC_EXPIRE;
 }
 
 /* The strongest cue outside the item's words; nearest clauses first. */
@@ -334,6 +344,14 @@ outcome_cue(const matching *m, bool near, const ls_jcue **fail)
 						 : -1;
 		if (best && best->class == LS_JCLASS_CLEAN)
 			best_rank = 1;
+		/* "dropped, ignored": on purpose, unless something plainly failed */
+		if (best != NULL && c->class == LS_JCLASS_SKIP && best->class == LS_JCLASS_FAIL &&
+			c->strength >= 2 && best->strength <= 2 && on_purpose(best))
+			rank = best_rank + 1;
+		/* "created, booted, agent rejected": a later clause has its own subject */
+		if (m->exact_action && !near && !row->fields && c->class == LS_JCLASS_FAIL &&
+			on_purpose(c) && clause > m->action_clause && m->action_clause != UINT16_MAX)
+			continue;
 		if (rank > best_rank)
 			best = c;
 	}
@@ -501,6 +519,7 @@ ls_jmatch_row(const ls_jctx *ctx, const ls_jitem *item, const ls_jrow *row, ls_j
 	memset(m.clauses, 0, sizeof(m.clauses));
 	m.negative_hit = m.opposed = m.exact_action = m.mismatch = m.near_action = false;
 	m.opposed_atom = 0;
+	m.action_clause = UINT16_MAX;
 	out->idents = true;
 	out->exact_pair = true;
 	for (int k = 0; k < item->n_idents; k++)

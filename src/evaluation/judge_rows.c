@@ -401,6 +401,60 @@ expectation(ls_jrow *row, int i)
 	}
 }
 
+/*
+ * Is this place inside a quoted value that people write (a name, a comment, a user agent)?  What
+ * it says is no outcome.
+ */
+static bool
+in_user_text(const ls_jtext *t, size_t off)
+{
+	static const char *const keys[] = {"name",    "comment", "agent",   "ua",    "title",
+									   "subject", "note",    "notes",   "query", "input",
+									   "text",    "label",   "referer", "body",  "prompt"};
+	const char *s = t->text.data;
+	size_t open = 0, end, start;
+	bool inside = false;
+
+	for (size_t i = 0; i < off; i++)
+		if (s[i] == '"' && (i == 0 || s[i - 1] != '\\'))
+		{
+			inside = !inside;
+			open = i;
+		}
+	if (!inside)
+		return false;
+	end = open;
+	while (end > 0 &&
+		   (s[end - 1] == '=' || s[end - 1] == ':' || s[end - 1] == '"' || s[end - 1] == ' '))
+		end--;
+	start = end;
+	while (start > 0 && ((s[start - 1] | 0x20) >= 'a' && (s[start - 1] | 0x20) <= 'z'))
+		start--;
+	if (end == open)
+		return false;
+	for (size_t k = 0; k < sizeof(keys) / sizeof(keys[0]); k++)
+		if (ls_str_eq_nocase(ls_str_make(s + start, end - start),
+							 ls_str_make(keys[k], strlen(keys[k]))))
+			return true;
+	return false;
+}
+
+/* Mocha and Jest mark what passed; "1)" is a failure there and "-" is pending. */
+static void
+report_cue(ls_jrow *row, size_t first)
+{
+	const char *s = row->text.text.data;
+	size_t n = row->text.text.len;
+	size_t i = first;
+
+	while (i < n && s[i] >= '0' && s[i] <= '9')
+		i++;
+	if (i > first && i + 1 < n && s[i] == ')' && s[i + 1] == ' ')
+		cue(row, 0, LS_JCLASS_FAIL, 3, LS_JC_RESULT, LS_JCUE_VERDICT);
+	else if (first + 1 < n && s[first] == '-' && s[first + 1] == ' ')
+		cue(row, 0, LS_JCLASS_SKIP, 3, LS_JC_SKIP, LS_JCUE_VERDICT);
+}
+
 void
 ls_jrow_analyse(ls_jctx *ctx, ls_jrow *row)
 {
@@ -417,6 +471,9 @@ ls_jrow_analyse(ls_jctx *ctx, ls_jrow *row)
 	row->fields = equals >= 3 || (first < t->text.len && t->text.data[first] == '{');
 	if (junit(row))
 		return;
+
+	if (ctx->report && t->n > 0)
+		report_cue(row, first);
 
 	/* TAP and its kin: the verdict is the first word. */
 	for (int i = 0; i < t->n; i++)
@@ -450,5 +507,14 @@ ls_jrow_analyse(ls_jctx *ctx, ls_jrow *row)
 		}
 		if (a->word != 0)
 			word_cue(ctx, row, i);
+	}
+	if (row->n_cues > 0 && memchr(t->text.data, '"', t->text.len) != NULL)
+	{
+		int kept = 0;
+
+		for (int k = 0; k < row->n_cues; k++)
+			if (!in_user_text(t, t->atoms[row->cues[k].atom].off))
+				row->cues[kept++] = row->cues[k];
+		row->n_cues = kept;
 	}
 }

@@ -71,6 +71,8 @@ ends(const char *w, size_t n, const char *suffix, size_t len)
 static size_t
 stem_word(char *w, size_t n)
 {
+	if (n == 4 && (memcmp(w, "note", 4) == 0 || memcmp(w, "done", 4) == 0))
+		return n; /* not the stems of not and don't */
 	if (n < 3 || (w[n - 1] >= '0' && w[n - 1] <= '9'))
 		return n;
 	if (n > 4 && (ends(w, n, "ies", 3) || ends(w, n, "ied", 3)))
