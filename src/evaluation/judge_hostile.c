@@ -96,17 +96,22 @@ starts_with(ls_str text, size_t at, const char *what)
 
 /*
  * How many different phrases of a sorted list begin words of the text, and where the first is.
- * `letters` has a bit for each letter that begins a phrase.
  */
 static int
 count_phrases(ls_str text, const char *const *list, size_t n, size_t *first)
 {
-	uint32_t letters = 0;
+	uint8_t begin[32] = {0}, end[32] = {0};
 	uint64_t seen[2] = {0, 0};
 	int hits = 0;
 
 	for (size_t k = 0; k < n; k++)
-		letters |= UINT32_C(1) << (list[k][0] & 31);
+	{
+		int letter = list[k][0] & 31;
+
+		if (end[letter] == 0)
+			begin[letter] = (uint8_t) k;
+		end[letter] = (uint8_t) (k + 1);
+	}
 	*first = text.len;
 	for (size_t i = 0; i < text.len; i++)
 	{
@@ -114,17 +119,15 @@ count_phrases(ls_str text, const char *const *list, size_t n, size_t *first)
 
 		if (c < 'a' || c > 'z')
 			continue;
-		if ((letters >> (c & 31)) & 1)
-			for (size_t k = 0; k < n; k++)
-			{
-				if ((unsigned char) list[k][0] != c || (seen[k / 64] >> (k % 64) & 1) ||
-					!starts_with(text, i, list[k]))
-					continue;
-				seen[k / 64] |= UINT64_C(1) << (k % 64);
-				hits++;
-				if (i < *first)
-					*first = i;
-			}
+		for (size_t k = begin[c & 31]; k < end[c & 31]; k++)
+		{
+			if ((seen[k / 64] >> (k % 64) & 1) || !starts_with(text, i, list[k]))
+				continue;
+			seen[k / 64] |= UINT64_C(1) << (k % 64);
+			hits++;
+			if (i < *first)
+				*first = i;
+		}
 		/* on to the next word */
 		while (i + 1 < text.len && (((unsigned char) text.data[i + 1] | 0x20) >= 'a' &&
 									((unsigned char) text.data[i + 1] | 0x20) <= 'z'))

@@ -20,14 +20,26 @@ word_of(const ls_jctx *ctx, const ls_jtext *t, int i)
 	return &ctx->words.table[t->atoms[i].word];
 }
 
-static bool
+/* Inline, so that the length of a literal is known and most atoms fail on it. */
+static inline __attribute__((always_inline)) bool
 atom_is(const ls_jtext *t, int i, const char *word)
 {
 	size_t len = strlen(word);
+	const char *p;
 
-	return i >= 0 && i < t->n && t->atoms[i].len == len &&
-		   ls_str_eq_nocase(ls_str_make(t->text.data + t->atoms[i].off, len),
-							ls_str_make(word, len));
+	if (i < 0 || i >= t->n || t->atoms[i].len != len)
+		return false;
+	p = t->text.data + t->atoms[i].off;
+	for (size_t k = 0; k < len; k++)
+		if ((p[k] >= 'A' && p[k] <= 'Z' ? p[k] + 32 : p[k]) != word[k])
+			return false;
+	return true;
+}
+
+static inline char
+first_letter(const ls_jtext *t, int i)
+{
+	return (char) (t->text.data[t->atoms[i].off] | 0x20);
 }
 
 /* A whole number atom, not dotted; -1 when it is none. */
@@ -194,8 +206,8 @@ phrases(const ls_jctx *ctx, ls_jrow *row, int i)
 	const ls_jtext *t = &row->text;
 	const ls_jword *next;
 
-	if (i + 1 >= t->n || t->atoms[i + 1].sep == LS_JSEP_COMMA ||
-		t->atoms[i + 1].sep == LS_JSEP_EQUAL)
+	if (strchr("nocd", first_letter(t, i)) == NULL || i + 1 >= t->n ||
+		t->atoms[i + 1].sep == LS_JSEP_COMMA || t->atoms[i + 1].sep == LS_JSEP_EQUAL)
 		return false;
 	next = word_of(ctx, t, i + 1);
 	if (atom_is(t, i, "not"))
@@ -260,8 +272,11 @@ static bool
 exit_code(ls_jrow *row, int i)
 {
 	const ls_jtext *t = &row->text;
+	char c = first_letter(t, i);
 	bool is_exit = atom_is(t, i, "exit") || atom_is(t, i, "exited");
 
+	if ((c != 'e' && c != 'r') || t->atoms[i].kind != LS_JKIND_WORD)
+		return false;
 	if (!is_exit && !atom_is(t, i, "rc") && !atom_is(t, i, "exitcode") &&
 		!atom_is(t, i, "returncode") && !(atom_is(t, i, "return") && atom_is(t, i + 1, "code")))
 		return false;
@@ -278,6 +293,13 @@ exit_code(ls_jrow *row, int i)
 			break;
 	}
 	return false;
+}
+
+static inline bool
+tells_outcome(const ls_jword *w)
+{
+	return w->pol == LS_JP_POS || w->pol == LS_JP_NEG || w->pol == LS_JP_SKIP ||
+		   w->pol == LS_JP_STATE;
 }
 
 static void
@@ -505,7 +527,7 @@ ls_jrow_analyse(ls_jctx *ctx, ls_jrow *row)
 				cue(row, i, LS_JCLASS_PASS, 3, LS_JC_RESULT, LS_JCUE_HTTP | LS_JCUE_VERDICT);
 			continue;
 		}
-		if (a->word != 0)
+		if (tells_outcome(word_of(ctx, t, i)))
 			word_cue(ctx, row, i);
 	}
 	if (row->n_cues > 0 && memchr(t->text.data, '"', t->text.len) != NULL)
