@@ -74,6 +74,12 @@ room(const ls_jctx *ctx, size_t limit)
 	return limit < fit ? limit : fit;
 }
 
+static void
+spend(ls_jctx *ctx)
+{
+	ctx->work -= ctx->work < ctx->row_cost ? ctx->work : ctx->row_cost;
+}
+
 /* Rows that match the item, in order; only those with all its identifiers. */
 static bool
 collect_some(ls_jctx *ctx, const ls_jitem *item, size_t limit, float threshold, bool partial,
@@ -94,7 +100,7 @@ collect_some(ls_jctx *ctx, const ls_jitem *item, size_t limit, float threshold, 
 
 		if (row == NULL)
 			return false;
-		ctx->work -= ctx->work < ctx->row_cost ? ctx->work : ctx->row_cost;
+		spend(ctx);
 		ls_jmatch_row(ctx, item, row, &h->m);
 		if (partial && h->m.names && h->m.relevance < RELEVANT)
 			h->m.relevance = RELEVANT;
@@ -140,20 +146,8 @@ collect(ls_jctx *ctx, const ls_jitem *item, size_t limit, float threshold, hits 
 		return true;
 	/* "Version 2.8 reaches eu-west": one row may name the version, another the place. */
 	for (int k = 0; k < item->n_idents; k++)
-	{
-		bool held = false;
-
-		for (size_t i = 0; i < ctx->n_rows && i < CANDIDATES && !held; i++)
-		{
-			const ls_jrow *row = ls_jrow_get(ctx, (uint32_t) i);
-
-			if (row == NULL)
-				return false;
-			held = !row->hostile && ls_jmatch_ident(ctx, &item->idents[k], row);
-		}
-		if (!held)
+		if (!ls_jindex_holds(ctx, item->idents[k].atoms[item->idents[k].n - 1]))
 			return true;
-	}
 	return collect_some(ctx, item, limit, threshold, true, out);
 }
 
@@ -283,38 +277,62 @@ violates(const ls_jctx *ctx, const ls_jitem *item, const ls_jrow *row, const ls_
 	return item->errors ? fails(row) : m->forbidden;
 }
 
-/* The subject is the log as a whole: every row is about it. */
+/* Looks at every row once for what conditions on the whole log ask. */
 static bool
-decide_absence_anywhere(ls_jctx *ctx, const ls_jitem *item, decision *d)
+survey(ls_jctx *ctx)
 {
-	bool all_rows = item->http_low != 0 || item->errors;
-	size_t n = ctx->n_rows;
-	int64_t first = -1;
-
-	if (item->errors && item->http_low == 0 && ctx->first_fail != -2)
+	if (ctx->http != NULL)
+		return true;
+	ctx->http = ls_new_array(ctx->arena, uint16_t, ctx->n_rows + 1);
+	if (ctx->http == NULL)
+		return false;
+	ctx->first_fail = -1;
+	for (uint32_t r = 0; r < ctx->n_rows; r++)
 	{
-		first = ctx->first_fail;
-		n = 0;
-	}
-	else if (!all_rows)
-		n = ls_jindex_candidates(ctx, item, ctx->n_rows);
-	for (size_t i = 0; i < n && first < 0; i++)
-	{
-		uint32_t r = all_rows ? (uint32_t) i : ctx->candidates[i];
 		const ls_jrow *row = ls_jrow_get(ctx, r);
-		ls_jmatch m = {0};
 
 		if (row == NULL)
 			return false;
 		if (row->hostile)
 			continue;
-		if (!all_rows)
-			ls_jmatch_row(ctx, item, row, &m);
-		if (violates(ctx, item, row, &m))
-			first = r;
+		ctx->http[r] = (uint16_t) row->http;
+		if (ctx->first_fail < 0 && fails(row))
+			ctx->first_fail = r;
 	}
-	if (item->errors && item->http_low == 0)
-		ctx->first_fail = first;
+	return true;
+}
+
+/* The subject is the log as a whole: every row is about it. */
+static bool
+decide_absence_anywhere(ls_jctx *ctx, const ls_jitem *item, decision *d)
+{
+	int64_t first = -1;
+
+	if (!survey(ctx))
+		return false;
+	for (size_t r = 0; r < ctx->n_rows && item->http_low != 0 && first < 0; r++)
+		if (ctx->http[r] >= item->http_low && ctx->http[r] <= item->http_high)
+			first = (int64_t) r;
+	if (first < 0 && item->errors && (item->http_low == 0 || item->http_words))
+		first = ctx->first_fail;
+	if (!item->errors && item->http_low == 0)
+	{
+		size_t n = ls_jindex_candidates(ctx, item, room(ctx, ctx->n_rows));
+
+		for (size_t i = 0; i < n && first < 0; i++)
+		{
+			uint32_t r = ctx->candidates[i];
+			const ls_jrow *row = ls_jrow_get(ctx, r);
+			ls_jmatch m;
+
+			if (row == NULL)
+				return false;
+			spend(ctx);
+			ls_jmatch_row(ctx, item, row, &m);
+			if (!row->hostile && violates(ctx, item, row, &m))
+				first = r;
+		}
+	}
 	if (first >= 0)
 		*d = decide_row(LS_FINDING_FAILED, (uint32_t) first, "shows what must not occur", 0.7);
 	else if (ctx->n_rows == 0)
@@ -355,7 +373,7 @@ decide_absence(ls_jctx *ctx, const ls_jitem *item, const hits *rows, decision *d
 
 		if (row == NULL)
 			return false;
-		if (row->hostile || h->m.relevance < 0.5f)
+		if (row->hostile || h->m.relevance < 0.5f || h->m.relevance < rows->best - 0.35f)
 			continue;
 		if (violates(ctx, item, row, &h->m) || failed_verdict(row, &h->m))
 		{
@@ -500,7 +518,26 @@ decide_threshold(ls_jctx *ctx, const ls_jitem *item, const hits *rows)
 		d.note = format_value(ctx->arena, last_clock - first_clock, cond);
 		return d;
 	}
-	if (cond->count && (rows->n > 0 || item->http_low != 0))
+	if (ctx->n_rows > 0 && item->http_low != 0 && !item->has_name && item->n_required == 0)
+	{
+		bool any = false;
+
+		if (!survey(ctx))
+			return plain;
+		count = 0;
+		for (uint32_t r = 0; r < ctx->n_rows; r++)
+		{
+			any |= ctx->http[r] != 0;
+			if (ctx->http[r] >= item->http_low && ctx->http[r] <= item->http_high)
+			{
+				count++;
+				counted = r;
+			}
+		}
+		if (!any)
+			return decide(LS_FINDING_NOT_FOUND, "no row has a status code", 0.7);
+	}
+	if (cond->count && ctx->n_rows > 0 && (rows->n > 0 || item->http_low != 0))
 	{
 		bool holds = ls_jnumber_holds(cond, (double) count);
 
@@ -633,9 +670,9 @@ field_of(ls_jctx *ctx, const ls_jterm *term)
 {
 	for (uint32_t i = 0; i < ctx->lists[term->stem_list].n && i < 8; i++)
 	{
-		const ls_jrow *row = ls_jrow_get(ctx, ctx->lists[term->stem_list].rows[i]);
+		const ls_jrow *row = &ctx->cache[ctx->lists[term->stem_list].rows[i]];
 
-		for (int k = 1; row != NULL && k < row->text.n; k++)
+		for (int k = 1; row->text.atoms != NULL && k < row->text.n; k++)
 			if (row->text.atoms[k].stem == term->stem && row->text.atoms[k].sep == LS_JSEP_EQUAL &&
 				row->text.atoms[k - 1].kind == LS_JKIND_WORD)
 				return row->text.atoms[k - 1].stem;
@@ -764,10 +801,12 @@ static bool
 everything(ls_jctx *ctx, hits *out)
 {
 	out->list = ls_new_array(ctx->arena, hit, ctx->n_rows + 1);
+	out->n = 0;
 	if (out->list == NULL)
 		return false;
-	for (out->n = 0; out->n < ctx->n_rows; out->n++)
+	for (size_t n = room(ctx, ctx->n_rows); out->n < n; out->n++)
 	{
+		spend(ctx);
 		out->list[out->n].row = (uint32_t) out->n;
 		out->list[out->n].m.relevance = 0.6f;
 	}
@@ -951,7 +990,6 @@ ls_judge(ls_arena *arena, const ls_str *rows, size_t n_rows, ls_str criteria,
 	if (!ls_jindex_build(ctx, parsed, n))
 		return false;
 	ctx->work = WORK;
-	ctx->first_fail = -2;
 	for (size_t r = 0; r < ctx->n_rows; r++)
 		ctx->row_cost += ctx->rows[r].len / 4 * (ctx->cache[r].text.atoms ? 1 : 10);
 	ctx->row_cost = ctx->n_rows > 0 ? ctx->row_cost / ctx->n_rows + 8 : 8;

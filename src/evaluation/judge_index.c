@@ -44,6 +44,14 @@ find_list(const ls_jctx *ctx, uint64_t hash)
 	return -1;
 }
 
+bool
+ls_jindex_holds(const ls_jctx *ctx, uint64_t stem)
+{
+	int32_t list = find_list(ctx, stem);
+
+	return list >= 0 && ctx->lists[list].n > 0;
+}
+
 static void
 want_item(ls_jctx *ctx, ls_jitem *item)
 {

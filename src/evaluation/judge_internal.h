@@ -370,7 +370,8 @@ typedef struct ls_jctx
 	ls_jatom atoms[LS_JROW_ATOMS];
 	size_t items_left, row_cost;
 	size_t work;        /* what looking closely may still cost */
-	int64_t first_fail; /* first row with a sign of failure; -1 none, -2 not looked yet */
+	uint16_t *http;     /* status code of each row, once surveyed */
+	int64_t first_fail; /* first row with a sign of failure, -1: none */
 	/* index: wanted stems and concepts, with the rows that hold them */
 	uint64_t *vocab_hash;
 	int32_t *vocab_list;
@@ -395,6 +396,8 @@ extern bool ls_jrow_hostile(ls_str text, size_t *start, size_t *end);
 
 /* Reads all rows once; then candidates in ctx->candidates, at most `limit`, in row order. */
 extern bool ls_jindex_build(ls_jctx *ctx, ls_jitem **items, size_t n_items);
+/* Does any row hold this word of an item? */
+extern bool ls_jindex_holds(const ls_jctx *ctx, uint64_t stem);
 extern size_t ls_jindex_candidates(ls_jctx *ctx, const ls_jitem *item, size_t limit);
 
 /* Looks for a word in the filter: false when the row does not hold it. */

@@ -331,7 +331,8 @@ find_identifiers(parse *p, int begin, int end, ls_jitem *item, int neg_from, int
 			continue;
 		}
 		if (a->kind == LS_JKIND_SYMBOL || a->kind == LS_JKIND_MIXED ||
-			(a->off > 0 && p->t->text.data[a->off - 1] == '/'))
+			(a->off > 0 && p->t->text.data[a->off - 1] == '/') ||
+			(a->off > 1 && p->t->text.data[a->off - 1] == '.' && a->sep == LS_JSEP_SPACE))
 			add_identifier(p, item, i, 1, false, i >= neg_from && i < neg_to);
 		else if (a->kind == LS_JKIND_NUMBER)
 		{
@@ -422,7 +423,7 @@ find_order(parse *p, int begin, int end, ls_jitem *item, int depth, int *new_end
 
 		if ((!before && !after) || p->used[i] || depth > 0)
 			continue;
-		if (p->t->atoms[next].kind == LS_JKIND_NUMBER || next >= end)
+		if (next >= end || p->t->atoms[next].kind == LS_JKIND_NUMBER)
 			continue; /* after 5 s */
 		item->order = before ? LS_JORDER_BEFORE : LS_JORDER_AFTER;
 		item->other = parse_range(p, next, end, depth + 1);
@@ -436,6 +437,14 @@ find_order(parse *p, int begin, int end, ls_jitem *item, int depth, int *new_end
 		return true;
 	}
 	return false;
+}
+
+/* Verbs that say little: run, execute, carry out, find. */
+static bool
+is_light(const parse *p, int i)
+{
+	return word_of(p, i)->concept == LS_JC_EXECUTE || is(p, i, "run") || is(p, i, "runs") ||
+		   is(p, i, "found") || is(p, i, "finds");
 }
 
 static void
@@ -497,8 +506,7 @@ add_words(parse *p, int begin, int end, ls_jitem *item, int neg_from, int neg_to
 			case LS_JP_STATE:
 			case LS_JP_PART:
 				role = LS_JROLE_ACTION;
-				weight = w->concept == LS_JC_EXECUTE || is(p, i, "run") || is(p, i, "runs") ? 0.4f
-																							: 1.2f;
+				weight = is_light(p, i) ? 0.4f : 1.2f;
 				break;
 			default:
 				if (w->concept != LS_JC_NONE)

@@ -584,6 +584,12 @@ ls_jmatch_row(const ls_jctx *ctx, const ls_jitem *item, const ls_jrow *row, ls_j
 	}
 	if (bad_total > 0 && bad >= 0.6f * bad_total)
 		out->forbidden = true;
+	/* A status code may be the forbidden refusal. */
+	for (int k = 0; k < item->n_terms && row->http >= 400; k++)
+		if (item->terms[k].forbidden && item->terms[k].pol == LS_JP_NEG &&
+			item->terms[k].concept ==
+				(row->http == 401 || row->http == 403 ? LS_JC_DENY : LS_JC_ERROR))
+			out->forbidden = true;
 	out->names = names == 0 && out->some_ident;
 	out->relevance = item->total > 0 ? sum / item->total : 0;
 	/* The very thing is named, in whatever words. */

@@ -206,7 +206,7 @@ phrases(const ls_jctx *ctx, ls_jrow *row, int i)
 	const ls_jtext *t = &row->text;
 	const ls_jword *next;
 
-	if (strchr("nocd", first_letter(t, i)) == NULL || i + 1 >= t->n ||
+	if (strchr("nocdu", first_letter(t, i)) == NULL || i + 1 >= t->n ||
 		t->atoms[i + 1].sep == LS_JSEP_COMMA || t->atoms[i + 1].sep == LS_JSEP_EQUAL)
 		return false;
 	next = word_of(ctx, t, i + 1);
@@ -243,6 +243,11 @@ phrases(const ls_jctx *ctx, ls_jrow *row, int i)
 		cue(row, i + 2, LS_JCLASS_FAIL, 3, LS_JC_ERROR, LS_JCUE_VERDICT);
 		return true;
 	}
+	else if (atom_is(t, i, "up") && atom_is(t, i + 1, "to") && atom_is(t, i + 2, "date"))
+	{
+		cue(row, i, LS_JCLASS_SKIP, 1, LS_JC_SKIP, 0);
+		return true;
+	}
 	else if (atom_is(t, i, "nothing") && atom_is(t, i + 1, "to"))
 	{
 		cue(row, i, LS_JCLASS_SKIP, 2, LS_JC_SKIP, 0);
@@ -250,6 +255,12 @@ phrases(const ls_jctx *ctx, ls_jrow *row, int i)
 	}
 	else if (atom_is(t, i, "no"))
 	{
+		if (i + 2 < t->n && (atom_is(t, i + 2, "necessary") || atom_is(t, i + 2, "needed") ||
+							 atom_is(t, i + 2, "required") || atom_is(t, i + 2, "pending")))
+		{
+			cue(row, i, LS_JCLASS_SKIP, 2, LS_JC_SKIP, 0);
+			return true;
+		}
 		if (atom_is(t, i + 1, "such") || atom_is(t, i + 1, "space") || atom_is(t, i + 1, "route") ||
 			atom_is(t, i + 1, "response") || atom_is(t, i + 1, "free"))
 		{
