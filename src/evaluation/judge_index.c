@@ -333,3 +333,78 @@ ls_jindex_candidates(ls_jctx *ctx, const ls_jitem *item, size_t limit)
 	qsort(ctx->candidates, n, sizeof(uint32_t), compare_rows);
 	return n;
 }
+
+/* The field whose value the word is in some row: "paid" of state=paid. */
+static uint64_t
+field_of(ls_jctx *ctx, const ls_jterm *term)
+{
+	for (uint32_t i = 0; i < ctx->lists[term->stem_list].n && i < 8; i++)
+	{
+		const ls_jrow *row = &ctx->cache[ctx->lists[term->stem_list].rows[i]];
+
+		for (int k = 1; row->text.atoms != NULL && k < row->text.n; k++)
+			if (row->text.atoms[k].stem == term->stem && row->text.atoms[k].sep == LS_JSEP_EQUAL &&
+				row->text.atoms[k - 1].kind == LS_JKIND_WORD)
+				return row->text.atoms[k - 1].stem;
+	}
+	return 0;
+}
+
+/* Is it a word of the criteria?  Then it names the log, and rows need not repeat it. */
+static bool
+in_context(const ls_jctx *ctx, uint64_t stem)
+{
+	for (int i = 0; i < ctx->n_context; i++)
+		if (ctx->context[i] == stem)
+			return true;
+	return false;
+}
+
+/*
+ * A word that no row holds is either what the item is about (then nothing is known of it) or
+ * wording that all items of the request share.
+ */
+void
+ls_jitem_reweigh(ls_jctx *ctx, ls_jitem **items, size_t n_items, ls_jitem *item)
+{
+	item->total = 0;
+	for (int k = 0; k < item->n_terms; k++)
+	{
+		ls_jterm *term = &item->terms[k];
+		bool held = ctx->lists[term->stem_list].n > 0 ||
+					(term->joined_list >= 0 && ctx->lists[term->joined_list].n > 0) ||
+					(term->concept_list >= 0 && ctx->lists[term->concept_list].n > 0);
+		size_t sharing = 0;
+
+		if (!held && term->pol == LS_JP_WEAK)
+			term->weight *= 0.3f;
+		/* With nothing else to go by, a common noun is the subject. */
+		if (held && !item->has_name && term->pol == LS_JP_WEAK && !term->forbidden &&
+			term->ident < 0)
+			term->weight = 1.5f;
+		/* "public key" found as publickey: the second word is found with the first */
+		if (term->joined_list >= 0 && ctx->lists[term->joined_list].n > 0 &&
+			k + 1 < item->n_terms && item->terms[k + 1].ident < 0 &&
+			ctx->lists[item->terms[k + 1].stem_list].n == 0)
+			item->terms[k + 1].weight = 0;
+		if (!held && term->ident < 0 && term->role == LS_JROLE_SUBJECT && term->weight >= 1.2f &&
+			!term->forbidden)
+		{
+			for (size_t i = 0; i < n_items && sharing < 2; i++)
+				for (int j = 0; j < items[i]->n_terms; j++)
+					if (items[i]->terms[j].stem == term->stem)
+					{
+						sharing++;
+						break;
+					}
+			if (sharing >= 2 || in_context(ctx, term->stem))
+				term->weight *= 0.3f;
+			else
+				term->weight *= 1.6f;
+		}
+		if (held && term->role == LS_JROLE_ACTION && term->ident < 0)
+			term->key = field_of(ctx, term);
+		if (!term->forbidden)
+			item->total += term->weight;
+	}
+}

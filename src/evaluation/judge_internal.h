@@ -451,4 +451,53 @@ extern bool ls_jnumber_find(const ls_jctx *ctx, const ls_jitem *item, const ls_j
 /* Clock time at the row's beginning, in seconds of the day or of an epoch. */
 extern bool ls_jrow_clock(const ls_jrow *row, double *seconds);
 
+/* ---- decisions ---- */
+
+#define LS_JRELEVANT 0.55f /* how much of an item a row must name */
+
+typedef struct ls_jhit
+{
+	uint32_t row;
+	ls_jmatch m;
+} ls_jhit;
+
+typedef struct ls_jhits
+{
+	ls_jhit *list;
+	size_t n;
+	float best;
+} ls_jhits;
+
+typedef struct ls_jdecision
+{
+	ls_finding_status status;
+	uint32_t row;
+	bool has_row;
+	double confidence;
+	const char *why;
+	float relevance; /* of the row */
+	ls_str note;     /* a measured value */
+} ls_jdecision;
+
+extern ls_jdecision ls_jdecide(ls_finding_status status, const char *why, double confidence);
+extern ls_jdecision ls_jdecide_row(ls_finding_status status, uint32_t row, const char *why,
+								   double confidence);
+extern const char *ls_jwhy(ls_finding_status status);
+
+/* How many rows may be looked at for the item at hand; one look is paid with ls_jspend. */
+extern size_t ls_jroom(const ls_jctx *ctx, size_t limit);
+extern void ls_jspend(ls_jctx *ctx);
+
+/* Rows that match the item, in order.  False when out of memory, here and below. */
+extern bool ls_jcollect(ls_jctx *ctx, const ls_jitem *item, size_t limit, float threshold,
+						ls_jhits *out);
+extern ls_jdecision ls_jdecide_plain(const ls_jitem *item, const ls_jhits *rows);
+extern bool ls_jdecide_absence(ls_jctx *ctx, const ls_jitem *item, const ls_jhits *rows,
+							   ls_jdecision *d);
+extern ls_jdecision ls_jdecide_threshold(ls_jctx *ctx, const ls_jitem *item, const ls_jhits *rows);
+extern bool ls_jdecide_item(ls_jctx *ctx, const ls_jitem *item, ls_jdecision *d);
+
+/* Gives the words of an item their final weight, now that the rows' words are known. */
+extern void ls_jitem_reweigh(ls_jctx *ctx, ls_jitem **items, size_t n_items, ls_jitem *item);
+
 #endif /* LS_JUDGE_INTERNAL_H */
