@@ -24,7 +24,8 @@ if [ "$(id -u)" -eq 0 ]; then
 		as_owner=(setpriv --reuid=postgres --regid=postgres --clear-groups)
 	fi
 	chown postgres "$DATA"
-	if ! "${as_owner[@]}" test -w "$DATA"; then
+	# By writing: access(2), which test asks, does not count capabilities.
+	if ! "${as_owner[@]}" touch "$DATA/.writable" 2> /dev/null; then
 		echo "user postgres cannot write to $DATA; choose another place: make quickstart DATA=..." >&2
 		exit 1
 	fi
