@@ -135,7 +135,7 @@ show() {
 	shown=$(printf ' %s' "$@")
 	printf '$%s\n' "$shown"
 	eval "$shown" > "$DATA/answer.json"
-	head -c 3000 "$DATA/answer.json" | fold -w 110 | head -n "$lines"
+	head -c 3000 "$DATA/answer.json" | fold -s -w 110 | head -n "$lines"
 	echo
 }
 
@@ -183,7 +183,7 @@ perl -MJSON::PP -e '
 	print JSON::PP->new->utf8->canonical->encode({ rows => \@rows,
 		criteria => "Did the database server start and accept connections?",
 		expectedItems => [
-			{ id => "started", description => "The database server started" },
+			{ id => "started", description => "PostgreSQL started" },
 			{ id => "ready", description => "The server is ready to accept connections" },
 			{ id => "crash", description => "The server crashed" } ] })' \
 	"$DATA/log/postgresql.log" > "$DATA/evaluation.json"
