@@ -47,15 +47,16 @@ while (my $line = <$in>)
 	if ($source eq 'postgresql'
 		&& $line =~ /^(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)\.?(\d*) UTC \[(\d+)\] (\w+):\s+(.*)/)
 	{
+		my ($time, $fraction, $pid, $severity, $text) = ($1, $2, $3, $4, $5);
 		flush_event();
-		(my $time = "$1.$2") =~ s/ /T/;
-		$event = { timestamp => "${time}Z", level => $level{$4} || 'info', event => "$4:  $5",
-			attributes => { pid => $3 + 0, host => $host } };
+		$time =~ tr/ /T/;
+		$event = { timestamp => "$time." . ($fraction || 0) . 'Z', level => $level{$severity} || 'info',
+			event => "$severity:  $text", attributes => { pid => $pid + 0, host => $host } };
 	}
 	elsif ($source eq 'dpkg' && $line =~ /^(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d) (.*)/)
 	{
-		flush_event();
 		my ($time, $text) = ($1, $2);
+		flush_event();
 		my %attributes = (host => $host);
 		@attributes{qw(action package)} = ($1, $2)
 			if $text =~ /^(status \S+|install|upgrade|configure|trigproc|remove|purge) (\S+)/;
