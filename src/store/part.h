@@ -136,7 +136,11 @@ extern uint32_t ls_part_builder_rows(const ls_part_builder *builder);
 /* Forgets the rows from `rows` on (a request that turned out bad). */
 extern void ls_part_builder_truncate(ls_part_builder *builder, uint32_t rows);
 
-/* Sets ingested_at and batch of all rows from `first` on (known at commit). */
+/*
+ * Makes all rows from `first` on one batch (known at commit): sets their
+ * ingested_at and batch, and numbers their places from 0, whatever requests
+ * they came in.
+ */
 extern void ls_part_builder_stamp(ls_part_builder *builder, uint32_t first, ls_time ingested_at,
 								  uint64_t batch);
 

@@ -458,5 +458,6 @@ ls_part_builder_stamp(ls_part_builder *b, uint32_t first, ls_time ingested_at, u
 	{
 		b->ingested[row] = ingested_at;
 		b->batches[row] = batch;
+		b->places[row] = row - first;
 	}
 }

@@ -294,6 +294,24 @@ my %unique = map { $_ => 1 } @ids;
 is(scalar(keys %unique), scalar(@ids), 'and are unique');
 ok(wait_written(), 'written');
 
+# Many requests of one group commit: each event has the id that its sender was told.
+$t->sql(q{CREATE FUNCTION part_events(header bytea, body bytea, OUT id text, OUT event text)
+	RETURNS SETOF record LANGUAGE C STRICT AS '$libdir/logsvc', 'logsvc_debug_part_events'});
+$t->stop_at('accept_before_commit');
+my @group = begin_request($t, POST => $single, token => $key, json => { event => 'group 0' });
+$t->wait_held('accept_before_commit');
+push @group, map {
+	begin_request($t, POST => $_ % 2 ? $single : $batch, token => $key,
+		json => $_ % 2 ? { event => "group $_" } : [ map { { event => $_ } } '', "group $_", "group $_ too" ])
+} 1 .. 10;
+ok(wait_until(sub { $t->sql('SELECT count(*) FROM logsvc_internal.queue') == 0 }, 1), 'requests wait while one commits');
+$t->let_go('accept_before_commit');
+@ids = map { $_->{json}{data}{id} // @{ $_->{json}{data}{ids} } } map { end_request($_, 10) } @group;
+is(scalar(@ids), 16, 'all are accepted');
+ok(wait_written(), 'written');
+is($t->sql(q{SELECT string_agg(DISTINCT e.id, ' ') FROM logsvc_internal.part p, LATERAL part_events(p.header, p.body) e
+		WHERE e.event LIKE 'group %'}), join(' ', sort @ids), 'each is stored under the id that its sender was told');
+
 # ---- the limit of the queue ----
 
 # Small enough to fill it, large enough for one batch; all writers held.

@@ -130,7 +130,8 @@ sub crash
 	$self->{running} = 0;
 	$self->{node}->kill9;
 	# Children that have not yet noticed hold the port and the shared memory.
-	wait_until(sub { !grep { kill 0, $_ } @children }, 30)
+	# And until it is reaped, the postmaster's number is taken for a running one.
+	wait_until(sub { !grep { kill 0, $_ } $postmaster, @children }, 30)
 	  or die "children of the postmaster outlive it\n";
 	return;
 }

@@ -489,8 +489,10 @@ test_builder(void)
 	{
 		events[i].ingested_at = 4242;
 		events[i].batch = 77;
+		events[i].place = i - 200;
 	}
-	ok(build(b, LS_CODEC_FAST, false, &p) && holds(&p, events, n), "stamp sets time and batch");
+	ok(build(b, LS_CODEC_FAST, false, &p) && holds(&p, events, n),
+	   "stamp sets time, batch and place");
 
 	ok(build(b, LS_CODEC_FRESH, true, &index_dropped) &&
 		   index_dropped.stats.raw_bytes == p.stats.raw_bytes - 4 * (uint64_t) n,
