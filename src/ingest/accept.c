@@ -163,9 +163,7 @@ typedef struct decode_state
 {
 	ls_accept *accept;
 	sender_group *group;
-	const ls_accept_sender *sender;
-	ls_builder_sink builders;
-	ls_decode_sink inner;
+	ls_sender_sink sink;
 } decode_state;
 
 static ls_part_builder *
@@ -177,40 +175,6 @@ next_builder(void *context)
 	state->group->last->next = part;
 	state->group->last = part;
 	return part->builder;
-}
-
-static bool
-known_index(void *context, ls_str index)
-{
-	decode_state *state = context;
-
-	/* Reserved indexes are written by the service itself. */
-	if (index.len > 0 && index.data[0] == '_')
-		return false;
-	return ls_index_exists(&state->sender->organization, index, NULL);
-}
-
-/* Events of a test key go to index _test, whatever they say. */
-static bool
-add_event(void *context, const ls_event *event)
-{
-	decode_state *state = context;
-	ls_event moved = *event;
-
-	if (state->sender->test)
-		moved.field[LS_FIELD_INDEX] = LS_STR("_test");
-	else if ((event->has & 1u << LS_FIELD_INDEX) == 0)
-		moved.field[LS_FIELD_INDEX] = LS_STR("main");
-	moved.has |= 1u << LS_FIELD_INDEX;
-	return state->inner.add(state->inner.context, &moved);
-}
-
-static void
-undo_events(void *context)
-{
-	decode_state *state = context;
-
-	state->inner.undo(state->inner.context);
 }
 
 /* Drops the builders behind `last` that a refused request had opened. */
@@ -279,44 +243,13 @@ error_of_code(const char *code)
 	return LS_ERROR_VALIDATION;
 }
 
-/* Appends one entry of `errors` (batch) or of `details` (refusals). */
-static void
-append_error(ls_buf *buf, const ls_decode_error *error, bool as_detail, bool single)
-{
-	ls_buf_char(buf, '{');
-	if (as_detail)
-	{
-		ls_buf_lit(buf, "\"path\":\"");
-		if (!single)
-			ls_buf_printf(buf, "events[%u]%s", error->index, error->path.len > 0 ? "." : "");
-		ls_buf_str(buf, error->path);
-		ls_buf_lit(buf, "\",");
-	}
-	else
-		ls_buf_printf(buf, "\"index\":%u,", error->index);
-	ls_buf_lit(buf, "\"code\":");
-	ls_json_quote(buf, ls_str_of_cstring(error->code));
-	ls_buf_lit(buf, ",\"message\":");
-	ls_json_quote(buf, error->message);
-	if (!as_detail)
-		ls_buf_printf(buf, ",\"status\":%d", error->status);
-	ls_buf_char(buf, '}');
-}
-
 static ls_str
 list_errors(ls_accept *accept, const ls_decode_result *result, bool as_details, bool single)
 {
 	ls_buf buf;
 
 	ls_buf_init(&buf, accept->arena);
-	ls_buf_char(&buf, '[');
-	for (uint32 i = 0; i < result->n_errors; i++)
-	{
-		if (i > 0)
-			ls_buf_char(&buf, ',');
-		append_error(&buf, &result->errors[i], as_details, single);
-	}
-	ls_buf_char(&buf, ']');
+	ls_ingest_errors_json(&buf, result, as_details, single);
 	ls_buf_char(&buf, '\0');
 	return ls_str_make(buf.data, buf.len - 1);
 }
@@ -383,11 +316,11 @@ refuse_decoded(ls_accept *accept, ls_accept_kind kind, const ls_request *request
 }
 
 void
-ls_accept_request(ls_accept *accept, ls_accept_kind kind, const ls_accept_sender *sender,
+ls_accept_request(ls_accept *accept, ls_accept_kind kind, const ls_sender *sender,
 				  const ls_request *request)
 {
-	decode_state state = {.accept = accept, .sender = sender};
-	ls_decode_options options = {.limits = LS_DECODE_LIMITS, .now = ls_now()};
+	decode_state state = {.accept = accept};
+	ls_decode_options options;
 	ls_decode_result *result;
 	open_part *last;
 	uint32 first_row;
@@ -405,14 +338,8 @@ ls_accept_request(ls_accept *accept, ls_accept_kind kind, const ls_accept_sender
 	state.group = find_group(accept, &sender->organization);
 	last = state.group->last;
 	first_row = ls_part_builder_rows(last->builder);
-	state.inner = ls_builder_sink_make(&state.builders, last->builder, next_builder, &state);
-
 	ls_arena_reset(accept->scratch);
-	options.known_index = known_index;
-	options.index_context = &state;
-	options.sink.add = add_event;
-	options.sink.undo = undo_events;
-	options.sink.context = &state;
+	ls_sender_options(&state.sink, sender, last->builder, next_builder, &state, &options);
 	options.arena = accept->arena;
 	options.scratch = accept->scratch;
 

@@ -3,6 +3,7 @@
  * ingest.h
  *	  From accepted requests to stored parts.
  *
+ *	sender.c	what a sender may write, and how it is told what was refused
  *	accept.c	requests -> events of organizations -> rows of the queue, many
  *				requests in one transaction
  *	queue.c		the queue table, its depth and its limit
@@ -66,6 +67,39 @@ extern void ls_queue_wake_writers(uint32 events);
  */
 #define LS_QUEUE_BATCH 8192
 
+/* ---- sender.c ---- */
+
+/* What must be known of who sends events. */
+typedef struct ls_sender
+{
+	pg_uuid_t organization;
+	bool test; /* a test key: events go to index _test (decision 48) */
+} ls_sender;
+
+typedef struct ls_sender_sink
+{
+	const ls_sender *sender;
+	ls_builder_sink builders;
+	ls_decode_sink inner;
+} ls_sender_sink;
+
+/*
+ * Sets up decoding for a sender: its indexes (INDEX_NOT_FOUND for another and
+ * for reserved ones), index main or _test for events without one.  Events go
+ * to `first` and then to what `next` gives.  The caller sets options->arena
+ * and options->scratch.
+ */
+extern void ls_sender_options(ls_sender_sink *sink, const ls_sender *sender, ls_part_builder *first,
+							  ls_part_builder *(*next)(void *context), void *context,
+							  ls_decode_options *options);
+
+/*
+ * Appends the rejected events as the list `errors` of an answer, or as the
+ * list `details` of a refusal; `single`: paths without events[i].
+ */
+extern void ls_ingest_errors_json(ls_buf *buf, const ls_decode_result *result, bool as_details,
+								  bool single);
+
 /* ---- accept.c ---- */
 
 /* Requests on their way into the queue, committed together. */
@@ -82,20 +116,13 @@ typedef enum ls_accept_kind
 	LS_ACCEPT_BATCH  /* POST /api/v1/logs/batch */
 } ls_accept_kind;
 
-/* What the acceptor must know of the sender. */
-typedef struct ls_accept_sender
-{
-	pg_uuid_t organization;
-	bool test; /* a test key: events go to index _test (decision 48) */
-} ls_accept_sender;
-
 /*
  * Takes one request that ingests: answers it at once when it is refused, else
  * keeps its events until ls_accept_commit.  `request` is not needed after the
  * call.
  */
-extern void ls_accept_request(ls_accept *accept, ls_accept_kind kind,
-							  const ls_accept_sender *sender, const ls_request *request);
+extern void ls_accept_request(ls_accept *accept, ls_accept_kind kind, const ls_sender *sender,
+							  const ls_request *request);
 
 /* Should what was taken be committed before more is? */
 extern bool ls_accept_full(const ls_accept *accept);

@@ -54,7 +54,7 @@ take(acceptor_state *state, ls_str frame)
 	ls_request request;
 	ls_response response;
 	ls_principal principal;
-	ls_accept_sender sender;
+	ls_sender sender;
 
 	if (!ls_frame_parse(frame, &kind, &request, &response) || kind != LS_FRAME_REQUEST)
 		return;
