@@ -183,10 +183,10 @@ perl -MJSON::PP -e '
 	print JSON::PP->new->utf8->canonical->encode({ rows => \@rows,
 		criteria => "Did the database server start and accept connections?",
 		expectedItems => [
-			{ id => "started", description => "PostgreSQL started" },
+			{ id => "listening", description => "The server is listening on port $ARGV[1]" },
 			{ id => "ready", description => "The server is ready to accept connections" },
 			{ id => "crash", description => "The server crashed" } ] })' \
-	"$DATA/log/postgresql.log" > "$DATA/evaluation.json"
+	"$DATA/log/postgresql.log" "$PG_PORT" > "$DATA/evaluation.json"
 perl -MJSON::PP -0777 -ne '
 	my $r = decode_json($_); $r->{preview} = JSON::PP::true; delete $r->{criteria};
 	print JSON::PP->new->utf8->canonical->encode($r)' "$DATA/evaluation.json" > "$DATA/preview.json"
