@@ -60,7 +60,43 @@ explain(ls_jctx *ctx, const ls_jdecision *d, ls_judge_finding *f)
 	return true;
 }
 
-/* The conclusions that criteria ask for: sentences, questions, lines. */
+/* Sentences that tell the evaluator how to work and ask for nothing. */
+static bool
+is_framing(ls_str s)
+{
+	static const char *const openings[] = {"you are",   "use only",     "do not ",   "don't ",
+										   "text in",   "answer ",      "ignore ",   "return ",
+										   "be strict", "the rows are", "these are", "conclude ",
+										   "judge by",  "judge only",   "base your", "please "};
+
+	for (size_t i = 0; i < sizeof(openings) / sizeof(openings[0]); i++)
+	{
+		size_t n = strlen(openings[i]);
+
+		if (s.len >= n && ls_str_eq_nocase(ls_str_make(s.data, n), ls_str_make(openings[i], n)))
+			return true;
+	}
+	return false;
+}
+
+/* Length of the sign or word that ends a part here: . ? ! ; line break, ", and whether". */
+static size_t
+part_end(ls_str s, size_t i)
+{
+	static const ls_str whether = {"and whether ", 12};
+
+	if (s.data[i] == '\n' || s.data[i] == '?' || s.data[i] == ';')
+		return 1;
+	if ((s.data[i] == '.' || s.data[i] == '!') &&
+		(i + 1 == s.len || s.data[i + 1] == ' ' || s.data[i + 1] == '\n'))
+		return 1;
+	if (i > 0 && s.data[i - 1] == ' ' && s.len - i > whether.len &&
+		ls_str_eq_nocase(ls_str_make(s.data + i, whether.len), whether))
+		return whether.len;
+	return 0;
+}
+
+/* The conclusions that criteria ask for: sentences, questions, lines of a list. */
 static size_t
 split_criteria(ls_str criteria, ls_str *parts, size_t max)
 {
@@ -68,24 +104,22 @@ split_criteria(ls_str criteria, ls_str *parts, size_t max)
 
 	for (size_t i = 0; i <= criteria.len && n < max; i++)
 	{
-		bool end = i == criteria.len || criteria.data[i] == '\n' || criteria.data[i] == '?' ||
-				   criteria.data[i] == ';';
+		size_t end = i == criteria.len ? 1 : part_end(criteria, i);
 		size_t from = start, to = i;
 		int words = 0;
 
-		if (!end && (criteria.data[i] == '.' || criteria.data[i] == '!') &&
-			(i + 1 == criteria.len || criteria.data[i + 1] == ' ' || criteria.data[i + 1] == '\n'))
-			end = true;
-		if (!end)
+		if (end == 0)
 			continue;
-		start = i + 1;
-		while (from < to && (strchr(" \t\r-*0123456789.)", criteria.data[from]) != NULL))
+		start = i + end;
+		i = start - 1;
+		while (from < to && strchr(" \t\r-*0123456789.)", criteria.data[from]) != NULL)
 			from++;
-		while (to > from && (criteria.data[to - 1] == ' ' || criteria.data[to - 1] == '\r'))
+		while (to > from && strchr(" \r,", criteria.data[to - 1]) != NULL)
 			to--;
 		for (size_t k = from; k < to; k++)
 			words += criteria.data[k] == ' ';
-		if (to - from >= 3 && (words > 0 || to - from > 6))
+		if (to - from >= 3 && (words > 0 || to - from > 6) &&
+			!is_framing(ls_str_make(criteria.data + from, to - from)))
 			parts[n++] = ls_str_make(criteria.data + from, to - from);
 	}
 	return n;

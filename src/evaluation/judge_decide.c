@@ -145,9 +145,9 @@ ls_jwhy(ls_finding_status s)
 	switch (s)
 	{
 		case LS_FINDING_PASSED:
-			return "reports success";
+			return "shows it";
 		case LS_FINDING_FAILED:
-			return "reports a failure";
+			return "shows a failure or the contrary";
 		case LS_FINDING_SKIPPED:
 			return "says that it was skipped";
 		default:

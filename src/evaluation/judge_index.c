@@ -376,6 +376,8 @@ ls_jitem_reweigh(ls_jctx *ctx, ls_jitem **items, size_t n_items, ls_jitem *item)
 					(term->concept_list >= 0 && ctx->lists[term->concept_list].n > 0);
 		size_t sharing = 0;
 
+		if (held && term->place)
+			item->has_name = true;
 		if (!held && term->pol == LS_JP_WEAK)
 			term->weight *= 0.3f;
 		/* With nothing else to go by, a common noun is the subject. */

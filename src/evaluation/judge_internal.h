@@ -277,6 +277,7 @@ typedef struct ls_jterm
 	int8_t ident; /* the identifier that it belongs to, or -1 */
 	bool ing;
 	bool forbidden; /* what must be absent */
+	bool place;     /* where it must be absent: "in the worker" */
 	bool verb;      /* has a verb's ending */
 	uint64_t key;   /* the field whose value it is in some row, 0: none */
 	int32_t stem_list, joined_list, concept_list; /* postings, -1: none */

@@ -447,6 +447,19 @@ is_light(const parse *p, int i)
 		   is(p, i, "found") || is(p, i, "finds");
 }
 
+/* Nouns that mean all rows: "no errors in the log". */
+static bool
+is_whole_log(const parse *p, int i)
+{
+	static const char *const words[] = {"log",  "logs", "row",  "rows",  "output", "system", "data",
+										"file", "run",  "time", "lines", "line",   "entries"};
+
+	for (size_t k = 0; k < sizeof(words) / sizeof(words[0]); k++)
+		if (is(p, i, words[k]))
+			return true;
+	return false;
+}
+
 static void
 add_words(parse *p, int begin, int end, ls_jitem *item, int neg_from, int neg_to)
 {
@@ -524,6 +537,7 @@ add_words(parse *p, int begin, int end, ls_jitem *item, int neg_from, int neg_to
 		if (term == NULL)
 			return;
 		term->forbidden = forbidden;
+		term->place = item->absent && !forbidden && w->pol == LS_JP_WEAK && !is_whole_log(p, i);
 		if (role == LS_JROLE_ACTION && !forbidden)
 		{
 			item->has_action = true;

@@ -304,7 +304,7 @@ static const ls_jword table[] = {
 	W("endpoint", NONE, WEAK, 0), W("procedure", NONE, WEAK, 0), W("activity", NONE, WEAK, 0),
 	W("behavior", NONE, WEAK, 0), W("behaviour", NONE, WEAK, 0), W("phase", NONE, WEAK, 0),
 	W("output", NONE, WEAK, 0), W("page", NONE, WEAK, 0), W("url", NONE, WEAK, 0),
-	W("call", NONE, WEAK, 0), W("api", NONE, WEAK, 0), W("query", NONE, WEAK, 0),
+	W("call", NONE, WEAK, 0), W("query", NONE, WEAK, 0),
 	W("machine", NONE, WEAK, 0), W("address", NONE, WEAK, 0), W("amount", NONE, WEAK, 0),
 	W("count", NONE, WEAK, 0), W("size", NONE, WEAK, 0), W("limit", NONE, WEAK, 0),
 	W("rate", NONE, WEAK, 0), W("program", NONE, WEAK, 0), W("script", NONE, WEAK, 0),
