@@ -385,7 +385,7 @@ ls_jitem_reweigh(ls_jctx *ctx, ls_jitem **items, size_t n_items, ls_jitem *item)
 			term->ident < 0)
 			term->weight = 1.5f;
 		/* "public key" found as publickey: the second word is found with the first */
-		if (term->joined_list >= 0 && ctx->lists[term->joined_list].n > 0 &&
+		if (term->joins && term->joined_list >= 0 && ctx->lists[term->joined_list].n > 0 &&
 			k + 1 < item->n_terms && item->terms[k + 1].ident < 0 &&
 			ctx->lists[item->terms[k + 1].stem_list].n == 0)
 			item->terms[k + 1].weight = 0;
@@ -404,6 +404,10 @@ ls_jitem_reweigh(ls_jctx *ctx, ls_jitem **items, size_t n_items, ls_jitem *item)
 			else
 				term->weight *= 1.6f;
 		}
+		for (int j = k + 1; j < item->n_terms && term->pol == LS_JP_ACT; j++)
+			term->noun |= item->terms[j].role != LS_JROLE_SUBJECT && !item->terms[j].forbidden;
+		if (!held && term->noun && term->role == LS_JROLE_ACTION && term->weight > 1)
+			term->weight = 2.5f;
 		if (held && term->role == LS_JROLE_ACTION && term->ident < 0)
 			term->key = field_of(ctx, term);
 		if (!term->forbidden)

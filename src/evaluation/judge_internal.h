@@ -278,6 +278,8 @@ typedef struct ls_jterm
 	bool ing;
 	bool forbidden; /* what must be absent */
 	bool place;     /* where it must be absent: "in the worker" */
+	bool joins;     /* the next term is the second half of `joined` */
+	bool noun;      /* an action word that another verb of the item speaks about */
 	bool verb;      /* has a verb's ending */
 	uint64_t key;   /* the field whose value it is in some row, 0: none */
 	int32_t stem_list, joined_list, concept_list; /* postings, -1: none */

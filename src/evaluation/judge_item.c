@@ -194,6 +194,7 @@ add_term(parse *p, ls_jitem *item, int i, ls_jrole role, float weight)
 	term->kind = a->kind;
 	term->weight = weight;
 	term->ing = (a->flags & LS_JATOM_ING) != 0;
+	term->joins = i + 1 < p->t->n && word_of(p, i + 1)->pol != LS_JP_STOP;
 	term->verb = (a->flags & (LS_JATOM_ING | LS_JATOM_ED)) != 0;
 	term->ident = -1;
 	term->stem_list = term->joined_list = term->concept_list = -1;

@@ -19,6 +19,7 @@ typedef struct matching
 	uint8_t masked[LS_JROW_ATOMS]; /* atoms that are the item's own words */
 	uint8_t clauses[64];           /* clauses that hold a matched word */
 	bool negative_hit;             /* the bad outcome that the item names is there */
+	bool reversed;                 /* undone later, which is no failure of the event */
 	bool near_action;              /* the action stands in the subject's clause */
 	bool mismatch;                 /* a field has another value than the item's */
 	bool opposed;                  /* the contrary of its action */
@@ -272,6 +273,8 @@ match_action(matching *m, const ls_jterm *term, ls_jmatch *out)
 			if (negated && term->pol != LS_JP_SKIP)
 				against = !against;
 			m->opposed = against;
+			m->reversed = against && (contrary == LS_JC_CLOSE || contrary == LS_JC_OPEN ||
+									  contrary == LS_JC_LOCK || contrary == LS_JC_UNLOCK);
 			m->opposed_atom = i;
 			if (against)
 			{
@@ -285,6 +288,8 @@ match_action(matching *m, const ls_jterm *term, ls_jmatch *out)
 				continue; /* the name of a component: "auth: ..." */
 			if ((a->flags & LS_JATOM_ING) && !term->ing && takes_time(w))
 				continue;
+			if (term->noun && !(a->flags & LS_JATOM_ED))
+				continue; /* "the upload succeeds" is not shown by "upload started" */
 			if (!((a->flags & LS_JATOM_ING) && !term->ing && w->pol != LS_JP_STATE) &&
 				w->pol != LS_JP_PART)
 			{
@@ -455,7 +460,7 @@ classify(matching *m, ls_jmatch *out)
 		!(verdict && c->class == LS_JCLASS_PASS))
 	{
 		out->class = LS_JCLASS_FAIL;
-		out->strength = 2;
+		out->strength = m->reversed && !item->at_end ? 1 : 2;
 		out->anchor = (uint16_t) m->opposed_atom;
 		return;
 	}
@@ -517,7 +522,7 @@ ls_jmatch_row(const ls_jctx *ctx, const ls_jitem *item, const ls_jrow *row, ls_j
 	m.row = row;
 	memset(m.masked, 0, (size_t) row->text.n);
 	memset(m.clauses, 0, sizeof(m.clauses));
-	m.negative_hit = m.opposed = m.exact_action = m.mismatch = m.near_action = false;
+	m.negative_hit = m.opposed = m.exact_action = m.mismatch = m.near_action = m.reversed = false;
 	m.opposed_atom = 0;
 	m.action_clause = UINT16_MAX;
 	out->idents = true;
@@ -592,6 +597,11 @@ ls_jmatch_row(const ls_jctx *ctx, const ls_jitem *item, const ls_jrow *row, ls_j
 			out->forbidden = true;
 	out->names = names == 0 && out->some_ident;
 	out->relevance = item->total > 0 ? sum / item->total : 0;
+	/* What the second part of an order names is no outcome either. */
+	for (int k = 0; item->other != NULL && k < item->other->n_terms; k++)
+		for (int i = 0; i < row->text.n; i++)
+			if (row->text.atoms[i].stem == item->other->terms[k].stem)
+				m.masked[i] = 1;
 	/* The very thing is named, in whatever words. */
 	if (item->n_idents > 0 && out->some_ident && out->idents && out->exact_pair &&
 		out->relevance < 0.56f)

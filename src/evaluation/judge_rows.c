@@ -110,6 +110,10 @@ ls_jrow_negated(const ls_jctx *ctx, const ls_jtext *t, int i)
 		return true;
 	if (has_value(t, i) && false_value(t, i + 1))
 		return true;
+	/* "pending 0" */
+	if (plain_number(t, i + 1) == 0 && t->atoms[i + 1].sep == LS_JSEP_SPACE &&
+		(i + 2 >= t->n || t->atoms[i + 2].sep == LS_JSEP_COMMA))
+		return true;
 	/* "0 failed", "0 errors" but not "0 ... 3 errors" */
 	if (i > 0 && count_before(ctx, t, i) == 0)
 		return true;
@@ -358,7 +362,8 @@ word_cue(const ls_jctx *ctx, ls_jrow *row, int i)
 	switch (w->pol)
 	{
 		case LS_JP_POS:
-			if (counted && (before == 0 || after == 0))
+			if ((counted && (before == 0 || after == 0)) ||
+				(has_value(t, i) && (atom_is(t, i + 1, "null") || atom_is(t, i + 1, "none"))))
 				break;
 			if (negated)
 				cue(row, i, LS_JCLASS_FAIL, 2, w->concept, flags);

@@ -555,6 +555,7 @@ ls_jtext_scan(const ls_jctx *ctx, ls_str text, ls_jatom *atoms, int max_atoms)
 		if (word == 0)
 			continue;
 		a->word = word;
+		a->stem = a->joined;
 		if (i + 1 < t.n && a[1].sep != LS_JSEP_NONE)
 			a[1].word = ctx->particle; /* its meaning is in the verb now */
 	}

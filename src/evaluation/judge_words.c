@@ -154,7 +154,7 @@ static const ls_jword table[] = {
 	W("exclude", SKIP, SKIP, 2), W("suppress", SKIP, SKIP, 1), W("suspend", SKIP, SKIP, 1),
 	W("pend", SKIP, SKIP, 1), W("maintenance", SKIP, SKIP, 1), W("optout", SKIP, SKIP, 2),
 	W("unneeded", SKIP, SKIP, 2), W("\xe2\x97\x8b", SKIP, SKIP, 3), W("xskip", SKIP, SKIP, 3),
-	W("deactivate", DISABLE, SKIP, 2), W("discard", SKIP, SKIP, 1), W("turnoff", SKIP, SKIP, 2),
+	W("deactivate", DISABLE, SKIP, 1), W("discard", SKIP, SKIP, 1), W("turnoff", SKIP, SKIP, 2),
 	W("switchoff", SKIP, SKIP, 2),
 	/* negators and quantities */
 	W("no", NONE, NOT, 0), W("not", NONE, NOT, 0), W("never", NONE, NOT, 0),
@@ -284,6 +284,8 @@ static const ls_jword table[] = {
 	W("thursday", THURSDAY, NONE, 0), W("thu", THURSDAY, NONE, 0), W("friday", FRIDAY, NONE, 0),
 	W("fri", FRIDAY, NONE, 0), W("saturday", SATURDAY, NONE, 0), W("sat", SATURDAY, NONE, 0),
 	W("sunday", SUNDAY, NONE, 0), W("sun", SUNDAY, NONE, 0),
+	W("noerror", RESULT, POS, 2), W("nxdomain", ERROR, NEG, 2), W("servfail", ERROR, NEG, 2),
+	W("find", DETECT, ACT, 0), W("contact", CONNECT, STATE, 1),
 	/* words without weight in an item */
 	W("his", NONE, STOP, 0), W("her", NONE, STOP, 0), W("their", NONE, STOP, 0),
 	W("our", NONE, STOP, 0), W("they", NONE, STOP, 0), W("them", NONE, STOP, 0),
