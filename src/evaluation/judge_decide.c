@@ -188,7 +188,9 @@ ls_jdecide_plain(const ls_jitem *item, const ls_jhits *rows)
 		const ls_jhit *h = &rows->list[i];
 
 		if (h->m.relevance < relevant || h->m.class == LS_JCLASS_NONE ||
-			((score_of(h) < score_of(best) - (h->m.strength == 1 ? 0.15f : 0.25f) ||
+			((score_of(h) <
+				  score_of(best) -
+					  (h->m.strength == 1 && h->m.class == LS_JCLASS_FAIL ? 0.15f : 0.25f) ||
 			  (h->m.relevance < best->m.relevance - 0.12f && h->m.class == LS_JCLASS_SKIP)) &&
 			 !(item->first && h->m.class == LS_JCLASS_FAIL && h->m.strength > 1)))
 			continue;

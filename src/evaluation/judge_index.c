@@ -360,6 +360,22 @@ in_context(const ls_jctx *ctx, uint64_t stem)
 	return false;
 }
 
+/* Do several items of the request use the word?  Then it tells none of them apart. */
+static bool
+shared(ls_jitem **items, size_t n_items, const ls_jterm *term)
+{
+	int n = 0;
+
+	for (size_t i = 0; i < n_items && n < 2; i++)
+		for (int k = 0; k < items[i]->n_terms; k++)
+			if (items[i]->terms[k].stem == term->stem)
+			{
+				n++;
+				break;
+			}
+	return n >= 2;
+}
+
 /*
  * A word that no row holds is either what the item is about (then nothing is known of it) or
  * wording that all items of the request share.
@@ -374,7 +390,6 @@ ls_jitem_reweigh(ls_jctx *ctx, ls_jitem **items, size_t n_items, ls_jitem *item)
 		bool held = ctx->lists[term->stem_list].n > 0 ||
 					(term->joined_list >= 0 && ctx->lists[term->joined_list].n > 0) ||
 					(term->concept_list >= 0 && ctx->lists[term->concept_list].n > 0);
-		size_t sharing = 0;
 
 		if (held && term->place)
 			item->has_name = true;
@@ -392,14 +407,7 @@ ls_jitem_reweigh(ls_jctx *ctx, ls_jitem **items, size_t n_items, ls_jitem *item)
 		if (!held && term->ident < 0 && term->role == LS_JROLE_SUBJECT && term->weight >= 1.2f &&
 			!term->forbidden)
 		{
-			for (size_t i = 0; i < n_items && sharing < 2; i++)
-				for (int j = 0; j < items[i]->n_terms; j++)
-					if (items[i]->terms[j].stem == term->stem)
-					{
-						sharing++;
-						break;
-					}
-			if (sharing >= 2 || in_context(ctx, term->stem))
+			if (shared(items, n_items, term) || in_context(ctx, term->stem))
 				term->weight *= 0.3f;
 			else
 				term->weight *= 1.6f;
@@ -407,7 +415,8 @@ ls_jitem_reweigh(ls_jctx *ctx, ls_jitem **items, size_t n_items, ls_jitem *item)
 		for (int j = k + 1; j < item->n_terms && term->pol == LS_JP_ACT; j++)
 			term->noun |= item->terms[j].role != LS_JROLE_SUBJECT && !item->terms[j].forbidden;
 		if (!held && term->noun && term->role == LS_JROLE_ACTION && term->weight > 1)
-			term->weight = 2.5f;
+			term->weight =
+				shared(items, n_items, term) || in_context(ctx, term->stem) ? 0.4f : 2.5f;
 		if (held && term->role == LS_JROLE_ACTION && term->ident < 0)
 			term->key = field_of(ctx, term);
 		if (!term->forbidden)

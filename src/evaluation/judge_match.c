@@ -266,7 +266,7 @@ match_action(matching *m, const ls_jterm *term, ls_jmatch *out)
 			if (near && !m->row->fields && !(a->clause < 64 && m->clauses[a->clause]))
 				continue;
 			negated = ls_jrow_negated(m->ctx, t, i);
-			if (!against)
+			if (!against && !(term->noun && w->pol == LS_JP_POS))
 				m->masked[i] = 1;
 			if (hit > best || best == 0)
 				best = against ? 0.8f : hit;
@@ -288,7 +288,7 @@ match_action(matching *m, const ls_jterm *term, ls_jmatch *out)
 				continue; /* the name of a component: "auth: ..." */
 			if ((a->flags & LS_JATOM_ING) && !term->ing && takes_time(w))
 				continue;
-			if (term->noun && !(a->flags & LS_JATOM_ED))
+			if (term->noun && !(a->flags & LS_JATOM_ED) && w->concept != LS_JC_DETECT)
 				continue; /* "the upload succeeds" is not shown by "upload started" */
 			if (!((a->flags & LS_JATOM_ING) && !term->ing && w->pol != LS_JP_STATE) &&
 				w->pol != LS_JP_PART)
@@ -355,7 +355,8 @@ outcome_cue(const matching *m, bool near, const ls_jcue **fail)
 			rank = best_rank + 1;
 		/* "created, booted, agent rejected": a later clause has its own subject */
 		if (m->exact_action && !near && !row->fields && c->class == LS_JCLASS_FAIL &&
-			on_purpose(c) && clause > m->action_clause && m->action_clause != UINT16_MAX)
+			(on_purpose(c) || c->strength < 2) && clause > m->action_clause &&
+			m->action_clause != UINT16_MAX)
 			continue;
 		if (rank > best_rank)
 			best = c;
@@ -397,7 +398,7 @@ classify(matching *m, ls_jmatch *out)
 	}
 	if (!row->fields)
 		c = outcome_cue(m, true, &fail);
-	if (c == NULL)
+	if (c == NULL || (c->class == LS_JCLASS_FAIL && on_purpose(c)))
 		c = outcome_cue(m, false, &fail);
 	verdict =
 		c != NULL && (c->flags & LS_JCUE_VERDICT) && !(c->flags & LS_JCUE_HTTP) && c->strength >= 3;
@@ -511,6 +512,7 @@ ls_jmatch_row(const ls_jctx *ctx, const ls_jitem *item, const ls_jrow *row, ls_j
 {
 	matching m;
 	int names = 0;
+	bool denied = false;
 	float sum = 0, bad = 0, bad_total = 0;
 	bool ident_hit[LS_JITEM_IDENTS] = {false}, ident_exact[LS_JITEM_IDENTS] = {false};
 
@@ -568,6 +570,7 @@ ls_jmatch_row(const ls_jctx *ctx, const ls_jitem *item, const ls_jrow *row, ls_j
 			{
 				bad_total += term->weight;
 				bad += affirmed ? term->weight : 0;
+				denied |= hit > 0 && !affirmed;
 			}
 		}
 	}
@@ -587,7 +590,7 @@ ls_jmatch_row(const ls_jctx *ctx, const ls_jitem *item, const ls_jrow *row, ls_j
 			sum += term->weight * hit;
 		}
 	}
-	if (bad_total > 0 && bad >= 0.6f * bad_total)
+	if (bad_total > 0 && bad >= 0.6f * bad_total && !denied)
 		out->forbidden = true;
 	/* A status code may be the forbidden refusal. */
 	for (int k = 0; k < item->n_terms && row->http >= 400; k++)

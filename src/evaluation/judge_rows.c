@@ -112,6 +112,7 @@ ls_jrow_negated(const ls_jctx *ctx, const ls_jtext *t, int i)
 		return true;
 	/* "pending 0" */
 	if (plain_number(t, i + 1) == 0 && t->atoms[i + 1].sep == LS_JSEP_SPACE &&
+		word_of(ctx, t, i)->pol != LS_JP_KEY && word_of(ctx, t, i)->concept != LS_JC_STOP &&
 		(i + 2 >= t->n || t->atoms[i + 2].sep == LS_JSEP_COMMA))
 		return true;
 	/* "0 failed", "0 errors" but not "0 ... 3 errors" */

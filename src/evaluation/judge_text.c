@@ -550,7 +550,12 @@ ls_jtext_scan(const ls_jctx *ctx, ls_str text, ls_jatom *atoms, int max_atoms)
 	for (int i = 0; i < t.n; i++)
 	{
 		ls_jatom *a = &atoms[i];
-		uint16_t word = a->joined ? ls_jwords_find(&ctx->words, a->joined) : 0;
+		uint16_t word;
+
+		if (a->len == 2 && i + 2 < t.n && ctx->words.table[a->word].concept == LS_JC_START &&
+			a[1].len == 2 && a[2].len == 4 && text.data[a[2].off] == 'd')
+			a->word = ctx->particle; /* up to date */
+		word = a->joined ? ls_jwords_find(&ctx->words, a->joined) : 0;
 
 		if (word == 0)
 			continue;

@@ -145,6 +145,11 @@ test_states(void)
 	is_status("smoke test not run", "The smoke test succeeds", SKIPPED);
 	is_status("payout=1 state=paid\npayout=2 state=returned", "Payout 2 is paid", FAILED);
 	is_status("#5 copy files\n#6 run tests\n#5 DONE\n#6 ERROR exit code 1", "copy files", PASSED);
+	is_status("report job started", "The report job completes", NOT_FOUND);
+	is_status("consumer a: ack pending 0", "a has no pending acks", PASSED);
+	is_status("session opened for ann\nsession closed for ann", "A session is opened for ann",
+			  PASSED);
+	is_status("msg=4 dropped: no filter matches, ignored", "Message 4 is processed", SKIPPED);
 	is_status("db UP, disk UP, mail DOWN", "db is up", PASSED);
 	is_status("db UP, disk UP, mail DOWN", "mail is up", FAILED);
 	is_status("created by=ann user=bob result=success", "bob was deleted", NOT_FOUND);
@@ -202,6 +207,12 @@ test_findings(void)
 	   "without items, a finding for each question");
 	is_str(list[0].id, "f1", "with id f1");
 	is_int(list[0].status, PASSED, "and a status");
+	ok(ls_judge(arena, rows, 2,
+				str("You are a judge. Decide whether the backup passed and whether the restore "
+					"passed. Do not guess."),
+				NULL, 0, true, &list, &n, &summary) &&
+		   n == 2 && list[0].status == PASSED && list[1].status == FAILED,
+	   "clauses count, instructions to the evaluator do not");
 	ok(ls_judge(arena, rows, 2, str("?"), NULL, 0, true, &list, &n, &summary) && n == 1,
 	   "at least one finding");
 	ok(ls_judge(arena, rows, 2, str("Judge."), items, 2, true, &list, &n, &summary) && n == 2,
