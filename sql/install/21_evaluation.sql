@@ -16,19 +16,22 @@ INSERT INTO logsvc_internal.model (id, position, is_default, input_rate, output_
   ('model-opus-4-7', 3, false, 15000000, 75000000);
 
 CREATE TABLE logsvc_internal.eu_region (
-  name text PRIMARY KEY CHECK (name = pg_catalog.lower(name))
+  name text PRIMARY KEY CHECK (name = pg_catalog.lower(name)),
+  customized boolean NOT NULL DEFAULT true
 );
 COMMENT ON TABLE logsvc_internal.eu_region IS
   'regions in the European Union in which evaluations may run (specification 8.10); '
   'an operator adds the name of a place of its own';
-INSERT INTO logsvc_internal.eu_region (name) VALUES
+INSERT INTO logsvc_internal.eu_region (name, customized)
+SELECT name, false FROM (VALUES
   ('eu'),
   ('eu-central-1'), ('eu-west-1'), ('eu-west-3'), ('eu-north-1'), ('eu-south-1'), ('eu-south-2'),
   ('europe-west1'), ('europe-west3'), ('europe-west4'), ('europe-west8'), ('europe-west9'),
   ('europe-west10'), ('europe-west12'), ('europe-north1'), ('europe-central2'),
   ('europe-southwest1'),
   ('westeurope'), ('northeurope'), ('francecentral'), ('germanywestcentral'), ('swedencentral'),
-  ('polandcentral'), ('italynorth'), ('spaincentral');
+  ('polandcentral'), ('italynorth'), ('spaincentral')
+) AS regions (name);
 
 -- Amounts are micro-credits: 1 credit is 0.01 USD.
 CREATE TABLE logsvc_internal.ai_credit_month (
@@ -72,6 +75,7 @@ COMMENT ON TABLE logsvc_internal.ai_credit_entry IS
 
 SELECT pg_catalog.pg_extension_config_dump('logsvc_internal.model',
   'WHERE id NOT IN (''model-haiku-4-5'', ''model-sonnet-4-6'', ''model-opus-4-7'')');
+SELECT pg_catalog.pg_extension_config_dump('logsvc_internal.eu_region', 'WHERE customized');
 SELECT pg_catalog.pg_extension_config_dump('logsvc_internal.ai_credit_month', '');
 SELECT pg_catalog.pg_extension_config_dump('logsvc_internal.ai_credit_reservation', '');
 SELECT pg_catalog.pg_extension_config_dump('logsvc_internal.ai_credit_reservation_id_seq', '');

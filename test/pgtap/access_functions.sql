@@ -128,7 +128,7 @@ FROM (VALUES
 	('services', '{3,25,200,NULL}'),
 	('kpis', '{15,150,1500,NULL}'),
 	('organizations_per_user', '{5,5,5,5}'),
-	('ai_credits_per_month', '{100,2500,10000,NULL}'),
+	('ai_credits_per_month', '{100,2500,10000,100000}'),
 	('ingest_bytes_per_day', '{1073741824,10737418240,53687091200,NULL}'),
 	('retention_days', '{3,30,90,NULL}')
 ) AS t (resource, figures);
