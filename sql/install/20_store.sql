@@ -75,4 +75,9 @@ SELECT pg_catalog.pg_extension_config_dump('logsvc_internal.part_id', '');
 
 ALTER TABLE logsvc_internal.queue ENABLE ROW LEVEL SECURITY;
 ALTER TABLE logsvc_internal.part ENABLE ROW LEVEL SECURITY;
+ALTER TABLE logsvc_internal.part_other ENABLE ROW LEVEL SECURITY;
 GRANT SELECT ON logsvc_internal.queue, logsvc_internal.part TO logsvc_tenant;
+CREATE POLICY tenant ON logsvc_internal.queue FOR SELECT TO logsvc_tenant
+  USING (organization_id = logsvc_internal.current_organization());
+CREATE POLICY tenant ON logsvc_internal.part FOR SELECT TO logsvc_tenant
+  USING (organization_id = logsvc_internal.current_organization());

@@ -1,10 +1,5 @@
 -- The store: functions.
 
-CREATE POLICY tenant ON logsvc_internal.queue FOR SELECT TO logsvc_tenant
-  USING (organization_id = logsvc_internal.current_organization());
-CREATE POLICY tenant ON logsvc_internal.part FOR SELECT TO logsvc_tenant
-  USING (organization_id = logsvc_internal.current_organization());
-
 -- Makes the partitions of today and of the two days that events may already
 -- name (timestamps up to 24 hours ahead are accepted).  Days that have none
 -- share the default partition.
@@ -25,6 +20,7 @@ BEGIN
     -- CREATE and ATTACH: PARTITION OF would lock out every reader.
     EXECUTE format('CREATE TABLE logsvc_internal.%I (LIKE logsvc_internal.part INCLUDING ALL)',
                    name);
+    EXECUTE format('ALTER TABLE logsvc_internal.%I ENABLE ROW LEVEL SECURITY', name);
     EXECUTE format('ALTER TABLE logsvc_internal.part ATTACH PARTITION logsvc_internal.%I'
                    ' FOR VALUES FROM (%L) TO (%L)', name, d, d + 1);
   END LOOP;
