@@ -98,3 +98,17 @@ ls_http_admit(const ls_request *request, ls_arena *arena, ls_principal *principa
 	}
 	return true;
 }
+
+bool
+ls_http_expect_json(const ls_request *request, ls_arena *arena, ls_response *response)
+{
+	if (ls_request_is_encoded(request))
+		ls_http_refuse(response, arena, LS_ERROR_UNSUPPORTED_MEDIA_TYPE,
+					   "this content encoding is not supported; send the body as it is", NULL);
+	else if (!ls_request_is_json(request))
+		ls_http_refuse(response, arena, LS_ERROR_UNSUPPORTED_MEDIA_TYPE,
+					   "expected application/json", NULL);
+	else
+		return true;
+	return false;
+}

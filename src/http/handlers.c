@@ -295,6 +295,8 @@ ls_http_execute(const ls_request *request, ls_arena *arena, ls_response *respons
 
 	if (!ls_http_admit(request, arena, &principal, response))
 		return;
+	if (strcmp(c.route->method, "POST") == 0 && !ls_http_expect_json(request, arena, response))
+		return;
 	c.principal = &principal;
 	c.handler = find_handler(c.route->handler);
 	if (c.handler == NULL)

@@ -26,6 +26,13 @@
 extern bool ls_http_admit(const ls_request *request, ls_arena *arena, ls_principal *principal,
 						  ls_response *response);
 
+/*
+ * Is the body JSON, as far as its headers say?  False: *response is the
+ * refusal, 415.  After ls_http_admit (docs/api.md: the size comes before the
+ * media type).
+ */
+extern bool ls_http_expect_json(const ls_request *request, ls_arena *arena, ls_response *response);
+
 /* Makes *response the error answer for `id`. */
 extern void ls_http_refuse(ls_response *response, ls_arena *arena, ls_error_id id,
 						   const char *message, const char *details);

@@ -194,23 +194,6 @@ drop_builders_after(ls_accept *accept, sender_group *group, open_part *last)
 	}
 }
 
-static bool
-content_type_is(ls_str type, const char *name)
-{
-	size_t len = strlen(name);
-
-	return type.len >= len && pg_strncasecmp(type.data, name, len) == 0 &&
-		   (type.len == len || type.data[len] == ';' || type.data[len] == ' ');
-}
-
-/* A body without a type, or of the type that curl -d sends, is JSON too. */
-static bool
-is_json(ls_str type)
-{
-	return type.len == 0 || content_type_is(type, "application/json") ||
-		   content_type_is(type, "application/x-www-form-urlencoded");
-}
-
 /* ---- responses ---- */
 
 static void
@@ -327,8 +310,7 @@ ls_accept_request(ls_accept *accept, ls_accept_kind kind, const ls_sender *sende
 	bool decoded;
 	waiting *entry;
 
-	if (request->content_encoding.len > 0 &&
-		!content_type_is(request->content_encoding, "identity"))
+	if (ls_request_is_encoded(request))
 	{
 		refuse(accept, request, LS_ERROR_UNSUPPORTED_MEDIA_TYPE,
 			   "this content encoding is not supported; send the body as it is", NULL);
@@ -349,13 +331,13 @@ ls_accept_request(ls_accept *accept, ls_accept_kind kind, const ls_sender *sende
 		refuse(accept, request, LS_ERROR_SERVICE_UNAVAILABLE, NULL, NULL);
 		return;
 	}
-	if (kind == LS_ACCEPT_EVENT && is_json(request->content_type))
+	if (kind == LS_ACCEPT_EVENT && ls_request_is_json(request))
 		decoded = ls_decode_event(&options, request->body, result);
-	else if (content_type_is(request->content_type, "application/x-ndjson") ||
-			 content_type_is(request->content_type, "application/jsonl") ||
-			 content_type_is(request->content_type, "application/ndjson"))
+	else if (ls_request_is_type(request, "application/x-ndjson") ||
+			 ls_request_is_type(request, "application/jsonl") ||
+			 ls_request_is_type(request, "application/ndjson"))
 		decoded = ls_decode_ndjson(&options, request->body, result);
-	else if (is_json(request->content_type))
+	else if (ls_request_is_json(request))
 		decoded = ls_decode_batch(&options, request->body, result);
 	else
 	{

@@ -132,3 +132,32 @@ ls_frame_parse(ls_str frame, ls_frame_kind *kind, ls_request *request, ls_respon
 	}
 	return !r.failed && r.pos == r.end;
 }
+
+static bool
+is_type(ls_str value, const char *type)
+{
+	size_t len = strlen(type);
+
+	return value.len >= len &&
+		   ls_str_eq_nocase(ls_str_make(value.data, len), ls_str_make(type, len)) &&
+		   (value.len == len || value.data[len] == ';' || value.data[len] == ' ');
+}
+
+bool
+ls_request_is_type(const ls_request *request, const char *type)
+{
+	return is_type(request->content_type, type);
+}
+
+bool
+ls_request_is_json(const ls_request *request)
+{
+	return request->content_type.len == 0 || is_type(request->content_type, "application/json") ||
+		   is_type(request->content_type, "application/x-www-form-urlencoded");
+}
+
+bool
+ls_request_is_encoded(const ls_request *request)
+{
+	return request->content_encoding.len > 0 && !is_type(request->content_encoding, "identity");
+}

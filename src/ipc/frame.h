@@ -75,6 +75,15 @@ typedef struct ls_response
 /* Adds a header; ignored beyond LS_RESPONSE_HEADERS.  Keeps views. */
 extern void ls_response_header(ls_response *response, ls_str name, ls_str value);
 
+/* Is the body declared to be of that media type?  Parameters do not count. */
+extern bool ls_request_is_type(const ls_request *request, const char *type);
+
+/* A body without a type, or of the type that curl -d sends, is JSON too. */
+extern bool ls_request_is_json(const ls_request *request);
+
+/* Is the body compressed, or encoded in another way? */
+extern bool ls_request_is_encoded(const ls_request *request);
+
 extern void ls_frame_write_request(ls_buf *buf, const ls_request *request);
 extern void ls_frame_write_response(ls_buf *buf, const ls_response *response);
 extern void ls_frame_write_cancel(ls_buf *buf, uint64_t request_id);

@@ -111,7 +111,8 @@ begin(evaluator_state *state, const ls_request *request)
 	f->evaluation.done = finished;
 	f->evaluation.context = f;
 
-	if (!ls_http_admit(request, f->evaluation.arena, &principal, &f->response))
+	if (!ls_http_admit(request, f->evaluation.arena, &principal, &f->response) ||
+		!ls_http_expect_json(request, f->evaluation.arena, &f->response))
 	{
 		send_response(state, &f->response);
 		land(f);
