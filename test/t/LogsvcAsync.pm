@@ -23,7 +23,8 @@ sub begin_request
 	my ($t, $method, $path, %opt) = @_;
 	my $body = exists $opt{json} ? json_encode($opt{json}) : $opt{body};
 	my %headers = (Host => 'test', Connection => 'close', %{ $opt{headers} // {} });
-	my $socket = $t->connect or return { failed => "cannot connect: $!", since => time };
+	my $since = time;
+	my $socket = $t->connect or return { failed => "cannot connect: $!", since => $since };
 
 	$headers{Authorization} = "Bearer $opt{token}" if defined $opt{token};
 	$headers{'Content-Type'} //= 'application/json' if defined $body;
@@ -32,7 +33,7 @@ sub begin_request
 	$socket->autoflush(1);
 	$socket->print(join("\r\n", "$method $path HTTP/1.1",
 			(map { "$_: $headers{$_}" } sort keys %headers), '', $body // ''));
-	return { socket => $socket, data => '', since => time };
+	return { socket => $socket, data => '', since => $since };
 }
 
 # Reads what has come; true when the answer is complete or the connection closed.

@@ -1,0 +1,193 @@
+# 055_latency.pl: what one client makes the service wait for, no other client waits
+# for: executors that are busy for seconds, idle connections, a client that sends
+# its request byte by byte, a model that thinks, a body of 10 MB.
+#
+# The limit is 100 ms more than without the burden; LATENCY_LIMIT changes it.
+use strict;
+use warnings;
+
+use LogsvcAsync;
+use LogsvcTest;
+use Test::More;
+use Time::HiRes qw(time sleep);
+
+my $limit = $ENV{LATENCY_LIMIT} // 0.1;
+my $t = LogsvcTest->new(conf => "logsvc.executors = 3\nlogsvc.header_timeout = '3s'");
+my $org = $t->organization('acme');
+
+sub ingest { return request($t, POST => '/api/v1/logs', token => $org->{ingest_key}, json => { event => 'x' }); }
+# An executor answers it: the key may not search.
+sub execute { return request($t, GET => '/api/v1/search?q=x', token => $org->{ingest_key}); }
+
+# The median and the maximum of requests, one after the other; each must be answered.
+sub measure
+{
+	my ($what, $n, $status, $request) = @_;
+	my @seconds;
+	my $bad = 0;
+
+	foreach (1 .. $n)
+	{
+		my $r = $request->();
+		$bad++ if $r->{status} != $status;
+		push @seconds, $r->{seconds};
+	}
+	is($bad, 0, "$what: each is answered with $status");
+	@seconds = sort { $a <=> $b } @seconds;
+	return ($seconds[ $n / 2 ], $seconds[-1]);
+}
+
+# The scheduler of a busy machine delays a single request now and then: up to
+# three rounds, of which one must do; the median of each must.
+sub compare
+{
+	my ($name, $base, $status, $request) = @_;
+	my ($median, $max);
+	foreach my $round (1 .. 3)
+	{
+		($median, $max) = measure($name, 50, $status, $request);
+		last if $max - $base < $limit;
+	}
+	note sprintf '%s: median %.1f ms, longest %.1f ms; without the burden %.1f ms', $name, $median * 1000, $max * 1000, $base * 1000;
+	cmp_ok($max - $base, '<', $limit, "$name: at most 100 ms more than without the burden");
+	return;
+}
+
+# Warm: connections to the database, caches of credentials.
+measure('warm', 20, $_->[0], $_->[1]) foreach [ 202, \&ingest ], [ 403, \&execute ];
+my ($ingest) = measure('ingest alone', 50, 202, \&ingest);
+my ($execute) = measure('execute alone', 50, 403, \&execute);
+
+sub both
+{
+	my ($name) = @_;
+	compare("$name: ingest", $ingest, 202, \&ingest);
+	compare("$name: execute", $execute, 403, \&execute);
+	return;
+}
+
+# ---- busy executors ----
+
+# As a search that takes long: held in its transaction.
+$t->stop_at('execute_request');
+my @long = map { begin_request($t, GET => "/api/v1/search?q=x$_", token => $org->{token}) } 1 .. 2;
+ok(wait_until(sub {
+		my $busy = $t->sql(q{SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'logsvc executor' AND xact_start IS NOT NULL});
+		$busy == 2;
+	}, 10), 'two of three executors are busy');
+my $busy_since = time;
+both('two of three executors busy');
+
+# All of them: ingest and evaluations do not need them.
+push @long, begin_request($t, GET => '/api/v1/search?q=x3', token => $org->{token});
+ok(wait_until(sub { $t->sql(q{SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'logsvc executor' AND xact_start IS NOT NULL}) == 3 }, 10),
+	'all executors are busy');
+compare('all executors busy: ingest', $ingest, 202, \&ingest);
+my $waits = begin_request($t, GET => '/api/v1/search?q=x', token => $org->{ingest_key});
+ok(!answered($waits, 0.2), 'a further search waits for an executor');
+sleep 2 - (time - $busy_since) if time - $busy_since < 2;
+is(scalar(grep { answered($_) } @long), 0, 'they were busy for seconds');
+$t->let_go('execute_request');
+isnt(end_request($_, 10)->{status}, 0, 'each is answered in the end') foreach @long;
+my $r = end_request($waits, 10);
+is($r->{status}, 403, 'also the one that waited');
+
+# ---- connections ----
+
+my @idle = map { $t->connect or die "connection $_: $!" } 1 .. 100;
+# Each has made one request and stays.
+foreach my $socket (@idle)
+{
+	print $socket "GET /healthz HTTP/1.1\r\nHost: test\r\n\r\n";
+	$socket->flush;
+	sysread($socket, my $answer, 4096);
+}
+both('100 idle connections');
+
+my @slow = map { $t->connect or die } 1 .. 20;
+my $start = time;
+my $sent = "POST /api/v1/logs HTTP/1.1\r\nHost: test\r\nX-Slow: " . 'x' x 1000;
+my $position = 0;
+sub drip
+{
+	my $byte = substr($sent, $position++, 1);
+	local $SIG{PIPE} = 'IGNORE';
+	syswrite($_, $byte) foreach @slow;
+	return;
+}
+drip() foreach 1 .. 30;
+both('slow clients');
+compare('slow clients between their bytes: ingest', $ingest, 202, sub { drip(); return ingest(); });
+my $closed = 0;
+ok(wait_until(sub {
+		drip();
+		$closed = 0;
+		foreach my $socket (@slow)
+		{
+			my $bits = '';
+			vec($bits, fileno($socket), 1) = 1;
+			$closed++ if select($bits, undef, undef, 0);
+		}
+		$closed == @slow;
+	}, 10), 'the slow clients are thrown out after the time for headers');
+cmp_ok(time - $start, '>', 2.5, 'not before');
+
+# ---- an evaluation that is being made ----
+
+$t->stop_at('evaluate_request');
+my $evaluation = begin_request($t, POST => '/api/v1/evaluations/run-adhoc', token => $org->{token},
+	json => { rows => ['x'], preview => JSON::PP::true });
+$t->wait_held('evaluate_request');
+both('a busy evaluator');
+$t->let_go('evaluate_request');
+is(end_request($evaluation, 10)->{status}, 200, 'it is answered');
+
+# ---- a large body on its way ----
+
+my $line = '{"event":"' . 'y' x 200 . '"}' . "\n";
+my $body = $line x int(9 * 1024 * 1024 / length $line);
+my $socket = $t->connect or die;
+$socket->blocking(0);
+my $head = "POST /api/v1/logs/batch HTTP/1.1\r\nHost: test\r\nAuthorization: Bearer $org->{ingest_key}\r\n"
+  . "Content-Type: application/x-ndjson\r\nConnection: close\r\nContent-Length: " . length($body) . "\r\n\r\n";
+my $whole = $head . $body;
+my $offset = 0;
+# A part of it before each measured request.
+compare('a body of 9 MB on its way: ingest', $ingest, 202, sub {
+	if ($offset < length($whole) - 200_000)
+	{
+		my $n = syswrite($socket, $whole, 100_000, $offset);
+		$offset += $n // 0;
+	}
+	return ingest();
+});
+$socket->blocking(1);
+while ($offset < length $whole)
+{
+	$offset += syswrite($socket, $whole, 1 << 20, $offset) // die "cannot send: $!";
+}
+my $answer = '';
+1 while sysread($socket, $answer, 65536, length $answer);
+like($answer, qr{^HTTP/1\.1 202 }, 'the large body is accepted');
+
+# Whole bodies, one after the other, behind each of which a single event waits.
+my @large;
+my @behind;
+foreach my $round (1 .. 5)
+{
+	push @large, begin_request($t, POST => '/api/v1/logs/batch', token => $org->{ingest_key}, body => $body,
+		headers => { 'Content-Type' => 'application/x-ndjson' });
+	push @behind, ingest()->{seconds};
+	end_request($large[-1], 20);
+}
+note sprintf 'behind a body of 9 MB: %s ms', join ' ', map { sprintf '%.0f', $_ * 1000 } @behind;
+cmp_ok((sort { $a <=> $b } @behind)[2], '<', $limit, 'a single event behind a body of 9 MB: at most 100 ms');
+my @rows = map { "2026-01-01 00:00:0" . $_ % 10 . " worker $_ finished job " . ($_ * 7919) % 100003 . " of user u$_ from 10.1." . $_ % 256 . ".7 in $_ ms" } 1 .. 10_000;
+my $heavy = begin_request($t, POST => '/api/v1/evaluations/run-adhoc', token => $org->{token},
+	json => { rows => \@rows, preview => JSON::PP::true });
+my $light = request($t, POST => '/api/v1/evaluations/run-adhoc', token => $org->{token}, json => { rows => ['x'], preview => JSON::PP::true });
+note sprintf 'an evaluation of 10,000 rows: %.0f ms, one behind it %.0f ms', end_request($heavy, 20)->{seconds} * 1000, $light->{seconds} * 1000;
+
+close $_ foreach @idle, @slow;
+$t->stop;
+done_testing;
