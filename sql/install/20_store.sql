@@ -47,13 +47,11 @@ CREATE TABLE logsvc_internal.part (
   max_batch bigint NOT NULL,
   header bytea NOT NULL,
   body bytea NOT NULL,
-  created_at timestamptz NOT NULL DEFAULT pg_catalog.now(),
-  PRIMARY KEY (day, id)
+  created_at timestamptz NOT NULL DEFAULT pg_catalog.now()
 ) PARTITION BY RANGE (day);
 ALTER TABLE logsvc_internal.part
   ALTER header SET STORAGE MAIN,
   ALTER body SET STORAGE EXTERNAL;
-CREATE INDEX part_time ON logsvc_internal.part (organization_id, max_time);
 COMMENT ON TABLE logsvc_internal.part IS
   'parts: up to 65,536 events of one organization, index and UTC day as compressed columns';
 COMMENT ON COLUMN logsvc_internal.part.level IS
@@ -61,7 +59,12 @@ COMMENT ON COLUMN logsvc_internal.part.level IS
 COMMENT ON COLUMN logsvc_internal.part.level_mask IS
   'bit n is set when an event has level n of trace, debug, info, warn, error, fatal, other, none';
 
+-- Keys and indexes belong to the partitions: indexes of the parent would come
+-- back twice when a dump is restored, with the parent by CREATE EXTENSION and
+-- with each daily partition, which is an ordinary table to pg_dump.
 CREATE TABLE logsvc_internal.part_other PARTITION OF logsvc_internal.part DEFAULT;
+ALTER TABLE logsvc_internal.part_other ADD PRIMARY KEY (id);
+CREATE INDEX part_other_time ON logsvc_internal.part_other (organization_id, max_time);
 ALTER TABLE logsvc_internal.part_other
   ALTER header SET STORAGE MAIN,
   ALTER body SET STORAGE EXTERNAL;

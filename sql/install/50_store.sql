@@ -18,7 +18,7 @@ BEGIN
     name := 'part_' || to_char(d, 'YYYYMMDD');
     CONTINUE WHEN to_regclass('logsvc_internal.' || name) IS NOT NULL;
     -- CREATE and ATTACH: PARTITION OF would lock out every reader.
-    EXECUTE format('CREATE TABLE logsvc_internal.%I (LIKE logsvc_internal.part INCLUDING ALL)',
+    EXECUTE format('CREATE TABLE logsvc_internal.%I (LIKE logsvc_internal.part_other INCLUDING ALL)',
                    name);
     EXECUTE format('ALTER TABLE logsvc_internal.%I ENABLE ROW LEVEL SECURITY', name);
     EXECUTE format('ALTER TABLE logsvc_internal.part ATTACH PARTITION logsvc_internal.%I'
