@@ -1,0 +1,95 @@
+-- Searching.  These run as logsvc_tenant: row security keeps them inside the
+-- organization of the session.
+
+CREATE FUNCTION logsvc_internal.search_json(
+  q text DEFAULT NULL, earliest text DEFAULT NULL, latest text DEFAULT NULL,
+  "limit" integer DEFAULT NULL, cursor text DEFAULT NULL, explain boolean DEFAULT NULL,
+  timeout_ms integer DEFAULT NULL)
+RETURNS json
+LANGUAGE c VOLATILE PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS 'MODULE_PATHNAME', 'logsvc_search_json';
+COMMENT ON FUNCTION logsvc_internal.search_json(text, text, text, integer, text, boolean, integer)
+  IS 'a search in the query language: the body of GET /api/v1/search';
+
+CREATE FUNCTION logsvc_internal.query_logs_json(
+  "from" text DEFAULT NULL, "to" text DEFAULT NULL, index text DEFAULT NULL,
+  level text DEFAULT NULL, source text DEFAULT NULL, service text DEFAULT NULL,
+  q text DEFAULT NULL, "order" text DEFAULT NULL, "limit" integer DEFAULT NULL,
+  cursor text DEFAULT NULL, attributes jsonb DEFAULT NULL)
+RETURNS json
+LANGUAGE c VOLATILE PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS 'MODULE_PATHNAME', 'logsvc_query_logs_json';
+COMMENT ON FUNCTION logsvc_internal.query_logs_json(text, text, text, text, text, text, text, text,
+  integer, text, jsonb) IS
+  'events by simple conditions: the body of GET /api/v1/logs; q is free text';
+
+CREATE FUNCTION logsvc.search(
+  q text DEFAULT NULL, earliest text DEFAULT NULL, latest text DEFAULT NULL,
+  "limit" integer DEFAULT NULL, cursor text DEFAULT NULL, explain boolean DEFAULT NULL,
+  timeout_ms integer DEFAULT NULL)
+RETURNS jsonb
+LANGUAGE sql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $$
+  SELECT logsvc_internal.search_json(q, earliest, latest, "limit", cursor, explain,
+                                     timeout_ms)::jsonb
+$$;
+COMMENT ON FUNCTION logsvc.search(text, text, text, integer, text, boolean, integer) IS
+  'a search in the query language: {data, page, meta} as GET /api/v1/search';
+
+CREATE FUNCTION logsvc.query_logs(
+  "from" text DEFAULT NULL, "to" text DEFAULT NULL, index text DEFAULT NULL,
+  level text DEFAULT NULL, source text DEFAULT NULL, service text DEFAULT NULL,
+  q text DEFAULT NULL, "order" text DEFAULT NULL, "limit" integer DEFAULT NULL,
+  cursor text DEFAULT NULL, attributes jsonb DEFAULT NULL)
+RETURNS jsonb
+LANGUAGE sql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $$
+  SELECT logsvc_internal.query_logs_json("from", "to", index, level, source, service, q, "order",
+                                         "limit", cursor, attributes)::jsonb
+$$;
+COMMENT ON FUNCTION logsvc.query_logs(text, text, text, text, text, text, text, text, integer,
+  text, jsonb) IS
+  'events by simple conditions: {data, page, meta} as GET /api/v1/logs; q is free text';
+
+CREATE FUNCTION logsvc.events(q text, "limit" integer DEFAULT NULL)
+RETURNS TABLE (id text, "timestamp" timestamptz, ingested_at timestamptz, event text, level text,
+               source text, service text, index text, trace_id text, span_id text,
+               attributes jsonb)
+LANGUAGE c VOLATILE PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS 'MODULE_PATHNAME', 'logsvc_events';
+COMMENT ON FUNCTION logsvc.events(text, integer) IS
+  'the events of a search as rows, newest first; all of them unless limit is given';
+
+CREATE FUNCTION logsvc.explain_query(q text) RETURNS text
+LANGUAGE c VOLATILE PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS 'MODULE_PATHNAME', 'logsvc_explain_query';
+COMMENT ON FUNCTION logsvc.explain_query(text) IS
+  'the SQL that a search becomes, with the values of its parameters';
+
+DO $$
+DECLARE
+  f regprocedure;
+BEGIN
+  FOR f IN
+    SELECT p.oid FROM pg_catalog.pg_proc p
+      JOIN pg_catalog.pg_namespace n ON n.oid = p.pronamespace
+     WHERE n.nspname IN ('logsvc', 'logsvc_internal')
+       AND p.proname IN ('search_json', 'query_logs_json', 'search', 'query_logs', 'events',
+                         'explain_query')
+  LOOP
+    EXECUTE pg_catalog.format('ALTER FUNCTION %s OWNER TO logsvc_tenant', f);
+  END LOOP;
+END
+$$;
+GRANT EXECUTE ON FUNCTION
+  logsvc_internal.part_scan(bigint, bytea, bytea, text, bytea, timestamptz, timestamptz, text[],
+    boolean, integer, boolean, timestamptz, bigint, integer, text[], text[]),
+  logsvc_internal.part_group(bigint, bytea, bytea, text, bytea, timestamptz, timestamptz, text[]),
+  logsvc_internal.sort_number(text), logsvc_internal.sort_text(text)
+TO logsvc_tenant;

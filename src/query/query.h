@@ -1,0 +1,165 @@
+/*-------------------------------------------------------------------------
+ *
+ * query.h
+ *	  From a parsed query to the answer: what the files of the PostgreSQL half
+ *	  of src/query share (the pure half is ast.h).
+ *
+ *	scope.c		what a search may see and when: indexes, time zone, time range
+ *	compile.c	the filter of the head -> the filter of part_scan
+ *	plan.c		stages -> one SQL statement with parameters
+ *	cursor.c	pages
+ *	run.c		runs a plan, makes the JSON answer
+ *	function.c	the functions of SQL
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef LS_QUERY_H
+#define LS_QUERY_H
+
+#include "src/base/base.h"
+
+#include "lib/stringinfo.h"
+
+#include "src/access/access.h"
+#include "src/query/ast.h"
+#include "src/store/filter.h"
+
+/* Rows of a page (decision 75). */
+#define LS_SEARCH_LIMIT 1000
+#define LS_SEARCH_MAX_LIMIT 10000
+
+/* Texts of one answer; more is QUERY_MEMORY_LIMIT. */
+#define LS_SEARCH_MAX_ANSWER (512 * 1024 * 1024)
+
+/* What of a query is known before any row is read. */
+typedef struct ls_search
+{
+	/* asked for; data NULL: not given */
+	ls_str q;
+	ls_str earliest;
+	ls_str latest;
+	ls_str cursor;
+	const char *earliest_name; /* of these parameters, for errors */
+	const char *latest_name;
+	int limit; /* 0: all rows (events() only) */
+	bool ascending;
+	bool explain;
+	ls_buf identity; /* the request as cursors are bound to it */
+
+	/* found out */
+	ls_arena *arena;
+	const ls_principal *principal;
+	ls_query *query;
+	ls_time from;
+	ls_time to;
+	ls_str *indexes; /* to look into; may be none */
+	int n_indexes;
+	ls_filter *filter; /* NULL: all events; without the indexes */
+} ls_search;
+
+/* ---- errors.c is of the parser; these raise ---- */
+
+/* QUERY_SYNTAX_ERROR or QUERY_SEMANTIC_ERROR with position (language, section 6). */
+LS_NORETURN extern void ls_search_raise(const ls_query_error *error);
+
+/* QUERY_SEMANTIC_ERROR at a span of the query's text. */
+LS_NORETURN extern void ls_search_fail(ls_search *search, ls_query_span span, const char *format,
+									   ...) pg_attribute_printf(3, 4);
+
+/* VALIDATION_ERROR with one detail. */
+LS_NORETURN extern void ls_search_invalid(const char *path, const char *message);
+
+/* ---- scope.c; all in SPI ---- */
+
+/*
+ * The time range: the query's words win over the parameters; default the last
+ * 24 hours; half-open; snapped in the organization's time zone.
+ */
+extern void ls_search_range(ls_search *search);
+
+/*
+ * The indexes: those named (INDEX_NOT_FOUND for one that is not there), or all
+ * whose name does not begin with _; for test keys _test only.
+ */
+extern void ls_search_indexes(ls_search *search, const ls_query_values *named);
+
+/* ---- compile.c ---- */
+
+extern ls_filter *ls_search_compile(ls_search *search, const ls_query_filter *filter);
+
+/* A leaf or an inner node; raises when out of memory. */
+extern ls_filter *ls_search_node(ls_search *search, ls_filter_op op, uint32 n_children);
+
+/* The conjunction of two filters, either may be NULL. */
+extern ls_filter *ls_search_and(ls_search *search, ls_filter *a, ls_filter *b);
+
+/* ---- plan.c ---- */
+
+#define LS_PLAN_MAX_PARAMS 128
+
+typedef enum ls_column_type
+{
+	LS_COLUMN_ANY, /* what its values are */
+	LS_COLUMN_NUMBER
+} ls_column_type;
+
+typedef struct ls_plan_column
+{
+	ls_str name;
+	ls_column_type type;
+} ls_plan_column;
+
+typedef struct ls_plan
+{
+	bool table;  /* rows of columns, not events */
+	bool keyset; /* pages follow the last event, not a number of rows */
+	bool empty;  /* no index matches: nothing to run */
+	int newest;  /* rows that part_scan must return at most; 0: all */
+	StringInfoData sql;
+	int n_params;
+	Oid types[LS_PLAN_MAX_PARAMS];
+	Datum values[LS_PLAN_MAX_PARAMS];
+	char nulls[LS_PLAN_MAX_PARAMS];
+	ls_plan_column *columns; /* table */
+	int n_columns;
+} ls_plan;
+
+/* Where a page begins. */
+typedef struct ls_position
+{
+	bool set;
+	uint32 offset; /* not keyset */
+	ls_time time;  /* keyset: of the last event before it, and its id */
+	uint64 batch;
+	uint32 place;
+} ls_position;
+
+/*
+ * Makes the statement.  Its columns: ts, batch, place, event; of a table, its
+ * columns as JSON texts.  It returns up to limit + 1 rows.
+ */
+extern ls_plan *ls_search_plan(ls_search *search, const ls_position *position);
+
+/* Values of parameters for explain: "-- $1 = ..." lines. */
+extern void ls_plan_print(StringInfo out, const ls_plan *plan);
+
+/* ---- cursor.c; in SPI ---- */
+
+/* Reads search->cursor: the range and where to go on.  Raises INVALID_CURSOR. */
+extern void ls_cursor_read(ls_search *search, ls_position *position);
+extern char *ls_cursor_make(ls_search *search, const ls_position *position);
+
+/* ---- run.c ---- */
+
+/* Principal, query, range, indexes, filter: all but the plan.  In SPI. */
+extern void ls_search_prepare(ls_search *search);
+
+/* The answer of a search as JSON (api, "Search" and "Logs query"). */
+extern void ls_search_answer(ls_search *search, const ls_plan *plan, const ls_position *position,
+							 TimestampTz started, bool logs, StringInfo out);
+
+/* Each row of a plan: columns as C strings (NULL: missing), until it is false. */
+typedef bool (*ls_plan_row)(void *context, const ls_position *position, char **texts);
+extern void ls_plan_run(ls_search *search, const ls_plan *plan, ls_plan_row row, void *context);
+
+#endif /* LS_QUERY_H */

@@ -1,0 +1,365 @@
+/*-------------------------------------------------------------------------
+ *
+ * run.c
+ *	  Runs a plan and makes the answer.
+ *
+ * A statement runs without parallel workers: the numbers of the answer and
+ * the times of the best rows so far live in this process.  What that costs is
+ * little where a search stops early, and is to be measured where it does not.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "src/query/query.h"
+
+#include "catalog/pg_type.h"
+#include "executor/spi.h"
+#include "miscadmin.h"
+#include "utils/builtins.h"
+#include "utils/guc.h"
+#include "utils/timestamp.h"
+
+#include "src/store/event_id.h"
+#include "src/store/scan.h"
+
+#define FETCH_ROWS 1000
+
+void
+ls_search_prepare(ls_search *search)
+{
+	ls_query_error error = {0};
+
+	search->principal = ls_principal_current();
+	if (!ls_query_parse(search->q.data == NULL ? LS_STR("") : search->q, search->arena,
+						&search->query, &error))
+		ls_search_raise(&error);
+	ls_search_range(search);
+	ls_search_indexes(search, &search->query->indexes);
+	if (search->query->filter != NULL)
+		search->filter =
+			ls_search_and(search, search->filter, ls_search_compile(search, search->query->filter));
+}
+
+/* ---- running ---- */
+
+static void
+fetch_rows(Portal portal, const ls_plan *plan, ls_plan_row row, void *context)
+{
+	for (;;)
+	{
+		SPITupleTable *table;
+		uint64 n;
+
+		SPI_cursor_fetch(portal, true, FETCH_ROWS);
+		table = SPI_tuptable;
+		n = SPI_processed;
+		for (uint64 i = 0; i < n; i++)
+		{
+			HeapTuple tuple = table->vals[i];
+			char *texts[1600];
+			ls_position position = {0};
+			bool isnull;
+
+			CHECK_FOR_INTERRUPTS();
+			if (plan->table)
+			{
+				for (int c = 0; c < plan->n_columns; c++)
+					texts[c] = SPI_getvalue(tuple, table->tupdesc, c + 1);
+			}
+			else
+			{
+				position.time = ls_time_of_timestamptz(
+					DatumGetTimestampTz(SPI_getbinval(tuple, table->tupdesc, 1, &isnull)));
+				position.batch =
+					(uint64) DatumGetInt64(SPI_getbinval(tuple, table->tupdesc, 2, &isnull));
+				position.place =
+					(uint32) DatumGetInt32(SPI_getbinval(tuple, table->tupdesc, 3, &isnull));
+				texts[0] = SPI_getvalue(tuple, table->tupdesc, 4);
+			}
+			if (!row(context, &position, texts))
+				return;
+			for (int c = 0; c < (plan->table ? plan->n_columns : 1); c++)
+			{
+				if (texts[c] != NULL)
+					pfree(texts[c]);
+			}
+		}
+		SPI_freetuptable(table);
+		if (n < FETCH_ROWS)
+			return;
+	}
+}
+
+static void
+set_option(const char *name, const char *value)
+{
+	(void) set_config_option(name, value, PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE, true, 0,
+							 false);
+}
+
+static void
+run_plan(ls_scan_session *session, const ls_plan *plan, ls_plan_row row, void *context)
+{
+	ls_scan_session *outer = ls_scan_current;
+	int nest;
+	Portal portal;
+
+	if (plan->empty)
+		return;
+	nest = NewGUCNestLevel();
+	set_option("max_parallel_workers_per_gather", "0");
+	set_option("jit", "off");
+	ls_scan_current = session;
+	PG_TRY();
+	{
+		portal =
+			SPI_cursor_open_with_args(NULL, plan->sql.data, plan->n_params, (Oid *) plan->types,
+									  (Datum *) plan->values, plan->nulls, true, 0);
+		fetch_rows(portal, plan, row, context);
+		SPI_cursor_close(portal);
+	}
+	PG_FINALLY();
+	{
+		ls_scan_current = outer;
+	}
+	PG_END_TRY();
+	AtEOXact_GUC(true, nest);
+}
+
+static ls_scan_session
+new_session(const ls_search *search, const ls_plan *plan)
+{
+	return (ls_scan_session){
+		.descending = !search->ascending, .newest = plan->newest, .context = CurrentMemoryContext};
+}
+
+void
+ls_plan_run(ls_search *search, const ls_plan *plan, ls_plan_row row, void *context)
+{
+	ls_scan_session session = new_session(search, plan);
+
+	run_plan(&session, plan, row, context);
+}
+
+/* ---- the answer ---- */
+
+typedef struct answer
+{
+	ls_search *search;
+	const ls_plan *plan;
+	StringInfo out;
+	int n;
+	bool more;
+	ls_position last;
+	bool *numbers; /* of each column: only numbers so far */
+	bool *strings;
+} answer;
+
+static void
+append_str(StringInfo out, ls_str s)
+{
+	appendBinaryStringInfo(out, s.data, (int) s.len);
+}
+
+static void
+append_quoted(StringInfo out, ls_arena *arena, ls_str s)
+{
+	ls_buf buf;
+
+	ls_buf_init(&buf, arena);
+	ls_json_quote(&buf, s);
+	if (buf.failed)
+		ls_raise(LS_ERROR_QUERY_MEMORY_LIMIT);
+	append_str(out, ls_str_make(buf.data, buf.len));
+}
+
+static bool
+answer_row(void *context, const ls_position *position, char **texts)
+{
+	answer *a = context;
+
+	if (a->n == a->search->limit)
+	{
+		a->more = true;
+		return false;
+	}
+	if (a->n++ > 0)
+		appendStringInfoChar(a->out, ',');
+	if (a->plan->table)
+	{
+		for (int c = 0; c < a->plan->n_columns; c++)
+		{
+			appendStringInfoChar(a->out, c > 0 ? ',' : '[');
+			appendStringInfoString(a->out, texts[c] == NULL ? "null" : texts[c]);
+			if (texts[c] != NULL && strcmp(texts[c], "null") != 0)
+			{
+				bool number = texts[c][0] == '-' || (texts[c][0] >= '0' && texts[c][0] <= '9');
+
+				a->numbers[c] = a->numbers[c] && number;
+				a->strings[c] = a->strings[c] && texts[c][0] == '"';
+			}
+		}
+		appendStringInfoChar(a->out, ']');
+	}
+	else
+		appendStringInfoString(a->out, texts[0]);
+	a->last = *position;
+	if (a->out->len > LS_SEARCH_MAX_ANSWER)
+		ls_raise(LS_ERROR_QUERY_MEMORY_LIMIT);
+	return true;
+}
+
+static void
+append_columns(answer *a)
+{
+	appendStringInfoChar(a->out, '[');
+	for (int c = 0; c < a->plan->n_columns; c++)
+	{
+		ls_str name = a->plan->columns[c].name;
+		const char *type = a->plan->columns[c].type == LS_COLUMN_NUMBER ? "number"
+						   : a->numbers[c] && a->strings[c]             ? "string" /* no value */
+						   : a->numbers[c]                              ? "number"
+						   : a->strings[c]                              ? "string"
+																		: "any";
+
+		if (ls_str_eq(name, LS_STR("timestamp")) || ls_str_eq(name, LS_STR("ingested_at")))
+			type = "time";
+		appendStringInfoString(a->out, c > 0 ? ",{\"name\":" : "{\"name\":");
+		append_quoted(a->out, a->search->arena, name);
+		appendStringInfo(a->out, ",\"type\":\"%s\"}", type);
+	}
+	appendStringInfoChar(a->out, ']');
+}
+
+static void
+append_page(answer *a, const ls_position *position)
+{
+	ls_position next = a->last;
+
+	appendStringInfoString(a->out, ",\"page\":{\"nextCursor\":");
+	if (a->more && !a->plan->table)
+	{
+		next.offset = (position->set ? position->offset : 0) + (uint32) a->n;
+		appendStringInfo(a->out, "\"%s\"", ls_cursor_make(a->search, &next));
+	}
+	else
+		appendStringInfoString(a->out, "null");
+	appendStringInfo(a->out, ",\"hasMore\":%s}", a->more && !a->plan->table ? "true" : "false");
+}
+
+static void
+append_time(StringInfo out, ls_time time)
+{
+	char iso[LS_TIME_ISO_LENGTH + 1];
+
+	ls_time_format_iso(time, iso);
+	appendStringInfo(out, "\"%s\"", iso);
+}
+
+static void
+append_warnings(StringInfo out, ls_search *search)
+{
+	const ls_query_warnings *warnings = &search->query->warnings;
+
+	for (uint32 i = 0; i < warnings->n; i++)
+	{
+		const ls_query_warning *w = warnings->items[i];
+
+		appendStringInfo(out, "%s{\"code\":\"%s\",\"message\":", i > 0 ? "," : "", w->code);
+		append_quoted(out, search->arena, w->message);
+		appendStringInfo(
+			out, ",\"position\":{\"offset\":%u,\"line\":%u,\"column\":%u,\"length\":%u}}",
+			w->position.offset, w->position.line, w->position.column, w->position.length);
+	}
+}
+
+static int64
+all_parts(const ls_search *search)
+{
+	Oid types[] = {UUIDOID};
+	Datum values[] = {UUIDPGetDatum(&search->principal->organization)};
+	bool isnull;
+
+	if (SPI_execute_with_args("SELECT (SELECT pg_catalog.count(*) FROM logsvc_internal.part"
+							  " WHERE organization_id = $1) + (SELECT pg_catalog.count(*)"
+							  " FROM logsvc_internal.queue WHERE organization_id = $1)",
+							  1, types, values, NULL, true, 1) != SPI_OK_SELECT ||
+		SPI_processed != 1)
+		elog(ERROR, "could not count parts");
+	return DatumGetInt64(SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1, &isnull));
+}
+
+static void
+append_meta(answer *a, const ls_scan_session *session, TimestampTz started)
+{
+	ls_search *s = a->search;
+	int64 parts = all_parts(s);
+
+	appendStringInfoString(a->out, ",\"meta\":{\"range\":{\"earliest\":");
+	append_time(a->out, s->from);
+	appendStringInfoString(a->out, ",\"latest\":");
+	append_time(a->out, s->to);
+	appendStringInfo(a->out,
+					 "},\"stats\":{\"rowsScanned\":" UINT64_FORMAT
+					 ",\"bytesScanned\":" UINT64_FORMAT ",\"rowsMatched\":" UINT64_FORMAT
+					 ",\"partsScanned\":" UINT64_FORMAT ",\"partsPruned\":" INT64_FORMAT
+					 ",\"tookMs\":%ld,\"approximate\":false},\"truncated\":%s,\"warnings\":[",
+					 session->rows, session->bytes, session->matched, session->parts,
+					 Max(parts - (int64) session->parts, 0),
+					 TimestampDifferenceMilliseconds(started, GetCurrentTimestamp()),
+					 a->more ? "true" : "false");
+	append_warnings(a->out, s);
+	appendStringInfoString(a->out, "],\"sql\":");
+	if (s->explain)
+	{
+		StringInfoData sql;
+
+		initStringInfo(&sql);
+		ls_plan_print(&sql, a->plan);
+		append_quoted(a->out, s->arena, ls_str_make(sql.data, (size_t) sql.len));
+	}
+	else
+		appendStringInfoString(a->out, "null");
+	appendStringInfoChar(a->out, '}');
+}
+
+void
+ls_search_answer(ls_search *search, const ls_plan *plan, const ls_position *position,
+				 TimestampTz started, bool logs, StringInfo out)
+{
+	ls_scan_session session = new_session(search, plan);
+	answer a = {.search = search, .plan = plan, .out = out};
+
+	a.numbers = palloc(sizeof(bool) * (Size) (plan->n_columns + 1));
+	a.strings = palloc(sizeof(bool) * (Size) (plan->n_columns + 1));
+	memset(a.numbers, true, sizeof(bool) * (Size) (plan->n_columns + 1));
+	memset(a.strings, true, sizeof(bool) * (Size) (plan->n_columns + 1));
+
+	appendStringInfoString(out, logs          ? "{\"data\":["
+								: plan->table ? "{\"data\":{\"kind\":\"table\",\"rows\":["
+											  : "{\"data\":{\"kind\":\"events\",\"rows\":[");
+	run_plan(&session, plan, answer_row, &a);
+	if (logs)
+		appendStringInfoChar(out, ']');
+	else
+	{
+		appendStringInfoString(out, "],\"columns\":");
+		if (plan->table)
+			append_columns(&a);
+		else
+			appendStringInfoString(out, "null");
+		appendStringInfoChar(out, '}');
+	}
+	append_page(&a, position);
+	if (logs)
+	{
+		appendStringInfoString(out, ",\"meta\":{\"from\":");
+		append_time(out, search->from);
+		appendStringInfoString(out, ",\"to\":");
+		append_time(out, search->to);
+		appendStringInfo(out, ",\"tookMs\":%ld}",
+						 TimestampDifferenceMilliseconds(started, GetCurrentTimestamp()));
+	}
+	else
+		append_meta(&a, &session, started);
+	appendStringInfoChar(out, '}');
+}

@@ -1,0 +1,266 @@
+/*-------------------------------------------------------------------------
+ *
+ * scope.c
+ *	  What a search may look at: errors in words, time range, indexes.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "src/query/query.h"
+
+#include "catalog/pg_type.h"
+#include "executor/spi.h"
+#include "pgtime.h"
+#include "utils/builtins.h"
+
+/* ---- errors ---- */
+
+static void
+append_error(ls_buf *buf, const ls_query_error *error)
+{
+	ls_buf_lit(buf, "[{\"path\":\"q\",\"message\":");
+	ls_json_quote(buf, error->message);
+	ls_buf_printf(buf, ",\"position\":{\"offset\":%u,\"line\":%u,\"column\":%u,\"length\":%u}",
+				  error->position.offset, error->position.line, error->position.column,
+				  error->position.length);
+	if (error->found.len > 0)
+	{
+		ls_buf_lit(buf, ",\"found\":");
+		ls_json_quote(buf,
+					  ls_str_make(error->found.data,
+								  ls_utf8_prefix_chars(error->found.data, error->found.len, 100)));
+	}
+	if (error->n_expected > 0)
+	{
+		ls_buf_lit(buf, ",\"expected\":[");
+		for (uint32 i = 0; i < error->n_expected; i++)
+		{
+			if (i > 0)
+				ls_buf_char(buf, ',');
+			ls_json_quote(buf, error->expected[i]);
+		}
+		ls_buf_char(buf, ']');
+	}
+	if (error->hint.len > 0)
+	{
+		ls_buf_lit(buf, ",\"hint\":");
+		ls_json_quote(buf, error->hint);
+	}
+	ls_buf_lit(buf, "}]");
+	ls_buf_char(buf, '\0');
+}
+
+void
+ls_search_raise(const ls_query_error *error)
+{
+	ls_error_id id =
+		error->kind == LS_QUERY_ERROR_SYNTAX ? LS_ERROR_QUERY_SYNTAX : LS_ERROR_QUERY_SEMANTIC;
+	ls_buf details;
+
+	if (error->kind == LS_QUERY_ERROR_MEMORY)
+		ls_raise(LS_ERROR_QUERY_MEMORY_LIMIT);
+	ls_buf_init(&details, ls_context_arena(CurrentMemoryContext, 1024 * 1024));
+	append_error(&details, error);
+	ereport(ERROR, errcode(ls_errcode(id)),
+			errmsg("%s at line %u, column %u", ls_cstring_of_str(error->message),
+				   error->position.line, error->position.column),
+			details.failed ? 0 : errdetail_internal("%s", details.data),
+			error->hint.len > 0 ? errhint("%s", ls_cstring_of_str(error->hint)) : 0);
+}
+
+void
+ls_search_fail(ls_search *search, ls_query_span span, const char *format, ...)
+{
+	ls_query_error error = {0};
+	StringInfoData text;
+	va_list args;
+	int needed;
+
+	initStringInfo(&text);
+	for (;;)
+	{
+		va_start(args, format);
+		needed = appendStringInfoVA(&text, format, args);
+		va_end(args);
+		if (needed == 0)
+			break;
+		enlargeStringInfo(&text, needed);
+	}
+	ls_query_fail(&error, search->arena, search->query->text, LS_QUERY_ERROR_SEMANTIC, span, NULL,
+				  "%s", text.data);
+	ls_search_raise(&error);
+}
+
+void
+ls_search_invalid(const char *path, const char *message)
+{
+	ls_buf details;
+
+	ls_buf_init(&details, ls_context_arena(CurrentMemoryContext, 65536));
+	ls_buf_lit(&details, "[{\"path\":");
+	ls_json_quote(&details, ls_str_of_cstring(path));
+	ls_buf_lit(&details, ",\"code\":\"invalid\",\"message\":");
+	ls_json_quote(&details, ls_str_of_cstring(message));
+	ls_buf_lit(&details, "}]");
+	ls_buf_char(&details, '\0');
+	ereport(ERROR, errcode(ls_errcode(LS_ERROR_VALIDATION)), errmsg("%s: %s", path, message),
+			errdetail_internal("%s", details.failed ? "[]" : details.data));
+}
+
+/* ---- time ---- */
+
+static int32_t
+zone_offset(void *context, ls_time utc)
+{
+	pg_time_t seconds = (pg_time_t) (utc / LS_USECS_PER_SEC - (utc % LS_USECS_PER_SEC < 0));
+	struct pg_tm *local = pg_localtime(&seconds, context);
+
+	return local == NULL ? 0 : (int32_t) local->tm_gmtoff;
+}
+
+static pg_tz *
+organization_zone(const ls_search *search)
+{
+	Oid types[] = {UUIDOID};
+	Datum values[] = {UUIDPGetDatum(&search->principal->organization)};
+	pg_tz *zone = NULL;
+
+	if (SPI_execute_with_args("SELECT timezone FROM logsvc_internal.organization WHERE id = $1", 1,
+							  types, values, NULL, true, 1) == SPI_OK_SELECT &&
+		SPI_processed == 1)
+	{
+		char *name = SPI_getvalue(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1);
+
+		if (name != NULL)
+			zone = pg_tzset(name);
+	}
+	return zone;
+}
+
+static ls_time
+bound(ls_search *search, const ls_query_time *in_query, ls_str parameter, const char *name,
+	  const char *otherwise, ls_time now, const ls_query_zone *zone)
+{
+	ls_query_time parsed;
+	ls_time result;
+
+	if (in_query != NULL)
+	{
+		if (!ls_query_time_resolve(in_query, now, zone, &result))
+			ls_search_fail(search, in_query->span, "this time is outside of the years 1 to 9999");
+		return result;
+	}
+	if (parameter.data == NULL || parameter.len == 0)
+		parameter = ls_str_of_cstring(otherwise);
+	if (!ls_query_time_parse(parameter, &parsed))
+		ls_search_invalid(name, "expected now, -15m, -1h@h, an ISO time, or an epoch of 10 or 13 "
+								"digits");
+	if (!ls_query_time_resolve(&parsed, now, zone, &result))
+		ls_search_invalid(name, "this time is outside of the years 1 to 9999");
+	return result;
+}
+
+void
+ls_search_range(ls_search *search)
+{
+	pg_tz *tz = organization_zone(search);
+	ls_query_zone zone = {zone_offset, tz};
+	ls_time now = ls_now();
+
+	search->from = bound(search, search->query->earliest, search->earliest, search->earliest_name,
+						 "-24h", now, tz == NULL ? NULL : &zone);
+	search->to = bound(search, search->query->latest, search->latest, search->latest_name, "now",
+					   now, tz == NULL ? NULL : &zone);
+}
+
+/* ---- indexes ---- */
+
+static bool
+name_matches(ls_str pattern, ls_str name)
+{
+	const char *star = memchr(pattern.data, '*', pattern.len);
+	size_t head;
+	ls_str rest;
+
+	if (star == NULL)
+		return ls_str_eq_nocase(pattern, name);
+	head = (size_t) (star - pattern.data);
+	if (name.len < head ||
+		!ls_str_eq_nocase(ls_str_make(pattern.data, head), ls_str_make(name.data, head)))
+		return false;
+	rest = ls_str_make(star + 1, pattern.len - head - 1);
+	/* Names have at most 64 characters: trying every tail is cheap enough. */
+	if (rest.len == 0)
+		return true;
+	while (rest.len > 0 && rest.data[0] == '*')
+		rest = ls_str_make(rest.data + 1, rest.len - 1);
+	for (size_t at = head; at <= name.len; at++)
+	{
+		if (name_matches(rest, ls_str_make(name.data + at, name.len - at)))
+			return true;
+	}
+	return false;
+}
+
+static bool
+may_see(const ls_search *search, ls_str name, bool named)
+{
+	bool internal = name.len > 0 && name.data[0] == '_';
+
+	if (search->principal->test_key)
+		return ls_str_eq(name, LS_STR("_test"));
+	return !internal || named;
+}
+
+static void
+index_not_found(ls_str name)
+{
+	ereport(ERROR, errcode(ls_errcode(LS_ERROR_INDEX_NOT_FOUND)),
+			errmsg("index \"%s\" does not exist", ls_cstring_of_str(name)));
+}
+
+void
+ls_search_indexes(ls_search *search, const ls_query_values *named)
+{
+	Oid types[] = {UUIDOID};
+	Datum values[] = {UUIDPGetDatum(&search->principal->organization)};
+	bool *wanted;
+	ls_str *names;
+	int n;
+
+	if (SPI_execute_with_args("SELECT name FROM logsvc_internal.log_index"
+							  " WHERE organization_id = $1 ORDER BY name",
+							  1, types, values, NULL, true, 0) != SPI_OK_SELECT)
+		elog(ERROR, "could not read the indexes");
+	n = (int) SPI_processed;
+	names = palloc0(sizeof(ls_str) * (Size) (n + 1));
+	wanted = palloc0(sizeof(bool) * (Size) (n + 1));
+	for (int i = 0; i < n; i++)
+	{
+		names[i] = ls_str_of_cstring(SPI_getvalue(SPI_tuptable->vals[i], SPI_tuptable->tupdesc, 1));
+		wanted[i] = named->n == 0 && may_see(search, names[i], false);
+	}
+	for (uint32 v = 0; v < named->n; v++)
+	{
+		const ls_query_value *value = named->items[v];
+		bool found = false;
+
+		for (int i = 0; i < n; i++)
+		{
+			if (!(value->wildcard ? name_matches(value->text, names[i])
+								  : ls_str_eq_nocase(value->text, names[i])) ||
+				!may_see(search, names[i], !value->wildcard))
+				continue;
+			wanted[i] = found = true;
+			if (ls_str_eq(names[i], LS_STR("_audit")))
+				ls_require_permission("audit:read");
+		}
+		if (!found && !value->wildcard)
+			index_not_found(value->text);
+	}
+	search->indexes = palloc0(sizeof(ls_str) * (Size) (n + 1));
+	for (int i = 0; i < n; i++)
+	{
+		if (wanted[i])
+			search->indexes[search->n_indexes++] = names[i];
+	}
+}

@@ -1,0 +1,289 @@
+/*-------------------------------------------------------------------------
+ *
+ * field.c
+ *	  Values of a field as JSON texts.
+ *
+ * A dotted path is looked up as filters do: the literal key first, then ever
+ * shorter prefixes as objects with the rest inside.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "src/store/scan_internal.h"
+
+#include "catalog/pg_type.h"
+#include "utils/array.h"
+
+#include "src/store/event_id.h"
+
+#define MAX_KINDS 16 /* columns of one key: one of each kind */
+#define MAX_PARTS 32
+
+void
+ls_scan_field_name(ls_buf *buf, const ls_str *parts, uint32 n_parts)
+{
+	if (n_parts == 0)
+		ls_buf_char(buf, '.');
+	for (uint32 i = 0; i < n_parts; i++)
+	{
+		ls_buf_char(buf, '.');
+		for (size_t c = 0; c < parts[i].len; c++)
+		{
+			if (parts[i].data[c] == '.' || parts[i].data[c] == '\\')
+				ls_buf_char(buf, '\\');
+			ls_buf_char(buf, parts[i].data[c]);
+		}
+	}
+}
+
+static void
+parse_path(ls_arena *arena, ls_str name, ls_scan_field *field)
+{
+	char *to = ls_arena_alloc(arena, name.len + 1);
+	char *begin = to;
+
+	field->path = ls_new_array(arena, ls_str, MAX_PARTS);
+	if (to == NULL || field->path == NULL)
+		ls_raise(LS_ERROR_QUERY_MEMORY_LIMIT);
+	if (name.len == 1)
+		return;
+	for (size_t i = 1; i <= name.len; i++)
+	{
+		if (i == name.len || name.data[i] == '.')
+		{
+			if (field->n_path == MAX_PARTS)
+				ereport(ERROR, errcode(ls_errcode(LS_ERROR_QUERY_SEMANTIC)),
+						errmsg("the name of a field has more than %d parts", MAX_PARTS));
+			field->path[field->n_path++] = ls_str_make(begin, (size_t) (to - begin));
+			begin = to;
+			continue;
+		}
+		if (name.data[i] == '\\' && i + 1 < name.len)
+			i++;
+		*to++ = name.data[i];
+	}
+}
+
+void
+ls_scan_field_parse(ls_arena *arena, ls_str name, ls_scan_field *field)
+{
+	static const struct
+	{
+		const char *name;
+		ls_scan_source source;
+		ls_field named;
+	} names[] = {{"event", LS_SOURCE_COLUMNS, LS_FIELD_EVENT},
+				 {"level", LS_SOURCE_COLUMNS, LS_FIELD_LEVEL},
+				 {"source", LS_SOURCE_COLUMNS, LS_FIELD_SOURCE},
+				 {"service", LS_SOURCE_COLUMNS, LS_FIELD_SERVICE},
+				 {"index", LS_SOURCE_COLUMNS, LS_FIELD_INDEX},
+				 {"trace_id", LS_SOURCE_COLUMNS, LS_FIELD_TRACE_ID},
+				 {"span_id", LS_SOURCE_COLUMNS, LS_FIELD_SPAN_ID},
+				 {"timestamp", LS_SOURCE_TIMESTAMP, LS_FIELD_ATTRIBUTE},
+				 {"ingested_at", LS_SOURCE_INGESTED_AT, LS_FIELD_ATTRIBUTE},
+				 {"id", LS_SOURCE_ID, LS_FIELD_ATTRIBUTE}};
+
+	memset(field, 0, sizeof(*field));
+	ls_buf_init(&field->scratch, arena);
+	if (name.len > 0 && name.data[0] == '.')
+	{
+		field->named = LS_FIELD_ATTRIBUTE;
+		parse_path(arena, name, field);
+		return;
+	}
+	for (size_t i = 0; i < lengthof(names); i++)
+	{
+		if (ls_str_eq(name, ls_str_of_cstring(names[i].name)))
+		{
+			field->source = names[i].source;
+			field->named = names[i].named;
+			return;
+		}
+	}
+	ereport(ERROR, errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+			errmsg("\"%s\" is not a field of a scan", ls_cstring_of_str(name)));
+}
+
+static void
+add_columns(ls_scan *scan, ls_scan_field *field, ls_field named, ls_str key, uint32 nested)
+{
+	uint32_t columns[MAX_KINDS];
+	uint32 n = ls_part_find(scan->part, named, key, columns, MAX_KINDS);
+
+	for (uint32 i = 0; i < n; i++)
+	{
+		ls_kind kind = ls_part_column(scan->part, columns[i])->kind;
+
+		if (nested > 0 && kind != LS_KIND_JSON)
+			continue;
+		field->columns =
+			ls_arena_grow(scan->arena, field->columns, field->n_columns * sizeof(ls_scan_column),
+						  (field->n_columns + 1) * sizeof(ls_scan_column));
+		if (field->columns == NULL)
+			ls_scan_fail(scan);
+		field->columns[field->n_columns++] = (ls_scan_column){columns[i], kind, nested};
+	}
+}
+
+void
+ls_scan_field_resolve(ls_scan *scan, ls_scan_field *field)
+{
+	if (field->source != LS_SOURCE_COLUMNS)
+		return;
+	if (field->named == LS_FIELD_INDEX && scan->stored)
+	{
+		field->source = LS_SOURCE_INDEX;
+		return;
+	}
+	if (field->named != LS_FIELD_ATTRIBUTE)
+	{
+		add_columns(scan, field, field->named, LS_STR(""), 0);
+		return;
+	}
+	for (uint32 n = field->n_path; n > 0; n--)
+	{
+		ls_buf key;
+
+		ls_buf_init(&key, scan->arena);
+		for (uint32 i = 0; i < n; i++)
+		{
+			if (i > 0)
+				ls_buf_char(&key, '.');
+			ls_buf_str(&key, field->path[i]);
+		}
+		if (key.failed)
+			ls_scan_fail(scan);
+		add_columns(scan, field, LS_FIELD_ATTRIBUTE,
+					key.len == 0 ? LS_STR("") : ls_str_make(key.data, key.len),
+					n == field->n_path ? 0 : n);
+	}
+}
+
+void
+ls_scan_value_json(ls_buf *buf, ls_kind kind, ls_str text, int64_t integer)
+{
+	switch (kind)
+	{
+		case LS_KIND_STRING:
+			ls_json_quote(buf, text);
+			break;
+		case LS_KIND_INTEGER:
+			ls_buf_printf(buf, "%lld", (long long) integer);
+			break;
+		case LS_KIND_BOOLEAN:
+			ls_buf_str(buf, integer != 0 ? LS_STR("true") : LS_STR("false"));
+			break;
+		case LS_KIND_NULL:
+			ls_buf_lit(buf, "null");
+			break;
+		case LS_KIND_NUMBER:
+		case LS_KIND_JSON:
+			ls_buf_str(buf, text);
+			break;
+	}
+}
+
+static void
+time_json(ls_buf *buf, ls_time time)
+{
+	char iso[LS_TIME_ISO_LENGTH + 1];
+
+	ls_time_format_iso(time, iso);
+	ls_buf_char(buf, '"');
+	ls_buf_append(buf, iso, LS_TIME_ISO_LENGTH);
+	ls_buf_char(buf, '"');
+}
+
+/* The value in one of the columns. */
+static bool
+column_value(ls_scan *scan, ls_scan_field *field, const ls_scan_column *column, uint32 block,
+			 uint32 row, ls_buf *buf)
+{
+	const uint32_t *ranks = ls_part_ranks(scan->part, block, column->column);
+	const ls_vector *vector;
+	ls_member member;
+	ls_str text = LS_STR("");
+	int64_t integer = 0;
+
+	if (ranks == NULL)
+		ls_scan_fail(scan);
+	if (ranks[row] == UINT32_MAX)
+		return false;
+	vector = ls_part_vector(scan->part, block, column->column);
+	if (vector == NULL || ranks[row] >= vector->count)
+		ls_scan_fail(scan);
+	if (vector->form == LS_VECTOR_INTEGER)
+		integer = vector->integers[ranks[row]];
+	else if (column->kind != LS_KIND_NULL)
+		text = ls_vector_text(vector, ranks[row]);
+	if (column->nested == 0)
+	{
+		ls_scan_value_json(buf, column->kind, text, integer);
+		return true;
+	}
+	if (!ls_json_path(text, field->path + column->nested, field->n_path - column->nested,
+					  &field->scratch, &member))
+		return false;
+	ls_scan_value_json(buf, member.kind, member.text, member.integer);
+	return true;
+}
+
+bool
+ls_scan_field_value(ls_scan *scan, ls_scan_field *field, uint32 block, uint32 row, ls_buf *buf)
+{
+	const ls_time *times;
+	const uint64_t *batches;
+	const uint32_t *places;
+	char id[LS_EVENT_ID_LENGTH + 1];
+
+	switch (field->source)
+	{
+		case LS_SOURCE_COLUMNS:
+			for (uint32 i = 0; i < field->n_columns; i++)
+			{
+				if (column_value(scan, field, &field->columns[i], block, row, buf))
+					return true;
+			}
+			return false;
+		case LS_SOURCE_TIMESTAMP:
+		case LS_SOURCE_INGESTED_AT:
+			times = field->source == LS_SOURCE_TIMESTAMP ? ls_part_timestamps(scan->part, block)
+														 : ls_part_ingest_times(scan->part, block);
+			if (times == NULL)
+				ls_scan_fail(scan);
+			time_json(buf, times[row]);
+			return true;
+		case LS_SOURCE_ID:
+			batches = ls_part_batches(scan->part, block);
+			places = batches == NULL ? NULL : ls_part_places(scan->part, block);
+			if (places == NULL)
+				ls_scan_fail(scan);
+			ls_event_id_format(batches[row], places[row], id);
+			ls_buf_printf(buf, "\"%s\"", id);
+			return true;
+		case LS_SOURCE_INDEX:
+			ls_json_quote(buf, scan->index);
+			return true;
+	}
+	return false;
+}
+
+ls_scan_field *
+ls_scan_field_list(FunctionCallInfo fcinfo, int argument, ls_arena *arena, int *n_fields)
+{
+	ls_scan_field *fields;
+	Datum *names;
+	bool *nulls;
+
+	*n_fields = 0;
+	if (PG_ARGISNULL(argument))
+		return NULL;
+	deconstruct_array(PG_GETARG_ARRAYTYPE_P(argument), TEXTOID, -1, false, TYPALIGN_INT, &names,
+					  &nulls, n_fields);
+	fields = ls_new_array(arena, ls_scan_field, *n_fields + 1);
+	if (fields == NULL)
+		ls_raise(LS_ERROR_QUERY_MEMORY_LIMIT);
+	for (int i = 0; i < *n_fields; i++)
+		ls_scan_field_parse(arena, nulls[i] ? LS_STR("") : ls_str_of_text(DatumGetTextPP(names[i])),
+							&fields[i]);
+	return fields;
+}

@@ -1,0 +1,245 @@
+/*-------------------------------------------------------------------------
+ *
+ * open_scan.c
+ *	  A part, a filter and a time range: what every scan begins with.
+ *
+ * The index of a stored part is a column of its row, not of the part, so the
+ * leaves of the filter on the index are decided here, once; what is decided is
+ * taken out of the filter.  What then remains empty needs no rows at all:
+ * counting reads the header.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "src/store/scan_internal.h"
+
+#include "miscadmin.h"
+#include "utils/builtins.h"
+#include "utils/memutils.h"
+#include "utils/timestamp.h"
+
+/* Decoded vectors of one block, dictionaries, and rows that were picked. */
+#define SCAN_MEMORY ((size_t) 1024 * 1024 * 1024)
+
+ls_scan_session *ls_scan_current = NULL;
+
+void
+ls_scan_count(uint64 rows, uint64 matched, uint64 output)
+{
+	ls_scan_session *session = ls_scan_current;
+
+	if (session == NULL)
+		return;
+	session->rows += rows;
+	session->matched += matched;
+	session->output += output;
+	if (session->rows > LS_SCAN_MAX_ROWS)
+		ls_raise(LS_ERROR_QUERY_SCAN_LIMIT);
+	if (session->output > LS_SCAN_MAX_OUTPUT)
+		ls_raise(LS_ERROR_QUERY_MEMORY_LIMIT);
+}
+
+void
+ls_scan_fail(ls_scan *scan)
+{
+	const char *error = scan->part == NULL ? NULL : ls_part_error(scan->part);
+	const char *reason = scan->run == NULL ? NULL : ls_filter_error(scan->run);
+
+	if (ls_arena_failed(scan->arena))
+		ls_raise(LS_ERROR_QUERY_MEMORY_LIMIT);
+	if (error == NULL && reason != NULL)
+		ereport(ERROR, errcode(ls_errcode(LS_ERROR_QUERY_SEMANTIC)),
+				errmsg("the filter could not be evaluated: %s", reason));
+	ereport(ERROR, errcode(ls_errcode(LS_ERROR_CORRUPT_PART)),
+			errmsg("%s %lld is corrupt: %s", scan->stored ? "part" : "entry of the queue",
+				   (long long) scan->id, error != NULL ? error : "unreadable"));
+}
+
+static bool
+fetch(void *context, uint64_t offset, size_t length, void *to)
+{
+	ls_scan *scan = context;
+
+	if (ls_scan_current != NULL)
+		ls_scan_current->bytes += length;
+	return ls_body_fetch(&scan->body, offset, length, to);
+}
+
+/* ---- the filter ---- */
+
+static const ls_filter always = {.op = LS_FILTER_AND};
+static const ls_filter never = {.op = LS_FILTER_OR};
+
+/* Is a leaf on the index true for the index of the part? */
+static const ls_filter *
+decide_index(ls_scan *scan, const ls_filter *filter)
+{
+	ls_filter_run run = {.arena = scan->arena, .part = scan->part};
+	ls_leaf leaf = {0};
+
+	ls_buf_init(&run.fold, scan->arena);
+	ls_buf_init(&run.member, scan->arena);
+	if (!ls_leaf_prepare(&run, filter, &leaf) || run.error != NULL)
+		ereport(ERROR, errcode(ls_errcode(LS_ERROR_QUERY_SEMANTIC)),
+				errmsg("the filter on the index could not be evaluated"));
+	return ls_leaf_decide(&run, &leaf, 0, LS_KIND_STRING, scan->index, 0) == LS_TRUE ? &always
+																					 : &never;
+}
+
+static const ls_filter *
+simplify(ls_scan *scan, const ls_filter *filter)
+{
+	bool is_and = filter->op == LS_FILTER_AND;
+	ls_filter *copy;
+
+	switch (filter->op)
+	{
+		case LS_FILTER_AND:
+		case LS_FILTER_OR:
+			copy = ls_new(scan->arena, ls_filter);
+			if (copy == NULL)
+				ls_scan_fail(scan);
+			*copy = *filter;
+			copy->children = ls_arena_alloc0(scan->arena, (filter->n_children + (size_t) 1) *
+															  sizeof(ls_filter *));
+			copy->n_children = 0;
+			for (uint32 i = 0; copy->children != NULL && i < filter->n_children; i++)
+			{
+				const ls_filter *child = simplify(scan, filter->children[i]);
+
+				if (child == (is_and ? &never : &always))
+					return child;
+				if (child != &always && child != &never)
+					copy->children[copy->n_children++] = (ls_filter *) child;
+			}
+			if (copy->children == NULL)
+				ls_scan_fail(scan);
+			if (copy->n_children == 0)
+				return is_and ? &always : &never;
+			return copy->n_children == 1 ? copy->children[0] : copy;
+		case LS_FILTER_NOT:
+		{
+			const ls_filter *child = simplify(scan, filter->children[0]);
+
+			if (child == &always)
+				return &never;
+			if (child == &never)
+				return &always;
+			copy = ls_new(scan->arena, ls_filter);
+			if (copy == NULL)
+				ls_scan_fail(scan);
+			*copy = *filter;
+			copy->children = ls_new_array(scan->arena, ls_filter *, 1);
+			if (copy->children == NULL)
+				ls_scan_fail(scan);
+			copy->children[0] = (ls_filter *) child;
+			return copy;
+		}
+		case LS_FILTER_PHRASE:
+		case LS_FILTER_PHRASE_WILDCARD:
+			return filter;
+		default:
+			if (scan->stored && filter->target == LS_TARGET_NAMED &&
+				filter->field == LS_FIELD_INDEX)
+				return decide_index(scan, filter);
+			return filter;
+	}
+}
+
+void
+ls_scan_open(ls_scan *scan, FunctionCallInfo fcinfo)
+{
+	ls_str header = ls_str_of_text(PG_GETARG_BYTEA_PP(1));
+	const char *error = NULL;
+	MemoryContext outer;
+
+	memset(scan, 0, sizeof(*scan));
+	scan->id = PG_GETARG_INT64(0);
+	scan->stored = !PG_ARGISNULL(3);
+	if (scan->stored)
+		scan->index = ls_str_of_text(PG_GETARG_TEXT_PP(3));
+	scan->from = ls_time_of_timestamptz(PG_GETARG_TIMESTAMPTZ(5));
+	scan->to = ls_time_of_timestamptz(PG_GETARG_TIMESTAMPTZ(6));
+
+	scan->context = AllocSetContextCreate(CurrentMemoryContext, "logsvc scan of a part",
+										  ALLOCSET_DEFAULT_SIZES);
+	outer = MemoryContextSwitchTo(scan->context);
+	scan->arena = ls_context_arena(scan->context, SCAN_MEMORY);
+	ls_body_init(&scan->body, PG_GETARG_DATUM(2));
+	scan->part = ls_part_open(scan->arena, header, fetch, scan, &error);
+	if (scan->part == NULL)
+	{
+		if (ls_arena_failed(scan->arena))
+			ls_raise(LS_ERROR_QUERY_MEMORY_LIMIT);
+		ereport(ERROR, errcode(ls_errcode(LS_ERROR_CORRUPT_PART)),
+				errmsg("%s %lld is corrupt: %s", scan->stored ? "part" : "entry of the queue",
+					   (long long) scan->id, error));
+	}
+	if (!PG_ARGISNULL(4))
+	{
+		ls_filter *filter;
+		const ls_filter *rest;
+
+		if (!ls_filter_deserialize(scan->arena, ls_str_of_text(PG_GETARG_BYTEA_PP(4)), &filter))
+			ereport(ERROR, errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+					errmsg("the filter is not one"));
+		rest = filter == NULL ? &always : simplify(scan, filter);
+		scan->nothing = rest == &never;
+		scan->filter = rest == &always || rest == &never ? NULL : rest;
+	}
+	if (ls_scan_current != NULL)
+	{
+		ls_scan_current->parts++;
+		ls_scan_current->bytes += header.len;
+	}
+	MemoryContextSwitchTo(outer);
+}
+
+void
+ls_scan_close(ls_scan *scan)
+{
+	MemoryContextDelete(scan->context);
+}
+
+bool
+ls_scan_all(ls_scan *scan)
+{
+	const ls_part_stats *stats = ls_part_statistics(scan->part);
+
+	return scan->filter == NULL && !scan->nothing && stats->min_time >= scan->from &&
+		   stats->max_time < scan->to;
+}
+
+uint32
+ls_scan_block(ls_scan *scan, uint32 block, uint64_t *selected)
+{
+	ls_time min_time;
+	ls_time max_time;
+	uint32 matched = 0;
+
+	CHECK_FOR_INTERRUPTS();
+	if (scan->nothing)
+		return 0;
+	ls_part_block_times(scan->part, block, &min_time, &max_time);
+	if (max_time < scan->from || min_time >= scan->to)
+		return 0;
+	if (scan->run == NULL)
+		scan->run = ls_filter_prepare(scan->arena, scan->part, scan->filter, scan->from, scan->to);
+	if (scan->run == NULL || !ls_filter_block(scan->run, block, selected, &matched))
+		ls_scan_fail(scan);
+	ls_scan_count(ls_part_block_rows(scan->part, block), matched, 0);
+	return matched;
+}
+
+const char *
+ls_scan_regex_error(ls_str pattern)
+{
+	ls_arena *arena = ls_context_arena(CurrentMemoryContext, 16 * 1024 * 1024);
+	const char *error = NULL;
+
+	if (ls_regex_compile(arena, pattern, &error) != NULL)
+		error = NULL;
+	else
+		error = pstrdup(error != NULL ? error : "not a regular expression");
+	ls_arena_destroy(arena);
+	return error;
+}

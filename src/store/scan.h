@@ -1,0 +1,56 @@
+/*-------------------------------------------------------------------------
+ *
+ * scan.h
+ *	  Scanning parts from SQL: what a search shares with part_scan and
+ *	  part_group.
+ *
+ * The names of fields that these functions take are texts: a named field as
+ * the language names it (event, timestamp, trace_id, ...); an attribute as its
+ * path, every part behind a dot (.user.id), with a backslash before a dot or
+ * backslash inside of a part; "." is all attributes.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef LS_SCAN_H
+#define LS_SCAN_H
+
+#include "src/base/base.h"
+
+/*
+ * One search in this process.  While it is the current one, scans add to its
+ * numbers, and scans for the newest N rows leave out what cannot be among
+ * them any more.  A scan in a parallel worker has none: it is still right.
+ */
+typedef struct ls_scan_session
+{
+	uint64 parts;   /* that were opened */
+	uint64 rows;    /* in the blocks that were looked at */
+	uint64 matched; /* of them */
+	uint64 bytes;   /* of headers and bodies that were read */
+	uint64 output;  /* bytes of texts made for the caller */
+
+	/* The N best times so far, as a heap with the worst at its root. */
+	bool descending;
+	int newest; /* 0: no limit */
+	int n_times;
+	int64 *times;
+	MemoryContext context;
+} ls_scan_session;
+
+/* Limits of specification 8.5; beyond them QUERY_SCAN_LIMIT, QUERY_MEMORY_LIMIT. */
+#define LS_SCAN_MAX_ROWS UINT64CONST(10000000000)
+#define LS_SCAN_MAX_OUTPUT (UINT64CONST(2) * 1024 * 1024 * 1024)
+
+/* The current one; set and reset by the search, also when an error is raised. */
+extern ls_scan_session *ls_scan_current;
+
+/*
+ * Is this a regular expression for LS_FILTER_MATCHES?  NULL, or what is wrong
+ * with it, palloc'd.
+ */
+extern const char *ls_scan_regex_error(ls_str pattern);
+
+/* Appends the name of an attribute in the form that scans take. */
+extern void ls_scan_field_name(ls_buf *buf, const ls_str *parts, uint32 n_parts);
+
+#endif /* LS_SCAN_H */

@@ -1,0 +1,120 @@
+/*-------------------------------------------------------------------------
+ *
+ * scan_internal.h
+ *	  What part_scan and part_group share; not for other folders.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef LS_SCAN_INTERNAL_H
+#define LS_SCAN_INTERNAL_H
+
+#include "src/store/filter_internal.h"
+#include "src/store/scan.h"
+#include "src/store/store.h"
+
+#include "fmgr.h"
+
+/* ---- open_scan.c: a part, a filter and a time range ---- */
+
+typedef struct ls_scan
+{
+	int64 id;
+	bool stored;  /* a row of table part: its index is a column of the table */
+	ls_str index; /* if stored */
+	ls_time from;
+	ls_time to;
+	MemoryContext context; /* of everything below */
+	ls_arena *arena;
+	ls_body body;
+	ls_part *part;
+	bool nothing;            /* the filter is false for all rows of this part */
+	const ls_filter *filter; /* without what is decided; NULL: true for all */
+	ls_filter_run *run;      /* made by the first ls_scan_block */
+} ls_scan;
+
+/*
+ * Opens the part of arguments 0 to 6 (id, header, body, index, filter, from,
+ * to) in a memory context of its own.  Raises CORRUPT_PART.
+ */
+extern void ls_scan_open(ls_scan *scan, FunctionCallInfo fcinfo);
+extern void ls_scan_close(ls_scan *scan);
+
+/* Raises what made a function of the part or of the filter fail. */
+LS_NORETURN extern void ls_scan_fail(ls_scan *scan);
+
+/* The rows of a block that match; returns their number. */
+extern uint32 ls_scan_block(ls_scan *scan, uint32 block, uint64_t *selected);
+
+/* Does every row of the part match, so that its header answers? */
+extern bool ls_scan_all(ls_scan *scan);
+
+/* Adds to the current session, and keeps its limits. */
+extern void ls_scan_count(uint64 rows, uint64 matched, uint64 output);
+
+/* for each bit of `bits`: row is its number */
+#define LS_FOR_EACH_ROW(row, bits)                                                       \
+	for (uint32_t word_ = 0, row = 0; word_ < LS_SELECTION_WORDS; word_++)               \
+		for (uint64_t left_ = (bits)[word_];                                             \
+			 left_ != 0 && (row = word_ * 64 + (uint32_t) __builtin_ctzll(left_), true); \
+			 left_ &= left_ - 1)
+
+/* ---- field.c: values of a field as JSON ---- */
+
+typedef enum ls_scan_source
+{
+	LS_SOURCE_COLUMNS,
+	LS_SOURCE_TIMESTAMP,
+	LS_SOURCE_INGESTED_AT,
+	LS_SOURCE_ID,
+	LS_SOURCE_INDEX /* of a stored part */
+} ls_scan_source;
+
+typedef struct ls_scan_column
+{
+	uint32_t column;
+	ls_kind kind;
+	uint32_t nested; /* path parts before the member; 0: the value itself */
+} ls_scan_column;
+
+typedef struct ls_scan_field
+{
+	ls_scan_source source;
+	ls_field named; /* LS_FIELD_ATTRIBUTE: path */
+	ls_str *path;   /* no parts: all attributes */
+	uint32_t n_path;
+	ls_scan_column *columns; /* where its values are, the first that has one counts */
+	uint32_t n_columns;
+	ls_buf scratch;
+} ls_scan_field;
+
+/* Reads a name; raises when it is none. */
+extern void ls_scan_field_parse(ls_arena *arena, ls_str name, ls_scan_field *field);
+
+/* Looks up the columns of the field in the part. */
+extern void ls_scan_field_resolve(ls_scan *scan, ls_scan_field *field);
+
+/* Appends the value of a row as JSON; false, and nothing appended: it has none. */
+extern bool ls_scan_field_value(ls_scan *scan, ls_scan_field *field, uint32 block, uint32 row,
+								ls_buf *buf);
+
+/* Appends one value as JSON. */
+extern void ls_scan_value_json(ls_buf *buf, ls_kind kind, ls_str text, int64_t integer);
+
+/* A text[] argument as fields; NULL when the argument is. */
+extern ls_scan_field *ls_scan_field_list(FunctionCallInfo fcinfo, int argument, ls_arena *arena,
+										 int *n_fields);
+
+/* ---- event_json.c: a whole event as JSON (api: "Event out") ---- */
+
+typedef struct ls_projection
+{
+	ls_scan_field *shown; /* NULL: all */
+	int n_shown;
+	ls_scan_field *hidden;
+	int n_hidden;
+} ls_projection;
+
+extern void ls_event_json(ls_buf *buf, ls_scan *scan, const ls_event *event, uint32 block,
+						  uint32 row, const ls_projection *projection);
+
+#endif /* LS_SCAN_INTERNAL_H */
