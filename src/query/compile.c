@@ -55,8 +55,9 @@ set_target(ls_search *search, ls_filter *leaf, const ls_query_field *field)
 		case LS_QUERY_NOT_BUILTIN:
 			if (field->n_parts == 0)
 				ls_search_fail(search, field->span, "name an attribute: attributes.<name>");
+			if (field->n_parts > 32)
+				ls_search_fail(search, field->span, "the name has more than 32 parts");
 			leaf->target = LS_TARGET_ATTRIBUTE;
-			leaf->field = LS_FIELD_ATTRIBUTE;
 			leaf->path = field->parts;
 			leaf->n_path = field->n_parts;
 			break;

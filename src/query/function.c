@@ -199,7 +199,6 @@ require_attributes(ls_search *search, Jsonb *attributes)
 				ls_raise(LS_ERROR_QUERY_MEMORY_LIMIT);
 			identify(search, key);
 			leaf->target = LS_TARGET_ATTRIBUTE;
-			leaf->field = LS_FIELD_ATTRIBUTE;
 			leaf->path = parts;
 			for (size_t i = 0; i <= key.len; i++)
 			{

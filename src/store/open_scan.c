@@ -50,7 +50,7 @@ ls_scan_fail(ls_scan *scan)
 		ereport(ERROR, errcode(ls_errcode(LS_ERROR_QUERY_SEMANTIC)),
 				errmsg("the filter could not be evaluated: %s", reason));
 	ereport(ERROR, errcode(ls_errcode(LS_ERROR_CORRUPT_PART)),
-			errmsg("%s %lld is corrupt: %s", scan->stored ? "part" : "entry of the queue",
+			errmsg("%s %lld is corrupt: %s", scan->queued ? "entry of the queue" : "part",
 				   (long long) scan->id, error != NULL ? error : "unreadable"));
 }
 
@@ -145,6 +145,29 @@ simplify(ls_scan *scan, const ls_filter *filter)
 	}
 }
 
+/* Are all events of an entry of the queue in one index? */
+static bool
+single_index(ls_scan *scan)
+{
+	uint32_t column;
+
+	if (ls_part_find(scan->part, LS_FIELD_INDEX, LS_STR(""), &column, 1) != 1)
+		return false;
+	for (uint32 block = 0; block < ls_part_blocks(scan->part); block++)
+	{
+		const ls_vector *vector = ls_part_vector(scan->part, block, column);
+
+		if (vector == NULL)
+			ls_scan_fail(scan);
+		if (vector->form != LS_VECTOR_CONSTANT ||
+			vector->count != ls_part_block_rows(scan->part, block) ||
+			(block > 0 && !ls_str_eq(scan->index, vector->dictionary[0])))
+			return false;
+		scan->index = vector->dictionary[0];
+	}
+	return true;
+}
+
 void
 ls_scan_open(ls_scan *scan, FunctionCallInfo fcinfo)
 {
@@ -154,7 +177,8 @@ ls_scan_open(ls_scan *scan, FunctionCallInfo fcinfo)
 
 	memset(scan, 0, sizeof(*scan));
 	scan->id = PG_GETARG_INT64(0);
-	scan->stored = !PG_ARGISNULL(3);
+	scan->queued = PG_ARGISNULL(3);
+	scan->stored = !scan->queued;
 	if (scan->stored)
 		scan->index = ls_str_of_text(PG_GETARG_TEXT_PP(3));
 	scan->from = ls_time_of_timestamptz(PG_GETARG_TIMESTAMPTZ(5));
@@ -171,9 +195,11 @@ ls_scan_open(ls_scan *scan, FunctionCallInfo fcinfo)
 		if (ls_arena_failed(scan->arena))
 			ls_raise(LS_ERROR_QUERY_MEMORY_LIMIT);
 		ereport(ERROR, errcode(ls_errcode(LS_ERROR_CORRUPT_PART)),
-				errmsg("%s %lld is corrupt: %s", scan->stored ? "part" : "entry of the queue",
+				errmsg("%s %lld is corrupt: %s", scan->queued ? "entry of the queue" : "part",
 					   (long long) scan->id, error));
 	}
+	if (scan->queued)
+		scan->stored = single_index(scan);
 	if (!PG_ARGISNULL(4))
 	{
 		ls_filter *filter;

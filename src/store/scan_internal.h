@@ -19,7 +19,8 @@
 typedef struct ls_scan
 {
 	int64 id;
-	bool stored;  /* a row of table part: its index is a column of the table */
+	bool queued;  /* a row of the queue, not of table part */
+	bool stored;  /* one index for all: of the row, or of all events of a queued one */
 	ls_str index; /* if stored */
 	ls_time from;
 	ls_time to;
