@@ -517,6 +517,7 @@ ls_accept_commit(ls_accept *accept)
 			/* First: this worker may be told to end while it answers. */
 			accept->n_events = 0;
 			ls_queue_release(events);
+			LS_STOP_POINT("accept_after_failure");
 			ereport(LOG, errcode(caught.sqlstate),
 					errmsg("logsvc could not put %u events of %d requests into the queue: %s",
 						   events, accept->n_requests, caught.format));

@@ -201,6 +201,27 @@ $t->let_go('accept_before_commit');
 $t->wait_ready(15);
 is(ingest()->{status}, 202, 'and the next one accepts');
 
+# An acceptor that ends while it answers a failed transaction gives back its share once.
+$t->set('logsvc.queue_limit', 1000);
+sub batch { return $t->http(POST => '/api/v1/logs/batch', token => $org->{ingest_key}, json => [ map { "x $_" } 1 .. $_[0] ], client => 'side'); }
+ok(wait_until(sub { queued() == 0 }, 10), 'the queue is empty');
+$t->stop_at('write_after_delete');
+is(ingest()->{status}, 202, 'an event for a writer to hold');
+$t->wait_held('write_after_delete');
+is(batch(599)->{status}, 202, '600 of 1,000 in the queue');
+$t->stop_at($_) foreach qw(accept_before_commit accept_after_failure);
+$held = begin_request($t, POST => '/api/v1/logs/batch', token => $org->{ingest_key}, json => [ map { "x $_" } 1 .. 300 ]);
+$t->sql('SELECT pg_cancel_backend(' . $t->wait_held('accept_before_commit') . ')');
+kill 'TERM', $t->wait_held('accept_after_failure');
+is(end_request($held, 10)->{status}, 503, 'SIGTERM while it answers a failed transaction: 503');
+$t->let_go($_) foreach qw(accept_before_commit accept_after_failure);
+$t->wait_ready(15);
+is(batch(401)->{status}, 429, 'still 600 of 1,000');
+is(batch(400)->{status}, 202, 'just 600 of 1,000');
+$t->let_go('write_after_delete');
+ok(wait_until(sub { queued() == 0 }, 10), 'written');
+$t->set('logsvc.queue_limit', 100000);
+
 # ---- sizes ----
 
 foreach my $pool (qw(acceptor executor evaluator writer))
@@ -231,6 +252,7 @@ $t->stop;
 
 # ---- in want of slots ----
 
+my @workers;
 my $few = LogsvcTest->new(name => 'few', ready => 0, conf => 'max_worker_processes = 6');
 ok(wait_until(sub { $few->log_text =~ /cannot start all of its workers/ }, 15), 'too few max_worker_processes');
 ok(!wait_until(sub { my @lines = $few->log_text =~ /(cannot start all of its workers)/g; @lines > 1 }, 2.5),
@@ -238,6 +260,21 @@ ok(!wait_until(sub { my @lines = $few->log_text =~ /(cannot start all of its wor
 like($few->log_text, qr/HINT:  Set max_worker_processes to at least 12/, 'with the setting to change');
 unlike($few->log_text, qr/WARNING|ERROR|FATAL|PANIC/, 'and no other complaint');
 $few->stop;
+
+# With slots for one of four writers the events of every organization are written.
+my $one = LogsvcTest->new(name => 'one', ready => 0, conf => "max_worker_processes = 10\nlogsvc.flush_interval = '50ms'");
+$one->wait_ready;
+ok(wait_until(sub { $one->log_text =~ /cannot start all of its workers/ }, 15), 'too few slots for the writers');
+ok(wait_until(sub { @workers = $one->workers('^logsvc writer$'); @workers == 1 }, 5), 'one runs');
+foreach my $n (1 .. 12)
+{
+	my $sender = $one->organization("org$n");
+	is($one->http(POST => '/api/v1/logs', token => $sender->{ingest_key}, json => { event => 'x' })->{status}, 202, "an event of organization $n");
+}
+ok(wait_until(sub { $one->sql('SELECT count(*) FROM logsvc_internal.queue') == 0 }, 10), 'all are written');
+$one->set('logsvc.executors', 1);
+ok(wait_until(sub { my @writers = $one->workers('^logsvc writer$'); @writers == 4 }, 15), 'slots that become free are used');
+$one->stop;
 
 # ---- the port is in use ----
 
@@ -260,7 +297,7 @@ $port->stop;
 my $bare = LogsvcTest->new(name => 'bare', extension => 0);
 ok(wait_until(sub { $bare->log_text =~ /waiting: its extension is not in database "postgres"/ }, 15),
 	'without the extension the log says so');
-is(scalar(my @workers = $bare->workers), 1, 'and only the launcher runs');
+is(scalar(@workers = $bare->workers), 1, 'and only the launcher runs');
 $bare->create_extension;
 $bare->wait_ready(8);
 pass('CREATE EXTENSION starts the workers');
