@@ -10,9 +10,11 @@ else
 	version=$(apt-cache depends postgresql 2> /dev/null | sed -n 's/.*Depends: postgresql-\([0-9]*\)$/\1/p')
 fi
 version=${version:-15}
+clang=$(apt-cache depends clang 2> /dev/null | sed -n 's/.*Depends: clang-\([0-9]*\)$/\1/p')
+clang=${clang:-14}
 
 missing=
-for package in $(sed "s/#.*//; s/PG/$version/" "$here/packages.txt"); do
+for package in $(sed "s/#.*//; s/PG/$version/; s/CLANG/$clang/" "$here/packages.txt"); do
 	state=$(dpkg-query -W -f '${db:Status-Status}' "$package" 2> /dev/null || true)
 	[ "$state" = installed ] || missing="$missing $package"
 done
