@@ -289,6 +289,8 @@ group_header(grouping *g)
 		add(g, tuple, stats->level_rows[level]);
 	}
 	ls_scan_count(0, stats->rows, 0);
+	if (ls_scan_current != NULL)
+		ls_scan_current->parts++;
 	return true;
 }
 

@@ -213,10 +213,7 @@ ls_scan_open(ls_scan *scan, FunctionCallInfo fcinfo)
 		scan->filter = rest == &always || rest == &never ? NULL : rest;
 	}
 	if (ls_scan_current != NULL)
-	{
-		ls_scan_current->parts++;
 		ls_scan_current->bytes += header.len;
-	}
 	MemoryContextSwitchTo(outer);
 }
 
@@ -249,7 +246,11 @@ ls_scan_block(ls_scan *scan, uint32 block, uint64_t *selected)
 	if (max_time < scan->from || min_time >= scan->to)
 		return 0;
 	if (scan->run == NULL)
+	{
 		scan->run = ls_filter_prepare(scan->arena, scan->part, scan->filter, scan->from, scan->to);
+		if (ls_scan_current != NULL)
+			ls_scan_current->parts++;
+	}
 	if (scan->run == NULL || !ls_filter_block(scan->run, block, selected, &matched))
 		ls_scan_fail(scan);
 	ls_scan_count(ls_part_block_rows(scan->part, block), matched, 0);

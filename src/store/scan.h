@@ -23,7 +23,7 @@
  */
 typedef struct ls_scan_session
 {
-	uint64 parts;   /* that were opened */
+	uint64 parts;   /* whose rows, or counts in the header, were looked at */
 	uint64 rows;    /* in the blocks that were looked at */
 	uint64 matched; /* of them */
 	uint64 bytes;   /* of headers and bodies that were read */

@@ -1,5 +1,5 @@
 -- Searching: stages, errors, pages, limits, keys; events from SQL.
-SELECT plan(55);
+SELECT plan(56);
 
 SELECT isnt(logsvc.create_organization('Acme', 'pro'), NULL, 'an organization');
 DO $$ BEGIN PERFORM logsvc.act_as('acme'); END $$;
@@ -127,6 +127,8 @@ SELECT is(logsvc.query_logs(q => '"event 17"') #>> '{data,0,attributes,n}', '17'
 
 SELECT is(logsvc.search('| stats count by level') #>> '{meta,stats,rowsScanned}', '0',
 	'counting by level reads no rows');
+SELECT is(logsvc.search('earliest=-3d latest=-2d') #>> '{meta,stats,partsScanned}', '0',
+	'parts outside of the time range are not scanned');
 SELECT ok(logsvc.explain_query('secretword | head 3') LIKE '%part_scan%', 'explain');
 SELECT ok(split_part(logsvc.explain_query('secretword'), E'\n-- $1', 1) NOT LIKE '%secretword%',
 	'what a user writes is no part of the statement');
