@@ -23,6 +23,7 @@
 #include "src/store/scan.h"
 
 #define MAX_FIELDS 64
+#define MAX_KEYS 32 /* of stats, as part_group */
 #define SORT_LIMIT 10000
 #define HEAD_LIMIT 10
 
@@ -398,6 +399,9 @@ stats(planner *p, const ls_query_stage *stage, bool first)
 	StringInfoData group;
 	StringInfoData order;
 
+	if (n_by > MAX_KEYS || n > MAX_FIELDS)
+		ls_search_fail(p->search, stage->span, "stats makes at most %d columns, %d of them keys",
+					   MAX_FIELDS, MAX_KEYS);
 	initStringInfo(&list);
 	initStringInfo(&group);
 	initStringInfo(&order);

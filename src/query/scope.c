@@ -174,31 +174,39 @@ ls_search_range(ls_search *search)
 
 /* ---- indexes ---- */
 
+/* Wildcards without case; the last star is the only one that is tried again. */
 static bool
 name_matches(ls_str pattern, ls_str name)
 {
-	const char *star = memchr(pattern.data, '*', pattern.len);
-	size_t head;
-	ls_str rest;
+	size_t p = 0;
+	size_t n = 0;
+	size_t star = SIZE_MAX;
+	size_t retry = 0;
 
-	if (star == NULL)
-		return ls_str_eq_nocase(pattern, name);
-	head = (size_t) (star - pattern.data);
-	if (name.len < head ||
-		!ls_str_eq_nocase(ls_str_make(pattern.data, head), ls_str_make(name.data, head)))
-		return false;
-	rest = ls_str_make(star + 1, pattern.len - head - 1);
-	/* Names have at most 64 characters: trying every tail is cheap enough. */
-	if (rest.len == 0)
-		return true;
-	while (rest.len > 0 && rest.data[0] == '*')
-		rest = ls_str_make(rest.data + 1, rest.len - 1);
-	for (size_t at = head; at <= name.len; at++)
+	while (n < name.len)
 	{
-		if (name_matches(rest, ls_str_make(name.data + at, name.len - at)))
-			return true;
+		if (p < pattern.len && pattern.data[p] == '*')
+		{
+			star = p++;
+			retry = n;
+		}
+		else if (p < pattern.len &&
+				 ls_str_eq_nocase(ls_str_make(pattern.data + p, 1), ls_str_make(name.data + n, 1)))
+		{
+			p++;
+			n++;
+		}
+		else if (star != SIZE_MAX)
+		{
+			p = star + 1;
+			n = ++retry;
+		}
+		else
+			return false;
 	}
-	return false;
+	while (p < pattern.len && pattern.data[p] == '*')
+		p++;
+	return p == pattern.len;
 }
 
 static bool

@@ -1,6 +1,6 @@
 -- Searching: the head of a query, from accepted events to the answer.
 \set QUIET on
-SELECT plan(44);
+SELECT plan(49);
 
 SELECT logsvc.create_organization('Acme', 'pro') ->> 'slug' AS slug \gset
 SELECT logsvc.create_organization('Other', 'pro') ->> 'slug' AS other \gset
@@ -79,6 +79,23 @@ SELECT is(pg_temp.hits('index=web earliest=-7d'), '1,2,3,4,5,9', 'parts and the 
 SELECT is(pg_temp.hits('`index`=main'), '', 'the index of a part is that of its row');
 SELECT is((SELECT count(*) FROM jsonb_array_elements(:'waiting'::jsonb)), 5::bigint,
 	'the queue had five events');
+
+-- ---- bounds ----
+
+SELECT is(pg_temp.hits('index=' || repeat('*a', 2000) || '*'), '', 'many wildcards of an index');
+SELECT throws_like('SELECT logsvc.search(''| stats ' || repeat('count,', 70) || 'count'')',
+	'stats makes at most%', 'columns are bounded');
+SELECT throws_like('SELECT logsvc.search(''| stats count by ' || repeat('n,', 70) || 'n'')',
+	'stats makes at most%', 'and so are keys');
+
+-- ---- damage ----
+
+BEGIN;
+UPDATE logsvc_internal.part SET body = '\x00';
+SELECT throws_like($$ SELECT logsvc.search('earliest=-7d') $$, 'part % is corrupt: %', 'a bad body');
+UPDATE logsvc_internal.part SET header = '\x0102030405';
+SELECT throws_ok($$ SELECT logsvc.search('earliest=-7d') $$, 'LS803', NULL, 'a bad header');
+ROLLBACK;
 
 -- ---- other tenants ----
 
