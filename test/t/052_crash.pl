@@ -182,6 +182,14 @@ ok(wait_written(), 'the queue empties');
 my $found = check('in the store');
 is($t->sql("SELECT count(*) FROM snapshot WHERE place <> 'store'"), 0, 'all is in the store');
 
+# The same through the front door.
+foreach my $org (@orgs)
+{
+	is($t->sql(qq{SELECT logsvc.act_as('$org->{slug}');
+			SELECT count(*) || ' ' || count(DISTINCT (id, event)) FROM logsvc.events('event CONTAINS "client"')}) =~ s/.*\n//sr,
+		$t->sql("SELECT count(*) || ' ' || count(*) FROM snapshot WHERE slug = '$org->{slug}'"), "a search of $org->{slug} finds them");
+}
+
 my ($sent, $refused, $lost) = (0, 0, 0);
 foreach my $number (0 .. $clients - 1)
 {

@@ -19,6 +19,8 @@ sub ingest { return request($t, POST => '/api/v1/logs', token => $org->{ingest_k
 # An executor answers it: the key may not search.
 sub execute { return request($t, GET => '/api/v1/search?q=x', token => $org->{ingest_key}); }
 
+sub search { return request($t, GET => '/api/v1/search?q=x', token => $org->{token}); }
+
 # The median and the maximum of requests, one after the other; each must be answered.
 sub measure
 {
@@ -54,15 +56,17 @@ sub compare
 }
 
 # Warm: connections to the database, caches of credentials.
-measure('warm', 20, $_->[0], $_->[1]) foreach [ 202, \&ingest ], [ 403, \&execute ];
+measure('warm', 20, $_->[0], $_->[1]) foreach [ 202, \&ingest ], [ 403, \&execute ], [ 200, \&search ];
 my ($ingest) = measure('ingest alone', 50, 202, \&ingest);
 my ($execute) = measure('execute alone', 50, 403, \&execute);
+my ($search) = measure('search alone', 50, 200, \&search);
 
 sub both
 {
 	my ($name) = @_;
 	compare("$name: ingest", $ingest, 202, \&ingest);
 	compare("$name: execute", $execute, 403, \&execute);
+	compare("$name: search", $search, 200, \&search) unless $name =~ /executors/;
 	return;
 }
 

@@ -1,0 +1,75 @@
+# 056_ingest_sql.pl: logsvc.ingest and logsvc.log in transactions: what is rolled
+# back is not stored and gives its share of the queue back; what is committed is
+# written, also when nothing else happens.
+use strict;
+use warnings;
+
+use LogsvcTest;
+use Test::More;
+
+my $t = LogsvcTest->new(conf => "logsvc.flush_interval = '50ms'");
+my $org = $t->organization('acme');
+
+sub act { my ($query) = @_; return $t->sql("SELECT logsvc.act_as('acme'); $query"); }
+sub fails { my ($query) = @_; my @r = $t->sql_error("SELECT logsvc.act_as('acme'); $query"); return $r[1]; }
+sub stored { return $t->sql('SELECT coalesce(sum(rows), 0) FROM logsvc_internal.part'); }
+sub queued { return $t->sql('SELECT coalesce(sum(rows), 0) FROM logsvc_internal.queue'); }
+sub list { my ($n) = @_; return "(SELECT jsonb_agg('event ' || i) FROM generate_series(1, $n) i)"; }
+sub batch { my ($n) = @_; return $t->http(POST => '/api/v1/logs/batch', token => $org->{ingest_key}, json => [ map { "e $_" } 1 .. $n ])->{status}; }
+
+like(act("SELECT logsvc.log('one event')"), qr/^evt_[0-9A-Z]{26}$/m, 'log returns an id');
+ok(wait_until(sub { stored() == 1 }, 5), 'it is written, though nothing else happens');
+act('SELECT logsvc.ingest(' . list(100) . ')');
+ok(wait_until(sub { stored() == 101 }, 5), 'ingest of 100');
+
+# Held open: not visible, not written, but of the depth.
+$t->set('logsvc.queue_limit', 1000);
+my $session = $t->node->background_psql('postgres');
+$session->query_safe("SELECT logsvc.act_as('acme')");
+$session->query_safe('BEGIN; SELECT logsvc.ingest(' . list(600) . ')');
+is(queued(), 0, 'an open transaction: nobody sees its events');
+is(batch(401), 429, 'but they count');
+is(batch(400), 202, 'just they');
+ok(wait_until(sub { stored() == 501 }, 5), 'events of others are written meanwhile');
+$session->query_safe('ROLLBACK');
+is(batch(1000), 202, 'rolled back: its share is free');
+ok(wait_until(sub { queued() == 0 && stored() == 1501 }, 5), 'nothing of it is stored');
+
+# Subtransactions.
+$session->query_safe('BEGIN; SELECT logsvc.ingest(' . list(100) . ')');
+$session->query_safe('SAVEPOINT a; SELECT logsvc.ingest(' . list(200) . '); SAVEPOINT b; SELECT logsvc.ingest(' . list(300) . '); RELEASE b');
+is(batch(401), 429, '600 in subtransactions');
+$session->query_safe('ROLLBACK TO a');
+is(batch(900), 202, '500 of them rolled back');
+ok(wait_until(sub { stored() == 2401 }, 5), 'written');
+$session->query_safe('COMMIT');
+ok(wait_until(sub { queued() == 0 && stored() == 2501 }, 5), 'the 100 are committed and written');
+
+# A session that ends in the middle.
+$session->query_safe('BEGIN; SELECT logsvc.ingest(' . list(700) . ')');
+my $pid = $session->query_safe('SELECT pg_backend_pid()');
+$t->sql("SELECT pg_terminate_backend($pid, 5000)");
+is(batch(1000), 202, 'a terminated session: its share is free');
+ok(wait_until(sub { queued() == 0 && stored() == 3501 }, 5), 'and nothing of it is stored');
+eval { $session->quit };
+
+# Full.
+is(fails('SELECT logsvc.ingest(' . list(1001) . ')'), 'LS602', 'beyond the limit: QUEUE_FULL');
+is(batch(1000), 202, 'which takes nothing');
+ok(wait_until(sub { queued() == 0 }, 5), 'written');
+is(fails("DO \$\$BEGIN FOR i IN 1..1001 LOOP PERFORM logsvc.log('x'); END LOOP; END\$\$"), 'LS602', 'one by one: QUEUE_FULL');
+is(batch(1000), 202, 'and all of it is given back');
+ok(wait_until(sub { queued() == 0 }, 5), 'written');
+
+# Errors.
+is(fails(q{SELECT logsvc.ingest('[]')}), 'LS001', 'an empty list');
+is(fails(q{SELECT logsvc.log('')}), 'LS001', 'an empty event');
+is(fails(q{SELECT logsvc.log(NULL)}), 'LS001', 'no event');
+is(fails(q{SELECT logsvc.log('x', index => 'nowhere')}), 'LS302', 'an unknown index');
+is(fails(q{SELECT logsvc.log('x', index => '_audit')}), 'LS302', 'a reserved index');
+my (undef, $state) = $t->sql_error(q{SELECT logsvc.log('x')});
+is($state, 'LS802', 'a session that acts for nobody');
+is(batch(1000), 202, 'errors take nothing');
+
+$t->stop;
+done_testing;
