@@ -17,6 +17,16 @@ BEGIN
 END
 $$;
 
+DO $$
+BEGIN
+  IF pg_catalog.getdatabaseencoding() <> 'UTF8' THEN
+    RAISE EXCEPTION 'logsvc needs a database with encoding UTF8, not %',
+      pg_catalog.getdatabaseencoding()
+      USING HINT = 'CREATE DATABASE ... ENCODING ''UTF8'' TEMPLATE template0', ERRCODE = '0A000';
+  END IF;
+END
+$$;
+
 CREATE SCHEMA logsvc;
 COMMENT ON SCHEMA logsvc IS 'logsvc: the API';
 

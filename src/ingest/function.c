@@ -12,8 +12,10 @@
 #include "src/ingest/ingest.h"
 
 #include "access/xact.h"
+#include "commands/dbcommands.h"
 #include "executor/spi.h"
 #include "fmgr.h"
+#include "miscadmin.h"
 #include "utils/builtins.h"
 #include "utils/fmgrprotos.h"
 #include "utils/jsonb.h"
@@ -47,8 +49,13 @@ at_transaction_end(XactEvent event, void *arg)
 		events += r->events;
 	switch (event)
 	{
+		case XACT_EVENT_PRE_PREPARE:
+			/* Nobody would give the depth back if it were rolled back later. */
+			if (events > 0)
+				ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+						errmsg("cannot PREPARE a transaction that has sent events to logsvc"));
+			break;
 		case XACT_EVENT_COMMIT:
-		case XACT_EVENT_PREPARE:
 			if (events > 0)
 				ls_queue_wake_writers(events);
 			reservations = NULL;
@@ -137,6 +144,11 @@ begin_call(void)
 	const ls_principal *principal;
 
 	ls_require_shmem();
+	if (get_database_oid(ls_database, true) != MyDatabaseId)
+		ereport(ERROR, errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				errmsg("logsvc does not run in this database"),
+				errhint("It runs in the one that logsvc.database names; events sent here would "
+						"never be stored."));
 	ls_require_permission("logs:write");
 	principal = ls_principal_current();
 	call->sender.organization = principal->organization;

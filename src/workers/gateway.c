@@ -15,6 +15,7 @@
 #include "src/workers/workers.h"
 
 #include <signal.h>
+#include <sys/stat.h>
 
 #include "lib/ilist.h"
 #include "miscadmin.h"
@@ -92,6 +93,8 @@ typedef struct gateway_state
 	pool pools[3];
 	ls_arena *arena;        /* frames being made */
 	ls_arena *cancel_arena; /* cancellations being sent */
+	TimestampTz reload;     /* of the configuration that was looked at last */
+	char settings[2 * MAXPGPATH + 256];
 } gateway_state;
 
 static pool *
@@ -528,6 +531,40 @@ start_engine(gateway_state *state)
 			errmsg("logsvc is listening for HTTP on %s, port %d", ls_listen_addresses, ls_port));
 }
 
+/* The settings that the engine was started with, and the age of its TLS files. */
+static void
+describe_settings(char *text, size_t size)
+{
+	struct stat certificate = {0};
+	struct stat key = {0};
+
+	(void) stat(ls_tls_certificate, &certificate);
+	(void) stat(ls_tls_key, &key);
+	snprintf(text, size, "%d %d %d %d %lld %lld %s %s", ls_connection_limit, ls_header_timeout,
+			 ls_body_timeout, ls_idle_timeout, (long long) certificate.st_mtime,
+			 (long long) key.st_mtime, ls_tls_certificate, ls_tls_key);
+}
+
+/*
+ * Has a reload changed a setting of the engine, or found a new certificate?
+ * Then the gateway ends and the launcher starts it with what is new: a second
+ * without a listener instead of an engine that is half old.
+ */
+static bool
+settings_changed(gateway_state *state)
+{
+	char now[sizeof(state->settings)];
+
+	if (state->reload == PgReloadTime)
+		return false;
+	state->reload = PgReloadTime;
+	describe_settings(now, sizeof(now));
+	if (strcmp(now, state->settings) == 0)
+		return false;
+	ereport(LOG, errmsg("logsvc gateway is starting anew with changed settings"));
+	return true;
+}
+
 /* Answers what is in flight with 503, lets it reach the clients, then stops. */
 static void
 drain(gateway_state *state)
@@ -556,13 +593,15 @@ ls_gateway_loop(ls_slot *slot)
 	make_pools(state);
 	state->arena = ls_context_arena(TopMemoryContext, 64 * 1024 * 1024);
 	state->tasks = hash_create("logsvc requests", 1024, &control, HASH_ELEM | HASH_BLOBS);
+	state->reload = PgReloadTime;
+	describe_settings(state->settings, sizeof(state->settings));
 	start_engine(state);
 
 	AddWaitEventToSet(events, WL_LATCH_SET, PGINVALID_SOCKET, MyLatch, NULL);
 	AddWaitEventToSet(events, WL_EXIT_ON_PM_DEATH, PGINVALID_SOCKET, NULL, NULL);
 	AddWaitEventToSet(events, WL_SOCKET_READABLE, ls_gateway_fd(state->engine), NULL, NULL);
 
-	while (ls_worker_interrupts())
+	while (ls_worker_interrupts() && !settings_changed(state))
 	{
 		int timeout;
 

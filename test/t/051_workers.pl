@@ -316,6 +316,42 @@ like($bare->log_text($position), qr/HINT:  Run ALTER EXTENSION logsvc UPDATE/, '
 is(scalar(@workers = $bare->workers), 1, 'and only the launcher runs');
 $bare->stop;
 
+# ---- settings of the gateway ----
+{
+	my $t = LogsvcTest->new(name => 'reload');
+	my $pid = sub { $t->sql("SELECT pid FROM pg_stat_activity WHERE backend_type = 'logsvc gateway'") };
+	my $before = $pid->();
+
+	$t->set('logsvc.flush_interval', '500ms');
+	is($t->http(GET => '/readyz')->{status}, 200, 'a reload of another setting');
+	is($pid->(), $before, 'leaves the gateway alone');
+	$t->set('logsvc.idle_timeout', '50s');
+	ok(wait_until(sub { my $now = $pid->(); $now && $now ne $before }, 20),
+		'a reload of its own settings starts it anew');
+	$t->wait_ready;
+	like($t->log_text, qr/gateway is starting anew with changed settings/, 'and is logged');
+	$t->stop;
+}
+
+# ---- events from SQL in a database without the service ----
+{
+	my $t = LogsvcTest->new(name => 'elsewhere');
+
+	$t->sql('CREATE DATABASE elsewhere');
+	$t->sql("CREATE EXTENSION logsvc; SELECT logsvc.create_organization('other')", database => 'elsewhere');
+	my (undef, $state, $message) = $t->sql_error("SELECT logsvc.act_as('other'); SELECT logsvc.log('x')",
+		database => 'elsewhere');
+	is($state, '55000', 'events that no writer would see are refused');
+	like($message, qr/does not run in this database/, 'and why');
+	$t->organization('acme');
+	is(($t->sql_error("BEGIN; SELECT logsvc.act_as('acme'); SELECT logsvc.log('x'); PREPARE TRANSACTION 'p'"))[1],
+		'0A000', 'a transaction with events is not prepared');
+	($t->sql_error("CREATE DATABASE latin ENCODING 'LATIN1' LOCALE 'C' TEMPLATE template0"));
+	is(($t->sql_error('CREATE EXTENSION logsvc', database => 'latin'))[1], '0A000',
+		'a database of another encoding is refused');
+	$t->stop;
+}
+
 # ---- not preloaded ----
 
 my $plain = LogsvcTest->new(name => 'plain', start => 0);
