@@ -148,10 +148,11 @@ is(ingest()->{status}, 202, 'and finds the workers');
 
 my ($launcher) = $t->workers('^logsvc launcher$');
 my @others = grep { $_ != $launcher } $t->workers;
-# An event that waits in the queue meanwhile must not upset the depth.
-$t->stop_at('write_after_delete');
-is(ingest()->{status}, 202, 'an event that a writer holds');
-$t->wait_held('write_after_delete');
+# Events that are on their way into the queue must not be forgotten by the new one.
+$t->set('logsvc.queue_limit', 1000);
+$t->stop_at('accept_before_commit');
+$held = begin_request($t, POST => '/api/v1/logs/batch', token => $org->{ingest_key}, json => [ map { "x $_" } 1 .. 500 ]);
+$t->wait_held('accept_before_commit');
 kill 'TERM', $launcher;
 ok(wait_until(sub { my @pids = $t->workers('^logsvc launcher$'); @pids == 1 && $pids[0] != $launcher }, 15),
 	'launcher: SIGTERM, and another one comes');
@@ -159,13 +160,13 @@ is_deeply([ sort grep { my $p = $_; !grep { $_ == $p } $t->workers('^logsvc laun
 	[ sort @others ], 'the other workers stay');
 # It knows the workers: one that ends is replaced.
 ok(replace_worker(($t->workers('^logsvc evaluator$'))[0], 'TERM'), 'the new launcher replaces a worker');
-$t->let_go('write_after_delete');
-ok(wait_until(sub { queued() == 0 }, 10), 'written');
-$t->set('logsvc.queue_limit', 1000);
-is($t->http(POST => '/api/v1/logs/batch', token => $org->{ingest_key},
-		json => [ map { "x $_" } 1 .. 1000 ])->{status}, 202, 'the depth outlives the launcher');
-is($t->http(POST => '/api/v1/logs/batch', token => $org->{ingest_key},
-		json => [ map { "x $_" } 1 .. 1001 ])->{status}, 429, 'and its limit');
+ok(wait_until(sub { $t->log_text =~ /is starting in database.*is starting in database/s }, 10), 'it has looked for the extension');
+my @full = $t->sql_error("SELECT logsvc.act_as('acme'); SELECT logsvc.ingest((SELECT jsonb_agg('x'::text) FROM generate_series(1, 501)))");
+is($full[1], 'LS602', 'the depth outlives the launcher');
+@full = $t->sql_error("SELECT logsvc.act_as('acme'); SELECT logsvc.ingest((SELECT jsonb_agg('x'::text) FROM generate_series(1, 500)))");
+is($full[1], '', 'as it was');
+$t->let_go('accept_before_commit');
+is(end_request($held, 10)->{status}, 202, 'the events on their way are accepted');
 ok(wait_until(sub { queued() == 0 }, 10), 'written');
 $t->set('logsvc.queue_limit', 100000);
 
@@ -367,6 +368,13 @@ my $free = $plain->sql_json(q{SELECT logsvc.create_organization('acme', 'pro')})
 is($free->{slug}, 'acme', 'create_organization');
 is($plain->sql(q{SELECT logsvc.act_as('acme'); SELECT logsvc.run_adhoc(rows => ARRAY['a', 'b'], preview => true)->>'inputRowCount'}) =~ s/.*\n//sr,
 	2, 'run_adhoc');
+foreach my $call (q{logsvc.ingest('["x"]')}, q{logsvc.log('x')})
+{
+	my ($stdout, $stderr);
+	$plain->node->psql('postgres', "SELECT logsvc.act_as('acme');\n\\set VERBOSITY verbose\nSELECT $call", stderr => \$stderr);
+	like($stderr, qr/LS801: .*\nHINT:  Add logsvc to shared_preload_libraries/, "$call raises with a hint");
+}
+is($plain->sql(q{SELECT logsvc.act_as('acme'); SELECT count(*) FROM logsvc.events('x')}) =~ s/.*\n//sr, 0, 'a search needs no worker');
 my ($stdout, $stderr);
 $plain->node->psql('postgres', q{
 	CREATE FUNCTION held(text) RETURNS int LANGUAGE C STRICT AS '$libdir/logsvc', 'logsvc_stop_point_held';
