@@ -27,8 +27,16 @@
 #define MAX_ENTRIES 2000
 #define MAX_EVENTS LS_PART_MAX_ROWS
 
+#define MAX_BYTES (128 * 1024 * 1024) /* as stored; at least one row */
+
 /* Memory of one transaction; a part that needs more is an error. */
 #define WRITE_MEMORY ((size_t) 1024 * 1024 * 1024)
+
+/*
+ * Beyond so much the parts are stored before they are full.  What is stored in
+ * a few bytes may be large: rows of the queue are compressed.
+ */
+#define FLUSH_MEMORY ((size_t) 256 * 1024 * 1024)
 
 /* Events of one organization, index and day on their way into a part. */
 typedef struct target
@@ -104,6 +112,15 @@ find_target(write_state *state, const pg_uuid_t *organization, ls_str index, int
 	if (t == NULL || t->builder == NULL || t->index.data == NULL)
 		ereport(ERROR, errcode(ERRCODE_OUT_OF_MEMORY), errmsg("out of memory"));
 	return t;
+}
+
+static void
+store_all(write_state *state)
+{
+	for (target *t = state->targets; t != NULL; t = t->next)
+		store_target(state, t);
+	state->targets = NULL;
+	ls_arena_reset(state->arena);
 }
 
 static void
@@ -209,13 +226,16 @@ move_entry(write_state *state, HeapTuple tuple, TupleDesc descriptor)
 	ls_arena *arena = ls_context_arena(CurrentMemoryContext, WRITE_MEMORY);
 	const char *error = NULL;
 	const ls_part_stats *stats;
+	Datum toasted;
+	bytea *whole;
 	ls_body body;
 	ls_part *part;
 	ls_str index;
 
 	/* All of a body is read: in one piece, not by slices. */
-	ls_body_init(&body,
-				 PointerGetDatum(DatumGetByteaPP(SPI_getbinval(tuple, descriptor, 4, &isnull))));
+	toasted = SPI_getbinval(tuple, descriptor, 4, &isnull);
+	whole = DatumGetByteaPP(toasted);
+	ls_body_init(&body, PointerGetDatum(whole));
 	part = ls_part_open(arena, ls_str_of_text(header), ls_body_fetch, &body, &error);
 	if (part == NULL)
 		corrupt_entry(id, error);
@@ -227,16 +247,19 @@ move_entry(write_state *state, HeapTuple tuple, TupleDesc descriptor)
 	state->events += stats->rows;
 	state->entries++;
 	ls_arena_destroy(arena);
+	if (PointerGetDatum(whole) != toasted)
+		pfree(whole);
 }
 
 static void
 write_batch(void *context)
 {
 	static SPIPlanPtr plan = NULL;
-	static const Oid types[] = {INT4OID, INT4OID, INT4OID, INT4OID};
+	static const Oid types[] = {INT4OID, INT4OID, INT4OID, INT4OID, INT4OID};
 	write_state *state = context;
 	Datum values[] = {Int32GetDatum(state->shards), Int32GetDatum(state->shard),
-					  Int32GetDatum(MAX_ENTRIES), Int32GetDatum(MAX_EVENTS)};
+					  Int32GetDatum(MAX_ENTRIES), Int32GetDatum(MAX_EVENTS),
+					  Int32GetDatum(MAX_BYTES)};
 
 	if (plan == NULL)
 	{
@@ -246,14 +269,16 @@ write_batch(void *context)
 		 */
 		plan = SPI_prepare(
 			"WITH waiting AS MATERIALIZED ("
-			" SELECT id, rows FROM logsvc_internal.queue"
+			" SELECT id, rows, pg_catalog.octet_length(body)::pg_catalog.int8 AS bytes"
+			" FROM logsvc_internal.queue"
 			" WHERE (pg_catalog.uuid_hash(organization_id) & 2147483647) % $1 = $2"
 			" ORDER BY id LIMIT $3"
 			"), picked AS ("
-			" SELECT id, pg_catalog.sum(rows) OVER (ORDER BY id) - rows AS before FROM waiting"
+			" SELECT id, pg_catalog.sum(rows) OVER (ORDER BY id) - rows AS before,"
+			" pg_catalog.sum(bytes) OVER (ORDER BY id) - bytes AS bytes_before FROM waiting"
 			") "
 			"DELETE FROM logsvc_internal.queue q USING picked p"
-			" WHERE q.id = p.id AND p.before < $4"
+			" WHERE q.id = p.id AND p.before < $4 AND p.bytes_before < $5"
 			" RETURNING q.id, q.organization_id, q.header, q.body",
 			lengthof(types), (Oid *) types);
 		if (plan == NULL || SPI_keepplan(plan) != 0)
@@ -274,9 +299,10 @@ write_batch(void *context)
 		{
 			CHECK_FOR_INTERRUPTS();
 			move_entry(state, table->vals[i], table->tupdesc);
+			if (ls_arena_used(state->arena) > FLUSH_MEMORY)
+				store_all(state);
 		}
-		for (target *t = state->targets; t != NULL; t = t->next)
-			store_target(state, t);
+		store_all(state);
 		SPI_freetuptable(table);
 	}
 	LS_STOP_POINT("write_before_commit");
