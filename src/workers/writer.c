@@ -115,7 +115,8 @@ ls_writer_loop(ls_slot *slot)
 		}
 		failures++;
 		ereport(LOG, errcode(caught.sqlstate),
-				errmsg("logsvc could not write events to its store: %s", caught.format),
+				errmsg("logsvc could not write events to its store: %s",
+					   caught.id == LS_ERROR_CORRUPT_PART ? caught.message : caught.format),
 				errdetail("They stay in the queue; attempt %d.", failures));
 		timeout = Min(500L << Min(failures, 6), MAX_RETRY_DELAY);
 	} while (ls_worker_wait(timeout));
