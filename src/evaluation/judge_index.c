@@ -201,6 +201,7 @@ analyse(ls_jctx *ctx, ls_jrow *row)
 	}
 	if (row->hostile)
 		return;
+	ls_jadvice_mark(ctx, row);
 	for (int i = 0; i < row->text.n; i++)
 	{
 		const ls_jatom *a = &row->text.atoms[i];

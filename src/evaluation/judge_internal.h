@@ -60,6 +60,7 @@ typedef struct ls_jatom
 	uint8_t kind;
 	uint8_t sep;
 	uint8_t flags;
+	uint8_t unreal; /* an action that is only wanted, planned or tried */
 } ls_jatom;
 
 typedef struct ls_jscan
@@ -396,6 +397,8 @@ extern int ls_jtext_scan(const ls_jctx *ctx, ls_str text, ls_jatom *atoms, int m
 extern void ls_jrow_analyse(ls_jctx *ctx, ls_jrow *row);
 extern const ls_jrow *ls_jrow_get(ls_jctx *ctx, uint32_t row);
 extern bool ls_jrow_hostile(ls_str text, size_t *start, size_t *end);
+/* Takes advice out of a row and marks what it only announces. */
+extern void ls_jadvice_mark(const ls_jctx *ctx, ls_jrow *row);
 
 /* Reads all rows once; then candidates in ctx->candidates, at most `limit`, in row order. */
 extern bool ls_jindex_build(ls_jctx *ctx, ls_jitem **items, size_t n_items);

@@ -174,7 +174,7 @@ match_noun(matching *m, const ls_jterm *term, bool *affirmed)
 		best = hit > best ? hit : best;
 		if (!term->forbidden)
 			mask(m, i);
-		else if (!ls_jrow_negated(m->ctx, t, i))
+		else if (!a->unreal && !ls_jrow_negated(m->ctx, t, i))
 			*affirmed = true;
 	}
 	return best;
@@ -208,6 +208,20 @@ other_value(const matching *m, uint64_t key)
 	return false;
 }
 
+/* "was shut down at 2024-03-02 ...": tells of another time than the row's own */
+static bool
+told_of_past(const ls_jtext *t, int i)
+{
+	bool was = false;
+
+	for (int k = i - 1; k >= 0 && k > i - 4; k--)
+		was |= t->atoms[k].len == 3 && memcmp(t->text.data + t->atoms[k].off, "was", 3) == 0;
+	for (int k = i + 1; was && k < t->n && k < i + 4; k++)
+		if (t->atoms[k].flags & LS_JATOM_TIME)
+			return true;
+	return false;
+}
+
 /* An action whose beginning does not tell that it ends well. */
 static bool
 takes_time(const ls_jword *w)
@@ -226,6 +240,8 @@ takes_time(const ls_jword *w)
 		case LS_JC_VERIFY:
 		case LS_JC_CONNECT:
 		case LS_JC_BACKUP:
+		case LS_JC_FETCH:
+		case LS_JC_LOAD:
 			return w->pol != LS_JP_STATE;
 		default:
 			return false;
@@ -265,6 +281,15 @@ match_action(matching *m, const ls_jterm *term, ls_jmatch *out)
 			}
 			if (near && !m->row->fields && !(a->clause < 64 && m->clauses[a->clause]))
 				continue;
+			if (against && told_of_past(t, i))
+				continue;
+			if (a->unreal && term->pol != LS_JP_NEG)
+			{
+				m->masked[i] |= !against;
+				out->action_any |= !against;
+				best = against || best > hit ? best : hit;
+				continue;
+			}
 			negated = ls_jrow_negated(m->ctx, t, i);
 			if (!against && !(term->noun && w->pol == LS_JP_POS))
 				m->masked[i] = 1;

@@ -354,6 +354,9 @@ word_cue(const ls_jctx *ctx, ls_jrow *row, int i)
 		if (atom_is(t, k, "after") || atom_is(t, k, "despite") || atom_is(t, k, "previously"))
 			flags |= LS_JCUE_PAST;
 
+	/* "from RED to GREEN": what it was */
+	if (atom_is(t, i - 1, "from") && atom_is(t, i + 1, "to"))
+		return;
 	if (is_level(ctx, t, i))
 	{
 		if (w->pol == LS_JP_NEG)
@@ -544,7 +547,7 @@ ls_jrow_analyse(ls_jctx *ctx, ls_jrow *row)
 				cue(row, i, LS_JCLASS_PASS, 3, LS_JC_RESULT, LS_JCUE_HTTP | LS_JCUE_VERDICT);
 			continue;
 		}
-		if (tells_outcome(word_of(ctx, t, i)))
+		if (tells_outcome(word_of(ctx, t, i)) && !a->unreal)
 			word_cue(ctx, row, i);
 	}
 	if (row->n_cues > 0 && memchr(t->text.data, '"', t->text.len) != NULL)

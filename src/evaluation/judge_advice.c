@@ -1,0 +1,204 @@
+/*-------------------------------------------------------------------------
+ *
+ * judge_advice.c
+ *	  What a row advises or announces, for the built-in evaluator (pure).
+ *
+ * "HINT:  Run CREATE EXTENSION", "To fix this, restart the server" and "the table should be
+ * repaired" hold the words of an outcome and prove none.  Advice is taken out of the row before
+ * it is compared; an action that is only wanted, planned or tried is marked as not real, so
+ * that the row may name the item but tells nothing about it.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "src/evaluation/judge_internal.h"
+
+static inline __attribute__((always_inline)) bool
+is(const ls_jtext *t, int i, const char *word)
+{
+	size_t len = strlen(word);
+	const char *p;
+
+	if (i < 0 || i >= t->n || t->atoms[i].len != len)
+		return false;
+	p = t->text.data + t->atoms[i].off;
+	for (size_t k = 0; k < len; k++)
+		if ((p[k] | 0x20) != word[k])
+			return false;
+	return true;
+}
+
+static bool
+is_any(const ls_jtext *t, int i, const char *const *words, size_t n)
+{
+	for (size_t k = 0; k < n; k++)
+		if (t->atoms[i].len == strlen(words[k]) && is(t, i, words[k]))
+			return true;
+	return false;
+}
+
+#define IS_ANY(t, i, words) is_any(t, i, words, sizeof(words) / sizeof(words[0]))
+
+/* What stands between atom i and the one before it ends a sentence; `colon`: or a label. */
+static bool
+sentence_begins(const ls_jtext *t, int i, bool colon)
+{
+	size_t from = i > 0 ? t->atoms[i - 1].off + t->atoms[i - 1].len : 0;
+
+	for (size_t k = from; k < t->atoms[i].off; k++)
+	{
+		char c = t->text.data[k];
+
+		if (k + 1 < t->text.len && t->text.data[k + 1] != ' ')
+			continue;
+		if (c == '.' || c == '!' || c == '?' || c == ';' || (colon && c == ':'))
+			return true;
+	}
+	return false;
+}
+
+static int
+sentence_end(const ls_jtext *t, int i)
+{
+	for (i++; i < t->n; i++)
+		if (sentence_begins(t, i, false))
+			break;
+	return i;
+}
+
+/* "HINT:", "Next steps:" */
+static bool
+is_label(const ls_jtext *t, int i)
+{
+	static const char *const labels[] = {"hint",  "tip",        "suggestion", "recommendation",
+										 "usage", "advice",     "help",       "steps",
+										 "step",  "suggestions"};
+	size_t end = t->atoms[i].off + t->atoms[i].len;
+
+	if (end + 1 >= t->text.len || t->text.data[end] != ':' || t->text.data[end + 1] != ' ')
+		return false;
+	/* "Action: Identify and stop the process" */
+	if (i == 0 && is(t, 0, "action"))
+		return t->n > 1 && (t->atoms[1].flags & LS_JATOM_CAPITAL) &&
+			   !(t->atoms[1].flags & (LS_JATOM_ED | LS_JATOM_ING | LS_JATOM_UPPER));
+	if (!IS_ANY(t, i, labels))
+		return false;
+	return !(is(t, i, "step") || is(t, i, "steps")) || is(t, i - 1, "next");
+}
+
+/* Does advice begin at atom i?  `end` gets the atom behind it. */
+static bool
+advice_at(const ls_jtext *t, int i, int *end)
+{
+	static const char *const verbs[] = {"run", "use", "try", "see", "check", "ensure", "consider"};
+	static const char *const helpers[] = {"may",  "can",   "should", "must", "need",
+										  "have", "might", "could",  "want"};
+	static const char *const means[] = {"run", "use", "add", "set", "execute", "type", "call"};
+
+	switch (t->text.data[t->atoms[i].off] | 0x20)
+	{
+		case 'p':
+			if (!is(t, i, "please"))
+				break;
+			*end = sentence_end(t, i);
+			return true;
+		case 'm':
+			if (!is(t, i, "make") || !is(t, i + 1, "sure"))
+				break;
+			*end = sentence_end(t, i);
+			return true;
+		case 'y':
+			if (!is(t, i, "you") || i + 1 >= t->n || !IS_ANY(t, i + 1, helpers))
+				break;
+			*end = sentence_end(t, i);
+			return true;
+		case 't':
+			if (is(t, i, "to") && (i == 0 || sentence_begins(t, i, true)))
+			{
+				*end = sentence_end(t, i);
+				for (int k = i + 2; k < *end; k++)
+					if (IS_ANY(t, k, means))
+						return true;
+			}
+			break;
+		default:
+			break;
+	}
+	if (t->atoms[i].len >= 3 && t->atoms[i].len <= 15 && is_label(t, i))
+	{
+		*end = t->n;
+		return true;
+	}
+	if (t->atoms[i].len <= 8 && i > 0 && IS_ANY(t, i, verbs) &&
+		(sentence_begins(t, i, false) ||
+		 ((is(t, i, "see") || is(t, i, "try") || is(t, i, "consider")) &&
+		  sentence_begins(t, i, true))))
+	{
+		*end = sentence_end(t, i);
+		return true;
+	}
+	return false;
+}
+
+/* Marks the action behind a "will" or an "attempting to" at atom i. */
+static void
+mark_unreal(const ls_jctx *ctx, ls_jtext *t, int i)
+{
+	static const char *const modals[] = {"will", "would", "should", "must",
+										 "may",  "might", "shall",  "could"};
+	static const char *const aims[] = {"trying", "try",        "tries", "attempt", "attempts",
+									   "about",  "attempting", "going", "want",    "wants",
+									   "need",   "needs",      "plan",  "planned", "planning",
+									   "tried",  "attempted",  "needed"};
+	const ls_jatom *a = &t->atoms[i];
+	int from;
+
+	if (a->len < 3 || a->len > 10 || strchr("wsmctanpg", t->text.data[a->off] | 0x20) == NULL)
+		return;
+	if (is(t, i + 1, "to") && a[1].sep == LS_JSEP_SPACE && IS_ANY(t, i, aims))
+		from = i + 2;
+	else if (a->len <= 6 && i + 1 < t->n && a[1].sep == LS_JSEP_SPACE && IS_ANY(t, i, modals) &&
+			 !(a->flags & LS_JATOM_UPPER))
+		from = i + 1;
+	else
+		return;
+	for (int k = from; k < t->n && k < from + 5; k++)
+	{
+		const ls_jword *w = &ctx->words.table[t->atoms[k].word];
+
+		if (t->atoms[k].sep != LS_JSEP_SPACE && t->atoms[k].sep != LS_JSEP_TIGHT)
+			break;
+		if (w->pol == LS_JP_NOT)
+			break; /* "could not connect" did not */
+		t->atoms[k].unreal = 1;
+		if (w->pol >= LS_JP_POS && w->pol <= LS_JP_PART)
+			break;
+	}
+}
+
+void
+ls_jadvice_mark(const ls_jctx *ctx, ls_jrow *row)
+{
+	ls_jtext *t = &row->text;
+	int n = 0, kept = t->n;
+
+	/* found first, taken out last: the text between atoms must stay what it is */
+	for (int i = 0, end; i < t->n; i++)
+	{
+		if (t->atoms[i].kind != LS_JKIND_WORD)
+			continue;
+		if (advice_at(t, i, &end))
+		{
+			for (; i < end; i++, kept--)
+				t->atoms[i].unreal = 2;
+			i--;
+			continue;
+		}
+		mark_unreal(ctx, t, i);
+	}
+	if (kept == t->n)
+		return;
+	for (int i = 0; i < t->n; i++)
+		if (t->atoms[i].unreal != 2)
+			t->atoms[n++] = t->atoms[i];
+	t->n = n;
+}
