@@ -123,6 +123,13 @@ same_sign(const ls_jword *a, const ls_jterm *b)
 	return neg_a == neg_b || (a->pol != LS_JP_POS && b->pol != LS_JP_POS);
 }
 
+/* postgres and postgresql, mysql and mysqld */
+static bool
+same_product(const ls_jctx *ctx, uint16_t a, uint16_t b)
+{
+	return strncmp(ctx->words.table[a].text, ctx->words.table[b].text, 5) == 0;
+}
+
 /* How well does an atom of the row match a word of the item: 0 .. 1? */
 static float
 atom_match(const ls_jctx *ctx, const ls_jterm *term, const ls_jatom *a, bool tight)
@@ -133,6 +140,10 @@ atom_match(const ls_jctx *ctx, const ls_jterm *term, const ls_jatom *a, bool tig
 		(term->joined && (term->joined == a->joined || term->joined == a->stem)) ||
 		(a->joined && a->joined == term->stem))
 		return tight && term->role == LS_JROLE_SUBJECT ? 0.6f : 1.0f;
+	/* a database by its product's name or by no name, never by another's */
+	if (term->concept == LS_JC_DATABASE && term->pol == LS_JP_NONE && w->pol == LS_JP_NONE &&
+		term->concept == w->concept && !same_product(ctx, term->word, a->word))
+		return 0;
 	if (term->concept != LS_JC_NONE && term->concept == w->concept && same_sign(w, term))
 		return 0.85f;
 	return 0;

@@ -226,8 +226,8 @@ separator(const char *p, size_t n, bool *paren, bool *empty)
 			case '.':
 			case '!':
 			case '?':
-				if (i + 1 < n && p[i + 1] == ' ')
-					comma = true;
+				if (i + 1 < n && p[i + 1] == ' ' && (i == 0 || p[i - 1] != '.'))
+					comma = true; /* "creating x ... done" is one clause */
 				break;
 			case '=':
 				equal = true;
@@ -317,6 +317,24 @@ push(ls_jscan *scan, size_t off, size_t len, ls_jkind kind, bool high)
 		a->flags |= LS_JATOM_S;
 }
 
+/* PostgreSQL, RabbitMQ, InnoDB: a product's name is one word. */
+static bool
+is_product(const char *p, size_t len)
+{
+	size_t tail = 3;
+
+	if (len < 5 || p[0] < 'A' || p[0] > 'Z')
+		return false;
+	if (memcmp(p + len - 2, "MQ", 2) == 0 || memcmp(p + len - 2, "DB", 2) == 0)
+		tail = 2;
+	else if (memcmp(p + len - 3, "SQL", 3) != 0)
+		return false;
+	for (size_t i = 1; i < len - tail; i++)
+		if (p[i] < 'a' || p[i] > 'z')
+			return false;
+	return true;
+}
+
 /* Letters only: split at camelCase, keeping OOMKilled as OOM, Killed. */
 static void
 split_letters(ls_jscan *scan, size_t off, size_t len, bool high)
@@ -325,6 +343,11 @@ split_letters(ls_jscan *scan, size_t off, size_t len, bool high)
 	size_t start = 0;
 	int parts = 0;
 
+	if (is_product(p, len))
+	{
+		push(scan, off, len, LS_JKIND_WORD, high);
+		return;
+	}
 	for (size_t i = 1; i < len && len > 3 && parts < 6; i++)
 	{
 		char_class before = classify((unsigned char) p[i - 1]);

@@ -95,6 +95,7 @@ main(int argc, char **argv)
 		return accuracy(arena, "file", argv[1], true) ? 0 : 1;
 	if (!accuracy(arena, "dev", "test/data/judge/dev.cases", false) ||
 		!accuracy(arena, "dev2", "test/data/judge/dev2.cases", false) ||
+		!accuracy(arena, "dev3", "test/data/judge/dev3.cases", false) ||
 		!accuracy(arena, "heldout", "test/data/judge/heldout.cases", false))
 		return 1;
 	for (size_t i = 0; i < 4; i++)
