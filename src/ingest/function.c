@@ -12,7 +12,6 @@
 #include "src/ingest/ingest.h"
 
 #include "access/xact.h"
-#include "commands/dbcommands.h"
 #include "executor/spi.h"
 #include "fmgr.h"
 #include "miscadmin.h"
@@ -22,6 +21,7 @@
 #include "utils/memutils.h"
 
 #include "src/access/access.h"
+#include "src/ipc/ipc.h"
 #include "src/store/event_id.h"
 
 /* Memory of one call; beyond a part of events more builders are opened. */
@@ -144,7 +144,7 @@ begin_call(void)
 	const ls_principal *principal;
 
 	ls_require_shmem();
-	if (get_database_oid(ls_database, true) != MyDatabaseId)
+	if (ls_service_get()->state == LS_SERVICE_READY && ls_service_get()->database != MyDatabaseId)
 		ereport(ERROR, errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				errmsg("logsvc does not run in this database"),
 				errhint("It runs in the one that logsvc.database names; events sent here would "
