@@ -260,4 +260,42 @@ metric('copy_disk', sprintf('%.1f', $copy_disk / $events), 'bytes/event');
 metric('batch_cpu_to_copy', sprintf('%.2f', $used / $copy_cpu), 'ratio');
 metric('batch_disk_to_copy', sprintf('%.3f', $disk / $copy_disk), 'ratio');
 
+# ---- searches of the same events, beside scans of the plain table ----
+#
+# The plain table has no index: what indexes cost at ingest is in the notes of
+# docs/benchmarks.md.  Times are of the server (tookMs; EXPLAIN ANALYZE).
+$t->sql('VACUUM ANALYZE plain');
+sub median { my @v = sort { $a <=> $b } @_; return $v[ $#v / 2 ]; }
+
+sub search
+{
+	my ($name, $q, $plain) = @_;
+	my (@ours, @theirs);
+	my $path = '/api/v1/search?limit=1000&q=' . join '', map { sprintf '%%%02X', ord } split //, $q;
+	for (1 .. 5)
+	{
+		my $r = $t->http(GET => $path, token => $org->{read_key} // $org->{token});
+		die "$name: $r->{status} $r->{content}\n" if $r->{status} != 200;
+		push @ours, json_decode($r->{content})->{meta}{stats}{tookMs};
+		my ($ms) = $t->sql("EXPLAIN (ANALYZE, TIMING OFF) $plain") =~ /Execution Time: ([\d.]+)/;
+		push @theirs, $ms;
+	}
+	metric("search_$name", median(@ours), 'ms');
+	metric("search_${name}_plain", median(@theirs), 'ms');
+	return;
+}
+search('newest_errors', 'earliest=-2h level=error',
+	"SELECT * FROM plain WHERE level = 'error' ORDER BY ts DESC LIMIT 1000");
+search('phrase_count', 'earliest=-2h "Failed password" | stats count',
+	"SELECT count(*) FROM plain WHERE event ~* '\\mfailed password\\M'");
+search('substring_count', 'earliest=-2h event CONTAINS "ateway" | stats count',
+	"SELECT count(*) FROM plain WHERE event ILIKE '%ateway%'");
+my $needle = $t->sql("SELECT attributes->>'request_id' FROM plain OFFSET $events / 2 LIMIT 1");
+search('request_id', "earliest=-2h request_id=$needle",
+	"SELECT * FROM plain WHERE attributes->>'request_id' = '$needle'");
+search('count_by_level', 'earliest=-2h | stats count by level',
+	'SELECT level, count(*) FROM plain GROUP BY 1');
+search('count_by_source', 'earliest=-2h event CONTAINS "failed" | stats count by source',
+	"SELECT source, count(*) FROM plain WHERE event ILIKE '%failed%' GROUP BY 1");
+
 $t->stop;
