@@ -174,8 +174,8 @@ rows_of_query(ls_evaluation *evaluation)
 					  Int32GetDatum(LS_EVALUATION_MAX_ROWS)};
 	ls_str *rows;
 
-	if (SPI_execute_with_args("SELECT event FROM logsvc.events($1, $2)", 2, types, values,
-							  NULL, true, 0) != SPI_OK_SELECT)
+	if (SPI_execute_with_args("SELECT event FROM logsvc.events($1, $2)", 2, types, values, NULL,
+							  true, 0) != SPI_OK_SELECT)
 		elog(ERROR, "could not run the search of an evaluation");
 	rows = ls_new_array(evaluation->arena, ls_str, SPI_processed + 1);
 	for (uint64 i = 0; rows != NULL && i < SPI_processed; i++)
