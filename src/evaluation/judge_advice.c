@@ -30,8 +30,10 @@ is(const ls_jtext *t, int i, const char *word)
 static bool
 is_any(const ls_jtext *t, int i, const char *const *words, size_t n)
 {
+	char first = (char) (t->text.data[t->atoms[i].off] | 0x20);
+
 	for (size_t k = 0; k < n; k++)
-		if (t->atoms[i].len == strlen(words[k]) && is(t, i, words[k]))
+		if (words[k][0] == first && is(t, i, words[k]))
 			return true;
 	return false;
 }
@@ -184,7 +186,7 @@ ls_jadvice_mark(const ls_jctx *ctx, ls_jrow *row)
 	/* found first, taken out last: the text between atoms must stay what it is */
 	for (int i = 0, end; i < t->n; i++)
 	{
-		if (t->atoms[i].kind != LS_JKIND_WORD)
+		if (t->atoms[i].kind != LS_JKIND_WORD || t->atoms[i].len < 2 || t->atoms[i].len > 14)
 			continue;
 		if (advice_at(t, i, &end))
 		{

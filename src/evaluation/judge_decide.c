@@ -51,12 +51,29 @@ ls_jspend(ls_jctx *ctx)
 	ctx->work -= ctx->work < ctx->row_cost ? ctx->work : ctx->row_cost;
 }
 
+/* A cheap look at the row's filter: false when it lacks an identifier that the item requires. */
+static bool
+may_hold_idents(const ls_jitem *item, const ls_jrow *row)
+{
+	for (int k = 0; k < item->n_idents; k++)
+	{
+		const ls_jident *id = &item->idents[k];
+
+		if (!id->forbidden && !ls_jrow_may_hold(row, id->atoms[id->n - 1]) &&
+			!(id->whole && ls_jrow_may_hold(row, id->whole)))
+			return false;
+	}
+	return true;
+}
+
 /* Rows that match the item, in order; only those with all its identifiers. */
 static bool
 collect_some(ls_jctx *ctx, const ls_jitem *item, size_t limit, float threshold, bool partial,
 			 ls_jhits *out)
 {
-	size_t n = ls_jindex_candidates(ctx, item, ls_jroom(ctx, limit));
+	size_t n = !partial && ls_jindex_lacks(ctx, item)
+				   ? 0
+				   : ls_jindex_candidates(ctx, item, ls_jroom(ctx, limit));
 	bool exact = false, whole = false;
 
 	out->n = 0;
@@ -71,6 +88,8 @@ collect_some(ls_jctx *ctx, const ls_jitem *item, size_t limit, float threshold, 
 
 		if (row == NULL)
 			return false;
+		if (!partial && !may_hold_idents(item, row))
+			continue;
 		ls_jspend(ctx);
 		ls_jmatch_row(ctx, item, row, &h->m);
 		if (partial && h->m.names && h->m.relevance < LS_JRELEVANT)

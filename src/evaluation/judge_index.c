@@ -52,6 +52,26 @@ ls_jindex_holds(const ls_jctx *ctx, uint64_t stem)
 	return list >= 0 && ctx->lists[list].n > 0;
 }
 
+/*
+ * Can no row hold all the identifiers that the item requires?  Exact: the words of identifiers
+ * are indexed like all others.
+ */
+bool
+ls_jindex_lacks(const ls_jctx *ctx, const ls_jitem *item)
+{
+	if (ctx->postings >= MAX_POSTINGS)
+		return false;
+	for (int k = 0; k < item->n_idents; k++)
+	{
+		const ls_jident *id = &item->idents[k];
+
+		if (!id->forbidden && !ls_jindex_holds(ctx, id->atoms[id->n - 1]) &&
+			!(id->whole && ls_jindex_holds(ctx, id->whole)))
+			return true;
+	}
+	return false;
+}
+
 static void
 want_item(ls_jctx *ctx, ls_jitem *item)
 {
@@ -276,6 +296,24 @@ compare_rows(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
+/* Puts the candidates into the order of rows; many are read off the scores instead. */
+static void
+sort_candidates(ls_jctx *ctx, size_t n)
+{
+	size_t k = 0;
+
+	if (n < ctx->n_rows / 32)
+	{
+		qsort(ctx->candidates, n, sizeof(uint32_t), compare_rows);
+		return;
+	}
+	for (uint32_t r = 0; k < n; r++)
+	{
+		ctx->candidates[k] = r;
+		k += ctx->score[r] != 0;
+	}
+}
+
 /*
  * The rows that may matter to an item, in order of rows, at most `limit`: those with the most
  * words of the item, the later ones on a tie.
@@ -314,7 +352,7 @@ ls_jindex_candidates(ls_jctx *ctx, const ls_jitem *item, size_t limit)
 		cut = 63;
 		while (cut > 0 && buckets[cut] <= room)
 			room -= buckets[cut--];
-		qsort(ctx->candidates, n, sizeof(uint32_t), compare_rows);
+		sort_candidates(ctx, n);
 		/* of the bucket at the limit, the last `room` rows */
 		for (size_t i = 0, skip = buckets[cut] - room; i < n; i++)
 		{
@@ -329,9 +367,9 @@ ls_jindex_candidates(ls_jctx *ctx, const ls_jitem *item, size_t limit)
 		}
 		return kept;
 	}
+	sort_candidates(ctx, n);
 	for (size_t i = 0; i < n; i++)
 		ctx->score[ctx->candidates[i]] = 0;
-	qsort(ctx->candidates, n, sizeof(uint32_t), compare_rows);
 	return n;
 }
 

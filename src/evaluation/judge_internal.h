@@ -404,6 +404,8 @@ extern void ls_jadvice_mark(const ls_jctx *ctx, ls_jrow *row);
 extern bool ls_jindex_build(ls_jctx *ctx, ls_jitem **items, size_t n_items);
 /* Does any row hold this word of an item? */
 extern bool ls_jindex_holds(const ls_jctx *ctx, uint64_t stem);
+/* Does an identifier that the item requires stand in no row at all? */
+extern bool ls_jindex_lacks(const ls_jctx *ctx, const ls_jitem *item);
 extern size_t ls_jindex_candidates(ls_jctx *ctx, const ls_jitem *item, size_t limit);
 
 /* Looks for a word in the filter: false when the row does not hold it. */
