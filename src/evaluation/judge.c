@@ -161,6 +161,10 @@ ls_judge(ls_arena *arena, const ls_str *rows, size_t n_rows, ls_str criteria,
 	ctx->rows = rows;
 	ctx->n_rows = n_rows > MAX_ROWS ? MAX_ROWS : n_rows;
 	ls_jwords_init(&ctx->words);
+	ls_jhostile_init(&ctx->hostile);
+	ctx->memo = ls_new_array(arena, ls_jmemo, LS_JMEMO);
+	if (ctx->memo == NULL)
+		return false;
 	ctx->particle = ls_jwords_find(&ctx->words, ls_jstem("the", 3));
 	ctx->n_context = ls_jtext_scan(ctx, criteria, ctx->atoms, LS_JROW_ATOMS);
 	ctx->context = ls_new_array(arena, uint64_t, ctx->n_context + 1);

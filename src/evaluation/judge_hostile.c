@@ -103,24 +103,37 @@ starts_with(ls_str text, size_t at, const char *what)
 	return true;
 }
 
-/*
- * How many different phrases of a sorted list begin words of the text, and where the first is.
- */
-static int
-count_phrases(ls_str text, const char *const *list, size_t n, size_t *first)
+static void
+init_phrases(ls_jphrases *phrases, const char *const *list, size_t n)
 {
-	uint8_t begin[32] = {0}, end[32] = {0};
-	uint64_t seen[2] = {0, 0};
-	int hits = 0;
-
+	memset(phrases, 0, sizeof(*phrases));
+	phrases->list = list;
 	for (size_t k = 0; k < n; k++)
 	{
 		int letter = list[k][0] & 31;
 
-		if (end[letter] == 0)
-			begin[letter] = (uint8_t) k;
-		end[letter] = (uint8_t) (k + 1);
+		if (phrases->end[letter] == 0)
+			phrases->begin[letter] = (uint8_t) k;
+		phrases->end[letter] = (uint8_t) (k + 1);
+		phrases->second[letter] |= UINT32_C(1) << (list[k][1] & 31);
 	}
+}
+
+void
+ls_jhostile_init(ls_jphrases *phrases)
+{
+	init_phrases(phrases, commands, sizeof(commands) / sizeof(commands[0]));
+}
+
+/*
+ * How many different phrases of a sorted list begin words of the text, and where the first is.
+ */
+static int
+count_phrases(ls_str text, const ls_jphrases *phrases, size_t *first)
+{
+	uint64_t seen[2] = {0, 0};
+	int hits = 0;
+
 	*first = text.len;
 	for (size_t i = 0; i < text.len; i++)
 	{
@@ -128,15 +141,17 @@ count_phrases(ls_str text, const char *const *list, size_t n, size_t *first)
 
 		if (c < 'a' || c > 'z')
 			continue;
-		for (size_t k = begin[c & 31]; k < end[c & 31]; k++)
-		{
-			if ((seen[k / 64] >> (k % 64) & 1) || !starts_with(text, i, list[k]))
-				continue;
-			seen[k / 64] |= UINT64_C(1) << (k % 64);
-			hits++;
-			if (i < *first)
-				*first = i;
-		}
+		if (i + 1 < text.len &&
+			(phrases->second[c & 31] >> ((unsigned char) text.data[i + 1] & 31) & 1))
+			for (size_t k = phrases->begin[c & 31]; k < phrases->end[c & 31]; k++)
+			{
+				if ((seen[k / 64] >> (k % 64) & 1) || !starts_with(text, i, phrases->list[k]))
+					continue;
+				seen[k / 64] |= UINT64_C(1) << (k % 64);
+				hits++;
+				if (i < *first)
+					*first = i;
+			}
 		/* on to the next word */
 		while (i + 1 < text.len && (((unsigned char) text.data[i + 1] | 0x20) >= 'a' &&
 									((unsigned char) text.data[i + 1] | 0x20) <= 'z'))
@@ -146,14 +161,20 @@ count_phrases(ls_str text, const char *const *list, size_t n, size_t *first)
 }
 
 bool
-ls_jrow_hostile(ls_str text, size_t *start, size_t *end)
+ls_jrow_hostile(const ls_jphrases *phrases, ls_str text, size_t *start, size_t *end)
 {
 	size_t first, other;
-	int hits = count_phrases(text, commands, sizeof(commands) / sizeof(commands[0]), &first);
+	int hits = count_phrases(text, phrases, &first);
+	ls_jphrases beside;
 
-	if (hits == 0 || (hits == 1 && count_phrases(text, company,
-												 sizeof(company) / sizeof(company[0]), &other) < 2))
+	if (hits == 0)
 		return false;
+	if (hits == 1)
+	{
+		init_phrases(&beside, company, sizeof(company) / sizeof(company[0]));
+		if (count_phrases(text, &beside, &other) < 2)
+			return false;
+	}
 	*start = 0;
 	*end = text.len;
 	/* The quoted string around it. */

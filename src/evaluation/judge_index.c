@@ -209,7 +209,7 @@ analyse(ls_jctx *ctx, ls_jrow *row)
 	row->hostile = false;
 	row->n_cues = 0;
 	memset(row->filter, 0, sizeof(row->filter));
-	if (ls_jrow_hostile(row->text.text, &start, &end))
+	if (ls_jrow_hostile(&ctx->hostile, row->text.text, &start, &end))
 	{
 		int n = 0;
 
@@ -307,7 +307,7 @@ sort_candidates(ls_jctx *ctx, size_t n)
 		qsort(ctx->candidates, n, sizeof(uint32_t), compare_rows);
 		return;
 	}
-	for (uint32_t r = 0; k < n; r++)
+	for (uint32_t r = 0; k < n && r < ctx->n_rows; r++)
 	{
 		ctx->candidates[k] = r;
 		k += ctx->score[r] != 0;

@@ -63,15 +63,28 @@ typedef struct ls_jatom
 	uint8_t unreal; /* an action that is only wanted, planned or tried */
 } ls_jatom;
 
+struct ls_jwords;
+
+/* Words that were met before, by their bytes: logs repeat theirs. */
+#define LS_JMEMO 1024
+typedef struct ls_jmemo
+{
+	uint64_t head, tail; /* the first and the last bytes */
+	uint64_t stem;
+	uint16_t word;
+	uint8_t len, flags; /* len 0: empty */
+} ls_jmemo;
+
 typedef struct ls_jscan
 {
 	ls_str text;
+	const struct ls_jwords *words;
+	ls_jmemo *memo;
 	size_t pos;
 	ls_jatom queue[8]; /* atoms of a run that was split */
 	int queued, taken;
 } ls_jscan;
 
-extern void ls_jscan_init(ls_jscan *scan, ls_str text);
 extern bool ls_jscan_next(ls_jscan *scan, ls_jatom *atom);
 
 /* Gives `a` the hash of itself with the short word `b` behind it. */
@@ -354,6 +367,14 @@ typedef struct ls_jitem
 
 /* ---- context of one call ---- */
 
+/* A sorted list of phrases: where those of a letter are, and which letters come second. */
+typedef struct ls_jphrases
+{
+	const char *const *list;
+	uint8_t begin[32], end[32];
+	uint32_t second[32];
+} ls_jphrases;
+
 typedef struct ls_jlist
 {
 	uint32_t *rows;
@@ -366,6 +387,8 @@ typedef struct ls_jctx
 	const ls_str *rows;
 	size_t n_rows;
 	ls_jwords words;
+	ls_jphrases hostile;
+	ls_jmemo *memo;
 	uint16_t particle; /* the entry of a word without meaning */
 	ls_jrow *cache;    /* for each row; atoms NULL when they are not kept */
 	size_t kept_atoms;
@@ -396,7 +419,8 @@ extern int ls_jtext_scan(const ls_jctx *ctx, ls_str text, ls_jatom *atoms, int m
 /* Finds the cues of a row whose atoms are known; cues has room for LS_JROW_CUES. */
 extern void ls_jrow_analyse(ls_jctx *ctx, ls_jrow *row);
 extern const ls_jrow *ls_jrow_get(ls_jctx *ctx, uint32_t row);
-extern bool ls_jrow_hostile(ls_str text, size_t *start, size_t *end);
+extern void ls_jhostile_init(ls_jphrases *phrases);
+extern bool ls_jrow_hostile(const ls_jphrases *commands, ls_str text, size_t *start, size_t *end);
 /* Takes advice out of a row and marks what it only announces. */
 extern void ls_jadvice_mark(const ls_jctx *ctx, ls_jrow *row);
 

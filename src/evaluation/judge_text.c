@@ -277,12 +277,48 @@ high_kind(const char *p, const char *end, size_t *len)
 	return 1;
 }
 
-void
-ls_jscan_init(ls_jscan *scan, ls_str text)
+static uint64_t
+load8(const char *p)
 {
-	scan->text = text;
-	scan->pos = 0;
-	scan->queued = scan->taken = 0;
+	uint64_t v;
+
+	memcpy(&v, p, 8);
+	return v;
+}
+
+static uint64_t
+load4(const char *p)
+{
+	uint32_t v;
+
+	memcpy(&v, p, 4);
+	return v;
+}
+
+/* Where a word of at most 16 bytes is remembered; first and last bytes are all of it. */
+static ls_jmemo *
+memo_of(ls_jscan *scan, const char *p, size_t len, ls_jmemo *key)
+{
+	uint64_t h;
+
+	if (len >= 8)
+	{
+		key->head = load8(p);
+		key->tail = load8(p + len - 8);
+	}
+	else if (len >= 4)
+	{
+		key->head = load4(p);
+		key->tail = load4(p + len - 4);
+	}
+	else
+	{
+		key->head = (unsigned char) p[0];
+		key->tail = (uint64_t) (unsigned char) p[len / 2] << 8 | (unsigned char) p[len - 1];
+	}
+	key->len = (uint8_t) len;
+	h = (key->head ^ (key->tail << 7 | key->tail >> 57) ^ len) * UINT64_C(0x9E3779B97F4A7C15);
+	return &scan->memo[(h ^ (h >> 32)) >> 22 & (LS_JMEMO - 1)];
 }
 
 static void
@@ -291,6 +327,7 @@ push(ls_jscan *scan, size_t off, size_t len, ls_jkind kind, bool high)
 	ls_jatom *a;
 	const char *p = scan->text.data + off;
 	size_t upper = 0;
+	ls_jmemo key, *memo = NULL;
 
 	if (scan->queued >= (int) (sizeof(scan->queue) / sizeof(scan->queue[0])))
 		return;
@@ -300,7 +337,19 @@ push(ls_jscan *scan, size_t off, size_t len, ls_jkind kind, bool high)
 	a->len = (uint16_t) (len > UINT16_MAX ? UINT16_MAX : len);
 	a->kind = (uint8_t) kind;
 	a->sep = LS_JSEP_NONE;
+	if (kind == LS_JKIND_WORD && !high && len > 0 && len <= 16)
+	{
+		memo = memo_of(scan, p, len, &key);
+		if (memo->head == key.head && memo->tail == key.tail && memo->len == key.len)
+		{
+			a->stem = memo->stem;
+			a->word = memo->word;
+			a->flags = memo->flags;
+			return;
+		}
+	}
 	a->stem = stem_text(p, len, high);
+	a->word = ls_jwords_find(scan->words, a->stem);
 	if (kind != LS_JKIND_WORD)
 		return;
 	for (size_t i = 0; i < len; i++)
@@ -315,6 +364,13 @@ push(ls_jscan *scan, size_t off, size_t len, ls_jkind kind, bool high)
 		a->flags |= LS_JATOM_ED;
 	if (len > 3 && p[len - 1] == 's')
 		a->flags |= LS_JATOM_S;
+	if (memo != NULL)
+	{
+		key.stem = a->stem;
+		key.word = a->word;
+		key.flags = a->flags;
+		*memo = key;
+	}
 }
 
 /* PostgreSQL, RabbitMQ, InnoDB: a product's name is one word. */
@@ -553,11 +609,10 @@ ls_jatom_join(ls_str text, ls_jatom *a, const ls_jatom *b)
 int
 ls_jtext_scan(const ls_jctx *ctx, ls_str text, ls_jatom *atoms, int max_atoms)
 {
-	ls_jscan scan;
+	ls_jscan scan = {.text = text, .words = &ctx->words, .memo = ctx->memo};
 	ls_jtext t = {text, atoms, 0};
 	uint16_t clause = 0;
 
-	ls_jscan_init(&scan, text);
 	while (t.n < max_atoms && ls_jscan_next(&scan, &atoms[t.n]))
 	{
 		ls_jatom *a = &atoms[t.n];
@@ -565,7 +620,6 @@ ls_jtext_scan(const ls_jctx *ctx, ls_str text, ls_jatom *atoms, int max_atoms)
 		if (a->sep == LS_JSEP_COMMA)
 			clause++;
 		a->clause = clause;
-		a->word = ls_jwords_find(&ctx->words, a->stem);
 		if (t.n++ > 0)
 			ls_jatom_join(text, a - 1, a);
 	}
