@@ -30,10 +30,13 @@ is(const ls_jtext *t, int i, const char *word)
 static bool
 is_any(const ls_jtext *t, int i, const char *const *words, size_t n)
 {
-	char first = (char) (t->text.data[t->atoms[i].off] | 0x20);
+	const char *p = t->text.data + t->atoms[i].off;
+
+	if (t->atoms[i].len < 2)
+		return false;
 
 	for (size_t k = 0; k < n; k++)
-		if (words[k][0] == first && is(t, i, words[k]))
+		if (words[k][0] == (p[0] | 0x20) && words[k][1] == (p[1] | 0x20) && is(t, i, words[k]))
 			return true;
 	return false;
 }
@@ -141,6 +144,11 @@ advice_at(const ls_jtext *t, int i, int *end)
 	return false;
 }
 
+#define LETTER(c) (UINT32_C(1) << ((c) &31))
+#define AIM_LETTERS                                                                      \
+	(LETTER('w') | LETTER('s') | LETTER('m') | LETTER('c') | LETTER('t') | LETTER('a') | \
+	 LETTER('n') | LETTER('p') | LETTER('g'))
+
 /* Marks the action behind a "will" or an "attempting to" at atom i. */
 static void
 mark_unreal(const ls_jctx *ctx, ls_jtext *t, int i)
@@ -154,7 +162,7 @@ mark_unreal(const ls_jctx *ctx, ls_jtext *t, int i)
 	const ls_jatom *a = &t->atoms[i];
 	int from;
 
-	if (a->len < 3 || a->len > 10 || strchr("wsmctanpg", t->text.data[a->off] | 0x20) == NULL)
+	if (a->len < 3 || a->len > 10 || !(AIM_LETTERS >> (t->text.data[a->off] & 31) & 1))
 		return;
 	if (is(t, i + 1, "to") && a[1].sep == LS_JSEP_SPACE && IS_ANY(t, i, aims))
 		from = i + 2;

@@ -204,6 +204,9 @@ http_status(const ls_jtext *t, int i)
 	return 0;
 }
 
+#define LETTER(c) (UINT32_C(1) << ((c) &31))
+#define PHRASE_LETTERS (LETTER('n') | LETTER('o') | LETTER('c') | LETTER('d') | LETTER('u'))
+
 /* Words that only mean something together. */
 static bool
 phrases(const ls_jctx *ctx, ls_jrow *row, int i)
@@ -211,7 +214,7 @@ phrases(const ls_jctx *ctx, ls_jrow *row, int i)
 	const ls_jtext *t = &row->text;
 	const ls_jword *next;
 
-	if (strchr("nocdu", first_letter(t, i)) == NULL || i + 1 >= t->n ||
+	if (!(PHRASE_LETTERS >> (first_letter(t, i) & 31) & 1) || i + 1 >= t->n ||
 		t->atoms[i + 1].sep == LS_JSEP_COMMA || t->atoms[i + 1].sep == LS_JSEP_EQUAL)
 		return false;
 	next = word_of(ctx, t, i + 1);

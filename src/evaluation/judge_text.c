@@ -25,20 +25,15 @@ typedef enum char_class
 	CC_HIGH /* a byte of a multi-byte character */
 } char_class;
 
+static const uint8_t classes[256] = {
+	[9 ... 13] = CC_SPACE,    [' '] = CC_SPACE,         ['0' ... '9'] = CC_DIGIT,
+	['A' ... 'Z'] = CC_UPPER, ['a' ... 'z'] = CC_LOWER, [0x80 ... 0xFF] = CC_HIGH,
+};
+
 static inline char_class
 classify(unsigned char c)
 {
-	if (c >= 'a' && c <= 'z')
-		return CC_LOWER;
-	if (c >= 'A' && c <= 'Z')
-		return CC_UPPER;
-	if (c >= '0' && c <= '9')
-		return CC_DIGIT;
-	if (c >= 0x80)
-		return CC_HIGH;
-	if (c == ' ' || (c >= 9 && c <= 13))
-		return CC_SPACE;
-	return CC_SIGN;
+	return (char_class) classes[c];
 }
 
 static inline bool
