@@ -28,7 +28,7 @@ is($page, $source, 'docs/api.md lists the errors of errors.def');
 
 # ---- links between documents ----
 
-foreach my $file (sort(glob('docs/*.md')), 'CONTRIBUTING.md', 'CHANGELOG.md')
+foreach my $file (sort(glob('docs/*.md')), 'README.md', 'CONTRIBUTING.md', 'CHANGELOG.md')
 {
 	my $text = slurp_file($file);
 	my ($folder) = $file =~ m{^(.*/)};
