@@ -185,6 +185,13 @@ start_engine(ls_gateway *gateway, char *error, size_t error_size)
 	const union MHD_DaemonInfo *info;
 	struct epoll_event event = {.events = EPOLLIN, .data.ptr = &gateway->engine_watch};
 
+#if MHD_VERSION >= 0x01000000
+	/*
+	 * One thread is all there is.  Without this flag MHD 1.0 only lists an added
+	 * connection and starts it in its next run, too late for the gate to hold it.
+	 */
+	flags |= MHD_USE_NO_THREAD_SAFETY;
+#endif
 	MHD_set_panic_func(engine_panic, gateway);
 	gateway->mhd = MHD_start_daemon(flags, 0, NULL, NULL, ls_request_handler, gateway,
 									MHD_OPTION_EXTERNAL_LOGGER, engine_log, gateway,
