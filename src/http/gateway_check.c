@@ -15,6 +15,9 @@
  * NULs over both.  The first header of a plain connection is judged on its raw
  * bytes (see ls_connection_gate), later ones and those of TLS only here.
  *
+ * MHD 1.0 refuses all that by itself (client discipline level 1, gateway.c), so
+ * the pieces are not laid out there.
+ *
  *-------------------------------------------------------------------------
  */
 #include "src/http/gateway_internal.h"

@@ -25,6 +25,10 @@ sub free_port
 
 my @hosts;
 
+# libmicrohttpd before 1.0 leaves all judgement to the gateway.  Later ones refuse
+# some requests themselves, with a page of their own.
+my $engine_refuses = `$program engine` !~ /\A0\./;
+
 # Starts the host program; returns { port, pid, out }.
 sub start_host
 {
@@ -201,8 +205,22 @@ is($r->{status}, 202, 'a late answer');
 ($r) = request($h, "GET /api/v1/search?size=5000000 HTTP/1.1\r\nHost: a\r\n\r\n", 10);
 is(length($r->{body}), 5000000, 'a long answer');
 ($r) = request($h, "POST $echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"
-	  . "5\r\nhello\r\n6;x=y\r\n world\r\n0\r\nTrailer: 1\r\n\r\n");
+	  . "5\r\nhello\r\n6\r\n world\r\n0\r\nTrailer: 1\r\n\r\n");
 like($r->{body}, qr/"bodyLength":11.*"body":"hello world"/, 'a chunked body');
+for my $chunks ("5\r\nhello\r\n6;x=y\r\n world\r\n0\r\nTrailer: 1\r\n\r\n",
+	"5;x\r\nhello\r\n6\r\n world\r\n0\r\n\r\n", "5\r\nhello\r\n6\r\n world\r\n0;x\r\n\r\n")
+{
+	($r, $closed) = request($h, "POST $echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n$chunks");
+
+	# libmicrohttpd 1.0.1 counts a chunk that follows an extension from one byte too
+	# early, and so refuses the request.  What must never be is another body.
+	if ($engine_refuses && $r->{status} == 400)
+	{
+		ok($closed, 'a chunk extension is refused, and the connection closed');
+		next;
+	}
+	like($r->{body}, qr/"bodyLength":11.*"body":"hello world"/, 'a chunk extension is passed over');
+}
 {
 	my $body = join('', map { chr(33 + $_ % 90) } 1 .. 900000);
 	($r) = request($h, post($echo, $body));
@@ -685,7 +703,9 @@ SKIP:
 			qr/ 413\z/, "a body too large over TLS ($how)");
 	}
 	like(`$curl -H 'Transfer-Encoding: chunked' -H 'Content-Length: 3' -d abc $url/api/v1/logs`,
-		qr/VALIDATION_ERROR.* 400\z/, 'a malformed header over TLS');
+		$engine_refuses ? qr/ 400\z/ : qr/VALIDATION_ERROR.* 400\z/, 'a malformed header over TLS');
+	like(`$curl -H 'Authorization: a' -H 'Authorization: b' -d abc $url/api/v1/logs`,
+		qr/VALIDATION_ERROR.* 400\z/, 'two credentials over TLS');
 	`curl -sk -m 0.3 -d x '$url/api/v1/logs?delay_ms=3000'`;
 	is(host_line($t, 1), "cancel\n", 'a client of TLS that goes away');
 	my $s = connect_to($t);

@@ -3,6 +3,7 @@
  * be tested and measured without a server.
  *
  *	gateway_host NAME=VALUE...
+ *	gateway_host engine		prints the version of libmicrohttpd
  *
  * The settings are those of ls_gateway_config, and later=1: answer after the hook.  It prints "ready" or "error ..." and
  * "cancel" for each cancelled request.  The query string of a request says how it
@@ -18,6 +19,8 @@
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
+
+#include <microhttpd.h>
 
 #include "src/http/gateway.h"
 
@@ -241,6 +244,11 @@ main(int argc, char **argv)
 	char error[512];
 	int64_t drain_until = 0;
 
+	if (argc == 2 && strcmp(argv[1], "engine") == 0)
+	{
+		printf("%s\n", MHD_get_version());
+		return 0;
+	}
 	for (int i = 1; i < argc; i++)
 	{
 		char *value = strchr(argv[i], '=');
