@@ -452,6 +452,8 @@ ls_jdecide_item(ls_jctx *ctx, const ls_jitem *item, ls_jdecision *d)
 		*d = ls_jdecide_plain(item, &rows);
 		if (d->status == LS_FINDING_NOT_FOUND && !item->negative && !decide_thread(ctx, &rows, d))
 			return false;
+		if (d->status == LS_FINDING_NOT_FOUND && !ls_jdecide_start(ctx, item, &rows, d))
+			return false;
 	}
 	if (item->order != LS_JORDER_NONE && d->status == LS_FINDING_PASSED &&
 		!decide_order(ctx, item, &rows, d))

@@ -527,6 +527,9 @@ extern ls_jdecision ls_jdecide_plain(const ls_jitem *item, const ls_jhits *rows)
 extern bool ls_jdecide_absence(ls_jctx *ctx, const ls_jitem *item, const ls_jhits *rows,
 							   ls_jdecision *d);
 extern ls_jdecision ls_jdecide_threshold(ls_jctx *ctx, const ls_jitem *item, const ls_jhits *rows);
+/* An item that asks for a start: the row behind its announcement that tells how it ended. */
+extern bool ls_jdecide_start(ls_jctx *ctx, const ls_jitem *item, const ls_jhits *rows,
+							 ls_jdecision *d);
 extern bool ls_jdecide_item(ls_jctx *ctx, const ls_jitem *item, ls_jdecision *d);
 
 /* Gives the words of an item their final weight, now that the rows' words are known. */
