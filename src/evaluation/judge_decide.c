@@ -11,6 +11,7 @@
  */
 #include "src/evaluation/judge_internal.h"
 
+#define FAR 0.34f      /* in relevance: about something else */
 #define CANDIDATES 400 /* rows looked at closely for an ordinary item */
 
 ls_jdecision
@@ -185,6 +186,7 @@ ls_jdecide_plain(const ls_jitem *item, const ls_jhits *rows)
 {
 	const ls_jhit *best = NULL, *last = NULL;
 	float relevant = item->has_name || item->n_idents > 0 ? LS_JRELEVANT : LS_JRELEVANT - 0.1f;
+	float least = item->all ? 0 : rows->best - FAR;
 	ls_finding_status status;
 	ls_jdecision d;
 
@@ -192,7 +194,8 @@ ls_jdecide_plain(const ls_jitem *item, const ls_jhits *rows)
 	{
 		const ls_jhit *h = &rows->list[i];
 
-		if (h->m.relevance < relevant || h->m.class == LS_JCLASS_NONE)
+		/* A row that names much less of the item than another is about something else. */
+		if (h->m.relevance < relevant || h->m.class == LS_JCLASS_NONE || h->m.relevance < least)
 			continue;
 		if (best == NULL || score_of(h) > score_of(best))
 			best = h;
@@ -206,7 +209,7 @@ ls_jdecide_plain(const ls_jitem *item, const ls_jhits *rows)
 	{
 		const ls_jhit *h = &rows->list[i];
 
-		if (h->m.relevance < relevant || h->m.class == LS_JCLASS_NONE ||
+		if (h->m.relevance < relevant || h->m.class == LS_JCLASS_NONE || h->m.relevance < least ||
 			((score_of(h) <
 				  score_of(best) -
 					  (h->m.strength == 1 && h->m.class == LS_JCLASS_FAIL ? 0.15f : 0.25f) ||

@@ -178,7 +178,13 @@ match_noun(matching *m, const ls_jterm *term, bool *affirmed)
 		const ls_jatom *a = &t->atoms[i];
 		bool tight =
 			a->sep == LS_JSEP_TIGHT || (i + 1 < t->n && t->atoms[i + 1].sep == LS_JSEP_TIGHT);
-		float hit = atom_match(m->ctx, term, a, tight);
+		float hit;
+
+		/* kubelet.go is a file, not the kubelet */
+		tight |= i + 1 < t->n && t->atoms[i + 1].sep == LS_JSEP_DOT &&
+				 t->atoms[i + 1].kind == LS_JKIND_WORD && t->atoms[i + 1].len < 5 &&
+				 !(t->atoms[i + 1].flags & LS_JATOM_CAPITAL);
+		hit = atom_match(m->ctx, term, a, tight);
 
 		if (hit <= 0)
 			continue;

@@ -62,7 +62,7 @@ unnamed(const ls_jctx *ctx, const ls_jtext *t, int i, const ls_jrow *announcemen
 		const ls_jatom *before = &t->atoms[i - 1];
 		bool inner = t->atoms[i].sep == LS_JSEP_SPACE || t->atoms[i].sep == LS_JSEP_TIGHT;
 
-		if (before->kind != LS_JKIND_WORD)
+		if (before->kind != LS_JKIND_WORD || t->atoms[i].sep == LS_JSEP_COMMA)
 			return true;
 		if (ls_jrow_may_hold(announcement, before->stem))
 			;

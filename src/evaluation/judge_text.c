@@ -84,9 +84,17 @@ stem_word(char *w, size_t n)
 	else if (n > 5 && ends(w, n, "ly", 2))
 		n -= 2;
 	if (n > 4 && ends(w, n, "ing", 3) && has_vowel(w, n - 3))
+	{
 		n -= 3;
+		if (n > 7 && ends(w, n, "er", 2))
+			n -= 2; /* registering, as register below */
+	}
 	else if (n > 4 && ends(w, n, "ed", 2) && w[n - 3] != 'e' && has_vowel(w, n - 2))
+	{
 		n -= 2;
+		if (n > 7 && ends(w, n, "er", 2))
+			n -= 2;
+	}
 	else if (n > 6 && ends(w, n, "ion", 3))
 		n -= 3;
 	else if (n > 8 && ends(w, n, "ment", 4))
@@ -344,7 +352,7 @@ push(ls_jscan *scan, size_t off, size_t len, ls_jkind kind, bool high)
 		}
 	}
 	a->stem = stem_text(p, len, high);
-	a->word = ls_jwords_find(scan->words, a->stem);
+	a->word = kind == LS_JKIND_NUMBER ? 0 : ls_jwords_find(scan->words, a->stem);
 	if (kind != LS_JKIND_WORD)
 		return;
 	for (size_t i = 0; i < len; i++)
