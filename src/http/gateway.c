@@ -230,6 +230,22 @@ make_openapi(ls_gateway *gateway)
 	return gateway->openapi != NULL;
 }
 
+/*
+ * 0.9 and 1.0 go by one library name, but want other flags: a build for one
+ * would crash with the other.
+ */
+static bool
+is_library_built_for(char *error, size_t error_size)
+{
+	bool built_for_1 = MHD_VERSION >= 0x01000000;
+
+	if ((MHD_get_version()[0] != '0') == built_for_1)
+		return true;
+	snprintf(error, error_size, "built with libmicrohttpd %s, but %s is here: build logsvc again",
+			 built_for_1 ? "1" : "0.9", MHD_get_version());
+	return false;
+}
+
 ls_gateway *
 ls_gateway_start(const ls_gateway_config *config, const ls_gateway_hooks *hooks, char *error,
 				 size_t error_size)
@@ -256,7 +272,8 @@ ls_gateway_start(const ls_gateway_config *config, const ls_gateway_hooks *hooks,
 		snprintf(error, error_size, "could not create an epoll set: %s", strerror(errno));
 	else if (!ls_connections_create(gateway) || !make_openapi(gateway))
 		snprintf(error, error_size, "out of memory");
-	else if (read_tls_files(gateway, error, error_size) &&
+	else if (is_library_built_for(error, error_size) &&
+			 read_tls_files(gateway, error, error_size) &&
 			 start_engine(gateway, error, error_size) &&
 			 ls_gateway_listen(gateway, error, error_size))
 		return gateway;
