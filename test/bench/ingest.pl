@@ -159,8 +159,8 @@ sub generate
 		  @tm[3, 2, 1, 0], int rand 1000;
 		my $level = $levels[ int rand 100 ];
 		my $source = $sources[ int rand 16 ];
-		my $attributes = sprintf '{"host":"host-%02d.internal.example.com","service":"%s",'
-		  . '"request_id":"%08x%08x%08x%08x","duration_ms":%d}', int rand 20,
+		my $attributes = sprintf '{"host":"host-%02d.prod.eu-central-1.internal.example.com","service":"%s",'
+		  . '"request_id":"%08x%08x%08x%08x","region":"eu-central-1","duration_ms":%d}', int rand 20,
 		  ('checkout', 'payments', 'search', 'catalog')[ int rand 4 ],
 		  map({ int rand 2**32 } 1 .. 4), int rand 5000;
 		my $json = qq({"timestamp":"$iso","level":"$level","source":"$source","event":"$text","attributes":$attributes});
