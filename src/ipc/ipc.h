@@ -19,7 +19,6 @@
 #include "src/base/base.h"
 #include "src/ipc/frame.h"
 
-#include "port/atomics.h"
 #include "storage/dsm.h"
 #include "storage/proc.h"
 
@@ -78,7 +77,6 @@ typedef struct ls_service
 	PGPROC *launcher;
 	bool listening; /* the gateway has bound its port */
 	char listen_error[256];
-	pg_atomic_uint32 requests; /* taken since the server started */
 } ls_service;
 
 extern void ls_ipc_register(void); /* in _PG_init */

@@ -40,7 +40,6 @@ shared_init(void *memory, bool found)
 	if (found)
 		return;
 	memset(shared, 0, sizeof(*shared));
-	pg_atomic_init_u32(&shared->service.requests, 0);
 	for (int i = 0; i < LS_SLOTS; i++)
 	{
 		shared->slots[i].kind =

@@ -400,7 +400,6 @@ take_request(void *context, const ls_request *request, ls_response *refusal)
 	t->frame_len = frame.len;
 	dlist_push_tail(&p->queue, &t->node);
 	p->queued++;
-	pg_atomic_fetch_add_u32(&ls_service_get()->requests, 1);
 	dispatch(state, p);
 	return true;
 }
