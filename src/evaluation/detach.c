@@ -48,6 +48,11 @@ ls_evaluation_detach(const ls_evaluation_request *request, const ls_evaluation_v
 	*r = *request;
 	r->rows = NULL;
 	r->row_count = 0;
+	if (request->citations)
+	{
+		r->rows = copy_strings(arena, request->rows, request->row_count);
+		r->row_count = request->row_count;
+	}
 	r->query = LS_STR("");
 	r->criteria = ls_arena_strdup(arena, request->criteria);
 	r->model = ls_arena_strdup(arena, request->model);

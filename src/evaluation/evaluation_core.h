@@ -111,7 +111,7 @@ typedef struct ls_evaluation_request
 	bool compress;              /* logCompression */
 	ls_pattern_options options; /* compressionOptions */
 	bool preview;
-	bool citations;        /* findings quote the lines they rest on */
+	bool citations;        /* findings quote the rows they rest on */
 	const ls_str *ignored; /* names of unknown fields, safe for a header */
 	size_t ignored_count;
 	bool ignored_more; /* there were more than are listed */
@@ -182,10 +182,10 @@ extern ls_evaluation_view *ls_evaluation_view_make(const ls_evaluation_request *
 												   ls_arena *arena);
 
 /*
- * Copies what is still needed while a model thinks (all of the view, the request without rows and
- * query) into `arena`, so that the body and the arena of parsing and mining can be freed: an
- * evaluation in flight then holds some hundred kilobytes, not tens of megabytes.  False when out
- * of memory.
+ * Copies what is still needed while a model thinks (all of the view, the request without query
+ * and, unless quotes will be looked up in them, without rows) into `arena`, so that the body and
+ * the arena of parsing and mining can be freed: an evaluation in flight then holds some hundred
+ * kilobytes, not tens of megabytes.  False when out of memory.
  */
 extern bool ls_evaluation_detach(const ls_evaluation_request *request,
 								 const ls_evaluation_view *view, ls_arena *arena,
@@ -263,8 +263,8 @@ typedef enum ls_finding_status
 
 typedef struct ls_citation
 {
-	ls_str quote; /* verbatim part of that line */
-	size_t line;  /* 1 is the first line of the view; 0: in the row, but in no line */
+	ls_str quote; /* stands word for word in that row, or in it as a line shows it */
+	size_t row;   /* in the order of the request, 1 is the first */
 } ls_citation;
 
 typedef struct ls_finding
@@ -279,7 +279,7 @@ typedef struct ls_finding
 	const ls_str *tags;
 	size_t tag_count;
 	bool has_tags;
-	const ls_citation *citations; /* only those that were found in the view */
+	const ls_citation *citations; /* only those that the rows hold */
 	size_t citation_count;
 } ls_finding;
 
@@ -291,7 +291,7 @@ typedef struct ls_verdict
 	bool citations;  /* they were asked for */
 	size_t filled;   /* items the reply left out (decision 15) */
 	size_t invented; /* findings dropped for an unknown id (decision 16) */
-	size_t unproven; /* quotes dropped because no line holds them (decision 43) */
+	size_t unproven; /* quotes dropped because no row holds them (decision 43) */
 } ls_verdict;
 
 /* "passed", "failed", "not_found", "skipped"; empty for NONE. */
@@ -303,8 +303,9 @@ extern ls_finding_status ls_finding_status_parse(ls_str name);
 /*
  * Checks a model's reply (JSON text; one Markdown code fence around it is allowed) against the
  * request it answers, decisions 12-21.  `complete` is false when the provider says that the
- * reply was cut off.  Quotes are looked up in the lines of `view`,
- * then in the rows of the request, if it still has them.
+ * reply was cut off.  With request->citations every quote of a finding is looked up in the rows
+ * that the finding names, or in all of them when it names none; passed and failed need at least
+ * one quote, and all of theirs must be there.
  *
  * True and *out; or false, the problems in `problems` and in *repair whether asking once more
  * makes sense (it does not when memory ran out here).  Keeps pointers into `reply`.

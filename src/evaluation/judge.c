@@ -14,19 +14,18 @@
 #define MAX_ROWS 10000
 #define WORK ((size_t) 32 << 20) /* see ls_jroom */
 
-/* A part of the row that fits, starting near where the match is; one line. */
-static ls_str
-quote_row(ls_arena *arena, ls_str row, size_t max_chars)
+ls_str
+ls_judge_quote(ls_str row)
 {
 	size_t start = 0, len;
 
-	while (start < row.len && (row.data[start] == ' ' || row.data[start] == '\t'))
+	while (start < row.len && (unsigned char) row.data[start] <= ' ')
 		start++;
 	row = ls_str_make(row.data + start, row.len - start);
 	for (len = 0; len < row.len; len++)
 		if ((unsigned char) row.data[len] < 0x20)
 			break;
-	len = ls_utf8_prefix_chars(row.data, len, max_chars);
+	len = ls_utf8_prefix_chars(row.data, len, 180);
 	while (len > 0 && row.data[len - 1] == ' ')
 		len--;
 	return ls_str_make(row.data, len);
@@ -44,7 +43,7 @@ explain(ls_jctx *ctx, const ls_jdecision *d, ls_judge_finding *f)
 	{
 		f->has_row = true;
 		f->row = d->row + 1;
-		f->quote = quote_row(ctx->arena, ctx->rows[d->row], 180);
+		f->quote = ls_judge_quote(ctx->rows[d->row]);
 		ls_buf_printf(&buf, "row %u: \"", (unsigned) f->row);
 		ls_buf_str(&buf, f->quote);
 		ls_buf_printf(&buf, "\" %s", d->why);

@@ -41,4 +41,7 @@ extern bool ls_judge(ls_arena *arena, const ls_str *rows, size_t n_rows, ls_str 
 					 const ls_judge_item *items, size_t n_items, bool generic,
 					 ls_judge_finding **findings, size_t *n_findings, ls_str *summary);
 
+/* What a finding quotes of a row: its first line, at most 180 code points; empty when blank. */
+extern ls_str ls_judge_quote(ls_str row);
+
 #endif /* LS_JUDGE_H */

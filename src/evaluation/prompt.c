@@ -17,6 +17,9 @@
 /* For the notes about the rows, whose numbers are not known when the budget is cut. */
 #define NOTE_TOKENS 100
 
+/* For "<number>: " before each of 200 lines. */
+#define NUMBER_TOKENS 300
+
 static const char system_task[] =
 	"You judge log rows against criteria. Answer with one JSON object of the given structure and "
 	"nothing else.\n"
@@ -51,8 +54,17 @@ static const char system_generic[] =
 	"f2 and so on, at most 200. Expected items, where given, are hints at what to look for.\n";
 
 static const char system_citations[] =
-	"8. citations are the parts of rows that a finding rests on, at most 10, each copied "
-	"character by character from one line of the part ROWS.\n";
+	"8. quotes are the parts of rows that a finding rests on, at most 10, each copied character by "
+	"character from one row. passed and failed need at least one; what rests on the absence of "
+	"something quotes a row that shows what was looked at. A quote that no row holds makes the "
+	"verdict invalid.\n";
+
+static const char system_citations_compressed[] =
+	"9. Quote rows only, not templates: no count, no <IP>, <NUM> or <*>.\n";
+
+static const char system_citations_raw[] =
+	"9. Each line of the part ROWS begins with the number of its row and a colon, which are not "
+	"part of the row. rowRefs are the numbers of the rows that quotes are taken from.\n";
 
 static const char system_compressed[] =
 	"\n"
@@ -81,26 +93,37 @@ static const char system_escapes[] =
 	"false,\"required\":[\"type\",\"key\"],\"properties\":{\"type\":{\"type\":\"string\"},"   \
 	"\"key\":{\"type\":\"string\"}}},\"score\":{\"type\":\"number\"},\"tags\":{\"type\":"     \
 	"\"array\",\"items\":{\"type\":\"string\"}}"
-#define SCHEMA_CITATIONS \
-	",\"citations\":{\"type\":\"array\",\"maxItems\":10,\"items\":{\"type\":\"string\"}}"
+#define SCHEMA_QUOTES \
+	",\"quotes\":{\"type\":\"array\",\"maxItems\":10,\"items\":{\"type\":\"string\"}}"
+#define SCHEMA_REFS                                                                      \
+	",\"rowRefs\":{\"type\":\"array\",\"maxItems\":200,\"items\":{\"type\":\"integer\"," \
+	"\"minimum\":1}}"
 #define SCHEMA_TAIL                                                                  \
 	"}}},\"summary\":{\"type\":[\"string\",\"null\"],\"description\":\"at most 500 " \
 	"characters\"}}}"
 #define NEED_ITEM "\"required\":[\"id\",\"status\",\"explanation\"],"
 #define NEED_GENERIC "\"required\":[\"id\",\"explanation\"],"
-#define NEED_ITEM_CITED "\"required\":[\"id\",\"status\",\"explanation\",\"citations\"],"
-#define NEED_GENERIC_CITED "\"required\":[\"id\",\"explanation\",\"citations\"],"
+#define NEED_ITEM_QUOTES "\"required\":[\"id\",\"status\",\"explanation\",\"quotes\"],"
+#define NEED_GENERIC_QUOTES "\"required\":[\"id\",\"explanation\",\"quotes\"],"
+#define NEED_ITEM_REFS "\"required\":[\"id\",\"status\",\"explanation\",\"quotes\",\"rowRefs\"],"
+#define NEED_GENERIC_REFS "\"required\":[\"id\",\"explanation\",\"quotes\",\"rowRefs\"],"
 
 static ls_str
 reply_schema(const ls_evaluation_request *request)
 {
 	bool by_item = ls_evaluation_by_item(request);
 
-	if (request->citations)
+	/* Lines of patterns have no number of a row: the service finds it by the quote. */
+	if (request->citations && request->compress)
 		return by_item
-				   ? LS_STR(SCHEMA_HEAD NEED_ITEM_CITED SCHEMA_FINDING SCHEMA_CITATIONS SCHEMA_TAIL)
-				   : LS_STR(SCHEMA_HEAD NEED_GENERIC_CITED SCHEMA_FINDING SCHEMA_CITATIONS
-								SCHEMA_TAIL);
+				   ? LS_STR(SCHEMA_HEAD NEED_ITEM_QUOTES SCHEMA_FINDING SCHEMA_QUOTES SCHEMA_TAIL)
+				   : LS_STR(
+						 SCHEMA_HEAD NEED_GENERIC_QUOTES SCHEMA_FINDING SCHEMA_QUOTES SCHEMA_TAIL);
+	if (request->citations)
+		return by_item ? LS_STR(SCHEMA_HEAD NEED_ITEM_REFS SCHEMA_FINDING SCHEMA_QUOTES SCHEMA_REFS
+									SCHEMA_TAIL)
+					   : LS_STR(SCHEMA_HEAD NEED_GENERIC_REFS SCHEMA_FINDING SCHEMA_QUOTES
+									SCHEMA_REFS SCHEMA_TAIL);
 	return by_item ? LS_STR(SCHEMA_HEAD NEED_ITEM SCHEMA_FINDING SCHEMA_TAIL)
 				   : LS_STR(SCHEMA_HEAD NEED_GENERIC SCHEMA_FINDING SCHEMA_TAIL);
 }
@@ -116,7 +139,14 @@ system_text(ls_buf *buf, const ls_evaluation_request *request)
 	else
 		ls_buf_append(buf, system_generic, sizeof(system_generic) - 1);
 	if (request->citations)
+	{
 		ls_buf_append(buf, system_citations, sizeof(system_citations) - 1);
+		if (request->compress)
+			ls_buf_append(buf, system_citations_compressed,
+						  sizeof(system_citations_compressed) - 1);
+		else
+			ls_buf_append(buf, system_citations_raw, sizeof(system_citations_raw) - 1);
+	}
 	if (request->compress)
 		ls_buf_append(buf, system_compressed, sizeof(system_compressed) - 1);
 	else
@@ -183,6 +213,8 @@ user_text(ls_buf *buf, const ls_evaluation_request *request, const ls_evaluation
 	fence(buf, "BEGIN", "ROWS", key);
 	for (size_t i = 0; i < view->line_count; i++)
 	{
+		if (request->citations && !request->compress)
+			ls_buf_printf(buf, "%zu: ", i + 1);
 		ls_buf_str(buf, view->lines[i]);
 		ls_buf_char(buf, '\n');
 	}
@@ -245,7 +277,8 @@ ls_evaluation_prompt_overhead(const ls_evaluation_request *request, ls_arena *ar
 								   &prompt))
 		return -1;
 	return ls_token_estimate(prompt.system) + ls_token_estimate(prompt.user) +
-		   ls_token_estimate(prompt.schema) + NOTE_TOKENS;
+		   ls_token_estimate(prompt.schema) + NOTE_TOKENS +
+		   (request->citations && !request->compress ? NUMBER_TOKENS : 0);
 }
 
 ls_str

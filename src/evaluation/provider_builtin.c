@@ -12,33 +12,75 @@
 #include "src/evaluation/evaluation.h"
 
 #include "src/evaluation/judge.h"
+#include "src/evaluation/request_reader.h"
 
 #define BUILTIN_MODEL "builtin-lexical"
 
+/*
+ * The row that a finding rests on and the part of it that is quoted.  What rests on the absence
+ * of something has none; it quotes the last of the rows that were looked through.
+ */
+static size_t
+cited_row(const ls_evaluation_request *request, size_t n_rows, const ls_judge_finding *finding,
+		  ls_str *quote)
+{
+	*quote = finding->has_row ? finding->quote : LS_STR("");
+	if (!ls_reading_blank(*quote))
+		return finding->row;
+	for (size_t row = n_rows; row > 0; row--)
+	{
+		*quote = ls_judge_quote(request->rows[row - 1]);
+		if (!ls_reading_blank(*quote))
+			return row;
+	}
+	return 0;
+}
+
 static void
-write_reply(ls_buf *buf, const ls_judge_finding *findings, size_t n, ls_str summary, bool citations)
+write_finding(ls_buf *buf, const ls_evaluation_request *request, size_t n_rows,
+			  const ls_judge_finding *finding)
+{
+	bool decided = finding->status == LS_FINDING_PASSED || finding->status == LS_FINDING_FAILED;
+	ls_finding_status status = finding->status;
+	ls_str explanation = finding->explanation;
+	ls_str quote = LS_STR("");
+	size_t row = 0;
+
+	if (request->citations && (decided || finding->has_row))
+		row = cited_row(request, n_rows, finding, &quote);
+	if (request->citations && decided && row == 0)
+	{
+		status = LS_FINDING_NOT_FOUND;
+		explanation = LS_STR("All rows are blank.");
+	}
+	ls_buf_lit(buf, "{\"id\":");
+	ls_json_quote(buf, finding->id);
+	if (status != LS_FINDING_NONE)
+	{
+		ls_buf_lit(buf, ",\"status\":");
+		ls_json_quote(buf, ls_finding_status_name(status));
+	}
+	ls_buf_printf(buf, ",\"confidence\":%.2f,\"explanation\":", finding->confidence);
+	ls_json_quote(buf, explanation);
+	if (row > 0)
+	{
+		ls_buf_printf(buf, ",\"rowRefs\":[%zu],\"quotes\":[", row);
+		ls_json_quote(buf, quote);
+		ls_buf_char(buf, ']');
+	}
+	ls_buf_char(buf, '}');
+}
+
+static void
+write_reply(ls_buf *buf, const ls_evaluation_request *request, size_t n_rows,
+			const ls_judge_finding *findings, size_t n, ls_str summary)
 {
 	ls_buf_lit(buf, "{\"verdict\":[");
 	for (size_t i = 0; i < n; i++)
 	{
 		if (i > 0)
 			ls_buf_char(buf, ',');
-		ls_buf_lit(buf, "{\"id\":");
-		ls_json_quote(buf, findings[i].id);
-		if (findings[i].status != LS_FINDING_NONE)
-		{
-			ls_buf_lit(buf, ",\"status\":");
-			ls_json_quote(buf, ls_finding_status_name(findings[i].status));
-		}
-		ls_buf_printf(buf, ",\"confidence\":%.2f,\"explanation\":", findings[i].confidence);
-		ls_json_quote(buf, findings[i].explanation);
-		if (citations && findings[i].has_row && findings[i].quote.len > 0)
-		{
-			ls_buf_lit(buf, ",\"citations\":[");
-			ls_json_quote(buf, findings[i].quote);
-			ls_buf_char(buf, ']');
-		}
-		ls_buf_char(buf, '}');
+		write_finding(buf, request, n_rows, &findings[i]);
 	}
 	ls_buf_lit(buf, "],\"summary\":");
 	if (summary.len > 0)
@@ -70,7 +112,8 @@ start(ls_evaluation *evaluation, ls_str repair)
 		ls_judge(arena, request->rows, evaluation->view->input_row_count, request->criteria, items,
 				 request->item_count, !ls_evaluation_by_item(request), &findings, &n_findings,
 				 &summary))
-		write_reply(&text, findings, n_findings, summary, request->citations);
+		write_reply(&text, request, evaluation->view->input_row_count, findings, n_findings,
+					summary);
 	else
 		text.failed = true;
 	if (text.failed)

@@ -64,17 +64,16 @@ append_finding(ls_buf *buf, const ls_finding *f, bool citations)
 	}
 	if (citations)
 	{
-		ls_buf_lit(buf, ",\"citations\":[");
+		/* Of one length: quotes[i] stands in row rowRefs[i]. */
+		ls_buf_lit(buf, ",\"rowRefs\":[");
+		for (size_t i = 0; i < f->citation_count; i++)
+			ls_buf_printf(buf, "%s%zu", i > 0 ? "," : "", f->citations[i].row);
+		ls_buf_lit(buf, "],\"quotes\":[");
 		for (size_t i = 0; i < f->citation_count; i++)
 		{
 			if (i > 0)
 				ls_buf_char(buf, ',');
-			ls_buf_char(buf, '{');
-			if (f->citations[i].line > 0)
-				ls_buf_printf(buf, "\"line\":%zu,", f->citations[i].line);
-			ls_buf_lit(buf, "\"quote\":");
 			ls_json_quote(buf, f->citations[i].quote);
-			ls_buf_char(buf, '}');
 		}
 		ls_buf_char(buf, ']');
 	}

@@ -15,8 +15,7 @@
 
 #include "src/evaluation/verdict_reader.h"
 
-#define MAX_CITATIONS 10                  /* of one finding; bounds the search for them */
-#define MAX_SEARCHED ((size_t) 256 << 20) /* bytes of rows, for all quotes of a reply */
+#define MAX_SEARCHED ((size_t) 512 << 20) /* bytes of rows, for all quotes of a reply */
 
 typedef enum member
 {
@@ -27,11 +26,12 @@ typedef enum member
 	MEMBER_ENTITY,
 	MEMBER_SCORE,
 	MEMBER_TAGS,
-	MEMBER_CITATIONS
+	MEMBER_QUOTES,
+	MEMBER_ROW_REFS
 } member;
 
-static const char *const member_names[] = {"id",     "status", "explanation", "confidence",
-										   "entity", "score",  "tags",        "citations"};
+static const char *const member_names[] = {"id",    "status", "explanation", "confidence", "entity",
+										   "score", "tags",   "quotes",      "rowRefs"};
 
 #define MEMBERS (sizeof(member_names) / sizeof(member_names[0]))
 
@@ -124,12 +124,12 @@ read_entity(ls_reading *in, const char *path, ls_finding *finding)
 }
 
 /*
- * An array of strings: calls `take` for each one that is not blank.
+ * An array of strings: calls `take` with each one that is not blank and its place in the list.
  */
 static void
 read_strings(ls_verdict_reading *reading, const char *path, ls_finding *finding,
 			 void (*take)(ls_verdict_reading *reading, ls_finding *finding, ls_str text,
-						  size_t *capacity))
+						  size_t index, size_t *capacity))
 {
 	ls_reading *in = &reading->in;
 	char inner[LS_VERDICT_PATH + 32];
@@ -142,14 +142,15 @@ read_strings(ls_verdict_reading *reading, const char *path, ls_finding *finding,
 	{
 		snprintf(inner, sizeof(inner), "%s[%zu]", path, i);
 		if (ls_reading_text(in, inner, 0, SIZE_MAX, &text) && !ls_reading_blank(text))
-			take(reading, finding, text, &capacity);
+			take(reading, finding, text, i, &capacity);
 		else if (in->json.error != NULL)
 			return;
 	}
 }
 
 static void
-take_tag(ls_verdict_reading *reading, ls_finding *finding, ls_str text, size_t *capacity)
+take_tag(ls_verdict_reading *reading, ls_finding *finding, ls_str text, size_t index,
+		 size_t *capacity)
 {
 	if (finding->tag_count == *capacity)
 	{
@@ -165,57 +166,135 @@ take_tag(ls_verdict_reading *reading, ls_finding *finding, ls_str text, size_t *
 	((ls_str *) finding->tags)[finding->tag_count++] = text;
 }
 
-/*
- * Where the quote stands word for word: 1 for the first line, 0 for a row that no line shows;
- * false when nowhere.  Lines are at most the token budget, rows may be many megabytes, so the
- * bytes of rows that one reply can have searched are bounded.
- */
-static bool
-find_quote(ls_verdict_reading *reading, ls_str quote, size_t *line)
+/* ---- citations ---- */
+
+static void
+take_quote(ls_verdict_reading *reading, ls_finding *finding, ls_str text, size_t index,
+		   size_t *capacity)
 {
-	const ls_evaluation_view *view = reading->view;
-	const ls_evaluation_request *request = reading->request;
-
-	for (size_t i = 0; i < view->line_count; i++)
-	{
-		if (memmem(view->lines[i].data, view->lines[i].len, quote.data, quote.len) != NULL)
-		{
-			*line = i + 1;
-			return true;
-		}
-	}
-	*line = 0;
-	for (size_t i = 0; view->compressed && i < request->row_count; i++)
-	{
-		ls_str row = request->rows[i];
-
-		if (reading->searched > MAX_SEARCHED)
-			return false;
-		reading->searched += row.len;
-		if (row.len >= quote.len && memmem(row.data, row.len, quote.data, quote.len) != NULL)
-			return true;
-	}
-	return false;
+	if (reading->quote_count == LS_VERDICT_MAX_QUOTES)
+		return;
+	reading->quote_index[reading->quote_count] = index;
+	reading->quotes[reading->quote_count++] = text;
 }
 
-/* Keeps a quote only when the rows hold it (decision 43). */
+/* Numbers of rows, 1 is the first of the request. */
 static void
-take_citation(ls_verdict_reading *reading, ls_finding *finding, ls_str text, size_t *capacity)
+read_refs(ls_verdict_reading *reading, const char *path)
 {
-	size_t line;
+	const ls_evaluation_view *view = reading->view;
+	size_t rows = view->compressed ? view->total_rows : view->input_row_count;
+	char inner[LS_VERDICT_PATH + 32];
+	ls_reading *in = &reading->in;
 
-	if (reading->view == NULL || *capacity >= MAX_CITATIONS)
+	if (!ls_reading_open(in, LS_JSON_ARRAY, path, "an array of numbers of rows"))
 		return;
-	(*capacity)++;
-	if (!find_quote(reading, text, &line))
+	for (size_t i = 0; ls_json_element(&in->json); i++)
 	{
-		reading->verdict->unproven++;
-		return;
+		ls_json_type type;
+		ls_json_value value;
+		double number = 0;
+
+		snprintf(inner, sizeof(inner), "%s[%zu]", path, i);
+		if (ls_json_peek(&in->json, &type) && type != LS_JSON_NUMBER)
+		{
+			if (!ls_json_skip(&in->json, &value.text))
+				return;
+			ls_validation_add(in->errors, inner, "invalid_type", "%s must be a number, not %s.",
+							  inner, ls_reading_type(type));
+			continue;
+		}
+		if (!ls_json_read(&in->json, &value))
+			return;
+		if (!ls_reading_number(value.text, &number) || number < 1 || number > (double) rows ||
+			number != (double) (size_t) number)
+			ls_validation_add(in->errors, inner, "out_of_range",
+							  "%s must be the number of a row, 1 to %zu.", inner, rows);
+		else if (reading->ref_count < LS_VERDICT_MAX_REFS)
+			reading->refs[reading->ref_count++] = (size_t) number;
 	}
-	if (finding->citations == NULL)
-		finding->citations = ls_new_array(reading->in.arena, ls_citation, MAX_CITATIONS);
-	if (finding->citations != NULL)
-		((ls_citation *) finding->citations)[finding->citation_count++] = (ls_citation){text, line};
+}
+
+/*
+ * Does the row hold the quote word for word?  A model sees control characters of a row as escapes
+ * and may quote them so.  The bytes that one reply can have searched are bounded.
+ */
+static bool
+row_holds(ls_verdict_reading *reading, size_t row, ls_str quote)
+{
+	ls_str text = reading->request->rows[row - 1];
+	ls_buf escaped;
+
+	if (reading->searched > MAX_SEARCHED)
+		return false;
+	reading->searched += text.len + quote.len;
+	if (memmem(text.data, text.len, quote.data, quote.len) != NULL)
+		return true;
+	if (memchr(quote.data, '\\', quote.len) == NULL)
+		return false;
+	ls_buf_init(&escaped, reading->in.arena);
+	ls_pattern_escape(&escaped, text);
+	return !escaped.failed && memmem(escaped.data, escaped.len, quote.data, quote.len) != NULL;
+}
+
+/* The row that the quote stands in: of those named, else of all that were considered; 0: none. */
+static size_t
+find_row(ls_verdict_reading *reading, ls_str quote)
+{
+	size_t rows = reading->view->input_row_count;
+
+	for (size_t i = 0; i < reading->ref_count; i++)
+	{
+		if (reading->refs[i] <= reading->request->row_count &&
+			row_holds(reading, reading->refs[i], quote))
+			return reading->refs[i];
+	}
+	if (reading->ref_count > 0)
+		return 0;
+	for (size_t row = 1; row <= rows && row <= reading->request->row_count; row++)
+	{
+		if (row_holds(reading, row, quote))
+			return row;
+	}
+	return 0;
+}
+
+/*
+ * Keeps the quotes that the rows hold (decision 43).  A passed or failed that quotes what is not
+ * there, or nothing, is a claim without proof, and no verdict.
+ */
+static void
+check_citations(ls_verdict_reading *reading, size_t index, ls_finding *finding)
+{
+	bool decided = finding->status == LS_FINDING_PASSED || finding->status == LS_FINDING_FAILED;
+	char path[LS_VERDICT_PATH + 32];
+
+	if (reading->quote_count > 0)
+		finding->citations = ls_new_array(reading->in.arena, ls_citation, reading->quote_count);
+	for (size_t i = 0; i < reading->quote_count && finding->citations != NULL; i++)
+	{
+		size_t row = find_row(reading, reading->quotes[i]);
+
+		if (row > 0)
+		{
+			((ls_citation *) finding->citations)[finding->citation_count++] =
+				(ls_citation){reading->quotes[i], row};
+			continue;
+		}
+		reading->verdict->unproven++;
+		if (!decided)
+			continue;
+		snprintf(path, sizeof(path), "verdict[%zu].quotes[%zu]", index, reading->quote_index[i]);
+		ls_validation_add(reading->in.errors, path, "not_in_rows",
+						  "%s is not, word for word, part of %s.", path,
+						  reading->ref_count > 0 ? "a row that rowRefs names" : "any row");
+	}
+	if (decided && reading->quote_count == 0)
+	{
+		snprintf(path, sizeof(path), "verdict[%zu].quotes", index);
+		ls_validation_add(reading->in.errors, path, "required",
+						  "%s must quote the rows that the status rests on.", path);
+	}
 }
 
 static void
@@ -251,9 +330,15 @@ read_member(ls_verdict_reading *reading, member m, const char *path, ls_finding 
 			finding->has_tags = true;
 			read_strings(reading, path, finding, take_tag);
 			break;
-		case MEMBER_CITATIONS:
+		case MEMBER_QUOTES:
 			if (reading->request->citations)
-				read_strings(reading, path, finding, take_citation);
+				read_strings(reading, path, finding, take_quote);
+			else
+				ls_json_skip(&in->json, &raw);
+			break;
+		case MEMBER_ROW_REFS:
+			if (reading->request->citations)
+				read_refs(reading, path);
 			else
 				ls_json_skip(&in->json, &raw);
 			break;
@@ -272,6 +357,7 @@ ls_verdict_read_finding(ls_verdict_reading *reading, size_t index, bool by_item,
 	ls_str raw;
 
 	*has_id = false;
+	reading->quote_count = reading->ref_count = 0;
 	snprintf(path, sizeof(path), "verdict[%zu]", index);
 	if (!ls_reading_open(in, LS_JSON_OBJECT, path, "an object"))
 		return false;
@@ -309,5 +395,7 @@ ls_verdict_read_finding(ls_verdict_reading *reading, size_t index, bool by_item,
 		snprintf(path, sizeof(path), "verdict[%zu].%s", index, member_names[m]);
 		ls_validation_add(in->errors, path, "required", "%s is required.", path);
 	}
+	if (reading->request->citations)
+		check_citations(reading, index, finding);
 	return true;
 }

@@ -12,6 +12,10 @@
 
 #define LS_VERDICT_PATH 64 /* verdict[<20 digits>].explanation and a NUL */
 
+/* Of one finding.  The output schema says the same; more are passed over. */
+#define LS_VERDICT_MAX_QUOTES 10
+#define LS_VERDICT_MAX_REFS 200
+
 typedef struct ls_verdict_reading
 {
 	ls_reading in;
@@ -19,6 +23,13 @@ typedef struct ls_verdict_reading
 	const ls_evaluation_view *view;
 	ls_verdict *verdict;
 	size_t searched; /* bytes of rows looked through for quotes */
+
+	/* What the finding that is being read cites. */
+	ls_str quotes[LS_VERDICT_MAX_QUOTES];
+	size_t quote_index[LS_VERDICT_MAX_QUOTES]; /* in the reply's list */
+	size_t quote_count;
+	size_t refs[LS_VERDICT_MAX_REFS];
+	size_t ref_count;
 } ls_verdict_reading;
 
 /*

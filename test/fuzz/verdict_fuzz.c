@@ -36,8 +36,9 @@ check_accepted(const ls_verdict *v, const ls_evaluation_request *request,
 				LS_EVALUATION_MAX_EXPLANATION_CHARS);
 		require(f->citation_count == 0 || request->citations);
 		for (size_t k = 0; k < f->citation_count; k++)
-			require(f->citations[k].line <= view->line_count &&
-					(f->citations[k].line > 0 || view->compressed));
+			require(f->citations[k].row == 1 && f->citations[k].quote.len > 0);
+		require(!request->citations || f->citation_count > 0 ||
+				(f->status != LS_FINDING_PASSED && f->status != LS_FINDING_FAILED));
 	}
 }
 
@@ -70,6 +71,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	view.compressed = data[0] & 8;
 	request.rows = rows;
 	request.row_count = 1;
+	view.total_rows = view.input_row_count = 1;
 
 	ls_validation_init(&problems, arena);
 	ls_buf_init(&buf, arena);

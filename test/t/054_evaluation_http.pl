@@ -89,6 +89,24 @@ is($r->{json}{data}{inputRowCount}, 4, 'rows and log: log is the last row');
 is(run({ log => $_->[0], criteria => 'x' })->{json}{data}{inputRowCount}, 1, "log: $_->[1]")
   foreach [ '', 'an empty string' ], [ 0, '0' ], [ $false, 'false' ], [ [ 1, 2 ], 'an array' ], [ { a => 1 }, 'an object' ];
 
+# ---- citations ----
+
+$r = run({ %good, citations => $true });
+is($r->{status}, 200, 'with citations') or diag $r->{content};
+foreach my $f (@{ $r->{json}{data}{verdict} })
+{
+	is(scalar @{ $f->{rowRefs} }, scalar @{ $f->{quotes} }, "$f->{id}: a row for each quote");
+	cmp_ok(scalar @{ $f->{quotes} }, '>', 0, "$f->{id}: passed and failed have quotes") if $f->{status} =~ /passed|failed/;
+	ok(index($rows[ $f->{rowRefs}[$_] - 1 ], $f->{quotes}[$_]) >= 0, "$f->{id}: the row holds the quote")
+	  foreach 0 .. $#{ $f->{quotes} };
+}
+is($r->{json}{data}{verdict}[1]{rowRefs}[0], 2, 'the row that decides');
+$r = run({ rows => [ (map { "GET /orders took $_ ms" } 1 .. 50), 'worker started' ], criteria => 'x', citations => $true,
+	expectedItems => [ { id => 'fast', description => 'No request took longer than 900 ms' }, { id => 'clean', description => 'No worker crashed' } ] });
+is("$r->{status} " . join(' ', map { $_->{status} . @{ $_->{quotes} } } @{ $r->{json}{data}{verdict} }), '200 passed1 passed1',
+	'what rests on the absence of something quotes a row too') or diag $r->{content};
+ok(!exists run(\%good)->{json}{data}{verdict}[0]{quotes}, 'none when nobody asked');
+
 # ---- preview ----
 
 $r = run({ rows => \@rows, preview => $true });

@@ -297,44 +297,83 @@ test_schema(void)
 	good(&generic_request, " ```json\n{\"verdict\":[]}\n``` \n", "a fence around the reply");
 }
 
+/* One finding of the generic request, with the given rest; what is wrong with it, or nothing. */
+static void
+cites(const ls_evaluation_request *r, const char *rest, const char *problem, const char *name)
+{
+	begin("{\"verdict\":[{\"explanation\":\"e\",");
+	add(rest);
+	add("}]}");
+	if (problem == NULL)
+		good_reply(r, name);
+	else
+		bad_reply(r, problem, name);
+}
+
 static void
 test_citations(void)
 {
-	static const char head[] =
-		"{\"verdict\":[{\"id\":\"f1\",\"explanation\":\"e\",\"citations\":[{\"line\":1,\"quote\":"
-		"\"disk 7 full\"},{\"line\":2,\"quote\":\"login ok for \\\"bob\\\"\"}]}],\"summary\":null,";
-	static const ls_str rows[] = {{"disk", 4}, {"disk 8 full", 11}};
+	static const char head[] = "{\"verdict\":[{\"id\":\"f1\",\"status\":\"passed\",\"explanation\":"
+							   "\"e\",\"rowRefs\":[2,3],\"quotes\":[\"disk 8 full\",\"for "
+							   "\\\"bob\\\"\"]}],\"summary\":null,";
+	static const ls_str rows[] = {
+		{"disk 7 full", 11}, {"disk 8 full", 11}, {"login ok for \"bob\"", 18}, {"a\tb", 3}};
+	static const char two[] =
+		"\"status\":\"passed\",\"quotes\":[\"disk 8 full\",\"for \\\"bob\\\"\"]";
 	ls_evaluation_run info = {LS_STR("m"), LS_STR("p"), LS_STR("r"), 1, 1, 0};
 	ls_evaluation_request r = generic_request;
 	ls_buf buf;
 
-	begin("{\"verdict\":[{\"explanation\":\"e\",\"citations\":[\"disk 7 full\",\"disk 8 full\","
-		  "\"login ok for \\\"bob\\\"\",\" \"]}]}");
-	if (good_reply(&r, "citations that nobody asked for"))
-		is_int((long long) verdict->findings[0].citation_count, 0, "  are dropped");
-	r.citations = true;
-	if (good_reply(&r, "decision 43: quotes are checked against the rows"))
-	{
-		is_int((long long) verdict->findings[0].citation_count, 2, "decision 43: what is there");
-		is_int((long long) verdict->findings[0].citations[1].line, 2, "decision 43: its line");
-		is_int((long long) verdict->unproven, 1, "decision 43: what is not there is dropped");
-		ls_buf_init(&buf, arena);
-		ls_evaluation_response_json(&buf, verdict, &view, &info);
-		ok(buf.len > sizeof(head) && memcmp(buf.data, head, sizeof(head) - 1) == 0,
-		   "citations in the response");
-	}
 	r.rows = rows;
-	r.row_count = 2;
-	if (good_reply(&r, "the same when the rows are at hand"))
-		is_int((long long) verdict->findings[0].citation_count, 2, "uncompressed: as before");
+	r.row_count = view.total_rows = view.input_row_count = 4;
+	cites(&r, "\"status\":\"passed\",\"quotes\":7,\"rowRefs\":[-1]", NULL,
+		  "citations that nobody asked for");
+	is_int((long long) verdict->findings[0].citation_count, 0, "  are dropped");
+
+	r.citations = true;
+	cites(&r, two, NULL, "decision 43: quotes that the rows hold");
+	is_int((long long) verdict->findings[0].citation_count, 2, "  are kept");
+	ls_buf_init(&buf, arena);
+	ls_evaluation_response_json(&buf, verdict, &view, &info);
+	ok(buf.len > sizeof(head) && memcmp(buf.data, head, sizeof(head) - 1) == 0,
+	   "  and answered with their rows");
+	cites(&r, "\"rowRefs\":[1,2,3],\"status\":\"failed\",\"quotes\":[\"8 full\"]", NULL,
+		  "a quote in one of the rows named");
+	is_int((long long) verdict->findings[0].citations[0].row, 2, "  has that row");
+	cites(&r, "\"status\":\"passed\",\"quotes\":[\"a\\\\tb\"]", NULL, "a quote with an escape");
+	is_int((long long) verdict->findings[0].citations[0].row, 4, "  as the row is shown");
+	cites(&r, "\"status\":\"passed\",\"quotes\":[\"a\\tb\"]", NULL, "and as it is");
+
+	cites(&r, "\"status\":\"passed\"", "verdict[0].quotes:required", "passed without a quote");
+	cites(&r, "\"status\":\"failed\",\"quotes\":[]", "verdict[0].quotes:required", "an empty list");
+	cites(&r, "\"status\":\"failed\",\"quotes\":[\" \"]", "verdict[0].quotes:required",
+		  "a blank quote");
+	cites(&r, "\"status\":\"passed\",\"rowRefs\":[1]", "verdict[0].quotes:required",
+		  "rows without a quote");
+	cites(&r, "\"status\":\"failed\",\"quotes\":[\"disk 7 full\",\"disk 9 full\"]",
+		  "verdict[0].quotes[1]:not_in_rows", "decision 43: an invented quote");
+	cites(&r, "\"status\":\"passed\",\"quotes\":[\"disk <NUM> full\"]",
+		  "verdict[0].quotes[0]:not_in_rows", "a template is no row");
+	cites(&r, "\"status\":\"passed\",\"quotes\":[\"disk 8\"],\"rowRefs\":[1,3]",
+		  "verdict[0].quotes[0]:not_in_rows", "a quote of another row than those named");
+	cites(&r, "\"status\":\"passed\",\"quotes\":[\"disk\"],\"rowRefs\":[0,5,1.5,\"1\",4]",
+		  "verdict[0].rowRefs[0]:out_of_range verdict[0].rowRefs[1]:out_of_range "
+		  "verdict[0].rowRefs[2]:out_of_range verdict[0].rowRefs[3]:invalid_type "
+		  "verdict[0].quotes[0]:not_in_rows",
+		  "numbers that are no rows");
+	cites(&r, "\"status\":\"passed\",\"quotes\":\"disk\"",
+		  "verdict[0].quotes:invalid_type verdict[0].quotes:required", "a quote that is no list");
+
+	cites(&r, "\"status\":\"not_found\",\"quotes\":[\"disk 9\",\"disk 8\"]", NULL,
+		  "not_found needs no proof");
+	is_int((long long) verdict->findings[0].citation_count, 1, "  what is not there is dropped");
+	is_int((long long) verdict->unproven, 1, "  and counted");
+
+	view.compressed = false;
+	view.input_row_count = 1;
+	cites(&r, "\"status\":\"passed\",\"quotes\":[\"disk 8 full\"]",
+		  "verdict[0].quotes[0]:not_in_rows", "a row that was not considered");
 	view.compressed = true;
-	if (good_reply(&r, "the same when compressed"))
-	{
-		is_int((long long) verdict->findings[0].citation_count, 3,
-			   "decision 43: a row behind a pattern counts");
-		is_int((long long) verdict->findings[0].citations[1].line, 0, "it has no line");
-		is_int((long long) verdict->unproven, 0, "all are proven");
-	}
 }
 
 static void

@@ -329,8 +329,13 @@ test_prompt(void)
 		ok(ls_json_skip(&json, &raw) && ls_json_end(&json), "the schema is JSON");
 		is_int(contains(prompt.schema, "\"id\",\"status\",\"explanation\""), kind < 2,
 			   "decision 18: status is required in test mode only");
-		is_int(contains(prompt.schema, "citations"), kind & 1, "citations when asked for");
+		is_int(contains(prompt.schema, "quotes"), kind & 1, "citations when asked for");
 	}
+	request.compress = false;
+	request.citations = true;
+	ls_evaluation_prompt_make(&request, view, LS_STR(KEY), arena, &prompt);
+	ok(contains(prompt.schema, "rowRefs") && contains(prompt.user, "\n1: "),
+	   "with citations and without compression rows are numbered");
 
 	begin(true, false);
 	add_many("session %zu opened for user root", 50);
