@@ -10,7 +10,11 @@
  */
 #include "src/access/internal.h"
 
+#include "access/htup_details.h"
 #include "catalog/pg_type.h"
+#include "funcapi.h"
+#include "miscadmin.h"
+#include "postmaster/bgworker.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
 
@@ -22,6 +26,7 @@ PG_FUNCTION_INFO_V1(logsvc_current_role);
 PG_FUNCTION_INFO_V1(logsvc_current_kind);
 PG_FUNCTION_INFO_V1(logsvc_current_credential);
 PG_FUNCTION_INFO_V1(logsvc_current_permissions);
+PG_FUNCTION_INFO_V1(logsvc_acting);
 PG_FUNCTION_INFO_V1(logsvc_require_permission);
 PG_FUNCTION_INFO_V1(logsvc_require_operator);
 PG_FUNCTION_INFO_V1(logsvc_is_operator);
@@ -141,15 +146,50 @@ logsvc_current_role(PG_FUNCTION_ARGS)
 	PG_RETURN_TEXT_P(cstring_to_text(ls_role_name((ls_role) p->role)));
 }
 
+static const char *const kind_names[] = {"none", "token", "key", "user", "operator"};
+
 /* current_kind() returns text: none, token, key, user, operator. */
 Datum
 logsvc_current_kind(PG_FUNCTION_ARGS)
 {
-	static const char *const names[] = {"none", "token", "key", "user", "operator"};
-
 	if (ls_principal_current() == NULL)
-		PG_RETURN_TEXT_P(cstring_to_text(names[LS_PRINCIPAL_NONE]));
-	PG_RETURN_TEXT_P(cstring_to_text(names[ls_principal_require()->kind]));
+		PG_RETURN_TEXT_P(cstring_to_text(kind_names[LS_PRINCIPAL_NONE]));
+	PG_RETURN_TEXT_P(cstring_to_text(kind_names[ls_principal_require()->kind]));
+}
+
+/*
+ * acting() returns (kind, user_id, credential_id): who acts, without asking
+ * whether that one still may.  What revokes the credential in use is written
+ * down too.
+ */
+Datum
+logsvc_acting(PG_FUNCTION_ARGS)
+{
+	static const pg_uuid_t zero;
+	const ls_principal *p = ls_principal_current();
+	TupleDesc descriptor;
+	Datum values[3];
+	bool nulls[3] = {false, true, true};
+	const char *kind;
+
+	if (get_call_result_type(fcinfo, NULL, &descriptor) != TYPEFUNC_COMPOSITE)
+		elog(ERROR, "the result of acting() is no row");
+	if (p != NULL)
+		kind = kind_names[p->kind];
+	else
+		kind = MyBgworkerEntry != NULL ? "service" : kind_names[LS_PRINCIPAL_NONE];
+	values[0] = CStringGetTextDatum(kind);
+	if (p != NULL && memcmp(&p->user, &zero, UUID_LEN) != 0)
+	{
+		values[1] = UUIDPGetDatum(&p->user);
+		nulls[1] = false;
+	}
+	if (p != NULL && memcmp(&p->credential, &zero, UUID_LEN) != 0)
+	{
+		values[2] = UUIDPGetDatum(&p->credential);
+		nulls[2] = false;
+	}
+	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(descriptor), values, nulls)));
 }
 
 /* current_permissions() returns text[]: what the principal may do now. */

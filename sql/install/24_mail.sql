@@ -1,0 +1,30 @@
+-- Mail: the outbox.  A mail is put into it by the transaction that causes it,
+-- and sent by the notifier when that has committed.
+
+CREATE TABLE logsvc_internal.outbox (
+	id uuid PRIMARY KEY DEFAULT logsvc_internal.new_id(),
+	organization_id uuid REFERENCES logsvc_internal.organization ON DELETE CASCADE,
+	recipient text NOT NULL,
+	template text NOT NULL,
+	subject text NOT NULL,
+	body_text text,
+	body_html text,
+	link text,
+	state text NOT NULL DEFAULT 'waiting'
+		CHECK (state IN ('waiting', 'sent', 'failed', 'expired')),
+	created_at timestamptz NOT NULL DEFAULT now(),
+	expires_at timestamptz,
+	attempts int NOT NULL DEFAULT 0,
+	next_attempt_at timestamptz NOT NULL DEFAULT now(),
+	last_error text,
+	finished_at timestamptz
+);
+COMMENT ON TABLE logsvc_internal.outbox IS
+'Mails to be sent and, without their bodies, those of the last days; expires_at: not sent any more after it';
+CREATE INDEX outbox_due ON logsvc_internal.outbox (next_attempt_at) WHERE state = 'waiting';
+CREATE INDEX outbox_recipient ON logsvc_internal.outbox (recipient, template, created_at);
+CREATE INDEX outbox_organization_id ON logsvc_internal.outbox (organization_id);
+
+ALTER TABLE logsvc_internal.outbox ENABLE ROW LEVEL SECURITY;
+
+SELECT pg_extension_config_dump('logsvc_internal.outbox', '');

@@ -1,0 +1,195 @@
+-- Mail: addresses, templates, the outbox.
+
+-- ---- addresses and links ----
+
+-- Stricter than RFC 5321: no quoted local parts, no address literals, ASCII.
+-- What passes has no character that means something in a header.
+CREATE OR REPLACE FUNCTION logsvc_internal.is_mail_address(address text) RETURNS boolean
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN coalesce(length(address) <= 254 AND length(split_part(address, '@', 1)) <= 64
+	AND address ~ ('^[A-Za-z0-9!#$%&''*+/=?^_`{|}~-]+(\.[A-Za-z0-9!#$%&''*+/=?^_`{|}~-]+)*'
+		|| '@[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?(\.[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?)*$'),
+	false);
+COMMENT ON FUNCTION logsvc_internal.is_mail_address(text) IS
+'Is this an e-mail address that mail can be sent to?';
+
+-- The token travels in the fragment, so that it reaches no access log and no
+-- Referer.
+CREATE OR REPLACE FUNCTION logsvc_internal.public_link(path text, token text) RETURNS text
+LANGUAGE sql STABLE PARALLEL SAFE
+RETURN coalesce(nullif(rtrim(current_setting('logsvc.public_url', true), '/'), ''), 'http://localhost')
+	|| path || coalesce('#t=' || token, '');
+COMMENT ON FUNCTION logsvc_internal.public_link(text, text) IS
+'The link of a mail: a path under logsvc.public_url, with a token in its fragment';
+
+-- ---- templates ----
+--
+-- One source for both forms: a subject, paragraphs before the link, the label
+-- of the link, paragraphs after it.  {name} is a parameter.
+
+CREATE OR REPLACE FUNCTION logsvc_internal.mail_template(
+	name text, OUT subject text, OUT opening text[], OUT label text, OUT closing text[])
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+BEGIN ATOMIC
+	SELECT t.subject, t.opening, t.label, t.closing
+	FROM (VALUES
+		('verify_email', 'Confirm your e-mail address',
+			ARRAY['Somebody, most likely you, has signed up with the address {email}.',
+				'To confirm that the address is yours, open this link. It works once, until {expires}.'],
+			'Confirm the address',
+			ARRAY['If it was not you, ignore this mail: without the confirmation nothing happens.']),
+		('reset_password', 'Reset your password',
+			ARRAY['Somebody, most likely you, has asked to reset the password of {email}.',
+				'To choose a new password, open this link. It works once, until {expires}.'],
+			'Choose a new password',
+			ARRAY['If it was not you, ignore this mail: your password stays as it is.']),
+		('password_changed', 'Your password was changed',
+			ARRAY['The password of {email} was changed at {time}. All other sessions were ended.',
+				'If it was not you, reset your password at once:'],
+			'Reset the password',
+			ARRAY[]::text[]),
+		('account_exists', 'You have an account already',
+			ARRAY['Somebody, most likely you, has tried to sign up with the address {email}. There is an account with it already.',
+				'If you have forgotten the password, you can reset it:'],
+			'Reset the password',
+			ARRAY['If it was not you, ignore this mail: nothing has changed.']),
+		('invitation', 'You are invited to {organization}',
+			ARRAY['{inviter} invites you to join the organization {organization} as {role}.',
+				'To accept, open this link. It works once, until {expires}.'],
+			'Accept the invitation',
+			ARRAY['If you do not want to join, ignore this mail.']),
+		('quota_warning', '{organization} has used {percent}% of its daily ingestion',
+			ARRAY['The organization {organization} has used {percent}% of its daily ingestion quota: {used} of {limit}.',
+				'{consequence}',
+				'The quota starts anew at {resets}.'],
+			'See the usage',
+			ARRAY['You get this mail because you are an owner of the organization; at most once a day.']),
+		('alert', '{title}', ARRAY['{text}'], 'Open', ARRAY['You get this mail because an alert rule of {organization} names your address.'])
+	) AS t (name, subject, opening, label, closing)
+	WHERE t.name = mail_template.name;
+END;
+COMMENT ON FUNCTION logsvc_internal.mail_template(text) IS
+'A mail template: subject, paragraphs, the label of its link; NULL when there is none of that name';
+
+CREATE OR REPLACE FUNCTION logsvc_internal.escape_html(t text) RETURNS text
+LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+RETURN replace(replace(replace(replace(replace(t, '&', '&amp;'), '<', '&lt;'), '>', '&gt;'),
+	'"', '&quot;'), '''', '&#39;');
+COMMENT ON FUNCTION logsvc_internal.escape_html(text) IS 'A text as HTML text or attribute value';
+
+-- One pass: what a value brings is not looked at for parameters again.
+CREATE OR REPLACE FUNCTION logsvc_internal.fill_template(t text, parameters jsonb, html boolean)
+RETURNS text
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	filled text := '';
+	place text[];
+	value text;
+BEGIN
+	LOOP
+		place := regexp_match(t, '^([^{]*)\{([a-z]+)\}(.*)$');
+		EXIT WHEN place IS NULL;
+		value := parameters->>place[2];
+		IF value IS NULL THEN
+			RAISE EXCEPTION 'mail parameter "%" is missing', place[2] USING ERRCODE = '22023';
+		END IF;
+		filled := filled || place[1]
+			|| CASE WHEN html THEN logsvc_internal.escape_html(value) ELSE value END;
+		t := place[3];
+	END LOOP;
+	RETURN filled || t;
+END
+$$;
+COMMENT ON FUNCTION logsvc_internal.fill_template(text, jsonb, boolean) IS
+'A text of a template with the values of its parameters, escaped for HTML';
+
+CREATE OR REPLACE FUNCTION logsvc_internal.one_line(t text) RETURNS text
+LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+RETURN btrim(regexp_replace(t,
+	'[\u0001-\u0020\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]+', ' ', 'g'));
+COMMENT ON FUNCTION logsvc_internal.one_line(text) IS
+'A text with control, direction and invisible characters as one blank';
+
+-- A value is one line without control and direction characters, so it can break
+-- out of nothing.  Names that somebody else has chosen are short, and no links.
+CREATE OR REPLACE FUNCTION logsvc_internal.mail_value(key text, value text) RETURNS text
+LANGUAGE sql STABLE PARALLEL SAFE
+RETURN CASE
+	WHEN key IN ('expires', 'time', 'resets')
+		THEN to_char(value::timestamptz AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI "UTC"')
+	WHEN key IN ('organization', 'inviter')
+		THEN left(replace(logsvc_internal.one_line(value), '://', ' '), 100)
+	ELSE left(logsvc_internal.one_line(value), 2000)
+END;
+COMMENT ON FUNCTION logsvc_internal.mail_value(text, text) IS
+'The value of a mail parameter as it appears: one line, times in UTC';
+
+-- ---- the outbox ----
+
+CREATE OR REPLACE FUNCTION logsvc_internal.send_mail(
+	organization uuid, recipient text, template text, parameters jsonb)
+RETURNS uuid
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	t record;
+	texts jsonb;
+	url text := parameters->>'link';
+	title text;
+	plain text := '';
+	html text := '';
+	paragraph text;
+	new_mail uuid;
+BEGIN
+	SELECT m.* INTO t FROM logsvc_internal.mail_template(template) m;
+	IF t.subject IS NULL THEN
+		RAISE EXCEPTION 'there is no mail template "%"', template USING ERRCODE = '22023';
+	END IF;
+	IF NOT logsvc_internal.is_mail_address(recipient) THEN
+		PERFORM logsvc_internal.invalid('email', 'must be an e-mail address');
+	END IF;
+	IF url ~ '^https?://[!-~]+$' IS NOT TRUE OR length(url) > 2000 THEN
+		RAISE EXCEPTION 'mail parameter "link" is not an absolute URL' USING ERRCODE = '22023';
+	END IF;
+
+	SELECT jsonb_object_agg(p.key, logsvc_internal.mail_value(p.key, p.value)) INTO texts
+	FROM jsonb_each_text(jsonb_build_object('email', recipient) || parameters) AS p
+	WHERE p.value IS NOT NULL;
+
+	title := left(logsvc_internal.fill_template(t.subject, texts, false), 200);
+	FOREACH paragraph IN ARRAY t.opening LOOP
+		plain := plain || logsvc_internal.fill_template(paragraph, texts, false) || E'\n\n';
+		html := html || '<p>' || logsvc_internal.fill_template(paragraph, texts, true) || E'</p>\n';
+	END LOOP;
+	plain := plain || url || E'\n\n';
+	html := html || format(E'<p><a href="%1$s">%2$s</a></p>\n<p>%1$s</p>\n',
+		logsvc_internal.escape_html(url), logsvc_internal.escape_html(t.label));
+	FOREACH paragraph IN ARRAY t.closing LOOP
+		plain := plain || logsvc_internal.fill_template(paragraph, texts, false) || E'\n\n';
+		html := html || '<p>' || logsvc_internal.fill_template(paragraph, texts, true) || E'</p>\n';
+	END LOOP;
+
+	INSERT INTO logsvc_internal.outbox
+		(organization_id, recipient, template, subject, body_text, body_html, link, expires_at)
+	VALUES (organization, send_mail.recipient, send_mail.template, title,
+		rtrim(plain, E'\n') || E'\n',
+		E'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><title>'
+			|| logsvc_internal.escape_html(title) || E'</title></head><body>\n'
+			|| html || E'</body></html>\n',
+		url, (parameters->>'expires')::timestamptz)
+	RETURNING id INTO new_mail;
+	RETURN new_mail;
+END
+$$;
+COMMENT ON FUNCTION logsvc_internal.send_mail(uuid, text, text, jsonb) IS
+'Puts a mail into the outbox in the caller''s transaction; parameters: link (a URL), the template''s texts, expires (a time after which it is not sent)';
+
+CREATE OR REPLACE VIEW logsvc.outbox AS
+SELECT o.id, s.slug AS organization, o.recipient, o.template, o.subject, o.state, o.link,
+	o.body_text, o.created_at, o.expires_at, o.attempts, o.next_attempt_at, o.last_error,
+	o.finished_at
+FROM logsvc_internal.outbox o
+LEFT JOIN logsvc_internal.organization s ON s.id = o.organization_id;
+COMMENT ON VIEW logsvc.outbox IS
+'Operators: mails that wait to be sent, and the last days'' without their texts; link: what the recipient would click';
+GRANT SELECT ON logsvc.outbox TO logsvc_admin;

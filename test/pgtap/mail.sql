@@ -1,0 +1,54 @@
+-- Mail: addresses, templates, the outbox.
+SELECT plan(63);
+
+-- ---- addresses ----
+
+SELECT ok(logsvc_internal.is_mail_address(a), a)
+FROM unnest(ARRAY['a@b.test', 'ann.b+tag@mail.example.org', 'o''neil@x-y.test', 'a@localhost',
+	repeat('a', 64) || '@b.test']) AS a;
+SELECT ok(NOT logsvc_internal.is_mail_address(a), coalesce(quote_literal(a), 'NULL'))
+FROM unnest(ARRAY[NULL, '', 'a', '@b.test', 'a@', 'a b@c.test', 'a@b..test', 'a..b@c.test', '.a@b.test',
+	'a@-b.test', 'a@b_c.test', 'a@@b.test', '"a b"@c.test', 'a@[127.0.0.1]', E'a@b.test\r\nBcc: x@y.test',
+	E'a@b.test\n', 'a@b.test, c@d.test', 'Ann <a@b.test>', 'ä@b.test', 'a@ä.test', 'a@b.test>',
+	repeat('a', 65) || '@b.test', 'a@' || repeat('b', 64) || '.test', 'a@' || repeat('b.', 130) || 'test']) AS a;
+
+-- ---- every template ----
+
+CREATE TEMP TABLE sent AS
+SELECT name, logsvc_internal.send_mail(NULL, 'ann@acme.test', name, jsonb_build_object(
+	'link', 'https://logs.example.org/x#t=abc&d="1"', 'expires', '2999-01-02T03:04:05Z', 'time', '2026-01-02T03:04:05Z',
+	'organization', E'A&B <b>"GmbH"</b>\r\nBcc: eve@x.test http://evil.test', 'inviter', 'bob@acme.test',
+	'role', 'admin', 'percent', 80, 'used', '0.8 GB', 'limit', '1 GB', 'resets', '2026-01-03T00:00:00Z',
+	'consequence', 'Nothing.', 'title', '{text} {name}', 'text', 'Text {title}')) AS id
+FROM unnest('{verify_email,reset_password,password_changed,account_exists,invitation,quota_warning,alert}'::text[]) AS name;
+CREATE TEMP VIEW mail AS SELECT s.name, o.* FROM sent s JOIN logsvc_internal.outbox o USING (id);
+SELECT is(count(*), 7::bigint, 'seven mails wait') FROM mail WHERE state = 'waiting';
+SELECT ok(subject !~ '[[:cntrl:]]' AND length(subject) BETWEEN 5 AND 200, name || ': subject ' || subject) FROM mail;
+SELECT ok(body_text LIKE E'%\nhttps://logs.example.org/x#t=abc&d="1"\n%', name || ': the link in the text') FROM mail;
+SELECT ok(body_html LIKE '%<a href="https://logs.example.org/x#t=abc&amp;d=&quot;1&quot;">%', name || ': the link in the HTML') FROM mail;
+SELECT is(subject, 'You are invited to A&B <b>"GmbH"</b> Bcc: eve@x.test http evil.test', 'a name is one line')
+FROM mail WHERE name = 'invitation';
+SELECT ok(body_html LIKE '%A&amp;B &lt;b&gt;&quot;GmbH&quot;&lt;/b&gt; Bcc%' AND body_html NOT LIKE '%<b>%', 'and escaped')
+FROM mail WHERE name = 'invitation';
+SELECT ok(body_text LIKE '%until 2999-01-02 03:04 UTC.%' AND expires_at = '2999-01-02T03:04:05Z', 'when it expires')
+FROM mail WHERE name = 'reset_password';
+SELECT is(subject || body_text, E'{text} {name}Text {title}\n\nhttps://logs.example.org/x#t=abc&d="1"\n\n'
+	|| E'You get this mail because an alert rule of A&B <b>"GmbH"</b> Bcc: eve@x.test http evil.test names your address.\n',
+	'values are no templates') FROM mail WHERE name = 'alert';
+
+-- ---- refusals ----
+
+SELECT throws_ok($$SELECT logsvc_internal.send_mail(NULL, E'a@b.test\r\nBcc: c@d.test', 'verify_email', '{"link": "https://x.test/"}')$$,
+	'LS001', NULL, 'no header in an address');
+SELECT throws_ok($$SELECT logsvc_internal.send_mail(NULL, 'a@b.test', 'nonsense', '{}')$$, '22023', NULL, 'no such template');
+SELECT throws_ok($$SELECT logsvc_internal.send_mail(NULL, 'a@b.test', 'verify_email', '{"link": "https://x.test/"}')$$,
+	'22023', 'mail parameter "expires" is missing', 'a missing parameter');
+SELECT throws_ok(format($$SELECT logsvc_internal.send_mail(NULL, 'a@b.test', 'account_exists', jsonb_build_object('link', %L))$$, l),
+	'22023', NULL, coalesce(l, 'no link'))
+FROM unnest(ARRAY[NULL, 'javascript:alert(1)', 'https://x.test/ y', E'https://x.test/\nz']) AS l;
+
+-- ---- for operators ----
+
+SELECT ok(has_table_privilege('logsvc_admin', 'logsvc.outbox', 'SELECT')
+	AND NOT has_table_privilege('logsvc_tenant', 'logsvc.outbox', 'SELECT'), 'the outbox is for operators only');
+SELECT * FROM finish();
