@@ -9,7 +9,7 @@ my %rank;
 
 # The public headers of a folder: what other folders may include.
 my %public = (
-	base => [qw(base.h pure.h compat.h errors.def)],
+	base => [qw(base.h pure.h compat.h curl.h errors.def)],
 	ipc => [qw(ipc.h frame.h)],
 	pattern => [qw(pattern.h)],
 	access => [qw(access.h)],
@@ -59,7 +59,7 @@ for my $file (grep { -e } @files)
 					unless grep { $_ eq $header } @{ $public{$other} };
 			}
 			problem($at, 'a pure file includes the server')
-				if $pure && $header =~ /^(base|compat|ipc|access|store|ingest|query|evaluation|http|workers)\.h$/;
+				if $pure && $header =~ /^(base|compat|curl|ipc|access|store|ingest|query|evaluation|http|workers)\.h$/;
 		}
 		problem($at, 'a pure file includes the server')
 			if $pure && $line =~ /#\s*include\s+["<](postgres|fmgr|utils\/|miscadmin|storage\/)/;

@@ -87,6 +87,7 @@ extern int ls_model_provider;
 extern char *ls_model_endpoint;
 extern char *ls_model_region;
 extern char *ls_model_key_file;
+extern char *ls_ca_file;
 extern char *ls_smtp_url;
 extern char *ls_smtp_from;
 extern char *ls_public_url;

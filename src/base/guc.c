@@ -28,6 +28,7 @@ int ls_model_provider = 0;
 char *ls_model_endpoint = NULL;
 char *ls_model_region = NULL;
 char *ls_model_key_file = NULL;
+char *ls_ca_file = NULL;
 char *ls_smtp_url = NULL;
 char *ls_smtp_from = NULL;
 char *ls_public_url = NULL;
@@ -117,6 +118,10 @@ ls_guc_register(bool preloaded)
 				   &ls_model_region, "", PGC_SIGHUP, 0);
 	string_setting("logsvc.model_key_file", "File with the model provider's key.",
 				   &ls_model_key_file, "", PGC_SIGHUP, GUC_SUPERUSER_ONLY);
+	string_setting("logsvc.ca_file",
+				   "PEM file with the certificate authorities that calls to other services trust, "
+				   "instead of the system's.",
+				   &ls_ca_file, "", PGC_SIGHUP, GUC_SUPERUSER_ONLY);
 	string_setting("logsvc.smtp_url", "Mail server, as smtp://host:port.", &ls_smtp_url, "",
 				   PGC_SIGHUP, GUC_SUPERUSER_ONLY);
 	string_setting("logsvc.smtp_from", "Sender address of mail.", &ls_smtp_from, "", PGC_SIGHUP, 0);
