@@ -25,7 +25,7 @@ my %public = (
 my @libraries = (
 	[qr/<curl\//, qr/^src\/base\/curl\.c$/, 'libcurl'],
 	[qr/<microhttpd\.h>/, qr/^src\/http\/gateway\w*\.[ch]$/, 'libmicrohttpd'],
-	[qr/<openssl\//, qr/^src\/base\/crypto\.c$/, 'OpenSSL'],
+	[qr/<openssl\//, qr/^src\/base\/(crypto|digest)\.c$/, 'OpenSSL'],
 	[qr/<(zstd|lz4\w*)\.h>/, qr/^src\/store\/part_codec\.c$/, 'zstd and lz4'],
 	[qr/<pcre2\.h>/, qr/^src\/store\/regex\.c$/, 'PCRE2']);
 

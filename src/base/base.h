@@ -177,18 +177,10 @@ extern ls_time ls_now(void);
  */
 extern bool ls_transaction(void (*work)(void *context), void *context, ls_caught *caught);
 
-/* ---- cryptography (crypto.c, OpenSSL) ---- */
+/* ---- cryptography (crypto.c, OpenSSL; hashes: pure.h) ---- */
 
-#define LS_SHA256_LENGTH 32
-
-extern void ls_sha256(const void *data, size_t len, uint8 out[LS_SHA256_LENGTH]);
-extern void ls_hmac_sha256(const void *key, size_t key_len, const void *data, size_t len,
-						   uint8 out[LS_SHA256_LENGTH]);
 extern void ls_random_bytes(void *out, size_t len); /* raises on failure */
 extern bool ls_equal_constant_time(const void *a, const void *b, size_t len);
-
-/* Lower-case hexadecimal, NUL-terminated (2 * len + 1 bytes). */
-extern void ls_hex(const void *data, size_t len, char *out);
 
 /*
  * 16 bytes as 26 Crockford base32 characters, upper case, NUL-terminated; and

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * crypto.c
- *	  Hashes, random numbers, passwords and ids: the only user of OpenSSL.
+ *	  Random numbers, passwords and ids; with digest.c the only user of OpenSSL.
  *
  *-------------------------------------------------------------------------
  */
@@ -9,26 +9,8 @@
 
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
-#include <openssl/hmac.h>
-#include <openssl/sha.h>
 
 #include "port.h"
-
-void
-ls_sha256(const void *data, size_t len, uint8 out[LS_SHA256_LENGTH])
-{
-	SHA256(data, len, out);
-}
-
-void
-ls_hmac_sha256(const void *key, size_t key_len, const void *data, size_t len,
-			   uint8 out[LS_SHA256_LENGTH])
-{
-	unsigned int out_len = LS_SHA256_LENGTH;
-
-	if (HMAC(EVP_sha256(), key, (int) key_len, data, len, out, &out_len) == NULL)
-		ereport(ERROR, errcode(ERRCODE_INTERNAL_ERROR), errmsg("could not compute an HMAC"));
-}
 
 void
 ls_random_bytes(void *out, size_t len)
@@ -41,20 +23,6 @@ bool
 ls_equal_constant_time(const void *a, const void *b, size_t len)
 {
 	return CRYPTO_memcmp(a, b, len) == 0;
-}
-
-void
-ls_hex(const void *data, size_t len, char *out)
-{
-	static const char digits[] = "0123456789abcdef";
-	const uint8 *p = data;
-
-	for (size_t i = 0; i < len; i++)
-	{
-		out[2 * i] = digits[p[i] >> 4];
-		out[2 * i + 1] = digits[p[i] & 15];
-	}
-	out[2 * len] = '\0';
 }
 
 /* Crockford's alphabet: no I, L, O, U. */

@@ -175,6 +175,17 @@ extern uint64_t ls_hash64(const void *data, size_t len, uint64_t seed);
 /* CRC-32C (Castagnoli) of bytes, continuing `crc` (start with 0). */
 extern uint32_t ls_crc32c(uint32_t crc, const void *data, size_t len);
 
+#define LS_SHA256_LENGTH 32
+
+extern void ls_sha256(const void *data, size_t len, uint8_t out[LS_SHA256_LENGTH]);
+
+/* False when OpenSSL could not compute it (out of memory); `out` is then useless. */
+extern bool ls_hmac_sha256(const void *key, size_t key_len, const void *data, size_t len,
+						   uint8_t out[LS_SHA256_LENGTH]);
+
+/* Writes 2 * len lower case digits and a NUL. */
+extern void ls_hex(const void *data, size_t len, char *out);
+
 /* ---- UTF-8 ---- */
 
 extern bool ls_utf8_valid(const char *data, size_t len);

@@ -54,9 +54,8 @@ sign(ls_search *search, const char *payload, uint8 signature[SIGNATURE])
 	ls_buf_append(&text, &search->principal->organization, sizeof(pg_uuid_t));
 	ls_buf_char(&text, search->principal->test_key ? 't' : 'l');
 	ls_buf_append(&text, search->identity.data, search->identity.len);
-	if (text.failed)
+	if (text.failed || !ls_hmac_sha256(key.data, key.len, text.data, text.len, digest))
 		ls_raise(LS_ERROR_QUERY_MEMORY_LIMIT);
-	ls_hmac_sha256(key.data, key.len, text.data, text.len, digest);
 	memcpy(signature, digest, SIGNATURE);
 }
 

@@ -1,12 +1,12 @@
 # Unit tests, fuzz targets and benchmarks of the pure parts: plain C programs
 # under build/, linked with the pure sources only.  A unit test prints TAP.
 
-PURE_SOURCES := $(sort src/base/arena.c src/base/bytes.c src/base/json.c \
+PURE_SOURCES := $(sort src/base/arena.c src/base/bytes.c src/base/digest.c src/base/json.c \
 	src/base/time.c src/base/utf8.c $(wildcard src/pattern/*.c) \
 	$(shell grep -ls '(pure)' src/ipc/*.c src/store/*.c src/ingest/*.c src/query/*.c src/evaluation/*.c 2>/dev/null) \
 	$(filter %.c,$(GENERATED)))
 PURE_CFLAGS = -std=gnu11 -g -Wall -Wextra -Werror -Wno-unused-parameter -Wno-missing-field-initializers -I. -MMD -MP
-PURE_LIBS = -lzstd -llz4 -lpcre2-8 -lm
+PURE_LIBS = -lzstd -llz4 -lpcre2-8 -lcrypto -lm
 SANITIZE = -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
 
 UNIT_TESTS := $(patsubst test/unit/%_test.c,build/unit/%_test,$(sort $(wildcard test/unit/*_test.c)))
