@@ -15,6 +15,25 @@ INSERT INTO logsvc_internal.model (id, position, is_default, input_rate, output_
   ('model-sonnet-4-6', 2, false, 3000000, 15000000),
   ('model-opus-4-7', 3, false, 15000000, 75000000);
 
+CREATE TABLE logsvc_internal.model_provider (
+  model text NOT NULL REFERENCES logsvc_internal.model ON UPDATE CASCADE ON DELETE CASCADE,
+  provider text NOT NULL CHECK (provider IN ('anthropic', 'bedrock', 'openai')),
+  provider_model text NOT NULL CHECK (provider_model <> ''),
+  customized boolean NOT NULL DEFAULT true,
+  PRIMARY KEY (model, provider)
+);
+COMMENT ON TABLE logsvc_internal.model_provider IS
+  'what a provider calls a model of the catalogue; without a row it is asked for by the id of the '
+  'catalogue';
+INSERT INTO logsvc_internal.model_provider (model, provider, provider_model, customized) VALUES
+  ('model-haiku-4-5', 'anthropic', 'claude-haiku-4-5', false),
+  ('model-sonnet-4-6', 'anthropic', 'claude-sonnet-4-6', false),
+  ('model-opus-4-7', 'anthropic', 'claude-opus-4-7', false),
+  -- Inference profiles that stay within the European Union.
+  ('model-haiku-4-5', 'bedrock', 'eu.anthropic.claude-haiku-4-5-20251001-v1:0', false),
+  ('model-sonnet-4-6', 'bedrock', 'eu.anthropic.claude-sonnet-4-6', false),
+  ('model-opus-4-7', 'bedrock', 'eu.anthropic.claude-opus-4-7', false);
+
 CREATE TABLE logsvc_internal.eu_region (
   name text PRIMARY KEY CHECK (name = pg_catalog.lower(name)),
   customized boolean NOT NULL DEFAULT true
@@ -75,6 +94,7 @@ COMMENT ON TABLE logsvc_internal.ai_credit_entry IS
 
 SELECT pg_catalog.pg_extension_config_dump('logsvc_internal.model',
   'WHERE id NOT IN (''model-haiku-4-5'', ''model-sonnet-4-6'', ''model-opus-4-7'')');
+SELECT pg_catalog.pg_extension_config_dump('logsvc_internal.model_provider', 'WHERE customized');
 SELECT pg_catalog.pg_extension_config_dump('logsvc_internal.eu_region', 'WHERE customized');
 SELECT pg_catalog.pg_extension_config_dump('logsvc_internal.ai_credit_month', '');
 SELECT pg_catalog.pg_extension_config_dump('logsvc_internal.ai_credit_reservation', '');

@@ -44,8 +44,8 @@ COMMENT ON FUNCTION logsvc_internal.credit_balance(uuid) IS
 -- call may start on the last remaining fraction (decision 35).
 CREATE FUNCTION logsvc_internal.begin_evaluation(
   organization uuid, wanted_model text, region text, tokens_in bigint, tokens_out bigint,
-  free boolean, lifetime interval,
-  OUT model text, OUT input_rate bigint, OUT output_rate bigint, OUT region_allowed boolean,
+  free boolean, lifetime interval, provider text,
+  OUT model text, OUT provider_model text, OUT input_rate bigint, OUT output_rate bigint, OUT region_allowed boolean,
   OUT credits_left boolean, OUT reservation bigint, OUT credit_limit bigint,
   OUT remaining bigint, OUT resets_at timestamptz)
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
@@ -59,6 +59,9 @@ BEGIN
     FROM logsvc_internal.model m
    WHERE m.id = wanted_model OR m.is_default
    ORDER BY m.id = wanted_model DESC LIMIT 1;
+  provider_model := coalesce((SELECT p.provider_model FROM logsvc_internal.model_provider p
+                               WHERE p.model = begin_evaluation.model
+                                 AND p.provider = begin_evaluation.provider), model);
   region_allowed := EXISTS (SELECT FROM logsvc_internal.eu_region r
                              WHERE r.name = lower(begin_evaluation.region));
 
@@ -90,7 +93,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION logsvc_internal.begin_evaluation(uuid, text, text, bigint, bigint, boolean,
-  interval) IS 'chooses the model of an evaluation, checks region and credits and reserves them';
+  interval, text) IS 'chooses the model of an evaluation, checks region and credits and reserves them';
 
 -- Debits a call and drops its reservation.  The debit stops at the limit
 -- (decision 35); returns what was really debited.

@@ -71,6 +71,14 @@ extern void ls_error_body(ls_buf *buf, ls_error_id id, const char *message, cons
 
 /* ---- settings (guc.c) ---- */
 
+typedef enum ls_model_provider_kind
+{
+	LS_MODEL_BUILTIN,
+	LS_MODEL_ANTHROPIC,
+	LS_MODEL_BEDROCK,
+	LS_MODEL_OPENAI
+} ls_model_provider_kind;
+
 extern char *ls_database;
 extern char *ls_listen_addresses;
 extern int ls_port;
@@ -83,7 +91,7 @@ extern int ls_writers;
 extern int ls_max_pool_workers;
 extern int ls_queue_limit;
 extern int ls_flush_interval; /* ms */
-extern int ls_model_provider;
+extern int ls_model_provider; /* ls_model_provider_kind */
 extern char *ls_model_endpoint;
 extern char *ls_model_region;
 extern char *ls_model_key_file;
@@ -176,6 +184,9 @@ extern ls_time ls_now(void);
  * logged by the caller, never here.  A FATAL (SIGTERM) is not caught.
  */
 extern bool ls_transaction(void (*work)(void *context), void *context, ls_caught *caught);
+
+/* In a process that ends: leaves the transaction that it was in, so that it can begin one. */
+extern void ls_transaction_abandon(void);
 
 /* ---- cryptography (crypto.c, OpenSSL; hashes: pure.h) ---- */
 

@@ -436,7 +436,7 @@ set_transfer(ls_transfer *t, const ls_curl_request *request)
 	bool ok = t->easy != NULL && set_string(t->easy, CURLOPT_URL, request->url, " ");
 
 	ok = ok && set_protocols(t, request->protocols);
-	ok = ok && SET(CURLOPT_NOSIGNAL, 1L) && SET(CURLOPT_PROXY, "");
+	ok = ok && SET(CURLOPT_NOSIGNAL, 1L) && SET(CURLOPT_PROXY, "") && SET(CURLOPT_PATH_AS_IS, 1L);
 	ok = ok && SET(CURLOPT_NETRC, (long) CURL_NETRC_IGNORED);
 	ok = ok && SET(CURLOPT_CONNECTTIMEOUT_MS, (long) request->connect_timeout);
 	ok = ok && SET(CURLOPT_TIMEOUT_MS, (long) request->timeout);

@@ -24,7 +24,7 @@ int ls_writers = 4;
 int ls_max_pool_workers = 16;
 int ls_queue_limit = 100000;
 int ls_flush_interval = 1000;
-int ls_model_provider = 0;
+int ls_model_provider = LS_MODEL_BUILTIN;
 char *ls_model_endpoint = NULL;
 char *ls_model_region = NULL;
 char *ls_model_key_file = NULL;
@@ -39,8 +39,11 @@ int ls_body_timeout = 60000;
 int ls_idle_timeout = 75000;
 int ls_query_timeout = 30000;
 
-/* The other providers of the design come with their protocol code. */
-static const struct config_enum_entry providers[] = {{"builtin", 0, false}, {NULL, 0, false}};
+static const struct config_enum_entry providers[] = {{"builtin", LS_MODEL_BUILTIN, false},
+													 {"anthropic", LS_MODEL_ANTHROPIC, false},
+													 {"bedrock", LS_MODEL_BEDROCK, false},
+													 {"openai", LS_MODEL_OPENAI, false},
+													 {NULL, 0, false}};
 
 static void
 string_setting(const char *name, const char *what, char **variable, const char *value,
@@ -110,9 +113,10 @@ ls_guc_register(bool preloaded)
 				600000, PGC_SIGHUP, GUC_UNIT_MS);
 
 	DefineCustomEnumVariable("logsvc.model_provider", "Who runs evaluations.", NULL,
-							 &ls_model_provider, 0, providers, PGC_SIGHUP, 0, NULL, NULL, NULL);
-	string_setting("logsvc.model_endpoint", "URL of the model provider.", &ls_model_endpoint, "",
-				   PGC_SIGHUP, 0);
+							 &ls_model_provider, LS_MODEL_BUILTIN, providers, PGC_SIGHUP, 0, NULL,
+							 NULL, NULL);
+	string_setting("logsvc.model_endpoint", "Base URL of the model provider.", &ls_model_endpoint,
+				   "", PGC_SIGHUP, 0);
 	string_setting("logsvc.model_region",
 				   "Region in which evaluations run; must be in the European Union.",
 				   &ls_model_region, "", PGC_SIGHUP, 0);

@@ -62,3 +62,9 @@ ls_transaction(void (*work)(void *context), void *context, ls_caught *caught)
 	pgstat_report_stat(false);
 	return committed;
 }
+
+void
+ls_transaction_abandon(void)
+{
+	AbortOutOfAnyTransaction();
+}

@@ -30,19 +30,21 @@ column(int number, bool *isnull)
 }
 
 void
-ls_credits_begin(const pg_uuid_t *organization, ls_str model, ls_str region, int64 tokens_in,
-				 int64 tokens_out, bool free, ls_arena *arena, ls_credit_grant *grant)
+ls_credits_begin(const pg_uuid_t *organization, ls_str model, ls_str region, const char *provider,
+				 int64 tokens_in, int64 tokens_out, bool free, ls_arena *arena,
+				 ls_credit_grant *grant)
 {
 	static SPIPlanPtr plan = NULL;
-	static const Oid types[] = {UUIDOID, TEXTOID, TEXTOID, INT8OID, INT8OID, BOOLOID, INT4OID};
+	static const Oid types[] = {UUIDOID, TEXTOID, TEXTOID, INT8OID,
+								INT8OID, BOOLOID, INT4OID, TEXTOID};
 	Datum values[lengthof(types)];
 	bool isnull;
 
 	if (plan == NULL)
 		plan = prepare("SELECT model, input_rate, output_rate, region_allowed, credits_left, "
-					   "reservation, credit_limit, remaining, resets_at "
+					   "reservation, credit_limit, remaining, resets_at, provider_model "
 					   "FROM logsvc_internal.begin_evaluation($1, $2, $3, $4, $5, $6, "
-					   "pg_catalog.make_interval(secs => $7))",
+					   "pg_catalog.make_interval(secs => $7), $8)",
 					   lengthof(types), types);
 	values[0] = UUIDPGetDatum(organization);
 	values[1] = PointerGetDatum(ls_text_of_str(model));
@@ -51,6 +53,7 @@ ls_credits_begin(const pg_uuid_t *organization, ls_str model, ls_str region, int
 	values[4] = Int64GetDatum(tokens_out);
 	values[5] = BoolGetDatum(free);
 	values[6] = Int32GetDatum(LS_EVALUATION_RESERVATION_SECONDS);
+	values[7] = CStringGetTextDatum(provider);
 	if (SPI_execute_plan(plan, values, NULL, false, 1) != SPI_OK_SELECT || SPI_processed != 1)
 		elog(ERROR, "could not begin an evaluation");
 
@@ -66,6 +69,8 @@ ls_credits_begin(const pg_uuid_t *organization, ls_str model, ls_str region, int
 	grant->credit_limit = DatumGetInt64(column(7, &isnull));
 	grant->remaining = DatumGetInt64(column(8, &isnull));
 	grant->resets_at = ls_time_of_timestamptz(DatumGetTimestampTz(column(9, &isnull)));
+	grant->provider_model =
+		ls_arena_strdup(arena, ls_str_of_text(DatumGetTextPP(column(10, &isnull))));
 }
 
 int64
@@ -102,4 +107,20 @@ ls_credits_release(const pg_uuid_t *organization, int64 reservation)
 		plan = prepare("SELECT logsvc_internal.release_evaluation($1, $2)", lengthof(types), types);
 	if (SPI_execute_plan(plan, values, NULL, false, 1) != SPI_OK_SELECT)
 		elog(ERROR, "could not release AI credits");
+}
+
+bool
+ls_credits_region_allowed(ls_str region)
+{
+	static SPIPlanPtr plan = NULL;
+	static const Oid types[] = {TEXTOID};
+	Datum values[] = {PointerGetDatum(ls_text_of_str(region))};
+
+	if (plan == NULL)
+		plan =
+			prepare("SELECT FROM logsvc_internal.eu_region r WHERE r.name = pg_catalog.lower($1)",
+					lengthof(types), types);
+	if (SPI_execute_plan(plan, values, NULL, true, 1) != SPI_OK_SELECT)
+		elog(ERROR, "could not look up a region");
+	return SPI_processed == 1;
 }

@@ -42,7 +42,9 @@ typedef struct ls_reply
 	bool complete; /* false: cut off by a token limit */
 	int64_t tokens_in;
 	int64_t tokens_out;
-	ls_str model; /* that answered, as the response shows it */
+	ls_str model;     /* that answered, as the response shows it */
+	ls_str region;    /* where it ran, when the provider told; else empty */
+	const char *hint; /* UNAVAILABLE by the settings: what to set, for SQL callers; or NULL */
 } ls_reply;
 
 struct ls_evaluation;
@@ -50,26 +52,40 @@ struct ls_evaluation;
 typedef struct ls_provider
 {
 	const char *name;
-	bool free; /* costs no credits */
+	bool builtin; /* judges the rows itself, at once, and costs no credits */
 
 	/*
 	 * Starts a call for evaluation->prompt (or, when repair is not empty, its
-	 * repetition).  The provider calls ls_evaluation_replied, now or later.
+	 * repetition after evaluation->reply).  The provider calls
+	 * ls_evaluation_replied, now or from ls_curl_step of the process's client.
 	 */
 	void (*start)(struct ls_evaluation *evaluation, ls_str repair);
 
-	/* The caller has gone: end the call without a reply. */
+	/* The caller has gone: end the call without a reply.  No SQL. */
 	void (*cancel)(struct ls_evaluation *evaluation);
 } ls_provider;
 
 /* The provider that the settings name. */
 extern const ls_provider *ls_provider_current(void);
 
+extern const ls_provider ls_provider_builtin;
+extern const ls_provider ls_provider_anthropic;
+extern const ls_provider ls_provider_bedrock;
+extern const ls_provider ls_provider_openai;
+
+/*
+ * Says in the server log, once, why evaluations are refused; `hint` may be NULL.  No keys, no
+ * content.  ls_provider_well: one has gone well, say it again next time.
+ */
+extern void ls_provider_complain(const char *what, const char *hint);
+extern void ls_provider_well(void);
+
 /* ---- one evaluation (run.c) ---- */
 
 typedef struct ls_evaluation
 {
-	ls_arena *arena;
+	MemoryContext memory; /* outlives it; its arenas are made in it */
+	ls_arena *arena;      /* replaced by a smaller one before a model is called */
 	pg_uuid_t organization;
 	const ls_provider *provider;
 	ls_str region;
@@ -78,16 +94,26 @@ typedef struct ls_evaluation
 	ls_evaluation_view *view;
 	ls_evaluation_prompt prompt;
 	ls_model_price price;
-	int64 reservation;   /* 0: none */
-	bool in_transaction; /* its statements join the caller's transaction */
-	bool repaired;       /* the one repair call has been made */
+	ls_str provider_model; /* what the provider calls price.model */
+	ls_time deadline;      /* of all calls together */
+	int64 reservation;     /* 0: none */
+	bool in_transaction;   /* its statements join the caller's transaction */
+	bool repaired;         /* the one repair call has been made */
+	int64 tokens_in;       /* of the call that is charged: the first */
+	int64 tokens_out;
 	ls_reply reply;
+	ls_verdict *verdict;
+	struct ls_transfer *transfer; /* the call in flight */
+
+	/* Set: somebody holds the lock of the organization's credits; call ls_evaluation_resume. */
+	void (*resume)(struct ls_evaluation *evaluation);
 
 	/* What comes out. */
 	bool finished;
 	ls_error_id error; /* when failed */
 	bool failed;
-	ls_str body; /* JSON: the object under `data`, or the whole error body */
+	ls_str body;      /* JSON: the object under `data`, or the whole error body */
+	const char *hint; /* for SQL callers, or NULL */
 
 	/* Called once, when finished. */
 	void (*done)(struct ls_evaluation *evaluation);
@@ -108,8 +134,14 @@ extern bool ls_evaluation_prepare(ls_evaluation *evaluation, ls_str body, bool a
  */
 extern void ls_evaluation_start(ls_evaluation *evaluation, bool in_transaction);
 
+/* The most that a model may write for an answer, in tokens. */
+extern int ls_evaluation_output_tokens(const ls_evaluation_request *request);
+
 /* For providers: the reply has come. */
 extern void ls_evaluation_replied(ls_evaluation *evaluation, const ls_reply *reply);
+
+/* Tries again what another process's lock was in the way of. */
+extern void ls_evaluation_resume(ls_evaluation *evaluation);
 
 /* Ends it without an answer and gives its reservation back. */
 extern void ls_evaluation_cancel(ls_evaluation *evaluation);
@@ -125,15 +157,19 @@ typedef struct ls_credit_grant
 	int64 credit_limit; /* micro-credits */
 	int64 remaining;
 	ls_time resets_at;
+	ls_str provider_model;
 } ls_credit_grant;
 
 /* In a transaction with SPI: begin_evaluation, settle_evaluation, release. */
 extern void ls_credits_begin(const pg_uuid_t *organization, ls_str model, ls_str region,
-							 int64 tokens_in, int64 tokens_out, bool free, ls_arena *arena,
-							 ls_credit_grant *grant);
+							 const char *provider, int64 tokens_in, int64 tokens_out, bool free,
+							 ls_arena *arena, ls_credit_grant *grant);
 extern int64 ls_credits_settle(const pg_uuid_t *organization, int64 reservation,
 							   int64 micro_credits, ls_str model, int64 tokens_in,
 							   int64 tokens_out);
 extern void ls_credits_release(const pg_uuid_t *organization, int64 reservation);
+
+/* Is it a region of table eu_region? */
+extern bool ls_credits_region_allowed(ls_str region);
 
 #endif /* LS_EVALUATION_H */

@@ -18,6 +18,7 @@
 #include "utils/jsonb.h"
 
 #include "src/access/access.h"
+#include "src/base/curl.h"
 #include "src/pattern/pattern.h"
 
 #define MINER_MEMORY ((size_t) 1024 * 1024 * 1024)
@@ -138,10 +139,7 @@ raise_error(const ls_evaluation *evaluation)
 		details = evaluation->body;
 	ereport(ERROR, errcode(ls_errcode(evaluation->error)), errmsg("%s", ls_cstring_of_str(message)),
 			details.len > 0 ? errdetail_internal("%s", ls_cstring_of_str(details)) : 0,
-			evaluation->error == LS_ERROR_AI_PROVIDER_NOT_EU
-				? errhint("Set logsvc.model_region to a region listed in "
-						  "logsvc_internal.eu_region.")
-				: 0);
+			evaluation->hint != NULL ? errhint("%s", evaluation->hint) : 0);
 }
 
 /* The caller of an SQL session is the database role (decision 38). */
@@ -192,6 +190,30 @@ rows_of_query(ls_evaluation *evaluation)
 		ereport(ERROR, errcode(ERRCODE_OUT_OF_MEMORY), errmsg("out of memory"));
 }
 
+/* Waits for the provider; an interrupt ends the call. */
+static void
+await(ls_evaluation *evaluation)
+{
+	if (evaluation->finished)
+		return;
+	PG_TRY();
+	{
+		while (!evaluation->finished)
+		{
+			ls_curl_wait(ls_curl_client(), -1);
+			CHECK_FOR_INTERRUPTS();
+			ls_curl_step(ls_curl_client());
+		}
+	}
+	PG_CATCH();
+	{
+		/* Its reservation goes with the transaction. */
+		evaluation->provider->cancel(evaluation);
+		PG_RE_THROW();
+	}
+	PG_END_TRY();
+}
+
 /*
  * run_adhoc(request | named arguments) returns jsonb: the response or preview
  * object.  Errors carry the details of the HTTP body as DETAIL.
@@ -207,6 +229,7 @@ logsvc_run_adhoc(PG_FUNCTION_ARGS)
 	principal = ls_principal_current();
 	count_call(principal);
 
+	evaluation->memory = CurrentMemoryContext;
 	evaluation->arena = ls_context_arena(CurrentMemoryContext, LS_EVALUATION_ARENA_LIMIT);
 	evaluation->organization = principal->organization;
 	if (!ls_evaluation_prepare(evaluation, body_of_arguments(fcinfo, evaluation->arena), true))
@@ -217,9 +240,8 @@ logsvc_run_adhoc(PG_FUNCTION_ARGS)
 	if (evaluation->request->has_query)
 		rows_of_query(evaluation);
 	ls_evaluation_start(evaluation, true);
+	await(evaluation);
 	SPI_finish();
-	if (!evaluation->finished)
-		elog(ERROR, "the provider did not answer");
 	if (evaluation->failed)
 		raise_error(evaluation);
 	result = DirectFunctionCall1(jsonb_in, CStringGetDatum(ls_cstring_of_str(evaluation->body)));

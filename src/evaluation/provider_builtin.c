@@ -134,10 +134,4 @@ cancel(ls_evaluation *evaluation)
 	/* It answers within start. */
 }
 
-static const ls_provider builtin = {"builtin", true, start, cancel};
-
-const ls_provider *
-ls_provider_current(void)
-{
-	return &builtin;
-}
+const ls_provider ls_provider_builtin = {"builtin", true, start, cancel};

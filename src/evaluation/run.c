@@ -7,10 +7,25 @@
  */
 #include "src/evaluation/evaluation.h"
 
+#include "utils/guc.h"
 #include "utils/uuid.h"
 
-/* Output tokens that a reservation covers: an estimate for each finding. */
-#define TOKENS_PER_FINDING 120
+/*
+ * What a model may write, and so what a reservation covers (decision 34): some for the frame, and
+ * for each finding an id and an explanation of the largest size.
+ */
+#define TOKENS_OF_VERDICT 1024
+#define TOKENS_PER_FINDING 250
+#define TOKENS_PER_CITATION 150
+#define FINDINGS_OF_CRITERIA 40 /* when the model decides how many there are */
+
+/*
+ * Somebody who holds an organization's credits (an SQL session in a transaction of its own) must
+ * not hold the evaluations of all others.
+ */
+#define LOCK_TIMEOUT "20ms"
+
+#define REGION_HINT "Set logsvc.model_region to a region of table logsvc_internal.eu_region."
 
 static void
 finish(ls_evaluation *evaluation)
@@ -64,7 +79,8 @@ ls_evaluation_prepare(ls_evaluation *evaluation, ls_str body, bool allow_query)
 	ls_buf details;
 
 	evaluation->provider = ls_provider_current();
-	evaluation->region = ls_str_of_cstring(ls_model_region);
+	/* A reload may change the setting while a model thinks. */
+	evaluation->region = ls_arena_strdup(evaluation->arena, ls_str_of_cstring(ls_model_region));
 	if (errors == NULL)
 	{
 		fail_memory(evaluation);
@@ -93,23 +109,61 @@ typedef struct step
 	ls_evaluation *evaluation;
 	ls_credit_grant grant;
 	int64 micro_credits;
+	bool region_allowed;
 } step;
 
-static bool
-run_step(void (*work)(void *), step *s, bool in_transaction)
+typedef enum step_result
+{
+	STEP_DONE,
+	STEP_FAILED,
+	STEP_LOCKED /* another process has the lock of the organization's credits */
+} step_result;
+
+static step_result
+run_step(void (*work)(void *), step *s)
 {
 	ls_caught caught;
 
-	if (in_transaction)
+	if (s->evaluation->in_transaction)
 	{
 		work(s);
-		return true;
+		return STEP_DONE;
 	}
 	if (ls_transaction(work, s, &caught))
-		return true;
+		return STEP_DONE;
+	if (caught.sqlstate == ERRCODE_LOCK_NOT_AVAILABLE)
+		return STEP_LOCKED;
 	ereport(LOG, errcode(caught.sqlstate),
 			errmsg("logsvc could not account for an evaluation: %s", caught.format));
-	return false;
+	return STEP_FAILED;
+}
+
+static void
+limit_lock_wait(const ls_evaluation *evaluation)
+{
+	if (!evaluation->in_transaction)
+		(void) set_config_option("lock_timeout", LOCK_TIMEOUT, PGC_USERSET, PGC_S_SESSION,
+								 GUC_ACTION_LOCAL, true, 0, false);
+}
+
+/* Comes back to `resume` unless the time of the evaluation is over. */
+static bool
+wait_for_lock(ls_evaluation *evaluation, void (*resume)(ls_evaluation *))
+{
+	if (ls_now() >= evaluation->deadline)
+		return false;
+	evaluation->resume = resume;
+	return true;
+}
+
+int
+ls_evaluation_output_tokens(const ls_evaluation_request *request)
+{
+	size_t findings =
+		ls_evaluation_by_item(request) ? request->item_count : (size_t) FINDINGS_OF_CRITERIA;
+	int each = TOKENS_PER_FINDING + (request->citations ? TOKENS_PER_CITATION : 0);
+
+	return TOKENS_OF_VERDICT + (int) findings * each;
 }
 
 static void
@@ -117,12 +171,12 @@ begin(void *context)
 {
 	step *s = context;
 	ls_evaluation *e = s->evaluation;
-	bool free = e->provider->free || e->request->preview;
-	int64 findings = e->request->item_count > 0 ? (int64) e->request->item_count : 10;
 
-	ls_credits_begin(&e->organization, e->request->model, e->region,
-					 e->view->overhead_tokens + e->view->line_tokens, findings * TOKENS_PER_FINDING,
-					 free, e->arena, &s->grant);
+	limit_lock_wait(e);
+	ls_credits_begin(&e->organization, e->request->model, e->region, e->provider->name,
+					 e->view->overhead_tokens + e->view->line_tokens,
+					 ls_evaluation_output_tokens(e->request),
+					 e->provider->builtin || e->request->preview, e->arena, &s->grant);
 }
 
 static void
@@ -131,8 +185,17 @@ settle(void *context)
 	step *s = context;
 	ls_evaluation *e = s->evaluation;
 
+	limit_lock_wait(e);
 	s->micro_credits = ls_credits_settle(&e->organization, e->reservation, s->micro_credits,
-										 e->reply.model, e->reply.tokens_in, e->reply.tokens_out);
+										 e->reply.model, e->tokens_in, e->tokens_out);
+}
+
+static void
+check_region(void *context)
+{
+	step *s = context;
+
+	s->region_allowed = ls_credits_region_allowed(s->evaluation->reply.region);
 }
 
 static void
@@ -149,7 +212,7 @@ give_back(ls_evaluation *evaluation)
 	step s = {.evaluation = evaluation};
 
 	if (evaluation->reservation != 0)
-		run_step(release, &s, evaluation->in_transaction);
+		run_step(release, &s);
 	evaluation->reservation = 0;
 }
 
@@ -208,57 +271,45 @@ make_prompt(ls_evaluation *evaluation)
 									 &evaluation->prompt);
 }
 
-/* A search found no rows: there is nothing to judge, so nobody is asked and nothing is paid. */
-static void
-answer_nothing_found(ls_evaluation *evaluation)
+/*
+ * A model may think for a minute: keeps what is needed then and lets go of the body and of what
+ * parsing and mining took.
+ */
+static bool
+detach(ls_evaluation *evaluation)
 {
-	static const ls_expected_item criteria = {{"f1", 2}, {"", 0}};
-	bool by_item = ls_evaluation_by_item(evaluation->request);
-	const ls_expected_item *items = by_item ? evaluation->request->items : &criteria;
-	size_t n = by_item ? evaluation->request->item_count : 1;
-	ls_reply reply = {.outcome = LS_REPLY_OK, .complete = true, .model = evaluation->price.model};
-	ls_buf text;
+	ls_arena *old = evaluation->arena;
+	ls_arena *arena = ls_context_arena(evaluation->memory, LS_EVALUATION_ARENA_LIMIT);
 
-	ls_buf_init(&text, evaluation->arena);
-	ls_buf_lit(&text, "{\"verdict\":[");
-	for (size_t i = 0; i < n; i++)
-	{
-		if (i > 0)
-			ls_buf_char(&text, ',');
-		ls_buf_lit(&text, "{\"id\":");
-		ls_json_quote(&text, items[i].id);
-		ls_buf_lit(&text,
-				   ",\"status\":\"not_found\",\"explanation\":\"The search found no rows.\"}");
-	}
-	ls_buf_lit(&text, "]}");
-	reply.text = ls_str_make(text.data, text.len);
-	if (text.failed)
-	{
-		give_back(evaluation);
-		fail_memory(evaluation);
-		return;
-	}
-	ls_evaluation_replied(evaluation, &reply);
+	evaluation->arena = arena;
+	evaluation->region = ls_arena_strdup(arena, evaluation->region);
+	if (!ls_evaluation_detach(evaluation->request, evaluation->view, arena, &evaluation->request,
+							  &evaluation->view) ||
+		ls_arena_failed(arena))
+		return false;
+	ls_arena_destroy(old);
+	return true;
 }
 
-void
-ls_evaluation_start(ls_evaluation *evaluation, bool in_transaction)
+static void
+reserve(ls_evaluation *evaluation)
 {
 	step s = {.evaluation = evaluation};
 
-	evaluation->in_transaction = in_transaction;
-	evaluation->view = ls_evaluation_view_make(evaluation->request, evaluation->arena);
-	if (evaluation->view == NULL)
+	switch (run_step(begin, &s))
 	{
-		fail_memory(evaluation);
-		return;
-	}
-	if (!run_step(begin, &s, in_transaction))
-	{
-		fail(evaluation, LS_ERROR_INTERNAL, NULL, NULL);
-		return;
+		case STEP_DONE:
+			break;
+		case STEP_LOCKED:
+			if (!wait_for_lock(evaluation, reserve))
+				fail_region(evaluation, "overloaded");
+			return;
+		case STEP_FAILED:
+			fail(evaluation, LS_ERROR_INTERNAL, NULL, NULL);
+			return;
 	}
 	evaluation->price = s.grant.price;
+	evaluation->provider_model = s.grant.provider_model;
 	evaluation->reservation = s.grant.reservation;
 	if (evaluation->request->preview)
 	{
@@ -272,12 +323,11 @@ ls_evaluation_start(ls_evaluation *evaluation, bool in_transaction)
 	}
 	if (!s.grant.region_allowed)
 	{
+		evaluation->hint = REGION_HINT;
+		if (!evaluation->in_transaction)
+			ls_provider_complain("logsvc.model_region names no region of the European Union",
+								 REGION_HINT);
 		fail_region(evaluation, "region");
-		return;
-	}
-	if (evaluation->request->row_count == 0)
-	{
-		answer_nothing_found(evaluation);
 		return;
 	}
 	if (!make_prompt(evaluation))
@@ -289,30 +339,64 @@ ls_evaluation_start(ls_evaluation *evaluation, bool in_transaction)
 	evaluation->provider->start(evaluation, ls_str_make("", 0));
 }
 
+void
+ls_evaluation_start(ls_evaluation *evaluation, bool in_transaction)
+{
+	evaluation->in_transaction = in_transaction;
+	evaluation->deadline = ls_now() + LS_EVALUATION_CALL_SECONDS * LS_USECS_PER_SEC;
+	evaluation->view = ls_evaluation_view_make(evaluation->request, evaluation->arena);
+	if (evaluation->view == NULL ||
+		(!evaluation->provider->builtin && !evaluation->request->preview && !detach(evaluation)))
+	{
+		fail_memory(evaluation);
+		return;
+	}
+	reserve(evaluation);
+}
+
+void
+ls_evaluation_resume(ls_evaluation *evaluation)
+{
+	void (*resume)(ls_evaluation *) = evaluation->resume;
+
+	evaluation->resume = NULL;
+	resume(evaluation);
+}
+
 static void
-answer_verdict(ls_evaluation *evaluation, const ls_verdict *verdict)
+answer_verdict(ls_evaluation *evaluation)
 {
 	const ls_reply *reply = &evaluation->reply;
 	step s = {.evaluation = evaluation};
 	ls_evaluation_run run = {.model = reply->model,
 							 .provider = ls_str_of_cstring(evaluation->provider->name),
-							 .region = evaluation->region,
-							 .tokens_in = reply->tokens_in,
-							 .tokens_out = reply->tokens_out};
+							 .region = reply->region.len > 0 ? reply->region : evaluation->region,
+							 .tokens_in = evaluation->tokens_in,
+							 .tokens_out = evaluation->tokens_out};
 	ls_buf body;
 
-	if (!evaluation->provider->free)
-		s.micro_credits = ls_credit_cost(reply->tokens_in, evaluation->price.input_rate) +
-						  ls_credit_cost(reply->tokens_out, evaluation->price.output_rate);
-	if (!run_step(settle, &s, evaluation->in_transaction))
+	if (!evaluation->provider->builtin)
+		s.micro_credits = ls_credit_cost(evaluation->tokens_in, evaluation->price.input_rate) +
+						  ls_credit_cost(evaluation->tokens_out, evaluation->price.output_rate);
+	switch (run_step(settle, &s))
 	{
-		fail(evaluation, LS_ERROR_INTERNAL, NULL, NULL);
-		return;
+		case STEP_DONE:
+			break;
+		case STEP_LOCKED:
+			if (wait_for_lock(evaluation, answer_verdict))
+				return;
+			give_back(evaluation);
+			fail_region(evaluation, "overloaded");
+			return;
+		case STEP_FAILED:
+			give_back(evaluation);
+			fail(evaluation, LS_ERROR_INTERNAL, NULL, NULL);
+			return;
 	}
 	evaluation->reservation = 0;
 	run.micro_credits = s.micro_credits;
 	ls_buf_init(&body, evaluation->arena);
-	ls_evaluation_response_json(&body, verdict, evaluation->view, &run);
+	ls_evaluation_response_json(&body, evaluation->verdict, evaluation->view, &run);
 	if (body.failed)
 	{
 		fail_memory(evaluation);
@@ -322,19 +406,45 @@ answer_verdict(ls_evaluation *evaluation, const ls_verdict *verdict)
 	finish(evaluation);
 }
 
+/* A provider that tells another region than the one it was asked for must not leave the EU. */
+static bool
+region_holds(ls_evaluation *evaluation)
+{
+	step s = {.evaluation = evaluation};
+	ls_str region = evaluation->reply.region;
+
+	if (region.len == 0 || ls_str_eq_nocase(region, evaluation->region))
+		return true;
+	return run_step(check_region, &s) == STEP_DONE && s.region_allowed;
+}
+
 void
 ls_evaluation_replied(ls_evaluation *evaluation, const ls_reply *reply)
 {
 	ls_validation_errors *problems;
-	ls_verdict *verdict;
 	bool repair;
 
 	evaluation->reply = *reply;
 	if (reply->outcome == LS_REPLY_UNAVAILABLE)
 	{
+		evaluation->hint = reply->hint;
 		give_back(evaluation);
 		fail_region(evaluation, reply->reason);
 		return;
+	}
+	if (!region_holds(evaluation))
+	{
+		if (!evaluation->in_transaction)
+			ls_provider_complain("the model ran outside of the European Union", REGION_HINT);
+		give_back(evaluation);
+		fail_region(evaluation, "region");
+		return;
+	}
+	/* A repair call is not charged (decision 36). */
+	if (!evaluation->repaired || evaluation->tokens_in + evaluation->tokens_out == 0)
+	{
+		evaluation->tokens_in = reply->tokens_in;
+		evaluation->tokens_out = reply->tokens_out;
 	}
 	problems = ls_new(evaluation->arena, ls_validation_errors);
 	if (problems == NULL)
@@ -345,9 +455,9 @@ ls_evaluation_replied(ls_evaluation *evaluation, const ls_reply *reply)
 	}
 	ls_validation_init(problems, evaluation->arena);
 	if (ls_verdict_parse(reply->text, reply->complete, evaluation->request, evaluation->view,
-						 evaluation->arena, &verdict, problems, &repair))
+						 evaluation->arena, &evaluation->verdict, problems, &repair))
 	{
-		answer_verdict(evaluation, verdict);
+		answer_verdict(evaluation);
 		return;
 	}
 	if (repair && !evaluation->repaired)

@@ -35,8 +35,7 @@ serve(ls_channel *channel, ls_str frame, ls_arena *arena)
 
 	ls_http_execute(&request, arena, &response);
 	ls_buf_init(&out, arena);
-	if (!ls_http_give_rows(&request, &response, &out))
-		ls_frame_write_response(&out, &response);
+	ls_frame_write_response(&out, &response);
 	if (out.failed)
 	{
 		ls_arena_reset(arena);

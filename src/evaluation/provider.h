@@ -1,0 +1,27 @@
+/*-------------------------------------------------------------------------
+ *
+ * provider.h
+ *	  What the settings say about a remote model provider.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef LS_PROVIDER_H
+#define LS_PROVIDER_H
+
+#include "src/evaluation/evaluation.h"
+#include "src/evaluation/protocol.h"
+
+typedef struct ls_provider_problem
+{
+	const char *what; /* for the log: no value of a setting */
+	const char *hint;
+} ls_provider_problem;
+
+/*
+ * Endpoint and keys of the provider of that name, as they are now; memory from `arena`.  False:
+ * they are not usable, *problem says why.  Model, region and tokens are the caller's to set.
+ */
+extern bool ls_provider_settings(const char *provider, ls_arena *arena,
+								 ls_protocol_settings *settings, ls_provider_problem *problem);
+
+#endif /* LS_PROVIDER_H */
