@@ -65,6 +65,15 @@ AS 'MODULE_PATHNAME', 'logsvc_events';
 COMMENT ON FUNCTION logsvc.events(text, integer) IS
   'the events of a search as rows, newest first; all of them unless limit is given';
 
+-- The newest 10,000 (specification 8.1).  Of each the 2,000 characters that an
+-- evaluation considers, and one more, so that it is seen that there were more.
+CREATE FUNCTION logsvc_internal.evaluation_rows_json(q text) RETURNS json
+LANGUAGE sql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $$ SELECT coalesce(json_agg(left(e.event, 2001)), '[]') FROM logsvc.events(q, 10000) e $$;
+COMMENT ON FUNCTION logsvc_internal.evaluation_rows_json(text) IS
+  'the rows of an evaluation that come from a search: event texts, newest first';
+
 CREATE FUNCTION logsvc.explain_query(q text) RETURNS text
 LANGUAGE c VOLATILE PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
@@ -81,7 +90,7 @@ BEGIN
       JOIN pg_catalog.pg_namespace n ON n.oid = p.pronamespace
      WHERE n.nspname IN ('logsvc', 'logsvc_internal')
        AND p.proname IN ('search_json', 'query_logs_json', 'search', 'query_logs', 'events',
-                         'explain_query')
+                         'explain_query', 'evaluation_rows_json')
   LOOP
     EXECUTE pg_catalog.format('ALTER FUNCTION %s OWNER TO logsvc_tenant', f);
   END LOOP;

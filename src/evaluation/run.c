@@ -271,6 +271,39 @@ make_prompt(ls_evaluation *evaluation)
 									 &evaluation->prompt);
 }
 
+/* A search found no rows: there is nothing to judge, so nobody is asked and nothing is paid. */
+static void
+answer_nothing_found(ls_evaluation *evaluation)
+{
+	static const ls_expected_item criteria = {{"f1", 2}, {"", 0}};
+	bool by_item = ls_evaluation_by_item(evaluation->request);
+	const ls_expected_item *items = by_item ? evaluation->request->items : &criteria;
+	size_t n = by_item ? evaluation->request->item_count : 1;
+	ls_reply reply = {.outcome = LS_REPLY_OK, .complete = true, .model = evaluation->price.model};
+	ls_buf text;
+
+	ls_buf_init(&text, evaluation->arena);
+	ls_buf_lit(&text, "{\"verdict\":[");
+	for (size_t i = 0; i < n; i++)
+	{
+		if (i > 0)
+			ls_buf_char(&text, ',');
+		ls_buf_lit(&text, "{\"id\":");
+		ls_json_quote(&text, items[i].id);
+		ls_buf_lit(&text,
+				   ",\"status\":\"not_found\",\"explanation\":\"The search found no rows.\"}");
+	}
+	ls_buf_lit(&text, "]}");
+	reply.text = ls_str_make(text.data, text.len);
+	if (text.failed)
+	{
+		give_back(evaluation);
+		fail_memory(evaluation);
+		return;
+	}
+	ls_evaluation_replied(evaluation, &reply);
+}
+
 /*
  * A model may think for a minute: keeps what is needed then and lets go of the body and of what
  * parsing and mining took.
@@ -328,6 +361,11 @@ reserve(ls_evaluation *evaluation)
 			ls_provider_complain("logsvc.model_region names no region of the European Union",
 								 REGION_HINT);
 		fail_region(evaluation, "region");
+		return;
+	}
+	if (evaluation->view->total_rows == 0)
+	{
+		answer_nothing_found(evaluation);
 		return;
 	}
 	if (!make_prompt(evaluation))

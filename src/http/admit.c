@@ -63,6 +63,20 @@ within_rate(const ls_route *route, const ls_principal *principal, ls_arena *aren
 	return false;
 }
 
+/* Headers of the answer that were set before the request was handed over. */
+static void
+take_headers(const ls_request *request, ls_response *response)
+{
+	ls_frame_kind kind;
+	ls_request ignored;
+	ls_response carried;
+
+	if (!ls_frame_parse(request->carried, &kind, &ignored, &carried) || kind != LS_FRAME_RESPONSE)
+		return;
+	for (int i = 0; i < carried.n_headers; i++)
+		ls_response_header(response, carried.headers[i].name, carried.headers[i].value);
+}
+
 bool
 ls_http_admit(const ls_request *request, ls_arena *arena, ls_principal *principal,
 			  ls_response *response)
@@ -89,7 +103,10 @@ ls_http_admit(const ls_request *request, ls_arena *arena, ls_principal *principa
 		ls_http_refuse(response, arena, error, NULL, NULL);
 		return false;
 	}
-	if (!within_rate(route, principal, arena, response))
+	/* What a worker handed over has been counted. */
+	if (request->carried.len > 0)
+		take_headers(request, response);
+	else if (!within_rate(route, principal, arena, response))
 		return false;
 	if ((request->flags & LS_REQUEST_BODY_TOO_LARGE) != 0)
 	{

@@ -63,6 +63,7 @@ static const handler handlers[] = {
 	  {"limit", "limit", PARAMETER_INTEGER},
 	  {"cursor", "cursor", PARAMETER_TEXT},
 	  {"attr.", "attributes", PARAMETER_PREFIXED}}},
+	{"logsvc_internal.evaluation_rows_json", {{"q", "q", PARAMETER_TEXT}}},
 };
 
 typedef struct call
@@ -286,6 +287,21 @@ time_limit(const call *c)
 	return ls_query_timeout;
 }
 
+/* The details of an error name the query as its route does: q, or an evaluation's query. */
+static const char *
+details_of(const call *c, const char *detail)
+{
+	static const char q[] = "[{\"path\":\"q\"";
+	ls_buf buf;
+
+	if (c->route->path[0] != '\0' || strncmp(detail, q, sizeof(q) - 1) != 0)
+		return detail;
+	ls_buf_init(&buf, c->arena);
+	ls_buf_lit(&buf, "[{\"path\":\"query\"");
+	ls_buf_append(&buf, detail + sizeof(q) - 1, strlen(detail) - sizeof(q) + 2);
+	return buf.failed ? detail : buf.data;
+}
+
 void
 ls_http_execute(const ls_request *request, ls_arena *arena, ls_response *response)
 {
@@ -334,5 +350,6 @@ ls_http_execute(const ls_request *request, ls_arena *arena, ls_response *respons
 		ereport(LOG, errcode(caught.sqlstate),
 				errmsg("logsvc request %s failed: %s", c.route->name, caught.format));
 	ls_http_refuse(response, arena, caught.id,
-				   caught.id == LS_ERROR_QUERY_TIMEOUT ? NULL : caught.message, caught.detail);
+				   caught.id == LS_ERROR_QUERY_TIMEOUT ? NULL : caught.message,
+				   details_of(&c, caught.detail));
 }

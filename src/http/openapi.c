@@ -110,9 +110,12 @@ write_operation(ls_buf *buf, const ls_route *route)
 	ls_buf_lit(buf, "}}");
 }
 
+/* Of those that have a path: the others no client can ask for. */
 static bool
 is_first_of_path(uint32_t route)
 {
+	if (ls_routes[route].path[0] == '\0')
+		return false;
 	for (uint32_t i = 0; i < route; i++)
 	{
 		if (strcmp(ls_routes[i].path, ls_routes[route].path) == 0)

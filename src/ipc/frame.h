@@ -4,6 +4,9 @@
  *	  Requests and responses between the gateway and the worker pools, and
  *	  their form as bytes (pure).
  *
+ * A worker answers a request with a response, or hands it over: it sends a
+ * request of the same number, which the gateway gives to the pool of its route.
+ *
  * A frame is one message of a channel: a kind, the number of the request and
  * length-prefixed fields.  Both ends are the same binary, so the form has a
  * version only to catch a mistake, not to be compatible.
@@ -52,6 +55,7 @@ typedef struct ls_request
 	ls_str if_match;
 	ls_str idempotency_key;
 	ls_str body;
+	ls_str carried; /* from a worker that handed it over: a response frame; else empty */
 } ls_request;
 
 #define LS_RESPONSE_HEADERS 12

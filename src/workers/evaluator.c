@@ -58,6 +58,37 @@ send_response(evaluator_state *state, const ls_response *response)
 		state->lost = true;
 }
 
+/* Gives a request whose rows come from a search to an executor; it comes back with them. */
+static void
+want_rows(flight *f, const ls_request *request)
+{
+	ls_response *response = &f->response;
+	ls_buf frame;
+
+	ls_arena_reset(f->state->frames);
+	ls_buf_init(&frame, f->state->frames);
+	ls_http_want_rows(request, f->evaluation.request->query, response, &frame);
+	if (frame.failed)
+	{
+		ls_http_refuse(response, f->evaluation.arena, LS_ERROR_SERVICE_UNAVAILABLE, NULL, NULL);
+		send_response(f->state, response);
+	}
+	else if (ls_channel_send(f->state->channel, ls_str_make(frame.data, frame.len), false, true) ==
+			 LS_CHANNEL_DETACHED)
+		f->state->lost = true;
+}
+
+static bool
+take_rows(flight *f, const ls_request *request)
+{
+	ls_evaluation *evaluation = &f->evaluation;
+	ls_str *rows;
+	size_t n;
+
+	return ls_http_carried_rows(request, evaluation->arena, &rows, &n) &&
+		   ls_evaluation_set_rows(evaluation->request, evaluation->arena, rows, n);
+}
+
 /* The evaluation is over; its callers may be on the stack. */
 static void
 land(flight *f)
@@ -152,8 +183,22 @@ begin(evaluator_state *state, const ls_request *request)
 		land(f);
 		return;
 	}
-	if (ls_evaluation_prepare(&f->evaluation, body, false))
-		ls_evaluation_start(&f->evaluation, false);
+	if (!ls_evaluation_prepare(&f->evaluation, body, true))
+		return;
+	if (f->evaluation.request->has_query && request->carried.len == 0)
+	{
+		want_rows(f, request);
+		land(f);
+		return;
+	}
+	if (f->evaluation.request->has_query && !take_rows(f, request))
+	{
+		ls_http_refuse(&f->response, f->evaluation.arena, LS_ERROR_SERVICE_UNAVAILABLE, NULL, NULL);
+		send_response(state, &f->response);
+		land(f);
+		return;
+	}
+	ls_evaluation_start(&f->evaluation, false);
 }
 
 static void

@@ -35,7 +35,8 @@ serve(ls_channel *channel, ls_str frame, ls_arena *arena)
 
 	ls_http_execute(&request, arena, &response);
 	ls_buf_init(&out, arena);
-	ls_frame_write_response(&out, &response);
+	if (!ls_http_give_rows(&request, &response, &out))
+		ls_frame_write_response(&out, &response);
 	if (out.failed)
 	{
 		ls_arena_reset(arena);

@@ -313,6 +313,33 @@ expire_queued(gateway_state *state, pool *p)
 	}
 }
 
+/* A worker gives a request that it holds to the pool of another route. */
+static void
+hand_over(gateway_state *state, pool_worker *worker, const ls_request *request, ls_str frame)
+{
+	task *t = hash_search(state->tasks, &request->id, HASH_FIND, NULL);
+
+	if (t == NULL || t->worker != worker)
+		return;
+	if (t->cancelled || request->route >= ls_n_routes)
+	{
+		forget_task(state, t);
+		return;
+	}
+	dlist_delete(&t->node);
+	worker->held--;
+	t->worker = NULL;
+	t->state = TASK_QUEUED;
+	t->since = GetCurrentTimestamp();
+	t->frame = MemoryContextAllocHuge(TopMemoryContext, frame.len);
+	memcpy(t->frame, frame.data, frame.len);
+	t->frame_len = frame.len;
+	t->pool = pool_of(state, ls_routes[request->route].pool);
+	dlist_push_tail(&t->pool->queue, &t->node);
+	t->pool->queued++;
+	dispatch(state, t->pool);
+}
+
 /* Takes the responses of a worker.  False: the worker is lost. */
 static bool
 pull(gateway_state *state, pool_worker *worker)
@@ -327,10 +354,15 @@ pull(gateway_state *state, pool_worker *worker)
 		ls_response response;
 		task *t;
 
-		if (!ls_frame_parse(frame, &kind, &request, &response) || kind != LS_FRAME_RESPONSE)
+		if (!ls_frame_parse(frame, &kind, &request, &response) || kind == LS_FRAME_CANCEL)
 		{
 			ereport(LOG, errmsg("logsvc gateway received a malformed frame from a worker"));
 			return false;
+		}
+		if (kind == LS_FRAME_REQUEST)
+		{
+			hand_over(state, worker, &request, frame);
+			continue;
 		}
 		t = hash_search(state->tasks, &response.id, HASH_FIND, NULL);
 		if (t == NULL || t->worker != worker)
