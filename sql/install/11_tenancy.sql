@@ -16,6 +16,11 @@ LANGUAGE C STABLE PARALLEL SAFE AS 'MODULE_PATHNAME', 'logsvc_current_organizati
 COMMENT ON FUNCTION logsvc_internal.current_organization() IS
 'The organization that the session acts for; NULL for none; an error when the credential is valid no more';
 
+CREATE FUNCTION logsvc_internal.may_read_audit() RETURNS boolean
+LANGUAGE C STABLE PARALLEL SAFE AS 'MODULE_PATHNAME', 'logsvc_may_read_audit';
+COMMENT ON FUNCTION logsvc_internal.may_read_audit() IS
+'Has the session''s principal the permission audit:read?';
+
 CREATE FUNCTION logsvc_internal.access_changed() RETURNS trigger
 LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'logsvc_access_changed';
 COMMENT ON FUNCTION logsvc_internal.access_changed() IS
@@ -275,7 +280,8 @@ BEGIN
 END
 $$;
 
-GRANT EXECUTE ON FUNCTION logsvc_internal.current_organization() TO logsvc_tenant, logsvc_admin;
+GRANT EXECUTE ON FUNCTION logsvc_internal.current_organization(),
+	logsvc_internal.may_read_audit() TO logsvc_tenant, logsvc_admin;
 GRANT SELECT ON logsvc_internal.plan_limit, logsvc_internal.rate_limit TO logsvc_tenant;
 GRANT SELECT ON logsvc_internal.organization, logsvc_internal.organization_limit,
 	logsvc_internal.member, logsvc_internal.log_index TO logsvc_tenant;

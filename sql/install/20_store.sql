@@ -15,7 +15,8 @@ CREATE TABLE logsvc_internal.queue (
   max_time timestamptz NOT NULL,
   level_mask integer NOT NULL,
   header bytea NOT NULL,
-  body bytea NOT NULL
+  body bytea NOT NULL,
+  audit boolean NOT NULL DEFAULT false
 ) WITH (fillfactor = 100, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000,
         autovacuum_vacuum_cost_delay = 0, autovacuum_vacuum_insert_scale_factor = 0,
         autovacuum_vacuum_insert_threshold = -1, autovacuum_analyze_scale_factor = 10,
@@ -26,6 +27,8 @@ ALTER TABLE logsvc_internal.queue
   ALTER body SET STORAGE EXTERNAL;
 COMMENT ON TABLE logsvc_internal.queue IS
   'accepted events that wait for a writer, as parts of level 0';
+COMMENT ON COLUMN logsvc_internal.queue.audit IS
+  'entries of the audit log, and no other events, for readers with audit:read';
 
 -- The store proper.  Columns beside header and body are what the planner can
 -- prune by; the header repeats them for itself.
@@ -80,7 +83,10 @@ ALTER TABLE logsvc_internal.queue ENABLE ROW LEVEL SECURITY;
 ALTER TABLE logsvc_internal.part ENABLE ROW LEVEL SECURITY;
 ALTER TABLE logsvc_internal.part_other ENABLE ROW LEVEL SECURITY;
 GRANT SELECT ON logsvc_internal.queue, logsvc_internal.part TO logsvc_tenant;
+-- The audit log needs a permission of its own, whatever door is taken.
 CREATE POLICY tenant ON logsvc_internal.queue FOR SELECT TO logsvc_tenant
-  USING (organization_id = logsvc_internal.current_organization());
+  USING (organization_id = logsvc_internal.current_organization()
+    AND (NOT audit OR (SELECT logsvc_internal.may_read_audit())));
 CREATE POLICY tenant ON logsvc_internal.part FOR SELECT TO logsvc_tenant
-  USING (organization_id = logsvc_internal.current_organization());
+  USING (organization_id = logsvc_internal.current_organization()
+    AND (index_name <> '_audit' OR (SELECT logsvc_internal.may_read_audit())));

@@ -106,6 +106,9 @@ BEGIN
 		(created.id, 'main', 'The default index', NULL),
 		(created.id, '_audit', 'Administrative and security-relevant actions', 365),
 		(created.id, '_test', 'Events sent with test keys', 1);
+	PERFORM logsvc_internal.audit(created.id, 'organization.created',
+		logsvc_internal.public_id('org_', created.id),
+		jsonb_build_object('name', created.name, 'slug', created.slug, 'plan', created.plan));
 	RETURN logsvc_internal.organization_json(created);
 END
 $$;
@@ -170,6 +173,8 @@ BEGIN
 		PERFORM logsvc_internal.raise_error('ALREADY_EXISTS',
 			'a user with this e-mail address exists already');
 	END IF;
+	PERFORM logsvc_internal.audit(NULL, 'user.created',
+		logsvc_internal.public_id('usr_', created.id), jsonb_build_object('email', created.email));
 	RETURN logsvc_internal.user_json(created);
 END
 $$;
@@ -181,6 +186,7 @@ LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
 	target uuid;
+	old_plan text;
 	changed logsvc_internal.organization;
 BEGIN
 	target := logsvc_internal.find_organization(organization);
@@ -188,8 +194,15 @@ BEGIN
 	IF plan IN ('free', 'pro', 'business', 'enterprise') IS NOT TRUE THEN
 		PERFORM logsvc_internal.invalid('plan', 'must be free, pro, business or enterprise');
 	END IF;
+	PERFORM logsvc_internal.lock_organization(target);
+	SELECT o.plan INTO old_plan FROM logsvc_internal.organization o WHERE o.id = target;
 	UPDATE logsvc_internal.organization o SET plan = set_plan.plan WHERE o.id = target
 	RETURNING * INTO changed;
+	IF old_plan <> changed.plan THEN
+		PERFORM logsvc_internal.audit(target, 'organization.plan_changed',
+			logsvc_internal.public_id('org_', target),
+			jsonb_build_object('from', old_plan, 'to', changed.plan));
+	END IF;
 	RETURN logsvc_internal.organization_json(changed);
 END
 $$;
@@ -215,6 +228,9 @@ BEGIN
 	INSERT INTO logsvc_internal.organization_limit AS l (organization_id, resource, amount)
 	VALUES (target, set_limit.resource, set_limit.amount)
 	ON CONFLICT ON CONSTRAINT organization_limit_pkey DO UPDATE SET amount = excluded.amount;
+	PERFORM logsvc_internal.audit(target, 'organization.limit_changed',
+		logsvc_internal.public_id('org_', target),
+		jsonb_build_object('resource', resource, 'limit', amount));
 	RETURN jsonb_build_object('resource', resource, 'limit', amount);
 END
 $$;
@@ -290,6 +306,9 @@ BEGIN
 	IF NOT FOUND THEN
 		PERFORM logsvc_internal.raise_error('ALREADY_EXISTS', 'the user is a member already');
 	END IF;
+	PERFORM logsvc_internal.audit(target, 'member.added',
+		logsvc_internal.public_id('mem_', created.id),
+		jsonb_build_object('email', lower(btrim(email)), 'role', created.role));
 	RETURN logsvc_internal.member_json(created);
 END
 $$;
@@ -302,6 +321,7 @@ LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
 	target uuid;
+	old_role text;
 	changed logsvc_internal.member;
 BEGIN
 	target := logsvc_internal.find_organization(organization);
@@ -313,8 +333,14 @@ BEGIN
 	IF role <> 'owner' THEN
 		PERFORM logsvc_internal.check_last_owner(changed);
 	END IF;
+	old_role := changed.role;
 	UPDATE logsvc_internal.member m SET role = set_member_role.role WHERE m.id = changed.id
 	RETURNING * INTO changed;
+	IF old_role <> changed.role THEN
+		PERFORM logsvc_internal.audit(target, 'member.role_changed',
+			logsvc_internal.public_id('mem_', changed.id),
+			jsonb_build_object('email', lower(btrim(email)), 'from', old_role, 'to', changed.role));
+	END IF;
 	RETURN logsvc_internal.member_json(changed);
 END
 $$;
@@ -345,6 +371,9 @@ BEGIN
 	PERFORM logsvc_internal.check_last_owner(removed);
 	shown := logsvc_internal.member_json(removed);
 	DELETE FROM logsvc_internal.member m WHERE m.id = removed.id;
+	PERFORM logsvc_internal.audit(target, 'member.removed',
+		logsvc_internal.public_id('mem_', removed.id),
+		jsonb_build_object('email', lower(btrim(email)), 'role', removed.role));
 	RETURN shown;
 END
 $$;
@@ -409,6 +438,11 @@ BEGIN
 			GROUP BY s ORDER BY min(n)),
 		sha256(convert_to(secret, 'UTF8')), left(secret, 8), create_token.expires_at)
 	RETURNING * INTO created;
+	PERFORM logsvc_internal.audit(target, 'token.created',
+		logsvc_internal.public_id('tok_', created.id),
+		jsonb_build_object('name', created.name, 'email', lower(btrim(email)),
+			'scopes', to_jsonb(created.scopes),
+			'expiresAt', logsvc_internal.iso_time(created.expires_at)));
 	RETURN logsvc_internal.token_json(created) || jsonb_build_object('token', secret);
 END
 $$;
@@ -447,6 +481,10 @@ BEGIN
 			THEN logsvc_internal.current_user_id() END,
 		create_api_key.expires_at)
 	RETURNING * INTO created;
+	PERFORM logsvc_internal.audit(target, 'api_key.created',
+		logsvc_internal.public_id('key_', created.id),
+		jsonb_build_object('name', created.name, 'scope', created.scope, 'kind', created.kind,
+			'prefix', created.prefix, 'expiresAt', logsvc_internal.iso_time(created.expires_at)));
 	RETURN logsvc_internal.api_key_json(created) || jsonb_build_object('key', secret);
 END
 $$;
@@ -480,6 +518,10 @@ BEGIN
 	END IF;
 	UPDATE logsvc_internal.access_token t SET revoked_at = now() WHERE t.id = target.id
 	RETURNING * INTO target;
+	PERFORM logsvc_internal.audit(target.organization_id, 'token.revoked',
+		logsvc_internal.public_id('tok_', target.id),
+		jsonb_build_object('name', target.name,
+			'userId', logsvc_internal.public_id('usr_', target.user_id)));
 	RETURN logsvc_internal.token_json(target);
 END
 $$;
@@ -507,6 +549,9 @@ BEGIN
 	END IF;
 	UPDATE logsvc_internal.api_key k SET revoked_at = now() WHERE k.id = target.id
 	RETURNING * INTO target;
+	PERFORM logsvc_internal.audit(target.organization_id, 'api_key.revoked',
+		logsvc_internal.public_id('key_', target.id),
+		jsonb_build_object('name', target.name, 'prefix', target.prefix));
 	RETURN logsvc_internal.api_key_json(target);
 END
 $$;
@@ -548,6 +593,8 @@ BEGIN
 	INSERT INTO logsvc_internal.log_index AS i (organization_id, name, retention_days)
 	VALUES (target, create_index.name, create_index.retention_days)
 	RETURNING * INTO created;
+	PERFORM logsvc_internal.audit(target, 'index.created', created.name,
+		jsonb_build_object('retentionDays', created.retention_days));
 	RETURN jsonb_build_object('name', created.name, 'description', created.description,
 		'retentionDays', logsvc_internal.retention_days_of(target, created.name),
 		'sizeBytes', 0, 'events', 0, 'oldest', NULL, 'newest', NULL, 'protected', false);

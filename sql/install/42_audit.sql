@@ -92,6 +92,25 @@ RETURN sha256(convert_to('logsvc audit ' || logsvc_internal.public_id('org_', or
 COMMENT ON FUNCTION logsvc_internal.audit_genesis(uuid) IS
 'The hash before the first audit entry of an organization';
 
+CREATE OR REPLACE FUNCTION logsvc_internal.store_audit(organization uuid, event jsonb) RETURNS void
+LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'logsvc_store_audit';
+COMMENT ON FUNCTION logsvc_internal.store_audit(uuid, jsonb) IS
+'Puts an event into the index _audit of an organization, whatever waits in the queue';
+
+CREATE OR REPLACE FUNCTION logsvc_internal.audit_event(e logsvc_internal.audit_entry) RETURNS jsonb
+LANGUAGE sql STABLE PARALLEL SAFE
+RETURN jsonb_build_object(
+	'event', e.action || ' ' || e.resource || ' by ' || e.actor,
+	'timestamp', logsvc_internal.iso_time(e.at),
+	'level', CASE WHEN e.action LIKE '%\_failed' THEN 'warn' ELSE 'info' END,
+	'source', 'audit',
+	'attributes', jsonb_strip_nulls(jsonb_build_object('actor', e.actor, 'action', e.action,
+		'resource', e.resource, 'resource_type', e.resource_type, 'ip_address', e.ip_address,
+		'user_agent', e.user_agent, 'number', e.number, 'hash', encode(e.hash, 'hex')))
+		|| jsonb_build_object('details', e.details));
+COMMENT ON FUNCTION logsvc_internal.audit_event(logsvc_internal.audit_entry) IS
+'An audit entry as an event of index _audit';
+
 CREATE OR REPLACE FUNCTION logsvc_internal.chain_audit() RETURNS trigger
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp AS $$
@@ -117,7 +136,8 @@ BEGIN
 	UPDATE logsvc_internal.audit_head h SET number = head.number, hash = head.hash
 	WHERE h.organization_id = head.organization_id;
 	UPDATE logsvc_internal.audit_entry e SET number = head.number, hash = head.hash
-	WHERE e.id = NEW.id;
+	WHERE e.id = NEW.id RETURNING e.* INTO entry;
+	PERFORM logsvc_internal.store_audit(entry.organization_id, logsvc_internal.audit_event(entry));
 	RETURN NULL;
 END
 $$;
@@ -127,7 +147,8 @@ COMMENT ON FUNCTION logsvc_internal.chain_audit() IS
 DROP TRIGGER IF EXISTS chain_audit ON logsvc_internal.audit_entry;
 CREATE CONSTRAINT TRIGGER chain_audit AFTER INSERT ON logsvc_internal.audit_entry
 DEFERRABLE INITIALLY DEFERRED
-FOR EACH ROW EXECUTE FUNCTION logsvc_internal.chain_audit();
+FOR EACH ROW WHEN (NEW.number IS NULL) -- not when a dump is restored
+EXECUTE FUNCTION logsvc_internal.chain_audit();
 
 -- Nobody changes entries, and nobody removes them before their time.  Who may
 -- disable a trigger can do both: the chain shows it, as long as somebody knows

@@ -27,6 +27,7 @@ PG_FUNCTION_INFO_V1(logsvc_current_kind);
 PG_FUNCTION_INFO_V1(logsvc_current_credential);
 PG_FUNCTION_INFO_V1(logsvc_current_permissions);
 PG_FUNCTION_INFO_V1(logsvc_acting);
+PG_FUNCTION_INFO_V1(logsvc_may_read_audit);
 PG_FUNCTION_INFO_V1(logsvc_require_permission);
 PG_FUNCTION_INFO_V1(logsvc_require_operator);
 PG_FUNCTION_INFO_V1(logsvc_is_operator);
@@ -215,6 +216,14 @@ logsvc_current_permissions(PG_FUNCTION_ARGS)
 		}
 	}
 	PG_RETURN_ARRAYTYPE_P(construct_array(values, n, TEXTOID, -1, false, TYPALIGN_INT));
+}
+
+/* may_read_audit() returns boolean, for row security. */
+Datum
+logsvc_may_read_audit(PG_FUNCTION_ARGS)
+{
+	PG_RETURN_BOOL(ls_principal_current() != NULL &&
+				   (ls_principal_require()->permissions & ls_permission_bit("audit:read")) != 0);
 }
 
 Datum

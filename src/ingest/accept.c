@@ -400,8 +400,9 @@ insert_groups(void *context)
 			if (!ls_part_builder_finish(part->builder, LS_CODEC_FAST, false, &header, &body,
 										&stats))
 				ereport(ERROR, errcode(ERRCODE_OUT_OF_MEMORY), errmsg("out of memory"));
-			ls_queue_insert(&group->organization, part->batch, ls_str_make(header.data, header.len),
-							ls_str_make(body.data, body.len), &stats);
+			ls_queue_insert(&group->organization, part->batch, false,
+							ls_str_make(header.data, header.len), ls_str_make(body.data, body.len),
+							&stats);
 		}
 	}
 	LS_STOP_POINT("accept_before_commit");

@@ -89,7 +89,7 @@ at_subtransaction_end(SubXactEvent event, SubTransactionId own, SubTransactionId
 }
 
 static void
-reserve(uint32 events)
+reserve(uint32 events, bool always)
 {
 	static bool registered = false;
 	reserved *r;
@@ -101,7 +101,9 @@ reserve(uint32 events)
 		registered = true;
 	}
 	r = MemoryContextAlloc(TopTransactionContext, sizeof(reserved));
-	if (!ls_queue_reserve(events))
+	if (always)
+		ls_queue_reserve_always(events);
+	else if (!ls_queue_reserve(events))
 		ereport(ERROR, errcode(ls_errcode(LS_ERROR_QUEUE_FULL)), errmsg("the ingest queue is full"),
 				errhint("Try again in %d seconds.", ls_queue_retry_after()));
 	r->subtransaction = GetCurrentSubTransactionId();
@@ -117,6 +119,7 @@ typedef struct ingest_call
 	ls_arena *arena;
 	ls_arena *scratch;
 	ls_sender sender;
+	bool audit; /* an entry of the audit log */
 	ls_part_builder *builders[MAX_PARTS];
 	uint64 batches[MAX_PARTS];
 	int n_parts;
@@ -137,27 +140,44 @@ next_builder(void *context)
 	return builder;
 }
 
+/* Does the service run here, or nowhere yet? */
+static bool
+is_service_database(void)
+{
+	return ls_service_get()->state != LS_SERVICE_READY ||
+		   ls_service_get()->database == MyDatabaseId;
+}
+
+static ingest_call *
+create_call(void)
+{
+	ingest_call *call = palloc0(sizeof(ingest_call));
+
+	call->arena = ls_context_arena(CurrentMemoryContext, CALL_MEMORY);
+	call->scratch = ls_context_arena(CurrentMemoryContext, CALL_MEMORY);
+	call->result = ls_new(call->arena, ls_decode_result);
+	if (call->result == NULL || next_builder(call) == NULL)
+		ereport(ERROR, errcode(ERRCODE_OUT_OF_MEMORY), errmsg("out of memory"));
+	return call;
+}
+
 static ingest_call *
 begin_call(void)
 {
-	ingest_call *call = palloc0(sizeof(ingest_call));
 	const ls_principal *principal;
+	ingest_call *call;
 
 	ls_require_shmem();
-	if (ls_service_get()->state == LS_SERVICE_READY && ls_service_get()->database != MyDatabaseId)
+	if (!is_service_database())
 		ereport(ERROR, errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				errmsg("logsvc does not run in this database"),
 				errhint("It runs in the one that logsvc.database names; events sent here would "
 						"never be stored."));
 	ls_require_permission("logs:write");
 	principal = ls_principal_current();
+	call = create_call();
 	call->sender.organization = principal->organization;
 	call->sender.test = principal->test_key;
-	call->arena = ls_context_arena(CurrentMemoryContext, CALL_MEMORY);
-	call->scratch = ls_context_arena(CurrentMemoryContext, CALL_MEMORY);
-	call->result = ls_new(call->arena, ls_decode_result);
-	if (call->result == NULL || next_builder(call) == NULL)
-		ereport(ERROR, errcode(ERRCODE_OUT_OF_MEMORY), errmsg("out of memory"));
 	return call;
 }
 
@@ -202,7 +222,9 @@ insert_call(ingest_call *call)
 {
 	ls_time now = ls_now();
 
-	reserve(call->result->accepted);
+	/* Where no service runs nobody counts; it counts the table when it starts. */
+	if (!call->audit || (ls_shmem_ready() && is_service_database()))
+		reserve(call->result->accepted, call->audit);
 	if (SPI_connect() != SPI_OK_CONNECT)
 		elog(ERROR, "SPI_connect failed");
 	for (int i = 0; i < call->n_parts; i++)
@@ -220,7 +242,7 @@ insert_call(ingest_call *call)
 		if (!ls_part_builder_finish(call->builders[i], LS_CODEC_FAST, false, &header, &body,
 									&stats))
 			ereport(ERROR, errcode(ERRCODE_OUT_OF_MEMORY), errmsg("out of memory"));
-		ls_queue_insert(&call->sender.organization, call->batches[i],
+		ls_queue_insert(&call->sender.organization, call->batches[i], call->audit,
 						ls_str_make(header.data, header.len), ls_str_make(body.data, body.len),
 						&stats);
 	}
@@ -264,6 +286,7 @@ is_single(Jsonb *events)
 
 PG_FUNCTION_INFO_V1(logsvc_ingest);
 PG_FUNCTION_INFO_V1(logsvc_log);
+PG_FUNCTION_INFO_V1(logsvc_store_audit);
 
 /*
  * ingest(events jsonb): one event, an array or {"events": [...]}; returns
@@ -355,4 +378,42 @@ logsvc_log(PG_FUNCTION_ARGS)
 	insert_call(call);
 	ls_event_id_format(call->batches[0], 0, id);
 	PG_RETURN_TEXT_P(cstring_to_text(id));
+}
+
+static bool
+add_to_audit(void *context, const ls_event *event)
+{
+	ls_sender_sink *sink = context;
+	ls_event moved = *event;
+
+	moved.field[LS_FIELD_INDEX] = LS_STR("_audit");
+	moved.has |= 1u << LS_FIELD_INDEX;
+	return sink->inner.add(sink->inner.context, &moved);
+}
+
+/*
+ * store_audit(organization, event) returns void: one event into the index
+ * _audit, for the audit log only.  The queue's limit does not hold for it: a
+ * flood of events must not keep anybody from revoking a key.
+ */
+Datum
+logsvc_store_audit(PG_FUNCTION_ARGS)
+{
+	Jsonb *event = PG_GETARG_JSONB_P(1);
+	char *text = JsonbToCString(NULL, &event->root, VARSIZE(event));
+	ingest_call *call = create_call();
+	ls_decode_options options;
+	ls_sender_sink sink;
+
+	call->sender.organization = *PG_GETARG_UUID_P(0);
+	call->audit = true;
+	ls_sender_options(&sink, &call->sender, call->builders[0], next_builder, call, &options);
+	options.sink.add = add_to_audit;
+	options.arena = call->arena;
+	options.scratch = call->scratch;
+	if (!ls_decode_event(&options, ls_str_of_cstring(text), call->result) ||
+		call->result->accepted != 1)
+		refuse(call, true);
+	insert_call(call);
+	PG_RETURN_VOID();
 }

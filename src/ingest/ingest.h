@@ -31,6 +31,9 @@ extern void ls_ingest_register(void); /* in _PG_init */
 
 /* Takes `events` of the depth; false, and nothing taken, beyond the limit. */
 extern bool ls_queue_reserve(uint32 events);
+
+/* The same beyond the limit: what must be written down is never refused. */
+extern void ls_queue_reserve_always(uint32 events);
 extern void ls_queue_release(uint32 events); /* not stored after all */
 extern void ls_queue_drained(uint32 events); /* stored by a writer */
 extern uint64 ls_queue_depth(void);
@@ -50,9 +53,9 @@ extern void ls_queue_recover(void);
 /* The number of a new batch; in a transaction. */
 extern uint64 ls_queue_next_batch(void);
 
-/* Inserts a row; in a transaction with SPI. */
-extern void ls_queue_insert(const pg_uuid_t *organization, uint64 batch, ls_str header, ls_str body,
-							const ls_part_stats *stats);
+/* Inserts a row; audit: of entries of the audit log.  In a transaction with SPI. */
+extern void ls_queue_insert(const pg_uuid_t *organization, uint64 batch, bool audit, ls_str header,
+							ls_str body, const ls_part_stats *stats);
 
 /*
  * Counts events that were committed, and wakes the writers when there is

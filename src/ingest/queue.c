@@ -131,6 +131,12 @@ ls_queue_reserve(uint32 events)
 }
 
 void
+ls_queue_reserve_always(uint32 events)
+{
+	watch_depth(pg_atomic_add_fetch_u64(&shared->depth, events));
+}
+
+void
 ls_queue_release(uint32 events)
 {
 	lower_depth(events);
@@ -205,20 +211,20 @@ ls_queue_next_batch(void)
 }
 
 void
-ls_queue_insert(const pg_uuid_t *organization, uint64 batch, ls_str header, ls_str body,
+ls_queue_insert(const pg_uuid_t *organization, uint64 batch, bool audit, ls_str header, ls_str body,
 				const ls_part_stats *stats)
 {
 	static SPIPlanPtr plan = NULL;
-	static const Oid types[] = {INT8OID,        UUIDOID, INT4OID,  TIMESTAMPTZOID,
-								TIMESTAMPTZOID, INT4OID, BYTEAOID, BYTEAOID};
+	static const Oid types[] = {INT8OID, UUIDOID,  INT4OID,  TIMESTAMPTZOID, TIMESTAMPTZOID,
+								INT4OID, BYTEAOID, BYTEAOID, BOOLOID};
 	Datum values[lengthof(types)];
 
 	if (plan == NULL)
 	{
 		plan =
 			SPI_prepare("INSERT INTO logsvc_internal.queue (id, organization_id, rows, min_time, "
-						"max_time, level_mask, header, body) "
-						"VALUES ($1, $2, $3, $4, $5, $6, $7, $8)",
+						"max_time, level_mask, header, body, audit) "
+						"VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
 						lengthof(types), (Oid *) types);
 		if (plan == NULL || SPI_keepplan(plan) != 0)
 			elog(ERROR, "could not prepare the insertion into the queue");
@@ -231,6 +237,7 @@ ls_queue_insert(const pg_uuid_t *organization, uint64 batch, ls_str header, ls_s
 	values[5] = Int32GetDatum((int32) stats->level_mask);
 	values[6] = PointerGetDatum(ls_text_of_str(header));
 	values[7] = PointerGetDatum(ls_text_of_str(body));
+	values[8] = BoolGetDatum(audit);
 	if (SPI_execute_plan(plan, values, NULL, false, 0) != SPI_OK_INSERT)
 		elog(ERROR, "could not insert into the queue");
 	pfree(DatumGetPointer(values[6]));

@@ -27,7 +27,7 @@ sub stored
 	$where = defined $where ? "AND $where" : '';
 	return $t->sql("SELECT coalesce(sum(p.rows), 0) FROM logsvc_internal.part p
 		JOIN logsvc_internal.organization o ON o.id = p.organization_id
-		WHERE o.slug = '$slug' $where");
+		WHERE o.slug = '$slug' AND p.index_name <> '_audit' $where");
 }
 
 sub queued { return $t->sql('SELECT coalesce(sum(rows), 0) FROM logsvc_internal.queue'); }
