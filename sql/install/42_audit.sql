@@ -45,8 +45,8 @@ DECLARE
 	-- Milliseconds, as entries are shown: the hash can be computed from what is seen.
 	moment timestamptz := date_trunc('milliseconds', clock_timestamp());
 	kind text := split_part(action, '.', 1);
-	address text := host(inet_client_addr());
-	agent text := logsvc_internal.audit_text(nullif(current_setting('application_name'), ''), 512);
+	address text := host(logsvc_internal.request_address());
+	agent text := logsvc_internal.audit_text(logsvc_internal.request_user_agent(), 512);
 BEGIN
 	IF jsonb_typeof(details) = 'object' IS NOT TRUE THEN
 		details := '{}';

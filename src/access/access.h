@@ -60,28 +60,28 @@ typedef struct ls_principal
 #define LS_ALLOWED LS_ERRORS
 
 /*
- * Checks the credential of a request: Authorization: Bearer, or X-API-Key.
- * True: *out is who sent it, as of now (revocations and role changes that are
+ * Checks the credential of a request: Authorization: Bearer, X-API-Key.  True:
+ * *out is who sent it, as of now (revocations and role changes that are
  * committed count; expiry is compared with the clock at each call).  False:
  * *error says why, to be answered with 401 (or 500 when the lookup itself
  * failed, which the caller should log).
  *
- * tokens_only: only personal access tokens are good; API keys are INVALID_PAT
- * (specification 5.1, decisions 44 to 46).
+ * credentials: the letters of the route (routes.def).  Where no API key is good,
+ * keys are INVALID_PAT (specification 5.1, decisions 44 to 46).
  *
  * Cached; an unknown credential runs a transaction of its own, so call it
  * outside of one.  Runs in workers, as superuser.
  */
-extern bool ls_authenticate(const ls_request *request, bool tokens_only, ls_principal *out,
+extern bool ls_authenticate(const ls_request *request, const char *credentials, ls_principal *out,
 							ls_caught *error);
 
 /*
  * May the principal use a route with these demands (strings as in routes.def)?
  * LS_ALLOWED, INSUFFICIENT_SCOPE or FORBIDDEN; UNAUTHORIZED for NULL or a
- * principal of kind NONE unless all three are empty.
+ * principal of kind NONE unless the route is public (credentials "").
  */
-extern ls_error_id ls_authorize(const ls_principal *principal, const char *permission,
-								const char *scope, const char *keys);
+extern ls_error_id ls_authorize(const ls_principal *principal, const char *credentials,
+								const char *permission, const char *scope);
 
 /*
  * Makes the principal that of the current transaction, as SET LOCAL would:
@@ -165,7 +165,24 @@ typedef enum ls_rate_scope
  */
 extern bool ls_rate_limit_of(const char *class_name, int *limit_per_minute, ls_rate_scope *scope);
 
-/* The key of a principal for a scope (not for LS_RATE_ADDRESS). */
-extern void ls_rate_key(const ls_principal *principal, ls_rate_scope scope, uint8 key[16]);
+/*
+ * The key that a scope counts by: of the principal, for LS_RATE_ADDRESS of the
+ * client's address (an IPv4 address, or a /64 of IPv6).
+ */
+extern void ls_rate_key(const ls_principal *principal, const ls_request *request,
+						ls_rate_scope scope, uint8 key[16]);
+
+/* ---- the HTTP request that is being answered (request.c) ---- */
+
+/*
+ * From now on this process answers that request (NULL: none); its texts must
+ * live as long.  SQL functions ask for its address, headers and id, and nobody
+ * is an operator meanwhile.
+ */
+extern void ls_request_enter(const ls_request *request);
+extern const ls_request *ls_request_current(void);
+
+/* The client's address, behind trusted proxies; false when it is not known. */
+extern bool ls_request_address(const ls_request *request, ls_address *out);
 
 #endif /* LS_ACCESS_H */

@@ -123,8 +123,10 @@ use(const cached_credential *entry, ls_principal *out)
 }
 
 bool
-ls_authenticate(const ls_request *request, bool tokens_only, ls_principal *out, ls_caught *error)
+ls_authenticate(const ls_request *request, const char *credentials, ls_principal *out,
+				ls_caught *error)
 {
+	bool tokens_only = strpbrk(credentials, "IRF") == NULL;
 	ls_str secret;
 	uint8 hash[LS_SHA256_LENGTH];
 	cached_credential fresh;

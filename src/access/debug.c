@@ -41,7 +41,7 @@ logsvc_debug_authenticate(PG_FUNCTION_ARGS)
 	ls_principal principal;
 	ls_caught error;
 
-	if (!ls_authenticate(&request, PG_GETARG_BOOL(2), &principal, &error))
+	if (!ls_authenticate(&request, PG_GETARG_BOOL(2) ? "T" : "TIRF", &principal, &error))
 		PG_RETURN_TEXT_P(cstring_to_text(ls_error_table[error.id].code));
 	PG_RETURN_TEXT_P(cstring_to_text(
 		psprintf("OK %d %s%s%s", principal.kind, ls_role_name((ls_role) principal.role),
@@ -49,7 +49,7 @@ logsvc_debug_authenticate(PG_FUNCTION_ARGS)
 				 principal.test_key ? " test" : "")));
 }
 
-/* (authorization, api_key, permission, scope, keys): OK or a code. */
+/* (authorization, api_key, credentials, permission, scope): OK or a code. */
 Datum
 logsvc_debug_authorize(PG_FUNCTION_ARGS)
 {
@@ -58,7 +58,7 @@ logsvc_debug_authorize(PG_FUNCTION_ARGS)
 	ls_caught error;
 	ls_error_id result;
 
-	if (!ls_authenticate(&request, false, &principal, &error))
+	if (!ls_authenticate(&request, "TIRF", &principal, &error))
 		PG_RETURN_TEXT_P(cstring_to_text(ls_error_table[error.id].code));
 	result =
 		ls_authorize(&principal, text_to_cstring(PG_GETARG_TEXT_PP(2)),
@@ -120,15 +120,15 @@ logsvc_debug_time(PG_FUNCTION_ARGS)
 	memset(&request, 0, sizeof(request));
 	request.received_at = ls_now();
 	request.authorization = ls_str_of_text(PG_GETARG_TEXT_PP(1));
-	if (!ls_authenticate(&request, false, &principal, &error))
+	if (!ls_authenticate(&request, "TIRF", &principal, &error))
 		PG_RETURN_NULL();
 	INSTR_TIME_SET_CURRENT(start);
 	for (int i = 0; i < n; i++)
 	{
 		if (strcmp(what, "authenticate") == 0)
-			good += ls_authenticate(&request, false, &principal, &error);
+			good += ls_authenticate(&request, "TIRF", &principal, &error);
 		else if (strcmp(what, "authorize") == 0)
-			good += ls_authorize(&principal, "logs:write", "logs:write", "IF") == LS_ALLOWED;
+			good += ls_authorize(&principal, "TIF", "logs:write", "logs:write") == LS_ALLOWED;
 		else if (strcmp(what, "index") == 0)
 			good += ls_index_exists(&principal.organization, LS_STR("main"), NULL);
 		else if (strcmp(what, "rate") == 0)

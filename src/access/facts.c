@@ -157,10 +157,24 @@ ls_rate_limit_of(const char *class_name, int *limit_per_minute, ls_rate_scope *s
 }
 
 void
-ls_rate_key(const ls_principal *principal, ls_rate_scope scope, uint8 key[16])
+ls_rate_key(const ls_principal *principal, const ls_request *request, ls_rate_scope scope,
+			uint8 key[16])
 {
-	if (scope == LS_RATE_CALLER)
-		memcpy(key, principal->caller, 16);
-	else
-		memcpy(key, &principal->organization, 16);
+	ls_address address;
+
+	switch (scope)
+	{
+		case LS_RATE_ORGANIZATION:
+			memcpy(key, &principal->organization, 16);
+			break;
+		case LS_RATE_CALLER:
+			memcpy(key, principal->caller, 16);
+			break;
+		case LS_RATE_ADDRESS:
+			/* Who has no address shares one window. */
+			if (!ls_request_address(request, &address))
+				memset(&address, 0, sizeof(address));
+			ls_address_rate_key(&address, key);
+			break;
+	}
 }

@@ -135,25 +135,30 @@ ls_principal_has_scope(const ls_principal *principal, const char *scope)
 }
 
 ls_error_id
-ls_authorize(const ls_principal *principal, const char *permission, const char *scope,
-			 const char *keys)
+ls_authorize(const ls_principal *principal, const char *credentials, const char *permission,
+			 const char *scope)
 {
-	if (permission[0] == '\0' && scope[0] == '\0' && keys[0] == '\0')
+	if (credentials[0] == '\0')
 		return LS_ALLOWED;
-	if (principal == NULL || principal->kind == LS_PRINCIPAL_NONE)
+	if (principal == NULL)
 		return LS_ERROR_UNAUTHORIZED;
 	switch ((ls_principal_kind) principal->kind)
 	{
+		case LS_PRINCIPAL_NONE:
+			return LS_ERROR_UNAUTHORIZED;
 		case LS_PRINCIPAL_KEY:
-			return has_letter(keys, principal->key_scope) ? LS_ALLOWED
-														  : LS_ERROR_INSUFFICIENT_SCOPE;
+			return has_letter(credentials, principal->key_scope) ? LS_ALLOWED
+																 : LS_ERROR_INSUFFICIENT_SCOPE;
 		case LS_PRINCIPAL_OPERATOR:
 			return LS_ALLOWED;
 		case LS_PRINCIPAL_TOKEN:
-			if (!ls_principal_has_scope(principal, scope))
+			if (!has_letter(credentials, 'T') ||
+				(scope[0] != '\0' && !ls_principal_has_scope(principal, scope)))
 				return LS_ERROR_INSUFFICIENT_SCOPE;
 			break;
-		default:
+		case LS_PRINCIPAL_USER:
+			if (!has_letter(credentials, 'S') && !has_letter(credentials, 'U'))
+				return LS_ERROR_UNAUTHORIZED;
 			break;
 	}
 	if (permission[0] != '\0' && (principal->role_permits & ls_permission_bit(permission)) == 0)

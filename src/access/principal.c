@@ -188,7 +188,7 @@ ls_is_operator(void)
 	Oid role;
 
 	/* Inside a request there is no operator, whoever runs it. */
-	if (current.kind != LS_PRINCIPAL_NONE && !current.session)
+	if (ls_request_current() != NULL || (current.kind != LS_PRINCIPAL_NONE && !current.session))
 		return false;
 
 	/*

@@ -194,6 +194,14 @@ extern void ls_random_bytes(void *out, size_t len); /* raises on failure */
 extern bool ls_equal_constant_time(const void *a, const void *b, size_t len);
 
 /*
+ * AES-256-GCM with a new nonce: `out` gets len + LS_SEAL_OVERHEAD bytes.  Raises
+ * on failure.  Opening is false for a wrong key or changed bytes.
+ */
+#define LS_SEAL_OVERHEAD (12 + 16)
+extern void ls_seal(const uint8 key[32], const void *data, size_t len, uint8 *out);
+extern bool ls_unseal(const uint8 key[32], const void *sealed, size_t len, uint8 *out);
+
+/*
  * 16 bytes as 26 Crockford base32 characters, upper case, NUL-terminated; and
  * back (false for anything else; case-insensitive).
  */

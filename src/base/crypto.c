@@ -25,6 +25,50 @@ ls_equal_constant_time(const void *a, const void *b, size_t len)
 	return CRYPTO_memcmp(a, b, len) == 0;
 }
 
+#define NONCE 12
+#define TAG 16
+
+void
+ls_seal(const uint8 key[32], const void *data, size_t len, uint8 *out)
+{
+	EVP_CIPHER_CTX *cipher = EVP_CIPHER_CTX_new();
+	int n = 0;
+	bool good;
+
+	if (!pg_strong_random(out, NONCE))
+		good = false;
+	else
+		good = cipher != NULL && len <= INT_MAX &&
+			   EVP_EncryptInit_ex(cipher, EVP_aes_256_gcm(), NULL, key, out) == 1 &&
+			   EVP_EncryptUpdate(cipher, out + NONCE, &n, data, (int) len) == 1 &&
+			   (size_t) n == len && EVP_EncryptFinal_ex(cipher, out + NONCE + len, &n) == 1 &&
+			   EVP_CIPHER_CTX_ctrl(cipher, EVP_CTRL_GCM_GET_TAG, TAG, out + NONCE + len) == 1;
+	EVP_CIPHER_CTX_free(cipher);
+	if (!good)
+		ereport(ERROR, errcode(ERRCODE_INTERNAL_ERROR), errmsg("could not encrypt"));
+}
+
+bool
+ls_unseal(const uint8 key[32], const void *sealed, size_t len, uint8 *out)
+{
+	const uint8 *in = sealed;
+	EVP_CIPHER_CTX *cipher;
+	size_t n_plain = len - LS_SEAL_OVERHEAD;
+	int n = 0;
+	bool good;
+
+	if (len < LS_SEAL_OVERHEAD || len > INT_MAX)
+		return false;
+	cipher = EVP_CIPHER_CTX_new();
+	good = cipher != NULL && EVP_DecryptInit_ex(cipher, EVP_aes_256_gcm(), NULL, key, in) == 1 &&
+		   EVP_DecryptUpdate(cipher, out, &n, in + NONCE, (int) n_plain) == 1 &&
+		   EVP_CIPHER_CTX_ctrl(cipher, EVP_CTRL_GCM_SET_TAG, TAG,
+							   unconstify(uint8 *, in + NONCE + n_plain)) == 1 &&
+		   EVP_DecryptFinal_ex(cipher, out + n_plain, &n) == 1;
+	EVP_CIPHER_CTX_free(cipher);
+	return good;
+}
+
 /* Crockford's alphabet: no I, L, O, U. */
 static const char base32_digits[] = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
 

@@ -60,6 +60,15 @@ int_setting(const char *name, const char *what, int *variable, int value, int mi
 							NULL);
 }
 
+static bool
+check_networks(char **value, void **extra, GucSource source)
+{
+	if (*value == NULL || ls_networks_valid(ls_str_of_cstring(*value)))
+		return true;
+	GUC_check_errdetail("Networks are written as 10.0.0.0/8 or 2001:db8::/32.");
+	return false;
+}
+
 /*
  * Settings of the workers.  PGC_POSTMASTER ones exist only when logsvc is
  * preloaded: defining them later is an error of the server.
@@ -131,9 +140,9 @@ ls_guc_register(bool preloaded)
 	string_setting("logsvc.smtp_from", "Sender address of mail.", &ls_smtp_from, "", PGC_SIGHUP, 0);
 	string_setting("logsvc.public_url", "URL under which users reach the service.", &ls_public_url,
 				   "", PGC_SIGHUP, 0);
-	string_setting("logsvc.trusted_proxies",
-				   "Networks whose X-Forwarded-For is believed, comma-separated.",
-				   &ls_trusted_proxies, "", PGC_SIGHUP, GUC_LIST_INPUT);
+	DefineCustomStringVariable(
+		"logsvc.trusted_proxies", "Networks whose X-Forwarded-For is believed, comma-separated.",
+		NULL, &ls_trusted_proxies, "", PGC_SIGHUP, GUC_LIST_INPUT, check_networks, NULL, NULL);
 
 	MarkGUCPrefixReserved("logsvc");
 }

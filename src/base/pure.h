@@ -302,4 +302,35 @@ extern bool ls_time_parse_iso(ls_str s, ls_time *time);
 /* Writes YYYY-MM-DDThh:mm:ss.mmmZ and a NUL (LS_TIME_ISO_LENGTH + 1 bytes). */
 extern void ls_time_format_iso(ls_time time, char *out);
 
+/* ---- network addresses ---- */
+
+/* IPv6, or IPv4 as ::ffff:a.b.c.d. */
+typedef struct ls_address
+{
+	uint8_t bytes[16];
+} ls_address;
+
+#define LS_ADDRESS_LENGTH 46
+
+/*
+ * Reads an address, with blanks, quotes, brackets or a port around it as proxies
+ * write it.  False when it is none.
+ */
+extern bool ls_address_parse(ls_str s, ls_address *out);
+extern void ls_address_format(const ls_address *address, char out[LS_ADDRESS_LENGTH]);
+
+/* Whom rates per address count: an IPv4 address, or a /64 of IPv6. */
+extern void ls_address_rate_key(const ls_address *address, uint8_t key[16]);
+
+/* Lists of networks: "10.0.0.0/8, 2001:db8::/32, 192.0.2.7". */
+extern bool ls_networks_valid(ls_str list);
+extern bool ls_networks_contain(ls_str list, const ls_address *address);
+
+/*
+ * Who sent a request: `remote`, unless that is a trusted proxy; then the
+ * rightmost address of X-Forwarded-For that is no trusted proxy.  False when
+ * `remote` is no address.
+ */
+extern bool ls_client_address(ls_str remote, ls_str forwarded_for, ls_str trusted, ls_address *out);
+
 #endif /* LS_PURE_H */

@@ -154,7 +154,7 @@ count_call(const ls_principal *principal)
 
 	if (!ls_shmem_ready() || !ls_rate_limit_of("evaluation", &limit, &scope))
 		return;
-	ls_rate_key(principal, LS_RATE_ORGANIZATION, key);
+	ls_rate_key(principal, NULL, LS_RATE_ORGANIZATION, key);
 	for (size_t i = 0; i < sizeof(role); i++)
 		key[i] ^= ((uint8 *) &role)[i];
 	if (!ls_rate_limit_take("evaluation", key, limit, &state))

@@ -39,9 +39,10 @@ number_text(ls_arena *arena, long long number)
 
 /* Counts the request against its class and sets the rate headers. */
 static bool
-within_rate(const ls_route *route, const ls_principal *principal, ls_arena *arena,
+within_rate(const ls_request *request, const ls_principal *principal, ls_arena *arena,
 			ls_response *response)
 {
+	const ls_route *route = &ls_routes[request->route];
 	ls_rate_state state;
 	ls_rate_scope scope;
 	uint8 key[16];
@@ -50,7 +51,7 @@ within_rate(const ls_route *route, const ls_principal *principal, ls_arena *aren
 
 	if (route->rate_class[0] == '\0' || !ls_rate_limit_of(route->rate_class, &limit, &scope))
 		return true;
-	ls_rate_key(principal, scope, key);
+	ls_rate_key(principal, request, scope, key);
 	within = ls_rate_limit_take(route->rate_class, key, limit, &state);
 	ls_response_header(response, LS_STR("X-RateLimit-Limit"), number_text(arena, state.limit));
 	ls_response_header(response, LS_STR("X-RateLimit-Remaining"),
@@ -89,7 +90,10 @@ ls_http_admit(const ls_request *request, ls_arena *arena, ls_principal *principa
 	response->id = request->id;
 	response->status = route->success;
 
-	if (!ls_authenticate(request, route->keys[0] == '\0', principal, &caught))
+	/* Of a public route nobody is the principal, whatever was sent. */
+	memset(principal, 0, sizeof(*principal));
+	if (route->credentials[0] != '\0' &&
+		!ls_authenticate(request, route->credentials, principal, &caught))
 	{
 		if (caught.id == LS_ERROR_INTERNAL)
 			ereport(LOG, errcode(caught.sqlstate),
@@ -97,7 +101,7 @@ ls_http_admit(const ls_request *request, ls_arena *arena, ls_principal *principa
 		ls_http_refuse(response, arena, caught.id, caught.message, NULL);
 		return false;
 	}
-	error = ls_authorize(principal, route->permission, route->scope, route->keys);
+	error = ls_authorize(principal, route->credentials, route->permission, route->scope);
 	if (error != LS_ALLOWED)
 	{
 		ls_http_refuse(response, arena, error, NULL, NULL);
@@ -106,9 +110,10 @@ ls_http_admit(const ls_request *request, ls_arena *arena, ls_principal *principa
 	/* What a worker handed over has been counted. */
 	if (request->carried.len > 0)
 		take_headers(request, response);
-	else if (!within_rate(route, principal, arena, response))
+	else if (!within_rate(request, principal, arena, response))
 		return false;
-	if ((request->flags & LS_REQUEST_BODY_TOO_LARGE) != 0)
+	if ((request->flags & LS_REQUEST_BODY_TOO_LARGE) != 0 ||
+		(route->pool == LS_POOL_EXECUTOR && request->body.len > LS_EXECUTOR_BODY_LIMIT))
 	{
 		ls_http_refuse(response, arena, LS_ERROR_BODY_TOO_LARGE, NULL, NULL);
 		return false;

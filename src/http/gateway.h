@@ -111,11 +111,11 @@ typedef struct ls_route
 {
 	const char *name; /* symbol of the route, for logs and tests */
 	const char *method;
-	const char *path;       /* {id} matches one segment */
-	const char *permission; /* of a role, as "logs:write"; "" for none */
-	const char *scope;      /* of a PAT; "" when no PAT is allowed */
-	const char *keys;       /* letters of API key scopes: I, R, F; "" for none */
-	const char *rate_class; /* "" for not limited */
+	const char *path;        /* {id} matches one segment */
+	const char *credentials; /* letters, see routes.def; "" for public */
+	const char *permission;  /* of a role, as "logs:write"; "" for none */
+	const char *scope;       /* of a PAT; "" for any */
+	const char *rate_class;  /* "" for not limited */
 	ls_pool pool;
 	const char *handler; /* SQL function; "" when the pool's own code answers */
 	int success;         /* HTTP status */

@@ -87,7 +87,8 @@ static bool
 is_single(const ls_request *request, const ls_str *field)
 {
 	return field == &request->authorization || field == &request->api_key ||
-		   field == &request->organization;
+		   field == &request->organization || field == &request->cookie ||
+		   field == &request->origin;
 }
 
 static enum MHD_Result
@@ -125,7 +126,8 @@ take_field(void *context, enum MHD_ValueKind kind, const char *name, size_t name
 	{
 		while (text.len > 0 && (text.data[text.len - 1] == ' ' || text.data[text.len - 1] == '\t'))
 			text.len--;
-		if (field->data == NULL)
+		/* Proxies append: of several lines the last is the nearest one's. */
+		if (field->data == NULL || field == &w->c->request.forwarded_for)
 			*field = text;
 		else if (is_single(&w->c->request, field) && check->status == 0)
 		{

@@ -145,12 +145,6 @@ find_route(ls_connection *c, ls_str method)
 	}
 }
 
-static bool
-is_open_route(const ls_route *route)
-{
-	return route->permission[0] == '\0' && route->scope[0] == '\0' && route->keys[0] == '\0';
-}
-
 /* Answers c->refusal although the body has not been read. */
 static enum MHD_Result
 refuse_now(ls_connection *c, bool in_body)
@@ -183,7 +177,7 @@ refuse_large_body(ls_connection *c, bool in_body)
 
 	ls_connection_deadline(c, DEADLINE_NONE);
 	c->body_len = 0;
-	if (is_open_route(&ls_routes[c->route]))
+	if (ls_routes[c->route].pool == LS_POOL_GATEWAY)
 	{
 		c->refusal = refusal_too_large;
 		return refuse_now(c, in_body);

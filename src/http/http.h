@@ -17,6 +17,9 @@
 
 /* ---- admit.c ---- */
 
+/* Bodies of what executors do: questions and settings, not events. */
+#define LS_EXECUTOR_BODY_LIMIT (1024 * 1024)
+
 /*
  * Checks credential, scope and role, rate limit and body size of a request, in
  * this order (docs/api.md).  True: *principal may go on, and *response has the

@@ -23,7 +23,7 @@ quote(ls_buf *buf, const char *text)
 static bool
 is_open(const ls_route *route)
 {
-	return route->permission[0] == '\0' && route->scope[0] == '\0' && route->keys[0] == '\0';
+	return route->credentials[0] == '\0';
 }
 
 static void
@@ -42,33 +42,38 @@ write_parameters(ls_buf *buf, const char *path)
 static void
 write_security(ls_buf *buf, const ls_route *route)
 {
-	if (is_open(route))
-	{
-		ls_buf_lit(buf, ",\"security\":[]");
-		return;
-	}
+	const char *keys = route->credentials + strcspn(route->credentials, "IRF");
+	bool any = false;
+
 	ls_buf_lit(buf, ",\"security\":[");
-	if (route->scope[0] != '\0')
+	if (strchr(route->credentials, 'T') != NULL)
 	{
 		ls_buf_lit(buf, "{\"token\":[");
-		quote(buf, route->scope);
-		ls_buf_lit(buf, "]}");
-	}
-	if (route->keys[0] != '\0')
-	{
 		if (route->scope[0] != '\0')
+			quote(buf, route->scope);
+		ls_buf_lit(buf, "]}");
+		any = true;
+	}
+	if (strpbrk(route->credentials, "SU") != NULL)
+	{
+		if (any)
+			ls_buf_char(buf, ',');
+		ls_buf_lit(buf, "{\"session\":[]}");
+		any = true;
+	}
+	if (*keys != '\0')
+	{
+		if (any)
 			ls_buf_char(buf, ',');
 		ls_buf_lit(buf, "{\"apiKey\":[");
-		for (const char *k = route->keys; *k != '\0'; k++)
+		for (const char *k = keys; *k != '\0'; k++)
 		{
-			if (k > route->keys)
+			if (k > keys)
 				ls_buf_char(buf, ',');
 			quote(buf, *k == 'I' ? "ingest-only" : *k == 'R' ? "read-only" : "full-access");
 		}
 		ls_buf_lit(buf, "]}");
 	}
-	if (route->scope[0] == '\0' && route->keys[0] == '\0')
-		ls_buf_lit(buf, "{\"session\":[]}");
 	ls_buf_char(buf, ']');
 }
 

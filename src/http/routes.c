@@ -19,9 +19,10 @@
 #endif
 
 const ls_route ls_routes[] = {
-#define LS_ROUTE(name, method, path, permission, scope, keys, rate_class, pool, handler, success, \
-				 summary)                                                                         \
-	{#name, method, path, permission, scope, keys, rate_class, pool, handler, success, summary},
+#define LS_ROUTE(name, method, path, credentials, permission, scope, rate_class, pool, handler, \
+				 success, summary)                                                              \
+	{#name,      method, path,    credentials, permission, scope,                               \
+	 rate_class, pool,   handler, success,     summary},
 #include LS_ROUTES_DEF
 #undef LS_ROUTE
 };

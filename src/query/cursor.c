@@ -15,6 +15,7 @@
 #include "catalog/pg_authid.h"
 #include "executor/spi.h"
 #include "miscadmin.h"
+#include "utils/builtins.h"
 
 #define VERSION 1
 #define SIGNATURE 16
@@ -22,9 +23,9 @@
 #define LENGTH (PAYLOAD + SIGNATURE)
 #define LIFETIME (24 * INT64CONST(3600) * LS_USECS_PER_SEC)
 
-/* The key of the server, which the tenant's role must not read. */
-static ls_str
-secret(void)
+/* The tenant's role must not read it. */
+ls_str
+ls_server_key(void)
 {
 	Oid user;
 	int context;
@@ -45,7 +46,7 @@ secret(void)
 static void
 sign(ls_search *search, const char *payload, uint8 signature[SIGNATURE])
 {
-	ls_str key = secret();
+	ls_str key = ls_server_key();
 	uint8 digest[LS_SHA256_LENGTH];
 	ls_buf text;
 
@@ -89,6 +90,23 @@ hex_digit(char c)
 	return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
+/* Hexadecimal to `len` bytes; raises INVALID_CURSOR for anything else. */
+static void
+decode(ls_str text, char *bytes, size_t len)
+{
+	if (text.len != len * 2)
+		ls_raise(LS_ERROR_INVALID_CURSOR);
+	for (size_t i = 0; i < len; i++)
+	{
+		int high = hex_digit(text.data[2 * i]);
+		int low = hex_digit(text.data[2 * i + 1]);
+
+		if (high < 0 || low < 0)
+			ls_raise(LS_ERROR_INVALID_CURSOR);
+		bytes[i] = (char) (high << 4 | low);
+	}
+}
+
 void
 ls_cursor_read(ls_search *search, ls_position *position)
 {
@@ -97,17 +115,7 @@ ls_cursor_read(ls_search *search, ls_position *position)
 	ls_reader reader;
 	ls_time issued;
 
-	if (search->cursor.len != LENGTH * 2)
-		ls_raise(LS_ERROR_INVALID_CURSOR);
-	for (int i = 0; i < LENGTH; i++)
-	{
-		int high = hex_digit(search->cursor.data[2 * i]);
-		int low = hex_digit(search->cursor.data[2 * i + 1]);
-
-		if (high < 0 || low < 0)
-			ls_raise(LS_ERROR_INVALID_CURSOR);
-		bytes[i] = (char) (high << 4 | low);
-	}
+	decode(search->cursor, bytes, LENGTH);
 	sign(search, bytes, signature);
 	if (bytes[0] != VERSION || !ls_equal_constant_time(signature, bytes + PAYLOAD, SIGNATURE))
 		ls_raise(LS_ERROR_INVALID_CURSOR);
@@ -122,4 +130,83 @@ ls_cursor_read(ls_search *search, ls_position *position)
 	position->batch = ls_read_u64(&reader);
 	position->place = ls_read_u32(&reader);
 	position->offset = ls_read_u32(&reader);
+}
+
+/*
+ * ---- cursors of other lists ----
+ *
+ * A version, the time of issue, a signature and the position: what the list is
+ * sorted by, of the last row shown.  The signature also covers `scope`: which
+ * list, of whom, with which filter.
+ */
+
+PG_FUNCTION_INFO_V1(logsvc_sign_position);
+PG_FUNCTION_INFO_V1(logsvc_open_position);
+
+#define LIST_VERSION 2
+#define LIST_HEAD (1 + 8)
+
+static void
+sign_position(const char *head, ls_str position, ls_str scope, uint8 signature[SIGNATURE])
+{
+	StringInfoData text;
+	uint8 digest[LS_SHA256_LENGTH];
+	ls_str key;
+
+	initStringInfo(&text);
+	appendBinaryStringInfo(&text, head, LIST_HEAD);
+	appendStringInfo(&text, "%zu:", scope.len);
+	appendBinaryStringInfo(&text, scope.data, (int) scope.len);
+	appendBinaryStringInfo(&text, position.data, (int) position.len);
+	if (SPI_connect() != SPI_OK_CONNECT)
+		elog(ERROR, "SPI_connect failed");
+	key = ls_server_key();
+	ls_hmac_sha256(key.data, key.len, text.data, (size_t) text.len, digest);
+	SPI_finish();
+	memcpy(signature, digest, SIGNATURE);
+}
+
+/* sign_position(scope text, position text) returns text: a cursor */
+Datum
+logsvc_sign_position(PG_FUNCTION_ARGS)
+{
+	ls_str scope = ls_str_of_text(PG_GETARG_TEXT_PP(0));
+	ls_str position = ls_str_of_text(PG_GETARG_TEXT_PP(1));
+	size_t len = LIST_HEAD + SIGNATURE + position.len;
+	char *bytes = palloc(len);
+	char *text = palloc(len * 2 + 1);
+	ls_time now = ls_now();
+
+	bytes[0] = LIST_VERSION;
+	memcpy(bytes + 1, &now, sizeof(now));
+	sign_position(bytes, position, scope, (uint8 *) bytes + LIST_HEAD);
+	memcpy(bytes + LIST_HEAD + SIGNATURE, position.data, position.len);
+	ls_hex(bytes, len, text);
+	PG_RETURN_TEXT_P(cstring_to_text(text));
+}
+
+/* open_position(scope text, cursor text) returns text; raises INVALID_CURSOR */
+Datum
+logsvc_open_position(PG_FUNCTION_ARGS)
+{
+	ls_str scope = ls_str_of_text(PG_GETARG_TEXT_PP(0));
+	ls_str cursor = ls_str_of_text(PG_GETARG_TEXT_PP(1));
+	size_t len = cursor.len / 2;
+	uint8 signature[SIGNATURE];
+	ls_time issued;
+	ls_str position;
+	char *bytes;
+
+	if (len < LIST_HEAD + SIGNATURE || len > 1024)
+		ls_raise(LS_ERROR_INVALID_CURSOR);
+	bytes = palloc(len);
+	decode(cursor, bytes, len);
+	position = ls_str_make(bytes + LIST_HEAD + SIGNATURE, len - LIST_HEAD - SIGNATURE);
+	sign_position(bytes, position, scope, signature);
+	memcpy(&issued, bytes + 1, sizeof(issued));
+	if (bytes[0] != LIST_VERSION ||
+		!ls_equal_constant_time(signature, bytes + LIST_HEAD, SIGNATURE) ||
+		issued < ls_now() - LIFETIME)
+		ls_raise(LS_ERROR_INVALID_CURSOR);
+	PG_RETURN_TEXT_P(ls_text_of_str(position));
 }

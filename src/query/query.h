@@ -149,6 +149,9 @@ extern void ls_plan_print(StringInfo out, const ls_plan *plan);
 extern void ls_cursor_read(ls_search *search, ls_position *position);
 extern char *ls_cursor_make(ls_search *search, const ls_position *position);
 
+/* The secret of this server, whatever the caller may read.  In SPI. */
+extern ls_str ls_server_key(void);
+
 /* ---- run.c ---- */
 
 /* Principal, query, range, indexes, filter: all but the plan.  In SPI. */

@@ -1,11 +1,11 @@
 -- The C interface of access, through the functions of a debug build.
-SELECT plan(115);
+SELECT plan(117);
 
 CREATE FUNCTION authenticate(authorization_header text, api_key text DEFAULT NULL,
 	tokens_only boolean DEFAULT false) RETURNS text LANGUAGE C
 	AS '$libdir/logsvc', 'logsvc_debug_authenticate';
-CREATE FUNCTION authorize(authorization_header text, api_key text, permission text, scope text,
-	keys text) RETURNS text LANGUAGE C AS '$libdir/logsvc', 'logsvc_debug_authorize';
+CREATE FUNCTION authorize(authorization_header text, api_key text, credentials text, permission text,
+	scope text) RETURNS text LANGUAGE C AS '$libdir/logsvc', 'logsvc_debug_authorize';
 CREATE FUNCTION rate(class text, key text, per_minute int, ms bigint DEFAULT 1700000000000)
 	RETURNS text LANGUAGE C STRICT
 	AS '$libdir/logsvc', 'logsvc_debug_rate';
@@ -70,26 +70,28 @@ SELECT is(authenticate(NULL, NULL, true), 'UNAUTHORIZED', 'nothing');
 
 -- ---- routes ----
 
-SELECT is(authorize(pg_temp.bearer(who), NULL, permission, scope, keys), result,
+SELECT is(authorize(pg_temp.bearer(who), NULL, credentials, permission, scope), result,
 	format('%s: %s', who, permission))
 FROM (VALUES
-	('owner', 'logs:write', 'logs:write', 'IF', 'OK'),
-	('viewer', 'logs:write', 'logs:write', 'IF', 'FORBIDDEN'),
-	('viewer', 'logs:read', 'logs:read', 'RF', 'OK'),
-	('member', 'evaluations:run', 'evaluations:run', '', 'OK'),
-	('viewer', 'evaluations:run', 'evaluations:run', '', 'FORBIDDEN'),
-	('full', 'evaluations:run', 'evaluations:run', '', 'INSUFFICIENT_SCOPE'),
-	('ingestlive', 'logs:write', 'logs:write', 'IF', 'OK'),
-	('ingestlive', 'logs:read', 'logs:read', 'RF', 'INSUFFICIENT_SCOPE'),
-	('readlive', 'logs:read', 'logs:read', 'RF', 'OK'),
-	('readlive', 'logs:write', 'logs:write', 'IF', 'INSUFFICIENT_SCOPE'),
-	('full', 'logs:write', 'logs:write', 'IF', 'OK'),
-	('full', 'org:manage', 'org:write', 'F', 'OK'),
-	('owner', 'billing:manage', '', '', 'INSUFFICIENT_SCOPE'),
-	('owner', 'no:such', 'logs:read', '', 'FORBIDDEN'),
-	('owner', 'logs:read', 'no:such', '', 'INSUFFICIENT_SCOPE'),
-	('owner', '', '', '', 'OK')
-) AS t (who, permission, scope, keys, result);
+	('owner', 'TIF', 'logs:write', 'logs:write', 'OK'),
+	('viewer', 'TIF', 'logs:write', 'logs:write', 'FORBIDDEN'),
+	('viewer', 'TRF', 'logs:read', 'logs:read', 'OK'),
+	('member', 'T', 'evaluations:run', 'evaluations:run', 'OK'),
+	('viewer', 'T', 'evaluations:run', 'evaluations:run', 'FORBIDDEN'),
+	('full', 'T', 'evaluations:run', 'evaluations:run', 'INSUFFICIENT_SCOPE'),
+	('ingestlive', 'TIF', 'logs:write', 'logs:write', 'OK'),
+	('ingestlive', 'TRF', 'logs:read', 'logs:read', 'INSUFFICIENT_SCOPE'),
+	('readlive', 'TRF', 'logs:read', 'logs:read', 'OK'),
+	('readlive', 'TIF', 'logs:write', 'logs:write', 'INSUFFICIENT_SCOPE'),
+	('full', 'TIF', 'logs:write', 'logs:write', 'OK'),
+	('full', 'TF', 'org:manage', 'org:write', 'OK'),
+	('owner', 'S', 'billing:manage', '', 'INSUFFICIENT_SCOPE'),
+	('owner', 'T', 'no:such', 'logs:read', 'FORBIDDEN'),
+	('owner', 'T', 'logs:read', 'no:such', 'INSUFFICIENT_SCOPE'),
+	('owner', '', '', '', 'OK'),
+	('viewer', 'T', '', '', 'OK'),
+	('full', 'F', 'no:such', '', 'OK')
+) AS t (who, credentials, permission, scope, result);
 
 -- ---- changes ----
 
