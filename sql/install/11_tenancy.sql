@@ -42,6 +42,9 @@ BEGIN
 		WHERE plan = NEW.plan AND resource = NEW.resource AND NOT customized;
 	ELSIF NEW.customized AND TG_TABLE_NAME = 'rate_limit' THEN
 		DELETE FROM logsvc_internal.rate_limit WHERE class = NEW.class AND NOT customized;
+	ELSIF NEW.customized AND TG_TABLE_NAME = 'model_provider' THEN
+		DELETE FROM logsvc_internal.model_provider
+		WHERE model = NEW.model AND provider = NEW.provider AND NOT customized;
 	END IF;
 	RETURN NEW;
 END

@@ -5,15 +5,45 @@ CREATE TABLE logsvc_internal.model (
   position integer NOT NULL,
   is_default boolean NOT NULL DEFAULT false,
   input_rate bigint NOT NULL CHECK (input_rate >= 0),
-  output_rate bigint NOT NULL CHECK (output_rate >= 0)
+  output_rate bigint NOT NULL CHECK (output_rate >= 0),
+  customized boolean NOT NULL DEFAULT true,
+  -- Deferred, so that the rows of a dump may come in any order.
+  CONSTRAINT model_default EXCLUDE (is_default WITH OPERATOR(pg_catalog.=)) WHERE (is_default)
+    DEFERRABLE INITIALLY DEFERRED
 );
-CREATE UNIQUE INDEX model_default ON logsvc_internal.model (is_default) WHERE is_default;
 COMMENT ON TABLE logsvc_internal.model IS
   'model catalogue: prices in micro-USD for a million tokens (specification 2.1)';
-INSERT INTO logsvc_internal.model (id, position, is_default, input_rate, output_rate) VALUES
-  ('model-haiku-4-5', 1, true, 1000000, 5000000),
-  ('model-sonnet-4-6', 2, false, 3000000, 15000000),
-  ('model-opus-4-7', 3, false, 15000000, 75000000);
+INSERT INTO logsvc_internal.model
+    (id, position, is_default, input_rate, output_rate, customized) VALUES
+  ('model-haiku-4-5', 1, true, 1000000, 5000000, false),
+  ('model-sonnet-4-6', 2, false, 3000000, 15000000, false),
+  ('model-opus-4-7', 3, false, 15000000, 75000000, false);
+
+-- As customize(), but a row that takes the place of a brought one becomes it:
+-- deleting that one would take what refers to it.
+CREATE FUNCTION logsvc_internal.customize_model() RETURNS trigger
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+BEGIN
+  IF TG_OP = 'UPDATE' THEN
+    NEW.customized := true;
+    RETURN NEW;
+  END IF;
+  UPDATE logsvc_internal.model m
+     SET position = NEW.position, is_default = NEW.is_default, input_rate = NEW.input_rate,
+         output_rate = NEW.output_rate
+   WHERE m.id = NEW.id AND NOT m.customized AND NEW.customized;
+  IF FOUND THEN
+    RETURN NULL;
+  END IF;
+  RETURN NEW;
+END
+$$;
+COMMENT ON FUNCTION logsvc_internal.customize_model() IS
+  'Row trigger: a model that an operator changes or restores from a dump is customized';
+CREATE TRIGGER customize BEFORE INSERT OR UPDATE ON logsvc_internal.model
+  FOR EACH ROW EXECUTE FUNCTION logsvc_internal.customize_model();
 
 CREATE TABLE logsvc_internal.model_provider (
   model text NOT NULL REFERENCES logsvc_internal.model ON UPDATE CASCADE ON DELETE CASCADE,
@@ -33,6 +63,8 @@ INSERT INTO logsvc_internal.model_provider (model, provider, provider_model, cus
   ('model-haiku-4-5', 'bedrock', 'eu.anthropic.claude-haiku-4-5-20251001-v1:0', false),
   ('model-sonnet-4-6', 'bedrock', 'eu.anthropic.claude-sonnet-4-6', false),
   ('model-opus-4-7', 'bedrock', 'eu.anthropic.claude-opus-4-7', false);
+CREATE TRIGGER customize BEFORE INSERT OR UPDATE ON logsvc_internal.model_provider
+  FOR EACH ROW EXECUTE FUNCTION logsvc_internal.customize();
 
 CREATE TABLE logsvc_internal.eu_region (
   name text PRIMARY KEY CHECK (name = pg_catalog.lower(name)),
@@ -71,6 +103,8 @@ CREATE TABLE logsvc_internal.ai_credit_reservation (
   micro_credits bigint NOT NULL CHECK (micro_credits >= 0),
   expires_at timestamptz NOT NULL
 );
+CREATE INDEX ai_credit_reservation_expires_at
+  ON logsvc_internal.ai_credit_reservation (expires_at);
 CREATE INDEX ai_credit_reservation_organization
   ON logsvc_internal.ai_credit_reservation (organization_id, expires_at);
 COMMENT ON TABLE logsvc_internal.ai_credit_reservation IS
@@ -92,8 +126,7 @@ CREATE INDEX ai_credit_entry_organization
 COMMENT ON TABLE logsvc_internal.ai_credit_entry IS
   'ledger of AI credits: amounts only, never rows or criteria (decision 42)';
 
-SELECT pg_catalog.pg_extension_config_dump('logsvc_internal.model',
-  'WHERE id NOT IN (''model-haiku-4-5'', ''model-sonnet-4-6'', ''model-opus-4-7'')');
+SELECT pg_catalog.pg_extension_config_dump('logsvc_internal.model', 'WHERE customized');
 SELECT pg_catalog.pg_extension_config_dump('logsvc_internal.model_provider', 'WHERE customized');
 SELECT pg_catalog.pg_extension_config_dump('logsvc_internal.eu_region', 'WHERE customized');
 SELECT pg_catalog.pg_extension_config_dump('logsvc_internal.ai_credit_month', '');
@@ -101,6 +134,9 @@ SELECT pg_catalog.pg_extension_config_dump('logsvc_internal.ai_credit_reservatio
 SELECT pg_catalog.pg_extension_config_dump('logsvc_internal.ai_credit_reservation_id_seq', '');
 SELECT pg_catalog.pg_extension_config_dump('logsvc_internal.ai_credit_entry', '');
 SELECT pg_catalog.pg_extension_config_dump('logsvc_internal.ai_credit_entry_id_seq', '');
+
+INSERT INTO logsvc_internal.scheduled_task (name, period) VALUES
+  ('lapse_ai_reservations', 'minute'), ('open_ai_credit_month', 'month');
 
 ALTER TABLE logsvc_internal.ai_credit_month ENABLE ROW LEVEL SECURITY;
 ALTER TABLE logsvc_internal.ai_credit_reservation ENABLE ROW LEVEL SECURITY;

@@ -1,24 +1,25 @@
 -- Evaluation: functions.
 
--- The first of the current month, UTC: bundles reset then (specification 8.2).
-CREATE FUNCTION logsvc_internal.credit_month() RETURNS date
+-- The first of the month, UTC: bundles reset then (specification 8.2).
+CREATE FUNCTION logsvc_internal.credit_month(at timestamptz DEFAULT now()) RETURNS date
 LANGUAGE sql STABLE PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp
-AS $$ SELECT date_trunc('month', now() AT TIME ZONE 'UTC')::date $$;
-COMMENT ON FUNCTION logsvc_internal.credit_month() IS 'the first day of the current month, UTC';
+AS $$ SELECT date_trunc('month', at AT TIME ZONE 'UTC')::date $$;
+COMMENT ON FUNCTION logsvc_internal.credit_month(timestamptz) IS
+  'the first day of the month of that time, UTC';
 
--- What an organization has this month, in micro-credits.  The limit is the
+-- What an organization has in the month of that time, in micro-credits.  The limit is the
 -- plan's bundle and what was granted; credits that an operator took count as
 -- used.
 CREATE FUNCTION logsvc_internal.credit_balance(
-  organization uuid,
+  organization uuid, at timestamptz DEFAULT now(),
   OUT credit_limit bigint, OUT used bigint, OUT reserved bigint, OUT remaining bigint,
   OUT resets_at timestamptz)
 LANGUAGE plpgsql STABLE PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
-  this_month date := logsvc_internal.credit_month();
+  this_month date := logsvc_internal.credit_month(at);
 BEGIN
   SELECT l.amount * 1000000 + coalesce(m.granted, 0), coalesce(m.used, 0)
     INTO credit_limit, used
@@ -35,8 +36,8 @@ BEGIN
   resets_at := (this_month + interval '1 month') AT TIME ZONE 'UTC';
 END
 $$;
-COMMENT ON FUNCTION logsvc_internal.credit_balance(uuid) IS
-  'AI credits of an organization in this month, in micro-credits';
+COMMENT ON FUNCTION logsvc_internal.credit_balance(uuid, timestamptz) IS
+  'AI credits of an organization in the month of that time, in micro-credits';
 
 -- Everything that must be known and reserved before a call to a model, in one
 -- statement of the caller: the model that will be used (decision 8), whether
@@ -95,8 +96,9 @@ $$;
 COMMENT ON FUNCTION logsvc_internal.begin_evaluation(uuid, text, text, bigint, bigint, boolean,
   interval, text) IS 'chooses the model of an evaluation, checks region and credits and reserves them';
 
--- Debits a call and drops its reservation.  The debit stops at the limit
--- (decision 35); returns what was really debited.
+-- Debits a call and drops its reservation.  The month that pays is the one in
+-- which the call began.  The debit stops at the limit (decision 35); returns
+-- what was really debited.
 CREATE FUNCTION logsvc_internal.settle_evaluation(
   organization uuid, reservation bigint, micro_credits bigint, model text, tokens_in bigint,
   tokens_out bigint) RETURNS bigint
@@ -106,18 +108,23 @@ AS $$
 DECLARE
   balance record;
   debit bigint := 0;
+  its_month date := coalesce(
+    (SELECT r.month FROM logsvc_internal.ai_credit_reservation r
+      WHERE r.id = reservation AND r.organization_id = organization),
+    logsvc_internal.credit_month());
 BEGIN
   IF micro_credits > 0 THEN
     INSERT INTO logsvc_internal.ai_credit_month (organization_id, month)
-      VALUES (organization, logsvc_internal.credit_month())
+      VALUES (organization, its_month)
       ON CONFLICT DO NOTHING;
     PERFORM FROM logsvc_internal.ai_credit_month m
-      WHERE m.organization_id = organization AND m.month = logsvc_internal.credit_month()
+      WHERE m.organization_id = organization AND m.month = its_month
         FOR UPDATE;
-    SELECT * INTO balance FROM logsvc_internal.credit_balance(organization);
+    SELECT * INTO balance
+      FROM logsvc_internal.credit_balance(organization, its_month::timestamp AT TIME ZONE 'UTC');
     debit := least(micro_credits, balance.remaining);
     UPDATE logsvc_internal.ai_credit_month m SET used = m.used + debit
-      WHERE m.organization_id = organization AND m.month = logsvc_internal.credit_month();
+      WHERE m.organization_id = organization AND m.month = its_month;
   END IF;
   DELETE FROM logsvc_internal.ai_credit_reservation r
     WHERE r.id = reservation AND r.organization_id = organization;
@@ -140,6 +147,29 @@ AS $$
 $$;
 COMMENT ON FUNCTION logsvc_internal.release_evaluation(uuid, bigint) IS
   'drops the reservation of an evaluation that failed (decision 36)';
+
+-- The tasks of the scheduler.  A bundle needs no reset at midnight: it is
+-- counted by month, and the balance of a month without a row is the plan's.
+CREATE FUNCTION logsvc_internal.open_ai_credit_month(at timestamptz) RETURNS void
+LANGUAGE sql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+  INSERT INTO logsvc_internal.ai_credit_month (organization_id, month)
+  SELECT o.id, logsvc_internal.credit_month(at)
+    FROM logsvc_internal.organization o WHERE o.deleted_at IS NULL
+  ON CONFLICT DO NOTHING
+$$;
+COMMENT ON FUNCTION logsvc_internal.open_ai_credit_month(timestamptz) IS
+  'scheduled, on the first of a month (UTC): every organization gets the account of its bundle';
+
+CREATE FUNCTION logsvc_internal.lapse_ai_reservations(at timestamptz) RETURNS void
+LANGUAGE sql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+  DELETE FROM logsvc_internal.ai_credit_reservation r WHERE r.expires_at <= at
+$$;
+COMMENT ON FUNCTION logsvc_internal.lapse_ai_reservations(timestamptz) IS
+  'scheduled, each minute: reservations of calls that never ended lapse (decision 34)';
 
 -- Operator: grants credits of this month (delta > 0) or takes some (delta < 0;
 -- at most what is left).

@@ -31,6 +31,7 @@ typedef enum ls_worker_kind
 	LS_WORKER_EXECUTOR,
 	LS_WORKER_EVALUATOR,
 	LS_WORKER_WRITER,
+	LS_WORKER_SCHEDULER,
 	LS_WORKER_KINDS
 } ls_worker_kind;
 
