@@ -4,7 +4,7 @@
 -- can tell it another one.  One that fails undoes its own work only, and is
 -- tried again after a minute.  A clock that was set back makes all due.
 CREATE FUNCTION logsvc_internal.run_scheduled(at timestamptz DEFAULT clock_timestamp())
-RETURNS TABLE (task text, sqlstate text)
+RETURNS TABLE (task text, failure text)
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
@@ -17,7 +17,7 @@ BEGIN
      ORDER BY s.name FOR UPDATE SKIP LOCKED
   LOOP
     task := t.name;
-    sqlstate := NULL;
+    failure := NULL;
     BEGIN
       EXECUTE format('SELECT logsvc_internal.%I($1)', t.name) USING at;
       UPDATE logsvc_internal.scheduled_task s
@@ -26,7 +26,7 @@ BEGIN
              last_run_at = at, failures = 0
        WHERE s.name = t.name;
     EXCEPTION WHEN OTHERS THEN
-      GET STACKED DIAGNOSTICS sqlstate = RETURNED_SQLSTATE;
+      GET STACKED DIAGNOSTICS failure = RETURNED_SQLSTATE;
       UPDATE logsvc_internal.scheduled_task s
          SET next_run_at = at + interval '1 minute', last_run_at = at, failures = s.failures + 1
        WHERE s.name = t.name;
@@ -36,4 +36,4 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION logsvc_internal.run_scheduled(timestamptz) IS
-  'runs the scheduled tasks that are due at that time; sqlstate: null, or why one failed';
+  'runs the scheduled tasks that are due at that time; failure: null, or its SQLSTATE';

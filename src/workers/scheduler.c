@@ -24,8 +24,8 @@ next_minute(void)
 static void
 run_due(void *context)
 {
-	if (SPI_execute("SELECT task, sqlstate FROM logsvc_internal.run_scheduled() "
-					"WHERE sqlstate IS NOT NULL",
+	if (SPI_execute("SELECT task, failure FROM logsvc_internal.run_scheduled() "
+					"WHERE failure IS NOT NULL",
 					false, 0) != SPI_OK_SELECT)
 		elog(ERROR, "could not run scheduled tasks");
 	for (uint64 i = 0; i < SPI_processed; i++)

@@ -1,0 +1,70 @@
+# 059_credits.pl: AI credits under concurrency, the scheduler, and a dump of
+# what an operator has set.
+use strict;
+use warnings;
+
+use LogsvcTest;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $t = LogsvcTest->new(conf => "logsvc.model_region = 'eu'\nmax_connections = 260\nmax_locks_per_transaction = 128");
+my $org = $t->organization('acme', plan => 'free');
+my $id = $t->sql("SELECT id FROM logsvc_internal.organization WHERE slug = 'acme'");
+
+sub balance
+{
+	return $t->sql("SELECT used, reserved, remaining FROM logsvc_internal.credit_balance('$id')");
+}
+
+# ---- 200 calls of one organization at once ----
+
+# 95 credits are left, each call takes 10: the tenth starts on the last fraction,
+# and no other one (decision 35).  Half of the callers are as an evaluator is, in
+# transactions of their own; half as SQL callers are, in one.
+$t->sql("SELECT logsvc.adjust_ai_credits('acme', -5, 'test')");
+my $begin = "SELECT credits_left::int AS ok, coalesce(reservation, 0) AS r FROM logsvc_internal.begin_evaluation('$id', 'model-haiku-4-5', 'eu', 100000, 0, false, '2 minutes', 'anthropic') \\gset\n";
+my $settle = "\\if :ok\n\\sleep 30 ms\nSELECT logsvc_internal.settle_evaluation('$id', :r, 10000000, 'm', 100000, 0) AS d \\gset\n\\endif\n";
+my $dir = $t->node->basedir;
+append_to_file("$dir/http.sql", $begin . $settle);
+append_to_file("$dir/sql.sql", "BEGIN;\n$begin${settle}COMMIT;\n");
+command_ok([ 'pgbench', '-n', '-c', 200, '-j', 4, '-t', 1, '-f', "$dir/http.sql", '-f', "$dir/sql.sql",
+		'-h', $t->node->host, '-p', $t->node->port, 'postgres' ], '200 calls at once');
+is($t->sql("SELECT count(*) FROM logsvc_internal.ai_credit_entry WHERE kind = 'run'"), 10, 'ten of them may start');
+is(balance(), '100000000|0|0', 'the bundle is used up, and nothing is reserved');
+
+# ---- the scheduler ----
+
+is(scalar($t->workers('^logsvc scheduler$')), 1, 'one scheduler runs');
+$t->sql("INSERT INTO logsvc_internal.ai_credit_reservation (organization_id, month, micro_credits, expires_at)
+	VALUES ('$id', logsvc_internal.credit_month(), 1, now() - interval '1 second')");
+# It looks when it starts, and at each full minute.
+my ($scheduler) = $t->workers('^logsvc scheduler$');
+$t->sql("UPDATE logsvc_internal.scheduled_task SET next_run_at = '-infinity'");
+kill 'TERM', $scheduler;
+ok(wait_until(sub { $t->sql('SELECT count(*) FROM logsvc_internal.ai_credit_reservation') == 0 }, 15),
+	'a reservation that nobody settles lapses');
+my $position = $t->log_position;
+$t->sql("INSERT INTO logsvc_internal.scheduled_task (name, period) VALUES ('no_such_task', 'minute')");
+($scheduler) = $t->workers('^logsvc scheduler$');
+kill 'TERM', $scheduler;
+ok(wait_until(sub { $t->log_text($position) =~ /LOG:  logsvc task no_such_task failed with SQLSTATE 42883/ }, 15), 'a task that fails is in the log');
+is($t->sql("SELECT count(*) FROM logsvc_internal.scheduled_task WHERE failures > 0"), 1, 'the others have run');
+$t->sql("DELETE FROM logsvc_internal.scheduled_task WHERE name = 'no_such_task'");
+
+# ---- prices and names in a dump ----
+
+$t->sql("UPDATE logsvc_internal.model SET is_default = id = 'model-opus-4-7' WHERE id <> 'model-sonnet-4-6';
+	UPDATE logsvc_internal.model SET input_rate = 123 WHERE id = 'model-opus-4-7';
+	UPDATE logsvc_internal.model_provider SET provider_model = 'ours' WHERE model = 'model-haiku-4-5' AND provider = 'bedrock';
+	INSERT INTO logsvc_internal.model VALUES ('model-own', 4, false, 1, 2)");
+command_ok([ 'pg_dump', '-h', $t->node->host, '-p', $t->node->port, '-f', "$dir/dump.sql", 'postgres' ], 'a dump');
+$t->sql('CREATE DATABASE restored TEMPLATE template0');
+command_ok([ 'psql', '-X', '-q', '-v', 'ON_ERROR_STOP=1', '-h', $t->node->host, '-p', $t->node->port, '-f', "$dir/dump.sql", 'restored' ], 'is restored');
+foreach my $table (qw(model model_provider ai_credit_month ai_credit_entry))
+{
+	my $all = "SELECT string_agg(x::text, ' ' ORDER BY x::text) FROM logsvc_internal.$table x";
+	is($t->sql($all, database => 'restored'), $t->sql($all), "table $table is as it was");
+}
+
+$t->stop;
+done_testing;
