@@ -147,6 +147,24 @@ ls_protocol_claude(ls_str model)
 	return 9900;
 }
 
+int
+ls_protocol_claude_output(int version, int wanted)
+{
+	int most = 64000;
+
+	if (version >= 500)
+		return wanted + LS_PROTOCOL_THINKING_TOKENS;
+	if (version == 0)
+		return wanted;
+	if (version < 305)
+		most = 4096;
+	else if (version < 307)
+		most = 8192;
+	else if (version == 400 || version == 401)
+		most = 32000;
+	return wanted < most ? wanted : most;
+}
+
 /* ---- the repair call ---- */
 
 static bool

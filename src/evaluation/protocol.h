@@ -24,7 +24,7 @@ typedef struct ls_protocol_settings
 	ls_str key;      /* API key; bedrock: access key id; openai: may be empty (a local server) */
 	ls_str secret;   /* bedrock: secret access key */
 	ls_str session;  /* bedrock: session token, may be empty */
-	int max_output_tokens;
+	int max_output_tokens; /* of the verdict; models that think get more, for their thoughts */
 } ls_protocol_settings;
 
 typedef struct ls_protocol_header

@@ -46,7 +46,8 @@ write_body(ls_buf *buf, const ls_protocol_settings *settings, const ls_evaluatio
 
 	ls_buf_lit(buf, "{\"model\":");
 	ls_json_quote(buf, settings->model);
-	ls_buf_printf(buf, ",\"max_tokens\":%d", settings->max_output_tokens);
+	ls_buf_printf(buf, ",\"max_tokens\":%d",
+				  ls_protocol_claude_output(version, settings->max_output_tokens));
 	if (ls_protocol_claude_temperature(version))
 		ls_buf_lit(buf, ",\"temperature\":0");
 	ls_buf_lit(buf, ",\"system\":");
@@ -85,7 +86,7 @@ write_request(const ls_protocol_settings *settings, const ls_evaluation_prompt *
 	ls_buf body;
 
 	if (headers == NULL || !ls_protocol_plain(settings->key) ||
-		!ls_protocol_plain(settings->model) || settings->max_output_tokens <= 0 ||
+		!ls_protocol_plain(settings->model) || !ls_protocol_output_valid(settings) ||
 		!ls_protocol_url_parse(endpoint, &base) || base.query.len > 0)
 		return false;
 	ls_buf_init(&url, arena);

@@ -47,6 +47,19 @@ choice_of(ls_str model)
 	return contains(model, "mistral") ? CHOICE_ANY : CHOICE_AUTO;
 }
 
+/* The models of other vendors that refuse to be asked for more than they can write. */
+static int
+output_tokens(ls_str model, int version, int wanted)
+{
+	int most = wanted;
+
+	if (contains(model, "nova-") && !contains(model, "nova-2"))
+		most = 10000;
+	else if (contains(model, "mistral"))
+		most = 8192;
+	return version > 0 ? ls_protocol_claude_output(version, wanted) : wanted < most ? wanted : most;
+}
+
 /* ---- the place ---- */
 
 /* The part of s up to the first `end`, which is taken off s with it. */
@@ -188,7 +201,8 @@ write_body(ls_buf *buf, const ls_protocol_settings *settings, const ls_evaluatio
 	ls_protocol_user(buf, prompt, repair);
 	ls_buf_lit(buf, "}]}");
 	repair_messages(buf, repair, choice);
-	ls_buf_printf(buf, "],\"inferenceConfig\":{\"maxTokens\":%d", settings->max_output_tokens);
+	ls_buf_printf(buf, "],\"inferenceConfig\":{\"maxTokens\":%d",
+				  output_tokens(settings->model, version, settings->max_output_tokens));
 	if (ls_protocol_claude_temperature(version))
 		ls_buf_lit(buf, ",\"temperature\":0");
 	ls_buf_lit(buf, "},\"toolConfig\":{\"tools\":[{\"toolSpec\":{\"name\":\"" LS_PROTOCOL_TOOL
@@ -279,7 +293,7 @@ write_request(const ls_protocol_settings *settings, const ls_evaluation_prompt *
 	if (!ls_protocol_plain(settings->key) || !ls_protocol_plain(settings->secret) ||
 		!ls_protocol_plain(settings->model) || !region_valid(settings->region) ||
 		(settings->session.len > 0 && !ls_protocol_plain(settings->session)) ||
-		settings->max_output_tokens <= 0 || !in_place(settings->model, settings->region) ||
+		!ls_protocol_output_valid(settings) || !in_place(settings->model, settings->region) ||
 		!base_url(settings, arena, &base))
 		return false;
 	ls_buf_init(&url, arena);

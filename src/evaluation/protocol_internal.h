@@ -19,7 +19,16 @@
 /* A reply of more tokens than this is none: the count is taken for a mistake. */
 #define LS_PROTOCOL_MAX_TOKENS INT64_C(1000000000)
 
+/*
+ * On top of max_output_tokens for models that think before they answer: thoughts count as output,
+ * and a verdict that they leave no room for is lost.
+ */
+#define LS_PROTOCOL_THINKING_TOKENS 4096
+
 /* ---- writing ---- */
+
+#define ls_protocol_output_valid(settings) \
+	((settings)->max_output_tokens > 0 && (settings)->max_output_tokens <= 10000000)
 
 /* Not empty, and printable ASCII without spaces: safe in a header and in a URL's host. */
 extern bool ls_protocol_plain(ls_str s);
@@ -47,6 +56,12 @@ extern bool ls_protocol_below(ls_str name, const char *domain);
  * without a version counts as the newest (9900); 0 when it is no Claude.
  */
 extern int ls_protocol_claude(ls_str model);
+
+/*
+ * What to ask such a model for: at most what it can write (it refuses more), and room for the
+ * thoughts of one that thinks.
+ */
+extern int ls_protocol_claude_output(int version, int wanted);
 
 /* Whether it takes `temperature`; later versions refuse every value of it. */
 #define ls_protocol_claude_temperature(version) ((version) <= 406)

@@ -37,7 +37,8 @@ write_body(ls_buf *buf, const ls_protocol_settings *settings, const ls_evaluatio
 		message(buf, "user", repair->text);
 	}
 	if (hosted)
-		ls_buf_printf(buf, "],\"max_completion_tokens\":%d", settings->max_output_tokens);
+		ls_buf_printf(buf, "],\"max_completion_tokens\":%d",
+					  settings->max_output_tokens + LS_PROTOCOL_THINKING_TOKENS);
 	else
 		ls_buf_printf(buf, "],\"max_tokens\":%d,\"temperature\":0", settings->max_output_tokens);
 	ls_buf_lit(buf, ",\"response_format\":{\"type\":\"json_schema\",\"json_schema\":{\"name\":"
@@ -79,7 +80,7 @@ write_request(const ls_protocol_settings *settings, const ls_evaluation_prompt *
 	if (headers == NULL || settings->model.len == 0 ||
 		!ls_utf8_valid(settings->model.data, settings->model.len) ||
 		(settings->key.len > 0 && !ls_protocol_plain(settings->key)) ||
-		settings->max_output_tokens <= 0 || !ls_protocol_url_parse(settings->endpoint, &base))
+		!ls_protocol_output_valid(settings) || !ls_protocol_url_parse(settings->endpoint, &base))
 		return false;
 	azure = ls_protocol_below(base.name, "azure.com");
 	ls_buf_init(&url, arena);

@@ -203,6 +203,8 @@ release(void *context)
 {
 	step *s = context;
 
+	/* Not released in time, it lapses. */
+	limit_lock_wait(s->evaluation);
 	ls_credits_release(&s->evaluation->organization, s->evaluation->reservation);
 }
 

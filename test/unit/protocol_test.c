@@ -328,8 +328,9 @@ test_reference(void)
 
 /* ---- the bytes ---- */
 
-#define ANTHROPIC_HEAD(model, rest)                    \
-	"{\"model\":\"" model "\",\"max_tokens\":100" rest \
+#define ANTHROPIC_HEAD(model, rest) ANTHROPIC_MAX(model, "100", rest)
+#define ANTHROPIC_MAX(model, max, rest)                 \
+	"{\"model\":\"" model "\",\"max_tokens\":" max rest \
 	",\"system\":\"S \\\"1\\\"\",\"messages\":[{\"role\":\"user\",\"content\":"
 #define ANTHROPIC_TOOL                                                                          \
 	"],\"tools\":[{\"name\":\"verdict\",\"description\":\"" TOOL_TEXT                           \
@@ -382,9 +383,9 @@ test_anthropic(void)
 		   "later than 4.6: no temperature");
 	write_with(p, settings("claude-opus-5-5"), &small, "{}", "W");
 	is_str(request.body,
-		   ANTHROPIC_HEAD("claude-opus-5-5",
-						  "") "\"U\\n2\"},{\"role\":\"assistant\",\"content\":"
-							  "\"{}\"},{\"role\":\"user\",\"content\":\"W\"}" ANTHROPIC_OUTPUT,
+		   ANTHROPIC_MAX("claude-opus-5-5", "4196",
+						 "") "\"U\\n2\"},{\"role\":\"assistant\",\"content\":"
+							 "\"{}\"},{\"role\":\"user\",\"content\":\"W\"}" ANTHROPIC_OUTPUT,
 		   "version 5: a structured output");
 
 	s.endpoint = LS_STR("https://gw.example:8443/anthropic/");
@@ -427,11 +428,43 @@ test_versions(void)
 	}
 }
 
+static void
+test_output(void)
+{
+	static const struct
+	{
+		const ls_protocol *protocol;
+		const char *model;
+		const char *tokens;
+	} cases[] = {{&ls_protocol_anthropic, "claude-3-haiku-20240307", "max_tokens\":4096,"},
+				 {&ls_protocol_anthropic, "claude-3-5-haiku-latest", "max_tokens\":8192,"},
+				 {&ls_protocol_anthropic, "claude-opus-4-1-20250805", "max_tokens\":32000,"},
+				 {&ls_protocol_anthropic, "claude-haiku-4-5", "max_tokens\":51024,"},
+				 {&ls_protocol_anthropic, "claude-opus-5-5", "max_tokens\":55120,"},
+				 {&ls_protocol_bedrock, "anthropic.claude-3-haiku-20240307-v1:0", "Tokens\":4096,"},
+				 {&ls_protocol_bedrock, "eu.amazon.nova-pro-v1:0", "Tokens\":10000,"},
+				 {&ls_protocol_bedrock, "eu.amazon.nova-2-lite-v1:0", "Tokens\":51024,"},
+				 {&ls_protocol_bedrock, "mistral.mistral-large-2402-v1:0", "Tokens\":8192,"},
+				 {&ls_protocol_bedrock, "meta.llama3-8b-instruct-v1:0", "Tokens\":51024,"},
+				 {&ls_protocol_openai, "qwen", "max_tokens\":51024,"}};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+	{
+		ls_protocol_settings s = settings(cases[i].model);
+
+		ls_arena_reset(arena);
+		s.max_output_tokens = 51024;
+		ok(write_with(cases[i].protocol, s, &small, "", "") &&
+			   contains(request.body, cases[i].tokens),
+		   cases[i].tokens);
+	}
+}
+
 #define BEDROCK_HEAD              \
 	"{\"system\":[{\"text\":\"S " \
 	"\\\"1\\\"\"}],\"messages\":[{\"role\":\"user\",\"content\":[{\"text\":"
 #define BEDROCK_TAIL(temperature, schema, choice)                                       \
-	"],\"inferenceConfig\":{\"maxTokens\":100" temperature                              \
+	"],\"inferenceConfig\":{\"maxTokens\":" temperature                                 \
 	"},\"toolConfig\":{\"tools\":[{\"toolSpec\":{\"name\":\"verdict\",\"description\":" \
 	"\"" TOOL_TEXT "\",\"inputSchema\":{\"json\":" schema "}}}],\"toolChoice\":" choice "}"
 #define BY_NAME "{\"tool\":{\"name\":\"verdict\"}}"
@@ -456,7 +489,7 @@ test_bedrock(void)
 				"AWS4-HMAC-SHA256 Credential=KEYID/20261121/eu-central-1/bedrock/aws4_request, "
 				"SignedHeaders=content-type;host;x-amz-date, Signature="),
 	   "authorization");
-	is_str(request.body, BEDROCK_HEAD "\"U\\n2\"}]}" BEDROCK_TAIL(T0, SCHEMA, BY_NAME) "}",
+	is_str(request.body, BEDROCK_HEAD "\"U\\n2\"}]}" BEDROCK_TAIL("100" T0, SCHEMA, BY_NAME) "}",
 		   "a forced tool");
 
 	write_with(p, s, &small, "{\"verdict\":7}", "W\"");
@@ -466,34 +499,34 @@ test_bedrock(void)
 		   "\"toolUseId\":\"" CALL "\",\"name\":\"verdict\",\"input\":{\"verdict\":7}}}]},"
 		   "{\"role\":\"user\",\"content\":[{\"toolResult\":{\"toolUseId\":\"" CALL
 		   "\",\"content\":[{\"text\":\"W\\\"\"}],\"status\":\"error\"}}]}" BEDROCK_TAIL(
-			   T0, SCHEMA, BY_NAME) "}",
+			   "100" T0, SCHEMA, BY_NAME) "}",
 		   "a repair call goes on with the conversation");
 	write_with(p, s, &small, "so ist es", "W");
-	is_str(
-		request.body,
-		BEDROCK_HEAD
-		"\"U\\n2\"}]},{\"role\":\"assistant\",\"content\":[{\"text\":\"so ist es\"}]}"
-		",{\"role\":\"user\",\"content\":[{\"text\":\"W\"}]}" BEDROCK_TAIL(T0, SCHEMA, BY_NAME) "}",
-		"a reply that is no object is shown as text");
+	is_str(request.body,
+		   BEDROCK_HEAD
+		   "\"U\\n2\"}]},{\"role\":\"assistant\",\"content\":[{\"text\":\"so ist es\"}]}"
+		   ",{\"role\":\"user\",\"content\":[{\"text\":\"W\"}]}" BEDROCK_TAIL("100" T0, SCHEMA,
+																			  BY_NAME) "}",
+		   "a reply that is no object is shown as text");
 
 	write_with(p, settings("eu.amazon.nova-lite-v1:0"), &small, "", "");
 	is_str(request.body,
-		   BEDROCK_HEAD
-		   "\"U\\n2\"}]}" BEDROCK_TAIL(T0, "{\"type\":\"object\",\"required\":[]}", BY_NAME) "}",
+		   BEDROCK_HEAD "\"U\\n2\"}]}" BEDROCK_TAIL(
+			   "100" T0, "{\"type\":\"object\",\"required\":[]}", BY_NAME) "}",
 		   "Nova: a plain top of the schema");
 	write_with(p, settings("mistral.mistral-large-2407-v1:0"), &small, "{}", "W");
 	is_str(request.body,
 		   BEDROCK_HEAD "\"U\\n2\"}]},{\"role\":\"assistant\",\"content\":[{\"text\":\"{}\"}]},"
 						"{\"role\":\"user\",\"content\":[{\"text\":\"W\"}]}" BEDROCK_TAIL(
-							T0, SCHEMA, "{\"any\":{}}") "}",
+							"100" T0, SCHEMA, "{\"any\":{}}") "}",
 		   "Mistral: any tool, and text in a repair call");
 	write_with(p, settings("eu.anthropic.claude-opus-5"), &small, "", "");
 	ok(contains(request.body,
-				BEDROCK_TAIL("", SCHEMA, BY_NAME) ",\"additionalModelRequestFields\":{\"output_"
-												  "config\":{\"effort\":\"low\"}}}"),
+				BEDROCK_TAIL("4196", SCHEMA, BY_NAME) ",\"additionalModelRequestFields\":{\"output_"
+													  "config\":{\"effort\":\"low\"}}}"),
 	   "Claude 5: forced, without a temperature, little thinking");
 	write_with(p, settings("eu.anthropic.claude-opus-5-5"), &small, "{}", "W");
-	ok(contains(request.body, BEDROCK_TAIL("", SCHEMA, "{\"auto\":{}}")) &&
+	ok(contains(request.body, BEDROCK_TAIL("4196", SCHEMA, "{\"auto\":{}}")) &&
 		   contains(request.body, "\"text\":\"Answer by calling the tool verdict exactly once;") &&
 		   contains(request.body, "{\"role\":\"assistant\",\"content\":[{\"text\":\"{}\"}]}"),
 	   "Claude 5.5: told in words");
@@ -595,11 +628,11 @@ test_openai(void)
 		   "Azure: a query stays behind the path");
 	is_str(header("api-key"), "KEYID", "Azure: api-key");
 	is_str(header("authorization"), "(none)", "Azure: instead of authorization");
-	is_str(request.body, OPENAI_HEAD "\"U\\n2\"}],\"max_completion_tokens\":100" OPENAI_FORMAT,
+	is_str(request.body, OPENAI_HEAD "\"U\\n2\"}],\"max_completion_tokens\":4196" OPENAI_FORMAT,
 		   "Azure: max_completion_tokens, no temperature");
 	s.endpoint = LS_STR("https://eu.api.openai.com/v1");
 	write_with(p, s, &small, "", "");
-	ok(contains(request.body, "\"max_completion_tokens\":100") &&
+	ok(contains(request.body, "\"max_completion_tokens\":4196") &&
 		   ls_str_eq(header("authorization"), LS_STR("Bearer KEYID")),
 	   "OpenAI: max_completion_tokens, authorization");
 	s.endpoint = LS_STR("https://notopenai.com/v1");
@@ -987,6 +1020,7 @@ main(void)
 	test_reference();
 	test_anthropic();
 	test_versions();
+	test_output();
 	test_bedrock();
 	test_signature();
 	test_openai();
