@@ -217,16 +217,108 @@ CREATE FUNCTION logsvc.run_adhoc(
   request jsonb DEFAULT NULL, rows text[] DEFAULT NULL, criteria text DEFAULT NULL,
   expected_items jsonb DEFAULT NULL, mode text DEFAULT NULL, model text DEFAULT NULL,
   log_compression boolean DEFAULT NULL, compression_options jsonb DEFAULT NULL,
-  preview boolean DEFAULT NULL, query text DEFAULT NULL)
+  preview boolean DEFAULT NULL, query text DEFAULT NULL, citations boolean DEFAULT NULL)
 RETURNS jsonb
 LANGUAGE c VOLATILE PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS 'MODULE_PATHNAME', 'logsvc_run_adhoc';
 COMMENT ON FUNCTION logsvc.run_adhoc(jsonb, text[], text, jsonb, text, text, boolean, jsonb,
-  boolean, text) IS
+  boolean, text, boolean) IS
   'runs an ad-hoc evaluation for the organization of the session: either a request as its HTTP '
   'body, or named arguments; query takes the rows from a search; returns the response or preview '
   'object';
+
+-- expectedItems, also in the short form {"id": "description", ...}.
+CREATE FUNCTION logsvc_internal.expected_items(items jsonb) RETURNS jsonb
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+  SELECT CASE WHEN jsonb_typeof(items) = 'object' AND NOT items ?& '{id,description}' THEN
+    (SELECT coalesce(jsonb_agg(jsonb_build_object('id', i.key, 'description', i.value)), '[]')
+       FROM jsonb_each(items) i)
+  ELSE items END
+$$;
+COMMENT ON FUNCTION logsvc_internal.expected_items(jsonb) IS
+  'expectedItems of an evaluation from the short form {"id": "description"} or as they are';
+
+CREATE FUNCTION logsvc.evaluate(
+  rows text[] DEFAULT NULL, criteria text DEFAULT NULL, items jsonb DEFAULT NULL,
+  mode text DEFAULT NULL, model text DEFAULT NULL, log_compression boolean DEFAULT NULL,
+  compression_options jsonb DEFAULT NULL, query text DEFAULT NULL, citations boolean DEFAULT NULL)
+RETURNS TABLE (id text, status text, explanation text, confidence numeric, entity_type text,
+               entity_key text, score numeric, tags text[], row_refs integer[], quotes text[])
+LANGUAGE sql VOLATILE PARALLEL UNSAFE SECURITY DEFINER ROWS 10
+SET search_path = pg_catalog, pg_temp
+AS $$
+  SELECT f ->> 'id', f ->> 'status', f ->> 'explanation', (f ->> 'confidence')::numeric,
+         f #>> '{entity,type}', f #>> '{entity,key}', (f ->> 'score')::numeric,
+         CASE WHEN f ? 'tags' THEN ARRAY(SELECT jsonb_array_elements_text(f -> 'tags')) END,
+         CASE WHEN f ? 'rowRefs' THEN
+           ARRAY(SELECT jsonb_array_elements_text(f -> 'rowRefs')::integer) END,
+         CASE WHEN f ? 'quotes' THEN ARRAY(SELECT jsonb_array_elements_text(f -> 'quotes')) END
+    FROM jsonb_array_elements(logsvc.run_adhoc(
+           rows => rows, criteria => criteria,
+           expected_items => logsvc_internal.expected_items(items), mode => mode, model => model,
+           log_compression => log_compression, compression_options => compression_options,
+           query => query, citations => citations) -> 'verdict') WITH ORDINALITY AS v (f, position)
+   ORDER BY position
+$$;
+COMMENT ON FUNCTION logsvc.evaluate(text[], text, jsonb, text, text, boolean, jsonb, text, boolean)
+  IS 'runs an ad-hoc evaluation and returns its findings as rows; items as expectedItems or as '
+  '{"id": "description"}; query takes the rows from a search';
+
+CREATE FUNCTION logsvc_internal.raise_verdict(message text, findings text) RETURNS void
+LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+AS 'MODULE_PATHNAME', 'logsvc_raise_verdict';
+COMMENT ON FUNCTION logsvc_internal.raise_verdict(text, text) IS
+  'raises the error of assert_verdict';
+
+-- A gate: raises unless the findings have the statuses that are allowed.  No
+-- finding at all, and one without a status, proves nothing and is no pass.
+CREATE FUNCTION logsvc.assert_verdict(
+  rows text[] DEFAULT NULL, criteria text DEFAULT NULL, items jsonb DEFAULT NULL,
+  allow text[] DEFAULT '{passed}', mode text DEFAULT NULL, model text DEFAULT NULL,
+  log_compression boolean DEFAULT NULL, compression_options jsonb DEFAULT NULL,
+  query text DEFAULT NULL, citations boolean DEFAULT NULL)
+RETURNS jsonb
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+  answer jsonb;
+  total bigint;
+  bad bigint;
+  findings text;
+BEGIN
+  IF allow IS NULL OR NOT allow <@ '{passed,failed,not_found,skipped}'::text[]
+     OR array_position(allow, NULL) IS NOT NULL OR cardinality(allow) = 0 THEN
+    RAISE EXCEPTION 'allow must be a list of passed, failed, not_found, skipped'
+      USING ERRCODE = 'LS001';
+  END IF;
+  answer := logsvc.run_adhoc(
+    rows => rows, criteria => criteria, expected_items => logsvc_internal.expected_items(items),
+    mode => mode, model => model, log_compression => log_compression,
+    compression_options => compression_options, query => query, citations => citations);
+  SELECT count(*), count(*) FILTER (WHERE v.f ->> 'status' = ANY (allow) IS NOT TRUE),
+         string_agg(format('%s: %s: %s', v.f ->> 'id', coalesce(v.f ->> 'status', 'no status'),
+                           v.f ->> 'explanation'), E'\n' ORDER BY v.position)
+           FILTER (WHERE v.f ->> 'status' = ANY (allow) IS NOT TRUE)
+    INTO total, bad, findings
+    FROM jsonb_array_elements(answer -> 'verdict') WITH ORDINALITY AS v (f, position);
+  IF total = 0 THEN
+    PERFORM logsvc_internal.raise_verdict('the verdict has no finding', 'Nothing was concluded.');
+  ELSIF bad > 0 THEN
+    PERFORM logsvc_internal.raise_verdict(
+      format('%s of %s findings are not %s', bad, total, array_to_string(allow, ' or ')), findings);
+  END IF;
+  RETURN answer;
+END
+$$;
+COMMENT ON FUNCTION logsvc.assert_verdict(text[], text, jsonb, text[], text, text, boolean, jsonb,
+  text, boolean) IS
+  'runs an ad-hoc evaluation and raises LS804 unless each finding has a status in allow; DETAIL has '
+  'those that have not; returns what run_adhoc returns';
 
 CREATE FUNCTION logsvc.patterns(rows text[], options jsonb DEFAULT '{}')
 RETURNS TABLE (template_id text, count bigint, template text, samples text[])

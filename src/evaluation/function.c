@@ -24,6 +24,7 @@
 #define MINER_MEMORY ((size_t) 1024 * 1024 * 1024)
 
 PG_FUNCTION_INFO_V1(logsvc_run_adhoc);
+PG_FUNCTION_INFO_V1(logsvc_raise_verdict);
 PG_FUNCTION_INFO_V1(logsvc_patterns);
 PG_FUNCTION_INFO_V1(logsvc_pattern_of);
 
@@ -69,7 +70,7 @@ body_of_arguments(FunctionCallInfo fcinfo, ls_arena *arena)
 {
 	static const char *const names[] = {NULL,      "rows",  "criteria",       "expectedItems",
 										"mode",    "model", "logCompression", "compressionOptions",
-										"preview", "query"};
+										"preview", "query", "citations"};
 	ls_buf buf;
 
 	if (!PG_ARGISNULL(0))
@@ -99,6 +100,7 @@ body_of_arguments(FunctionCallInfo fcinfo, ls_arena *arena)
 				break;
 			case 6:
 			case 8:
+			case 10:
 				ls_buf_str(&buf, PG_GETARG_BOOL(i) ? LS_STR("true") : LS_STR("false"));
 				break;
 			default:
@@ -114,7 +116,10 @@ body_of_arguments(FunctionCallInfo fcinfo, ls_arena *arena)
 	return ls_str_make(buf.data, buf.len);
 }
 
-/* Raises the error that a finished evaluation ended with. */
+/*
+ * Raises the error that a finished evaluation ended with.  The statement, which may hold rows, is
+ * kept from the server log.
+ */
 static void
 raise_error(const ls_evaluation *evaluation)
 {
@@ -137,7 +142,8 @@ raise_error(const ls_evaluation *evaluation)
 	}
 	if (evaluation->error == LS_ERROR_AI_CREDITS_EXHAUSTED)
 		details = evaluation->body;
-	ereport(ERROR, errcode(ls_errcode(evaluation->error)), errmsg("%s", ls_cstring_of_str(message)),
+	ereport(ERROR, errhidestmt(true), errcode(ls_errcode(evaluation->error)),
+			errmsg("%s", ls_cstring_of_str(message)),
 			details.len > 0 ? errdetail_internal("%s", ls_cstring_of_str(details)) : 0,
 			evaluation->hint != NULL ? errhint("%s", evaluation->hint) : 0);
 }
@@ -247,6 +253,20 @@ logsvc_run_adhoc(PG_FUNCTION_ARGS)
 	result = DirectFunctionCall1(jsonb_in, CStringGetDatum(ls_cstring_of_str(evaluation->body)));
 	ls_arena_destroy(evaluation->arena);
 	PG_RETURN_DATUM(result);
+}
+
+/*
+ * raise_verdict(message, findings): the error of assert_verdict.  The client sees the findings,
+ * which quote rows; the server log does not.
+ */
+Datum
+logsvc_raise_verdict(PG_FUNCTION_ARGS)
+{
+	ereport(ERROR, errhidestmt(true), errcode(ls_errcode(LS_ERROR_VERDICT_NOT_PASSED)),
+			errmsg("%s", text_to_cstring(PG_GETARG_TEXT_PP(0))),
+			errdetail_internal("%s", text_to_cstring(PG_GETARG_TEXT_PP(1))),
+			errdetail_log("The findings are not logged."));
+	PG_RETURN_VOID();
 }
 
 /* ---- patterns ---- */
