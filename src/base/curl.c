@@ -639,7 +639,7 @@ ls_curl_step(ls_curl *client)
 	block_signals(&signals);
 	drive(client);
 	restore_signals(&signals);
-	while (!dlist_is_empty(&client->ended))
+	if (!dlist_is_empty(&client->ended))
 		report(client, dlist_container(ls_transfer, node, dlist_head_node(&client->ended)));
 }
 

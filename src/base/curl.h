@@ -11,7 +11,8 @@
  *
  * What holds for every transfer: certificates are verified; redirects are not
  * followed; proxies and passwords of the environment are ignored; only the
- * protocols that the caller names are spoken; nothing is logged.
+ * protocols that the caller names are spoken; nothing is logged.  An HTTP request on a kept
+ * connection that breaks before the first byte of a reply is sent once more on a new one.
  *
  *-------------------------------------------------------------------------
  */
@@ -114,7 +115,10 @@ extern void ls_curl_cancel(ls_transfer *transfer);
 extern int ls_curl_fd(const ls_curl *client);
 extern long ls_curl_timeout(const ls_curl *client);
 
-/* Does what can be done without waiting and calls `done` of what has ended. */
+/*
+ * Does what can be done without waiting, and calls `done` of one transfer that has ended: what
+ * else the loop serves has its turn between two.
+ */
 extern void ls_curl_step(ls_curl *client);
 
 /*

@@ -13,7 +13,7 @@
 #	$double->forget;
 #	$double->stop;
 #
-# An answer may have: delay (seconds); raw (bytes instead of a reply); hang (true:
+# An answer may have: delay (seconds); hold (true: waits until the mode is another); raw (bytes instead of a reply); hang (true:
 # never answered); close (true: the connection is closed).
 #
 # Options: tls => { cert, key } (files); smtp => true: takes mails instead, and
@@ -126,6 +126,7 @@ sub _serve
 		my $wait = 60;
 		foreach my $c (grep { $_->{answer} } values %connections)
 		{
+			if ($c->{answer}{hold} && $self->_mode eq $c->{mode}) { $wait = 0.02 if $wait > 0.02; next; }
 			if ($c->{at} <= $now) { $self->_answer($c); }
 			else { $wait = $c->{at} - $now if $c->{at} - $now < $wait; }
 		}
@@ -185,13 +186,14 @@ sub _request
 	return 1 if length($c->{data}) < $at + $length;
 	my $request = { method => $method, path => $path, headers => \%headers, lines => \@lines, body => substr($c->{data}, $at, $length) };
 	substr($c->{data}, 0, $at + $length) = '';
-	my $answer = $self->{answer}->($request, $self->_mode);
+	my $mode = $c->{mode} = $self->_mode;
+	my $answer = $self->{answer}->($request, $mode);
 	$self->_note({ event => 'request', at => time, %$request, note => $answer->{note} });
 	return 0 if $answer->{close};
 	if ($answer->{hang}) { $c->{hangs} = 1; return 1; }
 	$c->{answer} = $answer;
 	$c->{at} = time + ($answer->{delay} // 0);
-	$self->_answer($c) unless $answer->{delay};
+	$self->_answer($c) unless $answer->{delay} || $answer->{hold};
 	return 1;
 }
 
