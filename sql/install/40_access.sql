@@ -260,11 +260,6 @@ RETURN (SELECT count(*) FROM logsvc_internal.log_index i
 COMMENT ON FUNCTION logsvc_internal.count_indexes(uuid) IS
 'Indexes that count against the plan: those with _ do not';
 
-CREATE OR REPLACE FUNCTION logsvc_internal.count_members(organization uuid) RETURNS bigint
-LANGUAGE sql STABLE STRICT PARALLEL SAFE
-RETURN (SELECT count(*) FROM logsvc_internal.member m WHERE m.organization_id = organization);
-COMMENT ON FUNCTION logsvc_internal.count_members(uuid) IS 'Members that count against the plan';
-
 CREATE OR REPLACE FUNCTION logsvc_internal.count_api_keys(organization uuid) RETURNS bigint
 LANGUAGE sql STABLE STRICT PARALLEL SAFE
 RETURN (SELECT count(*) FROM logsvc_internal.api_key k
@@ -287,6 +282,17 @@ $$;
 COMMENT ON FUNCTION logsvc_internal.lock_organization(uuid) IS
 'Until the end of the transaction nobody else changes what is counted in the organization';
 
+CREATE OR REPLACE FUNCTION logsvc_internal.allowed_of(organization uuid, resource text)
+RETURNS bigint
+LANGUAGE sql STABLE STRICT PARALLEL SAFE
+RETURN CASE WHEN resource = 'members'
+	-- min(the plan's, the general rule's), decision 49; NULL is unlimited.
+	THEN least(logsvc_internal.plan_limit_of(organization, resource),
+		logsvc_internal.plan_limit_of(organization, 'members_total'))
+	ELSE logsvc_internal.plan_limit_of(organization, resource) END;
+COMMENT ON FUNCTION logsvc_internal.allowed_of(uuid, text) IS
+'How many of a resource an organization may have; NULL: unlimited';
+
 -- Two that create at once are serialized by the lock, so that both cannot see
 -- room for one.
 CREATE OR REPLACE FUNCTION logsvc_internal.check_plan_limit(organization uuid, resource text)
@@ -297,11 +303,7 @@ DECLARE
 	used bigint;
 BEGIN
 	PERFORM logsvc_internal.lock_organization(organization);
-	allowed := logsvc_internal.plan_limit_of(organization, resource);
-	IF resource = 'members' THEN
-		-- min(the plan's, the general rule's), decision 49; NULL is unlimited.
-		allowed := least(allowed, logsvc_internal.plan_limit_of(organization, 'members_total'));
-	END IF;
+	allowed := logsvc_internal.allowed_of(organization, resource);
 	IF allowed IS NULL THEN
 		RETURN;
 	END IF;

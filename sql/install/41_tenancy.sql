@@ -70,20 +70,43 @@ COMMENT ON FUNCTION logsvc_internal.api_key_json(logsvc_internal.api_key) IS
 
 -- ---- organizations and users ----
 
-CREATE OR REPLACE FUNCTION logsvc.create_organization(name text, plan text DEFAULT 'free')
-RETURNS jsonb
-LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp AS $$
+CREATE OR REPLACE FUNCTION logsvc_internal.check_plan(plan text) RETURNS void
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+	IF plan IN ('free', 'pro', 'business', 'enterprise') IS NOT TRUE THEN
+		PERFORM logsvc_internal.invalid('plan', 'must be free, pro, business or enterprise');
+	END IF;
+END
+$$;
+COMMENT ON FUNCTION logsvc_internal.check_plan(text) IS 'An error unless it is a plan';
+
+CREATE OR REPLACE FUNCTION logsvc_internal.check_timezone(timezone text) RETURNS void
+LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+	-- Names such as Europe/Berlin, no rules such as <+05>-5.
+	IF timezone ~ '^[A-Za-z][A-Za-z0-9_+-]*(/[A-Za-z0-9_+-]+)*$' IS NOT TRUE THEN
+		PERFORM logsvc_internal.invalid('timezone', 'must be a time zone as Europe/Berlin');
+	END IF;
+	PERFORM now() AT TIME ZONE timezone;
+EXCEPTION WHEN invalid_parameter_value THEN
+	PERFORM logsvc_internal.invalid('timezone', 'must be a time zone as Europe/Berlin');
+END
+$$;
+COMMENT ON FUNCTION logsvc_internal.check_timezone(text) IS
+'An error unless it is the name of a time zone';
+
+CREATE OR REPLACE FUNCTION logsvc_internal.make_organization(
+	name text, plan text, timezone text DEFAULT 'UTC')
+RETURNS logsvc_internal.organization
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
 	base_slug text;
 	created logsvc_internal.organization;
 	attempt int := 1;
 BEGIN
-	PERFORM logsvc_internal.require_operator();
 	name := logsvc_internal.check_name('name', name);
-	IF plan IN ('free', 'pro', 'business', 'enterprise') IS NOT TRUE THEN
-		PERFORM logsvc_internal.invalid('plan', 'must be free, pro, business or enterprise');
-	END IF;
+	PERFORM logsvc_internal.check_plan(plan);
+	PERFORM logsvc_internal.check_timezone(timezone);
 
 	-- From the name; a number when that is taken, also by one who is quicker.
 	base_slug := btrim(left(regexp_replace(lower(name), '[^a-z0-9]+', '-', 'g'), 50), '-');
@@ -91,9 +114,9 @@ BEGIN
 		base_slug := 'organization';
 	END IF;
 	LOOP
-		INSERT INTO logsvc_internal.organization AS o (slug, name, plan)
+		INSERT INTO logsvc_internal.organization AS o (slug, name, plan, timezone)
 		VALUES (base_slug || CASE WHEN attempt > 1 THEN '-' || attempt ELSE '' END,
-			create_organization.name, create_organization.plan)
+			make_organization.name, make_organization.plan, make_organization.timezone)
 		ON CONFLICT (slug) DO NOTHING
 		RETURNING * INTO created;
 		EXIT WHEN FOUND;
@@ -109,6 +132,21 @@ BEGIN
 	PERFORM logsvc_internal.audit(created.id, 'organization.created',
 		logsvc_internal.public_id('org_', created.id),
 		jsonb_build_object('name', created.name, 'slug', created.slug, 'plan', created.plan));
+	RETURN created;
+END
+$$;
+COMMENT ON FUNCTION logsvc_internal.make_organization(text, text, text) IS
+'A new organization with its indexes main, _audit and _test';
+
+CREATE OR REPLACE FUNCTION logsvc.create_organization(name text, plan text DEFAULT 'free')
+RETURNS jsonb
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	created logsvc_internal.organization;
+BEGIN
+	PERFORM logsvc_internal.require_operator();
+	created := logsvc_internal.make_organization(name, plan);
 	RETURN logsvc_internal.organization_json(created);
 END
 $$;
@@ -191,9 +229,7 @@ DECLARE
 BEGIN
 	target := logsvc_internal.find_organization(organization);
 	PERFORM logsvc_internal.require_access(target, 'billing:manage');
-	IF plan IN ('free', 'pro', 'business', 'enterprise') IS NOT TRUE THEN
-		PERFORM logsvc_internal.invalid('plan', 'must be free, pro, business or enterprise');
-	END IF;
+	PERFORM logsvc_internal.check_plan(plan);
 	PERFORM logsvc_internal.lock_organization(target);
 	SELECT o.plan INTO old_plan FROM logsvc_internal.organization o WHERE o.id = target;
 	UPDATE logsvc_internal.organization o SET plan = set_plan.plan WHERE o.id = target
@@ -357,12 +393,16 @@ DECLARE
 BEGIN
 	target := logsvc_internal.find_organization(organization);
 	PERFORM logsvc_internal.lock_organization(target);
-	-- Oneself always; the token needs the scope all the same.
+	-- Oneself always; a token needs the scope all the same.
 	IF NOT logsvc_internal.is_operator() AND NOT EXISTS (
 		SELECT FROM logsvc_internal.user_account u
 		WHERE u.id = logsvc_internal.current_user_id()
+			AND target = logsvc_internal.current_organization()
 			AND u.email = lower(btrim(remove_member.email))
-			AND logsvc_internal.current_kind() = 'user') THEN
+			AND (logsvc_internal.current_kind() = 'user'
+				OR EXISTS (SELECT FROM logsvc_internal.access_token t
+					WHERE t.id = logsvc_internal.current_credential()
+						AND 'members:write' = ANY (t.scopes)))) THEN
 		PERFORM logsvc_internal.require_access(target, 'users:invite');
 		removed := logsvc_internal.find_member(target, email);
 		PERFORM logsvc_internal.check_owner_change(ARRAY[removed.role]);
@@ -557,51 +597,6 @@ END
 $$;
 COMMENT ON FUNCTION logsvc.revoke_api_key(text) IS
 'Revokes an API key, at once and for good';
-
--- ---- indexes ----
-
-CREATE OR REPLACE FUNCTION logsvc.create_index(name text, retention_days int DEFAULT NULL)
-RETURNS jsonb
-LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp AS $$
-DECLARE
-	target uuid;
-	most bigint;
-	created logsvc_internal.log_index;
-BEGIN
-	PERFORM logsvc_internal.require_permission('org:manage');
-	target := logsvc_internal.current_organization();
-	IF name ~ '^[a-z_][a-z0-9_-]{0,63}$' IS NOT TRUE THEN
-		PERFORM logsvc_internal.invalid('name',
-			'must be 1 to 64 of a-z, 0-9, _ and -, beginning with a letter');
-	ELSIF starts_with(name, '_') THEN
-		PERFORM logsvc_internal.raise_error('ALREADY_EXISTS', 'names with _ are reserved');
-	END IF;
-	most := logsvc_internal.plan_limit_of(target, 'retention_days');
-	IF retention_days < 1 THEN
-		PERFORM logsvc_internal.invalid('retentionDays', 'must be at least 1');
-	ELSIF retention_days > most THEN
-		PERFORM logsvc_internal.raise_error('PLAN_LIMIT_REACHED',
-			format('the plan keeps events for %s days', most));
-	END IF;
-	PERFORM logsvc_internal.lock_organization(target);
-	IF EXISTS (SELECT FROM logsvc_internal.log_index i
-		WHERE i.organization_id = target AND i.name = create_index.name) THEN
-		PERFORM logsvc_internal.raise_error('ALREADY_EXISTS', 'the index exists already');
-	END IF;
-	PERFORM logsvc_internal.check_plan_limit(target, 'indexes');
-	INSERT INTO logsvc_internal.log_index AS i (organization_id, name, retention_days)
-	VALUES (target, create_index.name, create_index.retention_days)
-	RETURNING * INTO created;
-	PERFORM logsvc_internal.audit(target, 'index.created', created.name,
-		jsonb_build_object('retentionDays', created.retention_days));
-	RETURN jsonb_build_object('name', created.name, 'description', created.description,
-		'retentionDays', logsvc_internal.retention_days_of(target, created.name),
-		'sizeBytes', 0, 'events', 0, 'oldest', NULL, 'newest', NULL, 'protected', false);
-END
-$$;
-COMMENT ON FUNCTION logsvc.create_index(text, int) IS
-'Creates an index in the session''s organization; retention NULL: the organization''s';
 
 -- What is kept longest of an index: its own setting, else the organization's,
 -- else the plan's; never more than the plan's, but for the reserved ones.

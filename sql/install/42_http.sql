@@ -122,15 +122,3 @@ BEGIN ATOMIC
 END;
 COMMENT ON FUNCTION logsvc_internal.end_idempotent(bytea, bytea) IS
 'Keeps the answer of a request with an Idempotency-Key';
-
--- ---- what is planned ----
-
-CREATE OR REPLACE FUNCTION logsvc_internal.not_implemented() RETURNS jsonb
-LANGUAGE plpgsql VOLATILE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
-BEGIN
-	PERFORM logsvc_internal.raise_error('NOT_IMPLEMENTED');
-END
-$$;
-COMMENT ON FUNCTION logsvc_internal.not_implemented() IS
-'Answers for what is planned (specification 5.7)';
-GRANT EXECUTE ON FUNCTION logsvc_internal.not_implemented() TO logsvc_tenant;

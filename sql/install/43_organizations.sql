@@ -1,4 +1,4 @@
--- Organizations as the REST API shows them.
+-- Organizations as the REST API shows them: list, settings, plan, roles, deletion.
 
 CREATE OR REPLACE FUNCTION logsvc.get_organization(id text DEFAULT NULL) RETURNS jsonb
 LANGUAGE plpgsql STABLE PARALLEL SAFE SECURITY DEFINER
@@ -13,3 +13,297 @@ END
 $$;
 COMMENT ON FUNCTION logsvc.get_organization(text) IS
 'An organization, by id or slug; NULL: the session''s';
+
+-- A user sees all of his or her organizations; a token, which belongs to one,
+-- that one only.
+CREATE OR REPLACE FUNCTION logsvc.list_organizations(
+	"limit" int DEFAULT NULL, cursor text DEFAULT NULL)
+RETURNS logsvc_internal.list
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	kind text := logsvc_internal.current_kind();
+	account uuid := logsvc_internal.current_user_id();
+	acting uuid := logsvc_internal.current_organization();
+	operator boolean := kind = 'none' AND logsvc_internal.is_operator();
+	scope text := logsvc_internal.list_scope('organizations', acting, account::text);
+	size int := logsvc_internal.page_limit("limit");
+	after uuid := logsvc_internal.open_position(scope, cursor)::uuid;
+BEGIN
+	IF kind = 'none' AND NOT operator THEN
+		PERFORM logsvc_internal.raise_error('NO_ORGANIZATION');
+	END IF;
+	RETURN (SELECT logsvc_internal.page(
+			array_agg(logsvc_internal.organization_json(o)
+				|| jsonb_build_object('role', m.role) ORDER BY o.id),
+			array_agg(o.id::text ORDER BY o.id), size, scope)
+		FROM (SELECT o.id, m.role AS role
+			FROM logsvc_internal.organization o
+			LEFT JOIN logsvc_internal.member m
+				ON m.organization_id = o.id AND m.user_id = account
+			WHERE o.deleted_at IS NULL AND (after IS NULL OR o.id > after)
+				AND CASE WHEN operator THEN true WHEN kind = 'user' THEN m.id IS NOT NULL
+					ELSE o.id = acting END
+			ORDER BY o.id LIMIT size + 1) AS m
+		JOIN logsvc_internal.organization o ON o.id = m.id);
+END
+$$;
+COMMENT ON FUNCTION logsvc.list_organizations(int, text) IS
+'The organizations of the session''s user, a page at a time; for operators who act for no one all';
+
+-- Two creations at once are serialized by the user's row.
+CREATE OR REPLACE FUNCTION logsvc_internal.check_user_limit(account uuid) RETURNS void
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	allowed bigint;
+	used bigint;
+BEGIN
+	UPDATE logsvc_internal.user_account u SET created_at = created_at WHERE u.id = account;
+	-- One figure for all plans; the operator may have given one of the organizations another.
+	SELECT max(p.amount) INTO allowed FROM logsvc_internal.plan_limit p
+	WHERE p.resource = 'organizations_per_user' AND p.plan = 'free' AND p.amount IS NOT NULL;
+	SELECT count(*) INTO used
+	FROM logsvc_internal.member m JOIN logsvc_internal.organization o ON o.id = m.organization_id
+	WHERE m.user_id = account AND m.role = 'owner' AND o.deleted_at IS NULL;
+	IF used >= allowed THEN
+		PERFORM logsvc_internal.raise_error('PLAN_LIMIT_REACHED',
+			format('a user may own %s organizations', allowed),
+			jsonb_build_array(jsonb_build_object('path', 'organizations_per_user',
+				'code', 'plan_limit', 'message', format('%s of %s used', used, allowed))));
+	END IF;
+END
+$$;
+COMMENT ON FUNCTION logsvc_internal.check_user_limit(uuid) IS
+'An error unless the user may own one more organization; locks the user';
+
+CREATE OR REPLACE FUNCTION logsvc.create_own_organization(name text, timezone text DEFAULT 'UTC')
+RETURNS jsonb
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	account logsvc_internal.user_account;
+	created logsvc_internal.organization;
+	plan text := 'free';
+BEGIN
+	SELECT u.* INTO account FROM logsvc_internal.user_account u
+	WHERE u.id = logsvc_internal.current_user_id();
+	IF NOT FOUND THEN
+		PERFORM logsvc_internal.raise_error('UNAUTHORIZED');
+	ELSIF logsvc_internal.current_kind() <> 'user' THEN
+		PERFORM logsvc_internal.raise_error('INSUFFICIENT_SCOPE',
+			'a token cannot create organizations');
+	ELSIF account.verified_at IS NULL THEN
+		PERFORM logsvc_internal.raise_error('EMAIL_NOT_VERIFIED');
+	END IF;
+	PERFORM logsvc_internal.check_user_limit(account.id);
+	created := logsvc_internal.make_organization(name, plan, coalesce(timezone, 'UTC'));
+	INSERT INTO logsvc_internal.member (organization_id, user_id, role)
+	VALUES (created.id, account.id, 'owner');
+	RETURN logsvc_internal.organization_json(created) || '{"role": "owner"}';
+END
+$$;
+COMMENT ON FUNCTION logsvc.create_own_organization(text, text) IS
+'Creates an organization on plan free, whose owner is the session''s user';
+
+CREATE OR REPLACE FUNCTION logsvc_internal.check_retention(organization uuid, days int) RETURNS void
+LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	most bigint := logsvc_internal.plan_limit_of(organization, 'retention_days');
+BEGIN
+	IF days < 1 THEN
+		PERFORM logsvc_internal.invalid('retentionDays', 'must be at least 1');
+	ELSIF days > most THEN
+		PERFORM logsvc_internal.raise_error('PLAN_LIMIT_REACHED',
+			format('the plan keeps events for %s days', most),
+			jsonb_build_array(jsonb_build_object('path', 'retentionDays', 'code', 'plan_limit',
+				'message', format('must be at most %s', most))));
+	END IF;
+END
+$$;
+COMMENT ON FUNCTION logsvc_internal.check_retention(uuid, int) IS
+'An error unless the plan keeps events for so many days; NULL: the default, which it does';
+
+-- What was given: by name over HTTP, where null is a value; in SQL what is not NULL.
+CREATE OR REPLACE FUNCTION logsvc_internal.is_given(
+	given text[], name text, has_value boolean)
+RETURNS boolean
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN CASE WHEN given IS NULL THEN has_value ELSE name = ANY (given) END;
+COMMENT ON FUNCTION logsvc_internal.is_given(text[], text, boolean) IS
+'Is a setting to be changed? given: the names over HTTP, where null is a value; NULL in SQL';
+
+CREATE OR REPLACE FUNCTION logsvc.update_organization(
+	id text DEFAULT NULL, name text DEFAULT NULL, timezone text DEFAULT NULL,
+	retention_days int DEFAULT NULL, oauth_providers text[] DEFAULT NULL,
+	plan text DEFAULT NULL, given text[] DEFAULT NULL)
+RETURNS jsonb
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	target uuid := logsvc_internal.find_organization(id);
+	before logsvc_internal.organization;
+	after logsvc_internal.organization;
+	changes jsonb;
+BEGIN
+	PERFORM logsvc_internal.require_access(target, 'org:manage');
+	PERFORM logsvc_internal.lock_organization(target);
+	SELECT o.* INTO before FROM logsvc_internal.organization o WHERE o.id = target;
+	after := before;
+	IF logsvc_internal.is_given(given, 'name', name IS NOT NULL) THEN
+		after.name := logsvc_internal.check_name('name', name);
+	END IF;
+	IF logsvc_internal.is_given(given, 'timezone', timezone IS NOT NULL) THEN
+		PERFORM logsvc_internal.check_timezone(timezone);
+		after.timezone := timezone;
+	END IF;
+	IF logsvc_internal.is_given(given, 'retentionDays', retention_days IS NOT NULL) THEN
+		PERFORM logsvc_internal.check_retention(target, retention_days);
+		after.retention_days := retention_days;
+	END IF;
+	IF logsvc_internal.is_given(given, 'oauthProviders', oauth_providers IS NOT NULL) THEN
+		IF oauth_providers <@ '{google,github}'::text[] IS NOT TRUE THEN
+			PERFORM logsvc_internal.invalid('oauthProviders', 'must be a list of google and github');
+		END IF;
+		after.oauth_providers := ARRAY(SELECT DISTINCT p FROM unnest(oauth_providers) AS p ORDER BY p);
+	END IF;
+	IF logsvc_internal.is_given(given, 'plan', plan IS NOT NULL) THEN
+		PERFORM logsvc.set_plan(logsvc_internal.public_id('org_', target), plan);
+	END IF;
+	UPDATE logsvc_internal.organization o
+	SET name = after.name, timezone = after.timezone, retention_days = after.retention_days,
+		oauth_providers = after.oauth_providers
+	WHERE o.id = target
+	RETURNING o.* INTO after;
+	SELECT jsonb_object_agg(n.key, jsonb_build_object('from', b.value, 'to', n.value)) INTO changes
+	FROM jsonb_each(to_jsonb(after) - 'plan') AS n JOIN jsonb_each(to_jsonb(before)) AS b USING (key)
+	WHERE n.value <> b.value;
+	IF changes IS NOT NULL THEN
+		PERFORM logsvc_internal.audit(target, 'organization.settings_updated',
+			logsvc_internal.public_id('org_', target), changes);
+	END IF;
+	RETURN logsvc_internal.organization_json(after);
+END
+$$;
+COMMENT ON FUNCTION logsvc.update_organization(text, text, text, int, text[], text, text[]) IS
+'Changes settings of an organization; what is NULL stays, unless given names it';
+
+-- ---- the plan ----
+
+CREATE OR REPLACE FUNCTION logsvc_internal.limits_json(organization uuid) RETURNS jsonb
+LANGUAGE sql STABLE STRICT PARALLEL SAFE
+RETURN (SELECT jsonb_object_agg(p.resource,
+		logsvc_internal.plan_limit_of(limits_json.organization, p.resource))
+	FROM logsvc_internal.plan_limit p WHERE p.plan = 'free');
+COMMENT ON FUNCTION logsvc_internal.limits_json(uuid) IS
+'Every limit of an organization by its name; null: unlimited';
+
+CREATE OR REPLACE FUNCTION logsvc.get_billing(organization text DEFAULT NULL) RETURNS jsonb
+LANGUAGE plpgsql STABLE PARALLEL SAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	target uuid := logsvc_internal.find_organization(organization);
+BEGIN
+	PERFORM logsvc_internal.require_access(target, 'billing:manage');
+	RETURN jsonb_build_object(
+		'plan', (SELECT o.plan FROM logsvc_internal.organization o WHERE o.id = target),
+		'limits', logsvc_internal.limits_json(target),
+		'plans', (SELECT jsonb_object_agg(plan, limits) FROM (
+			SELECT p.plan, jsonb_object_agg(p.resource, p.amount) AS limits
+			FROM logsvc_internal.plan_limit p GROUP BY p.plan) AS plans));
+END
+$$;
+COMMENT ON FUNCTION logsvc.get_billing(text) IS
+'The plan of an organization, what it includes, and what the other plans would';
+
+-- ---- roles ----
+
+CREATE OR REPLACE FUNCTION logsvc.roles() RETURNS jsonb
+LANGUAGE plpgsql STABLE PARALLEL SAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+	IF NOT logsvc_internal.is_operator() THEN
+		PERFORM logsvc_internal.require_permission('roles:read');
+	END IF;
+	RETURN jsonb_build_object(
+		'roles', '["owner", "admin", "member", "viewer"]'::jsonb,
+		'permissions', (SELECT jsonb_agg(jsonb_build_object('permission', p.permission,
+				'owner', p.owner, 'admin', p.admin, 'member', p.member, 'viewer', p.viewer,
+				'tokenScope', nullif(p.token_scope, '')))
+			FROM logsvc_internal.permissions() AS p));
+END
+$$;
+COMMENT ON FUNCTION logsvc.roles() IS
+'Which role has which permission (specification 5.6), and the scope that a token needs for it';
+
+-- ---- deletion ----
+
+CREATE OR REPLACE FUNCTION logsvc.delete_organization(id text, confirm text) RETURNS jsonb
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	target uuid := logsvc_internal.find_organization(id);
+	doomed logsvc_internal.organization;
+BEGIN
+	IF NOT logsvc_internal.is_operator() THEN
+		IF logsvc_internal.current_kind() <> 'user' THEN
+			PERFORM logsvc_internal.raise_error('INSUFFICIENT_SCOPE',
+				'only a person can delete an organization');
+		ELSIF logsvc_internal.current_role_name() = 'owner' IS NOT TRUE THEN
+			PERFORM logsvc_internal.raise_error('FORBIDDEN');
+		END IF;
+	END IF;
+	PERFORM logsvc_internal.lock_organization(target);
+	SELECT o.* INTO doomed FROM logsvc_internal.organization o WHERE o.id = target;
+	IF confirm IS DISTINCT FROM doomed.name THEN
+		PERFORM logsvc_internal.invalid('confirm', 'must be the name of the organization');
+	END IF;
+	PERFORM logsvc_internal.audit(target, 'organization.deleted',
+		logsvc_internal.public_id('org_', target), jsonb_build_object('name', doomed.name));
+	UPDATE logsvc_internal.organization o SET deleted_at = now() WHERE o.id = target
+	RETURNING * INTO doomed;
+	RETURN jsonb_build_object('id', logsvc_internal.public_id('org_', target),
+		'deletedAt', logsvc_internal.iso_time(doomed.deleted_at),
+		'erasedAt', logsvc_internal.iso_time(doomed.deleted_at + interval '7 days'));
+END
+$$;
+COMMENT ON FUNCTION logsvc.delete_organization(text, text) IS
+'Deletes an organization: its credentials end at once, its data is erased after 7 days; confirm: its name';
+
+CREATE OR REPLACE FUNCTION logsvc.restore_organization(id text) RETURNS jsonb
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	restored logsvc_internal.organization;
+BEGIN
+	PERFORM logsvc_internal.require_operator();
+	UPDATE logsvc_internal.organization o SET deleted_at = NULL
+	WHERE o.deleted_at IS NOT NULL AND (o.slug = restore_organization.id
+		OR logsvc_internal.public_id('org_', o.id) = restore_organization.id)
+	RETURNING * INTO restored;
+	IF NOT FOUND THEN
+		PERFORM logsvc_internal.raise_error('NOT_FOUND', 'no such organization was deleted');
+	END IF;
+	PERFORM logsvc_internal.audit(restored.id, 'organization.restored',
+		logsvc_internal.public_id('org_', restored.id));
+	RETURN logsvc_internal.organization_json(restored);
+END
+$$;
+COMMENT ON FUNCTION logsvc.restore_organization(text) IS
+'Operators: takes the deletion of an organization back, within the 7 days';
+
+CREATE OR REPLACE FUNCTION logsvc_internal.erase_organizations(at timestamptz) RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	doomed uuid;
+BEGIN
+	FOR doomed IN SELECT o.id FROM logsvc_internal.organization o
+		WHERE o.deleted_at <= at - interval '7 days' FOR UPDATE SKIP LOCKED
+	LOOP
+		DELETE FROM logsvc_internal.queue q WHERE q.organization_id = doomed;
+		DELETE FROM logsvc_internal.part p WHERE p.organization_id = doomed;
+		DELETE FROM logsvc_internal.organization o WHERE o.id = doomed;
+	END LOOP;
+END
+$$;
+COMMENT ON FUNCTION logsvc_internal.erase_organizations(timestamptz) IS
+'Scheduled: removes all data of organizations that were deleted 7 days ago';

@@ -151,6 +151,10 @@ typedef struct ls_rate_state
 extern bool ls_rate_limit_take(const char *class_name, const uint8 key[16], int limit_per_minute,
 							   ls_rate_state *state);
 
+/* The same without counting: what is left now. */
+extern void ls_rate_limit_look(const char *class_name, const uint8 key[16], int limit_per_minute,
+							   ls_rate_state *state);
+
 typedef enum ls_rate_scope
 {
 	LS_RATE_ORGANIZATION,

@@ -213,20 +213,66 @@ ls_rate_limit_take(const char *class_name, const uint8 key[16], int limit_per_mi
 	return ls_rate_limit_take_at(class_name, key, limit_per_minute, ls_now(), state);
 }
 
+/* Fills in `state` from a window that has been slid to `now`. */
+static void
+describe(const window *w, uint32 limit, ls_time now, bool full, ls_rate_state *state)
+{
+	ls_time free_at;
+
+	state->limit = (int) limit;
+	state->remaining = w->total < limit ? (int) (limit - w->total) : 0;
+	/* The first that lapses makes room, unless the limit was lowered since. */
+	free_at = limit == 0 ? now + PERIOD : lapse(w, w->total >= limit ? w->total - limit + 1 : 1);
+	state->reset = (free_at + LS_USECS_PER_SEC - 1) / LS_USECS_PER_SEC;
+	state->retry_after =
+		full ? (int) Max((free_at - now + LS_USECS_PER_SEC - 1) / LS_USECS_PER_SEC, 1) : 0;
+}
+
+static void
+describe_unused(uint32 limit, ls_time now, ls_rate_state *state)
+{
+	state->limit = (int) limit;
+	state->remaining = (int) limit;
+	state->reset = (now + LS_USECS_PER_SEC - 1) / LS_USECS_PER_SEC;
+	state->retry_after = 0;
+}
+
+void
+ls_rate_limit_look(const char *class_name, const uint8 key[16], int limit_per_minute,
+				   ls_rate_state *state)
+{
+	uint64 class_hash = ls_hash64(class_name, strlen(class_name), 0);
+	uint32 limit = (uint32) Max(limit_per_minute, 0);
+	ls_time now = ls_now();
+
+	describe_unused(limit, now, state);
+	if (shared == NULL)
+		return;
+	LWLockAcquire(ls_lwlock(LS_LOCK_LIMITS), LW_EXCLUSIVE);
+	for (int32 i = *head_of(class_hash, key); i != NONE; i = shared->entries[i].next)
+	{
+		window *w = &shared->entries[i];
+
+		if (w->class_hash != class_hash || memcmp(w->key, key, 16) != 0)
+			continue;
+		slide(w, now);
+		if (w->total > 0)
+			describe(w, limit, now, false, state);
+		break;
+	}
+	LWLockRelease(ls_lwlock(LS_LOCK_LIMITS));
+}
+
 bool
 ls_rate_limit_take_at(const char *class_name, const uint8 key[16], int limit_per_minute,
 					  ls_time now, ls_rate_state *state)
 {
 	uint64 class_hash = ls_hash64(class_name, strlen(class_name), 0);
 	uint32 limit = (uint32) Max(limit_per_minute, 0);
-	ls_time free_at;
 	bool taken;
 	window *w;
 
-	state->limit = limit_per_minute;
-	state->remaining = limit_per_minute;
-	state->reset = (now + LS_USECS_PER_SEC - 1) / LS_USECS_PER_SEC;
-	state->retry_after = 0;
+	describe_unused(limit, now, state);
 	if (shared == NULL)
 		return true;
 
@@ -240,14 +286,7 @@ ls_rate_limit_take_at(const char *class_name, const uint8 key[16], int limit_per
 		w->last[w->bucket % WINDOW] = (uint32) (now - now / BUCKET * BUCKET);
 		w->total++;
 	}
-	state->remaining = w->total < limit ? (int) (limit - w->total) : 0;
-	/* The first that lapses makes room, unless the limit was lowered since. */
-	free_at = limit == 0 ? now + PERIOD : lapse(w, w->total >= limit ? w->total - limit + 1 : 1);
+	describe(w, limit, now, !taken, state);
 	LWLockRelease(ls_lwlock(LS_LOCK_LIMITS));
-
-	state->reset = (free_at + LS_USECS_PER_SEC - 1) / LS_USECS_PER_SEC;
-	if (!taken)
-		state->retry_after =
-			(int) Max((free_at - now + LS_USECS_PER_SEC - 1) / LS_USECS_PER_SEC, 1);
 	return taken;
 }

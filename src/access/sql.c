@@ -8,8 +8,11 @@
  */
 #include "src/access/internal.h"
 
+#include "access/htup_details.h"
+#include "funcapi.h"
 #include "utils/builtins.h"
 #include "utils/jsonb.h"
+#include "utils/timestamp.h"
 
 PG_FUNCTION_INFO_V1(logsvc_new_id);
 PG_FUNCTION_INFO_V1(logsvc_public_id);
@@ -18,6 +21,7 @@ PG_FUNCTION_INFO_V1(logsvc_new_secret);
 PG_FUNCTION_INFO_V1(logsvc_password_hash);
 PG_FUNCTION_INFO_V1(logsvc_password_matches);
 PG_FUNCTION_INFO_V1(logsvc_raise_error);
+PG_FUNCTION_INFO_V1(logsvc_rate_remaining);
 
 #define ID_LENGTH 26
 #define SECRET_LENGTH 40 /* characters of 62: 238 bits */
@@ -154,4 +158,34 @@ logsvc_raise_error(PG_FUNCTION_ARGS)
 														  VARSIZE(PG_GETARG_JSONB_P(2)))),
 			PG_ARGISNULL(3) ? 0 : errhint("%s", text_to_cstring(PG_GETARG_TEXT_PP(3))));
 	PG_RETURN_VOID();
+}
+
+/*
+ * rate_remaining(class text) returns (remaining int, resets_at timestamptz): of
+ * the session's principal; NULLs for a class that counts addresses.
+ */
+Datum
+logsvc_rate_remaining(PG_FUNCTION_ARGS)
+{
+	const char *class_name = text_to_cstring(PG_GETARG_TEXT_PP(0));
+	const ls_principal *principal = ls_principal_require();
+	TupleDesc descriptor;
+	Datum values[2] = {0};
+	bool nulls[2] = {true, true};
+	ls_rate_scope scope;
+	ls_rate_state state;
+	uint8 key[16];
+	int limit;
+
+	if (get_call_result_type(fcinfo, NULL, &descriptor) != TYPEFUNC_COMPOSITE)
+		elog(ERROR, "the result of rate_remaining() is no row");
+	if (ls_rate_limit_of(class_name, &limit, &scope) && scope != LS_RATE_ADDRESS)
+	{
+		ls_rate_key(principal, NULL, scope, key);
+		ls_rate_limit_look(class_name, key, limit, &state);
+		values[0] = Int32GetDatum(state.remaining);
+		values[1] = TimestampTzGetDatum(ls_timestamptz_of_time(state.reset * LS_USECS_PER_SEC));
+		nulls[0] = nulls[1] = false;
+	}
+	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(descriptor), values, nulls)));
 }

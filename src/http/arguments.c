@@ -422,8 +422,6 @@ read_path(ls_call *call)
 	if (close == NULL)
 		return;
 	name = ls_str_make(open + 1, (size_t) (close - open) - 1);
-	if (find_argument(call, name) < 0)
-		return; /* what is not there yet needs no id */
 	/* An id that is not even text does not exist. */
 	if (!ls_utf8_valid(value.data, value.len))
 		ls_raise(LS_ERROR_NOT_FOUND);

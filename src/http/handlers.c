@@ -254,6 +254,11 @@ ls_http_execute(const ls_request *request, ls_arena *arena, ls_response *respons
 
 	if (!ls_http_admit(request, arena, &principal, response))
 		return;
+	if (call.route->success == 501)
+	{
+		ls_http_refuse(response, arena, LS_ERROR_NOT_IMPLEMENTED, NULL, NULL);
+		return;
+	}
 	if (request->body.len > 0 && strcmp(call.route->method, "GET") != 0 &&
 		!ls_http_expect_json(request, arena, response))
 		return;

@@ -106,7 +106,8 @@ write_operation(ls_buf *buf, const ls_route *route)
 		strcmp(route->method, "PUT") == 0)
 		ls_buf_lit(buf, ",\"requestBody\":{\"content\":{\"application/json\":{\"schema\":{}}}}");
 	ls_buf_lit(buf, ",\"responses\":{");
-	ls_buf_printf(buf, "\"%d\":{\"description\":\"Success\"", route->success);
+	ls_buf_printf(buf, "\"%d\":{\"description\":", route->success);
+	quote(buf, route->success == 501 ? "Not implemented" : "Success");
 	if (route->success != 204)
 		ls_buf_lit(buf, ",\"content\":{\"application/json\":{\"schema\":{\"type\":\"object\"}}}");
 	ls_buf_char(buf, '}');

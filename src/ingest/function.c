@@ -284,6 +284,7 @@ is_single(Jsonb *events)
 	return findJsonbValueFromContainer(&events->root, JB_FOBJECT, &key) == NULL;
 }
 
+PG_FUNCTION_INFO_V1(logsvc_queue_depth);
 PG_FUNCTION_INFO_V1(logsvc_ingest);
 PG_FUNCTION_INFO_V1(logsvc_log);
 PG_FUNCTION_INFO_V1(logsvc_store_audit);
@@ -416,4 +417,11 @@ logsvc_store_audit(PG_FUNCTION_ARGS)
 		refuse(call, true);
 	insert_call(call);
 	PG_RETURN_VOID();
+}
+
+/* queue_depth() returns bigint; 0 when logsvc is not preloaded. */
+Datum
+logsvc_queue_depth(PG_FUNCTION_ARGS)
+{
+	PG_RETURN_INT64(ls_shmem_ready() ? (int64) ls_queue_depth() : 0);
 }

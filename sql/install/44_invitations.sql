@@ -1,0 +1,299 @@
+-- Invitations: 48 hours, by mail, for the address that they name.
+
+CREATE OR REPLACE FUNCTION logsvc_internal.invitation_status(i logsvc_internal.invitation)
+RETURNS text
+LANGUAGE sql STABLE PARALLEL SAFE
+RETURN CASE WHEN i.accepted_at IS NOT NULL THEN 'accepted'
+	WHEN i.revoked_at IS NOT NULL THEN 'revoked'
+	WHEN i.expires_at <= now() THEN 'expired'
+	ELSE 'pending' END;
+COMMENT ON FUNCTION logsvc_internal.invitation_status(logsvc_internal.invitation) IS
+'pending, accepted, expired or revoked';
+
+CREATE OR REPLACE FUNCTION logsvc_internal.invitation_json(i logsvc_internal.invitation)
+RETURNS jsonb
+LANGUAGE sql STABLE PARALLEL SAFE
+RETURN jsonb_build_object(
+	'id', logsvc_internal.public_id('inv_', i.id), 'email', i.email, 'role', i.role,
+	'status', logsvc_internal.invitation_status(i),
+	'invitedBy', logsvc_internal.public_id('usr_', i.invited_by),
+	'createdAt', logsvc_internal.iso_time(i.created_at),
+	'expiresAt', logsvc_internal.iso_time(i.expires_at));
+COMMENT ON FUNCTION logsvc_internal.invitation_json(logsvc_internal.invitation) IS
+'An invitation as the API shows it, without its token';
+
+-- Members count, and who may become one by accepting (decision 49).  The one
+-- that is being accepted is marked so first, and counts no more.
+CREATE OR REPLACE FUNCTION logsvc_internal.count_members(organization uuid) RETURNS bigint
+LANGUAGE sql STABLE STRICT PARALLEL SAFE
+RETURN (SELECT count(*) FROM logsvc_internal.member m WHERE m.organization_id = organization)
+	+ (SELECT count(*) FROM logsvc_internal.invitation i WHERE i.organization_id = organization
+		AND i.accepted_at IS NULL AND i.revoked_at IS NULL AND i.expires_at > now());
+COMMENT ON FUNCTION logsvc_internal.count_members(uuid) IS
+'Members that count against the plan, with those who are invited';
+
+CREATE OR REPLACE FUNCTION logsvc_internal.is_member_address(organization uuid, email text)
+RETURNS boolean
+LANGUAGE sql STABLE STRICT PARALLEL SAFE
+RETURN EXISTS (SELECT FROM logsvc_internal.member m
+	JOIN logsvc_internal.user_account u ON u.id = m.user_id
+	WHERE m.organization_id = is_member_address.organization AND u.email = is_member_address.email);
+COMMENT ON FUNCTION logsvc_internal.is_member_address(uuid, text) IS
+'Has a member of the organization that address?';
+
+CREATE OR REPLACE FUNCTION logsvc.list_invitations(
+	organization text DEFAULT NULL, status text DEFAULT NULL, "limit" int DEFAULT NULL,
+	cursor text DEFAULT NULL)
+RETURNS logsvc_internal.list
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	target uuid := logsvc_internal.find_organization(organization);
+	scope text := logsvc_internal.list_scope('invitations', target, status);
+	size int := logsvc_internal.page_limit("limit");
+	after uuid := logsvc_internal.open_position(scope, cursor)::uuid;
+BEGIN
+	PERFORM logsvc_internal.require_access(target, 'users:invite');
+	IF status NOT IN ('pending', 'accepted', 'expired', 'revoked') THEN
+		PERFORM logsvc_internal.invalid('status', 'must be pending, accepted, expired or revoked');
+	END IF;
+	RETURN (SELECT logsvc_internal.page(
+			array_agg(logsvc_internal.invitation_json(i) ORDER BY i.id),
+			array_agg(i.id::text ORDER BY i.id), size, scope)
+		FROM (SELECT * FROM logsvc_internal.invitation AS i
+			WHERE organization_id = target AND (after IS NULL OR id > after)
+				AND (list_invitations.status IS NULL
+					OR logsvc_internal.invitation_status(i) = list_invitations.status)
+			ORDER BY id LIMIT size + 1) AS i);
+END
+$$;
+COMMENT ON FUNCTION logsvc.list_invitations(text, text, int, text) IS
+'The invitations of an organization, a page at a time; status: only those';
+
+-- A new token and 48 hours; the mail goes with the transaction.
+CREATE OR REPLACE FUNCTION logsvc_internal.send_invitation(invitation uuid)
+RETURNS logsvc_internal.invitation
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	token text := logsvc_internal.new_secret('');
+	sent logsvc_internal.invitation;
+	team text;
+	inviter text;
+BEGIN
+	UPDATE logsvc_internal.invitation i
+	SET token_hash = sha256(convert_to(token, 'UTF8')), expires_at = now() + interval '48 hours'
+	WHERE i.id = invitation
+	RETURNING * INTO sent;
+	SELECT o.name INTO team FROM logsvc_internal.organization o WHERE o.id = sent.organization_id;
+	SELECT coalesce(u.name, u.email) INTO inviter FROM logsvc_internal.user_account u
+	WHERE u.id = logsvc_internal.current_user_id();
+	PERFORM logsvc_internal.send_mail(sent.organization_id, sent.email, 'invitation',
+		jsonb_build_object('organization', team, 'inviter', coalesce(inviter, team),
+			'role', sent.role, 'expires', sent.expires_at,
+			'link', logsvc_internal.public_link('/invitations/accept', token)));
+	RETURN sent;
+END
+$$;
+COMMENT ON FUNCTION logsvc_internal.send_invitation(uuid) IS
+'Gives an invitation a new token for 48 hours and mails it; the one before is good no more';
+
+CREATE OR REPLACE FUNCTION logsvc.invite(organization text, email text, role text) RETURNS jsonb
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	target uuid := logsvc_internal.find_organization(organization);
+	made uuid := logsvc_internal.new_id();
+	sent logsvc_internal.invitation;
+BEGIN
+	PERFORM logsvc_internal.require_access(target, 'users:invite');
+	email := lower(btrim(email));
+	IF NOT logsvc_internal.is_mail_address(email) THEN
+		PERFORM logsvc_internal.invalid('email', 'must be an e-mail address');
+	END IF;
+	PERFORM logsvc_internal.check_role(role);
+	PERFORM logsvc_internal.lock_organization(target);
+	PERFORM logsvc_internal.check_owner_change(ARRAY[role]);
+	IF logsvc_internal.is_member_address(target, email) THEN
+		PERFORM logsvc_internal.raise_error('ALREADY_EXISTS', 'the user is a member already');
+	ELSIF EXISTS (SELECT FROM logsvc_internal.invitation i
+		WHERE i.organization_id = target AND i.email = invite.email
+			AND logsvc_internal.invitation_status(i) = 'pending') THEN
+		PERFORM logsvc_internal.raise_error('ALREADY_EXISTS', 'the user is invited already');
+	END IF;
+	PERFORM logsvc_internal.check_plan_limit(target, 'members');
+	-- One that has expired makes room for this one.
+	UPDATE logsvc_internal.invitation i SET revoked_at = now()
+	WHERE i.organization_id = target AND i.email = invite.email
+		AND i.accepted_at IS NULL AND i.revoked_at IS NULL;
+	INSERT INTO logsvc_internal.invitation
+		(id, organization_id, email, role, token_hash, invited_by, expires_at)
+	VALUES (made, target, invite.email, invite.role,
+		sha256(convert_to(logsvc_internal.new_secret(''), 'UTF8')),
+		CASE WHEN target = logsvc_internal.current_organization()
+			THEN logsvc_internal.current_user_id() END, now());
+	sent := logsvc_internal.send_invitation(made);
+	PERFORM logsvc_internal.audit(target, 'member.invited',
+		logsvc_internal.public_id('inv_', made),
+		jsonb_build_object('email', sent.email, 'role', sent.role));
+	RETURN logsvc_internal.invitation_json(sent);
+END
+$$;
+COMMENT ON FUNCTION logsvc.invite(text, text, text) IS
+'Invites an address to an organization, by mail, for 48 hours';
+
+-- Locks the organization, so that its invitations stay as they are seen.
+CREATE OR REPLACE FUNCTION logsvc_internal.invitation_by_id(id text)
+RETURNS logsvc_internal.invitation
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	target uuid;
+	found_invitation logsvc_internal.invitation;
+BEGIN
+	SELECT i.organization_id INTO target FROM logsvc_internal.invitation i
+	WHERE i.id = logsvc_internal.parse_public_id('inv_', invitation_by_id.id)
+		AND (i.organization_id = logsvc_internal.current_organization()
+			OR logsvc_internal.is_operator());
+	IF NOT FOUND THEN
+		PERFORM logsvc_internal.raise_error('NOT_FOUND', 'no such invitation');
+	END IF;
+	PERFORM logsvc_internal.require_access(target, 'users:invite');
+	PERFORM logsvc_internal.lock_organization(target);
+	SELECT i.* INTO found_invitation FROM logsvc_internal.invitation i
+	WHERE i.id = logsvc_internal.parse_public_id('inv_', invitation_by_id.id)
+		AND i.organization_id = target;
+	PERFORM logsvc_internal.check_owner_change(ARRAY[found_invitation.role]);
+	RETURN found_invitation;
+END
+$$;
+COMMENT ON FUNCTION logsvc_internal.invitation_by_id(text) IS
+'An invitation that the caller may send again or revoke, with its organization locked';
+
+CREATE OR REPLACE FUNCTION logsvc.resend_invitation(id text) RETURNS jsonb
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	target logsvc_internal.invitation := logsvc_internal.invitation_by_id(id);
+	status text := logsvc_internal.invitation_status(target);
+BEGIN
+	IF status NOT IN ('pending', 'expired') THEN
+		PERFORM logsvc_internal.raise_error('INVITATION_NOT_PENDING');
+	ELSIF logsvc_internal.is_member_address(target.organization_id, target.email) THEN
+		PERFORM logsvc_internal.raise_error('ALREADY_EXISTS', 'the user is a member already');
+	END IF;
+	-- An expired one counts again.
+	IF status = 'expired' THEN
+		PERFORM logsvc_internal.check_plan_limit(target.organization_id, 'members');
+	END IF;
+	target := logsvc_internal.send_invitation(target.id);
+	PERFORM logsvc_internal.audit(target.organization_id, 'invitation.resent',
+		logsvc_internal.public_id('inv_', target.id),
+		jsonb_build_object('email', target.email, 'role', target.role));
+	RETURN logsvc_internal.invitation_json(target);
+END
+$$;
+COMMENT ON FUNCTION logsvc.resend_invitation(text) IS
+'Sends an invitation again, with a new token and another 48 hours; also one that has expired';
+
+CREATE OR REPLACE FUNCTION logsvc.revoke_invitation(id text) RETURNS jsonb
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	target logsvc_internal.invitation := logsvc_internal.invitation_by_id(id);
+BEGIN
+	IF logsvc_internal.invitation_status(target) NOT IN ('pending', 'expired') THEN
+		PERFORM logsvc_internal.raise_error('INVITATION_NOT_PENDING');
+	END IF;
+	UPDATE logsvc_internal.invitation i SET revoked_at = now() WHERE i.id = target.id
+	RETURNING * INTO target;
+	PERFORM logsvc_internal.audit(target.organization_id, 'invitation.revoked',
+		logsvc_internal.public_id('inv_', target.id),
+		jsonb_build_object('email', target.email, 'role', target.role));
+	RETURN logsvc_internal.invitation_json(target);
+END
+$$;
+COMMENT ON FUNCTION logsvc.revoke_invitation(text) IS
+'Takes an invitation back';
+
+-- A token that was replaced is as unknown as one that never was: both are told
+-- that the link is good no more.
+CREATE OR REPLACE FUNCTION logsvc_internal.invitation_by_token(token text)
+RETURNS logsvc_internal.invitation
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	found_invitation logsvc_internal.invitation;
+BEGIN
+	SELECT i.* INTO found_invitation FROM logsvc_internal.invitation i
+	JOIN logsvc_internal.organization o ON o.id = i.organization_id AND o.deleted_at IS NULL
+	WHERE i.token_hash = sha256(convert_to(token, 'UTF8'));
+	IF found_invitation.accepted_at IS NOT NULL THEN
+		PERFORM logsvc_internal.raise_error('LINK_USED');
+	ELSIF found_invitation.id IS NULL
+		OR logsvc_internal.invitation_status(found_invitation) <> 'pending' THEN
+		PERFORM logsvc_internal.raise_error('LINK_EXPIRED', 'the invitation is not valid any more');
+	END IF;
+	RETURN found_invitation;
+END
+$$;
+COMMENT ON FUNCTION logsvc_internal.invitation_by_token(text) IS
+'The pending invitation of a token; LINK_USED, or LINK_EXPIRED also for an unknown one';
+
+CREATE OR REPLACE FUNCTION logsvc_internal.preview_invitation(token text) RETURNS jsonb
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	target logsvc_internal.invitation := logsvc_internal.invitation_by_token(token);
+BEGIN
+	RETURN jsonb_build_object('data', jsonb_build_object(
+		'organization', (SELECT jsonb_build_object('name', o.name, 'slug', o.slug)
+			FROM logsvc_internal.organization o WHERE o.id = target.organization_id),
+		'role', target.role, 'email', target.email,
+		'expiresAt', logsvc_internal.iso_time(target.expires_at),
+		'accountExists', EXISTS (SELECT FROM logsvc_internal.user_account u
+			WHERE u.email = target.email)));
+END
+$$;
+COMMENT ON FUNCTION logsvc_internal.preview_invitation(text) IS
+'What an invitation is about, for whoever has its token';
+GRANT EXECUTE ON FUNCTION logsvc_internal.preview_invitation(text) TO logsvc_tenant;
+
+CREATE OR REPLACE FUNCTION logsvc.accept_invitation(token text) RETURNS jsonb
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	account logsvc_internal.user_account;
+	target logsvc_internal.invitation;
+	created logsvc_internal.member;
+BEGIN
+	SELECT u.* INTO account FROM logsvc_internal.user_account u
+	WHERE u.id = logsvc_internal.current_user_id();
+	IF NOT FOUND THEN
+		PERFORM logsvc_internal.raise_error('UNAUTHORIZED');
+	ELSIF logsvc_internal.current_kind() <> 'user' THEN
+		PERFORM logsvc_internal.raise_error('INSUFFICIENT_SCOPE', 'a token cannot accept invitations');
+	END IF;
+	target := logsvc_internal.invitation_by_token(token);
+	PERFORM logsvc_internal.lock_organization(target.organization_id);
+	-- Again: whoever was quicker has changed it.
+	target := logsvc_internal.invitation_by_token(token);
+	IF account.verified_at IS NULL THEN
+		PERFORM logsvc_internal.raise_error('EMAIL_NOT_VERIFIED');
+	ELSIF account.email <> target.email THEN
+		PERFORM logsvc_internal.raise_error('FORBIDDEN', 'the invitation is for another address');
+	ELSIF EXISTS (SELECT FROM logsvc_internal.member m
+		WHERE m.organization_id = target.organization_id AND m.user_id = account.id) THEN
+		PERFORM logsvc_internal.raise_error('ALREADY_EXISTS', 'you are a member already');
+	END IF;
+	UPDATE logsvc_internal.invitation i SET accepted_at = now() WHERE i.id = target.id;
+	PERFORM logsvc_internal.check_plan_limit(target.organization_id, 'members');
+	INSERT INTO logsvc_internal.member AS m (organization_id, user_id, role)
+	VALUES (target.organization_id, account.id, target.role)
+	RETURNING * INTO created;
+	PERFORM logsvc_internal.audit(target.organization_id, 'invitation.accepted',
+		logsvc_internal.public_id('inv_', target.id),
+		jsonb_build_object('email', target.email, 'role', target.role,
+			'member', logsvc_internal.public_id('mem_', created.id)));
+	RETURN logsvc_internal.member_json(created);
+END
+$$;
+COMMENT ON FUNCTION logsvc.accept_invitation(text) IS
+'Makes the session''s user a member, by the token of an invitation to the user''s verified address';

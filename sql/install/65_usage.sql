@@ -1,0 +1,80 @@
+-- What an organization uses of what it may use.
+
+CREATE OR REPLACE FUNCTION logsvc_internal.queue_depth() RETURNS bigint
+LANGUAGE C STABLE PARALLEL SAFE AS 'MODULE_PATHNAME', 'logsvc_queue_depth';
+COMMENT ON FUNCTION logsvc_internal.queue_depth() IS
+'Events that are in the ingest queue or about to be, of all organizations';
+
+CREATE OR REPLACE FUNCTION logsvc_internal.rate_remaining(
+	class text, OUT remaining int, OUT resets_at timestamptz)
+LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED AS 'MODULE_PATHNAME', 'logsvc_rate_remaining';
+COMMENT ON FUNCTION logsvc_internal.rate_remaining(text) IS
+'How many requests of a rate class the session''s principal may still send now; NULL for classes that count addresses';
+
+-- Every resource that plans limit and that is there: see check_plan_limit.
+CREATE OR REPLACE FUNCTION logsvc_internal.resources_json(organization uuid) RETURNS jsonb
+LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	name text;
+	used bigint;
+	shown jsonb := '{}';
+BEGIN
+	FOR name IN SELECT p.resource FROM logsvc_internal.plan_limit p WHERE p.plan = 'free'
+		AND to_regprocedure(format('logsvc_internal.%I(uuid)', 'count_' || p.resource)) IS NOT NULL
+		ORDER BY p.resource
+	LOOP
+		EXECUTE format('SELECT logsvc_internal.%I($1)', 'count_' || name) INTO used
+			USING organization;
+		shown := shown || jsonb_build_object(name, jsonb_build_object('used', used,
+			'limit', logsvc_internal.allowed_of(organization, name)));
+	END LOOP;
+	RETURN shown;
+END
+$$;
+COMMENT ON FUNCTION logsvc_internal.resources_json(uuid) IS
+'What is used of each limited resource, and the limit; null: unlimited';
+
+CREATE OR REPLACE FUNCTION logsvc.usage() RETURNS jsonb
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	target uuid;
+	resources jsonb;
+	credits record;
+	depth bigint := logsvc_internal.queue_depth();
+	most bigint := current_setting('logsvc.queue_limit')::bigint;
+	next_name text;
+BEGIN
+	PERFORM logsvc_internal.require_permission('logs:read');
+	target := logsvc_internal.current_organization();
+	resources := logsvc_internal.resources_json(target);
+	SELECT * INTO credits FROM logsvc_internal.credit_balance(target);
+	SELECT n.name INTO next_name FROM (
+		SELECT r.key, (r.value->>'used')::numeric / nullif((r.value->>'limit')::numeric, 0)
+		FROM jsonb_each(resources) AS r
+		UNION ALL
+		SELECT 'aiCredits', credits.used::numeric / nullif(credits.credit_limit, 0)
+	) AS n (name, share)
+	WHERE n.share IS NOT NULL ORDER BY n.share DESC, n.name LIMIT 1;
+	RETURN jsonb_build_object(
+		'aiCredits', jsonb_build_object(
+			'used', round(credits.used / 1000000.0, 4),
+			'reserved', round(credits.reserved / 1000000.0, 4),
+			'remaining', round(credits.remaining / 1000000.0, 4),
+			'limit', round(credits.credit_limit / 1000000.0, 4),
+			'resetsAt', logsvc_internal.iso_time(credits.resets_at)),
+		'queue', jsonb_build_object('depth', depth, 'max', most,
+			'state', CASE WHEN depth >= most THEN 'backpressure'
+				WHEN depth >= most * 0.8 THEN 'warning' ELSE 'normal' END),
+		'resources', resources,
+		'rateLimits', (SELECT coalesce(jsonb_agg(jsonb_build_object('name', r.class,
+				'limit', r.per_minute, 'remaining', s.remaining,
+				'resetsAt', logsvc_internal.iso_time(s.resets_at)) ORDER BY r.class), '[]')
+			FROM logsvc_internal.rate_limit r, logsvc_internal.rate_remaining(r.class) AS s
+			WHERE s.remaining IS NOT NULL),
+		'nextLimit', CASE WHEN next_name IS NOT NULL
+			THEN jsonb_build_object('name', next_name, 'etaSeconds', NULL) END);
+END
+$$;
+COMMENT ON FUNCTION logsvc.usage() IS
+'What the session''s organization uses: AI credits, queue, resources, rates; and which limit is next';
