@@ -320,6 +320,19 @@ test_prompt(void)
 								  arena, &again),
 	   "one that is not hexadecimal too");
 
+	ok(contains(prompt.system, "id, explanation, status, confidence, entity, score and tags") &&
+		   contains(prompt.system, "{\"verdict\": [findings], \"summary\": text or null}"),
+	   "the structure in words, for models that are not shown the schema");
+	ok(contains(prompt.system, "\n- passed: ") && contains(prompt.system, "\n- failed: ") &&
+		   contains(prompt.system,
+					"\n- not_found: the rows hold no relevant evidence. It is not the "
+					"same as failed.") &&
+		   contains(prompt.system, "\n- skipped: "),
+	   "what each status means");
+	ok(contains(prompt.system, "\"[<count>x] <template>  e.g. <sample>\"") == request.compress &&
+		   contains(prompt.system, "<IP>, <NUM> and <*>") == request.compress,
+	   "the format of a line of a pattern");
+
 	for (int kind = 0; kind < 4; kind++)
 	{
 		request.citations = kind & 1;

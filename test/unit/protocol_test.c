@@ -378,6 +378,19 @@ test_anthropic(void)
 	is_str(request.body, ANTHROPIC_HEAD("claude-haiku-4-5", T0) "\"U\\n2\\nW\"}" ANTHROPIC_TOOL,
 		   "no reply: the same request with the text behind it");
 
+	{
+		ls_arena *keep = ls_arena_create(NULL, 0);
+		char *huge = ls_arena_alloc(keep, (256 << 10) + 2);
+
+		memset(huge, 'x', (256 << 10) + 1);
+		huge[(256 << 10) + 1] = '\0';
+		write_with(p, s, &small, huge, "W");
+		ok(contains(request.body, "\"U\\n2\\nW\"}"), "neither is a reply of more than 256 KB");
+		write_with(p, s, &small, huge + 1, "W");
+		ok(contains(request.body, "{\"role\":\"assistant\",\"content\":\"xxx"), "one as long is");
+		ls_arena_destroy(keep);
+	}
+
 	write_with(p, settings("claude-opus-4-8"), &small, "", "");
 	is_str(request.body, ANTHROPIC_HEAD("claude-opus-4-8", "") "\"U\\n2\"}" ANTHROPIC_TOOL,
 		   "later than 4.6: no temperature");
