@@ -253,12 +253,26 @@ $double->mode('hang');
 my @requests = map { begin_request($t, POST => $path, token => $org->{token}, json => \%request) } 1 .. 5;
 ok(wait_until(sub { $double->open == 5 && reserved() == 5 }, 10), 'five calls in flight');
 my ($pid) = $t->workers('evaluator');
+# In the midst of taking another one.
+$t->stop_at('evaluate_request');
+push @requests, begin_request($t, POST => $path, token => $org->{token}, json => \%request);
+is($t->wait_held('evaluate_request'), $pid, 'a worker that takes another request');
 kill 'TERM', $pid;
-is(join(' ', map { end_request($_, 10)->{status} } @requests), '503 503 503 503 503', 'a worker that is ended: its clients get 503');
-is(reserved(), 0, 'its reservations are given back at once');
+is(join(' ', map { end_request($_, 10)->{status} } @requests), '503 503 503 503 503 503', 'a worker that is ended: its clients get 503');
+$t->let_go('evaluate_request');
+ok(wait_until(sub { reserved() == 0 }, 5), 'its reservations are given back at once');
 ok(wait_until(sub { $double->gone == 5 }, 5), 'its calls are ended');
 $t->wait_ready;
 ok(wait_until(sub { my ($new) = $t->workers('evaluator'); $new && $new != $pid }, 10), 'another one is there');
+
+# The gateway ends: nobody waits for the answers any more.
+$double->forget;
+@requests = map { begin_request($t, POST => $path, token => $org->{token}, json => \%request) } 1 .. 3;
+ok(wait_until(sub { $double->open == 3 }, 10), 'three calls in flight');
+my ($gateway) = $t->workers('gateway');
+kill 'TERM', $gateway;
+ok(wait_until(sub { $double->gone == 3 && reserved() == 0 }, 10), 'a gateway that ends ends the calls of its clients');
+$t->wait_ready;
 
 # ---- 200 calls in flight ----
 
