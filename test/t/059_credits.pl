@@ -3,6 +3,9 @@
 use strict;
 use warnings;
 
+use IPC::Run ();
+use LogsvcAsync;
+use LogsvcDouble;
 use LogsvcTest;
 use PostgreSQL::Test::Utils;
 use Test::More;
@@ -31,6 +34,41 @@ command_ok([ 'pgbench', '-n', '-c', 200, '-j', 4, '-t', 1, '-f', "$dir/http.sql"
 		'-h', $t->node->host, '-p', $t->node->port, 'postgres' ], '200 calls at once');
 is($t->sql("SELECT count(*) FROM logsvc_internal.ai_credit_entry WHERE kind = 'run'"), 10, 'ten of them may start');
 is(balance(), '100000000|0|0', 'the bundle is used up, and nothing is reserved');
+
+# The same with a model in another process: 150 calls over HTTP, 50 from SQL.
+my $double = LogsvcDouble->new(answer => sub {
+	return { status => 200, delay => 0.05, headers => { 'Content-Type' => 'application/json' }, body => json_encode({ model => 'm',
+		choices => [ { finish_reason => 'stop', message => { role => 'assistant',
+			content => '{"verdict":[{"explanation":"e","status":"passed"}],"summary":null}' } } ],
+		usage => { prompt_tokens => 900, completion_tokens => 100 } }) };
+});
+$t->set('logsvc.model_endpoint', $double->url . '/v1');
+$t->set('logsvc.model_provider', 'openai');
+$t->sql("UPDATE logsvc_internal.rate_limit SET per_minute = 1000000 WHERE class = 'evaluation'");
+my $busy = $t->organization('busy', plan => 'free');
+# 900 tokens in and 100 out at 15 and 75 USD a million: 2.1 credits a call.  20 credits are left.
+$t->sql("SELECT logsvc.adjust_ai_credits('busy', -80, 'test')");
+my %request = (rows => ['x'], criteria => 'y', model => 'model-opus-4-7');
+append_to_file("$dir/run.sql", "SELECT logsvc.use_token('$busy->{token}');\nSELECT logsvc.run_adhoc(rows => ARRAY['x'], criteria => 'y', model => 'model-opus-4-7');\n");
+my $output = '';
+my @calls = map { begin_request($t, POST => '/api/v1/evaluations/run-adhoc', token => $busy->{token}, json => \%request) } 1 .. 150;
+my $callers = IPC::Run::start([ 'pgbench', '-n', '-c', 50, '-j', 2, '-t', 1, '-f', "$dir/run.sql",
+	'-h', $t->node->host, '-p', $t->node->port, 'postgres' ], '<', \undef, '>&', \$output);
+my %answers;
+$answers{ end_request($_, 60)->{status} }++ foreach @calls;
+$callers->finish;
+is(join(' ', sort keys %answers), $answers{200} ? '200 429' : '429', 'each call over HTTP is answered, or refused with 429');
+my @others = grep { !/AI credits of this month are used up/ } $output =~ /^pgbench: error: client \d+ .*ERROR: +(.*)$/mg;
+is("@others", '', 'so are those from SQL');
+my $made = @{ $double->requests };
+my ($used, $reserved, $left) = split /\|/, $t->sql("SELECT used, reserved, remaining FROM logsvc_internal.credit_balance(
+	(SELECT id FROM logsvc_internal.organization WHERE slug = 'busy'))");
+cmp_ok($made, '>=', 1, "$made calls were made");
+cmp_ok($made * 2.1, '<=', 20 + 2.1, 'they cost at most one call more than was left');
+is("$reserved " . ($used + $left), '0 100000000', 'nothing is reserved, and no more is used than there was');
+is($t->sql("SELECT sum(micro_credits) FROM logsvc_internal.ai_credit_entry e JOIN logsvc_internal.organization o ON o.id = e.organization_id
+	WHERE slug = 'busy'"), $used, 'the ledger agrees');
+$t->set('logsvc.model_provider', 'builtin');
 
 # ---- the scheduler ----
 
