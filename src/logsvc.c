@@ -10,6 +10,7 @@
 #include "miscadmin.h"
 
 #include "src/access/access.h"
+#include "src/evaluation/evaluation.h"
 #include "src/ingest/ingest.h"
 #include "src/ipc/ipc.h"
 #include "src/workers/workers.h"
@@ -35,6 +36,7 @@ _PG_init(void)
 	ls_stop_points_register();
 	ls_ipc_register();
 	ls_ingest_register();
+	ls_evaluation_register();
 	ls_workers_register();
 	ls_shmem_register();
 }

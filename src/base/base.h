@@ -134,6 +134,7 @@ typedef enum ls_lock
 	LS_LOCK_SLOTS,
 	LS_LOCK_LIMITS,
 	LS_LOCK_STOP_POINTS,
+	LS_LOCK_DESK,
 	LS_LOCKS
 } ls_lock;
 

@@ -10,6 +10,7 @@
 #include "catalog/pg_type.h"
 #include "executor/spi.h"
 #include "utils/builtins.h"
+#include "utils/guc.h"
 #include "utils/timestamp.h"
 #include "utils/uuid.h"
 
@@ -107,6 +108,17 @@ ls_credits_release(const pg_uuid_t *organization, int64 reservation)
 		plan = prepare("SELECT logsvc_internal.release_evaluation($1, $2)", lengthof(types), types);
 	if (SPI_execute_plan(plan, values, NULL, false, 1) != SPI_OK_SELECT)
 		elog(ERROR, "could not release AI credits");
+}
+
+/*
+ * Somebody who holds an organization's credits (an operator in a transaction)
+ * must not hold the evaluations of all others.
+ */
+void
+ls_credits_limit_lock_wait(void)
+{
+	(void) set_config_option("lock_timeout", "20ms", PGC_USERSET, PGC_S_SESSION, GUC_ACTION_LOCAL,
+							 true, 0, false);
 }
 
 bool

@@ -97,7 +97,8 @@ typedef struct ls_evaluation
 	ls_str provider_model; /* what the provider calls price.model */
 	ls_time deadline;      /* of all calls together */
 	int64 reservation;     /* 0: none */
-	bool in_transaction;   /* its statements join the caller's transaction */
+	bool in_transaction;   /* a session waits for it */
+	bool at_desk;          /* whose credits an evaluator keeps (desk.c) */
 	bool repaired;         /* the one repair call has been made */
 	int64 tokens_in;       /* of the call that is charged: the first */
 	int64 tokens_out;
@@ -130,7 +131,8 @@ extern bool ls_evaluation_prepare(ls_evaluation *evaluation, ls_str body, bool a
 /*
  * Goes on until a provider has the call or the evaluation is finished.  With
  * `in_transaction` (SQL callers) its statements join the caller's transaction,
- * else each is a transaction of its own.
+ * but for the credits of a call, which an evaluator keeps where one runs; else
+ * each is a transaction of its own.
  */
 extern void ls_evaluation_start(ls_evaluation *evaluation, bool in_transaction);
 
@@ -142,6 +144,9 @@ extern void ls_evaluation_replied(ls_evaluation *evaluation, const ls_reply *rep
 
 /* Tries again what another process's lock was in the way of. */
 extern void ls_evaluation_resume(ls_evaluation *evaluation);
+
+/* Of a session, when an error is on its way: gives the reservation back without waiting. */
+extern void ls_evaluation_abandon(ls_evaluation *evaluation);
 
 /* Ends it without an answer and gives its reservation back. */
 extern void ls_evaluation_cancel(ls_evaluation *evaluation);
@@ -169,7 +174,53 @@ extern int64 ls_credits_settle(const pg_uuid_t *organization, int64 reservation,
 							   int64 tokens_out);
 extern void ls_credits_release(const pg_uuid_t *organization, int64 reservation);
 
+/* In the transaction: another process's lock on credits is waited for a moment only. */
+extern void ls_credits_limit_lock_wait(void);
+
 /* Is it a region of table eu_region? */
 extern bool ls_credits_region_allowed(ls_str region);
+
+/* ---- desk.c: credits of SQL callers, kept by an evaluator ---- */
+
+typedef enum ls_desk_kind
+{
+	LS_DESK_RESERVE,
+	LS_DESK_SETTLE,
+	LS_DESK_RELEASE
+} ls_desk_kind;
+
+typedef enum ls_desk_outcome
+{
+	LS_DESK_DONE,
+	LS_DESK_FAILED,
+	LS_DESK_LOCKED /* by another process; ask again */
+} ls_desk_outcome;
+
+typedef struct ls_desk_step
+{
+	ls_desk_kind kind;
+	pg_uuid_t organization;
+	ls_str model;
+	ls_str region;        /* RESERVE */
+	const char *provider; /* RESERVE */
+	int64 tokens_in;
+	int64 tokens_out;
+	int64 reservation;   /* SETTLE, RELEASE */
+	int64 micro_credits; /* SETTLE: what it cost; then what was debited */
+	ls_arena *arena;     /* for the texts of the grant */
+	ls_credit_grant grant;
+	ls_desk_outcome outcome;
+} ls_desk_step;
+
+extern void ls_evaluation_register(void); /* in _PG_init */
+
+/* In a session: is there an evaluator that keeps the credits of this database? */
+extern bool ls_desk_open(void);
+
+/* Has an evaluator run the step; with `wait` until it has. */
+extern void ls_desk_ask(ls_desk_step *step, bool wait);
+
+/* In an evaluator: runs what sessions ask for. */
+extern void ls_desk_serve(void);
 
 #endif /* LS_EVALUATION_H */

@@ -213,8 +213,8 @@ await(ls_evaluation *evaluation)
 	}
 	PG_CATCH();
 	{
-		/* Its reservation goes with the transaction. */
 		evaluation->provider->cancel(evaluation);
+		ls_evaluation_abandon(evaluation);
 		PG_RE_THROW();
 	}
 	PG_END_TRY();

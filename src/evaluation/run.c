@@ -7,7 +7,7 @@
  */
 #include "src/evaluation/evaluation.h"
 
-#include "utils/guc.h"
+#include "miscadmin.h"
 #include "utils/uuid.h"
 
 /*
@@ -18,12 +18,6 @@
 #define TOKENS_PER_FINDING 250
 #define TOKENS_PER_CITATION 150
 #define FINDINGS_OF_CRITERIA 40 /* when the model decides how many there are */
-
-/*
- * Somebody who holds an organization's credits (an SQL session in a transaction of its own) must
- * not hold the evaluations of all others.
- */
-#define LOCK_TIMEOUT "20ms"
 
 #define REGION_HINT "Set logsvc.model_region to a region of table logsvc_internal.eu_region."
 
@@ -142,8 +136,7 @@ static void
 limit_lock_wait(const ls_evaluation *evaluation)
 {
 	if (!evaluation->in_transaction)
-		(void) set_config_option("lock_timeout", LOCK_TIMEOUT, PGC_USERSET, PGC_S_SESSION,
-								 GUC_ACTION_LOCAL, true, 0, false);
+		ls_credits_limit_lock_wait();
 }
 
 /* Comes back to `resume` unless the time of the evaluation is over. */
@@ -208,12 +201,96 @@ release(void *context)
 	ls_credits_release(&s->evaluation->organization, s->evaluation->reservation);
 }
 
+/* ---- a session's steps, run by an evaluator ---- */
+
+/* Asks until nobody else holds the organization's credits, or the time is over. */
+static step_result
+ask_desk(ls_evaluation *evaluation, ls_desk_step *step)
+{
+	step->organization = evaluation->organization;
+	step->reservation = evaluation->reservation;
+	step->arena = evaluation->arena;
+	while (true)
+	{
+		ls_desk_ask(step, true);
+		if (step->outcome == LS_DESK_DONE)
+			return STEP_DONE;
+		if (step->outcome == LS_DESK_FAILED)
+			return STEP_FAILED;
+		if (ls_now() >= evaluation->deadline)
+			return STEP_LOCKED;
+		CHECK_FOR_INTERRUPTS();
+		pg_usleep(20000);
+	}
+}
+
+static step_result
+run_begin(step *s)
+{
+	ls_evaluation *e = s->evaluation;
+	ls_desk_step desk = {.kind = LS_DESK_RESERVE,
+						 .model = e->request->model,
+						 .region = e->region,
+						 .provider = e->provider->name,
+						 .tokens_in = e->view->overhead_tokens + e->view->line_tokens,
+						 .tokens_out = ls_evaluation_output_tokens(e->request)};
+	step_result result;
+
+	e->at_desk =
+		e->in_transaction && !e->provider->builtin && !e->request->preview && ls_desk_open();
+	if (!e->at_desk)
+		return run_step(begin, s);
+	result = ask_desk(e, &desk);
+	s->grant = desk.grant;
+	if (result != STEP_FAILED)
+		return result;
+	/* Perhaps an organization that this transaction has made: only it can see that. */
+	e->at_desk = false;
+	return run_step(begin, s);
+}
+
+static step_result
+run_settle(step *s)
+{
+	ls_evaluation *e = s->evaluation;
+	ls_desk_step desk = {.kind = LS_DESK_SETTLE,
+						 .model = e->reply.model,
+						 .micro_credits = s->micro_credits,
+						 .tokens_in = e->tokens_in,
+						 .tokens_out = e->tokens_out};
+	step_result result;
+
+	if (!e->at_desk)
+		return run_step(settle, s);
+	result = ask_desk(e, &desk);
+	s->micro_credits = desk.micro_credits;
+	return result;
+}
+
+void
+ls_evaluation_abandon(ls_evaluation *evaluation)
+{
+	ls_desk_step desk = {.kind = LS_DESK_RELEASE,
+						 .organization = evaluation->organization,
+						 .model = LS_STR(""),
+						 .region = LS_STR(""),
+						 .provider = "",
+						 .reservation = evaluation->reservation};
+
+	/* Without a desk it goes with the transaction. */
+	if (evaluation->at_desk && evaluation->reservation != 0)
+		ls_desk_ask(&desk, false);
+	evaluation->reservation = 0;
+}
+
 static void
 give_back(ls_evaluation *evaluation)
 {
 	step s = {.evaluation = evaluation};
 
-	if (evaluation->reservation != 0)
+	if (evaluation->at_desk)
+		ls_evaluation_abandon(evaluation);
+	else if (evaluation->reservation != 0)
 		run_step(release, &s);
 	evaluation->reservation = 0;
 }
@@ -331,12 +408,12 @@ reserve(ls_evaluation *evaluation)
 {
 	step s = {.evaluation = evaluation};
 
-	switch (run_step(begin, &s))
+	switch (run_begin(&s))
 	{
 		case STEP_DONE:
 			break;
 		case STEP_LOCKED:
-			if (!wait_for_lock(evaluation, reserve))
+			if (evaluation->in_transaction || !wait_for_lock(evaluation, reserve))
 				fail_region(evaluation, "overloaded");
 			return;
 		case STEP_FAILED:
@@ -418,12 +495,12 @@ answer_verdict(ls_evaluation *evaluation)
 	if (!evaluation->provider->builtin)
 		s.micro_credits = ls_credit_cost(evaluation->tokens_in, evaluation->price.input_rate) +
 						  ls_credit_cost(evaluation->tokens_out, evaluation->price.output_rate);
-	switch (run_step(settle, &s))
+	switch (run_settle(&s))
 	{
 		case STEP_DONE:
 			break;
 		case STEP_LOCKED:
-			if (wait_for_lock(evaluation, answer_verdict))
+			if (!evaluation->in_transaction && wait_for_lock(evaluation, answer_verdict))
 				return;
 			give_back(evaluation);
 			fail_region(evaluation, "overloaded");

@@ -376,6 +376,7 @@ ls_evaluator_loop(ls_slot *slot)
 		bool more = receive(state, slot);
 
 		ls_curl_step(client);
+		ls_desk_serve();
 		if (any_locked(state))
 			retry_locked(state);
 		free_landed(state);

@@ -37,7 +37,8 @@ is(balance(), '100000000|0|0', 'the bundle is used up, and nothing is reserved')
 
 # The same with a model in another process: 150 calls over HTTP, 50 from SQL.
 my $double = LogsvcDouble->new(answer => sub {
-	return { status => 200, delay => 0.05, headers => { 'Content-Type' => 'application/json' }, body => json_encode({ model => 'm',
+	my ($request, $mode) = @_;
+	return { status => 200, delay => $mode eq 'slow' ? 5 : 0.05, headers => { 'Content-Type' => 'application/json' }, body => json_encode({ model => 'm',
 		choices => [ { finish_reason => 'stop', message => { role => 'assistant',
 			content => '{"verdict":[{"explanation":"e","status":"passed"}],"summary":null}' } } ],
 		usage => { prompt_tokens => 900, completion_tokens => 100 } }) };
@@ -68,6 +69,53 @@ cmp_ok($made * 2.1, '<=', 20 + 2.1, 'they cost at most one call more than was le
 is("$reserved " . ($used + $left), '0 100000000', 'nothing is reserved, and no more is used than there was');
 is($t->sql("SELECT sum(micro_credits) FROM logsvc_internal.ai_credit_entry e JOIN logsvc_internal.organization o ON o.id = e.organization_id
 	WHERE slug = 'busy'"), $used, 'the ledger agrees');
+
+# ---- what a session has spent is spent, whatever becomes of its transaction ----
+
+my $rich = $t->organization('rich', plan => 'pro');
+sub spent { return $t->sql("SELECT count(*) || ' ' || coalesce(sum(micro_credits), 0) FROM logsvc_internal.ai_credit_entry e
+	JOIN logsvc_internal.organization o ON o.id = e.organization_id WHERE slug = 'rich'"); }
+sub reserved { return $t->sql("SELECT count(*) FROM logsvc_internal.ai_credit_reservation"); }
+my $act = "SET client_min_messages = error; SELECT logsvc.act_as('rich')";
+my $call = "logsvc.run_adhoc(rows => ARRAY['x'], criteria => 'y', model => 'model-opus-4-7')";
+$t->sql("$act; SELECT $call");
+is(spent(), '1 2100000', 'a call in SQL is debited');
+$t->sql("$act; BEGIN; SELECT $call; ROLLBACK");
+is(spent(), '2 4200000', 'one that is rolled back too');
+my (undef, $state) = $t->sql_error("$act; SELECT logsvc.assert_verdict(ARRAY['x'], 'y', allow => '{failed}', model => 'model-opus-4-7')");
+is("$state " . spent(), 'LS804 3 6300000', 'and one whose assertion fails');
+$t->sql("$act; BEGIN; SELECT logsvc.create_organization('Fresh', 'pro'); SELECT logsvc.act_as('fresh'); SELECT $call; COMMIT");
+is($t->sql("SELECT count(*) FROM logsvc_internal.ai_credit_entry e JOIN logsvc_internal.organization o ON o.id = e.organization_id WHERE slug = 'fresh'"),
+	1, 'an organization made in the same transaction');
+
+# A transaction that stays open after a call keeps no other one waiting.
+my $open = $t->node->background_psql('postgres');
+$open->query_safe("$act; BEGIN; SELECT $call");
+my $answer = $t->http(POST => '/api/v1/evaluations/run-adhoc', token => $rich->{token}, json => \%request, timeout => 10);
+is("$answer->{status} " . spent(), '200 5 10500000', 'while one is open, others are answered');
+$t->sql("$act; SELECT $call");
+is(spent(), '6 12600000', 'in SQL as well');
+$open->quit;
+
+# A session that ends in the midst of a call gives back what it had reserved.
+$double->mode('slow');
+(undef, $state) = $t->sql_error("$act; SET statement_timeout = '500ms'; SELECT $call");
+is($state, '57014', 'a call that is cancelled');
+ok(wait_until(sub { reserved() == 0 }, 10), 'gives its reservation back');
+is(spent(), '6 12600000', 'and costs nothing');
+$double->mode('');
+
+# Credits that somebody holds: the call waits.
+$open = $t->node->background_psql('postgres');
+$open->query_safe("BEGIN; SELECT logsvc.adjust_ai_credits('rich', 1, 'test')");
+my $waiting = begin_request($t, POST => '/api/v1/evaluations/run-adhoc', token => $rich->{token}, json => \%request);
+my $sql = IPC::Run::start([ 'psql', '-X', '-q', '-c', $act, '-c', "SELECT $call", '-h', $t->node->host, '-p', $t->node->port, 'postgres' ], '<', \undef, '>&', \my $out);
+ok(!answered($waiting, 0.5), 'while credits are locked, calls wait');
+$open->query_safe('COMMIT');
+$open->quit;
+is(end_request($waiting, 20)->{status}, 200, 'then go on, over HTTP');
+ok($sql->finish, 'and in SQL') or diag $out;
+is(spent(), '9 15800000', 'and are debited');
 $t->set('logsvc.model_provider', 'builtin');
 
 # ---- the scheduler ----
