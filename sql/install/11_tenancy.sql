@@ -107,6 +107,7 @@ INSERT INTO logsvc_internal.rate_limit (class, per_minute, scope, customized) VA
 	('assist',		120,	'caller',		false),
 	('evaluation',	10,		'caller',		false),
 	('auth',		5,		'address',		false),
+	('password',	5,		'caller',		false),
 	('public',		5,		'address',		false),
 	('static',		600,	'address',		false);
 

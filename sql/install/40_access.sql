@@ -12,20 +12,16 @@ LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'logsvc_parse_pu
 COMMENT ON FUNCTION logsvc_internal.parse_public_id(text, text) IS
 'The id inside a public id; error NOT_FOUND when it is none with that prefix';
 
-CREATE OR REPLACE FUNCTION logsvc_internal.new_secret(prefix text) RETURNS text
+CREATE OR REPLACE FUNCTION logsvc_internal.new_secret(prefix text, length int DEFAULT 40)
+RETURNS text
 LANGUAGE C VOLATILE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'logsvc_new_secret';
-COMMENT ON FUNCTION logsvc_internal.new_secret(text) IS
-'A prefix and 40 random characters of 62';
+COMMENT ON FUNCTION logsvc_internal.new_secret(text, int) IS
+'A prefix and random characters of 62: 40 are 238 bits, 43 are 256';
 
-CREATE OR REPLACE FUNCTION logsvc_internal.password_hash(password text) RETURNS text
-LANGUAGE C VOLATILE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'logsvc_password_hash';
-COMMENT ON FUNCTION logsvc_internal.password_hash(text) IS
-'The scrypt hash of a password, with a new salt';
-
-CREATE OR REPLACE FUNCTION logsvc_internal.password_matches(password text, hash text) RETURNS boolean
-LANGUAGE C STABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'logsvc_password_matches';
-COMMENT ON FUNCTION logsvc_internal.password_matches(text, text) IS
-'Is this the password of the hash?';
+CREATE OR REPLACE FUNCTION logsvc_internal.secret_hash(secret text) RETURNS bytea
+LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+RETURN sha256(convert_to(secret, 'UTF8'));
+COMMENT ON FUNCTION logsvc_internal.secret_hash(text) IS 'What is stored of a secret: its SHA-256';
 
 CREATE OR REPLACE FUNCTION logsvc_internal.raise_error(
 	name text, message text DEFAULT NULL, details jsonb DEFAULT NULL, hint text DEFAULT NULL)
@@ -110,7 +106,17 @@ BEGIN ATOMIC
 	FROM logsvc_internal.member m
 	JOIN logsvc_internal.organization o ON o.id = m.organization_id
 	WHERE find_principal.kind = 3 AND m.organization_id = organization
-		AND m.user_id = user_account
+		AND m.user_id = user_account AND credential = '00000000-0000-0000-0000-000000000000'::uuid
+	UNION ALL
+	-- By a session, in an organization or in none.
+	SELECT 3, s.id, m.organization_id, s.user_id, m.role, NULL::text[], NULL::text, false,
+		s.expires_at,
+		organization <> '00000000-0000-0000-0000-000000000000'::uuid AND o.id IS NULL
+	FROM logsvc_internal.user_session s
+	LEFT JOIN (logsvc_internal.member m
+		JOIN logsvc_internal.organization o ON o.id = m.organization_id AND o.deleted_at IS NULL)
+		ON m.organization_id = organization AND m.user_id = s.user_id
+	WHERE find_principal.kind = 3 AND s.id = credential
 	UNION ALL
 	SELECT 4, NULL::uuid, o.id, NULL::uuid, NULL::text, NULL::text[], NULL::text, false,
 		NULL::timestamptz, o.deleted_at IS NOT NULL
@@ -120,20 +126,58 @@ END;
 COMMENT ON FUNCTION logsvc_internal.find_principal(int, uuid, uuid, uuid) IS
 'A principal as it is now, by its ids; no row when it is gone';
 
-CREATE OR REPLACE FUNCTION logsvc_internal.touch_credential(kind int, credential uuid) RETURNS void
+DROP FUNCTION IF EXISTS logsvc_internal.find_session(bytea, text);
+CREATE FUNCTION logsvc_internal.find_session(session_hash bytea, organization text)
+RETURNS TABLE (kind int, credential_id uuid, organization_id uuid, user_id uuid, role text,
+	scopes text[], key_scope text, test boolean, expires_at timestamptz, revoked boolean)
+LANGUAGE sql STABLE STRICT PARALLEL SAFE
+BEGIN ATOMIC
+	SELECT 3, s.id, m.organization_id, s.user_id, m.role, NULL::text[], NULL::text, false,
+		s.expires_at, false
+	FROM logsvc_internal.user_session s
+	LEFT JOIN (logsvc_internal.member m
+		JOIN logsvc_internal.organization o ON o.id = m.organization_id AND o.deleted_at IS NULL)
+		ON m.user_id = s.user_id
+			AND (o.slug = organization OR logsvc_internal.public_id('org_', o.id) = organization)
+	WHERE s.token_hash = session_hash;
+END;
+COMMENT ON FUNCTION logsvc_internal.find_session(bytea, text) IS
+'Whose session that is, by the SHA-256 of its cookie, in the organization of that slug or id when the user is a member';
+
+-- A session that is used ends seven days later, once a day, but never later
+-- than thirty days after it began (decision 56).
+DROP FUNCTION IF EXISTS logsvc_internal.touch_credential(int, uuid, uuid);
+CREATE FUNCTION logsvc_internal.touch_credential(kind int, credential uuid, organization uuid)
+RETURNS void
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	account uuid;
 BEGIN
 	IF kind = 1 THEN
-		UPDATE logsvc_internal.access_token SET last_used_at = now()
-		WHERE id = credential AND last_used_at > now() - interval '10 minutes' IS NOT TRUE;
+		UPDATE logsvc_internal.access_token t SET last_used_at = now()
+		WHERE t.id = credential AND t.last_used_at > now() - interval '10 minutes' IS NOT TRUE
+		RETURNING t.user_id INTO account;
 	ELSIF kind = 2 THEN
 		UPDATE logsvc_internal.api_key SET last_used_at = now()
 		WHERE id = credential AND last_used_at > now() - interval '10 minutes' IS NOT TRUE;
+	ELSIF kind = 3 THEN
+		UPDATE logsvc_internal.user_session s SET last_seen_at = now()
+		WHERE s.id = credential AND s.last_seen_at < now() - interval '5 minutes';
+		IF EXISTS (SELECT FROM logsvc_internal.user_session s WHERE s.id = credential
+			AND s.expires_at < least(now() + interval '6 days', s.created_at + interval '30 days')) THEN
+			UPDATE logsvc_internal.user_session s
+			SET expires_at = least(now() + interval '7 days', s.created_at + interval '30 days')
+			WHERE s.id = credential AND s.expires_at > now();
+		END IF;
+		SELECT s.user_id INTO account FROM logsvc_internal.user_session s WHERE s.id = credential;
 	END IF;
+	UPDATE logsvc_internal.member m SET last_active_at = now()
+	WHERE m.organization_id = organization AND m.user_id = account
+		AND m.last_active_at > now() - interval '5 minutes' IS NOT TRUE;
 END
 $$;
-COMMENT ON FUNCTION logsvc_internal.touch_credential(int, uuid) IS
-'Notes that a credential is in use, at most every ten minutes';
+COMMENT ON FUNCTION logsvc_internal.touch_credential(int, uuid, uuid) IS
+'Notes that a credential is in use, at most every few minutes; moves the end of a session';
 
 CREATE OR REPLACE FUNCTION logsvc_internal.index_exists(organization uuid, index_name text)
 RETURNS boolean

@@ -132,6 +132,29 @@ extern ls_role ls_role_of_name(const char *name);
  */
 extern bool ls_index_exists(const pg_uuid_t *organization, ls_str name, bool *failed);
 
+/* ---- sessions and accounts ---- */
+
+/*
+ * Is that the origin of logsvc.public_url (without it: of this server on this
+ * machine) or one of logsvc.allowed_origins?
+ */
+extern bool ls_origin_allowed(ls_str origin);
+
+/*
+ * Does what requests about accounts have left to do until after their answer,
+ * each piece in a transaction of its own.  For a worker that has answered.
+ */
+extern void ls_account_work(void);
+
+/*
+ * Asks the service of logsvc.breached_passwords_url about a password that the
+ * next transaction is going to set: at most 2 s, outside of transactions since
+ * none waits for the network.  The answer is kept for this password.  What goes
+ * out are the first 5 of 40 digits of its SHA-1.  Without an answer the password
+ * is accepted, and the log says so at most once a minute.
+ */
+extern void ls_password_ask(ls_str password);
+
 /* ---- rates (specification 8.1, 8.3) ---- */
 
 typedef struct ls_rate_state

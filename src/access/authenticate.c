@@ -122,6 +122,37 @@ use(const cached_credential *entry, ls_principal *out)
 	return ls_principal_expired(out);
 }
 
+/*
+ * By the session of the cookie.  Routes with S act in an organization: the
+ * request must name one that the user is a member of.
+ */
+static bool
+by_session(const ls_request *request, const char *credentials, ls_principal *out, ls_caught *error)
+{
+	static const pg_uuid_t none;
+	ls_error_id result = LS_ERROR_SESSION_EXPIRED;
+	ls_str secret;
+
+	if (ls_session_cookie(request, &secret))
+		result = ls_authenticate_session(request, secret, out, error);
+	if (result == LS_ERROR_INTERNAL)
+		return false;
+	if (result != LS_ALLOWED)
+		return refuse(error, result);
+	if (strchr(credentials, 'U') != NULL || memcmp(&out->organization, &none, sizeof(none)) != 0)
+		return true;
+	if (request->organization.len > 0)
+		return refuse(error, LS_ERROR_NOT_FOUND);
+	refuse(error, LS_ERROR_VALIDATION);
+	strlcpy(error->message, "header X-Organization-Id is required with a session",
+			sizeof(error->message));
+	strlcpy(error->detail,
+			"[{\"path\":\"X-Organization-Id\",\"code\":\"required\","
+			"\"message\":\"say which organization: its slug or id\"}]",
+			sizeof(error->detail));
+	return false;
+}
+
 bool
 ls_authenticate(const ls_request *request, const char *credentials, ls_principal *out,
 				ls_caught *error)
@@ -132,9 +163,14 @@ ls_authenticate(const ls_request *request, const char *credentials, ls_principal
 	cached_credential fresh;
 	cached_credential *entry;
 	ls_error_id absent;
-	ls_error_id result = secret_of(request, tokens_only, &secret);
+	ls_error_id result;
 	uint64 epoch;
 
+	/* A header says more than a cookie, which comes by itself. */
+	if (request->authorization.len == 0 && request->api_key.len == 0 &&
+		strpbrk(credentials, "SU") != NULL && ls_has_session_cookie(request))
+		return by_session(request, credentials, out, error);
+	result = secret_of(request, tokens_only, &secret);
 	if (result != LS_ALLOWED)
 		return refuse(error, result);
 	absent = begins(secret, "pat_") ? LS_ERROR_INVALID_PAT : LS_ERROR_INVALID_API_KEY;

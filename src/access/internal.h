@@ -106,7 +106,15 @@ extern ls_error_id ls_find_secret(const uint8 hash[LS_SHA256_LENGTH], ls_princip
 extern ls_error_id ls_find_principal(const ls_principal *known, ls_principal *out,
 									 ls_caught *caught);
 
-/* Is it past its expiry?  LS_ALLOWED, PAT_EXPIRED or API_KEY_EXPIRED. */
+/*
+ * The principal of a session, by the SHA-256 of its cookie, in an organization
+ * (slug or id; empty, unknown and foreign ones: in none).  LS_ALLOWED,
+ * SESSION_EXPIRED, or INTERNAL as above.
+ */
+extern ls_error_id ls_find_session(const uint8 hash[LS_SHA256_LENGTH], ls_str organization,
+								   ls_principal *out, ls_caught *caught);
+
+/* Past its expiry?  LS_ALLOWED, PAT_EXPIRED, API_KEY_EXPIRED or SESSION_EXPIRED. */
 extern ls_error_id ls_principal_expired(const ls_principal *principal);
 
 /* Notes that the credential is in use, at most every ten minutes. */
@@ -120,6 +128,26 @@ extern void ls_principal_register(void);
 extern void ls_principal_set_session(const ls_principal *principal);
 
 extern LS_NORETURN void ls_raise_access(ls_error_id error);
+
+/* ---- user_session.c ---- */
+
+/* Does the request have a session cookie, good or not? */
+extern bool ls_has_session_cookie(const ls_request *request);
+
+/* The secret of the request's session cookie, if it has one of the right form. */
+extern bool ls_session_cookie(const ls_request *request, ls_str *secret);
+
+/*
+ * Whose session it is, in the organization that the request names (none, when it
+ * names none or the user is no member).  LS_ALLOWED, SESSION_EXPIRED or INTERNAL,
+ * with *caught.
+ */
+extern ls_error_id ls_authenticate_session(const ls_request *request, ls_str secret,
+										   ls_principal *out, ls_caught *caught);
+
+/* ---- password.c ---- */
+
+extern void ls_password_register(bool preloaded);
 
 /* ---- rate_limit.c ---- */
 

@@ -24,6 +24,9 @@
 #include "utils/builtins.h"
 #include "utils/snapmgr.h"
 
+/* Of the text that names one: an id or a slug. */
+#define MAX_ORGANIZATION 64
+
 static void
 run(void *context)
 {
@@ -236,6 +239,41 @@ ls_find_secret(const uint8 hash[LS_SHA256_LENGTH], ls_principal *out, ls_caught 
 }
 
 ls_error_id
+ls_find_session(const uint8 hash[LS_SHA256_LENGTH], ls_str organization, ls_principal *out,
+				ls_caught *caught)
+{
+	static const Oid types[] = {BYTEAOID, TEXTOID};
+	static SPIPlanPtr plan = NULL;
+	union
+	{
+		struct varlena header;
+		char bytes[VARHDRSZ + LS_SHA256_LENGTH];
+	} argument;
+	union
+	{
+		struct varlena header;
+		char bytes[VARHDRSZ + MAX_ORGANIZATION];
+	} name;
+	ls_lookup lookup = {"SELECT * FROM logsvc_internal.find_session($1, $2)", 2, types, &plan};
+	ls_error_id error;
+
+	/* What cannot be the name of an organization is that of none. */
+	if (organization.len > MAX_ORGANIZATION ||
+		!ls_utf8_valid(organization.data, organization.len) ||
+		(organization.len > 0 && memchr(organization.data, '\0', organization.len) != NULL))
+		organization.len = 0;
+	SET_VARSIZE(&argument, sizeof(argument.bytes));
+	memcpy(VARDATA(&argument), hash, LS_SHA256_LENGTH);
+	SET_VARSIZE(&name, VARHDRSZ + organization.len);
+	if (organization.len > 0)
+		memcpy(VARDATA(&name), organization.data, organization.len);
+	lookup.values[0] = PointerGetDatum(&argument);
+	lookup.values[1] = PointerGetDatum(&name);
+	error = find(&lookup, LS_PRINCIPAL_USER, out, caught);
+	return error == LS_ERROR_FORBIDDEN ? LS_ERROR_SESSION_EXPIRED : error;
+}
+
+ls_error_id
 ls_find_principal(const ls_principal *known, ls_principal *out, ls_caught *caught)
 {
 	static const Oid types[] = {INT4OID, UUIDOID, UUIDOID, UUIDOID};
@@ -260,22 +298,26 @@ ls_principal_expired(const ls_principal *principal)
 {
 	if (principal->expires_at == 0 || principal->expires_at > ls_now())
 		return LS_ALLOWED;
-	return principal->kind == LS_PRINCIPAL_KEY ? LS_ERROR_API_KEY_EXPIRED : LS_ERROR_PAT_EXPIRED;
+	return principal->kind == LS_PRINCIPAL_KEY    ? LS_ERROR_API_KEY_EXPIRED
+		   : principal->kind == LS_PRINCIPAL_USER ? LS_ERROR_SESSION_EXPIRED
+												  : LS_ERROR_PAT_EXPIRED;
 }
 
 void
 ls_touch_credential(const ls_principal *principal)
 {
-	static const Oid types[] = {INT4OID, UUIDOID};
+	static const Oid types[] = {INT4OID, UUIDOID, UUIDOID};
 	static SPIPlanPtr plan = NULL;
 	ls_caught caught;
 	pg_uuid_t credential = principal->credential;
-	ls_lookup lookup = {"SELECT logsvc_internal.touch_credential($1, $2)", 2, types, &plan};
+	pg_uuid_t organization = principal->organization;
+	ls_lookup lookup = {"SELECT logsvc_internal.touch_credential($1, $2, $3)", 3, types, &plan};
 
 	if (RecoveryInProgress() || IsTransactionState())
 		return;
 	lookup.values[0] = Int32GetDatum(principal->kind);
 	lookup.values[1] = UUIDPGetDatum(&credential);
+	lookup.values[2] = UUIDPGetDatum(&organization);
 	lookup.write = true;
 	if (!ls_lookup_run(&lookup, &caught))
 		ereport(LOG, errmsg("could not note the use of a credential: %s", caught.message));

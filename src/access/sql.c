@@ -2,7 +2,7 @@
  *
  * sql.c
  *	  Small functions that the SQL of every part uses: ids, secrets,
- *	  passwords, and errors by their name in errors.def.
+ *	  and errors by their name in errors.def.
  *
  *-------------------------------------------------------------------------
  */
@@ -18,13 +18,12 @@ PG_FUNCTION_INFO_V1(logsvc_new_id);
 PG_FUNCTION_INFO_V1(logsvc_public_id);
 PG_FUNCTION_INFO_V1(logsvc_parse_public_id);
 PG_FUNCTION_INFO_V1(logsvc_new_secret);
-PG_FUNCTION_INFO_V1(logsvc_password_hash);
-PG_FUNCTION_INFO_V1(logsvc_password_matches);
 PG_FUNCTION_INFO_V1(logsvc_raise_error);
 PG_FUNCTION_INFO_V1(logsvc_rate_remaining);
+PG_FUNCTION_INFO_V1(logsvc_find_error);
 
 #define ID_LENGTH 26
-#define SECRET_LENGTH 40 /* characters of 62: 238 bits */
+#define SECRET_MAX 128
 
 /* new_id() returns uuid: sorts by time. */
 Datum
@@ -70,46 +69,35 @@ logsvc_parse_public_id(PG_FUNCTION_ARGS)
 	PG_RETURN_UUID_P(id);
 }
 
-/* new_secret(prefix text) returns text: the prefix and 40 random characters. */
+/*
+ * new_secret(prefix text, length int) returns text: the prefix and that many
+ * random characters of 62: 40 are 238 bits, 43 are 256.
+ */
 Datum
 logsvc_new_secret(PG_FUNCTION_ARGS)
 {
 	static const char alphabet[] = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 	ls_str prefix = ls_str_of_text(PG_GETARG_TEXT_PP(0));
-	text *result = palloc(VARHDRSZ + prefix.len + SECRET_LENGTH);
+	int length = Min(Max(PG_GETARG_INT32(1), 1), SECRET_MAX);
+	text *result = palloc(VARHDRSZ + prefix.len + length);
 	char *out = VARDATA(result) + prefix.len;
 	int n = 0;
 
-	SET_VARSIZE(result, VARHDRSZ + prefix.len + SECRET_LENGTH);
+	SET_VARSIZE(result, VARHDRSZ + prefix.len + length);
 	memcpy(VARDATA(result), prefix.data, prefix.len);
-	while (n < SECRET_LENGTH)
+	while (n < length)
 	{
 		uint8 bytes[64];
 
 		ls_random_bytes(bytes, sizeof(bytes));
 		/* Six bits each; 62 and 63 are thrown away, so that all are as likely. */
-		for (size_t i = 0; i < lengthof(bytes) && n < SECRET_LENGTH; i++)
+		for (size_t i = 0; i < lengthof(bytes) && n < length; i++)
 		{
 			if ((bytes[i] & 63) < 62)
 				out[n++] = alphabet[bytes[i] & 63];
 		}
 	}
 	PG_RETURN_TEXT_P(result);
-}
-
-/* password_hash(password text) returns text: scrypt with a new salt. */
-Datum
-logsvc_password_hash(PG_FUNCTION_ARGS)
-{
-	PG_RETURN_TEXT_P(cstring_to_text(ls_password_hash(ls_str_of_text(PG_GETARG_TEXT_PP(0)))));
-}
-
-/* password_matches(password text, hash text) returns boolean */
-Datum
-logsvc_password_matches(PG_FUNCTION_ARGS)
-{
-	PG_RETURN_BOOL(ls_password_verify(ls_str_of_text(PG_GETARG_TEXT_PP(0)),
-									  text_to_cstring(PG_GETARG_TEXT_PP(1))));
 }
 
 static bool
@@ -188,4 +176,24 @@ logsvc_rate_remaining(PG_FUNCTION_ARGS)
 		nulls[0] = nulls[1] = false;
 	}
 	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(descriptor), values, nulls)));
+}
+
+/* find_error(name text) returns record (status int, code text, message text) */
+Datum
+logsvc_find_error(PG_FUNCTION_ARGS)
+{
+	char *name = text_to_cstring(PG_GETARG_TEXT_PP(0));
+	TupleDesc desc;
+	Datum values[3];
+	bool nulls[3] = {false};
+	ls_error_id error;
+
+	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
+		elog(ERROR, "find_error returns a row");
+	if (!find_error(name, &error))
+		elog(ERROR, "\"%s\" is not an error of logsvc", name);
+	values[0] = Int32GetDatum(ls_error_table[error].status);
+	values[1] = CStringGetTextDatum(ls_error_table[error].code);
+	values[2] = CStringGetTextDatum(ls_error_table[error].message);
+	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(desc), values, nulls)));
 }

@@ -100,6 +100,11 @@ extern char *ls_smtp_url;
 extern char *ls_smtp_from;
 extern char *ls_public_url;
 extern char *ls_trusted_proxies;
+extern int ls_password_cost; /* log2 of scrypt's N */
+extern char *ls_breached_passwords_file;
+extern char *ls_breached_passwords_url;
+extern char *ls_allowed_origins;
+extern bool ls_sign_up;
 extern int ls_connection_limit;
 extern int ls_header_timeout; /* ms */
 extern int ls_body_timeout;   /* ms */
@@ -212,9 +217,28 @@ extern bool ls_base32_decode(ls_str text, uint8 out[16]);
 /* A new id: 48 bits of milliseconds, 80 random bits; sorts by time. */
 extern void ls_new_id(pg_uuid_t *id);
 
-/* scrypt hash of a password with a new salt, "$scrypt$ln=15,r=8,p=1$salt$hash". */
-extern char *ls_password_hash(ls_str password); /* palloc'd */
-extern bool ls_password_verify(ls_str password, const char *hash);
+/*
+ * Passwords: scrypt with r = 8, p = 1 and N = 2^ln, as "$scrypt$ln=15,r=8,p=1$salt$hash".
+ * One takes 2^(ln-5) MB and, with ln = 15, some 60 ms of processor time, during
+ * which nothing can interrupt it.  Malformed stored hashes raise DATA_CORRUPTED.
+ */
+#define LS_PASSWORD_COST_MIN 15
+#define LS_PASSWORD_COST_MAX 17
+
+/* With a new salt and ln = logsvc.password_cost; palloc'd. */
+extern char *ls_password_hash(ls_str password);
+
+/* With the salt and the ln of a stored one: equal to it when the password is; palloc'd. */
+extern char *ls_password_hash_like(ls_str password, const char *stored);
+
+/*
+ * Is it the password?  NULL stored: false.  False takes as long whether there is
+ * a hash or not and whatever its ln is.
+ */
+extern bool ls_password_verify(ls_str password, const char *stored);
+
+/* Was it hashed with a smaller ln than logsvc.password_cost? */
+extern bool ls_password_outdated(const char *stored);
 
 /* ---- stop points (stop_point.c): debug builds only ---- */
 

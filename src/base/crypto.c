@@ -139,35 +139,38 @@ ls_new_id(pg_uuid_t *id)
 
 /* ---- passwords: scrypt, RFC 7914 ---- */
 
-#define SCRYPT_LOG_N 15
 #define SCRYPT_R 8
 #define SCRYPT_P 1
 #define SCRYPT_SALT 16
 #define SCRYPT_HASH 32
-#define SCRYPT_MEMORY (64 * 1024 * 1024)
+
+typedef struct scrypt_hash
+{
+	int log_n;
+	uint8 salt[SCRYPT_SALT];
+	uint8 hash[SCRYPT_HASH];
+} scrypt_hash;
 
 static void
 scrypt(ls_str password, const uint8 *salt, int log_n, uint8 hash[SCRYPT_HASH])
 {
+	/* 128 * r * N bytes are the algorithm's; the rest is small change. */
+	uint64 memory = (UINT64_C(128) * SCRYPT_R << log_n) + 1024 * 1024;
+
 	if (EVP_PBE_scrypt(password.data, password.len, salt, SCRYPT_SALT, UINT64_C(1) << log_n,
-					   SCRYPT_R, SCRYPT_P, SCRYPT_MEMORY, hash, SCRYPT_HASH) != 1)
-		ereport(ERROR, errcode(ERRCODE_INTERNAL_ERROR), errmsg("could not hash a password"));
+					   SCRYPT_R, SCRYPT_P, memory, hash, SCRYPT_HASH) != 1)
+		ereport(ERROR, errcode(ERRCODE_OUT_OF_MEMORY), errmsg("could not hash a password"));
 }
 
-char *
-ls_password_hash(ls_str password)
+static char *
+scrypt_text(const scrypt_hash *h)
 {
-	uint8 salt[SCRYPT_SALT];
-	uint8 hash[SCRYPT_HASH];
-	char salt_hex[2 * SCRYPT_SALT + 1];
-	char hash_hex[2 * SCRYPT_HASH + 1];
+	char salt[2 * SCRYPT_SALT + 1];
+	char hash[2 * SCRYPT_HASH + 1];
 
-	ls_random_bytes(salt, sizeof(salt));
-	scrypt(password, salt, SCRYPT_LOG_N, hash);
-	ls_hex(salt, sizeof(salt), salt_hex);
-	ls_hex(hash, sizeof(hash), hash_hex);
-	return psprintf("$scrypt$ln=%d,r=%d,p=%d$%s$%s", SCRYPT_LOG_N, SCRYPT_R, SCRYPT_P, salt_hex,
-					hash_hex);
+	ls_hex(h->salt, SCRYPT_SALT, salt);
+	ls_hex(h->hash, SCRYPT_HASH, hash);
+	return psprintf("$scrypt$ln=%d,r=%d,p=%d$%s$%s", h->log_n, SCRYPT_R, SCRYPT_P, salt, hash);
 }
 
 static bool
@@ -185,21 +188,64 @@ unhex(const char *text, size_t len, uint8 *out)
 	return true;
 }
 
+static void
+scrypt_parse(const char *stored, scrypt_hash *h)
+{
+	int r, p, prefix = 0;
+
+	if (sscanf(stored, "$scrypt$ln=%d,r=%d,p=%d$%n", &h->log_n, &r, &p, &prefix) != 3 ||
+		prefix == 0 || r != SCRYPT_R || p != SCRYPT_P || h->log_n < 10 ||
+		h->log_n > LS_PASSWORD_COST_MAX ||
+		strlen(stored + prefix) != 2 * SCRYPT_SALT + 1 + 2 * SCRYPT_HASH ||
+		!unhex(stored + prefix, SCRYPT_SALT, h->salt) ||
+		!unhex(stored + prefix + 2 * SCRYPT_SALT + 1, SCRYPT_HASH, h->hash))
+		ereport(ERROR, errcode(ERRCODE_DATA_CORRUPTED),
+				errmsg("a stored password hash is malformed"));
+}
+
+char *
+ls_password_hash(ls_str password)
+{
+	scrypt_hash h = {.log_n = ls_password_cost};
+
+	ls_random_bytes(h.salt, SCRYPT_SALT);
+	scrypt(password, h.salt, h.log_n, h.hash);
+	return scrypt_text(&h);
+}
+
+char *
+ls_password_hash_like(ls_str password, const char *stored)
+{
+	scrypt_hash h;
+
+	scrypt_parse(stored, &h);
+	scrypt(password, h.salt, h.log_n, h.hash);
+	return scrypt_text(&h);
+}
+
 bool
 ls_password_verify(ls_str password, const char *stored)
 {
-	int log_n, r, p, prefix = 0;
-	uint8 salt[SCRYPT_SALT];
-	uint8 expected[SCRYPT_HASH];
+	scrypt_hash h = {.log_n = ls_password_cost};
 	uint8 actual[SCRYPT_HASH];
 
-	if (sscanf(stored, "$scrypt$ln=%d,r=%d,p=%d$%n", &log_n, &r, &p, &prefix) != 3 || prefix == 0 ||
-		r != SCRYPT_R || p != SCRYPT_P || log_n < 10 || log_n > 15 ||
-		strlen(stored + prefix) != 2 * SCRYPT_SALT + 1 + 2 * SCRYPT_HASH ||
-		!unhex(stored + prefix, SCRYPT_SALT, salt) ||
-		!unhex(stored + prefix + 2 * SCRYPT_SALT + 1, SCRYPT_HASH, expected))
-		ereport(ERROR, errcode(ERRCODE_DATA_CORRUPTED),
-				errmsg("a stored password hash is malformed"));
-	scrypt(password, salt, log_n, actual);
-	return ls_equal_constant_time(actual, expected, SCRYPT_HASH);
+	if (stored != NULL)
+		scrypt_parse(stored, &h);
+	scrypt(password, h.salt, h.log_n, actual);
+	if (stored != NULL && ls_equal_constant_time(actual, h.hash, SCRYPT_HASH))
+		return true;
+
+	/* 2^ln and then 2^ln, 2^(ln+1), ...: together as much as a hash of today. */
+	for (int log_n = h.log_n; log_n < ls_password_cost; log_n++)
+		scrypt(password, h.salt, log_n, actual);
+	return false;
+}
+
+bool
+ls_password_outdated(const char *stored)
+{
+	scrypt_hash h;
+
+	scrypt_parse(stored, &h);
+	return h.log_n < ls_password_cost;
 }

@@ -13,6 +13,12 @@
 #include <openssl/sha.h>
 
 void
+ls_sha1(const void *data, size_t len, uint8_t out[LS_SHA1_LENGTH])
+{
+	SHA1(data, len, out);
+}
+
+void
 ls_sha256(const void *data, size_t len, uint8_t out[LS_SHA256_LENGTH])
 {
 	SHA256(data, len, out);

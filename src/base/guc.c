@@ -33,6 +33,11 @@ char *ls_smtp_url = NULL;
 char *ls_smtp_from = NULL;
 char *ls_public_url = NULL;
 char *ls_trusted_proxies = NULL;
+int ls_password_cost = LS_PASSWORD_COST_MIN;
+char *ls_breached_passwords_file = NULL;
+char *ls_breached_passwords_url = NULL;
+char *ls_allowed_origins = NULL;
+bool ls_sign_up = true;
 int ls_connection_limit = 1000;
 int ls_header_timeout = 10000;
 int ls_body_timeout = 60000;
@@ -143,6 +148,21 @@ ls_guc_register(bool preloaded)
 	DefineCustomStringVariable(
 		"logsvc.trusted_proxies", "Networks whose X-Forwarded-For is believed, comma-separated.",
 		NULL, &ls_trusted_proxies, "", PGC_SIGHUP, GUC_LIST_INPUT, check_networks, NULL, NULL);
+
+	int_setting("logsvc.password_cost", "Cost of password hashes: scrypt with N = 2^this.",
+				&ls_password_cost, LS_PASSWORD_COST_MIN, LS_PASSWORD_COST_MIN, LS_PASSWORD_COST_MAX,
+				PGC_SIGHUP, 0);
+	string_setting("logsvc.breached_passwords_file",
+				   "File with the SHA-1 of breached passwords, sorted.",
+				   &ls_breached_passwords_file, "", PGC_SIGHUP, GUC_SUPERUSER_ONLY);
+	string_setting("logsvc.breached_passwords_url",
+				   "Service that is asked for breached passwords by the first 5 digits of a SHA-1.",
+				   &ls_breached_passwords_url, "", PGC_SIGHUP, GUC_SUPERUSER_ONLY);
+	string_setting("logsvc.allowed_origins",
+				   "Origins beside that of logsvc.public_url whose pages may use sessions.",
+				   &ls_allowed_origins, "", PGC_SIGHUP, GUC_LIST_INPUT);
+	DefineCustomBoolVariable("logsvc.sign_up", "May people make accounts for themselves?", NULL,
+							 &ls_sign_up, true, PGC_SIGHUP, 0, NULL, NULL, NULL);
 
 	MarkGUCPrefixReserved("logsvc");
 }

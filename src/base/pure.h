@@ -175,8 +175,10 @@ extern uint64_t ls_hash64(const void *data, size_t len, uint64_t seed);
 /* CRC-32C (Castagnoli) of bytes, continuing `crc` (start with 0). */
 extern uint32_t ls_crc32c(uint32_t crc, const void *data, size_t len);
 
+#define LS_SHA1_LENGTH 20
 #define LS_SHA256_LENGTH 32
 
+extern void ls_sha1(const void *data, size_t len, uint8_t out[LS_SHA1_LENGTH]);
 extern void ls_sha256(const void *data, size_t len, uint8_t out[LS_SHA256_LENGTH]);
 
 /* False when OpenSSL could not compute it (out of memory); `out` is then useless. */

@@ -64,6 +64,24 @@ within_rate(const ls_request *request, const ls_principal *principal, ls_arena *
 	return false;
 }
 
+/*
+ * Browsers send cookies by themselves, so what changes something must come from
+ * a page of ours.  Nor may another's page sign anybody in.  Other clients have
+ * no Origin, and need none where no session counts.
+ */
+static bool
+from_our_pages(const ls_request *request, const ls_principal *principal)
+{
+	const ls_route *route = &ls_routes[request->route];
+
+	if (strcmp(route->method, "GET") == 0)
+		return true;
+	if (principal->kind == LS_PRINCIPAL_USER)
+		return ls_origin_allowed(request->origin);
+	return route->credentials[0] != '\0' || request->origin.len == 0 ||
+		   ls_origin_allowed(request->origin);
+}
+
 /* Headers of the answer that were set before the request was handed over. */
 static void
 take_headers(const ls_request *request, ls_response *response)
@@ -98,7 +116,13 @@ ls_http_admit(const ls_request *request, ls_arena *arena, ls_principal *principa
 		if (caught.id == LS_ERROR_INTERNAL)
 			ereport(LOG, errcode(caught.sqlstate),
 					errmsg("logsvc could not check a credential: %s", caught.format));
-		ls_http_refuse(response, arena, caught.id, caught.message, NULL);
+		ls_http_refuse(response, arena, caught.id, caught.message, caught.detail);
+		return false;
+	}
+	if (!from_our_pages(request, principal))
+	{
+		ls_http_refuse(response, arena, LS_ERROR_FORBIDDEN,
+					   "the Origin header is none that sessions may be used from", NULL);
 		return false;
 	}
 	error = ls_authorize(principal, route->credentials, route->permission, route->scope);

@@ -244,6 +244,35 @@ refuse_caught(const ls_call *call, ls_caught *caught, ls_response *response)
 				   details_of(call, caught->detail));
 }
 
+/* Asks about the password that a request is going to set, before its transaction. */
+static void
+ask_about_password(const ls_call *call)
+{
+	static const char *const handlers[] = {"logsvc_internal.auth_sign_up",
+										   "logsvc_internal.auth_reset_password",
+										   "logsvc_internal.auth_change_password"};
+	ls_json j;
+	ls_json_value v;
+	ls_str name;
+	bool sets = false;
+
+	for (size_t i = 0; i < lengthof(handlers); i++)
+		sets = sets || strcmp(call->route->handler, handlers[i]) == 0;
+	if (!sets)
+		return;
+	ls_json_init(&j, call->request->body, call->arena, 8);
+	if (!ls_json_read(&j, &v) || v.type != LS_JSON_OBJECT)
+		return;
+	while (ls_json_member(&j, &name) && ls_json_read(&j, &v))
+	{
+		if (v.type == LS_JSON_STRING && ls_str_eq(name, LS_STR("password")) &&
+			ls_utf8_valid(v.text.data, v.text.len) && v.text.len <= 1024)
+			ls_password_ask(v.text);
+		else if (v.type == LS_JSON_OBJECT || v.type == LS_JSON_ARRAY)
+			return;
+	}
+}
+
 void
 ls_http_execute(const ls_request *request, ls_arena *arena, ls_response *response)
 {
@@ -267,6 +296,7 @@ ls_http_execute(const ls_request *request, ls_arena *arena, ls_response *respons
 	ls_buf_init(&call.attributes, arena);
 	ls_buf_init(&call.problems, arena);
 
+	ask_about_password(&call);
 	ls_request_enter(request);
 	committed = ls_transaction(run, &call, &caught);
 	ls_request_enter(NULL);

@@ -55,6 +55,8 @@ ls_executor_loop(ls_slot *slot)
 	ls_channel *channel = NULL;
 	bool lost = false;
 
+	/* What was left there by one that has crashed. */
+	ls_account_work();
 	do
 	{
 		ls_channel_result result = LS_CHANNEL_OK;
@@ -71,6 +73,8 @@ ls_executor_loop(ls_slot *slot)
 		{
 			lost = !serve(channel, frame, arena);
 			ls_arena_reset(arena);
+			QueryCancelPending = false;
+			ls_account_work();
 			if (!ls_worker_interrupts())
 				return;
 		}

@@ -1,0 +1,75 @@
+-- Accounts: passwords, sessions, links that work once.
+
+CREATE TABLE logsvc_internal.password_history (
+	id uuid PRIMARY KEY DEFAULT logsvc_internal.new_id(),
+	user_id uuid NOT NULL REFERENCES logsvc_internal.user_account ON DELETE CASCADE,
+	password_hash text NOT NULL,
+	set_at timestamptz NOT NULL DEFAULT clock_timestamp()
+);
+COMMENT ON TABLE logsvc_internal.password_history IS
+'The last ten passwords of each user, the present one among them (specification 5.3)';
+CREATE INDEX password_history_user_id ON logsvc_internal.password_history (user_id, set_at);
+
+CREATE TABLE logsvc_internal.user_session (
+	id uuid PRIMARY KEY DEFAULT logsvc_internal.new_id(),
+	user_id uuid NOT NULL REFERENCES logsvc_internal.user_account ON DELETE CASCADE,
+	token_hash bytea NOT NULL UNIQUE CHECK (length(token_hash) = 32),
+	created_at timestamptz NOT NULL DEFAULT now(),
+	last_seen_at timestamptz NOT NULL DEFAULT now(),
+	expires_at timestamptz NOT NULL,
+	address text,
+	user_agent text
+);
+COMMENT ON TABLE logsvc_internal.user_session IS
+'Sessions of browsers; token_hash: SHA-256 of the cookie, which is kept nowhere; one that is ended is deleted';
+CREATE INDEX user_session_user_id ON logsvc_internal.user_session (user_id);
+
+CREATE TABLE logsvc_internal.one_time_link (
+	token_hash bytea PRIMARY KEY CHECK (length(token_hash) = 32),
+	purpose text NOT NULL CHECK (purpose IN ('verify_email', 'reset_password')),
+	user_id uuid NOT NULL REFERENCES logsvc_internal.user_account ON DELETE CASCADE,
+	created_at timestamptz NOT NULL DEFAULT now(),
+	expires_at timestamptz NOT NULL,
+	used_at timestamptz,
+	name text,
+	password_hash text
+);
+COMMENT ON TABLE logsvc_internal.one_time_link IS
+'Links in mails; token_hash: SHA-256 of the token; name, password_hash: of the sign-up that a link confirms';
+CREATE INDEX one_time_link_user_id ON logsvc_internal.one_time_link (user_id, purpose, created_at);
+
+CREATE TABLE logsvc_internal.account_work (
+	id uuid PRIMARY KEY DEFAULT logsvc_internal.new_id(),
+	kind text NOT NULL
+		CHECK (kind IN ('sign_up', 'resend_verification', 'forgot_password', 'login_failed')),
+	email text NOT NULL,
+	name text,
+	password_hash text,
+	reason text,
+	address text,
+	user_agent text,
+	created_at timestamptz NOT NULL DEFAULT now(),
+	attempts int NOT NULL DEFAULT 0,
+	next_attempt_at timestamptz NOT NULL DEFAULT now()
+);
+COMMENT ON TABLE logsvc_internal.account_work IS
+'What is left to do of requests about an address, done after their answer so that its time does not tell whether there is an account';
+CREATE INDEX account_work_due ON logsvc_internal.account_work (next_attempt_at);
+
+-- Caches of sessions.  A new session cannot have been looked for, and what is
+-- written by use does not count.
+CREATE TRIGGER access_changed AFTER DELETE OR TRUNCATE
+	OR UPDATE OF id, user_id, token_hash, created_at, expires_at
+ON logsvc_internal.user_session FOR EACH STATEMENT
+EXECUTE FUNCTION logsvc_internal.access_changed();
+ALTER TABLE logsvc_internal.user_session ENABLE ALWAYS TRIGGER access_changed;
+
+ALTER TABLE logsvc_internal.password_history ENABLE ROW LEVEL SECURITY;
+ALTER TABLE logsvc_internal.user_session ENABLE ROW LEVEL SECURITY;
+ALTER TABLE logsvc_internal.one_time_link ENABLE ROW LEVEL SECURITY;
+ALTER TABLE logsvc_internal.account_work ENABLE ROW LEVEL SECURITY;
+
+SELECT pg_extension_config_dump('logsvc_internal.password_history', '');
+SELECT pg_extension_config_dump('logsvc_internal.user_session', '');
+SELECT pg_extension_config_dump('logsvc_internal.one_time_link', '');
+SELECT pg_extension_config_dump('logsvc_internal.account_work', '');

@@ -1,0 +1,466 @@
+-- Accounts: passwords, links that work once, sessions, and what operators do
+-- with them.
+
+-- ---- passwords ----
+
+CREATE OR REPLACE FUNCTION logsvc_internal.password_hash(password text) RETURNS text
+LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'logsvc_password_hash';
+COMMENT ON FUNCTION logsvc_internal.password_hash(text) IS
+'The scrypt hash of a password, with a new salt';
+
+CREATE OR REPLACE FUNCTION logsvc_internal.password_hash_like(password text, hash text) RETURNS text
+LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'logsvc_password_hash_like';
+COMMENT ON FUNCTION logsvc_internal.password_hash_like(text, text) IS
+'The hash of a password with salt and cost of another hash: the same when the password is';
+
+CREATE OR REPLACE FUNCTION logsvc_internal.password_matches(password text, hash text) RETURNS boolean
+LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'logsvc_password_matches';
+COMMENT ON FUNCTION logsvc_internal.password_matches(text, text) IS
+'Is this the password of the hash?  False takes as long without a hash as with one';
+
+CREATE OR REPLACE FUNCTION logsvc_internal.password_outdated(hash text) RETURNS boolean
+LANGUAGE C STABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'logsvc_password_outdated';
+COMMENT ON FUNCTION logsvc_internal.password_outdated(text) IS
+'Was it hashed with less than logsvc.password_cost?';
+
+CREATE OR REPLACE FUNCTION logsvc_internal.password_breached(password text) RETURNS boolean
+LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'logsvc_password_breached';
+COMMENT ON FUNCTION logsvc_internal.password_breached(text) IS
+'Is it a common password, one in logsvc.breached_passwords_file, or one that the range service knew?';
+
+CREATE OR REPLACE FUNCTION logsvc_internal.check_password(password text) RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	problems text[] := '{}';
+	same text := normalize(password, NFC);
+BEGIN
+	IF password IS NULL THEN
+		PERFORM logsvc_internal.invalid('password', 'is required', 'required');
+	END IF;
+	IF length(same) < 12 THEN
+		problems := problems || 'must have at least 12 characters'::text;
+	END IF;
+	IF length(same) > 128 THEN
+		problems := problems || 'must not have more than 128 characters'::text;
+	END IF;
+	IF same !~ '[[:upper:]]' THEN
+		problems := problems || 'must have an upper-case letter'::text;
+	END IF;
+	IF same !~ '[[:lower:]]' THEN
+		problems := problems || 'must have a lower-case letter'::text;
+	END IF;
+	IF same !~ '[0-9]' THEN
+		problems := problems || 'must have a digit'::text;
+	END IF;
+	IF problems <> '{}' THEN
+		PERFORM logsvc_internal.raise_error('WEAK_PASSWORD',
+			'the password ' || array_to_string(problems, ', '),
+			(SELECT jsonb_agg(jsonb_build_object('path', 'password', 'code', 'weak_password',
+				'message', p)) FROM unnest(problems) AS p));
+	END IF;
+	IF logsvc_internal.password_breached(password) THEN
+		PERFORM logsvc_internal.raise_error('BREACHED_PASSWORD', NULL,
+			jsonb_build_array(jsonb_build_object('path', 'password', 'code', 'breached_password',
+				'message', 'is one of the passwords that are tried first')));
+	END IF;
+END
+$$;
+COMMENT ON FUNCTION logsvc_internal.check_password(text) IS
+'An error unless the password meets the rules of specification 5.3 on length, classes and breaches';
+
+-- All passwords of a history have one salt, so that one hash is compared with
+-- all of them and then stored; those of another cost have another.
+CREATE OR REPLACE FUNCTION logsvc_internal.set_password(account uuid, password text) RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	old record;
+	hash text;
+	new_hash text;
+BEGIN
+	PERFORM logsvc_internal.check_password(password);
+	-- Two changes at once would each miss the other's.
+	PERFORM FROM logsvc_internal.user_account u WHERE u.id = account FOR NO KEY UPDATE;
+	FOR old IN
+		SELECT min(h.password_hash) AS password_hash, array_agg(h.password_hash) AS hashes
+		FROM (SELECT h.password_hash, left(h.password_hash, -64) AS salt
+			FROM logsvc_internal.password_history h WHERE h.user_id = account
+			ORDER BY h.set_at DESC, h.id DESC LIMIT 10) AS h
+		GROUP BY h.salt
+	LOOP
+		hash := logsvc_internal.password_hash_like(password, old.password_hash);
+		IF hash = ANY (old.hashes) THEN
+			PERFORM logsvc_internal.raise_error('PASSWORD_REUSED', NULL,
+				jsonb_build_array(jsonb_build_object('path', 'password',
+					'code', 'password_reused', 'message', 'is one of the last 10')));
+		END IF;
+		IF NOT logsvc_internal.password_outdated(hash) THEN
+			new_hash := hash;
+		END IF;
+	END LOOP;
+	new_hash := coalesce(new_hash, logsvc_internal.password_hash(password));
+	UPDATE logsvc_internal.user_account u SET password_hash = new_hash WHERE u.id = account;
+	PERFORM logsvc_internal.remember_password(account, new_hash);
+END
+$$;
+COMMENT ON FUNCTION logsvc_internal.set_password(uuid, text) IS
+'Gives a user another password, when it meets the rules and is none of the last ten';
+
+CREATE OR REPLACE FUNCTION logsvc_internal.remember_password(account uuid, hash text) RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+	INSERT INTO logsvc_internal.password_history (user_id, password_hash) VALUES (account, hash);
+	DELETE FROM logsvc_internal.password_history h
+	WHERE h.user_id = account AND h.id NOT IN (SELECT n.id
+		FROM logsvc_internal.password_history n WHERE n.user_id = account
+		ORDER BY n.set_at DESC, n.id DESC LIMIT 10);
+END
+$$;
+COMMENT ON FUNCTION logsvc_internal.remember_password(uuid, text) IS
+'Adds a password to the history of a user, which has ten';
+
+-- The password is right and its hash is of an older cost.
+CREATE OR REPLACE FUNCTION logsvc_internal.rehash_password(account uuid, password text)
+RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	old_hash text;
+	new_hash text := logsvc_internal.password_hash(password);
+BEGIN
+	SELECT u.password_hash INTO old_hash FROM logsvc_internal.user_account u
+	WHERE u.id = account FOR NO KEY UPDATE;
+	IF NOT logsvc_internal.password_outdated(old_hash) THEN
+		RETURN; -- by another sign-in
+	END IF;
+	UPDATE logsvc_internal.user_account u SET password_hash = new_hash WHERE u.id = account;
+	UPDATE logsvc_internal.password_history h SET password_hash = new_hash
+	WHERE h.user_id = account AND h.password_hash = old_hash;
+END
+$$;
+COMMENT ON FUNCTION logsvc_internal.rehash_password(uuid, text) IS
+'Hashes the password of a user anew, with the present cost';
+
+-- ---- addresses ----
+
+CREATE OR REPLACE FUNCTION logsvc_internal.check_email(email text) RETURNS text
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+	email := lower(btrim(email));
+	IF NOT logsvc_internal.is_mail_address(email) THEN
+		PERFORM logsvc_internal.invalid('email', 'must be an e-mail address');
+	END IF;
+	RETURN email;
+END
+$$;
+COMMENT ON FUNCTION logsvc_internal.check_email(text) IS
+'An e-mail address as it is stored: lower case, without blanks around';
+
+-- Somebody else may be the one who asks for them.
+CREATE OR REPLACE FUNCTION logsvc_internal.may_mail(email text, template text) RETURNS boolean
+LANGUAGE sql STABLE PARALLEL SAFE
+RETURN (SELECT count(*) < 5 FROM logsvc_internal.outbox o
+	WHERE o.recipient = email AND o.template = may_mail.template
+		AND o.created_at > now() - interval '1 hour');
+COMMENT ON FUNCTION logsvc_internal.may_mail(text, text) IS
+'Has the address got less than five mails of that template within an hour?';
+
+-- ---- links that work once ----
+
+CREATE OR REPLACE FUNCTION logsvc_internal.mail_link(
+	account logsvc_internal.user_account, purpose text, path text, life interval,
+	name text DEFAULT NULL, password_hash text DEFAULT NULL)
+RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	token text := logsvc_internal.new_secret('', 43);
+	expires timestamptz := now() + life;
+BEGIN
+	IF NOT logsvc_internal.may_mail(account.email, purpose) THEN
+		RETURN;
+	END IF;
+	-- Kept for some days, so that an old link is told from no link.
+	DELETE FROM logsvc_internal.one_time_link l
+	WHERE l.user_id = account.id AND l.expires_at < now() - interval '7 days';
+	INSERT INTO logsvc_internal.one_time_link AS l
+		(token_hash, purpose, user_id, expires_at, name, password_hash)
+	VALUES (logsvc_internal.secret_hash(token), mail_link.purpose, account.id, expires,
+		mail_link.name, mail_link.password_hash);
+	PERFORM logsvc_internal.send_mail(NULL, account.email, purpose, jsonb_build_object(
+		'link', logsvc_internal.public_link(path, token), 'expires', expires));
+END
+$$;
+COMMENT ON FUNCTION logsvc_internal.mail_link(
+	logsvc_internal.user_account, text, text, interval, text, text) IS
+'Sends a user a link that works once; purpose: also the template of the mail';
+
+-- The row is locked: of several uses at once the first one wins, and the others
+-- see that it has.
+CREATE OR REPLACE FUNCTION logsvc_internal.open_link(token text, purpose text)
+RETURNS logsvc_internal.one_time_link
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	link logsvc_internal.one_time_link;
+BEGIN
+	IF coalesce(token, '') = '' THEN
+		PERFORM logsvc_internal.invalid('token', 'is required', 'required');
+	END IF;
+	SELECT l.* INTO link FROM logsvc_internal.one_time_link l
+	WHERE l.token_hash = logsvc_internal.secret_hash(token) AND l.purpose = open_link.purpose
+	FOR UPDATE;
+	IF link.used_at IS NOT NULL THEN
+		PERFORM logsvc_internal.raise_error('LINK_USED');
+	ELSIF link.token_hash IS NULL OR link.expires_at <= clock_timestamp() THEN
+		PERFORM logsvc_internal.raise_error('LINK_EXPIRED');
+	END IF;
+	UPDATE logsvc_internal.one_time_link l SET used_at = now()
+	WHERE l.token_hash = link.token_hash;
+	-- What was sent for the same purpose before is void now.
+	UPDATE logsvc_internal.one_time_link l SET expires_at = least(l.expires_at, now())
+	WHERE l.user_id = link.user_id AND l.purpose = open_link.purpose AND l.used_at IS NULL;
+	RETURN link;
+END
+$$;
+COMMENT ON FUNCTION logsvc_internal.open_link(text, text) IS
+'Uses a link, whose row is locked until the end of the transaction; LINK_USED, LINK_EXPIRED (also for one that never was)';
+
+-- ---- audit ----
+
+CREATE OR REPLACE FUNCTION logsvc_internal.audit_user(
+	account uuid, email text, action text, details jsonb DEFAULT '{}')
+RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	resource text := coalesce(logsvc_internal.public_id('usr_', account), email);
+	place uuid;
+BEGIN
+	FOR place IN
+		SELECT m.organization_id FROM logsvc_internal.member m
+		JOIN logsvc_internal.organization o ON o.id = m.organization_id
+		WHERE m.user_id = account AND o.deleted_at IS NULL
+		ORDER BY m.organization_id
+	LOOP
+		PERFORM logsvc_internal.audit(place, action, resource, details, email);
+	END LOOP;
+	IF place IS NULL THEN
+		PERFORM logsvc_internal.audit(NULL, action, resource, details, email);
+	END IF;
+END
+$$;
+COMMENT ON FUNCTION logsvc_internal.audit_user(uuid, text, text, jsonb) IS
+'Audits what a user did in each of the user''s organizations; in none or without an account: in the operator log';
+
+-- ---- sessions ----
+
+-- Only servers that nobody else reaches do without Secure.
+CREATE OR REPLACE FUNCTION logsvc_internal.session_cookie(secret text, seconds int) RETURNS text
+LANGUAGE sql STABLE PARALLEL SAFE
+RETURN 'logsvc_session=' || secret || '; Path=/; Max-Age=' || seconds::text
+	|| '; HttpOnly; SameSite=Lax' || CASE
+		WHEN current_setting('logsvc.public_url') ~* '^http:' THEN ''
+		WHEN current_setting('logsvc.public_url') = ''
+			AND current_setting('logsvc.tls_certificate') = ''
+			AND coalesce(current_setting('logsvc.listen_addresses', true), '')
+				~ '^[ ,]*((localhost|127[0-9.]*|::1)[ ,]*)*$' THEN ''
+		ELSE '; Secure' END;
+COMMENT ON FUNCTION logsvc_internal.session_cookie(text, int) IS
+'The Set-Cookie header of a session';
+
+CREATE OR REPLACE FUNCTION logsvc_internal.session_json(
+	account uuid, expires_at timestamptz)
+RETURNS jsonb
+LANGUAGE sql STABLE PARALLEL SAFE
+BEGIN ATOMIC
+	SELECT jsonb_build_object(
+		'user', logsvc_internal.user_json(u),
+		'organizations', coalesce((
+			SELECT jsonb_agg(jsonb_build_object(
+				'id', logsvc_internal.public_id('org_', o.id), 'slug', o.slug, 'name', o.name,
+				'role', m.role, 'plan', o.plan, 'timezone', o.timezone,
+				'permissions', (SELECT jsonb_agg(p.permission ORDER BY p.permission)
+					FROM logsvc_internal.permissions() p
+					WHERE CASE m.role WHEN 'owner' THEN p.owner WHEN 'admin' THEN p.admin
+						WHEN 'member' THEN p.member ELSE p.viewer END))
+				ORDER BY o.name, o.id)
+			FROM logsvc_internal.member m
+			JOIN logsvc_internal.organization o ON o.id = m.organization_id
+			WHERE m.user_id = u.id AND o.deleted_at IS NULL), '[]'),
+		'expiresAt', logsvc_internal.iso_time(session_json.expires_at))
+	FROM logsvc_internal.user_account u WHERE u.id = account;
+END;
+COMMENT ON FUNCTION logsvc_internal.session_json(uuid, timestamptz) IS
+'A session as its front end sees it: the user, what he or she may do in which organizations, the end';
+
+-- A session for whoever has proven to be that user.  Used by every way to sign in.
+CREATE OR REPLACE FUNCTION logsvc_internal.begin_session(account uuid, action text)
+RETURNS logsvc_internal.http_response
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	secret text := logsvc_internal.new_secret('', 43);
+	session logsvc_internal.user_session;
+	email text := (SELECT u.email FROM logsvc_internal.user_account u WHERE u.id = account);
+BEGIN
+	-- A DELETE of nothing would empty the caches of all processes.
+	IF EXISTS (SELECT FROM logsvc_internal.user_session s
+		WHERE s.user_id = account AND s.expires_at < now()) THEN
+		DELETE FROM logsvc_internal.user_session s
+		WHERE s.user_id = account AND s.expires_at < now();
+	END IF;
+	INSERT INTO logsvc_internal.user_session AS s
+		(user_id, token_hash, expires_at, address, user_agent)
+	VALUES (account, logsvc_internal.secret_hash(secret), now() + interval '7 days',
+		host(logsvc_internal.request_address()), logsvc_internal.request_user_agent())
+	RETURNING * INTO session;
+	PERFORM logsvc_internal.audit_user(account, email, action,
+		jsonb_build_object('session', logsvc_internal.public_id('ses_', session.id)));
+	-- The cookie lives as long as a session can; its end is the server's business.
+	RETURN logsvc_internal.respond(200,
+		jsonb_build_object('data', logsvc_internal.session_json(account, session.expires_at)),
+		jsonb_build_object('Set-Cookie',
+			logsvc_internal.session_cookie(secret, 30 * 86400), 'Cache-Control', 'no-store'));
+END
+$$;
+COMMENT ON FUNCTION logsvc_internal.begin_session(uuid, text) IS
+'Begins a session of a user: the answer with its cookie; action: how, for the audit log';
+
+CREATE OR REPLACE FUNCTION logsvc_internal.end_sessions(account uuid, but uuid DEFAULT NULL)
+RETURNS int
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	ended int;
+BEGIN
+	DELETE FROM logsvc_internal.user_session s
+	WHERE s.user_id = account AND s.id IS DISTINCT FROM but;
+	GET DIAGNOSTICS ended = ROW_COUNT;
+	RETURN ended;
+END
+$$;
+COMMENT ON FUNCTION logsvc_internal.end_sessions(uuid, uuid) IS
+'Ends the sessions of a user, but for one; returns how many';
+
+-- ---- for operators ----
+
+CREATE OR REPLACE FUNCTION logsvc_internal.find_user(email text) RETURNS logsvc_internal.user_account
+LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	account logsvc_internal.user_account;
+BEGIN
+	SELECT u.* INTO account FROM logsvc_internal.user_account u
+	WHERE u.email = lower(btrim(find_user.email));
+	IF NOT FOUND THEN
+		PERFORM logsvc_internal.raise_error('NOT_FOUND', 'no such user');
+	END IF;
+	RETURN account;
+END
+$$;
+COMMENT ON FUNCTION logsvc_internal.find_user(text) IS 'The user with that e-mail address';
+
+CREATE OR REPLACE FUNCTION logsvc.create_user(
+	email text, name text DEFAULT NULL, password text DEFAULT NULL)
+RETURNS jsonb
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	created logsvc_internal.user_account;
+BEGIN
+	PERFORM logsvc_internal.require_operator();
+	email := logsvc_internal.check_email(email);
+	IF name IS NOT NULL THEN
+		name := logsvc_internal.check_name('name', name);
+	END IF;
+	INSERT INTO logsvc_internal.user_account AS u (email, name, verified_at)
+	VALUES (create_user.email, create_user.name, now())
+	ON CONFLICT ON CONSTRAINT user_account_email_key DO NOTHING
+	RETURNING * INTO created;
+	IF NOT FOUND THEN
+		PERFORM logsvc_internal.raise_error('ALREADY_EXISTS',
+			'a user with this e-mail address exists already');
+	END IF;
+	IF password IS NOT NULL THEN
+		PERFORM logsvc_internal.set_password(created.id, password);
+	END IF;
+	PERFORM logsvc_internal.audit(NULL, 'user.created',
+		logsvc_internal.public_id('usr_', created.id), jsonb_build_object('email', created.email));
+	RETURN logsvc_internal.user_json(created);
+END
+$$;
+COMMENT ON FUNCTION logsvc.create_user(text, text, text) IS
+'Operators: creates a user, whose address counts as verified';
+
+CREATE OR REPLACE FUNCTION logsvc.set_password(email text, password text) RETURNS jsonb
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	account logsvc_internal.user_account;
+BEGIN
+	PERFORM logsvc_internal.require_operator();
+	account := logsvc_internal.find_user(email);
+	PERFORM logsvc_internal.set_password(account.id, password);
+	PERFORM logsvc_internal.end_sessions(account.id);
+	PERFORM logsvc_internal.audit_user(account.id, NULL, 'user.password_reset',
+		'{"by": "operator"}');
+	RETURN logsvc_internal.user_json(account);
+END
+$$;
+COMMENT ON FUNCTION logsvc.set_password(text, text) IS
+'Operators: gives a user another password and ends the user''s sessions; the rules hold';
+
+CREATE OR REPLACE FUNCTION logsvc.verify_user(email text) RETURNS jsonb
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	account logsvc_internal.user_account;
+BEGIN
+	PERFORM logsvc_internal.require_operator();
+	account := logsvc_internal.find_user(email);
+	IF account.verified_at IS NULL THEN
+		UPDATE logsvc_internal.user_account u SET verified_at = now() WHERE u.id = account.id
+		RETURNING * INTO account;
+		IF account.password_hash IS NOT NULL THEN
+			PERFORM logsvc_internal.remember_password(account.id, account.password_hash);
+		END IF;
+		PERFORM logsvc_internal.audit_user(account.id, NULL, 'user.email_verified',
+			'{"by": "operator"}');
+	END IF;
+	RETURN logsvc_internal.user_json(account);
+END
+$$;
+COMMENT ON FUNCTION logsvc.verify_user(text) IS
+'Operators: from now on the user''s address counts as verified';
+
+CREATE OR REPLACE FUNCTION logsvc.end_sessions(email text) RETURNS jsonb
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+	PERFORM logsvc_internal.require_operator();
+	RETURN jsonb_build_object('ended',
+		logsvc_internal.end_sessions((logsvc_internal.find_user(email)).id));
+END
+$$;
+COMMENT ON FUNCTION logsvc.end_sessions(text) IS
+'Operators: ends all sessions of a user, at once';
+
+CREATE OR REPLACE FUNCTION logsvc.delete_user(email text) RETURNS jsonb
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	account logsvc_internal.user_account;
+	place uuid;
+BEGIN
+	PERFORM logsvc_internal.require_operator();
+	account := logsvc_internal.find_user(email);
+	FOR place IN
+		SELECT m.organization_id FROM logsvc_internal.member m
+		JOIN logsvc_internal.organization o ON o.id = m.organization_id
+		WHERE m.user_id = account.id AND o.deleted_at IS NULL
+		ORDER BY m.organization_id
+	LOOP
+		PERFORM logsvc_internal.lock_organization(place);
+		PERFORM logsvc_internal.check_last_owner(m) FROM logsvc_internal.member m
+		WHERE m.organization_id = place AND m.user_id = account.id;
+	END LOOP;
+	PERFORM logsvc_internal.audit_user(account.id, NULL, 'user.deleted');
+	DELETE FROM logsvc_internal.user_account u WHERE u.id = account.id;
+	RETURN logsvc_internal.user_json(account);
+END
+$$;
+COMMENT ON FUNCTION logsvc.delete_user(text) IS
+'Operators: erases a user with memberships, tokens and sessions; not the last owner of an organization';

@@ -1,0 +1,460 @@
+-- Signing up, in and out: what the routes under /api/v1/auth call.
+--
+-- Neither an answer nor its time tells whether an address has an account: what
+-- is done for known addresses only is put into account_work, by the same INSERT
+-- for all, and done after the answer.
+
+-- ---- requests ----
+
+-- These functions are limited by the address of an HTTP client; SQL callers
+-- would go around that.
+CREATE OR REPLACE FUNCTION logsvc_internal.require_request() RETURNS void
+LANGUAGE plpgsql STABLE PARALLEL RESTRICTED SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+	IF logsvc_internal.request_id() IS NULL AND NOT logsvc_internal.is_operator() THEN
+		PERFORM logsvc_internal.raise_error('FORBIDDEN', 'this is for HTTP requests only');
+	END IF;
+END
+$$;
+COMMENT ON FUNCTION logsvc_internal.require_request() IS
+'An error outside of HTTP requests, but for operators';
+
+CREATE OR REPLACE FUNCTION logsvc_internal.require_user() RETURNS uuid
+LANGUAGE plpgsql STABLE PARALLEL RESTRICTED SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+	IF logsvc_internal.current_kind() <> 'user' THEN
+		PERFORM logsvc_internal.raise_error('UNAUTHORIZED', 'a session is required');
+	END IF;
+	RETURN logsvc_internal.current_user_id();
+END
+$$;
+COMMENT ON FUNCTION logsvc_internal.require_user() IS
+'The user of the session; an error for tokens, keys and operators';
+
+CREATE OR REPLACE FUNCTION logsvc_internal.find_error(
+	name text, OUT status int, OUT code text, OUT message text)
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'logsvc_find_error';
+COMMENT ON FUNCTION logsvc_internal.find_error(text) IS
+'The HTTP status, code and message of an error of errors.def by its name';
+
+CREATE OR REPLACE FUNCTION logsvc_internal.refuse(error text) RETURNS logsvc_internal.http_response
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+BEGIN ATOMIC
+	SELECT logsvc_internal.respond(e.status, jsonb_build_object('error', e.message, 'code', e.code))
+	FROM logsvc_internal.find_error(error) e;
+END;
+COMMENT ON FUNCTION logsvc_internal.refuse(text) IS
+'The answer that an error gives, without raising it: what the transaction did stays';
+
+-- ---- work after the answer ----
+
+CREATE OR REPLACE FUNCTION logsvc_internal.account_work_added() RETURNS void
+LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'logsvc_account_work_added';
+COMMENT ON FUNCTION logsvc_internal.account_work_added() IS
+'Tells this worker that there is account_work to do after its answer';
+
+CREATE OR REPLACE FUNCTION logsvc_internal.act_for_request(address text, user_agent text)
+RETURNS void
+LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'logsvc_act_for_request';
+COMMENT ON FUNCTION logsvc_internal.act_for_request(text, text) IS
+'Until the end of the work, request_address() and request_user_agent() are these; both NULL: of no request';
+
+CREATE OR REPLACE FUNCTION logsvc_internal.add_account_work(
+	kind text, email text, name text DEFAULT NULL, password_hash text DEFAULT NULL,
+	reason text DEFAULT NULL)
+RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+	INSERT INTO logsvc_internal.account_work
+		(kind, email, name, password_hash, reason, address, user_agent)
+	VALUES (kind, email, name, password_hash, reason,
+		host(logsvc_internal.request_address()), logsvc_internal.request_user_agent());
+	PERFORM logsvc_internal.account_work_added();
+END
+$$;
+COMMENT ON FUNCTION logsvc_internal.add_account_work(text, text, text, text, text) IS
+'Notes what is to be done about an address when the answer is out';
+
+CREATE OR REPLACE FUNCTION logsvc_internal.work_sign_up(w logsvc_internal.account_work)
+RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	account logsvc_internal.user_account;
+BEGIN
+	INSERT INTO logsvc_internal.user_account AS u (email, name, password_hash)
+	VALUES (w.email, w.name, w.password_hash)
+	ON CONFLICT ON CONSTRAINT user_account_email_key DO NOTHING;
+	SELECT u.* INTO account FROM logsvc_internal.user_account u
+	WHERE u.email = w.email FOR NO KEY UPDATE;
+	IF account.verified_at IS NOT NULL THEN
+		IF logsvc_internal.may_mail(w.email, 'account_exists') THEN
+			PERFORM logsvc_internal.send_mail(NULL, w.email, 'account_exists',
+				jsonb_build_object('link', logsvc_internal.public_link('/forgot-password', NULL)));
+		END IF;
+	ELSIF logsvc_internal.may_mail(w.email, 'verify_email') THEN
+		-- Each link confirms its own sign-up: who opens the one he or she asked
+		-- for does not confirm a password that somebody else has chosen.
+		UPDATE logsvc_internal.user_account u
+		SET name = w.name, password_hash = w.password_hash WHERE u.id = account.id;
+		PERFORM logsvc_internal.mail_link(account, 'verify_email', '/verify-email',
+			interval '24 hours', w.name, w.password_hash);
+	END IF;
+END
+$$;
+COMMENT ON FUNCTION logsvc_internal.work_sign_up(logsvc_internal.account_work) IS
+'An account that waits for its confirmation, or a mail that there is one already';
+
+CREATE OR REPLACE FUNCTION logsvc_internal.work_on(w logsvc_internal.account_work) RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	account logsvc_internal.user_account;
+BEGIN
+	IF w.kind = 'sign_up' THEN
+		PERFORM logsvc_internal.work_sign_up(w);
+		RETURN;
+	END IF;
+	SELECT u.* INTO account FROM logsvc_internal.user_account u WHERE u.email = w.email;
+	IF w.kind = 'login_failed' THEN
+		PERFORM logsvc_internal.audit_user(account.id, w.email, 'user.login_failed',
+			jsonb_build_object('reason', w.reason));
+	ELSIF account.id IS NULL THEN
+		NULL; -- nobody to write to
+	ELSIF w.kind = 'forgot_password' THEN
+		PERFORM logsvc_internal.mail_link(account, 'reset_password', '/reset-password',
+			interval '1 hour');
+	ELSIF w.kind = 'resend_verification' AND account.verified_at IS NULL THEN
+		PERFORM logsvc_internal.mail_link(account, 'verify_email', '/verify-email',
+			interval '24 hours', account.name, account.password_hash);
+	END IF;
+END
+$$;
+COMMENT ON FUNCTION logsvc_internal.work_on(logsvc_internal.account_work) IS
+'Does what was noted about an address';
+
+CREATE OR REPLACE FUNCTION logsvc_internal.do_account_work() RETURNS boolean
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	w logsvc_internal.account_work;
+	state text;
+	again boolean := false;
+BEGIN
+	SELECT * INTO w FROM logsvc_internal.account_work
+	WHERE next_attempt_at <= now()
+	ORDER BY next_attempt_at, id LIMIT 1
+	FOR UPDATE SKIP LOCKED;
+	IF NOT FOUND THEN
+		RETURN false;
+	END IF;
+	PERFORM logsvc_internal.act_for_request(w.address, w.user_agent);
+	BEGIN
+		PERFORM logsvc_internal.work_on(w);
+	EXCEPTION WHEN OTHERS THEN
+		-- Neither the message nor the address: the log is not for them.
+		GET STACKED DIAGNOSTICS state = RETURNED_SQLSTATE;
+		RAISE LOG 'logsvc: work "%" about an account failed with SQLSTATE %', w.kind, state;
+		UPDATE logsvc_internal.account_work
+		SET attempts = attempts + 1, next_attempt_at = now() + interval '1 minute' * 2 ^ attempts
+		WHERE id = w.id AND attempts < 5;
+		again := FOUND;
+	END;
+	PERFORM logsvc_internal.act_for_request(NULL, NULL);
+	IF NOT again THEN
+		DELETE FROM logsvc_internal.account_work WHERE id = w.id;
+	END IF;
+	RETURN true;
+END
+$$;
+COMMENT ON FUNCTION logsvc_internal.do_account_work() IS
+'Does one piece of account_work; false when there is none.  What fails is tried again five times';
+
+-- ---- routes ----
+
+CREATE OR REPLACE FUNCTION logsvc_internal.auth_sign_up(
+	email text, password text, name text DEFAULT NULL)
+RETURNS jsonb
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+	PERFORM logsvc_internal.require_request();
+	IF NOT current_setting('logsvc.sign_up')::boolean THEN
+		PERFORM logsvc_internal.raise_error('FORBIDDEN', 'sign-up is closed; ask for an invitation');
+	END IF;
+	email := logsvc_internal.check_email(email);
+	IF name IS NOT NULL THEN
+		name := logsvc_internal.check_name('name', name);
+	END IF;
+	PERFORM logsvc_internal.check_password(password);
+	PERFORM logsvc_internal.add_account_work('sign_up', email, name,
+		logsvc_internal.password_hash(password));
+	RETURN '{"data": {"status": "accepted"}}';
+END
+$$;
+COMMENT ON FUNCTION logsvc_internal.auth_sign_up(text, text, text) IS
+'Signs up; what follows comes by mail, whether there is an account or not';
+
+CREATE OR REPLACE FUNCTION logsvc_internal.auth_resend_verification(email text) RETURNS jsonb
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+	PERFORM logsvc_internal.require_request();
+	PERFORM logsvc_internal.add_account_work('resend_verification',
+		logsvc_internal.check_email(email));
+	RETURN '{"data": {"status": "accepted"}}';
+END
+$$;
+COMMENT ON FUNCTION logsvc_internal.auth_resend_verification(text) IS
+'Sends the mail with the confirmation link again';
+
+CREATE OR REPLACE FUNCTION logsvc_internal.auth_verify_email(token text) RETURNS jsonb
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	link logsvc_internal.one_time_link;
+	account logsvc_internal.user_account;
+BEGIN
+	PERFORM logsvc_internal.require_request();
+	link := logsvc_internal.open_link(token, 'verify_email');
+	UPDATE logsvc_internal.user_account u
+	SET verified_at = now(), name = coalesce(link.name, u.name),
+		password_hash = coalesce(link.password_hash, u.password_hash)
+	WHERE u.id = link.user_id AND u.verified_at IS NULL
+	RETURNING * INTO account;
+	IF NOT FOUND THEN
+		PERFORM logsvc_internal.raise_error('LINK_EXPIRED'); -- verified otherwise meanwhile
+	END IF;
+	IF account.password_hash IS NOT NULL THEN
+		PERFORM logsvc_internal.remember_password(account.id, account.password_hash);
+	END IF;
+	PERFORM logsvc_internal.audit_user(account.id, account.email, 'user.email_verified');
+	RETURN jsonb_build_object('data',
+		jsonb_build_object('user', logsvc_internal.user_json(account)));
+END
+$$;
+COMMENT ON FUNCTION logsvc_internal.auth_verify_email(text) IS
+'Confirms an address with the token of a mail';
+
+CREATE OR REPLACE FUNCTION logsvc_internal.auth_sign_in(email text, password text)
+RETURNS logsvc_internal.http_response
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	account logsvc_internal.user_account;
+BEGIN
+	PERFORM logsvc_internal.require_request();
+	email := logsvc_internal.check_email(email);
+	IF password IS NULL THEN
+		PERFORM logsvc_internal.invalid('password', 'is required', 'required');
+	END IF;
+	SELECT u.* INTO account FROM logsvc_internal.user_account u
+	WHERE u.email = auth_sign_in.email;
+	IF NOT logsvc_internal.password_matches(password, account.password_hash) THEN
+		PERFORM logsvc_internal.add_account_work('login_failed', email,
+			reason => 'invalid_credentials');
+		RETURN logsvc_internal.refuse('INVALID_CREDENTIALS');
+	END IF;
+	IF account.verified_at IS NULL THEN
+		PERFORM logsvc_internal.add_account_work('login_failed', email,
+			reason => 'email_not_verified');
+		RETURN logsvc_internal.refuse('EMAIL_NOT_VERIFIED');
+	END IF;
+	IF logsvc_internal.password_outdated(account.password_hash) THEN
+		PERFORM logsvc_internal.rehash_password(account.id, password);
+	END IF;
+	RETURN logsvc_internal.begin_session(account.id, 'user.login');
+END
+$$;
+COMMENT ON FUNCTION logsvc_internal.auth_sign_in(text, text) IS
+'Begins a session; one answer for a wrong password and for no account';
+
+CREATE OR REPLACE FUNCTION logsvc_internal.auth_sign_out("all" boolean DEFAULT false)
+RETURNS logsvc_internal.http_response
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	account uuid := logsvc_internal.require_user();
+	session uuid := logsvc_internal.current_credential();
+BEGIN
+	DELETE FROM logsvc_internal.user_session s
+	WHERE s.user_id = account AND (s.id = session OR auth_sign_out."all");
+	RETURN logsvc_internal.respond(204, NULL,
+		jsonb_build_object('Set-Cookie', logsvc_internal.session_cookie('', 0)));
+END
+$$;
+COMMENT ON FUNCTION logsvc_internal.auth_sign_out(boolean) IS
+'Ends the session, or all of the user';
+
+CREATE OR REPLACE FUNCTION logsvc_internal.auth_session() RETURNS logsvc_internal.http_response
+LANGUAGE plpgsql STABLE PARALLEL RESTRICTED SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	account uuid := logsvc_internal.require_user();
+	session uuid := logsvc_internal.current_credential();
+BEGIN
+	RETURN logsvc_internal.respond(200, jsonb_build_object('data',
+		logsvc_internal.session_json(account, (SELECT s.expires_at
+			FROM logsvc_internal.user_session s WHERE s.id = session))),
+		'{"Cache-Control": "no-store"}');
+END
+$$;
+COMMENT ON FUNCTION logsvc_internal.auth_session() IS
+'The user of the session, the organizations and what the user may do there';
+
+CREATE OR REPLACE FUNCTION logsvc_internal.auth_sessions(
+	"limit" int DEFAULT NULL, cursor text DEFAULT NULL)
+RETURNS logsvc_internal.list
+LANGUAGE plpgsql VOLATILE PARALLEL RESTRICTED SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	account uuid := logsvc_internal.require_user();
+	session uuid := logsvc_internal.current_credential();
+	size int := logsvc_internal.page_limit("limit");
+	scope text := logsvc_internal.list_scope('sessions', account);
+	after uuid := logsvc_internal.open_position(scope, cursor)::uuid;
+	items jsonb[];
+	positions text[];
+BEGIN
+	SELECT array_agg(jsonb_build_object(
+			'id', logsvc_internal.public_id('ses_', s.id),
+			'current', s.id = session IS TRUE,
+			'createdAt', logsvc_internal.iso_time(s.created_at),
+			'lastSeenAt', logsvc_internal.iso_time(s.last_seen_at),
+			'expiresAt', logsvc_internal.iso_time(s.expires_at),
+			'address', s.address, 'userAgent', s.user_agent)
+			ORDER BY s.id DESC),
+		array_agg(s.id::text ORDER BY s.id DESC)
+	INTO items, positions
+	FROM (SELECT * FROM logsvc_internal.user_session u
+		WHERE u.user_id = account AND u.expires_at > now() AND (after IS NULL OR u.id < after)
+		ORDER BY u.id DESC LIMIT size + 1) AS s;
+	RETURN logsvc_internal.page(items, positions, size, scope);
+END
+$$;
+COMMENT ON FUNCTION logsvc_internal.auth_sessions(int, text) IS
+'The user''s sessions, the newest first';
+
+CREATE OR REPLACE FUNCTION logsvc_internal.auth_end_session(id text) RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	account uuid := logsvc_internal.require_user();
+BEGIN
+	DELETE FROM logsvc_internal.user_session s
+	WHERE s.id = logsvc_internal.parse_public_id('ses_', auth_end_session.id)
+		AND s.user_id = account;
+	IF NOT FOUND THEN
+		PERFORM logsvc_internal.raise_error('NOT_FOUND', 'no such session');
+	END IF;
+END
+$$;
+COMMENT ON FUNCTION logsvc_internal.auth_end_session(text) IS
+'Ends one of the user''s sessions, at once';
+
+CREATE OR REPLACE FUNCTION logsvc_internal.auth_forgot_password(email text) RETURNS jsonb
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+	PERFORM logsvc_internal.require_request();
+	PERFORM logsvc_internal.add_account_work('forgot_password',
+		logsvc_internal.check_email(email));
+	RETURN '{"data": {"status": "accepted"}}';
+END
+$$;
+COMMENT ON FUNCTION logsvc_internal.auth_forgot_password(text) IS
+'Sends a link to set another password, if there is an account';
+
+-- The other sessions end, whoever began them, and the user hears of it.
+CREATE OR REPLACE FUNCTION logsvc_internal.password_was_set(
+	account logsvc_internal.user_account, session uuid, action text)
+RETURNS int
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	ended int := logsvc_internal.end_sessions(account.id, session);
+BEGIN
+	UPDATE logsvc_internal.one_time_link l SET expires_at = least(l.expires_at, now())
+	WHERE l.user_id = account.id AND l.used_at IS NULL;
+	PERFORM logsvc_internal.audit_user(account.id, account.email, action,
+		jsonb_build_object('sessionsEnded', ended));
+	PERFORM logsvc_internal.send_mail(NULL, account.email, 'password_changed',
+		jsonb_build_object('time', now(),
+			'link', logsvc_internal.public_link('/forgot-password', NULL)));
+	RETURN ended;
+END
+$$;
+COMMENT ON FUNCTION logsvc_internal.password_was_set(logsvc_internal.user_account, uuid, text) IS
+'What follows a change of password; session: the one that goes on';
+
+CREATE OR REPLACE FUNCTION logsvc_internal.auth_reset_password(token text, password text)
+RETURNS jsonb
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	link logsvc_internal.one_time_link;
+	account logsvc_internal.user_account;
+	ended int;
+BEGIN
+	PERFORM logsvc_internal.require_request();
+	link := logsvc_internal.open_link(token, 'reset_password');
+	-- A password that is refused leaves the link as it was.
+	PERFORM logsvc_internal.set_password(link.user_id, password);
+	-- Who got the mail has the address.
+	UPDATE logsvc_internal.user_account u SET verified_at = coalesce(u.verified_at, now())
+	WHERE u.id = link.user_id
+	RETURNING * INTO account;
+	ended := logsvc_internal.password_was_set(account, NULL, 'user.password_reset');
+	RETURN jsonb_build_object('data', jsonb_build_object('sessionsEnded', ended));
+END
+$$;
+COMMENT ON FUNCTION logsvc_internal.auth_reset_password(text, text) IS
+'Sets another password with the token of a mail, and ends all sessions';
+
+CREATE OR REPLACE FUNCTION logsvc_internal.auth_change_password("current" text, password text)
+RETURNS jsonb
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	account logsvc_internal.user_account;
+	session uuid := logsvc_internal.current_credential();
+	ended int;
+BEGIN
+	SELECT u.* INTO account FROM logsvc_internal.user_account u
+	WHERE u.id = logsvc_internal.require_user();
+	IF NOT logsvc_internal.password_matches("current", account.password_hash) THEN
+		PERFORM logsvc_internal.raise_error('INVALID_CREDENTIALS',
+			'the current password is wrong');
+	END IF;
+	PERFORM logsvc_internal.set_password(account.id, password);
+	ended := logsvc_internal.password_was_set(account, session, 'user.password_changed');
+	RETURN jsonb_build_object('data', jsonb_build_object('sessionsEnded', ended));
+END
+$$;
+COMMENT ON FUNCTION logsvc_internal.auth_change_password(text, text) IS
+'Sets another password, and ends the other sessions';
+
+CREATE OR REPLACE FUNCTION logsvc_internal.public_config() RETURNS logsvc_internal.http_response
+LANGUAGE sql STABLE PARALLEL SAFE SECURITY DEFINER SET search_path = pg_catalog, pg_temp
+RETURN logsvc_internal.respond(200, jsonb_build_object('data', jsonb_build_object(
+		'version', (SELECT e.extversion FROM pg_extension e WHERE e.extname = 'logsvc'),
+		'publicUrl', nullif(current_setting('logsvc.public_url'), ''),
+		'signUp', current_setting('logsvc.sign_up')::boolean,
+		'oauthProviders', '[]'::jsonb,
+		'password', jsonb_build_object('minLength', 12, 'maxLength', 128,
+			'requires', '["uppercase", "lowercase", "digit"]'::jsonb, 'history', 10,
+			'breachCheck', true))),
+	'{"Cache-Control": "public, max-age=60"}');
+COMMENT ON FUNCTION logsvc_internal.public_config() IS
+'What a front end must know before anybody has signed in';
+
+GRANT EXECUTE ON FUNCTION
+	logsvc_internal.auth_sign_up(text, text, text),
+	logsvc_internal.auth_resend_verification(text),
+	logsvc_internal.auth_verify_email(text),
+	logsvc_internal.auth_sign_in(text, text),
+	logsvc_internal.auth_sign_out(boolean),
+	logsvc_internal.auth_session(),
+	logsvc_internal.auth_sessions(int, text),
+	logsvc_internal.auth_end_session(text),
+	logsvc_internal.auth_forgot_password(text),
+	logsvc_internal.auth_reset_password(text, text),
+	logsvc_internal.auth_change_password(text, text),
+	logsvc_internal.public_config()
+TO logsvc_tenant;

@@ -1,0 +1,346 @@
+/*-------------------------------------------------------------------------
+ *
+ * breach.c
+ *	  Looking for a password among the breached ones (pure): a built-in list,
+ *	  a sorted file of hashes, and the answer of a range service.
+ *
+ * The built-in list is small, so it holds stems: "P@ssword2024!" meets every
+ * rule about classes and is still the word that is tried first.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "src/access/breach.h"
+
+#include <string.h>
+
+#define HASH_DIGITS 40
+#define LINE_MAX_BYTES 64 /* 40 digits, a colon, 20 digits of a count, CR LF */
+#define MAX_STEPS 80      /* a binary search in 2^63 bytes takes 63 */
+
+static const char *const stems[] = {"password",
+									"passwort",
+									"passwd",
+									"passw",
+									"pass",
+									"welcome",
+									"willkommen",
+									"qwerty",
+									"qwertyuiop",
+									"qwertyui",
+									"qwertz",
+									"azerty",
+									"asdfgh",
+									"asdfghjkl",
+									"asdf",
+									"zxcvbn",
+									"zxcvbnm",
+									"qazwsx",
+									"qazwsxedc",
+									"letmein",
+									"admin",
+									"administrator",
+									"adminadmin",
+									"root",
+									"changeme",
+									"changeit",
+									"change",
+									"secret",
+									"default",
+									"guest",
+									"user",
+									"test",
+									"testing",
+									"tester",
+									"temp",
+									"login",
+									"master",
+									"monkey",
+									"dragon",
+									"iloveyou",
+									"loveyou",
+									"love",
+									"sunshine",
+									"princess",
+									"football",
+									"baseball",
+									"basketball",
+									"superman",
+									"batman",
+									"starwars",
+									"pokemon",
+									"trustno",
+									"whatever",
+									"freedom",
+									"shadow",
+									"michael",
+									"jessica",
+									"ashley",
+									"charlie",
+									"jordan",
+									"hunter",
+									"computer",
+									"internet",
+									"samsung",
+									"google",
+									"facebook",
+									"microsoft",
+									"windows",
+									"linux",
+									"oracle",
+									"postgres",
+									"postgresql",
+									"mysql",
+									"database",
+									"server",
+									"system",
+									"company",
+									"office",
+									"january",
+									"february",
+									"march",
+									"april",
+									"may",
+									"june",
+									"july",
+									"august",
+									"september",
+									"october",
+									"november",
+									"december",
+									"spring",
+									"summer",
+									"autumn",
+									"fall",
+									"winter",
+									"sommer",
+									"monday",
+									"tuesday",
+									"wednesday",
+									"thursday",
+									"friday",
+									"saturday",
+									"sunday",
+									"hello",
+									"helloworld",
+									"abc",
+									"abcd",
+									"abcdef",
+									"abcdefg",
+									"abcdefgh",
+									"abcdefghijkl",
+									"aa",
+									"aaa",
+									"a",
+									"logsvc",
+									"logging",
+									"mypassword",
+									"thepassword",
+									"newpassword",
+									"yourpassword",
+									"passwordpassword"};
+
+/* The letter that a sign stands for in passwords; 0 for none. */
+static char
+letter_of(char c)
+{
+	if (c >= 'a' && c <= 'z')
+		return c;
+	if (c >= 'A' && c <= 'Z')
+		return (char) (c - 'A' + 'a');
+	switch (c)
+	{
+		case '0':
+			return 'o';
+		case '1':
+		case '!':
+			return 'i';
+		case '3':
+			return 'e';
+		case '4':
+		case '@':
+			return 'a';
+		case '5':
+		case '$':
+			return 's';
+		case '7':
+			return 't';
+		default:
+			return 0;
+	}
+}
+
+static bool
+is_letter(char c)
+{
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (unsigned char) c >= 0x80;
+}
+
+/* Is `word` one of the stems, or one of them some times over? */
+static bool
+is_stem(const char *word, size_t len)
+{
+	for (size_t i = 0; i < sizeof(stems) / sizeof(stems[0]); i++)
+	{
+		size_t stem = strlen(stems[i]);
+		size_t at = 0;
+
+		if (len % stem != 0)
+			continue;
+		while (at < len && memcmp(word + at, stems[i], stem) == 0)
+			at += stem;
+		if (at == len)
+			return true;
+	}
+	return false;
+}
+
+bool
+ls_breach_is_common(ls_str password)
+{
+	char word[128];
+	size_t from = 0;
+	size_t to = password.len;
+
+	/*
+	 * What is around the first and the last letter is decoration; but in
+	 * "Passw0rd" and "P@55w0rd" a digit between letters is a letter, and in
+	 * "$ecret2024" the sign before them is: with and without it.
+	 */
+	while (to > 0 && !is_letter(password.data[to - 1]))
+		to--;
+	while (from < to && !is_letter(password.data[from]))
+		from++;
+	if (to == 0)
+		return true; /* no letter at all */
+	for (size_t start = from;; start--)
+	{
+		size_t len = to - start;
+		bool words = len <= sizeof(word);
+
+		for (size_t i = 0; words && i < len; i++)
+		{
+			word[i] = letter_of(password.data[start + i]);
+			words = word[i] != 0;
+		}
+		if (words && is_stem(word, len))
+			return true;
+		if (start == 0 || start + 2 == from)
+			return false;
+	}
+}
+
+/* ---- the file ---- */
+
+static int
+hex_digit(char c)
+{
+	return c >= '0' && c <= '9'   ? c - '0'
+		   : c >= 'a' && c <= 'f' ? c - 'a' + 10
+		   : c >= 'A' && c <= 'F' ? c - 'A' + 10
+								  : -1;
+}
+
+/*
+ * Compares `digits` hexadecimal digits at the start of a line with `wanted`;
+ * false when the line is not "HEX", "HEX:" or "HEX:count".
+ */
+static bool
+read_line(ls_str line, size_t digits, const char *wanted, int *order, bool *counted)
+{
+	size_t i;
+
+	if (line.len > 0 && line.data[line.len - 1] == '\r')
+		line.len--;
+	if (line.len < digits)
+		return false;
+	*order = 0;
+	for (i = 0; i < digits; i++)
+	{
+		int a = hex_digit(wanted[i]);
+		int b = hex_digit(line.data[i]);
+
+		if (b < 0)
+			return false;
+		if (*order == 0 && a != b)
+			*order = a < b ? -1 : 1;
+	}
+	*counted = line.len == digits;
+	if (line.len == digits)
+		return true;
+	if (line.data[i++] != ':')
+		return false;
+	for (; i < line.len; i++)
+	{
+		if (line.data[i] < '0' || line.data[i] > '9')
+			return false;
+		if (line.data[i] != '0')
+			*counted = true;
+	}
+	return true;
+}
+
+ls_breach_result
+ls_breach_search(ls_breach_reader read, void *context, uint64_t file_size, const char hash[40])
+{
+	uint64_t low = 0; /* always the start of a line */
+	uint64_t high = file_size;
+
+	for (int step = 0; step < MAX_STEPS && low < high; step++)
+	{
+		char buffer[3 * LINE_MAX_BYTES];
+		uint64_t middle = low + (high - low) / 2;
+		uint64_t base = middle - low < LINE_MAX_BYTES ? low : middle - LINE_MAX_BYTES;
+		size_t want =
+			file_size - base < sizeof(buffer) ? (size_t) (file_size - base) : sizeof(buffer);
+		int64_t got = read(context, base, buffer, want);
+		size_t start = (size_t) (middle - base);
+		size_t end = start;
+		int order;
+		bool counted;
+
+		if (got < 0 || (size_t) got != want)
+			return LS_BREACH_UNREADABLE;
+		while (start > 0 && buffer[start - 1] != '\n')
+			start--;
+		if (start == 0 && base != low)
+			return LS_BREACH_UNREADABLE; /* longer than a line can be */
+		while (end < want && buffer[end] != '\n')
+			end++;
+		if (end == want && base + want != file_size)
+			return LS_BREACH_UNREADABLE;
+		if (!read_line(ls_str_make(buffer + start, end - start), HASH_DIGITS, hash, &order,
+					   &counted))
+			return LS_BREACH_UNREADABLE;
+		if (order == 0)
+			return counted ? LS_BREACH_FOUND : LS_BREACH_ABSENT;
+		if (order < 0)
+			high = base + start;
+		else
+			low = base + end + 1;
+	}
+	return low < high ? LS_BREACH_UNREADABLE : LS_BREACH_ABSENT;
+}
+
+ls_breach_result
+ls_breach_in_range(ls_str answer, const char suffix[35])
+{
+	size_t at = 0;
+
+	while (at < answer.len)
+	{
+		const char *newline = memchr(answer.data + at, '\n', answer.len - at);
+		size_t end = newline == NULL ? answer.len : (size_t) (newline - answer.data);
+		ls_str line = ls_str_make(answer.data + at, end - at);
+		int order;
+		bool counted;
+
+		at = end + 1;
+		if (line.len == 0 || (line.len == 1 && line.data[0] == '\r'))
+			continue;
+		if (!read_line(line, HASH_DIGITS - 5, suffix, &order, &counted))
+			return LS_BREACH_UNREADABLE;
+		if (order == 0 && counted)
+			return LS_BREACH_FOUND;
+	}
+	return LS_BREACH_ABSENT;
+}

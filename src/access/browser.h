@@ -1,0 +1,26 @@
+/*-------------------------------------------------------------------------
+ *
+ * browser.h
+ *	  What browsers send with a session: cookies and origins (pure).
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef LS_BROWSER_H
+#define LS_BROWSER_H
+
+#include "src/base/pure.h"
+
+/*
+ * The value of the cookie of that name in a Cookie header (RFC 6265, 5.4):
+ * true when it is there, with a value of printable ASCII.  Two of that name
+ * with different values are none: one of them is somebody else's.
+ */
+extern bool ls_cookie_find(ls_str header, ls_str name, ls_str *value);
+
+/*
+ * Is an Origin header that of one of the URLs in a comma-separated list?  What
+ * counts is scheme, host and port; "null" and what is no origin never is.
+ */
+extern bool ls_origin_in_list(ls_str origin, ls_str urls);
+
+#endif /* LS_BROWSER_H */

@@ -1,0 +1,129 @@
+/*-------------------------------------------------------------------------
+ *
+ * user_session.c
+ *	  From the cookie of a request to a principal.
+ *
+ * As with tokens, the cookie's SHA-256 is what is stored and looked for.  What
+ * was found is kept for five minutes (specification 5.5), together with the
+ * organization that the request names; a change of access data drops it at
+ * once, so a session that was ended or a role that was changed is never taken
+ * from the cache.  When an entry is made anew, the use of the session is noted
+ * and its end moved.
+ *
+ * A browser sends cookies by itself, also when another site's page makes it
+ * ask.  So a request that changes something must come from a page of ours: its
+ * Origin header, which no script can set, must be on the list.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "src/access/internal.h"
+
+#include "src/access/browser.h"
+
+#define SECRET_LENGTH 43
+#define ENTRY_LIFE (INT64_C(300) * LS_USECS_PER_SEC)
+
+typedef struct cached_session
+{
+	ls_principal principal;
+	ls_error_id error; /* LS_ALLOWED, or why it is refused */
+	ls_time stored_at;
+} cached_session;
+
+static const ls_str cookie_name = LS_STR("logsvc_session");
+
+static ls_cache cache = {"logsvc sessions", sizeof(cached_session)};
+
+bool
+ls_has_session_cookie(const ls_request *request)
+{
+	return request->cookie.len > 0 && memmem(request->cookie.data, request->cookie.len,
+											 cookie_name.data, cookie_name.len) != NULL;
+}
+
+bool
+ls_session_cookie(const ls_request *request, ls_str *secret)
+{
+	return ls_cookie_find(request->cookie, cookie_name, secret) && secret->len == SECRET_LENGTH;
+}
+
+/* Of a server without logsvc.public_url: what one has on one's own machine. */
+static bool
+is_local_origin(ls_str origin)
+{
+	char urls[128];
+
+	snprintf(urls, sizeof(urls), "http://localhost:%d,http://127.0.0.1:%d,http://[::1]:%d", ls_port,
+			 ls_port, ls_port);
+	return ls_origin_in_list(origin, ls_str_of_cstring(urls));
+}
+
+bool
+ls_origin_allowed(ls_str origin)
+{
+	if (ls_public_url == NULL || ls_public_url[0] == '\0')
+	{
+		if (is_local_origin(origin))
+			return true;
+	}
+	else if (ls_origin_in_list(origin, ls_str_of_cstring(ls_public_url)))
+		return true;
+	return ls_allowed_origins != NULL &&
+		   ls_origin_in_list(origin, ls_str_of_cstring(ls_allowed_origins));
+}
+
+/* The key of the cache: of the cookie and of what the request says it is for. */
+static void
+cache_key(ls_str secret, ls_str organization, uint8 key[LS_CACHE_KEY])
+{
+	uint8 material[SECRET_LENGTH + LS_SHA256_LENGTH];
+	size_t len = SECRET_LENGTH;
+
+	memcpy(material, secret.data, SECRET_LENGTH);
+	if (organization.len > LS_SHA256_LENGTH)
+	{
+		ls_sha256(organization.data, organization.len, material + len);
+		len += LS_SHA256_LENGTH;
+	}
+	else if (organization.len > 0)
+	{
+		memcpy(material + len, organization.data, organization.len);
+		len += organization.len;
+	}
+	ls_sha256(material, len, key);
+}
+
+ls_error_id
+ls_authenticate_session(const ls_request *request, ls_str secret, ls_principal *out,
+						ls_caught *caught)
+{
+	uint8 key[LS_CACHE_KEY];
+	uint8 hash[LS_SHA256_LENGTH];
+	cached_session fresh;
+	cached_session *entry;
+	uint64 epoch;
+
+	cache_key(secret, request->organization, key);
+	if (ls_cache_find(&cache, key, (void **) &entry) == LS_CACHE_HIT &&
+		entry->stored_at + ENTRY_LIFE >= request->received_at)
+	{
+		*out = entry->principal;
+		return entry->error != LS_ALLOWED ? entry->error : ls_principal_expired(out);
+	}
+
+	memset(&fresh, 0, sizeof(fresh));
+	ls_sha256(secret.data, secret.len, hash);
+	epoch = ls_access_epoch();
+	fresh.error = ls_find_session(hash, request->organization, &fresh.principal, caught);
+	if (fresh.error == LS_ERROR_INTERNAL)
+		return fresh.error;
+	/* An unknown one is not kept: guesses must not push out the live ones. */
+	if (fresh.error == LS_ALLOWED)
+	{
+		ls_touch_credential(&fresh.principal);
+		fresh.stored_at = ls_now();
+		ls_cache_store(&cache, key, &fresh, epoch);
+	}
+	*out = fresh.principal;
+	return fresh.error;
+}
