@@ -3,7 +3,7 @@
 use strict;
 use warnings;
 
-my @order = qw(base ipc pattern access store ingest query evaluation workspace http workers);
+my @order = qw(base ipc pattern access store ingest query evaluation mail workspace http workers);
 my %rank;
 @rank{@order} = (0 .. $#order);
 
@@ -17,6 +17,7 @@ my %public = (
 	ingest => [qw(ingest.h decode.h)],
 	query => [qw(query.h ast.h)],
 	evaluation => [qw(evaluation.h evaluation_core.h judge.h)],
+	mail => [qw(mail.h mail_message.h)],
 	workspace => [qw(workspace.h)],
 	http => [qw(http.h gateway.h)],
 	workers => [qw(workers.h)]);
@@ -59,7 +60,7 @@ for my $file (grep { -e } @files)
 					unless grep { $_ eq $header } @{ $public{$other} };
 			}
 			problem($at, 'a pure file includes the server')
-				if $pure && $header =~ /^(base|compat|curl|ipc|access|store|ingest|query|evaluation|http|workers)\.h$/;
+				if $pure && $header =~ /^(base|compat|curl|ipc|access|store|ingest|query|evaluation|mail|http|workers)\.h$/;
 		}
 		problem($at, 'a pure file includes the server')
 			if $pure && $line =~ /#\s*include\s+["<](postgres|fmgr|utils\/|miscadmin|storage\/)/;

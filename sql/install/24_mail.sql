@@ -11,7 +11,7 @@ CREATE TABLE logsvc_internal.outbox (
 	body_html text,
 	link text,
 	state text NOT NULL DEFAULT 'waiting'
-		CHECK (state IN ('waiting', 'sent', 'failed', 'expired')),
+		CHECK (state IN ('waiting', 'sending', 'sent', 'failed', 'expired')),
 	created_at timestamptz NOT NULL DEFAULT now(),
 	expires_at timestamptz,
 	attempts int NOT NULL DEFAULT 0,
@@ -22,9 +22,12 @@ CREATE TABLE logsvc_internal.outbox (
 COMMENT ON TABLE logsvc_internal.outbox IS
 'Mails to be sent and, without their bodies, those of the last days; expires_at: not sent any more after it';
 CREATE INDEX outbox_due ON logsvc_internal.outbox (next_attempt_at) WHERE state = 'waiting';
+CREATE INDEX outbox_finished ON logsvc_internal.outbox (finished_at);
 CREATE INDEX outbox_recipient ON logsvc_internal.outbox (recipient, template, created_at);
 CREATE INDEX outbox_organization_id ON logsvc_internal.outbox (organization_id);
 
 ALTER TABLE logsvc_internal.outbox ENABLE ROW LEVEL SECURITY;
+
+INSERT INTO logsvc_internal.scheduled_task (name, period) VALUES ('purge_mails', 'hour');
 
 SELECT pg_extension_config_dump('logsvc_internal.outbox', '');

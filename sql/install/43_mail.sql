@@ -126,6 +126,11 @@ COMMENT ON FUNCTION logsvc_internal.mail_value(text, text) IS
 
 -- ---- the outbox ----
 
+CREATE OR REPLACE FUNCTION logsvc_internal.wake_notifier() RETURNS void
+LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'logsvc_wake_notifier';
+COMMENT ON FUNCTION logsvc_internal.wake_notifier() IS
+'Has the notifier look at the outbox when the transaction has committed';
+
 CREATE OR REPLACE FUNCTION logsvc_internal.send_mail(
 	organization uuid, recipient text, template text, parameters jsonb)
 RETURNS uuid
@@ -178,11 +183,106 @@ BEGIN
 			|| html || E'</body></html>\n',
 		url, (parameters->>'expires')::timestamptz)
 	RETURNING id INTO new_mail;
+	PERFORM logsvc_internal.wake_notifier();
 	RETURN new_mail;
 END
 $$;
 COMMENT ON FUNCTION logsvc_internal.send_mail(uuid, text, text, jsonb) IS
 'Puts a mail into the outbox in the caller''s transaction; parameters: link (a URL), the template''s texts, expires (a time after which it is not sent)';
+
+-- ---- for the notifier ----
+
+CREATE OR REPLACE FUNCTION logsvc_internal.take_mails(most int)
+RETURNS SETOF logsvc_internal.outbox
+LANGUAGE sql VOLATILE PARALLEL UNSAFE
+BEGIN ATOMIC
+	UPDATE logsvc_internal.outbox o
+	SET state = 'expired', body_text = NULL, body_html = NULL, link = NULL, finished_at = now()
+	WHERE o.state = 'waiting' AND o.expires_at <= now();
+
+	UPDATE logsvc_internal.outbox o SET state = 'sending', attempts = o.attempts + 1
+	WHERE o.id IN (SELECT due.id FROM logsvc_internal.outbox due
+		WHERE due.state = 'waiting' AND due.next_attempt_at <= now()
+			AND (due.expires_at <= now()) IS NOT TRUE
+		ORDER BY due.next_attempt_at LIMIT most FOR UPDATE SKIP LOCKED)
+	RETURNING o.*;
+END;
+COMMENT ON FUNCTION logsvc_internal.take_mails(int) IS
+'Marks mails that are due as being sent and returns them; those past their purpose expire';
+
+CREATE OR REPLACE FUNCTION logsvc_internal.next_mail_at() RETURNS timestamptz
+LANGUAGE sql STABLE PARALLEL SAFE
+RETURN (SELECT min(o.next_attempt_at) FROM logsvc_internal.outbox o WHERE o.state = 'waiting');
+COMMENT ON FUNCTION logsvc_internal.next_mail_at() IS
+'When the next mail is due; NULL: none waits';
+
+CREATE OR REPLACE FUNCTION logsvc_internal.recover_mails() RETURNS void
+LANGUAGE sql VOLATILE PARALLEL UNSAFE
+BEGIN ATOMIC
+	UPDATE logsvc_internal.outbox o SET state = 'waiting' WHERE o.state = 'sending';
+END;
+COMMENT ON FUNCTION logsvc_internal.recover_mails() IS
+'Takes back what a notifier that is gone was sending; only when no other runs';
+
+-- 1, 5, 15 minutes, 1, 2, 4, 8, 8 hours: a day, less what attempts take.
+CREATE OR REPLACE FUNCTION logsvc_internal.finish_mail(mail uuid, outcome text, reason text)
+RETURNS text
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	delays CONSTANT interval[] := '{1 min,5 min,15 min,1 h,2 h,4 h,8 h,8 h}';
+	result text;
+BEGIN
+	UPDATE logsvc_internal.outbox o SET
+		state = CASE WHEN outcome = 'sent' THEN 'sent'
+			WHEN outcome = 'refused' OR o.attempts > cardinality(delays) THEN 'failed'
+			ELSE 'waiting' END,
+		next_attempt_at = clock_timestamp() + coalesce(delays[o.attempts], '0'),
+		last_error = reason
+	WHERE o.id = mail AND o.state = 'sending'
+	RETURNING o.state INTO result;
+	-- Links are secrets: a mail that has arrived needs them no more.
+	IF result = 'sent' THEN
+		UPDATE logsvc_internal.outbox o
+		SET body_text = NULL, body_html = NULL, link = NULL, finished_at = now() WHERE o.id = mail;
+	ELSIF result = 'failed' THEN
+		UPDATE logsvc_internal.outbox o SET finished_at = now() WHERE o.id = mail;
+	END IF;
+	RETURN result;
+END
+$$;
+COMMENT ON FUNCTION logsvc_internal.finish_mail(uuid, text, text) IS
+'What became of an attempt: sent, refused (for good) or retry; returns the state of the mail';
+
+CREATE OR REPLACE FUNCTION logsvc_internal.purge_mails(at timestamptz) RETURNS void
+LANGUAGE sql VOLATILE PARALLEL UNSAFE
+BEGIN ATOMIC
+	DELETE FROM logsvc_internal.outbox o WHERE o.finished_at < at - interval '7 days';
+END;
+COMMENT ON FUNCTION logsvc_internal.purge_mails(timestamptz) IS
+'Scheduled: removes mails that ended more than 7 days ago, however they ended';
+
+-- ---- for operators ----
+
+CREATE OR REPLACE FUNCTION logsvc.retry_mail(id uuid) RETURNS text
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	mail logsvc_internal.outbox;
+BEGIN
+	PERFORM logsvc_internal.require_operator();
+	UPDATE logsvc_internal.outbox o
+	SET state = 'waiting', attempts = 0, next_attempt_at = now(), finished_at = NULL
+	WHERE o.id = retry_mail.id AND o.state IN ('waiting', 'failed')
+	RETURNING o.* INTO mail;
+	IF mail.id IS NULL THEN
+		PERFORM logsvc_internal.raise_error('NOT_FOUND', 'no such mail that waits or has failed');
+	END IF;
+	PERFORM logsvc_internal.wake_notifier();
+	RETURN mail.state;
+END
+$$;
+COMMENT ON FUNCTION logsvc.retry_mail(uuid) IS
+'Operators: sends a mail that waits or has failed at once, and begins to count its attempts anew';
 
 CREATE OR REPLACE VIEW logsvc.outbox AS
 SELECT o.id, s.slug AS organization, o.recipient, o.template, o.subject, o.state, o.link,

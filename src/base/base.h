@@ -98,6 +98,9 @@ extern char *ls_model_key_file;
 extern char *ls_ca_file;
 extern char *ls_smtp_url;
 extern char *ls_smtp_from;
+extern char *ls_smtp_user;
+extern char *ls_smtp_password_file;
+extern int ls_smtp_tls; /* ls_smtp_tls_kind */
 extern char *ls_public_url;
 extern char *ls_trusted_proxies;
 extern int ls_password_cost; /* log2 of scrypt's N */
@@ -111,9 +114,29 @@ extern int ls_body_timeout;   /* ms */
 extern int ls_idle_timeout;   /* ms */
 extern int ls_query_timeout;  /* ms */
 
+typedef enum ls_smtp_tls_kind
+{
+	LS_SMTP_TLS_AUTO, /* required, but not on loopback */
+	LS_SMTP_TLS_REQUIRED,
+	LS_SMTP_TLS_NEVER
+} ls_smtp_tls_kind;
+
 #define LS_BODY_LIMIT (10 * 1024 * 1024) /* specification 8.1, 8.5 */
 
 extern void ls_guc_register(bool preloaded);
+
+/* ---- files with secrets (secret_file.c) ---- */
+
+typedef enum ls_secret_file
+{
+	LS_SECRET_FILE_OK,
+	LS_SECRET_FILE_MISSING,   /* or it may not be opened */
+	LS_SECRET_FILE_EXPOSED,   /* others can read it, or it is no file */
+	LS_SECRET_FILE_UNREADABLE /* or larger than 16 kB */
+} ls_secret_file;
+
+/* The whole content of a file that only the server's user can read. */
+extern ls_secret_file ls_read_secret_file(const char *path, ls_arena *arena, ls_str *content);
 
 /* ---- shared memory (shmem.c) ---- */
 

@@ -26,6 +26,7 @@
 #include "lib/ilist.h"
 #include "miscadmin.h"
 #include "storage/fd.h"
+#include "storage/pmsignal.h"
 
 #define HEADER_LIMIT ((size_t) 64 * 1024)
 #define EVENTS_PER_STEP 64
@@ -156,6 +157,22 @@ on_read(char *out, size_t size, size_t n, void *context)
 	memcpy(out, t->upload.data + t->uploaded, len);
 	t->uploaded += len;
 	return len;
+}
+
+/*
+ * While a server considers a mail libcurl waits for it here, and nothing else of the process goes
+ * on; it calls this each second.  Nonzero ends the transfer: somebody wants the process to end.
+ */
+static int
+on_progress(void *context, curl_off_t a, curl_off_t b, curl_off_t c, curl_off_t d)
+{
+	sigset_t pending;
+
+	if (sigpending(&pending) != 0)
+		return 0;
+	/* Not PostmasterIsAlive(), which waits for a signal that is blocked here. */
+	return sigismember(&pending, SIGTERM) == 1 || sigismember(&pending, SIGQUIT) == 1 ||
+		   !PostmasterIsAliveInternal();
 }
 
 static int
@@ -391,6 +408,7 @@ set_mail(ls_transfer *t, const ls_curl_request *request)
 	ok = ok && SET(CURLOPT_UPLOAD, 1L) && SET(CURLOPT_READFUNCTION, on_read);
 	ok = ok && SET(CURLOPT_READDATA, t);
 	ok = ok && SET(CURLOPT_INFILESIZE_LARGE, (curl_off_t) request->body.len);
+	ok = ok && SET(CURLOPT_NOPROGRESS, 0L) && SET(CURLOPT_XFERINFOFUNCTION, on_progress);
 	ok = ok && SET(CURLOPT_USE_SSL, starttls[request->starttls]);
 	if (request->starttls == LS_CURL_STARTTLS_OFFERED)
 		ok = ok && SET(CURLOPT_SSL_VERIFYPEER, 0L) && SET(CURLOPT_SSL_VERIFYHOST, 0L);

@@ -31,6 +31,9 @@ char *ls_model_key_file = NULL;
 char *ls_ca_file = NULL;
 char *ls_smtp_url = NULL;
 char *ls_smtp_from = NULL;
+char *ls_smtp_user = NULL;
+char *ls_smtp_password_file = NULL;
+int ls_smtp_tls = LS_SMTP_TLS_AUTO;
 char *ls_public_url = NULL;
 char *ls_trusted_proxies = NULL;
 int ls_password_cost = LS_PASSWORD_COST_MIN;
@@ -49,6 +52,22 @@ static const struct config_enum_entry providers[] = {{"builtin", LS_MODEL_BUILTI
 													 {"bedrock", LS_MODEL_BEDROCK, false},
 													 {"openai", LS_MODEL_OPENAI, false},
 													 {NULL, 0, false}};
+
+static const struct config_enum_entry smtp_tls[] = {{"auto", LS_SMTP_TLS_AUTO, false},
+													{"required", LS_SMTP_TLS_REQUIRED, false},
+													{"never", LS_SMTP_TLS_NEVER, false},
+													{NULL, 0, false}};
+
+/* Without user and password: settings can be seen. */
+static bool
+check_smtp_url(char **value, void **extra, GucSource source)
+{
+	if (strchr(*value, '@') == NULL)
+		return true;
+	GUC_check_errdetail("The URL must not name a user or a password.");
+	GUC_check_errhint("Use logsvc.smtp_user and logsvc.smtp_password_file.");
+	return false;
+}
 
 static void
 string_setting(const char *name, const char *what, char **variable, const char *value,
@@ -140,9 +159,18 @@ ls_guc_register(bool preloaded)
 				   "PEM file with the certificate authorities that calls to other services trust, "
 				   "instead of the system's.",
 				   &ls_ca_file, "", PGC_SIGHUP, GUC_SUPERUSER_ONLY);
-	string_setting("logsvc.smtp_url", "Mail server, as smtp://host:port.", &ls_smtp_url, "",
+	DefineCustomStringVariable(
+		"logsvc.smtp_url", "Mail server, as smtp://host:port or smtps://host:port.", NULL,
+		&ls_smtp_url, "", PGC_SIGHUP, GUC_SUPERUSER_ONLY, check_smtp_url, NULL, NULL);
+	string_setting("logsvc.smtp_from", "Sender of mail, as address or Name <address>.",
+				   &ls_smtp_from, "", PGC_SIGHUP, 0);
+	string_setting("logsvc.smtp_user", "User name at the mail server.", &ls_smtp_user, "",
 				   PGC_SIGHUP, GUC_SUPERUSER_ONLY);
-	string_setting("logsvc.smtp_from", "Sender address of mail.", &ls_smtp_from, "", PGC_SIGHUP, 0);
+	string_setting("logsvc.smtp_password_file", "File with the password at the mail server.",
+				   &ls_smtp_password_file, "", PGC_SIGHUP, GUC_SUPERUSER_ONLY);
+	DefineCustomEnumVariable("logsvc.smtp_tls", "Whether an smtp:// connection must use STARTTLS.",
+							 NULL, &ls_smtp_tls, LS_SMTP_TLS_AUTO, smtp_tls, PGC_SIGHUP, 0, NULL,
+							 NULL, NULL);
 	string_setting("logsvc.public_url", "URL under which users reach the service.", &ls_public_url,
 				   "", PGC_SIGHUP, 0);
 	DefineCustomStringVariable(

@@ -11,13 +11,9 @@
 #include "src/evaluation/provider.h"
 
 #include <arpa/inet.h>
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "utils/timestamp.h"
 
-#define KEY_FILE_LIMIT 16384
 #define COMPLAINT_INTERVAL 10000 /* ms between two that differ */
 
 const ls_provider *
@@ -75,47 +71,23 @@ refuse(ls_provider_problem *problem, const char *what, const char *hint)
 }
 
 static bool
-read_whole(int fd, ls_arena *arena, ls_str *content)
-{
-	char *data = ls_arena_alloc(arena, KEY_FILE_LIMIT);
-	size_t len = 0;
-
-	while (data != NULL && len < KEY_FILE_LIMIT)
-	{
-		ssize_t n = read(fd, data + len, KEY_FILE_LIMIT - len);
-
-		if (n < 0)
-			return false;
-		if (n == 0)
-		{
-			*content = ls_str_make(data, len);
-			return true;
-		}
-		len += (size_t) n;
-	}
-	return false;
-}
-
-static bool
 read_key_file(const char *path, ls_arena *arena, ls_str *content, ls_provider_problem *problem)
 {
-	struct stat info;
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	bool whole;
-
-	if (fd < 0)
-		return refuse(problem, "the file of logsvc.model_key_file cannot be opened",
-					  "It must be there, and readable for the user that the server runs as.");
-	if (fstat(fd, &info) != 0 || !S_ISREG(info.st_mode) || (info.st_mode & 077) != 0)
+	switch (ls_read_secret_file(path, arena, content))
 	{
-		close(fd);
-		return refuse(problem, "the file of logsvc.model_key_file can be read by others",
-					  "Give it mode 0600 and the user that the server runs as.");
+		case LS_SECRET_FILE_MISSING:
+			return refuse(problem, "the file of logsvc.model_key_file cannot be opened",
+						  "It must be there, and readable for the user that the server runs as.");
+		case LS_SECRET_FILE_EXPOSED:
+			return refuse(problem, "the file of logsvc.model_key_file can be read by others",
+						  "Give it mode 0600 and the user that the server runs as.");
+		case LS_SECRET_FILE_UNREADABLE:
+			return refuse(problem, "the file of logsvc.model_key_file cannot be read",
+						  "It must hold the key and nothing else, in at most 16 kB.");
+		case LS_SECRET_FILE_OK:
+			break;
 	}
-	whole = read_whole(fd, arena, content);
-	close(fd);
-	return whole || refuse(problem, "the file of logsvc.model_key_file cannot be read",
-						   "It must hold the key and nothing else, in at most 16 kB.");
+	return true;
 }
 
 static ls_str

@@ -16,8 +16,8 @@
 #include "storage/ipc.h"
 #include "utils/timestamp.h"
 
-const char *const ls_worker_names[LS_WORKER_KINDS] = {"gateway",   "acceptor", "executor",
-													  "evaluator", "writer",   "scheduler"};
+const char *const ls_worker_names[LS_WORKER_KINDS] = {
+	"gateway", "acceptor", "executor", "evaluator", "writer", "scheduler", "notifier"};
 
 typedef struct shared_state
 {

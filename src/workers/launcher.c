@@ -121,7 +121,7 @@ start_worker(const char *name, const char *type, const char *function, Datum arg
 static int
 workers_needed(void)
 {
-	return 3 + ls_acceptors + ls_executors + ls_evaluators + ls_writers;
+	return 4 + ls_acceptors + ls_executors + ls_evaluators + ls_writers;
 }
 
 static void
@@ -132,8 +132,9 @@ say_slots_missing(void)
 	slots_missing_said = true;
 	ereport(LOG,
 			errmsg("logsvc cannot start all of its workers: no background worker slot is free"),
-			errdetail("The launcher, the gateway, the scheduler, %d acceptors, %d executors, %d "
-					  "evaluators and %d writers need %d slots; max_worker_processes is %d.",
+			errdetail("The launcher, the gateway, the scheduler, the notifier, %d acceptors, %d "
+					  "executors, %d evaluators and %d writers need %d slots; max_worker_processes "
+					  "is %d.",
 					  ls_acceptors, ls_executors, ls_evaluators, ls_writers, workers_needed(),
 					  max_worker_processes),
 			errhint("Set max_worker_processes to at least %d more than what other extensions and "
@@ -244,6 +245,7 @@ wanted(ls_worker_kind kind)
 	{
 		case LS_WORKER_GATEWAY:
 		case LS_WORKER_SCHEDULER:
+		case LS_WORKER_NOTIFIER:
 			return 1;
 		case LS_WORKER_ACCEPTOR:
 			n = ls_acceptors;
@@ -296,7 +298,8 @@ start_slot(int number)
 	char type[BGW_MAXLEN];
 
 	snprintf(type, sizeof(type), "logsvc %s", ls_worker_names[slot->kind]);
-	if (slot->kind == LS_WORKER_GATEWAY || slot->kind == LS_WORKER_SCHEDULER)
+	if (slot->kind == LS_WORKER_GATEWAY || slot->kind == LS_WORKER_SCHEDULER ||
+		slot->kind == LS_WORKER_NOTIFIER)
 		strlcpy(name, type, sizeof(name));
 	else
 		snprintf(name, sizeof(name), "%s %d", type, slot->index + 1);

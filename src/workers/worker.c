@@ -105,6 +105,9 @@ logsvc_worker_main(Datum slot_number)
 		case LS_WORKER_SCHEDULER:
 			ls_scheduler_loop(slot);
 			break;
+		case LS_WORKER_NOTIFIER:
+			ls_notifier_loop(slot);
+			break;
 		case LS_WORKER_KINDS:
 			break;
 	}

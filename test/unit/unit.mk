@@ -3,7 +3,7 @@
 
 PURE_SOURCES := $(sort src/base/address.c src/base/arena.c src/base/bytes.c src/base/digest.c src/base/json.c \
 	src/base/time.c src/base/utf8.c $(wildcard src/pattern/*.c) \
-	$(shell grep -ls '(pure)' src/access/*.c src/ipc/*.c src/store/*.c src/ingest/*.c src/query/*.c src/evaluation/*.c 2>/dev/null) \
+	$(shell grep -ls '(pure)' src/access/*.c src/ipc/*.c src/store/*.c src/ingest/*.c src/query/*.c src/evaluation/*.c src/mail/*.c 2>/dev/null) \
 	$(filter %.c,$(GENERATED)))
 PURE_CFLAGS = -std=gnu11 -g -Wall -Wextra -Werror -Wno-unused-parameter -Wno-missing-field-initializers -I. -MMD -MP
 PURE_LIBS = -lzstd -llz4 -lpcre2-8 -lcrypto -lm
