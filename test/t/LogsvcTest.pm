@@ -249,6 +249,25 @@ sub organization
 		token_id => $token->{id}, %keys };
 }
 
+# A session of a user, as signing in would begin it: its cookie.
+sub session
+{
+	my ($self, $email) = @_;
+	my $cookie = join '', map { ('a' .. 'z', 'A' .. 'Z', 0 .. 9)[ rand 62 ] } 1 .. 43;
+	$self->sql("INSERT INTO logsvc_internal.user_session (user_id, token_hash, expires_at)"
+		  . " SELECT id, sha256('$cookie'), now() + interval '7 days'"
+		  . " FROM logsvc_internal.user_account WHERE email = '$email'");
+	return $cookie;
+}
+
+# The headers with which a front end sends a session.
+sub session_headers
+{
+	my ($self, $cookie, $organization) = @_;
+	return (Cookie => "logsvc_session=$cookie", Origin => 'http://localhost:' . $self->http_port,
+		defined $organization ? ('X-Organization-Id' => $organization) : ());
+}
+
 # Every scope that a token can have.
 sub scopes
 {
@@ -260,8 +279,9 @@ sub scopes
 # ---- HTTP ----
 
 # One request on a kept connection: { status, headers, content, json }.
-# Options: token (Authorization: Bearer), headers, json (encoded, with content
-# type) or body, query (hash), timeout, client (a name: another connection).
+# Options: token (Authorization: Bearer), session (a cookie) and organization
+# (X-Organization-Id), headers, json (encoded, with content type) or body, query
+# (hash), timeout, client (a name: another connection).
 sub http
 {
 	my ($self, $method, $path, %opt) = @_;
@@ -272,6 +292,8 @@ sub http
 	my %request;
 
 	$headers{Authorization} = "Bearer $opt{token}" if defined $opt{token};
+	%headers = ($self->session_headers(@opt{qw(session organization)}), %headers)
+	  if defined $opt{session};
 	if (exists $opt{json})
 	{
 		$headers{'Content-Type'} //= 'application/json';
