@@ -430,6 +430,7 @@ ls_jitem_reweigh(ls_jctx *ctx, ls_jitem **items, size_t n_items, ls_jitem *item)
 					(term->joined_list >= 0 && ctx->lists[term->joined_list].n > 0) ||
 					(term->concept_list >= 0 && ctx->lists[term->concept_list].n > 0);
 
+		term->unheld = !held;
 		if (held && term->place)
 			item->has_name = true;
 		if (!held && term->pol == LS_JP_WEAK)
@@ -449,7 +450,7 @@ ls_jitem_reweigh(ls_jctx *ctx, ls_jitem **items, size_t n_items, ls_jitem *item)
 			if (shared(items, n_items, term) || in_context(ctx, term->stem))
 				term->weight *= 0.3f;
 			else
-				term->weight *= 1.6f;
+				term->weight *= term->object ? 2.5f : 1.6f;
 		}
 		for (int j = k + 1; j < item->n_terms && term->pol == LS_JP_ACT; j++)
 			term->noun |= item->terms[j].role != LS_JROLE_SUBJECT && !item->terms[j].forbidden;

@@ -183,6 +183,11 @@ typedef enum ls_jconcept
 	LS_JC_FRIDAY,
 	LS_JC_SATURDAY,
 	LS_JC_SUNDAY,
+	LS_JC_FIRE,
+	LS_JC_RESOLVE,
+	LS_JC_READONLY,
+	LS_JC_LEADER,
+	LS_JC_REPLICA,
 	LS_JC_COUNT
 } ls_jconcept;
 
@@ -211,7 +216,7 @@ typedef struct ls_jword
 	uint8_t strength;
 } ls_jword;
 
-#define LS_JWORDS_HASH 2048
+#define LS_JWORDS_HASH 4096
 
 typedef struct ls_jwords
 {
@@ -293,6 +298,9 @@ typedef struct ls_jterm
 	bool forbidden; /* what must be absent */
 	bool place;     /* where it must be absent: "in the worker" */
 	bool joins;     /* the next term is the second half of `joined` */
+	bool past;      /* ends in -ed */
+	bool object;    /* stands behind a preposition or a common noun: "for search" */
+	bool unheld;    /* no row holds it in any form */
 	bool noun;      /* an action word that another verb of the item speaks about */
 	bool verb;      /* has a verb's ending */
 	uint64_t key;   /* the field whose value it is in some row, 0: none */
@@ -306,6 +314,7 @@ typedef struct ls_jident
 	uint8_t n;
 	bool pair; /* noun and number: the number alone may do */
 	bool path;
+	bool dotted;    /* a host's or a domain's name */
 	bool forbidden; /* it must be absent */
 } ls_jident;
 

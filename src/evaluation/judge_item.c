@@ -59,8 +59,9 @@ phrase(const parse *p, int i, int end, const char *words)
 	return n;
 }
 
+/* The number that words tell; `n` gets how many: "two", "a thousand", "a dozen". */
 static bool
-number_word(const parse *p, int i, double *value)
+number_word(const parse *p, int i, double *value, int *n)
 {
 	static const struct
 	{
@@ -71,10 +72,23 @@ number_word(const parse *p, int i, double *value)
 				 {"nine", 9}, {"ten", 10},    {"twice", 2},   {"once", 1},      {"half", 0.5},
 				 {"zero", 0}, {"twelve", 12}, {"twenty", 20}, {"hundred", 100}, {"thousand", 1000}};
 
+	static const struct
+	{
+		const char *name;
+		double value;
+	} powers[] = {{"dozen", 12}, {"hundred", 100}, {"thousand", 1000}, {"million", 1e6}};
+
 	for (size_t k = 0; k < sizeof(names) / sizeof(names[0]); k++)
 		if (is(p, i, names[k].name))
 		{
 			*value = names[k].value;
+			*n = 1;
+			for (size_t j = 0; j < sizeof(powers) / sizeof(powers[0]); j++)
+				if (is(p, i + 1, powers[j].name))
+				{
+					*value *= powers[j].value;
+					*n = 2;
+				}
 			return true;
 		}
 	return false;
@@ -113,7 +127,7 @@ find_threshold(parse *p, int begin, int end, ls_jitem *item)
 		ls_jdim dim = LS_JDIM_NONE;
 		double value, factor;
 		bool keep = false;
-		int at;
+		int at, words = 1;
 
 		for (size_t k = 0; k < sizeof(ops) / sizeof(ops[0]) && n == 0; k++)
 			if ((n = phrase(p, i, end, ops[k].words)) > 0)
@@ -149,8 +163,10 @@ find_threshold(parse *p, int begin, int end, ls_jitem *item)
 			continue;
 		if (ls_jnumber_value(p->t, at, &value, &dim))
 			;
-		else if (number_word(p, at, &value))
+		else if (number_word(p, at, &value, &words))
 		{
+			for (int k = 1; k < words; k++)
+				p->used[at++] = true;
 			if (at + 1 < end &&
 				ls_jnumber_unit(
 					ls_str_make(p->t->text.data + p->t->atoms[at + 1].off, p->t->atoms[at + 1].len),
@@ -196,6 +212,7 @@ add_term(parse *p, ls_jitem *item, int i, ls_jrole role, float weight)
 	term->ing = (a->flags & LS_JATOM_ING) != 0;
 	term->joins = i + 1 < p->t->n && word_of(p, i + 1)->pol != LS_JP_STOP;
 	term->verb = (a->flags & (LS_JATOM_ING | LS_JATOM_ED)) != 0;
+	term->past = (a->flags & LS_JATOM_ED) != 0;
 	term->ident = -1;
 	term->stem_list = term->joined_list = term->concept_list = -1;
 	return term;
@@ -264,6 +281,10 @@ add_ident(const parse *p, ls_jitem *item, int i, int n)
 			whole[len++] = (char) (ch >= 'A' && ch <= 'Z' ? ch + 32 : ch);
 		}
 	}
+	for (int k = 1; k < n; k++)
+		id->dotted |= p->t->atoms[i + k].sep == LS_JSEP_DOT &&
+					  p->t->atoms[i + k].kind == LS_JKIND_WORD &&
+					  !(p->t->atoms[i + k].flags & LS_JATOM_CAPITAL);
 	if (n > 1 && len < sizeof(whole))
 		id->whole = ls_jstem(whole, len);
 	id->path = p->t->atoms[i].off > 0 && p->t->text.data[p->t->atoms[i].off - 1] == '/';
@@ -538,6 +559,14 @@ add_words(parse *p, int begin, int end, ls_jitem *item, int neg_from, int neg_to
 		if (term == NULL)
 			return;
 		term->forbidden = forbidden;
+		for (int k = i - 1; k >= begin && k > i - 4 && !term->past; k--)
+		{
+			ls_jpol before = word_of(p, k)->pol;
+
+			term->object |= before == LS_JP_WEAK || (is_preposition(p, k) && !is(p, k, "at"));
+			if (before != LS_JP_STOP || term->object)
+				break;
+		}
 		term->place = item->absent && !forbidden && w->pol == LS_JP_WEAK && !is_whole_log(p, i);
 		if (role == LS_JROLE_ACTION && !forbidden)
 		{

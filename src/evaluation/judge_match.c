@@ -24,6 +24,7 @@ typedef struct matching
 	bool mismatch;                 /* a field has another value than the item's */
 	bool opposed;                  /* the contrary of its action */
 	bool exact_action;
+	bool named; /* a name of the item stands in the row */
 	uint16_t action_clause;
 	int opposed_atom;
 } matching;
@@ -35,7 +36,8 @@ bounded(const ls_jtext *t, int i, int n, const ls_jident *id)
 	const ls_jatom *a = &t->atoms[i];
 	const ls_jatom *next = i + n < t->n ? &t->atoms[i + n] : NULL;
 
-	if (a->sep == LS_JSEP_TIGHT || (a->sep == LS_JSEP_NONE && i > 0))
+	if (a->sep == LS_JSEP_TIGHT || (a->sep == LS_JSEP_NONE && i > 0) ||
+		(a->sep == LS_JSEP_DOT && id->dotted))
 		return false;
 	if (next != NULL)
 	{
@@ -44,6 +46,8 @@ bounded(const ls_jtext *t, int i, int n, const ls_jident *id)
 		if (next->sep == LS_JSEP_SLASH && id->path)
 			return false;
 		if (next->sep == LS_JSEP_DOT && next->kind == LS_JKIND_NUMBER)
+			return false;
+		if (next->sep == LS_JSEP_DOT && id->dotted && next->kind == LS_JKIND_WORD)
 			return false;
 	}
 	return true;
@@ -146,6 +150,10 @@ atom_match(const ls_jctx *ctx, const ls_jterm *term, const ls_jatom *a, bool tig
 		return 0;
 	if (term->concept != LS_JC_NONE && term->concept == w->concept && same_sign(w, term))
 		return 0.85f;
+	/* what was terminated may have been killed */
+	if (term->concept == LS_JC_STOP && term->pol == LS_JP_ACT && w->concept == LS_JC_CRASH &&
+		term->verb)
+		return 0.7f;
 	return 0;
 }
 
@@ -197,6 +205,21 @@ match_noun(matching *m, const ls_jterm *term, bool *affirmed)
 	return best;
 }
 
+/* event=refunded beside event=paid is another event, and no contrary of the first. */
+static bool
+names_event(const ls_jtext *t, int i)
+{
+	static const char *const keys[] = {"event",  "type", "action",  "op",   "operation", "method",
+									   "name",   "msg",  "message", "kind", "cmd",       "command",
+									   "reason", "step", "stage",   "note", "detail"};
+	ls_str key = ls_str_make(t->text.data + t->atoms[i].off, t->atoms[i].len);
+
+	for (size_t k = 0; k < sizeof(keys) / sizeof(keys[0]); k++)
+		if (ls_str_eq_nocase(key, ls_str_make(keys[k], strlen(keys[k]))))
+			return true;
+	return false;
+}
+
 /* Does the row give the field another value: state=returned where others have state=paid? */
 static bool
 other_value(const matching *m, uint64_t key)
@@ -215,7 +238,7 @@ other_value(const matching *m, uint64_t key)
 		bool open_value = false;
 
 		if (t->atoms[i].stem != key || value->sep != LS_JSEP_EQUAL ||
-			value->kind != LS_JKIND_WORD || m->masked[i + 1])
+			value->kind != LS_JKIND_WORD || m->masked[i + 1] || names_event(t, i))
 			continue;
 		for (size_t k = 0; k < sizeof(open_values) / sizeof(open_values[0]); k++)
 			open_value |=
@@ -422,6 +445,23 @@ other_action(const matching *m)
 	return false;
 }
 
+/* Does the row tell of anything that was done: applied, created? */
+static bool
+arrived(const matching *m)
+{
+	const ls_jtext *t = &m->row->text;
+
+	for (int i = 0; i < t->n; i++)
+	{
+		const ls_jword *w = &m->ctx->words.table[t->atoms[i].word];
+
+		if (w->pol == LS_JP_ACT && w->strength > 0 && (t->atoms[i].flags & LS_JATOM_ED) &&
+			!t->atoms[i].unreal && !ls_jrow_negated(m->ctx, t, i))
+			return true;
+	}
+	return false;
+}
+
 static void
 classify(matching *m, ls_jmatch *out)
 {
@@ -511,6 +551,9 @@ classify(matching *m, ls_jmatch *out)
 		!(c->class == LS_JCLASS_FAIL && item->presence && c->strength < 3))
 	{
 		/* A success word of a part is not the success of the action that the item names. */
+		if (item->has_action && !out->action_any && item->n_idents == 0 && !m->named &&
+			c->class == LS_JCLASS_FAIL)
+			return;
 		out->class = (ls_jclass) c->class;
 		out->strength = c->strength;
 		if (c->class == LS_JCLASS_PASS && item->has_action && !out->action_any &&
@@ -531,6 +574,13 @@ classify(matching *m, ls_jmatch *out)
 		out->class = LS_JCLASS_PASS;
 		out->strength = m->exact_action ? 2 : 1;
 	}
+	else if (!item->has_action && item->cond.op == LS_JOP_NONE && !item->absent &&
+			 (arrived(m) || (item->has_outcome && c != NULL && !item->all)))
+	{
+		/* only a name: what was done to it, or that nothing went wrong */
+		out->class = LS_JCLASS_PASS;
+		out->strength = 1;
+	}
 	else if (item->presence || (!item->has_action && !item->has_outcome && c != NULL))
 	{
 		out->class = LS_JCLASS_PASS;
@@ -547,6 +597,23 @@ ls_jmatch_ident(const ls_jctx *ctx, const ls_jident *id, const ls_jrow *row)
 	m.ctx = ctx;
 	m.row = row;
 	return find_ident(&m, id, &exact) >= 0;
+}
+
+/* Beside its identifier the item has a topic that no row knows: "stapling is enabled on edge-1". */
+static bool
+other_topic(const ls_jitem *item)
+{
+	int names = 0;
+
+	for (int k = 0; k < item->n_terms; k++)
+	{
+		const ls_jterm *term = &item->terms[k];
+
+		if (term->unheld && term->ident < 0 && term->role == LS_JROLE_SUBJECT &&
+			!term->forbidden && term->weight >= 3 && !term->past)
+			names += term->object ? 2 : 1;
+	}
+	return names >= 2;
 }
 
 void
@@ -566,7 +633,8 @@ ls_jmatch_row(const ls_jctx *ctx, const ls_jitem *item, const ls_jrow *row, ls_j
 	m.row = row;
 	memset(m.masked, 0, (size_t) row->text.n);
 	memset(m.clauses, 0, sizeof(m.clauses));
-	m.negative_hit = m.opposed = m.exact_action = m.mismatch = m.near_action = m.reversed = false;
+	m.negative_hit = m.opposed = m.exact_action = m.mismatch = m.near_action = m.reversed = m.named =
+		false;
 	m.opposed_atom = 0;
 	m.action_clause = UINT16_MAX;
 	out->idents = true;
@@ -606,6 +674,7 @@ ls_jmatch_row(const ls_jctx *ctx, const ls_jitem *item, const ls_jrow *row, ls_j
 			if (!term->forbidden)
 			{
 				sum += term->weight * hit;
+				m.named |= hit > 0 && term->weight >= 1.2f;
 				out->tight |= hit == 0.6f;
 			}
 			else
@@ -649,7 +718,7 @@ ls_jmatch_row(const ls_jctx *ctx, const ls_jitem *item, const ls_jrow *row, ls_j
 				m.masked[i] = 1;
 	/* The very thing is named, in whatever words. */
 	if (item->n_idents > 0 && out->some_ident && out->idents && out->exact_pair &&
-		out->relevance < 0.56f)
+		out->relevance < 0.56f && !other_topic(item))
 		out->relevance = 0.56f;
 	classify(&m, out);
 	/* All of the item is there and nothing speaks against it. */

@@ -59,6 +59,38 @@ ends(const char *w, size_t n, const char *suffix, size_t len)
 	return n >= len && memcmp(w + n - len, suffix, len) == 0;
 }
 
+/* Forms of verbs that no suffix tells; base forms, sorted by nothing. */
+static size_t
+irregular(char *w, size_t n)
+{
+	static const char *const forms[][2] = {
+		{"ran", "run"},          {"began", "begin"},         {"begun", "begin"},
+		{"taken", "take"},       {"overridden", "override"}, {"overrode", "override"},
+		{"held", "hold"},        {"kept", "keep"},           {"chosen", "choose"},
+		{"chose", "choose"},     {"frozen", "freeze"},       {"froze", "freeze"},
+		{"hidden", "hide"},      {"rewritten", "rewrite"},   {"overwritten", "overwrite"},
+		{"paid", "pay"},         {"sold", "sell"},           {"bought", "buy"},
+		{"caught", "catch"},     {"brought", "bring"},       {"fell", "fall"},
+		{"fallen", "fall"},      {"rose", "rise"},           {"risen", "rise"},
+		{"grew", "grow"},        {"grown", "grow"},          {"given", "give"},
+		{"thrown", "throw"},     {"threw", "throw"},         {"rebuilt", "rebuild"},
+		{"reran", "rerun"},      {"resent", "resend"},       {"stolen", "steal"},
+		{"woke", "wake"},        {"woken", "wake"},          {"won", "win"},
+		{"withdrawn", "withdraw"}, {"came", "come"},
+		{"blew", "blow"}};
+
+	if (n < 3 || n > 11)
+		return n;
+	for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++)
+		if (forms[i][0][0] == w[0] && strlen(forms[i][0]) == n && memcmp(forms[i][0], w, n) == 0)
+		{
+			n = strlen(forms[i][1]);
+			memcpy(w, forms[i][1], n);
+			return n;
+		}
+	return n;
+}
+
 /*
  * A light stemmer for English: enough to bring together start/starts/started/starting and
  * connect/connection, cautious enough to leave names alone.
@@ -68,6 +100,7 @@ stem_word(char *w, size_t n)
 {
 	if (n == 4 && (memcmp(w, "note", 4) == 0 || memcmp(w, "done", 4) == 0))
 		return n; /* not the stems of not and don't */
+	n = irregular(w, n);
 	if (n < 3 || (w[n - 1] >= '0' && w[n - 1] <= '9'))
 		return n;
 	if (n > 4 && (ends(w, n, "ies", 3) || ends(w, n, "ied", 3)))
@@ -469,6 +502,25 @@ split_digits(ls_jscan *scan, size_t off, size_t len)
 	}
 }
 
+/* A dotted version behind a v, and the name before it; `skip` gets the length up to its digits. */
+static bool
+version_at(const char *s, size_t n, size_t i, size_t *skip)
+{
+	size_t k = i;
+
+	while (k < n && k < i + 8 &&
+		   (classify((unsigned char) s[k]) == CC_UPPER ||
+			classify((unsigned char) s[k]) == CC_LOWER))
+		k++;
+	if (k == i || s[k - 1] != 'v' || (k > i + 1 && classify((unsigned char) s[k - 2]) != CC_UPPER))
+		return false;
+	*skip = k - i;
+	while (k < n && classify((unsigned char) s[k]) == CC_DIGIT)
+		k++;
+	return k > i + *skip && k + 1 < n && s[k] == '.' &&
+		   classify((unsigned char) s[k + 1]) == CC_DIGIT;
+}
+
 static bool
 fill(ls_jscan *scan)
 {
@@ -515,6 +567,25 @@ fill(ls_jscan *scan)
 				scan->pos = i + len;
 				return true;
 			}
+		}
+		if (version_at(s, n, i, &len))
+		{
+			/* v1.4.2 and TLSv1.3: the number counts, not the letter */
+			size_t name = len;
+
+			while (i + len < n && (classify((unsigned char) s[i + len]) == CC_DIGIT ||
+								   (s[i + len] == '.' && i + len + 1 < n &&
+									classify((unsigned char) s[i + len + 1]) == CC_DIGIT)))
+				len++;
+			if (name > 1)
+				push(scan, i, name - 1, LS_JKIND_WORD, false);
+			push(scan, i + name, len - name, LS_JKIND_NUMBER, false);
+			if (name > 1)
+				scan->queue[1].sep = LS_JSEP_SPACE;
+			scan->pos = i + len;
+			sep = separator(s + before, start - before, &paren, &empty);
+			scan->queue[0].sep = (uint8_t) (before == 0 ? LS_JSEP_START : sep);
+			return true;
 		}
 		digit_first = classify(c) == CC_DIGIT;
 		while (i < n)
