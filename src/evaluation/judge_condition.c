@@ -113,6 +113,49 @@ failed_verdict(const ls_jrow *row, const ls_jmatch *m)
 	return false;
 }
 
+/*
+ * No row is about the subject by its name, which names nothing exactly: a row that shows what
+ * must be absent, or denies it ("no leaks found"), decides all the same.
+ */
+static bool
+decide_by_forbidden(ls_jctx *ctx, const ls_jitem *item, ls_jdecision *d)
+{
+	size_t n;
+	int64_t clean = -1;
+	bool known = false;
+
+	for (int k = 0; k < item->n_terms; k++)
+		known |= item->terms[k].forbidden && !item->terms[k].unheld &&
+				 item->terms[k].concept != LS_JC_ERROR && item->terms[k].concept != LS_JC_RESULT;
+	if (item->n_required > 0 || item->errors || item->http_low != 0 || !known)
+		return true;
+	n = ls_jindex_candidates(ctx, item, ls_jroom(ctx, 400));
+	for (size_t i = 0; i < n; i++)
+	{
+		const ls_jrow *row = ls_jrow_get(ctx, ctx->candidates[i]);
+		ls_jmatch m;
+
+		if (row == NULL)
+			return false;
+		ls_jspend(ctx);
+		ls_jmatch_row(ctx, item, row, &m);
+		if (row->hostile)
+			continue;
+		if (m.forbidden)
+		{
+			*d = ls_jdecide_row(LS_FINDING_FAILED, ctx->candidates[i], "shows what must not occur",
+								0.55);
+			return true;
+		}
+		if (m.denied && clean < 0)
+			clean = ctx->candidates[i];
+	}
+	if (clean >= 0)
+		*d = ls_jdecide_row(LS_FINDING_PASSED, (uint32_t) clean,
+							"says so, and no row contradicts it", 0.55);
+	return true;
+}
+
 bool
 ls_jdecide_absence(ls_jctx *ctx, const ls_jitem *item, const ls_jhits *rows, ls_jdecision *d)
 {
@@ -147,8 +190,11 @@ ls_jdecide_absence(ls_jctx *ctx, const ls_jitem *item, const ls_jhits *rows, ls_
 				clean = h;
 	}
 	if (scope == 0)
+	{
 		*d = ls_jdecide(LS_FINDING_NOT_FOUND, "no row is about it", 0.8);
-	else if (skips == scope)
+		return decide_by_forbidden(ctx, item, d);
+	}
+	if (skips == scope)
 		*d = ls_jdecide_row(LS_FINDING_SKIPPED, skipped->row, ls_jwhy(LS_FINDING_SKIPPED), 0.7);
 	else if (clean != NULL)
 		*d = ls_jdecide_row(LS_FINDING_PASSED, clean->row, "says so, and no row contradicts it",

@@ -431,6 +431,8 @@ ls_jitem_reweigh(ls_jctx *ctx, ls_jitem **items, size_t n_items, ls_jitem *item)
 					(term->concept_list >= 0 && ctx->lists[term->concept_list].n > 0);
 
 		term->unheld = !held;
+		if (!held && term->forbidden && term->role == LS_JROLE_SUBJECT && term->ident < 0)
+			term->weight *= 0.4f; /* the wording of what must be absent */
 		if (held && term->place)
 			item->has_name = true;
 		if (!held && term->pol == LS_JP_WEAK)
@@ -457,6 +459,9 @@ ls_jitem_reweigh(ls_jctx *ctx, ls_jitem **items, size_t n_items, ls_jitem *item)
 		if (!held && term->noun && term->role == LS_JROLE_ACTION && term->weight > 1)
 			term->weight =
 				shared(items, n_items, term) || in_context(ctx, term->stem) ? 0.4f : 2.5f;
+		if (!held && !term->noun && term->role == LS_JROLE_ACTION && !term->forbidden &&
+			(shared(items, n_items, term) || in_context(ctx, term->stem)))
+			term->weight *= 0.4f;
 		if (held && term->role == LS_JROLE_ACTION && term->ident < 0)
 			term->key = field_of(ctx, term);
 		if (!term->forbidden)

@@ -468,6 +468,7 @@ typedef struct ls_jmatch
 	bool action;     /* an action of the item, in an arrived form */
 	bool action_any; /* ... in any form */
 	bool forbidden;  /* a forbidden term, affirmed */
+	bool denied;     /* a forbidden term, denied: "no leaks" */
 	ls_jclass class;
 	uint8_t strength;
 	uint16_t anchor; /* an atom that matched */

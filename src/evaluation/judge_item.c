@@ -17,6 +17,7 @@ typedef struct parse
 	ls_jctx *ctx;
 	const ls_jtext *t;
 	bool used[LS_JROW_ATOMS]; /* consumed by a condition or without meaning */
+	int noun_from, noun_to;   /* "no connection" of "no connection was allowed" */
 } parse;
 
 static bool
@@ -406,6 +407,13 @@ find_negation(parse *p, int begin, int end, ls_jitem *item, int *from, int *to)
 			*to = end;
 			return true;
 		}
+		if (is(p, i, "none") && is(p, i + 1, "of"))
+		{
+			p->used[i] = true;
+			*from = i + 1;
+			*to = end;
+			return true;
+		}
 		if (no && p->t->atoms[i].kind == LS_JKIND_WORD)
 		{
 			p->used[i] = true;
@@ -567,6 +575,12 @@ add_words(parse *p, int begin, int end, ls_jitem *item, int neg_from, int neg_to
 			if (before != LS_JP_STOP || term->object)
 				break;
 		}
+		if (i >= p->noun_from && i < p->noun_to && role == LS_JROLE_ACTION)
+		{
+			term->role = LS_JROLE_SUBJECT; /* a noun here */
+			role = LS_JROLE_SUBJECT;
+			term->weight = 0.5f;
+		}
 		term->place = item->absent && !forbidden && w->pol == LS_JP_WEAK && !is_whole_log(p, i);
 		if (role == LS_JROLE_ACTION && !forbidden)
 		{
@@ -577,6 +591,30 @@ add_words(parse *p, int begin, int end, ls_jitem *item, int neg_from, int neg_to
 		if (role == LS_JROLE_SUBJECT && weight >= 1.2f && !forbidden)
 			item->has_name = true;
 	}
+}
+
+/*
+ * "No connection to port 22 was allowed": what stands before the auxiliary is the subject, when
+ * a verb of an outcome follows.
+ */
+static int
+after_auxiliary(const parse *p, int from, int end)
+{
+	for (int i = from + 1; i + 1 < end; i++)
+	{
+		const ls_jword *w = word_of(p, i + 1);
+
+		if (!(is(p, i, "was") || is(p, i, "were") || is(p, i, "is") || is(p, i, "are") ||
+			  is(p, i, "has") || is(p, i, "have") || is(p, i, "gets") || is(p, i, "got") ||
+			  is(p, i, "been")) ||
+			p->used[i + 1])
+			continue;
+		if ((w->pol == LS_JP_ACT || w->pol == LS_JP_STATE || w->pol == LS_JP_NEG ||
+			 w->pol == LS_JP_POS || w->pol == LS_JP_SKIP) &&
+			w->concept != LS_JC_DETECT)
+			return i + 1;
+	}
+	return from;
 }
 
 /* Of what must be absent, the nouns that only say where belong to the subject. */
@@ -690,6 +728,24 @@ parse_range(parse *p, int begin, int end, int depth)
 			item->http_low = is(p, i, "server") ? 500 : 400;
 			item->http_high = item->http_low + 99;
 		}
+	if (item->absent)
+	{
+		int verb = after_auxiliary(p, neg_from, end);
+
+		if (verb > neg_from)
+		{
+			for (int k = neg_from; k < verb; k++)
+				if (word_of(p, k)->pol == LS_JP_NEG)
+					verb = neg_from; /* "no errors were written" */
+			if (verb > neg_from)
+			{
+				p->noun_from = neg_from;
+				p->noun_to = verb;
+				neg_to = end;
+				neg_from = verb;
+			}
+		}
+	}
 	find_identifiers(p, begin, end, item, neg_from, neg_to);
 	add_words(p, begin, end, item, neg_from, neg_to);
 	if (item->absent)

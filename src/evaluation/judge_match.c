@@ -24,6 +24,7 @@ typedef struct matching
 	bool mismatch;                 /* a field has another value than the item's */
 	bool opposed;                  /* the contrary of its action */
 	bool exact_action;
+	bool keyed; /* the item's words end in a key that has a value */
 	bool named; /* a name of the item stands in the row */
 	uint16_t action_clause;
 	int opposed_atom;
@@ -288,6 +289,26 @@ takes_time(const ls_jword *w)
 	}
 }
 
+/* Does a name of the item stand in the key of this value ("db":"UP"), or in the key that it is? */
+static bool
+keyed(const matching *m, int i)
+{
+	const ls_jtext *t = &m->row->text;
+
+	if (t->atoms[i].sep == LS_JSEP_EQUAL)
+		i--;
+	else if (i + 1 >= t->n || t->atoms[i + 1].sep != LS_JSEP_EQUAL)
+		return false;
+	for (int steps = 0; i >= 0 && steps < 4; i--, steps++)
+	{
+		if (m->masked[i])
+			return true;
+		if (t->atoms[i].sep != LS_JSEP_TIGHT && t->atoms[i].sep != LS_JSEP_NONE)
+			break;
+	}
+	return false;
+}
+
 /*
  * A verb or a state.  Where a row has both it and its contrary ("db up, mail down",
  * "open -> closed"), the clause of the subject counts, and in it the last one.
@@ -298,7 +319,7 @@ match_action(matching *m, const ls_jterm *term, ls_jmatch *out)
 	const ls_jtext *t = &m->row->text;
 	ls_jconcept contrary = ls_jconcept_opposite((ls_jconcept) term->concept);
 	float best = 0;
-	bool near = false;
+	bool near = false, key = false;
 
 	if (!may_hold(m->row, term))
 		return 0;
@@ -317,8 +338,11 @@ match_action(matching *m, const ls_jterm *term, ls_jmatch *out)
 			if (pass == 0)
 			{
 				near |= a->clause < 64 && m->clauses[a->clause];
+				key |= m->row->fields && keyed(m, i);
 				continue;
 			}
+			if (key && !keyed(m, i))
+				continue;
 			if (near && !m->row->fields && !(a->clause < 64 && m->clauses[a->clause]))
 				continue;
 			if (against && told_of_past(t, i))
@@ -337,6 +361,7 @@ match_action(matching *m, const ls_jterm *term, ls_jmatch *out)
 				best = against ? 0.8f : hit;
 			if (negated && term->pol != LS_JP_SKIP)
 				against = !against;
+			m->keyed |= key;
 			m->opposed = against;
 			m->reversed = against && (contrary == LS_JC_CLOSE || contrary == LS_JC_OPEN ||
 									  contrary == LS_JC_LOCK || contrary == LS_JC_UNLOCK);
@@ -394,6 +419,8 @@ outcome_cue(const matching *m, bool near, const ls_jcue **fail)
 
 		if (m->masked[c->atom] && !(c->flags & LS_JCUE_HTTP))
 			continue;
+		if (m->keyed && row->text.atoms[c->atom].sep == LS_JSEP_EQUAL && !keyed(m, c->atom))
+			continue; /* another field's value */
 		if (near && (clause >= 64 || !m->clauses[clause] || c->strength < 2))
 			continue;
 		/* "db up, mail down": the other's state */
@@ -634,7 +661,7 @@ ls_jmatch_row(const ls_jctx *ctx, const ls_jitem *item, const ls_jrow *row, ls_j
 	memset(m.masked, 0, (size_t) row->text.n);
 	memset(m.clauses, 0, sizeof(m.clauses));
 	m.negative_hit = m.opposed = m.exact_action = m.mismatch = m.near_action = m.reversed = m.named =
-		false;
+		m.keyed = false;
 	m.opposed_atom = 0;
 	m.action_clause = UINT16_MAX;
 	out->idents = true;
@@ -703,6 +730,7 @@ ls_jmatch_row(const ls_jctx *ctx, const ls_jitem *item, const ls_jrow *row, ls_j
 	}
 	if (bad_total > 0 && bad >= 0.6f * bad_total && !denied)
 		out->forbidden = true;
+	out->denied = denied;
 	/* A status code may be the forbidden refusal. */
 	for (int k = 0; k < item->n_terms && row->http >= 400; k++)
 		if (item->terms[k].forbidden && item->terms[k].pol == LS_JP_NEG &&
