@@ -307,7 +307,8 @@ ls_jdecide_threshold(ls_jctx *ctx, const ls_jitem *item, const ls_jhits *rows)
 	}
 	if (item->any && plain.status != LS_FINDING_NOT_FOUND)
 		return plain;
-	if (plain.status == LS_FINDING_FAILED || plain.status == LS_FINDING_SKIPPED)
+	if (plain.status == LS_FINDING_FAILED ||
+		(plain.status == LS_FINDING_SKIPPED && plain.relevance >= 0.7f))
 		if (!(cond->count && item->negative))
 			return plain;
 	if (cond->dim == LS_JDIM_TIME && clocks >= 2 && last_clock >= first_clock)

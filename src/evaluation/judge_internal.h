@@ -300,6 +300,7 @@ typedef struct ls_jterm
 	bool joins;     /* the next term is the second half of `joined` */
 	bool past;      /* ends in -ed */
 	bool object;    /* stands behind a preposition or a common noun: "for search" */
+	bool scope;     /* says where a threshold holds: "on all partitions" */
 	bool unheld;    /* no row holds it in any form */
 	bool noun;      /* an action word that another verb of the item speaks about */
 	bool verb;      /* has a verb's ending */

@@ -17,6 +17,7 @@ typedef struct parse
 	ls_jctx *ctx;
 	const ls_jtext *t;
 	bool used[LS_JROW_ATOMS]; /* consumed by a condition or without meaning */
+	int cond_end;             /* behind the threshold's number */
 	int noun_from, noun_to;   /* "no connection" of "no connection was allowed" */
 } parse;
 
@@ -180,6 +181,7 @@ find_threshold(parse *p, int begin, int end, ls_jitem *item)
 		item->cond.value = value;
 		item->cond.dim = dim;
 		item->cond.count = dim == LS_JDIM_NONE;
+		p->cond_end = at;
 		for (int k = i + keep; k <= at; k++)
 			p->used[k] = true;
 		if (dim != LS_JDIM_NONE && dim != LS_JDIM_PERCENT && at + 1 < end)
@@ -351,6 +353,16 @@ find_identifiers(parse *p, int begin, int end, ls_jitem *item, int neg_from, int
 				add_identifier(p, item, i, n, false, i >= neg_from && i < neg_to);
 			}
 			i += n - 1;
+			continue;
+		}
+		if (a->kind == LS_JKIND_MIXED && is(p, i + 1, "percentile") && a->len > 3 && a->len < 8)
+		{
+			/* the 95th percentile: p95 */
+			char name[8] = "p";
+
+			memcpy(name + 1, p->t->text.data + a->off, (size_t) a->len - 2);
+			p->t->atoms[i].stem = ls_jstem(name, (size_t) a->len - 1);
+			p->used[i + 1] = true;
 			continue;
 		}
 		if (a->kind == LS_JKIND_SYMBOL || a->kind == LS_JKIND_MIXED ||
@@ -571,6 +583,8 @@ add_words(parse *p, int begin, int end, ls_jitem *item, int neg_from, int neg_to
 		{
 			ls_jpol before = word_of(p, k)->pol;
 
+			term->scope |= is_preposition(p, k) && (i > p->cond_end || !is(p, k, "of")) &&
+						   item->cond.op != LS_JOP_NONE;
 			term->object |= before == LS_JP_WEAK || (is_preposition(p, k) && !is(p, k, "at"));
 			if (before != LS_JP_STOP || term->object)
 				break;

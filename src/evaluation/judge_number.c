@@ -222,10 +222,56 @@ word_hit(const ls_jctx *ctx, const ls_jitem *item, const ls_jatom *a)
 
 		if (term->stem == a->stem || (term->joined && term->joined == a->stem) ||
 			(a->joined && a->joined == term->stem))
-			return term->ident >= 0 ? 1 : 3;
+			return term->scope ? 0.5f : term->ident >= 0 ? 1 : 3;
 		if (term->concept != LS_JC_NONE && term->concept == w->concept)
-			return 2;
+			return term->scope ? 0.3f : 2;
 	}
+	return 0;
+}
+
+/* "unit":"ms" beside the value of a metric */
+static bool
+row_unit(const ls_jtext *t, double *factor, ls_jdim *dim)
+{
+	for (int i = 0; i < t->n; i++)
+	{
+		size_t end = t->atoms[i].off + t->atoms[i].len, stop;
+
+		if (t->atoms[i].len < 4 || t->atoms[i].len > 5 ||
+			!(text_is(atom_text(t, i), "unit") || text_is(atom_text(t, i), "units")))
+			continue;
+		while (end < t->text.len && strchr("\":= ", t->text.data[end]) != NULL)
+			end++;
+		if (end < t->text.len && t->text.data[end] == '%')
+		{
+			*factor = 1;
+			*dim = LS_JDIM_PERCENT;
+			return true;
+		}
+		stop = end;
+		while (stop < t->text.len && ((t->text.data[stop] | 0x20) >= 'a') &&
+			   (t->text.data[stop] | 0x20) <= 'z')
+			stop++;
+		return ls_jnumber_unit(ls_str_make(t->text.data + end, stop - end), factor, dim);
+	}
+	return false;
+}
+
+/* What a key says about its number: a measurement, or the limit that it is compared with. */
+static float
+key_kind(ls_str key)
+{
+	static const char *const measured[] = {"actual", "value",    "current", "measured",
+										   "result", "observed", "val",     "reading"};
+	static const char *const limits[] = {"target", "limit",    "threshold", "expected", "budget",
+										 "goal",   "expected", "objective", "quota",    "allowed"};
+
+	for (size_t k = 0; k < sizeof(measured) / sizeof(measured[0]); k++)
+		if (text_is(key, measured[k]))
+			return 1.4f;
+	for (size_t k = 0; k < sizeof(limits) / sizeof(limits[0]); k++)
+		if (text_is(key, limits[k]))
+			return -1.5f;
 	return 0;
 }
 
@@ -234,6 +280,9 @@ find_value(const ls_jctx *ctx, const ls_jitem *item, const ls_jrow *row, bool sa
 {
 	const ls_jtext *t = &row->text;
 	float best = 0;
+	double factor = 1;
+	ls_jdim unit;
+	bool has_unit = row->fields && row_unit(t, &factor, &unit);
 
 	for (int i = 0; i < t->n; i++)
 	{
@@ -245,6 +294,11 @@ find_value(const ls_jctx *ctx, const ls_jitem *item, const ls_jrow *row, bool sa
 
 		if (!ls_jnumber_value(t, i, &v, &dim))
 			continue;
+		if (has_unit && dim == LS_JDIM_NONE && a->sep == LS_JSEP_EQUAL)
+		{
+			v *= factor;
+			dim = unit;
+		}
 		if ((item->cond.dim == dim) != same)
 			continue;
 		if (item->cond.dim != dim && !(item->cond.dim == LS_JDIM_PERCENT && dim == LS_JDIM_NONE) &&
@@ -262,7 +316,11 @@ find_value(const ls_jctx *ctx, const ls_jitem *item, const ls_jrow *row, bool sa
 		{
 			for (int k = i - 1, steps = 0; k >= 0 && steps < 4; k--, steps++)
 			{
-				score += 2 * word_hit(ctx, item, &t->atoms[k]);
+				float hit = word_hit(ctx, item, &t->atoms[k]);
+
+				score += 2 * hit;
+				if (steps == 0 && hit == 0)
+					score += key_kind(atom_text(t, k));
 				if (t->atoms[k].sep > LS_JSEP_DOT)
 					break;
 			}
@@ -280,6 +338,9 @@ find_value(const ls_jctx *ctx, const ls_jitem *item, const ls_jrow *row, bool sa
 				if (t->atoms[k].kind == LS_JKIND_NUMBER)
 					break;
 			}
+		/* a batch of 100 is one batch */
+		if (dim == LS_JDIM_NONE && i > 0 && text_is(atom_text(t, i - 1), "of"))
+			score -= 3;
 		/* count=41 */
 		if (dim == LS_JDIM_NONE && a->sep == LS_JSEP_EQUAL && i > 0 &&
 			(text_is(atom_text(t, i - 1), "count") || text_is(atom_text(t, i - 1), "total") ||
@@ -302,7 +363,8 @@ find_value(const ls_jctx *ctx, const ls_jitem *item, const ls_jrow *row, bool sa
 			const ls_jword *w = &ctx->words.table[t->atoms[i - 1].word];
 
 			if (w->concept == LS_JC_LATENCY || text_is(atom_text(t, i - 1), "in") ||
-				text_is(atom_text(t, i - 1), "after") || text_is(atom_text(t, i - 1), "total"))
+				text_is(atom_text(t, i - 1), "after") || text_is(atom_text(t, i - 1), "total") ||
+				(text_is(atom_text(t, i - 1), "time") && a->sep == LS_JSEP_EQUAL))
 				score += 1.5f;
 		}
 		if (item->cond.dim != LS_JDIM_NONE && dim == item->cond.dim)
@@ -327,6 +389,11 @@ ls_jrow_clock(const ls_jrow *row, double *seconds)
 {
 	const char *s = row->text.text.data;
 	size_t n = row->text.text.len < 64 ? row->text.text.len : 64;
+
+	/* t=8: seconds since some start */
+	if (n > 2 && s[0] == 't' && s[1] == '=' && row->text.n > 1 &&
+		row->text.atoms[1].kind == LS_JKIND_NUMBER && row->text.atoms[1].off == 2)
+		return parse_decimal(atom_text(&row->text, 1), seconds);
 
 	for (size_t i = 0; i + 8 <= n; i++)
 	{

@@ -338,6 +338,7 @@ static const ls_jword table[] = {
 	W("whitelist", ALLOW, ACT, 1), W("blacklist", DENY, ACT, 1), W("decommission", DELETE, ACT, 1),
 	W("freeze", CRASH, NEG, 2), W("unmet", RESULT, NEG, 2), W("undeployed", DELETE, ACT, 1),
 	W("nok", RESULT, NEG, 3), W("ko", RESULT, NEG, 2), W("unresolv", ERROR, NEG, 1),
+	W("delay", LATENCY, NONE, 0), W("runtime", LATENCY, NONE, 0), W("rtt", LATENCY, NONE, 0),
 	/* outcomes in other languages: German, French, Spanish, Italian, Portuguese, Dutch */
 	W("erfolgreich", RESULT, POS, 2), W("erfolg", RESULT, POS, 2),
 	W("bestanden", RESULT, POS, 2), W("fehlgeschlagen", RESULT, NEG, 2),
