@@ -92,6 +92,9 @@ want_item(ls_jctx *ctx, ls_jitem *item)
 		term->concept_list = ctx->concept_list[term->concept];
 		if (contrary != LS_JC_NONE && ctx->concept_list[contrary] < 0)
 			ctx->concept_list[contrary] = ctx->n_lists++;
+		for (int c = 0; c < term->n_related; c++)
+			if (ctx->concept_list[term->related[c]] < 0)
+				ctx->concept_list[term->related[c]] = ctx->n_lists++;
 	}
 	for (int k = 0; k < item->n_idents; k++)
 		if (item->idents[k].whole)
@@ -337,6 +340,8 @@ ls_jindex_candidates(ls_jctx *ctx, const ls_jitem *item, size_t limit)
 		n = add_list(ctx, term->concept_list, weight * 0.8f, n);
 		if (contrary != LS_JC_NONE)
 			n = add_list(ctx, ctx->concept_list[contrary], weight * 0.7f, n);
+		for (int c = 0; c < term->n_related; c++)
+			n = add_list(ctx, ctx->concept_list[term->related[c]], weight * 0.5f, n);
 	}
 	for (int k = 0; k < item->n_idents; k++)
 		if (item->idents[k].whole)
@@ -436,7 +441,14 @@ ls_jitem_reweigh(ls_jctx *ctx, ls_jitem **items, size_t n_items, ls_jitem *item)
 		if (held && term->place)
 			item->has_name = true;
 		if (!held && term->pol == LS_JP_WEAK)
-			term->weight *= 0.3f;
+		{
+			/* "the worker deployment": with no other name it says which */
+			bool says_which = ctx->words.table[term->word].strength > 0 && item->n_idents == 0 &&
+							  !item->has_name && !shared(items, n_items, term) &&
+							  !in_context(ctx, term->stem);
+
+			term->weight = says_which ? 2.0f : term->weight * 0.3f;
+		}
 		/* With nothing else to go by, a common noun is the subject. */
 		if (held && !item->has_name && term->pol == LS_JP_WEAK && !term->forbidden &&
 			term->ident < 0)

@@ -229,6 +229,8 @@ typedef struct ls_jwords
 extern void ls_jwords_init(ls_jwords *words);
 extern uint16_t ls_jwords_find(const ls_jwords *words, uint64_t stem);
 extern ls_jconcept ls_jconcept_opposite(ls_jconcept c);
+/* Do people name the one action by words of the other? */
+extern bool ls_jconcept_related(ls_jconcept a, ls_jconcept b);
 
 /* ---- rows ---- */
 
@@ -298,6 +300,7 @@ typedef struct ls_jterm
 	bool forbidden; /* what must be absent */
 	bool place;     /* where it must be absent: "in the worker" */
 	bool joins;     /* the next term is the second half of `joined` */
+	uint8_t related[4], n_related; /* concepts that may stand for its own */
 	bool past;      /* ends in -ed */
 	bool object;    /* stands behind a preposition or a common noun: "for search" */
 	bool scope;     /* says where a threshold holds: "on all partitions" */

@@ -218,6 +218,10 @@ add_term(parse *p, ls_jitem *item, int i, ls_jrole role, float weight)
 	term->past = (a->flags & LS_JATOM_ED) != 0;
 	term->ident = -1;
 	term->stem_list = term->joined_list = term->concept_list = -1;
+	if (role == LS_JROLE_ACTION && w->pol == LS_JP_ACT && w->concept != LS_JC_NONE)
+		for (int c = LS_JC_NONE + 1; c < LS_JC_COUNT && term->n_related < 4; c++)
+			if (ls_jconcept_related((ls_jconcept) w->concept, (ls_jconcept) c))
+				term->related[term->n_related++] = (uint8_t) c;
 	return term;
 }
 
@@ -404,7 +408,9 @@ find_negation(parse *p, int begin, int end, ls_jitem *item, int *from, int *to)
 	{
 		bool no, not_;
 
-		if (p->used[i])
+		/* "no-token" is a name */
+		if (p->used[i] || (i + 1 < end && p->t->atoms[i + 1].sep == LS_JSEP_TIGHT &&
+						   p->t->atoms[i].kind == LS_JKIND_WORD))
 			continue;
 		no = is(p, i, "no") || is(p, i, "zero") || is(p, i, "none") || is(p, i, "without") ||
 			 is(p, i, "neither") || is(p, i, "0");
@@ -518,7 +524,7 @@ add_words(parse *p, int begin, int end, ls_jitem *item, int neg_from, int neg_to
 					is(p, i - 1, "were") || is(p, i - 1, "be") || is(p, i - 1, "been") ||
 					is(p, i - 1, "gets") || is(p, i - 1, "successfully") || is(p, i - 1, "not"));
 
-		if (p->used[i] || (is(p, i, "place") && (is(p, i - 1, "takes") || is(p, i - 1, "took"))))
+		if (p->used[i] || is(p, i, "partially") || (is(p, i, "place") && (is(p, i - 1, "takes") || is(p, i - 1, "took"))))
 			continue;
 		switch (w->pol)
 		{

@@ -155,6 +155,9 @@ atom_match(const ls_jctx *ctx, const ls_jterm *term, const ls_jatom *a, bool tig
 	if (term->concept == LS_JC_STOP && term->pol == LS_JP_ACT && w->concept == LS_JC_CRASH &&
 		term->verb)
 		return 0.7f;
+	if (term->role == LS_JROLE_ACTION && w->pol == LS_JP_ACT && (a->flags & LS_JATOM_ED) &&
+		ls_jconcept_related((ls_jconcept) term->concept, (ls_jconcept) w->concept))
+		return 0.7f;
 	return 0;
 }
 
@@ -168,8 +171,13 @@ may_hold(const ls_jrow *row, const ls_jterm *term)
 	if (term->concept == LS_JC_NONE)
 		return false;
 	contrary = ls_jconcept_opposite((ls_jconcept) term->concept);
-	return ls_jrow_may_hold(row, ls_jconcept_hash(term->concept)) ||
-		   (contrary != LS_JC_NONE && ls_jrow_may_hold(row, ls_jconcept_hash(contrary)));
+	if (ls_jrow_may_hold(row, ls_jconcept_hash(term->concept)) ||
+		(contrary != LS_JC_NONE && ls_jrow_may_hold(row, ls_jconcept_hash(contrary))))
+		return true;
+	for (int k = 0; k < term->n_related; k++)
+		if (ls_jrow_may_hold(row, ls_jconcept_hash(term->related[k])))
+			return true;
+	return false;
 }
 
 /* A word of the item's subject, or one that must be absent. */
@@ -489,6 +497,35 @@ arrived(const matching *m)
 	return false;
 }
 
+/* "MFAUsed":"No", tls=false: a word of the item is a key that says no. */
+static bool
+denied_by_key(const matching *m)
+{
+	static const char *const words[] = {"no", "false", "disabled", "off", "never"};
+	const ls_jtext *t = &m->row->text;
+
+	for (int i = 0; i + 1 < t->n; i++)
+	{
+		int last = i;
+
+		if (!m->masked[i] || t->atoms[i].kind != LS_JKIND_WORD ||
+			m->ctx->words.table[t->atoms[i].word].pol != LS_JP_NONE)
+			continue;
+		while (last + 1 < t->n && last < i + 3 &&
+			   (t->atoms[last + 1].sep == LS_JSEP_TIGHT || t->atoms[last + 1].sep == LS_JSEP_NONE))
+			last++;
+		if (last + 1 >= t->n || t->atoms[last + 1].sep != LS_JSEP_EQUAL || m->masked[last + 1] ||
+			(last + 2 < t->n && t->atoms[last + 2].sep < LS_JSEP_EQUAL))
+			continue;
+		for (size_t k = 0; k < sizeof(words) / sizeof(words[0]); k++)
+			if (ls_str_eq_nocase(ls_str_make(t->text.data + t->atoms[last + 1].off,
+											 t->atoms[last + 1].len),
+								 ls_str_make(words[k], strlen(words[k]))))
+				return true;
+	}
+	return false;
+}
+
 static void
 classify(matching *m, ls_jmatch *out)
 {
@@ -564,6 +601,12 @@ classify(matching *m, ls_jmatch *out)
 			out->class = LS_JCLASS_SKIP;
 			out->strength = c->strength;
 		}
+		return;
+	}
+	if (row->fields && item->has_name && denied_by_key(m))
+	{
+		out->class = LS_JCLASS_FAIL;
+		out->strength = 2;
 		return;
 	}
 	if (m->opposed && !(c != NULL && c->class == LS_JCLASS_SKIP && c->strength >= 2) &&

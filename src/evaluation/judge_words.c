@@ -74,8 +74,8 @@ static const ls_jword table[] = {
 	W("unauthenticated", DENY, NEG, 2), W("disallow", DENY, NEG, 2), W("prohibit", DENY, NEG, 2),
 	W("stopped_attack", DENY, NEG, 2), W("quarantine", DENY, NEG, 1), W("revoke", DENY, ACT, 1),
 	W("allow", ALLOW, POS, 2), W("accept", ALLOW, POS, 2), W("grant", ALLOW, POS, 2),
-	W("permit", ALLOW, POS, 2), W("approve", ALLOW, POS, 2), W("authorize", ALLOW, POS, 1),
-	W("authorise", ALLOW, POS, 1), W("approval", ALLOW, ACT, 1), W("login", LOGIN, ACT, 0),
+	W("permit", ALLOW, POS, 2), W("approve", ALLOW, POS, 2), W("authorize", ALLOW, ACT, 1),
+	W("authorise", ALLOW, ACT, 1), W("approval", ALLOW, ACT, 1), W("login", LOGIN, ACT, 0),
 	W("logon", LOGIN, ACT, 0), W("signin", LOGIN, ACT, 0), W("signon", LOGIN, ACT, 0),
 	W("authenticate", LOGIN, ACT, 0), W("authentication", LOGIN, ACT, 0),
 	W("auth", LOGIN, ACT, 0), W("session", LOGIN, WEAK, 0), W("logout", LOGOUT, ACT, 0),
@@ -220,18 +220,18 @@ static const ls_jword table[] = {
 	W("pod", NONE, WEAK, 0), W("container", NONE, WEAK, 0), W("instance", NONE, WEAK, 0),
 	W("request", NONE, WEAK, 0), W("message", NONE, WEAK, 0), W("log", NONE, WEAK, 0),
 	W("row", NONE, WEAK, 0), W("system", NONE, WEAK, 0), W("package", NONE, WEAK, 0),
-	W("module", NONE, WEAK, 0), W("operation", NONE, WEAK, 0), W("device", NONE, WEAK, 0),
+	W("module", NONE, WEAK, 0), W("operation", NONE, WEAK, 0), W("device", NONE, WEAK, 1),
 	W("host", NONE, WEAK, 0), W("node", NONE, WEAK, 0), W("server", NONE, WEAK, 0),
 	W("application", NONE, WEAK, 0), W("app", NONE, WEAK, 0), W("file", NONE, WEAK, 0),
-	W("table", NONE, WEAK, 0), W("item", NONE, WEAK, 0), W("entry", NONE, WEAK, 0),
+	W("table", NONE, WEAK, 1), W("item", NONE, WEAK, 0), W("entry", NONE, WEAK, 0),
 	W("record", NONE, WEAK, 0), W("value", NONE, WEAK, 0), W("time", NONE, WEAK, 0),
-	W("total", NONE, WEAK, 0), W("version", NONE, WEAK, 0), W("client", NONE, WEAK, 0),
+	W("total", NONE, WEAK, 0), W("version", NONE, WEAK, 0), W("client", NONE, WEAK, 1),
 	W("account", NONE, WEAK, 0), W("data", NONE, WEAK, 0), W("component", NONE, WEAK, 0),
 	W("instances", NONE, WEAK, 0), W("info", NONE, WEAK, 0), W("debug", NONE, WEAK, 0),
 	W("level", NONE, WEAK, 0), W("msg", NONE, WEAK, 0), W("code", NONE, WEAK, 0),
-	W("order", NONE, WEAK, 0), W("payment", NONE, WEAK, 0), W("port", NONE, WEAK, 0),
-	W("traffic", NONE, WEAK, 0), W("packet", NONE, WEAK, 0), W("number", NONE, WEAK, 0),
-	W("worker", NONE, WEAK, 0), W("id", NONE, WEAK, 0), W("name", NONE, WEAK, 0),
+	W("order", NONE, WEAK, 1), W("payment", NONE, WEAK, 1), W("port", NONE, WEAK, 0),
+	W("traffic", NONE, WEAK, 0), W("packet", NONE, WEAK, 1), W("number", NONE, WEAK, 0),
+	W("worker", NONE, WEAK, 1), W("id", NONE, WEAK, 0), W("name", NONE, WEAK, 0),
 	W("resource", NONE, WEAK, 0), W("statement", NONE, WEAK, 0), W("unit", NONE, WEAK, 0),
 	W("build_step", NONE, WEAK, 0), W("previous", NONE, WEAK, 0), W("new", CREATE, WEAK, 0),
 	W("ms", NONE, WEAK, 0), W("day", NONE, WEAK, 0), W("pipeline", NONE, WEAK, 0),
@@ -319,8 +319,8 @@ static const ls_jword table[] = {
 	W("action", NONE, WEAK, 0), W("program", NONE, WEAK, 0), W("part", NONE, WEAK, 0),
 	W("current", NONE, WEAK, 0), W("first", NONE, WEAK, 0), W("second", NONE, WEAK, 0),
 	W("minute", NONE, WEAK, 0), W("hour", NONE, WEAK, 0), W("whole", NONE, WEAK, 0),
-	W("group", NONE, WEAK, 0), W("process", NONE, WEAK, 0), W("customer", NONE, WEAK, 0),
-	W("tenant", NONE, WEAK, 0), W("batch", NONE, WEAK, 0), W("thread", NONE, WEAK, 0),
+	W("group", NONE, WEAK, 0), W("process", NONE, WEAK, 0), W("customer", NONE, WEAK, 1),
+	W("tenant", NONE, WEAK, 1), W("batch", NONE, WEAK, 1), W("thread", NONE, WEAK, 0),
 	W("mode", NONE, WEAK, 0), W("type", NONE, WEAK, 0), W("line", NONE, WEAK, 0),
 	/* paraphrases of operations */
 	W("fire", FIRE, ACT, 1), W("trigger", FIRE, ACT, 1), W("wentlive", DEPLOY, ACT, 1),
@@ -461,4 +461,21 @@ ls_jconcept_opposite(ls_jconcept c)
 			return (ls_jconcept) pairs[i][0];
 	}
 	return LS_JC_NONE;
+}
+
+bool
+ls_jconcept_related(ls_jconcept a, ls_jconcept b)
+{
+	static const uint8_t pairs[][2] = {
+		{LS_JC_DEPLOY, LS_JC_UPDATE},  {LS_JC_DEPLOY, LS_JC_INSTALL}, {LS_JC_UPDATE, LS_JC_INSTALL},
+		{LS_JC_DEPLOY, LS_JC_PROMOTE}, {LS_JC_FETCH, LS_JC_LOAD},	  
+		{LS_JC_WRITE, LS_JC_BACKUP},   {LS_JC_CREATE, LS_JC_INSTALL}, {LS_JC_APPLY, LS_JC_UPDATE},
+		{LS_JC_LOGIN, LS_JC_ALLOW},    {LS_JC_CREATE, LS_JC_WRITE},   {LS_JC_STOP, LS_JC_CRASH},
+		{LS_JC_JOIN, LS_JC_CREATE},	   {LS_JC_DELETE, LS_JC_LEAVE},   {LS_JC_RESTORE, LS_JC_RESOLVE},
+	};
+
+	for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++)
+		if ((pairs[i][0] == a && pairs[i][1] == b) || (pairs[i][0] == b && pairs[i][1] == a))
+			return true;
+	return false;
 }
