@@ -458,6 +458,8 @@ ls_jdecide_item(ls_jctx *ctx, const ls_jitem *item, ls_jdecision *d)
 		if (d->status == LS_FINDING_NOT_FOUND && !ls_jdecide_start(ctx, item, &rows, d))
 			return false;
 	}
+	if (!ls_jcriteria_apply(ctx, item, &rows, d))
+		return false;
 	if (item->order != LS_JORDER_NONE && d->status == LS_FINDING_PASSED &&
 		!decide_order(ctx, item, &rows, d))
 		return false;

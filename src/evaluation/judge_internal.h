@@ -394,6 +394,16 @@ typedef struct ls_jlist
 	uint32_t n, capacity;
 } ls_jlist;
 
+/* What the criteria define. */
+typedef struct ls_jdefs
+{
+	bool warning_fails;
+	bool inverted;             /* an item passes when what it names is refused */
+	bool limit_fails;          /* beyond it fails; else within it passes */
+	ls_finding_status skipped; /* what skipped counts as, 0: skipped */
+	ls_jitem *limit;           /* a threshold for all items, or NULL */
+} ls_jdefs;
+
 typedef struct ls_jctx
 {
 	ls_arena *arena;
@@ -425,6 +435,7 @@ typedef struct ls_jctx
 	bool report;       /* rows are a report with check marks (Mocha, Jest) */
 	uint64_t *context; /* stems of the criteria's words */
 	int n_context;
+	ls_jdefs defs;
 } ls_jctx;
 
 /* The first atoms of a text with their words; returns how many. */
@@ -541,6 +552,10 @@ extern ls_jdecision ls_jdecide_plain(const ls_jitem *item, const ls_jhits *rows)
 extern bool ls_jdecide_absence(ls_jctx *ctx, const ls_jitem *item, const ls_jhits *rows,
 							   ls_jdecision *d);
 extern ls_jdecision ls_jdecide_threshold(ls_jctx *ctx, const ls_jitem *item, const ls_jhits *rows);
+/* Reads the definitions of the criteria; applies them to a decision. */
+extern void ls_jcriteria_read(ls_jctx *ctx, ls_str criteria);
+extern bool ls_jcriteria_apply(ls_jctx *ctx, const ls_jitem *item, const ls_jhits *rows,
+							   ls_jdecision *d);
 /* An item that asks for a start: the row behind its announcement that tells how it ended. */
 extern bool ls_jdecide_start(ls_jctx *ctx, const ls_jitem *item, const ls_jhits *rows,
 							 ls_jdecision *d);
