@@ -196,10 +196,7 @@ ls_judge(ls_arena *arena, const ls_str *rows, size_t n_rows, ls_str criteria,
 		ctx->row_cost += ctx->rows[r].len / 4 * (ctx->cache[r].text.atoms ? 1 : 10);
 	ctx->row_cost = ctx->n_rows > 0 ? ctx->row_cost / ctx->n_rows + 8 : 8;
 	for (size_t i = 0; i < n; i++)
-		for (ls_jitem *part[3] = {parsed[i], parsed[i]->other, parsed[i]->without}, **p = part;
-			 p < part + 3; p++)
-			if (*p)
-				ls_jitem_reweigh(ctx, parsed, n, *p);
+		ls_jitem_reweigh(ctx, parsed, n, parsed[i]);
 	for (size_t i = 0; i < n; i++)
 	{
 		ls_jdecision d;

@@ -436,8 +436,13 @@ bool
 ls_jdecide_item(ls_jctx *ctx, const ls_jitem *item, ls_jdecision *d)
 {
 	bool many = item->absent || item->cond.op != LS_JOP_NONE || item->all;
+	bool decided;
 	ls_jhits rows;
 
+	if (item->n_members > 0)
+		return ls_jdecide_list(ctx, item, d);
+	if (!ls_jdecide_name(ctx, item, d, &decided) || decided)
+		return decided;
 	if (!ls_jcollect(ctx, item, many ? ctx->n_rows : CANDIDATES, item->absent ? 0.3f : 0.4f, &rows))
 		return false;
 	if (item->cond.op != LS_JOP_NONE && rows.n == 0 && !item->has_name && item->n_idents == 0 &&
@@ -458,6 +463,9 @@ ls_jdecide_item(ls_jctx *ctx, const ls_jitem *item, ls_jdecision *d)
 		if (d->status == LS_FINDING_NOT_FOUND && !ls_jdecide_start(ctx, item, &rows, d))
 			return false;
 	}
+	if (item->all && item->n_idents > 0 && d->status == LS_FINDING_PASSED && d->has_row &&
+		!ls_jdecide_every(ctx, item, d))
+		return false;
 	if (!ls_jcriteria_apply(ctx, item, &rows, d))
 		return false;
 	if (item->order != LS_JORDER_NONE && d->status == LS_FINDING_PASSED &&

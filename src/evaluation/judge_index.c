@@ -101,6 +101,8 @@ want_item(ls_jctx *ctx, ls_jitem *item)
 			(void) list_of(ctx, item->idents[k].whole);
 	want_item(ctx, item->other);
 	want_item(ctx, item->without);
+	for (int k = 0; k < item->n_members; k++)
+		want_item(ctx, item->members[k]);
 }
 
 static bool
@@ -151,16 +153,26 @@ post_atom(ls_jctx *ctx, const ls_jatom *atom, uint32_t row)
 	return atom->joined == 0 || post_word(ctx, atom->joined, row);
 }
 
+static size_t
+count_terms(const ls_jitem *item)
+{
+	size_t n;
+
+	if (item == NULL)
+		return 0;
+	n = (size_t) item->n_terms * 2 + (size_t) item->n_idents;
+	for (int k = 0; k < item->n_members; k++)
+		n += count_terms(item->members[k]);
+	return n + count_terms(item->other) + count_terms(item->without);
+}
+
 bool
 ls_jindex_build(ls_jctx *ctx, ls_jitem **items, size_t n_items)
 {
 	size_t terms = 16;
 
 	for (size_t i = 0; i < n_items; i++)
-		for (const ls_jitem *part[3] = {items[i], items[i]->other, items[i]->without}, **p = part;
-			 p < part + 3; p++)
-			if (*p)
-				terms += (size_t) (*p)->n_terms * 2 + (size_t) (*p)->n_idents;
+		terms += count_terms(items[i]);
 	ctx->vocab_size = 64;
 	while (ctx->vocab_size < terms * 2)
 		ctx->vocab_size *= 2;
@@ -479,4 +491,10 @@ ls_jitem_reweigh(ls_jctx *ctx, ls_jitem **items, size_t n_items, ls_jitem *item)
 		if (!term->forbidden)
 			item->total += term->weight;
 	}
+	if (item->other != NULL)
+		ls_jitem_reweigh(ctx, items, n_items, item->other);
+	if (item->without != NULL)
+		ls_jitem_reweigh(ctx, items, n_items, item->without);
+	for (int k = 0; k < item->n_members; k++)
+		ls_jitem_reweigh(ctx, items, n_items, item->members[k]);
 }

@@ -277,6 +277,8 @@ typedef struct ls_jrow
 
 #define LS_JITEM_TERMS 48
 #define LS_JITEM_IDENTS 12
+#define LS_JITEM_WORDS 24
+#define LS_JITEM_MEMBERS 6
 #define LS_JIDENT_ATOMS 16
 
 typedef enum ls_jrole
@@ -318,6 +320,8 @@ typedef struct ls_jident
 	uint8_t n;
 	bool pair; /* noun and number: the number alone may do */
 	bool path;
+	uint16_t at;    /* where in the description */
+	bool predicate; /* "every node runs 5.1": what is said of them, not which they are */
 	bool dotted;    /* a host's or a domain's name */
 	bool forbidden; /* it must be absent */
 } ls_jident;
@@ -375,6 +379,10 @@ typedef struct ls_jitem
 	int http_low, http_high; /* the item speaks of a status class; 0: no */
 	ls_jorder order;
 	struct ls_jitem *other;   /* the second part of an order */
+	uint64_t words[LS_JITEM_WORDS]; /* stems of the whole description; none when it is longer */
+	int n_words;
+	struct ls_jitem *members[LS_JITEM_MEMBERS]; /* of a list of names, each its own item */
+	int n_members;
 	struct ls_jitem *without; /* a condition of absence beside the main clause */
 } ls_jitem;
 
@@ -556,6 +564,10 @@ extern ls_jdecision ls_jdecide_threshold(ls_jctx *ctx, const ls_jitem *item, con
 extern void ls_jcriteria_read(ls_jctx *ctx, ls_str criteria);
 extern bool ls_jcriteria_apply(ls_jctx *ctx, const ls_jitem *item, const ls_jhits *rows,
 							   ls_jdecision *d);
+/* judge_list.c: names of tests, lists of names, "every" with a value. */
+extern bool ls_jdecide_name(ls_jctx *ctx, const ls_jitem *item, ls_jdecision *d, bool *decided);
+extern bool ls_jdecide_list(ls_jctx *ctx, const ls_jitem *item, ls_jdecision *d);
+extern bool ls_jdecide_every(ls_jctx *ctx, const ls_jitem *item, ls_jdecision *d);
 /* An item that asks for a start: the row behind its announcement that tells how it ended. */
 extern bool ls_jdecide_start(ls_jctx *ctx, const ls_jitem *item, const ls_jhits *rows,
 							 ls_jdecision *d);

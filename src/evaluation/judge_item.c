@@ -276,6 +276,7 @@ add_ident(const parse *p, ls_jitem *item, int i, int n)
 		return -1;
 	id = &item->idents[item->n_idents];
 	memset(id, 0, sizeof(*id));
+	id->at = (uint16_t) i;
 	for (int k = 0; k < n; k++)
 	{
 		const ls_jatom *a = &p->t->atoms[i + k];
@@ -675,6 +676,27 @@ settle_absence(ls_jitem *item)
 	item->errors = bad && !other;
 }
 
+/* Identifiers behind the verb of a sentence with "every". */
+static void
+mark_predicates(const parse *p, int begin, ls_jitem *item)
+{
+	for (int k = 0; k < item->n_idents && item->all; k++)
+	{
+		bool every = false;
+
+		for (int i = begin; i < item->idents[k].at; i++)
+		{
+			const ls_jword *w = word_of(p, i);
+
+			every |= w->pol == LS_JP_ALL;
+			item->idents[k].predicate |=
+				every && (w->pol == LS_JP_ACT || w->pol == LS_JP_STATE || is(p, i, "is") ||
+						  is(p, i, "are") || is(p, i, "has") || is(p, i, "have") ||
+						  is(p, i, "uses") || is(p, i, "use") || is(p, i, "shows"));
+		}
+	}
+}
+
 static ls_jitem *
 parse_range(parse *p, int begin, int end, int depth)
 {
@@ -773,9 +795,71 @@ parse_range(parse *p, int begin, int end, int depth)
 	for (int k = 0; k < item->n_terms; k++)
 		if (!item->terms[k].forbidden)
 			item->total += item->terms[k].weight;
+	mark_predicates(p, begin, item);
 	for (int k = 0; k < item->n_idents; k++)
 		item->n_required += !item->idents[k].forbidden;
 	return item;
+}
+
+/* Atoms of a name at i: joined pieces, or one word that has no meaning of its own; 0: no name. */
+static int
+name_at(const parse *p, int i, int end)
+{
+	int n = 1;
+
+	if (i >= end || p->t->atoms[i].kind == LS_JKIND_SYMBOL)
+		return 0;
+	while (i + n < end && p->t->atoms[i + n].sep >= LS_JSEP_NONE &&
+		   p->t->atoms[i + n].sep <= LS_JSEP_AT)
+		n++;
+	if (n == 1 && (p->t->atoms[i].kind == LS_JKIND_NUMBER || word_of(p, i)->pol != LS_JP_NONE ||
+				   (word_of(p, i)->concept != LS_JC_NONE)))
+		return 0;
+	return n;
+}
+
+/*
+ * "n1 and n2 are ready", "a, b and c were restarted": a list of names before a verb in the plural
+ * becomes one item for each.  False when out of memory.
+ */
+static bool
+find_list(parse *p, int end, ls_jitem *item)
+{
+	int from[LS_JITEM_MEMBERS], len[LS_JITEM_MEMBERS], n = 0, i = 0;
+	bool and_ = false;
+
+	while (i < end && (is(p, i, "both") || is(p, i, "the") ||
+					   (word_of(p, i)->pol == LS_JP_WEAK && p->t->atoms[i + 1].sep == LS_JSEP_SPACE)))
+		i++;
+	while (n < LS_JITEM_MEMBERS && (len[n] = name_at(p, i, end)) > 0)
+	{
+		from[n] = i;
+		i += len[n++];
+		if (and_ || i >= end)
+			break;
+		if (is(p, i, "and"))
+		{
+			and_ = true;
+			i++;
+		}
+		else if (p->t->atoms[i].sep != LS_JSEP_COMMA)
+			break;
+	}
+	if (n < 2 || !and_ || i >= end ||
+		!(is(p, i, "are") || is(p, i, "were") || is(p, i, "have") || is(p, i, "both")))
+		return true;
+	for (int k = 0; k < n; k++)
+	{
+		parse one = {.ctx = p->ctx, .t = p->t};
+
+		for (int a = from[0]; a < i; a++)
+			one.used[a] = a < from[k] || a >= from[k] + len[k];
+		item->members[k] = parse_range(&one, 0, end, 0);
+		if (item->members[k] == NULL)
+			return false;
+	}
+	item->n_members = n;
+	return true;
 }
 
 ls_jitem *
@@ -783,10 +867,17 @@ ls_jitem_parse(ls_jctx *ctx, ls_str description)
 {
 	parse p;
 	ls_jtext text = {description, ctx->atoms, 0};
+	ls_jitem *item;
 
 	memset(&p, 0, sizeof(p));
 	text.n = ls_jtext_scan(ctx, description, ctx->atoms, LS_JROW_ATOMS);
 	p.ctx = ctx;
 	p.t = &text;
-	return parse_range(&p, 0, text.n, 0);
+	item = parse_range(&p, 0, text.n, 0);
+	if (item == NULL || !find_list(&p, text.n, item))
+		return NULL;
+	if (text.n <= LS_JITEM_WORDS)
+		for (int i = 0; i < text.n; i++)
+			item->words[item->n_words++] = text.atoms[i].stem;
+	return item;
 }
