@@ -185,12 +185,45 @@ mark_unreal(const ls_jctx *ctx, ls_jtext *t, int i)
 	}
 }
 
+/*
+ * A command line ("$ make test", "+ docker push", "Run npm publish", "helm upgrade --install x"):
+ * it tells what shall be done.  An option makes one only when no other sign of a log stands
+ * before it.
+ */
+static bool
+is_command(const ls_jtext *t)
+{
+	const char *s = t->text.data;
+	size_t n = t->text.len, i = 0;
+
+	if (n > 2 && (s[0] == '$' || s[0] == '+' || s[0] == '>') && s[1] == ' ')
+		return true;
+	if (t->n > 1 && (is(t, 0, "run") || is(t, 0, "running")) && t->atoms[0].off < 10 &&
+		t->atoms[1].sep == LS_JSEP_SPACE && !(t->atoms[1].flags & LS_JATOM_CAPITAL) &&
+		t->atoms[1].kind == LS_JKIND_WORD && (t->atoms[0].flags & LS_JATOM_CAPITAL) && is(t, 0, "run"))
+		return true;
+	if (t->n > 1 && (is(t, 0, "group") || is(t, 0, "endgroup")) && n > 9 &&
+		memcmp(s, "##[group]", 9) == 0)
+		return true;
+	if (n == 0 || s[0] < 'a' || s[0] > 'z')
+		return false;
+	while (i < n && s[i] != ':' && s[i] != '=' && s[i] != '[' && s[i] != '(' && s[i] != '"')
+	{
+		if (i + 3 < n && s[i] == ' ' && s[i + 1] == '-' && s[i + 2] == '-' && s[i + 3] >= 'a' &&
+			s[i + 3] <= 'z')
+			return true;
+		i++;
+	}
+	return false;
+}
+
 void
 ls_jadvice_mark(const ls_jctx *ctx, ls_jrow *row)
 {
 	ls_jtext *t = &row->text;
 	int n = 0, kept = t->n;
 
+	row->command = is_command(t);
 	/* found first, taken out last: the text between atoms must stay what it is */
 	for (int i = 0, end; i < t->n; i++)
 	{

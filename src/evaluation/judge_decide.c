@@ -373,33 +373,40 @@ thread_of(ls_str row)
 }
 
 /*
- * Rows name the item but tell no outcome: a later row of the same thread may.  Looks at the
- * next few rows only.
+ * Rows name the item but tell no outcome: a later row of the same thread may, or the output
+ * behind a command line.  Looks at the next few rows only.
  */
 static bool
 decide_thread(ls_jctx *ctx, const ls_jhits *rows, ls_jdecision *d)
 {
 	const ls_jhit *best = NULL;
+	const ls_jrow *row;
 	ls_str thread;
+	bool command;
 
 	for (size_t i = 0; i < rows->n; i++)
 		if (best == NULL || rows->list[i].m.relevance > best->m.relevance)
 			best = &rows->list[i];
 	if (best == NULL || best->m.relevance < 0.7f)
 		return true;
+	row = ls_jrow_get(ctx, best->row);
+	if (row == NULL)
+		return false;
+	command = row->command;
 	thread = thread_of(ctx->rows[best->row]);
-	if (thread.len == 0)
+	if (thread.len == 0 && !command)
 		return true;
 	for (uint32_t r = best->row + 1; r < ctx->n_rows && r < best->row + 8; r++)
 	{
-		const ls_jrow *row;
 		const ls_jcue *cue = NULL;
 
-		if (!ls_str_eq(thread_of(ctx->rows[r]), thread))
+		if (!command && !ls_str_eq(thread_of(ctx->rows[r]), thread))
 			continue;
 		row = ls_jrow_get(ctx, r);
 		if (row == NULL)
 			return false;
+		if (command && row->command)
+			return true; /* what follows is the next command's */
 		for (int k = 0; k < row->n_cues && !row->hostile; k++)
 			if (row->cues[k].class != LS_JCLASS_CLEAN && row->cues[k].strength >= 2 &&
 				(cue == NULL || row->cues[k].strength > cue->strength))

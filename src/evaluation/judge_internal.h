@@ -270,6 +270,7 @@ typedef struct ls_jrow
 	bool fields; /* JSON or key=value: clauses mean nothing */
 	bool analysed;
 	uint64_t filter[4]; /* which stems and concepts it may hold */
+	bool command;       /* a command line: what shall be done */
 	bool hostile;       /* holds text that instructs the reader: no evidence */
 } ls_jrow;
 

@@ -381,6 +381,8 @@ match_action(matching *m, const ls_jterm *term, ls_jmatch *out)
 			}
 			out->action_any = true;
 			m->near_action |= near;
+			if (m->row->command)
+				continue;
 			if (hit < 1 && i + 1 < t->n && i < 8 && t->atoms[i + 1].sep == LS_JSEP_OTHER &&
 				t->text.data[a->off + a->len] == ':')
 				continue; /* the name of a component: "auth: ..." */
