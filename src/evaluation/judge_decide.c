@@ -343,6 +343,7 @@ decide_without(ls_jctx *ctx, const ls_jitem *item, const ls_jhits *main_rows, ls
 			}
 		memcpy(scoped->idents, item->idents, sizeof(item->idents));
 		scoped->n_idents = item->n_idents;
+		scoped->n_required = item->n_required;
 		part = scoped;
 	}
 	if (!ls_jcollect(ctx, part, ctx->n_rows, 0.5f, &rows))
@@ -357,12 +358,45 @@ decide_without(ls_jctx *ctx, const ls_jitem *item, const ls_jhits *main_rows, ls
 	return true;
 }
 
+/* The value behind a key that ties rows together: request_id=9, "traceId":"ab"; empty: none. */
+static ls_str
+correlation_of(ls_str row)
+{
+	static const char *const keys[] = {"request_id", "requestid", "req_id",		   "trace_id",
+									   "traceid",    "txid",	  "correlation_id", "correlationid"};
+
+	for (size_t k = 0; k < sizeof(keys) / sizeof(keys[0]); k++)
+	{
+		size_t len = strlen(keys[k]);
+
+		for (size_t i = 0; i + len + 2 < row.len; i++)
+		{
+			size_t from = i + len, to;
+
+			if ((row.data[i] | 0x20) != keys[k][0] ||
+				!ls_str_eq_nocase(ls_str_make(row.data + i, len), ls_str_make(keys[k], len)))
+				continue;
+			while (from < row.len && strchr("\":= ", row.data[from]) != NULL)
+				from++;
+			for (to = from; to < row.len && strchr("\", })]", row.data[to]) == NULL;)
+				to++;
+			return ls_str_make(row.data + from, to - from < 64 ? to - from : 64);
+		}
+	}
+	return ls_str_make(row.data, 0);
+}
+
 /* The word that ties rows together: "#5", "[mirror-a]", "saga=77"; empty when there is none. */
 static ls_str
 thread_of(ls_str row)
 {
+	ls_str id = correlation_of(row);
 	size_t n = 0;
-	bool sign = row.len > 0 && (row.data[0] == '#' || row.data[0] == '[');
+	bool sign;
+
+	if (id.len > 0)
+		return id;
+	sign = row.len > 0 && (row.data[0] == '#' || row.data[0] == '[');
 
 	while (n < row.len && row.data[n] != ' ')
 	{

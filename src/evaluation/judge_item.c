@@ -328,6 +328,17 @@ add_identifier(parse *p, ls_jitem *item, int i, int n, bool pair, bool forbidden
 	item->has_name = true;
 }
 
+/* 1.2.3, not 1.5 */
+static bool
+is_version(const parse *p, int i)
+{
+	int dots = 0;
+
+	for (int k = 0; k < p->t->atoms[i].len; k++)
+		dots += p->t->text.data[p->t->atoms[i].off + (uint32_t) k] == '.';
+	return dots >= 2;
+}
+
 static void
 find_identifiers(parse *p, int begin, int end, ls_jitem *item, int neg_from, int neg_to)
 {
@@ -383,6 +394,8 @@ find_identifiers(parse *p, int begin, int end, ls_jitem *item, int neg_from, int
 												   (p->t->text.data[a->off + 2] - '0');
 				p->used[i] = true;
 			}
+			else if (is_version(p, i) && i > begin && word_of(p, i - 1)->pol == LS_JP_STATE)
+				add_identifier(p, item, i, 1, true, false);
 			else if (i > begin && !p->used[i - 1] && p->t->atoms[i - 1].kind == LS_JKIND_WORD &&
 					 a->sep == LS_JSEP_SPACE && word_of(p, i - 1)->pol != LS_JP_STOP &&
 					 word_of(p, i - 1)->pol != LS_JP_NOT && word_of(p, i - 1)->pol != LS_JP_ALL)
@@ -574,7 +587,8 @@ add_words(parse *p, int begin, int end, ls_jitem *item, int neg_from, int neg_to
 				if (w->concept != LS_JC_NONE)
 					weight = 1.2f;
 				else if ((aux || (i + 1 == end && i > begin + 1 && (a->flags & LS_JATOM_S) &&
-								  !forbidden && item->has_name)) &&
+								  !forbidden && item->has_name &&
+								  word_of(p, i - 1)->pol != LS_JP_ALL)) &&
 						 a->kind == LS_JKIND_WORD && !(a->flags & LS_JATOM_UPPER))
 				{
 					role = LS_JROLE_ACTION;
@@ -593,7 +607,7 @@ add_words(parse *p, int begin, int end, ls_jitem *item, int neg_from, int neg_to
 			term->scope |= is_preposition(p, k) && (i > p->cond_end || !is(p, k, "of")) &&
 						   item->cond.op != LS_JOP_NONE;
 			term->object |= before == LS_JP_WEAK || (is_preposition(p, k) && !is(p, k, "at"));
-			if (before != LS_JP_STOP || term->object)
+			if ((before != LS_JP_STOP && before != LS_JP_ALL) || term->object)
 				break;
 		}
 		if (i >= p->noun_from && i < p->noun_to && role == LS_JROLE_ACTION)

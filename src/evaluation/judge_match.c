@@ -37,7 +37,12 @@ bounded(const ls_jtext *t, int i, int n, const ls_jident *id)
 	const ls_jatom *a = &t->atoms[i];
 	const ls_jatom *next = i + n < t->n ? &t->atoms[i + n] : NULL;
 
-	if (a->sep == LS_JSEP_TIGHT || (a->sep == LS_JSEP_NONE && i > 0) ||
+	/* 20240103_drop_legacy: a migration's number and its name */
+	bool numbered = a->sep == LS_JSEP_TIGHT && i > 0 && a[-1].kind == LS_JKIND_NUMBER &&
+					a[-1].len >= 3 && !(a[-1].flags & LS_JATOM_TIME) && id->n > 1 &&
+					(a[-1].sep >= LS_JSEP_SPACE || a[-1].sep == LS_JSEP_START);
+
+	if ((a->sep == LS_JSEP_TIGHT && !numbered) || (a->sep == LS_JSEP_NONE && i > 0) ||
 		(a->sep == LS_JSEP_DOT && id->dotted))
 		return false;
 	if (next != NULL)

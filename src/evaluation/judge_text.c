@@ -76,7 +76,7 @@ irregular(char *w, size_t n)
 		{"thrown", "throw"},     {"threw", "throw"},         {"rebuilt", "rebuild"},
 		{"reran", "rerun"},      {"resent", "resend"},       {"stolen", "steal"},
 		{"woke", "wake"},        {"woken", "wake"},          {"won", "win"},
-		{"withdrawn", "withdraw"}, {"came", "come"},
+		{"withdrawn", "withdraw"}, {"came", "come"}, {"became", "become"},
 		{"blew", "blow"}};
 
 	if (n < 3 || n > 11)

@@ -62,7 +62,7 @@ static const ls_jword table[] = {
 	W("unexpectedly", ERROR, NEG, 1), W("insufficient", ERROR, NEG, 2),
 	W("undelivered", SEND, NEG, 2), W("bounce", SEND, NEG, 2), W("unresolved", ERROR, NEG, 1),
 	W("alarm", DETECT, ACT, 1), W("vanish", LOSS, NONE, 0), W("stale", ERROR, NEG, 1),
-	W("leak", ERROR, NEG, 1), W("lost", LOSS, NEG, 2), W("lose", LOSS, NEG, 2),
+	W("leak", NONE, NEG, 1), W("lost", LOSS, NEG, 2), W("lose", LOSS, NEG, 2),
 	W("warn", WARNING, NONE, 1), W("warning", WARNING, NONE, 1), W("throttle", DENY, NEG, 2),
 	W("starve", ERROR, NEG, 1), W("exhaust", ERROR, NEG, 2), W("nack", DENY, NEG, 2),
 	W("dhcpnak", DENY, NEG, 2), W("dhcpack", ALLOW, POS, 2),
