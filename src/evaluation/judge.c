@@ -142,20 +142,33 @@ summarize(ls_jctx *ctx, const ls_judge_finding *f, size_t n, ls_str *summary)
 	return !buf.failed;
 }
 
-bool
-ls_judge(ls_arena *arena, const ls_str *rows, size_t n_rows, ls_str criteria,
-		 const ls_judge_item *items, size_t n_items, bool generic, ls_judge_finding **findings,
-		 size_t *n_findings, ls_str *summary)
+struct ls_judge_job
 {
+	ls_jctx *ctx;
+	const ls_judge_item *items;
+	bool own_ids;
+	ls_jitem **parsed;
+	size_t n;    /* items */
+	size_t row;  /* read so far */
+	size_t item; /* decided so far */
+	bool weighed;
+	bool surveys; /* some item speaks of the log as a whole */
+	ls_judge_finding *out;
+	ls_str summary;
+};
+
+ls_judge_job *
+ls_judge_begin(ls_arena *arena, const ls_str *rows, size_t n_rows, ls_str criteria,
+			   const ls_judge_item *items, size_t n_items, bool generic)
+{
+	ls_judge_job *job = ls_new(arena, ls_judge_job);
 	ls_jctx *ctx = ls_new(arena, ls_jctx);
 	ls_str *parts = ls_new_array(arena, ls_str, MAX_ITEMS);
 	ls_jitem **parsed = ls_new_array(arena, ls_jitem *, MAX_ITEMS);
-	ls_judge_finding *out;
-	bool own_ids = generic || n_items == 0;
 	size_t n = n_items > MAX_ITEMS ? MAX_ITEMS : n_items;
 
-	if (ctx == NULL || parts == NULL || parsed == NULL)
-		return false;
+	if (job == NULL || ctx == NULL || parts == NULL || parsed == NULL)
+		return NULL;
 	ctx->arena = arena;
 	ctx->rows = rows;
 	ctx->n_rows = n_rows > MAX_ROWS ? MAX_ROWS : n_rows;
@@ -163,12 +176,12 @@ ls_judge(ls_arena *arena, const ls_str *rows, size_t n_rows, ls_str criteria,
 	ls_jhostile_init(&ctx->hostile);
 	ctx->memo = ls_new_array(arena, ls_jmemo, LS_JMEMO);
 	if (ctx->memo == NULL)
-		return false;
+		return NULL;
 	ctx->particle = ls_jwords_find(&ctx->words, ls_jstem("the", 3));
 	ctx->n_context = ls_jtext_scan(ctx, criteria, ctx->atoms, LS_JROW_ATOMS);
 	ctx->context = ls_new_array(arena, uint64_t, ctx->n_context + 1);
 	if (ctx->context == NULL)
-		return false;
+		return NULL;
 	for (int i = 0; i < ctx->n_context; i++)
 		ctx->context[i] = ctx->atoms[i].stem;
 	if (n == 0)
@@ -183,41 +196,132 @@ ls_judge(ls_arena *arena, const ls_str *rows, size_t n_rows, ls_str criteria,
 		if (n == 0)
 			parts[n++] = criteria;
 	}
-	out = ls_new_array(arena, ls_judge_finding, n);
-	if (out == NULL)
-		return false;
+	job->out = ls_new_array(arena, ls_judge_finding, n);
+	if (job->out == NULL)
+		return NULL;
 	for (size_t i = 0; i < n; i++)
 		if ((parsed[i] = ls_jitem_parse(ctx, parts[i])) == NULL)
+			return NULL;
+	if (!ls_jindex_begin(ctx, parsed, n) || ls_arena_failed(arena))
+		return NULL;
+	job->ctx = ctx;
+	job->items = items;
+	job->own_ids = generic || n_items == 0;
+	job->parsed = parsed;
+	job->n = n;
+	return job;
+}
+
+/* Reads the next rows, as many as `work` allows; a byte costs more than one unit. */
+static bool
+read_rows(ls_judge_job *job, size_t *work)
+{
+	ls_jctx *ctx = job->ctx;
+
+	while (job->row < ctx->n_rows && *work > 0)
+	{
+		size_t cost = ctx->rows[job->row].len * 4 / 3 + 16;
+
+		if (!ls_jindex_row(ctx, (uint32_t) job->row++))
 			return false;
-	if (!ls_jindex_build(ctx, parsed, n))
-		return false;
+		*work -= *work < cost ? *work : cost;
+	}
+	return true;
+}
+
+/* Once all rows are known: what they cost, what the words of the items weigh. */
+static void
+weigh(ls_judge_job *job)
+{
+	ls_jctx *ctx = job->ctx;
+
 	ctx->work = WORK;
 	for (size_t r = 0; r < ctx->n_rows; r++)
 		ctx->row_cost += ctx->rows[r].len / 4 * (ctx->cache[r].text.atoms ? 1 : 10);
 	ctx->row_cost = ctx->n_rows > 0 ? ctx->row_cost / ctx->n_rows + 8 : 8;
-	for (size_t i = 0; i < n; i++)
-		ls_jitem_reweigh(ctx, parsed, n, parsed[i]);
-	for (size_t i = 0; i < n; i++)
+	for (size_t i = 0; i < job->n; i++)
+		ls_jitem_reweigh(ctx, job->parsed, job->n, job->parsed[i]);
+	for (size_t i = 0; i < job->n; i++)
+		job->surveys |= ls_jitem_surveys(job->parsed[i]);
+	job->weighed = true;
+}
+
+static bool
+decide_next(ls_judge_job *job)
+{
+	ls_jctx *ctx = job->ctx;
+	size_t i = job->item++;
+	ls_judge_finding *f = &job->out[i];
+	ls_jdecision d;
+	ls_buf id;
+
+	ctx->items_left = job->n - i;
+	if (!ls_jdecide_item(ctx, job->parsed[i], &d) || !explain(ctx, &d, f))
+		return false;
+	if (!job->own_ids)
 	{
-		ls_jdecision d;
-
-		ctx->items_left = n - i;
-		if (!ls_jdecide_item(ctx, parsed[i], &d) || !explain(ctx, &d, &out[i]))
-			return false;
-		if (own_ids)
-		{
-			ls_buf id;
-
-			ls_buf_init(&id, arena);
-			ls_buf_printf(&id, "f%zu", i + 1);
-			if (id.failed)
-				return false;
-			out[i].id = ls_str_make(id.data, id.len);
-		}
-		else
-			out[i].id = items[i].id;
+		f->id = job->items[i].id;
+		return true;
 	}
-	*findings = out;
-	*n_findings = n;
-	return summarize(ctx, out, n, summary);
+	ls_buf_init(&id, ctx->arena);
+	ls_buf_printf(&id, "f%zu", i + 1);
+	f->id = ls_str_make(id.data, id.len);
+	return !id.failed;
+}
+
+ls_judge_state
+ls_judge_step(ls_judge_job *job, size_t work)
+{
+	ls_jctx *ctx = job->ctx;
+
+	if (!read_rows(job, &work))
+		return LS_JUDGE_FAILED;
+	if (job->row < ctx->n_rows)
+		return LS_JUDGE_MORE;
+	if (!job->weighed)
+		weigh(job);
+	while (job->surveys && ctx->surveyed < ctx->n_rows && work > 0)
+	{
+		size_t cost = ctx->row_cost * 4;
+
+		if (!ls_jsurvey(ctx, ctx->surveyed + 1))
+			return LS_JUDGE_FAILED;
+		work -= work < cost ? work : cost;
+	}
+	while (job->item < job->n && work > 0)
+	{
+		size_t before = ctx->work, cost;
+
+		if (!decide_next(job))
+			return LS_JUDGE_FAILED;
+		cost = before - ctx->work + ctx->n_rows / 4 + 64;
+		work -= work < cost ? work : cost;
+	}
+	if (job->item < job->n)
+		return LS_JUDGE_MORE;
+	return summarize(ctx, job->out, job->n, &job->summary) ? LS_JUDGE_DONE : LS_JUDGE_FAILED;
+}
+
+void
+ls_judge_result(const ls_judge_job *job, ls_judge_finding **findings, size_t *n_findings,
+				ls_str *summary)
+{
+	*findings = job->out;
+	*n_findings = job->n;
+	*summary = job->summary;
+}
+
+bool
+ls_judge(ls_arena *arena, const ls_str *rows, size_t n_rows, ls_str criteria,
+		 const ls_judge_item *items, size_t n_items, bool generic, ls_judge_finding **findings,
+		 size_t *n_findings, ls_str *summary)
+{
+	ls_judge_job *job = ls_judge_begin(arena, rows, n_rows, criteria, items, n_items, generic);
+	ls_judge_state state = job ? LS_JUDGE_MORE : LS_JUDGE_FAILED;
+
+	while (state == LS_JUDGE_MORE)
+		state = ls_judge_step(job, LS_JUDGE_SLICE);
+	if (state == LS_JUDGE_DONE)
+		ls_judge_result(job, findings, n_findings, summary);
+	return state == LS_JUDGE_DONE;
 }

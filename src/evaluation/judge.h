@@ -44,4 +44,30 @@ extern bool ls_judge(ls_arena *arena, const ls_str *rows, size_t n_rows, ls_str 
 /* What a finding quotes of a row: its first line, at most 180 code points; empty when blank. */
 extern ls_str ls_judge_quote(ls_str row);
 
+/*
+ * The same in slices, for a process that has other things to do: begin, step until it is done,
+ * take the result.  Rows, criteria and items must live until then.  A step of LS_JUDGE_SLICE
+ * takes some 15 ms; one item is not divided and may take 60 ms in the largest requests.  To give
+ * up, free the arena.
+ */
+#define LS_JUDGE_SLICE ((size_t) 1 << 20)
+
+typedef struct ls_judge_job ls_judge_job;
+
+typedef enum ls_judge_state
+{
+	LS_JUDGE_MORE,
+	LS_JUDGE_DONE,
+	LS_JUDGE_FAILED /* the arena's limit is hit */
+} ls_judge_state;
+
+/* NULL when the arena's limit is hit. */
+extern ls_judge_job *ls_judge_begin(ls_arena *arena, const ls_str *rows, size_t n_rows,
+									ls_str criteria, const ls_judge_item *items, size_t n_items,
+									bool generic);
+extern ls_judge_state ls_judge_step(ls_judge_job *job, size_t work);
+/* Only after LS_JUDGE_DONE. */
+extern void ls_judge_result(const ls_judge_job *job, ls_judge_finding **findings,
+							size_t *n_findings, ls_str *summary);
+
 #endif /* LS_JUDGE_H */

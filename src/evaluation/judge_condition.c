@@ -32,29 +32,42 @@ violates(const ls_jctx *ctx, const ls_jitem *item, const ls_jrow *row, const ls_
 	return item->errors ? fails(row) : m->forbidden;
 }
 
-/* Looks at every row once for what conditions on the whole log ask. */
-static bool
-survey(ls_jctx *ctx)
+bool
+ls_jsurvey(ls_jctx *ctx, size_t end)
 {
-	if (ctx->http != NULL)
-		return true;
-	ctx->http = ls_new_array(ctx->arena, uint16_t, ctx->n_rows + 1);
+	if (ctx->http == NULL)
+	{
+		ctx->http = ls_new_array(ctx->arena, uint16_t, ctx->n_rows + 1);
+		ctx->first_fail = -1;
+	}
 	if (ctx->http == NULL)
 		return false;
-	ctx->first_fail = -1;
-	for (uint32_t r = 0; r < ctx->n_rows; r++)
+	for (; ctx->surveyed < end && ctx->surveyed < ctx->n_rows; ctx->surveyed++)
 	{
-		const ls_jrow *row = ls_jrow_get(ctx, r);
+		const ls_jrow *row = ls_jrow_get(ctx, ctx->surveyed);
 
 		if (row == NULL)
 			return false;
 		if (row->hostile)
 			continue;
-		ctx->http[r] = (uint16_t) row->http;
+		ctx->http[ctx->surveyed] = (uint16_t) row->http;
 		if (ctx->first_fail < 0 && fails(row))
-			ctx->first_fail = r;
+			ctx->first_fail = ctx->surveyed;
 	}
 	return true;
+}
+
+bool
+ls_jitem_surveys(const ls_jitem *item)
+{
+	if (item == NULL)
+		return false;
+	if ((item->absent || item->http_low != 0) && item->n_required == 0 && !item->has_name)
+		return true;
+	for (int k = 0; k < item->n_members; k++)
+		if (ls_jitem_surveys(item->members[k]))
+			return true;
+	return ls_jitem_surveys(item->without);
 }
 
 /* The subject is the log as a whole: every row is about it. */
@@ -63,7 +76,7 @@ decide_absence_anywhere(ls_jctx *ctx, const ls_jitem *item, ls_jdecision *d)
 {
 	int64_t first = -1;
 
-	if (!survey(ctx))
+	if (!ls_jsurvey(ctx, ctx->n_rows))
 		return false;
 	for (size_t r = 0; r < ctx->n_rows && item->http_low != 0 && first < 0; r++)
 		if (ctx->http[r] >= item->http_low && ctx->http[r] <= item->http_high)
@@ -325,7 +338,7 @@ ls_jdecide_threshold(ls_jctx *ctx, const ls_jitem *item, const ls_jhits *rows)
 	{
 		bool any = false;
 
-		if (!survey(ctx))
+		if (!ls_jsurvey(ctx, ctx->n_rows))
 			return plain;
 		count = 0;
 		for (uint32_t r = 0; r < ctx->n_rows; r++)

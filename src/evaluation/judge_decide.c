@@ -13,6 +13,7 @@
 
 #define FAR 0.34f      /* in relevance: about something else */
 #define CANDIDATES 400 /* rows looked at closely for an ordinary item */
+#define ITEM_WORK ((size_t) 4 << 20) /* some 60 ms */
 
 ls_jdecision
 ls_jdecide(ls_finding_status status, const char *why, double confidence)
@@ -39,8 +40,11 @@ size_t
 ls_jroom(const ls_jctx *ctx, size_t limit)
 {
 	size_t budget = ctx->work / (ctx->items_left > 0 ? ctx->items_left : 1);
-	size_t fit = budget / (ctx->row_cost > 0 ? ctx->row_cost : 1);
+	size_t fit;
 
+	if (budget > ITEM_WORK)
+		budget = ITEM_WORK;
+	fit = budget / (ctx->row_cost > 0 ? ctx->row_cost : 1);
 	if (fit < 50)
 		fit = 50;
 	return limit < fit ? limit : fit;

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 
 #define MAX_POSTINGS ((size_t) 4 << 20)
-#define MAX_KEPT_ATOMS ((size_t) 1 << 20)
+#define MAX_KEPT_ATOMS ((size_t) 3 << 19)
 
 static int32_t
 list_of(ls_jctx *ctx, uint64_t hash)
@@ -167,7 +167,7 @@ count_terms(const ls_jitem *item)
 }
 
 bool
-ls_jindex_build(ls_jctx *ctx, ls_jitem **items, size_t n_items)
+ls_jindex_begin(ls_jctx *ctx, ls_jitem **items, size_t n_items)
 {
 	size_t terms = 16;
 
@@ -188,30 +188,33 @@ ls_jindex_build(ls_jctx *ctx, ls_jitem **items, size_t n_items)
 		ctx->concept_list[c] = -1;
 	for (size_t i = 0; i < n_items; i++)
 		want_item(ctx, items[i]);
-
-	for (uint32_t r = 0; r < ctx->n_rows; r++)
-	{
-		int n = ls_jtext_scan(ctx, ctx->rows[r], ctx->atoms, LS_JROW_ATOMS);
-		ls_jrow *row = &ctx->cache[r];
-
-		if (ctx->rows[r].len > 3 && !ctx->report)
-			for (int i = 0; i < n && i < 2; i++)
-				ctx->report |= ctx->atoms[i].kind == LS_JKIND_SYMBOL && ctx->atoms[i].len == 3 &&
-							   ctx->words.table[ctx->atoms[i].word].pol == LS_JP_POS;
-		for (int i = 0; i < n; i++)
-			if (!post_atom(ctx, &ctx->atoms[i], r))
-				return false;
-		if (ctx->kept_atoms + (size_t) n > MAX_KEPT_ATOMS)
-			continue;
-		row->text.atoms = ls_new_array(ctx->arena, ls_jatom, n + 1);
-		if (row->text.atoms == NULL)
-			return false;
-		memcpy(row->text.atoms, ctx->atoms, (size_t) n * sizeof(ls_jatom));
-		row->text.text = ctx->rows[r];
-		row->text.n = n;
-		ctx->kept_atoms += (size_t) n;
-	}
 	ctx->spare_row = UINT32_MAX;
+	return true;
+}
+
+bool
+ls_jindex_row(ls_jctx *ctx, uint32_t r)
+{
+	int n = ls_jtext_scan(ctx, ctx->rows[r], ctx->atoms, LS_JROW_ATOMS);
+	ls_jrow *row = &ctx->cache[r];
+
+	if (ctx->rows[r].len > 3 && !ctx->report)
+		for (int i = 0; i < n && i < 2; i++)
+			ctx->report |= ctx->atoms[i].kind == LS_JKIND_SYMBOL && ctx->atoms[i].len == 3 &&
+						   ctx->words.table[ctx->atoms[i].word].pol == LS_JP_POS;
+	for (int i = 0; i < n; i++)
+		if (!post_atom(ctx, &ctx->atoms[i], r))
+			return false;
+	ctx->spare_row = UINT32_MAX;
+	if (ctx->kept_atoms + (size_t) n > MAX_KEPT_ATOMS)
+		return true;
+	row->text.atoms = ls_new_array(ctx->arena, ls_jatom, n + 1);
+	if (row->text.atoms == NULL)
+		return false;
+	memcpy(row->text.atoms, ctx->atoms, (size_t) n * sizeof(ls_jatom));
+	row->text.text = ctx->rows[r];
+	row->text.n = n;
+	ctx->kept_atoms += (size_t) n;
 	return true;
 }
 

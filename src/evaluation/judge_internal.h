@@ -429,7 +429,8 @@ typedef struct ls_jctx
 	ls_jatom atoms[LS_JROW_ATOMS];
 	size_t items_left, row_cost;
 	size_t work;        /* what looking closely may still cost */
-	uint16_t *http;     /* status code of each row, once surveyed */
+	uint16_t *http;     /* status code of each row, as far as surveyed */
+	uint32_t surveyed;  /* rows of http that are known */
 	int64_t first_fail; /* first row with a sign of failure, -1: none */
 	/* index: wanted stems and concepts, with the rows that hold them */
 	uint64_t *vocab_hash;
@@ -457,8 +458,12 @@ extern bool ls_jrow_hostile(const ls_jphrases *commands, ls_str text, size_t *st
 /* Takes advice out of a row and marks what it only announces. */
 extern void ls_jadvice_mark(const ls_jctx *ctx, ls_jrow *row);
 
-/* Reads all rows once; then candidates in ctx->candidates, at most `limit`, in row order. */
-extern bool ls_jindex_build(ls_jctx *ctx, ls_jitem **items, size_t n_items);
+/*
+ * Collects the words of the items; then reads the rows, each once and in order.  After that,
+ * candidates are in ctx->candidates, at most `limit`, in row order.
+ */
+extern bool ls_jindex_begin(ls_jctx *ctx, ls_jitem **items, size_t n_items);
+extern bool ls_jindex_row(ls_jctx *ctx, uint32_t row);
 /* Does any row hold this word of an item? */
 extern bool ls_jindex_holds(const ls_jctx *ctx, uint64_t stem);
 /* Does an identifier that the item requires stand in no row at all? */
@@ -560,6 +565,9 @@ extern bool ls_jcollect(ls_jctx *ctx, const ls_jitem *item, size_t limit, float 
 extern ls_jdecision ls_jdecide_plain(const ls_jitem *item, const ls_jhits *rows);
 extern bool ls_jdecide_absence(ls_jctx *ctx, const ls_jitem *item, const ls_jhits *rows,
 							   ls_jdecision *d);
+/* Looks at rows up to `end` for what conditions on the whole log ask; does the item ask that? */
+extern bool ls_jsurvey(ls_jctx *ctx, size_t end);
+extern bool ls_jitem_surveys(const ls_jitem *item);
 extern ls_jdecision ls_jdecide_threshold(ls_jctx *ctx, const ls_jitem *item, const ls_jhits *rows);
 /* Reads the definitions of the criteria; applies them to a decision. */
 extern void ls_jcriteria_read(ls_jctx *ctx, ls_str criteria);

@@ -27,6 +27,7 @@ is(const parse *p, int i, const char *word)
 	size_t len = strlen(word);
 
 	return i >= 0 && i < p->t->n && p->t->atoms[i].len == len &&
+		   (p->t->text.data[p->t->atoms[i].off] | 0x20) == word[0] &&
 		   ls_str_eq_nocase(ls_str_make(p->t->text.data + p->t->atoms[i].off, len),
 							ls_str_make(word, len));
 }

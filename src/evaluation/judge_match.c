@@ -229,7 +229,8 @@ names_event(const ls_jtext *t, int i)
 	ls_str key = ls_str_make(t->text.data + t->atoms[i].off, t->atoms[i].len);
 
 	for (size_t k = 0; k < sizeof(keys) / sizeof(keys[0]); k++)
-		if (ls_str_eq_nocase(key, ls_str_make(keys[k], strlen(keys[k]))))
+		if (keys[k][0] == (key.data[0] | 0x20) &&
+			ls_str_eq_nocase(key, ls_str_make(keys[k], strlen(keys[k]))))
 			return true;
 	return false;
 }

@@ -11,10 +11,12 @@
  */
 #include "src/evaluation/judge_internal.h"
 
-static bool
+/* The first letter tells most words apart without a look at their length. */
+static inline bool
 text_is(ls_str s, const char *word)
 {
-	return ls_str_eq_nocase(s, ls_str_make(word, strlen(word)));
+	return s.len > 0 && (s.data[0] | 0x20) == word[0] &&
+		   ls_str_eq_nocase(s, ls_str_make(word, strlen(word)));
 }
 
 static ls_str
@@ -264,7 +266,7 @@ key_kind(ls_str key)
 	static const char *const measured[] = {"actual", "value",    "current", "measured",
 										   "result", "observed", "val",     "reading"};
 	static const char *const limits[] = {"target", "limit",    "threshold", "expected", "budget",
-										 "goal",   "expected", "objective", "quota",    "allowed"};
+										 "goal",   "objective", "quota", "allowed"};
 
 	for (size_t k = 0; k < sizeof(measured) / sizeof(measured[0]); k++)
 		if (text_is(key, measured[k]))
@@ -292,7 +294,7 @@ find_value(const ls_jctx *ctx, const ls_jitem *item, const ls_jrow *row, bool sa
 		float score = 0.5f;
 		bool own = false;
 
-		if (!ls_jnumber_value(t, i, &v, &dim))
+		if (a->kind != LS_JKIND_NUMBER || !ls_jnumber_value(t, i, &v, &dim))
 			continue;
 		if (has_unit && dim == LS_JDIM_NONE && a->sep == LS_JSEP_EQUAL)
 		{

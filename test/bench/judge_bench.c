@@ -7,6 +7,8 @@
 
 #include "test/unit/judge_cases.h"
 
+static double longest; /* step of the last call of speed, in ms */
+
 static double
 now(void)
 {
@@ -56,7 +58,9 @@ speed(ls_arena *arena, size_t n_rows, size_t row_len, size_t n_items, bool plain
 	size_t n;
 	ls_str summary;
 	uint32_t x = 12345;
-	double start;
+	ls_judge_job *job;
+	ls_judge_state state = LS_JUDGE_MORE;
+	double start, before, after;
 
 	for (size_t i = 0; i < n_rows; i++)
 	{
@@ -83,9 +87,20 @@ speed(ls_arena *arena, size_t n_rows, size_t row_len, size_t n_items, bool plain
 			ls_arena_strdup(arena, ls_str_make(text, (size_t) len));
 	}
 	start = now();
-	if (!ls_judge(arena, rows, n_rows, LS_STR("Judge each item."), items, n_items, false, &f, &n,
-				  &summary))
+	longest = 0;
+	job = ls_judge_begin(arena, rows, n_rows, LS_STR("Judge each item."), items, n_items, false);
+	if (job == NULL)
 		return -1;
+	longest = (before = now()) - start;
+	for (; state == LS_JUDGE_MORE; before = after)
+	{
+		state = ls_judge_step(job, LS_JUDGE_SLICE);
+		after = now();
+		longest = after - before > longest ? after - before : longest;
+	}
+	if (state != LS_JUDGE_DONE)
+		return -1;
+	ls_judge_result(job, &f, &n, &summary);
 	return now() - start;
 }
 
@@ -94,30 +109,34 @@ main(int argc, char **argv)
 {
 	ls_arena *arena = ls_arena_create(NULL, 0);
 	static const size_t sizes[][3] = {
-		{200, 150, 10}, {10000, 150, 10}, {10000, 150, 200}, {10000, 2000, 200}};
+		{200, 150, 10}, {10000, 150, 10}, {10000, 150, 200}, {10000, 1000, 200}, {10000, 2000, 1}};
 
 	if (argc > 1)
 		return accuracy(arena, "file", argv[1], true) ? 0 : 1;
 	if (!accuracy(arena, "dev", "test/data/judge/dev.cases", false) ||
 		!accuracy(arena, "dev2", "test/data/judge/dev2.cases", false) ||
 		!accuracy(arena, "dev3", "test/data/judge/dev3.cases", false) ||
-		!accuracy(arena, "heldout", "test/data/judge/heldout.cases", false))
+		!accuracy(arena, "heldout", "test/data/judge/heldout.cases", false) ||
+		!accuracy(arena, "heldout2", "test/data/judge/heldout2.cases", false) ||
+		!accuracy(arena, "heldout3", "test/data/judge/heldout3.cases", false))
 		return 1;
-	for (size_t i = 0; i < 8; i++)
+	for (size_t i = 0; i < 10; i++)
 	{
-		const size_t *size = sizes[i % 4];
-		const char *kind = i < 4 ? "items" : "plain_items";
-		double best = 1e9;
+		const size_t *size = sizes[i % 5];
+		const char *kind = i < 5 ? "items" : "plain_items";
+		double best = 1e9, pause = 1e9;
 
 		for (int k = 0; k < 3; k++)
 		{
 			double t;
 
 			ls_arena_reset(arena);
-			t = speed(arena, size[0], size[1], size[2], i >= 4);
+			t = speed(arena, size[0], size[1], size[2], i >= 5);
 			best = t < best ? t : best;
+			pause = longest < pause ? longest : pause;
 		}
 		printf("judge_time_%zux%zu_%zu_%s %.2f ms\n", size[0], size[1], size[2], kind, best);
+		printf("judge_pause_%zux%zu_%zu_%s %.2f ms\n", size[0], size[1], size[2], kind, pause);
 		printf("judge_memory_%zux%zu_%zu_%s %zu bytes\n", size[0], size[1], size[2], kind,
 			   ls_arena_used(arena));
 	}
