@@ -218,7 +218,7 @@ read_rows(ls_judge_job *job, size_t *work)
 {
 	ls_jctx *ctx = job->ctx;
 
-	while (job->row < ctx->n_rows && *work > 0)
+	while (job->row<ctx->n_rows && * work> 0)
 	{
 		size_t cost = ctx->rows[job->row].len * 4 / 3 + 16;
 

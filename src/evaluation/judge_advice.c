@@ -200,7 +200,8 @@ is_command(const ls_jtext *t)
 		return true;
 	if (t->n > 1 && (is(t, 0, "run") || is(t, 0, "running")) && t->atoms[0].off < 10 &&
 		t->atoms[1].sep == LS_JSEP_SPACE && !(t->atoms[1].flags & LS_JATOM_CAPITAL) &&
-		t->atoms[1].kind == LS_JKIND_WORD && (t->atoms[0].flags & LS_JATOM_CAPITAL) && is(t, 0, "run"))
+		t->atoms[1].kind == LS_JKIND_WORD && (t->atoms[0].flags & LS_JATOM_CAPITAL) &&
+		is(t, 0, "run"))
 		return true;
 	if (t->n > 1 && (is(t, 0, "group") || is(t, 0, "endgroup")) && n > 9 &&
 		memcmp(s, "##[group]", 9) == 0)

@@ -138,8 +138,8 @@ decide_by_forbidden(ls_jctx *ctx, const ls_jitem *item, ls_jdecision *d)
 	bool known = false;
 
 	for (int k = 0; k < item->n_terms; k++)
-		known |= item->terms[k].forbidden && !item->terms[k].unheld &&
-				 item->terms[k].concept != LS_JC_ERROR && item->terms[k].concept != LS_JC_RESULT;
+	known |= item->terms[k].forbidden && !item->terms[k].unheld &&
+			 item->terms[k].concept != LS_JC_ERROR && item->terms[k].concept != LS_JC_RESULT;
 	if (item->n_required > 0 || item->errors || item->http_low != 0 || !known)
 		return true;
 	n = ls_jindex_candidates(ctx, item, ls_jroom(ctx, 400));

@@ -206,8 +206,8 @@ ls_jcriteria_apply(ls_jctx *ctx, const ls_jitem *item, const ls_jhits *rows, ls_
 		about = h;
 		if (defs->warning_fails && warns(ctx, row))
 		{
-			*d = ls_jdecide_row(LS_FINDING_FAILED, h->row, "warns, which the criteria call a failure",
-								0.7);
+			*d = ls_jdecide_row(LS_FINDING_FAILED, h->row,
+								"warns, which the criteria call a failure", 0.7);
 			return true;
 		}
 		if (defs->limit != NULL && d->status == LS_FINDING_PASSED &&
@@ -220,6 +220,7 @@ ls_jcriteria_apply(ls_jctx *ctx, const ls_jitem *item, const ls_jhits *rows, ls_
 		}
 	}
 	if (bare && defs->warning_fails && about != NULL && d->status == LS_FINDING_NOT_FOUND)
-		*d = ls_jdecide_row(LS_FINDING_PASSED, about->row, "is about it, and no row of it warns", 0.6);
+		*d = ls_jdecide_row(LS_FINDING_PASSED, about->row, "is about it, and no row of it warns",
+							0.6);
 	return true;
 }

@@ -11,8 +11,8 @@
  */
 #include "src/evaluation/judge_internal.h"
 
-#define FAR 0.34f      /* in relevance: about something else */
-#define CANDIDATES 400 /* rows looked at closely for an ordinary item */
+#define FAR 0.34f                    /* in relevance: about something else */
+#define CANDIDATES 400               /* rows looked at closely for an ordinary item */
 #define ITEM_WORK ((size_t) 4 << 20) /* some 60 ms */
 
 ls_jdecision
@@ -366,8 +366,9 @@ decide_without(ls_jctx *ctx, const ls_jitem *item, const ls_jhits *main_rows, ls
 static ls_str
 correlation_of(ls_str row)
 {
-	static const char *const keys[] = {"request_id", "requestid", "req_id",		   "trace_id",
-									   "traceid",    "txid",	  "correlation_id", "correlationid"};
+	static const char *const keys[] = {"request_id",     "requestid",    "req_id",
+									   "trace_id",       "traceid",      "txid",
+									   "correlation_id", "correlationid"};
 
 	for (size_t k = 0; k < sizeof(keys) / sizeof(keys[0]); k++)
 	{

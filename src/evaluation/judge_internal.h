@@ -300,17 +300,17 @@ typedef struct ls_jterm
 	uint8_t kind;
 	int8_t ident; /* the identifier that it belongs to, or -1 */
 	bool ing;
-	bool forbidden; /* what must be absent */
-	bool place;     /* where it must be absent: "in the worker" */
-	bool joins;     /* the next term is the second half of `joined` */
+	bool forbidden;                /* what must be absent */
+	bool place;                    /* where it must be absent: "in the worker" */
+	bool joins;                    /* the next term is the second half of `joined` */
 	uint8_t related[4], n_related; /* concepts that may stand for its own */
-	bool past;      /* ends in -ed */
-	bool object;    /* stands behind a preposition or a common noun: "for search" */
-	bool scope;     /* says where a threshold holds: "on all partitions" */
-	bool unheld;    /* no row holds it in any form */
-	bool noun;      /* an action word that another verb of the item speaks about */
-	bool verb;      /* has a verb's ending */
-	uint64_t key;   /* the field whose value it is in some row, 0: none */
+	bool past;                     /* ends in -ed */
+	bool object;                   /* stands behind a preposition or a common noun: "for search" */
+	bool scope;                    /* says where a threshold holds: "on all partitions" */
+	bool unheld;                   /* no row holds it in any form */
+	bool noun;                     /* an action word that another verb of the item speaks about */
+	bool verb;                     /* has a verb's ending */
+	uint64_t key;                  /* the field whose value it is in some row, 0: none */
 	int32_t stem_list, joined_list, concept_list; /* postings, -1: none */
 } ls_jterm;
 
@@ -379,7 +379,7 @@ typedef struct ls_jitem
 	bool http_words;         /* "server error": only where rows have status codes */
 	int http_low, http_high; /* the item speaks of a status class; 0: no */
 	ls_jorder order;
-	struct ls_jitem *other;   /* the second part of an order */
+	struct ls_jitem *other;         /* the second part of an order */
 	uint64_t words[LS_JITEM_WORDS]; /* stems of the whole description; none when it is longer */
 	int n_words;
 	struct ls_jitem *members[LS_JITEM_MEMBERS]; /* of a list of names, each its own item */

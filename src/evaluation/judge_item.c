@@ -539,7 +539,8 @@ add_words(parse *p, int begin, int end, ls_jitem *item, int neg_from, int neg_to
 					is(p, i - 1, "were") || is(p, i - 1, "be") || is(p, i - 1, "been") ||
 					is(p, i - 1, "gets") || is(p, i - 1, "successfully") || is(p, i - 1, "not"));
 
-		if (p->used[i] || is(p, i, "partially") || (is(p, i, "place") && (is(p, i - 1, "takes") || is(p, i - 1, "took"))))
+		if (p->used[i] || is(p, i, "partially") ||
+			(is(p, i, "place") && (is(p, i - 1, "takes") || is(p, i - 1, "took"))))
 			continue;
 		switch (w->pol)
 		{
@@ -587,9 +588,9 @@ add_words(parse *p, int begin, int end, ls_jitem *item, int neg_from, int neg_to
 			default:
 				if (w->concept != LS_JC_NONE)
 					weight = 1.2f;
-				else if ((aux || (i + 1 == end && i > begin + 1 && (a->flags & LS_JATOM_S) &&
-								  !forbidden && item->has_name &&
-								  word_of(p, i - 1)->pol != LS_JP_ALL)) &&
+				else if ((aux ||
+						  (i + 1 == end && i > begin + 1 && (a->flags & LS_JATOM_S) && !forbidden &&
+						   item->has_name && word_of(p, i - 1)->pol != LS_JP_ALL)) &&
 						 a->kind == LS_JKIND_WORD && !(a->flags & LS_JATOM_UPPER))
 				{
 					role = LS_JROLE_ACTION;
@@ -843,8 +844,9 @@ find_list(parse *p, int end, ls_jitem *item)
 	int from[LS_JITEM_MEMBERS], len[LS_JITEM_MEMBERS], n = 0, i = 0;
 	bool and_ = false;
 
-	while (i < end && (is(p, i, "both") || is(p, i, "the") ||
-					   (word_of(p, i)->pol == LS_JP_WEAK && p->t->atoms[i + 1].sep == LS_JSEP_SPACE)))
+	while (i < end &&
+		   (is(p, i, "both") || is(p, i, "the") ||
+			(word_of(p, i)->pol == LS_JP_WEAK && p->t->atoms[i + 1].sep == LS_JSEP_SPACE)))
 		i++;
 	while (n < LS_JITEM_MEMBERS && (len[n] = name_at(p, i, end)) > 0)
 	{

@@ -523,12 +523,12 @@ denied_by_key(const matching *m)
 			   (t->atoms[last + 1].sep == LS_JSEP_TIGHT || t->atoms[last + 1].sep == LS_JSEP_NONE))
 			last++;
 		if (last + 1 >= t->n || t->atoms[last + 1].sep != LS_JSEP_EQUAL || m->masked[last + 1] ||
-			(last + 2 < t->n && t->atoms[last + 2].sep < LS_JSEP_EQUAL))
+			(last + 2 < t->n && t->atoms[last + 2].sep < LS_JSEP_SPACE))
 			continue;
 		for (size_t k = 0; k < sizeof(words) / sizeof(words[0]); k++)
-			if (ls_str_eq_nocase(ls_str_make(t->text.data + t->atoms[last + 1].off,
-											 t->atoms[last + 1].len),
-								 ls_str_make(words[k], strlen(words[k]))))
+			if (ls_str_eq_nocase(
+					ls_str_make(t->text.data + t->atoms[last + 1].off, t->atoms[last + 1].len),
+					ls_str_make(words[k], strlen(words[k]))))
 				return true;
 	}
 	return false;
@@ -687,8 +687,8 @@ other_topic(const ls_jitem *item)
 	{
 		const ls_jterm *term = &item->terms[k];
 
-		if (term->unheld && term->ident < 0 && term->role == LS_JROLE_SUBJECT &&
-			!term->forbidden && term->weight >= 3 && !term->past)
+		if (term->unheld && term->ident < 0 && term->role == LS_JROLE_SUBJECT && !term->forbidden &&
+			term->weight >= 3 && !term->past)
 			names += term->object ? 2 : 1;
 	}
 	return names >= 2;
@@ -711,8 +711,8 @@ ls_jmatch_row(const ls_jctx *ctx, const ls_jitem *item, const ls_jrow *row, ls_j
 	m.row = row;
 	memset(m.masked, 0, (size_t) row->text.n);
 	memset(m.clauses, 0, sizeof(m.clauses));
-	m.negative_hit = m.opposed = m.exact_action = m.mismatch = m.near_action = m.reversed = m.named =
-		m.keyed = false;
+	m.negative_hit = m.opposed = m.exact_action = m.mismatch = m.near_action = m.reversed =
+		m.named = m.keyed = false;
 	m.opposed_atom = 0;
 	m.action_clause = UINT16_MAX;
 	out->idents = true;

@@ -265,8 +265,8 @@ key_kind(ls_str key)
 {
 	static const char *const measured[] = {"actual", "value",    "current", "measured",
 										   "result", "observed", "val",     "reading"};
-	static const char *const limits[] = {"target", "limit",    "threshold", "expected", "budget",
-										 "goal",   "objective", "quota", "allowed"};
+	static const char *const limits[] = {"target", "limit",     "threshold", "expected", "budget",
+										 "goal",   "objective", "quota",     "allowed"};
 
 	for (size_t k = 0; k < sizeof(measured) / sizeof(measured[0]); k++)
 		if (text_is(key, measured[k]))
@@ -310,6 +310,8 @@ find_value(const ls_jctx *ctx, const ls_jitem *item, const ls_jrow *row, bool sa
 		/* A number that names something is no value. */
 		for (int k = 0; k < item->n_terms; k++)
 			own |= item->terms[k].ident >= 0 && item->terms[k].stem == a->stem;
+		/* a batch of 100 is one batch */
+		own |= dim == LS_JDIM_NONE && i > 0 && text_is(atom_text(t, i - 1), "of");
 		if (own || (row->http != 0 && v == row->http) || a->sep == LS_JSEP_TIGHT ||
 			a->sep == LS_JSEP_DOT)
 			continue;
@@ -340,9 +342,6 @@ find_value(const ls_jctx *ctx, const ls_jitem *item, const ls_jrow *row, bool sa
 				if (t->atoms[k].kind == LS_JKIND_NUMBER)
 					break;
 			}
-		/* a batch of 100 is one batch */
-		if (dim == LS_JDIM_NONE && i > 0 && text_is(atom_text(t, i - 1), "of"))
-			score -= 3;
 		/* count=41 */
 		if (dim == LS_JDIM_NONE && a->sep == LS_JSEP_EQUAL && i > 0 &&
 			(text_is(atom_text(t, i - 1), "count") || text_is(atom_text(t, i - 1), "total") ||

@@ -63,21 +63,46 @@ ends(const char *w, size_t n, const char *suffix, size_t len)
 static size_t
 irregular(char *w, size_t n)
 {
-	static const char *const forms[][2] = {
-		{"ran", "run"},          {"began", "begin"},         {"begun", "begin"},
-		{"taken", "take"},       {"overridden", "override"}, {"overrode", "override"},
-		{"held", "hold"},        {"kept", "keep"},           {"chosen", "choose"},
-		{"chose", "choose"},     {"frozen", "freeze"},       {"froze", "freeze"},
-		{"hidden", "hide"},      {"rewritten", "rewrite"},   {"overwritten", "overwrite"},
-		{"paid", "pay"},         {"sold", "sell"},           {"bought", "buy"},
-		{"caught", "catch"},     {"brought", "bring"},       {"fell", "fall"},
-		{"fallen", "fall"},      {"rose", "rise"},           {"risen", "rise"},
-		{"grew", "grow"},        {"grown", "grow"},          {"given", "give"},
-		{"thrown", "throw"},     {"threw", "throw"},         {"rebuilt", "rebuild"},
-		{"reran", "rerun"},      {"resent", "resend"},       {"stolen", "steal"},
-		{"woke", "wake"},        {"woken", "wake"},          {"won", "win"},
-		{"withdrawn", "withdraw"}, {"came", "come"}, {"became", "become"},
-		{"blew", "blow"}};
+	static const char *const forms[][2] = {{"ran", "run"},
+										   {"began", "begin"},
+										   {"begun", "begin"},
+										   {"taken", "take"},
+										   {"overridden", "override"},
+										   {"overrode", "override"},
+										   {"held", "hold"},
+										   {"kept", "keep"},
+										   {"chosen", "choose"},
+										   {"chose", "choose"},
+										   {"frozen", "freeze"},
+										   {"froze", "freeze"},
+										   {"hidden", "hide"},
+										   {"rewritten", "rewrite"},
+										   {"overwritten", "overwrite"},
+										   {"paid", "pay"},
+										   {"sold", "sell"},
+										   {"bought", "buy"},
+										   {"caught", "catch"},
+										   {"brought", "bring"},
+										   {"fell", "fall"},
+										   {"fallen", "fall"},
+										   {"rose", "rise"},
+										   {"risen", "rise"},
+										   {"grew", "grow"},
+										   {"grown", "grow"},
+										   {"given", "give"},
+										   {"thrown", "throw"},
+										   {"threw", "throw"},
+										   {"rebuilt", "rebuild"},
+										   {"reran", "rerun"},
+										   {"resent", "resend"},
+										   {"stolen", "steal"},
+										   {"woke", "wake"},
+										   {"woken", "wake"},
+										   {"won", "win"},
+										   {"withdrawn", "withdraw"},
+										   {"came", "come"},
+										   {"became", "become"},
+										   {"blew", "blow"}};
 
 	if (n < 3 || n > 11)
 		return n;
@@ -508,9 +533,9 @@ version_at(const char *s, size_t n, size_t i, size_t *skip)
 {
 	size_t k = i;
 
-	while (k < n && k < i + 8 &&
-		   (classify((unsigned char) s[k]) == CC_UPPER ||
-			classify((unsigned char) s[k]) == CC_LOWER))
+	while (
+		k < n && k < i + 8 &&
+		(classify((unsigned char) s[k]) == CC_UPPER || classify((unsigned char) s[k]) == CC_LOWER))
 		k++;
 	if (k == i || s[k - 1] != 'v' || (k > i + 1 && classify((unsigned char) s[k - 2]) != CC_UPPER))
 		return false;
