@@ -120,7 +120,8 @@ find_threshold(parse *p, int begin, int end, ls_jitem *item)
 		{"above", LS_JOP_GT},           {"over", LS_JOP_GT},          {"exceeds", LS_JOP_GT},
 		{"exceed", LS_JOP_GT},          {"exceeded", LS_JOP_GT},      {"reaches", LS_JOP_GE},
 		{"reach", LS_JOP_GE},           {"reached", LS_JOP_GE},       {"exactly", LS_JOP_EQ},
-		{"maximum of", LS_JOP_LE},      {"minimum of", LS_JOP_GE},    {"max", LS_JOP_LE},
+		{"maximum of", LS_JOP_LE},      {"limit of", LS_JOP_LE},      {"budget of", LS_JOP_LE},
+		{"quota of", LS_JOP_LE},        {"minimum of", LS_JOP_GE},    {"max", LS_JOP_LE},
 	};
 
 	for (int i = begin; i < end; i++)
@@ -428,7 +429,7 @@ find_negation(parse *p, int begin, int end, ls_jitem *item, int *from, int *to)
 						   p->t->atoms[i].kind == LS_JKIND_WORD))
 			continue;
 		no = is(p, i, "no") || is(p, i, "zero") || is(p, i, "none") || is(p, i, "without") ||
-			 is(p, i, "neither") || is(p, i, "0");
+			 is(p, i, "neither") || is(p, i, "0") || (is(p, i, "nothing") && i == begin);
 		not_ = is(p, i, "not") || is(p, i, "never") ||
 			   (word_of(p, i)->pol == LS_JP_NOT && p->t->atoms[i].len > 2 && !no &&
 				!is(p, i, "nothing") && !is(p, i, "nobody"));
@@ -542,6 +543,17 @@ add_words(parse *p, int begin, int end, ls_jitem *item, int neg_from, int neg_to
 		if (p->used[i] || is(p, i, "partially") ||
 			(is(p, i, "place") && (is(p, i - 1, "takes") || is(p, i - 1, "took"))))
 			continue;
+		/* "the flag is off" */
+		if (i + 1 == end && i > begin + 1 && (is(p, i, "on") || is(p, i, "off")) && aux)
+		{
+			term = add_term(p, item, i, LS_JROLE_ACTION, 1.2f);
+			if (term == NULL)
+				return;
+			term->concept = is(p, i, "on") ? LS_JC_ENABLE : LS_JC_DISABLE;
+			term->pol = LS_JP_STATE;
+			item->has_action = true;
+			continue;
+		}
 		switch (w->pol)
 		{
 			case LS_JP_STOP:
@@ -606,8 +618,8 @@ add_words(parse *p, int begin, int end, ls_jitem *item, int neg_from, int neg_to
 		{
 			ls_jpol before = word_of(p, k)->pol;
 
-			term->scope |= is_preposition(p, k) && (i > p->cond_end || !is(p, k, "of")) &&
-						   item->cond.op != LS_JOP_NONE;
+			term->scope |= is_preposition(p, k) && !is(p, k, "at") &&
+						   (i > p->cond_end || !is(p, k, "of")) && item->cond.op != LS_JOP_NONE;
 			term->object |= before == LS_JP_WEAK || (is_preposition(p, k) && !is(p, k, "at"));
 			if ((before != LS_JP_STOP && before != LS_JP_ALL) || term->object)
 				break;

@@ -307,6 +307,10 @@ find_value(const ls_jctx *ctx, const ls_jitem *item, const ls_jrow *row, bool sa
 			!(item->cond.dim == LS_JDIM_BYTES && dim == LS_JDIM_NONE) &&
 			!(item->cond.dim == LS_JDIM_TIME && dim == LS_JDIM_NONE && a->sep == LS_JSEP_EQUAL))
 			continue;
+		/* a ratio: 0.93 is 93% */
+		if (item->cond.dim == LS_JDIM_PERCENT && dim == LS_JDIM_NONE && v <= 1 && v >= 0 &&
+			item->cond.value > 1 && memchr(t->text.data + a->off, '.', a->len) != NULL)
+			v *= 100;
 		/* A number that names something is no value. */
 		for (int k = 0; k < item->n_terms; k++)
 			own |= item->terms[k].ident >= 0 && item->terms[k].stem == a->stem;
@@ -352,7 +356,11 @@ find_value(const ls_jctx *ctx, const ls_jitem *item, const ls_jrow *row, bool sa
 			if (t->atoms[k].sep == LS_JSEP_SPACE || t->atoms[k].sep == LS_JSEP_NONE)
 			{
 				float hit = word_hit(ctx, item, &t->atoms[k]);
+				size_t end = t->atoms[k].off + t->atoms[k].len;
 
+				/* "87.4% Branches: 71.2%": the key of the next number */
+				if (end < t->text.len && (t->text.data[end] == ':' || t->text.data[end] == '='))
+					break;
 				if (hit > 0)
 				{
 					score += hit * 1.2f;
@@ -396,6 +404,14 @@ ls_jrow_clock(const ls_jrow *row, double *seconds)
 		row->text.atoms[1].kind == LS_JKIND_NUMBER && row->text.atoms[1].off == 2)
 		return parse_decimal(atom_text(&row->text, 1), seconds);
 
+	/* 09:05, and no seconds */
+	if (n > 6 && s[2] == ':' && s[5] == ' ' && s[0] >= '0' && s[0] <= '2' && s[1] >= '0' &&
+		s[1] <= '9' && s[3] >= '0' && s[3] <= '5' && s[4] >= '0' && s[4] <= '9')
+	{
+		*seconds =
+			((s[0] - '0') * 10 + s[1] - '0') * 3600.0 + ((s[3] - '0') * 10 + s[4] - '0') * 60.0;
+		return true;
+	}
 	for (size_t i = 0; i + 8 <= n; i++)
 	{
 		double v = 0, scale = 0.1;

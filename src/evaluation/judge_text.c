@@ -311,6 +311,8 @@ separator(const char *p, size_t n, bool *paren, bool *empty)
 	}
 	if (equal && n > 1 && n < 4 && !space && memchr(p, '=', n) != NULL && p[0] == '=')
 		return LS_JSEP_EQUAL;
+	if (n < 4 && p[n - 1] == '=')
+		return LS_JSEP_EQUAL; /* p(95)=812 */
 	if (comma)
 		return LS_JSEP_COMMA;
 	if (equal)
