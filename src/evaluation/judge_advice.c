@@ -162,6 +162,13 @@ mark_unreal(const ls_jctx *ctx, ls_jtext *t, int i)
 	const ls_jatom *a = &t->atoms[i];
 	int from;
 
+	/* "expires in 3 days" has not expired */
+	if (ctx->words.table[a->word].concept == LS_JC_EXPIRE && is(t, i + 1, "in") && i + 2 < t->n &&
+		t->atoms[i + 2].kind == LS_JKIND_NUMBER)
+	{
+		t->atoms[i].unreal = 1;
+		return;
+	}
 	if (a->len < 3 || a->len > 10 || !(AIM_LETTERS >> (t->text.data[a->off] & 31) & 1))
 		return;
 	if (is(t, i + 1, "to") && a[1].sep == LS_JSEP_SPACE && IS_ANY(t, i, aims))

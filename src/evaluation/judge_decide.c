@@ -189,6 +189,7 @@ ls_jdecision
 ls_jdecide_plain(const ls_jitem *item, const ls_jhits *rows)
 {
 	const ls_jhit *best = NULL, *last = NULL;
+	bool verdict = false;
 	float relevant = item->has_name || item->n_idents > 0 ? LS_JRELEVANT : LS_JRELEVANT - 0.1f;
 	float least = item->all ? 0 : rows->best - FAR;
 	ls_finding_status status;
@@ -209,10 +210,15 @@ ls_jdecide_plain(const ls_jitem *item, const ls_jhits *rows)
 						  rows->best >= LS_JRELEVANT ? "rows name it but tell no outcome"
 													 : "no row is about it",
 						  rows->best >= LS_JRELEVANT ? 0.5 : 0.8);
+	/* where a report tells its verdict, other rows with the name are its details */
+	for (size_t i = 0; i < rows->n; i++)
+		verdict |= rows->list[i].m.report && rows->list[i].m.relevance >= rows->best - 0.05f;
 	for (size_t i = 0; i < rows->n; i++)
 	{
 		const ls_jhit *h = &rows->list[i];
 
+		if (verdict && !h->m.report && h->m.class == LS_JCLASS_PASS && h->m.strength < 3)
+			continue;
 		if (h->m.relevance < relevant || h->m.class == LS_JCLASS_NONE || h->m.relevance < least ||
 			((score_of(h) <
 				  score_of(best) -
@@ -232,6 +238,8 @@ ls_jdecide_plain(const ls_jitem *item, const ls_jhits *rows)
 		}
 		last = h;
 	}
+	if (last == NULL)
+		last = best;
 	if (last->m.class == LS_JCLASS_SKIP)
 		for (size_t i = 0; i < rows->n; i++)
 		{

@@ -494,6 +494,13 @@ ls_jitem_reweigh(ls_jctx *ctx, ls_jitem **items, size_t n_items, ls_jitem *item)
 		if (!term->forbidden)
 			item->total += term->weight;
 	}
+	for (int k = 0; k < item->n_terms && item->n_idents > 0; k++)
+	{
+		const ls_jterm *term = &item->terms[k];
+
+		item->has_topic |= term->ident < 0 && term->role == LS_JROLE_SUBJECT && !term->unheld &&
+						   !term->forbidden && term->weight >= 1.2f && item->has_action;
+	}
 	if (item->other != NULL)
 		ls_jitem_reweigh(ctx, items, n_items, item->other);
 	if (item->without != NULL)

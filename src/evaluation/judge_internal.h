@@ -375,6 +375,7 @@ typedef struct ls_jitem
 	bool wants_skip;
 	bool all, any, at_end, first, presence;
 	bool has_action, has_outcome, has_name;
+	bool has_topic; /* beside its identifiers, a name and an action that some rows hold */
 	float total;             /* weight of the terms that count */
 	bool http_words;         /* "server error": only where rows have status codes */
 	int http_low, http_high; /* the item speaks of a status class; 0: no */
@@ -493,6 +494,7 @@ typedef struct ls_jmatch
 	bool exact_pair;
 	bool names;      /* every identifier that is no number matched */
 	bool some_ident; /* at least one identifier matched */
+	bool report;     /* a test report's verdict: ok, PASS, a check mark */
 	bool tight;      /* a word matched only as a part of a longer name */
 	bool action;     /* an action of the item, in an arrived form */
 	bool action_any; /* ... in any form */

@@ -556,6 +556,8 @@ classify(matching *m, ls_jmatch *out)
 		c = outcome_cue(m, false, &fail);
 	verdict =
 		c != NULL && (c->flags & LS_JCUE_VERDICT) && !(c->flags & LS_JCUE_HTTP) && c->strength >= 3;
+	out->report = verdict && !row->fields && !item->at_end && c->atom < 2 &&
+				  (c->concept == LS_JC_RESULT || c->concept == LS_JC_SKIP);
 
 	if (item->wants_skip)
 	{
@@ -797,7 +799,8 @@ ls_jmatch_row(const ls_jctx *ctx, const ls_jitem *item, const ls_jrow *row, ls_j
 				m.masked[i] = 1;
 	/* The very thing is named, in whatever words. */
 	if (item->n_idents > 0 && out->some_ident && out->idents && out->exact_pair &&
-		out->relevance < 0.56f && !other_topic(item))
+		out->relevance < 0.56f && !other_topic(item) &&
+		(m.named || out->action_any || m.opposed || !item->has_topic))
 		out->relevance = 0.56f;
 	classify(&m, out);
 	/* All of the item is there and nothing speaks against it. */

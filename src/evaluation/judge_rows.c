@@ -239,6 +239,14 @@ phrases(const ls_jctx *ctx, ls_jrow *row, int i)
 			cue(row, i, LS_JCLASS_SKIP, 2, LS_JC_SKIP, 0);
 			return true;
 		}
+		/* "not started: dependency missing" */
+		if (atom_is(t, i + 1, "started") && i + 2 < t->n &&
+			(atom_is(t, i + 2, "because") || atom_is(t, i + 2, "since") ||
+			 t->text.data[t->atoms[i + 1].off + t->atoms[i + 1].len] == ':'))
+		{
+			cue(row, i, LS_JCLASS_SKIP, 3, LS_JC_SKIP, LS_JCUE_VERDICT);
+			return true;
+		}
 		if (atom_is(t, i + 1, "in") || atom_is(t, i + 1, "allowed") ||
 			atom_is(t, i + 1, "permitted") || atom_is(t, i + 1, "authorized"))
 		{
