@@ -299,6 +299,31 @@ ls_jdecide_threshold(ls_jctx *ctx, const ls_jitem *item, const ls_jhits *rows)
 			counted = h->row;
 		}
 	}
+	/* "[unit] Time: 41.2 s": the one row that gives such a value names less of the item */
+	for (size_t i = 0; i < rows->n && last == NULL && cond->dim == LS_JDIM_TIME; i++)
+	{
+		const ls_jhit *h = &rows->list[i];
+		const ls_jrow *row = ls_jrow_get(ctx, h->row);
+		double v;
+
+		if (row == NULL)
+			break;
+		if (h->m.relevance < 0.4f || !h->m.named || row->hostile ||
+			!ls_jnumber_find(ctx, item, row, &v))
+			continue;
+		last = h;
+		last_value = v;
+		if (ls_jnumber_holds(cond, v))
+		{
+			good = h;
+			good_value = v;
+		}
+		else
+		{
+			bad = h;
+			bad_value = v;
+		}
+	}
 	if (last != NULL)
 	{
 		const ls_jhit *chosen = bad ? bad : last;

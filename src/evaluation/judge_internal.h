@@ -494,6 +494,7 @@ typedef struct ls_jmatch
 	bool exact_pair;
 	bool names;      /* every identifier that is no number matched */
 	bool some_ident; /* at least one identifier matched */
+	bool named;      /* a name of the item matched */
 	bool report;     /* a test report's verdict: ok, PASS, a check mark */
 	bool tight;      /* a word matched only as a part of a longer name */
 	bool action;     /* an action of the item, in an arrived form */

@@ -237,12 +237,16 @@ names_event(const ls_jtext *t, int i)
 
 /* Does the row give the field another value: state=returned where others have state=paid? */
 static bool
-other_value(const matching *m, uint64_t key)
+other_value(const matching *m, const ls_jterm *term)
 {
 	static const char *const open_values[] = {"pending", "running", "queued",  "open",  "new",
 											  "unknown", "null",    "none",    "retry", "waiting",
 											  "started", "created", "progress"};
 	const ls_jtext *t = &m->row->text;
+
+	uint64_t key = term->key;
+	/* action=COUNT where others have action=BLOCK */
+	bool decision = term->concept == LS_JC_DENY || term->concept == LS_JC_ALLOW;
 
 	if (key == 0 || !ls_jrow_may_hold(m->row, key))
 		return false;
@@ -253,7 +257,7 @@ other_value(const matching *m, uint64_t key)
 		bool open_value = false;
 
 		if (t->atoms[i].stem != key || value->sep != LS_JSEP_EQUAL ||
-			value->kind != LS_JKIND_WORD || m->masked[i + 1] || names_event(t, i))
+			value->kind != LS_JKIND_WORD || m->masked[i + 1] || (names_event(t, i) && !decision))
 			continue;
 		for (size_t k = 0; k < sizeof(open_values) / sizeof(open_values[0]); k++)
 			open_value |=
@@ -361,7 +365,7 @@ match_action(matching *m, const ls_jterm *term, ls_jmatch *out)
 				continue;
 			if (against && told_of_past(t, i))
 				continue;
-			if (a->unreal && term->pol != LS_JP_NEG)
+			if (a->unreal && (term->pol != LS_JP_NEG || term->concept == LS_JC_EXPIRE))
 			{
 				m->masked[i] |= !against;
 				out->action_any |= !against;
@@ -773,7 +777,7 @@ ls_jmatch_row(const ls_jctx *ctx, const ls_jitem *item, const ls_jrow *row, ls_j
 		{
 			float hit = match_action(&m, term, out);
 
-			if (hit == 0 && other_value(&m, term->key))
+			if (hit == 0 && other_value(&m, term))
 			{
 				m.mismatch = true;
 				hit = 0.8f;
@@ -790,6 +794,7 @@ ls_jmatch_row(const ls_jctx *ctx, const ls_jitem *item, const ls_jrow *row, ls_j
 			item->terms[k].concept ==
 				(row->http == 401 || row->http == 403 ? LS_JC_DENY : LS_JC_ERROR))
 			out->forbidden = true;
+	out->named = m.named;
 	out->names = names == 0 && out->some_ident;
 	out->relevance = item->total > 0 ? sum / item->total : 0;
 	/* What the second part of an order names is no outcome either. */
