@@ -116,6 +116,7 @@ main(int argc, char **argv)
 	if (!accuracy(arena, "dev", "test/data/judge/dev.cases", false) ||
 		!accuracy(arena, "dev2", "test/data/judge/dev2.cases", false) ||
 		!accuracy(arena, "dev3", "test/data/judge/dev3.cases", false) ||
+		!accuracy(arena, "dev4", "test/data/judge/dev4.cases", false) ||
 		!accuracy(arena, "heldout", "test/data/judge/heldout.cases", false) ||
 		!accuracy(arena, "heldout2", "test/data/judge/heldout2.cases", false) ||
 		!accuracy(arena, "heldout3", "test/data/judge/heldout3.cases", false))

@@ -447,6 +447,7 @@ main(void)
 	test_cases("test/data/judge/dev.cases");
 	test_cases("test/data/judge/dev2.cases");
 	test_cases("test/data/judge/dev3.cases");
+	test_cases("test/data/judge/dev4.cases");
 	test_cases("test/data/judge/heldout.cases");
 	test_cases("test/data/judge/heldout2.cases");
 	test_cases("test/data/judge/heldout3.cases");
