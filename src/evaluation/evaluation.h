@@ -52,12 +52,13 @@ struct ls_evaluation;
 typedef struct ls_provider
 {
 	const char *name;
-	bool builtin; /* judges the rows itself, at once, and costs no credits */
+	bool builtin; /* judges the rows itself and costs no credits */
 
 	/*
 	 * Starts a call for evaluation->prompt (or, when repair is not empty, its
 	 * repetition after evaluation->reply).  The provider calls
-	 * ls_evaluation_replied, now or from ls_curl_step of the process's client.
+	 * ls_evaluation_replied, now or from ls_curl_step of the process's client,
+	 * the built-in one from ls_provider_builtin_step.
 	 */
 	void (*start)(struct ls_evaluation *evaluation, ls_str repair);
 
@@ -67,6 +68,12 @@ typedef struct ls_provider
 
 /* The provider that the settings name. */
 extern const ls_provider *ls_provider_current(void);
+
+/*
+ * Goes on with what the built-in evaluator has to judge, for some 15 ms (60 at most); true while
+ * there is more.
+ */
+extern bool ls_provider_builtin_step(void);
 
 extern const ls_provider ls_provider_builtin;
 extern const ls_provider ls_provider_anthropic;

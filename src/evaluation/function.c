@@ -206,7 +206,8 @@ await(ls_evaluation *evaluation)
 	{
 		while (!evaluation->finished)
 		{
-			ls_curl_wait(ls_curl_client(), -1);
+			if (!ls_provider_builtin_step() && !evaluation->finished)
+				ls_curl_wait(ls_curl_client(), -1);
 			CHECK_FOR_INTERRUPTS();
 			ls_curl_step(ls_curl_client());
 		}

@@ -11,6 +11,8 @@
  */
 #include "src/evaluation/evaluation.h"
 
+#include "lib/ilist.h"
+
 #include "src/evaluation/judge.h"
 #include "src/evaluation/request_reader.h"
 
@@ -90,48 +92,113 @@ write_reply(ls_buf *buf, const ls_evaluation_request *request, size_t n_rows,
 	ls_buf_char(buf, '}');
 }
 
-static void
-start(ls_evaluation *evaluation, ls_str repair)
+/* What judges in progress may hold in memory; beyond it a new one waits until they are done. */
+#define MAX_WAITING_BYTES ((size_t) 512 << 20)
+
+typedef struct builtin_job
 {
-	const ls_evaluation_request *request = evaluation->request;
-	ls_arena *arena = evaluation->arena;
-	ls_judge_item *items = ls_new_array(arena, ls_judge_item, request->item_count);
+	dlist_node node;
+	ls_evaluation *evaluation;
+	ls_judge_job *judge;
+} builtin_job;
+
+static dlist_head jobs = DLIST_STATIC_INIT(jobs);
+
+static void
+answer(ls_evaluation *evaluation, const ls_judge_job *judge)
+{
 	ls_reply reply = {.outcome = LS_REPLY_OK, .complete = true, .model = LS_STR(BUILTIN_MODEL)};
-	ls_judge_finding *findings;
-	size_t n_findings;
-	ls_str summary;
 	ls_buf text;
 
-	for (size_t i = 0; items != NULL && i < request->item_count; i++)
+	ls_buf_init(&text, evaluation->arena);
+	if (judge != NULL)
 	{
-		items[i].id = request->items[i].id;
-		items[i].description = request->items[i].description;
+		ls_judge_finding *findings;
+		size_t n_findings;
+		ls_str summary;
+
+		ls_judge_result(judge, &findings, &n_findings, &summary);
+		write_reply(&text, evaluation->request, evaluation->view->input_row_count, findings,
+					n_findings, summary);
 	}
-	ls_buf_init(&text, arena);
-	if (items != NULL &&
-		ls_judge(arena, request->rows, evaluation->view->input_row_count, request->criteria, items,
-				 request->item_count, !ls_evaluation_by_item(request), &findings, &n_findings,
-				 &summary))
-		write_reply(&text, request, evaluation->view->input_row_count, findings, n_findings,
-					summary);
-	else
-		text.failed = true;
-	if (text.failed)
+	if (judge == NULL || text.failed)
 	{
 		reply.outcome = LS_REPLY_UNAVAILABLE;
 		reply.reason = "overloaded";
 	}
-	reply.text = ls_str_make(text.data, text.len);
+	else
+		reply.text = ls_str_make(text.data, text.len);
 	/* No model read them: the estimates of decision 32. */
 	reply.tokens_in = evaluation->view->overhead_tokens + evaluation->view->line_tokens;
 	reply.tokens_out = ls_token_estimate(reply.text);
 	ls_evaluation_replied(evaluation, &reply);
 }
 
+bool
+ls_provider_builtin_step(void)
+{
+	builtin_job *job;
+	ls_judge_state state;
+
+	if (dlist_is_empty(&jobs))
+		return false;
+	/* In turns, so that a small request does not wait for a large one. */
+	job = dlist_container(builtin_job, node, dlist_pop_head_node(&jobs));
+	state = ls_judge_step(job->judge, LS_JUDGE_SLICE);
+	if (state == LS_JUDGE_MORE)
+		dlist_push_tail(&jobs, &job->node);
+	else
+		answer(job->evaluation, state == LS_JUDGE_DONE ? job->judge : NULL);
+	return !dlist_is_empty(&jobs);
+}
+
+static size_t
+waiting_bytes(void)
+{
+	dlist_iter iter;
+	size_t bytes = 0;
+
+	dlist_foreach(iter, &jobs) bytes +=
+		ls_arena_used(dlist_container(builtin_job, node, iter.cur)->evaluation->arena);
+	return bytes;
+}
+
+static void
+start(ls_evaluation *evaluation, ls_str repair)
+{
+	const ls_evaluation_request *request = evaluation->request;
+	ls_arena *arena = evaluation->arena;
+	ls_judge_item *items = ls_new_array(arena, ls_judge_item, request->item_count);
+	builtin_job *job = ls_new(arena, builtin_job);
+
+	while (waiting_bytes() > MAX_WAITING_BYTES)
+		ls_provider_builtin_step();
+	for (size_t i = 0; items != NULL && i < request->item_count; i++)
+	{
+		items[i].id = request->items[i].id;
+		items[i].description = request->items[i].description;
+	}
+	if (job != NULL && items != NULL)
+		job->judge = ls_judge_begin(arena, request->rows, evaluation->view->input_row_count,
+									request->criteria, items, request->item_count,
+									!ls_evaluation_by_item(request));
+	if (job == NULL || job->judge == NULL)
+	{
+		answer(evaluation, NULL);
+		return;
+	}
+	job->evaluation = evaluation;
+	dlist_push_tail(&jobs, &job->node);
+}
+
 static void
 cancel(ls_evaluation *evaluation)
 {
-	/* It answers within start. */
+	dlist_mutable_iter iter;
+
+	dlist_foreach_modify(
+		iter, &jobs) if (dlist_container(builtin_job, node, iter.cur)->evaluation == evaluation)
+		dlist_delete(iter.cur);
 }
 
 const ls_provider ls_provider_builtin = {"builtin", true, start, cancel};

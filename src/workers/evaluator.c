@@ -375,6 +375,7 @@ ls_evaluator_loop(ls_slot *slot)
 		/* In turns, so that neither new requests nor replies of models wait for all of the other. */
 		bool more = receive(state, slot);
 
+		more |= ls_provider_builtin_step();
 		ls_curl_step(client);
 		ls_desk_serve();
 		if (any_locked(state))
