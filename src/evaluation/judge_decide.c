@@ -517,6 +517,19 @@ ls_jdecide_item(ls_jctx *ctx, const ls_jitem *item, ls_jdecision *d)
 		if (d->status == LS_FINDING_NOT_FOUND && !ls_jdecide_start(ctx, item, &rows, d))
 			return false;
 	}
+	/* "the run ended without errors": its subject is the log */
+	if (item->without != NULL && item->without->errors && d->status == LS_FINDING_NOT_FOUND &&
+		!item->has_name && item->n_idents == 0)
+	{
+		ls_jdecision extra;
+
+		if (!ls_jsurvey(ctx, ctx->n_rows))
+			return false;
+		extra = ls_jdecide_row(LS_FINDING_FAILED, (uint32_t) ctx->first_fail,
+							   "shows what must not occur", 0.5);
+		if (ctx->first_fail >= 0)
+			*d = extra;
+	}
 	if (item->all && item->n_idents > 0 && d->status == LS_FINDING_PASSED && d->has_row &&
 		!ls_jdecide_every(ctx, item, d))
 		return false;
