@@ -364,7 +364,7 @@ decide_without(ls_jctx *ctx, const ls_jitem *item, const ls_jhits *main_rows, ls
 		return false;
 	if (extra.status == LS_FINDING_FAILED)
 		*d = extra;
-	else if (d->status == LS_FINDING_NOT_FOUND)
+	else if (d->status == LS_FINDING_NOT_FOUND && main_rows->n > 0)
 		*d = ls_jdecide_row(LS_FINDING_PASSED, main_rows->list[0].row,
 							"is about it, and no row shows what must not occur", 0.5);
 	return true;
@@ -482,7 +482,7 @@ everything(ls_jctx *ctx, ls_jhits *out)
 		out->list[out->n].row = (uint32_t) out->n;
 		out->list[out->n].m.relevance = 0.6f;
 	}
-	out->best = 0.6f;
+	out->best = out->n > 0 ? 0.6f : 0;
 	return true;
 }
 

@@ -375,7 +375,7 @@ typedef struct ls_jitem
 	bool wants_skip;
 	bool all, any, at_end, first, presence;
 	bool has_action, has_outcome, has_name;
-	bool has_topic; /* beside its identifiers, a name and an action that some rows hold */
+	bool has_topic;          /* beside its identifiers, a name and an action that some rows hold */
 	float total;             /* weight of the terms that count */
 	bool http_words;         /* "server error": only where rows have status codes */
 	int http_low, http_high; /* the item speaks of a status class; 0: no */

@@ -346,6 +346,10 @@ test_findings(void)
 	ok(ls_judge(arena, rows, 0, str("x"), items, 2, false, &list, &n, &summary) &&
 		   list[0].status == NOT_FOUND,
 	   "no rows: not_found");
+	items[0].description = str("It needed no more than 0 retries without any delay");
+	ok(ls_judge(arena, rows, 0, str("x"), items, 1, false, &list, &n, &summary) &&
+		   list[0].status == NOT_FOUND,
+	   "nor does a limit hold in no rows");
 }
 
 static void
