@@ -112,11 +112,16 @@ ls_credits_release(const pg_uuid_t *organization, int64 reservation)
 
 /*
  * Somebody who holds an organization's credits (an operator in a transaction)
- * must not hold the evaluations of all others.
+ * must not hold the evaluations of all others.  Neither must the disk: a crash
+ * that loses a reservation ends its call too, and one that brings a released
+ * one back lets it lapse.
  */
 void
-ls_credits_limit_lock_wait(void)
+ls_credits_transaction(bool settles)
 {
+	if (!settles)
+		(void) set_config_option("synchronous_commit", "off", PGC_USERSET, PGC_S_SESSION,
+								 GUC_ACTION_LOCAL, true, 0, false);
 	(void) set_config_option("lock_timeout", "20ms", PGC_USERSET, PGC_S_SESSION, GUC_ACTION_LOCAL,
 							 true, 0, false);
 }

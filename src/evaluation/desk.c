@@ -282,7 +282,7 @@ work(void *context)
 	note *n = context;
 	ls_arena *arena;
 
-	ls_credits_limit_lock_wait();
+	ls_credits_transaction(n->kind == LS_DESK_SETTLE);
 	switch (n->kind)
 	{
 		case LS_DESK_RESERVE:

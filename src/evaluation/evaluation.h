@@ -181,8 +181,11 @@ extern int64 ls_credits_settle(const pg_uuid_t *organization, int64 reservation,
 							   int64 tokens_out);
 extern void ls_credits_release(const pg_uuid_t *organization, int64 reservation);
 
-/* In the transaction: another process's lock on credits is waited for a moment only. */
-extern void ls_credits_limit_lock_wait(void);
+/*
+ * At the start of a transaction of an evaluator: another process's lock on credits is waited for
+ * a moment only, and the disk only when it settles.
+ */
+extern void ls_credits_transaction(bool settles);
 
 /* Is it a region of table eu_region? */
 extern bool ls_credits_region_allowed(ls_str region);

@@ -133,10 +133,10 @@ run_step(void (*work)(void *), step *s)
 }
 
 static void
-limit_lock_wait(const ls_evaluation *evaluation)
+prepare_transaction(const ls_evaluation *evaluation, bool settles)
 {
 	if (!evaluation->in_transaction)
-		ls_credits_limit_lock_wait();
+		ls_credits_transaction(settles);
 }
 
 /* Comes back to `resume` unless the time of the evaluation is over. */
@@ -165,7 +165,7 @@ begin(void *context)
 	step *s = context;
 	ls_evaluation *e = s->evaluation;
 
-	limit_lock_wait(e);
+	prepare_transaction(e, false);
 	ls_credits_begin(&e->organization, e->request->model, e->region, e->provider->name,
 					 e->view->overhead_tokens + e->view->line_tokens,
 					 ls_evaluation_output_tokens(e->request),
@@ -178,7 +178,7 @@ settle(void *context)
 	step *s = context;
 	ls_evaluation *e = s->evaluation;
 
-	limit_lock_wait(e);
+	prepare_transaction(e, true);
 	s->micro_credits = ls_credits_settle(&e->organization, e->reservation, s->micro_credits,
 										 e->reply.model, e->tokens_in, e->tokens_out);
 }
@@ -197,7 +197,7 @@ release(void *context)
 	step *s = context;
 
 	/* Not released in time, it lapses. */
-	limit_lock_wait(s->evaluation);
+	prepare_transaction(s->evaluation, false);
 	ls_credits_release(&s->evaluation->organization, s->evaluation->reservation);
 }
 

@@ -105,10 +105,11 @@ sub _seen
 {
 	my ($self, $event) = @_;
 	open my $in, '<', "$self->{dir}/seen" or die "seen: $!\n";
-	return [ grep { $_->{event} eq $event } map { $json->decode($_) } grep { /\n\z/ } <$in> ];
+	# Inside of a body the quotes are escaped.
+	return [ grep { /"event":"$event".*\n\z/ } <$in> ];
 }
 
-sub requests { return $_[0]->_seen('request'); }
+sub requests { return [ map { $json->decode($_) } @{ $_[0]->_seen('request') } ]; }
 sub gone { return scalar @{ $_[0]->_seen('gone') }; }
 sub open { my $self = shift; return @{ $self->_seen('request') } - @{ $self->_seen('answered') } - $self->gone; }
 
@@ -124,9 +125,10 @@ sub _serve
 	{
 		my $now = time;
 		my $wait = 60;
+		my $mode = $self->_mode;
 		foreach my $c (grep { $_->{answer} } values %connections)
 		{
-			if ($c->{answer}{hold} && $self->_mode eq $c->{mode}) { $wait = 0.02 if $wait > 0.02; next; }
+			if ($c->{answer}{hold} && $mode eq $c->{mode}) { $wait = 0.02 if $wait > 0.02; next; }
 			if ($c->{at} <= $now) { $self->_answer($c); }
 			else { $wait = $c->{at} - $now if $c->{at} - $now < $wait; }
 		}
