@@ -66,7 +66,10 @@ load(const char *p, size_t n)
 	return v;
 }
 
-/* Words are short: two overlapping loads cover up to 16 bytes. */
+/*
+ * Words are short: two overlapping loads cover up to 16 bytes.  Ids of patterns
+ * are made of these hashes: they are the same whatever the byte order.
+ */
 static inline uint64_t
 hash_word(const char *p, size_t len)
 {
@@ -74,7 +77,14 @@ hash_word(const char *p, size_t len)
 	uint64_t b;
 
 	if (len > 16)
-		return ls_hash64(p, len, 0);
+	{
+		uint64_t hash = len;
+		const char *end = p + len;
+
+		for (; end - p > 16; p += 16)
+			hash = mix64(hash ^ load(p, 8), load(p + 8, 8));
+		return mix64(hash ^ load(end - 16, 8), load(end - 8, 8));
+	}
 	if (len >= 8)
 	{
 		a = load(p, 8);

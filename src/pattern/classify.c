@@ -67,7 +67,8 @@ ls_is_level_word(const char *data, size_t len)
 										"fine",  "emergency", "verbose"};
 	ls_str word = ls_str_make(data, len);
 
-	if (len < 3 || len > 9)
+	/* none of them begins otherwise */
+	if (len < 3 || len > 9 || memchr("tdinwefcapsv", *data | 0x20, 12) == NULL)
 		return false;
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 	{
@@ -205,6 +206,8 @@ ls_is_variable_word(const char *p, const char *end, unsigned mask)
 	return dots >= 2 && len > 6 && !has_suffix(p, end, "Exception") && !has_suffix(p, end, "Error");
 }
 
+#define MAX_PAIRS 64
+
 /*
  * An IPv6 or a MAC address at p: its end, or NULL.  Times (12:34:56) and
  * C++ names (a::b) are neither.
@@ -230,7 +233,8 @@ ls_colon_address(const char *p, const char *end, bool *mac)
 			groups++;
 		if (c - g == 2)
 			pairs++;
-		if (c >= end || *c != ':' || groups > 8)
+		/* keys and long hardware addresses are of more pairs */
+		if (c >= end || *c != ':' || groups > (pairs == groups ? MAX_PAIRS : 8))
 			break;
 		c++;
 		if (c < end && *c == ':')
@@ -250,7 +254,7 @@ ls_colon_address(const char *p, const char *end, bool *mac)
 	}
 	if (c < end && (CLASS(c) & C_WORD) != 0 && *c != '.' && *c != '/' && *c != '%')
 		return NULL;
-	*mac = !gap && groups == 6 && pairs == 6;
+	*mac = !gap && groups >= 6 && pairs == groups;
 	if (*mac || (!gap && groups == 8) || (gap && digit && groups < 8))
 		return c;
 	return NULL;

@@ -52,7 +52,8 @@ has_time(const char *p, const char *end)
 			p++;
 			continue;
 		}
-		if (q == end && p == start && *p == '1' && (a == 10 || a == 13 || a == 16 || a == 19))
+		if (p == start && *p == '1' && (a == 10 || a == 13 || a == 16 || a == 19) &&
+			(q == end || (a == 10 && *q == '.') || *q == ']' || *q == ')' || *q == ':'))
 			return true;
 		if (q < end && (a <= 2 || a == 8) && *q == ':')
 		{
@@ -205,7 +206,9 @@ ls_describe_columns(columns *out, const token_list *list, const char *row)
 		if ((flags & COL_VARIABLE) == 0)
 		{
 			if (!word)
-				flags |= COL_SYMBOL;
+				flags |= end - start == 1 && (*start == '-' || *start == '|')
+							 ? COL_SYMBOL | COL_DASH
+							 : COL_SYMBOL;
 			else if (is_severity(start, end))
 				flags |= COL_UPPER;
 			c->shape = (flags & COL_BRACKET) != 0 ? 1 : 0;
@@ -218,7 +221,11 @@ ls_describe_columns(columns *out, const token_list *list, const char *row)
 				flags |= COL_TIME;
 			if ((digits == 6 || digits == 8) && start + digits == end)
 				flags |= COL_SIX;
-			c->shape = outline(start, end);
+			/* addresses are of one shape, whatever their version */
+			c->shape = i == first + 1 && CODE_KIND(list->t[first].code) == TOKEN_VARIABLE &&
+							   CLASS_OF(list->t[first].code) == CLASS_ADDRESS
+						   ? 2
+						   : outline(start, end);
 		}
 		c->text = (uint32_t) text;
 		c->flags = flags;

@@ -23,7 +23,8 @@
 #define COL_TIME 32
 #define COL_SYMBOL 64 /* no word in it */
 #define COL_QUOTE 128
-#define COL_SIX 256 /* six or eight digits: half a time */
+#define COL_DASH 512 /* nothing but a dash or a bar: it parts header and message */
+#define COL_SIX 256  /* six or eight digits: half a time */
 
 typedef struct column
 {
@@ -36,11 +37,10 @@ typedef struct column
 typedef struct columns
 {
 	uint32_t n;
-	uint32_t signature;
 	column c[MAX_COLUMNS];
 } columns;
 
-/* Fills `out` (but not its signature) from the tokens of a row. */
+/* Fills `out` from the tokens of a row. */
 extern void ls_describe_columns(columns *out, const token_list *list, const char *row);
 
 #endif

@@ -32,30 +32,35 @@
 
 #define MAX_VALUES 64
 
+/* The columns of one signature of a family. */
+typedef struct family_row
+{
+	const columns *columns;
+	signature *signature;
+} family_row;
+
 typedef struct statistics
 {
 	uint32_t rows;    /* that have the column and one behind it */
 	uint32_t missing; /* rows that do not */
 	uint32_t variable, bracket, colon, bar, upper, time, symbol, quote, six;
-	uint32_t top;    /* rows with the most frequent constant */
 	uint32_t values; /* distinct constants, up to MAX_VALUES */
 } statistics;
 
 static void
-column_statistics(const miner *m, const columns *family, size_t n, uint32_t k, statistics *st)
+column_statistics(const family_row *family, size_t n, uint32_t k, statistics *st)
 {
 	uint32_t text[MAX_VALUES];
-	uint32_t rows[MAX_VALUES];
 
 	memset(st, 0, sizeof(*st));
 	for (size_t i = 0; i < n; i++)
 	{
-		const column *c = &family[i].c[k];
-		uint32_t count = m->signatures[family[i].signature].count;
+		const column *c = &family[i].columns->c[k];
+		uint32_t count = family[i].signature->count;
 		uint32_t v;
 
 		/* the last column is never header: a message must be left */
-		if (family[i].n <= k + 1)
+		if (family[i].columns->n <= k + 1)
 		{
 			st->missing += count;
 			continue;
@@ -74,19 +79,12 @@ column_statistics(const miner *m, const columns *family, size_t n, uint32_t k, s
 			st->variable += count;
 			continue;
 		}
+		if (st->values == MAX_VALUES)
+			continue;
 		for (v = 0; v < st->values && text[v] != c->text; v++)
 			;
 		if (v == st->values)
-		{
-			if (v == MAX_VALUES)
-				continue;
-			text[v] = c->text;
-			rows[v] = 0;
-			st->values++;
-		}
-		rows[v] += count;
-		if (rows[v] > st->top)
-			st->top = rows[v];
+			text[st->values++] = c->text;
 	}
 }
 
@@ -104,10 +102,45 @@ typedef struct header
 	uint32_t n;      /* columns */
 	uint32_t levels; /* bit mask of columns that go into the hard key */
 	uint32_t names;  /* ... into the soft key */
+	uint16_t ends;   /* it goes on up to the next column with this flag, if near */
 } header;
 
+/* Names of programs may be of several words: how many columns to look on. */
+#define MAX_NAME_COLUMNS 4
+
+/* The column behind the first one from k that has the flag, or k. */
+static uint32_t
+end_by_flag(const columns *c, uint32_t k, uint16_t flag)
+{
+	/* a dash behind the time is followed by more of the header */
+	if (flag == COL_DASH && k < c->n && (c->c[k].flags & COL_DASH) != 0)
+		return k;
+	for (uint32_t j = k; j < k + MAX_NAME_COLUMNS && j + 1 < c->n; j++)
+	{
+		if ((c->c[j].flags & COL_QUOTE) != 0)
+			break;
+		if ((c->c[j].flags & flag) != 0)
+			return j + 1;
+	}
+	return k;
+}
+
+/* Rows of a family whose header goes on from column k up to one with the flag. */
+static uint32_t
+rows_with_end(const family_row *family, size_t n, uint32_t k, uint16_t flag)
+{
+	uint32_t rows = 0;
+
+	for (size_t i = 0; i < n; i++)
+	{
+		if (end_by_flag(family[i].columns, k, flag) > k)
+			rows += family[i].signature->count;
+	}
+	return rows;
+}
+
 static bool
-find_header(const miner *m, const columns *family, size_t n, header *h)
+find_header(const family_row *family, size_t n, header *h)
 {
 	statistics st[MAX_COLUMNS];
 	uint32_t total = 0;
@@ -117,14 +150,14 @@ find_header(const miner *m, const columns *family, size_t n, header *h)
 
 	memset(h, 0, sizeof(*h));
 	for (size_t i = 0; i < n; i++)
-		total += m->signatures[family[i].signature].count;
+		total += family[i].signature->count;
 	if (total < MIN_FAMILY_ROWS)
 		return false;
 	for (k = 0; k < 6 && last_time == MAX_COLUMNS; k++)
 	{
-		column_statistics(m, family, n, k, &st[k]);
+		column_statistics(family, n, k, &st[k]);
 		if (k == 0)
-			column_statistics(m, family, n, 1, &st[1]);
+			column_statistics(family, n, 1, &st[1]);
 		if (share(st[k].quote, total, 5))
 			return false;
 		if (share(st[k].time, total, 90) ||
@@ -134,7 +167,7 @@ find_header(const miner *m, const columns *family, size_t n, header *h)
 	if (last_time == MAX_COLUMNS)
 		return false;
 	for (k = last_time + 1; k < MAX_COLUMNS; k++)
-		column_statistics(m, family, n, k, &st[k]);
+		column_statistics(family, n, k, &st[k]);
 	for (k = last_time + 1; k < 10; k++)
 	{
 		if (share(st[k].time, total, 98) || (k == 1 && share(st[1].six, total, 98)))
@@ -163,6 +196,15 @@ find_header(const miner *m, const columns *family, size_t n, header *h)
 					h->names |= 1U << j;
 			}
 			h->n = k + 1;
+			return true;
+		}
+	}
+	/* the same where names differ in their number of words */
+	for (uint16_t flag = COL_COLON; flag != 0; flag = flag == COL_COLON ? COL_DASH : 0)
+	{
+		if (share(rows_with_end(family, n, h->n, flag), total, 90))
+		{
+			h->ends = flag;
 			return true;
 		}
 	}
@@ -202,13 +244,20 @@ find_header(const miner *m, const columns *family, size_t n, header *h)
 }
 
 static void
-set_header(miner *m, const columns *c, const header *h)
+set_header(signature *s, const columns *c, const header *h)
 {
-	signature *s = &m->signatures[c->signature];
+	uint32_t n = h->ends == 0 ? h->n : end_by_flag(c, h->n, h->ends);
 
-	if (c->n <= h->n)
+	if (c->n <= n)
 		return;
-	s->body = c->c[h->n - 1].end;
+	s->body = c->c[n - 1].end;
+	for (uint32_t k = h->n; k < n; k++)
+	{
+		if ((c->c[k].flags & COL_UPPER) != 0)
+			s->hard = mix64(s->hard, c->c[k].text);
+		else
+			s->soft = mix64(s->soft, c->c[k].text);
+	}
 	for (uint32_t k = 0; k < h->n; k++)
 	{
 		if ((h->levels >> k & 1) != 0)
@@ -219,7 +268,7 @@ set_header(miner *m, const columns *c, const header *h)
 	/* What parts header and message: - : | */
 	while (s->body < s->ntokens)
 	{
-		uint64_t code = m->codes[s->ids[s->body]];
+		uint64_t code = s->codes[s->body];
 
 		if (code != CODE(TOKEN_SYMBOL, ':') && code != CODE(TOKEN_SYMBOL, '|') &&
 			code != CODE(TOKEN_SYMBOL, ls_hash_text("-", 1)))
@@ -231,26 +280,26 @@ set_header(miner *m, const columns *c, const header *h)
 static int
 compare_first(const void *a, const void *b)
 {
-	const columns *x = a;
-	const columns *y = b;
+	const family_row *x = a;
+	const family_row *y = b;
 
-	if (x->c[0].shape != y->c[0].shape)
-		return x->c[0].shape < y->c[0].shape ? -1 : 1;
-	if (x->c[1].shape != y->c[1].shape)
-		return x->c[1].shape < y->c[1].shape ? -1 : 1;
+	if (x->columns->c[0].shape != y->columns->c[0].shape)
+		return x->columns->c[0].shape < y->columns->c[0].shape ? -1 : 1;
+	if (x->columns->c[1].shape != y->columns->c[1].shape)
+		return x->columns->c[1].shape < y->columns->c[1].shape ? -1 : 1;
 	return x->signature < y->signature ? -1 : x->signature > y->signature;
 }
 
 static void
-apply_family(miner *m, columns *family, size_t n, bool whole)
+apply_family(family_row *family, size_t n, bool whole)
 {
 	header h;
 	size_t i = 0;
 
-	if (find_header(m, family, n, &h))
+	if (find_header(family, n, &h))
 	{
 		for (; i < n; i++)
-			set_header(m, &family[i], &h);
+			set_header(family[i].signature, family[i].columns, &h);
 		return;
 	}
 	if (!whole)
@@ -260,71 +309,35 @@ apply_family(miner *m, columns *family, size_t n, bool whole)
 	{
 		size_t j = i;
 
-		while (j < n && family[j].c[1].shape == family[i].c[1].shape)
+		while (j < n && family[j].columns->c[1].shape == family[i].columns->c[1].shape)
 			j++;
 		if (j - i < n)
-			apply_family(m, family + i, j - i, false);
+			apply_family(family + i, j - i, false);
 		i = j;
 	}
 }
 
-/* Without a variable near its start a row has no time, thus no header. */
-static bool
-may_have_time(const token_list *list)
-{
-	for (uint32_t i = 0; i < list->n && i < MAX_COLUMNS; i++)
-	{
-		if (CODE_KIND(list->t[i].code) == TOKEN_VARIABLE)
-			return true;
-	}
-	return false;
-}
-
-/* Reads the tokens of every signature once more: interns them, finds headers. */
 bool
 ls_find_headers(miner *m)
 {
-	columns *all = ls_arena_alloc(m->arena, (m->nsignatures + 1) * sizeof(columns));
-	token_list *list = ls_arena_alloc(m->arena, sizeof(token_list));
+	family_row *all = ls_arena_alloc(m->arena, (m->nsignatures + 1) * sizeof(family_row));
 	size_t n = 0;
 
-	if (all == NULL || list == NULL)
-		return false;
-	if (ls_intern_code(m, CODE(TOKEN_VARIABLE, 0)) != ID_VARIABLE)
+	if (all == NULL)
 		return false;
 	for (size_t i = 0; i < m->nsignatures; i++)
 	{
-		signature *s = &m->signatures[i];
-
-		ls_scan_row(list, m->rows[s->row]);
-		s->ntokens = list->n;
-		s->structured = list->structured;
-		s->ids = ls_arena_alloc(m->arena, list->n * sizeof(uint32_t));
-		if (s->ids == NULL)
-			return false;
-		for (uint32_t t = 0; t < list->n; t++)
-		{
-			s->ids[t] = ls_intern_code(m, list->t[t].code);
-			if (s->ids[t] == UINT32_MAX)
-				return false;
-			if (CODE_KIND(list->t[t].code) == TOKEN_LEVEL)
-				s->hard = mix64(s->hard, list->t[t].code);
-		}
-		if (!s->structured && may_have_time(list))
-		{
-			all[n].c[0].shape = all[n].c[1].shape = 0;
-			ls_describe_columns(&all[n], list, m->rows[s->row].data);
-			all[n++].signature = (uint32_t) i;
-		}
+		if (m->signatures[i].columns != NULL)
+			all[n++] = (family_row){m->signatures[i].columns, &m->signatures[i]};
 	}
-	qsort(all, n, sizeof(columns), compare_first);
+	qsort(all, n, sizeof(family_row), compare_first);
 	for (size_t i = 0; i < n;)
 	{
 		size_t j = i;
 
-		while (j < n && all[j].c[0].shape == all[i].c[0].shape)
+		while (j < n && all[j].columns->c[0].shape == all[i].columns->c[0].shape)
 			j++;
-		apply_family(m, all + i, j - i, true);
+		apply_family(all + i, j - i, true);
 		i = j;
 	}
 	return true;

@@ -7,13 +7,16 @@
  *	scan.c			text of a row to tokens (characters.h, classify.c)
  *	structured.c	JSON and logfmt rows to tokens
  *	signature.c		equal token sequences become one signature with a count
+ *	count.c			which words are in more than one signature
  *	header.c		finds the header columns (columns.h, columns.c)
  *	shape.c			canonical token sequence of a signature: its form
  *	join.c			joins similar forms to clusters
  *	split.c			undoes joins of constants: clusters to groups
  *	merge.c			merges groups that are one pattern
+ *	phrase.c		... because they differ in some words at one place only
  *	render.c		the result (render.h, template.c, line.c)
  *	mine.c			runs the steps
+ *	sort.c			sorts by 64-bit keys
  *
  *-------------------------------------------------------------------------
  */
@@ -70,8 +73,12 @@ typedef struct token_list
 	token t[MAX_TOKENS + 1];
 } token_list;
 
-/* Interned codes: 0 is "any variable" in canonical sequences. */
-#define ID_VARIABLE 0
+/* "Any variable" in canonical sequences. */
+#define CODE_VARIABLE CODE(TOKEN_VARIABLE, 0)
+
+#define NONE UINT32_MAX
+
+struct columns;
 
 /* A set of rows with equal token sequences. */
 typedef struct signature
@@ -81,11 +88,16 @@ typedef struct signature
 	uint32_t row;
 	uint32_t count;
 	uint32_t ntokens;
-	uint32_t body; /* first token behind the header */
-	uint32_t *ids; /* interned codes of its tokens */
-	uint64_t hard; /* levels: signatures that differ here never join */
-	uint64_t soft; /* component: must be equal to join, not to be the same */
-	uint32_t form; /* index of its canonical sequence */
+	uint32_t body;   /* first token behind the header */
+	uint64_t *codes; /* of its tokens */
+	uint64_t hard;   /* levels: signatures that differ here never join */
+	uint64_t soft;   /* component: must be equal to join, not to be the same */
+	union
+	{
+		struct columns *columns; /* until headers are found; NULL: has none */
+		uint64_t id;             /* of a lonely one: that of its pattern */
+	};
+	uint32_t form; /* index of its canonical sequence; NONE: it is lonely */
 	bool structured;
 } signature;
 
@@ -94,11 +106,13 @@ typedef struct form
 {
 	uint64_t hard;
 	uint64_t soft;
-	uint64_t hash; /* of all that makes it: hard, soft, ids */
-	uint32_t *ids;
+	uint64_t hash; /* of all that makes it: hard, soft, codes */
+	uint64_t *codes;
 	uint32_t n;
 	uint32_t count; /* rows */
 	uint32_t group; /* result of the join */
+	bool alone;     /* no other form has its symbols and length */
+	bool structured;
 } form;
 
 /* A position with fewer values is constant. */
@@ -112,11 +126,25 @@ typedef struct group
 {
 	uint64_t hard;
 	uint64_t soft;
-	uint32_t *ids; /* ID_VARIABLE where the forms differ */
+	uint64_t *codes; /* CODE_VARIABLE where the forms differ */
 	uint32_t n;
-	uint32_t first;  /* its form with the most rows */
-	uint32_t parent; /* union-find over groups: merged into this one */
+	uint32_t first;    /* its form with the most rows */
+	uint32_t parent;   /* union-find over groups: merged into this one */
+	uint16_t segments; /* bits: may have siblings that differ there */
+	bool alone;        /* its form is */
+	bool structured;
+	uint64_t id; /* of the pattern: keys and canonical codes */
 } group;
+
+/*
+ * How many signatures have a word: 1, 2, or 3 and more.  A table of 2-bit
+ * counters without keys: the answer may be too high, never too low.
+ */
+typedef struct word_counts
+{
+	uint64_t *bits;
+	uint64_t mask; /* counters - 1 */
+} word_counts;
 
 typedef struct miner
 {
@@ -136,12 +164,7 @@ typedef struct miner
 	group *groups;
 	size_t ngroups;
 
-	/* interned codes */
-	uint64_t *codes; /* by id */
-	size_t ncodes;
-	size_t codes_capacity;
-	uint32_t *code_table; /* open addressing, id + 1 */
-	size_t code_table_size;
+	word_counts words; /* signatures with each word */
 } miner;
 
 /* ---- hashing ---- */
@@ -199,31 +222,60 @@ extern bool ls_make_forms(miner *m);
 extern bool ls_join_forms(miner *m);
 extern ls_pattern_set *ls_render_patterns(miner *m);
 
+/* count.c */
+extern bool ls_count_words(miner *m);
+
+/* Is the word in one signature only? */
+static inline bool
+is_unshared(const miner *m, uint64_t code)
+{
+	uint64_t at = (code * UINT64_C(0x9e3779b97f4a7c15) >> 16) & m->words.mask;
+
+	return (m->words.bits[at / 32] >> (at % 32 * 2) & 3) < 2;
+}
+
 /*
- * shape.c: the canonical ids of a body.  map (may be NULL) gives each token's
+ * Are so many words of the signature in no other one that it can neither join
+ * nor be merged?  Never true of one that could.
+ */
+extern bool ls_is_lonely(const miner *m, const signature *s);
+
+/* shape.c: the id of a pattern, from its keys and canonical body */
+extern uint64_t ls_hash_template(uint64_t hard, const uint64_t *codes, uint32_t n);
+
+/*
+ * shape.c: the canonical codes of a body.  map (may be NULL) gives each token's
  * place, with MAP_DROPPED where other rows may have less or more of it.
  */
 #define MAP_DROPPED UINT32_C(0x80000000)
 #define MAP_PLACE(entry) ((entry) & ~MAP_DROPPED)
-extern uint32_t ls_canonical_ids(const miner *m, const uint32_t *ids, uint32_t n, uint32_t *out,
-								 uint32_t *map);
+extern uint32_t ls_canonical_codes(const uint64_t *codes, uint32_t n, uint64_t *out, uint32_t *map);
 
 /* split.c: makes groups of the n forms of a cluster; scratch has room for n */
 extern bool ls_split_cluster(miner *m, uint32_t *members, uint32_t *scratch, size_t n);
 
-/* merge.c; forms_with is the number of forms per id */
-extern bool ls_merge_groups(miner *m, const uint32_t *forms_with);
-extern uint32_t *ls_copy_ids(miner *m, const uint32_t *ids, uint32_t n);
-extern size_t ls_table_size(size_t entries); /* a power of two, at least twice as many */
+/* phrase.c: one step of ls_merge_groups */
+extern bool ls_merge_phrases(miner *m);
+
+/* merge.c */
+extern bool ls_merge_groups(miner *m);
+extern uint64_t *ls_copy_codes(miner *m, const uint64_t *codes, uint32_t n);
 extern uint32_t ls_group_root(group *groups, uint32_t g);
 
-/* signature.c */
-extern uint32_t ls_intern_code(miner *m, uint64_t code); /* UINT32_MAX on failure */
+/* sort.c: by key, equal keys stay in their order; scratch has room for n */
+typedef struct sort_item
+{
+	uint64_t key;
+	uint32_t value;
+} sort_item;
+
+extern void ls_sort_items(sort_item *items, sort_item *scratch, size_t n);
+extern size_t ls_table_size(size_t entries); /* a power of two, at least 1.5 times as many */
 
 static inline bool
-is_word(const miner *m, uint32_t id)
+is_word(uint64_t code)
 {
-	return CODE_KIND(m->codes[id]) == TOKEN_WORD;
+	return CODE_KIND(code) == TOKEN_WORD;
 }
 
 #endif

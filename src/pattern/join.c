@@ -19,15 +19,17 @@
 #include "src/pattern/internal.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 #define MAX_CANDIDATES 64
-#define NONE UINT32_MAX
+#define MAX_COMPARED 2048 /* tokens, over all candidates of a form */
+
+/* Words of a form that lead to candidates; of more a sample, by their hash. */
+#define QUERY_WORDS 48
 
 typedef struct cluster
 {
 	uint64_t key;
-	uint32_t *ids; /* those of its first form while it is the only one */
+	uint64_t *codes; /* those of its first form while it is the only one */
 	uint32_t n;
 	uint32_t first; /* forms, linked by next_form */
 	uint32_t last;
@@ -58,21 +60,21 @@ typedef struct joiner
 	size_t size;
 	posting *postings;
 	size_t npostings;
-	uint32_t *forms_with; /* per id: forms that have it */
+	uint64_t *frames; /* per form */
 } joiner;
 
 /* Symbols, length and keys must be equal for two forms to be joined. */
 static uint64_t
-frame_key(const miner *m, const form *f)
+frame_key(const form *f)
 {
 	uint64_t h = mix64(f->hard, f->soft) + f->n;
 
 	for (uint32_t i = 0; i < f->n; i++)
 	{
-		token_kind kind = CODE_KIND(m->codes[f->ids[i]]);
+		token_kind kind = CODE_KIND(f->codes[i]);
 
 		if (kind == TOKEN_SYMBOL || kind == TOKEN_LEVEL)
-			h = mix64(h ^ i, m->codes[f->ids[i]]);
+			h = mix64(h ^ i, f->codes[i]);
 	}
 	return h;
 }
@@ -88,9 +90,9 @@ find_list(const joiner *j, uint64_t key)
 }
 
 static inline uint64_t
-word_key(const joiner *j, uint64_t frame, uint32_t position, uint32_t id)
+word_key(uint64_t frame, uint32_t position, uint64_t code)
 {
-	return mix64(frame ^ position, j->m->codes[id]);
+	return mix64(frame ^ position, code);
 }
 
 static void
@@ -107,7 +109,7 @@ add_posting(joiner *j, uint64_t key, uint32_t c)
 
 /* Share of equal words; positions that are variable in both do not count. */
 static double
-similarity(const miner *m, const uint32_t *a, const uint32_t *b, uint32_t n)
+similarity(const uint64_t *a, const uint64_t *b, uint32_t n)
 {
 	uint32_t equal = 0;
 	uint32_t words = 0;
@@ -116,7 +118,7 @@ similarity(const miner *m, const uint32_t *a, const uint32_t *b, uint32_t n)
 	{
 		if (a[i] == b[i])
 		{
-			if (!is_word(m, a[i]))
+			if (!is_word(a[i]))
 				continue;
 			equal++;
 		}
@@ -132,44 +134,37 @@ typedef struct query_word
 	uint64_t key;
 } query_word;
 
-static int
-compare_words(const void *a, const void *b)
+static void
+sort_words(query_word *words, uint32_t n)
 {
-	const query_word *x = a;
-	const query_word *y = b;
+	for (uint32_t i = 1; i < n; i++)
+	{
+		query_word word = words[i];
+		uint32_t k = i;
 
-	if (x->count != y->count)
-		return x->count < y->count ? -1 : 1;
-	return x->key < y->key ? -1 : x->key > y->key;
+		for (; k > 0 && (words[k - 1].count > word.count ||
+						 (words[k - 1].count == word.count && words[k - 1].key > word.key));
+			 k--)
+			words[k] = words[k - 1];
+		words[k] = word;
+	}
 }
 
 static uint32_t
-best_cluster(joiner *j, const form *f, uint32_t stamp, uint64_t frame, query_word *words,
+best_cluster(joiner *j, const form *f, uint32_t stamp, uint64_t frame, const query_word *words,
 			 uint32_t nwords)
 {
 	double threshold = j->m->options.sim_threshold;
 	double best = -1;
 	uint32_t best_c = NONE;
 	uint32_t candidates = 0;
-	uint32_t must = (uint32_t) ceil(threshold * nwords);
-	uint32_t look = nwords - (must > 0 ? must - 1 : 0);
+	uint32_t most = MAX_COMPARED / (f->n + 1) + 1;
 
-	/*
-	 * A cluster that shares `must` words shares one of any nwords - must + 1
-	 * words: the rarest ones give the fewest candidates.
-	 */
-	qsort(words, nwords, sizeof(query_word), compare_words);
-	if (threshold <= 0)
+	if (most > MAX_CANDIDATES)
+		most = MAX_CANDIDATES;
+	for (uint32_t w = 0; w < nwords && candidates < most; w++)
 	{
-		posting_list *list = find_list(j, frame);
-
-		words[nwords].head = list->head;
-		look = nwords + 1;
-	}
-	for (uint32_t w = 0; w < look && candidates < MAX_CANDIDATES; w++)
-	{
-		for (uint32_t p = words[w].head; p != NONE && candidates < MAX_CANDIDATES;
-			 p = j->postings[p].next)
+		for (uint32_t p = words[w].head; p != NONE && candidates < most; p = j->postings[p].next)
 		{
 			uint32_t c = j->postings[p].cluster;
 			cluster *cl = &j->clusters[c];
@@ -179,7 +174,7 @@ best_cluster(joiner *j, const form *f, uint32_t stamp, uint64_t frame, query_wor
 				continue;
 			cl->stamp = stamp;
 			candidates++;
-			r = similarity(j->m, cl->ids, f->ids, f->n);
+			r = similarity(cl->codes, f->codes, f->n);
 			if (r > best || (r == best && c < best_c))
 			{
 				best = r;
@@ -190,49 +185,89 @@ best_cluster(joiner *j, const form *f, uint32_t stamp, uint64_t frame, query_wor
 	return best >= threshold ? best_c : NONE;
 }
 
+/*
+ * The words of a form by which it is found, the rarest first: those that other
+ * signatures have too.  It is enough to look at the first `look` of them.
+ */
+static uint32_t
+query_words(const joiner *j, const form *f, uint64_t frame, query_word *words, uint32_t *look)
+{
+	double threshold = j->m->options.sim_threshold;
+	uint32_t all = 0;
+	uint32_t n = 0;
+	uint64_t below = UINT64_MAX;
+	uint32_t unshared = 0;
+	uint32_t must;
+
+	for (uint32_t i = 0; i < f->n; i++)
+		all += is_word(f->codes[i]);
+	/* forms that share words share those of small hashes */
+	if (all > QUERY_WORDS)
+		below = UINT64_MAX / all * QUERY_WORDS;
+	for (uint32_t i = 0; i < f->n && n < QUERY_WORDS; i++)
+	{
+		uint64_t key = word_key(frame, i, f->codes[i]);
+		posting_list *list;
+
+		if (!is_word(f->codes[i]) || key > below)
+			continue;
+		if (is_unshared(j->m, f->codes[i]))
+		{
+			unshared++;
+			continue;
+		}
+		words[n].key = key;
+		list = find_list(j, words[n].key);
+		words[n].count = list->count;
+		words[n++].head = list->head;
+	}
+	sort_words(words, n);
+	if (threshold <= 0)
+	{
+		/* everything in the same frame is a candidate */
+		words[n].key = frame;
+		words[n].count = 0;
+		words[n++].head = find_list(j, frame)->head;
+		*look = n;
+		return n;
+	}
+
+	/*
+	 * A cluster that shares `must` words shares one of any all - must + 1
+	 * words: the rarest ones give the fewest candidates.  Words that are in
+	 * this form alone are the rarest.
+	 */
+	must = (uint32_t) ceil(threshold * all);
+	*look = all > QUERY_WORDS ? n + unshared : all - (must > 0 ? must - 1 : 0);
+	*look = *look <= unshared ? 0 : *look - unshared;
+	*look = *look < n ? *look : n;
+	return n;
+}
+
 static bool
 add_form(joiner *j, uint32_t index)
 {
 	miner *m = j->m;
 	const form *f = &m->forms[index];
-	uint64_t frame = frame_key(m, f);
-	query_word words[MAX_TOKENS + 1];
-	uint32_t nwords = 0;
-	uint32_t c;
+	uint64_t frame = j->frames[index];
+	query_word words[QUERY_WORDS + 1];
+	uint32_t look = 0;
+	uint32_t nwords = f->alone ? 0 : query_words(j, f, frame, words, &look);
+	uint32_t c = best_cluster(j, f, index + 1, frame, words, look);
 	cluster *cl;
 
-	for (uint32_t i = 0; i < f->n; i++)
-	{
-		if (is_word(m, f->ids[i]))
-		{
-			query_word *w = &words[nwords++];
-			posting_list *list;
-
-			/* a word of this form alone leads nowhere: it is the rarest */
-			w->count = 0;
-			w->head = NONE;
-			w->key = i;
-			if (j->forms_with[f->ids[i]] < 2)
-				continue;
-			w->key = word_key(j, frame, i, f->ids[i]);
-			list = find_list(j, w->key);
-			w->count = list->count;
-			w->head = list->head;
-		}
-	}
-	c = best_cluster(j, f, index + 1, frame, words, nwords);
 	j->next_form[index] = NONE;
 	if (c != NONE)
 	{
 		cl = &j->clusters[c];
 		if (cl->members == 1)
-			cl->ids = ls_copy_ids(m, cl->ids, cl->n);
-		if (cl->ids == NULL)
+			cl->codes = ls_copy_codes(m, cl->codes, cl->n);
+		if (cl->codes == NULL)
 			return false;
 		for (uint32_t i = 0; i < f->n; i++)
 		{
-			if (cl->ids[i] != f->ids[i])
-				cl->ids[i] = ID_VARIABLE;
+			if (cl->codes[i] != f->codes[i])
+				cl->codes[i] = CODE_VARIABLE;
 		}
 		j->next_form[cl->last] = index;
 		cl->last = index;
@@ -247,14 +282,33 @@ add_form(joiner *j, uint32_t index)
 	cl->first = cl->last = index;
 	cl->members = 1;
 	cl->stamp = 0;
-	cl->ids = f->ids;
-	for (uint32_t i = 0; i < f->n; i++)
+	cl->codes = f->codes;
+	for (uint32_t w = 0; w < nwords; w++)
+		add_posting(j, words[w].key, c);
+	return true;
+}
+
+/* Frames of all forms, and which forms are alone in theirs. */
+static bool
+make_frames(joiner *j)
+{
+	miner *m = j->m;
+	sort_item *items = ls_arena_alloc(m->arena, (m->nforms + 1) * 2 * sizeof(sort_item));
+
+	j->frames = ls_arena_alloc(m->arena, (m->nforms + 1) * sizeof(uint64_t));
+	if (items == NULL || j->frames == NULL)
+		return false;
+	for (size_t i = 0; i < m->nforms; i++)
 	{
-		if (is_word(m, f->ids[i]) && j->forms_with[f->ids[i]] > 1)
-			add_posting(j, word_key(j, frame, i, f->ids[i]), c);
+		j->frames[i] = frame_key(&m->forms[i]);
+		items[i] = (sort_item){j->frames[i], (uint32_t) i};
 	}
-	if (m->options.sim_threshold <= 0)
-		add_posting(j, frame, c);
+	ls_sort_items(items, items + m->nforms, m->nforms);
+	for (size_t i = 0; i < m->nforms; i++)
+	{
+		m->forms[items[i].value].alone = (i == 0 || items[i - 1].key != items[i].key) &&
+										 (i + 1 == m->nforms || items[i + 1].key != items[i].key);
+	}
 	return true;
 }
 
@@ -266,19 +320,17 @@ ls_join_forms(miner *m)
 	uint32_t *scratch;
 	size_t words = 0;
 
-	j.forms_with = ls_new_array(m->arena, uint32_t, m->ncodes);
-	if (j.forms_with == NULL)
+	if (!make_frames(&j))
 		return false;
 	for (size_t i = 0; i < m->nforms; i++)
 	{
+		uint32_t of_form = 1;
+
 		for (uint32_t p = 0; p < m->forms[i].n; p++)
-			j.forms_with[m->forms[i].ids[p]]++;
-	}
-	for (size_t i = 0; i < m->nforms; i++)
-	{
-		words++;
-		for (uint32_t p = 0; p < m->forms[i].n; p++)
-			words += j.forms_with[m->forms[i].ids[p]] > 1;
+			of_form += is_word(m->forms[i].codes[p]);
+		if (of_form > QUERY_WORDS + 1)
+			of_form = QUERY_WORDS + 1;
+		words += m->forms[i].alone ? 0 : of_form;
 	}
 	j.size = ls_table_size(words);
 	j.clusters = ls_arena_alloc(m->arena, (m->nforms + 1) * sizeof(cluster));
@@ -311,5 +363,5 @@ ls_join_forms(miner *m)
 		if (!ls_split_cluster(m, members, scratch, n))
 			return false;
 	}
-	return ls_merge_groups(m, j.forms_with);
+	return ls_merge_groups(m);
 }

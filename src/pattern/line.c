@@ -59,7 +59,23 @@ ls_pattern_escape(ls_buf *buf, ls_str row)
 static bool
 needs_escape(ls_str row)
 {
-	for (size_t i = 0; i < row.len; i++)
+	size_t i = 0;
+
+	/* blocks without a branch, which the compiler makes into vectors */
+	for (; i + 32 <= row.len; i += 32)
+	{
+		uint8_t found = 0;
+
+		for (size_t k = 0; k < 32; k++)
+		{
+			uint8_t c = (uint8_t) row.data[i + k];
+
+			found |= (uint8_t) ((c < 0x20) | (c == 0x7f) | (c == 0xc2) | (c == 0xe2));
+		}
+		if (found != 0)
+			return true;
+	}
+	for (; i < row.len; i++)
 	{
 		uint8_t c = (uint8_t) row.data[i];
 

@@ -10,24 +10,14 @@
  */
 #include "src/pattern/internal.h"
 
-uint32_t *
-ls_copy_ids(miner *m, const uint32_t *ids, uint32_t n)
+uint64_t *
+ls_copy_codes(miner *m, const uint64_t *codes, uint32_t n)
 {
-	uint32_t *copy = ls_arena_alloc(m->arena, n * sizeof(uint32_t));
+	uint64_t *copy = ls_arena_alloc(m->arena, n * sizeof(uint64_t));
 
 	if (copy != NULL)
-		memcpy(copy, ids, n * sizeof(uint32_t));
+		memcpy(copy, codes, n * sizeof(uint64_t));
 	return copy;
-}
-
-size_t
-ls_table_size(size_t entries)
-{
-	size_t size = 64;
-
-	while (size < entries * 2)
-		size *= 2;
-	return size;
 }
 
 uint32_t
@@ -72,32 +62,32 @@ find_bucket(bucket *buckets, size_t size, uint64_t key)
 	return &buckets[slot];
 }
 
+static bool
+has_word(const group *g)
+{
+	for (uint32_t p = 0; p < g->n; p++)
+	{
+		if (is_word(g->codes[p]))
+			return true;
+	}
+	return false;
+}
+
 /* Groups whose canonical templates are equal are one, whatever their component. */
 static bool
 merge_equal(miner *m)
 {
 	size_t size = ls_table_size(m->ngroups);
 	bucket *buckets = ls_new_array(m->arena, bucket, size);
-	uint32_t out[MAX_TOKENS];
 
 	if (buckets == NULL)
 		return false;
 	for (size_t i = 0; i < m->ngroups; i++)
 	{
 		const group *g = &m->groups[i];
-		uint32_t n = ls_canonical_ids(m, g->ids, g->n, out, NULL);
-		uint64_t key = g->hard;
-		bool word = false;
-		bucket *b;
+		uint64_t key = has_word(g) ? g->id : mix64(g->id, g->soft);
+		bucket *b = find_bucket(buckets, size, key);
 
-		for (uint32_t p = 0; p < n; p++)
-		{
-			key = mix64(key, m->codes[out[p]]);
-			word |= is_word(m, out[p]);
-		}
-		if (!word)
-			key = mix64(key, g->soft);
-		b = find_bucket(buckets, size, key);
 		if (b->count++ == 0)
 		{
 			b->key = key;
@@ -109,37 +99,230 @@ merge_equal(miner *m)
 	return true;
 }
 
-static inline uint64_t
-place(const miner *m, uint32_t position, uint32_t id)
+/* The names of a structured group, as a set of bits: equal names are equal bits. */
+typedef struct names
 {
-	return mix64(position + 1, m->codes[id]);
-}
+	uint64_t bits[4];
+	uint32_t n;
+} names;
 
-/* Words that no other form has; with two of them a group has no sibling. */
-static uint32_t
-rare_words(const miner *m, const group *g, const uint32_t *forms_with)
+static names
+names_of(const group *g)
 {
-	uint32_t rare = 0;
+	names set = {{0}, 0};
 
 	for (uint32_t p = 0; p < g->n; p++)
-		rare += forms_with[g->ids[p]] < 2 && is_word(m, g->ids[p]);
-	return rare;
+	{
+		uint64_t hash = g->codes[p] * UINT64_C(0x9e3779b97f4a7c15);
+
+		if (CODE_KIND(g->codes[p]) == TOKEN_SYMBOL && (g->codes[p] & CODE_MASK) > 0xff)
+			set.bits[hash >> 62] |= UINT64_C(1) << (hash >> 56 & 63);
+	}
+	for (int i = 0; i < 4; i++)
+		set.n += (uint32_t) __builtin_popcountll(set.bits[i]);
+	return set;
 }
 
-/* FEW_VALUES or more groups that differ in one word only are one. */
 static bool
-merge_siblings(miner *m, const uint32_t *forms_with)
+have_most_names_in_common(const group *a, const group *b, double threshold)
 {
-	size_t words = 0;
+	names x = names_of(a);
+	names y = names_of(b);
+	uint32_t both = 0;
+
+	for (int i = 0; i < 4; i++)
+		both += (uint32_t) __builtin_popcountll(x.bits[i] & y.bits[i]);
+	return both >= (threshold > 0.5 ? threshold : 0.5) * (x.n > y.n ? x.n : y.n);
+}
+
+/*
+ * Structured groups with the same message and level are one, if they have most
+ * names of members in common: some members are optional.
+ */
+static bool
+merge_messages(miner *m)
+{
+	size_t n = 0;
 	size_t size;
 	bucket *buckets;
 
 	for (size_t i = 0; i < m->ngroups; i++)
+		n += m->groups[i].structured;
+	size = ls_table_size(n);
+	buckets = ls_new_array(m->arena, bucket, size);
+	if (buckets == NULL)
+		return false;
+	for (size_t i = 0; i < m->ngroups; i++)
 	{
-		if (m->groups[i].parent == i && rare_words(m, &m->groups[i], forms_with) < 2)
-			words += m->groups[i].n;
+		const group *g = &m->groups[i];
+		uint64_t key = g->hard;
+		uint32_t words = 0;
+		bucket *b;
+
+		if (!g->structured || g->parent != i)
+			continue;
+		for (uint32_t p = 0; p < g->n; p++)
+		{
+			if (is_word(g->codes[p]))
+			{
+				words++;
+				key = mix64(key, g->codes[p]);
+			}
+		}
+		if (words < MIN_WORDS)
+			continue;
+		b = find_bucket(buckets, size, key);
+		if (b->count++ == 0)
+		{
+			b->key = key;
+			b->group = (uint32_t) i;
+		}
+		else if (have_most_names_in_common(&m->groups[b->group], g, m->options.sim_threshold))
+			unite(m->groups, b->group, (uint32_t) i);
 	}
-	size = ls_table_size(words);
+	return true;
+}
+
+static inline uint64_t
+place(uint32_t position, uint64_t code)
+{
+	return mix64(position + 1, code);
+}
+
+/* Words that no other signature has; with two of them a group has no sibling. */
+static uint32_t
+rare_words(const miner *m, const group *g)
+{
+	uint32_t rare = 0;
+
+	for (uint32_t p = 0; p < g->n && rare < 2; p++)
+		rare += is_word(g->codes[p]) && is_unshared(m, g->codes[p]);
+	return rare;
+}
+
+/* May a group have siblings?  It needs more than MIN_WORDS words. */
+static bool
+may_have_siblings(const miner *m, const group *g)
+{
+	uint32_t words = 0;
+
+	if (g->alone)
+		return false;
+	for (uint32_t p = 0; p < g->n; p++)
+		words += is_word(g->codes[p]);
+	return words > MIN_WORDS && words - 1 >= m->options.sim_threshold * words &&
+		   rare_words(m, g) < 2;
+}
+
+/*
+ * Two groups that differ at one position are equal in all segments but one.
+ * So the segments are counted first, and positions only of those where
+ * FEW_VALUES groups are equal in all the others.
+ */
+#define MAX_SEGMENTS 16
+
+static inline uint32_t
+segment_length(const group *g)
+{
+	return g->n <= 64 ? 4 : (g->n + MAX_SEGMENTS - 1) / MAX_SEGMENTS;
+}
+
+static uint64_t
+segment_sum(const group *g, uint32_t start, uint32_t end)
+{
+	uint64_t sum = 0;
+
+	for (uint32_t p = start; p < end && p < g->n; p++)
+		sum += place(p, g->codes[p]);
+	return sum;
+}
+
+static inline uint64_t
+group_sum(const group *g)
+{
+	return mix64(g->hard, g->soft) + g->n + segment_sum(g, 0, g->n);
+}
+
+static void
+count_bucket(bucket *buckets, size_t size, uint64_t key, uint32_t g)
+{
+	bucket *b = find_bucket(buckets, size, key);
+
+	if (b->count++ == 0)
+	{
+		b->key = key;
+		b->group = g;
+	}
+}
+
+/* The key of what is left of a group without the segment that starts there. */
+static inline uint64_t
+segment_key(const group *g, uint64_t sum, uint32_t start)
+{
+	return mix64(sum - segment_sum(g, start, start + segment_length(g)), start);
+}
+
+/* Sets group.segments; returns the number of positions in them, SIZE_MAX on failure. */
+static size_t
+find_segments(miner *m)
+{
+	bool *may = ls_new_array(m->arena, bool, m->ngroups + 1);
+	size_t n = 0;
+	size_t size;
+	bucket *buckets;
+	size_t positions = 0;
+
+	if (may == NULL)
+		return SIZE_MAX;
+	for (size_t i = 0; i < m->ngroups; i++)
+	{
+		may[i] = may_have_siblings(m, &m->groups[i]);
+		if (may[i] && m->groups[i].parent == i)
+			n += (m->groups[i].n + segment_length(&m->groups[i]) - 1) /
+				 segment_length(&m->groups[i]);
+	}
+	size = ls_table_size(n);
+	buckets = ls_new_array(m->arena, bucket, size);
+	if (buckets == NULL)
+		return SIZE_MAX;
+	for (int pass = 0; pass < 2; pass++)
+	{
+		for (size_t i = 0; i < m->ngroups; i++)
+		{
+			group *g = &m->groups[i];
+			uint32_t length = segment_length(g);
+			uint64_t sum;
+
+			if (!may[i] || (pass == 0 && g->parent != i))
+				continue;
+			sum = group_sum(g);
+			for (uint32_t start = 0; start < g->n; start += length)
+			{
+				uint64_t key = segment_key(g, sum, start);
+
+				if (pass == 0)
+					count_bucket(buckets, size, key, (uint32_t) i);
+				else if (find_bucket(buckets, size, key)->count >= FEW_VALUES)
+				{
+					g->segments |= (uint16_t) (1U << (start / length));
+					positions += length;
+				}
+			}
+		}
+	}
+	return positions;
+}
+
+/* FEW_VALUES or more groups that differ in one word only are one. */
+static bool
+merge_siblings(miner *m)
+{
+	size_t size = find_segments(m);
+	bucket *buckets;
+
+	if (size == SIZE_MAX)
+		return false;
+	size = ls_table_size(size);
 	buckets = ls_new_array(m->arena, bucket, size);
 	if (buckets == NULL)
 		return false;
@@ -149,37 +332,28 @@ merge_siblings(miner *m, const uint32_t *forms_with)
 		for (size_t i = 0; i < m->ngroups; i++)
 		{
 			group *g = &m->groups[i];
-			uint64_t sum = mix64(g->hard, g->soft) + g->n;
-			uint32_t nwords = 0;
+			uint32_t length = segment_length(g);
 			uint64_t marked[MAX_TOKENS / 64] = {0};
 			bool any = false;
-			uint32_t rare = rare_words(m, g, forms_with);
+			uint64_t sum;
 
-			if ((pass == 0 && g->parent != i) || rare > 1)
+			if (g->segments == 0 || (pass == 0 && g->parent != i))
 				continue;
+			sum = group_sum(g);
 			for (uint32_t p = 0; p < g->n; p++)
 			{
-				sum += place(m, p, g->ids[p]);
-				nwords += is_word(m, g->ids[p]);
-			}
-			if (nwords <= MIN_WORDS || nwords - 1 < m->options.sim_threshold * nwords)
-				continue;
-			for (uint32_t p = 0; p < g->n; p++)
-			{
-				bucket *b;
 				uint64_t key;
+				bucket *b;
 
-				if (!is_word(m, g->ids[p]) || (rare == 1 && forms_with[g->ids[p]] > 1))
+				if ((g->segments >> (p / length) & 1) == 0 || !is_word(g->codes[p]))
 					continue;
-				key = mix64(sum - place(m, p, g->ids[p]), p);
+				key = mix64(sum - place(p, g->codes[p]), p);
 				b = find_bucket(buckets, size, key);
 				if (pass == 0)
 				{
+					b->key = key;
 					if (b->count++ == 0)
-					{
-						b->key = key;
 						b->group = (uint32_t) i;
-					}
 				}
 				else if (b->count >= FEW_VALUES)
 				{
@@ -188,24 +362,31 @@ merge_siblings(miner *m, const uint32_t *forms_with)
 					any = true;
 				}
 			}
-			if (any)
-			{
-				g->ids = ls_copy_ids(m, g->ids, g->n);
-				if (g->ids == NULL)
-					return false;
-			}
-			for (uint32_t p = 0; any && p < g->n; p++)
+			if (!any)
+				continue;
+			g->codes = ls_copy_codes(m, g->codes, g->n);
+			if (g->codes == NULL)
+				return false;
+			for (uint32_t p = 0; p < g->n; p++)
 			{
 				if ((marked[p / 64] >> (p % 64) & 1) != 0)
-					g->ids[p] = ID_VARIABLE;
+					g->codes[p] = CODE_VARIABLE;
 			}
+			g->id = ls_hash_template(g->hard, g->codes, g->n);
 		}
 	}
 	return true;
 }
 
 bool
-ls_merge_groups(miner *m, const uint32_t *forms_with)
+ls_merge_groups(miner *m)
 {
-	return merge_equal(m) && merge_siblings(m, forms_with) && merge_equal(m);
+	for (size_t i = 0; i < m->ngroups; i++)
+	{
+		group *g = &m->groups[i];
+
+		g->id = ls_hash_template(g->hard, g->codes, g->n);
+	}
+	return merge_equal(m) && merge_siblings(m) && merge_equal(m) && ls_merge_phrases(m) &&
+		   merge_equal(m) && merge_messages(m);
 }

@@ -28,8 +28,8 @@ ls_pattern_mine(ls_arena *arena, const ls_str *rows, size_t n, const ls_pattern_
 	if (m.options.sim_threshold > 1)
 		m.options.sim_threshold = 1;
 
-	if (n >= UINT32_MAX || !ls_make_signatures(&m) || !ls_find_headers(&m) || !ls_make_forms(&m) ||
-		!ls_join_forms(&m))
+	if (n >= UINT32_MAX || !ls_make_signatures(&m) || !ls_find_headers(&m) || !ls_count_words(&m) ||
+		!ls_make_forms(&m) || !ls_join_forms(&m))
 		return NULL;
 	return ls_render_patterns(&m);
 }

@@ -10,8 +10,6 @@
  */
 #include "src/pattern/render.h"
 
-#include <stdlib.h>
-
 typedef struct renderer
 {
 	miner *m;
@@ -27,8 +25,11 @@ make_drafts(renderer *r)
 {
 	miner *m = r->m;
 	uint32_t *draft_of_group = ls_arena_alloc(m->arena, (m->ngroups + 1) * sizeof(uint32_t));
+	size_t most = m->ngroups;
 
-	r->drafts = ls_new_array(m->arena, draft, m->ngroups + 1);
+	for (size_t i = 0; i < m->nsignatures; i++)
+		most += m->signatures[i].form == NONE;
+	r->drafts = ls_new_array(m->arena, draft, most + 1);
 	r->draft_of_signature = ls_arena_alloc(m->arena, (m->nsignatures + 1) * sizeof(uint32_t));
 	if (draft_of_group == NULL || r->drafts == NULL || r->draft_of_signature == NULL)
 		return false;
@@ -37,23 +38,31 @@ make_drafts(renderer *r)
 	for (size_t i = 0; i < m->nsignatures; i++)
 	{
 		const signature *s = &m->signatures[i];
-		uint32_t g = ls_group_root(m->groups, m->forms[s->form].group);
+		uint32_t group = s->form == NONE ? NONE : m->forms[s->form].group;
+		uint32_t root = group == NONE ? NONE : ls_group_root(m->groups, group);
 		draft *d;
 
-		if (draft_of_group[g] == UINT32_MAX)
+		if (root == NONE || draft_of_group[root] == NONE)
 		{
 			/* signatures are sorted: the first is the most frequent */
-			draft_of_group[g] = (uint32_t) r->ndrafts;
-			d = &r->drafts[r->ndrafts++];
-			d->group = m->forms[s->form].group;
+			d = &r->drafts[r->ndrafts];
+			d->group = group;
 			d->signature = (uint32_t) i;
-			d->differs = ls_arena_alloc0(m->arena, s->ntokens);
+			r->draft_of_signature[i] = (uint32_t) r->ndrafts++;
+			if (root != NONE)
+				draft_of_group[root] = r->draft_of_signature[i];
+		}
+		else
+			r->draft_of_signature[i] = draft_of_group[root];
+		d = &r->drafts[r->draft_of_signature[i]];
+		d->count += s->count;
+		if (d->differs == NULL &&
+			(d->signature != i || d->count > (uint32_t) m->options.rare_threshold))
+		{
+			d->differs = ls_arena_alloc0(m->arena, m->signatures[d->signature].ntokens);
 			if (d->differs == NULL)
 				return false;
 		}
-		r->draft_of_signature[i] = draft_of_group[g];
-		d = &r->drafts[draft_of_group[g]];
-		d->count += s->count;
 		if (d->signature != i)
 		{
 			const signature *first = &m->signatures[d->signature];
@@ -67,7 +76,7 @@ make_drafts(renderer *r)
 					memset(d->differs + n, 1, first->body - n);
 			}
 			for (uint32_t t = 0; t < n; t++)
-				d->differs[t] |= s->ids[t] != first->ids[t];
+				d->differs[t] |= s->codes[t] != first->codes[t];
 		}
 	}
 	return true;
@@ -88,6 +97,8 @@ choose_samples(renderer *r)
 		uint64_t hash = m->row_hash[i];
 		uint32_t at = d->nsamples;
 
+		if (d->count <= (uint32_t) m->options.rare_threshold)
+			continue;
 		if (at == max && hash >= d->sample_hash[at - 1])
 			continue;
 		while (at > 0 && d->sample_hash[at - 1] > hash)
@@ -109,38 +120,130 @@ choose_samples(renderer *r)
 /* ---- the set ---- */
 
 static int
-compare_patterns(const void *a, const void *b)
+compare_text(const ls_pattern *x, const ls_pattern *y)
 {
-	const ls_pattern *x = *(const ls_pattern *const *) a;
-	const ls_pattern *y = *(const ls_pattern *const *) b;
-	int c;
+	int c = ls_str_cmp(x->template, y->template);
 
-	if (x->count != y->count)
-		return x->count > y->count ? -1 : 1;
-	c = ls_str_cmp(x->template, y->template);
 	if (c != 0)
 		return c;
 	return x->id < y->id ? -1 : x->id > y->id;
 }
 
-typedef struct rare_row
+/* Eight bytes of the text from `depth`, so that numbers order as bytes do. */
+static inline uint64_t
+text_key(const ls_pattern *p, size_t depth)
 {
-	uint64_t hash;
-	uint32_t draft;
-	uint32_t row;
-} rare_row;
+	uint64_t key = 0;
+	size_t len = p->template.len > depth ? p->template.len - depth : 0;
 
-static int
-compare_rare(const void *a, const void *b)
+	if (len > 0)
+		memcpy(&key, p->template.data + depth, len < 8 ? len : 8);
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+	key = __builtin_bswap64(key);
+#endif
+	return key;
+}
+
+/*
+ * Sorts patterns by text: eight bytes at a time, and where those are equal the
+ * next eight, so that long equal beginnings are read once.
+ */
+static void
+sort_by_text(const ls_pattern *patterns, sort_item *items, sort_item *scratch, size_t n,
+			 size_t depth)
 {
-	const rare_row *x = a;
-	const rare_row *y = b;
+	while (n > 16)
+	{
+		bool all_equal = true;
+		bool ended = true;
 
-	if (x->draft != y->draft)
-		return x->draft < y->draft ? -1 : 1;
-	if (x->hash != y->hash)
-		return x->hash < y->hash ? -1 : 1;
-	return x->row < y->row ? -1 : x->row > y->row;
+		for (size_t i = 0; i < n; i++)
+		{
+			items[i].key = text_key(&patterns[items[i].value], depth);
+			all_equal = all_equal && items[i].key == items[0].key;
+			ended = ended && patterns[items[i].value].template.len <= depth;
+		}
+		if (ended)
+			break;
+		if (all_equal)
+		{
+			depth += 8;
+			continue;
+		}
+		ls_sort_items(items, scratch, n);
+		for (size_t i = 0; i < n;)
+		{
+			size_t j = i + 1;
+
+			while (j < n && items[j].key == items[i].key)
+				j++;
+			if (j - i > 1)
+				sort_by_text(patterns, items + i, scratch, j - i, depth + 8);
+			i = j;
+		}
+		return;
+	}
+	if (n > 16)
+	{
+		/* equal texts (or they end in NUL bytes): few, by what is left */
+		for (size_t i = 0; i < n; i++)
+			items[i].key = patterns[items[i].value].id;
+		ls_sort_items(items, scratch, n);
+		for (size_t i = 0; i < n; i++)
+			items[i].key = patterns[items[i].value].template.len;
+		ls_sort_items(items, scratch, n);
+		return;
+	}
+	for (size_t i = 1; i < n; i++)
+	{
+		sort_item item = items[i];
+		size_t k = i;
+
+		for (; k > 0 && compare_text(&patterns[items[k - 1].value], &patterns[item.value]) > 0; k--)
+			items[k] = items[k - 1];
+		items[k] = item;
+	}
+}
+
+/* By count, the largest first, then by text, then by id. */
+static void
+sort_patterns(const ls_pattern *patterns, sort_item *items, sort_item *scratch, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		items[i] = (sort_item){UINT32_MAX - patterns[i].count, (uint32_t) i};
+	ls_sort_items(items, scratch, n);
+	for (size_t i = 0; i < n;)
+	{
+		uint32_t count = patterns[items[i].value].count;
+		size_t j = i + 1;
+
+		while (j < n && patterns[items[j].value].count == count)
+			j++;
+		sort_by_text(patterns, items + i, scratch, j - i, 0);
+		i = j;
+	}
+}
+
+/* Rows of rare drafts: by draft, then by hash, so that equal rows are together. */
+static bool
+sort_rare_rows(const renderer *r, uint32_t *rows, size_t n)
+{
+	sort_item *items = ls_arena_alloc(r->m->arena, (n + 1) * 2 * sizeof(sort_item));
+
+	if (items == NULL)
+		return false;
+	/* at a threshold of 1 each is the only row of its draft */
+	if (r->m->options.rare_threshold <= 1)
+		return true;
+	for (size_t i = 0; i < n; i++)
+		items[i] = (sort_item){r->m->row_hash[rows[i]], rows[i]};
+	ls_sort_items(items, items + n, n);
+	for (size_t i = 0; i < n; i++)
+		items[i].key = r->draft_of_signature[r->m->row_signature[items[i].value]];
+	ls_sort_items(items, items + n, n);
+	for (size_t i = 0; i < n; i++)
+		rows[i] = items[i].value;
+	return true;
 }
 
 static bool
@@ -176,9 +279,9 @@ ls_render_patterns(miner *m)
 	uint32_t rare_limit = (uint32_t) m->options.rare_threshold;
 	size_t nrare = 0;
 	size_t n = 0;
-	rare_row *rare;
+	uint32_t *rare;
 	ls_pattern *patterns;
-	ls_pattern **order;
+	sort_item *order;
 	uint32_t *place_of;
 	uint32_t *pattern_of_draft;
 
@@ -195,9 +298,9 @@ ls_render_patterns(miner *m)
 	}
 	n += nrare; /* at most; equal verbatim rows are one */
 	set->rare_line_count = nrare;
-	rare = ls_arena_alloc(m->arena, (nrare + 1) * sizeof(rare_row));
+	rare = ls_arena_alloc(m->arena, (nrare + 1) * sizeof(uint32_t));
 	patterns = ls_new_array(m->arena, ls_pattern, n + 1);
-	order = ls_arena_alloc(m->arena, (n + 1) * sizeof(*order));
+	order = ls_arena_alloc(m->arena, (n + 1) * 2 * sizeof(sort_item));
 	place_of = ls_arena_alloc(m->arena, (n + 1) * sizeof(uint32_t));
 	pattern_of_draft = ls_arena_alloc(m->arena, (r.ndrafts + 1) * sizeof(uint32_t));
 	set->pattern_of_row = ls_arena_alloc(m->arena, (m->nrows + 1) * sizeof(uint32_t));
@@ -222,33 +325,35 @@ ls_render_patterns(miner *m)
 		uint32_t d = r.draft_of_signature[m->row_signature[i]];
 
 		if (r.drafts[d].count <= rare_limit)
-			rare[nrare++] = (rare_row){m->row_hash[i], d, (uint32_t) i};
+			rare[nrare++] = (uint32_t) i;
 		else
 			set->pattern_of_row[i] = pattern_of_draft[d];
 	}
-	qsort(rare, nrare, sizeof(rare_row), compare_rare);
+	if (!sort_rare_rows(&r, rare, nrare))
+		return NULL;
 	for (size_t i = 0; i < nrare; i++)
 	{
-		if (i == 0 || rare[i].draft != rare[i - 1].draft || rare[i].hash != rare[i - 1].hash)
+		uint32_t d = r.draft_of_signature[m->row_signature[rare[i]]];
+
+		if (i == 0 || d != r.draft_of_signature[m->row_signature[rare[i - 1]]] ||
+			m->row_hash[rare[i]] != m->row_hash[rare[i - 1]])
 		{
 			ls_pattern *p = &patterns[n++];
 
-			p->id = r.drafts[rare[i].draft].id;
+			p->id = r.drafts[d].id;
 			p->is_rare = true;
-			if (!ls_display_row(m->arena, m->rows[rare[i].row], &p->template))
+			if (!ls_display_row(m->arena, m->rows[rare[i]], &p->template))
 				return NULL;
 		}
 		patterns[n - 1].count++;
-		set->pattern_of_row[rare[i].row] = (uint32_t) n - 1;
+		set->pattern_of_row[rare[i]] = (uint32_t) n - 1;
 	}
 
-	for (size_t i = 0; i < n; i++)
-		order[i] = &patterns[i];
-	qsort(order, n, sizeof(*order), compare_patterns);
+	sort_patterns(patterns, order, order + n, n);
 	for (size_t i = 0; i < n; i++)
 	{
-		set->patterns[i] = *order[i];
-		place_of[order[i] - patterns] = (uint32_t) i;
+		set->patterns[i] = patterns[order[i].value];
+		place_of[order[i].value] = (uint32_t) i;
 	}
 	for (size_t i = 0; i < m->nrows; i++)
 		set->pattern_of_row[i] = place_of[set->pattern_of_row[i]];

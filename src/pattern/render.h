@@ -16,7 +16,7 @@
 /* A pattern while it is made. */
 typedef struct draft
 {
-	uint32_t group;
+	uint32_t group;     /* NONE: its one signature is lonely */
 	uint32_t signature; /* the one it is written along */
 	uint32_t count;
 	uint32_t nsamples;

@@ -151,6 +151,13 @@ quoted_value(const token_list *list, const char *row, const char *p, const char 
 	if (is_symbol(list, 1, '=') ||
 		(*p == '"' && is_symbol(list, 1, ':') && (!spaced || is_symbol(list, 2, '"'))))
 		return closing_quote(p, end);
+	/* an element of a list: ["a", "b"] */
+	if (is_symbol(list, 1, '[') || is_symbol(list, 1, '(') || is_symbol(list, 1, ','))
+	{
+		stop = closing_quote(p, end);
+		if (stop != NULL && stop + 1 < end && (stop[1] == ',' || stop[1] == ']' || stop[1] == ')'))
+			return stop;
+	}
 	if (!spaced)
 		return NULL;
 	if (list->request && *p == '"')
@@ -158,10 +165,11 @@ quoted_value(const token_list *list, const char *row, const char *p, const char 
 	if (CODE_KIND(last->code) != TOKEN_WORD || row + last->start + last->len >= p)
 		return NULL;
 	stop = closing_quote(p, end);
-	if (stop == NULL || stop - p < 2 || stop - p > 64)
+	if (stop == NULL || stop - p < 2 || (*p == '\'' && stop - p > 64))
 		return NULL;
+	/* 'it isn't' is no value: what is in single quotes must be a word */
 	for (const char *c = p + 1; c < stop; c++)
-		single = single && (CLASS(c) & C_WORD) != 0;
+		single = single && ((CLASS(c) & C_WORD) != 0 || (*p == '"' && (CLASS(c) & C_SPACE) == 0));
 	return single ? stop : NULL;
 }
 
@@ -242,7 +250,56 @@ symbol_code(const token_list *list, const char *p, const char *word_end, const c
 						  is_access_log_name(list)))
 			return CODE(TOKEN_VALUE, hash_word(p, 1));
 	}
+	/* "/" */
+	if (word_end - p == 1 && *p == '/' && !spaced && list->n > 0 && word_end < end &&
+		*word_end == '"' && is_symbol(list, 1, '"'))
+		return CODE(TOKEN_VARIABLE, CLASS_ANY);
 	return CODE(TOKEN_SYMBOL, hash_word(p, (size_t) (word_end - p)));
+}
+
+/*
+ * The end of a list of words without spaces that begins with the word [p,
+ * word_end), as dev,prod,eu; NULL when it is none.  A row that begins so is
+ * rather one of comma-separated values.
+ */
+static const char *
+word_list_end(const token_list *list, const char *p, const char *word_end, const char *end)
+{
+	const char *c;
+
+	if (list->n == 0 || word_end - p > 32)
+		return NULL;
+	for (c = word_end; c < end && *c == ',';)
+	{
+		const char *word = ++c;
+
+		while (c < end && (CLASS(c) & C_WORD) != 0)
+			c++;
+		if (c == word || c - word > 32)
+			return NULL;
+	}
+	return c == end || (CLASS(c) & C_SPACE) != 0 || *c == ']' || *c == ')' || *c == '"' ? c : NULL;
+}
+
+/* States in capitals: from NEW to RUNNING. */
+static bool
+is_state(const token_list *list, const char *p, size_t len)
+{
+	uint64_t from = CODE(TOKEN_WORD, hash_word("from", 4));
+	uint64_t last;
+
+	if (list->n == 0 || len < 2 || *p < 'A' || *p > 'Z')
+		return false;
+	last = list->t[list->n - 1].code;
+	if (last != from && (last != CODE(TOKEN_WORD, hash_word("to", 2)) || list->n < 3 ||
+						 list->t[list->n - 3].code != from))
+		return false;
+	for (size_t i = 0; i < len; i++)
+	{
+		if ((p[i] < 'A' || p[i] > 'Z') && p[i] != '_')
+			return false;
+	}
+	return true;
 }
 
 /* The code of a word of letters. */
@@ -257,15 +314,69 @@ word_code(const token_list *list, const char *p, const char *word_end, const cha
 	if (list->n > 0 && (list->t[list->n - 1].code == CODE(TOKEN_VARIABLE, CLASS_NUMBER) ||
 						list->t[list->n - 1].code == CODE(TOKEN_VARIABLE, CLASS_ANY)))
 		kind = is_unit(p, len) ? TOKEN_VALUE : TOKEN_WORD;
-	else if (is_user_name(list, p, len) || is_access_log_name(list))
+	else if (is_user_name(list, p, len) || is_access_log_name(list) || is_state(list, p, len))
 		kind = TOKEN_VALUE;
 	return CODE(kind, hash_word(p, len));
+}
+
+static inline const char *
+line_end(const char *p, const char *end)
+{
+	const char *stop = memchr(p, '\n', (size_t) (end - p));
+
+	return stop == NULL ? end : stop;
+}
+
+/*
+ * A line of a stack trace is one variable behind its first word:
+ *	at Class.method(File.java:1), from file:1:in `method', File "file", line 1
+ * with the line of source that follows it, and "... 5 more" as one more frame.
+ * `line` is the start of its line.  NULL when there is none; otherwise its end,
+ * and `word` is the length of its first word.
+ */
+static const char *
+frame_end(const token_list *list, const char *line, const char *p, const char *end, size_t *word)
+{
+	const char *stop;
+	const char *next;
+
+	if (end - p < 6)
+		return NULL;
+	if (memcmp(p, "at ", 3) == 0)
+	{
+		stop = line_end(p, end);
+		*word = 2;
+		return p > line || stop[-1] == ')' ? stop : NULL;
+	}
+	if (p == line)
+		return NULL;
+	if (memcmp(p, "... ", 4) == 0 && is_digit(p[4]) && list->n > 0)
+	{
+		*word = 3;
+		return line_end(p, end);
+	}
+	if (memcmp(p, "from ", 5) == 0)
+	{
+		stop = line_end(p, end);
+		*word = 4;
+		return memchr(p, ':', (size_t) (stop - p)) != NULL ? stop : NULL;
+	}
+	if (memcmp(p, "File \"", 6) != 0)
+		return NULL;
+	stop = line_end(p, end);
+	*word = 4;
+	/* the source is indented deeper */
+	next = stop;
+	while (next < end && (CLASS(next) & C_SPACE) != 0)
+		next++;
+	return next - stop > p - line + 1 && next < end ? line_end(next, end) : stop;
 }
 
 void
 ls_scan_text(token_list *list, const char *row, const char *pos, const char *end)
 {
 	const char *p = pos;
+	const char *line = pos; /* NULL behind the first token of a line */
 	bool spaced = true;
 
 	while (p < end)
@@ -280,9 +391,11 @@ ls_scan_text(token_list *list, const char *row, const char *pos, const char *end
 			if ((mask & C_SPACE) != 0)
 			{
 				spaced = true;
-				p++;
+				if (*p++ == '\n')
+					line = p;
 				continue;
 			}
+			line = NULL;
 			p++;
 			if (*start == ':' || *start == '<' || *start == '>' || *start == '"' || *start == '\'')
 			{
@@ -316,6 +429,24 @@ ls_scan_text(token_list *list, const char *row, const char *pos, const char *end
 				return;
 			spaced = false;
 			continue;
+		}
+		if (line != NULL)
+		{
+			size_t word = 0;
+			const char *stop = frame_end(list, line, p, end, &word);
+
+			line = NULL;
+			if (stop != NULL)
+			{
+				code = *p == '.' ? CODE(TOKEN_WORD, hash_word("at", 2))
+								 : CODE(TOKEN_WORD, hash_word(p, word));
+				p += word + 1;
+				if (!ls_add_token(list, row, start, p - 1, code, spaced) ||
+					!ls_add_token(list, row, p, stop, CODE(TOKEN_VARIABLE, CLASS_ANY), true))
+					return;
+				p = stop;
+				continue;
+			}
 		}
 
 		p++;
@@ -352,6 +483,19 @@ ls_scan_text(token_list *list, const char *row, const char *pos, const char *end
 				p--;
 		}
 
+		if (p < end && *p == '>' && p[-1] == '-' && p - start > 1)
+			p--; /* a:1->b:2 */
+		if (p + 1 < end && *p == ':' && p - start == 1 && is_alpha(*start) &&
+			(p[1] == '\\' || (p[1] == '/' && p + 2 < end && p[2] != '/')))
+		{
+			/* a drive: C:\Users */
+			while (p < end && ((CLASS(p) & C_WORD) != 0 || p == start + 1))
+				p++;
+			if (!ls_add_token(list, row, start, p, CODE(TOKEN_VARIABLE, CLASS_ANY), spaced))
+				return;
+			spaced = false;
+			continue;
+		}
 		if (p < end && *p == ':' && p - start <= 4 &&
 			(mask & ~(unsigned) (C_WORD | C_DIGIT | C_HEX)) == 0)
 		{
@@ -363,6 +507,21 @@ ls_scan_text(token_list *list, const char *row, const char *pos, const char *end
 				p = stop;
 				if (!ls_add_token(list, row, start, p,
 								  CODE(TOKEN_VARIABLE, mac ? CLASS_ANY : CLASS_ADDRESS), spaced))
+					return;
+				spaced = false;
+				continue;
+			}
+		}
+
+		if (p + 1 < end && *p == ',' && (mask & (C_LETTER | C_HEX)) != 0 && spaced &&
+			(CLASS(p + 1) & C_WORD) != 0)
+		{
+			const char *stop = word_list_end(list, start, p, end);
+
+			if (stop != NULL)
+			{
+				p = stop;
+				if (!ls_add_token(list, row, start, p, CODE(TOKEN_VARIABLE, CLASS_ANY), spaced))
 					return;
 				spaced = false;
 				continue;

@@ -14,32 +14,33 @@
  */
 #include "src/pattern/internal.h"
 
-#include <stdlib.h>
-
 #define MAX_UNIT 8
 
 static inline bool
-is_variable(const miner *m, uint32_t id)
+is_variable(uint64_t code)
 {
-	token_kind kind = CODE_KIND(m->codes[id]);
+	token_kind kind = CODE_KIND(code);
 
 	return kind == TOKEN_VARIABLE || kind == TOKEN_VALUE;
 }
 
-/* Length of the sequence that the end of out[0..len) repeats, or 0. */
-static uint32_t
-repeated(const uint32_t *out, uint32_t len)
+/*
+ * Length of the sequence that the end of out[0..len) repeats, or 0.  It must
+ * hold the last variable, which is at out[last].
+ */
+static inline uint32_t
+repeated(const uint64_t *out, uint32_t len, uint32_t last)
 {
-	for (uint32_t unit = 2; unit <= MAX_UNIT && unit * 2 <= len; unit++)
-	{
-		const uint32_t *last = out + len - unit;
-		const uint32_t *before = last - unit;
-		bool variable = false;
-		uint32_t i = unit;
+	uint32_t unit = len - last > 2 ? len - last : 2;
 
-		while (i > 0 && last[i - 1] == before[i - 1])
-			variable |= last[--i] == ID_VARIABLE;
-		if (i == 0 && variable)
+	for (; unit <= MAX_UNIT && unit * 2 <= len; unit++)
+	{
+		const uint64_t *end = out + len - 1;
+		uint32_t i = 0;
+
+		while (i < unit && end[-(ptrdiff_t) i] == end[-(ptrdiff_t) (i + unit)])
+			i++;
+		if (i == unit)
 			return unit;
 	}
 	return 0;
@@ -47,11 +48,11 @@ repeated(const uint32_t *out, uint32_t len)
 
 /* The part in parentheses that ends with token i is not in the sequence. */
 static void
-mark_parentheses(const miner *m, const uint32_t *ids, uint32_t *map, uint32_t i)
+mark_parentheses(const uint64_t *codes, uint32_t *map, uint32_t i)
 {
 	for (;; i--)
 	{
-		bool open = m->codes[ids[i]] == CODE(TOKEN_SYMBOL, '(') && (map[i] & MAP_DROPPED) == 0;
+		bool open = codes[i] == CODE(TOKEN_SYMBOL, '(') && (map[i] & MAP_DROPPED) == 0;
 
 		map[i] |= MAP_DROPPED;
 		if (open || i == 0)
@@ -60,49 +61,57 @@ mark_parentheses(const miner *m, const uint32_t *ids, uint32_t *map, uint32_t i)
 }
 
 uint32_t
-ls_canonical_ids(const miner *m, const uint32_t *ids, uint32_t n, uint32_t *out, uint32_t *map)
+ls_canonical_codes(const uint64_t *codes, uint32_t n, uint64_t *out, uint32_t *map)
 {
 	uint32_t len = 0;
-	bool variable = false;
+	uint32_t last = NONE; /* the last variable */
 
 	for (uint32_t i = 0; i < n; i++)
 	{
-		uint64_t code = m->codes[ids[i]];
+		uint64_t code = codes[i];
 		bool dropped = false;
 		uint32_t unit;
 
-		if (is_variable(m, ids[i]))
+		if (is_variable(code))
 		{
 			/* 1,2,3 and a:1:2 are one variable */
-			while (len >= 2 && out[len - 2] == ID_VARIABLE &&
-				   (m->codes[out[len - 1]] == CODE(TOKEN_SYMBOL, ':') ||
-					m->codes[out[len - 1]] == CODE(TOKEN_SYMBOL, ',') ||
-					m->codes[out[len - 1]] == CODE(TOKEN_SYMBOL, '=')))
+			while (len >= 2 && out[len - 2] == CODE_VARIABLE &&
+				   (out[len - 1] == CODE(TOKEN_SYMBOL, ':') ||
+					out[len - 1] == CODE(TOKEN_SYMBOL, ',') ||
+					out[len - 1] == CODE(TOKEN_SYMBOL, '=')))
 				len--;
-			if (len == 0 || out[len - 1] != ID_VARIABLE)
-				out[len++] = ID_VARIABLE;
+			if (len == 0 || out[len - 1] != CODE_VARIABLE)
+				out[len++] = CODE_VARIABLE;
 		}
 		else if (code == CODE(TOKEN_SYMBOL, ')') && len >= 2 &&
-				 m->codes[out[len - 1]] == CODE(TOKEN_SYMBOL, '('))
+				 out[len - 1] == CODE(TOKEN_SYMBOL, '('))
 		{
 			len--;
 			dropped = true;
 		}
-		else if (code == CODE(TOKEN_SYMBOL, ')') && len >= 3 && out[len - 1] == ID_VARIABLE &&
-				 m->codes[out[len - 2]] == CODE(TOKEN_SYMBOL, '('))
+		else if (code == CODE(TOKEN_SYMBOL, ')') && len >= 3 && out[len - 1] == CODE_VARIABLE &&
+				 out[len - 2] == CODE(TOKEN_SYMBOL, '('))
 		{
 			len -= 2;
 			dropped = true;
 		}
 		else
-			out[len++] = ids[i];
+			out[len++] = code;
 		if (map != NULL)
 			map[i] = len == 0 ? 0 : len - 1;
 		if (map != NULL && dropped)
-			mark_parentheses(m, ids, map, i);
+			mark_parentheses(codes, map, i);
 
-		variable |= len > 0 && out[len - 1] == ID_VARIABLE;
-		unit = variable ? repeated(out, len) : 0;
+		if (len > 0 && out[len - 1] == CODE_VARIABLE)
+			last = len - 1;
+		else if (last != NONE && last >= len)
+		{
+			/* it was dropped: look for the one before */
+			last = NONE;
+			for (uint32_t k = len; k > 0 && len - k < MAX_UNIT && last == NONE; k--)
+				last = out[k - 1] == CODE_VARIABLE ? k - 1 : NONE;
+		}
+		unit = last != NONE ? repeated(out, len, last) : 0;
 		if (unit > 0)
 		{
 			len -= unit;
@@ -117,69 +126,120 @@ ls_canonical_ids(const miner *m, const uint32_t *ids, uint32_t n, uint32_t *out,
 	return len;
 }
 
-static int
-compare_forms(const void *a, const void *b)
+uint64_t
+ls_hash_template(uint64_t hard, const uint64_t *codes, uint32_t n)
 {
-	const form *x = a;
-	const form *y = b;
+	uint64_t out[MAX_TOKENS];
+	uint32_t len = ls_canonical_codes(codes, n, out, NULL);
+	uint64_t hash = hard;
 
-	if (x->count != y->count)
-		return x->count > y->count ? -1 : 1;
-	return x->hash < y->hash ? -1 : x->hash > y->hash;
+	/* by value, not by bytes: the same on every machine */
+	for (uint32_t i = 0; i < len; i++)
+		hash = mix64(hash, out[i]);
+	return mix64(hash, len);
+}
+
+/* Most rows first, as in sort_signatures. */
+static bool
+sort_forms(miner *m)
+{
+	size_t n = m->nforms;
+	sort_item *items = ls_arena_alloc(m->arena, (n + 1) * sizeof(sort_item) * 2);
+	uint32_t *new_index = ls_arena_alloc(m->arena, (n + 1) * sizeof(uint32_t));
+	form *sorted = ls_arena_alloc(m->arena, (n + 1) * sizeof(form));
+
+	if (items == NULL || new_index == NULL || sorted == NULL)
+		return false;
+	for (size_t i = 0; i < n; i++)
+		items[i] = (sort_item){m->forms[i].hash, (uint32_t) i};
+	ls_sort_items(items, items + n, n);
+	for (size_t i = 0; i < n; i++)
+		items[i].key = UINT32_MAX - m->forms[items[i].value].count;
+	ls_sort_items(items, items + n, n);
+	for (size_t i = 0; i < n; i++)
+	{
+		new_index[items[i].value] = (uint32_t) i;
+		sorted[i] = m->forms[items[i].value];
+	}
+	m->forms = sorted;
+	for (size_t i = 0; i < m->nsignatures; i++)
+	{
+		if (m->signatures[i].form != NONE)
+			m->signatures[i].form = new_index[m->signatures[i].form];
+	}
+	return true;
 }
 
 bool
 ls_make_forms(miner *m)
 {
 	size_t size = 64;
+	size_t capacity = 64;
 	uint32_t *table;
-	uint32_t *new_index;
-	uint32_t out[MAX_TOKENS];
+	uint64_t out[MAX_TOKENS];
+	size_t joinable = 0;
 
-	while (size < m->nsignatures * 2)
-		size *= 2;
+	for (size_t i = 0; i < m->nsignatures; i++)
+	{
+		signature *s = &m->signatures[i];
+
+		s->form = ls_is_lonely(m, s) ? NONE : 0;
+		joinable += s->form == 0;
+	}
+	size = ls_table_size(joinable);
 	table = ls_new_array(m->arena, uint32_t, size);
-	m->forms = ls_arena_alloc(m->arena, (m->nsignatures + 1) * sizeof(form));
-	new_index = ls_arena_alloc(m->arena, (m->nsignatures + 1) * sizeof(uint32_t));
-	if (table == NULL || m->forms == NULL || new_index == NULL)
+	m->forms = ls_arena_alloc(m->arena, capacity * sizeof(form));
+	if (table == NULL || m->forms == NULL)
 		return false;
 
 	for (size_t i = 0; i < m->nsignatures; i++)
 	{
 		signature *s = &m->signatures[i];
-		uint32_t n = ls_canonical_ids(m, s->ids + s->body, s->ntokens - s->body, out, NULL);
-		uint64_t hash = mix64(s->hard, s->soft);
+		uint32_t whole = s->ntokens - s->body;
+		uint64_t *body = s->codes + s->body;
+		uint32_t n = ls_canonical_codes(body, whole, out, NULL);
+		uint64_t hash;
 		size_t slot;
 		form *f;
 
+		if (s->form == NONE)
+		{
+			s->id = ls_hash_template(s->hard, out, n);
+			continue;
+		}
+		hash = mix64(s->hard, s->soft);
 		for (uint32_t t = 0; t < n; t++)
-			hash = mix64(hash, m->codes[out[t]]);
+			hash = mix64(hash, out[t]);
 		slot = hash & (size - 1);
 		while (table[slot] != 0 && m->forms[table[slot] - 1].hash != hash)
 			slot = (slot + 1) & (size - 1);
 		if (table[slot] == 0)
 		{
+			if (m->nforms == capacity)
+			{
+				m->forms = ls_arena_grow(m->arena, m->forms, capacity * sizeof(form),
+										 capacity * 2 * sizeof(form));
+				if (m->forms == NULL)
+					return false;
+				capacity *= 2;
+			}
 			f = &m->forms[m->nforms++];
 			memset(f, 0, sizeof(*f));
 			f->hard = s->hard;
 			f->soft = s->soft;
 			f->hash = hash;
+			f->structured = s->structured;
 			f->n = n;
-			f->ids = ls_arena_alloc(m->arena, n * sizeof(uint32_t));
-			if (f->ids == NULL)
+			f->codes = n == whole && memcmp(out, body, n * sizeof(uint64_t)) == 0
+						   ? body
+						   : ls_copy_codes(m, out, n);
+			if (f->codes == NULL)
 				return false;
-			memcpy(f->ids, out, n * sizeof(uint32_t));
-			f->group = (uint32_t) m->nforms - 1; /* its old index, through the sort */
 			table[slot] = (uint32_t) m->nforms;
 		}
 		f = &m->forms[table[slot] - 1];
 		f->count += s->count;
 		s->form = table[slot] - 1;
 	}
-	qsort(m->forms, m->nforms, sizeof(form), compare_forms);
-	for (size_t i = 0; i < m->nforms; i++)
-		new_index[m->forms[i].group] = (uint32_t) i;
-	for (size_t i = 0; i < m->nsignatures; i++)
-		m->signatures[i].form = new_index[m->signatures[i].form];
-	return true;
+	return sort_forms(m);
 }

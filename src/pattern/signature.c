@@ -5,7 +5,9 @@
  *
  * This is the only step that touches every row; all later ones work on
  * signatures, of which there are about 1,000 for 10,000 rows.  A row costs
- * one scan and one look into a hash table.
+ * one scan and one look into a hash table.  Of the row that stands for a
+ * signature the tokens' codes and its columns are kept, so that no row need be
+ * scanned again before its template is written.
  *
  * The row that stands for a signature is the one with the smallest hash, not
  * the first: nothing may depend on the order of rows.  For the same reason
@@ -13,9 +15,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "src/pattern/internal.h"
-
-#include <stdlib.h>
+#include "src/pattern/columns.h"
 
 /* An empty table of `size` slots in place of the old one. */
 static uint32_t *
@@ -29,61 +29,6 @@ grow_table(miner *m, uint32_t *old, size_t old_size, size_t size)
 	return table;
 }
 
-/* ---- interned codes ---- */
-
-static bool
-grow_code_table(miner *m)
-{
-	size_t size = m->code_table_size == 0 ? 1024 : m->code_table_size * 2;
-	uint32_t *table = grow_table(m, m->code_table, m->code_table_size, size);
-
-	if (table == NULL)
-		return false;
-	for (size_t i = 0; i < m->ncodes; i++)
-	{
-		size_t slot = m->codes[i] * UINT64_C(0x9e3779b97f4a7c15) >> 20 & (size - 1);
-
-		while (table[slot] != 0)
-			slot = (slot + 1) & (size - 1);
-		table[slot] = (uint32_t) i + 1;
-	}
-	m->code_table = table;
-	m->code_table_size = size;
-	return true;
-}
-
-uint32_t
-ls_intern_code(miner *m, uint64_t code)
-{
-	size_t slot;
-
-	if (m->ncodes * 2 >= m->code_table_size && !grow_code_table(m))
-		return UINT32_MAX;
-	slot = code * UINT64_C(0x9e3779b97f4a7c15) >> 20 & (m->code_table_size - 1);
-	while (m->code_table[slot] != 0)
-	{
-		uint32_t id = m->code_table[slot] - 1;
-
-		if (m->codes[id] == code)
-			return id;
-		slot = (slot + 1) & (m->code_table_size - 1);
-	}
-	if (m->ncodes == m->codes_capacity)
-	{
-		size_t capacity = m->codes_capacity == 0 ? 1024 : m->codes_capacity * 2;
-		uint64_t *codes = ls_arena_grow(m->arena, m->codes, m->codes_capacity * sizeof(uint64_t),
-										capacity * sizeof(uint64_t));
-
-		if (codes == NULL)
-			return UINT32_MAX;
-		m->codes = codes;
-		m->codes_capacity = capacity;
-	}
-	m->codes[m->ncodes] = code;
-	m->code_table[slot] = (uint32_t) m->ncodes + 1;
-	return (uint32_t) m->ncodes++;
-}
-
 /* ---- signatures ---- */
 
 static uint64_t
@@ -92,20 +37,8 @@ hash_tokens(const token_list *list)
 	uint64_t h = list->structured ? 1 : 2;
 
 	for (uint32_t i = 0; i < list->n; i++)
-		h = mix64(h, list->t[i].code + list->t[i].spaced);
+		h = mix64(h + list->t[i].spaced, list->t[i].code);
 	return h;
-}
-
-/* Most rows first: they are the best seeds of a join.  No two are equal. */
-static int
-compare_signatures(const void *a, const void *b)
-{
-	const signature *x = a;
-	const signature *y = b;
-
-	if (x->count != y->count)
-		return x->count > y->count ? -1 : 1;
-	return x->hash < y->hash ? -1 : x->hash > y->hash;
 }
 
 static bool
@@ -164,21 +97,58 @@ find_signature(miner *m, uint32_t **table, size_t *size, size_t *capacity, uint6
 	return s;
 }
 
+/* Most rows first: they are the best seeds of a join.  No two are equal. */
 static bool
 sort_signatures(miner *m)
 {
-	uint32_t *new_index = ls_new_array(m->arena, uint32_t, m->nsignatures + 1);
+	size_t n = m->nsignatures;
+	sort_item *items = ls_arena_alloc(m->arena, (n + 1) * sizeof(sort_item) * 2);
+	uint32_t *new_index = ls_arena_alloc(m->arena, (n + 1) * sizeof(uint32_t));
+	signature *sorted = ls_arena_alloc(m->arena, (n + 1) * sizeof(signature));
 
-	if (new_index == NULL)
+	if (items == NULL || new_index == NULL || sorted == NULL)
 		return false;
-	/* `form` carries the old index through the sort. */
-	for (size_t i = 0; i < m->nsignatures; i++)
-		m->signatures[i].form = (uint32_t) i;
-	qsort(m->signatures, m->nsignatures, sizeof(signature), compare_signatures);
-	for (size_t i = 0; i < m->nsignatures; i++)
-		new_index[m->signatures[i].form] = (uint32_t) i;
+	for (size_t i = 0; i < n; i++)
+		items[i] = (sort_item){m->signatures[i].hash, (uint32_t) i};
+	ls_sort_items(items, items + n, n);
+	for (size_t i = 0; i < n; i++)
+		items[i].key = UINT32_MAX - m->signatures[items[i].value].count;
+	ls_sort_items(items, items + n, n);
+	for (size_t i = 0; i < n; i++)
+	{
+		new_index[items[i].value] = (uint32_t) i;
+		sorted[i] = m->signatures[items[i].value];
+	}
+	m->signatures = sorted;
 	for (size_t i = 0; i < m->nrows; i++)
 		m->row_signature[i] = new_index[m->row_signature[i]];
+	return true;
+}
+
+/* What is the same for all rows of a new signature. */
+static bool
+describe_signature(miner *m, signature *s, const token_list *list)
+{
+	bool timed = false;
+
+	s->ntokens = list->n;
+	s->structured = list->structured;
+	s->codes = ls_arena_alloc(m->arena, list->n * sizeof(uint64_t));
+	if (s->codes == NULL)
+		return false;
+	for (uint32_t t = 0; t < list->n; t++)
+	{
+		s->codes[t] = list->t[t].code;
+		if (CODE_KIND(list->t[t].code) == TOKEN_LEVEL)
+			s->hard = mix64(s->hard, list->t[t].code);
+		/* without a variable near its start a row has no time, thus no header */
+		timed |= t < MAX_COLUMNS && CODE_KIND(list->t[t].code) == TOKEN_VARIABLE;
+	}
+	if (timed && !list->structured)
+	{
+		s->columns = ls_arena_alloc0(m->arena, sizeof(columns));
+		return s->columns != NULL;
+	}
 	return true;
 }
 
@@ -204,13 +174,15 @@ ls_make_signatures(miner *m)
 
 		ls_scan_row(list, m->rows[i]);
 		s = find_signature(m, &table, &size, &capacity, hash_tokens(list));
-		if (s == NULL)
+		if (s == NULL || (s->count == 0 && !describe_signature(m, s, list)))
 			return false;
 		s->count++;
 		if (row_hash < s->row_hash || s->count == 1)
 		{
 			s->row_hash = row_hash;
 			s->row = (uint32_t) i;
+			if (s->columns != NULL)
+				ls_describe_columns(s->columns, list, m->rows[i].data);
 		}
 		m->row_hash[i] = row_hash;
 		m->row_signature[i] = (uint32_t) (s - m->signatures);

@@ -12,7 +12,6 @@
 
 #define MAX_SPLITS 32
 #define MANY_FORMS 16 /* enough, even where the forms share a single word */
-#define NONE UINT32_MAX
 
 static bool
 add_group(miner *m, const uint32_t *members, size_t n)
@@ -25,8 +24,11 @@ add_group(miner *m, const uint32_t *members, size_t n)
 	g->n = first->n;
 	g->first = members[0];
 	g->parent = (uint32_t) m->ngroups;
-	g->ids = n == 1 ? first->ids : ls_copy_ids(m, first->ids, g->n);
-	if (g->ids == NULL)
+	g->segments = 0;
+	g->alone = first->alone;
+	g->structured = first->structured;
+	g->codes = n == 1 ? first->codes : ls_copy_codes(m, first->codes, g->n);
+	if (g->codes == NULL)
 		return false;
 	for (size_t i = 0; i < n; i++)
 	{
@@ -37,8 +39,8 @@ add_group(miner *m, const uint32_t *members, size_t n)
 			g->first = members[i];
 		for (uint32_t p = 0; p < g->n; p++)
 		{
-			if (f->ids[p] != g->ids[p])
-				g->ids[p] = ID_VARIABLE;
+			if (f->codes[p] != g->codes[p])
+				g->codes[p] = CODE_VARIABLE;
 		}
 	}
 	m->ngroups++;
@@ -50,7 +52,7 @@ add_group(miner *m, const uint32_t *members, size_t n)
  * its values are put into `values`.
  */
 static uint32_t
-constant_position(const miner *m, const uint32_t *members, size_t n, uint32_t *values,
+constant_position(const miner *m, const uint32_t *members, size_t n, uint64_t *values,
 				  uint32_t *nvalues)
 {
 	uint32_t best = NONE;
@@ -59,15 +61,15 @@ constant_position(const miner *m, const uint32_t *members, size_t n, uint32_t *v
 
 	for (uint32_t p = 0; p < len && best_count > 2; p++)
 	{
-		uint32_t found[FEW_VALUES];
+		uint64_t found[FEW_VALUES];
 		uint32_t count = 0;
 
 		for (size_t i = 0; i < n && count < best_count; i++)
 		{
-			uint32_t id = m->forms[members[i]].ids[p];
+			uint64_t id = m->forms[members[i]].codes[p];
 			uint32_t v = 0;
 
-			if (!is_word(m, id))
+			if (!is_word(id))
 			{
 				count = FEW_VALUES;
 				break;
@@ -81,7 +83,7 @@ constant_position(const miner *m, const uint32_t *members, size_t n, uint32_t *v
 		{
 			best = p;
 			best_count = count;
-			memcpy(values, found, count * sizeof(uint32_t));
+			memcpy(values, found, count * sizeof(uint64_t));
 			*nvalues = count;
 		}
 	}
@@ -100,9 +102,9 @@ agree_too_little(const miner *m, const uint32_t *members, size_t n)
 	{
 		size_t i = 1;
 
-		if (!is_word(m, first->ids[p]))
+		if (!is_word(first->codes[p]))
 			continue;
-		while (i < n && m->forms[members[i]].ids[p] == first->ids[p])
+		while (i < n && m->forms[members[i]].codes[p] == first->codes[p])
 			i++;
 		words += i == n;
 		vary |= i < n;
@@ -113,7 +115,7 @@ agree_too_little(const miner *m, const uint32_t *members, size_t n)
 static bool
 split(miner *m, uint32_t *members, uint32_t *scratch, size_t n, int depth)
 {
-	uint32_t values[FEW_VALUES];
+	uint64_t values[FEW_VALUES];
 	uint32_t nvalues = 0;
 	uint32_t p = NONE;
 	size_t done = 0;
@@ -139,7 +141,7 @@ split(miner *m, uint32_t *members, uint32_t *scratch, size_t n, int depth)
 	{
 		for (size_t i = 0; i < n; i++)
 		{
-			if (m->forms[members[i]].ids[p] == values[v])
+			if (m->forms[members[i]].codes[p] == values[v])
 				scratch[done++] = members[i];
 		}
 		ends[v] = done;

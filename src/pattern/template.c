@@ -39,7 +39,6 @@ static piece_kind
 piece_of(const miner *m, const draft *d, const token_list *list, const uint32_t *map, uint32_t i)
 {
 	const signature *s = &m->signatures[d->signature];
-	const group *g = &m->groups[d->group];
 	uint64_t code = list->t[i].code;
 	bool body = i >= s->body;
 	bool differs = d->differs[i] || (body && d->varying);
@@ -51,7 +50,8 @@ piece_of(const miner *m, const draft *d, const token_list *list, const uint32_t 
 	{
 		case TOKEN_WORD:
 			if (body)
-				differs = g->ids[MAP_PLACE(map[i - s->body])] == ID_VARIABLE;
+				differs = d->group != NONE &&
+						  m->groups[d->group].codes[MAP_PLACE(map[i - s->body])] == CODE_VARIABLE;
 			return differs ? PIECE_ANY : PIECE_TEXT;
 		case TOKEN_VALUE:
 			return differs ? PIECE_ANY : PIECE_TEXT;
@@ -108,7 +108,7 @@ ls_render_template(miner *m, const draft *d, token_list *list, ls_str *out)
 	const signature *s = &m->signatures[d->signature];
 	ls_str text = m->rows[s->row];
 	const char *row = text.data;
-	uint32_t canonical[MAX_TOKENS];
+	uint64_t canonical[MAX_TOKENS];
 	uint32_t map[MAX_TOKENS];
 	piece_kind kinds[MAX_TOKENS];
 	ls_buf buf;
@@ -116,7 +116,7 @@ ls_render_template(miner *m, const draft *d, token_list *list, ls_str *out)
 
 	ls_buf_init(&buf, m->arena);
 	ls_scan_row(list, text);
-	ls_canonical_ids(m, s->ids + s->body, s->ntokens - s->body, canonical, map);
+	ls_canonical_codes(s->codes + s->body, s->ntokens - s->body, canonical, map);
 	for (uint32_t i = 0; i < list->n; i++)
 		kinds[i] = piece_of(m, d, list, map, i);
 
@@ -162,12 +162,5 @@ ls_render_template(miner *m, const draft *d, token_list *list, ls_str *out)
 uint64_t
 ls_pattern_id(const miner *m, const draft *d)
 {
-	const group *g = &m->groups[d->group];
-	uint64_t codes[MAX_TOKENS];
-	uint32_t out[MAX_TOKENS];
-	uint32_t n = ls_canonical_ids(m, g->ids, g->n, out, NULL);
-
-	for (uint32_t i = 0; i < n; i++)
-		codes[i] = m->codes[out[i]];
-	return ls_hash64(codes, n * sizeof(uint64_t), g->hard);
+	return d->group == NONE ? m->signatures[d->signature].id : m->groups[d->group].id;
 }
