@@ -64,6 +64,9 @@ ON logsvc_internal.user_session FOR EACH STATEMENT
 EXECUTE FUNCTION logsvc_internal.access_changed();
 ALTER TABLE logsvc_internal.user_session ENABLE ALWAYS TRIGGER access_changed;
 
+INSERT INTO logsvc_internal.scheduled_task (name, period) VALUES
+	('finish_account_work', 'minute'), ('purge_accounts', 'hour');
+
 ALTER TABLE logsvc_internal.password_history ENABLE ROW LEVEL SECURITY;
 ALTER TABLE logsvc_internal.user_session ENABLE ROW LEVEL SECURITY;
 ALTER TABLE logsvc_internal.one_time_link ENABLE ROW LEVEL SECURITY;

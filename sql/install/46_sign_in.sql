@@ -65,10 +65,13 @@ CREATE OR REPLACE FUNCTION logsvc_internal.add_account_work(
 RETURNS void
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
+	-- Not at once, when the processor has the answer to carry out; and by chance,
+	-- so that the next request cannot tell either.
 	INSERT INTO logsvc_internal.account_work
-		(kind, email, name, password_hash, reason, address, user_agent)
+		(kind, email, name, password_hash, reason, address, user_agent, next_attempt_at)
 	VALUES (kind, email, name, password_hash, reason,
-		host(logsvc_internal.request_address()), logsvc_internal.request_user_agent());
+		host(logsvc_internal.request_address()), logsvc_internal.request_user_agent(),
+		clock_timestamp() + interval '20 milliseconds' * (1 + random()));
 	PERFORM logsvc_internal.account_work_added();
 END
 $$;
@@ -139,7 +142,7 @@ DECLARE
 	again boolean := false;
 BEGIN
 	SELECT * INTO w FROM logsvc_internal.account_work
-	WHERE next_attempt_at <= now()
+	WHERE next_attempt_at <= clock_timestamp()
 	ORDER BY next_attempt_at, id LIMIT 1
 	FOR UPDATE SKIP LOCKED;
 	IF NOT FOUND THEN
@@ -166,6 +169,40 @@ END
 $$;
 COMMENT ON FUNCTION logsvc_internal.do_account_work() IS
 'Does one piece of account_work; false when there is none.  What fails is tried again five times';
+
+CREATE OR REPLACE FUNCTION logsvc_internal.finish_account_work(at timestamptz) RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+	FOR i IN 1 .. 100 LOOP
+		EXIT WHEN NOT EXISTS (SELECT FROM logsvc_internal.account_work w
+			WHERE w.next_attempt_at < at - interval '10 seconds')
+			OR NOT logsvc_internal.do_account_work();
+	END LOOP;
+END
+$$;
+COMMENT ON FUNCTION logsvc_internal.finish_account_work(timestamptz) IS
+'Scheduled: does account_work that no worker has done';
+
+CREATE OR REPLACE FUNCTION logsvc_internal.purge_accounts(at timestamptz) RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+	-- A DELETE of nothing would empty the caches of all processes.
+	IF EXISTS (SELECT FROM logsvc_internal.user_session s WHERE s.expires_at < at) THEN
+		DELETE FROM logsvc_internal.user_session s WHERE s.expires_at < at;
+	END IF;
+	DELETE FROM logsvc_internal.one_time_link l WHERE l.expires_at < at - interval '7 days';
+	IF EXISTS (SELECT FROM logsvc_internal.user_account u
+		WHERE u.verified_at IS NULL AND u.created_at < at - interval '7 days') THEN
+		DELETE FROM logsvc_internal.user_account u
+		WHERE u.verified_at IS NULL AND u.created_at < at - interval '7 days'
+			AND NOT EXISTS (SELECT FROM logsvc_internal.member m WHERE m.user_id = u.id)
+			AND NOT EXISTS (SELECT FROM logsvc_internal.one_time_link l
+				WHERE l.user_id = u.id AND l.expires_at > at);
+	END IF;
+END
+$$;
+COMMENT ON FUNCTION logsvc_internal.purge_accounts(timestamptz) IS
+'Scheduled: erases sessions that are over, old links, and sign-ups that nobody has confirmed for seven days';
 
 -- ---- routes ----
 

@@ -142,9 +142,11 @@ extern bool ls_origin_allowed(ls_str origin);
 
 /*
  * Does what requests about accounts have left to do until after their answer,
- * each piece in a transaction of its own.  For a worker that has answered.
+ * each piece in a transaction of its own, when its time has come.  due: ms until
+ * then, -1 when there is nothing.  For workers that answer requests.
  */
 extern void ls_account_work(void);
+extern long ls_account_work_due(void);
 
 /*
  * Asks the service of logsvc.breached_passwords_url about a password that the

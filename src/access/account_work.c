@@ -5,13 +5,16 @@
  *
  * Sending a link to those who have an account, and to nobody else, takes time
  * that the answer must not show.  So the request notes what is to be done in a
- * table, and the worker that answered it does it next.  Work that a crash left
- * there is done by whoever comes by.
+ * table, and the worker that answered it does it a moment later, when the answer
+ * is out of the house: on a busy machine work that begins at once would take the
+ * processor from those who still carry it.  Work that a crash left there is done
+ * by a worker that starts, or by the scheduler.
  *
  *-------------------------------------------------------------------------
  */
 #include "src/access/internal.h"
 
+#include "miscadmin.h"
 #include "utils/builtins.h"
 
 PG_FUNCTION_INFO_V1(logsvc_account_work_added);
@@ -20,12 +23,21 @@ PG_FUNCTION_INFO_V1(logsvc_act_for_request);
 /* A request must not wait for long behind the work of those before it. */
 #define MOST_AT_ONCE 20
 
+/* Work is noted for 20 to 40 ms later (add_account_work). */
+#define WAIT (INT64_C(45) * 1000)
+#define WAIT_AFTER_ERROR LS_USECS_PER_SEC
+
 static bool waiting = true; /* from before this process, perhaps */
+static ls_time added = 0;   /* the last of it */
+static ls_time due = 0;
 
 /* account_work_added() */
 Datum
 logsvc_account_work_added(PG_FUNCTION_ARGS)
 {
+	added = ls_now();
+	if (!waiting)
+		due = added + WAIT;
 	waiting = true;
 	PG_RETURN_VOID();
 }
@@ -64,6 +76,16 @@ boolean_row(void *context, HeapTuple tuple, TupleDesc desc)
 	*(bool *) context = !null && DatumGetBool(value);
 }
 
+long
+ls_account_work_due(void)
+{
+	ls_time left = due - ls_now();
+
+	if (!waiting)
+		return -1;
+	return left <= 0 ? 0 : (long) ((left + 999) / 1000);
+}
+
 void
 ls_account_work(void)
 {
@@ -72,8 +94,10 @@ ls_account_work(void)
 	bool more = true;
 	ls_lookup lookup = {"SELECT logsvc_internal.do_account_work()", 0, NULL, &plan};
 
-	if (!waiting)
+	if (ls_account_work_due() != 0)
 		return;
+	/* An interrupt meant for the request before comes too late. */
+	QueryCancelPending = false;
 	lookup.write = true;
 	lookup.row = boolean_row;
 	lookup.context = &more;
@@ -86,8 +110,11 @@ ls_account_work(void)
 		{
 			ereport(LOG, errcode(caught.sqlstate),
 					errmsg("logsvc could not work on accounts: %s", caught.format));
+			due = ls_now() + WAIT_AFTER_ERROR;
 			return;
 		}
 	}
-	waiting = more;
+	/* What was added meanwhile was too young. */
+	due = added + WAIT;
+	waiting = more || due > ls_now();
 }

@@ -9,7 +9,7 @@
  * many addresses does not keep searches from running, only half of the
  * executors hash at a time, some more may wait for their turn, and at least one
  * (of two or more) is left for everything else; who comes beyond that gets 503
- * at once.  The places are counted for the whole server, also for SQL callers.
+ * at once.  SQL sessions have a process of their own and need no place.
  *
  *-------------------------------------------------------------------------
  */
@@ -162,7 +162,7 @@ run_in_place(operation *o)
 {
 	static bool registered = false;
 
-	if (shared == NULL)
+	if (shared == NULL || ls_request_current() == NULL)
 	{
 		run_operation(o);
 		return;

@@ -55,8 +55,6 @@ ls_executor_loop(ls_slot *slot)
 	ls_channel *channel = NULL;
 	bool lost = false;
 
-	/* What was left there by one that has crashed. */
-	ls_account_work();
 	do
 	{
 		ls_channel_result result = LS_CHANNEL_OK;
@@ -73,12 +71,12 @@ ls_executor_loop(ls_slot *slot)
 		{
 			lost = !serve(channel, frame, arena);
 			ls_arena_reset(arena);
-			QueryCancelPending = false;
 			ls_account_work();
 			if (!ls_worker_interrupts())
 				return;
 		}
 		if (result == LS_CHANNEL_DETACHED)
 			lost = true;
-	} while (lost ? ls_worker_wait(10) : ls_worker_wait(-1));
+		ls_account_work();
+	} while (ls_worker_wait(lost ? 10 : ls_account_work_due()));
 }

@@ -1,5 +1,5 @@
 -- Passwords, links, sessions and what operators do with accounts, in SQL.
-SELECT plan(75);
+SELECT plan(80);
 
 CREATE TEMP TABLE made AS
 SELECT logsvc.create_organization('Acme', 'business') AS acme,
@@ -74,6 +74,7 @@ SELECT matches(headers->>'Set-Cookie', '^logsvc_session=[0-9A-Za-z]{43}; Path=/;
 SELECT is(convert_from(body, 'UTF8')::jsonb #>> '{data,organizations,0,role}', 'owner', 'who that is') FROM answer;
 SELECT is(pg_temp.status(logsvc_internal.auth_sign_in(e, p)), '401 INVALID_CREDENTIALS', format('not %s %s', e, p))
 FROM (VALUES ('ann@acme.test', 'Blue-kettle-and-7-spoons'), ('none@acme.test', 'Red-kettle-and-7-spoons')) AS t (e, p);
+UPDATE logsvc_internal.account_work SET next_attempt_at = now();
 SELECT is(logsvc_internal.do_account_work(), true, 'work is done') FROM generate_series(1, 2);
 SELECT is(logsvc_internal.do_account_work(), false, 'and done');
 SELECT results_eq($$SELECT actor, resource FROM logsvc.operator_log WHERE action = 'user.login_failed'$$,
@@ -86,6 +87,20 @@ SELECT is(logsvc.end_sessions('ann@acme.test'), '{"ended": 1}', 'sessions end');
 INSERT INTO logsvc_internal.account_work (kind, email) VALUES ('sign_up', 'Not An Address'), ('forgot_password', 'ann@acme.test');
 SELECT is(logsvc_internal.do_account_work(), true, 'work') FROM generate_series(1, 2);
 SELECT results_eq('SELECT kind, attempts, next_attempt_at > now() FROM logsvc_internal.account_work', $$VALUES ('sign_up', 1, true)$$, 'what failed waits');
+
+UPDATE logsvc_internal.account_work SET next_attempt_at = now() - interval '1 minute', attempts = 5;
+SELECT logsvc_internal.finish_account_work(now()) \g /dev/null
+SELECT is(count(*), 0::bigint, 'for the last time') FROM logsvc_internal.account_work;
+
+-- Sessions and links that are over, and sign-ups that nobody confirms, go.
+INSERT INTO logsvc_internal.user_account (email, created_at) VALUES ('new@acme.test', now()), ('old@acme.test', now() - interval '8 days');
+SELECT logsvc_internal.auth_sign_in('ann@acme.test', 'Red-kettle-and-7-spoons') \g /dev/null
+SELECT logsvc_internal.purge_accounts(now()) \g /dev/null
+SELECT is(count(*), 1::bigint, 'a session that is not over stays') FROM logsvc_internal.user_session;
+SELECT is(array_agg(email), '{new@acme.test}', 'a new sign-up stays, an old one goes') FROM logsvc_internal.user_account WHERE verified_at IS NULL;
+SELECT logsvc_internal.purge_accounts(now() + interval '15 days') \g /dev/null
+SELECT is(count(*), 0::bigint, 'sessions go') FROM logsvc_internal.user_session;
+SELECT is(count(*), 0::bigint, 'links go') FROM logsvc_internal.one_time_link;
 
 -- ---- other operators' functions, and nobody else's ----
 
