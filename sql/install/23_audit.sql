@@ -55,6 +55,8 @@ CREATE INDEX operator_log_at ON logsvc_internal.operator_log (at);
 ALTER TABLE logsvc_internal.audit_head ENABLE ROW LEVEL SECURITY;
 ALTER TABLE logsvc_internal.audit_entry ENABLE ROW LEVEL SECURITY;
 
+INSERT INTO logsvc_internal.scheduled_task (name, period) VALUES ('purge_audit', 'day');
+
 SELECT pg_extension_config_dump('logsvc_internal.audit_head', '');
 SELECT pg_extension_config_dump('logsvc_internal.audit_entry', '');
 SELECT pg_extension_config_dump('logsvc_internal.operator_log', '');

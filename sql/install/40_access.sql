@@ -152,14 +152,25 @@ RETURNS void
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
 	account uuid;
+	first_prefix text;
 BEGIN
 	IF kind = 1 THEN
 		UPDATE logsvc_internal.access_token t SET last_used_at = now()
 		WHERE t.id = credential AND t.last_used_at > now() - interval '10 minutes' IS NOT TRUE
 		RETURNING t.user_id INTO account;
 	ELSIF kind = 2 THEN
-		UPDATE logsvc_internal.api_key SET last_used_at = now()
-		WHERE id = credential AND last_used_at > now() - interval '10 minutes' IS NOT TRUE;
+		UPDATE logsvc_internal.api_key k SET last_used_at = now()
+		WHERE k.id = credential AND k.last_used_at IS NULL
+		RETURNING k.prefix INTO first_prefix;
+		IF FOUND THEN
+			PERFORM logsvc_internal.audit(organization, 'api_key.first_used',
+				logsvc_internal.public_id('key_', credential),
+				jsonb_build_object('prefix', first_prefix),
+				logsvc_internal.public_id('key_', credential));
+		ELSE
+			UPDATE logsvc_internal.api_key SET last_used_at = now()
+			WHERE id = credential AND last_used_at < now() - interval '10 minutes';
+		END IF;
 	ELSIF kind = 3 THEN
 		UPDATE logsvc_internal.user_session s SET last_seen_at = now()
 		WHERE s.id = credential AND s.last_seen_at < now() - interval '5 minutes';

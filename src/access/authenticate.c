@@ -200,7 +200,14 @@ ls_authenticate(const ls_request *request, const char *credentials, ls_principal
 		return refuse(error, absent);
 	}
 	if (result == LS_ALLOWED)
+	{
+		const ls_request *outer = ls_request_current();
+
+		/* The audit log says from where a key was used first. */
+		ls_request_enter(request);
 		ls_touch_credential(&fresh.principal);
+		ls_request_enter(outer);
+	}
 	/* An expired one may be given more time: that moves the epoch. */
 	fresh.error = result;
 	fresh.stored_at = ls_now();
