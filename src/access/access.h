@@ -56,7 +56,7 @@ typedef struct ls_principal
 	uint8 caller[16];     /* whom rates "per caller" count (decision 38) */
 } ls_principal;
 
-/* What ls_authorize answers when there is nothing against it. */
+/* What ls_authorize and others answer when there is nothing against it. */
 #define LS_ALLOWED LS_ERRORS
 
 /*
@@ -84,6 +84,16 @@ extern ls_error_id ls_authorize(const ls_principal *principal, const char *crede
 								const char *permission, const char *scope);
 
 /*
+ * May the principal be used from the address that the request comes from, which
+ * is the one behind trusted proxies?  LS_ALLOWED when its organization has no
+ * allow-list, or the address is in it; IP_NOT_ALLOWED; INTERNAL, with *caught,
+ * when the list could not be looked up.  Cached; a miss runs a transaction of
+ * its own, so call it outside of one.
+ */
+extern ls_error_id ls_check_request_address(const ls_request *request,
+											const ls_principal *principal, ls_caught *caught);
+
+/*
  * Makes the principal that of the current transaction, as SET LOCAL would:
  * SQL functions and row security then act for it, also in parallel workers.
  * Does not change the role: an executor also runs SET LOCAL ROLE logsvc_tenant.
@@ -95,8 +105,8 @@ extern const ls_principal *ls_principal_current(void);
 
 /*
  * The same, but still valid: looked up again when access data has changed
- * since.  Raises PAT_REVOKED, PAT_EXPIRED, API_KEY_REVOKED, API_KEY_EXPIRED or
- * FORBIDDEN when it is not, NO_ORGANIZATION when there is none.
+ * since.  Raises PAT_REVOKED, PAT_EXPIRED, API_KEY_REVOKED, API_KEY_EXPIRED,
+ * IP_NOT_ALLOWED or FORBIDDEN when it is not, NO_ORGANIZATION when there is none.
  */
 extern const ls_principal *ls_principal_require(void);
 

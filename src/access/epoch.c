@@ -172,6 +172,24 @@ ls_cache_find(ls_cache *cache, const uint8 key[LS_CACHE_KEY], void **value)
 	return LS_CACHE_MISS;
 }
 
+static void
+make_room(ls_cache *cache, uint64 epoch)
+{
+	if (cache->table == NULL || cache->epoch != epoch ||
+		hash_get_num_entries(cache->table) >= MAX_CACHE_ENTRIES)
+	{
+		empty(cache);
+		cache->epoch = epoch;
+	}
+}
+
+void *
+ls_cache_memory(ls_cache *cache, size_t size, uint64 epoch)
+{
+	make_room(cache, epoch);
+	return MemoryContextAlloc(cache->context, size);
+}
+
 void
 ls_cache_store(ls_cache *cache, const uint8 key[LS_CACHE_KEY], const void *value, uint64 epoch)
 {
@@ -179,12 +197,7 @@ ls_cache_store(ls_cache *cache, const uint8 key[LS_CACHE_KEY], const void *value
 
 	if (!ls_access_cacheable())
 		return;
-	if (cache->table == NULL || cache->epoch != epoch ||
-		hash_get_num_entries(cache->table) >= MAX_CACHE_ENTRIES)
-	{
-		empty(cache);
-		cache->epoch = epoch;
-	}
+	make_room(cache, epoch);
 	if (value == NULL)
 	{
 		cache->absent_used[slot_of(key)] = true;

@@ -69,6 +69,12 @@ extern ls_cache_result ls_cache_find(ls_cache *cache, const uint8 key[LS_CACHE_K
 extern void ls_cache_store(ls_cache *cache, const uint8 key[LS_CACHE_KEY], const void *value,
 						   uint64 epoch);
 
+/*
+ * Memory for what a value of the cache points to: as long as the value, if it is
+ * stored next and at the same epoch.  Only when ls_access_cacheable().
+ */
+extern void *ls_cache_memory(ls_cache *cache, size_t size, uint64 epoch);
+
 /* ---- lookup.c ---- */
 
 /*
@@ -144,6 +150,14 @@ extern bool ls_session_cookie(const ls_request *request, ls_str *secret);
  */
 extern ls_error_id ls_authenticate_session(const ls_request *request, ls_str secret,
 										   ls_principal *out, ls_caught *caught);
+
+/* ---- allowlist.c ---- */
+
+/*
+ * May the principal of this SQL session be used from its client's address?
+ * LS_ALLOWED, IP_NOT_ALLOWED, or INTERNAL with *caught.
+ */
+extern ls_error_id ls_check_session_address(const ls_principal *principal, ls_caught *caught);
 
 /* ---- password.c ---- */
 

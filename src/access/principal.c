@@ -153,6 +153,8 @@ ls_principal_require(void)
 		ls_caught caught;
 
 		error = ls_find_principal(&current, &fresh, &caught);
+		if (error == LS_ALLOWED)
+			error = ls_check_session_address(&fresh, &caught);
 		if (error != LS_ALLOWED)
 			ls_raise_access(error);
 		current = fresh;

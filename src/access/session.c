@@ -54,9 +54,11 @@ logsvc_use_token(PG_FUNCTION_ARGS)
 	error = ls_find_secret(hash, &principal, &caught);
 	if (error == LS_ERROR_INVALID_PAT && token.len >= 4 && memcmp(token.data, "ing_", 4) == 0)
 		error = LS_ERROR_INVALID_API_KEY;
+	principal.session = true;
+	if (error == LS_ALLOWED)
+		error = ls_check_session_address(&principal, &caught);
 	if (error != LS_ALLOWED)
 		ls_raise_access(error);
-	principal.session = true;
 	ls_principal_set_session(&principal);
 	PG_RETURN_VOID();
 }

@@ -142,6 +142,16 @@ ls_networks_valid(ls_str list)
 }
 
 bool
+ls_network_contains(const ls_address *network, int bits, const ls_address *address)
+{
+	int whole = bits / 8;
+	int rest = bits % 8;
+
+	return memcmp(network->bytes, address->bytes, (size_t) whole) == 0 &&
+		   (rest == 0 || (network->bytes[whole] ^ address->bytes[whole]) >> (8 - rest) == 0);
+}
+
+bool
 ls_networks_contain(ls_str list, const ls_address *address)
 {
 	ls_str member;
@@ -150,15 +160,7 @@ ls_networks_contain(ls_str list, const ls_address *address)
 
 	while (next_member(&list, &member))
 	{
-		int whole;
-		int rest;
-
-		if (!parse_network(member, &network, &bits))
-			continue;
-		whole = bits / 8;
-		rest = bits % 8;
-		if (memcmp(network.bytes, address->bytes, (size_t) whole) == 0 &&
-			(rest == 0 || (network.bytes[whole] ^ address->bytes[whole]) >> (8 - rest) == 0))
+		if (parse_network(member, &network, &bits) && ls_network_contains(&network, bits, address))
 			return true;
 	}
 	return false;

@@ -328,6 +328,9 @@ extern void ls_address_rate_key(const ls_address *address, uint8_t key[16]);
 extern bool ls_networks_valid(ls_str list);
 extern bool ls_networks_contain(ls_str list, const ls_address *address);
 
+/* Is the address in the network: the first bits (0 to 128, of the mapped form) are the same? */
+extern bool ls_network_contains(const ls_address *network, int bits, const ls_address *address);
+
 /*
  * Who sent a request: `remote`, unless that is a trusted proxy; then the
  * rightmost address of X-Forwarded-For that is no trusted proxy.  False when

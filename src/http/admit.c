@@ -1,8 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * admit.c
- *	  Who may go on with a request: credential, scope and role, rate limit,
- *	  size, in this order for every pool.
+ *	  Who may go on with a request: credential, address, scope and role, rate
+ *	  limit, size, in this order for every pool.
  *
  *-------------------------------------------------------------------------
  */
@@ -117,6 +117,15 @@ ls_http_admit(const ls_request *request, ls_arena *arena, ls_principal *principa
 			ereport(LOG, errcode(caught.sqlstate),
 					errmsg("logsvc could not check a credential: %s", caught.format));
 		ls_http_refuse(response, arena, caught.id, caught.message, caught.detail);
+		return false;
+	}
+	error = ls_check_request_address(request, principal, &caught);
+	if (error != LS_ALLOWED)
+	{
+		if (error == LS_ERROR_INTERNAL)
+			ereport(LOG, errcode(caught.sqlstate),
+					errmsg("logsvc could not look up an IP allow-list: %s", caught.format));
+		ls_http_refuse(response, arena, error, NULL, NULL);
 		return false;
 	}
 	if (!from_our_pages(request, principal))
