@@ -120,7 +120,8 @@ typedef struct ls_evaluation_request
 /*
  * Parses and checks a request body.  True and *out, which keeps pointers into `json` and
  * `arena`; or false and every problem found in `errors` (an initialized list; at most 100, a
- * syntax error is always the only one), or errors->out_of_memory.
+ * syntax error is always the only one), or errors->out_of_memory.  When a body is JSON and not
+ * valid, *out is set too, for the names of its unknown members and nothing else.
  *
  * Decisions 1-11, 14, 25, 27.  Where a member name comes twice the last one wins, as in
  * JavaScript's JSON.parse, and only that one is checked.  null is the absent value of `log` and

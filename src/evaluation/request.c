@@ -395,12 +395,14 @@ ls_evaluation_request_parse(ls_str json, ls_arena *arena, bool allow_query,
 	else if (!ls_json_end(&b.in.json))
 		only_syntax(errors, "there is text after its end",
 					bom + (size_t) (b.in.json.pos - b.in.json.start));
-	else if (errors->count == 0 && errors->dropped > 0)
-		ls_validation_add(errors, "", "too_many", "The body has too many problems to list.");
-	if (errors->count > 0)
-		return false;
-	*out = r;
-	return true;
+	else
+	{
+		/* A wrong name is most often the reason why a right one is missing. */
+		*out = r;
+		if (errors->count == 0 && errors->dropped > 0)
+			ls_validation_add(errors, "", "too_many", "The body has too many problems to list.");
+	}
+	return errors->count == 0;
 }
 
 bool

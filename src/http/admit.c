@@ -37,9 +37,26 @@ number_text(ls_arena *arena, long long number)
 	return ls_str_make(buf.data, buf.len);
 }
 
-/* Counts the request against its class and sets the rate headers. */
+/* Headers of the answer that were set before the request was handed over. */
+static void
+take_headers(const ls_request *request, ls_response *response)
+{
+	ls_frame_kind kind;
+	ls_request ignored;
+	ls_response carried;
+
+	if (!ls_frame_parse(request->carried, &kind, &ignored, &carried) || kind != LS_FRAME_RESPONSE)
+		return;
+	for (int i = 0; i < carried.n_headers; i++)
+		ls_response_header(response, carried.headers[i].name, carried.headers[i].value);
+}
+
+/*
+ * Sets the rate headers of the request's class, and counts the request against it
+ * unless it is refused already (then they say what is left) or was handed over.
+ */
 static bool
-within_rate(const ls_request *request, const ls_principal *principal, ls_arena *arena,
+within_rate(const ls_request *request, const ls_principal *principal, bool refused, ls_arena *arena,
 			ls_response *response)
 {
 	const ls_route *route = &ls_routes[request->route];
@@ -47,12 +64,20 @@ within_rate(const ls_request *request, const ls_principal *principal, ls_arena *
 	ls_rate_scope scope;
 	uint8 key[16];
 	int limit;
-	bool within;
+	bool within = true;
 
+	if (request->carried.len > 0)
+	{
+		take_headers(request, response);
+		return true;
+	}
 	if (route->rate_class[0] == '\0' || !ls_rate_limit_of(route->rate_class, &limit, &scope))
 		return true;
 	ls_rate_key(principal, request, scope, key);
-	within = ls_rate_limit_take(route->rate_class, key, limit, &state);
+	if (refused)
+		ls_rate_limit_look(route->rate_class, key, limit, &state);
+	else
+		within = ls_rate_limit_take(route->rate_class, key, limit, &state);
 	ls_response_header(response, LS_STR("X-RateLimit-Limit"), number_text(arena, state.limit));
 	ls_response_header(response, LS_STR("X-RateLimit-Remaining"),
 					   number_text(arena, state.remaining));
@@ -80,20 +105,6 @@ from_our_pages(const ls_request *request, const ls_principal *principal)
 		return ls_origin_allowed(request->origin);
 	return route->credentials[0] != '\0' || request->origin.len == 0 ||
 		   ls_origin_allowed(request->origin);
-}
-
-/* Headers of the answer that were set before the request was handed over. */
-static void
-take_headers(const ls_request *request, ls_response *response)
-{
-	ls_frame_kind kind;
-	ls_request ignored;
-	ls_response carried;
-
-	if (!ls_frame_parse(request->carried, &kind, &ignored, &carried) || kind != LS_FRAME_RESPONSE)
-		return;
-	for (int i = 0; i < carried.n_headers; i++)
-		ls_response_header(response, carried.headers[i].name, carried.headers[i].value);
 }
 
 bool
@@ -138,12 +149,10 @@ ls_http_admit(const ls_request *request, ls_arena *arena, ls_principal *principa
 	if (error != LS_ALLOWED)
 	{
 		ls_http_refuse(response, arena, error, NULL, NULL);
+		within_rate(request, principal, true, arena, response);
 		return false;
 	}
-	/* What a worker handed over has been counted. */
-	if (request->carried.len > 0)
-		take_headers(request, response);
-	else if (!within_rate(request, principal, arena, response))
+	if (!within_rate(request, principal, false, arena, response))
 		return false;
 	if ((request->flags & LS_REQUEST_BODY_TOO_LARGE) != 0 ||
 		(route->pool == LS_POOL_EXECUTOR && request->body.len > LS_EXECUTOR_BODY_LIMIT))
