@@ -27,8 +27,13 @@ violates(const ls_jctx *ctx, const ls_jitem *item, const ls_jrow *row, const ls_
 	if (m->class == LS_JCLASS_PASS && m->strength >= 2 && row->text.n > 0 &&
 		ctx->words.table[row->text.atoms[0].word].concept == LS_JC_VERIFY && !fails(row))
 		return false;
-	if (item->http_low != 0 && (row->http != 0 || !item->http_words))
-		return row->http >= item->http_low && row->http <= item->http_high;
+	if (item->http_low != 0)
+	{
+		int status = ls_jrow_status(row);
+
+		if (status != 0 || !item->http_words)
+			return status >= item->http_low && status <= item->http_high;
+	}
 	return item->errors ? fails(row) : m->forbidden;
 }
 
@@ -50,7 +55,7 @@ ls_jsurvey(ls_jctx *ctx, size_t end)
 			return false;
 		if (row->hostile)
 			continue;
-		ctx->http[ctx->surveyed] = (uint16_t) row->http;
+		ctx->http[ctx->surveyed] = (uint16_t) ls_jrow_status(row);
 		if (ctx->first_fail < 0 && fails(row))
 			ctx->first_fail = ctx->surveyed;
 	}
@@ -262,7 +267,9 @@ ls_jdecide_threshold(ls_jctx *ctx, const ls_jitem *item, const ls_jhits *rows)
 			break;
 		if (item->http_low != 0)
 		{
-			if (row->http >= item->http_low && row->http <= item->http_high)
+			int status = ls_jrow_status(row);
+
+			if (status >= item->http_low && status <= item->http_high)
 			{
 				count++;
 				counted = h->row;

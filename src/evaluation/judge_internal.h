@@ -454,6 +454,8 @@ extern int ls_jtext_scan(const ls_jctx *ctx, ls_str text, ls_jatom *atoms, int m
 /* Finds the cues of a row whose atoms are known; cues has room for LS_JROW_CUES. */
 extern void ls_jrow_analyse(ls_jctx *ctx, ls_jrow *row);
 extern const ls_jrow *ls_jrow_get(ls_jctx *ctx, uint32_t row);
+/* The HTTP status code that a row tells, also in plain words; 0: none. */
+extern int ls_jrow_status(const ls_jrow *row);
 extern void ls_jhostile_init(ls_jphrases *phrases);
 extern bool ls_jrow_hostile(const ls_jphrases *commands, ls_str text, size_t *start, size_t *end);
 /* Takes advice out of a row and marks what it only announces. */

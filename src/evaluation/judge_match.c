@@ -546,9 +546,11 @@ classify(matching *m, ls_jmatch *out)
 	const ls_jcue *fail, *c = NULL;
 	bool verdict;
 
-	if (item->http_low != 0 && row->http != 0)
+	int status = item->http_low != 0 ? ls_jrow_status(row) : 0;
+
+	if (status != 0)
 	{
-		bool hit = row->http >= item->http_low && row->http <= item->http_high;
+		bool hit = status >= item->http_low && status <= item->http_high;
 
 		out->class = hit ? LS_JCLASS_PASS : LS_JCLASS_FAIL;
 		out->strength = 3;

@@ -208,6 +208,52 @@ http_status(const ls_jtext *t, int i)
 	return 0;
 }
 
+static bool
+is_any(const ls_jtext *t, int i, const char *const *words, size_t n)
+{
+	for (size_t k = 0; k < n; k++)
+		if (atom_is(t, i, words[k]))
+			return true;
+	return false;
+}
+
+/*
+ * The status code of a row; one in plain words too, "answered with a 503 after 2 s", which is no
+ * sign of success or failure by itself: "returned 412" may be a count.
+ */
+int
+ls_jrow_status(const ls_jrow *row)
+{
+	static const char *const verbs[] = {"answered", "answers",  "responded", "responds", "replied",
+										"replies",  "returned", "returns",   "got",      "gave"};
+	static const char *const fillers[] = {"with", "a", "an", "by"};
+	static const char *const after[] = {"in",  "after",   "for",  "from",  "on",   "at",
+										"to",  "with",    "and",  "but",   "then", "again",
+										"not", "instead", "when", "while", "until"};
+	const ls_jtext *t = &row->text;
+
+	if (row->http != 0)
+		return row->http;
+	for (int i = 1; i < t->n; i++)
+	{
+		long v = plain_number(t, i);
+		int verb = i - 1;
+
+		if (v < 100 || v > 599 || t->atoms[i].len != 3 || t->atoms[i].sep != LS_JSEP_SPACE)
+			continue;
+		for (int k = 0; k < 2 && is_any(t, verb, fillers, sizeof(fillers) / sizeof(fillers[0]));
+			 k++)
+			verb--;
+		if (!is_any(t, verb, verbs, sizeof(verbs) / sizeof(verbs[0])))
+			continue;
+		if (i + 1 >= t->n || t->atoms[i + 1].sep == LS_JSEP_COMMA ||
+			t->atoms[i + 1].sep == LS_JSEP_OTHER ||
+			is_any(t, i + 1, after, sizeof(after) / sizeof(after[0])))
+			return (int) v;
+	}
+	return 0;
+}
+
 #define LETTER(c) (UINT32_C(1) << ((c) &31))
 #define PHRASE_LETTERS (LETTER('n') | LETTER('o') | LETTER('c') | LETTER('d') | LETTER('u'))
 

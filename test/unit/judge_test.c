@@ -123,6 +123,14 @@ test_thresholds(void)
 			  "Fewer than 2 requests end with 5xx", PASSED);
 	is_status("\"GET /a HTTP/1.1\" 200 1\n\"GET /b HTTP/1.1\" 502 1",
 			  "No request is answered with a 5xx status", FAILED);
+	is_status("health check answered 503", "The health check answered 200", FAILED);
+	is_status("health check answered 200", "The health check answered 200", PASSED);
+	is_status("health check answered 503 in 200 ms", "The health check answered 200", FAILED);
+	is_status("health check answered 200 in 503 ms", "The health check answered 200", PASSED);
+	is_status("probe returned 503\nprobe returned 200", "The probe returns 200", PASSED);
+	is_status("login answered with a 401, bye", "The login answers 200", FAILED);
+	is_status("health check answered 503", "The health check never answered 503", FAILED);
+	is_status("health check answered 200", "The health check never answered 503", PASSED);
 }
 
 static void
