@@ -256,11 +256,13 @@ is_status_number(const parse *p, int i, int begin)
 	static const char *const before[] = {"status",   "code",      "http",    "answer",   "answers",
 										 "answered", "return",    "returns", "returned", "respond",
 										 "responds", "responded", "with",    "a",        "an",
-										 "reply",    "replies"};
+										 "reply",    "replies",   "replied"};
 	char first = p->t->text.data[a->off];
 
 	if (a->len != 3 || first < '1' || first > '5' || i <= begin)
 		return false;
+	if ((is(p, i - 1, "is") || is(p, i - 1, "was")) && i - 2 >= begin)
+		i--; /* the status is 200 */
 	for (size_t k = 0; k < sizeof(before) / sizeof(before[0]); k++)
 		if (is(p, i - 1, before[k]))
 			return true;

@@ -81,6 +81,7 @@ static void
 write_operation(ls_buf *buf, const ls_route *route)
 {
 	static const char *const common[] = {"400", "401", "403", "404", "413", "429", "500", "503"};
+	static const char *const of_evaluations[] = {"408", "415", "422", "502"};
 	char method[16] = "";
 
 	for (size_t i = 0; i + 1 < sizeof(method) && route->method[i] != '\0'; i++)
@@ -113,6 +114,9 @@ write_operation(ls_buf *buf, const ls_route *route)
 	ls_buf_char(buf, '}');
 	for (size_t i = 0; i < sizeof(common) / sizeof(common[0]) && !is_open(route); i++)
 		ls_buf_printf(buf, ",\"%s\":{\"$ref\":\"#/components/responses/Error\"}", common[i]);
+	for (size_t i = 0; i < 4 && route->pool == LS_POOL_EVALUATOR; i++)
+		ls_buf_printf(buf, ",\"%s\":{\"$ref\":\"#/components/responses/Error\"}",
+					  of_evaluations[i]);
 	ls_buf_lit(buf, "}}");
 }
 

@@ -308,6 +308,13 @@ is(numbers(preview(rows => [ map { "row $_" } 1 .. 201 ], logCompression => $fal
 my $long = preview(rows => [ map { my $r = $_; join ' ', map { letters($r * 1000 + $_) } 1 .. 200 } 1 .. 2000 ], compressionOptions => { maxTemplates => 500, simThreshold => 1 });
 is("$long->{inputRowCount} " . ($long->{truncated} ? 1 : 0), '2000 1', 'beyond the input budget: truncated, and all rows were considered');
 cmp_ok($long->{creditEstimate}{compressed} * 10_000, '<', 50_000, 'within 50,000 tokens');
+# Items of 480,000 bytes leave nothing of the budget: the rows get 10,000 tokens all the same.
+my $crowded = preview(rows => [ map { my $r = $_; join ' ', map { letters($r * 1000 + $_) } 1 .. 200 } 1 .. 200 ], logCompression => $false,
+	criteria => $face x 4000, expectedItems => [ map { { id => sprintf('%03d', $_) . $face x 97, description => $face x 500 } } 1 .. 200 ]);
+my $bytes = 0;
+$bytes += length($_) + 1 foreach @{ $crowded->{lines} };
+ok($bytes / 3.5 > 9_000 && $bytes / 3.5 <= 10_000, 'beside the largest items and criteria the rows get 10,000 tokens') or diag $bytes;
+is("$crowded->{inputRowCount} " . ($crowded->{truncated} ? 1 : 0), @{ $crowded->{lines} } . ' 1', 'and inputRowCount is the rows that fitted');
 
 # ---- a verdict: each status ----
 
@@ -396,6 +403,9 @@ check('a run', '200 ', at(body => $good, token => $org->{token}));
 $r = at(body => $good, token => $org->{token}, headers => { 'X-Request-Id' => 'build-4711' });
 is($r->{headers}{'x-request-id'}, 'build-4711', 'X-Request-Id of the client');
 like($r->{headers}{'content-type'}, qr{^application/json}, 'Content-Type');
+
+my $described = $t->http(GET => '/api/v1/openapi.json')->{json}{paths}{$path}{post}{responses};
+is(join(' ', grep { !$described->{$_} } qw(200 400 401 403 413 415 429 502 503)), '', 'the API description names every status');
 
 # ---- sizes: 10 MB with a length and in chunks ----
 

@@ -129,6 +129,8 @@ test_thresholds(void)
 	is_status("health check answered 200 in 503 ms", "The health check answered 200", PASSED);
 	is_status("probe returned 503\nprobe returned 200", "The probe returns 200", PASSED);
 	is_status("login answered with a 401, bye", "The login answers 200", FAILED);
+	is_status("service replied 200\nservice replied 500", "The service replied 200", FAILED);
+	is_status("http status is 200", "The http status is 200", PASSED);
 	is_status("health check answered 503", "The health check never answered 503", FAILED);
 	is_status("health check answered 200", "The health check never answered 503", PASSED);
 }
