@@ -1,0 +1,227 @@
+-- What row security keeps when nothing else does: plain queries of tenants, and
+-- the functions of the API with their own conditions taken out.
+SELECT plan(24);
+
+CREATE ROLE row_security_app;
+GRANT logsvc_tenant TO row_security_app;
+CREATE FUNCTION pg_temp.app(statement text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+	result text;
+BEGIN
+	SET LOCAL ROLE row_security_app;
+	EXECUTE statement INTO result;
+	RESET ROLE;
+	RETURN result;
+EXCEPTION WHEN OTHERS THEN
+	RETURN SQLSTATE || ' ' || SQLERRM;
+END
+$$;
+
+-- ---- two organizations, one with "zulu" in all that it has ----
+
+DO $$
+DECLARE
+	word text;
+	organization uuid;
+BEGIN
+	FOREACH word IN ARRAY '{zulu,alpha}'::text[] LOOP
+		PERFORM logsvc.create_organization(word, 'enterprise');
+		PERFORM logsvc.create_user('owner@' || word || '.org', word);
+		PERFORM logsvc.add_member(word, 'owner@' || word || '.org', 'owner');
+		PERFORM logsvc.create_token(word, 'owner@' || word || '.org', word, '{logs:read}');
+		PERFORM logsvc.create_api_key(word, word, 'read-only');
+		PERFORM logsvc.set_limit(word, 'kpis', 1);
+		PERFORM logsvc.set_ip_allowlist(
+			jsonb_build_array(jsonb_build_object('network', '127.0.0.1', 'note', word)), organization => word);
+		PERFORM logsvc.adjust_ai_credits(word, 1, word);
+		PERFORM logsvc.act_as(word, 'owner@' || word || '.org');
+		PERFORM logsvc.create_index(word);
+		PERFORM logsvc.log(word, source => word);
+		PERFORM logsvc.invite(NULL, 'guest@' || word || '.org', 'viewer');
+		PERFORM logsvc.act_as(NULL);
+		SELECT o.id INTO organization FROM logsvc_internal.organization o WHERE o.slug = word;
+		INSERT INTO logsvc_internal.ai_credit_reservation (organization_id, month, micro_credits, expires_at)
+		VALUES (organization, date_trunc('month', now()), 1, now() + interval '1 hour');
+		INSERT INTO logsvc_internal.part (organization_id, index_name, day, level, min_time, max_time,
+			rows, raw_bytes, level_mask, min_batch, max_batch, header, body)
+		VALUES (organization, word, '2001-01-01', 1, '2001-01-01', '2001-01-01', 1, 1, 1, 1, 1, '', '');
+	END LOOP;
+END
+$$;
+
+-- ---- plain queries ----
+
+CREATE TEMP TABLE tenant_tables AS
+SELECT c.oid::regclass AS name, has_any_column_privilege('logsvc_tenant', c.oid, 'SELECT') AS readable
+FROM pg_class c
+JOIN pg_attribute a ON a.attrelid = c.oid AND a.attname = 'organization_id' AND NOT attisdropped
+WHERE c.relnamespace = 'logsvc_internal'::regnamespace AND c.relkind IN ('r', 'p', 'v', 'm', 'f');
+GRANT SELECT ON tenant_tables TO row_security_app;
+
+CREATE FUNCTION pg_temp.organizations_in(statement text) RETURNS text LANGUAGE sql AS $$
+	SELECT pg_temp.app(format('SELECT string_agg(DISTINCT o::text, '','') FROM (%s) AS t (o)', statement)) $$;
+CREATE TEMP TABLE ids AS SELECT slug, id FROM logsvc_internal.organization;
+
+CREATE FUNCTION pg_temp.has_rows_of_both(name regclass) RETURNS boolean LANGUAGE plpgsql AS $$
+DECLARE
+	result boolean;
+BEGIN
+	EXECUTE format('SELECT count(DISTINCT organization_id) = 2 FROM %s', name) INTO result;
+	RETURN result;
+END
+$$;
+SELECT cmp_ok((SELECT count(*) FROM tenant_tables WHERE readable), '>=', 11::bigint, 'tables of tenants');
+SELECT is_empty('SELECT name FROM tenant_tables WHERE readable AND NOT pg_temp.has_rows_of_both(name)',
+	'each that tenants may read has rows of both organizations, so that the next test can fail');
+
+SELECT isnt(logsvc.act_as('alpha', 'owner@alpha.org'), NULL, 'acting for one');
+SELECT is_empty($$
+	SELECT name, seen FROM tenant_tables,
+		pg_temp.organizations_in('SELECT organization_id FROM ' || name) AS seen
+	WHERE readable AND seen IS DISTINCT FROM (SELECT id::text FROM ids WHERE slug = 'alpha')$$,
+	'its rows, all of them and no others, without any WHERE');
+SELECT is_empty($$
+	SELECT name, seen FROM tenant_tables, pg_temp.organizations_in('SELECT organization_id FROM ' || name) AS seen
+	WHERE NOT readable AND seen NOT LIKE '42501 %'$$, 'the other tables of tenants are not to be read');
+
+-- A cheap function in a WHERE is called early, but not for rows that are hidden.
+CREATE FUNCTION public.peek(organization uuid) RETURNS boolean LANGUAGE plpgsql COST 0.0001 AS $$
+BEGIN
+	IF organization <> logsvc_internal.current_organization() THEN
+		RAISE EXCEPTION 'saw %', organization;
+	END IF;
+	RETURN true;
+END
+$$;
+GRANT USAGE ON SCHEMA public TO row_security_app;
+SELECT is_empty($$
+	SELECT name, seen FROM tenant_tables, pg_temp.organizations_in(
+		'SELECT organization_id FROM ' || name || ' WHERE public.peek(organization_id)') AS seen
+	WHERE readable AND seen IS DISTINCT FROM (SELECT id::text FROM ids WHERE slug = 'alpha')$$,
+	'functions in conditions do not see them either');
+SELECT is_empty($$
+	SELECT name, seen FROM tenant_tables, pg_temp.organizations_in(
+		'SELECT organization_id FROM ' || name || ' WHERE organization_id = '
+			|| (SELECT quote_literal(id) FROM ids WHERE slug = 'zulu')) AS seen
+	WHERE readable AND seen IS NOT NULL$$, 'asking for another one''s finds none');
+SELECT is(pg_temp.app($$SELECT string_agg(slug, ',') FROM logsvc_internal.organization$$), 'alpha', 'its organization');
+SELECT is(pg_temp.app($$SELECT string_agg(email, ',') FROM logsvc_internal.user_account$$), 'owner@alpha.org', 'its users');
+SELECT is(logsvc.act_as(NULL), NULL, 'acting for no one');
+
+-- What tenants may read although no row of it has an organization.
+SELECT bag_eq($$
+	SELECT c.relname::text, c.relrowsecurity FROM pg_class c
+	WHERE c.relnamespace = 'logsvc_internal'::regnamespace AND c.relkind IN ('r', 'p', 'v', 'm', 'f')
+		AND has_any_column_privilege('logsvc_tenant', c.oid, 'SELECT, INSERT, UPDATE, REFERENCES')
+		AND c.oid NOT IN (SELECT name FROM tenant_tables)$$,
+	$$VALUES ('organization', true), ('plan_limit', false), ('rate_limit', false), ('user_account', true)$$,
+	'tables that tenants may read and that have no organization_id');
+SELECT is_empty($$
+	SELECT c.relname, privilege_type FROM pg_class c, aclexplode(c.relacl)
+	WHERE c.relnamespace = 'logsvc_internal'::regnamespace AND grantee = 'logsvc_tenant'::regrole
+		AND privilege_type <> 'SELECT'$$, 'tenants write no table');
+
+-- ---- functions that row security does not bind ----
+--
+-- They run as their owner, a superuser, so each must look after itself: by
+-- require_access, by the session's user, or because it is for operators.  Who
+-- adds one, adds it here, having looked.
+
+CREATE TEMP TABLE privileged AS
+SELECT p.oid, n.nspname || '.' || p.proname AS name FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace
+WHERE n.nspname IN ('logsvc', 'logsvc_internal') AND p.prosecdef AND p.proowner <> 'logsvc_tenant'::regrole;
+SELECT bag_eq('SELECT name FROM privileged', $$SELECT unnest('{
+	logsvc.accept_invitation, logsvc.add_member, logsvc.adjust_ai_credits, logsvc.assert_verdict,
+	logsvc.audit_head, logsvc.audit_log, logsvc.create_api_key, logsvc.create_index,
+	logsvc.create_organization, logsvc.create_own_organization, logsvc.create_own_token,
+	logsvc.create_token, logsvc.create_user, logsvc.delete_index, logsvc.delete_member,
+	logsvc.delete_organization, logsvc.delete_user, logsvc.end_sessions, logsvc.evaluate,
+	logsvc.get_billing, logsvc.get_index, logsvc.get_ip_allowlist, logsvc.get_member,
+	logsvc.get_organization, logsvc.ingest, logsvc.invite, logsvc.list_api_keys,
+	logsvc.list_indexes, logsvc.list_invitations, logsvc.list_members, logsvc.list_organizations,
+	logsvc.list_tokens, logsvc.log, logsvc.remove_member, logsvc.resend_invitation,
+	logsvc.restore_organization, logsvc.retry_mail, logsvc.revoke_api_key, logsvc.revoke_invitation,
+	logsvc.revoke_token, logsvc.roles, logsvc.run_adhoc, logsvc.set_ip_allowlist, logsvc.set_limit,
+	logsvc.set_member_role, logsvc.set_password, logsvc.set_plan, logsvc.update_index,
+	logsvc.update_member, logsvc.update_organization, logsvc.usage, logsvc.verify_audit,
+	logsvc.verify_user, logsvc.whoami,
+	logsvc_internal.audit, logsvc_internal.auth_change_password, logsvc_internal.auth_end_session,
+	logsvc_internal.auth_forgot_password, logsvc_internal.auth_resend_verification,
+	logsvc_internal.auth_reset_password, logsvc_internal.auth_session, logsvc_internal.auth_sessions,
+	logsvc_internal.auth_sign_in, logsvc_internal.auth_sign_out, logsvc_internal.auth_sign_up,
+	logsvc_internal.auth_verify_email, logsvc_internal.chain_audit, logsvc_internal.export_audit,
+	logsvc_internal.find_act_as, logsvc_internal.preview_invitation, logsvc_internal.public_config,
+	logsvc_internal.send_mail}'::text[])$$,
+	'the functions that row security does not bind');
+SELECT is_empty($$
+	SELECT p.oid::regprocedure FROM pg_proc p
+	WHERE p.prosecdef AND p.proowner = 'logsvc_tenant'::regrole
+		AND p.proname NOT IN ('search_json', 'query_logs_json', 'search', 'query_logs', 'events',
+			'evaluation_rows_json', 'explain_query')$$, 'those that run as a tenant');
+
+-- ---- handlers without their conditions ----
+--
+-- Each condition on the organization becomes true.  As they are, the functions
+-- would now show everything; run as a tenant, they show what row security lets by.
+
+CREATE FUNCTION pg_temp.defeat() RETURNS int LANGUAGE plpgsql AS $$
+DECLARE
+	f record;
+	definition text;
+	changed int := 0;
+BEGIN
+	FOR f IN SELECT p.oid FROM pg_proc p JOIN pg_language l ON l.oid = p.prolang
+		WHERE p.pronamespace IN ('logsvc'::regnamespace, 'logsvc_internal'::regnamespace)
+			AND l.lanname = 'plpgsql'
+	LOOP
+		definition := pg_get_functiondef(f.oid);
+		IF definition ~ '(\w+\.)?(organization_id|\mo\.id) = (target\M(\.organization_id)?|logsvc_internal\.current_organization\(\))' THEN
+			EXECUTE regexp_replace(definition,
+				'(\w+\.)?(organization_id|\mo\.id) = (target\M(\.organization_id)?|logsvc_internal\.current_organization\(\))',
+				'true', 'g');
+			changed := changed + 1;
+		END IF;
+	END LOOP;
+	RETURN changed;
+END
+$$;
+SELECT logsvc_internal.public_id('mem_', id) AS zulu_member FROM logsvc_internal.member
+WHERE organization_id = (SELECT id FROM ids WHERE slug = 'zulu') \gset
+CREATE TEMP TABLE calls (call text);
+INSERT INTO calls VALUES ('logsvc.list_members()'), ('logsvc.list_api_keys()'), ('logsvc.list_invitations()'),
+	('logsvc.list_indexes()'), ('logsvc.get_ip_allowlist()'), ('logsvc.get_index(''zulu'')'),
+	(format('logsvc.get_member(%L)', :'zulu_member')), ('logsvc.audit_log()'), ('logsvc.get_organization()'),
+	('logsvc.search(''*'')'), ('logsvc.query_logs()'), ('logsvc.usage()');
+CREATE FUNCTION pg_temp.shows_zulu() RETURNS SETOF text LANGUAGE sql AS $$
+	SELECT split_part(call, '(', 1) FROM calls
+	WHERE pg_temp.app('SELECT ' || call) ~ 'zulu' ORDER BY 1 $$;
+
+SELECT isnt(logsvc.act_as('alpha', 'owner@alpha.org'), NULL, 'acting for one');
+SELECT is_empty('SELECT pg_temp.shows_zulu()', 'with their conditions they show nothing foreign');
+SELECT cmp_ok(pg_temp.defeat(), '>=', 15, 'functions without their conditions');
+SELECT bag_has('SELECT pg_temp.shows_zulu()', $$SELECT unnest('{logsvc.list_members, logsvc.list_api_keys,
+	logsvc.list_invitations, logsvc.list_indexes, logsvc.get_index,
+	logsvc.audit_log}'::text[])$$, 'show what is foreign, so that the next test can fail');
+
+DO $$
+DECLARE
+	f regprocedure;
+BEGIN
+	-- As if they had never been given more rights than their callers, and these every right to read.
+	FOR f IN SELECT p.oid FROM privileged AS p LOOP
+		EXECUTE format('ALTER FUNCTION %s OWNER TO logsvc_tenant', f);
+	END LOOP;
+END
+$$;
+GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA logsvc_internal TO logsvc_tenant;
+GRANT SELECT ON ALL TABLES IN SCHEMA logsvc_internal TO logsvc_tenant;
+GRANT USAGE ON ALL SEQUENCES IN SCHEMA logsvc_internal TO logsvc_tenant;
+SELECT is_empty('SELECT pg_temp.shows_zulu()', 'under row security they show nothing foreign');
+SELECT matches(pg_temp.app('SELECT ' || call), pattern, call || ' works all the same')
+FROM (VALUES ('logsvc.list_members()', 'owner@alpha.org'), ('logsvc.list_api_keys()', '"name": "alpha"'),
+	('logsvc.list_indexes()', '"name": "alpha"'), ('logsvc.search(''*'')', '"source": "alpha"')) AS v (call, pattern);
+
+SELECT is(logsvc.act_as(NULL), NULL, 'done');
+DROP OWNED BY row_security_app;
+DROP ROLE row_security_app;
+SELECT * FROM finish();
