@@ -48,3 +48,9 @@ check-pgtap: test-debug-install
 	$(staged) $(TEST_PGTAP)
 check-tap: test-debug-install $(TEST_PROGRAMS)
 	$(staged) $(TEST_TAP)
+
+# Do the tests notice when a check of access is missing?  Some 25 minutes on 2
+# cores; T=text: the mutations whose name contains it.
+.PHONY: mutation
+mutation: test-debug-install
+	PG_CONFIG='$(PG_CONFIG)' PGXS='$(PGXS)' test/mutation/access.pl

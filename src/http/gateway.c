@@ -162,6 +162,9 @@ read_tls_files(ls_gateway *gateway, char *error, size_t error_size)
 	return gateway->key != NULL;
 }
 
+/* GnuTLS's defaults still have TLS 1.0 and 1.1, which RFC 8996 forbids. */
+static const char tls_versions[] = "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2";
+
 static bool
 start_engine(ls_gateway *gateway, char *error, size_t error_size)
 {
@@ -180,6 +183,7 @@ start_engine(ls_gateway *gateway, char *error, size_t error_size)
 #endif
 		{gateway->tls ? MHD_OPTION_HTTPS_MEM_CERT : MHD_OPTION_END, 0, gateway->certificate},
 		{MHD_OPTION_HTTPS_MEM_KEY, 0, gateway->key},
+		{MHD_OPTION_HTTPS_PRIORITIES, 0, (char *) tls_versions},
 		{MHD_OPTION_END, 0, NULL},
 	};
 	const union MHD_DaemonInfo *info;

@@ -696,6 +696,9 @@ SKIP:
 
 	is(`$curl $url/healthz`, '{"status":"ok"} 200', 'TLS');
 	like(`$curl -d abc '$url$echo&delay_ms=50'`, qr/"body":"abc".* 202\z/, 'a body over TLS');
+	my $old = "--ciphers 'ALL:\@SECLEVEL=0' --tls-max";
+	is(`$curl $old $_ $url/healthz`, '{"status":"ok"} 200', "TLS $_") foreach qw(1.2 1.3);
+	is(`$curl --tlsv1.0 $old $_ $url/healthz 2> $dir/log`, ' 000', "no TLS $_") foreach qw(1.0 1.1);
 	system("head -c 2000000 /dev/zero > $dir/big");
 	for my $how (('Expect:') x 5, 'Transfer-Encoding: chunked', 'Expect: 100-continue')
 	{

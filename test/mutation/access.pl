@@ -1,0 +1,289 @@
+#!/usr/bin/perl
+# access.pl: do the tests see it when a check of access is missing?
+#
+#	make mutation          all; T=text: those whose name contains it
+#
+# Each mutation takes one check out of a copy of the tree, builds it and runs the
+# tests that should notice, until one fails.  All must be killed.  Environment:
+# JOBS (2), copies at once.
+use strict;
+use warnings;
+
+use Cwd qw(getcwd);
+use File::Temp qw(tempdir);
+use Time::HiRes qw(time);
+
+my $pattern = $ENV{T} // '';
+my $jobs = $ENV{JOBS} || 2;
+my $top = getcwd();
+
+my @matrix = ('test/t/066_matrix.pl');
+my @management = ('test/t/062_management.pl', 'test/t/065_people.pl');
+my @addresses = ('test/t/067_ip_allowlist.pl');
+my @sessions = ('test/pgtap/access_session.sql', 'test/t/access.pl');
+my @rows = ('test/pgtap/row_security.sql', 'test/pgtap/access_isolation.sql');
+my @functions = ('test/pgtap/access_functions.sql', 'test/pgtap/access_tenancy.sql', 'test/pgtap/operators.sql');
+
+# name, file, what is there, what is put in its place, tests
+my @mutations = (
+	# ---- where requests are admitted ----
+	['admission: scope and role', 'src/http/admit.c',
+		"error = ls_authorize(principal, route->credentials, route->permission, route->scope);",
+		"error = LS_ALLOWED;", @matrix],
+	['admission: address', 'src/http/admit.c',
+		'error = ls_check_request_address(request, principal, &caught);', 'error = LS_ALLOWED;', @matrix],
+	['admission: origin', 'src/http/admit.c', '!from_our_pages(request, principal)',
+		'route->method[0] == 0 && !from_our_pages(request, principal)', 'test/t/070_accounts.pl'],
+	['admission: origin of a session', 'src/http/admit.c', 'return ls_origin_allowed(request->origin);',
+		'return true;', 'test/t/070_accounts.pl'],
+	['admission: origin of a sign-in', 'src/http/admit.c',
+		"route->credentials[0] != '\\0' || request->origin.len == 0 ||", 'true ||', 'test/t/070_accounts.pl'],
+	['admission: rate', 'src/http/admit.c', 'within = ls_rate_limit_take(route->rate_class, key, limit, &state);',
+		'ls_rate_limit_take(route->rate_class, key, limit, &state);', 'test/t/070_accounts.pl', 'test/t/054_evaluation_http.pl'],
+
+	# ---- credentials ----
+	['credential: expiry', 'src/access/lookup.c', 'principal->expires_at == 0 ||', 'principal->expires_at >= 0 ||', @matrix],
+	['credential: revocation', 'src/access/lookup.c', 'if (f.revoked)', 'if (f.revoked && f.principal == NULL)', @matrix],
+	['credential: a key where only tokens are good', 'src/access/authenticate.c',
+		'begins(*secret, "ing_") && !tokens_only', 'begins(*secret, "ing_")', @matrix],
+	['credential: two different secrets', 'src/access/authenticate.c', 'key.len > 0 && !ls_str_eq(key, *secret)',
+		'key.len > 0 && false', 'test/t/061_framework.pl', 'test/t/050_ingest_http.pl', 'test/pgtap/access_c.sql'],
+	['credential: the organization of a session', 'src/access/authenticate.c',
+		"if (strchr(credentials, 'U') != NULL || memcmp(&out->organization, &none, sizeof(none)) != 0)",
+		'if (memcmp(&none, &none, sizeof(none)) == 0)', @matrix],
+	['credential: caches that end with the epoch', 'src/access/epoch.c', 'cache->epoch != ls_access_epoch()',
+		'cache->epoch == UINT64_MAX', 'test/t/access.pl', @management],
+	['credential: sessions only of members', 'sql/install/40_access.sql',
+		"ON m.user_id = s.user_id\n\t\t\tAND (o.slug", "ON (o.slug", @matrix],
+	['credential: tokens of former members', 'sql/install/40_access.sql',
+		"t.revoked_at IS NOT NULL OR m.id IS NULL OR o.deleted_at IS NOT NULL\n\tFROM logsvc_internal.access_token t\n\tJOIN logsvc_internal.organization o ON o.id = t.organization_id\n\tLEFT JOIN logsvc_internal.member m\n\t\tON m.organization_id = t.organization_id AND m.user_id = t.user_id\n\tWHERE t.token_hash",
+		"t.revoked_at IS NOT NULL OR o.deleted_at IS NOT NULL\n\tFROM logsvc_internal.access_token t\n\tJOIN logsvc_internal.organization o ON o.id = t.organization_id\n\tLEFT JOIN logsvc_internal.member m\n\t\tON m.organization_id = t.organization_id AND m.user_id = t.user_id\n\tWHERE t.token_hash",
+		'test/pgtap/access_functions.sql', 'test/pgtap/access_session.sql', 'test/pgtap/operators.sql'],
+
+	# ---- the decision ----
+	['decision: scope of a key', 'src/access/permission.c', 'return has_letter(credentials, principal->key_scope) ?',
+		'return true ?', @matrix],
+	['decision: routes that take no token', 'src/access/permission.c', "!has_letter(credentials, 'T') ||", '', @matrix],
+	['decision: scope of a token', 'src/access/permission.c', "scope[0] != '\\0' && !ls_principal_has_scope(principal, scope)",
+		"scope[0] == 1 && !ls_principal_has_scope(principal, scope)", @matrix],
+	['decision: role', 'src/access/permission.c', "permission[0] != '\\0' && (principal", "permission[0] == 1 && (principal", @matrix],
+	['decision: a token has no more than its role', 'src/access/permission.c', 'allowed = by_role && (principal->scopes',
+		'allowed = (principal->scopes', @matrix, 'test/sql/access.sql'],
+	['decision: a token has no more than its scopes', 'src/access/permission.c',
+		'allowed = by_role && (principal->scopes & ls_scope_bit(p->scope, strlen(p->scope)));', 'allowed = by_role;', @matrix],
+	['decision: a key has no more than its scope', 'src/access/permission.c',
+		'allowed = has_letter(p->keys, principal->key_scope);', 'allowed = true;', @matrix],
+	['decision: functions ask for the permission', 'src/access/principal.c', 'if (p->permissions & bit)',
+		'if (p->permissions | bit)', @matrix],
+	['decision: SQL sessions look again', 'src/access/principal.c',
+		'!ls_access_cacheable() || current.epoch != ls_access_epoch()', '!ls_access_cacheable()', @sessions],
+	['decision: SQL sessions end with their credential', 'src/access/principal.c', "\t\terror = ls_principal_expired(&current);",
+		"\t\terror = LS_ALLOWED;", @sessions],
+	['decision: nobody is an operator in a request', 'src/access/principal.c',
+		'ls_request_current() != NULL || (current.kind', '(current.kind', 'test/t/061_framework.pl', @management],
+	['decision: who is an operator', 'src/access/principal.c', 'has_privs_of_role(GetOuterUserId(), role)',
+		'has_privs_of_role(BOOTSTRAP_SUPERUSERID, role)', @functions, @matrix],
+	['decision: who sets the principal', 'src/access/principal.c', '(permitted || InitializingParallelWorker) && parse',
+		'parse', @sessions],
+	['decision: act_as is for operators', 'src/access/session.c', "\tls_require_operator();\n\tif (PG_ARGISNULL(0))",
+		"\tif (PG_ARGISNULL(0))", @rows, @functions],
+	['requests run as a tenant', 'src/http/handlers.c', 'set_role("SET LOCAL ROLE logsvc_tenant");', '', 'test/t/061_framework.pl'],
+
+	# ---- addresses ----
+	['address: forged X-Forwarded-For', 'src/base/address.c', 'forwarded_for.len > 0 && ls_networks_contain(trusted, out)',
+		'forwarded_for.len > 0', @addresses],
+	['address: use_token', 'src/access/session.c', 'error = ls_check_session_address(&principal, &caught);', '', @addresses],
+	['address: SQL sessions look again', 'src/access/principal.c', 'error = ls_check_session_address(&fresh, &caught);', '',
+		@addresses],
+	['address: prefixes are compared to the bit', 'src/base/address.c', '(rest == 0 || ', '(true || ', @addresses],
+	['address: an unknown one is in no list', 'src/access/allowlist.c', 'list->n == 0 || (address != NULL &&',
+		'list->n == 0 || address == NULL || (address != NULL &&', @addresses],
+	['address: nobody locks himself out', 'sql/install/47_ip_allowlist.sql', 'cardinality(networks) > 0 AND', 'false AND', @addresses],
+	['address: a change is seen at once', 'sql/install/14_ip_allowlist.sql',
+		'EXECUTE FUNCTION logsvc_internal.access_changed();', 'WHEN (false) EXECUTE FUNCTION logsvc_internal.access_changed();',
+		@addresses],
+
+	# ---- tables of rights ----
+	(map { my ($name, $from, $to) = @$_; ["route: $name", 'src/http/routes.def', $from, $to, @matrix] }
+		['ingest with a read key', '"POST", "/api/v1/logs", "TSIF"', '"POST", "/api/v1/logs", "TSIRF"'],
+		['keys with a read key', '"/api/v1/api-keys", "TSF", "keys:manage", "keys:write", "", LS_POOL_EXECUTOR,' . "\n\t\t \"logsvc.list_api_keys\"",
+			'"/api/v1/api-keys", "TSRF", "keys:manage", "keys:write", "", LS_POOL_EXECUTOR,' . "\n\t\t \"logsvc.list_api_keys\""],
+		['billing with a token', '"/api/v1/billing", "S"', '"/api/v1/billing", "TS"'],
+		['evaluation with a session', '"/api/v1/evaluations/run-adhoc", "T"', '"/api/v1/evaluations/run-adhoc", "TS"'],
+		['audit log with a key', '"/api/v1/audit", "TS"', '"/api/v1/audit", "TSF"'],
+		['role of a member by everybody', '"/api/v1/members/{id}", "TSF", "members:role"', '"/api/v1/members/{id}", "TSF", ""'],
+		['index without the scope', '"POST", "/api/v1/indexes", "TSF", "org:manage", "org:write"',
+			'"POST", "/api/v1/indexes", "TSF", "org:manage", ""'],
+		['search without a permission', '"/api/v1/search", "TSRF", "logs:read", "logs:read", "",' . "\n\t\t LS_POOL_EXECUTOR, \"logsvc_internal.search_json\", 200, \"Search with the query language\"",
+			'"/api/v1/search", "", "", "", "",' . "\n\t\t LS_POOL_EXECUTOR, \"logsvc_internal.search_json\", 200, \"Search with the query language\""],
+		['allow-list by everybody', '"PUT", "/api/v1/ip-allowlist", "TSF", "org:manage", "org:write"',
+			'"PUT", "/api/v1/ip-allowlist", "TSF", "", ""']),
+	(map { my ($name, $from, $to) = @$_; ["permission: $name", 'src/access/permissions.def', $from, $to, @matrix] }
+		['members manage keys', "\"keys:manage\",\t\t\"OA\"", "\"keys:manage\",\t\t\"OAM\""],
+		['viewers write logs', "\"logs:write\",\t\t\"OAM\"", "\"logs:write\",\t\t\"OAMV\""],
+		['admins bill', "\"billing:manage\",\t\"O\"", "\"billing:manage\",\t\"OA\""],
+		['viewers evaluate', "\"evaluations:run\",\t\"OAM\"", "\"evaluations:run\",\t\"OAMV\""],
+		['members read the audit log', "\"audit:read\",\t\t\"OA\"", "\"audit:read\",\t\t\"OAM\""]),
+
+	# ---- row security ----
+	['rows: organization', 'sql/install/11_tenancy.sql', 'USING (id = logsvc_internal.current_organization())', 'USING (true)', @rows],
+	['rows: members, tokens, keys, indexes', 'sql/install/11_tenancy.sql',
+		"' USING (organization_id = logsvc_internal.current_organization())'", "' USING (true)'", @rows],
+	['rows: users', 'sql/install/11_tenancy.sql', "m.user_id = user_account.id\n\t\t\tAND m.organization_id",
+		"true OR m.organization_id", @rows],
+	['rows: queue', 'sql/install/20_store.sql', "logsvc_internal.queue FOR SELECT TO logsvc_tenant\n  USING (organization_id = logsvc_internal.current_organization()",
+		"logsvc_internal.queue FOR SELECT TO logsvc_tenant\n  USING (true", @rows],
+	['rows: parts', 'sql/install/20_store.sql', "logsvc_internal.part FOR SELECT TO logsvc_tenant\n  USING (organization_id = logsvc_internal.current_organization()",
+		"logsvc_internal.part FOR SELECT TO logsvc_tenant\n  USING (true", @rows],
+	['rows: allow-lists', 'sql/install/14_ip_allowlist.sql', 'USING (organization_id = logsvc_internal.current_organization())', 'USING (true)', @rows],
+	['rows: audit entries in the queue', 'sql/install/20_store.sql', "NOT audit OR (SELECT", "true OR (SELECT", 'test/pgtap/row_security.sql', 'test/pgtap/audit_read.sql', 'test/t/067_audit.pl'],
+	['rows: audit entries in parts', 'sql/install/20_store.sql', "index_name <> '_audit' OR", "true OR", 'test/pgtap/row_security.sql', 'test/pgtap/audit_read.sql', 'test/t/067_audit.pl'],
+	['rows: hashes of tokens', 'sql/install/11_tenancy.sql', 'GRANT SELECT (id, organization_id, user_id, name, scopes, prefix,',
+		'GRANT SELECT (id, organization_id, user_id, name, scopes, prefix, token_hash,', @rows],
+	['rows: nothing for PUBLIC', 'sql/install/99_rights.sql', 'REVOKE ALL ON ALL ROUTINES', 'GRANT EXECUTE ON FUNCTION logsvc.usage() TO PUBLIC; REVOKE ALL ON PROCEDURE', 'test/pgtap/hygiene.sql'],
+
+	# ---- functions ----
+	['function: _audit is asked for', 'src/query/scope.c', 'ls_require_permission("audit:read");', '', 'test/pgtap/search_rights.sql'],
+	['function: search', 'src/query/function.c', 'ls_require_permission("logs:read");', '', 'test/pgtap/search_rights.sql'],
+	['function: ingest', 'src/ingest/function.c', 'ls_require_permission("logs:write");', '', 'test/pgtap/search_rights.sql', 'test/t/056_ingest_sql.pl'],
+	['function: evaluate', 'src/evaluation/function.c', 'ls_require_permission("evaluations:run");', '', 'test/pgtap/evaluate.sql', 'test/pgtap/credits.sql', 'test/pgtap/operators.sql'],
+	['function: a foreign organization', 'sql/install/40_access.sql', "OR found_id = logsvc_internal.current_organization() IS TRUE",
+		'OR true', @functions, @management],
+	['function: a foreign member', 'sql/install/44_members.sql', "(m.organization_id = logsvc_internal.current_organization()\n\t\t\tOR",
+		'(true OR', @management],
+	['function: a foreign token', 'sql/install/41_tenancy.sql', 'OR t.organization_id = logsvc_internal.current_organization()', 'OR true', @functions, @management],
+	['function: a foreign key', 'sql/install/41_tenancy.sql', 'OR k.organization_id = logsvc_internal.current_organization()', 'OR true', @functions, @management],
+	['function: who touches owners', 'sql/install/41_tenancy.sql', "IF 'owner' = ANY (roles) AND", 'IF false AND', @functions, @management],
+	['function: the last owner', 'sql/install/41_tenancy.sql', "IF m.role = 'owner' AND NOT EXISTS", 'IF false AND NOT EXISTS', @functions, @management],
+	['function: tokens of others', 'sql/install/41_tenancy.sql', 'ELSIF owner.user_id <> logsvc_internal.current_user_id() THEN', 'ELSIF false THEN', @functions],
+	['function: tokens by tokens', 'sql/install/41_tenancy.sql', "IF logsvc_internal.current_kind() <> 'user' THEN\n\t\t\tPERFORM logsvc_internal.raise_error('INSUFFICIENT_SCOPE', 'a token cannot create tokens');\n\t\tELSIF",
+		'IF', @functions, @matrix],
+	['function: the address of an invitation', 'sql/install/44_invitations.sql', 'ELSIF account.email <> target.email THEN', 'ELSIF false THEN', @management],
+	['function: deletion by an owner', 'sql/install/43_organizations.sql', "logsvc_internal.current_role_name() = 'owner' IS NOT TRUE THEN", 'false THEN', @functions, @management],
+	['function: deletion by a person', 'sql/install/43_organizations.sql', "IF logsvc_internal.current_kind() <> 'user' THEN\n\t\t\tPERFORM logsvc_internal.raise_error('INSUFFICIENT_SCOPE',\n\t\t\t\t'only a person can delete",
+		"IF false THEN\n\t\t\tPERFORM logsvc_internal.raise_error('INSUFFICIENT_SCOPE',\n\t\t\t\t'only a person can delete", @matrix],
+);
+
+# Each function that asks for a permission, or for an operator, without that.
+foreach my $file (sort glob 'sql/install/[4-9]*.sql')
+{
+	my $text = slurp($file);
+	my $function = '';
+	while ($text =~ /^CREATE (?:OR REPLACE )?FUNCTION ([\w.]+)|^[ \t]*(PERFORM logsvc_internal\.require_(access|permission|operator)\([^;]*\);)/mg)
+	{
+		if (defined $1) { $function = $1; next; }
+		next if $function =~ /\.require_/;
+		my ($from, $kind, $at) = ($2, $3, $-[2]);
+		push @mutations, [ "$function: require_$kind", $file, $from, 'NULL;',
+			$kind eq 'operator' ? 'test/pgtap/operators.sql' : @matrix, @functions, @management ];
+		# The place and not the text: a file has it more than once.
+		$mutations[-1][2] = [ $at, length $from ];
+	}
+}
+
+sub slurp
+{
+	my ($file) = @_;
+	open my $in, '<', $file or die "$file: $!\n";
+	local $/;
+	return <$in>;
+}
+
+sub write_file
+{
+	my ($file, $text) = @_;
+	open my $out, '>', $file or die "$file: $!\n";
+	print $out $text;
+	close $out;
+}
+
+sub run
+{
+	my ($log, @command) = @_;
+	my $pid = fork // die "fork: $!\n";
+	if ($pid == 0)
+	{
+		open STDOUT, '>>', $log;
+		open STDERR, '>&', \*STDOUT;
+		exec @command or exit 127;
+	}
+	waitpid $pid, 0;
+	return $?;
+}
+
+# One mutation in the copy of the tree that is the working directory.
+sub try_one
+{
+	my ($log, $name, $file, $from, $to, @tests) = @_;
+	my $text = slurp($file);
+	my $mutant = $text;
+
+	if (ref $from)
+	{
+		substr($mutant, $from->[0], $from->[1]) = $to;
+	}
+	else
+	{
+		my $n = () = $text =~ /\Q$from\E/g;
+		return "stale: its text is there $n times" if $n != 1;
+		$mutant =~ s/\Q$from\E/$to/;
+	}
+	write_file($file, $mutant);
+	my $result = run($log, 'make', '-s', 'DEBUG=1', 'tmp-install') == 0 ? 'SURVIVED' : 'does not build';
+	if ($result eq 'SURVIVED')
+	{
+		foreach my $test (grep { -e } @tests)
+		{
+			next if run($log, 'timeout', '300', 'test/run', $test) == 0;
+			$result = 'killed by ' . $test =~ s{.*/}{}r;
+			last;
+		}
+	}
+	write_file($file, $text);
+	return $result;
+}
+
+@mutations = grep { index($_->[0], $pattern) >= 0 } @mutations;
+# Without a mutation all of them must pass.
+my %tests = map { $_ => 1 } grep { -e } map { @$_[ 4 .. $#$_ ] } @mutations;
+system('test/run', sort keys %tests) == 0 or die "the tests fail as they are\n";
+my $folder = tempdir('logsvc-mutation.XXXXXX', TMPDIR => 1, CLEANUP => 1);
+$jobs = @mutations if $jobs > @mutations;
+my @children;
+foreach my $job (0 .. $jobs - 1)
+{
+	my $pid = fork // die "fork: $!\n";
+	push @children, $pid;
+	next if $pid;
+	$SIG{$_} = sub { exit 1 } foreach qw(INT TERM HUP);
+	my $tree = "$folder/tree$job";
+	mkdir $tree;
+	# With the object files: only what is mutated is compiled.
+	system("cd '$top' && tar -c --exclude=./.git --exclude=./build . | tar -x -C '$tree'"
+		  . " && mkdir -p '$tree/build' && cp -a build/flags '$tree/build/'") == 0 or die "copy failed\n";
+	chdir $tree or die "$tree: $!\n";
+	for (my $i = $job; $i < @mutations; $i += $jobs)
+	{
+		my $since = time;
+		my $result = try_one("$folder/log$job", @{ $mutations[$i] });
+		write_file("$folder/result$i", $result);
+		printf "%-60s %s (%d s)\n", $mutations[$i][0], $result, time - $since;
+	}
+	exit 0;
+}
+$SIG{$_} = sub { kill TERM => @children; exit 1 } foreach qw(INT TERM HUP);
+$| = 1;
+waitpid $_, 0 foreach @children;
+
+my %count;
+my @bad;
+foreach my $i (0 .. $#mutations)
+{
+	my $result = -e "$folder/result$i" ? slurp("$folder/result$i") : 'not run';
+	my $killed = $result =~ /^killed/;
+	$count{ $killed ? 'killed' : 'not killed' }++;
+	push @bad, "$mutations[$i][0] ($mutations[$i][1]): $result" unless $killed;
+}
+printf "%d mutations, %d killed\n", scalar @mutations, $count{killed} // 0;
+print "not killed: $_\n" foreach @bad;
+exit(@bad ? 1 : 0);

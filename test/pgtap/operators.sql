@@ -1,0 +1,82 @@
+-- What is for operators is refused to everybody else, whatever they hold.
+SELECT plan(22);
+
+CREATE ROLE operators_app;
+GRANT logsvc_tenant TO operators_app;
+GRANT USAGE ON SCHEMA public TO operators_app;
+CREATE FUNCTION pg_temp.app(statement text) RETURNS text LANGUAGE plpgsql AS $$
+BEGIN
+	SET LOCAL ROLE operators_app;
+	EXECUTE statement;
+	-- What it did does not count.
+	RAISE EXCEPTION 'done' USING ERRCODE = 'XX999';
+EXCEPTION WHEN OTHERS THEN
+	RETURN SQLSTATE;
+END
+$$;
+CREATE FUNCTION pg_temp.operator(statement text) RETURNS text LANGUAGE plpgsql AS $$
+BEGIN
+	EXECUTE statement;
+	RAISE EXCEPTION 'done' USING ERRCODE = 'XX999';
+EXCEPTION WHEN OTHERS THEN
+	RETURN CASE WHEN SQLSTATE = 'XX999' THEN 'done' ELSE SQLSTATE || ' ' || SQLERRM END;
+END
+$$;
+
+DO $$
+BEGIN
+	PERFORM logsvc.create_organization(n, 'enterprise') FROM unnest('{acme,gone}'::text[]) AS n;
+	PERFORM logsvc.create_user(n || '@acme.org') FROM unnest('{owner,former,viewer,new}'::text[]) AS n;
+	PERFORM logsvc.add_member('acme', 'owner@acme.org', 'owner');
+	PERFORM logsvc.add_member('acme', 'former@acme.org', 'admin');
+	PERFORM logsvc.add_member('acme', 'viewer@acme.org', 'viewer');
+	PERFORM logsvc.delete_organization('gone', 'gone');
+END
+$$;
+SELECT logsvc.create_token('acme', 'owner@acme.org', 'all', ARRAY(SELECT logsvc_internal.scopes())) ->> 'token' AS owner \gset
+SELECT logsvc.create_token('acme', 'former@acme.org', 'all', ARRAY(SELECT logsvc_internal.scopes())) ->> 'token' AS former \gset
+SELECT logsvc.create_token('acme', 'viewer@acme.org', 'all', ARRAY(SELECT logsvc_internal.scopes())) ->> 'token' AS viewer \gset
+
+CREATE TEMP TABLE calls (call text, answer text DEFAULT 'done');
+INSERT INTO calls (call) VALUES
+	('logsvc.create_organization(''x'')'), ('logsvc.set_limit(''acme'', ''kpis'', 1)'),
+	('logsvc.add_member(''acme'', ''new@acme.org'', ''owner'')'), ('logsvc.create_user(''x@acme.org'')'),
+	('logsvc.set_password(''owner@acme.org'', ''Blue-kettle-and-7-spoons'')'),
+	('logsvc.verify_user(''owner@acme.org'')'), ('logsvc.end_sessions(''owner@acme.org'')'),
+	('logsvc.delete_user(''new@acme.org'')'), ('logsvc.restore_organization(''gone'')'),
+	('logsvc.adjust_ai_credits(''acme'', 1, ''x'')'), ('logsvc.act_as(''acme'')');
+INSERT INTO calls VALUES ('logsvc.retry_mail(''00000000-0000-0000-0000-000000000000'')', 'LS301 no such mail');
+
+-- All that say so are here.
+SELECT bag_eq($$SELECT p.oid::regproc::text FROM pg_proc p
+	WHERE p.pronamespace = 'logsvc'::regnamespace AND p.prosrc ~ 'require_operator'$$,
+	$$SELECT split_part(call, '(', 1) FROM calls WHERE call !~ 'act_as'$$, 'the functions of operators');
+SELECT is(pg_temp.operator('SELECT ' || call), answer, 'an operator may: ' || call)
+FROM calls WHERE answer = 'done' AND call !~ 'act_as' ORDER BY call;
+
+SELECT isnt(logsvc.use_token(:'owner'), NULL, 'an owner with every scope');
+SELECT is_empty($$SELECT call, pg_temp.app('SELECT ' || call) FROM calls
+	WHERE pg_temp.app('SELECT ' || call) <> 'LS202'$$, 'may none of it');
+SELECT is(logsvc.use_token(NULL), NULL, 'nor');
+SELECT is_empty($$SELECT call, pg_temp.app('SELECT ' || call) FROM calls
+	WHERE pg_temp.app('SELECT ' || call) <> 'LS202'$$, 'may somebody who acts for no one');
+
+-- ---- people who have left ----
+
+-- As if the token had not been revoked with the membership.
+SELECT isnt(logsvc.remove_member('acme', 'former@acme.org'), NULL, 'a member leaves');
+UPDATE logsvc_internal.access_token SET revoked_at = NULL;
+SELECT is(pg_temp.app(format('SELECT logsvc.use_token(%L)', :'former')), 'LS103', 'whose token is good no more');
+
+-- ---- what a role does not permit ----
+
+SELECT isnt(logsvc.use_token(:'viewer'), NULL, 'a viewer with every scope');
+SELECT is(pg_temp.app($$SELECT logsvc.run_adhoc(rows => '{ok}', criteria => 'Errors.',
+	expected_items => '[{"id": "a", "description": "Errors."}]', preview => true)$$), 'LS202', 'evaluates nothing');
+SELECT is(pg_temp.app($$SELECT logsvc.log('x')$$), 'LS202', 'writes nothing');
+SELECT is(pg_temp.app($$SELECT logsvc.search('*')$$), 'XX999', 'searches');
+
+SELECT is(logsvc.use_token(NULL), NULL, 'done');
+DROP OWNED BY operators_app;
+DROP ROLE operators_app;
+SELECT * FROM finish();
