@@ -20,6 +20,7 @@ my $top = getcwd();
 my @matrix = ('test/t/066_matrix.pl');
 my @management = ('test/t/062_management.pl', 'test/t/065_people.pl');
 my @addresses = ('test/t/067_ip_allowlist.pl');
+my @foreign = ('test/t/068_foreign.pl');
 my @sessions = ('test/pgtap/access_session.sql', 'test/t/access.pl');
 my @rows = ('test/pgtap/row_security.sql', 'test/pgtap/access_isolation.sql');
 my @functions = ('test/pgtap/access_functions.sql', 'test/pgtap/access_tenancy.sql', 'test/pgtap/operators.sql');
@@ -82,7 +83,7 @@ my @mutations = (
 	['decision: nobody is an operator in a request', 'src/access/principal.c',
 		'ls_request_current() != NULL || (current.kind', '(current.kind', 'test/t/061_framework.pl', @management],
 	['decision: who is an operator', 'src/access/principal.c', 'has_privs_of_role(GetOuterUserId(), role)',
-		'has_privs_of_role(BOOTSTRAP_SUPERUSERID, role)', @functions, @matrix],
+		'superuser_arg(10)', @functions, @matrix],
 	['decision: who sets the principal', 'src/access/principal.c', '(permitted || InitializingParallelWorker) && parse',
 		'parse', @sessions],
 	['decision: act_as is for operators', 'src/access/session.c', "\tls_require_operator();\n\tif (PG_ARGISNULL(0))",
@@ -153,6 +154,16 @@ my @mutations = (
 		'(true OR', @management],
 	['function: a foreign token', 'sql/install/41_tenancy.sql', 'OR t.organization_id = logsvc_internal.current_organization()', 'OR true', @functions, @management],
 	['function: a foreign key', 'sql/install/41_tenancy.sql', 'OR k.organization_id = logsvc_internal.current_organization()', 'OR true', @functions, @management],
+	['function: a foreign index', 'sql/install/55_indexes.sql',
+		'i.organization_id = logsvc_internal.current_organization() AND i.name = index_by_name.name', 'i.name = index_by_name.name', @foreign],
+	['function: a session of somebody else', 'sql/install/46_sign_in.sql', "auth_end_session.id)\n\t\tAND s.user_id = account;",
+		"auth_end_session.id);", @foreign],
+	['function: the keys of an organization', 'sql/install/45_credentials.sql',
+		'WHERE organization_id = target AND (after IS NULL OR id > after)', 'WHERE (after IS NULL OR id > after)', 'test/pgtap/row_security.sql'],
+	['function: the members of an organization', 'sql/install/44_members.sql',
+		'WHERE organization_id = target AND (after IS NULL OR id > after)', 'WHERE (after IS NULL OR id > after)', 'test/pgtap/row_security.sql'],
+	['function: the tokens of a user', 'sql/install/45_credentials.sql', 'WHERE organization_id = target AND user_id = account AND',
+		'WHERE organization_id = target AND', @management],
 	['function: who touches owners', 'sql/install/41_tenancy.sql', "IF 'owner' = ANY (roles) AND", 'IF false AND', @functions, @management],
 	['function: the last owner', 'sql/install/41_tenancy.sql', "IF m.role = 'owner' AND NOT EXISTS", 'IF false AND NOT EXISTS', @functions, @management],
 	['function: tokens of others', 'sql/install/41_tenancy.sql', 'ELSIF owner.user_id <> logsvc_internal.current_user_id() THEN', 'ELSIF false THEN', @functions],

@@ -1,0 +1,125 @@
+# What belongs to another organization does not exist: each route that names
+# something, asked for another organization's by an owner of one's own, in every
+# way that the owner has.  Nothing is shown, nothing is changed.
+use strict;
+use warnings;
+
+use LogsvcTest;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $t = LogsvcTest->new;
+$t->sql('UPDATE logsvc_internal.rate_limit SET per_minute = 1000000');
+my $acme = $t->organization('acme', plan => 'enterprise');
+my $other = $t->organization('other', plan => 'enterprise');
+$t->sql("SELECT logsvc.create_user('ann\@acme.org', 'Ann'); SELECT logsvc.add_member('acme', 'ann\@acme.org', 'viewer')");
+
+# ---- what acme has ----
+
+my @owner = (token => $acme->{token});
+my ($member) = grep { $_->{email} eq 'ann@acme.org' } @{ $t->http(GET => '/api/v1/members', @owner)->{json}{data} };
+my $invitation = $t->http(POST => '/api/v1/invitations', @owner, json => { email => 'x@acme.org', role => 'viewer' })->{json}{data};
+my $key = $t->http(GET => '/api/v1/api-keys', @owner)->{json}{data}[0];
+my $index = $t->http(POST => '/api/v1/indexes', @owner, json => { name => 'secrets' })->{json}{data};
+my $cookie = $t->session($acme->{email});
+my $session = $t->http(GET => '/api/v1/auth/sessions', session => $cookie)->{json}{data}[0];
+ok($_->{id} // $_->{name}, 'something of acme') foreach $member, $invitation, $key, $index, $session;
+
+# Each route that names something, with a request that would be right.
+my %request = (
+	'GET /api/v1/organizations/{id}' => [ $acme->{id} ],
+	'PATCH /api/v1/organizations/{id}' => [ $acme->{id}, { name => 'taken' } ],
+	'DELETE /api/v1/organizations/{id}' => [ $acme->{id}, { confirm => 'acme' } ],
+	'GET /api/v1/members/{id}' => [ $member->{id} ],
+	'PATCH /api/v1/members/{id}' => [ $member->{id}, { role => 'member' } ],
+	'DELETE /api/v1/members/{id}' => [ $member->{id} ],
+	'POST /api/v1/invitations/{id}/resend' => [ $invitation->{id} ],
+	'DELETE /api/v1/invitations/{id}' => [ $invitation->{id} ],
+	'DELETE /api/v1/api-keys/{id}' => [ $key->{id} ],
+	'DELETE /api/v1/tokens/{id}' => [ $acme->{token_id} ],
+	'GET /api/v1/indexes/{name}' => [ 'secrets' ],
+	'PATCH /api/v1/indexes/{name}' => [ 'secrets', { description => 'taken' } ],
+	'DELETE /api/v1/indexes/{name}' => [ 'secrets' ],
+	'DELETE /api/v1/auth/sessions/{id}' => [ $session->{id} ]);
+
+my %who = (
+	token => sub { (token => $other->{token}) },
+	'full key' => sub { (token => $other->{full_key}) },
+	session => sub { (session => $other->{cookie}, organization => 'other') });
+$other->{cookie} = $t->session($other->{email});
+
+my $definitions = slurp_file('src/http/routes.def');
+my @named;
+while ($definitions =~ /^LS_ROUTE\(\w+,\s*"(\w+)",\s*"([^"]*\{\w+\}[^"]*)",\s*"(\w+)",.*?LS_POOL_\w+,\s*"([\w.]*)",\s*(\d+)/gms)
+{
+	push @named, { route => "$1 $2", credentials => $3 } if $5 != 501;
+}
+is(join("\n", sort map { $_->{route} } @named), join("\n", sort keys %request), 'every route that names something');
+
+# All that acme has, as the tables say.
+sub belongings
+{
+	return $t->sql("SELECT set_config('search_path', 'logsvc_internal', false) IS NULL;"
+	  . join ' UNION ALL ', map { "SELECT '$_->[0]', md5(string_agg(r, ',' ORDER BY r COLLATE \"C\")) FROM (SELECT (to_jsonb(t)"
+		  . " - '{last_used_at,last_seen_at,last_active_at,created_at}'::text[])::text AS r FROM $_->[0] AS t WHERE $_->[1]) AS t" }
+	  ( map { [ $_, "organization_id = (SELECT id FROM organization WHERE slug = 'acme')" ] }
+		  qw(member access_token api_key log_index invitation ip_allowlist organization_limit) ),
+	  [ 'organization', "slug = 'acme'" ], [ 'user_account', "email LIKE '%acme%'" ],
+	  [ 'user_session', "user_id IN (SELECT user_id FROM member WHERE organization_id = (SELECT id FROM organization WHERE slug = 'acme'))" ]);
+}
+
+my $before = belongings();
+like($before, qr/^\Q$_\E\|\w{32}$/m, "there are rows in $_")
+  foreach qw(member access_token api_key log_index invitation organization user_account user_session);
+my $tried = 0;
+foreach my $route (sort { $a->{route} cmp $b->{route} } @named)
+{
+	my ($method, $path) = split / /, $route->{route};
+	my ($id, $body) = @{ $request{ $route->{route} } };
+	$path =~ s/\{\w+\}/$id/;
+	foreach my $name (sort keys %who)
+	{
+		# Who may not ask at all is the business of another test.
+		next if $name eq 'full key' && $route->{credentials} !~ /F/ || $name eq 'token' && $route->{credentials} !~ /T/;
+		my $r = $t->http($method, $path, $who{$name}->(), defined $body ? (json => $body) : ());
+		is($r->{status}, 404, "$route->{route} by a $name of another organization") or diag $r->{content};
+		unlike($r->{content}, qr/acme|Ann|secrets"/, '... which tells nothing');
+		$tried++;
+	}
+}
+cmp_ok($tried, '>', 30, "$tried requests");
+is(belongings(), $before, 'nothing has changed');
+
+# ---- naming the organization does not help ----
+
+foreach my $organization ('acme', $acme->{id})
+{
+	my $r = $t->http(GET => '/api/v1/members', session => $other->{cookie}, organization => $organization);
+	is($r->{status}, 404, 'a session in an organization of others');
+	$r = $t->http(GET => '/api/v1/members', headers => { 'X-Organization-Id' => $organization }, token => $other->{token});
+	is_deeply([ map { $_->{email} } @{ $r->{json}{data} } ], [ $other->{email} ], 'a token is of one organization');
+}
+
+# ---- events ----
+
+$t->http(POST => '/api/v1/logs', token => $acme->{ingest_key}, json => { event => "from acme in $_", index => $_ })
+  foreach qw(main secrets);
+is(@{ $t->http(GET => '/api/v1/search?q=acme', @owner)->{json}{data}{rows} } > 0, 1, 'acme finds its events');
+foreach my $path ('/api/v1/search?q=acme', '/api/v1/search?q=index%3D*', '/api/v1/logs?q=acme', '/api/v1/search?q=index%3Dsecrets',
+	'/api/v1/logs?index=secrets', '/api/v1/search?q=index%3D_audit')
+{
+	my $r = $t->http(GET => $path, token => $other->{token});
+	unlike($r->{content}, qr/from acme|ann\@acme/, "$path shows nothing foreign");
+}
+is($t->http(POST => '/api/v1/logs', token => $other->{ingest_key}, json => { event => 'x', index => 'secrets' })->{status}, 404,
+	'nor can one write there');
+
+# A cursor is of one organization.
+$t->http(POST => '/api/v1/invitations', @owner, json => { email => "n$_\@acme.org", role => 'viewer' }) foreach 1 .. 2;
+my $cursor = $t->http(GET => '/api/v1/invitations?limit=1', @owner)->{json}{page}{nextCursor};
+ok($cursor, 'a cursor');
+is($t->http(GET => '/api/v1/invitations', query => { limit => 1, cursor => $cursor }, token => $other->{token})->{json}{code},
+	'INVALID_CURSOR', '... is not good elsewhere');
+
+$t->stop;
+done_testing;
