@@ -16,6 +16,7 @@ CREATE OR REPLACE FUNCTION logsvc_internal.resources_json(organization uuid) RET
 LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
 	name text;
+	words text;
 	used bigint;
 	shown jsonb := '{}';
 BEGIN
@@ -25,8 +26,11 @@ BEGIN
 	LOOP
 		EXECUTE format('SELECT logsvc_internal.%I($1)', 'count_' || name) INTO used
 			USING organization;
-		shown := shown || jsonb_build_object(name, jsonb_build_object('used', used,
-			'limit', logsvc_internal.allowed_of(organization, name)));
+		-- api_keys is apiKeys in answers.
+		words := replace(initcap(replace(name, '_', ' ')), ' ', '');
+		shown := shown || jsonb_build_object(lower(left(words, 1)) || substr(words, 2),
+			jsonb_build_object('used', used,
+				'limit', logsvc_internal.allowed_of(organization, name)));
 	END LOOP;
 	RETURN shown;
 END

@@ -263,6 +263,7 @@ audited('index.deleted', 1);
 $r = answers(read => GET => '/usage', undef, 200)->{data};
 is_deeply($r->{resources}{indexes}, { used => 2, limit => 25 }, 'indexes');
 is_deeply($r->{resources}{members}, { used => 10, limit => 10 }, 'members');
+is($r->{resources}{apiKeys}{limit}, 20, 'API keys, by the name that answers use');
 is($r->{aiCredits}{limit}, 2500, 'credits');
 is($r->{queue}{state}, 'normal', 'the queue');
 is($r->{nextLimit}{name}, 'members', 'what will be short next');
