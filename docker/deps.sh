@@ -1,6 +1,6 @@
 #!/bin/sh
-# Installs the Debian packages of docker/packages.txt that are missing; does
-# nothing when all are there.
+# deps.sh [LIST]: installs the Debian packages of docker/packages.txt, or of
+# another list there, that are missing; does nothing when all are there.
 set -eu
 
 here=$(dirname "$0")
@@ -14,7 +14,7 @@ clang=$(apt-cache depends clang 2> /dev/null | sed -n 's/.*Depends: clang-\([0-9
 clang=${clang:-14}
 
 missing=
-for package in $(sed "s/#.*//; s/PG/$version/; s/CLANG/$clang/" "$here/packages.txt"); do
+for package in $(sed "s/#.*//; s/PG/$version/; s/CLANG/$clang/" "$here/${1:-packages.txt}"); do
 	state=$(dpkg-query -W -f '${db:Status-Status}' "$package" 2> /dev/null || true)
 	[ "$state" = installed ] || missing="$missing $package"
 done

@@ -32,6 +32,12 @@ tmp-install: all
 include test/unit/gateway.mk
 TEST_PROGRAMS = $(if $(findstring gateway,$(TEST_TAP)),build/unit/gateway_host_checked)
 
+# A real identity provider from npm; with Node when there is none.
+TEST_NPM = $(if $(findstring openid,$(TEST_TAP)),build/npm/installed)
+build/npm/installed: $(wildcard test/npm/*)
+	@docker/test-npm.sh $(@D)
+	@touch $@
+
 staged = PG_CONFIG='$(PG_CONFIG)' PGXS='$(PGXS)' test/run
 
 test-debug-install:
@@ -40,13 +46,13 @@ test-debug-install:
 # On a fresh machine deps brings what the next make needs to see.
 test: deps
 	@$(MAKE) --no-print-directory run-tests
-run-tests: test-debug-install $(TEST_UNIT) $(TEST_PROGRAMS)
+run-tests: test-debug-install $(TEST_UNIT) $(TEST_PROGRAMS) $(TEST_NPM)
 	$(staged) $(TEST_UNIT) $(TEST_REGRESS) $(TEST_PGTAP) $(TEST_TAP)
 check-regress: test-debug-install
 	$(staged) $(TEST_REGRESS)
 check-pgtap: test-debug-install
 	$(staged) $(TEST_PGTAP)
-check-tap: test-debug-install $(TEST_PROGRAMS)
+check-tap: test-debug-install $(TEST_PROGRAMS) $(TEST_NPM)
 	$(staged) $(TEST_TAP)
 
 # Do the tests notice when a check of access is missing?  Some 25 minutes on 2

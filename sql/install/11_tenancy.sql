@@ -236,7 +236,7 @@ DECLARE
 BEGIN
 	FOR watched IN
 		SELECT * FROM (VALUES
-			('organization', 'id, slug, name, plan, timezone, retention_days, deleted_at'),
+			('organization', 'id, slug, name, plan, timezone, retention_days, oauth_providers, deleted_at'),
 			('organization_limit', NULL),
 			('plan_limit', NULL),
 			('rate_limit', NULL),

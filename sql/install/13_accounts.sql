@@ -18,10 +18,11 @@ CREATE TABLE logsvc_internal.user_session (
 	last_seen_at timestamptz NOT NULL DEFAULT now(),
 	expires_at timestamptz NOT NULL,
 	address text,
-	user_agent text
+	user_agent text,
+	provider text CHECK (provider IN ('google', 'github'))
 );
 COMMENT ON TABLE logsvc_internal.user_session IS
-'Sessions of browsers; token_hash: SHA-256 of the cookie, which is kept nowhere; one that is ended is deleted';
+'Sessions of browsers; token_hash: SHA-256 of the cookie, which is kept nowhere; provider: who signed the user in, NULL: a password; one that is ended is deleted';
 CREATE INDEX user_session_user_id ON logsvc_internal.user_session (user_id);
 
 CREATE TABLE logsvc_internal.one_time_link (
@@ -56,10 +57,40 @@ COMMENT ON TABLE logsvc_internal.account_work IS
 'What is left to do of requests about an address, done after their answer so that its time does not tell whether there is an account';
 CREATE INDEX account_work_due ON logsvc_internal.account_work (next_attempt_at);
 
+CREATE TABLE logsvc_internal.oauth_identity (
+	issuer text NOT NULL,
+	subject text NOT NULL CHECK (subject <> ''),
+	user_id uuid NOT NULL REFERENCES logsvc_internal.user_account ON DELETE CASCADE,
+	provider text NOT NULL CHECK (provider IN ('google', 'github')),
+	created_at timestamptz NOT NULL DEFAULT now(),
+	last_used_at timestamptz NOT NULL DEFAULT now(),
+	PRIMARY KEY (issuer, subject)
+);
+COMMENT ON TABLE logsvc_internal.oauth_identity IS
+'Who is whom at identity providers; issuer: whose subjects these are, so that another one behind the same name is nobody known';
+CREATE INDEX oauth_identity_user_id ON logsvc_internal.oauth_identity (user_id);
+
+CREATE TABLE logsvc_internal.oauth_state (
+	state_hash bytea PRIMARY KEY CHECK (length(state_hash) = 32),
+	used_at timestamptz NOT NULL DEFAULT now()
+);
+COMMENT ON TABLE logsvc_internal.oauth_state IS
+'Sign-ins by a provider that came back within the last minutes: none does twice; state_hash: SHA-256';
+CREATE INDEX oauth_state_used_at ON logsvc_internal.oauth_state (used_at);
+
+CREATE TABLE logsvc_internal.oauth_document (
+	url text PRIMARY KEY,
+	body text NOT NULL,
+	fetched_at timestamptz NOT NULL DEFAULT now(),
+	tried_at timestamptz NOT NULL DEFAULT now()
+);
+COMMENT ON TABLE logsvc_internal.oauth_document IS
+'What identity providers publish about themselves, for an hour; tried_at: when it was last fetched out of turn';
+
 -- Caches of sessions.  A new session cannot have been looked for, and what is
 -- written by use does not count.
 CREATE TRIGGER access_changed AFTER DELETE OR TRUNCATE
-	OR UPDATE OF id, user_id, token_hash, created_at, expires_at
+	OR UPDATE OF id, user_id, token_hash, created_at, expires_at, provider
 ON logsvc_internal.user_session FOR EACH STATEMENT
 EXECUTE FUNCTION logsvc_internal.access_changed();
 ALTER TABLE logsvc_internal.user_session ENABLE ALWAYS TRIGGER access_changed;
@@ -71,8 +102,14 @@ ALTER TABLE logsvc_internal.password_history ENABLE ROW LEVEL SECURITY;
 ALTER TABLE logsvc_internal.user_session ENABLE ROW LEVEL SECURITY;
 ALTER TABLE logsvc_internal.one_time_link ENABLE ROW LEVEL SECURITY;
 ALTER TABLE logsvc_internal.account_work ENABLE ROW LEVEL SECURITY;
+ALTER TABLE logsvc_internal.oauth_identity ENABLE ROW LEVEL SECURITY;
+ALTER TABLE logsvc_internal.oauth_state ENABLE ROW LEVEL SECURITY;
+ALTER TABLE logsvc_internal.oauth_document ENABLE ROW LEVEL SECURITY;
 
 SELECT pg_extension_config_dump('logsvc_internal.password_history', '');
 SELECT pg_extension_config_dump('logsvc_internal.user_session', '');
 SELECT pg_extension_config_dump('logsvc_internal.one_time_link', '');
 SELECT pg_extension_config_dump('logsvc_internal.account_work', '');
+SELECT pg_extension_config_dump('logsvc_internal.oauth_identity', '');
+SELECT pg_extension_config_dump('logsvc_internal.oauth_state', '');
+SELECT pg_extension_config_dump('logsvc_internal.oauth_document', 'WHERE false');

@@ -52,6 +52,13 @@ COMMENT ON FUNCTION logsvc_internal.iso_time(timestamptz) IS
 -- Bodies of the SQL standard: their names and operators were bound when they
 -- were created, and a caller's search_path cannot change them.
 
+CREATE OR REPLACE FUNCTION logsvc_internal.provider_allowed(provider text, providers text[])
+RETURNS boolean
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN provider IS NULL OR provider = ANY (providers);
+COMMENT ON FUNCTION logsvc_internal.provider_allowed(text, text[]) IS
+'May a session that this provider began act in an organization that has these switched on?  NULL: a password began it';
+
 DROP FUNCTION IF EXISTS logsvc_internal.find_secret(bytea);
 CREATE FUNCTION logsvc_internal.find_secret(secret_hash bytea)
 RETURNS TABLE (kind int, credential_id uuid, organization_id uuid, user_id uuid, role text,
@@ -116,6 +123,7 @@ BEGIN ATOMIC
 	LEFT JOIN (logsvc_internal.member m
 		JOIN logsvc_internal.organization o ON o.id = m.organization_id AND o.deleted_at IS NULL)
 		ON m.organization_id = organization AND m.user_id = s.user_id
+			AND logsvc_internal.provider_allowed(s.provider, o.oauth_providers)
 	WHERE find_principal.kind = 3 AND s.id = credential
 	UNION ALL
 	SELECT 4, NULL::uuid, o.id, NULL::uuid, NULL::text, NULL::text[], NULL::text, false,
@@ -139,6 +147,7 @@ BEGIN ATOMIC
 		JOIN logsvc_internal.organization o ON o.id = m.organization_id AND o.deleted_at IS NULL)
 		ON m.user_id = s.user_id
 			AND (o.slug = organization OR logsvc_internal.public_id('org_', o.id) = organization)
+			AND logsvc_internal.provider_allowed(s.provider, o.oauth_providers)
 	WHERE s.token_hash = session_hash;
 END;
 COMMENT ON FUNCTION logsvc_internal.find_session(bytea, text) IS

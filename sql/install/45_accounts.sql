@@ -251,9 +251,9 @@ COMMENT ON FUNCTION logsvc_internal.audit_user(uuid, text, text, jsonb) IS
 -- ---- sessions ----
 
 -- Only servers that nobody else reaches do without Secure.
-CREATE OR REPLACE FUNCTION logsvc_internal.session_cookie(secret text, seconds int) RETURNS text
+CREATE OR REPLACE FUNCTION logsvc_internal.cookie(name text, value text, seconds int) RETURNS text
 LANGUAGE sql STABLE PARALLEL SAFE
-RETURN 'logsvc_session=' || secret || '; Path=/; Max-Age=' || seconds::text
+RETURN name || '=' || value || '; Path=/; Max-Age=' || seconds::text
 	|| '; HttpOnly; SameSite=Lax' || CASE
 		WHEN current_setting('logsvc.public_url') ~* '^http:' THEN ''
 		WHEN current_setting('logsvc.public_url') = ''
@@ -261,11 +261,17 @@ RETURN 'logsvc_session=' || secret || '; Path=/; Max-Age=' || seconds::text
 			AND coalesce(current_setting('logsvc.listen_addresses', true), '')
 				~ '^[ ,]*((localhost|127[0-9.]*|::1)[ ,]*)*$' THEN ''
 		ELSE '; Secure' END;
+COMMENT ON FUNCTION logsvc_internal.cookie(text, text, int) IS
+'A Set-Cookie header';
+
+CREATE OR REPLACE FUNCTION logsvc_internal.session_cookie(secret text, seconds int) RETURNS text
+LANGUAGE sql STABLE PARALLEL SAFE
+RETURN logsvc_internal.cookie('logsvc_session', secret, seconds);
 COMMENT ON FUNCTION logsvc_internal.session_cookie(text, int) IS
 'The Set-Cookie header of a session';
 
 CREATE OR REPLACE FUNCTION logsvc_internal.session_json(
-	account uuid, expires_at timestamptz)
+	account uuid, expires_at timestamptz, provider text)
 RETURNS jsonb
 LANGUAGE sql STABLE PARALLEL SAFE
 BEGIN ATOMIC
@@ -275,22 +281,28 @@ BEGIN ATOMIC
 			SELECT jsonb_agg(jsonb_build_object(
 				'id', logsvc_internal.public_id('org_', o.id), 'slug', o.slug, 'name', o.name,
 				'role', m.role, 'plan', o.plan, 'timezone', o.timezone,
-				'permissions', (SELECT jsonb_agg(p.permission ORDER BY p.permission)
+				'signInAllowed', logsvc_internal.provider_allowed(
+					session_json.provider, o.oauth_providers),
+				'permissions', coalesce((SELECT jsonb_agg(p.permission ORDER BY p.permission)
 					FROM logsvc_internal.permissions() p
-					WHERE CASE m.role WHEN 'owner' THEN p.owner WHEN 'admin' THEN p.admin
-						WHEN 'member' THEN p.member ELSE p.viewer END))
+					WHERE logsvc_internal.provider_allowed(
+							session_json.provider, o.oauth_providers)
+						AND CASE m.role WHEN 'owner' THEN p.owner WHEN 'admin' THEN p.admin
+							WHEN 'member' THEN p.member ELSE p.viewer END), '[]'))
 				ORDER BY o.name, o.id)
 			FROM logsvc_internal.member m
 			JOIN logsvc_internal.organization o ON o.id = m.organization_id
 			WHERE m.user_id = u.id AND o.deleted_at IS NULL), '[]'),
+		'provider', session_json.provider,
 		'expiresAt', logsvc_internal.iso_time(session_json.expires_at))
 	FROM logsvc_internal.user_account u WHERE u.id = account;
 END;
-COMMENT ON FUNCTION logsvc_internal.session_json(uuid, timestamptz) IS
-'A session as its front end sees it: the user, what he or she may do in which organizations, the end';
+COMMENT ON FUNCTION logsvc_internal.session_json(uuid, timestamptz, text) IS
+'A session as its front end sees it: the user, what he or she may do in which organizations, who signed in, the end';
 
 -- A session for whoever has proven to be that user.  Used by every way to sign in.
-CREATE OR REPLACE FUNCTION logsvc_internal.begin_session(account uuid, action text)
+CREATE OR REPLACE FUNCTION logsvc_internal.begin_session(
+	account uuid, action text, provider text DEFAULT NULL, details jsonb DEFAULT '{}')
 RETURNS logsvc_internal.http_response
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -305,21 +317,23 @@ BEGIN
 		WHERE s.user_id = account AND s.expires_at < now();
 	END IF;
 	INSERT INTO logsvc_internal.user_session AS s
-		(user_id, token_hash, expires_at, address, user_agent)
+		(user_id, token_hash, expires_at, address, user_agent, provider)
 	VALUES (account, logsvc_internal.secret_hash(secret), now() + interval '7 days',
-		host(logsvc_internal.request_address()), logsvc_internal.request_user_agent())
+		host(logsvc_internal.request_address()), logsvc_internal.request_user_agent(),
+		begin_session.provider)
 	RETURNING * INTO session;
-	PERFORM logsvc_internal.audit_user(account, email, action,
-		jsonb_build_object('session', logsvc_internal.public_id('ses_', session.id)));
+	PERFORM logsvc_internal.audit_user(account, email, action, details
+		|| jsonb_build_object('session', logsvc_internal.public_id('ses_', session.id)));
 	-- The cookie lives as long as a session can; its end is the server's business.
 	RETURN logsvc_internal.respond(200,
-		jsonb_build_object('data', logsvc_internal.session_json(account, session.expires_at)),
+		jsonb_build_object('data',
+			logsvc_internal.session_json(account, session.expires_at, provider)),
 		jsonb_build_object('Set-Cookie',
 			logsvc_internal.session_cookie(secret, 30 * 86400), 'Cache-Control', 'no-store'));
 END
 $$;
-COMMENT ON FUNCTION logsvc_internal.begin_session(uuid, text) IS
-'Begins a session of a user: the answer with its cookie; action: how, for the audit log';
+COMMENT ON FUNCTION logsvc_internal.begin_session(uuid, text, text, jsonb) IS
+'Begins a session of a user: the answer with its cookie; action, details: how, for the audit log; provider: who signed the user in';
 
 CREATE OR REPLACE FUNCTION logsvc_internal.end_sessions(account uuid, but uuid DEFAULT NULL)
 RETURNS int

@@ -328,8 +328,8 @@ DECLARE
 	session uuid := logsvc_internal.current_credential();
 BEGIN
 	RETURN logsvc_internal.respond(200, jsonb_build_object('data',
-		logsvc_internal.session_json(account, (SELECT s.expires_at
-			FROM logsvc_internal.user_session s WHERE s.id = session))),
+		(SELECT logsvc_internal.session_json(account, s.expires_at, s.provider)
+			FROM logsvc_internal.user_session s WHERE s.id = session)),
 		'{"Cache-Control": "no-store"}');
 END
 $$;
@@ -356,7 +356,7 @@ BEGIN
 			'createdAt', logsvc_internal.iso_time(s.created_at),
 			'lastSeenAt', logsvc_internal.iso_time(s.last_seen_at),
 			'expiresAt', logsvc_internal.iso_time(s.expires_at),
-			'address', s.address, 'userAgent', s.user_agent)
+			'address', s.address, 'userAgent', s.user_agent, 'provider', s.provider)
 			ORDER BY s.id DESC),
 		array_agg(s.id::text ORDER BY s.id DESC)
 	INTO items, positions
@@ -473,7 +473,10 @@ RETURN logsvc_internal.respond(200, jsonb_build_object('data', jsonb_build_objec
 		'version', (SELECT e.extversion FROM pg_extension e WHERE e.extname = 'logsvc'),
 		'publicUrl', nullif(current_setting('logsvc.public_url'), ''),
 		'signUp', current_setting('logsvc.sign_up')::boolean,
-		'oauthProviders', '[]'::jsonb,
+		'oauthProviders', to_jsonb(array_remove(ARRAY[
+			CASE WHEN current_setting('logsvc.oauth_google_client_id') <> '' THEN 'google' END,
+			CASE WHEN current_setting('logsvc.oauth_github_client_id') <> '' THEN 'github' END],
+			NULL)),
 		'password', jsonb_build_object('minLength', 12, 'maxLength', 128,
 			'requires', '["uppercase", "lowercase", "digit"]'::jsonb, 'history', 10,
 			'breachCheck', true))),

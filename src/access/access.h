@@ -167,6 +167,31 @@ extern long ls_account_work_due(void);
  */
 extern void ls_password_ask(ls_str password);
 
+/* ---- signing in by an identity provider (oauth.c) ---- */
+
+/* What a request says; what it did not send is empty. */
+typedef struct ls_oauth_query
+{
+	ls_str provider;    /* google, github */
+	ls_str redirect_to; /* of a start */
+	ls_str code;        /* of a return: these */
+	ls_str state;
+	ls_str error;
+	ls_str issuer;
+} ls_oauth_query;
+
+/*
+ * Does what must be done over the network before the transaction of a request that sends a browser
+ * to a provider (`back` false) or has it come back: at most 10 s in all, and in half of the
+ * executors at a time.  LS_ALLOWED: what was found out waits for the SQL function of the route,
+ * also that the provider did not confirm who it is; call ls_oauth_end after it.  Else the error to
+ * answer with *message (NULL: the error's own) and *detail (NULL, or the parameter that is wrong):
+ * NOT_FOUND, VALIDATION, SERVICE_UNAVAILABLE, INTERNAL.
+ */
+extern ls_error_id ls_oauth_begin(const ls_request *request, const ls_oauth_query *query, bool back,
+								  ls_arena *arena, const char **message, const char **detail);
+extern void ls_oauth_end(void);
+
 /* ---- rates (specification 8.1, 8.3) ---- */
 
 typedef struct ls_rate_state

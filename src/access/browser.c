@@ -147,14 +147,14 @@ parse_origin(ls_str s, bool url, origin *out)
 	return true;
 }
 
-bool
-ls_origin_in_list(ls_str text, ls_str urls)
+static bool
+in_list(ls_str text, bool is_url, ls_str urls)
 {
 	origin asked;
 	origin allowed;
 	ls_str url;
 
-	if (!parse_origin(text, false, &asked))
+	if (!parse_origin(text, is_url, &asked))
 		return false;
 	while (next_part(&urls, ',', &url))
 	{
@@ -163,4 +163,43 @@ ls_origin_in_list(ls_str text, ls_str urls)
 			return true;
 	}
 	return false;
+}
+
+bool
+ls_origin_in_list(ls_str origin, ls_str urls)
+{
+	return in_list(origin, false, urls);
+}
+
+/* Nothing that one reader takes for the end of a host and another one does not. */
+static bool
+plain_url(ls_str url)
+{
+	for (size_t i = 0; i < url.len; i++)
+	{
+		unsigned char c = (unsigned char) url.data[i];
+
+		if (c <= ' ' || c >= 0x7f || c == '\\' || c == '"' || c == '<' || c == '>')
+			return false;
+	}
+	return true;
+}
+
+bool
+ls_url_in_list(ls_str url, ls_str urls)
+{
+	return plain_url(url) && in_list(url, true, urls);
+}
+
+bool
+ls_url_callable(ls_str url, bool *local)
+{
+	origin o;
+
+	if (!plain_url(url) || !parse_origin(url, true, &o))
+		return false;
+	*local = ls_str_eq_nocase(o.host, LS_STR("localhost")) || ls_str_eq(o.host, LS_STR("[::1]")) ||
+			 ls_str_eq(o.host, LS_STR("127.0.0.1"));
+	return ls_str_eq_nocase(o.scheme, LS_STR("https")) ||
+		   (ls_str_eq_nocase(o.scheme, LS_STR("http")) && *local);
 }

@@ -23,4 +23,15 @@ extern bool ls_cookie_find(ls_str header, ls_str name, ls_str *value);
  */
 extern bool ls_origin_in_list(ls_str origin, ls_str urls);
 
+/*
+ * The same of the origin of a URL to which a browser is to be sent.  What browsers read in ways of
+ * their own (backslashes, blanks, control characters, user names) is in no list.
+ */
+extern bool ls_url_in_list(ls_str url, ls_str urls);
+
+/*
+ * May secrets be sent to that URL: https, or http to this machine?  *local: it is this machine.
+ */
+extern bool ls_url_callable(ls_str url, bool *local);
+
 #endif /* LS_BROWSER_H */

@@ -28,6 +28,7 @@ ls_access_register(bool preloaded)
 	ls_epoch_register(preloaded);
 	ls_principal_register();
 	ls_password_register(preloaded);
+	ls_oauth_register(preloaded);
 	if (preloaded)
 		ls_rate_limit_register();
 }

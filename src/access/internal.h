@@ -151,6 +151,13 @@ extern bool ls_session_cookie(const ls_request *request, ls_str *secret);
 extern ls_error_id ls_authenticate_session(const ls_request *request, ls_str secret,
 										   ls_principal *out, ls_caught *caught);
 
+/* Is the origin of that URL one that ls_origin_allowed allows? */
+extern bool ls_url_allowed(ls_str url);
+
+/* ---- oauth.c ---- */
+
+extern void ls_oauth_register(bool preloaded);
+
 /* ---- allowlist.c ---- */
 
 /*

@@ -47,29 +47,34 @@ ls_session_cookie(const ls_request *request, ls_str *secret)
 	return ls_cookie_find(request->cookie, cookie_name, secret) && secret->len == SECRET_LENGTH;
 }
 
-/* Of a server without logsvc.public_url: what one has on one's own machine. */
+/* Is it in the list of those whose pages are ours? */
 static bool
-is_local_origin(ls_str origin)
+is_ours(ls_str text, bool (*in_list)(ls_str, ls_str))
 {
-	char urls[128];
+	char local[128];
+	const char *own = ls_public_url;
 
-	snprintf(urls, sizeof(urls), "http://localhost:%d,http://127.0.0.1:%d,http://[::1]:%d", ls_port,
-			 ls_port, ls_port);
-	return ls_origin_in_list(origin, ls_str_of_cstring(urls));
+	/* Of a server without logsvc.public_url: what one has on one's own machine. */
+	if (own == NULL || own[0] == '\0')
+	{
+		snprintf(local, sizeof(local), "http://localhost:%d,http://127.0.0.1:%d,http://[::1]:%d",
+				 ls_port, ls_port, ls_port);
+		own = local;
+	}
+	return in_list(text, ls_str_of_cstring(own)) ||
+		   (ls_allowed_origins != NULL && in_list(text, ls_str_of_cstring(ls_allowed_origins)));
 }
 
 bool
 ls_origin_allowed(ls_str origin)
 {
-	if (ls_public_url == NULL || ls_public_url[0] == '\0')
-	{
-		if (is_local_origin(origin))
-			return true;
-	}
-	else if (ls_origin_in_list(origin, ls_str_of_cstring(ls_public_url)))
-		return true;
-	return ls_allowed_origins != NULL &&
-		   ls_origin_in_list(origin, ls_str_of_cstring(ls_allowed_origins));
+	return is_ours(origin, ls_origin_in_list);
+}
+
+bool
+ls_url_allowed(ls_str url)
+{
+	return is_ours(url, ls_url_in_list);
 }
 
 /* The key of the cache: of the cookie and of what the request says it is for. */

@@ -41,6 +41,14 @@ char *ls_breached_passwords_file = NULL;
 char *ls_breached_passwords_url = NULL;
 char *ls_allowed_origins = NULL;
 bool ls_sign_up = true;
+char *ls_oauth_google_issuer = NULL;
+char *ls_oauth_google_client_id = NULL;
+char *ls_oauth_google_secret_file = NULL;
+char *ls_oauth_github_authorize_url = NULL;
+char *ls_oauth_github_token_url = NULL;
+char *ls_oauth_github_user_url = NULL;
+char *ls_oauth_github_client_id = NULL;
+char *ls_oauth_github_secret_file = NULL;
 int ls_connection_limit = 1000;
 int ls_header_timeout = 10000;
 int ls_body_timeout = 60000;
@@ -108,6 +116,35 @@ register_start_settings(void)
 				PGC_POSTMASTER, 0);
 	int_setting("logsvc.max_pool_workers", "Largest size that a reload may give to a worker pool.",
 				&ls_max_pool_workers, 16, 1, 64, PGC_POSTMASTER, 0);
+}
+
+/* Identity providers: one of OpenID Connect, one of plain OAuth 2. */
+static void
+register_oauth_settings(void)
+{
+	string_setting("logsvc.oauth_google_issuer", "Issuer of the OpenID Connect provider.",
+				   &ls_oauth_google_issuer, "https://accounts.google.com", PGC_SIGHUP, 0);
+	string_setting("logsvc.oauth_google_client_id",
+				   "Client id at the OpenID Connect provider; empty: it is off.",
+				   &ls_oauth_google_client_id, "", PGC_SIGHUP, 0);
+	string_setting("logsvc.oauth_google_client_secret_file",
+				   "File with the client secret at the OpenID Connect provider.",
+				   &ls_oauth_google_secret_file, "", PGC_SIGHUP, GUC_SUPERUSER_ONLY);
+	string_setting(
+		"logsvc.oauth_github_authorize_url", "Where the OAuth 2 provider asks people who they are.",
+		&ls_oauth_github_authorize_url, "https://github.com/login/oauth/authorize", PGC_SIGHUP, 0);
+	string_setting("logsvc.oauth_github_token_url", "Token endpoint of the OAuth 2 provider.",
+				   &ls_oauth_github_token_url, "https://github.com/login/oauth/access_token",
+				   PGC_SIGHUP, 0);
+	string_setting("logsvc.oauth_github_user_url",
+				   "Endpoint of the OAuth 2 provider that says who the user is.",
+				   &ls_oauth_github_user_url, "https://api.github.com/user", PGC_SIGHUP, 0);
+	string_setting("logsvc.oauth_github_client_id",
+				   "Client id at the OAuth 2 provider; empty: it is off.",
+				   &ls_oauth_github_client_id, "", PGC_SIGHUP, 0);
+	string_setting("logsvc.oauth_github_client_secret_file",
+				   "File with the client secret at the OAuth 2 provider.",
+				   &ls_oauth_github_secret_file, "", PGC_SIGHUP, GUC_SUPERUSER_ONLY);
 }
 
 void
@@ -191,6 +228,7 @@ ls_guc_register(bool preloaded)
 				   &ls_allowed_origins, "", PGC_SIGHUP, GUC_LIST_INPUT);
 	DefineCustomBoolVariable("logsvc.sign_up", "May people make accounts for themselves?", NULL,
 							 &ls_sign_up, true, PGC_SIGHUP, 0, NULL, NULL, NULL);
+	register_oauth_settings();
 
 	MarkGUCPrefixReserved("logsvc");
 }

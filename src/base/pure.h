@@ -188,6 +188,28 @@ extern bool ls_hmac_sha256(const void *key, size_t key_len, const void *data, si
 /* Writes 2 * len lower case digits and a NUL. */
 extern void ls_hex(const void *data, size_t len, char *out);
 
+/*
+ * Signatures: RSASSA-PKCS1-v1_5 and ECDSA on P-256, both with SHA-256 (RS256 and ES256 of
+ * RFC 7518).  Numbers are big-endian; an ES256 signature is r and s of 32 bytes each.  False for
+ * a signature that is not good, and for a key that is none: an RSA modulus of less than 2,048 or
+ * more than 8,192 bits, an exponent that is even, 1 or longer than 32 bits, coordinates that are
+ * not of 32 bytes or not on the curve.
+ */
+extern bool ls_rs256_verify(ls_str modulus, ls_str exponent, ls_str data, ls_str signature);
+extern bool ls_es256_verify(ls_str x, ls_str y, ls_str data, ls_str signature);
+
+/* ---- base64 (RFC 4648) ---- */
+
+/* Appends bytes with the usual digits and padding, or with those of URLs and without. */
+extern void ls_base64(ls_buf *buf, const void *data, size_t len);
+extern void ls_base64url(ls_buf *buf, const void *data, size_t len);
+
+/*
+ * Bytes from the digits of URLs, without padding.  False for another character, a length that
+ * cannot be, bits left over (so that no two texts mean the same bytes), or out of memory.
+ */
+extern bool ls_base64url_decode(ls_str text, ls_arena *arena, ls_str *out);
+
 /* ---- UTF-8 ---- */
 
 extern bool ls_utf8_valid(const char *data, size_t len);

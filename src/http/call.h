@@ -98,6 +98,15 @@ extern void ls_call_problem(ls_call *call, ls_str path, const char *code, const 
 
 extern Oid ls_argument_type(ls_argument_kind kind);
 
+/* ---- oauth.c; outside of transactions ---- */
+
+/*
+ * Does over the network what a sign-in by an identity provider needs before its transaction; for
+ * other routes nothing.  The query string is used up: call->request has none after it.  False:
+ * *response is the refusal.
+ */
+extern bool ls_http_oauth_begin(ls_call *call, ls_response *response);
+
 /* ---- idempotency.c; in SPI, as the owner ---- */
 
 typedef struct ls_idempotency

@@ -297,9 +297,12 @@ ls_http_execute(const ls_request *request, ls_arena *arena, ls_response *respons
 	ls_buf_init(&call.problems, arena);
 
 	ask_about_password(&call);
+	if (!ls_http_oauth_begin(&call, response))
+		return;
 	ls_request_enter(request);
 	committed = ls_transaction(run, &call, &caught);
 	ls_request_enter(NULL);
+	ls_oauth_end();
 	if (!committed)
 		refuse_caught(&call, &caught, response);
 	else if (call.problems.len > 0)

@@ -67,27 +67,6 @@ ls_mail_sender(ls_str setting, ls_str *name, ls_str *address)
 
 /* ---- headers ---- */
 
-static void
-base64(ls_buf *buf, const char *data, size_t len)
-{
-	static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-	const uint8_t *in = (const uint8_t *) data;
-
-	for (size_t i = 0; i < len; i += 3)
-	{
-		uint32_t v = (uint32_t) in[i] << 16;
-
-		if (i + 1 < len)
-			v |= (uint32_t) in[i + 1] << 8;
-		if (i + 2 < len)
-			v |= in[i + 2];
-		ls_buf_char(buf, digits[v >> 18]);
-		ls_buf_char(buf, digits[v >> 12 & 63]);
-		ls_buf_char(buf, i + 1 < len ? digits[v >> 6 & 63] : '=');
-		ls_buf_char(buf, i + 2 < len ? digits[v & 63] : '=');
-	}
-}
-
 /*
  * A text of a header: as it is when it is short and plain, else in encoded words of whole
  * characters, one a line.  special: what has a meaning there.
@@ -112,7 +91,7 @@ write_text(ls_buf *buf, ls_str s, size_t column, const char *special)
 		for (size_t i = 0; i < len; i++)
 			word[i] = (unsigned char) s.data[i] < ' ' || s.data[i] == 0x7f ? ' ' : s.data[i];
 		ls_buf_lit(buf, "=?utf-8?B?");
-		base64(buf, word, len);
+		ls_base64(buf, word, len);
 		ls_buf_lit(buf, "?=");
 		s = ls_str_make(s.data + len, s.len - len);
 		if (s.len > 0)

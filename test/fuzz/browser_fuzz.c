@@ -38,6 +38,14 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			CHECK(memchr(origin.data, '@', origin.len) == NULL);
 			CHECK(ls_origin_in_list(origin, origin));
 		}
+		if (ls_url_in_list(origin, list))
+		{
+			bool local;
+
+			CHECK(memchr(origin.data, '\\', origin.len) == NULL);
+			CHECK(ls_url_in_list(origin, origin));
+			(void) ls_url_callable(origin, &local);
+		}
 	}
 	free(text);
 	return 0;

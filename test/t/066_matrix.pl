@@ -102,6 +102,8 @@ POST   /api/v1/auth/verify-email            everybody
 POST   /api/v1/auth/resend-verification     everybody
 POST   /api/v1/auth/sign-in                 everybody
 POST   /api/v1/auth/forgot-password         everybody
+GET    /api/v1/auth/oauth/{provider}/start  everybody
+GET    /api/v1/auth/oauth/{provider}/callback everybody
 POST   /api/v1/auth/reset-password          everybody
 POST   /api/v1/auth/sign-out                U  -    -  -
 GET    /api/v1/auth/session                 U  -    -  -

@@ -28,9 +28,54 @@ origin(const char *text, const char *urls, bool expected)
 	ok(ls_origin_in_list(str(text), str(urls)) == expected, name);
 }
 
+static void
+url(const char *text, const char *urls, bool expected)
+{
+	char name[200];
+
+	snprintf(name, sizeof(name), "URL %s is %sof: %s", text, expected ? "" : "not ", urls);
+	ok(ls_url_in_list(str(text), str(urls)) == expected, name);
+}
+
+static void
+callable(const char *text, bool expected, bool expected_local)
+{
+	bool local = false;
+	char name[200];
+
+	snprintf(name, sizeof(name), "%s may %sbe called", text, expected ? "" : "not ");
+	ok(ls_url_callable(str(text), &local) == expected && (!expected || local == expected_local), name);
+}
+
 int
 main(void)
 {
+	url("https://a.example/path?x#y", "https://a.example", true);
+	url("https://a.example:443", "https://a.example/app", true);
+	url("https://a.example.evil.example/", "https://a.example", false);
+	url("https://a.example@evil.example/", "https://a.example", false);
+	url("https://evil.example/\\@a.example/", "https://evil.example", false);
+	url("https://a.example\\.evil.example/", "https://a.example", false);
+	url("https://a.example/\r\nX: y", "https://a.example", false);
+	url("https://a.example/ x", "https://a.example", false);
+	url("//a.example/", "https://a.example", false);
+	url("/path", "https://a.example", false);
+	url("http://a.example/", "https://a.example", false);
+	url("", "https://a.example", false);
+	url("javascript://a.example/%0aalert(1)", "https://a.example", false);
+
+	callable("https://id.example/path", true, false);
+	callable("http://id.example/", false, false);
+	callable("http://127.0.0.1:8080/x", true, true);
+	callable("http://localhost/", true, true);
+	callable("http://[::1]:1/", true, true);
+	callable("https://localhost/", true, true);
+	callable("http://127.0.0.1.evil.example/", false, false);
+	callable("http://127.0.0.1@evil.example/", false, false);
+	callable("ftp://localhost:21/", false, false);
+	callable("https:id.example", false, false);
+	callable("", false, false);
+
 	cookie("", NULL);
 	cookie("sid=abc", "abc");
 	cookie("a=b; sid=abc; c=d", "abc");

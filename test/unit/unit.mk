@@ -1,7 +1,7 @@
 # Unit tests, fuzz targets and benchmarks of the pure parts: plain C programs
 # under build/, linked with the pure sources only.  A unit test prints TAP.
 
-PURE_SOURCES := $(sort src/base/address.c src/base/arena.c src/base/bytes.c src/base/digest.c src/base/json.c \
+PURE_SOURCES := $(sort src/base/address.c src/base/arena.c src/base/base64.c src/base/bytes.c src/base/digest.c src/base/json.c \
 	src/base/time.c src/base/utf8.c $(wildcard src/pattern/*.c) \
 	$(shell grep -ls '(pure)' src/access/*.c src/ipc/*.c src/store/*.c src/ingest/*.c src/query/*.c src/evaluation/*.c src/mail/*.c 2>/dev/null) \
 	$(filter %.c,$(GENERATED)))
