@@ -27,7 +27,8 @@ cpu_now(void)
 /*
  * measure_access(what text, secret text, organization text, n int) returns
  * float8: nanoseconds of processor time of one check, over n of them.  what:
- * token, key or session; with _uncached, looked up each time; authorize.
+ * token, key or session; with _uncached, looked up each time; with _address, and
+ * compared with the organization's allow-list.
  */
 Datum
 logsvc_measure_access(PG_FUNCTION_ARGS)
@@ -37,11 +38,13 @@ logsvc_measure_access(PG_FUNCTION_ARGS)
 	int n = Max(PG_GETARG_INT32(3), 1);
 	bool session = strncmp(what, "session", 7) == 0;
 	bool uncached = strstr(what, "_uncached") != NULL;
+	bool address = strstr(what, "_address") != NULL;
 	ls_request request;
 	int64 begin = 0;
 
 	memset(&request, 0, sizeof(request));
 	request.received_at = ls_now();
+	request.remote = LS_STR("192.0.2.7");
 	request.organization = ls_str_of_text(PG_GETARG_TEXT_PP(2));
 	if (session)
 		request.cookie = ls_str_of_cstring(psprintf("a=b; logsvc_session=%s; c=d", secret));
@@ -61,6 +64,8 @@ logsvc_measure_access(PG_FUNCTION_ARGS)
 			request.received_at += INT64_C(3600) * LS_USECS_PER_SEC;
 		if (!ls_authenticate(&request, session ? "S" : "TIRF", &principal, &error))
 			ereport(ERROR, errcode(ls_errcode(error.id)), errmsg("%s", error.message));
+		if (address && ls_check_request_address(&request, &principal, &error) != LS_ALLOWED)
+			ls_raise(LS_ERROR_IP_NOT_ALLOWED);
 	}
 	PG_RETURN_FLOAT8((double) (cpu_now() - begin) / n);
 }

@@ -44,6 +44,15 @@ foreach my $what (qw(token key session))
 	metric("${what}_check_cpu", sprintf('%.2f',
 		$t->sql("SELECT public.measure_access('$what', '$secret{$what}', 'bench', $checks)") / 1000), 'us');
 }
+# 100 networks, of which the last is the client's; then none.
+my $list = join ',', map { "{\"network\": \"10.0.$_.0/24\"}" } 0 .. 98;
+foreach my $networks (100, 0)
+{
+	$t->sql("SELECT logsvc.set_ip_allowlist('[" . ($networks ? "$list,{\"network\": \"192.0.2.0/24\"}" : '')
+		  . "]', organization => 'bench')");
+	metric("token_check_${networks}_networks_cpu", sprintf('%.2f',
+		$t->sql("SELECT public.measure_access('token_address', '$secret{token}', 'bench', $checks)") / 1000), 'us');
+}
 metric("${_}_check_uncached_cpu", sprintf('%.0f',
 	$t->sql("SELECT public.measure_access('${_}_uncached', '$secret{$_}', 'bench', " . int($checks / 500) . ')') / 1000), 'us')
   foreach qw(token session);

@@ -1,5 +1,5 @@
 -- What is for operators is refused to everybody else, whatever they hold.
-SELECT plan(22);
+SELECT plan(30);
 
 CREATE ROLE operators_app;
 GRANT logsvc_tenant TO operators_app;
@@ -76,7 +76,23 @@ SELECT is(pg_temp.app($$SELECT logsvc.run_adhoc(rows => '{ok}', criteria => 'Err
 SELECT is(pg_temp.app($$SELECT logsvc.log('x')$$), 'LS202', 'writes nothing');
 SELECT is(pg_temp.app($$SELECT logsvc.search('*')$$), 'XX999', 'searches');
 
-SELECT is(logsvc.use_token(NULL), NULL, 'done');
+-- ---- tokens are made by their owners ----
+
+SELECT isnt(logsvc.act_as('acme', 'viewer@acme.org'), NULL, 'a member, as with a session');
+SELECT is(pg_temp.app($$SELECT logsvc.create_token('acme', 'viewer@acme.org', 'x', '{logs:read}')$$), 'XX999',
+	'makes tokens of the own');
+SELECT is(pg_temp.app($$SELECT logsvc.create_token('acme', 'owner@acme.org', 'x', '{logs:read}')$$), 'LS202',
+	'and none of others');
+
+-- ---- an organization ends by its owner's hand ----
+
+SELECT isnt(logsvc.add_member('acme', 'new@acme.org', 'admin'), NULL, 'an admin');
+SELECT isnt(logsvc.act_as('acme', 'new@acme.org'), NULL, '... as with a session');
+SELECT is(pg_temp.app($$SELECT logsvc.delete_organization('acme', 'acme')$$), 'LS202', '... does not delete it');
+SELECT isnt(logsvc.act_as('acme', 'owner@acme.org'), NULL, 'the owner');
+SELECT is(pg_temp.app($$SELECT logsvc.delete_organization('acme', 'acme')$$), 'XX999', '... does');
+
+SELECT is(logsvc.act_as(NULL), NULL, 'done');
 DROP OWNED BY operators_app;
 DROP ROLE operators_app;
 SELECT * FROM finish();

@@ -1,6 +1,6 @@
 -- What row security keeps when nothing else does: plain queries of tenants, and
 -- the functions of the API with their own conditions taken out.
-SELECT plan(24);
+SELECT plan(27);
 
 CREATE ROLE row_security_app;
 GRANT logsvc_tenant TO row_security_app;
@@ -28,6 +28,8 @@ BEGIN
 		PERFORM logsvc.create_organization(word, 'enterprise');
 		PERFORM logsvc.create_user('owner@' || word || '.org', word);
 		PERFORM logsvc.add_member(word, 'owner@' || word || '.org', 'owner');
+		PERFORM logsvc.create_user('viewer@' || word || '.org', word);
+		PERFORM logsvc.add_member(word, 'viewer@' || word || '.org', 'viewer');
 		PERFORM logsvc.create_token(word, 'owner@' || word || '.org', word, '{logs:read}');
 		PERFORM logsvc.create_api_key(word, word, 'read-only');
 		PERFORM logsvc.set_limit(word, 'kpis', 1);
@@ -105,7 +107,19 @@ SELECT is_empty($$
 			|| (SELECT quote_literal(id) FROM ids WHERE slug = 'zulu')) AS seen
 	WHERE readable AND seen IS NOT NULL$$, 'asking for another one''s finds none');
 SELECT is(pg_temp.app($$SELECT string_agg(slug, ',') FROM logsvc_internal.organization$$), 'alpha', 'its organization');
-SELECT is(pg_temp.app($$SELECT string_agg(email, ',') FROM logsvc_internal.user_account$$), 'owner@alpha.org', 'its users');
+SELECT is(pg_temp.app($$SELECT string_agg(email, ',' ORDER BY email) FROM logsvc_internal.user_account$$),
+	'owner@alpha.org,viewer@alpha.org', 'its users');
+-- The audit log needs a permission, also in the tables of the store.
+INSERT INTO logsvc_internal.part (organization_id, index_name, day, level, min_time, max_time,
+	rows, raw_bytes, level_mask, min_batch, max_batch, header, body)
+SELECT id, '_audit', '2001-01-01', 1, '2001-01-01', '2001-01-01', 1, 1, 1, 1, 1, '', '' FROM ids WHERE slug = 'alpha';
+CREATE FUNCTION pg_temp.audit_rows() RETURNS text LANGUAGE sql AS $$
+	SELECT pg_temp.app('SELECT concat_ws('' '',
+		(SELECT count(*) > 0 FROM logsvc_internal.queue WHERE audit),
+		(SELECT count(*) > 0 FROM logsvc_internal.part WHERE index_name = ''_audit''))') $$;
+SELECT is(pg_temp.audit_rows(), 't t', 'an owner sees entries of the audit log');
+SELECT isnt(logsvc.act_as('alpha', 'viewer@alpha.org'), NULL, 'acting as a viewer');
+SELECT is(pg_temp.audit_rows(), 'f f', 'who sees none');
 SELECT is(logsvc.act_as(NULL), NULL, 'acting for no one');
 
 -- What tenants may read although no row of it has an organization.
@@ -187,7 +201,7 @@ BEGIN
 END
 $$;
 SELECT logsvc_internal.public_id('mem_', id) AS zulu_member FROM logsvc_internal.member
-WHERE organization_id = (SELECT id FROM ids WHERE slug = 'zulu') \gset
+WHERE organization_id = (SELECT id FROM ids WHERE slug = 'zulu') AND role = 'owner' \gset
 CREATE TEMP TABLE calls (call text);
 INSERT INTO calls VALUES ('logsvc.list_members()'), ('logsvc.list_api_keys()'), ('logsvc.list_invitations()'),
 	('logsvc.list_indexes()'), ('logsvc.get_ip_allowlist()'), ('logsvc.get_index(''zulu'')'),

@@ -66,12 +66,12 @@ is($t->sql('SELECT count(*) FROM logsvc_internal.ip_allowlist'), '0', '... and s
 
 is(from('192.0.2.7', PUT => $path, @owner, json => { entries => [
 		{ network => '192.0.2.0/24', note => ' Office ' }, { network => '2001:DB8::/32' },
-		{ network => '::ffff:203.0.113.0/120', note => undef } ] }), '200', 'a list with it is taken');
-is(networks(), '192.0.2.0/24,203.0.113.0/24,2001:db8::/32', 'networks as they are written');
+		{ network => '::ffff:203.0.113.0/121', note => undef } ] }), '200', 'a list with it is taken');
+is(networks(), '192.0.2.0/24,203.0.113.0/25,2001:db8::/32', 'networks as they are written');
 is($t->{last}{json}{data}{entries}[0]{note}, 'Office', 'a note');
 like($t->{last}{json}{data}{entries}[0]{createdAt}, qr/^\d{4}-.*Z$/, 'a time');
 is($t->sql("SELECT e.details::text FROM logsvc_internal.audit_entry e WHERE action = 'organization.settings_updated'"),
-	'{"ipAllowlist": {"to": ["192.0.2.0/24", "2001:db8::/32", "203.0.113.0/24"], "from": []}}', 'audited');
+	'{"ipAllowlist": {"to": ["192.0.2.0/24", "2001:db8::/32", "203.0.113.0/25"], "from": []}}', 'audited');
 is(from('192.0.2.7', PUT => $path, @owner, json => { entries => $t->{last}{json}{data}{entries} }), '200',
 	'what was shown can be sent back');
 is($t->sql("SELECT count(*) FROM logsvc_internal.audit_entry e WHERE action = 'organization.settings_updated'"),
@@ -84,6 +84,8 @@ my @everything = (
 	[ 'token: ingest', POST => '/api/v1/logs', @owner, json => { event => 'x' } ],
 	[ 'token: batch', POST => '/api/v1/logs/batch', @owner, json => [ { event => 'x' } ] ],
 	[ 'token: evaluation', POST => '/api/v1/evaluations/run-adhoc', @owner, json => {@rows} ],
+	[ 'token: evaluation of a search', POST => '/api/v1/evaluations/run-adhoc', @owner,
+		json => { @rows[ 2 .. 5 ], query => '*' } ],
 	[ 'token: its organizations', GET => '/api/v1/organizations', @owner ],
 	[ 'token: planned', GET => '/scim/v2/Users', @owner ],
 	[ 'full key: search', GET => '/api/v1/search?q=*', token => $org->{full_key} ],
@@ -120,9 +122,9 @@ is(from('198.51.100.7', GET => '/api/v1/members', token => $org->{read_key}), '4
 my @search = (GET => '/api/v1/usage', @owner);
 is(from($_, @search), '200', "in the list: $_")
   foreach '192.0.2.0', '192.0.2.255', '::ffff:192.0.2.1', '[::ffff:c000:0201]:4711', '2001:db8:ffff::1',
-  '203.0.113.9:80', '198.51.100.7, 192.0.2.1', '198.51.100.7, 192.0.2.1, 127.0.0.1';
+  '203.0.113.9:80', '203.0.113.127', '198.51.100.7, 192.0.2.1', '198.51.100.7, 192.0.2.1, 127.0.0.1';
 is(from($_, @search), '403 IP_NOT_ALLOWED', "not in the list: $_")
-  foreach '192.0.1.255', '192.0.3.0', '::ffff:198.51.100.7', '2001:db9::1', '::192.0.2.1', '127.0.0.1',
+  foreach '192.0.1.255', '192.0.3.0', '203.0.113.128', '::ffff:198.51.100.7', '2001:db9::1', '::192.0.2.1', '127.0.0.1',
   '192.0.2.1, 198.51.100.7', 'nonsense', '192.0.2.1, nonsense';
 is(from(undef, @search), '403 IP_NOT_ALLOWED', 'nor the proxy itself');
 
