@@ -56,7 +56,7 @@ check-tap: test-debug-install $(TEST_PROGRAMS) $(TEST_NPM)
 	$(staged) $(TEST_TAP)
 
 # Do the tests notice when a check of access is missing?  Some 25 minutes on 2
-# cores; T=text: the mutations whose name contains it.
+# cores; T=regex: the mutations whose name matches.
 .PHONY: mutation
 mutation: test-debug-install
 	PG_CONFIG='$(PG_CONFIG)' PGXS='$(PGXS)' test/mutation/access.pl

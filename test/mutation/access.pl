@@ -1,7 +1,7 @@
 #!/usr/bin/perl
 # access.pl: do the tests see it when a check of access is missing?
 #
-#	make mutation          all; T=text: those whose name contains it
+#	make mutation          all; T=regex: those whose name matches
 #
 # Each mutation takes one check out of a copy of the tree, builds it and runs the
 # tests that should notice, until one fails.  All must be killed.  Environment:
@@ -13,7 +13,7 @@ use Cwd qw(getcwd);
 use File::Temp qw(tempdir);
 use Time::HiRes qw(time);
 
-my $pattern = $ENV{T} // '';
+my $pattern = qr/${\($ENV{T} || '.')}/;
 my $jobs = $ENV{JOBS} || 2;
 my $top = getcwd();
 
@@ -265,7 +265,7 @@ sub try_one
 	return $result;
 }
 
-@mutations = grep { index($_->[0], $pattern) >= 0 } @mutations;
+@mutations = grep { $_->[0] =~ $pattern } @mutations;
 # Without a mutation all of them must pass.
 my %tests = map { $_ => 1 } grep { !ref && -e } map { @$_[ 4 .. $#$_ ] } @mutations;
 system('test/run', sort keys %tests) == 0 or die "the tests fail as they are\n";
