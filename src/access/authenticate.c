@@ -13,6 +13,9 @@
 
 #define MAX_SECRET 256
 
+/* User name, colon and secret, as Basic sends them. */
+#define BASIC_SIZE (MAX_SECRET + 256)
+
 /* How long an entry is good without any change: bounds how old lastUsedAt is. */
 #define ENTRY_LIFE (INT64_C(600) * LS_USECS_PER_SEC)
 
@@ -51,15 +54,38 @@ begins(ls_str s, const char *prefix)
 	return s.len >= len && memcmp(s.data, prefix, len) == 0;
 }
 
-/* "Bearer x": true and x; blanks around are let pass. */
+/*
+ * "Basic x": true and the password.  Log shippers often know no other way; the
+ * user name says nothing.  `text` holds what was decoded.
+ */
 static bool
-bearer(ls_str header, ls_str *secret)
+basic(ls_str encoded, char text[BASIC_SIZE], ls_str *secret)
+{
+	const char *colon;
+	size_t len;
+
+	if (!ls_base64_decode(encoded, text, BASIC_SIZE, &len) ||
+		(colon = memchr(text, ':', len)) == NULL)
+		return false;
+	*secret = ls_str_make(colon + 1, len - (size_t) (colon + 1 - text));
+	return is_secret(*secret);
+}
+
+/*
+ * "Bearer x": true and x; blanks around are let pass.  And "Basic x", unless
+ * `text` is NULL.
+ */
+static bool
+authorization(ls_str header, char *text, ls_str *secret)
 {
 	while (header.len > 0 && (header.data[0] == ' ' || header.data[0] == '\t'))
 		header = ls_str_make(header.data + 1, header.len - 1);
 	while (header.len > 0 &&
 		   (header.data[header.len - 1] == ' ' || header.data[header.len - 1] == '\t'))
 		header.len--;
+	if (text != NULL && header.len > 6 &&
+		ls_str_eq_nocase(ls_str_make(header.data, 6), LS_STR("basic ")))
+		return basic(ls_str_make(header.data + 6, header.len - 6), text, secret);
 	if (header.len < 7 || !ls_str_eq_nocase(ls_str_make(header.data, 6), LS_STR("bearer")) ||
 		header.data[6] != ' ')
 		return false;
@@ -79,15 +105,18 @@ refuse(ls_caught *caught, ls_error_id error)
 	return false;
 }
 
-/* The one secret of a request; LS_ALLOWED or why there is none. */
+/*
+ * The one secret of a request; LS_ALLOWED or why there is none.  `text`: room
+ * for that of Basic, NULL where it is not taken.
+ */
 static ls_error_id
-secret_of(const ls_request *request, bool tokens_only, ls_str *secret)
+secret_of(const ls_request *request, bool tokens_only, char *text, ls_str *secret)
 {
 	ls_str key = request->api_key;
 
 	if (request->authorization.len > 0)
 	{
-		if (!bearer(request->authorization, secret))
+		if (!authorization(request->authorization, text, secret))
 			return LS_ERROR_UNAUTHORIZED;
 		if (key.len > 0 && !ls_str_eq(key, *secret))
 			return LS_ERROR_UNAUTHORIZED;
@@ -158,6 +187,9 @@ ls_authenticate(const ls_request *request, const char *credentials, ls_principal
 				ls_caught *error)
 {
 	bool tokens_only = strpbrk(credentials, "IRF") == NULL;
+	/* Only shippers of events need Basic. */
+	bool takes_basic = strchr(credentials, 'I') != NULL;
+	char text[BASIC_SIZE];
 	ls_str secret;
 	uint8 hash[LS_SHA256_LENGTH];
 	cached_credential fresh;
@@ -170,7 +202,7 @@ ls_authenticate(const ls_request *request, const char *credentials, ls_principal
 	if (request->authorization.len == 0 && request->api_key.len == 0 &&
 		strpbrk(credentials, "SU") != NULL && ls_has_session_cookie(request))
 		return by_session(request, credentials, out, error);
-	result = secret_of(request, tokens_only, &secret);
+	result = secret_of(request, tokens_only, takes_basic ? text : NULL, &secret);
 	if (result != LS_ALLOWED)
 		return refuse(error, result);
 	absent = begins(secret, "pat_") ? LS_ERROR_INVALID_PAT : LS_ERROR_INVALID_API_KEY;

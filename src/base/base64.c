@@ -86,3 +86,40 @@ ls_base64url_decode(ls_str text, ls_arena *arena, ls_str *out)
 	*out = ls_str_make((const char *) bytes, n);
 	return acc == 0;
 }
+
+static int
+base64_digit(char c)
+{
+	if (c >= 'A' && c <= 'Z')
+		return c - 'A';
+	if (c >= 'a' && c <= 'z')
+		return c - 'a' + 26;
+	if (c >= '0' && c <= '9')
+		return c - '0' + 52;
+	return c == '+' || c == '-' ? 62 : c == '/' || c == '_' ? 63 : -1;
+}
+
+bool
+ls_base64_decode(ls_str text, void *out, size_t room, size_t *len)
+{
+	uint8_t *bytes = out;
+	uint32_t bits = 0;
+	size_t digits = text.len;
+
+	while (digits > 0 && text.len - digits < 2 && text.data[digits - 1] == '=')
+		digits--;
+	if (digits % 4 == 1 || (digits < text.len && text.len % 4 != 0) || digits * 3 / 4 > room)
+		return false;
+	*len = 0;
+	for (size_t i = 0; i < digits; i++)
+	{
+		int digit = base64_digit(text.data[i]);
+
+		if (digit < 0)
+			return false;
+		bits = bits << 6 | (uint32_t) digit;
+		if (i % 4 != 0)
+			bytes[(*len)++] = (uint8_t) (bits >> (6 - i % 4 * 2));
+	}
+	return true;
+}

@@ -210,6 +210,12 @@ extern void ls_base64url(ls_buf *buf, const void *data, size_t len);
  */
 extern bool ls_base64url_decode(ls_str text, ls_arena *arena, ls_str *out);
 
+/*
+ * Reads either kind of digits, padded or not.  False when `text` is none, or when it is more
+ * than `room` bytes; else *len is how many.
+ */
+extern bool ls_base64_decode(ls_str text, void *out, size_t room, size_t *len);
+
 /* ---- UTF-8 ---- */
 
 extern bool ls_utf8_valid(const char *data, size_t len);

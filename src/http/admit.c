@@ -127,7 +127,11 @@ ls_http_admit(const ls_request *request, ls_arena *arena, ls_principal *principa
 		if (caught.id == LS_ERROR_INTERNAL)
 			ereport(LOG, errcode(caught.sqlstate),
 					errmsg("logsvc could not check a credential: %s", caught.format));
-		ls_http_refuse(response, arena, caught.id, caught.message, caught.detail);
+		/* Who sends events drops them on a 500, and sends them again on a 503. */
+		if (caught.id == LS_ERROR_INTERNAL && route->pool == LS_POOL_ACCEPTOR)
+			ls_http_refuse(response, arena, LS_ERROR_SERVICE_UNAVAILABLE, NULL, NULL);
+		else
+			ls_http_refuse(response, arena, caught.id, caught.message, caught.detail);
 		return false;
 	}
 	error = ls_check_request_address(request, principal, &caught);

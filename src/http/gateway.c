@@ -218,7 +218,7 @@ start_engine(ls_gateway *gateway, char *error, size_t error_size)
 }
 
 static bool
-make_openapi(ls_gateway *gateway)
+make_answers(ls_gateway *gateway)
 {
 	ls_arena *arena = ls_arena_create(NULL, 16 * 1024 * 1024);
 	ls_str text = LS_STR("");
@@ -231,7 +231,8 @@ make_openapi(ls_gateway *gateway)
 		gateway->openapi_len = text.len;
 	}
 	ls_arena_destroy(arena);
-	return gateway->openapi != NULL;
+	gateway->status_arena = ls_arena_create(NULL, 256 * 1024);
+	return gateway->openapi != NULL && gateway->status_arena != NULL;
 }
 
 /*
@@ -274,7 +275,7 @@ ls_gateway_start(const ls_gateway_config *config, const ls_gateway_hooks *hooks,
 	gateway->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	if (gateway->epoll_fd < 0)
 		snprintf(error, error_size, "could not create an epoll set: %s", strerror(errno));
-	else if (!ls_connections_create(gateway) || !make_openapi(gateway))
+	else if (!ls_connections_create(gateway) || !make_answers(gateway))
 		snprintf(error, error_size, "out of memory");
 	else if (is_library_built_for(error, error_size) &&
 			 read_tls_files(gateway, error, error_size) &&
@@ -452,6 +453,7 @@ ls_gateway_stop(ls_gateway *gateway)
 	ls_connections_destroy(gateway);
 	if (gateway->epoll_fd >= 0)
 		close(gateway->epoll_fd);
+	ls_arena_destroy(gateway->status_arena);
 	free(gateway->openapi);
 	free(gateway->certificate);
 	free(gateway->key);

@@ -97,6 +97,14 @@ typedef struct ls_refusal
 	bool close; /* the connection cannot be used any more */
 } ls_refusal;
 
+/* How a route says its errors. */
+typedef enum ls_status_form
+{
+	STATUS_NONE, /* {"error", "code"} */
+	STATUS_JSON, /* google.rpc.Status */
+	STATUS_PROTOBUF
+} ls_status_form;
+
 typedef struct ls_connection
 {
 	ls_watch watch;
@@ -131,6 +139,7 @@ typedef struct ls_connection
 	int route;      /* index, -1: none */
 	ls_http_check check;
 	ls_request request; /* header texts are views into MHD's memory */
+	ls_status_form status_form;
 	ls_refusal refusal; /* decided, to be sent when the body has been read */
 	char allow[64];     /* for 405 and OPTIONS */
 	char *target;       /* the request target as sent, then the decoded parameter */
@@ -189,6 +198,7 @@ struct ls_gateway
 	size_t body_memory; /* of all connections */
 	uint64_t random[2];
 
+	ls_arena *status_arena; /* of the answer being translated */
 	char *openapi;
 	size_t openapi_len;
 	char *certificate;
@@ -252,5 +262,10 @@ extern struct MHD_Response *ls_reply_make(ls_connection *c, const ls_response *r
 extern void ls_reply_raw(ls_connection *c, const ls_response *response);
 extern void ls_reply_raw_refusal(ls_connection *c, int status, const char *code, const char *error);
 extern void ls_reply_request_id(ls_connection *c, ls_str wanted);
+
+/* gateway_status.c: errors of the OTLP route; the response itself where there is nothing to do */
+extern ls_status_form ls_status_form_of(const ls_route *route, const ls_request *request);
+extern const ls_response *ls_status_translate(ls_connection *c, const ls_response *response,
+											  ls_response *status);
 
 #endif /* LS_GATEWAY_INTERNAL_H */

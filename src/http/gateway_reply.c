@@ -99,9 +99,12 @@ content_type(const ls_response *response)
 struct MHD_Response *
 ls_reply_make(ls_connection *c, const ls_response *response)
 {
-	struct MHD_Response *reply = MHD_create_response_from_buffer(
-		response->body.len, (void *) response->body.data, MHD_RESPMEM_MUST_COPY);
+	struct MHD_Response *reply;
+	ls_response status;
 
+	response = ls_status_translate(c, response, &status);
+	reply = MHD_create_response_from_buffer(response->body.len, (void *) response->body.data,
+											MHD_RESPMEM_MUST_COPY);
 	reply = add_common(c, reply, content_type(response));
 	for (int i = 0; reply != NULL && i < response->n_headers; i++)
 		add_header(c, reply, response->headers[i].name, response->headers[i].value);
@@ -145,7 +148,8 @@ ls_reply_raw(ls_connection *c, const ls_response *response)
 {
 	char head[4096];
 	int len;
-	ls_str type = content_type(response);
+	ls_response status;
+	ls_str type;
 	struct iovec parts[2];
 	struct msghdr message = {.msg_iov = parts, .msg_iovlen = 2};
 
@@ -156,6 +160,8 @@ ls_reply_raw(ls_connection *c, const ls_response *response)
 	}
 	if (c->request_id_len == 0)
 		ls_reply_request_id(c, LS_STR(""));
+	response = ls_status_translate(c, response, &status);
+	type = content_type(response);
 	len = snprintf(head, sizeof(head),
 				   "HTTP/1.1 %d %s\r\nContent-Type: %.*s\r\nContent-Length: %zu\r\n"
 				   "X-Request-Id: %.*s\r\nConnection: close\r\n",

@@ -34,6 +34,7 @@ ls_request_reset(ls_connection *c)
 	c->probed = false;
 	c->too_large = false;
 	c->route = -1;
+	c->status_form = STATUS_NONE;
 	memset(&c->refusal, 0, sizeof(c->refusal));
 	c->target_len = 0;
 	c->target_place = NULL;
@@ -132,6 +133,7 @@ find_route(ls_connection *c, ls_str method)
 	else
 	{
 		request->route = (uint32_t) c->route;
+		c->status_form = ls_status_form_of(&ls_routes[c->route], request);
 		request->parameter = parameter;
 		if (parameter.len > 0 && memchr(parameter.data, '%', parameter.len) != NULL)
 		{

@@ -53,8 +53,9 @@ typedef struct waiting
 	uint32 first_row;
 	uint32 accepted;
 	uint32 rejected;
-	ls_str errors;  /* JSON list */
+	ls_str errors;  /* JSON list; of OTLP: in words */
 	ls_str ignored; /* X-Ignored-Fields */
+	bool protobuf;  /* OTLP: the answer's encoding */
 } waiting;
 
 struct ls_accept
@@ -72,6 +73,7 @@ struct ls_accept
 	open_part *pool;   /* empty builders */
 	ls_arena *arena;   /* lives until the commit is answered */
 	ls_arena *scratch; /* of the decoder */
+	ls_arena *body;    /* of one request, unpacked */
 };
 
 /* A worker that ends gives back what it had reserved and not committed. */
@@ -95,6 +97,7 @@ ls_accept_create(ls_accept_respond respond, void *context)
 	accept->arena = ls_context_arena(TopMemoryContext, 256 * 1024 * 1024);
 	accept->scratch =
 		ls_context_arena(TopMemoryContext, 4 * (size_t) LS_BODY_LIMIT + 32 * 1024 * 1024);
+	accept->body = ls_context_arena(TopMemoryContext, 4 * (size_t) LS_BODY_LIMIT + 1024 * 1024);
 	return accept;
 }
 
@@ -207,6 +210,8 @@ refuse(ls_accept *accept, const ls_request *request, ls_error_id id, const char 
 	ls_buf_init(&body, accept->arena);
 	ls_error_body(&body, id, message, details);
 	response.body = ls_str_make(body.data, body.len);
+	if (response.status == 415)
+		ls_response_header(&response, LS_STR("Accept-Encoding"), LS_STR("gzip, identity"));
 	if (response.status == 429 || response.status == 503)
 	{
 		snprintf(seconds, sizeof(seconds), "%d", ls_queue_retry_after());
@@ -276,6 +281,11 @@ refuse_decoded(ls_accept *accept, ls_accept_kind kind, const ls_request *request
 			ls_buf_char(&details, '\0');
 			refuse(accept, request, LS_ERROR_VALIDATION, message, details.data);
 			return;
+		case LS_DECODE_LARGE:
+			snprintf(message, sizeof(message), "%.*s", (int) Min(result->message.len, 200),
+					 result->message.data);
+			refuse(accept, request, LS_ERROR_BODY_TOO_LARGE, message, NULL);
+			return;
 		case LS_DECODE_FULL:
 		case LS_DECODE_MEMORY:
 			refuse(accept, request, LS_ERROR_SERVICE_UNAVAILABLE,
@@ -298,6 +308,98 @@ refuse_decoded(ls_accept *accept, ls_accept_kind kind, const ls_request *request
 	refuse(accept, request, id, message, list_errors(accept, result, true, single).data);
 }
 
+/* The body as it was before it was packed; false: refused. */
+static bool
+unpack(ls_accept *accept, const ls_request *request, ls_str *body)
+{
+	*body = request->body;
+	if (!ls_request_is_encoded(request))
+		return true;
+	if (!ls_str_eq_nocase(request->content_encoding, LS_STR("gzip")) &&
+		!ls_str_eq_nocase(request->content_encoding, LS_STR("x-gzip")))
+	{
+		refuse(accept, request, LS_ERROR_UNSUPPORTED_MEDIA_TYPE,
+			   "this content encoding is not supported; send gzip, or the body as it is", NULL);
+		return false;
+	}
+	ls_arena_reset(accept->body);
+	switch (ls_gunzip(request->body, LS_BODY_LIMIT, accept->body, body))
+	{
+		case LS_GUNZIP_OK:
+			return true;
+		case LS_GUNZIP_BROKEN:
+			refuse(accept, request, LS_ERROR_VALIDATION, "the body is not valid gzip",
+				   "[{\"path\":\"\",\"code\":\"invalid\",\"message\":\"expected gzip data as "
+				   "Content-Encoding says, and nothing behind it\"}]");
+			return false;
+		case LS_GUNZIP_TOO_LARGE:
+			refuse(accept, request, LS_ERROR_BODY_TOO_LARGE,
+				   "Request body is too large when it is unpacked", NULL);
+			return false;
+		case LS_GUNZIP_MEMORY:
+			break;
+	}
+	refuse(accept, request, LS_ERROR_SERVICE_UNAVAILABLE, NULL, NULL);
+	return false;
+}
+
+typedef bool (*decoder)(const ls_decode_options *, ls_str, ls_decode_result *);
+
+/* By the media type; NULL: refused. */
+static decoder
+choose_decoder(ls_accept *accept, ls_accept_kind kind, const ls_request *request)
+{
+	if (kind == LS_ACCEPT_OTLP)
+	{
+		if (ls_request_is_type(request, "application/x-protobuf"))
+			return ls_decode_otlp_protobuf;
+		if (ls_request_is_json(request))
+			return ls_decode_otlp_json;
+		refuse(accept, request, LS_ERROR_UNSUPPORTED_MEDIA_TYPE,
+			   "expected application/x-protobuf or application/json", NULL);
+		return NULL;
+	}
+	if (ls_request_is_type(request, "application/x-ndjson") ||
+		ls_request_is_type(request, "application/jsonl") ||
+		ls_request_is_type(request, "application/ndjson"))
+		return ls_decode_ndjson;
+	if (ls_request_is_json(request))
+		return kind == LS_ACCEPT_EVENT ? ls_decode_event : ls_decode_batch;
+	refuse(accept, request, LS_ERROR_UNSUPPORTED_MEDIA_TYPE,
+		   "expected application/json or application/x-ndjson", NULL);
+	return NULL;
+}
+
+/* An accepted request waits for the commit of its events. */
+static void
+keep(ls_accept *accept, ls_accept_kind kind, const ls_request *request, open_part *part,
+	 uint32 first_row, const ls_decode_result *result)
+{
+	waiting *entry = &accept->requests[accept->n_requests++];
+
+	entry->request_id = request->id;
+	entry->kind = kind;
+	entry->part = part;
+	entry->first_row = first_row;
+	entry->accepted = result->accepted;
+	entry->rejected = result->rejected;
+	entry->protobuf = false;
+	entry->ignored = LS_STR("");
+	if (kind == LS_ACCEPT_OTLP)
+	{
+		entry->protobuf = ls_request_is_type(request, "application/x-protobuf");
+		entry->errors = ls_otlp_rejections(accept->arena, result);
+	}
+	else
+	{
+		entry->errors = list_errors(accept, result, false, false);
+		entry->ignored = list_ignored(accept, result);
+	}
+	accept->n_events += result->accepted;
+}
+
+static void answer(ls_accept *accept, const waiting *entry, bool last);
+
 void
 ls_accept_request(ls_accept *accept, ls_accept_kind kind, const ls_sender *sender,
 				  const ls_request *request)
@@ -307,15 +409,15 @@ ls_accept_request(ls_accept *accept, ls_accept_kind kind, const ls_sender *sende
 	ls_decode_result *result;
 	open_part *last;
 	uint32 first_row;
-	bool decoded;
-	waiting *entry;
+	decoder decode;
+	ls_str body;
 
-	if (ls_request_is_encoded(request))
-	{
-		refuse(accept, request, LS_ERROR_UNSUPPORTED_MEDIA_TYPE,
-			   "this content encoding is not supported; send the body as it is", NULL);
+	/* Of refused ones too: their answers also take memory until the commit. */
+	accept->n_bytes += request->body.len;
+	if ((decode = choose_decoder(accept, kind, request)) == NULL || !unpack(accept, request, &body))
 		return;
-	}
+	if (body.len > request->body.len)
+		accept->n_bytes += body.len - request->body.len;
 
 	state.group = find_group(accept, &sender->organization);
 	last = state.group->last;
@@ -331,25 +433,19 @@ ls_accept_request(ls_accept *accept, ls_accept_kind kind, const ls_sender *sende
 		refuse(accept, request, LS_ERROR_SERVICE_UNAVAILABLE, NULL, NULL);
 		return;
 	}
-	if (kind == LS_ACCEPT_EVENT && ls_request_is_json(request))
-		decoded = ls_decode_event(&options, request->body, result);
-	else if (ls_request_is_type(request, "application/x-ndjson") ||
-			 ls_request_is_type(request, "application/jsonl") ||
-			 ls_request_is_type(request, "application/ndjson"))
-		decoded = ls_decode_ndjson(&options, request->body, result);
-	else if (ls_request_is_json(request))
-		decoded = ls_decode_batch(&options, request->body, result);
-	else
-	{
-		refuse(accept, request, LS_ERROR_UNSUPPORTED_MEDIA_TYPE,
-			   "expected application/json or application/x-ndjson", NULL);
-		return;
-	}
-
-	if (!decoded || result->accepted == 0)
+	if (!decode(&options, body, result) || (result->accepted == 0 && result->rejected > 0))
 	{
 		drop_builders_after(accept, state.group, last);
 		refuse_decoded(accept, kind, request, result);
+		return;
+	}
+	if (result->accepted == 0)
+	{
+		/* OTLP may say nothing at all. */
+		waiting entry = {.request_id = request->id, .kind = kind, .errors = LS_STR("")};
+
+		entry.protobuf = ls_request_is_type(request, "application/x-protobuf");
+		answer(accept, &entry, true);
 		return;
 	}
 	if (!ls_queue_reserve(result->accepted))
@@ -359,18 +455,7 @@ ls_accept_request(ls_accept *accept, ls_accept_kind kind, const ls_sender *sende
 		refuse(accept, request, LS_ERROR_QUEUE_FULL, NULL, NULL);
 		return;
 	}
-
-	entry = &accept->requests[accept->n_requests++];
-	entry->request_id = request->id;
-	entry->kind = kind;
-	entry->part = last;
-	entry->first_row = first_row;
-	entry->accepted = result->accepted;
-	entry->rejected = result->rejected;
-	entry->errors = list_errors(accept, result, false, false);
-	entry->ignored = list_ignored(accept, result);
-	accept->n_events += result->accepted;
-	accept->n_bytes += request->body.len;
+	keep(accept, kind, request, last, first_row, result);
 }
 
 /* ---- commit ---- */
@@ -441,6 +526,16 @@ answer(ls_accept *accept, const waiting *entry, bool last)
 	ls_buf body;
 
 	ls_buf_init(&body, accept->arena);
+	if (entry->kind == LS_ACCEPT_OTLP)
+	{
+		ls_otlp_answer(&body, entry->protobuf, entry->rejected, entry->errors);
+		response.status = 200;
+		response.content_type =
+			entry->protobuf ? LS_STR("application/x-protobuf") : LS_STR("application/json");
+		response.body = ls_str_make(body.data, body.len);
+		accept->respond(accept->context, &response, last);
+		return;
+	}
 	ls_buf_lit(&body, "{\"data\":{");
 	if (entry->kind == LS_ACCEPT_EVENT && entry->accepted == 1 && entry->rejected == 0)
 	{

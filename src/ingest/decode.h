@@ -26,15 +26,17 @@ typedef struct ls_decode_limits
 	size_t key_chars;        /* code points of an attribute key; cut */
 	size_t value_bytes;      /* of an attribute or a named field; cut */
 	size_t body_field_bytes; /* of the event text; cut */
+	size_t expanded_bytes;   /* of the events of a body with what they share (OTLP) */
 	int64_t future_us;       /* timestamps further ahead are refused */
 } ls_decode_limits;
 
-#define LS_DECODE_LIMITS                                \
-	((ls_decode_limits){.event_bytes = 1024 * 1024,     \
-						.attributes = 128,              \
-						.key_chars = 256,               \
-						.value_bytes = 32 * 1024,       \
-						.body_field_bytes = 256 * 1024, \
+#define LS_DECODE_LIMITS                                     \
+	((ls_decode_limits){.event_bytes = 1024 * 1024,          \
+						.attributes = 128,                   \
+						.key_chars = 256,                    \
+						.value_bytes = 32 * 1024,            \
+						.body_field_bytes = 256 * 1024,      \
+						.expanded_bytes = 128 * 1024 * 1024, \
 						.future_us = 24 * INT64_C(3600) * LS_USECS_PER_SEC})
 
 /* Is this an index of the organization? (decision 79) */
@@ -84,6 +86,7 @@ typedef enum ls_decode_failure
 {
 	LS_DECODE_OK,
 	LS_DECODE_INVALID, /* 400 VALIDATION_ERROR of the whole body: see message */
+	LS_DECODE_LARGE,   /* 413 of the whole body: more than expanded_bytes */
 	LS_DECODE_FULL,    /* the sink refused an event */
 	LS_DECODE_MEMORY   /* an arena reached its limit */
 } ls_decode_failure;
@@ -144,6 +147,44 @@ extern bool ls_decode_batch(const ls_decode_options *options, ls_str body,
 							ls_decode_result *result);
 extern bool ls_decode_ndjson(const ls_decode_options *options, ls_str body,
 							 ls_decode_result *result);
+
+/*
+ * POST /v1/logs: an ExportLogsServiceRequest of OTLP (otlp.proto), as protobuf
+ * or in protobuf's JSON mapping.  A request without records is good; a record
+ * that cannot be taken is rejected by itself.  The text of an event is the
+ * record's body: a string, or the compact JSON of anything else, then the
+ * record's event name, then the JSON of its attributes.  README.md has the rest
+ * of the mapping.
+ */
+extern bool ls_decode_otlp_protobuf(const ls_decode_options *options, ls_str body,
+									ls_decode_result *result);
+extern bool ls_decode_otlp_json(const ls_decode_options *options, ls_str body,
+								ls_decode_result *result);
+
+/* Why records were rejected, in words; empty when none was. */
+extern ls_str ls_otlp_rejections(ls_arena *arena, const ls_decode_result *result);
+
+/*
+ * The answer of a request of which something was taken, or which held nothing:
+ * an ExportLogsServiceResponse, with partial_success when `rejected` is not 0.
+ */
+extern void ls_otlp_answer(ls_buf *buf, bool protobuf, uint32_t rejected, ls_str message);
+
+/* ---- compressed bodies ---- */
+
+typedef enum ls_gunzip_result
+{
+	LS_GUNZIP_OK,
+	LS_GUNZIP_BROKEN,    /* not gzip, cut off, or followed by something else */
+	LS_GUNZIP_TOO_LARGE, /* more than `limit` bytes when unpacked */
+	LS_GUNZIP_MEMORY
+} ls_gunzip_result;
+
+/*
+ * Unpacks a gzip body of at most `limit` bytes into the arena, which needs
+ * 4 * limit bytes and 64 kB.  *body is empty unless OK.
+ */
+extern ls_gunzip_result ls_gunzip(ls_str packed, size_t limit, ls_arena *arena, ls_str *body);
 
 /* ---- a sink that fills part builders ---- */
 

@@ -196,6 +196,7 @@ refuse(const ingest_call *call, bool single)
 			ereport(ERROR, errcode(ls_errcode(LS_ERROR_VALIDATION)),
 					errmsg("%.*s", (int) result->message.len, result->message.data));
 			break;
+		case LS_DECODE_LARGE:
 		case LS_DECODE_FULL:
 		case LS_DECODE_MEMORY:
 			ereport(ERROR, errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),

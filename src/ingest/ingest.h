@@ -116,7 +116,8 @@ extern ls_accept *ls_accept_create(ls_accept_respond respond, void *context);
 typedef enum ls_accept_kind
 {
 	LS_ACCEPT_EVENT, /* POST /api/v1/logs */
-	LS_ACCEPT_BATCH  /* POST /api/v1/logs/batch */
+	LS_ACCEPT_BATCH, /* POST /api/v1/logs/batch */
+	LS_ACCEPT_OTLP   /* POST /v1/logs */
 } ls_accept_kind;
 
 /*

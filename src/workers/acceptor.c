@@ -47,6 +47,16 @@ respond(void *context, const ls_response *response, bool last)
 		state->lost = true;
 }
 
+static ls_accept_kind
+kind_of(const ls_request *request)
+{
+	const char *name = ls_routes[request->route].name;
+
+	return strcmp(name, "INGEST") == 0 ? LS_ACCEPT_EVENT
+		   : strcmp(name, "OTLP") == 0 ? LS_ACCEPT_OTLP
+									   : LS_ACCEPT_BATCH;
+}
+
 static void
 take(acceptor_state *state, ls_str frame)
 {
@@ -66,10 +76,7 @@ take(acceptor_state *state, ls_str frame)
 	}
 	sender.organization = principal.organization;
 	sender.test = principal.test_key;
-	ls_accept_request(state->accept,
-					  strcmp(ls_routes[request.route].name, "INGEST") == 0 ? LS_ACCEPT_EVENT
-																		   : LS_ACCEPT_BATCH,
-					  &sender, &request);
+	ls_accept_request(state->accept, kind_of(&request), &sender, &request);
 }
 
 void

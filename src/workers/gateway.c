@@ -419,6 +419,7 @@ take_request(void *context, const ls_request *request, ls_response *refusal)
 	if (frame.failed)
 	{
 		refusal->status = 503;
+		ls_response_header(refusal, LS_STR("Retry-After"), LS_STR("1"));
 		refusal->body = LS_STR("{\"error\":\"out of memory\",\"code\":\"SERVICE_UNAVAILABLE\"}");
 		return false;
 	}

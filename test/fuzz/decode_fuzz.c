@@ -71,7 +71,7 @@ int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static ls_decode_result result;
-	ls_decode_limits small = {100, 3, 4, 10, 20, LS_DECODE_LIMITS.future_us};
+	ls_decode_limits small = {100, 3, 4, 10, 20, 1000, LS_DECODE_LIMITS.future_us};
 	ls_decode_limits normal = LS_DECODE_LIMITS;
 	sink_state state = {&normal, 0, false};
 	ls_decode_options options = {.limits = normal, .now = INT64_C(1767225600) * LS_USECS_PER_SEC};

@@ -1,0 +1,102 @@
+/*-------------------------------------------------------------------------
+ *
+ * gunzip.c
+ *	  Compressed request bodies, within a limit (pure).
+ *
+ * The limit holds while unpacking: a body that would grow beyond it is refused
+ * when its first byte too many is seen, so a bomb costs no more than a large
+ * body does.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "src/ingest/decode.h"
+
+#include <limits.h>
+#include <zlib.h>
+
+/* 15 bits of window, as everywhere, and only gzip's own frame. */
+#define GZIP_WINDOW (15 + 16)
+
+static voidpf
+zlib_alloc(voidpf arena, uInt items, uInt size)
+{
+	return ls_arena_alloc(arena, (size_t) items * size);
+}
+
+/* The arena is freed as a whole. */
+static void
+zlib_free(voidpf arena, voidpf address)
+{
+	(void) arena;
+	(void) address;
+}
+
+/* Makes room in `out`, which may hold one byte more than the limit. */
+static bool
+make_room(ls_buf *out, size_t limit, size_t hint)
+{
+	size_t room = out->len == 0 ? hint : out->len;
+
+	if (room > limit + 1 - out->len)
+		room = limit + 1 - out->len;
+	return ls_buf_reserve(out, room);
+}
+
+static ls_gunzip_result
+inflate_all(z_stream *z, size_t limit, ls_buf *out, size_t hint)
+{
+	while (true)
+	{
+		size_t room;
+		int status;
+
+		if (out->len == out->capacity || out->len == 0)
+		{
+			if (!make_room(out, limit, hint))
+				return LS_GUNZIP_MEMORY;
+		}
+		room = out->capacity - out->len;
+		if (room > limit + 1 - out->len)
+			room = limit + 1 - out->len;
+		z->next_out = (Bytef *) out->data + out->len;
+		z->avail_out = (uInt) room;
+		status = inflate(z, Z_NO_FLUSH);
+		out->len += room - z->avail_out;
+		if (out->len > limit)
+			return LS_GUNZIP_TOO_LARGE;
+		if (status == Z_STREAM_END)
+		{
+			/* A gzip file may have several members; whatever else follows is no part of it. */
+			if (z->avail_in == 0)
+				return LS_GUNZIP_OK;
+			if (inflateReset(z) != Z_OK)
+				return LS_GUNZIP_BROKEN;
+		}
+		else if (status == Z_MEM_ERROR)
+			return LS_GUNZIP_MEMORY;
+		else if (status != Z_OK || (z->avail_in == 0 && z->avail_out > 0))
+			return LS_GUNZIP_BROKEN;
+	}
+}
+
+ls_gunzip_result
+ls_gunzip(ls_str packed, size_t limit, ls_arena *arena, ls_str *body)
+{
+	z_stream z = {.zalloc = zlib_alloc, .zfree = zlib_free, .opaque = arena};
+	ls_gunzip_result result;
+	ls_buf out;
+
+	*body = LS_STR("");
+	if (packed.len > UINT_MAX || limit >= UINT_MAX)
+		return LS_GUNZIP_TOO_LARGE;
+	z.next_in = (z_const Bytef *) packed.data;
+	z.avail_in = (uInt) packed.len;
+	if (inflateInit2(&z, GZIP_WINDOW) != Z_OK)
+		return LS_GUNZIP_MEMORY;
+	ls_buf_init(&out, arena);
+	result = inflate_all(&z, limit, &out, packed.len < 256 ? 1024 : packed.len * 4);
+	inflateEnd(&z);
+	if (result == LS_GUNZIP_OK)
+		*body = ls_str_make(out.data, out.len);
+	return result;
+}

@@ -1,0 +1,693 @@
+/*-------------------------------------------------------------------------
+ *
+ * otlp_json.c
+ *	  OTLP logs in protobuf's JSON mapping, straight from the pull parser to
+ *	  drafts (pure).
+ *
+ * Names may be lowerCamelCase or snake_case, numbers may be numbers or strings,
+ * ids are hex (base64, which strict protobuf would use, is taken too), null is
+ * absent, and what is unknown is passed over.
+ *
+ * Exporters write a resource before its records.  Where it comes behind them
+ * (or is missing) the records are passed over and read at the end.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "src/ingest/otlp.h"
+
+/* Containers within containers of a body; that is 13 lists within lists in a record. */
+#define MAX_DEPTH 62
+
+typedef struct json_reader
+{
+	ls_otlp otlp;
+	ls_json json;
+	bool in_record; /* what has the wrong type rejects the record, not the body */
+} json_reader;
+
+static bool
+is(ls_str key, const char *camel, const char *snake)
+{
+	return (key.len == strlen(camel) && memcmp(key.data, camel, key.len) == 0) ||
+		   (key.len == strlen(snake) && memcmp(key.data, snake, key.len) == 0);
+}
+
+static bool
+skip(json_reader *reader)
+{
+	ls_str raw;
+
+	return ls_json_skip(&reader->json, &raw);
+}
+
+/* Something has the wrong type.  False when that is the end of the body. */
+static bool
+mismatch(json_reader *reader, const char *path, const char *message)
+{
+	ls_json *j = &reader->json;
+
+	if (reader->in_record)
+	{
+		ls_draft_reject(&reader->otlp.draft, 400, "VALIDATION_ERROR", path, message);
+		return true;
+	}
+	if (j->error == NULL)
+	{
+		j->error = message;
+		j->error_offset = (size_t) (j->pos - j->start);
+	}
+	return false;
+}
+
+/*
+ * Opens the container that comes next.  False: there is none to walk through
+ * (null, or another type, which was passed over), or json.error.
+ */
+static bool
+open_container(json_reader *reader, ls_json_type wanted, const char *path)
+{
+	ls_json *j = &reader->json;
+	ls_json_value value;
+	ls_json_type type = LS_JSON_NULL;
+
+	if (ls_json_peek(j, &type) && type == wanted)
+		return ls_json_read(j, &value);
+	if (skip(reader) && type != LS_JSON_NULL)
+		mismatch(reader, path,
+				 wanted == LS_JSON_OBJECT ? "expected an object" : "expected an array");
+	return false;
+}
+
+/* A scalar that comes next.  False: null, or another type, or json.error. */
+static bool
+read_scalar(json_reader *reader, ls_json_value *value, const char *path)
+{
+	ls_json_type type;
+
+	if (ls_json_peek(&reader->json, &type) && type != LS_JSON_OBJECT && type != LS_JSON_ARRAY)
+		return ls_json_read(&reader->json, value) && type != LS_JSON_NULL;
+	if (skip(reader))
+		mismatch(reader, path, "expected a value, not an object or array");
+	return false;
+}
+
+static bool
+read_text(json_reader *reader, ls_str *text, const char *path)
+{
+	ls_json_value value;
+
+	if (read_scalar(reader, &value, path))
+	{
+		if (value.type == LS_JSON_STRING)
+			*text = value.text;
+		else
+			mismatch(reader, path, "expected a string");
+	}
+	return reader->json.error == NULL;
+}
+
+/* A number, also as a string; false when it is none. */
+static bool
+number_of(const ls_json_value *value, ls_otlp_value *out)
+{
+	ls_json_value read = *value;
+	ls_json again;
+
+	if (value->type == LS_JSON_STRING)
+	{
+		char first = value->text.len > 0 ? value->text.data[0] : ' ';
+
+		/* What begins like a number needs no memory. */
+		ls_json_init(&again, value->text, NULL, 1);
+		if (!(first == '-' || (first >= '0' && first <= '9')) || !ls_json_read(&again, &read) ||
+			!ls_json_end(&again))
+			return false;
+	}
+	if (read.type != LS_JSON_NUMBER)
+		return false;
+	*out = (ls_otlp_value){LS_KIND_NUMBER, read.text, 0};
+	if (ls_json_canonical_int(read.text, &out->integer))
+		*out = (ls_otlp_value){LS_KIND_INTEGER, LS_STR(""), out->integer};
+	return true;
+}
+
+/* ---- AnyValue ---- */
+
+static bool read_value(json_reader *reader, ls_buf *buf, ls_otlp_value *value);
+
+static bool
+append_value(json_reader *reader, ls_buf *buf)
+{
+	ls_otlp_value value;
+
+	if (!read_value(reader, buf, &value))
+		return false;
+	if (value.kind != LS_KIND_JSON)
+		ls_otlp_append(&reader->otlp, buf, &value);
+	return true;
+}
+
+/* The members of a KeyValue, which is open; the value is appended. */
+static bool
+append_pair(json_reader *reader, ls_buf *buf)
+{
+	ls_json *j = &reader->json;
+	ls_str name = LS_STR("");
+	ls_str member;
+	ls_buf value;
+	bool had_value = false;
+
+	/* The key may come behind the value. */
+	ls_buf_init(&value, buf->arena);
+	while (ls_json_member(j, &member))
+	{
+		if (is(member, "key", "key"))
+		{
+			if (!read_text(reader, &name, "attributes"))
+				return false;
+		}
+		else if (is(member, "value", "value") && !had_value)
+		{
+			had_value = true;
+			if (!append_value(reader, &value))
+				return false;
+		}
+		else if (!skip(reader))
+			return false;
+	}
+	ls_json_quote(buf, name);
+	ls_buf_char(buf, ':');
+	if (value.len > 0)
+		ls_buf_append(buf, value.data, value.len);
+	else
+		ls_buf_lit(buf, "null");
+	buf->failed = buf->failed || value.failed;
+	return j->error == NULL;
+}
+
+/* An ArrayValue or KeyValueList: {"values": [...]}. */
+static bool
+append_values(json_reader *reader, ls_buf *buf, bool pairs)
+{
+	ls_json *j = &reader->json;
+	ls_str key;
+	bool first = true;
+	bool had = false;
+
+	ls_buf_char(buf, pairs ? '{' : '[');
+	if (open_container(reader, LS_JSON_OBJECT, "attributes"))
+	{
+		while (ls_json_member(j, &key))
+		{
+			if (had || !is(key, "values", "values"))
+			{
+				if (!skip(reader))
+					return false;
+				continue;
+			}
+			had = true;
+			if (!open_container(reader, LS_JSON_ARRAY, "attributes"))
+				continue;
+			while (ls_json_element(j))
+			{
+				if (!first)
+					ls_buf_char(buf, ',');
+				first = false;
+				if (!pairs)
+				{
+					if (!append_value(reader, buf))
+						return false;
+				}
+				else if (open_container(reader, LS_JSON_OBJECT, "attributes"))
+				{
+					if (!append_pair(reader, buf))
+						return false;
+				}
+				else
+					ls_buf_lit(buf, "\"\":null");
+			}
+		}
+	}
+	ls_buf_char(buf, pairs ? '}' : ']');
+	return j->error == NULL;
+}
+
+/* A scalar member of an AnyValue. */
+static bool
+take_scalar(json_reader *reader, ls_str key, ls_otlp_value *value)
+{
+	ls_json_value read;
+	bool good;
+
+	if (!read_scalar(reader, &read, "attributes"))
+		return reader->json.error == NULL;
+	if (is(key, "boolValue", "bool_value"))
+	{
+		good = read.type == LS_JSON_TRUE || read.type == LS_JSON_FALSE;
+		*value = (ls_otlp_value){LS_KIND_BOOLEAN, LS_STR(""), read.type == LS_JSON_TRUE};
+	}
+	else if (is(key, "intValue", "int_value"))
+		good = number_of(&read, value);
+	else if (is(key, "doubleValue", "double_value"))
+	{
+		good = number_of(&read, value) || ls_str_eq(read.text, LS_STR("NaN")) ||
+			   ls_str_eq(read.text, LS_STR("Infinity")) ||
+			   ls_str_eq(read.text, LS_STR("-Infinity"));
+		if (good && value->kind == LS_KIND_NULL)
+			*value = (ls_otlp_value){LS_KIND_STRING, read.text, 0};
+	}
+	else
+	{
+		/* stringValue; and bytesValue, which stays base64 */
+		good = read.type == LS_JSON_STRING;
+		*value = (ls_otlp_value){LS_KIND_STRING, read.text, 0};
+	}
+	if (good)
+		return true;
+	*value = (ls_otlp_value){.kind = LS_KIND_NULL, .text = LS_STR("")};
+	return mismatch(reader, "attributes", "a value does not have the type that its name says");
+}
+
+/*
+ * The AnyValue that comes next.  A list or an array is appended to `buf` and has
+ * no text of its own.
+ */
+static bool
+read_value(json_reader *reader, ls_buf *buf, ls_otlp_value *value)
+{
+	ls_json *j = &reader->json;
+	size_t start = buf->len;
+	ls_str key;
+
+	*value = (ls_otlp_value){.kind = LS_KIND_NULL, .text = LS_STR("")};
+	if (!open_container(reader, LS_JSON_OBJECT, "attributes"))
+		return j->error == NULL;
+	while (ls_json_member(j, &key))
+	{
+		bool array = is(key, "arrayValue", "array_value");
+		ls_json_type type;
+
+		if (array || is(key, "kvlistValue", "kvlist_value"))
+		{
+			if (ls_json_peek(j, &type) && type == LS_JSON_NULL)
+			{
+				if (!skip(reader))
+					return false;
+				continue;
+			}
+			buf->len = start;
+			*value = (ls_otlp_value){LS_KIND_JSON, LS_STR(""), 0};
+			if (!append_values(reader, buf, !array))
+				return false;
+		}
+		else if (is(key, "stringValue", "string_value") || is(key, "intValue", "int_value") ||
+				 is(key, "boolValue", "bool_value") || is(key, "doubleValue", "double_value") ||
+				 is(key, "bytesValue", "bytes_value"))
+		{
+			if (!take_scalar(reader, key, value))
+				return false;
+		}
+		else if (!skip(reader))
+			return false;
+	}
+	if (value->kind != LS_KIND_JSON)
+		buf->len = start;
+	return j->error == NULL;
+}
+
+static bool
+read_whole_value(json_reader *reader, ls_arena *arena, ls_otlp_value *value)
+{
+	ls_buf buf;
+
+	ls_buf_init(&buf, arena);
+	if (!read_value(reader, &buf, value))
+		return false;
+	if (value->kind == LS_KIND_JSON)
+		value->text = ls_str_make(buf.data, buf.failed ? 0 : buf.len);
+	return true;
+}
+
+/*
+ * The attributes that come next: of the record, or to be shared.  Values are in
+ * the arena that the parser uses.
+ */
+static bool
+read_attributes(json_reader *reader, ls_otlp_shared *shared, ls_str prefix)
+{
+	ls_json *j = &reader->json;
+	ls_str member;
+
+	if (!open_container(reader, LS_JSON_ARRAY, "attributes"))
+		return j->error == NULL;
+	while (ls_json_element(j))
+	{
+		ls_str key = LS_STR("");
+		ls_otlp_value value = {.kind = LS_KIND_NULL, .text = LS_STR("")};
+
+		if (!open_container(reader, LS_JSON_OBJECT, "attributes"))
+		{
+			if (j->error != NULL)
+				return false;
+			continue;
+		}
+		while (ls_json_member(j, &member))
+		{
+			if (!(is(member, "key", "key")       ? read_text(reader, &key, "attributes")
+				  : is(member, "value", "value") ? read_whole_value(reader, j->arena, &value)
+												 : skip(reader)))
+				return false;
+		}
+		if (j->error != NULL)
+			return false;
+		if (shared == NULL)
+			ls_otlp_attribute(&reader->otlp, key, &value);
+		else if (!ls_otlp_share(&reader->otlp, shared, prefix, key, &value))
+			return ls_draft_fail(&reader->otlp.draft, LS_DECODE_MEMORY, "", LS_STR("out of memory"),
+								 0);
+	}
+	return j->error == NULL;
+}
+
+/* ---- what records share ---- */
+
+static bool
+share_text(json_reader *reader, ls_str key)
+{
+	ls_otlp_value value = {.kind = LS_KIND_STRING, .text = LS_STR("")};
+
+	if (!read_text(reader, &value.text, ""))
+		return false;
+	if (value.text.len == 0 ||
+		ls_otlp_share(&reader->otlp, &reader->otlp.scope, LS_STR("scope."), key, &value))
+		return true;
+	return ls_draft_fail(&reader->otlp.draft, LS_DECODE_MEMORY, "", LS_STR("out of memory"), 0);
+}
+
+/* The resource or scope that comes next. */
+static bool
+read_shared(json_reader *reader, ls_otlp_shared *shared)
+{
+	ls_json *j = &reader->json;
+	bool scope = shared == &reader->otlp.scope;
+	bool good = true;
+	ls_str key;
+
+	/* What it says is needed for many records. */
+	j->arena = reader->otlp.draft.options->arena;
+	if (open_container(reader, LS_JSON_OBJECT, ""))
+	{
+		while (good && ls_json_member(j, &key))
+		{
+			if (is(key, "attributes", "attributes"))
+				good =
+					read_attributes(reader, shared, scope ? LS_STR("scope.") : LS_STR("resource."));
+			else if (scope && (is(key, "name", "name") || is(key, "version", "version")))
+				good = share_text(reader, key);
+			else
+				good = skip(reader);
+		}
+	}
+	j->arena = reader->otlp.draft.options->scratch;
+	return good && j->error == NULL;
+}
+
+/* ---- records ---- */
+
+static bool
+read_nanos(json_reader *reader, uint64_t *nanos, const char *path)
+{
+	ls_json_value value;
+	uint64_t number = 0;
+	bool good;
+
+	if (!read_scalar(reader, &value, path))
+		return reader->json.error == NULL;
+	good = value.text.len > 0 && value.text.len <= 20;
+	for (size_t i = 0; i < value.text.len && good; i++)
+	{
+		unsigned digit = (unsigned) (value.text.data[i] - '0');
+
+		good = digit <= 9 && number <= (UINT64_MAX - digit) / 10;
+		number = number * 10 + digit;
+	}
+	if (!good)
+		return mismatch(reader, path, "expected nanoseconds since 1970");
+	*nanos = number;
+	return true;
+}
+
+/* A number, or a name as SEVERITY_NUMBER_WARN2. */
+static bool
+read_severity(json_reader *reader, int64_t *severity)
+{
+	static const char *const names[] = {"TRACE", "DEBUG", "INFO", "WARN", "ERROR", "FATAL"};
+	const char *prefix = "SEVERITY_NUMBER_";
+	ls_json_value value;
+	ls_otlp_value number;
+	ls_str name;
+
+	if (!read_scalar(reader, &value, "severityNumber"))
+		return reader->json.error == NULL;
+	if (number_of(&value, &number))
+	{
+		*severity = number.kind == LS_KIND_INTEGER ? number.integer : 0;
+		return true;
+	}
+	if (value.type != LS_JSON_STRING || value.text.len <= strlen(prefix) ||
+		memcmp(value.text.data, prefix, strlen(prefix)) != 0)
+		return mismatch(reader, "severityNumber", "expected a number");
+	name = ls_str_make(value.text.data + strlen(prefix), value.text.len - strlen(prefix));
+	for (int i = 0; i < 6; i++)
+	{
+		size_t len = strlen(names[i]);
+
+		if (name.len >= len && memcmp(name.data, names[i], len) == 0 &&
+			(name.len == len ||
+			 (name.len == len + 1 && name.data[len] >= '2' && name.data[len] <= '4')))
+			*severity = 4 * i + (name.len == len ? 1 : name.data[len] - '0');
+	}
+	return true;
+}
+
+/* An id of `size` bytes: hex, or base64; another text stays as it is. */
+static bool
+read_id(json_reader *reader, ls_str *id, size_t size, const char *path)
+{
+	ls_arena *scratch = reader->otlp.draft.options->scratch;
+	ls_str text = LS_STR("");
+	uint8_t bytes[32];
+	size_t len = 0;
+
+	if (!read_text(reader, &text, path))
+		return false;
+	*id = text;
+	if (text.len == 2 * size)
+	{
+		for (; len < size; len++)
+		{
+			int byte = 0;
+
+			for (size_t i = 2 * len; i < 2 * len + 2; i++)
+			{
+				char c = text.data[i];
+				int digit = c >= '0' && c <= '9'   ? c - '0'
+							: c >= 'a' && c <= 'f' ? c - 'a' + 10
+							: c >= 'A' && c <= 'F' ? c - 'A' + 10
+												   : -1;
+
+				if (digit < 0)
+					return true;
+				byte = byte << 4 | digit;
+			}
+			bytes[len] = (uint8_t) byte;
+		}
+	}
+	else if (!ls_base64_decode(text, bytes, sizeof(bytes), &len) || len != size)
+		return true;
+	*id = ls_otlp_id(scratch, ls_str_make((const char *) bytes, len));
+	return true;
+}
+
+static bool
+read_member(json_reader *reader, ls_str key, ls_otlp_record *record)
+{
+	ls_arena *scratch = reader->otlp.draft.options->scratch;
+
+	if (is(key, "timeUnixNano", "time_unix_nano"))
+		return read_nanos(reader, &record->time, "timeUnixNano");
+	if (is(key, "observedTimeUnixNano", "observed_time_unix_nano"))
+		return read_nanos(reader, &record->observed, "observedTimeUnixNano");
+	if (is(key, "severityNumber", "severity_number"))
+		return read_severity(reader, &record->severity);
+	if (is(key, "severityText", "severity_text"))
+		return read_text(reader, &record->severity_text, "severityText");
+	if (is(key, "body", "body"))
+		return read_whole_value(reader, scratch, &record->body);
+	if (is(key, "attributes", "attributes"))
+		return read_attributes(reader, NULL, LS_STR(""));
+	if (is(key, "traceId", "trace_id"))
+		return read_id(reader, &record->trace_id, 16, "traceId");
+	if (is(key, "spanId", "span_id"))
+		return read_id(reader, &record->span_id, 8, "spanId");
+	if (is(key, "eventName", "event_name"))
+		return read_text(reader, &record->event_name, "eventName");
+	return skip(reader);
+}
+
+static bool
+read_record(json_reader *reader)
+{
+	ls_otlp_record record = {.body.kind = LS_KIND_NULL};
+	ls_json *j = &reader->json;
+	const char *begin = j->pos;
+	ls_str key;
+
+	ls_draft_begin(&reader->otlp.draft);
+	reader->in_record = true;
+	if (open_container(reader, LS_JSON_OBJECT, ""))
+	{
+		begin = j->pos - 1;
+		while (ls_json_member(j, &key))
+		{
+			if (!read_member(reader, key, &record))
+				break;
+		}
+	}
+	reader->in_record = false;
+	return j->error == NULL && reader->otlp.draft.result->failure == LS_DECODE_OK &&
+		   ls_otlp_record_end(&reader->otlp, &record, (size_t) (j->pos - begin));
+}
+
+/* The array that comes next, element by element. */
+static bool
+read_array(json_reader *reader, bool (*read)(json_reader *reader))
+{
+	ls_json *j = &reader->json;
+
+	if (open_container(reader, LS_JSON_ARRAY, ""))
+	{
+		while (ls_json_element(j))
+		{
+			if (!read(reader))
+				return false;
+		}
+	}
+	return j->error == NULL;
+}
+
+/* One level: an object with what is shared and an array of what shares it. */
+static bool
+read_level(json_reader *reader, ls_otlp_shared *shared, const char *name, const char *camel,
+		   const char *snake, bool (*read)(json_reader *reader))
+{
+	ls_json *j = &reader->json;
+	const char *array = NULL; /* to be read at the end */
+	bool had_shared = false;
+	bool had_array = false;
+	ls_str key;
+
+	ls_otlp_shared_clear(shared);
+	if (!open_container(reader, LS_JSON_OBJECT, ""))
+		return j->error == NULL;
+	while (ls_json_member(j, &key))
+	{
+		bool good;
+
+		if (!had_shared && is(key, name, name))
+		{
+			had_shared = true;
+			good = read_shared(reader, shared);
+		}
+		else if (!had_array && is(key, camel, snake))
+		{
+			had_array = true;
+			if (had_shared)
+				good = read_array(reader, read);
+			else
+			{
+				array = j->pos;
+				good = skip(reader);
+			}
+		}
+		else
+			good = skip(reader);
+		if (!good)
+			return false;
+	}
+	if (j->error == NULL && array != NULL)
+	{
+		const char *end = j->pos;
+
+		j->pos = array;
+		if (!read_array(reader, read))
+			return false;
+		j->pos = end;
+	}
+	return j->error == NULL;
+}
+
+static bool
+read_scope_logs(json_reader *reader)
+{
+	return read_level(reader, &reader->otlp.scope, "scope", "logRecords", "log_records",
+					  read_record);
+}
+
+static bool
+read_resource_logs(json_reader *reader)
+{
+	return read_level(reader, &reader->otlp.resource, "resource", "scopeLogs", "scope_logs",
+					  read_scope_logs);
+}
+
+static bool
+read_request(json_reader *reader)
+{
+	ls_json *j = &reader->json;
+	bool had = false;
+	ls_str key;
+
+	if (!open_container(reader, LS_JSON_OBJECT, ""))
+		return j->error == NULL ? mismatch(reader, "", "expected an object") : false;
+	while (ls_json_member(j, &key))
+	{
+		if (!had && is(key, "resourceLogs", "resource_logs"))
+		{
+			had = true;
+			if (!read_array(reader, read_resource_logs))
+				return false;
+		}
+		else if (!skip(reader))
+			return false;
+	}
+	return j->error == NULL;
+}
+
+bool
+ls_decode_otlp_json(const ls_decode_options *options, ls_str body, ls_decode_result *result)
+{
+	json_reader reader = {.in_record = false};
+	ls_json *j = &reader.json;
+	ls_buf text;
+
+	if (!ls_otlp_init(&reader.otlp, options, result, true))
+		return false;
+	ls_json_init(j, body, options->scratch, MAX_DEPTH);
+	if (read_request(&reader) && ls_json_end(j))
+		return true;
+	if (result->failure != LS_DECODE_OK)
+		return false;
+	if (ls_arena_failed(options->scratch) || ls_arena_failed(options->arena))
+		return ls_draft_fail(&reader.otlp.draft, LS_DECODE_MEMORY, "", LS_STR("out of memory"), 0);
+	if (j->error == NULL)
+	{
+		j->error = "expected nothing more";
+		j->error_offset = (size_t) (j->pos - j->start);
+	}
+	ls_buf_init(&text, options->arena);
+	ls_buf_printf(&text, "invalid JSON at byte %zu: %s", j->error_offset, j->error);
+	return ls_draft_fail(&reader.otlp.draft, LS_DECODE_INVALID, "",
+						 text.failed ? LS_STR("invalid JSON") : ls_str_make(text.data, text.len),
+						 j->error_offset);
+}

@@ -1,0 +1,382 @@
+/*-------------------------------------------------------------------------
+ *
+ * otlp_record.c
+ *	  A log record of OTLP as an event (pure).
+ *
+ * The attributes of the record come first, then those of its scope and of its
+ * resource: when an event has too many, what says most about it stays.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "src/ingest/otlp.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* Nanoseconds in a microsecond. */
+#define NANOS 1000
+
+/* What an event costs even when it says nothing: it bounds the number of events of a body. */
+#define EVENT_OVERHEAD 64
+
+bool
+ls_otlp_init(ls_otlp *otlp, const ls_decode_options *options, ls_decode_result *result, bool clean)
+{
+	size_t most = options->limits.attributes + 1;
+
+	memset(&otlp->resource, 0, sizeof(otlp->resource));
+	memset(&otlp->scope, 0, sizeof(otlp->scope));
+	otlp->clean = clean;
+	otlp->expanded = 0;
+	if (!ls_draft_init(&otlp->draft, options, result))
+		return false;
+	otlp->resource.attributes = ls_new_array(options->arena, ls_attribute, most);
+	otlp->scope.attributes = ls_new_array(options->arena, ls_attribute, most);
+	if (otlp->resource.attributes == NULL || otlp->scope.attributes == NULL)
+		return ls_draft_fail(&otlp->draft, LS_DECODE_MEMORY, "", LS_STR("out of memory"), 0);
+	return true;
+}
+
+/* ---- values ---- */
+
+ls_str
+ls_otlp_text(const ls_otlp *otlp, ls_arena *arena, ls_str text)
+{
+	ls_buf buf;
+	size_t begin = 0;
+
+	if (text.len == 0)
+		return LS_STR("");
+	if (otlp->clean)
+		return text;
+	if (memchr(text.data, '\0', text.len) == NULL && ls_utf8_valid(text.data, text.len))
+		return text;
+	ls_buf_init(&buf, arena);
+	while (begin < text.len)
+	{
+		unsigned char lead = (unsigned char) text.data[begin];
+		size_t len = lead < 0x80 ? 1 : lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4;
+
+		if (lead != 0 && begin + len <= text.len && ls_utf8_valid(text.data + begin, len))
+		{
+			ls_buf_append(&buf, text.data + begin, len);
+			begin += len;
+		}
+		else
+		{
+			ls_buf_lit(&buf, "\xEF\xBF\xBD");
+			begin++;
+		}
+	}
+	return buf.failed ? LS_STR("") : ls_str_make(buf.data, buf.len);
+}
+
+ls_otlp_value
+ls_otlp_double(ls_arena *arena, double number)
+{
+	ls_otlp_value value = {.kind = LS_KIND_STRING};
+	char text[40];
+	int len = 0;
+
+	if (isnan(number))
+		value.text = LS_STR("NaN");
+	else if (isinf(number))
+		value.text = number > 0 ? LS_STR("Infinity") : LS_STR("-Infinity");
+	else
+	{
+		/* The shortest that reads back as the same number. */
+		for (int digits = 15; digits <= 17; digits++)
+		{
+			len = snprintf(text, sizeof(text), "%.*g", digits, number);
+			if (strtod(text, NULL) == number)
+				break;
+		}
+		value.text = ls_str_make(text, (size_t) len);
+		value.kind =
+			ls_json_canonical_int(value.text, &value.integer) ? LS_KIND_INTEGER : LS_KIND_NUMBER;
+		value.text =
+			value.kind == LS_KIND_INTEGER ? LS_STR("") : ls_arena_strdup(arena, value.text);
+		if (value.text.data == NULL)
+			value = (ls_otlp_value){.kind = LS_KIND_NULL};
+	}
+	return value;
+}
+
+ls_otlp_value
+ls_otlp_bytes(ls_arena *arena, ls_str bytes)
+{
+	ls_buf text;
+
+	ls_buf_init(&text, arena);
+	ls_base64(&text, bytes.data, bytes.len);
+	return (ls_otlp_value){LS_KIND_STRING, ls_str_make(text.data, text.failed ? 0 : text.len), 0};
+}
+
+ls_str
+ls_otlp_id(ls_arena *arena, ls_str bytes)
+{
+	bool any = false;
+	char *out;
+
+	for (size_t i = 0; i < bytes.len; i++)
+		any = any || bytes.data[i] != 0;
+	if (!any || (out = ls_arena_alloc(arena, 2 * bytes.len + 1)) == NULL)
+		return LS_STR("");
+	ls_hex(bytes.data, bytes.len, out);
+	return ls_str_make(out, 2 * bytes.len);
+}
+
+void
+ls_otlp_append(const ls_otlp *otlp, ls_buf *buf, const ls_otlp_value *value)
+{
+	switch (value->kind)
+	{
+		case LS_KIND_STRING:
+			ls_json_quote(buf, ls_otlp_text(otlp, buf->arena, value->text));
+			break;
+		case LS_KIND_INTEGER:
+			ls_buf_printf(buf, "%lld", (long long) value->integer);
+			break;
+		case LS_KIND_BOOLEAN:
+			if (value->integer)
+				ls_buf_lit(buf, "true");
+			else
+				ls_buf_lit(buf, "false");
+			break;
+		case LS_KIND_NULL:
+			ls_buf_lit(buf, "null");
+			break;
+		case LS_KIND_NUMBER:
+		case LS_KIND_JSON:
+			ls_buf_str(buf, value->text);
+			break;
+	}
+}
+
+/* A value as the text of a field: strings as they are, others as JSON. */
+static ls_str
+value_text(const ls_otlp *otlp, ls_arena *arena, const ls_otlp_value *value)
+{
+	ls_buf buf;
+
+	if (value->kind == LS_KIND_STRING)
+		return ls_otlp_text(otlp, arena, value->text);
+	if (value->kind == LS_KIND_NULL)
+		return LS_STR("");
+	if (value->kind == LS_KIND_JSON)
+		return value->text;
+	ls_buf_init(&buf, arena);
+	ls_otlp_append(otlp, &buf, value);
+	return buf.failed ? LS_STR("") : ls_str_make(buf.data, buf.len);
+}
+
+/* ---- what records share ---- */
+
+void
+ls_otlp_shared_clear(ls_otlp_shared *shared)
+{
+	shared->n = 0;
+	shared->bytes = 0;
+	shared->service = LS_STR("");
+}
+
+bool
+ls_otlp_share(ls_otlp *otlp, ls_otlp_shared *shared, ls_str prefix, ls_str key,
+			  const ls_otlp_value *value)
+{
+	const ls_decode_options *options = otlp->draft.options;
+	ls_attribute *attribute;
+	ls_buf name;
+
+	key = ls_otlp_text(otlp, options->arena, key);
+	shared->bytes += key.len + value->text.len;
+	if (shared == &otlp->resource && ls_str_eq(key, LS_STR("service.name")))
+	{
+		if (shared->service.len == 0)
+			shared->service = value_text(otlp, options->arena, value);
+		return !ls_arena_failed(options->arena);
+	}
+	if (shared->n > options->limits.attributes)
+		return true;
+	ls_buf_init(&name, options->arena);
+	ls_buf_str(&name, prefix);
+	ls_buf_str(&name, key);
+	attribute = &shared->attributes[shared->n++];
+	attribute->key = ls_str_make(name.data, name.len);
+	attribute->kind = value->kind;
+	attribute->text = value->kind == LS_KIND_STRING
+						  ? ls_otlp_text(otlp, options->arena, value->text)
+						  : value->text;
+	attribute->integer = value->integer;
+	return !ls_arena_failed(options->arena);
+}
+
+static void
+add_shared(ls_draft *draft, const ls_otlp_shared *shared)
+{
+	for (size_t i = 0; i < shared->n; i++)
+		ls_draft_attribute(draft, shared->attributes[i].key, shared->attributes[i].kind,
+						   shared->attributes[i].text, shared->attributes[i].integer);
+}
+
+/* ---- records ---- */
+
+void
+ls_otlp_attribute(ls_otlp *otlp, ls_str key, const ls_otlp_value *value)
+{
+	ls_arena *scratch = otlp->draft.options->scratch;
+
+	ls_draft_attribute(&otlp->draft, ls_otlp_text(otlp, scratch, key), value->kind,
+					   value->kind == LS_KIND_STRING ? ls_otlp_text(otlp, scratch, value->text)
+													 : value->text,
+					   value->integer);
+}
+
+/* The members of a body that is an object, as attributes too. */
+static void
+add_members(ls_otlp *otlp, ls_str object)
+{
+	ls_arena *scratch = otlp->draft.options->scratch;
+	ls_json j;
+	ls_json_value read;
+	ls_str key;
+
+	ls_json_init(&j, object, scratch, 2 * LS_OTLP_DEPTH);
+	if (!ls_json_read(&j, &read))
+		return;
+	while (ls_json_member(&j, &key))
+	{
+		ls_otlp_value value = {.kind = LS_KIND_JSON};
+		ls_json_type type;
+
+		if (ls_json_peek(&j, &type) && (type == LS_JSON_OBJECT || type == LS_JSON_ARRAY))
+		{
+			if (!ls_json_skip(&j, &value.text))
+				return;
+		}
+		else if (!ls_json_read(&j, &read))
+			return;
+		else
+		{
+			value.text = read.text;
+			switch (read.type)
+			{
+				case LS_JSON_STRING:
+					value.kind = LS_KIND_STRING;
+					break;
+				case LS_JSON_NUMBER:
+					value.kind = ls_json_canonical_int(read.text, &value.integer) ? LS_KIND_INTEGER
+																				  : LS_KIND_NUMBER;
+					if (value.kind == LS_KIND_INTEGER)
+						value.text = LS_STR("");
+					break;
+				case LS_JSON_TRUE:
+				case LS_JSON_FALSE:
+					value.kind = LS_KIND_BOOLEAN;
+					value.integer = read.type == LS_JSON_TRUE;
+					break;
+				default:
+					value.kind = LS_KIND_NULL;
+					break;
+			}
+		}
+		ls_draft_attribute(&otlp->draft, key, value.kind, value.text, value.integer);
+	}
+}
+
+/* The record's own attributes as one JSON object. */
+static ls_str
+attributes_json(const ls_otlp *otlp)
+{
+	const ls_draft *draft = &otlp->draft;
+	ls_buf buf;
+
+	ls_buf_init(&buf, draft->options->scratch);
+	ls_buf_char(&buf, '{');
+	for (size_t i = 0; i < draft->event.n_attributes; i++)
+	{
+		const ls_attribute *a = &draft->attributes[i];
+		ls_otlp_value value = {a->kind, a->text, a->integer};
+
+		if (i > 0)
+			ls_buf_char(&buf, ',');
+		ls_json_quote(&buf, a->key);
+		ls_buf_char(&buf, ':');
+		ls_otlp_append(otlp, &buf, &value);
+	}
+	ls_buf_char(&buf, '}');
+	return buf.failed ? LS_STR("") : ls_str_make(buf.data, buf.len);
+}
+
+/* The level, and whether the severity text says something else. */
+static ls_str
+level_of(const ls_otlp_record *record, ls_str text, bool *differs)
+{
+	static const char *const levels[] = {"trace", "debug", "info", "warn", "error", "fatal"};
+	ls_str named = ls_normalize_level(text);
+	ls_str level;
+
+	*differs = false;
+	if (record->severity < 1 || record->severity > 24)
+		return named;
+	level =
+		ls_str_make(levels[(record->severity - 1) / 4], strlen(levels[(record->severity - 1) / 4]));
+	*differs = text.len > 0 && !ls_str_eq_nocase(named, level);
+	return level;
+}
+
+static ls_time
+time_of(uint64_t nanos)
+{
+	return (ls_time) (nanos / NANOS);
+}
+
+/* The fields of a record that is not too large. */
+static void
+fill(ls_otlp *otlp, const ls_otlp_record *record)
+{
+	ls_draft *draft = &otlp->draft;
+	ls_arena *scratch = draft->options->scratch;
+	ls_str text = value_text(otlp, scratch, &record->body);
+	ls_str name = ls_otlp_text(otlp, scratch, record->event_name);
+	ls_str severity = ls_otlp_text(otlp, scratch, record->severity_text);
+	bool differs;
+
+	if (record->time != 0 || record->observed != 0)
+		draft->event.timestamp = time_of(record->time != 0 ? record->time : record->observed);
+	ls_draft_field(draft, LS_FIELD_LEVEL, level_of(record, severity, &differs));
+	ls_draft_field(draft, LS_FIELD_SERVICE, otlp->resource.service);
+	ls_draft_field(draft, LS_FIELD_TRACE_ID, record->trace_id);
+	ls_draft_field(draft, LS_FIELD_SPAN_ID, record->span_id);
+	if (text.len == 0)
+		text = name.len > 0 ? name : attributes_json(otlp);
+	ls_draft_field(draft, LS_FIELD_EVENT, text);
+	if (name.len > 0)
+		ls_draft_attribute(draft, LS_STR("event.name"), LS_KIND_STRING, name, 0);
+	if (differs)
+		ls_draft_attribute(draft, LS_STR("severity_text"), LS_KIND_STRING, severity, 0);
+	if (record->body.kind == LS_KIND_JSON && text.data[0] == '{')
+		add_members(otlp, record->body.text);
+	add_shared(draft, &otlp->scope);
+	add_shared(draft, &otlp->resource);
+}
+
+bool
+ls_otlp_record_end(ls_otlp *otlp, const ls_otlp_record *record, size_t bytes)
+{
+	const ls_decode_limits *limits = &otlp->draft.options->limits;
+
+	bytes += otlp->resource.bytes + otlp->scope.bytes;
+	if (bytes <= limits->event_bytes)
+	{
+		otlp->expanded += bytes + EVENT_OVERHEAD;
+		if (otlp->expanded > limits->expanded_bytes)
+			return ls_draft_fail(&otlp->draft, LS_DECODE_LARGE, "",
+								 LS_STR("the records with the attributes that they share are too "
+										"large; send smaller batches"),
+								 0);
+		fill(otlp, record);
+	}
+	return ls_draft_commit(&otlp->draft, bytes);
+}
