@@ -421,6 +421,13 @@ test_protobuf(void)
 	protobuf_value(varint(3, UINT64_MAX), "i:-1", "an integer");
 	protobuf_value(real(0.1), "n:0.1", "a double");
 	protobuf_value(real(1.0 / 3), "n:0.3333333333333333", "a double of many digits");
+	protobuf_value(real(-0.05), "n:-0.05", "a double below one");
+	protobuf_value(real(-0.0), "n:-0", "minus zero");
+	protobuf_value(real(0), "i:0", "zero");
+	protobuf_value(real(976.9), "n:976.9", "one decimal");
+	protobuf_value(real(999999999.999999), "n:999999999.999999", "many");
+	protobuf_value(real(1e-6), "n:0.000001", "the smallest decimal");
+	protobuf_value(real(1e-7), "n:1e-07", "a smaller one");
 	protobuf_value(real(3), "i:3", "a whole double");
 	protobuf_value(real(1e300), "n:1e+300", "a large double");
 	protobuf_value(real(-__builtin_inf()), "s:-Infinity", "a double that JSON has not");
