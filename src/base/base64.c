@@ -87,18 +87,6 @@ ls_base64url_decode(ls_str text, ls_arena *arena, ls_str *out)
 	return acc == 0;
 }
 
-static int
-base64_digit(char c)
-{
-	if (c >= 'A' && c <= 'Z')
-		return c - 'A';
-	if (c >= 'a' && c <= 'z')
-		return c - 'a' + 26;
-	if (c >= '0' && c <= '9')
-		return c - '0' + 52;
-	return c == '+' || c == '-' ? 62 : c == '/' || c == '_' ? 63 : -1;
-}
-
 bool
 ls_base64_decode(ls_str text, void *out, size_t room, size_t *len)
 {
@@ -113,7 +101,8 @@ ls_base64_decode(ls_str text, void *out, size_t room, size_t *len)
 	*len = 0;
 	for (size_t i = 0; i < digits; i++)
 	{
-		int digit = base64_digit(text.data[i]);
+		char c = text.data[i];
+		int digit = c == '+' ? 62 : c == '/' ? 63 : digit_of(c);
 
 		if (digit < 0)
 			return false;
