@@ -187,7 +187,7 @@ foreach my $file (sort glob 'sql/install/[4-9]*.sql')
 		next if $function =~ /\.require_/;
 		my ($from, $kind, $at) = ($2, $3, $-[2]);
 		push @mutations, [ "$function: require_$kind", $file, $from, 'NULL;',
-			$kind eq 'operator' || $function =~ /^logsvc\.(audit_head|verify_audit)$/ ? 'test/pgtap/operators.sql' : @matrix,
+			$kind eq 'operator' || $function =~ /\.(audit_head|verify_audit|export_audit)$/ ? 'test/pgtap/operators.sql' : @matrix,
 			@functions, @management ];
 		# The place and not the text: a file has it more than once.
 		$mutations[-1][2] = [ $at, length $from ];

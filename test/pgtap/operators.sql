@@ -1,5 +1,5 @@
 -- What is for operators is refused to everybody else, whatever they hold.
-SELECT plan(36);
+SELECT plan(38);
 
 CREATE ROLE operators_app;
 GRANT logsvc_tenant TO operators_app;
@@ -75,12 +75,14 @@ SELECT is(pg_temp.app($$SELECT logsvc.run_adhoc(rows => '{ok}', criteria => 'Err
 	expected_items => '[{"id": "a", "description": "Errors."}]', preview => true)$$), 'LS202', 'evaluates nothing');
 SELECT is(pg_temp.app($$SELECT logsvc.log('x')$$), 'LS202', 'writes nothing');
 SELECT is(pg_temp.app($$SELECT logsvc.search('*')$$), 'XX999', 'searches');
--- No route calls these two.
+-- No route calls the first two, and the third can be called past its route.
 SELECT is(pg_temp.app('SELECT logsvc.audit_head()'), 'LS202', 'asks for no head of the audit log');
-SELECT is(pg_temp.app('SELECT logsvc.verify_audit()'), 'LS202', 'and verifies none');
+SELECT is(pg_temp.app('SELECT logsvc.verify_audit()'), 'LS202', 'verifies none');
+SELECT is(pg_temp.app('SELECT logsvc_internal.export_audit(NULL)'), 'LS202', 'and takes none away');
 SELECT isnt(logsvc.use_token(:'owner'), NULL, 'an owner');
 SELECT is(pg_temp.app('SELECT logsvc.audit_head()'), 'XX999', 'does');
-SELECT is(pg_temp.app('SELECT logsvc.verify_audit()'), 'XX999', 'both');
+SELECT is(pg_temp.app('SELECT logsvc.verify_audit()'), 'XX999', 'all');
+SELECT is(pg_temp.app('SELECT logsvc_internal.export_audit(NULL)'), 'XX999', 'three');
 SELECT is(logsvc.use_token(NULL), NULL, 'no one');
 
 -- ---- tokens are made by their owners ----
