@@ -32,8 +32,8 @@ tmp-install: all
 include test/unit/gateway.mk
 TEST_PROGRAMS = $(if $(findstring gateway,$(TEST_TAP)),build/unit/gateway_host_checked)
 
-# A real identity provider from npm; with Node when there is none.
-TEST_NPM = $(if $(findstring openid,$(TEST_TAP)),build/npm/installed)
+# A real identity provider and real exporters from npm; with Node when there is none.
+TEST_NPM = $(if $(findstring openid,$(TEST_TAP))$(findstring otlp_sdk,$(TEST_TAP)),build/npm/installed)
 build/npm/installed: $(wildcard test/npm/*)
 	@docker/test-npm.sh $(@D)
 	@touch $@
