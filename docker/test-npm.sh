@@ -12,7 +12,7 @@ has_node() {
 
 has_node || "$root/docker/deps.sh" test-packages.txt
 has_node || {
-	echo "Node 18 or newer and npm are needed for the tests with an identity provider" >&2
+	echo "Node 18 or newer and npm are needed for the tests with programs from npm" >&2
 	exit 1
 }
 mkdir -p "$1"
