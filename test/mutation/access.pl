@@ -20,6 +20,7 @@ my $top = getcwd();
 my @matrix = ('test/t/066_matrix.pl');
 my @management = ('test/t/062_management.pl', 'test/t/065_people.pl');
 my @addresses = ('test/t/067_ip_allowlist.pl');
+my @providers = ('test/t/072_oauth.pl');
 my @foreign = ('test/t/068_foreign.pl');
 my @sessions = ('test/pgtap/access_session.sql', 'test/t/access.pl');
 my @rows = ('test/pgtap/row_security.sql', 'test/pgtap/access_isolation.sql');
@@ -42,6 +43,19 @@ my @mutations = (
 		"route->credentials[0] != '\\0' || request->origin.len == 0 ||", 'true ||', 'test/t/070_accounts.pl'],
 	['admission: rate', 'src/http/admit.c', 'within = ls_rate_limit_take(route->rate_class, key, limit, &state);',
 		'ls_rate_limit_take(route->rate_class, key, limit, &state);', 'test/t/070_accounts.pl', 'test/t/054_evaluation_http.pl'],
+
+	# ---- identity providers ----
+	['identity provider: the state of the browser', 'src/access/oauth_state.c',
+		'ls_equal_constant_time(s->state.data, a->query->state.data, RANDOM_LENGTH)', 'true', @providers],
+	['identity provider: a state is used once', 'src/access/oauth.c', 'if (!claim.yes)', 'if (!claim.found)', @providers],
+	['identity provider: where browsers are sent', 'src/access/oauth_state.c', '|| !ls_url_allowed(*out)', '|| false', @providers],
+	['identity provider: verified addresses', 'src/access/oauth.c', '|| !person.email_verified)', '|| false)', @providers],
+	['identity provider: the nonce', 'src/access/id_token.c', '!ls_str_eq(ls_id_string(&m[7]), expected->nonce)',
+		'false', @providers],
+	['identity provider: how many at once', 'src/access/oauth_call.c', 'old < most && !inside', '!inside', @providers],
+	['identity provider: an account that waits', 'sql/install/47_oauth.sql', 'password_hash = NULL, ', '', @providers],
+	['identity provider: the switch of an organization', 'sql/install/40_access.sql',
+		'RETURN provider IS NULL OR provider = ANY (providers);', 'RETURN true;', @providers],
 
 	# ---- credentials ----
 	['credential: expiry', 'src/access/lookup.c', 'principal->expires_at == 0 ||', 'principal->expires_at >= 0 ||', @matrix],

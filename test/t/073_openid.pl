@@ -5,6 +5,7 @@ use strict;
 use warnings;
 
 use HTTP::Tiny;
+use IPC::Run ();
 use LogsvcTest;
 use PostgreSQL::Test::Utils;
 use Test::More;
@@ -147,6 +148,34 @@ is(code(browse(\%copy, $stopped->{url}, 'x')), '400 VALIDATION_ERROR', 'its stat
 my ($used) = $stopped->{url} =~ /[?&]code=([^&]*)/;
 my $again = browse(\%victim, $start, 'dora', stop => "$own/api/v1/auth/oauth/google/callback")->{url};
 is(code(browse(\%victim, $again =~ s/([?&]code=)[^&]*/$1$used/r, 'x')), '401 INVALID_CREDENTIALS', 'and so does the code');
+
+# ---- an old start ----
+
+# The cookie, opened and sealed again with another end of its life.
+sub reseal
+{
+	my ($cookie, $seconds) = @_;
+	my $program = q{
+		const c = require('crypto'), [cookie, secret, seconds] = process.argv.slice(1);
+		const key = c.createHmac('sha256', secret).update('logsvc oauth state google').digest();
+		const b = Buffer.from(cookie, 'base64url'), nonce = b.subarray(0, 12);
+		const d = c.createDecipheriv('aes-256-gcm', key, nonce).setAuthTag(b.subarray(-16));
+		const plain = Buffer.concat([d.update(b.subarray(12, -16)), d.final()]);
+		plain.writeBigUInt64LE(plain.readBigUInt64LE(0) + BigInt(seconds) * 1000000n, 0);
+		const e = c.createCipheriv('aes-256-gcm', key, nonce);
+		process.stdout.write(Buffer.concat([nonce, e.update(plain), e.final(), e.getAuthTag()]).toString('base64url'));
+	};
+	my ($out, $err) = ('', '');
+	IPC::Run::run([ 'node', '-e', $program, $cookie, 'a secret / of 100% + more', $seconds ], '>', \$out, '2>', \$err) or die $err;
+	return $out;
+}
+foreach my $case ([ -605, '400 VALIDATION_ERROR', 'older than ten minutes' ], [ -590, '302', 'not quite' ])
+{
+	my %old;
+	my $url = browse(\%old, $start, 'ann', stop => "$own/api/v1/auth/oauth/google/callback")->{url};
+	$old{'logsvc_oauth /'} = reseal($old{'logsvc_oauth /'}, $case->[0]);
+	is(code(browse(\%old, $url, 'x')), $case->[1], "a start: $case->[2]");
+}
 
 # ---- other keys ----
 
