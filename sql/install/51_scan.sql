@@ -33,3 +33,64 @@ CREATE FUNCTION logsvc_internal.sort_text(value text) RETURNS text
 LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE
 AS 'MODULE_PATHNAME', 'logsvc_sort_text';
 COMMENT ON FUNCTION logsvc_internal.sort_text(text) IS 'a JSON text as comparisons see it';
+
+CREATE FUNCTION logsvc_internal.value_eval(stage text, expression integer, fields text[])
+RETURNS text
+LANGUAGE c STABLE STRICT PARALLEL SAFE COST 10
+AS 'MODULE_PATHNAME', 'logsvc_value_eval';
+COMMENT ON FUNCTION logsvc_internal.value_eval(text, integer, text[]) IS
+  'an expression of a stage of the query language, by its number, for the values (JSON texts) of '
+  'the fields that it names';
+
+CREATE FUNCTION logsvc_internal.value_test(stage text, expression integer, fields text[])
+RETURNS boolean
+LANGUAGE c STABLE STRICT PARALLEL SAFE COST 10
+AS 'MODULE_PATHNAME', 'logsvc_value_test';
+COMMENT ON FUNCTION logsvc_internal.value_test(text, integer, text[]) IS
+  'is the condition of a stage true for the values (JSON texts) of the fields that it names?';
+
+CREATE FUNCTION logsvc_internal.rex_groups(stage text, value text) RETURNS text[]
+LANGUAGE c STABLE STRICT PARALLEL SAFE COST 10
+AS 'MODULE_PATHNAME', 'logsvc_rex_groups';
+COMMENT ON FUNCTION logsvc_internal.rex_groups(text, text) IS
+  'what the named groups of a stage rex hold, as JSON texts; NULL when nothing matches';
+
+CREATE FUNCTION logsvc_internal.event_set(event text, names text[], "values" text[]) RETURNS text
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 10
+AS 'MODULE_PATHNAME', 'logsvc_event_set';
+COMMENT ON FUNCTION logsvc_internal.event_set(text, text[], text[]) IS
+  'an event (JSON) with more members; names that begin with a dot are attributes';
+
+CREATE FUNCTION logsvc_internal.aggregate_number(value text, counter integer) RETURNS numeric
+LANGUAGE c STABLE STRICT PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'logsvc_aggregate_number';
+COMMENT ON FUNCTION logsvc_internal.aggregate_number(text, integer) IS
+  'as sort_number; a search counts the values that are no numbers';
+
+CREATE FUNCTION logsvc_internal.pattern_in_window(
+  value text, max integer, samples integer, rare integer, sim double precision)
+RETURNS text[]
+LANGUAGE c STABLE WINDOW PARALLEL SAFE COST 100
+AS 'MODULE_PATHNAME', 'logsvc_pattern_in_window';
+COMMENT ON FUNCTION logsvc_internal.pattern_in_window(text, integer, integer, integer, double precision) IS
+  'the pattern of a row among the rows of its window: id, template, samples, place, count';
+
+CREATE FUNCTION logsvc_internal.later_of(a text, b text) RETURNS text
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'logsvc_later_of';
+COMMENT ON FUNCTION logsvc_internal.later_of(text, text) IS 'the second of two';
+
+CREATE FUNCTION logsvc_internal.earlier_of(a text, b text) RETURNS text
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'logsvc_earlier_of';
+COMMENT ON FUNCTION logsvc_internal.earlier_of(text, text) IS 'the first of two';
+
+CREATE AGGREGATE logsvc_internal.first_known(text) (
+  SFUNC = logsvc_internal.earlier_of, STYPE = text, PARALLEL = SAFE);
+COMMENT ON AGGREGATE logsvc_internal.first_known(text) IS
+  'the first value that is not NULL, in the order of the rows';
+
+CREATE AGGREGATE logsvc_internal.last_known(text) (
+  SFUNC = logsvc_internal.later_of, STYPE = text, PARALLEL = SAFE);
+COMMENT ON AGGREGATE logsvc_internal.last_known(text) IS
+  'the last value that is not NULL, in the order of the rows';

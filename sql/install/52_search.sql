@@ -100,5 +100,11 @@ GRANT EXECUTE ON FUNCTION
   logsvc_internal.part_scan(bigint, bytea, bytea, text, bytea, timestamptz, timestamptz, text[],
     boolean, integer, boolean, timestamptz, bigint, integer, text[], text[]),
   logsvc_internal.part_group(bigint, bytea, bytea, text, bytea, timestamptz, timestamptz, text[]),
-  logsvc_internal.sort_number(text), logsvc_internal.sort_text(text)
+  logsvc_internal.sort_number(text), logsvc_internal.sort_text(text),
+  logsvc_internal.value_eval(text, integer, text[]), logsvc_internal.value_test(text, integer, text[]),
+  logsvc_internal.rex_groups(text, text), logsvc_internal.event_set(text, text[], text[]),
+  logsvc_internal.aggregate_number(text, integer),
+  logsvc_internal.pattern_in_window(text, integer, integer, integer, double precision),
+  logsvc_internal.earlier_of(text, text), logsvc_internal.later_of(text, text),
+  logsvc_internal.first_known(text), logsvc_internal.last_known(text)
 TO logsvc_tenant;

@@ -71,7 +71,7 @@ set_target(ls_search *search, ls_filter *leaf, const ls_query_field *field)
 			leaf->target = LS_TARGET_ID;
 			break;
 		case LS_QUERY_TEMPLATE_ID:
-			ls_search_fail(search, field->span, "template_id is not supported yet");
+			ls_search_fail(search, field->span, "template_id can be compared in where only");
 		default:
 			leaf->target = LS_TARGET_NAMED;
 			leaf->field = named[field->builtin];

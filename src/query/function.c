@@ -17,7 +17,6 @@
 #include "utils/builtins.h"
 #include "utils/fmgrprotos.h"
 #include "utils/jsonb.h"
-#include "utils/numeric.h"
 #include "utils/timestamp.h"
 #include "utils/tuplestore.h"
 
@@ -27,8 +26,6 @@ PG_FUNCTION_INFO_V1(logsvc_search_json);
 PG_FUNCTION_INFO_V1(logsvc_query_logs_json);
 PG_FUNCTION_INFO_V1(logsvc_events);
 PG_FUNCTION_INFO_V1(logsvc_explain_query);
-PG_FUNCTION_INFO_V1(logsvc_sort_number);
-PG_FUNCTION_INFO_V1(logsvc_sort_text);
 
 #define SEARCH_MEMORY ((size_t) 64 * 1024 * 1024)
 
@@ -63,6 +60,7 @@ set_limit(ls_search *search, int limit)
 	if (limit < 1 || limit > LS_SEARCH_MAX_LIMIT)
 		ls_search_invalid("limit", "must be between 1 and 10000");
 	search->limit = limit;
+	search->limit_given = true;
 }
 
 /* What a cursor is bound to; a text that is not given differs from an empty one. */
@@ -402,80 +400,4 @@ logsvc_explain_query(PG_FUNCTION_ARGS)
 	ls_plan_print(&out, ls_search_plan(&search, &position));
 	SPI_finish();
 	PG_RETURN_TEXT_P(cstring_to_text_with_len(out.data, out.len));
-}
-
-/* ---- keys of sort ---- */
-
-static bool
-json_string(ls_str json, ls_arena *arena, ls_str *text)
-{
-	ls_json j;
-	ls_json_value v;
-
-	ls_json_init(&j, json, arena, 4);
-	if (json.len == 0 || json.data[0] != '"' || !ls_json_read(&j, &v))
-		return false;
-	*text = v.text;
-	return true;
-}
-
-/*
- * sort_number(json text) returns numeric: of a number, or of a string that
- * looks like one; else NULL.
- */
-Datum
-logsvc_sort_number(PG_FUNCTION_ARGS)
-{
-	ls_str json = ls_str_of_text(PG_GETARG_TEXT_PP(0));
-	size_t i = 0;
-	size_t digits = 0;
-	char buffer[320];
-	char *end;
-	int64_t integer;
-	double number;
-
-	/* A string that needs escapes is no number. */
-	if (json.len >= 2 && json.data[0] == '"')
-		json = ls_str_make(json.data + 1, json.len - 2);
-	if (json.len == 0 || json.len > 300)
-		PG_RETURN_NULL();
-	if (ls_json_canonical_int(json, &integer))
-		PG_RETURN_NUMERIC(int64_to_numeric(integer));
-	for (i = 0; i < json.len; i++)
-	{
-		char c = json.data[i];
-
-		if (c >= '0' && c <= '9')
-			digits++;
-		else if (!((c == '-' && i == 0) || (digits > 0 && strchr(".eE+-", c) != NULL)))
-			PG_RETURN_NULL();
-	}
-	if (digits == 0 || json.data[json.len - 1] < '0' || json.data[json.len - 1] > '9')
-		PG_RETURN_NULL();
-	memcpy(buffer, json.data, json.len);
-	buffer[json.len] = '\0';
-	number = strtod(buffer, &end);
-	if (*end != '\0')
-		PG_RETURN_NULL();
-	PG_RETURN_DATUM(DirectFunctionCall1(float8_numeric, Float8GetDatum(number)));
-}
-
-/* sort_text(json text) returns text: the value as comparisons see it. */
-Datum
-logsvc_sort_text(PG_FUNCTION_ARGS)
-{
-	text *value = PG_GETARG_TEXT_PP(0);
-	ls_str json = ls_str_of_text(value);
-	ls_arena *arena;
-	ls_str string;
-	text *result;
-
-	if (json.len == 0 || json.data[0] != '"')
-		PG_RETURN_TEXT_P(value);
-	if (memchr(json.data, '\\', json.len) == NULL)
-		PG_RETURN_TEXT_P(ls_text_of_str(ls_str_make(json.data + 1, json.len - 2)));
-	arena = ls_context_arena(CurrentMemoryContext, 0);
-	result = json_string(json, arena, &string) ? ls_text_of_str(string) : value;
-	ls_arena_destroy(arena);
-	PG_RETURN_TEXT_P(result);
 }

@@ -10,7 +10,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "src/query/query.h"
+#include "src/query/plan.h"
 
 #include "catalog/pg_type.h"
 #include "utils/array.h"
@@ -20,50 +20,16 @@
 #include "utils/lsyscache.h"
 #include "utils/timestamp.h"
 
+#include "src/query/value.h"
 #include "src/store/scan.h"
 
-#define MAX_FIELDS 64
-#define MAX_KEYS 32 /* of stats, as part_group */
 #define SORT_LIMIT 10000
 #define HEAD_LIMIT 10
 
-/* A list of fields of the query. */
-typedef struct field_set
-{
-	const ls_query_field *items[MAX_FIELDS];
-	int n;
-	bool given;
-} field_set;
-
-typedef struct planner
-{
-	ls_search *search;
-	ls_plan *plan;
-	StringInfoData sql;   /* of the stages so far */
-	StringInfoData order; /* the current order, as terms of ORDER BY */
-	int stage;            /* number of the stage, for names */
-	field_set values;     /* what part_scan must return as values */
-	field_set shown;
-	field_set hidden;
-	int organization; /* numbers of parameters */
-	int indexes;
-	int from;
-	int to;
-	int filter;
-	int fields;
-	int newest;
-	int descending;
-	int after_time;
-	int after_batch;
-	int after_place;
-	int show;
-	int hide;
-} planner;
-
 /* ---- parameters ---- */
 
-static int
-parameter(planner *p, Oid type, Datum value, bool isnull)
+int
+ls_plan_parameter(ls_planner *p, Oid type, Datum value, bool isnull)
 {
 	ls_plan *plan = p->plan;
 
@@ -77,16 +43,16 @@ parameter(planner *p, Oid type, Datum value, bool isnull)
 }
 
 static void
-set_parameter(planner *p, int number, Datum value)
+set_parameter(ls_planner *p, int number, Datum value)
 {
 	p->plan->values[number - 1] = value;
 	p->plan->nulls[number - 1] = ' ';
 }
 
-static int
-integer(planner *p, int64 value)
+int
+ls_plan_integer(ls_planner *p, int64 value)
 {
-	return parameter(p, INT8OID, Int64GetDatum(value), false);
+	return ls_plan_parameter(p, INT8OID, Int64GetDatum(value), false);
 }
 
 static Datum
@@ -102,12 +68,10 @@ text_array(const ls_str *texts, int n)
 /* ---- fields ---- */
 
 static ls_str
-field_name(planner *p, const ls_query_field *field)
+field_name(ls_planner *p, const ls_query_field *field)
 {
 	ls_buf buf;
 
-	if (field->builtin == LS_QUERY_TEMPLATE_ID)
-		ls_search_fail(p->search, field->span, "template_id is not supported yet");
 	if (field->builtin != LS_QUERY_NOT_BUILTIN)
 		return ls_str_of_cstring(ls_query_builtin_name(field->builtin));
 	ls_buf_init(&buf, p->search->arena);
@@ -118,17 +82,22 @@ field_name(planner *p, const ls_query_field *field)
 }
 
 static Datum
-field_array(planner *p, const field_set *set)
+field_array(ls_planner *p, const ls_field_set *set)
 {
-	ls_str names[MAX_FIELDS];
+	ls_str names[LS_PLAN_MAX_FIELDS];
+	int n = 0;
 
 	for (int i = 0; i < set->n; i++)
-		names[i] = field_name(p, set->items[i]);
-	return text_array(names, set->n);
+	{
+		/* Parts do not have it: the stage patterns makes it. */
+		if (set->items[i]->builtin != LS_QUERY_TEMPLATE_ID)
+			names[n++] = field_name(p, set->items[i]);
+	}
+	return text_array(names, n);
 }
 
 static int
-find_field(const field_set *set, const ls_query_field *field)
+find_field(const ls_field_set *set, const ls_query_field *field)
 {
 	for (int i = 0; i < set->n; i++)
 	{
@@ -142,37 +111,209 @@ find_field(const field_set *set, const ls_query_field *field)
 }
 
 static int
-add_field(planner *p, field_set *set, const ls_query_field *field)
+add_field(ls_planner *p, ls_field_set *set, const ls_query_field *field)
 {
 	int at = find_field(set, field);
 
 	if (at >= 0)
 		return at;
-	if (set->n == MAX_FIELDS)
-		ls_search_fail(p->search, field->span, "the query names more than %d fields", MAX_FIELDS);
+	if (set->n == LS_PLAN_MAX_FIELDS)
+		ls_search_fail(p->search, field->span, "the query names more than %d fields",
+					   LS_PLAN_MAX_FIELDS);
 	set->items[set->n] = field;
 	return set->n++;
 }
 
-/* The values of a field in the current rows, as SQL; NULL when there is none. */
-static char *
-reference(planner *p, const ls_query_field *field)
+/* Is it an attribute, with the object of all of them in the set? */
+static bool
+covered(const ls_field_set *set, const ls_query_field *field)
 {
+	if (find_field(set, field) >= 0)
+		return true;
+	for (int i = 0; i < set->n && field->builtin == LS_QUERY_NOT_BUILTIN; i++)
+	{
+		if (set->items[i]->builtin == LS_QUERY_NOT_BUILTIN && set->items[i]->n_parts == 0)
+			return true;
+	}
+	return false;
+}
+
+static int
+find_binding(const ls_planner *p, const ls_query_field *field)
+{
+	for (int i = 0; i < p->n_bindings; i++)
+	{
+		const ls_query_field *item = p->bindings[i].field;
+
+		if (item->builtin == field->builtin && ls_str_eq(item->name, field->name))
+			return i;
+	}
+	return -1;
+}
+
+/* What `fields - attributes` leaves out of events can still be named. */
+char *
+ls_plan_reference(ls_planner *p, const ls_query_field *field)
+{
+	int bound;
+
 	if (p->plan->table)
 	{
 		for (int i = 0; i < p->plan->n_columns; i++)
 		{
 			if (ls_str_eq(p->plan->columns[i].name, field->name))
-				return psprintf("t.c%d", i + 1);
+				return p->plan->columns[i].sql;
 		}
-		return pstrdup("NULL::pg_catalog.text");
+		return pstrdup(LS_SQL_MISSING);
 	}
-	if (find_field(&p->hidden, field) >= 0 || (p->shown.given && find_field(&p->shown, field) < 0))
-		return pstrdup("NULL::pg_catalog.text");
 	if (field->builtin == LS_QUERY_NOT_BUILTIN && field->n_parts == 0)
 		ls_search_fail(p->search, field->span, "name an attribute: attributes.<name>");
-	field_name(p, field);
+	bound = find_binding(p, field);
+	if (bound >= 0)
+		return p->bindings[bound].sql;
+	if (find_field(&p->hidden, field) >= 0 || (p->shown.given && !covered(&p->shown, field)) ||
+		field->builtin == LS_QUERY_TEMPLATE_ID)
+		return pstrdup(LS_SQL_MISSING);
 	return psprintf("t.\"values\"[%d]", add_field(p, &p->values, field) + 1);
+}
+
+static void
+unbind(ls_planner *p, int at)
+{
+	p->n_bindings--;
+	memmove(&p->bindings[at], &p->bindings[at + 1],
+			sizeof(ls_binding) * (Size) (p->n_bindings - at));
+}
+
+/* The event's own field, if it has one, is not shown any more. */
+void
+ls_plan_bind(ls_planner *p, const ls_query_field *field, char *sql)
+{
+	ls_plan *plan = p->plan;
+	int at;
+
+	if (plan->table)
+	{
+		ls_plan_column *columns;
+
+		for (at = 0; at < plan->n_columns; at++)
+		{
+			if (ls_str_eq(plan->columns[at].name, field->name))
+				break;
+		}
+		if (at == LS_PLAN_MAX_COLUMNS)
+			ls_search_fail(p->search, field->span, "a table has at most %d columns",
+						   LS_PLAN_MAX_COLUMNS);
+		columns = palloc0(sizeof(*columns) * (Size) (plan->n_columns + 1));
+		memcpy(columns, plan->columns, sizeof(*columns) * (Size) plan->n_columns);
+		columns[at] = (ls_plan_column){.name = field->name, .sql = sql};
+		plan->columns = columns;
+		plan->n_columns = Max(plan->n_columns, at + 1);
+		return;
+	}
+	if (field->builtin == LS_QUERY_NOT_BUILTIN && field->n_parts == 0)
+		ls_search_fail(p->search, field->span, "name an attribute: attributes.<name>");
+	at = find_binding(p, field);
+	if (at < 0)
+	{
+		if (p->n_bindings == LS_PLAN_MAX_FIELDS)
+			ls_search_fail(p->search, field->span, "the query makes more than %d fields",
+						   LS_PLAN_MAX_FIELDS);
+		at = p->n_bindings++;
+	}
+	p->bindings[at] = (ls_binding){field, sql};
+	add_field(p, &p->hidden, field);
+}
+
+const ls_query_field *
+ls_plan_field(ls_planner *p, const char *name)
+{
+	ls_query_field *field = palloc0(sizeof(*field));
+
+	field->name = ls_str_of_cstring(name);
+	field->parts = palloc(sizeof(ls_str));
+	field->parts[0] = field->name;
+	field->n_parts = 1;
+	field->builtin = ls_query_builtin_find(field->name);
+	return field;
+}
+
+int
+ls_plan_new_column(ls_planner *p)
+{
+	if (p->next_column > LS_PLAN_MAX_COLUMNS)
+		ereport(ERROR, errcode(ls_errcode(LS_ERROR_QUERY_SEMANTIC)),
+				errmsg("the query makes more than %d columns", LS_PLAN_MAX_COLUMNS));
+	return p->next_column++;
+}
+
+/* Whatever stages did to the field. */
+char *
+ls_plan_timestamp(ls_planner *p)
+{
+	return psprintf("t.\"values\"[%d]",
+					add_field(p, &p->values, ls_plan_field(p, "timestamp")) + 1);
+}
+
+/* ---- expressions ---- */
+
+int
+ls_plan_stage_text(ls_planner *p, const ls_query_stage *stage)
+{
+	ls_str text = p->search->query->text;
+
+	return ls_plan_parameter(
+		p, TEXTOID,
+		PointerGetDatum(ls_text_of_str(
+			ls_str_make(text.data + stage->span.start, stage->span.end - stage->span.start))),
+		false);
+}
+
+/* Patterns are looked at before anything runs, for the position of the error. */
+static void
+check_patterns(ls_planner *p, const ls_query_expr *expr)
+{
+	const char *error;
+
+	if (expr->kind == LS_QUERY_EXPR_MATCHES && expr->args[1]->kind == LS_QUERY_EXPR_STRING)
+	{
+		error = ls_scan_regex_error(expr->args[1]->text);
+		if (error != NULL)
+			ls_search_fail(p->search, expr->args[1]->span, "not a regular expression: %s", error);
+	}
+	for (uint32 i = 0; i < expr->n_args; i++)
+		check_patterns(p, expr->args[i]);
+}
+
+static char *
+evaluation(ls_planner *p, const ls_query_stage *stage, int number, int *text, const char *function)
+{
+	const ls_query_expr *expr = ls_value_expression(stage, number);
+	ls_value_fields named = {.n = 0};
+	StringInfoData sql;
+
+	check_patterns(p, expr);
+	if (!ls_value_list_fields(expr, &named))
+		ls_search_fail(p->search, expr->span, "the expression names more than %d fields",
+					   LS_VALUE_MAX_FIELDS);
+	if (*text == 0)
+		*text = ls_plan_stage_text(p, stage);
+	initStringInfo(&sql);
+	appendStringInfo(&sql, "logsvc_internal.%s($%d, %d, ARRAY[", function, *text, number);
+	for (int i = 0; i < named.n; i++)
+		appendStringInfo(&sql, "%s%s", i > 0 ? ", " : "", ls_plan_reference(p, named.items[i]));
+	appendStringInfoString(&sql, "]::pg_catalog.text[])");
+	return sql.data;
+}
+
+char *
+ls_plan_expression(ls_planner *p, const ls_query_stage *stage, int number, int *text)
+{
+	const ls_query_expr *expr = ls_value_expression(stage, number);
+
+	if (expr->kind == LS_QUERY_EXPR_FIELD)
+		return ls_plan_reference(p, expr->field);
+	return evaluation(p, stage, number, text, "value_eval");
 }
 
 /* ---- the rows ---- */
@@ -186,13 +327,14 @@ day_of(ls_time time)
 }
 
 /* Parts and entries of the queue that can have rows of the search. */
-static void
-append_sources(planner *p, StringInfo sql, bool ordered)
+void
+ls_plan_append_sources(ls_planner *p, StringInfo sql, bool ordered)
 {
 	ls_search *s = p->search;
-	int first_day = parameter(p, DATEOID, day_of(s->from), false);
-	int last_day = parameter(p, DATEOID, day_of(s->to), false);
-	int mask = parameter(p, INT4OID, Int32GetDatum((int32) ls_filter_level_mask(s->filter)), false);
+	int first_day = ls_plan_parameter(p, DATEOID, day_of(s->from), false);
+	int last_day = ls_plan_parameter(p, DATEOID, day_of(s->to), false);
+	int mask = ls_plan_parameter(p, INT4OID, Int32GetDatum((int32) ls_filter_level_mask(s->filter)),
+								 false);
 
 	appendStringInfo(sql,
 					 "(SELECT p.id, p.header, p.body, p.index_name, p.min_time, p.max_time"
@@ -214,12 +356,12 @@ append_sources(planner *p, StringInfo sql, bool ordered)
 }
 
 static void
-scan_events(planner *p)
+scan_events(ls_planner *p)
 {
 	const char *direction = p->search->ascending ? "" : " DESC";
 
 	appendStringInfoString(&p->sql, "SELECT r.ts, r.batch, r.place, r.\"values\", r.event FROM ");
-	append_sources(p, &p->sql, true);
+	ls_plan_append_sources(p, &p->sql, true);
 	appendStringInfo(&p->sql,
 					 " CROSS JOIN LATERAL logsvc_internal.part_scan(s.id, s.header, s.body,"
 					 " s.index_name, $%d, $%d, $%d, $%d, $%d, $%d, $%d, $%d, $%d, $%d, $%d, $%d) r",
@@ -230,8 +372,8 @@ scan_events(planner *p)
 
 /* ---- stages ---- */
 
-static void
-wrap(planner *p, const char *before, const char *after)
+void
+ls_plan_wrap(ls_planner *p, const char *before, const char *after)
 {
 	char *inner = p->sql.data;
 
@@ -240,16 +382,16 @@ wrap(planner *p, const char *before, const char *after)
 }
 
 static void
-head(planner *p, const ls_query_stage *stage)
+head(ls_planner *p, const ls_query_stage *stage)
 {
 	int64 count = stage->count < 0 ? HEAD_LIMIT : stage->count;
 
-	wrap(p, "SELECT t.* FROM ",
-		 psprintf(" ORDER BY %s LIMIT $%d", p->order.data, integer(p, count)));
+	ls_plan_wrap(p, "SELECT t.* FROM ",
+				 psprintf(" ORDER BY %s LIMIT $%d", p->order.data, ls_plan_integer(p, count)));
 }
 
 static void
-dedup(planner *p, const ls_query_stage *stage)
+dedup(ls_planner *p, const ls_query_stage *stage)
 {
 	StringInfoData keys;
 	StringInfoData present;
@@ -259,26 +401,27 @@ dedup(planner *p, const ls_query_stage *stage)
 	initStringInfo(&present);
 	for (uint32 i = 0; i < stage->fields.n; i++)
 	{
-		char *key = reference(p, stage->fields.items[i]);
+		char *key = ls_plan_reference(p, stage->fields.items[i]);
 
 		appendStringInfo(&keys, "%s%s", i > 0 ? ", " : "", key);
 		appendStringInfo(&present, "%s%s IS NOT NULL", i > 0 ? " AND " : "", key);
 	}
-	wrap(p,
-		 psprintf("SELECT t.*, pg_catalog.row_number() OVER (PARTITION BY %s ORDER BY %s) AS n%d"
-				  " FROM ",
-				  keys.data, p->order.data, p->stage),
-		 "");
-	wrap(
-		p, "SELECT t.* FROM ",
-		stage->keep_empty
-			? psprintf(" WHERE t.n%d <= $%d OR NOT (%s)", p->stage, integer(p, count), present.data)
-			: psprintf(" WHERE t.n%d <= $%d AND %s", p->stage, integer(p, count), present.data));
+	ls_plan_wrap(
+		p,
+		psprintf("SELECT t.*, pg_catalog.row_number() OVER (PARTITION BY %s ORDER BY %s) AS n%d"
+				 " FROM ",
+				 keys.data, p->order.data, p->stage),
+		"");
+	ls_plan_wrap(p, "SELECT t.* FROM ",
+				 stage->keep_empty ? psprintf(" WHERE t.n%d <= $%d OR NOT (%s)", p->stage,
+											  ls_plan_integer(p, count), present.data)
+								   : psprintf(" WHERE t.n%d <= $%d AND %s", p->stage,
+											  ls_plan_integer(p, count), present.data));
 }
 
 /* Numbers before text, missing last, whatever the direction. */
-static void
-append_key(StringInfo order, const char *value, bool descending)
+void
+ls_plan_append_key(StringInfo order, const char *value, bool descending)
 {
 	const char *direction = descending ? " DESC" : "";
 
@@ -289,7 +432,7 @@ append_key(StringInfo order, const char *value, bool descending)
 }
 
 static void
-sort(planner *p, const ls_query_stage *stage)
+sort(ls_planner *p, const ls_query_stage *stage)
 {
 	int64 count = stage->count < 0 ? SORT_LIMIT : stage->count;
 	StringInfoData order;
@@ -298,74 +441,70 @@ sort(planner *p, const ls_query_stage *stage)
 	for (uint32 i = 0; i < stage->keys.n; i++)
 	{
 		const ls_query_key *key = stage->keys.items[i];
-		char *value = reference(p, key->field);
+		char *value = ls_plan_reference(p, key->field);
 
 		if (!p->plan->table && key->field->builtin == LS_QUERY_TIMESTAMP)
 			appendStringInfo(&order, "t.ts%s, ", key->descending ? " DESC" : "");
 		else
-			append_key(&order, value, key->descending);
+			ls_plan_append_key(&order, value, key->descending);
 	}
 	appendStringInfoString(&order, p->order.data);
-	wrap(p,
-		 psprintf("SELECT t.*, pg_catalog.row_number() OVER (ORDER BY %s) AS o%d FROM ", order.data,
-				  p->stage),
-		 "");
-	wrap(p, "SELECT t.* FROM ", psprintf(" WHERE t.o%d <= $%d", p->stage, integer(p, count)));
+	ls_plan_wrap(p,
+				 psprintf("SELECT t.*, pg_catalog.row_number() OVER (ORDER BY %s) AS o%d FROM ",
+						  order.data, p->stage),
+				 "");
+	ls_plan_wrap(p, "SELECT t.* FROM ",
+				 psprintf(" WHERE t.o%d <= $%d", p->stage, ls_plan_integer(p, count)));
 	resetStringInfo(&p->order);
 	appendStringInfo(&p->order, "t.o%d", p->stage);
 }
 
-/* Of a table: its columns anew.  Of events: part_scan leaves out the others. */
+/* Of a table: some of its columns.  Of events: part_scan leaves out the others. */
 static void
-fields(planner *p, const ls_query_stage *stage)
+fields(ls_planner *p, const ls_query_stage *stage)
 {
 	ls_plan *plan = p->plan;
-	field_set listed = {0};
+	ls_field_set listed = {0};
 
 	for (uint32 i = 0; i < stage->fields.n; i++)
 		add_field(p, &listed, stage->fields.items[i]);
 	if (plan->table)
 	{
 		ls_plan_column *old = plan->columns;
-		ls_plan_column *columns = palloc0(sizeof(*columns) * (Size) (plan->n_columns + MAX_FIELDS));
-		StringInfoData list;
+		ls_plan_column *columns =
+			palloc0(sizeof(*columns) * (Size) (plan->n_columns + LS_PLAN_MAX_FIELDS));
 		int n = 0;
 
-		initStringInfo(&list);
 		for (int i = 0; stage->exclude && i < plan->n_columns; i++)
 		{
 			bool hide = false;
 
 			for (int f = 0; f < listed.n; f++)
 				hide = hide || ls_str_eq(listed.items[f]->name, old[i].name);
-			if (hide)
-				continue;
-			columns[n] = old[i];
-			appendStringInfo(&list, "t.c%d AS c%d, ", i + 1, n + 1);
-			n++;
+			if (!hide)
+				columns[n++] = old[i];
 		}
 		for (int f = 0; !stage->exclude && f < listed.n; f++)
 		{
 			columns[n].name = listed.items[f]->name;
+			columns[n].sql = ls_plan_reference(p, listed.items[f]);
 			for (int i = 0; i < plan->n_columns; i++)
 			{
 				if (ls_str_eq(old[i].name, columns[n].name))
 					columns[n].type = old[i].type;
 			}
-			appendStringInfo(&list, "%s AS c%d, ", reference(p, listed.items[f]), n + 1);
 			n++;
 		}
 		if (n == 0)
 			ls_search_fail(p->search, stage->span, "no column is left");
-		wrap(p,
-			 psprintf("SELECT %spg_catalog.row_number() OVER (ORDER BY %s) AS o%d FROM ", list.data,
-					  p->order.data, p->stage),
-			 "");
-		resetStringInfo(&p->order);
-		appendStringInfo(&p->order, "t.o%d", p->stage);
 		plan->columns = columns;
 		plan->n_columns = n;
 		return;
+	}
+	for (int b = p->n_bindings - 1; b >= 0; b--)
+	{
+		if (covered(&listed, p->bindings[b].field) == stage->exclude)
+			unbind(p, b);
 	}
 	if (stage->exclude)
 	{
@@ -375,7 +514,7 @@ fields(planner *p, const ls_query_stage *stage)
 	}
 	if (p->shown.given)
 	{
-		field_set both = {0};
+		ls_field_set both = {0};
 
 		for (int i = 0; i < listed.n; i++)
 		{
@@ -389,71 +528,184 @@ fields(planner *p, const ls_query_stage *stage)
 }
 
 static void
-stats(planner *p, const ls_query_stage *stage, bool first)
+where(ls_planner *p, const ls_query_stage *stage)
+{
+	int text = 0;
+
+	ls_plan_wrap(p, "SELECT t.* FROM ",
+				 psprintf(" WHERE %s", evaluation(p, stage, 0, &text, "value_test")));
+}
+
+/*
+ * Adds a column to the rows; its number.  OFFSET 0 keeps the server from
+ * putting the expression into each place that names the column: a chain of
+ * stages would be evaluated more often with each of them.
+ */
+static int
+add_column(ls_planner *p, const char *value)
+{
+	int column = ls_plan_new_column(p);
+
+	ls_plan_wrap(p, psprintf("SELECT t.*, %s AS c%d FROM ", value, column), " OFFSET 0");
+	return column;
+}
+
+/* Each assignment sees what those before it made. */
+static void
+eval(ls_planner *p, const ls_query_stage *stage)
+{
+	int text = 0;
+
+	for (uint32 i = 0; i < stage->assigns.n; i++)
+	{
+		const ls_query_assign *assign = stage->assigns.items[i];
+		char *value = evaluation(p, stage, (int) i, &text, "value_eval");
+
+		ls_plan_bind(p, assign->to, psprintf("t.c%d", add_column(p, value)));
+	}
+}
+
+/* All at once: `rename a as b, b as a` swaps them. */
+static void
+rename_fields(ls_planner *p, const ls_query_stage *stage)
 {
 	ls_plan *plan = p->plan;
-	int n_by = (int) stage->by.n;
-	int n = n_by + (int) stage->aggregates.n;
-	ls_plan_column *columns = palloc0(sizeof(*columns) * (Size) (n + 1));
-	StringInfoData list;
-	StringInfoData group;
-	StringInfoData order;
+	uint32 n = stage->assigns.n;
+	char **values = palloc(sizeof(char *) * n);
+	ls_column_type *types = palloc0(sizeof(ls_column_type) * n);
+	int *places = palloc(sizeof(int) * n);
 
-	if (n_by > MAX_KEYS || n > MAX_FIELDS)
-		ls_search_fail(p->search, stage->span, "stats makes at most %d columns, %d of them keys",
-					   MAX_FIELDS, MAX_KEYS);
-	initStringInfo(&list);
-	initStringInfo(&group);
-	initStringInfo(&order);
-	for (int i = 0; i < n_by; i++)
+	for (uint32 i = 0; i < n; i++)
 	{
-		const ls_query_field *by = stage->by.items[i];
-		char *value = reference(p, by);
+		const ls_query_field *from = stage->assigns.items[i]->from;
 
-		/* part_group returns the keys in the order of `by`. */
-		if (first)
-			value = psprintf("g.keys[%d]", i + 1);
-		columns[i].name = by->name;
-		appendStringInfo(&list, "%s AS c%d, ", value, i + 1);
-		appendStringInfo(&group, "%s%d", i > 0 ? ", " : " GROUP BY ", i + 1);
-		append_key(&order, psprintf("t.c%d", i + 1), false);
+		values[i] = ls_plan_reference(p, from);
+		places[i] = -1;
+		for (int c = 0; plan->table && c < plan->n_columns; c++)
+		{
+			if (!ls_str_eq(plan->columns[c].name, from->name))
+				continue;
+			places[i] = c;
+			types[i] = plan->columns[c].type;
+		}
 	}
+	if (plan->table)
+	{
+		bool *gone = palloc0(sizeof(bool) * (Size) (plan->n_columns + 1));
+		int kept = 0;
+
+		/* A column keeps its place; one that had the new name makes room. */
+		for (uint32 i = 0; i < n; i++)
+		{
+			for (int c = 0; c < plan->n_columns && places[i] >= 0; c++)
+				gone[c] =
+					gone[c] || ls_str_eq(plan->columns[c].name, stage->assigns.items[i]->to->name);
+		}
+		for (uint32 i = 0; i < n; i++)
+		{
+			if (places[i] < 0)
+				continue;
+			gone[places[i]] = false;
+			plan->columns[places[i]] =
+				(ls_plan_column){stage->assigns.items[i]->to->name, types[i], values[i]};
+		}
+		for (int c = 0; c < plan->n_columns; c++)
+		{
+			if (!gone[c])
+				plan->columns[kept++] = plan->columns[c];
+		}
+		plan->n_columns = kept;
+		return;
+	}
+	for (uint32 i = 0; i < n; i++)
+	{
+		const ls_query_field *from = stage->assigns.items[i]->from;
+		int bound = find_binding(p, from);
+
+		if (bound >= 0)
+			unbind(p, bound);
+		add_field(p, &p->hidden, from);
+	}
+	for (uint32 i = 0; i < n; i++)
+		ls_plan_bind(p, stage->assigns.items[i]->to, values[i]);
+}
+
+/* Where nothing matches, a field of that name stays as it was. */
+static void
+rex(ls_planner *p, const ls_query_stage *stage)
+{
+	const ls_query_field *from = stage->field != NULL ? stage->field : ls_plan_field(p, "event");
+	const char *error = ls_scan_regex_error(stage->pattern);
+	int column;
+
+	if (error != NULL)
+		ls_search_fail(p->search, stage->pattern_span, "not a regular expression: %s", error);
+	column = add_column(p, psprintf("logsvc_internal.rex_groups($%d, %s)",
+									ls_plan_stage_text(p, stage), ls_plan_reference(p, from)));
+	for (uint32 i = 0; i < stage->n_groups; i++)
+	{
+		const ls_query_field *to = ls_plan_field(p, ls_cstring_of_str(stage->groups[i]->name));
+
+		ls_plan_bind(p, to,
+					 psprintf("coalesce(t.c%d[%u], %s)", column, i + 1, ls_plan_reference(p, to)));
+	}
+}
+
+/* ---- template_id ---- */
+
+static bool
+is_template_id(const ls_query_field *field)
+{
+	return field != NULL && field->builtin == LS_QUERY_TEMPLATE_ID;
+}
+
+static bool
+any_template_id(const ls_query_fields *list)
+{
+	for (uint32 i = 0; i < list->n; i++)
+	{
+		if (is_template_id(list->items[i]))
+			return true;
+	}
+	return false;
+}
+
+static bool
+expression_names_template_id(const ls_query_expr *expr)
+{
+	bool named = expr != NULL && is_template_id(expr->field);
+
+	for (uint32 i = 0; expr != NULL && i < expr->n_args && !named; i++)
+		named = expression_names_template_id(expr->args[i]);
+	return named;
+}
+
+static bool
+names_template_id(const ls_query_stage *stage)
+{
+	bool named = any_template_id(&stage->fields) || any_template_id(&stage->by) ||
+				 is_template_id(stage->field) || expression_names_template_id(stage->condition);
+
+	for (uint32 i = 0; i < stage->keys.n; i++)
+		named = named || is_template_id(stage->keys.items[i]->field);
+	for (uint32 i = 0; i < stage->assigns.n; i++)
+		named = named || is_template_id(stage->assigns.items[i]->from) ||
+				expression_names_template_id(stage->assigns.items[i]->value);
 	for (uint32 i = 0; i < stage->aggregates.n; i++)
-	{
-		const ls_query_aggregate *aggregate = stage->aggregates.items[i];
+		named = named || expression_names_template_id(stage->aggregates.items[i]->arg);
+	return named;
+}
 
-		if (aggregate->kind != LS_QUERY_COUNT || aggregate->arg != NULL)
-			ls_search_fail(p->search, aggregate->span, "%s is not supported yet",
-						   aggregate->kind == LS_QUERY_COUNT ? "count with an argument"
-															 : ls_cstring_of_str(aggregate->name));
-		columns[n_by + (int) i].name = aggregate->name;
-		columns[n_by + (int) i].type = LS_COLUMN_NUMBER;
-		appendStringInfo(&list, "%s%s::pg_catalog.text AS c%d", i > 0 ? ", " : "",
-						 first ? "coalesce(pg_catalog.sum(g.count), 0)" : "pg_catalog.count(*)",
-						 n_by + (int) i + 1);
-	}
-	if (first)
-	{
-		field_set keys = {0};
-
-		resetStringInfo(&p->sql);
-		appendStringInfo(&p->sql, "SELECT %s FROM ", list.data);
-		append_sources(p, &p->sql, false);
-		appendStringInfo(&p->sql,
-						 " CROSS JOIN LATERAL logsvc_internal.part_group(s.id, s.header, s.body,"
-						 " s.index_name, $%d, $%d, $%d, $%d) g%s",
-						 p->filter, p->from, p->to, p->fields, group.data);
-		for (int i = 0; i < n_by; i++)
-			keys.items[keys.n++] = stage->by.items[i];
-		p->values = keys;
-	}
-	else
-		wrap(p, psprintf("SELECT %s FROM ", list.data), group.data);
-	resetStringInfo(&p->order);
-	appendStringInfo(&p->order, "%st.c%d", order.data, n_by + 1);
-	plan->table = true;
-	plan->columns = columns;
-	plan->n_columns = n;
+/* The first stage that names it finds the patterns of the rows it sees. */
+static void
+label_if_needed(ls_planner *p, const ls_query_stage *stage)
+{
+	if (p->plan->table || !names_template_id(stage) ||
+		find_binding(p, ls_plan_field(p, "template_id")) >= 0 ||
+		find_field(&p->hidden, ls_plan_field(p, "template_id")) >= 0 ||
+		(stage->kind == LS_QUERY_FIELDS && stage->exclude))
+		return;
+	ls_plan_patterns(p, NULL);
 }
 
 /* Is there nothing before it but stages that leave the rows as they are? */
@@ -469,7 +721,7 @@ only_fields_before(const ls_query *query, uint32 stage)
 }
 
 static void
-add_stages(planner *p)
+add_stages(ls_planner *p)
 {
 	const ls_query *query = p->search->query;
 	bool scanned = false;
@@ -478,19 +730,31 @@ add_stages(planner *p)
 	{
 		const ls_query_stage *stage = query->stages.items[i];
 		bool plain = only_fields_before(query, i);
+		bool first = i == 0 && ls_plan_counts_only(stage) && !names_template_id(stage);
 
 		p->stage = (int) i + 1;
-		if (stage->kind != LS_QUERY_FIELDS || p->plan->table)
+		if (stage->kind != LS_QUERY_FIELDS || p->plan->table || names_template_id(stage))
 			p->plan->keyset = false;
-		if (!scanned && !(stage->kind == LS_QUERY_STATS && i == 0))
-		{
+		if (!scanned && !first)
 			scan_events(p);
-			scanned = true;
-		}
+		scanned = true;
+		label_if_needed(p, stage);
 		switch (stage->kind)
 		{
+			case LS_QUERY_WHERE:
+				where(p, stage);
+				break;
+			case LS_QUERY_EVAL:
+				eval(p, stage);
+				break;
+			case LS_QUERY_RENAME:
+				rename_fields(p, stage);
+				break;
+			case LS_QUERY_REX:
+				rex(p, stage);
+				break;
 			case LS_QUERY_HEAD:
-				if (plain && !p->plan->table)
+				if (plain && !p->plan->table && p->n_bindings == 0)
 					p->plan->newest = (int) Max(1, stage->count < 0 ? HEAD_LIMIT : stage->count);
 				head(p, stage);
 				break;
@@ -504,12 +768,18 @@ add_stages(planner *p)
 				fields(p, stage);
 				break;
 			case LS_QUERY_STATS:
-				stats(p, stage, !scanned);
-				scanned = true;
+				ls_plan_stats(p, stage, first);
 				break;
-			default:
-				ls_search_fail(p->search, stage->span, "%s is not supported yet",
-							   ls_query_stage_name(stage->kind));
+			case LS_QUERY_TOP:
+			case LS_QUERY_RARE:
+				ls_plan_top(p, stage, first);
+				break;
+			case LS_QUERY_TIMECHART:
+				ls_plan_timechart(p, stage);
+				break;
+			case LS_QUERY_PATTERNS:
+				ls_plan_patterns(p, stage);
+				break;
 		}
 	}
 	if (!scanned)
@@ -519,7 +789,7 @@ add_stages(planner *p)
 /* ---- the whole ---- */
 
 static Datum
-serialized_filter(planner *p)
+serialized_filter(ls_planner *p)
 {
 	ls_search *s = p->search;
 	ls_filter *index = ls_search_node(s, LS_FILTER_IN, (uint32) s->n_indexes);
@@ -541,8 +811,48 @@ serialized_filter(planner *p)
 	return PointerGetDatum(ls_text_of_str(ls_str_make(bytes.data, bytes.len)));
 }
 
+/* The event, with what stages made. */
 static void
-set_page(planner *p, const ls_position *position)
+append_event(ls_planner *p)
+{
+	static const char *const builtins[] = {
+		[LS_QUERY_EVENT] = "event",
+		[LS_QUERY_LEVEL] = "level",
+		[LS_QUERY_SOURCE] = "source",
+		[LS_QUERY_TIMESTAMP] = "timestamp",
+		[LS_QUERY_INGESTED_AT] = "ingestedAt",
+		[LS_QUERY_INDEX] = "index",
+		[LS_QUERY_ID] = "id",
+		[LS_QUERY_SERVICE] = "service",
+		[LS_QUERY_TRACE_ID] = "traceId",
+		[LS_QUERY_SPAN_ID] = "spanId",
+		[LS_QUERY_TEMPLATE_ID] = "templateId",
+	};
+	StringInfo sql = &p->plan->sql;
+	ls_str names[LS_PLAN_MAX_FIELDS];
+
+	if (p->n_bindings == 0)
+	{
+		appendStringInfoString(sql, "t.event");
+		return;
+	}
+	for (int i = 0; i < p->n_bindings; i++)
+	{
+		const ls_query_field *field = p->bindings[i].field;
+
+		names[i] = ls_str_of_cstring(field->builtin != LS_QUERY_NOT_BUILTIN
+										 ? builtins[field->builtin]
+										 : psprintf(".%s", ls_cstring_of_str(field->name)));
+	}
+	appendStringInfo(sql, "logsvc_internal.event_set(t.event, $%d, ARRAY[",
+					 ls_plan_parameter(p, TEXTARRAYOID, text_array(names, p->n_bindings), false));
+	for (int i = 0; i < p->n_bindings; i++)
+		appendStringInfo(sql, "%s%s", i > 0 ? ", " : "", p->bindings[i].sql);
+	appendStringInfoString(sql, "])");
+}
+
+static void
+set_page(ls_planner *p, const ls_position *position)
 {
 	ls_plan *plan = p->plan;
 	ls_search *s = p->search;
@@ -555,6 +865,9 @@ set_page(planner *p, const ls_position *position)
 		set_parameter(p, p->after_batch, Int64GetDatum((int64) position->batch));
 		set_parameter(p, p->after_place, Int32GetDatum((int32) position->place));
 	}
+	/* A row for each time and series is more than what a page of events is. */
+	if (plan->series && !s->limit_given)
+		s->limit = LS_SEARCH_MAX_LIMIT;
 	if (plan->keyset && s->limit > 0)
 		plan->newest = s->limit + 1;
 	if (plan->newest > 0)
@@ -563,22 +876,25 @@ set_page(planner *p, const ls_position *position)
 	{
 		appendStringInfoString(&plan->sql, "SELECT ");
 		for (int i = 0; i < plan->n_columns; i++)
-			appendStringInfo(&plan->sql, "%st.c%d", i > 0 ? ", " : "", i + 1);
+			appendStringInfo(&plan->sql, "%s%s", i > 0 ? ", " : "", plan->columns[i].sql);
 	}
 	else
-		appendStringInfoString(&plan->sql, "SELECT t.ts, t.batch, t.place, t.event");
+	{
+		appendStringInfoString(&plan->sql, "SELECT t.ts, t.batch, t.place, ");
+		append_event(p);
+	}
 	appendStringInfo(&plan->sql, " FROM (%s) t ORDER BY %s", p->sql.data, p->order.data);
 	if (s->limit > 0)
-		appendStringInfo(&plan->sql, " LIMIT $%d", integer(p, (int64) s->limit + 1));
+		appendStringInfo(&plan->sql, " LIMIT $%d", ls_plan_integer(p, (int64) s->limit + 1));
 	if (offset > 0)
-		appendStringInfo(&plan->sql, " OFFSET $%d", integer(p, offset));
+		appendStringInfo(&plan->sql, " OFFSET $%d", ls_plan_integer(p, offset));
 }
 
 ls_plan *
 ls_search_plan(ls_search *search, const ls_position *position)
 {
 	ls_plan *plan = palloc0(sizeof(ls_plan));
-	planner *p = palloc0(sizeof(planner));
+	ls_planner *p = palloc0(sizeof(ls_planner));
 
 	p->search = search;
 	p->plan = plan;
@@ -588,22 +904,25 @@ ls_search_plan(ls_search *search, const ls_position *position)
 	initStringInfo(&p->sql);
 	initStringInfo(&p->order);
 
-	p->organization = parameter(p, UUIDOID, UUIDPGetDatum(&search->principal->organization), false);
-	p->indexes = parameter(p, TEXTARRAYOID, text_array(search->indexes, search->n_indexes), false);
-	p->from = parameter(p, TIMESTAMPTZOID,
-						TimestampTzGetDatum(ls_timestamptz_of_time(search->from)), false);
-	p->to = parameter(p, TIMESTAMPTZOID, TimestampTzGetDatum(ls_timestamptz_of_time(search->to)),
-					  false);
-	p->filter = parameter(p, BYTEAOID, serialized_filter(p), false);
-	p->fields = parameter(p, TEXTARRAYOID, (Datum) 0, true);
-	parameter(p, BOOLOID, BoolGetDatum(true), false); /* want_event: fields + 1 */
-	p->newest = parameter(p, INT4OID, (Datum) 0, true);
-	p->descending = parameter(p, BOOLOID, BoolGetDatum(!search->ascending), false);
-	p->after_time = parameter(p, TIMESTAMPTZOID, (Datum) 0, true);
-	p->after_batch = parameter(p, INT8OID, (Datum) 0, true);
-	p->after_place = parameter(p, INT4OID, (Datum) 0, true);
-	p->show = parameter(p, TEXTARRAYOID, (Datum) 0, true);
-	p->hide = parameter(p, TEXTARRAYOID, (Datum) 0, true);
+	p->organization =
+		ls_plan_parameter(p, UUIDOID, UUIDPGetDatum(&search->principal->organization), false);
+	p->indexes =
+		ls_plan_parameter(p, TEXTARRAYOID, text_array(search->indexes, search->n_indexes), false);
+	p->from = ls_plan_parameter(p, TIMESTAMPTZOID,
+								TimestampTzGetDatum(ls_timestamptz_of_time(search->from)), false);
+	p->to = ls_plan_parameter(p, TIMESTAMPTZOID,
+							  TimestampTzGetDatum(ls_timestamptz_of_time(search->to)), false);
+	p->filter = ls_plan_parameter(p, BYTEAOID, serialized_filter(p), false);
+	p->fields = ls_plan_parameter(p, TEXTARRAYOID, (Datum) 0, true);
+	ls_plan_parameter(p, BOOLOID, BoolGetDatum(true), false); /* want_event: fields + 1 */
+	p->newest = ls_plan_parameter(p, INT4OID, (Datum) 0, true);
+	p->descending = ls_plan_parameter(p, BOOLOID, BoolGetDatum(!search->ascending), false);
+	p->after_time = ls_plan_parameter(p, TIMESTAMPTZOID, (Datum) 0, true);
+	p->after_batch = ls_plan_parameter(p, INT8OID, (Datum) 0, true);
+	p->after_place = ls_plan_parameter(p, INT4OID, (Datum) 0, true);
+	p->next_column = 1;
+	p->show = ls_plan_parameter(p, TEXTARRAYOID, (Datum) 0, true);
+	p->hide = ls_plan_parameter(p, TEXTARRAYOID, (Datum) 0, true);
 
 	add_stages(p);
 	set_page(p, position);

@@ -7,6 +7,7 @@
  *	scope.c		what a search may see and when: indexes, time zone, time range
  *	compile.c	the filter of the head -> the filter of part_scan
  *	plan.c		stages -> one SQL statement with parameters
+ *	plan_table.c	... those that make tables: stats, top, rare, timechart, patterns
  *	cursor.c	pages
  *	run.c		runs a plan, makes the JSON answer
  *	function.c	the functions of SQL
@@ -42,6 +43,7 @@ typedef struct ls_search
 	const char *earliest_name; /* of these parameters, for errors */
 	const char *latest_name;
 	int limit; /* 0: all rows (events() only) */
+	bool limit_given;
 	bool ascending;
 	bool explain;
 	ls_buf identity; /* the request as cursors are bound to it */
@@ -54,7 +56,8 @@ typedef struct ls_search
 	ls_time to;
 	ls_str *indexes; /* to look into; may be none */
 	int n_indexes;
-	ls_filter *filter; /* NULL: all events; without the indexes */
+	ls_filter *filter;  /* NULL: all events; without the indexes */
+	ls_query_zone zone; /* of the organization */
 } ls_search;
 
 /* ---- errors.c is of the parser; these raise ---- */
@@ -95,23 +98,38 @@ extern ls_filter *ls_search_and(ls_search *search, ls_filter *a, ls_filter *b);
 
 /* ---- plan.c ---- */
 
-#define LS_PLAN_MAX_PARAMS 128
+#define LS_PLAN_MAX_PARAMS 512
+
+#define LS_PLAN_MAX_COLUMNS 1000
+#define LS_PLAN_MAX_COUNTERS 128 /* aggregates of numbers */
 
 typedef enum ls_column_type
 {
 	LS_COLUMN_ANY, /* what its values are */
-	LS_COLUMN_NUMBER
+	LS_COLUMN_NUMBER,
+	LS_COLUMN_TIME,
+	LS_COLUMN_TEMPLATE
 } ls_column_type;
 
 typedef struct ls_plan_column
 {
 	ls_str name;
 	ls_column_type type;
+	char *sql; /* its value in the current rows */
 } ls_plan_column;
+
+/* What of an aggregate was no number; for a warning. */
+typedef struct ls_plan_counter
+{
+	ls_str name;
+	ls_query_span span;
+	bool texts_too; /* min, max: texts count when there is no number */
+} ls_plan_counter;
 
 typedef struct ls_plan
 {
 	bool table;  /* rows of columns, not events */
+	bool series; /* a table by time */
 	bool keyset; /* pages follow the last event, not a number of rows */
 	bool empty;  /* no index matches: nothing to run */
 	int newest;  /* rows that part_scan must return at most; 0: all */
@@ -122,6 +140,9 @@ typedef struct ls_plan
 	char nulls[LS_PLAN_MAX_PARAMS];
 	ls_plan_column *columns; /* table */
 	int n_columns;
+	ls_plan_counter counters[LS_PLAN_MAX_COUNTERS];
+	int n_counters;
+	ls_query_span patterns; /* the last stage patterns; for a warning */
 } ls_plan;
 
 /* Where a page begins. */
@@ -153,6 +174,19 @@ extern char *ls_cursor_make(ls_search *search, const ls_position *position);
 extern ls_str ls_server_key(void);
 
 /* ---- run.c ---- */
+
+/*
+ * What the functions of a statement note while it runs in this process, for
+ * the warnings of its answer.  In a parallel worker there is none.
+ */
+typedef struct ls_search_notes
+{
+	uint64 numbers[LS_PLAN_MAX_COUNTERS]; /* of each counter of the plan */
+	uint64 others[LS_PLAN_MAX_COUNTERS];
+	uint64 unmined; /* rows that patterns left out */
+} ls_search_notes;
+
+extern ls_search_notes *ls_search_notes_current;
 
 /* Principal, query, range, indexes, filter: all but the plan.  In SPI. */
 extern void ls_search_prepare(ls_search *search);

@@ -97,9 +97,11 @@ set_option(const char *name, const char *value)
 }
 
 static void
-run_plan(ls_scan_session *session, const ls_plan *plan, ls_plan_row row, void *context)
+run_plan(ls_scan_session *session, ls_search_notes *notes, const ls_plan *plan, ls_plan_row row,
+		 void *context)
 {
 	ls_scan_session *outer = ls_scan_current;
+	ls_search_notes *outer_notes = ls_search_notes_current;
 	int nest;
 	Portal portal;
 
@@ -109,6 +111,7 @@ run_plan(ls_scan_session *session, const ls_plan *plan, ls_plan_row row, void *c
 	set_option("max_parallel_workers_per_gather", "0");
 	set_option("jit", "off");
 	ls_scan_current = session;
+	ls_search_notes_current = notes;
 	PG_TRY();
 	{
 		portal =
@@ -120,6 +123,7 @@ run_plan(ls_scan_session *session, const ls_plan *plan, ls_plan_row row, void *c
 	PG_FINALLY();
 	{
 		ls_scan_current = outer;
+		ls_search_notes_current = outer_notes;
 	}
 	PG_END_TRY();
 	AtEOXact_GUC(true, nest);
@@ -137,7 +141,7 @@ ls_plan_run(ls_search *search, const ls_plan *plan, ls_plan_row row, void *conte
 {
 	ls_scan_session session = new_session(search, plan);
 
-	run_plan(&session, plan, row, context);
+	run_plan(&session, NULL, plan, row, context);
 }
 
 /* ---- the answer ---- */
@@ -215,11 +219,14 @@ append_columns(answer *a)
 	for (int c = 0; c < a->plan->n_columns; c++)
 	{
 		ls_str name = a->plan->columns[c].name;
-		const char *type = a->plan->columns[c].type == LS_COLUMN_NUMBER ? "number"
-						   : a->numbers[c] && a->strings[c]             ? "string" /* no value */
-						   : a->numbers[c]                              ? "number"
-						   : a->strings[c]                              ? "string"
-																		: "any";
+		ls_column_type known = a->plan->columns[c].type;
+		const char *type = known == LS_COLUMN_NUMBER        ? "number"
+						   : known == LS_COLUMN_TIME        ? "time"
+						   : known == LS_COLUMN_TEMPLATE    ? "template"
+						   : a->numbers[c] && a->strings[c] ? "string" /* no value */
+						   : a->numbers[c]                  ? "number"
+						   : a->strings[c]                  ? "string"
+															: "any";
 
 		if (ls_str_eq(name, LS_STR("timestamp")) || ls_str_eq(name, LS_STR("ingested_at")))
 			type = "time";
@@ -270,6 +277,27 @@ append_warnings(StringInfo out, ls_search *search)
 			out, ",\"position\":{\"offset\":%u,\"line\":%u,\"column\":%u,\"length\":%u}}",
 			w->position.offset, w->position.line, w->position.column, w->position.length);
 	}
+}
+
+/* What came to light while the statement ran. */
+static void
+add_notes(ls_search *search, const ls_plan *plan, const ls_search_notes *notes)
+{
+	for (int i = 0; i < plan->n_counters; i++)
+	{
+		const ls_plan_counter *c = &plan->counters[i];
+
+		if (notes->others[i] > 0 && (!c->texts_too || notes->numbers[i] > 0))
+			ls_query_warn(search->query, search->arena, "NOT_A_NUMBER", c->span,
+						  "%.*s: %llu value%s no number and left out",
+						  (int) ls_utf8_prefix_chars(c->name.data, c->name.len, 60), c->name.data,
+						  (unsigned long long) notes->others[i],
+						  notes->others[i] == 1 ? " is" : "s are");
+	}
+	if (notes->unmined > 0)
+		ls_query_warn(search->query, search->arena, "PATTERNS_LIMIT", plan->patterns,
+					  "patterns looks at 1000000 rows, %llu were left out",
+					  (unsigned long long) notes->unmined);
 }
 
 static int64
@@ -328,16 +356,19 @@ ls_search_answer(ls_search *search, const ls_plan *plan, const ls_position *posi
 {
 	ls_scan_session session = new_session(search, plan);
 	answer a = {.search = search, .plan = plan, .out = out};
+	ls_search_notes *notes = palloc0(sizeof(*notes));
 
 	a.numbers = palloc(sizeof(bool) * (Size) (plan->n_columns + 1));
 	a.strings = palloc(sizeof(bool) * (Size) (plan->n_columns + 1));
 	memset(a.numbers, true, sizeof(bool) * (Size) (plan->n_columns + 1));
 	memset(a.strings, true, sizeof(bool) * (Size) (plan->n_columns + 1));
 
-	appendStringInfoString(out, logs          ? "{\"data\":["
-								: plan->table ? "{\"data\":{\"kind\":\"table\",\"rows\":["
-											  : "{\"data\":{\"kind\":\"events\",\"rows\":[");
-	run_plan(&session, plan, answer_row, &a);
+	appendStringInfoString(out, logs           ? "{\"data\":["
+								: plan->series ? "{\"data\":{\"kind\":\"series\",\"rows\":["
+								: plan->table  ? "{\"data\":{\"kind\":\"table\",\"rows\":["
+											   : "{\"data\":{\"kind\":\"events\",\"rows\":[");
+	run_plan(&session, notes, plan, answer_row, &a);
+	add_notes(search, plan, notes);
 	if (logs)
 		appendStringInfoChar(out, ']');
 	else

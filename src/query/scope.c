@@ -166,6 +166,8 @@ ls_search_range(ls_search *search)
 	ls_query_zone zone = {zone_offset, tz};
 	ls_time now = ls_now();
 
+	if (tz != NULL)
+		search->zone = zone;
 	search->from = bound(search, search->query->earliest, search->earliest, search->earliest_name,
 						 "-24h", now, tz == NULL ? NULL : &zone);
 	search->to = bound(search, search->query->latest, search->latest, search->latest_name, "now",

@@ -115,8 +115,8 @@ static const struct
 	{LS_STR("distinct_count"), "did you mean dc?"},
 	{LS_STR("dcount"), "did you mean dc?"},
 	{LS_STR("uniq"), "did you mean dc?"},
-	{LS_STR("earliest"), "did you mean first?"},
-	{LS_STR("latest"), "did you mean last?"},
+	{LS_STR("earliest"), "did you mean min(timestamp)?"},
+	{LS_STR("latest"), "did you mean max(timestamp)?"},
 	{LS_STR("percentile"), "percentiles are p1 to p99: p95(field)"},
 	{LS_STR("perc"), "percentiles are p1 to p99: p95(field)"},
 };

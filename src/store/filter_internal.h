@@ -9,49 +9,9 @@
 #define LS_FILTER_INTERNAL_H
 
 #include "src/store/filter.h"
+#include "src/store/match.h"
 
 /* ---- text_match.c ---- */
-
-/* A number in a text, exact when it is an integer. */
-typedef struct ls_num
-{
-	bool is_int;
-	int64_t i;
-	double d; /* also set for integers */
-} ls_num;
-
-/*
- * Does the text look like a number: -?digits[.digits][e[+-]digits]?  Unlike
- * JSON, 007 does.  At most 300 bytes.
- */
-extern bool ls_num_parse(ls_str text, ls_num *number);
-extern ls_num ls_num_of_double(double d);
-extern int ls_num_cmp(ls_num a, ls_num b);
-
-/* A substring or a phrase to look for, case-folded. */
-typedef struct ls_needle
-{
-	ls_str text;    /* folded */
-	bool ascii;     /* only ASCII: texts can be searched unfolded ... */
-	bool from_high; /* ... unless they have a character that folds to k or s */
-} ls_needle;
-
-/* False when out of memory. */
-extern bool ls_needle_make(ls_arena *arena, ls_str text, ls_needle *needle);
-
-#define LS_NOT_FOUND SIZE_MAX
-
-/*
- * Where the (folded) needle begins in s, ignoring the case of ASCII letters in
- * s; s must be folded when the needle is not ASCII.
- */
-extern size_t ls_needle_find(const ls_needle *needle, const char *s, size_t len);
-
-/* Must texts of these bytes be folded before ls_needle_find? */
-extern bool ls_needle_must_fold(const ls_needle *needle, const char *s, size_t len);
-
-/* Is the needle in the text?  `fold` is scratch; a failure sets fold->failed. */
-extern bool ls_needle_in(const ls_needle *needle, ls_str text, ls_buf *fold);
 
 typedef struct ls_phrase
 {
@@ -109,16 +69,6 @@ typedef struct ls_member
  */
 extern bool ls_json_path(ls_str json, const ls_str *path, uint32_t n_path, ls_buf *scratch,
 						 ls_member *member);
-
-/* ---- regex.c ---- */
-
-typedef struct ls_regex ls_regex;
-
-/* NULL: *error is a text (in the arena) that says what is wrong. */
-extern ls_regex *ls_regex_compile(ls_arena *arena, ls_str pattern, const char **error);
-
-/* 1 match, 0 none, -1 gave up: *error says why. */
-extern int ls_regex_match(ls_regex *regex, ls_str text, const char **error);
 
 /* ---- filter_leaf.c, filter_values.c ---- */
 

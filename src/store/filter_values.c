@@ -185,7 +185,7 @@ ls_leaf_prepare(ls_filter_run *run, const ls_filter *filter, ls_leaf *leaf)
 		case LS_FILTER_CONTAINS:
 			return ls_needle_make(run->arena, filter->text, &leaf->needle);
 		case LS_FILTER_MATCHES:
-			leaf->regex = ls_regex_compile(run->arena, filter->text, &error);
+			leaf->regex = ls_regex_compile(run->arena, filter->text, false, &error);
 			if (leaf->regex == NULL && run->error == NULL)
 				run->error = error;
 			return !ls_arena_failed(run->arena);

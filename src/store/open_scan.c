@@ -263,7 +263,7 @@ ls_scan_regex_error(ls_str pattern)
 	ls_arena *arena = ls_context_arena(CurrentMemoryContext, 16 * 1024 * 1024);
 	const char *error = NULL;
 
-	if (ls_regex_compile(arena, pattern, &error) != NULL)
+	if (ls_regex_compile(arena, pattern, false, &error) != NULL)
 		error = NULL;
 	else
 		error = pstrdup(error != NULL ? error : "not a regular expression");

@@ -15,7 +15,7 @@
 #include <pcre2.h>
 #include <stdio.h>
 
-#include "src/store/filter_internal.h"
+#include "src/store/match.h"
 
 #define MATCH_LIMIT 1000000 /* steps for one text: some 10 ms */
 #define DEPTH_LIMIT 10000   /* nested backtracking points */
@@ -43,7 +43,7 @@ keep(void *block, void *arena)
 }
 
 ls_regex *
-ls_regex_compile(ls_arena *arena, ls_str pattern, const char **error)
+ls_regex_compile(ls_arena *arena, ls_str pattern, bool groups, const char **error)
 {
 	ls_regex *regex = ls_new(arena, ls_regex);
 	pcre2_general_context *general = pcre2_general_context_create(take, keep, arena);
@@ -78,7 +78,8 @@ ls_regex_compile(ls_arena *arena, ls_str pattern, const char **error)
 			*error = buf.data;
 		return NULL;
 	}
-	regex->data = pcre2_match_data_create(1, general);
+	regex->data = groups ? pcre2_match_data_create_from_pattern(regex->code, general)
+						 : pcre2_match_data_create(1, general);
 	if (regex->data == NULL)
 		return NULL;
 	pcre2_set_match_limit(regex->context, MATCH_LIMIT);
@@ -104,4 +105,22 @@ ls_regex_match(ls_regex *regex, ls_str text, const char **error)
 	*error = code == PCRE2_ERROR_NOMEMORY ? "out of memory"
 										  : "the regular expression needs too many steps";
 	return -1;
+}
+
+bool
+ls_regex_group(const ls_regex *regex, const char *name, ls_str text, ls_str *group)
+{
+	const PCRE2_SIZE *offsets = pcre2_get_ovector_pointer(regex->data);
+	int number = pcre2_substring_number_from_name(regex->code, (PCRE2_SPTR) name);
+	PCRE2_SIZE start;
+	PCRE2_SIZE end;
+
+	if (number < 1 || (uint32_t) number >= pcre2_get_ovector_count(regex->data))
+		return false;
+	start = offsets[2 * number];
+	end = offsets[2 * number + 1];
+	if (start == PCRE2_UNSET || end == PCRE2_UNSET || start > end || end > text.len)
+		return false;
+	*group = ls_str_make(text.data + start, end - start);
+	return true;
 }

@@ -25,12 +25,12 @@ SELECT is_empty($$
 	WHERE prosecdef AND NOT coalesce('search_path=pg_catalog, pg_temp' = ANY (proconfig), false)
 $$, 'every SECURITY DEFINER function pins its search_path');
 
--- A body in text is parsed when it is called, by the caller's search_path
+-- A body in text (an aggregate has none) is parsed when it is called, by the caller's search_path
 -- unless one is pinned.  Bodies of the SQL standard are bound when they are
 -- made, and stay inlinable.
 SELECT is_empty($$
 	SELECT name FROM functions
-	WHERE lanname <> 'c' AND prosqlbody IS NULL
+	WHERE lanname <> 'c' AND prokind <> 'a' AND prosqlbody IS NULL
 		AND NOT coalesce(array_to_string(proconfig, ';') LIKE '%search_path=%', false)
 $$, 'every function with a body in text pins its search_path');
 

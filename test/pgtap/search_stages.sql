@@ -70,10 +70,10 @@ SELECT is(logsvc.search('') #>> '{data,kind}', 'events', 'kind');
 
 SELECT throws_ok($$ SELECT logsvc.search('| stat count') $$, 'LQ001',
 	'unexpected stat at line 1, column 3');
-SELECT throws_ok($$ SELECT logsvc.search('error | where n > 3') $$, 'LQ002',
-	'where is not supported yet at line 1, column 9');
-SELECT throws_ok($$ SELECT logsvc.search('| stats avg(n)') $$, 'LQ002',
-	'avg(n) is not supported yet at line 1, column 9');
+SELECT throws_ok($$ SELECT logsvc.search('template_id=1') $$, 'LQ002',
+	'template_id can be compared in where only at line 1, column 1');
+SELECT throws_ok($$ SELECT logsvc.search('| stats avg()') $$, 'LQ002',
+	'avg needs a field: avg(field) at line 1, column 9');
 SELECT throws_like($$ SELECT logsvc.search('event MATCHES "a("') $$,
 	'not a regular expression: %at line 1, column 15');
 SELECT throws_ok($$ SELECT logsvc.search('', "limit" => 10001) $$, 'LS001', NULL, 'limit');

@@ -1,0 +1,114 @@
+/*-------------------------------------------------------------------------
+ *
+ * plan.h
+ *	  What the files of the planner share (plan.c, plan_table.c).
+ *
+ * A planner wraps the statement so far, whose rows are `t`, once for each
+ * stage.  Events have the columns ts, batch, place, values (of the fields that
+ * part_scan was asked for) and event; stages add columns cN, n<stage> and
+ * o<stage>.  What a field's value is at a stage is an SQL expression over `t`.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef LS_PLAN_H
+#define LS_PLAN_H
+
+#include "src/query/query.h"
+
+#define LS_PLAN_MAX_FIELDS 64
+#define LS_PLAN_MAX_KEYS 32 /* of stats, as part_group */
+
+#define LS_SQL_MISSING "NULL::pg_catalog.text"
+
+/* A list of fields of the query. */
+typedef struct ls_field_set
+{
+	const ls_query_field *items[LS_PLAN_MAX_FIELDS];
+	int n;
+	bool given;
+} ls_field_set;
+
+/* A field of events that a stage made. */
+typedef struct ls_binding
+{
+	const ls_query_field *field;
+	char *sql;
+} ls_binding;
+
+typedef struct ls_planner
+{
+	ls_search *search;
+	ls_plan *plan;
+	StringInfoData sql;   /* of the stages so far */
+	StringInfoData order; /* the current order, as terms of ORDER BY */
+	int stage;            /* number of the stage, for names */
+	int next_column;      /* number of the next cN */
+	ls_field_set values;  /* what part_scan must return as values */
+	ls_field_set shown;
+	ls_field_set hidden;
+	ls_binding bindings[LS_PLAN_MAX_FIELDS];
+	int n_bindings;
+	int organization; /* numbers of parameters */
+	int indexes;
+	int from;
+	int to;
+	int filter;
+	int fields;
+	int newest;
+	int descending;
+	int after_time;
+	int after_batch;
+	int after_place;
+	int show;
+	int hide;
+} ls_planner;
+
+/* ---- plan.c ---- */
+
+/* Adds a parameter; its number. */
+extern int ls_plan_parameter(ls_planner *p, Oid type, Datum value, bool isnull);
+extern int ls_plan_integer(ls_planner *p, int64 value);
+
+/* The text of a stage, for the functions that evaluate it. */
+extern int ls_plan_stage_text(ls_planner *p, const ls_query_stage *stage);
+
+/* before (statement so far) t after */
+extern void ls_plan_wrap(ls_planner *p, const char *before, const char *after);
+
+/* The value of a field in the current rows; LS_SQL_MISSING when there is none. */
+extern char *ls_plan_reference(ls_planner *p, const ls_query_field *field);
+
+/* The value of an expression of a stage; `text` 0: the stage's text is added. */
+extern char *ls_plan_expression(ls_planner *p, const ls_query_stage *stage, int number, int *text);
+
+/* Makes a field have that value from now on. */
+extern void ls_plan_bind(ls_planner *p, const ls_query_field *field, char *sql);
+
+/* The number of a new column cN. */
+extern int ls_plan_new_column(ls_planner *p);
+
+/* The time of events as JSON. */
+extern char *ls_plan_timestamp(ls_planner *p);
+
+/* A field that no one wrote. */
+extern const ls_query_field *ls_plan_field(ls_planner *p, const char *name);
+
+/* Numbers before text, missing last, whatever the direction. */
+extern void ls_plan_append_key(StringInfo order, const char *value, bool descending);
+
+/* The parts and entries of the queue that can have rows of the search: "(...) s". */
+extern void ls_plan_append_sources(ls_planner *p, StringInfo sql, bool ordered);
+
+/* ---- plan_table.c; `first`: there is nothing before the stage ---- */
+
+/* Can the stage count inside of parts, when it is the first one? */
+extern bool ls_plan_counts_only(const ls_query_stage *stage);
+
+extern void ls_plan_stats(ls_planner *p, const ls_query_stage *stage, bool first);
+extern void ls_plan_top(ls_planner *p, const ls_query_stage *stage, bool first);
+extern void ls_plan_timechart(ls_planner *p, const ls_query_stage *stage);
+
+/* The stage patterns; NULL: labels events as `patterns event mode=label` does. */
+extern void ls_plan_patterns(ls_planner *p, const ls_query_stage *stage);
+
+#endif /* LS_PLAN_H */

@@ -1,0 +1,639 @@
+/*-------------------------------------------------------------------------
+ *
+ * plan_table.c
+ *	  The stages that make tables: stats, top, rare, timechart, patterns.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "src/query/plan.h"
+
+#include "catalog/pg_type.h"
+#include "utils/array.h"
+#include "utils/builtins.h"
+#include "utils/timestamp.h"
+
+#include "src/pattern/pattern.h"
+
+#define TOP_LIMIT 10
+#define SERIES_LIMIT 10
+#define MAX_BUCKETS 1000 /* of a timechart */
+#define AUTO_BUCKETS 100
+
+/* ---- aggregates ---- */
+
+bool
+ls_plan_counts_only(const ls_query_stage *stage)
+{
+	if (stage->kind == LS_QUERY_TOP || stage->kind == LS_QUERY_RARE)
+		return stage->fields.n + stage->by.n <= LS_PLAN_MAX_KEYS;
+	if (stage->kind != LS_QUERY_STATS)
+		return false;
+	for (uint32 i = 0; i < stage->aggregates.n; i++)
+	{
+		if (stage->aggregates.items[i]->kind != LS_QUERY_COUNT ||
+			stage->aggregates.items[i]->arg != NULL)
+			return false;
+	}
+	return true;
+}
+
+/* The value as a number; the search counts those that are none. */
+static char *
+number_of(ls_planner *p, const ls_query_aggregate *aggregate, const char *value)
+{
+	ls_plan *plan = p->plan;
+	int counter = -1;
+
+	if (plan->n_counters < LS_PLAN_MAX_COUNTERS)
+	{
+		counter = plan->n_counters++;
+		plan->counters[counter] = (ls_plan_counter){.name = aggregate->name,
+													.span = aggregate->span,
+													.texts_too = aggregate->kind == LS_QUERY_MIN ||
+																 aggregate->kind == LS_QUERY_MAX};
+	}
+	return psprintf("logsvc_internal.aggregate_number(%s, %d)", value, counter);
+}
+
+/* An aggregate as JSON text. */
+static char *
+aggregation(ls_planner *p, const ls_query_stage *stage, int number, int *text)
+{
+	const ls_query_aggregate *a = stage->aggregates.items[number];
+	const char *function = a->kind == LS_QUERY_MIN ? "min" : "max";
+	char *value;
+	char *known;
+
+	if (a->arg == NULL)
+		return pstrdup("pg_catalog.count(*)::pg_catalog.text");
+	value = ls_plan_expression(p, stage, number, text);
+	known = psprintf("nullif(%s, 'null')", value);
+	switch (a->kind)
+	{
+		case LS_QUERY_COUNT:
+			return psprintf("pg_catalog.count(%s)::pg_catalog.text", known);
+		case LS_QUERY_DC:
+			return psprintf("pg_catalog.count(DISTINCT %s)::pg_catalog.text", known);
+		case LS_QUERY_SUM:
+			return psprintf("pg_catalog.sum(%s)::pg_catalog.text", number_of(p, a, value));
+		case LS_QUERY_AVG:
+			return psprintf("pg_catalog.avg(%s)::pg_catalog.float8::pg_catalog.text",
+							number_of(p, a, value));
+		case LS_QUERY_MIN:
+		case LS_QUERY_MAX:
+			/* Of numbers; where there is none, of texts, such as times. */
+			return psprintf("coalesce(pg_catalog.%s(%s)::pg_catalog.text,"
+							" pg_catalog.to_json(pg_catalog.%s(logsvc_internal.sort_text(%s)"
+							" COLLATE \"C\"))::pg_catalog.text)",
+							function, number_of(p, a, value), function, known);
+		case LS_QUERY_FIRST:
+		case LS_QUERY_LAST:
+			return psprintf("logsvc_internal.%s_known(%s ORDER BY %s)",
+							a->kind == LS_QUERY_FIRST ? "first" : "last", known, p->order.data);
+		case LS_QUERY_PERCENTILE:
+			return psprintf("pg_catalog.percentile_cont(%d / 100.0::pg_catalog.float8)"
+							" WITHIN GROUP (ORDER BY %s::pg_catalog.float8)::pg_catalog.text",
+							a->percent, number_of(p, a, value));
+	}
+	return NULL;
+}
+
+static ls_column_type
+aggregate_type(const ls_query_aggregate *a)
+{
+	return a->kind == LS_QUERY_MIN || a->kind == LS_QUERY_MAX || a->kind == LS_QUERY_FIRST ||
+				   a->kind == LS_QUERY_LAST
+			   ? LS_COLUMN_ANY
+			   : LS_COLUMN_NUMBER;
+}
+
+/* ---- tables ---- */
+
+/* The columns of a table under construction, and what makes them. */
+typedef struct table
+{
+	ls_plan_column *columns;
+	int n;
+	StringInfoData list; /* "expression AS cN, ..." */
+} table;
+
+static table
+new_table(int n)
+{
+	table t = {.columns = palloc0(sizeof(ls_plan_column) * (Size) (n + 1))};
+
+	initStringInfo(&t.list);
+	return t;
+}
+
+/* Adds a column; its name in SQL is "cN". */
+static char *
+add_column(ls_planner *p, table *t, ls_str name, ls_column_type type, const char *expression)
+{
+	int number = ls_plan_new_column(p);
+
+	appendStringInfo(&t->list, "%s%s AS c%d", t->n > 0 ? ", " : "", expression, number);
+	t->columns[t->n++] =
+		(ls_plan_column){.name = name, .type = type, .sql = psprintf("t.c%d", number)};
+	return psprintf("c%d", number);
+}
+
+static void
+set_table(ls_planner *p, const table *t, const char *order)
+{
+	resetStringInfo(&p->order);
+	appendStringInfoString(&p->order, order);
+	p->plan->table = true;
+	p->plan->columns = t->columns;
+	p->plan->n_columns = t->n;
+	p->n_bindings = 0;
+}
+
+static char *
+group_by(int n)
+{
+	StringInfoData list;
+
+	initStringInfo(&list);
+	for (int i = 0; i < n; i++)
+		appendStringInfo(&list, "%s%d", i > 0 ? ", " : " GROUP BY ", i + 1);
+	return list.data;
+}
+
+/* The fields that part_group is asked for are the keys, in that order. */
+static void
+group_parts(ls_planner *p, const char *list, const ls_query_fields *a, const ls_query_fields *b,
+			const char *after)
+{
+	ls_field_set keys = {0};
+
+	for (uint32 i = 0; i < a->n; i++)
+		keys.items[keys.n++] = a->items[i];
+	for (uint32 i = 0; b != NULL && i < b->n; i++)
+		keys.items[keys.n++] = b->items[i];
+	for (int i = 0; i < keys.n; i++)
+	{
+		if (keys.items[i]->builtin == LS_QUERY_NOT_BUILTIN && keys.items[i]->n_parts == 0)
+			ls_search_fail(p->search, keys.items[i]->span, "name an attribute: attributes.<name>");
+	}
+	resetStringInfo(&p->sql);
+	appendStringInfo(&p->sql, "SELECT %s FROM ", list);
+	ls_plan_append_sources(p, &p->sql, false);
+	appendStringInfo(&p->sql,
+					 " CROSS JOIN LATERAL logsvc_internal.part_group(s.id, s.header, s.body,"
+					 " s.index_name, $%d, $%d, $%d, $%d) g%s",
+					 p->filter, p->from, p->to, p->fields, after);
+	p->values = keys;
+}
+
+void
+ls_plan_stats(ls_planner *p, const ls_query_stage *stage, bool first)
+{
+	int n_by = (int) stage->by.n;
+	int n = n_by + (int) stage->aggregates.n;
+	table t = new_table(n);
+	StringInfoData order;
+	int text = 0;
+
+	if (n_by > LS_PLAN_MAX_KEYS || n > LS_PLAN_MAX_FIELDS)
+		ls_search_fail(p->search, stage->span, "stats makes at most %d columns, %d of them keys",
+					   LS_PLAN_MAX_FIELDS, LS_PLAN_MAX_KEYS);
+	initStringInfo(&order);
+	for (int i = 0; i < n_by; i++)
+	{
+		const ls_query_field *by = stage->by.items[i];
+
+		add_column(p, &t, by->name, LS_COLUMN_ANY,
+				   first ? psprintf("g.keys[%d]", i + 1) : ls_plan_reference(p, by));
+		ls_plan_append_key(&order, t.columns[i].sql, false);
+	}
+	for (int i = 0; i < (int) stage->aggregates.n; i++)
+	{
+		const ls_query_aggregate *a = stage->aggregates.items[i];
+
+		add_column(p, &t, a->name, aggregate_type(a),
+				   first ? "coalesce(pg_catalog.sum(g.count), 0)::pg_catalog.text"
+						 : aggregation(p, stage, i, &text));
+	}
+	if (first)
+		group_parts(p, t.list.data, &stage->by, NULL, group_by(n_by));
+	else
+		ls_plan_wrap(p, psprintf("SELECT %s FROM ", t.list.data), group_by(n_by));
+	/* No key: there is one row. */
+	appendStringInfoString(&order, t.columns[n - 1].sql);
+	set_table(p, &t, order.data);
+}
+
+/* Rows without one of the fields are not counted. */
+void
+ls_plan_top(ls_planner *p, const ls_query_stage *stage, bool first)
+{
+	int n_by = (int) stage->by.n;
+	int n = n_by + (int) stage->fields.n;
+	const char *direction = stage->kind == LS_QUERY_TOP ? " DESC" : "";
+	int limit = ls_plan_integer(p, stage->count < 0 ? TOP_LIMIT : stage->count);
+	table t = new_table(n + 2);
+	StringInfoData where;
+	StringInfoData group;
+	StringInfoData by_order;
+	StringInfoData order;
+	const char *partition;
+
+	if (n > LS_PLAN_MAX_KEYS)
+		ls_search_fail(p->search, stage->span, "%s takes at most %d fields",
+					   ls_query_stage_name(stage->kind), LS_PLAN_MAX_KEYS);
+	initStringInfo(&where);
+	initStringInfo(&group);
+	initStringInfo(&by_order);
+	initStringInfo(&order);
+	for (int i = 0; i < n; i++)
+	{
+		const ls_query_field *field = i < n_by ? stage->by.items[i] : stage->fields.items[i - n_by];
+		char *value = first ? psprintf("g.keys[%d]", i + 1) : ls_plan_reference(p, field);
+
+		for (int j = 0; j < i; j++)
+		{
+			if (ls_str_eq(t.columns[j].name, field->name))
+				ls_search_fail(p->search, field->span, "the field is named twice");
+		}
+		add_column(p, &t, field->name, LS_COLUMN_ANY, value);
+		if (i >= n_by)
+			appendStringInfo(&where, "%snullif(%s, 'null') IS NOT NULL",
+							 where.len > 0 ? " AND " : " WHERE ", value);
+		else
+			appendStringInfo(&group, "%s%s", i > 0 ? ", " : "PARTITION BY ", t.columns[i].sql);
+		ls_plan_append_key(i < n_by ? &by_order : &order, t.columns[i].sql, false);
+	}
+	appendStringInfo(&t.list, ", %s AS n%d",
+					 first ? "pg_catalog.sum(g.count)" : "pg_catalog.count(*)", p->stage);
+	appendStringInfoString(&where, group_by(n));
+	if (first)
+		group_parts(p, t.list.data, &stage->by, &stage->fields, where.data);
+	else
+		ls_plan_wrap(p, psprintf("SELECT %s FROM ", t.list.data), where.data);
+	partition = group.data;
+	t.columns[t.n++] = (ls_plan_column){.name = LS_STR("count"),
+										.type = LS_COLUMN_NUMBER,
+										.sql = psprintf("t.n%d::pg_catalog.text", p->stage)};
+	t.columns[t.n] = (ls_plan_column){.name = LS_STR("percent"),
+									  .type = LS_COLUMN_NUMBER,
+									  .sql = psprintf("t.c%d", ls_plan_new_column(p))};
+	ls_plan_wrap(
+		p,
+		psprintf("SELECT t.*, pg_catalog.round(100.0 * t.n%d / pg_catalog.sum(t.n%d)"
+				 " OVER (%s), 4)::pg_catalog.float8::pg_catalog.text AS %s,"
+				 " pg_catalog.row_number() OVER (%s ORDER BY t.n%d%s, %st.n%d) AS o%d FROM ",
+				 p->stage, p->stage, partition, t.columns[t.n].sql + 2, partition, p->stage,
+				 direction, order.data, p->stage, p->stage),
+		"");
+	t.n++;
+	ls_plan_wrap(p, "SELECT t.* FROM ", psprintf(" WHERE t.o%d <= $%d", p->stage, limit));
+	set_table(p, &t, psprintf("%st.o%d", by_order.data, p->stage));
+}
+
+/* ---- timechart ---- */
+
+static const ls_query_duration spans[] = {
+	{1, LS_QUERY_SECOND},  {5, LS_QUERY_SECOND}, {10, LS_QUERY_SECOND}, {30, LS_QUERY_SECOND},
+	{1, LS_QUERY_MINUTE},  {2, LS_QUERY_MINUTE}, {5, LS_QUERY_MINUTE},  {10, LS_QUERY_MINUTE},
+	{30, LS_QUERY_MINUTE}, {1, LS_QUERY_HOUR},   {3, LS_QUERY_HOUR},    {6, LS_QUERY_HOUR},
+	{12, LS_QUERY_HOUR},   {1, LS_QUERY_DAY},    {1, LS_QUERY_WEEK},    {1, LS_QUERY_MONTH},
+	{1, LS_QUERY_YEAR},    {10, LS_QUERY_YEAR},  {100, LS_QUERY_YEAR},
+};
+
+static double
+span_length(ls_query_duration span)
+{
+	static const double seconds[] = {
+		[LS_QUERY_UNIT_NONE] = 1,   [LS_QUERY_SECOND] = 1,      [LS_QUERY_MINUTE] = 60,
+		[LS_QUERY_HOUR] = 3600,     [LS_QUERY_DAY] = 86400,     [LS_QUERY_WEEK] = 7 * 86400,
+		[LS_QUERY_MONTH] = 2629746, [LS_QUERY_YEAR] = 31556952,
+	};
+
+	return (double) span.amount * seconds[span.unit] * (double) LS_USECS_PER_SEC;
+}
+
+/* The shortest usual span that makes at most so many buckets. */
+static ls_query_duration
+usual_span(const ls_search *s, int buckets)
+{
+	double range = (double) (s->to - s->from);
+	size_t i = 0;
+
+	while (i + 1 < lengthof(spans) && range > span_length(spans[i]) * buckets)
+		i++;
+	return spans[i];
+}
+
+static int64
+floor_to(int64 value, int64 step)
+{
+	int64 rest = value % step;
+
+	return value - (rest < 0 ? rest + step : rest);
+}
+
+/* The begin of the bucket that a time lies in; days and above follow the calendar. */
+static ls_time
+bucket_start(const ls_search *s, ls_time time, ls_query_duration span)
+{
+	const ls_query_zone *zone = &s->zone;
+	ls_time start;
+	int64 days;
+	ls_query_duration back = {0, LS_QUERY_DAY};
+
+	switch (span.unit)
+	{
+		case LS_QUERY_DAY:
+		case LS_QUERY_WEEK:
+			start = ls_query_time_snap(time, span.unit, zone);
+			days = floor_to(start + (zone->offset == NULL
+										 ? 0
+										 : zone->offset(zone->context, start) * LS_USECS_PER_SEC),
+							LS_USECS_PER_DAY) /
+				   LS_USECS_PER_DAY;
+			/* 1970-01-01 was a Thursday. */
+			if (span.unit == LS_QUERY_WEEK)
+				back.amount = -(days + 3 - floor_to(days + 3, 7 * span.amount));
+			else
+				back.amount = -(days - floor_to(days, span.amount));
+			return ls_query_time_add(start, back, zone, &start) ? start : time;
+		case LS_QUERY_MONTH:
+		{
+			ls_time next = ls_query_time_snap(time, LS_QUERY_YEAR, zone);
+
+			start = next;
+			for (int i = 1; i <= 12 && next <= time; i++)
+			{
+				start = next;
+				if (!ls_query_time_add(ls_query_time_snap(time, LS_QUERY_YEAR, zone),
+									   (ls_query_duration){i * span.amount, LS_QUERY_MONTH}, zone,
+									   &next))
+					break;
+			}
+			return start;
+		}
+		case LS_QUERY_YEAR:
+			return ls_query_time_snap(time, LS_QUERY_YEAR, zone);
+		default:
+			start = ls_query_time_snap(time, LS_QUERY_DAY, zone);
+			return start + floor_to(time - start, (int64) span_length(span));
+	}
+}
+
+/* The begins of all buckets of the range. */
+static int
+make_buckets(ls_planner *p, const ls_query_stage *stage, ls_time *starts)
+{
+	const ls_search *s = p->search;
+	ls_query_duration span = stage->bucket;
+	ls_query_duration enough = usual_span(s, MAX_BUCKETS - 1);
+	ls_time first;
+	ls_time next;
+	int n = 0;
+
+	if (span.unit == LS_QUERY_UNIT_NONE)
+		span = usual_span(s, AUTO_BUCKETS);
+	if (span_length(span) > 200.0 * span_length((ls_query_duration){1, LS_QUERY_YEAR}))
+		ls_search_fail(p->search, stage->span, "span= is longer than 200 years");
+	first = bucket_start(s, s->from, span);
+	for (next = first; n == 0 || next < s->to;)
+	{
+		if (n == MAX_BUCKETS)
+			ls_search_fail(p->search, stage->span,
+						   "timechart makes at most %d points in time: use span=%lld%s",
+						   MAX_BUCKETS, (long long) enough.amount, ls_query_unit_name(enough.unit));
+		starts[n++] = next;
+		if (span.unit == LS_QUERY_SECOND || span.unit == LS_QUERY_MINUTE ||
+			span.unit == LS_QUERY_HOUR)
+			next = first + n * (int64) span_length(span);
+		else if (!ls_query_time_add(first, (ls_query_duration){n * span.amount, span.unit},
+									&s->zone, &next))
+			break;
+	}
+	return n;
+}
+
+static void
+bucket_parameters(ls_planner *p, const ls_time *starts, int n, int *times, int *texts)
+{
+	Datum *values = palloc(sizeof(Datum) * (Size) n);
+	Datum *isos = palloc(sizeof(Datum) * (Size) n);
+
+	for (int i = 0; i < n; i++)
+	{
+		char iso[LS_TIME_ISO_LENGTH + 1];
+
+		values[i] = TimestampTzGetDatum(ls_timestamptz_of_time(starts[i]));
+		ls_time_format_iso(starts[i], iso);
+		isos[i] = CStringGetTextDatum(psprintf("\"%s\"", iso));
+	}
+	*times = ls_plan_parameter(
+		p, TIMESTAMPTZARRAYOID,
+		PointerGetDatum(construct_array(values, n, TIMESTAMPTZOID, 8, true, TYPALIGN_DOUBLE)),
+		false);
+	*texts = ls_plan_parameter(
+		p, TEXTARRAYOID,
+		PointerGetDatum(construct_array(isos, n, TEXTOID, -1, false, TYPALIGN_INT)), false);
+}
+
+/*
+ * Each point in time has a row, and one for each series with `by`: the `limit`
+ * ones with the most rows, and OTHER for all others together.
+ */
+void
+ls_plan_timechart(ls_planner *p, const ls_query_stage *stage)
+{
+	int n_by = (int) stage->by.n;
+	int n_aggregates = (int) stage->aggregates.n;
+	ls_time starts[MAX_BUCKETS];
+	table inner = new_table(n_aggregates);
+	table t = new_table(n_by + n_aggregates + 1);
+	StringInfoData keys;   /* coalesce(...) AS g1, ... */
+	StringInfoData names;  /* g1, ... */
+	StringInfoData labels; /* the name of the series: g1, or OTHER */
+	StringInfoData join;
+	StringInfoData equal;
+	char *rows;
+	int text = 0;
+	int times;
+	int texts;
+
+	if (p->plan->table)
+		ls_search_fail(p->search, stage->span, "timechart needs events, this is a table");
+	if (n_by > LS_PLAN_MAX_KEYS || n_by + n_aggregates > LS_PLAN_MAX_FIELDS)
+		ls_search_fail(p->search, stage->span,
+					   "timechart makes at most %d columns, %d of them keys", LS_PLAN_MAX_FIELDS,
+					   LS_PLAN_MAX_KEYS);
+	bucket_parameters(p, starts, make_buckets(p, stage, starts), &times, &texts);
+	initStringInfo(&keys);
+	initStringInfo(&names);
+	initStringInfo(&labels);
+	initStringInfo(&join);
+	initStringInfo(&equal);
+	add_column(p, &t, LS_STR("time"), LS_COLUMN_TIME, psprintf("($%d)[b.i]", texts));
+	for (int i = 0; i < n_by; i++)
+	{
+		const ls_query_field *by = stage->by.items[i];
+
+		/* A series of the rows without the field; null is equal to itself then. */
+		appendStringInfo(&keys, ", coalesce(%s, 'null') AS g%d", ls_plan_reference(p, by), i + 1);
+		appendStringInfo(&names, "%st.g%d", i > 0 ? ", " : "", i + 1);
+		appendStringInfo(&join, "%sk.g%d = t.g%d", i > 0 ? " AND " : "", i + 1, i + 1);
+		appendStringInfo(&equal, " AND a.h%d = l.h%d", i + 1, i + 1);
+		add_column(p, &t, by->name, LS_COLUMN_ANY, psprintf("l.h%d", i + 1));
+	}
+	for (int i = 0; i < n_aggregates; i++)
+	{
+		const ls_query_aggregate *a = stage->aggregates.items[i];
+		char *name = add_column(p, &inner, a->name, LS_COLUMN_ANY, aggregation(p, stage, i, &text));
+
+		add_column(p, &t, a->name, aggregate_type(a),
+				   psprintf(a->kind == LS_QUERY_COUNT || a->kind == LS_QUERY_DC
+								? "coalesce(a.%s, '0')"
+								: "a.%s",
+							name));
+	}
+	rows = psprintf("SELECT t.*, pg_catalog.width_bucket(t.ts, $%d) AS b%s FROM (%s) t", times,
+					keys.data, p->sql.data);
+	resetStringInfo(&p->sql);
+	if (n_by == 0)
+		appendStringInfo(&p->sql,
+						 "SELECT %s, pg_catalog.row_number() OVER (ORDER BY b.i) AS o%d FROM"
+						 " pg_catalog.generate_subscripts($%d, 1) b(i)"
+						 " LEFT JOIN (SELECT t.b, %s FROM (%s) t GROUP BY t.b) a ON a.b = b.i",
+						 t.list.data, p->stage, times, inner.list.data, rows);
+	else
+	{
+		int limit = ls_plan_integer(p, stage->count < 0 ? SERIES_LIMIT : stage->count);
+		StringInfoData order;
+		StringInfoData groups;
+
+		initStringInfo(&order);
+		initStringInfo(&groups);
+		for (int i = 0; i < n_by; i++)
+		{
+			appendStringInfo(&labels,
+							 "CASE WHEN k.rank <= $%d THEN k.g%d ELSE '\"OTHER\"' END AS h%d, ",
+							 limit, i + 1, i + 1);
+			appendStringInfo(&groups, "%sk.h%d", i > 0 ? ", " : "", i + 1);
+			ls_plan_append_key(&order, psprintf("t.g%d", i + 1), false);
+		}
+		appendStringInfo(
+			&p->sql,
+			"WITH r AS MATERIALIZED (%s),"
+			" n AS (SELECT %s, pg_catalog.row_number() OVER (ORDER BY pg_catalog.count(*) DESC,"
+			" %spg_catalog.count(*)) AS rank FROM r t GROUP BY %s),"
+			" k AS MATERIALIZED (SELECT k.*, %sLEAST(k.rank, $%d + 1) AS place FROM n k),"
+			" l AS (SELECT %s, k.place FROM k GROUP BY %s, k.place),"
+			" a AS (SELECT t.b, %s, k.place, %s FROM r t JOIN k ON %s GROUP BY t.b, %s, k.place)"
+			" SELECT %s, pg_catalog.row_number() OVER (ORDER BY b.i, l.place) AS o%d"
+			" FROM pg_catalog.generate_subscripts($%d, 1) b(i) CROSS JOIN l"
+			" LEFT JOIN a ON a.b = b.i AND a.place = l.place%s",
+			rows, names.data, order.data, names.data, labels.data, limit, groups.data, groups.data,
+			groups.data, inner.list.data, join.data, groups.data, t.list.data, p->stage, times,
+			equal.data);
+	}
+	set_table(p, &t, psprintf("t.o%d", p->stage));
+	p->plan->series = true;
+}
+
+/* ---- patterns ---- */
+
+static char *
+pattern_option(ls_planner *p, int value)
+{
+	if (value < 0)
+		return pstrdup("NULL");
+	return psprintf("$%d", ls_plan_parameter(p, INT4OID, Int32GetDatum(value), false));
+}
+
+/*
+ * `value` and `partition` with the number of a column for the pattern, and its
+ * condition.
+ */
+static int
+label_rows(ls_planner *p, const ls_query_stage *stage, const char *value, const char *partition)
+{
+	int column = ls_plan_new_column(p);
+	char *sim = pstrdup("NULL");
+
+	if (stage != NULL && stage->sim_threshold >= 0)
+		sim = psprintf(
+			"$%d", ls_plan_parameter(p, FLOAT8OID, Float8GetDatum(stage->sim_threshold), false));
+	ls_plan_wrap(
+		p,
+		psprintf("SELECT t.*, logsvc_internal.pattern_in_window(%s, %s, %s, %s, %s) OVER (%s)"
+				 " AS c%d FROM ",
+				 value, pattern_option(p, stage == NULL ? -1 : stage->max_templates),
+				 pattern_option(p, stage == NULL ? -1 : stage->max_samples),
+				 pattern_option(p, stage == NULL ? -1 : stage->rare_threshold), sim, partition,
+				 column),
+		"");
+	if (stage != NULL)
+		p->plan->patterns = stage->span;
+	return column;
+}
+
+void
+ls_plan_patterns(ls_planner *p, const ls_query_stage *stage)
+{
+	const ls_query_field *field =
+		stage != NULL && stage->field != NULL ? stage->field : ls_plan_field(p, "event");
+	int n_by = stage == NULL ? 0 : (int) stage->by.n;
+	int most = stage == NULL || stage->max_templates < 0 ? LS_PATTERN_DEFAULTS.max_templates
+														 : stage->max_templates;
+	char *value = ls_plan_reference(p, field);
+	char *seen = p->plan->table ? pstrdup(LS_SQL_MISSING) : ls_plan_timestamp(p);
+	table t = new_table(n_by + 7);
+	StringInfoData partition;
+	StringInfoData order;
+	int column;
+	int place;
+
+	if (p->plan->table && strcmp(value, LS_SQL_MISSING) == 0)
+		ls_search_fail(p->search, stage == NULL ? field->span : stage->span,
+					   "the table has no column %s", ls_cstring_of_str(field->name));
+	if (n_by > LS_PLAN_MAX_KEYS)
+		ls_search_fail(p->search, stage->span, "patterns takes at most %d fields",
+					   LS_PLAN_MAX_KEYS);
+	initStringInfo(&partition);
+	initStringInfo(&order);
+	for (int i = 0; i < n_by; i++)
+	{
+		char *key = ls_plan_reference(p, stage->by.items[i]);
+
+		appendStringInfo(&partition, "%s%s", i > 0 ? ", " : "PARTITION BY ", key);
+		add_column(p, &t, stage->by.items[i]->name, LS_COLUMN_ANY, key);
+		ls_plan_append_key(&order, t.columns[i].sql, false);
+	}
+	column = label_rows(p, stage, value, partition.data);
+	if (stage == NULL || stage->label)
+	{
+		if (stage != NULL)
+			ls_plan_bind(p, ls_plan_field(p, "template"), psprintf("t.c%d[2]", column));
+		ls_plan_bind(p, ls_plan_field(p, "template_id"), psprintf("t.c%d[1]", column));
+		return;
+	}
+	add_column(p, &t, LS_STR("template"), LS_COLUMN_TEMPLATE, psprintf("t.c%d[2]", column));
+	add_column(p, &t, LS_STR("template_id"), LS_COLUMN_ANY, psprintf("t.c%d[1]", column));
+	add_column(p, &t, LS_STR("count"), LS_COLUMN_NUMBER, "pg_catalog.count(*)::pg_catalog.text");
+	add_column(p, &t, LS_STR("share"), LS_COLUMN_NUMBER,
+			   psprintf("pg_catalog.round(pg_catalog.count(*) / pg_catalog.sum(pg_catalog.count(*))"
+						" OVER (%s), 6)::pg_catalog.float8::pg_catalog.text",
+						partition.data));
+	add_column(p, &t, LS_STR("first_seen"), LS_COLUMN_TIME,
+			   psprintf("pg_catalog.min(%s COLLATE \"C\")", seen));
+	add_column(p, &t, LS_STR("last_seen"), LS_COLUMN_TIME,
+			   psprintf("pg_catalog.max(%s COLLATE \"C\")", seen));
+	add_column(p, &t, LS_STR("samples"), LS_COLUMN_ANY, psprintf("t.c%d[3]", column));
+	appendStringInfo(&t.list, ", t.c%d[4]::pg_catalog.int8 AS n%d", column, p->stage);
+	appendStringInfoString(&partition, n_by > 0 ? ", " : "");
+	ls_plan_wrap(p, psprintf("SELECT %s FROM ", t.list.data),
+				 psprintf(" WHERE t.c%d IS NOT NULL GROUP BY %st.c%d", column,
+						  n_by > 0 ? partition.data + strlen("PARTITION BY ") : "", column));
+	place = ls_plan_integer(p, most);
+	ls_plan_wrap(p, "SELECT t.* FROM ", psprintf(" WHERE t.n%d < $%d", p->stage, place));
+	appendStringInfo(&order, "t.n%d", p->stage);
+	set_table(p, &t, order.data);
+}

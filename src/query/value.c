@@ -1,0 +1,751 @@
+/*-------------------------------------------------------------------------
+ *
+ * value.c
+ *	  Evaluates the expressions of where, eval and of aggregates.
+ *
+ * Meaning: docs/language.md, "Expressions".  Nothing that depends on data is
+ * an error: what cannot be computed is null, a comparison with null is false.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "src/query/value.h"
+
+#include "access/xact.h"
+#include "catalog/pg_collation.h"
+#include "common/int.h"
+#include "miscadmin.h"
+#include "utils/formatting.h"
+
+#include <math.h>
+
+#include "src/store/match.h"
+
+#define SCRATCH_LIMIT ((size_t) 256 * 1024 * 1024)
+#define REGEX_LIMIT ((size_t) 64 * 1024 * 1024)
+
+typedef enum value_kind
+{
+	VALUE_NULL,
+	VALUE_BOOLEAN,
+	VALUE_NUMBER,
+	VALUE_STRING,
+	VALUE_JSON /* an object or an array */
+} value_kind;
+
+typedef struct value
+{
+	value_kind kind;
+	bool boolean;
+	ls_num number;
+	ls_str text; /* STRING; JSON; a number as written, or data NULL */
+} value;
+
+typedef struct node
+{
+	const ls_query_expr *expr;
+	int slot;        /* FIELD */
+	ls_regex *regex; /* MATCHES with a constant */
+	ls_needle needle;
+	bool has_needle; /* CONTAINS with a constant */
+	struct node **args;
+} node;
+
+struct ls_value_program
+{
+	node *root;
+	ls_arena *scratch; /* of one row */
+	ls_arena *kept;    /* patterns */
+	const ls_str *fields;
+};
+
+/* ---- making it ready ---- */
+
+static int
+find_slot(const ls_value_fields *fields, const ls_query_field *field)
+{
+	for (int i = 0; i < fields->n; i++)
+	{
+		if (ls_query_field_eq(fields->items[i], field))
+			return i;
+	}
+	return -1;
+}
+
+bool
+ls_value_list_fields(const ls_query_expr *expr, ls_value_fields *fields)
+{
+	if (expr->kind == LS_QUERY_EXPR_FIELD && find_slot(fields, expr->field) < 0)
+	{
+		if (fields->n == LS_VALUE_MAX_FIELDS)
+			return false;
+		fields->items[fields->n++] = expr->field;
+	}
+	for (uint32 i = 0; i < expr->n_args; i++)
+	{
+		if (!ls_value_list_fields(expr->args[i], fields))
+			return false;
+	}
+	return true;
+}
+
+const ls_query_expr *
+ls_value_expression(const ls_query_stage *stage, int number)
+{
+	if (stage->kind == LS_QUERY_WHERE)
+		return number == 0 ? stage->condition : NULL;
+	if (number < 0)
+		return NULL;
+	if (stage->kind == LS_QUERY_EVAL)
+		return (uint32) number < stage->assigns.n ? stage->assigns.items[number]->value : NULL;
+	return (uint32) number < stage->aggregates.n ? stage->aggregates.items[number]->arg : NULL;
+}
+
+static node *
+prepare(ls_value_program *program, const ls_query_expr *expr, const ls_value_fields *fields)
+{
+	node *n = palloc0(sizeof(node));
+	const ls_query_expr *constant = expr->n_args == 2 ? expr->args[1] : NULL;
+	const char *error = NULL;
+
+	n->expr = expr;
+	if (expr->kind == LS_QUERY_EXPR_FIELD)
+		n->slot = find_slot(fields, expr->field);
+	n->args = palloc0(sizeof(node *) * (expr->n_args + (Size) 1));
+	for (uint32 i = 0; i < expr->n_args; i++)
+		n->args[i] = prepare(program, expr->args[i], fields);
+	if (constant == NULL || constant->kind != LS_QUERY_EXPR_STRING)
+		return n;
+	if (expr->kind == LS_QUERY_EXPR_MATCHES)
+	{
+		n->regex = ls_regex_compile(program->kept, constant->text, false, &error);
+		if (n->regex == NULL)
+			ereport(ERROR, errcode(ls_errcode(LS_ERROR_QUERY_SEMANTIC)),
+					errmsg("not a regular expression: %s", error));
+	}
+	else if (expr->kind == LS_QUERY_EXPR_CONTAINS)
+	{
+		n->has_needle = ls_needle_make(program->kept, constant->text, &n->needle);
+		if (!n->has_needle)
+			ls_raise(LS_ERROR_QUERY_MEMORY_LIMIT);
+	}
+	return n;
+}
+
+ls_value_program *
+ls_value_prepare(const ls_query_expr *expr)
+{
+	ls_value_program *program = palloc0(sizeof(*program));
+	ls_value_fields fields = {.n = 0};
+
+	if (!ls_value_list_fields(expr, &fields))
+		elog(ERROR, "an expression has too many fields");
+	program->scratch = ls_context_arena(CurrentMemoryContext, SCRATCH_LIMIT);
+	program->kept = ls_context_arena(CurrentMemoryContext, REGEX_LIMIT);
+	program->root = prepare(program, expr, &fields);
+	return program;
+}
+
+/* ---- values ---- */
+
+static value
+null_value(void)
+{
+	return (value){.kind = VALUE_NULL};
+}
+
+static value
+boolean_value(bool boolean)
+{
+	return (value){.kind = VALUE_BOOLEAN, .boolean = boolean};
+}
+
+static value
+string_value(ls_str text)
+{
+	if (text.len > 0 && text.data == NULL)
+		ls_raise(LS_ERROR_QUERY_MEMORY_LIMIT);
+	return (value){.kind = VALUE_STRING, .text = text};
+}
+
+static value
+number_value(double number)
+{
+	return isfinite(number) ? (value){.kind = VALUE_NUMBER, .number = ls_num_of_double(number)}
+							: null_value();
+}
+
+static value
+integer_value(int64 number)
+{
+	return (value){.kind = VALUE_NUMBER, .number = {true, number, (double) number}};
+}
+
+static value
+buffer_value(const ls_buf *buf)
+{
+	if (buf->failed)
+		ls_raise(LS_ERROR_QUERY_MEMORY_LIMIT);
+	return string_value(ls_str_make(buf->data, buf->len));
+}
+
+ls_str
+ls_value_plain(ls_str json, ls_arena *arena)
+{
+	ls_json j;
+	ls_json_value v;
+
+	if (json.len < 2 || json.data[0] != '"')
+		return json;
+	if (memchr(json.data, '\\', json.len) == NULL)
+		return ls_str_make(json.data + 1, json.len - 2);
+	ls_json_init(&j, json, arena, 4);
+	if (!ls_json_read(&j, &v))
+		ls_raise(LS_ERROR_QUERY_MEMORY_LIMIT);
+	return v.text;
+}
+
+static value
+json_value(ls_str json, ls_arena *arena)
+{
+	value v = {.kind = VALUE_JSON, .text = json};
+
+	if (json.data == NULL || json.len == 0)
+		return null_value();
+	switch (json.data[0])
+	{
+		case '"':
+			return string_value(ls_value_plain(json, arena));
+		case '{':
+		case '[':
+			return v;
+		case 't':
+		case 'f':
+			return boolean_value(json.data[0] == 't');
+		case 'n':
+			return null_value();
+		default:
+			v.kind = VALUE_NUMBER;
+			return ls_num_parse(json, &v.number) ? v : null_value();
+	}
+}
+
+/* The text of a value; of null it is empty. */
+static ls_str
+render(ls_arena *arena, const value *v)
+{
+	ls_buf buf;
+
+	switch (v->kind)
+	{
+		case VALUE_NULL:
+			return LS_STR("");
+		case VALUE_BOOLEAN:
+			return v->boolean ? LS_STR("true") : LS_STR("false");
+		case VALUE_STRING:
+		case VALUE_JSON:
+			return v->text;
+		case VALUE_NUMBER:
+			break;
+	}
+	if (v->text.data != NULL)
+		return v->text;
+	ls_buf_init(&buf, arena);
+	if (v->number.is_int)
+		ls_buf_printf(&buf, "%lld", (long long) v->number.i);
+	else
+	{
+		char digits[40];
+
+		/* The shortest that reads back as the same number. */
+		for (int precision = 15; precision <= 17; precision++)
+		{
+			snprintf(digits, sizeof(digits), "%.*g", precision, v->number.d);
+			if (strtod(digits, NULL) == v->number.d)
+				break;
+		}
+		ls_buf_str(&buf, ls_str_of_cstring(digits));
+	}
+	return buffer_value(&buf).text;
+}
+
+/* A number, or a text that looks like one. */
+static bool
+numeric(const value *v, ls_num *number)
+{
+	if (v->kind == VALUE_NUMBER)
+		*number = v->number;
+	return v->kind == VALUE_NUMBER ||
+		   (v->kind == VALUE_STRING && ls_num_parse(v->text, number) && isfinite(number->d));
+}
+
+/* In arithmetic an ISO time with a clock is its seconds since 1970. */
+static bool
+operand(const value *v, ls_num *number)
+{
+	ls_time time;
+
+	if (numeric(v, number))
+		return true;
+	if (v->kind != VALUE_STRING || v->text.len < 16 || v->text.data[4] != '-' ||
+		v->text.data[10] != 'T' || !ls_time_parse_iso(v->text, &time))
+		return false;
+	*number = ls_num_of_double((double) time / (double) LS_USECS_PER_SEC);
+	return true;
+}
+
+/* ---- operators ---- */
+
+static value
+arithmetic(ls_query_expr_kind kind, const value *left, const value *right)
+{
+	ls_num a;
+	ls_num b;
+	int64 result;
+
+	if (!operand(left, &a) || !operand(right, &b))
+		return null_value();
+	if (a.is_int && b.is_int)
+	{
+		if ((kind == LS_QUERY_EXPR_ADD && !pg_add_s64_overflow(a.i, b.i, &result)) ||
+			(kind == LS_QUERY_EXPR_SUBTRACT && !pg_sub_s64_overflow(a.i, b.i, &result)) ||
+			(kind == LS_QUERY_EXPR_MULTIPLY && !pg_mul_s64_overflow(a.i, b.i, &result)))
+			return integer_value(result);
+		if (kind == LS_QUERY_EXPR_MODULO && b.i != 0)
+			return integer_value(b.i == -1 ? 0 : a.i % b.i);
+		if (kind == LS_QUERY_EXPR_DIVIDE && b.i != 0 && b.i != -1 && a.i % b.i == 0)
+			return integer_value(a.i / b.i);
+	}
+	switch (kind)
+	{
+		case LS_QUERY_EXPR_ADD:
+			return number_value(a.d + b.d);
+		case LS_QUERY_EXPR_SUBTRACT:
+			return number_value(a.d - b.d);
+		case LS_QUERY_EXPR_MULTIPLY:
+			return number_value(a.d * b.d);
+		case LS_QUERY_EXPR_DIVIDE:
+			return b.d == 0 ? null_value() : number_value(a.d / b.d);
+		default:
+			return b.d == 0 ? null_value() : number_value(fmod(a.d, b.d));
+	}
+}
+
+static bool
+holds(ls_query_op op, int order)
+{
+	switch (op)
+	{
+		case LS_QUERY_OP_EQ:
+			return order == 0;
+		case LS_QUERY_OP_NE:
+			return order != 0;
+		case LS_QUERY_OP_LT:
+			return order < 0;
+		case LS_QUERY_OP_LE:
+			return order <= 0;
+		case LS_QUERY_OP_GT:
+			return order > 0;
+		default:
+			return order >= 0;
+	}
+}
+
+/*
+ * As in the head: a text in quotes (or made by a function) compares texts, a
+ * number compares numbers; what is no number differs from every number and is
+ * in no order with it.  Two fields: numbers when one of them is a number.
+ */
+static bool
+compare(ls_arena *arena, ls_query_op op, const ls_query_expr *left, const value *a,
+		const ls_query_expr *right, const value *b)
+{
+	bool texts = left->type == LS_QUERY_TYPE_STRING || right->type == LS_QUERY_TYPE_STRING;
+	ls_num x;
+	ls_num y;
+
+	/* The literal null asks whether there is a value. */
+	if (left->kind == LS_QUERY_EXPR_NULL || right->kind == LS_QUERY_EXPR_NULL)
+	{
+		bool both = a->kind == VALUE_NULL && b->kind == VALUE_NULL;
+
+		return op == LS_QUERY_OP_EQ ? both : op == LS_QUERY_OP_NE && !both;
+	}
+	if (a->kind == VALUE_NULL || b->kind == VALUE_NULL)
+		return false;
+	if (!texts && (a->kind == VALUE_NUMBER || b->kind == VALUE_NUMBER))
+	{
+		if (!numeric(a, &x) || !numeric(b, &y))
+			return op == LS_QUERY_OP_NE;
+		return holds(op, ls_num_cmp(x, y));
+	}
+	return holds(op, ls_str_cmp(render(arena, a), render(arena, b)));
+}
+
+static value evaluate(ls_value_program *program, const node *n);
+
+static bool
+is_true(const value *v)
+{
+	return (v->kind == VALUE_BOOLEAN && v->boolean) ||
+		   (v->kind == VALUE_STRING && ls_str_eq(v->text, LS_STR("true")));
+}
+
+static value
+contains(ls_value_program *program, const node *n, const value *text, const value *part)
+{
+	ls_needle needle = n->needle;
+	ls_buf fold;
+	bool found;
+
+	if (!n->has_needle &&
+		!ls_needle_make(program->scratch, render(program->scratch, part), &needle))
+		ls_raise(LS_ERROR_QUERY_MEMORY_LIMIT);
+	ls_buf_init(&fold, program->scratch);
+	found = ls_needle_in(&needle, render(program->scratch, text), &fold);
+	if (fold.failed)
+		ls_raise(LS_ERROR_QUERY_MEMORY_LIMIT);
+	return boolean_value(found != n->expr->negated);
+}
+
+/* A pattern that comes from a field and is none matches nothing. */
+static value
+matches(ls_value_program *program, const node *n, const value *text, const value *pattern)
+{
+	ls_regex *regex = n->regex;
+	const char *error = NULL;
+	int matched;
+
+	if (regex == NULL)
+		regex =
+			ls_regex_compile(program->scratch, render(program->scratch, pattern), false, &error);
+	if (regex == NULL)
+		return boolean_value(false);
+	matched = ls_regex_match(regex, render(program->scratch, text), &error);
+	if (matched < 0)
+		ereport(ERROR, errcode(ls_errcode(LS_ERROR_QUERY_SEMANTIC)),
+				errmsg("the expression could not be evaluated: %s", error));
+	return boolean_value((matched > 0) != n->expr->negated);
+}
+
+static value
+in_list(ls_value_program *program, const node *n, const value *left)
+{
+	bool found = false;
+
+	if (left->kind == VALUE_NULL)
+		return boolean_value(false);
+	for (uint32 i = 1; i < n->expr->n_args && !found; i++)
+	{
+		value item = evaluate(program, n->args[i]);
+
+		found = item.kind != VALUE_NULL && compare(program->scratch, LS_QUERY_OP_EQ,
+												   n->expr->args[0], left, n->expr->args[i], &item);
+	}
+	return boolean_value(found != n->expr->negated);
+}
+
+/* ---- functions ---- */
+
+static ls_str
+change_case(ls_arena *arena, ls_str text, bool upper)
+{
+	char *(*change)(const char *, size_t, Oid) = upper ? str_toupper : str_tolower;
+	char *changed = change(text.data == NULL ? "" : text.data, text.len, DEFAULT_COLLATION_OID);
+	ls_str copy = ls_arena_strdup(arena, ls_str_of_cstring(changed));
+
+	pfree(changed);
+	return copy;
+}
+
+static bool
+is_space(char c)
+{
+	return c == ' ' || (c >= '\t' && c <= '\r');
+}
+
+static ls_str
+trim(ls_str text)
+{
+	while (text.len > 0 && is_space(text.data[0]))
+		text = ls_str_make(text.data + 1, text.len - 1);
+	while (text.len > 0 && is_space(text.data[text.len - 1]))
+		text.len--;
+	return text;
+}
+
+/* Characters count from 1; a negative start counts from the end. */
+static value
+substring(ls_str text, const value *args, uint32 n)
+{
+	double length = (double) ls_utf8_length(text.data, text.len);
+	double end = length;
+	ls_num start;
+	ls_num count;
+	size_t from;
+	size_t to;
+
+	if (!numeric(&args[1], &start) || (n > 2 && !numeric(&args[2], &count)))
+		return null_value();
+	start.d = trunc(start.d);
+	start.d = start.d < 0 ? length + start.d : start.d - 1;
+	if (n > 2)
+		end = Min(length, start.d + trunc(count.d));
+	start.d = Max(start.d, 0);
+	if (start.d >= end)
+		return string_value(LS_STR(""));
+	from = ls_utf8_prefix_chars(text.data, text.len, (size_t) start.d);
+	to = ls_utf8_prefix_chars(text.data, text.len, (size_t) end);
+	return string_value(ls_str_make(text.data + from, to - from));
+}
+
+static value
+replace(ls_arena *arena, ls_str text, ls_str from, ls_str to)
+{
+	ls_buf buf;
+	size_t done = 0;
+
+	if (from.len == 0)
+		return string_value(text);
+	ls_buf_init(&buf, arena);
+	for (size_t i = 0; i + from.len <= text.len;)
+	{
+		if (memcmp(text.data + i, from.data, from.len) != 0)
+		{
+			i++;
+			continue;
+		}
+		ls_buf_append(&buf, text.data + done, i - done);
+		ls_buf_str(&buf, to);
+		i += from.len;
+		done = i;
+		if (buf.failed)
+			break;
+	}
+	if (text.len > done)
+		ls_buf_append(&buf, text.data + done, text.len - done);
+	return buffer_value(&buf);
+}
+
+/* Halves go away from zero; digits may be negative. */
+static value
+round_to(const value *args, uint32 n)
+{
+	ls_num number;
+	ls_num digits = {true, 0, 0};
+	double scale;
+	double scaled;
+
+	if (!operand(&args[0], &number) || (n > 1 && !numeric(&args[1], &digits)))
+		return null_value();
+	if (number.is_int && digits.d >= 0)
+		return integer_value(number.i);
+	if (digits.d > 15 || digits.d < -18)
+		return digits.d > 0 ? number_value(number.d) : integer_value(0);
+	scale = pow(10, fabs(trunc(digits.d)));
+	scaled = digits.d >= 0 ? number.d * scale : number.d / scale;
+	if (fabs(scaled) >= 1e15)
+		return number_value(number.d);
+	/* 1.005 is a little less than it says: what is printed decides. */
+	scaled = round(scaled * (1 + 4e-16));
+	return number_value(digits.d >= 0 ? scaled / scale : scaled * scale);
+}
+
+static value
+whole(const value *arg, double (*function)(double))
+{
+	ls_num number;
+
+	if (!operand(arg, &number))
+		return null_value();
+	return number.is_int && function != fabs ? integer_value(number.i)
+											 : number_value(function(number.d));
+}
+
+static value
+call(ls_value_program *program, const node *n)
+{
+	ls_arena *arena = program->scratch;
+	uint32 n_args = n->expr->n_args;
+	value *args;
+	ls_buf buf;
+	ls_num number;
+
+	/* These two do not need all of their arguments. */
+	if (n->expr->function == LS_QUERY_IF)
+	{
+		value condition = evaluate(program, n->args[0]);
+
+		if (is_true(&condition))
+			return evaluate(program, n->args[1]);
+		return n_args > 2 ? evaluate(program, n->args[2]) : null_value();
+	}
+	if (n->expr->function == LS_QUERY_COALESCE)
+	{
+		for (uint32 i = 0; i < n_args; i++)
+		{
+			value v = evaluate(program, n->args[i]);
+
+			if (v.kind != VALUE_NULL)
+				return v;
+		}
+		return null_value();
+	}
+	args = ls_arena_alloc(arena, sizeof(value) * (n_args + 1));
+	if (args == NULL)
+		ls_raise(LS_ERROR_QUERY_MEMORY_LIMIT);
+	for (uint32 i = 0; i < n_args; i++)
+		args[i] = evaluate(program, n->args[i]);
+	if (n_args > 0 && args[0].kind == VALUE_NULL && n->expr->function != LS_QUERY_CONCAT)
+		return null_value();
+	switch (n->expr->function)
+	{
+		case LS_QUERY_LOWER:
+		case LS_QUERY_UPPER:
+			return string_value(
+				change_case(arena, render(arena, &args[0]), n->expr->function == LS_QUERY_UPPER));
+		case LS_QUERY_TRIM:
+			return string_value(trim(render(arena, &args[0])));
+		case LS_QUERY_LEN:
+		{
+			ls_str text = render(arena, &args[0]);
+
+			return integer_value((int64) ls_utf8_length(text.data, text.len));
+		}
+		case LS_QUERY_SUBSTR:
+			return substring(render(arena, &args[0]), args, n_args);
+		case LS_QUERY_REPLACE:
+			if (args[1].kind == VALUE_NULL)
+				return string_value(render(arena, &args[0]));
+			return replace(arena, render(arena, &args[0]), render(arena, &args[1]),
+						   render(arena, &args[2]));
+		case LS_QUERY_CONCAT:
+			ls_buf_init(&buf, arena);
+			for (uint32 i = 0; i < n_args; i++)
+				ls_buf_str(&buf, render(arena, &args[i]));
+			return buffer_value(&buf);
+		case LS_QUERY_ROUND:
+			return round_to(args, n_args);
+		case LS_QUERY_FLOOR:
+			return whole(&args[0], floor);
+		case LS_QUERY_CEIL:
+			return whole(&args[0], ceil);
+		case LS_QUERY_ABS:
+			return whole(&args[0], fabs);
+		case LS_QUERY_TONUMBER:
+			if (!operand(&args[0], &number))
+				return null_value();
+			return number.is_int ? integer_value(number.i) : number_value(number.d);
+		case LS_QUERY_TOSTRING:
+			return string_value(render(arena, &args[0]));
+		case LS_QUERY_NOW:
+		{
+			char *iso = ls_arena_alloc(arena, LS_TIME_ISO_LENGTH + 1);
+
+			if (iso == NULL)
+				ls_raise(LS_ERROR_QUERY_MEMORY_LIMIT);
+			ls_time_format_iso(ls_time_of_timestamptz(GetCurrentStatementStartTimestamp()), iso);
+			return string_value(ls_str_make(iso, LS_TIME_ISO_LENGTH));
+		}
+		case LS_QUERY_IF:
+		case LS_QUERY_COALESCE:
+			break;
+	}
+	return null_value();
+}
+
+/* ---- evaluation ---- */
+
+static value
+evaluate(ls_value_program *program, const node *n)
+{
+	const ls_query_expr *expr = n->expr;
+	value left;
+	value right;
+
+	switch (expr->kind)
+	{
+		case LS_QUERY_EXPR_FIELD:
+			return json_value(program->fields[n->slot], program->scratch);
+		case LS_QUERY_EXPR_NUMBER:
+		{
+			value v = number_value(expr->number);
+
+			if (ls_json_canonical_int(expr->text, &v.number.i))
+				v = integer_value(v.number.i);
+			return v;
+		}
+		case LS_QUERY_EXPR_STRING:
+			return string_value(expr->text);
+		case LS_QUERY_EXPR_BOOLEAN:
+			return boolean_value(expr->boolean);
+		case LS_QUERY_EXPR_NULL:
+			return null_value();
+		case LS_QUERY_EXPR_AND:
+		case LS_QUERY_EXPR_OR:
+			for (uint32 i = 0; i < expr->n_args; i++)
+			{
+				left = evaluate(program, n->args[i]);
+				if (is_true(&left) == (expr->kind == LS_QUERY_EXPR_OR))
+					return boolean_value(expr->kind == LS_QUERY_EXPR_OR);
+			}
+			return boolean_value(expr->kind == LS_QUERY_EXPR_AND);
+		case LS_QUERY_EXPR_CALL:
+			return call(program, n);
+		default:
+			break;
+	}
+	left = evaluate(program, n->args[0]);
+	switch (expr->kind)
+	{
+		case LS_QUERY_EXPR_NOT:
+			return boolean_value(!is_true(&left));
+		case LS_QUERY_EXPR_NEGATE:
+			right = integer_value(0);
+			return arithmetic(LS_QUERY_EXPR_SUBTRACT, &right, &left);
+		case LS_QUERY_EXPR_IN:
+			return in_list(program, n, &left);
+		default:
+			break;
+	}
+	right = evaluate(program, n->args[1]);
+	if (expr->kind == LS_QUERY_EXPR_COMPARE)
+		return boolean_value(
+			compare(program->scratch, expr->op, expr->args[0], &left, expr->args[1], &right));
+	if (expr->kind == LS_QUERY_EXPR_CONTAINS || expr->kind == LS_QUERY_EXPR_MATCHES)
+	{
+		if (left.kind == VALUE_NULL || right.kind == VALUE_NULL)
+			return boolean_value(false);
+		return expr->kind == LS_QUERY_EXPR_CONTAINS ? contains(program, n, &left, &right)
+													: matches(program, n, &left, &right);
+	}
+	return arithmetic(expr->kind, &left, &right);
+}
+
+ls_str
+ls_value_json(ls_value_program *program, const ls_str *fields)
+{
+	value v;
+	ls_buf buf;
+
+	ls_arena_reset(program->scratch);
+	program->fields = fields;
+	v = evaluate(program, program->root);
+	if (v.kind == VALUE_NULL)
+		return ls_str_make(NULL, 0);
+	if (v.kind != VALUE_STRING)
+		return render(program->scratch, &v);
+	ls_buf_init(&buf, program->scratch);
+	ls_json_quote(&buf, v.text);
+	return buffer_value(&buf).text;
+}
+
+bool
+ls_value_is_true(ls_value_program *program, const ls_str *fields)
+{
+	value v;
+
+	ls_arena_reset(program->scratch);
+	program->fields = fields;
+	v = evaluate(program, program->root);
+	return is_true(&v);
+}

@@ -1,0 +1,420 @@
+/*-------------------------------------------------------------------------
+ *
+ * value_function.c
+ *	  The functions over values of rows that the statements of searches call.
+ *
+ * A value is a JSON text, NULL when the field is missing.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "src/query/query.h"
+
+#include "catalog/pg_type.h"
+#include "fmgr.h"
+#include "utils/array.h"
+#include "utils/builtins.h"
+#include "utils/fmgrprotos.h"
+#include "utils/numeric.h"
+
+#include <math.h>
+
+#include "src/query/value.h"
+#include "src/store/match.h"
+
+PG_FUNCTION_INFO_V1(logsvc_value_eval);
+PG_FUNCTION_INFO_V1(logsvc_value_test);
+PG_FUNCTION_INFO_V1(logsvc_rex_groups);
+PG_FUNCTION_INFO_V1(logsvc_event_set);
+PG_FUNCTION_INFO_V1(logsvc_aggregate_number);
+PG_FUNCTION_INFO_V1(logsvc_sort_number);
+PG_FUNCTION_INFO_V1(logsvc_sort_text);
+PG_FUNCTION_INFO_V1(logsvc_earlier_of);
+PG_FUNCTION_INFO_V1(logsvc_later_of);
+
+#define PARSE_MEMORY ((size_t) 8 * 1024 * 1024)
+#define ROW_MEMORY ((size_t) 256 * 1024 * 1024)
+
+ls_search_notes *ls_search_notes_current = NULL;
+
+/* ---- expressions ---- */
+
+/* A stage from its text, in memory that lives as long as the call site. */
+static const ls_query_stage *
+parse_stage(FunctionCallInfo fcinfo, ls_arena **arena)
+{
+	ls_str written = ls_str_of_text(PG_GETARG_TEXT_PP(0));
+	ls_query *query;
+	ls_query_error error = {0};
+	ls_buf whole;
+
+	*arena = ls_context_arena(CurrentMemoryContext, PARSE_MEMORY);
+	ls_buf_init(&whole, *arena);
+	ls_buf_lit(&whole, "| ");
+	ls_buf_str(&whole, written);
+	if (whole.failed)
+		ls_raise(LS_ERROR_QUERY_MEMORY_LIMIT);
+	if (!ls_query_parse(ls_str_make(whole.data, whole.len), *arena, &query, &error) ||
+		query->stages.n != 1)
+		ereport(ERROR, errcode(ls_errcode(LS_ERROR_QUERY_SYNTAX)), errmsg("not a stage"));
+	return query->stages.items[0];
+}
+
+typedef struct eval_state
+{
+	ls_value_program *program;
+	int n_fields;
+} eval_state;
+
+/*
+ * The expression that the first two arguments say; constants of the statement,
+ * so they are looked at once.
+ */
+static eval_state *
+program_of(FunctionCallInfo fcinfo)
+{
+	eval_state *state = fcinfo->flinfo->fn_extra;
+	MemoryContext outer;
+	const ls_query_expr *expr;
+	ls_value_fields fields = {.n = 0};
+	ls_arena *arena;
+
+	if (state != NULL)
+		return state;
+	outer = MemoryContextSwitchTo(fcinfo->flinfo->fn_mcxt);
+	expr = ls_value_expression(parse_stage(fcinfo, &arena), PG_GETARG_INT32(1));
+	if (expr == NULL || !ls_value_list_fields(expr, &fields))
+		ereport(ERROR, errcode(ls_errcode(LS_ERROR_QUERY_SEMANTIC)), errmsg("no such expression"));
+	state = palloc0(sizeof(*state));
+	state->program = ls_value_prepare(expr);
+	state->n_fields = fields.n;
+	MemoryContextSwitchTo(outer);
+	fcinfo->flinfo->fn_extra = state;
+	return state;
+}
+
+/* The values of the fields, as many as the expression has. */
+static void
+read_fields(FunctionCallInfo fcinfo, const eval_state *state, ls_str *values)
+{
+	Datum *datums;
+	bool *nulls;
+	int n;
+
+	memset(values, 0, sizeof(*values) * LS_VALUE_MAX_FIELDS);
+	deconstruct_array(PG_GETARG_ARRAYTYPE_P(2), TEXTOID, -1, false, TYPALIGN_INT, &datums, &nulls,
+					  &n);
+	for (int i = 0; i < n && i < state->n_fields; i++)
+	{
+		if (!nulls[i])
+			values[i] = ls_str_of_text(DatumGetTextPP(datums[i]));
+	}
+}
+
+/* value_eval(stage text, expression int, fields text[]) returns text */
+Datum
+logsvc_value_eval(PG_FUNCTION_ARGS)
+{
+	eval_state *state = program_of(fcinfo);
+	ls_str values[LS_VALUE_MAX_FIELDS];
+	ls_str json;
+
+	read_fields(fcinfo, state, values);
+	json = ls_value_json(state->program, values);
+	if (json.data == NULL)
+		PG_RETURN_NULL();
+	PG_RETURN_TEXT_P(ls_text_of_str(json));
+}
+
+/* value_test(stage text, expression int, fields text[]) returns boolean */
+Datum
+logsvc_value_test(PG_FUNCTION_ARGS)
+{
+	eval_state *state = program_of(fcinfo);
+	ls_str values[LS_VALUE_MAX_FIELDS];
+
+	read_fields(fcinfo, state, values);
+	PG_RETURN_BOOL(ls_value_is_true(state->program, values));
+}
+
+/* ---- rex ---- */
+
+typedef struct rex_state
+{
+	const ls_query_stage *stage;
+	ls_regex *regex;
+	ls_arena *scratch;
+} rex_state;
+
+static rex_state *
+rex_of(FunctionCallInfo fcinfo)
+{
+	rex_state *state = fcinfo->flinfo->fn_extra;
+	MemoryContext outer;
+	const char *error = NULL;
+	ls_arena *arena;
+
+	if (state != NULL)
+		return state;
+	outer = MemoryContextSwitchTo(fcinfo->flinfo->fn_mcxt);
+	state = palloc0(sizeof(*state));
+	state->stage = parse_stage(fcinfo, &arena);
+	state->regex = ls_regex_compile(ls_context_arena(CurrentMemoryContext, ROW_MEMORY),
+									state->stage->pattern, true, &error);
+	if (state->regex == NULL)
+		ereport(ERROR, errcode(ls_errcode(LS_ERROR_QUERY_SEMANTIC)),
+				errmsg("not a regular expression: %s", error));
+	state->scratch = ls_context_arena(CurrentMemoryContext, ROW_MEMORY);
+	MemoryContextSwitchTo(outer);
+	fcinfo->flinfo->fn_extra = state;
+	return state;
+}
+
+/*
+ * rex_groups(stage text, value text) returns text[]: what the named groups of
+ * the first match hold, as JSON strings; NULL without a match.
+ */
+Datum
+logsvc_rex_groups(PG_FUNCTION_ARGS)
+{
+	rex_state *state = rex_of(fcinfo);
+	const char *error = NULL;
+	int n = (int) state->stage->n_groups;
+	Datum *values = palloc0(sizeof(Datum) * (Size) n);
+	bool *nulls = palloc0(sizeof(bool) * (Size) n);
+	int bounds[1] = {1};
+	int matched;
+	ls_str subject;
+
+	ls_arena_reset(state->scratch);
+	subject = ls_value_plain(ls_str_of_text(PG_GETARG_TEXT_PP(1)), state->scratch);
+	matched = ls_regex_match(state->regex, subject, &error);
+	if (matched < 0)
+		ereport(ERROR, errcode(ls_errcode(LS_ERROR_QUERY_SEMANTIC)),
+				errmsg("rex could not be evaluated: %s", error));
+	if (matched == 0)
+		PG_RETURN_NULL();
+	for (int i = 0; i < n; i++)
+	{
+		ls_str group;
+		ls_buf buf;
+
+		nulls[i] =
+			!ls_regex_group(state->regex, state->stage->groups[i]->name.data, subject, &group);
+		if (nulls[i])
+			continue;
+		ls_buf_init(&buf, state->scratch);
+		ls_json_quote(&buf, group);
+		if (buf.failed)
+			ls_raise(LS_ERROR_QUERY_MEMORY_LIMIT);
+		values[i] = PointerGetDatum(ls_text_of_str(ls_str_make(buf.data, buf.len)));
+	}
+	PG_RETURN_ARRAYTYPE_P(
+		construct_md_array(values, nulls, 1, &n, bounds, TEXTOID, -1, false, TYPALIGN_INT));
+}
+
+/* ---- event_set ---- */
+
+static void
+append_member(StringInfo out, ls_arena *arena, ls_str key, ls_str json)
+{
+	ls_buf buf;
+
+	ls_buf_init(&buf, arena);
+	if (out->data[out->len - 1] != '{')
+		ls_buf_char(&buf, ',');
+	ls_json_quote(&buf, key);
+	ls_buf_char(&buf, ':');
+	if (buf.failed)
+		ls_raise(LS_ERROR_QUERY_MEMORY_LIMIT);
+	appendBinaryStringInfo(out, buf.data, (int) buf.len);
+	appendBinaryStringInfo(out, json.data, (int) json.len);
+}
+
+/* The new members on one level: attributes begin with a dot. */
+static void
+append_new(StringInfo out, ls_arena *arena, const ls_str *names, const ls_str *values, int n,
+		   bool attributes)
+{
+	for (int i = 0; i < n; i++)
+	{
+		bool attribute = names[i].len > 0 && names[i].data[0] == '.';
+
+		if (values[i].data == NULL || attribute != attributes)
+			continue;
+		append_member(out, arena,
+					  attribute ? ls_str_make(names[i].data + 1, names[i].len - 1) : names[i],
+					  values[i]);
+	}
+}
+
+static bool
+has_new(const ls_str *names, const ls_str *values, int n)
+{
+	for (int i = 0; i < n; i++)
+	{
+		if (values[i].data != NULL && names[i].len > 0 && names[i].data[0] == '.')
+			return true;
+	}
+	return false;
+}
+
+static ls_str *
+read_texts(ArrayType *array, int *n)
+{
+	Datum *datums;
+	bool *nulls;
+	ls_str *texts;
+
+	deconstruct_array(array, TEXTOID, -1, false, TYPALIGN_INT, &datums, &nulls, n);
+	texts = palloc0(sizeof(ls_str) * (Size) (*n + 1));
+	for (int i = 0; i < *n; i++)
+	{
+		if (!nulls[i])
+			texts[i] = ls_str_of_text(DatumGetTextPP(datums[i]));
+	}
+	return texts;
+}
+
+/*
+ * event_set(event text, names text[], values text[]) returns text: the event
+ * with more members.  A name that begins with a dot is an attribute.  The
+ * event has none of them before.
+ */
+Datum
+logsvc_event_set(PG_FUNCTION_ARGS)
+{
+	ls_arena *arena = ls_context_arena(CurrentMemoryContext, ROW_MEMORY);
+	int n_names;
+	int n_values;
+	ls_str *names = read_texts(PG_GETARG_ARRAYTYPE_P(1), &n_names);
+	ls_str *values = read_texts(PG_GETARG_ARRAYTYPE_P(2), &n_values);
+	int n = Min(n_names, n_values);
+	bool attributes_done = false;
+	StringInfoData out;
+	ls_json j;
+	ls_json_value v;
+	ls_str key;
+	ls_str raw;
+
+	initStringInfo(&out);
+	appendStringInfoChar(&out, '{');
+	ls_json_init(&j, ls_str_of_text(PG_GETARG_TEXT_PP(0)), arena, 1100);
+	ls_json_read(&j, &v);
+	while (ls_json_member(&j, &key))
+	{
+		if (!ls_json_skip(&j, &raw))
+			break;
+		if (ls_str_eq(key, LS_STR("attributes")) && has_new(names, values, n))
+		{
+			/* Without its closing brace, then the others, then the brace. */
+			append_member(&out, arena, key, ls_str_make(raw.data, raw.len - 1));
+			append_new(&out, arena, names, values, n, true);
+			appendStringInfoChar(&out, '}');
+			attributes_done = true;
+		}
+		else
+			append_member(&out, arena, key, raw);
+	}
+	if (j.error != NULL)
+		elog(ERROR, "an event is not JSON: %s", j.error);
+	append_new(&out, arena, names, values, n, false);
+	if (!attributes_done && has_new(names, values, n))
+	{
+		append_member(&out, arena, LS_STR("attributes"), LS_STR("{"));
+		append_new(&out, arena, names, values, n, true);
+		appendStringInfoChar(&out, '}');
+	}
+	appendStringInfoChar(&out, '}');
+	ls_arena_destroy(arena);
+	PG_RETURN_TEXT_P(cstring_to_text_with_len(out.data, out.len));
+}
+
+/* ---- numbers ---- */
+
+static bool
+json_number(ls_str json, Datum *result)
+{
+	ls_num number;
+
+	/* A string that needs escapes is no number. */
+	if (json.len >= 2 && json.data[0] == '"')
+		json = ls_str_make(json.data + 1, json.len - 2);
+	if (!ls_num_parse(json, &number) || !isfinite(number.d))
+		return false;
+	*result = number.is_int ? NumericGetDatum(int64_to_numeric(number.i))
+							: DirectFunctionCall1(float8_numeric, Float8GetDatum(number.d));
+	return true;
+}
+
+/*
+ * sort_number(json text) returns numeric: of a number, or of a string that
+ * looks like one; else NULL.
+ */
+Datum
+logsvc_sort_number(PG_FUNCTION_ARGS)
+{
+	Datum number;
+
+	if (!json_number(ls_str_of_text(PG_GETARG_TEXT_PP(0)), &number))
+		PG_RETURN_NULL();
+	PG_RETURN_DATUM(number);
+}
+
+/*
+ * aggregate_number(json text, counter int) returns numeric: the same, and the
+ * search counts what is no number.
+ */
+Datum
+logsvc_aggregate_number(PG_FUNCTION_ARGS)
+{
+	ls_str json = ls_str_of_text(PG_GETARG_TEXT_PP(0));
+	int counter = PG_GETARG_INT32(1);
+	ls_search_notes *notes =
+		counter >= 0 && counter < LS_PLAN_MAX_COUNTERS ? ls_search_notes_current : NULL;
+	Datum number;
+
+	if (json_number(json, &number))
+	{
+		if (notes != NULL)
+			notes->numbers[counter]++;
+		PG_RETURN_DATUM(number);
+	}
+	if (notes != NULL && !ls_str_eq(json, LS_STR("null")))
+		notes->others[counter]++;
+	PG_RETURN_NULL();
+}
+
+/* sort_text(json text) returns text: the value as comparisons see it. */
+Datum
+logsvc_sort_text(PG_FUNCTION_ARGS)
+{
+	text *value = PG_GETARG_TEXT_PP(0);
+	ls_str json = ls_str_of_text(value);
+	ls_arena *arena;
+	text *result;
+
+	if (json.len == 0 || json.data[0] != '"')
+		PG_RETURN_TEXT_P(value);
+	if (memchr(json.data, '\\', json.len) == NULL)
+		PG_RETURN_TEXT_P(ls_text_of_str(ls_str_make(json.data + 1, json.len - 2)));
+	arena = ls_context_arena(CurrentMemoryContext, 0);
+	result = ls_text_of_str(ls_value_plain(json, arena));
+	ls_arena_destroy(arena);
+	PG_RETURN_TEXT_P(result);
+}
+
+/* ---- steps of first and last ---- */
+
+/* earlier_of(a text, b text) returns text: a */
+Datum
+logsvc_earlier_of(PG_FUNCTION_ARGS)
+{
+	PG_RETURN_DATUM(PG_GETARG_DATUM(0));
+}
+
+/* later_of(a text, b text) returns text: b */
+Datum
+logsvc_later_of(PG_FUNCTION_ARGS)
+{
+	PG_RETURN_DATUM(PG_GETARG_DATUM(1));
+}
