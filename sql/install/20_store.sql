@@ -16,7 +16,10 @@ CREATE TABLE logsvc_internal.queue (
   level_mask integer NOT NULL,
   header bytea NOT NULL,
   body bytea NOT NULL,
-  audit boolean NOT NULL DEFAULT false
+  audit boolean NOT NULL DEFAULT false,
+  batch bigint,
+  attempts integer NOT NULL DEFAULT 0,
+  failed_at timestamptz
 ) WITH (fillfactor = 100, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000,
         autovacuum_vacuum_cost_delay = 0, autovacuum_vacuum_insert_scale_factor = 0,
         autovacuum_vacuum_insert_threshold = -1, autovacuum_analyze_scale_factor = 10,
@@ -29,6 +32,50 @@ COMMENT ON TABLE logsvc_internal.queue IS
   'accepted events that wait for a writer, as parts of level 0';
 COMMENT ON COLUMN logsvc_internal.queue.audit IS
   'entries of the audit log, and no other events, for readers with audit:read';
+
+COMMENT ON COLUMN logsvc_internal.queue.batch IS
+  'of what comes back from the dead letters: the batch number in the ids; else it is id';
+COMMENT ON COLUMN logsvc_internal.queue.attempts IS
+  'of what comes back from the dead letters: failed attempts to store it before';
+COMMENT ON COLUMN logsvc_internal.queue.failed_at IS
+  'of what comes back from the dead letters: the first of them';
+
+-- What could not be stored.  A row is what an entry of the queue is: a part of
+-- level 0, or bytes that should be one.
+CREATE TABLE logsvc_internal.dead_letter (
+  id uuid PRIMARY KEY DEFAULT logsvc_internal.new_id(),
+  organization_id uuid NOT NULL,
+  batch bigint NOT NULL,
+  rows integer NOT NULL,
+  min_time timestamptz NOT NULL,
+  max_time timestamptz NOT NULL,
+  level_mask integer NOT NULL,
+  audit boolean NOT NULL,
+  reason text NOT NULL CHECK (reason IN ('corrupt', 'rejected', 'store_unavailable')),
+  status text NOT NULL DEFAULT 'dead'
+    CHECK (status IN ('dead', 'replaying', 'replayed', 'discarded')),
+  attempts integer NOT NULL,
+  first_failed_at timestamptz NOT NULL,
+  last_failed_at timestamptz NOT NULL,
+  sqlstate text NOT NULL,
+  last_error text NOT NULL,
+  closed_at timestamptz,
+  header bytea,
+  body bytea,
+  CHECK ((status IN ('dead', 'replaying')) = (header IS NOT NULL AND body IS NOT NULL)),
+  CHECK ((status IN ('dead', 'replaying')) = (closed_at IS NULL))
+);
+ALTER TABLE logsvc_internal.dead_letter ALTER body SET STORAGE EXTERNAL;
+CREATE INDEX dead_letter_organization ON logsvc_internal.dead_letter (organization_id, id);
+CREATE INDEX dead_letter_replay ON logsvc_internal.dead_letter (batch, id)
+  WHERE status = 'replaying' OR status = 'dead' AND reason = 'store_unavailable';
+CREATE INDEX dead_letter_closed_at ON logsvc_internal.dead_letter (closed_at);
+COMMENT ON TABLE logsvc_internal.dead_letter IS
+  'accepted events that could not be stored; closed ones (replayed, discarded) hold no events';
+COMMENT ON COLUMN logsvc_internal.dead_letter.reason IS
+  'corrupt: the bytes cannot be read; rejected: the store refuses just this; store_unavailable: '
+  'it refused everything';
+INSERT INTO logsvc_internal.scheduled_task (name, period) VALUES ('purge_dead_letters', 'day');
 
 -- The store proper.  Columns beside header and body are what the planner can
 -- prune by; the header repeats them for itself.
@@ -74,12 +121,14 @@ ALTER TABLE logsvc_internal.part_other
 COMMENT ON TABLE logsvc_internal.part_other IS 'parts of days that have no partition of their own';
 
 SELECT pg_catalog.pg_extension_config_dump('logsvc_internal.queue', '');
+SELECT pg_catalog.pg_extension_config_dump('logsvc_internal.dead_letter', '');
 SELECT pg_catalog.pg_extension_config_dump('logsvc_internal.batch_number', '');
 SELECT pg_catalog.pg_extension_config_dump('logsvc_internal.part', '');
 SELECT pg_catalog.pg_extension_config_dump('logsvc_internal.part_other', '');
 SELECT pg_catalog.pg_extension_config_dump('logsvc_internal.part_id', '');
 
 ALTER TABLE logsvc_internal.queue ENABLE ROW LEVEL SECURITY;
+ALTER TABLE logsvc_internal.dead_letter ENABLE ROW LEVEL SECURITY;
 ALTER TABLE logsvc_internal.part ENABLE ROW LEVEL SECURITY;
 ALTER TABLE logsvc_internal.part_other ENABLE ROW LEVEL SECURITY;
 GRANT SELECT ON logsvc_internal.queue, logsvc_internal.part TO logsvc_tenant;

@@ -300,6 +300,7 @@ BEGIN
 		WHERE o.deleted_at <= at - interval '7 days' FOR UPDATE SKIP LOCKED
 	LOOP
 		DELETE FROM logsvc_internal.queue q WHERE q.organization_id = doomed;
+		DELETE FROM logsvc_internal.dead_letter d WHERE d.organization_id = doomed;
 		DELETE FROM logsvc_internal.part p WHERE p.organization_id = doomed;
 		DELETE FROM logsvc_internal.organization o WHERE o.id = doomed;
 	END LOOP;

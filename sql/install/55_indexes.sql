@@ -191,7 +191,7 @@ BEGIN
 		GET DIAGNOSTICS removed = ROW_COUNT;
 		IF removed = 0 AND dropped.dropped_at < at - interval '2 minutes'
 			AND NOT EXISTS (SELECT FROM logsvc_internal.queue q
-				WHERE q.organization_id = dropped.organization_id AND q.id <= dropped.batch) THEN
+				WHERE q.organization_id = dropped.organization_id AND coalesce(q.batch, q.id) <= dropped.batch) THEN
 			DELETE FROM logsvc_internal.dropped_index d
 			WHERE d.organization_id = dropped.organization_id AND d.name = dropped.name;
 		END IF;

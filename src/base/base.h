@@ -91,6 +91,7 @@ extern int ls_writers;
 extern int ls_max_pool_workers;
 extern int ls_queue_limit;
 extern int ls_flush_interval; /* ms */
+extern int ls_store_timeout;  /* ms */
 extern int ls_model_provider; /* ls_model_provider_kind */
 extern char *ls_model_endpoint;
 extern char *ls_model_region;
@@ -221,6 +222,14 @@ extern ls_time ls_now(void);
  * logged by the caller, never here.  A FATAL (SIGTERM) is not caught.
  */
 extern bool ls_transaction(void (*work)(void *context), void *context, ls_caught *caught);
+
+/*
+ * Runs work(context) in a subtransaction of the current transaction, with the
+ * SPI connection that is there.  False when an error was raised, also a
+ * cancellation: what it did is rolled back.  Without `keep` that is so in any case.
+ */
+extern bool ls_subtransaction(void (*work)(void *context), void *context, bool keep,
+							  ls_caught *caught);
 
 /* In a process that ends: leaves the transaction that it was in, so that it can begin one. */
 extern void ls_transaction_abandon(void);

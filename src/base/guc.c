@@ -24,6 +24,7 @@ int ls_writers = 4;
 int ls_max_pool_workers = 16;
 int ls_queue_limit = 100000;
 int ls_flush_interval = 1000;
+int ls_store_timeout = 300000;
 int ls_model_provider = LS_MODEL_BUILTIN;
 char *ls_model_endpoint = NULL;
 char *ls_model_region = NULL;
@@ -179,6 +180,9 @@ ls_guc_register(bool preloaded)
 				&ls_queue_limit, 100000, 1000, INT_MAX / 2, PGC_SIGHUP, 0);
 	int_setting("logsvc.flush_interval", "Longest time that an event waits for its batch to fill.",
 				&ls_flush_interval, 1000, 10, 5000, PGC_SIGHUP, GUC_UNIT_MS);
+	int_setting("logsvc.store_timeout",
+				"Time for which the store may fail before events move to the dead letters.",
+				&ls_store_timeout, 300000, 1000, 86400000, PGC_SIGHUP, GUC_UNIT_MS);
 	int_setting("logsvc.query_timeout", "Time limit of a search.", &ls_query_timeout, 30000, 100,
 				600000, PGC_SIGHUP, GUC_UNIT_MS);
 

@@ -12,6 +12,7 @@
 #include "miscadmin.h"
 #include "tcop/tcopprot.h"
 #include "utils/memutils.h"
+#include "utils/resowner.h"
 #include "utils/snapmgr.h"
 #include "utils/timeout.h"
 #include "utils/timestamp.h"
@@ -61,6 +62,35 @@ ls_transaction(void (*work)(void *context), void *context, ls_caught *caught)
 	MemoryContextSwitchTo(outer);
 	pgstat_report_stat(false);
 	return committed;
+}
+
+bool
+ls_subtransaction(void (*work)(void *context), void *context, bool keep, ls_caught *caught)
+{
+	MemoryContext outer = CurrentMemoryContext;
+	ResourceOwner owner = CurrentResourceOwner;
+	volatile bool done = false;
+
+	BeginInternalSubTransaction(NULL);
+	MemoryContextSwitchTo(outer);
+	PG_TRY();
+	{
+		work(context);
+		if (keep)
+			ReleaseCurrentSubTransaction();
+		else
+			RollbackAndReleaseCurrentSubTransaction();
+		done = true;
+	}
+	PG_CATCH();
+	{
+		ls_catch_error(outer, caught);
+		RollbackAndReleaseCurrentSubTransaction();
+	}
+	PG_END_TRY();
+	MemoryContextSwitchTo(outer);
+	CurrentResourceOwner = owner;
+	return done;
 }
 
 void

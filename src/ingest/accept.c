@@ -214,7 +214,8 @@ refuse(ls_accept *accept, const ls_request *request, ls_error_id id, const char 
 		ls_response_header(&response, LS_STR("Accept-Encoding"), LS_STR("gzip, identity"));
 	if (response.status == 429 || response.status == 503)
 	{
-		snprintf(seconds, sizeof(seconds), "%d", ls_queue_retry_after());
+		snprintf(seconds, sizeof(seconds), "%d",
+				 id == LS_ERROR_STORE_UNAVAILABLE ? LS_STORE_RETRY_AFTER : ls_queue_retry_after());
 		ls_response_header(&response, LS_STR("Retry-After"), ls_str_of_cstring(seconds));
 	}
 	accept->respond(accept->context, &response, true);
@@ -418,6 +419,12 @@ ls_accept_request(ls_accept *accept, ls_accept_kind kind, const ls_sender *sende
 		return;
 	if (body.len > request->body.len)
 		accept->n_bytes += body.len - request->body.len;
+
+	if (ls_store_unavailable())
+	{
+		refuse(accept, request, LS_ERROR_STORE_UNAVAILABLE, NULL, NULL);
+		return;
+	}
 
 	state.group = find_group(accept, &sender->organization);
 	last = state.group->last;

@@ -103,6 +103,10 @@ reserve(uint32 events, bool always)
 	r = MemoryContextAlloc(TopTransactionContext, sizeof(reserved));
 	if (always)
 		ls_queue_reserve_always(events);
+	else if (ls_store_unavailable())
+		ereport(ERROR, errcode(ls_errcode(LS_ERROR_STORE_UNAVAILABLE)),
+				errmsg("the log store is unavailable"),
+				errhint("Try again in %d seconds.", LS_STORE_RETRY_AFTER));
 	else if (!ls_queue_reserve(events))
 		ereport(ERROR, errcode(ls_errcode(LS_ERROR_QUEUE_FULL)), errmsg("the ingest queue is full"),
 				errhint("Try again in %d seconds.", ls_queue_retry_after()));

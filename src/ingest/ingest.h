@@ -8,6 +8,8 @@
  *				requests in one transaction
  *	queue.c		the queue table, its depth and its limit
  *	write.c		rows of the queue -> parts of level 1, in one transaction
+ *	delivery.c	what a writer does about failures
+ *	dead_letter.c	what cannot be stored, and back
  *	function.c	the same from SQL
  *
  *-------------------------------------------------------------------------
@@ -62,6 +64,22 @@ extern void ls_queue_insert(const pg_uuid_t *organization, uint64 batch, bool au
  * enough for them.  Right after the commit, before anything that can fail.
  */
 extern void ls_queue_wake_writers(uint32 events);
+
+/*
+ * Does the store take anything?  When it has not for logsvc.store_timeout, it is
+ * unavailable until something is written: then nothing is accepted any more.
+ */
+extern void ls_store_succeeded(void);
+extern void ls_store_failed(void);
+extern bool ls_store_unavailable(void);
+extern TimestampTz ls_store_last_success(void);
+
+#define LS_STORE_RETRY_AFTER 16 /* s; the store is tried as often */
+
+/* Is there something for the replayer, which is the first writer?  Set: wakes it. */
+extern void ls_replay_wanted_set(void);
+extern void ls_replay_wanted_clear(void);
+extern bool ls_replay_wanted(void);
 
 /*
  * Events that make a writer run before the flush interval is over.  More than
@@ -134,13 +152,27 @@ extern bool ls_accept_full(const ls_accept *accept);
 /* Commits what was taken, if anything, and answers it. */
 extern void ls_accept_commit(ls_accept *accept);
 
-/* ---- write.c ---- */
+/* ---- delivery.c ---- */
+
+/* What a writer knows of its failures. */
+typedef struct ls_delivery ls_delivery;
+
+extern ls_delivery *ls_delivery_create(void);
+
+/* Is it waiting after a failure of the store? */
+extern bool ls_delivery_waits(const ls_delivery *delivery);
+
+/*
+ * Tries what is due of what could not be stored; the first writer also looks
+ * whether the store is back, and then replays dead letters.  Returns the ms after
+ * which it must be called again, -1 for any time.
+ */
+extern long ls_delivery_keep(ls_delivery *delivery, bool first, int shard, int shards);
 
 /*
  * Stores what waits in the queue of the organizations of one shard out of
- * `shards`, in one transaction.  True when it committed; *events says how many
- * events it stored.
+ * `shards`.  True when nothing failed; *events says how many events it stored.
  */
-extern bool ls_write_batch(int shard, int shards, uint32 *events, ls_caught *caught);
+extern bool ls_delivery_run(ls_delivery *delivery, int shard, int shards, uint32 *events);
 
 #endif /* LS_INGEST_H */

@@ -28,8 +28,11 @@
 typedef struct queue_state
 {
 	pg_atomic_uint64 depth;
-	pg_atomic_uint64 waiting; /* signed: a writer may be faster than who counts */
-	slock_t mutex;            /* for the rest */
+	pg_atomic_uint64 waiting;      /* signed: a writer may be faster than who counts */
+	pg_atomic_uint64 last_success; /* of a writer: TimestampTz */
+	pg_atomic_uint32 unavailable;  /* the store */
+	pg_atomic_uint32 replay_wanted;
+	slock_t mutex; /* for the rest */
 	bool warned;
 	TimestampTz window_start;
 	uint64 window_events;
@@ -53,6 +56,9 @@ shared_init(void *memory, bool found)
 	memset(shared, 0, sizeof(*shared));
 	pg_atomic_init_u64(&shared->depth, 0);
 	pg_atomic_init_u64(&shared->waiting, 0);
+	pg_atomic_init_u64(&shared->last_success, 0);
+	pg_atomic_init_u32(&shared->unavailable, 0);
+	pg_atomic_init_u32(&shared->replay_wanted, 0);
 	SpinLockInit(&shared->mutex);
 }
 
@@ -260,4 +266,61 @@ ls_queue_wake_writers(uint32 events)
 		return;
 	for (int i = 0; i < LS_MAX_POOL && i < ls_writers; i++)
 		ls_slot_wake(ls_slot_get(LS_WORKER_WRITER, i));
+}
+
+/* ---- the store ---- */
+
+void
+ls_store_succeeded(void)
+{
+	pg_atomic_write_u64(&shared->last_success, (uint64) GetCurrentTimestamp());
+	if (pg_atomic_read_u32(&shared->unavailable) == 0 ||
+		pg_atomic_exchange_u32(&shared->unavailable, 0) == 0)
+		return;
+	ereport(LOG, errmsg("the store of logsvc takes events again"));
+	ls_replay_wanted_set();
+}
+
+void
+ls_store_failed(void)
+{
+	if (pg_atomic_exchange_u32(&shared->unavailable, 1) != 0)
+		return;
+	ereport(LOG,
+			errmsg("the store of logsvc has taken nothing for %d s: events are refused",
+				   ls_store_timeout / 1000),
+			errhint("Messages before this one say why."));
+	ls_slot_wake(ls_slot_get(LS_WORKER_WRITER, 0));
+}
+
+bool
+ls_store_unavailable(void)
+{
+	return pg_atomic_read_u32(&shared->unavailable) != 0;
+}
+
+TimestampTz
+ls_store_last_success(void)
+{
+	return (TimestampTz) pg_atomic_read_u64(&shared->last_success);
+}
+
+void
+ls_replay_wanted_set(void)
+{
+	pg_atomic_write_u32(&shared->replay_wanted, 1);
+	ls_slot_wake(ls_slot_get(LS_WORKER_WRITER, 0));
+}
+
+void
+ls_replay_wanted_clear(void)
+{
+	pg_atomic_write_u32(&shared->replay_wanted, 0);
+	pg_memory_barrier();
+}
+
+bool
+ls_replay_wanted(void)
+{
+	return pg_atomic_read_u32(&shared->replay_wanted) != 0;
 }

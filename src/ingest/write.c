@@ -12,20 +12,14 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "src/ingest/ingest.h"
+#include "src/ingest/write.h"
 
 #include "catalog/pg_type.h"
-#include "executor/spi.h"
 #include "miscadmin.h"
-#include "utils/hsearch.h"
+#include "utils/array.h"
+#include "utils/guc.h"
 #include "utils/memutils.h"
 #include "utils/uuid.h"
-
-#include "src/store/store.h"
-
-/* What one transaction takes: rows of the queue, and events in them. */
-#define MAX_ENTRIES 2000
-#define MAX_EVENTS LS_PART_MAX_ROWS
 
 #define MAX_BYTES (128 * 1024 * 1024) /* as stored; at least one row */
 
@@ -52,10 +46,10 @@ typedef struct target
 
 typedef struct write_state
 {
-	int shard;
-	int shards;
+	const ls_share *share;
+	const int64 *ids; /* of the entries to take, instead of a share */
+	int n_ids;
 	uint32 events;
-	uint32 entries;
 	ls_arena *arena;
 	target *targets;
 } write_state;
@@ -124,10 +118,18 @@ store_all(write_state *state)
 }
 
 static void
-corrupt_entry(int64 id, const char *error)
+corrupt_entry(int64 batch, const char *error)
 {
 	ereport(ERROR, errcode(ls_errcode(LS_ERROR_CORRUPT_PART)),
-			errmsg("entry %lld of the queue is corrupt: %s", (long long) id, error));
+			errmsg("batch %lld of the queue is corrupt: %s", (long long) batch, error));
+}
+
+/* An event that not even an empty part takes. */
+static void
+unfit(void)
+{
+	ereport(ERROR, errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+			errmsg("an event does not fit into a part"));
 }
 
 static void
@@ -176,22 +178,26 @@ move_whole(write_state *state, const pg_uuid_t *organization, int64 id, ls_part 
 		if (ls_part_error(part) != NULL)
 			corrupt_entry(id, ls_part_error(part));
 		if (ls_part_builder_rows(t->builder) == 0)
-			ereport(ERROR, errcode(ERRCODE_OUT_OF_MEMORY), errmsg("out of memory"));
+			unfit();
 		note_batch(t, id);
 		store_target(state, t);
 	}
 	note_batch(t, id);
 }
 
-/* Events of several days or indexes: one by one. */
+/* Events of several days or indexes, rows [from, to) of the part: one by one. */
 static void
-move_rows(write_state *state, const pg_uuid_t *organization, int64 id, ls_part *part)
+move_rows(write_state *state, const pg_uuid_t *organization, int64 id, ls_part *part, uint32 from,
+		  uint32 to)
 {
 	ls_arena *scratch = ls_context_arena(CurrentMemoryContext, WRITE_MEMORY);
+	uint32 first = 0; /* row of the block */
 
 	for (uint32 block = 0; block < ls_part_blocks(part); block++)
 	{
-		for (uint32 row = 0; row < ls_part_block_rows(part, block); row++)
+		uint32 rows = ls_part_block_rows(part, block);
+
+		for (uint32 row = from > first ? from - first : 0; row < rows && first + row < to; row++)
 		{
 			ls_event event;
 			target *t;
@@ -206,86 +212,164 @@ move_rows(write_state *state, const pg_uuid_t *organization, int64 id, ls_part *
 			{
 				store_target(state, t);
 				if (!ls_part_builder_add(t->builder, &event))
-					ereport(ERROR, errcode(ERRCODE_OUT_OF_MEMORY), errmsg("out of memory"));
+					unfit();
 			}
 			note_batch(t, id);
 			ls_arena_reset(scratch);
 		}
 		ls_part_release_block(part);
+		first += rows;
 	}
 	ls_arena_destroy(scratch);
+}
+
+void
+ls_write_rows(const pg_uuid_t *organization, int64 batch, ls_part *part, uint32 from, uint32 to)
+{
+	write_state state = {.events = 0};
+
+	state.arena = ls_context_arena(CurrentMemoryContext, WRITE_MEMORY);
+	move_rows(&state, organization, batch, part, from, to);
+	store_all(&state);
+	ls_arena_destroy(state.arena);
+}
+
+ls_part *
+ls_write_open(int64 batch, Datum header, Datum body)
+{
+	ls_arena *arena = ls_context_arena(CurrentMemoryContext, WRITE_MEMORY);
+	ls_body *reader = palloc(sizeof(ls_body));
+	const char *error = NULL;
+	ls_part *part;
+
+	/* All of a body is read: in one piece, not by slices. */
+	ls_body_init(reader, PointerGetDatum(DatumGetByteaPP(body)));
+	part =
+		ls_part_open(arena, ls_str_of_text(DatumGetByteaPP(header)), ls_body_fetch, reader, &error);
+	if (part == NULL)
+		corrupt_entry(batch, error);
+	return part;
 }
 
 static void
 move_entry(write_state *state, HeapTuple tuple, TupleDesc descriptor)
 {
 	bool isnull;
-	int64 id = DatumGetInt64(SPI_getbinval(tuple, descriptor, 1, &isnull));
+	int64 batch = DatumGetInt64(SPI_getbinval(tuple, descriptor, 1, &isnull));
 	pg_uuid_t organization = *DatumGetUUIDP(SPI_getbinval(tuple, descriptor, 2, &isnull));
-	bytea *header = DatumGetByteaPP(SPI_getbinval(tuple, descriptor, 3, &isnull));
-	ls_arena *arena = ls_context_arena(CurrentMemoryContext, WRITE_MEMORY);
-	const char *error = NULL;
+	MemoryContext context =
+		AllocSetContextCreate(CurrentMemoryContext, "logsvc queue entry", ALLOCSET_DEFAULT_SIZES);
+	MemoryContext outer = MemoryContextSwitchTo(context);
 	const ls_part_stats *stats;
-	Datum toasted;
-	bytea *whole;
-	ls_body body;
 	ls_part *part;
 	ls_str index;
 
-	/* All of a body is read: in one piece, not by slices. */
-	toasted = SPI_getbinval(tuple, descriptor, 4, &isnull);
-	whole = DatumGetByteaPP(toasted);
-	ls_body_init(&body, PointerGetDatum(whole));
-	part = ls_part_open(arena, ls_str_of_text(header), ls_body_fetch, &body, &error);
-	if (part == NULL)
-		corrupt_entry(id, error);
+	part = ls_write_open(batch, SPI_getbinval(tuple, descriptor, 3, &isnull),
+						 SPI_getbinval(tuple, descriptor, 4, &isnull));
 	stats = ls_part_statistics(part);
 	if (day_of(stats->min_time) == day_of(stats->max_time) && single_index(part, &index))
-		move_whole(state, &organization, id, part, index);
+		move_whole(state, &organization, batch, part, index);
 	else
-		move_rows(state, &organization, id, part);
-	state->events += stats->rows;
-	state->entries++;
-	ls_arena_destroy(arena);
-	if (PointerGetDatum(whole) != toasted)
-		pfree(whole);
+		move_rows(state, &organization, batch, part, 0, stats->rows);
+	state->events += (uint32) DatumGetInt32(SPI_getbinval(tuple, descriptor, 5, &isnull));
+	MemoryContextSwitchTo(outer);
+	MemoryContextDelete(context);
+}
+
+/* The oldest rows of the share, up to the limits but at least one. */
+#define PICKED                                                                       \
+	"WITH waiting AS MATERIALIZED ("                                                 \
+	" SELECT id, rows, pg_catalog.octet_length(body)::pg_catalog.int8 AS bytes"      \
+	" FROM logsvc_internal.queue"                                                    \
+	" WHERE (pg_catalog.uuid_hash(organization_id) & 2147483647) % $1 = $2"          \
+	" AND id <> ALL ($6)"                                                            \
+	" ORDER BY id LIMIT $3"                                                          \
+	"), picked AS ("                                                                 \
+	" SELECT id, pg_catalog.sum(rows) OVER (ORDER BY id) - rows AS before,"          \
+	" pg_catalog.sum(bytes) OVER (ORDER BY id) - bytes AS bytes_before FROM waiting" \
+	") "
+#define TAKEN " RETURNING coalesce(q.batch, q.id), q.organization_id, q.header, q.body, q.rows"
+
+static ArrayType *
+id_array(const int64 *ids, int n)
+{
+	Datum *elements = palloc(sizeof(Datum) * (size_t) Max(n, 1));
+
+	for (int i = 0; i < n; i++)
+		elements[i] = Int64GetDatum(ids[i]);
+	return construct_array(elements, n, INT8OID, sizeof(int64), FLOAT8PASSBYVAL, TYPALIGN_DOUBLE);
+}
+
+static SPIPlanPtr
+share_plan(const char *sql)
+{
+	static const Oid types[] = {INT4OID, INT4OID, INT4OID, INT4OID, INT4OID, INT8ARRAYOID};
+	SPIPlanPtr plan = SPI_prepare(sql, lengthof(types), (Oid *) types);
+
+	if (plan == NULL || SPI_keepplan(plan) != 0)
+		elog(ERROR, "could not prepare reading the queue");
+	return plan;
+}
+
+static int
+execute_share(SPIPlanPtr plan, const ls_share *share)
+{
+	Datum values[] = {
+		Int32GetDatum(share->shards),    Int32GetDatum(share->shard),
+		Int32GetDatum(LS_WRITE_ENTRIES), Int32GetDatum(LS_WRITE_EVENTS),
+		Int32GetDatum(MAX_BYTES),        PointerGetDatum(id_array(share->except, share->n_except))};
+
+	return SPI_execute_plan(plan, values, NULL, false, 0);
 }
 
 static void
-write_batch(void *context)
+take_share(const ls_share *share)
 {
 	static SPIPlanPtr plan = NULL;
-	static const Oid types[] = {INT4OID, INT4OID, INT4OID, INT4OID, INT4OID};
-	write_state *state = context;
-	Datum values[] = {Int32GetDatum(state->shards), Int32GetDatum(state->shard),
-					  Int32GetDatum(MAX_ENTRIES), Int32GetDatum(MAX_EVENTS),
-					  Int32GetDatum(MAX_BYTES)};
+
+	if (plan == NULL)
+		plan =
+			share_plan(PICKED "DELETE FROM logsvc_internal.queue q USING picked p"
+							  " WHERE q.id = p.id AND p.before < $4 AND p.bytes_before < $5" TAKEN);
+	if (execute_share(plan, share) != SPI_OK_DELETE_RETURNING)
+		elog(ERROR, "could not read the queue");
+}
+
+static void
+take_entries(const int64 *ids, int n)
+{
+	static SPIPlanPtr plan = NULL;
+	static const Oid types[] = {INT8ARRAYOID};
+	Datum values[] = {PointerGetDatum(id_array(ids, n))};
 
 	if (plan == NULL)
 	{
-		/*
-		 * The oldest rows of the shard's organizations, up to the limits but at
-		 * least one.
-		 */
-		plan = SPI_prepare(
-			"WITH waiting AS MATERIALIZED ("
-			" SELECT id, rows, pg_catalog.octet_length(body)::pg_catalog.int8 AS bytes"
-			" FROM logsvc_internal.queue"
-			" WHERE (pg_catalog.uuid_hash(organization_id) & 2147483647) % $1 = $2"
-			" ORDER BY id LIMIT $3"
-			"), picked AS ("
-			" SELECT id, pg_catalog.sum(rows) OVER (ORDER BY id) - rows AS before,"
-			" pg_catalog.sum(bytes) OVER (ORDER BY id) - bytes AS bytes_before FROM waiting"
-			") "
-			"DELETE FROM logsvc_internal.queue q USING picked p"
-			" WHERE q.id = p.id AND p.before < $4 AND p.bytes_before < $5"
-			" RETURNING q.id, q.organization_id, q.header, q.body",
-			lengthof(types), (Oid *) types);
+		plan = SPI_prepare("DELETE FROM logsvc_internal.queue q WHERE q.id = ANY ($1)" TAKEN,
+						   lengthof(types), (Oid *) types);
 		if (plan == NULL || SPI_keepplan(plan) != 0)
 			elog(ERROR, "could not prepare reading the queue");
 	}
 	if (SPI_execute_plan(plan, values, NULL, false, 0) != SPI_OK_DELETE_RETURNING)
 		elog(ERROR, "could not read the queue");
+}
+
+void
+ls_write_limit_waits(void)
+{
+	(void) set_config_option("lock_timeout", "5s", PGC_USERSET, PGC_S_SESSION, GUC_ACTION_LOCAL,
+							 true, 0, false);
+}
+
+static void
+write_taken(void *context)
+{
+	write_state *state = context;
+
+	ls_write_limit_waits();
+	if (state->share != NULL)
+		take_share(state->share);
+	else
+		take_entries(state->ids, state->n_ids);
 	if (SPI_processed == 0)
 		return;
 
@@ -308,17 +392,105 @@ write_batch(void *context)
 	LS_STOP_POINT("write_before_commit");
 }
 
-bool
-ls_write_batch(int shard, int shards, uint32 *events, ls_caught *caught)
+static bool
+write_transaction(write_state *state, uint32 *events, ls_caught *caught)
 {
-	write_state state = {.shard = shard, .shards = shards};
-	bool committed = ls_transaction(write_batch, &state, caught);
+	bool committed = ls_transaction(write_taken, state, caught);
 
-	*events = committed ? state.events : 0;
-	if (committed && state.events > 0)
+	*events = committed ? state->events : 0;
+	if (*events > 0)
 	{
-		ls_queue_drained(state.events);
+		ls_queue_drained(*events);
 		LS_STOP_POINT("write_after_commit");
 	}
 	return committed;
+}
+
+bool
+ls_write_share(const ls_share *share, uint32 *events, ls_caught *caught)
+{
+	write_state state = {.share = share};
+
+	return write_transaction(&state, events, caught);
+}
+
+bool
+ls_write_entries(const int64 *ids, int n, uint32 *events, ls_caught *caught)
+{
+	write_state state = {.ids = ids, .n_ids = n};
+
+	return write_transaction(&state, events, caught);
+}
+
+typedef struct pick
+{
+	const ls_share *share;
+	int64 *ids;
+	int n;
+} pick;
+
+static void
+pick_entries(void *context)
+{
+	static SPIPlanPtr plan = NULL;
+	pick *picked = context;
+	bool isnull;
+
+	ls_write_limit_waits();
+	if (plan == NULL)
+		plan = share_plan(PICKED "SELECT id FROM picked WHERE before < $4 AND bytes_before < $5"
+								 " ORDER BY id");
+	if (execute_share(plan, picked->share) != SPI_OK_SELECT)
+		elog(ERROR, "could not read the queue");
+	picked->n = (int) SPI_processed;
+	for (int i = 0; i < picked->n; i++)
+		picked->ids[i] =
+			DatumGetInt64(SPI_getbinval(SPI_tuptable->vals[i], SPI_tuptable->tupdesc, 1, &isnull));
+}
+
+bool
+ls_write_pick(const ls_share *share, int64 ids[LS_WRITE_ENTRIES], int *n, ls_caught *caught)
+{
+	pick picked = {.share = share, .ids = ids};
+	bool done = ls_transaction(pick_entries, &picked, caught);
+
+	*n = done ? picked.n : 0;
+	return done;
+}
+
+/* ---- is the store there? ---- */
+
+static void
+insert_event(void *context)
+{
+	ls_event event = {.timestamp = ls_now(), .ingested_at = ls_now()};
+	write_state state = {.events = 0};
+	pg_uuid_t nobody = {{0}};
+	target *t;
+
+	event.has = 1u << LS_FIELD_EVENT;
+	event.field[LS_FIELD_EVENT] = LS_STR("probe");
+	state.arena = ls_context_arena(CurrentMemoryContext, WRITE_MEMORY);
+	t = find_target(&state, &nobody, LS_STR("main"), day_of(event.timestamp));
+	if (!ls_part_builder_add(t->builder, &event))
+		unfit();
+	note_batch(t, 0);
+	store_all(&state);
+}
+
+static void
+probe(void *context)
+{
+	ls_caught caught;
+
+	ls_write_limit_waits();
+	if (!ls_subtransaction(insert_event, NULL, false, &caught))
+		*(ls_caught *) context = caught;
+}
+
+bool
+ls_write_probe(ls_caught *caught)
+{
+	memset(caught, 0, sizeof(*caught));
+	return ls_transaction(probe, caught, caught) && caught->sqlstate == 0;
 }

@@ -5,8 +5,8 @@
  *
  * It runs when a batch's worth of events waits, or when the flush interval is
  * over, and then takes all that waits for its organizations: the batch grows
- * with the load.  A failed transaction loses nothing (its rows are still in
- * the queue); it is tried again after 1, 2, 4, 8, 16 s (specification 8.6).
+ * with the load.  A failed transaction loses nothing, its rows are still in
+ * the queue; src/ingest/delivery.c says what is done then.
  *
  *-------------------------------------------------------------------------
  */
@@ -17,7 +17,6 @@
 #include "src/ingest/ingest.h"
 #include "src/store/store.h"
 
-#define MAX_RETRY_DELAY 16000
 #define PARTITION_INTERVAL (3600 * USECS_PER_SEC)
 
 static void
@@ -75,10 +74,18 @@ divide(const ls_slot *slot, int *shard, int *shards)
 	}
 }
 
+/* The earlier of two times to wait; -1: no end. */
+static long
+sooner(long a, long b)
+{
+	return a < 0 ? b : b < 0 ? a : Min(a, b);
+}
+
 void
 ls_writer_loop(ls_slot *slot)
 {
-	int failures = 0;
+	ls_delivery *delivery = ls_delivery_create();
+	bool first = slot->index == 0;
 	bool found_nothing = false;
 	TimestampTz pending_since = 0;
 	long timeout;
@@ -88,36 +95,34 @@ ls_writer_loop(ls_slot *slot)
 		uint32 events = 0;
 		int shard = 0;
 		int shards;
-		ls_caught caught;
+		long keep;
 
-		if (slot->index == 0)
+		if (first)
 			keep_partitions();
+		divide(slot, &shard, &shards);
+		keep = ls_delivery_keep(delivery, first, shard, shards);
+		if (ls_delivery_waits(delivery))
+		{
+			timeout = keep;
+			continue;
+		}
 		if (ls_queue_waiting() == 0)
 		{
 			pending_since = 0;
 			found_nothing = false;
-			timeout = slot->index == 0 ? 600 * 1000L : -1;
+			timeout = sooner(first ? 600 * 1000L : -1, keep);
 			continue;
 		}
 		if (pending_since == 0)
 			pending_since = GetCurrentTimestamp();
 		timeout = next_run(pending_since, found_nothing);
 		if (timeout > 0)
-			continue;
-
-		divide(slot, &shard, &shards);
-		if (ls_write_batch(shard, shards, &events, &caught))
 		{
-			failures = 0;
-			found_nothing = events == 0;
-			pending_since = GetCurrentTimestamp();
+			timeout = sooner(timeout, keep);
 			continue;
 		}
-		failures++;
-		ereport(LOG, errcode(caught.sqlstate),
-				errmsg("logsvc could not write events to its store: %s",
-					   caught.id == LS_ERROR_CORRUPT_PART ? caught.message : caught.format),
-				errdetail("They stay in the queue; attempt %d.", failures));
-		timeout = Min(500L << Min(failures, 6), MAX_RETRY_DELAY);
+		found_nothing = ls_delivery_run(delivery, shard, shards, &events) && events == 0;
+		pending_since = GetCurrentTimestamp();
+		timeout = 0;
 	} while (ls_worker_wait(timeout));
 }

@@ -61,6 +61,10 @@ GET    /api/v1/members/{id}                 TS OAMV F  members:read
 PATCH  /api/v1/members/{id}                 TS OA   F  members:write
 DELETE /api/v1/members/{id}                 TS -    F  members:write
 GET    /api/v1/audit                        TS OA   -  audit:read
+GET    /api/v1/dead-letters                 TS OAM  F  pipelines:write
+GET    /api/v1/dead-letters/{id}            TS OAM  F  pipelines:write
+POST   /api/v1/dead-letters/replay          TS OAM  F  pipelines:write
+POST   /api/v1/dead-letters/discard         TS OA   F  logs:export
 GET    /api/v1/audit/export                 TS OA   -  audit:read
 GET    /api/v1/invitations                  TS OA   F  members:read
 POST   /api/v1/invitations                  TS OA   F  members:write
@@ -307,6 +311,13 @@ my $invitation = $t->http(POST => '/api/v1/invitations', token => $org->{token},
 	json => { email => 'invited@example.org', role => 'viewer' })->{json}{data}{id};
 my $key = $t->sql_json("SELECT logsvc.create_api_key('acme', 'k', 'read-only')")->{id};
 $t->http(POST => '/api/v1/indexes', token => $org->{token}, json => { name => 'web' });
+my $dead = $t->sql(q{
+	INSERT INTO logsvc_internal.dead_letter (organization_id, batch, rows, min_time, max_time, level_mask, audit,
+		reason, attempts, first_failed_at, last_failed_at, sqlstate, last_error, header, body)
+	SELECT id, 1, 1, now(), now(), 0, false, 'corrupt', 1, now(), now(), 'LS803', 'x', '', ''
+	FROM logsvc_internal.organization WHERE slug = 'acme'
+	RETURNING logsvc_internal.public_id('dl_', id)});
+($dead) = $dead =~ /(dl_\w+)/;
 my %arguments = (
 	update_organization => { id => $org->{id}, name => 'x' }, delete_organization => { id => $org->{id}, confirm => 'acme' },
 	set_plan => { plan => 'pro' }, create_own_organization => { name => 'x' },
@@ -316,7 +327,9 @@ my %arguments = (
 	create_api_key => { name => 'x', scope => 'read-only', kind => 'live' }, revoke_api_key => { id => $key },
 	create_own_token => { name => 'x', scopes => '{logs:read}' },
 	create_index => { name => 'x' }, get_index => { name => 'web' }, update_index => { name => 'web', description => 'x' },
-	delete_index => { name => 'web' }, set_ip_allowlist => { entries => '[]' });
+	delete_index => { name => 'web' }, set_ip_allowlist => { entries => '[]' },
+	get_dead_letter => { id => $dead }, replay_dead_letters => { filter => {} },
+	discard_dead_letters => { filter => {}, reason => 'x' });
 my $arguments = json_encode(\%arguments);
 
 my $calls = 0;

@@ -23,6 +23,12 @@ my $key = $t->http(GET => '/api/v1/api-keys', @owner)->{json}{data}[0];
 my $index = $t->http(POST => '/api/v1/indexes', @owner, json => { name => 'secrets' })->{json}{data};
 my $cookie = $t->session($acme->{email});
 my $session = $t->http(GET => '/api/v1/auth/sessions', session => $cookie)->{json}{data}[0];
+my ($letter) = $t->sql(q{
+	INSERT INTO logsvc_internal.dead_letter (organization_id, batch, rows, min_time, max_time, level_mask, audit,
+		reason, attempts, first_failed_at, last_failed_at, sqlstate, last_error, header, body)
+	SELECT id, 1, 1, now(), now(), 0, false, 'corrupt', 1, now(), now(), 'LS803', 'x', '', ''
+	FROM logsvc_internal.organization WHERE slug = 'acme'
+	RETURNING logsvc_internal.public_id('dl_', id)}) =~ /(dl_\w+)/;
 ok($_->{id} // $_->{name}, 'something of acme') foreach $member, $invitation, $key, $index, $session;
 
 # Each route that names something, with a request that would be right.
@@ -40,6 +46,7 @@ my %request = (
 	'GET /api/v1/indexes/{name}' => [ 'secrets' ],
 	'PATCH /api/v1/indexes/{name}' => [ 'secrets', { description => 'taken' } ],
 	'DELETE /api/v1/indexes/{name}' => [ 'secrets' ],
+	'GET /api/v1/dead-letters/{id}' => [ $letter ],
 	'DELETE /api/v1/auth/sessions/{id}' => [ $session->{id} ]);
 
 my %who = (
