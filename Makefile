@@ -91,7 +91,7 @@ lint: all
 # server of its own.
 B ?=
 BENCH_PROGRAMS = $(foreach b,$(PURE_BENCHES),$(if $(findstring $(B),$(notdir $(b))),$(b)))
-BENCH_SERVERS = $(foreach b,$(sort $(wildcard test/bench/*.pl)),$(if $(findstring $(B),$(notdir $(b))),$(b)))
+BENCH_SERVERS = $(strip $(foreach b,$(sort $(wildcard test/bench/*.pl)),$(if $(findstring $(B),$(notdir $(b))),$(b))))
 
 bench: tmp-install $(BENCH_PROGRAMS) build/unit/gateway_host
 	@for b in $(BENCH_PROGRAMS); do $$b || exit 1; done
