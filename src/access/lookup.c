@@ -278,6 +278,7 @@ ls_find_principal(const ls_principal *known, ls_principal *out, ls_caught *caugh
 {
 	static const Oid types[] = {INT4OID, UUIDOID, UUIDOID, UUIDOID};
 	static SPIPlanPtr plan = NULL;
+	static const pg_uuid_t none = {{0}};
 	bool session = known->session;
 	ls_principal copy = *known;
 	ls_error_id error;
@@ -290,6 +291,10 @@ ls_find_principal(const ls_principal *known, ls_principal *out, ls_caught *caugh
 	lookup.values[3] = UUIDPGetDatum(&copy.credential);
 	error = find(&lookup, copy.kind, out, caught);
 	out->session = session;
+	/* Of one with a session there is no row any more when the session has ended. */
+	if (error == LS_ERROR_FORBIDDEN && copy.kind == LS_PRINCIPAL_USER &&
+		memcmp(&copy.credential, &none, sizeof(none)) != 0)
+		return LS_ERROR_SESSION_EXPIRED;
 	return error;
 }
 
