@@ -93,6 +93,6 @@ B ?=
 BENCH_PROGRAMS = $(foreach b,$(PURE_BENCHES),$(if $(findstring $(B),$(notdir $(b))),$(b)))
 BENCH_SERVERS = $(strip $(foreach b,$(sort $(wildcard test/bench/*.pl)),$(if $(findstring $(B),$(notdir $(b))),$(b))))
 
-bench: tmp-install $(BENCH_PROGRAMS) build/unit/gateway_host
+bench: tmp-install $(BENCH_PROGRAMS) build/unit/gateway_host build/unit/event_source
 	@for b in $(BENCH_PROGRAMS); do $$b || exit 1; done
 	@$(if $(BENCH_SERVERS),$(staged) $(BENCH_SERVERS) build/unit/gateway_host)

@@ -11,3 +11,8 @@ build/unit/gateway_host: $(GATEWAY_SOURCES:%.c=build/bench/obj/%.o)
 	$(CC) -O2 -o $@ $^ -lmicrohttpd
 build/unit/gateway_host_checked: $(GATEWAY_SOURCES:%.c=build/unit/obj/%.o)
 	$(CC) $(SANITIZE) -o $@ $^ -lmicrohttpd
+
+# What test/bench/search.pl loads.
+build/unit/event_source: test/bench/event_source.c
+	@mkdir -p $(@D)
+	$(CC) -O2 -Wall -Wextra -Werror -o $@ $<
