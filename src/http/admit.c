@@ -141,12 +141,14 @@ ls_http_admit(const ls_request *request, ls_arena *arena, ls_principal *principa
 			ereport(LOG, errcode(caught.sqlstate),
 					errmsg("logsvc could not look up an IP allow-list: %s", caught.format));
 		ls_http_refuse(response, arena, error, NULL, NULL);
+		within_rate(request, principal, true, arena, response);
 		return false;
 	}
 	if (!from_our_pages(request, principal))
 	{
 		ls_http_refuse(response, arena, LS_ERROR_FORBIDDEN,
 					   "the Origin header is none that sessions may be used from", NULL);
+		within_rate(request, principal, true, arena, response);
 		return false;
 	}
 	error = ls_authorize(principal, route->credentials, route->permission, route->scope);

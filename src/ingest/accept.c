@@ -53,9 +53,10 @@ typedef struct waiting
 	uint32 first_row;
 	uint32 accepted;
 	uint32 rejected;
-	ls_str errors;  /* JSON list; of OTLP: in words */
-	ls_str ignored; /* X-Ignored-Fields */
-	bool protobuf;  /* OTLP: the answer's encoding */
+	ls_str errors;       /* JSON list; of OTLP: in words */
+	ls_str ignored;      /* X-Ignored-Fields */
+	bool protobuf;       /* OTLP: the answer's encoding */
+	ls_response headers; /* of its answer, whatever that is */
 } waiting;
 
 struct ls_accept
@@ -74,6 +75,8 @@ struct ls_accept
 	ls_arena *arena;   /* lives until the commit is answered */
 	ls_arena *scratch; /* of the decoder */
 	ls_arena *body;    /* of one request, unpacked */
+
+	const ls_response *headers; /* of every answer to the request at hand */
 };
 
 /* A worker that ends gives back what it had reserved and not committed. */
@@ -199,11 +202,22 @@ drop_builders_after(ls_accept *accept, sender_group *group, open_part *last)
 
 /* ---- responses ---- */
 
+/* An answer with the headers that were decided when the request was admitted. */
+static ls_response
+begin_answer(const ls_response *headers, uint64 id, int status)
+{
+	ls_response response = *headers;
+
+	response.id = id;
+	response.status = status;
+	return response;
+}
+
 static void
 refuse(ls_accept *accept, const ls_request *request, ls_error_id id, const char *message,
 	   const char *details)
 {
-	ls_response response = {.id = request->id, .status = ls_error_table[id].status};
+	ls_response response = begin_answer(accept->headers, request->id, ls_error_table[id].status);
 	ls_buf body;
 	char seconds[16];
 
@@ -371,6 +385,19 @@ choose_decoder(ls_accept *accept, ls_accept_kind kind, const ls_request *request
 	return NULL;
 }
 
+static void
+keep_headers(ls_accept *accept, ls_response *kept)
+{
+	memset(kept, 0, sizeof(*kept));
+	for (int i = 0; i < accept->headers->n_headers; i++)
+	{
+		ls_str value = ls_arena_strdup(accept->arena, accept->headers->headers[i].value);
+
+		if (value.data != NULL)
+			ls_response_header(kept, accept->headers->headers[i].name, value);
+	}
+}
+
 /* An accepted request waits for the commit of its events. */
 static void
 keep(ls_accept *accept, ls_accept_kind kind, const ls_request *request, open_part *part,
@@ -386,6 +413,7 @@ keep(ls_accept *accept, ls_accept_kind kind, const ls_request *request, open_par
 	entry->rejected = result->rejected;
 	entry->protobuf = false;
 	entry->ignored = LS_STR("");
+	keep_headers(accept, &entry->headers);
 	if (kind == LS_ACCEPT_OTLP)
 	{
 		entry->protobuf = ls_request_is_type(request, "application/x-protobuf");
@@ -403,7 +431,7 @@ static void answer(ls_accept *accept, const waiting *entry, bool last);
 
 void
 ls_accept_request(ls_accept *accept, ls_accept_kind kind, const ls_sender *sender,
-				  const ls_request *request)
+				  const ls_request *request, const ls_response *headers)
 {
 	decode_state state = {.accept = accept};
 	ls_decode_options options;
@@ -412,6 +440,8 @@ ls_accept_request(ls_accept *accept, ls_accept_kind kind, const ls_sender *sende
 	uint32 first_row;
 	decoder decode;
 	ls_str body;
+
+	accept->headers = headers;
 
 	/* Of refused ones too: their answers also take memory until the commit. */
 	accept->n_bytes += request->body.len;
@@ -449,7 +479,8 @@ ls_accept_request(ls_accept *accept, ls_accept_kind kind, const ls_sender *sende
 	if (result->accepted == 0)
 	{
 		/* OTLP may say nothing at all. */
-		waiting entry = {.request_id = request->id, .kind = kind, .errors = LS_STR("")};
+		waiting entry = {
+			.request_id = request->id, .kind = kind, .errors = LS_STR(""), .headers = *headers};
 
 		entry.protobuf = ls_request_is_type(request, "application/x-protobuf");
 		answer(accept, &entry, true);
@@ -528,7 +559,7 @@ append_ids(ls_buf *buf, const waiting *entry)
 static void
 answer(ls_accept *accept, const waiting *entry, bool last)
 {
-	ls_response response = {.id = entry->request_id, .status = 202};
+	ls_response response = begin_answer(&entry->headers, entry->request_id, 202);
 	char count[16];
 	ls_buf body;
 
@@ -628,6 +659,7 @@ ls_accept_commit(ls_accept *accept)
 			{
 				ls_request request = {.id = accept->requests[i].request_id};
 
+				accept->headers = &accept->requests[i].headers;
 				refuse(accept, &request, LS_ERROR_QUEUE_UNAVAILABLE, NULL, NULL);
 			}
 		}

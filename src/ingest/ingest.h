@@ -140,11 +140,12 @@ typedef enum ls_accept_kind
 
 /*
  * Takes one request that ingests: answers it at once when it is refused, else
- * keeps its events until ls_accept_commit.  `request` is not needed after the
- * call.
+ * keeps its events until ls_accept_commit.  Its answer carries the headers of
+ * `headers`, whatever it is; their names are literals.  `request` and `headers`
+ * are not needed after the call.
  */
 extern void ls_accept_request(ls_accept *accept, ls_accept_kind kind, const ls_sender *sender,
-							  const ls_request *request);
+							  const ls_request *request, const ls_response *headers);
 
 /* Should what was taken be committed before more is? */
 extern bool ls_accept_full(const ls_accept *accept);

@@ -76,7 +76,7 @@ take(acceptor_state *state, ls_str frame)
 	}
 	sender.organization = principal.organization;
 	sender.test = principal.test_key;
-	ls_accept_request(state->accept, kind_of(&request), &sender, &request);
+	ls_accept_request(state->accept, kind_of(&request), &sender, &request, &response);
 }
 
 void

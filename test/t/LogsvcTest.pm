@@ -19,6 +19,8 @@
 #	start      false: initialized only; call start, create_extension, wait_ready
 #	extension  false: started without CREATE EXTENSION
 #	ready      false: does not wait for the HTTP port
+#	limits     true: with the rate limits of events, searches and queries that users
+#	           get; without it they are far above what a test does
 package LogsvcTest;
 
 use strict;
@@ -69,6 +71,7 @@ sub new
 		http_port => PostgreSQL::Test::Cluster::get_free_port(),
 		database => 'postgres',
 		clients => {},
+		limits => $opt{limits},
 	}, $class;
 	push @all, $self;
 
@@ -152,7 +155,9 @@ sub set
 sub create_extension
 {
 	my $self = shift;
-	$self->sql('CREATE EXTENSION logsvc');
+	my $raise = $self->{limits} ? '' : 'UPDATE logsvc_internal.rate_limit SET per_minute = 1000000000'
+	  . " WHERE class IN ('ingest', 'otlp', 'logs', 'search')";
+	$self->sql("CREATE EXTENSION logsvc; $raise");
 	return;
 }
 

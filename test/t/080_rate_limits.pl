@@ -1,0 +1,185 @@
+# Rate limits of every class over HTTP: at their edge, for the right one, exact
+# under many connections and several workers.
+
+use strict;
+use warnings;
+
+use LogsvcAsync;
+use LogsvcTest;
+use Test::More;
+use Time::HiRes qw(time);
+
+my $t = LogsvcTest->new(limits => 1, conf => "logsvc.acceptors = 3\n");
+my $org = $t->organization('limited');
+my $other = $t->organization('other');
+my $event = { event => 'hello' };
+
+sub set_rate
+{
+	my ($class, $n) = @_;
+	$t->sql("UPDATE logsvc_internal.rate_limit SET per_minute = $n WHERE class = '$class'");
+	return;
+}
+
+# Headers of an answer of a limited route: (limit, remaining); fails without them.
+sub rate_of
+{
+	my ($r, $what) = @_;
+	my ($limit, $left, $reset) = @{ $r->{headers} }{map { "x-ratelimit-$_" } qw(limit remaining reset)};
+	ok(defined $limit && defined $left && defined $reset && $reset >= time - 2 && $reset <= time + 62,
+		"$what: rate headers") or diag explain $r;
+	return ($limit // -1, $left // -1);
+}
+
+sub refused
+{
+	my ($r, $what) = @_;
+	is($r->{status}, 429, "$what: 429");
+	is((rate_of($r, $what))[1], 0, "$what: nothing remains");
+	my $wait = $r->{headers}{'retry-after'} // '';
+	ok($wait =~ /^\d+$/ && $wait >= 1 && $wait <= 60, "$what: Retry-After $wait");
+	return;
+}
+
+# ---- the figures of the specification ----
+
+is($t->sql('SELECT class, per_minute, scope FROM logsvc_internal.rate_limit ORDER BY class'),
+	join("\n", 'assist|120|caller', 'auth|5|address', 'evaluation|10|caller',
+		'ingest|10000|organization', 'logs|100|organization', 'otlp|10000|organization',
+		'password|5|caller', 'public|5|address', 'search|10|organization', 'static|600|address'),
+	'the limits as installed');
+
+sub get_search { return $t->http(GET => '/api/v1/search', token => $_[0]{read_key}, query => { q => 'x' }); }
+foreach my $n (1 .. 10)
+{
+	my $r = get_search($org);
+	is($r->{status}, 200, "search $n of 10");
+	is_deeply([ rate_of($r, "search $n") ], [ 10, 10 - $n ], 'counts down');
+}
+my $r = get_search($org);
+refused($r, 'search 11');
+is($r->{json}{code}, 'RATE_LIMIT_EXCEEDED', 'as a rate limit');
+refused($t->http(POST => '/api/v1/search', token => $org->{token}, json => { q => 'x' }),
+	'by POST, with another credential');
+is(get_search($other)->{status}, 200, 'another organization is not concerned');
+
+$r = $t->http(GET => '/api/v1/logs', token => $org->{read_key});
+is($r->{status}, 200, 'queries of logs have a limit of their own');
+is_deeply([ rate_of($r, 'logs') ], [ 100, 99 ], 'of 100');
+$r = $t->http(GET => '/api/v1/logs', token => $org->{read_key}, query => { from => 'x' });
+is($r->{status}, 400, 'a wrong one');
+is((rate_of($r, 'logs'))[1], 98, 'counts');
+$r = $t->http(GET => '/api/v1/logs', token => $org->{ingest_key});
+is($r->{status}, 403, 'without the scope');
+is((rate_of($r, 'logs'))[1], 98, 'does not');
+$r = $t->http(GET => '/api/v1/logs', token => 'nothing');
+is($r->{status}, 401, 'nobody');
+is($r->{headers}{'x-ratelimit-limit'}, undef, 'has no limit');
+
+# ---- events: one class for single ones and batches ----
+
+$r = $t->http(POST => '/api/v1/logs', token => $org->{ingest_key}, json => $event);
+is($r->{status}, 202, 'an event');
+is_deeply([ rate_of($r, 'event') ], [ 10000, 9999 ], 'of 10,000');
+$r = $t->http(POST => '/api/v1/logs/batch', token => $org->{ingest_key}, json => [ $event, $event ]);
+is($r->{status}, 202, 'a batch');
+is_deeply([ rate_of($r, 'batch') ], [ 10000, 9998 ], 'is one request of the same limit');
+$r = $t->http(POST => '/api/v1/logs', token => $org->{ingest_key}, body => '{');
+is($r->{status}, 400, 'a broken one');
+is((rate_of($r, 'broken'))[1], 9997, 'counts');
+my $otlp = { resourceLogs => [ { scopeLogs => [ { logRecords => [ { body => { stringValue => 'x' } } ] } ] } ] };
+$r = $t->http(POST => '/v1/logs', token => $org->{ingest_key}, json => $otlp);
+is($r->{status}, 200, 'OTLP');
+is_deeply([ rate_of($r, 'OTLP') ], [ 10000, 9999 ], 'has a limit of its own');
+$r = $t->http(POST => '/v1/logs', token => $org->{ingest_key}, json => {});
+is($r->{status}, 200, 'OTLP with nothing in it');
+is((rate_of($r, 'OTLP with nothing'))[1], 9998, 'counts');
+
+set_rate('otlp', 2);
+$r = $t->http(POST => '/v1/logs', token => $org->{ingest_key}, json => $otlp);
+refused($r, 'OTLP over the limit');
+is_deeply([ sort keys %{ $r->{json} } ], [qw(code message)], 'as a google.rpc.Status');
+is($r->{json}{code}, 8, 'RESOURCE_EXHAUSTED');
+$r = $t->http(POST => '/v1/logs', token => $org->{ingest_key}, body => "\x0a",
+	headers => { 'Content-Type' => 'application/x-protobuf' });
+refused($r, 'OTLP in protobuf');
+like($r->{content}, qr/\A\x08\x08\x12.RATE_LIMIT_EXCEEDED/s, 'as a Status in protobuf');
+
+# ---- by address ----
+
+foreach my $n (1 .. 6)
+{
+	$r = $t->http(POST => '/api/v1/auth/forgot-password', json => { email => "nobody$n\@example.org" });
+	$n < 6 ? is($r->{status}, 202, "auth $n of 5") : refused($r, 'auth 6');
+}
+refused($t->http(POST => '/api/v1/auth/sign-in',
+	json => { email => 'nobody@example.org', password => 'x' }), 'sign-in, the same class');
+foreach my $n (1 .. 6)
+{
+	$r = $t->http(POST => '/api/v1/invitations/preview', json => { token => 'none' });
+	$n < 6 ? isnt($r->{status}, 429, "public $n of 5") : refused($r, 'public 6');
+}
+$r = $t->http(GET => '/api/v1/config');
+is_deeply([ rate_of($r, 'what a front end asks') ], [ 600, 599 ], 'a class of its own');
+is($t->http(GET => '/healthz')->{status}, 200, 'health is not limited') for 1 .. 2;
+$r = $t->http(GET => '/api/v1/auth/session', session => $t->session($org->{email}));
+is($r->{status}, 200, 'nor is the question who one is');
+is($r->{headers}{'x-ratelimit-limit'}, undef, 'and says so');
+
+# ---- exact: 64 connections, several workers ----
+
+my $limit = 200;
+set_rate('ingest', $limit + 3);    # 3 were counted above
+wait_until(sub { $t->workers('acceptor') == 3 }, 10);
+my (@rounds, %status);
+my $since = time;
+foreach my $round (1 .. 6)
+{
+	my @requests = map {
+		begin_request($t, POST => $_ % 2 ? '/api/v1/logs' : '/api/v1/logs/batch',
+			token => $org->{ingest_key}, json => $_ % 2 ? $event : [$event]) } 1 .. 64;
+	foreach my $request (@requests)
+	{
+		my $answer = end_request($request, 30);
+		$status{ $answer->{status} }++;
+		push @rounds, $answer->{headers}{'x-ratelimit-remaining'} // -1
+		  if $answer->{status} == 202;
+	}
+}
+cmp_ok(time - $since, '<', 55, 'within the minute');
+is_deeply(\%status, { 202 => $limit, 429 => 6 * 64 - $limit }, 'exactly the limit was accepted')
+  or diag explain \%status;
+is_deeply([ sort { $a <=> $b } @rounds ], [ 0 .. $limit - 1 ], 'each was told another remainder');
+is($t->http(POST => '/api/v1/logs', token => $other->{ingest_key}, json => $event)->{status}, 202,
+	'another organization sends on');
+wait_until(sub { $t->sql('SELECT logsvc_internal.queue_depth()') == 0 }, 20);
+# 1 event, a batch of 2, an OTLP record, and those.
+is($t->sql("SELECT sum(rows) FROM logsvc_internal.part WHERE index_name = 'main'"
+	  . " AND organization_id = (SELECT id FROM logsvc_internal.organization WHERE slug = '$org->{slug}')"),
+	4 + $limit, 'what was refused is not stored');
+
+# A refusal says when to come again; a raised limit lets one in at once.
+refused($t->http(POST => '/api/v1/logs', token => $org->{ingest_key}, json => $event), 'still full');
+refused($t->http(POST => '/api/v1/logs', token => $org->{ingest_key}, body => 'x' x 11_000_000),
+	'a body that is too large as well');
+set_rate('ingest', $limit + 4);
+is($t->http(POST => '/api/v1/logs', token => $org->{ingest_key}, json => $event)->{status}, 202,
+	'a limit that is raised lets one more in');
+refused($t->http(POST => '/api/v1/logs', token => $org->{ingest_key}, json => $event), 'and no other');
+set_rate('ingest', 0);
+refused($t->http(POST => '/api/v1/logs', token => $other->{ingest_key}, json => $event), 'limit 0');
+
+# A class without a row has no limit.
+$t->sql("DELETE FROM logsvc_internal.rate_limit WHERE class = 'ingest'");
+$r = $t->http(POST => '/api/v1/logs', token => $org->{ingest_key}, json => $event);
+is($r->{status}, 202, 'a class without a row has no limit');
+is($r->{headers}{'x-ratelimit-limit'}, undef, 'and no headers');
+
+# SQL is not limited by rates.
+set_rate('search', 0);
+like($t->sql("SELECT logsvc.act_as('limited');"
+	  . " SELECT logsvc.ingest('{\"event\": \"x\"}')->>'accepted' FROM generate_series(1, 3);"
+	  . " SELECT count(logsvc.search('nothing'))"), qr/(\n1){4}$/, 'rates do not apply to SQL');
+
+$t->stop;
+done_testing;
