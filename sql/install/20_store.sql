@@ -105,7 +105,7 @@ ALTER TABLE logsvc_internal.part
 COMMENT ON TABLE logsvc_internal.part IS
   'parts: up to 65,536 events of one organization, index and UTC day as compressed columns';
 COMMENT ON COLUMN logsvc_internal.part.level IS
-  'level of merging: 1 as written, n + 1 merged from parts of level n';
+  'level of merging: 1 as written, up to 8 merged, 9 full, -1 cannot be read';
 COMMENT ON COLUMN logsvc_internal.part.level_mask IS
   'bit n is set when an event has level n of trace, debug, info, warn, error, fatal, other, none';
 
@@ -118,6 +118,24 @@ CREATE INDEX part_other_time ON logsvc_internal.part_other (organization_id, max
 ALTER TABLE logsvc_internal.part_other
   ALTER header SET STORAGE MAIN,
   ALTER body SET STORAGE EXTERNAL;
+
+-- Merging leaves a dead row for each small part, and their bodies in TOAST:
+-- space that the next parts of the day should find again.  A chunk of TOAST is
+-- 2 KB.
+CREATE FUNCTION logsvc_internal.part_options() RETURNS SETOF text
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN unnest('{autovacuum_vacuum_scale_factor=0.1,autovacuum_vacuum_threshold=500,'
+  'autovacuum_vacuum_cost_delay=1,toast.autovacuum_vacuum_scale_factor=0.1,'
+  'toast.autovacuum_vacuum_threshold=5000,toast.autovacuum_vacuum_cost_delay=1,'
+  'toast.autovacuum_vacuum_insert_scale_factor=1}'::text[]);
+COMMENT ON FUNCTION logsvc_internal.part_options() IS
+  'storage parameters of the partitions of the store';
+DO $$
+BEGIN
+  EXECUTE format('ALTER TABLE logsvc_internal.part_other SET (%s)',
+                 (SELECT string_agg(o, ', ') FROM logsvc_internal.part_options() AS o));
+END
+$$;
 COMMENT ON TABLE logsvc_internal.part_other IS 'parts of days that have no partition of their own';
 
 SELECT pg_catalog.pg_extension_config_dump('logsvc_internal.queue', '');

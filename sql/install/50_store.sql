@@ -18,8 +18,9 @@ BEGIN
     name := 'part_' || to_char(d, 'YYYYMMDD');
     CONTINUE WHEN to_regclass('logsvc_internal.' || name) IS NOT NULL;
     -- CREATE and ATTACH: PARTITION OF would lock out every reader.
-    EXECUTE format('CREATE TABLE logsvc_internal.%I (LIKE logsvc_internal.part_other INCLUDING ALL)',
-                   name);
+    EXECUTE format('CREATE TABLE logsvc_internal.%I (LIKE logsvc_internal.part_other INCLUDING ALL)'
+                   ' WITH (%s)', name,
+                   (SELECT string_agg(o, ', ') FROM logsvc_internal.part_options() AS o));
     EXECUTE format('ALTER TABLE logsvc_internal.%I ENABLE ROW LEVEL SECURITY', name);
     EXECUTE format('ALTER TABLE logsvc_internal.part ATTACH PARTITION logsvc_internal.%I'
                    ' FOR VALUES FROM (%L) TO (%L)', name, d, d + 1);

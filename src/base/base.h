@@ -88,6 +88,7 @@ extern int ls_acceptors;
 extern int ls_executors;
 extern int ls_evaluators;
 extern int ls_writers;
+extern int ls_compactors;
 extern int ls_max_pool_workers;
 extern int ls_queue_limit;
 extern int ls_flush_interval; /* ms */

@@ -21,6 +21,7 @@ int ls_acceptors = 1;
 int ls_executors = 4;
 int ls_evaluators = 1;
 int ls_writers = 4;
+int ls_compactors = 1;
 int ls_max_pool_workers = 16;
 int ls_queue_limit = 100000;
 int ls_flush_interval = 1000;
@@ -175,6 +176,9 @@ ls_guc_register(bool preloaded)
 				PGC_SIGHUP, 0);
 	int_setting("logsvc.writers", "Workers that write queued events to the store.", &ls_writers, 4,
 				1, 64, PGC_SIGHUP, 0);
+	int_setting("logsvc.compactors",
+				"Workers that merge small parts of the store and remove expired ones.",
+				&ls_compactors, 1, 0, 64, PGC_SIGHUP, 0);
 
 	int_setting("logsvc.queue_limit", "Largest number of events waiting in the queue.",
 				&ls_queue_limit, 100000, 1000, INT_MAX / 2, PGC_SIGHUP, 0);

@@ -12,7 +12,10 @@
  */
 #include "src/base/base.h"
 
+#include <unistd.h>
+
 #include "miscadmin.h"
+#include "storage/pmsignal.h"
 #include "storage/spin.h"
 #include "utils/builtins.h"
 
@@ -103,6 +106,8 @@ ls_stop_point(const char *name)
 		while (set)
 		{
 			CHECK_FOR_INTERRUPTS();
+			if (!PostmasterIsAlive())
+				_exit(1);
 			pg_usleep(2000);
 			SpinLockAcquire(&shared->mutex);
 			set = find(name) != NULL;

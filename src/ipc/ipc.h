@@ -33,6 +33,7 @@ typedef enum ls_worker_kind
 	LS_WORKER_WRITER,
 	LS_WORKER_SCHEDULER,
 	LS_WORKER_NOTIFIER,
+	LS_WORKER_COMPACTOR,
 	LS_WORKER_KINDS
 } ls_worker_kind;
 

@@ -17,7 +17,7 @@
 #include "utils/timestamp.h"
 
 const char *const ls_worker_names[LS_WORKER_KINDS] = {
-	"gateway", "acceptor", "executor", "evaluator", "writer", "scheduler", "notifier"};
+	"gateway", "acceptor", "executor", "evaluator", "writer", "scheduler", "notifier", "compactor"};
 
 typedef struct shared_state
 {

@@ -28,7 +28,17 @@ typedef struct ls_body
 extern void ls_body_init(ls_body *body, Datum datum);
 extern bool ls_body_fetch(void *context, uint64_t offset, size_t length, void *to);
 
-/* ---- table.c: writing parts ---- */
+/* ---- table.c: parts in tables ---- */
+
+/*
+ * Levels of stored parts: 1 as written, n + 1 merged from parts of level n at
+ * most.  Full ones are not merged any more, those that cannot be read are left.
+ */
+#define LS_LEVEL_FULL 9
+#define LS_LEVEL_CORRUPT (-1)
+
+/* A part of so many rows, or so many KB of text, is full. */
+#define LS_PART_FULL 32768
 
 typedef struct ls_stored_part
 {
@@ -50,5 +60,51 @@ extern void ls_store_make_partitions(void);
 
 /* The UTC day of a time, as a date datum. */
 extern Datum ls_store_day(ls_time time);
+
+/* In a transaction: no wait for a lock is longer than 5 s. */
+extern void ls_store_limit_waits(void);
+
+/*
+ * A part out of columns header and body of a row that is read as a whole; in
+ * the current memory context, up to `memory` bytes.  Raises CORRUPT_PART.
+ */
+extern ls_part *ls_store_open(int64 id, Datum header, Datum body, size_t memory);
+
+/* Raises CORRUPT_PART, or OUT_OF_MEMORY when that is what the error says. */
+LS_NORETURN extern void ls_store_corrupt(int64 id, const char *error);
+
+/* Does the error say that stored bytes are bad?  What the log may say of it. */
+extern bool ls_store_is_corrupt(int sqlstate);
+extern const char *ls_store_failure(const ls_caught *caught);
+
+/* ---- compact.c: merging parts ---- */
+
+typedef struct ls_compactor ls_compactor;
+
+/* What a merge did. */
+typedef struct ls_merged
+{
+	uint32 parts;  /* that were merged */
+	uint32 stored; /* that they became */
+	uint64 rows;
+	uint64 bytes; /* that were written */
+} ls_merged;
+
+extern ls_compactor *ls_compactor_create(void); /* lives as long as the process */
+
+/*
+ * Looks which parts are to be merged, of the organizations and indexes of one
+ * of `shards`; in a transaction of its own.
+ */
+extern bool ls_compactor_look(ls_compactor *c, int shard, int shards, ls_caught *caught);
+
+extern bool ls_compactor_waits(const ls_compactor *c);   /* has it found merges to do? */
+extern bool ls_compactor_saw_all(const ls_compactor *c); /* or was that only a part of them? */
+
+/*
+ * Does the next merge, in a transaction of its own.  False when nothing was
+ * merged: somebody else was faster, or it failed, which it has logged.
+ */
+extern bool ls_compactor_merge(ls_compactor *c, ls_merged *merged);
 
 #endif /* LS_STORE_H */

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * table.c
- *	  Writing parts into logsvc_internal.part.
+ *	  Parts in logsvc_internal.part: writing and opening them.
  *
  *-------------------------------------------------------------------------
  */
@@ -10,6 +10,7 @@
 #include "catalog/pg_type.h"
 #include "executor/spi.h"
 #include "utils/date.h"
+#include "utils/guc.h"
 #include "utils/timestamp.h"
 
 Datum
@@ -67,4 +68,51 @@ ls_store_make_partitions(void)
 {
 	if (SPI_execute("SELECT logsvc_internal.make_part_partitions()", false, 0) != SPI_OK_SELECT)
 		elog(ERROR, "could not make partitions of the store");
+}
+
+void
+ls_store_limit_waits(void)
+{
+	(void) set_config_option("lock_timeout", "5s", PGC_USERSET, PGC_S_SESSION, GUC_ACTION_LOCAL,
+							 true, 0, false);
+}
+
+void
+ls_store_corrupt(int64 id, const char *error)
+{
+	if (error != NULL && strcmp(error, "out of memory") == 0)
+		ereport(ERROR, errcode(ERRCODE_OUT_OF_MEMORY), errmsg("out of memory"));
+	ereport(
+		ERROR, errcode(ls_errcode(LS_ERROR_CORRUPT_PART)),
+		errmsg("part %lld is corrupt: %s", (long long) id, error != NULL ? error : "unreadable"));
+}
+
+ls_part *
+ls_store_open(int64 id, Datum header, Datum body, size_t memory)
+{
+	ls_arena *arena = ls_context_arena(CurrentMemoryContext, memory);
+	ls_body *reader = palloc(sizeof(ls_body));
+	const char *error = NULL;
+	ls_part *part;
+
+	/* All of a body is read: in one piece, not by slices. */
+	ls_body_init(reader, PointerGetDatum(DatumGetByteaPP(body)));
+	part =
+		ls_part_open(arena, ls_str_of_text(DatumGetByteaPP(header)), ls_body_fetch, reader, &error);
+	if (part == NULL)
+		ls_store_corrupt(id, error);
+	return part;
+}
+
+bool
+ls_store_is_corrupt(int sqlstate)
+{
+	return sqlstate == ls_errcode(LS_ERROR_CORRUPT_PART) || sqlstate == ERRCODE_DATA_CORRUPTED ||
+		   sqlstate == ERRCODE_INDEX_CORRUPTED;
+}
+
+const char *
+ls_store_failure(const ls_caught *caught)
+{
+	return caught->id == LS_ERROR_CORRUPT_PART ? caught->message : caught->format;
 }

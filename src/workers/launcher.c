@@ -121,7 +121,7 @@ start_worker(const char *name, const char *type, const char *function, Datum arg
 static int
 workers_needed(void)
 {
-	return 4 + ls_acceptors + ls_executors + ls_evaluators + ls_writers;
+	return 4 + ls_acceptors + ls_executors + ls_evaluators + ls_writers + ls_compactors;
 }
 
 static void
@@ -133,10 +133,10 @@ say_slots_missing(void)
 	ereport(LOG,
 			errmsg("logsvc cannot start all of its workers: no background worker slot is free"),
 			errdetail("The launcher, the gateway, the scheduler, the notifier, %d acceptors, %d "
-					  "executors, %d evaluators and %d writers need %d slots; max_worker_processes "
-					  "is %d.",
-					  ls_acceptors, ls_executors, ls_evaluators, ls_writers, workers_needed(),
-					  max_worker_processes),
+					  "executors, %d evaluators, %d writers and %d compactors need %d slots; "
+					  "max_worker_processes is %d.",
+					  ls_acceptors, ls_executors, ls_evaluators, ls_writers, ls_compactors,
+					  workers_needed(), max_worker_processes),
 			errhint("Set max_worker_processes to at least %d more than what other extensions and "
 					"parallel queries use, and restart the server.",
 					workers_needed()));
@@ -258,6 +258,9 @@ wanted(ls_worker_kind kind)
 			break;
 		case LS_WORKER_WRITER:
 			n = ls_writers;
+			break;
+		case LS_WORKER_COMPACTOR:
+			n = ls_compactors;
 			break;
 		case LS_WORKER_KINDS:
 			break;

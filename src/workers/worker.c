@@ -108,6 +108,9 @@ logsvc_worker_main(Datum slot_number)
 		case LS_WORKER_NOTIFIER:
 			ls_notifier_loop(slot);
 			break;
+		case LS_WORKER_COMPACTOR:
+			ls_compactor_loop(slot);
+			break;
 		case LS_WORKER_KINDS:
 			break;
 	}

@@ -29,6 +29,7 @@ extern void ls_evaluator_loop(ls_slot *slot);
 extern void ls_writer_loop(ls_slot *slot);
 extern void ls_scheduler_loop(ls_slot *slot);
 extern void ls_notifier_loop(ls_slot *slot);
+extern void ls_compactor_loop(ls_slot *slot);
 
 /*
  * Waits for the latch at most `timeout` ms (-1: for ever), then resets it and

@@ -33,8 +33,8 @@ sub replace_worker
 sub stored { return $t->sql(q{SELECT coalesce(sum(rows), 0) FROM logsvc_internal.part WHERE index_name <> '_audit'}); }
 sub queued { return $t->sql('SELECT coalesce(sum(rows), 0) FROM logsvc_internal.queue'); }
 
-is(join(' ', map { count_workers($_) } qw(launcher gateway acceptor executor evaluator writer scheduler notifier)),
-	'1 1 1 2 1 2 1 1', 'every pool has its size');
+is(join(' ', map { count_workers($_) } qw(launcher gateway acceptor executor evaluator writer compactor scheduler notifier)),
+	'1 1 1 2 1 2 1 1 1', 'every pool has its size');
 
 # ---- SIGTERM to each kind, with a request in it ----
 
@@ -258,7 +258,7 @@ my $few = LogsvcTest->new(name => 'few', ready => 0, conf => 'max_worker_process
 ok(wait_until(sub { $few->log_text =~ /cannot start all of its workers/ }, 15), 'too few max_worker_processes');
 ok(!wait_until(sub { my @lines = $few->log_text =~ /(cannot start all of its workers)/g; @lines > 1 }, 2.5),
 	'is said once');
-like($few->log_text, qr/HINT:  Set max_worker_processes to at least 14/, 'with the setting to change');
+like($few->log_text, qr/HINT:  Set max_worker_processes to at least 15/, 'with the setting to change');
 unlike($few->log_text, qr/WARNING|ERROR|FATAL|PANIC/, 'and no other complaint');
 $few->stop;
 

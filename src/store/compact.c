@@ -1,0 +1,541 @@
+/*-------------------------------------------------------------------------
+ *
+ * compact.c
+ *	  Merging parts: which, and one merge as one transaction.
+ *
+ * Size-tiered.  A part's size is its rows, or its text in KB when that is
+ * more; from LS_PART_FULL on a part stays as it is.  Below, sizes fall into
+ * classes, each 8 times as wide as the one before it.  When 8 parts of one
+ * organization, index and day are in one class, they and all smaller ones are
+ * merged, so the result is of a higher class: an event is rewritten at most
+ * once for each class, and a day has at most 7 parts of each class beside the
+ * full ones.  Some time after its day is over and nothing comes in any more,
+ * what is left becomes one part.
+ *
+ * One transaction deletes the parts and inserts the merged one.  Keys are
+ * dealt out to the compactors by hash.  While a reload changes their number
+ * two of them may want the same parts; so may retention and deletions.  Who
+ * finds parts gone gives up, and looks again later.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "src/store/store.h"
+
+#include "catalog/pg_type.h"
+#include "executor/spi.h"
+#include "miscadmin.h"
+#include "utils/builtins.h"
+#include "utils/date.h"
+#include "utils/guc.h"
+#include "utils/memutils.h"
+#include "utils/timestamp.h"
+
+#define MERGE_PARTS 1000 /* that one merge takes */
+#define LOOK_KEYS 500    /* that one look finds */
+
+/* Memory of one merge; a part that needs more is an error. */
+#define MERGE_MEMORY ((size_t) 1024 * 1024 * 1024)
+
+/* A partition in which nothing changes is looked at for so long. */
+#define QUIET_TIME (10 * USECS_PER_MINUTE)
+
+/* One of a day that is over: how often, and until so long after the end of changes. */
+#define COLD_INTERVAL (60 * USECS_PER_SEC)
+#define COLD_TIME (65 * USECS_PER_MINUTE)
+
+/* A key whose merge failed is left alone for so long. */
+#define FAILURE_DELAY (60 * USECS_PER_SEC)
+
+#define SIZE "GREATEST(rows, (raw_bytes OPERATOR(pg_catalog.>>) 10))"
+
+/* A partition of the store. */
+typedef struct partition
+{
+	Oid oid;
+	char name[2 * NAMEDATALEN + 8]; /* quoted, with its schema */
+	DateADT day;                    /* of a partition of one day; else DATEVAL_NOEND */
+	bool there;
+	int64 last_id;       /* of its parts, when it was looked at */
+	TimestampTz changed; /* when that was seen to change */
+	TimestampTz looked;
+} partition;
+
+/* Parts to be merged: those of a key that are smaller than `below`. */
+typedef struct merge_key
+{
+	partition *of;
+	pg_uuid_t organization;
+	char *index;
+	DateADT day;
+	int32 below;
+	bool last; /* the day is over */
+} merge_key;
+
+typedef struct failed_key
+{
+	uint32 hash;
+	TimestampTz until;
+} failed_key;
+
+struct ls_compactor
+{
+	MemoryContext context; /* of what was found */
+	MemoryContext partitions_context;
+	partition *partitions;
+	int n_partitions;
+	int capacity;
+	int shard;
+	int shards;
+	bool all; /* did the last look see all there is to merge? */
+	merge_key keys[LOOK_KEYS];
+	int n_keys;
+	int next_key;
+	failed_key failed[64]; /* keys that are left alone for a while */
+};
+
+ls_compactor *
+ls_compactor_create(void)
+{
+	ls_compactor *c = MemoryContextAllocZero(TopMemoryContext, sizeof(ls_compactor));
+
+	c->context = AllocSetContextCreate(TopMemoryContext, "logsvc merges", ALLOCSET_DEFAULT_SIZES);
+	c->partitions_context =
+		AllocSetContextCreate(TopMemoryContext, "logsvc partitions", ALLOCSET_DEFAULT_SIZES);
+	return c;
+}
+
+static uint32
+key_hash(const merge_key *key)
+{
+	uint64 seed = ls_hash64(&key->organization, sizeof(pg_uuid_t), (uint64) key->day);
+
+	return (uint32) ls_hash64(key->index, strlen(key->index), seed);
+}
+
+static bool
+has_failed(const ls_compactor *c, const merge_key *key)
+{
+	uint32 hash = key_hash(key);
+	const failed_key *f = &c->failed[hash % lengthof(c->failed)];
+
+	return f->hash == hash && f->until > GetCurrentTimestamp();
+}
+
+/* ---- partitions ---- */
+
+static partition *
+find_partition(ls_compactor *c, Oid oid)
+{
+	for (int i = 0; i < c->n_partitions; i++)
+	{
+		if (c->partitions[i].oid == oid)
+			return &c->partitions[i];
+	}
+	return NULL;
+}
+
+static void
+list_partitions(ls_compactor *c)
+{
+	int kept = 0;
+
+	if (SPI_execute("SELECT c.oid, pg_catalog.format('%I.%I', n.nspname, c.relname),"
+					" CASE WHEN c.relname ~ '^part_[0-9]{8}$'"
+					" THEN pg_catalog.to_date(pg_catalog.substr(c.relname, 6), 'YYYYMMDD') END"
+					" FROM pg_catalog.pg_inherits i"
+					" JOIN pg_catalog.pg_class c ON c.oid = i.inhrelid"
+					" JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace"
+					" WHERE i.inhparent = 'logsvc_internal.part'::pg_catalog.regclass"
+					" ORDER BY c.relname DESC",
+					true, 0) != SPI_OK_SELECT)
+		elog(ERROR, "could not list the partitions of the store");
+	for (int i = 0; i < c->n_partitions; i++)
+		c->partitions[i].there = false;
+	for (uint64 i = 0; i < SPI_processed; i++)
+	{
+		HeapTuple tuple = SPI_tuptable->vals[i];
+		bool isnull;
+		Oid oid = DatumGetObjectId(SPI_getbinval(tuple, SPI_tuptable->tupdesc, 1, &isnull));
+		Datum day = SPI_getbinval(tuple, SPI_tuptable->tupdesc, 3, &isnull);
+		partition *p = find_partition(c, oid);
+
+		if (p == NULL)
+		{
+			if (c->n_partitions == c->capacity)
+			{
+				MemoryContext outer = MemoryContextSwitchTo(c->partitions_context);
+				int capacity = c->capacity == 0 ? 64 : 2 * c->capacity;
+				partition *larger = palloc0(sizeof(partition) * (Size) capacity);
+
+				if (c->partitions != NULL)
+				{
+					memcpy(larger, c->partitions, sizeof(partition) * (Size) c->n_partitions);
+					pfree(c->partitions);
+				}
+				c->partitions = larger;
+				c->capacity = capacity;
+				MemoryContextSwitchTo(outer);
+			}
+			p = &c->partitions[c->n_partitions++];
+			*p = (partition){.oid = oid, .day = isnull ? DATEVAL_NOEND : DatumGetDateADT(day)};
+			strlcpy(p->name, SPI_getvalue(tuple, SPI_tuptable->tupdesc, 2), sizeof(p->name));
+		}
+		p->there = true;
+	}
+	for (int i = 0; i < c->n_partitions; i++)
+	{
+		if (c->partitions[i].there)
+			c->partitions[kept++] = c->partitions[i];
+	}
+	c->n_partitions = kept;
+}
+
+static DateADT
+today(void)
+{
+	return DatumGetDateADT(ls_store_day(ls_now()));
+}
+
+/*
+ * Can there be something new to merge in the partition?  Its parts get
+ * ascending ids, so the last of them tells; but not all that have one are
+ * committed, and a day must be over for a while before its last merge.
+ */
+static bool
+worth_a_look(partition *p)
+{
+	TimestampTz now = GetCurrentTimestamp();
+	TimestampTz quiet;
+	int64 last_id = 0;
+	bool cold = p->day < today();
+	bool isnull;
+
+	if (cold && now - p->looked < COLD_INTERVAL)
+		return false;
+	if (SPI_execute(psprintf("SELECT pg_catalog.max(id) FROM %s", p->name), true, 1) !=
+			SPI_OK_SELECT ||
+		SPI_processed != 1)
+		elog(ERROR, "could not look into a partition of the store");
+	last_id =
+		DatumGetInt64(SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1, &isnull));
+	if (isnull)
+		last_id = 0;
+	SPI_freetuptable(SPI_tuptable);
+	if (last_id != p->last_id || p->changed == 0)
+	{
+		p->last_id = last_id;
+		p->changed = now;
+	}
+	quiet = p->changed + QUIET_TIME;
+	if (cold)
+		quiet = Max(p->changed, (p->day + 1) * USECS_PER_DAY) + COLD_TIME;
+	else if (p->day == DATEVAL_NOEND)
+		quiet = p->changed + USECS_PER_DAY + COLD_TIME;
+	return p->looked < quiet;
+}
+
+/* ---- looking ---- */
+
+static void
+add_key(ls_compactor *c, partition *p, HeapTuple tuple, TupleDesc descriptor)
+{
+	merge_key *key = &c->keys[c->n_keys];
+	bool isnull;
+
+	key->of = p;
+	key->organization = *DatumGetUUIDP(SPI_getbinval(tuple, descriptor, 1, &isnull));
+	key->index = MemoryContextStrdup(
+		c->context, TextDatumGetCString(SPI_getbinval(tuple, descriptor, 2, &isnull)));
+	key->day = DatumGetDateADT(SPI_getbinval(tuple, descriptor, 3, &isnull));
+	key->below = DatumGetInt32(SPI_getbinval(tuple, descriptor, 4, &isnull));
+	key->last = DatumGetBool(SPI_getbinval(tuple, descriptor, 5, &isnull));
+	if (has_failed(c, key))
+		p->looked = 0;
+	else
+		c->n_keys++;
+}
+
+static void
+look_into(ls_compactor *c, partition *p)
+{
+	static const Oid types[] = {INT4OID, INT4OID, INT4OID, DATEOID};
+	Datum values[] = {Int32GetDatum(c->shards), Int32GetDatum(c->shard),
+					  Int32GetDatum(LOOK_KEYS - c->n_keys), DateADTGetDatum(today())};
+	TimestampTz now = GetCurrentTimestamp();
+	char *sql = psprintf(
+		"SELECT organization_id, index_name, day, below, last FROM ("
+		" SELECT *, CASE WHEN last OR n5 >= 8 THEN 32768 WHEN n4 >= 8 THEN 4096"
+		"  WHEN n3 >= 8 THEN 512 WHEN n2 >= 8 THEN 64 WHEN n1 >= 8 THEN 8 END AS below FROM ("
+		"  SELECT organization_id, index_name, day, pg_catalog.count(*) AS n,"
+		"   day < $4 AND pg_catalog.max(created_at) < pg_catalog.now() - interval '1 hour' AS last,"
+		"   pg_catalog.count(*) FILTER (WHERE size < 8) AS n1,"
+		"   pg_catalog.count(*) FILTER (WHERE size BETWEEN 8 AND 63) AS n2,"
+		"   pg_catalog.count(*) FILTER (WHERE size BETWEEN 64 AND 511) AS n3,"
+		"   pg_catalog.count(*) FILTER (WHERE size BETWEEN 512 AND 4095) AS n4,"
+		"   pg_catalog.count(*) FILTER (WHERE size >= 4096) AS n5"
+		"  FROM (SELECT organization_id, index_name, day, created_at, " SIZE " AS size FROM %s"
+		"   WHERE level BETWEEN 1 AND %d) AS s"
+		"  WHERE size < %d AND ((pg_catalog.uuid_hash(organization_id)"
+		"   # pg_catalog.hashtext(index_name)) & 2147483647) %% $1 = $2"
+		"  GROUP BY organization_id, index_name, day HAVING pg_catalog.count(*) > 1) AS k) AS m"
+		" WHERE below IS NOT NULL ORDER BY n DESC LIMIT $3",
+		p->name, LS_LEVEL_FULL - 1, LS_PART_FULL);
+
+	if (SPI_execute_with_args(sql, lengthof(types), (Oid *) types, values, NULL, true, 0) !=
+		SPI_OK_SELECT)
+		elog(ERROR, "could not look for parts to merge");
+	if (SPI_processed == (uint64) (LOOK_KEYS - c->n_keys))
+		c->all = false;
+	else
+		p->looked = now;
+	for (uint64 i = 0; i < SPI_processed; i++)
+		add_key(c, p, SPI_tuptable->vals[i], SPI_tuptable->tupdesc);
+	SPI_freetuptable(SPI_tuptable);
+}
+
+static void
+look(void *context)
+{
+	ls_compactor *c = context;
+
+	list_partitions(c);
+	for (int i = 0; i < c->n_partitions && c->n_keys < LOOK_KEYS; i++)
+	{
+		CHECK_FOR_INTERRUPTS();
+		if (worth_a_look(&c->partitions[i]))
+			look_into(c, &c->partitions[i]);
+	}
+}
+
+bool
+ls_compactor_look(ls_compactor *c, int shard, int shards, ls_caught *caught)
+{
+	c->n_keys = 0;
+	c->next_key = 0;
+	c->all = true;
+	c->shard = shard;
+	c->shards = shards;
+	MemoryContextReset(c->context);
+	if (ls_transaction(look, c, caught))
+		return true;
+	c->n_keys = 0;
+	return false;
+}
+
+bool
+ls_compactor_waits(const ls_compactor *c)
+{
+	return c->next_key < c->n_keys;
+}
+
+bool
+ls_compactor_saw_all(const ls_compactor *c)
+{
+	return c->all;
+}
+
+/* ---- merging ---- */
+
+typedef struct merge
+{
+	const merge_key *key;
+	int64 current; /* the part that is being read; 0: none */
+	ls_arena *arena;
+	ls_part_builder *builder;
+	int level; /* of the result */
+	uint64 min_batch;
+	uint64 max_batch;
+	ls_merged *merged;
+} merge;
+
+/* Somebody else has the parts, or had them. */
+static void
+give_up(void)
+{
+	ereport(ERROR, errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+			errmsg("the parts to merge are not there any more"));
+}
+
+/* Deletes the parts that are to be merged: their id, level, batches, header and body. */
+static void
+take_parts(const merge_key *key)
+{
+	static const Oid types[] = {UUIDOID, TEXTOID, DATEOID, INT4OID};
+	Datum values[] = {UUIDPGetDatum(&key->organization), CStringGetTextDatum(key->index),
+					  DateADTGetDatum(key->day), Int32GetDatum(key->below)};
+	char *sql = psprintf(
+		"WITH small AS MATERIALIZED ("
+		" SELECT id, min_time, size FROM (SELECT id, min_time, " SIZE " AS size FROM %s"
+		"  WHERE organization_id = $1 AND index_name = $2 AND day = $3 AND level BETWEEN 1 AND %d"
+		" ) AS s WHERE size < $4 ORDER BY min_time, id LIMIT %d"
+		"), picked AS ("
+		" SELECT id, pg_catalog.sum(size) OVER (ORDER BY min_time, id) AS total FROM small"
+		") DELETE FROM %s AS p USING picked WHERE p.id = picked.id AND picked.total <= %d"
+		" RETURNING p.id, p.level, p.min_batch, p.max_batch, p.header, p.body",
+		key->of->name, LS_LEVEL_FULL - 1, MERGE_PARTS, key->of->name, LS_PART_MAX_ROWS);
+
+	if (SPI_execute_with_args(sql, lengthof(types), (Oid *) types, values, NULL, false, 0) !=
+		SPI_OK_DELETE_RETURNING)
+		elog(ERROR, "could not take the parts to merge");
+	if (SPI_processed < 2)
+		give_up();
+}
+
+/* Stores what the builder has. */
+static void
+store_merged(merge *m, bool full)
+{
+	ls_stored_part row = {.organization = m->key->organization,
+						  .index = ls_str_of_cstring(m->key->index),
+						  .min_batch = m->min_batch,
+						  .max_batch = m->max_batch};
+	ls_part_stats stats;
+	ls_buf header;
+	ls_buf body;
+
+	CHECK_FOR_INTERRUPTS();
+	if (ls_part_builder_rows(m->builder) >= LS_PART_FULL)
+		full = true;
+	row.level = full ? LS_LEVEL_FULL : Min(m->level, LS_LEVEL_FULL - 1);
+	ls_buf_init(&header, m->arena);
+	ls_buf_init(&body, m->arena);
+	/* What will be rewritten is not worth much work. */
+	if (!ls_part_builder_finish(m->builder, full || m->key->last ? LS_CODEC_MERGED : LS_CODEC_FRESH,
+								true, &header, &body, &stats))
+		ereport(ERROR, errcode(ERRCODE_OUT_OF_MEMORY), errmsg("out of memory"));
+	row.header = ls_str_make(header.data, header.len);
+	row.body = ls_str_make(body.data, body.len);
+	row.stats = &stats;
+	ls_store_insert(&row);
+	m->merged->stored++;
+	m->merged->bytes += header.len + body.len;
+	ls_part_builder_reset(m->builder);
+}
+
+static void
+add_part(merge *m, HeapTuple tuple, TupleDesc descriptor)
+{
+	MemoryContext context =
+		AllocSetContextCreate(CurrentMemoryContext, "logsvc part to merge", ALLOCSET_DEFAULT_SIZES);
+	MemoryContext outer = MemoryContextSwitchTo(context);
+	bool isnull;
+	uint64 min_batch;
+	uint64 max_batch;
+	ls_part *part;
+	uint32 done = 0;
+
+	m->current = DatumGetInt64(SPI_getbinval(tuple, descriptor, 1, &isnull));
+	m->level = Max(m->level, 1 + DatumGetInt16(SPI_getbinval(tuple, descriptor, 2, &isnull)));
+	min_batch = (uint64) DatumGetInt64(SPI_getbinval(tuple, descriptor, 3, &isnull));
+	max_batch = (uint64) DatumGetInt64(SPI_getbinval(tuple, descriptor, 4, &isnull));
+	part = ls_store_open(m->current, SPI_getbinval(tuple, descriptor, 5, &isnull),
+						 SPI_getbinval(tuple, descriptor, 6, &isnull), MERGE_MEMORY);
+	while (!ls_part_append(part, m->builder, &done))
+	{
+		if (ls_part_error(part) != NULL || ls_part_builder_rows(m->builder) == 0)
+			ls_store_corrupt(m->current, ls_part_error(part));
+		m->min_batch = Min(m->min_batch, min_batch);
+		m->max_batch = Max(m->max_batch, max_batch);
+		store_merged(m, true);
+		m->min_batch = PG_INT64_MAX;
+		m->max_batch = 0;
+	}
+	m->min_batch = Min(m->min_batch, min_batch);
+	m->max_batch = Max(m->max_batch, max_batch);
+	m->merged->rows += ls_part_statistics(part)->rows;
+	m->current = 0;
+	MemoryContextSwitchTo(outer);
+	MemoryContextDelete(context);
+}
+
+static void
+merge_parts(void *context)
+{
+	merge *m = context;
+	SPITupleTable *table;
+	uint64 n;
+
+	/* A merge that a crash undoes is done again. */
+	(void) set_config_option("synchronous_commit", "off", PGC_USERSET, PGC_S_SESSION,
+							 GUC_ACTION_LOCAL, true, 0, false);
+	ls_store_limit_waits();
+	take_parts(m->key);
+	table = SPI_tuptable;
+	n = SPI_processed;
+	LS_STOP_POINT("compact_after_delete");
+
+	m->arena = ls_context_arena(CurrentMemoryContext, MERGE_MEMORY);
+	m->builder = ls_part_builder_create(m->arena);
+	if (m->builder == NULL)
+		ereport(ERROR, errcode(ERRCODE_OUT_OF_MEMORY), errmsg("out of memory"));
+	m->min_batch = PG_INT64_MAX;
+	for (uint64 i = 0; i < n; i++)
+	{
+		CHECK_FOR_INTERRUPTS();
+		add_part(m, table->vals[i], table->tupdesc);
+	}
+	if (ls_part_builder_rows(m->builder) > 0)
+		store_merged(m, false);
+	m->merged->parts = (uint32) n;
+	LS_STOP_POINT("compact_before_commit");
+}
+
+/* Takes a part that cannot be read out of all merges. */
+typedef struct bad_part
+{
+	const partition *of;
+	int64 id;
+} bad_part;
+
+static void
+mark_corrupt(void *context)
+{
+	const bad_part *bad = context;
+
+	ls_store_limit_waits();
+	if (SPI_execute(psprintf("UPDATE %s SET level = %d WHERE id = " INT64_FORMAT, bad->of->name,
+							 LS_LEVEL_CORRUPT, bad->id),
+					false, 0) != SPI_OK_UPDATE)
+		elog(ERROR, "could not mark a part");
+}
+
+static void
+failed(ls_compactor *c, const merge *m, const ls_caught *caught)
+{
+	bad_part bad = {.of = m->key->of, .id = m->current};
+	uint32 hash = key_hash(m->key);
+	ls_caught again;
+
+	m->key->of->looked = 0;
+	if (caught->sqlstate == ERRCODE_T_R_SERIALIZATION_FAILURE)
+		return;
+	if (bad.id != 0 && ls_store_is_corrupt(caught->sqlstate))
+	{
+		ereport(LOG, errcode(caught->sqlstate),
+				errmsg("logsvc part " INT64_FORMAT " cannot be read and stays as it is: %s", bad.id,
+					   ls_store_failure(caught)),
+				errhint("SELECT * FROM logsvc.verify_parts() finds all such parts."));
+		if (ls_transaction(mark_corrupt, &bad, &again))
+			return;
+		caught = &again;
+	}
+	c->failed[hash % lengthof(c->failed)] =
+		(failed_key){hash, GetCurrentTimestamp() + FAILURE_DELAY};
+	ereport(LOG, errcode(caught->sqlstate),
+			errmsg("logsvc could not merge parts: %s", caught->format),
+			errhint("It is tried again after a minute."));
+}
+
+bool
+ls_compactor_merge(ls_compactor *c, ls_merged *merged)
+{
+	merge m = {.key = &c->keys[c->next_key++], .merged = merged};
+	ls_caught caught;
+
+	memset(merged, 0, sizeof(*merged));
+	if (ls_transaction(merge_parts, &m, &caught))
+		return true;
+	memset(merged, 0, sizeof(*merged));
+	failed(c, &m, &caught);
+	return false;
+}

@@ -1,0 +1,101 @@
+/*-------------------------------------------------------------------------
+ *
+ * compactor.c
+ *	  The loop of a compactor: merges small parts into larger ones.
+ *
+ * It has time: a merge may come later, events are found before it too.  So
+ * after a merge it sleeps as long as the merge took, while the queue is half
+ * full it does nothing at all, for a few seconds at a time, and looking for
+ * work may take a twentieth of its time.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "src/workers/workers.h"
+
+#include "utils/timestamp.h"
+
+#include "src/ingest/ingest.h"
+#include "src/store/store.h"
+
+#define LOOK_AGAIN 1000    /* ms after a look that found something */
+#define LOOK_IDLE 10000    /* ms after one that found nothing, at most */
+#define LOOK_SHARE 20      /* a look takes at most one out of so many ms */
+#define WAIT_BUSY 200      /* ms, while the queue is half full */
+#define WAIT_BUSY_TIMES 25 /* at most */
+
+/* Which share is this compactor's, out of those that run. */
+static void
+divide(const ls_slot *slot, int *shard, int *shards)
+{
+	*shards = 0;
+	*shard = 0;
+	for (int i = 0; i < LS_MAX_POOL; i++)
+	{
+		if (i == slot->index)
+			*shard = (*shards)++;
+		else if (ls_slot_get(LS_WORKER_COMPACTOR, i)->state == LS_SLOT_RUNNING)
+			(*shards)++;
+	}
+}
+
+static long
+ms_since(TimestampTz start)
+{
+	return (long) ((GetCurrentTimestamp() - start) / 1000);
+}
+
+/* Looks for merges to do; the ms until the next look. */
+static long
+look(ls_compactor *compactor, const ls_slot *slot, long interval)
+{
+	TimestampTz start = GetCurrentTimestamp();
+	int shard;
+	int shards;
+	ls_caught caught;
+
+	divide(slot, &shard, &shards);
+	if (!ls_compactor_look(compactor, shard, shards, &caught))
+		ereport(LOG, errcode(caught.sqlstate),
+				errmsg("logsvc could not look for parts to merge: %s", caught.format));
+	if (ls_compactor_waits(compactor))
+		interval = ls_compactor_saw_all(compactor) ? LOOK_AGAIN : 0;
+	else
+		interval = Min(Max(2 * interval, LOOK_AGAIN), LOOK_IDLE);
+	return Max(interval, LOOK_SHARE * ms_since(start));
+}
+
+void
+ls_compactor_loop(ls_slot *slot)
+{
+	ls_compactor *compactor = ls_compactor_create();
+	TimestampTz looked = 0;
+	long interval = 0;
+	int busy = 0;
+	long timeout;
+
+	do
+	{
+		TimestampTz start = GetCurrentTimestamp();
+
+		if (ls_queue_waiting() > (uint64) ls_queue_limit / 2 && busy++ < WAIT_BUSY_TIMES)
+		{
+			timeout = WAIT_BUSY;
+			continue;
+		}
+		busy = 0;
+		if (!ls_compactor_waits(compactor) && ms_since(looked) >= interval)
+		{
+			interval = look(compactor, slot, interval);
+			looked = GetCurrentTimestamp();
+		}
+		timeout = interval - ms_since(looked);
+		if (ls_compactor_waits(compactor))
+		{
+			ls_merged merged;
+
+			start = GetCurrentTimestamp();
+			(void) ls_compactor_merge(compactor, &merged);
+			timeout = ms_since(start);
+		}
+	} while (ls_worker_wait(Max(timeout, 0)));
+}

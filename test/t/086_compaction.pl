@@ -1,0 +1,169 @@
+# 086_compaction.pl: small parts become larger ones, and every event is there
+# exactly once meanwhile: with two compactors under load, when one is killed,
+# when the server crashes in the middle, when a part cannot be read.
+use strict;
+use warnings;
+
+use LogsvcTest;
+use POSIX ();
+use Test::More;
+use Time::HiRes qw(sleep time);
+
+my $t = LogsvcTest->new(conf => join "\n", "logsvc.flush_interval = '20ms'", 'logsvc.writers = 2',
+	'logsvc.executors = 2', 'logsvc.compactors = 2', 'autovacuum_naptime = 1s',
+	'restart_after_crash = on');
+my $org = $t->organization('acme');
+my $uuid = $t->sql(q{SELECT id FROM logsvc_internal.organization WHERE slug = 'acme'});
+my $main = "organization_id = '$uuid' AND index_name = 'main'";
+
+sub parts { return $t->sql("SELECT count(*) FROM logsvc_internal.part WHERE $main AND " . ($_[0] // 'true')); }
+
+# Events and different numbers of events of one search.
+sub count
+{
+	my ($q) = @_;
+	my $r = $t->http(GET => '/api/v1/search', token => $org->{read_key},
+		query => { q => ($q // '*') . ' earliest=-48h | stats count as n, dc(attributes.n) as d' });
+	die "$r->{status} $r->{content}" if $r->{status} != 200;
+	my $row = $r->{json}{data}{rows}[0];
+	return @$row;
+}
+
+my $number = 0;
+# Stores parts of one event each, past the queue's batching.
+sub small_parts
+{
+	my ($n, %opt) = @_;
+	my $at = $opt{at} // 0;
+	$t->sql(qq{SELECT logsvc.act_as('acme');
+		DO \$\$ BEGIN FOR i IN $number .. $number + $n - 1 LOOP
+			PERFORM logsvc.ingest(jsonb_build_object('event', 'small', 'attributes', jsonb_build_object('n', i),
+				'timestamp', (extract(epoch FROM now() - interval '$at s') * 1000)::bigint));
+			COMMIT;
+			WHILE EXISTS (SELECT FROM logsvc_internal.queue) LOOP PERFORM pg_sleep(0.002); COMMIT; END LOOP;
+		END LOOP; END \$\$});
+	$number += $n;
+	return;
+}
+
+# No key has 8 parts of a class any more.
+sub at_rest
+{
+	return wait_until(sub { $t->sql(q{SELECT count(*) FROM (
+		SELECT organization_id, index_name, day, width_bucket(greatest(rows, raw_bytes >> 10), '{8,64,512,4096,32768}'::bigint[]) AS c
+		FROM logsvc_internal.part WHERE level BETWEEN 1 AND 8 GROUP BY 1, 2, 3, 4 HAVING count(*) >= 8) s}) == 0 }, 30);
+}
+
+is(scalar(my @workers = $t->workers('^logsvc compactor$')), 2, 'two compactors run');
+
+# ---- under load: one sender, one reader ----
+
+pipe my $reader, my $writer or die;
+my $sender = fork // die;
+if (!$sender)
+{
+	my $sent = $t->sql(q{SELECT logsvc.act_as('acme');
+		DO $$ BEGIN FOR i IN 0 .. 1499 LOOP
+			PERFORM logsvc.log('load ' || i, 'info', 's' || i % 3, jsonb_build_object('n', i));
+			COMMIT;
+			PERFORM pg_sleep(0.001);
+		END LOOP; END $$;
+		SELECT 1500});
+	syswrite $writer, (split /\n/, $sent)[-1] . "\n";
+	POSIX::_exit(0);
+}
+close $writer;
+my ($searches, $wrong, $last) = (0, 0, 0);
+while (waitpid($sender, POSIX::WNOHANG()) == 0)
+{
+	my ($n, $d) = count();
+	$wrong++ if $n != $d || $n < $last;
+	$last = $n;
+	$searches++;
+}
+chomp($number = <$reader>);
+is($wrong, 0, "each of $searches searches saw every event once");
+is_deeply([ count() ], [ $number, $number ], "all $number are there once");
+ok(at_rest(), 'merging comes to rest');
+cmp_ok(parts('level > 1'), '>', 0, 'parts were merged');
+cmp_ok(parts(), '<', 30, 'few parts are left');
+is_deeply([ count() ], [ $number, $number ], 'and all events once');
+is($t->sql("SELECT sum(rows) FROM logsvc_internal.part WHERE $main"), $number, 'so say the columns');
+is($t->sql("SELECT count(*) FROM logsvc_internal.part WHERE min_batch > max_batch OR min_time > max_time"), 0,
+	'batches and times of merged parts');
+
+# ---- killed in the middle ----
+
+foreach my $point (qw(compact_after_delete compact_before_commit))
+{
+	$t->set('logsvc.compactors', 0);
+	ok(wait_until(sub { $t->workers('^logsvc compactor$') == 0 }, 20), 'no compactor');
+	small_parts(8);
+	$t->stop_at($point);
+	$t->set('logsvc.compactors', 1);
+	my $pid = $t->wait_held($point);
+	is_deeply([ count() ], [ $number, $number ], "$point: a merge under way is not seen");
+	if ($point eq 'compact_after_delete')
+	{
+		kill 'KILL', $pid;
+		ok(wait_until(sub { $t->http(GET => '/readyz')->{status} == 200 && $t->sql('SELECT pg_postmaster_start_time() IS NOT NULL') }, 30),
+			'the server comes back');
+	}
+	else
+	{
+		$t->crash;
+		$t->start;
+		$t->wait_ready;
+	}
+	is_deeply([ count() ], [ $number, $number ], "$point: nothing is lost or doubled");
+	ok(at_rest(), "$point: the merge is done after all");
+	is_deeply([ count() ], [ $number, $number ], 'all once');
+}
+
+# SIGTERM in a merge: it ends at once, and another takes over.
+$t->set('logsvc.compactors', 0);
+ok(wait_until(sub { $t->workers('^logsvc compactor$') == 0 }, 20), 'no compactor');
+small_parts(8);
+$t->stop_at('compact_before_commit');
+$t->set('logsvc.compactors', 1);
+my $held = $t->wait_held('compact_before_commit');
+$t->sql("SELECT pg_terminate_backend($held)");
+ok(wait_until(sub { ($t->workers('^logsvc compactor$'))[0] // $held != $held }, 10), 'another compactor');
+$t->let_go('compact_before_commit');
+ok(at_rest(), 'merges');
+
+# ---- parts that are taken away meanwhile, and one that cannot be read ----
+
+$t->set('logsvc.compactors', 0);
+ok(wait_until(sub { $t->workers('^logsvc compactor$') == 0 }, 20), 'no compactor');
+small_parts(9);
+my $bad = $t->sql("SELECT max(id) FROM logsvc_internal.part WHERE $main");
+$t->sql("UPDATE logsvc_internal.part SET body = set_byte(body, length(body) / 2, get_byte(body, length(body) / 2) # 255) WHERE id = $bad");
+my $log = $t->log_position;
+$t->set('logsvc.compactors', 2);
+ok(wait_until(sub { $t->sql("SELECT level FROM logsvc_internal.part WHERE id = $bad") == -1 }, 20),
+	'a part that cannot be read is set aside');
+ok(at_rest(), 'the others are merged');
+sleep 1.5;
+my @said = $t->log_text($log) =~ /logsvc part $bad cannot be read and stays as it is: part $bad is corrupt: (.*)/g;
+is(scalar(@said), 1, 'that is said once');
+is($t->sql("SELECT sum(rows) FROM logsvc_internal.part WHERE $main AND id <> $bad"), $number - 1,
+	'no other event is lost');
+$t->sql("DELETE FROM logsvc_internal.part WHERE id = $bad");
+is_deeply([ count() ], [ $number - 1, $number - 1 ], 'searches work without it');
+
+# ---- a day that is over ----
+
+$t->set('logsvc.compactors', 0);
+ok(wait_until(sub { $t->workers('^logsvc compactor$') == 0 }, 20), 'no compactor');
+small_parts(3, at => 86400);
+my $day = "day = (now() AT TIME ZONE 'UTC')::date - 1";
+is(parts($day), 3, 'three parts of yesterday');
+$t->sql("UPDATE logsvc_internal.part SET created_at = now() - interval '2 hours' WHERE $main AND $day");
+$t->set('logsvc.compactors', 1);
+ok(wait_until(sub { parts($day) == 1 }, 20), 'become one');
+is_deeply([ count() ], [ $number - 1, $number - 1 ], 'with all events');
+
+unlike($t->log_text, qr/logsvc could not (merge|look)/, 'no merge failed');
+$t->stop;
+done_testing;
