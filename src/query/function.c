@@ -14,6 +14,7 @@
 #include "executor/spi.h"
 #include "funcapi.h"
 #include "miscadmin.h"
+#include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/fmgrprotos.h"
 #include "utils/jsonb.h"
@@ -26,6 +27,7 @@ PG_FUNCTION_INFO_V1(logsvc_search_json);
 PG_FUNCTION_INFO_V1(logsvc_query_logs_json);
 PG_FUNCTION_INFO_V1(logsvc_events);
 PG_FUNCTION_INFO_V1(logsvc_explain_query);
+PG_FUNCTION_INFO_V1(logsvc_searched_indexes);
 
 #define SEARCH_MEMORY ((size_t) 64 * 1024 * 1024)
 
@@ -40,8 +42,8 @@ text_argument(FunctionCallInfo fcinfo, int argument)
 	return value.data == NULL ? LS_STR("") : value;
 }
 
-static void
-begin(ls_search *search, const char *earliest, const char *latest)
+void
+ls_search_begin(ls_search *search, const char *earliest, const char *latest)
 {
 	ls_require_permission("logs:read");
 	memset(search, 0, sizeof(*search));
@@ -85,7 +87,7 @@ logsvc_search_json(PG_FUNCTION_ARGS)
 	ls_plan *plan;
 
 	initStringInfo(&out);
-	begin(&search, "earliest", "latest");
+	ls_search_begin(&search, "earliest", "latest");
 	search.q = text_argument(fcinfo, 0);
 	search.earliest = text_argument(fcinfo, 1);
 	search.latest = text_argument(fcinfo, 2);
@@ -249,7 +251,7 @@ logsvc_query_logs_json(PG_FUNCTION_ARGS)
 	ls_plan *plan;
 
 	initStringInfo(&out);
-	begin(&search, "from", "to");
+	ls_search_begin(&search, "from", "to");
 	search.principal = ls_principal_current();
 	search.query = &empty;
 	ls_buf_lit(&search.identity, "logs");
@@ -359,7 +361,7 @@ logsvc_events(PG_FUNCTION_ARGS)
 	ls_plan *plan;
 
 	InitMaterializedSRF(fcinfo, 0);
-	begin(&search, "earliest", "latest");
+	ls_search_begin(&search, "earliest", "latest");
 	search.q = text_argument(fcinfo, 0);
 	search.limit = PG_ARGISNULL(1) ? 0 : Max(PG_GETARG_INT32(1), 1);
 	ls_search_prepare(&search);
@@ -394,10 +396,42 @@ logsvc_explain_query(PG_FUNCTION_ARGS)
 	StringInfoData out;
 
 	initStringInfo(&out);
-	begin(&search, "earliest", "latest");
+	ls_search_begin(&search, "earliest", "latest");
 	search.q = text_argument(fcinfo, 0);
 	ls_search_prepare(&search);
 	ls_plan_print(&out, ls_search_plan(&search, &position));
 	SPI_finish();
 	PG_RETURN_TEXT_P(cstring_to_text_with_len(out.data, out.len));
+}
+
+/* searched_indexes(index text) returns text[]: where index=... looks; NULL: where no scope does. */
+Datum
+logsvc_searched_indexes(PG_FUNCTION_ARGS)
+{
+	MemoryContext caller = CurrentMemoryContext;
+	ls_query_value value = {.kind = LS_QUERY_WORD};
+	ls_query_value *list[1] = {&value};
+	ls_query_values named = {0};
+	ls_search search;
+	MemoryContext inner;
+	Datum *names;
+	Datum result;
+
+	ls_search_begin(&search, "earliest", "latest");
+	search.principal = ls_principal_current();
+	value.text = text_argument(fcinfo, 0);
+	value.wildcard =
+		value.text.data != NULL && memchr(value.text.data, '*', value.text.len) != NULL;
+	if (value.text.data != NULL)
+		named = (ls_query_values){list, 1};
+	ls_search_indexes(&search, &named);
+	names = palloc(sizeof(Datum) * (Size) (search.n_indexes + 1));
+	for (int i = 0; i < search.n_indexes; i++)
+		names[i] = PointerGetDatum(ls_text_of_str(search.indexes[i]));
+	inner = MemoryContextSwitchTo(caller);
+	result =
+		PointerGetDatum(construct_array(names, search.n_indexes, TEXTOID, -1, false, TYPALIGN_INT));
+	MemoryContextSwitchTo(inner);
+	SPI_finish();
+	return result;
 }

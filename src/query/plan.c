@@ -21,6 +21,7 @@
 #include "utils/timestamp.h"
 
 #include "src/query/value.h"
+#include "src/store/event_id.h"
 #include "src/store/scan.h"
 
 #define SORT_LIMIT 10000
@@ -326,6 +327,24 @@ day_of(ls_time time)
 	return DateADTGetDatum((DateADT) (day - (POSTGRES_EPOCH_JDATE - UNIX_EPOCH_JDATE)));
 }
 
+/* Is only one event asked for?  Then the number of its batch. */
+static bool
+only_batch(const ls_filter *filter, uint64 *batch)
+{
+	uint32 place;
+
+	if (filter == NULL)
+		return false;
+	if (filter->op == LS_FILTER_EQ && filter->target == LS_TARGET_ID)
+		return ls_event_id_parse(filter->text, batch, &place);
+	for (uint32 i = 0; filter->op == LS_FILTER_AND && i < filter->n_children; i++)
+	{
+		if (only_batch(filter->children[i], batch))
+			return true;
+	}
+	return false;
+}
+
 /* Parts and entries of the queue that can have rows of the search. */
 void
 ls_plan_append_sources(ls_planner *p, StringInfo sql, bool ordered)
@@ -335,20 +354,30 @@ ls_plan_append_sources(ls_planner *p, StringInfo sql, bool ordered)
 	int last_day = ls_plan_parameter(p, DATEOID, day_of(s->to), false);
 	int mask = ls_plan_parameter(p, INT4OID, Int32GetDatum((int32) ls_filter_level_mask(s->filter)),
 								 false);
+	const char *in_part = "";
+	const char *in_queue = "";
+	uint64 batch;
 
+	if (only_batch(s->filter, &batch))
+	{
+		int number = ls_plan_integer(p, (int64) batch);
+
+		in_part = psprintf(" AND p.min_batch <= $%d AND p.max_batch >= $%d", number, number);
+		in_queue = psprintf(" AND (q.id = $%d OR q.batch = $%d)", number, number);
+	}
 	appendStringInfo(sql,
 					 "(SELECT p.id, p.header, p.body, p.index_name, p.min_time, p.max_time"
 					 " FROM logsvc_internal.part p"
 					 " WHERE p.organization_id = $%d AND p.index_name = ANY ($%d)"
 					 " AND p.day BETWEEN $%d AND $%d AND p.max_time >= $%d AND p.min_time < $%d"
-					 " AND p.level_mask & $%d <> 0"
+					 " AND p.level_mask & $%d <> 0%s"
 					 " UNION ALL "
 					 "SELECT q.id, q.header, q.body, NULL, q.min_time, q.max_time"
 					 " FROM logsvc_internal.queue q"
 					 " WHERE q.organization_id = $%d AND q.max_time >= $%d AND q.min_time < $%d"
-					 " AND q.level_mask & $%d <> 0",
+					 " AND q.level_mask & $%d <> 0%s",
 					 p->organization, p->indexes, first_day, last_day, p->from, p->to, mask,
-					 p->organization, p->from, p->to, mask);
+					 in_part, p->organization, p->from, p->to, mask, in_queue);
 	if (ordered)
 		appendStringInfoString(sql,
 							   s->ascending ? " ORDER BY min_time" : " ORDER BY max_time DESC");

@@ -11,6 +11,7 @@
  *	cursor.c	pages
  *	run.c		runs a plan, makes the JSON answer
  *	function.c	the functions of SQL
+ *	neighbours.c	one event, and those around it
  *
  *-------------------------------------------------------------------------
  */
@@ -71,6 +72,14 @@ LS_NORETURN extern void ls_search_fail(ls_search *search, ls_query_span span, co
 
 /* VALIDATION_ERROR with one detail. */
 LS_NORETURN extern void ls_search_invalid(const char *path, const char *message);
+
+/* ---- function.c ---- */
+
+/*
+ * An empty search of the session's principal, who must have logs:read; connects
+ * to SPI.  The names are those of the parameters of its times, for errors.
+ */
+extern void ls_search_begin(ls_search *search, const char *earliest, const char *latest);
 
 /* ---- scope.c; all in SPI ---- */
 

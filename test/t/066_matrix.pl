@@ -46,6 +46,12 @@ POST   /api/v1/logs/batch                   TS OAM  IF logs:write
 POST   /v1/logs                             TS OAM  IF logs:write
 GET    /api/v1/logs                         TS OAMV RF logs:read
 GET    /api/v1/search                       TS OAMV RF logs:read
+GET    /api/v1/logs/{id}                    TS OAMV RF logs:read
+GET    /api/v1/logs/{id}/context            TS OAMV RF logs:read
+GET    /api/v1/search/fields                TS OAMV RF logs:read
+GET    /api/v1/search/fields/{name}/values  TS OAMV RF logs:read
+GET    /api/v1/templates                    TS OAMV RF logs:read
+GET    /api/v1/templates/{templateId}       TS OAMV RF logs:read
 POST   /api/v1/search                       TS OAMV RF logs:read
 POST   /api/v1/evaluations/run-adhoc        T  OAM  -  evaluations:run
 GET    /api/v1/organizations                TU -    -  -
