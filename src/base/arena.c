@@ -190,12 +190,19 @@ ls_arena_grow(ls_arena *arena, void *block, size_t old_size, size_t size)
 	if (grown == NULL || block == NULL)
 		return grown;
 	memcpy(grown, block, old_size);
-	if (old_need > ARENA_LARGE)
-	{
-		drop_chunk(arena, (arena_chunk *) ((char *) block - offsetof(arena_chunk, data)));
-		arena->used -= old_need;
-	}
+	ls_arena_drop(arena, block, old_size);
 	return grown;
+}
+
+void
+ls_arena_drop(ls_arena *arena, void *block, size_t size)
+{
+	size_t need = ARENA_ALIGN(size == 0 ? 1 : size);
+
+	if (need <= ARENA_LARGE)
+		return;
+	drop_chunk(arena, (arena_chunk *) ((char *) block - offsetof(arena_chunk, data)));
+	arena->used -= need;
 }
 
 ls_str

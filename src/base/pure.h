@@ -81,6 +81,9 @@ extern void *ls_arena_alloc0(ls_arena *arena, size_t size);
  */
 extern void *ls_arena_grow(ls_arena *arena, void *block, size_t old_size, size_t size);
 
+/* Gives a block of `size` bytes back early, when it is a large one. */
+extern void ls_arena_drop(ls_arena *arena, void *block, size_t size);
+
 /* A copy of s, NUL-terminated behind its length; data is NULL on failure. */
 extern ls_str ls_arena_strdup(ls_arena *arena, ls_str s);
 

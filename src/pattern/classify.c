@@ -91,6 +91,14 @@ ls_classify_digits(const char *p, const char *end, uint8_t *lead)
 	int digits = 0;
 	bool octets = true;
 
+	while (p < end && is_digit(*p))
+		p++;
+	if (p == end)
+		return CODE(TOKEN_VARIABLE, CLASS_NUMBER);
+	/* no address, and too long for a unit: 2026-06-01, 7f3a9c1e */
+	if (p > start && *p != '.' && end - p > 3)
+		return CODE(TOKEN_VARIABLE, CLASS_ANY);
+	p = start;
 	while (p < end && !is_digit(*p))
 	{
 		if (is_alpha(*p) || (*p & 0x80) || p - start >= 3)
@@ -206,6 +214,15 @@ ls_is_variable_word(const char *p, const char *end, unsigned mask)
 	return dots >= 2 && len > 6 && !has_suffix(p, end, "Exception") && !has_suffix(p, end, "Error");
 }
 
+/* 12:34:56, and no more groups behind: most of what begins like an address. */
+static inline bool
+is_time_of_day(const char *p, const char *end)
+{
+	return end - p > 8 && p[2] == ':' && p[5] == ':' && is_hex(p[3]) && is_hex(p[4]) &&
+		   is_hex(p[6]) && is_hex(p[7]) && !is_hex(p[8]) && p[8] != ':' && is_hex(p[0]) &&
+		   is_hex(p[1]);
+}
+
 #define MAX_PAIRS 64
 
 /*
@@ -221,6 +238,8 @@ ls_colon_address(const char *p, const char *end, bool *mac)
 	bool digit = false;
 	const char *c = p;
 
+	if (is_time_of_day(p, end))
+		return NULL;
 	for (;;)
 	{
 		const char *g = c;

@@ -164,8 +164,6 @@ ls_describe_columns(columns *out, const token_list *list, const char *row)
 		uint64_t text = 0;
 		uint16_t flags = 0;
 		bool word = false;
-		const char *start = row + list->t[i].start;
-		const char *end;
 
 		if (list->t[i].code == CODE(TOKEN_SYMBOL, '['))
 		{
@@ -179,7 +177,6 @@ ls_describe_columns(columns *out, const token_list *list, const char *row)
 			i++;
 		while (i < list->n && !list->t[i].spaced && list->t[i - 1].code != CODE(TOKEN_SYMBOL, '|'))
 			i++;
-		end = row + list->t[i - 1].start + list->t[i - 1].len;
 
 		for (uint32_t j = first; j < i; j++)
 		{
@@ -205,6 +202,9 @@ ls_describe_columns(columns *out, const token_list *list, const char *row)
 			flags |= COL_BAR;
 		if ((flags & COL_VARIABLE) == 0)
 		{
+			const char *start = row + list->t[first].start;
+			const char *end = row + list->t[i - 1].start + list->t[i - 1].len;
+
 			if (!word)
 				flags |= end - start == 1 && (*start == '-' || *start == '|')
 							 ? COL_SYMBOL | COL_DASH
@@ -213,22 +213,55 @@ ls_describe_columns(columns *out, const token_list *list, const char *row)
 				flags |= COL_UPPER;
 			c->shape = (flags & COL_BRACKET) != 0 ? 1 : 0;
 		}
-		else
-		{
-			int digits = digit_run(start, end);
-
-			if (has_time(start, end))
-				flags |= COL_TIME;
-			if ((digits == 6 || digits == 8) && start + digits == end)
-				flags |= COL_SIX;
-			/* addresses are of one shape, whatever their version */
-			c->shape = i == first + 1 && CODE_KIND(list->t[first].code) == TOKEN_VARIABLE &&
-							   CLASS_OF(list->t[first].code) == CLASS_ADDRESS
-						   ? 2
-						   : outline(start, end);
-		}
+		else if (i == first + 1 && CODE_KIND(list->t[first].code) == TOKEN_VARIABLE &&
+				 CLASS_OF(list->t[first].code) == CLASS_ADDRESS)
+			flags |= COL_ADDRESS;
 		c->text = (uint32_t) text;
 		c->flags = flags;
 		c->end = (uint16_t) i;
+	}
+}
+
+void
+ls_place_columns(columns *out, const token_list *list)
+{
+	uint32_t first = 0;
+
+	for (uint32_t k = 0; k < out->n && k < TIME_COLUMNS; k++)
+	{
+		column *c = &out->c[k];
+
+		if ((c->flags & COL_VARIABLE) != 0)
+		{
+			const token *last = &list->t[c->end - 1];
+
+			c->start = (uint16_t) list->t[first].start;
+			c->stop = (uint16_t) (last->start + last->len);
+		}
+		first = c->end;
+	}
+}
+
+void
+ls_look_at_columns(columns *out, const char *row)
+{
+	for (uint32_t k = 0; k < out->n && k < TIME_COLUMNS; k++)
+	{
+		column *c = &out->c[k];
+		const char *start = row + c->start;
+		const char *end = row + c->stop;
+		int digits;
+
+		if ((c->flags & COL_VARIABLE) == 0)
+			continue;
+		if (has_time(start, end))
+			c->flags |= COL_TIME;
+		if (k >= SHAPE_COLUMNS)
+			continue;
+		digits = digit_run(start, end);
+		if ((digits == 6 || digits == 8) && start + digits == end)
+			c->flags |= COL_SIX;
+		/* addresses are of one shape, whatever their version */
+		c->shape = (c->flags & COL_ADDRESS) != 0 ? 2 : outline(start, end);
 	}
 }

@@ -16,9 +16,9 @@
 static inline bool
 is_counted(uint64_t code)
 {
-	token_kind kind = CODE_KIND(code);
+	unsigned kinds = 1U << TOKEN_SYMBOL | 1U << TOKEN_WORD | 1U << TOKEN_LEVEL;
 
-	return kind != TOKEN_VARIABLE && kind != TOKEN_VALUE && (code & CODE_MASK) > 0xff;
+	return (kinds >> CODE_KIND(code) & ((code & CODE_MASK) > 0xff)) != 0;
 }
 
 bool

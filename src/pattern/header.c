@@ -24,8 +24,6 @@
  */
 #include "src/pattern/columns.h"
 
-#include <stdlib.h>
-
 #define MIN_FAMILY_ROWS 4
 
 /* ---- statistics of one column of a family ---- */
@@ -168,7 +166,7 @@ find_header(const family_row *family, size_t n, header *h)
 		return false;
 	for (k = last_time + 1; k < MAX_COLUMNS; k++)
 		column_statistics(family, n, k, &st[k]);
-	for (k = last_time + 1; k < 10; k++)
+	for (k = last_time + 1; k < TIME_COLUMNS; k++)
 	{
 		if (share(st[k].time, total, 98) || (k == 1 && share(st[1].six, total, 98)))
 			last_time = k;
@@ -277,17 +275,28 @@ set_header(signature *s, const columns *c, const header *h)
 	}
 }
 
-static int
-compare_first(const void *a, const void *b)
+/* By the shapes of the first two columns, then as they come. */
+static bool
+sort_families(miner *m, family_row *all, size_t n)
 {
-	const family_row *x = a;
-	const family_row *y = b;
+	size_t size = (n + 1) * (2 * sizeof(sort_item) + sizeof(family_row));
+	sort_item *items = ls_arena_alloc(m->arena, size);
+	family_row *unsorted = (family_row *) (items + 2 * (n + 1));
 
-	if (x->columns->c[0].shape != y->columns->c[0].shape)
-		return x->columns->c[0].shape < y->columns->c[0].shape ? -1 : 1;
-	if (x->columns->c[1].shape != y->columns->c[1].shape)
-		return x->columns->c[1].shape < y->columns->c[1].shape ? -1 : 1;
-	return x->signature < y->signature ? -1 : x->signature > y->signature;
+	if (items == NULL)
+		return false;
+	memcpy(unsorted, all, n * sizeof(family_row));
+	for (size_t i = 0; i < n; i++)
+	{
+		const column *c = all[i].columns->c;
+
+		items[i] = (sort_item){(uint64_t) c[0].shape << 32 | c[1].shape, (uint32_t) i};
+	}
+	ls_sort_items(items, items + n, n);
+	for (size_t i = 0; i < n; i++)
+		all[i] = unsorted[items[i].value];
+	ls_arena_drop(m->arena, items, size);
+	return true;
 }
 
 static void
@@ -327,10 +336,15 @@ ls_find_headers(miner *m)
 		return false;
 	for (size_t i = 0; i < m->nsignatures; i++)
 	{
-		if (m->signatures[i].columns != NULL)
-			all[n++] = (family_row){m->signatures[i].columns, &m->signatures[i]};
+		signature *s = &m->signatures[i];
+
+		if (s->columns == NULL)
+			continue;
+		ls_look_at_columns(s->columns, m->rows[s->row].data);
+		all[n++] = (family_row){s->columns, s};
 	}
-	qsort(all, n, sizeof(family_row), compare_first);
+	if (!sort_families(m, all, n))
+		return false;
 	for (size_t i = 0; i < n;)
 	{
 		size_t j = i;
@@ -340,5 +354,6 @@ ls_find_headers(miner *m)
 		apply_family(all + i, j - i, true);
 		i = j;
 	}
+	ls_arena_drop(m->arena, all, (m->nsignatures + 1) * sizeof(family_row));
 	return true;
 }

@@ -70,6 +70,7 @@ typedef struct token_list
 	bool message;    /* structured: a message member was read */
 	bool reason;     /* ... and one that is the message if there is no other */
 	bool no_reason;  /* ... which is a value in this row */
+	uint64_t hash;   /* of what makes the signature: the kind of row, codes and spaces */
 	token t[MAX_TOKENS + 1];
 } token_list;
 
@@ -194,12 +195,39 @@ extern const char *ls_colon_address(const char *p, const char *end, bool *mac);
 
 /* ---- scan.c ---- */
 
+/* Makes the list empty, for a structured row or for text. */
+static inline void
+start_tokens(token_list *list, bool structured)
+{
+	list->n = 0;
+	list->structured = structured;
+	list->request = false;
+	list->hash = structured ? 1 : 2;
+}
+
 /* Appends the tokens of text [pos, end) of `row`; stops when the list is full. */
 extern void ls_scan_text(token_list *list, const char *row, const char *pos, const char *end);
 
 /* Adds one token; false when the list is full (then a TAIL token ends it). */
-extern bool ls_add_token(token_list *list, const char *row, const char *start, const char *end,
-						 uint64_t code, bool spaced);
+static inline bool
+add_token(token_list *list, const char *row, const char *start, const char *end, uint64_t code,
+		  bool spaced)
+{
+	token *t = &list->t[list->n];
+
+	if (list->n >= MAX_TOKENS)
+		return false;
+	if (list->n == MAX_TOKENS - 1)
+		code = CODE(TOKEN_VARIABLE, CLASS_TAIL);
+	t->code = code;
+	t->start = (uint32_t) (start - row);
+	t->len = (uint16_t) (end - start);
+	t->spaced = spaced;
+	t->lead = 0;
+	list->hash = mix64(list->hash + spaced, code);
+	list->n++;
+	return list->n < MAX_TOKENS;
+}
 extern uint64_t ls_hash_text(const char *data, size_t len);
 
 /* The code of a whole value of a member: VALUE when it may be a constant. */
@@ -209,7 +237,7 @@ extern bool ls_is_level_word(const char *data, size_t len);
 /* Tokens of a whole row, structured or not. */
 extern void ls_scan_row(token_list *list, ls_str row);
 
-/* ---- structured.c: false (list unchanged) when the row is not of that kind ---- */
+/* ---- structured.c: false when the row is not of that kind ---- */
 
 extern bool ls_scan_json(token_list *list, const char *row, const char *end);
 extern bool ls_scan_logfmt(token_list *list, const char *row, const char *end);

@@ -309,6 +309,7 @@ make_frames(joiner *j)
 		m->forms[items[i].value].alone = (i == 0 || items[i - 1].key != items[i].key) &&
 										 (i + 1 == m->nforms || items[i + 1].key != items[i].key);
 	}
+	ls_arena_drop(m->arena, items, (m->nforms + 1) * 2 * sizeof(sort_item));
 	return true;
 }
 
@@ -354,6 +355,8 @@ ls_join_forms(miner *m)
 		if (!add_form(&j, (uint32_t) i))
 			return false;
 	}
+	ls_arena_drop(m->arena, j.lists, j.size * sizeof(posting_list));
+	ls_arena_drop(m->arena, j.postings, (words + 1) * sizeof(posting));
 	for (uint32_t c = 0; c < j.nclusters; c++)
 	{
 		size_t n = 0;
@@ -363,5 +366,6 @@ ls_join_forms(miner *m)
 		if (!ls_split_cluster(m, members, scratch, n))
 			return false;
 	}
+	ls_arena_drop(m->arena, j.clusters, (m->nforms + 1) * sizeof(cluster));
 	return ls_merge_groups(m);
 }

@@ -198,5 +198,7 @@ ls_merge_phrases(miner *m)
 			}
 		}
 	}
+	ls_arena_drop(m->arena, s.starts, s.nstarts * sizeof(counter));
+	ls_arena_drop(m->arena, s.gaps, s.ngaps * sizeof(counter));
 	return true;
 }

@@ -21,25 +21,6 @@ ls_hash_text(const char *data, size_t len)
 	return len == 0 ? 0 : hash_word(data, len);
 }
 
-bool
-ls_add_token(token_list *list, const char *row, const char *start, const char *end, uint64_t code,
-			 bool spaced)
-{
-	token *t = &list->t[list->n];
-
-	if (list->n >= MAX_TOKENS)
-		return false;
-	if (list->n == MAX_TOKENS - 1)
-		code = CODE(TOKEN_VARIABLE, CLASS_TAIL);
-	t->code = code;
-	t->start = (uint32_t) (start - row);
-	t->len = (uint16_t) (end - start);
-	t->spaced = spaced;
-	t->lead = 0;
-	list->n++;
-	return list->n < MAX_TOKENS;
-}
-
 /* Two dots in a row, or NULL. */
 static const char *
 find_dots(const char *p, const char *end)
@@ -73,6 +54,8 @@ is_unit(const char *p, size_t len)
 		return len == 1 || (memchr("kKMGTP", p[0], 6) != NULL && (len == 2 || p[1] == 'i'));
 	if (len == 2)
 		return p[1] == 's' && memchr("mun", p[0], 3) != NULL;
+	if (len < 3 || len > 7)
+		return false;
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 	{
 		if (names[i][0] == p[0] && strlen(names[i]) == len && memcmp(names[i], p, len) == 0)
@@ -114,7 +97,10 @@ static const char *
 closing_quote(const char *p, const char *end)
 {
 	const char *stop = end - p > 512 ? p + 512 : end;
+	const char *first = memchr(p + 1, *p, (size_t) (stop - p - 1));
 
+	if (first == NULL || first[-1] != '\\')
+		return first;
 	for (const char *c = p + 1; c < stop; c++)
 	{
 		if (*c == '\\')
@@ -404,7 +390,7 @@ ls_scan_text(token_list *list, const char *row, const char *pos, const char *end
 				if (stop != NULL)
 				{
 					p = stop;
-					if (!ls_add_token(list, row, start, p, code, spaced))
+					if (!add_token(list, row, start, p, code, spaced))
 						return;
 					list->t[list->n - 1].lead = lead;
 					spaced = false;
@@ -416,16 +402,16 @@ ls_scan_text(token_list *list, const char *row, const char *pos, const char *end
 				 (end - p >= 15 && memcmp(p, "Unknown Source)", 15) == 0)))
 			{
 				/* a stack frame without a line */
-				if (!ls_add_token(list, row, start, p, CODE(TOKEN_SYMBOL, '('), spaced))
+				if (!add_token(list, row, start, p, CODE(TOKEN_SYMBOL, '('), spaced))
 					return;
 				start = p;
 				p = memchr(p, ')', (size_t) (end - p));
 				code = CODE(TOKEN_VALUE, hash_word(start, (size_t) (p - start)));
-				if (!ls_add_token(list, row, start, p, code, false))
+				if (!add_token(list, row, start, p, code, false))
 					return;
 				continue;
 			}
-			if (!ls_add_token(list, row, start, p, CODE(TOKEN_SYMBOL, (uint8_t) *start), spaced))
+			if (!add_token(list, row, start, p, CODE(TOKEN_SYMBOL, (uint8_t) *start), spaced))
 				return;
 			spaced = false;
 			continue;
@@ -441,8 +427,8 @@ ls_scan_text(token_list *list, const char *row, const char *pos, const char *end
 				code = *p == '.' ? CODE(TOKEN_WORD, hash_word("at", 2))
 								 : CODE(TOKEN_WORD, hash_word(p, word));
 				p += word + 1;
-				if (!ls_add_token(list, row, start, p - 1, code, spaced) ||
-					!ls_add_token(list, row, p, stop, CODE(TOKEN_VARIABLE, CLASS_ANY), true))
+				if (!add_token(list, row, start, p - 1, code, spaced) ||
+					!add_token(list, row, p, stop, CODE(TOKEN_VARIABLE, CLASS_ANY), true))
 					return;
 				p = stop;
 				continue;
@@ -483,48 +469,51 @@ ls_scan_text(token_list *list, const char *row, const char *pos, const char *end
 				p--;
 		}
 
-		if (p < end && *p == '>' && p[-1] == '-' && p - start > 1)
-			p--; /* a:1->b:2 */
-		if (p + 1 < end && *p == ':' && p - start == 1 && is_alpha(*start) &&
-			(p[1] == '\\' || (p[1] == '/' && p + 2 < end && p[2] != '/')))
+		if (p < end && (CLASS(p) & C_SPACE) == 0)
 		{
-			/* a drive: C:\Users */
-			while (p < end && ((CLASS(p) & C_WORD) != 0 || p == start + 1))
-				p++;
-			if (!ls_add_token(list, row, start, p, CODE(TOKEN_VARIABLE, CLASS_ANY), spaced))
-				return;
-			spaced = false;
-			continue;
-		}
-		if (p < end && *p == ':' && p - start <= 4 &&
-			(mask & ~(unsigned) (C_WORD | C_DIGIT | C_HEX)) == 0)
-		{
-			bool mac;
-			const char *stop = ls_colon_address(start, end, &mac);
-
-			if (stop != NULL)
+			if (p < end && *p == '>' && p[-1] == '-' && p - start > 1)
+				p--; /* a:1->b:2 */
+			if (p + 1 < end && *p == ':' && p - start == 1 && is_alpha(*start) &&
+				(p[1] == '\\' || (p[1] == '/' && p + 2 < end && p[2] != '/')))
 			{
-				p = stop;
-				if (!ls_add_token(list, row, start, p,
-								  CODE(TOKEN_VARIABLE, mac ? CLASS_ANY : CLASS_ADDRESS), spaced))
+				/* a drive: C:\Users */
+				while (p < end && ((CLASS(p) & C_WORD) != 0 || p == start + 1))
+					p++;
+				if (!add_token(list, row, start, p, CODE(TOKEN_VARIABLE, CLASS_ANY), spaced))
 					return;
 				spaced = false;
 				continue;
 			}
-		}
-
-		if (p + 1 < end && *p == ',' && (mask & (C_LETTER | C_HEX)) != 0 && spaced &&
-			(CLASS(p + 1) & C_WORD) != 0)
-		{
-			const char *stop = word_list_end(list, start, p, end);
-
-			if (stop != NULL)
+			if (p < end && *p == ':' && p - start <= 4 &&
+				(mask & ~(unsigned) (C_WORD | C_DIGIT | C_HEX)) == 0)
 			{
-				p = stop;
-				if (!ls_add_token(list, row, start, p, CODE(TOKEN_VARIABLE, CLASS_ANY), spaced))
-					return;
-				spaced = false;
-				continue;
+				bool mac;
+				const char *stop = ls_colon_address(start, end, &mac);
+
+				if (stop != NULL)
+				{
+					p = stop;
+					if (!add_token(list, row, start, p,
+								   CODE(TOKEN_VARIABLE, mac ? CLASS_ANY : CLASS_ADDRESS), spaced))
+						return;
+					spaced = false;
+					continue;
+				}
+			}
+
+			if (p + 1 < end && *p == ',' && (mask & (C_LETTER | C_HEX)) != 0 && spaced &&
+				(CLASS(p + 1) & C_WORD) != 0)
+			{
+				const char *stop = word_list_end(list, start, p, end);
+
+				if (stop != NULL)
+				{
+					p = stop;
+					if (!add_token(list, row, start, p, CODE(TOKEN_VARIABLE, CLASS_ANY), spaced))
+						return;
+					spaced = false;
+					continue;
+				}
 			}
 		}
 
@@ -558,7 +547,7 @@ ls_scan_text(token_list *list, const char *row, const char *pos, const char *end
 		}
 		else
 			code = symbol_code(list, start, p, end, spaced);
-		if (!ls_add_token(list, row, start, p, code, spaced))
+		if (!add_token(list, row, start, p, code, spaced))
 			return;
 		list->t[list->n - 1].lead = lead;
 		spaced = false;
@@ -571,14 +560,12 @@ ls_scan_row(token_list *list, ls_str row)
 	const char *end = row.data + (row.len > MAX_ROW_BYTES ? MAX_ROW_BYTES : row.len);
 	const char *p = row.data;
 
-	list->n = 0;
-	list->structured = false;
-	list->request = false;
 	while (p < end && (CLASS(p) & C_SPACE) != 0)
 		p++;
 	if (p < end && *p == '{' && ls_scan_json(list, row.data, end))
 		return;
 	if (p < end && (CLASS(p) & (C_LETTER | C_HEX)) != 0 && ls_scan_logfmt(list, row.data, end))
 		return;
+	start_tokens(list, false);
 	ls_scan_text(list, row.data, row.data, end);
 }

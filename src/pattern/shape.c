@@ -60,8 +60,8 @@ mark_parentheses(const uint64_t *codes, uint32_t *map, uint32_t i)
 	}
 }
 
-uint32_t
-ls_canonical_codes(const uint64_t *codes, uint32_t n, uint64_t *out, uint32_t *map)
+static inline uint32_t
+canonical_codes(const uint64_t *codes, uint32_t n, uint64_t *out, uint32_t *map)
 {
 	uint32_t len = 0;
 	uint32_t last = NONE; /* the last variable */
@@ -126,6 +126,13 @@ ls_canonical_codes(const uint64_t *codes, uint32_t n, uint64_t *out, uint32_t *m
 	return len;
 }
 
+uint32_t
+ls_canonical_codes(const uint64_t *codes, uint32_t n, uint64_t *out, uint32_t *map)
+{
+	/* most calls have no map: compiled apart */
+	return map == NULL ? canonical_codes(codes, n, out, NULL) : canonical_codes(codes, n, out, map);
+}
+
 uint64_t
 ls_hash_template(uint64_t hard, const uint64_t *codes, uint32_t n)
 {
@@ -141,7 +148,7 @@ ls_hash_template(uint64_t hard, const uint64_t *codes, uint32_t n)
 
 /* Most rows first, as in sort_signatures. */
 static bool
-sort_forms(miner *m)
+sort_forms(miner *m, size_t capacity)
 {
 	size_t n = m->nforms;
 	sort_item *items = ls_arena_alloc(m->arena, (n + 1) * sizeof(sort_item) * 2);
@@ -161,12 +168,14 @@ sort_forms(miner *m)
 		new_index[items[i].value] = (uint32_t) i;
 		sorted[i] = m->forms[items[i].value];
 	}
+	ls_arena_drop(m->arena, m->forms, capacity * sizeof(form));
 	m->forms = sorted;
 	for (size_t i = 0; i < m->nsignatures; i++)
 	{
 		if (m->signatures[i].form != NONE)
 			m->signatures[i].form = new_index[m->signatures[i].form];
 	}
+	ls_arena_drop(m->arena, items, (n + 1) * sizeof(sort_item) * 2);
 	return true;
 }
 
@@ -241,5 +250,6 @@ ls_make_forms(miner *m)
 		f->count += s->count;
 		s->form = table[slot] - 1;
 	}
-	return sort_forms(m);
+	ls_arena_drop(m->arena, table, size * sizeof(uint32_t));
+	return sort_forms(m, capacity);
 }

@@ -31,16 +31,6 @@ grow_table(miner *m, uint32_t *old, size_t old_size, size_t size)
 
 /* ---- signatures ---- */
 
-static uint64_t
-hash_tokens(const token_list *list)
-{
-	uint64_t h = list->structured ? 1 : 2;
-
-	for (uint32_t i = 0; i < list->n; i++)
-		h = mix64(h + list->t[i].spaced, list->t[i].code);
-	return h;
-}
-
 static bool
 grow_signature_table(miner *m, uint32_t **table, size_t *size)
 {
@@ -99,7 +89,7 @@ find_signature(miner *m, uint32_t **table, size_t *size, size_t *capacity, uint6
 
 /* Most rows first: they are the best seeds of a join.  No two are equal. */
 static bool
-sort_signatures(miner *m)
+sort_signatures(miner *m, size_t capacity)
 {
 	size_t n = m->nsignatures;
 	sort_item *items = ls_arena_alloc(m->arena, (n + 1) * sizeof(sort_item) * 2);
@@ -119,15 +109,17 @@ sort_signatures(miner *m)
 		new_index[items[i].value] = (uint32_t) i;
 		sorted[i] = m->signatures[items[i].value];
 	}
+	ls_arena_drop(m->arena, m->signatures, capacity * sizeof(signature));
 	m->signatures = sorted;
 	for (size_t i = 0; i < m->nrows; i++)
 		m->row_signature[i] = new_index[m->row_signature[i]];
+	ls_arena_drop(m->arena, items, (n + 1) * sizeof(sort_item) * 2);
 	return true;
 }
 
 /* What is the same for all rows of a new signature. */
 static bool
-describe_signature(miner *m, signature *s, const token_list *list)
+describe_signature(miner *m, signature *s, const token_list *list, const char *row)
 {
 	bool timed = false;
 
@@ -146,8 +138,11 @@ describe_signature(miner *m, signature *s, const token_list *list)
 	}
 	if (timed && !list->structured)
 	{
-		s->columns = ls_arena_alloc0(m->arena, sizeof(columns));
-		return s->columns != NULL;
+		s->columns = ls_arena_alloc(m->arena, sizeof(columns));
+		if (s->columns == NULL)
+			return false;
+		memset(s->columns, 0, sizeof(columns));
+		ls_describe_columns(s->columns, list, row);
 	}
 	return true;
 }
@@ -156,7 +151,7 @@ bool
 ls_make_signatures(miner *m)
 {
 	size_t size = 4096;
-	size_t capacity = 512;
+	size_t capacity = m->nrows < 1024 ? 512 : m->nrows < 16384 ? m->nrows / 2 : 8192;
 	uint32_t *table = grow_table(m, NULL, 0, size);
 	token_list *list = ls_arena_alloc(m->arena, sizeof(token_list));
 
@@ -173,8 +168,8 @@ ls_make_signatures(miner *m)
 		signature *s;
 
 		ls_scan_row(list, m->rows[i]);
-		s = find_signature(m, &table, &size, &capacity, hash_tokens(list));
-		if (s == NULL || (s->count == 0 && !describe_signature(m, s, list)))
+		s = find_signature(m, &table, &size, &capacity, list->hash);
+		if (s == NULL || (s->count == 0 && !describe_signature(m, s, list, m->rows[i].data)))
 			return false;
 		s->count++;
 		if (row_hash < s->row_hash || s->count == 1)
@@ -182,10 +177,11 @@ ls_make_signatures(miner *m)
 			s->row_hash = row_hash;
 			s->row = (uint32_t) i;
 			if (s->columns != NULL)
-				ls_describe_columns(s->columns, list, m->rows[i].data);
+				ls_place_columns(s->columns, list);
 		}
 		m->row_hash[i] = row_hash;
 		m->row_signature[i] = (uint32_t) (s - m->signatures);
 	}
-	return sort_signatures(m);
+	ls_arena_drop(m->arena, table, size * sizeof(uint32_t));
+	return sort_signatures(m, capacity);
 }

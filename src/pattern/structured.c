@@ -14,7 +14,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "src/pattern/internal.h"
+#include "src/pattern/characters.h"
 
 /* Objects nested deeper than this count as one value. */
 #define MAX_DEPTH 8
@@ -29,40 +29,43 @@ typedef enum member_role
 
 typedef struct known_name
 {
-	const char *name;
-	uint8_t len;
-	uint8_t role;
+	const char *name; /* NULL ends a list */
+	member_role role;
 } known_name;
 
-#define NAME(literal, role)                \
-	{                                      \
-		literal, sizeof(literal) - 1, role \
-	}
-
 /* What a member is, by the names that loggers use, in any case. */
-static member_role
+static inline member_role
 role_of(const char *p, size_t len)
 {
-	static const known_name names[] = {
-		NAME("msg", ROLE_MESSAGE),         NAME("message", ROLE_MESSAGE),
-		NAME("event", ROLE_MESSAGE),       NAME("log", ROLE_MESSAGE),
-		NAME("text", ROLE_MESSAGE),        NAME("error", ROLE_REASON),
-		NAME("err", ROLE_REASON),          NAME("reason", ROLE_REASON),
-		NAME("action", ROLE_REASON),       NAME("body", ROLE_MESSAGE),
-		NAME("title", ROLE_REASON),        NAME("short_message", ROLE_MESSAGE),
-		NAME("description", ROLE_REASON),  NAME("@m", ROLE_MESSAGE),
-		NAME("@mt", ROLE_MESSAGE),         NAME("level", ROLE_LEVEL),
-		NAME("severity", ROLE_LEVEL),      NAME("lvl", ROLE_LEVEL),
-		NAME("log.level", ROLE_LEVEL),     NAME("loglevel", ROLE_LEVEL),
-		NAME("levelname", ROLE_LEVEL),     NAME("log_level", ROLE_LEVEL),
-		NAME("severity_text", ROLE_LEVEL), NAME("severitytext", ROLE_LEVEL),
-		NAME("priority", ROLE_LEVEL),      NAME("@l", ROLE_LEVEL)};
+#define LONGEST_NAME 13
+	/* by their length */
+	static const known_name names[LONGEST_NAME + 1][6] = {
+		[2] = {{"@m", ROLE_MESSAGE}, {"@l", ROLE_LEVEL}},
+		[3] = {{"msg", ROLE_MESSAGE},
+			   {"log", ROLE_MESSAGE},
+			   {"@mt", ROLE_MESSAGE},
+			   {"err", ROLE_REASON},
+			   {"lvl", ROLE_LEVEL}},
+		[4] = {{"text", ROLE_MESSAGE}, {"body", ROLE_MESSAGE}},
+		[5] = {{"event", ROLE_MESSAGE},
+			   {"error", ROLE_REASON},
+			   {"title", ROLE_REASON},
+			   {"level", ROLE_LEVEL}},
+		[6] = {{"reason", ROLE_REASON}, {"action", ROLE_REASON}},
+		[7] = {{"message", ROLE_MESSAGE}},
+		[8] = {{"severity", ROLE_LEVEL}, {"loglevel", ROLE_LEVEL}, {"priority", ROLE_LEVEL}},
+		[9] = {{"log.level", ROLE_LEVEL}, {"levelname", ROLE_LEVEL}, {"log_level", ROLE_LEVEL}},
+		[11] = {{"description", ROLE_REASON}},
+		[12] = {{"severitytext", ROLE_LEVEL}},
+		[13] = {{"short_message", ROLE_MESSAGE}, {"severity_text", ROLE_LEVEL}}};
 
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+	if (len > LONGEST_NAME)
+		return ROLE_VALUE;
+	for (const known_name *known = names[len]; known->name != NULL; known++)
 	{
-		if (names[i].len == len && (names[i].name[0] | 0x20) == (*p | 0x20) &&
-			ls_str_eq_nocase(ls_str_make(p, len), ls_str_make(names[i].name, len)))
-			return (member_role) names[i].role;
+		if ((known->name[0] | 0x20) == (*p | 0x20) &&
+			ls_str_eq_nocase(ls_str_make(p, len), ls_str_make(known->name, len)))
+			return known->role;
 	}
 	return ROLE_VALUE;
 }
@@ -79,6 +82,12 @@ skip_space(const char *p, const char *end)
 static const char *
 string_end(const char *p, const char *end)
 {
+	const char *first = memchr(p + 1, '"', (size_t) (end - p - 1));
+
+	if (first == NULL)
+		return NULL;
+	if (first[-1] != '\\')
+		return first + 1;
 	for (p++; p < end; p++)
 	{
 		if (*p == '\\')
@@ -119,8 +128,8 @@ container_end(const char *p, const char *end)
 static void
 symbol(token_list *list, const char *row, const char *start, const char *end)
 {
-	ls_add_token(list, row, start, end,
-				 CODE(TOKEN_SYMBOL, ls_hash_text(start, (size_t) (end - start))), false);
+	add_token(list, row, start, end, CODE(TOKEN_SYMBOL, hash_word(start, (size_t) (end - start))),
+			  false);
 }
 
 /* Is a member in this role text?  Notes what was met. */
@@ -143,12 +152,11 @@ string_tokens(token_list *list, const char *row, const char *p, const char *end,
 		symbol(list, row, end - 1, end);
 	}
 	else if (role == ROLE_LEVEL)
-		ls_add_token(list, row, p, end, CODE(TOKEN_LEVEL, ls_hash_text(p, (size_t) (end - p))),
-					 false);
+		add_token(list, row, p, end, CODE(TOKEN_LEVEL, ls_hash_text(p, (size_t) (end - p))), false);
 	else
 	{
 		/* The quotes belong to the token and are kept in the template. */
-		if (ls_add_token(list, row, p, end, ls_classify_value(p + 1, end - 1), false))
+		if (add_token(list, row, p, end, ls_classify_value(p + 1, end - 1), false))
 			list->t[list->n - 1].lead = 1;
 	}
 }
@@ -181,7 +189,7 @@ value_tokens(token_list *list, const char *row, const char *p, const char *end, 
 		if (stop == NULL)
 			return NULL;
 		symbol(list, row, p, p + 1);
-		ls_add_token(list, row, p + 1, stop - 1, CODE(TOKEN_VARIABLE, CLASS_ANY), false);
+		add_token(list, row, p + 1, stop - 1, CODE(TOKEN_VARIABLE, CLASS_ANY), false);
 		symbol(list, row, stop - 1, stop);
 		return stop;
 	}
@@ -191,10 +199,10 @@ value_tokens(token_list *list, const char *row, const char *p, const char *end, 
 	if (stop == p)
 		return NULL;
 	if (role == ROLE_LEVEL)
-		ls_add_token(list, row, p, stop, CODE(TOKEN_LEVEL, ls_hash_text(p, (size_t) (stop - p))),
-					 false);
+		add_token(list, row, p, stop, CODE(TOKEN_LEVEL, ls_hash_text(p, (size_t) (stop - p))),
+				  false);
 	else
-		ls_add_token(list, row, p, stop, ls_classify_value(p, stop), false);
+		add_token(list, row, p, stop, ls_classify_value(p, stop), false);
 	return stop;
 }
 
@@ -245,8 +253,7 @@ object_tokens(token_list *list, const char *row, const char *p, const char *end,
 static void
 restart(token_list *list, bool no_reason)
 {
-	list->n = 0;
-	list->request = false;
+	start_tokens(list, true);
 	list->message = false;
 	list->reason = false;
 	list->no_reason = no_reason;
@@ -264,13 +271,7 @@ ls_scan_json(token_list *list, const char *row, const char *end)
 		restart(list, true);
 		p = object_tokens(list, row, skip_space(row, end), end, 0);
 	}
-	if (p != NULL && skip_space(p, end) == end)
-	{
-		list->structured = true;
-		return true;
-	}
-	restart(list, false);
-	return false;
+	return p != NULL && skip_space(p, end) == end;
 }
 
 /* ---- logfmt: name=value name="a value" ... with a message among them ---- */
@@ -311,8 +312,8 @@ pairs_tokens(token_list *list, const char *row, const char *end)
 			break;
 		role = role_of(name, (size_t) (p - name));
 		pairs++;
-		ls_add_token(list, row, name, p,
-					 CODE(TOKEN_SYMBOL, ls_hash_text(name, (size_t) (p - name))), true);
+		add_token(list, row, name, p, CODE(TOKEN_SYMBOL, ls_hash_text(name, (size_t) (p - name))),
+				  true);
 		symbol(list, row, p, p + 1);
 		name = ++p;
 		if (p < end && *p == '"')
@@ -328,10 +329,10 @@ pairs_tokens(token_list *list, const char *row, const char *end)
 			if (is_text(list, role))
 				ls_scan_text(list, row, name, p);
 			else if (role == ROLE_LEVEL)
-				ls_add_token(list, row, name, p,
-							 CODE(TOKEN_LEVEL, ls_hash_text(name, (size_t) (p - name))), false);
+				add_token(list, row, name, p,
+						  CODE(TOKEN_LEVEL, ls_hash_text(name, (size_t) (p - name))), false);
 			else
-				ls_add_token(list, row, name, p, ls_classify_value(name, p), false);
+				add_token(list, row, name, p, ls_classify_value(name, p), false);
 		}
 		name = p;
 		p = skip_space(p, end);
@@ -355,9 +356,5 @@ ls_scan_logfmt(token_list *list, const char *row, const char *end)
 		restart(list, true);
 		done = pairs_tokens(list, row, end);
 	}
-	if (done)
-		list->structured = true;
-	else
-		restart(list, false);
 	return done;
 }

@@ -7,6 +7,8 @@
 #ifndef LOG_COST_H
 #define LOG_COST_H
 
+#include <stdlib.h>
+
 #include "src/pattern/pattern.h"
 #include "test/unit/log_grammar.h"
 
@@ -14,7 +16,7 @@ typedef struct log_cost
 {
 	double mining;   /* ms of CPU, the best run */
 	double baseline; /* ... of the pass that splits and hashes */
-	size_t memory;   /* bytes of the arena */
+	size_t memory;   /* bytes of the arena, at the most */
 	size_t patterns;
 } log_cost;
 
@@ -67,6 +69,36 @@ log_baseline_time(const log_rows *rows, int runs)
 	return best;
 }
 
+/* Memory for an arena that knows how much it held at once. */
+typedef struct log_memory
+{
+	size_t now;
+	size_t peak;
+} log_memory;
+
+static inline void *
+log_memory_alloc(void *context, size_t size)
+{
+	log_memory *memory = context;
+	size_t *block = malloc(size + 16);
+
+	if (block == NULL)
+		return NULL;
+	*block = size;
+	memory->now += size;
+	memory->peak = memory->now > memory->peak ? memory->now : memory->peak;
+	return block + 2;
+}
+
+static inline void
+log_memory_free(void *context, void *chunk)
+{
+	size_t *block = (size_t *) chunk - 2;
+
+	((log_memory *) context)->now -= *block;
+	free(block);
+}
+
 static inline log_cost
 log_mining_cost(const log_rows *rows, int runs)
 {
@@ -74,13 +106,15 @@ log_mining_cost(const log_rows *rows, int runs)
 
 	for (int i = 0; i < runs; i++)
 	{
-		ls_arena *arena = ls_arena_create(NULL, 0);
+		log_memory memory = {0};
+		ls_arena_source source = {log_memory_alloc, log_memory_free, &memory};
+		ls_arena *arena = ls_arena_create(&source, 0);
 		double start = log_milliseconds();
 		ls_pattern_set *set = ls_pattern_mine(arena, rows->rows, rows->n, NULL);
 		double took = log_milliseconds() - start;
 
 		cost.mining = took < cost.mining ? took : cost.mining;
-		cost.memory = ls_arena_used(arena);
+		cost.memory = memory.peak;
 		cost.patterns = set->unique;
 		ls_arena_destroy(arena);
 	}
