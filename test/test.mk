@@ -60,3 +60,8 @@ check-tap: test-debug-install $(TEST_PROGRAMS) $(TEST_NPM)
 .PHONY: mutation
 mutation: test-debug-install
 	PG_CONFIG='$(PG_CONFIG)' PGXS='$(PGXS)' test/mutation/access.pl
+
+# Random queries against a reference: SEED= QUERIES= EVENTS= (test/differential).
+.PHONY: differential
+differential: test-debug-install
+	$(staged) test/differential/differential.pl

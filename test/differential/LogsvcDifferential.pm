@@ -1,0 +1,359 @@
+# LogsvcDifferential: random queries over random events, on a server and by
+# LogsvcReference.
+#
+#	my $d = LogsvcDifferential->new(seed => 1, events => 2000);
+#	$d->run(500) or die;
+#	$d->stop;
+#
+# Each query has a seed of its own, so it can be made again without those before
+# it.  On a difference the query is made smaller for as long as the answers still
+# differ.
+package LogsvcDifferential;
+
+use strict;
+use warnings;
+use utf8;
+
+use LogsvcGenerator;
+use LogsvcReference;
+use LogsvcTest;
+use Test::More;
+use Time::HiRes qw(time sleep);
+
+my @zones = ('UTC', 'Europe/Berlin', 'America/New_York', 'Asia/Kolkata', 'Australia/Lord_Howe', 'America/St_Johns');
+
+# Answers as lines, so that rows keep their spelling: E an error, M what is not
+# rows, R a row; T the time range by PostgreSQL's own arithmetic.
+my $functions = q{
+CREATE FUNCTION differential_time(at timestamptz, amount int, unit text, snap text, zone text) RETURNS timestamptz
+LANGUAGE plpgsql AS $$
+DECLARE
+	shift interval := make_interval(secs => 0) + (amount || ' ' || unit)::interval;
+	moved timestamptz;
+BEGIN
+	moved := CASE WHEN unit IN ('second', 'minute', 'hour') THEN at + shift
+		ELSE (at AT TIME ZONE zone + shift) AT TIME ZONE zone END;
+	RETURN CASE WHEN snap IS NULL THEN moved ELSE date_trunc(snap, moved, zone) END;
+END $$;
+CREATE FUNCTION differential_bound(bound jsonb, at timestamptz, zone text) RETURNS text
+LANGUAGE sql AS $$
+	SELECT trunc(extract(epoch FROM CASE
+		WHEN bound ? 'at' THEN timestamptz '1970-01-01 00:00:00+00' + (bound ->> 'at')::bigint * interval '1 us'
+		WHEN bound ? 'local' THEN (bound ->> 'local')::timestamp AT TIME ZONE zone
+		ELSE differential_time(at, (bound ->> 'amount')::int, bound ->> 'unit', bound ->> 'snap', zone) END) * 1000000)::bigint::text
+$$;
+CREATE FUNCTION differential(q text, earliest text, latest text, lim int, pages boolean, bounds jsonb, zone text)
+RETURNS SETOF text LANGUAGE plpgsql AS $$
+DECLARE
+	before timestamptz := clock_timestamp();
+	answer json;
+	cursor text;
+	page int := 0;
+BEGIN
+	LOOP
+		answer := logsvc_internal.search_json(q, earliest, latest, lim, cursor);
+		RETURN QUERY SELECT 'R ' || r::text FROM json_array_elements(answer #> '{data,rows}') r;
+		cursor := answer #>> '{page,nextCursor}';
+		page := page + 1;
+		EXIT WHEN NOT pages OR cursor IS NULL OR page > 20000;
+	END LOOP;
+	RETURN NEXT 'M ' || json_build_object('meta', answer -> 'meta', 'page', answer -> 'page', 'kind', answer #> '{data,kind}',
+		'columns', answer #> '{data,columns}', 'pages', page)::text;
+	RETURN NEXT 'T ' || array_to_string(ARRAY[
+		differential_bound(bounds -> 0, before, zone), differential_bound(bounds -> 0, clock_timestamp(), zone),
+		differential_bound(bounds -> 1, before, zone), differential_bound(bounds -> 1, clock_timestamp(), zone)], ' ');
+EXCEPTION WHEN OTHERS THEN
+	RETURN NEXT 'E ' || SQLSTATE || ' ' || replace(SQLERRM, E'\n', ' ');
+END $$;
+};
+
+sub new
+{
+	my ($class, %opt) = @_;
+	my $self = bless { seed => $opt{seed}, n_events => $opt{events}, asked => 0, rows => 0, stages => $opt{stages} }, $class;
+
+	srand $self->{seed};
+	$self->{zone} = $zones[ $self->{seed} % @zones ];
+	$self->{t} = LogsvcTest->new(conf => join "\n", "logsvc.flush_interval = '5s'", "logsvc.store_timeout = '1d'",
+		'logsvc.executors = 1', 'logsvc.evaluators = 1', 'fsync = off', 'log_min_messages = warning');
+	$self->{t}->sql($functions);
+	$self->{org} = $self->{t}->organization('acme');
+	$self->{t}->sql("UPDATE logsvc_internal.organization SET timezone = '$self->{zone}';"
+		  . join ';', "SELECT logsvc.act_as('acme')", map { "SELECT logsvc.create_index('$_')" } grep { $_ ne 'main' } LogsvcGenerator::unique_indexes());
+	$self->load;
+	return $self;
+}
+
+sub t { return $_[0]{t}; }
+
+# What is printed are bytes.
+sub note_bytes
+{
+	my @lines = @_;
+	utf8::encode($_) foreach @lines;
+	diag(@lines);
+	return;
+}
+
+# ---- events ----
+
+sub send_events
+{
+	my ($self, @events) = @_;
+	while (my @batch = splice @events, 0, 900)
+	{
+		my $body = '{"events":[' . join(',', map { $_->{json} } @batch) . ']}';
+		utf8::encode($body);
+		my $r = $self->{t}->http(POST => '/api/v1/logs/batch', token => $self->{org}{full_key}, body => $body);
+		die "not accepted: $r->{status} " . substr $r->{content}, 0, 500
+		  if $r->{status} != 202 || $r->{json}{data}{rejected};
+		my $ids = $r->{json}{data}{ids};
+		foreach my $i (0 .. $#batch)
+		{
+			$batch[$i]{fields}{id} = LogsvcReference::value(qq("$ids->[$i]"));
+		}
+		push @{ $self->{events} }, @batch;
+	}
+	return;
+}
+
+sub flush
+{
+	my $self = shift;
+	$self->{t}->set('logsvc.flush_interval', '10ms');
+	wait_until(sub { $self->{t}->sql('SELECT count(*) FROM logsvc_internal.queue') == 0 }, 60) or die 'the queue is not written';
+	return;
+}
+
+# Parts of several sizes, one with more than a block, and some events that wait.
+sub load
+{
+	my $self = shift;
+	my $times = LogsvcGenerator::make_times(time);
+	my $n = $self->{n_events};
+	my @events = map { LogsvcGenerator::make_event($_, $times) } 1 .. $n;
+	my @share = (0.6, 0.1, 0.1, 0.02, 0.1);
+
+	foreach my $share (@share)
+	{
+		$self->{t}->set('logsvc.flush_interval', '5s');
+		$self->send_events(splice @events, 0, int($n * $share) + 1);
+		$self->flush;
+	}
+	# A writer that is held keeps the others from nothing, but its entries wait.
+	$self->{t}->stop_at('write_after_delete');
+	$self->send_events(splice @events, 0, @events / 2);
+	$self->send_events(@events);
+	$self->read_back;
+	return;
+}
+
+# Everything that was sent, as it was sent; here the time of ingestion is learned.
+sub read_back
+{
+	my $self = shift;
+	my ($answer) = $self->ask({ text => 'earliest=-100d latest=+1d', limit => 10000, pages => 1 });
+	my %by_id = map { $_->{fields}{id}[1] => $_ } @{ $self->{events} };
+	my $bad = 0;
+
+	die "error: $answer->{error}\n" if defined $answer->{error};
+	foreach my $row (@{ $answer->{rows} })
+	{
+		my ($id, $ingested) = $row =~ /\A\{"id":"(\w+)","timestamp":"[^"]*","ingestedAt":"([^"]*)"/;
+		my $event = $by_id{$id};
+		next unless $event;
+		$event->{fields}{ingested_at} = [ 's', $ingested, qq("$ingested"), LogsvcReference::parse_time($ingested) ];
+		next if LogsvcReference::event_json($event) eq $row;
+		note_bytes "sent $event->{json}", "\nexpected " . LogsvcReference::event_json($event), "\ngot      $row" if !$bad++;
+	}
+	$bad ||= grep { !$_->{fields}{ingested_at} } @{ $self->{events} };
+	ok(!$bad, scalar(@{ $self->{events} }) . ' events are found as they were sent') or die "cannot go on\n";
+	$self->{events} = [ sort { $b->{time} <=> $a->{time} || $b->{fields}{id}[1] cmp $a->{fields}{id}[1] } @{ $self->{events} } ];
+	return;
+}
+
+# ---- asking ----
+
+sub literal
+{
+	my ($text) = @_;
+	return 'NULL' unless defined $text;
+	$text =~ s/'/''/g;
+	return "'$text'";
+}
+
+# Answers to requests {text, earliest, latest, limit, pages, bounds}.
+sub ask
+{
+	my ($self, @requests) = @_;
+	my $script = "\\set QUIET on\nSELECT logsvc.act_as('acme') IS NULL AS ok \\gset\n";
+	my ($out, $err) = ('', '');
+	my @answers;
+
+	foreach my $request (@requests)
+	{
+		my ($earliest, $latest) = @{ $request->{bounds} // [ { amount => 0, unit => 'second' }, { amount => 0, unit => 'second' } ] };
+		$script .= "\\echo Q\nSELECT differential(" . join(', ', literal($request->{text}), literal($request->{earliest}),
+			literal($request->{latest}), $request->{limit}, $request->{pages} ? 'true' : 'false',
+			literal(json_encode([ $earliest, $latest ])), literal($self->{zone})) . ");\n";
+	}
+	utf8::encode($script);
+	my $status = $self->{t}->node->psql('postgres', $script, stdout => \$out, stderr => \$err);
+	utf8::decode($out);
+	foreach my $line (split /\n/, $out)
+	{
+		my ($tag, $rest) = $line =~ /\A(\w) ?(.*)\z/s or die "not understood: $line";
+		if ($tag eq 'Q') { push @answers, { rows => [] }; next; }
+		my $answer = $answers[-1];
+		if ($tag eq 'R') { push @{ $answer->{rows} }, $rest; }
+		elsif ($tag eq 'E') { $answer->{error} = $rest; }
+		elsif ($tag eq 'T') { $answer->{times} = [ split / /, $rest ]; }
+		else { $answer->{meta} = eval { LogsvcTest::json_decode(do { my $b = $rest; utf8::encode($b); $b }) } // die "not JSON: $rest"; }
+	}
+	if ($status != 0 || @answers != @requests)
+	{
+		my $last = $requests[$#answers]{text};
+		die "the server failed at: $last\n$err\n";
+	}
+	return @answers;
+}
+
+sub request_of
+{
+	my ($self, $query) = @_;
+	my ($earliest, $latest) = LogsvcGenerator::range($query);
+	my $text = LogsvcGenerator::query_text($query) // return undef;
+	my %request = (text => $text, limit => $query->{limit}, pages => $query->{pages}, bounds => [ $earliest, $latest ]);
+
+	unless ($query->{in_text})
+	{
+		$request{earliest} = $query->{earliest}{text} if $query->{earliest};
+		$request{latest} = $query->{latest}{text} if $query->{latest};
+	}
+	return \%request;
+}
+
+# ---- comparing ----
+
+# The range of an answer in microseconds, or a text that says what is wrong.
+sub range_of
+{
+	my ($answer) = @_;
+	my @times = @{ $answer->{times} };
+	my @range;
+
+	foreach my $i (0, 1)
+	{
+		my ($low, $high) = @times[ 2 * $i, 2 * $i + 1 ];
+		my $said = LogsvcReference::parse_time($answer->{meta}{meta}{range}{ $i ? 'latest' : 'earliest' });
+		return (undef, "the range says $said us, it should be from $low to $high") if $said < $low - 999 || $said > $high;
+		push @range, $low == $high ? $low : $said;
+	}
+	return @range;
+}
+
+# What is wrong with an answer; undef: nothing.
+sub difference
+{
+	my ($self, $query, $answer) = @_;
+
+	return "error: $answer->{error}" if defined $answer->{error};
+	my ($from, $to) = range_of($answer);
+	return $to unless defined $from;
+	my @names = $query->{indexes} ? @{ $query->{indexes} } : ('*');
+	my @patterns = map { LogsvcReference::wildcard(LogsvcReference::fold($_)) } @names;
+	my %index = map { my $name = $_; $name => scalar grep { $name =~ $_ } @patterns } LogsvcGenerator::unique_indexes();
+	my $filter = LogsvcReference::filter($query->{filter});
+	my @found = grep { $_->{time} >= $from && $_->{time} < $to && $index{ $_->{fields}{index}[1] } && $filter->($_) } @{ $self->{events} };
+	my ($expected, $kind, $columns) = LogsvcReference::answer(\@found, $query->{stages}, $self, $from, $to);
+	my $all = @$expected;
+	my $rows = $answer->{rows};
+
+	splice @$expected, $query->{limit} if @$expected > $query->{limit} && !$query->{pages};
+	$self->{rows} += @$rows;
+	return "kind is $answer->{meta}{kind}, not $kind" if $answer->{meta}{kind} ne $kind;
+	foreach my $i (0 .. ($#$rows > $#$expected ? $#$rows : $#$expected))
+	{
+		my $is = $rows->[$i];
+		my $want = $expected->[$i];
+		next if defined $is && defined $want && $is eq $want;
+		return "row $i of " . @$rows . ", expected " . @$expected . "\n got      " . ($is // 'nothing') . "\n expected " . ($want // 'nothing');
+	}
+	return undef if $query->{pages};
+	my $more = $all > $query->{limit} ? 1 : 0;
+	return "truncated is wrong: $all rows" if ($answer->{meta}{meta}{truncated} ? 1 : 0) != $more;
+	return 'nextCursor is ' . ($answer->{meta}{page}{nextCursor} // 'null') if defined $answer->{meta}{page}{nextCursor} != ($more && $kind eq 'events');
+	return undef;
+}
+
+sub describe
+{
+	my ($request) = @_;
+	return join ', ', $request->{text}, map { "$_ $request->{$_}" } grep { defined $request->{$_} && $request->{$_} } qw(earliest latest limit pages);
+}
+
+# The smallest query that still differs.
+sub shrink
+{
+	my ($self, $query, $difference) = @_;
+	my $tries = 0;
+
+  SMALLER: while ($tries < 200)
+	{
+		foreach my $smaller (LogsvcGenerator::smaller_queries($query))
+		{
+			last SMALLER if $tries++ > 200;
+			srand 1;
+			my $request = $self->request_of($smaller) // next;
+			my ($answer) = eval { $self->ask($request) } or last SMALLER;
+			my $other = $self->difference($smaller, $answer) // next;
+			next if $other =~ /^error/ && $difference !~ /^error/;
+			($query, $difference) = ($smaller, $other);
+			next SMALLER;
+		}
+		last;
+	}
+	srand 1;
+	return ($self->request_of($query), $difference);
+}
+
+# Runs n queries from `first` (1) on, of `seed` (that of the events); true when
+# all agree.
+sub run
+{
+	my ($self, $n, %opt) = @_;
+	my $seed = $opt{seed} // $self->{seed};
+	my $next = $opt{first} || 1;
+	my $last = $next + $n - 1;
+	my $failures = 0;
+
+	while ($next <= $last && $failures < 5)
+	{
+		my (@queries, @requests);
+		while ($next <= $last && @requests < 50)
+		{
+			srand $seed * 1_000_003 + $next++;
+			my $query = LogsvcGenerator::make_query($self->{events}, $self->{stages});
+			my $request = $self->request_of($query) // next;
+			$query->{number} = $next - 1;
+			push @queries, $query;
+			push @requests, $request;
+		}
+		my @answers = $self->ask(@requests);
+		$self->{asked} += @answers;
+		foreach my $i (0 .. $#queries)
+		{
+			my $difference = $self->difference($queries[$i], $answers[$i]) // next;
+			my ($request, $smallest) = $self->shrink($queries[$i], $difference);
+			note_bytes "query $queries[$i]{number} of QUERY_SEED=$seed, events of SEED=$self->{seed} EVENTS=$self->{n_events}: " . describe($requests[$i]);
+			note_bytes "smaller: " . describe($request);
+			note_bytes $smallest;
+			last if ++$failures >= 5;
+		}
+	}
+	return !$failures;
+}
+
+sub stop { my $self = shift; $self->{t}->let_go('write_after_delete'); $self->{t}->stop; return; }
+
+1;

@@ -1,0 +1,19 @@
+# differential.pl: the long form; README.md says what it does.
+# Environment: SEED, QUERY_SEED, EVENTS, QUERIES, FIRST.
+use strict;
+use warnings;
+use utf8;
+
+use FindBin;
+use lib "$FindBin::Bin", "$FindBin::Bin/../t";
+use LogsvcDifferential;
+use Test::More;
+
+my $seed = $ENV{SEED} || 1 + int rand 1_000_000;
+my $d = LogsvcDifferential->new(seed => $seed, events => $ENV{EVENTS} || 6000);
+diag "SEED=$seed, zone $d->{zone}";
+ok($d->run($ENV{QUERIES} || 5000, seed => $ENV{QUERY_SEED} || $seed, first => $ENV{FIRST}),
+	'all answers are those of the reference');
+diag "$d->{asked} queries, $d->{rows} rows";
+$d->stop;
+done_testing;
