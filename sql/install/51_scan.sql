@@ -13,15 +13,42 @@ COMMENT ON FUNCTION logsvc_internal.part_scan(bigint, bytea, bytea, text, bytea,
   'the rows of a part that match a filter (NULL: all) in [from_time, to_time), at most the newest '
   '(or oldest) so many, behind an event; fields as JSON texts, the event as a JSON object';
 
-CREATE FUNCTION logsvc_internal.part_group(
+CREATE FUNCTION logsvc_internal.group_add(
+  state internal, part_id bigint, header bytea, body bytea, index_name text, filter bytea,
+  from_time timestamptz, to_time timestamptz, fields text[], starts timestamptz[], measures text[],
+  kept text[])
+RETURNS internal
+LANGUAGE c STABLE PARALLEL SAFE COST 10000
+AS 'MODULE_PATHNAME', 'logsvc_group_add';
+COMMENT ON FUNCTION logsvc_internal.group_add(internal, bigint, bytea, bytea, text, bytea,
+  timestamptz, timestamptz, text[], timestamptz[], text[], text[]) IS
+  'step of the aggregate group_parts: adds the rows of a part';
+
+CREATE FUNCTION logsvc_internal.group_finish(state internal) RETURNS bytea
+LANGUAGE c STABLE PARALLEL SAFE COST 10000
+AS 'MODULE_PATHNAME', 'logsvc_group_finish';
+COMMENT ON FUNCTION logsvc_internal.group_finish(internal) IS
+  'end of the aggregate group_parts: the groups as bytes';
+
+CREATE AGGREGATE logsvc_internal.group_parts(
   part_id bigint, header bytea, body bytea, index_name text, filter bytea,
-  from_time timestamptz, to_time timestamptz, fields text[])
-RETURNS TABLE (keys text[], count bigint)
-LANGUAGE c STABLE PARALLEL SAFE COST 10000 ROWS 10
-AS 'MODULE_PATHNAME', 'logsvc_part_group';
-COMMENT ON FUNCTION logsvc_internal.part_group(bigint, bytea, bytea, text, bytea, timestamptz,
-  timestamptz, text[]) IS
-  'the rows of a part that match a filter, counted by the values (JSON texts) of fields';
+  from_time timestamptz, to_time timestamptz, fields text[], starts timestamptz[], measures text[],
+  kept text[]) (
+  SFUNC = logsvc_internal.group_add, STYPE = internal,
+  FINALFUNC = logsvc_internal.group_finish, FINALFUNC_MODIFY = READ_WRITE, PARALLEL = SAFE);
+COMMENT ON AGGREGATE logsvc_internal.group_parts(bigint, bytea, bytea, text, bytea, timestamptz,
+  timestamptz, text[], timestamptz[], text[], text[]) IS
+  'the rows of parts that match a filter, grouped by the values (JSON texts) of fields and by the '
+  'begins of buckets of time, with aggregates of fields ("sum 0 .ms": kind, counter, field); with '
+  'kept only those combinations of values, and all others together, have groups; see group_rows';
+
+CREATE FUNCTION logsvc_internal.group_rows(groups bytea)
+RETURNS TABLE (bucket integer, place integer, keys text[], count bigint, "values" text[])
+LANGUAGE c IMMUTABLE PARALLEL SAFE COST 1000 ROWS 100
+AS 'MODULE_PATHNAME', 'logsvc_group_rows';
+COMMENT ON FUNCTION logsvc_internal.group_rows(bytea) IS
+  'the groups that group_parts made: bucket of time from 1 (0: none were asked for), place among '
+  'the kept from 1 (0), keys (NULL: missing), rows, results of the aggregates as JSON texts';
 
 CREATE FUNCTION logsvc_internal.sort_number(value text) RETURNS numeric
 LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE

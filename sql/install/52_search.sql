@@ -99,7 +99,12 @@ $$;
 GRANT EXECUTE ON FUNCTION
   logsvc_internal.part_scan(bigint, bytea, bytea, text, bytea, timestamptz, timestamptz, text[],
     boolean, integer, boolean, timestamptz, bigint, integer, text[], text[]),
-  logsvc_internal.part_group(bigint, bytea, bytea, text, bytea, timestamptz, timestamptz, text[]),
+  logsvc_internal.group_add(internal, bigint, bytea, bytea, text, bytea, timestamptz, timestamptz,
+    text[], timestamptz[], text[], text[]),
+  logsvc_internal.group_finish(internal),
+  logsvc_internal.group_parts(bigint, bytea, bytea, text, bytea, timestamptz, timestamptz, text[],
+    timestamptz[], text[], text[]),
+  logsvc_internal.group_rows(bytea),
   logsvc_internal.sort_number(text), logsvc_internal.sort_text(text),
   logsvc_internal.value_eval(text, integer, text[]), logsvc_internal.value_test(text, integer, text[]),
   logsvc_internal.rex_groups(text, text), logsvc_internal.event_set(text, text[], text[]),

@@ -92,6 +92,8 @@ extern int ls_compactors;
 extern int ls_max_pool_workers;
 extern int ls_queue_limit;
 extern int ls_flush_interval; /* ms */
+extern int ls_search_memory;  /* kB */
+extern int ls_search_rows;    /* thousands */
 extern int ls_store_timeout;  /* ms */
 extern int ls_model_provider; /* ls_model_provider_kind */
 extern char *ls_model_endpoint;

@@ -4,7 +4,7 @@
  *	  A query as one SQL statement.
  *
  * Innermost are the parts and the waiting entries of the queue, scanned by
- * part_scan or counted by part_group; each stage wraps what is before it.  The
+ * part_scan or grouped by group_parts; each stage wraps what is before it.  The
  * text of the statement is made of constants, numbers of parameters and
  * generated column names only: whatever a user wrote travels as parameter.
  *
@@ -68,8 +68,8 @@ text_array(const ls_str *texts, int n)
 
 /* ---- fields ---- */
 
-static ls_str
-field_name(ls_planner *p, const ls_query_field *field)
+ls_str
+ls_plan_field_name(ls_planner *p, const ls_query_field *field)
 {
 	ls_buf buf;
 
@@ -92,7 +92,7 @@ field_array(ls_planner *p, const ls_field_set *set)
 	{
 		/* Parts do not have it: the stage patterns makes it. */
 		if (set->items[i]->builtin != LS_QUERY_TEMPLATE_ID)
-			names[n++] = field_name(p, set->items[i]);
+			names[n++] = ls_plan_field_name(p, set->items[i]);
 	}
 	return text_array(names, n);
 }
@@ -759,7 +759,7 @@ add_stages(ls_planner *p)
 	{
 		const ls_query_stage *stage = query->stages.items[i];
 		bool plain = only_fields_before(query, i);
-		bool first = i == 0 && ls_plan_counts_only(stage) && !names_template_id(stage);
+		bool first = i == 0 && ls_plan_groups_parts(stage) && !names_template_id(stage);
 
 		p->stage = (int) i + 1;
 		if (stage->kind != LS_QUERY_FIELDS || p->plan->table || names_template_id(stage))
@@ -804,7 +804,7 @@ add_stages(ls_planner *p)
 				ls_plan_top(p, stage, first);
 				break;
 			case LS_QUERY_TIMECHART:
-				ls_plan_timechart(p, stage);
+				ls_plan_timechart(p, stage, first);
 				break;
 			case LS_QUERY_PATTERNS:
 				ls_plan_patterns(p, stage);

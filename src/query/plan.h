@@ -16,7 +16,7 @@
 #include "src/query/query.h"
 
 #define LS_PLAN_MAX_FIELDS 64
-#define LS_PLAN_MAX_KEYS 32 /* of stats, as part_group */
+#define LS_PLAN_MAX_KEYS 32 /* of stats, as group_parts */
 
 #define LS_SQL_MISSING "NULL::pg_catalog.text"
 
@@ -84,6 +84,9 @@ extern char *ls_plan_expression(ls_planner *p, const ls_query_stage *stage, int 
 /* Makes a field have that value from now on. */
 extern void ls_plan_bind(ls_planner *p, const ls_query_field *field, char *sql);
 
+/* The name of a field as scans take it. */
+extern ls_str ls_plan_field_name(ls_planner *p, const ls_query_field *field);
+
 /* The number of a new column cN. */
 extern int ls_plan_new_column(ls_planner *p);
 
@@ -101,12 +104,12 @@ extern void ls_plan_append_sources(ls_planner *p, StringInfo sql, bool ordered);
 
 /* ---- plan_table.c; `first`: there is nothing before the stage ---- */
 
-/* Can the stage count inside of parts, when it is the first one? */
-extern bool ls_plan_counts_only(const ls_query_stage *stage);
+/* Can the stage group and aggregate inside of parts, when it is the first one? */
+extern bool ls_plan_groups_parts(const ls_query_stage *stage);
 
 extern void ls_plan_stats(ls_planner *p, const ls_query_stage *stage, bool first);
 extern void ls_plan_top(ls_planner *p, const ls_query_stage *stage, bool first);
-extern void ls_plan_timechart(ls_planner *p, const ls_query_stage *stage);
+extern void ls_plan_timechart(ls_planner *p, const ls_query_stage *stage, bool first);
 
 /* The stage patterns; NULL: labels events as `patterns event mode=label` does. */
 extern void ls_plan_patterns(ls_planner *p, const ls_query_stage *stage);

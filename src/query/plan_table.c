@@ -22,37 +22,50 @@
 /* ---- aggregates ---- */
 
 bool
-ls_plan_counts_only(const ls_query_stage *stage)
+ls_plan_groups_parts(const ls_query_stage *stage)
 {
-	if (stage->kind == LS_QUERY_TOP || stage->kind == LS_QUERY_RARE)
-		return stage->fields.n + stage->by.n <= LS_PLAN_MAX_KEYS;
-	if (stage->kind != LS_QUERY_STATS)
-		return false;
+	switch (stage->kind)
+	{
+		case LS_QUERY_TOP:
+		case LS_QUERY_RARE:
+			return stage->fields.n + stage->by.n <= LS_PLAN_MAX_KEYS;
+		case LS_QUERY_STATS:
+		case LS_QUERY_TIMECHART:
+			break;
+		default:
+			return false;
+	}
+	/* Expressions are evaluated outside of parts. */
 	for (uint32 i = 0; i < stage->aggregates.n; i++)
 	{
-		if (stage->aggregates.items[i]->kind != LS_QUERY_COUNT ||
-			stage->aggregates.items[i]->arg != NULL)
+		const ls_query_expr *arg = stage->aggregates.items[i]->arg;
+
+		if (arg != NULL && arg->kind != LS_QUERY_EXPR_FIELD)
 			return false;
 	}
 	return true;
+}
+
+/* The number of a counter of what is no number; -1: there are too many. */
+static int
+new_counter(ls_planner *p, const ls_query_aggregate *aggregate)
+{
+	ls_plan *plan = p->plan;
+
+	if (plan->n_counters == LS_PLAN_MAX_COUNTERS)
+		return -1;
+	plan->counters[plan->n_counters] = (ls_plan_counter){
+		.name = aggregate->name,
+		.span = aggregate->span,
+		.texts_too = aggregate->kind == LS_QUERY_MIN || aggregate->kind == LS_QUERY_MAX};
+	return plan->n_counters++;
 }
 
 /* The value as a number; the search counts those that are none. */
 static char *
 number_of(ls_planner *p, const ls_query_aggregate *aggregate, const char *value)
 {
-	ls_plan *plan = p->plan;
-	int counter = -1;
-
-	if (plan->n_counters < LS_PLAN_MAX_COUNTERS)
-	{
-		counter = plan->n_counters++;
-		plan->counters[counter] = (ls_plan_counter){.name = aggregate->name,
-													.span = aggregate->span,
-													.texts_too = aggregate->kind == LS_QUERY_MIN ||
-																 aggregate->kind == LS_QUERY_MAX};
-	}
-	return psprintf("logsvc_internal.aggregate_number(%s, %d)", value, counter);
+	return psprintf("logsvc_internal.aggregate_number(%s, %d)", value, new_counter(p, aggregate));
 }
 
 /* An aggregate as JSON text. */
@@ -160,10 +173,18 @@ group_by(int n)
 	return list.data;
 }
 
-/* The fields that part_group is asked for are the keys, in that order. */
+/* ---- groups made inside of parts ---- */
+
 static void
-group_parts(ls_planner *p, const char *list, const ls_query_fields *a, const ls_query_fields *b,
-			const char *after)
+check_attribute(ls_planner *p, const ls_query_field *field)
+{
+	if (field->builtin == LS_QUERY_NOT_BUILTIN && field->n_parts == 0)
+		ls_search_fail(p->search, field->span, "name an attribute: attributes.<name>");
+}
+
+/* The fields that group_parts is asked for are the keys, in that order. */
+static void
+set_keys(ls_planner *p, const ls_query_fields *a, const ls_query_fields *b)
 {
 	ls_field_set keys = {0};
 
@@ -172,19 +193,72 @@ group_parts(ls_planner *p, const char *list, const ls_query_fields *a, const ls_
 	for (uint32 i = 0; b != NULL && i < b->n; i++)
 		keys.items[keys.n++] = b->items[i];
 	for (int i = 0; i < keys.n; i++)
-	{
-		if (keys.items[i]->builtin == LS_QUERY_NOT_BUILTIN && keys.items[i]->n_parts == 0)
-			ls_search_fail(p->search, keys.items[i]->span, "name an attribute: attributes.<name>");
-	}
-	resetStringInfo(&p->sql);
-	appendStringInfo(&p->sql, "SELECT %s FROM ", list);
-	ls_plan_append_sources(p, &p->sql, false);
-	appendStringInfo(&p->sql,
-					 " CROSS JOIN LATERAL logsvc_internal.part_group(s.id, s.header, s.body,"
-					 " s.index_name, $%d, $%d, $%d, $%d) g%s",
-					 p->filter, p->from, p->to, p->fields, after);
+		check_attribute(p, keys.items[i]);
 	p->values = keys;
 }
+
+/*
+ * The aggregates of a stage as a parameter for group_parts, and what they are
+ * in its rows.  `outer`: there may be no row, of which counts are 0.
+ */
+static int
+measures(ls_planner *p, const ls_query_stage *stage, char **values, bool outer)
+{
+	static const char *const names[] = {
+		[LS_QUERY_COUNT] = "count", [LS_QUERY_DC] = "dc",     [LS_QUERY_SUM] = "sum",
+		[LS_QUERY_AVG] = "avg",     [LS_QUERY_MIN] = "min",   [LS_QUERY_MAX] = "max",
+		[LS_QUERY_FIRST] = "first", [LS_QUERY_LAST] = "last",
+	};
+	Datum *texts = palloc(sizeof(Datum) * (stage->aggregates.n + 1));
+	int n = 0;
+
+	for (uint32 i = 0; i < stage->aggregates.n; i++)
+	{
+		const ls_query_aggregate *a = stage->aggregates.items[i];
+		bool counts = a->kind == LS_QUERY_COUNT || a->kind == LS_QUERY_DC;
+		bool edges = a->kind == LS_QUERY_FIRST || a->kind == LS_QUERY_LAST;
+
+		if (a->arg == NULL)
+		{
+			values[i] =
+				outer ? "coalesce(g.count, 0)::pg_catalog.text" : "g.count::pg_catalog.text";
+			continue;
+		}
+		check_attribute(p, a->arg->field);
+		texts[n++] = CStringGetTextDatum(
+			psprintf("%s %d %s",
+					 a->kind == LS_QUERY_PERCENTILE ? psprintf("p%d", a->percent) : names[a->kind],
+					 counts || edges ? -1 : new_counter(p, a),
+					 ls_cstring_of_str(ls_plan_field_name(p, a->arg->field))));
+		values[i] =
+			psprintf(outer && counts ? "coalesce(g.\"values\"[%d], '0')" : "g.\"values\"[%d]", n);
+	}
+	if (n == 0)
+		return ls_plan_parameter(p, TEXTARRAYOID, (Datum) 0, true);
+	return ls_plan_parameter(
+		p, TEXTARRAYOID,
+		PointerGetDatum(construct_array(texts, n, TEXTOID, -1, false, TYPALIGN_INT)), false);
+}
+
+/* "(groups of all parts) a JOIN rows g": what is NULL is not asked for. */
+static char *
+group_parts(ls_planner *p, const char *starts, const char *with, const char *kept, bool outer)
+{
+	StringInfoData sql;
+
+	initStringInfo(&sql);
+	appendStringInfo(
+		&sql,
+		"(SELECT logsvc_internal.group_parts(s.id, s.header, s.body, s.index_name, $%d,"
+		" $%d, $%d, $%d, %s, %s, %s) AS groups FROM ",
+		p->filter, p->from, p->to, p->fields, starts, with, kept);
+	ls_plan_append_sources(p, &sql, false);
+	appendStringInfo(&sql, ") a %s JOIN LATERAL logsvc_internal.group_rows(a.groups) g%s",
+					 outer ? "LEFT" : "CROSS", outer ? " ON true" : "");
+	return sql.data;
+}
+
+/* ---- stats ---- */
 
 void
 ls_plan_stats(ls_planner *p, const ls_query_stage *stage, bool first)
@@ -192,13 +266,20 @@ ls_plan_stats(ls_planner *p, const ls_query_stage *stage, bool first)
 	int n_by = (int) stage->by.n;
 	int n = n_by + (int) stage->aggregates.n;
 	table t = new_table(n);
+	char **values = palloc(sizeof(char *) * (stage->aggregates.n + 1));
 	StringInfoData order;
 	int text = 0;
+	int with = 0;
 
 	if (n_by > LS_PLAN_MAX_KEYS || n > LS_PLAN_MAX_FIELDS)
 		ls_search_fail(p->search, stage->span, "stats makes at most %d columns, %d of them keys",
 					   LS_PLAN_MAX_FIELDS, LS_PLAN_MAX_KEYS);
 	initStringInfo(&order);
+	if (first)
+	{
+		set_keys(p, &stage->by, NULL);
+		with = measures(p, stage, values, n_by == 0);
+	}
 	for (int i = 0; i < n_by; i++)
 	{
 		const ls_query_field *by = stage->by.items[i];
@@ -212,17 +293,23 @@ ls_plan_stats(ls_planner *p, const ls_query_stage *stage, bool first)
 		const ls_query_aggregate *a = stage->aggregates.items[i];
 
 		add_column(p, &t, a->name, aggregate_type(a),
-				   first ? "coalesce(pg_catalog.sum(g.count), 0)::pg_catalog.text"
-						 : aggregation(p, stage, i, &text));
+				   first ? values[i] : aggregation(p, stage, i, &text));
 	}
 	if (first)
-		group_parts(p, t.list.data, &stage->by, NULL, group_by(n_by));
+	{
+		char *groups = group_parts(p, "NULL", psprintf("$%d", with), "NULL", n_by == 0);
+
+		resetStringInfo(&p->sql);
+		appendStringInfo(&p->sql, "SELECT %s FROM %s", t.list.data, groups);
+	}
 	else
 		ls_plan_wrap(p, psprintf("SELECT %s FROM ", t.list.data), group_by(n_by));
 	/* No key: there is one row. */
 	appendStringInfoString(&order, t.columns[n - 1].sql);
 	set_table(p, &t, order.data);
 }
+
+/* ---- top, rare ---- */
 
 /* Rows without one of the fields are not counted. */
 void
@@ -264,13 +351,19 @@ ls_plan_top(ls_planner *p, const ls_query_stage *stage, bool first)
 			appendStringInfo(&group, "%s%s", i > 0 ? ", " : "PARTITION BY ", t.columns[i].sql);
 		ls_plan_append_key(i < n_by ? &by_order : &order, t.columns[i].sql, false);
 	}
-	appendStringInfo(&t.list, ", %s AS n%d",
-					 first ? "pg_catalog.sum(g.count)" : "pg_catalog.count(*)", p->stage);
-	appendStringInfoString(&where, group_by(n));
+	appendStringInfo(&t.list, ", %s AS n%d", first ? "g.count" : "pg_catalog.count(*)", p->stage);
 	if (first)
-		group_parts(p, t.list.data, &stage->by, &stage->fields, where.data);
+	{
+		char *groups;
+
+		set_keys(p, &stage->by, &stage->fields);
+		groups = group_parts(p, "NULL", "NULL", "NULL", false);
+		resetStringInfo(&p->sql);
+		appendStringInfo(&p->sql, "SELECT %s FROM %s%s", t.list.data, groups, where.data);
+	}
 	else
-		ls_plan_wrap(p, psprintf("SELECT %s FROM ", t.list.data), where.data);
+		ls_plan_wrap(p, psprintf("SELECT %s FROM ", t.list.data),
+					 psprintf("%s%s", where.data, group_by(n)));
 	partition = group.data;
 	t.columns[t.n++] = (ls_plan_column){.name = LS_STR("count"),
 										.type = LS_COLUMN_NUMBER,
@@ -438,11 +531,92 @@ bucket_parameters(ls_planner *p, const ls_time *starts, int n, int *times, int *
 }
 
 /*
+ * timechart made inside of parts.  With `by` there are two passes: the first
+ * finds the series with the most rows, the second puts all others together.
+ */
+static void
+group_chart(ls_planner *p, const ls_query_stage *stage, int times, table *t)
+{
+	int n_by = (int) stage->by.n;
+	int n_aggregates = (int) stage->aggregates.n;
+	char **values = palloc(sizeof(char *) * ((Size) n_aggregates + 1));
+	char *starts = psprintf("$%d", times);
+	char *with;
+	StringInfoData inner; /* what the aggregates are: "... AS m1, ..." */
+
+	set_keys(p, &stage->by, NULL);
+	with = psprintf("$%d", measures(p, stage, values, false));
+	initStringInfo(&inner);
+	for (int i = 0; i < n_aggregates; i++)
+	{
+		const ls_query_aggregate *a = stage->aggregates.items[i];
+
+		appendStringInfo(&inner, ", %s AS m%d", values[i], i + 1);
+		add_column(p, t, a->name, aggregate_type(a),
+				   psprintf(a->kind == LS_QUERY_COUNT || a->kind == LS_QUERY_DC
+								? "coalesce(a.m%d, '0')"
+								: "a.m%d",
+							i + 1));
+	}
+	resetStringInfo(&p->sql);
+	if (n_by == 0)
+		appendStringInfo(&p->sql,
+						 "SELECT %s, b.i AS o%d FROM pg_catalog.generate_subscripts($%d, 1) b(i)"
+						 " LEFT JOIN (SELECT g.bucket AS b%s FROM %s) a ON a.b = b.i",
+						 t->list.data, p->stage, times, inner.data,
+						 group_parts(p, starts, with, "NULL", false));
+	else
+	{
+		int limit = ls_plan_integer(p, stage->count < 0 ? SERIES_LIMIT : stage->count);
+		StringInfoData keys;   /* coalesce(...) AS h1, ... */
+		StringInfoData names;  /* n.h1, ... */
+		StringInfoData others; /* '"OTHER"', ... */
+		StringInfoData order;
+
+		initStringInfo(&keys);
+		initStringInfo(&names);
+		initStringInfo(&others);
+		initStringInfo(&order);
+		for (int i = 0; i < n_by; i++)
+		{
+			const char *comma = i > 0 ? ", " : "";
+
+			/* A series of the rows without the field. */
+			appendStringInfo(&keys, "coalesce(g.keys[%d], 'null') AS h%d, ", i + 1, i + 1);
+			appendStringInfo(&names, "%sn.h%d", comma, i + 1);
+			appendStringInfo(&others, "%s'\"OTHER\"'", comma);
+			ls_plan_append_key(&order, psprintf("n.h%d", i + 1), false);
+		}
+		appendStringInfo(
+			&p->sql,
+			"WITH n AS (SELECT %spg_catalog.sum(g.count) AS n FROM %s%s),"
+			" k AS MATERIALIZED (SELECT n.*, pg_catalog.row_number() OVER (ORDER BY n.n DESC, "
+			"%sn.n)"
+			" AS place FROM n),"
+			" l AS (SELECT %s, n.place FROM k n WHERE n.place <= $%d UNION ALL"
+			" SELECT %s, n.place FROM k n WHERE n.place = $%d + 1),"
+			" a AS (SELECT g.bucket AS b, g.place%s FROM %s)"
+			" SELECT %s, pg_catalog.row_number() OVER (ORDER BY b.i, l.place) AS o%d"
+			" FROM pg_catalog.generate_subscripts($%d, 1) b(i) CROSS JOIN l"
+			" LEFT JOIN a ON a.b = b.i AND a.place = l.place",
+			keys.data, group_parts(p, "NULL", "NULL", "NULL", false), group_by(n_by), order.data,
+			names.data, limit, others.data, limit, inner.data,
+			group_parts(p, starts, with,
+						psprintf("ARRAY(SELECT u.key FROM k n CROSS JOIN LATERAL"
+								 " pg_catalog.unnest(ARRAY[%s]) WITH ORDINALITY u(key, i)"
+								 " WHERE n.place <= $%d ORDER BY n.place, u.i)",
+								 names.data, limit),
+						false),
+			t->list.data, p->stage, times);
+	}
+}
+
+/*
  * Each point in time has a row, and one for each series with `by`: the `limit`
  * ones with the most rows, and OTHER for all others together.
  */
 void
-ls_plan_timechart(ls_planner *p, const ls_query_stage *stage)
+ls_plan_timechart(ls_planner *p, const ls_query_stage *stage, bool first)
 {
 	int n_by = (int) stage->by.n;
 	int n_aggregates = (int) stage->aggregates.n;
@@ -476,12 +650,21 @@ ls_plan_timechart(ls_planner *p, const ls_query_stage *stage)
 	{
 		const ls_query_field *by = stage->by.items[i];
 
+		add_column(p, &t, by->name, LS_COLUMN_ANY, psprintf("l.h%d", i + 1));
+		if (first)
+			continue;
 		/* A series of the rows without the field; null is equal to itself then. */
 		appendStringInfo(&keys, ", coalesce(%s, 'null') AS g%d", ls_plan_reference(p, by), i + 1);
 		appendStringInfo(&names, "%st.g%d", i > 0 ? ", " : "", i + 1);
 		appendStringInfo(&join, "%sk.g%d = t.g%d", i > 0 ? " AND " : "", i + 1, i + 1);
 		appendStringInfo(&equal, " AND a.h%d = l.h%d", i + 1, i + 1);
-		add_column(p, &t, by->name, LS_COLUMN_ANY, psprintf("l.h%d", i + 1));
+	}
+	if (first)
+	{
+		group_chart(p, stage, times, &t);
+		set_table(p, &t, psprintf("t.o%d", p->stage));
+		p->plan->series = true;
+		return;
 	}
 	for (int i = 0; i < n_aggregates; i++)
 	{

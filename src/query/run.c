@@ -23,6 +23,8 @@
 
 #define FETCH_ROWS 1000
 
+StaticAssertDecl(LS_SCAN_MAX_COUNTERS >= LS_PLAN_MAX_COUNTERS, "a counter for each aggregate");
+
 void
 ls_search_prepare(ls_search *search)
 {
@@ -368,6 +370,11 @@ ls_search_answer(ls_search *search, const ls_plan *plan, const ls_position *posi
 								: plan->table  ? "{\"data\":{\"kind\":\"table\",\"rows\":["
 											   : "{\"data\":{\"kind\":\"events\",\"rows\":[");
 	run_plan(&session, notes, plan, answer_row, &a);
+	for (int i = 0; i < plan->n_counters; i++)
+	{
+		notes->numbers[i] += session.numbers[i];
+		notes->others[i] += session.others[i];
+	}
 	add_notes(search, plan, notes);
 	if (logs)
 		appendStringInfoChar(out, ']');

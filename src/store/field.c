@@ -120,7 +120,7 @@ add_columns(ls_scan *scan, ls_scan_field *field, ls_field named, ls_str key, uin
 						  (field->n_columns + 1) * sizeof(ls_scan_column));
 		if (field->columns == NULL)
 			ls_scan_fail(scan);
-		field->columns[field->n_columns++] = (ls_scan_column){columns[i], kind, nested};
+		field->columns[field->n_columns++] = (ls_scan_column){columns[i], kind, nested, NULL, NULL};
 	}
 }
 
@@ -182,65 +182,66 @@ ls_scan_value_json(ls_buf *buf, ls_kind kind, ls_str text, int64_t integer)
 	}
 }
 
-static void
-time_json(ls_buf *buf, ls_time time)
-{
-	char iso[LS_TIME_ISO_LENGTH + 1];
-
-	ls_time_format_iso(time, iso);
-	ls_buf_char(buf, '"');
-	ls_buf_append(buf, iso, LS_TIME_ISO_LENGTH);
-	ls_buf_char(buf, '"');
-}
-
 /* The value in one of the columns. */
 static bool
-column_value(ls_scan *scan, ls_scan_field *field, const ls_scan_column *column, uint32 block,
-			 uint32 row, ls_buf *buf)
+column_value(ls_scan *scan, ls_scan_field *field, ls_scan_column *column, uint32 block, uint32 row,
+			 ls_scan_value *value)
 {
-	const uint32_t *ranks = ls_part_ranks(scan->part, block, column->column);
-	const ls_vector *vector;
 	ls_member member;
-	ls_str text = LS_STR("");
-	int64_t integer = 0;
+	uint32 v;
 
-	if (ranks == NULL)
-		ls_scan_fail(scan);
-	if (ranks[row] == UINT32_MAX)
-		return false;
-	vector = ls_part_vector(scan->part, block, column->column);
-	if (vector == NULL || ranks[row] >= vector->count)
-		ls_scan_fail(scan);
-	if (vector->form == LS_VECTOR_INTEGER)
-		integer = vector->integers[ranks[row]];
-	else if (column->kind != LS_KIND_NULL)
-		text = ls_vector_text(vector, ranks[row]);
-	if (column->nested == 0)
+	if (column->ranks == NULL)
 	{
-		ls_scan_value_json(buf, column->kind, text, integer);
-		return true;
+		column->ranks = ls_part_ranks(scan->part, block, column->column);
+		if (column->ranks == NULL)
+			ls_scan_fail(scan);
 	}
-	if (!ls_json_path(text, field->path + column->nested, field->n_path - column->nested,
+	v = column->ranks[row];
+	if (v == UINT32_MAX)
+		return false;
+	if (column->vector == NULL)
+		column->vector = ls_part_vector(scan->part, block, column->column);
+	if (column->vector == NULL || v >= column->vector->count)
+		ls_scan_fail(scan);
+	*value = (ls_scan_value){.kind = column->kind, .text = LS_STR("")};
+	if (column->vector->form == LS_VECTOR_INTEGER)
+		value->integer = column->vector->integers[v];
+	else if (column->kind != LS_KIND_NULL)
+		value->text = ls_vector_text(column->vector, v);
+	if (column->nested == 0)
+		return true;
+	if (!ls_json_path(value->text, field->path + column->nested, field->n_path - column->nested,
 					  &field->scratch, &member))
 		return false;
-	ls_scan_value_json(buf, member.kind, member.text, member.integer);
+	*value = (ls_scan_value){member.kind, member.text, member.integer};
 	return true;
 }
 
+void
+ls_scan_field_block(ls_scan_field *field)
+{
+	for (uint32 i = 0; i < field->n_columns; i++)
+	{
+		field->columns[i].ranks = NULL;
+		field->columns[i].vector = NULL;
+	}
+}
+
 bool
-ls_scan_field_value(ls_scan *scan, ls_scan_field *field, uint32 block, uint32 row, ls_buf *buf)
+ls_scan_field_typed(ls_scan *scan, ls_scan_field *field, uint32 block, uint32 row,
+					ls_scan_value *value)
 {
 	const ls_time *times;
 	const uint64_t *batches;
 	const uint32_t *places;
-	char id[LS_EVENT_ID_LENGTH + 1];
 
+	value->kind = LS_KIND_STRING;
 	switch (field->source)
 	{
 		case LS_SOURCE_COLUMNS:
 			for (uint32 i = 0; i < field->n_columns; i++)
 			{
-				if (column_value(scan, field, &field->columns[i], block, row, buf))
+				if (column_value(scan, field, &field->columns[i], block, row, value))
 					return true;
 			}
 			return false;
@@ -250,21 +251,34 @@ ls_scan_field_value(ls_scan *scan, ls_scan_field *field, uint32 block, uint32 ro
 														 : ls_part_ingest_times(scan->part, block);
 			if (times == NULL)
 				ls_scan_fail(scan);
-			time_json(buf, times[row]);
+			ls_time_format_iso(times[row], field->text);
+			value->text = ls_str_make(field->text, LS_TIME_ISO_LENGTH);
 			return true;
 		case LS_SOURCE_ID:
 			batches = ls_part_batches(scan->part, block);
 			places = batches == NULL ? NULL : ls_part_places(scan->part, block);
 			if (places == NULL)
 				ls_scan_fail(scan);
-			ls_event_id_format(batches[row], places[row], id);
-			ls_buf_printf(buf, "\"%s\"", id);
+			ls_event_id_format(batches[row], places[row], field->text);
+			value->text = ls_str_make(field->text, strlen(field->text));
 			return true;
 		case LS_SOURCE_INDEX:
-			ls_json_quote(buf, scan->index);
+			value->text = scan->index;
 			return true;
 	}
 	return false;
+}
+
+bool
+ls_scan_field_value(ls_scan *scan, ls_scan_field *field, uint32 block, uint32 row, ls_buf *buf)
+{
+	ls_scan_value value;
+
+	ls_scan_field_block(field);
+	if (!ls_scan_field_typed(scan, field, block, row, &value))
+		return false;
+	ls_scan_value_json(buf, value.kind, value.text, value.integer);
+	return true;
 }
 
 ls_scan_field *

@@ -1,68 +1,119 @@
 /*-------------------------------------------------------------------------
  *
  * group.c
- *	  part_group: events of one part, counted by the values of fields.
+ *	  group_parts: the events of all parts, grouped by fields and time.
  *
- * Values become small numbers first: an entry of a dictionary once for the
- * part, any other value by a look-up of its JSON text.  Rows are then counted
- * by tuples of numbers, and texts are made for groups only.  What the header
- * knows (rows, rows of each level, the index) is taken from there.
+ * An aggregate over parts: its state holds the groups of all parts so far, so
+ * nothing but the groups themselves ever becomes a text.  Values become small
+ * numbers first: an entry of a dictionary once for the part, any other value by
+ * a look-up of its JSON text.  Rows are then counted by numbers.  What headers
+ * know (rows, rows of each level, the index, times) is taken from there, and
+ * time stamps are decoded only where a block lies in more than one bucket.
  *
  *-------------------------------------------------------------------------
  */
-#include "src/store/scan_internal.h"
+#include "src/store/group_internal.h"
 
 #include "catalog/pg_type.h"
 #include "funcapi.h"
 #include "miscadmin.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
+#include "utils/timestamp.h"
 #include "utils/tuplestore.h"
 
-PG_FUNCTION_INFO_V1(logsvc_part_group);
+PG_FUNCTION_INFO_V1(logsvc_group_add);
+PG_FUNCTION_INFO_V1(logsvc_group_finish);
+PG_FUNCTION_INFO_V1(logsvc_group_rows);
 
-#define MAX_FIELDS 32
 #define NO_CODE UINT32_MAX
 #define MISSING 0 /* the code of no value */
 
-/* Distinct keys (bytes) with their numbers, from 1. */
-typedef struct key_table
-{
-	ls_str *keys; /* [1 .. n] */
-	uint32 n;
-	uint32 capacity;
-	uint32 *slots; /* 0: free */
-	uint32 n_slots;
-} key_table;
+/* Cells of a table from tuples of small numbers to groups: 4 MB. */
+#define MAX_CELLS (1024 * 1024)
 
+#define FEW_GROUPS 1024
+
+/* Arguments of group_add behind those of ls_scan_open. */
+enum
+{
+	ARG_STATE = 0,
+	ARG_SCAN = 1,
+	ARG_FIELDS = 8,
+	ARG_STARTS,
+	ARG_MEASURES,
+	ARG_KEPT
+};
+
+/* The codes of a field in one block. */
 typedef struct key_field
 {
-	ls_scan_field field;
-	key_table values;
-	const ls_str *dictionary; /* the one that `codes` belongs to */
-	uint32 *codes;            /* of its entries */
-	uint32 row_codes[LS_PART_BLOCK_ROWS];
+	ls_scan_field field;                  /* of the part */
+	ls_key_table values;                  /* of all parts */
+	const ls_str *dictionary;             /* the one that `codes` belongs to */
+	uint32 *codes;                        /* of its entries */
+	bool constant;                        /* all rows have row_codes[0] */
+	uint32 row_codes[LS_PART_BLOCK_ROWS]; /* by place in the list of rows */
 } key_field;
 
-typedef struct grouping
+typedef struct group_state
 {
-	ls_scan *scan;
-	key_field *fields;
+	ls_arena *arena;
+	ls_scan *scan; /* the part that is added */
 	int n_fields;
-	key_table tuples;
-	uint64 *counts; /* [1 .. tuples.n] */
-	uint32 counts_capacity;
+	key_field *fields;
 	ls_buf buf;
-} grouping;
+
+	/* Combinations of keys; with one field a code plus 1 is the number. */
+	ls_key_table tuples;
+	uint32 *cells; /* from codes of the first two fields to tuples */
+	uint32 n_cells;
+	uint32 width;
+
+	/* Keys that have groups of their own; all others are one together. */
+	bool has_kept;
+	uint32 n_kept;
+	ls_key_table kept;
+	uint32 *place_of; /* by tuple; 0: not looked up yet */
+	uint32 place_capacity;
+
+	/* Buckets of time; groups are pairs of bucket and tuple then. */
+	int n_starts;
+	ls_time *starts;
+	ls_key_table pairs;
+	uint32 *pair_cells;
+	uint32 n_pair_cells;
+	uint32 pair_width;
+
+	uint64 *counts; /* by group, from 1 */
+	uint32 counts_capacity;
+	int n_measures;
+	ls_measure **measures;
+	ls_group_rows rows;
+} group_state;
+
+void
+ls_group_out_of_memory(void)
+{
+	ls_raise(LS_ERROR_QUERY_MEMORY_LIMIT);
+}
+
+static void *
+checked(void *memory)
+{
+	if (memory == NULL)
+		ls_group_out_of_memory();
+	return memory;
+}
+
+/* ---- tables of keys ---- */
 
 static void
-grow_slots(ls_scan *scan, key_table *table)
+grow_slots(ls_key_table *table)
 {
 	uint32 n_slots = table->n_slots == 0 ? 256 : table->n_slots * 2;
-	uint32 *slots = ls_arena_alloc0(scan->arena, n_slots * sizeof(uint32));
+	uint32 *slots = checked(ls_arena_alloc0(table->arena, n_slots * sizeof(uint32)));
 
-	if (slots == NULL)
-		ls_scan_fail(scan);
 	for (uint32 k = 1; k <= table->n; k++)
 	{
 		uint32 at = (uint32) ls_hash64(table->keys[k].data, table->keys[k].len, 0) & (n_slots - 1);
@@ -75,218 +126,582 @@ grow_slots(ls_scan *scan, key_table *table)
 	table->n_slots = n_slots;
 }
 
-/* The number of a key; a new one is copied. */
+/* The number of a key; 0: it is not there, and *at where it would be. */
 static uint32
-intern(ls_scan *scan, key_table *table, ls_str key)
+find_at(const ls_key_table *table, ls_str key, uint32 *at)
+{
+	*at = (uint32) ls_hash64(key.data, key.len, 0) & (table->n_slots - 1);
+	while (table->slots[*at] != 0)
+	{
+		if (ls_str_eq(table->keys[table->slots[*at]], key))
+			return table->slots[*at];
+		*at = (*at + 1) & (table->n_slots - 1);
+	}
+	return 0;
+}
+
+static uint32
+find(const ls_key_table *table, ls_str key)
 {
 	uint32 at;
 
+	return table->n_slots == 0 ? 0 : find_at(table, key, &at);
+}
+
+uint32
+ls_key_intern(ls_key_table *table, ls_str key)
+{
+	uint32 at;
+	uint32 number;
+
 	if (table->n_slots == 0 || table->n >= table->n_slots / 2)
-		grow_slots(scan, table);
-	at = (uint32) ls_hash64(key.data, key.len, 0) & (table->n_slots - 1);
-	while (table->slots[at] != 0)
 	{
-		if (ls_str_eq(table->keys[table->slots[at]], key))
-			return table->slots[at];
-		at = (at + 1) & (table->n_slots - 1);
+		if (table->n_slots > UINT32_MAX / 4)
+			ls_group_out_of_memory();
+		grow_slots(table);
 	}
+	number = find_at(table, key, &at);
+	if (number != 0)
+		return number;
 	if (table->n + 1 >= table->capacity)
 	{
 		uint32 capacity = table->capacity == 0 ? 64 : table->capacity * 2;
 
-		table->keys = ls_arena_grow(scan->arena, table->keys, table->capacity * sizeof(ls_str),
-									capacity * sizeof(ls_str));
-		if (table->keys == NULL)
-			ls_scan_fail(scan);
+		table->keys =
+			checked(ls_arena_grow(table->arena, table->keys, table->capacity * sizeof(ls_str),
+								  capacity * sizeof(ls_str)));
 		table->capacity = capacity;
 	}
-	table->keys[++table->n] = ls_arena_strdup(scan->arena, key);
-	if (table->keys[table->n].data == NULL)
-		ls_scan_fail(scan);
-	table->slots[at] = table->n;
+	table->keys[table->n + 1] = ls_arena_strdup(table->arena, key);
+	checked((void *) table->keys[table->n + 1].data);
+	table->slots[at] = ++table->n;
 	return table->n;
 }
 
-/* ---- codes of a block ---- */
-
-/* One plain column with a dictionary: entries are interned once. */
+/*
+ * Makes room for more columns in a table of `rows` rows of `width` numbers
+ * that keeps what it has; false: it would be too large.
+ */
 static bool
-dictionary_codes(grouping *g, key_field *f, uint32 block, const uint64_t *selected)
+widen(group_state *g, uint32 **cells, uint32 *rows, uint32 *width, uint32 n_rows, uint32 n_columns)
 {
-	const ls_scan_column *column = f->field.columns;
-	const ls_vector *vector;
-	const uint32_t *ranks;
+	uint32 to_width = Max(*width, 8);
+	uint32 to_rows = Max(*rows, 8);
+	uint32 *to;
 
-	if (f->field.source != LS_SOURCE_COLUMNS || f->field.n_columns != 1 || column->nested > 0)
+	while (to_width < n_columns && to_width <= MAX_CELLS)
+		to_width *= 2;
+	while (to_rows < n_rows && to_rows <= MAX_CELLS)
+		to_rows *= 2;
+	if ((uint64) to_width * to_rows > MAX_CELLS)
 		return false;
-	vector = ls_part_vector(g->scan->part, block, column->column);
-	if (vector == NULL)
-		ls_scan_fail(g->scan);
-	if (column->kind == LS_KIND_NULL ||
-		(vector->form != LS_VECTOR_DICTIONARY && vector->form != LS_VECTOR_CONSTANT))
-		return false;
-	ranks = ls_part_ranks(g->scan->part, block, column->column);
-	if (ranks == NULL)
-		ls_scan_fail(g->scan);
-	if (f->codes == NULL || f->dictionary != vector->dictionary)
-	{
-		f->codes = ls_arena_alloc(g->scan->arena, (vector->n_dictionary + 1) * sizeof(uint32));
-		if (f->codes == NULL)
-			ls_scan_fail(g->scan);
-		memset(f->codes, 0xff, (vector->n_dictionary + 1) * sizeof(uint32));
-		f->dictionary = vector->dictionary;
-	}
-	LS_FOR_EACH_ROW(row, selected)
-	{
-		uint32 v = ranks[row];
-		uint32 entry;
-
-		f->row_codes[row] = MISSING;
-		if (v >= vector->count)
-			continue;
-		entry = vector->form == LS_VECTOR_CONSTANT ? 0 : vector->codes[v];
-		if (entry >= vector->n_dictionary)
-			ls_scan_fail(g->scan);
-		if (f->codes[entry] == NO_CODE)
-		{
-			g->buf.len = 0;
-			ls_scan_value_json(&g->buf, column->kind, vector->dictionary[entry], 0);
-			if (g->buf.failed)
-				ls_scan_fail(g->scan);
-			f->codes[entry] = intern(g->scan, &f->values, ls_str_make(g->buf.data, g->buf.len));
-		}
-		f->row_codes[row] = f->codes[entry];
-	}
+	if (*cells != NULL && to_width == *width && to_rows == *rows)
+		return true;
+	to = checked(ls_arena_alloc0(g->arena, (Size) to_width * to_rows * sizeof(uint32)));
+	for (uint32 r = 0; r < *rows; r++)
+		memcpy(to + (Size) r * to_width, *cells + (Size) r * *width, *width * sizeof(uint32));
+	*cells = to;
+	*rows = to_rows;
+	*width = to_width;
 	return true;
 }
 
-static void
-field_codes(grouping *g, key_field *f, uint32 block, const uint64_t *selected)
+/* ---- codes of the rows of a block ---- */
+
+static uint32
+code_of(group_state *g, key_field *f, const ls_scan_value *value)
 {
-	if (dictionary_codes(g, f, block, selected))
-		return;
-	LS_FOR_EACH_ROW(row, selected)
-	{
-		g->buf.len = 0;
-		f->row_codes[row] = MISSING;
-		if (ls_scan_field_value(g->scan, &f->field, block, row, &g->buf))
-		{
-			if (g->buf.failed)
-				ls_scan_fail(g->scan);
-			f->row_codes[row] = intern(g->scan, &f->values, ls_str_make(g->buf.data, g->buf.len));
-		}
-	}
+	g->buf.len = 0;
+	ls_scan_value_json(&g->buf, value->kind, value->text, value->integer);
+	if (g->buf.failed)
+		ls_group_out_of_memory();
+	return ls_key_intern(&f->values, ls_str_make(g->buf.data, g->buf.len));
 }
 
-static void
-add(grouping *g, const uint32 *tuple, uint64 count)
+/* A field that is one column with a dictionary, which has been loaded; else NULL. */
+static const ls_vector *
+dictionary_of(group_state *g, key_field *f, uint32 block)
 {
-	uint32 k = intern(g->scan, &g->tuples,
-					  ls_str_make((const char *) tuple, sizeof(uint32) * (Size) g->n_fields));
+	ls_scan_column *column = f->field.columns;
 
-	if (k >= g->counts_capacity)
+	if (f->field.source != LS_SOURCE_COLUMNS || f->field.n_columns != 1 || column->nested > 0 ||
+		column->kind == LS_KIND_NULL)
+		return NULL;
+	column->vector = ls_part_vector(g->scan->part, block, column->column);
+	if (column->vector == NULL)
+		ls_scan_fail(g->scan);
+	if (column->vector->form != LS_VECTOR_DICTIONARY && column->vector->form != LS_VECTOR_CONSTANT)
+		return NULL;
+	if (f->codes == NULL || f->dictionary != column->vector->dictionary)
 	{
-		uint32 capacity = Max(64, g->counts_capacity * 2);
+		Size size = ((Size) column->vector->n_dictionary + 1) * sizeof(uint32);
 
-		g->counts = ls_arena_grow(g->scan->arena, g->counts, g->counts_capacity * sizeof(uint64),
-								  capacity * sizeof(uint64));
-		if (g->counts == NULL)
+		f->codes = ls_arena_alloc(g->scan->arena, size);
+		if (f->codes == NULL)
 			ls_scan_fail(g->scan);
-		memset(g->counts + g->counts_capacity, 0, (capacity - g->counts_capacity) * sizeof(uint64));
-		g->counts_capacity = capacity;
+		memset(f->codes, 0xff, size);
+		f->dictionary = column->vector->dictionary;
 	}
-	g->counts[k] += count;
+	return column->vector;
+}
+
+/* The code of an entry of the dictionary. */
+static inline uint32
+entry_code(group_state *g, key_field *f, const ls_vector *vector, uint32 entry)
+{
+	if (entry >= vector->n_dictionary)
+		ls_scan_fail(g->scan);
+	if (f->codes[entry] == NO_CODE)
+		f->codes[entry] = code_of(
+			g, f,
+			&(ls_scan_value){.kind = f->field.columns->kind, .text = vector->dictionary[entry]});
+	return f->codes[entry];
 }
 
 static void
-group_block(grouping *g, uint32 block)
+field_codes(group_state *g, key_field *f)
 {
+	const ls_group_rows *rows = &g->rows;
+	const ls_vector *vector;
+	const uint32_t *ranks;
+	ls_scan_value value;
+
+	ls_scan_field_block(&f->field);
+	vector = dictionary_of(g, f, rows->block);
+	f->constant = f->field.source == LS_SOURCE_INDEX ||
+				  (vector != NULL && vector->form == LS_VECTOR_CONSTANT &&
+				   vector->count == ls_part_block_rows(g->scan->part, rows->block)) ||
+				  (f->field.source == LS_SOURCE_COLUMNS && f->field.n_columns == 0);
+	if (f->constant)
+	{
+		f->row_codes[0] = MISSING;
+		if (vector != NULL)
+			f->row_codes[0] = entry_code(g, f, vector, 0);
+		else if (ls_scan_field_typed(g->scan, &f->field, rows->block, 0, &value))
+			f->row_codes[0] = code_of(g, f, &value);
+		return;
+	}
+	if (vector == NULL)
+	{
+		for (uint32 i = 0; i < rows->n; i++)
+			f->row_codes[i] =
+				ls_scan_field_typed(g->scan, &f->field, rows->block, rows->rows[i], &value)
+					? code_of(g, f, &value)
+					: MISSING;
+		return;
+	}
+	if (vector->form == LS_VECTOR_DICTIONARY && vector->n_dictionary <= 256 &&
+		vector->count == ls_part_block_rows(g->scan->part, rows->block))
+	{
+		/* The usual case, without a branch for each row. */
+		uint32 highest = 0;
+
+		for (uint32 entry = 0; entry < vector->n_dictionary; entry++)
+			(void) entry_code(g, f, vector, entry);
+		for (uint32 i = 0; i < rows->n; i++)
+		{
+			uint32 entry = vector->codes[rows->rows[i]];
+
+			f->row_codes[i] = f->codes[Min(entry, vector->n_dictionary)];
+			highest = Max(highest, entry);
+		}
+		if (highest >= vector->n_dictionary)
+			ls_scan_fail(g->scan);
+		return;
+	}
+	ranks = ls_part_ranks(g->scan->part, rows->block, f->field.columns->column);
+	if (ranks == NULL)
+		ls_scan_fail(g->scan);
+	for (uint32 i = 0; i < rows->n; i++)
+	{
+		uint32 v = ranks[rows->rows[i]];
+
+		if (v >= vector->count)
+			f->row_codes[i] = MISSING;
+		else
+			f->row_codes[i] =
+				entry_code(g, f, vector, vector->form == LS_VECTOR_CONSTANT ? 0 : vector->codes[v]);
+	}
+}
+
+/* ---- groups ---- */
+
+/* The number of a combination of keys. */
+static uint32
+tuple_of(group_state *g, const uint32 *codes)
+{
+	uint32 *cell = NULL;
+	uint32 tuple;
+
+	if (g->n_fields == 0)
+		return 1;
+	if (g->n_fields == 1)
+		return codes[0] + 1;
+	if (g->n_fields == 2 && g->cells != NULL && codes[0] < g->n_cells && codes[1] < g->width)
+		cell = &g->cells[(Size) codes[0] * g->width + codes[1]];
+	if (cell != NULL && *cell != 0)
+		return *cell;
+	tuple = ls_key_intern(&g->tuples,
+						  ls_str_make((const char *) codes, sizeof(uint32) * (Size) g->n_fields));
+	if (cell != NULL)
+		*cell = tuple;
+	return tuple;
+}
+
+/* The JSON text of key `i` of a tuple; data NULL: missing. */
+static ls_str
+tuple_key(const group_state *g, uint32 tuple, int i)
+{
+	uint32 code;
+
+	if (g->n_fields == 1)
+		code = tuple - 1;
+	else
+		memcpy(&code, g->tuples.keys[tuple].data + sizeof(uint32) * (Size) i, sizeof(code));
+	return code == MISSING ? ls_str_make(NULL, 0) : g->fields[i].values.keys[code];
+}
+
+static void
+append_kept_key(ls_buf *buf, ls_str key)
+{
+	if (key.data == NULL)
+		key = LS_STR("null");
+	ls_buf_lstr(buf, key);
+}
+
+/* The place of a tuple among those that are kept; behind them: all others. */
+static uint32
+place_of(group_state *g, uint32 tuple)
+{
+	if (tuple >= g->place_capacity)
+	{
+		uint32 capacity = Max(tuple + 1, Max(256, g->place_capacity * 2));
+
+		g->place_of = checked(ls_arena_grow(
+			g->arena, g->place_of, g->place_capacity * sizeof(uint32), capacity * sizeof(uint32)));
+		memset(g->place_of + g->place_capacity, 0, (capacity - g->place_capacity) * sizeof(uint32));
+		g->place_capacity = capacity;
+	}
+	if (g->place_of[tuple] == 0)
+	{
+		uint32 place;
+
+		g->buf.len = 0;
+		for (int i = 0; i < g->n_fields; i++)
+			append_kept_key(&g->buf, tuple_key(g, tuple, i));
+		if (g->buf.failed)
+			ls_group_out_of_memory();
+		place = find(&g->kept, ls_str_make(g->buf.data, g->buf.len));
+		g->place_of[tuple] = place == 0 ? g->n_kept + 1 : place;
+	}
+	return g->place_of[tuple];
+}
+
+static uint32
+pair_of(group_state *g, uint32 bucket, uint32 tuple)
+{
+	uint32 pair[2] = {bucket, tuple};
+	uint32 *cell = NULL;
+	uint32 number;
+
+	if (tuple >= g->pair_width || bucket >= g->n_pair_cells)
+		(void) widen(g, &g->pair_cells, &g->n_pair_cells, &g->pair_width, (uint32) g->n_starts + 1,
+					 tuple + 1);
+	if (tuple < g->pair_width && bucket < g->n_pair_cells)
+		cell = &g->pair_cells[(Size) bucket * g->pair_width + tuple];
+	if (cell != NULL && *cell != 0)
+		return *cell;
+	number = ls_key_intern(&g->pairs, ls_str_make((const char *) pair, sizeof(pair)));
+	if (cell != NULL)
+		*cell = number;
+	return number;
+}
+
+/* The bucket of a time, from 1; `last` is the one of the time before. */
+static inline uint32
+bucket_of(const group_state *g, ls_time time, uint32 last)
+{
+	uint32 low = 1;
+	uint32 high = (uint32) g->n_starts;
+
+	if (last > 0 && time >= g->starts[last - 1] &&
+		(last == (uint32) g->n_starts || time < g->starts[last]))
+		return last;
+	while (low < high)
+	{
+		uint32 middle = low + (high - low + 1) / 2;
+
+		if (g->starts[middle - 1] <= time)
+			low = middle;
+		else
+			high = middle - 1;
+	}
+	return low;
+}
+
+static void
+reserve_counts(group_state *g, uint32 group)
+{
+	uint32 capacity = Max(group + 1, Max(256, g->counts_capacity * 2));
+
+	if (group < g->counts_capacity)
+		return;
+	g->counts = checked(ls_arena_grow(g->arena, g->counts, g->counts_capacity * sizeof(uint64),
+									  capacity * sizeof(uint64)));
+	memset(g->counts + g->counts_capacity, 0, (capacity - g->counts_capacity) * sizeof(uint64));
+	g->counts_capacity = capacity;
+}
+
+static void
+add_count(group_state *g, uint32 group, uint64 count)
+{
+	reserve_counts(g, group);
+	g->counts[group] += count;
+}
+
+/* ---- a block ---- */
+
+/* The tuples of the rows into rows.groups; true: all have the first one. */
+static bool
+block_tuples(group_state *g)
+{
+	ls_group_rows *rows = &g->rows;
+	uint32 codes[LS_GROUP_MAX_FIELDS] = {0};
+	bool constant = true;
+	uint32 tuple;
+
+	for (int i = 0; i < g->n_fields; i++)
+	{
+		field_codes(g, &g->fields[i]);
+		constant = constant && g->fields[i].constant;
+	}
+	if (g->n_fields == 2)
+		(void) widen(g, &g->cells, &g->n_cells, &g->width, g->fields[0].values.n + 1,
+					 g->fields[1].values.n + 1);
+	if (constant)
+	{
+		for (int i = 0; i < g->n_fields; i++)
+			codes[i] = g->fields[i].row_codes[0];
+		tuple = tuple_of(g, codes);
+		rows->groups[0] = g->has_kept ? place_of(g, tuple) : tuple;
+		return true;
+	}
+	if (g->n_fields == 1 && !g->has_kept)
+	{
+		for (uint32 r = 0; r < rows->n; r++)
+			rows->groups[r] = g->fields[0].row_codes[r] + 1;
+		return false;
+	}
+	for (uint32 r = 0; r < rows->n; r++)
+	{
+		bool same = r > 0;
+
+		for (int i = 0; i < g->n_fields; i++)
+		{
+			uint32 code = g->fields[i].row_codes[g->fields[i].constant ? 0 : r];
+
+			same = same && code == codes[i];
+			codes[i] = code;
+		}
+		if (same)
+		{
+			rows->groups[r] = rows->groups[r - 1];
+			continue;
+		}
+		tuple = tuple_of(g, codes);
+		rows->groups[r] = g->has_kept ? place_of(g, tuple) : tuple;
+	}
+	return false;
+}
+
+/* The buckets and tuples of the rows as groups; true: all have the first one. */
+static bool
+block_pairs(group_state *g, bool constant)
+{
+	ls_group_rows *rows = &g->rows;
+	const ls_time *times;
+	ls_time min_time;
+	ls_time max_time;
+	uint32 bucket;
+	uint32 last_tuple = 0;
+	uint32 pair = 0;
+
+	ls_part_block_times(g->scan->part, rows->block, &min_time, &max_time);
+	min_time = Max(min_time, g->scan->from);
+	max_time = Min(max_time, g->scan->to - 1);
+	bucket = bucket_of(g, min_time, 0);
+	if (bucket == bucket_of(g, max_time, bucket))
+	{
+		for (uint32 r = 0; r < (constant ? 1 : rows->n); r++)
+			rows->groups[r] = pair_of(g, bucket, rows->groups[r]);
+		return constant;
+	}
+	times = ls_part_timestamps(g->scan->part, rows->block);
+	if (times == NULL)
+		ls_scan_fail(g->scan);
+	for (uint32 r = 0; r < rows->n; r++)
+	{
+		uint32 tuple = constant && r > 0 ? last_tuple : rows->groups[r];
+		uint32 now = bucket_of(g, times[rows->rows[r]], bucket);
+
+		if (r == 0 || tuple != last_tuple || now != bucket)
+		{
+			pair = pair_of(g, now, tuple);
+			bucket = now;
+			last_tuple = tuple;
+		}
+		rows->groups[r] = pair;
+	}
+	return false;
+}
+
+static uint32
+highest_group(const group_state *g)
+{
+	if (g->n_starts > 0)
+		return g->pairs.n;
+	if (g->has_kept)
+		return g->n_kept + 1;
+	if (g->n_fields == 0)
+		return 1;
+	return g->n_fields == 1 ? g->fields[0].values.n + 1 : g->tuples.n;
+}
+
+static void
+list_rows(ls_group_rows *rows, const uint64_t *selected, uint32 matched)
+{
+	rows->n = 0;
+	for (uint32 word = 0; word < LS_SELECTION_WORDS && rows->n < matched; word++)
+	{
+		uint64 left = selected[word];
+
+		if (left == PG_UINT64_MAX)
+		{
+			for (uint32 i = 0; i < 64; i++)
+				rows->rows[rows->n + i] = (uint16) (word * 64 + i);
+			rows->n += 64;
+			continue;
+		}
+		for (; left != 0; left &= left - 1)
+			rows->rows[rows->n++] = (uint16) (word * 64 + (uint32) __builtin_ctzll(left));
+	}
+}
+
+/* Counts the rows of the block by group. */
+static void
+count_rows(group_state *g)
+{
+	const ls_group_rows *rows = &g->rows;
+	uint32 n_groups = highest_group(g) + 1;
+	uint32 counts[4][FEW_GROUPS];
+	uint32 r = 0;
+
+	if (n_groups > FEW_GROUPS)
+	{
+		for (; r < rows->n; r++)
+			g->counts[rows->groups[r]]++;
+		return;
+	}
+	/* Four at a time, so that equal groups in a row do not wait for each other. */
+	for (int i = 0; i < 4; i++)
+		memset(counts[i], 0, n_groups * sizeof(uint32));
+	for (; r + 4 <= rows->n; r += 4)
+	{
+		counts[0][rows->groups[r]]++;
+		counts[1][rows->groups[r + 1]]++;
+		counts[2][rows->groups[r + 2]]++;
+		counts[3][rows->groups[r + 3]]++;
+	}
+	for (; r < rows->n; r++)
+		counts[0][rows->groups[r]]++;
+	for (uint32 k = 1; k < n_groups; k++)
+		g->counts[k] += counts[0][k] + counts[1][k] + counts[2][k] + counts[3][k];
+}
+
+static void
+add_block(group_state *g, uint32 block)
+{
+	ls_group_rows *rows = &g->rows;
 	uint64_t selected[LS_SELECTION_WORDS];
 	uint32 matched = ls_scan_block(g->scan, block, selected);
-	uint32 tuple[MAX_FIELDS];
+	bool constant;
 
 	if (matched == 0)
 		return;
-	if (g->n_fields == 0)
+	rows->block = block;
+	list_rows(rows, selected, matched);
+	constant = block_tuples(g);
+	if (g->n_starts > 0)
+		constant = block_pairs(g, constant);
+	reserve_counts(g, highest_group(g));
+	if (constant)
 	{
-		add(g, tuple, matched);
-		return;
+		g->counts[rows->groups[0]] += matched;
+		for (uint32 r = 1; g->n_measures > 0 && r < rows->n; r++)
+			rows->groups[r] = rows->groups[0];
 	}
-	for (int i = 0; i < g->n_fields; i++)
-		field_codes(g, &g->fields[i], block, selected);
-	if (g->n_fields == 1)
-	{
-		/* Runs of one value are common: rows are sorted by source. */
-		uint32 last = NO_CODE;
-		uint64 run = 0;
-
-		LS_FOR_EACH_ROW(row, selected)
-		{
-			if (g->fields[0].row_codes[row] != last)
-			{
-				if (run > 0)
-					add(g, &last, run);
-				last = g->fields[0].row_codes[row];
-				run = 0;
-			}
-			run++;
-		}
-		add(g, &last, run);
-		return;
-	}
-	LS_FOR_EACH_ROW(row, selected)
-	{
-		for (int i = 0; i < g->n_fields; i++)
-			tuple[i] = g->fields[i].row_codes[row];
-		add(g, tuple, 1);
-	}
+	else
+		count_rows(g);
+	for (int i = 0; i < g->n_measures; i++)
+		ls_measure_add(g->measures[i], g->scan, rows, highest_group(g) + 1);
 }
 
 /* ---- what the header knows ---- */
 
+/* Counts the rows of the part without looking at them, if its header suffices. */
 static bool
-group_header(grouping *g)
+add_header(group_state *g)
 {
 	const ls_part_stats *stats = ls_part_statistics(g->scan->part);
 	static const char *const names[] = {"\"trace\"", "\"debug\"", "\"info\"",
 										"\"warn\"",  "\"error\"", "\"fatal\""};
 	int level_field = -1;
-	uint32 tuple[MAX_FIELDS];
+	uint32 codes[LS_GROUP_MAX_FIELDS] = {0};
+	uint32 bucket = 0;
 
-	/* Any other text as level is counted, but not named, by the header. */
-	if (!ls_scan_all(g->scan) || stats->level_rows[LS_LEVEL_OTHER] > 0)
+	if (!ls_scan_all(g->scan) || g->n_measures > 0)
 		return false;
 	for (int i = 0; i < g->n_fields; i++)
 	{
-		const ls_scan_field *field = &g->fields[i].field;
+		key_field *f = &g->fields[i];
+		bool nowhere = f->field.source == LS_SOURCE_COLUMNS && f->field.n_columns == 0;
 
-		if (field->source == LS_SOURCE_INDEX)
-			continue;
-		if (field->source != LS_SOURCE_COLUMNS || field->named != LS_FIELD_LEVEL ||
-			level_field >= 0)
+		if (f->field.source == LS_SOURCE_INDEX)
+			codes[i] =
+				code_of(g, f, &(ls_scan_value){.kind = LS_KIND_STRING, .text = g->scan->index});
+		else if (f->field.source == LS_SOURCE_COLUMNS && f->field.named == LS_FIELD_LEVEL &&
+				 level_field < 0)
+			level_field = i;
+		else if (!nowhere)
 			return false;
-		level_field = i;
 	}
-	for (int level = 0; level < LS_LEVELS; level++)
+	/* Any other text as level is counted, but not named, by the header. */
+	if (level_field >= 0 && stats->level_rows[LS_LEVEL_OTHER] > 0)
+		return false;
+	if (g->n_starts > 0)
 	{
-		if (level == LS_LEVEL_OTHER || stats->level_rows[level] == 0)
+		bucket = bucket_of(g, stats->min_time, 0);
+		if (bucket_of(g, stats->max_time, bucket) != bucket)
+			return false;
+	}
+	for (int level = 0; level < (level_field < 0 ? 1 : LS_LEVELS); level++)
+	{
+		uint64 count = level_field < 0 ? stats->rows : stats->level_rows[level];
+		uint32 group;
+
+		if (count == 0)
 			continue;
-		for (int i = 0; i < g->n_fields; i++)
-		{
-			g->buf.len = 0;
-			if (i == level_field)
-			{
-				tuple[i] = level == LS_LEVEL_NONE ? MISSING
-												  : intern(g->scan, &g->fields[i].values,
-														   ls_str_of_cstring(names[level]));
-				continue;
-			}
-			ls_json_quote(&g->buf, g->scan->index);
-			if (g->buf.failed)
-				ls_scan_fail(g->scan);
-			tuple[i] = intern(g->scan, &g->fields[i].values, ls_str_make(g->buf.data, g->buf.len));
-		}
-		add(g, tuple, stats->level_rows[level]);
+		if (level_field >= 0)
+			codes[level_field] = level == LS_LEVEL_NONE
+									 ? MISSING
+									 : ls_key_intern(&g->fields[level_field].values,
+													 ls_str_of_cstring(names[level]));
+		group = tuple_of(g, codes);
+		if (g->has_kept)
+			group = place_of(g, group);
+		if (g->n_starts > 0)
+			group = pair_of(g, bucket, group);
+		add_count(g, group, count);
 	}
 	ls_scan_count(0, stats->rows, 0);
 	if (ls_scan_current != NULL)
@@ -294,81 +709,252 @@ group_header(grouping *g)
 	return true;
 }
 
-static void
-put_groups(grouping *g, ReturnSetInfo *out)
-{
-	for (uint32 k = 1; k <= g->tuples.n; k++)
-	{
-		Datum values[2];
-		bool nulls[2] = {false, false};
-		Datum texts[MAX_FIELDS];
-		bool missing[MAX_FIELDS];
-		uint32 tuple[MAX_FIELDS];
-		int dims[1] = {g->n_fields};
-		int bounds[1] = {1};
+/* ---- the aggregate ---- */
 
-		if (g->n_fields > 0)
-			memcpy(tuple, g->tuples.keys[k].data, sizeof(uint32) * (Size) g->n_fields);
-		for (int i = 0; i < g->n_fields; i++)
-		{
-			missing[i] = tuple[i] == MISSING;
-			if (!missing[i])
-				texts[i] = PointerGetDatum(ls_text_of_str(g->fields[i].values.keys[tuple[i]]));
-		}
-		values[0] = PointerGetDatum(g->n_fields == 0
-										? construct_empty_array(TEXTOID)
-										: construct_md_array(texts, missing, 1, dims, bounds,
-															 TEXTOID, -1, false, TYPALIGN_INT));
-		values[1] = Int64GetDatum((int64) g->counts[k]);
-		tuplestore_putvalues(out->setResult, out->setDesc, values, nulls);
+static ls_str *
+text_list(FunctionCallInfo fcinfo, int argument, ls_arena *arena, int *n)
+{
+	Datum *datums;
+	bool *nulls;
+	ls_str *texts;
+
+	*n = 0;
+	if (PG_ARGISNULL(argument))
+		return NULL;
+	deconstruct_array(PG_GETARG_ARRAYTYPE_P(argument), TEXTOID, -1, false, TYPALIGN_INT, &datums,
+					  &nulls, n);
+	texts = checked(ls_new_array(arena, ls_str, *n + 1));
+	for (int i = 0; i < *n; i++)
+		texts[i] = nulls[i] ? LS_STR("null")
+							: ls_arena_strdup(arena, ls_str_of_text(DatumGetTextPP(datums[i])));
+	return texts;
+}
+
+static group_state *
+new_state(FunctionCallInfo fcinfo, MemoryContext context)
+{
+	group_state *g = MemoryContextAllocZero(context, sizeof(*g));
+	ls_str *texts;
+	int n;
+
+	g->arena = ls_context_arena(context, ls_scan_memory_limit());
+	ls_buf_init(&g->buf, g->arena);
+	(void) ls_scan_field_list(fcinfo, ARG_FIELDS, g->arena, &g->n_fields);
+	if (g->n_fields > LS_GROUP_MAX_FIELDS)
+		ereport(ERROR, errcode(ls_errcode(LS_ERROR_QUERY_SEMANTIC)),
+				errmsg("events can be grouped by at most %d fields", LS_GROUP_MAX_FIELDS));
+	g->fields = checked(ls_new_array(g->arena, key_field, g->n_fields + 1));
+	for (int i = 0; i < g->n_fields; i++)
+		g->fields[i].values.arena = g->arena;
+	g->tuples.arena = g->kept.arena = g->pairs.arena = g->arena;
+	if (!PG_ARGISNULL(ARG_STARTS))
+	{
+		Datum *datums;
+
+		deconstruct_array(PG_GETARG_ARRAYTYPE_P(ARG_STARTS), TIMESTAMPTZOID, 8, true,
+						  TYPALIGN_DOUBLE, &datums, NULL, &g->n_starts);
+		g->starts = checked(ls_new_array(g->arena, ls_time, g->n_starts + 1));
+		for (int i = 0; i < g->n_starts; i++)
+			g->starts[i] = ls_time_of_timestamptz(DatumGetTimestampTz(datums[i]));
 	}
+	texts = text_list(fcinfo, ARG_MEASURES, g->arena, &g->n_measures);
+	if (g->n_measures > LS_GROUP_MAX_MEASURES)
+		ereport(ERROR, errcode(ls_errcode(LS_ERROR_QUERY_SEMANTIC)),
+				errmsg("at most %d aggregates are possible", LS_GROUP_MAX_MEASURES));
+	g->measures = ls_measures_make(context, g->arena, texts, g->n_measures);
+	g->has_kept = !PG_ARGISNULL(ARG_KEPT);
+	texts = text_list(fcinfo, ARG_KEPT, g->arena, &n);
+	for (int at = 0; g->n_fields > 0 && at + g->n_fields <= n; at += g->n_fields)
+	{
+		g->buf.len = 0;
+		for (int i = 0; i < g->n_fields; i++)
+			append_kept_key(&g->buf, texts[at + i]);
+		if (g->buf.failed)
+			ls_group_out_of_memory();
+		(void) ls_key_intern(&g->kept, ls_str_make(g->buf.data, g->buf.len));
+	}
+	g->n_kept = g->kept.n;
+	return g;
 }
 
 /*
- * part_group(part_id bigint, header bytea, body bytea, index_name text, filter
- * bytea, from_time timestamptz, to_time timestamptz, fields text[])
+ * group_add(state internal, part_id bigint, header bytea, body bytea, index_name
+ * text, filter bytea, from_time timestamptz, to_time timestamptz, fields text[],
+ * starts timestamptz[], measures text[], kept text[]) returns internal
  */
 Datum
-logsvc_part_group(PG_FUNCTION_ARGS)
+logsvc_group_add(PG_FUNCTION_ARGS)
 {
-	grouping g = {0};
-	ls_scan_field *fields;
+	MemoryContext context;
 	MemoryContext outer;
+	ls_scan_field *fields;
+	ls_scan_session *session = ls_scan_current;
+	ls_scan_session before = {0};
+	group_state *g;
 	ls_scan scan;
+	int n;
 
-	for (int i = 0; i < 8; i++)
+	if (!AggCheckCallContext(fcinfo, &context))
+		elog(ERROR, "group_add is only for an aggregate");
+	for (int i = ARG_SCAN; i <= ARG_FIELDS; i++)
 	{
-		if (PG_ARGISNULL(i) && i != 3 && i != 4)
+		if (PG_ARGISNULL(i) && i != ARG_SCAN + 3 && i != ARG_SCAN + 4)
 			ereport(ERROR, errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-					errmsg("argument %d of part_group must not be NULL", i + 1));
+					errmsg("argument %d of group_parts must not be NULL", i));
 	}
-	InitMaterializedSRF(fcinfo, 0);
-	ls_scan_open(&scan, fcinfo);
+	g = PG_ARGISNULL(ARG_STATE) ? new_state(fcinfo, context)
+								: (group_state *) PG_GETARG_POINTER(ARG_STATE);
+	if (session != NULL)
+		before = *session;
+	ls_scan_open(&scan, fcinfo, ARG_SCAN);
 	outer = MemoryContextSwitchTo(scan.context);
-	g.scan = &scan;
-	ls_buf_init(&g.buf, scan.arena);
-	fields = ls_scan_field_list(fcinfo, 7, scan.arena, &g.n_fields);
-	if (g.n_fields > MAX_FIELDS)
-		ereport(ERROR, errcode(ls_errcode(LS_ERROR_QUERY_SEMANTIC)),
-				errmsg("events can be counted by at most %d fields", MAX_FIELDS));
-	g.fields = ls_new_array(scan.arena, key_field, g.n_fields + 1);
-	if (g.fields == NULL)
-		ls_scan_fail(&scan);
-	for (int i = 0; i < g.n_fields; i++)
+	g->scan = &scan;
+	fields = ls_scan_field_list(fcinfo, ARG_FIELDS, scan.arena, &n);
+	for (int i = 0; i < Min(n, g->n_fields); i++)
 	{
-		g.fields[i].field = fields[i];
-		ls_scan_field_resolve(&scan, &g.fields[i].field);
+		g->fields[i].field = fields[i];
+		g->fields[i].codes = NULL;
+		ls_scan_field_resolve(&scan, &g->fields[i].field);
 	}
-	if (!scan.nothing && !group_header(&g))
+	if (!scan.nothing && !add_header(g))
 	{
+		for (int i = 0; i < g->n_measures; i++)
+			ls_measure_part(g->measures[i], &scan);
 		for (uint32 block = 0; block < ls_part_blocks(scan.part); block++)
 		{
-			group_block(&g, block);
+			add_block(g, block);
 			ls_part_release_block(scan.part);
 		}
 	}
-	put_groups(&g, (ReturnSetInfo *) fcinfo->resultinfo);
+	g->scan = NULL;
+	/* What is kept was found by a first pass over the same rows. */
+	if (session != NULL && g->has_kept)
+	{
+		session->parts = before.parts;
+		session->rows = before.rows;
+		session->matched = before.matched;
+	}
 	MemoryContextSwitchTo(outer);
 	ls_scan_close(&scan);
+	PG_RETURN_POINTER(g);
+}
+
+/* ---- the result: rows as bytes, because an aggregate gives one value ---- */
+
+/* group_finish(state internal) returns bytea, for group_rows */
+Datum
+logsvc_group_finish(PG_FUNCTION_ARGS)
+{
+	group_state *g;
+	uint32 n;
+	ls_buf out;
+	ls_buf value;
+
+	if (PG_ARGISNULL(0))
+		PG_RETURN_NULL();
+	g = (group_state *) PG_GETARG_POINTER(0);
+	n = Min(highest_group(g) + 1, g->counts_capacity);
+	ls_buf_init(&out, g->arena);
+	ls_buf_init(&value, g->arena);
+	ls_buf_u32(&out, (uint32) g->n_fields * !g->has_kept);
+	ls_buf_u32(&out, (uint32) g->n_measures);
+	for (int i = 0; i < g->n_measures; i++)
+		ls_measure_finish(g->measures[i], n);
+	for (uint32 group = 1; group < n; group++)
+	{
+		uint32 pair[2] = {0, group};
+
+		CHECK_FOR_INTERRUPTS();
+		if (g->counts[group] == 0)
+			continue;
+		if (g->n_starts > 0)
+			memcpy(pair, g->pairs.keys[group].data, sizeof(pair));
+		ls_buf_u32(&out, pair[0]);
+		ls_buf_u32(&out, g->has_kept ? pair[1] : 0);
+		ls_buf_u64(&out, g->counts[group]);
+		for (int i = 0; i < g->n_fields && !g->has_kept; i++)
+		{
+			ls_str key = tuple_key(g, pair[1], i);
+
+			ls_buf_char(&out, key.data != NULL);
+			if (key.data != NULL)
+				ls_buf_lstr(&out, key);
+		}
+		for (int i = 0; i < g->n_measures; i++)
+		{
+			bool known;
+
+			value.len = 0;
+			known = ls_measure_result(g->measures[i], group, &value);
+			ls_buf_char(&out, known);
+			if (known)
+				ls_buf_lstr(&out, ls_str_make(value.data, value.len));
+		}
+		if (out.failed || value.failed || out.len > MaxAllocSize - VARHDRSZ)
+			ls_group_out_of_memory();
+	}
+	PG_RETURN_BYTEA_P(ls_text_of_str(ls_str_make(out.data, out.len)));
+}
+
+static Datum
+texts_of(ls_reader *r, uint32 n)
+{
+	Datum *texts = palloc(sizeof(Datum) * ((Size) n + 1));
+	bool *missing = palloc(sizeof(bool) * ((Size) n + 1));
+	int dims[1] = {(int) n};
+	int bounds[1] = {1};
+
+	if (n == 0)
+		return PointerGetDatum(construct_empty_array(TEXTOID));
+	for (uint32 i = 0; i < n; i++)
+	{
+		missing[i] = ls_read_u8(r) == 0;
+		if (!missing[i])
+			texts[i] = PointerGetDatum(ls_text_of_str(ls_read_lstr(r)));
+	}
+	return PointerGetDatum(
+		construct_md_array(texts, missing, 1, dims, bounds, TEXTOID, -1, false, TYPALIGN_INT));
+}
+
+/* group_rows(groups bytea) returns table: what group_finish wrote. */
+Datum
+logsvc_group_rows(PG_FUNCTION_ARGS)
+{
+	ReturnSetInfo *out;
+	MemoryContext row;
+	ls_reader r;
+	ls_str bytes;
+	uint32 n_keys;
+	uint32 n_values;
+
+	InitMaterializedSRF(fcinfo, 0);
+	if (PG_ARGISNULL(0))
+		return (Datum) 0;
+	out = (ReturnSetInfo *) fcinfo->resultinfo;
+	bytes = ls_str_of_text(PG_GETARG_BYTEA_PP(0));
+	row = AllocSetContextCreate(CurrentMemoryContext, "row of groups", ALLOCSET_DEFAULT_SIZES);
+	r = ls_reader_make(bytes.data, bytes.len);
+	n_keys = ls_read_u32(&r);
+	n_values = ls_read_u32(&r);
+	if (r.failed || n_keys > LS_GROUP_MAX_FIELDS || n_values > LS_GROUP_MAX_MEASURES)
+		ereport(ERROR, errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("these are no groups"));
+	while (r.pos < r.end)
+	{
+		MemoryContext outer = MemoryContextSwitchTo(row);
+		Datum values[5];
+		bool nulls[5] = {false};
+
+		CHECK_FOR_INTERRUPTS();
+		values[0] = Int32GetDatum((int32) ls_read_u32(&r));
+		values[1] = Int32GetDatum((int32) ls_read_u32(&r));
+		values[3] = Int64GetDatum((int64) ls_read_u64(&r));
+		values[2] = texts_of(&r, n_keys);
+		values[4] = texts_of(&r, n_values);
+		if (r.failed)
+			ereport(ERROR, errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("these are no groups"));
+		MemoryContextSwitchTo(outer);
+		tuplestore_putvalues(out->setResult, out->setDesc, values, nulls);
+		MemoryContextReset(row);
+	}
 	return (Datum) 0;
 }

@@ -22,6 +22,12 @@
 
 ls_scan_session *ls_scan_current = NULL;
 
+size_t
+ls_scan_memory_limit(void)
+{
+	return (size_t) ls_search_memory * 1024;
+}
+
 void
 ls_scan_count(uint64 rows, uint64 matched, uint64 output)
 {
@@ -32,9 +38,9 @@ ls_scan_count(uint64 rows, uint64 matched, uint64 output)
 	session->rows += rows;
 	session->matched += matched;
 	session->output += output;
-	if (session->rows > LS_SCAN_MAX_ROWS)
+	if (session->rows > (uint64) ls_search_rows * 1000)
 		ls_raise(LS_ERROR_QUERY_SCAN_LIMIT);
-	if (session->output > LS_SCAN_MAX_OUTPUT)
+	if (session->output > ls_scan_memory_limit())
 		ls_raise(LS_ERROR_QUERY_MEMORY_LIMIT);
 }
 
@@ -169,26 +175,26 @@ single_index(ls_scan *scan)
 }
 
 void
-ls_scan_open(ls_scan *scan, FunctionCallInfo fcinfo)
+ls_scan_open(ls_scan *scan, FunctionCallInfo fcinfo, int first)
 {
-	ls_str header = ls_str_of_text(PG_GETARG_BYTEA_PP(1));
+	ls_str header = ls_str_of_text(PG_GETARG_BYTEA_PP(first + 1));
 	const char *error = NULL;
 	MemoryContext outer;
 
 	memset(scan, 0, sizeof(*scan));
-	scan->id = PG_GETARG_INT64(0);
-	scan->queued = PG_ARGISNULL(3);
+	scan->id = PG_GETARG_INT64(first);
+	scan->queued = PG_ARGISNULL(first + 3);
 	scan->stored = !scan->queued;
 	if (scan->stored)
-		scan->index = ls_str_of_text(PG_GETARG_TEXT_PP(3));
-	scan->from = ls_time_of_timestamptz(PG_GETARG_TIMESTAMPTZ(5));
-	scan->to = ls_time_of_timestamptz(PG_GETARG_TIMESTAMPTZ(6));
+		scan->index = ls_str_of_text(PG_GETARG_TEXT_PP(first + 3));
+	scan->from = ls_time_of_timestamptz(PG_GETARG_TIMESTAMPTZ(first + 5));
+	scan->to = ls_time_of_timestamptz(PG_GETARG_TIMESTAMPTZ(first + 6));
 
 	scan->context = AllocSetContextCreate(CurrentMemoryContext, "logsvc scan of a part",
 										  ALLOCSET_DEFAULT_SIZES);
 	outer = MemoryContextSwitchTo(scan->context);
 	scan->arena = ls_context_arena(scan->context, SCAN_MEMORY);
-	ls_body_init(&scan->body, PG_GETARG_DATUM(2));
+	ls_body_init(&scan->body, PG_GETARG_DATUM(first + 2));
 	scan->part = ls_part_open(scan->arena, header, fetch, scan, &error);
 	if (scan->part == NULL)
 	{
@@ -200,12 +206,13 @@ ls_scan_open(ls_scan *scan, FunctionCallInfo fcinfo)
 	}
 	if (scan->queued)
 		scan->stored = single_index(scan);
-	if (!PG_ARGISNULL(4))
+	if (!PG_ARGISNULL(first + 4))
 	{
 		ls_filter *filter;
 		const ls_filter *rest;
 
-		if (!ls_filter_deserialize(scan->arena, ls_str_of_text(PG_GETARG_BYTEA_PP(4)), &filter))
+		if (!ls_filter_deserialize(scan->arena, ls_str_of_text(PG_GETARG_BYTEA_PP(first + 4)),
+								   &filter))
 			ereport(ERROR, errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 					errmsg("the filter is not one"));
 		rest = filter == NULL ? &always : simplify(scan, filter);

@@ -272,12 +272,31 @@ ls_part_ints_encode(ls_buf *out, const int64_t *values, uint32_t n, bool packed,
 	}
 }
 
-/* ls_read_varint, inlined for the loops below. */
+/* ls_read_varint, inlined for the loops below: up to 8 bytes at once. */
 static inline uint64_t
 get_varint(ls_reader *r)
 {
-	if (r->pos < r->end && *r->pos < 0x80)
-		return *r->pos++;
+	uint64_t v;
+	uint64_t ends;
+
+	if (r->end - r->pos >= 8)
+	{
+		memcpy(&v, r->pos, sizeof(v));
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+		v = __builtin_bswap64(v);
+#endif
+		ends = ~v & UINT64_C(0x8080808080808080);
+		if (ends != 0)
+		{
+			unsigned bits = (unsigned) __builtin_ctzll(ends) + 1;
+
+			r->pos += bits / 8;
+			v &= UINT64_C(0x7f7f7f7f7f7f7f7f) >> (64 - bits);
+			v = (v & UINT64_C(0x007f007f007f007f)) | (v & UINT64_C(0x7f007f007f007f00)) >> 1;
+			v = (v & UINT64_C(0x00003fff00003fff)) | (v & UINT64_C(0x3fff00003fff0000)) >> 2;
+			return (v & UINT64_C(0x0fffffff)) | (v & UINT64_C(0x0fffffff00000000)) >> 4;
+		}
+	}
 	return ls_read_varint(r);
 }
 

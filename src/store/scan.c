@@ -382,7 +382,7 @@ logsvc_part_scan(PG_FUNCTION_ARGS)
 		p.after.place = PG_ARGISNULL(13) ? 0 : (uint32) PG_GETARG_INT32(13);
 	}
 
-	ls_scan_open(&scan, fcinfo);
+	ls_scan_open(&scan, fcinfo, 0);
 	if (good_enough(&p, p.descending ? ls_part_statistics(scan.part)->max_time
 									 : ls_part_statistics(scan.part)->min_time))
 	{

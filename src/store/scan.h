@@ -2,7 +2,7 @@
  *
  * scan.h
  *	  Scanning parts from SQL: what a search shares with part_scan and
- *	  part_group.
+ *	  group_parts.
  *
  * The names of fields that these functions take are texts: a named field as
  * the language names it (event, timestamp, trace_id, ...); an attribute as its
@@ -15,6 +15,8 @@
 #define LS_SCAN_H
 
 #include "src/base/base.h"
+
+#define LS_SCAN_MAX_COUNTERS 128
 
 /*
  * One search in this process.  While it is the current one, scans add to its
@@ -29,6 +31,10 @@ typedef struct ls_scan_session
 	uint64 bytes;   /* of headers and bodies that were read */
 	uint64 output;  /* bytes of texts made for the caller */
 
+	/* Values that aggregates of numbers saw, by the number of the aggregate. */
+	uint64 numbers[LS_SCAN_MAX_COUNTERS];
+	uint64 others[LS_SCAN_MAX_COUNTERS];
+
 	/* The N best times so far, as a heap with the worst at its root. */
 	bool descending;
 	int newest; /* 0: no limit */
@@ -36,10 +42,6 @@ typedef struct ls_scan_session
 	int64 *times;
 	MemoryContext context;
 } ls_scan_session;
-
-/* Limits of specification 8.5; beyond them QUERY_SCAN_LIMIT, QUERY_MEMORY_LIMIT. */
-#define LS_SCAN_MAX_ROWS UINT64CONST(10000000000)
-#define LS_SCAN_MAX_OUTPUT (UINT64CONST(2) * 1024 * 1024 * 1024)
 
 /* The current one; set and reset by the search, also when an error is raised. */
 extern ls_scan_session *ls_scan_current;

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * scan_internal.h
- *	  What part_scan and part_group share; not for other folders.
+ *	  What part_scan and group_parts share; not for other folders.
  *
  *-------------------------------------------------------------------------
  */
@@ -34,10 +34,10 @@ typedef struct ls_scan
 } ls_scan;
 
 /*
- * Opens the part of arguments 0 to 6 (id, header, body, index, filter, from,
- * to) in a memory context of its own.  Raises CORRUPT_PART.
+ * Opens the part of seven arguments from `first` on (id, header, body, index,
+ * filter, from, to) in a memory context of its own.  Raises CORRUPT_PART.
  */
-extern void ls_scan_open(ls_scan *scan, FunctionCallInfo fcinfo);
+extern void ls_scan_open(ls_scan *scan, FunctionCallInfo fcinfo, int first);
 extern void ls_scan_close(ls_scan *scan);
 
 /* Raises what made a function of the part or of the filter fail. */
@@ -48,6 +48,9 @@ extern uint32 ls_scan_block(ls_scan *scan, uint32 block, uint64_t *selected);
 
 /* Does every row of the part match, so that its header answers? */
 extern bool ls_scan_all(ls_scan *scan);
+
+/* Bytes that one search may use: setting logsvc.search_memory. */
+extern size_t ls_scan_memory_limit(void);
 
 /* Adds to the current session, and keeps its limits. */
 extern void ls_scan_count(uint64 rows, uint64 matched, uint64 output);
@@ -75,7 +78,21 @@ typedef struct ls_scan_column
 	uint32_t column;
 	ls_kind kind;
 	uint32_t nested; /* path parts before the member; 0: the value itself */
+
+	/* Of the block that is looked at; NULL: not loaded. */
+	const uint32_t *ranks;
+	const ls_vector *vector;
 } ls_scan_column;
+
+/* A value as it is stored: see ls_attribute. */
+typedef struct ls_scan_value
+{
+	ls_kind kind;
+	ls_str text;
+	int64_t integer;
+} ls_scan_value;
+
+#define LS_SCAN_FIELD_TEXT 64
 
 typedef struct ls_scan_field
 {
@@ -86,6 +103,7 @@ typedef struct ls_scan_field
 	ls_scan_column *columns; /* where its values are, the first that has one counts */
 	uint32_t n_columns;
 	ls_buf scratch;
+	char text[LS_SCAN_FIELD_TEXT]; /* of a time or an id */
 } ls_scan_field;
 
 /* Reads a name; raises when it is none. */
@@ -93,6 +111,16 @@ extern void ls_scan_field_parse(ls_arena *arena, ls_str name, ls_scan_field *fie
 
 /* Looks up the columns of the field in the part. */
 extern void ls_scan_field_resolve(ls_scan *scan, ls_scan_field *field);
+
+/* To be called before rows of another block are looked at with ls_scan_field_typed. */
+extern void ls_scan_field_block(ls_scan_field *field);
+
+/*
+ * The value of a row; false: it has none.  Its text lives until the next call
+ * for the field, or until the block is released.
+ */
+extern bool ls_scan_field_typed(ls_scan *scan, ls_scan_field *field, uint32 block, uint32 row,
+								ls_scan_value *value);
 
 /* Appends the value of a row as JSON; false, and nothing appended: it has none. */
 extern bool ls_scan_field_value(ls_scan *scan, ls_scan_field *field, uint32 block, uint32 row,

@@ -55,7 +55,7 @@ SELECT is(pg_temp.s('| stats max(level), count(ms), first(ms)') #> '{meta,warnin
 SELECT is(pg_temp.s('| stats avg(n) as a by host') #> '{data,columns}',
 	'[{"name":"host","type":"string"},{"name":"a","type":"number"}]', 'columns');
 SELECT is(pg_temp.s('| stats dc(n)') #>> '{meta,stats,approximate}', 'false', 'dc is exact');
-SELECT ok(logsvc.explain_query('| stats count by host') LIKE '%part_group%', 'counts stay in the parts');
+SELECT ok(logsvc.explain_query('| stats count by host') LIKE '%group_parts%', 'counts stay in the parts');
 SELECT throws_ok($$ SELECT logsvc.search('| stats median(n)') $$, 'LQ002', NULL, 'an aggregate');
 
 -- ---- top and rare ----
@@ -70,7 +70,7 @@ SELECT is(pg_temp.rows('| where n < 9 | top 2 ms'), '[[0,1,14.2857],[10,1,14.285
 SELECT is(pg_temp.rows('| top 2 ms'), '[[0,1,10],[10,1,10]]', '... nor inside of the parts');
 SELECT is(pg_temp.rows('| stats count by host, level | top 1 level'), '[["error",3,50]]', 'of a table');
 SELECT is(jsonb_array_length(pg_temp.rows('| top n')), 10, 'ten when no number is given');
-SELECT ok(logsvc.explain_query('| top level') LIKE '%part_group%', 'top counts in the parts');
+SELECT ok(logsvc.explain_query('| top level') LIKE '%group_parts%', 'top counts in the parts');
 SELECT is(pg_temp.s('| rare level') #> '{data,columns}',
 	'[{"name":"level","type":"string"},{"name":"count","type":"number"},{"name":"percent","type":"number"}]',
 	'columns of rare');

@@ -1,0 +1,929 @@
+/*-------------------------------------------------------------------------
+ *
+ * measure.c
+ *	  Aggregates of the values of a field inside of parts, for each group.
+ *
+ * What they give is what the statement would get from the server's own
+ * aggregates over the values as JSON texts: sums are decimal, percentiles are
+ * those of percentile_cont, values that are no numbers are left out and
+ * counted.  Only the columns of the fields are decoded.
+ *
+ * Different values are counted by a keyed 128-bit hash of each (SipHash, a new
+ * key for each search): two of a billion values collide with a probability of
+ * 10^-21, and who sends events cannot make them.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "src/store/group_internal.h"
+
+#include <math.h>
+
+#include "common/int.h"
+#include "common/pg_prng.h"
+#include "miscadmin.h"
+#include "utils/builtins.h"
+#include "utils/fmgrprotos.h"
+#include "utils/numeric.h"
+
+#include "src/store/match.h"
+
+#define SAMPLES_CHUNK 65536
+
+typedef enum measure_kind
+{
+	MEASURE_COUNT,
+	MEASURE_DC,
+	MEASURE_SUM,
+	MEASURE_AVG,
+	MEASURE_MIN,
+	MEASURE_MAX,
+	MEASURE_FIRST,
+	MEASURE_LAST,
+	MEASURE_PERCENTILE
+} measure_kind;
+
+/* A sum of decimals: units of 10^-scale, and what does not fit into that. */
+typedef struct decimal_sum
+{
+	int128 units;
+	int scale;
+	uint64 n;
+	Numeric rest; /* NULL: none */
+} decimal_sum;
+
+typedef struct extreme
+{
+	bool has_integer;
+	bool has_double;
+	bool has_text;
+	int64 integer;
+	double number;
+	ls_str text;
+} extreme;
+
+/* The first or the last row that has a value. */
+typedef struct edge
+{
+	bool set;
+	bool fresh; /* of this block: `value` is still to be read from `row` */
+	ls_time time;
+	uint64 batch;
+	uint32 place;
+	uint32 row;
+	ls_str value;
+} edge;
+
+typedef struct hashed
+{
+	uint64 a; /* both 0: free */
+	uint64 b;
+} hashed;
+
+typedef struct samples
+{
+	uint32 n;
+	uint32 group[SAMPLES_CHUNK];
+	double value[SAMPLES_CHUNK];
+	struct samples *next;
+} samples;
+
+struct ls_measure
+{
+	measure_kind kind;
+	int percent;
+	int counter; /* of what is no number; -1: none */
+	ls_str name;
+	ls_arena *arena;
+	MemoryContext context; /* of the set */
+	ls_scan_field field;   /* of the part */
+	uint32 capacity;       /* of the arrays below, in groups */
+	uint64 *counts;
+	decimal_sum *sums;
+	extreme *extremes;
+	edge *edges;
+	samples *first;
+	samples *last;
+	Size *starts; /* of the sorted values of each group, when finished */
+	double *values;
+	uint64 numbers;
+	uint64 others;
+
+	/* dc */
+	uint64 key[2];
+	hashed *set;
+	uint64 n_slots;
+	uint64 n_set;
+	const ls_str *dictionary; /* the one that `seen` belongs to */
+	uint32 *seen;             /* of its entries: the group that has it already */
+	hashed pending[LS_PART_BLOCK_ROWS];
+	uint32 pending_group[LS_PART_BLOCK_ROWS];
+};
+
+static void *
+checked(void *memory)
+{
+	if (memory == NULL)
+		ls_group_out_of_memory();
+	return memory;
+}
+
+ls_measure **
+ls_measures_make(MemoryContext context, ls_arena *arena, const ls_str *texts, int n)
+{
+	static const struct
+	{
+		const char *name;
+		measure_kind kind;
+	} kinds[] = {{"count", MEASURE_COUNT}, {"dc", MEASURE_DC},    {"sum", MEASURE_SUM},
+				 {"avg", MEASURE_AVG},     {"min", MEASURE_MIN},  {"max", MEASURE_MAX},
+				 {"first", MEASURE_FIRST}, {"last", MEASURE_LAST}};
+	ls_measure **measures = checked(ls_new_array(arena, ls_measure *, n + 1));
+
+	for (int i = 0; i < n; i++)
+	{
+		ls_measure *m = checked(ls_new(arena, ls_measure));
+		const char *text = ls_cstring_of_str(texts[i]);
+		char kind[16];
+		int at = 0;
+		bool found = false;
+
+		measures[i] = m;
+		m->arena = arena;
+		m->context = context;
+		m->counter = -1;
+		m->key[0] = pg_prng_uint64(&pg_global_prng_state);
+		m->key[1] = pg_prng_uint64(&pg_global_prng_state);
+		if (sscanf(text, "%15s %d %n", kind, &m->counter, &at) == 2 && at > 0)
+		{
+			m->name = ls_str_make(texts[i].data + at, texts[i].len - (size_t) at);
+			for (size_t k = 0; k < lengthof(kinds) && !found; k++)
+			{
+				found = strcmp(kind, kinds[k].name) == 0;
+				m->kind = kinds[k].kind;
+			}
+			if (!found && sscanf(kind, "p%d", &m->percent) == 1 && m->percent >= 0 &&
+				m->percent <= 100)
+			{
+				found = true;
+				m->kind = MEASURE_PERCENTILE;
+			}
+		}
+		if (!found || m->counter >= LS_SCAN_MAX_COUNTERS)
+			ereport(ERROR, errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+					errmsg("\"%s\" is not an aggregate of a scan", text));
+	}
+	return measures;
+}
+
+void
+ls_measure_part(ls_measure *m, ls_scan *scan)
+{
+	ls_scan_field_parse(scan->arena, m->name, &m->field);
+	ls_scan_field_resolve(scan, &m->field);
+	m->dictionary = NULL;
+}
+
+/* ---- room for groups ---- */
+
+static void *
+grow(ls_measure *m, void *array, Size element, uint32 capacity)
+{
+	char *grown =
+		checked(ls_arena_grow(m->arena, array, m->capacity * element, capacity * element));
+
+	memset(grown + m->capacity * element, 0, (capacity - m->capacity) * element);
+	return grown;
+}
+
+static void
+reserve(ls_measure *m, uint32 n_groups)
+{
+	uint32 capacity = Max(n_groups, Max(16, m->capacity * 2));
+
+	if (n_groups <= m->capacity)
+		return;
+	switch (m->kind)
+	{
+		case MEASURE_COUNT:
+		case MEASURE_DC:
+		case MEASURE_PERCENTILE:
+			m->counts = grow(m, m->counts, sizeof(uint64), capacity);
+			break;
+		case MEASURE_SUM:
+		case MEASURE_AVG:
+			m->sums = grow(m, m->sums, sizeof(decimal_sum), capacity);
+			break;
+		case MEASURE_MIN:
+		case MEASURE_MAX:
+			m->extremes = grow(m, m->extremes, sizeof(extreme), capacity);
+			break;
+		case MEASURE_FIRST:
+		case MEASURE_LAST:
+			m->edges = grow(m, m->edges, sizeof(edge), capacity);
+			break;
+	}
+	m->capacity = capacity;
+}
+
+/* ---- dc ---- */
+
+#define ROTATE(x, n) ((x) << (n) | (x) >> (64 - (n)))
+
+static inline void
+sip_round(uint64 *v)
+{
+	v[0] += v[1];
+	v[1] = ROTATE(v[1], 13) ^ v[0];
+	v[0] = ROTATE(v[0], 32);
+	v[2] += v[3];
+	v[3] = ROTATE(v[3], 16) ^ v[2];
+	v[0] += v[3];
+	v[3] = ROTATE(v[3], 21) ^ v[0];
+	v[2] += v[1];
+	v[1] = ROTATE(v[1], 17) ^ v[2];
+	v[2] = ROTATE(v[2], 32);
+}
+
+/* SipHash-1-3 with 128 bits of result. */
+static hashed
+sip(const uint64 key[2], const char *data, size_t len)
+{
+	uint64 v[4] = {
+		key[0] ^ UINT64CONST(0x736f6d6570736575), key[1] ^ UINT64CONST(0x646f72616e646f6d) ^ 0xee,
+		key[0] ^ UINT64CONST(0x6c7967656e657261), key[1] ^ UINT64CONST(0x7465646279746573)};
+	uint64 last = (uint64) len << 56;
+	hashed result;
+	uint64 word;
+
+	for (; len >= 8; data += 8, len -= 8)
+	{
+		memcpy(&word, data, 8);
+		v[3] ^= word;
+		sip_round(v);
+		v[0] ^= word;
+	}
+	for (size_t i = 0; i < len; i++)
+		last |= (uint64) (uint8) data[i] << (8 * i);
+	v[3] ^= last;
+	sip_round(v);
+	v[0] ^= last;
+	v[2] ^= 0xee;
+	for (int i = 0; i < 3; i++)
+		sip_round(v);
+	result.a = v[0] ^ v[1] ^ v[2] ^ v[3];
+	v[1] ^= 0xdd;
+	for (int i = 0; i < 3; i++)
+		sip_round(v);
+	result.b = v[0] ^ v[1] ^ v[2] ^ v[3];
+	return result;
+}
+
+/* Values that differ as JSON texts differ here. */
+static hashed
+hash_value(const ls_measure *m, const ls_scan_value *value, uint32 group)
+{
+	uint64 key[2] = {m->key[0] ^ (uint64) value->kind << 32 ^ group, m->key[1]};
+
+	if (value->kind == LS_KIND_INTEGER || value->kind == LS_KIND_BOOLEAN)
+		return sip(key, (const char *) &value->integer, sizeof(value->integer));
+	return sip(key, value->text.data, value->text.len);
+}
+
+static void
+grow_set(ls_measure *m)
+{
+	uint64 n_slots = m->n_slots == 0 ? 4096 : m->n_slots * 2;
+	Size size = (Size) n_slots * sizeof(hashed);
+	hashed *set;
+
+	if (size + size / 2 + ls_arena_used(m->arena) > ls_scan_memory_limit())
+		ls_group_out_of_memory();
+	set = MemoryContextAllocExtended(m->context, size, MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
+	for (uint64 i = 0; i < m->n_slots; i++)
+	{
+		uint64 at = m->set[i].a & (n_slots - 1);
+
+		if (m->set[i].a == 0 && m->set[i].b == 0)
+			continue;
+		if (i % 65536 == 0)
+			CHECK_FOR_INTERRUPTS();
+		while (set[at].a != 0 || set[at].b != 0)
+			at = (at + 1) & (n_slots - 1);
+		set[at] = m->set[i];
+	}
+	if (m->set != NULL)
+		pfree(m->set);
+	m->set = set;
+	m->n_slots = n_slots;
+}
+
+/* All of a block at once: the places in memory can be fetched ahead. */
+static void
+insert_pending(ls_measure *m, uint32 n)
+{
+	while (m->n_slots == 0 || (m->n_set + n) * 4 > m->n_slots * 3)
+		grow_set(m);
+	for (uint32 i = 0; i < n; i++)
+	{
+		hashed h = m->pending[i];
+		uint64 at = h.a & (m->n_slots - 1);
+
+		if (i + 12 < n)
+			__builtin_prefetch(&m->set[m->pending[i + 12].a & (m->n_slots - 1)]);
+		if (h.a == 0 && h.b == 0)
+			h.b = 1;
+		while ((m->set[at].a != 0 || m->set[at].b != 0) &&
+			   (m->set[at].a != h.a || m->set[at].b != h.b))
+			at = (at + 1) & (m->n_slots - 1);
+		if (m->set[at].a == h.a && m->set[at].b == h.b)
+			continue;
+		m->set[at] = h;
+		m->n_set++;
+		m->counts[m->pending_group[i]]++;
+	}
+}
+
+/* Of each entry of a dictionary: the group it was counted for last. */
+static uint32 *
+seen_entries(ls_measure *m, ls_scan *scan, const ls_vector *vector)
+{
+	Size size = ((Size) vector->n_dictionary + 1) * sizeof(uint32);
+
+	if (m->dictionary != vector->dictionary)
+	{
+		m->seen = ls_arena_alloc0(scan->arena, size);
+		if (m->seen == NULL)
+			ls_scan_fail(scan);
+		m->dictionary = vector->dictionary;
+	}
+	return m->seen;
+}
+
+static void
+add_distinct(ls_measure *m, ls_scan *scan, const ls_group_rows *rows)
+{
+	ls_scan_column *column = m->field.columns;
+	bool plain = m->field.source == LS_SOURCE_COLUMNS && m->field.n_columns == 1 &&
+				 column->nested == 0 && column->kind == LS_KIND_STRING;
+	uint32 n = 0;
+
+	for (uint32 i = 0; i < rows->n; i++)
+	{
+		ls_scan_value value;
+
+		if (!ls_scan_field_typed(scan, &m->field, rows->block, rows->rows[i], &value) ||
+			value.kind == LS_KIND_NULL)
+			continue;
+		if (plain && (column->vector->form == LS_VECTOR_DICTIONARY ||
+					  column->vector->form == LS_VECTOR_CONSTANT))
+		{
+			uint32 *seen = seen_entries(m, scan, column->vector);
+			uint32 entry = column->vector->form == LS_VECTOR_CONSTANT
+							   ? 0
+							   : column->vector->codes[column->ranks[rows->rows[i]]];
+
+			if (seen[entry] == rows->groups[i])
+				continue;
+			seen[entry] = rows->groups[i];
+		}
+		m->pending[n] = hash_value(m, &value, rows->groups[i]);
+		m->pending_group[n++] = rows->groups[i];
+	}
+	insert_pending(m, n);
+}
+
+/* ---- numbers ---- */
+
+static const int64 powers[] = {1,
+							   10,
+							   100,
+							   1000,
+							   10000,
+							   100000,
+							   1000000,
+							   10000000,
+							   100000000,
+							   1000000000,
+							   INT64CONST(10000000000),
+							   INT64CONST(100000000000),
+							   INT64CONST(1000000000000),
+							   INT64CONST(10000000000000),
+							   INT64CONST(100000000000000),
+							   INT64CONST(1000000000000000)};
+
+#define MAX_SCALE ((int) lengthof(powers) - 1)
+
+/* Is the value a number?  As sort_number in SQL. */
+static bool
+number_of(const ls_scan_value *value, ls_num *number)
+{
+	if (value->kind == LS_KIND_INTEGER)
+	{
+		*number = (ls_num){.is_int = true, .i = value->integer, .d = (double) value->integer};
+		return true;
+	}
+	return (value->kind == LS_KIND_NUMBER || value->kind == LS_KIND_STRING) &&
+		   ls_num_parse(value->text, number) && isfinite(number->d);
+}
+
+/* A double counts with 15 digits, as it does in SQL. */
+static Numeric
+numeric_of(ls_num number)
+{
+	return number.is_int
+			   ? int64_to_numeric(number.i)
+			   : DatumGetNumeric(DirectFunctionCall1(float8_numeric, Float8GetDatum(number.d)));
+}
+
+/* A decimal of at most 15 digits as units of 10^-scale, without zeros at its end. */
+static bool
+units_of(ls_str text, ls_num number, int64 *units, int *scale)
+{
+	bool negative = text.len > 0 && text.data[0] == '-';
+	bool point = false;
+	int digits = 0;
+
+	*units = number.i;
+	*scale = 0;
+	if (number.is_int)
+		return true;
+	*units = 0;
+	for (size_t i = negative; i < text.len; i++)
+	{
+		char c = text.data[i];
+
+		if (c == '.')
+		{
+			point = true;
+			continue;
+		}
+		if (c < '0' || c > '9')
+			return false;
+		digits += digits > 0 || c != '0';
+		*scale += point;
+		if (digits > 15 || *scale > MAX_SCALE)
+			return false;
+		*units = *units * 10 + (c - '0');
+	}
+	while (*scale > 0 && *units % 10 == 0)
+	{
+		*units /= 10;
+		--*scale;
+	}
+	if (negative)
+		*units = -*units;
+	return true;
+}
+
+static Numeric
+numeric_of_units(int128 units, int scale)
+{
+	char text[64];
+	char *at = text + sizeof(text) - 1;
+	bool negative = units < 0;
+	int n = 0;
+
+	*at = '\0';
+	do
+	{
+		int digit = (int) (units % 10);
+
+		if (n == scale && n > 0)
+			*--at = '.';
+		*--at = (char) ('0' + (digit < 0 ? -digit : digit));
+		units /= 10;
+		n++;
+	} while (units != 0 || n <= scale);
+	if (negative)
+		*--at = '-';
+	return DatumGetNumeric(DirectFunctionCall3(numeric_in, CStringGetDatum(at),
+											   ObjectIdGetDatum(InvalidOid), Int32GetDatum(-1)));
+}
+
+static Numeric
+add_numerics(Numeric a, Numeric b)
+{
+	return DatumGetNumeric(
+		DirectFunctionCall2(numeric_add, NumericGetDatum(a), NumericGetDatum(b)));
+}
+
+/* The sum so far in `rest`, which has no limit. */
+static void
+put_aside(ls_measure *m, decimal_sum *sum, Numeric more)
+{
+	ls_str copy;
+
+	if (sum->rest != NULL)
+		more = add_numerics(sum->rest, more);
+	copy = ls_arena_strdup(m->arena, ls_str_make((const char *) more, VARSIZE(more)));
+	sum->rest = checked((void *) copy.data);
+}
+
+static void
+add_units(ls_measure *m, decimal_sum *sum, int64 units, int scale)
+{
+	int128 total;
+	int128 wide = units;
+
+	if (scale < sum->scale)
+		wide *= powers[sum->scale - scale];
+	else if (scale > sum->scale)
+	{
+		if (__builtin_mul_overflow(sum->units, (int128) powers[scale - sum->scale], &total))
+		{
+			put_aside(m, sum, numeric_of_units(sum->units, sum->scale));
+			total = 0;
+		}
+		sum->units = total;
+		sum->scale = scale;
+	}
+	if (__builtin_add_overflow(sum->units, wide, &total))
+	{
+		put_aside(m, sum, numeric_of_units(sum->units, sum->scale));
+		total = wide;
+	}
+	sum->units = total;
+}
+
+static void
+add_to_extreme(ls_measure *m, extreme *x, const ls_scan_value *value, const ls_num *number)
+{
+	bool greatest = m->kind == MEASURE_MAX;
+	ls_str text;
+	ls_buf buf;
+
+	if (number != NULL && number->is_int)
+	{
+		if (!x->has_integer || (greatest ? number->i > x->integer : number->i < x->integer))
+			x->integer = number->i;
+		x->has_integer = true;
+		return;
+	}
+	if (number != NULL)
+	{
+		if (!x->has_double || (greatest ? number->d > x->number : number->d < x->number))
+			x->number = number->d;
+		x->has_double = true;
+		return;
+	}
+	/* Texts count where there is no number. */
+	if (x->has_integer || x->has_double)
+		return;
+	text = value->text;
+	ls_buf_init(&buf, m->arena);
+	if (value->kind == LS_KIND_BOOLEAN)
+	{
+		ls_scan_value_json(&buf, value->kind, value->text, value->integer);
+		text = ls_str_make(buf.data, buf.len);
+	}
+	if (x->has_text && (greatest ? ls_str_cmp(text, x->text) <= 0 : ls_str_cmp(text, x->text) >= 0))
+		return;
+	x->text = ls_arena_strdup(m->arena, text);
+	checked((void *) x->text.data);
+	x->has_text = true;
+}
+
+static void
+add_sample(ls_measure *m, uint32 group, double value)
+{
+	if (m->last == NULL || m->last->n == SAMPLES_CHUNK)
+	{
+		samples *chunk = checked(ls_arena_alloc(m->arena, sizeof(samples)));
+
+		chunk->n = 0;
+		chunk->next = NULL;
+		if (m->last == NULL)
+			m->first = chunk;
+		else
+			m->last->next = chunk;
+		m->last = chunk;
+	}
+	m->last->group[m->last->n] = group;
+	m->last->value[m->last->n++] = value;
+	m->counts[group]++;
+}
+
+/* A double as the server makes it of the numeric that it becomes before. */
+static double
+sample_of(ls_num number, ls_str text)
+{
+	int64 units;
+	int scale;
+
+	if (number.is_int || units_of(text, number, &units, &scale))
+		return number.d;
+	return DatumGetFloat8(DirectFunctionCall1(numeric_float8, NumericGetDatum(numeric_of(number))));
+}
+
+static void
+add_numbers(ls_measure *m, ls_scan *scan, const ls_group_rows *rows)
+{
+	for (uint32 i = 0; i < rows->n; i++)
+	{
+		uint32 group = rows->groups[i];
+		ls_scan_value value;
+		ls_num number;
+		bool is_number;
+		int64 units;
+		int scale;
+
+		if (!ls_scan_field_typed(scan, &m->field, rows->block, rows->rows[i], &value) ||
+			value.kind == LS_KIND_NULL)
+			continue;
+		is_number = number_of(&value, &number);
+		m->numbers += is_number;
+		m->others += !is_number;
+		if (m->kind == MEASURE_MIN || m->kind == MEASURE_MAX)
+			add_to_extreme(m, &m->extremes[group], &value, is_number ? &number : NULL);
+		else if (!is_number)
+			continue;
+		else if (m->kind == MEASURE_PERCENTILE)
+			add_sample(m, group, sample_of(number, value.text));
+		else
+		{
+			m->sums[group].n++;
+			if (units_of(value.text, number, &units, &scale))
+				add_units(m, &m->sums[group], units, scale);
+			else
+				put_aside(m, &m->sums[group], numeric_of(number));
+		}
+	}
+}
+
+/* ---- first, last ---- */
+
+/* In the order of events: newest first, at one time the later id first. */
+static bool
+comes_before(ls_time time, uint64 batch, uint32 place, const edge *e)
+{
+	if (time != e->time)
+		return time > e->time;
+	if (batch != e->batch)
+		return batch > e->batch;
+	return place > e->place;
+}
+
+static void
+add_edges(ls_measure *m, ls_scan *scan, const ls_group_rows *rows)
+{
+	const ls_time *times = ls_part_timestamps(scan->part, rows->block);
+	const uint64_t *batches = NULL;
+	const uint32_t *places = NULL;
+	bool first = m->kind == MEASURE_FIRST;
+	ls_scan_value value;
+
+	if (times == NULL)
+		ls_scan_fail(scan);
+	for (uint32 i = 0; i < rows->n; i++)
+	{
+		uint32 row = rows->rows[i];
+		edge *e = &m->edges[rows->groups[i]];
+
+		if (e->set && (first ? times[row] < e->time : times[row] > e->time))
+			continue;
+		if (!ls_scan_field_typed(scan, &m->field, rows->block, row, &value) ||
+			value.kind == LS_KIND_NULL)
+			continue;
+		if (batches == NULL)
+		{
+			batches = ls_part_batches(scan->part, rows->block);
+			places = batches == NULL ? NULL : ls_part_places(scan->part, rows->block);
+			if (places == NULL)
+				ls_scan_fail(scan);
+		}
+		if (e->set && comes_before(times[row], batches[row], places[row], e) != first)
+			continue;
+		e->set = e->fresh = true;
+		e->time = times[row];
+		e->batch = batches[row];
+		e->place = places[row];
+		e->row = row;
+	}
+	for (uint32 i = 0; i < rows->n; i++)
+	{
+		edge *e = &m->edges[rows->groups[i]];
+		ls_buf buf;
+
+		if (!e->fresh)
+			continue;
+		e->fresh = false;
+		ls_buf_init(&buf, m->arena);
+		if (!ls_scan_field_value(scan, &m->field, rows->block, e->row, &buf) || buf.failed)
+			ls_group_out_of_memory();
+		e->value = ls_str_make(buf.data, buf.len);
+	}
+}
+
+/* ---- the whole ---- */
+
+void
+ls_measure_add(ls_measure *m, ls_scan *scan, const ls_group_rows *rows, uint32 n_groups)
+{
+	ls_scan_value value;
+
+	reserve(m, n_groups);
+	ls_scan_field_block(&m->field);
+	if (m->field.source == LS_SOURCE_COLUMNS && m->field.n_columns == 0)
+		return;
+	switch (m->kind)
+	{
+		case MEASURE_COUNT:
+			for (uint32 i = 0; i < rows->n; i++)
+			{
+				if (ls_scan_field_typed(scan, &m->field, rows->block, rows->rows[i], &value) &&
+					value.kind != LS_KIND_NULL)
+					m->counts[rows->groups[i]]++;
+			}
+			break;
+		case MEASURE_DC:
+			add_distinct(m, scan, rows);
+			break;
+		case MEASURE_FIRST:
+		case MEASURE_LAST:
+			add_edges(m, scan, rows);
+			break;
+		default:
+			add_numbers(m, scan, rows);
+			break;
+	}
+}
+
+/* The samples of each group side by side. */
+static void
+sort_samples(ls_measure *m, uint32 n_groups)
+{
+	Size total = 0;
+	Size *next = checked(ls_new_array(m->arena, Size, n_groups + 1));
+
+	m->starts = checked(ls_new_array(m->arena, Size, n_groups + 1));
+	for (uint32 g = 0; g < n_groups; g++)
+	{
+		m->starts[g] = next[g] = total;
+		total += m->counts[g];
+	}
+	m->values = checked(ls_arena_alloc(m->arena, (total + 1) * sizeof(double)));
+	for (const samples *chunk = m->first; chunk != NULL; chunk = chunk->next)
+	{
+		CHECK_FOR_INTERRUPTS();
+		for (uint32 i = 0; i < chunk->n; i++)
+			m->values[next[chunk->group[i]]++] = chunk->value[i];
+	}
+}
+
+void
+ls_measure_finish(ls_measure *m, uint32 n_groups)
+{
+	reserve(m, n_groups);
+	if (m->kind == MEASURE_PERCENTILE)
+		sort_samples(m, n_groups);
+	if (ls_scan_current != NULL && m->counter >= 0)
+	{
+		ls_scan_current->numbers[m->counter] += m->numbers;
+		ls_scan_current->others[m->counter] += m->others;
+	}
+}
+
+/* Puts the k-th smallest value in its place, smaller ones before it. */
+static double
+select_value(double *v, Size n, Size k)
+{
+	Size low = 0;
+	Size high = n - 1;
+
+	while (low < high)
+	{
+		Size i = low;
+		Size j = high;
+		double pivot = v[low + (high - low) / 2];
+
+		CHECK_FOR_INTERRUPTS();
+		for (;;)
+		{
+			double swap;
+
+			while (v[i] < pivot)
+				i++;
+			while (v[j] > pivot)
+				j--;
+			if (i >= j)
+				break;
+			swap = v[i];
+			v[i++] = v[j];
+			v[j--] = swap;
+		}
+		/* v[low .. j] <= pivot <= v[j + 1 .. high] */
+		if (k <= j)
+			high = j;
+		else
+			low = j + 1;
+	}
+	return v[k];
+}
+
+/* As percentile_cont: interpolated between two values. */
+static double
+percentile(double *values, Size n, int percent)
+{
+	double place = percent / 100.0 * (double) (n - 1);
+	Size first = (Size) floor(place);
+	double low = select_value(values, n, first);
+	double high;
+
+	if (first == (Size) ceil(place))
+		return low;
+	high = values[first + 1];
+	for (Size i = first + 2; i < n; i++)
+		high = Min(high, values[i]);
+	return low + (place - (double) first) * (high - low);
+}
+
+static void
+append_double(ls_buf *buf, double value)
+{
+	char *text = DatumGetCString(DirectFunctionCall1(float8out, Float8GetDatum(value)));
+
+	ls_buf_str(buf, ls_str_of_cstring(text));
+	pfree(text);
+}
+
+static void
+append_numeric(ls_buf *buf, Numeric value)
+{
+	char *text = DatumGetCString(DirectFunctionCall1(numeric_out, NumericGetDatum(value)));
+
+	ls_buf_str(buf, ls_str_of_cstring(text));
+	pfree(text);
+}
+
+static Numeric
+sum_of(const decimal_sum *sum)
+{
+	Numeric total = numeric_of_units(sum->units, sum->scale);
+
+	return sum->rest == NULL ? total : add_numerics(total, sum->rest);
+}
+
+static bool
+extreme_result(const ls_measure *m, const extreme *x, ls_buf *buf)
+{
+	Numeric a;
+	Numeric b;
+
+	if (!x->has_integer && !x->has_double)
+	{
+		if (x->has_text)
+			ls_json_quote(buf, x->text);
+		return x->has_text;
+	}
+	a = int64_to_numeric(x->integer);
+	b = numeric_of((ls_num){.d = x->number});
+	if (!x->has_double ||
+		(x->has_integer &&
+		 (DatumGetInt32(DirectFunctionCall2(numeric_cmp, NumericGetDatum(a), NumericGetDatum(b))) >
+		  0) == (m->kind == MEASURE_MAX)))
+		append_numeric(buf, a);
+	else
+		append_numeric(buf, b);
+	return true;
+}
+
+bool
+ls_measure_result(ls_measure *m, uint32 group, ls_buf *buf)
+{
+	const decimal_sum *sum = m->sums == NULL ? NULL : &m->sums[group];
+
+	switch (m->kind)
+	{
+		case MEASURE_COUNT:
+		case MEASURE_DC:
+			ls_buf_printf(buf, "%llu", (unsigned long long) m->counts[group]);
+			return true;
+		case MEASURE_SUM:
+			if (sum->n > 0)
+				append_numeric(buf, sum_of(sum));
+			return sum->n > 0;
+		case MEASURE_AVG:
+			if (sum->n > 0)
+				append_double(
+					buf,
+					DatumGetFloat8(DirectFunctionCall1(
+						numeric_float8,
+						DirectFunctionCall2(numeric_div, NumericGetDatum(sum_of(sum)),
+											NumericGetDatum(int64_to_numeric((int64) sum->n))))));
+			return sum->n > 0;
+		case MEASURE_MIN:
+		case MEASURE_MAX:
+			return extreme_result(m, &m->extremes[group], buf);
+		case MEASURE_FIRST:
+		case MEASURE_LAST:
+			if (m->edges[group].set)
+				ls_buf_str(buf, m->edges[group].value);
+			return m->edges[group].set;
+		case MEASURE_PERCENTILE:
+			if (m->counts[group] > 0)
+				append_double(buf, percentile(m->values + m->starts[group], (Size) m->counts[group],
+											  m->percent));
+			return m->counts[group] > 0;
+	}
+	return false;
+}

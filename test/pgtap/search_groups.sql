@@ -1,0 +1,65 @@
+-- Searching: what is grouped inside of parts is what grouping rows of the scan gives.
+SELECT plan(9);
+
+SELECT isnt(logsvc.create_organization('Acme', 'pro'), NULL, 'an organization');
+DO $$ BEGIN PERFORM logsvc.act_as('acme'); END $$;
+
+-- Numbers of all kinds, texts that look like numbers, and the same name for values of other types.
+CREATE FUNCTION pg_temp.value(n int) RETURNS jsonb LANGUAGE sql AS $$
+	SELECT (ARRAY['1', '2.5', '-7', '"8"', '"009"', '"1.50"', '1e3', '0.1', '0.2', '12345678901234567890',
+		'0.12345678901234567', '9007199254740993', '"x"', '""', 'null', 'true', '{"a":1}', '[1,2]', '-0.0',
+		'99999999999999.5', '1e-20', '"1e400"', '" 5"', '9223372036854775807', '0.30', '"a\"b\n"'])[n % 26 + 1]::jsonb $$;
+SELECT is((SELECT sum((logsvc.ingest(events) ->> 'accepted')::int) FROM (
+	SELECT jsonb_agg(jsonb_build_object(
+		'event', format('request %s of user%s', n, n % 7),
+		'timestamp', date_trunc('day', now() AT TIME ZONE 'UTC') AT TIME ZONE 'UTC' - interval '1 day'
+			+ ((n * 7919) % 86400) * interval '1 s',
+		'level', (ARRAY['info', 'info', 'info', 'warn', 'error', 'Notice', NULL])[n % 7 + 1],
+		'source', 's' || n % 3,
+		'service', CASE WHEN n % 5 > 0 THEN 'svc' || n % 5 END,
+		'attributes', jsonb_build_object('n', n, 'v', pg_temp.value(n), 'o', jsonb_build_object('k', n % 4,
+				'v', pg_temp.value(n / 2)), 'many', 'm' || n % 40)
+			|| CASE WHEN n % 3 = 0 THEN '{"few":1.25}' WHEN n % 11 = 0 THEN '{"few":"1.25"}' ELSE '{}' END::jsonb)) AS events
+	FROM generate_series(1, 3000) n GROUP BY n % 4) e), 3000::bigint, 'events in four requests');
+
+CREATE FUNCTION pg_temp.rows(q text) RETURNS text LANGUAGE sql AS $$
+	SELECT (r #> '{data,rows}')::text || (r #> '{data,columns}')::text || (r #>> '{meta,truncated}')
+		|| coalesce((SELECT string_agg(w ->> 'message', ';') FROM jsonb_array_elements(r #> '{meta,warnings}') w), '')
+	FROM logsvc.search(q, earliest => '-1d@d', latest => '@d', "limit" => 10000) r $$;
+
+-- A stage before it keeps the grouping out of the parts.
+CREATE FUNCTION pg_temp.differ(head text, VARIADIC stages text[]) RETURNS TABLE (stage text, inside text, outside text)
+LANGUAGE sql AS $$
+	SELECT s, pg_temp.rows(head || '| ' || s), pg_temp.rows(head || '| where true | ' || s) FROM unnest(stages) s
+	WHERE pg_temp.rows(head || '| ' || s) IS DISTINCT FROM pg_temp.rows(head || '| where true | ' || s) $$;
+CREATE FUNCTION pg_temp.stages() RETURNS text[] LANGUAGE sql AS $$ SELECT ARRAY[
+	'stats count', 'stats count by level', 'stats count by level, index', 'stats count by v', 'stats count by o.v',
+	'stats count by level, source', 'stats count by level, source, many', 'stats count by n', 'stats count by nothing',
+	'stats count by timestamp', 'stats count by id', 'stats count by few', 'stats count by service, nothing',
+	'stats count(v), dc(v), sum(v), avg(v), min(v), max(v), first(v), last(v)',
+	'stats count(v), dc(v), sum(v), avg(v), min(v), max(v), first(v), last(v) by source',
+	'stats sum(few) as a, avg(few) as b, p50(few) as c, p50(v), p0(v), p99(v), p10(n), p99(n) by level, service',
+	'stats sum(o.v), min(o.v), max(o.v), dc(o.v), count(o.v), p50(o.v) by o.k',
+	'stats min(timestamp), max(timestamp), min(level), max(event), dc(timestamp), dc(level), first(id), last(event)',
+	'stats dc(n), dc(many), dc(source), dc(id) by many', 'stats sum(n), sum(n) as again, avg(nothing), first(nothing), dc(nothing)',
+	'stats count, sum(o), dc(o), first(o) by service', 'top many', 'top 3 source by level', 'rare 5 v', 'top 2 level, source',
+	'rare few', 'timechart span=1h count', 'timechart span=5m count', 'timechart span=1d count', 'timechart count',
+	'timechart span=1h count by level', 'timechart span=1h limit=2 count, avg(n), dc(many), p50(v) by source',
+	'timechart span=3h limit=3 count, sum(v), min(v), max(v), first(n), last(n), count(few) by many, level',
+	'timechart span=6h limit=1 count by level', 'timechart span=1h count by nothing', 'timechart span=2h dc(v), avg(few)'] $$;
+
+SELECT is_empty($$ SELECT * FROM pg_temp.differ('', VARIADIC pg_temp.stages()) $$, 'of all events');
+SELECT is_empty($$ SELECT * FROM pg_temp.differ('level=error ', VARIADIC pg_temp.stages()) $$, 'of those of a level');
+SELECT is_empty($$ SELECT * FROM pg_temp.differ('user3 n>100 ', VARIADIC pg_temp.stages()) $$, 'of those with a word');
+SELECT is_empty($$ SELECT * FROM pg_temp.differ('v=* earliest=-20h@h latest=-15h@h ', VARIADIC pg_temp.stages()) $$,
+	'of some hours');
+SELECT is_empty($$ SELECT * FROM pg_temp.differ('nothing_of_this ', VARIADIC pg_temp.stages()) $$, 'of none');
+
+-- ---- limits ----
+
+SET logsvc.search_memory = '1MB';
+SELECT throws_ok($$ SELECT pg_temp.rows('* | stats dc(id), count by n, id, event') $$, 'LQ102', NULL, 'a search has so much memory');
+RESET logsvc.search_memory;
+SET logsvc.search_rows = 2;
+SELECT throws_ok($$ SELECT pg_temp.rows('n>0 | stats count') $$, 'LQ103', NULL, 'and may scan so many rows');
+RESET logsvc.search_rows;
