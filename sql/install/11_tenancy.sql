@@ -93,7 +93,7 @@ FOR EACH ROW EXECUTE FUNCTION logsvc_internal.customize();
 CREATE TABLE logsvc_internal.rate_limit (
 	class text PRIMARY KEY CHECK (length(class) BETWEEN 1 AND 31),
 	per_minute int NOT NULL CHECK (per_minute >= 0),
-	scope text NOT NULL CHECK (scope IN ('organization', 'caller', 'address')),
+	scope text NOT NULL CHECK (scope IN ('organization', 'caller', 'user', 'address')),
 	customized boolean NOT NULL DEFAULT true
 );
 COMMENT ON TABLE logsvc_internal.rate_limit IS
@@ -107,7 +107,7 @@ INSERT INTO logsvc_internal.rate_limit (class, per_minute, scope, customized) VA
 	('assist',		120,	'caller',		false),
 	('evaluation',	10,		'caller',		false),
 	('auth',		5,		'address',		false),
-	('password',	5,		'caller',		false),
+	('password',	5,		'user',			false),
 	('public',		5,		'address',		false),
 	('static',		600,	'address',		false);
 

@@ -111,6 +111,9 @@ RETURN jsonb_build_object(
 COMMENT ON FUNCTION logsvc_internal.audit_event(logsvc_internal.audit_entry) IS
 'An audit entry as an event of index _audit';
 
+-- The trigger of the first entry takes all that the transaction has written to the
+-- chain, in their order.  One by one, each would find the head of the chain behind
+-- as many dead versions as there are entries before it.
 CREATE OR REPLACE FUNCTION logsvc_internal.chain_audit() RETURNS trigger
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp AS $$
@@ -118,8 +121,8 @@ DECLARE
 	head logsvc_internal.audit_head;
 	entry logsvc_internal.audit_entry;
 BEGIN
-	IF NOT EXISTS (SELECT FROM logsvc_internal.audit_entry e WHERE e.id = NEW.id) THEN
-		RETURN NULL; -- the organization was deleted meanwhile
+	IF NOT EXISTS (SELECT FROM logsvc_internal.audit_entry e WHERE e.id = NEW.id AND e.number IS NULL) THEN
+		RETURN NULL; -- it has its place, or the organization was deleted meanwhile
 	END IF;
 	-- From here to the end of the transaction the chain is ours.
 	LOOP
@@ -131,18 +134,24 @@ BEGIN
 			logsvc_internal.audit_genesis(NEW.organization_id))
 		ON CONFLICT DO NOTHING;
 	END LOOP;
-	head.number := head.number + 1;
-	head.hash := sha256(head.hash || logsvc_internal.audit_content(NEW, head.number));
+	FOR entry IN
+		SELECT e.* FROM logsvc_internal.audit_entry e
+		WHERE e.organization_id = NEW.organization_id AND e.number IS NULL
+		ORDER BY e.cmin::text::bigint, e.ctid
+	LOOP
+		head.number := head.number + 1;
+		head.hash := sha256(head.hash || logsvc_internal.audit_content(entry, head.number));
+		UPDATE logsvc_internal.audit_entry e SET number = head.number, hash = head.hash
+		WHERE e.id = entry.id RETURNING e.* INTO entry;
+		PERFORM logsvc_internal.store_audit(entry.organization_id, logsvc_internal.audit_event(entry));
+	END LOOP;
 	UPDATE logsvc_internal.audit_head h SET number = head.number, hash = head.hash
 	WHERE h.organization_id = head.organization_id;
-	UPDATE logsvc_internal.audit_entry e SET number = head.number, hash = head.hash
-	WHERE e.id = NEW.id RETURNING e.* INTO entry;
-	PERFORM logsvc_internal.store_audit(entry.organization_id, logsvc_internal.audit_event(entry));
 	RETURN NULL;
 END
 $$;
 COMMENT ON FUNCTION logsvc_internal.chain_audit() IS
-'Deferred row trigger: gives an audit entry its place in the chain';
+'Deferred row trigger: gives the audit entries of a transaction their places in the chain';
 
 DROP TRIGGER IF EXISTS chain_audit ON logsvc_internal.audit_entry;
 CREATE CONSTRAINT TRIGGER chain_audit AFTER INSERT ON logsvc_internal.audit_entry

@@ -218,7 +218,8 @@ extern void ls_rate_limit_look(const char *class_name, const uint8 key[16], int 
 typedef enum ls_rate_scope
 {
 	LS_RATE_ORGANIZATION,
-	LS_RATE_CALLER,
+	LS_RATE_CALLER, /* within an organization */
+	LS_RATE_USER,   /* whatever the organization; who is no user: as LS_RATE_CALLER */
 	LS_RATE_ADDRESS
 } ls_rate_scope;
 

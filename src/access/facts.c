@@ -118,6 +118,7 @@ rate_row(void *context, HeapTuple tuple, TupleDesc desc)
 	scope = TextDatumGetCString(SPI_getbinval(tuple, desc, 2, &null));
 	r->scope = strcmp(scope, "organization") == 0 ? LS_RATE_ORGANIZATION
 			   : strcmp(scope, "caller") == 0     ? LS_RATE_CALLER
+			   : strcmp(scope, "user") == 0       ? LS_RATE_USER
 												  : LS_RATE_ADDRESS;
 }
 
@@ -162,8 +163,11 @@ void
 ls_rate_key(const ls_principal *principal, const ls_request *request, ls_rate_scope scope,
 			uint8 key[16])
 {
+	static const pg_uuid_t nobody;
 	ls_address address;
 
+	if (scope == LS_RATE_USER && memcmp(&principal->user, &nobody, UUID_LEN) == 0)
+		scope = LS_RATE_CALLER;
 	switch (scope)
 	{
 		case LS_RATE_ORGANIZATION:
@@ -171,6 +175,9 @@ ls_rate_key(const ls_principal *principal, const ls_request *request, ls_rate_sc
 			break;
 		case LS_RATE_CALLER:
 			memcpy(key, principal->caller, 16);
+			break;
+		case LS_RATE_USER:
+			memcpy(key, &principal->user, 16);
 			break;
 		case LS_RATE_ADDRESS:
 			/* Who has no address shares one window. */

@@ -1,5 +1,5 @@
 -- The audit log: lists, files, verification, tampering, the end of entries.
-SELECT plan(51);
+SELECT plan(54);
 
 SELECT logsvc.create_organization('Acme', 'business'), logsvc.create_organization('Other'),
 	logsvc.create_user('ann@acme.test'), logsvc.add_member('acme', 'ann@acme.test', 'owner')
@@ -10,7 +10,34 @@ FROM acme, generate_series(1, 120) AS n \g /dev/null
 SELECT logsvc_internal.audit(id, 'test.evil', E'=1+1', '{"a": "x\"y"}', '@eve') FROM acme \g /dev/null
 SELECT logsvc_internal.audit(id, 'test.other', 'foreign') FROM logsvc_internal.organization WHERE slug = 'other' \g /dev/null
 
+-- ---- many in one transaction ----
+
+CREATE FUNCTION pg_temp.seconds(slug text, n int) RETURNS float8 LANGUAGE plpgsql AS $$
+DECLARE
+	id uuid := (SELECT o.id FROM logsvc_internal.organization o WHERE o.slug = seconds.slug);
+	began timestamptz;
+BEGIN
+	PERFORM logsvc_internal.audit(id, 'test.many', 'r' || k) FROM generate_series(1, n) AS k;
+	began := clock_timestamp();
+	SET CONSTRAINTS ALL IMMEDIATE;
+	RETURN extract(epoch FROM clock_timestamp() - began);
+END
+$$;
+SELECT logsvc.create_organization('Few'), logsvc.create_organization('Many') \g /dev/null
+BEGIN;
+CREATE TEMP TABLE few AS SELECT pg_temp.seconds('few', 500) AS took;
+COMMIT;
+BEGIN;
+CREATE TEMP TABLE many AS SELECT pg_temp.seconds('many', 10000) AS took;
+COMMIT;
+SELECT cmp_ok(many.took, '<', few.took * 40, 'twenty times as many entries take about twenty times as long') FROM few, many;
+SELECT is(logsvc.verify_audit('many') - '{head,first}'::text[], '{"valid": true, "checked": 10001, "broken": null}', 'in one chain');
+SELECT is(count(*), 0::bigint, 'in the order in which they were written')
+FROM (SELECT e.number, e.resource FROM logsvc_internal.audit_entry e JOIN logsvc_internal.organization o ON o.id = e.organization_id
+	WHERE o.slug = 'many' AND e.action = 'test.many') AS e WHERE e.resource <> 'r' || e.number - 1;
+
 -- ---- lists ----
+
 
 CREATE TEMP TABLE page AS SELECT logsvc.audit_log('acme') AS j;
 SELECT is(jsonb_array_length(j->'data'), 50, 'a page of 50') FROM page;

@@ -46,7 +46,7 @@ sub refused
 is($t->sql('SELECT class, per_minute, scope FROM logsvc_internal.rate_limit ORDER BY class'),
 	join("\n", 'assist|120|caller', 'auth|5|address', 'evaluation|10|caller',
 		'ingest|10000|organization', 'logs|100|organization', 'otlp|10000|organization',
-		'password|5|caller', 'public|5|address', 'search|10|organization', 'static|600|address'),
+		'password|5|user', 'public|5|address', 'search|10|organization', 'static|600|address'),
 	'the limits as installed');
 
 sub get_search { return $t->http(GET => '/api/v1/search', token => $_[0]{read_key}, query => { q => 'x' }); }
@@ -125,6 +125,24 @@ is($t->http(GET => '/healthz')->{status}, 200, 'health is not limited') for 1 ..
 $r = $t->http(GET => '/api/v1/auth/session', session => $t->session($org->{email}));
 is($r->{status}, 200, 'nor is the question who one is');
 is($r->{headers}{'x-ratelimit-limit'}, undef, 'and says so');
+
+# ---- by user ----
+
+$t->sql("SELECT logsvc.add_member('$other->{slug}', '$org->{email}', 'member')");
+my @sessions = map { $t->session($org->{email}) } 1, 2;
+my @organizations = map { $t->sql("SELECT logsvc_internal.public_id('org_', id)"
+	  . " FROM logsvc_internal.organization WHERE slug = '$_->{slug}'") } $org, $other;
+foreach my $n (1 .. 6)
+{
+	$r = $t->http(POST => '/api/v1/auth/change-password', session => $sessions[ $n % 2 ],
+		headers => { 'X-Organization-Id' => $organizations[ $n / 2 % 2 ] },
+		json => { current => 'x', password => 'y' });
+	$n < 6 ? isnt($r->{status}, 429, "password $n of 5") : refused($r, 'password 6');
+	is((rate_of($r, "password $n"))[1], $n < 6 ? 5 - $n : 0, 'one count for sessions and organizations');
+}
+$r = $t->http(POST => '/api/v1/auth/change-password', session => $t->session($other->{email}),
+	json => { current => 'x', password => 'y' });
+isnt($r->{status}, 429, 'another user');
 
 # ---- exact: 64 connections, several workers ----
 
