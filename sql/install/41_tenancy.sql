@@ -534,18 +534,27 @@ COMMENT ON FUNCTION logsvc.revoke_api_key(text) IS
 
 -- What is kept longest of an index: its own setting, else the organization's,
 -- else the plan's; never more than the plan's, but for the reserved ones.
+CREATE OR REPLACE VIEW logsvc_internal.index_retention AS
+SELECT i.organization_id, i.name,
+	CASE
+		WHEN starts_with(i.name, '_') THEN i.retention_days
+		ELSE least(coalesce(i.retention_days, o.retention_days),
+			CASE WHEN l.organization_id IS NOT NULL THEN l.amount ELSE p.amount END)::int
+	END AS days
+FROM logsvc_internal.log_index i
+JOIN logsvc_internal.organization o ON o.id = i.organization_id
+LEFT JOIN logsvc_internal.organization_limit l
+	ON l.organization_id = o.id AND l.resource = 'retention_days'
+LEFT JOIN logsvc_internal.plan_limit p ON p.plan = o.plan AND p.resource = 'retention_days';
+COMMENT ON VIEW logsvc_internal.index_retention IS
+'For how many days each index keeps events (decision 82); NULL: for ever';
+
 CREATE OR REPLACE FUNCTION logsvc_internal.retention_days_of(organization uuid, index_name text)
 RETURNS int
 LANGUAGE sql STABLE STRICT PARALLEL SAFE
 BEGIN ATOMIC
-	SELECT CASE
-		WHEN starts_with(i.name, '_') THEN i.retention_days
-		ELSE least(coalesce(i.retention_days, o.retention_days),
-			logsvc_internal.plan_limit_of(o.id, 'retention_days'))::int
-		END
-	FROM logsvc_internal.log_index i
-	JOIN logsvc_internal.organization o ON o.id = i.organization_id
-	WHERE i.organization_id = organization AND i.name = index_name;
+	SELECT r.days FROM logsvc_internal.index_retention r
+	WHERE r.organization_id = organization AND r.name = index_name;
 END;
 COMMENT ON FUNCTION logsvc_internal.retention_days_of(uuid, text) IS
 'For how many days an index keeps events (decision 82); NULL: for ever';

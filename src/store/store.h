@@ -107,4 +107,16 @@ extern bool ls_compactor_saw_all(const ls_compactor *c); /* or was that only a p
  */
 extern bool ls_compactor_merge(ls_compactor *c, ls_merged *merged);
 
+/* ---- retention.c ---- */
+
+typedef struct ls_retention ls_retention;
+
+extern ls_retention *ls_retention_create(void); /* lives as long as the process */
+
+/*
+ * Removes some of what is past its retention, in transactions of its own.
+ * False: there is nothing for now.  What fails is logged and tried again.
+ */
+extern bool ls_retention_step(ls_retention *r);
+
 #endif /* LS_STORE_H */

@@ -1,7 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * compactor.c
- *	  The loop of a compactor: merges small parts into larger ones.
+ *	  The loop of a compactor: merges small parts into larger ones; the first
+ *	  one also removes what is past its retention.
  *
  * It has time: a merge may come later, events are found before it too.  So
  * after a merge it sleeps as long as the merge took, while the queue is half
@@ -22,6 +23,8 @@
 #define LOOK_SHARE 20      /* a look takes at most one out of so many ms */
 #define WAIT_BUSY 200      /* ms, while the queue is half full */
 #define WAIT_BUSY_TIMES 25 /* at most */
+
+#define RETENTION_INTERVAL 60000 /* ms between looks for expired events */
 
 /* Which share is this compactor's, out of those that run. */
 static void
@@ -70,6 +73,9 @@ ls_compactor_loop(ls_slot *slot)
 	ls_compactor *compactor = ls_compactor_create();
 	TimestampTz looked = 0;
 	long interval = 0;
+	ls_retention *retention = slot->index == 0 ? ls_retention_create() : NULL;
+	TimestampTz retained = 0;
+	bool expired = false; /* was there something in the last step? */
 	int busy = 0;
 	long timeout;
 
@@ -89,13 +95,20 @@ ls_compactor_loop(ls_slot *slot)
 			looked = GetCurrentTimestamp();
 		}
 		timeout = interval - ms_since(looked);
+		if (retention != NULL && (expired || ms_since(retained) >= RETENTION_INTERVAL))
+		{
+			expired = ls_retention_step(retention);
+			retained = GetCurrentTimestamp();
+		}
 		if (ls_compactor_waits(compactor))
 		{
 			ls_merged merged;
 
-			start = GetCurrentTimestamp();
 			(void) ls_compactor_merge(compactor, &merged);
-			timeout = ms_since(start);
 		}
+		if (expired || ls_compactor_waits(compactor))
+			timeout = ms_since(start);
+		else if (retention != NULL)
+			timeout = Min(timeout, RETENTION_INTERVAL - ms_since(retained));
 	} while (ls_worker_wait(Max(timeout, 0)));
 }

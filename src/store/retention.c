@@ -1,0 +1,204 @@
+/*-------------------------------------------------------------------------
+ *
+ * retention.c
+ *	  Removes what is past its retention, a slice at a time.
+ *
+ * Each partition is looked at once an hour.  When all of it is past for
+ * everybody, it is dropped; that takes a lock which searches and writers queue
+ * up behind, so we wait for it a moment at most and once an hour, and delete
+ * parts instead when somebody keeps it: a transaction that is left open must
+ * not keep events alive.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "src/store/store.h"
+
+#include "catalog/pg_type.h"
+#include "executor/spi.h"
+#include "miscadmin.h"
+#include "utils/builtins.h"
+#include "utils/date.h"
+#include "utils/guc.h"
+#include "utils/memutils.h"
+#include "utils/timestamp.h"
+
+#define CHECK_INTERVAL USECS_PER_HOUR
+#define SLICE_PARTS 1000
+#define DROP_LOCK_TIMEOUT "100ms"
+
+/* Days that are left alone: events may still come in for them. */
+#define YOUNG_DAYS 1
+
+typedef struct aging_partition
+{
+	Oid oid; /* hash key */
+	TimestampTz checked;
+	TimestampTz drop_tried;
+} aging_partition;
+
+struct ls_retention
+{
+	HTAB *partitions;
+	Oid current; /* what this step works on */
+	bool whole_day;
+	char name[2 * NAMEDATALEN + 8];
+	int removed;
+	bool dropped;
+};
+
+ls_retention *
+ls_retention_create(void)
+{
+	HASHCTL control = {.keysize = sizeof(Oid), .entrysize = sizeof(aging_partition)};
+	ls_retention *r = MemoryContextAllocZero(TopMemoryContext, sizeof(ls_retention));
+
+	r->partitions = hash_create("logsvc partitions by age", 128, &control, HASH_ELEM | HASH_BLOBS);
+	return r;
+}
+
+/* Finds the oldest partition that is to be looked at. */
+static void
+choose(void *context)
+{
+	ls_retention *r = context;
+	TimestampTz now = GetCurrentTimestamp();
+	Oid types[] = {DATEOID};
+	Datum values[] = {DateADTGetDatum(DatumGetDateADT(ls_store_day(ls_now())) - YOUNG_DAYS)};
+
+	r->current = InvalidOid;
+	if (SPI_execute_with_args(
+			"SELECT oid, name, day IS NOT NULL FROM ("
+			" SELECT c.oid, pg_catalog.format('%I.%I', n.nspname, c.relname) AS name,"
+			"  CASE WHEN c.relname ~ '^part_[0-9]{8}$'"
+			"  THEN pg_catalog.to_date(pg_catalog.substr(c.relname, 6), 'YYYYMMDD') END AS day"
+			" FROM pg_catalog.pg_inherits i"
+			" JOIN pg_catalog.pg_class c ON c.oid = i.inhrelid"
+			" JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace"
+			" WHERE i.inhparent = 'logsvc_internal.part'::pg_catalog.regclass) AS p"
+			" WHERE day IS NULL OR day < $1 ORDER BY day",
+			1, types, values, NULL, true, 0) != SPI_OK_SELECT)
+		elog(ERROR, "could not list the partitions of the store");
+	for (uint64 i = 0; i < SPI_processed; i++)
+	{
+		HeapTuple tuple = SPI_tuptable->vals[i];
+		TupleDesc descriptor = SPI_tuptable->tupdesc;
+		bool isnull;
+		Oid oid = DatumGetObjectId(SPI_getbinval(tuple, descriptor, 1, &isnull));
+		aging_partition *p = hash_search(r->partitions, &oid, HASH_FIND, NULL);
+
+		if (p != NULL && now - p->checked < CHECK_INTERVAL)
+			continue;
+		r->current = oid;
+		r->whole_day = DatumGetBool(SPI_getbinval(tuple, descriptor, 3, &isnull));
+		strlcpy(r->name, SPI_getvalue(tuple, descriptor, 2), sizeof(r->name));
+		return;
+	}
+}
+
+static void
+set_lock_timeout(const char *timeout)
+{
+	(void) set_config_option("lock_timeout", timeout, PGC_USERSET, PGC_S_SESSION, GUC_ACTION_LOCAL,
+							 true, 0, false);
+}
+
+static void
+drop(void *context)
+{
+	ls_retention *r = context;
+	Oid types[] = {REGCLASSOID, TIMESTAMPTZOID};
+	Datum values[] = {ObjectIdGetDatum(r->current), TimestampTzGetDatum(GetCurrentTimestamp())};
+	bool isnull;
+
+	set_lock_timeout(DROP_LOCK_TIMEOUT);
+	if (SPI_execute_with_args("SELECT logsvc_internal.drop_expired_partition($1, $2)", 2, types,
+							  values, NULL, false, 1) != SPI_OK_SELECT ||
+		SPI_processed != 1)
+		elog(ERROR, "could not drop a partition");
+	r->dropped =
+		DatumGetBool(SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1, &isnull));
+	LS_STOP_POINT("retention_before_drop");
+}
+
+static void
+expire(void *context)
+{
+	ls_retention *r = context;
+	Oid types[] = {REGCLASSOID, TIMESTAMPTZOID, INT4OID};
+	Datum values[] = {ObjectIdGetDatum(r->current), TimestampTzGetDatum(GetCurrentTimestamp()),
+					  Int32GetDatum(SLICE_PARTS)};
+	bool isnull;
+
+	ls_store_limit_waits();
+	if (SPI_execute_with_args("SELECT logsvc_internal.expire_parts($1, $2, $3)", 3, types, values,
+							  NULL, false, 1) != SPI_OK_SELECT ||
+		SPI_processed != 1)
+		elog(ERROR, "could not remove expired parts");
+	r->removed =
+		DatumGetInt32(SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1, &isnull));
+	LS_STOP_POINT("retention_before_commit");
+}
+
+/* Tries to drop the partition; once an hour, whatever comes of it. */
+static bool
+try_drop(ls_retention *r, aging_partition *p)
+{
+	TimestampTz now = GetCurrentTimestamp();
+	ls_caught caught;
+
+	if (!r->whole_day || now - p->drop_tried < CHECK_INTERVAL)
+		return false;
+	p->drop_tried = now;
+	r->dropped = false;
+	if (!ls_transaction(drop, r, &caught))
+	{
+		if (caught.sqlstate != ERRCODE_LOCK_NOT_AVAILABLE)
+			ereport(LOG, errcode(caught.sqlstate),
+					errmsg("logsvc could not drop partition %s: %s", r->name, caught.format),
+					errhint("It is tried again after an hour."));
+		return false;
+	}
+	if (r->dropped)
+		ereport(LOG, errmsg("logsvc dropped partition %s: it had no events that are to be kept",
+							r->name));
+	return r->dropped;
+}
+
+bool
+ls_retention_step(ls_retention *r)
+{
+	aging_partition *p;
+	ls_caught caught;
+	bool found;
+
+	r->current = InvalidOid;
+	if (!ls_transaction(choose, r, &caught))
+	{
+		ereport(LOG, errcode(caught.sqlstate),
+				errmsg("logsvc could not look for expired events: %s", caught.format));
+		return false;
+	}
+	if (!OidIsValid(r->current))
+		return false;
+	p = hash_search(r->partitions, &r->current, HASH_ENTER, &found);
+	if (!found)
+	{
+		p->checked = 0;
+		p->drop_tried = 0;
+	}
+	if (try_drop(r, p))
+	{
+		hash_search(r->partitions, &r->current, HASH_REMOVE, NULL);
+		return true;
+	}
+	if (!ls_transaction(expire, r, &caught))
+	{
+		p->checked = GetCurrentTimestamp() - CHECK_INTERVAL + USECS_PER_MINUTE;
+		ereport(LOG, errcode(caught.sqlstate),
+				errmsg("logsvc could not remove expired events: %s", caught.format),
+				errhint("It is tried again after a minute."));
+	}
+	else if (r->removed == 0)
+		p->checked = GetCurrentTimestamp();
+	return true;
+}
