@@ -26,7 +26,7 @@ REGRESS_OPTS = --inputdir=test --load-extension=logsvc
 PG_CFLAGS = -std=gnu11 -Wall -Wextra -Werror -Wno-unused-parameter \
 	-Wno-missing-field-initializers -Wno-declaration-after-statement \
 	-DLOGSVC_VERSION='"$(LOGSVC_VERSION)"' -MMD -MP $(if $(DEBUG),-DLS_STOP_POINTS -DUSE_ASSERT_CHECKING) $(COPT)
-SHLIB_LINK = -lmicrohttpd -lcurl -lpcre2-8 -lzstd -llz4 -lz -lcrypto -lm
+SHLIB_LINK = -lmicrohttpd -lcurl -lpcre2-8 -lzstd -llz4 -lsnappy -lz -lcrypto -lm
 
 # Debian builds its server with LLVM; bitcode of a network service is of no use.
 override with_llvm = no

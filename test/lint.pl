@@ -28,6 +28,7 @@ my @libraries = (
 	[qr/<microhttpd\.h>/, qr/^src\/http\/gateway\w*\.[ch]$/, 'libmicrohttpd'],
 	[qr/<openssl\//, qr/^src\/base\/(crypto|digest)\.c$/, 'OpenSSL'],
 	[qr/<(zstd|lz4\w*)\.h>/, qr/^src\/store\/part_codec\.c$/, 'zstd and lz4'],
+	[qr/<snappy[\w-]*\.h>/, qr/^src\/ingest\/unsnap\.c$/, 'snappy'],
 	[qr/<zlib\.h>/, qr/^src\/ingest\/gunzip\.c$/, 'zlib'],
 	[qr/<pcre2\.h>/, qr/^src\/store\/regex\.c$/, 'PCRE2']);
 

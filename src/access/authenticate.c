@@ -73,8 +73,8 @@ basic(ls_str encoded, char text[BASIC_SIZE], ls_str *secret)
 }
 
 /*
- * "Bearer x": true and x; blanks around are let pass.  And "Basic x", unless
- * `text` is NULL.
+ * "Bearer x": true and x; blanks around are let pass.  And "Basic x" and
+ * "ApiKey x", unless `text` is NULL.
  */
 static bool
 authorization(ls_str header, char *text, ls_str *secret)
@@ -87,6 +87,13 @@ authorization(ls_str header, char *text, ls_str *secret)
 	if (text != NULL && header.len > 6 &&
 		ls_str_eq_nocase(ls_str_make(header.data, 6), LS_STR("basic ")))
 		return basic(ls_str_make(header.data + 6, header.len - 6), text, secret);
+	/* Elasticsearch's keys are base64 of "id:key"; some send the key itself. */
+	if (text != NULL && header.len > 7 &&
+		ls_str_eq_nocase(ls_str_make(header.data, 7), LS_STR("apikey ")))
+	{
+		*secret = ls_str_make(header.data + 7, header.len - 7);
+		return (is_secret(*secret) && begins(*secret, "ing_")) || basic(*secret, text, secret);
+	}
 	if (header.len < 7 || !ls_str_eq_nocase(ls_str_make(header.data, 6), LS_STR("bearer")) ||
 		header.data[6] != ' ')
 		return false;

@@ -62,6 +62,10 @@ wanted_field(ls_request *request, ls_str name)
 			if (ls_str_eq_nocase(name, LS_STR("Authorization")))
 				return &request->authorization;
 			break;
+		case 14:
+			if (ls_str_eq_nocase(name, LS_STR("X-Logsvc-Index")))
+				return &request->index;
+			break;
 		case 15:
 			if (ls_str_eq_nocase(name, LS_STR("X-Forwarded-For")))
 				return &request->forwarded_for;

@@ -102,7 +102,9 @@ typedef enum ls_status_form
 {
 	STATUS_NONE, /* {"error", "code"} */
 	STATUS_JSON, /* google.rpc.Status */
-	STATUS_PROTOBUF
+	STATUS_PROTOBUF,
+	STATUS_TEXT,   /* as Loki */
+	STATUS_ELASTIC /* {"error": {"type", "reason"}, "status"} */
 } ls_status_form;
 
 typedef struct ls_connection
@@ -263,7 +265,7 @@ extern void ls_reply_raw(ls_connection *c, const ls_response *response);
 extern void ls_reply_raw_refusal(ls_connection *c, int status, const char *code, const char *error);
 extern void ls_reply_request_id(ls_connection *c, ls_str wanted);
 
-/* gateway_status.c: errors of the OTLP route; the response itself where there is nothing to do */
+/* gateway_status.c: errors of routes with other clients; the response itself where there is nothing to do */
 extern ls_status_form ls_status_form_of(const ls_route *route, const ls_request *request);
 extern const ls_response *ls_status_translate(ls_connection *c, const ls_response *response,
 											  ls_response *status);

@@ -295,7 +295,7 @@ ls_reply_route(ls_connection *c)
 	const ls_route *route = &ls_routes[c->route];
 	ls_gateway *gateway = c->gateway;
 
-	if (strcmp(route->name, "READY") == 0)
+	if (strcmp(route->name, "READY") == 0 || strcmp(route->name, "LOKI_READY") == 0)
 		return reply_ready(c);
 	if (strcmp(route->name, "OPENAPI") == 0)
 		return ls_reply_queue(

@@ -1,13 +1,15 @@
 /*-------------------------------------------------------------------------
  *
  * gateway_status.c
- *	  Errors of the OTLP route as its clients expect them.
+ *	  Errors of the routes that speak others' protocols, as their clients
+ *	  expect them.
  *
  * OTLP wants a google.rpc.Status (src/ingest/otlp.proto) in the encoding of the
- * request, whoever refuses: a worker, the host of the gateway, or the gateway
+ * request, Loki's clients a line of text, Elasticsearch's an object of their
+ * own, whoever refuses: a worker, the host of the gateway, or the gateway
  * itself.  All of them write the error body of every other route, and on its
  * way out it is translated here, so none of them needs to know.  The headers
- * stay.  The message begins with the stable code: a Status has no place for it.
+ * stay.  The message begins with the stable code: none has a place for it.
  *
  *-------------------------------------------------------------------------
  */
@@ -16,6 +18,10 @@
 ls_status_form
 ls_status_form_of(const ls_route *route, const ls_request *request)
 {
+	if (strcmp(route->name, "LOKI_PUSH") == 0)
+		return STATUS_TEXT;
+	if (strncmp(route->name, "BULK", 4) == 0 || strncmp(route->name, "ELASTIC_", 8) == 0)
+		return STATUS_ELASTIC;
 	if (strcmp(route->name, "OTLP") != 0)
 		return STATUS_NONE;
 	return ls_request_is_type(request, "application/x-protobuf") ? STATUS_PROTOBUF : STATUS_JSON;
@@ -43,6 +49,26 @@ code_of(int status)
 			return 14; /* UNAVAILABLE */
 		default:
 			return status < 500 ? 3 : 13; /* INVALID_ARGUMENT, INTERNAL */
+	}
+}
+
+/* What Elasticsearch would call it: clients know some of the names. */
+static const char *
+type_of(int status)
+{
+	switch (status)
+	{
+		case 401:
+		case 403:
+			return "security_exception";
+		case 404:
+			return "index_not_found_exception";
+		case 429:
+			return "es_rejected_execution_exception";
+		case 503:
+			return "unavailable_shards_exception";
+		default:
+			return status < 500 ? "illegal_argument_exception" : "exception";
 	}
 }
 
@@ -92,7 +118,22 @@ ls_status_translate(ls_connection *c, const ls_response *response, ls_response *
 	ls_buf_init(&message, arena);
 	write_message(&message, response->body);
 	ls_buf_init(&body, arena);
-	if (c->status_form == STATUS_PROTOBUF)
+	if (c->status_form == STATUS_TEXT)
+	{
+		ls_buf_str(&body, ls_str_make(message.data, message.len));
+		ls_buf_char(&body, '\n');
+	}
+	else if (c->status_form == STATUS_ELASTIC)
+	{
+		const char *type = type_of(response->status);
+
+		ls_buf_printf(&body, "{\"error\":{\"root_cause\":[{\"type\":\"%s\",\"reason\":", type);
+		ls_json_quote(&body, ls_str_make(message.data, message.len));
+		ls_buf_printf(&body, "}],\"type\":\"%s\",\"reason\":", type);
+		ls_json_quote(&body, ls_str_make(message.data, message.len));
+		ls_buf_printf(&body, "},\"status\":%d}", response->status);
+	}
+	else if (c->status_form == STATUS_PROTOBUF)
 	{
 		ls_buf_varint(&body, 1 << 3);
 		ls_buf_varint(&body, (uint64_t) code);
@@ -107,7 +148,10 @@ ls_status_translate(ls_connection *c, const ls_response *response, ls_response *
 	}
 	*status = *response;
 	status->content_type = c->status_form == STATUS_PROTOBUF ? LS_STR("application/x-protobuf")
+						   : c->status_form == STATUS_TEXT   ? LS_STR("text/plain; charset=utf-8")
 															 : LS_STR("application/json");
+	if (c->status_form == STATUS_ELASTIC)
+		ls_response_header(status, LS_STR("X-Elastic-Product"), LS_STR("Elasticsearch"));
 	status->body = message.failed || body.failed ? LS_STR("") : ls_str_make(body.data, body.len);
 	return status;
 }

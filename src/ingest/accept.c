@@ -53,9 +53,12 @@ typedef struct waiting
 	uint32 first_row;
 	uint32 accepted;
 	uint32 rejected;
-	ls_str errors;       /* JSON list; of OTLP: in words */
-	ls_str ignored;      /* X-Ignored-Fields */
-	bool protobuf;       /* OTLP: the answer's encoding */
+	ls_str errors;             /* JSON list; of OTLP and Loki: in words */
+	ls_str ignored;            /* X-Ignored-Fields */
+	bool protobuf;             /* OTLP: the answer's encoding */
+	const ls_bulk_item *items; /* of a bulk request */
+	uint32 n_items;
+	ls_time begun;       /* when it came */
 	ls_response headers; /* of its answer, whatever that is */
 } waiting;
 
@@ -323,14 +326,22 @@ refuse_decoded(ls_accept *accept, ls_accept_kind kind, const ls_request *request
 	refuse(accept, request, id, message, list_errors(accept, result, true, single).data);
 }
 
-/* The body as it was before it was packed; false: refused. */
+/*
+ * The body as it was before it was packed; false: refused.  Loki's protobuf is
+ * packed with snappy without saying so.
+ */
 static bool
-unpack(ls_accept *accept, const ls_request *request, ls_str *body)
+unpack(ls_accept *accept, ls_accept_kind kind, const ls_request *request, ls_str *body)
 {
+	bool encoded = ls_request_is_encoded(request);
+	bool snappy = kind == LS_ACCEPT_LOKI && ls_request_is_type(request, "application/x-protobuf") &&
+				  (!encoded || ls_str_eq_nocase(request->content_encoding, LS_STR("snappy")));
+	ls_unpack_result result;
+
 	*body = request->body;
-	if (!ls_request_is_encoded(request))
+	if (!encoded && !snappy)
 		return true;
-	if (!ls_str_eq_nocase(request->content_encoding, LS_STR("gzip")) &&
+	if (!snappy && !ls_str_eq_nocase(request->content_encoding, LS_STR("gzip")) &&
 		!ls_str_eq_nocase(request->content_encoding, LS_STR("x-gzip")))
 	{
 		refuse(accept, request, LS_ERROR_UNSUPPORTED_MEDIA_TYPE,
@@ -338,20 +349,25 @@ unpack(ls_accept *accept, const ls_request *request, ls_str *body)
 		return false;
 	}
 	ls_arena_reset(accept->body);
-	switch (ls_gunzip(request->body, LS_BODY_LIMIT, accept->body, body))
+	result = snappy ? ls_unsnap(request->body, LS_BODY_LIMIT, accept->body, body)
+					: ls_gunzip(request->body, LS_BODY_LIMIT, accept->body, body);
+	switch (result)
 	{
-		case LS_GUNZIP_OK:
+		case LS_UNPACK_OK:
 			return true;
-		case LS_GUNZIP_BROKEN:
-			refuse(accept, request, LS_ERROR_VALIDATION, "the body is not valid gzip",
-				   "[{\"path\":\"\",\"code\":\"invalid\",\"message\":\"expected gzip data as "
-				   "Content-Encoding says, and nothing behind it\"}]");
+		case LS_UNPACK_BROKEN:
+			if (snappy)
+				refuse(accept, request, LS_ERROR_VALIDATION, "the body is not valid snappy", NULL);
+			else
+				refuse(accept, request, LS_ERROR_VALIDATION, "the body is not valid gzip",
+					   "[{\"path\":\"\",\"code\":\"invalid\",\"message\":\"expected gzip data as "
+					   "Content-Encoding says, and nothing behind it\"}]");
 			return false;
-		case LS_GUNZIP_TOO_LARGE:
+		case LS_UNPACK_TOO_LARGE:
 			refuse(accept, request, LS_ERROR_BODY_TOO_LARGE,
 				   "Request body is too large when it is unpacked", NULL);
 			return false;
-		case LS_GUNZIP_MEMORY:
+		case LS_UNPACK_MEMORY:
 			break;
 	}
 	refuse(accept, request, LS_ERROR_SERVICE_UNAVAILABLE, NULL, NULL);
@@ -360,25 +376,36 @@ unpack(ls_accept *accept, const ls_request *request, ls_str *body)
 
 typedef bool (*decoder)(const ls_decode_options *, ls_str, ls_decode_result *);
 
+/* Elasticsearch takes lines under these names too. */
+static bool
+is_elastic_json(const ls_request *request)
+{
+	return ls_request_is_json(request) ||
+		   ls_request_is_type(request, "application/vnd.elasticsearch+x-ndjson") ||
+		   ls_request_is_type(request, "application/vnd.elasticsearch+json");
+}
+
 /* By the media type; NULL: refused. */
 static decoder
 choose_decoder(ls_accept *accept, ls_accept_kind kind, const ls_request *request)
 {
-	if (kind == LS_ACCEPT_OTLP)
+	if (kind == LS_ACCEPT_OTLP || kind == LS_ACCEPT_LOKI)
 	{
 		if (ls_request_is_type(request, "application/x-protobuf"))
-			return ls_decode_otlp_protobuf;
+			return kind == LS_ACCEPT_OTLP ? ls_decode_otlp_protobuf : ls_decode_loki_protobuf;
 		if (ls_request_is_json(request))
-			return ls_decode_otlp_json;
+			return kind == LS_ACCEPT_OTLP ? ls_decode_otlp_json : ls_decode_loki_json;
 		refuse(accept, request, LS_ERROR_UNSUPPORTED_MEDIA_TYPE,
 			   "expected application/x-protobuf or application/json", NULL);
 		return NULL;
 	}
+	if (kind == LS_ACCEPT_BULK && is_elastic_json(request))
+		return ls_decode_bulk;
 	if (ls_request_is_type(request, "application/x-ndjson") ||
 		ls_request_is_type(request, "application/jsonl") ||
 		ls_request_is_type(request, "application/ndjson"))
-		return ls_decode_ndjson;
-	if (ls_request_is_json(request))
+		return kind == LS_ACCEPT_BULK ? ls_decode_bulk : ls_decode_ndjson;
+	if (ls_request_is_json(request) && kind != LS_ACCEPT_BULK)
 		return kind == LS_ACCEPT_EVENT ? ls_decode_event : ls_decode_batch;
 	refuse(accept, request, LS_ERROR_UNSUPPORTED_MEDIA_TYPE,
 		   "expected application/json or application/x-ndjson", NULL);
@@ -414,12 +441,17 @@ keep(ls_accept *accept, ls_accept_kind kind, const ls_request *request, open_par
 	entry->protobuf = false;
 	entry->ignored = LS_STR("");
 	keep_headers(accept, &entry->headers);
+	entry->items = result->items;
+	entry->n_items = result->n_items;
+	entry->begun = request->received_at;
 	if (kind == LS_ACCEPT_OTLP)
 	{
 		entry->protobuf = ls_request_is_type(request, "application/x-protobuf");
-		entry->errors = ls_otlp_rejections(accept->arena, result);
+		entry->errors = ls_rejections(accept->arena, result, "record", "log records");
 	}
-	else
+	else if (kind == LS_ACCEPT_LOKI)
+		entry->errors = ls_rejections(accept->arena, result, "entry", "log entries");
+	else if (kind != LS_ACCEPT_BULK)
 	{
 		entry->errors = list_errors(accept, result, false, false);
 		entry->ignored = list_ignored(accept, result);
@@ -428,6 +460,26 @@ keep(ls_accept *accept, ls_accept_kind kind, const ls_request *request, open_par
 }
 
 static void answer(ls_accept *accept, const waiting *entry, bool last);
+
+/*
+ * The index of events that name none: what the request says in X-Logsvc-Index.
+ * False: refused, there is no such index.
+ */
+static bool
+choose_index(ls_accept *accept, const ls_request *request, ls_decode_options *options)
+{
+	options->target = request->parameter;
+	if (request->index.len == 0)
+		return true;
+	if (!options->known_index(options->index_context, request->index))
+	{
+		refuse(accept, request, LS_ERROR_INDEX_NOT_FOUND,
+			   "there is no index of the name that X-Logsvc-Index says in the organization", NULL);
+		return false;
+	}
+	options->index = request->index;
+	return true;
+}
 
 void
 ls_accept_request(ls_accept *accept, ls_accept_kind kind, const ls_sender *sender,
@@ -445,7 +497,8 @@ ls_accept_request(ls_accept *accept, ls_accept_kind kind, const ls_sender *sende
 
 	/* Of refused ones too: their answers also take memory until the commit. */
 	accept->n_bytes += request->body.len;
-	if ((decode = choose_decoder(accept, kind, request)) == NULL || !unpack(accept, request, &body))
+	if ((decode = choose_decoder(accept, kind, request)) == NULL ||
+		!unpack(accept, kind, request, &body))
 		return;
 	if (body.len > request->body.len)
 		accept->n_bytes += body.len - request->body.len;
@@ -463,6 +516,8 @@ ls_accept_request(ls_accept *accept, ls_accept_kind kind, const ls_sender *sende
 	ls_sender_options(&state.sink, sender, last->builder, next_builder, &state, &options);
 	options.arena = accept->arena;
 	options.scratch = accept->scratch;
+	if (!choose_index(accept, request, &options))
+		return;
 
 	result = ls_new(accept->arena, ls_decode_result);
 	if (result == NULL)
@@ -470,7 +525,8 @@ ls_accept_request(ls_accept *accept, ls_accept_kind kind, const ls_sender *sende
 		refuse(accept, request, LS_ERROR_SERVICE_UNAVAILABLE, NULL, NULL);
 		return;
 	}
-	if (!decode(&options, body, result) || (result->accepted == 0 && result->rejected > 0))
+	if (!decode(&options, body, result) ||
+		(result->accepted == 0 && result->rejected > 0 && kind != LS_ACCEPT_BULK))
 	{
 		drop_builders_after(accept, state.group, last);
 		refuse_decoded(accept, kind, request, result);
@@ -478,9 +534,15 @@ ls_accept_request(ls_accept *accept, ls_accept_kind kind, const ls_sender *sende
 	}
 	if (result->accepted == 0)
 	{
-		/* OTLP may say nothing at all. */
-		waiting entry = {
-			.request_id = request->id, .kind = kind, .errors = LS_STR(""), .headers = *headers};
+		/* OTLP and Loki may say nothing at all; of a bulk request each item has an answer. */
+		waiting entry = {.request_id = request->id,
+						 .kind = kind,
+						 .rejected = result->rejected,
+						 .errors = LS_STR(""),
+						 .items = result->items,
+						 .n_items = result->n_items,
+						 .begun = request->received_at,
+						 .headers = *headers};
 
 		entry.protobuf = ls_request_is_type(request, "application/x-protobuf");
 		answer(accept, &entry, true);
@@ -531,29 +593,83 @@ insert_groups(void *context)
 	LS_STOP_POINT("accept_before_commit");
 }
 
+typedef struct id_walk
+{
+	open_part *part;
+	uint32 row;
+} id_walk;
+
+/* The id of the next event of an accepted request: 30 characters. */
+static void
+next_id(void *context, char *out)
+{
+	id_walk *walk = context;
+	char id[31];
+
+	while (walk->row >= ls_part_builder_rows(walk->part->builder))
+	{
+		walk->part = walk->part->next;
+		walk->row = 0;
+	}
+	ls_event_id_format(walk->part->batch, walk->row++, id);
+	memcpy(out, id, 30);
+}
+
 /* The ids of an accepted request, in order. */
 static void
 append_ids(ls_buf *buf, const waiting *entry)
 {
-	open_part *part = entry->part;
-	uint32 row = entry->first_row;
+	id_walk walk = {entry->part, entry->first_row};
 
-	for (uint32 i = 0; i < entry->accepted; i++, row++)
+	for (uint32 i = 0; i < entry->accepted; i++)
 	{
-		char id[31];
+		char id[30];
 
-		while (row >= ls_part_builder_rows(part->builder))
-		{
-			part = part->next;
-			row = 0;
-		}
-		ls_event_id_format(part->batch, row, id);
+		next_id(&walk, id);
 		if (i > 0)
 			ls_buf_char(buf, ',');
 		ls_buf_char(buf, '"');
 		ls_buf_append(buf, id, 30);
 		ls_buf_char(buf, '"');
 	}
+}
+
+/* As Loki answers: nothing, or why some entries are not stored although the others are. */
+static void
+answer_loki(ls_accept *accept, const waiting *entry, bool last)
+{
+	ls_response response = begin_answer(&entry->headers, entry->request_id, 204);
+	ls_request request = {.id = entry->request_id};
+	ls_buf message;
+
+	if (entry->rejected == 0)
+	{
+		accept->respond(accept->context, &response, last);
+		return;
+	}
+	accept->headers = &entry->headers;
+	ls_buf_init(&message, accept->arena);
+	ls_buf_str(&message, entry->errors);
+	ls_buf_lit(&message, "; the others are stored");
+	ls_buf_char(&message, '\0');
+	refuse(accept, &request, LS_ERROR_VALIDATION,
+		   message.failed ? "some log entries were rejected; the others are stored" : message.data,
+		   NULL);
+}
+
+static void
+answer_bulk(ls_accept *accept, const waiting *entry, bool last)
+{
+	ls_response response = begin_answer(&entry->headers, entry->request_id, 200);
+	id_walk walk = {entry->part, entry->first_row};
+	ls_buf body;
+
+	ls_buf_init(&body, accept->arena);
+	ls_bulk_answer(&body, entry->items, entry->n_items, Max(ls_now() - entry->begun, 0) / 1000,
+				   next_id, &walk);
+	response.body = ls_str_make(body.data, body.len);
+	ls_response_header(&response, LS_STR("X-Elastic-Product"), LS_STR("Elasticsearch"));
+	accept->respond(accept->context, &response, last);
 }
 
 static void
@@ -563,6 +679,16 @@ answer(ls_accept *accept, const waiting *entry, bool last)
 	char count[16];
 	ls_buf body;
 
+	if (entry->kind == LS_ACCEPT_LOKI)
+	{
+		answer_loki(accept, entry, last);
+		return;
+	}
+	if (entry->kind == LS_ACCEPT_BULK)
+	{
+		answer_bulk(accept, entry, last);
+		return;
+	}
 	ls_buf_init(&body, accept->arena);
 	if (entry->kind == LS_ACCEPT_OTLP)
 	{

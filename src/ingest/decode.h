@@ -56,6 +56,8 @@ typedef struct ls_decode_options
 {
 	ls_decode_limits limits;
 	ls_time now;                /* default timestamp, and ingested_at */
+	ls_str index;               /* of events that name none; empty: "main" */
+	ls_str target;              /* the index in the path of a bulk request; may be empty */
 	uint64_t batch;             /* number of the batch (or stamped later) */
 	uint32_t first_place;       /* place of the first accepted event */
 	ls_index_check known_index; /* NULL: every index is known */
@@ -110,6 +112,9 @@ typedef struct ls_decode_result
 
 	ls_str ignored[LS_DECODE_MAX_IGNORED]; /* visible ASCII, no comma */
 	uint32_t n_ignored;
+
+	struct ls_bulk_item *items; /* of ls_decode_bulk: what to say of each */
+	uint32_t n_items;
 } ls_decode_result;
 
 /* Was event `index` of the request rejected? */
@@ -135,9 +140,12 @@ extern int ls_decode_status(const ls_decode_result *result);
  *
  * The text of an event comes from `event`, else from the first of message, msg,
  * log, body that is a string; its time from `timestamp`, else @timestamp, date,
- * ts, time; its level from `level`, else severity, severity_text; trace_id and
- * span_id stand in for traceId and spanId.  Other members are ignored and named
- * in the result.  The first of two members with one name wins.
+ * ts, time; its level (a string or a number) from `level`, else severity,
+ * severity_text, levelname, log.level; its service from `service`, else
+ * service_name, service.name; trace_id or trace.id and span_id or span.id stand
+ * in for traceId and spanId.  Other members of an event with `event` are ignored
+ * and named in the result; of one that says its text in another way they become
+ * attributes.  The first of two members with one name wins.
  *
  * True when failure is OK (also if every event was rejected).
  */
@@ -161,8 +169,12 @@ extern bool ls_decode_otlp_protobuf(const ls_decode_options *options, ls_str bod
 extern bool ls_decode_otlp_json(const ls_decode_options *options, ls_str body,
 								ls_decode_result *result);
 
-/* Why records were rejected, in words; empty when none was. */
-extern ls_str ls_otlp_rejections(ls_arena *arena, const ls_decode_result *result);
+/*
+ * Why events were rejected, in words; empty when none was.  `what`: how the
+ * format calls an event ("record"), `whole`: in full and plural ("log records").
+ */
+extern ls_str ls_rejections(ls_arena *arena, const ls_decode_result *result, const char *what,
+							const char *whole);
 
 /*
  * The answer of a request of which something was taken, or which held nothing:
@@ -170,21 +182,78 @@ extern ls_str ls_otlp_rejections(ls_arena *arena, const ls_decode_result *result
  */
 extern void ls_otlp_answer(ls_buf *buf, bool protobuf, uint32_t rejected, ls_str message);
 
+/*
+ * POST /loki/api/v1/push: a PushRequest of Grafana Loki (loki.proto), as
+ * protobuf (unpacked) or JSON.  Streams without entries are good, entries
+ * without a line are left out; README.md has the mapping.
+ */
+extern bool ls_decode_loki_protobuf(const ls_decode_options *options, ls_str body,
+									ls_decode_result *result);
+extern bool ls_decode_loki_json(const ls_decode_options *options, ls_str body,
+								ls_decode_result *result);
+
+/* ---- Elasticsearch's bulk API ---- */
+
+typedef enum ls_bulk_action
+{
+	LS_BULK_INDEX,
+	LS_BULK_CREATE,
+	LS_BULK_UPDATE,
+	LS_BULK_DELETE
+} ls_bulk_action;
+
+/* What a bulk request wants to hear of one of its actions. */
+typedef struct ls_bulk_item
+{
+	ls_str index; /* as the client said it */
+	ls_str id;    /* the client's; empty: the event's */
+	ls_str reason;
+	const char *code; /* NULL: accepted */
+	uint16_t status;  /* of a rejected one */
+	ls_bulk_action action;
+} ls_bulk_item;
+
+/*
+ * POST /_bulk, POST /{index}/_bulk (then options->target is the index): lines of an
+ * action and, but for delete, of a document.  A document that cannot be taken
+ * is rejected by itself; so are update and delete, because events do not
+ * change.  An action that is none refuses the whole body.  result->items has
+ * all of them, in order, with texts in options->arena.
+ *
+ * An event goes to the index that its action names, if there is one, with or
+ * without the date at its end ("web-2026.01.31"); else to options->index, and
+ * the name becomes attribute _index: what shippers send by default is theirs.
+ */
+extern bool ls_decode_bulk(const ls_decode_options *options, ls_str body, ls_decode_result *result);
+
+/*
+ * Appends the answer.  `id` writes the 30 characters of the next accepted
+ * event's id; it is asked once for each accepted item.
+ */
+extern void ls_bulk_answer(ls_buf *buf, const ls_bulk_item *items, uint32_t n, int64_t took_ms,
+						   void (*id)(void *context, char *out), void *context);
+
+/* The answer to a question that Elasticsearch's clients ask; empty: not such a route. */
+extern ls_str ls_bulk_probe(const char *route);
+
 /* ---- compressed bodies ---- */
 
-typedef enum ls_gunzip_result
+typedef enum ls_unpack_result
 {
-	LS_GUNZIP_OK,
-	LS_GUNZIP_BROKEN,    /* not gzip, cut off, or followed by something else */
-	LS_GUNZIP_TOO_LARGE, /* more than `limit` bytes when unpacked */
-	LS_GUNZIP_MEMORY
-} ls_gunzip_result;
+	LS_UNPACK_OK,
+	LS_UNPACK_BROKEN,    /* not of that form, cut off, or followed by something else */
+	LS_UNPACK_TOO_LARGE, /* more than `limit` bytes when unpacked */
+	LS_UNPACK_MEMORY
+} ls_unpack_result;
 
 /*
  * Unpacks a gzip body of at most `limit` bytes into the arena, which needs
  * 4 * limit bytes and 64 kB.  *body is empty unless OK.
  */
-extern ls_gunzip_result ls_gunzip(ls_str packed, size_t limit, ls_arena *arena, ls_str *body);
+extern ls_unpack_result ls_gunzip(ls_str packed, size_t limit, ls_arena *arena, ls_str *body);
+
+/* The same for a block of snappy; the arena needs limit + 1 bytes. */
+extern ls_unpack_result ls_unsnap(ls_str packed, size_t limit, ls_arena *arena, ls_str *body);
 
 /* ---- a sink that fills part builders ---- */
 
@@ -226,6 +295,9 @@ typedef struct ls_draft
 /* Once a body; also empties *result.  False when out of memory. */
 extern bool ls_draft_init(ls_draft *draft, const ls_decode_options *options,
 						  ls_decode_result *result);
+
+/* Valid UTF-8 without NUL: the text itself, or a copy with U+FFFD for what is not. */
+extern ls_str ls_draft_text(ls_arena *arena, ls_str text);
 
 /* Starts the next event. */
 extern void ls_draft_begin(ls_draft *draft);
@@ -270,7 +342,13 @@ extern bool ls_draft_fail(ls_draft *draft, ls_decode_failure failure, const char
 extern bool ls_normalize_time_text(ls_str text, ls_time *time);
 extern bool ls_normalize_time_number(ls_str number, ls_time *time);
 
-/* The standard name of a level ("warn" for "Warning"), or the text itself. */
+/* Seconds and nanoseconds since 1970.  False: outside of the years 0001-9999. */
+extern bool ls_normalize_time_of(int64_t seconds, int64_t nanos, ls_time *time);
+
+/*
+ * The standard name of a level ("warn" for "Warning", for syslog's 4 and pino's
+ * 40), or the text itself.
+ */
 extern ls_str ls_normalize_level(ls_str level);
 
 #endif /* LS_DECODE_H */

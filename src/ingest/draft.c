@@ -27,6 +27,8 @@ ls_draft_init(ls_draft *draft, const ls_decode_options *options, ls_decode_resul
 	result->rejected_bits = NULL;
 	result->n_rejected_words = 0;
 	result->n_ignored = 0;
+	result->items = NULL;
+	result->n_items = 0;
 
 	draft->options = options;
 	draft->result = result;
@@ -36,6 +38,36 @@ ls_draft_init(ls_draft *draft, const ls_decode_options *options, ls_decode_resul
 		return ls_draft_fail(draft, LS_DECODE_MEMORY, "", LS_STR("out of memory"), 0);
 	ls_draft_begin(draft);
 	return true;
+}
+
+ls_str
+ls_draft_text(ls_arena *arena, ls_str text)
+{
+	ls_buf buf;
+	size_t begin = 0;
+
+	if (text.len == 0)
+		return LS_STR("");
+	if (memchr(text.data, '\0', text.len) == NULL && ls_utf8_valid(text.data, text.len))
+		return text;
+	ls_buf_init(&buf, arena);
+	while (begin < text.len)
+	{
+		unsigned char lead = (unsigned char) text.data[begin];
+		size_t len = lead < 0x80 ? 1 : lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4;
+
+		if (lead != 0 && begin + len <= text.len && ls_utf8_valid(text.data + begin, len))
+		{
+			ls_buf_append(&buf, text.data + begin, len);
+			begin += len;
+		}
+		else
+		{
+			ls_buf_lit(&buf, "\xEF\xBF\xBD");
+			begin++;
+		}
+	}
+	return buf.failed ? LS_STR("") : ls_str_make(buf.data, buf.len);
 }
 
 void
@@ -200,7 +232,8 @@ check_event(ls_draft *draft, size_t bytes)
 		ls_draft_reject(draft, 400, "VALIDATION_ERROR", "timestamp",
 						"too far ahead: expected a time at most 24 hours from now");
 	if ((event->has & 1u << LS_FIELD_INDEX) == 0)
-		ls_draft_field(draft, LS_FIELD_INDEX, LS_STR("main"));
+		ls_draft_field(draft, LS_FIELD_INDEX,
+					   draft->options->index.len > 0 ? draft->options->index : LS_STR("main"));
 	if (!check_index(draft, event->field[LS_FIELD_INDEX]))
 		ls_draft_reject(draft, 404, "INDEX_NOT_FOUND", "index",
 						"there is no index of this name in the organization");

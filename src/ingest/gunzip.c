@@ -42,7 +42,7 @@ make_room(ls_buf *out, size_t limit, size_t hint)
 	return ls_buf_reserve(out, room);
 }
 
-static ls_gunzip_result
+static ls_unpack_result
 inflate_all(z_stream *z, size_t limit, ls_buf *out, size_t hint)
 {
 	while (true)
@@ -53,7 +53,7 @@ inflate_all(z_stream *z, size_t limit, ls_buf *out, size_t hint)
 		if (out->len == out->capacity || out->len == 0)
 		{
 			if (!make_room(out, limit, hint))
-				return LS_GUNZIP_MEMORY;
+				return LS_UNPACK_MEMORY;
 		}
 		room = out->capacity - out->len;
 		if (room > limit + 1 - out->len)
@@ -63,40 +63,40 @@ inflate_all(z_stream *z, size_t limit, ls_buf *out, size_t hint)
 		status = inflate(z, Z_NO_FLUSH);
 		out->len += room - z->avail_out;
 		if (out->len > limit)
-			return LS_GUNZIP_TOO_LARGE;
+			return LS_UNPACK_TOO_LARGE;
 		if (status == Z_STREAM_END)
 		{
 			/* A gzip file may have several members; whatever else follows is no part of it. */
 			if (z->avail_in == 0)
-				return LS_GUNZIP_OK;
+				return LS_UNPACK_OK;
 			if (inflateReset(z) != Z_OK)
-				return LS_GUNZIP_BROKEN;
+				return LS_UNPACK_BROKEN;
 		}
 		else if (status == Z_MEM_ERROR)
-			return LS_GUNZIP_MEMORY;
+			return LS_UNPACK_MEMORY;
 		else if (status != Z_OK || (z->avail_in == 0 && z->avail_out > 0))
-			return LS_GUNZIP_BROKEN;
+			return LS_UNPACK_BROKEN;
 	}
 }
 
-ls_gunzip_result
+ls_unpack_result
 ls_gunzip(ls_str packed, size_t limit, ls_arena *arena, ls_str *body)
 {
 	z_stream z = {.zalloc = zlib_alloc, .zfree = zlib_free, .opaque = arena};
-	ls_gunzip_result result;
+	ls_unpack_result result;
 	ls_buf out;
 
 	*body = LS_STR("");
 	if (packed.len > UINT_MAX || limit >= UINT_MAX)
-		return LS_GUNZIP_TOO_LARGE;
+		return LS_UNPACK_TOO_LARGE;
 	z.next_in = (z_const Bytef *) packed.data;
 	z.avail_in = (uInt) packed.len;
 	if (inflateInit2(&z, GZIP_WINDOW) != Z_OK)
-		return LS_GUNZIP_MEMORY;
+		return LS_UNPACK_MEMORY;
 	ls_buf_init(&out, arena);
 	result = inflate_all(&z, limit, &out, packed.len < 256 ? 1024 : packed.len * 4);
 	inflateEnd(&z);
-	if (result == LS_GUNZIP_OK)
+	if (result == LS_UNPACK_OK)
 		*body = ls_str_make(out.data, out.len);
 	return result;
 }

@@ -135,7 +135,9 @@ typedef enum ls_accept_kind
 {
 	LS_ACCEPT_EVENT, /* POST /api/v1/logs */
 	LS_ACCEPT_BATCH, /* POST /api/v1/logs/batch */
-	LS_ACCEPT_OTLP   /* POST /v1/logs */
+	LS_ACCEPT_OTLP,  /* POST /v1/logs */
+	LS_ACCEPT_LOKI,  /* POST /loki/api/v1/push */
+	LS_ACCEPT_BULK   /* POST /_bulk */
 } ls_accept_kind;
 
 /*

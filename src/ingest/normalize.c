@@ -131,6 +131,34 @@ ls_normalize_time_text(ls_str text, ls_time *time)
 	return ls_normalize_time_number(text, time);
 }
 
+bool
+ls_normalize_time_of(int64_t seconds, int64_t nanos, ls_time *time)
+{
+	if (seconds < MIN_SECONDS || seconds > MAX_SECONDS || nanos < 0 || nanos >= 1000000000)
+		return false;
+	*time = seconds * LS_USECS_PER_SEC + nanos / 1000;
+	return true;
+}
+
+/*
+ * A level as a number: 0 to 7 are syslog's severities, 10 to 60 the levels of
+ * pino and bunyan, with what lies between.  NULL: no number, or another one.
+ */
+static const char *
+level_of_number(ls_str level)
+{
+	static const char *const syslog[] = {"fatal", "fatal", "fatal", "error",
+										 "warn",  "info",  "info",  "debug"};
+	static const char *const tens[] = {"trace", "debug", "info", "warn", "error", "fatal"};
+
+	if (level.len == 1 && level.data[0] >= '0' && level.data[0] <= '7')
+		return syslog[level.data[0] - '0'];
+	if (level.len == 2 && level.data[0] >= '1' && level.data[0] <= '6' && level.data[1] >= '0' &&
+		level.data[1] <= '9')
+		return tens[level.data[0] - '1'];
+	return NULL;
+}
+
 ls_str
 ls_normalize_level(ls_str level)
 {
@@ -150,6 +178,10 @@ ls_normalize_level(ls_str level)
 		{"finer", "trace"},      {"finest", "trace"},
 	};
 
+	const char *numbered;
+
+	if (level.len < 3 && (numbered = level_of_number(level)) != NULL)
+		return ls_str_make(numbered, strlen(numbered));
 	if (level.len < 3 || level.len > 13)
 		return level;
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)

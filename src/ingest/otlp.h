@@ -31,6 +31,7 @@ typedef struct ls_otlp_shared
 	ls_attribute *attributes; /* keys with their prefix */
 	size_t n;
 	ls_str service; /* service.name of a resource */
+	ls_str index;   /* logsvc.index of a resource: where its records go */
 	size_t bytes;   /* of all of them, as sent */
 } ls_otlp_shared;
 

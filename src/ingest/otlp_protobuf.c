@@ -3,83 +3,19 @@
  * otlp_protobuf.c
  *	  OTLP logs in protobuf's wire format, straight to drafts (pure).
  *
- * A pull reader, not generated code: protobuf-c would build a tree with malloc
- * for every attribute.  Here a message is a view into the body, and texts stay
- * views until the sink copies them.
- *
  * Fields may come in any order.  So a ResourceLogs is walked once for its
  * resource and once for its records; the first walk only hops over lengths.
  *
  *-------------------------------------------------------------------------
  */
 #include "src/ingest/otlp.h"
-
-/* The tag of a field: number and wire type. */
-#define VARINT(n) ((n) << 3)
-#define FIXED64(n) ((n) << 3 | 1)
-#define BYTES(n) ((n) << 3 | 2)
+#include "src/ingest/protobuf.h"
 
 typedef struct wire_reader
 {
 	ls_otlp otlp;
-	ls_str body;
-	const char *error; /* NULL, or what was wrong */
-	size_t offset;
+	ls_wire wire;
 } wire_reader;
-
-typedef struct wire_field
-{
-	uint64_t tag;
-	uint64_t number; /* VARINT and fixed */
-	ls_str bytes;    /* BYTES */
-} wire_field;
-
-static bool
-fail(wire_reader *w, const ls_reader *r, const char *error)
-{
-	if (w->error == NULL)
-	{
-		w->error = error;
-		w->offset = (size_t) ((const char *) r->pos - w->body.data);
-	}
-	return false;
-}
-
-/* The next field of a message; false at its end or when it is broken (w->error). */
-static bool
-next_field(wire_reader *w, ls_reader *r, wire_field *field)
-{
-	if (r->pos >= r->end)
-		return false;
-	/* Most tags are one byte. */
-	field->tag = *r->pos < 0x80 ? *r->pos++ : ls_read_varint(r);
-	if (field->tag >> 3 == 0 || field->tag > UINT32_MAX)
-		return fail(w, r, "expected a field");
-	switch (field->tag & 7)
-	{
-		case 0:
-			field->number = ls_read_varint(r);
-			break;
-		case 1:
-			field->number = ls_read_u64(r);
-			break;
-		case 2:
-			field->bytes = ls_read_lstr(r);
-			break;
-		case 5:
-			field->number = ls_read_u32(r);
-			break;
-		default:
-			return fail(w, r, "unknown wire type");
-	}
-	return r->failed ? fail(w, r, "a field is cut off") : true;
-}
-
-static ls_reader
-message(ls_str bytes)
-{
-	return ls_reader_make(bytes.data, bytes.len);
-}
 
 /* ---- values ---- */
 
@@ -101,14 +37,14 @@ append_value(wire_reader *w, ls_str bytes, ls_buf *buf, int depth)
 static bool
 append_array(wire_reader *w, ls_str bytes, ls_buf *buf, int depth)
 {
-	ls_reader r = message(bytes);
-	wire_field field;
+	ls_reader r = ls_wire_message(bytes);
+	ls_wire_field field;
 	bool first = true;
 
 	ls_buf_char(buf, '[');
-	while (next_field(w, &r, &field))
+	while (ls_wire_next(&w->wire, &r, &field))
 	{
-		if (field.tag != BYTES(1))
+		if (field.tag != LS_BYTES(1))
 			continue;
 		if (!first)
 			ls_buf_char(buf, ',');
@@ -117,41 +53,41 @@ append_array(wire_reader *w, ls_str bytes, ls_buf *buf, int depth)
 			return false;
 	}
 	ls_buf_char(buf, ']');
-	return w->error == NULL;
+	return w->wire.error == NULL;
 }
 
 /* The key and the value, still as bytes, of a KeyValue. */
 static bool
 split_pair(wire_reader *w, ls_str bytes, ls_str *key, ls_str *value)
 {
-	ls_reader r = message(bytes);
-	wire_field field;
+	ls_reader r = ls_wire_message(bytes);
+	ls_wire_field field;
 
 	*key = LS_STR("");
 	*value = LS_STR("");
-	while (next_field(w, &r, &field))
+	while (ls_wire_next(&w->wire, &r, &field))
 	{
-		if (field.tag == BYTES(1))
+		if (field.tag == LS_BYTES(1))
 			*key = field.bytes;
-		else if (field.tag == BYTES(2))
+		else if (field.tag == LS_BYTES(2))
 			*value = field.bytes;
 	}
-	return w->error == NULL;
+	return w->wire.error == NULL;
 }
 
 static bool
 append_list(wire_reader *w, ls_str bytes, ls_buf *buf, int depth)
 {
-	ls_reader r = message(bytes);
-	wire_field field;
+	ls_reader r = ls_wire_message(bytes);
+	ls_wire_field field;
 	bool first = true;
 
 	ls_buf_char(buf, '{');
-	while (next_field(w, &r, &field))
+	while (ls_wire_next(&w->wire, &r, &field))
 	{
 		ls_str key, value;
 
-		if (field.tag != BYTES(1))
+		if (field.tag != LS_BYTES(1))
 			continue;
 		if (!first)
 			ls_buf_char(buf, ',');
@@ -164,7 +100,7 @@ append_list(wire_reader *w, ls_str bytes, ls_buf *buf, int depth)
 			return false;
 	}
 	ls_buf_char(buf, '}');
-	return w->error == NULL;
+	return w->wire.error == NULL;
 }
 
 /*
@@ -174,40 +110,40 @@ append_list(wire_reader *w, ls_str bytes, ls_buf *buf, int depth)
 static bool
 read_value(wire_reader *w, ls_str bytes, ls_buf *buf, int depth, ls_otlp_value *value)
 {
-	ls_reader r = message(bytes);
+	ls_reader r = ls_wire_message(bytes);
 	size_t start = buf->len;
-	wire_field field;
+	ls_wire_field field;
 	double number;
 
 	*value = (ls_otlp_value){.kind = LS_KIND_NULL, .text = LS_STR("")};
-	while (next_field(w, &r, &field))
+	while (ls_wire_next(&w->wire, &r, &field))
 	{
 		switch (field.tag)
 		{
-			case BYTES(1):
+			case LS_BYTES(1):
 				*value = (ls_otlp_value){LS_KIND_STRING, field.bytes, 0};
 				break;
-			case VARINT(2):
+			case LS_VARINT(2):
 				*value = (ls_otlp_value){LS_KIND_BOOLEAN, LS_STR(""), field.number != 0};
 				break;
-			case VARINT(3):
+			case LS_VARINT(3):
 				*value = (ls_otlp_value){LS_KIND_INTEGER, LS_STR(""), (int64_t) field.number};
 				break;
-			case FIXED64(4):
+			case LS_FIXED64(4):
 				memcpy(&number, &field.number, sizeof(number));
 				*value = ls_otlp_double(buf->arena, number);
 				break;
-			case BYTES(5):
-			case BYTES(6):
+			case LS_BYTES(5):
+			case LS_BYTES(6):
 				if (depth >= LS_OTLP_DEPTH)
-					return fail(w, &r, "values are nested too deeply");
+					return ls_wire_fail(&w->wire, &r, "values are nested too deeply");
 				buf->len = start;
 				*value = (ls_otlp_value){LS_KIND_JSON, LS_STR(""), 0};
-				if (!(field.tag == BYTES(5) ? append_array(w, field.bytes, buf, depth + 1)
-											: append_list(w, field.bytes, buf, depth + 1)))
+				if (!(field.tag == LS_BYTES(5) ? append_array(w, field.bytes, buf, depth + 1)
+											   : append_list(w, field.bytes, buf, depth + 1)))
 					return false;
 				break;
-			case BYTES(7):
+			case LS_BYTES(7):
 				*value = ls_otlp_bytes(buf->arena, field.bytes);
 				break;
 			default:
@@ -216,7 +152,7 @@ read_value(wire_reader *w, ls_str bytes, ls_buf *buf, int depth, ls_otlp_value *
 	}
 	if (value->kind != LS_KIND_JSON)
 		buf->len = start;
-	return w->error == NULL;
+	return w->wire.error == NULL;
 }
 
 /* An AnyValue with its text, in `arena` or a view into the body. */
@@ -262,35 +198,35 @@ share_text(wire_reader *w, ls_str key, ls_str text)
 static bool
 read_resource(wire_reader *w, ls_str bytes)
 {
-	ls_reader r = message(bytes);
-	wire_field field;
+	ls_reader r = ls_wire_message(bytes);
+	ls_wire_field field;
 
-	while (next_field(w, &r, &field))
+	while (ls_wire_next(&w->wire, &r, &field))
 	{
-		if (field.tag == BYTES(1) &&
+		if (field.tag == LS_BYTES(1) &&
 			!share_pair(w, &w->otlp.resource, LS_STR("resource."), field.bytes))
 			return false;
 	}
-	return w->error == NULL;
+	return w->wire.error == NULL;
 }
 
 static bool
 read_scope(wire_reader *w, ls_str bytes)
 {
-	ls_reader r = message(bytes);
-	wire_field field;
+	ls_reader r = ls_wire_message(bytes);
+	ls_wire_field field;
 	bool good = true;
 
-	while (good && next_field(w, &r, &field))
+	while (good && ls_wire_next(&w->wire, &r, &field))
 	{
-		if (field.tag == BYTES(1))
+		if (field.tag == LS_BYTES(1))
 			good = share_text(w, LS_STR("name"), field.bytes);
-		else if (field.tag == BYTES(2))
+		else if (field.tag == LS_BYTES(2))
 			good = share_text(w, LS_STR("version"), field.bytes);
-		else if (field.tag == BYTES(3))
+		else if (field.tag == LS_BYTES(3))
 			good = share_pair(w, &w->otlp.scope, LS_STR("scope."), field.bytes);
 	}
-	return good && w->error == NULL;
+	return good && w->wire.error == NULL;
 }
 
 /* ---- records ---- */
@@ -309,35 +245,35 @@ read_attribute(wire_reader *w, ls_str bytes)
 }
 
 static bool
-read_record_field(wire_reader *w, const wire_field *field, ls_otlp_record *record)
+read_record_field(wire_reader *w, const ls_wire_field *field, ls_otlp_record *record)
 {
 	ls_arena *scratch = w->otlp.draft.options->scratch;
 
 	switch (field->tag)
 	{
-		case FIXED64(1):
+		case LS_FIXED64(1):
 			record->time = field->number;
 			break;
-		case VARINT(2):
+		case LS_VARINT(2):
 			record->severity = (int64_t) field->number;
 			break;
-		case BYTES(3):
+		case LS_BYTES(3):
 			record->severity_text = field->bytes;
 			break;
-		case BYTES(5):
+		case LS_BYTES(5):
 			return read_whole_value(w, field->bytes, scratch, &record->body);
-		case BYTES(6):
+		case LS_BYTES(6):
 			return read_attribute(w, field->bytes);
-		case BYTES(9):
+		case LS_BYTES(9):
 			record->trace_id = ls_otlp_id(scratch, field->bytes);
 			break;
-		case BYTES(10):
+		case LS_BYTES(10):
 			record->span_id = ls_otlp_id(scratch, field->bytes);
 			break;
-		case FIXED64(11):
+		case LS_FIXED64(11):
 			record->observed = field->number;
 			break;
-		case BYTES(12):
+		case LS_BYTES(12):
 			record->event_name = field->bytes;
 			break;
 		default:
@@ -350,19 +286,19 @@ static bool
 read_record(wire_reader *w, ls_str bytes)
 {
 	ls_otlp_record record = {.body.kind = LS_KIND_NULL};
-	ls_reader r = message(bytes);
-	wire_field field;
+	ls_reader r = ls_wire_message(bytes);
+	ls_wire_field field;
 
 	ls_draft_begin(&w->otlp.draft);
 	/* One that is too large is not read: nothing of it is kept. */
 	if (bytes.len <= w->otlp.draft.options->limits.event_bytes)
 	{
-		while (next_field(w, &r, &field))
+		while (ls_wire_next(&w->wire, &r, &field))
 		{
 			if (!read_record_field(w, &field, &record))
 				return false;
 		}
-		if (w->error != NULL)
+		if (w->wire.error != NULL)
 			return false;
 	}
 	return ls_otlp_record_end(&w->otlp, &record, bytes.len);
@@ -371,67 +307,63 @@ read_record(wire_reader *w, ls_str bytes)
 static bool
 read_scope_logs(wire_reader *w, ls_str bytes)
 {
-	ls_reader r = message(bytes);
-	wire_field field;
+	ls_reader r = ls_wire_message(bytes);
+	ls_wire_field field;
 
 	ls_otlp_shared_clear(&w->otlp.scope);
-	while (next_field(w, &r, &field))
+	while (ls_wire_next(&w->wire, &r, &field))
 	{
-		if (field.tag == BYTES(1) && !read_scope(w, field.bytes))
+		if (field.tag == LS_BYTES(1) && !read_scope(w, field.bytes))
 			return false;
 	}
-	r = message(bytes);
-	while (next_field(w, &r, &field))
+	r = ls_wire_message(bytes);
+	while (ls_wire_next(&w->wire, &r, &field))
 	{
-		if (field.tag == BYTES(2) && !read_record(w, field.bytes))
+		if (field.tag == LS_BYTES(2) && !read_record(w, field.bytes))
 			return false;
 	}
-	return w->error == NULL;
+	return w->wire.error == NULL;
 }
 
 static bool
 read_resource_logs(wire_reader *w, ls_str bytes)
 {
-	ls_reader r = message(bytes);
-	wire_field field;
+	ls_reader r = ls_wire_message(bytes);
+	ls_wire_field field;
 
 	ls_otlp_shared_clear(&w->otlp.resource);
-	while (next_field(w, &r, &field))
+	while (ls_wire_next(&w->wire, &r, &field))
 	{
-		if (field.tag == BYTES(1) && !read_resource(w, field.bytes))
+		if (field.tag == LS_BYTES(1) && !read_resource(w, field.bytes))
 			return false;
 	}
-	r = message(bytes);
-	while (next_field(w, &r, &field))
+	r = ls_wire_message(bytes);
+	while (ls_wire_next(&w->wire, &r, &field))
 	{
-		if (field.tag == BYTES(2) && !read_scope_logs(w, field.bytes))
+		if (field.tag == LS_BYTES(2) && !read_scope_logs(w, field.bytes))
 			return false;
 	}
-	return w->error == NULL;
+	return w->wire.error == NULL;
 }
 
 bool
 ls_decode_otlp_protobuf(const ls_decode_options *options, ls_str body, ls_decode_result *result)
 {
-	wire_reader w = {.body = body};
-	ls_reader r = message(body);
-	wire_field field;
-	ls_buf text;
+	wire_reader w = {.wire.body = body};
+	ls_reader r = ls_wire_message(body);
+	ls_wire_field field;
 
 	if (!ls_otlp_init(&w.otlp, options, result, false))
 		return false;
-	while (next_field(&w, &r, &field))
+	while (ls_wire_next(&w.wire, &r, &field))
 	{
-		if (field.tag == BYTES(1) && !read_resource_logs(&w, field.bytes))
+		if (field.tag == LS_BYTES(1) && !read_resource_logs(&w, field.bytes))
 			break;
 	}
 	if (result->failure != LS_DECODE_OK)
 		return false;
-	if (w.error == NULL)
+	if (w.wire.error == NULL)
 		return true;
-	ls_buf_init(&text, options->arena);
-	ls_buf_printf(&text, "invalid protobuf at byte %zu: %s", w.offset, w.error);
-	return ls_draft_fail(
-		&w.otlp.draft, LS_DECODE_INVALID, "",
-		text.failed ? LS_STR("invalid protobuf") : ls_str_make(text.data, text.len), w.offset);
+	return ls_draft_fail(&w.otlp.draft, LS_DECODE_INVALID, "",
+						 ls_wire_message_of(&w.wire, options->arena), w.wire.offset);
 }

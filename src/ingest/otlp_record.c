@@ -43,33 +43,7 @@ ls_otlp_init(ls_otlp *otlp, const ls_decode_options *options, ls_decode_result *
 ls_str
 ls_otlp_text(const ls_otlp *otlp, ls_arena *arena, ls_str text)
 {
-	ls_buf buf;
-	size_t begin = 0;
-
-	if (text.len == 0)
-		return LS_STR("");
-	if (otlp->clean)
-		return text;
-	if (memchr(text.data, '\0', text.len) == NULL && ls_utf8_valid(text.data, text.len))
-		return text;
-	ls_buf_init(&buf, arena);
-	while (begin < text.len)
-	{
-		unsigned char lead = (unsigned char) text.data[begin];
-		size_t len = lead < 0x80 ? 1 : lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4;
-
-		if (lead != 0 && begin + len <= text.len && ls_utf8_valid(text.data + begin, len))
-		{
-			ls_buf_append(&buf, text.data + begin, len);
-			begin += len;
-		}
-		else
-		{
-			ls_buf_lit(&buf, "\xEF\xBF\xBD");
-			begin++;
-		}
-	}
-	return buf.failed ? LS_STR("") : ls_str_make(buf.data, buf.len);
+	return otlp->clean && text.len > 0 ? text : ls_draft_text(arena, text);
 }
 
 /* Room for "%.17g". */
@@ -221,6 +195,7 @@ ls_otlp_shared_clear(ls_otlp_shared *shared)
 	shared->n = 0;
 	shared->bytes = 0;
 	shared->service = LS_STR("");
+	shared->index = LS_STR("");
 }
 
 bool
@@ -233,11 +208,18 @@ ls_otlp_share(ls_otlp *otlp, ls_otlp_shared *shared, ls_str prefix, ls_str key,
 
 	key = ls_otlp_text(otlp, options->arena, key);
 	shared->bytes += key.len + value->text.len;
-	if (shared == &otlp->resource && ls_str_eq(key, LS_STR("service.name")))
+	if (shared == &otlp->resource)
 	{
-		if (shared->service.len == 0)
-			shared->service = value_text(otlp, options->arena, value);
-		return !ls_arena_failed(options->arena);
+		ls_str *field = ls_str_eq(key, LS_STR("service.name"))   ? &shared->service
+						: ls_str_eq(key, LS_STR("logsvc.index")) ? &shared->index
+																 : NULL;
+
+		if (field != NULL)
+		{
+			if (field->len == 0)
+				*field = value_text(otlp, options->arena, value);
+			return !ls_arena_failed(options->arena);
+		}
 	}
 	if (shared->n > options->limits.attributes)
 		return true;
@@ -389,6 +371,7 @@ fill(ls_otlp *otlp, const ls_otlp_record *record)
 		draft->event.timestamp = time_of(record->time != 0 ? record->time : record->observed);
 	ls_draft_field(draft, LS_FIELD_LEVEL, level_of(record, severity, &differs));
 	ls_draft_field(draft, LS_FIELD_SERVICE, otlp->resource.service);
+	ls_draft_field(draft, LS_FIELD_INDEX, otlp->resource.index);
 	ls_draft_field(draft, LS_FIELD_TRACE_ID, record->trace_id);
 	ls_draft_field(draft, LS_FIELD_SPAN_ID, record->span_id);
 	if (text.len == 0)

@@ -13,20 +13,20 @@
 #define NAMED 3
 
 ls_str
-ls_otlp_rejections(ls_arena *arena, const ls_decode_result *result)
+ls_rejections(ls_arena *arena, const ls_decode_result *result, const char *what, const char *whole)
 {
 	ls_buf buf;
 
 	if (result->rejected == 0)
 		return LS_STR("");
 	ls_buf_init(&buf, arena);
-	ls_buf_printf(&buf, "%u of %u log records were rejected", result->rejected,
-				  result->accepted + result->rejected);
+	ls_buf_printf(&buf, "%u of %u %s were rejected", result->rejected,
+				  result->accepted + result->rejected, whole);
 	for (uint32_t i = 0; i < result->n_errors && i < NAMED; i++)
 	{
 		const ls_decode_error *error = &result->errors[i];
 
-		ls_buf_printf(&buf, "; record %u: %s: ", error->index, error->code);
+		ls_buf_printf(&buf, "; %s %u: %s: ", what, error->index, error->code);
 		if (error->path.len > 0)
 		{
 			ls_buf_str(&buf, error->path);
@@ -34,7 +34,7 @@ ls_otlp_rejections(ls_arena *arena, const ls_decode_result *result)
 		}
 		ls_buf_str(&buf, error->message);
 	}
-	return buf.failed ? LS_STR("log records were rejected") : ls_str_make(buf.data, buf.len);
+	return buf.failed ? LS_STR("some were rejected") : ls_str_make(buf.data, buf.len);
 }
 
 void

@@ -21,7 +21,8 @@ static const size_t request_fields[] = {
 	offsetof(ls_request, content_type), offsetof(ls_request, content_encoding),
 	offsetof(ls_request, user_agent),   offsetof(ls_request, forwarded_for),
 	offsetof(ls_request, if_match),     offsetof(ls_request, idempotency_key),
-	offsetof(ls_request, body),         offsetof(ls_request, carried),
+	offsetof(ls_request, index),        offsetof(ls_request, body),
+	offsetof(ls_request, carried),
 };
 
 #define REQUEST_FIELDS (sizeof(request_fields) / sizeof(request_fields[0]))

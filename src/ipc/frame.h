@@ -54,6 +54,7 @@ typedef struct ls_request
 	ls_str forwarded_for;
 	ls_str if_match;
 	ls_str idempotency_key;
+	ls_str index; /* X-Logsvc-Index */
 	ls_str body;
 	ls_str carried; /* from a worker that handed it over: a response frame; else empty */
 } ls_request;

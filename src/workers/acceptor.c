@@ -52,9 +52,11 @@ kind_of(const ls_request *request)
 {
 	const char *name = ls_routes[request->route].name;
 
-	return strcmp(name, "INGEST") == 0 ? LS_ACCEPT_EVENT
-		   : strcmp(name, "OTLP") == 0 ? LS_ACCEPT_OTLP
-									   : LS_ACCEPT_BATCH;
+	return strcmp(name, "INGEST") == 0      ? LS_ACCEPT_EVENT
+		   : strcmp(name, "OTLP") == 0      ? LS_ACCEPT_OTLP
+		   : strcmp(name, "LOKI_PUSH") == 0 ? LS_ACCEPT_LOKI
+		   : strncmp(name, "BULK", 4) == 0  ? LS_ACCEPT_BULK
+											: LS_ACCEPT_BATCH;
 }
 
 static void
@@ -71,6 +73,14 @@ take(acceptor_state *state, ls_str frame)
 	ls_arena_reset(state->admission);
 	if (!ls_http_admit(&request, state->admission, &principal, &response))
 	{
+		respond(state, &response, true);
+		return;
+	}
+	/* Clients of Elasticsearch ask who is there before they send. */
+	response.body = ls_bulk_probe(ls_routes[request.route].name);
+	if (response.body.len > 0)
+	{
+		ls_response_header(&response, LS_STR("X-Elastic-Product"), LS_STR("Elasticsearch"));
 		respond(state, &response, true);
 		return;
 	}

@@ -44,6 +44,21 @@ GET    /api/v1/config                       everybody
 POST   /api/v1/logs                         TS OAM  IF logs:write
 POST   /api/v1/logs/batch                   TS OAM  IF logs:write
 POST   /v1/logs                             TS OAM  IF logs:write
+POST   /loki/api/v1/push                    TS OAM  IF logs:write
+GET    /ready                               everybody
+POST   /_bulk                               TS OAM  IF logs:write
+POST   /{index}/_bulk                       TS OAM  IF logs:write
+POST   /{index}/_refresh                    TS OAM  IF logs:write
+GET    /                                    TS OAM  IF logs:write
+GET    /_cluster/health                     TS OAM  IF logs:write
+GET    /_license                            TS OAM  IF logs:write
+POST   /elasticsearch/_bulk                 TS OAM  IF logs:write
+POST   /elasticsearch/{index}/_bulk         TS OAM  IF logs:write
+POST   /elasticsearch/{index}/_refresh      TS OAM  IF logs:write
+GET    /elasticsearch/                      TS OAM  IF logs:write
+GET    /elasticsearch/_cluster/health       TS OAM  IF logs:write
+GET    /elasticsearch/_license              TS OAM  IF logs:write
+GET    /elasticsearch                       TS OAM  IF logs:write
 GET    /api/v1/logs                         TS OAMV RF logs:read
 GET    /api/v1/search                       TS OAMV RF logs:read
 GET    /api/v1/logs/{id}                    TS OAMV RF logs:read
@@ -294,8 +309,12 @@ foreach my $pair (@pairs, (undef) x 16)
 	my $want = expected($r, $p);
 	my $answer = end_request($done->{request}, 60);
 	my ($got, $code) = ($answer->{status}, $answer->{json}{code} // '');
-	# OTLP says the code in its message.
-	($code) = ($answer->{json}{message} // '') =~ /^([A-Z_]+): / if $r->{name} eq 'OTLP' && $code ne '';
+	# Others' protocols say the code in their message.
+	my $message = $r->{name} eq 'OTLP' ? $answer->{json}{message}
+	  : $r->{name} eq 'LOKI_PUSH' ? $answer->{content}
+	  : $r->{name} =~ /^(BULK|ELASTIC)/ && $got >= 400 ? $answer->{json}{error}{reason} : undef;
+	($code) = $message =~ /^([A-Z_]+): / if defined $message;
+	$code //= '';
 
 	# Who is in is served or refused for the request itself.
 	my $in = $got == 501

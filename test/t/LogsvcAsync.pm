@@ -72,7 +72,7 @@ sub end_request
 	my ($status) = ($head // '') =~ m{^HTTP/1\.1 (\d+)};
 	my %headers = map { /^([^:]+): (.*)$/ ? (lc $1 => $2) : () } split /\r\n/, $head // '';
 	return { status => $status // 0, headers => \%headers, content => $content // '',
-		json => eval { json_decode($content) }, seconds => $request->{seconds} };
+		json => scalar(eval { json_decode($content) }), seconds => $request->{seconds} };
 }
 
 sub request { return end_request(begin_request(@_)); }

@@ -170,15 +170,16 @@ test_event(void)
 
 	/* stand-ins */
 	check("{\"msg\":\"m\"}", "event=m");
-	check("{\"log\":\"l\",\"message\":\"m\",\"body\":\"b\"}", "event=m");
+	check("{\"log\":\"l\",\"message\":\"m\",\"body\":\"b\"}", "event=m .log=s:l .body=s:b");
 	check("{\"log\":\"l\",\"event\":\"e\",\"message\":\"m\"}", "event=e");
 	is_int(result.n_ignored, 2, "stand-ins that lost are named");
 	is_str(result.ignored[0], "log", "the first");
 	is_str(result.ignored[1], "message", "the second");
-	check("{\"message\":{\"a\":[1,{}]},\"body\":\"b\"}", "event=b");
+	check("{\"message\":{\"a\":[1,{}]},\"body\":\"b\"}",
+		  "event=b .message=j:{\"a\":[1,{}]}");
 	check("{\"event\":null,\"message\":\"m\"}", "event=m");
 	check("{\"message\":\"m\",\"severity\":\"ERROR\"}", "event=m level=error");
-	check("{\"message\":\"m\",\"severity_text\":\"x\",\"level\":\"y\"}", "event=m level=y");
+	check("{\"message\":\"m\",\"severity_text\":\"x\",\"level\":\"y\"}", "event=m level=y .severity_text=s:x");
 	check("{\"message\":\"m\",\"trace_id\":\"1\",\"span_id\":\"2\"}", "event=m traceId=1 spanId=2");
 
 	/* times */
@@ -226,7 +227,8 @@ test_event(void)
 	check_rejected("{\"event\":\"\"}", 400, "VALIDATION_ERROR", "event");
 	check_rejected("{\"event\":7}", 400, "VALIDATION_ERROR", "event");
 	check_rejected("{\"event\":{\"a\":1}}", 400, "VALIDATION_ERROR", "event");
-	check_rejected("{\"event\":\"a\",\"level\":3}", 400, "VALIDATION_ERROR", "level");
+	check_rejected("{\"event\":\"a\",\"level\":true}", 400, "VALIDATION_ERROR", "level");
+	check_rejected("{\"event\":\"a\",\"service\":{}}", 400, "VALIDATION_ERROR", "service");
 	check_rejected("{\"event\":\"a\",\"source\":[]}", 400, "VALIDATION_ERROR", "source");
 	check_rejected("{\"event\":\"a\",\"attributes\":[1]}", 400, "VALIDATION_ERROR", "attributes");
 	check_rejected("{\"event\":\"a\",\"index\":\"none\"}", 404, "INDEX_NOT_FOUND", "index");
@@ -255,7 +257,7 @@ test_batch(void)
 	is_int((long long) result.bytes, 3 + 13, "bytes of the accepted events");
 	check_batch(ls_decode_batch, " [ \"a\" , {\"event\":\"b\"} ] ", "0 event=a\n1 event=b\n", 0);
 	is_int((long long) result.bytes, 3 + 13, "without the space between them");
-	check_batch(ls_decode_batch, "[\"a\",5,{\"event\":\"b\",\"level\":1},\"c\"]",
+	check_batch(ls_decode_batch, "[\"a\",5,{\"event\":\"b\",\"level\":[]},\"c\"]",
 				"0 event=a\n1 event=c\n", 2);
 	is_int(result.errors[0].index, 1, "index of the first error");
 	is_int(result.errors[1].index, 2, "index of the second error");

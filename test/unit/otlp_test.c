@@ -478,7 +478,7 @@ test_protobuf(void)
 		   result.rejected == 1 && result.rejected_by_size == 1 && result.accepted == 1,
 	   "an event over 1 MB is rejected by itself");
 	expect(true, "event=small \n", "the other one is taken");
-	is_str(ls_otlp_rejections(arena, &result),
+	is_str(ls_rejections(arena, &result, "record", "log records"),
 		   "1 of 2 log records were rejected; record 0: EVENT_TOO_LARGE: the event is larger than 1 MB",
 		   "in words");
 	ok(run(ls_decode_otlp_protobuf,
@@ -561,31 +561,31 @@ test_gzip(void)
 	ls_str zeros, packed, body;
 	ls_arena *small = ls_arena_create(NULL, 4 * 1000 + 65536);
 
-	is_int(ls_gunzip(hello, 1000, arena, &body), LS_GUNZIP_OK, "unpacked");
+	is_int(ls_gunzip(hello, 1000, arena, &body), LS_UNPACK_OK, "unpacked");
 	is_str(body, "hello", "as it was");
-	is_int(ls_gunzip(hello, 5, arena, &body), LS_GUNZIP_OK, "just the limit");
-	is_int(ls_gunzip(hello, 4, arena, &body), LS_GUNZIP_TOO_LARGE, "one byte more");
+	is_int(ls_gunzip(hello, 5, arena, &body), LS_UNPACK_OK, "just the limit");
+	is_int(ls_gunzip(hello, 4, arena, &body), LS_UNPACK_TOO_LARGE, "one byte more");
 	is_int((long long) body.len, 0, "gives nothing");
-	is_int(ls_gunzip(joined(2, hello, hello), 1000, arena, &body), LS_GUNZIP_OK, "two members");
+	is_int(ls_gunzip(joined(2, hello, hello), 1000, arena, &body), LS_UNPACK_OK, "two members");
 	is_str(body, "hellohello", "both");
-	is_int(ls_gunzip(joined(2, hello, LS_STR("x")), 1000, arena, &body), LS_GUNZIP_BROKEN,
+	is_int(ls_gunzip(joined(2, hello, LS_STR("x")), 1000, arena, &body), LS_UNPACK_BROKEN,
 		   "followed by something else");
-	is_int(ls_gunzip(joined(2, hello, LS_STR("\0\0")), 1000, arena, &body), LS_GUNZIP_BROKEN,
+	is_int(ls_gunzip(joined(2, hello, LS_STR("\0\0")), 1000, arena, &body), LS_UNPACK_BROKEN,
 		   "followed by zeros");
 	for (size_t i = 0; i < hello.len; i++)
 	{
-		if (ls_gunzip(ls_str_make(hello.data, i), 1000, arena, &body) != LS_GUNZIP_BROKEN)
+		if (ls_gunzip(ls_str_make(hello.data, i), 1000, arena, &body) != LS_UNPACK_BROKEN)
 			ok(false, "cut off");
 	}
 	((char *) hello.data)[hello.len - 6] ^= 1;
-	is_int(ls_gunzip(hello, 1000, arena, &body), LS_GUNZIP_BROKEN, "a wrong checksum");
-	is_int(ls_gunzip(LS_STR(""), 1000, arena, &body), LS_GUNZIP_BROKEN, "an empty body");
-	is_int(ls_gunzip(LS_STR("{\"a\":1}"), 1000, arena, &body), LS_GUNZIP_BROKEN, "no gzip");
+	is_int(ls_gunzip(hello, 1000, arena, &body), LS_UNPACK_BROKEN, "a wrong checksum");
+	is_int(ls_gunzip(LS_STR(""), 1000, arena, &body), LS_UNPACK_BROKEN, "an empty body");
+	is_int(ls_gunzip(LS_STR("{\"a\":1}"), 1000, arena, &body), LS_UNPACK_BROKEN, "no gzip");
 	zeros = ls_str_make(ls_arena_alloc0(made, 50000000), 50000000);
 	packed = gzip(zeros);
-	is_int(ls_gunzip(packed, 1000, small, &body), LS_GUNZIP_TOO_LARGE,
+	is_int(ls_gunzip(packed, 1000, small, &body), LS_UNPACK_TOO_LARGE,
 		   "a bomb is refused in the memory of its limit");
-	is_int(ls_gunzip(packed, 50000000, arena, &body), LS_GUNZIP_OK, "a large body within the limit");
+	is_int(ls_gunzip(packed, 50000000, arena, &body), LS_UNPACK_OK, "a large body within the limit");
 	ok(body.len == 50000000 && memcmp(body.data, zeros.data, body.len) == 0, "as it was");
 	ls_arena_destroy(small);
 }

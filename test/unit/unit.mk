@@ -6,7 +6,7 @@ PURE_SOURCES := $(sort src/base/address.c src/base/arena.c src/base/base64.c src
 	$(shell grep -ls '(pure)' src/access/*.c src/ipc/*.c src/store/*.c src/ingest/*.c src/query/*.c src/evaluation/*.c src/mail/*.c 2>/dev/null) \
 	$(filter %.c,$(GENERATED)))
 PURE_CFLAGS = -std=gnu11 -g -Wall -Wextra -Werror -Wno-unused-parameter -Wno-missing-field-initializers -I. -MMD -MP
-PURE_LIBS = -lzstd -llz4 -lz -lpcre2-8 -lcrypto -lm
+PURE_LIBS = -lzstd -llz4 -lsnappy -lz -lpcre2-8 -lcrypto -lm
 SANITIZE = -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
 
 UNIT_TESTS := $(patsubst test/unit/%_test.c,build/unit/%_test,$(sort $(wildcard test/unit/*_test.c)))

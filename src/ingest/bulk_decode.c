@@ -1,0 +1,316 @@
+/*-------------------------------------------------------------------------
+ *
+ * bulk_decode.c
+ *	  Bodies of Elasticsearch's bulk API to drafts (pure).
+ *
+ * Lines in pairs: what to do, and the document.  A document is an event of
+ * another program (json_event.h): whatever it holds is kept.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "src/ingest/json_event.h"
+
+/* Digits that make what stands at the end of a name a date, or a part of one. */
+#define DATE_DIGITS 4
+
+typedef struct bulk_reader
+{
+	ls_json_reader json;
+	const char *pos;
+	const char *end;
+	uint64_t line; /* number of the last one read, from 1 */
+	uint32_t room; /* of result->items */
+
+	/* Where the index that was named last leads; most actions name the same. */
+	ls_str named;
+	ls_str leads;
+} bulk_reader;
+
+static bool
+fail(bulk_reader *b, const char *problem)
+{
+	ls_draft *draft = &b->json.draft;
+	ls_buf buf;
+
+	ls_buf_init(&buf, draft->options->arena);
+	ls_buf_printf(&buf, "line %llu: %s", (unsigned long long) b->line, problem);
+	return ls_draft_fail(draft, LS_DECODE_INVALID, "",
+						 buf.failed ? LS_STR("malformed action") : ls_str_make(buf.data, buf.len),
+						 0);
+}
+
+static bool
+out_of_memory(bulk_reader *b)
+{
+	return ls_draft_fail(&b->json.draft, LS_DECODE_MEMORY, "", LS_STR("out of memory"), 0);
+}
+
+static bool
+next_line(bulk_reader *b, ls_str *line)
+{
+	const char *newline;
+
+	if (b->pos >= b->end)
+		return false;
+	newline = memchr(b->pos, '\n', (size_t) (b->end - b->pos));
+	if (newline == NULL)
+		newline = b->end;
+	*line = ls_str_make(b->pos, (size_t) (newline - b->pos));
+	b->pos = newline + (newline < b->end);
+	b->line++;
+	return true;
+}
+
+/* ---- actions ---- */
+
+static ls_bulk_item *
+add_item(bulk_reader *b)
+{
+	ls_decode_result *result = b->json.draft.result;
+	ls_bulk_item *item;
+
+	if (result->n_items >= b->room)
+	{
+		uint32_t room = b->room == 0 ? 64 : b->room * 2;
+		ls_bulk_item *items =
+			ls_arena_grow(b->json.draft.options->arena, result->items,
+						  b->room * sizeof(ls_bulk_item), room * sizeof(ls_bulk_item));
+
+		if (items == NULL)
+			return NULL;
+		result->items = items;
+		b->room = room;
+	}
+	item = &result->items[result->n_items++];
+	*item = (ls_bulk_item){.index = LS_STR(""), .id = LS_STR(""), .reason = LS_STR("")};
+	return item;
+}
+
+/* A text of an action, to be kept; the one before when it is the same. */
+static bool
+keep_text(bulk_reader *b, ls_str *kept, ls_str text, ls_str before)
+{
+	*kept = ls_str_eq(text, before) ? before : ls_arena_strdup(b->json.draft.options->arena, text);
+	return kept->data != NULL || text.len == 0 || out_of_memory(b);
+}
+
+static bool
+read_action_members(bulk_reader *b, ls_json *j, ls_bulk_item *item)
+{
+	const ls_decode_result *result = b->json.draft.result;
+	ls_str before = result->n_items > 1 ? item[-1].index : LS_STR("");
+	ls_str key, raw;
+	ls_json_value value;
+	ls_json_type type;
+
+	while (ls_json_member(j, &key))
+	{
+		ls_str *field = ls_str_eq(key, LS_STR("_index")) ? &item->index
+						: ls_str_eq(key, LS_STR("_id"))  ? &item->id
+														 : NULL;
+
+		if (!ls_json_peek(j, &type))
+			return false;
+		if (field == NULL || (type != LS_JSON_STRING && type != LS_JSON_NUMBER))
+		{
+			if (!ls_json_skip(j, &raw))
+				return false;
+			continue;
+		}
+		if (!ls_json_read(j, &value) ||
+			!keep_text(b, field, value.text, field == &item->index ? before : LS_STR("")))
+			return false;
+	}
+	return j->error == NULL;
+}
+
+/* {"index": {"_index": "web", "_id": "1"}} */
+static bool
+read_action(bulk_reader *b, ls_str line, ls_bulk_item **out)
+{
+	static const char *const names[] = {"index", "create", "update", "delete"};
+	ls_draft *draft = &b->json.draft;
+	ls_bulk_item *item = add_item(b);
+	ls_json_value value;
+	ls_json j;
+	ls_str key;
+	int action = -1;
+
+	if (item == NULL)
+		return out_of_memory(b);
+	ls_draft_begin(draft);
+	ls_json_init(&j, line, draft->options->scratch, 8);
+	if (!ls_json_read(&j, &value) || value.type != LS_JSON_OBJECT || !ls_json_member(&j, &key))
+		return ls_arena_failed(draft->options->scratch) ? out_of_memory(b)
+														: fail(b, "expected an action");
+	for (int i = 0; i < 4; i++)
+	{
+		if (ls_str_eq(key, ls_str_make(names[i], strlen(names[i]))))
+			action = i;
+	}
+	if (action < 0)
+		return fail(b, "expected index, create, update or delete");
+	item->action = (ls_bulk_action) action;
+	if (!ls_json_read(&j, &value) || value.type != LS_JSON_OBJECT ||
+		!read_action_members(b, &j, item) || ls_json_member(&j, &key) || !ls_json_end(&j))
+	{
+		if (draft->result->failure != LS_DECODE_OK)
+			return false;
+		return ls_arena_failed(draft->options->scratch) ? out_of_memory(b)
+														: fail(b, "malformed action");
+	}
+	if (item->index.len == 0)
+		item->index = draft->options->target;
+	*out = item;
+	return true;
+}
+
+/* ---- where an event goes ---- */
+
+/* The name without the date at its end: "web" of "web-2026.01.31". */
+static ls_str
+without_date(ls_str name)
+{
+	size_t digits = 0;
+	size_t len = name.len;
+
+	for (; len > 0; len--)
+	{
+		char c = name.data[len - 1];
+
+		if (c >= '0' && c <= '9')
+			digits++;
+		else if (c != '.' && c != '-' && c != '_')
+			break;
+	}
+	return ls_str_make(name.data, digits >= DATE_DIGITS ? len : 0);
+}
+
+/* The index of ours that a name leads to; empty: none. */
+static ls_str
+lead(const ls_decode_options *options, ls_str name)
+{
+	ls_str base;
+
+	if (options->known_index == NULL || options->known_index(options->index_context, name))
+		return name;
+	base = without_date(name);
+	if (base.len > 0 && options->known_index(options->index_context, base))
+		return base;
+	return LS_STR("");
+}
+
+static void
+place(bulk_reader *b, const ls_bulk_item *item)
+{
+	ls_draft *draft = &b->json.draft;
+
+	if (item->id.len > 0)
+		ls_draft_attribute(draft, LS_STR("_id"), LS_KIND_STRING, item->id, 0);
+	if (item->index.len == 0)
+		return;
+	if (item->index.data[0] == '_')
+	{
+		ls_draft_reject(draft, 400, "VALIDATION_ERROR", "_index",
+						"names that begin with _ are the service's own");
+		return;
+	}
+	if (b->named.data == NULL || !ls_str_eq(b->named, item->index))
+	{
+		b->named = item->index;
+		b->leads = lead(draft->options, item->index);
+	}
+	ls_draft_field(draft, LS_FIELD_INDEX, b->leads);
+	if (!ls_str_eq(b->leads, item->index))
+		ls_draft_attribute(draft, LS_STR("_index"), LS_KIND_STRING, item->index, 0);
+}
+
+/* ---- documents ---- */
+
+/* The action is refused, whatever its document. */
+static bool
+refuse(bulk_reader *b, size_t bytes, const char *path, const char *message)
+{
+	ls_draft *draft = &b->json.draft;
+
+	ls_draft_begin(draft);
+	ls_draft_reject(draft, 400, "VALIDATION_ERROR", path, message);
+	return ls_draft_commit(draft, bytes > draft->options->limits.event_bytes ? 0 : bytes);
+}
+
+static bool
+read_document(bulk_reader *b, const ls_bulk_item *item, ls_str line)
+{
+	ls_json_reader *reader = &b->json;
+	ls_draft *draft = &reader->draft;
+	ls_json_type type;
+
+	ls_json_init(&reader->json, line, draft->options->scratch, LS_JSON_EVENT_DEPTH);
+	if (!ls_json_peek(&reader->json, &type) || type != LS_JSON_OBJECT)
+		return refuse(b, line.len, "", "expected a document, an object");
+	if (ls_json_read_event(reader) && ls_json_end(&reader->json))
+	{
+		place(b, item);
+		return ls_json_commit_event(reader);
+	}
+	return draft->result->failure == LS_DECODE_OK && ls_json_reject_line(reader, line, b->line);
+}
+
+/* What became of the action, for the answer. */
+static bool
+note(bulk_reader *b, ls_bulk_item *item)
+{
+	const ls_decode_error *error = &b->json.draft.error;
+	const ls_decode_options *options = b->json.draft.options;
+	ls_buf reason;
+
+	if (item->index.len == 0)
+		item->index = options->index.len > 0 ? options->index : LS_STR("main");
+	if (error->code == NULL)
+		return true;
+	item->code = error->code;
+	item->status = (uint16_t) error->status;
+	item->reason = error->message;
+	if (error->path.len > 0)
+	{
+		ls_buf_init(&reason, options->arena);
+		ls_buf_str(&reason, error->path);
+		ls_buf_lit(&reason, ": ");
+		ls_buf_str(&reason, error->message);
+		item->reason = ls_str_make(reason.data, reason.len);
+		return !reason.failed || out_of_memory(b);
+	}
+	return true;
+}
+
+bool
+ls_decode_bulk(const ls_decode_options *options, ls_str body, ls_decode_result *result)
+{
+	bulk_reader b = {.named = LS_STR(""), .leads = LS_STR("")};
+	ls_bulk_item *item = NULL;
+	ls_str line;
+
+	if (!ls_json_reader_init(&b.json, options, body, result))
+		return false;
+	b.json.documents = true;
+	b.pos = b.json.json.pos;
+	b.end = body.data + body.len;
+	while (next_line(&b, &line))
+	{
+		bool good;
+
+		if (ls_json_blank(line))
+			continue;
+		if (!read_action(&b, line, &item))
+			return false;
+		if (item->action != LS_BULK_DELETE && !next_line(&b, &line))
+			return fail(&b, "the document of the last action is missing");
+		if (item->action == LS_BULK_DELETE || item->action == LS_BULK_UPDATE)
+			good = refuse(&b, line.len, "", "events do not change: expected index or create");
+		else
+			good = read_document(&b, item, line);
+		if (!good || !note(&b, item))
+			return false;
+	}
+	return result->n_items > 0 || fail(&b, "expected at least one action");
+}

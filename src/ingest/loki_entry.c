@@ -1,0 +1,166 @@
+/*-------------------------------------------------------------------------
+ *
+ * loki_entry.c
+ *	  An entry of a Loki stream as an event (pure).
+ *
+ * Labels become attributes under their own names, the entry's structured
+ * metadata before those of its stream.  Some say what an event has a field for;
+ * those with another name than the field stay attributes too, so that queries
+ * by the label go on working.
+ *
+ * A label set is sent once for a stream and stored with each entry.  So a small
+ * body can stand for very many bytes of events: they are counted.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "src/ingest/loki.h"
+
+/* What an event costs even when it says nothing: it bounds the number of events of a body. */
+#define EVENT_OVERHEAD 64
+
+/* Which labels say what a field is for, the best first. */
+static const struct
+{
+	ls_field field;
+	const char *names[5];
+} known[] = {
+	{LS_FIELD_LEVEL, {"level", "severity", "severity_text", "detected_level", NULL}},
+	{LS_FIELD_SERVICE, {"service", "service_name", "app", "job", NULL}},
+	{LS_FIELD_SOURCE, {"source", "filename", NULL}},
+	{LS_FIELD_TRACE_ID, {"traceId", "trace_id", "traceID", NULL}},
+	{LS_FIELD_SPAN_ID, {"spanId", "span_id", "spanID", NULL}},
+};
+
+bool
+ls_loki_init(ls_loki *loki, const ls_decode_options *options, ls_decode_result *result)
+{
+	size_t most = options->limits.attributes + 1;
+
+	if (!ls_draft_init(&loki->draft, options, result))
+		return false;
+	loki->expanded = 0;
+	loki->stream.labels = ls_new_array(options->arena, ls_loki_label, most);
+	loki->metadata.labels = ls_new_array(options->arena, ls_loki_label, most);
+	if (loki->stream.labels == NULL || loki->metadata.labels == NULL)
+		return ls_draft_fail(&loki->draft, LS_DECODE_MEMORY, "", LS_STR("out of memory"), 0);
+	ls_loki_clear(&loki->stream);
+	ls_loki_clear(&loki->metadata);
+	return true;
+}
+
+void
+ls_loki_clear(ls_loki_labels *labels)
+{
+	labels->n = 0;
+	labels->bytes = 0;
+}
+
+void
+ls_loki_add(const ls_loki *loki, ls_loki_labels *labels, ls_str name, ls_str value)
+{
+	labels->bytes += name.len + value.len;
+	if (labels->n <= loki->draft.options->limits.attributes)
+		labels->labels[labels->n++] = (ls_loki_label){name, value};
+}
+
+void
+ls_loki_entry_begin(ls_loki *loki)
+{
+	ls_draft_begin(&loki->draft);
+	ls_loki_clear(&loki->metadata);
+}
+
+/* The value of a label that is not empty. */
+static ls_str
+find(const ls_loki_labels *labels, const char *name)
+{
+	ls_str wanted = ls_str_make(name, strlen(name));
+
+	for (size_t i = 0; i < labels->n; i++)
+	{
+		if (ls_str_eq(labels->labels[i].name, wanted))
+			return labels->labels[i].value;
+	}
+	return LS_STR("");
+}
+
+/* The fields that labels stand for; what the entry says comes before its stream. */
+static void
+take_known(ls_loki *loki)
+{
+	const ls_loki_labels *sets[] = {&loki->metadata, &loki->stream};
+
+	for (size_t k = 0; k < sizeof(known) / sizeof(known[0]); k++)
+	{
+		ls_str value = LS_STR("");
+
+		for (size_t s = 0; s < 2 && value.len == 0; s++)
+		{
+			for (int i = 0; known[k].names[i] != NULL && value.len == 0; i++)
+				value = find(sets[s], known[k].names[i]);
+		}
+		if (known[k].field == LS_FIELD_LEVEL)
+			value = ls_normalize_level(value);
+		ls_draft_field(&loki->draft, known[k].field, value);
+	}
+}
+
+/* Is the label all said by the field of its name? */
+static bool
+is_field(const ls_draft *draft, const ls_loki_label *label)
+{
+	for (size_t k = 0; k < sizeof(known) / sizeof(known[0]); k++)
+	{
+		if (!ls_str_eq(label->name, ls_str_make(known[k].names[0], strlen(known[k].names[0]))))
+			continue;
+		return label->value.len == 0 ||
+			   ls_str_eq(known[k].field == LS_FIELD_LEVEL ? ls_normalize_level(label->value)
+														  : label->value,
+						 draft->event.field[known[k].field]);
+	}
+	return false;
+}
+
+static void
+add_attributes(ls_loki *loki, const ls_loki_labels *labels)
+{
+	for (size_t i = 0; i < labels->n; i++)
+	{
+		const ls_loki_label *label = &labels->labels[i];
+
+		if (!is_field(&loki->draft, label))
+			ls_draft_attribute(&loki->draft, label->name, LS_KIND_STRING, label->value, 0);
+	}
+}
+
+bool
+ls_loki_entry_end(ls_loki *loki, const ls_time *time, ls_str line, size_t bytes)
+{
+	ls_draft *draft = &loki->draft;
+	const ls_decode_limits *limits = &draft->options->limits;
+
+	/* A blank line of a file, as blank lines of NDJSON. */
+	if (line.len == 0)
+		return true;
+	bytes += loki->stream.bytes;
+	if (bytes <= limits->event_bytes)
+	{
+		loki->expanded += bytes + EVENT_OVERHEAD;
+		if (loki->expanded > limits->expanded_bytes)
+			return ls_draft_fail(
+				draft, LS_DECODE_LARGE, "",
+				LS_STR("the entries with the labels that they share are too large; "
+					   "send smaller batches"),
+				0);
+		if (time == NULL)
+			ls_draft_reject(draft, 400, "VALIDATION_ERROR", "timestamp",
+							"expected nanoseconds since 1970 as a string");
+		else
+			draft->event.timestamp = *time;
+		take_known(loki);
+		ls_draft_field(draft, LS_FIELD_EVENT, line);
+		add_attributes(loki, &loki->metadata);
+		add_attributes(loki, &loki->stream);
+	}
+	return ls_draft_commit(draft, bytes);
+}

@@ -1,0 +1,138 @@
+/*-------------------------------------------------------------------------
+ *
+ * loki_protobuf.c
+ *	  Loki's push request in protobuf's wire format, straight to drafts (pure).
+ *
+ * Fields may come in any order.  So a stream is walked once for its labels and
+ * once for its entries, and an entry once for all; what is too large is not
+ * read.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "src/ingest/loki.h"
+#include "src/ingest/protobuf.h"
+
+typedef struct wire_reader
+{
+	ls_loki loki;
+	ls_wire wire;
+} wire_reader;
+
+static bool
+read_time(wire_reader *w, ls_str bytes, ls_time *time, bool *valid)
+{
+	ls_reader r = ls_wire_message(bytes);
+	ls_wire_field field;
+	int64_t seconds = 0;
+	int64_t nanos = 0;
+
+	while (ls_wire_next(&w->wire, &r, &field))
+	{
+		if (field.tag == LS_VARINT(1))
+			seconds = (int64_t) field.number;
+		else if (field.tag == LS_VARINT(2))
+			nanos = (int64_t) field.number;
+	}
+	/* Nobody logged at the begin of 1970. */
+	*valid = (seconds == 0 && nanos == 0) || ls_normalize_time_of(seconds, nanos, time);
+	return w->wire.error == NULL;
+}
+
+static bool
+read_pair(wire_reader *w, ls_str bytes)
+{
+	ls_arena *scratch = w->loki.draft.options->scratch;
+	ls_reader r = ls_wire_message(bytes);
+	ls_wire_field field;
+	ls_str name = LS_STR("");
+	ls_str value = LS_STR("");
+
+	while (ls_wire_next(&w->wire, &r, &field))
+	{
+		if (field.tag == LS_BYTES(1))
+			name = field.bytes;
+		else if (field.tag == LS_BYTES(2))
+			value = field.bytes;
+	}
+	if (name.len > 0)
+		ls_loki_add(&w->loki, &w->loki.metadata, ls_draft_text(scratch, name),
+					ls_draft_text(scratch, value));
+	return w->wire.error == NULL;
+}
+
+static bool
+read_entry(wire_reader *w, ls_str bytes)
+{
+	const ls_decode_options *options = w->loki.draft.options;
+	ls_reader r = ls_wire_message(bytes);
+	ls_wire_field field;
+	ls_str line = LS_STR("");
+	ls_time time = options->now;
+	bool valid = true;
+
+	ls_loki_entry_begin(&w->loki);
+	/* It has a line, or would not be so large. */
+	if (bytes.len > options->limits.event_bytes)
+		return ls_loki_entry_end(&w->loki, NULL, bytes, bytes.len);
+	while (ls_wire_next(&w->wire, &r, &field))
+	{
+		if (field.tag == LS_BYTES(1) && !read_time(w, field.bytes, &time, &valid))
+			return false;
+		if (field.tag == LS_BYTES(2))
+			line = field.bytes;
+		else if (field.tag == LS_BYTES(3) && !read_pair(w, field.bytes))
+			return false;
+	}
+	return w->wire.error == NULL &&
+		   ls_loki_entry_end(&w->loki, valid ? &time : NULL, ls_draft_text(options->scratch, line),
+							 bytes.len);
+}
+
+static bool
+read_stream(wire_reader *w, ls_str bytes)
+{
+	ls_reader r = ls_wire_message(bytes);
+	ls_wire_field field;
+	ls_str labels = LS_STR("{}");
+	const char *error;
+
+	while (ls_wire_next(&w->wire, &r, &field))
+	{
+		if (field.tag == LS_BYTES(1))
+			labels = field.bytes;
+	}
+	if (w->wire.error != NULL)
+		return false;
+	r = ls_wire_message(labels);
+	if (!ls_loki_read_labels(&w->loki, labels, &error))
+		return ls_wire_fail(&w->wire, &r, error);
+	r = ls_wire_message(bytes);
+	while (ls_wire_next(&w->wire, &r, &field))
+	{
+		if (field.tag == LS_BYTES(2) && !read_entry(w, field.bytes))
+			return false;
+	}
+	return w->wire.error == NULL;
+}
+
+bool
+ls_decode_loki_protobuf(const ls_decode_options *options, ls_str body, ls_decode_result *result)
+{
+	wire_reader w = {.wire.body = body};
+	ls_reader r = ls_wire_message(body);
+	ls_wire_field field;
+
+	if (!ls_loki_init(&w.loki, options, result))
+		return false;
+	while (ls_wire_next(&w.wire, &r, &field))
+	{
+		if (field.tag == LS_BYTES(1) && !read_stream(&w, field.bytes))
+			break;
+	}
+	if (result->failure != LS_DECODE_OK)
+		return false;
+	if (w.wire.error == NULL)
+		return true;
+	return ls_draft_fail(&w.loki.draft, LS_DECODE_INVALID, "",
+						 ls_wire_message_of(&w.wire, options->arena), w.wire.offset);
+}
