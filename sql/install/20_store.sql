@@ -7,8 +7,10 @@ CREATE SEQUENCE logsvc_internal.batch_number;
 COMMENT ON SEQUENCE logsvc_internal.batch_number IS
   'numbers of accepted batches: the first half of event ids';
 
+-- Its partitions are segments, see src/ingest/segment.c: one takes entries, the
+-- others are drained and emptied.
 CREATE TABLE logsvc_internal.queue (
-  id bigint PRIMARY KEY,
+  id bigint NOT NULL,
   organization_id uuid NOT NULL,
   rows integer NOT NULL,
   min_time timestamptz NOT NULL,
@@ -19,12 +21,9 @@ CREATE TABLE logsvc_internal.queue (
   audit boolean NOT NULL DEFAULT false,
   batch bigint,
   attempts integer NOT NULL DEFAULT 0,
-  failed_at timestamptz
-) WITH (fillfactor = 100, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000,
-        autovacuum_vacuum_cost_delay = 0, autovacuum_vacuum_insert_scale_factor = 0,
-        autovacuum_vacuum_insert_threshold = -1, autovacuum_analyze_scale_factor = 10,
-        toast.autovacuum_vacuum_scale_factor = 0, toast.autovacuum_vacuum_threshold = 10000,
-        toast.autovacuum_vacuum_cost_delay = 0, toast.autovacuum_vacuum_insert_threshold = -1);
+  failed_at timestamptz,
+  segment smallint NOT NULL DEFAULT 0
+) PARTITION BY LIST (segment);
 ALTER TABLE logsvc_internal.queue
   ALTER header SET STORAGE MAIN,
   ALTER body SET STORAGE EXTERNAL;
@@ -39,6 +38,41 @@ COMMENT ON COLUMN logsvc_internal.queue.attempts IS
   'of what comes back from the dead letters: failed attempts to store it before';
 COMMENT ON COLUMN logsvc_internal.queue.failed_at IS
   'of what comes back from the dead letters: the first of them';
+
+COMMENT ON COLUMN logsvc_internal.queue.segment IS
+  'the partition; rows that are put in by hand may go into any';
+
+-- Segments are emptied by TRUNCATE before there is much for vacuum to do.  It has
+-- work only when one cannot be emptied.
+CREATE FUNCTION logsvc_internal.make_queue_segment(number integer) RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+  name text := 'queue_' || number;
+BEGIN
+  IF to_regclass('logsvc_internal.' || name) IS NOT NULL THEN
+    RETURN;
+  END IF;
+  -- CREATE and ATTACH: PARTITION OF would lock out every reader.
+  EXECUTE format('CREATE TABLE logsvc_internal.%I (LIKE logsvc_internal.queue INCLUDING ALL,'
+    ' PRIMARY KEY (id), CHECK (segment = %s)) WITH (fillfactor = 100,'
+    ' autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 50000,'
+    ' autovacuum_vacuum_cost_delay = 0, autovacuum_vacuum_insert_threshold = -1,'
+    ' autovacuum_analyze_threshold = 2147483647,'
+    ' toast.autovacuum_vacuum_scale_factor = 0, toast.autovacuum_vacuum_threshold = 200000,'
+    ' toast.autovacuum_vacuum_cost_delay = 0, toast.autovacuum_vacuum_insert_threshold = -1)',
+    name, number);
+  EXECUTE format('ALTER TABLE logsvc_internal.%I ENABLE ROW LEVEL SECURITY', name);
+  EXECUTE format('COMMENT ON TABLE logsvc_internal.%I IS %L', name, 'a segment of the queue');
+  EXECUTE format('ALTER TABLE logsvc_internal.queue ATTACH PARTITION logsvc_internal.%I'
+    ' FOR VALUES IN (%s)', name, number);
+END
+$$;
+COMMENT ON FUNCTION logsvc_internal.make_queue_segment(integer) IS
+  'makes the segment of that number of the queue';
+REVOKE ALL ON FUNCTION logsvc_internal.make_queue_segment(integer) FROM PUBLIC;
+SELECT logsvc_internal.make_queue_segment(n) FROM pg_catalog.generate_series(0, 3) n;
 
 -- What could not be stored.  A row is what an entry of the queue is: a part of
 -- level 0, or bytes that should be one.
@@ -139,6 +173,10 @@ $$;
 COMMENT ON TABLE logsvc_internal.part_other IS 'parts of days that have no partition of their own';
 
 SELECT pg_catalog.pg_extension_config_dump('logsvc_internal.queue', '');
+SELECT pg_catalog.pg_extension_config_dump('logsvc_internal.queue_0', '');
+SELECT pg_catalog.pg_extension_config_dump('logsvc_internal.queue_1', '');
+SELECT pg_catalog.pg_extension_config_dump('logsvc_internal.queue_2', '');
+SELECT pg_catalog.pg_extension_config_dump('logsvc_internal.queue_3', '');
 SELECT pg_catalog.pg_extension_config_dump('logsvc_internal.dead_letter', '');
 SELECT pg_catalog.pg_extension_config_dump('logsvc_internal.batch_number', '');
 SELECT pg_catalog.pg_extension_config_dump('logsvc_internal.part', '');

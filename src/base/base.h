@@ -91,11 +91,12 @@ extern int ls_writers;
 extern int ls_compactors;
 extern int ls_max_pool_workers;
 extern int ls_queue_limit;
-extern int ls_flush_interval; /* ms */
-extern int ls_search_memory;  /* kB */
-extern int ls_search_rows;    /* thousands */
-extern int ls_store_timeout;  /* ms */
-extern int ls_model_provider; /* ls_model_provider_kind */
+extern int ls_flush_interval;   /* ms */
+extern int ls_search_memory;    /* kB */
+extern int ls_search_rows;      /* thousands */
+extern int ls_store_timeout;    /* ms */
+extern int ls_model_provider;   /* ls_model_provider_kind */
+extern int ls_snapshot_timeout; /* ms */
 extern char *ls_model_endpoint;
 extern char *ls_model_region;
 extern char *ls_model_key_file;
@@ -175,6 +176,7 @@ typedef enum ls_lock
 	LS_LOCK_LIMITS,
 	LS_LOCK_STOP_POINTS,
 	LS_LOCK_DESK,
+	LS_LOCK_SEGMENTS,
 	LS_LOCKS
 } ls_lock;
 

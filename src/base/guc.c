@@ -28,6 +28,7 @@ int ls_flush_interval = 1000;
 int ls_search_memory = 2 * 1024 * 1024;
 int ls_search_rows = 10000000;
 int ls_store_timeout = 300000;
+int ls_snapshot_timeout = 30000;
 int ls_model_provider = LS_MODEL_BUILTIN;
 char *ls_model_endpoint = NULL;
 char *ls_model_region = NULL;
@@ -193,6 +194,9 @@ ls_guc_register(bool preloaded)
 				2 * 1024 * 1024, 1024, 1024 * 1024 * 1024, PGC_SUSET, GUC_UNIT_KB);
 	int_setting("logsvc.search_rows", "Rows that one search may scan, in thousands.",
 				&ls_search_rows, 10000000, 1, INT_MAX / 2, PGC_SUSET, 0);
+	int_setting("logsvc.snapshot_timeout",
+				"Time for which the queue keeps stored events for snapshots that see them there.",
+				&ls_snapshot_timeout, 30000, 1000, 3600000, PGC_SIGHUP, GUC_UNIT_MS);
 	int_setting("logsvc.query_timeout", "Time limit of a search.", &ls_query_timeout, 30000, 100,
 				600000, PGC_SIGHUP, GUC_UNIT_MS);
 

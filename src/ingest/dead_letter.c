@@ -331,10 +331,11 @@ typedef struct replay
 static void
 replay_entries(void *context)
 {
-	static const Oid types[] = {INT4OID, INT8OID};
+	static const Oid types[] = {INT4OID, INT8OID, INT4OID};
 	replay *r = context;
 	int64 room = (int64) ls_queue_limit / 2 - (int64) ls_queue_depth();
-	Datum values[] = {Int32GetDatum(REPLAY_ENTRIES), Int64GetDatum(room)};
+	int segment = ls_segment_open();
+	Datum values[] = {Int32GetDatum(REPLAY_ENTRIES), Int64GetDatum(room), Int32GetDatum(segment)};
 
 	r->full = room <= 0;
 	if (r->full)
@@ -349,9 +350,9 @@ replay_entries(void *context)
 			"), summed AS (SELECT id, pg_catalog.sum(rows) OVER (ORDER BY batch, id) - rows AS"
 			" before FROM waiting"
 			"), picked AS (SELECT id FROM summed WHERE before < $2"
-			"), queued AS (INSERT INTO logsvc_internal.queue (id, organization_id, rows,"
+			"), queued AS (INSERT INTO logsvc_internal.queue (segment, id, organization_id, rows,"
 			" min_time, max_time, level_mask, header, body, audit, batch, attempts, failed_at)"
-			" SELECT pg_catalog.nextval('logsvc_internal.batch_number'), o.* FROM ("
+			" SELECT $3, pg_catalog.nextval('logsvc_internal.batch_number'), o.* FROM ("
 			"  SELECT organization_id, rows, min_time, max_time, level_mask, header, body, audit,"
 			"  batch, attempts, first_failed_at"
 			"  FROM logsvc_internal.dead_letter d JOIN picked USING (id) ORDER BY batch, d.id) o"
@@ -362,6 +363,7 @@ replay_entries(void *context)
 			"SELECT coalesce(pg_catalog.sum(rows), 0) FROM queued",
 			lengthof(types), (Oid *) types, values, NULL, false, 0),
 		"dead letters back into the queue");
+	ls_segment_added(segment, REPLAY_ENTRIES, 0);
 	LS_STOP_POINT("replay_before_commit");
 	/* Nothing can end this worker from here to the commit. */
 	ls_queue_reserve_always(r->events);

@@ -7,6 +7,8 @@
  *	accept.c	requests -> events of organizations -> rows of the queue, many
  *				requests in one transaction
  *	queue.c		the queue table, its depth and its limit
+ *	segment.c, segment_keep.c
+ *				how the space of the queue is given back
  *	write.c		rows of the queue -> parts of level 1, in one transaction
  *	delivery.c	what a writer does about failures
  *	dead_letter.c	what cannot be stored, and back
@@ -20,6 +22,7 @@
 #include "src/base/base.h"
 #include "src/ingest/decode.h"
 #include "src/ipc/frame.h"
+#include "utils/snapshot.h"
 
 extern void ls_ingest_register(void); /* in _PG_init */
 
@@ -87,6 +90,43 @@ extern bool ls_replay_wanted(void);
  * and less disk, and waiting events are searchable all the same.
  */
 #define LS_QUEUE_BATCH 8192
+
+/* ---- segment.c ---- */
+
+/*
+ * The queue is partitioned into segments logsvc_internal.queue_<number>; the
+ * parent logsvc_internal.queue has all entries, for those who read.
+ */
+#define LS_QUEUE_SEGMENTS 32
+
+extern void ls_segments_register(void);
+
+/*
+ * The number of the segment that takes entries now, locked for insertion until
+ * the end of the transaction; raises QUEUE_UNAVAILABLE.
+ */
+extern int ls_segment_open(void);
+
+/* Says what was inserted into it. */
+extern void ls_segment_added(int number, uint64 entries, uint64 bytes);
+
+/* The segments that may have entries, the oldest first; returns how many. */
+extern int ls_segment_list(int numbers[LS_QUEUE_SEGMENTS]);
+
+/*
+ * After the queue has been locked and before its rows are used: an error
+ * (SQLSTATE 40001) when the snapshot is so old that rows it should see are gone.
+ */
+extern void ls_segment_check(Snapshot snapshot);
+
+/* Sets the states from the tables, as ls_queue_recover; the events in them. */
+extern uint64 ls_segments_recover(void);
+
+/*
+ * For the first writer: changes and empties segments.  Returns the ms after which
+ * it must be called again, -1 for any time.
+ */
+extern long ls_segments_keep(void);
 
 /* ---- sender.c ---- */
 

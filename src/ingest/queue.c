@@ -68,6 +68,7 @@ void
 ls_ingest_register(void)
 {
 	ls_shmem_add(&item);
+	ls_segments_register();
 }
 
 uint64
@@ -190,16 +191,8 @@ ls_queue_retry_after(void)
 void
 ls_queue_recover(void)
 {
-	bool isnull;
-	uint64 events;
+	uint64 events = ls_segments_recover();
 
-	if (SPI_execute("SELECT coalesce(pg_catalog.sum(rows), 0)::pg_catalog.int8 "
-					"FROM logsvc_internal.queue",
-					true, 1) != SPI_OK_SELECT ||
-		SPI_processed != 1)
-		elog(ERROR, "could not read the depth of the queue");
-	events = (uint64) DatumGetInt64(
-		SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1, &isnull));
 	pg_atomic_write_u64(&shared->depth, events);
 	pg_atomic_write_u64(&shared->waiting, events);
 }
@@ -220,20 +213,24 @@ void
 ls_queue_insert(const pg_uuid_t *organization, uint64 batch, bool audit, ls_str header, ls_str body,
 				const ls_part_stats *stats)
 {
-	static SPIPlanPtr plan = NULL;
+	static SPIPlanPtr plans[LS_QUEUE_SEGMENTS];
 	static const Oid types[] = {INT8OID, UUIDOID,  INT4OID,  TIMESTAMPTZOID, TIMESTAMPTZOID,
 								INT4OID, BYTEAOID, BYTEAOID, BOOLOID};
 	Datum values[lengthof(types)];
+	int segment = ls_segment_open();
 
-	if (plan == NULL)
+	if (plans[segment] == NULL)
 	{
-		plan =
-			SPI_prepare("INSERT INTO logsvc_internal.queue (id, organization_id, rows, min_time, "
-						"max_time, level_mask, header, body, audit) "
-						"VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
-						lengthof(types), (Oid *) types);
+		SPIPlanPtr plan = SPI_prepare(
+			psprintf("INSERT INTO logsvc_internal.queue_%d (segment, id, organization_id, rows, "
+					 "min_time, max_time, level_mask, header, body, audit) "
+					 "VALUES (%d, $1, $2, $3, $4, $5, $6, $7, $8, $9)",
+					 segment, segment),
+			lengthof(types), (Oid *) types);
+
 		if (plan == NULL || SPI_keepplan(plan) != 0)
 			elog(ERROR, "could not prepare the insertion into the queue");
+		plans[segment] = plan;
 	}
 	values[0] = Int64GetDatum((int64) batch);
 	values[1] = UUIDPGetDatum(organization);
@@ -244,8 +241,9 @@ ls_queue_insert(const pg_uuid_t *organization, uint64 batch, bool audit, ls_str 
 	values[6] = PointerGetDatum(ls_text_of_str(header));
 	values[7] = PointerGetDatum(ls_text_of_str(body));
 	values[8] = BoolGetDatum(audit);
-	if (SPI_execute_plan(plan, values, NULL, false, 0) != SPI_OK_INSERT)
+	if (SPI_execute_plan(plans[segment], values, NULL, false, 0) != SPI_OK_INSERT)
 		elog(ERROR, "could not insert into the queue");
+	ls_segment_added(segment, 1, header.len + body.len);
 	pfree(DatumGetPointer(values[6]));
 	pfree(DatumGetPointer(values[7]));
 }

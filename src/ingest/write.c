@@ -14,6 +14,7 @@
  */
 #include "src/ingest/write.h"
 
+#include "access/detoast.h"
 #include "catalog/pg_type.h"
 #include "miscadmin.h"
 #include "utils/array.h"
@@ -276,17 +277,22 @@ move_entry(write_state *state, HeapTuple tuple, TupleDesc descriptor)
 	MemoryContextDelete(context);
 }
 
-/* The oldest rows of the share, up to the limits but at least one. */
-#define PICKED                                                                       \
-	"WITH waiting AS MATERIALIZED ("                                                 \
-	" SELECT id, rows, pg_catalog.octet_length(body)::pg_catalog.int8 AS bytes"      \
-	" FROM logsvc_internal.queue"                                                    \
-	" WHERE (pg_catalog.uuid_hash(organization_id) & 2147483647) % $1 = $2"          \
-	" AND id <> ALL ($6)"                                                            \
-	" ORDER BY id LIMIT $3"                                                          \
-	"), picked AS ("                                                                 \
-	" SELECT id, pg_catalog.sum(rows) OVER (ORDER BY id) - rows AS before,"          \
-	" pg_catalog.sum(bytes) OVER (ORDER BY id) - bytes AS bytes_before FROM waiting" \
+/*
+ * The oldest rows of the share, up to the limits but at least one; those of one
+ * segment by their places, as no row is ever updated and none can go away while
+ * its segment is locked.
+ */
+#define PICKED(table)                                                                    \
+	"WITH waiting AS MATERIALIZED ("                                                     \
+	" SELECT ctid AS place, id, rows,"                                                   \
+	" pg_catalog.octet_length(body)::pg_catalog.int8 AS bytes"                           \
+	" FROM logsvc_internal." table                                                       \
+	" WHERE pg_catalog.mod(pg_catalog.uuid_hash(organization_id) & 2147483647, $1) = $2" \
+	" AND id <> ALL ($6)"                                                                \
+	" ORDER BY id LIMIT $3"                                                              \
+	"), picked AS ("                                                                     \
+	" SELECT place, id, pg_catalog.sum(rows) OVER (ORDER BY id) - rows AS before,"       \
+	" pg_catalog.sum(bytes) OVER (ORDER BY id) - bytes AS bytes_before FROM waiting"     \
 	") "
 #define TAKEN " RETURNING coalesce(q.batch, q.id), q.organization_id, q.header, q.body, q.rows"
 
@@ -311,27 +317,38 @@ share_plan(const char *sql)
 	return plan;
 }
 
+/* What a transaction may still take. */
+typedef struct room
+{
+	int entries;
+	int events;
+	int bytes;
+} room;
+
 static int
-execute_share(SPIPlanPtr plan, const ls_share *share)
+execute_share(SPIPlanPtr plan, const ls_share *share, const room *left)
 {
 	Datum values[] = {
-		Int32GetDatum(share->shards),    Int32GetDatum(share->shard),
-		Int32GetDatum(LS_WRITE_ENTRIES), Int32GetDatum(LS_WRITE_EVENTS),
-		Int32GetDatum(MAX_BYTES),        PointerGetDatum(id_array(share->except, share->n_except))};
+		Int32GetDatum(share->shards), Int32GetDatum(share->shard),
+		Int32GetDatum(left->entries), Int32GetDatum(left->events),
+		Int32GetDatum(left->bytes),   PointerGetDatum(id_array(share->except, share->n_except))};
 
 	return SPI_execute_plan(plan, values, NULL, false, 0);
 }
 
 static void
-take_share(const ls_share *share)
+take_share(const ls_share *share, int segment, const room *left)
 {
-	static SPIPlanPtr plan = NULL;
+	static SPIPlanPtr plans[LS_QUEUE_SEGMENTS];
 
-	if (plan == NULL)
-		plan =
-			share_plan(PICKED "DELETE FROM logsvc_internal.queue q USING picked p"
-							  " WHERE q.id = p.id AND p.before < $4 AND p.bytes_before < $5" TAKEN);
-	if (execute_share(plan, share) != SPI_OK_DELETE_RETURNING)
+	if (plans[segment] == NULL)
+		plans[segment] =
+			share_plan(psprintf(PICKED("queue_%d") "DELETE FROM logsvc_internal.queue_%d q"
+												   " WHERE q.ctid = ANY (ARRAY(SELECT place FROM"
+												   " picked WHERE before < $4 AND bytes_before < "
+												   "$5))" TAKEN,
+								segment, segment));
+	if (execute_share(plans[segment], share, left) != SPI_OK_DELETE_RETURNING)
 		elog(ERROR, "could not read the queue");
 }
 
@@ -360,36 +377,58 @@ ls_write_limit_waits(void)
 							 true, 0, false);
 }
 
+/* What was taken goes into the builders. */
+static void
+move_taken(write_state *state, room *left)
+{
+	SPITupleTable *table = SPI_tuptable;
+	uint64 n = SPI_processed;
+	bool isnull;
+
+	if (n == 0)
+		return;
+	LS_STOP_POINT("write_after_delete");
+	for (uint64 i = 0; i < n; i++)
+	{
+		CHECK_FOR_INTERRUPTS();
+		left->events -= DatumGetInt32(SPI_getbinval(table->vals[i], table->tupdesc, 5, &isnull));
+		left->bytes -=
+			(int) toast_datum_size(SPI_getbinval(table->vals[i], table->tupdesc, 4, &isnull));
+		move_entry(state, table->vals[i], table->tupdesc);
+		if (ls_arena_used(state->arena) > FLUSH_MEMORY)
+			store_all(state);
+	}
+	left->entries -= (int) n;
+	SPI_freetuptable(table);
+}
+
 static void
 write_taken(void *context)
 {
 	write_state *state = context;
+	room left = {LS_WRITE_ENTRIES, LS_WRITE_EVENTS, MAX_BYTES};
 
 	ls_write_limit_waits();
-	if (state->share != NULL)
-		take_share(state->share);
-	else
-		take_entries(state->ids, state->n_ids);
-	if (SPI_processed == 0)
-		return;
-
-	LS_STOP_POINT("write_after_delete");
+	state->arena = ls_context_arena(CurrentMemoryContext, WRITE_MEMORY);
+	if (state->share == NULL)
 	{
-		SPITupleTable *table = SPI_tuptable;
-		uint64 n = SPI_processed;
-
-		state->arena = ls_context_arena(CurrentMemoryContext, WRITE_MEMORY);
-		for (uint64 i = 0; i < n; i++)
-		{
-			CHECK_FOR_INTERRUPTS();
-			move_entry(state, table->vals[i], table->tupdesc);
-			if (ls_arena_used(state->arena) > FLUSH_MEMORY)
-				store_all(state);
-		}
-		store_all(state);
-		SPI_freetuptable(table);
+		take_entries(state->ids, state->n_ids);
+		move_taken(state, &left);
 	}
-	LS_STOP_POINT("write_before_commit");
+	else
+	{
+		int segments[LS_QUEUE_SEGMENTS];
+		int n = ls_segment_list(segments);
+
+		for (int i = 0; i < n && left.entries > 0 && left.events > 0 && left.bytes > 0; i++)
+		{
+			take_share(state->share, segments[i], &left);
+			move_taken(state, &left);
+		}
+	}
+	store_all(state);
+	if (state->events > 0)
+		LS_STOP_POINT("write_before_commit");
 }
 
 static bool
@@ -433,14 +472,15 @@ static void
 pick_entries(void *context)
 {
 	static SPIPlanPtr plan = NULL;
+	static const room all = {LS_WRITE_ENTRIES, LS_WRITE_EVENTS, MAX_BYTES};
 	pick *picked = context;
 	bool isnull;
 
 	ls_write_limit_waits();
 	if (plan == NULL)
-		plan = share_plan(PICKED "SELECT id FROM picked WHERE before < $4 AND bytes_before < $5"
-								 " ORDER BY id");
-	if (execute_share(plan, picked->share) != SPI_OK_SELECT)
+		plan = share_plan(PICKED("queue") "SELECT id FROM picked WHERE before < $4"
+										  " AND bytes_before < $5 ORDER BY id");
+	if (execute_share(plan, picked->share, &all) != SPI_OK_SELECT)
 		elog(ERROR, "could not read the queue");
 	picked->n = (int) SPI_processed;
 	for (int i = 0; i < picked->n; i++)

@@ -16,8 +16,10 @@
 #include "miscadmin.h"
 #include "utils/builtins.h"
 #include "utils/guc.h"
+#include "utils/snapmgr.h"
 #include "utils/timestamp.h"
 
+#include "src/ingest/ingest.h"
 #include "src/store/event_id.h"
 #include "src/store/scan.h"
 
@@ -119,6 +121,7 @@ run_plan(ls_scan_session *session, ls_search_notes *notes, const ls_plan *plan, 
 		portal =
 			SPI_cursor_open_with_args(NULL, plan->sql.data, plan->n_params, (Oid *) plan->types,
 									  (Datum *) plan->values, plan->nulls, true, 0);
+		ls_segment_check(GetActiveSnapshot());
 		fetch_rows(portal, plan, row, context);
 		SPI_cursor_close(portal);
 	}

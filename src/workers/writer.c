@@ -101,6 +101,8 @@ ls_writer_loop(ls_slot *slot)
 			keep_partitions();
 		divide(slot, &shard, &shards);
 		keep = ls_delivery_keep(delivery, first, shard, shards);
+		if (first)
+			keep = sooner(keep, ls_segments_keep());
 		if (ls_delivery_waits(delivery))
 		{
 			timeout = keep;

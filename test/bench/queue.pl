@@ -1,0 +1,109 @@
+# queue.pl: does ingest go on as fast while another session keeps a transaction open?
+#
+#	make bench B=queue		rows "metric value unit"
+#
+# Environment: HOLD (120), the seconds for which each kind of transaction is held;
+# DURATION (15), of each measurement.
+#
+# Single events over 64 connections, which make the most entries of the queue.
+# Without a transaction, at the end of one that has a snapshot, without, at the end
+# of one that has also searched (and so has locks), without.  What counts are ratios
+# within one run.
+use strict;
+use warnings;
+
+use LogsvcTest;
+use PostgreSQL::Test::Utils;
+use Test::More;
+use Time::HiRes qw(sleep time);
+
+my $hold = $ENV{HOLD} || 120;
+my $seconds = $ENV{DURATION} || 15;
+$hold = $seconds if $hold < $seconds;
+my $dir = PostgreSQL::Test::Utils::tempdir();
+
+my $t = LogsvcTest->new(conf => join "\n",
+	'shared_buffers = 512MB', 'max_wal_size = 16GB', 'checkpoint_timeout = 1h', 'max_connections = 100');
+my $org = $t->organization('bench');
+
+# The harness sends standard output to its log; results go where TAP would.
+sub metric { my $out = Test::More->builder->output; print $out "@_\n"; return; }
+
+append_to_file("$dir/post.lua", <<"LUA");
+wrk.method = "POST"
+wrk.body = '{"event":"GET /api/v1/items 200 in 12 ms from worker 3","level":"info","source":"api"}'
+wrk.headers["Content-Type"] = "application/json"
+wrk.headers["Authorization"] = "Bearer $org->{ingest_key}"
+done = function(summary, latency)
+	local e = summary.errors
+	io.write(string.format("RESULT %d %d %d\\n", summary.requests, summary.duration,
+		e.connect + e.read + e.write + e.status + e.timeout))
+end
+LUA
+
+# Events per second; those that were refused do not count.
+sub load
+{
+	my ($for) = @_;
+	my ($out) = run_command([ 'wrk', '-t1', '-c64', "-d${for}s", '-s', "$dir/post.lua", $t->url . '/api/v1/logs' ]);
+	my ($requests, $us, $errors) = $out =~ /RESULT (\d+) (\d+) (\d+)/ or die "wrk: $out\n";
+	return ($requests - $errors) / $us * 1e6;
+}
+
+sub size
+{
+	return $t->sql(q{SELECT sum(pg_total_relation_size(c)) FROM
+		(SELECT inhrelid FROM pg_inherits WHERE inhparent = 'logsvc_internal.queue'::regclass
+			UNION ALL SELECT 'logsvc_internal.queue'::regclass) AS q(c)}) / 1e6;
+}
+
+sub segments { return $t->sql(q{SELECT count(*) FROM pg_inherits WHERE inhparent = 'logsvc_internal.queue'::regclass}); }
+
+sub alone
+{
+	my $rate = load($seconds);
+	metric('rate', sprintf('%.0f', $rate), 'events/s');
+	return $rate;
+}
+
+sub with_transaction
+{
+	my ($name, $begin) = @_;
+	my $session = $t->node->background_psql('postgres');
+	my ($first, $largest, $rate) = (undef, 0, 0);
+	my $end = time + $hold;
+
+	$session->query_safe($begin);
+	while (1)
+	{
+		$rate = load($seconds);
+		my $size = size();
+		$largest = $size if $size > $largest;
+		$first //= $size;
+		last if time >= $end;
+	}
+	metric("rate_$name", sprintf('%.0f', $rate), 'events/s');
+	metric("size_${name}_first", sprintf('%.1f', $first), 'MB');
+	metric("size_${name}_largest", sprintf('%.1f', $largest), 'MB');
+	metric("segments_$name", segments(), 'tables');
+	$session->query_safe('ROLLBACK');
+	$session->quit;
+	my $start = time;
+	wait_until(sub { size() < 20 }, 120);
+	metric("size_${name}_after", sprintf('%.1f', size()), 'MB');
+	metric("given_back_$name", sprintf('%.1f', time - $start), 's');
+	return $rate;
+}
+
+my $snapshot = 'BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT txid_current();';
+load(3);
+my @alone = alone();
+my $held = with_transaction('snapshot', $snapshot);
+push @alone, alone();
+my $searched = with_transaction('searched', "$snapshot SELECT logsvc.act_as('bench');"
+	  . q{ SELECT logsvc.search('earliest=-1h | stats count')});
+push @alone, alone();
+metric('snapshot_to_alone', sprintf('%.2f', $held / (($alone[0] + $alone[1]) / 2)), 'ratio');
+metric('searched_to_alone', sprintf('%.2f', $searched / (($alone[1] + $alone[2]) / 2)), 'ratio');
+metric('segments_in_the_end', segments(), 'tables') if wait_until(sub { segments() <= 4 }, 120);
+$t->stop;
