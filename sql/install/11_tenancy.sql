@@ -125,10 +125,11 @@ CREATE TABLE logsvc_internal.organization (
 	retention_days int CHECK (retention_days >= 1),
 	oauth_providers text[] NOT NULL DEFAULT '{google,github}',
 	created_at timestamptz NOT NULL DEFAULT now(),
-	deleted_at timestamptz
+	deleted_at timestamptz,
+	erasing_since timestamptz
 );
 COMMENT ON TABLE logsvc_internal.organization IS
-'Tenants; retention_days NULL: what the plan includes; deleted_at: not usable any more, to be erased';
+'Tenants; retention_days NULL: what the plan includes; deleted_at: not usable any more, to be erased; erasing_since: part of its data is gone';
 
 CREATE TABLE logsvc_internal.organization_limit (
 	organization_id uuid NOT NULL REFERENCES logsvc_internal.organization ON DELETE CASCADE,

@@ -173,7 +173,7 @@ BEGIN
 	ELSIF TG_OP = 'DELETE' THEN
 		IF OLD.at < now() - interval '365 days'
 			OR NOT EXISTS (SELECT FROM logsvc_internal.organization o
-				WHERE o.id = OLD.organization_id) THEN
+				WHERE o.id = OLD.organization_id AND o.erasing_since IS NULL) THEN
 			RETURN OLD;
 		END IF;
 	END IF;

@@ -277,7 +277,7 @@ DECLARE
 BEGIN
 	PERFORM logsvc_internal.require_operator();
 	UPDATE logsvc_internal.organization o SET deleted_at = NULL
-	WHERE o.deleted_at IS NOT NULL AND (o.slug = restore_organization.id
+	WHERE o.deleted_at IS NOT NULL AND o.erasing_since IS NULL AND (o.slug = restore_organization.id
 		OR logsvc_internal.public_id('org_', o.id) = restore_organization.id)
 	RETURNING * INTO restored;
 	IF NOT FOUND THEN
@@ -291,20 +291,47 @@ $$;
 COMMENT ON FUNCTION logsvc.restore_organization(text) IS
 'Operators: takes the deletion of an organization back, within the 7 days';
 
-CREATE OR REPLACE FUNCTION logsvc_internal.erase_organizations(at timestamptz) RETURNS void
+-- A slice at each call: a large organization is no long transaction.  What was
+-- removed stays removed, whatever ends a call; the next one goes on.
+DROP FUNCTION IF EXISTS logsvc_internal.erase_organizations(timestamptz);
+CREATE OR REPLACE FUNCTION logsvc_internal.erase_organizations(
+	at timestamptz, most_rows int DEFAULT 10000)
+RETURNS void
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
 	doomed uuid;
+	name text;
+	weight int;
+	removed int;
+	budget int := most_rows;
 BEGIN
 	FOR doomed IN SELECT o.id FROM logsvc_internal.organization o
-		WHERE o.deleted_at <= at - interval '7 days' FOR UPDATE SKIP LOCKED
+		WHERE o.deleted_at <= at - interval '7 days'
+		ORDER BY o.deleted_at, o.id FOR UPDATE SKIP LOCKED
 	LOOP
-		DELETE FROM logsvc_internal.queue q WHERE q.organization_id = doomed;
-		DELETE FROM logsvc_internal.dead_letter d WHERE d.organization_id = doomed;
-		DELETE FROM logsvc_internal.part p WHERE p.organization_id = doomed;
-		DELETE FROM logsvc_internal.organization o WHERE o.id = doomed;
+		UPDATE logsvc_internal.organization o SET erasing_since = at
+		WHERE o.id = doomed AND o.erasing_since IS NULL;
+		-- What can be much; the rest goes with the organization.
+		FOREACH name IN ARRAY '{queue,dead_letter,part,audit_entry,ai_credit_entry,outbox,invitation,access_token,api_key}'::text[]
+		LOOP
+			-- A part has up to a megabyte of its own.
+			weight := CASE name WHEN 'part' THEN 10 ELSE 1 END;
+			EXECUTE format('DELETE FROM logsvc_internal.%1$I WHERE organization_id = $1 AND ctid = ANY '
+				'(ARRAY(SELECT t.ctid FROM logsvc_internal.%1$I t WHERE t.organization_id = $1 LIMIT $2))', name)
+			USING doomed, (budget + weight - 1) / weight;
+			GET DIAGNOSTICS removed = ROW_COUNT;
+			budget := budget - removed * weight;
+			EXIT WHEN budget <= 0;
+		END LOOP;
+		EXIT WHEN budget <= 0;
+		-- Rows that were moved to another table or merged meanwhile were waited for.
+		IF NOT EXISTS (SELECT FROM logsvc_internal.queue q WHERE q.organization_id = doomed)
+			AND NOT EXISTS (SELECT FROM logsvc_internal.dead_letter d WHERE d.organization_id = doomed)
+			AND NOT EXISTS (SELECT FROM logsvc_internal.part p WHERE p.organization_id = doomed) THEN
+			DELETE FROM logsvc_internal.organization o WHERE o.id = doomed;
+		END IF;
 	END LOOP;
 END
 $$;
-COMMENT ON FUNCTION logsvc_internal.erase_organizations(timestamptz) IS
-'Scheduled: removes all data of organizations that were deleted 7 days ago';
+COMMENT ON FUNCTION logsvc_internal.erase_organizations(timestamptz, int) IS
+'Scheduled: removes the data of organizations that were deleted 7 days ago, a bounded number of rows at each call';

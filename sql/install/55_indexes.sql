@@ -202,5 +202,5 @@ COMMENT ON FUNCTION logsvc_internal.remove_dropped_indexes(timestamptz) IS
 'Scheduled: removes the events of deleted indexes, then frees their names';
 
 INSERT INTO logsvc_internal.scheduled_task (name, period)
-VALUES ('remove_dropped_indexes', 'minute'), ('erase_organizations', 'hour')
+VALUES ('remove_dropped_indexes', 'minute'), ('erase_organizations', 'minute')
 ON CONFLICT DO NOTHING;

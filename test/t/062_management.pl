@@ -297,8 +297,27 @@ answers(doomed => GET => '/members', undef, 200, 'an operator may take it back')
 $t->sql("SELECT logsvc.delete_organization('doomed', 'doomed')");
 $t->sql("SELECT logsvc_internal.erase_organizations(now() + interval '6 days')");
 is($t->sql("SELECT count(*) FROM logsvc_internal.organization WHERE slug = 'doomed'"), 1, 'there for 7 days');
-$t->sql("SELECT logsvc_internal.erase_organizations(now() + interval '8 days')");
-is($t->sql("SELECT count(*) FROM logsvc_internal.organization WHERE slug = 'doomed'"), 0, 'then erased');
+$t->sql("SELECT logsvc_internal.audit(id, 'test.one', 'x') FROM logsvc_internal.organization,"
+	  . " generate_series(1, 100) WHERE slug = 'doomed'");
+my $entries = "SELECT count(*) FROM logsvc_internal.audit_entry a JOIN logsvc_internal.organization o"
+  . " ON o.id = a.organization_id WHERE o.slug = 'doomed'";
+my $slice = "SELECT logsvc_internal.erase_organizations(now() + interval '8 days', 60)";
+my $before = $t->sql($entries);
+is(($t->sql_error("BEGIN; $slice; SELECT pg_terminate_backend(pg_backend_pid())"))[1], '57P01', 'a slice is cut off');
+is($t->sql($entries), $before, 'a slice that is cut off has removed nothing');
+$t->sql($slice);
+is(($t->sql_error("SELECT logsvc.restore_organization('doomed')"))[1], 'LS301', 'too late to take it back');
+my ($slices, $most, $left) = (1, 0, $before);
+while ($t->sql("SELECT count(*) FROM logsvc_internal.organization WHERE slug = 'doomed'") == 1 && $slices < 20)
+{
+	$t->sql($slice);
+	my $now = $t->sql($entries);
+	$most = $left - $now if $left - $now > $most;
+	$left = $now;
+	$slices++;
+}
+cmp_ok($most, '<=', 60, 'a slice has no more rows than it may');
+ok($slices > 2 && $slices < 20, "erased in $slices slices");
 is($t->sql("SELECT (SELECT count(*) FROM logsvc_internal.part p WHERE NOT EXISTS"
 		  . ' (SELECT FROM logsvc_internal.organization o WHERE o.id = p.organization_id))'
 		  . ' + (SELECT count(*) FROM logsvc_internal.queue q WHERE NOT EXISTS'
