@@ -197,6 +197,18 @@ load64(const uint8_t *p)
 	return v;
 }
 
+static inline uint32_t
+load32(const uint8_t *p)
+{
+	uint32_t v;
+
+	memcpy(&v, p, 4);
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+	v = __builtin_bswap32(v);
+#endif
+	return v;
+}
+
 static inline uint64_t
 mix(uint64_t a, uint64_t b)
 {
@@ -229,6 +241,8 @@ ls_hash64(const void *data, size_t len, uint64_t seed)
 		a = load64(p);
 		b = load64(p + left - 8);
 	}
+	else if (left >= 4)
+		a = (uint64_t) load32(p) | (uint64_t) load32(p + left - 4) << (8 * (left - 4));
 	else
 	{
 		for (size_t i = 0; i < left; i++)

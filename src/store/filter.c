@@ -238,6 +238,73 @@ eval_node(ls_filter_run *run, ls_filter_node *node, uint32_t block, const uint64
 	}
 }
 
+/*
+ * Takes the bits of blocks out of *blocks in which the node is true for no
+ * row; cheap leaves first, and none when no block is left.
+ */
+static bool
+prune_node(ls_filter_run *run, ls_filter_node *node, uint32_t *blocks)
+{
+	uint32_t any = 0;
+
+	if (node->state != NODE_OPEN)
+	{
+		if (node->state == NODE_NEVER)
+			*blocks = 0;
+		return true;
+	}
+	switch (node->op)
+	{
+		case LS_FILTER_AND:
+			for (uint32_t i = 0; i < node->n_children && *blocks != 0; i++)
+			{
+				if (!prune_node(run, node->children[i], blocks))
+					return false;
+			}
+			return true;
+		case LS_FILTER_OR:
+			for (uint32_t i = 0; i < node->n_children; i++)
+			{
+				uint32_t some = *blocks;
+
+				if (!prune_node(run, node->children[i], &some))
+					return false;
+				any |= some;
+			}
+			*blocks = any;
+			return true;
+		case LS_FILTER_NOT:
+			return true;
+		default:
+			return ls_leaf_prune(run, &node->leaf, blocks);
+	}
+}
+
+bool
+ls_filter_may_match(ls_filter_run *run, uint32_t block, bool *may)
+{
+	*may = false;
+	if (run->error != NULL || block >= ls_part_blocks(run->part))
+		return false;
+	if (!run->pruned)
+	{
+		run->blocks = 0;
+		for (uint32_t b = 0; b < ls_part_blocks(run->part); b++)
+		{
+			ls_time min;
+			ls_time max;
+
+			ls_part_block_times(run->part, b, &min, &max);
+			run->blocks |= (uint32_t) (max >= run->from && min < run->to) << b;
+		}
+		if (run->root != NULL && !prune_node(run, run->root, &run->blocks))
+			return false;
+		run->pruned = true;
+	}
+	*may = (run->blocks >> block & 1) != 0;
+	return true;
+}
+
 /* The rows of a block in the time range. */
 static bool
 select_times(ls_filter_run *run, uint32_t block, uint32_t rows, uint64_t *selected)
@@ -247,8 +314,6 @@ select_times(ls_filter_run *run, uint32_t block, uint32_t rows, uint64_t *select
 
 	memset(selected, 0, LS_SELECTION_WORDS * sizeof(uint64_t));
 	ls_part_block_times(run->part, block, &min, &max);
-	if (max < run->from || min >= run->to)
-		return true;
 	if (min >= run->from && max < run->to)
 	{
 		for (uint32_t w = 0; w < rows / 64; w++)
@@ -270,11 +335,12 @@ ls_filter_block(ls_filter_run *run, uint32_t block, uint64_t *selected, uint32_t
 {
 	uint64_t in[LS_SELECTION_WORDS];
 	uint32_t n = 0;
+	bool may;
 
 	*matched = 0;
-	if (run->error != NULL || block >= ls_part_blocks(run->part))
+	if (!ls_filter_may_match(run, block, &may))
 		return false;
-	if (run->root != NULL && run->root->state == NODE_NEVER)
+	if (!may)
 	{
 		memset(selected, 0, sizeof(in));
 		return true;

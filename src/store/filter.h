@@ -95,6 +95,12 @@ extern ls_filter_run *ls_filter_prepare(ls_arena *arena, ls_part *part, const ls
 										ls_time from, ls_time to);
 
 /*
+ * Can a row of the block match, by its times and by what the token filters of
+ * the part know?  False: see ls_filter_error.
+ */
+extern bool ls_filter_may_match(ls_filter_run *run, uint32_t block, bool *may);
+
+/*
  * Marks the matching rows of a block: bit r of selected[] (64 words) for row
  * r.  *matched counts them.  False on corruption or lack of memory: see
  * ls_filter_error.  Fetches only the columns that the filter needs, and none
@@ -108,8 +114,7 @@ extern const char *ls_filter_error(const ls_filter_run *run);
 
 /*
  * Calls `token` for each token of s (a run of letters, digits and _; every
- * byte from 0x80 counts as a letter).  Used for phrases, later for token
- * filters: one definition of a token.
+ * byte from 0x80 counts as a letter).
  */
 extern void ls_tokenize(ls_str s, void (*token)(void *context, ls_str token), void *context);
 

@@ -100,8 +100,9 @@ typedef struct ls_leaf_column
 	uint32_t nested;          /* path parts before the member; 0: the value itself */
 	const ls_str *dictionary; /* the one that `memo` belongs to */
 	uint32_t n_memo;
-	uint8_t *memo; /* what was decided for each entry, 0: nothing yet */
-	bool never;    /* no entry of the dictionary matches */
+	uint8_t *memo;   /* what was decided for each entry, 0: nothing yet */
+	bool never;      /* no entry of the dictionary matches */
+	uint32_t blocks; /* a bit for each block in which a value may match */
 } ls_leaf_column;
 
 typedef struct ls_leaf
@@ -127,6 +128,8 @@ struct ls_filter_run
 	ls_time from;
 	ls_time to;
 	struct ls_filter_node *root;
+	bool pruned;
+	uint32_t blocks;   /* a bit for each block in which a row may match */
 	ls_buf fold;       /* scratch, reused */
 	ls_buf member;     /* scratch, reused */
 	const char *error; /* why ls_filter_block fails, if not for the part */
@@ -157,6 +160,12 @@ extern ls_decision ls_leaf_decide(ls_filter_run *run, const ls_leaf *leaf, uint3
 
 /* The columns of a leaf in the part; false when out of memory. */
 extern bool ls_leaf_find_columns(ls_filter_run *run, ls_leaf *leaf);
+
+/*
+ * Takes the bits of blocks out of *blocks in which the leaf can be true for no
+ * row (filter_prune.c).  False: see ls_filter_error.
+ */
+extern bool ls_leaf_prune(ls_filter_run *run, ls_leaf *leaf, uint32_t *blocks);
 
 /* The rows of `in` that match, into `out`.  False: see ls_filter_error. */
 extern bool ls_leaf_eval(ls_filter_run *run, ls_leaf *leaf, uint32_t block, const uint64_t *in,

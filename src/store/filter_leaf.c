@@ -72,8 +72,8 @@ add_columns(ls_filter_run *run, ls_leaf *leaf, ls_field field, ls_str key, uint3
 		if (grown == NULL)
 			return false;
 		leaf->columns = grown;
-		leaf->columns[leaf->n_columns++] =
-			(ls_leaf_column){.column = columns[i], .kind = kind, .nested = nested};
+		leaf->columns[leaf->n_columns++] = (ls_leaf_column){
+			.column = columns[i], .kind = kind, .nested = nested, .blocks = UINT32_MAX};
 	}
 	return true;
 }
@@ -322,6 +322,28 @@ eval_column(ls_filter_run *run, ls_leaf *leaf, ls_leaf_column *column, uint32_t 
 	return true;
 }
 
+static inline bool
+in_block(const ls_leaf_column *column, uint32_t block)
+{
+	return (column->blocks >> block & 1) != 0;
+}
+
+/* No value of the column matches: the rows that have it are decided. */
+static bool
+skip_column(ls_filter_run *run, const ls_leaf_column *column, uint32_t block, uint64_t *undecided)
+{
+	const uint32_t *ranks = ls_part_ranks(run->part, block, column->column);
+
+	if (ranks == NULL)
+		return false;
+	FOR_EACH_ROW(row, undecided)
+	{
+		if (ranks[row] != UINT32_MAX)
+			clear_bit(undecided, row);
+	}
+	return true;
+}
+
 /* ---- what every row has ---- */
 
 static bool
@@ -406,6 +428,7 @@ bool
 ls_leaf_eval(ls_filter_run *run, ls_leaf *leaf, uint32_t block, const uint64_t *in, uint64_t *out)
 {
 	uint64_t undecided[LS_SELECTION_WORDS];
+	uint32_t n = leaf->n_columns;
 
 	memset(out, 0, LS_SELECTION_WORDS * sizeof(uint64_t));
 	if (!ls_is_text_op(leaf->filter->op))
@@ -417,16 +440,16 @@ ls_leaf_eval(ls_filter_run *run, ls_leaf *leaf, uint32_t block, const uint64_t *
 			return eval_ids(run, leaf, block, in, out);
 	}
 	memcpy(undecided, in, sizeof(undecided));
-	for (uint32_t i = 0; i < leaf->n_columns; i++)
+	/* What cannot match could only take rows away from the columns behind it. */
+	while (n > 0 && (leaf->columns[n - 1].never || !in_block(&leaf->columns[n - 1], block)))
+		n--;
+	for (uint32_t i = 0; i < n; i++)
 	{
 		ls_leaf_column *column = &leaf->columns[i];
 
-		bool last = i == leaf->n_columns - 1;
-
-		/* It could only take rows away from the columns behind it. */
-		if (column->never && last)
-			break;
-		if (!eval_column(run, leaf, column, block, last, undecided, out))
+		if (!(in_block(column, block)
+				  ? eval_column(run, leaf, column, block, i == n - 1, undecided, out)
+				  : skip_column(run, column, block, undecided)))
 			return false;
 	}
 	return run->error == NULL && !run->fold.failed && !run->member.failed;

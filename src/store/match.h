@@ -13,6 +13,15 @@
 
 /* ---- text_match.c ---- */
 
+/* Letters, digits and _ make words, as does every byte from 0x80. */
+static inline bool
+ls_is_word_byte(char ch)
+{
+	unsigned char c = (unsigned char) ch;
+
+	return c >= 0x80 || (unsigned) ((c | 0x20) - 'a') < 26 || (unsigned) (c - '0') < 10 || c == '_';
+}
+
 /* A number in a text, exact when it is an integer. */
 typedef struct ls_num
 {

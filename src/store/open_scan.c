@@ -245,6 +245,7 @@ ls_scan_block(ls_scan *scan, uint32 block, uint64_t *selected)
 	ls_time min_time;
 	ls_time max_time;
 	uint32 matched = 0;
+	bool may = false;
 
 	CHECK_FOR_INTERRUPTS();
 	if (scan->nothing)
@@ -253,12 +254,15 @@ ls_scan_block(ls_scan *scan, uint32 block, uint64_t *selected)
 	if (max_time < scan->from || min_time >= scan->to)
 		return 0;
 	if (scan->run == NULL)
-	{
 		scan->run = ls_filter_prepare(scan->arena, scan->part, scan->filter, scan->from, scan->to);
-		if (ls_scan_current != NULL)
-			ls_scan_current->parts++;
-	}
-	if (scan->run == NULL || !ls_filter_block(scan->run, block, selected, &matched))
+	if (scan->run == NULL || !ls_filter_may_match(scan->run, block, &may))
+		ls_scan_fail(scan);
+	if (!may)
+		return 0;
+	if (!scan->counted && ls_scan_current != NULL)
+		ls_scan_current->parts++;
+	scan->counted = true;
+	if (!ls_filter_block(scan->run, block, selected, &matched))
 		ls_scan_fail(scan);
 	ls_scan_count(ls_part_block_rows(scan->part, block), matched, 0);
 	return matched;

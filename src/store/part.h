@@ -277,6 +277,36 @@ extern void ls_part_release_block(ls_part *part);
 extern bool ls_part_row(ls_part *part, uint32_t block, uint32_t row, ls_arena *arena,
 						ls_event *event);
 
+/* ---- token filters ---- */
+
+/* What a token filter knows of the texts of a column. */
+typedef enum ls_token_kind
+{
+	LS_TOKEN_WORD = 1,  /* the words, folded */
+	LS_TOKEN_VALUE = 2, /* each text as a whole */
+	LS_TOKEN_PIECE = 3  /* three bytes that follow each other, by their classes */
+} ls_token_kind;
+
+#define LS_WORD_BYTES 64 /* of longer words these decide */
+
+extern uint64_t ls_part_hash_word(ls_str folded);
+
+/* Of a value: as a number when ls_num_parse takes it for one, else as a text. */
+extern uint64_t ls_part_hash_text(ls_str text);
+extern uint64_t ls_part_hash_number(bool is_int, int64_t i, double d);
+
+/* Of the piece of classes a, b, c: code (a << 12 | b << 6 | c). */
+extern uint64_t ls_part_hash_piece(uint32_t code);
+extern uint32_t ls_part_piece_class(uint8_t byte);
+
+/*
+ * Takes the bits of blocks out of *blocks in which no text of the column can
+ * have all of these tokens.  A column without such a filter keeps all.  False:
+ * see ls_part_error.
+ */
+extern bool ls_part_may_hold(ls_part *part, uint32_t column, ls_token_kind kind,
+							 const uint64_t *hashes, uint32_t n, uint32_t *blocks);
+
 /* ---- merging ---- */
 
 /*

@@ -141,6 +141,23 @@ write_codes(ls_part_writer *w, const ls_part_plan *p, uint32_t start, uint32_t n
 	ls_part_bits_pack(out, w->scratch, n, width);
 }
 
+uint32_t
+ls_writer_block_texts(ls_part_writer *w, uint32_t column, uint32_t block)
+{
+	const ls_part_plan *p = &w->plans[column];
+	uint32_t start = p->starts == NULL ? block * LS_PART_BLOCK_ROWS : p->starts[block];
+	uint32_t n = p->starts == NULL ? ls_part_directory_block_rows(&w->d, block)
+								   : p->starts[block + 1] - start;
+
+	for (uint32_t i = 0; i < n; i++)
+	{
+		uint32_t v = p->order == NULL ? start + i : p->order[start + i];
+
+		w->values[i] = ls_texts_get(p->texts, p->codes != NULL ? p->codes[v] : v);
+	}
+	return n;
+}
+
 /* Appends the payload of a column in a block; nothing when it has no value. */
 static void
 write_column(ls_part_writer *w, uint32_t column, uint32_t block, ls_buf *out)
@@ -171,12 +188,7 @@ write_column(ls_part_writer *w, uint32_t column, uint32_t block, ls_buf *out)
 		ls_part_ints_encode(out, from, n, w->packed, w->scratch);
 		return;
 	}
-	for (uint32_t i = 0; i < n; i++)
-	{
-		uint32_t v = p->order == NULL ? start + i : p->order[start + i];
-
-		w->values[i] = ls_texts_get(p->texts, p->codes != NULL ? p->codes[v] : v);
-	}
+	ls_writer_block_texts(w, column, block);
 	ls_part_text_encode(out, w->values, n, w->packed, w->scratch);
 }
 
@@ -388,6 +400,8 @@ finish(ls_part_writer *w, bool drop_index, ls_buf *header)
 		return false;
 	if (!((d->flags & LS_PART_GROUPED) != 0 ? write_grouped(w) : write_by_column(w)))
 		return false;
+	if (w->codec != LS_CODEC_FAST && !ls_part_write_filters(w, body_start))
+		return false;
 	return ls_part_directory_write(d, w->b->compressor, w->codec, w->arena, header, w->body,
 								   body_start);
 }
@@ -410,6 +424,7 @@ ls_part_builder_finish(ls_part_builder *builder, ls_part_codec codec, bool drop_
 		w->packed = codec == LS_CODEC_FAST;
 		w->arena = builder->scratch;
 		w->body = body;
+		ls_buf_init(&w->filters, w->arena);
 		done = finish(w, drop_index, header) && !header->failed && !body->failed;
 		if (done && stats != NULL)
 			*stats = w->d.stats;

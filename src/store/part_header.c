@@ -146,7 +146,12 @@ ls_part_directory_write(ls_part_directory *d, ls_part_compressor *compressor, ls
 			ls_buf_varint(header, d->lengths[stream][block]);
 	}
 	ls_buf_append(header, lists.data, lists.len);
-	ls_buf_varint(header, 0); /* optional sections: none yet */
+	ls_buf_varint(header, d->filters.data != NULL);
+	if (d->filters.data != NULL)
+	{
+		ls_buf_varint(header, LS_SECTION_FILTERS);
+		ls_buf_lstr(header, d->filters);
+	}
 	if (header->failed || lists.failed || body->failed)
 		return false;
 	ls_buf_u32(header, ls_crc32c(0, header->data + start, header->len - start));
@@ -303,8 +308,11 @@ ls_part_directory_read(ls_part_directory *d, ls_str header, ls_arena *arena, ls_
 	sections = ls_read_varint(&r);
 	for (uint64_t i = 0; i < sections && !r.failed; i++)
 	{
-		ls_read_varint(&r);
-		ls_read_lstr(&r);
+		uint64_t type = ls_read_varint(&r);
+		ls_str content = ls_read_lstr(&r);
+
+		if (type == LS_SECTION_FILTERS && d->filters.data == NULL)
+			d->filters = content;
 	}
 	if (r.failed || r.pos != r.end)
 		return "sections of the header are wrong";

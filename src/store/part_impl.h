@@ -33,6 +33,9 @@
 #define LS_PART_FAR_SHAPES 0x08  /* the shape list is a frame of the body */
 #define LS_PART_KNOWN_FLAGS 0x0F
 
+/* Sections of the header. */
+#define LS_SECTION_FILTERS 1
+
 /* How a column is stored. */
 typedef enum ls_storage
 {
@@ -293,6 +296,8 @@ typedef struct ls_part_directory
 	/* Column list and shape list when they are frames of the body. */
 	uint64_t far_offset[2];
 	uint32_t far_length[2];
+
+	ls_str filters; /* section LS_SECTION_FILTERS; data is NULL when there is none */
 } ls_part_directory;
 
 static inline uint32_t
@@ -342,6 +347,7 @@ typedef struct ls_part_writer
 	uint32_t *column_map;
 	ls_part_plan *plans;
 	ls_buf *body;
+	ls_buf filters; /* section of the header */
 
 	int64_t integers[LS_PART_BLOCK_ROWS];
 	int64_t integers2[LS_PART_BLOCK_ROWS];
@@ -361,6 +367,42 @@ extern bool ls_part_plan_shapes(ls_part_writer *w, bool drop_index);
 
 /* How each column is stored and in which order; rows must be known. */
 extern bool ls_part_plan_columns(ls_part_writer *w);
+
+/* ---- part_finish.c ---- */
+
+/* The texts of a plain column in a block, into w->values; how many they are. */
+extern uint32_t ls_writer_block_texts(ls_part_writer *w, uint32_t column, uint32_t block);
+
+/* ---- part_bloom.c, part_tokens.c: token filters ---- */
+
+#define LS_BLOOM_MAX_FILTERS 64
+#define LS_BLOOM_MAX_BUCKETS 65536
+#define LS_BLOOM_MAX_HASHES 16
+#define LS_BLOOM_MAX_WIDTH 16384 /* bytes of a block in a bucket, LS_BLOOM_ANY included */
+#define LS_BLOOM_CHECKSUM 4
+
+/* What a width says; above LS_BLOOM_ANY it is so many bytes more. */
+#define LS_BLOOM_EMPTY 0 /* the block has no token */
+#define LS_BLOOM_ANY 1   /* the block may hold every token: it has too many */
+
+/* The filters of all blocks of a column. */
+typedef struct ls_bloom
+{
+	ls_token_kind kind;
+	uint32_t column;
+	uint32_t buckets;
+	uint32_t hashes; /* bits of a token */
+	uint32_t widths[LS_PART_MAX_BLOCKS];
+	uint32_t stride; /* bytes of a bucket with its checksum */
+	uint64_t offset; /* of the first bucket in the body (reader only) */
+} ls_bloom;
+
+extern uint32_t ls_bloom_bucket(uint64_t hash, uint32_t buckets);
+extern void ls_bloom_set(uint8_t *bits, uint32_t width, uint32_t hashes, uint64_t hash);
+extern void ls_bloom_write_entry(const ls_bloom *bloom, uint32_t blocks, ls_buf *section);
+
+/* Appends the filters to the body and makes w->d.filters; false when out of memory. */
+extern bool ls_part_write_filters(ls_part_writer *w, uint64_t body_start);
 
 /* ---- part_reader.c ---- */
 
@@ -397,7 +439,12 @@ struct ls_part
 	uint32_t *slots;       /* of a grouped part: payload number by column */
 	uint32_t n_slots;
 	uint32_t *identity; /* 0, 1, 2, ...: ranks of a column that all rows have */
-	uint32_t block;     /* that `cache` is of */
+	bool blooms_loaded;
+	uint32_t n_blooms;
+	ls_bloom *blooms;
+	uint8_t *bucket; /* the last one that was asked */
+	uint32_t bucket_capacity;
+	uint32_t block; /* that `cache` is of */
 	bool cached;
 	ls_block_cache cache;
 };

@@ -31,6 +31,7 @@ typedef struct ls_scan
 	bool nothing;            /* the filter is false for all rows of this part */
 	const ls_filter *filter; /* without what is decided; NULL: true for all */
 	ls_filter_run *run;      /* made by the first ls_scan_block */
+	bool counted;            /* as a part that was looked at */
 } ls_scan;
 
 /*

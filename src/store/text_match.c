@@ -23,14 +23,6 @@
 #include <emmintrin.h>
 #endif
 
-static inline bool
-is_token_byte(char ch)
-{
-	unsigned char c = (unsigned char) ch;
-
-	return c >= 0x80 || (unsigned) ((c | 0x20) - 'a') < 26 || (unsigned) (c - '0') < 10 || c == '_';
-}
-
 static inline char
 lower(char c)
 {
@@ -46,10 +38,10 @@ ls_tokenize(ls_str s, void (*token)(void *context, ls_str token), void *context)
 	{
 		size_t begin;
 
-		while (i < s.len && !is_token_byte(s.data[i]))
+		while (i < s.len && !ls_is_word_byte(s.data[i]))
 			i++;
 		begin = i;
-		while (i < s.len && is_token_byte(s.data[i]))
+		while (i < s.len && ls_is_word_byte(s.data[i]))
 			i++;
 		if (i > begin)
 			token(context, ls_str_make(s.data + begin, i - begin));
@@ -278,30 +270,30 @@ ls_phrase_at(const ls_phrase *phrase, ls_str text, size_t at)
 	size_t begin = at;
 	size_t end = at + phrase->tokens[phrase->anchor].text.len;
 
-	if ((begin > 0 && is_token_byte(s[begin - 1])) || (end < text.len && is_token_byte(s[end])))
+	if ((begin > 0 && ls_is_word_byte(s[begin - 1])) || (end < text.len && ls_is_word_byte(s[end])))
 		return false;
 	for (uint32_t t = phrase->anchor + 1; t < phrase->n_tokens; t++)
 	{
 		ls_str want = phrase->tokens[t].text;
 
-		while (end < text.len && !is_token_byte(s[end]))
+		while (end < text.len && !ls_is_word_byte(s[end]))
 			end++;
 		if (text.len - end < want.len || !equal_nocase(s + end, want.data, want.len))
 			return false;
 		end += want.len;
-		if (end < text.len && is_token_byte(s[end]))
+		if (end < text.len && ls_is_word_byte(s[end]))
 			return false;
 	}
 	for (uint32_t t = phrase->anchor; t-- > 0;)
 	{
 		ls_str want = phrase->tokens[t].text;
 
-		while (begin > 0 && !is_token_byte(s[begin - 1]))
+		while (begin > 0 && !ls_is_word_byte(s[begin - 1]))
 			begin--;
 		if (begin < want.len || !equal_nocase(s + begin - want.len, want.data, want.len))
 			return false;
 		begin -= want.len;
-		if (begin > 0 && is_token_byte(s[begin - 1]))
+		if (begin > 0 && ls_is_word_byte(s[begin - 1]))
 			return false;
 	}
 	return true;
@@ -414,7 +406,7 @@ ls_wildcard_match(const ls_wildcard *wildcard, ls_str text, ls_buf *fold)
 static size_t
 token_end(ls_str s, size_t i)
 {
-	while (i < s.len && is_token_byte(s.data[i]))
+	while (i < s.len && ls_is_word_byte(s.data[i]))
 		i++;
 	return i;
 }
@@ -423,7 +415,7 @@ token_end(ls_str s, size_t i)
 static size_t
 token_begin(ls_str s, size_t i)
 {
-	while (i < s.len && !is_token_byte(s.data[i]))
+	while (i < s.len && !ls_is_word_byte(s.data[i]))
 		i++;
 	return i;
 }
@@ -443,7 +435,7 @@ ls_token_pattern_make(ls_arena *arena, ls_str text, ls_token_pattern *pattern)
 		size_t begin = i;
 		ls_wildcard *token = &pattern->tokens[n];
 
-		while (i < text.len && (text.data[i] == '*' || is_token_byte(text.data[i])))
+		while (i < text.len && (text.data[i] == '*' || ls_is_word_byte(text.data[i])))
 			i++;
 		if (i == begin)
 		{
