@@ -37,6 +37,16 @@ COMMENT ON FUNCTION logsvc.get_log_context(text, integer, integer, text) IS
   'an event among its neighbours in time, oldest first: {data, page, meta} as '
   'GET /api/v1/logs/{id}/context';
 
+-- Takes part of its arguments from the request, which is sent back to it each second.
+CREATE OR REPLACE FUNCTION logsvc_internal.tail(q text DEFAULT NULL)
+RETURNS logsvc_internal.http_response
+LANGUAGE c VOLATILE PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS 'MODULE_PATHNAME', 'logsvc_tail';
+COMMENT ON FUNCTION logsvc_internal.tail(text) IS
+  'the events that came in since the last call for this request, as server-sent events: '
+  'GET /api/v1/logs/tail';
+
 -- ---- fields ----
 
 CREATE OR REPLACE FUNCTION logsvc_internal.part_fields(part_id bigint, header bytea)
@@ -295,7 +305,7 @@ BEGIN
     SELECT p.oid FROM pg_catalog.pg_proc p
       JOIN pg_catalog.pg_namespace n ON n.oid = p.pronamespace
      WHERE n.nspname IN ('logsvc', 'logsvc_internal')
-       AND p.proname IN ('event_json', 'context_json', 'get_log', 'get_log_context',
+       AND p.proname IN ('event_json', 'context_json', 'get_log', 'get_log_context', 'tail',
                          'searched_indexes', 'search_fields',
                          'search_field_values', 'list_templates', 'get_template')
   LOOP

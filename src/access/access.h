@@ -247,6 +247,13 @@ extern void ls_rate_key(const ls_principal *principal, const ls_request *request
 extern void ls_request_enter(const ls_request *request);
 extern const ls_request *ls_request_current(void);
 
+/*
+ * What the request is to carry to its next part (ls_request, carried); copied,
+ * and kept until another request is entered.  Empty: there is no next part.
+ */
+extern void ls_request_carry(ls_str what);
+extern ls_str ls_request_carries(void);
+
 /* The client's address, behind trusted proxies; false when it is not known. */
 extern bool ls_request_address(const ls_request *request, ls_address *out);
 

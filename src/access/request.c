@@ -7,10 +7,12 @@
  */
 #include "src/access/internal.h"
 
+#include "lib/stringinfo.h"
 #include "miscadmin.h"
 #include "utils/builtins.h"
 #include "utils/guc.h"
 #include "utils/inet.h"
+#include "utils/memutils.h"
 
 PG_FUNCTION_INFO_V1(logsvc_request_id);
 PG_FUNCTION_INFO_V1(logsvc_request_address);
@@ -20,11 +22,34 @@ PG_FUNCTION_INFO_V1(logsvc_request_header);
 #define USER_AGENT_CHARACTERS 512
 
 static const ls_request *current = NULL;
+static StringInfo carries = NULL;
 
 void
 ls_request_enter(const ls_request *request)
 {
 	current = request;
+	if (request != NULL && carries != NULL)
+		resetStringInfo(carries);
+}
+
+void
+ls_request_carry(ls_str what)
+{
+	if (carries == NULL)
+	{
+		MemoryContext outer = MemoryContextSwitchTo(TopMemoryContext);
+
+		carries = makeStringInfo();
+		MemoryContextSwitchTo(outer);
+	}
+	resetStringInfo(carries);
+	appendBinaryStringInfo(carries, what.data, (int) what.len);
+}
+
+ls_str
+ls_request_carries(void)
+{
+	return carries == NULL ? LS_STR("") : ls_str_make(carries->data, (size_t) carries->len);
 }
 
 const ls_request *

@@ -177,6 +177,7 @@ typedef enum ls_lock
 	LS_LOCK_STOP_POINTS,
 	LS_LOCK_DESK,
 	LS_LOCK_SEGMENTS,
+	LS_LOCK_TAILS,
 	LS_LOCKS
 } ls_lock;
 

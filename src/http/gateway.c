@@ -375,10 +375,26 @@ ls_gateway_respond(ls_gateway *gateway, const ls_response *response)
 	if (slot >= (uint32_t) gateway->config.connection_limit)
 		return;
 	c = &gateway->connections[slot];
-	if (c->state != CONNECTION_WAITING || ls_connection_request_id(c) != response->id ||
-		c->answer != NULL)
+	if (ls_connection_request_id(c) != response->id)
 		return;
-	(void) ls_reply_response(c, response);
+	if (c->streaming || (c->state == CONNECTION_WAITING && c->answer == NULL &&
+						 (response->flags & LS_RESPONSE_MORE) != 0))
+		ls_reply_stream(c, response);
+	else if (c->state == CONNECTION_WAITING && c->answer == NULL)
+		(void) ls_reply_response(c, response);
+}
+
+bool
+ls_gateway_stream_full(ls_gateway *gateway, uint64_t request_id)
+{
+	uint32_t slot = (uint32_t) request_id;
+	const ls_connection *c;
+
+	if (slot >= (uint32_t) gateway->config.connection_limit)
+		return false;
+	c = &gateway->connections[slot];
+	return ls_connection_request_id(c) == request_id && c->streaming &&
+		   c->stream_len - c->stream_taken >= GATEWAY_STREAM_FULL;
 }
 
 void
@@ -419,6 +435,13 @@ ls_gateway_drain(ls_gateway *gateway)
 				break;
 			case CONNECTION_IDLE:
 				ls_connection_close(c);
+				break;
+			case CONNECTION_WRITING:
+				if (c->streaming && !c->stream_ended)
+				{
+					gateway->hooks.cancel(gateway->hooks.context, ls_connection_request_id(c));
+					ls_reply_stream_end(c);
+				}
 				break;
 			default:
 				break;

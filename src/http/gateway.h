@@ -89,6 +89,14 @@ extern void ls_gateway_step(ls_gateway *gateway);
 extern void ls_gateway_respond(ls_gateway *gateway, const ls_response *response);
 
 /*
+ * An answer in pieces (LS_RESPONSE_MORE): the first begins it, later ones add to its
+ * body, one without the flag ends it (what it has as text/event-stream is added).
+ * Whoever answers asks this first: has the client so much to read that no more
+ * should be made for it?
+ */
+extern bool ls_gateway_stream_full(ls_gateway *gateway, uint64_t request_id);
+
+/*
  * Before stopping: accept no more, answer what is in flight with 503.  Call
  * ls_gateway_step until ls_gateway_idle or a deadline of your own.
  */

@@ -61,6 +61,8 @@ wanted_field(ls_request *request, ls_str name)
 		case 13:
 			if (ls_str_eq_nocase(name, LS_STR("Authorization")))
 				return &request->authorization;
+			if (ls_str_eq_nocase(name, LS_STR("Last-Event-ID")))
+				return &request->last_event_id;
 			break;
 		case 14:
 			if (ls_str_eq_nocase(name, LS_STR("X-Logsvc-Index")))

@@ -319,6 +319,12 @@ ls_connection_close(ls_connection *c)
 		free_slot(c);
 		return;
 	}
+	if (c->streaming && !c->stream_ended)
+	{
+		/* A worker would go on for ever. */
+		c->stream_ended = true;
+		c->gateway->hooks.cancel(c->gateway->hooks.context, ls_connection_request_id(c));
+	}
 	c->state = CONNECTION_DEAD;
 	c->generation++;
 	ls_connection_deadline(c, DEADLINE_NONE);
@@ -387,6 +393,11 @@ ls_connection_event(ls_connection *c, uint32_t events)
 				ls_connection_cancel(c);
 			else if (c->half_closed && c->suspended)
 				ls_connection_probe(c);
+			break;
+		case CONNECTION_WRITING:
+			/* Between two pieces MHD does not look; no reader of a stream half-closes. */
+			if (c->streaming && c->suspended && (broken || c->half_closed))
+				ls_connection_close(c);
 			break;
 		case CONNECTION_LINGER:
 			if (broken)

@@ -45,6 +45,9 @@
 /* A body buffer up to this size stays with its connection. */
 #define GATEWAY_KEPT_BODY (16 * 1024)
 
+/* Bytes of an answer in pieces that wait for the client before no more is asked for. */
+#define GATEWAY_STREAM_FULL (256 * 1024)
+
 #define GATEWAY_LISTENERS 16
 
 typedef enum connection_state
@@ -155,6 +158,12 @@ typedef struct ls_connection
 	size_t discarded;
 	struct MHD_Response *answer; /* of the worker, until MHD takes it */
 	int answer_status;
+	bool streaming;    /* the answer comes in pieces */
+	bool stream_ended; /* there are no more */
+	char *stream;      /* what MHD has not taken yet */
+	size_t stream_len;
+	size_t stream_taken;
+	size_t stream_capacity;
 
 	char request_id[LS_REQUEST_ID_MAX];
 	size_t request_id_len;
@@ -263,6 +272,8 @@ extern enum MHD_Result ls_reply_route(ls_connection *c);
 extern struct MHD_Response *ls_reply_make(ls_connection *c, const ls_response *response);
 extern void ls_reply_raw(ls_connection *c, const ls_response *response);
 extern void ls_reply_raw_refusal(ls_connection *c, int status, const char *code, const char *error);
+extern void ls_reply_stream(ls_connection *c, const ls_response *response);
+extern void ls_reply_stream_end(ls_connection *c);
 extern void ls_reply_request_id(ls_connection *c, ls_str wanted);
 
 /* gateway_status.c: errors of routes with other clients; the response itself where there is nothing to do */

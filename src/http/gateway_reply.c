@@ -11,6 +11,7 @@
  *-------------------------------------------------------------------------
  */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
@@ -256,6 +257,109 @@ ls_reply_response(ls_connection *c, const ls_response *response)
 	}
 	ls_connection_resume(c);
 	return MHD_YES;
+}
+
+/* ---- answers in pieces ---- */
+
+/* MHD asks for more of the body: what there is, or it sleeps until there is more. */
+static ssize_t
+read_stream(void *context, uint64_t position, char *to, size_t size)
+{
+	ls_connection *c = context;
+	size_t left = c->stream_len - c->stream_taken;
+
+	(void) position;
+	if (left == 0 && (c->stream_ended || !c->streaming))
+		return MHD_CONTENT_READER_END_OF_STREAM;
+	if (left == 0)
+	{
+		/* Its peer may have gone while MHD was writing. */
+		if (c->half_closed)
+			return MHD_CONTENT_READER_END_WITH_ERROR;
+		ls_connection_deadline(c, DEADLINE_NONE);
+		ls_connection_suspend(c);
+		return 0;
+	}
+	if (left > size)
+		left = size;
+	memcpy(to, c->stream + c->stream_taken, left);
+	c->stream_taken += left;
+	if (c->stream_taken == c->stream_len)
+		c->stream_taken = c->stream_len = 0;
+	return (ssize_t) left;
+}
+
+static bool
+append_stream(ls_connection *c, ls_str text)
+{
+	size_t need = c->stream_len + text.len;
+
+	if (text.len == 0)
+		return true;
+	if (need > c->stream_capacity)
+	{
+		char *stream = realloc(c->stream, need + need / 2);
+
+		if (stream == NULL)
+			return false;
+		c->stream = stream;
+		c->stream_capacity = need + need / 2;
+	}
+	memcpy(c->stream + c->stream_len, text.data, text.len);
+	c->stream_len = need;
+	return true;
+}
+
+/* A piece of an answer; the first one, without LS_RESPONSE_MORE the last one. */
+void
+ls_reply_stream(ls_connection *c, const ls_response *response)
+{
+	bool first = !c->streaming;
+	bool more = (response->flags & LS_RESPONSE_MORE) != 0;
+	bool fits = more || ls_str_eq(response->content_type, LS_STR("text/event-stream"));
+
+	if (c->stream_ended)
+		return;
+	if (fits && !append_stream(c, response->body))
+	{
+		ls_connection_cancel(c);
+		return;
+	}
+	if (!more)
+	{
+		ls_reply_stream_end(c);
+		return;
+	}
+	if (first)
+	{
+		c->streaming = true;
+		c->answer_status = response->status;
+		c->answer = add_common(
+			c, MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, 16 * 1024, read_stream, c, NULL),
+			content_type(response));
+		for (int i = 0; c->answer != NULL && i < response->n_headers; i++)
+			add_header(c, c->answer, response->headers[i].name, response->headers[i].value);
+		if (c->answer == NULL)
+		{
+			ls_connection_cancel(c);
+			return;
+		}
+	}
+	else if (response->body.len == 0)
+		return;
+	else if (c->state == CONNECTION_WRITING && c->deadline_kind == DEADLINE_NONE)
+		ls_connection_deadline(c, DEADLINE_WRITE);
+	ls_connection_resume(c);
+}
+
+/* There is no more: what has been made is sent, then the answer ends. */
+void
+ls_reply_stream_end(ls_connection *c)
+{
+	c->stream_ended = true;
+	if (c->state == CONNECTION_WRITING && c->deadline_kind == DEADLINE_NONE)
+		ls_connection_deadline(c, DEADLINE_WRITE);
+	ls_connection_resume(c);
 }
 
 static enum MHD_Result

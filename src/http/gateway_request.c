@@ -56,6 +56,11 @@ ls_request_reset(ls_connection *c)
 		MHD_destroy_response(c->answer);
 		c->answer = NULL;
 	}
+	c->streaming = false;
+	c->stream_ended = false;
+	free(c->stream);
+	c->stream = NULL;
+	c->stream_len = c->stream_taken = c->stream_capacity = 0;
 }
 
 /*
@@ -373,7 +378,7 @@ ls_request_completed(void *context, struct MHD_Connection *mhd, void **state,
 		return;
 	*state = NULL;
 	c->served = true;
-	if (c->state == CONNECTION_WAITING && c->answer == NULL)
+	if ((c->state == CONNECTION_WAITING && c->answer == NULL) || (c->streaming && !c->stream_ended))
 		c->gateway->hooks.cancel(c->gateway->hooks.context, ls_connection_request_id(c));
 	if (c->state != CONNECTION_DEAD && c->state != CONNECTION_LINGER)
 	{

@@ -1,7 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * hand_over.c
- *	  Requests that take two pools: evaluations whose rows come from a search.
+ *	  Requests of several parts: evaluations whose rows come from a search, and
+ *	  live tails.
  *
  *-------------------------------------------------------------------------
  */
@@ -106,4 +107,34 @@ ls_http_carried_rows(const ls_request *request, ls_arena *arena, ls_str **rows, 
 		(*rows)[(*row_count)++] = value.type == LS_JSON_STRING ? value.text : LS_STR("");
 	}
 	return j.error == NULL && !ls_arena_failed(arena);
+}
+
+bool
+ls_http_go_on(const ls_request *request, ls_response *response, ls_buf *frame)
+{
+	bool first = request->route == route_of("TAIL");
+	ls_request next = *request;
+	ls_buf event;
+
+	if (!first && request->route != route_of("TAIL_NEXT"))
+		return false;
+	if (response->status == 200)
+	{
+		response->flags |= LS_RESPONSE_MORE;
+		next.route = route_of("TAIL_NEXT");
+		next.flags |= LS_REQUEST_LATER;
+		next.carried = ls_request_carries();
+		ls_frame_write_request(frame, &next);
+		return true;
+	}
+	if (!first)
+	{
+		ls_buf_init(&event, frame->arena);
+		ls_buf_lit(&event, "event: error\ndata: ");
+		ls_buf_str(&event, response->body);
+		ls_buf_lit(&event, "\n\n");
+		response->body = event.failed ? LS_STR("") : ls_str_make(event.data, event.len);
+		response->content_type = LS_STR("text/event-stream");
+	}
+	return false;
 }

@@ -236,6 +236,8 @@ refuse_caught(const ls_call *call, ls_caught *caught, ls_response *response)
 	else if (caught->id == LS_ERROR_INTERNAL)
 		ereport(LOG, errcode(caught->sqlstate),
 				errmsg("logsvc request %s failed: %s", call->route->name, caught->format));
+	if (caught->id == LS_ERROR_RATE_LIMIT_EXCEEDED)
+		ls_response_header(response, LS_STR("Retry-After"), LS_STR("5"));
 	ls_http_refuse(response, call->arena, caught->id,
 				   caught->id == LS_ERROR_QUERY_TIMEOUT ||
 						   caught->id == LS_ERROR_SERVICE_UNAVAILABLE

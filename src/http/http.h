@@ -58,6 +58,13 @@ extern bool ls_http_give_rows(const ls_request *request, const ls_response *resp
 extern bool ls_http_carried_rows(const ls_request *request, ls_arena *arena, ls_str **rows,
 								 size_t *row_count);
 
+/*
+ * Executor: does the answer go on?  Then `frame` is the request for its next piece, to be sent after
+ * *response.  A live tail is such a request: a search each second, between which nothing of it stays
+ * in a worker.  In the middle of a tail a refusal becomes an event of the stream.
+ */
+extern bool ls_http_go_on(const ls_request *request, ls_response *response, ls_buf *frame);
+
 /* Makes *response the error answer for `id`. */
 extern void ls_http_refuse(ls_response *response, ls_arena *arena, ls_error_id id,
 						   const char *message, const char *details);

@@ -13,16 +13,16 @@
 #define FRAME_MAGIC 0x4C53
 
 static const size_t request_fields[] = {
-	offsetof(ls_request, path),         offsetof(ls_request, parameter),
-	offsetof(ls_request, query),        offsetof(ls_request, request_id),
-	offsetof(ls_request, remote),       offsetof(ls_request, authorization),
-	offsetof(ls_request, api_key),      offsetof(ls_request, cookie),
-	offsetof(ls_request, organization), offsetof(ls_request, origin),
-	offsetof(ls_request, content_type), offsetof(ls_request, content_encoding),
-	offsetof(ls_request, user_agent),   offsetof(ls_request, forwarded_for),
-	offsetof(ls_request, if_match),     offsetof(ls_request, idempotency_key),
-	offsetof(ls_request, index),        offsetof(ls_request, body),
-	offsetof(ls_request, carried),
+	offsetof(ls_request, path),          offsetof(ls_request, parameter),
+	offsetof(ls_request, query),         offsetof(ls_request, request_id),
+	offsetof(ls_request, remote),        offsetof(ls_request, authorization),
+	offsetof(ls_request, api_key),       offsetof(ls_request, cookie),
+	offsetof(ls_request, organization),  offsetof(ls_request, origin),
+	offsetof(ls_request, content_type),  offsetof(ls_request, content_encoding),
+	offsetof(ls_request, user_agent),    offsetof(ls_request, forwarded_for),
+	offsetof(ls_request, if_match),      offsetof(ls_request, idempotency_key),
+	offsetof(ls_request, last_event_id), offsetof(ls_request, index),
+	offsetof(ls_request, body),          offsetof(ls_request, carried),
 };
 
 #define REQUEST_FIELDS (sizeof(request_fields) / sizeof(request_fields[0]))
@@ -63,6 +63,7 @@ ls_frame_write_response(ls_buf *buf, const ls_response *response)
 {
 	write_prefix(buf, LS_FRAME_RESPONSE, response->id);
 	ls_buf_u16(buf, (uint16_t) response->status);
+	ls_buf_u32(buf, response->flags);
 	ls_buf_u16(buf, (uint16_t) response->n_headers);
 	for (int i = 0; i < response->n_headers; i++)
 	{
@@ -112,6 +113,7 @@ ls_frame_parse(ls_str frame, ls_frame_kind *kind, ls_request *request, ls_respon
 			memset(response, 0, sizeof(*response));
 			response->id = id;
 			response->status = ls_read_u16(&r);
+			response->flags = ls_read_u32(&r);
 			n = ls_read_u16(&r);
 			if (n > LS_RESPONSE_HEADERS)
 				return false;

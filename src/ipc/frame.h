@@ -28,6 +28,9 @@ typedef enum ls_frame_kind
 /* The request body was not read: answer 401, 403, 429 or at last 413. */
 #define LS_REQUEST_BODY_TOO_LARGE 1
 
+/* Handed over, but not to be taken up before a second has passed. */
+#define LS_REQUEST_LATER 2
+
 /*
  * One HTTP request as a worker sees it.  Texts are empty when the header was
  * not sent.  They are what a client sent: not yet trusted.
@@ -55,11 +58,18 @@ typedef struct ls_request
 	ls_str if_match;
 	ls_str idempotency_key;
 	ls_str index; /* X-Logsvc-Index */
+	ls_str last_event_id;
 	ls_str body;
-	ls_str carried; /* from a worker that handed it over: a response frame; else empty */
+	ls_str carried; /* from the worker that handed it over; else empty */
 } ls_request;
 
 #define LS_RESPONSE_HEADERS 12
+
+/*
+ * A piece of an answer: the first one with status and headers, each with some of
+ * the body, perhaps none.  The worker hands the request over after it.
+ */
+#define LS_RESPONSE_MORE 1
 
 typedef struct ls_header
 {
@@ -71,6 +81,7 @@ typedef struct ls_response
 {
 	uint64_t id; /* of the request */
 	int status;
+	uint32_t flags;      /* LS_RESPONSE_... */
 	ls_str content_type; /* empty: application/json; charset=utf-8 */
 	ls_header headers[LS_RESPONSE_HEADERS];
 	int n_headers;

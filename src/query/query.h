@@ -12,6 +12,7 @@
  *	run.c		runs a plan, makes the JSON answer
  *	function.c	the functions of SQL
  *	neighbours.c	one event, and those around it
+ *	tail.c		events as they come in
  *
  *-------------------------------------------------------------------------
  */
@@ -181,6 +182,11 @@ extern char *ls_cursor_make(ls_search *search, const ls_position *position);
 
 /* The secret of this server, whatever the caller may read.  In SPI. */
 extern ls_str ls_server_key(void);
+
+/* ---- tail.c ---- */
+
+/* Shared memory of live tails; from _PG_init. */
+extern void ls_tail_register(void);
 
 /* ---- run.c ---- */
 

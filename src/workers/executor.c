@@ -27,6 +27,8 @@ serve(ls_channel *channel, ls_str frame, ls_arena *arena)
 	ls_request request;
 	ls_response response;
 	ls_buf out;
+	ls_buf next;
+	bool goes_on;
 
 	if (!ls_frame_parse(frame, &kind, &request, &response) || kind != LS_FRAME_REQUEST)
 		return true;
@@ -35,17 +37,22 @@ serve(ls_channel *channel, ls_str frame, ls_arena *arena)
 
 	ls_http_execute(&request, arena, &response);
 	ls_buf_init(&out, arena);
+	ls_buf_init(&next, arena);
+	goes_on = ls_http_go_on(&request, &response, &next);
 	if (!ls_http_give_rows(&request, &response, &out))
 		ls_frame_write_response(&out, &response);
-	if (out.failed)
+	if (out.failed || next.failed)
 	{
+		goes_on = false;
 		ls_arena_reset(arena);
 		ls_http_refuse(&response, arena, LS_ERROR_QUERY_MEMORY_LIMIT, "the answer is too large",
 					   NULL);
 		ls_buf_init(&out, arena);
 		ls_frame_write_response(&out, &response);
 	}
-	return ls_channel_send(channel, ls_str_make(out.data, out.len), false, true) == LS_CHANNEL_OK;
+	return ls_channel_send(channel, ls_str_make(out.data, out.len), false, true) == LS_CHANNEL_OK &&
+		   (!goes_on || ls_channel_send(channel, ls_str_make(next.data, next.len), false, true) ==
+							LS_CHANNEL_OK);
 }
 
 void

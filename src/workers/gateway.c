@@ -39,6 +39,9 @@
 /* Requests wait so long for a pool that has no worker, then get 503 (ms). */
 #define NO_WORKER_PATIENCE 2000
 
+/* How long a request sleeps that is to be taken up later (ms). */
+#define SLEEP_TIME 1000
+
 /* How long requests in flight may take when the gateway is to stop (ms). */
 #define DRAIN_TIME 2000
 
@@ -46,7 +49,8 @@ typedef enum task_state
 {
 	TASK_QUEUED,
 	TASK_SENDING, /* the head of its worker's outgoing list, partly sent */
-	TASK_HELD     /* the worker has it */
+	TASK_HELD,    /* the worker has it */
+	TASK_SLEEPING /* until it is queued again (LS_REQUEST_LATER) */
 } task_state;
 
 typedef struct task
@@ -59,7 +63,7 @@ typedef struct task
 	size_t frame_len;
 	struct pool *pool;
 	struct pool_worker *worker;
-	dlist_node node; /* in the pool's queue or in the worker's list */
+	dlist_node node; /* in the pool's queue, in the worker's list, or among the sleeping */
 } task;
 
 typedef struct pool_worker
@@ -91,6 +95,7 @@ typedef struct gateway_state
 	ls_gateway *engine;
 	HTAB *tasks;
 	pool pools[3];
+	dlist_head sleeping;    /* the one that wakes first is the first */
 	ls_arena *arena;        /* frames being made */
 	ls_arena *cancel_arena; /* cancellations being sent */
 	TimestampTz reload;     /* of the configuration that was looked at last */
@@ -313,6 +318,14 @@ expire_queued(gateway_state *state, pool *p)
 	}
 }
 
+static void
+enqueue(task *t)
+{
+	t->state = TASK_QUEUED;
+	dlist_push_tail(&t->pool->queue, &t->node);
+	t->pool->queued++;
+}
+
 /* A worker gives a request that it holds to the pool of another route. */
 static void
 hand_over(gateway_state *state, pool_worker *worker, const ls_request *request, ls_str frame)
@@ -329,15 +342,59 @@ hand_over(gateway_state *state, pool_worker *worker, const ls_request *request, 
 	dlist_delete(&t->node);
 	worker->held--;
 	t->worker = NULL;
-	t->state = TASK_QUEUED;
 	t->since = GetCurrentTimestamp();
 	t->frame = MemoryContextAllocHuge(TopMemoryContext, frame.len);
 	memcpy(t->frame, frame.data, frame.len);
 	t->frame_len = frame.len;
 	t->pool = pool_of(state, ls_routes[request->route].pool);
-	dlist_push_tail(&t->pool->queue, &t->node);
-	t->pool->queued++;
+	if ((request->flags & LS_REQUEST_LATER) != 0)
+	{
+		t->state = TASK_SLEEPING;
+		dlist_push_tail(&state->sleeping, &t->node);
+		return;
+	}
+	enqueue(t);
 	dispatch(state, t->pool);
+}
+
+/* Wakes what has slept enough; a client that reads slowly sleeps on. */
+static void
+wake_sleepers(gateway_state *state)
+{
+	TimestampTz now;
+
+	if (dlist_is_empty(&state->sleeping))
+		return;
+	now = GetCurrentTimestamp();
+	while (!dlist_is_empty(&state->sleeping))
+	{
+		task *t = dlist_head_element(task, node, &state->sleeping);
+
+		if (!TimestampDifferenceExceeds(t->since, now, SLEEP_TIME))
+			return;
+		dlist_delete(&t->node);
+		t->since = now;
+		if (ls_gateway_stream_full(state->engine, t->request_id))
+			dlist_push_tail(&state->sleeping, &t->node);
+		else
+		{
+			enqueue(t);
+			dispatch(state, t->pool);
+		}
+	}
+}
+
+/* Milliseconds until the next one wakes; -1: none sleeps. */
+static int
+sleep_left(gateway_state *state)
+{
+	task *t;
+
+	if (dlist_is_empty(&state->sleeping))
+		return -1;
+	t = dlist_head_element(task, node, &state->sleeping);
+	return (int) TimestampDifferenceMilliseconds(
+		GetCurrentTimestamp(), TimestampTzPlusMilliseconds(t->since, SLEEP_TIME + 1));
 }
 
 /* Takes the responses of a worker.  False: the worker is lost. */
@@ -369,7 +426,8 @@ pull(gateway_state *state, pool_worker *worker)
 			continue;
 		if (!t->cancelled)
 			ls_gateway_respond(state->engine, &response);
-		forget_task(state, t);
+		if ((response.flags & LS_RESPONSE_MORE) == 0)
+			forget_task(state, t);
 	}
 	return result == LS_CHANNEL_WOULD_BLOCK;
 }
@@ -425,14 +483,12 @@ take_request(void *context, const ls_request *request, ls_response *refusal)
 	}
 	t = hash_search(state->tasks, &request->id, HASH_ENTER, &found);
 	memset((char *) t + sizeof(t->request_id), 0, sizeof(*t) - sizeof(t->request_id));
-	t->state = TASK_QUEUED;
 	t->pool = p;
 	t->since = GetCurrentTimestamp();
 	t->frame = MemoryContextAllocHuge(TopMemoryContext, frame.len);
 	memcpy(t->frame, frame.data, frame.len);
 	t->frame_len = frame.len;
-	dlist_push_tail(&p->queue, &t->node);
-	p->queued++;
+	enqueue(t);
 	dispatch(state, p);
 	return true;
 }
@@ -445,9 +501,9 @@ cancel_request(void *context, uint64_t request_id)
 
 	if (t == NULL)
 		return;
-	if (t->state == TASK_QUEUED)
+	if (t->state == TASK_QUEUED || t->state == TASK_SLEEPING)
 	{
-		t->pool->queued--;
+		t->pool->queued -= t->state == TASK_QUEUED;
 		forget_task(state, t);
 		return;
 	}
@@ -624,6 +680,7 @@ ls_gateway_loop(ls_slot *slot)
 	state->cancel_arena = ls_context_arena(TopMemoryContext, 1024 * 1024);
 	make_pools(state);
 	state->arena = ls_context_arena(TopMemoryContext, 64 * 1024 * 1024);
+	dlist_init(&state->sleeping);
 	state->tasks = hash_create("logsvc requests", 1024, &control, HASH_ELEM | HASH_BLOBS);
 	state->reload = PgReloadTime;
 	describe_settings(state->settings, sizeof(state->settings));
@@ -637,12 +694,18 @@ ls_gateway_loop(ls_slot *slot)
 	{
 		int timeout;
 
+		int sleep;
+
 		ls_gateway_step(state->engine);
 		serve_workers(state);
+		wake_sleepers(state);
 
 		timeout = ls_gateway_timeout(state->engine);
+		sleep = sleep_left(state);
 		if (timeout < 0 || timeout > 1000)
 			timeout = 1000;
+		if (sleep >= 0 && sleep < timeout)
+			timeout = sleep;
 		(void) WaitEventSetWait(events, timeout, &event, 1, wait_event);
 		ResetLatch(MyLatch);
 	}

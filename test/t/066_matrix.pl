@@ -61,6 +61,7 @@ GET    /elasticsearch/_license              TS OAM  IF logs:write
 GET    /elasticsearch                       TS OAM  IF logs:write
 GET    /api/v1/logs                         TS OAMV RF logs:read
 GET    /api/v1/search                       TS OAMV RF logs:read
+GET    /api/v1/logs/tail                    TS OAMV RF logs:read
 GET    /api/v1/logs/{id}                    TS OAMV RF logs:read
 GET    /api/v1/logs/{id}/context            TS OAMV RF logs:read
 GET    /api/v1/search/fields                TS OAMV RF logs:read

@@ -1,0 +1,427 @@
+/*-------------------------------------------------------------------------
+ *
+ * tail.c
+ *	  Following events as they come in: GET /api/v1/logs/tail.
+ *
+ * A tail is a search that is run again each second for what came in since.
+ * Between two runs nothing of it stays in a worker: where it stands travels
+ * with the request (tail_state).
+ *
+ * Events are told by the numbers of their batches, which rise in the order in
+ * which they are drawn, not in that in which they commit.  So a tail looks at
+ * everything above a floor that follows the newest number FLOOR_LAG behind,
+ * and remembers which batches it has shown.  What a transaction adds that is
+ * open for longer than that is found by searches, not by tails.
+ *
+ * Tails that are open are counted by leases in shared memory, which each run
+ * renews: whatever ends, its lease ends soon after.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "src/query/query.h"
+
+#include "catalog/pg_authid.h"
+#include "executor/spi.h"
+#include "funcapi.h"
+#include "miscadmin.h"
+#include "storage/lwlock.h"
+#include "utils/builtins.h"
+
+#include "src/store/event_id.h"
+
+PG_FUNCTION_INFO_V1(logsvc_tail);
+
+#define FLOOR_LAG (5 * LS_USECS_PER_SEC)
+#define HEARTBEAT (15 * LS_USECS_PER_SEC)
+#define LEASE (5 * LS_USECS_PER_SEC)
+
+/* Events whose own time is within these bounds are new. */
+#define LOOK_BACK (24 * INT64CONST(3600) * LS_USECS_PER_SEC)
+#define LOOK_AHEAD (25 * INT64CONST(3600) * LS_USECS_PER_SEC)
+
+/* Of one run: rows that are looked at, events and bytes that are shown. */
+#define MAX_ROWS 10000
+#define MAX_EVENTS 1000
+#define MAX_BYTES ((size_t) 4 * 1024 * 1024)
+
+#define MAX_MARKS 16
+#define MAX_SEEN 512
+
+#define MAX_TAILS 1024
+#define TAILS_PER_CALLER 5
+#define TAILS_PER_ORGANIZATION 20
+
+typedef struct tail_state
+{
+	uint64 lease;
+	ls_time written; /* when something was written last */
+	uint64 floor;    /* events up to this one have been dealt with */
+	uint32 floor_place;
+	uint32 n_marks;
+	uint32 n_seen;
+	struct
+	{
+		ls_time at;
+		uint64 newest; /* number of a batch at that time */
+	} marks[MAX_MARKS];
+	uint64 seen[MAX_SEEN]; /* batches above the floor that were shown */
+} tail_state;
+
+/* ---- leases ---- */
+
+typedef struct lease
+{
+	uint64 id; /* 0: free */
+	ls_time until;
+	pg_uuid_t organization;
+	uint8 caller[16];
+} lease;
+
+typedef struct leases
+{
+	uint64 last_id;
+	lease items[MAX_TAILS];
+} leases;
+
+static leases *shared = NULL;
+
+static Size
+shared_size(void)
+{
+	return sizeof(leases);
+}
+
+static void
+shared_init(void *memory, bool found)
+{
+	shared = memory;
+	if (!found)
+		memset(shared, 0, sizeof(*shared));
+}
+
+static const ls_shmem_item item = {"logsvc tails", shared_size, shared_init};
+
+void
+ls_tail_register(void)
+{
+	ls_shmem_add(&item);
+}
+
+/* Takes (*id 0) or renews a lease; NULL, or which limit is reached. */
+static const char *
+take_lease(const ls_principal *principal, ls_time now, uint64 *id)
+{
+	const char *refused = NULL;
+	lease *place = NULL;
+	int of_caller = 0;
+	int of_organization = 0;
+
+	LWLockAcquire(ls_lwlock(LS_LOCK_TAILS), LW_EXCLUSIVE);
+	for (int i = 0; i < MAX_TAILS; i++)
+	{
+		lease *l = &shared->items[i];
+
+		if (l->id != 0 && l->id == *id)
+		{
+			place = l;
+			break;
+		}
+		if (l->until < now)
+			l->id = 0;
+		if (l->id == 0)
+			place = place == NULL ? l : place;
+		else if (memcmp(&l->organization, &principal->organization, sizeof(pg_uuid_t)) == 0)
+		{
+			of_organization++;
+			of_caller += memcmp(l->caller, principal->caller, sizeof(l->caller)) == 0;
+		}
+	}
+	/* One that lapsed while its pool was busy goes on. */
+	if (*id == 0 && of_caller >= TAILS_PER_CALLER)
+		refused = "5 live tails are open already";
+	else if (*id == 0 && of_organization >= TAILS_PER_ORGANIZATION)
+		refused = "20 live tails of the organization are open already";
+	else if (place == NULL)
+		refused = "too many live tails are open";
+	else
+	{
+		if (*id == 0)
+			*id = ++shared->last_id;
+		place->id = *id;
+		place->until = now + LEASE;
+		place->organization = principal->organization;
+		memcpy(place->caller, principal->caller, sizeof(place->caller));
+	}
+	LWLockRelease(ls_lwlock(LS_LOCK_TAILS));
+	return refused;
+}
+
+/* ---- where a tail stands ---- */
+
+/* The number that was drawn last, whatever the tenant may read. */
+static uint64
+newest_batch(void)
+{
+	Oid user;
+	int context;
+	bool isnull;
+	uint64 newest;
+
+	GetUserIdAndSecContext(&user, &context);
+	SetUserIdAndSecContext(BOOTSTRAP_SUPERUSERID, context | SECURITY_LOCAL_USERID_CHANGE);
+	if (SPI_execute("SELECT last_value FROM logsvc_internal.batch_number", true, 1) !=
+			SPI_OK_SELECT ||
+		SPI_processed != 1)
+		elog(ERROR, "the sequence of batch numbers is missing");
+	newest = (uint64) DatumGetInt64(
+		SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1, &isnull));
+	SetUserIdAndSecContext(user, context);
+	return newest;
+}
+
+static bool
+was_seen(const tail_state *state, uint64 batch)
+{
+	for (uint32 i = 0; i < state->n_seen; i++)
+	{
+		if (state->seen[i] == batch)
+			return true;
+	}
+	return false;
+}
+
+static void
+raise_floor(tail_state *state, uint64 floor)
+{
+	uint32 kept = 0;
+
+	if (floor <= state->floor)
+		return;
+	state->floor = floor;
+	state->floor_place = PG_UINT32_MAX;
+	for (uint32 i = 0; i < state->n_seen; i++)
+	{
+		if (state->seen[i] > floor)
+			state->seen[kept++] = state->seen[i];
+	}
+	state->n_seen = kept;
+}
+
+static void
+note_seen(tail_state *state, uint64 batch)
+{
+	if (batch <= state->floor || was_seen(state, batch))
+		return;
+	if (state->n_seen == MAX_SEEN)
+	{
+		uint64 least = state->seen[0];
+
+		for (uint32 i = 1; i < state->n_seen; i++)
+			least = Min(least, state->seen[i]);
+		raise_floor(state, least);
+	}
+	if (batch > state->floor)
+		state->seen[state->n_seen++] = batch;
+}
+
+/* Remembers the newest number of now; the floor follows it FLOOR_LAG behind. */
+static void
+note_mark(tail_state *state, ls_time now, uint64 newest)
+{
+	uint32 old = 0;
+
+	while (old < state->n_marks && state->marks[old].at <= now - FLOOR_LAG)
+		old++;
+	if (old > 0)
+	{
+		raise_floor(state, state->marks[old - 1].newest);
+		memmove(state->marks, state->marks + old, (state->n_marks - old) * sizeof(*state->marks));
+		state->n_marks -= old;
+	}
+	if (state->n_marks < MAX_MARKS)
+	{
+		state->marks[state->n_marks].at = now;
+		state->marks[state->n_marks++].newest = newest;
+	}
+}
+
+/* The first run: behind the event that the client saw last, or from now on. */
+static void
+begin_state(tail_state *state, const ls_request *request, uint64 newest)
+{
+	uint64_t batch;
+	uint32_t place;
+
+	memset(state, 0, sizeof(*state));
+	state->floor = newest;
+	state->floor_place = PG_UINT32_MAX;
+	if (request->last_event_id.len == 0)
+		return;
+	if (!ls_event_id_parse(request->last_event_id, &batch, &place))
+		ls_search_invalid("Last-Event-ID", "expected the id of an event");
+	state->floor = batch;
+	state->floor_place = place;
+}
+
+/* ---- the search ---- */
+
+typedef struct new_event
+{
+	uint64 batch;
+	uint32 place;
+	char *json;
+	size_t len;
+} new_event;
+
+typedef struct collector
+{
+	const tail_state *state;
+	new_event *events;
+	int n;
+	size_t bytes;
+	uint64 skipped;
+} collector;
+
+static bool
+collect(void *context, const ls_position *position, char **texts)
+{
+	collector *c = context;
+	size_t len = strlen(texts[0]);
+
+	if (was_seen(c->state, position->batch))
+		return true;
+	/* The newest come first, so what is left out is older. */
+	if (c->n == MAX_EVENTS || c->bytes + len > MAX_BYTES)
+	{
+		c->skipped++;
+		return true;
+	}
+	c->events[c->n++] = (new_event){position->batch, position->place, pnstrdup(texts[0], len), len};
+	c->bytes += len;
+	return true;
+}
+
+static int
+by_arrival(const void *a, const void *b)
+{
+	const new_event *x = a;
+	const new_event *y = b;
+
+	if (x->batch != y->batch)
+		return x->batch < y->batch ? -1 : 1;
+	return x->place < y->place ? -1 : x->place > y->place;
+}
+
+static void
+prepare(ls_search *search, ls_str q, const tail_state *state, ls_time now)
+{
+	char *id = palloc(LS_EVENT_ID_LENGTH + 1);
+	ls_filter *leaf;
+
+	search->q = q;
+	ls_search_prepare(search);
+	if (search->query->stages.n > 0)
+		ls_search_fail(search, search->query->stages.items[0]->span,
+					   "a live tail takes a filter, no stages");
+	if (search->query->earliest != NULL || search->query->latest != NULL)
+		ls_search_fail(search,
+					   search->query->earliest != NULL ? search->query->earliest->span
+													   : search->query->latest->span,
+					   "a live tail has no time range");
+	search->from = now - LOOK_BACK;
+	search->to = now + LOOK_AHEAD;
+	search->limit = MAX_ROWS;
+	ls_event_id_format(state->floor, state->floor_place, id);
+	leaf = ls_search_node(search, LS_FILTER_GT, 0);
+	leaf->target = LS_TARGET_ID;
+	leaf->text = ls_str_of_cstring(id);
+	search->filter = ls_search_and(search, search->filter, leaf);
+}
+
+static void
+write_events(StringInfo out, collector *c, tail_state *state)
+{
+	char id[LS_EVENT_ID_LENGTH + 1];
+
+	if (c->n > 1)
+		qsort(c->events, (size_t) c->n, sizeof(new_event), by_arrival);
+	if (c->skipped > 0)
+		appendStringInfo(out, "event: skipped\ndata: {\"events\":" UINT64_FORMAT "}\n\n",
+						 c->skipped);
+	for (int i = 0; i < c->n; i++)
+	{
+		ls_event_id_format(c->events[i].batch, c->events[i].place, id);
+		appendStringInfo(out, "id: %s\ndata: ", id);
+		appendBinaryStringInfo(out, c->events[i].json, (int) c->events[i].len);
+		appendStringInfoString(out, "\n\n");
+	}
+	for (int i = 0; i < c->n; i++)
+		note_seen(state, c->events[i].batch);
+}
+
+/*
+ * tail(q text) returns logsvc_internal.http_response: what came in since the
+ * last run, as server-sent events.  The executor sends the request back for the
+ * next run.
+ */
+Datum
+logsvc_tail(PG_FUNCTION_ARGS)
+{
+	const ls_request *request = ls_request_current();
+	ls_time now = ls_now();
+	tail_state *state = palloc0(sizeof(tail_state));
+	collector c = {.state = state, .events = palloc(sizeof(new_event) * MAX_EVENTS)};
+	MemoryContext caller = CurrentMemoryContext;
+	ls_str q = PG_ARGISNULL(0) ? LS_STR("") : ls_str_of_text(PG_GETARG_TEXT_PP(0));
+	bool first;
+	const char *refused;
+	uint64 newest;
+	ls_search search;
+	StringInfoData out;
+	TupleDesc desc;
+	Datum values[4];
+	bool nulls[4] = {false};
+
+	if (request == NULL)
+		ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				errmsg("a live tail is for HTTP clients"));
+	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE || desc->natts != 4)
+		elog(ERROR, "the result of tail is not http_response");
+	initStringInfo(&out);
+	ls_search_begin(&search, "earliest", "latest");
+	newest = newest_batch();
+	first = request->carried.len != sizeof(*state);
+	if (first)
+		begin_state(state, request, newest);
+	else
+		memcpy(state, request->carried.data, sizeof(*state));
+
+	prepare(&search, q, state, now);
+	refused = take_lease(search.principal, now, &state->lease);
+	if (refused != NULL)
+		ereport(ERROR, errcode(ls_errcode(LS_ERROR_RATE_LIMIT_EXCEEDED)), errmsg("%s", refused));
+	if (!first || request->last_event_id.len > 0)
+	{
+		ls_position start = {0};
+
+		ls_plan_run(&search, ls_search_plan(&search, &start), collect, &c);
+	}
+	if (first)
+		appendStringInfoString(&out, "retry: 2000\n\n");
+	write_events(&out, &c, state);
+	note_mark(state, now, newest);
+	if (out.len == 0 && now - state->written >= HEARTBEAT)
+		appendStringInfoString(&out, ": still here\n\n");
+	if (out.len > 0)
+		state->written = now;
+	ls_request_carry(ls_str_make((const char *) state, sizeof(*state)));
+
+	MemoryContextSwitchTo(caller);
+	values[0] = Int32GetDatum(200);
+	values[1] = DirectFunctionCall1(jsonb_in, CStringGetDatum("{\"Cache-Control\": \"no-store\","
+															  " \"X-Accel-Buffering\": \"no\"}"));
+	values[2] = CStringGetTextDatum("text/event-stream");
+	values[3] = PointerGetDatum(cstring_to_text_with_len(out.data, out.len));
+	SPI_finish();
+	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(desc), values, nulls)));
+}
