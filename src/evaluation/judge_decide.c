@@ -226,7 +226,8 @@ ls_jdecide_plain(const ls_jitem *item, const ls_jhits *rows)
 			  (h->m.relevance < best->m.relevance - 0.12f && h->m.class == LS_JCLASS_SKIP)) &&
 			 !(item->first && h->m.class == LS_JCLASS_FAIL && h->m.strength > 1)))
 			continue;
-		if ((item->all || item->first) && h->m.class == LS_JCLASS_FAIL)
+		/* of counts on the way to the whole the last one says how it ended */
+		if (((item->all && !h->m.fraction) || item->first) && h->m.class == LS_JCLASS_FAIL)
 		{
 			last = h;
 			break;

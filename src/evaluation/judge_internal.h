@@ -377,6 +377,7 @@ typedef struct ls_jitem
 	bool has_action, has_outcome, has_name;
 	bool has_topic;          /* beside its identifiers, a name and an action that some rows hold */
 	float total;             /* weight of the terms that count */
+	uint32_t whole;          /* "3 of 3", "all 3": how many there are; 0: not said */
 	bool http_words;         /* "server error": only where rows have status codes */
 	int http_low, http_high; /* the item speaks of a status class; 0: no */
 	ls_jorder order;
@@ -503,6 +504,7 @@ typedef struct ls_jmatch
 	bool action_any; /* ... in any form */
 	bool forbidden;  /* a forbidden term, affirmed */
 	bool denied;     /* a forbidden term, denied: "no leaks" */
+	bool fraction;   /* "2/3": a part of the item's whole */
 	ls_jclass class;
 	uint8_t strength;
 	uint16_t anchor; /* an atom that matched */
@@ -524,6 +526,12 @@ extern bool ls_jnumber_holds(const ls_jcond *cond, double value);
 /* The value in the row that the item's condition is about. */
 extern bool ls_jnumber_find(const ls_jctx *ctx, const ls_jitem *item, const ls_jrow *row,
 							double *value);
+/*
+ * The next fraction in the text from *at on: 2/3, 2 of 3, 2 out of 3.  Dates, paths and versions
+ * are none.  It begins at *from; *at moves behind it.
+ */
+extern bool ls_jnumber_fraction(ls_str text, size_t *at, size_t *from, uint32_t *part,
+								uint32_t *whole);
 /* Clock time at the row's beginning, in seconds of the day or of an epoch. */
 extern bool ls_jrow_clock(const ls_jrow *row, double *seconds);
 

@@ -727,6 +727,43 @@ mark_predicates(const parse *p, int begin, ls_jitem *item)
 	}
 }
 
+/* "3 of 3 replicas", "3/3", "all 3", "all of the 3": how many there are, when all are asked for. */
+static uint32_t
+find_whole(parse *p, int begin, int end)
+{
+	const ls_jtext *t = p->t;
+	size_t at = begin < end ? t->atoms[begin].off : 0;
+	size_t stop = begin < end ? t->atoms[end - 1].off + t->atoms[end - 1].len : 0;
+	size_t from;
+	uint32_t part, whole;
+
+	while (ls_jnumber_fraction(ls_str_make(t->text.data, stop), &at, &from, &part, &whole))
+		if (part == whole)
+		{
+			/* its numbers name nothing */
+			for (int i = begin; i < end; i++)
+				p->used[i] |= t->atoms[i].kind == LS_JKIND_NUMBER && t->atoms[i].off >= from &&
+							  t->atoms[i].off < at;
+			return whole;
+		}
+	for (int i = begin; i + 1 < end; i++)
+	{
+		int next = i + 1;
+		double value;
+		ls_jdim dim;
+
+		if (word_of(p, i)->pol != LS_JP_ALL)
+			continue;
+		next += is(p, next, "of");
+		next += is(p, next, "the");
+		if (next < end && t->atoms[next].kind == LS_JKIND_NUMBER &&
+			ls_jnumber_value(t, next, &value, &dim) && dim == LS_JDIM_NONE && value >= 2 &&
+			value < 1e6 && value == (uint32_t) value)
+			return (uint32_t) value;
+	}
+	return 0;
+}
+
 static ls_jitem *
 parse_range(parse *p, int begin, int end, int depth)
 {
@@ -769,6 +806,7 @@ parse_range(parse *p, int begin, int end, int depth)
 	}
 	find_order(p, begin, end, item, depth, &new_end);
 	end = new_end;
+	item->whole = find_whole(p, begin, end);
 	find_threshold(p, begin, end, item);
 	if (depth == 0)
 		for (int i = begin + 1; i + 1 < end; i++)

@@ -702,6 +702,25 @@ other_topic(const ls_jitem *item)
 	return names >= 2;
 }
 
+/* Where the item says how many there are, a row that counts them says whether it is all of them. */
+static void
+weigh_fraction(const ls_jitem *item, const ls_jrow *row, ls_jmatch *out)
+{
+	size_t at = 0, from;
+	uint32_t part, whole;
+
+	if (out->class == LS_JCLASS_FAIL || out->class == LS_JCLASS_SKIP)
+		return; /* "0/3 failed" speaks of the others */
+	while (ls_jnumber_fraction(row->text.text, &at, &from, &part, &whole))
+		if (whole == item->whole && part <= whole)
+		{
+			out->fraction = true;
+			out->class = part == whole ? LS_JCLASS_PASS : LS_JCLASS_FAIL;
+			out->strength = out->strength > 2 ? out->strength : 2;
+			return;
+		}
+}
+
 void
 ls_jmatch_row(const ls_jctx *ctx, const ls_jitem *item, const ls_jrow *row, ls_jmatch *out)
 {
@@ -810,6 +829,8 @@ ls_jmatch_row(const ls_jctx *ctx, const ls_jitem *item, const ls_jrow *row, ls_j
 		(m.named || out->action_any || m.opposed || !item->has_topic))
 		out->relevance = 0.56f;
 	classify(&m, out);
+	if (item->whole > 0 && !item->absent && !item->negative)
+		weigh_fraction(item, row, out);
 	/* All of the item is there and nothing speaks against it. */
 	if (out->class == LS_JCLASS_NONE && out->relevance >= 0.9f && !out->action_any &&
 		item->n_terms > 1 && item->has_action)

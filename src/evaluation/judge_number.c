@@ -393,6 +393,64 @@ ls_jnumber_find(const ls_jctx *ctx, const ls_jitem *item, const ls_jrow *row, do
 	return find_value(ctx, item, row, true, value) || find_value(ctx, item, row, false, value);
 }
 
+/* Digits from *at on, at most six; moves *at behind them. */
+static bool
+read_count(ls_str text, size_t *at, uint32_t *value)
+{
+	size_t i = *at;
+
+	*value = 0;
+	while (i < text.len && text.data[i] >= '0' && text.data[i] <= '9' && i - *at < 7)
+		*value = *value * 10 + (uint32_t) (text.data[i++] - '0');
+	if (i == *at || i - *at > 6)
+		return false;
+	*at = i;
+	return true;
+}
+
+/* Is the byte part of a word, a path, a date or a version? */
+static bool
+joins_number(ls_str text, size_t i)
+{
+	char c = text.data[i];
+
+	if ((c >= '0' && c <= '9') || ((c | 0x20) >= 'a' && (c | 0x20) <= 'z') || c == '/' ||
+		c == '-' || c == '_' || (c & 0x80))
+		return true;
+	/* the end of a sentence is none of it */
+	return c == '.' && i + 1 < text.len && text.data[i + 1] >= '0' && text.data[i + 1] <= '9';
+}
+
+bool
+ls_jnumber_fraction(ls_str text, size_t *at, size_t *from, uint32_t *part, uint32_t *whole)
+{
+	static const char *const between[] = {"/", " / ", " of ", " of the ", " out of "};
+
+	while (*at < text.len)
+	{
+		size_t i = (*at)++;
+
+		*from = i;
+		if (text.data[i] < '0' || text.data[i] > '9')
+			continue;
+		if ((i > 0 && (joins_number(text, i - 1) || text.data[i - 1] == '.')) ||
+			!read_count(text, &i, part))
+			continue;
+		for (size_t k = 0; k < sizeof(between) / sizeof(between[0]); k++)
+		{
+			size_t len = strlen(between[k]);
+			size_t stop = i + len;
+
+			if (text.len - i <= len || memcmp(text.data + i, between[k], len) != 0 ||
+				!read_count(text, &stop, whole) || (stop < text.len && joins_number(text, stop)))
+				continue;
+			*at = stop;
+			return true;
+		}
+	}
+	return false;
+}
+
 bool
 ls_jrow_clock(const ls_jrow *row, double *seconds)
 {
