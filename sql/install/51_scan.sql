@@ -2,16 +2,30 @@
 
 CREATE FUNCTION logsvc_internal.part_scan(
   part_id bigint, header bytea, body bytea, index_name text, filter bytea,
-  from_time timestamptz, to_time timestamptz, fields text[], want_event boolean, newest integer,
+  from_time timestamptz, to_time timestamptz, fields text[], want_event boolean, most integer,
   descending boolean, after_time timestamptz DEFAULT NULL, after_batch bigint DEFAULT NULL,
-  after_place integer DEFAULT NULL, shown text[] DEFAULT NULL, hidden text[] DEFAULT NULL)
-RETURNS TABLE (ts timestamptz, batch bigint, place integer, "values" text[], event text)
+  after_place integer DEFAULT NULL, shown text[] DEFAULT NULL, hidden text[] DEFAULT NULL,
+  sort text[] DEFAULT NULL, sort_descending boolean[] DEFAULT NULL,
+  distinct_by text[] DEFAULT NULL, keep_empty boolean DEFAULT NULL)
+RETURNS TABLE (ts timestamptz, batch bigint, place integer, "values" text[], event text,
+               "row" integer)
 LANGUAGE c STABLE PARALLEL SAFE COST 10000 ROWS 1000
 AS 'MODULE_PATHNAME', 'logsvc_part_scan';
 COMMENT ON FUNCTION logsvc_internal.part_scan(bigint, bytea, bytea, text, bytea, timestamptz,
-  timestamptz, text[], boolean, integer, boolean, timestamptz, bigint, integer, text[], text[]) IS
-  'the rows of a part that match a filter (NULL: all) in [from_time, to_time), at most the newest '
-  '(or oldest) so many, behind an event; fields as JSON texts, the event as a JSON object';
+  timestamptz, text[], boolean, integer, boolean, timestamptz, bigint, integer, text[], text[],
+  text[], boolean[], text[], boolean) IS
+  'the rows of a part that match a filter (NULL: all) in [from_time, to_time), behind an event; at '
+  'most the newest (or oldest) so many, or the first ones when sorted, or the first of each '
+  'combination of values; fields as JSON texts, the event as a JSON object, the number of the row';
+
+CREATE FUNCTION logsvc_internal.part_events(
+  part_id bigint, header bytea, body bytea, index_name text, rows integer[], shown text[],
+  hidden text[])
+RETURNS TABLE ("row" integer, event text)
+LANGUAGE c STABLE PARALLEL SAFE COST 10000 ROWS 100
+AS 'MODULE_PATHNAME', 'logsvc_part_events';
+COMMENT ON FUNCTION logsvc_internal.part_events(bigint, bytea, bytea, text, integer[], text[], text[])
+  IS 'the events of rows of a part, by the numbers that part_scan gave them';
 
 CREATE FUNCTION logsvc_internal.group_add(
   state internal, part_id bigint, header bytea, body bytea, index_name text, filter bytea,

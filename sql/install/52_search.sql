@@ -98,7 +98,9 @@ END
 $$;
 GRANT EXECUTE ON FUNCTION
   logsvc_internal.part_scan(bigint, bytea, bytea, text, bytea, timestamptz, timestamptz, text[],
-    boolean, integer, boolean, timestamptz, bigint, integer, text[], text[]),
+    boolean, integer, boolean, timestamptz, bigint, integer, text[], text[], text[], boolean[],
+    text[], boolean),
+  logsvc_internal.part_events(bigint, bytea, bytea, text, integer[], text[], text[]),
   logsvc_internal.group_add(internal, bigint, bytea, bytea, text, bytea, timestamptz, timestamptz,
     text[], timestamptz[], text[], text[]),
   logsvc_internal.group_finish(internal),

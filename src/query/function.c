@@ -370,14 +370,8 @@ logsvc_events(PG_FUNCTION_ARGS)
 		ereport(ERROR, errcode(ls_errcode(LS_ERROR_QUERY_SEMANTIC)),
 				errmsg("the query gives a table, not events"));
 	/* The statement would return one more, to know whether there are more. */
-	for (int i = plan->n_params - 1; search.limit > 0 && i >= 0; i--)
-	{
-		if (plan->types[i] == INT8OID && plan->nulls[i] == ' ')
-		{
-			plan->values[i] = Int64GetDatum(search.limit);
-			break;
-		}
-	}
+	if (plan->limit > 0)
+		plan->values[plan->limit - 1] = Int64GetDatum(search.limit);
 	sink.to = (ReturnSetInfo *) fcinfo->resultinfo;
 	sink.arena = ls_context_arena(CurrentMemoryContext, SEARCH_MEMORY);
 	sink.context =

@@ -21,11 +21,7 @@
 #include "utils/timestamp.h"
 
 #include "src/query/value.h"
-#include "src/store/event_id.h"
 #include "src/store/scan.h"
-
-#define SORT_LIMIT 10000
-#define HEAD_LIMIT 10
 
 /* ---- parameters ---- */
 
@@ -43,8 +39,8 @@ ls_plan_parameter(ls_planner *p, Oid type, Datum value, bool isnull)
 	return ++plan->n_params;
 }
 
-static void
-set_parameter(ls_planner *p, int number, Datum value)
+void
+ls_plan_set(ls_planner *p, int number, Datum value)
 {
 	p->plan->values[number - 1] = value;
 	p->plan->nulls[number - 1] = ' ';
@@ -82,8 +78,8 @@ ls_plan_field_name(ls_planner *p, const ls_query_field *field)
 	return ls_str_make(buf.data, buf.len);
 }
 
-static Datum
-field_array(ls_planner *p, const ls_field_set *set)
+Datum
+ls_plan_field_array(ls_planner *p, const ls_field_set *set)
 {
 	ls_str names[LS_PLAN_MAX_FIELDS];
 	int n = 0;
@@ -317,88 +313,6 @@ ls_plan_expression(ls_planner *p, const ls_query_stage *stage, int number, int *
 	return evaluation(p, stage, number, text, "value_eval");
 }
 
-/* ---- the rows ---- */
-
-static Datum
-day_of(ls_time time)
-{
-	int64 day = time / LS_USECS_PER_DAY - (time % LS_USECS_PER_DAY < 0);
-
-	return DateADTGetDatum((DateADT) (day - (POSTGRES_EPOCH_JDATE - UNIX_EPOCH_JDATE)));
-}
-
-/* Is only one event asked for?  Then the number of its batch. */
-static bool
-only_batch(const ls_filter *filter, uint64 *batch)
-{
-	uint32 place;
-
-	if (filter == NULL)
-		return false;
-	if (filter->op == LS_FILTER_EQ && filter->target == LS_TARGET_ID)
-		return ls_event_id_parse(filter->text, batch, &place);
-	for (uint32 i = 0; filter->op == LS_FILTER_AND && i < filter->n_children; i++)
-	{
-		if (only_batch(filter->children[i], batch))
-			return true;
-	}
-	return false;
-}
-
-/* Parts and entries of the queue that can have rows of the search. */
-void
-ls_plan_append_sources(ls_planner *p, StringInfo sql, bool ordered)
-{
-	ls_search *s = p->search;
-	int first_day = ls_plan_parameter(p, DATEOID, day_of(s->from), false);
-	int last_day = ls_plan_parameter(p, DATEOID, day_of(s->to), false);
-	int mask = ls_plan_parameter(p, INT4OID, Int32GetDatum((int32) ls_filter_level_mask(s->filter)),
-								 false);
-	const char *in_part = "";
-	const char *in_queue = "";
-	uint64 batch;
-
-	if (only_batch(s->filter, &batch))
-	{
-		int number = ls_plan_integer(p, (int64) batch);
-
-		in_part = psprintf(" AND p.min_batch <= $%d AND p.max_batch >= $%d", number, number);
-		in_queue = psprintf(" AND (q.id = $%d OR q.batch = $%d)", number, number);
-	}
-	appendStringInfo(sql,
-					 "(SELECT p.id, p.header, p.body, p.index_name, p.min_time, p.max_time"
-					 " FROM logsvc_internal.part p"
-					 " WHERE p.organization_id = $%d AND p.index_name = ANY ($%d)"
-					 " AND p.day BETWEEN $%d AND $%d AND p.max_time >= $%d AND p.min_time < $%d"
-					 " AND p.level_mask & $%d <> 0%s"
-					 " UNION ALL "
-					 "SELECT q.id, q.header, q.body, NULL, q.min_time, q.max_time"
-					 " FROM logsvc_internal.queue q"
-					 " WHERE q.organization_id = $%d AND q.max_time >= $%d AND q.min_time < $%d"
-					 " AND q.level_mask & $%d <> 0%s",
-					 p->organization, p->indexes, first_day, last_day, p->from, p->to, mask,
-					 in_part, p->organization, p->from, p->to, mask, in_queue);
-	if (ordered)
-		appendStringInfoString(sql,
-							   s->ascending ? " ORDER BY min_time" : " ORDER BY max_time DESC");
-	appendStringInfoString(sql, ") s");
-}
-
-static void
-scan_events(ls_planner *p)
-{
-	const char *direction = p->search->ascending ? "" : " DESC";
-
-	appendStringInfoString(&p->sql, "SELECT r.ts, r.batch, r.place, r.\"values\", r.event FROM ");
-	ls_plan_append_sources(p, &p->sql, true);
-	appendStringInfo(&p->sql,
-					 " CROSS JOIN LATERAL logsvc_internal.part_scan(s.id, s.header, s.body,"
-					 " s.index_name, $%d, $%d, $%d, $%d, $%d, $%d, $%d, $%d, $%d, $%d, $%d, $%d) r",
-					 p->filter, p->from, p->to, p->fields, p->fields + 1, p->newest, p->descending,
-					 p->after_time, p->after_batch, p->after_place, p->show, p->hide);
-	appendStringInfo(&p->order, "t.ts%s, t.batch%s, t.place%s", direction, direction, direction);
-}
-
 /* ---- stages ---- */
 
 void
@@ -413,7 +327,7 @@ ls_plan_wrap(ls_planner *p, const char *before, const char *after)
 static void
 head(ls_planner *p, const ls_query_stage *stage)
 {
-	int64 count = stage->count < 0 ? HEAD_LIMIT : stage->count;
+	int64 count = stage->count < 0 ? LS_PLAN_HEAD_LIMIT : stage->count;
 
 	ls_plan_wrap(p, "SELECT t.* FROM ",
 				 psprintf(" ORDER BY %s LIMIT $%d", p->order.data, ls_plan_integer(p, count)));
@@ -463,7 +377,7 @@ ls_plan_append_key(StringInfo order, const char *value, bool descending)
 static void
 sort(ls_planner *p, const ls_query_stage *stage)
 {
-	int64 count = stage->count < 0 ? SORT_LIMIT : stage->count;
+	int64 count = stage->count < 0 ? LS_PLAN_SORT_LIMIT : stage->count;
 	StringInfoData order;
 
 	initStringInfo(&order);
@@ -680,73 +594,16 @@ rex(ls_planner *p, const ls_query_stage *stage)
 	}
 }
 
-/* ---- template_id ---- */
-
-static bool
-is_template_id(const ls_query_field *field)
-{
-	return field != NULL && field->builtin == LS_QUERY_TEMPLATE_ID;
-}
-
-static bool
-any_template_id(const ls_query_fields *list)
-{
-	for (uint32 i = 0; i < list->n; i++)
-	{
-		if (is_template_id(list->items[i]))
-			return true;
-	}
-	return false;
-}
-
-static bool
-expression_names_template_id(const ls_query_expr *expr)
-{
-	bool named = expr != NULL && is_template_id(expr->field);
-
-	for (uint32 i = 0; expr != NULL && i < expr->n_args && !named; i++)
-		named = expression_names_template_id(expr->args[i]);
-	return named;
-}
-
-static bool
-names_template_id(const ls_query_stage *stage)
-{
-	bool named = any_template_id(&stage->fields) || any_template_id(&stage->by) ||
-				 is_template_id(stage->field) || expression_names_template_id(stage->condition);
-
-	for (uint32 i = 0; i < stage->keys.n; i++)
-		named = named || is_template_id(stage->keys.items[i]->field);
-	for (uint32 i = 0; i < stage->assigns.n; i++)
-		named = named || is_template_id(stage->assigns.items[i]->from) ||
-				expression_names_template_id(stage->assigns.items[i]->value);
-	for (uint32 i = 0; i < stage->aggregates.n; i++)
-		named = named || expression_names_template_id(stage->aggregates.items[i]->arg);
-	return named;
-}
-
 /* The first stage that names it finds the patterns of the rows it sees. */
 static void
 label_if_needed(ls_planner *p, const ls_query_stage *stage)
 {
-	if (p->plan->table || !names_template_id(stage) ||
+	if (p->plan->table || !ls_plan_names_template_id(stage) ||
 		find_binding(p, ls_plan_field(p, "template_id")) >= 0 ||
 		find_field(&p->hidden, ls_plan_field(p, "template_id")) >= 0 ||
 		(stage->kind == LS_QUERY_FIELDS && stage->exclude))
 		return;
 	ls_plan_patterns(p, NULL);
-}
-
-/* Is there nothing before it but stages that leave the rows as they are? */
-static bool
-only_fields_before(const ls_query *query, uint32 stage)
-{
-	for (uint32 i = 0; i < stage; i++)
-	{
-		if (query->stages.items[i]->kind != LS_QUERY_FIELDS)
-			return false;
-	}
-	return true;
 }
 
 static void
@@ -755,17 +612,18 @@ add_stages(ls_planner *p)
 	const ls_query *query = p->search->query;
 	bool scanned = false;
 
+	p->late = ls_plan_is_late(query);
+	p->plan->newest = ls_plan_rows_wanted(p, 0);
 	for (uint32 i = 0; i < query->stages.n; i++)
 	{
 		const ls_query_stage *stage = query->stages.items[i];
-		bool plain = only_fields_before(query, i);
-		bool first = i == 0 && ls_plan_groups_parts(stage) && !names_template_id(stage);
+		bool first = i == 0 && ls_plan_groups_parts(stage) && !ls_plan_names_template_id(stage);
 
 		p->stage = (int) i + 1;
-		if (stage->kind != LS_QUERY_FIELDS || p->plan->table || names_template_id(stage))
+		if (stage->kind != LS_QUERY_FIELDS || p->plan->table || ls_plan_names_template_id(stage))
 			p->plan->keyset = false;
 		if (!scanned && !first)
-			scan_events(p);
+			ls_plan_scan(p, stage);
 		scanned = true;
 		label_if_needed(p, stage);
 		switch (stage->kind)
@@ -783,8 +641,6 @@ add_stages(ls_planner *p)
 				rex(p, stage);
 				break;
 			case LS_QUERY_HEAD:
-				if (plain && !p->plan->table && p->n_bindings == 0)
-					p->plan->newest = (int) Max(1, stage->count < 0 ? HEAD_LIMIT : stage->count);
 				head(p, stage);
 				break;
 			case LS_QUERY_DEDUP:
@@ -812,7 +668,7 @@ add_stages(ls_planner *p)
 		}
 	}
 	if (!scanned)
-		scan_events(p);
+		ls_plan_scan(p, NULL);
 }
 
 /* ---- the whole ---- */
@@ -842,7 +698,7 @@ serialized_filter(ls_planner *p)
 
 /* The event, with what stages made. */
 static void
-append_event(ls_planner *p)
+append_event(ls_planner *p, const char *rows)
 {
 	static const char *const builtins[] = {
 		[LS_QUERY_EVENT] = "event",
@@ -862,7 +718,7 @@ append_event(ls_planner *p)
 
 	if (p->n_bindings == 0)
 	{
-		appendStringInfoString(sql, "t.event");
+		appendStringInfo(sql, "%s.event", rows);
 		return;
 	}
 	for (int i = 0; i < p->n_bindings; i++)
@@ -873,7 +729,7 @@ append_event(ls_planner *p)
 										 ? builtins[field->builtin]
 										 : psprintf(".%s", ls_cstring_of_str(field->name)));
 	}
-	appendStringInfo(sql, "logsvc_internal.event_set(t.event, $%d, ARRAY[",
+	appendStringInfo(sql, "logsvc_internal.event_set(%s.event, $%d, ARRAY[", rows,
 					 ls_plan_parameter(p, TEXTARRAYOID, text_array(names, p->n_bindings), false));
 	for (int i = 0; i < p->n_bindings; i++)
 		appendStringInfo(sql, "%s%s", i > 0 ? ", " : "", p->bindings[i].sql);
@@ -886,13 +742,13 @@ set_page(ls_planner *p, const ls_position *position)
 	ls_plan *plan = p->plan;
 	ls_search *s = p->search;
 	int64 offset = position->set && !plan->keyset ? position->offset : 0;
+	StringInfoData rows;
 
 	if (position->set && plan->keyset)
 	{
-		set_parameter(p, p->after_time,
-					  TimestampTzGetDatum(ls_timestamptz_of_time(position->time)));
-		set_parameter(p, p->after_batch, Int64GetDatum((int64) position->batch));
-		set_parameter(p, p->after_place, Int32GetDatum((int32) position->place));
+		ls_plan_set(p, p->after_time, TimestampTzGetDatum(ls_timestamptz_of_time(position->time)));
+		ls_plan_set(p, p->after_batch, Int64GetDatum((int64) position->batch));
+		ls_plan_set(p, p->after_place, Int32GetDatum((int32) position->place));
 	}
 	/* A row for each time and series is more than what a page of events is. */
 	if (plan->series && !s->limit_given)
@@ -900,23 +756,51 @@ set_page(ls_planner *p, const ls_position *position)
 	if (plan->keyset && s->limit > 0)
 		plan->newest = s->limit + 1;
 	if (plan->newest > 0)
-		set_parameter(p, p->newest, Int32GetDatum(plan->newest));
+		ls_plan_set(p, p->newest, Int32GetDatum(plan->newest));
+	initStringInfo(&rows);
+	appendStringInfo(&rows, " FROM (%s) t ORDER BY %s", p->sql.data, p->order.data);
+	if (offset > 0)
+		appendStringInfo(&rows, " OFFSET $%d", ls_plan_integer(p, offset));
+	if (s->limit > 0)
+	{
+		plan->limit = ls_plan_integer(p, (int64) s->limit + 1);
+		appendStringInfo(&rows, " LIMIT $%d", plan->limit);
+	}
 	if (plan->table)
 	{
 		appendStringInfoString(&plan->sql, "SELECT ");
 		for (int i = 0; i < plan->n_columns; i++)
 			appendStringInfo(&plan->sql, "%s%s", i > 0 ? ", " : "", plan->columns[i].sql);
+		appendStringInfoString(&plan->sql, rows.data);
+		return;
 	}
-	else
+	if (!p->late)
 	{
 		appendStringInfoString(&plan->sql, "SELECT t.ts, t.batch, t.place, ");
-		append_event(p);
+		append_event(p, "t");
+		appendStringInfoString(&plan->sql, rows.data);
+		return;
 	}
-	appendStringInfo(&plan->sql, " FROM (%s) t ORDER BY %s", p->sql.data, p->order.data);
-	if (s->limit > 0)
-		appendStringInfo(&plan->sql, " LIMIT $%d", ls_plan_integer(p, (int64) s->limit + 1));
-	if (offset > 0)
-		appendStringInfo(&plan->sql, " OFFSET $%d", ls_plan_integer(p, offset));
+	/* The events of the rows that remain, a part at a time. */
+	appendStringInfo(
+		&plan->sql,
+		"WITH t AS MATERIALIZED (SELECT t.*, pg_catalog.row_number() OVER (ORDER BY %s)"
+		" AS o%s), w AS MATERIALIZED (SELECT t.part, t.queued,"
+		" pg_catalog.array_agg(t.\"row\") AS rows FROM t GROUP BY 1, 2),"
+		" e AS MATERIALIZED (SELECT w.part, w.queued, r.\"row\", r.event FROM w JOIN ",
+		p->order.data, rows.data);
+	ls_plan_append_sources(p, &plan->sql, false);
+	appendStringInfo(
+		&plan->sql,
+		" ON s.id = w.part AND (s.index_name IS NULL) = w.queued CROSS JOIN LATERAL"
+		" logsvc_internal.part_events(s.id, s.header, s.body, s.index_name, w.rows, $%d,"
+		" $%d) r) SELECT t.ts, t.batch, t.place, ",
+		p->show, p->hide);
+	append_event(p, "e");
+	appendStringInfoString(&plan->sql,
+						   " FROM t JOIN e ON e.part = t.part AND e.queued = t.queued AND"
+						   " e.\"row\" = t.\"row\" ORDER BY t.o");
+	plan->hash = true;
 }
 
 ls_plan *
@@ -927,6 +811,7 @@ ls_search_plan(ls_search *search, const ls_position *position)
 
 	p->search = search;
 	p->plan = plan;
+	p->offset = position->set ? position->offset : 0;
 	plan->keyset = true;
 	plan->empty = search->n_indexes == 0 || search->from >= search->to;
 	initStringInfo(&plan->sql);
@@ -957,12 +842,12 @@ ls_search_plan(ls_search *search, const ls_position *position)
 	set_page(p, position);
 
 	if (p->values.n > 0 || plan->table)
-		set_parameter(p, p->fields, field_array(p, &p->values));
-	set_parameter(p, p->fields + 1, BoolGetDatum(!plan->table));
+		ls_plan_set(p, p->fields, ls_plan_field_array(p, &p->values));
+	ls_plan_set(p, p->fields + 1, BoolGetDatum(!plan->table && !p->late));
 	if (p->shown.given)
-		set_parameter(p, p->show, field_array(p, &p->shown));
+		ls_plan_set(p, p->show, ls_plan_field_array(p, &p->shown));
 	if (p->hidden.n > 0)
-		set_parameter(p, p->hide, field_array(p, &p->hidden));
+		ls_plan_set(p, p->hide, ls_plan_field_array(p, &p->hidden));
 	return plan;
 }
 

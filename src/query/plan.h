@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * plan.h
- *	  What the files of the planner share (plan.c, plan_table.c).
+ *	  What the files of the planner share (plan.c, plan_scan.c, plan_table.c).
  *
  * A planner wraps the statement so far, whose rows are `t`, once for each
  * stage.  Events have the columns ts, batch, place, values (of the fields that
@@ -17,6 +17,9 @@
 
 #define LS_PLAN_MAX_FIELDS 64
 #define LS_PLAN_MAX_KEYS 32 /* of stats, as group_parts */
+
+#define LS_PLAN_SORT_LIMIT 10000 /* of the stage sort, when it says none */
+#define LS_PLAN_HEAD_LIMIT 10
 
 #define LS_SQL_MISSING "NULL::pg_catalog.text"
 
@@ -61,6 +64,10 @@ typedef struct ls_planner
 	int after_place;
 	int show;
 	int hide;
+	int sort;      /* 0: part_scan does not sort */
+	int distinct;  /* 0: it does not leave out equal rows */
+	bool late;     /* events are made for the rows that remain */
+	uint32 offset; /* of the page, where pages count rows */
 } ls_planner;
 
 /* ---- plan.c ---- */
@@ -68,6 +75,11 @@ typedef struct ls_planner
 /* Adds a parameter; its number. */
 extern int ls_plan_parameter(ls_planner *p, Oid type, Datum value, bool isnull);
 extern int ls_plan_integer(ls_planner *p, int64 value);
+
+extern void ls_plan_set(ls_planner *p, int number, Datum value);
+
+/* The names of fields as scans take them, as a text[]. */
+extern Datum ls_plan_field_array(ls_planner *p, const ls_field_set *set);
 
 /* The text of a stage, for the functions that evaluate it. */
 extern int ls_plan_stage_text(ls_planner *p, const ls_query_stage *stage);
@@ -99,8 +111,21 @@ extern const ls_query_field *ls_plan_field(ls_planner *p, const char *name);
 /* Numbers before text, missing last, whatever the direction. */
 extern void ls_plan_append_key(StringInfo order, const char *value, bool descending);
 
+/* ---- plan_scan.c ---- */
+
+extern bool ls_plan_names_template_id(const ls_query_stage *stage);
+
+/* How many rows, of the first ones, the stages from that one on can need; 0: all. */
+extern int ls_plan_rows_wanted(const ls_planner *p, uint32 stage);
+
+/* Do stages choose among the rows, so that most events would be made in vain? */
+extern bool ls_plan_is_late(const ls_query *query);
+
 /* The parts and entries of the queue that can have rows of the search: "(...) s". */
 extern void ls_plan_append_sources(ls_planner *p, StringInfo sql, bool ordered);
+
+/* Begins the statement with part_scan; `first`: the stage that comes next. */
+extern void ls_plan_scan(ls_planner *p, const ls_query_stage *first);
 
 /* ---- plan_table.c; `first`: there is nothing before the stage ---- */
 

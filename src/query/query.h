@@ -142,7 +142,9 @@ typedef struct ls_plan
 	bool series; /* a table by time */
 	bool keyset; /* pages follow the last event, not a number of rows */
 	bool empty;  /* no index matches: nothing to run */
-	int newest;  /* rows that part_scan must return at most; 0: all */
+	bool hash;   /* joins are to be hash joins: the server cannot estimate their rows */
+	int newest;  /* rows that part_scan must return at most, of the first ones; 0: all */
+	int limit;   /* the parameter with the number of rows; 0: none */
 	StringInfoData sql;
 	int n_params;
 	Oid types[LS_PLAN_MAX_PARAMS];

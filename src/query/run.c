@@ -114,6 +114,8 @@ run_plan(ls_scan_session *session, ls_search_notes *notes, const ls_plan *plan, 
 	nest = NewGUCNestLevel();
 	set_option("max_parallel_workers_per_gather", "0");
 	set_option("jit", "off");
+	if (plan->hash)
+		set_option("enable_nestloop", "off");
 	ls_scan_current = session;
 	ls_search_notes_current = notes;
 	PG_TRY();

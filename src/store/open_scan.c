@@ -175,7 +175,7 @@ single_index(ls_scan *scan)
 }
 
 void
-ls_scan_open(ls_scan *scan, FunctionCallInfo fcinfo, int first)
+ls_scan_open_part(ls_scan *scan, FunctionCallInfo fcinfo, int first)
 {
 	ls_str header = ls_str_of_text(PG_GETARG_BYTEA_PP(first + 1));
 	const char *error = NULL;
@@ -187,8 +187,6 @@ ls_scan_open(ls_scan *scan, FunctionCallInfo fcinfo, int first)
 	scan->stored = !scan->queued;
 	if (scan->stored)
 		scan->index = ls_str_of_text(PG_GETARG_TEXT_PP(first + 3));
-	scan->from = ls_time_of_timestamptz(PG_GETARG_TIMESTAMPTZ(first + 5));
-	scan->to = ls_time_of_timestamptz(PG_GETARG_TIMESTAMPTZ(first + 6));
 
 	scan->context = AllocSetContextCreate(CurrentMemoryContext, "logsvc scan of a part",
 										  ALLOCSET_DEFAULT_SIZES);
@@ -206,6 +204,20 @@ ls_scan_open(ls_scan *scan, FunctionCallInfo fcinfo, int first)
 	}
 	if (scan->queued)
 		scan->stored = single_index(scan);
+	if (ls_scan_current != NULL)
+		ls_scan_current->bytes += header.len;
+	MemoryContextSwitchTo(outer);
+}
+
+void
+ls_scan_open(ls_scan *scan, FunctionCallInfo fcinfo, int first)
+{
+	MemoryContext outer;
+
+	ls_scan_open_part(scan, fcinfo, first);
+	outer = MemoryContextSwitchTo(scan->context);
+	scan->from = ls_time_of_timestamptz(PG_GETARG_TIMESTAMPTZ(first + 5));
+	scan->to = ls_time_of_timestamptz(PG_GETARG_TIMESTAMPTZ(first + 6));
 	if (!PG_ARGISNULL(first + 4))
 	{
 		ls_filter *filter;
@@ -219,8 +231,6 @@ ls_scan_open(ls_scan *scan, FunctionCallInfo fcinfo, int first)
 		scan->nothing = rest == &never;
 		scan->filter = rest == &always || rest == &never ? NULL : rest;
 	}
-	if (ls_scan_current != NULL)
-		ls_scan_current->bytes += header.len;
 	MemoryContextSwitchTo(outer);
 }
 

@@ -39,6 +39,9 @@ typedef struct ls_scan
  * filter, from, to) in a memory context of its own.  Raises CORRUPT_PART.
  */
 extern void ls_scan_open(ls_scan *scan, FunctionCallInfo fcinfo, int first);
+
+/* The same with the first four of them: a part, to read rows of. */
+extern void ls_scan_open_part(ls_scan *scan, FunctionCallInfo fcinfo, int first);
 extern void ls_scan_close(ls_scan *scan);
 
 /* Raises what made a function of the part or of the filter fail. */

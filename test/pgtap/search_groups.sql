@@ -1,5 +1,5 @@
--- Searching: what is grouped inside of parts is what grouping rows of the scan gives.
-SELECT plan(9);
+-- Searching: what is grouped and chosen inside of parts is what all rows of the scan give.
+SELECT plan(16);
 
 SELECT isnt(logsvc.create_organization('Acme', 'pro'), NULL, 'an organization');
 DO $$ BEGIN PERFORM logsvc.act_as('acme'); END $$;
@@ -54,6 +54,40 @@ SELECT is_empty($$ SELECT * FROM pg_temp.differ('user3 n>100 ', VARIADIC pg_temp
 SELECT is_empty($$ SELECT * FROM pg_temp.differ('v=* earliest=-20h@h latest=-15h@h ', VARIADIC pg_temp.stages()) $$,
 	'of some hours');
 SELECT is_empty($$ SELECT * FROM pg_temp.differ('nothing_of_this ', VARIADIC pg_temp.stages()) $$, 'of none');
+
+-- ---- choosing ----
+
+CREATE FUNCTION pg_temp.choices() RETURNS text[] LANGUAGE sql AS $$ SELECT ARRAY[
+	'sort v', 'sort -v', 'sort 7 v', 'sort 7 -v', 'sort 20 o.v, -n', 'sort 20 -o.v, v, n', 'sort level, -timestamp',
+	'sort 5 timestamp', 'sort 30 -many, source, timestamp', 'sort nothing', 'sort 40 few, id', 'sort -service, event | head 9',
+	'sort v | eval a = n * 2 | fields n, v, a', 'sort v | rename v as w | head 3', 'sort 50 -v | dedup source', 'sort v | where n > 5',
+	'dedup v', 'dedup many', 'dedup level, service', 'dedup few', 'dedup few keepempty=false', 'dedup 2 many', 'dedup nothing',
+	'dedup nothing keepempty=false', 'dedup o.v, source | sort -n', 'dedup id | head 4', 'dedup many | eval a = len(event) | where a > 17',
+	'eval a = n + 1 | head 5', 'eval event = "x", b = v | rename n as m', 'rex "user(?<u>[0-9]+)" | head 3 | dedup u',
+	'head 20 | sort -n | fields - v', 'fields n, v | eval a = v | sort 3 -n', 'where n % 2 = 0 | head 11', 'rename v as timestamp | head 3',
+	'fields - event | dedup level | head 2'] $$;
+SELECT is_empty($$ SELECT * FROM pg_temp.differ('', VARIADIC pg_temp.choices()) $$, 'chosen of all events');
+SELECT is_empty($$ SELECT * FROM pg_temp.differ('level=error ', VARIADIC pg_temp.choices()) $$, 'of those of a level');
+SELECT is_empty($$ SELECT * FROM pg_temp.differ('user3 n>100 ', VARIADIC pg_temp.choices()) $$, 'of those with a word');
+
+-- All pages of a search, one after the other, give its rows.
+CREATE FUNCTION pg_temp.pages(q text, size int) RETURNS jsonb LANGUAGE plpgsql AS $$
+DECLARE
+	answer jsonb;
+	cursor text;
+	all_rows jsonb := '[]';
+BEGIN
+	LOOP
+		answer := logsvc.search(q, earliest => '-1d@d', latest => '@d', "limit" => size, cursor => cursor);
+		all_rows := all_rows || (answer #> '{data,rows}');
+		cursor := answer #>> '{page,nextCursor}';
+		EXIT WHEN cursor IS NULL;
+	END LOOP;
+	RETURN all_rows;
+END $$;
+SELECT is(pg_temp.pages(q, 170), logsvc.search(q, earliest => '-1d@d', latest => '@d', "limit" => 5000) #> '{data,rows}',
+	'pages of ' || q) FROM unnest(ARRAY['level=error | sort 400 v', 'level=error | eval a = n', 'level=error | dedup n',
+	'level=error']) q;
 
 -- ---- limits ----
 

@@ -1,0 +1,282 @@
+/*-------------------------------------------------------------------------
+ *
+ * plan_scan.c
+ *	  Where the rows of a statement come from, and how many of them a scan must
+ *	  return.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "src/query/plan.h"
+
+#include "catalog/pg_type.h"
+#include "utils/array.h"
+#include "utils/date.h"
+#include "utils/datetime.h"
+#include "utils/timestamp.h"
+
+#include "src/store/event_id.h"
+
+/* ---- what a stage does ---- */
+
+static bool
+is_template_id(const ls_query_field *field)
+{
+	return field != NULL && field->builtin == LS_QUERY_TEMPLATE_ID;
+}
+
+static bool
+any_template_id(const ls_query_fields *list)
+{
+	for (uint32 i = 0; i < list->n; i++)
+	{
+		if (is_template_id(list->items[i]))
+			return true;
+	}
+	return false;
+}
+
+static bool
+expression_names_template_id(const ls_query_expr *expr)
+{
+	bool named = expr != NULL && is_template_id(expr->field);
+
+	for (uint32 i = 0; expr != NULL && i < expr->n_args && !named; i++)
+		named = expression_names_template_id(expr->args[i]);
+	return named;
+}
+
+bool
+ls_plan_names_template_id(const ls_query_stage *stage)
+{
+	bool named = any_template_id(&stage->fields) || any_template_id(&stage->by) ||
+				 is_template_id(stage->field) || expression_names_template_id(stage->condition);
+
+	for (uint32 i = 0; i < stage->keys.n; i++)
+		named = named || is_template_id(stage->keys.items[i]->field);
+	for (uint32 i = 0; i < stage->assigns.n; i++)
+		named = named || is_template_id(stage->assigns.items[i]->from) ||
+				expression_names_template_id(stage->assigns.items[i]->value);
+	for (uint32 i = 0; i < stage->aggregates.n; i++)
+		named = named || expression_names_template_id(stage->aggregates.items[i]->arg);
+	return named;
+}
+
+/* Does it leave the rows and their order as they are? */
+static bool
+keeps_rows(const ls_query_stage *stage)
+{
+	switch (stage->kind)
+	{
+		case LS_QUERY_FIELDS:
+		case LS_QUERY_EVAL:
+		case LS_QUERY_RENAME:
+		case LS_QUERY_REX:
+			return !ls_plan_names_template_id(stage);
+		default:
+			return false;
+	}
+}
+
+/* More rows than this are not worth a heap. */
+#define MOST_WANTED 1000000
+
+/* How many rows, of the first ones, the stages from that one on can need; 0: all. */
+int
+ls_plan_rows_wanted(const ls_planner *p, uint32 stage)
+{
+	const ls_query *query = p->search->query;
+	int64 wanted = p->search->limit > 0 ? (int64) p->offset + p->search->limit + 1 : 0;
+
+	for (; stage < query->stages.n; stage++)
+	{
+		const ls_query_stage *next = query->stages.items[stage];
+
+		if (keeps_rows(next))
+			continue;
+		if (next->kind != LS_QUERY_HEAD)
+			return 0;
+		wanted = Max(1, next->count < 0 ? LS_PLAN_HEAD_LIMIT : next->count);
+		break;
+	}
+	return wanted > MOST_WANTED ? 0 : (int) wanted;
+}
+
+/* Do stages choose among the rows, so that most events would be made in vain? */
+bool
+ls_plan_is_late(const ls_query *query)
+{
+	bool late = false;
+
+	for (uint32 i = 0; i < query->stages.n; i++)
+	{
+		const ls_query_stage *stage = query->stages.items[i];
+
+		switch (stage->kind)
+		{
+			case LS_QUERY_STATS:
+			case LS_QUERY_TOP:
+			case LS_QUERY_RARE:
+			case LS_QUERY_TIMECHART:
+				return false; /* there are no events at the end */
+			case LS_QUERY_PATTERNS:
+				if (!stage->label)
+					return false;
+				late = true;
+				break;
+			case LS_QUERY_HEAD:
+				break;
+			default:
+				late = late || !keeps_rows(stage);
+				break;
+		}
+	}
+	return late;
+}
+
+static bool
+all_named(const ls_field_set *set)
+{
+	for (int i = 0; i < set->n; i++)
+	{
+		if (set->items[i]->builtin == LS_QUERY_NOT_BUILTIN && set->items[i]->n_parts == 0)
+			return false;
+	}
+	return set->n > 0;
+}
+
+/*
+ * A first stage that chooses by values lets part_scan choose as well: what a
+ * part leaves out could not be in the result.
+ */
+static void
+choose_in_parts(ls_planner *p, const ls_query_stage *stage)
+{
+	ls_field_set fields = {0};
+	Datum flags[LS_PLAN_MAX_FIELDS];
+	int most;
+
+	if (ls_plan_names_template_id(stage))
+		return;
+	if (stage->kind == LS_QUERY_SORT && stage->keys.n <= LS_PLAN_MAX_FIELDS)
+	{
+		most = ls_plan_rows_wanted(p, 1);
+		most = most == 0 ? MOST_WANTED : most;
+		most = (int) Min(most, stage->count < 0 ? LS_PLAN_SORT_LIMIT : stage->count);
+		for (uint32 i = 0; i < stage->keys.n; i++)
+		{
+			flags[i] = BoolGetDatum(stage->keys.items[i]->descending);
+			fields.items[fields.n++] = stage->keys.items[i]->field;
+		}
+		if (most < 1 || !all_named(&fields))
+			return;
+		ls_plan_set(p, p->newest, Int32GetDatum(most));
+		p->sort = ls_plan_parameter(p, TEXTARRAYOID, ls_plan_field_array(p, &fields), false);
+		ls_plan_parameter(
+			p, BOOLARRAYOID,
+			PointerGetDatum(construct_array(flags, fields.n, BOOLOID, 1, true, TYPALIGN_CHAR)),
+			false);
+	}
+	if (stage->kind == LS_QUERY_DEDUP && (stage->count < 0 || stage->count == 1) &&
+		stage->fields.n <= LS_PLAN_MAX_FIELDS)
+	{
+		for (uint32 i = 0; i < stage->fields.n; i++)
+			fields.items[fields.n++] = stage->fields.items[i];
+		if (!all_named(&fields))
+			return;
+		p->distinct = ls_plan_parameter(p, TEXTARRAYOID, ls_plan_field_array(p, &fields), false);
+		ls_plan_parameter(p, BOOLOID, BoolGetDatum(stage->keep_empty), false);
+	}
+}
+
+/* ---- the rows ---- */
+
+static Datum
+day_of(ls_time time)
+{
+	int64 day = time / LS_USECS_PER_DAY - (time % LS_USECS_PER_DAY < 0);
+
+	return DateADTGetDatum((DateADT) (day - (POSTGRES_EPOCH_JDATE - UNIX_EPOCH_JDATE)));
+}
+
+/* Is only one event asked for?  Then the number of its batch. */
+static bool
+only_batch(const ls_filter *filter, uint64 *batch)
+{
+	uint32 place;
+
+	if (filter == NULL)
+		return false;
+	if (filter->op == LS_FILTER_EQ && filter->target == LS_TARGET_ID)
+		return ls_event_id_parse(filter->text, batch, &place);
+	for (uint32 i = 0; filter->op == LS_FILTER_AND && i < filter->n_children; i++)
+	{
+		if (only_batch(filter->children[i], batch))
+			return true;
+	}
+	return false;
+}
+
+/* Parts and entries of the queue that can have rows of the search. */
+void
+ls_plan_append_sources(ls_planner *p, StringInfo sql, bool ordered)
+{
+	ls_search *s = p->search;
+	int first_day = ls_plan_parameter(p, DATEOID, day_of(s->from), false);
+	int last_day = ls_plan_parameter(p, DATEOID, day_of(s->to), false);
+	int mask = ls_plan_parameter(p, INT4OID, Int32GetDatum((int32) ls_filter_level_mask(s->filter)),
+								 false);
+	const char *in_part = "";
+	const char *in_queue = "";
+	uint64 batch;
+
+	if (only_batch(s->filter, &batch))
+	{
+		int number = ls_plan_integer(p, (int64) batch);
+
+		in_part = psprintf(" AND p.min_batch <= $%d AND p.max_batch >= $%d", number, number);
+		in_queue = psprintf(" AND (q.id = $%d OR q.batch = $%d)", number, number);
+	}
+	appendStringInfo(sql,
+					 "(SELECT p.id, p.header, p.body, p.index_name, p.min_time, p.max_time"
+					 " FROM logsvc_internal.part p"
+					 " WHERE p.organization_id = $%d AND p.index_name = ANY ($%d)"
+					 " AND p.day BETWEEN $%d AND $%d AND p.max_time >= $%d AND p.min_time < $%d"
+					 " AND p.level_mask & $%d <> 0%s"
+					 " UNION ALL "
+					 "SELECT q.id, q.header, q.body, NULL, q.min_time, q.max_time"
+					 " FROM logsvc_internal.queue q"
+					 " WHERE q.organization_id = $%d AND q.max_time >= $%d AND q.min_time < $%d"
+					 " AND q.level_mask & $%d <> 0%s",
+					 p->organization, p->indexes, first_day, last_day, p->from, p->to, mask,
+					 in_part, p->organization, p->from, p->to, mask, in_queue);
+	if (ordered)
+		appendStringInfoString(sql,
+							   s->ascending ? " ORDER BY min_time" : " ORDER BY max_time DESC");
+	appendStringInfoString(sql, ") s");
+}
+
+void
+ls_plan_scan(ls_planner *p, const ls_query_stage *first)
+{
+	const char *direction = p->search->ascending ? "" : " DESC";
+
+	if (first != NULL)
+		choose_in_parts(p, first);
+	/* Whose events are made at the end are known by their part until then. */
+	appendStringInfo(&p->sql, "SELECT r.ts, r.batch, r.place, r.\"values\", %s FROM ",
+					 p->late ? "s.id AS part, s.index_name IS NULL AS queued, r.\"row\""
+							 : "r.event");
+	ls_plan_append_sources(p, &p->sql, true);
+	appendStringInfo(&p->sql,
+					 " CROSS JOIN LATERAL logsvc_internal.part_scan(s.id, s.header, s.body,"
+					 " s.index_name, $%d, $%d, $%d, $%d, $%d, $%d, $%d, $%d, $%d, $%d, $%d, $%d",
+					 p->filter, p->from, p->to, p->fields, p->fields + 1, p->newest, p->descending,
+					 p->after_time, p->after_batch, p->after_place, p->show, p->hide);
+	if (p->sort > 0)
+		appendStringInfo(&p->sql, ", $%d, $%d", p->sort, p->sort + 1);
+	if (p->distinct > 0)
+		appendStringInfo(&p->sql, ", distinct_by => $%d, keep_empty => $%d", p->distinct,
+						 p->distinct + 1);
+	appendStringInfoString(&p->sql, ") r");
+	appendStringInfo(&p->order, "t.ts%s, t.batch%s, t.place%s", direction, direction, direction);
+}
