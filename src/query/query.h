@@ -11,6 +11,7 @@
  *	cursor.c	pages
  *	run.c		runs a plan, makes the JSON answer
  *	function.c	the functions of SQL
+ *	deletion.c	the head of a query as what is to be deleted
  *	neighbours.c	one event, and those around it
  *	tail.c		events as they come in
  *

@@ -459,6 +459,8 @@ merge_parts(void *context)
 	(void) set_config_option("synchronous_commit", "off", PGC_USERSET, PGC_S_SESSION,
 							 GUC_ACTION_LOCAL, true, 0, false);
 	ls_store_limit_waits();
+	if (!ls_store_may_merge(&m->key->organization))
+		give_up();
 	take_parts(m->key);
 	table = SPI_tuptable;
 	n = SPI_processed;

@@ -119,4 +119,18 @@ extern ls_retention *ls_retention_create(void); /* lives as long as the process 
  */
 extern bool ls_retention_step(ls_retention *r);
 
+/* ---- delete_rows.c ---- */
+
+/*
+ * In a transaction with SPI that is going to merge: locks the organization
+ * against a deletion of events that begins; false when there is one.
+ */
+extern bool ls_store_may_merge(const pg_uuid_t *organization);
+
+/*
+ * Does some of a deletion that somebody has asked for, in a transaction of its
+ * own.  False: there is nothing to do for now.  What fails is logged.
+ */
+extern bool ls_deletion_step(void);
+
 #endif /* LS_STORE_H */

@@ -1,8 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * compactor.c
- *	  The loop of a compactor: merges small parts into larger ones; the first
- *	  one also removes what is past its retention.
+ *	  The loop of a compactor: merges small parts into larger ones; removes
+ *	  what somebody wants deleted and, the first one, what is past its retention.
  *
  * It has time: a merge may come later, events are found before it too.  So
  * after a merge it sleeps as long as the merge took, while the queue is half
@@ -24,6 +24,7 @@
 #define WAIT_BUSY 200      /* ms, while the queue is half full */
 #define WAIT_BUSY_TIMES 25 /* at most */
 
+#define DELETION_INTERVAL 1000   /* ms between looks for deletions */
 #define RETENTION_INTERVAL 60000 /* ms between looks for expired events */
 
 /* Which share is this compactor's, out of those that run. */
@@ -75,7 +76,9 @@ ls_compactor_loop(ls_slot *slot)
 	long interval = 0;
 	ls_retention *retention = slot->index == 0 ? ls_retention_create() : NULL;
 	TimestampTz retained = 0;
+	TimestampTz deleted = 0;
 	bool expired = false; /* was there something in the last step? */
+	bool deleting = false;
 	int busy = 0;
 	long timeout;
 
@@ -100,15 +103,20 @@ ls_compactor_loop(ls_slot *slot)
 			expired = ls_retention_step(retention);
 			retained = GetCurrentTimestamp();
 		}
+		if (deleting || ms_since(deleted) >= DELETION_INTERVAL)
+		{
+			deleting = ls_deletion_step();
+			deleted = GetCurrentTimestamp();
+		}
 		if (ls_compactor_waits(compactor))
 		{
 			ls_merged merged;
 
 			(void) ls_compactor_merge(compactor, &merged);
 		}
-		if (expired || ls_compactor_waits(compactor))
+		if (expired || deleting || ls_compactor_waits(compactor))
 			timeout = ms_since(start);
-		else if (retention != NULL)
-			timeout = Min(timeout, RETENTION_INTERVAL - ms_since(retained));
+		else
+			timeout = Min(timeout, DELETION_INTERVAL - ms_since(deleted));
 	} while (ls_worker_wait(Max(timeout, 0)));
 }

@@ -62,6 +62,9 @@ GET    /elasticsearch                       TS OAM  IF logs:write
 GET    /api/v1/logs                         TS OAMV RF logs:read
 GET    /api/v1/search                       TS OAMV RF logs:read
 GET    /api/v1/logs/tail                    TS OAMV RF logs:read
+DELETE /api/v1/logs                         TS OA   F  logs:export
+GET    /api/v1/log-deletions                TS OA   F  logs:export
+GET    /api/v1/log-deletions/{id}           TS OA   F  logs:export
 GET    /api/v1/logs/{id}                    TS OAMV RF logs:read
 GET    /api/v1/logs/{id}/context            TS OAMV RF logs:read
 GET    /api/v1/search/fields                TS OAMV RF logs:read
@@ -355,7 +358,8 @@ my %arguments = (
 	create_index => { name => 'x' }, get_index => { name => 'web' }, update_index => { name => 'web', description => 'x' },
 	delete_index => { name => 'web' }, set_ip_allowlist => { entries => '[]' },
 	get_dead_letter => { id => $dead }, replay_dead_letters => { filter => {} },
-	discard_dead_letters => { filter => {}, reason => 'x' });
+	discard_dead_letters => { filter => {}, reason => 'x' },
+	delete_logs => { q => 'index=main earliest=-1h', reason => 'x', dry_run => JSON::PP::true });
 my $arguments = json_encode(\%arguments);
 
 my $calls = 0;

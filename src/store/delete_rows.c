@@ -1,0 +1,431 @@
+/*-------------------------------------------------------------------------
+ *
+ * delete_rows.c
+ *	  Deletions of events: rewrites parts without the rows that are to go.
+ *
+ * A deletion (table logsvc_internal.deletion) begins when the queue has no
+ * entry any more that was accepted before it was asked for.  From then on no
+ * part of its organization is merged, and it goes through the parts that there
+ * are by ascending id, a slice in each transaction; the transaction also moves
+ * its place on, so a crash repeats at most what it undid.
+ *
+ * Merges must not take a part behind its back and give the rows an id that it
+ * has passed, or will not come to.  A merge holds a lock of the organization,
+ * shared, before it looks whether there is a deletion; the deletion begins
+ * under the same lock, exclusive, so it waits for merges under way.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "src/store/scan_internal.h"
+
+#include "catalog/pg_type.h"
+#include "executor/spi.h"
+#include "miscadmin.h"
+#include "utils/builtins.h"
+#include "utils/memutils.h"
+#include "utils/timestamp.h"
+#include "utils/uuid.h"
+
+/* A slice ends after so many parts that were rewritten, or so much time. */
+#define SLICE_PARTS 16
+#define SLICE_TIME (500 * USECS_PER_SEC / 1000)
+#define FETCH_PARTS 16
+
+#define REWRITE_MEMORY ((size_t) 1024 * 1024 * 1024)
+
+typedef struct deletion
+{
+	pg_uuid_t id;
+	pg_uuid_t organization;
+	uint64 batch;
+	bool waiting;
+	TimestampTz from;
+	TimestampTz to;
+	bytea *filter; /* NULL: all rows */
+
+	int64 next_part;
+	int64 deleted;
+	int32 skipped;
+	int32 rewritten;
+	bool done;
+	bool found; /* is there something to do at all? */
+	SPITupleTable *table;
+	uint64 row; /* of the table: the part at hand */
+	ls_caught caught;
+} deletion;
+
+/* ---- the lock ---- */
+
+#define LOCK_KEYS                                                                    \
+	"'logsvc_internal.part'::pg_catalog.regclass::pg_catalog.oid::pg_catalog.int4, " \
+	"pg_catalog.uuid_hash($1)"
+
+bool
+ls_store_may_merge(const pg_uuid_t *organization)
+{
+	static SPIPlanPtr lock = NULL;
+	static SPIPlanPtr look = NULL;
+	static const Oid types[] = {UUIDOID};
+	Datum values[] = {UUIDPGetDatum(organization)};
+	bool isnull;
+
+	if (lock == NULL)
+	{
+		SPIPlanPtr plan = SPI_prepare(
+			"SELECT pg_catalog.pg_try_advisory_xact_lock_shared(" LOCK_KEYS ")", 1, (Oid *) types);
+
+		if (plan == NULL || SPI_keepplan(plan) != 0)
+			elog(ERROR, "could not prepare a lock");
+		lock = plan;
+	}
+	if (look == NULL)
+	{
+		SPIPlanPtr plan = SPI_prepare("SELECT FROM logsvc_internal.deletion"
+									  " WHERE organization_id = $1 AND status = 'running' LIMIT 1",
+									  1, (Oid *) types);
+
+		if (plan == NULL || SPI_keepplan(plan) != 0)
+			elog(ERROR, "could not prepare looking for deletions");
+		look = plan;
+	}
+	if (SPI_execute_plan(lock, values, NULL, false, 1) != SPI_OK_SELECT || SPI_processed != 1)
+		elog(ERROR, "could not lock an organization");
+	if (!DatumGetBool(SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1, &isnull)))
+		return false;
+	/* Another statement: its snapshot is younger than the lock. */
+	if (SPI_execute_plan(look, values, NULL, false, 1) != SPI_OK_SELECT)
+		elog(ERROR, "could not look for deletions");
+	return SPI_processed == 0;
+}
+
+/* ---- one part ---- */
+
+static void
+open_scan(deletion *d, ls_scan *scan, HeapTuple tuple, TupleDesc descriptor)
+{
+	LOCAL_FCINFO(fcinfo, 7);
+	bool isnull;
+
+	InitFunctionCallInfoData(*fcinfo, NULL, 7, InvalidOid, NULL, NULL);
+	for (int i = 0; i < 4; i++)
+	{
+		fcinfo->args[i].value = SPI_getbinval(tuple, descriptor, i + 1, &isnull);
+		fcinfo->args[i].isnull = isnull;
+	}
+	fcinfo->args[4].value = PointerGetDatum(d->filter);
+	fcinfo->args[4].isnull = d->filter == NULL;
+	fcinfo->args[5].value = TimestampTzGetDatum(d->from);
+	fcinfo->args[5].isnull = false;
+	fcinfo->args[6].value = TimestampTzGetDatum(d->to);
+	fcinfo->args[6].isnull = false;
+	ls_scan_open(scan, fcinfo, 0);
+}
+
+/* The rows of a block that are to go. */
+static uint32
+doomed_rows(const deletion *d, ls_scan *scan, uint32 block, uint64_t *selected)
+{
+	const uint64_t *batches;
+	uint32 matched = ls_scan_block(scan, block, selected);
+	uint32 n = 0;
+
+	if (matched == 0)
+	{
+		memset(selected, 0, LS_SELECTION_WORDS * sizeof(uint64_t));
+		return 0;
+	}
+	batches = ls_part_batches(scan->part, block);
+	if (batches == NULL)
+		ls_scan_fail(scan);
+	LS_FOR_EACH_ROW(row, selected)
+	{
+		if (batches[row] <= d->batch)
+			n++;
+		else
+			selected[row / 64] &= ~(UINT64_C(1) << (row % 64));
+	}
+	return n;
+}
+
+static uint32
+count_doomed(const deletion *d, ls_scan *scan)
+{
+	uint64_t selected[LS_SELECTION_WORDS];
+	uint32 n = 0;
+
+	for (uint32 block = 0; block < ls_part_blocks(scan->part); block++)
+	{
+		n += doomed_rows(d, scan, block, selected);
+		ls_part_release_block(scan->part);
+	}
+	return n;
+}
+
+/* Stores the part without the rows that are to go. */
+static void
+store_rest(const deletion *d, ls_scan *scan, int level)
+{
+	ls_arena *arena = ls_context_arena(scan->context, REWRITE_MEMORY);
+	ls_arena *scratch = ls_context_arena(scan->context, REWRITE_MEMORY);
+	ls_part_builder *builder = ls_part_builder_create(arena);
+	ls_stored_part row = {.organization = d->organization,
+						  .index = scan->index,
+						  .level = Max(1, Min(level, LS_LEVEL_FULL - 1)),
+						  .min_batch = PG_INT64_MAX};
+	ls_part_stats stats;
+	ls_buf header;
+	ls_buf body;
+
+	if (builder == NULL)
+		ereport(ERROR, errcode(ERRCODE_OUT_OF_MEMORY), errmsg("out of memory"));
+	for (uint32 block = 0; block < ls_part_blocks(scan->part); block++)
+	{
+		uint64_t selected[LS_SELECTION_WORDS];
+
+		(void) doomed_rows(d, scan, block, selected);
+		for (uint32 r = 0; r < ls_part_block_rows(scan->part, block); r++)
+		{
+			ls_event event;
+
+			if ((selected[r / 64] >> (r % 64) & 1) != 0)
+				continue;
+			if (!ls_part_row(scan->part, block, r, scratch, &event))
+				ls_scan_fail(scan);
+			if (!ls_part_builder_add(builder, &event))
+				ereport(ERROR, errcode(ERRCODE_OUT_OF_MEMORY), errmsg("out of memory"));
+			row.min_batch = Min(row.min_batch, event.batch);
+			row.max_batch = Max(row.max_batch, event.batch);
+			ls_arena_reset(scratch);
+		}
+		ls_part_release_block(scan->part);
+	}
+	ls_buf_init(&header, arena);
+	ls_buf_init(&body, arena);
+	if (!ls_part_builder_finish(builder, level == 1 ? LS_CODEC_FRESH : LS_CODEC_MERGED, true,
+								&header, &body, &stats))
+		ereport(ERROR, errcode(ERRCODE_OUT_OF_MEMORY), errmsg("out of memory"));
+	row.header = ls_str_make(header.data, header.len);
+	row.body = ls_str_make(body.data, body.len);
+	row.stats = &stats;
+	ls_store_insert(&row);
+}
+
+/* Deletes the row of a part; false when somebody else has. */
+static bool
+remove_part(int64 id, Datum day)
+{
+	static const Oid types[] = {INT8OID, DATEOID};
+	Datum values[] = {Int64GetDatum(id), day};
+
+	if (SPI_execute_with_args("DELETE FROM logsvc_internal.part WHERE id = $1 AND day = $2", 2,
+							  (Oid *) types, values, NULL, false, 0) != SPI_OK_DELETE)
+		elog(ERROR, "could not delete a part");
+	return SPI_processed == 1;
+}
+
+/* In a subtransaction, so that a part that cannot be read does not undo the others. */
+static void
+delete_from_part(void *context)
+{
+	deletion *d = context;
+	HeapTuple tuple = d->table->vals[d->row];
+	TupleDesc descriptor = d->table->tupdesc;
+	bool isnull;
+	ls_scan scan;
+	uint32 doomed;
+
+	open_scan(d, &scan, tuple, descriptor);
+	doomed = count_doomed(d, &scan);
+	if (doomed > 0 && remove_part(scan.id, SPI_getbinval(tuple, descriptor, 5, &isnull)))
+	{
+		if (doomed < ls_part_statistics(scan.part)->rows)
+			store_rest(d, &scan, DatumGetInt16(SPI_getbinval(tuple, descriptor, 6, &isnull)));
+		d->deleted += doomed;
+		d->rewritten++;
+	}
+	ls_scan_close(&scan);
+}
+
+/* ---- slices ---- */
+
+/*
+ * Takes a deletion that can go on; nobody else has it.  A waiting one cannot
+ * while the queue has older entries of its organization.
+ */
+static bool
+take_deletion(deletion *d)
+{
+	bool isnull;
+	HeapTuple tuple;
+	TupleDesc descriptor;
+	Datum filter;
+
+	if (SPI_execute("SELECT id, organization_id, batch, status = 'waiting', from_time, to_time,"
+					" filter, next_part FROM logsvc_internal.deletion d"
+					" WHERE status = 'running' OR status = 'waiting' AND NOT EXISTS ("
+					"  SELECT FROM logsvc_internal.queue q WHERE q.organization_id ="
+					"  d.organization_id AND coalesce(q.batch, q.id) <= d.batch)"
+					" ORDER BY created_at LIMIT 1 FOR UPDATE OF d SKIP LOCKED",
+					false, 1) != SPI_OK_SELECT)
+		elog(ERROR, "could not look for deletions");
+	if (SPI_processed == 0)
+		return false;
+	tuple = SPI_tuptable->vals[0];
+	descriptor = SPI_tuptable->tupdesc;
+	d->id = *DatumGetUUIDP(SPI_getbinval(tuple, descriptor, 1, &isnull));
+	d->organization = *DatumGetUUIDP(SPI_getbinval(tuple, descriptor, 2, &isnull));
+	d->batch = (uint64) DatumGetInt64(SPI_getbinval(tuple, descriptor, 3, &isnull));
+	d->waiting = DatumGetBool(SPI_getbinval(tuple, descriptor, 4, &isnull));
+	d->from = DatumGetTimestampTz(SPI_getbinval(tuple, descriptor, 5, &isnull));
+	d->to = DatumGetTimestampTz(SPI_getbinval(tuple, descriptor, 6, &isnull));
+	filter = SPI_getbinval(tuple, descriptor, 7, &isnull);
+	d->filter = isnull ? NULL : DatumGetByteaPCopy(filter);
+	d->next_part = DatumGetInt64(SPI_getbinval(tuple, descriptor, 8, &isnull));
+	SPI_freetuptable(SPI_tuptable);
+	return true;
+}
+
+/* From here on nothing of the organization is merged. */
+static void
+begin_deletion(const deletion *d)
+{
+	static const Oid types[] = {UUIDOID};
+	Datum organization[] = {UUIDPGetDatum(&d->organization)};
+	Datum id[] = {UUIDPGetDatum(&d->id)};
+
+	if (SPI_execute_with_args("SELECT pg_catalog.pg_advisory_xact_lock(" LOCK_KEYS ")", 1,
+							  (Oid *) types, organization, NULL, false, 0) != SPI_OK_SELECT)
+		elog(ERROR, "could not lock an organization");
+	if (SPI_execute_with_args("UPDATE logsvc_internal.deletion SET status = 'running',"
+							  " end_part = (SELECT last_value FROM logsvc_internal.part_id)"
+							  " WHERE id = $1",
+							  1, (Oid *) types, id, NULL, false, 0) != SPI_OK_UPDATE)
+		elog(ERROR, "could not begin a deletion");
+}
+
+static void
+save_progress(const deletion *d)
+{
+	static const Oid types[] = {UUIDOID, INT8OID, INT8OID, INT4OID, BOOLOID};
+	Datum values[] = {UUIDPGetDatum(&d->id), Int64GetDatum(d->next_part), Int64GetDatum(d->deleted),
+					  Int32GetDatum(d->skipped), BoolGetDatum(d->done)};
+
+	if (SPI_execute_with_args(
+			"UPDATE logsvc_internal.deletion SET next_part = $2, deleted = deleted + $3,"
+			" skipped_parts = skipped_parts + $4, status = CASE WHEN NOT $5 THEN status"
+			" WHEN skipped_parts + $4 > 0 THEN 'incomplete' ELSE 'done' END,"
+			" finished_at = CASE WHEN $5 THEN pg_catalog.clock_timestamp() END WHERE id = $1",
+			lengthof(types), (Oid *) types, values, NULL, false, 0) != SPI_OK_UPDATE)
+		elog(ERROR, "could not note how far a deletion is");
+}
+
+/* Goes through parts until the slice is full. */
+static void
+delete_slice(deletion *d)
+{
+	static const Oid types[] = {UUIDOID, INT8OID};
+	Datum values[] = {UUIDPGetDatum(&d->id), Int64GetDatum(d->next_part)};
+	TimestampTz start = GetCurrentTimestamp();
+	bool full = false;
+	Portal portal = SPI_cursor_open_with_args(
+		NULL,
+		"SELECT p.id, p.header, p.body, p.index_name, p.day, p.level"
+		" FROM logsvc_internal.deletion d JOIN logsvc_internal.part p"
+		" ON p.organization_id = d.organization_id AND p.index_name = ANY (d.indexes)"
+		" AND p.day BETWEEN (d.from_time AT TIME ZONE 'UTC')::pg_catalog.date"
+		"  AND (d.to_time AT TIME ZONE 'UTC')::pg_catalog.date"
+		" AND p.max_time >= d.from_time AND p.min_time < d.to_time"
+		" AND p.level_mask & d.level_mask <> 0 AND p.min_batch <= d.batch"
+		" AND p.id >= $2 AND p.id <= d.end_part"
+		" WHERE d.id = $1 ORDER BY p.id",
+		lengthof(types), (Oid *) types, values, NULL, true, 0);
+
+	while (!d->done && !full)
+	{
+		uint64 n;
+
+		SPI_cursor_fetch(portal, true, FETCH_PARTS);
+		d->table = SPI_tuptable;
+		n = SPI_processed;
+		d->done = n == 0;
+		for (d->row = 0; d->row < n && !full; d->row++)
+		{
+			bool isnull;
+			HeapTuple tuple = d->table->vals[d->row];
+
+			CHECK_FOR_INTERRUPTS();
+			if (!ls_subtransaction(delete_from_part, d, true, &d->caught))
+			{
+				if (!ls_store_is_corrupt(d->caught.sqlstate))
+					ereport(ERROR, errcode(d->caught.sqlstate),
+							errmsg_internal("%s", d->caught.message));
+				d->skipped++;
+			}
+			d->next_part = 1 + DatumGetInt64(SPI_getbinval(tuple, d->table->tupdesc, 1, &isnull));
+			full = d->rewritten >= SLICE_PARTS || GetCurrentTimestamp() - start > SLICE_TIME;
+		}
+		SPI_freetuptable(d->table);
+	}
+	SPI_cursor_close(portal);
+}
+
+static void
+step(void *context)
+{
+	deletion *d = context;
+
+	ls_store_limit_waits();
+	d->found = take_deletion(d);
+	if (!d->found)
+		return;
+	if (d->waiting)
+		begin_deletion(d);
+	else
+	{
+		delete_slice(d);
+		save_progress(d);
+		LS_STOP_POINT("delete_before_commit");
+	}
+}
+
+/* A query that cannot be evaluated will never be. */
+static void
+give_up(void *context)
+{
+	deletion *d = context;
+	static const Oid types[] = {UUIDOID, TEXTOID};
+	Datum values[] = {UUIDPGetDatum(&d->id), CStringGetTextDatum(d->caught.message)};
+
+	if (SPI_execute_with_args("UPDATE logsvc_internal.deletion SET status = 'failed', error = $2,"
+							  " finished_at = pg_catalog.clock_timestamp()"
+							  " WHERE id = $1 AND status = 'running'",
+							  lengthof(types), (Oid *) types, values, NULL, false,
+							  0) != SPI_OK_UPDATE)
+		elog(ERROR, "could not end a deletion");
+}
+
+static bool
+is_of_query(const ls_caught *caught)
+{
+	return caught->id == LS_ERROR_QUERY_SEMANTIC || caught->id == LS_ERROR_QUERY_MEMORY_LIMIT;
+}
+
+bool
+ls_deletion_step(void)
+{
+	static TimestampTz failed_until = 0;
+	deletion d = {.done = false};
+	ls_caught again;
+
+	if (GetCurrentTimestamp() < failed_until)
+		return false;
+	if (ls_transaction(step, &d, &d.caught))
+		return d.found;
+	if (d.found && is_of_query(&d.caught) && ls_transaction(give_up, &d, &again))
+		return true;
+	failed_until = GetCurrentTimestamp() + 10 * USECS_PER_SEC;
+	ereport(LOG, errcode(d.caught.sqlstate),
+			errmsg("logsvc could not delete events: %s", d.caught.format),
+			errhint("It is tried again after 10 seconds."));
+	return false;
+}

@@ -1,0 +1,170 @@
+# 088_delete_logs.pl: events that somebody wants deleted are gone, and no others.
+use strict;
+use warnings;
+
+use LogsvcTest;
+use Test::More;
+use Time::HiRes qw(sleep time);
+
+my $t = LogsvcTest->new(conf => join "\n", "logsvc.flush_interval = '20ms'", 'logsvc.compactors = 2',
+	'restart_after_crash = on');
+my $org = $t->organization('acme');
+my $other = $t->organization('other');
+my $uuid = $t->sql(q{SELECT id FROM logsvc_internal.organization WHERE slug = 'acme'});
+
+sub ingest
+{
+	my ($o, @events) = @_;
+	my $r = $t->http(POST => '/api/v1/logs/batch', token => $o->{ingest_key}, json => \@events);
+	is($r->{status}, 202, scalar(@events) . ' events') or diag $r->{content};
+	return;
+}
+sub stored { return wait_until(sub { $t->sql('SELECT count(*) FROM logsvc_internal.queue') == 0 }, 20); }
+sub count
+{
+	my ($q, $o) = @_;
+	my $r = $t->http(GET => '/api/v1/search', token => ($o // $org)->{read_key}, query => { q => "$q | stats count" });
+	die "$r->{status} $r->{content}" if $r->{status} != 200;
+	return $r->{json}{data}{rows}[0][0];
+}
+sub delete_logs { my ($json, %opt) = @_; return $t->http(DELETE => '/api/v1/logs', token => $org->{token}, json => $json, %opt); }
+sub run_of { return $t->http(GET => "/api/v1/log-deletions/$_[0]", token => $org->{token})->{json}{data}; }
+sub finished
+{
+	my ($id, $status) = @_;
+	my $run;
+	wait_until(sub { $run = run_of($id); $run->{finishedAt} }, 30);
+	is($run->{status}, $status // 'done', 'the run ends') or diag json_encode($run);
+	return $run;
+}
+
+# ---- who and what ----
+
+$t->sql("SELECT logsvc.act_as('acme'); SELECT logsvc.create_index('web')");
+ingest($org, map { { event => "request $_", level => $_ % 2 ? 'error' : 'info', attributes => { n => $_ } } } 1 .. 100);
+ingest($org, map { { event => "page $_", index => 'web' } } 1 .. 10);
+ingest($other, map { { event => "request $_", level => 'error' } } 1 .. 5);
+stored();
+my $errors = 'index=main earliest=-1h level=error';
+
+foreach my $case ([ 422, 'UNBOUNDED_DELETION', q => 'earliest=-1h level=error' ], [ 422, 'UNBOUNDED_DELETION', q => 'index=main level=error' ],
+	[ 422, 'UNBOUNDED_DELETION', q => '' ], [ 400, 'QUERY_SEMANTIC_ERROR', q => "$errors | head 3" ],
+	[ 400, 'QUERY_SYNTAX_ERROR', q => "$errors (" ], [ 404, 'INDEX_NOT_FOUND', q => 'index=nowhere earliest=-1h' ],
+	[ 400, 'VALIDATION_ERROR', q => $errors, reason => ' ' ], [ 409, 'PROTECTED', q => 'index=_audit earliest=-1h' ])
+{
+	my ($status, $code, %json) = @$case;
+	my $r = delete_logs({ reason => 'test', %json });
+	is("$r->{status} $r->{json}{code}", "$status $code", "$code: $json{q}") or diag $r->{content};
+}
+is(delete_logs({ q => $errors })->{status}, 400, 'a reason is required');
+is($t->http(DELETE => '/api/v1/logs', token => $org->{read_key}, json => { q => $errors, reason => 'x' })->{status}, 403, 'not with a key that only reads');
+
+my $r = delete_logs({ q => $errors, reason => 'try', dryRun => JSON::PP::true });
+is($r->{status}, 202, 'a dry run');
+is_deeply($r->{json}{data}, { runId => undef, matched => 50 }, 'counts only');
+sleep 1.2;
+is(count('index=main earliest=-1h'), 100, 'and deletes nothing');
+
+# ---- some rows of parts, and those that wait in the queue ----
+
+$t->stop_at('write_before_commit');
+ingest($org, { event => 'waits', level => 'error' }, { event => 'waits', level => 'info' });
+$t->wait_held('write_before_commit');
+$r = delete_logs({ q => $errors, reason => 'they are noise' });
+is($r->{status}, 202, 'a deletion');
+is($r->{json}{data}{matched}, 51, 'counts what waits too');
+my $id = $r->{json}{data}{runId};
+sleep 1.2;
+is(run_of($id)->{status}, 'waiting', 'and waits for it');
+$t->let_go('write_before_commit');
+my $run = finished($id);
+is($run->{deleted}, 51, 'as many as it found');
+is_deeply([ @$run{qw(q reason matched skippedParts error createdBy)} ], [ $errors, 'they are noise', 51, 0, undef, $org->{email} ], 'the run says what was asked');
+is(count($errors), 0, 'they are gone');
+is(count('index=main earliest=-1h'), 51, 'others are not');
+is(count('index=main earliest=-1h attributes.n=42'), 1, 'with their attributes');
+is(count('index=web earliest=-1h'), 10, 'nor those of another index');
+is(count($errors, $other), 5, 'nor those of another organization');
+is($t->sql("SELECT string_agg(details->>'q' || ' ' || (details->>'count') || ' ' || (details->>'reason'), ',') FROM logsvc_internal.audit_entry WHERE action = 'logs.deleted'"),
+	"$errors 51 they are noise", 'the audit log has it, once');
+is($t->http(GET => "/api/v1/log-deletions/$id", token => $other->{token})->{status}, 404, 'nobody else sees the run');
+is(scalar(@{ $t->http(GET => '/api/v1/log-deletions', token => $org->{full_key})->{json}{data} }), 1, 'a list of runs');
+
+# ---- whole parts; what comes later stays ----
+
+$r = delete_logs({ q => 'index=web earliest=-1h latest=+1h', reason => 'all' });
+ingest($org, { event => 'later', index => 'web' });
+finished($r->{json}{data}{runId});
+stored();
+is(count('index=web earliest=-1h'), 1, 'an event that came in after it stays');
+is($t->sql("SELECT count(*) FROM logsvc_internal.part WHERE organization_id = '$uuid' AND index_name = 'web'"), 1, 'no empty parts are left');
+is($t->sql("SELECT logsvc.act_as('acme'); SELECT logsvc.delete_logs('index=web earliest=-1h', 'sql', true)->>'matched'") =~ /^1$/m, 1, 'from SQL');
+
+# ---- killed in the middle, among merges ----
+
+my $n = 0;
+sub small_parts
+{
+	my ($count) = @_;
+	$t->sql(qq{SELECT logsvc.act_as('acme');
+		DO \$\$ BEGIN FOR i IN $n .. $n + $count - 1 LOOP
+			PERFORM logsvc.ingest(jsonb_build_array(
+				jsonb_build_object('event', 'keep', 'source', 'kill', 'attributes', jsonb_build_object('n', i)),
+				jsonb_build_object('event', 'drop', 'source', 'kill', 'attributes', jsonb_build_object('n', i))));
+			COMMIT;
+			WHILE EXISTS (SELECT FROM logsvc_internal.queue) LOOP PERFORM pg_sleep(0.002); COMMIT; END LOOP;
+		END LOOP; END \$\$});
+	$n += $count;
+	return;
+}
+my $drops = 'index=main earliest=-1h source=kill drop';
+foreach my $kill (qw(worker server))
+{
+	small_parts(30);
+	$t->stop_at('delete_before_commit');
+	$r = delete_logs({ q => $drops, reason => 'crash' });
+	my $pid = $t->wait_held('delete_before_commit');
+	is(count($drops), 30, "$kill: a slice that is not committed is not seen");
+	if ($kill eq 'worker')
+	{
+		$t->sql("SELECT stop_point.reset('delete_before_commit'); SELECT pg_terminate_backend($pid)");
+	}
+	else
+	{
+		$t->crash;
+		$t->start;
+		$t->wait_ready;
+	}
+	$run = finished($r->{json}{data}{runId});
+	is($run->{deleted}, 30, "$kill: each was deleted once");
+	is(count($drops), 0, "$kill: none is left");
+	is(count('index=main earliest=-1h source=kill keep'), $n, "$kill: all others are there");
+}
+# Merges and a deletion at the same time.
+$t->stop_at('compact_before_commit');
+small_parts(9);
+$t->wait_held('compact_before_commit');
+$r = delete_logs({ q => $drops, reason => 'merge' });
+sleep 1.5;
+is(run_of($r->{json}{data}{runId})->{status}, 'waiting', 'a deletion waits for a merge under way');
+$t->let_go('compact_before_commit');
+$run = finished($r->{json}{data}{runId});
+is($run->{deleted}, 9, 'and finds what was merged');
+is(count('index=main earliest=-1h source=kill'), $n, 'all others are there');
+
+# ---- a part that cannot be read ----
+
+$t->set('logsvc.compactors', 0);
+wait_until(sub { $t->workers('^logsvc compactor$') == 0 }, 20);
+small_parts(3);
+my $bad = $t->sql("SELECT max(id) FROM logsvc_internal.part WHERE organization_id = '$uuid' AND index_name = 'main'");
+# Counting must succeed: corrupt only after it.
+$r = delete_logs({ q => $drops, reason => 'corrupt' });
+$t->sql("UPDATE logsvc_internal.part SET body = set_byte(body, length(body) / 2, get_byte(body, length(body) / 2) # 255) WHERE id = $bad");
+$t->set('logsvc.compactors', 1);
+$run = finished($r->{json}{data}{runId}, 'incomplete');
+is("$run->{deleted} $run->{skippedParts}", '2 1', 'says that a part could not be read');
+unlike($t->log_text, qr/logsvc could not delete/, 'nothing failed');
+
+$t->stop;
+done_testing;
