@@ -1,6 +1,6 @@
 -- What row security keeps when nothing else does: plain queries of tenants, and
 -- the functions of the API with their own conditions taken out.
-SELECT plan(27);
+SELECT plan(36);
 
 CREATE ROLE row_security_app;
 GRANT logsvc_tenant TO row_security_app;
@@ -174,6 +174,90 @@ SELECT is_empty($$
 		AND p.proname NOT IN ('search_json', 'query_logs_json', 'search', 'query_logs', 'events',
 			'evaluation_rows_json', 'explain_query', 'event_json', 'context_json', 'get_log', 'get_log_context', 'tail',
 			'searched_indexes', 'search_fields', 'search_field_values', 'list_templates', 'get_template')$$, 'those that run as a tenant');
+
+-- Each of them, asked by an owner of one organization for what the other one has,
+-- in every way to name it: nothing is shown, nothing is changed.
+INSERT INTO logsvc_internal.dead_letter (organization_id, batch, rows, min_time, max_time, level_mask, audit,
+	reason, attempts, first_failed_at, last_failed_at, sqlstate, last_error, header, body)
+SELECT id, 1, 1, now(), now(), 0, false, 'corrupt', 1, now(), now(), 'LS803', slug, '', '' FROM ids;
+CREATE TEMP TABLE argument AS
+SELECT 'organization' AS name, quote_literal(v) AS value FROM ids, unnest(ARRAY[slug, logsvc_internal.public_id('org_', id), id::text]) AS v WHERE slug = 'zulu'
+UNION ALL SELECT 'id', quote_literal(v) FROM ids z,
+	LATERAL (SELECT z.slug UNION ALL SELECT z.id::text
+		UNION ALL SELECT logsvc_internal.public_id('org_', z.id)
+		UNION ALL SELECT logsvc_internal.public_id('mem_', m.id) FROM logsvc_internal.member m WHERE m.organization_id = z.id
+		UNION ALL SELECT logsvc_internal.public_id('tok_', t.id) FROM logsvc_internal.access_token t WHERE t.organization_id = z.id
+		UNION ALL SELECT logsvc_internal.public_id('key_', k.id) FROM logsvc_internal.api_key k WHERE k.organization_id = z.id
+		UNION ALL SELECT logsvc_internal.public_id('inv_', i.id) FROM logsvc_internal.invitation i WHERE i.organization_id = z.id
+		UNION ALL SELECT logsvc_internal.public_id('dl_', d.id) FROM logsvc_internal.dead_letter d WHERE d.organization_id = z.id
+		UNION ALL SELECT o.id::text FROM logsvc_internal.outbox o WHERE o.organization_id = z.id) AS t (v) WHERE z.slug = 'zulu'
+UNION ALL SELECT 'ids', format('ARRAY[%L]', logsvc_internal.public_id('dl_', d.id)) FROM logsvc_internal.dead_letter d JOIN ids z ON z.id = d.organization_id AND z.slug = 'zulu'
+UNION ALL SELECT 'email', quote_literal(v) FROM unnest('{owner@zulu.org,viewer@zulu.org}'::text[]) AS v
+UNION ALL VALUES ('name', '''zulu'''), ('role', '''viewer'''), ('scope', '''read-only'''), ('scopes', '''{logs:read}'''), ('confirm', '''zulu'''),
+	('entries', '''[]'''), ('force', 'true'), ('resource', '''kpis'''), ('amount', '2'), ('plan', '''free'''), ('delta', '1'),
+	('reason', '''corrupt'''), ('password', '''a-new-Password-7'''), ('current', '''x'''), ('token', '''x'''), ('provider', '''google'''),
+	('events', '''[{"event": "x"}]'''), ('event', '''x'''), ('rows', '''{x}'''), ('criteria', '''x'''), ('action', '''test.x'''),
+	('recipient', '''x@zulu.org'''), ('template', '''invitation'''), ('parameters', '''{}''');
+CREATE TEMP TABLE attack AS
+WITH RECURSIVE parameter AS (
+	SELECT f.oid, f.name, a.name::text COLLATE "default" AS argument, row_number() OVER (PARTITION BY f.oid ORDER BY a.position) AS n
+	FROM privileged f JOIN pg_proc p ON p.oid = f.oid,
+		unnest(p.proargnames[:p.pronargs]) WITH ORDINALITY AS a (name, position)
+	WHERE a.name IN (SELECT name FROM argument)),
+call AS (
+	SELECT f.oid, f.name COLLATE "default" AS name, 0::bigint AS n, ''::text AS arguments FROM privileged f
+	UNION ALL
+	SELECT c.oid, c.name, c.n + 1, c.arguments || CASE c.n WHEN 0 THEN '' ELSE ', ' END || format('%I => %s', p.argument COLLATE "default",
+		CASE WHEN p.argument = 'name' AND c.name LIKE '%.create%' THEN '''x''' ELSE a.value END)
+	FROM call c JOIN parameter p ON p.oid = c.oid AND p.n = c.n + 1 JOIN argument a ON a.name = p.argument)
+SELECT c.name, format('SELECT %s(%s)', c.name, c.arguments) AS statement
+FROM call c JOIN pg_proc p ON p.oid = c.oid
+WHERE p.prorettype <> 'trigger'::regtype
+	AND c.n = (SELECT count(*) FROM parameter q WHERE q.oid = c.oid);
+
+-- All that the other organization has, as one hash.
+CREATE FUNCTION pg_temp.zulu() RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+	t record;
+	part text;
+	result text := '';
+BEGIN
+	FOR t IN SELECT name::text AS name, 'organization_id = (SELECT id FROM ids WHERE slug = ''zulu'')' AS which FROM tenant_tables
+		UNION ALL VALUES ('logsvc_internal.organization', 'slug = ''zulu'''), ('logsvc_internal.user_account', 'email LIKE ''%@zulu.org''')
+	LOOP
+		EXECUTE format('SELECT md5(string_agg(t::text, '','' ORDER BY t::text)) FROM %s t WHERE %s', t.name, t.which) INTO part;
+		result := result || t.name || coalesce(part, '') || E'\n';
+	END LOOP;
+	RETURN result;
+END
+$$;
+-- Tries all calls, each undone; returns what each gave and whether it changed something there.
+CREATE FUNCTION pg_temp.attacks() RETURNS TABLE (name text, statement text, answer text, changed boolean) LANGUAGE plpgsql AS $$
+DECLARE
+	before text := pg_temp.zulu();
+BEGIN
+	FOR name, statement IN SELECT a.name, a.statement FROM attack a LOOP
+		BEGIN
+			answer := pg_temp.app(statement);
+			changed := pg_temp.zulu() <> before;
+			RAISE EXCEPTION USING ERRCODE = 'ZZ000';
+		EXCEPTION WHEN SQLSTATE 'ZZ000' THEN
+			RETURN NEXT;
+		END;
+	END LOOP;
+END
+$$;
+SELECT set_eq('SELECT name FROM attack', $$SELECT name FROM privileged WHERE name <> 'logsvc_internal.chain_audit'$$, 'each is called');
+SELECT isnt(logsvc.act_as('alpha', 'owner@alpha.org'), NULL, 'acting for one');
+CREATE TEMP TABLE outcome AS SELECT * FROM pg_temp.attacks();
+SELECT is_empty($$SELECT statement, answer FROM outcome WHERE answer ~ '^(42601|42883|42703|42P|42725)'$$, 'the calls are right');
+SELECT is_empty($$SELECT statement, answer FROM outcome WHERE answer ~ 'zulu' AND answer !~ '^[0-9A-Z]{5} '$$, 'none shows what is foreign');
+SELECT is_empty('SELECT statement, answer FROM outcome WHERE changed', 'none changes it');
+SELECT isnt(logsvc.act_as('zulu', 'owner@zulu.org'), NULL, 'its own owner');
+CREATE TEMP TABLE own AS SELECT * FROM pg_temp.attacks();
+SELECT cmp_ok(count(DISTINCT name), '>=', 20::bigint, 'sees it by these calls') FROM own WHERE answer ~ 'zulu' AND answer !~ '^[0-9A-Z]{5} ';
+SELECT cmp_ok(count(DISTINCT name), '>=', 10::bigint, 'and changes it') FROM own WHERE changed;
+SELECT is(logsvc.act_as(NULL), NULL, 'acting for no one');
 
 -- ---- handlers without their conditions ----
 --
