@@ -162,6 +162,13 @@ extern ls_decision ls_leaf_decide(ls_filter_run *run, const ls_leaf *leaf, uint3
 extern bool ls_leaf_find_columns(ls_filter_run *run, ls_leaf *leaf);
 
 /*
+ * Decides a dictionary (or a constant, of one entry) as a whole: column->never.
+ * False when out of memory.
+ */
+extern bool ls_leaf_decide_dictionary(ls_filter_run *run, ls_leaf *leaf, ls_leaf_column *column,
+									  const ls_str *entries, uint32_t n);
+
+/*
  * Takes the bits of blocks out of *blocks in which the leaf can be true for no
  * row (filter_prune.c).  False: see ls_filter_error.
  */

@@ -12,9 +12,6 @@
 
 #include "src/store/event_id.h"
 
-/* Dictionaries up to this are decided as a whole, to skip later blocks. */
-#define EAGER_ENTRIES 4096
-
 static inline void
 set_bit(uint64_t *bits, uint32_t i)
 {
@@ -128,31 +125,26 @@ decide_entry(ls_filter_run *run, ls_leaf *leaf, ls_leaf_column *column, const ls
 	return ls_leaf_decide(run, leaf, column->nested, column->kind, text, integer);
 }
 
-/* Makes column->memo belong to the vector's dictionary, that of the whole part. */
-static bool
-prepare_memo(ls_filter_run *run, ls_leaf *leaf, ls_leaf_column *column, const ls_vector *vector)
+bool
+ls_leaf_decide_dictionary(ls_filter_run *run, ls_leaf *leaf, ls_leaf_column *column,
+						  const ls_str *entries, uint32_t n)
 {
-	uint32_t entries = vector->n_dictionary;
-
-	if (column->memo != NULL && column->dictionary == vector->dictionary &&
-		column->n_memo == entries)
+	if (column->memo != NULL && column->dictionary == entries && column->n_memo == n)
 		return true;
-	if (entries > column->n_memo || column->memo == NULL)
-		column->memo = ls_arena_alloc(run->arena, entries);
+	if (n > column->n_memo || column->memo == NULL)
+		column->memo = ls_arena_alloc(run->arena, n);
 	if (column->memo == NULL)
 		return false;
-	memset(column->memo, LS_UNDECIDED, entries);
-	column->n_memo = entries;
-	column->dictionary = vector->dictionary;
-	if (entries > EAGER_ENTRIES)
-		return true;
+	column->n_memo = n;
+	column->dictionary = entries;
 	column->never = true;
-	for (uint32_t e = 0; e < entries; e++)
+	for (uint32_t e = 0; e < n; e++)
 	{
-		column->memo[e] = (uint8_t) decide_entry(run, leaf, column, vector, e);
+		column->memo[e] =
+			(uint8_t) ls_leaf_decide(run, leaf, column->nested, column->kind, entries[e], 0);
 		column->never = column->never && column->memo[e] != LS_TRUE;
 	}
-	return true;
+	return run->error == NULL;
 }
 
 static inline void
@@ -181,7 +173,7 @@ static bool
 eval_dictionary(ls_filter_run *run, ls_leaf *leaf, ls_leaf_column *column, const ls_vector *vector,
 				const uint32_t *ranks, uint64_t *undecided, uint64_t *out)
 {
-	if (!prepare_memo(run, leaf, column, vector))
+	if (!ls_leaf_decide_dictionary(run, leaf, column, vector->dictionary, vector->n_dictionary))
 		return false;
 	FOR_EACH_ROW(row, undecided)
 	{
@@ -193,8 +185,6 @@ eval_dictionary(ls_filter_run *run, ls_leaf *leaf, ls_leaf_column *column, const
 		entry = vector->codes[v];
 		if (entry >= column->n_memo)
 			continue;
-		if (column->memo[entry] == LS_UNDECIDED)
-			column->memo[entry] = (uint8_t) decide_entry(run, leaf, column, vector, entry);
 		note((ls_decision) column->memo[entry], row, undecided, out);
 	}
 	return true;

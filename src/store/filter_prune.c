@@ -216,6 +216,24 @@ prune_compares(ls_filter_run *run, const ls_leaf *leaf, const ls_leaf_column *co
 	return true;
 }
 
+/* Texts that are all in one place are decided there. */
+static bool
+prune_dictionary(ls_filter_run *run, ls_leaf *leaf, ls_leaf_column *column, bool *decided)
+{
+	const ls_str *entries;
+	uint32_t n;
+
+	*decided = false;
+	if (leaf->filter->op == LS_FILTER_PRESENT)
+		return true;
+	if (!ls_part_dictionary(run->part, column->column, &entries, &n))
+		return false;
+	if (n == 0)
+		return true;
+	*decided = true;
+	return ls_leaf_decide_dictionary(run, leaf, column, entries, n);
+}
+
 bool
 ls_leaf_prune(ls_filter_run *run, ls_leaf *leaf, uint32_t *blocks)
 {
@@ -229,9 +247,20 @@ ls_leaf_prune(ls_filter_run *run, ls_leaf *leaf, uint32_t *blocks)
 	{
 		ls_leaf_column *column = &leaf->columns[i];
 		uint32_t some = *blocks;
+		bool decided;
 
-		if (column->nested == 0 &&
-			(column->kind == LS_KIND_STRING || column->kind == LS_KIND_INTEGER))
+		if (*blocks == 0)
+			break;
+		if (!prune_dictionary(run, leaf, column, &decided))
+			return false;
+		if (decided)
+		{
+			/* Of a member, an entry without it leaves its rows to other columns. */
+			if (column->never && column->nested == 0)
+				some = 0;
+		}
+		else if (column->nested == 0 &&
+				 (column->kind == LS_KIND_STRING || column->kind == LS_KIND_INTEGER))
 		{
 			bool event = ls_part_column(run->part, column->column)->field == LS_FIELD_EVENT;
 

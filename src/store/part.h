@@ -106,8 +106,8 @@ typedef struct ls_part_builder ls_part_builder;
 typedef enum ls_part_codec
 {
 	LS_CODEC_FAST,  /* queue entries: lz4, one frame a block, rows as they came */
-	LS_CODEC_FRESH, /* zstd level 1, rows sorted by (source, timestamp) */
-	LS_CODEC_MERGED /* zstd level 6, rows sorted by (source, timestamp) */
+	LS_CODEC_FRESH, /* zstd level 1, rows sorted by level, source, time */
+	LS_CODEC_MERGED /* zstd level 6, rows sorted by level, source, time */
 } ls_part_codec;
 
 typedef struct ls_part_stats
@@ -202,6 +202,13 @@ extern bool ls_part_column_range(const ls_part *part, uint32_t column, int64_t *
  */
 extern uint32_t ls_part_find(const ls_part *part, ls_field field, ls_str key, uint32_t *columns,
 							 uint32_t max);
+
+/*
+ * All texts that a text column has in the part, in *entries, when they are in
+ * one place (a constant, a dictionary); else *n is 0.  False: see
+ * ls_part_error.
+ */
+extern bool ls_part_dictionary(ls_part *part, uint32_t column, const ls_str **entries, uint32_t *n);
 
 /* A shape: the columns of a row, in order (named fields first). */
 extern uint32_t ls_part_shapes(const ls_part *part);

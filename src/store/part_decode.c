@@ -343,6 +343,29 @@ load_dictionary(ls_part *part, uint32_t column)
 	return true;
 }
 
+bool
+ls_part_dictionary(ls_part *part, uint32_t column, const ls_str **entries, uint32_t *n)
+{
+	const ls_column_entry *e = &part->directory.columns[column];
+
+	*n = 0;
+	if (!LS_KIND_IS_TEXT(e->column.kind))
+		return true;
+	if (e->storage == LS_STORAGE_CONSTANT)
+	{
+		*entries = &e->constant;
+		*n = 1;
+	}
+	else if (e->storage == LS_STORAGE_DICTIONARY && (part->directory.flags & LS_PART_GROUPED) == 0)
+	{
+		if (!load_dictionary(part, column))
+			return false;
+		*entries = part->dictionaries[column];
+		*n = e->n_dictionary;
+	}
+	return true;
+}
+
 static bool
 decode_codes(ls_part *part, uint32_t column, ls_reader *r, ls_vector *vector)
 {

@@ -28,7 +28,7 @@
 
 /* Header flags. */
 #define LS_PART_GROUPED 0x01     /* one frame holds all columns of a block */
-#define LS_PART_SORTED 0x02      /* rows are ordered by (source, timestamp) */
+#define LS_PART_SORTED 0x02      /* rows are ordered by level, source, time */
 #define LS_PART_FAR_COLUMNS 0x04 /* the column list is a frame of the body */
 #define LS_PART_FAR_SHAPES 0x08  /* the shape list is a frame of the body */
 #define LS_PART_KNOWN_FLAGS 0x0F
@@ -237,7 +237,7 @@ ls_texts_get(const ls_texts *t, uint32_t i)
 /* ---- part_sort.c ---- */
 
 /*
- * The rows of a builder in the order (source, timestamp, batch, place), as
+ * The rows of a builder in the order (level, source, timestamp, batch, place), as
  * row numbers in `arena`; NULL when out of memory.
  */
 extern uint32_t *ls_builder_sorted_rows(const ls_part_builder *b, ls_arena *arena);
@@ -436,7 +436,9 @@ struct ls_part
 	ls_part_directory directory;
 	ls_part_decompressor decompressor;
 	ls_str **dictionaries; /* by column, when loaded */
-	uint32_t *slots;       /* of a grouped part: payload number by column */
+	char **near_columns;   /* small columns as they are in the body, when fetched */
+	char *near_streams[LS_ROW_STREAMS];
+	uint32_t *slots; /* of a grouped part: payload number by column */
 	uint32_t n_slots;
 	uint32_t *identity; /* 0, 1, 2, ...: ranks of a column that all rows have */
 	bool blooms_loaded;

@@ -11,6 +11,16 @@
  */
 #include "src/store/part_impl.h"
 
+/*
+ * Frames of a column up to this many bytes are fetched together.  The fuzzer
+ * wants each by itself, to make its checksum right.
+ */
+#ifdef LS_FUZZING
+#define NEAR_BYTES 0
+#else
+#define NEAR_BYTES 8192
+#endif
+
 /* ---- frames ---- */
 
 bool
@@ -36,16 +46,51 @@ ls_part_load_frame(ls_part *part, uint64_t offset, uint32_t length, ls_arena *ar
 	return true;
 }
 
-/* Offset and length of the frame of a block among those of a stream. */
+/*
+ * As ls_part_load_frame, for a frame of those in [start, end), which belong
+ * together: when they are small they are fetched at once and kept, as a fetch
+ * costs more than the bytes do.
+ */
 static bool
-load_block_frame(ls_part *part, uint64_t offset, const uint32_t *lengths, uint32_t block,
-				 ls_str *raw)
+load_near_frame(ls_part *part, char **near, uint64_t start, uint64_t end, uint64_t offset,
+				uint32_t length, ls_str *raw)
 {
-	for (uint32_t i = 0; i < block; i++)
-		offset += lengths[i];
+	const char *error;
+
+	if (end - start > NEAR_BYTES || end - start == length)
+		return ls_part_load_frame(part, offset, length, part->block_arena, raw);
+	if (*near == NULL)
+	{
+		char *bytes = ls_arena_alloc(part->arena, (size_t) (end - start));
+
+		if (bytes == NULL)
+			return ls_part_fail(part, "out of memory");
+		if (!part->fetch(part->context, start, (size_t) (end - start), bytes))
+			return ls_part_fail(part, "the body of the part cannot be read");
+		*near = bytes;
+	}
+	error = ls_part_frame_read(&part->decompressor, ls_str_make(*near + (offset - start), length),
+							   part->block_arena, raw);
+	return error == NULL || ls_part_fail(part, error);
+}
+
+/* The frame of a block among those of a stream or column; `start`: of what belongs to it. */
+static bool
+load_block_frame(ls_part *part, char **near, uint64_t start, uint64_t offset,
+				 const uint32_t *lengths, uint32_t block, ls_str *raw)
+{
+	uint64_t at = offset;
+	uint64_t end = offset;
+
+	for (uint32_t i = 0; i < part->directory.blocks; i++)
+	{
+		if (i == block)
+			at = end;
+		end += lengths[i];
+	}
 	if (lengths[block] == 0)
 		return ls_part_fail(part, "a frame is missing");
-	return ls_part_load_frame(part, offset, lengths[block], part->block_arena, raw);
+	return load_near_frame(part, near, start, end, at, lengths[block], raw);
 }
 
 /* Takes the frame of a grouped block apart. */
@@ -59,7 +104,8 @@ load_group(ls_part *part, uint32_t block, ls_str **payloads)
 	uint64_t start = 0;
 	ls_str *list;
 
-	if (!load_block_frame(part, d->offsets[0], d->lengths[0], block, &raw))
+	if (!load_block_frame(part, &part->near_streams[0], d->offsets[0], d->offsets[0], d->lengths[0],
+						  block, &raw))
 		return false;
 	if (raw.len < 4)
 		return ls_part_fail(part, "a group is too short");
@@ -112,7 +158,8 @@ ls_part_stream_payload(ls_part *part, uint32_t block, ls_row_stream stream, ls_s
 
 	if (is_grouped(part))
 		return group_payload(part, block, stream, payload);
-	return load_block_frame(part, d->offsets[stream], d->lengths[stream], block, payload);
+	return load_block_frame(part, &part->near_streams[stream], d->offsets[stream],
+							d->offsets[stream], d->lengths[stream], block, payload);
 }
 
 bool
@@ -122,7 +169,8 @@ ls_part_column_payload(ls_part *part, uint32_t block, uint32_t column, ls_str *p
 
 	if (is_grouped(part))
 		return group_payload(part, block, part->slots[column], payload);
-	return load_block_frame(part, e->offset, e->lengths, block, payload);
+	return load_block_frame(part, &part->near_columns[column], e->offset - e->dictionary_length,
+							e->offset, e->lengths, block, payload);
 }
 
 bool
@@ -133,10 +181,14 @@ ls_part_dictionary_payload(ls_part *part, uint32_t column, ls_str *payload)
 
 	if (!is_grouped(part))
 	{
+		uint64_t end = e->offset;
+
 		if (e->dictionary_length == 0)
 			return ls_part_fail(part, "a frame is missing");
-		return ls_part_load_frame(part, e->dictionary_offset, e->dictionary_length,
-								  part->block_arena, payload);
+		for (uint32_t block = 0; block < part->directory.blocks; block++)
+			end += e->lengths[block];
+		return load_near_frame(part, &part->near_columns[column], e->dictionary_offset, end,
+							   e->dictionary_offset, e->dictionary_length, payload);
 	}
 	/* The group of the first block has them all. */
 	if (part->cached && part->block == 0)
@@ -203,7 +255,9 @@ open_lists(ls_part *part, ls_str columns, ls_str shapes)
 
 	part->dictionaries = LS_PART_ARRAY(part->arena, ls_str *, d->n_columns);
 	part->slots = LS_PART_ARRAY(part->arena, uint32_t, d->n_columns);
-	if (part->dictionaries == NULL || part->slots == NULL || !index_shapes(part))
+	part->near_columns = LS_PART_ARRAY(part->arena, char *, d->n_columns);
+	if (part->dictionaries == NULL || part->slots == NULL || part->near_columns == NULL ||
+		!index_shapes(part))
 		return ls_part_fail(part, "out of memory");
 	part->n_slots = LS_ROW_STREAMS;
 	for (uint32_t c = 0; c < d->n_columns; c++)

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * part_sort.c
- *	  The order of the rows in a part: source, timestamp, batch, place (pure).
+ *	  The order of the rows in a part: level, source, timestamp, batch, place (pure).
  *
  * Lines of one source resemble each other, so keeping them together makes a
  * part smaller and lets most blocks be skipped by a search; see the README.
@@ -120,11 +120,14 @@ rank_texts(const ls_texts *t, uint32_t *rank, ls_arena *arena)
 	return true;
 }
 
-/* Keys become the rank of each row's source; rows without one come first. */
+/*
+ * Keys become the rank of each row's value of a named field: of the source by
+ * its text, those without one first; of the level by its kind.
+ */
 static bool
-source_keys(sorter *s, const ls_part_builder *b, uint64_t *max, ls_arena *arena)
+field_keys(sorter *s, const ls_part_builder *b, ls_field field, uint64_t *max, ls_arena *arena)
 {
-	uint32_t number = b->named[LS_FIELD_SOURCE];
+	uint32_t number = b->named[field];
 	const ls_builder_column *c;
 	uint32_t *rank;
 	uint32_t value = 0;
@@ -136,7 +139,14 @@ source_keys(sorter *s, const ls_part_builder *b, uint64_t *max, ls_arena *arena)
 	c = &b->columns[--number];
 	rank = LS_PART_ARRAY(arena, uint32_t, c->texts.count);
 	has = LS_PART_ARRAY(arena, bool, b->n_shapes);
-	if (rank == NULL || has == NULL || !rank_texts(&c->texts, rank, arena))
+	if (rank == NULL || has == NULL)
+		return false;
+	if (field == LS_FIELD_LEVEL)
+	{
+		for (uint32_t i = 0; i < c->texts.count; i++)
+			rank[i] = (uint32_t) ls_level_of(ls_texts_get(&c->texts, i));
+	}
+	else if (!rank_texts(&c->texts, rank, arena))
 		return false;
 	for (uint32_t i = 0; i < b->n_shapes; i++)
 	{
@@ -192,7 +202,10 @@ ls_builder_sorted_rows(const ls_part_builder *b, ls_arena *arena)
 	memcpy(s.keys, b->timestamps, s.n * sizeof(uint64_t));
 	max = rebase(&s, true);
 	sort_by_keys(&s, max);
-	if (!source_keys(&s, b, &max, arena))
+	if (!field_keys(&s, b, LS_FIELD_SOURCE, &max, arena))
+		return NULL;
+	sort_by_keys(&s, max);
+	if (!field_keys(&s, b, LS_FIELD_LEVEL, &max, arena))
 		return NULL;
 	sort_by_keys(&s, max);
 	return s.order;

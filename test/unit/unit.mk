@@ -18,7 +18,7 @@ build/unit/obj/%.o: %.c | $(GENERATED)
 	$(CC) $(PURE_CFLAGS) -O1 $(SANITIZE) -c $< -o $@
 build/fuzz/obj/%.o: %.c | $(GENERATED)
 	@mkdir -p $(@D)
-	clang $(PURE_CFLAGS) -O1 $(SANITIZE) -fsanitize=fuzzer-no-link -c $< -o $@
+	clang $(PURE_CFLAGS) -DLS_FUZZING -O1 $(SANITIZE) -fsanitize=fuzzer-no-link -c $< -o $@
 build/bench/obj/%.o: %.c | $(GENERATED)
 	@mkdir -p $(@D)
 	$(CC) $(PURE_CFLAGS) -O2 -fno-strict-aliasing -fwrapv -c $< -o $@
