@@ -224,9 +224,9 @@ ls_protocol_user(ls_buf *buf, const ls_evaluation_prompt *prompt, const ls_proto
 
 /* ---- replies ---- */
 
-ls_protocol_outcome
-ls_protocol_begin(ls_protocol_reading *in, int status, ls_str body, ls_arena *arena,
-				  ls_protocol_reply *out)
+static ls_protocol_outcome
+begin_reading(ls_protocol_reading *in, int status, ls_str body, ls_arena *arena,
+			  ls_protocol_reply *out)
 {
 	memset(in, 0, sizeof(*in));
 	memset(out, 0, sizeof(*out));
@@ -302,8 +302,8 @@ ls_protocol_forget(ls_protocol_reading *in)
 	in->tools = 0;
 }
 
-ls_protocol_outcome
-ls_protocol_conclude(ls_protocol_reading *in, ls_protocol_reply *out)
+static ls_protocol_outcome
+conclude(ls_protocol_reading *in, ls_protocol_reply *out)
 {
 	ls_str text = in->tools == 1 ? in->tool : ls_str_make(in->text.data, in->text.len);
 
@@ -322,4 +322,22 @@ ls_protocol_conclude(ls_protocol_reading *in, ls_protocol_reply *out)
 		out->text = text;
 	out->complete = !in->cut;
 	return LS_PROTOCOL_OK;
+}
+
+ls_protocol_outcome
+ls_protocol_read(int status, ls_str body, ls_arena *arena,
+				 void (*member)(ls_protocol_reading *in, ls_str key), ls_protocol_reply *out)
+{
+	ls_protocol_reading in;
+	ls_protocol_outcome outcome = begin_reading(&in, status, body, arena, out);
+	ls_str key;
+
+	if (outcome != LS_PROTOCOL_OK)
+		return outcome;
+	if (ls_protocol_open(&in, LS_JSON_OBJECT))
+	{
+		while (ls_json_member(&in.json, &key))
+			member(&in, key);
+	}
+	return conclude(&in, out);
 }

@@ -408,37 +408,32 @@ read_stop(ls_protocol_reading *in)
 			  ls_str_eq(stop, LS_STR("model_context_window_exceeded"));
 }
 
+/* A member of the reply. */
+static void
+read_member(ls_protocol_reading *in, ls_str key)
+{
+	if (ls_str_eq(key, LS_STR("stopReason")))
+		read_stop(in);
+	else if (ls_str_eq(key, LS_STR("usage")))
+		read_usage(in);
+	else if (!ls_str_eq(key, LS_STR("output")))
+		ls_protocol_skip(in);
+	else if (ls_protocol_open(in, LS_JSON_OBJECT))
+	{
+		while (ls_json_member(&in->json, &key))
+		{
+			if (ls_str_eq(key, LS_STR("message")))
+				read_message(in);
+			else
+				ls_protocol_skip(in);
+		}
+	}
+}
+
 static ls_protocol_outcome
 read_reply(int status, ls_str body, ls_arena *arena, ls_protocol_reply *out)
 {
-	ls_protocol_reading in;
-	ls_protocol_outcome outcome = ls_protocol_begin(&in, status, body, arena, out);
-	ls_str key;
-
-	if (outcome != LS_PROTOCOL_OK)
-		return outcome;
-	if (!ls_protocol_open(&in, LS_JSON_OBJECT))
-		return ls_protocol_conclude(&in, out);
-	while (ls_json_member(&in.json, &key))
-	{
-		if (ls_str_eq(key, LS_STR("stopReason")))
-			read_stop(&in);
-		else if (ls_str_eq(key, LS_STR("usage")))
-			read_usage(&in);
-		else if (!ls_str_eq(key, LS_STR("output")))
-			ls_protocol_skip(&in);
-		else if (ls_protocol_open(&in, LS_JSON_OBJECT))
-		{
-			while (ls_json_member(&in.json, &key))
-			{
-				if (ls_str_eq(key, LS_STR("message")))
-					read_message(&in);
-				else
-					ls_protocol_skip(&in);
-			}
-		}
-	}
-	return ls_protocol_conclude(&in, out);
+	return ls_protocol_read(status, body, arena, read_member, out);
 }
 
 const ls_protocol ls_protocol_bedrock = {"bedrock", write_request, read_reply};

@@ -94,10 +94,6 @@ typedef struct ls_protocol_reading
 	ls_str region;
 } ls_protocol_reading;
 
-/* Starts reading; the outcome is not OK when the status or the length decides it already. */
-extern ls_protocol_outcome ls_protocol_begin(ls_protocol_reading *in, int status, ls_str body,
-											 ls_arena *arena, ls_protocol_reply *out);
-
 /*
  * The next value, when it is of the type wanted; else it is passed over and false is returned
  * (and the target left alone), as it is after an error.
@@ -110,7 +106,9 @@ extern void ls_protocol_skip(ls_protocol_reading *in);
 /* Forgets what a member of the same name said before: the last one wins. */
 extern void ls_protocol_forget(ls_protocol_reading *in);
 
-/* What has been read as a reply. */
-extern ls_protocol_outcome ls_protocol_conclude(ls_protocol_reading *in, ls_protocol_reply *out);
+/* Reads a reply: calls `member` with the name of each member of its object, to read the value. */
+extern ls_protocol_outcome ls_protocol_read(int status, ls_str body, ls_arena *arena,
+											void (*member)(ls_protocol_reading *in, ls_str key),
+											ls_protocol_reply *out);
 
 #endif /* LS_PROTOCOL_INTERNAL_H */

@@ -43,6 +43,8 @@ my @mutations = (
 		"route->credentials[0] != '\\0' || request->origin.len == 0 ||", 'true ||', 'test/t/070_accounts.pl'],
 	['admission: rate', 'src/http/admit.c', 'within = ls_rate_limit_take(route->rate_class, key, limit, &state);',
 		'ls_rate_limit_take(route->rate_class, key, limit, &state);', 'test/t/070_accounts.pl', 'test/t/054_evaluation_http.pl'],
+	['admission: a rate by user, not by organization', 'src/access/facts.c', 'memcpy(key, &principal->user, 16);',
+		'memcpy(key, principal->caller, 16);', 'test/t/080_rate_limits.pl'],
 
 	# ---- identity providers ----
 	['identity provider: the state of the browser', 'src/access/oauth_state.c',
