@@ -19,7 +19,6 @@
 #include "utils/fmgrprotos.h"
 #include "utils/jsonb.h"
 #include "utils/timestamp.h"
-#include "utils/tuplestore.h"
 
 #include "src/store/event_id.h"
 
@@ -289,74 +288,12 @@ logsvc_query_logs_json(PG_FUNCTION_ARGS)
 
 /* ---- events, explain_query ---- */
 
-#define EVENT_COLUMNS 11
-
-typedef struct event_sink
-{
-	ReturnSetInfo *to;
-	ls_arena *arena;
-	MemoryContext context;
-} event_sink;
-
-static bool
-event_row(void *context, const ls_position *position, char **texts)
-{
-	static const char *const names[EVENT_COLUMNS] = {"id",      "timestamp", "ingestedAt", "event",
-													 "level",   "source",    "service",    "index",
-													 "traceId", "spanId",    "attributes"};
-	event_sink *sink = context;
-	MemoryContext outer = MemoryContextSwitchTo(sink->context);
-	Datum values[EVENT_COLUMNS];
-	bool nulls[EVENT_COLUMNS];
-	ls_json j;
-	ls_json_value v;
-	ls_str key;
-
-	memset(nulls, true, sizeof(nulls));
-	ls_json_init(&j, ls_str_of_cstring(texts[0]), sink->arena, 1100);
-	ls_json_read(&j, &v);
-	while (ls_json_member(&j, &key))
-	{
-		int c = 0;
-		ls_time time;
-
-		while (c < EVENT_COLUMNS && !ls_str_eq(key, ls_str_of_cstring(names[c])))
-			c++;
-		if (c >= EVENT_COLUMNS - 1)
-		{
-			ls_json_skip(&j, &key);
-			if (c == EVENT_COLUMNS - 1)
-			{
-				values[c] = DirectFunctionCall1(jsonb_in, CStringGetDatum(ls_cstring_of_str(key)));
-				nulls[c] = false;
-			}
-			continue;
-		}
-		if (!ls_json_read(&j, &v))
-			break;
-		nulls[c] = false;
-		if (c == 1 && position != NULL)
-			values[c] = TimestampTzGetDatum(ls_timestamptz_of_time(position->time));
-		else if (c == 2 && ls_time_parse_iso(v.text, &time))
-			values[c] = TimestampTzGetDatum(ls_timestamptz_of_time(time));
-		else
-			values[c] = PointerGetDatum(ls_text_of_str(v.text));
-	}
-	if (j.error != NULL)
-		elog(ERROR, "an event is not JSON: %s", j.error);
-	tuplestore_putvalues(sink->to->setResult, sink->to->setDesc, values, nulls);
-	MemoryContextSwitchTo(outer);
-	MemoryContextReset(sink->context);
-	ls_arena_reset(sink->arena);
-	return true;
-}
-
 /* events(q text, limit int) returns table: NULL as limit: all. */
 Datum
 logsvc_events(PG_FUNCTION_ARGS)
 {
 	ls_position position = {0};
-	event_sink sink;
+	ReturnSetInfo *result = (ReturnSetInfo *) fcinfo->resultinfo;
 	ls_search search;
 	ls_plan *plan;
 
@@ -372,11 +309,7 @@ logsvc_events(PG_FUNCTION_ARGS)
 	/* The statement would return one more, to know whether there are more. */
 	if (plan->limit > 0)
 		plan->values[plan->limit - 1] = Int64GetDatum(search.limit);
-	sink.to = (ReturnSetInfo *) fcinfo->resultinfo;
-	sink.arena = ls_context_arena(CurrentMemoryContext, SEARCH_MEMORY);
-	sink.context =
-		AllocSetContextCreate(CurrentMemoryContext, "event of a search", ALLOCSET_DEFAULT_SIZES);
-	ls_plan_run(&search, plan, event_row, &sink);
+	ls_plan_event_rows(&search, plan, result->setResult, result->setDesc);
 	SPI_finish();
 	return (Datum) 0;
 }

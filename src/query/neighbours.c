@@ -15,10 +15,6 @@
 PG_FUNCTION_INFO_V1(logsvc_event_json);
 PG_FUNCTION_INFO_V1(logsvc_context_json);
 
-/* All times that an event can have: the years 1 to 9999. */
-#define FIRST_TIME INT64CONST(-62135596800000000)
-#define LAST_TIME INT64CONST(253402300800000000)
-
 typedef struct found
 {
 	int limit;
@@ -79,8 +75,8 @@ find_event(ls_search *search, ls_str id, found *f)
 		ls_raise(LS_ERROR_NOT_FOUND);
 	search->principal = ls_principal_current();
 	search->query = &all;
-	search->from = FIRST_TIME;
-	search->to = LAST_TIME;
+	search->from = LS_FIRST_EVENT_TIME;
+	search->to = LS_LAST_EVENT_TIME;
 	ls_search_indexes(search, &none);
 	leaf = ls_search_node(search, LS_FILTER_EQ, 0);
 	leaf->target = LS_TARGET_ID;
@@ -185,7 +181,7 @@ logsvc_context_json(PG_FUNCTION_ARGS)
 	search.to = position.time + 1;
 	run(&search, &position, &older, before);
 	search.from = position.time;
-	search.to = LAST_TIME;
+	search.to = LS_LAST_EVENT_TIME;
 	search.ascending = true;
 	run(&search, &position, &newer, after);
 

@@ -12,6 +12,8 @@
  *	run.c		runs a plan, makes the JSON answer
  *	function.c	the functions of SQL
  *	deletion.c	the head of a query as what is to be deleted
+ *	event_rows.c	events as rows of SQL
+ *	foreign.c	the view logs
  *	neighbours.c	one event, and those around it
  *	tail.c		events as they come in
  *
@@ -22,7 +24,9 @@
 
 #include "src/base/base.h"
 
+#include "access/tupdesc.h"
 #include "lib/stringinfo.h"
+#include "utils/tuplestore.h"
 
 #include "src/access/access.h"
 #include "src/query/ast.h"
@@ -34,6 +38,10 @@
 
 /* Texts of one answer; more is QUERY_MEMORY_LIMIT. */
 #define LS_SEARCH_MAX_ANSWER (512 * 1024 * 1024)
+
+/* All times that an event can have: the years 1 to 9999. */
+#define LS_FIRST_EVENT_TIME INT64CONST(-62135596800000000)
+#define LS_LAST_EVENT_TIME INT64CONST(253402300800000000)
 
 /* What of a query is known before any row is read. */
 typedef struct ls_search
@@ -185,6 +193,15 @@ extern char *ls_cursor_make(ls_search *search, const ls_position *position);
 
 /* The secret of this server, whatever the caller may read.  In SPI. */
 extern ls_str ls_server_key(void);
+
+/* ---- event_rows.c ---- */
+
+/*
+ * Runs a plan of events and puts them as rows: id, timestamp, ingested_at, event,
+ * level, source, service, index, trace_id, span_id, attributes.  In SPI.
+ */
+extern void ls_plan_event_rows(ls_search *search, const ls_plan *plan, Tuplestorestate *rows,
+							   TupleDesc desc);
 
 /* ---- tail.c ---- */
 

@@ -1,0 +1,89 @@
+/*-------------------------------------------------------------------------
+ *
+ * event_rows.c
+ *	  Found events as rows of logsvc.events() and logsvc.logs.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "src/query/query.h"
+
+#include "utils/builtins.h"
+#include "utils/fmgrprotos.h"
+#include "utils/timestamp.h"
+#include "utils/tuplestore.h"
+
+#define EVENT_MEMORY ((size_t) 64 * 1024 * 1024)
+
+#define EVENT_COLUMNS 11
+
+typedef struct event_sink
+{
+	Tuplestorestate *rows;
+	TupleDesc desc;
+	ls_arena *arena;
+	MemoryContext context;
+} event_sink;
+
+static bool
+event_row(void *context, const ls_position *position, char **texts)
+{
+	static const char *const names[EVENT_COLUMNS] = {"id",      "timestamp", "ingestedAt", "event",
+													 "level",   "source",    "service",    "index",
+													 "traceId", "spanId",    "attributes"};
+	event_sink *sink = context;
+	MemoryContext outer = MemoryContextSwitchTo(sink->context);
+	Datum values[EVENT_COLUMNS];
+	bool nulls[EVENT_COLUMNS];
+	ls_json j;
+	ls_json_value v;
+	ls_str key;
+
+	memset(nulls, true, sizeof(nulls));
+	ls_json_init(&j, ls_str_of_cstring(texts[0]), sink->arena, 1100);
+	ls_json_read(&j, &v);
+	while (ls_json_member(&j, &key))
+	{
+		int c = 0;
+		ls_time time;
+
+		while (c < EVENT_COLUMNS && !ls_str_eq(key, ls_str_of_cstring(names[c])))
+			c++;
+		if (c >= EVENT_COLUMNS - 1)
+		{
+			ls_json_skip(&j, &key);
+			if (c == EVENT_COLUMNS - 1)
+			{
+				values[c] = DirectFunctionCall1(jsonb_in, CStringGetDatum(ls_cstring_of_str(key)));
+				nulls[c] = false;
+			}
+			continue;
+		}
+		if (!ls_json_read(&j, &v))
+			break;
+		nulls[c] = false;
+		if (c == 1 && position != NULL)
+			values[c] = TimestampTzGetDatum(ls_timestamptz_of_time(position->time));
+		else if (c == 2 && ls_time_parse_iso(v.text, &time))
+			values[c] = TimestampTzGetDatum(ls_timestamptz_of_time(time));
+		else
+			values[c] = PointerGetDatum(ls_text_of_str(v.text));
+	}
+	if (j.error != NULL)
+		elog(ERROR, "an event is not JSON: %s", j.error);
+	tuplestore_putvalues(sink->rows, sink->desc, values, nulls);
+	MemoryContextSwitchTo(outer);
+	MemoryContextReset(sink->context);
+	ls_arena_reset(sink->arena);
+	return true;
+}
+
+void
+ls_plan_event_rows(ls_search *search, const ls_plan *plan, Tuplestorestate *rows, TupleDesc desc)
+{
+	event_sink sink = {.rows = rows, .desc = desc};
+
+	sink.arena = ls_context_arena(CurrentMemoryContext, EVENT_MEMORY);
+	sink.context =
+		AllocSetContextCreate(CurrentMemoryContext, "event of a search", ALLOCSET_DEFAULT_SIZES);
+	ls_plan_run(search, plan, event_row, &sink);
+}

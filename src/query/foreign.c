@@ -1,0 +1,503 @@
+/*-------------------------------------------------------------------------
+ *
+ * foreign.c
+ *	  The events of the session's organization as a foreign table, which the
+ *	  view logsvc.logs shows.
+ *
+ * A scan is a search: comparisons of timestamp, index, level, source and
+ * service with something that does not depend on the row narrow it, and only
+ * the columns that the statement names are read.  The server checks every
+ * condition again, so what is pushed down need only never be too narrow.
+ *
+ * The search runs as role logsvc_tenant under row security, whoever owns the
+ * view and whatever the statement says.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "src/query/query.h"
+
+#include "access/table.h"
+#include "catalog/pg_operator.h"
+#include "catalog/pg_type.h"
+#include "commands/explain.h"
+#include "executor/executor.h"
+#include "executor/spi.h"
+#include "foreign/fdwapi.h"
+#include "miscadmin.h"
+#include "nodes/makefuncs.h"
+#include "optimizer/clauses.h"
+#include "optimizer/cost.h"
+#include "optimizer/optimizer.h"
+#include "optimizer/pathnode.h"
+#include "optimizer/planmain.h"
+#include "optimizer/restrictinfo.h"
+#include "utils/acl.h"
+#include "utils/array.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/rel.h"
+#include "utils/timestamp.h"
+
+PG_FUNCTION_INFO_V1(logsvc_logs_handler);
+
+/* What the planner is told, who has no statistics of events. */
+#define GUESSED_ROWS 1000000
+#define GUESSED_WIDTH 500
+
+/* Columns of the table, from 1. */
+enum
+{
+	COLUMN_TIMESTAMP = 2,
+	COLUMN_LEVEL = 5,
+	COLUMN_SOURCE = 6,
+	COLUMN_SERVICE = 7,
+	COLUMN_INDEX = 8,
+	COLUMN_ATTRIBUTES = 11,
+	COLUMNS = COLUMN_ATTRIBUTES
+};
+
+/* As the stage fields names them. */
+static const char *const column_names[COLUMNS] = {"id",       "timestamp", "ingested_at", "event",
+												  "level",    "source",    "service",     "index",
+												  "trace_id", "span_id",   "attributes"};
+
+/* How a column is compared. */
+typedef enum comparison
+{
+	COMPARE_EQ,
+	COMPARE_ANY, /* with the elements of an array */
+	COMPARE_LT,
+	COMPARE_LE,
+	COMPARE_GT,
+	COMPARE_GE
+} comparison;
+
+/* ---- planning ---- */
+
+static comparison
+comparison_of(const char *name)
+{
+	static const char *const names[] = {"=", "", "<", "<=", ">", ">="};
+
+	for (int i = 0; i < (int) lengthof(names); i++)
+	{
+		if (strcmp(names[i], name) == 0)
+			return (comparison) i;
+	}
+	return COMPARE_ANY;
+}
+
+/* Is the operator the ordinary one of the column's type? */
+static bool
+is_ordinary(Oid op, int column)
+{
+	Oid left;
+	Oid right;
+
+	op_input_types(op, &left, &right);
+	return op < FirstNormalObjectId && left == right &&
+		   left == (column == COLUMN_TIMESTAMP ? TIMESTAMPTZOID : TEXTOID);
+}
+
+static int
+column_of(Node *node, Index relid)
+{
+	while (node != NULL && IsA(node, RelabelType))
+		node = (Node *) ((RelabelType *) node)->arg;
+	if (node != NULL && IsA(node, Var) && (Index) ((Var *) node)->varno == relid &&
+		((Var *) node)->varlevelsup == 0)
+		return ((Var *) node)->varattno;
+	return 0;
+}
+
+static bool
+is_text_column(int column)
+{
+	return column == COLUMN_LEVEL || column == COLUMN_SOURCE || column == COLUMN_SERVICE ||
+		   column == COLUMN_INDEX;
+}
+
+/* Something that one scan can know before it begins. */
+static bool
+is_known(Node *value)
+{
+	return !contain_var_clause(value) && !contain_volatile_functions(value) &&
+		   !contain_subplans(value);
+}
+
+/*
+ * Can the condition narrow the search?  Then the column, the comparison and the
+ * value that it is compared with.
+ */
+static bool
+match_condition(Expr *clause, Index relid, int *column, comparison *how, Node **value)
+{
+	if (IsA(clause, OpExpr) && list_length(((OpExpr *) clause)->args) == 2)
+	{
+		Oid op = ((OpExpr *) clause)->opno;
+		Node *left = linitial(((OpExpr *) clause)->args);
+		Node *right = lsecond(((OpExpr *) clause)->args);
+
+		*column = column_of(left, relid);
+		*value = right;
+		if (*column == 0)
+		{
+			*column = column_of(right, relid);
+			*value = left;
+			op = get_commutator(op);
+		}
+		if (*column == 0 || !OidIsValid(op) || !is_known(*value) || !is_ordinary(op, *column))
+			return false;
+		*how = comparison_of(get_opname(op));
+		return *how != COMPARE_ANY &&
+			   (*column == COLUMN_TIMESTAMP || (is_text_column(*column) && *how == COMPARE_EQ));
+	}
+	if (IsA(clause, ScalarArrayOpExpr) && ((ScalarArrayOpExpr *) clause)->useOr)
+	{
+		ScalarArrayOpExpr *any = (ScalarArrayOpExpr *) clause;
+
+		*column = column_of(linitial(any->args), relid);
+		*value = lsecond(any->args);
+		*how = COMPARE_ANY;
+		return is_text_column(*column) && any->opno == TextEqualOperator && is_known(*value);
+	}
+	return false;
+}
+
+static void
+estimate(PlannerInfo *root, RelOptInfo *rel, Oid table)
+{
+	rel->tuples = GUESSED_ROWS;
+	rel->rows = clamp_row_est(GUESSED_ROWS * clauselist_selectivity(root, rel->baserestrictinfo,
+																	rel->relid, JOIN_INNER, NULL));
+	rel->reltarget->width = GUESSED_WIDTH;
+}
+
+static void
+add_paths(PlannerInfo *root, RelOptInfo *rel, Oid table)
+{
+	Cost startup = 1000;
+	Cost total = startup + rel->rows * cpu_tuple_cost * 10;
+
+	add_path(rel, (Path *) create_foreignscan_path(root, rel, NULL, rel->rows, startup, total, NIL,
+												   rel->lateral_relids, NULL, NIL));
+}
+
+/* Which columns the statement names: all with a reference to whole rows. */
+static Bitmapset *
+columns_used(RelOptInfo *rel)
+{
+	Bitmapset *used = NULL;
+	Bitmapset *columns = NULL;
+	ListCell *cell;
+	int bit = -1;
+
+	pull_varattnos((Node *) rel->reltarget->exprs, rel->relid, &used);
+	foreach (cell, rel->baserestrictinfo)
+		pull_varattnos((Node *) lfirst_node(RestrictInfo, cell)->clause, rel->relid, &used);
+	while ((bit = bms_next_member(used, bit)) >= 0)
+	{
+		int column = bit + FirstLowInvalidHeapAttributeNumber;
+
+		if (column == 0)
+			return bms_add_range(NULL, 1, COLUMNS);
+		if (column > 0)
+			columns = bms_add_member(columns, column);
+	}
+	return columns;
+}
+
+static ForeignScan *
+make_plan(PlannerInfo *root, RelOptInfo *rel, Oid table, ForeignPath *path, List *targets,
+		  List *clauses, Plan *outer)
+{
+	Bitmapset *used = columns_used(rel);
+	List *columns = NIL;
+	List *pushed = NIL; /* column, comparison, of each value */
+	List *values = NIL;
+	ListCell *cell;
+	int column = -1;
+
+	while ((column = bms_next_member(used, column)) >= 0)
+		columns = lappend_int(columns, column);
+	foreach (cell, clauses)
+	{
+		comparison how;
+		Node *value;
+
+		if (match_condition(lfirst_node(RestrictInfo, cell)->clause, rel->relid, &column, &how,
+							&value))
+		{
+			pushed = lappend_int(lappend_int(pushed, column), (int) how);
+			values = lappend(values, value);
+		}
+	}
+	return make_foreignscan(targets, extract_actual_clauses(clauses, false), rel->relid, values,
+							list_make2(columns, pushed), NIL, NIL, outer);
+}
+
+/* ---- the search ---- */
+
+typedef struct logs_scan
+{
+	List *columns;
+	List *pushed;
+	List *values; /* of ExprState */
+	Tuplestorestate *rows;
+	TupleTableSlot *row; /* as the rows are kept */
+} logs_scan;
+
+static void
+begin_scan(ForeignScanState *node, int flags)
+{
+	ForeignScan *plan = (ForeignScan *) node->ss.ps.plan;
+	logs_scan *scan = palloc0(sizeof(logs_scan));
+
+	node->fdw_state = scan;
+	scan->columns = linitial(plan->fdw_private);
+	scan->pushed = lsecond(plan->fdw_private);
+	scan->row = ExecInitExtraTupleSlot(
+		node->ss.ps.state, RelationGetDescr(node->ss.ss_currentRelation), &TTSOpsMinimalTuple);
+	scan->values = ExecInitExprList(plan->fdw_exprs, (PlanState *) node);
+}
+
+static ls_str
+text_of(ls_search *search, Datum value)
+{
+	return ls_arena_strdup(search->arena, ls_str_of_text(DatumGetTextPP(value)));
+}
+
+static ls_filter *
+equal_leaf(ls_search *search, ls_field field, ls_str text)
+{
+	ls_filter *leaf = ls_search_node(search, LS_FILTER_EQ, 0);
+
+	leaf->target = LS_TARGET_NAMED;
+	leaf->field = field;
+	leaf->text = text;
+	return leaf;
+}
+
+static void
+keep_indexes(ls_search *search, const ls_str *names, int n)
+{
+	int kept = 0;
+
+	for (int i = 0; i < search->n_indexes; i++)
+	{
+		bool wanted = false;
+
+		for (int k = 0; k < n; k++)
+			wanted = wanted || ls_str_eq(search->indexes[i], names[k]);
+		if (wanted)
+			search->indexes[kept++] = search->indexes[i];
+	}
+	search->n_indexes = kept;
+}
+
+/* column = one of the texts; of none: nothing. */
+static void
+narrow_texts(ls_search *search, int column, const ls_str *texts, int n)
+{
+	ls_field field = column == COLUMN_LEVEL    ? LS_FIELD_LEVEL
+					 : column == COLUMN_SOURCE ? LS_FIELD_SOURCE
+											   : LS_FIELD_SERVICE;
+	ls_filter *any;
+
+	if (column == COLUMN_INDEX || n == 0)
+	{
+		keep_indexes(search, texts, n);
+		return;
+	}
+	any = ls_search_node(search, LS_FILTER_OR, (uint32) n);
+	for (int i = 0; i < n; i++)
+		any->children[i] = equal_leaf(search, field, texts[i]);
+	search->filter = ls_search_and(search, search->filter, n == 1 ? any->children[0] : any);
+}
+
+static void
+narrow_time(ls_search *search, comparison how, Datum value)
+{
+	TimestampTz time = DatumGetTimestampTz(value);
+	ls_time at;
+
+	if (TIMESTAMP_NOT_FINITE(time))
+		return; /* the server compares again */
+	at = ls_time_of_timestamptz(time);
+	if (how == COMPARE_EQ || how == COMPARE_GE || how == COMPARE_GT)
+		search->from = Max(search->from, how == COMPARE_GT ? at + 1 : at);
+	if (how == COMPARE_EQ || how == COMPARE_LE || how == COMPARE_LT)
+		search->to = Min(search->to, how == COMPARE_LT ? at : at + 1);
+}
+
+static void
+narrow(ls_search *search, int column, comparison how, Datum value)
+{
+	Datum *elements;
+	bool *nulls;
+	ls_str *texts;
+	ls_str text;
+	int n;
+	int kept = 0;
+
+	if (column == COLUMN_TIMESTAMP)
+		narrow_time(search, how, value);
+	else if (how == COMPARE_EQ)
+	{
+		text = text_of(search, value);
+		narrow_texts(search, column, &text, 1);
+	}
+	else
+	{
+		deconstruct_array(DatumGetArrayTypeP(value), TEXTOID, -1, false, TYPALIGN_INT, &elements,
+						  &nulls, &n);
+		texts = palloc(sizeof(ls_str) * (Size) (n + 1));
+		for (int i = 0; i < n; i++)
+		{
+			if (!nulls[i])
+				texts[kept++] = text_of(search, elements[i]);
+		}
+		narrow_texts(search, column, texts, kept);
+	}
+}
+
+/* The columns as a stage; an event without any column is still an event. */
+static ls_str
+fields_stage(const List *columns)
+{
+	StringInfoData q;
+	ListCell *cell;
+	bool first = true;
+
+	if (list_length(columns) == COLUMNS)
+		return LS_STR("");
+	initStringInfo(&q);
+	appendStringInfoString(&q, "| fields ");
+	foreach (cell, columns)
+	{
+		appendStringInfo(&q, "%s%s", first ? "" : ", ", column_names[lfirst_int(cell) - 1]);
+		first = false;
+	}
+	if (first)
+		appendStringInfoString(&q, "id");
+	return ls_str_make(q.data, (size_t) q.len);
+}
+
+static void
+find_rows(ForeignScanState *node, logs_scan *scan)
+{
+	ExprContext *econtext = node->ss.ps.ps_ExprContext;
+	MemoryContext caller = MemoryContextSwitchTo(node->ss.ps.state->es_query_cxt);
+	Oid tenant = get_role_oid("logsvc_tenant", false);
+	ls_position start = {0};
+	ListCell *pushed = list_head(scan->pushed);
+	ListCell *cell;
+	ls_search search;
+	Oid user;
+	int context;
+
+	scan->rows = tuplestore_begin_heap(false, false, work_mem);
+	GetUserIdAndSecContext(&user, &context);
+	SetUserIdAndSecContext(tenant, context | SECURITY_LOCAL_USERID_CHANGE);
+	ls_search_begin(&search, "earliest", "latest");
+	search.q = fields_stage(scan->columns);
+	search.limit = 0;
+	ls_search_prepare(&search);
+	search.from = LS_FIRST_EVENT_TIME;
+	search.to = LS_LAST_EVENT_TIME;
+	foreach (cell, scan->values)
+	{
+		int column = lfirst_int(pushed);
+		comparison how = (comparison) lfirst_int(lnext(scan->pushed, pushed));
+		bool isnull;
+		Datum value = ExecEvalExprSwitchContext(lfirst(cell), econtext, &isnull);
+
+		pushed = lnext(scan->pushed, lnext(scan->pushed, pushed));
+		/* A comparison with NULL is true for no row. */
+		if (isnull)
+			search.n_indexes = 0;
+		else
+			narrow(&search, column, how, value);
+	}
+	ls_plan_event_rows(&search, ls_search_plan(&search, &start), scan->rows,
+					   RelationGetDescr(node->ss.ss_currentRelation));
+	SPI_finish();
+	SetUserIdAndSecContext(user, context);
+	MemoryContextSwitchTo(caller);
+}
+
+static TupleTableSlot *
+next_row(ForeignScanState *node)
+{
+	logs_scan *scan = node->fdw_state;
+	TupleTableSlot *slot = node->ss.ss_ScanTupleSlot;
+
+	if (scan->rows == NULL)
+		find_rows(node, scan);
+	if (!tuplestore_gettupleslot(scan->rows, true, false, scan->row))
+		return ExecClearTuple(slot);
+	return ExecCopySlot(slot, scan->row);
+}
+
+static void
+end_scan(ForeignScanState *node)
+{
+	logs_scan *scan = node->fdw_state;
+
+	if (scan != NULL && scan->rows != NULL)
+		tuplestore_end(scan->rows);
+	if (scan != NULL)
+		scan->rows = NULL;
+}
+
+/* The same again, unless a value that it depends on has changed. */
+static void
+begin_again(ForeignScanState *node)
+{
+	logs_scan *scan = node->fdw_state;
+
+	if (scan->rows == NULL)
+		return;
+	if (node->ss.ps.chgParam != NULL)
+		end_scan(node);
+	else
+		tuplestore_rescan(scan->rows);
+}
+
+static void
+explain_scan(ForeignScanState *node, ExplainState *es)
+{
+	static const char *const operators[] = {"=", "= ANY", "<", "<=", ">", ">="};
+	ForeignScan *plan = (ForeignScan *) node->ss.ps.plan;
+	List *columns = linitial(plan->fdw_private);
+	List *pushed = lsecond(plan->fdw_private);
+	List *names = NIL;
+	ListCell *cell;
+
+	foreach (cell, columns)
+		names = lappend(names, (void *) column_names[lfirst_int(cell) - 1]);
+	ExplainPropertyList("Columns", names, es);
+	names = NIL;
+	for (int i = 0; i < list_length(pushed); i += 2)
+		names = lappend(names, psprintf("%s %s", column_names[list_nth_int(pushed, i) - 1],
+										operators[list_nth_int(pushed, i + 1)]));
+	if (names != NIL)
+		ExplainPropertyList("Narrowed By", names, es);
+}
+
+/* logs_handler() returns fdw_handler */
+Datum
+logsvc_logs_handler(PG_FUNCTION_ARGS)
+{
+	FdwRoutine *routine = makeNode(FdwRoutine);
+
+	routine->GetForeignRelSize = estimate;
+	routine->GetForeignPaths = add_paths;
+	routine->GetForeignPlan = make_plan;
+	routine->BeginForeignScan = begin_scan;
+	routine->IterateForeignScan = next_row;
+	routine->ReScanForeignScan = begin_again;
+	routine->EndForeignScan = end_scan;
+	routine->ExplainForeignScan = explain_scan;
+	PG_RETURN_POINTER(routine);
+}
