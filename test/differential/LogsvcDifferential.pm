@@ -16,6 +16,8 @@ use utf8;
 
 use LogsvcGenerator;
 use LogsvcReference;
+use LogsvcStageGenerator;
+use LogsvcStages;
 use LogsvcTest;
 use Test::More;
 use Time::HiRes qw(time sleep);
@@ -42,7 +44,30 @@ LANGUAGE sql AS $$
 		WHEN bound ? 'local' THEN (bound ->> 'local')::timestamp AT TIME ZONE zone
 		ELSE differential_time(at, (bound ->> 'amount')::int, bound ->> 'unit', bound ->> 'snap', zone) END) * 1000000)::bigint::text
 $$;
-CREATE FUNCTION differential(q text, earliest text, latest text, lim int, pages boolean, bounds jsonb, zone text)
+-- The points of a timechart over [a, b): days and above by the calendar, below
+-- from midnight on.
+CREATE FUNCTION differential_points(a timestamptz, b timestamptz, span text, zone text) RETURNS text
+LANGUAGE plpgsql AS $$
+DECLARE
+	amount int := substring(span FROM '^[0-9]+')::int;
+	unit text := CASE substring(span FROM '[a-z]+$') WHEN 's' THEN 'second' WHEN 'm' THEN 'minute' WHEN 'h' THEN 'hour'
+		WHEN 'd' THEN 'day' WHEN 'w' THEN 'week' WHEN 'mon' THEN 'month' ELSE 'year' END;
+	step interval := (amount || ' ' || unit)::interval;
+	first timestamptz;
+	points timestamptz[];
+BEGIN
+	IF unit IN ('second', 'minute', 'hour') THEN
+		first := date_trunc('day', a, zone);
+		first := first + floor(extract(epoch FROM a - first) / extract(epoch FROM step)) * step;
+		SELECT array_agg(p ORDER BY p) INTO points FROM generate_series(first, greatest(b, first + interval '1 us') - interval '1 us', step) p;
+	ELSE
+		SELECT array_agg(l AT TIME ZONE zone ORDER BY l) INTO points
+		FROM generate_series(date_trunc(unit, a AT TIME ZONE zone), greatest(b AT TIME ZONE zone, a AT TIME ZONE zone + interval '1 us') + interval '1 day', step) l
+		WHERE l AT TIME ZONE zone < b OR l = date_trunc(unit, a AT TIME ZONE zone);
+	END IF;
+	RETURN (SELECT string_agg(trunc(extract(epoch FROM p) * 1000000)::bigint::text, ' ' ORDER BY p) FROM unnest(points) p);
+END $$;
+CREATE FUNCTION differential(q text, earliest text, latest text, lim int, pages boolean, bounds jsonb, zone text, span text)
 RETURNS SETOF text LANGUAGE plpgsql AS $$
 DECLARE
 	before timestamptz := clock_timestamp();
@@ -62,6 +87,9 @@ BEGIN
 	RETURN NEXT 'T ' || array_to_string(ARRAY[
 		differential_bound(bounds -> 0, before, zone), differential_bound(bounds -> 0, clock_timestamp(), zone),
 		differential_bound(bounds -> 1, before, zone), differential_bound(bounds -> 1, clock_timestamp(), zone)], ' ');
+	IF span IS NOT NULL THEN
+		RETURN NEXT 'P ' || differential_points((answer #>> '{meta,range,earliest}')::timestamptz, (answer #>> '{meta,range,latest}')::timestamptz, span, zone);
+	END IF;
 EXCEPTION WHEN OTHERS THEN
 	RETURN NEXT 'E ' || SQLSTATE || ' ' || replace(SQLERRM, E'\n', ' ');
 END $$;
@@ -70,7 +98,7 @@ END $$;
 sub new
 {
 	my ($class, %opt) = @_;
-	my $self = bless { seed => $opt{seed}, n_events => $opt{events}, asked => 0, rows => 0, stages => $opt{stages} }, $class;
+	my $self = bless { seed => $opt{seed}, n_events => $opt{events}, asked => 0, rows => 0 }, $class;
 
 	srand $self->{seed};
 	$self->{zone} = $zones[ $self->{seed} % @zones ];
@@ -132,7 +160,7 @@ sub load
 	my $times = LogsvcGenerator::make_times(time);
 	my $n = $self->{n_events};
 	my @events = map { LogsvcGenerator::make_event($_, $times) } 1 .. $n;
-	my @share = (0.6, 0.1, 0.1, 0.02, 0.1);
+	my @share = (0.6, 0.1, 0.1, (0.01) x 10);
 
 	foreach my $share (@share)
 	{
@@ -195,7 +223,7 @@ sub ask
 		my ($earliest, $latest) = @{ $request->{bounds} // [ { amount => 0, unit => 'second' }, { amount => 0, unit => 'second' } ] };
 		$script .= "\\echo Q\nSELECT differential(" . join(', ', literal($request->{text}), literal($request->{earliest}),
 			literal($request->{latest}), $request->{limit}, $request->{pages} ? 'true' : 'false',
-			literal(json_encode([ $earliest, $latest ])), literal($self->{zone})) . ");\n";
+			literal(json_encode([ $earliest, $latest ])), literal($self->{zone}), literal($request->{span})) . ");\n";
 	}
 	utf8::encode($script);
 	my $status = $self->{t}->node->psql('postgres', $script, stdout => \$out, stderr => \$err);
@@ -207,6 +235,7 @@ sub ask
 		my $answer = $answers[-1];
 		if ($tag eq 'R') { push @{ $answer->{rows} }, $rest; }
 		elsif ($tag eq 'E') { $answer->{error} = $rest; }
+		elsif ($tag eq 'P') { $answer->{points} = [ split / /, $rest ]; }
 		elsif ($tag eq 'T') { $answer->{times} = [ split / /, $rest ]; }
 		else { $answer->{meta} = eval { LogsvcTest::json_decode(do { my $b = $rest; utf8::encode($b); $b }) } // die "not JSON: $rest"; }
 	}
@@ -225,6 +254,10 @@ sub request_of
 	my $text = LogsvcGenerator::query_text($query) // return undef;
 	my %request = (text => $text, limit => $query->{limit}, pages => $query->{pages}, bounds => [ $earliest, $latest ]);
 
+	foreach my $stage (@{ $query->{stages} })
+	{
+		$request{span} = $stage->{span} if $stage->{stage} eq 'timechart';
+	}
 	unless ($query->{in_text})
 	{
 		$request{earliest} = $query->{earliest}{text} if $query->{earliest};
@@ -252,12 +285,69 @@ sub range_of
 	return @range;
 }
 
+# Members of events that stages changed have no order; numbers that were computed
+# are equal up to the last digit.
+sub same_row
+{
+	my ($expected, $is, $want) = @_;
+	if ($expected->{columns})
+	{
+		my ($x, $y) = map { elements($_) } $is, $want;
+		return 0 if @$x != @$y;
+		foreach my $i (0 .. $#$x)
+		{
+			return 0 unless same_number($x->[$i], $y->[$i]);
+		}
+		return 1;
+	}
+	return $expected->{changed} && flat($is) eq flat($want);
+}
+
+sub same_number
+{
+	my ($x, $y) = @_;
+	return 1 if $x eq $y;
+	return 0 unless $x =~ /\A-?\d/ && $y =~ /\A-?\d/;
+	($x, $y) = map { Math::BigFloat->new($_) } $x, $y;
+	return $x == $y || abs($x - $y) <= abs($y) * 1e-14;
+}
+
+# Elements of a JSON array.
+sub elements
+{
+	my ($raw) = @_;
+	my @elements;
+	pos($raw) = 1;
+	while ($raw =~ /\G,?((?:"(?:[^"\\]|\\.)*"|(\{(?:"(?:[^"\\]|\\.)*"|[^{}"]|(?2))*\})|(\[(?:"(?:[^"\\]|\\.)*"|[^\[\]"]|(?3))*\])|[^,\[\]{}"]+))/gcs)
+	{
+		push @elements, $1;
+	}
+	return \@elements;
+}
+
+# An event with its members and attributes sorted.
+sub flat
+{
+	my ($row) = @_;
+	my @members = map {
+		my ($key, $value) = @$_;
+		$value = '{' . join(',', map { LogsvcReference::quote($_->[0]) . ":$_->[1]" } sort { $a->[0] cmp $b->[0] } LogsvcReference::members($value)) . '}' if $key eq 'attributes';
+		"$key:$value"
+	} sort { $a->[0] cmp $b->[0] } LogsvcReference::members($row);
+	return join ',', @members;
+}
+
 # What is wrong with an answer; undef: nothing.
 sub difference
 {
 	my ($self, $query, $answer) = @_;
 
-	return "error: $answer->{error}" if defined $answer->{error};
+	if (defined $answer->{error})
+	{
+		# Points of a timechart are counted from a range that only the server knows.
+		return undef if $answer->{error} =~ /timechart makes at most 1000 points/ && grep { ($_->{span} // '') =~ /[mh]$/ } @{ $query->{stages} };
+		return "error: $answer->{error}";
+	}
 	my ($from, $to) = range_of($answer);
 	return $to unless defined $from;
 	my @names = $query->{indexes} ? @{ $query->{indexes} } : ('*');
@@ -265,24 +355,31 @@ sub difference
 	my %index = map { my $name = $_; $name => scalar grep { $name =~ $_ } @patterns } LogsvcGenerator::unique_indexes();
 	my $filter = LogsvcReference::filter($query->{filter});
 	my @found = grep { $_->{time} >= $from && $_->{time} < $to && $index{ $_->{fields}{index}[1] } && $filter->($_) } @{ $self->{events} };
-	my ($expected, $kind, $columns) = LogsvcReference::answer(\@found, $query->{stages}, $self, $from, $to);
-	my $all = @$expected;
+	my $expected = LogsvcStages::answer(\@found, $query->{stages}, $answer->{points});
+	my @expected = @{ $expected->{rows} };
+	my $all = @expected;
 	my $rows = $answer->{rows};
 
-	splice @$expected, $query->{limit} if @$expected > $query->{limit} && !$query->{pages};
+	splice @expected, $query->{limit} if @expected > $query->{limit} && (!$query->{pages} || $expected->{columns});
 	$self->{rows} += @$rows;
-	return "kind is $answer->{meta}{kind}, not $kind" if $answer->{meta}{kind} ne $kind;
-	foreach my $i (0 .. ($#$rows > $#$expected ? $#$rows : $#$expected))
+	return "kind is $answer->{meta}{kind}, not $expected->{kind}" if $answer->{meta}{kind} ne $expected->{kind};
+	if ($expected->{columns})
+	{
+		my $is = join ', ', map { $_->{name} } @{ $answer->{meta}{columns} };
+		my $want = join ', ', @{ $expected->{columns} };
+		return "the columns are $is, not $want" if $is ne $want;
+	}
+	foreach my $i (0 .. ($#$rows > $#expected ? $#$rows : $#expected))
 	{
 		my $is = $rows->[$i];
-		my $want = $expected->[$i];
-		next if defined $is && defined $want && $is eq $want;
-		return "row $i of " . @$rows . ", expected " . @$expected . "\n got      " . ($is // 'nothing') . "\n expected " . ($want // 'nothing');
+		my $want = $expected[$i];
+		next if defined $is && defined $want && ($is eq $want || same_row($expected, $is, $want));
+		return "row $i of " . @$rows . ", expected " . @expected . "\n got      " . ($is // 'nothing') . "\n expected " . ($want // 'nothing');
 	}
 	return undef if $query->{pages};
 	my $more = $all > $query->{limit} ? 1 : 0;
 	return "truncated is wrong: $all rows" if ($answer->{meta}{meta}{truncated} ? 1 : 0) != $more;
-	return 'nextCursor is ' . ($answer->{meta}{page}{nextCursor} // 'null') if defined $answer->{meta}{page}{nextCursor} != ($more && $kind eq 'events');
+	return 'nextCursor is ' . ($answer->{meta}{page}{nextCursor} // 'null') if defined $answer->{meta}{page}{nextCursor} != ($more && $expected->{kind} eq 'events');
 	return undef;
 }
 
@@ -333,7 +430,7 @@ sub run
 		while ($next <= $last && @requests < 50)
 		{
 			srand $seed * 1_000_003 + $next++;
-			my $query = LogsvcGenerator::make_query($self->{events}, $self->{stages});
+			my $query = LogsvcGenerator::make_query($self->{events}, \&LogsvcStageGenerator::make_stages);
 			my $request = $self->request_of($query) // next;
 			$query->{number} = $next - 1;
 			push @queries, $query;

@@ -313,6 +313,17 @@ sub make_filter
 	return [ $kind < 0.82 ? 'and' : 'or', map { make_filter($events, $depth - 1) } 1 .. between(2, 3) ];
 }
 
+sub some_regex { return pick(@regexes); }
+
+sub some_text
+{
+	my ($events) = @_;
+	my @words = tokens_of(pick(@$events)->{fields}{event}[1]);
+	return @words && chance(0.5) ? pick(@words) : pick(@texts);
+}
+
+sub tokens_of { return $_[0] =~ /[A-Za-z0-9_\x{80}-\x{10ffff}]+/g; }
+
 # ---- trees as text ----
 
 sub string_text
@@ -465,7 +476,7 @@ sub query_text
 	$text = join ' ', @first, $text, @scopes;
 	foreach my $stage (@{ $query->{stages} })
 	{
-		my $said = LogsvcGenerator::Stages::text($stage) // return undef;
+		my $said = LogsvcStageGenerator::text($stage) // return undef;
 		$text .= " | $said";
 	}
 	return $text;
@@ -525,7 +536,7 @@ sub smaller_queries
 	push @smaller, map { { %$query, filter => $_ } } smaller_filters($query->{filter}) if $query->{filter};
 	foreach my $i (0 .. $#{ $query->{stages} })
 	{
-		foreach my $less (LogsvcGenerator::Stages::smaller($query->{stages}[$i]))
+		foreach my $less (LogsvcStageGenerator::smaller($query->{stages}[$i]))
 		{
 			my @stages = @{ $query->{stages} };
 			$stages[$i] = $less;

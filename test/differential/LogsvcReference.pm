@@ -192,7 +192,7 @@ sub is_builtin
 	return !$field->{prefix} && @{ $field->{parts} } == 1 && $builtin{ $field->{parts}[0] };
 }
 
-sub field_name { return join '.', @{ $_[0]{parts} }; }
+sub field_name { return @{ $_[0]{parts} } ? join('.', @{ $_[0]{parts} }) : 'attributes'; }
 
 # The literal key first, then ever shorter beginnings with the rest inside.
 sub lookup
@@ -209,6 +209,28 @@ sub lookup
 		return $inside if defined $inside;
 	}
 	return undef;
+}
+
+# Takes a path out, wherever it is found.
+sub remove
+{
+	my ($by_key, @parts) = @_;
+	for (my $n = @parts; $n > 0; $n--)
+	{
+		my $key = join '.', @parts[ 0 .. $n - 1 ];
+		my $found = $by_key->{$key} // next;
+		if ($n == @parts)
+		{
+			delete $by_key->{$key};
+			next;
+		}
+		next unless $found->[0] eq 'j' && $found->[2] =~ /\A\{/;
+		my @members = members($found->[2]);
+		my %inside = map { $_->[0] => value($_->[1]) } @members;
+		remove(\%inside, @parts[ $n .. $#parts ]);
+		$by_key->{$key} = value('{' . join(',', map { quote($_->[0]) . ':' . $inside{ $_->[0] }[2] } grep { $inside{ $_->[0] } } @members) . '}');
+	}
+	return;
 }
 
 # A sub that gives the field's value of an event.
@@ -230,7 +252,7 @@ my %holds = (
 	'=' => sub { $_[0] == 0 }, '!=' => sub { $_[0] != 0 }, '<' => sub { $_[0] < 0 },
 	'<=' => sub { $_[0] <= 0 }, '>' => sub { $_[0] > 0 }, '>=' => sub { $_[0] >= 0 });
 
-my %level_alias = (warning => 'warn', err => 'error', critical => 'fatal', information => 'info',
+my %level_alias = ((map { $_ => $_ } qw(info error warn debug trace fatal)), warning => 'warn', err => 'error', critical => 'fatal', information => 'info',
 	notice => 'info', crit => 'fatal', panic => 'fatal', verbose => 'trace');
 
 # A sub: is the value there in that relation to the constant?
@@ -403,11 +425,20 @@ sub event_json
 	return '{' . join(',', @out) . '}';
 }
 
-# The answer to a query whose head found these events: rows as JSON, kind.
-sub answer
+# The JSON of a row of events: what stages made is in it.
+sub row_json
 {
-	my ($events, $stages) = @_;
-	return ([ map { event_json($_) } @$events ], 'events');
+	my ($row) = @_;
+	return event_json($row->{event}) unless $row->{changed};
+	my @out;
+	foreach (@members)
+	{
+		my $value = $row->{f}{ $_->[0] };
+		push @out, qq("$_->[1]":$value->[2]) if defined $value;
+	}
+	my @attributes = map { quote($_) . ':' . $row->{a}{$_}[2] } sort grep { !$row->{hidden}{$_} } keys %{ $row->{a} };
+	push @out, '"attributes":{' . join(',', @attributes) . '}' if @attributes;
+	return '{' . join(',', @out) . '}';
 }
 
 1;
