@@ -174,6 +174,13 @@ ls_plan_reference(ls_planner *p, const ls_query_field *field)
 	return psprintf("t.\"values\"[%d]", add_field(p, &p->values, field) + 1);
 }
 
+/* Where values are grouped, a null is a missing value. */
+char *
+ls_plan_known(ls_planner *p, const ls_query_field *field)
+{
+	return psprintf("nullif(%s, 'null')", ls_plan_reference(p, field));
+}
+
 static void
 unbind(ls_planner *p, int at)
 {
@@ -344,7 +351,7 @@ dedup(ls_planner *p, const ls_query_stage *stage)
 	initStringInfo(&present);
 	for (uint32 i = 0; i < stage->fields.n; i++)
 	{
-		char *key = ls_plan_reference(p, stage->fields.items[i]);
+		char *key = ls_plan_known(p, stage->fields.items[i]);
 
 		appendStringInfo(&keys, "%s%s", i > 0 ? ", " : "", key);
 		appendStringInfo(&present, "%s%s IS NOT NULL", i > 0 ? " AND " : "", key);
@@ -372,6 +379,14 @@ ls_plan_append_key(StringInfo order, const char *value, bool descending)
 					 "logsvc_internal.sort_number(%s)%s NULLS LAST, "
 					 "logsvc_internal.sort_text(%s) COLLATE \"C\"%s NULLS LAST, ",
 					 value, direction, value, direction);
+}
+
+/* ... and never two groups in the same place. */
+void
+ls_plan_append_group(StringInfo order, const char *value)
+{
+	ls_plan_append_key(order, value, false);
+	appendStringInfo(order, "%s COLLATE \"C\", ", value);
 }
 
 static void
@@ -584,7 +599,7 @@ rex(ls_planner *p, const ls_query_stage *stage)
 	if (error != NULL)
 		ls_search_fail(p->search, stage->pattern_span, "not a regular expression: %s", error);
 	column = add_column(p, psprintf("logsvc_internal.rex_groups($%d, %s)",
-									ls_plan_stage_text(p, stage), ls_plan_reference(p, from)));
+									ls_plan_stage_text(p, stage), ls_plan_known(p, from)));
 	for (uint32 i = 0; i < stage->n_groups; i++)
 	{
 		const ls_query_field *to = ls_plan_field(p, ls_cstring_of_str(stage->groups[i]->name));

@@ -90,6 +90,9 @@ extern void ls_plan_wrap(ls_planner *p, const char *before, const char *after);
 /* The value of a field in the current rows; LS_SQL_MISSING when there is none. */
 extern char *ls_plan_reference(ls_planner *p, const ls_query_field *field);
 
+/* The same, NULL also for a null. */
+extern char *ls_plan_known(ls_planner *p, const ls_query_field *field);
+
 /* The value of an expression of a stage; `text` 0: the stage's text is added. */
 extern char *ls_plan_expression(ls_planner *p, const ls_query_stage *stage, int number, int *text);
 
@@ -110,6 +113,9 @@ extern const ls_query_field *ls_plan_field(ls_planner *p, const char *name);
 
 /* Numbers before text, missing last, whatever the direction. */
 extern void ls_plan_append_key(StringInfo order, const char *value, bool descending);
+
+/* The same, ascending, for groups: values of other kinds that look alike have an order. */
+extern void ls_plan_append_group(StringInfo order, const char *value);
 
 /* ---- plan_scan.c ---- */
 

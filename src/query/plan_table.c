@@ -95,10 +95,13 @@ aggregation(ls_planner *p, const ls_query_stage *stage, int number, int *text)
 		case LS_QUERY_MIN:
 		case LS_QUERY_MAX:
 			/* Of numbers; where there is none, of texts, such as times. */
-			return psprintf("coalesce(pg_catalog.%s(%s)::pg_catalog.text,"
+			value = psprintf("pg_catalog.%s(%s)", function, number_of(p, a, value));
+			return psprintf("coalesce(CASE WHEN %s = pg_catalog.trunc(%s) AND pg_catalog.abs(%s)"
+							" < 9223372036854775808 THEN %s::pg_catalog.text"
+							" ELSE %s::pg_catalog.float8::pg_catalog.text END,"
 							" pg_catalog.to_json(pg_catalog.%s(logsvc_internal.sort_text(%s)"
 							" COLLATE \"C\"))::pg_catalog.text)",
-							function, number_of(p, a, value), function, known);
+							value, value, value, value, value, function, known);
 		case LS_QUERY_FIRST:
 		case LS_QUERY_LAST:
 			return psprintf("logsvc_internal.%s_known(%s ORDER BY %s)",
@@ -157,6 +160,7 @@ set_table(ls_planner *p, const table *t, const char *order)
 	resetStringInfo(&p->order);
 	appendStringInfoString(&p->order, order);
 	p->plan->table = true;
+	p->plan->series = false;
 	p->plan->columns = t->columns;
 	p->plan->n_columns = t->n;
 	p->n_bindings = 0;
@@ -285,8 +289,8 @@ ls_plan_stats(ls_planner *p, const ls_query_stage *stage, bool first)
 		const ls_query_field *by = stage->by.items[i];
 
 		add_column(p, &t, by->name, LS_COLUMN_ANY,
-				   first ? psprintf("g.keys[%d]", i + 1) : ls_plan_reference(p, by));
-		ls_plan_append_key(&order, t.columns[i].sql, false);
+				   first ? psprintf("g.keys[%d]", i + 1) : ls_plan_known(p, by));
+		ls_plan_append_group(&order, t.columns[i].sql);
 	}
 	for (int i = 0; i < (int) stage->aggregates.n; i++)
 	{
@@ -336,20 +340,24 @@ ls_plan_top(ls_planner *p, const ls_query_stage *stage, bool first)
 	for (int i = 0; i < n; i++)
 	{
 		const ls_query_field *field = i < n_by ? stage->by.items[i] : stage->fields.items[i - n_by];
-		char *value = first ? psprintf("g.keys[%d]", i + 1) : ls_plan_reference(p, field);
+		char *value = first ? psprintf("g.keys[%d]", i + 1) : ls_plan_known(p, field);
 
 		for (int j = 0; j < i; j++)
 		{
 			if (ls_str_eq(t.columns[j].name, field->name))
 				ls_search_fail(p->search, field->span, "the field is named twice");
 		}
+		if (ls_str_eq(field->name, LS_STR("count")) || ls_str_eq(field->name, LS_STR("percent")))
+			ls_search_fail(p->search, field->span,
+						   "%s makes a column of that name: rename the field first",
+						   ls_query_stage_name(stage->kind));
 		add_column(p, &t, field->name, LS_COLUMN_ANY, value);
 		if (i >= n_by)
 			appendStringInfo(&where, "%snullif(%s, 'null') IS NOT NULL",
 							 where.len > 0 ? " AND " : " WHERE ", value);
 		else
 			appendStringInfo(&group, "%s%s", i > 0 ? ", " : "PARTITION BY ", t.columns[i].sql);
-		ls_plan_append_key(i < n_by ? &by_order : &order, t.columns[i].sql, false);
+		ls_plan_append_group(i < n_by ? &by_order : &order, t.columns[i].sql);
 	}
 	appendStringInfo(&t.list, ", %s AS n%d", first ? "g.count" : "pg_catalog.count(*)", p->stage);
 	if (first)
@@ -585,7 +593,7 @@ group_chart(ls_planner *p, const ls_query_stage *stage, int times, table *t)
 			appendStringInfo(&keys, "coalesce(g.keys[%d], 'null') AS h%d, ", i + 1, i + 1);
 			appendStringInfo(&names, "%sn.h%d", comma, i + 1);
 			appendStringInfo(&others, "%s'\"OTHER\"'", comma);
-			ls_plan_append_key(&order, psprintf("n.h%d", i + 1), false);
+			ls_plan_append_group(&order, psprintf("n.h%d", i + 1));
 		}
 		appendStringInfo(
 			&p->sql,
@@ -700,7 +708,7 @@ ls_plan_timechart(ls_planner *p, const ls_query_stage *stage, bool first)
 							 "CASE WHEN k.rank <= $%d THEN k.g%d ELSE '\"OTHER\"' END AS h%d, ",
 							 limit, i + 1, i + 1);
 			appendStringInfo(&groups, "%sk.h%d", i > 0 ? ", " : "", i + 1);
-			ls_plan_append_key(&order, psprintf("t.g%d", i + 1), false);
+			ls_plan_append_group(&order, psprintf("t.g%d", i + 1));
 		}
 		appendStringInfo(
 			&p->sql,
@@ -784,11 +792,11 @@ ls_plan_patterns(ls_planner *p, const ls_query_stage *stage)
 	initStringInfo(&order);
 	for (int i = 0; i < n_by; i++)
 	{
-		char *key = ls_plan_reference(p, stage->by.items[i]);
+		char *key = ls_plan_known(p, stage->by.items[i]);
 
 		appendStringInfo(&partition, "%s%s", i > 0 ? ", " : "PARTITION BY ", key);
 		add_column(p, &t, stage->by.items[i]->name, LS_COLUMN_ANY, key);
-		ls_plan_append_key(&order, t.columns[i].sql, false);
+		ls_plan_append_group(&order, t.columns[i].sql);
 	}
 	column = label_rows(p, stage, value, partition.data);
 	if (stage == NULL || stage->label)

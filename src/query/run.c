@@ -109,13 +109,16 @@ run_plan(ls_scan_session *session, ls_search_notes *notes, const ls_plan *plan, 
 	int nest;
 	Portal portal;
 
-	if (plan->empty)
+	/* Of nothing a table can still have rows: a count is 0. */
+	if (plan->empty && !plan->table)
 		return;
 	nest = NewGUCNestLevel();
 	set_option("max_parallel_workers_per_gather", "0");
 	set_option("jit", "off");
 	if (plan->hash)
 		set_option("enable_nestloop", "off");
+	/* Doubles are shown with the digits that they need. */
+	set_option("extra_float_digits", "1");
 	ls_scan_current = session;
 	ls_search_notes_current = notes;
 	PG_TRY();

@@ -274,8 +274,7 @@ numeric(const value *v, ls_num *number)
 {
 	if (v->kind == VALUE_NUMBER)
 		*number = v->number;
-	return v->kind == VALUE_NUMBER ||
-		   (v->kind == VALUE_STRING && ls_num_parse(v->text, number) && isfinite(number->d));
+	return v->kind == VALUE_NUMBER || (v->kind == VALUE_STRING && ls_num_parse(v->text, number));
 }
 
 /* In arithmetic an ISO time with a clock is its seconds since 1970. */
@@ -312,6 +311,8 @@ arithmetic(ls_query_expr_kind kind, const value *left, const value *right)
 			return integer_value(result);
 		if (kind == LS_QUERY_EXPR_MODULO && b.i != 0)
 			return integer_value(b.i == -1 ? 0 : a.i % b.i);
+		if (kind == LS_QUERY_EXPR_DIVIDE && b.i == -1 && !pg_sub_s64_overflow(0, a.i, &result))
+			return integer_value(result);
 		if (kind == LS_QUERY_EXPR_DIVIDE && b.i != 0 && b.i != -1 && a.i % b.i == 0)
 			return integer_value(a.i / b.i);
 	}
@@ -557,8 +558,9 @@ whole(const value *arg, double (*function)(double))
 
 	if (!operand(arg, &number))
 		return null_value();
-	return number.is_int && function != fabs ? integer_value(number.i)
-											 : number_value(function(number.d));
+	if (number.is_int && (function != fabs || number.i > INT64_MIN))
+		return integer_value(function == fabs && number.i < 0 ? -number.i : number.i);
+	return number_value(function(number.d));
 }
 
 static value

@@ -20,6 +20,7 @@
 
 #include "src/query/value.h"
 #include "src/store/match.h"
+#include "src/store/scan.h"
 
 PG_FUNCTION_INFO_V1(logsvc_value_eval);
 PG_FUNCTION_INFO_V1(logsvc_value_test);
@@ -332,37 +333,32 @@ logsvc_event_set(PG_FUNCTION_ARGS)
 /* ---- numbers ---- */
 
 static bool
-json_number(ls_str json, Datum *result)
+json_number(ls_str *json, ls_num *number)
 {
-	ls_num number;
-
 	/* A string that needs escapes is no number. */
-	if (json.len >= 2 && json.data[0] == '"')
-		json = ls_str_make(json.data + 1, json.len - 2);
-	if (!ls_num_parse(json, &number) || !isfinite(number.d))
-		return false;
-	*result = number.is_int ? NumericGetDatum(int64_to_numeric(number.i))
-							: DirectFunctionCall1(float8_numeric, Float8GetDatum(number.d));
-	return true;
+	if (json->len >= 2 && json->data[0] == '"')
+		*json = ls_str_make(json->data + 1, json->len - 2);
+	return ls_num_parse(*json, number) && isfinite(number->d);
 }
 
 /*
  * sort_number(json text) returns numeric: of a number, or of a string that
- * looks like one; else NULL.
+ * looks like one, as comparisons see it; else NULL.
  */
 Datum
 logsvc_sort_number(PG_FUNCTION_ARGS)
 {
-	Datum number;
+	ls_str json = ls_str_of_text(PG_GETARG_TEXT_PP(0));
+	ls_num number;
 
-	if (!json_number(ls_str_of_text(PG_GETARG_TEXT_PP(0)), &number))
+	if (!json_number(&json, &number))
 		PG_RETURN_NULL();
-	PG_RETURN_DATUM(number);
+	PG_RETURN_NUMERIC(number.is_int ? int64_to_numeric(number.i) : ls_scan_double(number.d));
 }
 
 /*
- * aggregate_number(json text, counter int) returns numeric: the same, and the
- * search counts what is no number.
+ * aggregate_number(json text, counter int) returns numeric: the same with all
+ * its digits, and the search counts what is no number.
  */
 Datum
 logsvc_aggregate_number(PG_FUNCTION_ARGS)
@@ -371,20 +367,20 @@ logsvc_aggregate_number(PG_FUNCTION_ARGS)
 	int counter = PG_GETARG_INT32(1);
 	ls_search_notes *notes =
 		counter >= 0 && counter < LS_PLAN_MAX_COUNTERS ? ls_search_notes_current : NULL;
-	Datum number;
+	ls_num number;
 
-	if (json_number(json, &number))
+	if (json_number(&json, &number))
 	{
 		if (notes != NULL)
 			notes->numbers[counter]++;
-		PG_RETURN_DATUM(number);
+		PG_RETURN_NUMERIC(ls_scan_numeric(json, number));
 	}
 	if (notes != NULL && !ls_str_eq(json, LS_STR("null")))
 		notes->others[counter]++;
 	PG_RETURN_NULL();
 }
 
-/* sort_text(json text) returns text: the value as comparisons see it. */
+/* sort_text(json text) returns text: the value as comparisons see it; NULL of null. */
 Datum
 logsvc_sort_text(PG_FUNCTION_ARGS)
 {
@@ -393,6 +389,8 @@ logsvc_sort_text(PG_FUNCTION_ARGS)
 	ls_arena *arena;
 	text *result;
 
+	if (ls_str_eq(json, LS_STR("null")))
+		PG_RETURN_NULL();
 	if (json.len == 0 || json.data[0] != '"')
 		PG_RETURN_TEXT_P(value);
 	if (memchr(json.data, '\\', json.len) == NULL)

@@ -211,6 +211,9 @@ widen(group_state *g, uint32 **cells, uint32 *rows, uint32 *width, uint32 n_rows
 static uint32
 code_of(group_state *g, key_field *f, const ls_scan_value *value)
 {
+	/* In stages a null is no value. */
+	if (value->kind == LS_KIND_NULL)
+		return MISSING;
 	g->buf.len = 0;
 	ls_scan_value_json(&g->buf, value->kind, value->text, value->integer);
 	if (g->buf.failed)

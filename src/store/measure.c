@@ -426,13 +426,27 @@ number_of(const ls_scan_value *value, ls_num *number)
 		   ls_num_parse(value->text, number) && isfinite(number->d);
 }
 
-/* A double counts with 15 digits, as it does in SQL. */
 static Numeric
-numeric_of(ls_num number)
+numeric_of_text(const char *text)
 {
-	return number.is_int
-			   ? int64_to_numeric(number.i)
-			   : DatumGetNumeric(DirectFunctionCall1(float8_numeric, Float8GetDatum(number.d)));
+	return DatumGetNumeric(DirectFunctionCall3(numeric_in, CStringGetDatum(text),
+											   ObjectIdGetDatum(InvalidOid), Int32GetDatum(-1)));
+}
+
+Numeric
+ls_scan_double(double number)
+{
+	return numeric_of_text(DatumGetCString(DirectFunctionCall1(float8out, Float8GetDatum(number))));
+}
+
+Numeric
+ls_scan_numeric(ls_str text, ls_num number)
+{
+	/* A text of a finite number has at most some 600 digits. */
+	return number.is_int ? int64_to_numeric(number.i)
+						 : DatumGetNumeric(DirectFunctionCall1(
+							   numeric_trim_scale,
+							   NumericGetDatum(numeric_of_text(ls_cstring_of_str(text)))));
 }
 
 /* A decimal of at most 15 digits as units of 10^-scale, without zeros at its end. */
@@ -496,8 +510,7 @@ numeric_of_units(int128 units, int scale)
 	} while (units != 0 || n <= scale);
 	if (negative)
 		*--at = '-';
-	return DatumGetNumeric(DirectFunctionCall3(numeric_in, CStringGetDatum(at),
-											   ObjectIdGetDatum(InvalidOid), Int32GetDatum(-1)));
+	return numeric_of_text(at);
 }
 
 static Numeric
@@ -603,18 +616,6 @@ add_sample(ls_measure *m, uint32 group, double value)
 	m->counts[group]++;
 }
 
-/* A double as the server makes it of the numeric that it becomes before. */
-static double
-sample_of(ls_num number, ls_str text)
-{
-	int64 units;
-	int scale;
-
-	if (number.is_int || units_of(text, number, &units, &scale))
-		return number.d;
-	return DatumGetFloat8(DirectFunctionCall1(numeric_float8, NumericGetDatum(numeric_of(number))));
-}
-
 static void
 add_numbers(ls_measure *m, ls_scan *scan, const ls_group_rows *rows)
 {
@@ -638,14 +639,14 @@ add_numbers(ls_measure *m, ls_scan *scan, const ls_group_rows *rows)
 		else if (!is_number)
 			continue;
 		else if (m->kind == MEASURE_PERCENTILE)
-			add_sample(m, group, sample_of(number, value.text));
+			add_sample(m, group, number.d);
 		else
 		{
 			m->sums[group].n++;
 			if (units_of(value.text, number, &units, &scale))
 				add_units(m, &m->sums[group], units, scale);
 			else
-				put_aside(m, &m->sums[group], numeric_of(number));
+				put_aside(m, &m->sums[group], ls_scan_numeric(value.text, number));
 		}
 	}
 }
@@ -876,14 +877,14 @@ extreme_result(const ls_measure *m, const extreme *x, ls_buf *buf)
 		return x->has_text;
 	}
 	a = int64_to_numeric(x->integer);
-	b = numeric_of((ls_num){.d = x->number});
+	b = ls_scan_double(x->number);
 	if (!x->has_double ||
 		(x->has_integer &&
 		 (DatumGetInt32(DirectFunctionCall2(numeric_cmp, NumericGetDatum(a), NumericGetDatum(b))) >
 		  0) == (m->kind == MEASURE_MAX)))
 		append_numeric(buf, a);
 	else
-		append_numeric(buf, b);
+		append_double(buf, x->number);
 	return true;
 }
 

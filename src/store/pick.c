@@ -255,7 +255,7 @@ sort_key(ls_scan *scan, ls_scan_field *field, uint32 block, uint32 row, ls_time 
 		key->integer = time;
 		return;
 	}
-	if (!ls_scan_field_typed(scan, field, block, row, &value))
+	if (!ls_scan_field_typed(scan, field, block, row, &value) || value.kind == LS_KIND_NULL)
 		return;
 	key->has_text = true;
 	if (value.kind == LS_KIND_INTEGER)
@@ -332,7 +332,8 @@ distinct_values(ls_scan *scan, ls_picker *p, ls_buf *scratch, const ls_picked *r
 	{
 		ls_scan_value value;
 
-		if (!ls_scan_field_typed(scan, &p->distinct[i], row->block, row->row, &value))
+		if (!ls_scan_field_typed(scan, &p->distinct[i], row->block, row->row, &value) ||
+			value.kind == LS_KIND_NULL)
 			return false;
 		ls_scan_value_json(scratch, value.kind, value.text, value.integer);
 		ls_buf_char(scratch, '\0'); /* in no JSON text */

@@ -16,6 +16,10 @@
 
 #include "src/base/base.h"
 
+#include "utils/numeric.h"
+
+#include "src/store/match.h"
+
 #define LS_SCAN_MAX_COUNTERS 128
 
 /*
@@ -54,5 +58,11 @@ extern const char *ls_scan_regex_error(ls_str pattern);
 
 /* Appends the name of an attribute in the form that scans take. */
 extern void ls_scan_field_name(ls_buf *buf, const ls_str *parts, uint32 n_parts);
+
+/* A finite number as decimal: an integer, or every digit of its text. */
+extern Numeric ls_scan_numeric(ls_str text, ls_num number);
+
+/* A finite double as decimal, with the digits that it needs. */
+extern Numeric ls_scan_double(double number);
 
 #endif /* LS_SCAN_H */
