@@ -2,7 +2,8 @@
 #
 #	make bench B=ingest		rows "metric value unit"
 #
-# Environment: EVENTS (1000000), DURATION (10) of each load of single events.
+# Environment: EVENTS (1000000), DURATION (10) of each load of single events,
+# COMPACTORS (1); with 0 nothing is merged, so batch_* and merged_* are alike.
 #
 # CPU is user and system time of all processes of the server (the load
 # generators are not counted).  The disk under a test machine may not really
@@ -26,7 +27,7 @@ my $dir = PostgreSQL::Test::Utils::tempdir();
 my $t = LogsvcTest->new(conf => join "\n",
 	'shared_buffers = 512MB', 'max_wal_size = 16GB', 'checkpoint_timeout = 1h',
 	'fsync = on', 'synchronous_commit = on', 'full_page_writes = on', 'autovacuum = on',
-	'max_connections = 100');
+	'max_connections = 100', 'logsvc.compactors = ' . ($ENV{COMPACTORS} // 1));
 my $org = $t->organization('bench');
 my $key = $org->{ingest_key};
 my $port = $t->http_port;
@@ -235,6 +236,17 @@ wait_until(sub { $t->sql('SELECT count(*) FROM logsvc_internal.queue') == 0 }, 6
 my $wall = time - $begin;
 my $used = server_cpu() - $before;
 my $wal_used = wal() - $wal;
+# Merging goes on for a while: until it comes to rest.
+wait_until(sub {
+	sleep 1;
+	($ENV{COMPACTORS} // 1) == 0 || $t->sql(q{SELECT count(*) FROM (SELECT FROM (
+		SELECT organization_id, index_name, day, greatest(rows, raw_bytes >> 10) AS size
+		FROM logsvc_internal.part WHERE level BETWEEN 1 AND 8) s WHERE size < 32768
+		GROUP BY organization_id, index_name, day, width_bucket(size, '{8,64,512,4096}'::bigint[])
+		HAVING count(*) >= 8) k}) == 0;
+}, 120) or die "merging does not come to rest\n";
+my $merged_cpu = server_cpu() - $before;
+my $merged_wal = wal() - $wal;
 die "events are missing\n"
   if $t->sql('SELECT sum(rows) FROM logsvc_internal.part') - $stored != $events;
 metric('batch_cpu', sprintf('%.2f', $used / $events * 1e6), 's/million');
@@ -258,6 +270,9 @@ metric('copy_wal', sprintf('%.1f', (wal() - $wal) / $events), 'bytes/event');
 my $copy_disk = $t->sql("SELECT pg_total_relation_size('plain')");
 metric('copy_disk', sprintf('%.1f', $copy_disk / $events), 'bytes/event');
 metric('batch_cpu_to_copy', sprintf('%.2f', $used / $copy_cpu), 'ratio');
+metric('merged_cpu', sprintf('%.2f', $merged_cpu / $events * 1e6), 's/million');
+metric('merged_wal', sprintf('%.1f', $merged_wal / $events), 'bytes/event');
+metric('merged_cpu_to_copy', sprintf('%.2f', $merged_cpu / $copy_cpu), 'ratio');
 metric('batch_disk_to_copy', sprintf('%.3f', $disk / $copy_disk), 'ratio');
 
 # ---- searches of the same events, beside scans of the plain table ----

@@ -157,7 +157,7 @@ SELECT bag_eq('SELECT name FROM privileged', $$SELECT unnest('{
 	logsvc.restore_organization, logsvc.retry_mail, logsvc.revoke_api_key, logsvc.revoke_invitation,
 	logsvc.revoke_token, logsvc.roles, logsvc.run_adhoc, logsvc.set_ip_allowlist, logsvc.set_limit,
 	logsvc.set_member_role, logsvc.set_password, logsvc.set_plan, logsvc.update_index,
-	logsvc.update_member, logsvc.update_organization, logsvc.usage, logsvc.verify_audit,
+	logsvc.update_member, logsvc.update_organization, logsvc.usage, logsvc.verify_audit, logsvc.verify_parts,
 	logsvc.verify_user, logsvc.whoami,
 	logsvc_internal.audit, logsvc_internal.auth_change_password, logsvc_internal.auth_end_session,
 	logsvc_internal.auth_forgot_password, logsvc_internal.auth_oauth_callback,

@@ -149,7 +149,21 @@ my @said = $t->log_text($log) =~ /logsvc part $bad cannot be read and stays as i
 is(scalar(@said), 1, 'that is said once');
 is($t->sql("SELECT sum(rows) FROM logsvc_internal.part WHERE $main AND id <> $bad"), $number - 1,
 	'no other event is lost');
+is($t->sql('SELECT part_id, organization_id, index_name, level, rows, problem FROM logsvc.verify_parts()'),
+	"$bad|$org->{id}|main|-1|1|$said[0]", 'and found by verify_parts, with what is wrong');
+# Every other column that searches prune by, a byte of each part of the bytes, and TOAST.
+my $one = $t->sql("SELECT min(id) FROM logsvc_internal.part WHERE $main AND level > 1");
+foreach my $change ('rows = rows + 1', "min_time = min_time - interval '1 us'", "max_time = max_time + interval '1 s'",
+	'level_mask = level_mask | 64', 'min_batch = max_batch + 1', 'header = set_byte(header, 7, get_byte(header, 7) # 1)',
+	'header = set_byte(header, length(header) - 1, get_byte(header, length(header) - 1) # 1)', 'body = substr(body, 2)', "body = ''")
+{
+	is($t->sql("BEGIN; UPDATE logsvc_internal.part SET $change WHERE id = $one; SELECT count(*) FROM logsvc.verify_parts('acme') WHERE part_id = $one AND problem <> ''"),
+		1, "verify_parts finds $change");
+}
+is(($t->sql_error("SET ROLE logsvc_tenant; SELECT * FROM logsvc.verify_parts()"))[1], 'LS202', 'tenants may not');
+is($t->sql("SELECT sum(parts) FROM logsvc.parts WHERE organization = 'acme' AND index_name = 'main'"), parts(), 'the view logsvc.parts');
 $t->sql("DELETE FROM logsvc_internal.part WHERE id = $bad");
+is($t->sql('SELECT count(*) FROM logsvc.verify_parts()'), 0, 'no part is bad without it');
 is_deeply([ count() ], [ $number - 1, $number - 1 ], 'searches work without it');
 
 # ---- a day that is over ----
