@@ -195,7 +195,7 @@ UNION ALL SELECT 'ids', format('ARRAY[%L]', logsvc_internal.public_id('dl_', d.i
 UNION ALL SELECT 'email', quote_literal(v) FROM unnest('{owner@zulu.org,viewer@zulu.org}'::text[]) AS v
 UNION ALL VALUES ('name', '''zulu'''), ('role', '''viewer'''), ('scope', '''read-only'''), ('scopes', '''{logs:read}'''), ('confirm', '''zulu'''),
 	('entries', '''[]'''), ('force', 'true'), ('resource', '''kpis'''), ('amount', '2'), ('plan', '''free'''), ('delta', '1'),
-	('reason', '''corrupt'''), ('password', '''a-new-Password-7'''), ('current', '''x'''), ('token', '''x'''), ('provider', '''google'''),
+	('reason', '''corrupt'''), ('q', '''index=main earliest=-1h'''), ('password', '''a-new-Password-7'''), ('current', '''x'''), ('token', '''x'''), ('provider', '''google'''),
 	('events', '''[{"event": "x"}]'''), ('event', '''x'''), ('rows', '''{x}'''), ('criteria', '''x'''), ('action', '''test.x'''),
 	('recipient', '''x@zulu.org'''), ('template', '''invitation'''), ('parameters', '''{}''');
 CREATE TEMP TABLE attack AS
