@@ -81,6 +81,8 @@ FROM (VALUES
 	('ai_credits_per_month', 100, 2500, 10000, 100000),	-- enterprise: until the operator sets it
 	('ingest_bytes_per_day', 1073741824, 10737418240, 53687091200, NULL),
 	('overage_queue_seconds', 0, 3600, 3600, NULL),	-- 0: paused (decision 65)
+	('deferred_bytes',		0, 1073741824, 5368709120, 5368709120),	-- beyond the quota, that may wait
+	('test_bytes_per_day',	104857600, 104857600, 104857600, 104857600),	-- decision 48
 	('retention_days',		3, 30, 90, NULL)
 ) AS figures (resource, free, pro, business, enterprise),
 LATERAL (VALUES

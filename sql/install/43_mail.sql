@@ -64,6 +64,11 @@ BEGIN ATOMIC
 				'The quota starts anew at {resets}.'],
 			'See the usage',
 			ARRAY['You get this mail because you are an owner of the organization; at most once a day.']),
+		('quota_discarded', 'Events of {organization} were discarded',
+			ARRAY['The organization {organization} is over its daily ingestion quota, and {events} events ({size}) that had waited for the longest time allowed were discarded.',
+				'The quota starts anew at {resets}. Until then more events may be discarded; the audit log has an entry each time.'],
+			'See the usage',
+			ARRAY['You get this mail because you are an owner of the organization; at most once a day.']),
 		('alert', '{title}', ARRAY['{text}'], 'Open', ARRAY['You get this mail because an alert rule of {organization} names your address.'])
 	) AS t (name, subject, opening, label, closing)
 	WHERE t.name = mail_template.name;

@@ -44,23 +44,35 @@ SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
 	target uuid;
 	resources jsonb;
+	ingest jsonb;
 	credits record;
 	depth bigint := logsvc_internal.queue_depth();
+	moment timestamptz := logsvc_internal.quota_time(clock_timestamp());
 	most bigint := current_setting('logsvc.queue_limit')::bigint;
-	next_name text;
+	passed numeric := extract(epoch FROM moment - date_trunc('day', moment, 'UTC'));
+	next_limit record;
 BEGIN
 	PERFORM logsvc_internal.require_permission('logs:read');
 	target := logsvc_internal.current_organization();
 	resources := logsvc_internal.resources_json(target);
 	SELECT * INTO credits FROM logsvc_internal.credit_balance(target);
-	SELECT n.name INTO next_name FROM (
-		SELECT r.key, (r.value->>'used')::numeric / nullif((r.value->>'limit')::numeric, 0)
+	ingest := logsvc_internal.ingest_usage(target);
+	SELECT n.name, n.eta INTO next_limit FROM (
+		-- At the pace of today, if that is before the quota starts anew.
+		SELECT 'ingest', used / nullif(most_bytes, 0), CASE WHEN used > 0
+			AND passed + greatest(most_bytes - used, 0) / used * passed < 86400
+			THEN ceil(greatest(most_bytes - used, 0) / used * passed)::bigint END
+		FROM (SELECT (ingest->>'usedBytes')::numeric, (ingest->>'limitBytes')::numeric)
+			AS i (used, most_bytes)
+		UNION ALL
+		SELECT r.key, (r.value->>'used')::numeric / nullif((r.value->>'limit')::numeric, 0), NULL
 		FROM jsonb_each(resources) AS r
 		UNION ALL
-		SELECT 'aiCredits', credits.used::numeric / nullif(credits.credit_limit, 0)
-	) AS n (name, share)
+		SELECT 'aiCredits', credits.used::numeric / nullif(credits.credit_limit, 0), NULL
+	) AS n (name, share, eta)
 	WHERE n.share IS NOT NULL ORDER BY n.share DESC, n.name LIMIT 1;
 	RETURN jsonb_build_object(
+		'ingest', ingest,
 		'aiCredits', jsonb_build_object(
 			'used', round(credits.used / 1000000.0, 4),
 			'reserved', round(credits.reserved / 1000000.0, 4),
@@ -76,9 +88,9 @@ BEGIN
 				'resetsAt', logsvc_internal.iso_time(s.resets_at)) ORDER BY r.class), '[]')
 			FROM logsvc_internal.rate_limit r, logsvc_internal.rate_remaining(r.class) AS s
 			WHERE s.remaining IS NOT NULL),
-		'nextLimit', CASE WHEN next_name IS NOT NULL
-			THEN jsonb_build_object('name', next_name, 'etaSeconds', NULL) END);
+		'nextLimit', CASE WHEN next_limit.name IS NOT NULL
+			THEN jsonb_build_object('name', next_limit.name, 'etaSeconds', next_limit.eta) END);
 END
 $$;
 COMMENT ON FUNCTION logsvc.usage() IS
-'What the session''s organization uses: AI credits, queue, resources, rates; and which limit is next';
+'What the session''s organization uses: ingestion of today, AI credits, queue, resources, rates; and which limit is next';

@@ -237,6 +237,22 @@ extern bool ls_rate_limit_of(const char *class_name, int *limit_per_minute, ls_r
 extern void ls_rate_key(const ls_principal *principal, const ls_request *request,
 						ls_rate_scope scope, uint8 key[16]);
 
+/* ---- daily quotas (specification 8.4) ---- */
+
+typedef struct ls_ingest_quota
+{
+	int64 limit;           /* bytes of JSON a day; -1: none */
+	int64 overage_seconds; /* how long events beyond it wait; 0: they are refused */
+	int64 deferred_limit;  /* bytes that may wait; -1: no limit of the organization */
+} ls_ingest_quota;
+
+/*
+ * The daily quota of an organization, or of its test keys (decision 48).  Cached; a
+ * miss runs a transaction, or SPI when one is open.  False, and logged, when it
+ * could not be looked up.
+ */
+extern bool ls_ingest_quota_of(const pg_uuid_t *organization, bool test, ls_ingest_quota *quota);
+
 /* ---- the HTTP request that is being answered (request.c) ---- */
 
 /*

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * facts.c
- *	  Which indexes exist, and the limits of rates: small facts that every
+ *	  Which indexes exist, and the limits of rates and quotas: small facts that every
  *	  request asks, cached by the epoch of access data.
  *
  *-------------------------------------------------------------------------
@@ -21,6 +21,7 @@ typedef struct rate
 
 static ls_cache index_cache = {"logsvc indexes", sizeof(bool)};
 static ls_cache rate_cache = {"logsvc rate limits", sizeof(rate)};
+static ls_cache quota_cache = {"logsvc quotas", sizeof(ls_ingest_quota)};
 
 void
 ls_access_register(bool preloaded)
@@ -157,6 +158,55 @@ ls_rate_limit_of(const char *class_name, int *limit_per_minute, ls_rate_scope *s
 	*limit_per_minute = fresh.per_minute;
 	*scope = fresh.scope;
 	return fresh.found;
+}
+
+static void
+quota_row(void *context, HeapTuple tuple, TupleDesc desc)
+{
+	ls_ingest_quota *quota = context;
+	int64 *const members[] = {&quota->limit, &quota->overage_seconds, &quota->deferred_limit};
+
+	for (int i = 0; i < (int) lengthof(members); i++)
+	{
+		bool null;
+		Datum value = SPI_getbinval(tuple, desc, i + 1, &null);
+
+		*members[i] = null ? -1 : DatumGetInt64(value);
+	}
+}
+
+bool
+ls_ingest_quota_of(const pg_uuid_t *organization, bool test, ls_ingest_quota *quota)
+{
+	static const Oid types[] = {UUIDOID, BOOLOID};
+	static SPIPlanPtr plan = NULL;
+	ls_lookup lookup = {"SELECT * FROM logsvc_internal.find_ingest_quota($1, $2)", 2, types, &plan};
+	uint8 key[LS_CACHE_KEY] = {0};
+	ls_ingest_quota *cached;
+	pg_uuid_t id = *organization;
+	uint64 epoch;
+	ls_caught caught;
+
+	memcpy(key, &id, UUID_LEN);
+	key[UUID_LEN] = test;
+	if (ls_cache_find(&quota_cache, key, (void **) &cached) == LS_CACHE_HIT)
+	{
+		*quota = *cached;
+		return true;
+	}
+	epoch = ls_access_epoch();
+	*quota = (ls_ingest_quota){-1, 0, -1};
+	lookup.values[0] = UUIDPGetDatum(&id);
+	lookup.values[1] = BoolGetDatum(test);
+	lookup.row = quota_row;
+	lookup.context = quota;
+	if (!ls_lookup_run(&lookup, &caught))
+	{
+		ereport(LOG, errmsg("could not look up a quota: %s", caught.message));
+		return false;
+	}
+	ls_cache_store(&quota_cache, key, quota, epoch);
+	return true;
 }
 
 void

@@ -91,6 +91,7 @@ extern int ls_writers;
 extern int ls_compactors;
 extern int ls_max_pool_workers;
 extern int ls_queue_limit;
+extern int ls_deferred_limit;   /* MB */
 extern int ls_flush_interval;   /* ms */
 extern int ls_search_memory;    /* kB */
 extern int ls_search_rows;      /* thousands */
@@ -178,6 +179,7 @@ typedef enum ls_lock
 	LS_LOCK_DESK,
 	LS_LOCK_SEGMENTS,
 	LS_LOCK_TAILS,
+	LS_LOCK_QUOTAS,
 	LS_LOCKS
 } ls_lock;
 

@@ -24,6 +24,7 @@ int ls_writers = 4;
 int ls_compactors = 1;
 int ls_max_pool_workers = 16;
 int ls_queue_limit = 100000;
+int ls_deferred_limit = 10240;
 int ls_flush_interval = 1000;
 int ls_search_memory = 2 * 1024 * 1024;
 int ls_search_rows = 10000000;
@@ -185,6 +186,9 @@ ls_guc_register(bool preloaded)
 
 	int_setting("logsvc.queue_limit", "Largest number of events waiting in the queue.",
 				&ls_queue_limit, 100000, 1000, INT_MAX / 2, PGC_SIGHUP, 0);
+	int_setting("logsvc.deferred_limit",
+				"JSON of events that may wait in the deferred store, of all organizations.",
+				&ls_deferred_limit, 10240, 0, INT_MAX, PGC_SIGHUP, GUC_UNIT_MB);
 	int_setting("logsvc.flush_interval", "Longest time that an event waits for its batch to fill.",
 				&ls_flush_interval, 1000, 10, 5000, PGC_SIGHUP, GUC_UNIT_MS);
 	int_setting("logsvc.store_timeout",

@@ -5,12 +5,13 @@
  *
  * Events are decoded straight into part builders, one list of builders for
  * each organization, so that 64 requests of one organization become one row
- * of the queue.  Nothing is answered before the transaction is durable; when
+ * of the queue; events of test keys have their own, because they have a quota
+ * of their own, and so have events beyond the quota.  Nothing is answered before the transaction is durable; when
  * it fails, all of its requests get 503 and none of their events is stored.
  *
  *-------------------------------------------------------------------------
  */
-#include "src/ingest/ingest.h"
+#include "src/ingest/quota.h"
 
 #include "storage/ipc.h"
 #include "utils/memutils.h"
@@ -21,6 +22,7 @@
 /* Limits of one group: beyond one of them it is committed. */
 #define GROUP_REQUESTS 1024
 #define GROUP_ORGANIZATIONS 256
+#define GROUP_SPARE 2 /* one request may open two */
 #define GROUP_BYTES (16 * 1024 * 1024)
 
 /* A builder that has grown beyond this is given back after the commit. */
@@ -39,7 +41,9 @@ typedef struct open_part
 
 typedef struct sender_group
 {
-	pg_uuid_t organization;
+	ls_sender sender;
+	bool deferred;
+	ls_quota_hold hold;
 	open_part *first;
 	open_part *last;
 } sender_group;
@@ -53,6 +57,7 @@ typedef struct waiting
 	uint32 first_row;
 	uint32 accepted;
 	uint32 rejected;
+	bool deferred;
 	ls_str errors;             /* JSON list; of OTLP and Loki: in words */
 	ls_str ignored;            /* X-Ignored-Fields */
 	bool protobuf;             /* OTLP: the answer's encoding */
@@ -69,9 +74,9 @@ struct ls_accept
 
 	waiting requests[GROUP_REQUESTS];
 	int n_requests;
-	sender_group groups[GROUP_ORGANIZATIONS];
+	sender_group groups[GROUP_ORGANIZATIONS + GROUP_SPARE];
 	int n_groups;
-	uint32 n_events;
+	uint32 n_events; /* for the queue */
 	size_t n_bytes;
 
 	open_part *pool;   /* empty builders */
@@ -82,6 +87,13 @@ struct ls_accept
 	const ls_response *headers; /* of every answer to the request at hand */
 };
 
+static void
+settle_quotas(ls_accept *accept, bool committed)
+{
+	for (int i = 0; i < accept->n_groups; i++)
+		ls_quota_settle(&accept->groups[i].hold, committed);
+}
+
 /* A worker that ends gives back what it had reserved and not committed. */
 static void
 release_at_exit(int code, Datum arg)
@@ -90,6 +102,7 @@ release_at_exit(int code, Datum arg)
 
 	ls_queue_release(accept->n_events);
 	accept->n_events = 0;
+	settle_quotas(accept, false);
 }
 
 ls_accept *
@@ -151,17 +164,21 @@ give_builder(ls_accept *accept, open_part *part)
 }
 
 static sender_group *
-find_group(ls_accept *accept, const pg_uuid_t *organization)
+find_group(ls_accept *accept, const ls_sender *sender, bool deferred)
 {
 	sender_group *group;
 
 	for (int i = 0; i < accept->n_groups; i++)
 	{
-		if (memcmp(&accept->groups[i].organization, organization, sizeof(pg_uuid_t)) == 0)
-			return &accept->groups[i];
+		group = &accept->groups[i];
+		if (group->deferred == deferred && group->sender.test == sender->test &&
+			memcmp(&group->sender.organization, &sender->organization, sizeof(pg_uuid_t)) == 0)
+			return group;
 	}
 	group = &accept->groups[accept->n_groups++];
-	group->organization = *organization;
+	memset(group, 0, sizeof(*group));
+	group->sender = *sender;
+	group->deferred = deferred;
 	group->first = group->last = take_builder(accept);
 	return group;
 }
@@ -217,8 +234,8 @@ begin_answer(const ls_response *headers, uint64 id, int status)
 }
 
 static void
-refuse(ls_accept *accept, const ls_request *request, ls_error_id id, const char *message,
-	   const char *details)
+refuse_for(ls_accept *accept, const ls_request *request, ls_error_id id, const char *message,
+		   const char *details, int retry_after)
 {
 	ls_response response = begin_answer(accept->headers, request->id, ls_error_table[id].status);
 	ls_buf body;
@@ -231,11 +248,18 @@ refuse(ls_accept *accept, const ls_request *request, ls_error_id id, const char 
 		ls_response_header(&response, LS_STR("Accept-Encoding"), LS_STR("gzip, identity"));
 	if (response.status == 429 || response.status == 503)
 	{
-		snprintf(seconds, sizeof(seconds), "%d",
-				 id == LS_ERROR_STORE_UNAVAILABLE ? LS_STORE_RETRY_AFTER : ls_queue_retry_after());
+		snprintf(seconds, sizeof(seconds), "%d", retry_after);
 		ls_response_header(&response, LS_STR("Retry-After"), ls_str_of_cstring(seconds));
 	}
 	accept->respond(accept->context, &response, true);
+}
+
+static void
+refuse(ls_accept *accept, const ls_request *request, ls_error_id id, const char *message,
+	   const char *details)
+{
+	refuse_for(accept, request, id, message, details,
+			   id == LS_ERROR_STORE_UNAVAILABLE ? LS_STORE_RETRY_AFTER : ls_queue_retry_after());
 }
 
 static ls_error_id
@@ -427,8 +451,8 @@ keep_headers(ls_accept *accept, ls_response *kept)
 
 /* An accepted request waits for the commit of its events. */
 static void
-keep(ls_accept *accept, ls_accept_kind kind, const ls_request *request, open_part *part,
-	 uint32 first_row, const ls_decode_result *result)
+keep(ls_accept *accept, ls_accept_kind kind, const ls_request *request, bool deferred,
+	 open_part *part, uint32 first_row, const ls_decode_result *result)
 {
 	waiting *entry = &accept->requests[accept->n_requests++];
 
@@ -438,6 +462,7 @@ keep(ls_accept *accept, ls_accept_kind kind, const ls_request *request, open_par
 	entry->first_row = first_row;
 	entry->accepted = result->accepted;
 	entry->rejected = result->rejected;
+	entry->deferred = deferred;
 	entry->protobuf = false;
 	entry->ignored = LS_STR("");
 	keep_headers(accept, &entry->headers);
@@ -456,7 +481,10 @@ keep(ls_accept *accept, ls_accept_kind kind, const ls_request *request, open_par
 		entry->errors = list_errors(accept, result, false, false);
 		entry->ignored = list_ignored(accept, result);
 	}
-	accept->n_events += result->accepted;
+	if (deferred)
+		ls_response_header(&entry->headers, LS_STR("X-Quota-State"), LS_STR("throttled"));
+	else
+		accept->n_events += result->accepted;
 }
 
 static void answer(ls_accept *accept, const waiting *entry, bool last);
@@ -481,15 +509,118 @@ choose_index(ls_accept *accept, const ls_request *request, ls_decode_options *op
 	return true;
 }
 
+/* Takes the room that the events need: of the queue, or none, and of the quota. */
+static bool
+take_room(sender_group *group, const ls_decode_result *result, ls_error_id *error)
+{
+	if (result->accepted > (uint32) ls_queue_limit)
+		*error = LS_ERROR_BATCH_TOO_LARGE;
+	else if (!group->deferred && !ls_queue_reserve(result->accepted))
+		*error = LS_ERROR_QUEUE_FULL;
+	else if (ls_quota_take(&group->sender, group->deferred ? LS_QUOTA_DEFER : LS_QUOTA_ACCEPT,
+						   (int64) result->bytes, &group->hold))
+		return true;
+	else
+	{
+		if (!group->deferred)
+			ls_queue_release(result->accepted);
+		*error = LS_ERROR_DAILY_QUOTA_EXCEEDED;
+	}
+	return false;
+}
+
+/* Nothing of the request was kept: says why. */
+static void
+refuse_room(ls_accept *accept, const ls_request *request, ls_error_id error)
+{
+	char message[128];
+
+	if (error != LS_ERROR_BATCH_TOO_LARGE)
+	{
+		refuse(accept, request, error, NULL, NULL);
+		return;
+	}
+	snprintf(message, sizeof(message),
+			 "the request holds more than %d events, which is what may wait in the queue",
+			 ls_queue_limit);
+	refuse(accept, request, error, message, NULL);
+}
+
+/* OTLP and Loki may say nothing at all; of a bulk request each item has an answer. */
+static void
+answer_nothing(ls_accept *accept, ls_accept_kind kind, const ls_request *request,
+			   const ls_decode_result *result)
+{
+	waiting entry = {.request_id = request->id,
+					 .kind = kind,
+					 .rejected = result->rejected,
+					 .errors = LS_STR(""),
+					 .items = result->items,
+					 .n_items = result->n_items,
+					 .begun = request->received_at,
+					 .headers = *accept->headers};
+
+	entry.protobuf = ls_request_is_type(request, "application/x-protobuf");
+	answer(accept, &entry, true);
+}
+
+/*
+ * Decodes the body into the builders of the group and takes room for it.  False:
+ * the verdict about the sender has changed meanwhile, and nothing of it is there.
+ */
+static bool
+accept_body(ls_accept *accept, ls_accept_kind kind, sender_group *group, const ls_request *request,
+			decoder decode, ls_str body)
+{
+	decode_state state = {.accept = accept, .group = group};
+	open_part *last = group->last;
+	uint32 first_row = ls_part_builder_rows(last->builder);
+	ls_decode_options options;
+	ls_decode_result *result = ls_new(accept->arena, ls_decode_result);
+	ls_error_id error;
+
+	if (result == NULL)
+	{
+		refuse(accept, request, LS_ERROR_SERVICE_UNAVAILABLE, NULL, NULL);
+		return true;
+	}
+	ls_arena_reset(accept->scratch);
+	ls_sender_options(&state.sink, &group->sender, last->builder, next_builder, &state, &options);
+	options.arena = accept->arena;
+	options.scratch = accept->scratch;
+	if (!choose_index(accept, request, &options))
+		return true;
+	if (!decode(&options, body, result) ||
+		(result->accepted == 0 && result->rejected > 0 && kind != LS_ACCEPT_BULK))
+	{
+		drop_builders_after(accept, group, last);
+		refuse_decoded(accept, kind, request, result);
+		return true;
+	}
+	if (result->accepted == 0)
+	{
+		answer_nothing(accept, kind, request, result);
+		return true;
+	}
+	if (!take_room(group, result, &error))
+	{
+		ls_part_builder_truncate(last->builder, first_row);
+		drop_builders_after(accept, group, last);
+		if (error == LS_ERROR_DAILY_QUOTA_EXCEEDED)
+			return false;
+		refuse_room(accept, request, error);
+		return true;
+	}
+	keep(accept, kind, request, group->deferred, last, first_row, result);
+	return true;
+}
+
 void
 ls_accept_request(ls_accept *accept, ls_accept_kind kind, const ls_sender *sender,
 				  const ls_request *request, const ls_response *headers)
 {
-	decode_state state = {.accept = accept};
-	ls_decode_options options;
-	ls_decode_result *result;
-	open_part *last;
-	uint32 first_row;
+	ls_quota_verdict verdict;
+	int retry_after = 1;
 	decoder decode;
 	ls_str body;
 
@@ -497,68 +628,87 @@ ls_accept_request(ls_accept *accept, ls_accept_kind kind, const ls_sender *sende
 
 	/* Of refused ones too: their answers also take memory until the commit. */
 	accept->n_bytes += request->body.len;
-	if ((decode = choose_decoder(accept, kind, request)) == NULL ||
-		!unpack(accept, kind, request, &body))
-		return;
-	if (body.len > request->body.len)
-		accept->n_bytes += body.len - request->body.len;
-
-	if (ls_store_unavailable())
-	{
-		refuse(accept, request, LS_ERROR_STORE_UNAVAILABLE, NULL, NULL);
-		return;
-	}
-
-	state.group = find_group(accept, &sender->organization);
-	last = state.group->last;
-	first_row = ls_part_builder_rows(last->builder);
-	ls_arena_reset(accept->scratch);
-	ls_sender_options(&state.sink, sender, last->builder, next_builder, &state, &options);
-	options.arena = accept->arena;
-	options.scratch = accept->scratch;
-	if (!choose_index(accept, request, &options))
+	if ((decode = choose_decoder(accept, kind, request)) == NULL)
 		return;
 
-	result = ls_new(accept->arena, ls_decode_result);
-	if (result == NULL)
+	/* Before the body is looked at: who is over the quota must not cost much. */
+	verdict = ls_quota_ask(sender, &retry_after);
+	if (verdict == LS_QUOTA_ACCEPT || verdict == LS_QUOTA_DEFER)
 	{
-		refuse(accept, request, LS_ERROR_SERVICE_UNAVAILABLE, NULL, NULL);
-		return;
+		if (!unpack(accept, kind, request, &body))
+			return;
+		if (body.len > request->body.len)
+			accept->n_bytes += body.len - request->body.len;
+		if (ls_store_unavailable())
+		{
+			refuse(accept, request, LS_ERROR_STORE_UNAVAILABLE, NULL, NULL);
+			return;
+		}
 	}
-	if (!decode(&options, body, result) ||
-		(result->accepted == 0 && result->rejected > 0 && kind != LS_ACCEPT_BULK))
+	for (int attempt = 0; attempt < GROUP_SPARE; attempt++)
 	{
-		drop_builders_after(accept, state.group, last);
-		refuse_decoded(accept, kind, request, result);
-		return;
+		if (verdict != LS_QUOTA_ACCEPT && verdict != LS_QUOTA_DEFER)
+			break;
+		if (accept_body(accept, kind, find_group(accept, sender, verdict == LS_QUOTA_DEFER),
+						request, decode, body))
+			return;
+		verdict = ls_quota_ask(sender, &retry_after);
 	}
-	if (result->accepted == 0)
-	{
-		/* OTLP and Loki may say nothing at all; of a bulk request each item has an answer. */
-		waiting entry = {.request_id = request->id,
-						 .kind = kind,
-						 .rejected = result->rejected,
-						 .errors = LS_STR(""),
-						 .items = result->items,
-						 .n_items = result->n_items,
-						 .begun = request->received_at,
-						 .headers = *headers};
-
-		entry.protobuf = ls_request_is_type(request, "application/x-protobuf");
-		answer(accept, &entry, true);
-		return;
-	}
-	if (!ls_queue_reserve(result->accepted))
-	{
-		ls_part_builder_truncate(last->builder, first_row);
-		drop_builders_after(accept, state.group, last);
-		refuse(accept, request, LS_ERROR_QUEUE_FULL, NULL, NULL);
-		return;
-	}
-	keep(accept, kind, request, last, first_row, result);
+	if (verdict == LS_QUOTA_REFUSE)
+		refuse_for(accept, request, LS_ERROR_DAILY_QUOTA_EXCEEDED, NULL, NULL, retry_after);
+	else
+		refuse(accept, request, LS_ERROR_QUEUE_UNAVAILABLE, NULL, NULL);
 }
 
 /* ---- commit ---- */
+
+/* The rows of one group; its deferred bytes are dealt out to them by their events. */
+static void
+insert_group(ls_accept *accept, sender_group *group, ls_time now)
+{
+	int64 events = 0;
+	int64 bytes_left = group->hold.bytes;
+	int64 events_left = 0;
+
+	for (open_part *part = group->first; part != NULL; part = part->next)
+		events_left += ls_part_builder_rows(part->builder);
+	if (events_left == 0)
+		return;
+	for (open_part *part = group->first; part != NULL; part = part->next)
+	{
+		int64 rows = ls_part_builder_rows(part->builder);
+		ls_buf header;
+		ls_buf body;
+		ls_part_stats stats;
+
+		if (rows == 0)
+			continue;
+		part->batch = ls_queue_next_batch();
+		ls_part_builder_stamp(part->builder, 0, now, part->batch);
+		ls_buf_init(&header, accept->arena);
+		ls_buf_init(&body, accept->arena);
+		if (!ls_part_builder_finish(part->builder, LS_CODEC_FAST, false, &header, &body, &stats))
+			ereport(ERROR, errcode(ERRCODE_OUT_OF_MEMORY), errmsg("out of memory"));
+		if (group->deferred)
+		{
+			int64 bytes = bytes_left * rows / events_left;
+
+			ls_deferred_insert(&group->sender.organization, part->batch, bytes,
+							   ls_str_make(header.data, header.len),
+							   ls_str_make(body.data, body.len), &stats);
+			bytes_left -= bytes;
+			events_left -= rows;
+		}
+		else
+			ls_queue_insert(&group->sender.organization, part->batch, false,
+							ls_str_make(header.data, header.len), ls_str_make(body.data, body.len),
+							&stats);
+		events += rows;
+	}
+	/* Deferred events count when they come out. */
+	if (!group->deferred)
+		ls_quota_write(&group->hold, events);
+}
 
 static void
 insert_groups(void *context)
@@ -567,29 +717,7 @@ insert_groups(void *context)
 	ls_time now = ls_now();
 
 	for (int i = 0; i < accept->n_groups; i++)
-	{
-		sender_group *group = &accept->groups[i];
-
-		for (open_part *part = group->first; part != NULL; part = part->next)
-		{
-			ls_buf header;
-			ls_buf body;
-			ls_part_stats stats;
-
-			if (ls_part_builder_rows(part->builder) == 0)
-				continue;
-			part->batch = ls_queue_next_batch();
-			ls_part_builder_stamp(part->builder, 0, now, part->batch);
-			ls_buf_init(&header, accept->arena);
-			ls_buf_init(&body, accept->arena);
-			if (!ls_part_builder_finish(part->builder, LS_CODEC_FAST, false, &header, &body,
-										&stats))
-				ereport(ERROR, errcode(ERRCODE_OUT_OF_MEMORY), errmsg("out of memory"));
-			ls_queue_insert(&group->organization, part->batch, false,
-							ls_str_make(header.data, header.len), ls_str_make(body.data, body.len),
-							&stats);
-		}
-	}
+		insert_group(accept, &accept->groups[i], now);
 	LS_STOP_POINT("accept_before_commit");
 }
 
@@ -705,7 +833,7 @@ answer(ls_accept *accept, const waiting *entry, bool last)
 	{
 		ls_buf_lit(&body, "\"id\":");
 		append_ids(&body, entry);
-		ls_buf_lit(&body, ",\"status\":\"queued\"");
+		ls_buf_printf(&body, ",\"status\":\"%s\"", entry->deferred ? "deferred" : "queued");
 	}
 	else
 	{
@@ -721,6 +849,8 @@ answer(ls_accept *accept, const waiting *entry, bool last)
 		}
 		ls_buf_lit(&body, ",\"errors\":");
 		ls_buf_str(&body, entry->errors);
+		if (entry->deferred)
+			ls_buf_lit(&body, ",\"status\":\"deferred\"");
 		snprintf(count, sizeof(count), "%u", entry->rejected);
 		ls_response_header(&response, LS_STR("X-Rejected-Count"), ls_str_of_cstring(count));
 	}
@@ -765,6 +895,7 @@ ls_accept_commit(ls_accept *accept)
 			uint32 events = accept->n_events;
 
 			accept->n_events = 0; /* they are the queue's now */
+			settle_quotas(accept, true);
 			ls_queue_wake_writers(events);
 			LS_STOP_POINT("accept_after_commit");
 			for (int i = 0; i < accept->n_requests; i++)
@@ -777,6 +908,7 @@ ls_accept_commit(ls_accept *accept)
 			/* First: this worker may be told to end while it answers. */
 			accept->n_events = 0;
 			ls_queue_release(events);
+			settle_quotas(accept, false);
 			LS_STOP_POINT("accept_after_failure");
 			ereport(LOG, errcode(caught.sqlstate),
 					errmsg("logsvc could not put %u events of %d requests into the queue: %s",

@@ -3,13 +3,13 @@
  * function.c
  *	  Ingest from SQL: events commit with the caller's transaction.
  *
- * The depth of the queue is taken when events are inserted and given back
- * when the transaction, or the subtransaction that inserted them, is rolled
- * back; the writers are woken when it commits.
+ * The depth of the queue and the bytes of the quota are taken when events are
+ * inserted and given back when the transaction, or the subtransaction that
+ * inserted them, is rolled back; the writers are woken when it commits.
  *
  *-------------------------------------------------------------------------
  */
-#include "src/ingest/ingest.h"
+#include "src/ingest/quota.h"
 
 #include "access/xact.h"
 #include "executor/spi.h"
@@ -34,36 +34,49 @@
 typedef struct reserved
 {
 	SubTransactionId subtransaction;
-	uint32 events;
+	uint32 events; /* of the queue */
+	ls_quota_hold hold;
 	struct reserved *next;
 } reserved;
 
 static reserved *reservations = NULL; /* in TopTransactionContext */
 
 static void
+settle(bool committed)
+{
+	for (reserved *r = reservations; r != NULL; r = r->next)
+		ls_quota_settle(&r->hold, committed);
+	reservations = NULL;
+}
+
+static void
 at_transaction_end(XactEvent event, void *arg)
 {
 	uint32 events = 0;
+	bool any = false;
 
 	for (reserved *r = reservations; r != NULL; r = r->next)
+	{
 		events += r->events;
+		any = any || r->events > 0 || r->hold.taken;
+	}
 	switch (event)
 	{
 		case XACT_EVENT_PRE_PREPARE:
 			/* Nobody would give the depth back if it were rolled back later. */
-			if (events > 0)
+			if (any)
 				ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 						errmsg("cannot PREPARE a transaction that has sent events to logsvc"));
 			break;
 		case XACT_EVENT_COMMIT:
 			if (events > 0)
 				ls_queue_wake_writers(events);
-			reservations = NULL;
+			settle(true);
 			break;
 		case XACT_EVENT_ABORT:
 			if (events > 0)
 				ls_queue_release(events);
-			reservations = NULL;
+			settle(false);
 			break;
 		default:
 			break;
@@ -84,12 +97,13 @@ at_subtransaction_end(SubXactEvent event, SubTransactionId own, SubTransactionId
 		{
 			ls_queue_release(r->events);
 			r->events = 0;
+			ls_quota_settle(&r->hold, false);
 		}
 	}
 }
 
-static void
-reserve(uint32 events, bool always)
+static reserved *
+add_reservation(void)
 {
 	static bool registered = false;
 	reserved *r;
@@ -100,20 +114,64 @@ reserve(uint32 events, bool always)
 		RegisterSubXactCallback(at_subtransaction_end, NULL);
 		registered = true;
 	}
-	r = MemoryContextAlloc(TopTransactionContext, sizeof(reserved));
-	if (always)
-		ls_queue_reserve_always(events);
-	else if (ls_store_unavailable())
+	r = MemoryContextAllocZero(TopTransactionContext, sizeof(reserved));
+	r->subtransaction = GetCurrentSubTransactionId();
+	r->next = reservations;
+	reservations = r;
+	return r;
+}
+
+/* Takes bytes of the quota; true: the events are to be deferred. */
+static bool
+reserve_quota(reserved *r, const ls_sender *sender, const ls_decode_result *result)
+{
+	ls_quota_verdict verdict;
+	int retry_after = 1;
+
+	do
+	{
+		CHECK_FOR_INTERRUPTS();
+		verdict = ls_quota_ask(sender, &retry_after);
+		if (verdict == LS_QUOTA_UNKNOWN)
+			ls_raise(LS_ERROR_QUEUE_UNAVAILABLE);
+		if (verdict == LS_QUOTA_REFUSE)
+			ereport(ERROR, errcode(ls_errcode(LS_ERROR_DAILY_QUOTA_EXCEEDED)),
+					errmsg("the organization's ingestion quota of today is used up"),
+					errhint("Try again in %d seconds.", retry_after));
+	} while (!ls_quota_take(sender, verdict, (int64) result->bytes, &r->hold));
+	return verdict == LS_QUOTA_DEFER;
+}
+
+/* Takes room for the events of a sender, until the transaction ends; true: deferred. */
+static bool
+reserve(const ls_sender *sender, const ls_decode_result *result)
+{
+	reserved *r = add_reservation();
+
+	if (ls_store_unavailable())
 		ereport(ERROR, errcode(ls_errcode(LS_ERROR_STORE_UNAVAILABLE)),
 				errmsg("the log store is unavailable"),
 				errhint("Try again in %d seconds.", LS_STORE_RETRY_AFTER));
-	else if (!ls_queue_reserve(events))
+	if (result->accepted > (uint32) ls_queue_limit)
+		ereport(ERROR, errcode(ls_errcode(LS_ERROR_BATCH_TOO_LARGE)),
+				errmsg("one call holds more than %d events, which is what may wait in the queue",
+					   ls_queue_limit));
+	if (reserve_quota(r, sender, result))
+		return true;
+	if (!ls_queue_reserve(result->accepted))
 		ereport(ERROR, errcode(ls_errcode(LS_ERROR_QUEUE_FULL)), errmsg("the ingest queue is full"),
 				errhint("Try again in %d seconds.", ls_queue_retry_after()));
-	r->subtransaction = GetCurrentSubTransactionId();
+	r->events = result->accepted;
+	return false;
+}
+
+static void
+reserve_always(uint32 events)
+{
+	reserved *r = add_reservation();
+
+	ls_queue_reserve_always(events);
 	r->events = events;
-	r->next = reservations;
-	reservations = r;
 }
 
 /* ---- one call ---- */
@@ -124,6 +182,7 @@ typedef struct ingest_call
 	ls_arena *scratch;
 	ls_sender sender;
 	bool audit; /* an entry of the audit log */
+	bool deferred;
 	ls_part_builder *builders[MAX_PARTS];
 	uint64 batches[MAX_PARTS];
 	int n_parts;
@@ -221,24 +280,29 @@ refuse(const ingest_call *call, bool single)
 			errdetail_internal("%s", details.data));
 }
 
-/* Inserts what was decoded into the queue. */
+/* Inserts what was decoded into the queue, or defers it. */
 static void
 insert_call(ingest_call *call)
 {
 	ls_time now = ls_now();
+	int64 bytes_left = (int64) call->result->bytes;
+	int64 events_left = call->result->accepted;
 
 	/* Where no service runs nobody counts; it counts the table when it starts. */
-	if (!call->audit || (ls_shmem_ready() && is_service_database()))
-		reserve(call->result->accepted, call->audit);
+	if (!call->audit)
+		call->deferred = reserve(&call->sender, call->result);
+	else if (ls_shmem_ready() && is_service_database())
+		reserve_always(call->result->accepted);
 	if (SPI_connect() != SPI_OK_CONNECT)
 		elog(ERROR, "SPI_connect failed");
 	for (int i = 0; i < call->n_parts; i++)
 	{
+		int64 rows = ls_part_builder_rows(call->builders[i]);
 		ls_buf header;
 		ls_buf body;
 		ls_part_stats stats;
 
-		if (ls_part_builder_rows(call->builders[i]) == 0)
+		if (rows == 0)
 			continue;
 		call->batches[i] = ls_queue_next_batch();
 		ls_part_builder_stamp(call->builders[i], 0, now, call->batches[i]);
@@ -247,10 +311,23 @@ insert_call(ingest_call *call)
 		if (!ls_part_builder_finish(call->builders[i], LS_CODEC_FAST, false, &header, &body,
 									&stats))
 			ereport(ERROR, errcode(ERRCODE_OUT_OF_MEMORY), errmsg("out of memory"));
-		ls_queue_insert(&call->sender.organization, call->batches[i], call->audit,
-						ls_str_make(header.data, header.len), ls_str_make(body.data, body.len),
-						&stats);
+		if (call->deferred)
+		{
+			int64 bytes = bytes_left * rows / events_left;
+
+			ls_deferred_insert(&call->sender.organization, call->batches[i], bytes,
+							   ls_str_make(header.data, header.len),
+							   ls_str_make(body.data, body.len), &stats);
+			bytes_left -= bytes;
+			events_left -= rows;
+		}
+		else
+			ls_queue_insert(&call->sender.organization, call->batches[i], call->audit,
+							ls_str_make(header.data, header.len), ls_str_make(body.data, body.len),
+							&stats);
 	}
+	if (!call->audit && !call->deferred)
+		ls_quota_write(&reservations->hold, call->result->accepted);
 	SPI_finish();
 }
 
@@ -332,6 +409,8 @@ logsvc_ingest(PG_FUNCTION_ARGS)
 	}
 	ls_buf_lit(&out, ",\"errors\":");
 	ls_ingest_errors_json(&out, call->result, false, false);
+	if (call->deferred)
+		ls_buf_lit(&out, ",\"status\":\"deferred\"");
 	ls_buf_char(&out, '}');
 	ls_buf_char(&out, '\0');
 	return DirectFunctionCall1(jsonb_in, CStringGetDatum(out.data));

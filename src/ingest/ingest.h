@@ -12,6 +12,8 @@
  *	write.c		rows of the queue -> parts of level 1, in one transaction
  *	delivery.c	what a writer does about failures
  *	dead_letter.c	what cannot be stored, and back
+ *	quota.c		what organizations have sent today
+ *	deferred.c	what is beyond a quota, until it is not any more
  *	function.c	the same from SQL
  *
  *-------------------------------------------------------------------------
@@ -127,6 +129,20 @@ extern uint64 ls_segments_recover(void);
  * it must be called again, -1 for any time.
  */
 extern long ls_segments_keep(void);
+
+/* ---- quota.c, deferred.c: daily quotas; quota.h is for this folder ---- */
+
+extern void ls_quota_register(void); /* shared memory */
+
+/* As ls_queue_recover: the size of the deferred store. */
+extern void ls_quota_recover(void);
+
+/*
+ * Moves deferred events that their quota allows into the queue, and discards
+ * those that have waited too long.  Returns the ms after which it must be called
+ * again, -1 for any time.  Outside of transactions.
+ */
+extern long ls_deferred_keep(void);
 
 /* ---- sender.c ---- */
 

@@ -69,6 +69,7 @@ ls_ingest_register(void)
 {
 	ls_shmem_add(&item);
 	ls_segments_register();
+	ls_quota_register();
 }
 
 uint64

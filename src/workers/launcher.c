@@ -77,7 +77,10 @@ look_for_extension(void *context)
 	idle = ls_slots_in_use() == 0;
 	LWLockRelease(ls_lwlock(LS_LOCK_SLOTS));
 	if (idle)
+	{
 		ls_queue_recover();
+		ls_quota_recover();
+	}
 	service->database = MyDatabaseId;
 	service->state = LS_SERVICE_READY;
 }

@@ -1,7 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * scheduler.c
- *	  The loop of the scheduler: runs what is due, each full minute.
+ *	  The loop of the scheduler: runs what is due, each full minute, and looks
+ *	  after the deferred store, while there is something in it.
  *
  * What there is to do and when is in table logsvc_internal.scheduled_task;
  * run_scheduled does it.  Midnight and the first of a month are full minutes
@@ -13,6 +14,8 @@
 
 #include "executor/spi.h"
 #include "utils/timestamp.h"
+
+#include "src/ingest/ingest.h"
 
 /* ms until the next full minute; its first 20 ms are over then, whatever the timer's grain. */
 static long
@@ -43,11 +46,13 @@ void
 ls_scheduler_loop(ls_slot *slot)
 {
 	ls_caught caught;
+	long deferred;
 
 	do
 	{
 		if (!ls_transaction(run_due, NULL, &caught))
 			ereport(LOG, errcode(caught.sqlstate),
 					errmsg("logsvc could not run its scheduled tasks: %s", caught.format));
-	} while (ls_worker_wait(next_minute()));
+		deferred = ls_deferred_keep();
+	} while (ls_worker_wait(deferred >= 0 ? Min(deferred, next_minute()) : next_minute()));
 }

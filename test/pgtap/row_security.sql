@@ -157,7 +157,7 @@ SELECT bag_eq('SELECT name FROM privileged', $$SELECT unnest('{
 	logsvc.restore_organization, logsvc.retry_mail, logsvc.revoke_api_key, logsvc.revoke_invitation,
 	logsvc.revoke_token, logsvc.roles, logsvc.run_adhoc, logsvc.set_ip_allowlist, logsvc.set_limit,
 	logsvc.set_member_role, logsvc.set_password, logsvc.set_plan, logsvc.update_index,
-	logsvc.update_member, logsvc.update_organization, logsvc.usage, logsvc.verify_audit, logsvc.verify_parts,
+	logsvc.update_member, logsvc.update_organization, logsvc.usage, logsvc.usage_history, logsvc.verify_audit, logsvc.verify_parts,
 	logsvc.verify_user, logsvc.whoami,
 	logsvc_internal.audit, logsvc_internal.auth_change_password, logsvc_internal.auth_end_session,
 	logsvc_internal.auth_forgot_password, logsvc_internal.auth_oauth_callback,
@@ -291,7 +291,7 @@ CREATE TEMP TABLE calls (call text);
 INSERT INTO calls VALUES ('logsvc.list_members()'), ('logsvc.list_api_keys()'), ('logsvc.list_invitations()'),
 	('logsvc.list_indexes()'), ('logsvc.get_ip_allowlist()'), ('logsvc.get_index(''zulu'')'),
 	(format('logsvc.get_member(%L)', :'zulu_member')), ('logsvc.audit_log()'), ('logsvc.get_organization()'),
-	('logsvc.search(''*'')'), ('logsvc.query_logs()'), ('logsvc.usage()');
+	('logsvc.search(''*'')'), ('logsvc.query_logs()'), ('logsvc.usage()'), ('logsvc.usage_history()');
 CREATE FUNCTION pg_temp.shows_zulu() RETURNS SETOF text LANGUAGE sql AS $$
 	SELECT split_part(call, '(', 1) FROM calls
 	WHERE pg_temp.app('SELECT ' || call) ~ 'zulu' ORDER BY 1 $$;

@@ -58,7 +58,9 @@ ok(wait_until(sub { queued() == 0 && stored() == 3501 }, 5), 'and nothing of it 
 eval { $session->quit };
 
 # Full.
-is(fails('SELECT logsvc.ingest(' . list(1001) . ')'), 'LS602', 'beyond the limit: QUEUE_FULL');
+is(fails('SELECT logsvc.ingest(' . list(600) . '); SELECT logsvc.ingest(' . list(401) . ')'), 'LS602',
+	'beyond the limit: QUEUE_FULL');
+is(fails('SELECT logsvc.ingest(' . list(1001) . ')'), 'LS510', 'what will never fit: BATCH_TOO_LARGE');
 is(batch(1000), 202, 'which takes nothing');
 ok(wait_until(sub { queued() == 0 }, 5), 'written');
 is(fails("DO \$\$BEGIN FOR i IN 1..1001 LOOP PERFORM logsvc.log('x'); END LOOP; END\$\$"), 'LS602', 'one by one: QUEUE_FULL');

@@ -109,6 +109,7 @@ GET    /api/v1/indexes/{name}               TS OAMV RF logs:read
 PATCH  /api/v1/indexes/{name}               TS OA   F  org:write
 DELETE /api/v1/indexes/{name}               TS OA   F  org:write
 GET    /api/v1/usage                        TS OAMV RF logs:read
+GET    /api/v1/usage/history                TS OAMV RF logs:read
 GET    /api/v1/ip-allowlist                 TS OA   F  org:write
 PUT    /api/v1/ip-allowlist                 TS OA   F  org:write
 GET    /scim/v2/Users                       TS -    F  -

@@ -240,9 +240,15 @@ sub is_retryable
 }
 
 $t->set('logsvc.queue_limit', 1000);
-is_retryable(post(request_of(($record) x 1001)), 429, 8, 'more than the queue takes', 'QUEUE_FULL');
-is_retryable(post(json_encode(json_request(($json_record) x 1001)), type => 'application/json'), 429, 8,
+my $session = $t->node->background_psql('postgres');
+$session->query_safe("SELECT logsvc.act_as('acme'); BEGIN;"
+	  . " SELECT logsvc.ingest((SELECT jsonb_agg('x'::text) FROM generate_series(1, 600)))");
+is_retryable(post(request_of(($record) x 401)), 429, 8, 'more than the queue takes now', 'QUEUE_FULL');
+is_retryable(post(json_encode(json_request(($json_record) x 401)), type => 'application/json'), 429, 8,
 	'the same in JSON', 'QUEUE_FULL');
+$session->query_safe('ROLLBACK');
+$session->quit;
+is_status(post(request_of(($record) x 1001)), 413, 3, 'more than it ever takes', 'BODY_TOO_LARGE');
 $t->set('logsvc.queue_limit', 100000);
 
 $t->sql('ALTER TABLE logsvc_internal.queue RENAME TO queue_away');

@@ -184,9 +184,16 @@ is_text(push_proto(snappy(stream($wide, (entry('x')) x 200))), 413, qr/share/, '
 
 # Beyond the queue: 429, as a whole, to be sent again.
 $t->set('logsvc.queue_limit', 1000);
-$r = push_json(json_stream({ app => 'full' }, map { "line $_" } 1 .. 1001));
+my $session = $t->node->background_psql('postgres');
+$session->query_safe("SELECT logsvc.act_as('acme'); BEGIN;"
+	  . " SELECT logsvc.ingest((SELECT jsonb_agg('x'::text) FROM generate_series(1, 600)))");
+$r = push_json(json_stream({ app => 'full' }, map { "line $_" } 1 .. 401));
 is_text($r, 429, qr/^QUEUE_FULL: /, 'more than the queue holds');
 like($r->{headers}{'retry-after'} // '', qr/^\d+$/, 'with Retry-After');
+$session->query_safe('ROLLBACK');
+$session->quit;
+is_text(push_json(json_stream({ app => 'full' }, map { "line $_" } 1 .. 1001)), 413, qr/^BODY_TOO_LARGE: /,
+	'more than it ever holds');
 is_deeply(events('service=full'), [], 'and nothing is stored');
 
 $t->stop;

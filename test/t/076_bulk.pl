@@ -157,9 +157,15 @@ gzip(\("\n" x (11 * 1024 * 1024)) => \my $bomb);
 is_error(bulk($bomb, headers => { 'Content-Encoding' => 'gzip' }), 413, 'illegal_argument_exception', qr/too large/, 'a gzip bomb');
 is_error(bulk('x' x (10 * 1024 * 1024 + 1)), 413, 'illegal_argument_exception', qr/too large|Too Large/, 'a body over 10 MB');
 $t->set('logsvc.queue_limit', 1000);
-$r = bulk([ map { @one } 1 .. 1001 ]);
+my $session = $t->node->background_psql('postgres');
+$session->query_safe("SELECT logsvc.act_as('acme'); BEGIN;"
+	  . " SELECT logsvc.ingest((SELECT jsonb_agg('x'::text) FROM generate_series(1, 600)))");
+$r = bulk([ map { @one } 1 .. 401 ]);
 is_error($r, 429, 'es_rejected_execution_exception', qr/^QUEUE_FULL: /, 'more than the queue holds');
 like($r->{headers}{'retry-after'} // '', qr/^\d+$/, 'with Retry-After');
+$session->query_safe('ROLLBACK');
+$session->quit;
+is_error(bulk([ map { @one } 1 .. 1001 ]), 413, 'illegal_argument_exception', qr/^BODY_TOO_LARGE: /, 'more than it ever holds');
 is(scalar @{ events('*') }, $before, 'nothing of all that is stored');
 $r = bulk([ { delete => { _id => 1 } } ]);
 is($r->{status} . ' ' . $r->{json}{items}[0]{delete}{status}, '200 400', 'when no item is good the answer still has all');

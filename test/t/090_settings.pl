@@ -9,13 +9,13 @@ my $t = LogsvcTest->new(extension => 0, ready => 0);
 
 # ---- what the page says ----
 
-my %unit = (ms => 1, s => 1000, min => 60_000, h => 3_600_000);
+my %unit = (ms => 1, s => 1000, min => 60_000, h => 3_600_000, MB => 1, GB => 1024);
 
 # "10s" in milliseconds, other values as they are.
 sub plain
 {
 	my ($value) = @_;
-	return $value =~ /^(\d+)(ms|s|min|h)$/ ? $1 * $unit{$2} : $value;
+	return $value =~ /^(\d+)(ms|s|min|h|MB|GB)$/ ? $1 * $unit{$2} : $value;
 }
 
 my %page;

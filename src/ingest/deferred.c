@@ -1,0 +1,244 @@
+/*-------------------------------------------------------------------------
+ *
+ * deferred.c
+ *	  The deferred store: events beyond a daily quota wait in it, for an hour at
+ *	  most, until the quota allows them.
+ *
+ * A row is what a row of the queue is.  The scheduler moves rows into the queue
+ * when the organization is below its quota again (another day, another plan, a
+ * raised limit): then they are charged.  What has waited too long is discarded,
+ * with an audit entry and a mail to the owners, but never while the quota
+ * allows it and only the queue has no room.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "src/ingest/quota.h"
+
+#include "catalog/pg_type.h"
+#include "executor/spi.h"
+#include "utils/builtins.h"
+#include "utils/memutils.h"
+#include "utils/timestamp.h"
+#include "utils/uuid.h"
+
+#define ORGANIZATIONS 256 /* of one pass */
+#define ENTRIES 32        /* of one transaction */
+#define LOOK_AGAIN 5000   /* ms; a raised limit is noticed after this time */
+
+void
+ls_deferred_insert(const pg_uuid_t *organization, uint64 batch, int64 bytes, ls_str header,
+				   ls_str body, const ls_part_stats *stats)
+{
+	static SPIPlanPtr plan = NULL;
+	static const Oid types[] = {INT8OID,        UUIDOID, INT8OID,  INT4OID,  TIMESTAMPTZOID,
+								TIMESTAMPTZOID, INT4OID, BYTEAOID, BYTEAOID, TIMESTAMPTZOID};
+	Datum values[] = {Int64GetDatum((int64) batch),
+					  UUIDPGetDatum(organization),
+					  Int64GetDatum(bytes),
+					  Int32GetDatum((int32) stats->rows),
+					  TimestampTzGetDatum(ls_timestamptz_of_time(stats->min_time)),
+					  TimestampTzGetDatum(ls_timestamptz_of_time(stats->max_time)),
+					  Int32GetDatum((int32) stats->level_mask),
+					  PointerGetDatum(ls_text_of_str(header)),
+					  PointerGetDatum(ls_text_of_str(body)),
+					  TimestampTzGetDatum(ls_timestamptz_of_time(ls_quota_now()))};
+
+	if (plan == NULL)
+	{
+		plan = SPI_prepare(
+			"INSERT INTO logsvc_internal.deferred (id, organization_id, bytes, rows, min_time,"
+			" max_time, level_mask, header, body, deferred_at, expires_at)"
+			" SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10,"
+			" logsvc_internal.deferred_until($2, $10)",
+			lengthof(types), (Oid *) types);
+		if (plan == NULL || SPI_keepplan(plan) != 0)
+			elog(ERROR, "could not prepare the deferral of events");
+	}
+	if (SPI_execute_plan(plan, values, NULL, false, 0) != SPI_OK_INSERT)
+		elog(ERROR, "could not defer events");
+	pfree(DatumGetPointer(values[7]));
+	pfree(DatumGetPointer(values[8]));
+}
+
+/* ---- out of it ---- */
+
+typedef struct pass
+{
+	pg_uuid_t organizations[ORGANIZATIONS];
+	int n_organizations;
+
+	/* of one organization */
+	ls_sender sender;
+	ls_quota_hold hold;
+	int64 gone; /* bytes that leave the deferred store */
+	uint32 reserved;
+	bool more;
+} pass;
+
+static void
+list_organizations(void *context)
+{
+	pass *p = context;
+	bool isnull;
+
+	if (SPI_execute("SELECT DISTINCT d.organization_id FROM logsvc_internal.deferred d", true,
+					ORGANIZATIONS) != SPI_OK_SELECT)
+		elog(ERROR, "could not read the deferred store");
+	p->n_organizations = (int) SPI_processed;
+	for (int i = 0; i < p->n_organizations; i++)
+		p->organizations[i] =
+			*DatumGetUUIDP(SPI_getbinval(SPI_tuptable->vals[i], SPI_tuptable->tupdesc, 1, &isnull));
+}
+
+static ls_str
+bytes_of(HeapTuple row, TupleDesc desc, int column)
+{
+	bool isnull;
+
+	return ls_str_of_text(PG_DETOAST_DATUM_PACKED(SPI_getbinval(row, desc, column, &isnull)));
+}
+
+/* One row into the queue; false: it must stay. */
+static bool
+take_row(pass *p, HeapTuple row, TupleDesc desc)
+{
+	bool isnull;
+	int64 id = DatumGetInt64(SPI_getbinval(row, desc, 1, &isnull));
+	int64 bytes = DatumGetInt64(SPI_getbinval(row, desc, 2, &isnull));
+	ls_part_stats stats = {0};
+	int64 before = p->hold.bytes;
+	ls_quota_hold charge;
+
+	stats.rows = (uint32) DatumGetInt32(SPI_getbinval(row, desc, 3, &isnull));
+	stats.min_time =
+		ls_time_of_timestamptz(DatumGetTimestampTz(SPI_getbinval(row, desc, 4, &isnull)));
+	stats.max_time =
+		ls_time_of_timestamptz(DatumGetTimestampTz(SPI_getbinval(row, desc, 5, &isnull)));
+	stats.level_mask = (uint32) DatumGetInt32(SPI_getbinval(row, desc, 6, &isnull));
+
+	/* As for dead letters: a row that is larger than the limit must get in too. */
+	if (ls_queue_depth() >= (uint64) ls_queue_limit / 2 ||
+		!ls_quota_take(&p->sender, LS_QUOTA_ACCEPT, bytes, &p->hold))
+		return false;
+	ls_queue_reserve_always(stats.rows);
+	p->reserved += stats.rows;
+	p->gone += bytes;
+	charge = p->hold;
+	charge.bytes -= before;
+	ls_quota_write(&charge, stats.rows);
+	ls_queue_insert(&p->sender.organization, (uint64) id, false, bytes_of(row, desc, 7),
+					bytes_of(row, desc, 8), &stats);
+	{
+		static const Oid types[] = {INT8OID};
+		Datum values[] = {Int64GetDatum(id)};
+
+		if (SPI_execute_with_args("DELETE FROM logsvc_internal.deferred WHERE id = $1",
+								  lengthof(types), (Oid *) types, values, NULL, false,
+								  0) != SPI_OK_DELETE)
+			elog(ERROR, "could not take events out of the deferred store");
+	}
+	return true;
+}
+
+static void
+take_rows(void *context)
+{
+	static const Oid types[] = {UUIDOID, INT4OID};
+	pass *p = context;
+	Datum values[] = {UUIDPGetDatum(&p->sender.organization), Int32GetDatum(ENTRIES)};
+	SPITupleTable *table;
+	uint64 n;
+
+	if (SPI_execute_with_args("SELECT id, bytes, rows, min_time, max_time, level_mask, header, body"
+							  " FROM logsvc_internal.deferred WHERE organization_id = $1"
+							  " ORDER BY id LIMIT $2 FOR UPDATE",
+							  lengthof(types), (Oid *) types, values, NULL, false,
+							  0) != SPI_OK_SELECT)
+		elog(ERROR, "could not read the deferred store");
+	table = SPI_tuptable;
+	n = SPI_processed;
+	p->more = n == ENTRIES;
+	for (uint64 i = 0; i < n; i++)
+	{
+		if (!take_row(p, table->vals[i], table->tupdesc))
+		{
+			p->more = false;
+			break;
+		}
+	}
+	LS_STOP_POINT("deferred_before_commit");
+}
+
+static void
+discard_rows(void *context)
+{
+	static const Oid types[] = {UUIDOID, TIMESTAMPTZOID};
+	pass *p = context;
+	Datum values[] = {UUIDPGetDatum(&p->sender.organization),
+					  TimestampTzGetDatum(ls_timestamptz_of_time(ls_quota_now()))};
+	bool isnull;
+
+	if (SPI_execute_with_args("SELECT logsvc_internal.discard_deferred($1, $2)", lengthof(types),
+							  (Oid *) types, values, NULL, false, 0) != SPI_OK_SELECT ||
+		SPI_processed != 1)
+		elog(ERROR, "could not discard events");
+	p->gone =
+		DatumGetInt64(SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1, &isnull));
+}
+
+/* What is due of one organization; false: it failed. */
+static bool
+keep_organization(pass *p, const pg_uuid_t *organization)
+{
+	ls_quota_verdict verdict;
+	ls_caught caught;
+	int retry_after;
+	bool committed;
+
+	p->sender = (ls_sender){.organization = *organization, .test = false};
+	memset(&p->hold, 0, sizeof(p->hold));
+	p->gone = 0;
+	p->reserved = 0;
+	p->more = false;
+	verdict = ls_quota_ask(&p->sender, &retry_after);
+	if (verdict == LS_QUOTA_UNKNOWN)
+		return false;
+	committed = ls_transaction(verdict == LS_QUOTA_ACCEPT ? take_rows : discard_rows, p, &caught);
+	ls_quota_settle(&p->hold, committed);
+	if (!committed)
+	{
+		ls_queue_release(p->reserved);
+		ereport(
+			LOG, errcode(caught.sqlstate),
+			errmsg("logsvc could not take events out of the deferred store: %s", caught.format));
+		return false;
+	}
+	ls_quota_deferred_gone(organization, p->gone);
+	ls_queue_wake_writers(p->reserved);
+	return true;
+}
+
+long
+ls_deferred_keep(void)
+{
+	static pass *p = NULL;
+	ls_caught caught;
+	bool more = false;
+
+	if (ls_quota_deferred() <= 0)
+		return -1;
+	if (p == NULL)
+		p = MemoryContextAllocZero(TopMemoryContext, sizeof(pass));
+	if (!ls_transaction(list_organizations, p, &caught))
+	{
+		ereport(LOG, errcode(caught.sqlstate),
+				errmsg("logsvc could not read the deferred store: %s", caught.format));
+		return LOOK_AGAIN;
+	}
+	for (int i = 0; i < p->n_organizations; i++)
+	{
+		if (keep_organization(p, &p->organizations[i]))
+			more = more || p->more;
+	}
+	return more ? 20 : LOOK_AGAIN;
+}
