@@ -55,6 +55,12 @@ check-pgtap: test-debug-install
 check-tap: test-debug-install $(TEST_PROGRAMS) $(TEST_NPM)
 	$(staged) $(TEST_TAP)
 
+# Whatever is killed, full, locked or read-only: nothing accepted is lost.  Some 20
+# minutes; test/soak/soak.pl says what ROUNDS, SEED, FAULTS, SECONDS and DURATION do.
+.PHONY: soak
+soak: test-debug-install
+	$(staged) test/soak/soak.pl
+
 # Do the tests notice when a check of access is missing?  Some 25 minutes on 2
 # cores; T=regex: the mutations whose name matches.
 .PHONY: mutation

@@ -331,37 +331,43 @@ typedef struct replay
 static void
 replay_entries(void *context)
 {
-	static const Oid types[] = {INT4OID, INT8OID, INT4OID};
+	static const Oid types[] = {INT4OID, INT8OID};
 	replay *r = context;
 	int64 room = (int64) ls_queue_limit / 2 - (int64) ls_queue_depth();
-	int segment = ls_segment_open();
-	Datum values[] = {Int32GetDatum(REPLAY_ENTRIES), Int64GetDatum(room), Int32GetDatum(segment)};
+	Datum values[] = {Int32GetDatum(REPLAY_ENTRIES), Int64GetDatum(room)};
+	const char *sql;
+	int segment;
 
 	r->full = room <= 0;
 	if (r->full)
 		return;
 	ls_write_limit_waits();
+	segment = ls_segment_open();
+	sql = psprintf(
+		"WITH waiting AS MATERIALIZED ("
+		" SELECT id, rows, batch FROM logsvc_internal.dead_letter"
+		" WHERE status = 'replaying' OR status = 'dead' AND reason = 'store_unavailable'"
+		" ORDER BY batch, id LIMIT $1 FOR UPDATE SKIP LOCKED"
+		"), summed AS ("
+		" SELECT id, pg_catalog.sum(rows) OVER (ORDER BY batch, id) - rows AS before FROM waiting"
+		"), picked AS ("
+		" SELECT id FROM summed WHERE before < $2"
+		"), queued AS ("
+		" INSERT INTO logsvc_internal.queue_%d (segment, id, organization_id, rows, min_time,"
+		" max_time, level_mask, header, body, audit, batch, attempts, failed_at)"
+		" SELECT %d, pg_catalog.nextval('logsvc_internal.batch_number'), o.* FROM ("
+		"  SELECT organization_id, rows, min_time, max_time, level_mask, header, body, audit,"
+		"  batch, attempts, first_failed_at"
+		"  FROM logsvc_internal.dead_letter d JOIN picked USING (id) ORDER BY batch, d.id) o"
+		" RETURNING rows"
+		"), closed AS ("
+		" UPDATE logsvc_internal.dead_letter d SET status = 'replayed',"
+		" closed_at = pg_catalog.now(), header = NULL, body = NULL FROM picked p WHERE d.id = p.id"
+		") SELECT coalesce(pg_catalog.sum(rows), 0) FROM queued",
+		segment, segment);
 	r->events = events_moved(
 		SPI_OK_SELECT,
-		SPI_execute_with_args(
-			"WITH waiting AS MATERIALIZED (SELECT id, rows, batch FROM logsvc_internal.dead_letter"
-			" WHERE status = 'replaying' OR status = 'dead' AND reason = 'store_unavailable'"
-			" ORDER BY batch, id LIMIT $1 FOR UPDATE SKIP LOCKED"
-			"), summed AS (SELECT id, pg_catalog.sum(rows) OVER (ORDER BY batch, id) - rows AS"
-			" before FROM waiting"
-			"), picked AS (SELECT id FROM summed WHERE before < $2"
-			"), queued AS (INSERT INTO logsvc_internal.queue (segment, id, organization_id, rows,"
-			" min_time, max_time, level_mask, header, body, audit, batch, attempts, failed_at)"
-			" SELECT $3, pg_catalog.nextval('logsvc_internal.batch_number'), o.* FROM ("
-			"  SELECT organization_id, rows, min_time, max_time, level_mask, header, body, audit,"
-			"  batch, attempts, first_failed_at"
-			"  FROM logsvc_internal.dead_letter d JOIN picked USING (id) ORDER BY batch, d.id) o"
-			" RETURNING rows"
-			"), closed AS (UPDATE logsvc_internal.dead_letter d SET status = 'replayed',"
-			" closed_at = pg_catalog.now(), header = NULL, body = NULL FROM picked p"
-			" WHERE d.id = p.id) "
-			"SELECT coalesce(pg_catalog.sum(rows), 0) FROM queued",
-			lengthof(types), (Oid *) types, values, NULL, false, 0),
+		SPI_execute_with_args(sql, lengthof(types), (Oid *) types, values, NULL, false, 0),
 		"dead letters back into the queue");
 	ls_segment_added(segment, REPLAY_ENTRIES, 0);
 	LS_STOP_POINT("replay_before_commit");

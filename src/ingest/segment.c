@@ -209,19 +209,6 @@ count_segments(ls_segment found[LS_QUEUE_SEGMENTS])
 	uint64 turn = 0;
 	bool isnull;
 
-	for (int i = 0; i < LS_QUEUE_SEGMENTS; i++)
-	{
-		Oid oid = ls_segment_oid(i);
-		Relation relation = OidIsValid(oid) && get_rel_relispartition(oid)
-								? try_table_open(oid, AccessShareLock)
-								: NULL;
-
-		if (relation == NULL)
-			continue;
-		found[i].state =
-			RelationGetNumberOfBlocks(relation) == 0 ? LS_SEGMENT_FREE : LS_SEGMENT_DRAINING;
-		table_close(relation, NoLock);
-	}
 	if (SPI_execute("SELECT segment::pg_catalog.int4, pg_catalog.count(*),"
 					" pg_catalog.sum(rows)::pg_catalog.int8 FROM logsvc_internal.queue"
 					" GROUP BY segment ORDER BY pg_catalog.min(id)",
@@ -240,6 +227,20 @@ count_segments(ls_segment found[LS_QUEUE_SEGMENTS])
 		pg_atomic_write_u64(&found[n].entries,
 							(uint64) DatumGetInt64(SPI_getbinval(row, desc, 2, &isnull)));
 		events += (uint64) DatumGetInt64(SPI_getbinval(row, desc, 3, &isnull));
+	}
+	for (int i = 0; i < LS_QUEUE_SEGMENTS; i++)
+	{
+		Oid oid = ls_segment_oid(i);
+		Relation relation = OidIsValid(oid) && get_rel_relispartition(oid)
+								? try_table_open(oid, AccessShareLock)
+								: NULL;
+
+		if (relation == NULL)
+			continue;
+		if (found[i].state == LS_SEGMENT_NONE)
+			found[i].state =
+				RelationGetNumberOfBlocks(relation) == 0 ? LS_SEGMENT_FREE : LS_SEGMENT_DRAINING;
+		table_close(relation, NoLock);
 	}
 	return events;
 }

@@ -1,0 +1,318 @@
+# soak.pl: whatever happens to the server, an event that was accepted is stored once
+# or a dead letter, none is there twice, and the depth of the queue is exact.
+#
+#	make soak                          60 rounds, some 20 minutes
+#	make soak ROUNDS=10 SEED=7         other faults; the seed of a run is printed
+#	make soak FAULTS=full,lock         only faults whose names match, one after the other
+#	make soak DURATION=3600            no faults: load for that time, memory of each worker
+#
+# Each round sends events of all kinds from four clients, does something bad at a
+# random moment, waits until the service has recovered, and compares.  SECONDS: how
+# long a fault that lasts is held; LOCK_SECONDS: the same of locks.
+use strict;
+use warnings;
+
+use lib 'test/soak';
+use LogsvcSoak;
+use LogsvcTest;
+use PostgreSQL::Test::Utils;
+use Test::More;
+use Time::HiRes qw(sleep time);
+
+my $rounds = $ENV{ROUNDS} || 60;
+my $seed = $ENV{SEED} || time % 100_000;
+my $hold = $ENV{SECONDS} || 6;
+my $lock_hold = $ENV{LOCK_SECONDS} || 60;
+my $duration = $ENV{DURATION} || 0;
+my $dir = PostgreSQL::Test::Utils::tempdir();
+my $disk = $ENV{SMALL_DISK};    # test/run: small file systems, when it may mount them
+
+$seed = int $seed;
+srand $seed;
+my $t = LogsvcTest->new(conf => join "\n", 'restart_after_crash = on', "logsvc.flush_interval = '200ms'",
+	'logsvc.acceptors = 2', 'logsvc.executors = 2', 'logsvc.store_timeout = 5min', 'log_min_messages = warning',
+	'log_checkpoints = off');
+my @orgs = map { $t->organization($_) } qw(acme globex initech);
+my $load = LogsvcSoak->new($t, orgs => \@orgs, dir => $dir);
+
+sub say_it { my $out = Test::More->builder->output; print $out "# @_\n"; return; }
+
+# ---- faults ----
+
+sub partitions
+{
+	my ($parent) = @_;
+	return split /\n/, $t->sql("SELECT inhrelid::regclass FROM pg_inherits WHERE inhparent = '$parent'::regclass");
+}
+
+# Statements that wait for no worker for long; a lock that is not to be had now is later.
+sub change
+{
+	my ($sql) = @_;
+	wait_until(sub { $t->sql("SET lock_timeout = '2s'; $sql"); 1 }, 60) or die "could not: $sql\n";
+	return;
+}
+
+# For the time of a fault; the load goes on.
+sub hold_for { sleep $_[0] // $hold * (0.5 + rand); return; }
+
+sub locked
+{
+	my ($table) = @_;
+	my $session = $t->node->background_psql($t->{database});
+	$session->query_safe("BEGIN; LOCK TABLE $table IN ACCESS EXCLUSIVE MODE");
+	hold_for($lock_hold);
+	$session->query_safe('ROLLBACK');
+	$session->quit;
+	return;
+}
+
+sub fill
+{
+	my ($file) = @_;
+	open my $out, '>', $file or die "$file: $!";
+	binmode $out;
+	foreach my $size (1 << 20, 4096) { 1 while syswrite $out, "\0" x $size; }
+	close $out;
+	return;
+}
+
+sub full
+{
+	my ($which, $seconds) = @_;
+	fill("$disk/$which/filler");
+	hold_for($seconds);
+	unlink "$disk/$which/filler" or die;
+	return;
+}
+
+my @workers = qw(gateway acceptor writer executor evaluator scheduler notifier launcher compactor);
+
+# A worker of a kind that is chosen first: there are more writers than launchers.
+sub some_worker
+{
+	my $kind = $workers[ rand @workers ];
+	my @pids = $t->workers("^logsvc $kind");
+	return $pids[ rand @pids ] || some_worker();
+}
+
+sub all_processes
+{
+	my $postmaster = $t->node->{_pid};
+	return grep { $_ ne $postmaster } split ' ', `ps -o pid= --ppid $postmaster`;
+}
+
+sub wait_recovered
+{
+	wait_until(sub { $t->sql('SELECT 1') }, 60) or die "the server does not recover\n";
+	$t->wait_ready(60);
+	return;
+}
+
+my %faults = (
+	# name => [weight, sub, what the log must say]
+	'SIGKILL of the postmaster' => [ 10, sub { $t->crash; $t->start; } ],
+	'SIGKILL of one worker' => [ 14, sub { kill 'KILL', some_worker(); sleep 0.2; } ],
+	'SIGKILL of two workers' => [ 3, sub { kill 'KILL', some_worker(); sleep rand; eval { kill 'KILL', some_worker(); }; sleep 0.2; } ],
+	'SIGKILL of any process' => [ 4, sub { my @p = all_processes(); kill 'KILL', $p[ rand @p ]; sleep 0.2; } ],
+	'SIGTERM of one worker' => [ 3, sub { kill 'TERM', some_worker(); } ],
+	'pg_ctl stop -m immediate' => [ 6, sub { $t->stop('immediate'); $t->start; } ],
+	'pg_ctl stop -m fast' => [ 2, sub { $t->stop('fast'); $t->start; } ],
+	'full disk of the store' => [ 3, sub { full('store') }, qr/could not extend file/ ],
+	'full disk of the queue' => [ 3, sub { full('queue') }, qr/could not extend file/ ],
+	'full disk of the store for long' => [ 1, sub {
+		$t->set('logsvc.store_timeout', '3s'); full('store', 14);
+		$t->set('logsvc.store_timeout', '5min'); }, qr/moved \d+ events to the dead letters: its store/ ],
+	'read-only' => [ 2, sub {
+		$t->sql('ALTER SYSTEM SET default_transaction_read_only = on'); $t->reload; hold_for();
+		$t->sql('SET default_transaction_read_only = off; ALTER SYSTEM RESET default_transaction_read_only'); $t->reload; }, qr/read-only transaction/ ],
+	'store renamed' => [ 2, sub {
+		change('ALTER TABLE logsvc_internal.part RENAME TO away'); hold_for(); change('ALTER TABLE logsvc_internal.away RENAME TO part'); } ],
+	'queue renamed' => [ 1, sub {
+		change('ALTER TABLE logsvc_internal.queue RENAME TO away'); hold_for(); change('ALTER TABLE logsvc_internal.away RENAME TO queue'); } ],
+	'store refuses' => [ 2, sub {
+		change('CREATE TRIGGER refuse BEFORE INSERT ON logsvc_internal.part FOR EACH ROW EXECUTE FUNCTION public.refuse()');
+		hold_for(); change('DROP TRIGGER refuse ON logsvc_internal.part'); } ],
+	'store refuses, and SIGKILL' => [ 2, sub {
+		change('CREATE TRIGGER refuse BEFORE INSERT ON logsvc_internal.part FOR EACH ROW EXECUTE FUNCTION public.refuse()');
+		hold_for(); kill 'KILL', some_worker(); sleep 1; wait_recovered(); change('DROP TRIGGER refuse ON logsvc_internal.part'); } ],
+	'permissions revoked' => [ 1, sub {
+		# Workers are superusers, so this does nothing to them: it is here to show it.
+		change('REVOKE ALL ON logsvc_internal.part, logsvc_internal.queue FROM PUBLIC, CURRENT_USER, logsvc_tenant'); hold_for(1);
+		change('GRANT ALL ON logsvc_internal.part, logsvc_internal.queue TO CURRENT_USER;'
+			. ' GRANT SELECT ON logsvc_internal.part, logsvc_internal.queue TO logsvc_tenant'); } ],
+	'old snapshot, and SIGKILL' => [ 2, sub {
+		my $session = $t->node->background_psql($t->{database}, on_error_stop => 0);
+		$session->query_safe('BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT txid_current()');
+		hold_for(); kill 'KILL', some_worker(); sleep 0.2; eval { $session->quit; }; } ],
+	# For a minute: one round each of them.
+	'lock on the store' => [ 0, sub { locked('logsvc_internal.part') } ],
+	'lock on the queue' => [ 0, sub { locked('logsvc_internal.queue') } ],
+);
+
+if ($disk && !$duration)
+{
+	$t->sql("CREATE TABLESPACE small_$_ LOCATION '$disk/$_/data'") foreach qw(store queue);
+	change("ALTER TABLE $_ SET TABLESPACE small_store") foreach partitions('logsvc_internal.part');
+	change("ALTER TABLE $_ SET TABLESPACE small_queue") foreach partitions('logsvc_internal.queue');
+}
+else
+{
+	say_it('no small file system here (root mounts them): no rounds with a full disk') unless $duration;
+	delete @faults{ grep { /full/ } keys %faults };
+}
+if ($ENV{FAULTS})
+{
+	my $wanted = join '|', map { quotemeta } split /,/, $ENV{FAULTS};
+	delete @faults{ grep { !/$wanted/ } keys %faults };
+	die "no fault matches\n" unless %faults;
+}
+$t->sql(q{CREATE FUNCTION public.refuse() RETURNS trigger LANGUAGE plpgsql AS
+	$$ BEGIN RAISE 'refused' USING ERRCODE = '42501'; END $$});
+
+# Each once, in any order, and then by their weights.
+my @schedule = sort keys %faults;
+@schedule = map { splice @schedule, rand @schedule, 1 } 1 .. @schedule unless $ENV{FAULTS};
+sub choose
+{
+	my ($round) = @_;
+	return $schedule[ $round - 1 ] if $round <= @schedule;
+	my @names = map { ($_) x ($ENV{FAULTS} ? 1 : $faults{$_}[0]) } sort keys %faults;
+	return $names[ $ENV{FAULTS} ? ($round - 1) % @names : rand @names ];
+}
+
+# ---- rounds ----
+
+my %sum = map { $_ => 0 } qw(accepted missing twice strange dead);
+my %status;
+my $start = time;
+
+sub run_round
+{
+	my ($round, $name) = @_;
+	my $began = time;
+	my $from = $t->log_position;
+
+	$load->start("round $round", clients => 4, seed => $seed + $round);
+	sleep 0.3 + rand 1.5;
+	$faults{$name}[1]->();
+	wait_recovered();
+	sleep 0.3;
+	$load->stop;
+	my $left = $load->settle(90);
+	my %result = $load->check;
+	my $codes = $load->statuses;
+	my $strange = join ' ', map { "$codes->{$_} x $_" } grep { !/^(202|429|503|599)$/ } sort keys %$codes;
+
+	# Its counters are right when one event more goes through.
+	my $r = $t->http(POST => '/api/v1/logs', token => $orgs[0]{ingest_key}, json => { event => "round $round probe" });
+	my $probed = $r->{status} == 202 && $load->settle(10) eq '';
+	my $good = $left eq '' && $probed && $strange eq '' && !grep { $result{$_} } qw(missing twice strange dead);
+
+	if ($faults{$name}[2] && $t->log_text($from) !~ $faults{$name}[2])
+	{
+		diag("nothing happened: the log does not say $faults{$name}[2]");
+		$good = 0;
+	}
+	ok($good, sprintf '%s: %d accepted, %d missing, %d twice', $name, @result{qw(accepted missing twice)});
+	say_it(sprintf 'round %d, %s: accepted %d, found %d, missing %d, twice %d, depth %s; %s; %.1f s', $round, $name,
+		@result{qw(accepted found missing twice)}, $load->depth,
+		join(', ', map { "$codes->{$_} x $_" } sort keys %$codes), time - $began);
+	diag("left: $left") if $left ne '';
+	diag("unexpected answers: $strange") if $strange ne '';
+	diag("$result{strange} under another id, $result{dead} in the dead letters") if $result{strange} || $result{dead};
+	diag('an event after that is not stored: ' . $load->queued . ' queued, depth ' . $load->depth) if !$probed;
+	$sum{$_} += $result{$_} foreach keys %sum;
+	$status{$_} += $codes->{$_} foreach keys %$codes;
+	$load->clear if $good;
+	return;
+}
+
+sub run_rounds
+{
+	say_it("seed $seed, $rounds rounds");
+	foreach my $round (1 .. $rounds)
+	{
+		run_round($round, choose($round));
+	}
+	say_it(sprintf 'rounds %d, events accepted %d, missing %d, twice %d; answers %s; %.0f s', $rounds,
+		@sum{qw(accepted missing twice)}, join(', ', map { "$status{$_} x $_" } sort keys %status), time - $start);
+	# A full disk while the server recovers would be one, so there is none of that.
+	unlike($t->log_text, qr/PANIC|TRAP/, 'no PANIC, no failed assertion');
+	return;
+}
+
+# ---- memory over time ----
+
+# kB of memory that is its own, of each worker by its name and number.
+sub memory
+{
+	my %kb;
+	foreach (split /\n/, $t->sql(q{SELECT pid || ' ' || application_name FROM pg_stat_activity
+			WHERE backend_type ~ '^logsvc' AND backend_type <> 'logsvc probe'}))
+	{
+		my ($pid, $name) = split / /, $_, 2;
+		my $status = eval { slurp_file("/proc/$pid/status") } or next;
+		$kb{"$name ($pid)"} = $1 if $status =~ /^RssAnon:\s+(\d+)/m;
+	}
+	return \%kb;
+}
+
+# Events of a day that is past the retention, and searches of all kinds.
+sub old_events
+{
+	my ($org, $n) = @_;
+	my $time = POSIX::strftime('%Y-%m-%dT%H:%M:%SZ', gmtime(time - 3 * 86400));
+	$t->http(POST => '/api/v1/logs/batch', token => $org->{ingest_key},
+		json => [ map { { event => "old $_", index => 'short', timestamp => $time } } 1 .. $n ]);
+	return;
+}
+
+sub run_duration
+{
+	my @searches = ('earliest=-15m client | head 20', 'earliest=-1h | stats count by level', 'earliest=-5m event CONTAINS "event 77"',
+		'earliest=-1h | timechart span=1m count', 'index=* earliest=-1h | top event limit=5');
+	my (%first, %last, %largest);
+	my ($searches, $failed, $next) = (0, 0, 0);
+	my $warm = time + ($duration > 600 ? 120 : $duration / 5);
+
+	foreach my $org (@orgs)
+	{
+		$t->sql("SELECT logsvc.act_as('$org->{slug}'); SELECT logsvc.create_index('short', retention_days => 1)");
+	}
+	$load->start('duration', clients => 4, seed => $seed, pause => 0.05);
+	while (time - $start < $duration)
+	{
+		my $org = $orgs[ rand @orgs ];
+		my $r = $t->http(GET => '/api/v1/search', token => $org->{token}, query => { q => $searches[ rand @searches ] });
+		$searches++;
+		$failed++, diag("search: $r->{status} $r->{content}") if $r->{status} != 200;
+		old_events($org, 100) if rand() < 0.1;
+		sleep 0.5;
+		next if time < $next || time < $warm;
+		my $now = memory();
+		%first = %$now unless %first;
+		%last = %$now;
+		foreach (keys %$now) { $largest{$_} = $now->{$_} if $now->{$_} > ($largest{$_} // 0); }
+		$next = time + 30;
+	}
+	$load->stop;
+	my $left = $load->settle(60);
+	my %result = $load->check;
+	is("$left$result{missing}$result{twice}", '00', "each of $result{accepted} events is stored once") or diag $left;
+	is($failed, 0, "$searches searches");
+	my $old = $t->sql(q{SELECT coalesce(sum(rows), 0) FROM logsvc_internal.part WHERE index_name = 'short'});
+	say_it(sprintf '%.0f s, events accepted %d, missing %d, twice %d, searches %d, parts %d, past the retention %d',
+		time - $start, @result{qw(accepted missing twice)}, $searches, $t->sql('SELECT count(*) FROM logsvc_internal.part'), $old);
+	say_it(sprintf 'memory, kB: %-26s first %7s  last %7s  largest %7s', $_, $first{$_} // '-', $last{$_} // '-', $largest{$_})
+	  foreach sort keys %largest;
+	is(join(' ', sort keys %first), join(' ', sort keys %last), 'the same workers from the beginning to the end');
+	# What grows with time would grow by far more than this in an hour.
+	is(join(', ', map { "$_: $first{$_} to $last{$_} kB" } grep { ($last{$_} // 0) > 2 * $first{$_} + 65536 } sort keys %first), '',
+		'no worker grows');
+	return;
+}
+
+if ($duration) { run_duration() } else { run_rounds() }
+$t->stop;
+done_testing;
