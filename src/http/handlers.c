@@ -275,15 +275,25 @@ ask_about_password(const ls_call *call)
 	}
 }
 
-void
-ls_http_execute(const ls_request *request, ls_arena *arena, ls_response *response)
+/* The organization of a principal as a number; 0: it has none. */
+static uint64
+tenant_of(const ls_principal *principal)
 {
-	ls_principal principal;
+	static const pg_uuid_t none;
+
+	if (memcmp(&principal->organization, &none, sizeof(none)) == 0)
+		return 0;
+	return ls_hash64(&principal->organization, sizeof(pg_uuid_t), 0);
+}
+
+static void
+execute(const ls_request *request, ls_arena *arena, ls_principal *principal, ls_response *response)
+{
 	ls_caught caught;
 	bool committed;
 	ls_call call = {.request = request, .route = &ls_routes[request->route], .arena = arena};
 
-	if (!ls_http_admit(request, arena, &principal, response))
+	if (!ls_http_admit(request, arena, principal, response))
 		return;
 	if (call.route->success == 501)
 	{
@@ -293,7 +303,7 @@ ls_http_execute(const ls_request *request, ls_arena *arena, ls_response *respons
 	if (request->body.len > 0 && strcmp(call.route->method, "GET") != 0 &&
 		!ls_http_expect_json(request, arena, response))
 		return;
-	call.principal = &principal;
+	call.principal = principal;
 	call.made.status = call.route->success;
 	ls_buf_init(&call.attributes, arena);
 	ls_buf_init(&call.problems, arena);
@@ -317,4 +327,13 @@ ls_http_execute(const ls_request *request, ls_arena *arena, ls_response *respons
 		for (int i = 0; i < call.made.n_headers; i++)
 			ls_response_header(response, call.made.headers[i].name, call.made.headers[i].value);
 	}
+}
+
+void
+ls_http_execute(const ls_request *request, ls_arena *arena, ls_response *response)
+{
+	ls_principal principal = {0};
+
+	execute(request, arena, &principal, response);
+	response->tenant = tenant_of(&principal);
 }

@@ -82,6 +82,7 @@ typedef struct ls_response
 	uint64_t id; /* of the request */
 	int status;
 	uint32_t flags;      /* LS_RESPONSE_... */
+	uint64_t tenant;     /* whom it was for, as a number; 0: nobody knows */
 	ls_str content_type; /* empty: application/json; charset=utf-8 */
 	ls_header headers[LS_RESPONSE_HEADERS];
 	int n_headers;

@@ -6,7 +6,8 @@
  * One loop: after any wake-up every engine gets its turn (the wait event set
  * reports only the latch when the latch is set, so events tell nothing).
  *
- * Each pool has a bounded queue of requests, first in, first out.  A worker
+ * Each pool has a bounded queue of requests, first in, first out; executors
+ * serve organizations in turn, and none has all of them.  A worker
  * of the executor pool holds one request at a time; acceptors and evaluators
  * take many.  When a worker goes away, its requests, and only those, get 503.
  *
@@ -27,6 +28,7 @@
 #include "utils/timestamp.h"
 
 #include "src/http/gateway.h"
+#include "src/workers/fair.h"
 
 /* Requests that may wait for a worker of one pool. */
 #define POOL_QUEUE_LIMIT 1024
@@ -63,6 +65,8 @@ typedef struct task
 	size_t frame_len;
 	struct pool *pool;
 	struct pool_worker *worker;
+	uint64 sender;
+	ls_fair_group *group;
 	dlist_node node; /* in the pool's queue, in the worker's list, or among the sleeping */
 } task;
 
@@ -94,6 +98,7 @@ typedef struct gateway_state
 {
 	ls_gateway *engine;
 	HTAB *tasks;
+	ls_fair *fair;
 	pool pools[3];
 	dlist_head sleeping;    /* the one that wakes first is the first */
 	ls_arena *arena;        /* frames being made */
@@ -152,17 +157,26 @@ answer_unavailable(gateway_state *state, uint64 request_id)
 	ls_gateway_respond(state->engine, &response);
 }
 
+/* Its worker has it no more. */
+static void
+leave_worker(task *t)
+{
+	t->worker->held--;
+	if (t->worker->sending == t)
+		t->worker->sending = NULL;
+	if (t->pool->kind == LS_WORKER_EXECUTOR)
+		t->group->held--;
+	t->worker = NULL;
+}
+
 /* Takes a task out of wherever it is; the worker's list forgets it. */
 static void
 forget_task(gateway_state *state, task *t)
 {
 	dlist_delete(&t->node);
 	if (t->worker != NULL)
-	{
-		t->worker->held--;
-		if (t->worker->sending == t)
-			t->worker->sending = NULL;
-	}
+		leave_worker(t);
+	ls_fair_leave(state->fair, t->group);
 	if (t->frame != NULL)
 		pfree(t->frame);
 	hash_search(state->tasks, &t->request_id, HASH_REMOVE, NULL);
@@ -269,18 +283,48 @@ choose_worker(pool *p)
 	return best;
 }
 
+/*
+ * The task that is next: the first one, of executors' the first one of the
+ * organization that has waited longest for its turn.  Of three executors or more
+ * an organization has at most all but one, so that there is always one for
+ * another.
+ */
+static task *
+choose_task(pool *p)
+{
+	task *best = NULL;
+	int workers = 0;
+	dlist_iter iter;
+
+	if (p->kind != LS_WORKER_EXECUTOR)
+		return dlist_head_element(task, node, &p->queue);
+	for (int w = 0; w < LS_MAX_POOL; w++)
+		workers += p->workers[w].channel != NULL;
+	dlist_foreach(iter, &p->queue)
+	{
+		task *t = dlist_container(task, node, iter.cur);
+
+		if (t->group->held < (workers > 2 ? workers - 1 : workers) &&
+			(best == NULL || t->group->turn < best->group->turn))
+			best = t;
+	}
+	return best;
+}
+
 static void
 dispatch(gateway_state *state, pool *p)
 {
 	while (!dlist_is_empty(&p->queue))
 	{
 		pool_worker *worker = choose_worker(p);
-		task *t;
+		task *t = worker == NULL ? NULL : choose_task(p);
 
-		if (worker == NULL)
+		if (t == NULL)
 			return;
-		t = dlist_container(task, node, dlist_pop_head_node(&p->queue));
+		dlist_delete(&t->node);
 		p->queued--;
+		if (p->kind == LS_WORKER_EXECUTOR)
+			ls_fair_take(state->fair, t->group);
 		t->worker = worker;
 		t->state = TASK_SENDING;
 		dlist_push_tail(&worker->tasks, &t->node);
@@ -340,8 +384,7 @@ hand_over(gateway_state *state, pool_worker *worker, const ls_request *request, 
 		return;
 	}
 	dlist_delete(&t->node);
-	worker->held--;
-	t->worker = NULL;
+	leave_worker(t);
 	t->since = GetCurrentTimestamp();
 	t->frame = MemoryContextAllocHuge(TopMemoryContext, frame.len);
 	memcpy(t->frame, frame.data, frame.len);
@@ -424,6 +467,8 @@ pull(gateway_state *state, pool_worker *worker)
 		t = hash_search(state->tasks, &response.id, HASH_FIND, NULL);
 		if (t == NULL || t->worker != worker)
 			continue;
+		if (t->pool->kind == LS_WORKER_EXECUTOR)
+			ls_fair_learn(state->fair, t->sender, response.tenant);
 		if (!t->cancelled)
 			ls_gateway_respond(state->engine, &response);
 		if ((response.flags & LS_RESPONSE_MORE) == 0)
@@ -484,6 +529,8 @@ take_request(void *context, const ls_request *request, ls_response *refusal)
 	t = hash_search(state->tasks, &request->id, HASH_ENTER, &found);
 	memset((char *) t + sizeof(t->request_id), 0, sizeof(*t) - sizeof(t->request_id));
 	t->pool = p;
+	t->sender = ls_fair_sender(request);
+	t->group = ls_fair_join(state->fair, t->sender);
 	t->since = GetCurrentTimestamp();
 	t->frame = MemoryContextAllocHuge(TopMemoryContext, frame.len);
 	memcpy(t->frame, frame.data, frame.len);
@@ -681,6 +728,7 @@ ls_gateway_loop(ls_slot *slot)
 	make_pools(state);
 	state->arena = ls_context_arena(TopMemoryContext, 64 * 1024 * 1024);
 	dlist_init(&state->sleeping);
+	state->fair = ls_fair_create();
 	state->tasks = hash_create("logsvc requests", 1024, &control, HASH_ELEM | HASH_BLOBS);
 	state->reload = PgReloadTime;
 	describe_settings(state->settings, sizeof(state->settings));

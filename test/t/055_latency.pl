@@ -14,10 +14,11 @@ use Time::HiRes qw(time sleep);
 my $limit = $ENV{LATENCY_LIMIT} // 0.1;
 my $t = LogsvcTest->new(conf => "logsvc.executors = 3\nlogsvc.header_timeout = '3s'");
 my $org = $t->organization('acme');
+my $other = $t->organization('other');
 
 sub ingest { return request($t, POST => '/api/v1/logs', token => $org->{ingest_key}, json => { event => 'x' }); }
-# An executor answers it: the key may not search.
-sub execute { return request($t, GET => '/api/v1/search?q=x', token => $org->{ingest_key}); }
+# An executor answers it: the key may not search.  It is one of another organization.
+sub execute { return request($t, GET => '/api/v1/search?q=x', token => $other->{ingest_key}); }
 
 sub search { return request($t, GET => '/api/v1/search?q=x', token => $org->{token}); }
 
@@ -72,22 +73,25 @@ sub both
 
 # ---- busy executors ----
 
-# As a search that takes long: held in its transaction.
+sub busy
+{
+	my ($n) = @_;
+	return $t->sql(q{SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'logsvc executor' AND xact_start IS NOT NULL}) == $n;
+}
+
+# As searches that take long: held in their transactions.  One organization never
+# has all executors, however many requests it sends.
 $t->stop_at('execute_request');
-my @long = map { begin_request($t, GET => "/api/v1/search?q=x$_", token => $org->{token}) } 1 .. 2;
-ok(wait_until(sub {
-		my $busy = $t->sql(q{SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'logsvc executor' AND xact_start IS NOT NULL});
-		$busy == 2;
-	}, 10), 'two of three executors are busy');
+my @long = map { begin_request($t, GET => "/api/v1/search?q=x$_", token => $org->{token}) } 1 .. 8;
+ok(wait_until(sub { busy(2) }, 10), 'two of three executors are busy');
 my $busy_since = time;
 both('two of three executors busy');
 
 # All of them: ingest and evaluations do not need them.
-push @long, begin_request($t, GET => '/api/v1/search?q=x3', token => $org->{token});
-ok(wait_until(sub { $t->sql(q{SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'logsvc executor' AND xact_start IS NOT NULL}) == 3 }, 10),
-	'all executors are busy');
+push @long, begin_request($t, GET => '/api/v1/search?q=x3', token => $other->{token});
+ok(wait_until(sub { busy(3) }, 10), 'all executors are busy: the third took a request of another organization');
 compare('all executors busy: ingest', $ingest, 202, \&ingest);
-my $waits = begin_request($t, GET => '/api/v1/search?q=x', token => $org->{ingest_key});
+my $waits = begin_request($t, GET => '/api/v1/search?q=x', token => $other->{ingest_key});
 ok(!answered($waits, 0.2), 'a further search waits for an executor');
 sleep 2 - (time - $busy_since) if time - $busy_since < 2;
 is(scalar(grep { answered($_) } @long), 0, 'they were busy for seconds');
