@@ -83,6 +83,7 @@ struct ls_accept
 	ls_arena *arena;   /* lives until the commit is answered */
 	ls_arena *scratch; /* of the decoder */
 	ls_arena *body;    /* of one request, unpacked */
+	ls_arena *answer;  /* of the answer at hand */
 
 	const ls_response *headers; /* of every answer to the request at hand */
 };
@@ -117,6 +118,7 @@ ls_accept_create(ls_accept_respond respond, void *context)
 	accept->scratch =
 		ls_context_arena(TopMemoryContext, 4 * (size_t) LS_BODY_LIMIT + 32 * 1024 * 1024);
 	accept->body = ls_context_arena(TopMemoryContext, 4 * (size_t) LS_BODY_LIMIT + 1024 * 1024);
+	accept->answer = ls_context_arena(TopMemoryContext, 4 * LS_BULK_ANSWER_LIMIT);
 	return accept;
 }
 
@@ -233,6 +235,23 @@ begin_answer(const ls_response *headers, uint64 id, int status)
 	return response;
 }
 
+/* Sends what was written into accept->answer; half of an answer is none. */
+static void
+send_answer(ls_accept *accept, ls_response *response, const ls_buf *body, bool last)
+{
+	if (body->failed)
+	{
+		response->status = 500;
+		response->content_type = LS_STR("");
+		response->body = LS_STR("{\"error\":\"the answer needs more memory than there is\","
+								"\"code\":\"INTERNAL_ERROR\"}");
+	}
+	else
+		response->body = ls_str_make(body->data, body->len);
+	accept->respond(accept->context, response, last);
+	ls_arena_reset(accept->answer);
+}
+
 static void
 refuse_for(ls_accept *accept, const ls_request *request, ls_error_id id, const char *message,
 		   const char *details, int retry_after)
@@ -241,9 +260,8 @@ refuse_for(ls_accept *accept, const ls_request *request, ls_error_id id, const c
 	ls_buf body;
 	char seconds[16];
 
-	ls_buf_init(&body, accept->arena);
+	ls_buf_init(&body, accept->answer);
 	ls_error_body(&body, id, message, details);
-	response.body = ls_str_make(body.data, body.len);
 	if (response.status == 415)
 		ls_response_header(&response, LS_STR("Accept-Encoding"), LS_STR("gzip, identity"));
 	if (response.status == 429 || response.status == 503)
@@ -251,7 +269,7 @@ refuse_for(ls_accept *accept, const ls_request *request, ls_error_id id, const c
 		snprintf(seconds, sizeof(seconds), "%d", retry_after);
 		ls_response_header(&response, LS_STR("Retry-After"), ls_str_of_cstring(seconds));
 	}
-	accept->respond(accept->context, &response, true);
+	send_answer(accept, &response, &body, true);
 }
 
 static void
@@ -281,7 +299,7 @@ list_errors(ls_accept *accept, const ls_decode_result *result, bool as_details, 
 	ls_buf_init(&buf, accept->arena);
 	ls_ingest_errors_json(&buf, result, as_details, single);
 	ls_buf_char(&buf, '\0');
-	return ls_str_make(buf.data, buf.len - 1);
+	return buf.failed ? LS_STR("null") : ls_str_make(buf.data, buf.len - 1);
 }
 
 static ls_str
@@ -296,7 +314,7 @@ list_ignored(ls_accept *accept, const ls_decode_result *result)
 			ls_buf_lit(&buf, ", ");
 		ls_buf_str(&buf, result->ignored[i]);
 	}
-	return ls_str_make(buf.data, buf.len);
+	return buf.failed ? LS_STR("") : ls_str_make(buf.data, buf.len);
 }
 
 /* Nothing of the request was accepted: says why. */
@@ -321,7 +339,8 @@ refuse_decoded(ls_accept *accept, ls_accept_kind kind, const ls_request *request
 			ls_json_quote(&details, result->message);
 			ls_buf_lit(&details, "}]");
 			ls_buf_char(&details, '\0');
-			refuse(accept, request, LS_ERROR_VALIDATION, message, details.data);
+			refuse(accept, request, LS_ERROR_VALIDATION, message,
+				   details.failed ? NULL : details.data);
 			return;
 		case LS_DECODE_LARGE:
 			snprintf(message, sizeof(message), "%.*s", (int) Min(result->message.len, 200),
@@ -792,12 +811,11 @@ answer_bulk(ls_accept *accept, const waiting *entry, bool last)
 	id_walk walk = {entry->part, entry->first_row};
 	ls_buf body;
 
-	ls_buf_init(&body, accept->arena);
+	ls_buf_init(&body, accept->answer);
 	ls_bulk_answer(&body, entry->items, entry->n_items, Max(ls_now() - entry->begun, 0) / 1000,
 				   next_id, &walk);
-	response.body = ls_str_make(body.data, body.len);
 	ls_response_header(&response, LS_STR("X-Elastic-Product"), LS_STR("Elasticsearch"));
-	accept->respond(accept->context, &response, last);
+	send_answer(accept, &response, &body, last);
 }
 
 static void
@@ -817,15 +835,14 @@ answer(ls_accept *accept, const waiting *entry, bool last)
 		answer_bulk(accept, entry, last);
 		return;
 	}
-	ls_buf_init(&body, accept->arena);
+	ls_buf_init(&body, accept->answer);
 	if (entry->kind == LS_ACCEPT_OTLP)
 	{
 		ls_otlp_answer(&body, entry->protobuf, entry->rejected, entry->errors);
 		response.status = 200;
 		response.content_type =
 			entry->protobuf ? LS_STR("application/x-protobuf") : LS_STR("application/json");
-		response.body = ls_str_make(body.data, body.len);
-		accept->respond(accept->context, &response, last);
+		send_answer(accept, &response, &body, last);
 		return;
 	}
 	ls_buf_lit(&body, "{\"data\":{");
@@ -857,8 +874,7 @@ answer(ls_accept *accept, const waiting *entry, bool last)
 	ls_buf_lit(&body, "}}");
 	if (entry->ignored.len > 0)
 		ls_response_header(&response, LS_STR("X-Ignored-Fields"), entry->ignored);
-	response.body = ls_str_make(body.data, body.len);
-	accept->respond(accept->context, &response, last);
+	send_answer(accept, &response, &body, last);
 }
 
 static void

@@ -13,6 +13,9 @@
 /* Digits that make what stands at the end of a name a date, or a part of one. */
 #define DATE_DIGITS 4
 
+/* An item of the answer without its texts: what is longest is that of a refused one. */
+#define ANSWER_ITEM 128
+
 typedef struct bulk_reader
 {
 	ls_json_reader json;
@@ -20,6 +23,7 @@ typedef struct bulk_reader
 	const char *end;
 	uint64_t line; /* number of the last one read, from 1 */
 	uint32_t room; /* of result->items */
+	size_t answer; /* bytes, at most */
 
 	/* Where the index that was named last leads; most actions name the same. */
 	ls_str named;
@@ -256,6 +260,32 @@ read_document(bulk_reader *b, const ls_bulk_item *item, ls_str line)
 	return draft->result->failure == LS_DECODE_OK && ls_json_reject_line(reader, line, b->line);
 }
 
+/* The bytes that a text takes as a string of JSON, at most. */
+static size_t
+quoted_bytes(ls_str text)
+{
+	size_t bytes = 2;
+
+	for (size_t i = 0; i < text.len; i++)
+	{
+		unsigned char c = (unsigned char) text.data[i];
+
+		/* Of a byte that is none of UTF-8 becomes U+FFFD. */
+		bytes += c < ' ' || c == 0x7f ? 6 : c == '"' || c == '\\' ? 2 : c < 0x80 ? 1 : 3;
+	}
+	return bytes;
+}
+
+static bool
+count_answer(bulk_reader *b, const ls_bulk_item *item)
+{
+	b->answer += ANSWER_ITEM + quoted_bytes(item->index) + quoted_bytes(item->id) +
+				 quoted_bytes(item->reason);
+	return b->answer <= LS_BULK_ANSWER_LIMIT ||
+		   ls_draft_fail(&b->json.draft, LS_DECODE_LARGE, "",
+						 LS_STR("too many actions for one answer; send fewer at a time"), 0);
+}
+
 /* What became of the action, for the answer. */
 static bool
 note(bulk_reader *b, ls_bulk_item *item)
@@ -267,7 +297,7 @@ note(bulk_reader *b, ls_bulk_item *item)
 	if (item->index.len == 0)
 		item->index = options->index.len > 0 ? options->index : LS_STR("main");
 	if (error->code == NULL)
-		return true;
+		return count_answer(b, item);
 	item->code = error->code;
 	item->status = (uint16_t) error->status;
 	item->reason = error->message;
@@ -278,9 +308,10 @@ note(bulk_reader *b, ls_bulk_item *item)
 		ls_buf_lit(&reason, ": ");
 		ls_buf_str(&reason, error->message);
 		item->reason = ls_str_make(reason.data, reason.len);
-		return !reason.failed || out_of_memory(b);
+		if (reason.failed)
+			return out_of_memory(b);
 	}
-	return true;
+	return count_answer(b, item);
 }
 
 bool

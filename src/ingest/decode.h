@@ -88,7 +88,7 @@ typedef enum ls_decode_failure
 {
 	LS_DECODE_OK,
 	LS_DECODE_INVALID, /* 400 VALIDATION_ERROR of the whole body: see message */
-	LS_DECODE_LARGE,   /* 413 of the whole body: more than expanded_bytes */
+	LS_DECODE_LARGE,   /* 413 of the whole body: see message */
 	LS_DECODE_FULL,    /* the sink refused an event */
 	LS_DECODE_MEMORY   /* an arena reached its limit */
 } ls_decode_failure;
@@ -214,11 +214,18 @@ typedef struct ls_bulk_item
 } ls_bulk_item;
 
 /*
+ * What the answer to one request may take, in bytes: a request of a few bytes an
+ * action has an answer that is ten times as long.
+ */
+#define LS_BULK_ANSWER_LIMIT ((size_t) 48 * 1024 * 1024)
+
+/*
  * POST /_bulk, POST /{index}/_bulk (then options->target is the index): lines of an
  * action and, but for delete, of a document.  A document that cannot be taken
  * is rejected by itself; so are update and delete, because events do not
- * change.  An action that is none refuses the whole body.  result->items has
- * all of them, in order, with texts in options->arena.
+ * change.  An action that is none refuses the whole body, and so do more of them
+ * than LS_BULK_ANSWER_LIMIT has room for.  result->items has all of them, in order,
+ * with texts in options->arena.
  *
  * An event goes to the index that its action names, if there is one, with or
  * without the date at its end ("web-2026.01.31"); else to options->index, and

@@ -277,7 +277,7 @@ refuse(const ingest_call *call, bool single)
 	}
 	ereport(ERROR, errcode(ls_errcode(id)),
 			errmsg("%.*s", (int) result->errors[0].message.len, result->errors[0].message.data),
-			errdetail_internal("%s", details.data));
+			details.failed ? 0 : errdetail_internal("%s", details.data));
 }
 
 /* Inserts what was decoded into the queue, or defers it. */

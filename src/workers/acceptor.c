@@ -42,8 +42,8 @@ respond(void *context, const ls_response *response, bool last)
 	ls_arena_reset(state->frames);
 	ls_buf_init(&frame, state->frames);
 	ls_frame_write_response(&frame, response);
-	if (ls_channel_send(state->channel, ls_str_make(frame.data, frame.len), false, last) ==
-		LS_CHANNEL_DETACHED)
+	if (frame.failed || ls_channel_send(state->channel, ls_str_make(frame.data, frame.len), false,
+										last) == LS_CHANNEL_DETACHED)
 		state->lost = true;
 }
 
@@ -97,7 +97,7 @@ ls_acceptor_loop(ls_slot *slot)
 	state->slot = slot;
 	state->accept = ls_accept_create(respond, state);
 	state->admission = ls_context_arena(TopMemoryContext, 1024 * 1024);
-	state->frames = ls_context_arena(TopMemoryContext, 64 * 1024 * 1024);
+	state->frames = ls_context_arena(TopMemoryContext, 4 * LS_BULK_ANSWER_LIMIT);
 
 	/* What is acknowledged is durable, whatever the server's default says. */
 	if (synchronous_commit == SYNCHRONOUS_COMMIT_OFF)

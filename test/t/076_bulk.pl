@@ -156,6 +156,8 @@ is_error(bulk([@one], headers => { 'Content-Type' => 'text/plain' }), 415, 'ille
 gzip(\("\n" x (11 * 1024 * 1024)) => \my $bomb);
 is_error(bulk($bomb, headers => { 'Content-Encoding' => 'gzip' }), 413, 'illegal_argument_exception', qr/too large/, 'a gzip bomb');
 is_error(bulk('x' x (10 * 1024 * 1024 + 1)), 413, 'illegal_argument_exception', qr/too large|Too Large/, 'a body over 10 MB');
+is_error(bulk("{\"delete\":{}}\n" x 700_000), 413, 'illegal_argument_exception', qr/too many actions for one answer/,
+	'more actions than an answer may tell of');
 $t->set('logsvc.queue_limit', 1000);
 my $session = $t->node->background_psql('postgres');
 $session->query_safe("SELECT logsvc.act_as('acme'); BEGIN;"
