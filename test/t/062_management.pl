@@ -307,7 +307,7 @@ is(($t->sql_error("BEGIN; $slice; SELECT pg_terminate_backend(pg_backend_pid())"
 is($t->sql($entries), $before, 'a slice that is cut off has removed nothing');
 $t->sql($slice);
 is(($t->sql_error("SELECT logsvc.restore_organization('doomed')"))[1], 'LS301', 'too late to take it back');
-my ($slices, $most, $left) = (1, 0, $before);
+my ($slices, $most, $left) = (1, 0, $t->sql($entries));
 while ($t->sql("SELECT count(*) FROM logsvc_internal.organization WHERE slug = 'doomed'") == 1 && $slices < 20)
 {
 	$t->sql($slice);
