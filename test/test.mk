@@ -33,7 +33,12 @@ include test/unit/gateway.mk
 TEST_PROGRAMS = $(if $(findstring gateway,$(TEST_TAP)),build/unit/gateway_host_checked)
 
 # A real identity provider and real exporters from npm; with Node when there is none.
-TEST_NPM = $(if $(findstring openid,$(TEST_TAP))$(findstring otlp_sdk,$(TEST_TAP)),build/npm/installed)
+TEST_NPM = $(if $(findstring openid,$(TEST_TAP))$(findstring otlp_sdk,$(TEST_TAP))$(findstring loggers,$(TEST_TAP)),build/npm/installed)
+# Shippers of Debian.
+TEST_SHIPPERS = $(if $(findstring rsyslog,$(TEST_TAP)),build/shippers)
+build/shippers: docker/test-shippers.txt
+	@PG_CONFIG='$(PG_CONFIG)' docker/deps.sh test-shippers.txt
+	@mkdir -p $(@D) && touch $@
 build/npm/installed: $(wildcard test/npm/*)
 	@docker/test-npm.sh $(@D)
 	@touch $@
@@ -46,13 +51,13 @@ test-debug-install:
 # On a fresh machine deps brings what the next make needs to see.
 test: deps
 	@$(MAKE) --no-print-directory run-tests
-run-tests: test-debug-install $(TEST_UNIT) $(TEST_PROGRAMS) $(TEST_NPM)
+run-tests: test-debug-install $(TEST_UNIT) $(TEST_PROGRAMS) $(TEST_NPM) $(TEST_SHIPPERS)
 	$(staged) $(TEST_UNIT) $(TEST_REGRESS) $(TEST_PGTAP) $(TEST_TAP)
 check-regress: test-debug-install
 	$(staged) $(TEST_REGRESS)
 check-pgtap: test-debug-install
 	$(staged) $(TEST_PGTAP)
-check-tap: test-debug-install $(TEST_PROGRAMS) $(TEST_NPM)
+check-tap: test-debug-install $(TEST_PROGRAMS) $(TEST_NPM) $(TEST_SHIPPERS)
 	$(staged) $(TEST_TAP)
 
 # Whatever is killed, full, locked or read-only: nothing accepted is lost.  Some 20

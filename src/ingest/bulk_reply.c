@@ -91,6 +91,7 @@ ls_bulk_probe(const char *route)
 		 {"{\"cluster_name\":\"logsvc\",\"status\":\"green\",\"timed_out\":false,"
 		  "\"number_of_nodes\":1,\"number_of_data_nodes\":1}",
 		  0}},
+		{"ELASTIC_CAT_HEALTH", {"[{\"cluster\":\"logsvc\",\"status\":\"green\"}]", 0}},
 		{"ELASTIC_LICENSE",
 		 {"{\"license\":{\"status\":\"active\",\"uid\":\"logsvc\",\"type\":\"basic\"}}", 0}},
 		{"ELASTIC_REFRESH", {"{\"_shards\":{\"total\":1,\"successful\":1,\"failed\":0}}", 0}},

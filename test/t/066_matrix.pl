@@ -51,12 +51,14 @@ POST   /{index}/_bulk                       TS OAM  IF logs:write
 POST   /{index}/_refresh                    TS OAM  IF logs:write
 GET    /                                    TS OAM  IF logs:write
 GET    /_cluster/health                     TS OAM  IF logs:write
+GET    /_cat/health                         TS OAM  IF logs:write
 GET    /_license                            TS OAM  IF logs:write
 POST   /elasticsearch/_bulk                 TS OAM  IF logs:write
 POST   /elasticsearch/{index}/_bulk         TS OAM  IF logs:write
 POST   /elasticsearch/{index}/_refresh      TS OAM  IF logs:write
 GET    /elasticsearch/                      TS OAM  IF logs:write
 GET    /elasticsearch/_cluster/health       TS OAM  IF logs:write
+GET    /elasticsearch/_cat/health           TS OAM  IF logs:write
 GET    /elasticsearch/_license              TS OAM  IF logs:write
 GET    /elasticsearch                       TS OAM  IF logs:write
 GET    /api/v1/logs                         TS OAMV RF logs:read
