@@ -179,13 +179,16 @@ static bool
 load_section(ls_part *part)
 {
 	const ls_part_directory *d = &part->directory;
-	ls_reader r = ls_reader_make(d->filters.data, d->filters.len);
-	uint64_t offset = ls_read_varint(&r);
-	uint64_t n = ls_read_varint(&r);
+	ls_reader r;
+	uint64_t offset;
+	uint64_t n;
 
 	part->blooms_loaded = true;
 	if (d->filters.data == NULL)
 		return true;
+	r = ls_reader_make(d->filters.data, d->filters.len);
+	offset = ls_read_varint(&r);
+	n = ls_read_varint(&r);
 	/* An entry takes five bytes at least. */
 	if (r.failed || offset > d->body_length || n > (uint64_t) (r.end - r.pos) / 5)
 		return ls_part_fail(part, "token filters of the header are wrong");

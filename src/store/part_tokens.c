@@ -30,8 +30,8 @@
 /* Bits and hash functions of a token. */
 #define WORD_BITS 8
 #define WORD_HASHES 5
-#define VALUE_BITS 10
-#define VALUE_HASHES 6
+#define VALUE_BITS 13
+#define VALUE_HASHES 8
 #define PIECE_BITS 10
 #define PIECE_HASHES 6
 

@@ -82,6 +82,24 @@ read_vectors(ls_part *part, uint32_t block)
 	}
 }
 
+/* Any tokens of any column: blocks can only go. */
+static void
+ask_filters(ls_part *part)
+{
+	for (uint32_t c = 0; c < ls_part_columns(part); c++)
+	{
+		for (int kind = LS_TOKEN_WORD; kind <= LS_TOKEN_PIECE; kind++)
+		{
+			uint64_t hashes[3] = {c, UINT64_C(0x9E3779B97F4A7C15) * (c + 1), UINT64_MAX};
+			uint32_t blocks = 0xAAAA;
+
+			if (!ls_part_may_hold(part, c, (ls_token_kind) kind, hashes, 3, &blocks))
+				require(ls_part_error(part) != NULL);
+			require((blocks & ~UINT32_C(0xAAAA)) == 0);
+		}
+	}
+}
+
 static bool
 read_rows(ls_part *part, uint32_t block, ls_arena *arena)
 {
@@ -168,6 +186,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	require(part != NULL || error != NULL);
 	if (part != NULL)
 	{
+		ask_filters(part);
 		for (uint32_t block = 0; block < ls_part_blocks(part); block++)
 		{
 			ls_part_timestamps(part, block);
