@@ -184,7 +184,7 @@ sub load_baseline
 
 	$baseline = $events if $baseline > $events;
 	$t->sql(qq{
-		CREATE EXTENSION pg_trgm;
+		CREATE EXTENSION IF NOT EXISTS pg_trgm;
 		CREATE TABLE plain (organization_id uuid NOT NULL, ts timestamptz NOT NULL, level text,
 			source text, event text, attributes jsonb) PARTITION BY RANGE (ts);});
 	for (my $day = floor($start / 86400e6); $day <= ($start + span()) / 86400e6; $day++)
@@ -226,6 +226,18 @@ sub run_times
 	return sort { $a <=> $b } @times;
 }
 
+# Bytes of the partitions of a table with TOAST and indexes, and how many of them merging has
+# left behind: rows for VACUUM and space for the next ones, in a day that was loaded in seconds.
+sub disk
+{
+	my ($table) = @_;
+	return split /\|/, $t->sql(qq{
+		CREATE EXTENSION IF NOT EXISTS pgstattuple;
+		SELECT sum(pg_total_relation_size(c.oid)), sum((SELECT sum(s.free_space + s.dead_tuple_len)
+			FROM unnest(ARRAY[c.oid, nullif(c.reltoastrelid, 0)]) r, pgstattuple(r) s WHERE r IS NOT NULL))
+		FROM pg_inherits JOIN pg_class c ON c.oid = inhrelid WHERE inhparent = '$table'::regclass});
+}
+
 sub median { my @v = @_; return ($v[ $#v / 2 ] + $v[ ($#v + 1) / 2 ]) / 2; }
 sub p95 { return $_[ int($#_ * 0.95 + 0.5) ]; }
 sub quote { my ($s) = @_; $s =~ s/'/''/g; return "'$s'"; }
@@ -243,18 +255,15 @@ sub measure
 	my $needle = sub { my $n = int($_[0] / 2); my $id = `$source request_id $n`; chomp $id; $id };
 	my $failures = 0;
 
-	my $relations = q{
-		SELECT sum(pg_total_relation_size(c)) FROM (
-			SELECT inhrelid c FROM pg_inherits WHERE inhparent = 'logsvc_internal.part'::regclass) p};
 	my $parts = $t->sql("SELECT count(*) || ' parts, levels ' || string_agg(DISTINCT level::text, ', ')"
 		. " FROM logsvc_internal.part WHERE index_name = 'main'");
-	out(sprintf "%-28s %10.1f bytes/event on disk (%s), header %s, body %s\n", 'store',
-		$t->sql($relations) / $events, $parts, split(/\|/, $t->sql(
-			"SELECT round(sum(length(header))::numeric / $events, 1), round(sum(length(body))::numeric"
-			  . " / $events, 1) FROM logsvc_internal.part")));
-	out(sprintf "%-28s %10.1f bytes/event on disk\n", 'baseline', $t->sql(
-		q{SELECT sum(pg_total_relation_size(inhrelid)) FROM pg_inherits WHERE inhparent = 'plain'::regclass})
-		/ $baseline) if $baseline;
+	my ($disk, $free) = disk('logsvc_internal.part');
+	out(sprintf "%-20s %7.1f bytes/event in relations, of these %.1f dead or free (%s)\n", 'store',
+		$disk / $events, $free / $events, $parts);
+	out(sprintf "%-20s %7.1f bytes/event\n", 'header and body',
+		$t->sql('SELECT sum(length(header) + length(body)) FROM logsvc_internal.part') / $events);
+	($disk) = $baseline ? disk('plain') : ();
+	out(sprintf "%-20s %7.1f bytes/event in relations\n", 'baseline', $disk / $baseline) if $baseline;
 	out(sprintf "%-24s %9s %9s %7s %10s%s\n", "$events events", 'median', 'p95', 'parts', 'bytes',
 		$baseline ? sprintf(' %9s %9s %7s %s', 'same', "of " . $baseline / 1e6 . "M", 'ratio', 'result') : '');
 

@@ -4,7 +4,9 @@
  * What is read must survive being written and read again, and must run
  * over a part without harm.
  */
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "src/store/filter.h"
 
@@ -28,7 +30,7 @@ fetch(void *context, uint64_t offset, size_t length, void *to)
 	return true;
 }
 
-/* A part with a column of each kind. */
+/* A part with a column of each kind, and token filters. */
 static void
 build_part(void)
 {
@@ -44,14 +46,18 @@ build_part(void)
 	ls_part_builder *builder = ls_part_builder_create(arena);
 	ls_part_stats stats;
 
-	for (uint32_t i = 0; i < 200; i++)
+	for (uint32_t i = 0; i < 700; i++)
 	{
 		ls_event e = {.timestamp = (ls_time) i * 1000, .batch = i / 10, .place = i % 10};
+		char text[64];
 
+		snprintf(text, sizeof(text), "%s %u",
+				 i % 3 == 0 ? "connection reset by \xe2\x84\xaa"
+							  "elvin"
+							: "all is well",
+				 i);
 		e.has = 1u << LS_FIELD_EVENT | 1u << LS_FIELD_LEVEL;
-		e.field[LS_FIELD_EVENT] = i % 3 == 0 ? LS_STR("connection reset by \xe2\x84\xaa"
-													  "elvin")
-											 : LS_STR("all is well");
+		e.field[LS_FIELD_EVENT] = ls_str_make(text, strlen(text));
 		e.field[LS_FIELD_LEVEL] = i % 7 == 0 ? LS_STR("error") : LS_STR("info");
 		e.attributes = attributes + i % 3;
 		e.n_attributes = 1 + i % 4;
@@ -59,7 +65,7 @@ build_part(void)
 	}
 	ls_buf_init(&header, arena);
 	ls_buf_init(&body, arena);
-	require(ls_part_builder_finish(builder, LS_CODEC_FRESH, false, &header, &body, &stats));
+	require(ls_part_builder_finish(builder, LS_CODEC_MERGED, false, &header, &body, &stats));
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
