@@ -315,7 +315,7 @@ foreach my $pair (@pairs, (undef) x 16)
 	my ($r, $p) = @$done{qw(route principal)};
 	my $want = expected($r, $p);
 	my $answer = end_request($done->{request}, 60);
-	my ($got, $code) = ($answer->{status}, $answer->{json}{code} // '');
+	my ($got, $code) = ($answer->{status}, ref $answer->{json} eq 'HASH' ? $answer->{json}{code} // '' : '');
 	# Others' protocols say the code in their message.
 	my $message = $r->{name} eq 'OTLP' ? $answer->{json}{message}
 	  : $r->{name} eq 'LOKI_PUSH' ? $answer->{content}
