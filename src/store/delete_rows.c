@@ -250,7 +250,7 @@ delete_from_part(void *context)
 
 /*
  * Takes a deletion that can go on; nobody else has it.  A waiting one cannot
- * while the queue has older entries of its organization.
+ * while the queue, or what is deferred, has older entries of its organization.
  */
 static bool
 take_deletion(deletion *d)
@@ -265,6 +265,8 @@ take_deletion(deletion *d)
 					" WHERE status = 'running' OR status = 'waiting' AND NOT EXISTS ("
 					"  SELECT FROM logsvc_internal.queue q WHERE q.organization_id ="
 					"  d.organization_id AND coalesce(q.batch, q.id) <= d.batch)"
+					" AND NOT EXISTS (SELECT FROM logsvc_internal.deferred w"
+					"  WHERE w.organization_id = d.organization_id AND w.id <= d.batch)"
 					" ORDER BY created_at LIMIT 1 FOR UPDATE OF d SKIP LOCKED",
 					false, 1) != SPI_OK_SELECT)
 		elog(ERROR, "could not look for deletions");
