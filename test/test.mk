@@ -76,3 +76,8 @@ mutation: test-debug-install
 .PHONY: differential
 differential: test-debug-install
 	$(staged) test/differential/differential.pl
+
+# Damaged parts, the long form of test/t/094_corruption.pl: SEED= FLIPS=
+.PHONY: corruption
+corruption: test-debug-install
+	FLIPS=$(or $(FLIPS),5000) $(staged) test/t/094_corruption.pl
