@@ -81,6 +81,37 @@ AS 'MODULE_PATHNAME', 'logsvc_explain_query';
 COMMENT ON FUNCTION logsvc.explain_query(text) IS
   'the SQL that a search becomes, with the values of its parameters';
 
+CREATE FUNCTION logsvc_internal.check_query(q text) RETURNS json
+LANGUAGE c VOLATILE PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS 'MODULE_PATHNAME', 'logsvc_check_query';
+COMMENT ON FUNCTION logsvc_internal.check_query(text) IS
+  'warnings and SQL of a query that can be run; raises what the search would';
+
+CREATE FUNCTION logsvc.validate_query(q text) RETURNS jsonb
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+  checked jsonb;
+  what text;
+  details text;
+BEGIN
+  checked := logsvc_internal.check_query(q);
+  RETURN jsonb_build_object('valid', true, 'errors', jsonb_build_array(),
+    'warnings', checked -> 'warnings', 'sql', checked -> 'sql');
+EXCEPTION WHEN SQLSTATE 'LQ001' OR SQLSTATE 'LQ002' OR SQLSTATE 'LS302' THEN
+  GET STACKED DIAGNOSTICS what = MESSAGE_TEXT, details = PG_EXCEPTION_DETAIL;
+  RETURN jsonb_build_object('valid', false,
+    'errors', CASE WHEN details LIKE '[%' THEN details::jsonb
+                   ELSE jsonb_build_array(jsonb_build_object('path', 'q', 'message', what)) END,
+    'warnings', jsonb_build_array(), 'sql', NULL);
+END
+$$;
+COMMENT ON FUNCTION logsvc.validate_query(text) IS
+  'can the query be run? {valid, errors, warnings, sql}: errors as a search raises them, warnings '
+  'also of fields that no event of its time range has';
+
 DO $$
 DECLARE
   f regprocedure;
@@ -90,7 +121,8 @@ BEGIN
       JOIN pg_catalog.pg_namespace n ON n.oid = p.pronamespace
      WHERE n.nspname IN ('logsvc', 'logsvc_internal')
        AND p.proname IN ('search_json', 'query_logs_json', 'search', 'query_logs', 'events',
-                         'explain_query', 'evaluation_rows_json')
+                         'explain_query', 'evaluation_rows_json', 'check_query',
+                         'validate_query')
   LOOP
     EXECUTE pg_catalog.format('ALTER FUNCTION %s OWNER TO logsvc_tenant', f);
   END LOOP;

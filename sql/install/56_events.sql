@@ -138,7 +138,9 @@ BEGIN
      WHERE p.organization_id = logsvc_internal.current_organization()
        AND p.index_name = ANY (logsvc_internal.searched_indexes(search_fields.index))
        AND p.day BETWEEN (from_time AT TIME ZONE 'UTC')::date AND (to_time AT TIME ZONE 'UTC')::date
-       AND p.max_time >= from_time AND p.min_time < to_time),
+       AND p.max_time >= from_time AND p.min_time < to_time
+       -- A part with many attributes or shapes has the lists of them in its body.
+       AND get_byte(p.header, 5) & 12 = 0),
   stored AS (
     SELECT f.name, array_agg(DISTINCT f.type) AS types
       FROM header h CROSS JOIN LATERAL logsvc_internal.part_fields(h.id, h.header) f

@@ -26,6 +26,7 @@ PG_FUNCTION_INFO_V1(logsvc_search_json);
 PG_FUNCTION_INFO_V1(logsvc_query_logs_json);
 PG_FUNCTION_INFO_V1(logsvc_events);
 PG_FUNCTION_INFO_V1(logsvc_explain_query);
+PG_FUNCTION_INFO_V1(logsvc_check_query);
 PG_FUNCTION_INFO_V1(logsvc_searched_indexes);
 
 #define SEARCH_MEMORY ((size_t) 64 * 1024 * 1024)
@@ -327,6 +328,41 @@ logsvc_explain_query(PG_FUNCTION_ARGS)
 	search.q = text_argument(fcinfo, 0);
 	ls_search_prepare(&search);
 	ls_plan_print(&out, ls_search_plan(&search, &position));
+	SPI_finish();
+	PG_RETURN_TEXT_P(cstring_to_text_with_len(out.data, out.len));
+}
+
+/*
+ * check_query(q text) returns json: {warnings, sql} of a query that can be run;
+ * raises what a search would raise before it looks at any event.
+ */
+Datum
+logsvc_check_query(PG_FUNCTION_ARGS)
+{
+	ls_position position = {0};
+	ls_search search;
+	StringInfoData out;
+	StringInfoData sql;
+	ls_buf quoted;
+	ls_plan *plan;
+
+	initStringInfo(&out);
+	initStringInfo(&sql);
+	ls_search_begin(&search, "earliest", "latest");
+	search.q = text_argument(fcinfo, 0);
+	ls_search_prepare(&search);
+	plan = ls_search_plan(&search, &position);
+	ls_plan_print(&sql, plan);
+	ls_search_warn_unknown(&search);
+	appendStringInfoString(&out, "{\"warnings\":[");
+	ls_search_append_warnings(&out, &search);
+	ls_buf_init(&quoted, search.arena);
+	ls_json_quote(&quoted, ls_str_make(sql.data, (size_t) sql.len));
+	if (quoted.failed)
+		ls_raise(LS_ERROR_QUERY_MEMORY_LIMIT);
+	appendStringInfoString(&out, "],\"sql\":");
+	appendBinaryStringInfo(&out, quoted.data, (int) quoted.len);
+	appendStringInfoChar(&out, '}');
 	SPI_finish();
 	PG_RETURN_TEXT_P(cstring_to_text_with_len(out.data, out.len));
 }

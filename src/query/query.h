@@ -105,6 +105,11 @@ extern void ls_search_range(ls_search *search);
  */
 extern void ls_search_indexes(ls_search *search, const ls_query_values *named);
 
+/* ---- unknown.c; in SPI ---- */
+
+/* Warns of attributes that the query reads and no event of its range has. */
+extern void ls_search_warn_unknown(ls_search *search);
+
 /* ---- compile.c ---- */
 
 extern ls_filter *ls_search_compile(ls_search *search, const ls_query_filter *filter);
@@ -233,5 +238,8 @@ extern void ls_search_answer(ls_search *search, const ls_plan *plan, const ls_po
 /* Each row of a plan: columns as C strings (NULL: missing), until it is false. */
 typedef bool (*ls_plan_row)(void *context, const ls_position *position, char **texts);
 extern void ls_plan_run(ls_search *search, const ls_plan *plan, ls_plan_row row, void *context);
+
+/* Appends the warnings of a query as members of a JSON array. */
+extern void ls_search_append_warnings(StringInfo out, ls_search *search);
 
 #endif /* LS_QUERY_H */

@@ -272,8 +272,8 @@ append_time(StringInfo out, ls_time time)
 	appendStringInfo(out, "\"%s\"", iso);
 }
 
-static void
-append_warnings(StringInfo out, ls_search *search)
+void
+ls_search_append_warnings(StringInfo out, ls_search *search)
 {
 	const ls_query_warnings *warnings = &search->query->warnings;
 
@@ -345,7 +345,7 @@ append_meta(answer *a, const ls_scan_session *session, TimestampTz started)
 					 Max(parts - (int64) session->parts, 0),
 					 TimestampDifferenceMilliseconds(started, GetCurrentTimestamp()),
 					 a->more ? "true" : "false");
-	append_warnings(a->out, s);
+	ls_search_append_warnings(a->out, s);
 	appendStringInfoString(a->out, "],\"sql\":");
 	if (s->explain)
 	{
@@ -384,6 +384,8 @@ ls_search_answer(ls_search *search, const ls_plan *plan, const ls_position *posi
 		notes->others[i] += session.others[i];
 	}
 	add_notes(search, plan, notes);
+	if (a.n == 0 || plan->table)
+		ls_search_warn_unknown(search);
 	if (logs)
 		appendStringInfoChar(out, ']');
 	else

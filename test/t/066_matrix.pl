@@ -69,6 +69,7 @@ GET    /api/v1/log-deletions                TS OA   F  logs:export
 GET    /api/v1/log-deletions/{id}           TS OA   F  logs:export
 GET    /api/v1/logs/{id}                    TS OAMV RF logs:read
 GET    /api/v1/logs/{id}/context            TS OAMV RF logs:read
+POST   /api/v1/search/validate              TS OAMV RF logs:read
 GET    /api/v1/search/fields                TS OAMV RF logs:read
 GET    /api/v1/search/fields/{name}/values  TS OAMV RF logs:read
 GET    /api/v1/templates                    TS OAMV RF logs:read
