@@ -12,7 +12,7 @@ use LogsvcTest;
 use Test::More;
 
 my $seed = $ENV{SEED} || 1 + int rand 1_000_000;
-my $flips = $ENV{FLIPS} || 60;
+my $flips = $ENV{FLIPS} || 40;
 my $d = LogsvcDifferential->new(seed => $seed, events => 500);
 my $t = $d->t;
 
