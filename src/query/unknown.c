@@ -162,7 +162,8 @@ known_names(const ls_search *s, ls_str **names)
 		" OR pg_catalog.bool_or(pg_catalog.get_byte(h.header, 5) & 12 <> 0) FROM h)"
 		" UNION ALL (SELECT DISTINCT f.name FROM h, LATERAL logsvc_internal.part_fields(h.id, "
 		"h.header) f"
-		" WHERE NOT (SELECT pg_catalog.bool_or(pg_catalog.get_byte(h.header, 5) & 12 <> 0) FROM h))";
+		" WHERE NOT (SELECT pg_catalog.bool_or(pg_catalog.get_byte(h.header, 5) & 12 <> 0) FROM "
+		"h))";
 	Oid types[] = {UUIDOID, TEXTARRAYOID, TIMESTAMPTZOID, TIMESTAMPTZOID};
 	Datum *indexes = palloc(sizeof(Datum) * (Size) (s->n_indexes + 1));
 	Datum values[4];
