@@ -45,6 +45,9 @@ extern int ls_errcode(ls_error_id error);
 /* The entry of a packed SQLSTATE; LS_ERROR_INTERNAL for one that is not ours. */
 extern ls_error_id ls_error_of_sqlstate(int sqlstate);
 
+/* The first entry with a code; LS_ERROR_INTERNAL for a code that is not ours. */
+extern ls_error_id ls_error_of_code(const char *code);
+
 /* ereport(ERROR) with the entry's own message. */
 #define ls_raise(id) \
 	ereport(ERROR, errcode(ls_errcode(id)), errmsg("%s", ls_error_table[id].message))

@@ -35,6 +35,17 @@ ls_error_of_sqlstate(int sqlstate)
 	return LS_ERROR_INTERNAL;
 }
 
+ls_error_id
+ls_error_of_code(const char *code)
+{
+	for (int i = 0; i < LS_ERRORS; i++)
+	{
+		if (strcmp(ls_error_table[i].code, code) == 0)
+			return (ls_error_id) i;
+	}
+	return LS_ERROR_INTERNAL;
+}
+
 void
 ls_catch_error(MemoryContext context, ls_caught *caught)
 {
@@ -49,8 +60,14 @@ ls_catch_error(MemoryContext context, ls_caught *caught)
 	caught->id = ls_error_of_sqlstate(data->sqlerrcode);
 	if (data->message)
 		strlcpy(caught->message, data->message, sizeof(caught->message));
-	if (data->message_id)
+	/* "%s" says nothing: of ours there is the table, of SQL code no more than its SQLSTATE. */
+	if (data->message_id && strcmp(data->message_id, "%s") != 0)
 		strlcpy(caught->format, data->message_id, sizeof(caught->format));
+	else
+		strlcpy(caught->format,
+				caught->id == LS_ERROR_INTERNAL ? "an error of SQL code"
+												: ls_error_table[caught->id].message,
+				sizeof(caught->format));
 	if (data->detail)
 	{
 		size_t len = strlen(data->detail);

@@ -280,17 +280,6 @@ refuse(ls_accept *accept, const ls_request *request, ls_error_id id, const char 
 			   id == LS_ERROR_STORE_UNAVAILABLE ? LS_STORE_RETRY_AFTER : ls_queue_retry_after());
 }
 
-static ls_error_id
-error_of_code(const char *code)
-{
-	for (int i = 0; i < LS_ERRORS; i++)
-	{
-		if (strcmp(ls_error_table[i].code, code) == 0)
-			return (ls_error_id) i;
-	}
-	return LS_ERROR_VALIDATION;
-}
-
 static ls_str
 list_errors(ls_accept *accept, const ls_decode_result *result, bool as_details, bool single)
 {
@@ -357,7 +346,7 @@ refuse_decoded(ls_accept *accept, ls_accept_kind kind, const ls_request *request
 	}
 	if (single)
 	{
-		id = error_of_code(result->errors[0].code);
+		id = ls_error_of_code(result->errors[0].code);
 		snprintf(message, sizeof(message), "%.*s", (int) Min(result->errors[0].message.len, 200),
 				 result->errors[0].message.data);
 	}

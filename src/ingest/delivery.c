@@ -104,7 +104,7 @@ ls_failure_message(const ls_caught *caught)
 {
 	if (caught->id == LS_ERROR_CORRUPT_PART)
 		return caught->message;
-	return strcmp(caught->format, "%s") == 0 ? "an error of SQL code" : caught->format;
+	return caught->format;
 }
 
 static void

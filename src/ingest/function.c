@@ -249,7 +249,6 @@ static void
 refuse(const ingest_call *call, bool single)
 {
 	const ls_decode_result *result = call->result;
-	ls_error_id id = LS_ERROR_VALIDATION;
 	ls_buf details;
 
 	ls_buf_init(&details, call->arena);
@@ -270,12 +269,7 @@ refuse(const ingest_call *call, bool single)
 	}
 	ls_ingest_errors_json(&details, result, true, single);
 	ls_buf_char(&details, '\0');
-	for (int i = 0; i < LS_ERRORS; i++)
-	{
-		if (strcmp(ls_error_table[i].code, result->errors[0].code) == 0)
-			id = (ls_error_id) i;
-	}
-	ereport(ERROR, errcode(ls_errcode(id)),
+	ereport(ERROR, errcode(ls_errcode(ls_error_of_code(result->errors[0].code))),
 			errmsg("%.*s", (int) result->errors[0].message.len, result->errors[0].message.data),
 			details.failed ? 0 : errdetail_internal("%s", details.data));
 }
