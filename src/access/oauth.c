@@ -76,7 +76,6 @@ keep_facts(ls_oauth_attempt *a, ls_buf *buf)
 	return true;
 }
 
-/* URL under which users reach the service, without a slash at its end. */
 /* ---- going there ---- */
 
 static bool

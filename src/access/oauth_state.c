@@ -19,6 +19,7 @@ static const ls_str cookie_name = LS_STR("logsvc_oauth");
 
 /* ---- URLs ---- */
 
+/* The URL under which users reach the service, without a slash at its end. */
 static ls_str
 base_url(ls_oauth_attempt *a)
 {

@@ -10,14 +10,21 @@
 
 #include <string.h>
 
+static bool
+is_route(const ls_request *request, const char *name)
+{
+	return strcmp(ls_routes[request->route].name, name) == 0;
+}
+
 static uint32
 route_of(const char *name)
 {
-	uint32 i = 0;
-
-	while (strcmp(ls_routes[i].name, name) != 0)
-		i++;
-	return i;
+	for (uint32 i = 0; i < ls_n_routes; i++)
+	{
+		if (strcmp(ls_routes[i].name, name) == 0)
+			return i;
+	}
+	elog(ERROR, "there is no route %s", name);
 }
 
 /* The headers of the answer so far, and what one worker gives the other. */
@@ -63,7 +70,7 @@ ls_http_give_rows(const ls_request *request, const ls_response *response, ls_buf
 	ls_frame_kind kind;
 	bool failed;
 
-	if (request->route != route_of("EVALUATION_ROWS") || response->status != 200 ||
+	if (!is_route(request, "EVALUATION_ROWS") || response->status != 200 ||
 		!ls_frame_parse(request->carried, &kind, &ignored, &carried) || kind != LS_FRAME_RESPONSE)
 		return false;
 	evaluation.route = route_of("EVALUATE");
@@ -112,11 +119,11 @@ ls_http_carried_rows(const ls_request *request, ls_arena *arena, ls_str **rows, 
 bool
 ls_http_go_on(const ls_request *request, ls_response *response, ls_buf *frame)
 {
-	bool first = request->route == route_of("TAIL");
+	bool first = is_route(request, "TAIL");
 	ls_request next = *request;
 	ls_buf event;
 
-	if (!first && request->route != route_of("TAIL_NEXT"))
+	if (!first && !is_route(request, "TAIL_NEXT"))
 		return false;
 	if (response->status == 200)
 	{

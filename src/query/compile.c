@@ -28,6 +28,17 @@ ls_search_node(ls_search *search, ls_filter_op op, uint32 n_children)
 }
 
 ls_filter *
+ls_search_equal(ls_search *search, ls_field field, ls_str text)
+{
+	ls_filter *leaf = ls_search_node(search, LS_FILTER_EQ, 0);
+
+	leaf->target = LS_TARGET_NAMED;
+	leaf->field = field;
+	leaf->text = text;
+	return leaf;
+}
+
+ls_filter *
 ls_search_and(ls_search *search, ls_filter *a, ls_filter *b)
 {
 	ls_filter *both;

@@ -267,17 +267,6 @@ text_of(ls_search *search, Datum value)
 	return ls_arena_strdup(search->arena, ls_str_of_text(DatumGetTextPP(value)));
 }
 
-static ls_filter *
-equal_leaf(ls_search *search, ls_field field, ls_str text)
-{
-	ls_filter *leaf = ls_search_node(search, LS_FILTER_EQ, 0);
-
-	leaf->target = LS_TARGET_NAMED;
-	leaf->field = field;
-	leaf->text = text;
-	return leaf;
-}
-
 static void
 keep_indexes(ls_search *search, const ls_str *names, int n)
 {
@@ -311,7 +300,7 @@ narrow_texts(ls_search *search, int column, const ls_str *texts, int n)
 	}
 	any = ls_search_node(search, LS_FILTER_OR, (uint32) n);
 	for (int i = 0; i < n; i++)
-		any->children[i] = equal_leaf(search, field, texts[i]);
+		any->children[i] = ls_search_equal(search, field, texts[i]);
 	search->filter = ls_search_and(search, search->filter, n == 1 ? any->children[0] : any);
 }
 

@@ -122,10 +122,7 @@ require_equal(ls_search *search, ls_str text, ls_field field, bool ignore_case)
 	identify(search, text);
 	if (text.data == NULL)
 		return;
-	leaf = ls_search_node(search, LS_FILTER_EQ, 0);
-	leaf->target = LS_TARGET_NAMED;
-	leaf->field = field;
-	leaf->text = text;
+	leaf = ls_search_equal(search, field, text);
 	leaf->ignore_case = ignore_case;
 	search->filter = ls_search_and(search, search->filter, leaf);
 }

@@ -35,17 +35,6 @@ take(void *context, const ls_position *position, char **texts)
 	return true;
 }
 
-static ls_filter *
-same(ls_search *search, ls_field field, ls_str text)
-{
-	ls_filter *leaf = ls_search_node(search, LS_FILTER_EQ, 0);
-
-	leaf->target = LS_TARGET_NAMED;
-	leaf->field = field;
-	leaf->text = text;
-	return leaf;
-}
-
 static void
 run(ls_search *search, const ls_position *position, found *f, int limit)
 {
@@ -131,7 +120,8 @@ same_origin(ls_search *search, const char *event, bool any_source)
 		else if (is_index)
 			index = ls_arena_strdup(search->arena, v.text);
 		else if (!any_source)
-			search->filter = same(search, LS_FIELD_SOURCE, ls_arena_strdup(search->arena, v.text));
+			search->filter =
+				ls_search_equal(search, LS_FIELD_SOURCE, ls_arena_strdup(search->arena, v.text));
 	}
 	if (j.error != NULL)
 		elog(ERROR, "an event is not JSON: %s", j.error);

@@ -117,6 +117,9 @@ extern ls_filter *ls_search_compile(ls_search *search, const ls_query_filter *fi
 /* A leaf or an inner node; raises when out of memory. */
 extern ls_filter *ls_search_node(ls_search *search, ls_filter_op op, uint32 n_children);
 
+/* The leaf that finds the events whose field is the text; text is kept as it is. */
+extern ls_filter *ls_search_equal(ls_search *search, ls_field field, ls_str text);
+
 /* The conjunction of two filters, either may be NULL. */
 extern ls_filter *ls_search_and(ls_search *search, ls_filter *a, ls_filter *b);
 
