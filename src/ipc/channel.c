@@ -80,6 +80,14 @@ ls_channel_create(ls_slot *slot, Size request_ring, Size response_ring)
 }
 
 ls_channel *
+ls_channel_renew(ls_channel *old, ls_slot *slot, Size request_ring, Size response_ring)
+{
+	if (old != NULL)
+		ls_channel_close(old);
+	return ls_channel_create(slot, request_ring, response_ring);
+}
+
+ls_channel *
 ls_channel_attach(ls_slot *slot, uint32 *generation)
 {
 	ResourceOwner owner = CurrentResourceOwner;
@@ -143,6 +151,18 @@ ls_channel_receive(ls_channel *channel, ls_str *frame, bool nowait)
 	if (result == SHM_MQ_SUCCESS)
 		*frame = ls_str_make(data, len);
 	return result_of(result);
+}
+
+bool
+ls_channel_respond(ls_channel *channel, ls_arena *frames, const ls_response *response, bool flush)
+{
+	ls_buf frame;
+
+	ls_arena_reset(frames);
+	ls_buf_init(&frame, frames);
+	ls_frame_write_response(&frame, response);
+	return !frame.failed && ls_channel_send(channel, ls_str_make(frame.data, frame.len), false,
+											flush) == LS_CHANNEL_OK;
 }
 
 void

@@ -116,6 +116,13 @@ typedef enum ls_channel_result
 /* Worker: makes the channel of the slot, publishes it, wakes the gateway. */
 extern ls_channel *ls_channel_create(ls_slot *slot, Size request_ring, Size response_ring);
 
+/*
+ * The same in the place of a channel whose gateway has gone, which is closed; NULL: of none
+ * yet.
+ */
+extern ls_channel *ls_channel_renew(ls_channel *old, ls_slot *slot, Size request_ring,
+									Size response_ring);
+
 /* Gateway: attaches to what the slot publishes; NULL when there is nothing. */
 extern ls_channel *ls_channel_attach(ls_slot *slot, uint32 *generation);
 
@@ -129,6 +136,13 @@ extern ls_channel_result ls_channel_send(ls_channel *channel, ls_str frame, bool
 
 /* Receives one frame, valid until the next call. */
 extern ls_channel_result ls_channel_receive(ls_channel *channel, ls_str *frame, bool nowait);
+
+/*
+ * Worker: sends a response, written into `frames`, which is emptied before.  False: the
+ * gateway has gone, or there was no memory; then the worker renews its channel.
+ */
+extern bool ls_channel_respond(ls_channel *channel, ls_arena *frames, const ls_response *response,
+							   bool flush);
 
 extern void ls_channel_close(ls_channel *channel);
 

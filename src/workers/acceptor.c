@@ -23,7 +23,6 @@
 
 typedef struct acceptor_state
 {
-	ls_slot *slot;
 	ls_channel *channel;
 	ls_accept *accept;
 	ls_arena *admission; /* refusals of one request */
@@ -35,16 +34,9 @@ static void
 respond(void *context, const ls_response *response, bool last)
 {
 	acceptor_state *state = context;
-	ls_buf frame;
 
-	if (state->lost)
-		return;
-	ls_arena_reset(state->frames);
-	ls_buf_init(&frame, state->frames);
-	ls_frame_write_response(&frame, response);
-	if (frame.failed || ls_channel_send(state->channel, ls_str_make(frame.data, frame.len), false,
-										last) == LS_CHANNEL_DETACHED)
-		state->lost = true;
+	if (!state->lost)
+		state->lost = !ls_channel_respond(state->channel, state->frames, response, last);
 }
 
 static ls_accept_kind
@@ -94,7 +86,6 @@ ls_acceptor_loop(ls_slot *slot)
 {
 	acceptor_state *state = MemoryContextAllocZero(TopMemoryContext, sizeof(acceptor_state));
 
-	state->slot = slot;
 	state->accept = ls_accept_create(respond, state);
 	state->admission = ls_context_arena(TopMemoryContext, 1024 * 1024);
 	state->frames = ls_context_arena(TopMemoryContext, 4 * LS_BULK_ANSWER_LIMIT);
@@ -110,9 +101,7 @@ ls_acceptor_loop(ls_slot *slot)
 
 		if (state->channel == NULL || state->lost)
 		{
-			if (state->channel != NULL)
-				ls_channel_close(state->channel);
-			state->channel = ls_channel_create(slot, REQUEST_RING, RESPONSE_RING);
+			state->channel = ls_channel_renew(state->channel, slot, REQUEST_RING, RESPONSE_RING);
 			state->lost = false;
 		}
 		while (!state->lost && result == LS_CHANNEL_OK)

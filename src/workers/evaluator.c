@@ -46,16 +46,8 @@ typedef struct evaluator_state
 static void
 send_response(evaluator_state *state, const ls_response *response)
 {
-	ls_buf frame;
-
-	if (state->lost)
-		return;
-	ls_arena_reset(state->frames);
-	ls_buf_init(&frame, state->frames);
-	ls_frame_write_response(&frame, response);
-	if (frame.failed || ls_channel_send(state->channel, ls_str_make(frame.data, frame.len), false,
-										true) == LS_CHANNEL_DETACHED)
-		state->lost = true;
+	if (!state->lost)
+		state->lost = !ls_channel_respond(state->channel, state->frames, response, true);
 }
 
 /* Gives a request whose rows come from a search to an executor; it comes back with them. */
@@ -341,9 +333,7 @@ receive(evaluator_state *state, ls_slot *slot)
 	if (state->channel == NULL || state->lost)
 	{
 		cancel_all(state);
-		if (state->channel != NULL)
-			ls_channel_close(state->channel);
-		state->channel = ls_channel_create(slot, REQUEST_RING, RESPONSE_RING);
+		state->channel = ls_channel_renew(state->channel, slot, REQUEST_RING, RESPONSE_RING);
 		state->lost = false;
 	}
 	switch (ls_channel_receive(state->channel, &frame, true))

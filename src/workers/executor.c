@@ -69,9 +69,7 @@ ls_executor_loop(ls_slot *slot)
 
 		if (channel == NULL || lost)
 		{
-			if (channel != NULL)
-				ls_channel_close(channel);
-			channel = ls_channel_create(slot, REQUEST_RING, RESPONSE_RING);
+			channel = ls_channel_renew(channel, slot, REQUEST_RING, RESPONSE_RING);
 			lost = false;
 		}
 		while (!lost && (result = ls_channel_receive(channel, &frame, true)) == LS_CHANNEL_OK)
