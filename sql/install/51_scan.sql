@@ -109,12 +109,14 @@ COMMENT ON FUNCTION logsvc_internal.aggregate_number(text, integer) IS
   'as sort_number; a search counts the values that are no numbers';
 
 CREATE FUNCTION logsvc_internal.pattern_in_window(
-  value text, max integer, samples integer, rare integer, sim double precision)
+  value text, max integer, samples integer, rare integer, sim double precision, once boolean)
 RETURNS text[]
 LANGUAGE c STABLE WINDOW PARALLEL SAFE COST 100
 AS 'MODULE_PATHNAME', 'logsvc_pattern_in_window';
-COMMENT ON FUNCTION logsvc_internal.pattern_in_window(text, integer, integer, integer, double precision) IS
-  'the pattern of a row among the rows of its window: id, template, samples, place, count';
+COMMENT ON FUNCTION logsvc_internal.pattern_in_window(text, integer, integer, integer, double precision,
+  boolean) IS
+  'the pattern of a row among the rows of its window: id, template, samples, place, count; with '
+  'once only for one row of each pattern, the place alone for the others';
 
 CREATE FUNCTION logsvc_internal.later_of(a text, b text) RETURNS text
 LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE

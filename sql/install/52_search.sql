@@ -143,7 +143,7 @@ GRANT EXECUTE ON FUNCTION
   logsvc_internal.value_eval(text, integer, text[]), logsvc_internal.value_test(text, integer, text[]),
   logsvc_internal.rex_groups(text, text), logsvc_internal.event_set(text, text[], text[]),
   logsvc_internal.aggregate_number(text, integer),
-  logsvc_internal.pattern_in_window(text, integer, integer, integer, double precision),
+  logsvc_internal.pattern_in_window(text, integer, integer, integer, double precision, boolean),
   logsvc_internal.earlier_of(text, text), logsvc_internal.later_of(text, text),
   logsvc_internal.first_known(text), logsvc_internal.last_known(text)
 TO logsvc_tenant;

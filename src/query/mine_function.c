@@ -14,6 +14,7 @@
 #include "catalog/pg_type.h"
 #include "miscadmin.h"
 #include "utils/array.h"
+#include "utils/builtins.h"
 #include "utils/memutils.h"
 #include "windowapi.h"
 
@@ -34,6 +35,8 @@ typedef struct mined
 	int64 rows;      /* of the window that were mined */
 	uint32 *pattern; /* of each mined row; UINT32_MAX: it has no text */
 	Datum *results;  /* of each pattern; 0: not made yet */
+	bool once;       /* only the first row of a pattern gets all of it */
+	Datum *places;   /* what the other rows get */
 	ls_pattern_set *set;
 	ls_arena *arena;
 	MemoryContext context;
@@ -71,6 +74,7 @@ mine(WindowObject window, mined *m)
 	sim = WinGetFuncArgCurrent(window, 4, &isnull);
 	if (!isnull)
 		options.sim_threshold = DatumGetFloat8(sim);
+	m->once = DatumGetBool(WinGetFuncArgCurrent(window, 5, &isnull)) && !isnull;
 
 	m->rows = Min(n, MAX_ROWS);
 	if (ls_search_notes_current != NULL && n > m->rows)
@@ -111,6 +115,7 @@ mine(WindowObject window, mined *m)
 			m->pattern[i] = m->set->pattern_of_row[m->pattern[i]];
 	}
 	m->results = MemoryContextAllocZero(m->context, sizeof(Datum) * (m->set->unique + 1));
+	m->places = MemoryContextAllocZero(m->context, sizeof(Datum) * (m->set->unique + 1));
 	m->done = true;
 }
 
@@ -161,11 +166,32 @@ result_of(mined *m, uint32 number)
 	return m->results[number];
 }
 
+/* The place of a pattern, and nothing else: short, as there is one for each row. */
+static Datum
+place_of(mined *m, uint32 number)
+{
+	if (m->places[number] == (Datum) 0)
+	{
+		MemoryContext outer = MemoryContextSwitchTo(m->context);
+		Datum parts[PARTS] = {0};
+		bool nulls[PARTS] = {true, true, true, false, true};
+		int dims[1] = {PARTS};
+		int bounds[1] = {1};
+
+		parts[3] = CStringGetTextDatum(psprintf("%u", number));
+		m->places[number] = PointerGetDatum(
+			construct_md_array(parts, nulls, 1, dims, bounds, TEXTOID, -1, false, TYPALIGN_INT));
+		MemoryContextSwitchTo(outer);
+	}
+	return m->places[number];
+}
+
 /*
- * pattern_in_window(value text, max int, samples int, rare int, sim float8) returns
- * text[]: id, template, samples (JSON), place by count from 0, count.  NULL for
- * rows without the value and rows behind the first 1,000,000.  The options are
- * those of the first row of a window; NULL: the default.
+ * pattern_in_window(value text, max int, samples int, rare int, sim float8, once
+ * boolean) returns text[]: id, template, samples (JSON), place by count from 0,
+ * count.  NULL for rows without the value and rows behind the first 1,000,000.
+ * With `once` only one row of each pattern gets all of it, the others the place
+ * alone.  The options are those of the first row of a window; NULL: the default.
  */
 Datum
 logsvc_pattern_in_window(PG_FUNCTION_ARGS)
@@ -184,5 +210,7 @@ logsvc_pattern_in_window(PG_FUNCTION_ARGS)
 	}
 	if (row >= m->rows || m->pattern[row] == UINT32_MAX)
 		PG_RETURN_NULL();
+	if (m->once && m->results[m->pattern[row]] != (Datum) 0)
+		PG_RETURN_DATUM(place_of(m, m->pattern[row]));
 	PG_RETURN_DATUM(result_of(m, m->pattern[row]));
 }

@@ -251,14 +251,6 @@ ls_plan_new_column(ls_planner *p)
 	return p->next_column++;
 }
 
-/* Whatever stages did to the field. */
-char *
-ls_plan_timestamp(ls_planner *p)
-{
-	return psprintf("t.\"values\"[%d]",
-					add_field(p, &p->values, ls_plan_field(p, "timestamp")) + 1);
-}
-
 /* ---- expressions ---- */
 
 int

@@ -105,9 +105,6 @@ extern ls_str ls_plan_field_name(ls_planner *p, const ls_query_field *field);
 /* The number of a new column cN. */
 extern int ls_plan_new_column(ls_planner *p);
 
-/* The time of events as JSON. */
-extern char *ls_plan_timestamp(ls_planner *p);
-
 /* A field that no one wrote. */
 extern const ls_query_field *ls_plan_field(ls_planner *p, const char *name);
 

@@ -754,16 +754,25 @@ label_rows(ls_planner *p, const ls_query_stage *stage, const char *value, const 
 			"$%d", ls_plan_parameter(p, FLOAT8OID, Float8GetDatum(stage->sim_threshold), false));
 	ls_plan_wrap(
 		p,
-		psprintf("SELECT t.*, logsvc_internal.pattern_in_window(%s, %s, %s, %s, %s) OVER (%s)"
+		psprintf("SELECT t.*, logsvc_internal.pattern_in_window(%s, %s, %s, %s, %s, %s) OVER (%s)"
 				 " AS c%d FROM ",
 				 value, pattern_option(p, stage == NULL ? -1 : stage->max_templates),
 				 pattern_option(p, stage == NULL ? -1 : stage->max_samples),
-				 pattern_option(p, stage == NULL ? -1 : stage->rare_threshold), sim, partition,
-				 column),
+				 pattern_option(p, stage == NULL ? -1 : stage->rare_threshold), sim,
+				 stage == NULL || stage->label ? "false" : "true", partition, column),
 		"");
 	if (stage != NULL)
 		p->plan->patterns = stage->span;
 	return column;
+}
+
+/* The first or last time of the rows as JSON. */
+static char *
+seen_sql(const char *function)
+{
+	return psprintf("'\"' || pg_catalog.to_char(pg_catalog.%s(t.ts) AT TIME ZONE 'UTC',"
+					" 'YYYY-MM-DD\"T\"HH24:MI:SS.MS\"Z\"') || '\"'",
+					function);
 }
 
 void
@@ -775,7 +784,7 @@ ls_plan_patterns(ls_planner *p, const ls_query_stage *stage)
 	int most = stage == NULL || stage->max_templates < 0 ? LS_PATTERN_DEFAULTS.max_templates
 														 : stage->max_templates;
 	char *value = ls_plan_reference(p, field);
-	char *seen = p->plan->table ? pstrdup(LS_SQL_MISSING) : ls_plan_timestamp(p);
+	bool timed = !p->plan->table;
 	table t = new_table(n_by + 7);
 	StringInfoData partition;
 	StringInfoData order;
@@ -806,22 +815,25 @@ ls_plan_patterns(ls_planner *p, const ls_query_stage *stage)
 		ls_plan_bind(p, ls_plan_field(p, "template_id"), psprintf("t.c%d[1]", column));
 		return;
 	}
-	add_column(p, &t, LS_STR("template"), LS_COLUMN_TEMPLATE, psprintf("t.c%d[2]", column));
-	add_column(p, &t, LS_STR("template_id"), LS_COLUMN_ANY, psprintf("t.c%d[1]", column));
+	add_column(p, &t, LS_STR("template"), LS_COLUMN_TEMPLATE,
+			   psprintf("pg_catalog.max(t.c%d[2])", column));
+	add_column(p, &t, LS_STR("template_id"), LS_COLUMN_ANY,
+			   psprintf("pg_catalog.max(t.c%d[1])", column));
 	add_column(p, &t, LS_STR("count"), LS_COLUMN_NUMBER, "pg_catalog.count(*)::pg_catalog.text");
 	add_column(p, &t, LS_STR("share"), LS_COLUMN_NUMBER,
 			   psprintf("pg_catalog.round(pg_catalog.count(*) / pg_catalog.sum(pg_catalog.count(*))"
 						" OVER (%s), 6)::pg_catalog.float8::pg_catalog.text",
 						partition.data));
 	add_column(p, &t, LS_STR("first_seen"), LS_COLUMN_TIME,
-			   psprintf("pg_catalog.min(%s COLLATE \"C\")", seen));
+			   timed ? seen_sql("min") : LS_SQL_MISSING);
 	add_column(p, &t, LS_STR("last_seen"), LS_COLUMN_TIME,
-			   psprintf("pg_catalog.max(%s COLLATE \"C\")", seen));
-	add_column(p, &t, LS_STR("samples"), LS_COLUMN_ANY, psprintf("t.c%d[3]", column));
+			   timed ? seen_sql("max") : LS_SQL_MISSING);
+	add_column(p, &t, LS_STR("samples"), LS_COLUMN_ANY,
+			   psprintf("pg_catalog.max(t.c%d[3])", column));
 	appendStringInfo(&t.list, ", t.c%d[4]::pg_catalog.int8 AS n%d", column, p->stage);
 	appendStringInfoString(&partition, n_by > 0 ? ", " : "");
 	ls_plan_wrap(p, psprintf("SELECT %s FROM ", t.list.data),
-				 psprintf(" WHERE t.c%d IS NOT NULL GROUP BY %st.c%d", column,
+				 psprintf(" WHERE t.c%d IS NOT NULL GROUP BY %st.c%d[4]", column,
 						  n_by > 0 ? partition.data + strlen("PARTITION BY ") : "", column));
 	place = ls_plan_integer(p, most);
 	ls_plan_wrap(p, "SELECT t.* FROM ", psprintf(" WHERE t.n%d < $%d", p->stage, place));
