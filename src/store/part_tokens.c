@@ -25,7 +25,7 @@
  * the work.
  */
 #define MIN_ROWS 512
-#define MIN_ROWS_FRESH 4096
+#define MIN_ROWS_FRESH 16384
 
 /* Bits and hash functions of a token. */
 #define WORD_BITS 8
