@@ -15,6 +15,7 @@ use IO::Socket::INET;
 use LogsvcTest;
 use POSIX ();
 use PostgreSQL::Test::Utils;
+use Socket qw(IPPROTO_TCP TCP_NODELAY);
 use Test::More;
 use Time::HiRes qw(sleep time);
 
@@ -32,6 +33,7 @@ sub connect_http
 {
 	my $socket = IO::Socket::INET->new(PeerAddr => '127.0.0.1', PeerPort => $t->http_port) or die $!;
 	$socket->autoflush(1);
+	setsockopt $socket, IPPROTO_TCP, TCP_NODELAY, 1;
 	return $socket;
 }
 

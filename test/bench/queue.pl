@@ -8,7 +8,7 @@
 # Single events over 64 connections, which make the most entries of the queue.
 # Without a transaction, at the end of one that has a snapshot, without, at the end
 # of one that has also searched (and so has locks), without.  What counts are ratios
-# within one run.
+# within one run; on a machine that is busy otherwise, those of CPU.
 use strict;
 use warnings;
 
@@ -41,13 +41,30 @@ done = function(summary, latency)
 end
 LUA
 
-# Events per second; those that were refused do not count.
+# CPU seconds of the postmaster, its dead children and its living ones.
+sub server_cpu
+{
+	my $postmaster = (split /\n/, slurp_file($t->node->data_dir . '/postmaster.pid'))[0];
+	my $ticks = 0;
+	for my $pid ($postmaster, split ' ', `ps -o pid= --ppid $postmaster`)
+	{
+		my $stat = eval { slurp_file("/proc/$pid/stat") } or next;
+		$stat =~ s/.*\) //;
+		my @f = split ' ', $stat;
+		$ticks += $f[11] + $f[12];
+		$ticks += $f[13] + $f[14] if $pid == $postmaster;
+	}
+	return $ticks / 100;
+}
+
+# Events per second, and microseconds of CPU of each; those refused do not count.
 sub load
 {
 	my ($for) = @_;
+	my $cpu = server_cpu();
 	my ($out) = run_command([ 'wrk', '-t1', '-c64', "-d${for}s", '-s', "$dir/post.lua", $t->url . '/api/v1/logs' ]);
 	my ($requests, $us, $errors) = $out =~ /RESULT (\d+) (\d+) (\d+)/ or die "wrk: $out\n";
-	return ($requests - $errors) / $us * 1e6;
+	return [ ($requests - $errors) / $us * 1e6, (server_cpu() - $cpu) / ($requests - $errors) * 1e6 ];
 }
 
 sub size
@@ -61,28 +78,30 @@ sub segments { return $t->sql(q{SELECT count(*) FROM pg_inherits WHERE inhparent
 
 sub alone
 {
-	my $rate = load($seconds);
-	metric('rate', sprintf('%.0f', $rate), 'events/s');
-	return $rate;
+	my $load = load($seconds);
+	metric('rate', sprintf('%.0f', $load->[0]), 'events/s');
+	metric('cpu', sprintf('%.1f', $load->[1]), 'us/event');
+	return $load;
 }
 
 sub with_transaction
 {
 	my ($name, $begin) = @_;
 	my $session = $t->node->background_psql('postgres');
-	my ($first, $largest, $rate) = (undef, 0, 0);
+	my ($first, $largest, $load) = (undef, 0);
 	my $end = time + $hold;
 
 	$session->query_safe($begin);
 	while (1)
 	{
-		$rate = load($seconds);
+		$load = load($seconds);
 		my $size = size();
 		$largest = $size if $size > $largest;
 		$first //= $size;
 		last if time >= $end;
 	}
-	metric("rate_$name", sprintf('%.0f', $rate), 'events/s');
+	metric("rate_$name", sprintf('%.0f', $load->[0]), 'events/s');
+	metric("cpu_$name", sprintf('%.1f', $load->[1]), 'us/event');
 	metric("size_${name}_first", sprintf('%.1f', $first), 'MB');
 	metric("size_${name}_largest", sprintf('%.1f', $largest), 'MB');
 	metric("segments_$name", segments(), 'tables');
@@ -92,7 +111,7 @@ sub with_transaction
 	wait_until(sub { size() < 20 }, 120);
 	metric("size_${name}_after", sprintf('%.1f', size()), 'MB');
 	metric("given_back_$name", sprintf('%.1f', time - $start), 's');
-	return $rate;
+	return $load;
 }
 
 my $snapshot = 'BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT txid_current();';
@@ -103,7 +122,11 @@ push @alone, alone();
 my $searched = with_transaction('searched', "$snapshot SELECT logsvc.act_as('bench');"
 	  . q{ SELECT logsvc.search('earliest=-1h | stats count')});
 push @alone, alone();
-metric('snapshot_to_alone', sprintf('%.2f', $held / (($alone[0] + $alone[1]) / 2)), 'ratio');
-metric('searched_to_alone', sprintf('%.2f', $searched / (($alone[1] + $alone[2]) / 2)), 'ratio');
+foreach my $i (0, 1)
+{
+	my $name = (qw(rate cpu))[$i];
+	metric("${name}_snapshot_to_alone", sprintf('%.2f', 2 * $held->[$i] / ($alone[0][$i] + $alone[1][$i])), 'ratio');
+	metric("${name}_searched_to_alone", sprintf('%.2f', 2 * $searched->[$i] / ($alone[1][$i] + $alone[2][$i])), 'ratio');
+}
 metric('segments_in_the_end', segments(), 'tables') if wait_until(sub { segments() <= 4 }, 120);
 $t->stop;

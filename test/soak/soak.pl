@@ -86,6 +86,25 @@ sub full
 	return;
 }
 
+# An event that nobody can tell the fault of: tried after 1, 2, 4, 8 and 16 s, then a
+# dead letter, and stored when it is replayed; the load goes on meanwhile.
+sub poison
+{
+	my $letters = q{SELECT count(*) FROM logsvc_internal.dead_letter WHERE reason = 'rejected' AND sqlstate = 'P0001'};
+	my $began = time;
+	change('CREATE TRIGGER refuse_one BEFORE INSERT ON logsvc_internal.part FOR EACH ROW'
+		. q{ WHEN (NEW.index_name = 'poison') EXECUTE FUNCTION public.refuse('P0001')});
+	$t->http(POST => '/api/v1/logs', token => $orgs[0]{ingest_key}, json => { event => 'refused', index => 'poison' })->{status} == 202
+	  or die "not accepted\n";
+	ok(wait_until(sub { $t->sql("$letters AND status = 'dead' AND attempts = 6") }, 60), 'after 5 retries it is a dead letter');
+	cmp_ok(time - $began, '>', 30, 'which took 31 s');
+	change('DROP TRIGGER refuse_one ON logsvc_internal.part');
+	$t->http(POST => '/api/v1/dead-letters/replay', token => $orgs[0]{token}, json => { filter => {} });
+	ok(wait_until(sub { $t->sql("$letters AND status = 'replayed'")
+			&& $t->sql("SELECT count(*) FROM logsvc_internal.part WHERE index_name = 'poison'") == 1 }, 20), 'and stored when it is replayed');
+	return;
+}
+
 my @workers = qw(gateway acceptor writer executor evaluator scheduler notifier launcher compactor);
 
 # A worker of a kind that is chosen first: there are more writers than launchers.
@@ -145,7 +164,8 @@ my %faults = (
 		my $session = $t->node->background_psql($t->{database}, on_error_stop => 0);
 		$session->query_safe('BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT txid_current()');
 		hold_for(); kill 'KILL', some_worker(); sleep 0.2; eval { $session->quit; }; } ],
-	# For a minute: one round each of them.
+	# One round each of those that take long.
+	'an event that is refused to the end' => [ 0, \&poison ],
 	'lock on the store' => [ 0, sub { locked('logsvc_internal.part') } ],
 	'lock on the queue' => [ 0, sub { locked('logsvc_internal.queue') } ],
 );
@@ -168,7 +188,8 @@ if ($ENV{FAULTS})
 	die "no fault matches\n" unless %faults;
 }
 $t->sql(q{CREATE FUNCTION public.refuse() RETURNS trigger LANGUAGE plpgsql AS
-	$$ BEGIN RAISE 'refused' USING ERRCODE = '42501'; END $$});
+	$$ BEGIN RAISE 'refused' USING ERRCODE = coalesce(TG_ARGV[0], '42501'); END $$});
+$t->sql(q{SELECT logsvc.act_as('acme'); SELECT logsvc.create_index('poison')});
 
 # Each once, in any order, and then by their weights.
 my @schedule = sort keys %faults;
@@ -248,7 +269,7 @@ sub run_rounds
 sub memory
 {
 	my %kb;
-	foreach (split /\n/, $t->sql(q{SELECT pid || ' ' || application_name FROM pg_stat_activity
+	foreach (split /\n/, $t->sql(q{SELECT pid || ' ' || coalesce(nullif(application_name, ''), backend_type) FROM pg_stat_activity
 			WHERE backend_type ~ '^logsvc' AND backend_type <> 'logsvc probe'}))
 	{
 		my ($pid, $name) = split / /, $_, 2;
@@ -271,7 +292,7 @@ sub old_events
 sub run_duration
 {
 	my @searches = ('earliest=-15m client | head 20', 'earliest=-1h | stats count by level', 'earliest=-5m event CONTAINS "event 77"',
-		'earliest=-1h | timechart span=1m count', 'index=* earliest=-1h | top event limit=5');
+		'earliest=-1h | timechart span=1m count', 'index=* earliest=-1h | top 5 event');
 	my (%first, %last, %largest);
 	my ($searches, $failed, $next) = (0, 0, 0);
 	my $warm = time + ($duration > 600 ? 120 : $duration / 5);
