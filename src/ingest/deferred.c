@@ -66,6 +66,7 @@ typedef struct pass
 {
 	pg_uuid_t organizations[ORGANIZATIONS];
 	int n_organizations;
+	pg_uuid_t last; /* of a full list: the next pass goes on behind it */
 
 	/* of one organization */
 	ls_sender sender;
@@ -78,11 +79,15 @@ typedef struct pass
 static void
 list_organizations(void *context)
 {
+	static const Oid types[] = {UUIDOID};
 	pass *p = context;
+	Datum values[] = {UUIDPGetDatum(&p->last)};
 	bool isnull;
 
-	if (SPI_execute("SELECT DISTINCT d.organization_id FROM logsvc_internal.deferred d", true,
-					ORGANIZATIONS) != SPI_OK_SELECT)
+	if (SPI_execute_with_args("SELECT DISTINCT d.organization_id FROM logsvc_internal.deferred d"
+							  " WHERE d.organization_id > $1 ORDER BY d.organization_id",
+							  lengthof(types), (Oid *) types, values, NULL, true,
+							  ORGANIZATIONS) != SPI_OK_SELECT)
 		elog(ERROR, "could not read the deferred store");
 	p->n_organizations = (int) SPI_processed;
 	for (int i = 0; i < p->n_organizations; i++)
@@ -235,6 +240,13 @@ ls_deferred_keep(void)
 				errmsg("logsvc could not read the deferred store: %s", caught.format));
 		return LOOK_AGAIN;
 	}
+	if (p->n_organizations == ORGANIZATIONS)
+	{
+		p->last = p->organizations[ORGANIZATIONS - 1];
+		more = true;
+	}
+	else
+		memset(&p->last, 0, sizeof(p->last));
 	for (int i = 0; i < p->n_organizations; i++)
 	{
 		if (keep_organization(p, &p->organizations[i]))
