@@ -140,7 +140,7 @@ BEGIN
        AND p.day BETWEEN (from_time AT TIME ZONE 'UTC')::date AND (to_time AT TIME ZONE 'UTC')::date
        AND p.max_time >= from_time AND p.min_time < to_time
        -- A part with many attributes or shapes has the lists of them in its body.
-       AND get_byte(p.header, 5) & 12 = 0),
+       AND CASE WHEN octet_length(p.header) > 5 THEN get_byte(p.header, 5) & 12 = 0 ELSE true END),
   stored AS (
     SELECT f.name, array_agg(DISTINCT f.type) AS types
       FROM header h CROSS JOIN LATERAL logsvc_internal.part_fields(h.id, h.header) f

@@ -149,7 +149,8 @@ static int
 known_names(const ls_search *s, ls_str **names)
 {
 	static const char *const sql =
-		"WITH h AS MATERIALIZED (SELECT * FROM ("
+		"WITH h AS MATERIALIZED (SELECT id, header, CASE WHEN pg_catalog.octet_length(header) > 5"
+		" THEN pg_catalog.get_byte(header, 5) & 12 <> 0 ELSE true END AS lists FROM ("
 		"(SELECT p.id, p.header FROM logsvc_internal.part p WHERE p.organization_id = $1"
 		" AND p.index_name = ANY ($2) AND p.max_time >= $3 AND p.min_time < $4"
 		" AND p.day BETWEEN ($3 AT TIME ZONE 'UTC')::pg_catalog.date"
@@ -157,13 +158,12 @@ known_names(const ls_search *s, ls_str **names)
 		" UNION ALL SELECT q.id, q.header FROM logsvc_internal.queue q"
 		" WHERE q.organization_id = $1 AND (NOT q.audit OR '_audit' = ANY ($2)) AND q.max_time >= "
 		"$3 AND q.min_time < $4)) u LIMIT 201)"
-		/* Parts with many names or shapes have lists of them in the body. */
+		/* Some parts have these lists in the body; of damaged ones the search itself tells. */
 		" SELECT NULL WHERE (SELECT pg_catalog.count(*) > 200"
-		" OR pg_catalog.bool_or(pg_catalog.get_byte(h.header, 5) & 12 <> 0) FROM h)"
+		" OR pg_catalog.bool_or(h.lists) FROM h)"
 		" UNION ALL (SELECT DISTINCT f.name FROM h, LATERAL logsvc_internal.part_fields(h.id, "
 		"h.header) f"
-		" WHERE NOT (SELECT pg_catalog.bool_or(pg_catalog.get_byte(h.header, 5) & 12 <> 0) FROM "
-		"h))";
+		" WHERE NOT (SELECT pg_catalog.bool_or(h.lists) FROM h))";
 	Oid types[] = {UUIDOID, TEXTARRAYOID, TIMESTAMPTZOID, TIMESTAMPTZOID};
 	Datum *indexes = palloc(sizeof(Datum) * (Size) (s->n_indexes + 1));
 	Datum values[4];
