@@ -165,13 +165,13 @@ like($r->{head}, qr/^X-Request-Id: [0-9a-z]{26}\r$/m, 'a long request id is repl
 like($r->{body}, qr/\A\{"openapi":"3\.1\.0".*"\/api\/v1\/logs\/batch"/s, 'the API description');
 ($r) = request($h, "GET /nothing HTTP/1.1\r\nHost: a\r\n\r\n");
 is("$r->{status} $r->{body}", '404 {"error":"No such path","code":"NOT_FOUND"}', 'no such path');
-($r) = request($h, "DELETE /api/v1/logs HTTP/1.1\r\nHost: a\r\n\r\n");
+($r) = request($h, "PATCH /api/v1/logs HTTP/1.1\r\nHost: a\r\n\r\n");
 is($r->{status}, 405, 'no such method');
 like($r->{body}, qr/"code":"METHOD_NOT_ALLOWED"/, 'its code');
-like($r->{head}, qr/^Allow: POST, GET, HEAD, OPTIONS\r$/m, 'Allow names the methods');
+like($r->{head}, qr/^Allow: POST, GET, HEAD, DELETE, OPTIONS\r$/m, 'Allow names the methods');
 ($r) = request($h, "OPTIONS /api/v1/logs HTTP/1.1\r\nHost: a\r\n\r\n");
 is($r->{status}, 204, 'OPTIONS');
-like($r->{head}, qr/^Allow: POST, GET, HEAD, OPTIONS\r$/m, 'OPTIONS names the methods');
+like($r->{head}, qr/^Allow: POST, GET, HEAD, DELETE, OPTIONS\r$/m, 'OPTIONS names the methods');
 {
 	my $s = connect_to($h);
 	syswrite($s, "HEAD /healthz HTTP/1.1\r\nHost: a\r\n\r\n");
