@@ -75,6 +75,12 @@ LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE
 AS 'MODULE_PATHNAME', 'logsvc_sort_text';
 COMMENT ON FUNCTION logsvc_internal.sort_text(text) IS 'a JSON text as comparisons see it';
 
+CREATE FUNCTION logsvc_internal.value_member(value text, path text) RETURNS text
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'logsvc_value_member';
+COMMENT ON FUNCTION logsvc_internal.value_member(text, text) IS
+  'the member of a JSON text that has the path (as part_scan takes it); NULL when there is none';
+
 CREATE FUNCTION logsvc_internal.value_eval(stage text, expression integer, fields text[])
 RETURNS text
 LANGUAGE c STABLE STRICT PARALLEL SAFE COST 10

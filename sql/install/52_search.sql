@@ -140,6 +140,7 @@ GRANT EXECUTE ON FUNCTION
     timestamptz[], text[], text[]),
   logsvc_internal.group_rows(bytea),
   logsvc_internal.sort_number(text), logsvc_internal.sort_text(text),
+  logsvc_internal.value_member(text, text),
   logsvc_internal.value_eval(text, integer, text[]), logsvc_internal.value_test(text, integer, text[]),
   logsvc_internal.rex_groups(text, text), logsvc_internal.event_set(text, text[], text[]),
   logsvc_internal.aggregate_number(text, integer),

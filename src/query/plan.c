@@ -148,10 +148,76 @@ find_binding(const ls_planner *p, const ls_query_field *field)
 	return -1;
 }
 
+static char *
+event_value(ls_planner *p, const ls_query_field *field)
+{
+	return psprintf("t.\"values\"[%d]", add_field(p, &p->values, field) + 1);
+}
+
+/* Its first n parts as one name, with the rest of the path or without. */
+static const ls_query_field *
+joined(const ls_query_field *field, uint32 n, bool rest)
+{
+	ls_query_field *to = palloc(sizeof(*to));
+	size_t len = 0;
+
+	*to = *field;
+	for (uint32 i = 0; i < n; i++)
+		len += field->parts[i].len + (i > 0);
+	to->n_parts = 1 + (rest ? field->n_parts - n : 0);
+	to->parts = palloc(sizeof(ls_str) * to->n_parts);
+	to->parts[0] = ls_str_make(field->name.data, len);
+	for (uint32 i = 1; i < to->n_parts; i++)
+		to->parts[i] = field->parts[n + i - 1];
+	to->name = rest ? field->name : to->parts[0];
+	return to;
+}
+
+/* A path into a field that a stage made or took away; NULL: it is none. */
+static char *
+made_inside(ls_planner *p, const ls_query_field *field)
+{
+	for (uint32 n = field->n_parts; field->builtin == LS_QUERY_NOT_BUILTIN && n-- > 1;)
+	{
+		ls_query_field first = *field;
+		StringInfoData sql;
+		ls_buf path;
+		int bound;
+
+		first.n_parts = n;
+		first.name = joined(field, n, false)->name;
+		bound = find_binding(p, &first);
+		if (bound < 0 && find_field(&p->hidden, &first) < 0)
+			continue;
+		initStringInfo(&sql);
+		appendStringInfoString(&sql, "coalesce(");
+		/* Longer names of the event go first, as everywhere. */
+		for (uint32 m = field->n_parts; m > n && (!p->shown.given || covered(&p->shown, field));
+			 m--)
+			appendStringInfo(&sql, "%s, ", event_value(p, joined(field, m, true)));
+		if (bound >= 0)
+		{
+			ls_buf_init(&path, p->search->arena);
+			ls_scan_field_name(&path, field->parts + n, field->n_parts - n);
+			if (path.failed)
+				ls_raise(LS_ERROR_QUERY_MEMORY_LIMIT);
+			appendStringInfo(
+				&sql, "logsvc_internal.value_member(%s, $%d), ", p->bindings[bound].sql,
+				ls_plan_parameter(p, TEXTOID,
+								  PointerGetDatum(ls_text_of_str(ls_str_make(path.data, path.len))),
+								  false));
+		}
+		appendStringInfoString(&sql, LS_SQL_MISSING ")");
+		return sql.data;
+	}
+	return NULL;
+}
+
 /* What `fields - attributes` leaves out of events can still be named. */
 char *
 ls_plan_reference(ls_planner *p, const ls_query_field *field)
 {
+	char *inside;
 	int bound;
 
 	if (p->plan->table)
@@ -168,10 +234,14 @@ ls_plan_reference(ls_planner *p, const ls_query_field *field)
 	bound = find_binding(p, field);
 	if (bound >= 0)
 		return p->bindings[bound].sql;
-	if (find_field(&p->hidden, field) >= 0 || (p->shown.given && !covered(&p->shown, field)) ||
-		field->builtin == LS_QUERY_TEMPLATE_ID)
+	if (find_field(&p->hidden, field) >= 0 || field->builtin == LS_QUERY_TEMPLATE_ID)
 		return pstrdup(LS_SQL_MISSING);
-	return psprintf("t.\"values\"[%d]", add_field(p, &p->values, field) + 1);
+	inside = made_inside(p, field);
+	if (inside != NULL)
+		return inside;
+	if (p->shown.given && !covered(&p->shown, field))
+		return pstrdup(LS_SQL_MISSING);
+	return event_value(p, field);
 }
 
 /* Where values are grouped, a null is a missing value. */

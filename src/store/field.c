@@ -17,6 +17,9 @@
 
 #define MAX_KINDS 16 /* columns of one key: one of each kind */
 #define MAX_PARTS 32
+#define MEMBER_MEMORY ((size_t) 64 * 1024 * 1024)
+
+PG_FUNCTION_INFO_V1(logsvc_value_member);
 
 void
 ls_scan_field_name(ls_buf *buf, const ls_str *parts, uint32 n_parts)
@@ -300,4 +303,33 @@ ls_scan_field_list(FunctionCallInfo fcinfo, int argument, ls_arena *arena, int *
 		ls_scan_field_parse(arena, nulls[i] ? LS_STR("") : ls_str_of_text(DatumGetTextPP(names[i])),
 							&fields[i]);
 	return fields;
+}
+
+/* value_member(value text, path text): the member of a JSON text; NULL: it has none. */
+Datum
+logsvc_value_member(PG_FUNCTION_ARGS)
+{
+	ls_str value = ls_str_of_text(PG_GETARG_TEXT_PP(0));
+	ls_arena *arena;
+	ls_scan_field field;
+	ls_member member;
+	text *result = NULL;
+	ls_buf json;
+
+	if (value.len == 0 || value.data[0] != '{')
+		PG_RETURN_NULL();
+	arena = ls_context_arena(CurrentMemoryContext, MEMBER_MEMORY);
+	ls_scan_field_parse(arena, ls_str_of_text(PG_GETARG_TEXT_PP(1)), &field);
+	if (ls_json_path(value, field.path, field.n_path, &field.scratch, &member))
+	{
+		ls_buf_init(&json, arena);
+		ls_scan_value_json(&json, member.kind, member.text, member.integer);
+		if (json.failed)
+			ls_raise(LS_ERROR_QUERY_MEMORY_LIMIT);
+		result = ls_text_of_str(ls_str_make(json.data, json.len));
+	}
+	ls_arena_destroy(arena);
+	if (result == NULL)
+		PG_RETURN_NULL();
+	PG_RETURN_TEXT_P(result);
 }

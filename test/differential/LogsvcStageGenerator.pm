@@ -15,7 +15,7 @@ sub between { return $_[0] + int rand($_[1] - $_[0] + 1); }
 # ---- fields ----
 
 # Attributes, some of them in objects; names that stages make are among them.
-my @names = (qw(status status duration_ms duration_ms host host method path ip ok big a b c A request_id user.id user.name n made slow x-y), 'odd key', 'Ärger', 'attributes.level');
+my @names = (qw(status status duration_ms duration_ms host host method path ip ok big a b c A request_id user.id user.name a.id n made slow x-y), 'odd key', 'Ärger', 'attributes.level');
 
 sub stage_field
 {

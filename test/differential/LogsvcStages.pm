@@ -51,7 +51,8 @@ sub number_text
 {
 	my ($n) = @_;
 	return "$n" if LogsvcReference::is_integer($n);
-	foreach my $digits (15 .. 17)
+	# Next to zero a double has fewer digits than 15.
+	foreach my $digits ((abs($n) < 2.3e-308 ? 1 : 15) .. 17)
 	{
 		my $text = sprintf "%.${digits}g", $n;
 		return $text if POSIX::strtod($text) == $n;

@@ -1,5 +1,5 @@
 -- Searching: where, eval, rename.
-SELECT plan(75);
+SELECT plan(81);
 
 SELECT isnt(logsvc.create_organization('Acme', 'pro'), NULL, 'an organization');
 DO $$ BEGIN PERFORM logsvc.act_as('acme'); END $$;
@@ -108,6 +108,12 @@ SELECT is(pg_temp.rows('n=2 | rename user as who, a.b as c, event as message | f
 SELECT is(pg_temp.ns('| rename user as who | where user != null'), NULL, 'the old name is gone');
 SELECT is(pg_temp.rows('| stats count by level | rename level as l, count as c | eval c = c + 1, d = l | sort l | head 1'),
 	'[["debug",2,"debug"]]', 'on a table');
+SELECT is(pg_temp.ns('| eval o = a | where o.b = "nested"'), '2', 'a path into a field that eval made');
+SELECT is(pg_temp.ns('| rename a as o | where o.b = "nested"'), '2', '... and rename');
+SELECT is(pg_temp.ns('| eval o.p = a, x = o.p.b | where x = "nested"'), '2', '... with a longer name');
+SELECT is(pg_temp.rows('n=2 | eval o = a | stats count by o.b'), '[["nested",1]]', '... as a group');
+SELECT is(pg_temp.ns('| eval a = 1 | where a.b != null'), '1', 'what was inside is gone, a name with a dot is not');
+SELECT is(pg_temp.ns('| fields - a | where a.b != null'), '1', '... also without a new value');
 SELECT is(pg_temp.rows('| stats count as a, dc(n) as b | rename a as b, b as a'), '[[4,4]]', 'swapped');
 
 -- ---- errors ----
