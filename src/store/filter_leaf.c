@@ -358,16 +358,14 @@ eval_times(ls_filter_run *run, ls_leaf *leaf, uint32_t block, const uint64_t *in
 	{
 		bool matched = false;
 
-		if (ranges)
+		for (uint32_t i = 0; i < leaf->n_compares && !matched; i++)
 		{
-			for (uint32_t i = 0; i < leaf->n_compares && !matched; i++)
-			{
-				const ls_compare *c = &leaf->compares[i];
+			const ls_compare *c = &leaf->compares[i];
 
-				matched = (times[row] >= c->low && times[row] <= c->high) != c->outside;
-			}
+			matched = c->has_range && (times[row] >= c->low && times[row] <= c->high) != c->outside;
 		}
-		else
+		/* A list may have texts and wildcards beside times. */
+		if (!matched && !ranges)
 		{
 			ls_time_format_iso(times[row], iso);
 			matched = ls_leaf_decide(run, leaf, 0, LS_KIND_STRING,
