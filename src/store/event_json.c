@@ -91,6 +91,18 @@ key_is(const ls_scan_field *field, uint32 n, ls_str key)
 	return at == key.len;
 }
 
+/* Are the first `n` parts the same? */
+static bool
+same_path(const ls_scan_field *a, const ls_scan_field *b, uint32 n)
+{
+	for (uint32 i = 0; i < n; i++)
+	{
+		if (!ls_str_eq(a->path[i], b->path[i]))
+			return false;
+	}
+	return true;
+}
+
 /* Copies a value without the member that path[from...] names. */
 static void
 copy_without(ls_buf *buf, ls_json *j, const ls_scan_field *field, uint32 from)
@@ -172,6 +184,67 @@ attribute(writer *w, const ls_attribute *a)
 	ls_scan_value_json(w->buf, a->kind, text, a->integer);
 }
 
+/* One attribute, or member of one, that is named; what is hidden stays so. */
+static void
+shown_attribute(writer *w, ls_scan *scan, const ls_event *event, ls_scan_field *field, uint32 block,
+				uint32 row)
+{
+	const ls_projection *p = w->projection;
+	size_t begin = w->buf->len;
+	bool first = w->first;
+	bool literal = false;
+	size_t value;
+	ls_buf joined;
+	ls_str key;
+
+	ls_buf_init(&joined, w->buf->arena);
+	for (uint32 part = 0; part < field->n_path; part++)
+	{
+		if (part > 0)
+			ls_buf_char(&joined, '.');
+		ls_buf_str(&joined, field->path[part]);
+	}
+	key = ls_str_make(joined.data, joined.len);
+	for (size_t i = 0; i < event->n_attributes && !literal; i++)
+		literal = ls_str_eq(event->attributes[i].key, key);
+	for (int i = 0; i < p->n_hidden; i++)
+	{
+		const ls_scan_field *hidden = &p->hidden[i];
+		bool same = hidden->n_path > 0 && key_is(hidden, hidden->n_path, key);
+
+		/* Without the object there are no members; a key with a dot is none. */
+		for (uint32 n = 1; n < field->n_path && !literal && !same; n++)
+			same = hidden->n_path == n && same_path(hidden, field, n);
+		if (same)
+			return;
+	}
+	name(w, key);
+	value = w->buf->len;
+	if (!ls_scan_field_value(scan, field, block, row, w->buf))
+	{
+		w->buf->len = begin;
+		w->first = first;
+		return;
+	}
+	for (int i = 0; i < p->n_hidden; i++)
+	{
+		const ls_scan_field *hidden = &p->hidden[i];
+		ls_str text = ls_str_make(w->buf->data + value, w->buf->len - value);
+		ls_buf copy;
+		ls_json j;
+
+		if (hidden->n_path <= field->n_path || !same_path(hidden, field, field->n_path))
+			continue;
+		ls_buf_init(&copy, w->buf->arena);
+		ls_json_init(&j, text, w->buf->arena, 1000);
+		copy_without(&copy, &j, hidden, field->n_path);
+		if (copy.failed || j.error != NULL)
+			continue;
+		w->buf->len = value;
+		ls_buf_append(w->buf, copy.data, copy.len);
+	}
+}
+
 static void
 attributes(writer *w, ls_scan *scan, const ls_event *event, uint32 block, uint32 row)
 {
@@ -200,26 +273,8 @@ attributes(writer *w, ls_scan *scan, const ls_event *event, uint32 block, uint32
 	{
 		for (int i = 0; i < p->n_shown; i++)
 		{
-			ls_scan_field *field = &p->shown[i];
-			size_t begin = w->buf->len;
-			bool first = w->first;
-			ls_buf key;
-
-			if (field->n_path == 0)
-				continue;
-			ls_buf_init(&key, scan->arena);
-			for (uint32 part = 0; part < field->n_path; part++)
-			{
-				if (part > 0)
-					ls_buf_char(&key, '.');
-				ls_buf_str(&key, field->path[part]);
-			}
-			name(w, ls_str_make(key.data, key.len));
-			if (!ls_scan_field_value(scan, field, block, row, w->buf))
-			{
-				w->buf->len = begin;
-				w->first = first;
-			}
+			if (p->shown[i].n_path > 0)
+				shown_attribute(w, scan, event, &p->shown[i], block, row);
 		}
 	}
 	any = !w->first;

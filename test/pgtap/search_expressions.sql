@@ -1,5 +1,5 @@
 -- Searching: where, eval, rename.
-SELECT plan(81);
+SELECT plan(85);
 
 SELECT isnt(logsvc.create_organization('Acme', 'pro'), NULL, 'an organization');
 DO $$ BEGIN PERFORM logsvc.act_as('acme'); END $$;
@@ -130,4 +130,12 @@ SELECT ok(split_part(logsvc.explain_query('| where event = "secretword"'), E'\n-
 SELECT is(pg_temp.e(repeat('(', 90) || '1' || repeat(')', 90)), '1', 'deep parentheses');
 SELECT throws_like(format('SELECT logsvc.search(%L)', '| where concat("' || repeat('a', 5000)
 	|| '", event) MATCHES "^(a+)+$"'), '%needs too many steps', 'a pattern without end');
+SELECT is(logsvc.search('n=1 | rename status as b | fields status, n') #> '{data,rows,0,attributes}', '{"n": 1}',
+	'what was renamed is not shown by its old name');
+SELECT is(logsvc.search('n=2 | fields - a.b | fields a, n') #> '{data,rows,0,attributes}', '{"a": {}, "n": 2}',
+	'nor a member that was left out');
+SELECT is(logsvc.search('n=2 | fields - a | fields a.b, n') #> '{data,rows,0,attributes}', '{"n": 2}',
+	'nor a member of an object that was left out');
+SELECT is(logsvc.search('n=1 | fields - a | fields a.b, n') #> '{data,rows,0,attributes}', '{"n": 1, "a.b": "flat"}',
+	'but a key with a dot is no member');
 SELECT * FROM finish();

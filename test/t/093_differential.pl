@@ -9,10 +9,9 @@ use lib "$FindBin::Bin/../differential";
 use LogsvcDifferential;
 use Test::More;
 
-my $seed = 1 + int rand 1_000_000;
+# Fixed seeds, so that a failure tells of the change that it comes with; `make differential` takes others.
 my $d = LogsvcDifferential->new(seed => 1, events => 1500);
-ok($d->run(200), 'queries of a fixed seed');
-ok($d->run(200, seed => $seed), "queries of a random seed: make differential SEED=1 QUERY_SEED=$seed EVENTS=1500");
+ok($d->run(200, seed => $_), "queries: make differential SEED=1 QUERY_SEED=$_ EVENTS=1500") foreach 1, 882451;
 note "$d->{asked} queries, $d->{rows} rows";
 $d->stop;
 done_testing;
