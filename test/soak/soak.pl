@@ -172,7 +172,7 @@ my %faults = (
 
 if ($disk && !$duration)
 {
-	$t->sql("CREATE TABLESPACE small_$_ LOCATION '$disk/$_/data'") foreach qw(store queue);
+	$t->sql("CREATE TABLESPACE small_$_ LOCATION '" . $t->small_disk($_) . "'") foreach qw(store queue);
 	change("ALTER TABLE $_ SET TABLESPACE small_store") foreach partitions('logsvc_internal.part');
 	change("ALTER TABLE $_ SET TABLESPACE small_queue") foreach partitions('logsvc_internal.queue');
 }

@@ -63,7 +63,7 @@ SKIP:
 {
 	skip 'no small file system: root may mount one', 1 unless $disk;
 	my $from = $t->log_position;
-	$t->sql("CREATE TABLESPACE small LOCATION '$disk/store/data'");
+	$t->sql("CREATE TABLESPACE small LOCATION '" . $t->small_disk('store') . "'");
 	$t->sql("ALTER TABLE $_ SET TABLESPACE small")
 	  foreach split /\n/, $t->sql(q{SELECT inhrelid::regclass FROM pg_inherits WHERE inhparent = 'logsvc_internal.part'::regclass});
 	open my $filler, '>', "$disk/store/filler" or die;

@@ -27,6 +27,7 @@ use strict;
 use warnings;
 
 use Exporter 'import';
+use File::Path qw(remove_tree);
 use HTTP::Tiny;
 use IO::Socket::INET;
 use JSON::PP ();
@@ -271,6 +272,17 @@ sub session_headers
 	my ($self, $cookie, $organization) = @_;
 	return (Cookie => "logsvc_session=$cookie", Origin => 'http://localhost:' . $self->http_port,
 		defined $organization ? ('X-Organization-Id' => $organization) : ());
+}
+
+# An empty directory for a tablespace on a small file system (store or queue), which
+# the tests share one after another.  Only where $ENV{SMALL_DISK} is set (test/run).
+sub small_disk
+{
+	my ($self, $name) = @_;
+	my $disk = "$ENV{SMALL_DISK}/$name";
+	remove_tree($disk, { keep_root => 1 });
+	mkdir "$disk/data" or die "mkdir $disk/data: $!";
+	return "$disk/data";
 }
 
 # Every scope that a token can have.
