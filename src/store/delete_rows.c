@@ -329,6 +329,11 @@ delete_slice(deletion *d)
 	Datum values[] = {UUIDPGetDatum(&d->id), Int64GetDatum(d->next_part)};
 	TimestampTz start = GetCurrentTimestamp();
 	bool full = false;
+
+	/*
+	 * Not read-only, which would take the snapshot of the transaction's begin: that one
+	 * may be older than the deletion's, and see parts that have been merged since.
+	 */
 	Portal portal = SPI_cursor_open_with_args(
 		NULL,
 		"SELECT p.id, p.header, p.body, p.index_name, p.day, p.level"
@@ -340,7 +345,7 @@ delete_slice(deletion *d)
 		" AND p.level_mask & d.level_mask <> 0 AND p.min_batch <= d.batch"
 		" AND p.id >= $2 AND p.id <= d.end_part"
 		" WHERE d.id = $1 ORDER BY p.id",
-		lengthof(types), (Oid *) types, values, NULL, true, 0);
+		lengthof(types), (Oid *) types, values, NULL, false, 0);
 
 	while (!d->done && !full)
 	{
