@@ -39,10 +39,27 @@ static sending flights[IN_FLIGHT];
 /* What the log was told; the same is said once, until it is over. */
 static char said[256];
 
+/* Digits do not count: "after 1 ms" is what "after 0 ms" was. */
+static bool
+is_same(const char *a, const char *b)
+{
+	while (*a != '\0' && *b != '\0')
+	{
+		if (isdigit((unsigned char) *a) && isdigit((unsigned char) *b))
+		{
+			a += strspn(a, "0123456789");
+			b += strspn(b, "0123456789");
+		}
+		else if (*a++ != *b++)
+			return false;
+	}
+	return *a == *b;
+}
+
 static void
 complain(const char *what)
 {
-	if (strcmp(said, what) == 0)
+	if (is_same(said, what))
 		return;
 	strlcpy(said, what, sizeof(said));
 	ereport(LOG, errmsg("logsvc cannot send mail: %s", what),
