@@ -46,7 +46,7 @@ sub is_error
 
 # ---- the answer ----
 
-my $time = POSIX::strftime('%Y-%m-%dT%H:%M:%S.123Z', gmtime);
+my $time = POSIX::strftime('%Y-%m-%dT%H:%M:%S.123Z', gmtime(time - 5));
 my $r = bulk([
 	{ index => { _index => 'web', _id => 'one' } }, { '@timestamp' => $time, message => 'first', n => 1 },
 	{ create => { _index => 'web-2026.11.21' } }, { message => 'second', log => { level => 'WARNING', file => 'f' } },
