@@ -61,6 +61,7 @@ is_deeply({ map { $_ => $e->{$_} } qw(level source service attributes index) },
 	{ level => 'warn', source => 'h1', service => 'app', attributes => { tag => 'app[7]' }, index => 'main' }, 'with its fields');
 
 # The writers stop, others fill the queue, and rsyslog goes on.
+wait_until(sub { $t->sql('SELECT logsvc_internal.queue_depth()') == 0 }, 20);
 $t->stop_at('write_before_commit');
 is($t->http(POST => '/api/v1/logs/batch', token => $org->{ingest_key}, json => [ map { "filler $_" } 1 .. 1000 ])->{status}, 202,
 	'the queue is full');
