@@ -87,7 +87,7 @@ sub alone
 sub with_transaction
 {
 	my ($name, $begin) = @_;
-	my $session = $t->node->background_psql('postgres');
+	my $session = $t->node->background_psql('postgres', timeout => $hold + 600);
 	my ($first, $largest, $load) = (undef, 0);
 	my $end = time + $hold;
 
