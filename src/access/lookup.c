@@ -53,8 +53,8 @@ run(void *context)
 	for (int i = 0; i < lookup->n_args; i++)
 		nulls[i] = lookup->nulls[i] ? 'n' : ' ';
 
-	/* In parallel mode there is no new snapshot; callers do not come here. */
-	PushActiveSnapshot(GetLatestSnapshot());
+	/* In parallel mode there is no new snapshot. */
+	PushActiveSnapshot(IsInParallelMode() ? GetActiveSnapshot() : GetLatestSnapshot());
 	result = SPI_execute_plan(*lookup->plan, lookup->values, nulls, !lookup->write, 0);
 	if (result < 0)
 		elog(ERROR, "\"%s\" failed: %s", lookup->text, SPI_result_code_string(result));

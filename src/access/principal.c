@@ -29,6 +29,10 @@ static char *setting = NULL;
 static bool permitted = false; /* is it us who change the setting? */
 static ls_principal current;   /* as the setting says, or newer */
 
+/* In parallel mode: when, and with which epoch, it was looked at for a statement. */
+static TimestampTz looked_at = 0;
+static uint64 looked_epoch;
+
 static int
 digit(char c)
 {
@@ -76,6 +80,7 @@ static void
 assign(const char *new_value, void *extra)
 {
 	parse(new_value, &current);
+	looked_at = 0;
 }
 
 void
@@ -135,19 +140,29 @@ ls_raise_access(ls_error_id error)
 	pg_unreachable();
 }
 
+/*
+ * A statement in parallel mode, in its workers too, has no newer snapshot than
+ * its own.  What is found with that holds for the statement, and only once: row
+ * security may ask for each row.
+ */
+static bool
+looked(uint64 epoch)
+{
+	return IsInParallelMode() && looked_epoch == epoch &&
+		   looked_at == GetCurrentStatementStartTimestamp();
+}
+
 const ls_principal *
 ls_principal_require(void)
 {
 	ls_error_id error;
+	uint64 epoch;
 
 	if (current.kind == LS_PRINCIPAL_NONE)
 		ls_raise_access(LS_ERROR_NO_ORGANIZATION);
 
-	/* The leader has looked when the statement began; no new snapshot here. */
-	if (IsInParallelMode())
-		return &current;
-
-	if (!ls_access_cacheable() || current.epoch != ls_access_epoch())
+	epoch = ls_access_epoch();
+	if ((!ls_access_cacheable() || current.epoch != epoch) && !looked(epoch))
 	{
 		ls_principal fresh;
 		ls_caught caught;
@@ -157,6 +172,12 @@ ls_principal_require(void)
 			error = ls_check_session_address(&fresh, &caught);
 		if (error != LS_ALLOWED)
 			ls_raise_access(error);
+		if (IsInParallelMode())
+		{
+			fresh.epoch = current.epoch;
+			looked_at = GetCurrentStatementStartTimestamp();
+			looked_epoch = epoch;
+		}
 		current = fresh;
 	}
 	else
