@@ -30,12 +30,9 @@ CREATE FUNCTION logsvc.search(
   "limit" integer DEFAULT NULL, cursor text DEFAULT NULL, explain boolean DEFAULT NULL,
   timeout_ms integer DEFAULT NULL)
 RETURNS jsonb
-LANGUAGE sql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
+LANGUAGE c VOLATILE PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
-AS $$
-  SELECT logsvc_internal.search_json(q, earliest, latest, "limit", cursor, explain,
-                                     timeout_ms)::jsonb
-$$;
+AS 'MODULE_PATHNAME', 'logsvc_search';
 COMMENT ON FUNCTION logsvc.search(text, text, text, integer, text, boolean, integer) IS
   'a search in the query language: {data, page, meta} as GET /api/v1/search';
 

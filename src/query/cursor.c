@@ -13,7 +13,6 @@
 #include "src/query/query.h"
 
 #include "catalog/pg_authid.h"
-#include "executor/spi.h"
 #include "miscadmin.h"
 #include "utils/builtins.h"
 
@@ -27,6 +26,7 @@
 ls_str
 ls_server_key(void)
 {
+	static const Oid none[1];
 	Oid user;
 	int context;
 	bool isnull;
@@ -34,8 +34,7 @@ ls_server_key(void)
 
 	GetUserIdAndSecContext(&user, &context);
 	SetUserIdAndSecContext(BOOTSTRAP_SUPERUSERID, context | SECURITY_LOCAL_USERID_CHANGE);
-	if (SPI_execute("SELECT key FROM logsvc_internal.secret", true, 1) != SPI_OK_SELECT ||
-		SPI_processed != 1)
+	if (ls_statement_read("SELECT key FROM logsvc_internal.secret", 0, none, NULL) != 1)
 		elog(ERROR, "the key of cursors is missing");
 	key = ls_str_of_text(DatumGetByteaPCopy(
 		SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1, &isnull)));

@@ -23,6 +23,7 @@
 #include "src/store/event_id.h"
 
 PG_FUNCTION_INFO_V1(logsvc_search_json);
+PG_FUNCTION_INFO_V1(logsvc_search);
 PG_FUNCTION_INFO_V1(logsvc_query_logs_json);
 PG_FUNCTION_INFO_V1(logsvc_events);
 PG_FUNCTION_INFO_V1(logsvc_explain_query);
@@ -109,6 +110,15 @@ logsvc_search_json(PG_FUNCTION_ARGS)
 	ls_search_answer(&search, plan, &position, started, false, &out);
 	SPI_finish();
 	PG_RETURN_TEXT_P(cstring_to_text_with_len(out.data, out.len));
+}
+
+/* search(...) returns jsonb: the same.  An SQL function would be planned for each call. */
+Datum
+logsvc_search(PG_FUNCTION_ARGS)
+{
+	text *answer = DatumGetTextPP(logsvc_search_json(fcinfo));
+
+	return DirectFunctionCall1(jsonb_in, CStringGetDatum(text_to_cstring(answer)));
 }
 
 /* ---- query_logs_json ---- */

@@ -10,6 +10,7 @@
  *	plan_table.c	... those that make tables: stats, top, rare, timechart, patterns
  *	cursor.c	pages
  *	run.c		runs a plan, makes the JSON answer
+ *	statement.c	statements that a session has prepared
  *	function.c	the functions of SQL
  *	deletion.c	the head of a query as what is to be deleted
  *	event_rows.c	events as rows of SQL
@@ -25,6 +26,7 @@
 #include "src/base/base.h"
 
 #include "access/tupdesc.h"
+#include "executor/spi.h"
 #include "lib/stringinfo.h"
 #include "utils/tuplestore.h"
 
@@ -215,6 +217,17 @@ extern void ls_plan_event_rows(ls_search *search, const ls_plan *plan, Tuplestor
 
 /* Shared memory of live tails; from _PG_init. */
 extern void ls_tail_register(void);
+
+/* ---- statement.c; all in SPI ---- */
+
+/* The plan of a statement, kept in this session. */
+extern SPIPlanPtr ls_statement_prepare(const char *text, int n_types, const Oid *types);
+
+/* The same for a statement that comes again; NULL: this session sees it for the first time. */
+extern SPIPlanPtr ls_statement_again(const char *text, int n_types, const Oid *types);
+
+/* Runs a SELECT, prepared, without NULL among its values; the number of its rows. */
+extern uint64 ls_statement_read(const char *text, int n_types, const Oid *types, Datum *values);
 
 /* ---- run.c ---- */
 

@@ -3,16 +3,16 @@
  * run.c
  *	  Runs a plan and makes the answer.
  *
- * A statement runs without parallel workers: the numbers of the answer and
- * the times of the best rows so far live in this process.  What that costs is
- * little where a search stops early, and is to be measured where it does not.
+ * A statement runs without the server's parallel query: the numbers of the
+ * answer and the times of the best rows so far live in this process.  Searches
+ * that read all of what they find are aggregates, which have workers of their
+ * own (src/store/group_workers.c).
  *
  *-------------------------------------------------------------------------
  */
 #include "src/query/query.h"
 
 #include "catalog/pg_type.h"
-#include "executor/spi.h"
 #include "miscadmin.h"
 #include "utils/builtins.h"
 #include "utils/guc.h"
@@ -107,6 +107,7 @@ run_plan(ls_scan_session *session, ls_search_notes *notes, const ls_plan *plan, 
 	ls_scan_session *outer = ls_scan_current;
 	ls_search_notes *outer_notes = ls_search_notes_current;
 	int nest;
+	SPIPlanPtr prepared;
 	Portal portal;
 
 	/* Of nothing a table can still have rows: a count is 0. */
@@ -123,9 +124,12 @@ run_plan(ls_scan_session *session, ls_search_notes *notes, const ls_plan *plan, 
 	ls_search_notes_current = notes;
 	PG_TRY();
 	{
-		portal =
-			SPI_cursor_open_with_args(NULL, plan->sql.data, plan->n_params, (Oid *) plan->types,
-									  (Datum *) plan->values, plan->nulls, true, 0);
+		prepared = ls_statement_again(plan->sql.data, plan->n_params, plan->types);
+		portal = prepared != NULL
+					 ? SPI_cursor_open(NULL, prepared, (Datum *) plan->values, plan->nulls, true)
+					 : SPI_cursor_open_with_args(NULL, plan->sql.data, plan->n_params,
+												 (Oid *) plan->types, (Datum *) plan->values,
+												 plan->nulls, true, 0);
 		ls_segment_check(GetActiveSnapshot());
 		fetch_rows(portal, plan, row, context);
 		SPI_cursor_close(portal);
@@ -317,11 +321,10 @@ all_parts(const ls_search *search)
 	Datum values[] = {UUIDPGetDatum(&search->principal->organization)};
 	bool isnull;
 
-	if (SPI_execute_with_args("SELECT (SELECT pg_catalog.count(*) FROM logsvc_internal.part"
-							  " WHERE organization_id = $1) + (SELECT pg_catalog.count(*)"
-							  " FROM logsvc_internal.queue WHERE organization_id = $1)",
-							  1, types, values, NULL, true, 1) != SPI_OK_SELECT ||
-		SPI_processed != 1)
+	if (ls_statement_read("SELECT (SELECT pg_catalog.count(*) FROM logsvc_internal.part"
+						  " WHERE organization_id = $1) + (SELECT pg_catalog.count(*)"
+						  " FROM logsvc_internal.queue WHERE organization_id = $1)",
+						  1, types, values) != 1)
 		elog(ERROR, "could not count parts");
 	return DatumGetInt64(SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1, &isnull));
 }

@@ -8,7 +8,6 @@
 #include "src/query/query.h"
 
 #include "catalog/pg_type.h"
-#include "executor/spi.h"
 #include "pgtime.h"
 #include "utils/builtins.h"
 
@@ -124,9 +123,8 @@ organization_zone(const ls_search *search)
 	Datum values[] = {UUIDPGetDatum(&search->principal->organization)};
 	pg_tz *zone = NULL;
 
-	if (SPI_execute_with_args("SELECT timezone FROM logsvc_internal.organization WHERE id = $1", 1,
-							  types, values, NULL, true, 1) == SPI_OK_SELECT &&
-		SPI_processed == 1)
+	if (ls_statement_read("SELECT timezone FROM logsvc_internal.organization WHERE id = $1", 1,
+						  types, values) == 1)
 	{
 		char *name = SPI_getvalue(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1);
 
@@ -237,11 +235,9 @@ ls_search_indexes(ls_search *search, const ls_query_values *named)
 	ls_str *names;
 	int n;
 
-	if (SPI_execute_with_args("SELECT name FROM logsvc_internal.log_index"
-							  " WHERE organization_id = $1 ORDER BY name",
-							  1, types, values, NULL, true, 0) != SPI_OK_SELECT)
-		elog(ERROR, "could not read the indexes");
-	n = (int) SPI_processed;
+	n = (int) ls_statement_read("SELECT name FROM logsvc_internal.log_index"
+								" WHERE organization_id = $1 ORDER BY name",
+								1, types, values);
 	names = palloc0(sizeof(ls_str) * (Size) (n + 1));
 	wanted = palloc0(sizeof(bool) * (Size) (n + 1));
 	for (int i = 0; i < n; i++)

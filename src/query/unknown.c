@@ -12,7 +12,6 @@
 #include "src/query/query.h"
 
 #include "catalog/pg_type.h"
-#include "executor/spi.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/timestamp.h"
@@ -181,9 +180,7 @@ known_names(const ls_search *s, ls_str **names)
 		PointerGetDatum(construct_array(indexes, s->n_indexes, TEXTOID, -1, false, TYPALIGN_INT));
 	values[2] = TimestampTzGetDatum(ls_timestamptz_of_time(s->from));
 	values[3] = TimestampTzGetDatum(ls_timestamptz_of_time(s->to));
-	if (SPI_execute_with_args(sql, 4, types, values, NULL, true, 0) != SPI_OK_SELECT)
-		elog(ERROR, "could not read the attributes");
-	n = (int) SPI_processed;
+	n = (int) ls_statement_read(sql, 4, types, values);
 	*names = palloc(sizeof(ls_str) * (Size) (n + 1));
 	for (int i = 0; i < n; i++)
 	{

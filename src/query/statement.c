@@ -1,0 +1,132 @@
+/*-------------------------------------------------------------------------
+ *
+ * statement.c
+ *	  Statements of searches that a session has prepared.
+ *
+ * Parsing and planning a statement over some days takes longer than finding one
+ * event in them.  All that differs between two searches of one shape is in
+ * parameters, so their statements have one text, and the second of them is
+ * prepared.  Its plan is made for any parameters: partitions are chosen when it
+ * runs.  The server makes it anew when a partition comes or goes.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "src/query/query.h"
+
+#include "utils/memutils.h"
+
+/* Each plan has nodes for all partitions: some 10 kB a day. */
+#define MOST_STATEMENTS 24
+
+/* Hashes of statements that were seen once. */
+#define MOST_SEEN 256
+
+typedef struct statement
+{
+	SPIPlanPtr plan; /* NULL: free */
+	uint64 hash;
+	char *text;
+	Oid *types;
+	int n_types;
+	uint64 turn; /* when it was used */
+} statement;
+
+static statement statements[MOST_STATEMENTS];
+static uint64 seen[MOST_SEEN];
+static uint64 turn = 0;
+
+static uint64
+hash_of(const char *text, int n_types, const Oid *types)
+{
+	return ls_hash64(text, strlen(text), ls_hash64(types, sizeof(Oid) * (Size) n_types, 1));
+}
+
+static statement *
+find(uint64 hash, const char *text, int n_types, const Oid *types)
+{
+	for (int i = 0; i < MOST_STATEMENTS; i++)
+	{
+		statement *s = &statements[i];
+
+		if (s->plan != NULL && s->hash == hash && s->n_types == n_types &&
+			memcmp(s->types, types, sizeof(Oid) * (Size) n_types) == 0 &&
+			strcmp(s->text, text) == 0)
+			return s;
+	}
+	return NULL;
+}
+
+/* The one that was not used for longest makes room. */
+static statement *
+make_room(void)
+{
+	statement *s = &statements[0];
+
+	for (int i = 0; i < MOST_STATEMENTS && s->plan != NULL; i++)
+	{
+		if (statements[i].plan == NULL || statements[i].turn < s->turn)
+			s = &statements[i];
+	}
+	if (s->plan != NULL)
+	{
+		SPI_freeplan(s->plan);
+		pfree(s->text);
+		pfree(s->types);
+		s->plan = NULL;
+	}
+	return s;
+}
+
+SPIPlanPtr
+ls_statement_prepare(const char *text, int n_types, const Oid *types)
+{
+	uint64 hash = hash_of(text, n_types, types);
+	statement *s = find(hash, text, n_types, types);
+
+	if (s == NULL)
+	{
+		MemoryContext outer;
+		SPIPlanPtr plan =
+			SPI_prepare_cursor(text, n_types, unconstify(Oid *, types), CURSOR_OPT_GENERIC_PLAN);
+
+		if (plan == NULL)
+			elog(ERROR, "could not prepare a search: %s", SPI_result_code_string(SPI_result));
+		s = make_room();
+		outer = MemoryContextSwitchTo(TopMemoryContext);
+		s->text = pstrdup(text);
+		s->types = palloc(sizeof(Oid) * (Size) (n_types + 1));
+		memcpy(s->types, types, sizeof(Oid) * (Size) n_types);
+		MemoryContextSwitchTo(outer);
+		s->n_types = n_types;
+		s->hash = hash;
+		SPI_keepplan(plan);
+		s->plan = plan;
+	}
+	s->turn = ++turn;
+	return s->plan;
+}
+
+SPIPlanPtr
+ls_statement_again(const char *text, int n_types, const Oid *types)
+{
+	uint64 hash = hash_of(text, n_types, types);
+	uint64 *once = &seen[hash % MOST_SEEN];
+
+	if (*once != hash && find(hash, text, n_types, types) == NULL)
+	{
+		*once = hash;
+		return NULL;
+	}
+	return ls_statement_prepare(text, n_types, types);
+}
+
+uint64
+ls_statement_read(const char *text, int n_types, const Oid *types, Datum *values)
+{
+	int result =
+		SPI_execute_plan(ls_statement_prepare(text, n_types, types), values, NULL, true, 0);
+
+	if (result != SPI_OK_SELECT)
+		elog(ERROR, "\"%s\" failed: %s", text, SPI_result_code_string(result));
+	return SPI_processed;
+}
