@@ -14,6 +14,7 @@
 #include "src/ingest/ingest.h"
 #include "src/ipc/ipc.h"
 #include "src/query/query.h"
+#include "src/store/store.h"
 #include "src/workers/workers.h"
 
 LS_MODULE_MAGIC;
@@ -37,6 +38,7 @@ _PG_init(void)
 	ls_stop_points_register();
 	ls_ipc_register();
 	ls_ingest_register();
+	ls_store_register();
 	ls_tail_register();
 	ls_evaluation_register();
 	ls_workers_register();

@@ -54,7 +54,8 @@ COMMENT ON AGGREGATE logsvc_internal.group_parts(bigint, bytea, bytea, text, byt
   timestamptz, text[], timestamptz[], text[], text[]) IS
   'the rows of parts that match a filter, grouped by the values (JSON texts) of fields and by the '
   'begins of buckets of time, with aggregates of fields ("sum 0 .ms": kind, counter, field); with '
-  'kept only those combinations of values, and all others together, have groups; see group_rows';
+  'kept only those combinations of values, and all others together, have groups; see group_rows; '
+  'what filter to kept are in the first row holds for all';
 
 CREATE FUNCTION logsvc_internal.group_rows(groups bytea)
 RETURNS TABLE (bucket integer, place integer, keys text[], count bigint, "values" text[])
@@ -63,6 +64,12 @@ AS 'MODULE_PATHNAME', 'logsvc_group_rows';
 COMMENT ON FUNCTION logsvc_internal.group_rows(bytea) IS
   'the groups that group_parts made: bucket of time from 1 (0: none were asked for), place among '
   'the kept from 1 (0), keys (NULL: missing), rows, results of the aggregates as JSON texts';
+
+CREATE FUNCTION logsvc_internal.search_workers(OUT busy integer, OUT started bigint)
+LANGUAGE c VOLATILE PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'logsvc_search_workers';
+COMMENT ON FUNCTION logsvc_internal.search_workers() IS
+  'parallel workers that searches have now, and have had since the server started';
 
 CREATE FUNCTION logsvc_internal.sort_number(value text) RETURNS numeric
 LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE

@@ -94,13 +94,15 @@ extern int ls_writers;
 extern int ls_compactors;
 extern int ls_max_pool_workers;
 extern int ls_queue_limit;
-extern int ls_deferred_limit;   /* MB */
-extern int ls_flush_interval;   /* ms */
-extern int ls_search_memory;    /* kB */
-extern int ls_search_rows;      /* thousands */
-extern int ls_store_timeout;    /* ms */
-extern int ls_model_provider;   /* ls_model_provider_kind */
-extern int ls_snapshot_timeout; /* ms */
+extern int ls_deferred_limit;       /* MB */
+extern int ls_flush_interval;       /* ms */
+extern int ls_search_memory;        /* kB */
+extern int ls_search_rows;          /* thousands */
+extern int ls_search_workers;       /* -1: half of the processors */
+extern int ls_search_workers_after; /* ms */
+extern int ls_store_timeout;        /* ms */
+extern int ls_model_provider;       /* ls_model_provider_kind */
+extern int ls_snapshot_timeout;     /* ms */
 extern char *ls_model_endpoint;
 extern char *ls_model_region;
 extern char *ls_model_key_file;

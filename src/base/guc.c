@@ -28,6 +28,8 @@ int ls_deferred_limit = 10240;
 int ls_flush_interval = 1000;
 int ls_search_memory = 2 * 1024 * 1024;
 int ls_search_rows = 10000000;
+int ls_search_workers = -1;
+int ls_search_workers_after = 10;
 int ls_store_timeout = 300000;
 int ls_snapshot_timeout = 30000;
 int ls_model_provider = LS_MODEL_BUILTIN;
@@ -198,6 +200,12 @@ ls_guc_register(bool preloaded)
 				2 * 1024 * 1024, 1024, 1024 * 1024 * 1024, PGC_SUSET, GUC_UNIT_KB);
 	int_setting("logsvc.search_rows", "Rows that one search may scan, in thousands.",
 				&ls_search_rows, 10000000, 1, INT_MAX / 2, PGC_SUSET, 0);
+	int_setting("logsvc.search_workers",
+				"Parallel workers that all searches together may have; -1: half of the processors.",
+				&ls_search_workers, -1, -1, 64, PGC_SUSET, 0);
+	int_setting("logsvc.search_workers_after",
+				"Time that a search works alone before it takes parallel workers.",
+				&ls_search_workers_after, 10, 0, 60000, PGC_SUSET, GUC_UNIT_MS);
 	int_setting("logsvc.snapshot_timeout",
 				"Time for which the queue keeps stored events for snapshots that see them there.",
 				&ls_snapshot_timeout, 30000, 1000, 3600000, PGC_SIGHUP, GUC_UNIT_MS);

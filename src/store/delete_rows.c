@@ -103,22 +103,18 @@ ls_store_may_merge(const pg_uuid_t *organization)
 static void
 open_scan(deletion *d, ls_scan *scan, HeapTuple tuple, TupleDesc descriptor)
 {
-	LOCAL_FCINFO(fcinfo, 7);
+	ls_scan_part part = {.index = ls_str_make(NULL, 0)};
+	Datum index;
 	bool isnull;
 
-	InitFunctionCallInfoData(*fcinfo, NULL, 7, InvalidOid, NULL, NULL);
-	for (int i = 0; i < 4; i++)
-	{
-		fcinfo->args[i].value = SPI_getbinval(tuple, descriptor, i + 1, &isnull);
-		fcinfo->args[i].isnull = isnull;
-	}
-	fcinfo->args[4].value = PointerGetDatum(d->filter);
-	fcinfo->args[4].isnull = d->filter == NULL;
-	fcinfo->args[5].value = TimestampTzGetDatum(d->from);
-	fcinfo->args[5].isnull = false;
-	fcinfo->args[6].value = TimestampTzGetDatum(d->to);
-	fcinfo->args[6].isnull = false;
-	ls_scan_open(scan, fcinfo, 0);
+	part.id = DatumGetInt64(SPI_getbinval(tuple, descriptor, 1, &isnull));
+	part.header = ls_str_of_text(DatumGetByteaPP(SPI_getbinval(tuple, descriptor, 2, &isnull)));
+	part.body = SPI_getbinval(tuple, descriptor, 3, &isnull);
+	index = SPI_getbinval(tuple, descriptor, 4, &part.queued);
+	if (!part.queued)
+		part.index = ls_str_of_text(DatumGetTextPP(index));
+	ls_scan_begin(scan, &part, d->filter == NULL ? ls_str_make(NULL, 0) : ls_str_of_text(d->filter),
+				  ls_time_of_timestamptz(d->from), ls_time_of_timestamptz(d->to));
 }
 
 /* The rows of a block that are to go. */

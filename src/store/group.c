@@ -15,95 +15,42 @@
 #include "src/store/group_internal.h"
 
 #include "catalog/pg_type.h"
-#include "funcapi.h"
-#include "miscadmin.h"
+#include "common/pg_prng.h"
 #include "utils/array.h"
-#include "utils/builtins.h"
 #include "utils/timestamp.h"
-#include "utils/tuplestore.h"
 
 PG_FUNCTION_INFO_V1(logsvc_group_add);
-PG_FUNCTION_INFO_V1(logsvc_group_finish);
-PG_FUNCTION_INFO_V1(logsvc_group_rows);
 
 #define NO_CODE UINT32_MAX
-#define MISSING 0 /* the code of no value */
+#define MISSING LS_GROUP_MISSING
 
 /* Cells of a table from tuples of small numbers to groups: 4 MB. */
 #define MAX_CELLS (1024 * 1024)
 
 #define FEW_GROUPS 1024
 
-/* Arguments of group_add behind those of ls_scan_open. */
+/* Arguments of group_add. */
 enum
 {
-	ARG_STATE = 0,
-	ARG_SCAN = 1,
-	ARG_FIELDS = 8,
+	ARG_STATE,
+	ARG_PART, /* id, header, body, index */
+	ARG_INDEX = ARG_PART + 3,
+	ARG_FILTER,
+	ARG_FROM,
+	ARG_TO,
+	ARG_FIELDS,
 	ARG_STARTS,
 	ARG_MEASURES,
 	ARG_KEPT
 };
 
-/* The codes of a field in one block. */
-typedef struct key_field
-{
-	ls_scan_field field;                  /* of the part */
-	ls_key_table values;                  /* of all parts */
-	const ls_str *dictionary;             /* the one that `codes` belongs to */
-	uint32 *codes;                        /* of its entries */
-	bool constant;                        /* all rows have row_codes[0] */
-	uint32 row_codes[LS_PART_BLOCK_ROWS]; /* by place in the list of rows */
-} key_field;
-
-typedef struct group_state
-{
-	ls_arena *arena;
-	ls_scan *scan; /* the part that is added */
-	int n_fields;
-	key_field *fields;
-	ls_buf buf;
-
-	/* Combinations of keys; with one field a code plus 1 is the number. */
-	ls_key_table tuples;
-	uint32 *cells; /* from codes of the first two fields to tuples */
-	uint32 n_cells;
-	uint32 width;
-
-	/* Keys that have groups of their own; all others are one together. */
-	bool has_kept;
-	uint32 n_kept;
-	ls_key_table kept;
-	uint32 *place_of; /* by tuple; 0: not looked up yet */
-	uint32 place_capacity;
-
-	/* Buckets of time; groups are pairs of bucket and tuple then. */
-	int n_starts;
-	ls_time *starts;
-	ls_key_table pairs;
-	uint32 *pair_cells;
-	uint32 n_pair_cells;
-	uint32 pair_width;
-
-	uint64 *counts; /* by group, from 1 */
-	uint32 counts_capacity;
-	int n_measures;
-	ls_measure **measures;
-	ls_group_rows rows;
-} group_state;
+typedef ls_group_key key_field;
+typedef ls_groups group_state;
 
 void
 ls_group_out_of_memory(void)
 {
 	ls_raise(LS_ERROR_QUERY_MEMORY_LIMIT);
-}
-
-static void *
-checked(void *memory)
-{
-	if (memory == NULL)
-		ls_group_out_of_memory();
-	return memory;
 }
 
 /* ---- tables of keys ---- */
@@ -351,9 +298,8 @@ tuple_of(group_state *g, const uint32 *codes)
 	return tuple;
 }
 
-/* The JSON text of key `i` of a tuple; data NULL: missing. */
-static ls_str
-tuple_key(const group_state *g, uint32 tuple, int i)
+ls_str
+ls_group_tuple_key(const group_state *g, uint32 tuple, int i)
 {
 	uint32 code;
 
@@ -391,7 +337,7 @@ place_of(group_state *g, uint32 tuple)
 
 		g->buf.len = 0;
 		for (int i = 0; i < g->n_fields; i++)
-			append_kept_key(&g->buf, tuple_key(g, tuple, i));
+			append_kept_key(&g->buf, ls_group_tuple_key(g, tuple, i));
 		if (g->buf.failed)
 			ls_group_out_of_memory();
 		place = find(&g->kept, ls_str_make(g->buf.data, g->buf.len));
@@ -455,11 +401,11 @@ reserve_counts(group_state *g, uint32 group)
 	g->counts_capacity = capacity;
 }
 
-static void
-add_count(group_state *g, uint32 group, uint64 count)
+void
+ls_groups_count(group_state *g, uint32 group, uint64 rows)
 {
 	reserve_counts(g, group);
-	g->counts[group] += count;
+	g->counts[group] += rows;
 }
 
 /* ---- a block ---- */
@@ -704,7 +650,7 @@ add_header(group_state *g)
 			group = place_of(g, group);
 		if (g->n_starts > 0)
 			group = pair_of(g, bucket, group);
-		add_count(g, group, count);
+		ls_groups_count(g, group, count);
 	}
 	ls_scan_count(0, stats->rows, 0);
 	if (ls_scan_current != NULL)
@@ -712,66 +658,37 @@ add_header(group_state *g)
 	return true;
 }
 
-/* ---- the aggregate ---- */
+/* ---- a part ---- */
 
-static ls_str *
-text_list(FunctionCallInfo fcinfo, int argument, ls_arena *arena, int *n)
-{
-	Datum *datums;
-	bool *nulls;
-	ls_str *texts;
-
-	*n = 0;
-	if (PG_ARGISNULL(argument))
-		return NULL;
-	deconstruct_array(PG_GETARG_ARRAYTYPE_P(argument), TEXTOID, -1, false, TYPALIGN_INT, &datums,
-					  &nulls, n);
-	texts = checked(ls_new_array(arena, ls_str, *n + 1));
-	for (int i = 0; i < *n; i++)
-		texts[i] = nulls[i] ? LS_STR("null")
-							: ls_arena_strdup(arena, ls_str_of_text(DatumGetTextPP(datums[i])));
-	return texts;
-}
-
-static group_state *
-new_state(FunctionCallInfo fcinfo, MemoryContext context)
+ls_groups *
+ls_groups_make(MemoryContext context, ls_arena *arena, const ls_group_request *request)
 {
 	group_state *g = MemoryContextAllocZero(context, sizeof(*g));
-	ls_str *texts;
-	int n;
 
-	g->arena = ls_context_arena(context, ls_scan_memory_limit());
-	ls_buf_init(&g->buf, g->arena);
-	(void) ls_scan_field_list(fcinfo, ARG_FIELDS, g->arena, &g->n_fields);
-	if (g->n_fields > LS_GROUP_MAX_FIELDS)
+	if (request->n_fields > LS_GROUP_MAX_FIELDS)
 		ereport(ERROR, errcode(ls_errcode(LS_ERROR_QUERY_SEMANTIC)),
 				errmsg("events can be grouped by at most %d fields", LS_GROUP_MAX_FIELDS));
-	g->fields = checked(ls_new_array(g->arena, key_field, g->n_fields + 1));
-	for (int i = 0; i < g->n_fields; i++)
-		g->fields[i].values.arena = g->arena;
-	g->tuples.arena = g->kept.arena = g->pairs.arena = g->arena;
-	if (!PG_ARGISNULL(ARG_STARTS))
-	{
-		Datum *datums;
-
-		deconstruct_array(PG_GETARG_ARRAYTYPE_P(ARG_STARTS), TIMESTAMPTZOID, 8, true,
-						  TYPALIGN_DOUBLE, &datums, NULL, &g->n_starts);
-		g->starts = checked(ls_new_array(g->arena, ls_time, g->n_starts + 1));
-		for (int i = 0; i < g->n_starts; i++)
-			g->starts[i] = ls_time_of_timestamptz(DatumGetTimestampTz(datums[i]));
-	}
-	texts = text_list(fcinfo, ARG_MEASURES, g->arena, &g->n_measures);
-	if (g->n_measures > LS_GROUP_MAX_MEASURES)
+	if (request->n_measures > LS_GROUP_MAX_MEASURES)
 		ereport(ERROR, errcode(ls_errcode(LS_ERROR_QUERY_SEMANTIC)),
 				errmsg("at most %d aggregates are possible", LS_GROUP_MAX_MEASURES));
-	g->measures = ls_measures_make(context, g->arena, texts, g->n_measures);
-	g->has_kept = !PG_ARGISNULL(ARG_KEPT);
-	texts = text_list(fcinfo, ARG_KEPT, g->arena, &n);
-	for (int at = 0; g->n_fields > 0 && at + g->n_fields <= n; at += g->n_fields)
+	g->arena = arena;
+	g->request = *request;
+	ls_buf_init(&g->buf, arena);
+	g->n_fields = request->n_fields;
+	g->fields = checked(ls_new_array(arena, key_field, g->n_fields + 1));
+	for (int i = 0; i < g->n_fields; i++)
+		g->fields[i].values.arena = arena;
+	g->tuples.arena = g->kept.arena = g->pairs.arena = arena;
+	g->starts = request->starts;
+	g->n_starts = request->n_starts;
+	g->n_measures = request->n_measures;
+	g->measures = ls_measures_make(context, arena, request);
+	g->has_kept = request->has_kept;
+	for (int at = 0; g->n_fields > 0 && at + g->n_fields <= request->n_kept; at += g->n_fields)
 	{
 		g->buf.len = 0;
 		for (int i = 0; i < g->n_fields; i++)
-			append_kept_key(&g->buf, texts[at + i]);
+			append_kept_key(&g->buf, request->kept[at + i]);
 		if (g->buf.failed)
 			ls_group_out_of_memory();
 		(void) ls_key_intern(&g->kept, ls_str_make(g->buf.data, g->buf.len));
@@ -780,42 +697,38 @@ new_state(FunctionCallInfo fcinfo, MemoryContext context)
 	return g;
 }
 
-/*
- * group_add(state internal, part_id bigint, header bytea, body bytea, index_name
- * text, filter bytea, from_time timestamptz, to_time timestamptz, fields text[],
- * starts timestamptz[], measures text[], kept text[]) returns internal
- */
-Datum
-logsvc_group_add(PG_FUNCTION_ARGS)
+uint32
+ls_groups_end(const group_state *g)
 {
-	MemoryContext context;
+	return Min(highest_group(g) + 1, g->counts_capacity);
+}
+
+size_t
+ls_groups_memory(const group_state *g)
+{
+	size_t size = ls_arena_used(g->arena);
+
+	for (int i = 0; i < g->n_measures; i++)
+		size += ls_measure_memory(g->measures[i]);
+	return size;
+}
+
+void
+ls_groups_add(group_state *g, const ls_scan_part *part)
+{
 	MemoryContext outer;
-	ls_scan_field *fields;
 	ls_scan_session *session = ls_scan_current;
 	ls_scan_session before = {0};
-	group_state *g;
 	ls_scan scan;
-	int n;
 
-	if (!AggCheckCallContext(fcinfo, &context))
-		elog(ERROR, "group_add is only for an aggregate");
-	for (int i = ARG_SCAN; i <= ARG_FIELDS; i++)
-	{
-		if (PG_ARGISNULL(i) && i != ARG_SCAN + 3 && i != ARG_SCAN + 4)
-			ereport(ERROR, errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-					errmsg("argument %d of group_parts must not be NULL", i));
-	}
-	g = PG_ARGISNULL(ARG_STATE) ? new_state(fcinfo, context)
-								: (group_state *) PG_GETARG_POINTER(ARG_STATE);
 	if (session != NULL)
 		before = *session;
-	ls_scan_open(&scan, fcinfo, ARG_SCAN);
+	ls_scan_begin(&scan, part, g->request.filter, g->request.from, g->request.to);
 	outer = MemoryContextSwitchTo(scan.context);
 	g->scan = &scan;
-	fields = ls_scan_field_list(fcinfo, ARG_FIELDS, scan.arena, &n);
-	for (int i = 0; i < Min(n, g->n_fields); i++)
+	for (int i = 0; i < g->n_fields; i++)
 	{
-		g->fields[i].field = fields[i];
+		ls_scan_field_parse(scan.arena, g->request.fields[i], &g->fields[i].field);
 		g->fields[i].codes = NULL;
 		ls_scan_field_resolve(&scan, &g->fields[i].field);
 	}
@@ -839,125 +752,88 @@ logsvc_group_add(PG_FUNCTION_ARGS)
 	}
 	MemoryContextSwitchTo(outer);
 	ls_scan_close(&scan);
+}
+
+/* ---- the aggregate ---- */
+
+static ls_str *
+text_list(FunctionCallInfo fcinfo, int argument, ls_arena *arena, int *n)
+{
+	Datum *datums;
+	bool *nulls;
+	ls_str *texts;
+
+	*n = 0;
+	if (PG_ARGISNULL(argument))
+		return NULL;
+	deconstruct_array(PG_GETARG_ARRAYTYPE_P(argument), TEXTOID, -1, false, TYPALIGN_INT, &datums,
+					  &nulls, n);
+	texts = checked(ls_new_array(arena, ls_str, *n + 1));
+	for (int i = 0; i < *n; i++)
+	{
+		texts[i] = nulls[i] ? LS_STR("null")
+							: ls_arena_strdup(arena, ls_str_of_text(DatumGetTextPP(datums[i])));
+		checked((void *) texts[i].data);
+	}
+	return texts;
+}
+
+/* What the arguments of the first row ask for holds for all of them. */
+static ls_groups *
+first_row(FunctionCallInfo fcinfo, MemoryContext context)
+{
+	ls_arena *arena = ls_context_arena(context, ls_scan_memory_limit());
+	ls_group_request r = {.filter = ls_str_make(NULL, 0)};
+
+	if (!PG_ARGISNULL(ARG_FILTER))
+	{
+		r.filter = ls_arena_strdup(arena, ls_str_of_text(PG_GETARG_BYTEA_PP(ARG_FILTER)));
+		checked((void *) r.filter.data);
+	}
+	r.from = ls_time_of_timestamptz(PG_GETARG_TIMESTAMPTZ(ARG_FROM));
+	r.to = ls_time_of_timestamptz(PG_GETARG_TIMESTAMPTZ(ARG_TO));
+	r.fields = text_list(fcinfo, ARG_FIELDS, arena, &r.n_fields);
+	r.measures = text_list(fcinfo, ARG_MEASURES, arena, &r.n_measures);
+	r.has_kept = !PG_ARGISNULL(ARG_KEPT);
+	r.kept = text_list(fcinfo, ARG_KEPT, arena, &r.n_kept);
+	if (!PG_ARGISNULL(ARG_STARTS))
+	{
+		Datum *datums;
+
+		deconstruct_array(PG_GETARG_ARRAYTYPE_P(ARG_STARTS), TIMESTAMPTZOID, 8, true,
+						  TYPALIGN_DOUBLE, &datums, NULL, &r.n_starts);
+		r.starts = checked(ls_new_array(arena, ls_time, r.n_starts + 1));
+		for (int i = 0; i < r.n_starts; i++)
+			r.starts[i] = ls_time_of_timestamptz(DatumGetTimestampTz(datums[i]));
+	}
+	r.hash_key[0] = pg_prng_uint64(&pg_global_prng_state);
+	r.hash_key[1] = pg_prng_uint64(&pg_global_prng_state);
+	return ls_groups_make(context, arena, &r);
+}
+
+/*
+ * group_add(state internal, part_id bigint, header bytea, body bytea, index_name
+ * text, filter bytea, from_time timestamptz, to_time timestamptz, fields text[],
+ * starts timestamptz[], measures text[], kept text[]) returns internal
+ */
+Datum
+logsvc_group_add(PG_FUNCTION_ARGS)
+{
+	MemoryContext context;
+	ls_scan_part part;
+	ls_groups *g;
+
+	if (!AggCheckCallContext(fcinfo, &context))
+		elog(ERROR, "group_add is only for an aggregate");
+	for (int i = ARG_PART; i <= ARG_FIELDS; i++)
+	{
+		if (PG_ARGISNULL(i) && i != ARG_INDEX && i != ARG_FILTER)
+			ereport(ERROR, errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+					errmsg("argument %d of group_parts must not be NULL", i));
+	}
+	g = PG_ARGISNULL(ARG_STATE) ? first_row(fcinfo, context)
+								: (ls_groups *) PG_GETARG_POINTER(ARG_STATE);
+	ls_scan_part_read(&part, fcinfo, ARG_PART);
+	ls_groups_take(g, &part);
 	PG_RETURN_POINTER(g);
-}
-
-/* ---- the result: rows as bytes, because an aggregate gives one value ---- */
-
-/* group_finish(state internal) returns bytea, for group_rows */
-Datum
-logsvc_group_finish(PG_FUNCTION_ARGS)
-{
-	group_state *g;
-	uint32 n;
-	ls_buf out;
-	ls_buf value;
-
-	if (PG_ARGISNULL(0))
-		PG_RETURN_NULL();
-	g = (group_state *) PG_GETARG_POINTER(0);
-	n = Min(highest_group(g) + 1, g->counts_capacity);
-	ls_buf_init(&out, g->arena);
-	ls_buf_init(&value, g->arena);
-	ls_buf_u32(&out, (uint32) g->n_fields * !g->has_kept);
-	ls_buf_u32(&out, (uint32) g->n_measures);
-	for (int i = 0; i < g->n_measures; i++)
-		ls_measure_finish(g->measures[i], n);
-	for (uint32 group = 1; group < n; group++)
-	{
-		uint32 pair[2] = {0, group};
-
-		CHECK_FOR_INTERRUPTS();
-		if (g->counts[group] == 0)
-			continue;
-		if (g->n_starts > 0)
-			memcpy(pair, g->pairs.keys[group].data, sizeof(pair));
-		ls_buf_u32(&out, pair[0]);
-		ls_buf_u32(&out, g->has_kept ? pair[1] : 0);
-		ls_buf_u64(&out, g->counts[group]);
-		for (int i = 0; i < g->n_fields && !g->has_kept; i++)
-		{
-			ls_str key = tuple_key(g, pair[1], i);
-
-			ls_buf_char(&out, key.data != NULL);
-			if (key.data != NULL)
-				ls_buf_lstr(&out, key);
-		}
-		for (int i = 0; i < g->n_measures; i++)
-		{
-			bool known;
-
-			value.len = 0;
-			known = ls_measure_result(g->measures[i], group, &value);
-			ls_buf_char(&out, known);
-			if (known)
-				ls_buf_lstr(&out, ls_str_make(value.data, value.len));
-		}
-		if (out.failed || value.failed || out.len > MaxAllocSize - VARHDRSZ)
-			ls_group_out_of_memory();
-	}
-	PG_RETURN_BYTEA_P(ls_text_of_str(ls_str_make(out.data, out.len)));
-}
-
-static Datum
-texts_of(ls_reader *r, uint32 n)
-{
-	Datum *texts = palloc(sizeof(Datum) * ((Size) n + 1));
-	bool *missing = palloc(sizeof(bool) * ((Size) n + 1));
-	int dims[1] = {(int) n};
-	int bounds[1] = {1};
-
-	if (n == 0)
-		return PointerGetDatum(construct_empty_array(TEXTOID));
-	for (uint32 i = 0; i < n; i++)
-	{
-		missing[i] = ls_read_u8(r) == 0;
-		if (!missing[i])
-			texts[i] = PointerGetDatum(ls_text_of_str(ls_read_lstr(r)));
-	}
-	return PointerGetDatum(
-		construct_md_array(texts, missing, 1, dims, bounds, TEXTOID, -1, false, TYPALIGN_INT));
-}
-
-/* group_rows(groups bytea) returns table: what group_finish wrote. */
-Datum
-logsvc_group_rows(PG_FUNCTION_ARGS)
-{
-	ReturnSetInfo *out;
-	MemoryContext row;
-	ls_reader r;
-	ls_str bytes;
-	uint32 n_keys;
-	uint32 n_values;
-
-	InitMaterializedSRF(fcinfo, 0);
-	if (PG_ARGISNULL(0))
-		return (Datum) 0;
-	out = (ReturnSetInfo *) fcinfo->resultinfo;
-	bytes = ls_str_of_text(PG_GETARG_BYTEA_PP(0));
-	row = AllocSetContextCreate(CurrentMemoryContext, "row of groups", ALLOCSET_DEFAULT_SIZES);
-	r = ls_reader_make(bytes.data, bytes.len);
-	n_keys = ls_read_u32(&r);
-	n_values = ls_read_u32(&r);
-	if (r.failed || n_keys > LS_GROUP_MAX_FIELDS || n_values > LS_GROUP_MAX_MEASURES)
-		ereport(ERROR, errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("these are no groups"));
-	while (r.pos < r.end)
-	{
-		MemoryContext outer = MemoryContextSwitchTo(row);
-		Datum values[5];
-		bool nulls[5] = {false};
-
-		CHECK_FOR_INTERRUPTS();
-		values[0] = Int32GetDatum((int32) ls_read_u32(&r));
-		values[1] = Int32GetDatum((int32) ls_read_u32(&r));
-		values[3] = Int64GetDatum((int64) ls_read_u64(&r));
-		values[2] = texts_of(&r, n_keys);
-		values[4] = texts_of(&r, n_values);
-		if (r.failed)
-			ereport(ERROR, errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("these are no groups"));
-		MemoryContextSwitchTo(outer);
-		tuplestore_putvalues(out->setResult, out->setDesc, values, nulls);
-		MemoryContextReset(row);
-	}
-	return (Datum) 0;
 }

@@ -2,7 +2,8 @@
  *
  * group_internal.h
  *	  What the files of the aggregate group_parts share: group.c (keys, parts),
- *	  measure.c (values), group_rows.c (the result).
+ *	  measure.c (values), group_rows.c (the result), group_workers.c (parallel
+ *	  workers), group_merge.c (what they send).
  *
  *-------------------------------------------------------------------------
  */
@@ -13,6 +14,17 @@
 
 #define LS_GROUP_MAX_FIELDS 32
 #define LS_GROUP_MAX_MEASURES 64
+
+/* Memory of an aggregate ran out. */
+LS_NORETURN extern void ls_group_out_of_memory(void);
+
+static inline void *
+checked(void *memory)
+{
+	if (memory == NULL)
+		ls_group_out_of_memory();
+	return memory;
+}
 
 /* Distinct keys (bytes) with their numbers, from 1. */
 typedef struct ls_key_table
@@ -28,6 +40,24 @@ typedef struct ls_key_table
 /* The number of a key; a new one is copied. */
 extern uint32 ls_key_intern(ls_key_table *table, ls_str key);
 
+/* What is asked for; the same in parallel workers.  Kept as long as the groups. */
+typedef struct ls_group_request
+{
+	ls_str filter; /* data NULL: all rows */
+	ls_time from;
+	ls_time to;
+	ls_str *fields;
+	int n_fields;
+	ls_time *starts; /* of buckets */
+	int n_starts;
+	ls_str *measures;
+	int n_measures;
+	bool has_kept;
+	ls_str *kept;
+	int n_kept;
+	uint64 hash_key[2]; /* of different values */
+} ls_group_request;
+
 /* The rows of a block that are looked at: their numbers, and their groups. */
 typedef struct ls_group_rows
 {
@@ -42,8 +72,8 @@ typedef struct ls_group_rows
 typedef struct ls_measure ls_measure;
 
 /* Reads "kind counter field", such as "sum 0 .ms" or "p95 1 .ms"; raises when it is none. */
-extern ls_measure **ls_measures_make(MemoryContext context, ls_arena *arena, const ls_str *texts,
-									 int n);
+extern ls_measure **ls_measures_make(MemoryContext context, ls_arena *arena,
+									 const ls_group_request *request);
 
 /* A part begins: looks up the field in it. */
 extern void ls_measure_part(ls_measure *measure, ls_scan *scan);
@@ -58,7 +88,112 @@ extern void ls_measure_finish(ls_measure *measure, uint32 n_groups);
 /* Appends the result for a group as JSON; false: null. */
 extern bool ls_measure_result(ls_measure *measure, uint32 group, ls_buf *buf);
 
-/* Memory of an aggregate ran out. */
-LS_NORETURN extern void ls_group_out_of_memory(void);
+/* Memory outside of the arena. */
+extern size_t ls_measure_memory(const ls_measure *measure);
+
+/* ---- group.c: the groups of all parts so far ---- */
+
+/* A field that is grouped by, and the codes of its values in one block. */
+typedef struct ls_group_key
+{
+	ls_scan_field field;                  /* of the part */
+	ls_key_table values;                  /* of all parts */
+	const ls_str *dictionary;             /* the one that `codes` belongs to */
+	uint32 *codes;                        /* of its entries */
+	bool constant;                        /* all rows have row_codes[0] */
+	uint32 row_codes[LS_PART_BLOCK_ROWS]; /* by place in the list of rows */
+} ls_group_key;
+
+#define LS_GROUP_MISSING 0 /* the code of no value */
+
+typedef struct ls_group_queue ls_group_queue;
+
+typedef struct ls_groups
+{
+	ls_arena *arena;
+	ls_group_request request;
+	ls_scan *scan; /* the part that is added */
+	int n_fields;
+	ls_group_key *fields;
+	ls_buf buf;
+
+	/* Combinations of keys; with one field a code plus 1 is the number. */
+	ls_key_table tuples;
+	uint32 *cells; /* from codes of the first two fields to tuples */
+	uint32 n_cells;
+	uint32 width;
+
+	/* Keys that have groups of their own; all others are one together. */
+	bool has_kept;
+	uint32 n_kept;
+	ls_key_table kept;
+	uint32 *place_of; /* by tuple; 0: not looked up yet */
+	uint32 place_capacity;
+
+	/* Buckets of time; groups are pairs of bucket and tuple then. */
+	int n_starts;
+	ls_time *starts;
+	ls_key_table pairs;
+	uint32 *pair_cells;
+	uint32 n_pair_cells;
+	uint32 pair_width;
+
+	uint64 *counts; /* by group, from 1 */
+	uint32 counts_capacity;
+	int n_measures;
+	ls_measure **measures;
+	ls_group_rows rows;
+	ls_group_queue *queue; /* parts that wait; NULL: none */
+} ls_groups;
+
+/* No groups yet; what the request points to must live as long as the context. */
+extern ls_groups *ls_groups_make(MemoryContext context, ls_arena *arena,
+								 const ls_group_request *request);
+
+/* Adds the rows of a part. */
+extern void ls_groups_add(ls_groups *g, const ls_scan_part *part);
+
+/* Adds rows to the count of a group. */
+extern void ls_groups_count(ls_groups *g, uint32 group, uint64 rows);
+
+/* All groups that have rows are below it. */
+extern uint32 ls_groups_end(const ls_groups *g);
+
+/* The JSON text of key `i` of a tuple; data NULL: missing. */
+extern ls_str ls_group_tuple_key(const ls_groups *g, uint32 tuple, int i);
+
+/* Bytes that the groups take. */
+extern size_t ls_groups_memory(const ls_groups *g);
+
+
+/* ---- group_workers.c: parts that wait, and parallel workers ---- */
+
+/* Adds a part now, or with others that wait. */
+extern void ls_groups_take(ls_groups *g, const ls_scan_part *part);
+
+/* Adds the parts that wait. */
+extern void ls_groups_drain(ls_groups *g);
+
+/* ---- group_merge.c: groups from one process to another ---- */
+
+/* Sends a message; raises when nobody takes it. */
+typedef void (*ls_group_send)(void *context, ls_str message);
+
+/* The request as bytes, and back; false: it is none. */
+extern void ls_group_request_write(ls_buf *to, const ls_group_request *request);
+extern bool ls_group_request_read(ls_arena *arena, ls_str from, ls_group_request *request);
+
+/* All that the groups are, and the numbers of the session, in messages. */
+extern void ls_groups_send(ls_groups *g, const ls_scan_session *session, ls_group_send send,
+						   void *context);
+
+/* What one worker sends is added to the groups and to the current session. */
+typedef struct ls_group_merge ls_group_merge;
+
+extern ls_group_merge *ls_group_merge_begin(ls_groups *g);
+
+/* Takes a message; true: it was the last one. */
+extern bool ls_group_merge_take(ls_group_merge *merge, ls_str message);
+extern void ls_group_merge_end(ls_group_merge *merge);
 
 #endif /* LS_GROUP_INTERNAL_H */

@@ -8,18 +8,17 @@
  * those of percentile_cont, values that are no numbers are left out and
  * counted.  Only the columns of the fields are decoded.
  *
- * Different values are counted by a keyed 128-bit hash of each (SipHash, a new
- * key for each search): two of a billion values collide with a probability of
- * 10^-21, and who sends events cannot make them.
+ * Different values are counted by 96 bits of a keyed hash of each (SipHash, a
+ * new key for each search): two of a billion values collide with a probability
+ * of 10^-11, and who sends events cannot make them.
  *
  *-------------------------------------------------------------------------
  */
-#include "src/store/group_internal.h"
+#include "src/store/measure_internal.h"
 
 #include <math.h>
 
 #include "common/int.h"
-#include "common/pg_prng.h"
 #include "miscadmin.h"
 #include "utils/builtins.h"
 #include "utils/fmgrprotos.h"
@@ -27,119 +26,20 @@
 
 #include "src/store/match.h"
 
-#define SAMPLES_CHUNK 65536
-
-typedef enum measure_kind
-{
-	MEASURE_COUNT,
-	MEASURE_DC,
-	MEASURE_SUM,
-	MEASURE_AVG,
-	MEASURE_MIN,
-	MEASURE_MAX,
-	MEASURE_FIRST,
-	MEASURE_LAST,
-	MEASURE_PERCENTILE
-} measure_kind;
-
-/* A sum of decimals: units of 10^-scale, and what does not fit into that. */
-typedef struct decimal_sum
-{
-	int128 units;
-	int scale;
-	uint64 n;
-	Numeric rest; /* NULL: none */
-} decimal_sum;
-
-typedef struct extreme
-{
-	bool has_integer;
-	bool has_double;
-	bool has_text;
-	int64 integer;
-	double number;
-	ls_str text;
-} extreme;
-
-/* The first or the last row that has a value. */
-typedef struct edge
-{
-	bool set;
-	bool fresh; /* of this block: `value` is still to be read from `row` */
-	ls_time time;
-	uint64 batch;
-	uint32 place;
-	uint32 row;
-	ls_str value;
-} edge;
-
-typedef struct hashed
-{
-	uint64 a; /* both 0: free */
-	uint64 b;
-} hashed;
-
-typedef struct samples
-{
-	uint32 n;
-	uint32 group[SAMPLES_CHUNK];
-	double value[SAMPLES_CHUNK];
-	struct samples *next;
-} samples;
-
-struct ls_measure
-{
-	measure_kind kind;
-	int percent;
-	int counter; /* of what is no number; -1: none */
-	ls_str name;
-	ls_arena *arena;
-	MemoryContext context; /* of the set */
-	ls_scan_field field;   /* of the part */
-	uint32 capacity;       /* of the arrays below, in groups */
-	uint64 *counts;
-	decimal_sum *sums;
-	extreme *extremes;
-	edge *edges;
-	samples *first;
-	samples *last;
-	Size *starts; /* of the sorted values of each group, when finished */
-	double *values;
-	uint64 numbers;
-	uint64 others;
-
-	/* dc */
-	uint64 key[2];
-	hashed *set;
-	uint64 n_slots;
-	uint64 n_set;
-	const ls_str *dictionary; /* the one that `seen` belongs to */
-	uint32 *seen;             /* of its entries: the group that has it already */
-	hashed pending[LS_PART_BLOCK_ROWS];
-	uint32 pending_group[LS_PART_BLOCK_ROWS];
-};
-
-static void *
-checked(void *memory)
-{
-	if (memory == NULL)
-		ls_group_out_of_memory();
-	return memory;
-}
-
 ls_measure **
-ls_measures_make(MemoryContext context, ls_arena *arena, const ls_str *texts, int n)
+ls_measures_make(MemoryContext context, ls_arena *arena, const ls_group_request *request)
 {
 	static const struct
 	{
 		const char *name;
-		measure_kind kind;
+		ls_measure_kind kind;
 	} kinds[] = {{"count", MEASURE_COUNT}, {"dc", MEASURE_DC},    {"sum", MEASURE_SUM},
 				 {"avg", MEASURE_AVG},     {"min", MEASURE_MIN},  {"max", MEASURE_MAX},
 				 {"first", MEASURE_FIRST}, {"last", MEASURE_LAST}};
-	ls_measure **measures = checked(ls_new_array(arena, ls_measure *, n + 1));
+	const ls_str *texts = request->measures;
+	ls_measure **measures = checked(ls_new_array(arena, ls_measure *, request->n_measures + 1));
 
-	for (int i = 0; i < n; i++)
+	for (int i = 0; i < request->n_measures; i++)
 	{
 		ls_measure *m = checked(ls_new(arena, ls_measure));
 		const char *text = ls_cstring_of_str(texts[i]);
@@ -151,8 +51,8 @@ ls_measures_make(MemoryContext context, ls_arena *arena, const ls_str *texts, in
 		m->arena = arena;
 		m->context = context;
 		m->counter = -1;
-		m->key[0] = pg_prng_uint64(&pg_global_prng_state);
-		m->key[1] = pg_prng_uint64(&pg_global_prng_state);
+		m->key[0] = request->hash_key[0];
+		m->key[1] = request->hash_key[1];
 		if (sscanf(text, "%15s %d %n", kind, &m->counter, &at) == 2 && at > 0)
 		{
 			m->name = ls_str_make(texts[i].data + at, texts[i].len - (size_t) at);
@@ -195,8 +95,8 @@ grow(ls_measure *m, void *array, Size element, uint32 capacity)
 	return grown;
 }
 
-static void
-reserve(ls_measure *m, uint32 n_groups)
+void
+ls_measure_reserve(ls_measure *m, uint32 n_groups)
 {
 	uint32 capacity = Max(n_groups, Max(16, m->capacity * 2));
 
@@ -211,15 +111,15 @@ reserve(ls_measure *m, uint32 n_groups)
 			break;
 		case MEASURE_SUM:
 		case MEASURE_AVG:
-			m->sums = grow(m, m->sums, sizeof(decimal_sum), capacity);
+			m->sums = grow(m, m->sums, sizeof(ls_decimal_sum), capacity);
 			break;
 		case MEASURE_MIN:
 		case MEASURE_MAX:
-			m->extremes = grow(m, m->extremes, sizeof(extreme), capacity);
+			m->extremes = grow(m, m->extremes, sizeof(ls_extreme), capacity);
 			break;
 		case MEASURE_FIRST:
 		case MEASURE_LAST:
-			m->edges = grow(m, m->edges, sizeof(edge), capacity);
+			m->edges = grow(m, m->edges, sizeof(ls_edge), capacity);
 			break;
 	}
 	m->capacity = capacity;
@@ -244,15 +144,15 @@ sip_round(uint64 *v)
 	v[2] = ROTATE(v[2], 32);
 }
 
-/* SipHash-1-3 with 128 bits of result. */
-static hashed
+/* SipHash-1-3, 96 of its 128 bits. */
+static ls_hashed
 sip(const uint64 key[2], const char *data, size_t len)
 {
 	uint64 v[4] = {
 		key[0] ^ UINT64CONST(0x736f6d6570736575), key[1] ^ UINT64CONST(0x646f72616e646f6d) ^ 0xee,
 		key[0] ^ UINT64CONST(0x6c7967656e657261), key[1] ^ UINT64CONST(0x7465646279746573)};
 	uint64 last = (uint64) len << 56;
-	hashed result;
+	ls_hashed result = {0};
 	uint64 word;
 
 	for (; len >= 8; data += 8, len -= 8)
@@ -274,73 +174,85 @@ sip(const uint64 key[2], const char *data, size_t len)
 	v[1] ^= 0xdd;
 	for (int i = 0; i < 3; i++)
 		sip_round(v);
-	result.b = v[0] ^ v[1] ^ v[2] ^ v[3];
+	result.b = (uint32) (v[0] ^ v[1] ^ v[2] ^ v[3]);
 	return result;
 }
 
 /* Values that differ as JSON texts differ here. */
-static hashed
-hash_value(const ls_measure *m, const ls_scan_value *value, uint32 group)
+static ls_hashed
+hash_value(const ls_measure *m, const ls_scan_value *value)
 {
-	uint64 key[2] = {m->key[0] ^ (uint64) value->kind << 32 ^ group, m->key[1]};
+	uint64 key[2] = {m->key[0] ^ (uint64) value->kind << 32, m->key[1]};
 
 	if (value->kind == LS_KIND_INTEGER || value->kind == LS_KIND_BOOLEAN)
 		return sip(key, (const char *) &value->integer, sizeof(value->integer));
 	return sip(key, value->text.data, value->text.len);
 }
 
+/* Where the search for it begins. */
+static inline uint64
+slot_of(const ls_measure *m, const ls_hashed *h)
+{
+	return (h->a + h->group * UINT64CONST(0x9E3779B97F4A7C15)) & (m->n_slots - 1);
+}
+
 static void
 grow_set(ls_measure *m)
 {
-	uint64 n_slots = m->n_slots == 0 ? 4096 : m->n_slots * 2;
-	Size size = (Size) n_slots * sizeof(hashed);
-	hashed *set;
+	ls_hashed *old = m->set;
+	uint64 n_old = m->n_slots;
+	uint64 n_slots = n_old == 0 ? 4096 : n_old * 2;
+	Size size = (Size) n_slots * sizeof(ls_hashed);
 
 	if (size + size / 2 + ls_arena_used(m->arena) > ls_scan_memory_limit())
 		ls_group_out_of_memory();
-	set = MemoryContextAllocExtended(m->context, size, MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
-	for (uint64 i = 0; i < m->n_slots; i++)
+	m->set = MemoryContextAllocExtended(m->context, size, MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
+	m->n_slots = n_slots;
+	for (uint64 i = 0; i < n_old; i++)
 	{
-		uint64 at = m->set[i].a & (n_slots - 1);
+		uint64 at;
 
-		if (m->set[i].a == 0 && m->set[i].b == 0)
-			continue;
 		if (i % 65536 == 0)
 			CHECK_FOR_INTERRUPTS();
-		while (set[at].a != 0 || set[at].b != 0)
+		if (old[i].group == 0)
+			continue;
+		at = slot_of(m, &old[i]);
+		while (m->set[at].group != 0)
 			at = (at + 1) & (n_slots - 1);
-		set[at] = m->set[i];
+		m->set[at] = old[i];
 	}
-	if (m->set != NULL)
-		pfree(m->set);
-	m->set = set;
-	m->n_slots = n_slots;
+	if (old != NULL)
+		pfree(old);
 }
 
 /* All of a block at once: the places in memory can be fetched ahead. */
-static void
-insert_pending(ls_measure *m, uint32 n)
+void
+ls_measure_insert(ls_measure *m, uint32 n)
 {
 	while (m->n_slots == 0 || (m->n_set + n) * 4 > m->n_slots * 3)
 		grow_set(m);
 	for (uint32 i = 0; i < n; i++)
 	{
-		hashed h = m->pending[i];
-		uint64 at = h.a & (m->n_slots - 1);
+		const ls_hashed *h = &m->pending[i];
+		uint64 at = slot_of(m, h);
 
 		if (i + 12 < n)
-			__builtin_prefetch(&m->set[m->pending[i + 12].a & (m->n_slots - 1)]);
-		if (h.a == 0 && h.b == 0)
-			h.b = 1;
-		while ((m->set[at].a != 0 || m->set[at].b != 0) &&
-			   (m->set[at].a != h.a || m->set[at].b != h.b))
+			__builtin_prefetch(&m->set[slot_of(m, h + 12)]);
+		while (m->set[at].group != 0 &&
+			   (m->set[at].a != h->a || m->set[at].b != h->b || m->set[at].group != h->group))
 			at = (at + 1) & (m->n_slots - 1);
-		if (m->set[at].a == h.a && m->set[at].b == h.b)
+		if (m->set[at].group != 0)
 			continue;
-		m->set[at] = h;
+		m->set[at] = *h;
 		m->n_set++;
-		m->counts[m->pending_group[i]]++;
+		m->counts[h->group]++;
 	}
+}
+
+size_t
+ls_measure_memory(const ls_measure *m)
+{
+	return (size_t) m->n_slots * sizeof(ls_hashed);
 }
 
 /* Of each entry of a dictionary: the group it was counted for last. */
@@ -386,10 +298,10 @@ add_distinct(ls_measure *m, ls_scan *scan, const ls_group_rows *rows)
 				continue;
 			seen[entry] = rows->groups[i];
 		}
-		m->pending[n] = hash_value(m, &value, rows->groups[i]);
-		m->pending_group[n++] = rows->groups[i];
+		m->pending[n] = hash_value(m, &value);
+		m->pending[n++].group = rows->groups[i];
 	}
-	insert_pending(m, n);
+	ls_measure_insert(m, n);
 }
 
 /* ---- numbers ---- */
@@ -489,8 +401,8 @@ units_of(ls_str text, ls_num number, int64 *units, int *scale)
 	return true;
 }
 
-static Numeric
-numeric_of_units(int128 units, int scale)
+Numeric
+ls_measure_numeric(int128 units, int scale)
 {
 	char text[64];
 	char *at = text + sizeof(text) - 1;
@@ -521,8 +433,8 @@ add_numerics(Numeric a, Numeric b)
 }
 
 /* The sum so far in `rest`, which has no limit. */
-static void
-put_aside(ls_measure *m, decimal_sum *sum, Numeric more)
+void
+ls_measure_put_aside(ls_measure *m, ls_decimal_sum *sum, Numeric more)
 {
 	ls_str copy;
 
@@ -532,8 +444,8 @@ put_aside(ls_measure *m, decimal_sum *sum, Numeric more)
 	sum->rest = checked((void *) copy.data);
 }
 
-static void
-add_units(ls_measure *m, decimal_sum *sum, int64 units, int scale)
+void
+ls_measure_add_units(ls_measure *m, ls_decimal_sum *sum, int64 units, int scale)
 {
 	int128 total;
 	int128 wide = units;
@@ -544,7 +456,7 @@ add_units(ls_measure *m, decimal_sum *sum, int64 units, int scale)
 	{
 		if (__builtin_mul_overflow(sum->units, (int128) powers[scale - sum->scale], &total))
 		{
-			put_aside(m, sum, numeric_of_units(sum->units, sum->scale));
+			ls_measure_put_aside(m, sum, ls_measure_numeric(sum->units, sum->scale));
 			total = 0;
 		}
 		sum->units = total;
@@ -552,14 +464,15 @@ add_units(ls_measure *m, decimal_sum *sum, int64 units, int scale)
 	}
 	if (__builtin_add_overflow(sum->units, wide, &total))
 	{
-		put_aside(m, sum, numeric_of_units(sum->units, sum->scale));
+		ls_measure_put_aside(m, sum, ls_measure_numeric(sum->units, sum->scale));
 		total = wide;
 	}
 	sum->units = total;
 }
 
-static void
-add_to_extreme(ls_measure *m, extreme *x, const ls_scan_value *value, const ls_num *number)
+void
+ls_measure_add_extreme(ls_measure *m, ls_extreme *x, const ls_scan_value *value,
+					   const ls_num *number)
 {
 	bool greatest = m->kind == MEASURE_MAX;
 	ls_str text;
@@ -596,12 +509,12 @@ add_to_extreme(ls_measure *m, extreme *x, const ls_scan_value *value, const ls_n
 	x->has_text = true;
 }
 
-static void
-add_sample(ls_measure *m, uint32 group, double value)
+void
+ls_measure_add_sample(ls_measure *m, uint32 group, double value)
 {
-	if (m->last == NULL || m->last->n == SAMPLES_CHUNK)
+	if (m->last == NULL || m->last->n == LS_SAMPLES_CHUNK)
 	{
-		samples *chunk = checked(ls_arena_alloc(m->arena, sizeof(samples)));
+		ls_samples *chunk = checked(ls_arena_alloc(m->arena, sizeof(ls_samples)));
 
 		chunk->n = 0;
 		chunk->next = NULL;
@@ -635,18 +548,18 @@ add_numbers(ls_measure *m, ls_scan *scan, const ls_group_rows *rows)
 		m->numbers += is_number;
 		m->others += !is_number;
 		if (m->kind == MEASURE_MIN || m->kind == MEASURE_MAX)
-			add_to_extreme(m, &m->extremes[group], &value, is_number ? &number : NULL);
+			ls_measure_add_extreme(m, &m->extremes[group], &value, is_number ? &number : NULL);
 		else if (!is_number)
 			continue;
 		else if (m->kind == MEASURE_PERCENTILE)
-			add_sample(m, group, number.d);
+			ls_measure_add_sample(m, group, number.d);
 		else
 		{
 			m->sums[group].n++;
 			if (units_of(value.text, number, &units, &scale))
-				add_units(m, &m->sums[group], units, scale);
+				ls_measure_add_units(m, &m->sums[group], units, scale);
 			else
-				put_aside(m, &m->sums[group], ls_scan_numeric(value.text, number));
+				ls_measure_put_aside(m, &m->sums[group], ls_scan_numeric(value.text, number));
 		}
 	}
 }
@@ -654,8 +567,8 @@ add_numbers(ls_measure *m, ls_scan *scan, const ls_group_rows *rows)
 /* ---- first, last ---- */
 
 /* In the order of events: newest first, at one time the later id first. */
-static bool
-comes_before(ls_time time, uint64 batch, uint32 place, const edge *e)
+bool
+ls_measure_before(ls_time time, uint64 batch, uint32 place, const ls_edge *e)
 {
 	if (time != e->time)
 		return time > e->time;
@@ -678,7 +591,7 @@ add_edges(ls_measure *m, ls_scan *scan, const ls_group_rows *rows)
 	for (uint32 i = 0; i < rows->n; i++)
 	{
 		uint32 row = rows->rows[i];
-		edge *e = &m->edges[rows->groups[i]];
+		ls_edge *e = &m->edges[rows->groups[i]];
 
 		if (e->set && (first ? times[row] < e->time : times[row] > e->time))
 			continue;
@@ -692,7 +605,7 @@ add_edges(ls_measure *m, ls_scan *scan, const ls_group_rows *rows)
 			if (places == NULL)
 				ls_scan_fail(scan);
 		}
-		if (e->set && comes_before(times[row], batches[row], places[row], e) != first)
+		if (e->set && ls_measure_before(times[row], batches[row], places[row], e) != first)
 			continue;
 		e->set = e->fresh = true;
 		e->time = times[row];
@@ -702,7 +615,7 @@ add_edges(ls_measure *m, ls_scan *scan, const ls_group_rows *rows)
 	}
 	for (uint32 i = 0; i < rows->n; i++)
 	{
-		edge *e = &m->edges[rows->groups[i]];
+		ls_edge *e = &m->edges[rows->groups[i]];
 		ls_buf buf;
 
 		if (!e->fresh)
@@ -722,7 +635,7 @@ ls_measure_add(ls_measure *m, ls_scan *scan, const ls_group_rows *rows, uint32 n
 {
 	ls_scan_value value;
 
-	reserve(m, n_groups);
+	ls_measure_reserve(m, n_groups);
 	ls_scan_field_block(&m->field);
 	if (m->field.source == LS_SOURCE_COLUMNS && m->field.n_columns == 0)
 		return;
@@ -763,7 +676,7 @@ sort_samples(ls_measure *m, uint32 n_groups)
 		total += m->counts[g];
 	}
 	m->values = checked(ls_arena_alloc(m->arena, (total + 1) * sizeof(double)));
-	for (const samples *chunk = m->first; chunk != NULL; chunk = chunk->next)
+	for (const ls_samples *chunk = m->first; chunk != NULL; chunk = chunk->next)
 	{
 		CHECK_FOR_INTERRUPTS();
 		for (uint32 i = 0; i < chunk->n; i++)
@@ -774,7 +687,7 @@ sort_samples(ls_measure *m, uint32 n_groups)
 void
 ls_measure_finish(ls_measure *m, uint32 n_groups)
 {
-	reserve(m, n_groups);
+	ls_measure_reserve(m, n_groups);
 	if (m->kind == MEASURE_PERCENTILE)
 		sort_samples(m, n_groups);
 	if (ls_scan_current != NULL && m->counter >= 0)
@@ -857,15 +770,15 @@ append_numeric(ls_buf *buf, Numeric value)
 }
 
 static Numeric
-sum_of(const decimal_sum *sum)
+sum_of(const ls_decimal_sum *sum)
 {
-	Numeric total = numeric_of_units(sum->units, sum->scale);
+	Numeric total = ls_measure_numeric(sum->units, sum->scale);
 
 	return sum->rest == NULL ? total : add_numerics(total, sum->rest);
 }
 
 static bool
-extreme_result(const ls_measure *m, const extreme *x, ls_buf *buf)
+extreme_result(const ls_measure *m, const ls_extreme *x, ls_buf *buf)
 {
 	Numeric a;
 	Numeric b;
@@ -891,7 +804,7 @@ extreme_result(const ls_measure *m, const extreme *x, ls_buf *buf)
 bool
 ls_measure_result(ls_measure *m, uint32 group, ls_buf *buf)
 {
-	const decimal_sum *sum = m->sums == NULL ? NULL : &m->sums[group];
+	const ls_decimal_sum *sum = m->sums == NULL ? NULL : &m->sums[group];
 
 	switch (m->kind)
 	{

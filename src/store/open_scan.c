@@ -22,23 +22,35 @@
 
 ls_scan_session *ls_scan_current = NULL;
 
+static size_t memory_share = 0; /* 0: this is no parallel worker */
+
 size_t
 ls_scan_memory_limit(void)
 {
-	return (size_t) ls_search_memory * 1024;
+	return memory_share > 0 ? memory_share : (size_t) ls_search_memory * 1024;
+}
+
+void
+ls_scan_set_memory_share(size_t bytes)
+{
+	memory_share = bytes;
 }
 
 void
 ls_scan_count(uint64 rows, uint64 matched, uint64 output)
 {
 	ls_scan_session *session = ls_scan_current;
+	uint64 all;
 
 	if (session == NULL)
 		return;
 	session->rows += rows;
 	session->matched += matched;
 	session->output += output;
-	if (session->rows > (uint64) ls_search_rows * 1000)
+	all = session->shared_rows == NULL || rows == 0
+			  ? session->rows
+			  : pg_atomic_add_fetch_u64(session->shared_rows, (int64) rows);
+	if (all > (uint64) ls_search_rows * 1000)
 		ls_raise(LS_ERROR_QUERY_SCAN_LIMIT);
 	if (session->output > ls_scan_memory_limit())
 		ls_raise(LS_ERROR_QUERY_MEMORY_LIMIT);
@@ -175,25 +187,34 @@ single_index(ls_scan *scan)
 }
 
 void
-ls_scan_open_part(ls_scan *scan, FunctionCallInfo fcinfo, int first)
+ls_scan_part_read(ls_scan_part *part, FunctionCallInfo fcinfo, int first)
 {
-	ls_str header = ls_str_of_text(PG_GETARG_BYTEA_PP(first + 1));
+	part->id = PG_GETARG_INT64(first);
+	part->header = ls_str_of_text(PG_GETARG_BYTEA_PP(first + 1));
+	part->body = PG_GETARG_DATUM(first + 2);
+	part->queued = PG_ARGISNULL(first + 3);
+	part->index =
+		part->queued ? ls_str_make(NULL, 0) : ls_str_of_text(PG_GETARG_TEXT_PP(first + 3));
+}
+
+static void
+open_part(ls_scan *scan, const ls_scan_part *part)
+{
 	const char *error = NULL;
 	MemoryContext outer;
 
 	memset(scan, 0, sizeof(*scan));
-	scan->id = PG_GETARG_INT64(first);
-	scan->queued = PG_ARGISNULL(first + 3);
-	scan->stored = !scan->queued;
-	if (scan->stored)
-		scan->index = ls_str_of_text(PG_GETARG_TEXT_PP(first + 3));
+	scan->id = part->id;
+	scan->queued = part->queued;
+	scan->stored = !part->queued;
+	scan->index = part->index;
 
 	scan->context = AllocSetContextCreate(CurrentMemoryContext, "logsvc scan of a part",
 										  ALLOCSET_DEFAULT_SIZES);
 	outer = MemoryContextSwitchTo(scan->context);
 	scan->arena = ls_context_arena(scan->context, SCAN_MEMORY);
-	ls_body_init(&scan->body, PG_GETARG_DATUM(first + 2));
-	scan->part = ls_part_open(scan->arena, header, fetch, scan, &error);
+	ls_body_init(&scan->body, part->body);
+	scan->part = ls_part_open(scan->arena, part->header, fetch, scan, &error);
 	if (scan->part == NULL)
 	{
 		if (ls_arena_failed(scan->arena))
@@ -205,33 +226,54 @@ ls_scan_open_part(ls_scan *scan, FunctionCallInfo fcinfo, int first)
 	if (scan->queued)
 		scan->stored = single_index(scan);
 	if (ls_scan_current != NULL)
-		ls_scan_current->bytes += header.len;
+		ls_scan_current->bytes += part->header.len;
+	MemoryContextSwitchTo(outer);
+}
+
+void
+ls_scan_open_part(ls_scan *scan, FunctionCallInfo fcinfo, int first)
+{
+	ls_scan_part part;
+
+	ls_scan_part_read(&part, fcinfo, first);
+	open_part(scan, &part);
+}
+
+void
+ls_scan_begin(ls_scan *scan, const ls_scan_part *part, ls_str filter, ls_time from, ls_time to)
+{
+	MemoryContext outer;
+
+	open_part(scan, part);
+	outer = MemoryContextSwitchTo(scan->context);
+	scan->from = from;
+	scan->to = to;
+	if (filter.data != NULL)
+	{
+		ls_filter *tree;
+		const ls_filter *rest;
+
+		if (!ls_filter_deserialize(scan->arena, filter, &tree))
+			ereport(ERROR, errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+					errmsg("the filter is not one"));
+		rest = tree == NULL ? &always : simplify(scan, tree);
+		scan->nothing = rest == &never;
+		scan->filter = rest == &always || rest == &never ? NULL : rest;
+	}
 	MemoryContextSwitchTo(outer);
 }
 
 void
 ls_scan_open(ls_scan *scan, FunctionCallInfo fcinfo, int first)
 {
-	MemoryContext outer;
+	ls_str filter = ls_str_make(NULL, 0);
+	ls_scan_part part;
 
-	ls_scan_open_part(scan, fcinfo, first);
-	outer = MemoryContextSwitchTo(scan->context);
-	scan->from = ls_time_of_timestamptz(PG_GETARG_TIMESTAMPTZ(first + 5));
-	scan->to = ls_time_of_timestamptz(PG_GETARG_TIMESTAMPTZ(first + 6));
+	ls_scan_part_read(&part, fcinfo, first);
 	if (!PG_ARGISNULL(first + 4))
-	{
-		ls_filter *filter;
-		const ls_filter *rest;
-
-		if (!ls_filter_deserialize(scan->arena, ls_str_of_text(PG_GETARG_BYTEA_PP(first + 4)),
-								   &filter))
-			ereport(ERROR, errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-					errmsg("the filter is not one"));
-		rest = filter == NULL ? &always : simplify(scan, filter);
-		scan->nothing = rest == &never;
-		scan->filter = rest == &always || rest == &never ? NULL : rest;
-	}
-	MemoryContextSwitchTo(outer);
+		filter = ls_str_of_text(PG_GETARG_BYTEA_PP(first + 4));
+	ls_scan_begin(scan, &part, filter, ls_time_of_timestamptz(PG_GETARG_TIMESTAMPTZ(first + 5)),
+				  ls_time_of_timestamptz(PG_GETARG_TIMESTAMPTZ(first + 6)));
 }
 
 void

@@ -16,6 +16,7 @@
 
 #include "src/base/base.h"
 
+#include "port/atomics.h"
 #include "utils/numeric.h"
 
 #include "src/store/match.h"
@@ -25,15 +26,19 @@
 /*
  * One search in this process.  While it is the current one, scans add to its
  * numbers, and scans for the newest N rows leave out what cannot be among
- * them any more.  A scan in a parallel worker has none: it is still right.
+ * them any more.  A worker of group_parts has one of its own, whose numbers are
+ * added to the search's; other parallel workers have none: they are still right.
  */
 typedef struct ls_scan_session
 {
 	uint64 parts;   /* whose rows, or counts in the header, were looked at */
-	uint64 rows;    /* in the blocks that were looked at */
+	uint64 rows;    /* in the blocks that were looked at, by this process */
 	uint64 matched; /* of them */
 	uint64 bytes;   /* of headers and bodies that were read */
 	uint64 output;  /* bytes of texts made for the caller */
+
+	/* With parallel workers: the rows of all processes, for the limit. */
+	pg_atomic_uint64 *shared_rows;
 
 	/* Values that aggregates of numbers saw, by the number of the aggregate. */
 	uint64 numbers[LS_SCAN_MAX_COUNTERS];

@@ -34,10 +34,28 @@ typedef struct ls_scan
 	bool counted;            /* as a part that was looked at */
 } ls_scan;
 
+/* A row of table part or of the queue. */
+typedef struct ls_scan_part
+{
+	int64 id;
+	bool queued;
+	ls_str index; /* data NULL: queued */
+	ls_str header;
+	Datum body; /* may lie in TOAST */
+} ls_scan_part;
+
+/* Of four arguments from `first` on: id, header, body, index. */
+extern void ls_scan_part_read(ls_scan_part *part, FunctionCallInfo fcinfo, int first);
+
 /*
- * Opens the part of seven arguments from `first` on (id, header, body, index,
- * filter, from, to) in a memory context of its own.  Raises CORRUPT_PART.
+ * Opens a part in a memory context of its own, for the rows that match a filter
+ * (as ls_filter_serialize wrote it; data NULL: all) and are in [from, to).
+ * Raises CORRUPT_PART.
  */
+extern void ls_scan_begin(ls_scan *scan, const ls_scan_part *part, ls_str filter, ls_time from,
+						  ls_time to);
+
+/* The same with seven arguments from `first` on: the part, filter, from, to. */
 extern void ls_scan_open(ls_scan *scan, FunctionCallInfo fcinfo, int first);
 
 /* The same with the first four of them: a part, to read rows of. */
@@ -53,8 +71,9 @@ extern uint32 ls_scan_block(ls_scan *scan, uint32 block, uint64_t *selected);
 /* Does every row of the part match, so that its header answers? */
 extern bool ls_scan_all(ls_scan *scan);
 
-/* Bytes that one search may use: setting logsvc.search_memory. */
+/* Bytes that one search may use: setting logsvc.search_memory, in parallel workers their share. */
 extern size_t ls_scan_memory_limit(void);
+extern void ls_scan_set_memory_share(size_t bytes);
 
 /* Adds to the current session, and keeps its limits. */
 extern void ls_scan_count(uint64 rows, uint64 matched, uint64 output);

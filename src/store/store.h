@@ -133,4 +133,9 @@ extern bool ls_store_may_merge(const pg_uuid_t *organization);
  */
 extern bool ls_deletion_step(void);
 
+/* ---- group_workers.c ---- */
+
+/* Shared memory of searches; from _PG_init. */
+extern void ls_store_register(void);
+
 #endif /* LS_STORE_H */

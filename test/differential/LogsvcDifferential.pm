@@ -114,6 +114,15 @@ sub new
 
 sub t { return $_[0]{t}; }
 
+# From now on whatever is grouped has so many parallel workers, however little it is.
+sub with_workers
+{
+	my ($self, $n) = @_;
+	$self->{t}->set('logsvc.search_workers_after', 0);
+	$self->{t}->set('logsvc.search_workers', $n);
+	return;
+}
+
 # What is printed are bytes.
 sub note_bytes
 {

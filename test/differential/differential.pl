@@ -1,5 +1,5 @@
 # differential.pl: the long form; README.md says what it does.
-# Environment: SEED, QUERY_SEED, EVENTS, QUERIES, FIRST.
+# Environment: SEED, QUERY_SEED, EVENTS, QUERIES, FIRST, WORKERS.
 use strict;
 use warnings;
 use utf8;
@@ -12,6 +12,7 @@ use Test::More;
 my $seed = $ENV{SEED} || 1 + int rand 1_000_000;
 my $d = LogsvcDifferential->new(seed => $seed, events => $ENV{EVENTS} || 6000);
 diag "SEED=$seed, zone $d->{zone}";
+$d->with_workers($ENV{WORKERS}) if $ENV{WORKERS};
 ok($d->run($ENV{QUERIES} || 5000, seed => $ENV{QUERY_SEED} || $seed, first => $ENV{FIRST}),
 	'all answers are those of the reference');
 diag "$d->{asked} queries, $d->{rows} rows";
