@@ -84,6 +84,12 @@ extern bool ls_filter_deserialize(ls_arena *arena, ls_str bytes, ls_filter **fil
  */
 extern uint32_t ls_filter_level_mask(const ls_filter *filter);
 
+/*
+ * Is the filter (NULL: true) true for all rows of a level or for none, for each
+ * of `levels`?  Then those for which it is true in *matching.
+ */
+extern bool ls_filter_by_level(const ls_filter *filter, uint32_t levels, uint32_t *matching);
+
 typedef struct ls_filter_run ls_filter_run;
 
 /*

@@ -290,3 +290,14 @@ ls_filter_level_mask(const ls_filter *filter)
 {
 	return filter == NULL ? ALL_LEVELS : level_masks_of(filter).may;
 }
+
+bool
+ls_filter_by_level(const ls_filter *filter, uint32_t levels, uint32_t *matching)
+{
+	level_masks masks = {ALL_LEVELS, ALL_LEVELS};
+
+	if (filter != NULL)
+		masks = level_masks_of(filter);
+	*matching = masks.must & levels;
+	return (masks.may & ~masks.must & levels) == 0;
+}

@@ -597,18 +597,76 @@ add_block(group_state *g, uint32 block)
 
 /* ---- what the header knows ---- */
 
+/* Does each interval that has rows lie in one bucket, and in the range or outside of it? */
+static bool
+intervals_fit(const group_state *g, const ls_part_counts *counts)
+{
+	for (uint32 i = 0; i < counts->n; i++)
+	{
+		ls_time min = counts->min[i];
+		ls_time max = counts->max[i];
+
+		if (max < g->scan->from || min >= g->scan->to)
+			continue;
+		if (min < g->scan->from || max >= g->scan->to)
+			return false;
+		if (g->n_starts > 0 && bucket_of(g, max, 0) != bucket_of(g, min, 0))
+			return false;
+	}
+	return true;
+}
+
+/* The counts of the header that tell the rows of each bucket; false: none do. */
+static bool
+fitting_counts(group_state *g, ls_part_counts *counts)
+{
+	const ls_part_stats *stats = ls_part_statistics(g->scan->part);
+
+	counts->n = 1;
+	counts->min[0] = stats->min_time;
+	counts->max[0] = stats->max_time;
+	for (int level = 0; level < LS_LEVELS; level++)
+		counts->rows[level][0] = stats->level_rows[level];
+	if (intervals_fit(g, counts))
+		return true;
+	if (!ls_part_time_counts(g->scan->part, counts))
+		ls_scan_fail(g->scan);
+	return counts->n > 0 && intervals_fit(g, counts);
+}
+
+/* Counts the rows of a level (or all) that have one tuple; returns how many are in the range. */
+static uint64
+add_intervals(group_state *g, const ls_part_counts *counts, const uint32 *rows, uint32 tuple)
+{
+	uint64 matched = 0;
+
+	for (uint32 i = 0; i < counts->n; i++)
+	{
+		uint32 group = tuple;
+
+		if (rows[i] == 0 || counts->max[i] < g->scan->from || counts->min[i] >= g->scan->to)
+			continue;
+		if (g->n_starts > 0)
+			group = pair_of(g, bucket_of(g, counts->min[i], 0), tuple);
+		ls_groups_count(g, group, rows[i]);
+		matched += rows[i];
+	}
+	return matched;
+}
+
 /* Counts the rows of the part without looking at them, if its header suffices. */
 static bool
 add_header(group_state *g)
 {
-	const ls_part_stats *stats = ls_part_statistics(g->scan->part);
 	static const char *const names[] = {"\"trace\"", "\"debug\"", "\"info\"",
 										"\"warn\"",  "\"error\"", "\"fatal\""};
+	const ls_scan *scan = g->scan;
 	int level_field = -1;
 	uint32 codes[LS_GROUP_MAX_FIELDS] = {0};
-	uint32 bucket = 0;
+	uint64 matched = 0;
+	ls_part_counts counts;
 
-	if (!ls_scan_all(g->scan) || g->n_measures > 0)
+	if (!scan->by_level || g->n_measures > 0)
 		return false;
 	for (int i = 0; i < g->n_fields; i++)
 	{
@@ -616,8 +674,7 @@ add_header(group_state *g)
 		bool nowhere = f->field.source == LS_SOURCE_COLUMNS && f->field.n_columns == 0;
 
 		if (f->field.source == LS_SOURCE_INDEX)
-			codes[i] =
-				code_of(g, f, &(ls_scan_value){.kind = LS_KIND_STRING, .text = g->scan->index});
+			codes[i] = code_of(g, f, &(ls_scan_value){.kind = LS_KIND_STRING, .text = scan->index});
 		else if (f->field.source == LS_SOURCE_COLUMNS && f->field.named == LS_FIELD_LEVEL &&
 				 level_field < 0)
 			level_field = i;
@@ -625,34 +682,27 @@ add_header(group_state *g)
 			return false;
 	}
 	/* Any other text as level is counted, but not named, by the header. */
-	if (level_field >= 0 && stats->level_rows[LS_LEVEL_OTHER] > 0)
+	if (level_field >= 0 && (scan->levels & 1u << LS_LEVEL_OTHER) != 0)
 		return false;
-	if (g->n_starts > 0)
+	if (!fitting_counts(g, &counts))
+		return false;
+	for (int level = 0; level < LS_LEVELS; level++)
 	{
-		bucket = bucket_of(g, stats->min_time, 0);
-		if (bucket_of(g, stats->max_time, bucket) != bucket)
-			return false;
-	}
-	for (int level = 0; level < (level_field < 0 ? 1 : LS_LEVELS); level++)
-	{
-		uint64 count = level_field < 0 ? stats->rows : stats->level_rows[level];
-		uint32 group;
+		uint32 tuple;
 
-		if (count == 0)
+		if ((scan->levels & 1u << level) == 0)
 			continue;
 		if (level_field >= 0)
 			codes[level_field] = level == LS_LEVEL_NONE
 									 ? MISSING
 									 : ls_key_intern(&g->fields[level_field].values,
 													 ls_str_of_cstring(names[level]));
-		group = tuple_of(g, codes);
+		tuple = tuple_of(g, codes);
 		if (g->has_kept)
-			group = place_of(g, group);
-		if (g->n_starts > 0)
-			group = pair_of(g, bucket, group);
-		ls_groups_count(g, group, count);
+			tuple = place_of(g, tuple);
+		matched += add_intervals(g, &counts, counts.rows[level], tuple);
 	}
-	ls_scan_count(0, stats->rows, 0);
+	ls_scan_count(0, matched, 0);
 	if (ls_scan_current != NULL)
 		ls_scan_current->parts++;
 	return true;

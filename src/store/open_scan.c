@@ -239,6 +239,20 @@ ls_scan_open_part(ls_scan *scan, FunctionCallInfo fcinfo, int first)
 	open_part(scan, &part);
 }
 
+/* What a filter says of levels may hold for all rows of the part, or for none. */
+static void
+decide_levels(ls_scan *scan)
+{
+	uint32 present = ls_part_statistics(scan->part)->level_mask;
+
+	scan->by_level = ls_filter_by_level(scan->filter, present, &scan->levels);
+	if (!scan->by_level)
+		return;
+	scan->nothing = scan->nothing || scan->levels == 0;
+	if (scan->levels == present)
+		scan->filter = NULL;
+}
+
 void
 ls_scan_begin(ls_scan *scan, const ls_scan_part *part, ls_str filter, ls_time from, ls_time to)
 {
@@ -260,6 +274,7 @@ ls_scan_begin(ls_scan *scan, const ls_scan_part *part, ls_str filter, ls_time fr
 		scan->nothing = rest == &never;
 		scan->filter = rest == &always || rest == &never ? NULL : rest;
 	}
+	decide_levels(scan);
 	MemoryContextSwitchTo(outer);
 }
 
@@ -280,15 +295,6 @@ void
 ls_scan_close(ls_scan *scan)
 {
 	MemoryContextDelete(scan->context);
-}
-
-bool
-ls_scan_all(ls_scan *scan)
-{
-	const ls_part_stats *stats = ls_part_statistics(scan->part);
-
-	return scan->filter == NULL && !scan->nothing && stats->min_time >= scan->from &&
-		   stats->max_time < scan->to;
 }
 
 uint32

@@ -314,6 +314,25 @@ extern uint32_t ls_part_piece_class(uint8_t byte);
 extern bool ls_part_may_hold(ls_part *part, uint32_t column, ls_token_kind kind,
 							 const uint64_t *hashes, uint32_t n, uint32_t *blocks);
 
+/* ---- time counts ---- */
+
+#define LS_PART_MAX_INTERVALS 64
+
+/*
+ * Rows by level and interval of time: those of interval i lie in [min[i],
+ * max[i]], and between two intervals lies nothing.
+ */
+typedef struct ls_part_counts
+{
+	uint32_t n;
+	ls_time min[LS_PART_MAX_INTERVALS];
+	ls_time max[LS_PART_MAX_INTERVALS];
+	uint32_t rows[LS_LEVELS][LS_PART_MAX_INTERVALS];
+} ls_part_counts;
+
+/* What the header knows of that: n is 0 when it does not.  False: see ls_part_error. */
+extern bool ls_part_time_counts(ls_part *part, ls_part_counts *counts);
+
 /* ---- merging ---- */
 
 /*

@@ -246,7 +246,8 @@ shape_is(const ls_part_builder *b, uint32_t shape, const uint16_t *cells, uint32
 {
 	const ls_builder_shape *s = &b->shape_list[shape];
 
-	return s->count == n && memcmp(b->cells + s->first, cells, n * sizeof(uint16_t)) == 0;
+	return s->count == n &&
+		   (n == 0 || memcmp(b->cells + s->first, cells, n * sizeof(uint16_t)) == 0);
 }
 
 bool

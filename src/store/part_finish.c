@@ -400,7 +400,8 @@ finish(ls_part_writer *w, bool drop_index, ls_buf *header)
 		return false;
 	if (!((d->flags & LS_PART_GROUPED) != 0 ? write_grouped(w) : write_by_column(w)))
 		return false;
-	if (w->codec != LS_CODEC_FAST && !ls_part_write_filters(w, body_start))
+	if (w->codec != LS_CODEC_FAST &&
+		!(ls_part_write_filters(w, body_start) && ls_part_write_counts(w)))
 		return false;
 	return ls_part_directory_write(d, w->b->compressor, w->codec, w->arena, header, w->body,
 								   body_start);
@@ -425,6 +426,7 @@ ls_part_builder_finish(ls_part_builder *builder, ls_part_codec codec, bool drop_
 		w->arena = builder->scratch;
 		w->body = body;
 		ls_buf_init(&w->filters, w->arena);
+		ls_buf_init(&w->counts, w->arena);
 		done = finish(w, drop_index, header) && !header->failed && !body->failed;
 		if (done && stats != NULL)
 			*stats = w->d.stats;

@@ -88,6 +88,15 @@ write_list(const ls_buf *list, bool far, ls_part_compressor *compressor, ls_part
 	return length > 0;
 }
 
+static void
+write_section(uint64_t type, ls_str content, ls_buf *header)
+{
+	if (content.data == NULL)
+		return;
+	ls_buf_varint(header, type);
+	ls_buf_lstr(header, content);
+}
+
 bool
 ls_part_directory_write(ls_part_directory *d, ls_part_compressor *compressor, ls_part_codec codec,
 						ls_arena *scratch, ls_buf *header, ls_buf *body, uint64_t body_start)
@@ -146,12 +155,11 @@ ls_part_directory_write(ls_part_directory *d, ls_part_compressor *compressor, ls
 			ls_buf_varint(header, d->lengths[stream][block]);
 	}
 	ls_buf_append(header, lists.data, lists.len);
-	ls_buf_varint(header, d->filters.data != NULL);
-	if (d->filters.data != NULL)
-	{
-		ls_buf_varint(header, LS_SECTION_FILTERS);
-		ls_buf_lstr(header, d->filters);
-	}
+	if (header->len - start + d->filters.len + d->counts.len > LS_PART_COUNTED_HEADER)
+		d->counts.data = NULL;
+	ls_buf_varint(header, (d->filters.data != NULL) + (d->counts.data != NULL));
+	write_section(LS_SECTION_FILTERS, d->filters, header);
+	write_section(LS_SECTION_COUNTS, d->counts, header);
 	if (header->failed || lists.failed || body->failed)
 		return false;
 	ls_buf_u32(header, ls_crc32c(0, header->data + start, header->len - start));
@@ -313,6 +321,8 @@ ls_part_directory_read(ls_part_directory *d, ls_str header, ls_arena *arena, ls_
 
 		if (type == LS_SECTION_FILTERS && d->filters.data == NULL)
 			d->filters = content;
+		if (type == LS_SECTION_COUNTS && d->counts.data == NULL)
+			d->counts = content;
 	}
 	if (r.failed || r.pos != r.end)
 		return "sections of the header are wrong";

@@ -26,6 +26,9 @@
 /* A directory or shape list longer than this moves from the header to the body. */
 #define LS_PART_INLINE_SECTION 1536
 
+/* A header longer than this would not stay in its row as it is: it has no time counts. */
+#define LS_PART_COUNTED_HEADER 1792
+
 /* Header flags. */
 #define LS_PART_GROUPED 0x01     /* one frame holds all columns of a block */
 #define LS_PART_SORTED 0x02      /* rows are ordered by level, source, time */
@@ -35,6 +38,7 @@
 
 /* Sections of the header. */
 #define LS_SECTION_FILTERS 1
+#define LS_SECTION_COUNTS 2
 
 /* How a column is stored. */
 typedef enum ls_storage
@@ -297,7 +301,9 @@ typedef struct ls_part_directory
 	uint64_t far_offset[2];
 	uint32_t far_length[2];
 
-	ls_str filters; /* section LS_SECTION_FILTERS; data is NULL when there is none */
+	/* Sections; data is NULL when there is none. */
+	ls_str filters;
+	ls_str counts;
 } ls_part_directory;
 
 static inline uint32_t
@@ -347,7 +353,8 @@ typedef struct ls_part_writer
 	uint32_t *column_map;
 	ls_part_plan *plans;
 	ls_buf *body;
-	ls_buf filters; /* section of the header */
+	ls_buf filters; /* sections of the header */
+	ls_buf counts;
 
 	int64_t integers[LS_PART_BLOCK_ROWS];
 	int64_t integers2[LS_PART_BLOCK_ROWS];
@@ -403,6 +410,11 @@ extern void ls_bloom_write_entry(const ls_bloom *bloom, uint32_t blocks, ls_buf 
 
 /* Appends the filters to the body and makes w->d.filters; false when out of memory. */
 extern bool ls_part_write_filters(ls_part_writer *w, uint64_t body_start);
+
+/* ---- part_counts.c: time counts ---- */
+
+/* Makes w->d.counts of rows that are sorted; false when out of memory. */
+extern bool ls_part_write_counts(ls_part_writer *w);
 
 /* ---- part_reader.c ---- */
 

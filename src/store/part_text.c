@@ -13,6 +13,10 @@
  */
 #include "src/store/part_impl.h"
 
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
+
 typedef enum text_form
 {
 	TEXTS_PLAIN, /* lengths as integers, then the bytes */
@@ -97,12 +101,39 @@ unhex(const char *from, size_t digits, uint8_t *to)
 	return true;
 }
 
+#if defined(__SSE2__)
+/* 16 bytes as 32 digits. */
+static inline void
+put_hex16(char *to, const uint8_t *from)
+{
+	const __m128i half = _mm_set1_epi8(0x0F);
+	__m128i bytes = _mm_loadu_si128((const __m128i *) from);
+	__m128i high = _mm_and_si128(_mm_srli_epi16(bytes, 4), half);
+	__m128i low = _mm_and_si128(bytes, half);
+	__m128i digits[2] = {_mm_unpacklo_epi8(high, low), _mm_unpackhi_epi8(high, low)};
+
+	for (int i = 0; i < 2; i++)
+	{
+		__m128i letters = _mm_cmpgt_epi8(digits[i], _mm_set1_epi8(9));
+		__m128i more = _mm_and_si128(letters, _mm_set1_epi8('a' - '0' - 10));
+
+		_mm_storeu_si128((__m128i *) (to + 16 * i),
+						 _mm_add_epi8(_mm_add_epi8(digits[i], more), _mm_set1_epi8('0')));
+	}
+}
+#endif
+
 static inline char *
 put_hex(char *to, const uint8_t *from, size_t bytes)
 {
 	static const char digits[] = "0123456789abcdef";
+	size_t i = 0;
 
-	for (size_t i = 0; i < bytes; i++)
+#if defined(__SSE2__)
+	for (; i + 16 <= bytes; i += 16, to += 32)
+		put_hex16(to, from + i);
+#endif
+	for (; i < bytes; i++)
 	{
 		*to++ = digits[from[i] >> 4];
 		*to++ = digits[from[i] & 15];
@@ -130,16 +161,19 @@ parse_uuid(ls_str s, uint8_t *to)
 static char *
 put_uuid(char *to, const uint8_t *from)
 {
-	static const uint8_t groups[] = {4, 2, 2, 2, 6};
+	char digits[32];
 
-	for (int g = 0; g < 5; g++)
-	{
-		if (g > 0)
-			*to++ = '-';
-		to = put_hex(to, from, groups[g]);
-		from += groups[g];
-	}
-	return to;
+	put_hex(digits, from, 16);
+	memcpy(to, digits, 8);
+	to[8] = '-';
+	memcpy(to + 9, digits + 8, 4);
+	to[13] = '-';
+	memcpy(to + 14, digits + 12, 4);
+	to[18] = '-';
+	memcpy(to + 19, digits + 16, 4);
+	to[23] = '-';
+	memcpy(to + 24, digits + 20, 12);
+	return to + UUID_LENGTH;
 }
 
 /* Four decimal numbers of 0 to 255 without leading zeros. */

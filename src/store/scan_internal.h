@@ -30,8 +30,10 @@ typedef struct ls_scan
 	ls_part *part;
 	bool nothing;            /* the filter is false for all rows of this part */
 	const ls_filter *filter; /* without what is decided; NULL: true for all */
-	ls_filter_run *run;      /* made by the first ls_scan_block */
-	bool counted;            /* as a part that was looked at */
+	bool by_level;           /* the rows that match are all those of `levels` */
+	uint32 levels;
+	ls_filter_run *run; /* made by the first ls_scan_block */
+	bool counted;       /* as a part that was looked at */
 } ls_scan;
 
 /* A row of table part or of the queue. */
@@ -67,9 +69,6 @@ LS_NORETURN extern void ls_scan_fail(ls_scan *scan);
 
 /* The rows of a block that match; returns their number. */
 extern uint32 ls_scan_block(ls_scan *scan, uint32 block, uint64_t *selected);
-
-/* Does every row of the part match, so that its header answers? */
-extern bool ls_scan_all(ls_scan *scan);
 
 /* Bytes that one search may use: setting logsvc.search_memory, in parallel workers their share. */
 extern size_t ls_scan_memory_limit(void);

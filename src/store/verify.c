@@ -3,9 +3,9 @@
  * verify.c
  *	  Is a stored part what its row says it is?
  *
- * Reads everything: checksums, all columns of all blocks, token filters; and
- * compares counts, times, levels and batches with the columns of the row that
- * searches prune by.  What is wrong is a constant text, never a stored value.
+ * Reads everything: checksums, all columns of all blocks, token filters, time
+ * counts; and compares counts, times, levels and batches with the columns of the
+ * row that searches prune by.  What is wrong is a constant text, never a stored value.
  *
  *-------------------------------------------------------------------------
  */
@@ -24,6 +24,8 @@ typedef struct verification
 {
 	FunctionCallInfo fcinfo;
 	const char *problem;
+	ls_part_counts counts;              /* of the header */
+	uint32 rows[LS_PART_MAX_INTERVALS]; /* that were found in each interval */
 } verification;
 
 /* The arguments of part_problem. */
@@ -61,10 +63,33 @@ compare_row(FunctionCallInfo fcinfo, const ls_part_stats *stats)
 	return NULL;
 }
 
+static void
+count_time(verification *v, ls_time time)
+{
+	for (uint32 i = 0; i < v->counts.n; i++)
+		v->rows[i] += time >= v->counts.min[i] && time <= v->counts.max[i];
+}
+
+static bool
+counts_are_right(const verification *v)
+{
+	for (uint32 i = 0; i < v->counts.n; i++)
+	{
+		uint32 rows = 0;
+
+		for (int level = 0; level < LS_LEVELS; level++)
+			rows += v->counts.rows[level][i];
+		if (rows != v->rows[i])
+			return false;
+	}
+	return true;
+}
+
 /* NULL: all is well.  A failure of the reader is told by ls_part_error. */
 static const char *
-check_block(FunctionCallInfo fcinfo, ls_part *part, uint32 block, bool *failed)
+check_block(verification *v, ls_part *part, uint32 block, bool *failed)
 {
+	FunctionCallInfo fcinfo = v->fcinfo;
 	uint64 min_batch = (uint64) PG_GETARG_INT64(ARG_MIN_BATCH);
 	uint64 max_batch = (uint64) PG_GETARG_INT64(ARG_MAX_BATCH);
 	uint32 rows = ls_part_block_rows(part, block);
@@ -89,6 +114,7 @@ check_block(FunctionCallInfo fcinfo, ls_part *part, uint32 block, bool *failed)
 			return "a time is outside of its block";
 		if (batches[r] < min_batch || batches[r] > max_batch)
 			return "a batch is outside of columns min_batch and max_batch";
+		count_time(v, times[r]);
 	}
 	return NULL;
 }
@@ -130,13 +156,16 @@ verify(void *context)
 		return;
 	}
 	v->problem = compare_row(fcinfo, ls_part_statistics(part));
+	failed = !ls_part_time_counts(part, &v->counts);
 	for (uint32 block = 0; !failed && v->problem == NULL && block < ls_part_blocks(part); block++)
 	{
 		CHECK_FOR_INTERRUPTS();
-		v->problem = check_block(fcinfo, part, block, &failed);
+		v->problem = check_block(v, part, block, &failed);
 		if (!failed)
 			ls_part_release_block(part);
 	}
+	if (!failed && v->problem == NULL && !counts_are_right(v))
+		v->problem = "the time counts differ from the rows";
 	if (failed || (v->problem == NULL && !check_tokens(part)))
 	{
 		v->problem = ls_part_error(part);

@@ -100,6 +100,32 @@ ask_filters(ls_part *part)
 	}
 }
 
+static void
+ask_counts(ls_part *part)
+{
+	const ls_part_stats *stats = ls_part_statistics(part);
+	ls_part_counts counts;
+
+	if (!ls_part_time_counts(part, &counts))
+		require(ls_part_error(part) != NULL);
+	else if (counts.n > 0)
+	{
+		require(counts.n <= LS_PART_MAX_INTERVALS && counts.min[0] == stats->min_time &&
+				counts.max[counts.n - 1] == stats->max_time);
+		for (uint32_t i = 0; i < counts.n; i++)
+			require(counts.min[i] <= counts.max[i] &&
+					(i == 0 || counts.min[i] - 1 == counts.max[i - 1]));
+		for (int level = 0; level < LS_LEVELS; level++)
+		{
+			uint64_t rows = 0;
+
+			for (uint32_t i = 0; i < counts.n; i++)
+				rows += counts.rows[level][i];
+			require(rows == stats->level_rows[level]);
+		}
+	}
+}
+
 static bool
 read_rows(ls_part *part, uint32_t block, ls_arena *arena)
 {
@@ -187,6 +213,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (part != NULL)
 	{
 		ask_filters(part);
+		ask_counts(part);
 		for (uint32_t block = 0; block < ls_part_blocks(part); block++)
 		{
 			ls_part_timestamps(part, block);
