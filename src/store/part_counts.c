@@ -117,7 +117,7 @@ ls_part_time_counts(ls_part *part, ls_part_counts *counts)
 {
 	static const char wrong[] = "time counts of the header are wrong";
 	const ls_part_directory *d = &part->directory;
-	ls_reader r = ls_reader_make(d->counts.data, d->counts.len);
+	ls_reader r;
 	uint32_t at_first = 0;
 	uint32_t at_last = 0;
 	uint64_t seconds;
@@ -128,6 +128,7 @@ ls_part_time_counts(ls_part *part, ls_part_counts *counts)
 	memset(counts, 0, sizeof(*counts));
 	if (d->counts.data == NULL)
 		return true;
+	r = ls_reader_make(d->counts.data, d->counts.len);
 	seconds = ls_read_varint(&r);
 	if (r.failed || d->stats.rows == 0 || seconds == 0 || seconds > MAX_UNIT)
 		return ls_part_fail(part, wrong);
