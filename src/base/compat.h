@@ -27,6 +27,7 @@
 #endif
 
 #if PG_VERSION_NUM >= 180000
+#include "commands/explain_format.h"
 #include "storage/waiteventset.h"
 #endif
 
@@ -52,6 +53,21 @@ ls_wait_event(const char *name)
 	return PG_WAIT_EXTENSION;
 #endif
 }
+
+/* A path of a foreign table without order; callers include optimizer/pathnode.h. */
+#if PG_VERSION_NUM >= 180000
+#define LS_FOREIGN_PATH(root, rel, startup, total)                                \
+	create_foreignscan_path(root, rel, NULL, (rel)->rows, 0, startup, total, NIL, \
+							(rel)->lateral_relids, NULL, NIL, NIL)
+#elif PG_VERSION_NUM >= 170000
+#define LS_FOREIGN_PATH(root, rel, startup, total)                             \
+	create_foreignscan_path(root, rel, NULL, (rel)->rows, startup, total, NIL, \
+							(rel)->lateral_relids, NULL, NIL, NIL)
+#else
+#define LS_FOREIGN_PATH(root, rel, startup, total)                             \
+	create_foreignscan_path(root, rel, NULL, (rel)->rows, startup, total, NIL, \
+							(rel)->lateral_relids, NULL, NIL)
+#endif
 
 #if PG_VERSION_NUM >= 180000
 #define LS_MODULE_MAGIC PG_MODULE_MAGIC_EXT(.name = "logsvc", .version = LOGSVC_VERSION)

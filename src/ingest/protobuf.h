@@ -60,6 +60,8 @@ ls_wire_next(ls_wire *w, ls_reader *r, ls_wire_field *field)
 	field->tag = *r->pos < 0x80 ? *r->pos++ : ls_read_varint(r);
 	if (field->tag >> 3 == 0 || field->tag > UINT32_MAX)
 		return ls_wire_fail(w, r, "expected a field");
+	field->number = 0;
+	field->bytes = LS_STR("");
 	switch (field->tag & 7)
 	{
 		case 0:
@@ -69,7 +71,6 @@ ls_wire_next(ls_wire *w, ls_reader *r, ls_wire_field *field)
 			field->number = ls_read_u64(r);
 			break;
 		case 2:
-			field->number = 0;
 			field->bytes = ls_read_lstr(r);
 			break;
 		case 5:

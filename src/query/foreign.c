@@ -179,8 +179,7 @@ add_paths(PlannerInfo *root, RelOptInfo *rel, Oid table)
 	Cost startup = 1000;
 	Cost total = startup + rel->rows * cpu_tuple_cost * 10;
 
-	add_path(rel, (Path *) create_foreignscan_path(root, rel, NULL, rel->rows, startup, total, NIL,
-												   rel->lateral_relids, NULL, NIL));
+	add_path(rel, (Path *) LS_FOREIGN_PATH(root, rel, startup, total));
 }
 
 /* Which columns the statement names: all with a reference to whole rows. */
