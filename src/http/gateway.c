@@ -409,6 +409,12 @@ ls_gateway_drain(ls_gateway *gateway)
 	{
 		ls_connection *c = &gateway->connections[i];
 
+		if (c->streaming && !c->stream_ended)
+		{
+			gateway->hooks.cancel(gateway->hooks.context, ls_connection_request_id(c));
+			ls_reply_stream_end(c);
+			continue;
+		}
 		switch (c->state)
 		{
 			case CONNECTION_WAITING:
@@ -435,13 +441,6 @@ ls_gateway_drain(ls_gateway *gateway)
 				break;
 			case CONNECTION_IDLE:
 				ls_connection_close(c);
-				break;
-			case CONNECTION_WRITING:
-				if (c->streaming && !c->stream_ended)
-				{
-					gateway->hooks.cancel(gateway->hooks.context, ls_connection_request_id(c));
-					ls_reply_stream_end(c);
-				}
 				break;
 			default:
 				break;

@@ -269,8 +269,6 @@ extern enum MHD_Result ls_reply_queue(ls_connection *c, int status, struct MHD_R
 extern enum MHD_Result ls_reply_refusal(ls_connection *c);
 extern enum MHD_Result ls_reply_response(ls_connection *c, const ls_response *response);
 extern enum MHD_Result ls_reply_route(ls_connection *c);
-extern struct MHD_Response *ls_reply_make(ls_connection *c, const ls_response *response);
-extern void ls_reply_raw(ls_connection *c, const ls_response *response);
 extern void ls_reply_raw_refusal(ls_connection *c, int status, const char *code, const char *error);
 extern void ls_reply_stream(ls_connection *c, const ls_response *response);
 extern void ls_reply_stream_end(ls_connection *c);

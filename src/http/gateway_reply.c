@@ -21,6 +21,9 @@
 
 #define JSON_TYPE "application/json; charset=utf-8"
 
+/* Status line and headers of an answer past MHD. */
+#define RAW_HEAD 4096
+
 /* xorshift128+: ids must be unlikely to meet, not hard to guess. */
 static uint64_t
 next_random(ls_gateway *gateway)
@@ -97,8 +100,8 @@ content_type(const ls_response *response)
 }
 
 /* NULL when out of memory. */
-struct MHD_Response *
-ls_reply_make(ls_connection *c, const ls_response *response)
+static struct MHD_Response *
+make_reply(ls_connection *c, const ls_response *response)
 {
 	struct MHD_Response *reply;
 	ls_response status;
@@ -143,11 +146,22 @@ is_clean(ls_str s)
 	return true;
 }
 
-/* Answers past MHD; the connection ends. */
-void
-ls_reply_raw(ls_connection *c, const ls_response *response)
+/* Appends a header to an answer past MHD, if it fits and is one; returns the length. */
+static int
+raw_header(char head[RAW_HEAD], int len, ls_str name, ls_str value)
 {
-	char head[4096];
+	/* ": ", two line ends, a NUL */
+	if (name.len + value.len + 7 > RAW_HEAD - (size_t) len || !is_clean(name) || !is_clean(value))
+		return len;
+	return len + snprintf(head + len, RAW_HEAD - (size_t) len, "%.*s: %.*s\r\n", (int) name.len,
+						  name.data, (int) value.len, value.data);
+}
+
+/* Answers past MHD; the connection ends. */
+static void
+reply_raw(ls_connection *c, const ls_response *response)
+{
+	char head[RAW_HEAD];
 	int len;
 	ls_response status;
 	ls_str type;
@@ -163,21 +177,18 @@ ls_reply_raw(ls_connection *c, const ls_response *response)
 		ls_reply_request_id(c, LS_STR(""));
 	response = ls_status_translate(c, response, &status);
 	type = content_type(response);
-	len = snprintf(head, sizeof(head),
-				   "HTTP/1.1 %d %s\r\nContent-Type: %.*s\r\nContent-Length: %zu\r\n"
-				   "X-Request-Id: %.*s\r\nConnection: close\r\n",
-				   response->status, ls_http_status_text(response->status), (int) type.len,
-				   type.data, response->body.len, (int) c->request_id_len, c->request_id);
+	len =
+		snprintf(head, sizeof(head),
+				 "HTTP/1.1 %d %s\r\nX-Request-Id: %.*s\r\nConnection: close\r\n", response->status,
+				 ls_http_status_text(response->status), (int) c->request_id_len, c->request_id);
+	/* 204 has no body, and so no length of one. */
+	if (response->status != 204)
+		len += snprintf(head + len, sizeof(head) - (size_t) len, "Content-Length: %zu\r\n",
+						response->body.len);
+	if (type.len > 0)
+		len = raw_header(head, len, LS_STR("Content-Type"), type);
 	for (int i = 0; i < response->n_headers; i++)
-	{
-		const ls_header *h = &response->headers[i];
-		size_t need = h->name.len + h->value.len + 6;
-
-		if (len + (int) need >= (int) sizeof(head) || !is_clean(h->name) || !is_clean(h->value))
-			continue;
-		len += snprintf(head + len, sizeof(head) - (size_t) len, "%.*s: %.*s\r\n",
-						(int) h->name.len, h->name.data, (int) h->value.len, h->value.data);
-	}
+		len = raw_header(head, len, response->headers[i].name, response->headers[i].value);
 	memcpy(head + len, "\r\n", 2);
 	parts[0] = (struct iovec){head, (size_t) len + 2};
 	parts[1] = (struct iovec){(void *) response->body.data, c->head ? 0 : response->body.len};
@@ -218,10 +229,10 @@ ls_reply_refusal(ls_connection *c)
 	write_refusal(c, &c->refusal, &response, text);
 	if (c->refusal.close && !c->gateway->tls)
 	{
-		ls_reply_raw(c, &response);
+		reply_raw(c, &response);
 		return MHD_YES;
 	}
-	return ls_reply_queue(c, response.status, ls_reply_make(c, &response));
+	return ls_reply_queue(c, response.status, make_reply(c, &response));
 }
 
 /* Refuses outside of MHD's callbacks: too slow, malformed, stopping. */
@@ -233,7 +244,7 @@ ls_reply_raw_refusal(ls_connection *c, int status, const char *code, const char 
 	char text[512];
 
 	write_refusal(c, &refusal, &response, text);
-	ls_reply_raw(c, &response);
+	reply_raw(c, &response);
 }
 
 /*
@@ -245,16 +256,19 @@ ls_reply_response(ls_connection *c, const ls_response *response)
 {
 	if (c->too_large && !c->gateway->tls)
 	{
-		ls_reply_raw(c, response);
+		reply_raw(c, response);
 		return MHD_YES;
 	}
-	c->answer = ls_reply_make(c, response);
+	c->answer = make_reply(c, response);
 	c->answer_status = response->status;
 	if (c->answer == NULL || response->status < 200 || response->status > 599)
 	{
 		ls_connection_close(c);
 		return MHD_NO;
 	}
+	/* Over TLS the answer waits for the end of the upload, which need not come. */
+	if (c->too_large)
+		ls_connection_deadline(c, DEADLINE_BODY);
 	ls_connection_resume(c);
 	return MHD_YES;
 }
@@ -296,6 +310,14 @@ append_stream(ls_connection *c, ls_str text)
 
 	if (text.len == 0)
 		return true;
+	/* Of a client that never quite catches up, what it has read makes room. */
+	if (need > c->stream_capacity && c->stream_taken > 0)
+	{
+		c->stream_len -= c->stream_taken;
+		memmove(c->stream, c->stream + c->stream_taken, c->stream_len);
+		c->stream_taken = 0;
+		need = c->stream_len + text.len;
+	}
 	if (need > c->stream_capacity)
 	{
 		char *stream = realloc(c->stream, need + need / 2);
@@ -367,7 +389,7 @@ reply_text(ls_connection *c, int status, ls_str body)
 {
 	ls_response response = {.status = status, .body = body};
 
-	return ls_reply_queue(c, status, ls_reply_make(c, &response));
+	return ls_reply_queue(c, status, make_reply(c, &response));
 }
 
 static enum MHD_Result

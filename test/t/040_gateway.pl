@@ -539,6 +539,43 @@ for my $chunked (0, 1)
 	1 while host_line($h, 0.3);
 }
 
+# ---- answers in pieces ----
+
+# Memory of the host in KB.
+sub memory
+{
+	my ($host) = @_;
+	open(my $f, '<', "/proc/$host->{pid}/status") or return 0;
+	my ($kb) = join('', <$f>) =~ /^VmRSS:\s+(\d+)/m;
+	return $kb;
+}
+
+{
+	my $s = connect_to($h);
+	my $before = memory($h);
+	my $read = 0;
+	my $most = 0;
+	my $end = '';
+	syswrite($s, "GET /api/v1/search?pieces=1500 HTTP/1.1\r\nHost: a\r\n\r\n");
+	# It reads all the time, and there is always more: the buffer is never empty.
+	while (IO::Select->new($s)->can_read(5))
+	{
+		my $n = sysread($s, my $part, 65536) or last;
+		$end = substr($end . $part, -5);
+		$read += $n;
+		$most = memory($h) if memory($h) > $most;
+		last if $end eq "0\r\n\r\n";
+	}
+	cmp_ok($read, '>', 150000000, 'an answer in pieces');
+	cmp_ok($most - $before, '<', 60000, 'which the gateway does not keep once it is read');
+
+	$s = connect_to($h);
+	syswrite($s, "GET /api/v1/search?pieces=1500 HTTP/1.1\r\nHost: a\r\n\r\n");
+	read_responses($s, 1, 0.3);
+	close $s;
+	is(host_line($h, 2), "cancel\n", 'close in the midst of it cancels it');
+}
+
 # ---- memory of all bodies ----
 
 {
@@ -690,7 +727,7 @@ SKIP:
 		  . "-keyout $dir/key.pem -out $dir/cert.pem 2> $dir/log") != 0
 	  || system("curl --version > $dir/log 2>&1") != 0;
 	my $t = start_host(tls_certificate => "$dir/cert.pem", tls_key => "$dir/key.pem", later => 1,
-		body_limit => 1000000, header_timeout => 1000);
+		body_limit => 1000000, header_timeout => 1000, body_timeout => 1500);
 	my $curl = "curl -sS -m 5 --cacert $dir/cert.pem -w ' %{http_code}'";
 	my $url = "https://localhost:$t->{port}";
 
@@ -711,6 +748,21 @@ SKIP:
 		qr/VALIDATION_ERROR.* 400\z/, 'two credentials over TLS');
 	`curl -sk -m 0.3 -d x '$url/api/v1/logs?delay_ms=3000'`;
 	is(host_line($t, 1), "cancel\n", 'a client of TLS that goes away');
+
+	# In the midst of a body over TLS the answer waits for its end, but not for ever.
+	my $port = $t->{port};
+	my $begin = time;
+	my $silent = open(my $tls, '|-', "exec openssl s_client -quiet -connect 127.0.0.1:$port > $dir/log 2>&1");
+	print $tls "POST $echo HTTP/1.1\r\nHost: a\r\nAuthorization: x\r\nTransfer-Encoding: chunked\r\n\r\n",
+	  sprintf("%x\r\n%s\r\n", 100000, 'x' x 100000) x 12;
+	$tls->flush;
+	my $cut = 0;
+	sleep 0.1 until ($cut = waitpid($silent, POSIX::WNOHANG)) || time - $begin > 5;
+	ok($cut, 'whose body is too large and never ends is cut');
+	cmp_ok(time - $begin, '>', 1.4, 'but not before body_timeout');
+	kill 'KILL', $silent unless $cut;
+	close $tls;
+
 	my $s = connect_to($t);
 	my $before = cpu_ticks($t);
 	syswrite($s, "\x16\x03\x01");

@@ -8,7 +8,9 @@
  * The settings are those of ls_gateway_config, and later=1: answer after the hook.  It prints "ready" or "error ..." and
  * "cancel" for each cancelled request.  The query string of a request says how it
  * is answered: delay_ms=N (later), status=N, refuse=1 (by the hook itself),
- * size=N (bytes of answer).  POST routes answer 202, others the request as seen.
+ * size=N (bytes of answer), pieces=N (so many pieces of 100,000 bytes, as the
+ * client reads them; one such request at a time).  POST routes answer 202, others the
+ * request as seen.
  * SIGTERM drains and stops, SIGUSR1 makes the service not ready.
  */
 #include <errno.h>
@@ -37,6 +39,8 @@ typedef struct delayed
 } delayed;
 
 static ls_gateway *gateway;
+static uint64_t streaming; /* the request that is answered in pieces */
+static long pieces_left;
 static delayed waiting[MAX_DELAYED];
 static int n_waiting;
 static bool later; /* no answer inside the hook, as with real workers */
@@ -130,6 +134,12 @@ take_request(void *context, const ls_request *request, ls_response *refusal)
 		refusal->body = LS_STR("{\"error\":\"busy\",\"code\":\"QUEUE_UNAVAILABLE\"}");
 		return false;
 	}
+	if (parameter(request->query, "&pieces=", 0) > 0)
+	{
+		streaming = request->id;
+		pieces_left = parameter(request->query, "&pieces=", 0);
+		return true;
+	}
 	ls_arena_reset(arena);
 	ls_buf_init(&buf, arena);
 	if (size > 0)
@@ -167,9 +177,36 @@ forget(int i)
 	waiting[i] = waiting[--n_waiting];
 }
 
+/* As a worker does: no further piece before the client has read. */
+static void
+answer_in_pieces(int *timeout)
+{
+	static char body[100000];
+
+	memset(body, 'x', sizeof(body));
+	while (pieces_left > 0 && !ls_gateway_stream_full(gateway, streaming))
+	{
+		ls_response piece = {.id = streaming, .status = 200};
+
+		piece.flags = --pieces_left > 0 ? LS_RESPONSE_MORE : 0;
+		piece.content_type = LS_STR("text/event-stream");
+		piece.body = ls_str_make(body, sizeof(body));
+		ls_gateway_respond(gateway, &piece);
+	}
+	if (pieces_left > 0 && (*timeout < 0 || *timeout > 1))
+		*timeout = 1;
+}
+
 static void
 cancel_request(void *context, uint64_t id)
 {
+	if (pieces_left > 0 && id == streaming)
+	{
+		pieces_left = 0;
+		printf("cancel\n");
+		fflush(stdout);
+		return;
+	}
 	for (int i = 0; i < n_waiting; i++)
 	{
 		if (waiting[i].id == id)
@@ -309,6 +346,7 @@ main(int argc, char **argv)
 		if (drain_until > 0 && (timeout < 0 || timeout > 100))
 			timeout = 100;
 		answer_delayed(&timeout);
+		answer_in_pieces(&timeout);
 		if (timeout != 0)
 			poll(&wait, 1, timeout);
 		ls_gateway_step(gateway);
