@@ -79,11 +79,7 @@ basic(ls_str encoded, char text[BASIC_SIZE], ls_str *secret)
 static bool
 authorization(ls_str header, char *text, ls_str *secret)
 {
-	while (header.len > 0 && (header.data[0] == ' ' || header.data[0] == '\t'))
-		header = ls_str_make(header.data + 1, header.len - 1);
-	while (header.len > 0 &&
-		   (header.data[header.len - 1] == ' ' || header.data[header.len - 1] == '\t'))
-		header.len--;
+	header = ls_str_trim(header);
 	if (text != NULL && header.len > 6 &&
 		ls_str_eq_nocase(ls_str_make(header.data, 6), LS_STR("basic ")))
 		return basic(ls_str_make(header.data + 6, header.len - 6), text, secret);

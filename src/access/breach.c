@@ -231,15 +231,6 @@ ls_breach_is_common(ls_str password)
 
 /* ---- the file ---- */
 
-static int
-hex_digit(char c)
-{
-	return c >= '0' && c <= '9'   ? c - '0'
-		   : c >= 'a' && c <= 'f' ? c - 'a' + 10
-		   : c >= 'A' && c <= 'F' ? c - 'A' + 10
-								  : -1;
-}
-
 /*
  * Compares `digits` hexadecimal digits at the start of a line with `wanted`;
  * false when the line is not "HEX", "HEX:" or "HEX:count".
@@ -256,8 +247,8 @@ read_line(ls_str line, size_t digits, const char *wanted, int *order, bool *coun
 	*order = 0;
 	for (i = 0; i < digits; i++)
 	{
-		int a = hex_digit(wanted[i]);
-		int b = hex_digit(line.data[i]);
+		int a = ls_hex_digit(wanted[i]);
+		int b = ls_hex_digit(line.data[i]);
 
 		if (b < 0)
 			return false;

@@ -9,16 +9,6 @@
 
 #include <string.h>
 
-static ls_str
-trim(ls_str s)
-{
-	while (s.len > 0 && (s.data[0] == ' ' || s.data[0] == '\t'))
-		s = ls_str_make(s.data + 1, s.len - 1);
-	while (s.len > 0 && (s.data[s.len - 1] == ' ' || s.data[s.len - 1] == '\t'))
-		s.len--;
-	return s;
-}
-
 /* Cuts the part before the next separator off *rest; false at the end. */
 static bool
 next_part(ls_str *rest, char separator, ls_str *part)
@@ -30,14 +20,14 @@ next_part(ls_str *rest, char separator, ls_str *part)
 	end = rest->len == 0 ? NULL : memchr(rest->data, separator, rest->len);
 	if (end == NULL)
 	{
-		*part = trim(*rest);
+		*part = ls_str_trim(*rest);
 		*rest = ls_str_make(NULL, 0);
 	}
 	else
 	{
 		size_t len = (size_t) (end - rest->data);
 
-		*part = trim(ls_str_make(rest->data, len));
+		*part = ls_str_trim(ls_str_make(rest->data, len));
 		*rest = ls_str_make(end + 1, rest->len - len - 1);
 	}
 	return true;
@@ -80,9 +70,9 @@ ls_cookie_find(ls_str header, ls_str name, ls_str *value)
 		ls_str key;
 		ls_str content = pair;
 
-		if (!cut(&content, '=', &key) || !ls_str_eq(trim(key), name))
+		if (!cut(&content, '=', &key) || !ls_str_eq(ls_str_trim(key), name))
 			continue;
-		content = trim(content);
+		content = ls_str_trim(content);
 		if (content.len >= 2 && content.data[0] == '"' && content.data[content.len - 1] == '"')
 			content = ls_str_make(content.data + 1, content.len - 2);
 		if (!printable(content) || (found && !ls_str_eq(content, *value)))

@@ -36,25 +36,10 @@ static char *facts = NULL;
 /* ---- texts ---- */
 
 static void
-escape(ls_buf *buf, ls_str s)
-{
-	for (size_t i = 0; i < s.len; i++)
-	{
-		unsigned char c = (unsigned char) s.data[i];
-
-		if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-			c == '-' || c == '.' || c == '_' || c == '~')
-			ls_buf_char(buf, (char) c);
-		else
-			ls_buf_printf(buf, "%%%02X", c);
-	}
-}
-
-static void
 parameter(ls_buf *buf, char separator, const char *name, ls_str value)
 {
 	ls_buf_printf(buf, "%c%s=", separator, name);
-	escape(buf, value);
+	ls_buf_url(buf, value, false);
 }
 
 static void
@@ -160,9 +145,9 @@ redeem(ls_oauth_attempt *a, const ls_oauth_state *s, ls_str *access_token, ls_st
 		parameter(&body, '&', "client_secret", p->client_secret);
 	}
 	ls_buf_init(&pair, a->arena);
-	escape(&pair, p->client_id);
+	ls_buf_url(&pair, p->client_id, false);
 	ls_buf_char(&pair, ':');
-	escape(&pair, p->client_secret);
+	ls_buf_url(&pair, p->client_secret, false);
 	ls_buf_init(&basic, a->arena);
 	ls_buf_lit(&basic, "Basic ");
 	ls_base64(&basic, pair.data, pair.len);

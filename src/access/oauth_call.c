@@ -110,12 +110,6 @@ ls_oauth_enter(ls_oauth_attempt *a)
 
 /* ---- settings ---- */
 
-static bool
-is_set(const char *setting)
-{
-	return setting != NULL && setting[0] != '\0';
-}
-
 static ls_str
 copy_setting(ls_oauth_attempt *a, const char *setting)
 {
@@ -132,7 +126,7 @@ read_secret(ls_oauth_attempt *a, const char *file)
 	};
 	ls_str content = LS_STR("");
 	ls_secret_file result =
-		is_set(file) ? ls_read_secret_file(file, a->arena, &content) : LS_SECRET_FILE_MISSING;
+		ls_is_set(file) ? ls_read_secret_file(file, a->arena, &content) : LS_SECRET_FILE_MISSING;
 	size_t len = 0;
 
 	if (result != LS_SECRET_FILE_OK)
@@ -150,7 +144,7 @@ ls_oauth_load_provider(ls_oauth_attempt *a)
 	bool connect = ls_str_eq(a->query->provider, LS_STR("google"));
 
 	if ((!connect && !ls_str_eq(a->query->provider, LS_STR("github"))) ||
-		!is_set(connect ? ls_oauth_google_client_id : ls_oauth_github_client_id))
+		!ls_is_set(connect ? ls_oauth_google_client_id : ls_oauth_github_client_id))
 		return ls_oauth_fail(a, LS_ERROR_NOT_FOUND, "this provider is not switched on", NULL);
 	p->connect = connect;
 	p->name = connect ? "google" : "github";

@@ -25,7 +25,7 @@ base_url(ls_oauth_attempt *a)
 {
 	ls_str url;
 
-	if (ls_public_url == NULL || ls_public_url[0] == '\0')
+	if (!ls_is_set(ls_public_url))
 	{
 		ls_buf buf;
 

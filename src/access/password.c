@@ -277,7 +277,7 @@ in_file(const char hash[2 * LS_SHA1_LENGTH + 1])
 	struct stat status;
 	int fd;
 
-	if (ls_breached_passwords_file == NULL || ls_breached_passwords_file[0] == '\0')
+	if (!ls_is_set(ls_breached_passwords_file))
 		return false;
 	/* Not blocking: or a pipe would hold the executor for ever. */
 	fd = open(ls_breached_passwords_file, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -351,7 +351,7 @@ ls_password_ask(ls_str given)
 
 	Assert(!IsTransactionState());
 	asked_found = false;
-	if (ls_breached_passwords_url == NULL || ls_breached_passwords_url[0] == '\0')
+	if (!ls_is_set(ls_breached_passwords_url))
 		return;
 	context = AllocSetContextCreate(outer, "logsvc password", ALLOCSET_DEFAULT_SIZES);
 	MemoryContextSwitchTo(context);

@@ -33,26 +33,20 @@ static ls_principal current;   /* as the setting says, or newer */
 static TimestampTz looked_at = 0;
 static uint64 looked_epoch;
 
-static int
-digit(char c)
-{
-	return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 static bool
 parse(const char *value, ls_principal *out)
 {
 	uint8 *bytes = (uint8 *) out;
 
 	memset(out, 0, sizeof(*out));
-	if (value == NULL || value[0] == '\0')
+	if (!ls_is_set(value))
 		return true;
 	if (strlen(value) != 2 * sizeof(*out))
 		return false;
 	for (size_t i = 0; i < sizeof(*out); i++)
 	{
-		int high = digit(value[2 * i]);
-		int low = digit(value[2 * i + 1]);
+		int high = ls_hex_digit(value[2 * i]);
+		int low = ls_hex_digit(value[2 * i + 1]);
 
 		if (high < 0 || low < 0)
 			return false;

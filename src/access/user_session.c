@@ -55,7 +55,7 @@ is_ours(ls_str text, bool (*in_list)(ls_str, ls_str))
 	const char *own = ls_public_url;
 
 	/* Of a server without logsvc.public_url: what one has on one's own machine. */
-	if (own == NULL || own[0] == '\0')
+	if (!ls_is_set(own))
 	{
 		snprintf(local, sizeof(local), "http://localhost:%d,http://127.0.0.1:%d,http://[::1]:%d",
 				 ls_port, ls_port, ls_port);

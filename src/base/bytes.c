@@ -26,6 +26,16 @@ ls_str_eq_nocase(ls_str a, ls_str b)
 	return true;
 }
 
+ls_str
+ls_str_trim(ls_str s)
+{
+	while (s.len > 0 && (s.data[0] == ' ' || s.data[0] == '\t'))
+		s = ls_str_make(s.data + 1, s.len - 1);
+	while (s.len > 0 && (s.data[s.len - 1] == ' ' || s.data[s.len - 1] == '\t'))
+		s.len--;
+	return s;
+}
+
 int
 ls_str_cmp(ls_str a, ls_str b)
 {
@@ -38,6 +48,27 @@ ls_str_cmp(ls_str a, ls_str b)
 }
 
 /* ---- writing ---- */
+
+void
+ls_buf_url(ls_buf *buf, ls_str s, bool keep_slash)
+{
+	static const char digits[] = "0123456789ABCDEF";
+
+	for (size_t i = 0; i < s.len; i++)
+	{
+		unsigned char c = (unsigned char) s.data[i];
+
+		if ((c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') ||
+			c == '-' || c == '.' || c == '_' || c == '~' || (keep_slash && c == '/'))
+			ls_buf_char(buf, (char) c);
+		else
+		{
+			ls_buf_char(buf, '%');
+			ls_buf_char(buf, digits[c >> 4]);
+			ls_buf_char(buf, digits[c & 15]);
+		}
+	}
+}
 
 void
 ls_buf_u16(ls_buf *buf, uint16_t v)

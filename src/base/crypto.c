@@ -178,12 +178,12 @@ unhex(const char *text, size_t len, uint8 *out)
 {
 	for (size_t i = 0; i < len; i++)
 	{
-		unsigned int byte;
+		int high = ls_hex_digit(text[2 * i]);
+		int low = ls_hex_digit(text[2 * i + 1]);
 
-		if (!isxdigit((unsigned char) text[2 * i]) || !isxdigit((unsigned char) text[2 * i + 1]) ||
-			sscanf(text + 2 * i, "%2x", &byte) != 1)
+		if (high < 0 || low < 0)
 			return false;
-		out[i] = (uint8) byte;
+		out[i] = (uint8) (high << 4 | low);
 	}
 	return true;
 }

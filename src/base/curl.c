@@ -464,7 +464,7 @@ set_transfer(ls_transfer *t, const ls_curl_request *request)
 	/* Else the end of a transfer waits for the thread that still looks up its name. */
 	ok = ok && SET(CURLOPT_QUICK_EXIT, 1L);
 #endif
-	if (ls_ca_file != NULL && ls_ca_file[0] != '\0')
+	if (ls_is_set(ls_ca_file))
 		ok = ok && SET(CURLOPT_CAINFO, ls_ca_file) && SET(CURLOPT_CAPATH, NULL);
 	ok = ok && SET(CURLOPT_WRITEFUNCTION, on_body) && SET(CURLOPT_WRITEDATA, t);
 	ok = ok && SET(CURLOPT_HEADERFUNCTION, on_header) && SET(CURLOPT_HEADERDATA, t);

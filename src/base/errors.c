@@ -86,7 +86,7 @@ ls_error_body(ls_buf *buf, ls_error_id id, const char *message, const char *deta
 {
 	const ls_error_info *info = &ls_error_table[id];
 
-	if (message == NULL || message[0] == '\0' || id == LS_ERROR_INTERNAL)
+	if (!ls_is_set(message) || id == LS_ERROR_INTERNAL)
 		message = info->message;
 	ls_buf_lit(buf, "{\"error\":");
 	ls_json_quote(buf, ls_str_of_cstring(message));

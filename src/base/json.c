@@ -103,16 +103,11 @@ hex4(const char *p, const char *end)
 		return -1;
 	for (int i = 0; i < 4; i++)
 	{
-		char c = p[i];
+		int digit = ls_hex_digit(p[i]);
 
-		if (c >= '0' && c <= '9')
-			v = v << 4 | (c - '0');
-		else if (c >= 'a' && c <= 'f')
-			v = v << 4 | (c - 'a' + 10);
-		else if (c >= 'A' && c <= 'F')
-			v = v << 4 | (c - 'A' + 10);
-		else
+		if (digit < 0)
 			return -1;
+		v = v << 4 | digit;
 	}
 	return v;
 }

@@ -47,6 +47,27 @@ ls_str_eq(ls_str a, ls_str b)
 	return a.len == b.len && (a.len == 0 || memcmp(a.data, b.data, a.len) == 0);
 }
 
+/* A setting or a variable of the environment: there, and not empty. */
+static inline bool
+ls_is_set(const char *s)
+{
+	return s != NULL && s[0] != '\0';
+}
+
+/* The same without blanks and tabs around it. */
+extern ls_str ls_str_trim(ls_str s);
+
+/* The value of a hexadecimal digit of either case; -1 for anything else. */
+static inline int
+ls_hex_digit(char c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	if (c >= 'a' && c <= 'f')
+		return c - 'a' + 10;
+	return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+}
+
 /* ASCII case-insensitive equality. */
 extern bool ls_str_eq_nocase(ls_str a, ls_str b);
 
@@ -131,6 +152,9 @@ ls_buf_char(ls_buf *buf, char c)
 }
 
 #define ls_buf_lit(buf, literal) ls_buf_append((buf), "" literal, sizeof(literal) - 1)
+
+/* Appends s as a part of a URL: all but letters, digits and -._~ as %XX (RFC 3986). */
+extern void ls_buf_url(ls_buf *buf, ls_str s, bool keep_slash);
 
 /* Little-endian numbers and LEB128 varints, for binary formats. */
 extern void ls_buf_u16(ls_buf *buf, uint16_t v);

@@ -300,7 +300,7 @@ write_request(const ls_protocol_settings *settings, const ls_evaluation_prompt *
 	ls_buf_str(&url, base.base);
 	path_start = base.base.len - base.path.len;
 	ls_buf_lit(&url, "/model/");
-	ls_sigv4_encode(&url, settings->model, false);
+	ls_buf_url(&url, settings->model, false);
 	ls_buf_lit(&url, "/converse");
 	ls_buf_init(&body, arena);
 	write_body(&body, settings, prompt, repair);

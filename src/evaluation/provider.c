@@ -154,7 +154,7 @@ read_keys(const char *provider, ls_arena *arena, ls_protocol_settings *settings,
 {
 	static const char *const aws[] = {"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY",
 									  "AWS_SESSION_TOKEN"};
-	bool file = ls_model_key_file != NULL && ls_model_key_file[0] != '\0';
+	bool file = ls_is_set(ls_model_key_file);
 	ls_str content;
 
 	if (file && !read_key_file(ls_model_key_file, arena, &content, problem))

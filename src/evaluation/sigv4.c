@@ -31,27 +31,6 @@ ls_sigv4_time(ls_time now, char *out)
 
 /* ---- the path and the query ---- */
 
-void
-ls_sigv4_encode(ls_buf *buf, ls_str s, bool keep_slash)
-{
-	static const char digits[] = "0123456789ABCDEF";
-
-	for (size_t i = 0; i < s.len; i++)
-	{
-		unsigned char c = (unsigned char) s.data[i];
-
-		if ((c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') ||
-			c == '-' || c == '.' || c == '_' || c == '~' || (keep_slash && c == '/'))
-			ls_buf_char(buf, (char) c);
-		else
-		{
-			ls_buf_char(buf, '%');
-			ls_buf_char(buf, digits[c >> 4]);
-			ls_buf_char(buf, digits[c & 15]);
-		}
-	}
-}
-
 /* Without empty segments, "." and ".." (RFC 3986, section 6), then encoded. */
 static void
 canonical_path(ls_buf *buf, ls_str path, ls_arena *arena)
@@ -83,16 +62,7 @@ canonical_path(ls_buf *buf, ls_str path, ls_arena *arena)
 	if (plain.len == 0 || (path.data[path.len - 1] == '/' && plain.data[plain.len - 1] != '/'))
 		ls_buf_char(&plain, '/');
 	buf->failed |= plain.failed;
-	ls_sigv4_encode(buf, ls_str_make(plain.data, plain.len), true);
-}
-
-static int
-hex_digit(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	c |= 0x20;
-	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+	ls_buf_url(buf, ls_str_make(plain.data, plain.len), true);
 }
 
 /* What is percent-encoded already must not be encoded twice here, unlike in the path. */
@@ -106,16 +76,17 @@ encode_parameter(ls_str s, ls_arena *arena)
 	ls_buf_init(&encoded, arena);
 	for (size_t i = 0; i < s.len; i++)
 	{
-		if (s.data[i] == '%' && i + 2 < s.len && hex_digit(s.data[i + 1]) >= 0 &&
-			hex_digit(s.data[i + 2]) >= 0)
+		if (s.data[i] == '%' && i + 2 < s.len && ls_hex_digit(s.data[i + 1]) >= 0 &&
+			ls_hex_digit(s.data[i + 2]) >= 0)
 		{
-			ls_buf_char(&plain, (char) (hex_digit(s.data[i + 1]) << 4 | hex_digit(s.data[i + 2])));
+			ls_buf_char(&plain,
+						(char) (ls_hex_digit(s.data[i + 1]) << 4 | ls_hex_digit(s.data[i + 2])));
 			i += 2;
 		}
 		else
 			ls_buf_char(&plain, s.data[i]);
 	}
-	ls_sigv4_encode(&encoded, ls_str_make(plain.data, plain.len), false);
+	ls_buf_url(&encoded, ls_str_make(plain.data, plain.len), false);
 	return ls_str_make(encoded.data, encoded.len);
 }
 

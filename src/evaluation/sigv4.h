@@ -46,7 +46,4 @@ extern void ls_sigv4_time(ls_time now, char *out);
 extern bool ls_sigv4_sign(const ls_sigv4_request *request, ls_arena *arena,
 						  ls_sigv4_signature *out);
 
-/* Appends s with every byte but A-Z a-z 0-9 - . _ ~ (and '/', if `keep_slash`) as %XX. */
-extern void ls_sigv4_encode(ls_buf *buf, ls_str s, bool keep_slash);
-
 #endif /* LS_SIGV4_H */

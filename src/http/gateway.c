@@ -130,19 +130,13 @@ clamp(int *value, int smallest)
 }
 
 static bool
-is_set(const char *text)
-{
-	return text != NULL && text[0] != '\0';
-}
-
-static bool
 read_tls_files(ls_gateway *gateway, char *error, size_t error_size)
 {
 	const ls_gateway_config *config = &gateway->config;
 
-	if (!is_set(config->tls_certificate) && !is_set(config->tls_key))
+	if (!ls_is_set(config->tls_certificate) && !ls_is_set(config->tls_key))
 		return true;
-	if (!is_set(config->tls_certificate) || !is_set(config->tls_key))
+	if (!ls_is_set(config->tls_certificate) || !ls_is_set(config->tls_key))
 	{
 		snprintf(error, error_size,
 				 "logsvc.tls_certificate and logsvc.tls_key must be set together");

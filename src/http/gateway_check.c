@@ -130,8 +130,7 @@ take_field(void *context, enum MHD_ValueKind kind, const char *name, size_t name
 	field = wanted_field(&w->c->request, ls_str_make(name, name_size));
 	if (field != NULL)
 	{
-		while (text.len > 0 && (text.data[text.len - 1] == ' ' || text.data[text.len - 1] == '\t'))
-			text.len--;
+		text = ls_str_trim(text);
 		/* Proxies append: of several lines the last is the nearest one's. */
 		if (field->data == NULL || field == &w->c->request.forwarded_for)
 			*field = text;

@@ -143,17 +143,10 @@ ls_gateway_listen(ls_gateway *gateway, char *error, size_t error_size)
 	while (rest != NULL && *rest != '\0')
 	{
 		size_t len = strcspn(rest, ",");
-		ls_str entry = ls_str_make(rest, len);
+		ls_str entry = ls_str_trim(ls_str_make(rest, len));
 		char host[256];
 
 		rest += len + (rest[len] == ',' ? 1 : 0);
-		while (entry.len > 0 && entry.data[0] == ' ')
-		{
-			entry.data++;
-			entry.len--;
-		}
-		while (entry.len > 0 && entry.data[entry.len - 1] == ' ')
-			entry.len--;
 		if (entry.len == 0)
 			continue;
 		snprintf(host, sizeof(host), "%.*s", (int) entry.len, entry.data);

@@ -58,19 +58,6 @@ is_visible(ls_str s)
 	return s.len > 0;
 }
 
-static ls_str
-trim(ls_str s)
-{
-	while (s.len > 0 && (s.data[0] == ' ' || s.data[0] == '\t'))
-	{
-		s.data++;
-		s.len--;
-	}
-	while (s.len > 0 && (s.data[s.len - 1] == ' ' || s.data[s.len - 1] == '\t'))
-		s.len--;
-	return s;
-}
-
 /* Digits only; saturates, because "too large" is an answer of its own. */
 static bool
 parse_length(ls_str s, uint64_t *length)
@@ -125,7 +112,7 @@ ls_http_check_field(ls_http_check *check, ls_str name, ls_str value)
 			break;
 		case 6:
 			if (ls_str_eq_nocase(name, LS_STR("Expect")) &&
-				ls_str_eq_nocase(trim(value), LS_STR("100-continue")))
+				ls_str_eq_nocase(ls_str_trim(value), LS_STR("100-continue")))
 				check->expect_continue = true;
 			break;
 		case 14:
@@ -133,7 +120,7 @@ ls_http_check_field(ls_http_check *check, ls_str name, ls_str value)
 			{
 				if (check->lengths++ > 0)
 					refuse(check, 400, "More than one Content-Length header");
-				else if (!parse_length(trim(value), &check->content_length))
+				else if (!parse_length(ls_str_trim(value), &check->content_length))
 					refuse(check, 400, "Content-Length is not a number");
 			}
 			break;
@@ -317,15 +304,6 @@ ls_http_split_target(ls_str target, ls_str *path, ls_str *query)
 	return path->len > 0 && (path->data[0] == '/' || ls_str_eq(target, LS_STR("*")));
 }
 
-static int
-hex_value(char c)
-{
-	if (is_digit(c))
-		return c - '0';
-	c |= 0x20;
-	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 bool
 ls_http_decode_segment(ls_str segment, char *out, size_t *out_len)
 {
@@ -337,8 +315,8 @@ ls_http_decode_segment(ls_str segment, char *out, size_t *out_len)
 
 		if (c == '%')
 		{
-			int high = segment.len - i > 2 ? hex_value(segment.data[i + 1]) : -1;
-			int low = segment.len - i > 2 ? hex_value(segment.data[i + 2]) : -1;
+			int high = segment.len - i > 2 ? ls_hex_digit(segment.data[i + 1]) : -1;
+			int low = segment.len - i > 2 ? ls_hex_digit(segment.data[i + 2]) : -1;
 
 			if (high < 0 || low < 0)
 				return false;

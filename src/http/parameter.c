@@ -7,18 +7,6 @@
  */
 #include "src/http/parameter.h"
 
-static int
-hex_digit(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	if (c >= 'a' && c <= 'f')
-		return c - 'a' + 10;
-	if (c >= 'A' && c <= 'F')
-		return c - 'A' + 10;
-	return -1;
-}
-
 /* Decodes + and %XX; false for a bad escape, NUL or invalid UTF-8. */
 static bool
 decode(ls_str text, ls_arena *arena, ls_str *out)
@@ -36,8 +24,8 @@ decode(ls_str text, ls_arena *arena, ls_str *out)
 			c = ' ';
 		else if (c == '%')
 		{
-			int high = i + 2 <= text.len - 1 ? hex_digit(text.data[i + 1]) : -1;
-			int low = i + 2 <= text.len - 1 ? hex_digit(text.data[i + 2]) : -1;
+			int high = i + 2 <= text.len - 1 ? ls_hex_digit(text.data[i + 1]) : -1;
+			int low = i + 2 <= text.len - 1 ? ls_hex_digit(text.data[i + 2]) : -1;
 
 			if (high < 0 || low < 0 || (high == 0 && low == 0))
 				return false;

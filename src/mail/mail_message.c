@@ -36,28 +36,18 @@ is_address(ls_str s)
 	return memchr(at + 1, '@', s.len - (size_t) (at + 1 - s.data)) == NULL;
 }
 
-static ls_str
-trim(ls_str s)
-{
-	while (s.len > 0 && s.data[0] == ' ')
-		s = ls_str_make(s.data + 1, s.len - 1);
-	while (s.len > 0 && s.data[s.len - 1] == ' ')
-		s.len--;
-	return s;
-}
-
 bool
 ls_mail_sender(ls_str setting, ls_str *name, ls_str *address)
 {
 	const char *open;
 
-	setting = trim(setting);
+	setting = ls_str_trim(setting);
 	*name = ls_str_make("", 0);
 	*address = setting;
 	open = setting.len == 0 ? NULL : memchr(setting.data, '<', setting.len);
 	if (open != NULL && setting.data[setting.len - 1] == '>')
 	{
-		*name = trim(ls_str_make(setting.data, (size_t) (open - setting.data)));
+		*name = ls_str_trim(ls_str_make(setting.data, (size_t) (open - setting.data)));
 		*address = ls_str_make(open + 1, (size_t) (setting.data + setting.len - open) - 2);
 		if (name->len >= 2 && name->data[0] == '"' && name->data[name->len - 1] == '"')
 			*name = ls_str_make(name->data + 1, name->len - 2);

@@ -9,16 +9,10 @@
 
 #include "src/mail/mail_message.h"
 
-static bool
-is_set(const char *setting)
-{
-	return setting != NULL && setting[0] != '\0';
-}
-
 bool
 ls_smtp_configured(void)
 {
-	return is_set(ls_smtp_url);
+	return ls_is_set(ls_smtp_url);
 }
 
 static bool
@@ -58,7 +52,7 @@ ls_smtp_settings(ls_arena *arena, ls_smtp *smtp)
 	if (!tls && pg_strncasecmp(ls_smtp_url, "smtp://", 7) != 0)
 		return "logsvc.smtp_url must begin with smtp:// or smtps://";
 	smtp->url = ls_arena_strdup(arena, ls_str_of_cstring(ls_smtp_url));
-	if (!is_set(ls_smtp_from))
+	if (!ls_is_set(ls_smtp_from))
 		return "logsvc.smtp_from is not set";
 	if (!ls_mail_sender(ls_arena_strdup(arena, ls_str_of_cstring(ls_smtp_from)), &smtp->from_name,
 						&smtp->from))
@@ -69,14 +63,14 @@ ls_smtp_settings(ls_arena *arena, ls_smtp *smtp)
 		smtp->starttls = LS_CURL_STARTTLS_NEVER;
 	else if (ls_smtp_tls == LS_SMTP_TLS_AUTO && loopback)
 		smtp->starttls = LS_CURL_STARTTLS_OFFERED;
-	if (!is_set(ls_smtp_user))
-		return is_set(ls_smtp_password_file)
+	if (!ls_is_set(ls_smtp_user))
+		return ls_is_set(ls_smtp_password_file)
 				   ? "logsvc.smtp_password_file is set and logsvc.smtp_user is not"
 				   : NULL;
 
 	if (!tls && !loopback && smtp->starttls != LS_CURL_STARTTLS_REQUIRED)
 		return "a password is sent over TLS only; set logsvc.smtp_tls to required";
-	if (!is_set(ls_smtp_password_file))
+	if (!ls_is_set(ls_smtp_password_file))
 		return "logsvc.smtp_user is set and logsvc.smtp_password_file is not";
 	smtp->user = ls_arena_strdup(arena, ls_str_of_cstring(ls_smtp_user));
 	switch (ls_read_secret_file(ls_smtp_password_file, arena, &content))
