@@ -124,9 +124,6 @@ extern void ls_require_permission(const char *permission);
 extern bool ls_is_operator(void);
 extern void ls_require_operator(void); /* raises FORBIDDEN */
 
-/* Does the token carry that scope (text)?  True for other kinds. */
-extern bool ls_principal_has_scope(const ls_principal *principal, const char *scope);
-
 extern const char *ls_role_name(ls_role role); /* "owner"; "" for NONE */
 extern ls_role ls_role_of_name(const char *name);
 

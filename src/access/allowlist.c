@@ -66,10 +66,10 @@ contains(const allowlist *list, const ls_address *address)
 		if (ls_network_contains(&list->networks[i].address, list->networks[i].bits, address))
 			return true;
 	}
-	return list->n == 0;
+	return false;
 }
 
-/* address NULL: it is not known, and in no list that is not empty. */
+/* address NULL: it is not known, and in no list. */
 static ls_error_id
 check(const pg_uuid_t *organization, const ls_address *address, ls_caught *caught)
 {

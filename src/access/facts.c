@@ -93,7 +93,8 @@ ls_index_exists(const pg_uuid_t *organization, ls_str name, bool *failed)
 	lookup.context = &exists;
 	if (!ls_lookup_run(&lookup, &caught))
 	{
-		ereport(LOG, errmsg("could not look up an index: %s", caught.message));
+		ereport(LOG, errcode(caught.sqlstate),
+				errmsg("logsvc could not look up an index: %s", caught.format));
 		if (failed != NULL)
 			*failed = true;
 		exists = false;
@@ -152,7 +153,8 @@ ls_rate_limit_of(const char *class_name, int *limit_per_minute, ls_rate_scope *s
 		if (ls_lookup_run(&lookup, &caught))
 			ls_cache_store(&rate_cache, key, &fresh, epoch);
 		else
-			ereport(LOG, errmsg("could not look up a rate limit: %s", caught.message));
+			ereport(LOG, errcode(caught.sqlstate),
+					errmsg("logsvc could not look up a rate limit: %s", caught.format));
 		pfree(name);
 	}
 	*limit_per_minute = fresh.per_minute;
@@ -202,7 +204,8 @@ ls_ingest_quota_of(const pg_uuid_t *organization, bool test, ls_ingest_quota *qu
 	lookup.context = quota;
 	if (!ls_lookup_run(&lookup, &caught))
 	{
-		ereport(LOG, errmsg("could not look up a quota: %s", caught.message));
+		ereport(LOG, errcode(caught.sqlstate),
+				errmsg("logsvc could not look up a quota: %s", caught.format));
 		return false;
 	}
 	ls_cache_store(&quota_cache, key, quota, epoch);

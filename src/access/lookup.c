@@ -325,5 +325,6 @@ ls_touch_credential(const ls_principal *principal)
 	lookup.values[2] = UUIDPGetDatum(&organization);
 	lookup.write = true;
 	if (!ls_lookup_run(&lookup, &caught))
-		ereport(LOG, errmsg("could not note the use of a credential: %s", caught.message));
+		ereport(LOG, errcode(caught.sqlstate),
+				errmsg("logsvc could not note the use of a credential: %s", caught.format));
 }

@@ -9,7 +9,6 @@
 
 #include "access/xact.h"
 #include "catalog/pg_type.h"
-#include "port/atomics.h"
 #include "storage/ipc.h"
 
 #include "src/access/browser.h"
@@ -42,8 +41,9 @@ ls_oauth_complain(const ls_oauth_attempt *a, const char *what, const char *why)
 	ereport(LOG, errmsg("logsvc cannot sign in by %s: %s: %s", a->provider.name, what, why));
 }
 
-bool
-ls_oauth_unavailable(ls_oauth_attempt *a, const char *what, const char *why)
+/* Ends with 503, and into the log. */
+static bool
+unavailable(ls_oauth_attempt *a, const char *what, const char *why)
 {
 	ls_oauth_complain(a, what, why);
 	return ls_oauth_fail(a, LS_ERROR_SERVICE_UNAVAILABLE,
@@ -96,16 +96,13 @@ bool
 ls_oauth_enter(ls_oauth_attempt *a)
 {
 	static bool registered = false;
-	uint32 most = (uint32) Max(ls_executors / 2, 1);
-	uint32 old = pg_atomic_read_u32(places);
 
 	/* A FATAL during a call passes by PG_FINALLY. */
 	if (!registered)
 		before_shmem_exit(leave_at_exit, 0);
 	registered = true;
-	while (old < most && !inside)
-		inside = pg_atomic_compare_exchange_u32(places, &old, old + 1);
-	return inside || ls_oauth_unavailable(a, "the calls under way", "there are too many");
+	inside = inside || ls_place_take(places, (uint32) Max(ls_executors / 2, 1));
+	return inside || unavailable(a, "the calls under way", "there are too many");
 }
 
 /* ---- settings ---- */
@@ -130,11 +127,11 @@ read_secret(ls_oauth_attempt *a, const char *file)
 	size_t len = 0;
 
 	if (result != LS_SECRET_FILE_OK)
-		return ls_oauth_unavailable(a, "the file of the client secret", reasons[result]);
+		return unavailable(a, "the file of the client secret", reasons[result]);
 	while (len < content.len && content.data[len] >= ' ')
 		len++;
 	a->provider.client_secret = ls_str_make(content.data, len);
-	return len > 0 || ls_oauth_unavailable(a, "the file of the client secret", "it has none");
+	return len > 0 || unavailable(a, "the file of the client secret", "it has none");
 }
 
 bool
@@ -163,7 +160,7 @@ ls_oauth_load_provider(ls_oauth_attempt *a)
 		p->secret_in_body = true;
 	}
 	if (!ls_url_callable(p->issuer, &p->local))
-		return ls_oauth_unavailable(a, "its settings", "a URL must begin with https://");
+		return unavailable(a, "its settings", "a URL must begin with https://");
 	return read_secret(a, connect ? ls_oauth_google_secret_file : ls_oauth_github_secret_file);
 }
 
@@ -229,16 +226,16 @@ ls_oauth_fetch(ls_oauth_attempt *a, const char *what, ls_str url, const ls_curl_
 
 	Assert(!IsTransactionState());
 	if (!ls_url_callable(url, &local) || (local && !a->provider.local))
-		return ls_oauth_unavailable(a, what, "its URL must begin with https://");
+		return unavailable(a, what, "its URL must begin with https://");
 	if (left <= 0)
-		return ls_oauth_unavailable(a, what, "no time is left for it");
+		return unavailable(a, what, "no time is left for it");
 	if (!ls_oauth_enter(a))
 		return false;
 	ls_curl_perform(&request, reply);
 	if (reply->outcome != LS_CURL_OK)
-		return ls_oauth_unavailable(a, what, reply->reason);
+		return unavailable(a, what, reply->reason);
 	if (reply->status >= 500)
-		return ls_oauth_unavailable(a, what, psprintf("it answered %d", reply->status));
+		return unavailable(a, what, psprintf("it answered %d", reply->status));
 	return true;
 }
 
@@ -257,7 +254,7 @@ ls_oauth_get(ls_oauth_attempt *a, const char *what, ls_str url, ls_str access_to
 	if (!ls_oauth_fetch(a, what, url, headers, access_token.len > 0 ? 2 : 1, LS_STR(""), &reply))
 		return false;
 	if (reply.status != 200)
-		return ls_oauth_unavailable(a, what, psprintf("it answered %d", reply.status));
+		return unavailable(a, what, psprintf("it answered %d", reply.status));
 	*body = ls_arena_strdup(a->arena, reply.body);
 	return true;
 }
@@ -281,7 +278,7 @@ ls_oauth_document(ls_oauth_attempt *a, const char *what, ls_str url, bool again,
 	if (!ls_oauth_get(a, what, url, LS_STR(""), text))
 		return false;
 	if (!ls_id_members(*text, a->arena, NULL, 0))
-		return ls_oauth_unavailable(a, what, "it is not a JSON object");
+		return unavailable(a, what, "it is not a JSON object");
 	return ls_oauth_ask(a, "SELECT logsvc_internal.keep_oauth_document($1, $2)", &keep, TEXTOID,
 						url, text, &known);
 }
@@ -303,9 +300,9 @@ ls_oauth_discover(ls_oauth_attempt *a)
 						   &text))
 		return false;
 	if (!ls_id_read_discovery(text, a->arena, &found))
-		return ls_oauth_unavailable(a, "the discovery document", "it lacks an endpoint");
+		return unavailable(a, "the discovery document", "it lacks an endpoint");
 	if (!ls_str_eq(found.issuer, p->issuer))
-		return ls_oauth_unavailable(a, "the discovery document", "it is of another issuer");
+		return unavailable(a, "the discovery document", "it is of another issuer");
 	p->authorize_url = found.authorization_endpoint;
 	p->token_url = found.token_endpoint;
 	p->keys_url = found.jwks_uri;

@@ -57,9 +57,6 @@ extern bool ls_oauth_fail(ls_oauth_attempt *a, ls_error_id error, const char *me
 /* Into the log, at most a line a minute: everybody can start a sign-in. */
 extern void ls_oauth_complain(const ls_oauth_attempt *a, const char *what, const char *why);
 
-/* Both, with 503. */
-extern bool ls_oauth_unavailable(ls_oauth_attempt *a, const char *what, const char *why);
-
 /* Takes one of the places of those who may ask providers, unless it has one; gives it back. */
 extern bool ls_oauth_enter(ls_oauth_attempt *a);
 extern void ls_oauth_leave(void);

@@ -21,7 +21,6 @@
 
 #include "access/xact.h"
 #include "miscadmin.h"
-#include "port/atomics.h"
 #include "storage/condition_variable.h"
 #include "storage/ipc.h"
 #include "utils/builtins.h"
@@ -78,19 +77,6 @@ ls_password_register(bool preloaded)
 		ls_shmem_add(&item);
 }
 
-static bool
-take(pg_atomic_uint32 *counter, uint32 most)
-{
-	uint32 old = pg_atomic_read_u32(counter);
-
-	while (old < most)
-	{
-		if (pg_atomic_compare_exchange_u32(counter, &old, old + 1))
-			return true;
-	}
-	return false;
-}
-
 static void
 leave(void)
 {
@@ -120,10 +106,10 @@ enter(void)
 	uint32 most = (uint32) Max(ls_executors - 1, 1);
 	ls_time end = ls_now() + WAIT_MS * INT64_C(1000);
 
-	if (!take(&shared->inside, most))
+	if (!ls_place_take(&shared->inside, most))
 		ls_raise(LS_ERROR_SERVICE_UNAVAILABLE);
 	inside = true;
-	while (!(hashing = take(&shared->hashing, running)))
+	while (!(hashing = ls_place_take(&shared->hashing, running)))
 	{
 		long left = (long) ((end - ls_now()) / 1000);
 

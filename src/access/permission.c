@@ -90,6 +90,12 @@ has_letter(const char *letters, char letter)
 	return letter != '\0' && strchr(letters, letter) != NULL;
 }
 
+static bool
+has_scope(const ls_principal *principal, const char *scope)
+{
+	return (principal->scopes & ls_scope_bit(scope, strlen(scope))) != 0;
+}
+
 void
 ls_principal_resolve(ls_principal *principal)
 {
@@ -108,7 +114,7 @@ ls_principal_resolve(ls_principal *principal)
 			case LS_PRINCIPAL_NONE:
 				break;
 			case LS_PRINCIPAL_TOKEN:
-				allowed = by_role && (principal->scopes & ls_scope_bit(p->scope, strlen(p->scope)));
+				allowed = by_role && has_scope(principal, p->scope);
 				break;
 			case LS_PRINCIPAL_KEY:
 				allowed = has_letter(p->keys, principal->key_scope);
@@ -125,13 +131,6 @@ ls_principal_resolve(ls_principal *principal)
 		if (allowed)
 			principal->permissions |= bit;
 	}
-}
-
-bool
-ls_principal_has_scope(const ls_principal *principal, const char *scope)
-{
-	return principal->kind != LS_PRINCIPAL_TOKEN ||
-		   (principal->scopes & ls_scope_bit(scope, strlen(scope))) != 0;
 }
 
 ls_error_id
@@ -152,8 +151,7 @@ ls_authorize(const ls_principal *principal, const char *credentials, const char 
 		case LS_PRINCIPAL_OPERATOR:
 			return LS_ALLOWED;
 		case LS_PRINCIPAL_TOKEN:
-			if (!has_letter(credentials, 'T') ||
-				(scope[0] != '\0' && !ls_principal_has_scope(principal, scope)))
+			if (!has_letter(credentials, 'T') || (scope[0] != '\0' && !has_scope(principal, scope)))
 				return LS_ERROR_INSUFFICIENT_SCOPE;
 			break;
 		case LS_PRINCIPAL_USER:

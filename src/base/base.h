@@ -14,6 +14,7 @@
 #include "datatype/timestamp.h"
 #include "lib/stringinfo.h"
 #include "nodes/pg_list.h"
+#include "port/atomics.h"
 #include "storage/lwlock.h"
 #include "utils/uuid.h"
 
@@ -41,9 +42,6 @@ extern const ls_error_info ls_error_table[LS_ERRORS];
 
 /* The packed SQLSTATE of an error, for errcode(). */
 extern int ls_errcode(ls_error_id error);
-
-/* The entry of a packed SQLSTATE; LS_ERROR_INTERNAL for one that is not ours. */
-extern ls_error_id ls_error_of_sqlstate(int sqlstate);
 
 /* The first entry with a code; LS_ERROR_INTERNAL for a code that is not ours. */
 extern ls_error_id ls_error_of_code(const char *code);
@@ -188,6 +186,9 @@ typedef enum ls_lock
 } ls_lock;
 
 extern LWLock *ls_lwlock(ls_lock lock);
+
+/* Takes one of at most `most` places that a counter in shared memory counts; false: none is free. */
+extern bool ls_place_take(pg_atomic_uint32 *taken, uint32 most);
 
 /* ---- memory ---- */
 

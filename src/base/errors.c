@@ -24,8 +24,9 @@ ls_errcode(ls_error_id error)
 	return MAKE_SQLSTATE(s[0], s[1], s[2], s[3], s[4]);
 }
 
-ls_error_id
-ls_error_of_sqlstate(int sqlstate)
+/* The entry of a packed SQLSTATE; LS_ERROR_INTERNAL for one that is not ours. */
+static ls_error_id
+error_of_sqlstate(int sqlstate)
 {
 	for (int i = 0; i < LS_ERRORS; i++)
 	{
@@ -57,7 +58,7 @@ ls_catch_error(MemoryContext context, ls_caught *caught)
 
 	memset(caught, 0, sizeof(*caught));
 	caught->sqlstate = data->sqlerrcode;
-	caught->id = ls_error_of_sqlstate(data->sqlerrcode);
+	caught->id = error_of_sqlstate(data->sqlerrcode);
 	if (data->message)
 		strlcpy(caught->message, data->message, sizeof(caught->message));
 	/* "%s" says nothing: of ours there is the table, of SQL code no more than its SQLSTATE. */

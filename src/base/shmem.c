@@ -88,6 +88,19 @@ ls_lwlock(ls_lock lock)
 	return &locks[lock].lock;
 }
 
+bool
+ls_place_take(pg_atomic_uint32 *taken, uint32 most)
+{
+	uint32 old = pg_atomic_read_u32(taken);
+
+	while (old < most)
+	{
+		if (pg_atomic_compare_exchange_u32(taken, &old, old + 1))
+			return true;
+	}
+	return false;
+}
+
 /* ---- arenas in memory contexts ---- */
 
 static void *

@@ -103,7 +103,8 @@ put_text(char *out, size_t size, ls_str text)
 {
 	size_t n = text.len < size ? text.len : 0; /* too long for any name: none */
 
-	memcpy(out, text.data, n);
+	if (n > 0)
+		memcpy(out, text.data, n);
 	out[n] = '\0';
 }
 

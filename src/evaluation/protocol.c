@@ -179,12 +179,6 @@ blank(ls_str s)
 }
 
 bool
-ls_protocol_first(const ls_protocol_repair *repair)
-{
-	return repair->text.len == 0;
-}
-
-bool
 ls_protocol_has_reply(const ls_protocol_repair *repair)
 {
 	return repair->text.len > 0 && repair->reply.len <= MAX_SHOWN && !blank(repair->reply);
@@ -207,7 +201,7 @@ ls_protocol_user(ls_buf *buf, const ls_evaluation_prompt *prompt, const ls_proto
 {
 	ls_buf both;
 
-	if (ls_protocol_first(repair) || ls_protocol_has_reply(repair))
+	if (repair->text.len == 0 || ls_protocol_has_reply(repair))
 	{
 		ls_json_quote(buf, prompt->user);
 		return;

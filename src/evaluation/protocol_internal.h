@@ -66,8 +66,7 @@ extern int ls_protocol_claude_output(int version, int wanted);
 /* Whether it takes `temperature`; later versions refuse every value of it. */
 #define ls_protocol_claude_temperature(version) ((version) <= 406)
 
-/* True for a first call; the same request is asked for again when there is no reply to show. */
-extern bool ls_protocol_first(const ls_protocol_repair *repair);
+/* Is there a reply to show?  Without one a repair asks for the same request again. */
 extern bool ls_protocol_has_reply(const ls_protocol_repair *repair);
 
 /* True when the reply can stand as the input of a tool: a JSON object. */

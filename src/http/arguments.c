@@ -225,8 +225,9 @@ ls_function_of(const ls_route *route)
 
 /* ---- values ---- */
 
-void
-ls_call_problem(ls_call *call, ls_str path, const char *code, const char *message)
+/* Notes one thing that is wrong with the request. */
+static void
+problem(ls_call *call, ls_str path, const char *code, const char *message)
 {
 	if (call->n_problems++ >= MAX_PROBLEMS)
 		return;
@@ -244,7 +245,7 @@ ls_call_problem(ls_call *call, ls_str path, const char *code, const char *messag
 static void
 wrong(ls_call *call, ls_str name, const char *message)
 {
-	ls_call_problem(call, name, "invalid", message);
+	problem(call, name, "invalid", message);
 }
 
 /* The argument that a parameter or member of that name is for; -1: none. */
@@ -268,7 +269,7 @@ claim(ls_call *call, ls_str name)
 	int i = find_argument(call, name);
 
 	if (i < 0)
-		ls_call_problem(call, name, "unknown", "this parameter is not known here");
+		problem(call, name, "unknown", "this parameter is not known here");
 	else if (call->set[i])
 	{
 		wrong(call, name, "given twice");
@@ -610,6 +611,6 @@ ls_call_read(ls_call *call)
 				 call->set[i] && !call->nulls[i])
 			call->timeout = DatumGetInt32(call->values[i]);
 		if (a->required && !call->set[i] && call->problems.len == 0)
-			ls_call_problem(call, ls_str_of_cstring(a->parameter), "required", "is required");
+			problem(call, ls_str_of_cstring(a->parameter), "required", "is required");
 	}
 }

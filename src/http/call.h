@@ -93,9 +93,6 @@ extern const ls_function *ls_function_of(const ls_route *route);
  */
 extern void ls_call_read(ls_call *call);
 
-/* Notes one thing that is wrong with the request. */
-extern void ls_call_problem(ls_call *call, ls_str path, const char *code, const char *message);
-
 extern Oid ls_argument_type(ls_argument_kind kind);
 
 /* ---- oauth.c; outside of transactions ---- */
