@@ -410,7 +410,7 @@ BEGIN
 	VALUES (target, owner.user_id, create_token.name,
 		ARRAY(SELECT s FROM unnest(create_token.scopes) WITH ORDINALITY AS u (s, n)
 			GROUP BY s ORDER BY min(n)),
-		sha256(convert_to(secret, 'UTF8')), left(secret, 8), create_token.expires_at)
+		logsvc_internal.secret_hash(secret), left(secret, 8), create_token.expires_at)
 	RETURNING * INTO created;
 	PERFORM logsvc_internal.audit(target, 'token.created',
 		logsvc_internal.public_id('tok_', created.id),
@@ -450,7 +450,7 @@ BEGIN
 	INSERT INTO logsvc_internal.api_key AS k
 		(organization_id, name, scope, kind, key_hash, prefix, created_by, expires_at)
 	VALUES (target, create_api_key.name, create_api_key.scope, create_api_key.kind,
-		sha256(convert_to(secret, 'UTF8')), left(secret, 13),
+		logsvc_internal.secret_hash(secret), left(secret, 13),
 		CASE WHEN target = logsvc_internal.current_organization()
 			THEN logsvc_internal.current_user_id() END,
 		create_api_key.expires_at)

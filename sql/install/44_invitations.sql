@@ -76,12 +76,18 @@ RETURNS logsvc_internal.invitation
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
 	token text := logsvc_internal.new_secret('');
+	address text := (SELECT i.email FROM logsvc_internal.invitation i WHERE i.id = invitation);
 	sent logsvc_internal.invitation;
 	team text;
 	inviter text;
 BEGIN
+	-- Whoever invites decides what an address gets: not as often as he or she likes.
+	IF NOT logsvc_internal.may_mail(address, 'invitation') THEN
+		PERFORM logsvc_internal.raise_error('RATE_LIMIT_EXCEEDED',
+			'the address has got five invitations within an hour');
+	END IF;
 	UPDATE logsvc_internal.invitation i
-	SET token_hash = sha256(convert_to(token, 'UTF8')), expires_at = now() + interval '48 hours'
+	SET token_hash = logsvc_internal.secret_hash(token), expires_at = now() + interval '48 hours'
 	WHERE i.id = invitation
 	RETURNING * INTO sent;
 	SELECT o.name INTO team FROM logsvc_internal.organization o WHERE o.id = sent.organization_id;
@@ -128,7 +134,7 @@ BEGIN
 	INSERT INTO logsvc_internal.invitation
 		(id, organization_id, email, role, token_hash, invited_by, expires_at)
 	VALUES (made, target, invite.email, invite.role,
-		sha256(convert_to(logsvc_internal.new_secret(''), 'UTF8')),
+		logsvc_internal.secret_hash(logsvc_internal.new_secret('')),
 		CASE WHEN target = logsvc_internal.current_organization()
 			THEN logsvc_internal.current_user_id() END, now());
 	sent := logsvc_internal.send_invitation(made);
@@ -224,7 +230,7 @@ DECLARE
 BEGIN
 	SELECT i.* INTO found_invitation FROM logsvc_internal.invitation i
 	JOIN logsvc_internal.organization o ON o.id = i.organization_id AND o.deleted_at IS NULL
-	WHERE i.token_hash = sha256(convert_to(token, 'UTF8'));
+	WHERE i.token_hash = logsvc_internal.secret_hash(token);
 	IF found_invitation.accepted_at IS NOT NULL THEN
 		PERFORM logsvc_internal.raise_error('LINK_USED');
 	ELSIF found_invitation.id IS NULL

@@ -182,6 +182,15 @@ answers(admin => POST => '/invitations/preview', { token => $second }, '429 RATE
 answers(owner => POST => '/invitations/accept', { token => $second }, '403 INSUFFICIENT_SCOPE', 'people accept');
 audited($_->[0], $_->[1]) foreach [ 'member.invited', 1 ], [ 'invitation.resent', 1 ], [ 'invitation.revoked', 1 ];
 
+# Nobody has an address flooded.
+my $often = answers(admin => POST => '/invitations', { email => 'often@example.org', role => 'viewer' }, 201)->{data}{id};
+answers(admin => POST => "/invitations/$often/resend", undef, 200) foreach 2 .. 5;
+answers(admin => POST => "/invitations/$often/resend", undef, '429 RATE_LIMIT_EXCEEDED', 'the sixth within an hour');
+answers(admin => DELETE => "/invitations/$often", undef, 204);
+answers(admin => POST => '/invitations', { email => 'often@example.org', role => 'viewer' }, '429 RATE_LIMIT_EXCEEDED',
+	'nor by another invitation');
+is($t->sql("SELECT count(*) FROM logsvc_internal.outbox WHERE recipient = 'often\@example.org'"), 5, 'five mails');
+
 # Pro: 10 members, with those who are invited; acme has 2.
 answers(admin => POST => '/invitations', { email => "i$_\@example.org", role => 'viewer' }, 201) foreach 1 .. 8;
 answers(admin => POST => '/invitations', { email => 'i9@example.org', role => 'viewer' }, '403 PLAN_LIMIT_REACHED');
