@@ -93,7 +93,7 @@ done
 
 if ! grep -q '^LOGSVC_PAT=pat_' "$DATA/env" 2> /dev/null; then
 	say "Making organization quickstart with a user, a token and keys"
-	psql_db -At > "$DATA/credentials" <<'SQL'
+	(umask 077 && psql_db -At > "$DATA/credentials") <<'SQL'
 SELECT logsvc.create_organization('quickstart', 'enterprise') IS NULL
  WHERE NOT EXISTS (SELECT FROM logsvc_internal.organization WHERE slug = 'quickstart') \g /dev/null
 SELECT logsvc.create_user('owner@example.com', 'Quickstart owner') IS NULL

@@ -20,12 +20,6 @@ quote(ls_buf *buf, const char *text)
 	ls_json_quote(buf, ls_str_make(text, strlen(text)));
 }
 
-static bool
-is_open(const ls_route *route)
-{
-	return route->credentials[0] == '\0';
-}
-
 static void
 write_parameters(ls_buf *buf, const char *path)
 {
@@ -112,7 +106,8 @@ write_operation(ls_buf *buf, const ls_route *route)
 	if (route->success != 204)
 		ls_buf_lit(buf, ",\"content\":{\"application/json\":{\"schema\":{\"type\":\"object\"}}}");
 	ls_buf_char(buf, '}');
-	for (size_t i = 0; i < sizeof(common) / sizeof(common[0]) && !is_open(route); i++)
+	for (size_t i = 0; i < sizeof(common) / sizeof(common[0]) && route->pool != LS_POOL_GATEWAY;
+		 i++)
 		ls_buf_printf(buf, ",\"%s\":{\"$ref\":\"#/components/responses/Error\"}", common[i]);
 	for (size_t i = 0; i < 4 && route->pool == LS_POOL_EVALUATOR; i++)
 		ls_buf_printf(buf, ",\"%s\":{\"$ref\":\"#/components/responses/Error\"}",
