@@ -1,6 +1,7 @@
 /* judge_test.c: the built-in evaluator, behaviour by behaviour, and its floor on the cases. */
 #include <time.h>
 
+#include "src/evaluation/judge_internal.h"
 #include "test/unit/tap.h"
 #include "test/unit/judge_cases.h"
 
@@ -442,10 +443,31 @@ test_cases(const char *path)
 	ok(score_macro_f1(&s) >= 0.75, "macro-F1 is at least 0.75");
 }
 
+/* Of two entries with one stem the first would count, and the other mislead its reader. */
+static void
+test_words(void)
+{
+	static ls_jwords words;
+	int hidden = 0;
+
+	ls_jwords_init(&words);
+	for (int i = 1; i < words.n; i++)
+	{
+		const char *text = words.table[i].text;
+
+		if (ls_jwords_find(&words, ls_jstem(text, strlen(text))) == i)
+			continue;
+		printf("# %s is in the word list before\n", text);
+		hidden++;
+	}
+	ok(hidden == 0, "each entry of the word list counts");
+}
+
 int
 main(void)
 {
 	arena = ls_arena_create(NULL, 0);
+	test_words();
 	test_reports();
 	test_identifiers();
 	test_negation();
