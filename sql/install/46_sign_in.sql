@@ -125,6 +125,14 @@ BEGIN
 	ELSIF w.kind = 'forgot_password' THEN
 		PERFORM logsvc_internal.mail_link(account, 'reset_password', '/reset-password',
 			interval '1 hour');
+	ELSIF w.kind = 'resend_verification' AND account.verified_at IS NULL
+		AND EXISTS (SELECT FROM logsvc_internal.one_time_link l
+			WHERE l.user_id = account.id AND l.purpose = 'verify_email' AND l.expires_at > now()
+				AND l.password_hash IS DISTINCT FROM account.password_hash) THEN
+		-- More than one has signed up with the address.  Whose password would this one
+		-- confirm?  The owner of the address chooses a new one, which confirms it too.
+		PERFORM logsvc_internal.mail_link(account, 'reset_password', '/reset-password',
+			interval '1 hour');
 	ELSIF w.kind = 'resend_verification' AND account.verified_at IS NULL THEN
 		PERFORM logsvc_internal.mail_link(account, 'verify_email', '/verify-email',
 			interval '24 hours', account.name, account.password_hash);

@@ -125,6 +125,20 @@ mailed('carl@example.org', 'verify_email');
 is_answer(auth('resend-verification', { email => 'CARL@example.org' }), '202', 'again');
 is_answer(auth('verify-email', { token => token_in(mailed('carl@example.org', 'verify_email')) }), '200', 'by the second mail');
 ok(sign_in('carl@example.org', $password), 'and in');
+
+# Of several sign-ups nobody knows whose the next mail would confirm.
+is_answer(auth('sign-up', { email => 'finn@example.org', password => $password }), '202', 'one signs up');
+mailed('finn@example.org', 'verify_email');
+is_answer(auth('sign-up', { email => 'finn@example.org', password => 'Somebody-elses-1-word' }), '202', 'and somebody else');
+mailed('finn@example.org', 'verify_email');
+is_answer(auth('resend-verification', { email => 'finn@example.org' }), '202', 'the first asks for the mail again');
+$link = mailed('finn@example.org', 'reset_password');
+is($t->sql("SELECT count(*) FROM logsvc.outbox WHERE recipient = 'finn\@example.org' AND template = 'verify_email'"), 2,
+	'which confirms no password');
+is_answer(auth('reset-password', { token => token_in($link), password => 'A-third-word-of-7' }), '200', 'a new one is chosen');
+ok(!sign_in('finn@example.org', 'Somebody-elses-1-word'), 'the other password is none');
+ok(sign_in('finn@example.org', 'A-third-word-of-7'), 'and the address is confirmed');
+
 auth('resend-verification', { email => 'dora@example.org' });
 auth('sign-up', { email => 'dora@example.org', password => $password }) foreach 1 .. 7;
 wait_until(sub { $t->sql('SELECT count(*) FROM logsvc_internal.account_work') == 0 }, 20);
