@@ -338,6 +338,40 @@ is(scalar @wrong, 0, @pairs . ' pairs of ' . @routes . ' routes and ' . @princip
   or diag join "\n", @wrong[ 0 .. ($#wrong < 40 ? $#wrong : 40) ];
 note scalar(@pairs) . ' pairs';
 
+# ---- each argument of each route, of a wrong type ----
+
+my %is_not = (text => {}, integer => 'x', boolean => 'x', 'timestamp with time zone' => 'x', 'text[]' => 'x');
+my %takes = map { /^(\S+) (.*)$/ } split /\n/, $t->sql(q{
+	SELECT format('%s %s', p.oid::regproc, string_agg(a.name || '=' || a.type::regtype, ',' ORDER BY a.n))
+	FROM pg_proc p CROSS JOIN unnest(p.proargnames, p.proargtypes::oid[]) WITH ORDINALITY AS a (name, type, n)
+	WHERE p.pronamespace IN ('logsvc'::regnamespace, 'logsvc_internal'::regnamespace) AND a.type IS NOT NULL
+	GROUP BY p.oid});
+my $member_session = $t->session($email{owner});
+my $arguments_tried = 0;
+@wrong = ();
+foreach my $r (grep { $_->{pool} eq 'EXECUTOR' && $_->{success} != 501 && $_->{name} !~ /^OAUTH_/ } @routes)
+{
+	my $get = $r->{method} eq 'GET';
+	foreach my $argument (split /,/, $takes{ $r->{handler} } // '')
+	{
+		my ($name, $type) = split /=/, $argument;
+		$name =~ s/_(\w)/uc $1/ge;
+		next if $name =~ /^(organization|given)$/ || $r->{path} =~ /\{$name\}/;
+		next if !exists $is_not{$type} || $get && $type =~ /^text/;
+		(my $path = $r->{path}) =~ s/\{\w+\}/x_00000000000000000000000000/;
+		my $answer = $t->http($r->{method}, $path,
+			$get ? (query => { $name => 'x' }) : (json => { $name => $is_not{$type} }),
+			$r->{credentials} =~ /T/ ? (token => $org->{token})
+			: $r->{credentials} ne '' ? (session => $member_session, organization => 'acme') : ());
+		my ($detail) = grep { $_->{path} eq $name } @{ $answer->{json}{details} // [] };
+		$arguments_tried++;
+		push @wrong, "$r->{method} $r->{path} $name: $answer->{status} $answer->{content}"
+		  unless $answer->{status} == 400 && $answer->{json}{code} eq 'VALIDATION_ERROR' && $detail;
+	}
+}
+is(scalar @wrong, 0, "$arguments_tried arguments of a wrong type are refused by name") or diag join "\n", @wrong;
+cmp_ok($arguments_tried, '>', 60, '... which are many');
+
 # ---- the functions themselves: SQL reaches them past the gateway ----
 
 # They are called as somebody would who may; what that does is rolled back.
