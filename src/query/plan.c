@@ -15,8 +15,6 @@
 #include "catalog/pg_type.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
-#include "utils/date.h"
-#include "utils/datetime.h"
 #include "utils/lsyscache.h"
 #include "utils/timestamp.h"
 
@@ -891,6 +889,7 @@ ls_search_plan(ls_search *search, const ls_position *position)
 	p->offset = position->set ? position->offset : 0;
 	plan->keyset = true;
 	plan->empty = search->n_indexes == 0 || search->from >= search->to;
+	plan->days = (search->to - search->from) / LS_USECS_PER_DAY + 1;
 	initStringInfo(&plan->sql);
 	initStringInfo(&p->sql);
 	initStringInfo(&p->order);

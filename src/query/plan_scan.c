@@ -10,11 +10,10 @@
 
 #include "catalog/pg_type.h"
 #include "utils/array.h"
-#include "utils/date.h"
-#include "utils/datetime.h"
 #include "utils/timestamp.h"
 
 #include "src/store/event_id.h"
+#include "src/store/store.h"
 
 /* ---- what a stage does ---- */
 
@@ -190,14 +189,6 @@ choose_in_parts(ls_planner *p, const ls_query_stage *stage)
 
 /* ---- the rows ---- */
 
-static Datum
-day_of(ls_time time)
-{
-	int64 day = time / LS_USECS_PER_DAY - (time % LS_USECS_PER_DAY < 0);
-
-	return DateADTGetDatum((DateADT) (day - (POSTGRES_EPOCH_JDATE - UNIX_EPOCH_JDATE)));
-}
-
 /* Is only one event asked for?  Then the number of its batch. */
 static bool
 only_batch(const ls_filter *filter, uint64 *batch)
@@ -221,8 +212,8 @@ void
 ls_plan_append_sources(ls_planner *p, StringInfo sql, bool ordered)
 {
 	ls_search *s = p->search;
-	int first_day = ls_plan_parameter(p, DATEOID, day_of(s->from), false);
-	int last_day = ls_plan_parameter(p, DATEOID, day_of(s->to), false);
+	int first_day = ls_plan_parameter(p, DATEOID, ls_store_day(s->from), false);
+	int last_day = ls_plan_parameter(p, DATEOID, ls_store_day(s->to), false);
 	int mask = ls_plan_parameter(p, INT4OID, Int32GetDatum((int32) ls_filter_level_mask(s->filter)),
 								 false);
 	const char *in_part = "";

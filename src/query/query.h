@@ -162,6 +162,7 @@ typedef struct ls_plan
 	bool keyset; /* pages follow the last event, not a number of rows */
 	bool empty;  /* no index matches: nothing to run */
 	bool hash;   /* joins are to be hash joins: the server cannot estimate their rows */
+	int64 days;  /* that its range touches */
 	int newest;  /* rows that part_scan must return at most, of the first ones; 0: all */
 	int limit;   /* the parameter with the number of rows; 0: none */
 	StringInfoData sql;
@@ -223,8 +224,11 @@ extern void ls_tail_register(void);
 /* The plan of a statement, kept in this session. */
 extern SPIPlanPtr ls_statement_prepare(const char *text, int n_types, const Oid *types);
 
-/* The same for a statement that comes again; NULL: this session sees it for the first time. */
-extern SPIPlanPtr ls_statement_again(const char *text, int n_types, const Oid *types);
+/*
+ * The same for a statement over so many days that comes again; NULL: this session
+ * sees it for the first time, or it is better planned for its days.
+ */
+extern SPIPlanPtr ls_statement_again(const char *text, int n_types, const Oid *types, int64 days);
 
 /* Runs a SELECT, prepared, without NULL among its values; the number of its rows. */
 extern uint64 ls_statement_read(const char *text, int n_types, const Oid *types, Datum *values);

@@ -124,7 +124,7 @@ run_plan(ls_scan_session *session, ls_search_notes *notes, const ls_plan *plan, 
 	ls_search_notes_current = notes;
 	PG_TRY();
 	{
-		prepared = ls_statement_again(plan->sql.data, plan->n_params, plan->types);
+		prepared = ls_statement_again(plan->sql.data, plan->n_params, plan->types, plan->days);
 		portal = prepared != NULL
 					 ? SPI_cursor_open(NULL, prepared, (Datum *) plan->values, plan->nulls, true)
 					 : SPI_cursor_open_with_args(NULL, plan->sql.data, plan->n_params,

@@ -9,14 +9,23 @@
  * prepared.  Its plan is made for any parameters: partitions are chosen when it
  * runs.  The server makes it anew when a partition comes or goes.
  *
+ * Such a plan has nodes for all partitions, some 10 to 20 kB each.  So the plans
+ * have a limit together, and where there are many partitions a search of few of
+ * them is planned for these alone.
+ *
  *-------------------------------------------------------------------------
  */
 #include "src/query/query.h"
 
 #include "utils/memutils.h"
+#include "utils/plancache.h"
 
-/* Each plan has nodes for all partitions: some 10 kB a day. */
-#define MOST_STATEMENTS 24
+#include "src/store/store.h"
+
+#define MOST_STATEMENTS 32
+#define MOST_MEMORY ((Size) 16 * 1024 * 1024) /* of a session */
+
+#define FEW_PARTITIONS 64
 
 /* Hashes of statements that were seen once. */
 #define MOST_SEEN 256
@@ -56,25 +65,53 @@ find(uint64 hash, const char *text, int n_types, const Oid *types)
 	return NULL;
 }
 
-/* The one that was not used for longest makes room. */
+static Size
+size_of(const statement *s)
+{
+	ListCell *cell;
+	Size size = 0;
+
+	foreach (cell, SPI_plan_get_plan_sources(s->plan))
+	{
+		CachedPlanSource *source = lfirst(cell);
+
+		size += MemoryContextMemAllocated(source->context, true);
+		if (source->gplan != NULL)
+			size += MemoryContextMemAllocated(source->gplan->context, true);
+	}
+	return size;
+}
+
+/* Those that were not used for longest make room; one that is free. */
 static statement *
 make_room(void)
 {
-	statement *s = &statements[0];
+	for (;;)
+	{
+		statement *unused = NULL;
+		statement *oldest = NULL;
+		Size size = 0;
 
-	for (int i = 0; i < MOST_STATEMENTS && s->plan != NULL; i++)
-	{
-		if (statements[i].plan == NULL || statements[i].turn < s->turn)
-			s = &statements[i];
+		for (int i = 0; i < MOST_STATEMENTS; i++)
+		{
+			statement *s = &statements[i];
+
+			if (s->plan == NULL)
+			{
+				unused = s;
+				continue;
+			}
+			size += size_of(s);
+			if (oldest == NULL || s->turn < oldest->turn)
+				oldest = s;
+		}
+		if (unused != NULL && size <= MOST_MEMORY)
+			return unused;
+		SPI_freeplan(oldest->plan);
+		pfree(oldest->text);
+		pfree(oldest->types);
+		oldest->plan = NULL;
 	}
-	if (s->plan != NULL)
-	{
-		SPI_freeplan(s->plan);
-		pfree(s->text);
-		pfree(s->types);
-		s->plan = NULL;
-	}
-	return s;
 }
 
 SPIPlanPtr
@@ -107,11 +144,14 @@ ls_statement_prepare(const char *text, int n_types, const Oid *types)
 }
 
 SPIPlanPtr
-ls_statement_again(const char *text, int n_types, const Oid *types)
+ls_statement_again(const char *text, int n_types, const Oid *types, int64 days)
 {
 	uint64 hash = hash_of(text, n_types, types);
 	uint64 *once = &seen[hash % MOST_SEEN];
+	int partitions = ls_store_partitions();
 
+	if (partitions > FEW_PARTITIONS && days < partitions / 8)
+		return NULL;
 	if (*once != hash && find(hash, text, n_types, types) == NULL)
 	{
 		*once = hash;

@@ -55,6 +55,9 @@ typedef struct ls_stored_part
 /* Inserts a row of logsvc_internal.part; in a transaction with SPI. */
 extern void ls_store_insert(const ls_stored_part *row);
 
+/* How many partitions the store has. */
+extern int ls_store_partitions(void);
+
 /* Makes the daily partitions of today and after; in a transaction with SPI. */
 extern void ls_store_make_partitions(void);
 

@@ -7,10 +7,15 @@
  */
 #include "src/store/store.h"
 
+#include "access/table.h"
+#include "catalog/namespace.h"
 #include "catalog/pg_type.h"
 #include "executor/spi.h"
+#include "partitioning/partdesc.h"
 #include "utils/date.h"
 #include "utils/guc.h"
+#include "utils/lsyscache.h"
+#include "utils/rel.h"
 #include "utils/timestamp.h"
 
 Datum
@@ -61,6 +66,17 @@ ls_store_insert(const ls_stored_part *row)
 		if (types[i] == TEXTOID || types[i] == BYTEAOID)
 			pfree(DatumGetPointer(values[i]));
 	}
+}
+
+int
+ls_store_partitions(void)
+{
+	Oid schema = get_namespace_oid("logsvc_internal", false);
+	Relation parent = table_open(get_relname_relid("part", schema), AccessShareLock);
+	int n = RelationGetPartitionDesc(parent, false)->nparts;
+
+	table_close(parent, AccessShareLock);
+	return n;
 }
 
 void

@@ -1,5 +1,6 @@
 # 098_search_workers.pl: searches with parallel workers answer what they answer
 # alone, and end like those: limits, damaged parts, cancellation, a worker killed.
+# And statements that a session has prepared see what comes later.
 use strict;
 use warnings;
 
@@ -146,5 +147,31 @@ $r = end_request(begin_search(), 10);
 is($r->{status}, 200, 'and the next search has workers again');
 is_deeply($r->{json}{data}{rows}, [ [ 'acme', 3000 ] ], 'with all events');
 ok(idle(), 'which are given back');
+
+# ---- statements that were prepared ----
+
+$session = $t->node->background_psql('postgres');
+$session->query_safe("SELECT logsvc.act_as('acme')");
+my $old = sub { $session->query_safe(q{SELECT logsvc.search('name=acme', earliest => '-25d', latest => '-15d') #> '{data,rows,0,event}'}) };
+my $old_count = sub { $session->query_safe(q{SELECT logsvc.search('* | stats count', earliest => '-25d', latest => '-15d') #>> '{data,rows}'}) };
+is($old->(), '', "$_: nothing yet") foreach 1 .. 3;
+is($old_count->(), '[[0]]', "$_: no events") foreach 1 .. 3;
+my $day = $t->sql("SELECT (now() AT TIME ZONE 'UTC')::date - 20");
+(my $partition = "part_$day") =~ s/-//g;
+$t->sql("CREATE TABLE logsvc_internal.$partition (LIKE logsvc_internal.part_other INCLUDING ALL);
+	ALTER TABLE logsvc_internal.$partition ENABLE ROW LEVEL SECURITY;
+	ALTER TABLE logsvc_internal.part ATTACH PARTITION logsvc_internal.$partition FOR VALUES FROM ('$day') TO (date '$day' + 1);
+	SELECT logsvc.act_as('acme');
+	SELECT logsvc.ingest(jsonb_build_array(jsonb_build_object('event', 'late', 'timestamp', '${day}T12:00:00Z',
+		'attributes', jsonb_build_object('name', 'acme'))))");
+ok(wait_until(sub { $t->sql("SELECT count(*) FROM logsvc_internal.$partition") == 1 }), 'an event in a new partition');
+is($old->(), '"late"', 'is found by a statement that was prepared before');
+is($old_count->(), '[[1]]', 'and counted');
+is($session->query_safe("SELECT logsvc.act_as('globex') IS NULL"), 'f', 'another organization');
+is($old_count->(), '[[0]]', 'has none, in the same session');
+$t->sql("DROP TABLE logsvc_internal.$partition");
+$session->query_safe("SELECT logsvc.act_as('acme')");
+is($old_count->(), '[[0]]', 'a partition is dropped');
+$session->quit;
 $t->stop;
 done_testing;
