@@ -306,18 +306,23 @@ void
 ls_buf_printf(ls_buf *buf, const char *format, ...)
 {
 	va_list args;
+	size_t room;
 	int n;
 
-	va_start(args, format);
-	n = vsnprintf(NULL, 0, format, args);
-	va_end(args);
-	if (n < 0 || !ls_buf_reserve(buf, (size_t) n + 1))
-	{
-		buf->failed = true;
+	/* It is mostly a number: there is room for that. */
+	if (!ls_buf_reserve(buf, 32))
 		return;
-	}
+	room = buf->capacity - buf->len;
 	va_start(args, format);
-	vsnprintf(buf->data + buf->len, (size_t) n + 1, format, args);
+	n = vsnprintf(buf->data + buf->len, room, format, args);
 	va_end(args);
-	buf->len += (size_t) n;
+	if (n >= 0 && (size_t) n >= room && ls_buf_reserve(buf, (size_t) n + 1))
+	{
+		va_start(args, format);
+		vsnprintf(buf->data + buf->len, (size_t) n + 1, format, args);
+		va_end(args);
+	}
+	buf->failed = buf->failed || n < 0;
+	if (!buf->failed)
+		buf->len += (size_t) n;
 }

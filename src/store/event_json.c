@@ -328,7 +328,9 @@ ls_event_json(ls_buf *buf, ls_scan *scan, const ls_event *event, uint32 block, u
 	{
 		ls_event_id_format(event->batch, event->place, id);
 		name(&w, LS_STR("id"));
-		ls_buf_printf(buf, "\"%s\"", id);
+		ls_buf_char(buf, '"');
+		ls_buf_append(buf, id, LS_EVENT_ID_LENGTH);
+		ls_buf_char(buf, '"');
 	}
 	time_member(&w, LS_STR("timestamp"), LS_SOURCE_TIMESTAMP, event->timestamp);
 	time_member(&w, LS_STR("ingestedAt"), LS_SOURCE_INGESTED_AT, event->ingested_at);

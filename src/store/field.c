@@ -15,7 +15,6 @@
 
 #include "src/store/event_id.h"
 
-#define MAX_KINDS 16 /* columns of one key: one of each kind */
 #define MAX_PARTS 32
 #define MEMBER_MEMORY ((size_t) 64 * 1024 * 1024)
 
@@ -106,30 +105,11 @@ ls_scan_field_parse(ls_arena *arena, ls_str name, ls_scan_field *field)
 			errmsg("\"%s\" is not a field of a scan", ls_cstring_of_str(name)));
 }
 
-static void
-add_columns(ls_scan *scan, ls_scan_field *field, ls_field named, ls_str key, uint32 nested)
-{
-	uint32_t columns[MAX_KINDS];
-	uint32 n = ls_part_find(scan->part, named, key, columns, MAX_KINDS);
-
-	for (uint32 i = 0; i < n; i++)
-	{
-		ls_kind kind = ls_part_column(scan->part, columns[i])->kind;
-
-		if (nested > 0 && kind != LS_KIND_JSON)
-			continue;
-		field->columns =
-			ls_arena_grow(scan->arena, field->columns, field->n_columns * sizeof(ls_scan_column),
-						  (field->n_columns + 1) * sizeof(ls_scan_column));
-		if (field->columns == NULL)
-			ls_scan_fail(scan);
-		field->columns[field->n_columns++] = (ls_scan_column){columns[i], kind, nested, NULL, NULL};
-	}
-}
-
 void
 ls_scan_field_resolve(ls_scan *scan, ls_scan_field *field)
 {
+	ls_place *places;
+
 	if (field->source != LS_SOURCE_COLUMNS)
 		return;
 	if (field->named == LS_FIELD_INDEX && scan->stored)
@@ -137,28 +117,15 @@ ls_scan_field_resolve(ls_scan *scan, ls_scan_field *field)
 		field->source = LS_SOURCE_INDEX;
 		return;
 	}
-	if (field->named != LS_FIELD_ATTRIBUTE)
-	{
-		add_columns(scan, field, field->named, LS_STR(""), 0);
-		return;
-	}
-	for (uint32 n = field->n_path; n > 0; n--)
-	{
-		ls_buf key;
-
-		ls_buf_init(&key, scan->arena);
-		for (uint32 i = 0; i < n; i++)
-		{
-			if (i > 0)
-				ls_buf_char(&key, '.');
-			ls_buf_str(&key, field->path[i]);
-		}
-		if (key.failed)
-			ls_scan_fail(scan);
-		add_columns(scan, field, LS_FIELD_ATTRIBUTE,
-					key.len == 0 ? LS_STR("") : ls_str_make(key.data, key.len),
-					n == field->n_path ? 0 : n);
-	}
+	if (!ls_find_places(scan->arena, scan->part, field->named, field->path, field->n_path, &places,
+						&field->n_columns))
+		ls_scan_fail(scan);
+	field->columns = ls_new_array(scan->arena, ls_scan_column, field->n_columns + 1);
+	if (field->columns == NULL)
+		ls_scan_fail(scan);
+	for (uint32 i = 0; i < field->n_columns; i++)
+		field->columns[i] = (ls_scan_column){
+			.column = places[i].column, .kind = places[i].kind, .nested = places[i].nested};
 }
 
 void

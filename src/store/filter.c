@@ -334,7 +334,6 @@ bool
 ls_filter_block(ls_filter_run *run, uint32_t block, uint64_t *selected, uint32_t *matched)
 {
 	uint64_t in[LS_SELECTION_WORDS];
-	uint32_t n = 0;
 	bool may;
 
 	*matched = 0;
@@ -353,8 +352,6 @@ ls_filter_block(ls_filter_run *run, uint32_t block, uint64_t *selected, uint32_t
 		if (!eval_node(run, run->root, block, in, selected))
 			return false;
 	}
-	for (uint32_t w = 0; w < LS_SELECTION_WORDS; w++)
-		n += (uint32_t) __builtin_popcountll(selected[w]);
-	*matched = n;
+	*matched = ls_count_rows(selected);
 	return true;
 }

@@ -72,6 +72,41 @@ extern bool ls_json_path(ls_str json, const ls_str *path, uint32_t n_path, ls_bu
 
 /* ---- filter_leaf.c, filter_values.c ---- */
 
+#define LS_SELECTION_WORDS (LS_PART_BLOCK_ROWS / 64)
+
+/* for each bit of `bits`: row is its number */
+#define LS_FOR_EACH_ROW(row, bits)                                                       \
+	for (uint32_t word_ = 0, row = 0; word_ < LS_SELECTION_WORDS; word_++)               \
+		for (uint64_t left_ = (bits)[word_];                                             \
+			 left_ != 0 && (row = word_ * 64 + (uint32_t) __builtin_ctzll(left_), true); \
+			 left_ &= left_ - 1)
+
+static inline uint32_t
+ls_count_rows(const uint64_t *bits)
+{
+	uint32_t n = 0;
+
+	for (uint32_t w = 0; w < LS_SELECTION_WORDS; w++)
+		n += (uint32_t) __builtin_popcountll(bits[w]);
+	return n;
+}
+
+/* Where values of a field are: a column, or a member inside of its objects. */
+typedef struct ls_place
+{
+	uint32_t column;
+	ls_kind kind;
+	uint32_t nested; /* path parts before the member; 0: the value itself */
+} ls_place;
+
+/*
+ * All places of a named field, or of an attribute by its path, in the order in
+ * which they count: the literal key first, then ever shorter prefixes.  False
+ * when out of memory.
+ */
+extern bool ls_find_places(ls_arena *arena, const ls_part *part, ls_field field, const ls_str *path,
+						   uint32_t n_path, ls_place **places, uint32_t *n);
+
 /* One comparison with a constant, prepared. */
 typedef struct ls_compare
 {
@@ -92,12 +127,12 @@ typedef struct ls_compare
 	uint32_t place;
 } ls_compare;
 
-/* Where a leaf finds its values: a column, or a member inside of it. */
+/* A place where a leaf finds its values. */
 typedef struct ls_leaf_column
 {
-	uint32_t column;
+	uint32_t column; /* as in ls_place */
 	ls_kind kind;
-	uint32_t nested;          /* path parts before the member; 0: the value itself */
+	uint32_t nested;
 	const ls_str *dictionary; /* the one that `memo` belongs to */
 	uint32_t n_memo;
 	uint8_t *memo;   /* what was decided for each entry, 0: nothing yet */
@@ -117,8 +152,6 @@ typedef struct ls_leaf
 	ls_leaf_column *columns;
 	uint32_t n_columns;
 } ls_leaf;
-
-#define LS_SELECTION_WORDS (LS_PART_BLOCK_ROWS / 64)
 
 /* The state of evaluating one part. */
 struct ls_filter_run

@@ -30,47 +30,55 @@ get_bit(const uint64_t *bits, uint32_t i)
 	return (bits[i / 64] >> (i % 64) & 1) != 0;
 }
 
-/* for each bit of `bits`: row is its number */
-#define FOR_EACH_ROW(row, bits)                                                          \
-	for (uint32_t word_ = 0, row = 0; word_ < LS_SELECTION_WORDS; word_++)               \
-		for (uint64_t left_ = (bits)[word_];                                             \
-			 left_ != 0 && (row = word_ * 64 + (uint32_t) __builtin_ctzll(left_), true); \
-			 left_ &= left_ - 1)
-
-static uint32_t
-count_rows(const uint64_t *bits)
-{
-	uint32_t n = 0;
-
-	for (uint32_t w = 0; w < LS_SELECTION_WORDS; w++)
-		n += (uint32_t) __builtin_popcountll(bits[w]);
-	return n;
-}
-
 /* ---- columns ---- */
 
 #define MAX_KINDS 16 /* columns of one key: one of each kind */
 
 static bool
-add_columns(ls_filter_run *run, ls_leaf *leaf, ls_field field, ls_str key, uint32_t nested)
+add_places(ls_arena *arena, const ls_part *part, ls_place place, ls_field field, ls_str key,
+		   ls_place **places, uint32_t *n)
 {
 	uint32_t columns[MAX_KINDS];
-	uint32_t n = ls_part_find(run->part, field, key, columns, MAX_KINDS);
+	uint32_t found = ls_part_find(part, field, key, columns, MAX_KINDS);
 
-	for (uint32_t i = 0; i < n; i++)
+	for (uint32_t i = 0; i < found; i++)
 	{
-		ls_kind kind = ls_part_column(run->part, columns[i])->kind;
-		ls_leaf_column *grown;
-
-		if (nested > 0 && kind != LS_KIND_JSON)
+		place.column = columns[i];
+		place.kind = ls_part_column(part, columns[i])->kind;
+		if (place.nested > 0 && place.kind != LS_KIND_JSON)
 			continue;
-		grown = ls_arena_grow(run->arena, leaf->columns, leaf->n_columns * sizeof(ls_leaf_column),
-							  (leaf->n_columns + 1) * sizeof(ls_leaf_column));
-		if (grown == NULL)
+		*places = ls_arena_grow(arena, *places, *n * sizeof(ls_place), (*n + 1) * sizeof(ls_place));
+		if (*places == NULL)
 			return false;
-		leaf->columns = grown;
-		leaf->columns[leaf->n_columns++] = (ls_leaf_column){
-			.column = columns[i], .kind = kind, .nested = nested, .blocks = UINT32_MAX};
+		(*places)[(*n)++] = place;
+	}
+	return true;
+}
+
+bool
+ls_find_places(ls_arena *arena, const ls_part *part, ls_field field, const ls_str *path,
+			   uint32_t n_path, ls_place **places, uint32_t *n)
+{
+	*places = NULL;
+	*n = 0;
+	if (field != LS_FIELD_ATTRIBUTE)
+		return add_places(arena, part, (ls_place){0}, field, LS_STR(""), places, n);
+	for (uint32_t parts = n_path; parts > 0; parts--)
+	{
+		ls_place place = {.nested = parts == n_path ? 0 : parts};
+		ls_buf key;
+
+		ls_buf_init(&key, arena);
+		for (uint32_t i = 0; i < parts; i++)
+		{
+			if (i > 0)
+				ls_buf_char(&key, '.');
+			ls_buf_str(&key, path[i]);
+		}
+		if (key.failed ||
+			!add_places(arena, part, place, field,
+						key.len == 0 ? LS_STR("") : ls_str_make(key.data, key.len), places, n))
+			return false;
 	}
 	return true;
 }
@@ -79,30 +87,26 @@ bool
 ls_leaf_find_columns(ls_filter_run *run, ls_leaf *leaf)
 {
 	const ls_filter *filter = leaf->filter;
+	ls_field field = LS_FIELD_ATTRIBUTE;
+	ls_place *places;
 
 	if (ls_is_text_op(filter->op))
-		return add_columns(run, leaf, LS_FIELD_EVENT, LS_STR(""), 0);
-	if (filter->target == LS_TARGET_NAMED)
-		return add_columns(run, leaf, filter->field, LS_STR(""), 0);
-	if (filter->target != LS_TARGET_ATTRIBUTE)
+		field = LS_FIELD_EVENT;
+	else if (filter->target == LS_TARGET_NAMED)
+		field = filter->field;
+	else if (filter->target != LS_TARGET_ATTRIBUTE)
 		return true;
-	/* The literal key first, then ever shorter prefixes. */
-	for (uint32_t n = filter->n_path; n > 0; n--)
-	{
-		ls_buf key;
-
-		ls_buf_init(&key, run->arena);
-		for (uint32_t i = 0; i < n; i++)
-		{
-			if (i > 0)
-				ls_buf_char(&key, '.');
-			ls_buf_str(&key, filter->path[i]);
-		}
-		if (key.failed || !add_columns(run, leaf, LS_FIELD_ATTRIBUTE,
-									   key.len == 0 ? LS_STR("") : ls_str_make(key.data, key.len),
-									   n == filter->n_path ? 0 : n))
-			return false;
-	}
+	if (!ls_find_places(run->arena, run->part, field, filter->path, filter->n_path, &places,
+						&leaf->n_columns))
+		return false;
+	leaf->columns = ls_new_array(run->arena, ls_leaf_column, leaf->n_columns + 1);
+	if (leaf->columns == NULL)
+		return false;
+	for (uint32_t i = 0; i < leaf->n_columns; i++)
+		leaf->columns[i] = (ls_leaf_column){.column = places[i].column,
+											.kind = places[i].kind,
+											.nested = places[i].nested,
+											.blocks = UINT32_MAX};
 	return true;
 }
 
@@ -161,7 +165,7 @@ static void
 eval_constant(ls_decision decision, const ls_vector *vector, const uint32_t *ranks,
 			  uint64_t *undecided, uint64_t *out)
 {
-	FOR_EACH_ROW(row, undecided)
+	LS_FOR_EACH_ROW(row, undecided)
 	{
 		if ((ranks == NULL ? row : ranks[row]) < vector->count)
 			note(decision, row, undecided, out);
@@ -175,7 +179,7 @@ eval_dictionary(ls_filter_run *run, ls_leaf *leaf, ls_leaf_column *column, const
 {
 	if (!ls_leaf_decide_dictionary(run, leaf, column, vector->dictionary, vector->n_dictionary))
 		return false;
-	FOR_EACH_ROW(row, undecided)
+	LS_FOR_EACH_ROW(row, undecided)
 	{
 		uint32_t v = ranks == NULL ? row : ranks[row];
 		uint32_t entry;
@@ -253,7 +257,7 @@ eval_column(ls_filter_run *run, ls_leaf *leaf, ls_leaf_column *column, uint32_t 
 		ranks = ls_part_ranks(run->part, block, column->column);
 		if (ranks == NULL)
 			return false;
-		FOR_EACH_ROW(row, undecided)
+		LS_FOR_EACH_ROW(row, undecided)
 		{
 			if (ranks[row] != UINT32_MAX)
 				note(LS_TRUE, row, undecided, out);
@@ -287,13 +291,13 @@ eval_column(ls_filter_run *run, ls_leaf *leaf, ls_leaf_column *column, uint32_t 
 	if (vector->form == LS_VECTOR_DICTIONARY)
 		return eval_dictionary(run, leaf, column, vector, ranks, undecided, out);
 
-	if (vector->form == LS_VECTOR_TEXT && count_rows(undecided) >= vector->count / 8 &&
+	if (vector->form == LS_VECTOR_TEXT && ls_count_rows(undecided) >= vector->count / 8 &&
 		searchable(leaf, column, vector))
 	{
 		uint64_t values[LS_SELECTION_WORDS] = {0};
 
 		search_block(leaf, vector, values);
-		FOR_EACH_ROW(row, undecided)
+		LS_FOR_EACH_ROW(row, undecided)
 		{
 			uint32_t v = ranks == NULL ? row : ranks[row];
 
@@ -302,7 +306,7 @@ eval_column(ls_filter_run *run, ls_leaf *leaf, ls_leaf_column *column, uint32_t 
 		}
 		return true;
 	}
-	FOR_EACH_ROW(row, undecided)
+	LS_FOR_EACH_ROW(row, undecided)
 	{
 		uint32_t v = ranks == NULL ? row : ranks[row];
 
@@ -326,7 +330,7 @@ skip_column(ls_filter_run *run, const ls_leaf_column *column, uint32_t block, ui
 
 	if (ranks == NULL)
 		return false;
-	FOR_EACH_ROW(row, undecided)
+	LS_FOR_EACH_ROW(row, undecided)
 	{
 		if (ranks[row] != UINT32_MAX)
 			clear_bit(undecided, row);
@@ -354,7 +358,7 @@ eval_times(ls_filter_run *run, ls_leaf *leaf, uint32_t block, const uint64_t *in
 		return false;
 	for (uint32_t i = 0; i < leaf->n_compares; i++)
 		ranges = ranges && leaf->compares[i].has_range;
-	FOR_EACH_ROW(row, in)
+	LS_FOR_EACH_ROW(row, in)
 	{
 		bool matched = false;
 
@@ -393,7 +397,7 @@ eval_ids(ls_filter_run *run, ls_leaf *leaf, uint32_t block, const uint64_t *in, 
 	places = batches == NULL ? NULL : ls_part_places(run->part, block);
 	if (places == NULL)
 		return false;
-	FOR_EACH_ROW(row, in)
+	LS_FOR_EACH_ROW(row, in)
 	{
 		const ls_compare *c = leaf->compares;
 

@@ -77,13 +77,6 @@ extern void ls_scan_set_memory_share(size_t bytes);
 /* Adds to the current session, and keeps its limits. */
 extern void ls_scan_count(uint64 rows, uint64 matched, uint64 output);
 
-/* for each bit of `bits`: row is its number */
-#define LS_FOR_EACH_ROW(row, bits)                                                       \
-	for (uint32_t word_ = 0, row = 0; word_ < LS_SELECTION_WORDS; word_++)               \
-		for (uint64_t left_ = (bits)[word_];                                             \
-			 left_ != 0 && (row = word_ * 64 + (uint32_t) __builtin_ctzll(left_), true); \
-			 left_ &= left_ - 1)
-
 /* ---- field.c: values of a field as JSON ---- */
 
 typedef enum ls_scan_source
@@ -97,9 +90,9 @@ typedef enum ls_scan_source
 
 typedef struct ls_scan_column
 {
-	uint32_t column;
+	uint32_t column; /* as in ls_place */
 	ls_kind kind;
-	uint32_t nested; /* path parts before the member; 0: the value itself */
+	uint32_t nested;
 
 	/* Of the block that is looked at; NULL: not loaded. */
 	const uint32_t *ranks;
