@@ -753,6 +753,18 @@ ls_groups_end(const group_state *g)
 	return Min(highest_group(g) + 1, g->counts_capacity);
 }
 
+uint64
+ls_groups_keys(const group_state *g)
+{
+	uint64 n = g->tuples.n + g->pairs.n;
+
+	for (int i = 0; i < g->n_fields; i++)
+		n += g->fields[i].values.n;
+	for (int i = 0; i < g->n_measures; i++)
+		n += ls_measure_distinct(g->measures[i]);
+	return n;
+}
+
 size_t
 ls_groups_memory(const group_state *g)
 {

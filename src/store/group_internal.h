@@ -88,8 +88,9 @@ extern void ls_measure_finish(ls_measure *measure, uint32 n_groups);
 /* Appends the result for a group as JSON; false: null. */
 extern bool ls_measure_result(ls_measure *measure, uint32 group, ls_buf *buf);
 
-/* Memory outside of the arena. */
+/* Memory outside of the arena, and the different values in it. */
 extern size_t ls_measure_memory(const ls_measure *measure);
+extern uint64 ls_measure_distinct(const ls_measure *measure);
 
 /* ---- group.c: the groups of all parts so far ---- */
 
@@ -161,6 +162,9 @@ extern uint32 ls_groups_end(const ls_groups *g);
 
 /* The JSON text of key `i` of a tuple; data NULL: missing. */
 extern ls_str ls_group_tuple_key(const ls_groups *g, uint32 tuple, int i);
+
+/* Keys and different values, all of which are looked up when groups are added to others. */
+extern uint64 ls_groups_keys(const ls_groups *g);
 
 /* Bytes that the groups take. */
 extern size_t ls_groups_memory(const ls_groups *g);

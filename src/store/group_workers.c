@@ -5,7 +5,7 @@
  *
  * Parts that come to the aggregate wait, up to a MB of headers, and are then
  * added in one round.  A round begins alone.  When it has taken some time and,
- * at the pace so far, will take as long again, it starts parallel workers of
+ * at the pace so far, will take twice as long again, it starts parallel workers of
  * the server; all of them take one part after the other from a list, and in the
  * end the workers send their groups.  So what is quick never pays for workers,
  * and nobody has to guess beforehand what a filter will cost.
@@ -40,6 +40,9 @@
 #define WORKER_MEMORY ((size_t) 256 * 1024 * 1024)
 
 #define QUEUE_SIZE ((Size) 256 * 1024)
+
+/* What a key costs that a worker sends, in us. */
+#define KEY_COST 0.2
 
 enum
 {
@@ -403,16 +406,19 @@ try_workers(ls_groups *g, uint32 first, double so_far, double left)
 {
 	ls_group_queue *q = g->queue;
 	double begun = ls_search_workers_after * 1000.0;
+	double worth = 2 * begun; /* a worker for each such time that is left to do */
 	size_t memory = ls_scan_memory_limit();
 	round_state r = {.g = g, .parts = q->parts + first, .n = q->n - first};
 	uint32 done = 0;
 
-	if (q->shared || r.n < 2 || so_far < begun || left < begun || ls_groups_memory(g) > memory / 4)
+	if (q->shared || r.n < 2 || so_far < begun || left < worth || ls_groups_memory(g) > memory / 4)
 		return 0;
-	/* As many as have that long to do. */
+	/* Where nearly each row is a key of its own, adding groups is most of the work. */
+	if (begun > 0 && left < (double) ls_groups_keys(g) * (so_far + left) / so_far * KEY_COST)
+		return 0;
 	r.n_workers = r.n - 1;
-	if (begun > 0 && left / begun < r.n_workers)
-		r.n_workers = (uint32) (left / begun);
+	if (worth > 0 && left / worth < r.n_workers)
+		r.n_workers = (uint32) (left / worth);
 	r.n_workers = reserve((uint32) Min(r.n_workers, memory / 2 / WORKER_MEMORY));
 	if (r.n_workers == 0)
 		return 0;

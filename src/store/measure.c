@@ -255,6 +255,12 @@ ls_measure_memory(const ls_measure *m)
 	return (size_t) m->n_slots * sizeof(ls_hashed);
 }
 
+uint64
+ls_measure_distinct(const ls_measure *m)
+{
+	return m->n_set;
+}
+
 /* Of each entry of a dictionary: the group it was counted for last. */
 static uint32 *
 seen_entries(ls_measure *m, ls_scan *scan, const ls_vector *vector)
