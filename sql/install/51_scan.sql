@@ -71,6 +71,33 @@ AS 'MODULE_PATHNAME', 'logsvc_search_workers';
 COMMENT ON FUNCTION logsvc_internal.search_workers() IS
   'parallel workers that searches have now, and have had since the server started';
 
+CREATE FUNCTION logsvc_internal.overview_add(
+  state internal, part_id bigint, header bytea, body bytea, index_name text, filter bytea,
+  from_time timestamptz, to_time timestamptz, starts timestamptz[], fields boolean)
+RETURNS internal
+LANGUAGE c STABLE PARALLEL SAFE COST 10000
+AS 'MODULE_PATHNAME', 'logsvc_overview_add';
+COMMENT ON FUNCTION logsvc_internal.overview_add(internal, bigint, bytea, bytea, text, bytea,
+  timestamptz, timestamptz, timestamptz[], boolean) IS
+  'step of the aggregate overview_parts: adds the rows of a part';
+
+CREATE FUNCTION logsvc_internal.overview_finish(state internal) RETURNS text[]
+LANGUAGE c STABLE PARALLEL SAFE COST 10000
+AS 'MODULE_PATHNAME', 'logsvc_overview_finish';
+COMMENT ON FUNCTION logsvc_internal.overview_finish(internal) IS
+  'end of the aggregate overview_parts';
+
+CREATE AGGREGATE logsvc_internal.overview_parts(
+  part_id bigint, header bytea, body bytea, index_name text, filter bytea,
+  from_time timestamptz, to_time timestamptz, starts timestamptz[], fields boolean) (
+  SFUNC = logsvc_internal.overview_add, STYPE = internal,
+  FINALFUNC = logsvc_internal.overview_finish, FINALFUNC_MODIFY = READ_WRITE, PARALLEL = SAFE);
+COMMENT ON AGGREGATE logsvc_internal.overview_parts(bigint, bytea, bytea, text, bytea, timestamptz,
+  timestamptz, timestamptz[], boolean) IS
+  'the rows of parts that match a filter, as three JSON texts: [time, rows, errors] of each bucket of '
+  'time (starts NULL: of none), the most frequent fields with their most frequent values (if asked for), '
+  'whether these are all fields; NULL when there is no part';
+
 CREATE FUNCTION logsvc_internal.sort_number(value text) RETURNS numeric
 LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE
 AS 'MODULE_PATHNAME', 'logsvc_sort_number';
@@ -87,6 +114,12 @@ LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE
 AS 'MODULE_PATHNAME', 'logsvc_value_member';
 COMMENT ON FUNCTION logsvc_internal.value_member(text, text) IS
   'the member of a JSON text that has the path (as part_scan takes it); NULL when there is none';
+
+CREATE FUNCTION logsvc_internal.value_without(value text, path text) RETURNS text
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'logsvc_value_without';
+COMMENT ON FUNCTION logsvc_internal.value_without(text, text) IS
+  'a JSON text without the member that has the path (as part_scan takes it)';
 
 CREATE FUNCTION logsvc_internal.value_eval(stage text, expression integer, fields text[])
 RETURNS text

@@ -4,12 +4,12 @@
 CREATE FUNCTION logsvc_internal.search_json(
   q text DEFAULT NULL, earliest text DEFAULT NULL, latest text DEFAULT NULL,
   "limit" integer DEFAULT NULL, cursor text DEFAULT NULL, explain boolean DEFAULT NULL,
-  timeout_ms integer DEFAULT NULL)
+  timeout_ms integer DEFAULT NULL, include text[] DEFAULT NULL)
 RETURNS json
 LANGUAGE c VOLATILE PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS 'MODULE_PATHNAME', 'logsvc_search_json';
-COMMENT ON FUNCTION logsvc_internal.search_json(text, text, text, integer, text, boolean, integer)
+COMMENT ON FUNCTION logsvc_internal.search_json(text, text, text, integer, text, boolean, integer, text[])
   IS 'a search in the query language: the body of GET /api/v1/search';
 
 CREATE FUNCTION logsvc_internal.query_logs_json(
@@ -28,13 +28,13 @@ COMMENT ON FUNCTION logsvc_internal.query_logs_json(text, text, text, text, text
 CREATE FUNCTION logsvc.search(
   q text DEFAULT NULL, earliest text DEFAULT NULL, latest text DEFAULT NULL,
   "limit" integer DEFAULT NULL, cursor text DEFAULT NULL, explain boolean DEFAULT NULL,
-  timeout_ms integer DEFAULT NULL)
+  timeout_ms integer DEFAULT NULL, include text[] DEFAULT NULL)
 RETURNS jsonb
 LANGUAGE c VOLATILE PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS 'MODULE_PATHNAME', 'logsvc_search';
-COMMENT ON FUNCTION logsvc.search(text, text, text, integer, text, boolean, integer) IS
-  'a search in the query language: {data, page, meta} as GET /api/v1/search';
+COMMENT ON FUNCTION logsvc.search(text, text, text, integer, text, boolean, integer, text[])
+  IS 'a search in the query language: {data, page, meta} as GET /api/v1/search';
 
 CREATE FUNCTION logsvc.query_logs(
   "from" text DEFAULT NULL, "to" text DEFAULT NULL, index text DEFAULT NULL,
@@ -71,19 +71,19 @@ AS $$ SELECT coalesce(json_agg(left(e.event, 2001)), '[]') FROM logsvc.events(q,
 COMMENT ON FUNCTION logsvc_internal.evaluation_rows_json(text) IS
   'the rows of an evaluation that come from a search: event texts, newest first';
 
-CREATE FUNCTION logsvc.explain_query(q text) RETURNS text
-LANGUAGE c VOLATILE PARALLEL UNSAFE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp
-AS 'MODULE_PATHNAME', 'logsvc_explain_query';
-COMMENT ON FUNCTION logsvc.explain_query(text) IS
-  'the SQL that a search becomes, with the values of its parameters';
-
 CREATE FUNCTION logsvc_internal.check_query(q text) RETURNS json
 LANGUAGE c VOLATILE PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS 'MODULE_PATHNAME', 'logsvc_check_query';
 COMMENT ON FUNCTION logsvc_internal.check_query(text) IS
   'warnings and SQL of a query that can be run; raises what the search would';
+
+CREATE FUNCTION logsvc.explain_query(q text) RETURNS text
+LANGUAGE sql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $$ SELECT logsvc_internal.check_query(q) ->> 'sql' $$;
+COMMENT ON FUNCTION logsvc.explain_query(text) IS
+  'the SQL that a search becomes, with the values of its parameters';
 
 CREATE FUNCTION logsvc.validate_query(q text) RETURNS jsonb
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
@@ -109,22 +109,6 @@ COMMENT ON FUNCTION logsvc.validate_query(text) IS
   'can the query be run? {valid, errors, warnings, sql}: errors as a search raises them, warnings '
   'also of fields that no event of its time range has';
 
-DO $$
-DECLARE
-  f regprocedure;
-BEGIN
-  FOR f IN
-    SELECT p.oid FROM pg_catalog.pg_proc p
-      JOIN pg_catalog.pg_namespace n ON n.oid = p.pronamespace
-     WHERE n.nspname IN ('logsvc', 'logsvc_internal')
-       AND p.proname IN ('search_json', 'query_logs_json', 'search', 'query_logs', 'events',
-                         'explain_query', 'evaluation_rows_json', 'check_query',
-                         'validate_query')
-  LOOP
-    EXECUTE pg_catalog.format('ALTER FUNCTION %s OWNER TO logsvc_tenant', f);
-  END LOOP;
-END
-$$;
 GRANT EXECUTE ON FUNCTION
   logsvc_internal.part_scan(bigint, bytea, bytea, text, bytea, timestamptz, timestamptz, text[],
     boolean, integer, boolean, timestamptz, bigint, integer, text[], text[], text[], boolean[],
@@ -136,8 +120,13 @@ GRANT EXECUTE ON FUNCTION
   logsvc_internal.group_parts(bigint, bytea, bytea, text, bytea, timestamptz, timestamptz, text[],
     timestamptz[], text[], text[]),
   logsvc_internal.group_rows(bytea),
+  logsvc_internal.overview_add(internal, bigint, bytea, bytea, text, bytea, timestamptz, timestamptz,
+    timestamptz[], boolean),
+  logsvc_internal.overview_finish(internal),
+  logsvc_internal.overview_parts(bigint, bytea, bytea, text, bytea, timestamptz, timestamptz,
+    timestamptz[], boolean),
   logsvc_internal.sort_number(text), logsvc_internal.sort_text(text),
-  logsvc_internal.value_member(text, text),
+  logsvc_internal.value_member(text, text), logsvc_internal.value_without(text, text),
   logsvc_internal.value_eval(text, integer, text[]), logsvc_internal.value_test(text, integer, text[]),
   logsvc_internal.rex_groups(text, text), logsvc_internal.event_set(text, text[], text[]),
   logsvc_internal.aggregate_number(text, integer),

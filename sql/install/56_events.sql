@@ -299,22 +299,6 @@ $$;
 COMMENT ON FUNCTION logsvc.get_template(text, text, text, text) IS
   'one of the 500 most frequent templates of the events that a query finds, by its id';
 
-DO $$
-DECLARE
-  f regprocedure;
-BEGIN
-  FOR f IN
-    SELECT p.oid FROM pg_catalog.pg_proc p
-      JOIN pg_catalog.pg_namespace n ON n.oid = p.pronamespace
-     WHERE n.nspname IN ('logsvc', 'logsvc_internal')
-       AND p.proname IN ('event_json', 'context_json', 'get_log', 'get_log_context', 'tail',
-                         'searched_indexes', 'search_fields',
-                         'search_field_values', 'list_templates', 'get_template')
-  LOOP
-    EXECUTE pg_catalog.format('ALTER FUNCTION %s OWNER TO logsvc_tenant', f);
-  END LOOP;
-END
-$$;
 GRANT EXECUTE ON FUNCTION
   logsvc_internal.part_fields(bigint, bytea), logsvc_internal.flat_attributes(jsonb),
   logsvc_internal.index_scope(text), logsvc_internal.quoted_field(text),

@@ -1,3 +1,23 @@
+-- What reads events runs as the tenant: row security keeps it inside the organization.
+DO $$
+DECLARE
+  f regprocedure;
+BEGIN
+  FOR f IN
+    SELECT p.oid FROM pg_catalog.pg_proc p
+      JOIN pg_catalog.pg_namespace n ON n.oid = p.pronamespace
+     WHERE n.nspname IN ('logsvc', 'logsvc_internal')
+       AND p.proname IN ('search_json', 'query_logs_json', 'search', 'query_logs', 'events',
+                         'explain_query', 'evaluation_rows_json', 'check_query', 'validate_query',
+                         'event_json', 'context_json', 'get_log', 'get_log_context', 'tail',
+                         'searched_indexes', 'search_fields', 'search_field_values',
+                         'list_templates', 'get_template')
+  LOOP
+    EXECUTE pg_catalog.format('ALTER FUNCTION %s OWNER TO logsvc_tenant', f);
+  END LOOP;
+END
+$$;
+
 -- Rights: nothing for PUBLIC; the API for tenants and operators, whose
 -- functions check themselves what the session's principal may do.
 

@@ -22,24 +22,31 @@
 #define LENGTH (PAYLOAD + SIGNATURE)
 #define LIFETIME (24 * INT64CONST(3600) * LS_USECS_PER_SEC)
 
-/* The tenant's role must not read it. */
-ls_str
-ls_server_key(void)
+Datum
+ls_owner_value(const char *sql)
 {
 	static const Oid none[1];
 	Oid user;
 	int context;
-	bool isnull;
-	ls_str key;
+	bool isnull = true;
+	Datum value = 0;
 
 	GetUserIdAndSecContext(&user, &context);
 	SetUserIdAndSecContext(BOOTSTRAP_SUPERUSERID, context | SECURITY_LOCAL_USERID_CHANGE);
-	if (ls_statement_read("SELECT key FROM logsvc_internal.secret", 0, none, NULL) != 1)
-		elog(ERROR, "the key of cursors is missing");
-	key = ls_str_of_text(DatumGetByteaPCopy(
-		SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1, &isnull)));
+	if (ls_statement_read(sql, 0, none, NULL) == 1)
+		value = SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1, &isnull);
 	SetUserIdAndSecContext(user, context);
-	return key;
+	if (isnull)
+		elog(ERROR, "a table of the service is empty");
+	return value;
+}
+
+/* The tenant's role must not read it. */
+ls_str
+ls_server_key(void)
+{
+	return ls_str_of_text(
+		DatumGetByteaPCopy(ls_owner_value("SELECT key FROM logsvc_internal.secret")));
 }
 
 static void

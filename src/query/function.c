@@ -26,7 +26,6 @@ PG_FUNCTION_INFO_V1(logsvc_search_json);
 PG_FUNCTION_INFO_V1(logsvc_search);
 PG_FUNCTION_INFO_V1(logsvc_query_logs_json);
 PG_FUNCTION_INFO_V1(logsvc_events);
-PG_FUNCTION_INFO_V1(logsvc_explain_query);
 PG_FUNCTION_INFO_V1(logsvc_check_query);
 PG_FUNCTION_INFO_V1(logsvc_searched_indexes);
 
@@ -74,9 +73,31 @@ identify(ls_search *search, ls_str text)
 	ls_buf_lstr(&search->identity, text);
 }
 
+/* What is asked for beside the rows. */
+static void
+set_include(ls_search *search, ArrayType *names)
+{
+	Datum *values;
+	bool *nulls;
+	int n;
+
+	deconstruct_array(names, TEXTOID, -1, false, TYPALIGN_INT, &values, &nulls, &n);
+	for (int i = 0; i < n; i++)
+	{
+		ls_str name = nulls[i] ? LS_STR("") : ls_str_of_text(DatumGetTextPP(values[i]));
+
+		if (ls_str_eq(name, LS_STR("histogram")))
+			search->histogram = true;
+		else if (ls_str_eq(name, LS_STR("fields")))
+			search->fields = true;
+		else
+			ls_search_invalid("include", "expected histogram, fields or both");
+	}
+}
+
 /*
- * search_json(q, earliest, latest, limit, cursor, explain, timeout_ms) returns
- * json: the whole body of the answer.  The executor keeps the time limit.
+ * search_json(q, earliest, latest, limit, cursor, explain, timeout_ms, include)
+ * returns json: the whole body of the answer.  The executor keeps the time limit.
  */
 Datum
 logsvc_search_json(PG_FUNCTION_ARGS)
@@ -98,6 +119,8 @@ logsvc_search_json(PG_FUNCTION_ARGS)
 	search.explain = !PG_ARGISNULL(5) && PG_GETARG_BOOL(5);
 	if (!PG_ARGISNULL(6) && PG_GETARG_INT32(6) < 1)
 		ls_search_invalid("timeoutMs", "must be at least 1");
+	if (!PG_ARGISNULL(7))
+		set_include(&search, PG_GETARG_ARRAYTYPE_P(7));
 	ls_buf_lit(&search.identity, "search");
 	identify(&search, search.q);
 	identify(&search, search.earliest);
@@ -294,7 +317,7 @@ logsvc_query_logs_json(PG_FUNCTION_ARGS)
 	PG_RETURN_TEXT_P(cstring_to_text_with_len(out.data, out.len));
 }
 
-/* ---- events, explain_query ---- */
+/* ---- events, check_query ---- */
 
 /* events(q text, limit int) returns table: NULL as limit: all. */
 Datum
@@ -320,23 +343,6 @@ logsvc_events(PG_FUNCTION_ARGS)
 	ls_plan_event_rows(&search, plan, result->setResult, result->setDesc);
 	SPI_finish();
 	return (Datum) 0;
-}
-
-/* explain_query(q text) returns text: the SQL that it becomes. */
-Datum
-logsvc_explain_query(PG_FUNCTION_ARGS)
-{
-	ls_position position = {0};
-	ls_search search;
-	StringInfoData out;
-
-	initStringInfo(&out);
-	ls_search_begin(&search, "earliest", "latest");
-	search.q = text_argument(fcinfo, 0);
-	ls_search_prepare(&search);
-	ls_plan_print(&out, ls_search_plan(&search, &position));
-	SPI_finish();
-	PG_RETURN_TEXT_P(cstring_to_text_with_len(out.data, out.len));
 }
 
 /*

@@ -50,8 +50,8 @@ ls_plan_integer(ls_planner *p, int64 value)
 	return ls_plan_parameter(p, INT8OID, Int64GetDatum(value), false);
 }
 
-static Datum
-text_array(const ls_str *texts, int n)
+Datum
+ls_plan_text_array(const ls_str *texts, int n)
 {
 	Datum *values = palloc(sizeof(Datum) * (Size) (n + 1));
 
@@ -60,255 +60,7 @@ text_array(const ls_str *texts, int n)
 	return PointerGetDatum(construct_array(values, n, TEXTOID, -1, false, TYPALIGN_INT));
 }
 
-/* ---- fields ---- */
-
-ls_str
-ls_plan_field_name(ls_planner *p, const ls_query_field *field)
-{
-	ls_buf buf;
-
-	if (field->builtin != LS_QUERY_NOT_BUILTIN)
-		return ls_str_of_cstring(ls_query_builtin_name(field->builtin));
-	ls_buf_init(&buf, p->search->arena);
-	ls_scan_field_name(&buf, field->parts, field->n_parts);
-	if (buf.failed)
-		ls_raise(LS_ERROR_QUERY_MEMORY_LIMIT);
-	return ls_str_make(buf.data, buf.len);
-}
-
-Datum
-ls_plan_field_array(ls_planner *p, const ls_field_set *set)
-{
-	ls_str names[LS_PLAN_MAX_FIELDS];
-	int n = 0;
-
-	for (int i = 0; i < set->n; i++)
-	{
-		/* Parts do not have it: the stage patterns makes it. */
-		if (set->items[i]->builtin != LS_QUERY_TEMPLATE_ID)
-			names[n++] = ls_plan_field_name(p, set->items[i]);
-	}
-	return text_array(names, n);
-}
-
-static int
-find_field(const ls_field_set *set, const ls_query_field *field)
-{
-	for (int i = 0; i < set->n; i++)
-	{
-		const ls_query_field *item = set->items[i];
-
-		if (item == field || (item->builtin == field->builtin && item->n_parts == field->n_parts &&
-							  ls_str_eq(item->name, field->name)))
-			return i;
-	}
-	return -1;
-}
-
-static int
-add_field(ls_planner *p, ls_field_set *set, const ls_query_field *field)
-{
-	int at = find_field(set, field);
-
-	if (at >= 0)
-		return at;
-	if (set->n == LS_PLAN_MAX_FIELDS)
-		ls_search_fail(p->search, field->span, "the query names more than %d fields",
-					   LS_PLAN_MAX_FIELDS);
-	set->items[set->n] = field;
-	return set->n++;
-}
-
-/* Is it an attribute, with the object of all of them in the set? */
-static bool
-covered(const ls_field_set *set, const ls_query_field *field)
-{
-	if (find_field(set, field) >= 0)
-		return true;
-	for (int i = 0; i < set->n && field->builtin == LS_QUERY_NOT_BUILTIN; i++)
-	{
-		if (set->items[i]->builtin == LS_QUERY_NOT_BUILTIN && set->items[i]->n_parts == 0)
-			return true;
-	}
-	return false;
-}
-
-static int
-find_binding(const ls_planner *p, const ls_query_field *field)
-{
-	for (int i = 0; i < p->n_bindings; i++)
-	{
-		const ls_query_field *item = p->bindings[i].field;
-
-		if (item->builtin == field->builtin && ls_str_eq(item->name, field->name))
-			return i;
-	}
-	return -1;
-}
-
-static char *
-event_value(ls_planner *p, const ls_query_field *field)
-{
-	return psprintf("t.\"values\"[%d]", add_field(p, &p->values, field) + 1);
-}
-
-/* Its first n parts as one name, with the rest of the path or without. */
-static const ls_query_field *
-joined(const ls_query_field *field, uint32 n, bool rest)
-{
-	ls_query_field *to = palloc(sizeof(*to));
-	size_t len = 0;
-
-	*to = *field;
-	for (uint32 i = 0; i < n; i++)
-		len += field->parts[i].len + (i > 0);
-	to->n_parts = 1 + (rest ? field->n_parts - n : 0);
-	to->parts = palloc(sizeof(ls_str) * to->n_parts);
-	to->parts[0] = ls_str_make(field->name.data, len);
-	for (uint32 i = 1; i < to->n_parts; i++)
-		to->parts[i] = field->parts[n + i - 1];
-	to->name = rest ? field->name : to->parts[0];
-	return to;
-}
-
-/* A path into a field that a stage made or took away; NULL: it is none. */
-static char *
-made_inside(ls_planner *p, const ls_query_field *field)
-{
-	for (uint32 n = field->n_parts; field->builtin == LS_QUERY_NOT_BUILTIN && n-- > 1;)
-	{
-		ls_query_field first = *field;
-		StringInfoData sql;
-		ls_buf path;
-		int bound;
-
-		first.n_parts = n;
-		first.name = joined(field, n, false)->name;
-		bound = find_binding(p, &first);
-		if (bound < 0 && find_field(&p->hidden, &first) < 0)
-			continue;
-		initStringInfo(&sql);
-		appendStringInfoString(&sql, "coalesce(");
-		/* Longer names of the event go first, as everywhere. */
-		for (uint32 m = field->n_parts; m > n && (!p->shown.given || covered(&p->shown, field));
-			 m--)
-			appendStringInfo(&sql, "%s, ", event_value(p, joined(field, m, true)));
-		if (bound >= 0)
-		{
-			ls_buf_init(&path, p->search->arena);
-			ls_scan_field_name(&path, field->parts + n, field->n_parts - n);
-			if (path.failed)
-				ls_raise(LS_ERROR_QUERY_MEMORY_LIMIT);
-			appendStringInfo(
-				&sql, "logsvc_internal.value_member(%s, $%d), ", p->bindings[bound].sql,
-				ls_plan_parameter(p, TEXTOID,
-								  PointerGetDatum(ls_text_of_str(ls_str_make(path.data, path.len))),
-								  false));
-		}
-		appendStringInfoString(&sql, LS_SQL_MISSING ")");
-		return sql.data;
-	}
-	return NULL;
-}
-
-/* What `fields - attributes` leaves out of events can still be named. */
-char *
-ls_plan_reference(ls_planner *p, const ls_query_field *field)
-{
-	char *inside;
-	int bound;
-
-	if (p->plan->table)
-	{
-		for (int i = 0; i < p->plan->n_columns; i++)
-		{
-			if (ls_str_eq(p->plan->columns[i].name, field->name))
-				return p->plan->columns[i].sql;
-		}
-		return pstrdup(LS_SQL_MISSING);
-	}
-	if (field->builtin == LS_QUERY_NOT_BUILTIN && field->n_parts == 0)
-		ls_search_fail(p->search, field->span, "name an attribute: attributes.<name>");
-	bound = find_binding(p, field);
-	if (bound >= 0)
-		return p->bindings[bound].sql;
-	if (find_field(&p->hidden, field) >= 0 || field->builtin == LS_QUERY_TEMPLATE_ID)
-		return pstrdup(LS_SQL_MISSING);
-	inside = made_inside(p, field);
-	if (inside != NULL)
-		return inside;
-	if (p->shown.given && !covered(&p->shown, field))
-		return pstrdup(LS_SQL_MISSING);
-	return event_value(p, field);
-}
-
-/* Where values are grouped, a null is a missing value. */
-char *
-ls_plan_known(ls_planner *p, const ls_query_field *field)
-{
-	return psprintf("nullif(%s, 'null')", ls_plan_reference(p, field));
-}
-
-static void
-unbind(ls_planner *p, int at)
-{
-	p->n_bindings--;
-	memmove(&p->bindings[at], &p->bindings[at + 1],
-			sizeof(ls_binding) * (Size) (p->n_bindings - at));
-}
-
-/* The event's own field, if it has one, is not shown any more. */
-void
-ls_plan_bind(ls_planner *p, const ls_query_field *field, char *sql)
-{
-	ls_plan *plan = p->plan;
-	int at;
-
-	if (plan->table)
-	{
-		ls_plan_column *columns;
-
-		for (at = 0; at < plan->n_columns; at++)
-		{
-			if (ls_str_eq(plan->columns[at].name, field->name))
-				break;
-		}
-		if (at == LS_PLAN_MAX_COLUMNS)
-			ls_search_fail(p->search, field->span, "a table has at most %d columns",
-						   LS_PLAN_MAX_COLUMNS);
-		columns = palloc0(sizeof(*columns) * (Size) (plan->n_columns + 1));
-		memcpy(columns, plan->columns, sizeof(*columns) * (Size) plan->n_columns);
-		columns[at] = (ls_plan_column){.name = field->name, .sql = sql};
-		plan->columns = columns;
-		plan->n_columns = Max(plan->n_columns, at + 1);
-		return;
-	}
-	if (field->builtin == LS_QUERY_NOT_BUILTIN && field->n_parts == 0)
-		ls_search_fail(p->search, field->span, "name an attribute: attributes.<name>");
-	at = find_binding(p, field);
-	if (at < 0)
-	{
-		if (p->n_bindings == LS_PLAN_MAX_FIELDS)
-			ls_search_fail(p->search, field->span, "the query makes more than %d fields",
-						   LS_PLAN_MAX_FIELDS);
-		at = p->n_bindings++;
-	}
-	p->bindings[at] = (ls_binding){field, sql};
-	add_field(p, &p->hidden, field);
-}
-
-const ls_query_field *
-ls_plan_field(ls_planner *p, const char *name)
-{
-	ls_query_field *field = palloc0(sizeof(*field));
-
-	field->name = ls_str_of_cstring(name);
-	field->parts = palloc(sizeof(ls_str));
-	field->parts[0] = field->name;
-	field->n_parts = 1;
-	field->builtin = ls_query_builtin_find(field->name);
-	return field;
-}
+/* ---- columns ---- */
 
 int
 ls_plan_new_column(ls_planner *p)
@@ -477,74 +229,6 @@ sort(ls_planner *p, const ls_query_stage *stage)
 	appendStringInfo(&p->order, "t.o%d", p->stage);
 }
 
-/* Of a table: some of its columns.  Of events: part_scan leaves out the others. */
-static void
-fields(ls_planner *p, const ls_query_stage *stage)
-{
-	ls_plan *plan = p->plan;
-	ls_field_set listed = {0};
-
-	for (uint32 i = 0; i < stage->fields.n; i++)
-		add_field(p, &listed, stage->fields.items[i]);
-	if (plan->table)
-	{
-		ls_plan_column *old = plan->columns;
-		ls_plan_column *columns =
-			palloc0(sizeof(*columns) * (Size) (plan->n_columns + LS_PLAN_MAX_FIELDS));
-		int n = 0;
-
-		for (int i = 0; stage->exclude && i < plan->n_columns; i++)
-		{
-			bool hide = false;
-
-			for (int f = 0; f < listed.n; f++)
-				hide = hide || ls_str_eq(listed.items[f]->name, old[i].name);
-			if (!hide)
-				columns[n++] = old[i];
-		}
-		for (int f = 0; !stage->exclude && f < listed.n; f++)
-		{
-			columns[n].name = listed.items[f]->name;
-			columns[n].sql = ls_plan_reference(p, listed.items[f]);
-			for (int i = 0; i < plan->n_columns; i++)
-			{
-				if (ls_str_eq(old[i].name, columns[n].name))
-					columns[n].type = old[i].type;
-			}
-			n++;
-		}
-		if (n == 0)
-			ls_search_fail(p->search, stage->span, "no column is left");
-		plan->columns = columns;
-		plan->n_columns = n;
-		return;
-	}
-	for (int b = p->n_bindings - 1; b >= 0; b--)
-	{
-		if (covered(&listed, p->bindings[b].field) == stage->exclude)
-			unbind(p, b);
-	}
-	if (stage->exclude)
-	{
-		for (int i = 0; i < listed.n; i++)
-			add_field(p, &p->hidden, listed.items[i]);
-		return;
-	}
-	if (p->shown.given)
-	{
-		ls_field_set both = {0};
-
-		for (int i = 0; i < listed.n; i++)
-		{
-			if (find_field(&p->shown, listed.items[i]) >= 0)
-				add_field(p, &both, listed.items[i]);
-		}
-		listed = both;
-	}
-	p->shown = listed;
-	p->shown.given = true;
-}
-
 static void
 where(ls_planner *p, const ls_query_stage *stage)
 {
@@ -636,14 +320,7 @@ rename_fields(ls_planner *p, const ls_query_stage *stage)
 		return;
 	}
 	for (uint32 i = 0; i < n; i++)
-	{
-		const ls_query_field *from = stage->assigns.items[i]->from;
-		int bound = find_binding(p, from);
-
-		if (bound >= 0)
-			unbind(p, bound);
-		add_field(p, &p->hidden, from);
-	}
+		ls_plan_hide(p, stage->assigns.items[i]->from);
 	for (uint32 i = 0; i < n; i++)
 		ls_plan_bind(p, stage->assigns.items[i]->to, values[i]);
 }
@@ -674,8 +351,7 @@ static void
 label_if_needed(ls_planner *p, const ls_query_stage *stage)
 {
 	if (p->plan->table || !ls_plan_names_template_id(stage) ||
-		find_binding(p, ls_plan_field(p, "template_id")) >= 0 ||
-		find_field(&p->hidden, ls_plan_field(p, "template_id")) >= 0 ||
+		!ls_plan_is_original(p, ls_plan_field(p, "template_id")) ||
 		(stage->kind == LS_QUERY_FIELDS && stage->exclude))
 		return;
 	ls_plan_patterns(p, NULL);
@@ -725,7 +401,7 @@ add_stages(ls_planner *p)
 				sort(p, stage);
 				break;
 			case LS_QUERY_FIELDS:
-				fields(p, stage);
+				ls_plan_fields(p, stage);
 				break;
 			case LS_QUERY_STATS:
 				ls_plan_stats(p, stage, first);
@@ -790,25 +466,27 @@ append_event(ls_planner *p, const char *rows)
 	};
 	StringInfo sql = &p->plan->sql;
 	ls_str names[LS_PLAN_MAX_FIELDS];
+	StringInfoData values;
+	int n = 0;
 
-	if (p->n_bindings == 0)
-	{
-		appendStringInfo(sql, "%s.event", rows);
-		return;
-	}
+	initStringInfo(&values);
 	for (int i = 0; i < p->n_bindings; i++)
 	{
 		const ls_query_field *field = p->bindings[i].field;
 
-		names[i] = ls_str_of_cstring(field->builtin != LS_QUERY_NOT_BUILTIN
-										 ? builtins[field->builtin]
-										 : psprintf(".%s", ls_cstring_of_str(field->name)));
+		if (p->bindings[i].unseen)
+			continue;
+		appendStringInfo(&values, "%s%s", n > 0 ? ", " : "", p->bindings[i].sql);
+		names[n++] = ls_str_of_cstring(field->builtin != LS_QUERY_NOT_BUILTIN
+										   ? builtins[field->builtin]
+										   : psprintf(".%s", ls_cstring_of_str(field->name)));
 	}
-	appendStringInfo(sql, "logsvc_internal.event_set(%s.event, $%d, ARRAY[", rows,
-					 ls_plan_parameter(p, TEXTARRAYOID, text_array(names, p->n_bindings), false));
-	for (int i = 0; i < p->n_bindings; i++)
-		appendStringInfo(sql, "%s%s", i > 0 ? ", " : "", p->bindings[i].sql);
-	appendStringInfoString(sql, "])");
+	if (n == 0)
+		appendStringInfo(sql, "%s.event", rows);
+	else
+		appendStringInfo(sql, "logsvc_internal.event_set(%s.event, $%d, ARRAY[%s])", rows,
+						 ls_plan_parameter(p, TEXTARRAYOID, ls_plan_text_array(names, n), false),
+						 values.data);
 }
 
 static void
@@ -878,31 +556,38 @@ set_page(ls_planner *p, const ls_position *position)
 	plan->hash = true;
 }
 
-ls_plan *
-ls_search_plan(ls_search *search, const ls_position *position)
+ls_planner *
+ls_plan_begin(ls_search *search)
 {
-	ls_plan *plan = palloc0(sizeof(ls_plan));
 	ls_planner *p = palloc0(sizeof(ls_planner));
 
 	p->search = search;
-	p->plan = plan;
-	p->offset = position->set ? position->offset : 0;
-	plan->keyset = true;
-	plan->empty = search->n_indexes == 0 || search->from >= search->to;
-	plan->days = (search->to - search->from) / LS_USECS_PER_DAY + 1;
-	initStringInfo(&plan->sql);
+	p->plan = palloc0(sizeof(ls_plan));
+	p->plan->days = (search->to - search->from) / LS_USECS_PER_DAY + 1;
+	initStringInfo(&p->plan->sql);
 	initStringInfo(&p->sql);
 	initStringInfo(&p->order);
-
 	p->organization =
 		ls_plan_parameter(p, UUIDOID, UUIDPGetDatum(&search->principal->organization), false);
-	p->indexes =
-		ls_plan_parameter(p, TEXTARRAYOID, text_array(search->indexes, search->n_indexes), false);
+	p->indexes = ls_plan_parameter(p, TEXTARRAYOID,
+								   ls_plan_text_array(search->indexes, search->n_indexes), false);
 	p->from = ls_plan_parameter(p, TIMESTAMPTZOID,
 								TimestampTzGetDatum(ls_timestamptz_of_time(search->from)), false);
 	p->to = ls_plan_parameter(p, TIMESTAMPTZOID,
 							  TimestampTzGetDatum(ls_timestamptz_of_time(search->to)), false);
 	p->filter = ls_plan_parameter(p, BYTEAOID, serialized_filter(p), false);
+	return p;
+}
+
+ls_plan *
+ls_search_plan(ls_search *search, const ls_position *position)
+{
+	ls_planner *p = ls_plan_begin(search);
+	ls_plan *plan = p->plan;
+
+	p->offset = position->set ? position->offset : 0;
+	plan->keyset = true;
+	plan->empty = search->n_indexes == 0 || search->from >= search->to;
 	p->fields = ls_plan_parameter(p, TEXTARRAYOID, (Datum) 0, true);
 	ls_plan_parameter(p, BOOLOID, BoolGetDatum(true), false); /* want_event: fields + 1 */
 	p->newest = ls_plan_parameter(p, INT4OID, (Datum) 0, true);

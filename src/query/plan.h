@@ -1,7 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * plan.h
- *	  What the files of the planner share (plan.c, plan_scan.c, plan_table.c).
+ *	  What the files of the planner share (plan.c, plan_field.c, plan_scan.c,
+ *	  plan_table.c, overview.c).
  *
  * A planner wraps the statement so far, whose rows are `t`, once for each
  * stage.  Events have the columns ts, batch, place, values (of the fields that
@@ -17,6 +18,8 @@
 
 #define LS_PLAN_MAX_FIELDS 64
 #define LS_PLAN_MAX_KEYS 32 /* of stats, as group_parts */
+
+#define LS_PLAN_MAX_BUCKETS 1000 /* of a timechart */
 
 #define LS_PLAN_SORT_LIMIT 10000 /* of the stage sort, when it says none */
 #define LS_PLAN_HEAD_LIMIT 10
@@ -36,6 +39,7 @@ typedef struct ls_binding
 {
 	const ls_query_field *field;
 	char *sql;
+	bool unseen; /* left out of the answer */
 } ls_binding;
 
 typedef struct ls_planner
@@ -72,14 +76,16 @@ typedef struct ls_planner
 
 /* ---- plan.c ---- */
 
+/* A statement without text: its parameters are what every scan is given. */
+extern ls_planner *ls_plan_begin(ls_search *search);
+
 /* Adds a parameter; its number. */
 extern int ls_plan_parameter(ls_planner *p, Oid type, Datum value, bool isnull);
 extern int ls_plan_integer(ls_planner *p, int64 value);
 
 extern void ls_plan_set(ls_planner *p, int number, Datum value);
 
-/* The names of fields as scans take them, as a text[]. */
-extern Datum ls_plan_field_array(ls_planner *p, const ls_field_set *set);
+extern Datum ls_plan_text_array(const ls_str *texts, int n);
 
 /* The text of a stage, for the functions that evaluate it. */
 extern int ls_plan_stage_text(ls_planner *p, const ls_query_stage *stage);
@@ -87,32 +93,46 @@ extern int ls_plan_stage_text(ls_planner *p, const ls_query_stage *stage);
 /* before (statement so far) t after */
 extern void ls_plan_wrap(ls_planner *p, const char *before, const char *after);
 
-/* The value of a field in the current rows; LS_SQL_MISSING when there is none. */
-extern char *ls_plan_reference(ls_planner *p, const ls_query_field *field);
-
-/* The same, NULL also for a null. */
-extern char *ls_plan_known(ls_planner *p, const ls_query_field *field);
-
 /* The value of an expression of a stage; `text` 0: the stage's text is added. */
 extern char *ls_plan_expression(ls_planner *p, const ls_query_stage *stage, int number, int *text);
 
-/* Makes a field have that value from now on. */
-extern void ls_plan_bind(ls_planner *p, const ls_query_field *field, char *sql);
-
-/* The name of a field as scans take it. */
-extern ls_str ls_plan_field_name(ls_planner *p, const ls_query_field *field);
-
 /* The number of a new column cN. */
 extern int ls_plan_new_column(ls_planner *p);
-
-/* A field that no one wrote. */
-extern const ls_query_field *ls_plan_field(ls_planner *p, const char *name);
 
 /* Numbers before text, missing last, whatever the direction. */
 extern void ls_plan_append_key(StringInfo order, const char *value, bool descending);
 
 /* The same, ascending, for groups: values of other kinds that look alike have an order. */
 extern void ls_plan_append_group(StringInfo order, const char *value);
+
+/* ---- plan_field.c ---- */
+
+/* The name of a field as scans take it. */
+extern ls_str ls_plan_field_name(ls_planner *p, const ls_query_field *field);
+
+/* The names of fields, as a text[]. */
+extern Datum ls_plan_field_array(ls_planner *p, const ls_field_set *set);
+
+/* A field that no one wrote. */
+extern const ls_query_field *ls_plan_field(ls_planner *p, const char *name);
+
+/* The value of a field in the current rows; LS_SQL_MISSING when there is none. */
+extern char *ls_plan_reference(ls_planner *p, const ls_query_field *field);
+
+/* The same, NULL also for a null. */
+extern char *ls_plan_known(ls_planner *p, const ls_query_field *field);
+
+/* Has no stage made it, nor taken it away? */
+extern bool ls_plan_is_original(const ls_planner *p, const ls_query_field *field);
+
+/* Makes a field have that value from now on. */
+extern void ls_plan_bind(ls_planner *p, const ls_query_field *field, char *sql);
+
+/* Takes a field out of events. */
+extern void ls_plan_hide(ls_planner *p, const ls_query_field *field);
+
+/* The stage fields. */
+extern void ls_plan_fields(ls_planner *p, const ls_query_stage *stage);
 
 /* ---- plan_scan.c ---- */
 
@@ -138,6 +158,17 @@ extern bool ls_plan_groups_parts(const ls_query_stage *stage);
 extern void ls_plan_stats(ls_planner *p, const ls_query_stage *stage, bool first);
 extern void ls_plan_top(ls_planner *p, const ls_query_stage *stage, bool first);
 extern void ls_plan_timechart(ls_planner *p, const ls_query_stage *stage, bool first);
+
+/*
+ * The begins of the buckets of the search's range, at most LS_PLAN_MAX_BUCKETS;
+ * their number.  A span of no unit becomes the shortest usual one that makes some
+ * hundred of them; `at` is where the query says it, for errors.
+ */
+extern int ls_plan_buckets(ls_search *search, ls_query_duration *span, ls_query_span at,
+						   ls_time *starts);
+
+/* Adds them as a parameter. */
+extern int ls_plan_times(ls_planner *p, const ls_time *starts, int n);
 
 /* The stage patterns; NULL: labels events as `patterns event mode=label` does. */
 extern void ls_plan_patterns(ls_planner *p, const ls_query_stage *stage);

@@ -16,7 +16,6 @@
 
 #define TOP_LIMIT 10
 #define SERIES_LIMIT 10
-#define MAX_BUCKETS 1000 /* of a timechart */
 #define AUTO_BUCKETS 100
 
 /* ---- aggregates ---- */
@@ -482,58 +481,63 @@ bucket_start(const ls_search *s, ls_time time, ls_query_duration span)
 	}
 }
 
-/* The begins of all buckets of the range. */
-static int
-make_buckets(ls_planner *p, const ls_query_stage *stage, ls_time *starts)
+int
+ls_plan_buckets(ls_search *s, ls_query_duration *span, ls_query_span at, ls_time *starts)
 {
-	const ls_search *s = p->search;
-	ls_query_duration span = stage->bucket;
-	ls_query_duration enough = usual_span(s, MAX_BUCKETS - 1);
+	ls_query_duration enough = usual_span(s, LS_PLAN_MAX_BUCKETS - 1);
 	ls_time first;
 	ls_time next;
 	int n = 0;
 
-	if (span.unit == LS_QUERY_UNIT_NONE)
-		span = usual_span(s, AUTO_BUCKETS);
-	if (span_length(span) > 200.0 * span_length((ls_query_duration){1, LS_QUERY_YEAR}))
-		ls_search_fail(p->search, stage->span, "span= is longer than 200 years");
-	first = bucket_start(s, s->from, span);
+	if (span->unit == LS_QUERY_UNIT_NONE)
+		*span = usual_span(s, AUTO_BUCKETS);
+	if (span_length(*span) > 200.0 * span_length((ls_query_duration){1, LS_QUERY_YEAR}))
+		ls_search_fail(s, at, "span= is longer than 200 years");
+	first = bucket_start(s, s->from, *span);
 	for (next = first; n == 0 || next < s->to;)
 	{
-		if (n == MAX_BUCKETS)
-			ls_search_fail(p->search, stage->span,
-						   "timechart makes at most %d points in time: use span=%lld%s",
-						   MAX_BUCKETS, (long long) enough.amount, ls_query_unit_name(enough.unit));
+		if (n == LS_PLAN_MAX_BUCKETS)
+			ls_search_fail(s, at, "timechart makes at most %d points in time: use span=%lld%s",
+						   LS_PLAN_MAX_BUCKETS, (long long) enough.amount,
+						   ls_query_unit_name(enough.unit));
 		starts[n++] = next;
-		if (span.unit == LS_QUERY_SECOND || span.unit == LS_QUERY_MINUTE ||
-			span.unit == LS_QUERY_HOUR)
-			next = first + n * (int64) span_length(span);
-		else if (!ls_query_time_add(first, (ls_query_duration){n * span.amount, span.unit},
+		if (span->unit == LS_QUERY_SECOND || span->unit == LS_QUERY_MINUTE ||
+			span->unit == LS_QUERY_HOUR)
+			next = first + n * (int64) span_length(*span);
+		else if (!ls_query_time_add(first, (ls_query_duration){n * span->amount, span->unit},
 									&s->zone, &next))
 			break;
 	}
 	return n;
 }
 
-static void
-bucket_parameters(ls_planner *p, const ls_time *starts, int n, int *times, int *texts)
+int
+ls_plan_times(ls_planner *p, const ls_time *starts, int n)
 {
 	Datum *values = palloc(sizeof(Datum) * (Size) n);
+
+	for (int i = 0; i < n; i++)
+		values[i] = TimestampTzGetDatum(ls_timestamptz_of_time(starts[i]));
+	return ls_plan_parameter(
+		p, TIMESTAMPTZARRAYOID,
+		PointerGetDatum(construct_array(values, n, TIMESTAMPTZOID, 8, true, TYPALIGN_DOUBLE)),
+		false);
+}
+
+/* The same as JSON texts. */
+static int
+time_texts(ls_planner *p, const ls_time *starts, int n)
+{
 	Datum *isos = palloc(sizeof(Datum) * (Size) n);
 
 	for (int i = 0; i < n; i++)
 	{
 		char iso[LS_TIME_ISO_LENGTH + 1];
 
-		values[i] = TimestampTzGetDatum(ls_timestamptz_of_time(starts[i]));
 		ls_time_format_iso(starts[i], iso);
 		isos[i] = CStringGetTextDatum(psprintf("\"%s\"", iso));
 	}
-	*times = ls_plan_parameter(
-		p, TIMESTAMPTZARRAYOID,
-		PointerGetDatum(construct_array(values, n, TIMESTAMPTZOID, 8, true, TYPALIGN_DOUBLE)),
-		false);
-	*texts = ls_plan_parameter(
+	return ls_plan_parameter(
 		p, TEXTARRAYOID,
 		PointerGetDatum(construct_array(isos, n, TEXTOID, -1, false, TYPALIGN_INT)), false);
 }
@@ -628,7 +632,9 @@ ls_plan_timechart(ls_planner *p, const ls_query_stage *stage, bool first)
 {
 	int n_by = (int) stage->by.n;
 	int n_aggregates = (int) stage->aggregates.n;
-	ls_time starts[MAX_BUCKETS];
+	ls_query_duration span = stage->bucket;
+	ls_time starts[LS_PLAN_MAX_BUCKETS];
+	int n_starts;
 	table inner = new_table(n_aggregates);
 	table t = new_table(n_by + n_aggregates + 1);
 	StringInfoData keys;   /* coalesce(...) AS g1, ... */
@@ -647,7 +653,9 @@ ls_plan_timechart(ls_planner *p, const ls_query_stage *stage, bool first)
 		ls_search_fail(p->search, stage->span,
 					   "timechart makes at most %d columns, %d of them keys", LS_PLAN_MAX_FIELDS,
 					   LS_PLAN_MAX_KEYS);
-	bucket_parameters(p, starts, make_buckets(p, stage, starts), &times, &texts);
+	n_starts = ls_plan_buckets(p->search, &span, stage->span, starts);
+	times = ls_plan_times(p, starts, n_starts);
+	texts = time_texts(p, starts, n_starts);
 	initStringInfo(&keys);
 	initStringInfo(&names);
 	initStringInfo(&labels);

@@ -7,8 +7,10 @@
  *	scope.c		what a search may see and when: indexes, time zone, time range
  *	compile.c	the filter of the head -> the filter of part_scan
  *	plan.c		stages -> one SQL statement with parameters
+ *	plan_field.c	... what fields are at a stage
  *	plan_table.c	... those that make tables: stats, top, rare, timechart, patterns
  *	cursor.c	pages
+ *	overview.c	what is asked for beside the rows: a histogram, fields
  *	run.c		runs a plan, makes the JSON answer
  *	statement.c	statements that a session has prepared
  *	function.c	the functions of SQL
@@ -59,6 +61,8 @@ typedef struct ls_search
 	bool limit_given;
 	bool ascending;
 	bool explain;
+	bool histogram; /* asked for beside the rows */
+	bool fields;
 	ls_buf identity; /* the request as cursors are bound to it */
 
 	/* found out */
@@ -196,6 +200,27 @@ extern ls_plan *ls_search_plan(ls_search *search, const ls_position *position);
 /* Values of parameters for explain: "-- $1 = ..." lines. */
 extern void ls_plan_print(StringInfo out, const ls_plan *plan);
 
+/* ---- overview.c; in SPI ---- */
+
+/* What is asked for beside the rows, over all events that the head finds. */
+typedef struct ls_overview
+{
+	ls_plan *plan;
+	char *span;      /* of the histogram, as a query names it */
+	char *histogram; /* JSON; NULL: not asked for */
+	char *fields;    /* the same */
+	bool all_fields; /* are they all? */
+} ls_overview;
+
+/* Plans it; NULL: nothing is asked for. */
+extern ls_overview *ls_overview_plan(ls_search *search);
+
+/* For ls_plan_run: takes the one row of the plan. */
+extern bool ls_overview_row(void *overview, const ls_position *position, char **texts);
+
+/* Appends it as members of an object, each behind a comma. */
+extern void ls_overview_append(StringInfo out, const ls_overview *overview);
+
 /* ---- cursor.c; in SPI ---- */
 
 /* Reads search->cursor: the range and where to go on.  Raises INVALID_CURSOR. */
@@ -204,6 +229,9 @@ extern char *ls_cursor_make(ls_search *search, const ls_position *position);
 
 /* The secret of this server, whatever the caller may read.  In SPI. */
 extern ls_str ls_server_key(void);
+
+/* The one value of a statement that the caller may not run himself.  In SPI. */
+extern Datum ls_owner_value(const char *sql);
 
 /* ---- event_rows.c ---- */
 

@@ -164,6 +164,7 @@ typedef struct answer
 {
 	ls_search *search;
 	const ls_plan *plan;
+	ls_overview *overview; /* NULL: not asked for */
 	StringInfo out;
 	int n;
 	bool more;
@@ -356,11 +357,30 @@ append_meta(answer *a, const ls_scan_session *session, TimestampTz started)
 
 		initStringInfo(&sql);
 		ls_plan_print(&sql, a->plan);
+		if (a->overview != NULL)
+		{
+			appendStringInfoString(&sql, "\n\n");
+			ls_plan_print(&sql, a->overview->plan);
+		}
 		append_quoted(a->out, s->arena, ls_str_make(sql.data, (size_t) sql.len));
 	}
 	else
 		appendStringInfoString(a->out, "null");
+	if (a->overview != NULL)
+		ls_overview_append(a->out, a->overview);
 	appendStringInfoChar(a->out, '}');
+}
+
+/* What is asked for beside the rows; the numbers of the answer are of both. */
+static void
+run_overview(ls_overview *overview, ls_scan_session *session)
+{
+	ls_scan_session rows = *session;
+
+	session->parts = session->matched = 0;
+	run_plan(session, NULL, overview->plan, ls_overview_row, overview);
+	session->parts = Max(session->parts, rows.parts);
+	session->matched = Max(session->matched, rows.matched);
 }
 
 void
@@ -381,6 +401,9 @@ ls_search_answer(ls_search *search, const ls_plan *plan, const ls_position *posi
 								: plan->table  ? "{\"data\":{\"kind\":\"table\",\"rows\":["
 											   : "{\"data\":{\"kind\":\"events\",\"rows\":[");
 	run_plan(&session, notes, plan, answer_row, &a);
+	a.overview = ls_overview_plan(search);
+	if (a.overview != NULL)
+		run_overview(a.overview, &session);
 	for (int i = 0; i < plan->n_counters; i++)
 	{
 		notes->numbers[i] += session.numbers[i];

@@ -20,10 +20,8 @@
  */
 #include "src/query/query.h"
 
-#include "catalog/pg_authid.h"
 #include "executor/spi.h"
 #include "funcapi.h"
-#include "miscadmin.h"
 #include "storage/lwlock.h"
 #include "utils/builtins.h"
 
@@ -158,25 +156,12 @@ take_lease(const ls_principal *principal, ls_time now, uint64 *id)
 
 /* ---- where a tail stands ---- */
 
-/* The number that was drawn last, whatever the tenant may read. */
+/* The number that was drawn last; the tenant's role may not look at it. */
 static uint64
 newest_batch(void)
 {
-	Oid user;
-	int context;
-	bool isnull;
-	uint64 newest;
-
-	GetUserIdAndSecContext(&user, &context);
-	SetUserIdAndSecContext(BOOTSTRAP_SUPERUSERID, context | SECURITY_LOCAL_USERID_CHANGE);
-	if (SPI_execute("SELECT last_value FROM logsvc_internal.batch_number", true, 1) !=
-			SPI_OK_SELECT ||
-		SPI_processed != 1)
-		elog(ERROR, "the sequence of batch numbers is missing");
-	newest = (uint64) DatumGetInt64(
-		SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1, &isnull));
-	SetUserIdAndSecContext(user, context);
-	return newest;
+	return (uint64) DatumGetInt64(
+		ls_owner_value("SELECT last_value FROM logsvc_internal.batch_number"));
 }
 
 static bool

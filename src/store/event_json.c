@@ -5,13 +5,19 @@
  *
  * Attributes come out as they came in: same order, same types, same numbers.
  * What the stage `fields` leaves out is left out here, so that it is never
- * built.
+ * built.  Attributes that are shown by their names are none of the hidden ones.
  *
  *-------------------------------------------------------------------------
  */
 #include "src/store/scan_internal.h"
 
+#include "utils/builtins.h"
+
 #include "src/store/event_id.h"
+
+PG_FUNCTION_INFO_V1(logsvc_value_without);
+
+#define MEMBER_MEMORY ((size_t) 64 * 1024 * 1024)
 
 typedef struct writer
 {
@@ -89,18 +95,6 @@ key_is(const ls_scan_field *field, uint32 n, ls_str key)
 		at += field->path[i].len;
 	}
 	return at == key.len;
-}
-
-/* Are the first `n` parts the same? */
-static bool
-same_path(const ls_scan_field *a, const ls_scan_field *b, uint32 n)
-{
-	for (uint32 i = 0; i < n; i++)
-	{
-		if (!ls_str_eq(a->path[i], b->path[i]))
-			return false;
-	}
-	return true;
 }
 
 /* Copies a value without the member that path[from...] names. */
@@ -184,64 +178,26 @@ attribute(writer *w, const ls_attribute *a)
 	ls_scan_value_json(w->buf, a->kind, text, a->integer);
 }
 
-/* One attribute, or member of one, that is named; what is hidden stays so. */
+/* One attribute, or member of one, that is named. */
 static void
-shown_attribute(writer *w, ls_scan *scan, const ls_event *event, ls_scan_field *field, uint32 block,
-				uint32 row)
+shown_attribute(writer *w, ls_scan *scan, ls_scan_field *field, uint32 block, uint32 row)
 {
-	const ls_projection *p = w->projection;
 	size_t begin = w->buf->len;
 	bool first = w->first;
-	bool literal = false;
-	size_t value;
-	ls_buf joined;
-	ls_str key;
+	ls_buf key;
 
-	ls_buf_init(&joined, w->buf->arena);
+	ls_buf_init(&key, w->buf->arena);
 	for (uint32 part = 0; part < field->n_path; part++)
 	{
 		if (part > 0)
-			ls_buf_char(&joined, '.');
-		ls_buf_str(&joined, field->path[part]);
+			ls_buf_char(&key, '.');
+		ls_buf_str(&key, field->path[part]);
 	}
-	key = ls_str_make(joined.data, joined.len);
-	for (size_t i = 0; i < event->n_attributes && !literal; i++)
-		literal = ls_str_eq(event->attributes[i].key, key);
-	for (int i = 0; i < p->n_hidden; i++)
-	{
-		const ls_scan_field *hidden = &p->hidden[i];
-		bool same = hidden->n_path > 0 && key_is(hidden, hidden->n_path, key);
-
-		/* Without the object there are no members; a key with a dot is none. */
-		for (uint32 n = 1; n < field->n_path && !literal && !same; n++)
-			same = hidden->n_path == n && same_path(hidden, field, n);
-		if (same)
-			return;
-	}
-	name(w, key);
-	value = w->buf->len;
+	name(w, ls_str_make(key.data, key.len));
 	if (!ls_scan_field_value(scan, field, block, row, w->buf))
 	{
 		w->buf->len = begin;
 		w->first = first;
-		return;
-	}
-	for (int i = 0; i < p->n_hidden; i++)
-	{
-		const ls_scan_field *hidden = &p->hidden[i];
-		ls_str text = ls_str_make(w->buf->data + value, w->buf->len - value);
-		ls_buf copy;
-		ls_json j;
-
-		if (hidden->n_path <= field->n_path || !same_path(hidden, field, field->n_path))
-			continue;
-		ls_buf_init(&copy, w->buf->arena);
-		ls_json_init(&j, text, w->buf->arena, 1000);
-		copy_without(&copy, &j, hidden, field->n_path);
-		if (copy.failed || j.error != NULL)
-			continue;
-		w->buf->len = value;
-		ls_buf_append(w->buf, copy.data, copy.len);
 	}
 }
 
@@ -274,7 +230,7 @@ attributes(writer *w, ls_scan *scan, const ls_event *event, uint32 block, uint32
 		for (int i = 0; i < p->n_shown; i++)
 		{
 			if (p->shown[i].n_path > 0)
-				shown_attribute(w, scan, event, &p->shown[i], block, row);
+				shown_attribute(w, scan, &p->shown[i], block, row);
 		}
 	}
 	any = !w->first;
@@ -359,4 +315,29 @@ ls_event_json(ls_buf *buf, ls_scan *scan, const ls_event *event, uint32 block, u
 	if (projection->shown == NULL && (event->has & 1u << LS_FIELD_TRUNCATED) != 0)
 		truncated(&w, event->field[LS_FIELD_TRUNCATED]);
 	ls_buf_char(buf, '}');
+}
+
+/* value_without(value text, path text): a JSON text without the member. */
+Datum
+logsvc_value_without(PG_FUNCTION_ARGS)
+{
+	ls_str value = ls_str_of_text(PG_GETARG_TEXT_PP(0));
+	ls_arena *arena;
+	ls_scan_field field;
+	text *result;
+	ls_json j;
+	ls_buf copy;
+
+	if (value.len == 0 || value.data[0] != '{')
+		PG_RETURN_DATUM(PG_GETARG_DATUM(0));
+	arena = ls_context_arena(CurrentMemoryContext, MEMBER_MEMORY);
+	ls_scan_field_parse(arena, ls_str_of_text(PG_GETARG_TEXT_PP(1)), &field);
+	ls_buf_init(&copy, arena);
+	ls_json_init(&j, value, arena, 1000);
+	copy_without(&copy, &j, &field, 0);
+	if (copy.failed)
+		ls_raise(LS_ERROR_QUERY_MEMORY_LIMIT);
+	result = ls_text_of_str(j.error != NULL ? value : ls_str_make(copy.data, copy.len));
+	ls_arena_destroy(arena);
+	PG_RETURN_TEXT_P(result);
 }

@@ -87,8 +87,8 @@ find_at(const ls_key_table *table, ls_str key, uint32 *at)
 	return 0;
 }
 
-static uint32
-find(const ls_key_table *table, ls_str key)
+uint32
+ls_key_find(const ls_key_table *table, ls_str key)
 {
 	uint32 at;
 
@@ -340,7 +340,7 @@ place_of(group_state *g, uint32 tuple)
 			append_kept_key(&g->buf, ls_group_tuple_key(g, tuple, i));
 		if (g->buf.failed)
 			ls_group_out_of_memory();
-		place = find(&g->kept, ls_str_make(g->buf.data, g->buf.len));
+		place = ls_key_find(&g->kept, ls_str_make(g->buf.data, g->buf.len));
 		g->place_of[tuple] = place == 0 ? g->n_kept + 1 : place;
 	}
 	return g->place_of[tuple];
@@ -364,28 +364,6 @@ pair_of(group_state *g, uint32 bucket, uint32 tuple)
 	if (cell != NULL)
 		*cell = number;
 	return number;
-}
-
-/* The bucket of a time, from 1; `last` is the one of the time before. */
-static inline uint32
-bucket_of(const group_state *g, ls_time time, uint32 last)
-{
-	uint32 low = 1;
-	uint32 high = (uint32) g->n_starts;
-
-	if (last > 0 && time >= g->starts[last - 1] &&
-		(last == (uint32) g->n_starts || time < g->starts[last]))
-		return last;
-	while (low < high)
-	{
-		uint32 middle = low + (high - low + 1) / 2;
-
-		if (g->starts[middle - 1] <= time)
-			low = middle;
-		else
-			high = middle - 1;
-	}
-	return low;
 }
 
 static void
@@ -478,8 +456,8 @@ block_pairs(group_state *g, bool constant)
 	ls_part_block_times(g->scan->part, rows->block, &min_time, &max_time);
 	min_time = Max(min_time, g->scan->from);
 	max_time = Min(max_time, g->scan->to - 1);
-	bucket = bucket_of(g, min_time, 0);
-	if (bucket == bucket_of(g, max_time, bucket))
+	bucket = ls_bucket_of(g->starts, g->n_starts, min_time, 0);
+	if (bucket == ls_bucket_of(g->starts, g->n_starts, max_time, bucket))
 	{
 		for (uint32 r = 0; r < (constant ? 1 : rows->n); r++)
 			rows->groups[r] = pair_of(g, bucket, rows->groups[r]);
@@ -491,7 +469,7 @@ block_pairs(group_state *g, bool constant)
 	for (uint32 r = 0; r < rows->n; r++)
 	{
 		uint32 tuple = constant && r > 0 ? last_tuple : rows->groups[r];
-		uint32 now = bucket_of(g, times[rows->rows[r]], bucket);
+		uint32 now = ls_bucket_of(g->starts, g->n_starts, times[rows->rows[r]], bucket);
 
 		if (r == 0 || tuple != last_tuple || now != bucket)
 		{
@@ -599,39 +577,38 @@ add_block(group_state *g, uint32 block)
 
 /* Does each interval that has rows lie in one bucket, and in the range or outside of it? */
 static bool
-intervals_fit(const group_state *g, const ls_part_counts *counts)
+intervals_fit(const ls_scan *scan, const ls_time *starts, int n, const ls_part_counts *counts)
 {
 	for (uint32 i = 0; i < counts->n; i++)
 	{
 		ls_time min = counts->min[i];
 		ls_time max = counts->max[i];
 
-		if (max < g->scan->from || min >= g->scan->to)
+		if (max < scan->from || min >= scan->to)
 			continue;
-		if (min < g->scan->from || max >= g->scan->to)
+		if (min < scan->from || max >= scan->to)
 			return false;
-		if (g->n_starts > 0 && bucket_of(g, max, 0) != bucket_of(g, min, 0))
+		if (n > 0 && ls_bucket_of(starts, n, max, 0) != ls_bucket_of(starts, n, min, 0))
 			return false;
 	}
 	return true;
 }
 
-/* The counts of the header that tell the rows of each bucket; false: none do. */
-static bool
-fitting_counts(group_state *g, ls_part_counts *counts)
+bool
+ls_group_counts(ls_scan *scan, const ls_time *starts, int n, ls_part_counts *counts)
 {
-	const ls_part_stats *stats = ls_part_statistics(g->scan->part);
+	const ls_part_stats *stats = ls_part_statistics(scan->part);
 
 	counts->n = 1;
 	counts->min[0] = stats->min_time;
 	counts->max[0] = stats->max_time;
 	for (int level = 0; level < LS_LEVELS; level++)
 		counts->rows[level][0] = stats->level_rows[level];
-	if (intervals_fit(g, counts))
+	if (intervals_fit(scan, starts, n, counts))
 		return true;
-	if (!ls_part_time_counts(g->scan->part, counts))
-		ls_scan_fail(g->scan);
-	return counts->n > 0 && intervals_fit(g, counts);
+	if (!ls_part_time_counts(scan->part, counts))
+		ls_scan_fail(scan);
+	return counts->n > 0 && intervals_fit(scan, starts, n, counts);
 }
 
 /* Counts the rows of a level (or all) that have one tuple; returns how many are in the range. */
@@ -647,7 +624,7 @@ add_intervals(group_state *g, const ls_part_counts *counts, const uint32 *rows, 
 		if (rows[i] == 0 || counts->max[i] < g->scan->from || counts->min[i] >= g->scan->to)
 			continue;
 		if (g->n_starts > 0)
-			group = pair_of(g, bucket_of(g, counts->min[i], 0), tuple);
+			group = pair_of(g, ls_bucket_of(g->starts, g->n_starts, counts->min[i], 0), tuple);
 		ls_groups_count(g, group, rows[i]);
 		matched += rows[i];
 	}
@@ -684,7 +661,7 @@ add_header(group_state *g)
 	/* Any other text as level is counted, but not named, by the header. */
 	if (level_field >= 0 && (scan->levels & 1u << LS_LEVEL_OTHER) != 0)
 		return false;
-	if (!fitting_counts(g, &counts))
+	if (!ls_group_counts(g->scan, g->starts, g->n_starts, &counts))
 		return false;
 	for (int level = 0; level < LS_LEVELS; level++)
 	{
@@ -840,6 +817,23 @@ text_list(FunctionCallInfo fcinfo, int argument, ls_arena *arena, int *n)
 	return texts;
 }
 
+ls_time *
+ls_group_starts(FunctionCallInfo fcinfo, int argument, ls_arena *arena, int *n)
+{
+	Datum *datums;
+	ls_time *starts;
+
+	*n = 0;
+	if (PG_ARGISNULL(argument))
+		return NULL;
+	deconstruct_array(PG_GETARG_ARRAYTYPE_P(argument), TIMESTAMPTZOID, 8, true, TYPALIGN_DOUBLE,
+					  &datums, NULL, n);
+	starts = checked(ls_new_array(arena, ls_time, *n + 1));
+	for (int i = 0; i < *n; i++)
+		starts[i] = ls_time_of_timestamptz(DatumGetTimestampTz(datums[i]));
+	return starts;
+}
+
 /* What the arguments of the first row ask for holds for all of them. */
 static ls_groups *
 first_row(FunctionCallInfo fcinfo, MemoryContext context)
@@ -858,16 +852,7 @@ first_row(FunctionCallInfo fcinfo, MemoryContext context)
 	r.measures = text_list(fcinfo, ARG_MEASURES, arena, &r.n_measures);
 	r.has_kept = !PG_ARGISNULL(ARG_KEPT);
 	r.kept = text_list(fcinfo, ARG_KEPT, arena, &r.n_kept);
-	if (!PG_ARGISNULL(ARG_STARTS))
-	{
-		Datum *datums;
-
-		deconstruct_array(PG_GETARG_ARRAYTYPE_P(ARG_STARTS), TIMESTAMPTZOID, 8, true,
-						  TYPALIGN_DOUBLE, &datums, NULL, &r.n_starts);
-		r.starts = checked(ls_new_array(arena, ls_time, r.n_starts + 1));
-		for (int i = 0; i < r.n_starts; i++)
-			r.starts[i] = ls_time_of_timestamptz(DatumGetTimestampTz(datums[i]));
-	}
+	r.starts = ls_group_starts(fcinfo, ARG_STARTS, arena, &r.n_starts);
 	r.hash_key[0] = pg_prng_uint64(&pg_global_prng_state);
 	r.hash_key[1] = pg_prng_uint64(&pg_global_prng_state);
 	return ls_groups_make(context, arena, &r);

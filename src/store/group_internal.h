@@ -3,7 +3,8 @@
  * group_internal.h
  *	  What the files of the aggregate group_parts share: group.c (keys, parts),
  *	  measure.c (values), group_rows.c (the result), group_workers.c (parallel
- *	  workers), group_merge.c (what they send).
+ *	  workers), group_merge.c (what they send).  overview.c and facet.c use its
+ *	  tables and buckets.
  *
  *-------------------------------------------------------------------------
  */
@@ -39,6 +40,39 @@ typedef struct ls_key_table
 
 /* The number of a key; a new one is copied. */
 extern uint32 ls_key_intern(ls_key_table *table, ls_str key);
+
+/* The number of a key; 0: it is not there. */
+extern uint32 ls_key_find(const ls_key_table *table, ls_str key);
+
+/* A timestamptz[] argument as the begins of buckets of time; none when it is NULL. */
+extern ls_time *ls_group_starts(FunctionCallInfo fcinfo, int argument, ls_arena *arena, int *n);
+
+/* The bucket of a time, from 1; `last` is the one of the time before, or 0. */
+static inline uint32
+ls_bucket_of(const ls_time *starts, int n, ls_time time, uint32 last)
+{
+	uint32 low = 1;
+	uint32 high = (uint32) n;
+
+	if (last > 0 && time >= starts[last - 1] && (last == (uint32) n || time < starts[last]))
+		return last;
+	while (low < high)
+	{
+		uint32 middle = low + (high - low + 1) / 2;
+
+		if (starts[middle - 1] <= time)
+			low = middle;
+		else
+			high = middle - 1;
+	}
+	return low;
+}
+
+/*
+ * The counts of a part's header that tell how many rows there are in each bucket
+ * and in the range of the scan; false: none do.
+ */
+extern bool ls_group_counts(ls_scan *scan, const ls_time *starts, int n, ls_part_counts *counts);
 
 /* What is asked for; the same in parallel workers.  Kept as long as the groups. */
 typedef struct ls_group_request

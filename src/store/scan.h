@@ -61,6 +61,13 @@ extern ls_scan_session *ls_scan_current;
  */
 extern const char *ls_scan_regex_error(ls_str pattern);
 
+/*
+ * Appends [[time, rows, errors], ...] of buckets of time, as overview_parts does;
+ * without counts (NULL) all of them are 0.
+ */
+extern void ls_histogram_json(ls_buf *buf, const ls_time *starts, int n, const uint64 *totals,
+							  const uint64 *errors);
+
 /* Appends the name of an attribute in the form that scans take. */
 extern void ls_scan_field_name(ls_buf *buf, const ls_str *parts, uint32 n_parts);
 

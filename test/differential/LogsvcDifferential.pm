@@ -25,7 +25,7 @@ use Time::HiRes qw(time sleep);
 my @zones = ('UTC', 'Europe/Berlin', 'America/New_York', 'Asia/Kolkata', 'Australia/Lord_Howe', 'America/St_Johns');
 
 # Answers as lines, so that rows keep their spelling: E an error, M what is not
-# rows, R a row; T the time range by PostgreSQL's own arithmetic.
+# rows, R a row; H a histogram, F fields; T the time range by PostgreSQL's own arithmetic.
 my $functions = q{
 CREATE FUNCTION differential_time(at timestamptz, amount int, unit text, snap text, zone text) RETURNS timestamptz
 LANGUAGE plpgsql AS $$
@@ -67,7 +67,7 @@ BEGIN
 	END IF;
 	RETURN (SELECT string_agg(trunc(extract(epoch FROM p) * 1000000)::bigint::text, ' ' ORDER BY p) FROM unnest(points) p);
 END $$;
-CREATE FUNCTION differential(q text, earliest text, latest text, lim int, pages boolean, bounds jsonb, zone text, span text)
+CREATE FUNCTION differential(q text, earliest text, latest text, lim int, pages boolean, bounds jsonb, zone text, span text, beside boolean)
 RETURNS SETOF text LANGUAGE plpgsql AS $$
 DECLARE
 	before timestamptz := clock_timestamp();
@@ -76,17 +76,22 @@ DECLARE
 	page int := 0;
 BEGIN
 	LOOP
-		answer := logsvc_internal.search_json(q, earliest, latest, lim, cursor);
+		answer := logsvc_internal.search_json(q, earliest, latest, lim, cursor, include => CASE WHEN beside THEN '{histogram,fields}'::text[] END);
 		RETURN QUERY SELECT 'R ' || r::text FROM json_array_elements(answer #> '{data,rows}') r;
 		cursor := answer #>> '{page,nextCursor}';
 		page := page + 1;
 		EXIT WHEN NOT pages OR cursor IS NULL OR page > 20000;
 	END LOOP;
-	RETURN NEXT 'M ' || json_build_object('meta', answer -> 'meta', 'page', answer -> 'page', 'kind', answer #> '{data,kind}',
+	RETURN NEXT 'M ' || json_build_object('meta', (answer -> 'meta')::jsonb - 'fields' - 'histogram', 'page', answer -> 'page', 'kind', answer #> '{data,kind}',
 		'columns', answer #> '{data,columns}', 'pages', page)::text;
 	RETURN NEXT 'T ' || array_to_string(ARRAY[
 		differential_bound(bounds -> 0, before, zone), differential_bound(bounds -> 0, clock_timestamp(), zone),
 		differential_bound(bounds -> 1, before, zone), differential_bound(bounds -> 1, clock_timestamp(), zone)], ' ');
+	IF beside THEN
+		span := answer #>> '{meta,histogram,span}';
+		RETURN NEXT 'H ' || (answer #>> '{meta,histogram,buckets}');
+		RETURN NEXT 'F ' || (answer #>> '{meta,fields}');
+	END IF;
 	IF span IS NOT NULL THEN
 		RETURN NEXT 'P ' || differential_points((answer #>> '{meta,range,earliest}')::timestamptz, (answer #>> '{meta,range,latest}')::timestamptz, span, zone);
 	END IF;
@@ -232,7 +237,7 @@ sub ask
 		my ($earliest, $latest) = @{ $request->{bounds} // [ { amount => 0, unit => 'second' }, { amount => 0, unit => 'second' } ] };
 		$script .= "\\echo Q\nSELECT differential(" . join(', ', literal($request->{text}), literal($request->{earliest}),
 			literal($request->{latest}), $request->{limit}, $request->{pages} ? 'true' : 'false',
-			literal(json_encode([ $earliest, $latest ])), literal($self->{zone}), literal($request->{span})) . ");\n";
+			literal(json_encode([ $earliest, $latest ])), literal($self->{zone}), literal($request->{span}), $request->{include} ? 'true' : 'false') . ");\n";
 	}
 	utf8::encode($script);
 	my $status = $self->{t}->node->psql('postgres', $script, stdout => \$out, stderr => \$err);
@@ -244,6 +249,8 @@ sub ask
 		my $answer = $answers[-1];
 		if ($tag eq 'R') { push @{ $answer->{rows} }, $rest; }
 		elsif ($tag eq 'E') { $answer->{error} = $rest; }
+		elsif ($tag eq 'H') { $answer->{histogram} = $rest; }
+		elsif ($tag eq 'F') { $answer->{fields} = $rest; }
 		elsif ($tag eq 'P') { $answer->{points} = [ split / /, $rest ]; }
 		elsif ($tag eq 'T') { $answer->{times} = [ split / /, $rest ]; }
 		else { $answer->{meta} = eval { LogsvcTest::json_decode(do { my $b = $rest; utf8::encode($b); $b }) } // die "not JSON: $rest"; }
@@ -261,7 +268,7 @@ sub request_of
 	my ($self, $query) = @_;
 	my ($earliest, $latest) = LogsvcGenerator::range($query);
 	my $text = LogsvcGenerator::query_text($query) // return undef;
-	my %request = (text => $text, limit => $query->{limit}, pages => $query->{pages}, bounds => [ $earliest, $latest ]);
+	my %request = (text => $text, limit => $query->{limit}, pages => $query->{pages}, include => $query->{include}, bounds => [ $earliest, $latest ]);
 
 	foreach my $stage (@{ $query->{stages} })
 	{
@@ -391,6 +398,11 @@ sub difference
 		next if defined $is && defined $want && ($is eq $want || same_row($expected, $is, $want));
 		return "row $i of " . @$rows . ", expected " . @expected . "\n got      " . ($is // 'nothing') . "\n expected " . ($want // 'nothing');
 	}
+	if ($query->{include})
+	{
+		my $wrong = beside_difference($answer, \@found);
+		return $wrong if defined $wrong;
+	}
 	return undef if $query->{pages};
 	my $more = $all > $query->{limit} ? 1 : 0;
 	return "truncated is wrong: $all rows" if ($answer->{meta}{meta}{truncated} ? 1 : 0) != $more;
@@ -398,10 +410,30 @@ sub difference
 	return undef;
 }
 
+# What is wrong with histogram and fields; the server names 100 fields, and looks for 1,000.
+sub beside_difference
+{
+	my ($answer, $found) = @_;
+	my $want = LogsvcReference::histogram($found, $answer->{points});
+	return "the histogram differs\n got      $answer->{histogram}\n expected $want" if $answer->{histogram} ne $want || @{ $answer->{points} } > 101;
+	my @fields = LogsvcReference::fields($found);
+	my $all = @fields;
+	my @is = @{ elements($answer->{fields}) };
+	splice @fields, 100 if $all > 100;
+	return 'there are ' . @is . ' fields, not ' . @fields if @is != @fields;
+	foreach my $i (0 .. $#is)
+	{
+		last if $all > 1000 && $fields[$i][0] == $fields[-1][0];
+		return "field $i differs\n got      $is[$i]\n expected $fields[$i][1]" if $is[$i] ne $fields[$i][1];
+	}
+	return "allFields is wrong: $all" if ($answer->{meta}{meta}{allFields} ? 1 : 0) != ($all <= 100);
+	return undef;
+}
+
 sub describe
 {
 	my ($request) = @_;
-	return join ', ', $request->{text}, map { "$_ $request->{$_}" } grep { defined $request->{$_} && $request->{$_} } qw(earliest latest limit pages);
+	return join ', ', $request->{text}, map { "$_ $request->{$_}" } grep { defined $request->{$_} && $request->{$_} } qw(earliest latest limit pages include);
 }
 
 # The smallest query that still differs.

@@ -427,7 +427,8 @@ my $now = { text => 'now', amount => 0, unit => 'second', snap => undef };
 
 # ---- queries ----
 
-# {filter, indexes, earliest, latest, in_text (scopes in the text), stages, limit, pages}
+# {filter, indexes, earliest, latest, in_text (scopes in the text), stages, limit, pages, include
+# (histogram and fields are asked for)}
 sub make_query
 {
 	my ($events, $stages) = @_;
@@ -445,6 +446,7 @@ sub make_query
 		$query{pages} = chance(0.6) ? 1 : 0;
 	}
 	$query{stages} = $stages->($events, \%query) if $stages;
+	$query{include} = chance(0.2) && !grep { $_->{stage} eq 'timechart' } @{ $query{stages} };
 	return \%query;
 }
 
@@ -522,6 +524,7 @@ sub smaller_queries
 	my ($query) = @_;
 	my @smaller;
 
+	push @smaller, { %$query, include => 0 } if $query->{include};
 	push @smaller, { %$query, pages => 0 } if $query->{pages};
 	push @smaller, { %$query, limit => 10000, pages => 0 } if $query->{limit} < 10000;
 	foreach my $i (reverse 0 .. $#{ $query->{stages} })

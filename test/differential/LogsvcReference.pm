@@ -404,6 +404,67 @@ sub text_filter
 	};
 }
 
+# ---- what is shown beside the rows ----
+
+# The values of an event's attributes by their names: objects, down to 5 levels, are
+# their members; of two values of one name the one of the longer key.
+sub flatten
+{
+	my ($to, $prefix, $level, @members) = @_;
+	foreach my $member (sort { $b->[0] =~ tr/.// <=> $a->[0] =~ tr/.// } @members)
+	{
+		my ($key, $raw) = @$member;
+		my $name = $prefix . $key;
+		if ($raw =~ /\A\{./ && $raw ne '{}' && $level < 5) { flatten($to, "$name.", $level + 1, members($raw)); }
+		else { $to->{$name} //= $raw; }
+	}
+	return;
+}
+
+# The fields of events as JSON texts, the most frequent first: [count, JSON] of each.
+sub fields
+{
+	my ($events) = @_;
+	my %found;
+	foreach my $event (@$events)
+	{
+		my %attributes;
+		flatten(\%attributes, '', 1, @{ $event->{attributes} });
+		$found{"a$_"}{ $attributes{$_} }++ foreach grep { $attributes{$_} ne 'null' } keys %attributes;
+		$found{"b$_"}{ $event->{fields}{$_}[2] }++ foreach grep { $event->{fields}{$_} } qw(index level source service trace_id span_id);
+	}
+	my @fields;
+	foreach my $id (keys %found)
+	{
+		my $values = $found{$id};
+		my $count = 0;
+		$count += $_ foreach values %$values;
+		my @top = sort { $values->{$b} <=> $values->{$a} || $a cmp $b } keys %$values;
+		splice @top, 10 if @top > 10;
+		my $name = substr $id, 1;
+		my $builtin = $id =~ /\Ab/ ? 'true' : 'false';
+		push @fields, [ $count, $builtin, $name, '{"name":' . quote($name) . qq(,"builtin":$builtin,"count":$count,"complete":true,"top":[)
+			  . join(',', map { "[$_,$values->{$_}]" } @top) . ']}' ];
+	}
+	return map { [ $_->[0], $_->[3] ] } sort { $b->[0] <=> $a->[0] || $b->[1] cmp $a->[1] || $a->[2] cmp $b->[2] } @fields;
+}
+
+# [time, events, errors] of each point (microseconds) as JSON.
+sub histogram
+{
+	my ($events, $points) = @_;
+	my (@total, @errors);
+	my $at = $#$points;
+	foreach my $event (@$events)    # the newest first
+	{
+		$at-- while $points->[$at] > $event->{time};
+		$total[$at]++;
+		my $level = $event->{fields}{level};
+		$errors[$at]++ if $level && $level->[1] =~ /\A(?:error|fatal)\z/i;
+	}
+	return '[' . join(',', map { '["' . iso_of($points->[$_]) . '",' . ($total[$_] // 0) . ',' . ($errors[$_] // 0) . ']' } 0 .. $#$points) . ']';
+}
+
 # ---- events as answers show them ----
 
 my @members = ([ id => 'id' ], [ timestamp => 'timestamp' ], [ ingested_at => 'ingestedAt' ], [ event => 'event' ],

@@ -15,15 +15,23 @@ sub between { return $_[0] + int rand($_[1] - $_[0] + 1); }
 # ---- fields ----
 
 # Attributes, some of them in objects; names that stages make are among them.
-my @names = (qw(status status duration_ms duration_ms host host method path ip ok big a b c A request_id user.id user.name a.id n made slow x-y), 'odd key', 'Ärger', 'attributes.level');
+my @names = (qw(status status duration_ms duration_ms host host method path ip ok big a b c A request_id user user.id user.name a.id a.b a.b.c n made slow x-y),
+	'odd key', 'Ärger', 'attributes.level', 'made.id', '`user.id`', '`a.b`');
 
 sub stage_field
 {
 	my ($state) = @_;
 	return { parts => [ pick(@{ $state->{columns} }) ], prefix => 0 } if $state->{columns} && chance(0.95);
 	return { parts => [ pick(qw(event level source service index timestamp id)) ], prefix => 0 } if chance(0.25);
-	my $name = pick(@names);
+	return field_of(pick(@names));
+}
+
+# A dotted name in backticks is one key.
+sub field_of
+{
+	my ($name) = @_;
 	return { parts => ['level'], prefix => 1 } if $name eq 'attributes.level';
+	return { parts => [$1], prefix => 0 } if $name =~ /\A`(.*)`\z/;
 	return { parts => [ split /\./, $name ], prefix => 0 };
 }
 
@@ -218,8 +226,8 @@ sub make_stage
 		my @assigns;
 		foreach (1 .. between(1, 2))
 		{
-			my $to = { parts => [ pick(qw(made slow made2 a status n2), chance(0.2) ? 'level' : 'made') ], prefix => 0 };
-			push @assigns, [ $to, chance(0.2) ? condition($events, $state, 1) : any_expression($events, $state, 2) ];
+			my $to = field_of(pick(qw(made slow made2 a status n2), chance(0.2) ? 'level' : 'made', $state->{columns} ? () : qw(user user.id a.b)));
+			push @assigns, [ $to, chance(0.2) ? condition($events, $state, 1) : chance(0.15) ? [ 'field', stage_field($state) ] : any_expression($events, $state, 2) ];
 			push @{ $state->{columns} }, field_name($to) if $state->{columns} && !grep { $_ eq field_name($to) } @{ $state->{columns} };
 		}
 		return { stage => 'eval', assigns => \@assigns };
@@ -227,8 +235,8 @@ sub make_stage
 	if ($kind < 0.64)
 	{
 		my @from = different_fields($state, between(1, 2), \&stage_field);
-		my @to = ('renamed', 'b', 'made');
-		my @pairs = map { [ $from[$_], { parts => [ $to[$_] ], prefix => 0 } ] } 0 .. $#from;
+		my @to = ('renamed', $state->{columns} || chance(0.7) ? 'b' : pick(qw(user user.id a.b)), 'made');
+		my @pairs = map { [ $from[$_], field_of($to[$_]) ] } 0 .. $#from;
 		$state->{renamed} = 1;
 		$state->{columns} = [ LogsvcStages::unique(map { my $c = $_; my ($p) = grep { field_name($_->[0]) eq $c } @pairs; $p ? field_name($p->[1]) : $c } @{ $state->{columns} }) ] if $state->{columns};
 		return { stage => 'rename', renames => \@pairs };

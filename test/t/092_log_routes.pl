@@ -4,7 +4,7 @@ use strict;
 use warnings;
 
 use LogsvcTest;
-use POSIX qw(strftime);
+use POSIX qw(strftime WNOHANG);
 use Test::More;
 
 my $t = LogsvcTest->new(conf => "logsvc.flush_interval = '50ms'");
@@ -130,6 +130,115 @@ is_error(ask('search/fields', query => { earliest => 'yesterday' }), '400 VALIDA
 is(scalar @{ $t->http(GET => '/api/v1/search/fields', token => $other->{read_key})->{json}{data} }, 1,
 	'another organization sees its own: the index');
 
+# ---- beside the rows: histogram, fields ----
+
+sub beside
+{
+	my (%query) = @_;
+	my $answer = ask('search', query => { include => 'histogram,fields', %query });
+	is($answer->{status}, 200, 'beside: ' . ($query{q} // 'all')) or diag $answer->{content};
+	return $answer->{json};
+}
+
+sub total { my ($h, $of) = @_; my $sum = 0; $sum += $_->[$of] foreach @{ $h->{buckets} }; return $sum; }
+sub by_name { return map { ($_->{builtin} ? '' : '.') . $_->{name} => $_ } @{ $_[0]{meta}{fields} }; }
+
+$r = beside(limit => 5);
+is(scalar @{ $r->{data}{rows} }, 5, '... a page of rows');
+is($r->{meta}{histogram}{span}, '30m', '... the span of a day');
+cmp_ok(scalar @{ $r->{meta}{histogram}{buckets} }, '<=', 50, '... in few buckets');
+is(total($r->{meta}{histogram}, 1), 101, '... in which all events are');
+is(total($r->{meta}{histogram}, 2), 10, '... and the errors');
+is_deeply([ grep { $_->[1] > 0 } @{ $r->{meta}{histogram}{buckets} } ]->[0],
+	[ iso($base - $base % 1800), 101, 10 ], '... where they are')
+  if $base % 1800 < 1775;
+is($r->{meta}{stats}{rowsMatched}, 101, '... counted as found');
+is_deeply($r->{meta}{allFields}, JSON::PP::true, '... all fields');
+my %beside = by_name($r);
+is_deeply([ sort keys %beside ], [ sort qw(index level source .colour .n .host .user.id .user.name .odd .mixed) ], '... by name');
+is_deeply($beside{level}, { name => 'level', builtin => JSON::PP::true, count => 100, complete => JSON::PP::true,
+	top => [ [ 'info', 90 ], [ 'error', 10 ] ] }, '... with their values');
+is_deeply($beside{'.user.id'}{top}, [ map { [ $_, 20 ] } 0 .. 4 ], '... of members of objects');
+is_deeply([ map { $_->[1] } @{ $beside{'.n'}{top} } ], [ (1) x 10 ], '... ten of them');
+is($beside{index}{top}[0][1], 100, '... and of the index');
+
+my $next = ask('search', query => { include => 'histogram,fields', limit => 5, cursor => $r->{page}{nextCursor} })->{json};
+is_deeply($next->{meta}{histogram}, $r->{meta}{histogram}, 'the next page has the same histogram');
+is_deeply($next->{meta}{fields}, $r->{meta}{fields}, '... and fields');
+isnt($next->{data}{rows}[0]{id}, $r->{data}{rows}[0]{id}, '... beside other rows');
+$r = beside(q => 'level=error | stats count by host');
+is($r->{data}{kind}, 'table', 'beside a table');
+is(total($r->{meta}{histogram}, 1), 10, '... are the events that the head finds');
+is_deeply({ by_name($r) }->{level}{top}, [ [ 'error', 10 ] ], '... and their fields');
+$r = ask('search', query => { include => 'histogram', q => 'index=edge' })->{json};
+is(total($r->{meta}{histogram}, 1), 1, 'a histogram alone');
+is($r->{meta}{fields}, undef, '... without fields');
+$r = ask('search', query => { include => 'fields', q => 'index=edge' })->{json};
+is_deeply([ map { $_->{name} } @{ $r->{meta}{fields} } ], [ 'index', 'source', 'colour' ], 'fields alone');
+is($r->{meta}{histogram}, undef, '... without a histogram');
+$r = beside(q => 'nothing_at_all');
+is(total($r->{meta}{histogram}, 1), 0, 'of nothing there are times without events');
+is_deeply($r->{meta}{fields}, [], '... and no fields');
+is(scalar @{ beside(q => 'index=zzz*')->{meta}{histogram}{buckets} }, 49, 'also of no index')
+  if time % 1800 > 5;
+is(ask('search', query => { include => '' })->{status}, 200, 'nothing is asked for');
+foreach my $bad ('nonsense', 'histogram,,fields', 'Fields')
+{
+	my $answer = is_error(ask('search', query => { include => $bad }), '400 VALIDATION_ERROR', "include=$bad");
+	is_deeply($answer->{json}{details}, [ { path => 'include', code => 'invalid', message => 'expected histogram, fields or both' } ],
+		'... says what was expected') or diag $answer->{content};
+}
+is($t->http(POST => '/api/v1/search', token => $org->{read_key}, json => { include => ['fields'] })->{json}{meta}{allFields}, JSON::PP::true, 'as a list of a body');
+is_error($t->http(POST => '/api/v1/search', token => $org->{read_key}, json => { include => 'fields' }), '400 VALIDATION_ERROR', 'no text of a body');
+is_error(ask('logs', query => { include => 'fields' }), '400 VALIDATION_ERROR', 'not beside the list of events');
+$r = $t->http(GET => '/api/v1/search', token => $other->{read_key}, query => { include => 'histogram,fields' })->{json};
+is(total($r->{meta}{histogram}, 1) . ' ' . join(',', map { $_->{name} } @{ $r->{meta}{fields} }), '1 index', 'another organization sees its own');
+my $left = ask('search')->{headers}{'x-ratelimit-remaining'};
+is(ask('search', query => { include => 'histogram,fields' })->{headers}{'x-ratelimit-remaining'}, $left - 1, 'one search counts once');
+like($t->sql("SELECT logsvc.use_token('$org->{token}'); SELECT logsvc.search('colour=red', include => '{fields}') #> '{meta,fields,0,name}'"),
+	qr/^"(?:colour|index)"$/m, 'in SQL');
+like($t->sql("SELECT logsvc.use_token('$org->{token}'); SELECT logsvc.search('', explain => true, include => '{histogram}') #>> '{meta,sql}'"),
+	qr/part_scan.*overview_parts/s, 'and its SQL');
+
+# More values and more fields than are kept: what is said is right all the same.
+my $many = q{SELECT logsvc.act_as('acme'); SELECT logsvc.create_index('many');};
+$t->sql($many . join ';', map { "SELECT logsvc.ingest((SELECT jsonb_agg(jsonb_build_object('event', 'x', 'index', 'many', 'attributes',"
+	  . " jsonb_build_object('unique', 'u' || n, 'three', n / 3, 'few', n % 20) || CASE WHEN n % 100 = 0 THEN jsonb_build_object('long', repeat('y', 1001)) ELSE '{}' END))"
+	  . " FROM generate_series($_ * 11000, $_ * 11000 + 10999) n)) ->> 'accepted'" } 0 .. 2);
+%beside = by_name(beside(q => 'index=many', limit => 1));
+is_deeply([ @{ $beside{'.unique'} }{qw(count complete top)} ], [ 33000, JSON::PP::false, [] ], 'values that hardly repeat');
+is_deeply([ @{ $beside{'.few'} }{qw(count complete)} ], [ 33000, JSON::PP::true ], 'few values');
+is_deeply($beside{'.few'}{top}, [ map { [ $_, 1650 ] } 0, 1, 10 .. 17 ], '... with their counts');
+is_deeply([ $beside{'.three'}{complete}, scalar @{ $beside{'.three'}{top} }, grep { $_->[1] != 3 } @{ $beside{'.three'}{top} } ],
+	[ JSON::PP::false, 10 ], 'more values than are kept: what is shown is exact');
+is_deeply([ @{ $beside{'.long'} }{qw(count complete top)} ], [ 330, JSON::PP::false, [] ], 'long values');
+$t->sql(q{SELECT logsvc.act_as('acme'); SELECT logsvc.create_index('wide');}
+	. q{SELECT logsvc.ingest((SELECT jsonb_agg(jsonb_build_object('event', 'x', 'index', 'wide', 'attributes',}
+	. q{ (SELECT jsonb_object_agg('f' || n * 110 + i, i) || '{"common": 1}' FROM generate_series(1, 110) i))) FROM generate_series(1, 12) n))});
+$r = beside(q => 'index=wide', limit => 1);
+is(scalar @{ $r->{meta}{fields} }, 100, 'a hundred fields are shown');
+is_deeply($r->{meta}{allFields}, JSON::PP::false, '... and that there are more');
+is_deeply([ map { "$_->{name} $_->{count}" } @{ $r->{meta}{fields} }[ 0, 1 ] ], [ 'index 12', 'common 12' ], '... the most frequent first');
+
+# One snapshot, while events come in.
+my $sender = fork // die;
+if (!$sender)
+{
+	$t->sql(q{SELECT logsvc.act_as('acme'); DO $$ BEGIN FOR i IN 1 .. 300 LOOP
+		PERFORM logsvc.log('race', 'error', index => 'many'); COMMIT; PERFORM pg_sleep(0.003); END LOOP; END $$});
+	POSIX::_exit(0);
+}
+my ($looks, $differ) = (0, 0);
+do
+{
+	my $answer = ask('search', query => { q => 'race', limit => 10000, include => 'histogram,fields' })->{json};
+	my $rows = @{ $answer->{data}{rows} };
+	my %of = by_name($answer);
+	$looks++;
+	$differ++ if grep { $_ != $rows } total($answer->{meta}{histogram}, 1), total($answer->{meta}{histogram}, 2), $of{level}{count} // 0;
+} while (waitpid($sender, WNOHANG) == 0);
+is($differ, 0, "rows, histogram and fields of $looks searches are of one snapshot");
+
 # A field that only older events have is known from the headers of parts.
 send_events($org, map { { event => "filler $_", attributes => { filler => $_ } } } 1 .. 5001);
 wait_until(sub { $t->sql('SELECT count(*) FROM logsvc_internal.queue') == 0 }, 20);
@@ -161,7 +270,7 @@ is(scalar @{ values_of('user.name', prefix => 'U9')->{data} }, 11, 'by their beg
 is(values_of('odd', prefix => "\x{c9}t\x{e9} a.b`")->{data}[0]{count}, 1, 'by an odd begin');
 is(scalar @{ values_of('odd', prefix => '.*')->{data} }, 0, 'no pattern');
 is(scalar @{ values_of('odd', prefix => '"\\')->{data} }, 0, 'nor quotes');
-is_deeply([ map { $_->{value} } @{ values_of('level')->{data} } ], [ 'info', 'error' ], 'of a field of the service');
+is_deeply([ map { $_->{value} } @{ values_of('level', index => 'main')->{data} } ], [ 'info', 'error' ], 'of a field of the service');
 is(values_of('n', index => 'main', prefix => '99')->{data}[0]{value}, 99, 'of a number');
 is(scalar @{ values_of('nothing')->{data} }, 0, 'of a field that no event has');
 is_error(ask('search/fields/event/values'), '400 VALIDATION_ERROR', 'of the text');

@@ -1,0 +1,524 @@
+/*-------------------------------------------------------------------------
+ *
+ * plan_field.c
+ *	  What the fields of events are at a stage: the event's own ones, those that
+ *	  stages made, and those that they took away.
+ *
+ * An event has keys: of a path the longest one that is there counts, with the
+ * rest of the path inside of it.  Stages leave the rows of part_scan as they are
+ * and note here which keys an event still has:
+ *
+ *	hidden	what was taken out of the event: keys, and members of their values
+ *	shown	if given, the keys that are left, each with the value of its path
+ *	bindings	keys with a value that a stage made
+ *
+ * What shown has was left out of nothing before, so the two do not meet.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "src/query/plan.h"
+
+#include "catalog/pg_type.h"
+#include "utils/builtins.h"
+
+#include "src/store/scan.h"
+
+/* ---- names ---- */
+
+ls_str
+ls_plan_field_name(ls_planner *p, const ls_query_field *field)
+{
+	ls_buf buf;
+
+	if (field->builtin != LS_QUERY_NOT_BUILTIN)
+		return ls_str_of_cstring(ls_query_builtin_name(field->builtin));
+	ls_buf_init(&buf, p->search->arena);
+	ls_scan_field_name(&buf, field->parts, field->n_parts);
+	if (buf.failed)
+		ls_raise(LS_ERROR_QUERY_MEMORY_LIMIT);
+	return ls_str_make(buf.data, buf.len);
+}
+
+Datum
+ls_plan_field_array(ls_planner *p, const ls_field_set *set)
+{
+	ls_str names[LS_PLAN_MAX_FIELDS];
+	int n = 0;
+
+	for (int i = 0; i < set->n; i++)
+	{
+		/* Parts do not have it: the stage patterns makes it. */
+		if (set->items[i]->builtin != LS_QUERY_TEMPLATE_ID)
+			names[n++] = ls_plan_field_name(p, set->items[i]);
+	}
+	return ls_plan_text_array(names, n);
+}
+
+const ls_query_field *
+ls_plan_field(ls_planner *p, const char *name)
+{
+	ls_query_field *field = palloc0(sizeof(*field));
+
+	field->name = ls_str_of_cstring(name);
+	field->parts = palloc(sizeof(ls_str));
+	field->parts[0] = field->name;
+	field->n_parts = 1;
+	field->builtin = ls_query_builtin_find(field->name);
+	return field;
+}
+
+static bool
+is_attribute(const ls_query_field *field)
+{
+	return field->builtin == LS_QUERY_NOT_BUILTIN && field->n_parts > 0;
+}
+
+static bool
+is_all_attributes(const ls_query_field *field)
+{
+	return field->builtin == LS_QUERY_NOT_BUILTIN && field->n_parts == 0;
+}
+
+/* The first n parts as one key. */
+static ls_str
+key_of(const ls_query_field *field, uint32 n)
+{
+	size_t len = 0;
+
+	for (uint32 i = 0; i < n; i++)
+		len += field->parts[i].len + (i > 0);
+	return ls_str_make(field->name.data, len);
+}
+
+/* Can the path lead into the value of the key?  Then the number of parts that the key takes; or 0. */
+static uint32
+inside(ls_str key, const ls_query_field *field)
+{
+	for (uint32 n = 1; is_attribute(field) && n < field->n_parts; n++)
+	{
+		if (ls_str_eq(key_of(field, n), key))
+			return n;
+	}
+	return 0;
+}
+
+/* The key as a field. */
+static const ls_query_field *
+literal(const ls_query_field *field, uint32 n)
+{
+	ls_query_field *to;
+
+	if (n == 1 && field->n_parts == 1)
+		return field;
+	to = palloc(sizeof(*to));
+	*to = *field;
+	to->name = key_of(field, n);
+	to->n_parts = 1;
+	to->parts = palloc(sizeof(ls_str));
+	to->parts[0] = to->name;
+	return to;
+}
+
+/* ---- sets ---- */
+
+static bool
+same_path(const ls_query_field *a, const ls_query_field *b)
+{
+	if (a == b)
+		return true;
+	if (a->builtin != b->builtin || a->n_parts != b->n_parts)
+		return false;
+	for (uint32 i = 0; i < a->n_parts; i++)
+	{
+		if (!ls_str_eq(a->parts[i], b->parts[i]))
+			return false;
+	}
+	return true;
+}
+
+static int
+add_field(ls_planner *p, ls_field_set *set, const ls_query_field *field)
+{
+	for (int i = 0; i < set->n; i++)
+	{
+		if (same_path(set->items[i], field))
+			return i;
+	}
+	if (set->n == LS_PLAN_MAX_FIELDS)
+		ls_search_fail(p->search, field->span, "the query names more than %d fields",
+					   LS_PLAN_MAX_FIELDS);
+	set->items[set->n] = field;
+	return set->n++;
+}
+
+/* Do both make the same key? */
+static bool
+same_key(const ls_query_field *a, const ls_query_field *b)
+{
+	return a->builtin == b->builtin && (a->n_parts == 0) == (b->n_parts == 0) &&
+		   ls_str_eq(a->name, b->name);
+}
+
+static int
+find_key(const ls_field_set *set, const ls_query_field *field)
+{
+	for (int i = 0; i < set->n; i++)
+	{
+		if (same_key(set->items[i], field))
+			return i;
+	}
+	return -1;
+}
+
+static bool
+has_all_attributes(const ls_field_set *set)
+{
+	for (int i = 0; i < set->n; i++)
+	{
+		if (is_all_attributes(set->items[i]))
+			return true;
+	}
+	return false;
+}
+
+static bool
+covered(const ls_field_set *set, const ls_query_field *field)
+{
+	return find_key(set, field) >= 0 ||
+		   (field->builtin == LS_QUERY_NOT_BUILTIN && has_all_attributes(set));
+}
+
+/* Are the keys of attributes those of `shown` and no others? */
+static bool
+keys_are_listed(const ls_planner *p)
+{
+	return p->shown.given && !has_all_attributes(&p->shown);
+}
+
+static int
+find_binding(const ls_planner *p, const ls_query_field *field)
+{
+	for (int i = 0; i < p->n_bindings; i++)
+	{
+		if (same_key(p->bindings[i].field, field))
+			return i;
+	}
+	return -1;
+}
+
+bool
+ls_plan_is_original(const ls_planner *p, const ls_query_field *field)
+{
+	return find_binding(p, field) < 0 && find_key(&p->hidden, field) < 0;
+}
+
+/* ---- values ---- */
+
+static char *
+event_value(ls_planner *p, const ls_query_field *field)
+{
+	return psprintf("t.\"values\"[%d]", add_field(p, &p->values, field) + 1);
+}
+
+/* A member of a value, or the value without it: `from` is its first part. */
+static char *
+member(ls_planner *p, const char *function, const char *value, const ls_query_field *field,
+	   uint32 from)
+{
+	ls_buf path;
+	int parameter;
+
+	ls_buf_init(&path, p->search->arena);
+	ls_scan_field_name(&path, field->parts + from, field->n_parts - from);
+	if (path.failed)
+		ls_raise(LS_ERROR_QUERY_MEMORY_LIMIT);
+	parameter = ls_plan_parameter(
+		p, TEXTOID, PointerGetDatum(ls_text_of_str(ls_str_make(path.data, path.len))), false);
+	return psprintf("logsvc_internal.%s(%s, $%d)", function, value, parameter);
+}
+
+/* Does the value of the field depend on what stages made or took away? */
+static bool
+is_touched(const ls_planner *p, const ls_query_field *field)
+{
+	if (!is_attribute(field))
+		return false;
+	for (int i = 0; i < p->n_bindings; i++)
+	{
+		if (is_attribute(p->bindings[i].field) && inside(p->bindings[i].field->name, field) > 0)
+			return true;
+	}
+	for (int i = 0; i < p->hidden.n; i++)
+	{
+		const ls_query_field *hidden = p->hidden.items[i];
+
+		if (is_attribute(hidden) &&
+			(ls_str_eq(hidden->name, field->name) || inside(hidden->name, field) > 0 ||
+			 inside(field->name, hidden) > 0))
+			return true;
+	}
+	for (int i = 0; keys_are_listed(p) && i < p->shown.n; i++)
+	{
+		if (is_attribute(p->shown.items[i]) && inside(p->shown.items[i]->name, field) > 0)
+			return true;
+	}
+	return false;
+}
+
+/* The value of the key that the first n parts make; NULL: there is none. */
+static char *
+key_value(ls_planner *p, const ls_query_field *field, uint32 n)
+{
+	const ls_query_field *key = literal(field, n);
+	int bound = find_binding(p, key);
+	char *value;
+
+	if (bound >= 0)
+		return p->bindings[bound].sql;
+	if (keys_are_listed(p))
+	{
+		int at = find_key(&p->shown, key);
+
+		return at < 0 ? NULL : event_value(p, p->shown.items[at]);
+	}
+	if (find_key(&p->hidden, key) >= 0)
+		return NULL;
+	value = event_value(p, key);
+	for (int i = 0; i < p->hidden.n; i++)
+	{
+		uint32 from = inside(key->name, p->hidden.items[i]);
+
+		if (from > 0)
+			value = member(p, "value_without", value, p->hidden.items[i], from);
+	}
+	return value;
+}
+
+/* What `fields - attributes` leaves out of events can still be named. */
+char *
+ls_plan_reference(ls_planner *p, const ls_query_field *field)
+{
+	StringInfoData sql;
+	int bound;
+
+	if (p->plan->table)
+	{
+		for (int i = 0; i < p->plan->n_columns; i++)
+		{
+			if (ls_str_eq(p->plan->columns[i].name, field->name))
+				return p->plan->columns[i].sql;
+		}
+		return pstrdup(LS_SQL_MISSING);
+	}
+	if (is_all_attributes(field))
+		ls_search_fail(p->search, field->span, "name an attribute: attributes.<name>");
+	bound = find_binding(p, field);
+	if (bound >= 0)
+		return p->bindings[bound].sql;
+	if (!is_touched(p, field))
+	{
+		if ((p->shown.given && !covered(&p->shown, field)) ||
+			field->builtin == LS_QUERY_TEMPLATE_ID || find_key(&p->hidden, field) >= 0)
+			return pstrdup(LS_SQL_MISSING);
+		return event_value(p, field);
+	}
+	initStringInfo(&sql);
+	appendStringInfoString(&sql, "coalesce(");
+	for (uint32 n = field->n_parts; n > 0; n--)
+	{
+		char *value = key_value(p, field, n);
+
+		if (value != NULL && n < field->n_parts)
+			value = member(p, "value_member", value, field, n);
+		if (value != NULL)
+			appendStringInfo(&sql, "%s, ", value);
+	}
+	appendStringInfoString(&sql, LS_SQL_MISSING ")");
+	return sql.data;
+}
+
+/* Where values are grouped, a null is a missing value. */
+char *
+ls_plan_known(ls_planner *p, const ls_query_field *field)
+{
+	return psprintf("nullif(%s, 'null')", ls_plan_reference(p, field));
+}
+
+/* ---- what stages do to them ---- */
+
+static void
+unbind(ls_planner *p, int at)
+{
+	p->n_bindings--;
+	memmove(&p->bindings[at], &p->bindings[at + 1],
+			sizeof(ls_binding) * (Size) (p->n_bindings - at));
+}
+
+static void
+add_binding(ls_planner *p, const ls_query_field *field, char *sql)
+{
+	if (p->n_bindings == LS_PLAN_MAX_FIELDS)
+		ls_search_fail(p->search, field->span, "the query makes more than %d fields",
+					   LS_PLAN_MAX_FIELDS);
+	p->bindings[p->n_bindings++] = (ls_binding){.field = field, .sql = sql};
+}
+
+/* The field is gone, also as a member of other ones. */
+void
+ls_plan_hide(ls_planner *p, const ls_query_field *field)
+{
+	int at = find_binding(p, field);
+
+	if (at >= 0)
+		unbind(p, at);
+	for (int i = 0; i < p->n_bindings; i++)
+	{
+		uint32 from = inside(p->bindings[i].field->name, field);
+
+		if (from > 0 && is_attribute(p->bindings[i].field))
+			p->bindings[i].sql = member(p, "value_without", p->bindings[i].sql, field, from);
+	}
+	if (!is_attribute(field) || !keys_are_listed(p))
+	{
+		add_field(p, &p->hidden, field);
+		return;
+	}
+	for (int i = p->shown.n - 1; i >= 0; i--)
+	{
+		const ls_query_field *shown = p->shown.items[i];
+		uint32 from = is_attribute(shown) ? inside(shown->name, field) : 0;
+
+		if (from == 0 && !same_key(shown, field))
+			continue;
+		p->shown.items[i] = p->shown.items[--p->shown.n];
+		if (from > 0)
+			add_binding(p, shown, member(p, "value_without", event_value(p, shown), field, from));
+	}
+}
+
+/* The event's own field, if it has one, is not shown any more. */
+void
+ls_plan_bind(ls_planner *p, const ls_query_field *field, char *sql)
+{
+	ls_plan *plan = p->plan;
+	ls_plan_column *columns;
+	int at;
+
+	if (!plan->table)
+	{
+		if (is_all_attributes(field))
+			ls_search_fail(p->search, field->span, "name an attribute: attributes.<name>");
+		ls_plan_hide(p, field);
+		add_binding(p, field, sql);
+		return;
+	}
+	for (at = 0; at < plan->n_columns; at++)
+	{
+		if (ls_str_eq(plan->columns[at].name, field->name))
+			break;
+	}
+	if (at == LS_PLAN_MAX_COLUMNS)
+		ls_search_fail(p->search, field->span, "a table has at most %d columns",
+					   LS_PLAN_MAX_COLUMNS);
+	columns = palloc0(sizeof(*columns) * (Size) (plan->n_columns + 1));
+	memcpy(columns, plan->columns, sizeof(*columns) * (Size) plan->n_columns);
+	columns[at] = (ls_plan_column){.name = field->name, .sql = sql};
+	plan->columns = columns;
+	plan->n_columns = Max(plan->n_columns, at + 1);
+}
+
+/* ---- the stage fields ---- */
+
+/* Of a table: some of its columns. */
+static void
+columns_listed(ls_planner *p, const ls_query_stage *stage, const ls_field_set *listed)
+{
+	ls_plan *plan = p->plan;
+	ls_plan_column *old = plan->columns;
+	ls_plan_column *columns =
+		palloc0(sizeof(*columns) * (Size) (plan->n_columns + LS_PLAN_MAX_FIELDS));
+	int n = 0;
+
+	for (int i = 0; stage->exclude && i < plan->n_columns; i++)
+	{
+		bool hide = false;
+
+		for (int f = 0; f < listed->n; f++)
+			hide = hide || ls_str_eq(listed->items[f]->name, old[i].name);
+		if (!hide)
+			columns[n++] = old[i];
+	}
+	for (int f = 0; !stage->exclude && f < listed->n; f++)
+	{
+		columns[n].name = listed->items[f]->name;
+		columns[n].sql = ls_plan_reference(p, listed->items[f]);
+		for (int i = 0; i < plan->n_columns; i++)
+		{
+			if (ls_str_eq(old[i].name, columns[n].name))
+				columns[n].type = old[i].type;
+		}
+		n++;
+	}
+	if (n == 0)
+		ls_search_fail(p->search, stage->span, "no column is left");
+	plan->columns = columns;
+	plan->n_columns = n;
+}
+
+/* `fields a, b`: of events nothing else is left. */
+static void
+show(ls_planner *p, const ls_field_set *listed)
+{
+	bool all = has_all_attributes(listed);
+	ls_field_set shown = {.given = true};
+	ls_field_set made = {0};
+	char *values[LS_PLAN_MAX_FIELDS];
+
+	for (int i = 0; i < listed->n; i++)
+	{
+		const ls_query_field *field = listed->items[i];
+
+		if (find_binding(p, field) >= 0)
+			continue;
+		/* What is no key of its own any more becomes one. */
+		if (!all && is_touched(p, field))
+			values[add_field(p, &made, field)] = ls_plan_reference(p, field);
+		else if (!p->shown.given || covered(&p->shown, field))
+			add_field(p, &shown, field);
+	}
+	for (int i = 0; all && p->shown.given && i < p->shown.n; i++)
+	{
+		if (p->shown.items[i]->builtin == LS_QUERY_NOT_BUILTIN)
+			add_field(p, &shown, p->shown.items[i]);
+	}
+	for (int b = p->n_bindings - 1; b >= 0; b--)
+	{
+		if (!covered(listed, p->bindings[b].field))
+			unbind(p, b);
+	}
+	for (int i = 0; i < made.n; i++)
+		add_binding(p, made.items[i], values[i]);
+	p->shown = shown;
+}
+
+/* Of events part_scan leaves out what is not shown. */
+void
+ls_plan_fields(ls_planner *p, const ls_query_stage *stage)
+{
+	ls_field_set listed = {0};
+
+	for (uint32 i = 0; i < stage->fields.n; i++)
+		add_field(p, &listed, stage->fields.items[i]);
+	if (p->plan->table)
+		columns_listed(p, stage, &listed);
+	else if (!stage->exclude)
+		show(p, &listed);
+	else
+	{
+		for (int i = 0; i < listed.n; i++)
+			ls_plan_hide(p, listed.items[i]);
+		/* They are left out of the answer, and can still be named. */
+		for (int b = 0; b < p->n_bindings && has_all_attributes(&listed); b++)
+			p->bindings[b].unseen |= is_attribute(p->bindings[b].field);
+	}
+}
