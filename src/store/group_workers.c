@@ -31,6 +31,7 @@
 #include "portability/instr_time.h"
 #include "storage/ipc.h"
 #include "storage/proc.h"
+#include "utils/guc.h"
 #include "utils/memutils.h"
 
 /* A round ends when the headers of the parts that wait take that much. */
@@ -222,6 +223,8 @@ logsvc_group_worker(dsm_segment *segment, shm_toc *toc)
 	ls_arena *arena;
 	shm_mq_handle *handle;
 
+	/* Its errors are the search's: who called that logs them, or knows why not. */
+	log_min_messages = FATAL;
 	shm_mq_set_sender(queue, MyProc);
 	handle = shm_mq_attach(queue, segment, NULL);
 	LS_STOP_POINT("search_worker");

@@ -105,10 +105,12 @@ my $part = $t->sql("SELECT max(id) FROM logsvc_internal.part WHERE index_name = 
 $t->sql("CREATE TABLE saved AS SELECT id, body FROM logsvc_internal.part WHERE id = $part;
 	UPDATE logsvc_internal.part SET body = overlay(body PLACING '\\xdeadbeefdeadbeef' FROM length(body) / 2) WHERE id = $part");
 my $slug = $t->sql("SELECT slug FROM logsvc_internal.part p JOIN logsvc_internal.organization o ON o.id = organization_id WHERE p.id = $part");
+my $before_error = $t->log_position;
 my @damaged = map { ($t->sql_error("SET logsvc.search_workers = $_; SELECT logsvc.act_as('$slug'); SELECT "
 		. sprintf $all, '* | stats dc(event), dc(n), dc(v), dc(many), sum(n), first(id), count by source'))[ 1, 2 ] } 0, 2;
 is("$damaged[2] $damaged[3]", "$damaged[0] $damaged[1]", 'the same error with workers');
 like("@damaged[2, 3]", qr/^LS803 part $part is corrupt/, 'that names the part');
+is(scalar(() = $t->log_text($before_error) =~ /ERROR: .*is corrupt/g), 2, 'and is in the log once for each search');
 $t->sql("UPDATE logsvc_internal.part p SET body = s.body FROM saved s WHERE s.id = p.id");
 
 # ---- what happens to workers that are held ----
@@ -138,7 +140,6 @@ ok(idle(), 'a client that goes away ends the workers too');
 
 $held = begin_search();
 $t->wait_held('search_worker');
-my $server_error = $t->log_position;
 $t->sql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE backend_type = 'parallel worker' LIMIT 1");
 $r = end_request($held, 10);
 cmp_ok($r->{status}, '>=', 500, 'a worker that is terminated is an error, not another answer');
