@@ -22,7 +22,6 @@
 PG_FUNCTION_INFO_V1(logsvc_group_add);
 
 #define NO_CODE UINT32_MAX
-#define MISSING LS_GROUP_MISSING
 
 /* Cells of a table from tuples of small numbers to groups: 4 MB. */
 #define MAX_CELLS (1024 * 1024)
@@ -43,9 +42,6 @@ enum
 	ARG_MEASURES,
 	ARG_KEPT
 };
-
-typedef ls_group_key key_field;
-typedef ls_groups group_state;
 
 void
 ls_group_out_of_memory(void)
@@ -130,7 +126,7 @@ ls_key_intern(ls_key_table *table, ls_str key)
  * that keeps what it has; false: it would be too large.
  */
 static bool
-widen(group_state *g, uint32 **cells, uint32 *rows, uint32 *width, uint32 n_rows, uint32 n_columns)
+widen(ls_groups *g, uint32 **cells, uint32 *rows, uint32 *width, uint32 n_rows, uint32 n_columns)
 {
 	uint32 to_width = Max(*width, 8);
 	uint32 to_rows = Max(*rows, 8);
@@ -156,11 +152,11 @@ widen(group_state *g, uint32 **cells, uint32 *rows, uint32 *width, uint32 n_rows
 /* ---- codes of the rows of a block ---- */
 
 static uint32
-code_of(group_state *g, key_field *f, const ls_scan_value *value)
+code_of(ls_groups *g, ls_group_key *f, const ls_scan_value *value)
 {
 	/* In stages a null is no value. */
 	if (value->kind == LS_KIND_NULL)
-		return MISSING;
+		return LS_GROUP_MISSING;
 	g->buf.len = 0;
 	ls_scan_value_json(&g->buf, value->kind, value->text, value->integer);
 	if (g->buf.failed)
@@ -170,7 +166,7 @@ code_of(group_state *g, key_field *f, const ls_scan_value *value)
 
 /* A field that is one column with a dictionary, which has been loaded; else NULL. */
 static const ls_vector *
-dictionary_of(group_state *g, key_field *f, uint32 block)
+dictionary_of(ls_groups *g, ls_group_key *f, uint32 block)
 {
 	ls_scan_column *column = f->field.columns;
 
@@ -197,7 +193,7 @@ dictionary_of(group_state *g, key_field *f, uint32 block)
 
 /* The code of an entry of the dictionary. */
 static inline uint32
-entry_code(group_state *g, key_field *f, const ls_vector *vector, uint32 entry)
+entry_code(ls_groups *g, ls_group_key *f, const ls_vector *vector, uint32 entry)
 {
 	if (entry >= vector->n_dictionary)
 		ls_scan_fail(g->scan);
@@ -209,7 +205,7 @@ entry_code(group_state *g, key_field *f, const ls_vector *vector, uint32 entry)
 }
 
 static void
-field_codes(group_state *g, key_field *f)
+field_codes(ls_groups *g, ls_group_key *f)
 {
 	const ls_group_rows *rows = &g->rows;
 	const ls_vector *vector;
@@ -224,7 +220,7 @@ field_codes(group_state *g, key_field *f)
 				  (f->field.source == LS_SOURCE_COLUMNS && f->field.n_columns == 0);
 	if (f->constant)
 	{
-		f->row_codes[0] = MISSING;
+		f->row_codes[0] = LS_GROUP_MISSING;
 		if (vector != NULL)
 			f->row_codes[0] = entry_code(g, f, vector, 0);
 		else if (ls_scan_field_typed(g->scan, &f->field, rows->block, 0, &value))
@@ -237,7 +233,7 @@ field_codes(group_state *g, key_field *f)
 			f->row_codes[i] =
 				ls_scan_field_typed(g->scan, &f->field, rows->block, rows->rows[i], &value)
 					? code_of(g, f, &value)
-					: MISSING;
+					: LS_GROUP_MISSING;
 		return;
 	}
 	if (vector->form == LS_VECTOR_DICTIONARY && vector->n_dictionary <= 256 &&
@@ -267,7 +263,7 @@ field_codes(group_state *g, key_field *f)
 		uint32 v = ranks[rows->rows[i]];
 
 		if (v >= vector->count)
-			f->row_codes[i] = MISSING;
+			f->row_codes[i] = LS_GROUP_MISSING;
 		else
 			f->row_codes[i] =
 				entry_code(g, f, vector, vector->form == LS_VECTOR_CONSTANT ? 0 : vector->codes[v]);
@@ -278,7 +274,7 @@ field_codes(group_state *g, key_field *f)
 
 /* The number of a combination of keys. */
 static uint32
-tuple_of(group_state *g, const uint32 *codes)
+tuple_of(ls_groups *g, const uint32 *codes)
 {
 	uint32 *cell = NULL;
 	uint32 tuple;
@@ -299,7 +295,7 @@ tuple_of(group_state *g, const uint32 *codes)
 }
 
 ls_str
-ls_group_tuple_key(const group_state *g, uint32 tuple, int i)
+ls_group_tuple_key(const ls_groups *g, uint32 tuple, int i)
 {
 	uint32 code;
 
@@ -307,7 +303,7 @@ ls_group_tuple_key(const group_state *g, uint32 tuple, int i)
 		code = tuple - 1;
 	else
 		memcpy(&code, g->tuples.keys[tuple].data + sizeof(uint32) * (Size) i, sizeof(code));
-	return code == MISSING ? ls_str_make(NULL, 0) : g->fields[i].values.keys[code];
+	return code == LS_GROUP_MISSING ? ls_str_make(NULL, 0) : g->fields[i].values.keys[code];
 }
 
 static void
@@ -320,7 +316,7 @@ append_kept_key(ls_buf *buf, ls_str key)
 
 /* The place of a tuple among those that are kept; behind them: all others. */
 static uint32
-place_of(group_state *g, uint32 tuple)
+place_of(ls_groups *g, uint32 tuple)
 {
 	if (tuple >= g->place_capacity)
 	{
@@ -347,7 +343,7 @@ place_of(group_state *g, uint32 tuple)
 }
 
 static uint32
-pair_of(group_state *g, uint32 bucket, uint32 tuple)
+pair_of(ls_groups *g, uint32 bucket, uint32 tuple)
 {
 	uint32 pair[2] = {bucket, tuple};
 	uint32 *cell = NULL;
@@ -367,7 +363,7 @@ pair_of(group_state *g, uint32 bucket, uint32 tuple)
 }
 
 static void
-reserve_counts(group_state *g, uint32 group)
+reserve_counts(ls_groups *g, uint32 group)
 {
 	uint32 capacity = Max(group + 1, Max(256, g->counts_capacity * 2));
 
@@ -380,7 +376,7 @@ reserve_counts(group_state *g, uint32 group)
 }
 
 void
-ls_groups_count(group_state *g, uint32 group, uint64 rows)
+ls_groups_count(ls_groups *g, uint32 group, uint64 rows)
 {
 	reserve_counts(g, group);
 	g->counts[group] += rows;
@@ -390,7 +386,7 @@ ls_groups_count(group_state *g, uint32 group, uint64 rows)
 
 /* The tuples of the rows into rows.groups; true: all have the first one. */
 static bool
-block_tuples(group_state *g)
+block_tuples(ls_groups *g)
 {
 	ls_group_rows *rows = &g->rows;
 	uint32 codes[LS_GROUP_MAX_FIELDS] = {0};
@@ -443,7 +439,7 @@ block_tuples(group_state *g)
 
 /* The buckets and tuples of the rows as groups; true: all have the first one. */
 static bool
-block_pairs(group_state *g, bool constant)
+block_pairs(ls_groups *g, bool constant)
 {
 	ls_group_rows *rows = &g->rows;
 	const ls_time *times;
@@ -483,7 +479,7 @@ block_pairs(group_state *g, bool constant)
 }
 
 static uint32
-highest_group(const group_state *g)
+highest_group(const ls_groups *g)
 {
 	if (g->n_starts > 0)
 		return g->pairs.n;
@@ -516,7 +512,7 @@ list_rows(ls_group_rows *rows, const uint64_t *selected, uint32 matched)
 
 /* Counts the rows of the block by group. */
 static void
-count_rows(group_state *g)
+count_rows(ls_groups *g)
 {
 	const ls_group_rows *rows = &g->rows;
 	uint32 n_groups = highest_group(g) + 1;
@@ -546,7 +542,7 @@ count_rows(group_state *g)
 }
 
 static void
-add_block(group_state *g, uint32 block)
+add_block(ls_groups *g, uint32 block)
 {
 	ls_group_rows *rows = &g->rows;
 	uint64_t selected[LS_SELECTION_WORDS];
@@ -613,7 +609,7 @@ ls_group_counts(ls_scan *scan, const ls_time *starts, int n, ls_part_counts *cou
 
 /* Counts the rows of a level (or all) that have one tuple; returns how many are in the range. */
 static uint64
-add_intervals(group_state *g, const ls_part_counts *counts, const uint32 *rows, uint32 tuple)
+add_intervals(ls_groups *g, const ls_part_counts *counts, const uint32 *rows, uint32 tuple)
 {
 	uint64 matched = 0;
 
@@ -633,7 +629,7 @@ add_intervals(group_state *g, const ls_part_counts *counts, const uint32 *rows, 
 
 /* Counts the rows of the part without looking at them, if its header suffices. */
 static bool
-add_header(group_state *g)
+add_header(ls_groups *g)
 {
 	static const char *const names[] = {"\"trace\"", "\"debug\"", "\"info\"",
 										"\"warn\"",  "\"error\"", "\"fatal\""};
@@ -647,7 +643,7 @@ add_header(group_state *g)
 		return false;
 	for (int i = 0; i < g->n_fields; i++)
 	{
-		key_field *f = &g->fields[i];
+		ls_group_key *f = &g->fields[i];
 		bool nowhere = f->field.source == LS_SOURCE_COLUMNS && f->field.n_columns == 0;
 
 		if (f->field.source == LS_SOURCE_INDEX)
@@ -671,7 +667,7 @@ add_header(group_state *g)
 			continue;
 		if (level_field >= 0)
 			codes[level_field] = level == LS_LEVEL_NONE
-									 ? MISSING
+									 ? LS_GROUP_MISSING
 									 : ls_key_intern(&g->fields[level_field].values,
 													 ls_str_of_cstring(names[level]));
 		tuple = tuple_of(g, codes);
@@ -690,7 +686,7 @@ add_header(group_state *g)
 ls_groups *
 ls_groups_make(MemoryContext context, ls_arena *arena, const ls_group_request *request)
 {
-	group_state *g = MemoryContextAllocZero(context, sizeof(*g));
+	ls_groups *g = MemoryContextAllocZero(context, sizeof(*g));
 
 	if (request->n_fields > LS_GROUP_MAX_FIELDS)
 		ereport(ERROR, errcode(ls_errcode(LS_ERROR_QUERY_SEMANTIC)),
@@ -702,7 +698,7 @@ ls_groups_make(MemoryContext context, ls_arena *arena, const ls_group_request *r
 	g->request = *request;
 	ls_buf_init(&g->buf, arena);
 	g->n_fields = request->n_fields;
-	g->fields = checked(ls_new_array(arena, key_field, g->n_fields + 1));
+	g->fields = checked(ls_new_array(arena, ls_group_key, g->n_fields + 1));
 	for (int i = 0; i < g->n_fields; i++)
 		g->fields[i].values.arena = arena;
 	g->tuples.arena = g->kept.arena = g->pairs.arena = arena;
@@ -725,13 +721,13 @@ ls_groups_make(MemoryContext context, ls_arena *arena, const ls_group_request *r
 }
 
 uint32
-ls_groups_end(const group_state *g)
+ls_groups_end(const ls_groups *g)
 {
 	return Min(highest_group(g) + 1, g->counts_capacity);
 }
 
 uint64
-ls_groups_keys(const group_state *g)
+ls_groups_keys(const ls_groups *g)
 {
 	uint64 n = g->tuples.n + g->pairs.n;
 
@@ -743,7 +739,7 @@ ls_groups_keys(const group_state *g)
 }
 
 size_t
-ls_groups_memory(const group_state *g)
+ls_groups_memory(const ls_groups *g)
 {
 	size_t size = ls_arena_used(g->arena);
 
@@ -753,7 +749,7 @@ ls_groups_memory(const group_state *g)
 }
 
 void
-ls_groups_add(group_state *g, const ls_scan_part *part)
+ls_groups_add(ls_groups *g, const ls_scan_part *part)
 {
 	MemoryContext outer;
 	ls_scan_session *session = ls_scan_current;

@@ -8,6 +8,7 @@
 #	BASELINE_EVENTS  1000000: how many of them, the oldest, are in the baseline
 #	RUNS             20 of each query
 #	REST             180: seconds that merging may take at most before it is measured
+#	WORKERS          parallel workers of searches; without it as the server decides
 #	ONLY             a regular expression: only queries of that name
 #	KEEP             a directory that TEST_USER (nobody) may write: the loaded cluster is kept
 #	                 there, and another run with the same KEEP takes it as it is, with the
@@ -254,6 +255,7 @@ sub measure
 {
 	my $org = quote($organization);
 	my $acting = "SELECT logsvc.act_as($org);";
+	$acting .= " SET logsvc.search_workers = $ENV{WORKERS};" if defined $ENV{WORKERS};
 	my $id = $t->sql("SELECT id FROM logsvc_internal.organization WHERE slug = $org");
 	my $all = $start + span() + 2e6;                       # behind the last event
 	my $same = $baseline && $baseline < $events ? $start + int($baseline * 86400) : $all;

@@ -144,7 +144,13 @@ $t->sql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE backend_ty
 $r = end_request($held, 10);
 cmp_ok($r->{status}, '>=', 500, 'a worker that is terminated is an error, not another answer');
 ok(idle(), 'the other one ends');
+$held = begin_search();
+$t->wait_held('search_worker');
+$t->sql("SELECT pg_terminate_backend(leader_pid) FROM pg_stat_activity WHERE backend_type = 'parallel worker' LIMIT 1");
+is(end_request($held, 10)->{status}, 503, 'an executor that is terminated');
+ok(idle(), 'gives its workers back');
 $t->let_go('search_worker');
+$t->wait_ready;
 $r = end_request(begin_search(), 10);
 is($r->{status}, 200, 'and the next search has workers again');
 is_deeply($r->{json}{data}{rows}, [ [ 'acme', 3000 ] ], 'with all events');
