@@ -90,6 +90,7 @@ foreach my $case (
 	[ { email => 'b@example.org', password => $password, admin => JSON::PP::true }, '400 VALIDATION_ERROR', 'another field' ],
 	[ { email => 'b@example.org', password => 'short1A' }, '422 WEAK_PASSWORD', 'short' ],
 	[ { email => 'b@example.org', password => 'A1' . 'b' x 127 }, '422 WEAK_PASSWORD', 'long' ],
+	[ { email => 'b@example.org', password => 'Aa1' . "\x{301}\x{327}" x 60_000 }, '422 WEAK_PASSWORD', 'of many marks, at once' ],
 	[ { email => 'b@example.org', password => 'Password1234' }, '422 BREACHED_PASSWORD', 'common' ],
 	[ { email => 'ann@example.org', password => 'Password1234' }, '422 BREACHED_PASSWORD', 'common, of a known address' ])
 {
