@@ -99,10 +99,9 @@ ls_connection_gate_event(ls_connection *c)
 void
 ls_connections_rest_handshakes(ls_gateway *gateway)
 {
-	for (int i = 0; i < gateway->config.connection_limit; i++)
+	/* Until its first request is there, a connection has the deadline of a header. */
+	for (ls_connection *c = gateway->first_deadline[DEADLINE_HEADER]; c != NULL; c = c->later)
 	{
-		ls_connection *c = &gateway->connections[i];
-
 		if (c->state == CONNECTION_IDLE && !c->served && c->target_place == NULL &&
 			gateway->runs - c->woken_at_run >= GATEWAY_HANDSHAKE_RUNS)
 		{
