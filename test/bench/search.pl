@@ -78,7 +78,21 @@ if ($old)
 	}
 	$sql =~ s/CREATE (FUNCTION|VIEW|AGGREGATE)/CREATE OR REPLACE $1/g;
 	$sql =~ s/'MODULE_PATHNAME'/'\$libdir\/logsvc'/g;
+	my $last = $t->sql('SELECT max(oid) FROM pg_proc');
 	$t->node->psql('postgres', "SET client_min_messages = fatal;\n$sql", on_error_stop => 0);
+	# Those that take other arguments now: what has a newer namesake.
+	$t->sql(qq{DO \$\$
+		DECLARE f regprocedure;
+		BEGIN
+			FOR f IN SELECT p.oid FROM pg_proc p
+				WHERE p.pronamespace IN ('logsvc'::regnamespace, 'logsvc_internal'::regnamespace)
+					AND p.oid <= $last AND EXISTS (SELECT FROM pg_proc q
+						WHERE q.pronamespace = p.pronamespace AND q.proname = p.proname AND q.oid > $last)
+			LOOP
+				EXECUTE format('ALTER EXTENSION logsvc DROP FUNCTION %s', f);
+				EXECUTE format('DROP FUNCTION %s CASCADE', f);
+			END LOOP;
+		END \$\$});
 	$t->wait_ready;
 }
 else
