@@ -11,7 +11,9 @@ use FindBin;
 use lib "$FindBin::Bin/../differential";
 use LogsvcDifferential;
 use LogsvcTest;
+use PostgreSQL::Test::Utils;
 use Test::More;
+use Time::HiRes qw(sleep);
 
 my $seed = $ENV{SEED} || 1 + int rand 1_000_000;
 my $first = $ENV{FIRST} || 0;
@@ -21,9 +23,10 @@ my $t = $d->t;
 
 # Answers without what differs from run to run; damage happens in a subtransaction.
 $t->sql(q{
-CREATE TABLE damage_query (q text, answer text);
-CREATE FUNCTION damage_answer(q text) RETURNS text LANGUAGE sql AS $$
-	SELECT md5((r -> 'data')::text) FROM logsvc_internal.search_json(q, '-70d', 'now', 10000) r $$;
+CREATE TABLE damage_query (q text, beside text[], answer text);
+CREATE FUNCTION damage_answer(q text, beside text[]) RETURNS text LANGUAGE sql AS $$
+	SELECT md5(concat(r -> 'data', r #> '{meta,histogram,buckets}', r #> '{meta,fields}'))
+	FROM logsvc_internal.search_json(q, '-70d@d', '+1d@d', 10000, include => beside) r $$;
 CREATE FUNCTION damaged(bytes bytea) RETURNS bytea LANGUAGE plpgsql AS $$
 DECLARE
 	size int := length(bytes);
@@ -74,7 +77,7 @@ BEGIN
 		FOR one IN SELECT * FROM damage_query LOOP
 			began := clock_timestamp();
 			BEGIN
-				got := damage_answer(one.q);
+				got := damage_answer(one.q, one.beside);
 				IF got <> one.answer THEN
 					wrong := 'another answer: ' || one.q;
 				END IF;
@@ -107,9 +110,10 @@ INSERT INTO damage_query (q) VALUES (''), ('error'), ('"connection reset"'), ('t
 	('status>=500'), ('user.id=42'), ('level=error NOT source=api'), ('request_id=*0a'), ('timestamp>2026-01-01'), ('| head 3'), ('| sort -duration_ms, host | head 5'),
 	('| dedup host'), ('| stats count'), ('| stats count by level, index'), ('level=error | stats count, dc(request_id), sum(duration_ms), p95(n), min(path), first(event) by service'),
 	('| timechart span=1w count by level'), ('| top 5 path by host'), ('| eval x = len(event) | where x > 40 | fields x'), ('| rex "user=(?<who>\w+)" | stats count by who'),
-	('| patterns max=20 | fields template, count');
+	('| patterns max=20 | fields template, count'), ('| fields - user.id | eval x = user | head 20');
+INSERT INTO damage_query (q, beside) VALUES ('| stats count', '{fields}'), ('request | head 1', '{histogram}'), ('level=error | head 1', '{histogram,fields}');
 SELECT logsvc.act_as('acme');
-UPDATE damage_query SET answer = damage_answer(q);
+UPDATE damage_query SET answer = damage_answer(q, beside);
 });
 
 my ($broken, $same, @wrong) = (0, 0);
@@ -129,6 +133,111 @@ for (my $done = $first; $done < $first + $flips; $done += 20)
 note "$broken errors, $same answers as before";
 is(join("\n", @wrong[ 0 .. ($#wrong > 4 ? 4 : $#wrong) ]), '', "an error that names the part, or the same answer (SEED=$seed)");
 cmp_ok($broken, '>', $flips, 'damage is found') if $flips >= 40;
+
+# ---- merges, deletions and retention among damaged parts ----
+
+# In each of twelve indexes are parts of the same events; some of them are damaged.
+# Another organization has parts too, and they are as they should be.
+my @indexes = map { "z$_" } 1 .. 12;
+my $globex = $t->organization('globex');
+my $uuid = $t->sql(q{SELECT id FROM logsvc_internal.organization WHERE slug = 'acme'});
+my $mine = "organization_id = '$uuid' AND index_name ~ '^z[0-9]+\$'";
+
+sub compactors
+{
+	my ($n) = @_;
+	$t->set('logsvc.compactors', $n);
+	return wait_until(sub { $t->workers('^logsvc compactor$') == $n }, 20);
+}
+# So many more parts of each index, and of an index of the other organization.
+sub copies
+{
+	my ($n) = @_;
+	$t->sql(qq{INSERT INTO logsvc_internal.part (organization_id, index_name, day, level, min_time, max_time, rows, raw_bytes, level_mask,
+			min_batch, max_batch, header, body)
+		SELECT o.id, i, p.day, 1, p.min_time, p.max_time, p.rows, p.raw_bytes, p.level_mask, p.min_batch, p.max_batch, p.header, p.body
+		FROM (SELECT * FROM logsvc_internal.part WHERE organization_id = '$uuid' AND index_name = 'main' AND level >= 1
+			ORDER BY day DESC, rows DESC LIMIT 1) p, generate_series(1, $n) k,
+			(SELECT '$uuid'::uuid AS id, i FROM unnest('{@{[ join ',', @indexes ]}}'::text[]) i
+			 UNION ALL SELECT id, 'main' FROM logsvc_internal.organization WHERE slug = 'globex') o});
+	return;
+}
+# Damages one part of each index; ids of those that verify_parts finds.
+sub damage_some
+{
+	my ($round) = @_;
+	$t->sql(qq{SELECT setseed(@{[ (($seed + $round) * 7919 % 1_000_003) / 1_000_003 ]});
+		UPDATE logsvc_internal.part p SET header = CASE WHEN v.n % 3 = 0 THEN damaged(p.header) ELSE p.header END,
+			body = CASE WHEN v.n % 3 = 0 THEN p.body ELSE damaged(p.body) END
+		FROM (SELECT min(id) AS id, row_number() OVER (ORDER BY index_name) AS n FROM logsvc_internal.part
+			WHERE $mine AND level > 0 GROUP BY index_name) v
+		WHERE p.id = v.id});
+	return split /\n/, $t->sql("SELECT part_id FROM logsvc.verify_parts('acme') WHERE index_name ~ '^z[0-9]+\$' AND level > 0 ORDER BY 1");
+}
+sub sum { my ($what, $where) = @_; return $t->sql("SELECT coalesce(sum($what), 0) FROM logsvc_internal.part WHERE $where"); }
+sub failures { my ($r) = @_; return "$r->{status} " . ($r->{json}{code} // ''); }
+
+# A deletion waits for what is in the queue.
+$t->let_go('write_after_delete');
+ok(wait_until(sub { $t->sql('SELECT count(*) FROM logsvc_internal.queue') == 0 }, 30), 'everything is stored');
+ok(compactors(0), 'no compactor');
+$t->sql("SELECT logsvc.act_as('acme');" . join ';', map { "SELECT logsvc.create_index('$_', retention_days => 100)" } @indexes);
+copies(2);
+my $size = sum('rows', "$mine") / 24;
+
+# A deletion goes around what it cannot read.
+my %token = (token => $d->{org}{token});
+my $run = $t->http(DELETE => '/api/v1/logs', %token, json => { q => 'index=z* earliest=-100d latest=+1d event=*', reason => 'x' });
+is($run->{status}, 202, 'a deletion of what can be read yet') or diag $run->{content};
+my @bad = damage_some(1);
+cmp_ok(scalar(@bad), '>', 6, 'damaged: ' . @bad);
+my $r = $t->http(GET => '/api/v1/search', %token, query => { q => 'index=z* earliest=-100d event=* | stats count, dc(event), min(n)' });
+like(failures($r), qr/^500 /, 'a search of damaged parts is an error');
+$r = $t->http(DELETE => '/api/v1/logs', %token, json => { q => 'index=z* earliest=-100d event=*', reason => 'x' });
+like(failures($r), qr/^500 /, 'and so is another deletion');
+is($t->http(GET => '/api/v1/search', token => $globex->{token}, query => { q => 'earliest=-100d | stats count' })->{json}{data}{rows}[0][0],
+	2 * $size, 'another organization searches');
+is($t->http(GET => '/api/v1/search', %token, query => { q => 'index=web earliest=-100d | head 1' })->{status}, 200, 'as do other indexes');
+ok(compactors(1), 'a compactor');
+my ($compactor) = $t->workers('^logsvc compactor$');
+my $deletion;
+ok(wait_until(sub { $deletion = $t->http(GET => "/api/v1/log-deletions/$run->{json}{data}{runId}", %token)->{json}{data}; $deletion->{finishedAt} }, 30),
+	'the deletion ends');
+my $left = sum('1', $mine);
+is("$deletion->{status} $deletion->{skippedParts}", ($left ? 'incomplete' : 'done') . " $left", 'it says how many parts it could not read');
+is($deletion->{deleted}, (24 - $left) * $size, 'everything else is deleted');
+is($t->sql("SELECT count(*) FROM logsvc_internal.part WHERE $mine AND id NOT IN (@{[ join ',', 0, @bad ]})"), 0, 'only damaged parts are left');
+
+# Merges go around it too: each part is tried once.
+ok(compactors(0), 'no compactor');
+$t->sql("DELETE FROM logsvc_internal.part WHERE $mine");
+copies(9);
+@bad = damage_some(2);
+my $log = $t->log_position;
+ok(compactors(1), 'a compactor');
+($compactor) = $t->workers('^logsvc compactor$');
+ok(wait_until(sub { $t->sql("SELECT count(*) FROM logsvc_internal.part WHERE $mine AND level = 1") == 0 }, 30), 'all that can be read is merged')
+  or diag $t->sql("SELECT index_name, level, count(*) FROM logsvc_internal.part WHERE $mine GROUP BY 1, 2");
+is($t->sql("SELECT string_agg(id::text, ' ' ORDER BY id) FROM logsvc_internal.part WHERE $mine AND level = -1"), join(' ', @bad), 'and nothing else is set aside');
+is(sum('rows', "$mine AND level > 1"), (12 * 9 - @bad) * $size, 'no other event is lost');
+ok(wait_until(sub { $t->sql("SELECT count(*) FROM logsvc_internal.part p JOIN logsvc_internal.organization o ON o.id = p.organization_id"
+	. " WHERE o.slug = 'globex' AND level > 1") > 0 }, 20), 'another organization is merged as well');
+is($t->sql("SELECT string_agg(part_id::text, ' ' ORDER BY part_id) FROM logsvc.verify_parts('acme') WHERE index_name ~ '^z'"), join(' ', @bad), 'verify_parts finds them, and no merged part');
+my $busy = sub { (split ' ', slurp_file("/proc/$compactor/stat"))[13] + (split ' ', slurp_file("/proc/$compactor/stat"))[14] };
+my $ticks = $busy->();
+sleep 1.5;
+cmp_ok($busy->() - $ticks, '<', 40, 'the compactor rests');
+my $said = $t->log_text($log);
+is(join(' ', sort { $a <=> $b } $said =~ /logsvc part (\d+) cannot be read and stays as it is: part \1 is corrupt: /g), join(' ', @bad), 'the log names each part once');
+unlike($said, qr/logsvc could not/, 'and nothing failed otherwise');
+
+# What is past its retention goes, whatever its bytes are.
+my $partition = $t->sql("SELECT DISTINCT tableoid::regclass FROM logsvc_internal.part WHERE $mine");
+$t->sql("UPDATE logsvc_internal.part SET max_time = now() - interval '1000 days' WHERE $mine AND level = -1");
+is($t->sql("SELECT logsvc_internal.expire_parts('$partition', now(), 1000)"), scalar(@bad), 'retention removes damaged parts');
+is($t->sql("SELECT count(*) FROM logsvc.verify_parts('acme') WHERE index_name ~ '^z'"), 0, 'then all is well');
+is(join(' ', $t->workers('^logsvc compactor$')), $compactor, 'the same compactor runs as before');
+
 unlike($t->log_text, qr/was terminated by signal|PANIC/, 'no process crashed');
 $d->stop;
 done_testing;
