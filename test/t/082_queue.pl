@@ -7,8 +7,8 @@ use LogsvcTest;
 use Test::More;
 use Time::HiRes qw(sleep time);
 
-# What a segment takes (FULL_ENTRIES of src/ingest/segment.c).
-my $full = 8192;
+# What a segment takes in a debug build (FULL_ENTRIES of src/ingest/segment_keep.c).
+my $full = 2048;
 
 my $t = LogsvcTest->new(conf => join "\n", 'restart_after_crash = on', "logsvc.flush_interval = '50ms'",
 	'logsvc.writers = 2', 'logsvc.executors = 2');
