@@ -40,21 +40,14 @@ typedef struct shared_epoch
 static shared_epoch *shared = NULL;
 static bool changed = false; /* by the current transaction */
 
-static Size
-shared_size(void)
-{
-	return sizeof(shared_epoch);
-}
-
 static void
-shared_init(void *memory, bool found)
+init_shared(void)
 {
-	shared = memory;
-	if (!found)
-		pg_atomic_init_u64(&shared->epoch, 1);
+	pg_atomic_init_u64(&shared->epoch, 1);
 }
 
-static const ls_shmem_item item = {"logsvc access epoch", shared_size, shared_init};
+static const ls_shmem_item item = {"logsvc access epoch", sizeof(shared_epoch), (void **) &shared,
+								   init_shared};
 
 static void
 at_transaction_end(XactEvent event, void *arg)

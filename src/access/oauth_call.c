@@ -55,21 +55,14 @@ unavailable(ls_oauth_attempt *a, const char *what, const char *why)
 static pg_atomic_uint32 *places = NULL;
 static bool inside = false;
 
-static Size
-places_size(void)
-{
-	return sizeof(pg_atomic_uint32);
-}
-
 static void
-places_init(void *memory, bool found)
+init_places(void)
 {
-	places = memory;
-	if (!found)
-		pg_atomic_init_u32(places, 0);
+	pg_atomic_init_u32(places, 0);
 }
 
-static const ls_shmem_item item = {"logsvc identity providers", places_size, places_init};
+static const ls_shmem_item item = {"logsvc identity providers", sizeof(pg_atomic_uint32),
+								   (void **) &places, init_places};
 
 void
 ls_oauth_register(bool preloaded)

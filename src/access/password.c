@@ -50,25 +50,16 @@ static places *shared = NULL;
 static bool inside = false;
 static bool hashing = false;
 
-static Size
-shared_size(void)
-{
-	return sizeof(places);
-}
-
 static void
-shared_init(void *memory, bool found)
+init_shared(void)
 {
-	shared = memory;
-	if (!found)
-	{
-		pg_atomic_init_u32(&shared->inside, 0);
-		pg_atomic_init_u32(&shared->hashing, 0);
-		ConditionVariableInit(&shared->left);
-	}
+	pg_atomic_init_u32(&shared->inside, 0);
+	pg_atomic_init_u32(&shared->hashing, 0);
+	ConditionVariableInit(&shared->left);
 }
 
-static const ls_shmem_item item = {"logsvc password hashing", shared_size, shared_init};
+static const ls_shmem_item item = {"logsvc password hashing", sizeof(places), (void **) &shared,
+								   init_shared};
 
 void
 ls_password_register(bool preloaded)

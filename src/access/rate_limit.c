@@ -51,26 +51,16 @@ typedef struct windows
 
 static windows *shared = NULL;
 
-static Size
-shared_size(void)
-{
-	return sizeof(windows);
-}
-
 static void
-shared_init(void *memory, bool found)
+init_shared(void)
 {
-	shared = memory;
-	if (!found)
-	{
-		memset(shared, 0, sizeof(*shared));
-		shared->newest = shared->oldest = NONE;
-		for (int i = 0; i < ENTRIES; i++)
-			shared->heads[i] = NONE;
-	}
+	shared->newest = shared->oldest = NONE;
+	for (int i = 0; i < ENTRIES; i++)
+		shared->heads[i] = NONE;
 }
 
-static const ls_shmem_item item = {"logsvc rate limits", shared_size, shared_init};
+static const ls_shmem_item item = {"logsvc rate limits", sizeof(windows), (void **) &shared,
+								   init_shared};
 
 void
 ls_rate_limit_register(void)

@@ -161,8 +161,9 @@ extern ls_secret_file ls_read_secret_file(const char *path, ls_arena *arena, ls_
 typedef struct ls_shmem_item
 {
 	const char *name;
-	Size (*size)(void);
-	void (*init)(void *memory, bool found); /* under AddinShmemInitLock */
+	Size size;
+	void **memory;      /* where each process keeps its address */
+	void (*init)(void); /* may be NULL; once, when it is all zeros; under AddinShmemInitLock */
 } ls_shmem_item;
 
 extern void ls_shmem_add(const ls_shmem_item *item); /* in _PG_init only */

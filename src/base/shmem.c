@@ -36,7 +36,7 @@ request(void)
 	if (previous_request)
 		previous_request();
 	for (int i = 0; i < n_items; i++)
-		RequestAddinShmemSpace(MAXALIGN(items[i]->size()));
+		RequestAddinShmemSpace(MAXALIGN(items[i]->size));
 	RequestNamedLWLockTranche(TRANCHE, LS_LOCKS);
 }
 
@@ -50,9 +50,13 @@ startup(void)
 	for (int i = 0; i < n_items; i++)
 	{
 		bool found;
-		void *memory = ShmemInitStruct(items[i]->name, items[i]->size(), &found);
 
-		items[i]->init(memory, found);
+		*items[i]->memory = ShmemInitStruct(items[i]->name, items[i]->size, &found);
+		if (found)
+			continue;
+		memset(*items[i]->memory, 0, items[i]->size);
+		if (items[i]->init != NULL)
+			items[i]->init();
 	}
 	LWLockRelease(AddinShmemInitLock);
 }

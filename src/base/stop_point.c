@@ -40,24 +40,14 @@ typedef struct stop_points
 
 static stop_points *shared = NULL;
 
-static Size
-shared_size(void)
-{
-	return sizeof(stop_points);
-}
-
 static void
-shared_init(void *memory, bool found)
+init_shared(void)
 {
-	shared = memory;
-	if (!found)
-	{
-		memset(shared, 0, sizeof(*shared));
-		SpinLockInit(&shared->mutex);
-	}
+	SpinLockInit(&shared->mutex);
 }
 
-static const ls_shmem_item item = {"logsvc stop points", shared_size, shared_init};
+static const ls_shmem_item item = {"logsvc stop points", sizeof(stop_points), (void **) &shared,
+								   init_shared};
 
 void
 ls_stop_points_register(void)

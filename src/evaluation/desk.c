@@ -74,23 +74,14 @@ typedef struct desk
 
 static desk *shared = NULL;
 
-static Size
-shared_size(void)
-{
-	return sizeof(desk);
-}
-
 static void
-shared_init(void *memory, bool found)
+init_shared(void)
 {
-	shared = memory;
-	if (found)
-		return;
-	memset(shared, 0, sizeof(*shared));
 	pg_atomic_init_u32(&shared->asked, 0);
 }
 
-static const ls_shmem_item item = {"logsvc credit desk", shared_size, shared_init};
+static const ls_shmem_item item = {"logsvc credit desk", sizeof(desk), (void **) &shared,
+								   init_shared};
 
 void
 ls_evaluation_register(void)

@@ -41,19 +41,9 @@ typedef struct queue_state
 
 static queue_state *shared = NULL;
 
-static Size
-shared_size(void)
-{
-	return sizeof(queue_state);
-}
-
 static void
-shared_init(void *memory, bool found)
+init_shared(void)
 {
-	shared = memory;
-	if (found)
-		return;
-	memset(shared, 0, sizeof(*shared));
 	pg_atomic_init_u64(&shared->depth, 0);
 	pg_atomic_init_u64(&shared->waiting, 0);
 	pg_atomic_init_u64(&shared->last_success, 0);
@@ -62,7 +52,8 @@ shared_init(void *memory, bool found)
 	SpinLockInit(&shared->mutex);
 }
 
-static const ls_shmem_item item = {"logsvc queue", shared_size, shared_init};
+static const ls_shmem_item item = {"logsvc queue", sizeof(queue_state), (void **) &shared,
+								   init_shared};
 
 void
 ls_ingest_register(void)

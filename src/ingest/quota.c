@@ -56,19 +56,9 @@ typedef struct quota_state
 
 static quota_state *shared = NULL;
 
-static Size
-shared_size(void)
-{
-	return sizeof(quota_state);
-}
-
 static void
-shared_init(void *memory, bool found)
+init_shared(void)
 {
-	shared = memory;
-	if (found)
-		return;
-	memset(shared, 0, sizeof(*shared));
 #ifdef LS_STOP_POINTS
 	/* What logsvc_debug_quota_clock sets does not outlive a crash. */
 	if (getenv("LOGSVC_DEBUG_QUOTA_CLOCK") != NULL)
@@ -76,7 +66,8 @@ shared_init(void *memory, bool found)
 #endif
 }
 
-static const ls_shmem_item item = {"logsvc quotas", shared_size, shared_init};
+static const ls_shmem_item item = {"logsvc quotas", sizeof(quota_state), (void **) &shared,
+								   init_shared};
 
 void
 ls_quota_register(void)

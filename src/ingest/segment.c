@@ -46,19 +46,9 @@
 
 ls_segments_state *ls_segments = NULL;
 
-static Size
-shared_size(void)
-{
-	return sizeof(ls_segments_state);
-}
-
 static void
-shared_init(void *memory, bool found)
+init_shared(void)
 {
-	ls_segments = memory;
-	if (found)
-		return;
-	memset(ls_segments, 0, sizeof(*ls_segments));
 	pg_atomic_init_u32(&ls_segments->current, 0);
 	pg_atomic_init_u32(&ls_segments->lost, 0);
 	for (int i = 0; i < LS_QUEUE_SEGMENTS; i++)
@@ -68,7 +58,8 @@ shared_init(void *memory, bool found)
 	}
 }
 
-static const ls_shmem_item item = {"logsvc segments", shared_size, shared_init};
+static const ls_shmem_item item = {"logsvc segments", sizeof(ls_segments_state),
+								   (void **) &ls_segments, init_shared};
 
 void
 ls_segments_register(void)

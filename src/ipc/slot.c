@@ -27,19 +27,9 @@ typedef struct shared_state
 
 static shared_state *shared = NULL;
 
-static Size
-shared_size(void)
-{
-	return sizeof(shared_state);
-}
-
 static void
-shared_init(void *memory, bool found)
+init_shared(void)
 {
-	shared = memory;
-	if (found)
-		return;
-	memset(shared, 0, sizeof(*shared));
 	for (int i = 0; i < LS_SLOTS; i++)
 	{
 		shared->slots[i].kind =
@@ -49,7 +39,8 @@ shared_init(void *memory, bool found)
 	}
 }
 
-static const ls_shmem_item item = {"logsvc slots", shared_size, shared_init};
+static const ls_shmem_item item = {"logsvc slots", sizeof(shared_state), (void **) &shared,
+								   init_shared};
 
 void
 ls_ipc_register(void)

@@ -83,21 +83,7 @@ typedef struct leases
 
 static leases *shared = NULL;
 
-static Size
-shared_size(void)
-{
-	return sizeof(leases);
-}
-
-static void
-shared_init(void *memory, bool found)
-{
-	shared = memory;
-	if (!found)
-		memset(shared, 0, sizeof(*shared));
-}
-
-static const ls_shmem_item item = {"logsvc tails", shared_size, shared_init};
+static const ls_shmem_item item = {"logsvc tails", sizeof(leases), (void **) &shared, NULL};
 
 void
 ls_tail_register(void)

@@ -90,18 +90,9 @@ typedef struct worker_counts
 static worker_counts *workers = NULL;
 static uint32 processors = 1;
 
-static Size
-shmem_size(void)
-{
-	return sizeof(worker_counts);
-}
-
 static void
-shmem_init(void *memory, bool found)
+init_workers(void)
 {
-	workers = memory;
-	if (found)
-		return;
 	pg_atomic_init_u32(&workers->busy, 0);
 	pg_atomic_init_u64(&workers->started, 0);
 }
@@ -109,7 +100,8 @@ shmem_init(void *memory, bool found)
 void
 ls_store_register(void)
 {
-	static const ls_shmem_item item = {"logsvc search workers", shmem_size, shmem_init};
+	static const ls_shmem_item item = {"logsvc search workers", sizeof(worker_counts),
+									   (void **) &workers, init_workers};
 
 	ls_shmem_add(&item);
 	processors = (uint32) Max(1, sysconf(_SC_NPROCESSORS_ONLN));
