@@ -178,6 +178,22 @@ $$;
 COMMENT ON FUNCTION logsvc_internal.choose_dead_letters(uuid, text[], jsonb) IS
 'Locks the dead letters of an organization that ids or filter {reason, from, to} name; NOT_FOUND for an id that is none';
 
+CREATE OR REPLACE FUNCTION logsvc_internal.audit_dead_letters(
+	organization uuid, action text, chosen uuid[], details jsonb)
+RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+	PERFORM logsvc_internal.audit(organization, action,
+		CASE WHEN cardinality(chosen) = 1
+			THEN logsvc_internal.public_id('dl_', chosen[1]) ELSE '' END,
+		details || jsonb_build_object('count', cardinality(chosen),
+			'ids', (SELECT jsonb_agg(logsvc_internal.public_id('dl_', i))
+				FROM unnest(chosen[:100]) AS i)));
+END
+$$;
+COMMENT ON FUNCTION logsvc_internal.audit_dead_letters(uuid, text, uuid[], jsonb) IS
+'Writes down what was done to dead letters, with how many and the ids of the first 100';
+
 CREATE OR REPLACE FUNCTION logsvc.replay_dead_letters(
 	ids text[] DEFAULT NULL, filter jsonb DEFAULT NULL, organization text DEFAULT NULL)
 RETURNS jsonb
@@ -199,12 +215,8 @@ BEGIN
 		WHERE d.id = ANY (chosen) RETURNING d.rows)
 	SELECT coalesce(sum(rows), 0) INTO events FROM marked;
 	IF cardinality(chosen) > 0 THEN
-		PERFORM logsvc_internal.audit(target, 'dead_letter.replayed',
-			CASE WHEN cardinality(chosen) = 1
-				THEN logsvc_internal.public_id('dl_', chosen[1]) ELSE '' END,
-			jsonb_build_object('count', cardinality(chosen), 'events', events, 'ids',
-				(SELECT jsonb_agg(logsvc_internal.public_id('dl_', i))
-				FROM unnest(chosen[:100]) AS i)));
+		PERFORM logsvc_internal.audit_dead_letters(target, 'dead_letter.replayed', chosen,
+			jsonb_build_object('events', events));
 		PERFORM logsvc_internal.wake_replayer();
 	END IF;
 	RETURN jsonb_build_object('status', 'replaying', 'count', cardinality(chosen),
@@ -238,13 +250,8 @@ BEGIN
 		WHERE d.id = ANY (chosen) RETURNING d.rows)
 	SELECT coalesce(sum(rows), 0) INTO events FROM marked;
 	IF cardinality(chosen) > 0 THEN
-		PERFORM logsvc_internal.audit(target, 'dead_letter.discarded',
-			CASE WHEN cardinality(chosen) = 1
-				THEN logsvc_internal.public_id('dl_', chosen[1]) ELSE '' END,
-			jsonb_build_object('count', cardinality(chosen), 'events', events,
-				'reason', reason, 'ids',
-				(SELECT jsonb_agg(logsvc_internal.public_id('dl_', i))
-				FROM unnest(chosen[:100]) AS i)));
+		PERFORM logsvc_internal.audit_dead_letters(target, 'dead_letter.discarded', chosen,
+			jsonb_build_object('events', events, 'reason', reason));
 	END IF;
 	RETURN jsonb_build_object('count', cardinality(chosen), 'events', events);
 END

@@ -11,11 +11,11 @@
 use strict;
 use warnings;
 
-use IO::Socket::INET;
+use lib 'test/bench';
+use LogsvcBench;
 use LogsvcTest;
 use POSIX ();
 use PostgreSQL::Test::Utils;
-use Socket qw(IPPROTO_TCP TCP_NODELAY);
 use Test::More;
 use Time::HiRes qw(sleep time);
 
@@ -27,35 +27,6 @@ my $dir = PostgreSQL::Test::Utils::tempdir();
 my $t = LogsvcTest->new(conf => "shared_buffers = 512MB\nmax_wal_size = 16GB");
 my $org = $t->organization('bench');
 
-sub metric { my $out = Test::More->builder->output; print $out "@_\n"; return; }
-
-sub connect_http
-{
-	my $socket = IO::Socket::INET->new(PeerAddr => '127.0.0.1', PeerPort => $t->http_port) or die $!;
-	$socket->autoflush(1);
-	setsockopt $socket, IPPROTO_TCP, TCP_NODELAY, 1;
-	return $socket;
-}
-
-sub send_request
-{
-	my ($socket, $method, $path, $key, $body) = @_;
-	my ($length, $status, $answer) = (0, 0, '');
-
-	print $socket "$method $path HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer $key\r\n"
-	  . (defined $body ? "Content-Type: application/json\r\nContent-Length: " . length($body) . "\r\n" : '')
-	  . "\r\n" . ($body // '');
-	while (my $line = <$socket>)
-	{
-		$status = $1 if $line =~ m{^HTTP/1.1 (\d+)};
-		$length = $1 if $line =~ /^Content-Length: (\d+)/i;
-		last if $line =~ /^\r\n/;
-	}
-	read $socket, $answer, $length;
-	die "$method $path: $status $answer\n" if $status >= 400;
-	return $answer;
-}
-
 my $end = time + $seconds + 1;
 my $begin = time + 1;
 
@@ -63,7 +34,7 @@ my $begin = time + 1;
 sub run_sender
 {
 	my ($n) = @_;
-	my $socket = connect_http();
+	my $socket = connect_http($t);
 	my $sent = 0;
 
 	while (time < $end)
@@ -83,7 +54,7 @@ sub run_sender
 sub run_probe
 {
 	my ($n) = @_;
-	my ($post, $search) = (connect_http(), connect_http());
+	my ($post, $search) = (connect_http($t), connect_http($t));
 	my $serial = 0;
 
 	sleep $begin - time;

@@ -11,7 +11,9 @@
 use strict;
 use warnings;
 
+use lib 'test/bench';
 use IO::Socket::INET;
+use LogsvcBench;
 use LogsvcTest;
 use PostgreSQL::Test::Utils;
 use POSIX ();
@@ -31,25 +33,6 @@ my $t = LogsvcTest->new(conf => join "\n",
 my $org = $t->organization('bench');
 my $key = $org->{ingest_key};
 my $port = $t->http_port;
-
-# The harness sends standard output to its log; results go where TAP would.
-sub metric { my $out = Test::More->builder->output; print $out "@_\n"; return; }
-
-# CPU seconds of the postmaster, its dead children and its living ones.
-sub server_cpu
-{
-	my $postmaster = (split /\n/, slurp_file($t->node->data_dir . '/postmaster.pid'))[0];
-	my $ticks = 0;
-	for my $pid ($postmaster, split ' ', `ps -o pid= --ppid $postmaster`)
-	{
-		my $stat = eval { slurp_file("/proc/$pid/stat") } or next;
-		$stat =~ s/.*\) //;
-		my @f = split ' ', $stat;
-		$ticks += $f[11] + $f[12];
-		$ticks += $f[13] + $f[14] if $pid == $postmaster;
-	}
-	return $ticks / 100;
-}
 
 sub wal { return $t->sql("SELECT pg_current_wal_insert_lsn() - '0/0'::pg_lsn"); }
 
@@ -88,7 +71,7 @@ sub load_single
 	return ($requests / $us * 1e6, $used / $requests * 1e6);
 }
 
-my ($rate, $cpu) = load_single('single', $port, \&server_cpu);
+my ($rate, $cpu) = load_single('single', $port, sub { server_cpu($t) });
 
 # The same gateway answering 202 at once: what HTTP alone costs.
 my $host_port = PostgreSQL::Test::Cluster::get_free_port();
@@ -109,13 +92,13 @@ $t->sql('CREATE TABLE plain_single (id bigserial, organization_id uuid DEFAULT g
 	. ' ts timestamptz DEFAULT now(), level text, source text, event text)');
 append_to_file("$dir/insert.sql", 'INSERT INTO plain_single (level, source, event) VALUES '
 	. "('info', 'api', '" . substr('GET /api/v1/items 200 in 12 ms from worker 3; ' x 5, 0, 150) . "');\n");
-my $before = server_cpu();
+my $before = server_cpu($t);
 my ($out, $err) = run_command([ 'pgbench', '-n', '-M', 'prepared', '-c', '64', '-j', '1', '-T',
 	$seconds, '-f', "$dir/insert.sql", '-h', $t->node->host, '-p', $t->node->port, 'postgres' ]);
 my ($tps) = $out =~ /tps = ([\d.]+)/ or die "pgbench: $out $err\n";
 my ($done) = $out =~ /actually processed: (\d+)/;
 sleep 1;
-my $pg_cpu = (server_cpu() - $before) / $done * 1e6;
+my $pg_cpu = (server_cpu($t) - $before) / $done * 1e6;
 metric('pgbench_rate', sprintf('%.0f', $tps), 'rows/s');
 metric('pgbench_cpu', sprintf('%.2f', $pg_cpu), 'us/row');
 metric('single_rate_to_pgbench', sprintf('%.2f', $rate / $tps), 'ratio');
@@ -220,7 +203,7 @@ my $stored = $t->sql('SELECT coalesce(sum(rows), 0) FROM logsvc_internal.part');
 my $parts = $t->sql('SELECT count(*) FROM logsvc_internal.part');
 my $disk = disk();
 my $wal = wal();
-$before = server_cpu();
+$before = server_cpu($t);
 my $begin = time;
 for my $n (0 .. $clients - 1)
 {
@@ -234,7 +217,7 @@ my $accepted = time - $begin;
 wait_until(sub { $t->sql('SELECT count(*) FROM logsvc_internal.queue') == 0 }, 60)
   or die "the queue did not drain\n";
 my $wall = time - $begin;
-my $used = server_cpu() - $before;
+my $used = server_cpu($t) - $before;
 my $wal_used = wal() - $wal;
 # Merging goes on for a while: until it comes to rest.
 wait_until(sub {
@@ -245,7 +228,7 @@ wait_until(sub {
 		GROUP BY organization_id, index_name, day, width_bucket(size, '{8,64,512,4096}'::bigint[])
 		HAVING count(*) >= 8) k}) == 0;
 }, 120) or die "merging does not come to rest\n";
-my $merged_cpu = server_cpu() - $before;
+my $merged_cpu = server_cpu($t) - $before;
 my $merged_wal = wal() - $wal;
 die "events are missing\n"
   if $t->sql('SELECT sum(rows) FROM logsvc_internal.part') - $stored != $events;
@@ -259,11 +242,11 @@ metric('batch_parts', $t->sql('SELECT count(*) FROM logsvc_internal.part') - $pa
 
 $t->sql('CREATE TABLE plain (ts timestamptz, level text, source text, event text, attributes jsonb)');
 $wal = wal();
-$before = server_cpu();
+$before = server_cpu($t);
 $begin = time;
 $t->node->safe_psql('postgres', "\\copy plain FROM '$dir/copy.txt'");
 my $copy_wall = time - $begin;
-my $copy_cpu = server_cpu() - $before;
+my $copy_cpu = server_cpu($t) - $before;
 metric('copy_cpu', sprintf('%.2f', $copy_cpu / $events * 1e6), 's/million');
 metric('copy_wall', sprintf('%.2f', $copy_wall / $events * 1e6), 's/million');
 metric('copy_wal', sprintf('%.1f', (wal() - $wal) / $events), 'bytes/event');

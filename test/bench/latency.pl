@@ -7,7 +7,8 @@
 use strict;
 use warnings;
 
-use IO::Socket::INET;
+use lib 'test/bench';
+use LogsvcBench;
 use LogsvcTest;
 use POSIX ':sys_wait_h';
 use PostgreSQL::Test::Utils;
@@ -18,40 +19,11 @@ my $events = $ENV{EVENTS} || 6_000_000;
 my $t = LogsvcTest->new(conf => "shared_buffers = 512MB\nmax_wal_size = 16GB\nlogsvc.query_timeout = 120s");
 my $org = $t->organization('bench');
 
-sub metric { my $out = Test::More->builder->output; print $out "@_\n"; return; }
-
-sub connect_http
-{
-	my $socket = IO::Socket::INET->new(PeerAddr => '127.0.0.1', PeerPort => $t->http_port) or die $!;
-	$socket->autoflush(1);
-	return $socket;
-}
-
-# Sends a request; (milliseconds, status, body).
-sub send_request
-{
-	my ($socket, $method, $path, $key, $body) = @_;
-	my ($begin, $length, $status, $answer) = (time, 0, 0, '');
-
-	print $socket "$method $path HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer $key\r\n"
-	  . (defined $body ? "Content-Type: application/json\r\nContent-Length: " . length($body) . "\r\n" : '')
-	  . "\r\n" . ($body // '');
-	while (my $line = <$socket>)
-	{
-		$status = $1 if $line =~ m{^HTTP/1.1 (\d+)};
-		$length = $1 if $line =~ /^Content-Length: (\d+)/i;
-		last if $line =~ /^\r\n/;
-	}
-	read $socket, $answer, $length;
-	die "$method $path: $status $answer\n" if $status >= 400 && $status != 429;
-	return (1000 * (time - $begin), $status, $answer);
-}
-
 sub search_path { return '/api/v1/search?q=' . join '', map { sprintf '%%%02X', ord } split //, $_[0]; }
 
 # ---- events ----
 
-my $loader = connect_http();
+my $loader = connect_http($t);
 for (my $sent = 0; $sent < $events;)
 {
 	my $batch = '[' . join(',', map {
@@ -67,7 +39,7 @@ wait_until(sub { $t->sql('SELECT count(*) FROM logsvc_internal.queue') == 0 }, 1
 sub probe
 {
 	my ($name, $while) = @_;
-	my ($one, $two) = (connect_http(), connect_http());
+	my ($one, $two) = (connect_http($t), connect_http($t));
 	my (@ingest, @search);
 	while ($while->())
 	{
@@ -91,7 +63,7 @@ my $result = PostgreSQL::Test::Utils::tempdir() . '/heavy';
 my $pid = fork // die;
 if (!$pid)
 {
-	my ($ms) = eval { send_request(connect_http(), 'GET', search_path(
+	my ($ms) = eval { send_request(connect_http($t), 'GET', search_path(
 		'earliest=-1h | sort 10000000 -event, -user | dedup 10000000 id | stats count'), $org->{read_key}) };
 	append_to_file($result, $ms // "failed: $@");
 	POSIX::_exit(0);

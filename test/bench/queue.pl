@@ -12,6 +12,8 @@
 use strict;
 use warnings;
 
+use lib 'test/bench';
+use LogsvcBench;
 use LogsvcTest;
 use PostgreSQL::Test::Utils;
 use Test::More;
@@ -26,9 +28,6 @@ my $t = LogsvcTest->new(conf => join "\n",
 	'shared_buffers = 512MB', 'max_wal_size = 16GB', 'checkpoint_timeout = 1h', 'max_connections = 100');
 my $org = $t->organization('bench');
 
-# The harness sends standard output to its log; results go where TAP would.
-sub metric { my $out = Test::More->builder->output; print $out "@_\n"; return; }
-
 append_to_file("$dir/post.lua", <<"LUA");
 wrk.method = "POST"
 wrk.body = '{"event":"GET /api/v1/items 200 in 12 ms from worker 3","level":"info","source":"api"}'
@@ -41,30 +40,14 @@ done = function(summary, latency)
 end
 LUA
 
-# CPU seconds of the postmaster, its dead children and its living ones.
-sub server_cpu
-{
-	my $postmaster = (split /\n/, slurp_file($t->node->data_dir . '/postmaster.pid'))[0];
-	my $ticks = 0;
-	for my $pid ($postmaster, split ' ', `ps -o pid= --ppid $postmaster`)
-	{
-		my $stat = eval { slurp_file("/proc/$pid/stat") } or next;
-		$stat =~ s/.*\) //;
-		my @f = split ' ', $stat;
-		$ticks += $f[11] + $f[12];
-		$ticks += $f[13] + $f[14] if $pid == $postmaster;
-	}
-	return $ticks / 100;
-}
-
 # Events per second, and microseconds of CPU of each; those refused do not count.
 sub load
 {
 	my ($for) = @_;
-	my $cpu = server_cpu();
+	my $cpu = server_cpu($t);
 	my ($out) = run_command([ 'wrk', '-t1', '-c64', "-d${for}s", '-s', "$dir/post.lua", $t->url . '/api/v1/logs' ]);
 	my ($requests, $us, $errors) = $out =~ /RESULT (\d+) (\d+) (\d+)/ or die "wrk: $out\n";
-	return [ ($requests - $errors) / $us * 1e6, (server_cpu() - $cpu) / ($requests - $errors) * 1e6 ];
+	return [ ($requests - $errors) / $us * 1e6, (server_cpu($t) - $cpu) / ($requests - $errors) * 1e6 ];
 }
 
 sub size

@@ -12,6 +12,8 @@
 use strict;
 use warnings;
 
+use lib 'test/bench';
+use LogsvcBench;
 use LogsvcTest;
 use PostgreSQL::Test::Utils;
 use Test::More;
@@ -24,20 +26,12 @@ my $day_tenants = $ENV{DAY_TENANTS} || 20;
 my $t = LogsvcTest->new(conf => join "\n",
 	'shared_buffers = 512MB', 'max_wal_size = 16GB', 'checkpoint_timeout = 1h', 'autovacuum = on');
 
-sub metric { my $out = Test::More->builder->output; print $out "@_\n"; return; }
-
 sub cpu_of
 {
 	my ($kind) = @_;
-	my $ticks = 0;
-	foreach my $pid ($t->workers("^logsvc $kind\$"))
-	{
-		my $stat = eval { slurp_file("/proc/$pid/stat") } or next;
-		$stat =~ s/.*\) //;
-		my @f = split ' ', $stat;
-		$ticks += $f[11] + $f[12];
-	}
-	return $ticks / 100;
+	my $cpu = 0;
+	$cpu += process_cpu($_) foreach $t->workers("^logsvc $kind\$");
+	return $cpu;
 }
 
 # Organizations as the service makes them, without their mails and audit entries.

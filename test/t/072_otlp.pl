@@ -5,6 +5,7 @@ use warnings;
 
 use IO::Compress::Gzip qw(gzip);
 use LogsvcAsync;
+use LogsvcProtobuf;
 use LogsvcTest;
 use MIME::Base64 qw(encode_base64);
 use Test::More;
@@ -17,15 +18,6 @@ my $protobuf = 'application/x-protobuf';
 
 # ---- bytes of protobuf ----
 
-sub varint
-{
-	my ($n) = @_;
-	my $out = '';
-	while ($n > 127) { $out .= chr($n & 127 | 128); $n >>= 7; }
-	return $out . chr($n);
-}
-sub bytes { my ($number, $content) = @_; return varint($number << 3 | 2) . varint(length $content) . $content; }
-sub number { my ($number, $value) = @_; return varint($number << 3) . varint($value); }
 sub nanos { my ($number, $seconds) = @_; return varint($number << 3 | 1) . pack('Q<', $seconds * 1_000_000_000); }
 sub string { return bytes(1, $_[0]); }
 sub pair { my ($name, $value) = @_; return bytes(1, $name) . bytes(2, $value); }

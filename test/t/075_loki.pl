@@ -4,6 +4,7 @@ use strict;
 use warnings;
 
 use IO::Compress::Gzip qw(gzip);
+use LogsvcProtobuf;
 use LogsvcTest;
 use MIME::Base64 qw(encode_base64);
 use Test::More;
@@ -14,16 +15,6 @@ my $other = $t->organization('other');
 my $path = '/loki/api/v1/push';
 my $now = int(time);
 $t->http(POST => '/api/v1/indexes', token => $org->{token}, json => { name => 'web' });
-
-sub varint
-{
-	my ($n) = @_;
-	my $out = '';
-	while ($n > 127) { $out .= chr($n & 127 | 128); $n >>= 7; }
-	return $out . chr($n);
-}
-sub bytes { my ($number, $content) = @_; return varint($number << 3 | 2) . varint(length $content) . $content; }
-sub number { my ($number, $value) = @_; return varint($number << 3) . varint($value); }
 
 # Snappy without copies: literals of at most 60 and of at most 65,536 bytes.
 sub snappy
