@@ -15,7 +15,6 @@
 #include "fmgr.h"
 #include "miscadmin.h"
 #include "utils/builtins.h"
-#include "utils/guc.h"
 #include "utils/memutils.h"
 #include "utils/timestamp.h"
 
@@ -72,6 +71,18 @@ typedef struct move
 	uint32 dead;   /* those of them that are dead letters now */
 } move;
 
+/* Runs a statement that moves entries and returns how many events. */
+static void
+bury(move *m, const char *sql, int n, const Oid *types, Datum *values)
+{
+	ls_store_limit_waits();
+	m->events = m->dead = events_moved(
+		SPI_OK_SELECT,
+		SPI_execute_with_args(sql, n, unconstify(Oid *, types), values, NULL, false, 0),
+		"entries of the queue to the dead letters");
+	LS_STOP_POINT("dead_letter_before_commit");
+}
+
 static void
 move_entry(void *context)
 {
@@ -79,16 +90,10 @@ move_entry(void *context)
 	move *m = context;
 	Datum values[] = {CAUSE_VALUES(m->cause), Int64GetDatum(m->id)};
 
-	ls_write_limit_waits();
-	m->events = events_moved(
-		SPI_OK_SELECT,
-		SPI_execute_with_args("WITH gone AS (DELETE FROM logsvc_internal.queue WHERE id = $6"
-							  " RETURNING *), buried AS (" BURY ") "
-							  "SELECT coalesce(pg_catalog.sum(rows), 0) FROM buried",
-							  lengthof(types), (Oid *) types, values, NULL, false, 0),
-		"an entry of the queue to the dead letters");
-	m->dead = m->events;
-	LS_STOP_POINT("dead_letter_before_commit");
+	bury(m,
+		 "WITH gone AS (DELETE FROM logsvc_internal.queue WHERE id = $6 RETURNING *)"
+		 ", buried AS (" BURY ") SELECT coalesce(pg_catalog.sum(rows), 0) FROM buried",
+		 lengthof(types), types, values);
 }
 
 /* Of the oldest entries as many as a transaction of the writer takes. */
@@ -101,22 +106,16 @@ move_share(void *context)
 					  Int32GetDatum(m->share->shard), Int32GetDatum(LS_WRITE_ENTRIES),
 					  Int32GetDatum(LS_WRITE_EVENTS)};
 
-	ls_write_limit_waits();
-	m->events = events_moved(
-		SPI_OK_SELECT,
-		SPI_execute_with_args(
-			"WITH waiting AS MATERIALIZED (SELECT id, rows FROM logsvc_internal.queue"
-			" WHERE (pg_catalog.uuid_hash(organization_id) & 2147483647) % $6 = $7"
-			" ORDER BY id LIMIT $8"
-			"), picked AS (SELECT id, pg_catalog.sum(rows) OVER (ORDER BY id) - rows AS before"
-			" FROM waiting"
-			"), gone AS (DELETE FROM logsvc_internal.queue q USING picked p"
-			" WHERE q.id = p.id AND p.before < $9 RETURNING q.*), buried AS (" BURY ") "
-			"SELECT coalesce(pg_catalog.sum(rows), 0) FROM buried",
-			lengthof(types), (Oid *) types, values, NULL, false, 0),
-		"entries of the queue to the dead letters");
-	m->dead = m->events;
-	LS_STOP_POINT("dead_letter_before_commit");
+	bury(m,
+		 "WITH waiting AS MATERIALIZED (SELECT id, rows FROM logsvc_internal.queue"
+		 " WHERE (pg_catalog.uuid_hash(organization_id) & 2147483647) % $6 = $7"
+		 " ORDER BY id LIMIT $8"
+		 "), picked AS (SELECT id, pg_catalog.sum(rows) OVER (ORDER BY id) - rows AS before"
+		 " FROM waiting"
+		 "), gone AS (DELETE FROM logsvc_internal.queue q USING picked p"
+		 " WHERE q.id = p.id AND p.before < $9 RETURNING q.*)"
+		 ", buried AS (" BURY ") SELECT coalesce(pg_catalog.sum(rows), 0) FROM buried",
+		 lengthof(types), types, values);
 }
 
 static bool
@@ -210,7 +209,7 @@ bury_event(split *s, uint32 row, const ls_caught *caught)
 	cause.attempts += s->attempts;
 	cause.first = s->first;
 	cause.sqlstate = caught->sqlstate;
-	strlcpy(cause.message, ls_failure_message(caught), sizeof(cause.message));
+	strlcpy(cause.message, ls_store_failure(caught), sizeof(cause.message));
 	{
 		Datum values[] = {CAUSE_VALUES(&cause),
 						  UUIDPGetDatum(&s->organization),
@@ -283,7 +282,7 @@ split_entry(void *context)
 	uint32 rows;
 	bool isnull;
 
-	ls_write_limit_waits();
+	ls_store_limit_waits();
 	if (SPI_execute_with_args(
 			"DELETE FROM logsvc_internal.queue WHERE id = $1 RETURNING coalesce(batch, id),"
 			" organization_id, audit, attempts, failed_at, rows, header, body",
@@ -341,7 +340,7 @@ replay_entries(void *context)
 	r->full = room <= 0;
 	if (r->full)
 		return;
-	ls_write_limit_waits();
+	ls_store_limit_waits();
 	segment = ls_segment_open();
 	sql = psprintf(
 		"WITH waiting AS MATERIALIZED ("

@@ -58,8 +58,7 @@ struct ls_delivery
 ls_failure
 ls_failure_of(const ls_caught *caught)
 {
-	if (caught->id == LS_ERROR_CORRUPT_PART || caught->sqlstate == ERRCODE_DATA_CORRUPTED ||
-		caught->sqlstate == ERRCODE_INDEX_CORRUPTED)
+	if (ls_store_is_corrupt(caught->sqlstate))
 		return LS_FAILURE_DATA;
 	switch (ERRCODE_TO_CATEGORY(caught->sqlstate))
 	{
@@ -99,14 +98,6 @@ delay_after(int failures)
 	return Min(500 << Min(failures, 6), MAX_DELAY);
 }
 
-const char *
-ls_failure_message(const ls_caught *caught)
-{
-	if (caught->id == LS_ERROR_CORRUPT_PART)
-		return caught->message;
-	return caught->format;
-}
-
 static void
 set_cause(ls_dead_cause *cause, const ls_caught *caught, int attempts, TimestampTz first)
 {
@@ -117,7 +108,7 @@ set_cause(ls_dead_cause *cause, const ls_caught *caught, int attempts, Timestamp
 	cause->attempts = attempts;
 	cause->first = first;
 	cause->sqlstate = caught->sqlstate;
-	strlcpy(cause->message, ls_failure_message(caught), sizeof(cause->message));
+	strlcpy(cause->message, ls_store_failure(caught), sizeof(cause->message));
 }
 
 static void
@@ -206,7 +197,7 @@ failed_alone(ls_delivery *d, int64 id, const ls_caught *error)
 		return;
 	ereport(LOG, errcode(caught.sqlstate),
 			errmsg("logsvc set an entry of its queue aside that it cannot store: %s",
-				   ls_failure_message(&caught)));
+				   ls_store_failure(&caught)));
 	set_aside(d, id, &cause);
 }
 
@@ -315,7 +306,7 @@ move_oldest(ls_delivery *d, const ls_share *share, const ls_caught *error)
 		{
 			ereport(LOG, errcode(caught.sqlstate),
 					errmsg("logsvc could not move events to its dead letters: %s",
-						   ls_failure_message(&caught)),
+						   ls_store_failure(&caught)),
 					errdetail("They stay in the queue."));
 			return;
 		}
@@ -341,7 +332,7 @@ store_failed(ls_delivery *d, const ls_share *share, const ls_caught *error)
 	d->failures++;
 	d->next = TimestampTzPlusMilliseconds(now, delay_after(d->failures));
 	ereport(LOG, errcode(error->sqlstate),
-			errmsg("logsvc could not write events to its store: %s", ls_failure_message(error)),
+			errmsg("logsvc could not write events to its store: %s", ls_store_failure(error)),
 			errdetail("They stay in the queue; attempt %d.", d->failures));
 	since = Max(d->failing_since, ls_store_last_success());
 	if (now - since <= ls_store_timeout * INT64CONST(1000))
@@ -368,7 +359,7 @@ sort_out(ls_delivery *d, const ls_share *share, const ls_caught *error)
 	{
 		ereport(LOG, errcode(error->sqlstate),
 				errmsg("logsvc looks for what it cannot store in %d entries of its queue: %s", n,
-					   ls_failure_message(error)));
+					   ls_store_failure(error)));
 		isolate(d, ids, n, error);
 		if (d->stored)
 			succeeded(d);

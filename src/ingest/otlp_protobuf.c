@@ -304,46 +304,39 @@ read_record(wire_reader *w, ls_str bytes)
 	return ls_otlp_record_end(&w->otlp, &record, bytes.len);
 }
 
+/* A message whose field 1 says what those in field 2 share, and may come behind them. */
 static bool
-read_scope_logs(wire_reader *w, ls_str bytes)
+read_sharing(wire_reader *w, ls_str bytes, bool (*read_shared)(wire_reader *, ls_str),
+			 bool (*read_one)(wire_reader *, ls_str))
 {
-	ls_reader r = ls_wire_message(bytes);
 	ls_wire_field field;
 
-	ls_otlp_shared_clear(&w->otlp.scope);
-	while (ls_wire_next(&w->wire, &r, &field))
+	for (int number = 1; number <= 2; number++)
 	{
-		if (field.tag == LS_BYTES(1) && !read_scope(w, field.bytes))
-			return false;
-	}
-	r = ls_wire_message(bytes);
-	while (ls_wire_next(&w->wire, &r, &field))
-	{
-		if (field.tag == LS_BYTES(2) && !read_record(w, field.bytes))
-			return false;
+		ls_reader r = ls_wire_message(bytes);
+
+		while (ls_wire_next(&w->wire, &r, &field))
+		{
+			if (field.tag == LS_BYTES((uint64_t) number) &&
+				!(number == 1 ? read_shared : read_one)(w, field.bytes))
+				return false;
+		}
 	}
 	return w->wire.error == NULL;
 }
 
 static bool
+read_scope_logs(wire_reader *w, ls_str bytes)
+{
+	ls_otlp_shared_clear(&w->otlp.scope);
+	return read_sharing(w, bytes, read_scope, read_record);
+}
+
+static bool
 read_resource_logs(wire_reader *w, ls_str bytes)
 {
-	ls_reader r = ls_wire_message(bytes);
-	ls_wire_field field;
-
 	ls_otlp_shared_clear(&w->otlp.resource);
-	while (ls_wire_next(&w->wire, &r, &field))
-	{
-		if (field.tag == LS_BYTES(1) && !read_resource(w, field.bytes))
-			return false;
-	}
-	r = ls_wire_message(bytes);
-	while (ls_wire_next(&w->wire, &r, &field))
-	{
-		if (field.tag == LS_BYTES(2) && !read_scope_logs(w, field.bytes))
-			return false;
-	}
-	return w->wire.error == NULL;
+	return read_sharing(w, bytes, read_resource, read_scope_logs);
 }
 
 bool

@@ -23,7 +23,7 @@
 #include "utils/snapmgr.h"
 #include "utils/timestamp.h"
 
-#include "src/ingest/write.h"
+#include "src/store/store.h"
 
 /* What a segment takes before it is the next one's turn; fewer entries in tests, so that turns are quick. */
 #ifdef LS_STOP_POINTS
@@ -136,7 +136,7 @@ attempt(void (*work)(void *context), change *c)
 		said = true;
 		ereport(LOG, errcode(caught.sqlstate),
 				errmsg("logsvc could not change the segments of its queue: %s",
-					   ls_failure_message(&caught)),
+					   ls_store_failure(&caught)),
 				errdetail("The queue works on, but grows."));
 	}
 	return false;

@@ -18,7 +18,6 @@
 #include "catalog/pg_type.h"
 #include "miscadmin.h"
 #include "utils/array.h"
-#include "utils/guc.h"
 #include "utils/memutils.h"
 #include "utils/uuid.h"
 
@@ -32,6 +31,8 @@
  * a few bytes may be large: rows of the queue are compressed.
  */
 #define FLUSH_MEMORY ((size_t) 256 * 1024 * 1024)
+
+#define ENTRY "entry of the queue" /* in messages, with its batch */
 
 /* Events of one organization, index and day on their way into a part. */
 typedef struct target
@@ -118,13 +119,6 @@ store_all(write_state *state)
 	ls_arena_reset(state->arena);
 }
 
-static void
-corrupt_entry(int64 batch, const char *error)
-{
-	ereport(ERROR, errcode(ls_errcode(LS_ERROR_CORRUPT_PART)),
-			errmsg("batch %lld of the queue is corrupt: %s", (long long) batch, error));
-}
-
 /* An event that not even an empty part takes. */
 static void
 unfit(void)
@@ -177,7 +171,7 @@ move_whole(write_state *state, const pg_uuid_t *organization, int64 id, ls_part 
 	while (!ls_part_append(part, t->builder, &done))
 	{
 		if (ls_part_error(part) != NULL)
-			corrupt_entry(id, ls_part_error(part));
+			ls_store_corrupt(ENTRY, id, ls_part_error(part));
 		if (ls_part_builder_rows(t->builder) == 0)
 			unfit();
 		note_batch(t, id);
@@ -204,7 +198,7 @@ move_rows(write_state *state, const pg_uuid_t *organization, int64 id, ls_part *
 			target *t;
 
 			if (!ls_part_row(part, block, row, scratch, &event))
-				corrupt_entry(id, ls_part_error(part));
+				ls_store_corrupt(ENTRY, id, ls_part_error(part));
 			t = find_target(state, organization,
 							(event.has & 1u << LS_FIELD_INDEX) != 0 ? event.field[LS_FIELD_INDEX]
 																	: LS_STR("main"),
@@ -238,18 +232,7 @@ ls_write_rows(const pg_uuid_t *organization, int64 batch, ls_part *part, uint32 
 ls_part *
 ls_write_open(int64 batch, Datum header, Datum body)
 {
-	ls_arena *arena = ls_context_arena(CurrentMemoryContext, WRITE_MEMORY);
-	ls_body *reader = palloc(sizeof(ls_body));
-	const char *error = NULL;
-	ls_part *part;
-
-	/* All of a body is read: in one piece, not by slices. */
-	ls_body_init(reader, PointerGetDatum(DatumGetByteaPP(body)));
-	part =
-		ls_part_open(arena, ls_str_of_text(DatumGetByteaPP(header)), ls_body_fetch, reader, &error);
-	if (part == NULL)
-		corrupt_entry(batch, error);
-	return part;
+	return ls_store_open(ENTRY, batch, header, body, WRITE_MEMORY);
 }
 
 static void
@@ -370,13 +353,6 @@ take_entries(const int64 *ids, int n)
 		elog(ERROR, "could not read the queue");
 }
 
-void
-ls_write_limit_waits(void)
-{
-	(void) set_config_option("lock_timeout", "5s", PGC_USERSET, PGC_S_SESSION, GUC_ACTION_LOCAL,
-							 true, 0, false);
-}
-
 /* What was taken goes into the builders. */
 static void
 move_taken(write_state *state, room *left)
@@ -408,7 +384,7 @@ write_taken(void *context)
 	write_state *state = context;
 	room left = {LS_WRITE_ENTRIES, LS_WRITE_EVENTS, MAX_BYTES};
 
-	ls_write_limit_waits();
+	ls_store_limit_waits();
 	state->arena = ls_context_arena(CurrentMemoryContext, WRITE_MEMORY);
 	if (state->share == NULL)
 	{
@@ -476,7 +452,7 @@ pick_entries(void *context)
 	pick *picked = context;
 	bool isnull;
 
-	ls_write_limit_waits();
+	ls_store_limit_waits();
 	if (plan == NULL)
 		plan = share_plan(PICKED("queue") "SELECT id FROM picked WHERE before < $4"
 										  " AND bytes_before < $5 ORDER BY id");
@@ -523,7 +499,7 @@ probe(void *context)
 {
 	ls_caught caught;
 
-	ls_write_limit_waits();
+	ls_store_limit_waits();
 	if (!ls_subtransaction(insert_event, NULL, false, &caught))
 		*(ls_caught *) context = caught;
 }

@@ -36,12 +36,6 @@ typedef struct ls_share
 	int n_except;
 } ls_share;
 
-/*
- * In a transaction that waits for locks: no longer than 5 s.  A store that is
- * locked is one that cannot be written to, and somebody must notice.
- */
-extern void ls_write_limit_waits(void);
-
 /* Stores the oldest entries of the share, up to the limits, in one transaction. */
 extern bool ls_write_share(const ls_share *share, uint32 *events, ls_caught *caught);
 
@@ -72,9 +66,6 @@ typedef enum ls_failure
 } ls_failure;
 
 extern ls_failure ls_failure_of(const ls_caught *caught);
-
-/* What the log may say: values of the statement are not in it. */
-extern const char *ls_failure_message(const ls_caught *caught);
 
 /* ---- dead_letter.c ---- */
 

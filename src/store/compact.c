@@ -428,12 +428,12 @@ add_part(merge *m, HeapTuple tuple, TupleDesc descriptor)
 	m->level = Max(m->level, 1 + DatumGetInt16(SPI_getbinval(tuple, descriptor, 2, &isnull)));
 	min_batch = (uint64) DatumGetInt64(SPI_getbinval(tuple, descriptor, 3, &isnull));
 	max_batch = (uint64) DatumGetInt64(SPI_getbinval(tuple, descriptor, 4, &isnull));
-	part = ls_store_open(m->current, SPI_getbinval(tuple, descriptor, 5, &isnull),
+	part = ls_store_open("part", m->current, SPI_getbinval(tuple, descriptor, 5, &isnull),
 						 SPI_getbinval(tuple, descriptor, 6, &isnull), MERGE_MEMORY);
 	while (!ls_part_append(part, m->builder, &done))
 	{
 		if (ls_part_error(part) != NULL || ls_part_builder_rows(m->builder) == 0)
-			ls_store_corrupt(m->current, ls_part_error(part));
+			ls_store_corrupt("part", m->current, ls_part_error(part));
 		m->min_batch = Min(m->min_batch, min_batch);
 		m->max_batch = Max(m->max_batch, max_batch);
 		store_merged(m, true);

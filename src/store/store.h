@@ -64,19 +64,25 @@ extern void ls_store_make_partitions(void);
 /* The UTC day of a time, as a date datum. */
 extern Datum ls_store_day(ls_time time);
 
-/* In a transaction: no wait for a lock is longer than 5 s. */
+/*
+ * In a transaction: no wait for a lock is longer than 5 s.  A store that is locked
+ * is one that cannot be written to, and somebody must notice.
+ */
 extern void ls_store_limit_waits(void);
 
 /*
  * A part out of columns header and body of a row that is read as a whole; in
- * the current memory context, up to `memory` bytes.  Raises CORRUPT_PART.
+ * the current memory context, up to `memory` bytes.  Raises as ls_store_corrupt.
  */
-extern ls_part *ls_store_open(int64 id, Datum header, Datum body, size_t memory);
+extern ls_part *ls_store_open(const char *what, int64 id, Datum header, Datum body, size_t memory);
 
-/* Raises CORRUPT_PART, or OUT_OF_MEMORY when that is what the error says. */
-LS_NORETURN extern void ls_store_corrupt(int64 id, const char *error);
+/*
+ * Raises CORRUPT_PART, or OUT_OF_MEMORY when that is what the error says; `what`
+ * has the number id.
+ */
+LS_NORETURN extern void ls_store_corrupt(const char *what, int64 id, const char *error);
 
-/* Does the error say that stored bytes are bad?  What the log may say of it. */
+/* Does the error say that stored bytes are bad?  What the log may say, without values. */
 extern bool ls_store_is_corrupt(int sqlstate);
 extern const char *ls_store_failure(const ls_caught *caught);
 

@@ -94,17 +94,17 @@ ls_store_limit_waits(void)
 }
 
 void
-ls_store_corrupt(int64 id, const char *error)
+ls_store_corrupt(const char *what, int64 id, const char *error)
 {
 	if (error != NULL && strcmp(error, "out of memory") == 0)
 		ereport(ERROR, errcode(ERRCODE_OUT_OF_MEMORY), errmsg("out of memory"));
-	ereport(
-		ERROR, errcode(ls_errcode(LS_ERROR_CORRUPT_PART)),
-		errmsg("part %lld is corrupt: %s", (long long) id, error != NULL ? error : "unreadable"));
+	ereport(ERROR, errcode(ls_errcode(LS_ERROR_CORRUPT_PART)),
+			errmsg("%s %lld is corrupt: %s", what, (long long) id,
+				   error != NULL ? error : "unreadable"));
 }
 
 ls_part *
-ls_store_open(int64 id, Datum header, Datum body, size_t memory)
+ls_store_open(const char *what, int64 id, Datum header, Datum body, size_t memory)
 {
 	ls_arena *arena = ls_context_arena(CurrentMemoryContext, memory);
 	ls_body *reader = palloc(sizeof(ls_body));
@@ -116,7 +116,7 @@ ls_store_open(int64 id, Datum header, Datum body, size_t memory)
 	part =
 		ls_part_open(arena, ls_str_of_text(DatumGetByteaPP(header)), ls_body_fetch, reader, &error);
 	if (part == NULL)
-		ls_store_corrupt(id, error);
+		ls_store_corrupt(what, id, error);
 	return part;
 }
 

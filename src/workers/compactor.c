@@ -27,21 +27,6 @@
 #define DELETION_INTERVAL 1000   /* ms between looks for deletions */
 #define RETENTION_INTERVAL 60000 /* ms between looks for expired events */
 
-/* Which share is this compactor's, out of those that run. */
-static void
-divide(const ls_slot *slot, int *shard, int *shards)
-{
-	*shards = 0;
-	*shard = 0;
-	for (int i = 0; i < LS_MAX_POOL; i++)
-	{
-		if (i == slot->index)
-			*shard = (*shards)++;
-		else if (ls_slot_get(LS_WORKER_COMPACTOR, i)->state == LS_SLOT_RUNNING)
-			(*shards)++;
-	}
-}
-
 static long
 ms_since(TimestampTz start)
 {
@@ -57,7 +42,7 @@ look(ls_compactor *compactor, const ls_slot *slot, long interval)
 	int shards;
 	ls_caught caught;
 
-	divide(slot, &shard, &shards);
+	ls_worker_share(slot, &shard, &shards);
 	if (!ls_compactor_look(compactor, shard, shards, &caught))
 		ereport(LOG, errcode(caught.sqlstate),
 				errmsg("logsvc could not look for parts to merge: %s", caught.format));

@@ -741,7 +741,6 @@ ls_gateway_loop(ls_slot *slot)
 	while (ls_worker_interrupts() && !settings_changed(state))
 	{
 		int timeout;
-
 		int sleep;
 
 		ls_gateway_step(state->engine);

@@ -65,6 +65,20 @@ ls_worker_wait(long timeout)
 }
 
 void
+ls_worker_share(const ls_slot *slot, int *shard, int *shards)
+{
+	*shard = 0;
+	*shards = 0;
+	for (int i = 0; i < LS_MAX_POOL; i++)
+	{
+		if (i == slot->index)
+			*shard = (*shards)++;
+		else if (ls_slot_get(slot->kind, i)->state == LS_SLOT_RUNNING)
+			(*shards)++;
+	}
+}
+
+void
 logsvc_worker_main(Datum slot_number)
 {
 	ls_slot *slot = ls_slot_by_number(DatumGetInt32(slot_number));

@@ -40,6 +40,13 @@ extern bool ls_worker_wait(long timeout);
 /* As the second half of ls_worker_wait, for those that wait otherwise. */
 extern bool ls_worker_interrupts(void);
 
+/*
+ * Which share of the organizations is this worker's, out of those of its kind that
+ * run, not of those that should: what belongs to one that could not be started
+ * would wait for ever.
+ */
+extern void ls_worker_share(const ls_slot *slot, int *shard, int *shards);
+
 /* ---- guard.c ---- */
 
 extern void ls_guard_register(void);

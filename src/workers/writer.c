@@ -56,24 +56,6 @@ next_run(TimestampTz pending_since, bool found_nothing)
 	return Max(0, ls_flush_interval - waited);
 }
 
-/*
- * Which part of the organizations is this writer's.  They are dealt out to the
- * writers that run, not to those that should: of a writer that could not be
- * started the events would wait for ever.
- */
-static void
-divide(const ls_slot *slot, int *shard, int *shards)
-{
-	*shards = 0;
-	for (int i = 0; i < LS_MAX_POOL; i++)
-	{
-		if (i == slot->index)
-			*shard = (*shards)++;
-		else if (ls_slot_get(LS_WORKER_WRITER, i)->state == LS_SLOT_RUNNING)
-			(*shards)++;
-	}
-}
-
 /* The earlier of two times to wait; -1: no end. */
 static long
 sooner(long a, long b)
@@ -93,13 +75,13 @@ ls_writer_loop(ls_slot *slot)
 	do
 	{
 		uint32 events = 0;
-		int shard = 0;
+		int shard;
 		int shards;
 		long keep;
 
 		if (first)
 			keep_partitions();
-		divide(slot, &shard, &shards);
+		ls_worker_share(slot, &shard, &shards);
 		keep = ls_delivery_keep(delivery, first, shard, shards);
 		if (first)
 			keep = sooner(keep, ls_segments_keep());
