@@ -33,7 +33,7 @@ include test/unit/gateway.mk
 TEST_PROGRAMS = $(if $(findstring gateway,$(TEST_TAP)),build/unit/gateway_host_checked)
 
 # A real identity provider and real exporters from npm; with Node when there is none.
-TEST_NPM = $(if $(findstring openid,$(TEST_TAP))$(findstring otlp_sdk,$(TEST_TAP))$(findstring loggers,$(TEST_TAP)),build/npm/installed)
+TEST_NPM = $(if $(strip $(foreach t,openid otlp_sdk loggers resend,$(findstring $(t),$(TEST_TAP)))),build/npm/installed)
 # Shippers of Debian.
 TEST_SHIPPERS = $(if $(findstring rsyslog,$(TEST_TAP)),build/shippers)
 build/shippers: docker/test-shippers.txt
