@@ -132,12 +132,12 @@ extern ls_role ls_role_of_name(const char *name);
 #define LS_INDEX_NAME_LENGTH 64
 
 /*
- * Does the organization have an index of that name?  Cached; a miss runs a
- * transaction, or SPI when one is open.  Raises in a transaction, and logs and
- * raises nothing outside of one: a lookup that failed is reported as false
- * with *failed (may be NULL) set.
+ * Does the organization have an index of that name, and for how many days does
+ * it keep events (-1: for ever)?  Cached; a miss runs a transaction, or SPI when
+ * one is open.  A lookup that fails raises in a transaction; outside of one it is
+ * logged and reported as false.
  */
-extern bool ls_index_exists(const pg_uuid_t *organization, ls_str name, bool *failed);
+extern bool ls_index_find(const pg_uuid_t *organization, ls_str name, int *days);
 
 /* ---- sessions and accounts ---- */
 

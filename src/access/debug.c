@@ -100,8 +100,9 @@ logsvc_debug_rate_limit(PG_FUNCTION_ARGS)
 Datum
 logsvc_debug_index_exists(PG_FUNCTION_ARGS)
 {
-	PG_RETURN_BOOL(
-		ls_index_exists(PG_GETARG_UUID_P(0), ls_str_of_text(PG_GETARG_TEXT_PP(1)), NULL));
+	int days;
+
+	PG_RETURN_BOOL(ls_index_find(PG_GETARG_UUID_P(0), ls_str_of_text(PG_GETARG_TEXT_PP(1)), &days));
 }
 
 /* (what text, authorization text, n int): nanoseconds of one, when cached */
@@ -115,6 +116,7 @@ logsvc_debug_time(PG_FUNCTION_ARGS)
 	ls_rate_state state;
 	int n = PG_GETARG_INT32(2);
 	int good = 0;
+	int days;
 	instr_time start, end;
 
 	memset(&request, 0, sizeof(request));
@@ -130,7 +132,7 @@ logsvc_debug_time(PG_FUNCTION_ARGS)
 		else if (strcmp(what, "authorize") == 0)
 			good += ls_authorize(&principal, "TIF", "logs:write", "logs:write") == LS_ALLOWED;
 		else if (strcmp(what, "index") == 0)
-			good += ls_index_exists(&principal.organization, LS_STR("main"), NULL);
+			good += ls_index_find(&principal.organization, LS_STR("main"), &days);
 		else if (strcmp(what, "rate") == 0)
 			good += ls_rate_limit_take("time", principal.caller, 1 << 30, &state);
 		else

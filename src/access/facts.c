@@ -19,7 +19,13 @@ typedef struct rate
 	ls_rate_scope scope;
 } rate;
 
-static ls_cache index_cache = {"logsvc indexes", sizeof(bool)};
+typedef struct index_fact
+{
+	bool exists;
+	int days; /* of retention; -1: for ever */
+} index_fact;
+
+static ls_cache index_cache = {"logsvc indexes", sizeof(index_fact)};
 static ls_cache rate_cache = {"logsvc rate limits", sizeof(rate)};
 static ls_cache quota_cache = {"logsvc quotas", sizeof(ls_ingest_quota)};
 
@@ -35,31 +41,34 @@ ls_access_register(bool preloaded)
 }
 
 static void
-boolean_row(void *context, HeapTuple tuple, TupleDesc desc)
+index_row(void *context, HeapTuple tuple, TupleDesc desc)
 {
+	index_fact *fact = context;
 	bool null;
 	Datum value = SPI_getbinval(tuple, desc, 1, &null);
 
-	*(bool *) context = !null && DatumGetBool(value);
+	fact->exists = !null && DatumGetBool(value);
+	value = SPI_getbinval(tuple, desc, 2, &null);
+	fact->days = null ? -1 : DatumGetInt32(value);
 }
 
 bool
-ls_index_exists(const pg_uuid_t *organization, ls_str name, bool *failed)
+ls_index_find(const pg_uuid_t *organization, ls_str name, int *days)
 {
 	static const Oid types[] = {UUIDOID, TEXTOID};
 	static SPIPlanPtr plan = NULL;
-	ls_lookup lookup = {"SELECT logsvc_internal.index_exists($1, $2)", 2, types, &plan};
+	ls_lookup lookup = {"SELECT logsvc_internal.index_exists($1, $2),"
+						" logsvc_internal.retention_days_of($1, $2)",
+						2, types, &plan};
 	uint8 material[UUID_LEN + LS_INDEX_NAME_LENGTH];
 	uint8 key[LS_CACHE_KEY];
-	bool exists = false;
-	bool *cached;
+	index_fact fact = {false, -1};
+	index_fact *cached;
 	uint64 epoch;
 	pg_uuid_t id = *organization;
 	struct varlena *text;
 	ls_caught caught;
 
-	if (failed != NULL)
-		*failed = false;
 	if (name.len == 0 || name.len > LS_INDEX_NAME_LENGTH)
 		return false;
 	/* Nearly every name is short: the key is then what it stands for. */
@@ -78,6 +87,7 @@ ls_index_exists(const pg_uuid_t *organization, ls_str name, bool *failed)
 	switch (ls_cache_find(&index_cache, key, (void **) &cached))
 	{
 		case LS_CACHE_HIT:
+			*days = cached->days;
 			return true;
 		case LS_CACHE_ABSENT:
 			return false;
@@ -89,20 +99,16 @@ ls_index_exists(const pg_uuid_t *organization, ls_str name, bool *failed)
 	text = ls_text_of_str(name);
 	lookup.values[0] = UUIDPGetDatum(&id);
 	lookup.values[1] = PointerGetDatum(text);
-	lookup.row = boolean_row;
-	lookup.context = &exists;
-	if (!ls_lookup_run(&lookup, &caught))
-	{
+	lookup.row = index_row;
+	lookup.context = &fact;
+	if (ls_lookup_run(&lookup, &caught))
+		ls_cache_store(&index_cache, key, fact.exists ? &fact : NULL, epoch);
+	else
 		ereport(LOG, errcode(caught.sqlstate),
 				errmsg("logsvc could not look up an index: %s", caught.format));
-		if (failed != NULL)
-			*failed = true;
-		exists = false;
-	}
-	else
-		ls_cache_store(&index_cache, key, exists ? &exists : NULL, epoch);
 	pfree(text);
-	return exists;
+	*days = fact.days;
+	return fact.exists;
 }
 
 static void

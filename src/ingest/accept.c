@@ -28,9 +28,6 @@
 /* A builder that has grown beyond this is given back after the commit. */
 #define BUILDER_KEEP (8 * 1024 * 1024)
 
-/* Beyond so many events a batch's ids are not listed. */
-#define MAX_LISTED_IDS 1000
-
 typedef struct open_part
 {
 	ls_arena *arena;
@@ -59,6 +56,7 @@ typedef struct waiting
 	uint32 rejected;
 	bool deferred;
 	ls_str errors;             /* JSON list; of OTLP and Loki: in words */
+	ls_str warnings;           /* member of the answer, with its comma; may be empty */
 	ls_str ignored;            /* X-Ignored-Fields */
 	bool protobuf;             /* OTLP: the answer's encoding */
 	const ls_bulk_item *items; /* of a bulk request */
@@ -292,6 +290,26 @@ list_errors(ls_accept *accept, const ls_decode_result *result, bool as_details, 
 }
 
 static ls_str
+list_warnings(ls_accept *accept, const ls_decode_result *result, bool single)
+{
+	ls_buf buf;
+
+	ls_buf_init(&buf, accept->arena);
+	ls_ingest_warnings_json(&buf, result, single);
+	return buf.failed ? LS_STR("") : ls_str_make(buf.data, buf.len);
+}
+
+/* A number as the value of a header of an answer that waits for the commit. */
+static ls_str
+kept_number(ls_accept *accept, uint32 number)
+{
+	char text[16];
+
+	snprintf(text, sizeof(text), "%u", number);
+	return ls_arena_strdup(accept->arena, ls_str_of_cstring(text));
+}
+
+static ls_str
 list_ignored(ls_accept *accept, const ls_decode_result *result)
 {
 	ls_buf buf;
@@ -457,6 +475,13 @@ keep_headers(ls_accept *accept, ls_response *kept)
 	}
 }
 
+/* Is the answer about one event, and not about many?  Lines are many unless there is one. */
+static bool
+is_single(ls_accept_kind kind, uint32 accepted, uint32 rejected)
+{
+	return kind == LS_ACCEPT_EVENT && accepted == 1 && rejected == 0;
+}
+
 /* An accepted request waits for the commit of its events. */
 static void
 keep(ls_accept *accept, ls_accept_kind kind, const ls_request *request, bool deferred,
@@ -472,7 +497,7 @@ keep(ls_accept *accept, ls_accept_kind kind, const ls_request *request, bool def
 	entry->rejected = result->rejected;
 	entry->deferred = deferred;
 	entry->protobuf = false;
-	entry->ignored = LS_STR("");
+	entry->warnings = entry->ignored = LS_STR("");
 	keep_headers(accept, &entry->headers);
 	entry->items = result->items;
 	entry->n_items = result->n_items;
@@ -480,15 +505,20 @@ keep(ls_accept *accept, ls_accept_kind kind, const ls_request *request, bool def
 	if (kind == LS_ACCEPT_OTLP)
 	{
 		entry->protobuf = ls_request_is_type(request, "application/x-protobuf");
-		entry->errors = ls_rejections(accept->arena, result, "record", "log records");
+		entry->errors = ls_otlp_message(accept->arena, result);
 	}
 	else if (kind == LS_ACCEPT_LOKI)
 		entry->errors = ls_rejections(accept->arena, result, "entry", "log entries");
 	else if (kind != LS_ACCEPT_BULK)
 	{
 		entry->errors = list_errors(accept, result, false, false);
+		entry->warnings =
+			list_warnings(accept, result, is_single(kind, result->accepted, result->rejected));
 		entry->ignored = list_ignored(accept, result);
 	}
+	if (result->past_retention > 0)
+		ls_response_header(&entry->headers, LS_STR("X-Past-Retention-Count"),
+						   kept_number(accept, result->past_retention));
 	if (deferred)
 		ls_response_header(&entry->headers, LS_STR("X-Quota-State"), LS_STR("throttled"));
 	else
@@ -504,10 +534,12 @@ static void answer(ls_accept *accept, const waiting *entry, bool last);
 static bool
 choose_index(ls_accept *accept, const ls_request *request, ls_decode_options *options)
 {
+	ls_time oldest;
+
 	options->target = request->parameter;
 	if (request->index.len == 0)
 		return true;
-	if (!options->known_index(options->index_context, request->index))
+	if (!options->known_index(options->index_context, request->index, &oldest))
 	{
 		refuse(accept, request, LS_ERROR_INDEX_NOT_FOUND,
 			   "there is no index of the name that X-Logsvc-Index says in the organization", NULL);
@@ -670,48 +702,25 @@ ls_accept_request(ls_accept *accept, ls_accept_kind kind, const ls_sender *sende
 
 /* ---- commit ---- */
 
-/* The rows of one group; its deferred bytes are dealt out to them by their events. */
+/* The rows of one group. */
 static void
 insert_group(ls_accept *accept, sender_group *group, ls_time now)
 {
-	int64 events = 0;
-	int64 bytes_left = group->hold.bytes;
-	int64 events_left = 0;
+	ls_insertion to = {.organization = group->sender.organization,
+					   .deferred = group->deferred,
+					   .bytes = group->hold.bytes,
+					   .now = now,
+					   .arena = accept->arena};
+	int64 events;
 
 	for (open_part *part = group->first; part != NULL; part = part->next)
-		events_left += ls_part_builder_rows(part->builder);
-	if (events_left == 0)
+		to.events += ls_part_builder_rows(part->builder);
+	if ((events = to.events) == 0)
 		return;
 	for (open_part *part = group->first; part != NULL; part = part->next)
 	{
-		int64 rows = ls_part_builder_rows(part->builder);
-		ls_buf header;
-		ls_buf body;
-		ls_part_stats stats;
-
-		if (rows == 0)
-			continue;
-		part->batch = ls_queue_next_batch();
-		ls_part_builder_stamp(part->builder, 0, now, part->batch);
-		ls_buf_init(&header, accept->arena);
-		ls_buf_init(&body, accept->arena);
-		if (!ls_part_builder_finish(part->builder, LS_CODEC_FAST, false, &header, &body, &stats))
-			ereport(ERROR, errcode(ERRCODE_OUT_OF_MEMORY), errmsg("out of memory"));
-		if (group->deferred)
-		{
-			int64 bytes = bytes_left * rows / events_left;
-
-			ls_deferred_insert(&group->sender.organization, part->batch, bytes,
-							   ls_str_make(header.data, header.len),
-							   ls_str_make(body.data, body.len), &stats);
-			bytes_left -= bytes;
-			events_left -= rows;
-		}
-		else
-			ls_queue_insert(&group->sender.organization, part->batch, false,
-							ls_str_make(header.data, header.len), ls_str_make(body.data, body.len),
-							&stats);
-		events += rows;
+		if (ls_part_builder_rows(part->builder) > 0)
+			part->batch = ls_insert_part(&to, part->builder);
 	}
 	/* Deferred events count when they come out. */
 	if (!group->deferred)
@@ -735,12 +744,12 @@ typedef struct id_walk
 	uint32 row;
 } id_walk;
 
-/* The id of the next event of an accepted request: 30 characters. */
+/* The id of the next event of an accepted request: LS_EVENT_ID_LENGTH characters. */
 static void
 next_id(void *context, char *out)
 {
 	id_walk *walk = context;
-	char id[31];
+	char id[LS_EVENT_ID_LENGTH + 1];
 
 	while (walk->row >= ls_part_builder_rows(walk->part->builder))
 	{
@@ -748,26 +757,7 @@ next_id(void *context, char *out)
 		walk->row = 0;
 	}
 	ls_event_id_format(walk->part->batch, walk->row++, id);
-	memcpy(out, id, 30);
-}
-
-/* The ids of an accepted request, in order. */
-static void
-append_ids(ls_buf *buf, const waiting *entry)
-{
-	id_walk walk = {entry->part, entry->first_row};
-
-	for (uint32 i = 0; i < entry->accepted; i++)
-	{
-		char id[30];
-
-		next_id(&walk, id);
-		if (i > 0)
-			ls_buf_char(buf, ',');
-		ls_buf_char(buf, '"');
-		ls_buf_append(buf, id, 30);
-		ls_buf_char(buf, '"');
-	}
+	memcpy(out, id, LS_EVENT_ID_LENGTH);
 }
 
 /* As Loki answers: nothing, or why some entries are not stored although the others are. */
@@ -811,7 +801,8 @@ static void
 answer(ls_accept *accept, const waiting *entry, bool last)
 {
 	ls_response response = begin_answer(&entry->headers, entry->request_id, 202);
-	char count[16];
+	id_walk walk = {entry->part, entry->first_row};
+	char id[LS_EVENT_ID_LENGTH];
 	ls_buf body;
 
 	if (entry->kind == LS_ACCEPT_LOKI)
@@ -835,31 +826,23 @@ answer(ls_accept *accept, const waiting *entry, bool last)
 		return;
 	}
 	ls_buf_lit(&body, "{\"data\":{");
-	if (entry->kind == LS_ACCEPT_EVENT && entry->accepted == 1 && entry->rejected == 0)
+	if (is_single(entry->kind, entry->accepted, entry->rejected))
 	{
-		ls_buf_lit(&body, "\"id\":");
-		append_ids(&body, entry);
-		ls_buf_printf(&body, ",\"status\":\"%s\"", entry->deferred ? "deferred" : "queued");
+		next_id(&walk, id);
+		ls_buf_printf(&body, "\"id\":\"%.*s\",\"status\":\"%s\"", LS_EVENT_ID_LENGTH, id,
+					  entry->deferred ? "deferred" : "queued");
 	}
 	else
 	{
-		ls_buf_printf(&body, "\"accepted\":%u,\"rejected\":%u,\"ids\":", entry->accepted,
-					  entry->rejected);
-		if (entry->accepted > MAX_LISTED_IDS)
-			ls_buf_lit(&body, "null");
-		else
-		{
-			ls_buf_char(&body, '[');
-			append_ids(&body, entry);
-			ls_buf_char(&body, ']');
-		}
+		ls_ingest_counts_json(&body, entry->accepted, entry->rejected, next_id, &walk);
 		ls_buf_lit(&body, ",\"errors\":");
 		ls_buf_str(&body, entry->errors);
 		if (entry->deferred)
 			ls_buf_lit(&body, ",\"status\":\"deferred\"");
-		snprintf(count, sizeof(count), "%u", entry->rejected);
-		ls_response_header(&response, LS_STR("X-Rejected-Count"), ls_str_of_cstring(count));
+		ls_response_header(&response, LS_STR("X-Rejected-Count"),
+						   kept_number(accept, entry->rejected));
 	}
+	ls_buf_str(&body, entry->warnings);
 	ls_buf_lit(&body, "}}");
 	if (entry->ignored.len > 0)
 		ls_response_header(&response, LS_STR("X-Ignored-Fields"), entry->ignored);
@@ -900,8 +883,8 @@ ls_accept_commit(ls_accept *accept)
 			uint32 events = accept->n_events;
 
 			accept->n_events = 0; /* they are the queue's now */
+			ls_queue_committed(events);
 			settle_quotas(accept, true);
-			ls_queue_wake_writers(events);
 			LS_STOP_POINT("accept_after_commit");
 			for (int i = 0; i < accept->n_requests; i++)
 				answer(accept, &accept->requests[i], i == accept->n_requests - 1);

@@ -200,11 +200,12 @@ static ls_str
 lead(const ls_decode_options *options, ls_str name)
 {
 	ls_str base;
+	ls_time oldest;
 
-	if (options->known_index == NULL || options->known_index(options->index_context, name))
+	if (options->known_index == NULL || options->known_index(options->index_context, name, &oldest))
 		return name;
 	base = without_date(name);
-	if (base.len > 0 && options->known_index(options->index_context, base))
+	if (base.len > 0 && options->known_index(options->index_context, base, &oldest))
 		return base;
 	return LS_STR("");
 }

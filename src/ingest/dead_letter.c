@@ -8,6 +8,7 @@
  *
  *-------------------------------------------------------------------------
  */
+#include "src/ingest/quota.h"
 #include "src/ingest/write.h"
 
 #include "access/xact.h"
@@ -323,7 +324,6 @@ ls_dead_split(int64 id, const ls_dead_cause *cause, uint32 *events, ls_caught *c
 typedef struct replay
 {
 	uint32 events;
-	bool reserved;
 	bool full; /* the queue has no room */
 } replay;
 
@@ -368,11 +368,9 @@ replay_entries(void *context)
 		SPI_OK_SELECT,
 		SPI_execute_with_args(sql, lengthof(types), (Oid *) types, values, NULL, false, 0),
 		"dead letters back into the queue");
+	ls_reserve_always(ls_reservation_make(), r->events);
 	ls_segment_added(segment, REPLAY_ENTRIES, 0);
 	LS_STOP_POINT("replay_before_commit");
-	/* Nothing can end this worker from here to the commit. */
-	ls_queue_reserve_always(r->events);
-	r->reserved = true;
 }
 
 bool
@@ -383,13 +381,8 @@ ls_dead_replay(uint32 *events, bool *more, ls_caught *caught)
 
 	*events = committed ? r.events : 0;
 	*more = !committed || r.full || r.events > 0;
-	if (!committed && r.reserved)
-		ls_queue_release(r.events);
 	if (*events > 0)
-	{
-		ls_queue_wake_writers(*events);
 		LS_STOP_POINT("replay_after_commit");
-	}
 	return committed;
 }
 

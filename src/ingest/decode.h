@@ -39,8 +39,11 @@ typedef struct ls_decode_limits
 						.expanded_bytes = 128 * 1024 * 1024, \
 						.future_us = 24 * INT64_C(3600) * LS_USECS_PER_SEC})
 
-/* Is this an index of the organization? (decision 79) */
-typedef bool (*ls_index_check)(void *context, ls_str index);
+/*
+ * Is this an index of the organization (decision 79)?  *oldest: what is older than
+ * that it does not keep.
+ */
+typedef bool (*ls_index_check)(void *context, ls_str index, ls_time *oldest);
 
 /* Where events go. */
 typedef struct ls_decode_sink
@@ -60,7 +63,7 @@ typedef struct ls_decode_options
 	ls_str target;              /* the index in the path of a bulk request; may be empty */
 	uint64_t batch;             /* number of the batch (or stamped later) */
 	uint32_t first_place;       /* place of the first accepted event */
-	ls_index_check known_index; /* NULL: every index is known */
+	ls_index_check known_index; /* NULL: every index is known, and keeps everything */
 	void *index_context;
 	ls_decode_sink sink;
 	ls_arena *arena;   /* holds the result; not reset */
@@ -107,6 +110,11 @@ typedef struct ls_decode_result
 	ls_decode_error errors[LS_DECODE_MAX_ERRORS];
 	uint32_t n_errors;
 	uint32_t rejected_by_size;
+
+	/* Accepted, but older than what their index keeps; the first of them by position. */
+	uint32_t past_retention;
+	uint32_t past[LS_DECODE_MAX_ERRORS];
+
 	uint64_t *rejected_bits; /* use ls_decode_was_rejected */
 	uint32_t n_rejected_words;
 
@@ -176,9 +184,12 @@ extern bool ls_decode_otlp_json(const ls_decode_options *options, ls_str body,
 extern ls_str ls_rejections(ls_arena *arena, const ls_decode_result *result, const char *what,
 							const char *whole);
 
+/* For the answer to OTLP: that, and how many records are past their retention. */
+extern ls_str ls_otlp_message(ls_arena *arena, const ls_decode_result *result);
+
 /*
  * The answer of a request of which something was taken, or which held nothing:
- * an ExportLogsServiceResponse, with partial_success when `rejected` is not 0.
+ * an ExportLogsServiceResponse, with partial_success when there is a message.
  */
 extern void ls_otlp_answer(ls_buf *buf, bool protobuf, uint32_t rejected, ls_str message);
 
@@ -297,6 +308,7 @@ typedef struct ls_draft
 	ls_decode_error error; /* code not NULL: the event is rejected */
 	char known_index[128]; /* the last index that was found known */
 	size_t known_index_len;
+	ls_time oldest; /* that it keeps */
 } ls_draft;
 
 /* Once a body; also empties *result.  False when out of memory. */

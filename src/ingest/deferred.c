@@ -16,7 +16,7 @@
 
 #include "catalog/pg_type.h"
 #include "executor/spi.h"
-#include "utils/builtins.h"
+#include "utils/array.h"
 #include "utils/memutils.h"
 #include "utils/timestamp.h"
 #include "utils/uuid.h"
@@ -70,9 +70,7 @@ typedef struct pass
 
 	/* of one organization */
 	ls_sender sender;
-	ls_quota_hold hold;
 	int64 gone; /* bytes that leave the deferred store */
-	uint32 reserved;
 	bool more;
 } pass;
 
@@ -95,81 +93,70 @@ list_organizations(void *context)
 			*DatumGetUUIDP(SPI_getbinval(SPI_tuptable->vals[i], SPI_tuptable->tupdesc, 1, &isnull));
 }
 
-static ls_str
-bytes_of(HeapTuple row, TupleDesc desc, int column)
+/* Rows of the deferred store into the queue; their bytes do not come through here. */
+static void
+move_rows(Datum *ids, int n, uint64 bytes)
 {
-	bool isnull;
+	static const Oid types[] = {INT8ARRAYOID};
+	Datum values[] = {PointerGetDatum(
+		construct_array(ids, n, INT8OID, sizeof(int64), FLOAT8PASSBYVAL, TYPALIGN_DOUBLE))};
+	int segment = ls_segment_open();
+	const char *sql = psprintf(
+		"WITH gone AS (DELETE FROM logsvc_internal.deferred WHERE id = ANY ($1) RETURNING *)"
+		" INSERT INTO logsvc_internal.queue_%d (segment, id, organization_id, rows, min_time,"
+		" max_time, level_mask, header, body, audit)"
+		" SELECT %d, id, organization_id, rows, min_time, max_time, level_mask, header, body, false"
+		" FROM gone",
+		segment, segment);
 
-	return ls_str_of_text(PG_DETOAST_DATUM_PACKED(SPI_getbinval(row, desc, column, &isnull)));
+	if (SPI_execute_with_args(sql, lengthof(types), (Oid *) types, values, NULL, false, 0) !=
+			SPI_OK_INSERT ||
+		SPI_processed != (uint64) n)
+		elog(ERROR, "could not take events out of the deferred store");
+	ls_segment_added(segment, (uint64) n, bytes);
 }
 
-/* One row into the queue; false: it must stay. */
-static bool
-take_row(pass *p, HeapTuple row, TupleDesc desc)
-{
-	bool isnull;
-	int64 id = DatumGetInt64(SPI_getbinval(row, desc, 1, &isnull));
-	int64 bytes = DatumGetInt64(SPI_getbinval(row, desc, 2, &isnull));
-	ls_part_stats stats = {0};
-	int64 before = p->hold.bytes;
-	ls_quota_hold charge;
-
-	stats.rows = (uint32) DatumGetInt32(SPI_getbinval(row, desc, 3, &isnull));
-	stats.min_time =
-		ls_time_of_timestamptz(DatumGetTimestampTz(SPI_getbinval(row, desc, 4, &isnull)));
-	stats.max_time =
-		ls_time_of_timestamptz(DatumGetTimestampTz(SPI_getbinval(row, desc, 5, &isnull)));
-	stats.level_mask = (uint32) DatumGetInt32(SPI_getbinval(row, desc, 6, &isnull));
-
-	/* As for dead letters: a row that is larger than the limit must get in too. */
-	if (ls_queue_depth() >= (uint64) ls_queue_limit / 2 ||
-		!ls_quota_take(&p->sender, LS_QUOTA_ACCEPT, bytes, &p->hold))
-		return false;
-	ls_queue_reserve_always(stats.rows);
-	p->reserved += stats.rows;
-	p->gone += bytes;
-	charge = p->hold;
-	charge.bytes -= before;
-	ls_quota_write(&charge, stats.rows);
-	ls_queue_insert(&p->sender.organization, (uint64) id, false, bytes_of(row, desc, 7),
-					bytes_of(row, desc, 8), &stats);
-	{
-		static const Oid types[] = {INT8OID};
-		Datum values[] = {Int64GetDatum(id)};
-
-		if (SPI_execute_with_args("DELETE FROM logsvc_internal.deferred WHERE id = $1",
-								  lengthof(types), (Oid *) types, values, NULL, false,
-								  0) != SPI_OK_DELETE)
-			elog(ERROR, "could not take events out of the deferred store");
-	}
-	return true;
-}
-
+/* The oldest rows that the quota and the queue have room for. */
 static void
 take_rows(void *context)
 {
 	static const Oid types[] = {UUIDOID, INT4OID};
 	pass *p = context;
 	Datum values[] = {UUIDPGetDatum(&p->sender.organization), Int32GetDatum(ENTRIES)};
+	ls_reservation *reservation = ls_reservation_make();
 	SPITupleTable *table;
-	uint64 n;
+	Datum ids[ENTRIES];
+	bool isnull;
+	int found;
+	int n;
 
-	if (SPI_execute_with_args("SELECT id, bytes, rows, min_time, max_time, level_mask, header, body"
-							  " FROM logsvc_internal.deferred WHERE organization_id = $1"
-							  " ORDER BY id LIMIT $2 FOR UPDATE",
+	if (SPI_execute_with_args("SELECT id, bytes, rows FROM logsvc_internal.deferred"
+							  " WHERE organization_id = $1 ORDER BY id LIMIT $2 FOR UPDATE",
 							  lengthof(types), (Oid *) types, values, NULL, false,
 							  0) != SPI_OK_SELECT)
 		elog(ERROR, "could not read the deferred store");
 	table = SPI_tuptable;
-	n = SPI_processed;
-	p->more = n == ENTRIES;
-	for (uint64 i = 0; i < n; i++)
+	found = (int) SPI_processed;
+	for (n = 0; n < found; n++)
 	{
-		if (!take_row(p, table->vals[i], table->tupdesc))
-		{
-			p->more = false;
+		HeapTuple row = table->vals[n];
+		TupleDesc desc = table->tupdesc;
+		int64 bytes = DatumGetInt64(SPI_getbinval(row, desc, 2, &isnull));
+
+		/* As for dead letters: a row that is larger than the limit must get in too. */
+		if (ls_queue_depth() >= (uint64) ls_queue_limit / 2 ||
+			!ls_quota_take(&p->sender, LS_QUOTA_ACCEPT, bytes, &reservation->hold))
 			break;
-		}
+		ls_reserve_always(reservation,
+						  (uint32) DatumGetInt32(SPI_getbinval(row, desc, 3, &isnull)));
+		ids[n] = SPI_getbinval(row, desc, 1, &isnull);
+	}
+	p->more = n == ENTRIES;
+	p->gone = reservation->hold.bytes;
+	if (n > 0)
+	{
+		move_rows(ids, n, (uint64) p->gone);
+		ls_quota_write(&reservation->hold, reservation->events);
 	}
 	LS_STOP_POINT("deferred_before_commit");
 }
@@ -198,28 +185,21 @@ keep_organization(pass *p, const pg_uuid_t *organization)
 	ls_quota_verdict verdict;
 	ls_caught caught;
 	int retry_after;
-	bool committed;
 
 	p->sender = (ls_sender){.organization = *organization, .test = false};
-	memset(&p->hold, 0, sizeof(p->hold));
 	p->gone = 0;
-	p->reserved = 0;
 	p->more = false;
 	verdict = ls_quota_ask(&p->sender, &retry_after);
 	if (verdict == LS_QUOTA_UNKNOWN)
 		return false;
-	committed = ls_transaction(verdict == LS_QUOTA_ACCEPT ? take_rows : discard_rows, p, &caught);
-	ls_quota_settle(&p->hold, committed);
-	if (!committed)
+	if (!ls_transaction(verdict == LS_QUOTA_ACCEPT ? take_rows : discard_rows, p, &caught))
 	{
-		ls_queue_release(p->reserved);
 		ereport(
 			LOG, errcode(caught.sqlstate),
 			errmsg("logsvc could not take events out of the deferred store: %s", caught.format));
 		return false;
 	}
 	ls_quota_deferred_gone(organization, p->gone);
-	ls_queue_wake_writers(p->reserved);
 	return true;
 }
 

@@ -24,6 +24,7 @@ ls_draft_init(ls_draft *draft, const ls_decode_options *options, ls_decode_resul
 	result->bytes = 0;
 	result->n_errors = 0;
 	result->rejected_by_size = 0;
+	result->past_retention = 0;
 	result->rejected_bits = NULL;
 	result->n_rejected_words = 0;
 	result->n_ignored = 0;
@@ -33,6 +34,7 @@ ls_draft_init(ls_draft *draft, const ls_decode_options *options, ls_decode_resul
 	draft->options = options;
 	draft->result = result;
 	draft->known_index_len = 0;
+	draft->oldest = INT64_MIN;
 	draft->attributes = ls_new_array(options->arena, ls_attribute, options->limits.attributes + 1);
 	if (draft->attributes == NULL)
 		return ls_draft_fail(draft, LS_DECODE_MEMORY, "", LS_STR("out of memory"), 0);
@@ -202,13 +204,12 @@ check_index(ls_draft *draft, ls_str index)
 	if (options->known_index == NULL ||
 		ls_str_eq(index, ls_str_make(draft->known_index, draft->known_index_len)))
 		return true;
-	if (!options->known_index(options->index_context, index))
+	draft->known_index_len = 0;
+	if (index.len > sizeof(draft->known_index) ||
+		!options->known_index(options->index_context, index, &draft->oldest))
 		return false;
-	if (index.len <= sizeof(draft->known_index))
-	{
-		memcpy(draft->known_index, index.data, index.len);
-		draft->known_index_len = index.len;
-	}
+	memcpy(draft->known_index, index.data, index.len);
+	draft->known_index_len = index.len;
 	return true;
 }
 
@@ -296,6 +297,12 @@ ls_draft_commit(ls_draft *draft, size_t bytes)
 	event->place = draft->options->first_place + result->accepted;
 	if (!draft->options->sink.add(draft->options->sink.context, event))
 		return ls_draft_fail(draft, LS_DECODE_FULL, "", LS_STR("no room for the events"), 0);
+	if (event->timestamp < draft->oldest)
+	{
+		if (result->past_retention < LS_DECODE_MAX_ERRORS)
+			result->past[result->past_retention] = result->accepted + result->rejected;
+		result->past_retention++;
+	}
 	result->accepted++;
 	result->bytes += bytes;
 	return true;
@@ -338,6 +345,7 @@ ls_draft_fail(ls_draft *draft, ls_decode_failure failure, const char *path, ls_s
 		result->message = message;
 		result->offset = offset;
 		result->accepted = 0;
+		result->past_retention = 0;
 		result->bytes = 0;
 		if (draft->options->sink.undo != NULL)
 			draft->options->sink.undo(draft->options->sink.context);

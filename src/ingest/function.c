@@ -4,14 +4,12 @@
  *	  Ingest from SQL: events commit with the caller's transaction.
  *
  * The depth of the queue and the bytes of the quota are taken when events are
- * inserted and given back when the transaction, or the subtransaction that
- * inserted them, is rolled back; the writers are woken when it commits.
+ * inserted, and settled when the transaction ends (reserve.c).
  *
  *-------------------------------------------------------------------------
  */
 #include "src/ingest/quota.h"
 
-#include "access/xact.h"
 #include "executor/spi.h"
 #include "fmgr.h"
 #include "miscadmin.h"
@@ -27,103 +25,12 @@
 /* Memory of one call; beyond a part of events more builders are opened. */
 #define CALL_MEMORY ((size_t) 1024 * 1024 * 1024)
 #define MAX_PARTS 64
-#define MAX_LISTED_IDS 1000
 
-/* ---- events of this transaction ---- */
-
-typedef struct reserved
-{
-	SubTransactionId subtransaction;
-	uint32 events; /* of the queue */
-	ls_quota_hold hold;
-	struct reserved *next;
-} reserved;
-
-static reserved *reservations = NULL; /* in TopTransactionContext */
-
-static void
-settle(bool committed)
-{
-	for (reserved *r = reservations; r != NULL; r = r->next)
-		ls_quota_settle(&r->hold, committed);
-	reservations = NULL;
-}
-
-static void
-at_transaction_end(XactEvent event, void *arg)
-{
-	uint32 events = 0;
-	bool any = false;
-
-	for (reserved *r = reservations; r != NULL; r = r->next)
-	{
-		events += r->events;
-		any = any || r->events > 0 || r->hold.taken;
-	}
-	switch (event)
-	{
-		case XACT_EVENT_PRE_PREPARE:
-			/* Nobody would give the depth back if it were rolled back later. */
-			if (any)
-				ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-						errmsg("cannot PREPARE a transaction that has sent events to logsvc"));
-			break;
-		case XACT_EVENT_COMMIT:
-			if (events > 0)
-				ls_queue_wake_writers(events);
-			settle(true);
-			break;
-		case XACT_EVENT_ABORT:
-			if (events > 0)
-				ls_queue_release(events);
-			settle(false);
-			break;
-		default:
-			break;
-	}
-}
-
-static void
-at_subtransaction_end(SubXactEvent event, SubTransactionId own, SubTransactionId parent, void *arg)
-{
-	if (event != SUBXACT_EVENT_ABORT_SUB && event != SUBXACT_EVENT_COMMIT_SUB)
-		return;
-	for (reserved *r = reservations; r != NULL; r = r->next)
-	{
-		if (r->subtransaction != own)
-			continue;
-		r->subtransaction = parent;
-		if (event == SUBXACT_EVENT_ABORT_SUB)
-		{
-			ls_queue_release(r->events);
-			r->events = 0;
-			ls_quota_settle(&r->hold, false);
-		}
-	}
-}
-
-static reserved *
-add_reservation(void)
-{
-	static bool registered = false;
-	reserved *r;
-
-	if (!registered)
-	{
-		RegisterXactCallback(at_transaction_end, NULL);
-		RegisterSubXactCallback(at_subtransaction_end, NULL);
-		registered = true;
-	}
-	r = MemoryContextAllocZero(TopTransactionContext, sizeof(reserved));
-	r->subtransaction = GetCurrentSubTransactionId();
-	r->next = reservations;
-	reservations = r;
-	return r;
-}
+/* ---- room ---- */
 
 /* Takes bytes of the quota; true: the events are to be deferred. */
 static bool
-reserve_quota(reserved *r, const ls_sender *sender, const ls_decode_result *result)
+reserve_quota(ls_reservation *r, const ls_sender *sender, const ls_decode_result *result)
 {
 	ls_quota_verdict verdict;
 	int retry_after = 1;
@@ -144,10 +51,8 @@ reserve_quota(reserved *r, const ls_sender *sender, const ls_decode_result *resu
 
 /* Takes room for the events of a sender, until the transaction ends; true: deferred. */
 static bool
-reserve(const ls_sender *sender, const ls_decode_result *result)
+reserve(ls_reservation *r, const ls_sender *sender, const ls_decode_result *result)
 {
-	reserved *r = add_reservation();
-
 	if (ls_store_unavailable())
 		ereport(ERROR, errcode(ls_errcode(LS_ERROR_STORE_UNAVAILABLE)),
 				errmsg("the log store is unavailable"),
@@ -163,15 +68,6 @@ reserve(const ls_sender *sender, const ls_decode_result *result)
 				errhint("Try again in %d seconds.", ls_queue_retry_after()));
 	r->events = result->accepted;
 	return false;
-}
-
-static void
-reserve_always(uint32 events)
-{
-	reserved *r = add_reservation();
-
-	ls_queue_reserve_always(events);
-	r->events = events;
 }
 
 /* ---- one call ---- */
@@ -278,71 +174,54 @@ refuse(const ingest_call *call, bool single)
 static void
 insert_call(ingest_call *call)
 {
-	ls_time now = ls_now();
-	int64 bytes_left = (int64) call->result->bytes;
-	int64 events_left = call->result->accepted;
+	ls_reservation *reservation = NULL;
+	ls_insertion to = {.organization = call->sender.organization,
+					   .audit = call->audit,
+					   .bytes = (int64) call->result->bytes,
+					   .events = call->result->accepted,
+					   .now = ls_now(),
+					   .arena = call->arena};
 
 	/* Where no service runs nobody counts; it counts the table when it starts. */
+	if (!call->audit || (ls_shmem_ready() && is_service_database()))
+		reservation = ls_reservation_make();
 	if (!call->audit)
-		call->deferred = reserve(&call->sender, call->result);
-	else if (ls_shmem_ready() && is_service_database())
-		reserve_always(call->result->accepted);
+		to.deferred = call->deferred = reserve(reservation, &call->sender, call->result);
+	else if (reservation != NULL)
+		ls_reserve_always(reservation, call->result->accepted);
 	if (SPI_connect() != SPI_OK_CONNECT)
 		elog(ERROR, "SPI_connect failed");
 	for (int i = 0; i < call->n_parts; i++)
 	{
-		int64 rows = ls_part_builder_rows(call->builders[i]);
-		ls_buf header;
-		ls_buf body;
-		ls_part_stats stats;
-
-		if (rows == 0)
-			continue;
-		call->batches[i] = ls_queue_next_batch();
-		ls_part_builder_stamp(call->builders[i], 0, now, call->batches[i]);
-		ls_buf_init(&header, call->arena);
-		ls_buf_init(&body, call->arena);
-		if (!ls_part_builder_finish(call->builders[i], LS_CODEC_FAST, false, &header, &body,
-									&stats))
-			ereport(ERROR, errcode(ERRCODE_OUT_OF_MEMORY), errmsg("out of memory"));
-		if (call->deferred)
-		{
-			int64 bytes = bytes_left * rows / events_left;
-
-			ls_deferred_insert(&call->sender.organization, call->batches[i], bytes,
-							   ls_str_make(header.data, header.len),
-							   ls_str_make(body.data, body.len), &stats);
-			bytes_left -= bytes;
-			events_left -= rows;
-		}
-		else
-			ls_queue_insert(&call->sender.organization, call->batches[i], call->audit,
-							ls_str_make(header.data, header.len), ls_str_make(body.data, body.len),
-							&stats);
+		if (ls_part_builder_rows(call->builders[i]) > 0)
+			call->batches[i] = ls_insert_part(&to, call->builders[i]);
 	}
 	if (!call->audit && !call->deferred)
-		ls_quota_write(&reservations->hold, call->result->accepted);
+		ls_quota_write(&reservation->hold, call->result->accepted);
 	SPI_finish();
 }
 
-static void
-append_ids(ls_buf *buf, const ingest_call *call)
+typedef struct id_walk
 {
-	bool first = true;
+	const ingest_call *call;
+	int part;
+	uint32 row;
+} id_walk;
 
-	for (int i = 0; i < call->n_parts; i++)
+/* The id of the next event: LS_EVENT_ID_LENGTH characters. */
+static void
+next_id(void *context, char *out)
+{
+	id_walk *walk = context;
+	char id[LS_EVENT_ID_LENGTH + 1];
+
+	while (walk->row >= ls_part_builder_rows(walk->call->builders[walk->part]))
 	{
-		uint32 rows = ls_part_builder_rows(call->builders[i]);
-
-		for (uint32 row = 0; row < rows; row++)
-		{
-			char id[LS_EVENT_ID_LENGTH + 1];
-
-			ls_event_id_format(call->batches[i], row, id);
-			ls_buf_printf(buf, "%s\"%s\"", first ? "" : ",", id);
-			first = false;
-		}
+		walk->part++;
+		walk->row = 0;
 	}
+	ls_event_id_format(walk->call->batches[walk->part], walk->row++, id);
+	memcpy(out, id, LS_EVENT_ID_LENGTH);
 }
 
 /* Is this one event, and not a list of events? */
@@ -378,6 +257,7 @@ logsvc_ingest(PG_FUNCTION_ARGS)
 	ingest_call *call = begin_call();
 	ls_decode_options options;
 	ls_sender_sink sink;
+	id_walk walk = {.call = call};
 	ls_buf out;
 	bool decoded;
 
@@ -391,18 +271,11 @@ logsvc_ingest(PG_FUNCTION_ARGS)
 	insert_call(call);
 
 	ls_buf_init(&out, call->arena);
-	ls_buf_printf(&out, "{\"accepted\":%u,\"rejected\":%u,\"ids\":", call->result->accepted,
-				  call->result->rejected);
-	if (call->result->accepted > MAX_LISTED_IDS)
-		ls_buf_lit(&out, "null");
-	else
-	{
-		ls_buf_char(&out, '[');
-		append_ids(&out, call);
-		ls_buf_char(&out, ']');
-	}
+	ls_buf_char(&out, '{');
+	ls_ingest_counts_json(&out, call->result->accepted, call->result->rejected, next_id, &walk);
 	ls_buf_lit(&out, ",\"errors\":");
 	ls_ingest_errors_json(&out, call->result, false, false);
+	ls_ingest_warnings_json(&out, call->result, false);
 	if (call->deferred)
 		ls_buf_lit(&out, ",\"status\":\"deferred\"");
 	ls_buf_char(&out, '}');

@@ -3,15 +3,17 @@
  * ingest.h
  *	  From accepted requests to stored parts.
  *
- *	sender.c	what a sender may write, and how it is told what was refused
+ *	sender.c	what a sender may write, and how it is told what became of it
  *	accept.c	requests -> events of organizations -> rows of the queue, many
  *				requests in one transaction
+ *	insert.c	events -> a row of the queue, or of the deferred store
  *	queue.c		the queue table, its depth and its limit
  *	segment.c, segment_keep.c
  *				how the space of the queue is given back
  *	write.c		rows of the queue -> parts of level 1, in one transaction
  *	delivery.c	what a writer does about failures
  *	dead_letter.c	what cannot be stored, and back
+ *	reserve.c	what a transaction has taken, until it ends
  *	quota.c		what organizations have sent today
  *	deferred.c	what is beyond a quota, until it is not any more
  *	function.c	the same from SQL
@@ -31,31 +33,44 @@ extern void ls_ingest_register(void); /* in _PG_init */
 /* ---- queue.c ---- */
 
 /*
- * The depth is the number of events that are in the queue or about to be: it
- * is taken before the insertion, so that the limit holds, and given back when
+ * The depth is the number of events that are in the queue or about to be: room
+ * is reserved before the insertion, so that the limit holds, and given back when
  * the transaction fails or a writer has stored them.
  */
 
-/* Takes `events` of the depth; false, and nothing taken, beyond the limit. */
+/* Reserves room for events; false, and nothing is reserved, beyond the limit. */
 extern bool ls_queue_reserve(uint32 events);
 
 /* The same beyond the limit: what must be written down is never refused. */
 extern void ls_queue_reserve_always(uint32 events);
-extern void ls_queue_release(uint32 events); /* not stored after all */
+
+/*
+ * What was reserved is not committed; or it is, and wakes writers when that is
+ * enough: right after the commit, before anything that can fail.
+ */
+extern void ls_queue_release(uint32 events);
+extern void ls_queue_committed(uint32 events);
+
 extern void ls_queue_drained(uint32 events); /* stored by a writer */
 extern uint64 ls_queue_depth(void);
 
 /* Events that are committed to the queue and that no writer has stored yet. */
 extern uint64 ls_queue_waiting(void);
 
-/* Seconds after which there should be room again, from the drain rate; 1-60. */
+/*
+ * Seconds after which there should be room again, from the drain rate; 1-60, 5
+ * when the rate is not known.
+ */
 extern int ls_queue_retry_after(void);
 
 /*
- * Sets the depth from the table at the start, when no worker runs; in a
- * transaction with SPI.
+ * Counts the table at the start, when no worker runs; in a transaction with SPI.
+ * Sessions may send events meanwhile: what they commit is between these two
+ * calls, so that each event is counted once.
  */
 extern void ls_queue_recover(void);
+extern void ls_queue_commit_begins(void);
+extern void ls_queue_commit_ends(void);
 
 /* The number of a new batch; in a transaction. */
 extern uint64 ls_queue_next_batch(void);
@@ -63,12 +78,6 @@ extern uint64 ls_queue_next_batch(void);
 /* Inserts a row; audit: of entries of the audit log.  In a transaction with SPI. */
 extern void ls_queue_insert(const pg_uuid_t *organization, uint64 batch, bool audit, ls_str header,
 							ls_str body, const ls_part_stats *stats);
-
-/*
- * Counts events that were committed, and wakes the writers when there is
- * enough for them.  Right after the commit, before anything that can fail.
- */
-extern void ls_queue_wake_writers(uint32 events);
 
 /*
  * Does the store take anything?  When it has not for logsvc.store_timeout, it is
@@ -156,6 +165,7 @@ typedef struct ls_sender
 typedef struct ls_sender_sink
 {
 	const ls_sender *sender;
+	ls_time now;
 	ls_builder_sink builders;
 	ls_decode_sink inner;
 } ls_sender_sink;
@@ -176,6 +186,19 @@ extern void ls_sender_options(ls_sender_sink *sink, const ls_sender *sender, ls_
  */
 extern void ls_ingest_errors_json(ls_buf *buf, const ls_decode_result *result, bool as_details,
 								  bool single);
+
+/*
+ * Appends the members `accepted`, `rejected` and `ids` of an answer; `id` writes the
+ * LS_EVENT_ID_LENGTH characters of the next event's id.  Beyond 1,000 they are null.
+ */
+extern void ls_ingest_counts_json(ls_buf *buf, uint32 accepted, uint32 rejected,
+								  void (*id)(void *context, char *out), void *context);
+
+/*
+ * Appends the member `warnings` of an answer with a comma before it, about events
+ * that are older than their index keeps them; nothing when there are none.
+ */
+extern void ls_ingest_warnings_json(ls_buf *buf, const ls_decode_result *result, bool single);
 
 /* ---- accept.c ---- */
 

@@ -37,6 +37,25 @@ ls_rejections(ls_arena *arena, const ls_decode_result *result, const char *what,
 	return buf.failed ? LS_STR("some were rejected") : ls_str_make(buf.data, buf.len);
 }
 
+ls_str
+ls_otlp_message(ls_arena *arena, const ls_decode_result *result)
+{
+	ls_str rejections = ls_rejections(arena, result, "record", "log records");
+	ls_buf buf;
+
+	if (result->past_retention == 0)
+		return rejections;
+	ls_buf_init(&buf, arena);
+	ls_buf_str(&buf, rejections);
+	ls_buf_printf(&buf,
+				  "%s%u of %u log records are older than what their index keeps, and will be "
+				  "removed soon",
+				  rejections.len > 0 ? "; " : "", result->past_retention,
+				  result->accepted + result->rejected);
+	return buf.failed ? LS_STR("some are older than what their index keeps")
+					  : ls_str_make(buf.data, buf.len);
+}
+
 void
 ls_otlp_answer(ls_buf *buf, bool protobuf, uint32_t rejected, ls_str message)
 {
@@ -44,7 +63,7 @@ ls_otlp_answer(ls_buf *buf, bool protobuf, uint32_t rejected, ls_str message)
 
 	if (!protobuf)
 	{
-		if (rejected == 0)
+		if (message.len == 0)
 			ls_buf_lit(buf, "{}");
 		else
 		{
@@ -56,7 +75,7 @@ ls_otlp_answer(ls_buf *buf, bool protobuf, uint32_t rejected, ls_str message)
 		}
 		return;
 	}
-	if (rejected == 0)
+	if (message.len == 0)
 		return;
 	ls_buf_init(&partial, buf->arena);
 	ls_buf_varint(&partial, 1 << 3);

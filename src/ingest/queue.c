@@ -18,6 +18,7 @@
 #include "port/atomics.h"
 #include "storage/spin.h"
 #include "utils/lsyscache.h"
+#include "utils/snapmgr.h"
 #include "utils/timestamp.h"
 
 #include "src/ipc/ipc.h"
@@ -25,16 +26,26 @@
 /* The drain rate is a moving average over windows of this length. */
 #define RATE_WINDOW_US (2 * USECS_PER_SEC)
 
+/* Seconds after which those come again who were refused before anything was drained. */
+#define RETRY_UNKNOWN 5
+#define RETRY_MOST 60
+
+/* Microseconds between looks whether a commit is over, and how many of them. */
+#define COMMIT_LOOK 1000
+#define COMMIT_LOOKS 10000
+
 typedef struct queue_state
 {
-	pg_atomic_uint64 depth;
-	pg_atomic_uint64 waiting;      /* signed: a writer may be faster than who counts */
+	pg_atomic_uint64 reserved;      /* events that somebody is about to commit */
+	pg_atomic_uint64 waiting;       /* signed: a writer may be faster than who counts */
+	pg_atomic_uint64 commits_begun; /* of transactions of SQL that have events */
+	pg_atomic_uint64 commits_ended;
 	pg_atomic_uint64 last_success; /* of a writer: TimestampTz */
 	pg_atomic_uint32 unavailable;  /* the store */
 	pg_atomic_uint32 replay_wanted;
-	slock_t mutex; /* for the rest */
-	bool warned;
-	TimestampTz window_start;
+	slock_t mutex;            /* for the rest */
+	TimestampTz warned_at;    /* when the depth came to 80%; 0: it is below */
+	TimestampTz window_start; /* 0: the queue has been empty since */
 	uint64 window_events;
 	double drain_rate; /* events per second; 0: not known yet */
 } queue_state;
@@ -44,8 +55,10 @@ static queue_state *shared = NULL;
 static void
 init_shared(void)
 {
-	pg_atomic_init_u64(&shared->depth, 0);
+	pg_atomic_init_u64(&shared->reserved, 0);
 	pg_atomic_init_u64(&shared->waiting, 0);
+	pg_atomic_init_u64(&shared->commits_begun, 0);
+	pg_atomic_init_u64(&shared->commits_ended, 0);
 	pg_atomic_init_u64(&shared->last_success, 0);
 	pg_atomic_init_u32(&shared->unavailable, 0);
 	pg_atomic_init_u32(&shared->replay_wanted, 0);
@@ -63,28 +76,26 @@ ls_ingest_register(void)
 	ls_quota_register();
 }
 
+/* The depth when so many are reserved, which must have been read first: see ls_queue_committed. */
+static uint64
+depth_with(uint64 reserved)
+{
+	return (uint64) Max((int64) (reserved + pg_atomic_read_u64(&shared->waiting)), 0);
+}
+
 uint64
 ls_queue_depth(void)
 {
-	return pg_atomic_read_u64(&shared->depth);
+	uint64 reserved = pg_atomic_read_u64(&shared->reserved);
+
+	pg_read_barrier();
+	return depth_with(reserved);
 }
 
 uint64
 ls_queue_waiting(void)
 {
 	return (uint64) Max((int64) pg_atomic_read_u64(&shared->waiting), 0);
-}
-
-/* Lowers the depth; a session that reserved before a recovery may take too much. */
-static uint64
-lower_depth(uint32 events)
-{
-	uint64 depth = pg_atomic_read_u64(&shared->depth);
-
-	while (!pg_atomic_compare_exchange_u64(&shared->depth, &depth,
-										   depth > events ? depth - events : 0))
-		;
-	return depth > events ? depth - events : 0;
 }
 
 /* Says once that the queue is 80% full, and once that it is not any more. */
@@ -95,14 +106,20 @@ watch_depth(uint64 depth)
 	bool now_warned = false;
 	bool now_normal = false;
 
-	if (shared->warned == (depth >= warning))
+	TimestampTz now;
+
+	if ((shared->warned_at != 0) == (depth >= warning))
 		return;
+	now = GetCurrentTimestamp();
 	SpinLockAcquire(&shared->mutex);
-	if (!shared->warned && depth >= warning)
-		shared->warned = now_warned = true;
-	else if (shared->warned && depth < warning / 2)
+	if (shared->warned_at == 0 && depth >= warning)
 	{
-		shared->warned = false;
+		shared->warned_at = now;
+		now_warned = true;
+	}
+	else if (shared->warned_at != 0 && depth < warning / 2)
+	{
+		shared->warned_at = 0;
 		now_normal = true;
 	}
 	SpinLockRelease(&shared->mutex);
@@ -118,11 +135,11 @@ watch_depth(uint64 depth)
 bool
 ls_queue_reserve(uint32 events)
 {
-	uint64 depth = pg_atomic_add_fetch_u64(&shared->depth, events);
+	uint64 depth = depth_with(pg_atomic_add_fetch_u64(&shared->reserved, events));
 
 	if (depth > (uint64) ls_queue_limit)
 	{
-		lower_depth(events);
+		ls_queue_release(events);
 		return false;
 	}
 	watch_depth(depth);
@@ -132,28 +149,33 @@ ls_queue_reserve(uint32 events)
 void
 ls_queue_reserve_always(uint32 events)
 {
-	watch_depth(pg_atomic_add_fetch_u64(&shared->depth, events));
+	watch_depth(depth_with(pg_atomic_add_fetch_u64(&shared->reserved, events)));
 }
 
 void
 ls_queue_release(uint32 events)
 {
-	lower_depth(events);
+	pg_atomic_sub_fetch_u64(&shared->reserved, events);
 }
 
 void
 ls_queue_drained(uint32 events)
 {
 	TimestampTz now = GetCurrentTimestamp();
+	bool empty = (int64) pg_atomic_sub_fetch_u64(&shared->waiting, events) <= 0;
 
-	pg_atomic_sub_fetch_u64(&shared->waiting, events);
-	watch_depth(lower_depth(events));
+	watch_depth(ls_queue_depth());
 
+	/* How fast an empty queue is drained tells how much comes in, not what writers can do. */
 	SpinLockAcquire(&shared->mutex);
-	if (shared->window_start == 0)
-		shared->window_start = now;
-	shared->window_events += events;
-	if (now - shared->window_start >= RATE_WINDOW_US)
+	if (empty || shared->window_start == 0)
+	{
+		shared->window_start = empty ? 0 : now;
+		shared->window_events = 0;
+	}
+	else
+		shared->window_events += events;
+	if (shared->window_start != 0 && now - shared->window_start >= RATE_WINDOW_US)
 	{
 		double rate =
 			(double) shared->window_events * USECS_PER_SEC / (double) (now - shared->window_start);
@@ -170,23 +192,76 @@ ls_queue_retry_after(void)
 {
 	double rate;
 	double seconds;
+	TimestampTz moved;
 
 	SpinLockAcquire(&shared->mutex);
 	rate = shared->drain_rate;
+	moved = shared->warned_at;
 	SpinLockRelease(&shared->mutex);
 
-	/* Until half of the queue is free; a guess while nothing was drained. */
-	seconds = rate < 1 ? 5 : (double) ls_queue_limit / 2 / rate;
-	return seconds < 1 ? 1 : seconds > 60 ? 60 : (int) (seconds + 0.5);
+	/* Until half of the queue is free; but when nothing moves, as long as it has not moved. */
+	seconds = rate < 1 ? RETRY_UNKNOWN : (double) ls_queue_limit / 2 / rate;
+	if (moved != 0)
+	{
+		moved = Max(moved, ls_store_last_success());
+		seconds = Max(seconds, (double) (GetCurrentTimestamp() - moved) / USECS_PER_SEC);
+	}
+	return (int) Min(Max(seconds + 0.5, 1), RETRY_MOST);
+}
+
+/*
+ * A snapshot, and what was counted of the transactions that it sees.  Others see
+ * a transaction a moment before it counts its events, so none may be in that
+ * moment.  One that stays in it waits for a standby, and is not seen before that.
+ */
+static Snapshot
+take_snapshot(uint64 *counted)
+{
+	for (int i = 0;; i++)
+	{
+		uint64 ended = pg_atomic_read_u64(&shared->commits_ended);
+		bool quiet;
+
+		pg_memory_barrier();
+		quiet = pg_atomic_read_u64(&shared->commits_begun) == ended;
+		if (quiet || i == COMMIT_LOOKS)
+		{
+			Snapshot snapshot = GetLatestSnapshot();
+
+			*counted = pg_atomic_read_u64(&shared->waiting);
+			pg_memory_barrier();
+			if (!quiet || pg_atomic_read_u64(&shared->commits_begun) == ended)
+				return snapshot;
+		}
+		CHECK_FOR_INTERRUPTS();
+		pg_usleep(COMMIT_LOOK);
+	}
 }
 
 void
 ls_queue_recover(void)
 {
-	uint64 events = ls_segments_recover();
+	uint64 counted;
+	uint64 events;
 
-	pg_atomic_write_u64(&shared->depth, events);
-	pg_atomic_write_u64(&shared->waiting, events);
+	PushActiveSnapshot(take_snapshot(&counted));
+	events = ls_segments_recover();
+	PopActiveSnapshot();
+	LS_STOP_POINT("queue_counted");
+	/* Who has committed since has counted itself, and who has yet to commit is reserved. */
+	pg_atomic_fetch_add_u64(&shared->waiting, (int64) (events - counted));
+}
+
+void
+ls_queue_commit_begins(void)
+{
+	pg_atomic_fetch_add_u64(&shared->commits_begun, 1);
+}
+
+void
+ls_queue_commit_ends(void)
+{
+	pg_atomic_fetch_add_u64(&shared->commits_ended, 1);
 }
 
 uint64
@@ -241,11 +316,13 @@ ls_queue_insert(const pg_uuid_t *organization, uint64 batch, bool audit, ls_str 
 }
 
 void
-ls_queue_wake_writers(uint32 events)
+ls_queue_committed(uint32 events)
 {
+	/* In this order, and read in the other one: nobody sees a depth that is too small. */
 	int64 after = (int64) pg_atomic_add_fetch_u64(&shared->waiting, events);
 	int64 before = after - (int64) events;
 
+	pg_atomic_sub_fetch_u64(&shared->reserved, events);
 	/*
 	 * A writer that sleeps without a limit must learn that there is something;
 	 * one that waits for its flush interval, that there is enough.  The depth

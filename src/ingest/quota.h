@@ -2,7 +2,8 @@
  *
  * quota.h
  *	  Daily quotas: what an organization may still send today, and the deferred
- *	  store for what is beyond (specification 8.4, decisions 64 to 68).
+ *	  store for what is beyond (specification 8.4, decisions 64 to 68).  And what a
+ *	  transaction has taken of them and of the queue.
  *
  * A request that begins below the quota is accepted whole; the state follows
  * from the counters alone.  The counters of shared memory hold what is
@@ -59,6 +60,25 @@ extern void ls_quota_write(const ls_quota_hold *hold, int64 events);
 /* The time by which days are told: now, which tests of debug builds may shift. */
 extern ls_time ls_quota_now(void);
 
+/* ---- what a transaction has taken (reserve.c) ---- */
+
+typedef struct ls_reservation
+{
+	SubTransactionId subtransaction;
+	uint32 events; /* of the queue */
+	ls_quota_hold hold;
+	struct ls_reservation *next;
+} ls_reservation;
+
+/*
+ * What is put into it is counted when the transaction has committed, and given
+ * back when it, or the subtransaction of this call, is rolled back.
+ */
+extern ls_reservation *ls_reservation_make(void);
+
+/* ls_queue_reserve_always, into it. */
+extern void ls_reserve_always(ls_reservation *reservation, uint32 events);
+
 /* ---- the deferred store (deferred.c) ---- */
 
 /* Like ls_queue_insert; bytes: of JSON, that it will be charged with. */
@@ -70,5 +90,22 @@ extern int64 ls_quota_deferred(void);
 
 /* Rows have left the deferred store, by a transaction that has committed. */
 extern void ls_quota_deferred_gone(const pg_uuid_t *organization, int64 bytes);
+
+/* ---- into the queue or the deferred store (insert.c) ---- */
+
+/* Where the events of one sender go. */
+typedef struct ls_insertion
+{
+	pg_uuid_t organization;
+	bool audit; /* of entries of the audit log */
+	bool deferred;
+	int64 bytes;  /* deferred: of JSON, dealt out to the rows by their events; what is left */
+	int64 events; /* the events that are left */
+	ls_time now;
+	ls_arena *arena;
+} ls_insertion;
+
+/* Inserts a builder's events as one row; returns its batch.  In a transaction with SPI. */
+extern uint64 ls_insert_part(ls_insertion *to, ls_part_builder *builder);
 
 #endif /* LS_QUOTA_H */

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * sender.c
- *	  What a sender may write, and how it is told what was refused: the same
+ *	  What a sender may write, and how it is told what became of it: the same
  *	  for HTTP and SQL.
  *
  *-------------------------------------------------------------------------
@@ -9,16 +9,27 @@
 #include "src/ingest/ingest.h"
 
 #include "src/access/access.h"
+#include "src/store/event_id.h"
+
+/* Beyond so many events a batch's ids are not listed. */
+#define MAX_LISTED_IDS 1000
 
 static bool
-known_index(void *context, ls_str index)
+known_index(void *context, ls_str index, ls_time *oldest)
 {
 	ls_sender_sink *sink = context;
+	const pg_uuid_t *organization = &sink->sender->organization;
+	int days;
 
 	/* Reserved indexes are written by the service itself. */
 	if (index.len > 0 && index.data[0] == '_')
 		return false;
-	return ls_index_exists(&sink->sender->organization, index, NULL);
+	if (!ls_index_find(organization, index, &days))
+		return false;
+	if (sink->sender->test && !ls_index_find(organization, LS_STR("_test"), &days))
+		return false;
+	*oldest = days < 0 ? INT64_MIN : sink->now - days * LS_USECS_PER_DAY;
+	return true;
 }
 
 /* Events of a test key go to index _test, whatever they say. */
@@ -53,7 +64,7 @@ ls_sender_options(ls_sender_sink *sink, const ls_sender *sender, ls_part_builder
 	sink->sender = sender;
 	sink->inner = ls_builder_sink_make(&sink->builders, first, next, context);
 	options->limits = LS_DECODE_LIMITS;
-	options->now = ls_now();
+	options->now = sink->now = ls_now();
 	options->known_index = known_index;
 	options->index_context = sink;
 	options->sink.add = add_event;
@@ -82,6 +93,50 @@ append_error(ls_buf *buf, const ls_decode_error *error, bool as_detail, bool sin
 	if (!as_detail)
 		ls_buf_printf(buf, ",\"status\":%d", error->status);
 	ls_buf_char(buf, '}');
+}
+
+void
+ls_ingest_counts_json(ls_buf *buf, uint32 accepted, uint32 rejected,
+					  void (*id)(void *context, char *out), void *context)
+{
+	char text[LS_EVENT_ID_LENGTH];
+
+	ls_buf_printf(buf, "\"accepted\":%u,\"rejected\":%u,\"ids\":", accepted, rejected);
+	if (accepted > MAX_LISTED_IDS)
+	{
+		ls_buf_lit(buf, "null");
+		return;
+	}
+	ls_buf_char(buf, '[');
+	for (uint32 i = 0; i < accepted; i++)
+	{
+		id(context, text);
+		if (i > 0)
+			ls_buf_char(buf, ',');
+		ls_buf_char(buf, '"');
+		ls_buf_append(buf, text, sizeof(text));
+		ls_buf_char(buf, '"');
+	}
+	ls_buf_char(buf, ']');
+}
+
+void
+ls_ingest_warnings_json(ls_buf *buf, const ls_decode_result *result, bool single)
+{
+	if (result->past_retention == 0)
+		return;
+	ls_buf_lit(buf, ",\"warnings\":[");
+	for (uint32 i = 0; i < result->past_retention && i < LS_DECODE_MAX_ERRORS; i++)
+	{
+		if (i > 0)
+			ls_buf_char(buf, ',');
+		ls_buf_char(buf, '{');
+		if (!single)
+			ls_buf_printf(buf, "\"index\":%u,", result->past[i]);
+		ls_buf_lit(buf, "\"code\":\"PAST_RETENTION\",\"message\":\"the event is older than what "
+						"its index keeps, and will be removed soon\"}");
+	}
+	ls_buf_char(buf, ']');
 }
 
 void

@@ -6,39 +6,30 @@
  */
 #include "test/fuzz/decode_fuzz.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	static ls_decode_result result;
-	ls_decode_options options;
-	sink_state state;
-	ls_str body;
+	static decoding d;
 	bool good;
 
-	if (size < 1)
+	if (!begin_decoding(&d, data, size, 4 * size))
 		return 0;
-	begin_decoding(data[0], 4 * size, &state, &options);
-	body = ls_str_make((const char *) data + 1, size - 1);
-	switch (data[0] & 3)
+	switch (d.how & 3)
 	{
 		case 0:
-			good = ls_decode_event(&options, body, &result);
+			good = ls_decode_event(&d.options, d.body, &d.result);
 			break;
 		case 1:
-			good = ls_decode_batch(&options, body, &result);
+			good = ls_decode_batch(&d.options, d.body, &d.result);
 			break;
 		default:
-			good = ls_decode_ndjson(&options, body, &result);
+			good = ls_decode_ndjson(&d.options, d.body, &d.result);
 			break;
 	}
-	check_result(&result, good, &state, data[0]);
+	check_result(&d, good);
 	if (good)
-		require(result.accepted + result.rejected > 0 && result.bytes <= size);
+		require(d.result.accepted + d.result.rejected > 0 && d.result.bytes <= size);
 	else
-		require(result.offset <= size);
-	ls_arena_destroy(options.scratch);
-	ls_arena_destroy(options.arena);
-	return 0;
+		require(d.result.offset <= size);
+	return end_decoding(&d);
 }

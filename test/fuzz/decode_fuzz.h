@@ -94,35 +94,63 @@ undo(void *context)
 	state->undone = true;
 }
 
-/*
- * Sets up decoding into the sink `state`.  Of the first byte of an input, 4 means small
- * limits, which make cuts and rejections likely, and 8 little scratch memory: 1,000 bytes
- * beside `room`, else 32 MB.  The caller destroys both arenas.
- */
-static void
-begin_decoding(uint8_t how, size_t room, sink_state *state, ls_decode_options *options)
+/* One input: what is decoded, and how. */
+typedef struct decoding
 {
-	memset(options, 0, sizeof(*options));
-	memset(state, 0, sizeof(*state));
-	options->limits = LS_DECODE_LIMITS;
-	if (how & 4)
-		options->limits = (ls_decode_limits){100, 3, 4, 10, 20, 1000, LS_DECODE_LIMITS.future_us};
-	state->limits = &options->limits;
-	options->now = INT64_C(1767225600) * LS_USECS_PER_SEC;
-	options->sink = (ls_decode_sink){check_event, undo, state};
-	options->arena = ls_arena_create(NULL, 8 * 1024 * 1024);
-	options->scratch = ls_arena_create(NULL, room + ((how & 8) ? 1000 : 32 * 1024 * 1024));
+	uint8_t how; /* its first byte */
+	ls_str body; /* the rest */
+	sink_state sink;
+	ls_decode_options options;
+	ls_decode_result result;
+} decoding;
+
+/*
+ * Sets up decoding of an input; false when it is empty.  Of its first byte 4 means small
+ * limits, which make cuts and rejections likely, and 8 little scratch memory: 1,000 bytes
+ * beside `room`, else 32 MB.
+ */
+static bool
+begin_decoding(decoding *d, const uint8_t *data, size_t size, size_t room)
+{
+	if (size < 1)
+		return false;
+	memset(d, 0, sizeof(*d));
+	d->how = data[0];
+	d->body = ls_str_make((const char *) data + 1, size - 1);
+	d->options.limits = LS_DECODE_LIMITS;
+	if (d->how & 4)
+		d->options.limits =
+			(ls_decode_limits){100, 3, 4, 10, 20, 1000, LS_DECODE_LIMITS.future_us};
+	d->sink.limits = &d->options.limits;
+	d->options.now = INT64_C(1767225600) * LS_USECS_PER_SEC;
+	d->options.sink = (ls_decode_sink){check_event, undo, &d->sink};
+	d->options.arena = ls_arena_create(NULL, 8 * 1024 * 1024);
+	d->options.scratch = ls_arena_create(NULL, room + ((d->how & 8) ? 1000 : 32 * 1024 * 1024));
+	return true;
 }
 
 /* What holds of every result. */
 static void
-check_result(const ls_decode_result *result, bool good, const sink_state *state, uint8_t how)
+check_result(const decoding *d, bool good)
 {
+	const ls_decode_result *result = &d->result;
+
 	require(good == (result->failure == LS_DECODE_OK));
-	require(good != state->undone);
-	require(result->accepted == state->events);
+	require(good != d->sink.undone);
+	require(result->accepted == d->sink.events);
+	require(result->past_retention <= result->accepted);
 	require(good || result->message.len > 0);
-	require((how & 8) != 0 || result->failure != LS_DECODE_MEMORY);
+	require((d->how & 8) != 0 || result->failure != LS_DECODE_MEMORY);
 }
+
+static int
+end_decoding(decoding *d)
+{
+	ls_arena_destroy(d->options.scratch);
+	ls_arena_destroy(d->options.arena);
+	return 0;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 #endif /* LS_DECODE_FUZZ_H */

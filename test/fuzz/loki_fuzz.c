@@ -17,12 +17,14 @@ unpack(ls_str packed, ls_arena *arena, ls_str *body)
 	return how == LS_UNPACK_OK;
 }
 
-/* Half of the names are indexes. */
+/* Half of the names are indexes; they keep events for a day. */
 static bool
-known(void *context, ls_str index)
+known(void *context, ls_str index, ls_time *oldest)
 {
-	(void) context;
+	const ls_decode_options *options = context;
+
 	require(index.len > 0);
+	*oldest = options->now - LS_USECS_PER_DAY;
 	return index.len % 2 == 1;
 }
 
@@ -56,45 +58,37 @@ check_answer(const ls_decode_result *result, ls_arena *arena)
 	require(ls_json_skip(&j, &raw) && ls_json_end(&j));
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	static ls_decode_result result;
-	ls_decode_options options;
-	sink_state state;
+	static decoding d;
 	ls_arena *unpacked;
-	ls_str body;
 	bool good;
 
-	if (size < 1)
+	if (!begin_decoding(&d, data, size, size > 0 && (data[0] & 8) ? 0 : 4 * (size + 100000)))
 		return 0;
-	body = ls_str_make((const char *) data + 1, size - 1);
-	begin_decoding(data[0], (data[0] & 8) ? 0 : 4 * (size + 100000), &state, &options);
-	options.known_index = known;
+	d.options.known_index = known;
+	d.options.index_context = &d.options;
 	unpacked = ls_arena_create(NULL, 200000);
-	if ((data[0] & 3) == 3)
+	if ((d.how & 3) == 3)
 	{
-		if (!unpack(body, unpacked, &body))
-			body = LS_STR("");
+		if (!unpack(d.body, unpacked, &d.body))
+			d.body = LS_STR("");
 	}
-	if (data[0] & 1)
-		good = ls_decode_loki_protobuf(&options, body, &result);
-	else if (data[0] & 2)
-		good = ls_decode_bulk(&options, body, &result);
+	if (d.how & 1)
+		good = ls_decode_loki_protobuf(&d.options, d.body, &d.result);
+	else if (d.how & 2)
+		good = ls_decode_bulk(&d.options, d.body, &d.result);
 	else
-		good = ls_decode_loki_json(&options, body, &result);
-	check_result(&result, good, &state, data[0]);
+		good = ls_decode_loki_json(&d.options, d.body, &d.result);
+	check_result(&d, good);
 	if (!good)
-		require((data[0] & 3) == 3 || result.offset <= size);
-	if (good && (data[0] & 3) == 2)
-		check_answer(&result, options.arena);
+		require((d.how & 3) == 3 || d.result.offset <= size);
+	if (good && (d.how & 3) == 2)
+		check_answer(&d.result, d.options.arena);
 	else if (good)
-		require(ls_rejections(options.arena, &result, "entry", "entries").len > 0 ==
-				(result.rejected > 0));
+		require(ls_rejections(d.options.arena, &d.result, "entry", "entries").len > 0 ==
+				(d.result.rejected > 0));
 	ls_arena_destroy(unpacked);
-	ls_arena_destroy(options.scratch);
-	ls_arena_destroy(options.arena);
-	return 0;
+	return end_decoding(&d);
 }

@@ -18,43 +18,34 @@ unpack(ls_str packed)
 	ls_arena_destroy(arena);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	static ls_decode_result result;
-	ls_decode_options options;
-	sink_state state;
-	ls_str body;
+	static decoding d;
 	bool good;
 
-	if (size < 1)
+	if (!begin_decoding(&d, data, size, 4 * size))
 		return 0;
-	body = ls_str_make((const char *) data + 1, size - 1);
-	if (data[0] & 2)
+	if (d.how & 2)
 	{
-		unpack(body);
-		return 0;
+		unpack(d.body);
+		return end_decoding(&d);
 	}
-	begin_decoding(data[0], 4 * size, &state, &options);
-	if (data[0] & 1)
-		good = ls_decode_otlp_protobuf(&options, body, &result);
+	if (d.how & 1)
+		good = ls_decode_otlp_protobuf(&d.options, d.body, &d.result);
 	else
-		good = ls_decode_otlp_json(&options, body, &result);
-	check_result(&result, good, &state, data[0]);
-	if (!good)
-		require(result.offset <= size);
+		good = ls_decode_otlp_json(&d.options, d.body, &d.result);
+	check_result(&d, good);
 	if (good)
 	{
 		ls_buf buf;
 
-		ls_buf_init(&buf, options.arena);
-		ls_otlp_answer(&buf, data[0] & 1, result.rejected,
-					   ls_rejections(options.arena, &result, "record", "log records"));
+		ls_buf_init(&buf, d.options.arena);
+		ls_otlp_answer(&buf, d.how & 1, d.result.rejected,
+					   ls_otlp_message(d.options.arena, &d.result));
 		require(!buf.failed);
 	}
-	ls_arena_destroy(options.scratch);
-	ls_arena_destroy(options.arena);
-	return 0;
+	else
+		require(d.result.offset <= size);
+	return end_decoding(&d);
 }

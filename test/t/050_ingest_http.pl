@@ -312,6 +312,55 @@ ok(wait_written(), 'written');
 is($t->sql(q{SELECT string_agg(DISTINCT e.id, ' ') FROM logsvc_internal.part p, LATERAL part_events(p.header, p.body) e
 		WHERE e.event LIKE 'group %'}), join(' ', sort @ids), 'each is stored under the id that its sender was told');
 
+# ---- events that are older than what their index keeps: taken, and said ----
+
+my $keeper = $t->organization('keeper');
+my $stranger = $t->organization('stranger');
+$t->http(POST => '/api/v1/indexes', token => $keeper->{token}, json => { name => 'short', retentionDays => 2 });
+$t->http(POST => '/api/v1/indexes', token => $stranger->{token}, json => { name => 'short' });
+sub days_ago { return strftime('%Y-%m-%dT%H:%M:%SZ', gmtime(time - 86400 * $_[0])); }
+sub old { my ($days, %more) = @_; return { event => "$days days", index => 'short', timestamp => days_ago($days), %more }; }
+sub keep { my ($path, %opt) = @_; return $t->http(POST => $path, token => $keeper->{ingest_key}, %opt); }
+my $past = 'x-past-retention-count';
+my $says = 'the event is older than what its index keeps, and will be removed soon';
+
+$r = keep($single, json => old(3));
+is_deeply([ $r->{status}, $r->{headers}{$past}, $r->{json}{data}{warnings} ],
+	[ 202, 1, [ { code => 'PAST_RETENTION', message => $says } ] ], 'an event that is past its retention');
+foreach my $event (old(1), old(3, index => 'main'))
+{
+	$r = keep($single, json => $event);
+	is("$r->{status} " . join(',', sort keys %{ $r->{json}{data} }) . ($r->{headers}{$past} // ''), '202 id,status',
+		"$event->{event} in $event->{index}: nothing");
+}
+$r = keep($batch, json => [ 'x', old(3), '', old(1), old(400) ]);
+is_deeply([ $r->{json}{data}{accepted}, $r->{headers}{$past}, $r->{json}{data}{warnings} ],
+	[ 4, 2, [ map { { index => $_, code => 'PAST_RETENTION', message => $says } } 1, 4 ] ], 'some of a batch');
+$r = keep($single, body => join("\n", map { json_encode($_) } 'x', old(3)), headers => $ndjson);
+is_deeply($r->{json}{data}{warnings}, [ { index => 1, code => 'PAST_RETENTION', message => $says } ], 'one of two lines');
+$r = keep($batch, json => [ map { old(3) } 1 .. 150 ]);
+is(scalar @{ $r->{json}{data}{warnings} } . " $r->{headers}{$past}", '100 150', 'the first 100 of many, and how many');
+my $nanos = int(time - 3 * 86400) . '000000000';
+$r = keep('/v1/logs', json => { resourceLogs => [ { resource => { attributes => [ { key => 'logsvc.index', value => { stringValue => 'short' } } ] },
+		scopeLogs => [ { logRecords => [ { timeUnixNano => $nanos, body => { stringValue => 'old' } }, { body => { stringValue => 'new' } } ] } ] } ] });
+is_deeply([ $r->{status}, $r->{headers}{$past}, $r->{json} ], [ 200, 1, { partialSuccess => { rejectedLogRecords => '0',
+			errorMessage => '1 of 2 log records are older than what their index keeps, and will be removed soon' } } ],
+	'OTLP: a warning, with nothing rejected');
+$r = keep('/loki/api/v1/push', json => { streams => [ { stream => {}, values => [ [ $nanos, 'old' ] ] } ] },
+	headers => { 'X-Logsvc-Index' => 'short' });
+is("$r->{status} $r->{headers}{$past}", '204 1', 'Loki: the header');
+$r = keep('/_bulk', body => qq({"index": {"_index": "short"}}\n{"message": "old", "\@timestamp": "@{[days_ago(3)]}"}\n));
+is("$r->{status} $r->{headers}{$past} $r->{json}{items}[0]{index}{status}", '200 1 201', '_bulk: the header');
+is($t->sql("SELECT logsvc.act_as('keeper'); SELECT logsvc.ingest('" . json_encode([ 'x', old(3) ]) . "') #>> '{warnings,0,index}'") =~ /^(\d)$/m && $1, 1, 'SQL');
+
+$r = $t->http(POST => $batch, token => $stranger->{ingest_key}, json => [ old(3) ]);
+is_deeply([ $r->{status}, $r->{json}{data}{warnings} ], [ 202, undef ], 'an index of that name of another organization keeps more');
+my $test = $t->sql_json("SELECT logsvc.create_api_key('keeper', 't', 'ingest-only', 'test')")->{key};
+is($t->http(POST => $single, token => $test, json => old(1.5, index => 'main'))->{headers}{$past}, 1, 'a test key writes into _test, which keeps a day');
+$t->http(PATCH => '/api/v1/indexes/short', token => $keeper->{token}, json => { retentionDays => 30 });
+is(keep($single, json => old(3))->{headers}{$past}, undef, 'another retention counts at once');
+ok(wait_written(), 'all of them are written');
+
 # ---- the limit of the queue ----
 
 # Small enough to fill it, large enough for one batch; all writers held.

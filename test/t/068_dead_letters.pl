@@ -254,7 +254,11 @@ outage('read-only', sub { refuse_with('*', '25006') }, sub { refuse_nothing() })
 	check_all('an outage');
 	$t->stop_at('replay_before_commit');
 	refuse_nothing();
-	kill 'KILL', $t->wait_held('replay_before_commit', 25);
+	my $writer = $t->wait_held('replay_before_commit', 25);
+	kill 'TERM', $writer;
+	ok(wait_until(sub { !kill 0, $writer }, 20), 'told to end in the replay');
+	cmp_ok(depth(), '<=', 10, 'the writer gives back what it had reserved, whether or not another one is there');
+	kill 'KILL', wait_until(sub { my $next = $t->wait_held('replay_before_commit', 25); $next != $writer && $next }, 25);
 	delete $t->{stop_points};
 	ok(wait_until(sub { $t->sql('SELECT 1') }, 20), 'killed in the replay: the server recovers');
 	$t->wait_ready;

@@ -84,6 +84,32 @@ $t->http(POST => '/api/v1/logs/batch', token => $big->{ingest_key}, body => qq({
 is(tables($big), '34 4', 'lines');
 $t->sql("SELECT logsvc.act_as('big'); SELECT logsvc.ingest('\"cc\"')");
 is(tables($big), '38 5', 'SQL');
+my $shipped = $t->organization('shipped', plan => 'free');
+my $entry = '["' . int(time) . '000000000","loki"]';
+my $document = '{"message":"bulk"}';
+my $push = sub { return $t->http(POST => '/loki/api/v1/push', token => $shipped->{ingest_key},
+		body => qq({"streams": [{"stream": {"app": "x"}, "values": [$entry, ["yesterday", "no time"], ["1", ""]]}]})); };
+my $bulk = sub { return $t->http(POST => '/_bulk', token => $shipped->{ingest_key},
+		body => qq({"index": {}}\n$document\n{"index": {}}\n{broken}\n{"delete": {"_id": "1"}}\n)); };
+is($push->()->{status}, 400, 'Loki, one of two entries rejected');
+my $shipped_bytes = length("appx$entry");
+is(tables($shipped), "$shipped_bytes 1", 'the entry with its labels');
+is($bulk->()->{status}, 200, 'a bulk request, two of its items rejected');
+$shipped_bytes += length $document;
+is(tables($shipped), "$shipped_bytes 2", 'the document');
+limit($shipped, 'ingest_bytes_per_day', $shipped_bytes);
+$r = $push->();
+like("$r->{status} $r->{headers}{'retry-after'} $r->{content}", qr/^429 \d{4,} DAILY_QUOTA_EXCEEDED: /, 'Loki beyond the quota');
+$r = $bulk->();
+like("$r->{status} $r->{headers}{'retry-after'} $r->{json}{error}{reason}", qr/^429 \d{4,} DAILY_QUOTA_EXCEEDED: /, 'bulk too');
+limit($shipped, 'overage_queue_seconds', 3600);
+limit($shipped, 'deferred_bytes', 1000);
+is($push->()->{headers}{'x-quota-state'} . ' ' . $bulk->()->{headers}{'x-quota-state'}, 'throttled throttled', 'or deferred');
+is_deeply([ @{ usage($shipped) }{qw(deferredBytes deferredEvents)} ], [ $shipped_bytes, 2 ], 'with as many bytes');
+is(tables($shipped), "$shipped_bytes 2", 'which are not charged yet');
+limit($shipped, 'ingest_bytes_per_day', 'NULL');
+ok(wait_until(sub { tables($shipped) eq 2 * $shipped_bytes . ' 4' }, 20), 'but when they come out') or diag tables($shipped);
+
 my $session = $t->node->background_psql('postgres');
 $session->query_safe("SELECT logsvc.act_as('big')");
 $session->query_safe("BEGIN; SELECT logsvc.log('x'); ROLLBACK");
@@ -228,8 +254,15 @@ $t->wait_ready;
 is(usage($pro)->{deferredBytes}, 3000, 'a crash keeps it');
 is(send_event($pro, 500)->{json}{data}{status}, 'deferred', 'and the state');
 limit($pro, 'ingest_bytes_per_day', 3000);
+$t->stop_at('deferred_before_commit');
 clock(0);
+my $scheduler = $t->wait_held('deferred_before_commit');
+kill 'TERM', $scheduler;
+ok(wait_until(sub { !kill 0, $scheduler }, 20), 'the scheduler is told to end in the middle');
+is(tables($pro) . ' ' . usage($pro)->{deferredBytes}, '1000 1 3500', 'then nothing has moved');
+$t->let_go('deferred_before_commit');
 ok(wait_until(sub { tables($pro) eq '3000 3' }, 90), 'a raised quota takes in as much as it allows') or diag tables($pro);
+ok(wait_until(sub { $t->sql('SELECT logsvc_internal.queue_depth()') == 0 }, 20), 'and the depth is exact');
 is(usage($pro)->{deferredBytes}, 1500, 'the rest waits');
 
 # Its time is over.
@@ -253,12 +286,22 @@ is($t->http(GET => '/api/v1/usage/history', token => $pro->{read_key}, query => 
 # ---- midnight, with the server down ----
 
 is(send_event($pro, 700)->{json}{data}{status}, 'deferred', 'before midnight');
+# More organizations than one pass of the scheduler looks at.
+my $many = '(SELECT id FROM logsvc_internal.organization WHERE name = \'many\')';
+$t->sql("INSERT INTO logsvc_internal.organization (slug, name, plan) SELECT 'many-' || i, 'many', 'pro' FROM generate_series(1, 300) i;"
+	  . "INSERT INTO logsvc_internal.log_index (organization_id, name) SELECT id, 'main' FROM $many o;"
+	  . "INSERT INTO logsvc_internal.deferred SELECT nextval('logsvc_internal.batch_number'), o.id, d.bytes, d.rows, d.min_time,"
+	  . " d.max_time, d.level_mask, d.header, d.body, d.deferred_at, d.expires_at FROM $many o, logsvc_internal.deferred d");
 $t->stop;
 $ENV{LOGSVC_DEBUG_QUOTA_CLOCK} = $shift += 43200;
 $t->start;
 $t->wait_ready;
 ok(wait_until(sub { tables($pro) eq '700 1' }, 90), 'what waited goes into it') or diag tables($pro);
 is(usage($pro)->{deferredBytes}, 0, 'though its hour was over');
+ok(wait_until(sub { $t->sql('SELECT count(*) FROM logsvc_internal.deferred') == 0 }, 60), 'and so does that of 300 others');
+is($t->sql("SELECT count(*) || ' ' || sum(bytes) FROM (SELECT t.organization_id, t.bytes FROM logsvc_internal.ingest_tally t"
+	  . " UNION ALL SELECT d.organization_id, d.bytes FROM logsvc_internal.ingest_day d) s WHERE organization_id IN $many"),
+	'300 210000', 'each charged once');
 is(send_event($free, 100)->{status}, 202, 'paused no more');
 is(tables($free), '100 1', 'from 0 on');
 is($t->sql('SELECT count(*) FROM logsvc_internal.audit_entry WHERE action = \'quota.events_discarded\''), scalar @$entries, 'nothing was discarded');
@@ -267,6 +310,7 @@ is_deeply([ map { $_->{bytes} } @$history ], [ 100, $bytes ], 'yesterday is in t
 is(tables($big), '0 0', 'and nobody else was charged');
 wait_until(sub { $t->sql('SELECT count(*) FROM logsvc_internal.queue') == 0 }, 30);
 is(stored($pro), 4, 'every event that was let in is stored once');
+is($t->sql("SELECT count(*) || ' ' || sum(rows) FROM logsvc_internal.part WHERE organization_id IN $many"), '300 300', 'of the others too');
 is($t->sql('SELECT logsvc_internal.queue_depth()'), 0, 'the depth is exact');
 
 # ---- more than ever fits ----

@@ -40,5 +40,40 @@ is($t->sql(q{SELECT count(DISTINCT xmin::text) FROM logsvc_internal.queue WHERE 
 is($t->sql('SELECT logsvc_internal.queue_depth() - sum(rows) FROM logsvc_internal.queue'), 0, 'the depth counts their events') or diag entries();
 ok(wait_until(sub { $t->sql('SELECT count(*) FROM logsvc_internal.queue') == 0 }, 15), 'written');
 is($t->sql(q{SELECT count(*) FROM logsvc_internal.part WHERE index_name = 'main'}), 2, 'as one part for each organization');
+
+# An acceptor that ends answers all that it holds with 503, whatever their format, and
+# nothing of them is stored.  A client that hangs up has sent its events all the same.
+my %formats = (
+	Loki => [ '/loki/api/v1/push', json => { streams => [ { stream => {}, values => [ [ '0', 'format' ] ] } ] } ],
+	bulk => [ '/_bulk', body => qq({"index": {}}\n{"message": "format"}\n) ],
+	OTLP => [ '/v1/logs', json => { resourceLogs => [ { scopeLogs => [ { logRecords => [ { body => { stringValue => 'format' } } ] } ] } ] } ]);
+foreach my $end (1, 0)
+{
+	$t->stop_at('accept_before_commit');
+	my %held = ('single event' => begin_request($t, POST => '/api/v1/logs', token => $orgs[0]{ingest_key}, json => { event => 'format' }));
+	my $pid = $t->wait_held('accept_before_commit');
+	foreach my $format (keys %formats)
+	{
+		my ($path, @what) = @{ $formats{$format} };
+		$held{$format} = begin_request($t, POST => $path, token => $orgs[0]{ingest_key}, @what);
+	}
+	$t->http(GET => '/healthz');
+	if ($end)
+	{
+		$t->sql("SELECT pg_terminate_backend($pid)");
+		foreach my $format (sort keys %held)
+		{
+			my $r = end_request($held{$format}, 10);
+			is($r->{status}, 503, "$format: the acceptor ends");
+			like($r->{headers}{'retry-after'} // '', qr/^\d+$/, "$format: Retry-After");
+		}
+		is(entries(), '', 'nothing is accepted');
+	}
+	else { close $_->{socket} foreach values %held; }
+	$t->let_go('accept_before_commit');
+	$t->wait_ready;
+}
+ok(wait_until(sub { (entries() || 0) eq '1 3' }, 10), 'the events of clients that hung up are accepted') or diag entries();
+is($t->sql('SELECT logsvc_internal.queue_depth() - sum(rows) FROM logsvc_internal.queue'), 0, 'the depth counts those alone');
 $t->stop;
 done_testing;

@@ -1,16 +1,9 @@
 /* decode_test.c: request bodies to events. */
 #include <stdlib.h>
 
-#include "src/ingest/decode.h"
-#include "test/unit/tap.h"
+#include "test/unit/decoded.h"
 
-#define NOW (INT64_C(1767225600) * LS_USECS_PER_SEC) /* 2026-01-01T00:00:00Z */
-
-static ls_arena *arena;
-static ls_arena *scratch;
-static ls_buf seen;   /* the events as text, a line each */
 static uint32_t room; /* events that the sink takes */
-static ls_decode_result result;
 
 /* A body as the name of its test: one line of visible ASCII. */
 static const char *
@@ -29,57 +22,26 @@ named(const char *text)
 static bool
 record(void *context, const ls_event *e)
 {
-	static const char *const names[] = {"event", "level",   "source", "service",
-										"index", "traceId", "spanId", "cut"};
-	static const char kinds[] = "sinb0j";
-	char iso[LS_TIME_ISO_LENGTH + 1];
-
 	(void) context;
 	if (room == 0)
 		return false;
 	room--;
-	ls_buf_printf(&seen, "%u", e->place);
-	if (e->timestamp != NOW)
-	{
-		ls_time_format_iso(e->timestamp, iso);
-		ls_buf_printf(&seen, " %s", iso);
-	}
-	for (int f = 0; f < LS_NAMED_FIELDS; f++)
-	{
-		if ((e->has & 1u << f) == 0 ||
-			(f == LS_FIELD_INDEX && ls_str_eq(e->field[f], LS_STR("main"))))
-			continue;
-		ls_buf_printf(&seen, " %s=%.*s", names[f], (int) e->field[f].len, e->field[f].data);
-	}
-	for (size_t i = 0; i < e->n_attributes; i++)
-	{
-		const ls_attribute *a = &e->attributes[i];
-
-		ls_buf_printf(&seen, " .%.*s=%c:", (int) a->key.len, a->key.data, kinds[a->kind]);
-		if (a->kind == LS_KIND_INTEGER || a->kind == LS_KIND_BOOLEAN)
-			ls_buf_printf(&seen, "%lld", (long long) a->integer);
-		else
-			ls_buf_str(&seen, a->text);
-	}
+	ls_buf_printf(&seen, "%u ", e->place);
+	show_event(e);
 	ls_buf_char(&seen, '\n');
 	return true;
 }
 
-static void
-forget(void *context)
-{
-	(void) context;
-	seen.len = 0;
-}
-
+/* Index web keeps events for a day, main for ever. */
 static bool
-known(void *context, ls_str index)
+known(void *context, ls_str index, ls_time *oldest)
 {
-	(*(int *) context)++;
-	return ls_str_eq(index, LS_STR("main")) || ls_str_eq(index, LS_STR("web"));
-}
+	bool web = ls_str_eq(index, LS_STR("web"));
 
-typedef bool (*decoder)(const ls_decode_options *, ls_str, ls_decode_result *);
+	(*(int *) context)++;
+	*oldest = web ? NOW - LS_USECS_PER_DAY : INT64_MIN;
+	return web || ls_str_eq(index, LS_STR("main"));
+}
 
 static int index_calls;
 
@@ -561,6 +523,36 @@ test_memory(void)
 	ok(right && succeeded, "arenas of any size");
 }
 
+/* Events that their index does not keep are taken, and told apart. */
+static void
+test_retention(void)
+{
+	ls_buf body;
+
+	room = 1000;
+	ok(run(ls_decode_batch,
+		   LS_STR("[{\"event\":\"a\",\"index\":\"web\",\"timestamp\":\"2025-12-30T23:59:59.999Z\"},"
+				  "{\"event\":\"b\",\"index\":\"web\",\"timestamp\":\"2025-12-31T00:00:00Z\"},"
+				  "{\"event\":\"c\",\"timestamp\":\"2020-01-01T00:00:00Z\"}, {},"
+				  "{\"event\":\"d\",\"index\":\"web\",\"timestamp\":\"2020-01-01T00:00:00Z\"}]")),
+	   "old events");
+	is_int(result.accepted, 4, "all of them are taken");
+	is_int(result.past_retention, 2, "two are past their retention");
+	ok(result.past[0] == 0 && result.past[1] == 4, "by their place in the request");
+
+	ls_buf_init(&body, arena);
+	ls_buf_char(&body, '[');
+	for (int i = 0; i < 150; i++)
+		ls_buf_lit(&body, "{\"event\":\"a\",\"index\":\"web\",\"timestamp\":\"2020-01-01T00:00:00Z\"},");
+	ls_buf_lit(&body, "\"now\"]");
+	ok(run(ls_decode_batch, text_of(&body)), "many old events");
+	is_int(result.past_retention, 150, "are counted");
+	is_int(result.past[LS_DECODE_MAX_ERRORS - 1], LS_DECODE_MAX_ERRORS - 1, "and the first are named");
+	body.data[body.len - 1] = '}';
+	ok(!run(ls_decode_batch, text_of(&body)), "a body that is broken at its end");
+	is_int(result.past_retention, 0, "has none");
+}
+
 int
 main(void)
 {
@@ -572,6 +564,7 @@ main(void)
 	test_batch();
 	test_ndjson();
 	test_limits();
+	test_retention();
 	test_normalize();
 	test_builders();
 	test_memory();

@@ -3,61 +3,18 @@
 #include <stdlib.h>
 #include <zlib.h>
 
-#include "src/ingest/decode.h"
-#include "test/unit/tap.h"
+#include "test/unit/decoded.h"
 
-#define NOW (INT64_C(1767225600) * LS_USECS_PER_SEC) /* 2026-01-01T00:00:00Z */
-
-static ls_arena *arena;
-static ls_arena *scratch;
 static ls_arena *made; /* bodies */
-static ls_buf seen;    /* the events as text, a line each */
-static ls_decode_result result;
 
-/* Writes an event as one readable line. */
 static bool
 record(void *context, const ls_event *e)
 {
-	static const char *const names[] = {"event", "level",   "source", "service",
-										"index", "traceId", "spanId", "cut"};
-	static const char kinds[] = "sinb0j";
-	char iso[LS_TIME_ISO_LENGTH + 1];
-
 	(void) context;
-	if (e->timestamp != NOW)
-	{
-		ls_time_format_iso(e->timestamp, iso);
-		ls_buf_printf(&seen, "%s ", iso);
-	}
-	for (int f = 0; f < LS_NAMED_FIELDS; f++)
-	{
-		if ((e->has & 1u << f) == 0 || f == LS_FIELD_INDEX)
-			continue;
-		ls_buf_printf(&seen, "%s=%.*s ", names[f], (int) e->field[f].len, e->field[f].data);
-	}
-	for (size_t i = 0; i < e->n_attributes; i++)
-	{
-		const ls_attribute *a = &e->attributes[i];
-
-		ls_buf_printf(&seen, ".%.*s=%c:", (int) a->key.len, a->key.data, kinds[a->kind]);
-		if (a->kind == LS_KIND_INTEGER || a->kind == LS_KIND_BOOLEAN)
-			ls_buf_printf(&seen, "%lld", (long long) a->integer);
-		else
-			ls_buf_str(&seen, a->text);
-		ls_buf_char(&seen, ' ');
-	}
-	ls_buf_char(&seen, '\n');
+	show_event(e);
+	ls_buf_lit(&seen, " \n");
 	return true;
 }
-
-static void
-forget(void *context)
-{
-	(void) context;
-	seen.len = 0;
-}
-
-typedef bool (*decoder)(const ls_decode_options *, ls_str, ls_decode_result *);
 
 static bool
 run(decoder decode, ls_str body)
@@ -531,6 +488,32 @@ test_answers(void)
 	buf.len = 0;
 	ls_otlp_answer(&buf, true, 300, LS_STR("why"));
 	is_str(ls_str_make(buf.data, buf.len), "\x0a\x08\x08\xac\x02\x12\x03why", "and in protobuf");
+
+	/* a warning: nothing is rejected */
+	run(ls_decode_otlp_json, LS_STR("{}"));
+	is_str(ls_otlp_message(arena, &result), "", "nothing to say");
+	result.accepted = 3;
+	result.past_retention = 2;
+	is_str(ls_otlp_message(arena, &result),
+		   "2 of 3 log records are older than what their index keeps, and will be removed soon",
+		   "records past their retention");
+	buf.len = 0;
+	ls_otlp_answer(&buf, false, 0, LS_STR("old"));
+	is_str(ls_str_make(buf.data, buf.len),
+		   "{\"partialSuccess\":{\"rejectedLogRecords\":\"0\",\"errorMessage\":\"old\"}}",
+		   "a warning in JSON");
+	buf.len = 0;
+	ls_otlp_answer(&buf, true, 0, LS_STR("old"));
+	ok(ls_str_eq(ls_str_make(buf.data, buf.len), LS_STR("\x0a\x07\x08\x00\x12\x03old")),
+	   "and in protobuf");
+	run(ls_decode_otlp_json,
+		LS_STR("{\"resourceLogs\":[{\"scopeLogs\":[{\"logRecords\":[{\"body\":7}]}]}]}"));
+	result.past_retention = 1;
+	is_str(ls_otlp_message(arena, &result),
+		   "1 of 1 log records were rejected; record 0: VALIDATION_ERROR: attributes: expected an "
+		   "object; 1 of 1 log records are older than what their index keeps, and will be removed "
+		   "soon",
+		   "after the rejections");
 }
 
 /* ---- gzip ---- */
