@@ -99,6 +99,26 @@ like(search_error('SET logsvc.search_rows = 2', 'n>0 | stats count'), qr/^LQ103 
 is(search_error('SET logsvc.search_rows = 3', 'n>0 | stats count'), ' ', 'and no lower');
 like(search_error("SET statement_timeout = '1ms'", '* | stats dc(event), count by n, event'), qr/^57014 /, 'a timeout');
 
+# ---- transactions ----
+
+my $rows = q{logsvc.search('* | stats count, dc(n) by name', earliest => '-8d', latest => '+1h') #>> '{data,rows}'};
+is($t->sql(qq{\\set QUIET on
+	SELECT logsvc.act_as('acme') IS NULL AS nobody \\gset
+	BEGIN ISOLATION LEVEL SERIALIZABLE;
+	SELECT logsvc.ingest(jsonb_agg(jsonb_build_object('event', repeat(md5(n::text), 20), 'attributes',
+		jsonb_build_object('n', 10000 + n, 'name', 'acme')))) IS NULL AS rejected FROM generate_series(1, 500) n \\gset
+	SELECT $rows;
+	DO \$\$
+	BEGIN
+		PERFORM set_config('logsvc.search_rows', '1', true), $rows;
+	EXCEPTION WHEN SQLSTATE 'LQ103' THEN
+		PERFORM set_config('logsvc.search_rows', '100', true);
+	END \$\$;
+	SELECT $rows;
+	ROLLBACK;
+	SELECT $rows;}), join("\n", '[["acme", 3500, 3500]]', '[["acme", 3500, 3500]]', '[["acme", 3000, 3000]]'),
+	'workers see what the transaction has done, also behind an error in it');
+
 # ---- a damaged part ----
 
 my $part = $t->sql("SELECT max(id) FROM logsvc_internal.part WHERE index_name = 'main'");
