@@ -338,12 +338,8 @@ rex(ls_planner *p, const ls_query_stage *stage)
 	column = add_column(p, psprintf("logsvc_internal.rex_groups($%d, %s)",
 									ls_plan_stage_text(p, stage), ls_plan_known(p, from)));
 	for (uint32 i = 0; i < stage->n_groups; i++)
-	{
-		const ls_query_field *to = ls_plan_field(p, ls_cstring_of_str(stage->groups[i]->name));
-
-		ls_plan_bind(p, to,
-					 psprintf("coalesce(t.c%d[%u], %s)", column, i + 1, ls_plan_reference(p, to)));
-	}
+		ls_plan_bind_some(p, ls_plan_field(p, ls_cstring_of_str(stage->groups[i]->name)),
+						  psprintf("t.c%d[%u]", column, i + 1));
 }
 
 /* The first stage that names it finds the patterns of the rows it sees. */
@@ -474,9 +470,9 @@ append_event(ls_planner *p, const char *rows)
 	{
 		const ls_query_field *field = p->bindings[i].field;
 
-		if (p->bindings[i].unseen)
+		if (p->bindings[i].shown == NULL)
 			continue;
-		appendStringInfo(&values, "%s%s", n > 0 ? ", " : "", p->bindings[i].sql);
+		appendStringInfo(&values, "%s%s", n > 0 ? ", " : "", p->bindings[i].shown);
 		names[n++] = ls_str_of_cstring(field->builtin != LS_QUERY_NOT_BUILTIN
 										   ? builtins[field->builtin]
 										   : psprintf(".%s", ls_cstring_of_str(field->name)));

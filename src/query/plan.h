@@ -39,7 +39,7 @@ typedef struct ls_binding
 {
 	const ls_query_field *field;
 	char *sql;
-	bool unseen; /* left out of the answer */
+	char *shown; /* what the answer has of it; NULL: nothing */
 } ls_binding;
 
 typedef struct ls_planner
@@ -127,6 +127,9 @@ extern bool ls_plan_is_original(const ls_planner *p, const ls_query_field *field
 
 /* Makes a field have that value from now on. */
 extern void ls_plan_bind(ls_planner *p, const ls_query_field *field, char *sql);
+
+/* The same for rows where the value is not NULL; the others stay as they are. */
+extern void ls_plan_bind_some(ls_planner *p, const ls_query_field *field, char *sql);
 
 /* Takes a field out of events. */
 extern void ls_plan_hide(ls_planner *p, const ls_query_field *field);

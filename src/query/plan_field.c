@@ -360,7 +360,7 @@ add_binding(ls_planner *p, const ls_query_field *field, char *sql)
 	if (p->n_bindings == LS_PLAN_MAX_FIELDS)
 		ls_search_fail(p->search, field->span, "the query makes more than %d fields",
 					   LS_PLAN_MAX_FIELDS);
-	p->bindings[p->n_bindings++] = (ls_binding){.field = field, .sql = sql};
+	p->bindings[p->n_bindings++] = (ls_binding){field, sql, sql};
 }
 
 /* The field is gone, also as a member of other ones. */
@@ -373,10 +373,15 @@ ls_plan_hide(ls_planner *p, const ls_query_field *field)
 		unbind(p, at);
 	for (int i = 0; i < p->n_bindings; i++)
 	{
-		uint32 from = inside(p->bindings[i].field->name, field);
+		ls_binding *b = &p->bindings[i];
+		uint32 from = is_attribute(b->field) ? inside(b->field->name, field) : 0;
+		bool whole = b->shown == b->sql;
 
-		if (from > 0 && is_attribute(p->bindings[i].field))
-			p->bindings[i].sql = member(p, "value_without", p->bindings[i].sql, field, from);
+		if (from == 0)
+			continue;
+		b->sql = member(p, "value_without", b->sql, field, from);
+		if (b->shown != NULL)
+			b->shown = whole ? b->sql : member(p, "value_without", b->shown, field, from);
 	}
 	if (!is_attribute(field) || !keys_are_listed(p))
 	{
@@ -425,6 +430,23 @@ ls_plan_bind(ls_planner *p, const ls_query_field *field, char *sql)
 	columns[at] = (ls_plan_column){.name = field->name, .sql = sql};
 	plan->columns = columns;
 	plan->n_columns = Max(plan->n_columns, at + 1);
+}
+
+void
+ls_plan_bind_some(ls_planner *p, const ls_query_field *field, char *sql)
+{
+	char *old = ls_plan_reference(p, field);
+	char *shown = old;
+	int at = p->plan->table ? -1 : find_binding(p, field);
+
+	if (at >= 0)
+		shown = p->bindings[at].shown;
+	else if (is_attribute(field) && has_all_attributes(&p->hidden))
+		shown = NULL;
+	ls_plan_bind(p, field, psprintf("coalesce(%s, %s)", sql, old));
+	if (!p->plan->table && shown != old)
+		p->bindings[p->n_bindings - 1].shown =
+			shown == NULL ? sql : psprintf("coalesce(%s, %s)", sql, shown);
 }
 
 /* ---- the stage fields ---- */
@@ -519,6 +541,9 @@ ls_plan_fields(ls_planner *p, const ls_query_stage *stage)
 			ls_plan_hide(p, listed.items[i]);
 		/* They are left out of the answer, and can still be named. */
 		for (int b = 0; b < p->n_bindings && has_all_attributes(&listed); b++)
-			p->bindings[b].unseen |= is_attribute(p->bindings[b].field);
+		{
+			if (is_attribute(p->bindings[b].field))
+				p->bindings[b].shown = NULL;
+		}
 	}
 }

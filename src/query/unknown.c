@@ -156,13 +156,15 @@ known_names(const ls_search *s, ls_str **names)
 		" AND ($4 AT TIME ZONE 'UTC')::pg_catalog.date"
 		" UNION ALL SELECT q.id, q.header FROM logsvc_internal.queue q"
 		" WHERE q.organization_id = $1 AND (NOT q.audit OR '_audit' = ANY ($2)) AND q.max_time >= "
-		"$3 AND q.min_time < $4)) u LIMIT 201)"
-		/* Some parts have these lists in the body; of damaged ones the search itself tells. */
-		" SELECT NULL WHERE (SELECT pg_catalog.count(*) > 200"
-		" OR pg_catalog.bool_or(h.lists) FROM h)"
-		" UNION ALL (SELECT DISTINCT f.name FROM h, LATERAL logsvc_internal.part_fields(h.id, "
-		"h.header) f"
-		" WHERE NOT (SELECT pg_catalog.bool_or(h.lists) FROM h))";
+		"$3 AND q.min_time < $4)) u LIMIT 1 + " CppAsString2(
+			MOST_PARTS) ")"
+						/* Some parts have these lists in the body; of damaged ones the search itself tells. */
+						" SELECT NULL WHERE (SELECT pg_catalog.count(*) > " CppAsString2(
+							MOST_PARTS) " OR pg_catalog.bool_or(h.lists) FROM h)"
+										" UNION ALL (SELECT DISTINCT f.name FROM h, LATERAL "
+										"logsvc_internal.part_fields(h.id, "
+										"h.header) f"
+										" WHERE NOT (SELECT pg_catalog.bool_or(h.lists) FROM h))";
 	Oid types[] = {UUIDOID, TEXTARRAYOID, TIMESTAMPTZOID, TIMESTAMPTZOID};
 	Datum *indexes = palloc(sizeof(Datum) * (Size) (s->n_indexes + 1));
 	Datum values[4];

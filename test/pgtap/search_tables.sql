@@ -1,5 +1,5 @@
--- Searching: stats, top, rare, timechart, rex.
-SELECT plan(56);
+-- Searching: stats, top, rare, timechart, rex; fields inside of objects.
+SELECT plan(68);
 
 SELECT isnt(logsvc.create_organization('Acme', 'pro'), NULL, 'an organization');
 DO $$ BEGIN PERFORM logsvc.act_as('acme'); END $$;
@@ -128,4 +128,22 @@ SELECT is(pg_temp.rows('| eval x = n | eval x = x + 1 | head 1 | fields x'), '[{
 SELECT is(pg_temp.rows('| head 1 | eval x = n | fields x'), '[{"attributes":{"x":11}}]', 'eval behind head');
 SELECT is((SELECT attributes FROM logsvc.events('n=1 earliest=-2d | eval x = n + 1 | fields x')), '{"x":2}',
 	'events() sees what stages make');
+
+-- ---- fields inside of objects ----
+
+SELECT isnt(logsvc.ingest('{"event":"nested","attributes":{"user":{"id":4,"name":"x"},"user.id":5,"plain":1}}'), NULL, 'an event with an object');
+CREATE FUNCTION pg_temp.nested(stages text) RETURNS text LANGUAGE sql AS $$
+	SELECT logsvc.search('nested ' || stages) #>> '{data,rows}' $$;
+SELECT is(pg_temp.nested('| where user.id = 5 | stats count'), '[[1]]', 'the key with a dot goes first');
+SELECT is(pg_temp.nested('| fields user | where user.id = 4 | stats count'), '[[1]]', 'without it the member counts');
+SELECT is(pg_temp.nested('| fields - user.id | eval x = user | fields x'), '[{"attributes": {"x": {"name": "x"}}}]', 'what was taken out is gone from the object');
+SELECT is(pg_temp.nested('| rename user.id as old | stats count by old, user'), '[[5, {"name": "x"}, 1]]', 'also by rename');
+SELECT is(pg_temp.nested('| eval user.id = 6 | fields user, user.id'), '[{"attributes": {"user": {"name": "x"}, "user.id": 6}}]', 'and where a stage made the field');
+SELECT is(pg_temp.nested('| fields user.id | fields user'), '[{}]', 'a member that is left is not its object');
+SELECT is(pg_temp.nested('| fields user | fields user.id'), '[{"attributes": {"user.id": 4}}]', 'but a field of its own');
+SELECT is(pg_temp.nested('| fields attributes | fields plain'), '[{"attributes": {"plain": 1}}]', 'one of all attributes');
+SELECT is(pg_temp.nested('| eval y = plain | fields - attributes | where y = 1 AND plain = 1 | fields y, event'), '[{"event": "nested"}]',
+	'what is left out of the answer can be named');
+SELECT is(pg_temp.nested('| fields - attributes | rex "(?<plain>never)" | fields plain'), '[{}]', 'where rex matches nothing it stays left out');
+SELECT is(pg_temp.nested('| fields - attributes | rex "(?<plain>nest)" | fields plain'), '[{"attributes": {"plain": "nest"}}]', 'and is there where it matches');
 SELECT * FROM finish();
