@@ -29,5 +29,6 @@ CREATE INDEX deletion_organization ON logsvc_internal.deletion (organization_id,
 CREATE INDEX deletion_open ON logsvc_internal.deletion (created_at)
 	WHERE status IN ('waiting', 'running');
 
+INSERT INTO logsvc_internal.scheduled_task (name, period) VALUES ('purge_deletions', 'day');
 ALTER TABLE logsvc_internal.deletion ENABLE ROW LEVEL SECURITY;
 SELECT pg_catalog.pg_extension_config_dump('logsvc_internal.deletion', '');

@@ -532,20 +532,28 @@ $$;
 COMMENT ON FUNCTION logsvc.revoke_api_key(text) IS
 'Revokes an API key, at once and for good';
 
+CREATE OR REPLACE VIEW logsvc_internal.organization_retention AS
+SELECT o.id AS organization_id, least(o.retention_days, m.days) AS days, m.days AS most
+FROM logsvc_internal.organization o
+LEFT JOIN logsvc_internal.organization_limit l
+	ON l.organization_id = o.id AND l.resource = 'retention_days'
+LEFT JOIN logsvc_internal.plan_limit p ON p.plan = o.plan AND p.resource = 'retention_days',
+LATERAL (SELECT (CASE WHEN l.organization_id IS NOT NULL THEN l.amount ELSE p.amount END)::int)
+	AS m (days);
+COMMENT ON VIEW logsvc_internal.organization_retention IS
+'For how many days each organization keeps events of indexes without a setting of their own, and at most; NULL: for ever';
+
 -- What is kept longest of an index: its own setting, else the organization's,
 -- else the plan's; never more than the plan's, but for the reserved ones.
 CREATE OR REPLACE VIEW logsvc_internal.index_retention AS
 SELECT i.organization_id, i.name,
 	CASE
 		WHEN starts_with(i.name, '_') THEN i.retention_days
-		ELSE least(coalesce(i.retention_days, o.retention_days),
-			CASE WHEN l.organization_id IS NOT NULL THEN l.amount ELSE p.amount END)::int
+		WHEN i.retention_days IS NULL THEN o.days
+		ELSE least(i.retention_days, o.most)
 	END AS days
 FROM logsvc_internal.log_index i
-JOIN logsvc_internal.organization o ON o.id = i.organization_id
-LEFT JOIN logsvc_internal.organization_limit l
-	ON l.organization_id = o.id AND l.resource = 'retention_days'
-LEFT JOIN logsvc_internal.plan_limit p ON p.plan = o.plan AND p.resource = 'retention_days';
+JOIN logsvc_internal.organization_retention o USING (organization_id);
 COMMENT ON VIEW logsvc_internal.index_retention IS
 'For how many days each index keeps events (decision 82); NULL: for ever';
 

@@ -3,8 +3,9 @@
 -- ---- retention ----
 
 -- A part goes as a whole when its newest event is past the retention of its
--- index, so an event may stay up to a day longer.  What belongs to nobody any
--- more goes at once.  Bounded: so many parts, and bytes of bodies.
+-- index, so an event may stay up to a day longer.  An index that is not there
+-- counts as one without a setting of its own; what belongs to nobody any more
+-- goes at once.  Bounded: so many parts, and bytes of bodies.
 CREATE OR REPLACE FUNCTION logsvc_internal.expire_parts(
 	partition regclass, at timestamptz, most int)
 RETURNS int
@@ -14,11 +15,11 @@ DECLARE
 BEGIN
 	EXECUTE format('WITH expired AS MATERIALIZED (
 		SELECT p.id, p.body FROM %1$s p
+		LEFT JOIN logsvc_internal.organization_retention o USING (organization_id)
 		LEFT JOIN logsvc_internal.index_retention r
 			ON r.organization_id = p.organization_id AND r.name = p.index_name
-		WHERE p.max_time < $1 - make_interval(days => r.days)
-			OR r.name IS NULL AND NOT EXISTS (SELECT FROM logsvc_internal.organization o
-				WHERE o.id = p.organization_id)
+		WHERE o.organization_id IS NULL OR p.max_time < $1
+			- make_interval(days => CASE WHEN r.name IS NULL THEN o.days ELSE r.days END)
 		LIMIT $2
 	), sized AS (
 		SELECT id, sum(octet_length(body)) OVER (ORDER BY id) - octet_length(body) AS before
@@ -46,9 +47,11 @@ BEGIN
 	EXECUTE format('SELECT max(id) FROM %s', partition) INTO last_id;
 	IF last_id IS NOT NULL THEN
 		EXECUTE format('SELECT EXISTS (SELECT FROM %s p
+			LEFT JOIN logsvc_internal.organization_retention o USING (organization_id)
 			LEFT JOIN logsvc_internal.index_retention r
 				ON r.organization_id = p.organization_id AND r.name = p.index_name
-			WHERE p.max_time < $1 - make_interval(days => r.days) IS NOT TRUE)', partition)
+			WHERE (o.organization_id IS NULL OR p.max_time < $1 - make_interval(days =>
+				CASE WHEN r.name IS NULL THEN o.days ELSE r.days END)) IS NOT TRUE)', partition)
 		INTO alive USING at;
 		IF alive THEN
 			RETURN false;
@@ -179,6 +182,14 @@ END
 $$;
 COMMENT ON FUNCTION logsvc.get_deletion(text) IS
 'A deletion of events of the session''s organization, and how far it is';
+
+CREATE OR REPLACE FUNCTION logsvc_internal.purge_deletions(at timestamptz) RETURNS void
+LANGUAGE sql VOLATILE PARALLEL UNSAFE
+BEGIN ATOMIC
+	DELETE FROM logsvc_internal.deletion d WHERE d.finished_at < at - interval '30 days';
+END;
+COMMENT ON FUNCTION logsvc_internal.purge_deletions(timestamptz) IS
+'Scheduled: forgets deletions that ended 30 days ago; the audit log has them longer';
 
 -- ---- for operators ----
 

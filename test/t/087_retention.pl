@@ -80,6 +80,12 @@ $t->sql("INSERT INTO logsvc_internal.part (organization_id, index_name, day, lev
 pass(sub { ages('pro') eq '1' && $t->sql('SELECT count(DISTINCT organization_id) FROM logsvc_internal.part') == 3 },
 	'a shorter retention, and parts of nobody');
 
+# An index that is not there: as one without a setting of its own.
+ingest('free', days(2, 6));
+$t->sql("UPDATE logsvc_internal.part SET index_name = 'gone' WHERE organization_id = '$uuid{free}' AND id > (SELECT max(id) - 2 FROM logsvc_internal.part)");
+is(ages('free', 'gone'), '2 6', 'events of an index that is not there');
+pass(sub { ages('free', 'gone') eq '2' }, 'are kept as long as the organization says');
+
 # ---- partitions ----
 
 # The partition of a day so many days ago, as it would have been made then.
@@ -147,6 +153,20 @@ foreach my $kill (qw(worker server))
 	ingest('free', days(1));
 }
 unlike($t->log_text, qr/logsvc could not/, 'nothing failed');
+
+# ---- a server that is read-only ----
+
+my $last = partition(20);
+ingest('free', days(20, 21));
+$t->set('default_transaction_read_only', 'on');
+$log = $t->log_position;
+compactors(1);
+ok(wait_until(sub { my $said = $t->log_text($log);
+	$said =~ /logsvc could not drop partition .*read-only/ && $said =~ /logsvc could not remove expired events: .*read-only/ }, 20), 'is told in the log');
+compactors(0);
+$t->set('default_transaction_read_only', 'off');
+is(ages('free') =~ s/.* (?=20)//r, '20 21', 'and nothing is gone');
+pass(sub { !there($last) && ages('free') !~ /2[01]/ }, 'until it is not any more');
 
 $t->stop;
 done_testing;

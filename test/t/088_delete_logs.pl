@@ -166,5 +166,46 @@ $run = finished($r->{json}{data}{runId}, 'incomplete');
 is("$run->{deleted} $run->{skippedParts}", '2 1', 'says that a part could not be read');
 unlike($t->log_text, qr/logsvc could not delete/, 'nothing failed');
 
+# ---- what keeps a deletion from being done ----
+
+$t->sql("DELETE FROM logsvc_internal.part WHERE id = $bad");
+$t->set('logsvc.compactors', 0);
+wait_until(sub { $t->workers('^logsvc compactor$') == 0 }, 20);
+small_parts(3);
+$r = delete_logs({ q => $drops, reason => 'later' });
+my $session = $t->node->background_psql('postgres');
+$session->query_safe("BEGIN; SELECT id FROM logsvc_internal.part WHERE organization_id = '$uuid' AND index_name = 'main' ORDER BY id DESC LIMIT 1 FOR UPDATE");
+my $log = $t->log_position;
+$t->set('logsvc.compactors', 1);
+ok(wait_until(sub { $t->log_text($log) =~ /logsvc could not delete events: .*lock timeout/ }, 20), 'a part that is locked: the log says so');
+is_deeply([ @{ run_of($r->{json}{data}{runId}) }{qw(status deleted)} ], [ 'running', 0 ], 'and the run goes on later');
+is(count($drops), 3, 'nothing is gone');
+$session->query_safe('ROLLBACK');
+$session->quit;
+$t->set('logsvc.compactors', 0);
+wait_until(sub { $t->workers('^logsvc compactor$') == 0 }, 20);
+$t->set('default_transaction_read_only', 'on');
+$log = $t->log_position;
+$t->set('logsvc.compactors', 1);
+ok(wait_until(sub { $t->log_text($log) =~ /logsvc could not delete events: .*read-only/ }, 20), 'a server that is read-only');
+$t->set('logsvc.compactors', 0);
+wait_until(sub { $t->workers('^logsvc compactor$') == 0 }, 20);
+$t->set('default_transaction_read_only', 'off');
+is(count($drops), 3, 'deletes nothing');
+$t->set('logsvc.compactors', 1);
+$run = finished($r->{json}{data}{runId});
+is($run->{deleted}, 3, 'and the deletion is done when that is over');
+
+# ---- runs are forgotten a month after their end ----
+
+my $runs = $t->sql('SELECT count(*) FROM logsvc_internal.deletion');
+$t->sql("UPDATE logsvc_internal.deletion SET finished_at = finished_at - interval '31 days' WHERE id = logsvc_internal.parse_public_id('del_', '$id');"
+	. "INSERT INTO logsvc_internal.deletion (organization_id, created_at, created_by, q, reason, indexes, from_time, to_time, level_mask, batch, matched)"
+	. " SELECT organization_id, '2020-01-01', 'x', 'x', 'open', '{main}', now(), now(), 0, 9223372036854775807, 0 FROM logsvc_internal.deletion LIMIT 1;"
+	. "UPDATE logsvc_internal.scheduled_task SET next_run_at = '-infinity' WHERE name = 'purge_deletions'");
+is($t->sql("SELECT failure IS NULL FROM logsvc_internal.run_scheduled() WHERE task = 'purge_deletions'"), 't', 'the scheduled task');
+is($t->http(GET => "/api/v1/log-deletions/$id", token => $org->{token})->{status}, 404, 'forgets what ended long ago');
+is($t->sql('SELECT count(*) FROM logsvc_internal.deletion'), $runs, 'and nothing else');
+
 $t->stop;
 done_testing;
