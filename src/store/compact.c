@@ -32,14 +32,17 @@
 
 #define MERGE_PARTS 1000 /* that one merge takes */
 #define LOOK_KEYS 500    /* that one look finds */
+#define NEWS_PARTS 1000  /* new ones that one look sees */
 
 /* Memory of one merge; a part that needs more is an error. */
 #define MERGE_MEMORY ((size_t) 1024 * 1024 * 1024)
 
-/* A partition in which nothing changes is looked at for so long. */
-#define QUIET_TIME (10 * USECS_PER_MINUTE)
-
-/* One of a day that is over: how often, and until so long after the end of changes. */
+/*
+ * A partition with parts that are no older than NEWS_TIME to twice that is
+ * looked at each time; others once in COLD_INTERVAL, until COLD_TIME after the
+ * last of them and the end of their day, when all small ones become one.
+ */
+#define NEWS_TIME (60 * USECS_PER_SEC)
 #define COLD_INTERVAL (60 * USECS_PER_SEC)
 #define COLD_TIME (65 * USECS_PER_MINUTE)
 
@@ -55,8 +58,8 @@ typedef struct partition
 	char name[2 * NAMEDATALEN + 8]; /* quoted, with its schema */
 	DateADT day;                    /* of a partition of one day; else DATEVAL_NOEND */
 	bool there;
-	int64 last_id;       /* of its parts, when it was looked at */
-	TimestampTz changed; /* when that was seen to change */
+	bool news;           /* has it new parts? */
+	TimestampTz changed; /* when it was seen to have some */
 	TimestampTz looked;
 } partition;
 
@@ -86,7 +89,10 @@ struct ls_compactor
 	int capacity;
 	int shard;
 	int shards;
-	bool all; /* did the last look see all there is to merge? */
+	int64 old_id;           /* parts with higher ids are new */
+	int64 next_old;         /* the last id at that time: old_id when NEWS_TIME is over */
+	TimestampTz next_since; /* that time */
+	bool all;               /* did the last look see all there is to merge? */
 	merge_key keys[LOOK_KEYS];
 	int n_keys;
 	int next_key;
@@ -181,6 +187,7 @@ list_partitions(ls_compactor *c)
 			strlcpy(p->name, SPI_getvalue(tuple, SPI_tuptable->tupdesc, 2), sizeof(p->name));
 		}
 		p->there = true;
+		p->news = false;
 	}
 	for (int i = 0; i < c->n_partitions; i++)
 	{
@@ -197,41 +204,76 @@ today(void)
 }
 
 /*
- * Can there be something new to merge in the partition?  Its parts get
- * ascending ids, so the last of them tells; but not all that have one are
- * committed, and a day must be over for a while before its last merge.
+ * Finds the partitions of the newest parts, written or merged ones.  Ids
+ * ascend, but not all that were given are committed: so a part counts as new
+ * for a while, longer than it takes to commit one.
  */
+static void
+find_news(ls_compactor *c)
+{
+	static SPIPlanPtr plan = NULL;
+	static const Oid types[] = {INT8OID};
+	Datum values[1];
+	TimestampTz now = GetCurrentTimestamp();
+	bool isnull;
+
+	if (plan == NULL)
+	{
+		SPIPlanPtr made = SPI_prepare_cursor(
+			psprintf("SELECT p.tableoid FROM logsvc_internal.part p WHERE p.id > $1"
+					 " ORDER BY p.id DESC LIMIT %d",
+					 NEWS_PARTS),
+			1, (Oid *) types, CURSOR_OPT_GENERIC_PLAN);
+
+		if (made == NULL || SPI_keepplan(made) != 0)
+			elog(ERROR, "could not prepare looking for new parts");
+		plan = made;
+	}
+	if (c->next_since == 0 || now - c->next_since > NEWS_TIME)
+	{
+		if (SPI_execute("SELECT last_value FROM logsvc_internal.part_id", true, 1) !=
+				SPI_OK_SELECT ||
+			SPI_processed != 1)
+			elog(ERROR, "could not read the last id of a part");
+		c->old_id = c->next_old;
+		c->next_old =
+			DatumGetInt64(SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1, &isnull));
+		/* All partitions are looked at once at first: all that is there is old. */
+		if (c->next_since == 0)
+			c->old_id = c->next_old;
+		c->next_since = now;
+	}
+	values[0] = Int64GetDatum(c->old_id);
+	if (SPI_execute_plan(plan, values, NULL, true, 0) != SPI_OK_SELECT)
+		elog(ERROR, "could not look for new parts");
+	for (uint64 i = 0; i < SPI_processed; i++)
+	{
+		partition *p =
+			find_partition(c, DatumGetObjectId(SPI_getbinval(
+								  SPI_tuptable->vals[i], SPI_tuptable->tupdesc, 1, &isnull)));
+
+		if (p != NULL)
+		{
+			p->news = true;
+			p->changed = now;
+		}
+	}
+	SPI_freetuptable(SPI_tuptable);
+}
+
+/* Can there be something to merge in the partition? */
 static bool
 worth_a_look(partition *p)
 {
 	TimestampTz now = GetCurrentTimestamp();
-	TimestampTz quiet;
-	int64 last_id = 0;
-	bool cold = p->day < today();
-	bool isnull;
+	TimestampTz over; /* its last day */
 
-	if (cold && now - p->looked < COLD_INTERVAL)
-		return false;
-	if (SPI_execute(psprintf("SELECT pg_catalog.max(id) FROM %s", p->name), true, 1) !=
-			SPI_OK_SELECT ||
-		SPI_processed != 1)
-		elog(ERROR, "could not look into a partition of the store");
-	last_id =
-		DatumGetInt64(SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1, &isnull));
-	if (isnull)
-		last_id = 0;
-	SPI_freetuptable(SPI_tuptable);
-	if (last_id != p->last_id || p->changed == 0)
-	{
-		p->last_id = last_id;
+	if (p->changed == 0)
 		p->changed = now;
-	}
-	quiet = p->changed + QUIET_TIME;
-	if (cold)
-		quiet = Max(p->changed, (p->day + 1) * USECS_PER_DAY) + COLD_TIME;
-	else if (p->day == DATEVAL_NOEND)
-		quiet = p->changed + USECS_PER_DAY + COLD_TIME;
-	return p->looked < quiet;
+	if (p->news)
+		return true;
+	over = p->day == DATEVAL_NOEND ? p->changed + USECS_PER_DAY : (p->day + 1) * USECS_PER_DAY;
+	return now - p->looked >= COLD_INTERVAL && p->looked < Max(p->changed, over) + COLD_TIME;
 }
 
 /* ---- looking ---- */
@@ -298,7 +340,9 @@ look(void *context)
 {
 	ls_compactor *c = context;
 
+	ls_store_limit_waits();
 	list_partitions(c);
+	find_news(c);
 	for (int i = 0; i < c->n_partitions && c->n_keys < LOOK_KEYS; i++)
 	{
 		CHECK_FOR_INTERRUPTS();
@@ -313,6 +357,9 @@ ls_compactor_look(ls_compactor *c, int shard, int shards, ls_caught *caught)
 	c->n_keys = 0;
 	c->next_key = 0;
 	c->all = true;
+	/* Keys that were another's may be waiting in partitions without news. */
+	for (int i = 0; (shard != c->shard || shards != c->shards) && i < c->n_partitions; i++)
+		c->partitions[i].looked = 0;
 	c->shard = shard;
 	c->shards = shards;
 	MemoryContextReset(c->context);

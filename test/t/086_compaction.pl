@@ -23,7 +23,7 @@ sub count
 {
 	my ($q) = @_;
 	my $r = $t->http(GET => '/api/v1/search', token => $org->{read_key},
-		query => { q => ($q // '*') . ' earliest=-48h | stats count as n, dc(attributes.n) as d' });
+		query => { q => ($q // 'earliest=-48h') . ' | stats count as n, dc(attributes.n) as d' });
 	die "$r->{status} $r->{content}" if $r->{status} != 200;
 	my $row = $r->{json}{data}{rows}[0];
 	return @$row;
@@ -89,6 +89,7 @@ cmp_ok(parts('level > 1'), '>', 0, 'parts were merged');
 cmp_ok(parts(), '<', 30, 'few parts are left');
 is_deeply([ count() ], [ $number, $number ], 'and all events once');
 is($t->sql("SELECT sum(rows) FROM logsvc_internal.part WHERE $main"), $number, 'so say the columns');
+cmp_ok($t->sql("SELECT max(level) FROM logsvc_internal.part WHERE $main"), '<=', 6, 'no event was rewritten more than five times');
 is($t->sql("SELECT count(*) FROM logsvc_internal.part WHERE min_batch > max_batch OR min_time > max_time"), 0,
 	'batches and times of merged parts');
 
@@ -178,6 +179,54 @@ $t->set('logsvc.compactors', 1);
 ok(wait_until(sub { parts($day) == 1 }, 20), 'become one');
 is_deeply([ count() ], [ $number - 1, $number - 1 ], 'with all events');
 
+# New parts of such a day are seen at once, and merged as they come: no minute between.
+$t->sql(q{DO $$ DECLARE d date := (now() AT TIME ZONE 'UTC')::date - 2; name text := 'part_' || to_char(d, 'YYYYMMDD'); BEGIN
+	EXECUTE format('CREATE TABLE logsvc_internal.%I (LIKE logsvc_internal.part_other INCLUDING ALL)', name);
+	EXECUTE format('ALTER TABLE logsvc_internal.%I ENABLE ROW LEVEL SECURITY', name);
+	EXECUTE format('ALTER TABLE logsvc_internal.part ATTACH PARTITION logsvc_internal.%I FOR VALUES FROM (%L) TO (%L)', name, d, d + 1);
+END $$});
+$day = "day = (now() AT TIME ZONE 'UTC')::date - 2";
+foreach my $wave (1, 2)
+{
+	small_parts(8, at => 2 * 86400);
+	ok(wait_until(sub { parts($day) == $wave }, 20), "wave $wave into a day that is over");
+}
+is_deeply([ count('earliest=-72h') ], [ $number - 1, $number - 1 ], 'with all events');
+
 unlike($t->log_text, qr/logsvc could not (merge|look)/, 'no merge failed');
+
+# ---- what keeps a merge from being done ----
+
+sub no_compactor
+{
+	$t->set('logsvc.compactors', 0);
+	return ok(wait_until(sub { $t->workers('^logsvc compactor$') == 0 }, 20), 'no compactor');
+}
+no_compactor();
+small_parts(8);
+my $parts = parts();
+my $session = $t->node->background_psql('postgres');
+$session->query_safe("BEGIN; SELECT id FROM logsvc_internal.part WHERE $main ORDER BY id DESC LIMIT 1 FOR UPDATE");
+$log = $t->log_position;
+$t->set('logsvc.compactors', 1);
+ok(wait_until(sub { $t->log_text($log) =~ /logsvc could not merge parts: .*lock timeout/ }, 20), 'a part that is locked: it says so after 5 s');
+is(parts(), $parts, 'and leaves everything as it was');
+is_deeply([ count('earliest=-72h') ], [ $number - 1, $number - 1 ], 'all events');
+$session->query_safe('ROLLBACK');
+$session->quit;
+
+no_compactor();
+$t->set('default_transaction_read_only', 'on');
+$log = $t->log_position;
+$t->set('logsvc.compactors', 1);
+ok(wait_until(sub { $t->log_text($log) =~ /logsvc could not merge parts: .*read-only/ }, 20), 'a server that is read-only');
+is($t->sql("SELECT count(*) FROM logsvc_internal.part WHERE $main"), $parts, 'leaves everything as it was');
+no_compactor();
+$t->set('default_transaction_read_only', 'off');
+$t->set('logsvc.compactors', 1);
+ok(wait_until(sub { parts() < $parts }, 20), 'they are merged when that is over');
+is_deeply([ count('earliest=-72h') ], [ $number - 1, $number - 1 ], 'all events');
+
+is(($t->sql_error("SELECT * FROM logsvc.verify_parts('nobody')"))[1], 'LS301', 'verify_parts of an organization that is not there');
 $t->stop;
 done_testing;
