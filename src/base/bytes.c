@@ -216,18 +216,6 @@ ls_read_lstr(ls_reader *r)
 
 /* ---- hashes ---- */
 
-static inline uint64_t
-load64(const uint8_t *p)
-{
-	uint64_t v;
-
-	memcpy(&v, p, 8);
-#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
-	v = __builtin_bswap64(v);
-#endif
-	return v;
-}
-
 static inline uint32_t
 load32(const uint8_t *p)
 {
@@ -263,14 +251,14 @@ ls_hash64(const void *data, size_t len, uint64_t seed)
 
 	while (left >= 16)
 	{
-		h = mix(load64(p) ^ k1, load64(p + 8) ^ h);
+		h = mix(ls_load64(p) ^ k1, ls_load64(p + 8) ^ h);
 		p += 16;
 		left -= 16;
 	}
 	if (left >= 8)
 	{
-		a = load64(p);
-		b = load64(p + left - 8);
+		a = ls_load64(p);
+		b = ls_load64(p + left - 8);
 	}
 	else if (left >= 4)
 		a = (uint64_t) load32(p) | (uint64_t) load32(p + left - 4) << (8 * (left - 4));
@@ -290,7 +278,7 @@ crc32c_sse42(uint32_t crc, const uint8_t *p, size_t len)
 	uint64_t c = crc;
 
 	for (; len >= 8; len -= 8, p += 8)
-		c = __builtin_ia32_crc32di(c, load64(p));
+		c = __builtin_ia32_crc32di(c, ls_load64(p));
 	for (; len > 0; len--, p++)
 		c = __builtin_ia32_crc32qi((uint32_t) c, *p);
 	return (uint32_t) c;

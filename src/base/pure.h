@@ -194,6 +194,19 @@ extern int64_t ls_read_zigzag(ls_reader *r);
 extern ls_str ls_read_bytes(ls_reader *r, size_t len);
 extern ls_str ls_read_lstr(ls_reader *r);
 
+/* Eight bytes, the lowest first. */
+static inline uint64_t
+ls_load64(const void *bytes)
+{
+	uint64_t v;
+
+	memcpy(&v, bytes, sizeof(v));
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+	v = __builtin_bswap64(v);
+#endif
+	return v;
+}
+
 /* ---- hashes ---- */
 
 /* A fast 64-bit hash of bytes (not for secrets); stable across versions. */

@@ -47,19 +47,13 @@ want_word(wanted *want, ls_str word)
 static void
 want_words(wanted *want, ls_str text, bool open_left, bool open_right)
 {
-	size_t i = 0;
+	size_t at = 0;
+	ls_str word;
 
-	while (i < text.len)
+	while (ls_next_word(text, &at, &word))
 	{
-		size_t begin;
-
-		while (i < text.len && !ls_is_word_byte(text.data[i]))
-			i++;
-		begin = i;
-		while (i < text.len && ls_is_word_byte(text.data[i]))
-			i++;
-		if (i > begin && !(begin == 0 && open_left) && !(i == text.len && open_right))
-			want_word(want, ls_str_make(text.data + begin, i - begin));
+		if (!(word.data == text.data && open_left) && !(at == text.len && open_right))
+			want_word(want, word);
 	}
 }
 

@@ -22,6 +22,23 @@ ls_is_word_byte(char ch)
 	return c >= 0x80 || (unsigned) ((c | 0x20) - 'a') < 26 || (unsigned) (c - '0') < 10 || c == '_';
 }
 
+/* The first word of a text from *at on, which moves behind it; false: there is none. */
+static inline bool
+ls_next_word(ls_str text, size_t *at, ls_str *word)
+{
+	size_t i = *at;
+	size_t begin;
+
+	while (i < text.len && !ls_is_word_byte(text.data[i]))
+		i++;
+	begin = i;
+	while (i < text.len && ls_is_word_byte(text.data[i]))
+		i++;
+	*at = i;
+	*word = ls_str_make(text.data + begin, i - begin);
+	return i > begin;
+}
+
 /* A number in a text, exact when it is an integer. */
 typedef struct ls_num
 {

@@ -76,18 +76,6 @@ ls_part_bits_pack(ls_buf *out, const uint64_t *values, uint32_t n, unsigned widt
 		*to = (uint8_t) bits;
 }
 
-static inline uint64_t
-load64(const uint8_t *p)
-{
-	uint64_t v;
-
-	memcpy(&v, p, 8);
-#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
-	v = __builtin_bswap64(v);
-#endif
-	return v;
-}
-
 bool
 ls_part_bits_unpack(ls_reader *r, uint32_t n, unsigned width, uint64_t *values)
 {
@@ -106,7 +94,7 @@ ls_part_bits_unpack(ls_reader *r, uint32_t n, unsigned width, uint64_t *values)
 	if (width == 64)
 	{
 		for (i = 0; i < n; i++)
-			values[i] = load64(from + (size_t) i * 8);
+			values[i] = ls_load64(from + (size_t) i * 8);
 		return true;
 	}
 	if (width == 8)
@@ -117,7 +105,7 @@ ls_part_bits_unpack(ls_reader *r, uint32_t n, unsigned width, uint64_t *values)
 	}
 	mask = (UINT64_C(1) << width) - 1;
 	for (; i < n && bit / 8 + 8 <= s.len; i++, bit += width)
-		values[i] = load64(from + bit / 8) >> (bit % 8) & mask;
+		values[i] = ls_load64(from + bit / 8) >> (bit % 8) & mask;
 	for (; i < n; i++, bit += width)
 	{
 		uint64_t v = 0;
@@ -281,10 +269,7 @@ get_varint(ls_reader *r)
 
 	if (r->end - r->pos >= 8)
 	{
-		memcpy(&v, r->pos, sizeof(v));
-#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
-		v = __builtin_bswap64(v);
-#endif
+		v = ls_load64(r->pos);
 		ends = ~v & UINT64_C(0x8080808080808080);
 		if (ends != 0)
 		{

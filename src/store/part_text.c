@@ -41,25 +41,13 @@ hex_value(char c)
 	return 0xFF;
 }
 
-static inline uint64_t
-load64(const char *p)
-{
-	uint64_t v;
-
-	memcpy(&v, p, 8);
-#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
-	v = __builtin_bswap64(v);
-#endif
-	return v;
-}
-
 /* Eight digits to four bytes at once; false when one is not lowercase hex. */
 static inline bool
 unhex8(const char *from, uint8_t *to)
 {
 	const uint64_t ones = UINT64_C(0x0101010101010101);
 	const uint64_t high = ones * 0x80;
-	uint64_t v = load64(from);
+	uint64_t v = ls_load64(from);
 	uint64_t digit;
 	uint64_t letter;
 

@@ -179,20 +179,11 @@ add_pieces(token_writer *t, const char *folded, size_t len)
 static void
 add_long_text(token_writer *t, ls_str text)
 {
-	size_t i = 0;
+	size_t at = 0;
+	ls_str word;
 
-	while (i < text.len)
-	{
-		size_t begin;
-
-		while (i < text.len && !ls_is_word_byte(text.data[i]))
-			i++;
-		begin = i;
-		while (i < text.len && ls_is_word_byte(text.data[i]))
-			i++;
-		if (i > begin)
-			add_folded_word(t, ls_str_make(text.data + begin, i - begin));
-	}
+	while (ls_next_word(text, &at, &word))
+		add_folded_word(t, word);
 	t->fold.len = 0;
 	ls_utf8_fold(&t->fold, text);
 	add_pieces(t, t->fold.data, t->fold.len);

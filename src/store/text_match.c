@@ -32,20 +32,11 @@ lower(char c)
 void
 ls_tokenize(ls_str s, void (*token)(void *context, ls_str token), void *context)
 {
-	size_t i = 0;
+	size_t at = 0;
+	ls_str word;
 
-	while (i < s.len)
-	{
-		size_t begin;
-
-		while (i < s.len && !ls_is_word_byte(s.data[i]))
-			i++;
-		begin = i;
-		while (i < s.len && ls_is_word_byte(s.data[i]))
-			i++;
-		if (i > begin)
-			token(context, ls_str_make(s.data + begin, i - begin));
-	}
+	while (ls_next_word(s, &at, &word))
+		token(context, word);
 }
 
 /* ---- substrings ---- */
