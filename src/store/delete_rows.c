@@ -52,6 +52,7 @@ typedef struct deletion
 	SPITupleTable *table;
 	uint64 row; /* of the table: the part at hand */
 	ls_caught caught;
+	bool raised; /* caught in a part, and raised again, which says less */
 } deletion;
 
 /* ---- the lock ---- */
@@ -359,7 +360,8 @@ delete_slice(deletion *d)
 			CHECK_FOR_INTERRUPTS();
 			if (!ls_subtransaction(delete_from_part, d, true, &d->caught))
 			{
-				if (!ls_store_is_corrupt(d->caught.sqlstate))
+				d->raised = !ls_store_is_corrupt(d->caught.sqlstate);
+				if (d->raised)
 					ereport(ERROR, errcode(d->caught.sqlstate),
 							errmsg_internal("%s", d->caught.message));
 				d->skipped++;
@@ -422,8 +424,10 @@ ls_deletion_step(void)
 
 	if (GetCurrentTimestamp() < failed_until)
 		return false;
-	if (ls_transaction(step, &d, &d.caught))
+	if (ls_transaction(step, &d, &again))
 		return d.found;
+	if (!d.raised)
+		d.caught = again;
 	if (d.found && is_of_query(&d.caught) && ls_transaction(give_up, &d, &again))
 		return true;
 	failed_until = GetCurrentTimestamp() + 10 * USECS_PER_SEC;
