@@ -249,8 +249,8 @@ find_news(ls_compactor *c)
 	for (uint64 i = 0; i < SPI_processed; i++)
 	{
 		partition *p =
-			find_partition(c, DatumGetObjectId(SPI_getbinval(
-								  SPI_tuptable->vals[i], SPI_tuptable->tupdesc, 1, &isnull)));
+			find_partition(c, DatumGetObjectId(SPI_getbinval(SPI_tuptable->vals[i],
+															 SPI_tuptable->tupdesc, 1, &isnull)));
 
 		if (p != NULL)
 		{

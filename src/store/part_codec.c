@@ -82,8 +82,23 @@ compress_zstd(ls_part_compressor *c, bool merged, ls_str raw, char *to, size_t c
 	return ZSTD_isError(n) ? 0 : n;
 }
 
+/* Two frames of zstd, one behind the other; 0 as compress_zstd. */
+static size_t
+compress_parts(ls_part_compressor *c, bool merged, ls_str raw, size_t cut, char *to,
+			   size_t capacity)
+{
+	size_t n = compress_zstd(c, merged, ls_str_make(raw.data, cut), to, capacity);
+	size_t rest = 0;
+
+	if (n > 0 && n < capacity)
+		rest = compress_zstd(c, merged, ls_str_make(raw.data + cut, raw.len - cut), to + n,
+							 capacity - n);
+	return rest == 0 ? 0 : n + rest;
+}
+
 uint32_t
-ls_part_frame_write(ls_part_compressor *compressor, ls_part_codec codec, ls_str raw, ls_buf *body)
+ls_part_frame_write(ls_part_compressor *compressor, ls_part_codec codec, ls_str raw, size_t cut,
+					ls_buf *body)
 {
 	size_t start = body->len;
 	size_t payload;
@@ -99,6 +114,9 @@ ls_part_frame_write(ls_part_compressor *compressor, ls_part_codec codec, ls_str 
 		/* A capacity below the raw size: what does not shrink by 1/32 stays plain. */
 		if (codec == LS_CODEC_FAST)
 			n = compress_lz4(compressor, raw, body->data + payload, raw.len - raw.len / 32);
+		else if (cut > 0 && cut < raw.len)
+			n = compress_parts(compressor, codec == LS_CODEC_MERGED, raw, cut, body->data + payload,
+							   raw.len - raw.len / 32);
 		else
 			n = compress_zstd(compressor, codec == LS_CODEC_MERGED, raw, body->data + payload,
 							  raw.len - raw.len / 32);

@@ -11,6 +11,17 @@
  */
 #include "src/store/part_impl.h"
 
+/*
+ * Parts of fewer rows are read as a whole sooner than a token filter is asked,
+ * and have no templates to speak of; a small fresh part is soon merged, so
+ * neither is worth the work.
+ */
+#define WORTH_ROWS 512
+#define WORTH_ROWS_FRESH 16384
+
+/* Shorter payloads of texts are not tried as templates. */
+#define TEMPLATES_FROM 1024
+
 /* ---- writing payloads ---- */
 
 static void
@@ -203,8 +214,43 @@ write_frame(ls_part_writer *w, const ls_buf *payload, uint32_t *length)
 	if (payload->len == 0)
 		return true;
 	*length = ls_part_frame_write(w->b->compressor, w->codec,
-								  ls_str_make(payload->data, payload->len), w->body);
+								  ls_str_make(payload->data, payload->len), 0, w->body);
 	return *length > 0;
+}
+
+/*
+ * Writes the frame of a block of texts, whose plain payload is given, once more
+ * as templates, and keeps the shorter one.
+ */
+static bool
+try_templates(ls_part_writer *w, uint32_t column, uint32_t block, ls_buf *payload, uint32_t *length)
+{
+	uint32_t n = ls_writer_block_texts(w, column, block);
+	char *frame;
+	uint32_t other;
+	size_t packed;
+
+	if (w->templater == NULL)
+		w->templater = ls_part_templater_create(w->arena);
+	if (w->templater == NULL)
+		return false;
+	payload->len = 0;
+	if (!ls_part_templates_encode(w->templater, w->values, n, payload, &packed))
+		return !ls_arena_failed(w->arena);
+	other = ls_part_frame_write(w->b->compressor, w->codec,
+								ls_str_make(payload->data, payload->len), packed, w->body);
+	if (other == 0)
+		return false;
+	if (other >= *length)
+	{
+		w->body->len -= other;
+		return true;
+	}
+	frame = w->body->data + (w->body->len - other - *length);
+	memmove(frame, frame + *length, other);
+	w->body->len -= *length;
+	*length = other;
+	return true;
 }
 
 /* One frame for each block of each column. */
@@ -248,6 +294,10 @@ write_by_column(ls_part_writer *w)
 			out.len = 0;
 			write_column(w, c, block, &out);
 			if (!write_frame(w, &out, &e->lengths[block]))
+				return false;
+			if (w->worth && LS_KIND_IS_TEXT(e->column.kind) && e->storage == LS_STORAGE_PLAIN &&
+				out.len >= TEMPLATES_FROM && out.data[0] == LS_TEXTS_PLAIN &&
+				!try_templates(w, c, block, &out, &e->lengths[block]))
 				return false;
 		}
 	}
@@ -400,8 +450,9 @@ finish(ls_part_writer *w, bool drop_index, ls_buf *header)
 		return false;
 	if (!((d->flags & LS_PART_GROUPED) != 0 ? write_grouped(w) : write_by_column(w)))
 		return false;
-	if (w->codec != LS_CODEC_FAST &&
-		!(ls_part_write_filters(w, body_start) && ls_part_write_counts(w)))
+	if (w->worth && !ls_part_write_filters(w, body_start))
+		return false;
+	if (w->codec != LS_CODEC_FAST && !ls_part_write_counts(w))
 		return false;
 	return ls_part_directory_write(d, w->b->compressor, w->codec, w->arena, header, w->body,
 								   body_start);
@@ -423,6 +474,8 @@ ls_part_builder_finish(ls_part_builder *builder, ls_part_codec codec, bool drop_
 		w->b = builder;
 		w->codec = codec;
 		w->packed = codec == LS_CODEC_FAST;
+		if (codec != LS_CODEC_FAST)
+			w->worth = builder->rows >= (codec == LS_CODEC_MERGED ? WORTH_ROWS : WORTH_ROWS_FRESH);
 		w->arena = builder->scratch;
 		w->body = body;
 		ls_buf_init(&w->filters, w->arena);

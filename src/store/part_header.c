@@ -82,7 +82,7 @@ write_list(const ls_buf *list, bool far, ls_part_compressor *compressor, ls_part
 		ls_buf_append(header, list->data, list->len);
 		return true;
 	}
-	length = ls_part_frame_write(compressor, codec, ls_str_make(list->data, list->len), body);
+	length = ls_part_frame_write(compressor, codec, ls_str_make(list->data, list->len), 0, body);
 	ls_buf_varint(header, length);
 	ls_buf_varint(header, offset);
 	return length > 0;

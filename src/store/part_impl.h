@@ -94,6 +94,47 @@ extern void ls_part_text_encode(ls_buf *out, const ls_str *values, uint32_t n, b
 extern bool ls_part_text_decode(ls_reader *r, uint32_t n, ls_arena *arena, const uint32_t **offsets,
 								const char **data);
 
+/* ---- part_templates.c, part_expand.c: texts that are equal but for numbers ---- */
+
+/* The first byte of a payload of texts: as they are, as templates. */
+#define LS_TEXTS_PLAIN 0
+#define LS_TEXTS_TEMPLATES 4
+
+/* What a template consists of; the parameter is a length, or digits. */
+typedef enum ls_template_op
+{
+	LS_TEMPLATE_LITERAL,
+	LS_TEMPLATE_DIGITS,
+	LS_TEMPLATE_HEX,
+	LS_TEMPLATE_CODES,    /* one of a few texts */
+	LS_TEMPLATE_TEXTS,    /* any */
+	LS_TEMPLATE_INTEGERS, /* parameter 0: without zeros in front */
+	LS_TEMPLATE_PACKED,   /* the same, as single bits */
+	LS_TEMPLATE_OPS
+} ls_template_op;
+
+#define LS_TEMPLATE_MAX_OPS 4096
+#define LS_TEMPLATE_MAX_COLUMNS 64
+#define LS_TEMPLATE_MAX_STREAM 512 /* digits of a template, and hexadecimal ones */
+#define LS_TEMPLATE_MAX_DIGITS 18  /* of an integer */
+
+typedef struct ls_part_templater ls_part_templater;
+
+/* Keeps its memory, of `arena`, over many blocks; NULL when out of memory. */
+extern ls_part_templater *ls_part_templater_create(ls_arena *arena);
+
+/*
+ * Appends 1 to LS_PART_BLOCK_ROWS texts as templates; from *packed on these are
+ * bits that no compressor makes shorter.  False when that is not worth it, or
+ * memory ran out.
+ */
+extern bool ls_part_templates_encode(ls_part_templater *templater, const ls_str *values, uint32_t n,
+									 ls_buf *out, size_t *packed);
+
+/* As ls_part_text_decode, behind the first byte. */
+extern bool ls_part_templates_decode(ls_reader *r, uint32_t n, ls_arena *arena,
+									 const uint32_t **offsets, const char **data);
+
 /* ---- part_codec.c: compressed, checksummed frames ---- */
 
 typedef struct ls_part_compressor ls_part_compressor;
@@ -101,9 +142,12 @@ typedef struct ls_part_compressor ls_part_compressor;
 /* Keeps its compression state, of `arena`, over many frames. */
 extern ls_part_compressor *ls_part_compressor_create(ls_arena *arena);
 
-/* Appends `raw` to `body` as a frame; its length, or 0 when memory ran out. */
+/*
+ * Appends `raw` to `body` as a frame; its length, or 0 when memory ran out.  With
+ * zstd what is before and behind `cut` is compressed by itself.
+ */
 extern uint32_t ls_part_frame_write(ls_part_compressor *compressor, ls_part_codec codec, ls_str raw,
-									ls_buf *body);
+									size_t cut, ls_buf *body);
 
 typedef struct ls_part_decompressor
 {
@@ -346,6 +390,7 @@ typedef struct ls_part_writer
 	const ls_part_builder *b;
 	ls_part_codec codec;
 	bool packed;
+	bool worth; /* token filters and templates? */
 	ls_arena *arena;
 	ls_part_directory d;
 	const uint32_t *rows; /* their order; NULL: as they came */
@@ -355,6 +400,7 @@ typedef struct ls_part_writer
 	ls_buf *body;
 	ls_buf filters; /* sections of the header */
 	ls_buf counts;
+	ls_part_templater *templater;
 
 	int64_t integers[LS_PART_BLOCK_ROWS];
 	int64_t integers2[LS_PART_BLOCK_ROWS];

@@ -19,10 +19,11 @@
 
 typedef enum text_form
 {
-	TEXTS_PLAIN, /* lengths as integers, then the bytes */
-	TEXTS_HEX,   /* bytes per value, then those of each */
-	TEXTS_UUID,  /* 16 bytes each */
-	TEXTS_IPV4   /* 4 bytes each, the first part of the address first */
+	TEXTS_PLAIN = LS_TEXTS_PLAIN, /* lengths as integers, then the bytes */
+	TEXTS_HEX,                    /* bytes per value, then those of each */
+	TEXTS_UUID,                   /* 16 bytes each */
+	TEXTS_IPV4,                   /* 4 bytes each, the first part of the address first */
+	TEXTS_TEMPLATES = LS_TEXTS_TEMPLATES
 } text_form;
 
 #define HEX_MIN_LENGTH 8
@@ -346,6 +347,8 @@ ls_part_text_decode(ls_reader *r, uint32_t n, ls_arena *arena, const uint32_t **
 	{
 		case TEXTS_PLAIN:
 			return decode_plain(r, n, arena, offsets, data);
+		case TEXTS_TEMPLATES:
+			return ls_part_templates_decode(r, n, arena, offsets, data);
 		case TEXTS_HEX:
 			bytes = (size_t) ls_read_u8(r) + 1;
 			longest = bytes * 2;

@@ -19,14 +19,6 @@
 #include <emmintrin.h>
 #endif
 
-/*
- * Parts of fewer rows are read as a whole sooner than a filter is asked; and a
- * small part that is not a last one is soon merged, so its filter is not worth
- * the work.
- */
-#define MIN_ROWS 512
-#define MIN_ROWS_FRESH 16384
-
 /* Bits and hash functions of a token. */
 #define WORD_BITS 8
 #define WORD_HASHES 5
@@ -439,8 +431,6 @@ ls_part_write_filters(ls_part_writer *w, uint64_t body_start)
 	uint64_t offset = w->body->len - body_start;
 	uint32_t n = 0;
 
-	if (w->b->rows < (w->codec == LS_CODEC_MERGED ? MIN_ROWS : MIN_ROWS_FRESH))
-		return true;
 	t = ls_new(w->arena, token_writer);
 	if (t == NULL)
 		return false;
