@@ -211,12 +211,11 @@ sort(ls_planner *p, const ls_query_stage *stage)
 	for (uint32 i = 0; i < stage->keys.n; i++)
 	{
 		const ls_query_key *key = stage->keys.items[i];
-		char *value = ls_plan_reference(p, key->field);
 
-		if (!p->plan->table && key->field->builtin == LS_QUERY_TIMESTAMP)
+		if (ls_plan_is_timestamp(p, key->field))
 			appendStringInfo(&order, "t.ts%s, ", key->descending ? " DESC" : "");
 		else
-			ls_plan_append_key(&order, value, key->descending);
+			ls_plan_append_key(&order, ls_plan_reference(p, key->field), key->descending);
 	}
 	appendStringInfoString(&order, p->order.data);
 	ls_plan_wrap(p,

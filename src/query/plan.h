@@ -125,6 +125,9 @@ extern char *ls_plan_known(ls_planner *p, const ls_query_field *field);
 /* Has no stage made it, nor taken it away? */
 extern bool ls_plan_is_original(const ls_planner *p, const ls_query_field *field);
 
+/* Is it the event's own time, so that the rows have it as t.ts? */
+extern bool ls_plan_is_timestamp(const ls_planner *p, const ls_query_field *field);
+
 /* Makes a field have that value from now on. */
 extern void ls_plan_bind(ls_planner *p, const ls_query_field *field, char *sql);
 

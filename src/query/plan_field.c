@@ -214,6 +214,21 @@ ls_plan_is_original(const ls_planner *p, const ls_query_field *field)
 
 /* ---- values ---- */
 
+/* Is it gone, as far as that can be said of a field that nothing touched? */
+static bool
+is_gone(const ls_planner *p, const ls_query_field *field)
+{
+	return (p->shown.given && !covered(&p->shown, field)) ||
+		   field->builtin == LS_QUERY_TEMPLATE_ID || find_key(&p->hidden, field) >= 0;
+}
+
+bool
+ls_plan_is_timestamp(const ls_planner *p, const ls_query_field *field)
+{
+	return !p->plan->table && field->builtin == LS_QUERY_TIMESTAMP && find_binding(p, field) < 0 &&
+		   !is_gone(p, field);
+}
+
 static char *
 event_value(ls_planner *p, const ls_query_field *field)
 {
@@ -316,12 +331,7 @@ ls_plan_reference(ls_planner *p, const ls_query_field *field)
 	if (bound >= 0)
 		return p->bindings[bound].sql;
 	if (!is_touched(p, field))
-	{
-		if ((p->shown.given && !covered(&p->shown, field)) ||
-			field->builtin == LS_QUERY_TEMPLATE_ID || find_key(&p->hidden, field) >= 0)
-			return pstrdup(LS_SQL_MISSING);
-		return event_value(p, field);
-	}
+		return is_gone(p, field) ? pstrdup(LS_SQL_MISSING) : event_value(p, field);
 	initStringInfo(&sql);
 	appendStringInfoString(&sql, "coalesce(");
 	for (uint32 n = field->n_parts; n > 0; n--)

@@ -67,6 +67,17 @@ number_of(ls_planner *p, const ls_query_aggregate *aggregate, const char *value)
 	return psprintf("logsvc_internal.aggregate_number(%s, %d)", value, new_counter(p, aggregate));
 }
 
+/* A double as JSON text: a whole number as expressions show it. */
+static char *
+double_text(const char *value)
+{
+	return psprintf(
+		"CASE WHEN %s = pg_catalog.trunc(%s) AND pg_catalog.abs(%s) <"
+		" 9223372036854775808::pg_catalog.float8 THEN %s::pg_catalog.int8::pg_catalog.text"
+		" ELSE %s::pg_catalog.text END",
+		value, value, value, value, value);
+}
+
 /* An aggregate as JSON text. */
 static char *
 aggregation(ls_planner *p, const ls_query_stage *stage, int number, int *text)
@@ -89,8 +100,8 @@ aggregation(ls_planner *p, const ls_query_stage *stage, int number, int *text)
 		case LS_QUERY_SUM:
 			return psprintf("pg_catalog.sum(%s)::pg_catalog.text", number_of(p, a, value));
 		case LS_QUERY_AVG:
-			return psprintf("pg_catalog.avg(%s)::pg_catalog.float8::pg_catalog.text",
-							number_of(p, a, value));
+			return double_text(
+				psprintf("pg_catalog.avg(%s)::pg_catalog.float8", number_of(p, a, value)));
 		case LS_QUERY_MIN:
 		case LS_QUERY_MAX:
 			/* Of numbers; where there is none, of texts, such as times. */
@@ -106,9 +117,9 @@ aggregation(ls_planner *p, const ls_query_stage *stage, int number, int *text)
 			return psprintf("logsvc_internal.%s_known(%s ORDER BY %s)",
 							a->kind == LS_QUERY_FIRST ? "first" : "last", known, p->order.data);
 		case LS_QUERY_PERCENTILE:
-			return psprintf("pg_catalog.percentile_cont(%d / 100.0::pg_catalog.float8)"
-							" WITHIN GROUP (ORDER BY %s::pg_catalog.float8)::pg_catalog.text",
-							a->percent, number_of(p, a, value));
+			return double_text(psprintf("pg_catalog.percentile_cont(%d / 100.0::pg_catalog.float8)"
+										" WITHIN GROUP (ORDER BY %s::pg_catalog.float8)",
+										a->percent, number_of(p, a, value)));
 	}
 	return NULL;
 }

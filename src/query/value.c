@@ -16,6 +16,7 @@
 #include "miscadmin.h"
 #include "utils/formatting.h"
 
+#include <float.h>
 #include <math.h>
 
 #include "src/store/match.h"
@@ -256,8 +257,8 @@ render(ls_arena *arena, const value *v)
 	{
 		char digits[40];
 
-		/* The shortest that reads back as the same number. */
-		for (int precision = 15; precision <= 17; precision++)
+		/* The shortest that reads back as the same number; next to 0 there are fewer digits than 15. */
+		for (int precision = fabs(v->number.d) < DBL_MIN ? 1 : 15; precision <= 17; precision++)
 		{
 			snprintf(digits, sizeof(digits), "%.*g", precision, v->number.d);
 			if (strtod(digits, NULL) == v->number.d)

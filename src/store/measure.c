@@ -760,7 +760,14 @@ percentile(double *values, Size n, int percent)
 static void
 append_double(ls_buf *buf, double value)
 {
-	char *text = DatumGetCString(DirectFunctionCall1(float8out, Float8GetDatum(value)));
+	char *text;
+
+	if (value == trunc(value) && fabs(value) < 9223372036854775808.0)
+	{
+		ls_buf_printf(buf, "%lld", (long long) value);
+		return;
+	}
+	text = DatumGetCString(DirectFunctionCall1(float8out, Float8GetDatum(value)));
 
 	ls_buf_str(buf, ls_str_of_cstring(text));
 	pfree(text);

@@ -1,5 +1,5 @@
 -- Searching: stages, errors, pages, limits, keys; events from SQL.
-SELECT plan(56);
+SELECT plan(57);
 
 SELECT isnt(logsvc.create_organization('Acme', 'pro'), NULL, 'an organization');
 DO $$ BEGIN PERFORM logsvc.act_as('acme'); END $$;
@@ -33,6 +33,7 @@ SELECT is(pg_temp.ns('| sort 2 +n'), '1,2', 'sort n');
 SELECT is(pg_temp.ns('| sort mixed, n | head 4'), '9,8,7,1', 'numbers, text, missing');
 SELECT is(pg_temp.ns('| sort -mixed, n | head 4'), '8,9,7,1', 'missing is last also then');
 SELECT is(pg_temp.ns('| sort -timestamp, n | head 2'), '5,10', 'sort by time');
+SELECT is(pg_temp.ns('| fields n | sort timestamp | head 2'), '50,45', 'a time that is gone sorts nothing');
 SELECT is(pg_temp.n('request_id=* | dedup request_id'), 4, 'dedup');
 SELECT is(pg_temp.n('| dedup request_id'), 29, 'dedup keeps rows without the field');
 SELECT is(pg_temp.n('| dedup request_id keepempty=false'), 4, 'or does not');
