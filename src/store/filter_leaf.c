@@ -243,6 +243,29 @@ searchable(const ls_leaf *leaf, const ls_leaf_column *column, const ls_vector *v
 	return !ls_needle_must_fold(&all, data, len);
 }
 
+/* The one comparison for equality that a leaf is, if a look at a text can deny it. */
+static const ls_compare *
+deniable(const ls_leaf *leaf, const ls_leaf_column *column, const ls_vector *vector)
+{
+	const ls_compare *c = leaf->compares;
+
+	if (leaf->n_compares != 1 || column->nested > 0 || vector->form != LS_VECTOR_TEXT ||
+		c->op != LS_FILTER_EQ || (c->ignore_case && !c->numeric))
+		return NULL;
+	return c;
+}
+
+/* Is the text surely not equal?  Most texts are not, and end here. */
+static inline bool
+denied(const ls_compare *c, ls_str text)
+{
+	if (!c->numeric)
+		return text.len != c->text.len || memcmp(text.data, c->text.data, text.len) != 0;
+	/* A number begins with a digit or a sign, and ends with a digit. */
+	return text.len == 0 || (text.data[0] != '-' && (unsigned) (text.data[0] - '0') > 9) ||
+		   (unsigned) (text.data[text.len - 1] - '0') > 9;
+}
+
 static bool
 eval_column(ls_filter_run *run, ls_leaf *leaf, ls_leaf_column *column, uint32_t block, bool last,
 			uint64_t *undecided, uint64_t *out)
@@ -251,6 +274,7 @@ eval_column(ls_filter_run *run, ls_leaf *leaf, ls_leaf_column *column, uint32_t 
 	ls_decision constant = LS_UNDECIDED;
 	const uint32_t *ranks = NULL;
 	const ls_vector *vector;
+	const ls_compare *equal;
 
 	if (leaf->filter->op == LS_FILTER_PRESENT && column->nested == 0)
 	{
@@ -306,11 +330,16 @@ eval_column(ls_filter_run *run, ls_leaf *leaf, ls_leaf_column *column, uint32_t 
 		}
 		return true;
 	}
+	equal = deniable(leaf, column, vector);
 	LS_FOR_EACH_ROW(row, undecided)
 	{
 		uint32_t v = ranks == NULL ? row : ranks[row];
 
-		if (v < vector->count)
+		if (v >= vector->count)
+			continue;
+		if (equal != NULL && denied(equal, ls_vector_text(vector, v)))
+			clear_bit(undecided, row);
+		else
 			note(decide_entry(run, leaf, column, vector, v), row, undecided, out);
 	}
 	return true;

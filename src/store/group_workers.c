@@ -207,7 +207,7 @@ logsvc_group_worker(dsm_segment *segment, shm_toc *toc)
 	const uint64 *ends = (const uint64 *) parts;
 	char *queues = shm_toc_lookup(toc, KEY_QUEUES, false);
 	shm_mq *queue = (shm_mq *) (queues + (Size) ParallelWorkerNumber * QUEUE_SIZE);
-	ls_scan_session session = {0};
+	ls_scan_session session = {.context = CurrentMemoryContext};
 	MemoryContext part_context;
 	MemoryContext outer;
 	ls_group_request request;

@@ -20,6 +20,9 @@
 /* Decoded vectors of one block, dictionaries, and rows that were picked. */
 #define SCAN_MEMORY ((size_t) 1024 * 1024 * 1024)
 
+/* What is kept of it for the next part. */
+#define KEPT_MEMORY ((size_t) 64 * 1024 * 1024)
+
 ls_scan_session *ls_scan_current = NULL;
 
 static size_t memory_share = 0; /* 0: this is no parallel worker */
@@ -197,6 +200,29 @@ ls_scan_part_read(ls_scan_part *part, FunctionCallInfo fcinfo, int first)
 		part->queued ? ls_str_make(NULL, 0) : ls_str_of_text(PG_GETARG_TEXT_PP(first + 3));
 }
 
+/*
+ * The memory of the part: that of the search's part before, if it has been
+ * closed.  What malloc takes back and gives again, the system fills with zeros.
+ */
+static ls_arena *
+part_arena(ls_scan *scan)
+{
+	ls_scan_session *session = ls_scan_current;
+
+	if (session == NULL || session->context == NULL || session->part_open)
+		return ls_context_arena(scan->context, SCAN_MEMORY);
+	if (session->memory == NULL)
+	{
+		session->memory = ls_context_arena(session->context, SCAN_MEMORY);
+		session->part_memory = ls_part_pool_arena(session->memory);
+		if (session->part_memory == NULL)
+			ls_raise(LS_ERROR_QUERY_MEMORY_LIMIT);
+	}
+	session->part_open = true;
+	scan->session = session;
+	return session->part_memory;
+}
+
 static void
 open_part(ls_scan *scan, const ls_scan_part *part)
 {
@@ -212,7 +238,7 @@ open_part(ls_scan *scan, const ls_scan_part *part)
 	scan->context = AllocSetContextCreate(CurrentMemoryContext, "logsvc scan of a part",
 										  ALLOCSET_DEFAULT_SIZES);
 	outer = MemoryContextSwitchTo(scan->context);
-	scan->arena = ls_context_arena(scan->context, SCAN_MEMORY);
+	scan->arena = part_arena(scan);
 	ls_body_init(&scan->body, part->body);
 	scan->part = ls_part_open(scan->arena, part->header, fetch, scan, &error);
 	if (scan->part == NULL)
@@ -294,6 +320,18 @@ ls_scan_open(ls_scan *scan, FunctionCallInfo fcinfo, int first)
 void
 ls_scan_close(ls_scan *scan)
 {
+	ls_scan_session *session = scan->session;
+
+	if (session != NULL)
+	{
+		ls_arena_reset(session->part_memory);
+		session->part_open = false;
+		if (ls_arena_used(session->memory) > KEPT_MEMORY)
+		{
+			ls_arena_destroy(session->memory);
+			session->memory = NULL;
+		}
+	}
 	MemoryContextDelete(scan->context);
 }
 

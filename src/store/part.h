@@ -284,6 +284,9 @@ extern void ls_part_release_block(ls_part *part);
 extern bool ls_part_row(ls_part *part, uint32_t block, uint32_t row, ls_arena *arena,
 						ls_event *event);
 
+/* An arena whose chunks come from `parent` and are reused after its reset. */
+extern ls_arena *ls_part_pool_arena(ls_arena *parent);
+
 /* ---- token filters ---- */
 
 /* What a token filter knows of the texts of a column. */

@@ -56,13 +56,6 @@ typedef enum ls_storage
 #define LS_PART_ARRAY(arena, type, n) \
 	((type *) ls_arena_alloc0((arena), (size_t) (uint32_t) (n) * sizeof(type)))
 
-/* ---- part_pool.c: memory that can be given back inside an arena ---- */
-
-typedef struct ls_part_pool ls_part_pool;
-
-/* An arena whose chunks come from `parent` and are reused after its reset. */
-extern ls_arena *ls_part_pool_arena(ls_arena *parent);
-
 /* ---- part_ints.c: vectors of integers ---- */
 
 /*

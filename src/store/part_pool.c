@@ -23,11 +23,11 @@ typedef struct pool_chunk
 	_Alignas(16) char data[];
 } pool_chunk;
 
-struct ls_part_pool
+typedef struct part_pool
 {
 	ls_arena *parent;
 	pool_chunk *free[POOL_CLASSES];
-};
+} part_pool;
 
 /* The class of a size, and the size of that class. */
 static uint32_t
@@ -50,7 +50,7 @@ class_of(size_t *size)
 static void *
 pool_alloc(void *context, size_t size)
 {
-	ls_part_pool *pool = context;
+	part_pool *pool = context;
 	pool_chunk *chunk;
 	uint32_t class;
 
@@ -73,7 +73,7 @@ pool_alloc(void *context, size_t size)
 static void
 pool_free(void *context, void *data)
 {
-	ls_part_pool *pool = context;
+	part_pool *pool = context;
 	pool_chunk *chunk = (pool_chunk *) ((char *) data - offsetof(pool_chunk, data));
 
 	chunk->next = pool->free[chunk->class];
@@ -83,7 +83,7 @@ pool_free(void *context, void *data)
 ls_arena *
 ls_part_pool_arena(ls_arena *parent)
 {
-	ls_part_pool *pool = ls_new(parent, ls_part_pool);
+	part_pool *pool = ls_new(parent, part_pool);
 	ls_arena_source source = {pool_alloc, pool_free, pool};
 
 	if (pool == NULL)

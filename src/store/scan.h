@@ -49,7 +49,12 @@ typedef struct ls_scan_session
 	int newest; /* 0: no limit */
 	int n_times;
 	int64 *times;
+
+	/* Memory that one part after the other uses, of `context` (NULL: none). */
 	MemoryContext context;
+	ls_arena *memory;
+	ls_arena *part_memory;
+	bool part_open;
 } ls_scan_session;
 
 /* The current one; set and reset by the search, also when an error is raised. */

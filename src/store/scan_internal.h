@@ -24,8 +24,9 @@ typedef struct ls_scan
 	ls_str index; /* if stored */
 	ls_time from;
 	ls_time to;
-	MemoryContext context; /* of everything below */
-	ls_arena *arena;
+	MemoryContext context;
+	ls_arena *arena;          /* of everything below */
+	ls_scan_session *session; /* whose memory that is; NULL: of `context` */
 	ls_body body;
 	ls_part *part;
 	bool nothing;            /* the filter is false for all rows of this part */
