@@ -558,7 +558,7 @@ time_texts(ls_planner *p, const ls_time *starts, int n)
  * finds the series with the most rows, the second puts all others together.
  */
 static void
-group_chart(ls_planner *p, const ls_query_stage *stage, int times, table *t)
+group_chart(ls_planner *p, const ls_query_stage *stage, int times, int texts, table *t)
 {
 	int n_by = (int) stage->by.n;
 	int n_aggregates = (int) stage->aggregates.n;
@@ -584,9 +584,9 @@ group_chart(ls_planner *p, const ls_query_stage *stage, int times, table *t)
 	resetStringInfo(&p->sql);
 	if (n_by == 0)
 		appendStringInfo(&p->sql,
-						 "SELECT %s, b.i AS o%d FROM pg_catalog.generate_subscripts($%d, 1) b(i)"
+						 "SELECT %s, b.i AS o%d FROM pg_catalog.unnest($%d) WITH ORDINALITY b(t, i)"
 						 " LEFT JOIN (SELECT g.bucket AS b%s FROM %s) a ON a.b = b.i",
-						 t->list.data, p->stage, times, inner.data,
+						 t->list.data, p->stage, texts, inner.data,
 						 group_parts(p, starts, with, "NULL", false));
 	else
 	{
@@ -620,7 +620,7 @@ group_chart(ls_planner *p, const ls_query_stage *stage, int times, table *t)
 			" SELECT %s, n.place FROM k n WHERE n.place = $%d + 1),"
 			" a AS (SELECT g.bucket AS b, g.place%s FROM %s)"
 			" SELECT %s, pg_catalog.row_number() OVER (ORDER BY b.i, l.place) AS o%d"
-			" FROM pg_catalog.generate_subscripts($%d, 1) b(i) CROSS JOIN l"
+			" FROM pg_catalog.unnest($%d) WITH ORDINALITY b(t, i) CROSS JOIN l"
 			" LEFT JOIN a ON a.b = b.i AND a.place = l.place",
 			keys.data, group_parts(p, "NULL", "NULL", "NULL", false), group_by(n_by), order.data,
 			names.data, limit, others.data, limit, inner.data,
@@ -630,7 +630,7 @@ group_chart(ls_planner *p, const ls_query_stage *stage, int times, table *t)
 								 " WHERE n.place <= $%d ORDER BY n.place, u.i)",
 								 names.data, limit),
 						false),
-			t->list.data, p->stage, times);
+			t->list.data, p->stage, texts);
 	}
 }
 
@@ -672,7 +672,7 @@ ls_plan_timechart(ls_planner *p, const ls_query_stage *stage, bool first)
 	initStringInfo(&labels);
 	initStringInfo(&join);
 	initStringInfo(&equal);
-	add_column(p, &t, LS_STR("time"), LS_COLUMN_TIME, psprintf("($%d)[b.i]", texts));
+	add_column(p, &t, LS_STR("time"), LS_COLUMN_TIME, "b.t");
 	for (int i = 0; i < n_by; i++)
 	{
 		const ls_query_field *by = stage->by.items[i];
@@ -688,7 +688,7 @@ ls_plan_timechart(ls_planner *p, const ls_query_stage *stage, bool first)
 	}
 	if (first)
 	{
-		group_chart(p, stage, times, &t);
+		group_chart(p, stage, times, texts, &t);
 		set_table(p, &t, psprintf("t.o%d", p->stage));
 		p->plan->series = true;
 		return;
@@ -710,9 +710,9 @@ ls_plan_timechart(ls_planner *p, const ls_query_stage *stage, bool first)
 	if (n_by == 0)
 		appendStringInfo(&p->sql,
 						 "SELECT %s, pg_catalog.row_number() OVER (ORDER BY b.i) AS o%d FROM"
-						 " pg_catalog.generate_subscripts($%d, 1) b(i)"
+						 " pg_catalog.unnest($%d) WITH ORDINALITY b(t, i)"
 						 " LEFT JOIN (SELECT t.b, %s FROM (%s) t GROUP BY t.b) a ON a.b = b.i",
-						 t.list.data, p->stage, times, inner.list.data, rows);
+						 t.list.data, p->stage, texts, inner.list.data, rows);
 	else
 	{
 		int limit = ls_plan_integer(p, stage->count < 0 ? SERIES_LIMIT : stage->count);
@@ -738,10 +738,10 @@ ls_plan_timechart(ls_planner *p, const ls_query_stage *stage, bool first)
 			" l AS (SELECT %s, k.place FROM k GROUP BY %s, k.place),"
 			" a AS (SELECT t.b, %s, k.place, %s FROM r t JOIN k ON %s GROUP BY t.b, %s, k.place)"
 			" SELECT %s, pg_catalog.row_number() OVER (ORDER BY b.i, l.place) AS o%d"
-			" FROM pg_catalog.generate_subscripts($%d, 1) b(i) CROSS JOIN l"
+			" FROM pg_catalog.unnest($%d) WITH ORDINALITY b(t, i) CROSS JOIN l"
 			" LEFT JOIN a ON a.b = b.i AND a.place = l.place%s",
 			rows, names.data, order.data, names.data, labels.data, limit, groups.data, groups.data,
-			groups.data, inner.list.data, join.data, groups.data, t.list.data, p->stage, times,
+			groups.data, inner.list.data, join.data, groups.data, t.list.data, p->stage, texts,
 			equal.data);
 	}
 	set_table(p, &t, psprintf("t.o%d", p->stage));

@@ -274,8 +274,11 @@ extern const ls_time *ls_part_ingest_times(ls_part *part, uint32_t block);
 extern const uint64_t *ls_part_batches(ls_part *part, uint32_t block);
 extern const uint32_t *ls_part_places(ls_part *part, uint32_t block);
 
-/* Frees the decoded vectors of the current block; dictionaries stay. */
+/* Frees what was decoded of blocks; dictionaries stay. */
 extern void ls_part_release_block(ls_part *part);
+
+/* The same, if it takes more than so many bytes. */
+extern void ls_part_release_if(ls_part *part, size_t bytes);
 
 /*
  * Row `row` of a block as an event (texts are views that live until

@@ -497,9 +497,8 @@ struct ls_part
 	ls_bloom *blooms;
 	uint8_t *bucket; /* the last one that was asked */
 	uint32_t bucket_capacity;
-	uint32_t block; /* that `cache` is of */
-	bool cached;
-	ls_block_cache cache;
+	uint32_t cached; /* a bit for each block that has a cache */
+	ls_block_cache caches[LS_PART_MAX_BLOCKS];
 };
 
 /* part_decode.c: fills `cells` of the cache, unless all rows have one shape. */
@@ -512,7 +511,7 @@ extern bool ls_part_fail(ls_part *part, const char *error);
 extern bool ls_part_load_frame(ls_part *part, uint64_t offset, uint32_t length, ls_arena *arena,
 							   ls_str *raw);
 
-/* The cache, now of this block; NULL when there is no such block or memory. */
+/* The cache of the block; NULL when there is no such block or memory. */
 extern ls_block_cache *ls_part_cache(ls_part *part, uint32_t block);
 
 /* Payloads, of which the memory lives until the block is released. */

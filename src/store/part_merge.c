@@ -157,6 +157,8 @@ add_rows(merge *m, uint32_t block, uint32_t from, uint32_t to, bool *full)
 	ls_part_builder *b = m->b;
 	const ls_time *timestamps = ls_part_timestamps(part, block);
 	const ls_time *ingested = ls_part_ingest_times(part, block);
+	const uint64_t *batches = ls_part_batches(part, block);
+	const uint32_t *places = ls_part_places(part, block);
 	const uint16_t *shapes = ls_part_row_shapes(part, block);
 	uint32_t n_columns = ls_part_columns(part);
 	uint32_t(*ranges)[2];
@@ -165,7 +167,8 @@ add_rows(merge *m, uint32_t block, uint32_t from, uint32_t to, bool *full)
 
 	*full = false;
 	ranges = ls_arena_alloc(part->block_arena, n_columns * sizeof(*ranges));
-	if (timestamps == NULL || ingested == NULL || shapes == NULL)
+	if (timestamps == NULL || ingested == NULL || batches == NULL || places == NULL ||
+		shapes == NULL)
 		return false;
 	if (ranges == NULL)
 		return ls_part_fail(part, "out of memory");
@@ -224,8 +227,8 @@ add_rows(merge *m, uint32_t block, uint32_t from, uint32_t to, bool *full)
 
 		b->timestamps[row] = timestamps[i];
 		b->ingested[row] = ingested[i];
-		b->batches[row] = part->cache.batches[i];
-		b->places[row] = part->cache.places[i];
+		b->batches[row] = batches[i];
+		b->places[row] = places[i];
 		b->shapes[row] = (uint16_t) m->shapes[shapes[i]];
 	}
 	return true;

@@ -191,7 +191,7 @@ ls_part_dictionary_payload(ls_part *part, uint32_t column, ls_str *payload)
 							   e->dictionary_offset, e->dictionary_length, payload);
 	}
 	/* The group of the first block has them all. */
-	if (part->cached && part->block == 0)
+	if ((part->cached & 1) != 0)
 		return group_payload(part, 0, part->slots[column] - 1, payload);
 	if (!load_group(part, 0, &payloads))
 		return false;
@@ -389,38 +389,44 @@ ls_part_shape(const ls_part *part, uint32_t shape, uint32_t *n_columns)
 	return part->directory.shapes[shape].columns;
 }
 
-/* ---- the cache of one block ---- */
+/* ---- what is decoded of blocks ---- */
 
 ls_block_cache *
 ls_part_cache(ls_part *part, uint32_t block)
 {
-	if (part->cached && part->block == block)
-		return &part->cache;
+	ls_block_cache *cache = &part->caches[block & (LS_PART_MAX_BLOCKS - 1)];
+
 	if (block >= part->directory.blocks)
 	{
 		ls_part_fail(part, "no such block");
 		return NULL;
 	}
-	/* What was decoded of another block stays readable until the release. */
-	memset(&part->cache, 0, sizeof(part->cache));
-	part->cache.vectors = LS_PART_ARRAY(part->block_arena, ls_vector *, part->directory.n_columns);
-	part->cache.ranks = LS_PART_ARRAY(part->block_arena, uint32_t *, part->directory.n_columns);
-	if (part->cache.vectors == NULL || part->cache.ranks == NULL)
+	if ((part->cached >> block & 1) != 0)
+		return cache;
+	memset(cache, 0, sizeof(*cache));
+	cache->vectors = LS_PART_ARRAY(part->block_arena, ls_vector *, part->directory.n_columns);
+	cache->ranks = LS_PART_ARRAY(part->block_arena, uint32_t *, part->directory.n_columns);
+	if (cache->vectors == NULL || cache->ranks == NULL)
 	{
-		part->cached = false;
 		ls_part_fail(part, "out of memory");
 		return NULL;
 	}
-	part->block = block;
-	part->cached = true;
-	return &part->cache;
+	part->cached |= UINT32_C(1) << block;
+	return cache;
 }
 
 void
 ls_part_release_block(ls_part *part)
 {
 	ls_arena_reset(part->block_arena);
-	part->cached = false;
+	part->cached = 0;
+}
+
+void
+ls_part_release_if(ls_part *part, size_t bytes)
+{
+	if (ls_arena_used(part->block_arena) > bytes)
+		ls_part_release_block(part);
 }
 
 /* ---- rows ---- */
@@ -450,6 +456,7 @@ ls_part_row(ls_part *part, uint32_t block, uint32_t row, ls_arena *arena, ls_eve
 	const ls_time *timestamps = ls_part_timestamps(part, block);
 	const ls_time *ingested = ls_part_ingest_times(part, block);
 	const uint16_t *shapes = ls_part_row_shapes(part, block);
+	const ls_block_cache *cache;
 	const ls_shape_entry *shape;
 	const uint32_t *cells = NULL;
 	ls_attribute *attributes = NULL;
@@ -463,11 +470,12 @@ ls_part_row(ls_part *part, uint32_t block, uint32_t row, ls_arena *arena, ls_eve
 	memset(event, 0, sizeof(*event));
 	event->timestamp = timestamps[row];
 	event->ingested_at = ingested[row];
-	event->batch = part->cache.batches[row];
-	event->place = part->cache.places[row];
+	cache = ls_part_cache(part, block);
+	event->batch = cache->batches[row];
+	event->place = cache->places[row];
 	shape = &part->directory.shapes[shapes[row]];
-	if (part->cache.cells != NULL)
-		cells = part->cache.cells + part->cache.cell_starts[row];
+	if (cache->cells != NULL)
+		cells = cache->cells + cache->cell_starts[row];
 	if (shape->n > 0)
 	{
 		attributes = ls_arena_alloc(arena, shape->n * sizeof(ls_attribute));

@@ -480,6 +480,6 @@ ls_pick_rows(ls_scan *scan, ls_picker *p)
 	for (uint32 i = 0; i < n && ls_pick_good_enough(p, order[i].best); i++)
 	{
 		pick_block(scan, p, order[i].block, &scratch, keys);
-		ls_part_release_block(scan->part);
+		ls_part_release_if(scan->part, LS_SCAN_KEPT_BLOCKS);
 	}
 }

@@ -126,7 +126,7 @@ put_rows(ls_scan *scan, output *out, ls_picker *p)
 
 		if (i > 0 && p->rows[i].block != p->rows[i - 1].block)
 		{
-			ls_part_release_block(scan->part);
+			ls_part_release_if(scan->part, LS_SCAN_KEPT_BLOCKS);
 			CHECK_FOR_INTERRUPTS();
 		}
 		outer = MemoryContextSwitchTo(out->context);

@@ -68,6 +68,9 @@ extern void ls_scan_close(ls_scan *scan);
 /* Raises what made a function of the part or of the filter fail. */
 LS_NORETURN extern void ls_scan_fail(ls_scan *scan);
 
+/* Picked rows are read from blocks that are decoded already, up to so many bytes of them. */
+#define LS_SCAN_KEPT_BLOCKS ((size_t) 16 * 1024 * 1024)
+
 /* The rows of a block that match; returns their number. */
 extern uint32 ls_scan_block(ls_scan *scan, uint32 block, uint64_t *selected);
 
