@@ -66,8 +66,8 @@ typedef struct task
 	struct pool *pool;
 	struct pool_worker *worker;
 	uint64 sender;
-	ls_fair_group *group;
-	dlist_node node; /* in the pool's queue, in the worker's list, or among the sleeping */
+	ls_fair_group *group; /* NULL: for an acceptor */
+	dlist_node node;      /* in the pool's queue, in the worker's list, or among the sleeping */
 } task;
 
 typedef struct pool_worker
@@ -176,7 +176,8 @@ forget_task(gateway_state *state, task *t)
 	dlist_delete(&t->node);
 	if (t->worker != NULL)
 		leave_worker(t);
-	ls_fair_leave(state->fair, t->group);
+	if (t->group != NULL)
+		ls_fair_leave(state->fair, t->group);
 	if (t->frame != NULL)
 		pfree(t->frame);
 	hash_search(state->tasks, &t->request_id, HASH_REMOVE, NULL);
@@ -529,8 +530,12 @@ take_request(void *context, const ls_request *request, ls_response *refusal)
 	t = hash_search(state->tasks, &request->id, HASH_ENTER, &found);
 	memset((char *) t + sizeof(t->request_id), 0, sizeof(*t) - sizeof(t->request_id));
 	t->pool = p;
-	t->sender = ls_fair_sender(request);
-	t->group = ls_fair_join(state->fair, t->sender);
+	/* Events never go to executors, which serve senders in turn. */
+	if (p->kind != LS_WORKER_ACCEPTOR)
+	{
+		t->sender = ls_fair_sender(request);
+		t->group = ls_fair_join(state->fair, t->sender);
+	}
 	t->since = GetCurrentTimestamp();
 	t->frame = MemoryContextAllocHuge(TopMemoryContext, frame.len);
 	memcpy(t->frame, frame.data, frame.len);
