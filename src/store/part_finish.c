@@ -206,50 +206,60 @@ write_column(ls_part_writer *w, uint32_t column, uint32_t block, ls_buf *out)
 /* ---- writing frames ---- */
 
 static bool
-write_frame(ls_part_writer *w, const ls_buf *payload, uint32_t *length)
+write_frame(ls_part_writer *w, ls_part_codec codec, const ls_buf *payload, size_t cut,
+			uint32_t *length)
 {
 	*length = 0;
 	if (payload->failed)
 		return false;
 	if (payload->len == 0)
 		return true;
-	*length = ls_part_frame_write(w->b->compressor, w->codec,
-								  ls_str_make(payload->data, payload->len), 0, w->body);
+	*length = ls_part_frame_write(w->b->compressor, codec, ls_str_make(payload->data, payload->len),
+								  cut, w->body);
 	return *length > 0;
 }
 
 /*
- * Writes the frame of a block of texts, whose plain payload is given, once more
- * as templates, and keeps the shorter one.
+ * The frame of a block of texts: as templates, or as they are when that is
+ * shorter.  Most often it is not; to see that, quick compression is enough.
  */
 static bool
-try_templates(ls_part_writer *w, uint32_t column, uint32_t block, ls_buf *payload, uint32_t *length)
+write_texts(ls_part_writer *w, uint32_t column, uint32_t block, const ls_buf *plain,
+			uint32_t *length)
 {
 	uint32_t n = ls_writer_block_texts(w, column, block);
-	char *frame;
 	uint32_t other;
 	size_t packed;
 
 	if (w->templater == NULL)
+	{
 		w->templater = ls_part_templater_create(w->arena);
+		ls_buf_init(&w->templates, w->arena);
+	}
 	if (w->templater == NULL)
 		return false;
-	payload->len = 0;
-	if (!ls_part_templates_encode(w->templater, w->values, n, payload, &packed))
-		return !ls_arena_failed(w->arena);
-	other = ls_part_frame_write(w->b->compressor, w->codec,
-								ls_str_make(payload->data, payload->len), packed, w->body);
-	if (other == 0)
+	w->templates.len = 0;
+	if (!ls_part_templates_encode(w->templater, w->values, n, &w->templates, &packed))
+		return !ls_arena_failed(w->arena) && write_frame(w, w->codec, plain, 0, length);
+	if (!write_frame(w, w->codec, &w->templates, packed, length) ||
+		!write_frame(w, LS_CODEC_FRESH, plain, 0, &other))
 		return false;
-	if (other >= *length)
+	if (w->codec != LS_CODEC_FRESH && other - other / 8 < *length)
 	{
 		w->body->len -= other;
-		return true;
+		if (!write_frame(w, w->codec, plain, 0, &other))
+			return false;
 	}
-	frame = w->body->data + (w->body->len - other - *length);
-	memmove(frame, frame + *length, other);
-	w->body->len -= *length;
-	*length = other;
+	if (other < *length)
+	{
+		char *frame = w->body->data + (w->body->len - other - *length);
+
+		memmove(frame, frame + *length, other);
+		w->body->len -= *length;
+		*length = other;
+	}
+	else
+		w->body->len -= other;
 	return true;
 }
 
@@ -258,6 +268,7 @@ static bool
 write_by_column(ls_part_writer *w)
 {
 	ls_part_directory *d = &w->d;
+	bool texts;
 	ls_buf out;
 
 	ls_buf_init(&out, w->arena);
@@ -272,7 +283,7 @@ write_by_column(ls_part_writer *w)
 				write_ids(w, block, &out);
 			else if (d->n_shapes > 1)
 				write_shapes(w, block, &out);
-			if (!write_frame(w, &out, &d->lengths[stream][block]))
+			if (!write_frame(w, w->codec, &out, 0, &d->lengths[stream][block]))
 				return false;
 		}
 	}
@@ -286,18 +297,18 @@ write_by_column(ls_part_writer *w)
 		if (e->lengths == NULL)
 			return false;
 		out.len = 0;
-		if (e->storage == LS_STORAGE_DICTIONARY && (!write_dictionary(w, &w->plans[c], &out) ||
-													!write_frame(w, &out, &e->dictionary_length)))
+		if (e->storage == LS_STORAGE_DICTIONARY &&
+			(!write_dictionary(w, &w->plans[c], &out) ||
+			 !write_frame(w, w->codec, &out, 0, &e->dictionary_length)))
 			return false;
 		for (uint32_t block = 0; block < d->blocks; block++)
 		{
 			out.len = 0;
 			write_column(w, c, block, &out);
-			if (!write_frame(w, &out, &e->lengths[block]))
-				return false;
-			if (w->worth && LS_KIND_IS_TEXT(e->column.kind) && e->storage == LS_STORAGE_PLAIN &&
-				out.len >= TEMPLATES_FROM && out.data[0] == LS_TEXTS_PLAIN &&
-				!try_templates(w, c, block, &out, &e->lengths[block]))
+			texts = w->worth && LS_KIND_IS_TEXT(e->column.kind) && e->storage == LS_STORAGE_PLAIN &&
+					out.len >= TEMPLATES_FROM && out.data[0] == LS_TEXTS_PLAIN;
+			if (!(texts ? write_texts(w, c, block, &out, &e->lengths[block])
+						: write_frame(w, w->codec, &out, 0, &e->lengths[block])))
 				return false;
 		}
 	}
@@ -348,7 +359,7 @@ write_grouped(ls_part_writer *w)
 #undef END_PAYLOAD
 		ls_buf_append(&out, lengths.data, lengths.len);
 		ls_buf_u32(&out, (uint32_t) lengths.len);
-		if (lengths.failed || !write_frame(w, &out, &d->lengths[0][block]))
+		if (lengths.failed || !write_frame(w, w->codec, &out, 0, &d->lengths[0][block]))
 			return false;
 	}
 	return true;

@@ -394,6 +394,7 @@ typedef struct ls_part_writer
 	ls_buf filters; /* sections of the header */
 	ls_buf counts;
 	ls_part_templater *templater;
+	ls_buf templates;
 
 	int64_t integers[LS_PART_BLOCK_ROWS];
 	int64_t integers2[LS_PART_BLOCK_ROWS];
