@@ -179,9 +179,9 @@ sub load
 		POSIX::_exit(0);
 	}
 	while ((my $pid = wait) > 0) { die "a client failed\n" if $?; }
-	# All stored, and no merging any more: a compactor looks at days that are over once a minute.
+	# All stored, and no merging any more: a compactor that finds nothing looks every 10 s.
 	my ($last_parts, $since) = ('', time);
-	my $rest = $t->sql("SELECT current_setting('logsvc.compactors', true)::int > 0") eq 't' ? 75 : 5;
+	my $rest = $t->sql("SELECT current_setting('logsvc.compactors', true)::int > 0") eq 't' ? 25 : 5;
 	out(sprintf "sent %d events in %.0f s\n", $events, time - $begin);
 	wait_until(sub {
 		my $parts = $t->sql("SELECT count(*), max(id) FROM logsvc_internal.part WHERE index_name = 'main'");
