@@ -6,7 +6,8 @@ SET search_path = pg_catalog, pg_temp
 AS 'MODULE_PATHNAME', 'logsvc_ingest';
 COMMENT ON FUNCTION logsvc.ingest(jsonb) IS
   'accepts events for the organization of the session: one event, an array or {"events": [...]}; '
-  'they commit with the transaction; returns accepted, rejected, ids (null beyond 1,000) and errors';
+  'they commit with the transaction; returns accepted, rejected, ids (null beyond 1,000), errors, '
+  'and warnings when events are older than what their index keeps';
 
 CREATE FUNCTION logsvc.log(
   event text, level text DEFAULT 'info', source text DEFAULT NULL,

@@ -381,6 +381,8 @@ is_error(post($batch, body => '[' . join(',', ('""') x 20) . ']'), 400, 'VALIDAT
 is(post($batch, json => [ ('') x 20, map { "exact $_" } 1 .. 9 ])->{status}, 202,
 	'just as much as fits, beside 20 rejected ones');
 is_error(post($single, json => { event => 'x' }), 429, 'QUEUE_FULL', 'now it is full');
+sleep 6;
+cmp_ok(post($single, json => { event => 'x' })->{headers}{'retry-after'}, '>=', 6, 'Retry-After is no less than the time for which nothing has moved');
 $t->let_go('write_after_delete');
 ok(wait_written(), 'the writers go on');
 ok(wait_until(sub { post($batch, json => [ map { "again $_" } 1 .. 1000 ])->{status} == 202 }, 10),
