@@ -1,6 +1,6 @@
 -- The view logsvc.logs: rows as searches find them, for one organization, with
 -- conditions pushed down, in joins.
-SELECT plan(37);
+SELECT plan(38);
 
 SELECT isnt(logsvc.create_organization('Acme', 'business'), NULL, 'an organization');
 SELECT isnt(logsvc.create_organization('Globex', 'business'), NULL, 'another');
@@ -49,6 +49,26 @@ SELECT is((SELECT count(*) FROM logsvc.logs WHERE level = 'error' OR source = 'w
 SELECT is((SELECT (l.attributes ->> 'n')::int FROM logsvc.logs l ORDER BY "timestamp" DESC LIMIT 1), 99, 'attributes');
 SELECT is((SELECT l::text LIKE '%request 7%' FROM logsvc.logs l WHERE event = 'request 7'), true, 'whole rows');
 SELECT is((SELECT string_agg(DISTINCT event, ',') FROM logsvc.logs WHERE id = (SELECT id FROM logsvc.logs WHERE event = 'request 8')), 'request 8', 'an id');
+
+-- Whatever is pushed down: each two conditions give what they give for a table with the same rows.
+CREATE TEMP TABLE same AS SELECT * FROM logsvc.logs;
+CREATE FUNCTION pg_temp.ids(relation text, condition text) RETURNS text LANGUAGE plpgsql AS $$
+	DECLARE ids text;
+	BEGIN
+		EXECUTE format('SELECT string_agg(id, '','' ORDER BY id) FROM %s WHERE %s', relation, condition) INTO ids;
+		RETURN ids;
+	END $$;
+CREATE TEMP TABLE condition (c text);
+INSERT INTO condition VALUES ($$level = 'error'$$), ($$level IN ('info', 'INFO')$$), ($$level > 'f'$$), ($$NOT level = 'error'$$), ($$level = NULL$$),
+	($$source = 'web1'$$), ($$source = ANY ('{web0,web2,NULL}')$$), ($$source = ANY (NULL::text[])$$), ($$source <> ALL ('{web0}')$$),
+	($$source = event$$), ($$service = 'cart'$$), ($$service IS NULL$$), ($$coalesce(service, source) = 'web2'$$), ($$index = 'main'$$),
+	($$index <> 'main'$$), ($$index LIKE 'm%'$$), ($$"timestamp" >= '2026-01-01 00:10+00'$$), ($$"timestamp" < '2026-01-01 00:40:00.000001+00'$$),
+	($$"timestamp" = '2026-01-01 00:30+00'$$), ($$'2026-01-01 00:30+00' > "timestamp"$$), ($$"timestamp" <> '2026-01-01 00:30+00'$$),
+	($$"timestamp" < 'infinity'$$), ($$"timestamp" <= ingested_at$$), ($$"timestamp" > date '2026-01-01'$$), ($$attributes @> '{"customer": 1}'$$),
+	($$event LIKE '%7%'$$), ($$true$$), ($$false$$), ($$random() >= 0$$);
+SELECT is((SELECT string_agg(pair, '; ') FROM (
+		SELECT format(how, a.c, b.c) AS pair FROM condition a, condition b, unnest('{(%s) AND (%s),(%s) OR (%s)}'::text[]) how) q
+	WHERE pg_temp.ids('logsvc.logs', pair) IS DISTINCT FROM pg_temp.ids('same', pair)), NULL, 'pairs of conditions');
 
 CREATE TEMP TABLE customer (id int, name text);
 INSERT INTO customer VALUES (0, 'zero'), (1, 'one'), (2, 'two'), (3, 'three');

@@ -63,12 +63,12 @@ my $sender = fork // die;
 if (!$sender)
 {
 	my $sent = $t->sql(q{SELECT logsvc.act_as('acme');
-		DO $$ BEGIN FOR i IN 0 .. 1499 LOOP
+		DO $$ BEGIN FOR i IN 0 .. 899 LOOP
 			PERFORM logsvc.log('load ' || i, 'info', 's' || i % 3, jsonb_build_object('n', i));
 			COMMIT;
 			PERFORM pg_sleep(0.001);
 		END LOOP; END $$;
-		SELECT 1500});
+		SELECT 900});
 	syswrite $writer, (split /\n/, $sent)[-1] . "\n";
 	POSIX::_exit(0);
 }
