@@ -225,8 +225,10 @@ json_value(ls_str json, ls_arena *arena)
 		case 'n':
 			return null_value();
 		default:
-			v.kind = VALUE_NUMBER;
-			return ls_num_parse(json, &v.number) ? v : null_value();
+			/* Longer than numbers are looked at: a sum of very different ones. */
+			if (ls_num_parse(json, &v.number))
+				v.kind = VALUE_NUMBER;
+			return v;
 	}
 }
 

@@ -98,6 +98,25 @@ BEGIN
 EXCEPTION WHEN OTHERS THEN
 	RETURN NEXT 'E ' || SQLSTATE || ' ' || replace(SQLERRM, E'\n', ' ');
 END $$;
+-- The same for the list of events by simple conditions.
+CREATE FUNCTION differential_logs(a jsonb, lim int, pages boolean) RETURNS SETOF text LANGUAGE plpgsql AS $$
+DECLARE
+	answer json;
+	cursor text;
+	page int := 0;
+BEGIN
+	LOOP
+		answer := logsvc_internal.query_logs_json(a ->> 'from', a ->> 'to', a ->> 'index', a ->> 'level', a ->> 'source', a ->> 'service',
+			a ->> 'q', a ->> 'order', lim, cursor, a -> 'attributes');
+		RETURN QUERY SELECT 'R ' || r::text FROM json_array_elements(answer -> 'data') r;
+		cursor := answer #>> '{page,nextCursor}';
+		page := page + 1;
+		EXIT WHEN NOT pages OR cursor IS NULL OR page > 20000;
+	END LOOP;
+	RETURN NEXT 'M ' || json_build_object('page', answer -> 'page')::text;
+EXCEPTION WHEN OTHERS THEN
+	RETURN NEXT 'E ' || SQLSTATE || ' ' || replace(SQLERRM, E'\n', ' ');
+END $$;
 };
 
 sub new
@@ -235,9 +254,13 @@ sub ask
 	foreach my $request (@requests)
 	{
 		my ($earliest, $latest) = @{ $request->{bounds} // [ { amount => 0, unit => 'second' }, { amount => 0, unit => 'second' } ] };
-		$script .= "\\echo Q\nSELECT differential(" . join(', ', literal($request->{text}), literal($request->{earliest}),
-			literal($request->{latest}), $request->{limit}, $request->{pages} ? 'true' : 'false',
-			literal(json_encode([ $earliest, $latest ])), literal($self->{zone}), literal($request->{span}), $request->{include} ? 'true' : 'false') . ");\n";
+		my $pages = $request->{pages} ? 'true' : 'false';
+		my $call = $request->{logs}
+		  ? 'differential_logs(' . join(', ', literal($request->{text}), $request->{limit}, $pages)
+		  : 'differential(' . join(', ', literal($request->{text}), literal($request->{earliest}),
+			literal($request->{latest}), $request->{limit}, $pages, literal(json_encode([ $earliest, $latest ])),
+			literal($self->{zone}), literal($request->{span}), $request->{include} ? 'true' : 'false');
+		$script .= "\\echo Q\nSELECT $call);\n";
 	}
 	utf8::encode($script);
 	my $status = $self->{t}->node->psql('postgres', $script, stdout => \$out, stderr => \$err);
@@ -494,6 +517,117 @@ sub run
 			note_bytes $smallest;
 			last if ++$failures >= 5;
 		}
+	}
+	return !$failures;
+}
+
+# ---- events by simple conditions ----
+
+# What is asked for, and what must be true of an event.
+sub make_logs
+{
+	my ($events) = @_;
+	my %ask = (from => '-70d');
+	my @all;
+	my $some = LogsvcGenerator::pick(@$events);
+	my $change = sub { my ($text) = @_; my $kind = rand; return $kind < 0.15 ? uc $text : $kind < 0.3 ? lc $text : $text };
+
+	foreach my $name (qw(level source service))
+	{
+		next unless rand() < 0.3 && $some->{fields}{$name};
+		$ask{$name} = $change->($some->{fields}{$name}[1]);
+		push @all, [ 'same', $name, $ask{$name} ];
+	}
+	$ask{index} = $some->{fields}{index}[1] if rand() < 0.2;
+	my %attributes;
+	foreach (1 .. int rand 3)
+	{
+		my $field = LogsvcGenerator::make_field($events);
+		my $name = LogsvcReference::field_name($field);
+		my @parts = split /\./, $name, -1;
+		next if LogsvcReference::is_builtin($field) || $name eq '' || $attributes{$name};
+		$field = { parts => \@parts, prefix => 1 };
+		my $value = LogsvcReference::getter($field)->(rand() < 0.7 ? $some : LogsvcGenerator::pick(@$events)) // next;
+		$attributes{$name} = $value->[1];
+		push @all, [ 'compare', $field, '=', { kind => 'string', text => $value->[1] } ];
+	}
+	$ask{attributes} = \%attributes if %attributes;
+	if (rand() < 0.4)
+	{
+		my @words = LogsvcGenerator::tokens_of($some->{fields}{event}[1]);
+		my @asked;
+		foreach (1 .. 1 + int rand 2)
+		{
+			my $from = int rand(@words || 1);
+			my @phrase = grep { defined } @words[ $from .. $from + int rand 3 ];
+			next unless @phrase;
+			push @asked, @phrase == 1 ? $change->($phrase[0]) : '"' . join(' ', @phrase) . '"';
+			push @all, [ 'text', { kind => 'string', text => join ' ', @phrase } ];
+		}
+		$ask{q} = join ' ', @asked;
+	}
+	foreach my $bound (grep { rand() < 0.3 } qw(from to))
+	{
+		my $at = LogsvcGenerator::pick(@$events)->{time};
+		my $iso = LogsvcReference::iso_of($at);
+		$iso =~ s/Z$/sprintf '%03dZ', $at % 1000/e;
+		$ask{$bound} = $iso;
+		push @all, [ 'bound', $bound, $at ];
+	}
+	$ask{order} = LogsvcGenerator::pick(qw(asc desc)) if rand() < 0.6;
+	return (\%ask, @all);
+}
+
+# A sub that says whether an event is one that make_logs asked for.
+sub asked_for
+{
+	my ($ask, @all) = @_;
+	my @tests = map {
+		my ($kind, $name, $value) = @$_;
+		my $folded = $kind eq 'same' ? LogsvcReference::fold($value) : undef;
+		$kind ne 'same' && $kind ne 'bound' ? LogsvcReference::filter($_)
+		  : $kind eq 'bound' ? $name eq 'from' ? sub { $_[0]{time} >= $value } : sub { $_[0]{time} < $value }
+		  : $name eq 'service' ? sub { my $is = $_[0]{fields}{$name}; $is && $is->[1] eq $value }
+		  : sub { my $is = $_[0]{fields}{$name}; $is && LogsvcReference::fold($is->[1]) eq $folded }
+	} @all;
+	push @tests, sub { $_[0]{fields}{index}[1] eq $ask->{index} } if defined $ask->{index};
+	return sub { my ($event) = @_; foreach my $test (@tests) { return 0 unless $test->($event) } 1 };
+}
+
+# As run, for GET /api/v1/logs.
+sub run_logs
+{
+	my ($self, $n, %opt) = @_;
+	my $seed = $opt{seed} // $self->{seed};
+	my (@asked, @requests);
+	my $failures = 0;
+
+	foreach my $i (1 .. $n)
+	{
+		srand $seed * 1_000_003 + $i;
+		my ($ask, @all) = make_logs($self->{events});
+		my $text = json_encode($ask);
+		utf8::decode($text);
+		push @asked, [ $ask, @all ];
+		push @requests, { logs => 1, text => $text, limit => LogsvcGenerator::pick(3, 50, 10000), pages => rand() < 0.5 };
+	}
+	my @answers = $self->ask(@requests);
+	$self->{asked} += @answers;
+	foreach my $i (0 .. $#answers)
+	{
+		my ($answer, $request) = ($answers[$i], $requests[$i]);
+		my $filter = asked_for(@{ $asked[$i] });
+		my @want = map { LogsvcReference::event_json($_) } grep { $filter->($_) } @{ $self->{events} };
+		@want = reverse @want if ($asked[$i][0]{order} // '') eq 'asc';
+		my $more = @want > $request->{limit} && !$request->{pages} ? 1 : 0;
+		splice @want, $request->{limit} if $more;
+		$self->{rows} += @want;
+		next if !defined $answer->{error} && join("\n", @{ $answer->{rows} }) eq join("\n", @want) && ($answer->{meta}{page}{hasMore} ? 1 : 0) == $more;
+		my ($at) = grep { ($answer->{rows}[$_] // '') ne ($want[$_] // '') } 0 .. @want;
+		note_bytes 'list ' . ($i + 1) . " of QUERY_SEED=$seed, events of SEED=$self->{seed} EVENTS=$self->{n_events}: $request->{text}, limit $request->{limit}, pages "
+		  . ($request->{pages} ? 1 : 0) . "\n " . ($answer->{error} // @{ $answer->{rows} } . ' rows, expected ' . @want)
+		  . "\n got      " . ($answer->{rows}[ $at // 0 ] // 'nothing') . "\n expected " . ($want[ $at // 0 ] // 'nothing');
+		last if ++$failures >= 5;
 	}
 	return !$failures;
 }

@@ -107,7 +107,8 @@ sub number
 	return normal(scalar POSIX::strtod($text));
 }
 
-sub is_integer { return "$_[0]" =~ /\A-?\d+\z/; }
+# A double is shown with 15 digits, so that one next to a whole number looks like it.
+sub is_integer { my ($n) = @_; return "$n" =~ /\A-?\d+\z/ && "$n" == $n; }
 
 # What is no integer of 64 bits is a fraction below 2^53 or beyond all of them.
 sub compare_numbers

@@ -1,5 +1,5 @@
 -- Searching: stats, top, rare, timechart, rex; fields inside of objects.
-SELECT plan(68);
+SELECT plan(69);
 
 SELECT isnt(logsvc.create_organization('Acme', 'pro'), NULL, 'an organization');
 DO $$ BEGIN PERFORM logsvc.act_as('acme'); END $$;
@@ -56,6 +56,7 @@ SELECT is(pg_temp.s('| stats avg(n) as a by host') #> '{data,columns}',
 	'[{"name":"host","type":"string"},{"name":"a","type":"number"}]', 'columns');
 SELECT is(pg_temp.s('| stats dc(n)') #>> '{meta,stats,approximate}', 'false', 'dc is exact');
 SELECT ok(logsvc.explain_query('| stats count by host') LIKE '%group_parts%', 'counts stay in the parts');
+SELECT is(pg_temp.rows('n=1 | eval x = 1e300 | stats sum(x) as s | eval t = s') #> '{0,1}', ('1' || repeat('0', 300))::jsonb, 'a sum of many digits is kept');
 SELECT throws_ok($$ SELECT logsvc.search('| stats median(n)') $$, 'LQ002', NULL, 'an aggregate');
 
 -- ---- top and rare ----
