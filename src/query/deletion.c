@@ -57,6 +57,7 @@ logsvc_plan_deletion(PG_FUNCTION_ARGS)
 	if (get_call_result_type(fcinfo, NULL, &descriptor) != TYPEFUNC_COMPOSITE)
 		elog(ERROR, "plan_deletion returns a row");
 	descriptor = BlessTupleDesc(descriptor);
+	ls_require_permission("logs:export");
 	if (PG_ARGISNULL(0))
 		unbounded("a deletion needs a query");
 	if (SPI_connect() != SPI_OK_CONNECT)

@@ -501,8 +501,6 @@ set_page(ls_planner *p, const ls_position *position)
 	/* A row for each time and series is more than what a page of events is. */
 	if (plan->series && !s->limit_given)
 		s->limit = LS_SEARCH_MAX_LIMIT;
-	if (plan->keyset && s->limit > 0)
-		plan->newest = s->limit + 1;
 	if (plan->newest > 0)
 		ls_plan_set(p, p->newest, Int32GetDatum(plan->newest));
 	initStringInfo(&rows);

@@ -1,6 +1,6 @@
 -- Searching: the head of a query, from accepted events to the answer.
 \set QUIET on
-SELECT plan(49);
+SELECT plan(51);
 
 SELECT logsvc.create_organization('Acme', 'pro') ->> 'slug' AS slug \gset
 SELECT logsvc.create_organization('Other', 'pro') ->> 'slug' AS other \gset
@@ -88,6 +88,8 @@ SELECT throws_like(format('SELECT logsvc.search(%L)', (SELECT '| stats ' || stri
 	'stats makes at most%', 'columns are bounded');
 SELECT throws_like('SELECT logsvc.search(''| stats count by ' || repeat('n,', 70) || 'n'')',
 	'stats makes at most%', 'and so are keys');
+SELECT is((SELECT count(*) FROM logsvc.events('earliest=-7d', 2147483647)),
+	(SELECT count(*) FROM logsvc.events('earliest=-7d')), 'events() with the largest limit');
 
 -- ---- damage ----
 
@@ -108,4 +110,5 @@ SELECT throws_ok($$ SELECT logsvc.search('index=web') $$, 'LS302', NULL,
 	'and does not have its index');
 DO $$ BEGIN PERFORM logsvc.use_token(NULL); END $$;
 SELECT throws_ok($$ SELECT logsvc.search('') $$, 'LS802', NULL, 'nobody may search');
+SELECT throws_ok($$ SELECT logsvc_internal.plan_deletion('x') $$, 'LS802', NULL, 'nor plan a deletion');
 SELECT * FROM finish();
