@@ -45,8 +45,17 @@ typedef struct template
 	const uint8_t *bits; /* of digits */
 	const uint8_t *bits_end;
 	uint64_t bit;
+	const char *digits; /* of the rows from `next` on */
+	const char *nibbles;
 }
 template;
+
+/* The digits of numbers below 1,000; others are wrong. */
+typedef struct digit_table
+{
+	char digits[1024][4];
+	bool made;
+} digit_table;
 
 /* A copy that has PADDING bytes behind it; NULL when out of memory. */
 static const char *
@@ -256,49 +265,61 @@ get_bits(template *t, unsigned width)
 	return (uint32_t) v & ((1u << width) - 1);
 }
 
-/* The digits of a row; false when bits say none. */
-static inline bool
-get_digits(template *t, char *to)
+static void
+make_table(digit_table *table)
 {
-	uint32_t k = 0;
-	bool good = true;
-
-	for (; k + 3 <= t->n_digits; k += 3)
+	for (unsigned v = 0; v < 1000 && !table->made; v++)
 	{
-		uint32_t v = get_bits(t, 10);
-		uint32_t hundreds = v * 5243 >> 19;
-		uint32_t tens;
-
-		good &= v < 1000;
-		v -= hundreds * 100;
-		tens = v * 103 >> 10;
-		to[k] = (char) ('0' + hundreds);
-		to[k + 1] = (char) ('0' + tens);
-		to[k + 2] = (char) ('0' + v - tens * 10);
+		table->digits[v][0] = (char) ('0' + v / 100);
+		table->digits[v][1] = (char) ('0' + v / 10 % 10);
+		table->digits[v][2] = (char) ('0' + v % 10);
+		table->digits[v][3] = 0;
 	}
-	if (k + 2 == t->n_digits)
-	{
-		uint32_t v = get_bits(t, 7);
-
-		good &= v < 100;
-		to[k] = (char) ('0' + v / 10);
-		to[k + 1] = (char) ('0' + v % 10);
-	}
-	else if (k + 1 == t->n_digits)
-	{
-		uint32_t v = get_bits(t, 4);
-
-		good &= v < 10;
-		to[k] = (char) ('0' + v);
-	}
-	return good;
+	table->made = true;
 }
 
-static inline void
-get_nibbles(template *t, char *to)
+/*
+ * All digits of a template, before any text is made: of a row's own, written
+ * just now, a copy of 16 bytes would wait.  False when bits say no digit, or
+ * memory ran out.
+ */
+static bool
+expand_digits(template *t, ls_arena *arena, digit_table *table)
 {
-	for (uint32_t k = 0; k < t->n_nibbles; k++)
-		to[k] = "0123456789abcdef"[get_bits(t, 4)];
+	char *digits = ls_arena_alloc(arena, (size_t) t->rows * t->n_digits + PADDING);
+	char *nibbles = ls_arena_alloc(arena, (size_t) t->rows * t->n_nibbles + PADDING);
+	uint32_t highest = 0;
+
+	if (digits == NULL || nibbles == NULL)
+		return false;
+	t->digits = digits;
+	t->nibbles = nibbles;
+	make_table(table);
+	for (uint32_t row = 0; row < t->rows; row++)
+	{
+		uint32_t left = t->n_digits;
+
+		for (; left >= 3; left -= 3, digits += 3)
+		{
+			uint32_t v = get_bits(t, 10);
+
+			memcpy(digits, table->digits[v], 4);
+			highest = v > highest ? v : highest;
+		}
+		if (left > 0)
+		{
+			uint32_t v = get_bits(t, left == 2 ? 7 : 4);
+
+			memcpy(digits, table->digits[v] + 3 - left, left);
+			digits += left;
+			highest = v >= (left == 2 ? 100 : 10) ? 1000 : highest;
+		}
+		for (uint32_t k = 0; k < t->n_nibbles; k++)
+			*nibbles++ = "0123456789abcdef"[get_bits(t, 4)];
+	}
+	memset(digits, 0, PADDING);
+	memset(nibbles, 0, PADDING);
+	return highest < 1000;
 }
 
 static inline char *
@@ -314,35 +335,34 @@ copy(char *to, const char *from, size_t len)
 static inline char *
 put_number(char *to, uint64_t v, uint32_t digits)
 {
-	char buffer[2 * LS_TEMPLATE_MAX_DIGITS];
-	char *end = buffer + LS_TEMPLATE_MAX_DIGITS;
-	char *p = end;
+	static const char pairs[] = "00010203040506070809101112131415161718192021222324"
+								"25262728293031323334353637383940414243444546474849"
+								"50515253545556575859606162636465666768697071727374"
+								"75767778798081828384858687888990919293949596979899";
+	uint32_t n = 1;
+	char *p;
 
-	do
-	{
-		*--p = (char) ('0' + v % 10);
-		v /= 10;
-	} while (v != 0);
-	while (end - p < digits)
+	for (uint64_t limit = 10; n < LS_TEMPLATE_MAX_DIGITS && v >= limit; limit *= 10)
+		n++;
+	n = n > digits ? n : digits;
+	p = to + n;
+	for (; v >= 100; v /= 100)
+		memcpy(p -= 2, pairs + v % 100 * 2, 2);
+	if (v >= 10)
+		memcpy(p -= 2, pairs + v * 2, 2);
+	else
+		*--p = (char) ('0' + v);
+	while (p > to)
 		*--p = '0';
-	memcpy(to, p, LS_TEMPLATE_MAX_DIGITS);
-	return to + (end - p);
+	return to + n;
 }
 
 /* Appends the next text of a template; NULL when something is wrong with it. */
 static char *
 put_row(template *t, char *to, const char *limit)
 {
-	char digits[LS_TEMPLATE_MAX_STREAM + PADDING];
-	char nibbles[LS_TEMPLATE_MAX_STREAM + PADDING];
-	const char *digit = digits;
-	const char *nibble = nibbles;
 	uint32_t row = t->next++;
 
-	if (t->n_digits > 0 && !get_digits(t, digits))
-		return NULL;
-	if (t->n_nibbles > 0)
-		get_nibbles(t, nibbles);
 	for (const op *o = t->ops; o < t->ops + t->n_ops; o++)
 	{
 		switch (o->kind)
@@ -351,12 +371,12 @@ put_row(template *t, char *to, const char *limit)
 				to = copy(to, o->u.literal, o->parameter);
 				break;
 			case LS_TEMPLATE_DIGITS:
-				to = copy(to, digit, o->parameter);
-				digit += o->parameter;
+				to = copy(to, t->digits, o->parameter);
+				t->digits += o->parameter;
 				break;
 			case LS_TEMPLATE_HEX:
-				to = copy(to, nibble, o->parameter);
-				nibble += o->parameter;
+				to = copy(to, t->nibbles, o->parameter);
+				t->nibbles += o->parameter;
 				break;
 			case LS_TEMPLATE_INTEGERS:
 			case LS_TEMPLATE_PACKED:
@@ -384,6 +404,7 @@ ls_part_templates_decode(ls_reader *r, uint32_t n, ls_arena *arena, const uint32
 	uint64_t total = ls_read_varint(r);
 	uint64_t n_templates = ls_read_varint(r);
 	uint64_t longest = 0;
+	digit_table table = {.made = false};
 	template *templates;
 	uint64_t *numbers;
 	uint32_t *ends;
@@ -420,7 +441,13 @@ ls_part_templates_decode(ls_reader *r, uint32_t n, ls_arena *arena, const uint32
 		}
 	}
 	for (uint32_t i = 0; i < n_templates; i++)
-		longest = templates[i].longest > longest ? templates[i].longest : longest;
+	{
+		template *t = &templates[i];
+
+		longest = t->longest > longest ? t->longest : longest;
+		if (t->n_digits + t->n_nibbles > 0 && !expand_digits(t, arena, &table))
+			return false;
+	}
 	if (longest > LS_PART_MAX_BYTES)
 		return false;
 	text = ls_arena_alloc(arena, (size_t) (total + longest + 2 * PADDING));
