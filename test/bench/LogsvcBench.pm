@@ -27,14 +27,19 @@ sub process_cpu
 	return ($f[11] + $f[12] + ($dead ? $f[13] + $f[14] : 0)) / 100;
 }
 
-# Of the postmaster, its dead children and its living ones.
+# Of the postmaster, its dead children and its living ones; again when one died meanwhile.
 sub server_cpu
 {
 	my ($t) = @_;
 	my $postmaster = (split /\n/, slurp_file($t->node->data_dir . '/postmaster.pid'))[0];
-	my $cpu = process_cpu($postmaster, 1);
-	$cpu += process_cpu($_) foreach split ' ', `ps -o pid= --ppid $postmaster`;
-	return $cpu;
+	my ($dead, $living);
+	do
+	{
+		$dead = process_cpu($postmaster, 1);
+		$living = 0;
+		$living += process_cpu($_) foreach split ' ', `ps -o pid= --ppid $postmaster`;
+	} while (process_cpu($postmaster, 1) - $dead > 0.015);
+	return $dead + $living;
 }
 
 sub connect_http
