@@ -97,10 +97,11 @@ extern bool ls_replay_wanted(void);
 
 /*
  * Events that make a writer run before the flush interval is over.  More than
- * the 1,000 of specification 8.6: parts of some thousand events cost less CPU
- * and less disk, and waiting events are searchable all the same.
+ * the 1,000 of specification 8.6, as waiting events are searchable all the
+ * same: who sends so many in that time gets parts that are full (LS_PART_FULL)
+ * at once, which are never rewritten.
  */
-#define LS_QUEUE_BATCH 8192
+#define LS_QUEUE_BATCH 36864
 
 /* ---- segment.c ---- */
 
