@@ -3,7 +3,7 @@
 #	make bench B=queue		rows "metric value unit"
 #
 # Environment: HOLD (120), the seconds for which each kind of transaction is held;
-# DURATION (15), of each measurement.
+# DURATION (15), of each measurement; KINDS (snapshot,searched).
 #
 # Single events over 64 connections, which make the most entries of the queue.
 # Without a transaction, at the end of one that has a snapshot, without, at the end
@@ -98,18 +98,19 @@ sub with_transaction
 }
 
 my $snapshot = 'BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT txid_current();';
-load(3);
-my @alone = alone();
-my $held = with_transaction('snapshot', $snapshot);
-push @alone, alone();
-my $searched = with_transaction('searched', "$snapshot SELECT logsvc.act_as('bench');"
+my %begin = (snapshot => $snapshot, searched => "$snapshot SELECT logsvc.act_as('bench');"
 	  . q{ SELECT logsvc.search('earliest=-1h | stats count')});
-push @alone, alone();
-foreach my $i (0, 1)
+load(3);
+my $before = alone();
+foreach my $kind (split /,/, $ENV{KINDS} || 'snapshot,searched')
 {
-	my $name = (qw(rate cpu))[$i];
-	metric("${name}_snapshot_to_alone", sprintf('%.2f', 2 * $held->[$i] / ($alone[0][$i] + $alone[1][$i])), 'ratio');
-	metric("${name}_searched_to_alone", sprintf('%.2f', 2 * $searched->[$i] / ($alone[1][$i] + $alone[2][$i])), 'ratio');
+	my $held = with_transaction($kind, $begin{$kind} // die "no transaction is called $kind\n");
+	my $after = alone();
+	foreach my $i (0, 1)
+	{
+		metric((qw(rate cpu))[$i] . "_${kind}_to_alone", sprintf('%.2f', 2 * $held->[$i] / ($before->[$i] + $after->[$i])), 'ratio');
+	}
+	$before = $after;
 }
 metric('segments_in_the_end', segments(), 'tables') if wait_until(sub { segments() <= 4 }, 120);
 $t->stop;
