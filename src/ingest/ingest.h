@@ -99,9 +99,13 @@ extern bool ls_replay_wanted(void);
  * Events that make a writer run before the flush interval is over.  More than
  * the 1,000 of specification 8.6, as waiting events are searchable all the
  * same: who sends so many in that time gets parts that are full (LS_PART_FULL)
- * at once, which are never rewritten.
+ * at once, which are never rewritten.  A small queue must not fill up meanwhile,
+ * so there it is half of logsvc.queue_limit, but not below LS_QUEUE_MIN_BATCH.
  */
 #define LS_QUEUE_BATCH 36864
+#define LS_QUEUE_MIN_BATCH 8192
+
+extern int64 ls_queue_batch(void);
 
 /* ---- segment.c ---- */
 

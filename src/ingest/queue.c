@@ -315,12 +315,19 @@ ls_queue_insert(const pg_uuid_t *organization, uint64 batch, bool audit, ls_str 
 	pfree(DatumGetPointer(values[7]));
 }
 
+int64
+ls_queue_batch(void)
+{
+	return Min(LS_QUEUE_BATCH, Max(LS_QUEUE_MIN_BATCH, ls_queue_limit / 2));
+}
+
 void
 ls_queue_committed(uint32 events)
 {
 	/* In this order, and read in the other one: nobody sees a depth that is too small. */
 	int64 after = (int64) pg_atomic_add_fetch_u64(&shared->waiting, events);
 	int64 before = after - (int64) events;
+	int64 batch = ls_queue_batch();
 
 	pg_atomic_sub_fetch_u64(&shared->reserved, events);
 	/*
@@ -329,7 +336,7 @@ ls_queue_committed(uint32 events)
 	 * cannot tell: it also counts what others have yet to commit, and of two
 	 * that commit at once each would leave the waking to the other.
 	 */
-	if (!(before <= 0 && after > 0) && !(before < LS_QUEUE_BATCH && after >= LS_QUEUE_BATCH))
+	if (!(before <= 0 && after > 0) && !(before < batch && after >= batch))
 		return;
 	for (int i = 0; i < LS_MAX_POOL && i < ls_writers; i++)
 		ls_slot_wake(ls_slot_get(LS_WORKER_WRITER, i));

@@ -51,7 +51,7 @@ next_run(TimestampTz pending_since, bool found_nothing)
 	TimestampTz now = GetCurrentTimestamp();
 	long waited = (long) ((now - pending_since) / 1000);
 
-	if (ls_queue_waiting() >= LS_QUEUE_BATCH && !found_nothing)
+	if ((int64) ls_queue_waiting() >= ls_queue_batch() && !found_nothing)
 		return 0;
 	return Max(0, ls_flush_interval - waited);
 }
