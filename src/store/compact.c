@@ -5,7 +5,7 @@
  *
  * Size-tiered.  A part's size is its rows, or its text in KB when that is
  * more; from LS_PART_FULL on a part stays as it is.  Below, sizes fall into
- * classes, each 8 times as wide as the one before it.  When 8 parts of one
+ * classes that begin at 1, 8, 64, 512 and 4,096.  When 8 parts of one
  * organization, index and day are in one class, they and all smaller ones are
  * merged, so the result is of a higher class: an event is rewritten at most
  * once for each class, and a day has at most 7 parts of each class beside the
@@ -306,7 +306,7 @@ look_into(ls_compactor *c, partition *p)
 	TimestampTz now = GetCurrentTimestamp();
 	char *sql = psprintf(
 		"SELECT organization_id, index_name, day, below, last FROM ("
-		" SELECT *, CASE WHEN last OR n5 >= 8 THEN 32768 WHEN n4 >= 8 THEN 4096"
+		" SELECT *, CASE WHEN last OR n5 >= 8 THEN %d WHEN n4 >= 8 THEN 4096"
 		"  WHEN n3 >= 8 THEN 512 WHEN n2 >= 8 THEN 64 WHEN n1 >= 8 THEN 8 END AS below FROM ("
 		"  SELECT organization_id, index_name, day, pg_catalog.count(*) AS n,"
 		"   day < $4 AND pg_catalog.max(created_at) < pg_catalog.now() - interval '1 hour' AS last,"
@@ -321,7 +321,7 @@ look_into(ls_compactor *c, partition *p)
 		"   # pg_catalog.hashtext(index_name)) & 2147483647) %% $1 = $2"
 		"  GROUP BY organization_id, index_name, day HAVING pg_catalog.count(*) > 1) AS k) AS m"
 		" WHERE below IS NOT NULL ORDER BY n DESC LIMIT $3",
-		p->name, LS_LEVEL_FULL - 1, LS_PART_FULL);
+		LS_PART_FULL, p->name, LS_LEVEL_FULL - 1, LS_PART_FULL);
 
 	if (SPI_execute_with_args(sql, lengthof(types), (Oid *) types, values, NULL, true, 0) !=
 		SPI_OK_SELECT)
@@ -441,8 +441,7 @@ store_merged(merge *m, bool full)
 	ls_buf body;
 
 	CHECK_FOR_INTERRUPTS();
-	if (ls_part_builder_rows(m->builder) >= LS_PART_FULL)
-		full = true;
+	full = full || ls_part_builder_full(m->builder);
 	row.level = full ? LS_LEVEL_FULL : Min(m->level, LS_LEVEL_FULL - 1);
 	ls_buf_init(&header, m->arena);
 	ls_buf_init(&body, m->arena);

@@ -27,6 +27,13 @@
 #define LS_PART_MAX_COLUMNS 4096
 
 /*
+ * A part of so many rows, or so many KB of text, is full and not merged any
+ * more: a larger one is hardly smaller for each event, so a rewrite would buy
+ * nothing but a shorter list of parts.
+ */
+#define LS_PART_FULL 16384
+
+/*
  * A part holds at most this much: the texts of all values and 8 bytes for
  * each value.  So a reader knows what memory it can need; parts of large
  * events have fewer rows.
@@ -132,6 +139,9 @@ extern ls_part_builder *ls_part_builder_create(ls_arena *arena);
 extern bool ls_part_builder_add(ls_part_builder *builder, const ls_event *event);
 
 extern uint32_t ls_part_builder_rows(const ls_part_builder *builder);
+
+/* Would the rows make a full part (LS_PART_FULL)? */
+extern bool ls_part_builder_full(const ls_part_builder *builder);
 
 /* Forgets the rows from `rows` on (a request that turned out bad). */
 extern void ls_part_builder_truncate(ls_part_builder *builder, uint32_t rows);

@@ -60,6 +60,12 @@ ls_part_builder_rows(const ls_part_builder *builder)
 	return builder->rows;
 }
 
+bool
+ls_part_builder_full(const ls_part_builder *builder)
+{
+	return builder->rows >= LS_PART_FULL || builder->raw_bytes >> 10 >= LS_PART_FULL;
+}
+
 void
 ls_part_builder_reset(ls_part_builder *b)
 {

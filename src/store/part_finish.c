@@ -13,11 +13,11 @@
 
 /*
  * Parts of fewer rows are read as a whole sooner than a token filter is asked,
- * and have no templates to speak of; a small fresh part is soon merged, so
- * neither is worth the work.
+ * and have no templates to speak of.  Small fresh parts are soon merged; of
+ * those with a block and more a few stay until their day is over.
  */
 #define WORTH_ROWS 512
-#define WORTH_ROWS_FRESH 16384
+#define WORTH_ROWS_FRESH LS_PART_BLOCK_ROWS
 
 /* Shorter payloads of texts are not tried as templates. */
 #define TEMPLATES_FROM 1024

@@ -37,9 +37,6 @@ extern bool ls_body_fetch(void *context, uint64_t offset, size_t length, void *t
 #define LS_LEVEL_FULL 9
 #define LS_LEVEL_CORRUPT (-1)
 
-/* A part of so many rows, or so many KB of text, is full. */
-#define LS_PART_FULL 32768
-
 typedef struct ls_stored_part
 {
 	pg_uuid_t organization;

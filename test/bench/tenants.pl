@@ -117,7 +117,7 @@ my $at_rest = wait_until(sub {
 	sleep 1;
 	$t->sql(q{SELECT count(*) FROM (SELECT FROM (
 		SELECT organization_id, index_name, day, greatest(rows, raw_bytes >> 10) AS size
-		FROM logsvc_internal.part WHERE level BETWEEN 1 AND 8) s WHERE size < 32768
+		FROM logsvc_internal.part WHERE level BETWEEN 1 AND 8) s WHERE size < 16384
 		GROUP BY organization_id, index_name, day, width_bucket(size, '{8,64,512,4096}'::bigint[])
 		HAVING count(*) >= 8) k}) == 0;
 }, 120);

@@ -50,7 +50,7 @@ sub small_parts
 sub at_rest
 {
 	return wait_until(sub { $t->sql(q{SELECT count(*) FROM (
-		SELECT organization_id, index_name, day, width_bucket(greatest(rows, raw_bytes >> 10), '{8,64,512,4096,32768}'::bigint[]) AS c
+		SELECT organization_id, index_name, day, width_bucket(greatest(rows, raw_bytes >> 10), '{8,64,512,4096,16384}'::bigint[]) AS c
 		FROM logsvc_internal.part WHERE level BETWEEN 1 AND 8 GROUP BY 1, 2, 3, 4 HAVING count(*) >= 8) s}) == 0 }, 30);
 }
 
