@@ -24,6 +24,7 @@
 #define ORGANIZATIONS 256 /* of one pass */
 #define ENTRIES 32        /* of one transaction */
 #define LOOK_AGAIN 5000   /* ms; a raised limit is noticed after this time */
+#define ROOM_AGAIN 200    /* ms; the queue may have room again */
 
 void
 ls_deferred_insert(const pg_uuid_t *organization, uint64 batch, int64 bytes, ls_str header,
@@ -72,6 +73,7 @@ typedef struct pass
 	ls_sender sender;
 	int64 gone; /* bytes that leave the deferred store */
 	bool more;
+	bool full; /* the queue has no room */
 } pass;
 
 static void
@@ -144,8 +146,8 @@ take_rows(void *context)
 		int64 bytes = DatumGetInt64(SPI_getbinval(row, desc, 2, &isnull));
 
 		/* As for dead letters: a row that is larger than the limit must get in too. */
-		if (ls_queue_depth() >= (uint64) ls_queue_limit / 2 ||
-			!ls_quota_take(&p->sender, LS_QUOTA_ACCEPT, bytes, &reservation->hold))
+		p->full = ls_queue_depth() >= (uint64) ls_queue_limit / 2;
+		if (p->full || !ls_quota_take(&p->sender, LS_QUOTA_ACCEPT, bytes, &reservation->hold))
 			break;
 		ls_reserve_always(reservation,
 						  (uint32) DatumGetInt32(SPI_getbinval(row, desc, 3, &isnull)));
@@ -188,7 +190,7 @@ keep_organization(pass *p, const pg_uuid_t *organization)
 
 	p->sender = (ls_sender){.organization = *organization, .test = false};
 	p->gone = 0;
-	p->more = false;
+	p->more = p->full = false;
 	verdict = ls_quota_ask(&p->sender, &retry_after);
 	if (verdict == LS_QUOTA_UNKNOWN)
 		return false;
@@ -199,6 +201,8 @@ keep_organization(pass *p, const pg_uuid_t *organization)
 			errmsg("logsvc could not take events out of the deferred store: %s", caught.format));
 		return false;
 	}
+	if (p->gone > 0)
+		LS_STOP_POINT("deferred_after_commit");
 	ls_quota_deferred_gone(organization, p->gone);
 	return true;
 }
@@ -209,6 +213,7 @@ ls_deferred_keep(void)
 	static pass *p = NULL;
 	ls_caught caught;
 	bool more = false;
+	bool full = false;
 
 	if (ls_quota_deferred() <= 0)
 		return -1;
@@ -229,8 +234,10 @@ ls_deferred_keep(void)
 		memset(&p->last, 0, sizeof(p->last));
 	for (int i = 0; i < p->n_organizations; i++)
 	{
-		if (keep_organization(p, &p->organizations[i]))
-			more = more || p->more;
+		if (!keep_organization(p, &p->organizations[i]))
+			continue;
+		more = more || p->more;
+		full = full || p->full;
 	}
-	return more ? 20 : LOOK_AGAIN;
+	return full ? ROOM_AGAIN : more ? 20 : LOOK_AGAIN;
 }
