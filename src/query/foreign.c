@@ -125,6 +125,13 @@ is_known(Node *value)
 		   !contain_subplans(value);
 }
 
+/* Is a text that is equal the same text? */
+static bool
+is_exact(Oid collation)
+{
+	return !OidIsValid(collation) || get_collation_isdeterministic(collation);
+}
+
 /*
  * Can the condition narrow the search?  Then the column, the comparison and the
  * value that it is compared with.
@@ -146,7 +153,8 @@ match_condition(Expr *clause, Index relid, int *column, comparison *how, Node **
 			*value = left;
 			op = get_commutator(op);
 		}
-		if (*column == 0 || !OidIsValid(op) || !is_known(*value) || !is_ordinary(op, *column))
+		if (*column == 0 || !OidIsValid(op) || !is_known(*value) || !is_ordinary(op, *column) ||
+			!is_exact(((OpExpr *) clause)->inputcollid))
 			return false;
 		*how = comparison_of(get_opname(op));
 		return *how != COMPARE_ANY &&
@@ -159,7 +167,8 @@ match_condition(Expr *clause, Index relid, int *column, comparison *how, Node **
 		*column = column_of(linitial(any->args), relid);
 		*value = lsecond(any->args);
 		*how = COMPARE_ANY;
-		return is_text_column(*column) && any->opno == TextEqualOperator && is_known(*value);
+		return is_text_column(*column) && any->opno == TextEqualOperator && is_known(*value) &&
+			   is_exact(any->inputcollid);
 	}
 	return false;
 }
@@ -311,7 +320,8 @@ narrow_time(ls_search *search, comparison how, Datum value)
 
 	if (TIMESTAMP_NOT_FINITE(time))
 		return; /* the server compares again */
-	at = ls_time_of_timestamptz(time);
+	/* A time of the server can be later than any that the store counts. */
+	at = ls_time_of_timestamptz(Min(time, ls_timestamptz_of_time(LS_LAST_EVENT_TIME)));
 	if (how == COMPARE_EQ || how == COMPARE_GE || how == COMPARE_GT)
 		search->from = Max(search->from, how == COMPARE_GT ? at + 1 : at);
 	if (how == COMPARE_EQ || how == COMPARE_LE || how == COMPARE_LT)
@@ -371,15 +381,29 @@ fields_stage(const List *columns)
 	return ls_str_make(q.data, (size_t) q.len);
 }
 
+/* The values of conditions, as who asks has them: before the search is another role. */
+static NullableDatum *
+evaluate(ForeignScanState *node, const logs_scan *scan)
+{
+	NullableDatum *values = palloc(sizeof(NullableDatum) * ((Size) list_length(scan->values) + 1));
+	ListCell *cell;
+
+	foreach (cell, scan->values)
+	{
+		NullableDatum *v = &values[foreach_current_index(cell)];
+
+		v->value = ExecEvalExprSwitchContext(lfirst(cell), node->ss.ps.ps_ExprContext, &v->isnull);
+	}
+	return values;
+}
+
 static void
 find_rows(ForeignScanState *node, logs_scan *scan)
 {
-	ExprContext *econtext = node->ss.ps.ps_ExprContext;
 	MemoryContext caller = MemoryContextSwitchTo(node->ss.ps.state->es_query_cxt);
+	NullableDatum *values = evaluate(node, scan);
 	Oid tenant = get_role_oid("logsvc_tenant", false);
 	ls_position start = {0};
-	ListCell *pushed = list_head(scan->pushed);
-	ListCell *cell;
 	ls_search search;
 	Oid user;
 	int context;
@@ -393,24 +417,20 @@ find_rows(ForeignScanState *node, logs_scan *scan)
 	ls_search_prepare(&search);
 	search.from = LS_FIRST_EVENT_TIME;
 	search.to = LS_LAST_EVENT_TIME;
-	foreach (cell, scan->values)
+	for (int i = 0; i < list_length(scan->values); i++)
 	{
-		int column = lfirst_int(pushed);
-		comparison how = (comparison) lfirst_int(lnext(scan->pushed, pushed));
-		bool isnull;
-		Datum value = ExecEvalExprSwitchContext(lfirst(cell), econtext, &isnull);
-
-		pushed = lnext(scan->pushed, lnext(scan->pushed, pushed));
 		/* A comparison with NULL is true for no row. */
-		if (isnull)
+		if (values[i].isnull)
 			search.n_indexes = 0;
 		else
-			narrow(&search, column, how, value);
+			narrow(&search, list_nth_int(scan->pushed, 2 * i),
+				   (comparison) list_nth_int(scan->pushed, 2 * i + 1), values[i].value);
 	}
 	ls_plan_event_rows(&search, ls_search_plan(&search, &start), scan->rows,
 					   RelationGetDescr(node->ss.ss_currentRelation));
 	SPI_finish();
 	SetUserIdAndSecContext(user, context);
+	pfree(values);
 	MemoryContextSwitchTo(caller);
 }
 

@@ -1,6 +1,6 @@
 -- The view logsvc.logs: rows as searches find them, for one organization, with
 -- conditions pushed down, in joins.
-SELECT plan(38);
+SELECT plan(42);
 
 SELECT isnt(logsvc.create_organization('Acme', 'business'), NULL, 'an organization');
 SELECT isnt(logsvc.create_organization('Globex', 'business'), NULL, 'another');
@@ -43,6 +43,7 @@ SELECT is((SELECT count(*) FROM logsvc.logs WHERE "timestamp" >= '2026-01-01 00:
 SELECT is((SELECT count(*) FROM logsvc.logs WHERE "timestamp" > '2026-01-01 00:10+00' AND "timestamp" <= '2026-01-01 00:20+00'), 10::bigint, '... its ends');
 SELECT is((SELECT count(*) FROM logsvc.logs WHERE "timestamp" = '2026-01-01 00:10+00'), 1::bigint, 'a time');
 SELECT is((SELECT count(*) FROM logsvc.logs WHERE "timestamp" BETWEEN '-infinity' AND 'infinity'), 100::bigint, 'all times');
+SELECT is((SELECT count(*) FROM logsvc.logs WHERE "timestamp" <= '294276-12-31 00:00+00' AND "timestamp" > '4713-01-01 00:00+00 BC'), 100::bigint, 'times that no event can have');
 SELECT is((SELECT count(*) FROM logsvc.logs WHERE "timestamp" > now() - interval '1 hour'), 0::bigint, 'the last hour');
 SELECT is((SELECT count(*) FROM logsvc.logs WHERE level = NULL), 0::bigint, 'compared with NULL');
 SELECT is((SELECT count(*) FROM logsvc.logs WHERE level = 'error' OR source = 'web1'), 47::bigint, 'either');
@@ -79,6 +80,12 @@ SELECT is((SELECT count(*) FROM customer c, LATERAL (SELECT FROM logsvc.logs l W
 PREPARE p(text) AS SELECT count(*) FROM logsvc.logs WHERE source = $1;
 SELECT results_eq($$ EXECUTE p('web0') $$, $$ VALUES (34::bigint) $$, 'a prepared statement');
 SELECT results_eq($$ EXECUTE p('web1') $$, $$ VALUES (33::bigint) $$, '... again');
+
+-- What a condition compares with is computed as for any other table: by who asks, and as the collation says.
+CREATE COLLATION pg_temp.any_case (provider = icu, locale = 'und-u-ks-level2', deterministic = false);
+SELECT is((SELECT count(*) FROM logsvc.logs WHERE source = 'WEB0' COLLATE pg_temp.any_case), 34::bigint, 'a collation of texts that are equal and differ');
+SELECT is((SELECT count(*) FROM logsvc.logs WHERE source = ANY ('{WEB0,WEB1}'::text[] COLLATE pg_temp.any_case)), 67::bigint, '... of several');
+SELECT is((SELECT count(*) FROM logsvc.logs WHERE source = 'web' || (current_user = session_user)::int), 33::bigint, 'whoever the search runs as');
 
 SELECT matches(pg_temp.explain($$ SELECT count(*) FROM logsvc.logs WHERE level = 'error' AND "timestamp" > now() - interval '1 day' AND source IN ('a', 'b') AND event LIKE '%x%' $$),
 	'Columns: timestamp, event, level, source\n\s*Narrowed By: .*', 'what is pushed down');
