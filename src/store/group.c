@@ -51,6 +51,13 @@ ls_group_out_of_memory(void)
 
 /* ---- tables of keys ---- */
 
+/* The seed is where the memory is: who sends events must not know which keys collide. */
+static inline uint32
+hash_of(const ls_key_table *table, ls_str key)
+{
+	return (uint32) ls_hash64(key.data, key.len, (uint64) (uintptr_t) table->arena);
+}
+
 static void
 grow_slots(ls_key_table *table)
 {
@@ -59,7 +66,7 @@ grow_slots(ls_key_table *table)
 
 	for (uint32 k = 1; k <= table->n; k++)
 	{
-		uint32 at = (uint32) ls_hash64(table->keys[k].data, table->keys[k].len, 0) & (n_slots - 1);
+		uint32 at = hash_of(table, table->keys[k]) & (n_slots - 1);
 
 		while (slots[at] != 0)
 			at = (at + 1) & (n_slots - 1);
@@ -73,7 +80,7 @@ grow_slots(ls_key_table *table)
 static uint32
 find_at(const ls_key_table *table, ls_str key, uint32 *at)
 {
-	*at = (uint32) ls_hash64(key.data, key.len, 0) & (table->n_slots - 1);
+	*at = hash_of(table, key) & (table->n_slots - 1);
 	while (table->slots[*at] != 0)
 	{
 		if (ls_str_eq(table->keys[table->slots[*at]], key))

@@ -360,7 +360,8 @@ pick_distinct(ls_scan *scan, ls_picker *p, ls_buf *scratch, ls_picked *row)
 		return;
 	}
 	key.text = ls_str_make(scratch->data, scratch->len);
-	hash = ls_hash64(key.text.data, key.text.len, 0);
+	/* Who sends events must not know which values collide. */
+	hash = ls_hash64(key.text.data, key.text.len, (uint64) (uintptr_t) scan->arena);
 	hash += hash == 0;
 	if (p->n >= p->n_slots / 2)
 		grow_slots(scan, p);
