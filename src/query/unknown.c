@@ -18,6 +18,9 @@
 
 /* Parts of the range; with more of them nothing is said. */
 #define MOST_PARTS 200
+
+/* In so few of them most names are found. */
+#define FIRST_PARTS 4
 #define MOST_NAMES 64
 
 /* A field that the query reads before a stage makes it. */
@@ -143,9 +146,12 @@ add_stage(collector *c, const ls_query_stage *stage)
 	}
 }
 
-/* The attributes of the events in the range; -1: not known. */
+/*
+ * The attributes of the events in the range, or of `most` parts of it; -1: not
+ * known.
+ */
 static int
-known_names(const ls_search *s, ls_str **names)
+known_names(const ls_search *s, int most, ls_str **names)
 {
 	static const char *const sql =
 		"WITH h AS MATERIALIZED (SELECT id, header, CASE WHEN pg_catalog.octet_length(header) > 5"
@@ -156,18 +162,17 @@ known_names(const ls_search *s, ls_str **names)
 		" AND ($4 AT TIME ZONE 'UTC')::pg_catalog.date"
 		" UNION ALL SELECT q.id, q.header FROM logsvc_internal.queue q"
 		" WHERE q.organization_id = $1 AND (NOT q.audit OR '_audit' = ANY ($2)) AND q.max_time >= "
-		"$3 AND q.min_time < $4)) u LIMIT 1 + " CppAsString2(
-			MOST_PARTS) ")"
-						/* Some parts have these lists in the body; of damaged ones the search itself tells. */
-						" SELECT NULL WHERE (SELECT pg_catalog.count(*) > " CppAsString2(
-							MOST_PARTS) " OR pg_catalog.bool_or(h.lists) FROM h)"
-										" UNION ALL (SELECT DISTINCT f.name FROM h, LATERAL "
-										"logsvc_internal.part_fields(h.id, "
-										"h.header) f"
-										" WHERE NOT (SELECT pg_catalog.bool_or(h.lists) FROM h))";
-	Oid types[] = {UUIDOID, TEXTARRAYOID, TIMESTAMPTZOID, TIMESTAMPTZOID};
+		"$3 AND q.min_time < $4)) u LIMIT $5)"
+		/* Some parts have these lists in the body; of damaged ones the search itself tells. */
+		" SELECT NULL WHERE (SELECT pg_catalog.count(*) > " CppAsString2(
+			MOST_PARTS) " OR pg_catalog.bool_or(h.lists) FROM h)"
+						" UNION ALL (SELECT DISTINCT f.name FROM h, LATERAL "
+						"logsvc_internal.part_fields(h.id, "
+						"h.header) f"
+						" WHERE NOT (SELECT pg_catalog.bool_or(h.lists) FROM h))";
+	Oid types[] = {UUIDOID, TEXTARRAYOID, TIMESTAMPTZOID, TIMESTAMPTZOID, INT4OID};
 	Datum *indexes = palloc(sizeof(Datum) * (Size) (s->n_indexes + 1));
-	Datum values[4];
+	Datum values[5];
 	int n;
 
 	for (int i = 0; i < s->n_indexes; i++)
@@ -182,7 +187,8 @@ known_names(const ls_search *s, ls_str **names)
 		PointerGetDatum(construct_array(indexes, s->n_indexes, TEXTOID, -1, false, TYPALIGN_INT));
 	values[2] = TimestampTzGetDatum(ls_timestamptz_of_time(s->from));
 	values[3] = TimestampTzGetDatum(ls_timestamptz_of_time(s->to));
-	n = (int) ls_statement_read(sql, 4, types, values);
+	values[4] = Int32GetDatum(most);
+	n = (int) ls_statement_read(sql, 5, types, values);
 	*names = palloc(sizeof(ls_str) * (Size) (n + 1));
 	for (int i = 0; i < n; i++)
 	{
@@ -239,6 +245,17 @@ warn_unknown(ls_search *s, const reading *r, const ls_str *names, int n)
 					  "no event has the field %.*s", shown, name.data);
 }
 
+static bool
+all_known(const collector *c, const ls_str *names, int n)
+{
+	for (int i = 0; i < c->n; i++)
+	{
+		if (c->items[i].before != NULL || !path_is_known(names, n, c->items[i].field))
+			return false;
+	}
+	return true;
+}
+
 void
 ls_search_warn_unknown(ls_search *s)
 {
@@ -255,7 +272,10 @@ ls_search_warn_unknown(ls_search *s)
 	}
 	if (c->n == 0 || s->n_indexes == 0 || s->from >= s->to)
 		return;
-	n = known_names(s, &names);
+	n = known_names(s, FIRST_PARTS, &names);
+	if (n < 0 || (n > 0 && all_known(c, names, n)))
+		return;
+	n = known_names(s, MOST_PARTS + 1, &names);
 	/* Where there are no events there is no wrong name. */
 	for (int i = 0; i < c->n && n > 0; i++)
 	{

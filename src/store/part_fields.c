@@ -54,7 +54,7 @@ logsvc_part_fields(PG_FUNCTION_ARGS)
 	const char *error = NULL;
 	ls_part *part;
 
-	InitMaterializedSRF(fcinfo, 0);
+	InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
 	result = (ReturnSetInfo *) fcinfo->resultinfo;
 	part = ls_part_open(arena, ls_str_of_text(PG_GETARG_BYTEA_PP(1)), no_body, NULL, &error);
 	if (part == NULL)

@@ -178,7 +178,7 @@ logsvc_part_scan(PG_FUNCTION_ARGS)
 			ereport(ERROR, errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
 					errmsg("argument %d of part_scan must not be NULL", i + 1));
 	}
-	InitMaterializedSRF(fcinfo, 0);
+	InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
 	out.to = (ReturnSetInfo *) fcinfo->resultinfo;
 	out.want_event = PG_GETARG_BOOL(8);
 	p.most = PG_ARGISNULL(9) ? 0 : (uint32) Max(PG_GETARG_INT32(9), 1);
@@ -246,7 +246,7 @@ logsvc_part_events(PG_FUNCTION_ARGS)
 			ereport(ERROR, errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
 					errmsg("argument %d of part_events must not be NULL", i + 1));
 	}
-	InitMaterializedSRF(fcinfo, 0);
+	InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
 	out.to = (ReturnSetInfo *) fcinfo->resultinfo;
 	ls_scan_open_part(&scan, fcinfo, 0);
 	out.projection.shown = ls_scan_field_list(fcinfo, 5, scan.arena, &out.projection.n_shown);
