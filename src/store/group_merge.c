@@ -190,8 +190,7 @@ write_sum(ls_buf *buf, const ls_decimal_sum *sum)
 	ls_buf_u32(buf, (uint32) sum->scale);
 	ls_buf_u64(buf, (uint64) (sum->units >> 64));
 	ls_buf_u64(buf, (uint64) sum->units);
-	ls_buf_lstr(buf, sum->rest == NULL ? LS_STR("")
-									   : ls_str_make((const char *) sum->rest, VARSIZE(sum->rest)));
+	ls_buf_lstr(buf, sum->rest.bytes);
 	return true;
 }
 
@@ -206,7 +205,7 @@ write_extreme(ls_buf *buf, const ls_extreme *x)
 	ls_buf_char(buf, (char) (x->has_integer | x->has_double << 1 | x->has_text << 2));
 	ls_buf_u64(buf, (uint64) x->integer);
 	ls_buf_u64(buf, bits);
-	ls_buf_lstr(buf, x->has_text ? x->text : LS_STR(""));
+	ls_buf_lstr(buf, x->has_text ? x->text.bytes : LS_STR(""));
 	return true;
 }
 
@@ -218,7 +217,7 @@ write_edge(ls_buf *buf, const ls_edge *e)
 	ls_buf_u64(buf, (uint64) e->time);
 	ls_buf_u64(buf, e->batch);
 	ls_buf_u32(buf, e->place);
-	ls_buf_lstr(buf, e->value);
+	ls_buf_lstr(buf, e->value.bytes);
 	return true;
 }
 
@@ -489,8 +488,7 @@ take_edge(ls_measure *m, uint32 group, ls_reader *r)
 	e->time = time;
 	e->batch = batch;
 	e->place = place;
-	e->value = ls_arena_strdup(m->arena, value);
-	checked((void *) e->value.data);
+	ls_measure_keep(m, &e->value, value);
 }
 
 static void

@@ -50,6 +50,7 @@ ls_measures_make(MemoryContext context, ls_arena *arena, const ls_group_request 
 		measures[i] = m;
 		m->arena = arena;
 		m->context = context;
+		ls_buf_init(&m->scratch, arena);
 		m->counter = -1;
 		m->key[0] = request->hash_key[0];
 		m->key[1] = request->hash_key[1];
@@ -123,6 +124,19 @@ ls_measure_reserve(ls_measure *m, uint32 n_groups)
 			break;
 	}
 	m->capacity = capacity;
+}
+
+void
+ls_measure_keep(ls_measure *m, ls_kept *kept, ls_str bytes)
+{
+	if (kept->bytes.data == NULL || bytes.len > kept->room)
+	{
+		kept->room = Max(bytes.len, 2 * kept->room);
+		kept->bytes.data = checked(ls_arena_alloc(m->arena, kept->room));
+	}
+	if (bytes.len > 0)
+		memcpy((char *) kept->bytes.data, bytes.data, bytes.len);
+	kept->bytes.len = bytes.len;
 }
 
 /* ---- dc ---- */
@@ -442,12 +456,9 @@ add_numerics(Numeric a, Numeric b)
 void
 ls_measure_put_aside(ls_measure *m, ls_decimal_sum *sum, Numeric more)
 {
-	ls_str copy;
-
-	if (sum->rest != NULL)
-		more = add_numerics(sum->rest, more);
-	copy = ls_arena_strdup(m->arena, ls_str_make((const char *) more, VARSIZE(more)));
-	sum->rest = checked((void *) copy.data);
+	if (sum->rest.bytes.data != NULL)
+		more = add_numerics((Numeric) sum->rest.bytes.data, more);
+	ls_measure_keep(m, &sum->rest, ls_str_make((const char *) more, VARSIZE(more)));
 }
 
 void
@@ -482,7 +493,6 @@ ls_measure_add_extreme(ls_measure *m, ls_extreme *x, const ls_scan_value *value,
 {
 	bool greatest = m->kind == MEASURE_MAX;
 	ls_str text;
-	ls_buf buf;
 
 	if (number != NULL && number->is_int)
 	{
@@ -502,16 +512,12 @@ ls_measure_add_extreme(ls_measure *m, ls_extreme *x, const ls_scan_value *value,
 	if (x->has_integer || x->has_double)
 		return;
 	text = value->text;
-	ls_buf_init(&buf, m->arena);
 	if (value->kind == LS_KIND_BOOLEAN)
-	{
-		ls_scan_value_json(&buf, value->kind, value->text, value->integer);
-		text = ls_str_make(buf.data, buf.len);
-	}
-	if (x->has_text && (greatest ? ls_str_cmp(text, x->text) <= 0 : ls_str_cmp(text, x->text) >= 0))
+		text = value->integer != 0 ? LS_STR("true") : LS_STR("false");
+	if (x->has_text &&
+		(greatest ? ls_str_cmp(text, x->text.bytes) <= 0 : ls_str_cmp(text, x->text.bytes) >= 0))
 		return;
-	x->text = ls_arena_strdup(m->arena, text);
-	checked((void *) x->text.data);
+	ls_measure_keep(m, &x->text, text);
 	x->has_text = true;
 }
 
@@ -622,15 +628,15 @@ add_edges(ls_measure *m, ls_scan *scan, const ls_group_rows *rows)
 	for (uint32 i = 0; i < rows->n; i++)
 	{
 		ls_edge *e = &m->edges[rows->groups[i]];
-		ls_buf buf;
 
 		if (!e->fresh)
 			continue;
 		e->fresh = false;
-		ls_buf_init(&buf, m->arena);
-		if (!ls_scan_field_value(scan, &m->field, rows->block, e->row, &buf) || buf.failed)
+		m->scratch.len = 0;
+		if (!ls_scan_field_value(scan, &m->field, rows->block, e->row, &m->scratch) ||
+			m->scratch.failed)
 			ls_group_out_of_memory();
-		e->value = ls_str_make(buf.data, buf.len);
+		ls_measure_keep(m, &e->value, ls_str_make(m->scratch.data, m->scratch.len));
 	}
 }
 
@@ -787,7 +793,8 @@ sum_of(const ls_decimal_sum *sum)
 {
 	Numeric total = ls_measure_numeric(sum->units, sum->scale);
 
-	return sum->rest == NULL ? total : add_numerics(total, sum->rest);
+	return sum->rest.bytes.data == NULL ? total
+										: add_numerics(total, (Numeric) sum->rest.bytes.data);
 }
 
 static bool
@@ -799,7 +806,7 @@ extreme_result(const ls_measure *m, const ls_extreme *x, ls_buf *buf)
 	if (!x->has_integer && !x->has_double)
 	{
 		if (x->has_text)
-			ls_json_quote(buf, x->text);
+			ls_json_quote(buf, x->text.bytes);
 		return x->has_text;
 	}
 	a = int64_to_numeric(x->integer);
@@ -844,7 +851,7 @@ ls_measure_result(ls_measure *m, uint32 group, ls_buf *buf)
 		case MEASURE_FIRST:
 		case MEASURE_LAST:
 			if (m->edges[group].set)
-				ls_buf_str(buf, m->edges[group].value);
+				ls_buf_str(buf, m->edges[group].value.bytes);
 			return m->edges[group].set;
 		case MEASURE_PERCENTILE:
 			if (m->counts[group] > 0)

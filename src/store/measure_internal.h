@@ -26,13 +26,20 @@ typedef enum ls_measure_kind
 	MEASURE_PERCENTILE
 } ls_measure_kind;
 
+/* Bytes of a group that others replace again and again, in the same memory while they fit. */
+typedef struct ls_kept
+{
+	ls_str bytes; /* data NULL: none */
+	size_t room;
+} ls_kept;
+
 /* A sum of decimals: units of 10^-scale, and what does not fit into that. */
 typedef struct ls_decimal_sum
 {
 	int128 units;
 	int scale;
 	uint64 n;
-	Numeric rest; /* NULL: none */
+	ls_kept rest; /* a Numeric */
 } ls_decimal_sum;
 
 typedef struct ls_extreme
@@ -42,7 +49,7 @@ typedef struct ls_extreme
 	bool has_text;
 	int64 integer;
 	double number;
-	ls_str text;
+	ls_kept text;
 } ls_extreme;
 
 /* The first or the last row that has a value. */
@@ -54,7 +61,7 @@ typedef struct ls_edge
 	uint64 batch;
 	uint32 place;
 	uint32 row;
-	ls_str value;
+	ls_kept value;
 } ls_edge;
 
 /* A value of a group. */
@@ -81,8 +88,9 @@ struct ls_measure
 	ls_str name;
 	ls_arena *arena;
 	MemoryContext context; /* of the set */
-	ls_scan_field field;   /* of the part */
-	uint32 capacity;       /* of the arrays below, in groups */
+	ls_buf scratch;
+	ls_scan_field field; /* of the part */
+	uint32 capacity;     /* of the arrays below, in groups */
 	uint64 *counts;
 	ls_decimal_sum *sums;
 	ls_extreme *extremes;
@@ -109,6 +117,8 @@ extern void ls_measure_reserve(ls_measure *m, uint32 n_groups);
 
 /* Puts the first n of `pending` into the set, and counts those that are new there. */
 extern void ls_measure_insert(ls_measure *m, uint32 n);
+
+extern void ls_measure_keep(ls_measure *m, ls_kept *kept, ls_str bytes);
 
 /* Adds to a sum: units of 10^-scale, or any number. */
 extern void ls_measure_add_units(ls_measure *m, ls_decimal_sum *sum, int64 units, int scale);

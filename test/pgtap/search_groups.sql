@@ -1,5 +1,5 @@
 -- Searching: what is grouped and chosen inside of parts is what all rows of the scan give.
-SELECT plan(19);
+SELECT plan(21);
 
 SELECT isnt(logsvc.create_organization('Acme', 'pro'), NULL, 'an organization');
 DO $$ BEGIN PERFORM logsvc.act_as('acme'); END $$;
@@ -103,7 +103,7 @@ RESET logsvc.search_rows;
 -- Each JSON text of n has the same ls_hash64 of seed 0; those of m have not.
 SELECT is((SELECT sum((logsvc.ingest(events) ->> 'accepted')::int) FROM (
 	SELECT jsonb_agg(jsonb_build_object('event', 'x', 'source', 'chosen', 'attributes',
-		jsonb_build_object('n', 'qgtTYJYWTLQhutN' || w || 'vvLsyMlM', 'm', 'qgtTYJYWTLQhutN' || w || 'vvLsyMlN'))) AS events
+		jsonb_build_object('f', n + 0.12345678901234567, 'word', 'w' || 20000 - n || repeat('x', 80), 'n', 'qgtTYJYWTLQhutN' || w || 'vvLsyMlM', 'm', 'qgtTYJYWTLQhutN' || w || 'vvLsyMlN'))) AS events
 	FROM generate_series(1, 9000) n, translate(lpad(to_hex(n), 8, '0'), '0123456789abcdef', 'ghijklmnopqrstuv') w
 	GROUP BY n / 9001) e), 9000::bigint, 'events whose values collide');
 CREATE FUNCTION pg_temp.took(q text) RETURNS interval LANGUAGE plpgsql AS $$
@@ -120,4 +120,13 @@ BEGIN
 END $$;
 SELECT cmp_ok(pg_temp.took('stats count by n'), '<', pg_temp.took('stats count by m') * 4, 'they are grouped as fast as others');
 SELECT cmp_ok(pg_temp.took('dedup n'), '<', pg_temp.took('dedup m') * 4, '... chosen');
+
+-- ---- memory of an aggregate: as much as groups have, not rows ----
+
+SET logsvc.search_memory = '1MB';
+SELECT is(logsvc.search('source=chosen | stats sum(f) as a, sum(f) as b, sum(f) as c, avg(f) as d') #>> '{data,rows,0,0}',
+	'40505611.11110111111103000', 'a sum of decimals of many digits');
+SELECT is(logsvc.search('source=chosen | stats min(word) as a, min(word) as b') #>> '{data,rows,0,0}', 'w11000' || repeat('x', 80),
+	'the least of texts of which each is less than the one before');
+RESET logsvc.search_memory;
 SELECT * FROM finish();
