@@ -229,12 +229,15 @@ read_string(ls_json *j, ls_str *text)
 		ls_buf buf;
 
 		ls_buf_init(&buf, j->arena);
+		/* What is passed over is checked all the same; an escape is ASCII. */
+		buf.failed = j->arena == NULL;
 		ls_buf_append(&buf, begin, (size_t) (p - begin));
 		if (!decode_escapes(j, p, &buf, &ascii))
 			return false;
-		if (buf.failed)
+		if (buf.failed && j->arena != NULL)
 			return fail(j, "out of memory", begin);
-		*text = ls_str_make(buf.data, buf.len);
+		*text = j->arena == NULL ? ls_str_make(begin, (size_t) (j->pos - 1 - begin))
+								 : ls_str_make(buf.data, buf.len);
 	}
 	else
 		return fail(j, "control character in a string: expected an escape", p);
@@ -426,8 +429,8 @@ ls_json_element(ls_json *j)
 	return next_entry(j, ']', "expected , or ]");
 }
 
-bool
-ls_json_skip(ls_json *j, ls_str *raw)
+static bool
+skip_value(ls_json *j, ls_str *raw)
 {
 	int outer = j->depth;
 	const char *begin;
@@ -469,6 +472,19 @@ ls_json_skip(ls_json *j, ls_str *raw)
 	}
 	*raw = ls_str_make(begin, (size_t) (j->pos - begin));
 	return true;
+}
+
+bool
+ls_json_skip(ls_json *j, ls_str *raw)
+{
+	ls_arena *arena = j->arena;
+	bool good;
+
+	/* Nobody reads the texts in it. */
+	j->arena = NULL;
+	good = skip_value(j, raw);
+	j->arena = arena;
+	return good;
 }
 
 bool

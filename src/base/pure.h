@@ -305,7 +305,7 @@ typedef struct ls_json
 	const char *start;
 	const char *pos;
 	const char *end;
-	ls_arena *arena; /* for strings with escapes */
+	ls_arena *arena; /* for strings with escapes; NULL: they stay as written */
 	int depth;
 	int max_depth;
 	bool first;          /* no member of the open container read yet */
@@ -323,7 +323,7 @@ typedef struct ls_json
  *			while (ls_json_member(j, &key)) ls_json_read(j, &v) ...
  *			while (ls_json_element(j)) ls_json_read(j, &v) ...
  *		then check j->error.  ls_json_skip passes over the next value,
- *		validates it and gives its text as written.
+ *		validates it and gives its text as written, without memory.
  */
 extern void ls_json_init(ls_json *j, ls_str text, ls_arena *arena, int max_depth);
 extern bool ls_json_read(ls_json *j, ls_json_value *value);

@@ -26,6 +26,20 @@ check(const char *text, const char *expected)
 		printf("#   got %s, expected %s\n", got, expected);
 }
 
+/* Passing over a value takes no memory, whatever is in it. */
+static void
+check_skip(const char *text)
+{
+	size_t used = ls_arena_used(arena);
+	ls_json j;
+	ls_str raw;
+
+	ls_json_init(&j, ls_str_make(text, strlen(text)), arena, 8);
+	ok(ls_json_skip(&j, &raw) && ls_json_end(&j), text);
+	is_str(raw, text, "as written");
+	is_int((long long) ls_arena_used(arena), (long long) used, "without memory");
+}
+
 static void
 check_error(const char *text, const char *error, long long offset)
 {
@@ -70,6 +84,11 @@ main(void)
 	check("\"\\ud800\\u0041\"", "\"\xef\xbf\xbd"
 								"A\"");
 
+	check_skip("[\"\\n\",{\"\\u00e9\":\"a\\\"b\"}]");
+	check_skip("\"\\ud800\\u0000\"");
+	check_error("[\"\\n\",\"\\x\"]", "unknown escape in a string", 7);
+	check_error("\"\\n\\u00g0\"", "bad \\u escape: expected four hexadecimal digits", 3);
+	check_error("\"\\n\xff\"", "invalid UTF-8 in a string", 1);
 	check_error("[[[[[[[[[1]]]]]]]]]", "nested too deeply", 8);
 	check_error("{\"a\":\"x", "unterminated string", 7);
 	check_error("[1,\n", "expected , or ]", 4);
