@@ -209,6 +209,24 @@ decode_escapes(ls_json *j, const char *p, ls_buf *buf, bool *ascii)
 	}
 }
 
+/*
+ * Room for the string from `begin` on, which has an escape at p: it is no longer
+ * than it is written.  Strings of a few bytes would else take 64 each.
+ */
+static bool
+reserve_string(ls_buf *buf, const char *begin, const char *p, const char *end)
+{
+	bool ascii;
+
+	while (p < end && *p == '\\')
+		p = find_special(end - p < 2 ? end : p + 2, end, &ascii);
+	buf->data = ls_arena_alloc(buf->arena, (size_t) (p - begin));
+	if (buf->data == NULL)
+		return false;
+	buf->capacity = (size_t) (p - begin);
+	return true;
+}
+
 /* A string; j->pos is at its opening quote. */
 static bool
 read_string(ls_json *j, ls_str *text)
@@ -230,7 +248,7 @@ read_string(ls_json *j, ls_str *text)
 
 		ls_buf_init(&buf, j->arena);
 		/* What is passed over is checked all the same; an escape is ASCII. */
-		buf.failed = j->arena == NULL;
+		buf.failed = j->arena == NULL || !reserve_string(&buf, begin, p, j->end);
 		ls_buf_append(&buf, begin, (size_t) (p - begin));
 		if (!decode_escapes(j, p, &buf, &ascii))
 			return false;

@@ -40,6 +40,20 @@ check_skip(const char *text)
 	is_int((long long) ls_arena_used(arena), (long long) used, "without memory");
 }
 
+/* Strings with escapes take no more than what they are, and 15 bytes. */
+static void
+check_memory(const char *text, size_t most)
+{
+	ls_arena *few = ls_arena_create(NULL, most);
+	ls_json j;
+	ls_json_value v;
+
+	ls_json_init(&j, ls_str_make(text, strlen(text)), few, 8);
+	ok(ls_json_read(&j, &v) && ls_json_end(&j), text);
+	is_int((long long) ls_arena_used(few), (long long) most, "memory of that");
+	ls_arena_destroy(few);
+}
+
 static void
 check_error(const char *text, const char *error, long long offset)
 {
@@ -84,6 +98,9 @@ main(void)
 	check("\"\\ud800\\u0041\"", "\"\xef\xbf\xbd"
 								"A\"");
 
+	check_memory("\"\\n\"", 16);
+	check_memory("\"0123456789abcdef\\n0123456789abcd\"", 32);
+	check_memory("\"\\\\\\\"\\u20ac\\ud83d\\ude00\"", 32);
 	check_skip("[\"\\n\",{\"\\u00e9\":\"a\\\"b\"}]");
 	check_skip("\"\\ud800\\u0000\"");
 	check_error("[\"\\n\",\"\\x\"]", "unknown escape in a string", 7);
@@ -91,6 +108,11 @@ main(void)
 	check_error("\"\\n\xff\"", "invalid UTF-8 in a string", 1);
 	check_error("[[[[[[[[[1]]]]]]]]]", "nested too deeply", 8);
 	check_error("{\"a\":\"x", "unterminated string", 7);
+	check("\"\\", "(error)");
+	check("\"\\\"", "(error)");
+	check("\"\\u12", "(error)");
+	check("\"\\\n\"", "(error)");
+	check("\"\\na\nb\"", "(error)");
 	check_error("[1,\n", "expected , or ]", 4);
 	check_error("{\"a\":1,2}", "expected a member name in quotes", 7);
 	check_error("", "unexpected end: expected a JSON value", 0);
