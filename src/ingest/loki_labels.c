@@ -46,20 +46,16 @@ take(label_reader *r, char c)
 
 /* The number of `n` digits of a base, from r->at on. */
 static bool
-digits(label_reader *r, int n, unsigned base, uint32_t *number)
+digits(label_reader *r, int n, int base, uint32_t *number)
 {
 	*number = 0;
 	for (int i = 0; i < n; i++, r->at++)
 	{
-		unsigned char c = r->at < r->text.len ? (unsigned char) r->text.data[r->at] : 'z';
-		unsigned lower = c | 0x20;
-		unsigned digit = c >= '0' && c <= '9'           ? (unsigned) (c - '0')
-						 : lower >= 'a' && lower <= 'f' ? lower - 'a' + 10
-														: 99;
+		int digit = r->at < r->text.len ? ls_hex_digit(r->text.data[r->at]) : -1;
 
-		if (digit >= base)
+		if (digit < 0 || digit >= base)
 			return fail(r, "a broken escape");
-		*number = *number * base + digit;
+		*number = *number * (uint32_t) base + (uint32_t) digit;
 	}
 	return true;
 }

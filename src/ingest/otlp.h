@@ -14,7 +14,7 @@
 
 #include "src/ingest/decode.h"
 
-/* AnyValue within AnyValue; deeper ones reject their record. */
+/* AnyValue within AnyValue of protobuf; deeper ones refuse the body. */
 #define LS_OTLP_DEPTH 16
 
 /* An AnyValue: as an attribute holds it, or bytes. */

@@ -250,11 +250,12 @@ take_scalar(json_reader *reader, ls_str key, ls_otlp_value *value)
 		good = number_of(&read, value);
 	else if (is(key, "doubleValue", "double_value"))
 	{
-		good = number_of(&read, value) || ls_str_eq(read.text, LS_STR("NaN")) ||
-			   ls_str_eq(read.text, LS_STR("Infinity")) ||
+		good = ls_str_eq(read.text, LS_STR("NaN")) || ls_str_eq(read.text, LS_STR("Infinity")) ||
 			   ls_str_eq(read.text, LS_STR("-Infinity"));
-		if (good && value->kind == LS_KIND_NULL)
+		if (good)
 			*value = (ls_otlp_value){LS_KIND_STRING, read.text, 0};
+		else
+			good = number_of(&read, value);
 	}
 	else
 	{
@@ -490,11 +491,7 @@ read_id(json_reader *reader, ls_str *id, size_t size, const char *path)
 
 			for (size_t i = 2 * len; i < 2 * len + 2; i++)
 			{
-				char c = text.data[i];
-				int digit = c >= '0' && c <= '9'   ? c - '0'
-							: c >= 'a' && c <= 'f' ? c - 'a' + 10
-							: c >= 'A' && c <= 'F' ? c - 'A' + 10
-												   : -1;
+				int digit = ls_hex_digit(text.data[i]);
 
 				if (digit < 0)
 					return true;

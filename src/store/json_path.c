@@ -111,11 +111,7 @@ hex4(const char *p, const char *end)
 		return -1;
 	for (int i = 0; i < 4; i++)
 	{
-		char ch = p[i];
-		int digit = ch >= '0' && ch <= '9'   ? ch - '0'
-					: ch >= 'a' && ch <= 'f' ? ch - 'a' + 10
-					: ch >= 'A' && ch <= 'F' ? ch - 'A' + 10
-											 : -1;
+		int digit = ls_hex_digit(p[i]);
 
 		if (digit < 0)
 			return -1;

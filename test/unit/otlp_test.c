@@ -196,6 +196,13 @@ test_json(void)
 	json_record("\"body\":{\"stringValue\":\"x\"},\"severityNumber\":25", "event=x \n",
 				"a severity that does not exist");
 
+	json_value("{\"stringValue\":\"x\",\"doubleValue\":\"NaN\"}", "s:NaN");
+	json_value("{\"intValue\":1,\"doubleValue\":\"-Infinity\"}", "s:-Infinity");
+	json_value("{\"kvlistValue\":{\"values\":[{\"value\":{\"kvlistValue\":{\"values\":[{\"value\":"
+			   "{\"intValue\":1},\"key\":\"b\"}]}},\"key\":\"a\",\"value\":{\"intValue\":2}},{\"key\":"
+			   "\"c\",\"value\":null}]}}",
+			   "j:{\"a\":{\"b\":1},\"c\":null}");
+
 	json_rejected("\"timeUnixNano\":\"soon\"", "timeUnixNano", "a time that is none");
 	json_rejected("\"timeUnixNano\":\"18446744073709551616\"", "timeUnixNano", "a time too large");
 	json_rejected("\"timeUnixNano\":\"1767400000000000000\"", "timestamp", "a time too far ahead");
@@ -218,6 +225,56 @@ test_json(void)
 				 "invalid JSON at byte 86: expected a JSON value");
 	json_invalid("{\"resourceLogs\":[{\"resource\":{\"attributes\":[{\"key\":1}]}}]}",
 				 "invalid JSON at byte 52: expected a string");
+}
+
+/* `n` times `repeated` between two other texts. */
+static ls_str
+many(const char *before, const char *repeated, int n, const char *after)
+{
+	ls_buf body;
+
+	ls_buf_init(&body, made);
+	ls_buf_append(&body, before, strlen(before));
+	for (int i = 0; i < n; i++)
+		ls_buf_append(&body, repeated, strlen(repeated));
+	ls_buf_append(&body, after, strlen(after));
+	return ls_str_make(body.data, body.len);
+}
+
+/* Scratch memory is bounded by the body, whatever is in it. */
+static void
+json_large(ls_str body, uint32_t rejected, const char *name)
+{
+	ls_arena *before = scratch;
+
+	scratch = ls_arena_create(NULL, 4 * body.len + 1000000);
+	ok(run(ls_decode_otlp_json, body) && result.rejected == rejected &&
+		   result.rejected_by_size == rejected,
+	   name);
+	if (result.failure != LS_DECODE_OK)
+		printf("# failure %d: %.*s\n", result.failure, (int) result.message.len,
+			   result.message.data);
+	ls_arena_destroy(scratch);
+	scratch = before;
+}
+
+static void
+test_json_memory(void)
+{
+#define LOGS "{\"resourceLogs\":[{\"scopeLogs\":[{\"logRecords\":[{"
+#define LIST "{\"kvlistValue\":{\"values\":[{\"key\":\"k\",\"value\":"
+#define LISTS LIST LIST LIST LIST LIST LIST LIST LIST LIST LIST LIST LIST LIST
+#define ENDS "}]}}"
+	json_large(many(LOGS "\"body\":" LISTS "{\"stringValue\":\"", "0123456789", 500000,
+					"\"}" ENDS ENDS ENDS ENDS ENDS ENDS ENDS ENDS ENDS ENDS ENDS ENDS ENDS
+					"}]}]}]}"),
+			   1, "a large text within many lists");
+	json_large(many(LOGS "\"x\":[", "\"\\n\",", 1000000, "0]}]}]}]}"), 1,
+			   "many short texts that nobody reads");
+	json_large(many(LOGS, "\"\\n\":0,", 700000, "\"\":0}]}]}]}"), 1, "many short names");
+	json_large(many("{\"resourceLogs\":[{\"scopeLogs\":[{\"logRecords\":[", "{\"eventName\":\"\\n\"},", 1000,
+					"{}],\"scope\":{}}],\"resource\":{}}]}"),
+			   0, "records before what they share");
 }
 
 /* ---- protobuf ---- */
@@ -608,6 +665,7 @@ main(void)
 	made = ls_arena_create(NULL, 0);
 	ls_buf_init(&seen, made);
 	test_json();
+	test_json_memory();
 	test_protobuf();
 	test_answers();
 	test_gzip();
