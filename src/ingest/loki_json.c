@@ -48,15 +48,14 @@ read_labels(json_reader *reader, ls_json *j, ls_loki_labels *labels, ls_arena *a
 {
 	ls_str name, text;
 	ls_json_value value;
-	ls_json_type type;
+	ls_json_type type = LS_JSON_NULL; /* also at the end, where reading fails */
 
 	ls_loki_clear(labels);
 	if (!expect(reader, j, LS_JSON_OBJECT, "expected an object of labels"))
 		return false;
 	while (ls_json_member(j, &name))
 	{
-		if (!ls_json_peek(j, &type))
-			return false;
+		ls_json_peek(j, &type);
 		if (type == LS_JSON_STRING)
 		{
 			if (!ls_json_read(j, &value))
@@ -152,11 +151,10 @@ read_stream(json_reader *reader)
 		return fail(reader, j, "expected an object with stream and values");
 	while (ls_json_member(j, &key))
 	{
-		ls_json_type type;
+		ls_json_type type = LS_JSON_NULL;
 		ls_str raw;
 
-		if (!ls_json_peek(j, &type))
-			return false;
+		ls_json_peek(j, &type);
 		if (ls_str_eq(key, LS_STR("stream")) && !had_labels)
 		{
 			had_labels = true;
@@ -192,10 +190,9 @@ read_request(json_reader *reader)
 		return false;
 	while (ls_json_member(j, &key))
 	{
-		ls_json_type type;
+		ls_json_type type = LS_JSON_NULL;
 
-		if (!ls_json_peek(j, &type))
-			return false;
+		ls_json_peek(j, &type);
 		if (!ls_str_eq(key, LS_STR("streams")) || type == LS_JSON_NULL)
 		{
 			if (!ls_json_skip(j, &raw))

@@ -106,6 +106,8 @@ read_stream(wire_reader *w, ls_str bytes)
 	r = ls_wire_message(labels);
 	if (!ls_loki_read_labels(&w->loki, labels, &error))
 		return ls_wire_fail(&w->wire, &r, error);
+	if (ls_arena_failed(w->loki.draft.options->arena))
+		return ls_draft_fail(&w->loki.draft, LS_DECODE_MEMORY, "", LS_STR("out of memory"), 0);
 	r = ls_wire_message(bytes);
 	while (ls_wire_next(&w->wire, &r, &field))
 	{
