@@ -59,7 +59,7 @@ extern int ls_num_cmp(ls_num a, ls_num b);
 typedef struct ls_needle
 {
 	ls_str text;    /* folded */
-	bool ascii;     /* only ASCII: texts can be searched unfolded ... */
+	bool ascii;     /* only ASCII, and short: texts can be searched unfolded ... */
 	bool from_high; /* ... unless they have a character that folds to k or s */
 } ls_needle;
 

@@ -41,6 +41,12 @@ ls_tokenize(ls_str s, void (*token)(void *context, ls_str token), void *context)
 
 /* ---- substrings ---- */
 
+/*
+ * Longer needles are searched in folded texts: a text that is nearly the needle, over and
+ * over, would else be looked at once for each byte of the needle.
+ */
+#define MAX_UNFOLDED 64
+
 bool
 ls_needle_make(ls_arena *arena, ls_str text, ls_needle *needle)
 {
@@ -49,7 +55,7 @@ ls_needle_make(ls_arena *arena, ls_str text, ls_needle *needle)
 	ls_buf_init(&buf, arena);
 	ls_utf8_fold(&buf, text);
 	needle->text = ls_str_make(buf.data != NULL ? buf.data : "", buf.len);
-	needle->ascii = true;
+	needle->ascii = buf.len <= MAX_UNFOLDED;
 	needle->from_high = false;
 	for (size_t i = 0; i < buf.len; i++)
 	{
