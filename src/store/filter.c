@@ -166,6 +166,14 @@ ls_filter_prepare(ls_arena *arena, ls_part *part, const ls_filter *filter, ls_ti
 	return run;
 }
 
+void
+ls_filter_interruptible(ls_filter_run *run, const volatile sig_atomic_t *pending,
+						void (*handle)(void))
+{
+	run->interrupt = pending;
+	run->on_interrupt = handle;
+}
+
 const char *
 ls_filter_error(const ls_filter_run *run)
 {

@@ -16,6 +16,8 @@
 #ifndef LS_FILTER_H
 #define LS_FILTER_H
 
+#include <signal.h>
+
 #include "src/store/part.h"
 
 typedef enum ls_filter_op
@@ -99,6 +101,13 @@ typedef struct ls_filter_run ls_filter_run;
  */
 extern ls_filter_run *ls_filter_prepare(ls_arena *arena, ls_part *part, const ls_filter *filter,
 										ls_time from, ls_time to);
+
+/*
+ * A block of long texts may take minutes, so `handle`, which need not return, is called
+ * between two values when *pending is not 0.
+ */
+extern void ls_filter_interruptible(ls_filter_run *run, const volatile sig_atomic_t *pending,
+									void (*handle)(void));
 
 /*
  * Can a row of the block match, by its times and by what the token filters of

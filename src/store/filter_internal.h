@@ -162,11 +162,21 @@ struct ls_filter_run
 	ls_time to;
 	struct ls_filter_node *root;
 	bool pruned;
-	uint32_t blocks;   /* a bit for each block in which a row may match */
-	ls_buf fold;       /* scratch, reused */
-	ls_buf member;     /* scratch, reused */
-	const char *error; /* why ls_filter_block fails, if not for the part */
+	uint32_t blocks;                        /* a bit for each block in which a row may match */
+	ls_buf fold;                            /* scratch, reused */
+	ls_buf member;                          /* scratch, reused */
+	const char *error;                      /* why ls_filter_block fails, if not for the part */
+	const volatile sig_atomic_t *interrupt; /* NULL: nobody interrupts */
+	void (*on_interrupt)(void);
 };
+
+/* Between two values. */
+static inline void
+ls_filter_pause(const ls_filter_run *run)
+{
+	if (run->interrupt != NULL && *run->interrupt != 0)
+		run->on_interrupt();
+}
 
 /* Does the operator look at the event text, whatever the target says? */
 static inline bool

@@ -196,7 +196,8 @@ eval_dictionary(ls_filter_run *run, ls_leaf *leaf, ls_leaf_column *column, const
 
 /* The values that have the needle or phrase: one search over all of them. */
 static void
-search_block(const ls_leaf *leaf, const ls_vector *vector, uint64_t *values)
+search_block(const ls_filter_run *run, const ls_leaf *leaf, const ls_vector *vector,
+			 uint64_t *values)
 {
 	bool is_phrase = leaf->filter->op == LS_FILTER_PHRASE;
 	const ls_needle *needle = is_phrase ? &leaf->phrase.tokens[leaf->phrase.anchor] : &leaf->needle;
@@ -210,6 +211,7 @@ search_block(const ls_leaf *leaf, const ls_vector *vector, uint64_t *values)
 
 		if (at == LS_NOT_FOUND)
 			break;
+		ls_filter_pause(run);
 		at += pos;
 		while (vector->offsets[v + 1] <= at)
 			v++;
@@ -320,7 +322,7 @@ eval_column(ls_filter_run *run, ls_leaf *leaf, ls_leaf_column *column, uint32_t 
 	{
 		uint64_t values[LS_SELECTION_WORDS] = {0};
 
-		search_block(leaf, vector, values);
+		search_block(run, leaf, vector, values);
 		LS_FOR_EACH_ROW(row, undecided)
 		{
 			uint32_t v = ranks == NULL ? row : ranks[row];

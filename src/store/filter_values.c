@@ -324,6 +324,7 @@ ls_leaf_decide(ls_filter_run *run, const ls_leaf *leaf, uint32_t nested, ls_kind
 	ls_member member;
 	bool result;
 
+	ls_filter_pause(run);
 	if (nested > 0)
 	{
 		if (kind != LS_KIND_JSON ||

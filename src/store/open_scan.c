@@ -350,7 +350,11 @@ ls_scan_block(ls_scan *scan, uint32 block, uint64_t *selected)
 	if (max_time < scan->from || min_time >= scan->to)
 		return 0;
 	if (scan->run == NULL)
+	{
 		scan->run = ls_filter_prepare(scan->arena, scan->part, scan->filter, scan->from, scan->to);
+		if (scan->run != NULL)
+			ls_filter_interruptible(scan->run, &InterruptPending, ProcessInterrupts);
+	}
 	if (scan->run == NULL || !ls_filter_may_match(scan->run, block, &may))
 		ls_scan_fail(scan);
 	if (!may)

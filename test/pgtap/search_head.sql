@@ -1,6 +1,6 @@
 -- Searching: the head of a query, from accepted events to the answer.
 \set QUIET on
-SELECT plan(51);
+SELECT plan(52);
 
 SELECT logsvc.create_organization('Acme', 'pro') ->> 'slug' AS slug \gset
 SELECT logsvc.create_organization('Other', 'pro') ->> 'slug' AS other \gset
@@ -99,6 +99,22 @@ SELECT throws_like($$ SELECT logsvc.search('earliest=-7d') $$, 'part % is corrup
 UPDATE logsvc_internal.part SET header = '\x0102030405';
 SELECT throws_ok($$ SELECT logsvc.search('earliest=-7d') $$, 'LS803', NULL, 'a bad header');
 ROLLBACK;
+
+-- ---- what takes long can be stopped, also within a block ----
+
+SELECT logsvc.ingest((SELECT jsonb_agg(jsonb_build_object('event', repeat('a', 17) || n,
+	'timestamp', now() - interval '5 days')) FROM generate_series(1, 4000) n)) ->> 'accepted' AS slow \gset
+CREATE FUNCTION pg_temp.stopped(q text) RETURNS interval LANGUAGE plpgsql AS $$
+BEGIN
+	PERFORM logsvc.search(q);
+	RETURN NULL;
+EXCEPTION WHEN query_canceled THEN
+	RETURN clock_timestamp() - statement_timestamp();
+END $$;
+SET statement_timeout = '200ms';
+SELECT cmp_ok(pg_temp.stopped('earliest=-6d latest=-4d event MATCHES "(a+)+$"'), '<', interval '3 seconds',
+	'a block with a slow pattern ends when it is told to');
+RESET statement_timeout;
 
 -- ---- other tenants ----
 
