@@ -316,13 +316,27 @@ find_state(ls_segment_state state, int from)
 static void
 rotate(void)
 {
+	static bool said = false;
 	int old = (int) pg_atomic_read_u32(&ls_segments->current);
 	int next = find_state(LS_SEGMENT_FREE, 0);
 	change c = {.n = find_state(LS_SEGMENT_NONE, 0)};
 
+	if (next < 0 && c.n < 0)
+	{
+		if (!said)
+			ereport(LOG,
+					errmsg("logsvc has no segment of its queue left: all %d are in use",
+						   LS_QUEUE_SEGMENTS),
+					errdetail("The queue works on, but grows."),
+					errhint("Look for sessions that have searched and keep their transaction "
+							"open."));
+		said = true;
+		return;
+	}
+	said = false;
 	if (next < 0)
 	{
-		if (c.n < 0 || !attempt(make_segment, &c))
+		if (!attempt(make_segment, &c))
 			return;
 		set_state(c.n, LS_SEGMENT_FREE);
 		next = c.n;

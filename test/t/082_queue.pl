@@ -181,6 +181,54 @@ foreach my $point (qw(queue_after_rotation queue_before_truncate queue_after_tru
 	ok(wait_until(sub { used() <= 1 }, 10), "$point: emptied") or diag files();
 }
 
+# ---- all 32 in use ----
+
+# A session locks each of them, again and again; where nothing was, something has been.
+{
+	my $log = $t->log_position;
+	my $full_up = qr/logsvc has no segment of its queue left: all 32 are in use/;
+	$t->sql("SELECT logsvc_internal.make_queue_segment(n) FROM generate_series(4, 31) n");
+	# The service finds them when it begins again.
+	kill 'KILL', ($t->workers('^logsvc writer$'))[0];
+	ok(wait_until(sub { $t->sql('SELECT 1') }, 20), 'the server recovers, with 32 segments');
+	$t->wait_ready;
+	my $session = $t->node->background_psql('postgres');
+	$session->query_safe("BEGIN; $as $count");
+	ok(wait_until(sub {
+		$t->sql(join ';', map {
+			"BEGIN; INSERT INTO logsvc_internal.queue_$_ (segment, id, organization_id, rows, min_time, max_time, level_mask, header, body)"
+			  . " VALUES ($_, 0, gen_random_uuid(), 1, now(), now(), 0, '', ''); DELETE FROM logsvc_internal.queue_$_ WHERE id = 0; COMMIT"
+		} $t->sql("SELECT substr(c.relname, 7) $segments") =~ /\d+/g);
+		fill($full);
+		drained('on the way to 32');
+		$session->query_safe($count);
+		return $t->log_text($log) =~ $full_up;
+	}, 40), 'all are in use, and the log says so');
+	is(used(), 32, 'all have something in their files');
+	is(segments(), 32, 'and there are no more');
+	foreach (1 .. 2)
+	{
+		post('none is free');
+		fill($full);
+		drained('none is free');
+	}
+	my @said = $t->log_text($log) =~ /$full_up/g;
+	is(scalar(@said), 1, 'the log says it once');
+	all_once('none is free');
+	is(last_line($session->query_safe($count)), "$sent $sent", 'the session that is in the way finds all too');
+	$session->query_safe('ROLLBACK');
+	$session->quit;
+	ok(wait_until(sub { used() <= 1 }, 20), 'when it has ended they are emptied') or diag files();
+	my $before = files();
+	fill($full);
+	drained('afterwards');
+	ok(wait_until(sub { used() <= 1 && files() ne $before }, 10), 'and take turns again') or diag files();
+	all_once('afterwards');
+	# One goes every two seconds.
+	my $left = $ENV{LOGSVC_SLOW} ? 4 : 31;
+	ok(wait_until(sub { segments() <= $left }, 90), 'those that are not needed any more are dropped') or diag files();
+}
+
 # An acceptor that cannot insert says so.
 $t->sql('ALTER TABLE logsvc_internal.queue RENAME TO away');
 is($t->http(POST => '/api/v1/logs', token => $org->{ingest_key}, json => { event => 'x' })->{json}{code},

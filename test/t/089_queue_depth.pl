@@ -87,6 +87,38 @@ settled(0, 1804, 'the session goes on');
 is(($t->sql_error("$as BEGIN; SELECT logsvc.log('x'); PREPARE TRANSACTION 'p'"))[1], '0A000', 'a prepared transaction is refused');
 settled(0, 1804, 'and gives everything back');
 
+# ---- a small queue is drained before it is full ----
+
+# Writers would wait for 36,864 events or 5 s: here for half of the limit, but no fewer than 8,192.
+$t->set('logsvc.flush_interval', '5s');
+$t->set('logsvc.queue_limit', 20000);
+my $stored = stored();
+my %status;
+foreach (1 .. 32)
+{
+	$status{ post(1000) }++;
+	sleep 0.02;
+}
+is_deeply(\%status, { 202 => 32 }, '32,000 events through a queue of 20,000 at a steady rate') or diag explain \%status;
+cmp_ok(depth(), '<', 20000, 'which is not full after them');
+cmp_ok(stored() - $stored, '>', 12000, 'because they are stored meanwhile');
+$t->set('logsvc.flush_interval', '50ms');
+settled(0, $stored + 32000, 'in the end it is empty');
+$stored += 32000;
+$t->set('logsvc.flush_interval', '5s');
+$t->set('logsvc.queue_limit', 10000);
+is(post(8191), 202, 'one event less than the writers begin with');
+sleep 0.7;
+is(depth() . ' ' . stored(), "8191 $stored", 'waits');
+is(post(1), 202, 'that one more');
+ok(wait_until(sub { stored() == $stored + 8192 }, 3), 'and all are stored, long before the interval is over');
+settled(0, $stored + 8192, 'exactly');
+$t->stop_at('write_before_commit');
+is(post(9999) . post(2) . post(1) . post(1), '202429202429', 'and the limit is where it is');
+$t->set('logsvc.flush_interval', '50ms');
+$t->let_go('write_before_commit');
+settled(0, $stored + 18192, 'nothing in the end');
+
 eval { $_->quit } foreach $open, $rolled_back, $committed;
 $t->stop;
 done_testing;
