@@ -9,8 +9,8 @@
  * the columns that the statement names are read.  The server checks every
  * condition again, so what is pushed down need only never be too narrow.
  *
- * The search runs as role logsvc_tenant under row security, whoever owns the
- * view and whatever the statement says.
+ * The search runs as role logsvc_tenant under row security and with the server's
+ * operators, whoever owns the view and whatever the statement and the session say.
  *
  *-------------------------------------------------------------------------
  */
@@ -34,6 +34,7 @@
 #include "utils/acl.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
+#include "utils/guc.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 #include "utils/timestamp.h"
@@ -407,10 +408,13 @@ find_rows(ForeignScanState *node, logs_scan *scan)
 	ls_search search;
 	Oid user;
 	int context;
+	int nest = NewGUCNestLevel();
 
 	scan->rows = tuplestore_begin_heap(false, false, work_mem);
 	GetUserIdAndSecContext(&user, &context);
 	SetUserIdAndSecContext(tenant, context | SECURITY_LOCAL_USERID_CHANGE);
+	/* As the functions have it: an operator of the caller's would run as the tenant. */
+	ls_search_option("search_path", "pg_catalog, pg_temp");
 	ls_search_begin(&search, "earliest", "latest");
 	search.q = fields_stage(scan->columns);
 	search.limit = 0;
@@ -429,6 +433,7 @@ find_rows(ForeignScanState *node, logs_scan *scan)
 	ls_plan_event_rows(&search, ls_search_plan(&search, &start), scan->rows,
 					   RelationGetDescr(node->ss.ss_currentRelation));
 	SPI_finish();
+	AtEOXact_GUC(true, nest);
 	SetUserIdAndSecContext(user, context);
 	pfree(values);
 	MemoryContextSwitchTo(caller);

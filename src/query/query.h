@@ -287,6 +287,9 @@ extern void ls_search_answer(ls_search *search, const ls_plan *plan, const ls_po
 typedef bool (*ls_plan_row)(void *context, const ls_position *position, char **texts);
 extern void ls_plan_run(ls_search *search, const ls_plan *plan, ls_plan_row row, void *context);
 
+/* Sets an option of the server until the caller ends the nest level of options. */
+extern void ls_search_option(const char *name, const char *value);
+
 /* Appends the warnings of a query as members of a JSON array. */
 extern void ls_search_append_warnings(StringInfo out, ls_search *search);
 

@@ -93,8 +93,8 @@ fetch_rows(Portal portal, const ls_plan *plan, ls_plan_row row, void *context)
 	}
 }
 
-static void
-set_option(const char *name, const char *value)
+void
+ls_search_option(const char *name, const char *value)
 {
 	(void) set_config_option(name, value, PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE, true, 0,
 							 false);
@@ -114,12 +114,12 @@ run_plan(ls_scan_session *session, ls_search_notes *notes, const ls_plan *plan, 
 	if (plan->empty && !plan->table)
 		return;
 	nest = NewGUCNestLevel();
-	set_option("max_parallel_workers_per_gather", "0");
-	set_option("jit", "off");
+	ls_search_option("max_parallel_workers_per_gather", "0");
+	ls_search_option("jit", "off");
 	if (plan->hash)
-		set_option("enable_nestloop", "off");
+		ls_search_option("enable_nestloop", "off");
 	/* Doubles are shown with the digits that they need. */
-	set_option("extra_float_digits", "1");
+	ls_search_option("extra_float_digits", "1");
 	ls_scan_current = session;
 	ls_search_notes_current = notes;
 	PG_TRY();

@@ -1,6 +1,6 @@
 -- The view logsvc.logs: rows as searches find them, for one organization, with
 -- conditions pushed down, in joins.
-SELECT plan(42);
+SELECT plan(43);
 
 SELECT isnt(logsvc.create_organization('Acme', 'business'), NULL, 'an organization');
 SELECT isnt(logsvc.create_organization('Globex', 'business'), NULL, 'another');
@@ -86,6 +86,15 @@ CREATE COLLATION pg_temp.any_case (provider = icu, locale = 'und-u-ks-level2', d
 SELECT is((SELECT count(*) FROM logsvc.logs WHERE source = 'WEB0' COLLATE pg_temp.any_case), 34::bigint, 'a collation of texts that are equal and differ');
 SELECT is((SELECT count(*) FROM logsvc.logs WHERE source = ANY ('{WEB0,WEB1}'::text[] COLLATE pg_temp.any_case)), 67::bigint, '... of several');
 SELECT is((SELECT count(*) FROM logsvc.logs WHERE source = 'web' || (current_user = session_user)::int), 33::bigint, 'whoever the search runs as');
+
+-- Operators of the user's are none of the search.
+CREATE SCHEMA own;
+GRANT USAGE ON SCHEMA own TO PUBLIC;
+CREATE FUNCTION own.equal(uuid, uuid) RETURNS boolean LANGUAGE plpgsql AS $$ BEGIN RAISE 'called by %', current_user; END $$;
+CREATE OPERATOR own.= (FUNCTION = own.equal, LEFTARG = uuid, RIGHTARG = uuid);
+SET search_path = own, pg_catalog, public;
+SELECT lives_ok($$ SELECT count(*) FROM logsvc.logs WHERE level = 'error' $$, 'an operator in front of the server''s');
+RESET search_path;
 
 SELECT matches(pg_temp.explain($$ SELECT count(*) FROM logsvc.logs WHERE level = 'error' AND "timestamp" > now() - interval '1 day' AND source IN ('a', 'b') AND event LIKE '%x%' $$),
 	'Columns: timestamp, event, level, source\n\s*Narrowed By: .*', 'what is pushed down');
