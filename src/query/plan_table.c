@@ -67,15 +67,15 @@ number_of(ls_planner *p, const ls_query_aggregate *aggregate, const char *value)
 	return psprintf("logsvc_internal.aggregate_number(%s, %d)", value, new_counter(p, aggregate));
 }
 
-/* A double as JSON text: a whole number as expressions show it. */
+/* A double as JSON text: a whole number as expressions show it, null when it is not finite. */
 static char *
 double_text(const char *value)
 {
 	return psprintf(
 		"CASE WHEN %s = pg_catalog.trunc(%s) AND pg_catalog.abs(%s) <"
 		" 9223372036854775808::pg_catalog.float8 THEN %s::pg_catalog.int8::pg_catalog.text"
-		" ELSE %s::pg_catalog.text END",
-		value, value, value, value, value);
+		" WHEN pg_catalog.abs(%s) < 'Infinity' THEN %s::pg_catalog.text END",
+		value, value, value, value, value, value);
 }
 
 /* An aggregate as JSON text. */

@@ -14,12 +14,15 @@
 #include "catalog/pg_collation.h"
 #include "common/int.h"
 #include "miscadmin.h"
+#include "utils/fmgrprotos.h"
 #include "utils/formatting.h"
+#include "utils/numeric.h"
 
 #include <float.h>
 #include <math.h>
 
 #include "src/store/match.h"
+#include "src/store/scan.h"
 
 #define SCRATCH_LIMIT ((size_t) 256 * 1024 * 1024)
 #define REGEX_LIMIT ((size_t) 64 * 1024 * 1024)
@@ -273,7 +276,7 @@ render(ls_arena *arena, const value *v)
 
 /* A number, or a text that looks like one. */
 static bool
-numeric(const value *v, ls_num *number)
+number_of(const value *v, ls_num *number)
 {
 	if (v->kind == VALUE_NUMBER)
 		*number = v->number;
@@ -286,7 +289,7 @@ operand(const value *v, ls_num *number)
 {
 	ls_time time;
 
-	if (numeric(v, number))
+	if (number_of(v, number))
 		return true;
 	if (v->kind != VALUE_STRING || v->text.len < 16 || v->text.data[4] != '-' ||
 		v->text.data[10] != 'T' || !ls_time_parse_iso(v->text, &time))
@@ -378,7 +381,7 @@ compare(ls_arena *arena, ls_query_op op, const ls_query_expr *left, const value 
 		return false;
 	if (!texts && (a->kind == VALUE_NUMBER || b->kind == VALUE_NUMBER))
 	{
-		if (!numeric(a, &x) || !numeric(b, &y))
+		if (!number_of(a, &x) || !number_of(b, &y))
 			return op == LS_QUERY_OP_NE;
 		return holds(op, ls_num_cmp(x, y));
 	}
@@ -458,6 +461,8 @@ change_case(ls_arena *arena, ls_str text, bool upper)
 	ls_str copy = ls_arena_strdup(arena, ls_str_of_cstring(changed));
 
 	pfree(changed);
+	if (copy.data == NULL)
+		ls_raise(LS_ERROR_QUERY_MEMORY_LIMIT);
 	return copy;
 }
 
@@ -477,6 +482,13 @@ trim(ls_str text)
 	return text;
 }
 
+/* A number of characters, also of one that is far more than a text has. */
+static double
+characters(ls_num number)
+{
+	return Max(Min(trunc(number.d), 1e10), -1e10);
+}
+
 /* Characters count from 1; a negative start counts from the end. */
 static value
 substring(ls_str text, const value *args, uint32 n)
@@ -488,12 +500,12 @@ substring(ls_str text, const value *args, uint32 n)
 	size_t from;
 	size_t to;
 
-	if (!numeric(&args[1], &start) || (n > 2 && !numeric(&args[2], &count)))
+	if (!number_of(&args[1], &start) || (n > 2 && !number_of(&args[2], &count)))
 		return null_value();
-	start.d = trunc(start.d);
+	start.d = characters(start);
 	start.d = start.d < 0 ? length + start.d : start.d - 1;
 	if (n > 2)
-		end = Min(length, start.d + trunc(count.d));
+		end = Min(length, start.d + characters(count));
 	start.d = Max(start.d, 0);
 	if (start.d >= end)
 		return string_value(LS_STR(""));
@@ -506,52 +518,46 @@ static value
 replace(ls_arena *arena, ls_str text, ls_str from, ls_str to)
 {
 	ls_buf buf;
-	size_t done = 0;
+	const char *found;
 
 	if (from.len == 0)
 		return string_value(text);
 	ls_buf_init(&buf, arena);
-	for (size_t i = 0; i + from.len <= text.len;)
+	while ((found = memmem(text.data, text.len, from.data, from.len)) != NULL && !buf.failed)
 	{
-		if (memcmp(text.data + i, from.data, from.len) != 0)
-		{
-			i++;
-			continue;
-		}
-		ls_buf_append(&buf, text.data + done, i - done);
+		size_t before = (size_t) (found - text.data);
+
+		ls_buf_append(&buf, text.data, before);
 		ls_buf_str(&buf, to);
-		i += from.len;
-		done = i;
-		if (buf.failed)
-			break;
+		text = ls_str_make(found + from.len, text.len - before - from.len);
 	}
-	if (text.len > done)
-		ls_buf_append(&buf, text.data + done, text.len - done);
+	ls_buf_str(&buf, text);
 	return buffer_value(&buf);
 }
 
-/* Halves go away from zero; digits may be negative. */
+/* Halves of the number as it is printed go away from zero; digits may be negative. */
 static value
-round_to(const value *args, uint32 n)
+round_to(ls_arena *arena, const value *args, uint32 n)
 {
-	ls_num number;
+	value v = {.kind = VALUE_NUMBER};
 	ls_num digits = {true, 0, 0};
-	double scale;
-	double scaled;
+	Numeric number;
+	char *text;
 
-	if (!operand(&args[0], &number) || (n > 1 && !numeric(&args[1], &digits)))
+	if (!operand(&args[0], &v.number) || (n > 1 && !number_of(&args[1], &digits)))
 		return null_value();
-	if (number.is_int && digits.d >= 0)
-		return integer_value(number.i);
-	if (digits.d > 15 || digits.d < -18)
-		return digits.d > 0 ? number_value(number.d) : integer_value(0);
-	scale = pow(10, fabs(trunc(digits.d)));
-	scaled = digits.d >= 0 ? number.d * scale : number.d / scale;
-	if (fabs(scaled) >= 1e15)
-		return number_value(number.d);
-	/* 1.005 is a little less than it says: what is printed decides. */
-	scaled = round(scaled * (1 + 4e-16));
-	return number_value(digits.d >= 0 ? scaled / scale : scaled * scale);
+	if (v.number.is_int && digits.d >= 0)
+		return integer_value(v.number.i);
+	if (!isfinite(v.number.d))
+		return null_value();
+	number = ls_scan_numeric(render(arena, &v), v.number);
+	text = DatumGetCString(DirectFunctionCall1(
+		numeric_out, DirectFunctionCall2(numeric_round, NumericGetDatum(number),
+										 Int32GetDatum((int32) Max(Min(digits.d, 400), -400)))));
+	/* Longer than numbers in texts may be. */
+	if (!ls_num_parse(ls_str_of_cstring(text), &v.number))
+		v.number = ls_num_of_double(strtod(text, NULL));
+	return v.number.is_int ? integer_value(v.number.i) : number_value(v.number.d);
 }
 
 static value
@@ -629,7 +635,7 @@ call(ls_value_program *program, const node *n)
 				ls_buf_str(&buf, render(arena, &args[i]));
 			return buffer_value(&buf);
 		case LS_QUERY_ROUND:
-			return round_to(args, n_args);
+			return round_to(arena, args, n_args);
 		case LS_QUERY_FLOOR:
 			return whole(&args[0], floor);
 		case LS_QUERY_CEIL:

@@ -825,6 +825,7 @@ bool
 ls_measure_result(ls_measure *m, uint32 group, ls_buf *buf)
 {
 	const ls_decimal_sum *sum = m->sums == NULL ? NULL : &m->sums[group];
+	double value;
 
 	switch (m->kind)
 	{
@@ -854,10 +855,13 @@ ls_measure_result(ls_measure *m, uint32 group, ls_buf *buf)
 				ls_buf_str(buf, m->edges[group].value.bytes);
 			return m->edges[group].set;
 		case MEASURE_PERCENTILE:
-			if (m->counts[group] > 0)
-				append_double(buf, percentile(m->values + m->starts[group], (Size) m->counts[group],
-											  m->percent));
-			return m->counts[group] > 0;
+			if (m->counts[group] == 0)
+				return false;
+			value = percentile(m->values + m->starts[group], (Size) m->counts[group], m->percent);
+			/* Between the largest and the smallest double is more than a double holds. */
+			if (isfinite(value))
+				append_double(buf, value);
+			return isfinite(value);
 	}
 	return false;
 }

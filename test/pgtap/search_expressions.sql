@@ -1,5 +1,5 @@
 -- Searching: where, eval, rename.
-SELECT plan(85);
+SELECT plan(101);
 
 SELECT isnt(logsvc.create_organization('Acme', 'pro'), NULL, 'an organization');
 DO $$ BEGIN PERFORM logsvc.act_as('acme'); END $$;
@@ -78,6 +78,19 @@ SELECT is(pg_temp.e('if(ms < 1000, 1)'), NULL, 'if without else');
 SELECT is(pg_temp.e('round(2.5) * 100 + round(-2.5)'), '297', 'round');
 SELECT is(pg_temp.e('round(1.005, 2)'), '1.01', 'round to digits');
 SELECT is(pg_temp.e('round(ms / 1000, 1)'), '1.5', 'round of a quotient');
+SELECT is(pg_temp.e('round(900000000000000.25)'), '900000000000000', 'round of a large number');
+SELECT is(pg_temp.e('round(1700000000.1234543, 5)'), '1700000000.12345', 'round of a time');
+SELECT is(pg_temp.e('round(0.49999999999999994)'), '0', 'round next to a half');
+SELECT is(pg_temp.e('round(-1.005, 2)'), '-1.01', 'round of a negative number');
+SELECT is(pg_temp.e('round(2.675, 2) + round(0.5) + round(1.45, 1)'), '5.18', 'round as printed');
+SELECT is(pg_temp.e('round(1234, -2) + round(-1250, -2)'), '-100', 'round to hundreds');
+SELECT is(pg_temp.e('round(9223372036854775807, -2)'), '9223372036854775800', 'round of a long integer');
+SELECT is(pg_temp.e('tostring(round(1e300, -20)) = "1e+300"'), 'true', 'round of what is far larger');
+SELECT is(pg_temp.e('round(1e-300, 20) + round(5, -400)'), '0', 'and far smaller');
+SELECT is(pg_temp.e('substr("abc", 9223372036854775807)'), '""', 'substr far behind the end');
+SELECT is(pg_temp.e('replace("aXbXXc", "X", "--")'), '"a--b----c"', 'replace of all');
+SELECT is(pg_temp.e('concat(replace("X", "X", ""), replace("aa", "aaa", "b"), replace("", "a", "b"))'), '"aa"',
+	'replace of nothing');
 SELECT is(pg_temp.e('concat(floor(1.5), ceil(1.5), abs(-1.5), floor(-1.5))'), '"121.5-2"',
 	'floor, ceil, abs');
 SELECT is(pg_temp.e('tonumber(status) + 1'), '501', 'tonumber');
@@ -138,4 +151,12 @@ SELECT is(logsvc.search('n=2 | fields - a | fields a.b, n') #> '{data,rows,0,att
 	'nor a member of an object that was left out');
 SELECT is(logsvc.search('n=1 | fields - a | fields a.b, n') #> '{data,rows,0,attributes}', '{"n": 1, "a.b": "flat"}',
 	'but a key with a dot is no member');
+-- Texts look like numbers that no double holds, or whose difference none holds.
+SELECT logsvc.ingest('[{"event":"huge","attributes":{"n":91,"v":"-1.7e308","w":"1e400","m":"-1e400"}},
+	{"event":"huge","attributes":{"n":92,"v":"1.7e308"}}]') ->> 'accepted' AS huge \gset
+SELECT is(pg_temp.e('concat(substr("abcdef", w, m), ":", substr("abcdef", m, w), ":", substr("abcdef", 2, w))', 91),
+	'":abcdef:bcdef"', 'substr of infinite numbers');
+SELECT is(pg_temp.e('coalesce(w - w, w * 0, round(w), floor(w), abs(w), w % 3)', 91), NULL, 'what no number holds');
+SELECT is(pg_temp.rows('n>90 | stats p50(v), p99(v), count(v)'), '[[null,null,2]]', 'percentiles between such numbers');
+SELECT is(pg_temp.rows('n>90 | where true | stats p50(v), p99(v), count(v)'), '[[null,null,2]]', '... of a stage');
 SELECT * FROM finish();
