@@ -25,7 +25,7 @@
 #define MAX_VALUES 10000 /* of a field */
 #define MAX_VALUE_BYTES 1000
 #define MAX_NAME_BYTES 1000
-#define MAX_BYTES ((size_t) 64 * 1024 * 1024) /* of the values of all fields */
+#define MAX_BYTES ((size_t) 64 * 1024 * 1024) /* for all fields and their values */
 #define TOP_VALUES 10
 #define MAX_LEVELS 5 /* names in a path: what lies deeper is a value, as in search_fields */
 #define MEMBER_MEMORY ((size_t) 64 * 1024 * 1024)
@@ -63,10 +63,10 @@ typedef struct source
 struct ls_facets
 {
 	ls_arena *arena;
-	ls_buf buf;   /* a value as JSON */
-	ls_buf path;  /* the name of a member */
-	size_t bytes; /* of the values of all fields */
-	bool cut;     /* there are fields that are not tracked */
+	ls_buf buf;  /* a value as JSON */
+	ls_buf path; /* the name of a member */
+	size_t most; /* memory of the arena; beyond it nothing new is kept */
+	bool cut;    /* there are fields that are not tracked */
 	uint32 n;
 	facet *items[MAX_TRACKED];
 	ls_key_table names; /* of facets: 'b' or 'a', then the name */
@@ -87,6 +87,7 @@ ls_facets_make(ls_arena *arena)
 
 	facets->arena = arena;
 	facets->names.arena = arena;
+	facets->most = Min(MAX_BYTES, ls_scan_memory_limit() / 2);
 	ls_buf_init(&facets->buf, arena);
 	ls_buf_init(&facets->path, arena);
 	return facets;
@@ -110,7 +111,8 @@ find_facet(ls_facets *facets, bool builtin, ls_str name)
 	number = ls_key_find(&facets->names, ls_str_make(key->data, key->len));
 	if (number != 0)
 		return facets->items[number - 1];
-	if (facets->n == MAX_TRACKED || name.len > MAX_NAME_BYTES)
+	if (facets->n == MAX_TRACKED || name.len > MAX_NAME_BYTES ||
+		ls_arena_used(facets->arena) >= facets->most)
 	{
 		facets->cut = true;
 		return NULL;
@@ -153,11 +155,10 @@ code_of(ls_facets *facets, facet *f, ls_kind kind, ls_str text, int64 integer)
 	code = ls_key_find(&f->values, key);
 	if (code != 0)
 		return code;
-	if (!f->full && (f->values.n == MAX_VALUES || facets->bytes >= MAX_BYTES))
+	if (!f->full && (f->values.n == MAX_VALUES || ls_arena_used(facets->arena) >= facets->most))
 		close_facet(f);
 	if (f->full)
 		return NOT_KEPT;
-	facets->bytes += key.len + 64;
 	code = ls_key_intern(&f->values, key);
 	if (code >= f->counts_capacity)
 	{
@@ -514,14 +515,6 @@ ls_facets_block(ls_facets *facets, uint32 block, const uint64_t *selected, uint3
 /* ---- the result ---- */
 
 static int
-compare_texts(ls_str x, ls_str y)
-{
-	int order = memcmp(x.data, y.data, Min(x.len, y.len));
-
-	return order != 0 ? order : x.len < y.len ? -1 : x.len > y.len;
-}
-
-static int
 by_count(const void *a, const void *b)
 {
 	const facet *x = *(facet *const *) a;
@@ -531,7 +524,7 @@ by_count(const void *a, const void *b)
 		return x->count > y->count ? -1 : 1;
 	if (x->builtin != y->builtin)
 		return x->builtin ? -1 : 1;
-	return compare_texts(x->name, y->name);
+	return ls_str_cmp(x->name, y->name);
 }
 
 /* Is value a shown before value b? */
@@ -540,7 +533,7 @@ precedes(const facet *f, uint32 a, uint32 b)
 {
 	if (f->counts[a] != f->counts[b])
 		return f->counts[a] > f->counts[b];
-	return compare_texts(f->values.keys[a], f->values.keys[b]) < 0;
+	return ls_str_cmp(f->values.keys[a], f->values.keys[b]) < 0;
 }
 
 static void

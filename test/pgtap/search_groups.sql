@@ -1,5 +1,5 @@
 -- Searching: what is grouped and chosen inside of parts is what all rows of the scan give.
-SELECT plan(21);
+SELECT plan(22);
 
 SELECT isnt(logsvc.create_organization('Acme', 'pro'), NULL, 'an organization');
 DO $$ BEGIN PERFORM logsvc.act_as('acme'); END $$;
@@ -128,5 +128,7 @@ SELECT is(logsvc.search('source=chosen | stats sum(f) as a, sum(f) as b, sum(f) 
 	'40505611.11110111111103000', 'a sum of decimals of many digits');
 SELECT is(logsvc.search('source=chosen | stats min(word) as a, min(word) as b') #>> '{data,rows,0,0}', 'w11000' || repeat('x', 80),
 	'the least of texts of which each is less than the one before');
+SELECT is(logsvc.search('source=chosen', include => '{fields}') #> '{meta,fields}' @> '[{"name":"source","count":9000,"top":[["chosen",9000]]}]', true,
+	'fields keep as many values as there is memory for');
 RESET logsvc.search_memory;
 SELECT * FROM finish();
