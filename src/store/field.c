@@ -251,24 +251,40 @@ ls_scan_field_value(ls_scan *scan, ls_scan_field *field, uint32 block, uint32 ro
 	return true;
 }
 
+ls_str *
+ls_scan_texts(FunctionCallInfo fcinfo, int argument, ls_arena *arena, ls_str null, int *n)
+{
+	Datum *datums;
+	bool *nulls;
+	ls_str *texts;
+
+	*n = 0;
+	if (PG_ARGISNULL(argument))
+		return NULL;
+	deconstruct_array(PG_GETARG_ARRAYTYPE_P(argument), TEXTOID, -1, false, TYPALIGN_INT, &datums,
+					  &nulls, n);
+	texts = ls_new_array(arena, ls_str, *n + 1);
+	for (int i = 0; texts != NULL && i < *n; i++)
+		texts[i] =
+			nulls[i] ? null : ls_arena_strdup(arena, ls_str_of_text(DatumGetTextPP(datums[i])));
+	if (texts == NULL || ls_arena_failed(arena))
+		ls_raise(LS_ERROR_QUERY_MEMORY_LIMIT);
+	return texts;
+}
+
 ls_scan_field *
 ls_scan_field_list(FunctionCallInfo fcinfo, int argument, ls_arena *arena, int *n_fields)
 {
+	ls_str *names = ls_scan_texts(fcinfo, argument, arena, LS_STR(""), n_fields);
 	ls_scan_field *fields;
-	Datum *names;
-	bool *nulls;
 
-	*n_fields = 0;
-	if (PG_ARGISNULL(argument))
+	if (names == NULL)
 		return NULL;
-	deconstruct_array(PG_GETARG_ARRAYTYPE_P(argument), TEXTOID, -1, false, TYPALIGN_INT, &names,
-					  &nulls, n_fields);
 	fields = ls_new_array(arena, ls_scan_field, *n_fields + 1);
 	if (fields == NULL)
 		ls_raise(LS_ERROR_QUERY_MEMORY_LIMIT);
 	for (int i = 0; i < *n_fields; i++)
-		ls_scan_field_parse(arena, nulls[i] ? LS_STR("") : ls_str_of_text(DatumGetTextPP(names[i])),
-							&fields[i]);
+		ls_scan_field_parse(arena, names[i], &fields[i]);
 	return fields;
 }
 

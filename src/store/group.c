@@ -798,28 +798,6 @@ ls_groups_add(ls_groups *g, const ls_scan_part *part)
 
 /* ---- the aggregate ---- */
 
-static ls_str *
-text_list(FunctionCallInfo fcinfo, int argument, ls_arena *arena, int *n)
-{
-	Datum *datums;
-	bool *nulls;
-	ls_str *texts;
-
-	*n = 0;
-	if (PG_ARGISNULL(argument))
-		return NULL;
-	deconstruct_array(PG_GETARG_ARRAYTYPE_P(argument), TEXTOID, -1, false, TYPALIGN_INT, &datums,
-					  &nulls, n);
-	texts = checked(ls_new_array(arena, ls_str, *n + 1));
-	for (int i = 0; i < *n; i++)
-	{
-		texts[i] = nulls[i] ? LS_STR("null")
-							: ls_arena_strdup(arena, ls_str_of_text(DatumGetTextPP(datums[i])));
-		checked((void *) texts[i].data);
-	}
-	return texts;
-}
-
 ls_time *
 ls_group_starts(FunctionCallInfo fcinfo, int argument, ls_arena *arena, int *n)
 {
@@ -843,6 +821,7 @@ first_row(FunctionCallInfo fcinfo, MemoryContext context)
 {
 	ls_arena *arena = ls_context_arena(context, ls_scan_memory_limit());
 	ls_group_request r = {.filter = ls_str_make(NULL, 0)};
+	const ls_str null = LS_STR("null");
 
 	if (!PG_ARGISNULL(ARG_FILTER))
 	{
@@ -851,10 +830,10 @@ first_row(FunctionCallInfo fcinfo, MemoryContext context)
 	}
 	r.from = ls_time_of_timestamptz(PG_GETARG_TIMESTAMPTZ(ARG_FROM));
 	r.to = ls_time_of_timestamptz(PG_GETARG_TIMESTAMPTZ(ARG_TO));
-	r.fields = text_list(fcinfo, ARG_FIELDS, arena, &r.n_fields);
-	r.measures = text_list(fcinfo, ARG_MEASURES, arena, &r.n_measures);
+	r.fields = ls_scan_texts(fcinfo, ARG_FIELDS, arena, null, &r.n_fields);
+	r.measures = ls_scan_texts(fcinfo, ARG_MEASURES, arena, null, &r.n_measures);
 	r.has_kept = !PG_ARGISNULL(ARG_KEPT);
-	r.kept = text_list(fcinfo, ARG_KEPT, arena, &r.n_kept);
+	r.kept = ls_scan_texts(fcinfo, ARG_KEPT, arena, null, &r.n_kept);
 	r.starts = ls_group_starts(fcinfo, ARG_STARTS, arena, &r.n_starts);
 	r.hash_key[0] = pg_prng_uint64(&pg_global_prng_state);
 	r.hash_key[1] = pg_prng_uint64(&pg_global_prng_state);

@@ -88,6 +88,7 @@ read_template(ls_reader *r, ls_arena *arena, template *t)
 		op *o = &t->ops[i];
 		uint64_t tag = ls_read_varint(r);
 		uint64_t parameter = tag / LS_TEMPLATE_OPS;
+		uint32_t *stream;
 
 		o->kind = (uint8_t) (tag % LS_TEMPLATE_OPS);
 		if (parameter > LS_PART_MAX_BYTES)
@@ -104,15 +105,11 @@ read_template(ls_reader *r, ls_arena *arena, template *t)
 				t->longest += parameter;
 				break;
 			case LS_TEMPLATE_DIGITS:
-				if (parameter == 0 || parameter > LS_TEMPLATE_MAX_STREAM - t->n_digits)
-					return false;
-				t->n_digits += o->parameter;
-				t->longest += parameter;
-				break;
 			case LS_TEMPLATE_HEX:
-				if (parameter == 0 || parameter > LS_TEMPLATE_MAX_STREAM - t->n_nibbles)
+				stream = o->kind == LS_TEMPLATE_DIGITS ? &t->n_digits : &t->n_nibbles;
+				if (parameter == 0 || parameter > LS_TEMPLATE_MAX_STREAM - *stream)
 					return false;
-				t->n_nibbles += o->parameter;
+				*stream += o->parameter;
 				t->longest += parameter;
 				break;
 			case LS_TEMPLATE_INTEGERS:
