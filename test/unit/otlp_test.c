@@ -528,23 +528,25 @@ test_protobuf(void)
 /* ---- answers ---- */
 
 static void
-test_answers(void)
+is_answer(bool protobuf, uint64_t rejected, const char *why, ls_str expected, const char *name)
 {
 	ls_buf buf;
 
 	ls_buf_init(&buf, made);
-	ls_otlp_answer(&buf, true, 0, LS_STR(""));
-	is_int((long long) buf.len, 0, "full success in protobuf is an empty message");
-	ls_otlp_answer(&buf, false, 0, LS_STR(""));
-	is_str(ls_str_make(buf.data, buf.len), "{}", "and in JSON");
-	buf.len = 0;
-	ls_otlp_answer(&buf, false, 3, LS_STR("why \"not\""));
-	is_str(ls_str_make(buf.data, buf.len),
-		   "{\"partialSuccess\":{\"rejectedLogRecords\":\"3\",\"errorMessage\":\"why \\\"not\\\"\"}}",
-		   "partial success in JSON");
-	buf.len = 0;
-	ls_otlp_answer(&buf, true, 300, LS_STR("why"));
-	is_str(ls_str_make(buf.data, buf.len), "\x0a\x08\x08\xac\x02\x12\x03why", "and in protobuf");
+	ls_otlp_answer(&buf, protobuf, rejected, ls_str_make(why, strlen(why)));
+	ok(ls_str_eq(ls_str_make(buf.data, buf.len), expected), name);
+}
+
+static void
+test_answers(void)
+{
+	is_answer(true, 0, "", LS_STR(""), "full success in protobuf is an empty message");
+	is_answer(false, 0, "", LS_STR("{}"), "and in JSON");
+	is_answer(false, 3, "why \"not\"",
+			  LS_STR("{\"partialSuccess\":{\"rejectedLogRecords\":\"3\","
+					 "\"errorMessage\":\"why \\\"not\\\"\"}}"),
+			  "partial success in JSON");
+	is_answer(true, 300, "why", LS_STR("\x0a\x08\x08\xac\x02\x12\x03why"), "and in protobuf");
 
 	/* a warning: nothing is rejected */
 	run(ls_decode_otlp_json, LS_STR("{}"));
@@ -554,15 +556,11 @@ test_answers(void)
 	is_str(ls_otlp_message(arena, &result),
 		   "2 of 3 log records are older than what their index keeps, and will be removed soon",
 		   "records past their retention");
-	buf.len = 0;
-	ls_otlp_answer(&buf, false, 0, LS_STR("old"));
-	is_str(ls_str_make(buf.data, buf.len),
-		   "{\"partialSuccess\":{\"rejectedLogRecords\":\"0\",\"errorMessage\":\"old\"}}",
-		   "a warning in JSON");
-	buf.len = 0;
-	ls_otlp_answer(&buf, true, 0, LS_STR("old"));
-	ok(ls_str_eq(ls_str_make(buf.data, buf.len), LS_STR("\x0a\x07\x08\x00\x12\x03old")),
-	   "and in protobuf");
+	is_answer(
+		false, 0, "old",
+		LS_STR("{\"partialSuccess\":{\"rejectedLogRecords\":\"0\",\"errorMessage\":\"old\"}}"),
+		"a warning in JSON");
+	is_answer(true, 0, "old", LS_STR("\x0a\x07\x08\x00\x12\x03old"), "and in protobuf");
 	run(ls_decode_otlp_json,
 		LS_STR("{\"resourceLogs\":[{\"scopeLogs\":[{\"logRecords\":[{\"body\":7}]}]}]}"));
 	result.past_retention = 1;
