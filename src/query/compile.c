@@ -66,8 +66,9 @@ set_target(ls_search *search, ls_filter *leaf, const ls_query_field *field)
 		case LS_QUERY_NOT_BUILTIN:
 			if (field->n_parts == 0)
 				ls_search_fail(search, field->span, "name an attribute: attributes.<name>");
-			if (field->n_parts > 32)
-				ls_search_fail(search, field->span, "the name has more than 32 parts");
+			if (field->n_parts > LS_FILTER_MAX_PATH)
+				ls_search_fail(search, field->span, "the name has more than %d parts",
+							   LS_FILTER_MAX_PATH);
 			leaf->target = LS_TARGET_ATTRIBUTE;
 			leaf->path = field->parts;
 			leaf->n_path = field->n_parts;
@@ -90,6 +91,15 @@ set_target(ls_search *search, ls_filter *leaf, const ls_query_field *field)
 	}
 }
 
+ls_filter *
+ls_search_leaf(ls_search *search, ls_filter_op op, const ls_query_field *field, uint32 n_children)
+{
+	ls_filter *leaf = ls_search_node(search, op, n_children);
+
+	set_target(search, leaf, field);
+	return leaf;
+}
+
 /* Words for level, source and index are compared without regard to case. */
 static ls_filter *
 comparison(ls_search *search, const ls_query_field *field, ls_query_op op,
@@ -100,9 +110,8 @@ comparison(ls_search *search, const ls_query_field *field, ls_query_op op,
 		[LS_QUERY_OP_LT] = LS_FILTER_LT, [LS_QUERY_OP_LE] = LS_FILTER_LE,
 		[LS_QUERY_OP_GT] = LS_FILTER_GT, [LS_QUERY_OP_GE] = LS_FILTER_GE,
 	};
-	ls_filter *leaf = ls_search_node(search, ops[op], 0);
+	ls_filter *leaf = ls_search_leaf(search, ops[op], field, 0);
 
-	set_target(search, leaf, field);
 	leaf->text = value->text;
 	if (value->kind == LS_QUERY_NUMBER)
 	{
@@ -126,12 +135,10 @@ comparison(ls_search *search, const ls_query_field *field, ls_query_op op,
 static ls_filter *
 negate(ls_search *search, const ls_query_field *field, ls_filter *leaf)
 {
-	ls_filter *present = ls_search_node(search, LS_FILTER_PRESENT, 0);
 	ls_filter *inverse = ls_search_node(search, LS_FILTER_NOT, 1);
 
-	set_target(search, present, field);
 	inverse->children[0] = leaf;
-	return ls_search_and(search, present, inverse);
+	return ls_search_and(search, ls_search_leaf(search, LS_FILTER_PRESENT, field, 0), inverse);
 }
 
 ls_filter *

@@ -40,7 +40,7 @@ ls_overview_plan(ls_search *search)
 	if (!search->histogram && !search->fields)
 		return NULL;
 	overview = palloc0(sizeof(*overview));
-	p = ls_plan_begin(search);
+	p = ls_plan_begin(search, search->filter);
 	p->plan->table = true;
 	p->plan->n_columns = 3;
 	overview->plan = p->plan;

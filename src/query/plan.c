@@ -358,12 +358,13 @@ add_stages(ls_planner *p)
 	const ls_query *query = p->search->query;
 	bool scanned = false;
 
-	p->late = ls_plan_is_late(query);
-	p->plan->newest = ls_plan_rows_wanted(p, 0);
-	for (uint32 i = 0; i < query->stages.n; i++)
+	p->late = ls_plan_is_late(p);
+	p->plan->newest = ls_plan_rows_wanted(p, p->first_stage);
+	for (uint32 i = p->first_stage; i < query->stages.n; i++)
 	{
 		const ls_query_stage *stage = query->stages.items[i];
-		bool first = i == 0 && ls_plan_groups_parts(stage) && !ls_plan_names_template_id(stage);
+		bool first =
+			i == p->first_stage && ls_plan_groups_parts(stage) && !ls_plan_names_template_id(stage);
 
 		p->stage = (int) i + 1;
 		if (stage->kind != LS_QUERY_FIELDS || p->plan->table || ls_plan_names_template_id(stage))
@@ -420,9 +421,8 @@ add_stages(ls_planner *p)
 /* ---- the whole ---- */
 
 static Datum
-serialized_filter(ls_planner *p)
+serialized_filter(ls_search *s, ls_filter *matching)
 {
-	ls_search *s = p->search;
 	ls_filter *index = ls_search_node(s, LS_FILTER_IN, (uint32) s->n_indexes);
 	ls_buf bytes;
 
@@ -436,7 +436,7 @@ serialized_filter(ls_planner *p)
 		index->children[i]->text = s->indexes[i];
 	}
 	ls_buf_init(&bytes, s->arena);
-	ls_filter_serialize(&bytes, ls_search_and(s, index, s->filter));
+	ls_filter_serialize(&bytes, ls_search_and(s, index, matching));
 	if (bytes.failed)
 		ls_raise(LS_ERROR_QUERY_MEMORY_LIMIT);
 	return PointerGetDatum(ls_text_of_str(ls_str_make(bytes.data, bytes.len)));
@@ -550,11 +550,12 @@ set_page(ls_planner *p, const ls_position *position)
 }
 
 ls_planner *
-ls_plan_begin(ls_search *search)
+ls_plan_begin(ls_search *search, ls_filter *matching)
 {
 	ls_planner *p = palloc0(sizeof(ls_planner));
 
 	p->search = search;
+	p->matching = matching;
 	p->plan = palloc0(sizeof(ls_plan));
 	p->plan->days = (search->to - search->from) / LS_USECS_PER_DAY + 1;
 	initStringInfo(&p->plan->sql);
@@ -568,16 +569,19 @@ ls_plan_begin(ls_search *search)
 								TimestampTzGetDatum(ls_timestamptz_of_time(search->from)), false);
 	p->to = ls_plan_parameter(p, TIMESTAMPTZOID,
 							  TimestampTzGetDatum(ls_timestamptz_of_time(search->to)), false);
-	p->filter = ls_plan_parameter(p, BYTEAOID, serialized_filter(p), false);
+	p->filter = ls_plan_parameter(p, BYTEAOID, serialized_filter(search, matching), false);
 	return p;
 }
 
 ls_plan *
 ls_search_plan(ls_search *search, const ls_position *position)
 {
-	ls_planner *p = ls_plan_begin(search);
+	uint32 first_stage;
+	ls_filter *matching = ls_plan_conditions(search, &first_stage);
+	ls_planner *p = ls_plan_begin(search, matching);
 	ls_plan *plan = p->plan;
 
+	p->first_stage = first_stage;
 	p->offset = position->set ? position->offset : 0;
 	plan->keyset = true;
 	plan->empty = search->n_indexes == 0 || search->from >= search->to;

@@ -46,11 +46,13 @@ typedef struct ls_planner
 {
 	ls_search *search;
 	ls_plan *plan;
-	StringInfoData sql;   /* of the stages so far */
-	StringInfoData order; /* the current order, as terms of ORDER BY */
-	int stage;            /* number of the stage, for names */
-	int next_column;      /* number of the next cN */
-	ls_field_set values;  /* what part_scan must return as values */
+	const ls_filter *matching; /* what scanned rows match: the head and some conditions */
+	uint32 first_stage;        /* those before it are in the filter */
+	StringInfoData sql;        /* of the stages so far */
+	StringInfoData order;      /* the current order, as terms of ORDER BY */
+	int stage;                 /* number of the stage, for names */
+	int next_column;           /* number of the next cN */
+	ls_field_set values;       /* what part_scan must return as values */
 	ls_field_set shown;
 	ls_field_set hidden;
 	ls_binding bindings[LS_PLAN_MAX_FIELDS];
@@ -76,8 +78,8 @@ typedef struct ls_planner
 
 /* ---- plan.c ---- */
 
-/* A statement without text: its parameters are what every scan is given. */
-extern ls_planner *ls_plan_begin(ls_search *search);
+/* A statement without text: its parameters are what every scan of matching rows is given. */
+extern ls_planner *ls_plan_begin(ls_search *search, ls_filter *matching);
 
 /* Adds a parameter; its number. */
 extern int ls_plan_parameter(ls_planner *p, Oid type, Datum value, bool isnull);
@@ -148,13 +150,21 @@ extern bool ls_plan_names_template_id(const ls_query_stage *stage);
 extern int ls_plan_rows_wanted(const ls_planner *p, uint32 stage);
 
 /* Do stages choose among the rows, so that most events would be made in vain? */
-extern bool ls_plan_is_late(const ls_query *query);
+extern bool ls_plan_is_late(const ls_planner *p);
 
 /* The parts and entries of the queue that can have rows of the search: "(...) s". */
 extern void ls_plan_append_sources(ls_planner *p, StringInfo sql, bool ordered);
 
 /* Begins the statement with part_scan; `first`: the stage that comes next. */
 extern void ls_plan_scan(ls_planner *p, const ls_query_stage *first);
+
+/* ---- plan_where.c ---- */
+
+/*
+ * The filter of the search (NULL: all rows), narrowed to what the leading where
+ * stages say about stored fields; in *done, how many of those it says all of.
+ */
+extern ls_filter *ls_plan_conditions(ls_search *search, uint32 *done);
 
 /* ---- plan_table.c; `first`: there is nothing before the stage ---- */
 

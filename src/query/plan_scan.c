@@ -102,11 +102,12 @@ ls_plan_rows_wanted(const ls_planner *p, uint32 stage)
 
 /* Do stages choose among the rows, so that most events would be made in vain? */
 bool
-ls_plan_is_late(const ls_query *query)
+ls_plan_is_late(const ls_planner *p)
 {
+	const ls_query *query = p->search->query;
 	bool late = false;
 
-	for (uint32 i = 0; i < query->stages.n; i++)
+	for (uint32 i = p->first_stage; i < query->stages.n; i++)
 	{
 		const ls_query_stage *stage = query->stages.items[i];
 
@@ -158,7 +159,7 @@ choose_in_parts(ls_planner *p, const ls_query_stage *stage)
 		return;
 	if (stage->kind == LS_QUERY_SORT && stage->keys.n <= LS_PLAN_MAX_FIELDS)
 	{
-		most = ls_plan_rows_wanted(p, 1);
+		most = ls_plan_rows_wanted(p, p->first_stage + 1);
 		most = most == 0 ? MOST_WANTED : most;
 		most = (int) Min(most, stage->count < 0 ? LS_PLAN_SORT_LIMIT : stage->count);
 		for (uint32 i = 0; i < stage->keys.n; i++)
@@ -214,13 +215,13 @@ ls_plan_append_sources(ls_planner *p, StringInfo sql, bool ordered)
 	ls_search *s = p->search;
 	int first_day = ls_plan_parameter(p, DATEOID, ls_store_day(s->from), false);
 	int last_day = ls_plan_parameter(p, DATEOID, ls_store_day(s->to), false);
-	int mask = ls_plan_parameter(p, INT4OID, Int32GetDatum((int32) ls_filter_level_mask(s->filter)),
-								 false);
+	int mask = ls_plan_parameter(p, INT4OID,
+								 Int32GetDatum((int32) ls_filter_level_mask(p->matching)), false);
 	const char *in_part = "";
 	const char *in_queue = "";
 	uint64 batch;
 
-	if (only_batch(s->filter, &batch))
+	if (only_batch(p->matching, &batch))
 	{
 		int number = ls_plan_integer(p, (int64) batch);
 

@@ -126,6 +126,10 @@ extern ls_filter *ls_search_node(ls_search *search, ls_filter_op op, uint32 n_ch
 /* The leaf that finds the events whose field is the text; text is kept as it is. */
 extern ls_filter *ls_search_equal(ls_search *search, ls_field field, ls_str text);
 
+/* A leaf on a field of a query, without what it compares with. */
+extern ls_filter *ls_search_leaf(ls_search *search, ls_filter_op op, const ls_query_field *field,
+								 uint32 n_children);
+
 /* The conjunction of two filters, either may be NULL. */
 extern ls_filter *ls_search_and(ls_search *search, ls_filter *a, ls_filter *b);
 

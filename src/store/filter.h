@@ -58,12 +58,14 @@ typedef enum ls_target
 	LS_TARGET_ID
 } ls_target;
 
+#define LS_FILTER_MAX_PATH 32
+
 typedef struct ls_filter
 {
 	ls_filter_op op;
 	ls_target target;
 	ls_field field;
-	const ls_str *path; /* parts of a dotted attribute name */
+	const ls_str *path; /* parts of a dotted attribute name, at most LS_FILTER_MAX_PATH */
 	uint32_t n_path;
 	ls_str text;
 	double number;

@@ -22,7 +22,6 @@
 
 #define VERSION 1
 #define MAX_DEPTH 128 /* the language allows 100 parentheses */
-#define MAX_PATH 32
 #define NODE_BYTES 15 /* at least; bounds what a count can make us allocate */
 
 #define FLAG_NUMERIC 1
@@ -106,7 +105,7 @@ get_node(ls_arena *arena, ls_reader *r, int depth, bool in_list)
 
 	if (node == NULL || r->failed || depth > MAX_DEPTH || op > LS_FILTER_PHRASE_WILDCARD ||
 		target > LS_TARGET_ID || field >= LS_NAMED_FIELDS ||
-		(flags & ~(FLAG_NUMERIC | FLAG_IGNORE_CASE)) != 0 || n > MAX_PATH)
+		(flags & ~(FLAG_NUMERIC | FLAG_IGNORE_CASE)) != 0 || n > LS_FILTER_MAX_PATH)
 		return NULL;
 	node->op = (ls_filter_op) op;
 	node->target = (ls_target) target;
