@@ -8,8 +8,9 @@ use LogsvcTest;
 use Test::More;
 use Time::HiRes qw(sleep time);
 
+# However the server commits by itself: an event that got a 202 is on the disk.
 my $t = LogsvcTest->new(conf => join "\n", "logsvc.flush_interval = '50ms'", 'logsvc.executors = 2', 'logsvc.compactors = 0',
-	'restart_after_crash = on');
+	'restart_after_crash = on', 'synchronous_commit = off', 'wal_writer_delay = 10s');
 my $org = $t->organization('acme');
 my $other = $t->organization('globex');
 
@@ -92,16 +93,47 @@ is($t->sql("SELECT logsvc.use_token('$org->{token}'); SELECT count(*) FROM logsv
 
 # ---- killed ----
 
-$session = $t->node->background_psql('postgres', on_error_stop => 0);
-$session->query_safe('BEGIN; LOCK TABLE logsvc_internal.part IN ACCESS EXCLUSIVE MODE');
-my $request = begin_route($routes[1]);
-my @pid;
-ok(wait_until(sub { (@pid = waiting()) == 1 }, 10), 'a search');
-kill 'KILL', $pid[0];
-$r = end_request($request, 10);
-like($r->{status}, qr/^(?:0|503)$/, 'is not answered when its worker is killed') or diag $r->{content};
-ok(wait_until(sub { ask($routes[1])->{status} == 200 }, 30), 'and is some seconds later');
-eval { $session->quit };
+# By the out-of-memory killer, among others: the server recovers by itself, with what
+# it had accepted.  The stored parts are locked, so new events wait in the queue.
+my $sent = 5;
+sub post
+{
+	my $r = $t->http(POST => '/api/v1/logs', token => $org->{ingest_key}, json => { event => 'private line ' . ++$sent, source => 'web' });
+	is($r->{status}, 202, '... an event comes in');
+	return;
+}
+my @tail = ('a tail', GET => '/api/v1/logs/tail?q=private', {});
+foreach my $route ((grep { $_->[0] =~ /^(?:search|an event|its neighbours|fields)$/ } @routes), \@tail)
+{
+	my $name = $route->[0];
+	$session = $t->node->background_psql('postgres', on_error_stop => 0);
+	$session->query_safe('BEGIN; LOCK TABLE logsvc_internal.part IN ACCESS EXCLUSIVE MODE');
+	my $request = begin_route($route);
+	my @pid;
+	ok(wait_until(sub { (@pid = waiting()) == 1 }, 10), "$name: reads");
+	my $beside = begin_route($routes[1]);
+	ok(wait_until(sub { waiting() == 2 }, 10), '... and so does another executor');
+	post();
+	kill 'KILL', $pid[0];
+	foreach my $one ($request, $beside)
+	{
+		$r = end_request($one, 10);
+		# A tail has begun its answer.
+		like(($one->{done} ? 'closed ' : 'open ') . $r->{status}, $one == $request && $route == \@tail ? qr/^closed 200$/ : qr/^closed (?:0|503)$/,
+			'... whose client gets 503, or its connection is closed') or diag $r->{content};
+	}
+	ok(wait_until(sub { !kill(0, $pid[0]) && $t->sql('SELECT 1') }, 20), '... the server recovers');
+	eval { $session->quit };
+	$t->wait_ready;
+	$request = $route == \@tail ? begin_route($route) : undef;
+	is(ask($route)->{status}, 200, '... the next one is answered') unless $request;
+	post();
+	ok(wait_until(sub { answered($request); $request->{data} =~ /"private line $sent"/ }, 10), '... the next one goes on') or diag $request->{data} if $request;
+	$r = $t->http(POST => '/api/v1/search', token => $org->{token}, json => { q => '"private line" | stats count, dc(event)' });
+	is_deeply($r->{json}{data}{rows}, [ [ $sent, $sent ] ], '... and finds all events, each once') or diag $r->{content};
+}
+ok(wait_until(sub { $t->sql('SELECT count(*) FROM logsvc_internal.queue') == 0 && $t->sql('SELECT logsvc_internal.queue_depth()') == 0 }, 20), 'all are stored');
+is($t->sql("SELECT logsvc.use_token('$org->{token}'); SELECT count(*) FROM logsvc.logs") =~ /^$sent$/m, 1, 'once');
 
 unlike($t->log_text, qr/PANIC|TRAP/, 'no PANIC');
 $t->stop;

@@ -9,7 +9,7 @@ use LogsvcTest;
 use Test::More;
 
 my $t = LogsvcTest->new(conf => join "\n", "logsvc.flush_interval = '10ms'", 'logsvc.compactors = 0',
-	"logsvc.search_workers = 2", "logsvc.search_workers_after = 0");
+	"logsvc.search_workers = 2", "logsvc.search_workers_after = 0", 'restart_after_crash = on');
 my $org = $t->organization('acme');
 my $other = $t->organization('globex');
 
@@ -169,6 +169,12 @@ $t->wait_held('search_worker');
 $t->sql("SELECT pg_terminate_backend(leader_pid) FROM pg_stat_activity WHERE backend_type = 'parallel worker' LIMIT 1");
 is(end_request($held, 10)->{status}, 503, 'an executor that is terminated');
 ok(idle(), 'gives its workers back');
+$held = begin_search();
+$t->wait_held('search_worker');
+kill 'KILL', $t->sql("SELECT pid FROM pg_stat_activity WHERE backend_type = 'parallel worker' LIMIT 1");
+$r = end_request($held, 10);
+like(($held->{done} ? 'closed ' : 'open ') . $r->{status}, qr/^closed (?:0|503)$/, 'a worker that is killed ends the search');
+ok(wait_until(sub { $t->sql('SELECT 1') }, 20), 'the server recovers');
 $t->let_go('search_worker');
 $t->wait_ready;
 $r = end_request(begin_search(), 10);

@@ -1,5 +1,5 @@
 # 099_standby.pl: searches on a standby, where no worker of logsvc runs: alone and
-# with parallel workers, as an operator and with a token.
+# with parallel workers, as an operator and with a token; and verify_parts().
 use strict;
 use warnings;
 
@@ -32,6 +32,11 @@ is($standby->safe_psql('postgres', "SELECT logsvc.act_as('acme') IS NULL AS nobo
 is($standby->safe_psql('postgres', "SELECT logsvc.use_token('$org->{token}') IS NULL AS nobody \\gset
 	SET $parallel = on; $search SELECT count(DISTINCT organization_id) FROM logsvc_internal.part"),
 	qq([["acme", 3000, 3000]]\n1), 'with a token, and all of it parallel');
+my $bad = $t->sql("UPDATE logsvc_internal.part SET rows = rows + 1 WHERE id = (SELECT min(id) FROM logsvc_internal.part WHERE index_name = 'main') RETURNING id");
+my $verify = q{SELECT string_agg(part_id || ': ' || problem, ' ') FROM logsvc.verify_parts('acme')};
+$t->node->wait_for_catchup($standby);
+is($standby->safe_psql('postgres', $verify), "$bad: the number of rows differs from column rows", 'verify_parts finds a damaged part');
+is($standby->safe_psql('postgres', $verify), $t->sql($verify), 'as the primary does');
 $t->sql("SELECT logsvc.revoke_token('$org->{token_id}') IS NULL");
 $t->node->wait_for_catchup($standby);
 my (undef, undef, $error) = $standby->psql('postgres', "SELECT logsvc.use_token('$org->{token}')");
