@@ -54,10 +54,9 @@ typedef struct facet
 typedef struct source
 {
 	uint32 column;
-	uint32 dots;   /* in its key */
-	uint64 block;  /* where it was wanted last */
-	uint32 *codes; /* of the entries of its dictionary */
-	const ls_str *dictionary;
+	uint32 dots;        /* in its key */
+	uint64 block;       /* where it was wanted last */
+	ls_entries entries; /* the codes of its dictionary */
 } source;
 
 struct ls_facets
@@ -417,28 +416,20 @@ facet_of_column(ls_facets *facets, const ls_column *column)
 static uint32
 vector_code(ls_facets *facets, source *s, facet *f, ls_kind kind, const ls_vector *vector, uint32 v)
 {
+	uint32 *codes;
 	uint32 entry;
 
 	if (vector->form == LS_VECTOR_INTEGER)
 		return code_of(facets, f, kind, LS_STR(""), vector->integers[v]);
 	if (vector->form == LS_VECTOR_TEXT)
 		return code_of(facets, f, kind, ls_vector_text(vector, v), 0);
-	if (s->codes == NULL || s->dictionary != vector->dictionary)
-	{
-		size_t size = ((size_t) vector->n_dictionary + 1) * sizeof(uint32);
-
-		s->codes = ls_arena_alloc(facets->scan->arena, size);
-		if (s->codes == NULL)
-			ls_scan_fail(facets->scan);
-		memset(s->codes, 0xff, size);
-		s->dictionary = vector->dictionary;
-	}
+	codes = ls_entries_of(&s->entries, facets->scan, vector, 0xff);
 	entry = vector->form == LS_VECTOR_CONSTANT ? 0 : vector->codes[v];
 	if (entry >= vector->n_dictionary)
 		ls_scan_fail(facets->scan);
-	if (s->codes[entry] == NO_CODE)
-		s->codes[entry] = code_of(facets, f, kind, vector->dictionary[entry], 0);
-	return s->codes[entry];
+	if (codes[entry] == NO_CODE)
+		codes[entry] = code_of(facets, f, kind, vector->dictionary[entry], 0);
+	return codes[entry];
 }
 
 static void

@@ -171,6 +171,19 @@ code_of(ls_groups *g, ls_group_key *f, const ls_scan_value *value)
 	return ls_key_intern(&f->values, ls_str_make(g->buf.data, g->buf.len));
 }
 
+void
+ls_entries_make(ls_entries *entries, ls_scan *scan, const ls_vector *vector, int fill)
+{
+	Size size = ((Size) vector->n_dictionary + 1) * sizeof(uint32);
+
+	entries->numbers = ls_arena_alloc(scan->arena, size);
+	if (entries->numbers == NULL)
+		ls_scan_fail(scan);
+	memset(entries->numbers, fill, size);
+	entries->dictionary = vector->dictionary;
+	entries->n = vector->n_dictionary;
+}
+
 /* A field that is one column with a dictionary, which has been loaded; else NULL. */
 static const ls_vector *
 dictionary_of(ls_groups *g, ls_group_key *f, uint32 block)
@@ -185,16 +198,7 @@ dictionary_of(ls_groups *g, ls_group_key *f, uint32 block)
 		ls_scan_fail(g->scan);
 	if (column->vector->form != LS_VECTOR_DICTIONARY && column->vector->form != LS_VECTOR_CONSTANT)
 		return NULL;
-	if (f->codes == NULL || f->dictionary != column->vector->dictionary)
-	{
-		Size size = ((Size) column->vector->n_dictionary + 1) * sizeof(uint32);
-
-		f->codes = ls_arena_alloc(g->scan->arena, size);
-		if (f->codes == NULL)
-			ls_scan_fail(g->scan);
-		memset(f->codes, 0xff, size);
-		f->dictionary = column->vector->dictionary;
-	}
+	(void) ls_entries_of(&f->entries, g->scan, column->vector, 0xff);
 	return column->vector;
 }
 
@@ -204,11 +208,11 @@ entry_code(ls_groups *g, ls_group_key *f, const ls_vector *vector, uint32 entry)
 {
 	if (entry >= vector->n_dictionary)
 		ls_scan_fail(g->scan);
-	if (f->codes[entry] == NO_CODE)
-		f->codes[entry] = code_of(
+	if (f->entries.numbers[entry] == NO_CODE)
+		f->entries.numbers[entry] = code_of(
 			g, f,
 			&(ls_scan_value){.kind = f->field.columns->kind, .text = vector->dictionary[entry]});
-	return f->codes[entry];
+	return f->entries.numbers[entry];
 }
 
 static void
@@ -255,7 +259,7 @@ field_codes(ls_groups *g, ls_group_key *f)
 		{
 			uint32 entry = vector->codes[rows->rows[i]];
 
-			f->row_codes[i] = f->codes[Min(entry, vector->n_dictionary)];
+			f->row_codes[i] = f->entries.numbers[Min(entry, vector->n_dictionary)];
 			highest = Max(highest, entry);
 		}
 		if (highest >= vector->n_dictionary)
@@ -771,7 +775,7 @@ ls_groups_add(ls_groups *g, const ls_scan_part *part)
 	for (int i = 0; i < g->n_fields; i++)
 	{
 		ls_scan_field_parse(scan.arena, g->request.fields[i], &g->fields[i].field);
-		g->fields[i].codes = NULL;
+		g->fields[i].entries.numbers = NULL;
 		ls_scan_field_resolve(&scan, &g->fields[i].field);
 	}
 	if (!scan.nothing && !add_header(g))

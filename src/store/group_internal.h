@@ -74,6 +74,30 @@ ls_bucket_of(const ls_time *starts, int n, ls_time time, uint32 last)
  */
 extern bool ls_group_counts(ls_scan *scan, const ls_time *starts, int n, ls_part_counts *counts);
 
+/* Numbers of the entries of a dictionary, kept from block to block of a part. */
+typedef struct ls_entries
+{
+	const ls_str *dictionary;
+	uint32 n;
+	uint32 *numbers; /* NULL: of none */
+} ls_entries;
+
+/* Makes them for the dictionary of a vector, and one more, with all bytes `fill`. */
+extern void ls_entries_make(ls_entries *entries, ls_scan *scan, const ls_vector *vector, int fill);
+
+/*
+ * Those of a vector with a dictionary.  The one entry that a block has may be the
+ * first of a longer dictionary, so where it begins does not tell which one it is.
+ */
+static inline uint32 *
+ls_entries_of(ls_entries *entries, ls_scan *scan, const ls_vector *vector, int fill)
+{
+	if (entries->numbers == NULL || entries->dictionary != vector->dictionary ||
+		entries->n != vector->n_dictionary)
+		ls_entries_make(entries, scan, vector, fill);
+	return entries->numbers;
+}
+
 /* What is asked for; the same in parallel workers.  Kept as long as the groups. */
 typedef struct ls_group_request
 {
@@ -133,8 +157,7 @@ typedef struct ls_group_key
 {
 	ls_scan_field field;                  /* of the part */
 	ls_key_table values;                  /* of all parts */
-	const ls_str *dictionary;             /* the one that `codes` belongs to */
-	uint32 *codes;                        /* of its entries */
+	ls_entries entries;                   /* their codes */
 	bool constant;                        /* all rows have row_codes[0] */
 	uint32 row_codes[LS_PART_BLOCK_ROWS]; /* by place in the list of rows */
 } ls_group_key;

@@ -81,7 +81,7 @@ ls_measure_part(ls_measure *m, ls_scan *scan)
 {
 	ls_scan_field_parse(scan->arena, m->name, &m->field);
 	ls_scan_field_resolve(scan, &m->field);
-	m->dictionary = NULL;
+	m->entries.numbers = NULL;
 }
 
 /* ---- room for groups ---- */
@@ -275,22 +275,6 @@ ls_measure_distinct(const ls_measure *m)
 	return m->n_set;
 }
 
-/* Of each entry of a dictionary: the group it was counted for last. */
-static uint32 *
-seen_entries(ls_measure *m, ls_scan *scan, const ls_vector *vector)
-{
-	Size size = ((Size) vector->n_dictionary + 1) * sizeof(uint32);
-
-	if (m->dictionary != vector->dictionary)
-	{
-		m->seen = ls_arena_alloc0(scan->arena, size);
-		if (m->seen == NULL)
-			ls_scan_fail(scan);
-		m->dictionary = vector->dictionary;
-	}
-	return m->seen;
-}
-
 static void
 add_distinct(ls_measure *m, ls_scan *scan, const ls_group_rows *rows)
 {
@@ -309,7 +293,7 @@ add_distinct(ls_measure *m, ls_scan *scan, const ls_group_rows *rows)
 		if (plain && (column->vector->form == LS_VECTOR_DICTIONARY ||
 					  column->vector->form == LS_VECTOR_CONSTANT))
 		{
-			uint32 *seen = seen_entries(m, scan, column->vector);
+			uint32 *seen = ls_entries_of(&m->entries, scan, column->vector, 0);
 			uint32 entry = column->vector->form == LS_VECTOR_CONSTANT
 							   ? 0
 							   : column->vector->codes[column->ranks[rows->rows[i]]];

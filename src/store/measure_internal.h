@@ -107,8 +107,7 @@ struct ls_measure
 	ls_hashed *set;
 	uint64 n_slots;
 	uint64 n_set;
-	const ls_str *dictionary; /* the one that `seen` belongs to */
-	uint32 *seen;             /* of its entries: the group that has it already */
+	ls_entries entries; /* of a dictionary: the group that each was counted for last */
 	ls_hashed pending[LS_PART_BLOCK_ROWS];
 };
 

@@ -1,5 +1,5 @@
 -- Searching: what is grouped and chosen inside of parts is what all rows of the scan give.
-SELECT plan(22);
+SELECT plan(26);
 
 SELECT isnt(logsvc.create_organization('Acme', 'pro'), NULL, 'an organization');
 DO $$ BEGIN PERFORM logsvc.act_as('acme'); END $$;
@@ -103,7 +103,7 @@ RESET logsvc.search_rows;
 -- Each JSON text of n has the same ls_hash64 of seed 0; those of m have not.
 SELECT is((SELECT sum((logsvc.ingest(events) ->> 'accepted')::int) FROM (
 	SELECT jsonb_agg(jsonb_build_object('event', 'x', 'source', 'chosen', 'attributes',
-		jsonb_build_object('f', n + 0.12345678901234567, 'word', 'w' || 20000 - n || repeat('x', 80), 'n', 'qgtTYJYWTLQhutN' || w || 'vvLsyMlM', 'm', 'qgtTYJYWTLQhutN' || w || 'vvLsyMlN'))) AS events
+		jsonb_build_object('f', n + 0.12345678901234567, 'kind', 'k' || CASE WHEN n > 5000 THEN n % 50 ELSE 0 END, 'word', 'w' || 20000 - n || repeat('x', 80), 'n', 'qgtTYJYWTLQhutN' || w || 'vvLsyMlM', 'm', 'qgtTYJYWTLQhutN' || w || 'vvLsyMlN')) ORDER BY n) AS events
 	FROM generate_series(1, 9000) n, translate(lpad(to_hex(n), 8, '0'), '0123456789abcdef', 'ghijklmnopqrstuv') w
 	GROUP BY n / 9001) e), 9000::bigint, 'events whose values collide');
 CREATE FUNCTION pg_temp.took(q text) RETURNS interval LANGUAGE plpgsql AS $$
@@ -120,6 +120,13 @@ BEGIN
 END $$;
 SELECT cmp_ok(pg_temp.took('stats count by n'), '<', pg_temp.took('stats count by m') * 4, 'they are grouped as fast as others');
 SELECT cmp_ok(pg_temp.took('dedup n'), '<', pg_temp.took('dedup m') * 4, '... chosen');
+
+-- A block that has one entry of the dictionary only, before one that has others.
+SELECT is(logsvc.search('source=chosen | ' || q, "limit" => 10000) #> '{data,rows}',
+	logsvc.search('source=chosen | where true | ' || q, "limit" => 10000) #> '{data,rows}', q)
+	FROM unnest(ARRAY['stats count by kind', 'stats dc(kind), dc(source), dc(f)', 'stats count by kind, source']) q;
+SELECT is((SELECT jsonb_agg(v -> 1) FROM jsonb_path_query(logsvc.search('source=chosen', include => '{fields}'),
+	'$.meta.fields[*] ? (@.name == "kind").top[*]') v), '[5080, 80, 80, 80, 80, 80, 80, 80, 80, 80]', 'the values of a field');
 
 -- ---- memory of an aggregate: as much as groups have, not rows ----
 
