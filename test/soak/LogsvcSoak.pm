@@ -126,7 +126,8 @@ sub _client
 			if ($code == 202 && $path ne '/v1/logs')
 			{
 				my $data = json_decode($r->{content})->{data};
-				@ids = $kind eq 'single' ? $data->{id} : @{ $data->{ids} };
+				@ids = grep { defined } $kind eq 'single' ? $data->{id} : @{ $data->{ids} };
+				die "not an id for each event\n" if @ids != @texts;
 			}
 		}
 		$status{$code}++;

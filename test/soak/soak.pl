@@ -4,7 +4,7 @@
 #	make soak                          60 rounds, some 20 minutes
 #	make soak ROUNDS=10 SEED=7         other faults; the seed of a run is printed
 #	make soak FAULTS=full,lock         only faults whose names match, one after the other
-#	make soak DURATION=3600            no faults: load for that time, memory of each worker
+#	make soak DURATION=3600            no faults: load for that time, what searches find, memory of each worker
 #
 # Each round sends events of all kinds from four clients, does something bad at a
 # random moment, waits until the service has recovered, and compares.  SECONDS: how
@@ -31,7 +31,7 @@ $seed = int $seed;
 srand $seed;
 my $t = LogsvcTest->new(conf => join "\n", 'restart_after_crash = on', "logsvc.flush_interval = '200ms'",
 	'logsvc.acceptors = 2', 'logsvc.executors = 2', 'logsvc.store_timeout = 5min', 'log_min_messages = warning',
-	'log_checkpoints = off');
+	'log_checkpoints = off', "logsvc.model_region = 'eu-central-1'");
 my @orgs = map { $t->organization($_) } qw(acme globex initech);
 my $load = LogsvcSoak->new($t, orgs => \@orgs, dir => $dir);
 
@@ -230,6 +230,9 @@ sub run_round
 	my $probed = $r->{status} == 202 && $load->settle(10) eq '';
 	my $good = $left eq '' && $probed && $strange eq '' && !grep { $result{$_} } qw(missing twice strange dead);
 
+	# A round in which nothing was accepted shows nothing.
+	$good = 0 if !$result{accepted};
+
 	if ($faults{$name}[2] && $t->log_text($from) !~ $faults{$name}[2])
 	{
 		diag("nothing happened: the log does not say $faults{$name}[2]");
@@ -240,6 +243,7 @@ sub run_round
 		@result{qw(accepted found missing twice)}, $load->depth,
 		join(', ', map { "$codes->{$_} x $_" } sort keys %$codes), time - $began);
 	diag("left: $left") if $left ne '';
+	diag('nothing was accepted') if !$result{accepted};
 	diag("unexpected answers: $strange") if $strange ne '';
 	diag("$result{strange} under another id, $result{dead} in the dead letters") if $result{strange} || $result{dead};
 	diag('an event after that is not stored: ' . $load->queued . ' queued, depth ' . $load->depth) if !$probed;
@@ -279,55 +283,160 @@ sub memory
 	return \%kb;
 }
 
-# Events of a day that is past the retention, and searches of all kinds.
+# Events of a day that is past the retention.
 sub old_events
 {
 	my ($org, $n) = @_;
 	my $time = POSIX::strftime('%Y-%m-%dT%H:%M:%SZ', gmtime(time - 3 * 86400));
-	$t->http(POST => '/api/v1/logs/batch', token => $org->{ingest_key},
-		json => [ map { { event => "old $_", index => 'short', timestamp => $time } } 1 .. $n ]);
+	return $t->http(POST => '/api/v1/logs/batch', token => $org->{ingest_key},
+		json => [ map { { event => "old $_", index => 'short', timestamp => $time } } 1 .. $n ])->{status};
+}
+
+# A search that must succeed: its rows.
+my @wrong;
+sub rows_of
+{
+	my ($org, $q) = @_;
+	my $r = $t->http(GET => '/api/v1/search', token => $org->{token}, query => { q => $q });
+
+	push @wrong, "$q: $r->{status} $r->{content}" if $r->{status} != 200;
+	return $r->{status} == 200 ? $r->{json}{data}{rows} : undef;
+}
+
+# Counts that never become smaller, while nothing is older than the hour that is counted.
+my %total;
+sub no_less
+{
+	my ($org, $q, @counts) = @_;
+	my $sum = 0;
+
+	$sum += $_ foreach @counts;
+	my $good = time - $start > 3500 || $sum >= ($total{ $org->{slug} } // 0);
+	$total{ $org->{slug} } = $sum;
+	return $good && $sum > 0;
+}
+
+# Searches of all kinds, and what their rows must be.  All texts are different, so groups of
+# them are those of a minute: in an hour there are millions.
+my %searches = (
+	'earliest=-15m client | head 20' => sub {
+		my ($org, $q, @rows) = @_;
+		my @times = map { $_->{timestamp} } @rows;
+		return @rows == 20 && !(grep { $_->{event} !~ /\bclient\b/ } @rows) && "@times" eq join ' ', reverse sort @times; },
+	'earliest=-1h | stats count by level' => sub {
+		my ($org, $q, @rows) = @_;
+		return @rows == 2 && no_less($org, $q, map { $_->[1] } @rows); },
+	'earliest=-5m event CONTAINS "event 77"' => sub {
+		my ($org, $q, @rows) = @_;
+		my %different = map { $_->{event} => 1 } @rows;
+		return @rows > 0 && keys %different == @rows && !grep { $_->{event} !~ /event 77/ } @rows; },
+	'earliest=-1h | timechart span=1m count' => sub {
+		my ($org, $q, @rows) = @_;
+		return @rows > 59 && @rows < 63 && no_less($org, $q, map { $_->[1] } @rows); },
+	'index=* earliest=-1h | top 5 level' => sub {
+		my ($org, $q, @rows) = @_;
+		return @rows == 1 && $rows[0][0] eq 'info' && $rows[0][2] == 100; },
+	'earliest=-1m | top 5 event' => sub {
+		my ($org, $q, @rows) = @_;
+		return @rows == 5 && !grep { $_->[1] != 1 } @rows; },
+);
+
+# An event is found as soon as it is accepted, once, later too, and by its organization alone.
+my @probes;
+sub probe
+{
+	my ($org) = @_;
+	my $text = 'probe number ' . @probes;
+	my $r = $t->http(POST => '/api/v1/logs', token => $org->{ingest_key}, json => { event => $text });
+
+	push @wrong, "$text: $r->{status} $r->{content}" if $r->{status} != 202;
+	push @probes, [ $org, $text, int time ];
+	foreach my $probe ($probes[-1], $probes[ rand @probes ])
+	{
+		my $q = qq("$probe->[1]" earliest=) . ($probe->[2] - 60);
+		my $found = join ',', map { $_->{event} } @{ rows_of($probe->[0], $q) // [] };
+		my ($other) = grep { $_ != $probe->[0] } @orgs;
+
+		push @wrong, "$q: found '$found'" if $found ne $probe->[1];
+		push @wrong, "$q: found by $other->{slug}" if @{ rows_of($other, $q) // [] };
+	}
 	return;
 }
 
-# All texts are different, so groups of them are those of a minute: in an hour there are millions.
+# By the built-in evaluator; evaluators have something to do, too.
+sub evaluate
+{
+	my ($org) = @_;
+	my $r = $t->http(POST => '/api/v1/evaluations/run-adhoc', token => $org->{token}, json => {
+		rows => [ '10:00:01 step build passed', '10:00:05 step deploy failed: timeout after 30 s', ('10:00:07 cleanup done') x 200 ],
+		criteria => 'Did each step succeed?', expectedItems => [ { id => 'build', description => 'The build step passed' },
+			{ id => 'deploy', description => 'The deploy step passed' } ] });
+	my $verdict = $r->{json} && $r->{json}{data} ? join ' ', map { $_->{status} } @{ $r->{json}{data}{verdict} } : '';
+
+	push @wrong, "evaluation: $r->{status} $r->{content}" if "$r->{status} $verdict" ne '200 passed failed';
+	return 1;
+}
+
 sub run_duration
 {
-	my @searches = ('earliest=-15m client | head 20', 'earliest=-1h | stats count by level', 'earliest=-5m event CONTAINS "event 77"',
-		'earliest=-1h | timechart span=1m count', 'index=* earliest=-1h | top 5 source', 'earliest=-1m | top 5 event');
 	my (%first, %last, %largest);
-	my ($searches, $failed, $next) = (0, 0, 0);
+	my ($n_searches, $n_evaluations, $old_sent, $samples, $next) = (0, 0, 0, 0, 0);
 	my $warm = time + ($duration > 600 ? 120 : $duration / 5);
-
-	foreach my $org (@orgs)
-	{
-		$t->sql("SELECT logsvc.act_as('$org->{slug}'); SELECT logsvc.create_index('short', retention_days => 1)");
-	}
-	$load->start('duration', clients => 4, seed => $seed, pause => 0.05);
-	while (time - $start < $duration)
-	{
-		my $org = $orgs[ rand @orgs ];
-		my $r = $t->http(GET => '/api/v1/search', token => $org->{token}, query => { q => $searches[ rand @searches ] });
-		$searches++;
-		$failed++, diag("search: $r->{status} $r->{content}") if $r->{status} != 200;
-		old_events($org, 100) if rand() < 0.1;
-		sleep 0.5;
-		next if time < $next || time < $warm;
+	my $sample = sub {
 		my $now = memory();
 		%first = %$now unless %first;
 		%last = %$now;
 		foreach (keys %$now) { $largest{$_} = $now->{$_} if $now->{$_} > ($largest{$_} // 0); }
 		$next = time + 30;
+		$samples++;
+	};
+
+	foreach my $org (@orgs)
+	{
+		$t->sql("SELECT logsvc.act_as('$org->{slug}'); SELECT logsvc.create_index('short', retention_days => 1)");
+	}
+	$t->sql("UPDATE logsvc_internal.rate_limit SET per_minute = 1000000 WHERE class = 'evaluation'");
+	$load->start('duration', clients => 4, seed => $seed, pause => 0.05);
+	sleep 10;
+	while (time - $start < $duration)
+	{
+		my $org = $orgs[ rand @orgs ];
+		my $q = (sort keys %searches)[ rand keys %searches ];
+		my $rows = rows_of($org, $q);
+		$n_searches++;
+		push @wrong, "$q: " . json_encode($rows) if $rows && !$searches{$q}->($org, $q, @$rows);
+		probe($org);
+		$n_evaluations += evaluate($org) if rand() < 0.2;
+		$old_sent += 100 if rand() < 0.1 && old_events($org, 100) == 202;
+		sleep 0.5;
+		$sample->() if time > $next && time > $warm;
 	}
 	$load->stop;
 	my $left = $load->settle(60);
+	$sample->();
 	my %result = $load->check;
-	is("$left$result{missing}$result{twice}", '00', "each of $result{accepted} events is stored once") or diag $left;
-	is($failed, 0, "$searches searches");
-	my $old = $t->sql(q{SELECT coalesce(sum(rows), 0) FROM logsvc_internal.part WHERE index_name = 'short'});
-	say_it(sprintf '%.0f s, events accepted %d, missing %d, twice %d, searches %d, parts %d, past the retention %d',
-		time - $start, @result{qw(accepted missing twice)}, $searches, $t->sql('SELECT count(*) FROM logsvc_internal.part'), $old);
+	my $codes = $load->statuses;
+	ok($result{accepted}, "$result{accepted} events were accepted");
+	is(join(' ', $left, @result{qw(missing twice strange dead)}, $result{found} - $result{accepted}), ' 0 0 0 0 0',
+		'each is stored once, as it was answered, and no other');
+	is(join(' ', grep { !/^(202|429)$/ } sort keys %$codes), '', 'no other answers than 202 and 429');
+	foreach my $org (@orgs)
+	{
+		my $accepted = $t->sql("SELECT count(*) FROM accepted WHERE organization = '$org->{id}'");
+		my $rows = rows_of($org, 'index=main "duration client" earliest=' . (int($start) - 60) . ' | stats count');
+		is($rows && $rows->[0][0], $accepted, "a search of $org->{slug} counts its events");
+	}
+	is(scalar @wrong, 0, "$n_searches searches, $n_evaluations evaluations and " . @probes . ' events that were looked for');
+	diag($_) foreach map { substr $_, 0, 500 } grep { defined } @wrong[ 0 .. 9 ];
+	unlike($t->log_text, qr/PANIC|TRAP|terminated by signal/, 'nothing crashed');
+	say_it(sprintf '%.0f s, events accepted %d, missing %d, twice %d, searches %d, parts %d, past the retention %d of %d; answers %s',
+		time - $start, @result{qw(accepted missing twice)}, $n_searches, $t->sql('SELECT count(*) FROM logsvc_internal.part'),
+		$t->sql(q{SELECT coalesce(sum(rows), 0) FROM logsvc_internal.part WHERE index_name = 'short'}), $old_sent,
+		join(', ', map { "$codes->{$_} x $_" } sort keys %$codes));
 	say_it(sprintf 'memory, kB: %-26s first %7s  last %7s  largest %7s', $_, $first{$_} // '-', $last{$_} // '-', $largest{$_})
 	  foreach sort keys %largest;
+	cmp_ok($samples, '>', 1, "memory was looked at $samples times");
+	is(join(' ', grep { my $kind = $_; !grep { /\b$kind\b/ } keys %first } @workers), '', 'of workers of each kind');
 	is(join(' ', sort keys %first), join(' ', sort keys %last), 'the same workers from the beginning to the end');
 	# What grows with time would grow by far more than this in an hour.
 	is(join(', ', map { "$_: $first{$_} to $last{$_} kB" } grep { ($last{$_} // 0) > 2 * $first{$_} + 65536 } sort keys %first), '',
