@@ -220,6 +220,53 @@ my $test_key = $t->sql_json("SELECT logsvc.create_api_key('acme', 't', 'ingest-o
 is(post(request_of(bytes(5, string('from a test')), bytes(5, string('key'))), token => $test_key)->{status}, 200, 'a test key');
 is_deeply([ map { $_->{index} } @{ events('index=_test') } ], [ '_test', '_test' ], 'its events go to _test');
 
+# ---- whose events they are ----
+
+# What is in the queue, in the store and beside them, by organization; of no audit log.
+my $other = $t->organization('globex');
+sub landed
+{
+	my ($o) = @_;
+	return $t->sql("SELECT coalesce(sum(rows), 0) FROM (SELECT organization_id, rows FROM logsvc_internal.queue WHERE NOT audit"
+		  . " UNION ALL SELECT organization_id, rows FROM logsvc_internal.part WHERE index_name <> '_audit'"
+		  . " UNION ALL SELECT organization_id, rows FROM logsvc_internal.deferred UNION ALL SELECT organization_id, rows FROM logsvc_internal.dead_letter) e"
+		  . " WHERE organization_id = (SELECT id FROM logsvc_internal.organization WHERE slug = '$o->{slug}')");
+}
+my $api_key = sub { return $t->http(POST => '/api/v1/api-keys', token => $other->{token}, json => { name => $_[0], scope => 'ingest-only' })->{json}{data} };
+my ($revoked, $expired) = map { $api_key->($_) } qw(revoked expired);
+my $cookie = $t->session($other->{email});
+my %bodies = ($protobuf => request_of($record, $record), 'application/json' => json_encode(json_request($json_record, $json_record)));
+is(post($bodies{$protobuf}, token => $_->{key})->{status}, 200, "$_->{name}: a key that is good") foreach $revoked, $expired;
+is($t->http(DELETE => "/api/v1/api-keys/$revoked->{id}", token => $other->{token})->{status}, 204, '... is revoked');
+$t->sql("UPDATE logsvc_internal.api_key SET expires_at = now() - interval '1 s' WHERE name = 'expired'");
+foreach my $type (sort keys %bodies)
+{
+	my @counts = map { landed($_) } $org, $other;
+	my $body = $bodies{$type};
+	foreach my $of ([ $revoked, 'API_KEY_REVOKED' ], [ $expired, 'API_KEY_EXPIRED' ])
+	{
+		my ($one, $code) = @$of;
+		foreach my $with ([ token => $one->{key} ], [ token => undef, headers => { 'X-API-Key' => $one->{key} } ], [ basic("globex:$one->{key}") ],
+			[ token => $one->{key}, headers => { 'X-Organization-Id' => 'acme' } ])
+		{
+			my %with = @$with;
+			is_status(post($body, type => $type, %with), 401, 16, "$type: a key that is $one->{name}", $code);
+		}
+	}
+	is_status(post($body, type => $type, token => $key, headers => { 'X-API-Key' => $other->{ingest_key} }), 401, 16, "$type: keys of two organizations", 'UNAUTHORIZED');
+	is_status(post($body, type => $type, token => undef, headers => { 'Content-Type' => $type, $t->session_headers($cookie, 'acme') }), 404, 5,
+		"$type: a session of another organization", 'NOT_FOUND');
+	is_deeply([ map { landed($_) } $org, $other ], \@counts, '... nothing lands with either');
+
+	# A key is of one organization, whatever else the request says.
+	foreach my $name ('acme', $org->{id})
+	{
+		is(post($body, type => $type, token => $other->{ingest_key},
+				headers => { 'X-Organization-Id' => $name, 'X-Scope-OrgID' => $name, 'X-Organization' => $name })->{status}, 200, "$type: a key of another organization than $name");
+	}
+	is_deeply([ map { landed($_) } $org, $other ], [ $counts[0], $counts[1] + 4 ], '... all lands with its own');
+}
+
 # ---- overload and ends of workers: never 500 ----
 
 sub is_retryable
