@@ -114,6 +114,9 @@ for (split /\n/, `git grep -nE '(^|[^a-zA-Z0-9_.])/(work|home|root)/' -- ':!test
 	problem($_, 'a path of one machine');
 }
 
+# Mutations whose text is still there.
+problem($_) for split /\n/, `$^X test/mutation/access.pl --stale`;
+
 my @sizes = sort { $a <=> $b } map { my $n = () = do { local (@ARGV, $/) = $_; <> } =~ /\n/g; $n } grep { /\.c$/ && -e } @files;
 printf "lint: %d files, median %d lines, largest %d\n", scalar(@sizes), $sizes[$#sizes / 2], $sizes[-1];
 print "$_\n" for @problems;

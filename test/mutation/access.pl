@@ -2,6 +2,7 @@
 # access.pl: do the tests see it when a check of access is missing?
 #
 #	make mutation          all; T=regex: those whose name matches
+#	test/mutation/access.pl --stale    only those whose text is not in its file any more
 #
 # Each mutation takes one check out of a copy of the tree, builds it and runs the
 # tests that should notice, until one fails.  All must be killed.  Environment:
@@ -95,7 +96,7 @@ my @mutations = (
 	['decision: functions ask for the permission', 'src/access/principal.c', 'if (p->permissions & bit)',
 		'if (p->permissions | bit)', @matrix],
 	['decision: SQL sessions look again', 'src/access/principal.c',
-		'!ls_access_cacheable() || current.epoch != ls_access_epoch()', '!ls_access_cacheable()', @sessions],
+		'!ls_access_cacheable() || current.epoch != epoch', '!ls_access_cacheable()', @sessions],
 	['decision: SQL sessions end with their credential', 'src/access/principal.c', "\t\terror = ls_principal_expired(&current);",
 		"\t\terror = LS_ALLOWED;", @sessions],
 	# Either would do: a request runs as a tenant, and asks whether it is one.
@@ -241,6 +242,13 @@ sub run
 	return $?;
 }
 
+# A place in the text is there once.
+sub times_there
+{
+	my ($text, $there) = @_;
+	return ref $there ? 1 : scalar(() = $text =~ /\Q$there\E/g);
+}
+
 # One mutation in the copy of the tree that is the working directory.
 sub try_one
 {
@@ -252,7 +260,7 @@ sub try_one
 	{
 		my ($where, $there, $instead) = @$edit;
 		my $text = slurp($where);
-		my $n = ref $there ? 1 : scalar(() = $text =~ /\Q$there\E/g);
+		my $n = times_there($text, $there);
 		$before{$where} //= $text;
 		if ($n != 1)
 		{
@@ -284,6 +292,18 @@ sub try_one
 }
 
 @mutations = grep { $_->[0] =~ $pattern } @mutations;
+if (@ARGV && $ARGV[0] eq '--stale')
+{
+	foreach my $m (@mutations)
+	{
+		my ($name, $file, $from, undef, @rest) = @$m;
+		foreach my $edit ([ $file, $from ], grep { ref } @rest)
+		{
+			print "$edit->[0]: mutation '$name' is stale\n" if times_there(slurp($edit->[0]), $edit->[1]) != 1;
+		}
+	}
+	exit 0;
+}
 # Without a mutation all of them must pass.
 my %tests = map { $_ => 1 } grep { !ref && -e } map { @$_[ 4 .. $#$_ ] } @mutations;
 system('test/run', sort keys %tests) == 0 or die "the tests fail as they are\n";
