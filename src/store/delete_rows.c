@@ -30,6 +30,11 @@
 #define SLICE_PARTS 16
 #define SLICE_TIME (500 * USECS_PER_SEC / 1000)
 #define FETCH_PARTS 16
+#define NAMED_PARTS 10 /* that cannot be read, in the log, of a slice */
+
+/* Seconds after which a slice that failed is tried again, and each time twice as many. */
+#define WAIT_FIRST 10
+#define WAIT_MOST 640
 
 #define REWRITE_MEMORY ((size_t) 1024 * 1024 * 1024)
 
@@ -318,6 +323,15 @@ save_progress(const deletion *d)
 		elog(ERROR, "could not note how far a deletion is");
 }
 
+static void
+name_part(int64 id, const ls_caught *caught)
+{
+	ereport(LOG, errcode(caught->sqlstate),
+			errmsg("logsvc part " INT64_FORMAT " cannot be read, and a deletion leaves it: %s", id,
+				   ls_store_failure(caught)),
+			errhint("SELECT * FROM logsvc.verify_parts() finds all such parts."));
+}
+
 /* Goes through parts until the slice is full. */
 static void
 delete_slice(deletion *d)
@@ -364,7 +378,9 @@ delete_slice(deletion *d)
 				if (d->raised)
 					ereport(ERROR, errcode(d->caught.sqlstate),
 							errmsg_internal("%s", d->caught.message));
-				d->skipped++;
+				if (d->skipped++ < NAMED_PARTS)
+					name_part(DatumGetInt64(SPI_getbinval(tuple, d->table->tupdesc, 1, &isnull)),
+							  &d->caught);
 			}
 			d->next_part = 1 + DatumGetInt64(SPI_getbinval(tuple, d->table->tupdesc, 1, &isnull));
 			full = d->rewritten >= SLICE_PARTS || GetCurrentTimestamp() - start > SLICE_TIME;
@@ -419,20 +435,26 @@ bool
 ls_deletion_step(void)
 {
 	static TimestampTz failed_until = 0;
+	static int wait = 0;
 	deletion d = {.done = false};
 	ls_caught again;
 
 	if (GetCurrentTimestamp() < failed_until)
 		return false;
 	if (ls_transaction(step, &d, &again))
+	{
+		if (d.found)
+			wait = 0;
 		return d.found;
+	}
 	if (!d.raised)
 		d.caught = again;
 	if (d.found && is_of_query(&d.caught) && ls_transaction(give_up, &d, &again))
 		return true;
-	failed_until = GetCurrentTimestamp() + 10 * USECS_PER_SEC;
+	wait = Min(Max(2 * wait, WAIT_FIRST), WAIT_MOST);
+	failed_until = GetCurrentTimestamp() + wait * USECS_PER_SEC;
 	ereport(LOG, errcode(d.caught.sqlstate),
 			errmsg("logsvc could not delete events: %s", d.caught.format),
-			errhint("It is tried again after 10 seconds."));
+			errhint("It is tried again after %d seconds.", wait));
 	return false;
 }

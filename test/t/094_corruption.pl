@@ -198,6 +198,7 @@ like(failures($r), qr/^500 /, 'and so is another deletion');
 is($t->http(GET => '/api/v1/search', token => $globex->{token}, query => { q => 'earliest=-100d | stats count' })->{json}{data}{rows}[0][0],
 	2 * $size, 'another organization searches');
 is($t->http(GET => '/api/v1/search', %token, query => { q => 'index=web earliest=-100d | head 1' })->{status}, 200, 'as do other indexes');
+my $log = $t->log_position;
 ok(compactors(1), 'a compactor');
 my ($compactor) = $t->workers('^logsvc compactor$');
 my $deletion;
@@ -208,12 +209,18 @@ is("$deletion->{status} $deletion->{skippedParts}", ($left ? 'incomplete' : 'don
 is($deletion->{deleted}, (24 - $left) * $size, 'everything else is deleted');
 is($t->sql("SELECT count(*) FROM logsvc_internal.part WHERE $mine AND id NOT IN (@{[ join ',', 0, @bad ]})"), 0, 'only damaged parts are left');
 
+my @left = split /\n/, $t->sql("SELECT id FROM logsvc_internal.part WHERE $mine ORDER BY id");
+my $named = sub { return join ' ', sort { $a <=> $b } $t->log_text($log) =~ /logsvc part (\d+) cannot be read, and a deletion leaves it: part \1 is corrupt: /g };
+is($named->(), join(' ', @left[ 0 .. ($#left > 9 ? 9 : $#left) ]), 'the log names them');
+my $silent = $t->log_position;
+
 # Merges go around it too: each part is tried once.
 ok(compactors(0), 'no compactor');
 $t->sql("DELETE FROM logsvc_internal.part WHERE $mine");
 copies(9);
 @bad = damage_some(2);
-my $log = $t->log_position;
+is($t->log_text($silent) =~ s/^.* statement: .*\n//mgr =~ /logsvc part|could not/, '', 'and says nothing more about it');
+$log = $t->log_position;
 ok(compactors(1), 'a compactor');
 ($compactor) = $t->workers('^logsvc compactor$');
 ok(wait_until(sub { $t->sql("SELECT count(*) FROM logsvc_internal.part WHERE $mine AND level = 1") == 0 }, 30), 'all that can be read is merged')
