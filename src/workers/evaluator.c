@@ -245,6 +245,26 @@ cancel_all(evaluator_state *state)
 	}
 }
 
+/* Does an earlier one of the same organization wait for the lock? */
+static bool
+earlier_waits(const evaluator_state *state, const flight *f)
+{
+	dlist_iter iter;
+
+	dlist_foreach(iter, unconstify(dlist_head *, &state->flights))
+	{
+		const flight *earlier = dlist_container(flight, node, iter.cur);
+
+		if (earlier == f)
+			return false;
+		if (earlier->evaluation.resume != NULL &&
+			memcmp(&earlier->evaluation.organization, &f->evaluation.organization,
+				   sizeof(pg_uuid_t)) == 0)
+			return true;
+	}
+	return false;
+}
+
 /*
  * Tries those again whose organization's credits were locked: one of each organization, the
  * others when that one could go on.
@@ -252,23 +272,16 @@ cancel_all(evaluator_state *state)
 static void
 retry_locked(evaluator_state *state)
 {
-	ls_time now = ls_now();
-	const flight *held = NULL;
 	dlist_mutable_iter iter;
 
-	if (now < state->retry_at)
+	if (ls_now() < state->retry_at)
 		return;
 	dlist_foreach_modify(iter, &state->flights)
 	{
 		flight *f = dlist_container(flight, node, iter.cur);
 
-		if (f->evaluation.resume == NULL ||
-			(held != NULL && memcmp(&held->evaluation.organization, &f->evaluation.organization,
-									sizeof(pg_uuid_t)) == 0))
-			continue;
-		ls_evaluation_resume(&f->evaluation);
-		if (!f->evaluation.finished && f->evaluation.resume != NULL)
-			held = f;
+		if (f->evaluation.resume != NULL && !earlier_waits(state, f))
+			ls_evaluation_resume(&f->evaluation);
 	}
 	state->retry_at = ls_now() + LOCK_RETRY * 1000;
 }

@@ -9,6 +9,7 @@ use LogsvcDouble;
 use LogsvcTest;
 use PostgreSQL::Test::Utils;
 use Test::More;
+use Time::HiRes qw(sleep time);
 
 my $t = LogsvcTest->new(conf => "logsvc.model_region = 'eu'\nmax_connections = 260\nmax_locks_per_transaction = 128");
 my $org = $t->organization('acme', plan => 'free');
@@ -116,6 +117,20 @@ $open->quit;
 is(end_request($waiting, 20)->{status}, 200, 'then go on, over HTTP');
 ok($sql->finish, 'and in SQL') or diag $out;
 is(spent(), '9 15800000', 'and are debited');
+
+# Of each organization one asks again, so those who wait keep nobody else waiting.
+my @held = ($rich, $t->organization('held', plan => 'pro'));
+$open = $t->node->background_psql('postgres');
+$open->query_safe("BEGIN; SELECT logsvc.adjust_ai_credits('rich', 9000, 'test'), logsvc.adjust_ai_credits('held', 9000, 'test')");
+my @waiting = map { begin_request($t, POST => '/api/v1/evaluations/run-adhoc', token => $held[ $_ % 2 ]{token}, json => \%request) } 1 .. 100;
+sleep 1;
+my $began = time;
+is($t->http(POST => '/api/v1/evaluations/run-adhoc', token => $org->{token}, json => { %request, preview => JSON::PP::true })->{status}, 200,
+	'a preview of another organization') foreach 1 .. 10;
+cmp_ok(time - $began, '<', 5, 'while 100 calls of two others wait for their credits');
+$open->query_safe('COMMIT');
+$open->quit;
+is(join(' ', grep { $_ != 200 } map { end_request($_, 30)->{status} } @waiting), '', 'which are answered then');
 $t->set('logsvc.model_provider', 'builtin');
 
 # ---- the scheduler ----
