@@ -242,7 +242,7 @@ typedef struct ls_vector
 	ls_vector_form form;
 	uint32_t count;
 	uint32_t n_dictionary;
-	const ls_str *dictionary; /* shared by all blocks of the part */
+	const ls_str *dictionary; /* shared by all blocks of the part; of CONSTANT: its entry there */
 	const uint16_t *codes;    /* DICTIONARY: count codes */
 	const uint32_t *offsets;  /* TEXT: count + 1 offsets */
 	const char *data;         /* TEXT: the values back to back */
