@@ -125,6 +125,19 @@ extern ls_retention *ls_retention_create(void); /* lives as long as the process 
  */
 extern bool ls_retention_step(ls_retention *r);
 
+/* ---- reclaim.c ---- */
+
+typedef struct ls_reclaim ls_reclaim;
+
+extern ls_reclaim *ls_reclaim_create(void); /* lives as long as the process */
+
+/*
+ * Moves some parts of days that are over to where vacuum can give the space behind
+ * them back, in transactions of its own; of the partitions of one of `shards`.
+ * False: there is nothing for now.  What fails is logged and tried again.
+ */
+extern bool ls_reclaim_step(ls_reclaim *r, int shard, int shards);
+
 /* ---- delete_rows.c ---- */
 
 /*

@@ -2,7 +2,8 @@
  *
  * compactor.c
  *	  The loop of a compactor: merges small parts into larger ones; removes
- *	  what somebody wants deleted and, the first one, what is past its retention.
+ *	  what somebody wants deleted and, the first one, what is past its retention;
+ *	  moves parts when nothing else is to be done, so that space is given back.
  *
  * It has time: a merge may come later, events are found before it too.  So
  * after a merge it sleeps as long as the merge took, while the queue is half
@@ -26,6 +27,7 @@
 
 #define DELETION_INTERVAL 1000   /* ms between looks for deletions */
 #define RETENTION_INTERVAL 60000 /* ms between looks for expired events */
+#define RECLAIM_INTERVAL 60000   /* ms between looks for free space */
 
 static long
 ms_since(TimestampTz start)
@@ -53,6 +55,16 @@ look(ls_compactor *compactor, const ls_slot *slot, long interval)
 	return Max(interval, LOOK_SHARE * ms_since(start));
 }
 
+static bool
+reclaim(ls_reclaim *r, const ls_slot *slot)
+{
+	int shard;
+	int shards;
+
+	ls_worker_share(slot, &shard, &shards);
+	return ls_reclaim_step(r, shard, shards);
+}
+
 void
 ls_compactor_loop(ls_slot *slot)
 {
@@ -60,10 +72,13 @@ ls_compactor_loop(ls_slot *slot)
 	TimestampTz looked = 0;
 	long interval = 0;
 	ls_retention *retention = slot->index == 0 ? ls_retention_create() : NULL;
+	ls_reclaim *space = ls_reclaim_create();
 	TimestampTz retained = 0;
+	TimestampTz reclaimed = 0;
 	TimestampTz deleted = 0;
 	bool expired = false; /* was there something in the last step? */
 	bool deleting = false;
+	bool moving = false;
 	int busy = 0;
 	long timeout;
 
@@ -99,7 +114,12 @@ ls_compactor_loop(ls_slot *slot)
 
 			(void) ls_compactor_merge(compactor, &merged);
 		}
-		if (expired || deleting || ls_compactor_waits(compactor))
+		else if (!expired && !deleting && (moving || ms_since(reclaimed) >= RECLAIM_INTERVAL))
+		{
+			moving = reclaim(space, slot);
+			reclaimed = GetCurrentTimestamp();
+		}
+		if (expired || deleting || moving || ls_compactor_waits(compactor))
 			timeout = ms_since(start);
 		else
 			timeout = Min(timeout, DELETION_INTERVAL - ms_since(deleted));

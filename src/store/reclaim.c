@@ -1,0 +1,650 @@
+/*-------------------------------------------------------------------------
+ *
+ * reclaim.c
+ *	  Gives the space of merged parts back when their day is over.
+ *
+ * Merging leaves free space, and the parts of a day that is over do not use it
+ * any more.  Vacuum can only cut off what is free at the end of a file, where
+ * the latest of the merged parts are.  So these are moved: an UPDATE that
+ * stores the same body again puts it into the free pages before, and when
+ * vacuum has removed the old one, the end of the file is free.  No lock of it
+ * disturbs searches or writers.
+ *
+ * The free space map of a partition's TOAST relation says whether it is worth
+ * it, and from which block on (`keep`) everything finds room before it.  The
+ * tail from there on is gone through from its end, a window at a time.
+ *
+ * It cannot go round in circles.  In a pass a part is moved to before the tail,
+ * and no more bytes than there is room; when the file grows nevertheless, or new
+ * parts come in, the pass is over.  The next one needs room that only vacuum
+ * makes: as long as somebody's snapshot keeps vacuum from it, nothing moves.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "src/store/store.h"
+
+#include "access/detoast.h"
+#include "access/heaptoast.h"
+#include "access/htup_details.h"
+#include "access/table.h"
+#include "access/tableam.h"
+#include "catalog/pg_type.h"
+#include "executor/spi.h"
+#include "executor/tuptable.h"
+#include "miscadmin.h"
+#include "storage/bufmgr.h"
+#include "storage/freespace.h"
+#include "utils/builtins.h"
+#include "utils/date.h"
+#include "utils/guc.h"
+#include "utils/hsearch.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/rel.h"
+#include "utils/snapmgr.h"
+#include "utils/timestamp.h"
+
+/*
+ * A partition is looked at once an hour: organizations whose retention ends
+ * leave free space at any time.  One with a part, written or merged, of the last
+ * 65 minutes may not have had its last merges yet, and is looked at again soon.
+ */
+#define LOOK_INTERVAL USECS_PER_HOUR
+#define QUIET_TIME "65 minutes"
+#define NOT_QUIET_INTERVAL (10 * USECS_PER_MINUTE)
+#define LOCKED_INTERVAL USECS_PER_MINUTE
+#define STUCK_INTERVAL USECS_PER_DAY /* parts cannot be read, or are scattered */
+
+/*
+ * Worth it: a fifth of the file, and 4 MB.  A tail of live parts is the worst
+ * case, where a byte is written for each that is given back (and WAL for the old
+ * pages); and a year of days with 4 MB each is a GB.
+ */
+#define MIN_GAIN_SHARE 5
+#define MIN_GAIN ((BlockNumber) (4 * 1024 * 1024 / BLCKSZ))
+
+/* The map is coarse and holes do not fit exactly: so much of the room is left, 1 of. */
+#define SPARE_SHARE 16
+
+/* A full chunk of TOAST with its line pointer; four fill a page. */
+#define CHUNK_SIZE \
+	(TOAST_MAX_CHUNK_SIZE + MAXALIGN(SizeofHeapTupleHeader) + 12 + sizeof(ItemIdData))
+#define PAGE_CHUNKS EXTERN_TUPLES_PER_PAGE
+#define MAP_STEP 32 /* the map rounds down to multiples */
+
+/* Blocks of the tail that are searched for parts at once. */
+#define WINDOW ((BlockNumber) (32 * 1024 * 1024 / BLCKSZ))
+
+/*
+ * When the parts of a window have more bytes elsewhere than so, they are scattered
+ * over the file, and it would be rewritten as a whole to give little back.
+ */
+#define WINDOW_MAX_BYTES ((uint64) 2 * WINDOW * BLCKSZ + 64 * 1024 * 1024)
+
+/* A step ends after so much time. */
+#define STEP_TIME (250 * USECS_PER_SEC / 1000)
+
+/*
+ * The tail is free only when vacuum has removed few rows too, from the indexes
+ * as well.
+ */
+#define OPTIONS \
+	"autovacuum_vacuum_scale_factor=0", "autovacuum_vacuum_threshold=0", "vacuum_index_cleanup=on"
+
+/* When to look at a partition again. */
+typedef struct past_partition
+{
+	Oid oid; /* hash key */
+	TimestampTz next;
+} past_partition;
+
+/* A value that has chunks in a window. */
+typedef struct found_value
+{
+	Oid value; /* hash key */
+	BlockNumber last;
+} found_value;
+
+typedef struct found_part
+{
+	int64 id;
+	ItemPointerData at; /* the row, as it was found */
+	uint64 bytes;
+	BlockNumber last; /* of the window with something of it */
+} found_part;
+
+struct ls_reclaim
+{
+	HTAB *partitions;
+	int shard;
+	int shards;
+
+	/* The partition at hand; InvalidOid: none. */
+	Oid current;
+	char name[2 * NAMEDATALEN + 8];
+	bool over;        /* the pass is */
+	TimestampTz next; /* when it is looked at again */
+	int64 last_id;
+	BlockNumber length; /* of its TOAST relation */
+	BlockNumber keep;   /* what is in this block and after it is moved */
+	BlockNumber end;    /* what is after it is moved already */
+	uint64 room;        /* bytes that fit in before `keep` */
+
+	/* Parts of the window before `end`. */
+	MemoryContext context;
+	found_part *parts;
+	int n_parts;
+	int next_part;
+
+	uint32 moved;
+	uint64 moved_bytes;
+};
+
+ls_reclaim *
+ls_reclaim_create(void)
+{
+	HASHCTL control = {.keysize = sizeof(Oid), .entrysize = sizeof(past_partition)};
+	ls_reclaim *r = MemoryContextAllocZero(TopMemoryContext, sizeof(ls_reclaim));
+
+	r->partitions =
+		hash_create("logsvc partitions to shrink", 128, &control, HASH_ELEM | HASH_BLOBS);
+	r->context =
+		AllocSetContextCreate(TopMemoryContext, "logsvc parts to move", ALLOCSET_DEFAULT_SIZES);
+	return r;
+}
+
+/* ---- which partition ---- */
+
+/* Finds the oldest partition of a day that is over and that is to be looked at. */
+static void
+choose(void *context)
+{
+	ls_reclaim *r = context;
+	TimestampTz now = GetCurrentTimestamp();
+	Oid types[] = {DATEOID};
+	Datum values[] = {ls_store_day(ls_now())};
+
+	r->current = InvalidOid;
+	if (SPI_execute_with_args(
+			"SELECT oid, name FROM ("
+			" SELECT c.oid, pg_catalog.format('%I.%I', n.nspname, c.relname) AS name,"
+			"  CASE WHEN c.relname ~ '^part_[0-9]{8}$'"
+			"  THEN pg_catalog.to_date(pg_catalog.substr(c.relname, 6), 'YYYYMMDD') END AS day"
+			" FROM pg_catalog.pg_inherits i"
+			" JOIN pg_catalog.pg_class c ON c.oid = i.inhrelid"
+			" JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace"
+			" WHERE i.inhparent = 'logsvc_internal.part'::pg_catalog.regclass) AS p"
+			" WHERE day IS NULL OR day < $1 ORDER BY day",
+			1, types, values, NULL, true, 0) != SPI_OK_SELECT)
+		elog(ERROR, "could not list the partitions of the store");
+	for (uint64 i = 0; i < SPI_processed; i++)
+	{
+		HeapTuple tuple = SPI_tuptable->vals[i];
+		TupleDesc descriptor = SPI_tuptable->tupdesc;
+		bool isnull;
+		Oid oid = DatumGetObjectId(SPI_getbinval(tuple, descriptor, 1, &isnull));
+		past_partition *p = hash_search(r->partitions, &oid, HASH_FIND, NULL);
+
+		if ((p != NULL && now < p->next) ||
+			ls_hash64(&oid, sizeof(oid), 0) % (uint64) r->shards != (uint64) r->shard)
+			continue;
+		r->current = oid;
+		strlcpy(r->name, SPI_getvalue(tuple, descriptor, 2), sizeof(r->name));
+		return;
+	}
+}
+
+/* Chunks that fit into the free space of a block. */
+static int
+free_chunks(Relation toast, BlockNumber block)
+{
+	Size space = GetRecordedFreeSpace(toast, block) + MAP_STEP - 1;
+
+	return (int) Min(space / CHUNK_SIZE, PAGE_CHUNKS);
+}
+
+/*
+ * The lowest block from which on everything finds room before it; what is in
+ * the tail may be more than whole chunks, so each of its pages counts as full.
+ */
+static void
+read_map(ls_reclaim *r, Relation toast)
+{
+	BlockNumber length = RelationGetNumberOfBlocks(toast);
+	uint64 room = 0;
+	uint64 needed = 0;
+	uint8 *chunks = palloc_extended(Max(length, 1), MCXT_ALLOC_HUGE);
+
+	for (BlockNumber b = 0; b < length; b++)
+	{
+		CHECK_FOR_INTERRUPTS();
+		chunks[b] = (uint8) free_chunks(toast, b);
+		room += chunks[b];
+	}
+	r->length = length;
+	r->keep = length;
+	r->room = 0;
+	while (r->keep > 0)
+	{
+		BlockNumber b = r->keep - 1;
+
+		room -= chunks[b];
+		needed += (uint64) (PAGE_CHUNKS - chunks[b]);
+		if (needed > room - room / SPARE_SHARE)
+			break;
+		r->keep = b;
+		r->room = (room - room / SPARE_SHARE) * TOAST_MAX_CHUNK_SIZE;
+	}
+	pfree(chunks);
+}
+
+static void
+set_lock_timeout(const char *timeout)
+{
+	(void) set_config_option("lock_timeout", timeout, PGC_USERSET, PGC_S_SESSION, GUC_ACTION_LOCAL,
+							 true, 0, false);
+}
+
+/*
+ * Few rows that are moved can keep a long tail from being cut off, and autovacuum
+ * would wait until there are many.  The lock is that of vacuum: nobody but it waits.
+ */
+static void
+hasten_vacuum(const ls_reclaim *r)
+{
+	static const char *const options[] = {OPTIONS};
+	Oid types[] = {OIDOID, TEXTARRAYOID};
+	Datum wanted[lengthof(options)];
+	Datum values[2];
+
+	for (int i = 0; i < (int) lengthof(options); i++)
+		wanted[i] = CStringGetTextDatum(options[i]);
+	values[0] = ObjectIdGetDatum(r->current);
+	values[1] =
+		PointerGetDatum(construct_array(wanted, lengthof(options), TEXTOID, -1, false, 'i'));
+	if (SPI_execute_with_args("SELECT FROM pg_catalog.pg_class p"
+							  " JOIN pg_catalog.pg_class t ON t.oid = p.reltoastrelid"
+							  " WHERE p.oid = $1 AND t.reloptions OPERATOR(pg_catalog.@>) $2",
+							  2, types, values, NULL, true, 0) != SPI_OK_SELECT)
+		elog(ERROR, "could not read the options of a partition");
+	if (SPI_processed == 0)
+	{
+		StringInfoData sql;
+
+		initStringInfo(&sql);
+		appendStringInfo(&sql, "ALTER TABLE %s SET (", r->name);
+		for (int i = 0; i < (int) lengthof(options); i++)
+			appendStringInfo(&sql, "%stoast.%s", i > 0 ? ", " : "", options[i]);
+		appendStringInfoChar(&sql, ')');
+		if (SPI_execute(sql.data, false, 0) != SPI_OK_UTILITY)
+			elog(ERROR, "could not set the options of a partition");
+	}
+}
+
+/* Has all been quiet for long enough? */
+static bool
+is_quiet(ls_reclaim *r)
+{
+	bool isnull;
+	Datum last;
+
+	if (SPI_execute(psprintf("SELECT pg_catalog.max(id) FROM %s"
+							 " HAVING pg_catalog.max(created_at) <"
+							 " pg_catalog.now() - interval '" QUIET_TIME "'",
+							 r->name),
+					true, 0) != SPI_OK_SELECT)
+		elog(ERROR, "could not look at a partition of the store");
+	if (SPI_processed == 0)
+		return false;
+	last = SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1, &isnull);
+	r->last_id = DatumGetInt64(last);
+	return true;
+}
+
+/* Is it worth it? */
+static void
+examine(void *context)
+{
+	ls_reclaim *r = context;
+	Relation partition = try_table_open(r->current, AccessShareLock);
+	Relation toast;
+	Oid toast_oid;
+
+	r->over = true;
+	if (partition == NULL)
+		return;
+	toast_oid = partition->rd_rel->reltoastrelid;
+	table_close(partition, NoLock);
+	/* Somebody may have attached a table of another kind. */
+	if (!OidIsValid(toast_oid))
+		return;
+	set_lock_timeout("100ms");
+	toast = table_open(toast_oid, AccessShareLock);
+	if (RelationGetNumberOfBlocks(toast) >= MIN_GAIN)
+	{
+		if (!is_quiet(r))
+			r->next = GetCurrentTimestamp() + NOT_QUIET_INTERVAL;
+		else
+		{
+			read_map(r, toast);
+			r->over = r->length - r->keep < Max(MIN_GAIN, r->length / MIN_GAIN_SHARE);
+		}
+	}
+	table_close(toast, NoLock);
+	if (!r->over)
+		hasten_vacuum(r);
+}
+
+/* ---- which parts ---- */
+
+/* The values that have chunks in a range of blocks. */
+static HTAB *
+find_values(Relation toast, BlockNumber begin, BlockNumber end)
+{
+	HASHCTL control = {
+		.keysize = sizeof(Oid), .entrysize = sizeof(found_value), .hcxt = CurrentMemoryContext};
+	HTAB *values =
+		hash_create("logsvc values", 1024, &control, HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
+	TupleTableSlot *slot = table_slot_create(toast, NULL);
+	ItemPointerData first;
+	ItemPointerData last;
+	TableScanDesc scan;
+
+	ItemPointerSet(&first, begin, FirstOffsetNumber);
+	ItemPointerSet(&last, end - 1, MaxOffsetNumber);
+	scan = table_beginscan_tidrange(toast, GetActiveSnapshot(), &first, &last);
+	while (table_scan_getnextslot_tidrange(scan, ForwardScanDirection, slot))
+	{
+		bool isnull;
+		Oid value = DatumGetObjectId(slot_getattr(slot, 1, &isnull));
+		found_value *found = hash_search(values, &value, HASH_ENTER, NULL);
+
+		CHECK_FOR_INTERRUPTS();
+		found->last = ItemPointerGetBlockNumber(&slot->tts_tid); /* they ascend */
+	}
+	table_endscan(scan);
+	ExecDropSingleTupleTableSlot(slot);
+	return values;
+}
+
+/* Adds a column to what is known of a part when it is one of the values. */
+static void
+add_column(found_part *part, HTAB *values, TupleTableSlot *slot, AttrNumber column)
+{
+	struct varatt_external pointer;
+	struct varlena *datum;
+	found_value *found;
+	bool isnull;
+
+	datum = (struct varlena *) DatumGetPointer(slot_getattr(slot, column, &isnull));
+	if (isnull || !VARATT_IS_EXTERNAL_ONDISK(datum))
+		return;
+	VARATT_EXTERNAL_GET_POINTER(pointer, datum);
+	found = hash_search(values, &pointer.va_valueid, HASH_FIND, NULL);
+	if (found == NULL)
+		return;
+	part->bytes += VARATT_EXTERNAL_GET_EXTSIZE(pointer);
+	part->last = Max(part->last, found->last);
+}
+
+/* The last ones in the file first. */
+static int
+compare_parts(const void *a, const void *b)
+{
+	BlockNumber x = ((const found_part *) a)->last;
+	BlockNumber y = ((const found_part *) b)->last;
+
+	return (x < y) - (x > y);
+}
+
+/* Notes the parts that have one of the values; how many bytes they have. */
+static uint64
+find_parts(ls_reclaim *r, Relation partition, HTAB *values)
+{
+	AttrNumber id = get_attnum(r->current, "id");
+	AttrNumber header = get_attnum(r->current, "header");
+	AttrNumber body = get_attnum(r->current, "body");
+	TupleTableSlot *slot = table_slot_create(partition, NULL);
+	TableScanDesc scan = table_beginscan(partition, GetActiveSnapshot(), 0, NULL);
+	/* A part has a value or two. */
+	int most = (int) hash_get_num_entries(values);
+	uint64 bytes = 0;
+
+	r->parts = MemoryContextAlloc(r->context, sizeof(found_part) * (Size) most);
+	while (r->n_parts < most && table_scan_getnextslot(scan, ForwardScanDirection, slot))
+	{
+		found_part found = {.bytes = 0};
+		bool isnull;
+
+		CHECK_FOR_INTERRUPTS();
+		add_column(&found, values, slot, body);
+		add_column(&found, values, slot, header);
+		if (found.bytes == 0)
+			continue;
+		found.id = DatumGetInt64(slot_getattr(slot, id, &isnull));
+		found.at = slot->tts_tid;
+		bytes += found.bytes;
+		r->parts[r->n_parts++] = found;
+	}
+	table_endscan(scan);
+	ExecDropSingleTupleTableSlot(slot);
+	qsort(r->parts, (size_t) r->n_parts, sizeof(found_part), compare_parts);
+	return bytes;
+}
+
+/* New parts use the free space themselves. */
+static bool
+has_news(const ls_reclaim *r)
+{
+	Oid types[] = {INT8OID};
+	Datum values[] = {Int64GetDatum(r->last_id)};
+
+	if (SPI_execute_with_args(psprintf("SELECT FROM %s WHERE id > $1 LIMIT 1", r->name), 1, types,
+							  values, NULL, true, 1) != SPI_OK_SELECT)
+		elog(ERROR, "could not look for new parts");
+	return SPI_processed > 0;
+}
+
+/*
+ * Takes the tail out of the free space map, where vacuum puts it again: nothing
+ * is to be stored there.
+ */
+static void
+hide_tail(const ls_reclaim *r, Relation toast, BlockNumber length)
+{
+	for (BlockNumber b = r->keep; b < length; b++)
+	{
+		CHECK_FOR_INTERRUPTS();
+		if (GetRecordedFreeSpace(toast, b) > 0)
+			RecordPageWithFreeSpace(toast, b, 0);
+	}
+	RelationSetTargetBlock(toast, InvalidBlockNumber);
+}
+
+/* Finds the parts of the next window that has some. */
+static void
+find_window(void *context)
+{
+	ls_reclaim *r = context;
+	Relation partition = try_table_open(r->current, AccessShareLock);
+	Relation toast;
+	BlockNumber length;
+	uint64 bytes = 0;
+
+	r->over = true;
+	if (partition == NULL)
+		return;
+	set_lock_timeout("100ms");
+	toast = table_open(partition->rd_rel->reltoastrelid, RowExclusiveLock);
+	length = RelationGetNumberOfBlocks(toast);
+	r->end = Min(r->end, length);
+	if (length <= r->length && r->end > r->keep && !has_news(r))
+	{
+		BlockNumber begin = r->end - Min(WINDOW, r->end - r->keep);
+		HTAB *values;
+
+		hide_tail(r, toast, length);
+		values = find_values(toast, begin, r->end);
+		if (hash_get_num_entries(values) > 0)
+			bytes = find_parts(r, partition, values);
+		r->end = begin;
+		r->over = bytes > WINDOW_MAX_BYTES;
+		if (r->over)
+			r->next = GetCurrentTimestamp() + STUCK_INTERVAL;
+	}
+	table_close(toast, NoLock);
+	table_close(partition, NoLock);
+}
+
+/* ---- moving ---- */
+
+/*
+ * Stores a part's body again, and its header, which may be out of line too.  Not
+ * when the row has changed meanwhile: another compactor may have moved it, while
+ * their number changes.  Who has locked it is about to delete it, and we do not wait.
+ */
+static void
+move_part(void *context)
+{
+	ls_reclaim *r = context;
+	found_part *part = &r->parts[r->next_part];
+	Oid types[] = {INT8OID, TIDOID};
+	Datum values[] = {Int64GetDatum(part->id), PointerGetDatum(&part->at)};
+	bool isnull;
+
+	/* What a crash undoes is done again. */
+	(void) set_config_option("synchronous_commit", "off", PGC_USERSET, PGC_S_SESSION,
+							 GUC_ACTION_LOCAL, true, 0, false);
+	set_lock_timeout("100ms");
+	if (SPI_execute_with_args(
+			psprintf("UPDATE %s SET body = body OPERATOR(pg_catalog.||) ''::pg_catalog.bytea,"
+					 " header = header OPERATOR(pg_catalog.||) ''::pg_catalog.bytea"
+					 " WHERE id = (SELECT id FROM %s WHERE id = $1 AND ctid = $2"
+					 " FOR UPDATE SKIP LOCKED)"
+					 " RETURNING pg_catalog.octet_length(body)",
+					 r->name, r->name),
+			2, types, values, NULL, false, 0) != SPI_OK_UPDATE_RETURNING)
+		elog(ERROR, "could not move a part");
+	if (SPI_processed == 0)
+		return;
+	LS_STOP_POINT("reclaim_before_commit");
+	r->moved++;
+	r->moved_bytes += (uint64) DatumGetInt32(
+		SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1, &isnull));
+}
+
+/* The pass is over. */
+static void
+failed(ls_reclaim *r, const ls_caught *caught, int64 id)
+{
+	r->over = true;
+	/* Vacuum is about to cut the file off, or the partition is being dropped. */
+	if (caught->sqlstate == ERRCODE_LOCK_NOT_AVAILABLE ||
+		caught->sqlstate == ERRCODE_UNDEFINED_TABLE)
+	{
+		r->next = GetCurrentTimestamp() + LOCKED_INTERVAL;
+		return;
+	}
+	if (ls_store_is_corrupt(caught->sqlstate))
+		r->next = GetCurrentTimestamp() + STUCK_INTERVAL;
+	if (id != 0)
+		ereport(LOG, errcode(caught->sqlstate),
+				errmsg("logsvc could not move part " INT64_FORMAT " of %s: %s", id, r->name,
+					   ls_store_failure(caught)));
+	else
+		ereport(LOG, errcode(caught->sqlstate),
+				errmsg("logsvc could not look for free space: %s", caught->format));
+}
+
+/*
+ * Moves the next part.  When that fails the pass is over: what is before a part
+ * that stays cannot be cut off.
+ */
+static void
+move_next(ls_reclaim *r)
+{
+	const found_part *part = &r->parts[r->next_part];
+	ls_caught caught;
+
+	r->over = r->moved_bytes + part->bytes > r->room;
+	if (!r->over && !ls_transaction(move_part, r, &caught))
+		failed(r, &caught, part->id);
+	r->next_part++;
+}
+
+/* ---- steps ---- */
+
+/* Begins with a partition; false: none is to be looked at. */
+static bool
+begin(ls_reclaim *r)
+{
+	ls_caught caught;
+	past_partition *p;
+
+	if (!ls_transaction(choose, r, &caught))
+	{
+		ereport(LOG, errcode(caught.sqlstate),
+				errmsg("logsvc could not look for free space: %s", caught.format));
+		r->current = InvalidOid;
+	}
+	if (!OidIsValid(r->current))
+		return false;
+	r->next = GetCurrentTimestamp() + LOOK_INTERVAL;
+	if (!ls_transaction(examine, r, &caught))
+		failed(r, &caught, 0);
+	p = hash_search(r->partitions, &r->current, HASH_ENTER, NULL);
+	p->next = r->next;
+	r->end = r->length;
+	r->moved = 0;
+	r->moved_bytes = 0;
+	if (r->over)
+		r->current = InvalidOid;
+	return true;
+}
+
+static void
+end(ls_reclaim *r)
+{
+	past_partition *p = hash_search(r->partitions, &r->current, HASH_ENTER, NULL);
+
+	p->next = r->next;
+	if (r->moved > 0)
+		ereport(LOG, errmsg("logsvc moved %u parts with %llu MB of %s into its free space, so that "
+							"vacuum can give back what is behind it",
+							r->moved, (unsigned long long) (r->moved_bytes >> 20), r->name));
+	r->current = InvalidOid;
+}
+
+bool
+ls_reclaim_step(ls_reclaim *r, int shard, int shards)
+{
+	TimestampTz start = GetCurrentTimestamp();
+	ls_caught caught;
+
+	r->shard = shard;
+	r->shards = shards;
+	if (!OidIsValid(r->current))
+		return begin(r);
+	while (!r->over && GetCurrentTimestamp() - start < STEP_TIME)
+	{
+		CHECK_FOR_INTERRUPTS();
+		if (r->next_part < r->n_parts)
+			move_next(r);
+		else
+		{
+			MemoryContextReset(r->context);
+			r->n_parts = 0;
+			r->next_part = 0;
+			if (!ls_transaction(find_window, r, &caught))
+				failed(r, &caught, 0);
+		}
+	}
+	if (r->over)
+	{
+		MemoryContextReset(r->context);
+		r->n_parts = 0;
+		r->next_part = 0;
+		end(r);
+	}
+	return true;
+}
