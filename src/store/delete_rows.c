@@ -21,6 +21,7 @@
 #include "catalog/pg_type.h"
 #include "executor/spi.h"
 #include "miscadmin.h"
+#include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/memutils.h"
 #include "utils/timestamp.h"
@@ -35,6 +36,7 @@
 /* Seconds after which a slice that failed is tried again, and each time twice as many. */
 #define WAIT_FIRST 10
 #define WAIT_MOST 640
+#define MAX_FAILURES 8
 
 #define REWRITE_MEMORY ((size_t) 1024 * 1024 * 1024)
 
@@ -59,6 +61,16 @@ typedef struct deletion
 	ls_caught caught;
 	bool raised; /* caught in a part, and raised again, which says less */
 } deletion;
+
+/* Deletions that failed a while ago: others need not wait for them. */
+typedef struct failure
+{
+	pg_uuid_t id;
+	int wait;          /* seconds */
+	TimestampTz until; /* 0: not in use */
+} failure;
+
+static failure failures[MAX_FAILURES];
 
 /* ---- the lock ---- */
 
@@ -250,27 +262,52 @@ delete_from_part(void *context)
 
 /* ---- slices ---- */
 
+/* Those that are not tried yet again: uuid[]. */
+static Datum
+failing_deletions(void)
+{
+	TimestampTz now = GetCurrentTimestamp();
+	Datum ids[MAX_FAILURES];
+	int n = 0;
+
+	for (int i = 0; i < MAX_FAILURES; i++)
+	{
+		if (now < failures[i].until)
+			ids[n++] = UUIDPGetDatum(&failures[i].id);
+	}
+	return PointerGetDatum(construct_array(ids, n, UUIDOID, UUID_LEN, false, TYPALIGN_CHAR));
+}
+
 /*
- * Takes a deletion that can go on; nobody else has it.  A waiting one cannot
- * while the queue, or what is deferred, has older entries of its organization.
+ * Takes a deletion that can go on; nobody else has it, or another one of its
+ * organization.  A waiting one cannot while the queue, or what is deferred, has
+ * older entries of its organization.
  */
 static bool
 take_deletion(deletion *d)
 {
+	static const Oid types[] = {UUIDARRAYOID};
+	Datum avoided[] = {failing_deletions()};
 	bool isnull;
 	HeapTuple tuple;
 	TupleDesc descriptor;
 	Datum filter;
 
-	if (SPI_execute("SELECT id, organization_id, batch, status = 'waiting', from_time, to_time,"
-					" filter, next_part FROM logsvc_internal.deletion d"
-					" WHERE status = 'running' OR status = 'waiting' AND NOT EXISTS ("
-					"  SELECT FROM logsvc_internal.queue q WHERE q.organization_id ="
-					"  d.organization_id AND coalesce(q.batch, q.id) <= d.batch)"
-					" AND NOT EXISTS (SELECT FROM logsvc_internal.deferred w"
-					"  WHERE w.organization_id = d.organization_id AND w.id <= d.batch)"
-					" ORDER BY created_at LIMIT 1 FOR UPDATE OF d SKIP LOCKED",
-					false, 1) != SPI_OK_SELECT)
+	if (SPI_execute_with_args("SELECT id, organization_id, batch, status = 'waiting', from_time,"
+							  " to_time, filter, next_part FROM logsvc_internal.deletion d"
+							  " WHERE (status = 'running' OR status = 'waiting' AND NOT EXISTS ("
+							  "  SELECT FROM logsvc_internal.queue q WHERE q.organization_id ="
+							  "  d.organization_id AND coalesce(q.batch, q.id) <= d.batch)"
+							  " AND NOT EXISTS (SELECT FROM logsvc_internal.deferred w"
+							  "  WHERE w.organization_id = d.organization_id AND w.id <= d.batch))"
+							  " AND NOT EXISTS (SELECT FROM logsvc_internal.deletion e"
+							  "  WHERE e.organization_id = d.organization_id AND e.id <> d.id"
+							  "  AND (e.status = 'running' AND d.status = 'waiting'"
+							  "   OR e.status = d.status AND e.created_at < d.created_at))"
+							  " AND id <> ALL ($1)"
+							  " ORDER BY created_at LIMIT 1 FOR UPDATE OF d SKIP LOCKED",
+							  lengthof(types), (Oid *) types, avoided, NULL, false,
+							  1) != SPI_OK_SELECT)
 		elog(ERROR, "could not look for deletions");
 	if (SPI_processed == 0)
 		return false;
@@ -289,21 +326,26 @@ take_deletion(deletion *d)
 	return true;
 }
 
-/* From here on nothing of the organization is merged. */
+/*
+ * From here on nothing of the organization is merged.  There is one deletion of it
+ * at a time, because one that writes parts anew gives them ids that another may be
+ * past.  Who has begun one meanwhile goes first.
+ */
 static void
 begin_deletion(const deletion *d)
 {
-	static const Oid types[] = {UUIDOID};
-	Datum organization[] = {UUIDPGetDatum(&d->organization)};
-	Datum id[] = {UUIDPGetDatum(&d->id)};
+	static const Oid types[] = {UUIDOID, UUIDOID};
+	Datum values[] = {UUIDPGetDatum(&d->organization), UUIDPGetDatum(&d->id)};
 
 	if (SPI_execute_with_args("SELECT pg_catalog.pg_advisory_xact_lock(" LOCK_KEYS ")", 1,
-							  (Oid *) types, organization, NULL, false, 0) != SPI_OK_SELECT)
+							  (Oid *) types, values, NULL, false, 0) != SPI_OK_SELECT)
 		elog(ERROR, "could not lock an organization");
-	if (SPI_execute_with_args("UPDATE logsvc_internal.deletion SET status = 'running',"
-							  " end_part = (SELECT last_value FROM logsvc_internal.part_id)"
-							  " WHERE id = $1",
-							  1, (Oid *) types, id, NULL, false, 0) != SPI_OK_UPDATE)
+	if (SPI_execute_with_args(
+			"UPDATE logsvc_internal.deletion SET status = 'running',"
+			" end_part = (SELECT last_value FROM logsvc_internal.part_id)"
+			" WHERE id = $2 AND NOT EXISTS (SELECT FROM logsvc_internal.deletion e"
+			"  WHERE e.organization_id = $1 AND e.status = 'running')",
+			2, (Oid *) types, values, NULL, false, 0) != SPI_OK_UPDATE)
 		elog(ERROR, "could not begin a deletion");
 }
 
@@ -431,30 +473,56 @@ is_of_query(const ls_caught *caught)
 	return caught->id == LS_ERROR_QUERY_SEMANTIC || caught->id == LS_ERROR_QUERY_MEMORY_LIMIT;
 }
 
+/* The failure of that deletion; else the one that is over first, which it may take. */
+static failure *
+failure_of(const pg_uuid_t *id)
+{
+	failure *first = &failures[0];
+
+	for (int i = 0; i < MAX_FAILURES; i++)
+	{
+		if (memcmp(&failures[i].id, id, UUID_LEN) == 0)
+			return &failures[i];
+		if (failures[i].until < first->until)
+			first = &failures[i];
+	}
+	return first;
+}
+
+static void
+note_failure(failure *f, const deletion *d)
+{
+	if (memcmp(&f->id, &d->id, UUID_LEN) != 0)
+		*f = (failure){.id = d->id};
+	f->wait = Min(Max(2 * f->wait, WAIT_FIRST), WAIT_MOST);
+	f->until = GetCurrentTimestamp() + f->wait * USECS_PER_SEC;
+	ereport(LOG, errcode(d->caught.sqlstate),
+			errmsg("logsvc could not delete events: %s", d->caught.format),
+			errhint("It is tried again after %d seconds.", f->wait));
+}
+
 bool
 ls_deletion_step(void)
 {
-	static TimestampTz failed_until = 0;
-	static int wait = 0;
+	static failure general; /* not even looked for deletions */
 	deletion d = {.done = false};
 	ls_caught again;
 
-	if (GetCurrentTimestamp() < failed_until)
+	if (GetCurrentTimestamp() < general.until)
 		return false;
 	if (ls_transaction(step, &d, &again))
 	{
-		if (d.found)
-			wait = 0;
+		failure *f = failure_of(&d.id);
+
+		general = (failure){.wait = 0};
+		if (d.found && memcmp(&f->id, &d.id, UUID_LEN) == 0)
+			*f = general;
 		return d.found;
 	}
 	if (!d.raised)
 		d.caught = again;
 	if (d.found && is_of_query(&d.caught) && ls_transaction(give_up, &d, &again))
 		return true;
-	wait = Min(Max(2 * wait, WAIT_FIRST), WAIT_MOST);
-	failed_until = GetCurrentTimestamp() + wait * USECS_PER_SEC;
-	ereport(LOG, errcode(d.caught.sqlstate),
-			errmsg("logsvc could not delete events: %s", d.caught.format),
-			errhint("It is tried again after %d seconds.", wait));
+	note_failure(d.found ? failure_of(&d.id) : &general, &d);
 	return false;
 }
