@@ -22,8 +22,11 @@
 
 #include "src/base/pure.h"
 
-#define LS_PART_MAX_ROWS 65536
+/* Another number makes other files: for tests of many blocks, make differential BLOCK_ROWS=64. */
+#ifndef LS_PART_BLOCK_ROWS
 #define LS_PART_BLOCK_ROWS 4096
+#endif
+#define LS_PART_MAX_ROWS (16 * LS_PART_BLOCK_ROWS)
 #define LS_PART_MAX_COLUMNS 4096
 
 /*

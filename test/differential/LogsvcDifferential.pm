@@ -186,7 +186,7 @@ sub flush
 	return;
 }
 
-# Parts of several sizes, one with more than a block, and some events that wait.
+# Parts of several sizes, and some events that wait.
 sub load
 {
 	my $self = shift;
