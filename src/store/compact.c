@@ -203,6 +203,23 @@ today(void)
 	return DatumGetDateADT(ls_store_day(ls_now()));
 }
 
+/* Has the partition a part that is newer than the old ones?  One probe of its primary key. */
+static bool
+has_newer(const ls_compactor *c, const partition *p)
+{
+	bool newer;
+	bool isnull;
+
+	if (SPI_execute(
+			psprintf("SELECT pg_catalog.max(id) > " INT64_FORMAT " FROM %s", c->old_id, p->name),
+			true, 1) != SPI_OK_SELECT ||
+		SPI_processed != 1)
+		elog(ERROR, "could not look for new parts of a partition");
+	newer = DatumGetBool(SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1, &isnull));
+	SPI_freetuptable(SPI_tuptable);
+	return newer && !isnull;
+}
+
 /*
  * Finds the partitions of the newest parts, written or merged ones.  Ids
  * ascend, but not all that were given are committed: so a part counts as new
@@ -216,6 +233,7 @@ find_news(ls_compactor *c)
 	Datum values[1];
 	TimestampTz now = GetCurrentTimestamp();
 	bool isnull;
+	bool all;
 
 	if (plan == NULL)
 	{
@@ -253,12 +271,18 @@ find_news(ls_compactor *c)
 															 SPI_tuptable->tupdesc, 1, &isnull)));
 
 		if (p != NULL)
-		{
 			p->news = true;
-			p->changed = now;
-		}
 	}
+	all = SPI_processed < NEWS_PARTS;
 	SPI_freetuptable(SPI_tuptable);
+	/* Many of one day may hide one of another. */
+	for (int i = 0; !all && i < c->n_partitions; i++)
+		c->partitions[i].news = c->partitions[i].news || has_newer(c, &c->partitions[i]);
+	for (int i = 0; i < c->n_partitions; i++)
+	{
+		if (c->partitions[i].news)
+			c->partitions[i].changed = now;
+	}
 }
 
 /* Can there be something to merge in the partition? */
