@@ -193,6 +193,19 @@ foreach my $wave (1, 2)
 }
 is_deeply([ count('earliest=-72h') ], [ $number - 1, $number - 1 ], 'with all events');
 
+# ... also when there are a thousand newer ones of today.
+my $columns = 'organization_id, index_name, day, level, min_time, max_time, rows, raw_bytes, level_mask, min_batch, max_batch, header, body';
+sub copies
+{
+	my ($index, $where, $n) = @_;
+	return "INSERT INTO logsvc_internal.part ($columns) SELECT " . ($columns =~ s/index_name/$index/r)
+	  . " FROM (SELECT * FROM logsvc_internal.part WHERE $main AND level > 0 AND $where ORDER BY id LIMIT 1) p, generate_series(1, $n) i;";
+}
+$t->sql('BEGIN; ' . copies("'copied'", $day, 8) . copies("'copy' || i", "day = (now() AT TIME ZONE 'UTC')::date", 1100) . 'COMMIT');
+ok(wait_until(sub { $t->sql("SELECT count(*) FROM logsvc_internal.part WHERE index_name = 'copied'") == 1 }, 30),
+	'they are seen beside many of today');
+$t->sql("DELETE FROM logsvc_internal.part WHERE index_name LIKE 'cop%'");
+
 unlike($t->log_text, qr/logsvc could not (merge|look)/, 'no merge failed');
 
 # ---- what keeps a merge from being done ----
