@@ -333,6 +333,9 @@ extern uint32_t ls_part_piece_class(uint8_t byte);
 extern bool ls_part_may_hold(ls_part *part, uint32_t column, ls_token_kind kind,
 							 const uint64_t *hashes, uint32_t n, uint32_t *blocks);
 
+/* Are the checksums of all token filters right?  False: see ls_part_error. */
+extern bool ls_part_check_filters(ls_part *part);
+
 /* ---- time counts ---- */
 
 #define LS_PART_MAX_INTERVALS 64

@@ -274,3 +274,19 @@ ls_part_may_hold(ls_part *part, uint32_t column, ls_token_kind kind, const uint6
 	}
 	return true;
 }
+
+bool
+ls_part_check_filters(ls_part *part)
+{
+	if (!part->blooms_loaded && !load_section(part))
+		return false;
+	for (uint32_t i = 0; i < part->n_blooms; i++)
+	{
+		for (uint32_t bucket = 0; bucket < part->blooms[i].buckets; bucket++)
+		{
+			if (!load_bucket(part, &part->blooms[i], bucket))
+				return false;
+		}
+	}
+	return true;
+}

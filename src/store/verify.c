@@ -119,23 +119,6 @@ check_block(verification *v, ls_part *part, uint32 block, bool *failed)
 	return NULL;
 }
 
-static bool
-check_tokens(ls_part *part)
-{
-	for (uint32 c = 0; c < ls_part_columns(part); c++)
-	{
-		for (int kind = LS_TOKEN_WORD; kind <= LS_TOKEN_PIECE; kind++)
-		{
-			uint64_t hash = 0;
-			uint32_t blocks = UINT32_MAX;
-
-			if (!ls_part_may_hold(part, c, (ls_token_kind) kind, &hash, 1, &blocks))
-				return false;
-		}
-	}
-	return true;
-}
-
 static void
 verify(void *context)
 {
@@ -166,7 +149,7 @@ verify(void *context)
 	}
 	if (!failed && v->problem == NULL && !counts_are_right(v))
 		v->problem = "the time counts differ from the rows";
-	if (failed || (v->problem == NULL && !check_tokens(part)))
+	if (failed || (v->problem == NULL && !ls_part_check_filters(part)))
 	{
 		v->problem = ls_part_error(part);
 		if (v->problem == NULL)
