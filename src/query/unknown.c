@@ -225,17 +225,35 @@ path_is_known(const ls_str *names, int n, const ls_query_field *field)
 	return false;
 }
 
+/* An attribute that is spelt like the name, else a field that every event can have; or empty. */
+static ls_str
+closest_name(ls_str name, const ls_str *names, int n)
+{
+	ls_str builtins[LS_QUERY_TEMPLATE_ID + 1] = {{NULL, 0}};
+	int closest = ls_query_closest(name, names, (uint32) n);
+
+	if (closest >= 0)
+		return names[closest];
+	/* attributes.level is not spelt wrong, and ip is not id. */
+	if (name.len <= 3 || ls_query_builtin_find(name) != LS_QUERY_NOT_BUILTIN)
+		return LS_STR("");
+	for (int i = LS_QUERY_EVENT; i <= LS_QUERY_TEMPLATE_ID; i++)
+		builtins[i] = ls_str_of_cstring(ls_query_builtin_name((ls_query_builtin) i));
+	closest = ls_query_closest(name, builtins, lengthof(builtins));
+	return closest >= 0 ? builtins[closest] : LS_STR("");
+}
+
 static void
 warn_unknown(ls_search *s, const reading *r, const ls_str *names, int n)
 {
 	ls_str name = r->field->name;
 	int shown = (int) ls_utf8_prefix_chars(name.data, name.len, 60);
-	int closest = ls_query_closest(name, names, (uint32) n);
+	ls_str closest = closest_name(name, names, n);
 
-	if (closest >= 0)
+	if (closest.len > 0)
 		ls_query_warn(s->query, s->arena, "UNKNOWN_FIELD", r->field->span,
 					  "no event has the field %.*s: did you mean %.*s?", shown, name.data,
-					  (int) names[closest].len, names[closest].data);
+					  (int) closest.len, closest.data);
 	else if (r->right)
 		ls_query_warn(s->query, s->arena, "UNKNOWN_FIELD", r->field->span,
 					  "no event has the field %.*s: to compare with the text write \"%.*s\"", shown,

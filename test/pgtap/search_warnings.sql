@@ -1,6 +1,6 @@
 -- Searching: warnings, and queries that are checked without being run.
 \set QUIET on
-SELECT plan(31);
+SELECT plan(34);
 
 SELECT isnt(logsvc.create_organization('Acme', 'pro'), NULL, 'an organization');
 DO $$ BEGIN PERFORM logsvc.act_as('acme'); END $$;
@@ -18,6 +18,10 @@ CREATE FUNCTION pg_temp.searched(q text) RETURNS text LANGUAGE sql AS $$
 
 SELECT is(pg_temp.warnings('status=500 user.id=1 a.b=1 nil=* duration_ms>1 level=error user.nothing=1'), NULL, 'known fields');
 SELECT is(pg_temp.warnings('statis=500'), 'UNKNOWN_FIELD 0 no event has the field statis: did you mean status?', 'a slip');
+SELECT is(pg_temp.warnings('levl=error | where sorce = "x"'), 'UNKNOWN_FIELD 0 no event has the field levl: did you mean level?; '
+	|| 'UNKNOWN_FIELD 19 no event has the field sorce: did you mean source?', 'of a field that every event can have');
+SELECT is(pg_temp.warnings('attributes.level=error'), 'UNKNOWN_FIELD 0 no event has the field level', 'an attribute of such a name');
+SELECT is(pg_temp.warnings('ip=1'), 'UNKNOWN_FIELD 0 no event has the field ip', 'a short name');
 SELECT is(pg_temp.warnings('one OR NOT (quite_other=1)'), 'UNKNOWN_FIELD 12 no event has the field quite_other', 'another');
 SELECT is(pg_temp.warnings('| stats count by duration_mss'),
 	'UNKNOWN_FIELD 17 no event has the field duration_mss: did you mean duration_ms?', 'in a stage');
