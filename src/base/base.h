@@ -237,6 +237,9 @@ extern ls_time ls_now(void);
  */
 extern bool ls_transaction(void (*work)(void *context), void *context, ls_caught *caught);
 
+/* A setting until the end of the transaction, as SET LOCAL of the user does. */
+extern void ls_transaction_set(const char *name, const char *value);
+
 /*
  * Runs work(context) in a subtransaction of the current transaction, with the
  * SPI connection that is there.  False when an error was raised, also a

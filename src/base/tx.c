@@ -11,6 +11,7 @@
 #include "executor/spi.h"
 #include "miscadmin.h"
 #include "tcop/tcopprot.h"
+#include "utils/guc.h"
 #include "utils/memutils.h"
 #include "utils/resowner.h"
 #include "utils/snapmgr.h"
@@ -62,6 +63,13 @@ ls_transaction(void (*work)(void *context), void *context, ls_caught *caught)
 	MemoryContextSwitchTo(outer);
 	pgstat_report_stat(false);
 	return committed;
+}
+
+void
+ls_transaction_set(const char *name, const char *value)
+{
+	(void) set_config_option(name, value, PGC_USERSET, PGC_S_SESSION, GUC_ACTION_LOCAL, true, 0,
+							 false);
 }
 
 bool

@@ -10,7 +10,6 @@
 #include "catalog/pg_type.h"
 #include "executor/spi.h"
 #include "utils/builtins.h"
-#include "utils/guc.h"
 #include "utils/timestamp.h"
 #include "utils/uuid.h"
 
@@ -120,10 +119,8 @@ void
 ls_credits_transaction(bool settles)
 {
 	if (!settles)
-		(void) set_config_option("synchronous_commit", "off", PGC_USERSET, PGC_S_SESSION,
-								 GUC_ACTION_LOCAL, true, 0, false);
-	(void) set_config_option("lock_timeout", "20ms", PGC_USERSET, PGC_S_SESSION, GUC_ACTION_LOCAL,
-							 true, 0, false);
+		ls_transaction_set("synchronous_commit", "off");
+	ls_transaction_set("lock_timeout", "20ms");
 }
 
 bool

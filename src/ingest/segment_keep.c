@@ -18,7 +18,6 @@
 #include "storage/bufmgr.h"
 #include "storage/lmgr.h"
 #include "storage/procarray.h"
-#include "utils/guc.h"
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
 #include "utils/timestamp.h"
@@ -99,14 +98,6 @@ has_entries(int n)
 	return found;
 }
 
-/* In a transaction: it waits for locks for a moment only. */
-static void
-limit_waits(void)
-{
-	(void) set_config_option("lock_timeout", LOCK_WAIT, PGC_USERSET, PGC_S_SESSION,
-							 GUC_ACTION_LOCAL, true, 0, false);
-}
-
 static bool
 lock(Oid oid, LOCKMODE mode, bool wait)
 {
@@ -114,7 +105,7 @@ lock(Oid oid, LOCKMODE mode, bool wait)
 		return false;
 	if (!wait)
 		return ConditionalLockRelationOid(oid, mode);
-	limit_waits();
+	ls_transaction_set("lock_timeout", LOCK_WAIT);
 	LockRelationOid(oid, mode);
 	return true;
 }
@@ -254,7 +245,7 @@ make_segment(void *context)
 {
 	change *c = context;
 
-	limit_waits();
+	ls_transaction_set("lock_timeout", LOCK_WAIT);
 	run("SELECT logsvc_internal.make_queue_segment(%d)", c->n, SPI_OK_SELECT);
 	c->done = true;
 }

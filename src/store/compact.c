@@ -25,8 +25,6 @@
 #include "executor/spi.h"
 #include "miscadmin.h"
 #include "utils/builtins.h"
-#include "utils/date.h"
-#include "utils/guc.h"
 #include "utils/memutils.h"
 #include "utils/timestamp.h"
 
@@ -54,9 +52,7 @@
 /* A partition of the store. */
 typedef struct partition
 {
-	Oid oid;
-	char name[2 * NAMEDATALEN + 8]; /* quoted, with its schema */
-	DateADT day;                    /* of a partition of one day; else DATEVAL_NOEND */
+	ls_partition table;
 	bool there;
 	bool news;           /* has it new parts? */
 	TimestampTz changed; /* when it was seen to have some */
@@ -134,7 +130,7 @@ find_partition(ls_compactor *c, Oid oid)
 {
 	for (int i = 0; i < c->n_partitions; i++)
 	{
-		if (c->partitions[i].oid == oid)
+		if (c->partitions[i].table.oid == oid)
 			return &c->partitions[i];
 	}
 	return NULL;
@@ -143,27 +139,16 @@ find_partition(ls_compactor *c, Oid oid)
 static void
 list_partitions(ls_compactor *c)
 {
+	ls_partition *listed;
+	int n = ls_store_list_partitions(&listed);
 	int kept = 0;
 
-	if (SPI_execute("SELECT c.oid, pg_catalog.format('%I.%I', n.nspname, c.relname),"
-					" CASE WHEN c.relname ~ '^part_[0-9]{8}$'"
-					" THEN pg_catalog.to_date(pg_catalog.substr(c.relname, 6), 'YYYYMMDD') END"
-					" FROM pg_catalog.pg_inherits i"
-					" JOIN pg_catalog.pg_class c ON c.oid = i.inhrelid"
-					" JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace"
-					" WHERE i.inhparent = 'logsvc_internal.part'::pg_catalog.regclass"
-					" ORDER BY c.relname DESC",
-					true, 0) != SPI_OK_SELECT)
-		elog(ERROR, "could not list the partitions of the store");
 	for (int i = 0; i < c->n_partitions; i++)
 		c->partitions[i].there = false;
-	for (uint64 i = 0; i < SPI_processed; i++)
+	/* The newest first. */
+	while (n-- > 0)
 	{
-		HeapTuple tuple = SPI_tuptable->vals[i];
-		bool isnull;
-		Oid oid = DatumGetObjectId(SPI_getbinval(tuple, SPI_tuptable->tupdesc, 1, &isnull));
-		Datum day = SPI_getbinval(tuple, SPI_tuptable->tupdesc, 3, &isnull);
-		partition *p = find_partition(c, oid);
+		partition *p = find_partition(c, listed[n].oid);
 
 		if (p == NULL)
 		{
@@ -183,8 +168,7 @@ list_partitions(ls_compactor *c)
 				MemoryContextSwitchTo(outer);
 			}
 			p = &c->partitions[c->n_partitions++];
-			*p = (partition){.oid = oid, .day = isnull ? DATEVAL_NOEND : DatumGetDateADT(day)};
-			strlcpy(p->name, SPI_getvalue(tuple, SPI_tuptable->tupdesc, 2), sizeof(p->name));
+			*p = (partition){.table = listed[n]};
 		}
 		p->there = true;
 		p->news = false;
@@ -210,9 +194,9 @@ has_newer(const ls_compactor *c, const partition *p)
 	bool newer;
 	bool isnull;
 
-	if (SPI_execute(
-			psprintf("SELECT pg_catalog.max(id) > " INT64_FORMAT " FROM %s", c->old_id, p->name),
-			true, 1) != SPI_OK_SELECT ||
+	if (SPI_execute(psprintf("SELECT pg_catalog.max(id) > " INT64_FORMAT " FROM %s", c->old_id,
+							 p->table.name),
+					true, 1) != SPI_OK_SELECT ||
 		SPI_processed != 1)
 		elog(ERROR, "could not look for new parts of a partition");
 	newer = DatumGetBool(SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1, &isnull));
@@ -296,7 +280,8 @@ worth_a_look(partition *p)
 		p->changed = now;
 	if (p->news)
 		return true;
-	over = p->day == DATEVAL_NOEND ? p->changed + USECS_PER_DAY : (p->day + 1) * USECS_PER_DAY;
+	over = p->table.day == DATEVAL_NOEND ? p->changed + USECS_PER_DAY
+										 : (p->table.day + 1) * USECS_PER_DAY;
 	return now - p->looked >= COLD_INTERVAL && p->looked < Max(p->changed, over) + COLD_TIME;
 }
 
@@ -345,7 +330,7 @@ look_into(ls_compactor *c, partition *p)
 		"   # pg_catalog.hashtext(index_name)) & 2147483647) %% $1 = $2"
 		"  GROUP BY organization_id, index_name, day HAVING pg_catalog.count(*) > 1) AS k) AS m"
 		" WHERE below IS NOT NULL ORDER BY n DESC LIMIT $3",
-		LS_PART_FULL, p->name, LS_LEVEL_FULL - 1, LS_PART_FULL);
+		LS_PART_FULL, p->table.name, LS_LEVEL_FULL - 1, LS_PART_FULL);
 
 	if (SPI_execute_with_args(sql, lengthof(types), (Oid *) types, values, NULL, true, 0) !=
 		SPI_OK_SELECT)
@@ -443,7 +428,7 @@ take_parts(const merge_key *key)
 		" SELECT id, pg_catalog.sum(size) OVER (ORDER BY min_time, id) AS total FROM small"
 		") DELETE FROM %s AS p USING picked WHERE p.id = picked.id AND picked.total <= %d"
 		" RETURNING p.id, p.level, p.min_batch, p.max_batch, p.header, p.body",
-		key->of->name, LS_LEVEL_FULL - 1, MERGE_PARTS, key->of->name, LS_PART_MAX_ROWS);
+		key->of->table.name, LS_LEVEL_FULL - 1, MERGE_PARTS, key->of->table.name, LS_PART_MAX_ROWS);
 
 	if (SPI_execute_with_args(sql, lengthof(types), (Oid *) types, values, NULL, false, 0) !=
 		SPI_OK_DELETE_RETURNING)
@@ -526,8 +511,7 @@ merge_parts(void *context)
 	uint64 n;
 
 	/* A merge that a crash undoes is done again. */
-	(void) set_config_option("synchronous_commit", "off", PGC_USERSET, PGC_S_SESSION,
-							 GUC_ACTION_LOCAL, true, 0, false);
+	ls_transaction_set("synchronous_commit", "off");
 	ls_store_limit_waits();
 	if (!ls_store_may_merge(&m->key->organization))
 		give_up();
@@ -565,8 +549,8 @@ mark_corrupt(void *context)
 	const bad_part *bad = context;
 
 	ls_store_limit_waits();
-	if (SPI_execute(psprintf("UPDATE %s SET level = %d WHERE id = " INT64_FORMAT, bad->of->name,
-							 LS_LEVEL_CORRUPT, bad->id),
+	if (SPI_execute(psprintf("UPDATE %s SET level = %d WHERE id = " INT64_FORMAT,
+							 bad->of->table.name, LS_LEVEL_CORRUPT, bad->id),
 					false, 0) != SPI_OK_UPDATE)
 		elog(ERROR, "could not mark a part");
 }

@@ -35,8 +35,6 @@
 #include "storage/bufmgr.h"
 #include "storage/freespace.h"
 #include "utils/builtins.h"
-#include "utils/date.h"
-#include "utils/guc.h"
 #include "utils/hsearch.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
@@ -161,35 +159,21 @@ choose(void *context)
 {
 	ls_reclaim *r = context;
 	TimestampTz now = GetCurrentTimestamp();
-	Oid types[] = {DATEOID};
-	Datum values[] = {ls_store_day(ls_now())};
+	DateADT today = DatumGetDateADT(ls_store_day(ls_now()));
+	ls_partition *partitions;
+	int n = ls_store_list_partitions(&partitions);
 
 	r->current = InvalidOid;
-	if (SPI_execute_with_args(
-			"SELECT oid, name FROM ("
-			" SELECT c.oid, pg_catalog.format('%I.%I', n.nspname, c.relname) AS name,"
-			"  CASE WHEN c.relname ~ '^part_[0-9]{8}$'"
-			"  THEN pg_catalog.to_date(pg_catalog.substr(c.relname, 6), 'YYYYMMDD') END AS day"
-			" FROM pg_catalog.pg_inherits i"
-			" JOIN pg_catalog.pg_class c ON c.oid = i.inhrelid"
-			" JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace"
-			" WHERE i.inhparent = 'logsvc_internal.part'::pg_catalog.regclass) AS p"
-			" WHERE day IS NULL OR day < $1 ORDER BY day",
-			1, types, values, NULL, true, 0) != SPI_OK_SELECT)
-		elog(ERROR, "could not list the partitions of the store");
-	for (uint64 i = 0; i < SPI_processed; i++)
+	for (int i = 0; i < n; i++)
 	{
-		HeapTuple tuple = SPI_tuptable->vals[i];
-		TupleDesc descriptor = SPI_tuptable->tupdesc;
-		bool isnull;
-		Oid oid = DatumGetObjectId(SPI_getbinval(tuple, descriptor, 1, &isnull));
-		past_partition *p = hash_search(r->partitions, &oid, HASH_FIND, NULL);
+		const ls_partition *p = &partitions[i];
+		const past_partition *past = hash_search(r->partitions, &p->oid, HASH_FIND, NULL);
 
-		if ((p != NULL && now < p->next) ||
-			ls_hash64(&oid, sizeof(oid), 0) % (uint64) r->shards != (uint64) r->shard)
+		if ((p->day != DATEVAL_NOEND && p->day >= today) || (past != NULL && now < past->next) ||
+			ls_hash64(&p->oid, sizeof(p->oid), 0) % (uint64) r->shards != (uint64) r->shard)
 			continue;
-		r->current = oid;
-		strlcpy(r->name, SPI_getvalue(tuple, descriptor, 2), sizeof(r->name));
+		r->current = p->oid;
+		strlcpy(r->name, p->name, sizeof(r->name));
 		return;
 	}
 }
@@ -236,13 +220,6 @@ read_map(ls_reclaim *r, Relation toast)
 		r->room = (room - room / SPARE_SHARE) * TOAST_MAX_CHUNK_SIZE;
 	}
 	pfree(chunks);
-}
-
-static void
-set_lock_timeout(const char *timeout)
-{
-	(void) set_config_option("lock_timeout", timeout, PGC_USERSET, PGC_S_SESSION, GUC_ACTION_LOCAL,
-							 true, 0, false);
 }
 
 /*
@@ -318,7 +295,7 @@ examine(void *context)
 	/* Somebody may have attached a table of another kind. */
 	if (!OidIsValid(toast_oid))
 		return;
-	set_lock_timeout("100ms");
+	ls_transaction_set("lock_timeout", "100ms");
 	toast = table_open(toast_oid, AccessShareLock);
 	if (RelationGetNumberOfBlocks(toast) >= MIN_GAIN)
 	{
@@ -474,7 +451,7 @@ find_window(void *context)
 	r->over = true;
 	if (partition == NULL)
 		return;
-	set_lock_timeout("100ms");
+	ls_transaction_set("lock_timeout", "100ms");
 	toast = table_open(partition->rd_rel->reltoastrelid, RowExclusiveLock);
 	length = RelationGetNumberOfBlocks(toast);
 	r->end = Min(r->end, length);
@@ -513,9 +490,8 @@ move_part(void *context)
 	bool isnull;
 
 	/* What a crash undoes is done again. */
-	(void) set_config_option("synchronous_commit", "off", PGC_USERSET, PGC_S_SESSION,
-							 GUC_ACTION_LOCAL, true, 0, false);
-	set_lock_timeout("100ms");
+	ls_transaction_set("synchronous_commit", "off");
+	ls_transaction_set("lock_timeout", "100ms");
 	if (SPI_execute_with_args(
 			psprintf("UPDATE %s SET body = body OPERATOR(pg_catalog.||) ''::pg_catalog.bytea,"
 					 " header = header OPERATOR(pg_catalog.||) ''::pg_catalog.bytea"

@@ -17,8 +17,6 @@
 #include "executor/spi.h"
 #include "miscadmin.h"
 #include "utils/builtins.h"
-#include "utils/date.h"
-#include "utils/guc.h"
 #include "utils/memutils.h"
 #include "utils/timestamp.h"
 
@@ -62,44 +60,25 @@ choose(void *context)
 {
 	ls_retention *r = context;
 	TimestampTz now = GetCurrentTimestamp();
-	Oid types[] = {DATEOID};
-	Datum values[] = {DateADTGetDatum(DatumGetDateADT(ls_store_day(ls_now())) - YOUNG_DAYS)};
+	DateADT today = DatumGetDateADT(ls_store_day(ls_now()));
+	ls_partition *partitions;
+	int n = ls_store_list_partitions(&partitions);
 
 	r->current = InvalidOid;
-	if (SPI_execute_with_args(
-			"SELECT oid, name, day IS NOT NULL FROM ("
-			" SELECT c.oid, pg_catalog.format('%I.%I', n.nspname, c.relname) AS name,"
-			"  CASE WHEN c.relname ~ '^part_[0-9]{8}$'"
-			"  THEN pg_catalog.to_date(pg_catalog.substr(c.relname, 6), 'YYYYMMDD') END AS day"
-			" FROM pg_catalog.pg_inherits i"
-			" JOIN pg_catalog.pg_class c ON c.oid = i.inhrelid"
-			" JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace"
-			" WHERE i.inhparent = 'logsvc_internal.part'::pg_catalog.regclass) AS p"
-			" WHERE day IS NULL OR day < $1 ORDER BY day",
-			1, types, values, NULL, true, 0) != SPI_OK_SELECT)
-		elog(ERROR, "could not list the partitions of the store");
-	for (uint64 i = 0; i < SPI_processed; i++)
+	for (int i = 0; i < n; i++)
 	{
-		HeapTuple tuple = SPI_tuptable->vals[i];
-		TupleDesc descriptor = SPI_tuptable->tupdesc;
-		bool isnull;
-		Oid oid = DatumGetObjectId(SPI_getbinval(tuple, descriptor, 1, &isnull));
-		aging_partition *p = hash_search(r->partitions, &oid, HASH_FIND, NULL);
+		const ls_partition *p = &partitions[i];
+		const aging_partition *aging = hash_search(r->partitions, &p->oid, HASH_FIND, NULL);
+		bool whole_day = p->day != DATEVAL_NOEND;
 
-		if (p != NULL && now - p->checked < CHECK_INTERVAL)
+		if ((whole_day && p->day >= today - YOUNG_DAYS) ||
+			(aging != NULL && now - aging->checked < CHECK_INTERVAL))
 			continue;
-		r->current = oid;
-		r->whole_day = DatumGetBool(SPI_getbinval(tuple, descriptor, 3, &isnull));
-		strlcpy(r->name, SPI_getvalue(tuple, descriptor, 2), sizeof(r->name));
+		r->current = p->oid;
+		r->whole_day = whole_day;
+		strlcpy(r->name, p->name, sizeof(r->name));
 		return;
 	}
-}
-
-static void
-set_lock_timeout(const char *timeout)
-{
-	(void) set_config_option("lock_timeout", timeout, PGC_USERSET, PGC_S_SESSION, GUC_ACTION_LOCAL,
-							 true, 0, false);
 }
 
 static void
@@ -110,7 +89,7 @@ drop(void *context)
 	Datum values[] = {ObjectIdGetDatum(r->current), TimestampTzGetDatum(GetCurrentTimestamp())};
 	bool isnull;
 
-	set_lock_timeout(DROP_LOCK_TIMEOUT);
+	ls_transaction_set("lock_timeout", DROP_LOCK_TIMEOUT);
 	if (SPI_execute_with_args("SELECT logsvc_internal.drop_expired_partition($1, $2)", 2, types,
 							  values, NULL, false, 1) != SPI_OK_SELECT ||
 		SPI_processed != 1)

@@ -12,6 +12,8 @@
 #include "src/store/filter.h"
 #include "src/store/part.h"
 
+#include "utils/date.h"
+
 /* ---- body.c: the body of a part as a bytea datum ---- */
 
 /*
@@ -51,6 +53,19 @@ typedef struct ls_stored_part
 
 /* Inserts a row of logsvc_internal.part; in a transaction with SPI. */
 extern void ls_store_insert(const ls_stored_part *row);
+
+typedef struct ls_partition
+{
+	Oid oid;
+	char name[2 * NAMEDATALEN + 8]; /* quoted, with its schema */
+	DateADT day;                    /* DATEVAL_NOEND: it is for days that have none of their own */
+} ls_partition;
+
+/*
+ * The partitions of the store, the oldest day first, in memory of SPI; their
+ * number.  In a transaction with SPI.
+ */
+extern int ls_store_list_partitions(ls_partition **partitions);
 
 /* How many partitions the store has. */
 extern int ls_store_partitions(void);

@@ -12,8 +12,6 @@
 #include "catalog/pg_type.h"
 #include "executor/spi.h"
 #include "partitioning/partdesc.h"
-#include "utils/date.h"
-#include "utils/guc.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 #include "utils/timestamp.h"
@@ -69,6 +67,39 @@ ls_store_insert(const ls_stored_part *row)
 }
 
 int
+ls_store_list_partitions(ls_partition **partitions)
+{
+	int n;
+
+	if (SPI_execute("SELECT c.oid, pg_catalog.format('%I.%I', n.nspname, c.relname),"
+					" CASE WHEN c.relname ~ '^part_[0-9]{8}$'"
+					" THEN pg_catalog.to_date(pg_catalog.substr(c.relname, 6), 'YYYYMMDD') END"
+					" FROM pg_catalog.pg_inherits i"
+					" JOIN pg_catalog.pg_class c ON c.oid = i.inhrelid"
+					" JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace"
+					" WHERE i.inhparent = 'logsvc_internal.part'::pg_catalog.regclass ORDER BY 3",
+					true, 0) != SPI_OK_SELECT)
+		elog(ERROR, "could not list the partitions of the store");
+	n = (int) SPI_processed;
+	*partitions = palloc(sizeof(ls_partition) * (Size) Max(n, 1));
+	for (int i = 0; i < n; i++)
+	{
+		HeapTuple tuple = SPI_tuptable->vals[i];
+		TupleDesc descriptor = SPI_tuptable->tupdesc;
+		ls_partition *p = &(*partitions)[i];
+		bool isnull;
+		Datum day;
+
+		p->oid = DatumGetObjectId(SPI_getbinval(tuple, descriptor, 1, &isnull));
+		strlcpy(p->name, SPI_getvalue(tuple, descriptor, 2), sizeof(p->name));
+		day = SPI_getbinval(tuple, descriptor, 3, &isnull);
+		p->day = isnull ? DATEVAL_NOEND : DatumGetDateADT(day);
+	}
+	SPI_freetuptable(SPI_tuptable);
+	return n;
+}
+
+int
 ls_store_partitions(void)
 {
 	Oid schema = get_namespace_oid("logsvc_internal", false);
@@ -89,8 +120,7 @@ ls_store_make_partitions(void)
 void
 ls_store_limit_waits(void)
 {
-	(void) set_config_option("lock_timeout", "5s", PGC_USERSET, PGC_S_SESSION, GUC_ACTION_LOCAL,
-							 true, 0, false);
+	ls_transaction_set("lock_timeout", "5s");
 }
 
 void

@@ -13,7 +13,6 @@
 
 #include "fmgr.h"
 #include "miscadmin.h"
-#include "utils/date.h"
 #include "utils/timestamp.h"
 
 #define VERIFY_MEMORY ((size_t) 1024 * 1024 * 1024)
