@@ -166,7 +166,7 @@ sub reseal
 		process.stdout.write(Buffer.concat([nonce, e.update(plain), e.final(), e.getAuthTag()]).toString('base64url'));
 	};
 	my ($out, $err) = ('', '');
-	IPC::Run::run([ 'node', '-e', $program, $cookie, 'a secret / of 100% + more', $seconds ], '>', \$out, '2>', \$err) or die $err;
+	IPC::Run::run([ 'node', '-e', $program, '--', $cookie, 'a secret / of 100% + more', $seconds ], '>', \$out, '2>', \$err) or die $err;
 	return $out;
 }
 foreach my $case ([ -605, '400 VALIDATION_ERROR', 'older than ten minutes' ], [ -590, '302', 'not quite' ])
