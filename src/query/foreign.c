@@ -65,12 +65,12 @@ static const char *const column_names[COLUMNS] = {"id",       "timestamp", "inge
 /* How a column is compared. */
 typedef enum comparison
 {
-	COMPARE_EQ,
-	COMPARE_ANY, /* with the elements of an array */
-	COMPARE_LT,
-	COMPARE_LE,
-	COMPARE_GT,
-	COMPARE_GE
+	COMPARISON_EQ,
+	COMPARISON_ANY, /* with the elements of an array */
+	COMPARISON_LT,
+	COMPARISON_LE,
+	COMPARISON_GT,
+	COMPARISON_GE
 } comparison;
 
 /* ---- planning ---- */
@@ -85,7 +85,7 @@ comparison_of(const char *name)
 		if (strcmp(names[i], name) == 0)
 			return (comparison) i;
 	}
-	return COMPARE_ANY;
+	return COMPARISON_ANY;
 }
 
 /* Is the operator the ordinary one of the column's type? */
@@ -158,8 +158,8 @@ match_condition(Expr *clause, Index relid, int *column, comparison *how, Node **
 			!is_exact(((OpExpr *) clause)->inputcollid))
 			return false;
 		*how = comparison_of(get_opname(op));
-		return *how != COMPARE_ANY &&
-			   (*column == COLUMN_TIMESTAMP || (is_text_column(*column) && *how == COMPARE_EQ));
+		return *how != COMPARISON_ANY &&
+			   (*column == COLUMN_TIMESTAMP || (is_text_column(*column) && *how == COMPARISON_EQ));
 	}
 	if (IsA(clause, ScalarArrayOpExpr) && ((ScalarArrayOpExpr *) clause)->useOr)
 	{
@@ -167,7 +167,7 @@ match_condition(Expr *clause, Index relid, int *column, comparison *how, Node **
 
 		*column = column_of(linitial(any->args), relid);
 		*value = lsecond(any->args);
-		*how = COMPARE_ANY;
+		*how = COMPARISON_ANY;
 		return is_text_column(*column) && any->opno == TextEqualOperator && is_known(*value) &&
 			   is_exact(any->inputcollid);
 	}
@@ -323,10 +323,10 @@ narrow_time(ls_search *search, comparison how, Datum value)
 		return; /* the server compares again */
 	/* A time of the server can be later than any that the store counts. */
 	at = ls_time_of_timestamptz(Min(time, ls_timestamptz_of_time(LS_LAST_EVENT_TIME)));
-	if (how == COMPARE_EQ || how == COMPARE_GE || how == COMPARE_GT)
-		search->from = Max(search->from, how == COMPARE_GT ? at + 1 : at);
-	if (how == COMPARE_EQ || how == COMPARE_LE || how == COMPARE_LT)
-		search->to = Min(search->to, how == COMPARE_LT ? at : at + 1);
+	if (how == COMPARISON_EQ || how == COMPARISON_GE || how == COMPARISON_GT)
+		search->from = Max(search->from, how == COMPARISON_GT ? at + 1 : at);
+	if (how == COMPARISON_EQ || how == COMPARISON_LE || how == COMPARISON_LT)
+		search->to = Min(search->to, how == COMPARISON_LT ? at : at + 1);
 }
 
 static void
@@ -341,7 +341,7 @@ narrow(ls_search *search, int column, comparison how, Datum value)
 
 	if (column == COLUMN_TIMESTAMP)
 		narrow_time(search, how, value);
-	else if (how == COMPARE_EQ)
+	else if (how == COMPARISON_EQ)
 	{
 		text = text_of(search, value);
 		narrow_texts(search, column, &text, 1);
