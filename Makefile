@@ -47,6 +47,7 @@ src/query/parser.c src/query/parser.h &: src/query/parser.y
 src/query/lexer.c: src/query/lexer.l src/query/parser.h
 	flex -o $@ $<
 $(filter src/query/%,$(OBJS)): src/query/parser.h
+src/access/breach_common.o: src/access/common_passwords.bin
 
 # Parts 10-39 run once (schemas, types, tables, grants), 40-99 can be replayed
 # (functions, views).

@@ -28,6 +28,11 @@ LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'logsvc_passwor
 COMMENT ON FUNCTION logsvc_internal.password_breached(text) IS
 'Is it a common password, one in logsvc.breached_passwords_file, or one that the range service knew?';
 
+CREATE OR REPLACE FUNCTION logsvc_internal.breach_checks() RETURNS text[]
+LANGUAGE C VOLATILE PARALLEL SAFE AS 'MODULE_PATHNAME', 'logsvc_breach_checks';
+COMMENT ON FUNCTION logsvc_internal.breach_checks() IS
+'Which checks for breached passwords are active: bundled, file, url';
+
 CREATE OR REPLACE FUNCTION logsvc_internal.check_password(password text) RETURNS void
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE

@@ -476,7 +476,7 @@ COMMENT ON FUNCTION logsvc_internal.auth_change_password(text, text) IS
 'Sets another password, and ends the other sessions';
 
 CREATE OR REPLACE FUNCTION logsvc_internal.public_config() RETURNS logsvc_internal.http_response
-LANGUAGE sql STABLE PARALLEL SAFE SECURITY DEFINER SET search_path = pg_catalog, pg_temp
+LANGUAGE sql VOLATILE PARALLEL SAFE SECURITY DEFINER SET search_path = pg_catalog, pg_temp
 RETURN logsvc_internal.respond(200, jsonb_build_object('data', jsonb_build_object(
 		'version', (SELECT e.extversion FROM pg_extension e WHERE e.extname = 'logsvc'),
 		'publicUrl', nullif(current_setting('logsvc.public_url'), ''),
@@ -487,7 +487,7 @@ RETURN logsvc_internal.respond(200, jsonb_build_object('data', jsonb_build_objec
 			NULL)),
 		'password', jsonb_build_object('minLength', 12, 'maxLength', 128,
 			'requires', '["uppercase", "lowercase", "digit"]'::jsonb, 'history', 10,
-			'breachCheck', true))),
+			'breachChecks', to_jsonb(logsvc_internal.breach_checks())))),
 	'{"Cache-Control": "public, max-age=60"}');
 COMMENT ON FUNCTION logsvc_internal.public_config() IS
 'What a front end must know before anybody has signed in';

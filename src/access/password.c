@@ -20,9 +20,11 @@
 #include <unistd.h>
 
 #include "access/xact.h"
+#include "catalog/pg_type.h"
 #include "miscadmin.h"
 #include "storage/condition_variable.h"
 #include "storage/ipc.h"
+#include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/fmgrprotos.h"
 
@@ -34,6 +36,7 @@ PG_FUNCTION_INFO_V1(logsvc_password_hash_like);
 PG_FUNCTION_INFO_V1(logsvc_password_matches);
 PG_FUNCTION_INFO_V1(logsvc_password_outdated);
 PG_FUNCTION_INFO_V1(logsvc_password_breached);
+PG_FUNCTION_INFO_V1(logsvc_breach_checks);
 
 #define WAIT_MS 2000
 
@@ -245,34 +248,46 @@ read_at(void *context, uint64_t offset, char *buffer, size_t size)
 	return pread(*(int *) context, buffer, size, (off_t) offset);
 }
 
-/* Is the hash in logsvc.breached_passwords_file?  What cannot be read is not. */
-static bool
-in_file(const char hash[2 * LS_SHA1_LENGTH + 1])
+/* Opens logsvc.breached_passwords_file; -1 without one that can be read. */
+static int
+open_file(struct stat *status)
 {
 	const char *what = "logsvc.breached_passwords_file";
-	ls_breach_result result = LS_BREACH_UNREADABLE;
-	struct stat status;
 	int fd;
 
 	if (!ls_is_set(ls_breached_passwords_file))
-		return false;
+		return -1;
 	/* Not blocking: or a pipe would hold the executor for ever. */
 	fd = open(ls_breached_passwords_file, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	if (fd < 0)
 	{
 		complain(what, strerror(errno));
-		return false;
+		return -1;
 	}
-	if (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode))
-		complain(what, "it is not an ordinary file");
-	else
+	if (fstat(fd, status) != 0 || !S_ISREG(status->st_mode))
 	{
-		result = ls_breach_search(read_at, &fd, (uint64_t) status.st_size, hash);
-		if (result == LS_BREACH_UNREADABLE)
-			complain(what, "it is damaged, or not a sorted list of SHA1:count");
+		complain(what, "it is not an ordinary file");
+		close(fd);
+		return -1;
 	}
+	return fd;
+}
+
+static ls_breach_result
+search_file(const char hash[2 * LS_SHA1_LENGTH + 1])
+{
+	struct stat status;
+	int fd = open_file(&status);
+	ls_breach_result result = LS_BREACH_UNREADABLE;
+
+	if (fd < 0)
+		return result;
+	result = ls_breach_search(read_at, &fd, (uint64_t) status.st_size, hash);
+	if (result == LS_BREACH_UNREADABLE)
+		complain("logsvc.breached_passwords_file",
+				 "it is damaged, or not a sorted list of SHA1:count");
 	close(fd);
-	return result == LS_BREACH_FOUND;
+	return result;
 }
 
 /* What the range service said about the password with this hash. */
@@ -364,5 +379,26 @@ logsvc_password_breached(PG_FUNCTION_ARGS)
 		PG_RETURN_BOOL(true);
 	ls_sha1(password.data, password.len, hash);
 	ls_hex(hash, sizeof(hash), hex);
-	PG_RETURN_BOOL(in_file(hex) || (asked_found && memcmp(hash, asked_hash, LS_SHA1_LENGTH) == 0));
+	PG_RETURN_BOOL(search_file(hex) == LS_BREACH_FOUND ||
+				   (asked_found && memcmp(hash, asked_hash, LS_SHA1_LENGTH) == 0));
+}
+
+/*
+ * breach_checks() returns text[]: which checks look at a password now.  The file
+ * counts when it can be searched, the service when there is one: whether it
+ * answers is known when it is asked.
+ */
+Datum
+logsvc_breach_checks(PG_FUNCTION_ARGS)
+{
+	static const char any[] = "0000000000000000000000000000000000000000";
+	Datum names[3];
+	int n = 0;
+
+	names[n++] = CStringGetTextDatum("bundled");
+	if (ls_is_set(ls_breached_passwords_file) && search_file(any) != LS_BREACH_UNREADABLE)
+		names[n++] = CStringGetTextDatum("file");
+	if (ls_is_set(ls_breached_passwords_url))
+		names[n++] = CStringGetTextDatum("url");
+	PG_RETURN_ARRAYTYPE_P(construct_array(names, n, TEXTOID, -1, false, TYPALIGN_INT));
 }

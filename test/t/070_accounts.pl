@@ -92,6 +92,7 @@ foreach my $case (
 	[ { email => 'b@example.org', password => 'A1' . 'b' x 127 }, '422 WEAK_PASSWORD', 'long' ],
 	[ { email => 'b@example.org', password => 'Aa1' . "\x{301}\x{327}" x 60_000 }, '422 WEAK_PASSWORD', 'of many marks, at once' ],
 	[ { email => 'b@example.org', password => 'Password1234' }, '422 BREACHED_PASSWORD', 'common' ],
+	[ { email => 'b@example.org', password => 'Liverpool1892' }, '422 BREACHED_PASSWORD', 'a common word and a year' ],
 	[ { email => 'ann@example.org', password => 'Password1234' }, '422 BREACHED_PASSWORD', 'common, of a known address' ])
 {
 	is_answer(auth('sign-up', $case->[0]), $case->[1], "sign-up: $case->[2]");
@@ -384,6 +385,8 @@ sub sha1 { return uc unpack 'H*', pack 'H*', Digest::SHA::sha1_hex($_[0]); }
 require Digest::SHA;
 append_to_file($file, join '', map { "$_:3\r\n" } sort +(map { sha1("filler $_") } 1 .. 2000), sha1('In-a-list-of-2-words'));
 $t->set('logsvc.breached_passwords_file', $file);
+sub checks { return join ' ', @{ $t->http(GET => '/api/v1/config')->{json}{data}{password}{breachChecks} }; }
+is(checks(), 'bundled file', 'a front end can see that the file is looked at');
 is_answer(auth('sign-up', { email => 'g@example.org', password => 'In-a-list-of-2-words' }), '422 BREACHED_PASSWORD', 'in the file');
 is_answer(auth('sign-up', { email => 'g@example.org', password => 'In-no-list-of-2-words' }), '202', 'not in the file');
 my ($before) = ($t->log_position);
@@ -391,6 +394,7 @@ unlink $file;
 append_to_file($file, "damaged\n" x 5000);
 is_answer(auth('sign-up', { email => 'g@example.org', password => 'In-a-list-of-2-words' }), '202', 'a damaged file stops nobody');
 like($t->log_text($before), qr/could not look for a password in logsvc.breached_passwords_file/, 'and the log says so');
+is(checks(), 'bundled', 'and the configuration');
 $t->set('logsvc.breached_passwords_file', '');
 sub change_of
 {
@@ -409,6 +413,7 @@ my $service = LogsvcDouble->new(answer => sub {
 			? substr($in_range, 5) . ":12\r\n" : '') . '0' x 35 . ":0\r\n" };
 });
 $t->set('logsvc.breached_passwords_url', $service->url . '/range');
+is(checks(), 'bundled url', 'a service is set');
 sub sign_up { return auth('sign-up', { email => 'h@example.org', password => $_[0] }); }
 is_answer(sign_up('Known-to-a-service-4-us'), '422 BREACHED_PASSWORD', 'in the range');
 is_answer(sign_up('Unknown-to-a-service-4-us'), '202', 'not in the range');

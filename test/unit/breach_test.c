@@ -1,4 +1,4 @@
-/* breach_test.c: the built-in list, sorted files, answers of a range service. */
+/* breach_test.c: the built-in lists, sorted files, answers of a range service. */
 #include <stdlib.h>
 
 #include "src/access/breach.h"
@@ -54,16 +54,80 @@ test_common(void)
 	static const char *const common[] = {
 		"Password1234", "password", "P@ssw0rd2024!", "Welcome12345", "Qwertyuiop123",
 		"!!Admin2025!!", "Passwordpassword1", "PASSWORDPASSWORD", "$ecret123456", "Summer2024!!!",
-		"Abcdefghijkl1", "aaaaaaaaaaA1", "123456789012", "ILoveYou1234!"};
-	static const char *const rare[] = {
-		"Correct-Horse-9-Battery", "Tr0ub4dor&3xyz", "password of my mother 7",
-		"Mypasswordisrare1", "x7Kq0vPz2mLw", "Gr\xc3\xbc\xc3\x9f" "e aus Wien 3", "Passwording12"};
+		"Abcdefghijkl1", "aaaaaaaaaaA1", "123456789012", "ILoveYou1234!",
+		/* Among the 100,000, and little around it. */
+		"Liverpool1892", "Liverpool1892!", "1892Liverpool", "#Liverpool#1892",
+		"LiVeRpOoL1234567890", "L1verp00l1892", "!!Chelsea1905", "Manchester2024!",
+		"Butterfly12345", "Butterfly!!!!!!!1", "Elephant7412!", "Trustno1!!2024", "Qwerty123456!",
+		"1q2w3e4r5t6Y!", "Chelsea19051905", "Snowball99999999", "5unfl0wer2021!", "Mustan92024!!",
+		"LiverpoolLiverpool1", "Butterfly987654321", "Marseille13-06"};
+	static const char *const rare[] = {"Correct-Horse-9-Battery",
+									   "Tr0ub4dor&3xyz",
+									   "password of my mother 7",
+									   "Mypasswordisrare1",
+									   "x7Kq0vPz2mLw",
+									   "Liverpool 1892 was a year",
+									   "Blue-kettle-and-7-spoons",
+									   "Number-0-of-many-words",
+									   "A-new-word-for-8-days",
+									   "In-no-list-of-2-words",
+									   "My dog eats 3 shoes",
+									   "Somebody-elses-1-word",
+									   "Liverpool58213974",
+									   "Butterfly#Kitchen42",
+									   "umbrella-Giraffe-6",
+									   "Kj8391047265",
+									   "Vivid-Otter-Plans-42-Trips",
+									   "gT7#pQ2!vX9z",
+									   "Xq83hf0Kd92m",
+									   "Haus am See 4711 Blick",
+									   "Gr\xc3\xbc\xc3\x9f"
+									   "e aus Wien 3",
+									   "Passwording12"};
 
 	for (size_t i = 0; i < sizeof(common) / sizeof(common[0]); i++)
 		ok(ls_breach_is_common(ls_str_make(common[i], strlen(common[i]))), common[i]);
 	for (size_t i = 0; i < sizeof(rare) / sizeof(rare[0]); i++)
 		ok(!ls_breach_is_common(ls_str_make(rare[i], strlen(rare[i]))), rare[i]);
 	ok(ls_breach_is_common(LS_STR("")), "nothing is nothing");
+}
+
+/* Random passwords and phrases are none of the common ones. */
+static void
+test_false_positives(void)
+{
+	static const char *const words[] = {"apple", "blue",   "kettle", "river", "spoon", "train",
+										"house", "green",  "lamp",   "stone", "cloud", "paper",
+										"mouse", "garden", "bridge", "winter"};
+	static const char signs[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_";
+	uint64_t state = 1;
+	int random_found = 0;
+	int phrases_found = 0;
+
+	for (int n = 0; n < 20000; n++)
+	{
+		char password[128];
+		size_t len = 0;
+
+		for (; len < 12; len++)
+		{
+			state = state * UINT64_C(6364136223846793005) + 1442695040888963407;
+			password[len] = signs[state >> 58];
+		}
+		random_found += ls_breach_is_common(ls_str_make(password, len));
+		len = 0;
+		for (int word = 0; word < 4; word++)
+		{
+			state = state * UINT64_C(6364136223846793005) + 1442695040888963407;
+			len += (size_t) snprintf(password + len, sizeof(password) - len, "%s-",
+									 words[state >> 60]);
+		}
+		len += (size_t) snprintf(password + len, sizeof(password) - len, "7");
+		password[0] = (char) (password[0] - 'a' + 'A');
+		phrases_found += ls_breach_is_common(ls_str_make(password, len));
+	}
+	is_int(random_found, 0, "no random password is common");
+	is_int(phrases_found, 0, "no phrase of four words is common");
 }
 
 static void
@@ -109,6 +173,7 @@ main(void)
 	static const char b[] = "FFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFF";
 
 	test_common();
+	test_false_positives();
 	test_search("\n");
 	test_search("\r\n");
 	is_int(search_text("", a), LS_BREACH_ABSENT, "an empty file");

@@ -23,6 +23,9 @@ build/bench/obj/%.o: %.c | $(GENERATED)
 	@mkdir -p $(@D)
 	$(CC) $(PURE_CFLAGS) -O2 -fno-strict-aliasing -fwrapv -c $< -o $@
 
+# What is taken in by .incbin is in no .d file.
+$(foreach d,unit fuzz bench,build/$(d)/obj/src/access/breach_common.o): src/access/common_passwords.bin
+
 build/unit/libpure.a: $(PURE_SOURCES:%.c=build/unit/obj/%.o)
 build/fuzz/libpure.a: $(PURE_SOURCES:%.c=build/fuzz/obj/%.o)
 build/bench/libpure.a: $(PURE_SOURCES:%.c=build/bench/obj/%.o)
