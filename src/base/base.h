@@ -103,6 +103,7 @@ extern int ls_model_provider;       /* ls_model_provider_kind */
 extern int ls_snapshot_timeout;     /* ms */
 extern char *ls_model_endpoint;
 extern char *ls_model_region;
+extern char *ls_model_endpoint_region;
 extern char *ls_model_key_file;
 extern char *ls_ca_file;
 extern char *ls_smtp_url;

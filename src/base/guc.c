@@ -35,6 +35,7 @@ int ls_snapshot_timeout = 30000;
 int ls_model_provider = LS_MODEL_BUILTIN;
 char *ls_model_endpoint = NULL;
 char *ls_model_region = NULL;
+char *ls_model_endpoint_region = NULL;
 char *ls_model_key_file = NULL;
 char *ls_ca_file = NULL;
 char *ls_smtp_url = NULL;
@@ -220,6 +221,10 @@ ls_guc_register(bool preloaded)
 	string_setting("logsvc.model_region",
 				   "Region in which evaluations run; must be in the European Union.",
 				   &ls_model_region, "", PGC_SIGHUP, 0);
+	string_setting("logsvc.model_endpoint_region",
+				   "Region in the European Union that the operator declares logsvc.model_endpoint "
+				   "to be in.",
+				   &ls_model_endpoint_region, "", PGC_SIGHUP, 0);
 	string_setting("logsvc.model_key_file", "File with the model provider's key.",
 				   &ls_model_key_file, "", PGC_SIGHUP, GUC_SUPERUSER_ONLY);
 	string_setting("logsvc.ca_file",

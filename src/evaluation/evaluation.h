@@ -38,14 +38,31 @@ typedef struct ls_reply
 {
 	ls_reply_outcome outcome;
 	const char *reason;
-	ls_str text;   /* the verdict as JSON */
-	bool complete; /* false: cut off by a token limit */
+	const char *message; /* UNAVAILABLE: why, for clients, without values of settings; or NULL */
+	ls_str text;         /* the verdict as JSON */
+	bool complete;       /* false: cut off by a token limit */
 	int64_t tokens_in;
 	int64_t tokens_out;
-	ls_str model;     /* that answered, as the response shows it */
-	ls_str region;    /* where it ran, when the provider told; else empty */
-	const char *hint; /* UNAVAILABLE by the settings: what to set, for SQL callers; or NULL */
+	ls_str model;      /* that answered, as the response shows it */
+	ls_str region;     /* where it ran, when the provider told; else empty */
+	const char *hint;  /* UNAVAILABLE by the settings: what to set, for SQL callers; or NULL */
+	bool nobody_asked; /* there was nothing to judge, so it ran nowhere */
 } ls_reply;
+
+/*
+ * Where an evaluation goes, by the settings when it began: a reload while a model thinks must
+ * not send its rows to another endpoint under what was declared about this one.
+ */
+typedef struct ls_model_place
+{
+	ls_str endpoint; /* base URL without a trailing slash; empty: the provider's own */
+	ls_str region;   /* where evaluations are to run; the response shows it */
+	/*
+	 * The region that the endpoint is known to be in before it says so: declared by the operator,
+	 * or part of the endpoint's name (bedrock).  Empty: only a reply can prove it.
+	 */
+	ls_str known;
+} ls_model_place;
 
 struct ls_evaluation;
 
@@ -68,6 +85,9 @@ typedef struct ls_provider
 
 /* The provider that the settings name. */
 extern const ls_provider *ls_provider_current(void);
+
+/* Where the settings send its calls; texts are copied into `arena`. */
+extern ls_model_place ls_provider_place(const ls_provider *provider, ls_arena *arena);
 
 /*
  * Goes on with what the built-in evaluator has to judge, for some 15 ms (60 at most); true while
@@ -95,7 +115,7 @@ typedef struct ls_evaluation
 	ls_arena *arena;      /* replaced by a smaller one before a model is called */
 	pg_uuid_t organization;
 	const ls_provider *provider;
-	ls_str region;
+	ls_model_place place;
 
 	ls_evaluation_request *request;
 	ls_evaluation_view *view;

@@ -17,8 +17,8 @@
 
 typedef struct ls_protocol_settings
 {
-	ls_str endpoint; /* base URL without a trailing slash; empty: derived (bedrock, from the
-					  * region) or the provider's own (anthropic); openai needs one */
+	ls_str endpoint; /* base URL without a trailing slash; bedrock: may be empty, then it is made
+					  * from the region */
 	ls_str region;   /* EU region, as eu-central-1; bedrock: needed, it is signed */
 	ls_str model;    /* the provider's own id of the model */
 	ls_str key;      /* API key; bedrock: access key id; openai: may be empty (a local server) */

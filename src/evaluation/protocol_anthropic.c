@@ -11,8 +11,6 @@
  */
 #include "src/evaluation/protocol_internal.h"
 
-#define ENDPOINT "https://api.anthropic.com"
-
 static void
 repair_messages(ls_buf *buf, const ls_protocol_repair *repair, bool tool)
 {
@@ -80,14 +78,13 @@ write_request(const ls_protocol_settings *settings, const ls_evaluation_prompt *
 			  ls_protocol_request *out)
 {
 	ls_protocol_header *headers = ls_new_array(arena, ls_protocol_header, 3);
-	ls_str endpoint = settings->endpoint.len > 0 ? settings->endpoint : LS_STR(ENDPOINT);
 	ls_protocol_url base;
 	ls_buf url;
 	ls_buf body;
 
 	if (headers == NULL || !ls_protocol_plain(settings->key) ||
 		!ls_protocol_plain(settings->model) || !ls_protocol_output_valid(settings) ||
-		!ls_protocol_url_parse(endpoint, &base) || base.query.len > 0)
+		!ls_protocol_url_parse(settings->endpoint, &base) || base.query.len > 0)
 		return false;
 	ls_buf_init(&url, arena);
 	ls_buf_str(&url, base.base);

@@ -14,6 +14,8 @@
 
 #include "utils/timestamp.h"
 
+#include "src/evaluation/protocol_internal.h"
+
 #define COMPLAINT_INTERVAL 10000 /* ms between two that differ */
 
 const ls_provider *
@@ -223,21 +225,72 @@ endpoint_is_safe(ls_str endpoint)
 		   (inet_pton(AF_INET, host, &address) == 1 && ntohl(address.s_addr) >> 24 == 127);
 }
 
-bool
-ls_provider_settings(const char *provider, ls_arena *arena, ls_protocol_settings *settings,
-					 ls_provider_problem *problem)
+/*
+ * The public interfaces of providers that answer from places outside of the European Union only:
+ * whatever is declared about them, no rows go there.
+ */
+static bool
+endpoint_is_elsewhere(ls_str endpoint)
 {
-	ls_str endpoint = ls_str_of_cstring(ls_model_endpoint);
+	static const char *const hosts[] = {"api.anthropic.com", "api.openai.com"};
+	ls_protocol_url url;
 
+	if (!ls_protocol_url_parse(endpoint, &url))
+		return false; /* refused by the protocol */
+	while (url.name.len > 0 && url.name.data[url.name.len - 1] == '.')
+		url.name.len--;
+	for (int i = 0; i < (int) lengthof(hosts); i++)
+	{
+		if (ls_str_eq_nocase(url.name, ls_str_of_cstring(hosts[i])))
+			return true;
+	}
+	return false;
+}
+
+ls_model_place
+ls_provider_place(const ls_provider *provider, ls_arena *arena)
+{
+	ls_str declared = ls_str_of_cstring(ls_model_endpoint_region);
+	ls_model_place place = {.endpoint = ls_str_of_cstring(ls_model_endpoint),
+							.region = ls_str_of_cstring(ls_model_region)};
+
+	while (place.endpoint.len > 0 && place.endpoint.data[place.endpoint.len - 1] == '/')
+		place.endpoint.len--;
+	if (provider->builtin || (place.endpoint.len == 0 && provider == &ls_provider_bedrock))
+		place.known = place.region; /* this server; or the endpoint's name is made from it */
+	else if (declared.len > 0)
+	{
+		place.known = declared;
+		if (place.region.len == 0)
+			place.region = declared;
+	}
+	place.endpoint = ls_arena_strdup(arena, place.endpoint);
+	place.region = ls_arena_strdup(arena, place.region);
+	place.known = ls_arena_strdup(arena, place.known);
+	return place;
+}
+
+bool
+ls_provider_settings(const char *provider, const ls_model_place *place, ls_arena *arena,
+					 ls_protocol_settings *settings, ls_provider_problem *problem)
+{
 	memset(settings, 0, sizeof(*settings));
-	while (endpoint.len > 0 && endpoint.data[endpoint.len - 1] == '/')
-		endpoint.len--;
-	if (endpoint.len == 0 && strcmp(provider, "openai") == 0)
+	memset(problem, 0, sizeof(*problem));
+	if (place->endpoint.len == 0 && strcmp(provider, "openai") == 0)
 		return refuse(problem, "logsvc.model_endpoint is not set",
 					  "Set it to the base URL of the provider, as https://models.example.org/v1.");
-	if (endpoint.len > 0 && !endpoint_is_safe(endpoint))
+	if ((place->endpoint.len == 0 && strcmp(provider, "anthropic") == 0) ||
+		endpoint_is_elsewhere(place->endpoint))
+	{
+		problem->region = true;
+		return refuse(problem, "the provider's own endpoint has no place in the European Union",
+					  "Set logsvc.model_endpoint to an endpoint in the European Union, and "
+					  "logsvc.model_endpoint_region to its region.");
+	}
+	if (place->endpoint.len > 0 && !endpoint_is_safe(place->endpoint))
 		return refuse(problem, "logsvc.model_endpoint is not a URL that may be used",
 					  "It must begin with https://; http:// is for this machine only.");
-	settings->endpoint = endpoint;
+	settings->endpoint = place->endpoint;
+	settings->region = place->region;
 	return read_keys(provider, arena, settings, problem);
 }

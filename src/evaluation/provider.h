@@ -15,13 +15,15 @@ typedef struct ls_provider_problem
 {
 	const char *what; /* for the log: no value of a setting */
 	const char *hint;
+	bool region; /* it has no place in the European Union */
 } ls_provider_problem;
 
 /*
- * Endpoint and keys of the provider of that name, as they are now; memory from `arena`.  False:
- * they are not usable, *problem says why.  Model, region and tokens are the caller's to set.
+ * Checks the endpoint and reads the keys of the provider of that name, as they are now; memory
+ * from `arena`.  False: they are not usable, *problem says why.  Model and tokens are the
+ * caller's to set.
  */
-extern bool ls_provider_settings(const char *provider, ls_arena *arena,
+extern bool ls_provider_settings(const char *provider, const ls_model_place *place, ls_arena *arena,
 								 ls_protocol_settings *settings, ls_provider_problem *problem);
 
 #endif /* LS_PROVIDER_H */

@@ -17,13 +17,19 @@
 #define REQUEST_MEMORY ((size_t) 16 << 20)
 
 static void
+refused(ls_evaluation *evaluation, const ls_reply *reply, const char *what)
+{
+	if (what != NULL && !evaluation->in_transaction)
+		ls_provider_complain(what, reply->hint);
+	ls_evaluation_replied(evaluation, reply);
+}
+
+static void
 unavailable(ls_evaluation *evaluation, const char *reason, const char *what, const char *hint)
 {
 	ls_reply reply = {.outcome = LS_REPLY_UNAVAILABLE, .reason = reason, .hint = hint};
 
-	if (what != NULL && !evaluation->in_transaction)
-		ls_provider_complain(what, hint);
-	ls_evaluation_replied(evaluation, &reply);
+	refused(evaluation, &reply, what);
 }
 
 /* ---- what came back ---- */
@@ -132,13 +138,18 @@ write_request(ls_evaluation *evaluation, ls_str repair_text, ls_arena *arena,
 	ls_provider_problem problem;
 	ls_curl_header *headers;
 
-	if (!ls_provider_settings(evaluation->provider->name, arena, &settings, &problem))
+	if (!ls_provider_settings(evaluation->provider->name, &evaluation->place, arena, &settings,
+							  &problem))
 	{
-		unavailable(evaluation, "unreachable", problem.what, problem.hint);
+		ls_reply reply = {.outcome = LS_REPLY_UNAVAILABLE,
+						  .reason = problem.region ? "region" : "unreachable",
+						  .message = problem.region ? problem.what : NULL,
+						  .hint = problem.hint};
+
+		refused(evaluation, &reply, problem.what);
 		return false;
 	}
 	settings.model = evaluation->provider_model;
-	settings.region = evaluation->region;
 	settings.max_output_tokens = ls_evaluation_output_tokens(evaluation->request);
 	if (repair_text.len > 0)
 		repair.reply = evaluation->reply.text;

@@ -19,7 +19,12 @@
 #define TOKENS_PER_CITATION 150
 #define FINDINGS_OF_CRITERIA 40 /* when the model decides how many there are */
 
-#define REGION_HINT "Set logsvc.model_region to a region of table logsvc_internal.eu_region."
+#define REGION_HINT                                                                  \
+	"logsvc.model_region and logsvc.model_endpoint_region must be regions of table " \
+	"logsvc_internal.eu_region."
+#define UNKNOWN_HINT                                                              \
+	"Set logsvc.model_endpoint_region to the region that the endpoint is in, if " \
+	"it is in the European Union."
 
 static void
 finish(ls_evaluation *evaluation)
@@ -54,15 +59,14 @@ fail_memory(ls_evaluation *evaluation)
 	finish(evaluation);
 }
 
+/* `message` is ours: it has nothing to be quoted; NULL for what needs no more words. */
 static void
-fail_region(ls_evaluation *evaluation, const char *reason)
+fail_region(ls_evaluation *evaluation, const char *reason, const char *message)
 {
-	char details[160];
+	char details[192];
 
-	snprintf(
-		details, sizeof(details),
-		"[{\"path\":\"\",\"code\":\"%s\",\"message\":\"no model in an EU region could answer\"}]",
-		reason);
+	snprintf(details, sizeof(details), "[{\"path\":\"\",\"code\":\"%s\",\"message\":\"%s\"}]",
+			 reason, message != NULL ? message : "no model in an EU region could answer");
 	fail(evaluation, LS_ERROR_AI_PROVIDER_NOT_EU, NULL, details);
 }
 
@@ -73,8 +77,7 @@ ls_evaluation_prepare(ls_evaluation *evaluation, ls_str body, bool allow_query)
 	ls_buf details;
 
 	evaluation->provider = ls_provider_current();
-	/* A reload may change the setting while a model thinks. */
-	evaluation->region = ls_arena_strdup(evaluation->arena, ls_str_of_cstring(ls_model_region));
+	evaluation->place = ls_provider_place(evaluation->provider, evaluation->arena);
 	if (errors == NULL)
 	{
 		fail_memory(evaluation);
@@ -103,6 +106,7 @@ typedef struct step
 	ls_evaluation *evaluation;
 	ls_credit_grant grant;
 	int64 micro_credits;
+	ls_str region;
 	bool region_allowed;
 } step;
 
@@ -166,7 +170,7 @@ begin(void *context)
 	ls_evaluation *e = s->evaluation;
 
 	prepare_transaction(e, false);
-	ls_credits_begin(&e->organization, e->request->model, e->region, e->provider->name,
+	ls_credits_begin(&e->organization, e->request->model, e->place.region, e->provider->name,
 					 e->view->overhead_tokens + e->view->line_tokens,
 					 ls_evaluation_output_tokens(e->request),
 					 e->provider->builtin || e->request->preview, e->arena, &s->grant);
@@ -188,7 +192,7 @@ check_region(void *context)
 {
 	step *s = context;
 
-	s->region_allowed = ls_credits_region_allowed(s->evaluation->reply.region);
+	s->region_allowed = ls_credits_region_allowed(s->region);
 }
 
 static void
@@ -230,7 +234,7 @@ run_begin(step *s)
 	ls_evaluation *e = s->evaluation;
 	ls_desk_step desk = {.kind = LS_DESK_RESERVE,
 						 .model = e->request->model,
-						 .region = e->region,
+						 .region = e->place.region,
 						 .provider = e->provider->name,
 						 .tokens_in = e->view->overhead_tokens + e->view->line_tokens,
 						 .tokens_out = ls_evaluation_output_tokens(e->request)};
@@ -293,6 +297,17 @@ give_back(ls_evaluation *evaluation)
 	else if (evaluation->reservation != 0)
 		run_step(release, &s);
 	evaluation->reservation = 0;
+}
+
+/* 503 because of the place: the credits go back, the log says once why. */
+static void
+refuse_region(ls_evaluation *evaluation, const char *what, const char *hint)
+{
+	evaluation->hint = hint;
+	if (!evaluation->in_transaction)
+		ls_provider_complain(what, hint);
+	give_back(evaluation);
+	fail_region(evaluation, "region", what);
 }
 
 /* ---- the steps ---- */
@@ -358,7 +373,10 @@ answer_nothing_found(ls_evaluation *evaluation)
 	bool by_item = ls_evaluation_by_item(evaluation->request);
 	const ls_expected_item *items = by_item ? evaluation->request->items : &criteria;
 	size_t n = by_item ? evaluation->request->item_count : 1;
-	ls_reply reply = {.outcome = LS_REPLY_OK, .complete = true, .model = evaluation->price.model};
+	ls_reply reply = {.outcome = LS_REPLY_OK,
+					  .complete = true,
+					  .model = evaluation->price.model,
+					  .nobody_asked = true};
 	ls_buf text;
 
 	ls_buf_init(&text, evaluation->arena);
@@ -394,13 +412,34 @@ detach(ls_evaluation *evaluation)
 	ls_arena *arena = ls_context_arena(evaluation->memory, LS_EVALUATION_ARENA_LIMIT);
 
 	evaluation->arena = arena;
-	evaluation->region = ls_arena_strdup(arena, evaluation->region);
+	evaluation->place.endpoint = ls_arena_strdup(arena, evaluation->place.endpoint);
+	evaluation->place.region = ls_arena_strdup(arena, evaluation->place.region);
+	evaluation->place.known = ls_arena_strdup(arena, evaluation->place.known);
 	if (!ls_evaluation_detach(evaluation->request, evaluation->view, arena, &evaluation->request,
 							  &evaluation->view) ||
 		ls_arena_failed(arena))
 		return false;
 	ls_arena_destroy(old);
 	return true;
+}
+
+/* Is that a region in which evaluations may run?  What cannot be looked up is none. */
+static bool
+region_allowed(ls_evaluation *evaluation, ls_str region)
+{
+	step s = {.evaluation = evaluation, .region = region};
+
+	return run_step(check_region, &s) == STEP_DONE && s.region_allowed;
+}
+
+/* May rows go where the settings send them?  `granted`: the region itself may be used. */
+static bool
+place_allowed(ls_evaluation *evaluation, bool granted)
+{
+	const ls_model_place *place = &evaluation->place;
+
+	return granted && (place->known.len == 0 || ls_str_eq(place->known, place->region) ||
+					   region_allowed(evaluation, place->known));
 }
 
 static void
@@ -414,7 +453,7 @@ reserve(ls_evaluation *evaluation)
 			break;
 		case STEP_LOCKED:
 			if (evaluation->in_transaction || !wait_for_lock(evaluation, reserve))
-				fail_region(evaluation, "overloaded");
+				fail_region(evaluation, "overloaded", NULL);
 			return;
 		case STEP_FAILED:
 			fail(evaluation, LS_ERROR_INTERNAL, NULL, NULL);
@@ -433,13 +472,9 @@ reserve(ls_evaluation *evaluation)
 		fail_exhausted(evaluation, &s.grant);
 		return;
 	}
-	if (!s.grant.region_allowed)
+	if (!place_allowed(evaluation, s.grant.region_allowed))
 	{
-		evaluation->hint = REGION_HINT;
-		if (!evaluation->in_transaction)
-			ls_provider_complain("logsvc.model_region names no region of the European Union",
-								 REGION_HINT);
-		fail_region(evaluation, "region");
+		refuse_region(evaluation, "the settings name no region of the European Union", REGION_HINT);
 		return;
 	}
 	if (evaluation->view->total_rows == 0)
@@ -480,6 +515,17 @@ ls_evaluation_resume(ls_evaluation *evaluation)
 	resume(evaluation);
 }
 
+/* Where the reply comes from; empty: nobody can tell. */
+static ls_str
+ran_in(const ls_evaluation *evaluation)
+{
+	const ls_reply *reply = &evaluation->reply;
+
+	if (reply->region.len > 0)
+		return reply->region;
+	return reply->nobody_asked ? evaluation->place.region : evaluation->place.known;
+}
+
 static void
 answer_verdict(ls_evaluation *evaluation)
 {
@@ -487,7 +533,7 @@ answer_verdict(ls_evaluation *evaluation)
 	step s = {.evaluation = evaluation};
 	ls_evaluation_run run = {.model = reply->model,
 							 .provider = ls_str_of_cstring(evaluation->provider->name),
-							 .region = reply->region.len > 0 ? reply->region : evaluation->region,
+							 .region = ran_in(evaluation),
 							 .tokens_in = evaluation->tokens_in,
 							 .tokens_out = evaluation->tokens_out};
 	ls_buf body;
@@ -503,7 +549,7 @@ answer_verdict(ls_evaluation *evaluation)
 			if (!evaluation->in_transaction && wait_for_lock(evaluation, answer_verdict))
 				return;
 			give_back(evaluation);
-			fail_region(evaluation, "overloaded");
+			fail_region(evaluation, "overloaded", NULL);
 			return;
 		case STEP_FAILED:
 			give_back(evaluation);
@@ -523,16 +569,25 @@ answer_verdict(ls_evaluation *evaluation)
 	finish(evaluation);
 }
 
-/* A provider that tells another region than the one it was asked for must not leave the EU. */
+/*
+ * What a provider tells counts, whatever was declared; one that tells nothing is believed only
+ * where its endpoint is known to be.
+ */
 static bool
 region_holds(ls_evaluation *evaluation)
 {
-	step s = {.evaluation = evaluation};
-	ls_str region = evaluation->reply.region;
+	ls_str region = ran_in(evaluation);
 
-	if (region.len == 0 || ls_str_eq_nocase(region, evaluation->region))
+	if (region.len == 0)
+	{
+		refuse_region(evaluation, "the model provider does not tell in which region it runs",
+					  UNKNOWN_HINT);
+		return false;
+	}
+	if (evaluation->reply.region.len == 0 || region_allowed(evaluation, region))
 		return true;
-	return run_step(check_region, &s) == STEP_DONE && s.region_allowed;
+	refuse_region(evaluation, "the model ran outside of the European Union", REGION_HINT);
+	return false;
 }
 
 void
@@ -546,17 +601,11 @@ ls_evaluation_replied(ls_evaluation *evaluation, const ls_reply *reply)
 	{
 		evaluation->hint = reply->hint;
 		give_back(evaluation);
-		fail_region(evaluation, reply->reason);
+		fail_region(evaluation, reply->reason, reply->message);
 		return;
 	}
 	if (!region_holds(evaluation))
-	{
-		if (!evaluation->in_transaction)
-			ls_provider_complain("the model ran outside of the European Union", REGION_HINT);
-		give_back(evaluation);
-		fail_region(evaluation, "region");
 		return;
-	}
 	/* A repair call is not charged (decision 36). */
 	if (!evaluation->repaired || evaluation->tokens_in + evaluation->tokens_out == 0)
 	{

@@ -65,7 +65,7 @@ if (!$model)
 END { if ($model) { local $?; kill 'TERM', $model; waitpid $model, 0; } }
 
 $ENV{ANTHROPIC_API_KEY} = 'sk-bench';
-my $t = LogsvcTest->new(conf => "shared_buffers = 256MB\nfsync = on\nlogsvc.model_region = 'eu-central-1'\nlogsvc.model_provider = anthropic\n"
+my $t = LogsvcTest->new(conf => "shared_buffers = 256MB\nfsync = on\nlogsvc.model_region = 'eu-central-1'\nlogsvc.model_provider = anthropic\nlogsvc.model_endpoint_region = 'eu-central-1'\n"
 	  . "logsvc.model_endpoint = 'http://127.0.0.1:" . $listener->sockport . "'");
 my $org = $t->organization('bench');
 $t->sql("UPDATE logsvc_internal.rate_limit SET per_minute = 1000000 WHERE class = 'evaluation'");

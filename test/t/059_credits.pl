@@ -45,6 +45,7 @@ my $double = LogsvcDouble->new(answer => sub {
 		usage => { prompt_tokens => 900, completion_tokens => 100 } }) };
 });
 $t->set('logsvc.model_endpoint', $double->url . '/v1');
+$t->set('logsvc.model_endpoint_region', 'eu-central-1');
 $t->set('logsvc.model_provider', 'openai');
 $t->sql("UPDATE logsvc_internal.rate_limit SET per_minute = 1000000 WHERE class = 'evaluation'");
 my $busy = $t->organization('busy', plan => 'free');

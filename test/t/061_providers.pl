@@ -14,7 +14,7 @@ use Time::HiRes qw(time sleep);
 
 delete @ENV{qw(ANTHROPIC_API_KEY OPENAI_API_KEY AWS_ACCESS_KEY_ID AWS_SECRET_ACCESS_KEY AWS_SESSION_TOKEN)};
 $ENV{OPENAI_API_KEY} = $LogsvcModel::key;
-my $t = LogsvcTest->new(name => 'providers', start => 0, conf => "logsvc.model_region = 'eu-central-1'");
+my $t = LogsvcTest->new(name => 'providers', start => 0, conf => "logsvc.model_region = 'eu-central-1'\nlogsvc.model_endpoint_region = 'eu-central-1'");
 {
 	# What the server's environment says about proxies must not count.
 	local @ENV{qw(http_proxy https_proxy all_proxy)} = ('http://127.0.0.1:9') x 3;
@@ -152,6 +152,82 @@ refused(run(), 'region', 'Azure: a region outside of the EU');
 $double{openai}->mode('region=Sweden_Central');
 is(run()->{json}{data}{region}, 'swedencentral', 'Azure: a region of the EU');
 $double{openai}->mode('');
+
+# An endpoint that nobody has declared to be in the EU must prove it with each reply.
+foreach my $provider (qw(anthropic bedrock openai))
+{
+	my $name = "$provider, not declared";
+	settings(model_provider => $provider, model_endpoint => $endpoint{$provider}, model_endpoint_region => '',
+		model_key_file => { anthropic => $key_file, bedrock => $aws_file, openai => '' }->{$provider});
+	my $double = $double{$provider};
+	my $before = used();
+	foreach my $mode ('', 'invalid', 'invalid once', 'cut', 'no_tool', 'garbage')
+	{
+		$double->forget;
+		$double->mode($mode);
+		refused(run(), 'region', "$name: no region is told" . ($mode && ": $mode"));
+		is(scalar @{ $double->requests }, 1, "$name: no repair call goes there");
+	}
+	is(used() . ' ' . reserved(), "$before 0", "$name: not charged");
+	like($t->log_text, qr/the model provider does not tell in which region it runs.*?HINT:.*?logsvc\.model_endpoint_region/s, "$name: the log says what to set");
+	$double->mode('');
+	my (undef, $state, $message) = $t->sql_error(sprintf q{SELECT logsvc.run_adhoc('%s') FROM logsvc.act_as('acme')}, json_encode(\%request));
+	is($state, 'LS703', "$name: from SQL");
+	is(run(preview => $true)->{status}, 200, "$name: a preview");
+	is(run(query => 'nothing_is_called_so')->{status}, 400, 'rows and a query') if $provider eq 'openai';
+	my $nothing = $t->http(POST => $path, token => $org->{token}, json => { query => 'nothing_is_called_so earliest=-1h', criteria => 'c' });
+	is("$nothing->{status} " . ($nothing->{json}{data}{region} // $nothing->{content}), '200 eu-central-1', "$name: where nothing is found nobody is asked");
+
+	$double->forget;
+	settings(model_endpoint_region => 'eu-west-3');
+	is(run()->{json}{data}{region}, 'eu-west-3', "$name: declared, the answer shows what was declared");
+	is(scalar @{ $double->requests }, 1, "$name: asked");
+	settings(model_endpoint_region => 'us-east-1');
+	refused(run(), 'region', "$name: declared to be elsewhere");
+	settings(model_endpoint_region => 'eu-west-3', model_region => 'us-east-1');
+	refused(run(), 'region', "$name: a region elsewhere, whatever is declared");
+	is(scalar @{ $double->requests }, 1, "$name: nothing was sent there");
+	is(reserved(), 0, "$name: nothing stays reserved");
+	settings(model_region => 'eu-central-1');
+}
+settings(model_provider => 'anthropic', model_endpoint => $endpoint{anthropic}, model_key_file => $key_file, model_endpoint_region => '');
+$double{anthropic}->mode('region=eu');
+is(run()->{json}{data}{region}, 'eu', 'not declared: a region of the EU that the reply names will do');
+$double{anthropic}->mode('region=not_available');
+refused(run(), 'region', 'not declared: a region that is not available is none');
+settings(model_endpoint_region => 'eu-west-3', model_region => '');
+is(run()->{json}{data}{region}, 'eu-west-3', 'declared: it is where evaluations run when nothing else is said');
+$double{anthropic}->mode('region=us');
+refused(run(), 'region', 'declared: what the reply names counts all the same');
+$double{anthropic}->mode('');
+# The providers' own endpoints, which have no place in the EU.
+foreach my $own ([ anthropic => '' ], [ anthropic => 'https://api.anthropic.com' ], [ anthropic => 'https://API.anthropic.com.:443/' ], [ openai => 'https://api.openai.com/v1' ])
+{
+	my $position = $t->log_position;
+	settings(model_provider => $own->[0], model_endpoint => $own->[1], model_region => 'eu-central-1');
+	my $r = run();
+	refused($r, 'region', "the provider's own endpoint: @$own");
+	like($r->{json}{details}[0]{message}, qr/has no place in the European Union/, 'with the reason');
+	settings(model_provider => 'openai', model_endpoint => $endpoint{openai}, model_key_file => '');
+	is(run()->{status}, 200, 'another endpoint');
+	like($t->log_text($position), qr/logsvc refuses evaluations: .*has no place in the European Union/, 'the log says so');
+	settings(model_key_file => $key_file);
+}
+# A reload while a model thinks: the repair call goes where the first one went.
+settings(model_provider => 'anthropic', model_endpoint => $endpoint{anthropic}, model_endpoint_region => 'eu-central-1');
+{
+	my $elsewhere = LogsvcModel::double('anthropic');
+	$double{anthropic}->forget;
+	$double{anthropic}->mode('delay=3 invalid once');
+	my $request = begin_request($t, POST => $path, token => $org->{token}, json => \%request);
+	ok(wait_until(sub { $double{anthropic}->open == 1 }, 10), 'a call in flight');
+	settings(model_endpoint => $elsewhere->url, model_endpoint_region => '');
+	is(end_request($request, 20)->{status}, 200, 'a reload while a model thinks');
+	is(scalar @{ $elsewhere->requests }, 0, 'sends nothing to the new endpoint');
+	is(scalar @{ $double{anthropic}->requests }, 2, 'and the repair call to the old one');
+	$double{anthropic}->mode('');
+}
+settings(model_endpoint => $endpoint{anthropic}, model_endpoint_region => 'eu-central-1', model_region => 'eu-central-1');
 
 # ---- settings that are not right ----
 

@@ -104,6 +104,7 @@ $t->set('logsvc.model_region', 'eu');
 
 # A model in another process, its replies and its failures.
 $t->set('logsvc.model_endpoint', $double->url . '/v1');
+$t->set('logsvc.model_endpoint_region', 'eu-central-1');
 $t->set('logsvc.model_provider', 'openai');
 my $r = note_status(run({ %rows, citations => $true }));
 is("$r->{status} " . ($r->{json}{data}{verdict}[0]{explanation} // $r->{content}), "200 a $secret", 'a model answers');

@@ -27,6 +27,7 @@ my $double = LogsvcDouble->new(answer => sub {
 		usage => { prompt_tokens => $first ? 1000 : 5000, completion_tokens => 100 } }) };
 });
 $t->set('logsvc.model_endpoint', $double->url . '/v1');
+$t->set('logsvc.model_endpoint_region', 'eu-central-1');
 
 my @items = map { { id => $_, description => "the $_ step passed" } } qw(build deploy);
 my %good = (rows => [ 'build ok', 'deploy ok' ], criteria => 'c', expectedItems => \@items);

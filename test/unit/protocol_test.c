@@ -48,6 +48,8 @@ write_with(const ls_protocol *protocol, ls_protocol_settings s, const ls_evaluat
 	ls_time_parse_iso(LS_STR("2026-11-21T20:45:00.250Z"), &now);
 	if (protocol == &ls_protocol_openai && s.endpoint.len == 0)
 		s.endpoint = LS_STR(CHAT);
+	else if (protocol == &ls_protocol_anthropic && s.endpoint.len == 0)
+		s.endpoint = LS_STR("https://claude.example.org");
 	memset(&request, 0, sizeof(request));
 	return protocol->write(&s, prompt, &repair, now, arena, &request);
 }
@@ -349,7 +351,7 @@ test_anthropic(void)
 
 	ls_arena_reset(arena);
 	ok(write_with(p, s, &small, "", ""), "anthropic");
-	is_str(request.url, "https://api.anthropic.com/v1/messages", "its own endpoint");
+	is_str(request.url, "https://claude.example.org/v1/messages", "the path");
 	is_int((long long) request.header_count, 3, "three headers");
 	is_str(header("content-type"), "application/json", "content-type");
 	is_str(header("x-api-key"), "KEYID", "x-api-key");
