@@ -243,6 +243,27 @@ LANGUAGE C STABLE PARALLEL SAFE AS 'MODULE_PATHNAME', 'logsvc_current_permission
 COMMENT ON FUNCTION logsvc_internal.current_permissions() IS
 'What the session''s principal may do now';
 
+CREATE OR REPLACE FUNCTION logsvc_internal.current_expiry() RETURNS timestamptz
+LANGUAGE C STABLE PARALLEL SAFE AS 'MODULE_PATHNAME', 'logsvc_current_expiry';
+COMMENT ON FUNCTION logsvc_internal.current_expiry() IS
+'When the token or API key that the session acts by ends; NULL: never, or it acts by none';
+
+CREATE OR REPLACE FUNCTION logsvc_internal.rights_beyond(role text, key_scope text, test boolean)
+RETURNS text[]
+LANGUAGE C STABLE PARALLEL SAFE AS 'MODULE_PATHNAME', 'logsvc_rights_beyond';
+COMMENT ON FUNCTION logsvc_internal.rights_beyond(text, text, boolean) IS
+'What a member with that role (NULL: a key of that scope) may do and the session''s principal may not';
+
+CREATE OR REPLACE FUNCTION logsvc_internal.may_use_index(name text) RETURNS boolean
+LANGUAGE C STABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'logsvc_may_use_index';
+COMMENT ON FUNCTION logsvc_internal.may_use_index(text) IS
+'Is that an index for the session''s principal?  For test keys there is _test alone';
+
+CREATE OR REPLACE FUNCTION logsvc_internal.require_live() RETURNS void
+LANGUAGE C VOLATILE PARALLEL SAFE AS 'MODULE_PATHNAME', 'logsvc_require_live';
+COMMENT ON FUNCTION logsvc_internal.require_live() IS
+'An error for test keys: what their permissions are good for, but is not about index _test';
+
 CREATE OR REPLACE FUNCTION logsvc_internal.require_permission(permission text) RETURNS void
 LANGUAGE C VOLATILE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'logsvc_require_permission';
 COMMENT ON FUNCTION logsvc_internal.require_permission(text) IS
@@ -297,6 +318,64 @@ END
 $$;
 COMMENT ON FUNCTION logsvc_internal.require_access(uuid, text) IS
 'An error unless the caller is an operator or has the permission in that organization';
+
+-- ---- what a credential makes ----
+--
+-- A credential that leaks must not be good for one that may do more, or that
+-- lives longer.  People are bound by their role alone.
+
+CREATE OR REPLACE FUNCTION logsvc_internal.check_made_rights(what text, beyond text[]) RETURNS void
+LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+	IF cardinality(beyond) > 0 THEN
+		PERFORM logsvc_internal.raise_error(CASE WHEN logsvc_internal.current_kind() = 'user'
+				THEN 'FORBIDDEN' ELSE 'INSUFFICIENT_SCOPE' END,
+			format('%s may do more than who makes it: %s', what, array_to_string(beyond, ', ')));
+	END IF;
+END
+$$;
+COMMENT ON FUNCTION logsvc_internal.check_made_rights(text, text[]) IS
+'An error when there are rights that a new credential or member would have beyond those of its maker';
+
+CREATE OR REPLACE FUNCTION logsvc_internal.check_made_key(
+	scope text, kind text, expires_at timestamptz)
+RETURNS void
+LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	until timestamptz;
+BEGIN
+	IF logsvc_internal.is_operator() THEN
+		RETURN;
+	END IF;
+	PERFORM logsvc_internal.check_made_rights(format('a %s %s key', kind, scope),
+		logsvc_internal.rights_beyond(NULL, scope, kind = 'test'));
+	until := logsvc_internal.current_expiry();
+	IF until IS NOT NULL AND (expires_at IS NULL OR expires_at > until) THEN
+		PERFORM logsvc_internal.invalid('expiresAt', format(
+			'must be %s or before, when the credential that makes the key expires',
+			logsvc_internal.iso_time(until)));
+	END IF;
+END
+$$;
+COMMENT ON FUNCTION logsvc_internal.check_made_key(text, text, timestamptz) IS
+'An error when an API key would have more rights than the session''s principal, or live longer than its credential';
+
+CREATE OR REPLACE FUNCTION logsvc_internal.check_made_role(role text) RETURNS void
+LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+	IF logsvc_internal.is_operator() THEN
+		RETURN;
+	END IF;
+	-- A key has no role.  What owners and admins may do beyond it no key may.
+	IF logsvc_internal.current_kind() = 'key' AND role IN ('owner', 'admin') THEN
+		PERFORM logsvc_internal.raise_error('FORBIDDEN', 'an API key makes no owners and no admins');
+	END IF;
+	PERFORM logsvc_internal.check_made_rights('a member with role ' || role,
+		logsvc_internal.rights_beyond(role, NULL, NULL));
+END
+$$;
+COMMENT ON FUNCTION logsvc_internal.check_made_role(text) IS
+'An error when a member with that role may do more than the session''s principal';
 
 -- ---- limits of plans ----
 

@@ -300,6 +300,7 @@ BEGIN
 	PERFORM logsvc_internal.lock_organization(target);
 	changed := logsvc_internal.find_member(target, email);
 	PERFORM logsvc_internal.check_owner_change(ARRAY[changed.role, role]);
+	PERFORM logsvc_internal.check_made_role(role);
 	IF role <> 'owner' THEN
 		PERFORM logsvc_internal.check_last_owner(changed);
 	END IF;
@@ -444,6 +445,7 @@ BEGIN
 		PERFORM logsvc_internal.invalid('kind', 'must be live or test');
 	END IF;
 	PERFORM logsvc_internal.check_expiry(expires_at);
+	PERFORM logsvc_internal.check_made_key(scope, kind, expires_at);
 	PERFORM logsvc_internal.check_plan_limit(target, 'api_keys');
 
 	secret := logsvc_internal.new_secret('ing_' || kind || '_');
@@ -471,6 +473,9 @@ SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
 	target logsvc_internal.access_token;
 BEGIN
+	IF logsvc_internal.current_kind() = 'key' THEN
+		PERFORM logsvc_internal.raise_error('INSUFFICIENT_SCOPE', 'a key cannot revoke tokens');
+	END IF;
 	SELECT t.* INTO target FROM logsvc_internal.access_token t
 	WHERE t.id = logsvc_internal.parse_public_id('tok_', revoke_token.id)
 		AND (logsvc_internal.is_operator()

@@ -32,6 +32,8 @@ DECLARE
 BEGIN
 	IF kind = 'none' AND NOT operator THEN
 		PERFORM logsvc_internal.raise_error('NO_ORGANIZATION');
+	ELSIF kind = 'key' THEN
+		PERFORM logsvc_internal.raise_error('INSUFFICIENT_SCOPE', 'a key has no list of organizations');
 	END IF;
 	RETURN (SELECT logsvc_internal.page(
 			array_agg(logsvc_internal.organization_json(o)
@@ -87,11 +89,11 @@ DECLARE
 BEGIN
 	SELECT u.* INTO account FROM logsvc_internal.user_account u
 	WHERE u.id = logsvc_internal.current_user_id();
-	IF NOT FOUND THEN
-		PERFORM logsvc_internal.raise_error('UNAUTHORIZED');
-	ELSIF logsvc_internal.current_kind() <> 'user' THEN
+	IF logsvc_internal.current_kind() IN ('token', 'key') THEN
 		PERFORM logsvc_internal.raise_error('INSUFFICIENT_SCOPE',
-			'a token cannot create organizations');
+			'only a person can create organizations');
+	ELSIF account.id IS NULL THEN
+		PERFORM logsvc_internal.raise_error('UNAUTHORIZED');
 	ELSIF account.verified_at IS NULL THEN
 		PERFORM logsvc_internal.raise_error('EMAIL_NOT_VERIFIED');
 	END IF;

@@ -119,6 +119,7 @@ BEGIN
 	PERFORM logsvc_internal.check_role(role);
 	PERFORM logsvc_internal.lock_organization(target);
 	PERFORM logsvc_internal.check_owner_change(ARRAY[role]);
+	PERFORM logsvc_internal.check_made_role(role);
 	IF logsvc_internal.is_member_address(target, email) THEN
 		PERFORM logsvc_internal.raise_error('ALREADY_EXISTS', 'the user is a member already');
 	ELSIF EXISTS (SELECT FROM logsvc_internal.invitation i
@@ -186,6 +187,8 @@ BEGIN
 	ELSIF logsvc_internal.is_member_address(target.organization_id, target.email) THEN
 		PERFORM logsvc_internal.raise_error('ALREADY_EXISTS', 'the user is a member already');
 	END IF;
+	-- It would live longer by this.
+	PERFORM logsvc_internal.check_made_role(target.role);
 	-- An expired one counts again.
 	IF status = 'expired' THEN
 		PERFORM logsvc_internal.check_plan_limit(target.organization_id, 'members');
@@ -272,10 +275,10 @@ DECLARE
 BEGIN
 	SELECT u.* INTO account FROM logsvc_internal.user_account u
 	WHERE u.id = logsvc_internal.current_user_id();
-	IF NOT FOUND THEN
+	IF logsvc_internal.current_kind() IN ('token', 'key') THEN
+		PERFORM logsvc_internal.raise_error('INSUFFICIENT_SCOPE', 'only a person can accept invitations');
+	ELSIF account.id IS NULL THEN
 		PERFORM logsvc_internal.raise_error('UNAUTHORIZED');
-	ELSIF logsvc_internal.current_kind() <> 'user' THEN
-		PERFORM logsvc_internal.raise_error('INSUFFICIENT_SCOPE', 'a token cannot accept invitations');
 	END IF;
 	target := logsvc_internal.invitation_by_token(token);
 	PERFORM logsvc_internal.lock_organization(target.organization_id);

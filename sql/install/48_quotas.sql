@@ -229,6 +229,7 @@ DECLARE
 	today date := logsvc_internal.quota_day(clock_timestamp());
 BEGIN
 	PERFORM logsvc_internal.require_permission('logs:read');
+	PERFORM logsvc_internal.require_live();
 	IF days BETWEEN 1 AND 400 IS NOT TRUE THEN
 		PERFORM logsvc_internal.invalid('days', 'must be 1 to 400');
 	END IF;

@@ -158,6 +158,7 @@ BEGIN
 			array_agg(l.id::text ORDER BY l.id DESC), size, scope)
 		FROM (SELECT * FROM logsvc_internal.deletion d
 			WHERE d.organization_id = target AND (before IS NULL OR d.id < before)
+				AND NOT EXISTS (SELECT FROM unnest(d.indexes) AS n WHERE NOT logsvc_internal.may_use_index(n))
 			ORDER BY d.id DESC LIMIT size + 1) AS l);
 END
 $$;
@@ -173,7 +174,8 @@ BEGIN
 	PERFORM logsvc_internal.require_permission('logs:export');
 	SELECT d.* INTO found_deletion FROM logsvc_internal.deletion d
 	WHERE d.id = logsvc_internal.parse_public_id('del_', get_deletion.id)
-		AND d.organization_id = logsvc_internal.current_organization();
+		AND d.organization_id = logsvc_internal.current_organization()
+		AND NOT EXISTS (SELECT FROM unnest(d.indexes) AS n WHERE NOT logsvc_internal.may_use_index(n));
 	IF NOT FOUND THEN
 		PERFORM logsvc_internal.raise_error('NOT_FOUND');
 	END IF;

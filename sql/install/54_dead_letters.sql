@@ -43,23 +43,6 @@ RETURN jsonb_build_object(
 COMMENT ON FUNCTION logsvc_internal.dead_letter_json(logsvc_internal.dead_letter) IS
 'A dead letter as the API shows it';
 
--- Entries of the audit log are the operator's business here; and a test key
--- sees index _test only.
-CREATE OR REPLACE FUNCTION logsvc_internal.require_dead_letters(organization uuid, permission text)
-RETURNS void
-LANGUAGE plpgsql VOLATILE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
-BEGIN
-	PERFORM logsvc_internal.require_access(organization, permission);
-	IF EXISTS (SELECT FROM logsvc_internal.acting() a
-		JOIN logsvc_internal.api_key k ON k.id = a.credential_id
-		WHERE a.kind = 'key' AND k.kind = 'test') THEN
-		PERFORM logsvc_internal.raise_error('FORBIDDEN', 'test keys cannot use dead letters');
-	END IF;
-END
-$$;
-COMMENT ON FUNCTION logsvc_internal.require_dead_letters(uuid, text) IS
-'An error unless the caller may use the dead letters of that organization';
-
 CREATE OR REPLACE FUNCTION logsvc.list_dead_letters(
 	reason text DEFAULT NULL, "from" timestamptz DEFAULT NULL, "to" timestamptz DEFAULT NULL,
 	status text DEFAULT NULL, "limit" int DEFAULT NULL, cursor text DEFAULT NULL,
@@ -74,7 +57,7 @@ DECLARE
 	size int := logsvc_internal.page_limit("limit");
 	before uuid := logsvc_internal.open_position(scope, cursor)::uuid;
 BEGIN
-	PERFORM logsvc_internal.require_dead_letters(target, 'pipelines:manage');
+	PERFORM logsvc_internal.require_access(target, 'pipelines:manage');
 	IF reason NOT IN ('corrupt', 'rejected', 'store_unavailable') THEN
 		PERFORM logsvc_internal.invalid('reason', 'must be corrupt, rejected or store_unavailable');
 	ELSIF status NOT IN ('dead', 'replaying', 'replayed', 'discarded') THEN
@@ -107,7 +90,7 @@ DECLARE
 	target uuid := logsvc_internal.find_organization(organization);
 	letter logsvc_internal.dead_letter;
 BEGIN
-	PERFORM logsvc_internal.require_dead_letters(target, 'pipelines:manage');
+	PERFORM logsvc_internal.require_access(target, 'pipelines:manage');
 	SELECT d.* INTO letter FROM logsvc_internal.dead_letter d
 	WHERE d.id = logsvc_internal.parse_public_id('dl_', get_dead_letter.id)
 		AND d.organization_id = target AND (NOT d.audit OR logsvc_internal.is_operator());
@@ -204,7 +187,7 @@ DECLARE
 	chosen uuid[];
 	events bigint;
 BEGIN
-	PERFORM logsvc_internal.require_dead_letters(target, 'pipelines:manage');
+	PERFORM logsvc_internal.require_access(target, 'pipelines:manage');
 	PERFORM logsvc_internal.lock_organization(target);
 	IF EXISTS (SELECT FROM logsvc_internal.dead_letter d
 		WHERE d.organization_id = target AND d.status = 'replaying') THEN
@@ -237,7 +220,8 @@ DECLARE
 	chosen uuid[];
 	events bigint;
 BEGIN
-	PERFORM logsvc_internal.require_dead_letters(target, 'logs:export');
+	PERFORM logsvc_internal.require_access(target, 'logs:export');
+	PERFORM logsvc_internal.require_live();
 	IF coalesce(btrim(reason), '') = '' OR length(reason) > 1000 THEN
 		PERFORM logsvc_internal.invalid('reason', 'must have 1 to 1,000 characters');
 	END IF;

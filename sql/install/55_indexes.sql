@@ -32,6 +32,7 @@ BEGIN
 			array_agg(i.name ORDER BY i.name COLLATE "C"), size, scope)
 		FROM (SELECT * FROM logsvc_internal.log_index
 			WHERE organization_id = target AND (after IS NULL OR name COLLATE "C" > after)
+				AND logsvc_internal.may_use_index(name)
 			ORDER BY name COLLATE "C" LIMIT size + 1) AS i);
 END
 $$;
@@ -44,7 +45,8 @@ DECLARE
 	found_index logsvc_internal.log_index;
 BEGIN
 	SELECT i.* INTO found_index FROM logsvc_internal.log_index i
-	WHERE i.organization_id = logsvc_internal.current_organization() AND i.name = index_by_name.name;
+	WHERE i.organization_id = logsvc_internal.current_organization() AND i.name = index_by_name.name
+		AND logsvc_internal.may_use_index(i.name);
 	IF NOT FOUND THEN
 		PERFORM logsvc_internal.raise_error('INDEX_NOT_FOUND');
 	END IF;

@@ -53,6 +53,7 @@ DECLARE
 	next_limit record;
 BEGIN
 	PERFORM logsvc_internal.require_permission('logs:read');
+	PERFORM logsvc_internal.require_live();
 	target := logsvc_internal.current_organization();
 	resources := logsvc_internal.resources_json(target);
 	SELECT * INTO credits FROM logsvc_internal.credit_balance(target);

@@ -66,8 +66,9 @@ typedef struct ls_principal
  * *error says why, to be answered with 401 (or 500 when the lookup itself
  * failed, which the caller should log).
  *
- * credentials: the letters of the route (routes.def).  Where no API key is good,
- * keys are INVALID_PAT (specification 5.1, decisions 44 to 46).
+ * credentials: the letters of the route (routes.def).  Where nothing but a token
+ * is good (evaluations), keys are INVALID_PAT; on other routes without a letter
+ * of theirs ls_authorize refuses them.
  *
  * Cached; an unknown credential runs a transaction of its own, so call it
  * outside of one.  Runs in workers, as superuser.

@@ -20,8 +20,20 @@
 extern uint32 ls_permission_bit(const char *name);
 extern uint32 ls_scope_bit(const char *name, size_t len);
 
+/* The letter of an API key's scope: I ingest-only, R read-only, F full-access. */
+extern char ls_key_scope(const char *name);
+
 /* Fills role_permits and permissions from kind, role, scopes and key_scope. */
 extern void ls_principal_resolve(ls_principal *principal);
+
+/*
+ * What `made` may do and `maker` may not, as bits; left out is what no
+ * credential of the maker's kind can have.  Both are resolved.
+ */
+extern uint32 ls_rights_beyond(const ls_principal *maker, const ls_principal *made);
+
+/* The names of permissions as text[], in the order of the table. */
+extern Datum ls_permission_names(uint32 bits);
 
 /* ---- epoch.c ---- */
 

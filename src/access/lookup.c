@@ -179,11 +179,7 @@ principal_row(void *context, HeapTuple tuple, TupleDesc desc)
 		p->scopes = scopes_of(value);
 	value = column(tuple, desc, 7, &null);
 	if (!null)
-	{
-		const char *scope = TextDatumGetCString(value);
-
-		p->key_scope = scope[0] == 'i' ? 'I' : scope[0] == 'r' ? 'R' : 'F';
-	}
+		p->key_scope = ls_key_scope(TextDatumGetCString(value));
 	value = column(tuple, desc, 8, &null);
 	p->test_key = !null && DatumGetBool(value);
 	value = column(tuple, desc, 9, &null);

@@ -7,13 +7,15 @@
  * The table is data (permissions.def) because the specification's table 5.6
  * is: a test compares the two.  The effective right of a personal access
  * token is its scope and its owner's current role together; an API key has
- * its scope only.
+ * its scope only, and a test key of that what is about events.
  *
  *-------------------------------------------------------------------------
  */
 #include "src/access/internal.h"
 
+#include "catalog/pg_type.h"
 #include "funcapi.h"
+#include "utils/array.h"
 #include "utils/builtins.h"
 
 typedef struct permission
@@ -67,6 +69,12 @@ ls_scope_bit(const char *name, size_t len)
 	return 0;
 }
 
+char
+ls_key_scope(const char *name)
+{
+	return name[0] == 'i' ? 'I' : name[0] == 'r' ? 'R' : 'F';
+}
+
 const char *
 ls_role_name(ls_role role)
 {
@@ -88,6 +96,14 @@ static bool
 has_letter(const char *letters, char letter)
 {
 	return letter != '\0' && strchr(letters, letter) != NULL;
+}
+
+/* Has a key the permission?  Test keys have those with a "t" only. */
+static bool
+key_has(const ls_principal *principal, const permission *p)
+{
+	return has_letter(p->keys, principal->key_scope) &&
+		   (!principal->test_key || has_letter(p->keys, 't'));
 }
 
 static bool
@@ -117,7 +133,7 @@ ls_principal_resolve(ls_principal *principal)
 				allowed = by_role && has_scope(principal, p->scope);
 				break;
 			case LS_PRINCIPAL_KEY:
-				allowed = has_letter(p->keys, principal->key_scope);
+				allowed = key_has(principal, p);
 				break;
 			case LS_PRINCIPAL_USER:
 				allowed = by_role;
@@ -146,8 +162,12 @@ ls_authorize(const ls_principal *principal, const char *credentials, const char 
 		case LS_PRINCIPAL_NONE:
 			return LS_ERROR_UNAUTHORIZED;
 		case LS_PRINCIPAL_KEY:
-			return has_letter(credentials, principal->key_scope) ? LS_ALLOWED
-																 : LS_ERROR_INSUFFICIENT_SCOPE;
+			/* What asks for no permission is not about events, so not for test keys. */
+			return has_letter(credentials, principal->key_scope) &&
+						   (!principal->test_key ||
+							(principal->permissions & ls_permission_bit(permission)) != 0)
+					   ? LS_ALLOWED
+					   : LS_ERROR_INSUFFICIENT_SCOPE;
 		case LS_PRINCIPAL_OPERATOR:
 			return LS_ALLOWED;
 		case LS_PRINCIPAL_TOKEN:
@@ -162,6 +182,37 @@ ls_authorize(const ls_principal *principal, const char *credentials, const char 
 	if (permission[0] != '\0' && (principal->role_permits & ls_permission_bit(permission)) == 0)
 		return LS_ERROR_FORBIDDEN;
 	return LS_ALLOWED;
+}
+
+/* ---- what a credential makes ---- */
+
+uint32
+ls_rights_beyond(const ls_principal *maker, const ls_principal *made)
+{
+	uint32 beyond = made->permissions & ~maker->permissions;
+
+	for (size_t i = 0; i < lengthof(permissions); i++)
+	{
+		/* What no credential of its kind can have is no measure. */
+		if ((maker->kind == LS_PRINCIPAL_TOKEN && permissions[i].scope[0] == '\0') ||
+			(maker->kind == LS_PRINCIPAL_KEY && permissions[i].keys[0] == '\0'))
+			beyond &= ~((uint32) 1 << i);
+	}
+	return beyond;
+}
+
+Datum
+ls_permission_names(uint32 bits)
+{
+	Datum values[lengthof(permissions)];
+	int n = 0;
+
+	for (size_t i = 0; i < lengthof(permissions); i++)
+	{
+		if (bits & ((uint32) 1 << i))
+			values[n++] = CStringGetTextDatum(permissions[i].name);
+	}
+	return PointerGetDatum(construct_array(values, n, TEXTOID, -1, false, TYPALIGN_INT));
 }
 
 /* ---- as SQL, for GET /roles and for tests ---- */

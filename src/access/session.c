@@ -11,12 +11,11 @@
 #include "src/access/internal.h"
 
 #include "access/htup_details.h"
-#include "catalog/pg_type.h"
 #include "funcapi.h"
 #include "miscadmin.h"
 #include "postmaster/bgworker.h"
-#include "utils/array.h"
 #include "utils/builtins.h"
+#include "utils/timestamp.h"
 
 PG_FUNCTION_INFO_V1(logsvc_use_token);
 PG_FUNCTION_INFO_V1(logsvc_act_as);
@@ -26,9 +25,13 @@ PG_FUNCTION_INFO_V1(logsvc_current_role);
 PG_FUNCTION_INFO_V1(logsvc_current_kind);
 PG_FUNCTION_INFO_V1(logsvc_current_credential);
 PG_FUNCTION_INFO_V1(logsvc_current_permissions);
+PG_FUNCTION_INFO_V1(logsvc_current_expiry);
+PG_FUNCTION_INFO_V1(logsvc_rights_beyond);
+PG_FUNCTION_INFO_V1(logsvc_may_use_index);
 PG_FUNCTION_INFO_V1(logsvc_acting);
 PG_FUNCTION_INFO_V1(logsvc_may_read_audit);
 PG_FUNCTION_INFO_V1(logsvc_require_permission);
+PG_FUNCTION_INFO_V1(logsvc_require_live);
 PG_FUNCTION_INFO_V1(logsvc_require_operator);
 PG_FUNCTION_INFO_V1(logsvc_is_operator);
 
@@ -199,25 +202,58 @@ logsvc_acting(PG_FUNCTION_ARGS)
 Datum
 logsvc_current_permissions(PG_FUNCTION_ARGS)
 {
-	static const char *const names[] = {
-#define LS_PERMISSION(name, text, roles, scope, keys) text,
-#include "src/access/permissions.def"
-#undef LS_PERMISSION
-	};
-	Datum values[lengthof(names)];
-	int n = 0;
+	if (ls_principal_current() == NULL)
+		return ls_permission_names(0);
+	return ls_permission_names(ls_principal_require()->permissions);
+}
 
-	if (ls_principal_current() != NULL)
+/*
+ * current_expiry() returns timestamptz: when the token or API key in use ends.
+ * NULL: never, or it is none of the two.
+ */
+Datum
+logsvc_current_expiry(PG_FUNCTION_ARGS)
+{
+	const ls_principal *p = ls_principal_current() == NULL ? NULL : ls_principal_require();
+
+	if (p == NULL || p->expires_at == 0 ||
+		(p->kind != LS_PRINCIPAL_TOKEN && p->kind != LS_PRINCIPAL_KEY))
+		PG_RETURN_NULL();
+	PG_RETURN_TIMESTAMPTZ(ls_timestamptz_of_time(p->expires_at));
+}
+
+/*
+ * rights_beyond(role text, key_scope text, test boolean) returns text[]: what a
+ * member of that role, or else a key of that scope, may do and who acts may not.
+ */
+Datum
+logsvc_rights_beyond(PG_FUNCTION_ARGS)
+{
+	ls_principal made = {0};
+
+	if (ls_principal_current() == NULL)
+		ls_raise_access(LS_ERROR_NO_ORGANIZATION);
+	if (!PG_ARGISNULL(0))
 	{
-		const ls_principal *p = ls_principal_require();
-
-		for (size_t i = 0; i < lengthof(names); i++)
-		{
-			if (p->permissions & ((uint32) 1 << i))
-				values[n++] = CStringGetTextDatum(names[i]);
-		}
+		made.kind = LS_PRINCIPAL_USER;
+		made.role = (uint8) ls_role_of_name(text_to_cstring(PG_GETARG_TEXT_PP(0)));
 	}
-	PG_RETURN_ARRAYTYPE_P(construct_array(values, n, TEXTOID, -1, false, TYPALIGN_INT));
+	else
+	{
+		made.kind = LS_PRINCIPAL_KEY;
+		made.key_scope = ls_key_scope(text_to_cstring(PG_GETARG_TEXT_PP(1)));
+		made.test_key = PG_GETARG_BOOL(2);
+	}
+	ls_principal_resolve(&made);
+	return ls_permission_names(ls_rights_beyond(ls_principal_require(), &made));
+}
+
+/* may_use_index(name text) returns boolean: test keys see _test and no other. */
+Datum
+logsvc_may_use_index(PG_FUNCTION_ARGS)
+{
+	PG_RETURN_BOOL(ls_principal_current() == NULL || !ls_principal_require()->test_key ||
+				   ls_str_eq(ls_str_of_text(PG_GETARG_TEXT_PP(0)), LS_STR("_test")));
 }
 
 /* may_read_audit() returns boolean, for row security. */
@@ -232,6 +268,14 @@ Datum
 logsvc_require_permission(PG_FUNCTION_ARGS)
 {
 	ls_require_permission(text_to_cstring(PG_GETARG_TEXT_PP(0)));
+	PG_RETURN_VOID();
+}
+
+Datum
+logsvc_require_live(PG_FUNCTION_ARGS)
+{
+	if (ls_principal_current() != NULL && ls_principal_require()->test_key)
+		ls_raise_access(LS_ERROR_INSUFFICIENT_SCOPE);
 	PG_RETURN_VOID();
 }
 

@@ -22,6 +22,7 @@ my @matrix = ('test/t/066_matrix.pl');
 my @management = ('test/t/062_management.pl', 'test/t/065_people.pl');
 my @addresses = ('test/t/067_ip_allowlist.pl');
 my @providers = ('test/t/072_oauth.pl');
+my @made = ('test/t/066_made_rights.pl');
 my @foreign = ('test/t/068_foreign.pl');
 my @sessions = ('test/pgtap/access_session.sql', 'test/t/access.pl');
 my @rows = ('test/pgtap/row_security.sql', 'test/pgtap/access_isolation.sql');
@@ -66,6 +67,8 @@ my @mutations = (
 	['credential: revocation', 'src/access/lookup.c', 'if (f.revoked)', 'if (f.revoked && f.principal == NULL)', @matrix],
 	['credential: a key where only tokens are good', 'src/access/authenticate.c',
 		'begins(*secret, "ing_") && !tokens_only', 'begins(*secret, "ing_")', @matrix],
+	['credential: a key on routes that take none', 'src/access/authenticate.c',
+		'bool tokens_only = strcmp(credentials, "T") == 0;', 'bool tokens_only = strpbrk(credentials, "IRF") == NULL;', @matrix],
 	['credential: two different secrets', 'src/access/authenticate.c', 'key.len > 0 && !ls_str_eq(key, *secret)',
 		'key.len > 0 && false', 'test/t/061_framework.pl', 'test/t/050_ingest_http.pl', 'test/pgtap/access_c.sql'],
 	['credential: the organization of a session', 'src/access/authenticate.c',
@@ -81,8 +84,19 @@ my @mutations = (
 		'test/pgtap/access_functions.sql', 'test/pgtap/access_session.sql', 'test/pgtap/operators.sql'],
 
 	# ---- the decision ----
-	['decision: scope of a key', 'src/access/permission.c', 'return has_letter(credentials, principal->key_scope) ?',
-		'return true ?', @matrix],
+	['decision: scope of a key', 'src/access/permission.c', 'return has_letter(credentials, principal->key_scope) &&',
+		'return', @matrix],
+	['decision: routes of a test key', 'src/access/permission.c', "(!principal->test_key ||\n\t\t\t\t\t\t\t(principal",
+		"(true ||\n\t\t\t\t\t\t\t(principal", @matrix],
+	['decision: permissions of a test key', 'src/access/permission.c', "(!principal->test_key || has_letter(p->keys, 't'))",
+		'true', @matrix],
+	['decision: indexes of a test key', 'src/access/session.c', '!ls_principal_require()->test_key ||', 'true ||', @made],
+	['made: rights of a key', 'sql/install/40_access.sql', "logsvc_internal.rights_beyond(NULL, scope, kind = 'test')", "'{}'", @made],
+	['made: life of a key', 'sql/install/40_access.sql', 'until IS NOT NULL AND', 'false AND', @made],
+	['made: rights of a member', 'sql/install/40_access.sql', 'logsvc_internal.rights_beyond(role, NULL, NULL)', "'{}'", @made],
+	['made: admins by a key', 'sql/install/40_access.sql', "current_kind() = 'key' AND", "current_kind() = 'x' AND", @made],
+	['made: rights by an invitation sent again', 'sql/install/44_invitations.sql',
+		'PERFORM logsvc_internal.check_made_role(target.role);', '', @made],
 	['decision: routes that take no token', 'src/access/permission.c', "!has_letter(credentials, 'T') ||", '', @matrix],
 	['decision: scope of a token', 'src/access/permission.c', "scope[0] != '\\0' && !has_scope(principal, scope)",
 		"scope[0] == 1 && !has_scope(principal, scope)", @matrix],
@@ -92,7 +106,7 @@ my @mutations = (
 	['decision: a token has no more than its scopes', 'src/access/permission.c',
 		'allowed = by_role && has_scope(principal, p->scope);', 'allowed = by_role;', @matrix],
 	['decision: a key has no more than its scope', 'src/access/permission.c',
-		'allowed = has_letter(p->keys, principal->key_scope);', 'allowed = true;', @matrix],
+		'allowed = key_has(principal, p);', 'allowed = true;', @matrix],
 	['decision: functions ask for the permission', 'src/access/principal.c', 'if (p->permissions & bit)',
 		'if (p->permissions | bit)', @matrix],
 	['decision: SQL sessions look again', 'src/access/principal.c',

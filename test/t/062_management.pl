@@ -57,7 +57,7 @@ sub audited
 my $mine = "/organizations/$org->{id}";
 is_deeply([ map { $_->{slug} } @{ answers(owner => GET => '/organizations', undef, 200)->{data} } ],
 	['acme'], 'a token lists the organization that it belongs to');
-answers(full => GET => '/organizations', undef, '401 INVALID_PAT');
+answers(full => GET => '/organizations', undef, '403 INSUFFICIENT_SCOPE');
 answers(owner => POST => '/organizations', { name => 'New' }, '403 INSUFFICIENT_SCOPE');
 answers($_ => GET => $mine, undef, 200) foreach qw(owner admin member viewer full);
 answers(other => GET => $mine, undef, '404 NOT_FOUND');
@@ -220,7 +220,7 @@ audited('api_key.revoked', 1);
 
 answers(owner => GET => '/tokens', undef, '403 INSUFFICIENT_SCOPE');
 answers(owner => POST => '/tokens', { name => 't', scopes => ['logs:read'] }, '403 INSUFFICIENT_SCOPE');
-answers(full => GET => '/tokens', undef, '401 INVALID_PAT');
+answers(full => GET => '/tokens', undef, '403 INSUFFICIENT_SCOPE');
 answers(other => DELETE => "/tokens/$org->{token_id}", undef, '404 NOT_FOUND');
 answers(admin => DELETE => "/tokens/$org->{token_id}", undef, '403 FORBIDDEN', 'an owner\'s token');
 answers(admin => DELETE => '/tokens/x', undef, '404 NOT_FOUND');

@@ -33,7 +33,8 @@ is($read, scalar(() = $definitions =~ /^LS_ROUTE\(/gm), 'every route is read');
 # Who may use a route: kinds of credentials, roles, API keys, scope of a token.
 #	kinds	T personal access token, S session in an organization, U session
 #	roles	O owner, A admin, M member, V viewer; - whoever is a member
-#	keys	I ingest-only, R read-only, F full-access; - none
+#	keys	I ingest-only, R read-only, F full-access; t test keys of these too, f only the
+#			function refuses those; - none
 #	"everybody": no credential is asked for
 my %who;
 foreach my $line (split /\n/, <<'TABLE')
@@ -41,40 +42,40 @@ GET    /healthz                             everybody
 GET    /readyz                              everybody
 GET    /api/v1/openapi.json                 everybody
 GET    /api/v1/config                       everybody
-POST   /api/v1/logs                         TS OAM  IF logs:write
-POST   /api/v1/logs/batch                   TS OAM  IF logs:write
-POST   /v1/logs                             TS OAM  IF logs:write
-POST   /loki/api/v1/push                    TS OAM  IF logs:write
+POST   /api/v1/logs                         TS OAM  IFt logs:write
+POST   /api/v1/logs/batch                   TS OAM  IFt logs:write
+POST   /v1/logs                             TS OAM  IFt logs:write
+POST   /loki/api/v1/push                    TS OAM  IFt logs:write
 GET    /ready                               everybody
-POST   /_bulk                               TS OAM  IF logs:write
-POST   /{index}/_bulk                       TS OAM  IF logs:write
-POST   /{index}/_refresh                    TS OAM  IF logs:write
-GET    /                                    TS OAM  IF logs:write
-GET    /_cluster/health                     TS OAM  IF logs:write
-GET    /_cat/health                         TS OAM  IF logs:write
-GET    /_license                            TS OAM  IF logs:write
-POST   /elasticsearch/_bulk                 TS OAM  IF logs:write
-POST   /elasticsearch/{index}/_bulk         TS OAM  IF logs:write
-POST   /elasticsearch/{index}/_refresh      TS OAM  IF logs:write
-GET    /elasticsearch/                      TS OAM  IF logs:write
-GET    /elasticsearch/_cluster/health       TS OAM  IF logs:write
-GET    /elasticsearch/_cat/health           TS OAM  IF logs:write
-GET    /elasticsearch/_license              TS OAM  IF logs:write
-GET    /elasticsearch                       TS OAM  IF logs:write
-GET    /api/v1/logs                         TS OAMV RF logs:read
-GET    /api/v1/search                       TS OAMV RF logs:read
-GET    /api/v1/logs/tail                    TS OAMV RF logs:read
-DELETE /api/v1/logs                         TS OA   F  logs:export
-GET    /api/v1/log-deletions                TS OA   F  logs:export
-GET    /api/v1/log-deletions/{id}           TS OA   F  logs:export
-GET    /api/v1/logs/{id}                    TS OAMV RF logs:read
-GET    /api/v1/logs/{id}/context            TS OAMV RF logs:read
-POST   /api/v1/search/validate              TS OAMV RF logs:read
-GET    /api/v1/search/fields                TS OAMV RF logs:read
-GET    /api/v1/search/fields/{name}/values  TS OAMV RF logs:read
-GET    /api/v1/templates                    TS OAMV RF logs:read
-GET    /api/v1/templates/{templateId}       TS OAMV RF logs:read
-POST   /api/v1/search                       TS OAMV RF logs:read
+POST   /_bulk                               TS OAM  IFt logs:write
+POST   /{index}/_bulk                       TS OAM  IFt logs:write
+POST   /{index}/_refresh                    TS OAM  IFt logs:write
+GET    /                                    TS OAM  IFt logs:write
+GET    /_cluster/health                     TS OAM  IFt logs:write
+GET    /_cat/health                         TS OAM  IFt logs:write
+GET    /_license                            TS OAM  IFt logs:write
+POST   /elasticsearch/_bulk                 TS OAM  IFt logs:write
+POST   /elasticsearch/{index}/_bulk         TS OAM  IFt logs:write
+POST   /elasticsearch/{index}/_refresh      TS OAM  IFt logs:write
+GET    /elasticsearch/                      TS OAM  IFt logs:write
+GET    /elasticsearch/_cluster/health       TS OAM  IFt logs:write
+GET    /elasticsearch/_cat/health           TS OAM  IFt logs:write
+GET    /elasticsearch/_license              TS OAM  IFt logs:write
+GET    /elasticsearch                       TS OAM  IFt logs:write
+GET    /api/v1/logs                         TS OAMV RFt logs:read
+GET    /api/v1/search                       TS OAMV RFt logs:read
+GET    /api/v1/logs/tail                    TS OAMV RFt logs:read
+DELETE /api/v1/logs                         TS OA   Ft  logs:export
+GET    /api/v1/log-deletions                TS OA   Ft  logs:export
+GET    /api/v1/log-deletions/{id}           TS OA   Ft  logs:export
+GET    /api/v1/logs/{id}                    TS OAMV RFt logs:read
+GET    /api/v1/logs/{id}/context            TS OAMV RFt logs:read
+POST   /api/v1/search/validate              TS OAMV RFt logs:read
+GET    /api/v1/search/fields                TS OAMV RFt logs:read
+GET    /api/v1/search/fields/{name}/values  TS OAMV RFt logs:read
+GET    /api/v1/templates                    TS OAMV RFt logs:read
+GET    /api/v1/templates/{templateId}       TS OAMV RFt logs:read
+POST   /api/v1/search                       TS OAMV RFt logs:read
 POST   /api/v1/evaluations/run-adhoc        T  OAM  -  evaluations:run
 GET    /api/v1/organizations                TU -    -  -
 POST   /api/v1/organizations                U  -    -  -
@@ -92,7 +93,7 @@ GET    /api/v1/audit                        TS OA   -  audit:read
 GET    /api/v1/dead-letters                 TS OAM  F  pipelines:write
 GET    /api/v1/dead-letters/{id}            TS OAM  F  pipelines:write
 POST   /api/v1/dead-letters/replay          TS OAM  F  pipelines:write
-POST   /api/v1/dead-letters/discard         TS OA   F  logs:export
+POST   /api/v1/dead-letters/discard         TS OA   Ff logs:export
 GET    /api/v1/audit/export                 TS OA   -  audit:read
 GET    /api/v1/invitations                  TS OA   F  members:read
 POST   /api/v1/invitations                  TS OA   F  members:write
@@ -106,13 +107,13 @@ DELETE /api/v1/api-keys/{id}                TS OA   F  keys:write
 GET    /api/v1/tokens                       S  -    -  -
 POST   /api/v1/tokens                       S  -    -  -
 DELETE /api/v1/tokens/{id}                  TS -    -  -
-GET    /api/v1/indexes                      TS OAMV RF logs:read
+GET    /api/v1/indexes                      TS OAMV RFt logs:read
 POST   /api/v1/indexes                      TS OA   F  org:write
-GET    /api/v1/indexes/{name}               TS OAMV RF logs:read
+GET    /api/v1/indexes/{name}               TS OAMV RFt logs:read
 PATCH  /api/v1/indexes/{name}               TS OA   F  org:write
 DELETE /api/v1/indexes/{name}               TS OA   F  org:write
-GET    /api/v1/usage                        TS OAMV RF logs:read
-GET    /api/v1/usage/history                TS OAMV RF logs:read
+GET    /api/v1/usage                        TS OAMV RFf logs:read
+GET    /api/v1/usage/history                TS OAMV RFf logs:read
 GET    /api/v1/ip-allowlist                 TS OA   F  org:write
 PUT    /api/v1/ip-allowlist                 TS OA   F  org:write
 GET    /scim/v2/Users                       TS -    F  -
@@ -201,7 +202,7 @@ foreach my $key ([ I => 'ingest' ], [ R => 'read' ], [ F => 'full' ])
 			next if $kind eq 'live' && $state eq 'good';
 			my $scope = { ingest => 'ingest-only', read => 'read-only', full => 'full-access' }->{ $key->[1] };
 			my $made = $t->sql_json("SELECT logsvc.create_api_key('acme', '$state', '$scope', '$kind')");
-			push @principals, { name => "$state $kind $key->[1] key", kind => 'key', letter => $key->[0],
+			push @principals, { name => "$state $kind $key->[1] key", kind => 'key', letter => $key->[0], test => $kind eq 'test',
 				dead => $state eq 'good' ? undef : $state, token => $made->{key} };
 		}
 	}
@@ -255,7 +256,7 @@ foreach my $p (grep { $_->{kind} eq 'token' && ($_->{dead} // 'unknown') ne 'unk
 # 401, 403 and its code, another refusal, or "in": past credential, address, scope and role.
 sub expected
 {
-	my ($r, $p) = @_;
+	my ($r, $p, $function) = @_;
 	my $w = $who{"$r->{method} $r->{path}"} or return 'nothing, for lack of a line';
 	my $role = $letter{ $p->{role} // '' } // '';
 
@@ -271,8 +272,11 @@ sub expected
 	}
 	elsif ($p->{kind} eq 'key')
 	{
-		return 401 if $w->{keys} eq '' || $p->{dead};
+		# Evaluations know no keys (specification 5.1); other routes without them say that it is not enough.
+		return '401 INVALID_PAT' if $w->{kinds} eq 'T' && $w->{keys} eq '';
+		return 401 if $p->{dead};
 		return '403 IP_NOT_ALLOWED' if $p->{walled};
+		return '403 INSUFFICIENT_SCOPE' if $p->{test} && $w->{keys} !~ ($function ? qr/t/ : qr/[tf]/);
 		return index($w->{keys}, $p->{letter}) >= 0 ? 'in' : '403 INSUFFICIENT_SCOPE';
 	}
 	else
@@ -411,7 +415,7 @@ foreach my $p (grep { !$_->{dead} && !$_->{walled} && $_->{kind} =~ /^(token|key
 	# What get_organization says, whoami says to every credential.
 	my @functions = grep { $_->{handler} =~ /^logsvc\.(?!get_organization$)/ && $_->{credentials} ne '' } @routes;
 	my $names = join ',', map { "'$_->{handler}'" } @functions;
-	my %refused = map { $_->{handler} => 1 } grep { expected($_, $p) =~ /^403/ } @functions;
+	my %refused = map { $_->{handler} => 1 } grep { expected($_, $p, 1) =~ /^403/ } @functions;
 	my $result = $t->sql(qq{
 		SET client_min_messages = warning;
 		CREATE TEMP TABLE result (name text, state text);

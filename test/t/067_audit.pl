@@ -47,7 +47,7 @@ is_deeply([ @{ $r->{json}{data}{rows}[0]{attributes} }{qw(actor action resource 
 	[ @$e{qw(actor action resource resource_type ip_address user_agent details)} ], 'with the same fields');
 is($r->{json}{data}{rows}[0]{source}, 'audit', 'source');
 is(get('/api/v1/logs?index=_audit&limit=1000')->{json}{data}[0]{index}, '_audit', 'GET /logs too');
-foreach my $case ([ 'a key', $org->{full_key}, 'INSUFFICIENT_SCOPE', 401 ], [ 'a viewer', $viewer->{token}, 'FORBIDDEN', 403 ])
+foreach my $case ([ 'a key', $org->{full_key}, 'INSUFFICIENT_SCOPE', 403 ], [ 'a viewer', $viewer->{token}, 'FORBIDDEN', 403 ])
 {
 	my ($name, $token, $code, $status) = @$case;
 	is(found('index=_audit', $token)->{json}{code}, $code, "$name: search");
