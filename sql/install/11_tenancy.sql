@@ -96,22 +96,33 @@ CREATE TABLE logsvc_internal.rate_limit (
 	class text PRIMARY KEY CHECK (length(class) BETWEEN 1 AND 31),
 	per_minute int NOT NULL CHECK (per_minute >= 0),
 	scope text NOT NULL CHECK (scope IN ('organization', 'caller', 'user', 'address')),
+	timed boolean NOT NULL DEFAULT false,
 	customized boolean NOT NULL DEFAULT true
 );
+COMMENT ON COLUMN logsvc_internal.rate_limit.timed IS
+'Requests of this class also draw on class executor, which counts seconds';
 COMMENT ON TABLE logsvc_internal.rate_limit IS
 'Requests per minute of each rate class of the route table, and whom they count (specification 8.1, 8.3)';
 
-INSERT INTO logsvc_internal.rate_limit (class, per_minute, scope, customized) VALUES
-	('ingest',		10000,	'organization',	false),
-	('otlp',		10000,	'organization',	false),
-	('logs',		100,	'organization',	false),
-	('search',		10,		'organization',	false),
-	('assist',		120,	'caller',		false),
-	('evaluation',	10,		'caller',		false),
-	('auth',		5,		'address',		false),
-	('password',	5,		'user',			false),
-	('public',		5,		'address',		false),
-	('static',		600,	'address',		false);
+INSERT INTO logsvc_internal.rate_limit (class, per_minute, scope, timed, customized) VALUES
+	('ingest',			10000,	'organization',	false,	false),
+	('otlp',			10000,	'organization',	false,	false),
+	('logs',			100,	'organization',	true,	false),
+	('search',			10,		'organization',	false,	false),
+	('templates',		10,		'organization',	true,	false),
+	('tail',			10,		'organization',	true,	false),
+	('export',			10,		'organization',	true,	false),
+	('assist',			120,	'caller',		true,	false),
+	-- Seconds of executors that the timed classes may take together.
+	('executor',		60,		'organization',	false,	false),
+	('evaluation',		10,		'caller',		false,	false),
+	('auth',			5,		'address',		false,	false),
+	('password',		5,		'user',			false,	false),
+	('public',			5,		'address',		false,	false),
+	('static',			600,	'address',		false,	false),
+	-- Answers, not routes: 401s and 403s, beyond which there is 429.
+	('unauthorized',	100,	'address',		false,	false),
+	('forbidden',		100,	'caller',		false,	false);
 
 CREATE TRIGGER customize BEFORE INSERT OR UPDATE ON logsvc_internal.rate_limit
 FOR EACH ROW EXECUTE FUNCTION logsvc_internal.customize();

@@ -209,10 +209,10 @@ COMMENT ON FUNCTION logsvc_internal.index_exists(uuid, text) IS
 
 DROP FUNCTION IF EXISTS logsvc_internal.find_rate_limit(text);
 CREATE FUNCTION logsvc_internal.find_rate_limit(rate_class text)
-RETURNS TABLE (per_minute int, scope text)
+RETURNS TABLE (per_minute int, scope text, timed boolean)
 LANGUAGE sql STABLE STRICT PARALLEL SAFE
 BEGIN ATOMIC
-	SELECT r.per_minute, r.scope FROM logsvc_internal.rate_limit r WHERE r.class = rate_class;
+	SELECT r.per_minute, r.scope, r.timed FROM logsvc_internal.rate_limit r WHERE r.class = rate_class;
 END;
 COMMENT ON FUNCTION logsvc_internal.find_rate_limit(text) IS 'The limit of a rate class';
 

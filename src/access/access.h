@@ -209,7 +209,13 @@ typedef struct ls_rate_state
 extern bool ls_rate_limit_take(const char *class_name, const uint8 key[16], int limit_per_minute,
 							   ls_rate_state *state);
 
-/* The same without counting: what is left now. */
+/*
+ * Counts `amount` uses that have happened, beyond the limit too; for classes that
+ * count what a request took (milliseconds of an executor), known only after it.
+ */
+extern void ls_rate_limit_charge(const char *class_name, const uint8 key[16], uint32 amount);
+
+/* What is left now, without counting; retry_after says when there is some again. */
 extern void ls_rate_limit_look(const char *class_name, const uint8 key[16], int limit_per_minute,
 							   ls_rate_state *state);
 
@@ -221,12 +227,18 @@ typedef enum ls_rate_scope
 	LS_RATE_ADDRESS
 } ls_rate_scope;
 
+typedef struct ls_rate_class
+{
+	int per_minute;
+	ls_rate_scope scope;
+	bool timed; /* its requests also draw on class executor */
+} ls_rate_class;
+
 /*
- * The limit of a class and whom it counts, from table
- * logsvc_internal.rate_limit; false for a class that has none.  Cached; a miss
- * runs a transaction, or SPI when one is open.
+ * The limit of a class, from table logsvc_internal.rate_limit; false for a class
+ * that has none.  Cached; a miss runs a transaction, or SPI when one is open.
  */
-extern bool ls_rate_limit_of(const char *class_name, int *limit_per_minute, ls_rate_scope *scope);
+extern bool ls_rate_limit_of(const char *class_name, ls_rate_class *of);
 
 /*
  * The key that a scope counts by: of the principal, for LS_RATE_ADDRESS of the

@@ -88,12 +88,11 @@ logsvc_debug_rate(PG_FUNCTION_ARGS)
 Datum
 logsvc_debug_rate_limit(PG_FUNCTION_ARGS)
 {
-	int limit;
-	ls_rate_scope scope;
+	ls_rate_class of;
 
-	if (!ls_rate_limit_of(text_to_cstring(PG_GETARG_TEXT_PP(0)), &limit, &scope))
+	if (!ls_rate_limit_of(text_to_cstring(PG_GETARG_TEXT_PP(0)), &of))
 		PG_RETURN_NULL();
-	PG_RETURN_TEXT_P(cstring_to_text(psprintf("%d %d", limit, scope)));
+	PG_RETURN_TEXT_P(cstring_to_text(psprintf("%d %d", of.per_minute, of.scope)));
 }
 
 /* (organization uuid, name text) */

@@ -15,8 +15,7 @@
 typedef struct rate
 {
 	bool found;
-	int per_minute;
-	ls_rate_scope scope;
+	ls_rate_class of;
 } rate;
 
 typedef struct index_fact
@@ -122,23 +121,24 @@ rate_row(void *context, HeapTuple tuple, TupleDesc desc)
 	if (null)
 		return;
 	r->found = true;
-	r->per_minute = DatumGetInt32(value);
+	r->of.per_minute = DatumGetInt32(value);
 	scope = TextDatumGetCString(SPI_getbinval(tuple, desc, 2, &null));
-	r->scope = strcmp(scope, "organization") == 0 ? LS_RATE_ORGANIZATION
-			   : strcmp(scope, "caller") == 0     ? LS_RATE_CALLER
-			   : strcmp(scope, "user") == 0       ? LS_RATE_USER
-												  : LS_RATE_ADDRESS;
+	r->of.scope = strcmp(scope, "organization") == 0 ? LS_RATE_ORGANIZATION
+				  : strcmp(scope, "caller") == 0     ? LS_RATE_CALLER
+				  : strcmp(scope, "user") == 0       ? LS_RATE_USER
+													 : LS_RATE_ADDRESS;
+	r->of.timed = DatumGetBool(SPI_getbinval(tuple, desc, 3, &null));
 }
 
 bool
-ls_rate_limit_of(const char *class_name, int *limit_per_minute, ls_rate_scope *scope)
+ls_rate_limit_of(const char *class_name, ls_rate_class *of)
 {
 	static const Oid types[] = {TEXTOID};
 	static SPIPlanPtr plan = NULL;
-	ls_lookup lookup = {"SELECT per_minute, scope FROM logsvc_internal.find_rate_limit($1)", 1,
-						types, &plan};
+	ls_lookup lookup = {"SELECT per_minute, scope, timed FROM logsvc_internal.find_rate_limit($1)",
+						1, types, &plan};
 	uint8 key[LS_CACHE_KEY] = {0};
-	rate fresh = {false, 0, LS_RATE_ORGANIZATION};
+	rate fresh = {0};
 	rate *cached;
 	uint64 epoch;
 	text *name;
@@ -163,8 +163,7 @@ ls_rate_limit_of(const char *class_name, int *limit_per_minute, ls_rate_scope *s
 					errmsg("logsvc could not look up a rate limit: %s", caught.format));
 		pfree(name);
 	}
-	*limit_per_minute = fresh.per_minute;
-	*scope = fresh.scope;
+	*of = fresh.of;
 	return fresh.found;
 }
 

@@ -181,6 +181,15 @@ slide(window *w, ls_time now)
 	}
 }
 
+/* Counts uses of now; the window has been slid to it. */
+static void
+count(window *w, ls_time now, uint32 uses)
+{
+	w->counts[w->bucket % WINDOW] += uses;
+	w->last[w->bucket % WINDOW] = (uint32) (now - now / BUCKET * BUCKET);
+	w->total += uses;
+}
+
 /* When the n-th of the oldest uses leaves the window. */
 static ls_time
 lapse(const window *w, uint32 n)
@@ -236,6 +245,8 @@ ls_rate_limit_look(const char *class_name, const uint8 key[16], int limit_per_mi
 	ls_time now = ls_now();
 
 	describe_unused(limit, now, state);
+	if (limit == 0)
+		state->retry_after = PERIOD / LS_USECS_PER_SEC;
 	if (shared == NULL)
 		return;
 	LWLockAcquire(ls_lwlock(LS_LOCK_LIMITS), LW_EXCLUSIVE);
@@ -247,9 +258,25 @@ ls_rate_limit_look(const char *class_name, const uint8 key[16], int limit_per_mi
 			continue;
 		slide(w, now);
 		if (w->total > 0)
-			describe(w, limit, now, false, state);
+			describe(w, limit, now, w->total >= limit, state);
 		break;
 	}
+	LWLockRelease(ls_lwlock(LS_LOCK_LIMITS));
+}
+
+void
+ls_rate_limit_charge(const char *class_name, const uint8 key[16], uint32 amount)
+{
+	ls_time now = ls_now();
+	window *w;
+
+	if (shared == NULL || amount == 0)
+		return;
+	LWLockAcquire(ls_lwlock(LS_LOCK_LIMITS), LW_EXCLUSIVE);
+	w = find(ls_hash64(class_name, strlen(class_name), 0), key);
+	slide(w, now);
+	/* Whatever the clock did, a window never counts past its type. */
+	count(w, now, Min(amount, PG_UINT32_MAX - w->total));
 	LWLockRelease(ls_lwlock(LS_LOCK_LIMITS));
 }
 
@@ -271,11 +298,7 @@ ls_rate_limit_take_at(const char *class_name, const uint8 key[16], int limit_per
 	slide(w, now);
 	taken = w->total < limit;
 	if (taken)
-	{
-		w->counts[w->bucket % WINDOW]++;
-		w->last[w->bucket % WINDOW] = (uint32) (now - now / BUCKET * BUCKET);
-		w->total++;
-	}
+		count(w, now, 1);
 	describe(w, limit, now, !taken, state);
 	LWLockRelease(ls_lwlock(LS_LOCK_LIMITS));
 	return taken;

@@ -160,17 +160,16 @@ logsvc_rate_remaining(PG_FUNCTION_ARGS)
 	TupleDesc descriptor;
 	Datum values[2] = {0};
 	bool nulls[2] = {true, true};
-	ls_rate_scope scope;
+	ls_rate_class of;
 	ls_rate_state state;
 	uint8 key[16];
-	int limit;
 
 	if (get_call_result_type(fcinfo, NULL, &descriptor) != TYPEFUNC_COMPOSITE)
 		elog(ERROR, "the result of rate_remaining() is no row");
-	if (ls_rate_limit_of(class_name, &limit, &scope) && scope != LS_RATE_ADDRESS)
+	if (ls_rate_limit_of(class_name, &of) && of.scope != LS_RATE_ADDRESS)
 	{
-		ls_rate_key(principal, NULL, scope, key);
-		ls_rate_limit_look(class_name, key, limit, &state);
+		ls_rate_key(principal, NULL, of.scope, key);
+		ls_rate_limit_look(class_name, key, of.per_minute, &state);
 		values[0] = Int32GetDatum(state.remaining);
 		values[1] = TimestampTzGetDatum(ls_timestamptz_of_time(state.reset * LS_USECS_PER_SEC));
 		nulls[0] = nulls[1] = false;

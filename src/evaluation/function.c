@@ -153,19 +153,18 @@ static void
 count_call(const ls_principal *principal)
 {
 	ls_rate_state state;
-	ls_rate_scope scope;
+	ls_rate_class of;
 	uint8 key[16];
 	Oid role = GetSessionUserId();
-	int limit;
 
-	if (!ls_shmem_ready() || !ls_rate_limit_of("evaluation", &limit, &scope))
+	if (!ls_shmem_ready() || !ls_rate_limit_of("evaluation", &of))
 		return;
 	ls_rate_key(principal, NULL, LS_RATE_ORGANIZATION, key);
 	for (size_t i = 0; i < sizeof(role); i++)
 		key[i] ^= ((uint8 *) &role)[i];
-	if (!ls_rate_limit_take("evaluation", key, limit, &state))
+	if (!ls_rate_limit_take("evaluation", key, of.per_minute, &state))
 		ereport(ERROR, errcode(ls_errcode(LS_ERROR_RATE_LIMIT_EXCEEDED)),
-				errmsg("more than %d evaluations in a minute", limit),
+				errmsg("more than %d evaluations in a minute", of.per_minute),
 				errhint("Try again in %d seconds.", state.retry_after));
 }
 

@@ -8,6 +8,9 @@
  */
 #include "src/http/http.h"
 
+/* The class that counts seconds instead of requests. */
+#define EXECUTOR_CLASS "executor"
+
 void
 ls_http_refuse(ls_response *response, ls_arena *arena, ls_error_id id, const char *message,
 			   const char *details)
@@ -37,6 +40,13 @@ number_text(ls_arena *arena, long long number)
 	return ls_str_make(buf.data, buf.len);
 }
 
+static void
+refuse_rate(ls_response *response, ls_arena *arena, const ls_rate_state *state, const char *message)
+{
+	ls_http_refuse(response, arena, LS_ERROR_RATE_LIMIT_EXCEEDED, message, NULL);
+	ls_response_header(response, LS_STR("Retry-After"), number_text(arena, state->retry_after));
+}
+
 /* Headers of the answer that were set before the request was handed over. */
 static void
 take_headers(const ls_request *request, ls_response *response)
@@ -61,9 +71,8 @@ within_rate(const ls_request *request, const ls_principal *principal, bool refus
 {
 	const ls_route *route = &ls_routes[request->route];
 	ls_rate_state state;
-	ls_rate_scope scope;
+	ls_rate_class of;
 	uint8 key[16];
-	int limit;
 	bool within = true;
 
 	if (request->carried.len > 0)
@@ -71,22 +80,94 @@ within_rate(const ls_request *request, const ls_principal *principal, bool refus
 		take_headers(request, response);
 		return true;
 	}
-	if (route->rate_class[0] == '\0' || !ls_rate_limit_of(route->rate_class, &limit, &scope))
+	if (route->rate_class[0] == '\0' || !ls_rate_limit_of(route->rate_class, &of))
 		return true;
-	ls_rate_key(principal, request, scope, key);
+	ls_rate_key(principal, request, of.scope, key);
 	if (refused)
-		ls_rate_limit_look(route->rate_class, key, limit, &state);
+		ls_rate_limit_look(route->rate_class, key, of.per_minute, &state);
 	else
-		within = ls_rate_limit_take(route->rate_class, key, limit, &state);
+		within = ls_rate_limit_take(route->rate_class, key, of.per_minute, &state);
 	ls_response_header(response, LS_STR("X-RateLimit-Limit"), number_text(arena, state.limit));
 	ls_response_header(response, LS_STR("X-RateLimit-Remaining"),
 					   number_text(arena, state.remaining));
 	ls_response_header(response, LS_STR("X-RateLimit-Reset"), number_text(arena, state.reset));
 	if (within)
 		return true;
-	ls_http_refuse(response, arena, LS_ERROR_RATE_LIMIT_EXCEEDED, NULL, NULL);
-	ls_response_header(response, LS_STR("Retry-After"), number_text(arena, state.retry_after));
+	refuse_rate(response, arena, &state, NULL);
 	return false;
+}
+
+/*
+ * The window of an organization's executor time, in milliseconds; false when the
+ * request's class is not timed, or time has no limit.
+ */
+static bool
+executor_time(const ls_request *request, const ls_principal *principal, uint8 key[16], int *limit)
+{
+	ls_rate_class of;
+
+	if (!ls_rate_limit_of(ls_routes[request->route].rate_class, &of) || !of.timed ||
+		!ls_rate_limit_of(EXECUTOR_CLASS, &of))
+		return false;
+	ls_rate_key(principal, request, of.scope, key);
+	*limit = Min(of.per_minute, INT_MAX / 1000) * 1000;
+	return true;
+}
+
+bool
+ls_http_within_time(const ls_request *request, const ls_principal *principal, ls_arena *arena,
+					ls_response *response)
+{
+	ls_rate_state state;
+	ls_buf message;
+	uint8 key[16];
+	int limit;
+
+	if (!executor_time(request, principal, key, &limit))
+		return true;
+	ls_rate_limit_look(EXECUTOR_CLASS, key, limit, &state);
+	if (state.remaining > 0)
+		return true;
+	ls_buf_init(&message, arena);
+	ls_buf_printf(&message,
+				  "the organization has used its %d seconds of executor time in a minute "
+				  "(rate class " EXECUTOR_CLASS ")",
+				  limit / 1000);
+	ls_buf_char(&message, '\0');
+	refuse_rate(response, arena, &state, message.failed ? NULL : message.data);
+	return false;
+}
+
+void
+ls_http_charge_time(const ls_request *request, const ls_principal *principal, ls_time begun)
+{
+	int64 spent = Max(ls_now() - begun, 0);
+	uint8 key[16];
+	int limit;
+
+	if (executor_time(request, principal, key, &limit))
+		ls_rate_limit_charge(EXECUTOR_CLASS, key, (uint32) Min((spent + 999) / 1000, INT_MAX));
+}
+
+void
+ls_http_count_refusal(const ls_request *request, const ls_principal *principal, ls_arena *arena,
+					  ls_response *response)
+{
+	const char *class_name = response->status == 401   ? "unauthorized"
+							 : response->status == 403 ? "forbidden"
+													   : "";
+	ls_rate_state state;
+	ls_rate_class of;
+	uint8 key[16];
+
+	if (!ls_rate_limit_of(class_name, &of))
+		return;
+	ls_rate_key(principal, request, of.scope, key);
+	if (!ls_rate_limit_take(class_name, key, of.per_minute, &state))
+		refuse_rate(response, arena, &state,
+					response->status == 401
+						? "too many requests of this address had no valid credential"
+						: "too many requests of this caller were forbidden");
 }
 
 /*
@@ -132,6 +213,7 @@ ls_http_admit(const ls_request *request, ls_arena *arena, ls_principal *principa
 			ls_http_refuse(response, arena, LS_ERROR_SERVICE_UNAVAILABLE, NULL, NULL);
 		else
 			ls_http_refuse(response, arena, caught.id, caught.message, caught.detail);
+		ls_http_count_refusal(request, principal, arena, response);
 		return false;
 	}
 	error = ls_check_request_address(request, principal, &caught);
@@ -142,6 +224,7 @@ ls_http_admit(const ls_request *request, ls_arena *arena, ls_principal *principa
 					errmsg("logsvc could not look up an IP allow-list: %s", caught.format));
 		ls_http_refuse(response, arena, error, NULL, NULL);
 		within_rate(request, principal, true, arena, response);
+		ls_http_count_refusal(request, principal, arena, response);
 		return false;
 	}
 	if (!from_our_pages(request, principal))
@@ -149,6 +232,7 @@ ls_http_admit(const ls_request *request, ls_arena *arena, ls_principal *principa
 		ls_http_refuse(response, arena, LS_ERROR_FORBIDDEN,
 					   "the Origin header is none that sessions may be used from", NULL);
 		within_rate(request, principal, true, arena, response);
+		ls_http_count_refusal(request, principal, arena, response);
 		return false;
 	}
 	error = ls_authorize(principal, route->credentials, route->permission, route->scope);
@@ -156,9 +240,12 @@ ls_http_admit(const ls_request *request, ls_arena *arena, ls_principal *principa
 	{
 		ls_http_refuse(response, arena, error, NULL, NULL);
 		within_rate(request, principal, true, arena, response);
+		ls_http_count_refusal(request, principal, arena, response);
 		return false;
 	}
-	if (!within_rate(request, principal, false, arena, response))
+	/* What goes on was let in before: it is put off (handlers.c), not refused. */
+	if (!within_rate(request, principal, false, arena, response) ||
+		(request->carried.len == 0 && !ls_http_within_time(request, principal, arena, response)))
 		return false;
 	if ((request->flags & LS_REQUEST_BODY_TOO_LARGE) != 0 ||
 		(route->pool == LS_POOL_EXECUTOR && request->body.len > LS_EXECUTOR_BODY_LIMIT))

@@ -286,11 +286,26 @@ tenant_of(const ls_principal *principal)
 	return ls_hash64(&principal->organization, sizeof(pg_uuid_t), 0);
 }
 
+/* A look of a live tail that there is no time for: the next one finds what came in. */
+static void
+put_off(const ls_request *request, ls_response *response)
+{
+	memset(response, 0, sizeof(*response));
+	response->id = request->id;
+	response->status = 200;
+	response->content_type = LS_STR("text/event-stream");
+	response->body = LS_STR(": waiting for executor time of the organization\n\n");
+	ls_request_enter(request);
+	ls_request_carry(request->carried);
+	ls_request_enter(NULL);
+}
+
 static void
 execute(const ls_request *request, ls_arena *arena, ls_principal *principal, ls_response *response)
 {
 	ls_caught caught;
 	bool committed;
+	ls_time begun = ls_now();
 	ls_call call = {.request = request, .route = &ls_routes[request->route], .arena = arena};
 
 	if (!ls_http_admit(request, arena, principal, response))
@@ -303,6 +318,11 @@ execute(const ls_request *request, ls_arena *arena, ls_principal *principal, ls_
 	if (request->body.len > 0 && strcmp(call.route->method, "GET") != 0 &&
 		!ls_http_expect_json(request, arena, response))
 		return;
+	if (request->carried.len > 0 && !ls_http_within_time(request, principal, arena, response))
+	{
+		put_off(request, response);
+		return;
+	}
 	call.principal = principal;
 	call.made.status = call.route->success;
 	ls_buf_init(&call.attributes, arena);
@@ -315,8 +335,13 @@ execute(const ls_request *request, ls_arena *arena, ls_principal *principal, ls_
 	committed = ls_transaction(run, &call, &caught);
 	ls_request_enter(NULL);
 	ls_oauth_end();
+	ls_http_charge_time(request, principal, begun);
 	if (!committed)
+	{
 		refuse_caught(&call, &caught, response);
+		if (response->status == 403)
+			ls_http_count_refusal(request, principal, arena, response);
+	}
 	else if (call.problems.len > 0)
 		refuse_problems(&call, response);
 	else

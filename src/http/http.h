@@ -65,6 +65,24 @@ extern bool ls_http_carried_rows(const ls_request *request, ls_arena *arena, ls_
  */
 extern bool ls_http_go_on(const ls_request *request, ls_response *response, ls_buf *frame);
 
+/*
+ * Has the organization executor time left for a request of a timed class (table rate_limit)?
+ * False: *response is the refusal, 429.
+ */
+extern bool ls_http_within_time(const ls_request *request, const ls_principal *principal,
+								ls_arena *arena, ls_response *response);
+
+/* Charges the time since `begun` to the organization, when the class is timed. */
+extern void ls_http_charge_time(const ls_request *request, const ls_principal *principal,
+								ls_time begun);
+
+/*
+ * Counts an answer 401 by the address, 403 by the caller.  When there were too many in the
+ * minute, *response becomes 429.
+ */
+extern void ls_http_count_refusal(const ls_request *request, const ls_principal *principal,
+								  ls_arena *arena, ls_response *response);
+
 /* Makes *response the error answer for `id`. */
 extern void ls_http_refuse(ls_response *response, ls_arena *arena, ls_error_id id,
 						   const char *message, const char *details);

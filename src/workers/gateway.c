@@ -286,7 +286,7 @@ choose_worker(pool *p)
 
 /*
  * The task that is next: the first one, of executors' the first one of the
- * organization that has waited longest for its turn.  Of three executors or more
+ * organization that has waited longest for its turn.  Of two executors or more
  * an organization has at most all but one, so that there is always one for
  * another.
  */
@@ -305,7 +305,7 @@ choose_task(pool *p)
 	{
 		task *t = dlist_container(task, node, iter.cur);
 
-		if (t->group->held < (workers > 2 ? workers - 1 : workers) &&
+		if (t->group->held < (workers > 1 ? workers - 1 : workers) &&
 			(best == NULL || t->group->turn < best->group->turn))
 			best = t;
 	}

@@ -45,8 +45,10 @@ sub refused
 
 is($t->sql('SELECT class, per_minute, scope FROM logsvc_internal.rate_limit ORDER BY class'),
 	join("\n", 'assist|120|caller', 'auth|5|address', 'evaluation|10|caller',
+		'executor|60|organization', 'export|10|organization', 'forbidden|100|caller',
 		'ingest|10000|organization', 'logs|100|organization', 'otlp|10000|organization',
-		'password|5|user', 'public|5|address', 'search|10|organization', 'static|600|address'),
+		'password|5|user', 'public|5|address', 'search|10|organization', 'static|600|address',
+		'tail|10|organization', 'templates|10|organization', 'unauthorized|100|address'),
 	'the limits as installed');
 
 sub get_search { return $t->http(GET => '/api/v1/search', token => $_[0]{read_key}, query => { q => 'x' }); }
@@ -186,6 +188,81 @@ is($t->http(POST => '/api/v1/logs', token => $org->{ingest_key}, json => $event)
 refused($t->http(POST => '/api/v1/logs', token => $org->{ingest_key}, json => $event), 'and no other');
 set_rate('ingest', 0);
 refused($t->http(POST => '/api/v1/logs', token => $other->{ingest_key}, json => $event), 'limit 0');
+
+# ---- answers that count ----
+
+set_rate('unauthorized', 3);
+# One was refused above, less than a minute ago or more.
+sub statuses { return join ' ', map { $r = $t->http(GET => '/api/v1/logs', token => $_); $r->{status} } @_ }
+like(statuses(map { "nothing$_" } 1 .. 5), qr/^401 (401 ){1,2}(429 ?){2,3}$/, 'unknown credentials: 3, and then no more');
+is($r->{json}{code}, 'RATE_LIMIT_EXCEEDED', 'as a rate limit');
+like($r->{headers}{'retry-after'} // '', qr/^([1-9]|[1-5]\d|60)$/, 'with the time to wait');
+is($t->http(POST => '/v1/logs', token => 'nothing', json => $otlp)->{status}, 429, 'on every route');
+is($t->http(POST => '/api/v1/evaluations/run-adhoc', json => {})->{status}, 429, 'and without a credential');
+is($t->http(GET => '/api/v1/logs', token => $org->{read_key})->{status}, 200,
+	'a good credential of the same address goes on');
+is($t->http(GET => '/api/v1/logs', token => 'nothing', headers => { 'X-Forwarded-For' => '192.0.2.1' })->{status},
+	429, 'an address that nobody vouches for is not another one');
+
+set_rate('forbidden', 3);
+like(statuses(($org->{ingest_key}) x 5), qr/^403 (403 ){1,2}(429 ?){2,3}$/, 'forbidden: 3, and then no more');
+is($t->http(GET => '/api/v1/logs', token => $other->{ingest_key})->{status}, 403, 'another caller is not concerned');
+is($t->http(POST => '/v1/logs', token => $org->{ingest_key}, json => {})->{status}, 429,
+	'what the caller may do has its own limit');
+
+# A 403 that the function of a route raises counts as well.
+$t->sql("SELECT logsvc.create_user('admin\@limited.example'); "
+	  . "SELECT logsvc.add_member('limited', 'admin\@limited.example', 'admin')");
+my $admin = $t->session('admin@limited.example');
+my ($owner) = grep { $_->{role} eq 'owner' } @{ $t->http(GET => '/api/v1/members', token => $org->{token})->{json}{data} };
+my %tries = map { $_ => $t->http(PATCH => "/api/v1/members/$owner->{id}", session => $admin,
+		headers => { 'X-Organization-Id' => $organizations[0] }, json => { role => 'viewer' })->{status} } 1 .. 4;
+is(join(' ', @tries{ 1 .. 4 }), '403 403 403 429', 'raised in SQL');
+set_rate($_, 100) for 'unauthorized', 'forbidden';
+
+# ---- time of executors ----
+
+set_rate('executor', 1);
+$t->http(GET => '/api/v1/search/fields', token => $org->{read_key}) for 1 .. 2;
+is($t->http(GET => '/api/v1/search/fields', token => $org->{read_key})->{status}, 200, 'within the time');
+# A request that takes two seconds, however fast this machine is.
+sub slow_request
+{
+	my ($key) = @_;
+	$t->stop_at('execute_request');
+	my $request = begin_request($t, GET => '/api/v1/search/fields', token => $key);
+	$t->wait_held('execute_request');
+	sleep 2;
+	$t->let_go('execute_request');
+	return end_request($request, 30)->{status};
+}
+is(slow_request($org->{read_key}), 200, 'a request that takes longer than there is time');
+$r = $t->http(GET => '/api/v1/search/fields', token => $org->{read_key});
+is($r->{status}, 429, 'is charged when it is over');
+like($r->{json}{error}, qr/1 seconds of executor time in a minute .*class executor/, 'and the message says what of');
+like($r->{headers}{'retry-after'} // '', qr/^([1-9]|[1-5]\d|60)$/, 'with the time to wait');
+foreach my $path ('/api/v1/search/fields/level/values', '/api/v1/templates', '/api/v1/logs', '/api/v1/logs/tail')
+{
+	is($t->http(GET => $path, token => $org->{read_key}, timeout => 10)->{status}, 429, "$path draws on the same time");
+}
+is($t->http(GET => '/api/v1/audit/export', token => $org->{token})->{status}, 429, 'exports too');
+is($t->http(GET => '/api/v1/search/fields', token => $other->{read_key})->{status}, 200,
+	'another organization has its own');
+is($t->http(GET => '/api/v1/members', token => $org->{token})->{status}, 200, 'what is not timed goes on');
+set_rate('executor', 60);
+is($t->http(GET => '/api/v1/search/fields', token => $org->{read_key})->{status}, 200, 'more time');
+
+# An open tail waits while there is no time, and then shows what came in meanwhile.
+my $tail = begin_request($t, GET => '/api/v1/logs/tail', token => $org->{read_key});
+sub tail_has { my ($re) = @_; return wait_until(sub { answered($tail); $tail->{data} =~ $re }, 20) }
+ok(tail_has(qr/retry: 2000/), 'a tail opens');
+set_rate('executor', 1);    # two were used above
+ok(tail_has(qr/: waiting for executor time/), 'an open tail says that it waits');
+$t->http(POST => '/api/v1/logs', token => $other->{ingest_key}, json => $event);
+$t->sql("SELECT logsvc.act_as('limited'); SELECT logsvc.ingest('{\"event\": \"came meanwhile\"}')");
+set_rate('executor', 60);
+ok(tail_has(qr/came meanwhile/), 'and then shows what came in');
+close $tail->{socket};
 
 # A class without a row has no limit.
 $t->sql("DELETE FROM logsvc_internal.rate_limit WHERE class = 'ingest'");
