@@ -242,18 +242,13 @@ await_answer(note *n, uint64 ticket, ls_desk_step *step)
 	}
 }
 
-void
-ls_desk_ask(ls_desk_step *step, bool wait)
+/*
+ * Out of line: inlined, variables of its caller's other callees would live in
+ * registers across the longjmp.
+ */
+static pg_noinline void
+await_or_abandon(note *n, uint64 ticket, ls_desk_step *step)
 {
-	uint64 ticket = 0;
-	note *n = leave_note(step, wait, &ticket);
-
-	step->outcome = LS_DESK_LOCKED; /* no place: as if another one were at it */
-	if (n == NULL)
-		return;
-	wake_evaluators();
-	if (!wait)
-		return;
 	PG_TRY();
 	{
 		await_answer(n, ticket, step);
@@ -264,6 +259,20 @@ ls_desk_ask(ls_desk_step *step, bool wait)
 		PG_RE_THROW();
 	}
 	PG_END_TRY();
+}
+
+void
+ls_desk_ask(ls_desk_step *step, bool wait)
+{
+	uint64 ticket = 0;
+	note *n = leave_note(step, wait, &ticket);
+
+	step->outcome = LS_DESK_LOCKED; /* no place: as if another one were at it */
+	if (n == NULL)
+		return;
+	wake_evaluators();
+	if (wait)
+		await_or_abandon(n, ticket, step);
 }
 
 /* ---- the evaluator ---- */
