@@ -1,6 +1,6 @@
 # logsvc: a log platform inside PostgreSQL.
 #
-#	make deps | all | install | quickstart | stop | test | bench | lint | fuzz
+#	make deps | all | install | quickstart | stop | test | bench | lint | fuzz | test-build | test-matrix
 #
 # `make help` explains each.  Variables: PG_CONFIG, DATA, HTTP_PORT, PG_PORT,
 # T (part of the tests), B (part of the benchmarks), S (seconds of fuzzing).
@@ -25,8 +25,8 @@ REGRESS_OPTS = --inputdir=test --load-extension=logsvc
 
 PG_CFLAGS = -std=gnu11 -Wall -Wextra -Werror -Wno-unused-parameter \
 	-Wno-missing-field-initializers -Wno-declaration-after-statement \
-	-DLOGSVC_VERSION='"$(LOGSVC_VERSION)"' -MMD -MP $(if $(DEBUG),-DLS_STOP_POINTS -DUSE_ASSERT_CHECKING) \
-	$(if $(BLOCK_ROWS),-DLS_PART_BLOCK_ROWS=$(BLOCK_ROWS)) $(COPT)
+	-ffile-prefix-map=$(CURDIR)=. -DLOGSVC_VERSION='"$(LOGSVC_VERSION)"' -MMD -MP \
+	$(if $(DEBUG),-DLS_STOP_POINTS -DUSE_ASSERT_CHECKING) $(if $(BLOCK_ROWS),-DLS_PART_BLOCK_ROWS=$(BLOCK_ROWS)) $(COPT)
 SHLIB_LINK = -lmicrohttpd -lcurl -lpcre2-8 -lzstd -llz4 -lsnappy -lz -lcrypto -lm
 
 # Debian builds its server with LLVM; bitcode of a network service is of no use.

@@ -4,6 +4,8 @@
 #
 #	make test            all; T=name: the test files whose name contains it
 #	make check-regress | check-pgtap | check-tap | unit
+#	make test-build      compiles for PostgreSQL 15, 17 and 18
+#	make test-matrix     runs the tests there
 #	make installcheck    PGXS's own, on a running server
 
 T ?=
@@ -59,6 +61,14 @@ check-pgtap: test-debug-install
 	$(staged) $(TEST_PGTAP)
 check-tap: test-debug-install $(TEST_PROGRAMS) $(TEST_NPM) $(TEST_SHIPPERS)
 	$(staged) $(TEST_TAP)
+
+# Other versions of PostgreSQL, in folders of other Debian suites (test/servers); root only.
+# A copy of the tree is built there: nothing here is touched.
+.PHONY: test-build test-matrix
+test-build:
+	@test/servers build
+test-matrix:
+	@T='$(T)' test/servers test
 
 # Whatever is killed, full, locked or read-only: nothing accepted is lost.  Some 20
 # minutes; test/soak/soak.pl says what ROUNDS, SEED, FAULTS, SECONDS and DURATION do.

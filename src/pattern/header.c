@@ -281,10 +281,11 @@ sort_families(miner *m, family_row *all, size_t n)
 {
 	size_t size = (n + 1) * (2 * sizeof(sort_item) + sizeof(family_row));
 	sort_item *items = ls_arena_alloc(m->arena, size);
-	family_row *unsorted = (family_row *) (items + 2 * (n + 1));
+	family_row *unsorted;
 
 	if (items == NULL)
 		return false;
+	unsorted = (family_row *) (items + 2 * (n + 1));
 	memcpy(unsorted, all, n * sizeof(family_row));
 	for (size_t i = 0; i < n; i++)
 	{
