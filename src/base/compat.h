@@ -55,6 +55,13 @@ ls_wait_event(const char *name)
 #endif
 }
 
+/* Runs a query for up to so many rows more; callers include executor/executor.h. */
+#if PG_VERSION_NUM >= 180000
+#define ls_executor_run(query, rows) ExecutorRun(query, ForwardScanDirection, rows)
+#else
+#define ls_executor_run(query, rows) ExecutorRun(query, ForwardScanDirection, rows, false)
+#endif
+
 /* A path of a foreign table without order; callers include optimizer/pathnode.h. */
 #if PG_VERSION_NUM >= 180000
 #define LS_FOREIGN_PATH(root, rel, startup, total)                                \

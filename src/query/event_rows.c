@@ -16,21 +16,21 @@
 
 #define EVENT_COLUMNS 11
 
-typedef struct event_sink
+struct ls_event_sink
 {
 	Tuplestorestate *rows;
 	TupleDesc desc;
 	ls_arena *arena;
-	MemoryContext context;
-} event_sink;
+	MemoryContext context; /* of one event */
+};
 
-static bool
-event_row(void *context, const ls_position *position, char **texts)
+bool
+ls_event_sink_row(void *context, const ls_position *position, char **texts)
 {
 	static const char *const names[EVENT_COLUMNS] = {"id",      "timestamp", "ingestedAt", "event",
 													 "level",   "source",    "service",    "index",
 													 "traceId", "spanId",    "attributes"};
-	event_sink *sink = context;
+	ls_event_sink *sink = context;
 	MemoryContext outer = MemoryContextSwitchTo(sink->context);
 	Datum values[EVENT_COLUMNS];
 	bool nulls[EVENT_COLUMNS];
@@ -77,13 +77,13 @@ event_row(void *context, const ls_position *position, char **texts)
 	return true;
 }
 
-void
-ls_plan_event_rows(ls_search *search, const ls_plan *plan, Tuplestorestate *rows, TupleDesc desc)
+ls_event_sink *
+ls_event_sink_make(MemoryContext context, Tuplestorestate *rows, TupleDesc desc)
 {
-	event_sink sink = {.rows = rows, .desc = desc};
+	ls_event_sink *sink = MemoryContextAlloc(context, sizeof(ls_event_sink));
 
-	sink.arena = ls_context_arena(CurrentMemoryContext, EVENT_MEMORY);
-	sink.context =
-		AllocSetContextCreate(CurrentMemoryContext, "event of a search", ALLOCSET_DEFAULT_SIZES);
-	ls_plan_run(search, plan, event_row, &sink);
+	*sink = (ls_event_sink){.rows = rows, .desc = desc};
+	sink->arena = ls_context_arena(context, EVENT_MEMORY);
+	sink->context = AllocSetContextCreate(context, "event of a search", ALLOCSET_DEFAULT_SIZES);
+	return sink;
 }

@@ -9,6 +9,8 @@
  * the columns that the statement names are read.  The server checks every
  * condition again, so what is pushed down need only never be too narrow.
  *
+ * The search goes on as rows are asked for, so a LIMIT ends it early.
+ *
  * The search runs as role logsvc_tenant under row security and with the server's
  * operators, whoever owns the view and whatever the statement and the session say.
  *
@@ -247,13 +249,27 @@ make_plan(PlannerInfo *root, RelOptInfo *rel, Oid table, ForeignPath *path, List
 
 /* ---- the search ---- */
 
+/* Rows that are fetched at once: few at first, as there may be a LIMIT. */
+#define FIRST_ROWS 16
+#define MOST_ROWS 1024
+
 typedef struct logs_scan
 {
 	List *columns;
 	List *pushed;
-	List *values; /* of ExprState */
-	Tuplestorestate *rows;
-	TupleTableSlot *row; /* as the rows are kept */
+	List *values;          /* of ExprState */
+	TupleTableSlot *row;   /* as the rows are kept */
+	bool keep;             /* are all rows kept, to be read again? */
+	MemoryContext context; /* of a search; NULL: none has begun */
+	ls_principal who;      /* asked */
+	ls_stream *stream;
+	Tuplestorestate *rows; /* fetched; read once unless they are kept */
+	ls_event_sink *sink;
+	uint64 n_rows; /* in it */
+	uint64 n_read; /* of them; its end is not read, rows behind it would be skipped */
+	uint64 batch;  /* rows to fetch next */
+	bool done;     /* there are none */
+	bool gone;     /* are the first rows? */
 } logs_scan;
 
 static void
@@ -265,6 +281,7 @@ begin_scan(ForeignScanState *node, int flags)
 	node->fdw_state = scan;
 	scan->columns = linitial(plan->fdw_private);
 	scan->pushed = lsecond(plan->fdw_private);
+	scan->keep = (flags & EXEC_FLAG_REWIND) != 0;
 	scan->row = ExecInitExtraTupleSlot(
 		node->ss.ps.state, RelationGetDescr(node->ss.ss_currentRelation), &TTSOpsMinimalTuple);
 	scan->values = ExecInitExprList(plan->fdw_exprs, (PlanState *) node);
@@ -398,26 +415,60 @@ evaluate(ForeignScanState *node, const logs_scan *scan)
 	return values;
 }
 
-static void
-find_rows(ForeignScanState *node, logs_scan *scan)
+/* ---- who searches ---- */
+
+typedef struct asker
 {
-	MemoryContext caller = MemoryContextSwitchTo(node->ss.ps.state->es_query_cxt);
-	NullableDatum *values = evaluate(node, scan);
-	Oid tenant = get_role_oid("logsvc_tenant", false);
-	ls_position start = {0};
-	ls_search search;
 	Oid user;
 	int context;
-	int nest = NewGUCNestLevel();
+	int nest;
+} asker;
 
-	scan->rows = tuplestore_begin_heap(false, false, work_mem);
-	GetUserIdAndSecContext(&user, &context);
-	SetUserIdAndSecContext(tenant, context | SECURITY_LOCAL_USERID_CHANGE);
-	/* As the functions have it: an operator of the caller's would run as the tenant. */
+/* Become who may search, with the server's operators: one of the caller's would run as that role. */
+static asker
+become_searcher(void)
+{
+	asker caller;
+
+	GetUserIdAndSecContext(&caller.user, &caller.context);
+	SetUserIdAndSecContext(get_role_oid("logsvc_tenant", false),
+						   caller.context | SECURITY_LOCAL_USERID_CHANGE);
+	caller.nest = NewGUCNestLevel();
 	ls_search_option("search_path", "pg_catalog, pg_temp");
+	return caller;
+}
+
+static void
+become_asker(const asker *caller)
+{
+	AtEOXact_GUC(true, caller->nest);
+	SetUserIdAndSecContext(caller->user, caller->context);
+}
+
+/* ---- rows ---- */
+
+static void
+begin_search(ForeignScanState *node, logs_scan *scan)
+{
+	TupleDesc desc = RelationGetDescr(node->ss.ss_currentRelation);
+	MemoryContext caller = MemoryContextSwitchTo(AllocSetContextCreate(
+		node->ss.ps.state->es_query_cxt, "search of logsvc.logs", ALLOCSET_DEFAULT_SIZES));
+	NullableDatum *values = evaluate(node, scan);
+	ls_position start = {0};
+	ls_search search;
+	asker asker;
+
+	scan->context = CurrentMemoryContext;
+	scan->rows = tuplestore_begin_heap(false, false, work_mem);
+	scan->sink = ls_event_sink_make(scan->context, scan->rows, desc);
+	scan->n_rows = scan->n_read = 0;
+	scan->done = scan->gone = false;
+	scan->batch = FIRST_ROWS;
+	asker = become_searcher();
 	ls_search_begin(&search, "earliest", "latest");
 	search.q = fields_stage(scan->columns);
 	search.limit = 0;
+	search.unordered = true;
 	ls_search_prepare(&search);
 	search.from = LS_FIRST_EVENT_TIME;
 	search.to = LS_LAST_EVENT_TIME;
@@ -430,13 +481,50 @@ find_rows(ForeignScanState *node, logs_scan *scan)
 			narrow(&search, list_nth_int(scan->pushed, 2 * i),
 				   (comparison) list_nth_int(scan->pushed, 2 * i + 1), values[i].value);
 	}
-	ls_plan_event_rows(&search, ls_search_plan(&search, &start), scan->rows,
-					   RelationGetDescr(node->ss.ss_currentRelation));
+	scan->who = *search.principal;
+	scan->stream = ls_stream_open(scan->context, &search, ls_search_plan(&search, &start),
+								  node->ss.ps.state->es_snapshot);
 	SPI_finish();
-	AtEOXact_GUC(true, nest);
-	SetUserIdAndSecContext(user, context);
-	pfree(values);
+	become_asker(&asker);
 	MemoryContextSwitchTo(caller);
+}
+
+/* A session that has become another since the scan began would see a part of the rows. */
+static void
+check_principal(const logs_scan *scan)
+{
+	const ls_principal *now;
+
+	ls_require_permission("logs:read");
+	now = ls_principal_current();
+	if (now->kind != scan->who.kind ||
+		memcmp(&now->organization, &scan->who.organization, sizeof(pg_uuid_t)) != 0 ||
+		memcmp(&now->user, &scan->who.user, sizeof(pg_uuid_t)) != 0 ||
+		memcmp(&now->credential, &scan->who.credential, sizeof(pg_uuid_t)) != 0)
+		ereport(ERROR, errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				errmsg("the session has become another while rows of logsvc.logs were read"),
+				errhint("Run the statement again."));
+}
+
+static void
+fetch_rows(logs_scan *scan)
+{
+	asker asker = become_searcher();
+	uint64 n;
+
+	check_principal(scan);
+	if (!scan->keep && scan->n_rows > 0)
+	{
+		ExecClearTuple(scan->row);
+		tuplestore_clear(scan->rows);
+		scan->n_rows = scan->n_read = 0;
+		scan->gone = true;
+	}
+	n = ls_stream_fetch(scan->stream, scan->batch, ls_event_sink_row, scan->sink);
+	become_asker(&asker);
+	scan->n_rows += n;
+	scan->done = n < scan->batch;
+	scan->batch = Min(scan->batch * 4, MOST_ROWS);
 }
 
 static TupleTableSlot *
@@ -444,37 +532,59 @@ next_row(ForeignScanState *node)
 {
 	logs_scan *scan = node->fdw_state;
 	TupleTableSlot *slot = node->ss.ss_ScanTupleSlot;
+	MemoryContext caller;
+	bool found;
 
-	if (scan->rows == NULL)
-		find_rows(node, scan);
-	if (!tuplestore_gettupleslot(scan->rows, true, false, scan->row))
+	if (scan->context == NULL)
+		begin_search(node, scan);
+	if (scan->n_read == scan->n_rows && !scan->done)
+		fetch_rows(scan);
+	if (scan->n_read == scan->n_rows)
 		return ExecClearTuple(slot);
+	/* A row that is read from a file is of this context, and freed with the next. */
+	caller = MemoryContextSwitchTo(node->ss.ps.state->es_query_cxt);
+	found = tuplestore_gettupleslot(scan->rows, true, false, scan->row);
+	MemoryContextSwitchTo(caller);
+	if (!found)
+		elog(ERROR, "a fetched row of logsvc.logs is gone");
+	scan->n_read++;
 	return ExecCopySlot(slot, scan->row);
+}
+
+static void
+end_search(logs_scan *scan)
+{
+	if (scan->context == NULL)
+		return;
+	ExecClearTuple(scan->row);
+	ls_stream_close(scan->stream);
+	tuplestore_end(scan->rows);
+	MemoryContextDelete(scan->context);
+	scan->context = NULL;
 }
 
 static void
 end_scan(ForeignScanState *node)
 {
-	logs_scan *scan = node->fdw_state;
-
-	if (scan != NULL && scan->rows != NULL)
-		tuplestore_end(scan->rows);
-	if (scan != NULL)
-		scan->rows = NULL;
+	if (node->fdw_state != NULL)
+		end_search(node->fdw_state);
 }
 
-/* The same again, unless a value that it depends on has changed. */
+/* The same again, unless a value that it depends on has changed, or rows are gone. */
 static void
 begin_again(ForeignScanState *node)
 {
 	logs_scan *scan = node->fdw_state;
 
-	if (scan->rows == NULL)
+	if (scan->context == NULL)
 		return;
-	if (node->ss.ps.chgParam != NULL)
-		end_scan(node);
+	if (node->ss.ps.chgParam != NULL || scan->gone)
+		end_search(scan);
 	else
+	{
 		tuplestore_rescan(scan->rows);
+		scan->n_read = 0;
+	}
 }
 
 static void

@@ -340,7 +340,8 @@ logsvc_events(PG_FUNCTION_ARGS)
 	/* The statement would return one more, to know whether there are more. */
 	if (plan->limit > 0)
 		plan->values[plan->limit - 1] = Int64GetDatum(search.limit);
-	ls_plan_event_rows(&search, plan, result->setResult, result->setDesc);
+	ls_plan_run(&search, plan, ls_event_sink_row,
+				ls_event_sink_make(CurrentMemoryContext, result->setResult, result->setDesc));
 	SPI_finish();
 	return (Datum) 0;
 }

@@ -504,7 +504,9 @@ set_page(ls_planner *p, const ls_position *position)
 	if (plan->newest > 0)
 		ls_plan_set(p, p->newest, Int32GetDatum(plan->newest));
 	initStringInfo(&rows);
-	appendStringInfo(&rows, " FROM (%s) t ORDER BY %s", p->sql.data, p->order.data);
+	appendStringInfo(&rows, " FROM (%s) t", p->sql.data);
+	if (!s->unordered)
+		appendStringInfo(&rows, " ORDER BY %s", p->order.data);
 	if (offset > 0)
 		appendStringInfo(&rows, " OFFSET $%d", ls_plan_integer(p, offset));
 	if (s->limit > 0)

@@ -12,6 +12,7 @@
  *	cursor.c	pages
  *	overview.c	what is asked for beside the rows: a histogram, fields
  *	run.c		runs a plan, makes the JSON answer
+ *	stream.c	a plan whose rows are asked for some at a time
  *	statement.c	statements that a session has prepared
  *	function.c	the functions of SQL
  *	deletion.c	the head of a query as what is to be deleted
@@ -30,6 +31,7 @@
 #include "access/tupdesc.h"
 #include "executor/spi.h"
 #include "lib/stringinfo.h"
+#include "utils/snapshot.h"
 #include "utils/tuplestore.h"
 
 #include "src/access/access.h"
@@ -60,6 +62,7 @@ typedef struct ls_search
 	int limit; /* 0: all rows (events() only) */
 	bool limit_given;
 	bool ascending;
+	bool unordered; /* with no limit and no stage but fields: as they are found */
 	bool explain;
 	bool histogram; /* asked for beside the rows */
 	bool fields;
@@ -240,11 +243,17 @@ extern Datum ls_owner_value(const char *sql);
 /* ---- event_rows.c ---- */
 
 /*
- * Runs a plan of events and puts them as rows: id, timestamp, ingested_at, event,
- * level, source, service, index, trace_id, span_id, attributes.  In SPI.
+ * Puts events as rows: id, timestamp, ingested_at, event, level, source, service,
+ * index, trace_id, span_id, attributes.
  */
-extern void ls_plan_event_rows(ls_search *search, const ls_plan *plan, Tuplestorestate *rows,
-							   TupleDesc desc);
+typedef struct ls_event_sink ls_event_sink;
+
+/* Lives in a child of the context, until that goes. */
+extern ls_event_sink *ls_event_sink_make(MemoryContext context, Tuplestorestate *rows,
+										 TupleDesc desc);
+
+/* Takes a row of a plan of events; of type ls_plan_row. */
+extern bool ls_event_sink_row(void *sink, const ls_position *position, char **texts);
 
 /* ---- tail.c ---- */
 
@@ -291,10 +300,37 @@ extern void ls_search_answer(ls_search *search, const ls_plan *plan, const ls_po
 typedef bool (*ls_plan_row)(void *context, const ls_position *position, char **texts);
 extern void ls_plan_run(ls_search *search, const ls_plan *plan, ls_plan_row row, void *context);
 
+/*
+ * The options of the server with which statements of searches are planned and run, until
+ * the caller ends the nest level of options; hash: joins are hash joins.
+ */
+extern void ls_plan_options(bool hash);
+
 /* Sets an option of the server until the caller ends the nest level of options. */
 extern void ls_search_option(const char *name, const char *value);
 
 /* Appends the warnings of a query as members of a JSON array. */
 extern void ls_search_append_warnings(StringInfo out, ls_search *search);
+
+/* ---- stream.c ---- */
+
+typedef struct ls_stream ls_stream;
+
+/*
+ * Begins a plan of events whose rows are then asked for some at a time.  It lives in
+ * `context`, and needs to be closed before that and the current resource owner go,
+ * unless an error ends them.  Called in SPI, as the role that the search runs as.
+ */
+extern ls_stream *ls_stream_open(MemoryContext context, const ls_search *search,
+								 const ls_plan *plan, Snapshot snapshot);
+
+/*
+ * Gives `row` so many more rows (1 or more), all of which it must take, and returns
+ * their number; it is less when there are no more.  As that role, under the same
+ * resource owner.
+ */
+extern uint64 ls_stream_fetch(ls_stream *stream, uint64 most, ls_plan_row row, void *argument);
+
+extern void ls_stream_close(ls_stream *stream);
 
 #endif /* LS_QUERY_H */

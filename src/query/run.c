@@ -100,6 +100,17 @@ ls_search_option(const char *name, const char *value)
 							 false);
 }
 
+void
+ls_plan_options(bool hash)
+{
+	ls_search_option("max_parallel_workers_per_gather", "0");
+	ls_search_option("jit", "off");
+	if (hash)
+		ls_search_option("enable_nestloop", "off");
+	/* Doubles are shown with the digits that they need. */
+	ls_search_option("extra_float_digits", "1");
+}
+
 static void
 run_plan(ls_scan_session *session, ls_search_notes *notes, const ls_plan *plan, ls_plan_row row,
 		 void *context)
@@ -114,12 +125,7 @@ run_plan(ls_scan_session *session, ls_search_notes *notes, const ls_plan *plan, 
 	if (plan->empty && !plan->table)
 		return;
 	nest = NewGUCNestLevel();
-	ls_search_option("max_parallel_workers_per_gather", "0");
-	ls_search_option("jit", "off");
-	if (plan->hash)
-		ls_search_option("enable_nestloop", "off");
-	/* Doubles are shown with the digits that they need. */
-	ls_search_option("extra_float_digits", "1");
+	ls_plan_options(plan->hash);
 	ls_scan_current = session;
 	ls_search_notes_current = notes;
 	PG_TRY();
