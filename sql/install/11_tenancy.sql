@@ -78,6 +78,10 @@ FROM (VALUES
 	('services',			3, 25, 200, NULL),
 	('kpis',				15, 150, 1500, NULL),
 	('organizations_per_user', 5, 5, 5, 5),
+	('invitations_per_hour', 10, 50, 100, 100),	-- mails, those sent again among them
+	('invitations_per_day',	20, 100, 300, 300),
+	('invitations_per_user_per_hour', 10, 30, 50, 50),	-- of one user, in all organizations
+	('invitations_per_user_per_day', 20, 60, 150, 150),
 	('ai_credits_per_month', 100, 2500, 10000, 100000),	-- enterprise: until the operator sets it
 	('ingest_bytes_per_day', 1073741824, 10737418240, 53687091200, NULL),
 	('overage_queue_seconds', 0, 3600, 3600, NULL),	-- 0: paused (decision 65)

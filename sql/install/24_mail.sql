@@ -4,6 +4,7 @@
 CREATE TABLE logsvc_internal.outbox (
 	id uuid PRIMARY KEY DEFAULT logsvc_internal.new_id(),
 	organization_id uuid REFERENCES logsvc_internal.organization ON DELETE CASCADE,
+	caused_by uuid REFERENCES logsvc_internal.user_account ON DELETE SET NULL,
 	recipient text NOT NULL,
 	template text NOT NULL,
 	subject text NOT NULL,
@@ -11,8 +12,8 @@ CREATE TABLE logsvc_internal.outbox (
 	body_html text,
 	link text,
 	state text NOT NULL DEFAULT 'waiting'
-		CHECK (state IN ('waiting', 'sending', 'sent', 'failed', 'expired')),
-	created_at timestamptz NOT NULL DEFAULT now(),
+		CHECK (state IN ('waiting', 'sending', 'sent', 'failed', 'expired', 'cancelled')),
+	created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
 	expires_at timestamptz,
 	attempts int NOT NULL DEFAULT 0,
 	next_attempt_at timestamptz NOT NULL DEFAULT now(),
@@ -20,14 +21,18 @@ CREATE TABLE logsvc_internal.outbox (
 	finished_at timestamptz
 );
 COMMENT ON TABLE logsvc_internal.outbox IS
-'Mails to be sent and, without their bodies, those of the last days; expires_at: not sent any more after it';
+'Mails to be sent and, without their bodies, those of the last days; caused_by: the user whose invitations these are; expires_at: not sent any more after it';
 CREATE INDEX outbox_due ON logsvc_internal.outbox (next_attempt_at) WHERE state = 'waiting';
 CREATE INDEX outbox_finished ON logsvc_internal.outbox (finished_at);
 CREATE INDEX outbox_recipient ON logsvc_internal.outbox (recipient, template, created_at);
-CREATE INDEX outbox_organization_id ON logsvc_internal.outbox (organization_id);
+CREATE INDEX outbox_organization_id ON logsvc_internal.outbox (organization_id, created_at);
+CREATE INDEX outbox_caused_by ON logsvc_internal.outbox (caused_by, created_at);
 
 ALTER TABLE logsvc_internal.outbox ENABLE ROW LEVEL SECURITY;
 
 INSERT INTO logsvc_internal.scheduled_task (name, period) VALUES ('purge_mails', 'hour');
 
-SELECT pg_extension_config_dump('logsvc_internal.outbox', '');
+-- A link with a token is good for whoever has it.  Such mails are in no dump: who
+-- restores one sends invitations again, and people ask for other links anew.
+SELECT pg_extension_config_dump('logsvc_internal.outbox',
+	'WHERE coalesce(position(''#t='' IN link), 0) = 0');

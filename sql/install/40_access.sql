@@ -522,12 +522,14 @@ BEGIN
 		PERFORM logsvc_internal.invalid(path, 'must not be empty');
 	ELSIF length(name) > 200 THEN
 		PERFORM logsvc_internal.invalid(path, 'must not be longer than 200 characters');
+	ELSIF name ~ '[\u0001-\u001f\u007f-\u009f\u2028-\u202e\u2066-\u2069]' THEN
+		PERFORM logsvc_internal.invalid(path, 'must not have control or direction characters');
 	END IF;
 	RETURN name;
 END
 $$;
 COMMENT ON FUNCTION logsvc_internal.check_name(text, text) IS
-'A name without blanks around, 1 to 200 characters';
+'A name without blanks around, 1 to 200 characters, none of them control or direction characters';
 
 CREATE OR REPLACE FUNCTION logsvc_internal.check_expiry(expires_at timestamptz) RETURNS void
 LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$

@@ -108,26 +108,44 @@ $$;
 COMMENT ON FUNCTION logsvc_internal.fill_template(text, jsonb, boolean) IS
 'A text of a template with the values of its parameters, escaped for HTML';
 
+-- What a reader does not see, or what turns the direction of writing.
 CREATE OR REPLACE FUNCTION logsvc_internal.one_line(t text) RETURNS text
 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
 RETURN btrim(regexp_replace(t,
-	'[\u0001-\u0020\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]+', ' ', 'g'));
+	'[\u0001-\u0020\u007f-\u00a0\u00ad\u034f\u061c\u115f\u1160\u1680\u17b4\u17b5\u180b-\u180f'
+		|| '\u2000-\u200f\u2028-\u202f\u205f-\u206f\u3000\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb'
+		|| '\U000e0000-\U000e0fff]+', ' ', 'g'));
 COMMENT ON FUNCTION logsvc_internal.one_line(text) IS
-'A text with control, direction and invisible characters as one blank';
+'A text with blanks, control, direction and invisible characters as one blank';
+
+-- Programs that show mails make links of what looks like one: evil.example/login,
+-- www.evil.example, mailto:..., \\evil\share.  A blank behind each dot, colon and at
+-- sign, and single strokes, leave a name that reads the same and is no link.
+CREATE OR REPLACE FUNCTION logsvc_internal.no_link(t text) RETURNS text
+LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+RETURN logsvc_internal.one_line(regexp_replace(
+	regexp_replace(logsvc_internal.one_line(t), '[/\\\u2044\u2215\uff0f\uff3c]+', ' / ', 'g'),
+	'([.:@\u2024\u3002\ufe52\ufe55\ufe6b\uff0e\uff1a\uff20\uff61])', '\1 ', 'g'));
+COMMENT ON FUNCTION logsvc_internal.no_link(text) IS
+'A text in which no mail program sees a link or an address';
 
 -- A value is one line without control and direction characters, so it can break
--- out of nothing.  Names that somebody else has chosen are short, and no links.
+-- out of nothing.  What is not of the service itself is short, and no link.
 CREATE OR REPLACE FUNCTION logsvc_internal.mail_value(key text, value text) RETURNS text
 LANGUAGE sql STABLE PARALLEL SAFE
 RETURN CASE
 	WHEN key IN ('expires', 'time', 'resets')
 		THEN to_char(value::timestamptz AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI "UTC"')
-	WHEN key IN ('organization', 'inviter')
-		THEN left(replace(logsvc_internal.one_line(value), '://', ' '), 100)
-	ELSE left(logsvc_internal.one_line(value), 2000)
+	WHEN key IN ('email', 'role', 'percent', 'used', 'limit', 'consequence', 'events', 'size')
+		THEN left(logsvc_internal.one_line(value), 2000)
+	-- Who has no name is shown by the address, which is his or hers.
+	WHEN key = 'inviter' AND value ~ '^[a-z0-9_+-]+(\.[a-z0-9_+-]+)*@[a-z0-9.-]+$'
+		AND value !~ '^www\.' AND logsvc_internal.is_mail_address(value) THEN value
+	WHEN key IN ('organization', 'inviter') THEN left(logsvc_internal.no_link(value), 100)
+	ELSE left(logsvc_internal.no_link(value), 2000)
 END;
 COMMENT ON FUNCTION logsvc_internal.mail_value(text, text) IS
-'The value of a mail parameter as it appears: one line, times in UTC';
+'The value of a mail parameter as it appears: one line, times in UTC, names without links';
 
 -- ---- the outbox ----
 
@@ -137,7 +155,7 @@ COMMENT ON FUNCTION logsvc_internal.wake_notifier() IS
 'Has the notifier look at the outbox when the transaction has committed';
 
 CREATE OR REPLACE FUNCTION logsvc_internal.send_mail(
-	organization uuid, recipient text, template text, parameters jsonb)
+	organization uuid, recipient text, template text, parameters jsonb, caused_by uuid DEFAULT NULL)
 RETURNS uuid
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp AS $$
@@ -180,8 +198,9 @@ BEGIN
 	END LOOP;
 
 	INSERT INTO logsvc_internal.outbox
-		(organization_id, recipient, template, subject, body_text, body_html, link, expires_at)
-	VALUES (organization, send_mail.recipient, send_mail.template, title,
+		(organization_id, caused_by, recipient, template, subject, body_text, body_html, link,
+			expires_at)
+	VALUES (organization, send_mail.caused_by, send_mail.recipient, send_mail.template, title,
 		rtrim(plain, E'\n') || E'\n',
 		E'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><title>'
 			|| logsvc_internal.escape_html(title) || E'</title></head><body>\n'
@@ -192,8 +211,21 @@ BEGIN
 	RETURN new_mail;
 END
 $$;
-COMMENT ON FUNCTION logsvc_internal.send_mail(uuid, text, text, jsonb) IS
+COMMENT ON FUNCTION logsvc_internal.send_mail(uuid, text, text, jsonb, uuid) IS
 'Puts a mail into the outbox in the caller''s transaction; parameters: link (a URL), the template''s texts, expires (a time after which it is not sent)';
+
+-- One that is on its way cannot be stopped, but is not tried again.
+CREATE OR REPLACE FUNCTION logsvc_internal.cancel_mail(mail uuid) RETURNS void
+LANGUAGE sql VOLATILE PARALLEL UNSAFE
+BEGIN ATOMIC
+	UPDATE logsvc_internal.outbox o
+	SET state = 'cancelled', body_text = NULL, body_html = NULL, link = NULL, finished_at = now()
+	WHERE o.id = mail AND o.state IN ('waiting', 'failed');
+	UPDATE logsvc_internal.outbox o SET expires_at = now()
+	WHERE o.id = mail AND o.state = 'sending';
+END;
+COMMENT ON FUNCTION logsvc_internal.cancel_mail(uuid) IS
+'Takes a mail back that has not been sent, with its texts';
 
 -- ---- for the notifier ----
 
@@ -262,6 +294,9 @@ CREATE OR REPLACE FUNCTION logsvc_internal.purge_mails(at timestamptz) RETURNS v
 LANGUAGE sql VOLATILE PARALLEL UNSAFE
 BEGIN ATOMIC
 	DELETE FROM logsvc_internal.outbox o WHERE o.finished_at < at - interval '7 days';
+	-- What was given up keeps its texts for another try, but not for longer than they are good.
+	UPDATE logsvc_internal.outbox o SET body_text = NULL, body_html = NULL, link = NULL
+	WHERE o.state = 'failed' AND o.expires_at <= at AND o.link IS NOT NULL;
 END;
 COMMENT ON FUNCTION logsvc_internal.purge_mails(timestamptz) IS
 'Scheduled: removes mails that ended more than 7 days ago, however they ended';
@@ -277,7 +312,7 @@ BEGIN
 	PERFORM logsvc_internal.require_operator();
 	UPDATE logsvc_internal.outbox o
 	SET state = 'waiting', attempts = 0, next_attempt_at = now(), finished_at = NULL
-	WHERE o.id = retry_mail.id AND o.state IN ('waiting', 'failed')
+	WHERE o.id = retry_mail.id AND o.state IN ('waiting', 'failed') AND o.link IS NOT NULL
 	RETURNING o.* INTO mail;
 	IF mail.id IS NULL THEN
 		PERFORM logsvc_internal.raise_error('NOT_FOUND', 'no such mail that waits or has failed');
@@ -289,12 +324,43 @@ $$;
 COMMENT ON FUNCTION logsvc.retry_mail(uuid) IS
 'Operators: sends a mail that waits or has failed at once, and begins to count its attempts anew';
 
-CREATE OR REPLACE VIEW logsvc.outbox AS
-SELECT o.id, s.slug AS organization, o.recipient, o.template, o.subject, o.state, o.link,
-	o.body_text, o.created_at, o.expires_at, o.attempts, o.next_attempt_at, o.last_error,
-	o.finished_at
+-- Who has a link can act for its recipient: it is read one at a time, and that is
+-- in the audit log of whom it concerns.
+CREATE OR REPLACE FUNCTION logsvc.mail_link(id uuid) RETURNS text
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	mail logsvc_internal.outbox;
+	account uuid;
+BEGIN
+	PERFORM logsvc_internal.require_operator();
+	SELECT o.* INTO mail FROM logsvc_internal.outbox o
+	WHERE o.id = mail_link.id AND o.state IN ('waiting', 'sending', 'failed') AND o.link IS NOT NULL
+		AND (o.expires_at <= clock_timestamp()) IS NOT TRUE;
+	IF mail.id IS NULL THEN
+		PERFORM logsvc_internal.raise_error('NOT_FOUND', 'no such mail that has not been sent');
+	END IF;
+	IF mail.organization_id IS NOT NULL THEN
+		PERFORM logsvc_internal.audit(mail.organization_id, 'mail.link_read', mail.recipient,
+			jsonb_build_object('template', mail.template));
+	ELSE
+		SELECT u.id INTO account FROM logsvc_internal.user_account u WHERE u.email = mail.recipient;
+		PERFORM logsvc_internal.audit_user(account, NULL, 'mail.link_read',
+			jsonb_build_object('template', mail.template, 'recipient', mail.recipient));
+	END IF;
+	RETURN mail.link;
+END
+$$;
+COMMENT ON FUNCTION logsvc.mail_link(uuid) IS
+'Operators: the link of a mail that has not been sent, to be passed on by other means; audited';
+
+DROP VIEW IF EXISTS logsvc.outbox;
+CREATE VIEW logsvc.outbox AS
+SELECT o.id, s.slug AS organization, o.recipient, o.template, o.subject, o.state,
+	o.link IS NOT NULL AS has_link, o.created_at, o.expires_at, o.attempts, o.next_attempt_at,
+	o.last_error, o.finished_at
 FROM logsvc_internal.outbox o
 LEFT JOIN logsvc_internal.organization s ON s.id = o.organization_id;
 COMMENT ON VIEW logsvc.outbox IS
-'Operators: mails that wait to be sent, and the last days'' without their texts; link: what the recipient would click';
+'Operators: mails that wait to be sent, and what became of the last days''; links: logsvc.mail_link(id)';
 GRANT SELECT ON logsvc.outbox TO logsvc_admin;

@@ -261,6 +261,9 @@ BEGIN
 	END IF;
 	PERFORM logsvc_internal.audit(target, 'organization.deleted',
 		logsvc_internal.public_id('org_', target), jsonb_build_object('name', doomed.name));
+	-- Invitations are good no more.
+	PERFORM logsvc_internal.cancel_mail(i.mail) FROM logsvc_internal.invitation i
+	WHERE i.organization_id = target AND i.accepted_at IS NULL AND i.revoked_at IS NULL;
 	UPDATE logsvc_internal.organization o SET deleted_at = now() WHERE o.id = target
 	RETURNING * INTO doomed;
 	RETURN jsonb_build_object('id', logsvc_internal.public_id('org_', target),

@@ -70,33 +70,82 @@ $$;
 COMMENT ON FUNCTION logsvc.list_invitations(text, text, int, text) IS
 'The invitations of an organization, a page at a time; status: only those';
 
+-- Whoever invites decides who gets mail from this service.  The limits are the
+-- plan's; the organization is locked by the caller, the user here, so that two at
+-- once are counted one after the other.  The clock's time, not the transaction's:
+-- one that was begun long ago must not count as long ago.
+CREATE OR REPLACE FUNCTION logsvc_internal.check_invitation_rate(organization uuid, email text)
+RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	inviter uuid := logsvc_internal.current_user_id();
+	moment timestamptz := clock_timestamp();
+	rule record;
+	allowed bigint;
+	used bigint;
+	first timestamptz;
+BEGIN
+	PERFORM FROM logsvc_internal.user_account u WHERE u.id = inviter FOR NO KEY UPDATE;
+	FOR rule IN
+		SELECT r.* FROM (VALUES
+			(NULL, interval '1 hour', 'address', 'the address has got five invitations within an hour'),
+			('invitations_per_hour', '1 hour', 'organization', 'the plan allows %s invitations an hour'),
+			('invitations_per_day', '1 day', 'organization', 'the plan allows %s invitations a day'),
+			('invitations_per_user_per_hour', '1 hour', 'user',
+				'the plan allows %s invitations an hour by one user'),
+			('invitations_per_user_per_day', '1 day', 'user',
+				'the plan allows %s invitations a day by one user')
+		) AS r (resource, period, counted, message)
+		WHERE r.counted <> 'user' OR inviter IS NOT NULL
+	LOOP
+		allowed := CASE WHEN rule.resource IS NULL THEN 5
+			ELSE logsvc_internal.plan_limit_of(organization, rule.resource) END;
+		CONTINUE WHEN allowed IS NULL;
+		-- Of the newest that fill the limit the oldest makes room when it leaves the period.
+		SELECT count(*), min(o.created_at) INTO used, first
+		FROM (SELECT o.created_at FROM logsvc_internal.outbox o
+			WHERE o.template = 'invitation' AND o.created_at > moment - rule.period
+				AND CASE rule.counted WHEN 'address' THEN o.recipient = email
+					WHEN 'organization' THEN o.organization_id = organization
+					ELSE o.caused_by = inviter END
+			ORDER BY o.created_at DESC LIMIT allowed) AS o;
+		IF used >= allowed THEN
+			PERFORM logsvc_internal.raise_error('RATE_LIMIT_EXCEEDED', format(rule.message, allowed),
+				hint => format('Try again in %s seconds.', greatest(1,
+					ceil(extract(epoch FROM coalesce(first, moment) + rule.period - moment)))));
+		END IF;
+	END LOOP;
+END
+$$;
+COMMENT ON FUNCTION logsvc_internal.check_invitation_rate(uuid, text) IS
+'An error when the organization, the caller or the address has had its invitations of the hour or the day';
+
 -- A new token and 48 hours; the mail goes with the transaction.
 CREATE OR REPLACE FUNCTION logsvc_internal.send_invitation(invitation uuid)
 RETURNS logsvc_internal.invitation
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
 	token text := logsvc_internal.new_secret('');
-	address text := (SELECT i.email FROM logsvc_internal.invitation i WHERE i.id = invitation);
 	sent logsvc_internal.invitation;
 	team text;
 	inviter text;
+	expires timestamptz := now() + interval '48 hours';
 BEGIN
-	-- Whoever invites decides what an address gets: not as often as he or she likes.
-	IF NOT logsvc_internal.may_mail(address, 'invitation') THEN
-		PERFORM logsvc_internal.raise_error('RATE_LIMIT_EXCEEDED',
-			'the address has got five invitations within an hour');
-	END IF;
-	UPDATE logsvc_internal.invitation i
-	SET token_hash = logsvc_internal.secret_hash(token), expires_at = now() + interval '48 hours'
-	WHERE i.id = invitation
-	RETURNING * INTO sent;
+	SELECT i.* INTO sent FROM logsvc_internal.invitation i WHERE i.id = invitation;
+	PERFORM logsvc_internal.check_invitation_rate(sent.organization_id, sent.email);
+	PERFORM logsvc_internal.cancel_mail(sent.mail); -- its link is good no more
 	SELECT o.name INTO team FROM logsvc_internal.organization o WHERE o.id = sent.organization_id;
 	SELECT coalesce(u.name, u.email) INTO inviter FROM logsvc_internal.user_account u
 	WHERE u.id = logsvc_internal.current_user_id();
-	PERFORM logsvc_internal.send_mail(sent.organization_id, sent.email, 'invitation',
-		jsonb_build_object('organization', team, 'inviter', coalesce(inviter, team),
-			'role', sent.role, 'expires', sent.expires_at,
-			'link', logsvc_internal.public_link('/invitations/accept', token)));
+	UPDATE logsvc_internal.invitation i
+	SET token_hash = logsvc_internal.secret_hash(token), expires_at = expires,
+		mail = logsvc_internal.send_mail(sent.organization_id, sent.email, 'invitation',
+			jsonb_build_object('organization', team, 'inviter', coalesce(inviter, team),
+				'role', sent.role, 'expires', expires,
+				'link', logsvc_internal.public_link('/invitations/accept', token)),
+			logsvc_internal.current_user_id())
+	WHERE i.id = invitation
+	RETURNING i.* INTO sent;
 	RETURN sent;
 END
 $$;
@@ -129,6 +178,9 @@ BEGIN
 	END IF;
 	PERFORM logsvc_internal.check_plan_limit(target, 'members');
 	-- One that has expired makes room for this one.
+	PERFORM logsvc_internal.cancel_mail(i.mail) FROM logsvc_internal.invitation i
+	WHERE i.organization_id = target AND i.email = invite.email
+		AND i.accepted_at IS NULL AND i.revoked_at IS NULL;
 	UPDATE logsvc_internal.invitation i SET revoked_at = now()
 	WHERE i.organization_id = target AND i.email = invite.email
 		AND i.accepted_at IS NULL AND i.revoked_at IS NULL;
@@ -214,6 +266,7 @@ BEGIN
 	END IF;
 	UPDATE logsvc_internal.invitation i SET revoked_at = now() WHERE i.id = target.id
 	RETURNING * INTO target;
+	PERFORM logsvc_internal.cancel_mail(target.mail);
 	PERFORM logsvc_internal.audit(target.organization_id, 'invitation.revoked',
 		logsvc_internal.public_id('inv_', target.id),
 		jsonb_build_object('email', target.email, 'role', target.role));
@@ -221,7 +274,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION logsvc.revoke_invitation(text) IS
-'Takes an invitation back';
+'Takes an invitation back, and its mail if that has not been sent';
 
 -- A token that was replaced is as unknown as one that never was: both are told
 -- that the link is good no more.

@@ -163,10 +163,10 @@ COMMENT ON FUNCTION logsvc_internal.check_email(text) IS
 
 -- Somebody else may be the one who asks for them.
 CREATE OR REPLACE FUNCTION logsvc_internal.may_mail(email text, template text) RETURNS boolean
-LANGUAGE sql STABLE PARALLEL SAFE
+LANGUAGE sql VOLATILE PARALLEL SAFE
 RETURN (SELECT count(*) < 5 FROM logsvc_internal.outbox o
 	WHERE o.recipient = email AND o.template = may_mail.template
-		AND o.created_at > now() - interval '1 hour');
+		AND o.created_at > clock_timestamp() - interval '1 hour');
 COMMENT ON FUNCTION logsvc_internal.may_mail(text, text) IS
 'Has the address got less than five mails of that template within an hour?';
 

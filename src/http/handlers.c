@@ -222,6 +222,16 @@ details_of(const ls_call *call, const char *detail)
 	return buf.failed ? detail : buf.data;
 }
 
+/* "Try again in 30 seconds." is the hint of all errors that know it. */
+static int
+retry_after(const ls_caught *caught)
+{
+	int seconds;
+
+	return sscanf(caught->hint, "Try again in %d seconds.", &seconds) == 1 && seconds > 0 ? seconds
+																						  : 5;
+}
+
 static void
 refuse_caught(const ls_call *call, ls_caught *caught, ls_response *response)
 {
@@ -237,7 +247,9 @@ refuse_caught(const ls_call *call, ls_caught *caught, ls_response *response)
 		ereport(LOG, errcode(caught->sqlstate),
 				errmsg("logsvc request %s failed: %s", call->route->name, caught->format));
 	if (caught->id == LS_ERROR_RATE_LIMIT_EXCEEDED)
-		ls_response_header(response, LS_STR("Retry-After"), LS_STR("5"));
+		ls_response_header(
+			response, LS_STR("Retry-After"),
+			ls_arena_strdup(call->arena, ls_str_of_cstring(psprintf("%d", retry_after(caught)))));
 	ls_http_refuse(response, call->arena, caught->id,
 				   caught->id == LS_ERROR_QUERY_TIMEOUT ||
 						   caught->id == LS_ERROR_SERVICE_UNAVAILABLE

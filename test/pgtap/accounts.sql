@@ -59,7 +59,7 @@ FROM logsvc_internal.password_history WHERE user_id = pg_temp.id_of('ann@acme.te
 -- ---- links ----
 
 SELECT logsvc_internal.mail_link(a, 'reset_password', '/reset-password', interval '1 hour') FROM logsvc_internal.user_account a WHERE email = 'ann@acme.test' \g /dev/null
-CREATE TEMP TABLE link AS SELECT right(link, 43) AS token, link FROM logsvc.outbox WHERE template = 'reset_password';
+CREATE TEMP TABLE link AS SELECT right(link, 43) AS token, link FROM logsvc_internal.outbox WHERE template = 'reset_password';
 SELECT matches(link, '/reset-password#t=[0-9A-Za-z]{43}$', 'a link') FROM link;
 SELECT results_eq('SELECT token_hash FROM logsvc_internal.one_time_link', 'SELECT sha256(convert_to(token, ''UTF8'')) FROM link', 'is stored as a hash');
 SELECT throws_ok(format('SELECT logsvc_internal.open_link(%L, ''verify_email'')', token), 'LS405', NULL, 'for another purpose') FROM link;

@@ -1,5 +1,5 @@
 -- Mail: addresses, templates, the outbox.
-SELECT plan(63);
+SELECT plan(77);
 
 -- ---- addresses ----
 
@@ -26,15 +26,58 @@ SELECT is(count(*), 7::bigint, 'seven mails wait') FROM mail WHERE state = 'wait
 SELECT ok(subject !~ '[[:cntrl:]]' AND length(subject) BETWEEN 5 AND 200, name || ': subject ' || subject) FROM mail;
 SELECT ok(body_text LIKE E'%\nhttps://logs.example.org/x#t=abc&d="1"\n%', name || ': the link in the text') FROM mail;
 SELECT ok(body_html LIKE '%<a href="https://logs.example.org/x#t=abc&amp;d=&quot;1&quot;">%', name || ': the link in the HTML') FROM mail;
-SELECT is(subject, 'You are invited to A&B <b>"GmbH"</b> Bcc: eve@x.test http evil.test', 'a name is one line')
+SELECT is(subject, 'You are invited to A&B <b>"GmbH"< / b> Bcc: eve@ x. test http: / evil. test', 'a name is one line')
 FROM mail WHERE name = 'invitation';
-SELECT ok(body_html LIKE '%A&amp;B &lt;b&gt;&quot;GmbH&quot;&lt;/b&gt; Bcc%' AND body_html NOT LIKE '%<b>%', 'and escaped')
+SELECT ok(body_html LIKE '%A&amp;B &lt;b&gt;&quot;GmbH&quot;&lt; / b&gt; Bcc%' AND body_html NOT LIKE '%<b>%', 'and escaped')
 FROM mail WHERE name = 'invitation';
 SELECT ok(body_text LIKE '%until 2999-01-02 03:04 UTC.%' AND expires_at = '2999-01-02T03:04:05Z', 'when it expires')
 FROM mail WHERE name = 'reset_password';
 SELECT is(subject || body_text, E'{text} {name}Text {title}\n\nhttps://logs.example.org/x#t=abc&d="1"\n\n'
-	|| E'You get this mail because an alert rule of A&B <b>"GmbH"</b> Bcc: eve@x.test http evil.test names your address.\n',
+	|| E'You get this mail because an alert rule of A&B <b>"GmbH"< / b> Bcc: eve@ x. test http: / evil. test names your address.\n',
 	'values are no templates') FROM mail WHERE name = 'alert';
+
+-- ---- names that want to be links ----
+
+-- What mail programs make links of: schemes, www., anything with a dot between letters
+-- or digits (also the dots of other scripts), addresses, shares.
+CREATE FUNCTION pg_temp.has_link(t text) RETURNS boolean LANGUAGE sql IMMUTABLE
+RETURN t ~* '(www[.][^[:space:]]|[a-z][a-z0-9+-]*:[^[:space:]]|[^[:space:]][.\u2024\u3002\uff0e\uff61][[:alnum:]]|[^[:space:]]@[^[:space:]]|//|\\|[\u200b-\u200f\u2028-\u202e\u2066-\u2069\u00ad\u061c])';
+CREATE TEMP TABLE hostile AS
+SELECT name, key, logsvc_internal.send_mail(NULL, 'ann@acme.test', CASE key WHEN 'title' THEN 'alert' ELSE 'invitation' END,
+	jsonb_build_object('link', 'https://logs.acme.test/#t=abc', 'expires', '2999-01-02T03:04:05Z', 'role', 'admin',
+		'organization', 'Acme', 'inviter', 'Bob', 'title', 'High', 'text', 'Text') || jsonb_build_object(key, name)) AS id
+FROM unnest(ARRAY['Click https://evil.example', 'evil.example/login', 'www.evil.example', 'HTTPS://EVIL.EXAMPLE',
+	'evil.example', 'evil。example', 'evil．example', 'evil｡example', 'evil․example', 'mailto:eve@evil.example',
+	'tel:+4912345', 'javascript:alert(1)', '\\evil.example\share', '//evil.example/x', 'eve@evil.example/x', '192.0.2.1/login',
+	'http:/\evil.example', 'https://evil' || chr(8203) || '.example', 'evil.' || chr(173) || 'example', 'evil' || chr(1564) || '.example',
+	chr(8238) || 'moc.live//:sptth', 'a' || chr(8294) || '.b', E'x\r\nBcc: eve@evil.example', E'x\tevil.example', 'evil.example:8080',
+	'ftp.evil.example', 'http' || chr(65306) || '//evil.example', 'evil.' || chr(8288) || 'example', '[x](https://evil.example)',
+	'<a href="https://evil.example">x</a>', 'evil.xn--p1ai', 'www.evil.example@x.test', 'a/b.c@x.test']) AS name,
+	unnest('{organization,inviter,title}'::text[]) AS key;
+SELECT is(string_agg(name, ' | '), NULL, key || ': no name becomes a link')
+FROM (SELECT h.key, CASE WHEN pg_temp.has_link(o.subject)
+		OR pg_temp.has_link(replace(o.body_text, 'https://logs.acme.test/#t=abc', '')) OR o.subject ~ '[[:cntrl:]]'
+		OR pg_temp.has_link(regexp_replace(replace(o.body_html, 'https://logs.acme.test/#t=abc', ''), '(^<!DOCTYPE[^>]*>|</?[a-z]+[^<>]*>)', ' ', 'g'))
+		THEN h.name END AS name
+	FROM hostile h JOIN logsvc_internal.outbox o USING (id)) AS linked
+GROUP BY key ORDER BY key;
+SELECT is(logsvc_internal.mail_value('organization', n), n, 'an ordinary name stays: ' || n)
+FROM unnest(ARRAY['Acme Ltd', 'Müller & Söhne GmbH', 'O''Neil, Smith + Co', '株式会社ログ', 'Team 7 (EU)', 'Acme Inc.']) AS n;
+SELECT is(logsvc_internal.mail_value('inviter', n), n, 'who has no name is shown by the address: ' || n)
+FROM unnest(ARRAY['bob@acme.test', 'bob.b+x@mail.acme.test']) AS n;
+
+-- ---- a mail that is taken back ----
+
+CREATE TEMP TABLE taken AS
+SELECT state, logsvc_internal.send_mail(NULL, 'ann@acme.test', 'account_exists', '{"link": "https://logs.acme.test/"}') AS id
+FROM unnest('{waiting,sending,sent,failed}'::text[]) AS state;
+UPDATE logsvc_internal.outbox o SET state = t.state FROM taken t WHERE o.id = t.id;
+SELECT logsvc_internal.cancel_mail(id) FROM taken;
+SELECT is(string_agg(t.state || ' ' || o.state || ' ' || (o.link IS NULL) || ' ' || coalesce(o.expires_at <= now(), false), ', ' ORDER BY t.state),
+	'failed cancelled true false, sending sending false true, sent sent false false, waiting cancelled true false', 'what has not been sent is taken back')
+FROM taken t JOIN logsvc_internal.outbox o USING (id);
+SELECT throws_ok(format('SELECT logsvc.retry_mail(%L)', id), 'LS301', NULL, 'and cannot be sent again') FROM taken WHERE state = 'failed';
+SELECT throws_ok(format('SELECT logsvc.mail_link(%L)', id), 'LS301', NULL, 'nor read') FROM taken WHERE state = 'waiting';
 
 -- ---- refusals ----
 

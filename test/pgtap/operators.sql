@@ -45,6 +45,7 @@ INSERT INTO calls (call) VALUES
 	('logsvc.verify_user(''owner@acme.org'')'), ('logsvc.end_sessions(''owner@acme.org'')'),
 	('logsvc.delete_user(''new@acme.org'')'), ('logsvc.restore_organization(''gone'')'),
 	('logsvc.adjust_ai_credits(''acme'', 1, ''x'')'), ('logsvc.act_as(''acme'')');
+INSERT INTO calls VALUES ('logsvc.mail_link(''00000000-0000-0000-0000-000000000000'')', 'LS301 no such mail');
 INSERT INTO calls VALUES ('logsvc.retry_mail(''00000000-0000-0000-0000-000000000000'')', 'LS301 no such mail');
 
 -- All that say so are here.

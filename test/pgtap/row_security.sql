@@ -153,7 +153,7 @@ SELECT bag_eq('SELECT name FROM privileged', $$SELECT unnest('{
 	logsvc.get_billing, logsvc.get_dead_letter, logsvc.get_deletion, logsvc.get_index, logsvc.get_ip_allowlist, logsvc.get_member,
 	logsvc.get_organization, logsvc.ingest, logsvc.invite, logsvc.list_api_keys,
 	logsvc.list_dead_letters, logsvc.list_deletions, logsvc.list_indexes, logsvc.list_invitations, logsvc.list_members, logsvc.list_organizations,
-	logsvc.list_tokens, logsvc.log, logsvc.remove_member, logsvc.replay_dead_letters, logsvc.resend_invitation,
+	logsvc.list_tokens, logsvc.log, logsvc.mail_link, logsvc.remove_member, logsvc.replay_dead_letters, logsvc.resend_invitation,
 	logsvc.restore_organization, logsvc.retry_mail, logsvc.revoke_api_key, logsvc.revoke_invitation,
 	logsvc.revoke_token, logsvc.roles, logsvc.run_adhoc, logsvc.set_ip_allowlist, logsvc.set_limit,
 	logsvc.set_member_role, logsvc.set_password, logsvc.set_plan, logsvc.update_index,

@@ -62,7 +62,7 @@ sub send_mail
 
 sub state_of { return $t->sql("SELECT state FROM logsvc.outbox WHERE id = '$_[0]'"); }
 sub is_state { my ($id, $state, $name) = @_; wait_until(sub { state_of($id) eq $state }, 15); return is(state_of($id), $state, $name); }
-sub row { return $t->sql_json("SELECT to_jsonb(o) FROM logsvc.outbox o WHERE id = '$_[0]'"); }
+sub row { return $t->sql_json("SELECT to_jsonb(o) FROM logsvc_internal.outbox o WHERE id = '$_[0]'"); }
 sub tried { my ($id, $times) = @_; return wait_until(sub { my $r = row($id); $r->{attempts} == $times && $r->{state} ne 'sending' }, 15); }
 sub try_now { $t->sql("SELECT logsvc.retry_mail('$_[0]')"); return; }
 
@@ -71,8 +71,24 @@ sub try_now { $t->sql("SELECT logsvc.retry_mail('$_[0]')"); return; }
 my $first = send_mail(to => 'ann@example.test');
 is(scalar($t->workers('^logsvc notifier$')), 1, 'one notifier runs');
 $t->sql('CREATE ROLE operator LOGIN; GRANT logsvc_admin TO operator');
-is($t->sql("SELECT state || ' ' || link || ' ' || attempts FROM logsvc.outbox WHERE recipient = 'ann\@example.test'", user => 'operator'),
-	'waiting https://logs.example.test/reset-password#t=secret0 0', 'a mail stays in the outbox, and an operator reads its link');
+is($t->sql("SELECT state || ' ' || has_link || ' ' || attempts FROM logsvc.outbox WHERE recipient = 'ann\@example.test'", user => 'operator'),
+	'waiting true 0', 'a mail stays in the outbox');
+is($t->sql("SELECT to_jsonb(o) ::text ~ 'secret0' FROM logsvc.outbox o", user => 'operator'), 'f', 'where an operator does not see its link');
+is($t->sql("SELECT logsvc.mail_link('$first')", user => 'operator'), 'https://logs.example.test/reset-password#t=secret0', 'but can read it');
+is($t->sql(q{SELECT actor || ' ' || resource || ' ' || details::text FROM logsvc_internal.audit_entry WHERE action = 'mail.link_read'}),
+	'operator:operator ann@example.test {"template": "reset_password"}', 'which the audit log says');
+like(($t->sql_error("SET ROLE logsvc_tenant; SELECT logsvc.mail_link('$first')"))[2], qr/operators only/, 'a tenant cannot');
+
+# A dump is no key to accounts.
+{
+	my $file = PostgreSQL::Test::Utils::tempdir() . '/dump';
+	$t->sql("SELECT logsvc_internal.send_mail(NULL, 'kept\@example.test', 'account_exists', '{\"link\": \"https://logs.example.test/forgot-password\"}')");
+	system_or_bail('pg_dump', '-f', $file, $t->node->connstr('postgres'));
+	my $dump = slurp_file($file);
+	like($dump, qr/kept\@example\.test/, 'a dump has mails');
+	unlike($dump, qr/#t=|secret0/, 'but none with a live link');
+	$t->sql("DELETE FROM logsvc_internal.outbox WHERE recipient = 'kept\@example.test'");
+}
 is(($t->sql_error('SET ROLE logsvc_tenant; SELECT * FROM logsvc.outbox'))[1], '42501', 'a tenant does not');
 is(($t->sql_error("ALTER SYSTEM SET logsvc.smtp_url = 'smtp://me:secret\@127.0.0.1'"))[1], '22023', 'no password in the URL');
 
@@ -137,7 +153,7 @@ $t->sql(q{SELECT logsvc_internal.send_mail(NULL, 'bob@example.test', 'invitation
 ok(wait_until(sub { arrived() }, 15), 'an invitation');
 ($mail) = arrived();
 %header = map { lc $_->[0] => $_->[1] } @{ $mail->{headers} };
-is($header{subject}, "You are invited to \x{dc}ber Bcc: eve\@example.test " . "\x{e4}" x 60, 'a long subject that is not ASCII');
+is($header{subject}, "You are invited to \x{dc}ber Bcc: eve\@ example. test " . "\x{e4}" x 60, 'a long subject that is not ASCII');
 ok(!exists $header{bcc} && "@{$mail->{to}}" eq 'bob@example.test' && !@{ $mail->{defects} } && $mail->{ascii} && $mail->{longest_line} <= 78, 'and no header of its own');
 
 # ---- no TLS, no password ----

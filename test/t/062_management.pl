@@ -136,7 +136,7 @@ audited('member.removed', 2);
 sub link_of
 {
 	my ($email) = @_;
-	return $t->sql("SELECT link FROM logsvc.outbox WHERE recipient = '$email' AND template = 'invitation'"
+	return $t->sql("SELECT link FROM logsvc_internal.outbox WHERE recipient = '$email' AND template = 'invitation'"
 		  . ' ORDER BY created_at DESC LIMIT 1');
 }
 
@@ -199,6 +199,19 @@ answers(admin => POST => '/invitations', { email => 'i9@example.org', role => 'v
 my ($i8) = map { $_->{id} } grep { $_->{email} eq 'i8@example.org' }
   @{ answers(admin => GET => '/invitations?status=expired', undef, 200)->{data} };
 answers(admin => POST => "/invitations/$i8/resend", undef, '403 PLAN_LIMIT_REACHED', 'and has none to come back');
+
+# A mail that waits is taken back with its invitation, and by the next one.
+sub mails_of
+{
+	my ($email) = @_;
+	return $t->sql("SELECT string_agg(state || ' ' || (link IS NULL AND body_text IS NULL), ', ' ORDER BY created_at)"
+		  . " FROM logsvc_internal.outbox WHERE recipient = '$email'");
+}
+is(mails_of('new@example.org'), 'cancelled true, cancelled true', 'the mails of a revoked invitation are not sent');
+is(mails_of('i8@example.org'), 'waiting false', 'one that was not');
+$t->sql("SELECT logsvc.create_organization('gone', 'free'); SELECT logsvc.invite('gone', 'd\@example.org', 'viewer');"
+	  . "SELECT logsvc.delete_organization('gone', 'gone')");
+is(mails_of('d@example.org'), 'cancelled true', 'nor those of an organization that is deleted');
 
 # ---- API keys ----
 
@@ -333,5 +346,57 @@ is($t->sql("SELECT (SELECT count(*) FROM logsvc_internal.part p WHERE NOT EXISTS
 		  . ' (SELECT FROM logsvc_internal.organization o WHERE o.id = q.organization_id))'), 0, 'with its events');
 
 unlike($t->log_text, qr/logsvc request \w+ failed/, 'no request failed inside');
+
+# ---- limits of invitations ----
+
+# An organization is no mail relay: limits an hour and a day, of it and of each user.
+$t->sql("SELECT logsvc.set_plan('acme', 'pro'); UPDATE logsvc_internal.invitation SET revoked_at = now() WHERE accepted_at IS NULL;"
+	  . "UPDATE logsvc_internal.outbox SET created_at = created_at - interval '2 days'");
+my $count = 0;
+sub invites { my ($who) = @_; $count++; return as($who, POST => '/invitations', { email => "relay$count\@example.org", role => 'viewer' }); }
+sub limited
+{
+	my ($resource, $who, $what, $seconds) = @_;
+	$t->sql("SELECT logsvc.set_limit('acme', '$resource', 2)");
+	invites($who) foreach 1 .. 2;
+	my $refused = invites($who);
+	is("$refused->{status} " . ($refused->{json}{code} // ''), '429 RATE_LIMIT_EXCEEDED', "$what: the third") or diag $refused->{content};
+	like($refused->{json}{error}, qr/allows 2 invitations/, "$what: says why");
+	my $after = $refused->{headers}{'retry-after'};
+	ok($after > $seconds - 60 && $after <= $seconds, "$what: and when one fits again") or diag $after;
+	my (undef, $state, $message) = $t->sql_error("SELECT logsvc.use_token('$token{$who}'); SELECT logsvc.invite(NULL, 'sql\@example.org', 'viewer')");
+	is($state, 'LS601', "$what: in SQL") or diag $message;
+	like($message, qr/allows 2 invitations/, "$what: with the reason");
+	$t->sql("UPDATE logsvc_internal.outbox SET created_at = created_at - interval '$seconds seconds'");
+	is(invites($who)->{status}, 201, "$what: it does");
+	$t->sql("SELECT logsvc.set_limit('acme', '$resource', NULL);"
+		  . "UPDATE logsvc_internal.invitation SET revoked_at = now() WHERE accepted_at IS NULL;"
+		  . "UPDATE logsvc_internal.outbox SET created_at = created_at - interval '2 days'");
+	return;
+}
+limited('invitations_per_hour', 'full', 'organization, hour', 3600);
+limited('invitations_per_day', 'full', 'organization, day', 86400);
+limited('invitations_per_user_per_hour', 'admin', 'user, hour', 3600);
+limited('invitations_per_user_per_day', 'admin', 'user, day', 86400);
+# Sending again is a mail as well; another user, and a key, have their own.
+$t->sql("SELECT logsvc.set_limit('acme', 'invitations_per_user_per_hour', 2)");
+my $again = invites('admin')->{json}{data}{id};
+answers(admin => POST => "/invitations/$again/resend", undef, 200);
+answers(admin => POST => "/invitations/$again/resend", undef, '429 RATE_LIMIT_EXCEEDED', 'sending again counts');
+is(invites('owner')->{status}, 201, 'another user has a limit of his or her own');
+is(invites('full')->{status}, 201, 'a key counts for the organization');
+# A transaction that was begun long ago is no way around.
+$t->sql("SELECT logsvc.set_limit('acme', 'invitations_per_user_per_hour', NULL); SELECT logsvc.set_limit('acme', 'invitations_per_hour', 0)");
+is(invites('full')->{status}, 429, 'none at all');
+$t->sql("SELECT logsvc.set_limit('acme', 'invitations_per_hour', NULL)");
+
+# Names that could break out of a line are none.
+foreach my $name ("Acme\nBcc: x", "Acme \x{202e}moc", "Acme \x{2066}x", "Acme\x{85}x")
+{
+	answers(owner => PATCH => "/organizations/$org->{id}", { name => $name }, '400 VALIDATION_ERROR', 'a name with control characters');
+}
+answers(owner => PATCH => "/organizations/$org->{id}", { name => "Acme \x{645}\x{6cc}\x{200c}\x{62e} Ltd" }, 200, 'but joiners are letters of some scripts');
+answers(owner => PATCH => "/organizations/$org->{id}", { name => 'Acme Ltd' }, 200);
+
 $t->stop;
 done_testing;

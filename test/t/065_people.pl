@@ -110,12 +110,12 @@ answers(viewer => 'acme', DELETE => "/tokens/$token->{id}", undef, '409 ALREADY_
 sub token_of
 {
 	my ($email) = @_;
-	return ($t->sql("SELECT link FROM logsvc.outbox WHERE recipient = '$email' AND template = 'invitation'"
+	return ($t->sql("SELECT link FROM logsvc_internal.outbox WHERE recipient = '$email' AND template = 'invitation'"
 			  . ' ORDER BY created_at DESC LIMIT 1') =~ /#t=(.*)/)[0];
 }
 
 my $invitation = answers(owner => 'acme', POST => '/invitations', { email => 'late@new.org', role => 'admin' }, 201)->{data};
-is($t->sql("SELECT body_text ~ 'acme user invites' FROM logsvc.outbox WHERE recipient = 'late\@new.org'"), 't', 'the mail says who invites');
+is($t->sql("SELECT body_text ~ 'acme user invites' FROM logsvc_internal.outbox WHERE recipient = 'late\@new.org'"), 't', 'the mail says who invites');
 answers(new => undef, POST => '/invitations/accept', { token => token_of('late@new.org') }, '403 FORBIDDEN', 'for another address');
 answers(late => undef, POST => '/invitations/accept', { token => token_of('late@new.org') }, '403 EMAIL_NOT_VERIFIED');
 answers(late => undef, POST => '/invitations/accept', { token => 'x' }, '410 LINK_EXPIRED');

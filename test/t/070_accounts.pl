@@ -61,7 +61,7 @@ sub mailed
 	wait_until(sub { $t->sql("SELECT count(*) FROM logsvc.outbox WHERE recipient = '$email' AND template = '$template'") >= $n }, 10)
 	  or return undef;
 	$seen{$key} = $n;
-	return $t->sql("SELECT link FROM logsvc.outbox WHERE recipient = '$email' AND template = '$template' ORDER BY id DESC LIMIT 1");
+	return $t->sql("SELECT link FROM logsvc_internal.outbox WHERE recipient = '$email' AND template = '$template' ORDER BY id DESC LIMIT 1");
 }
 sub token_in { return ($_[0] // '') =~ m{/([\w-]+)#t=(\w{43})$} ? $2 : undef; }
 

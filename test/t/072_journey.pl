@@ -33,7 +33,7 @@ sub token_mailed
 {
 	my ($email, $template) = @_;
 	return wait_until(sub {
-		$t->sql("SELECT substring(link FROM '#t=(\\w+)') FROM logsvc.outbox WHERE recipient = '$email' AND template = '$template' ORDER BY id DESC LIMIT 1")
+		$t->sql("SELECT substring(link FROM '#t=(\\w+)') FROM logsvc_internal.outbox WHERE recipient = '$email' AND template = '$template' ORDER BY id DESC LIMIT 1")
 	}, 10);
 }
 

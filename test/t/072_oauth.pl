@@ -240,7 +240,7 @@ is_answer(sign_in('dora@example.org'), '200', 'and keeps its password');
 is_answer($t->http(POST => '/api/v1/auth/sign-up', json => { email => 'eve@example.org', password => $password, name => 'Mallory' }), '202', 'a sign-up of somebody else');
 wait_until(sub { $t->sql("SELECT count(*) FROM logsvc.outbox WHERE recipient = 'eve\@example.org'") == 1 }, 10);
 my $waiting = $t->session('eve@example.org');
-my ($link) = $t->sql("SELECT link FROM logsvc.outbox WHERE recipient = 'eve\@example.org'") =~ /#t=(\w+)/;
+my ($link) = $t->sql("SELECT link FROM logsvc_internal.outbox WHERE recipient = 'eve\@example.org'") =~ /#t=(\w+)/;
 is_answer($r = google_as('eve-1', 'eve@example.org', name => 'Eve'), '302', 'the owner of the address comes');
 is(user($r)->{user}{name}, 'Eve', 'and gets the account');
 is_answer(sign_in('eve@example.org'), '401 INVALID_CREDENTIALS', 'its password is none any more');
