@@ -64,6 +64,7 @@ struct ls_transfer
 	bytes header;
 	size_t reply_limit;
 	bool mail;
+	bool again; /* on a new connection */
 	bool too_large;
 	bool running;
 	char error[CURL_ERROR_SIZE];
@@ -588,6 +589,25 @@ conclude(ls_transfer *t, CURLcode code)
 	dlist_push_tail(&t->client->ended, &t->node);
 }
 
+/*
+ * libcurl itself does this for HTTP.  A mail of which nothing has been read cannot arrive twice.
+ */
+static bool
+try_again(ls_transfer *t, CURLcode code)
+{
+	long connects = 1;
+
+	if ((code != CURLE_SEND_ERROR && code != CURLE_RECV_ERROR) || !t->mail || t->again ||
+		t->uploaded > 0 ||
+		curl_easy_getinfo(t->easy, CURLINFO_NUM_CONNECTS, &connects) != CURLE_OK || connects > 0)
+		return false;
+	t->again = true;
+	t->error[0] = '\0';
+	curl_multi_remove_handle(t->client->multi, t->easy);
+	return SET(CURLOPT_FRESH_CONNECT, 1L) &&
+		   curl_multi_add_handle(t->client->multi, t->easy) == CURLM_OK;
+}
+
 static void
 drive(ls_curl *client)
 {
@@ -616,11 +636,15 @@ drive(ls_curl *client)
 	while ((message = curl_multi_info_read(client->multi, &ignored)) != NULL)
 	{
 		CURLcode code = message->data.result;
-		char *transfer = NULL;
+		char *private = NULL;
+		ls_transfer *t;
 
-		if (message->msg == CURLMSG_DONE &&
-			curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, &transfer) == CURLE_OK)
-			conclude((ls_transfer *) transfer, code);
+		if (message->msg != CURLMSG_DONE ||
+			curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, &private) != CURLE_OK)
+			continue;
+		t = (ls_transfer *) private;
+		if (!try_again(t, code))
+			conclude(t, code);
 	}
 }
 

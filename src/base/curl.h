@@ -11,8 +11,9 @@
  *
  * What holds for every transfer: certificates are verified; redirects are not
  * followed; proxies and passwords of the environment are ignored; only the
- * protocols that the caller names are spoken; nothing is logged.  An HTTP request on a kept
- * connection that breaks before the first byte of a reply is sent once more on a new one.
+ * protocols that the caller names are spoken; nothing is logged.  What is sent on a kept
+ * connection that turns out to be broken is sent once more on a new one: an HTTP request before
+ * the first byte of a reply, a mail before the first byte of its text.
  *
  *-------------------------------------------------------------------------
  */

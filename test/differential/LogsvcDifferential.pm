@@ -201,9 +201,10 @@ sub load
 		$self->send_events(splice @events, 0, int($n * $share) + 1);
 		$self->flush;
 	}
-	# A writer that is held keeps the others from nothing, but its entries wait.
+	# The writer of that organization is held with the first entries, so that those after them wait unlocked.
 	$self->{t}->stop_at('write_after_delete');
 	$self->send_events(splice @events, 0, @events / 2);
+	$self->{t}->wait_held('write_after_delete');
 	$self->send_events(@events);
 	$self->read_back;
 	return;

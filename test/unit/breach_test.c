@@ -1,4 +1,5 @@
 /* breach_test.c: the built-in lists, sorted files, answers of a range service. */
+#include <inttypes.h>
 #include <stdlib.h>
 
 #include "src/access/breach.h"
@@ -42,10 +43,10 @@ search_text(const char *text, const char *hash)
 }
 
 static void
-hash_of(char hash[41], unsigned long n)
+hash_of(char hash[41], uint32_t n)
 {
 	/* Spread over the whole range, in order. */
-	snprintf(hash, 41, "%08lX%032lX", n * 40000, n);
+	snprintf(hash, 41, "%08" PRIX32 "%032" PRIX32, n * 40000, n);
 }
 
 static void
@@ -142,12 +143,12 @@ test_search(const char *end)
 	int wrong = 0;
 	int most = 0;
 
-	for (unsigned long i = 0; i < LINES; i++)
+	for (uint32_t i = 0; i < LINES; i++)
 	{
 		hash_of(hash, 2 * i + 1);
-		f.size += (size_t) sprintf(f.data + f.size, "%s:%lu%s", hash, i * i + 1, end);
+		f.size += (size_t) sprintf(f.data + f.size, "%s:%" PRIu32 "%s", hash, i * i + 1, end);
 	}
-	for (unsigned long i = 0; i <= 2 * LINES; i++)
+	for (uint32_t i = 0; i <= 2 * LINES; i++)
 	{
 		hash_of(hash, i);
 		if (search(&f, hash) != (i % 2 ? LS_BREACH_FOUND : LS_BREACH_ABSENT))
