@@ -82,7 +82,7 @@ soak: test-debug-install
 mutation: test-debug-install
 	PG_CONFIG='$(PG_CONFIG)' PGXS='$(PGXS)' test/mutation/access.pl
 
-# Random queries against a reference: SEED= QUERIES= EVENTS= WORKERS= BLOCK_ROWS= (test/differential).
+# Random queries against a reference: SEED= QUERIES= EVENTS= WORKERS= BLOCK_ROWS= LEVELS= (test/differential).
 .PHONY: differential
 differential: test-debug-install
 	$(staged) test/differential/differential.pl

@@ -12,7 +12,10 @@
  */
 #include "src/query/plan.h"
 
+#include <ctype.h>
+
 #include "catalog/pg_type.h"
+#include "miscadmin.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
@@ -20,6 +23,9 @@
 
 #include "src/query/value.h"
 #include "src/store/scan.h"
+
+/* An order of more bytes than this becomes a column when stages repeat it. */
+#define LONG_ORDER 1024
 
 /* ---- parameters ---- */
 
@@ -29,8 +35,10 @@ ls_plan_parameter(ls_planner *p, Oid type, Datum value, bool isnull)
 	ls_plan *plan = p->plan;
 
 	if (plan->n_params == LS_PLAN_MAX_PARAMS)
-		ereport(ERROR, errcode(ls_errcode(LS_ERROR_QUERY_SEMANTIC)),
-				errmsg("the query has too many stages"));
+		ls_search_fail(p->search, p->span,
+					   "the query is too complex: up to here its statement takes more than %d"
+					   " parameters",
+					   LS_PLAN_MAX_PARAMS);
 	plan->types[plan->n_params] = type;
 	plan->values[plan->n_params] = value;
 	plan->nulls[plan->n_params] = isnull ? 'n' : ' ';
@@ -65,9 +73,6 @@ ls_plan_text_array(const ls_str *texts, int n)
 int
 ls_plan_new_column(ls_planner *p)
 {
-	if (p->next_column > LS_PLAN_MAX_COLUMNS)
-		ereport(ERROR, errcode(ls_errcode(LS_ERROR_QUERY_SEMANTIC)),
-				errmsg("the query makes more than %d columns", LS_PLAN_MAX_COLUMNS));
 	return p->next_column++;
 }
 
@@ -132,24 +137,189 @@ ls_plan_expression(ls_planner *p, const ls_query_stage *stage, int number, int *
 	return evaluation(p, stage, number, text, "value_eval");
 }
 
-/* ---- stages ---- */
+/* ---- the statement ---- */
+
+static void
+check_length(ls_planner *p, Size more)
+{
+	CHECK_FOR_INTERRUPTS();
+	if ((Size) p->with.len + (Size) p->sql.len + (Size) p->pending.len + more > LS_PLAN_MAX_LENGTH)
+		ls_search_fail(p->search, p->span,
+					   "the query is too complex: up to here it becomes a statement of more than"
+					   " %d kB",
+					   LS_PLAN_MAX_LENGTH / 1024);
+}
+
+static void
+wrap(ls_planner *p, const char *before, const char *after)
+{
+	char *inner = p->sql.data;
+
+	check_length(p, strlen(before) + strlen(after) + strlen("() t"));
+	initStringInfo(&p->sql);
+	appendStringInfo(&p->sql, "%s(%s) t%s", before, inner, after);
+	pfree(inner);
+	p->levels++;
+}
+
+/*
+ * OFFSET 0 keeps the server from putting an expression into each place that
+ * names the column: a chain of stages would be evaluated more often with each of
+ * them.
+ */
+void
+ls_plan_flush(ls_planner *p)
+{
+	char *pending = p->pending.data;
+
+	if (p->pending.len == 0)
+		return;
+	initStringInfo(&p->pending);
+	wrap(p, psprintf("SELECT t.*%s FROM ", pending), " OFFSET 0");
+	pfree(pending);
+}
 
 void
 ls_plan_wrap(ls_planner *p, const char *before, const char *after)
 {
-	char *inner = p->sql.data;
-
-	initStringInfo(&p->sql);
-	appendStringInfo(&p->sql, "%s(%s) t%s", before, inner, after);
+	ls_plan_flush(p);
+	wrap(p, before, after);
 }
+
+/* The next column of `t` that the text names: "c12"; NULL: there is none. */
+static const char *
+next_column_name(const char **text, int *len)
+{
+	const char *at = *text;
+
+	while ((at = strstr(at, "t.")) != NULL)
+	{
+		bool begins = at == *text || !(isalnum((unsigned char) at[-1]) || at[-1] == '_');
+		const char *name = at + 2;
+
+		at = name;
+		if (!begins || (*name != 'c' && *name != 'n' && *name != 'o') ||
+			!isdigit((unsigned char) name[1]))
+			continue;
+		for (at++; isdigit((unsigned char) *at); at++)
+			;
+		*len = (int) (at - name);
+		*text = at;
+		return name;
+	}
+	return NULL;
+}
+
+static bool
+names_pending(const ls_planner *p, const char *value)
+{
+	const char *name;
+	int len;
+
+	while (p->pending.len > 0 && (name = next_column_name(&value, &len)) != NULL)
+	{
+		if (*name == 'c' && atoi(name + 1) >= p->first_pending)
+			return true;
+	}
+	return false;
+}
+
+/* Adds a column to the rows, its number: those that do not need one another share a level. */
+static int
+add_column(ls_planner *p, const char *value)
+{
+	int column = ls_plan_new_column(p);
+
+	if (names_pending(p, value))
+		ls_plan_flush(p);
+	check_length(p, strlen(value));
+	if (p->pending.len == 0)
+		p->first_pending = column;
+	appendStringInfo(&p->pending, ", %s AS c%d", value, column);
+	return column;
+}
+
+char *
+ls_plan_column_of(ls_planner *p, char *value)
+{
+	return strchr(value, '(') == NULL ? value : psprintf("t.c%d", add_column(p, value));
+}
+
+const char *
+ls_plan_order(ls_planner *p)
+{
+	if (p->order.len > LONG_ORDER)
+	{
+		ls_plan_wrap(p,
+					 psprintf("SELECT t.*, pg_catalog.row_number() OVER (ORDER BY %s) AS o%d FROM ",
+							  p->order.data, p->stage),
+					 "");
+		resetStringInfo(&p->order);
+		appendStringInfo(&p->order, "t.o%d", p->stage);
+	}
+	return p->order.data;
+}
+
+/* Adds the columns that the text names to ",t.c1,t.c2,". */
+static void
+keep_columns(StringInfo list, const char *text)
+{
+	const char *name;
+	int len;
+
+	while (text != NULL && (name = next_column_name(&text, &len)) != NULL)
+	{
+		char *column = psprintf(",t.%.*s,", len, name);
+
+		if (strstr(list->data, column) == NULL)
+			appendStringInfoString(list, column + 1);
+		pfree(column);
+	}
+}
+
+void
+ls_plan_cut(ls_planner *p)
+{
+	const ls_plan *plan = p->plan;
+	StringInfoData list;
+
+	if (p->levels < LS_PLAN_MAX_LEVELS && p->next_column - p->first_column < LS_PLAN_MAX_ADDED)
+		return;
+	ls_plan_flush(p);
+	initStringInfo(&list);
+	appendStringInfoChar(&list, ',');
+	if (!plan->table)
+		appendStringInfo(&list, "t.ts,t.batch,t.place,t.\"values\",%s",
+						 p->late ? "t.part,t.queued,t.\"row\"," : "t.event,");
+	for (int i = 0; i < p->n_bindings; i++)
+	{
+		keep_columns(&list, p->bindings[i].sql);
+		keep_columns(&list, p->bindings[i].shown);
+	}
+	for (int i = 0; plan->table && i < plan->n_columns; i++)
+		keep_columns(&list, plan->columns[i].sql);
+	keep_columns(&list, p->order.data);
+	p->plan->cuts++;
+	appendStringInfo(&p->with, "%sx%d AS MATERIALIZED (%s)", p->plan->cuts > 1 ? ", " : "",
+					 p->plan->cuts, p->sql.data);
+	resetStringInfo(&p->sql);
+	appendStringInfo(&p->sql, "SELECT %.*s FROM x%d t", list.len - 2, list.data + 1, p->plan->cuts);
+	p->levels = 0;
+	p->first_column = p->next_column;
+	check_length(p, 0);
+}
+
+/* ---- stages ---- */
 
 static void
 head(ls_planner *p, const ls_query_stage *stage)
 {
 	int64 count = stage->count < 0 ? LS_PLAN_HEAD_LIMIT : stage->count;
 
+	const char *order = ls_plan_order(p);
+
 	ls_plan_wrap(p, "SELECT t.* FROM ",
-				 psprintf(" ORDER BY %s LIMIT $%d", p->order.data, ls_plan_integer(p, count)));
+				 psprintf(" ORDER BY %s LIMIT $%d", order, ls_plan_integer(p, count)));
 }
 
 static void
@@ -157,6 +327,7 @@ dedup(ls_planner *p, const ls_query_stage *stage)
 {
 	StringInfoData keys;
 	StringInfoData present;
+	const char *order = ls_plan_order(p);
 	int64 count = stage->count < 0 ? 1 : stage->count;
 
 	initStringInfo(&keys);
@@ -172,7 +343,7 @@ dedup(ls_planner *p, const ls_query_stage *stage)
 		p,
 		psprintf("SELECT t.*, pg_catalog.row_number() OVER (PARTITION BY %s ORDER BY %s) AS n%d"
 				 " FROM ",
-				 keys.data, p->order.data, p->stage),
+				 keys.data, order, p->stage),
 		"");
 	ls_plan_wrap(p, "SELECT t.* FROM ",
 				 stage->keep_empty ? psprintf(" WHERE t.n%d <= $%d OR NOT (%s)", p->stage,
@@ -237,20 +408,6 @@ where(ls_planner *p, const ls_query_stage *stage)
 				 psprintf(" WHERE %s", evaluation(p, stage, 0, &text, "value_test")));
 }
 
-/*
- * Adds a column to the rows; its number.  OFFSET 0 keeps the server from
- * putting the expression into each place that names the column: a chain of
- * stages would be evaluated more often with each of them.
- */
-static int
-add_column(ls_planner *p, const char *value)
-{
-	int column = ls_plan_new_column(p);
-
-	ls_plan_wrap(p, psprintf("SELECT t.*, %s AS c%d FROM ", value, column), " OFFSET 0");
-	return column;
-}
-
 /* Each assignment sees what those before it made. */
 static void
 eval(ls_planner *p, const ls_query_stage *stage)
@@ -263,6 +420,7 @@ eval(ls_planner *p, const ls_query_stage *stage)
 		char *value = evaluation(p, stage, (int) i, &text, "value_eval");
 
 		ls_plan_bind(p, assign->to, psprintf("t.c%d", add_column(p, value)));
+		ls_plan_cut(p);
 	}
 }
 
@@ -367,6 +525,8 @@ add_stages(ls_planner *p)
 			i == p->first_stage && ls_plan_groups_parts(stage) && !ls_plan_names_template_id(stage);
 
 		p->stage = (int) i + 1;
+		p->span = stage->span;
+		ls_plan_cut(p);
 		if (stage->kind != LS_QUERY_FIELDS || p->plan->table || ls_plan_names_template_id(stage))
 			p->plan->keyset = false;
 		if (!scanned && !first)
@@ -416,6 +576,7 @@ add_stages(ls_planner *p)
 	}
 	if (!scanned)
 		ls_plan_scan(p, NULL);
+	ls_plan_flush(p);
 }
 
 /* ---- the whole ---- */
@@ -503,6 +664,9 @@ set_page(ls_planner *p, const ls_position *position)
 		s->limit = LS_SEARCH_MAX_LIMIT;
 	if (plan->newest > 0)
 		ls_plan_set(p, p->newest, Int32GetDatum(plan->newest));
+	if (p->plan->cuts > 0)
+		appendStringInfo(&plan->sql, "WITH %s%s", p->with.data,
+						 p->late && !plan->table ? ", " : " ");
 	initStringInfo(&rows);
 	appendStringInfo(&rows, " FROM (%s) t", p->sql.data);
 	if (!s->unordered)
@@ -530,13 +694,12 @@ set_page(ls_planner *p, const ls_position *position)
 		return;
 	}
 	/* The events of the rows that remain, a part at a time. */
-	appendStringInfo(
-		&plan->sql,
-		"WITH t AS MATERIALIZED (SELECT t.*, pg_catalog.row_number() OVER (ORDER BY %s)"
-		" AS o%s), w AS MATERIALIZED (SELECT t.part, t.queued,"
-		" pg_catalog.array_agg(t.\"row\") AS rows FROM t GROUP BY 1, 2),"
-		" e AS MATERIALIZED (SELECT w.part, w.queued, r.\"row\", r.event FROM w JOIN ",
-		p->order.data, rows.data);
+	appendStringInfo(&plan->sql,
+					 "%st AS MATERIALIZED (SELECT t.*, pg_catalog.row_number() OVER (ORDER BY %s)"
+					 " AS o%s), w AS MATERIALIZED (SELECT t.part, t.queued,"
+					 " pg_catalog.array_agg(t.\"row\") AS rows FROM t GROUP BY 1, 2),"
+					 " e AS MATERIALIZED (SELECT w.part, w.queued, r.\"row\", r.event FROM w JOIN ",
+					 p->plan->cuts > 0 ? "" : "WITH ", p->order.data, rows.data);
 	ls_plan_append_sources(p, &plan->sql, false);
 	appendStringInfo(
 		&plan->sql,
@@ -561,7 +724,9 @@ ls_plan_begin(ls_search *search, ls_filter *matching)
 	p->plan = palloc0(sizeof(ls_plan));
 	p->plan->days = (search->to - search->from) / LS_USECS_PER_DAY + 1;
 	initStringInfo(&p->plan->sql);
+	initStringInfo(&p->with);
 	initStringInfo(&p->sql);
+	initStringInfo(&p->pending);
 	initStringInfo(&p->order);
 	p->organization =
 		ls_plan_parameter(p, UUIDOID, UUIDPGetDatum(&search->principal->organization), false);
@@ -600,6 +765,8 @@ ls_search_plan(ls_search *search, const ls_position *position)
 
 	add_stages(p);
 	set_page(p, position);
+	if (plan->sql.len > LS_PLAN_MAX_LENGTH)
+		check_length(p, (Size) plan->sql.len);
 
 	if (p->values.n > 0 || plan->table)
 		ls_plan_set(p, p->fields, ls_plan_field_array(p, &p->values));

@@ -7,7 +7,12 @@
  * A planner wraps the statement so far, whose rows are `t`, once for each
  * stage.  Events have the columns ts, batch, place, values (of the fields that
  * part_scan was asked for) and event; stages add columns cN, n<stage> and
- * o<stage>.  What a field's value is at a stage is an SQL expression over `t`.
+ * o<stage>.  What a field's value is at a stage is the name of a column: text
+ * that later stages repeat must not grow with what came before.
+ *
+ * The server copies a subquery once for each level around it, so the levels of
+ * a long chain of stages are cut into materialized queries (ls_plan_cut).  With
+ * the limits of the text and of columns that bounds what planning takes.
  *
  *-------------------------------------------------------------------------
  */
@@ -24,6 +29,15 @@
 #define LS_PLAN_SORT_LIMIT 10000 /* of the stage sort, when it says none */
 #define LS_PLAN_HEAD_LIMIT 10
 
+/* Bytes of a statement. */
+#define LS_PLAN_MAX_LENGTH (256 * 1024)
+
+/* Levels of subqueries, and columns that they add; what has more is cut.  make differential LEVELS=1. */
+#ifndef LS_PLAN_MAX_LEVELS
+#define LS_PLAN_MAX_LEVELS 16
+#endif
+#define LS_PLAN_MAX_ADDED 128
+
 #define LS_SQL_MISSING "NULL::pg_catalog.text"
 
 /* A list of fields of the query. */
@@ -38,7 +52,7 @@ typedef struct ls_field_set
 typedef struct ls_binding
 {
 	const ls_query_field *field;
-	char *sql;
+	char *sql;   /* becomes a column when something refers to it */
 	char *shown; /* what the answer has of it; NULL: nothing */
 } ls_binding;
 
@@ -48,10 +62,16 @@ typedef struct ls_planner
 	ls_plan *plan;
 	const ls_filter *matching; /* what scanned rows match: the head and some conditions */
 	uint32 first_stage;        /* those before it are in the filter */
-	StringInfoData sql;        /* of the stages so far */
+	StringInfoData with;       /* what was cut off: "x1 AS MATERIALIZED (...), ..." */
+	StringInfoData sql;        /* of the stages so far, without that */
+	StringInfoData pending;    /* columns that the next level adds: ", ... AS cN" */
 	StringInfoData order;      /* the current order, as terms of ORDER BY */
+	int levels;                /* of sql */
+	int first_column;          /* that sql added */
 	int stage;                 /* number of the stage, for names */
+	ls_query_span span;        /* of the stage, for errors */
 	int next_column;           /* number of the next cN */
+	int first_pending;         /* of the columns in `pending` */
 	ls_field_set values;       /* what part_scan must return as values */
 	ls_field_set shown;
 	ls_field_set hidden;
@@ -92,8 +112,27 @@ extern Datum ls_plan_text_array(const ls_str *texts, int n);
 /* The text of a stage, for the functions that evaluate it. */
 extern int ls_plan_stage_text(ls_planner *p, const ls_query_stage *stage);
 
-/* before (statement so far) t after */
+/*
+ * before (statement so far) t after.  What was made of `t` before stays valid.
+ * QUERY_SEMANTIC_ERROR when the statement becomes longer than LS_PLAN_MAX_LENGTH.
+ */
 extern void ls_plan_wrap(ls_planner *p, const char *before, const char *after);
+
+/* Makes the pending columns a level, so that p->sql has them. */
+extern void ls_plan_flush(ls_planner *p);
+
+/*
+ * Puts the statement so far into a materialized query when it has many levels.
+ * Only between stages, or parts of one: it keeps the columns that bindings, the
+ * table and the order name.
+ */
+extern void ls_plan_cut(ls_planner *p);
+
+/* The name of a column with that value; the value itself when it is only a name. */
+extern char *ls_plan_column_of(ls_planner *p, char *value);
+
+/* The current order for a stage to repeat: a long one becomes a column. */
+extern const char *ls_plan_order(ls_planner *p);
 
 /* The value of an expression of a stage; `text` 0: the stage's text is added. */
 extern char *ls_plan_expression(ls_planner *p, const ls_query_stage *stage, int number, int *text);
@@ -118,7 +157,7 @@ extern Datum ls_plan_field_array(ls_planner *p, const ls_field_set *set);
 /* A field that no one wrote. */
 extern const ls_query_field *ls_plan_field(ls_planner *p, const char *name);
 
-/* The value of a field in the current rows; LS_SQL_MISSING when there is none. */
+/* The name of a field's value in the current rows; LS_SQL_MISSING when there is none. */
 extern char *ls_plan_reference(ls_planner *p, const ls_query_field *field);
 
 /* The same, NULL also for a null. */

@@ -280,6 +280,19 @@ is_touched(const ls_planner *p, const ls_query_field *field)
 	return false;
 }
 
+/* What a binding is named by from now on. */
+static char *
+settled(ls_planner *p, int at)
+{
+	ls_binding *b = &p->bindings[at];
+	bool whole = b->shown == b->sql;
+
+	b->sql = ls_plan_column_of(p, b->sql);
+	if (whole)
+		b->shown = b->sql;
+	return b->sql;
+}
+
 /* The value of the key that the first n parts make; NULL: there is none. */
 static char *
 key_value(ls_planner *p, const ls_query_field *field, uint32 n)
@@ -289,7 +302,7 @@ key_value(ls_planner *p, const ls_query_field *field, uint32 n)
 	char *value;
 
 	if (bound >= 0)
-		return p->bindings[bound].sql;
+		return settled(p, bound);
 	if (keys_are_listed(p))
 	{
 		int at = find_key(&p->shown, key);
@@ -320,8 +333,10 @@ ls_plan_reference(ls_planner *p, const ls_query_field *field)
 	{
 		for (int i = 0; i < p->plan->n_columns; i++)
 		{
-			if (ls_str_eq(p->plan->columns[i].name, field->name))
-				return p->plan->columns[i].sql;
+			ls_plan_column *column = &p->plan->columns[i];
+
+			if (ls_str_eq(column->name, field->name))
+				return column->sql = ls_plan_column_of(p, column->sql);
 		}
 		return pstrdup(LS_SQL_MISSING);
 	}
@@ -329,7 +344,7 @@ ls_plan_reference(ls_planner *p, const ls_query_field *field)
 		ls_search_fail(p->search, field->span, "name an attribute: attributes.<name>");
 	bound = find_binding(p, field);
 	if (bound >= 0)
-		return p->bindings[bound].sql;
+		return settled(p, bound);
 	if (!is_touched(p, field))
 		return is_gone(p, field) ? pstrdup(LS_SQL_MISSING) : event_value(p, field);
 	initStringInfo(&sql);
@@ -344,7 +359,7 @@ ls_plan_reference(ls_planner *p, const ls_query_field *field)
 			appendStringInfo(&sql, "%s, ", value);
 	}
 	appendStringInfoString(&sql, LS_SQL_MISSING ")");
-	return sql.data;
+	return ls_plan_column_of(p, sql.data);
 }
 
 /* Where values are grouped, a null is a missing value. */

@@ -115,7 +115,7 @@ aggregation(ls_planner *p, const ls_query_stage *stage, int number, int *text)
 		case LS_QUERY_FIRST:
 		case LS_QUERY_LAST:
 			return psprintf("logsvc_internal.%s_known(%s ORDER BY %s)",
-							a->kind == LS_QUERY_FIRST ? "first" : "last", known, p->order.data);
+							a->kind == LS_QUERY_FIRST ? "first" : "last", known, ls_plan_order(p));
 		case LS_QUERY_PERCENTILE:
 			return double_text(psprintf("pg_catalog.percentile_cont(%d / 100.0::pg_catalog.float8)"
 										" WITHIN GROUP (ORDER BY %s::pg_catalog.float8)",
@@ -704,6 +704,7 @@ ls_plan_timechart(ls_planner *p, const ls_query_stage *stage, bool first)
 								: "a.%s",
 							name));
 	}
+	ls_plan_flush(p);
 	rows = psprintf("SELECT t.*, pg_catalog.width_bucket(t.ts, $%d) AS b%s FROM (%s) t", times,
 					keys.data, p->sql.data);
 	resetStringInfo(&p->sql);

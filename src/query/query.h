@@ -173,6 +173,7 @@ typedef struct ls_plan
 	bool keyset; /* pages follow the last event, not a number of rows */
 	bool empty;  /* no index matches: nothing to run */
 	bool hash;   /* joins are to be hash joins: the server cannot estimate their rows */
+	int cuts;    /* materialized queries in it */
 	int64 days;  /* that its range touches */
 	int newest;  /* rows that part_scan must return at most, of the first ones; 0: all */
 	int limit;   /* the parameter with the number of rows; 0: none */

@@ -13,17 +13,21 @@
 #include "src/query/query.h"
 
 #include "catalog/pg_type.h"
+#include "executor/tuptable.h"
+#include "fmgr.h"
 #include "miscadmin.h"
+#include "tcop/dest.h"
+#include "tcop/pquery.h"
 #include "utils/builtins.h"
 #include "utils/guc.h"
+#include "utils/lsyscache.h"
+#include "utils/portal.h"
 #include "utils/snapmgr.h"
 #include "utils/timestamp.h"
 
 #include "src/ingest/ingest.h"
 #include "src/store/event_id.h"
 #include "src/store/scan.h"
-
-#define FETCH_ROWS 1000
 
 StaticAssertDecl(LS_SCAN_MAX_COUNTERS >= LS_PLAN_MAX_COUNTERS, "a counter for each aggregate");
 
@@ -45,52 +49,88 @@ ls_search_prepare(ls_search *search)
 
 /* ---- running ---- */
 
+/* Takes the rows one by one: a batch of them could need any amount of memory. */
+typedef struct receiver
+{
+	DestReceiver pub;
+	const ls_plan *plan;
+	ls_plan_row row;
+	void *context;
+	MemoryContext memory; /* of the caller */
+	FmgrInfo *output;     /* of each column */
+	char **texts;
+} receiver;
+
+static void
+start_rows(DestReceiver *self, int operation, TupleDesc desc)
+{
+	receiver *r = (receiver *) self;
+	MemoryContext outer = MemoryContextSwitchTo(r->memory);
+
+	r->output = palloc(sizeof(FmgrInfo) * (Size) desc->natts);
+	r->texts = palloc(sizeof(char *) * (Size) desc->natts);
+	for (int c = 0; c < desc->natts; c++)
+	{
+		Oid output;
+		bool varlena;
+
+		getTypeOutputInfo(TupleDescAttr(desc, c)->atttypid, &output, &varlena);
+		fmgr_info(output, &r->output[c]);
+	}
+	MemoryContextSwitchTo(outer);
+}
+
+static char *
+text_of(receiver *r, TupleTableSlot *slot, int c)
+{
+	return slot->tts_isnull[c] ? NULL : OutputFunctionCall(&r->output[c], slot->tts_values[c]);
+}
+
+static bool
+take_row(TupleTableSlot *slot, DestReceiver *self)
+{
+	receiver *r = (receiver *) self;
+	MemoryContext outer = MemoryContextSwitchTo(r->memory);
+	ls_position position = {0};
+	int n = r->plan->table ? r->plan->n_columns : 1;
+	bool more;
+
+	slot_getallattrs(slot);
+	if (!r->plan->table)
+	{
+		position.time = ls_time_of_timestamptz(DatumGetTimestampTz(slot->tts_values[0]));
+		position.batch = (uint64) DatumGetInt64(slot->tts_values[1]);
+		position.place = (uint32) DatumGetInt32(slot->tts_values[2]);
+	}
+	for (int c = 0; c < n; c++)
+		r->texts[c] = text_of(r, slot, r->plan->table ? c : 3);
+	more = r->row(r->context, &position, r->texts);
+	for (int c = 0; c < n; c++)
+	{
+		if (r->texts[c] != NULL)
+			pfree(r->texts[c]);
+	}
+	MemoryContextSwitchTo(outer);
+	return more;
+}
+
+static void
+end_rows(DestReceiver *self)
+{
+}
+
 static void
 fetch_rows(Portal portal, const ls_plan *plan, ls_plan_row row, void *context)
 {
-	for (;;)
-	{
-		SPITupleTable *table;
-		uint64 n;
+	receiver r = {
+		.pub = {take_row, start_rows, end_rows, end_rows, DestNone},
+		.plan = plan,
+		.row = row,
+		.context = context,
+		.memory = CurrentMemoryContext,
+	};
 
-		SPI_cursor_fetch(portal, true, FETCH_ROWS);
-		table = SPI_tuptable;
-		n = SPI_processed;
-		for (uint64 i = 0; i < n; i++)
-		{
-			HeapTuple tuple = table->vals[i];
-			char *texts[1600];
-			ls_position position = {0};
-			bool isnull;
-
-			CHECK_FOR_INTERRUPTS();
-			if (plan->table)
-			{
-				for (int c = 0; c < plan->n_columns; c++)
-					texts[c] = SPI_getvalue(tuple, table->tupdesc, c + 1);
-			}
-			else
-			{
-				position.time = ls_time_of_timestamptz(
-					DatumGetTimestampTz(SPI_getbinval(tuple, table->tupdesc, 1, &isnull)));
-				position.batch =
-					(uint64) DatumGetInt64(SPI_getbinval(tuple, table->tupdesc, 2, &isnull));
-				position.place =
-					(uint32) DatumGetInt32(SPI_getbinval(tuple, table->tupdesc, 3, &isnull));
-				texts[0] = SPI_getvalue(tuple, table->tupdesc, 4);
-			}
-			if (!row(context, &position, texts))
-				return;
-			for (int c = 0; c < (plan->table ? plan->n_columns : 1); c++)
-			{
-				if (texts[c] != NULL)
-					pfree(texts[c]);
-			}
-		}
-		SPI_freetuptable(table);
-		if (n < FETCH_ROWS)
-			return;
-	}
+	(void) PortalRunFetch(portal, FETCH_FORWARD, FETCH_ALL, &r.pub);
 }
 
 void
@@ -126,6 +166,9 @@ run_plan(ls_scan_session *session, ls_search_notes *notes, const ls_plan *plan, 
 		return;
 	nest = NewGUCNestLevel();
 	ls_plan_options(plan->hash);
+	/* Each of them keeps rows. */
+	if (plan->cuts > 0)
+		ls_search_option("work_mem", psprintf("%d", Max(work_mem / (plan->cuts + 1), 64)));
 	ls_scan_current = session;
 	ls_search_notes_current = notes;
 	PG_TRY();

@@ -24,7 +24,8 @@
 #include "src/store/match.h"
 #include "src/store/scan.h"
 
-#define SCRATCH_LIMIT ((size_t) 256 * 1024 * 1024)
+/* Of one expression for one row: many texts on the way to one. */
+#define SCRATCH_LIMIT ((size_t) 64 * 1024 * 1024)
 #define REGEX_LIMIT ((size_t) 64 * 1024 * 1024)
 
 typedef enum value_kind
@@ -163,11 +164,21 @@ boolean_value(bool boolean)
 	return (value){.kind = VALUE_BOOLEAN, .boolean = boolean};
 }
 
+static void
+check_length(size_t length)
+{
+	if (length > LS_VALUE_MAX_LENGTH)
+		ereport(ERROR, errcode(ls_errcode(LS_ERROR_QUERY_MEMORY_LIMIT)),
+				errmsg("an expression makes a text of more than %d kB",
+					   (int) (LS_VALUE_MAX_LENGTH / 1024)));
+}
+
 static value
 string_value(ls_str text)
 {
 	if (text.len > 0 && text.data == NULL)
 		ls_raise(LS_ERROR_QUERY_MEMORY_LIMIT);
+	check_length(text.len);
 	return (value){.kind = VALUE_STRING, .text = text};
 }
 
@@ -529,6 +540,7 @@ replace(ls_arena *arena, ls_str text, ls_str from, ls_str to)
 
 		ls_buf_append(&buf, text.data, before);
 		ls_buf_str(&buf, to);
+		check_length(buf.len);
 		text = ls_str_make(found + from.len, text.len - before - from.len);
 	}
 	ls_buf_str(&buf, text);
@@ -632,7 +644,10 @@ call(ls_value_program *program, const node *n)
 		case LS_QUERY_CONCAT:
 			ls_buf_init(&buf, arena);
 			for (uint32 i = 0; i < n_args; i++)
+			{
 				ls_buf_str(&buf, render(arena, &args[i]));
+				check_length(buf.len);
+			}
 			return buffer_value(&buf);
 		case LS_QUERY_ROUND:
 			return round_to(arena, args, n_args);
@@ -732,31 +747,39 @@ evaluate(ls_value_program *program, const node *n)
 	return arithmetic(expr->kind, &left, &right);
 }
 
-ls_str
+/* The scratch memory is given back behind each row: a statement has many programs. */
+struct varlena *
 ls_value_json(ls_value_program *program, const ls_str *fields)
 {
+	struct varlena *json = NULL;
 	value v;
 	ls_buf buf;
 
-	ls_arena_reset(program->scratch);
 	program->fields = fields;
 	v = evaluate(program, program->root);
-	if (v.kind == VALUE_NULL)
-		return ls_str_make(NULL, 0);
-	if (v.kind != VALUE_STRING)
-		return render(program->scratch, &v);
-	ls_buf_init(&buf, program->scratch);
-	ls_json_quote(&buf, v.text);
-	return buffer_value(&buf).text;
+	if (v.kind == VALUE_STRING)
+	{
+		ls_buf_init(&buf, program->scratch);
+		ls_json_quote(&buf, v.text);
+		if (buf.failed)
+			ls_raise(LS_ERROR_QUERY_MEMORY_LIMIT);
+		json = ls_text_of_str(ls_str_make(buf.data, buf.len));
+	}
+	else if (v.kind != VALUE_NULL)
+		json = ls_text_of_str(render(program->scratch, &v));
+	ls_arena_reset(program->scratch);
+	return json;
 }
 
 bool
 ls_value_is_true(ls_value_program *program, const ls_str *fields)
 {
 	value v;
+	bool result;
 
-	ls_arena_reset(program->scratch);
 	program->fields = fields;
 	v = evaluate(program, program->root);
-	return is_true(&v);
+	result = is_true(&v);
+	ls_arena_reset(program->scratch);
+	return result;
 }

@@ -19,6 +19,9 @@
 /* Fields that one expression may name. */
 #define LS_VALUE_MAX_FIELDS 64
 
+/* Bytes of a text that an expression makes: as many as an event may have. */
+#define LS_VALUE_MAX_LENGTH ((size_t) 1024 * 1024)
+
 typedef struct ls_value_fields
 {
 	const ls_query_field *items[LS_VALUE_MAX_FIELDS];
@@ -41,11 +44,11 @@ extern ls_value_program *ls_value_prepare(const ls_query_expr *expr);
 
 /*
  * Evaluates it for the values of its fields, in the order of
- * ls_value_list_fields (data NULL: missing).  The results are valid until the
- * next call.  Raises QUERY_MEMORY_LIMIT, and QUERY_SEMANTIC_ERROR when a
+ * ls_value_list_fields (data NULL: missing).  Raises QUERY_MEMORY_LIMIT, also
+ * when a text is longer than LS_VALUE_MAX_LENGTH, and QUERY_SEMANTIC_ERROR when a
  * regular expression needs too many steps.
  */
-extern ls_str ls_value_json(ls_value_program *program, const ls_str *fields); /* data NULL: null */
+extern struct varlena *ls_value_json(ls_value_program *program, const ls_str *fields); /* or NULL */
 extern bool ls_value_is_true(ls_value_program *program, const ls_str *fields);
 
 /* The text of a JSON text as comparisons see it; strings with escapes go to the arena. */

@@ -39,25 +39,57 @@ ls_search_notes *ls_search_notes_current = NULL;
 
 /* ---- expressions ---- */
 
-/* A stage from its text, in memory that lives as long as the call site. */
+/*
+ * The stage that was parsed last.  A stage of many expressions has a call site
+ * for each, and parsing it for each would take the square of its length.  Call
+ * sites of a statement share the context that they live in.
+ */
+static struct
+{
+	MemoryContext context; /* NULL: there is none */
+	ls_str text;
+	const ls_query_stage *stage;
+	MemoryContextCallback *callback;
+} last_stage;
+
+static void
+forget_stage(void *callback)
+{
+	if (last_stage.callback == callback)
+		last_stage.context = NULL;
+}
+
+/* A stage from its text, in the current context, which lives as long as the call site. */
 static const ls_query_stage *
-parse_stage(FunctionCallInfo fcinfo, ls_arena **arena)
+parse_stage(FunctionCallInfo fcinfo)
 {
 	ls_str written = ls_str_of_text(PG_GETARG_TEXT_PP(0));
+	MemoryContextCallback *callback;
+	ls_arena *arena;
 	ls_query *query;
 	ls_query_error error = {0};
 	ls_buf whole;
 
-	*arena = ls_context_arena(CurrentMemoryContext, PARSE_MEMORY);
-	ls_buf_init(&whole, *arena);
+	if (last_stage.context == CurrentMemoryContext && ls_str_eq(last_stage.text, written))
+		return last_stage.stage;
+	arena = ls_context_arena(CurrentMemoryContext, PARSE_MEMORY);
+	ls_buf_init(&whole, arena);
 	ls_buf_lit(&whole, "| ");
 	ls_buf_str(&whole, written);
 	if (whole.failed)
 		ls_raise(LS_ERROR_QUERY_MEMORY_LIMIT);
-	if (!ls_query_parse(ls_str_make(whole.data, whole.len), *arena, &query, &error) ||
+	if (!ls_query_parse(ls_str_make(whole.data, whole.len), arena, &query, &error) ||
 		query->stages.n != 1)
 		ereport(ERROR, errcode(ls_errcode(LS_ERROR_QUERY_SYNTAX)), errmsg("not a stage"));
-	return query->stages.items[0];
+	callback = palloc0(sizeof(*callback));
+	callback->func = forget_stage;
+	callback->arg = callback;
+	MemoryContextRegisterResetCallback(CurrentMemoryContext, callback);
+	last_stage.context = CurrentMemoryContext;
+	last_stage.text = ls_str_make(whole.data + 2, whole.len - 2);
+	last_stage.stage = query->stages.items[0];
+	last_stage.callback = callback;
+	return last_stage.stage;
 }
 
 typedef struct eval_state
@@ -77,12 +109,11 @@ program_of(FunctionCallInfo fcinfo)
 	MemoryContext outer;
 	const ls_query_expr *expr;
 	ls_value_fields fields = {.n = 0};
-	ls_arena *arena;
 
 	if (state != NULL)
 		return state;
 	outer = MemoryContextSwitchTo(fcinfo->flinfo->fn_mcxt);
-	expr = ls_value_expression(parse_stage(fcinfo, &arena), PG_GETARG_INT32(1));
+	expr = ls_value_expression(parse_stage(fcinfo), PG_GETARG_INT32(1));
 	if (expr == NULL || !ls_value_list_fields(expr, &fields))
 		ereport(ERROR, errcode(ls_errcode(LS_ERROR_QUERY_SEMANTIC)), errmsg("no such expression"));
 	state = palloc0(sizeof(*state));
@@ -117,13 +148,13 @@ logsvc_value_eval(PG_FUNCTION_ARGS)
 {
 	eval_state *state = program_of(fcinfo);
 	ls_str values[LS_VALUE_MAX_FIELDS];
-	ls_str json;
+	struct varlena *json;
 
 	read_fields(fcinfo, state, values);
 	json = ls_value_json(state->program, values);
-	if (json.data == NULL)
+	if (json == NULL)
 		PG_RETURN_NULL();
-	PG_RETURN_TEXT_P(ls_text_of_str(json));
+	PG_RETURN_TEXT_P(json);
 }
 
 /* value_test(stage text, expression int, fields text[]) returns boolean */
@@ -152,13 +183,12 @@ rex_of(FunctionCallInfo fcinfo)
 	rex_state *state = fcinfo->flinfo->fn_extra;
 	MemoryContext outer;
 	const char *error = NULL;
-	ls_arena *arena;
 
 	if (state != NULL)
 		return state;
 	outer = MemoryContextSwitchTo(fcinfo->flinfo->fn_mcxt);
 	state = palloc0(sizeof(*state));
-	state->stage = parse_stage(fcinfo, &arena);
+	state->stage = parse_stage(fcinfo);
 	state->regex = ls_regex_compile(ls_context_arena(CurrentMemoryContext, ROW_MEMORY),
 									state->stage->pattern, true, &error);
 	if (state->regex == NULL)
@@ -186,14 +216,16 @@ logsvc_rex_groups(PG_FUNCTION_ARGS)
 	int matched;
 	ls_str subject;
 
-	ls_arena_reset(state->scratch);
 	subject = ls_value_plain(ls_str_of_text(PG_GETARG_TEXT_PP(1)), state->scratch);
 	matched = ls_regex_match(state->regex, subject, &error);
 	if (matched < 0)
 		ereport(ERROR, errcode(ls_errcode(LS_ERROR_QUERY_SEMANTIC)),
 				errmsg("rex could not be evaluated: %s", error));
 	if (matched == 0)
+	{
+		ls_arena_reset(state->scratch);
 		PG_RETURN_NULL();
+	}
 	for (int i = 0; i < n; i++)
 	{
 		ls_str group;
@@ -209,6 +241,7 @@ logsvc_rex_groups(PG_FUNCTION_ARGS)
 			ls_raise(LS_ERROR_QUERY_MEMORY_LIMIT);
 		values[i] = PointerGetDatum(ls_text_of_str(ls_str_make(buf.data, buf.len)));
 	}
+	ls_arena_reset(state->scratch);
 	PG_RETURN_ARRAYTYPE_P(
 		construct_md_array(values, nulls, 1, &n, bounds, TEXTOID, -1, false, TYPALIGN_INT));
 }

@@ -295,7 +295,8 @@ sub make_stages
 	my $state = { long => $query->{earliest} ? 1 : 0 };
 	my @stages;
 	return [] if chance(0.3);
-	foreach (1 .. between(1, 4))
+	# Some are so long that their statement is cut.
+	foreach (1 .. between(1, chance(0.03) ? 25 : 4))
 	{
 		my $stage = make_stage($events, $state);
 		push @stages, $stage;
