@@ -21,6 +21,7 @@
 #include "executor/executor.h"
 #include "tcop/dest.h"
 #include "utils/datum.h"
+#include "utils/guc.h"
 #include "utils/lsyscache.h"
 #include "utils/plancache.h"
 #include "utils/resowner.h"

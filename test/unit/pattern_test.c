@@ -451,6 +451,39 @@ test_hostile(void)
 	ls_arena_destroy(small);
 }
 
+/* Wherever memory ends: no result, and nothing that the sanitizers mind. */
+static void
+test_memory(void)
+{
+	static const char *const kinds[] = {"2024-05-01 10:00:%02d INFO api: GET /users/%d took %d ms",
+										"%d: worker %d: queue %d is empty",
+										"level=warn host=h%d msg=\"retry %d of %d\"",
+										"May  1 10:00:%02d host app[%d]: session %d closed"};
+	ls_str rows[64];
+	ls_pattern_set *set = NULL;
+	size_t limit = 4096;
+	int without = 0;
+
+	for (int i = 0; i < 64; i++)
+	{
+		ls_buf buf;
+
+		ls_buf_init(&buf, arena);
+		ls_buf_printf(&buf, kinds[i % 4], i % 60, i * 7, i * i);
+		rows[i] = ls_str_make(buf.data, buf.len);
+	}
+	for (; set == NULL && limit < (size_t) 64 << 20; limit += 128)
+	{
+		ls_arena *little = ls_arena_create(NULL, limit);
+
+		set = ls_pattern_mine(little, rows, 64, NULL);
+		without += set == NULL;
+		ls_arena_destroy(little);
+	}
+	ok(set != NULL && without > 100, "an end of memory at any place gives no result");
+	printf("# %d limits up to %zu bytes\n", without, limit);
+}
+
 int
 main(void)
 {
@@ -462,6 +495,7 @@ main(void)
 	test_escape();
 	test_ids();
 	test_hostile();
+	test_memory();
 	test_accuracy();
 	test_other_kinds();
 	test_cost();
