@@ -21,7 +21,7 @@ COMMENT ON FUNCTION logsvc_internal.password_matches(text, text) IS
 CREATE OR REPLACE FUNCTION logsvc_internal.password_outdated(hash text) RETURNS boolean
 LANGUAGE C STABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'logsvc_password_outdated';
 COMMENT ON FUNCTION logsvc_internal.password_outdated(text) IS
-'Was it hashed with less than logsvc.password_cost?';
+'Was it hashed with another cost than that of logsvc.password_cost?';
 
 CREATE OR REPLACE FUNCTION logsvc_internal.password_breached(password text) RETURNS boolean
 LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'logsvc_password_breached';
@@ -125,7 +125,7 @@ $$;
 COMMENT ON FUNCTION logsvc_internal.remember_password(uuid, text) IS
 'Adds a password to the history of a user, which has ten';
 
--- The password is right and its hash is of an older cost.
+-- The password is right and its hash is of another cost.
 CREATE OR REPLACE FUNCTION logsvc_internal.rehash_password(account uuid, password text)
 RETURNS void
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$

@@ -276,9 +276,10 @@ extern bool ls_base32_decode(ls_str text, uint8 out[16]);
 extern void ls_new_id(pg_uuid_t *id);
 
 /*
- * Passwords: scrypt with r = 8, p = 1 and N = 2^ln, as "$scrypt$ln=15,r=8,p=1$salt$hash".
- * One takes 2^(ln-5) MB and, with ln = 15, some 60 ms of processor time, during
- * which nothing can interrupt it.  Malformed stored hashes raise DATA_CORRUPTED.
+ * Passwords: scrypt with r = 8 and N = 2^ln, as "$scrypt$ln=15,r=8,p=3$salt$hash".
+ * One takes 2^(ln-5) MB, and p so many passes that each cost is as hard to guess
+ * from: 3 for ln = 15, 2 for 16, 1 for 17.  That is 0.2 to 0.3 s of processor time,
+ * during which nothing can interrupt it.  Malformed stored hashes raise DATA_CORRUPTED.
  */
 #define LS_PASSWORD_COST_MIN 15
 #define LS_PASSWORD_COST_MAX 17
@@ -286,16 +287,16 @@ extern void ls_new_id(pg_uuid_t *id);
 /* With a new salt and ln = logsvc.password_cost; palloc'd. */
 extern char *ls_password_hash(ls_str password);
 
-/* With the salt and the ln of a stored one: equal to it when the password is; palloc'd. */
+/* With the salt and the cost of a stored one: equal to it when the password is; palloc'd. */
 extern char *ls_password_hash_like(ls_str password, const char *stored);
 
 /*
  * Is it the password?  NULL stored: false.  False takes as long whether there is
- * a hash or not and whatever its ln is.
+ * a hash or not, also when it is of an older, smaller cost.
  */
 extern bool ls_password_verify(ls_str password, const char *stored);
 
-/* Was it hashed with a smaller ln than logsvc.password_cost? */
+/* Was it hashed with another cost than logsvc.password_cost says today? */
 extern bool ls_password_outdated(const char *stored);
 
 /* ---- stop points (stop_point.c): debug builds only ---- */

@@ -140,25 +140,37 @@ ls_new_id(pg_uuid_t *id)
 /* ---- passwords: scrypt, RFC 7914 ---- */
 
 #define SCRYPT_R 8
-#define SCRYPT_P 1
 #define SCRYPT_SALT 16
 #define SCRYPT_HASH 32
+#define LEAST_LOG_N 10
+#define MOST_P 16
 
 typedef struct scrypt_hash
 {
 	int log_n;
+	int p;
 	uint8 salt[SCRYPT_SALT];
 	uint8 hash[SCRYPT_HASH];
 } scrypt_hash;
 
-static void
-scrypt(ls_str password, const uint8 *salt, int log_n, uint8 hash[SCRYPT_HASH])
+/*
+ * OWASP's table: less memory, more passes.  All are as hard to guess from; what
+ * a server has more of, memory or processors, is its operator's choice.
+ */
+static int
+passes_of(int log_n)
 {
-	/* 128 * r * N bytes are the algorithm's; the rest is small change. */
-	uint64 memory = (UINT64_C(128) * SCRYPT_R << log_n) + 1024 * 1024;
+	return log_n >= 17 ? 1 : log_n == 16 ? 2 : 3;
+}
+
+static void
+scrypt(ls_str password, const uint8 *salt, int log_n, int p, uint8 hash[SCRYPT_HASH])
+{
+	/* 128 * r * (N + p) bytes are the algorithm's; the rest is small change. */
+	uint64 memory = UINT64_C(128) * SCRYPT_R * ((UINT64_C(1) << log_n) + (uint64) p) + 1024 * 1024;
 
 	if (EVP_PBE_scrypt(password.data, password.len, salt, SCRYPT_SALT, UINT64_C(1) << log_n,
-					   SCRYPT_R, SCRYPT_P, memory, hash, SCRYPT_HASH) != 1)
+					   SCRYPT_R, (uint64) p, memory, hash, SCRYPT_HASH) != 1)
 		ereport(ERROR, errcode(ERRCODE_OUT_OF_MEMORY), errmsg("could not hash a password"));
 }
 
@@ -170,7 +182,7 @@ scrypt_text(const scrypt_hash *h)
 
 	ls_hex(h->salt, SCRYPT_SALT, salt);
 	ls_hex(h->hash, SCRYPT_HASH, hash);
-	return psprintf("$scrypt$ln=%d,r=%d,p=%d$%s$%s", h->log_n, SCRYPT_R, SCRYPT_P, salt, hash);
+	return psprintf("$scrypt$ln=%d,r=%d,p=%d$%s$%s", h->log_n, SCRYPT_R, h->p, salt, hash);
 }
 
 static bool
@@ -191,10 +203,10 @@ unhex(const char *text, size_t len, uint8 *out)
 static void
 scrypt_parse(const char *stored, scrypt_hash *h)
 {
-	int r, p, prefix = 0;
+	int r, prefix = 0;
 
-	if (sscanf(stored, "$scrypt$ln=%d,r=%d,p=%d$%n", &h->log_n, &r, &p, &prefix) != 3 ||
-		prefix == 0 || r != SCRYPT_R || p != SCRYPT_P || h->log_n < 10 ||
+	if (sscanf(stored, "$scrypt$ln=%d,r=%d,p=%d$%n", &h->log_n, &r, &h->p, &prefix) != 3 ||
+		prefix == 0 || r != SCRYPT_R || h->p < 1 || h->p > MOST_P || h->log_n < LEAST_LOG_N ||
 		h->log_n > LS_PASSWORD_COST_MAX ||
 		strlen(stored + prefix) != 2 * SCRYPT_SALT + 1 + 2 * SCRYPT_HASH ||
 		!unhex(stored + prefix, SCRYPT_SALT, h->salt) ||
@@ -206,10 +218,10 @@ scrypt_parse(const char *stored, scrypt_hash *h)
 char *
 ls_password_hash(ls_str password)
 {
-	scrypt_hash h = {.log_n = ls_password_cost};
+	scrypt_hash h = {.log_n = ls_password_cost, .p = passes_of(ls_password_cost)};
 
 	ls_random_bytes(h.salt, SCRYPT_SALT);
-	scrypt(password, h.salt, h.log_n, h.hash);
+	scrypt(password, h.salt, h.log_n, h.p, h.hash);
 	return scrypt_text(&h);
 }
 
@@ -219,8 +231,14 @@ ls_password_hash_like(ls_str password, const char *stored)
 	scrypt_hash h;
 
 	scrypt_parse(stored, &h);
-	scrypt(password, h.salt, h.log_n, h.hash);
+	scrypt(password, h.salt, h.log_n, h.p, h.hash);
 	return scrypt_text(&h);
+}
+
+static bool
+of_today(const scrypt_hash *h)
+{
+	return h->log_n == ls_password_cost && h->p == passes_of(ls_password_cost);
 }
 
 bool
@@ -229,30 +247,36 @@ ls_password_verify(ls_str password, const char *stored)
 	/* What a hash of today's cost took here lately, us: whether there is one or not. */
 	static int64 usual = 0;
 	static int usual_cost = 0;
-	scrypt_hash h = {.log_n = ls_password_cost};
+	scrypt_hash h = {.log_n = ls_password_cost, .p = passes_of(ls_password_cost)};
 	uint8 actual[SCRYPT_HASH];
 	ls_time begin = ls_now();
 	int64 left;
+	int missing;
 
 	if (stored != NULL)
 		scrypt_parse(stored, &h);
-	scrypt(password, h.salt, h.log_n, actual);
-	if (h.log_n == ls_password_cost)
+	scrypt(password, h.salt, h.log_n, h.p, actual);
+	if (of_today(&h))
 	{
 		usual = usual_cost == h.log_n ? (3 * usual + ls_now() - begin) / 4 : ls_now() - begin;
 		usual_cost = h.log_n;
 	}
 	if (stored != NULL && ls_equal_constant_time(actual, h.hash, SCRYPT_HASH))
 		return true;
+	if (of_today(&h))
+		return false;
 
-	/* 2^ln and then 2^ln, 2^(ln+1), ...: together as much as a hash of today. */
-	for (int log_n = h.log_n; log_n < ls_password_cost; log_n++)
-		scrypt(password, h.salt, log_n, actual);
+	/* As many passes more as make it the work of a hash of today. */
+	missing = h.log_n > ls_password_cost
+				  ? 0
+				  : (passes_of(ls_password_cost) << (ls_password_cost - h.log_n)) - h.p;
+	if (missing > 0)
+		scrypt(password, h.salt, h.log_n, missing, actual);
 
 	/* Less memory is a little faster: the rest of the time is waited for. */
 	left = usual - (ls_now() - begin);
-	if (h.log_n < ls_password_cost && usual_cost == ls_password_cost && left > 0)
-		pg_usleep((long) Min(left, INT64_C(50000)));
+	if (usual_cost == ls_password_cost && left > 0)
+		pg_usleep((long) Min(left, INT64_C(150000)));
 	return false;
 }
 
@@ -262,5 +286,5 @@ ls_password_outdated(const char *stored)
 	scrypt_hash h;
 
 	scrypt_parse(stored, &h);
-	return h.log_n < ls_password_cost;
+	return !of_today(&h);
 }

@@ -249,7 +249,7 @@ ls_guc_register(bool preloaded)
 		"logsvc.trusted_proxies", "Networks whose X-Forwarded-For is believed, comma-separated.",
 		NULL, &ls_trusted_proxies, "", PGC_SIGHUP, GUC_LIST_INPUT, check_networks, NULL, NULL);
 
-	int_setting("logsvc.password_cost", "Cost of password hashes: scrypt with N = 2^this.",
+	int_setting("logsvc.password_cost", "Memory of password hashes: scrypt with N = 2^this.",
 				&ls_password_cost, LS_PASSWORD_COST_MIN, LS_PASSWORD_COST_MIN, LS_PASSWORD_COST_MAX,
 				PGC_SIGHUP, 0);
 	string_setting("logsvc.breached_passwords_file",

@@ -39,7 +39,7 @@ FROM generate_series(1, 200) AS n,
 -- ---- passwords ----
 
 CREATE TEMP TABLE password AS SELECT logsvc_internal.password_hash('Correct horse 1') AS hash;
-SELECT matches(hash, '^\$scrypt\$ln=15,r=8,p=1\$[0-9a-f]{32}\$[0-9a-f]{64}$', 'scrypt') FROM password;
+SELECT matches(hash, '^\$scrypt\$ln=15,r=8,p=3\$[0-9a-f]{32}\$[0-9a-f]{64}$', 'scrypt') FROM password;
 SELECT ok(logsvc_internal.password_matches('Correct horse 1', hash), 'the password matches')
 FROM password;
 SELECT ok(NOT logsvc_internal.password_matches('correct horse 1', hash), 'another does not')

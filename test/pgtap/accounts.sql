@@ -1,5 +1,5 @@
 -- Passwords, links, sessions and what operators do with accounts, in SQL.
-SELECT plan(80);
+SELECT plan(85);
 
 CREATE TEMP TABLE made AS
 SELECT logsvc.create_organization('Acme', 'business') AS acme,
@@ -14,7 +14,7 @@ $$SELECT concat_ws(' ', r.status, convert_from(r.body, 'UTF8')::jsonb->>'code')$
 
 -- ---- hashes ----
 
-SELECT matches(password_hash, '^\$scrypt\$ln=15,r=8,p=1\$[0-9a-f]{32}\$[0-9a-f]{64}$', 'a hash says what it is')
+SELECT matches(password_hash, '^\$scrypt\$ln=15,r=8,p=3\$[0-9a-f]{32}\$[0-9a-f]{64}$', 'a hash says what it is')
 FROM logsvc_internal.user_account WHERE email = 'ann@acme.test';
 SELECT ok(logsvc_internal.password_matches('Blue-kettle-and-7-spoons', password_hash), 'the password')
 FROM logsvc_internal.user_account WHERE email = 'ann@acme.test';
@@ -24,6 +24,7 @@ WHERE email = 'ann@acme.test';
 SELECT is(logsvc_internal.password_matches('x', NULL), false, 'no hash, no match');
 SELECT throws_ok(format('SELECT logsvc_internal.password_matches(''x'', %L)', h), 'XX001', NULL, format('malformed: %L', h))
 FROM unnest(ARRAY['', 'x', '$scrypt$ln=15,r=8,p=1$00$00', '$scrypt$ln=30,r=8,p=1$' || repeat('0', 32) || '$' || repeat('0', 64),
+	'$scrypt$ln=15,r=8,p=17$' || repeat('0', 32) || '$' || repeat('0', 64),
 	'$scrypt$ln=15,r=9,p=1$' || repeat('0', 32) || '$' || repeat('0', 64)]) AS h;
 -- RFC 7914 gives no vector with N = 2^15; this one is of Python's hashlib.scrypt.
 SELECT is(logsvc_internal.password_hash_like('Blue-kettle-and-7-spoons',
@@ -32,7 +33,11 @@ SELECT is(logsvc_internal.password_hash_like('Blue-kettle-and-7-spoons',
 SELECT ok(logsvc_internal.password_matches(U&'Gru\0308ne Bu\0308cher 12', logsvc_internal.password_hash(U&'Gr\00FCne B\00FCcher 12')),
 	'one letter typed in two ways');
 SELECT isnt(logsvc_internal.password_hash('x'), logsvc_internal.password_hash('x'), 'salted');
-SELECT ok(logsvc_internal.password_outdated('$scrypt$ln=14,r=8,p=1$' || repeat('0', 32) || '$' || repeat('0', 64)), 'an older cost');
+SELECT is(logsvc_internal.password_hash_like('x', '$scrypt$ln=15,r=8,p=3$' || repeat('0', 32) || '$' || repeat('0', 64)),
+	'$scrypt$ln=15,r=8,p=3$' || repeat('0', 32) || '$fee130a993070ea2f23fb8f91a1fdc669780bec2d034b5614a59e0a2021ae355', 'and one of three passes');
+SELECT is(logsvc_internal.password_outdated(cost || '$' || repeat('0', 32) || '$' || repeat('0', 64)), cost <> '$scrypt$ln=15,r=8,p=3',
+	cost || ': as weak as it says')
+FROM unnest(ARRAY['$scrypt$ln=14,r=8,p=1', '$scrypt$ln=15,r=8,p=1', '$scrypt$ln=16,r=8,p=1', '$scrypt$ln=15,r=8,p=3']) AS cost;
 
 -- ---- rules ----
 

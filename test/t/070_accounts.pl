@@ -326,6 +326,16 @@ is_answer(change('Something-that-is-4-new', $password), '422 PASSWORD_REUSED', '
 $t->set('logsvc.password_cost', '15');
 $password = 'Something-that-is-4-new';
 
+# A hash of one pass, as older versions made them, is renewed as well.
+my $hash_of_ann = "SELECT substr(password_hash, 1, position('p=' IN password_hash) + 2) FROM logsvc_internal.user_account WHERE email = 'ann\@example.org'";
+$t->sql("UPDATE logsvc_internal.user_account SET password_hash = logsvc_internal.password_hash_like('$password', '\$scrypt\$ln=15,r=8,p=1\$'"
+	  . " || repeat('5', 32) || '\$' || repeat('0', 64)) WHERE email = 'ann\@example.org'");
+is($t->sql($hash_of_ann), '$scrypt$ln=15,r=8,p=1', 'an older hash');
+ok(!sign_in('ann@example.org', "$password!"), 'a wrong password');
+is($t->sql($hash_of_ann), '$scrypt$ln=15,r=8,p=1', 'renews nothing');
+ok(sign_in('ann@example.org', $password), 'the right one');
+is($t->sql($hash_of_ann), '$scrypt$ln=15,r=8,p=3', 'does');
+
 # ---- forgotten ----
 
 is(auth('forgot-password', { email => 'ann@example.org' })->{content}, $accepted, 'forgot');
