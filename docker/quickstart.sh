@@ -94,14 +94,10 @@ done
 if ! grep -q '^LOGSVC_PAT=pat_' "$DATA/env" 2> /dev/null; then
 	say "Making organization quickstart with a user, a token and keys"
 	(umask 077 && psql_db -At > "$DATA/credentials") <<'SQL'
-SELECT logsvc.create_organization('quickstart', 'enterprise') IS NULL
- WHERE NOT EXISTS (SELECT FROM logsvc_internal.organization WHERE slug = 'quickstart') \g /dev/null
 SELECT logsvc.create_user('owner@example.com', 'Quickstart owner') IS NULL
  WHERE NOT EXISTS (SELECT FROM logsvc_internal.user_account WHERE email = 'owner@example.com') \g /dev/null
-SELECT logsvc.add_member('quickstart', 'owner@example.com', 'owner') IS NULL
- WHERE NOT EXISTS (SELECT FROM logsvc_internal.member m
-                     JOIN logsvc_internal.user_account u ON u.id = m.user_id
-                    WHERE u.email = 'owner@example.com') \g /dev/null
+SELECT logsvc.create_organization('quickstart', 'enterprise', owner => 'owner@example.com') IS NULL
+ WHERE NOT EXISTS (SELECT FROM logsvc_internal.organization WHERE slug = 'quickstart') \g /dev/null
 SELECT 'LOGSVC_PAT=' || (logsvc.create_token('quickstart', 'owner@example.com', 'quickstart',
   ARRAY['evaluations:run', 'logs:read', 'logs:write', 'logs:export', 'dashboards:read',
         'dashboards:write', 'alerts:read', 'alerts:write', 'pipelines:read', 'pipelines:write',

@@ -406,9 +406,10 @@ COMMENT ON FUNCTION logsvc_internal.count_indexes(uuid) IS
 CREATE OR REPLACE FUNCTION logsvc_internal.count_api_keys(organization uuid) RETURNS bigint
 LANGUAGE sql STABLE STRICT PARALLEL SAFE
 RETURN (SELECT count(*) FROM logsvc_internal.api_key k
-	WHERE k.organization_id = organization AND k.revoked_at IS NULL);
+	WHERE k.organization_id = organization AND k.revoked_at IS NULL
+		AND (k.expires_at > now()) IS NOT FALSE);
 COMMENT ON FUNCTION logsvc_internal.count_api_keys(uuid) IS
-'API keys that count against the plan: revoked ones do not, expired ones do';
+'API keys that count against the plan: those that work';
 
 -- An update that changes nothing, not a row lock: a REPEATABLE READ transaction
 -- that waited for it must not go on with its old snapshot.

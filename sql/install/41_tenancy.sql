@@ -138,7 +138,9 @@ $$;
 COMMENT ON FUNCTION logsvc_internal.make_organization(text, text, text) IS
 'A new organization with its indexes main, _audit and _test';
 
-CREATE OR REPLACE FUNCTION logsvc.create_organization(name text, plan text DEFAULT 'free')
+DROP FUNCTION IF EXISTS logsvc.create_organization(text, text);
+CREATE OR REPLACE FUNCTION logsvc.create_organization(
+	name text, plan text DEFAULT 'free', owner text DEFAULT NULL)
 RETURNS jsonb
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp AS $$
@@ -147,37 +149,21 @@ DECLARE
 BEGIN
 	PERFORM logsvc_internal.require_operator();
 	created := logsvc_internal.make_organization(name, plan);
+	IF owner IS NULL THEN
+		RAISE NOTICE 'organization "%" has no owner yet', created.slug
+			USING HINT = format('Name one: SELECT logsvc.add_member(%L, ''...'', ''owner'').', created.slug);
+	ELSE
+		owner := logsvc_internal.check_email(owner);
+		IF NOT EXISTS (SELECT FROM logsvc_internal.user_account u WHERE u.email = owner) THEN
+			PERFORM logsvc.create_user(owner);
+		END IF;
+		PERFORM logsvc.add_member(created.slug, owner, 'owner');
+	END IF;
 	RETURN logsvc_internal.organization_json(created);
 END
 $$;
-COMMENT ON FUNCTION logsvc.create_organization(text, text) IS
-'Operators: creates an organization with its indexes main, _audit and _test';
-
-CREATE OR REPLACE FUNCTION logsvc.set_plan(organization text, plan text) RETURNS jsonb
-LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp AS $$
-DECLARE
-	target uuid;
-	old_plan text;
-	changed logsvc_internal.organization;
-BEGIN
-	target := logsvc_internal.find_organization(organization);
-	PERFORM logsvc_internal.require_access(target, 'billing:manage');
-	PERFORM logsvc_internal.check_plan(plan);
-	PERFORM logsvc_internal.lock_organization(target);
-	SELECT o.plan INTO old_plan FROM logsvc_internal.organization o WHERE o.id = target;
-	UPDATE logsvc_internal.organization o SET plan = set_plan.plan WHERE o.id = target
-	RETURNING * INTO changed;
-	IF old_plan <> changed.plan THEN
-		PERFORM logsvc_internal.audit(target, 'organization.plan_changed',
-			logsvc_internal.public_id('org_', target),
-			jsonb_build_object('from', old_plan, 'to', changed.plan));
-	END IF;
-	RETURN logsvc_internal.organization_json(changed);
-END
-$$;
-COMMENT ON FUNCTION logsvc.set_plan(text, text) IS
-'Changes the plan; what is beyond a smaller one''s limits stays (decision 47)';
+COMMENT ON FUNCTION logsvc.create_organization(text, text, text) IS
+'Operators: creates an organization with its indexes main, _audit and _test; owner: the address of its first owner, who is made a user if there is none';
 
 CREATE OR REPLACE FUNCTION logsvc.set_limit(organization text, resource text, amount bigint)
 RETURNS jsonb
@@ -543,7 +529,9 @@ FROM logsvc_internal.organization o
 LEFT JOIN logsvc_internal.organization_limit l
 	ON l.organization_id = o.id AND l.resource = 'retention_days'
 LEFT JOIN logsvc_internal.plan_limit p ON p.plan = o.plan AND p.resource = 'retention_days',
-LATERAL (SELECT (CASE WHEN l.organization_id IS NOT NULL THEN l.amount ELSE p.amount END)::int)
+-- One organization's figure, however large, must not fail the view for all.
+LATERAL (SELECT least(CASE WHEN l.organization_id IS NOT NULL THEN l.amount ELSE p.amount END,
+	2147483647)::int)
 	AS m (days);
 COMMENT ON VIEW logsvc_internal.organization_retention IS
 'For how many days each organization keeps events of indexes without a setting of their own, and at most; NULL: for ever';

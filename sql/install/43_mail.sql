@@ -69,6 +69,21 @@ BEGIN ATOMIC
 				'The quota starts anew at {resets}. Until then more events may be discarded; the audit log has an entry each time.'],
 			'See the usage',
 			ARRAY['You get this mail because you are an owner of the organization; at most once a day.']),
+		('plan_request', '{organization} asks for plan {plan}',
+			ARRAY['{requester}, an owner of the organization {organization} ({slug}), asks to change its plan from {from} to {plan}.',
+				'To approve: SELECT logsvc.approve_plan_request(''{slug}'', ''{plan}'');',
+				'To decline: SELECT logsvc.decline_plan_request(''{slug}'', ''the reason'');'],
+			'Open the service',
+			ARRAY['You get this mail because logsvc.operator_email names your address; of each organization at most once an hour. View logsvc.plan_requests has what is open.']),
+		('plan_approved', '{organization} has plan {plan}',
+			ARRAY['The organization {organization} has plan {plan} now, as was asked for.'],
+			'See the plan',
+			ARRAY['You get this mail because you are an owner of the organization.']),
+		('plan_declined', '{organization} does not get plan {plan}',
+			ARRAY['The operator of the service has declined plan {plan} for the organization {organization}; its plan stays as it is.',
+				'The reason given: {reason}'],
+			'See the plan',
+			ARRAY['You get this mail because you are an owner of the organization.']),
 		('alert', '{title}', ARRAY['{text}'], 'Open', ARRAY['You get this mail because an alert rule of {organization} names your address.'])
 	) AS t (name, subject, opening, label, closing)
 	WHERE t.name = mail_template.name;
@@ -136,10 +151,11 @@ LANGUAGE sql STABLE PARALLEL SAFE
 RETURN CASE
 	WHEN key IN ('expires', 'time', 'resets')
 		THEN to_char(value::timestamptz AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI "UTC"')
-	WHEN key IN ('email', 'role', 'percent', 'used', 'limit', 'consequence', 'events', 'size')
+	WHEN key IN ('email', 'role', 'percent', 'used', 'limit', 'consequence', 'events', 'size',
+		'slug', 'plan', 'from', 'reason')
 		THEN left(logsvc_internal.one_line(value), 2000)
 	-- Who has no name is shown by the address, which is his or hers.
-	WHEN key = 'inviter' AND value ~ '^[a-z0-9_+-]+(\.[a-z0-9_+-]+)*@[a-z0-9.-]+$'
+	WHEN key IN ('inviter', 'requester') AND value ~ '^[a-z0-9_+-]+(\.[a-z0-9_+-]+)*@[a-z0-9.-]+$'
 		AND value !~ '^www\.' AND logsvc_internal.is_mail_address(value) THEN value
 	WHEN key IN ('organization', 'inviter') THEN left(logsvc_internal.no_link(value), 100)
 	ELSE left(logsvc_internal.no_link(value), 2000)
@@ -226,6 +242,19 @@ BEGIN ATOMIC
 END;
 COMMENT ON FUNCTION logsvc_internal.cancel_mail(uuid) IS
 'Takes a mail back that has not been sent, with its texts';
+
+CREATE OR REPLACE FUNCTION logsvc_internal.mail_owners(
+	organization uuid, template text, parameters jsonb)
+RETURNS void
+LANGUAGE sql VOLATILE PARALLEL UNSAFE
+BEGIN ATOMIC
+	SELECT logsvc_internal.send_mail(organization, u.email, template, parameters)
+	FROM logsvc_internal.member m JOIN logsvc_internal.user_account u ON u.id = m.user_id
+	WHERE m.organization_id = organization AND m.role = 'owner'
+		AND logsvc_internal.is_mail_address(u.email);
+END;
+COMMENT ON FUNCTION logsvc_internal.mail_owners(uuid, text, jsonb) IS
+'Puts a mail for each owner of an organization into the outbox';
 
 -- ---- for the notifier ----
 

@@ -61,9 +61,17 @@ DECLARE
 	used bigint;
 BEGIN
 	UPDATE logsvc_internal.user_account u SET created_at = created_at WHERE u.id = account;
-	-- One figure for all plans; the operator may have given one of the organizations another.
-	SELECT max(p.amount) INTO allowed FROM logsvc_internal.plan_limit p
-	WHERE p.resource = 'organizations_per_user' AND p.plan = 'free' AND p.amount IS NOT NULL;
+	-- What one of the organizations allows its owner, by its plan or the operator's grant, counts.
+	SELECT CASE WHEN bool_and(l.amount IS NOT NULL) THEN max(l.amount) END INTO allowed
+	FROM (SELECT logsvc_internal.plan_limit_of(o.id, 'organizations_per_user') AS amount
+		FROM logsvc_internal.member m JOIN logsvc_internal.organization o ON o.id = m.organization_id
+		WHERE m.user_id = account AND m.role = 'owner' AND o.deleted_at IS NULL
+		UNION ALL
+		SELECT p.amount FROM logsvc_internal.plan_limit p
+		WHERE p.resource = 'organizations_per_user' AND p.plan = 'free'
+			AND NOT EXISTS (SELECT FROM logsvc_internal.member m
+				JOIN logsvc_internal.organization o ON o.id = m.organization_id
+				WHERE m.user_id = account AND m.role = 'owner' AND o.deleted_at IS NULL)) AS l;
 	SELECT count(*) INTO used
 	FROM logsvc_internal.member m JOIN logsvc_internal.organization o ON o.id = m.organization_id
 	WHERE m.user_id = account AND m.role = 'owner' AND o.deleted_at IS NULL;
@@ -146,6 +154,7 @@ DECLARE
 	before logsvc_internal.organization;
 	after logsvc_internal.organization;
 	changes jsonb;
+	asked jsonb;
 BEGIN
 	PERFORM logsvc_internal.require_access(target, 'org:manage');
 	PERFORM logsvc_internal.lock_organization(target);
@@ -169,7 +178,7 @@ BEGIN
 		after.oauth_providers := ARRAY(SELECT DISTINCT p FROM unnest(oauth_providers) AS p ORDER BY p);
 	END IF;
 	IF logsvc_internal.is_given(given, 'plan', plan IS NOT NULL) THEN
-		PERFORM logsvc.set_plan(logsvc_internal.public_id('org_', target), plan);
+		asked := logsvc.set_plan(logsvc_internal.public_id('org_', target), plan) -> 'planRequest';
 	END IF;
 	UPDATE logsvc_internal.organization o
 	SET name = after.name, timezone = after.timezone, retention_days = after.retention_days,
@@ -183,39 +192,12 @@ BEGIN
 		PERFORM logsvc_internal.audit(target, 'organization.settings_updated',
 			logsvc_internal.public_id('org_', target), changes);
 	END IF;
-	RETURN logsvc_internal.organization_json(after);
+	RETURN logsvc_internal.organization_json(after)
+		|| CASE WHEN asked IS NULL THEN '{}' ELSE jsonb_build_object('planRequest', asked) END;
 END
 $$;
 COMMENT ON FUNCTION logsvc.update_organization(text, text, text, int, text[], text, text[]) IS
 'Changes settings of an organization; what is NULL stays, unless given names it';
-
--- ---- the plan ----
-
-CREATE OR REPLACE FUNCTION logsvc_internal.limits_json(organization uuid) RETURNS jsonb
-LANGUAGE sql STABLE STRICT PARALLEL SAFE
-RETURN (SELECT jsonb_object_agg(p.resource,
-		logsvc_internal.plan_limit_of(limits_json.organization, p.resource))
-	FROM logsvc_internal.plan_limit p WHERE p.plan = 'free');
-COMMENT ON FUNCTION logsvc_internal.limits_json(uuid) IS
-'Every limit of an organization by its name; null: unlimited';
-
-CREATE OR REPLACE FUNCTION logsvc.get_billing(organization text DEFAULT NULL) RETURNS jsonb
-LANGUAGE plpgsql STABLE PARALLEL SAFE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp AS $$
-DECLARE
-	target uuid := logsvc_internal.find_organization(organization);
-BEGIN
-	PERFORM logsvc_internal.require_access(target, 'billing:manage');
-	RETURN jsonb_build_object(
-		'plan', (SELECT o.plan FROM logsvc_internal.organization o WHERE o.id = target),
-		'limits', logsvc_internal.limits_json(target),
-		'plans', (SELECT jsonb_object_agg(plan, limits) FROM (
-			SELECT p.plan, jsonb_object_agg(p.resource, p.amount) AS limits
-			FROM logsvc_internal.plan_limit p GROUP BY p.plan) AS plans));
-END
-$$;
-COMMENT ON FUNCTION logsvc.get_billing(text) IS
-'The plan of an organization, what it includes, and what the other plans would';
 
 -- ---- roles ----
 

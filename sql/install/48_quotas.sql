@@ -66,14 +66,11 @@ BEGIN
 	IF NOT FOUND THEN
 		RETURN;
 	END IF;
-	PERFORM logsvc_internal.send_mail(organization, u.email, template, parameters
+	PERFORM logsvc_internal.mail_owners(organization, template, parameters
 		|| jsonb_build_object('organization', o.name, 'resets', resets,
 			'expires', clock_timestamp() + interval '1 day',
 			'link', logsvc_internal.public_link('/usage', NULL)))
-	FROM logsvc_internal.organization o
-	JOIN logsvc_internal.member m ON m.organization_id = o.id AND m.role = 'owner'
-	JOIN logsvc_internal.user_account u ON u.id = m.user_id
-	WHERE o.id = organization AND logsvc_internal.is_mail_address(u.email);
+	FROM logsvc_internal.organization o WHERE o.id = organization;
 END
 $$;
 COMMENT ON FUNCTION logsvc_internal.notify_quota(uuid, date, text, text, jsonb) IS

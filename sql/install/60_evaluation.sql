@@ -9,8 +9,8 @@ COMMENT ON FUNCTION logsvc_internal.credit_month(timestamptz) IS
   'the first day of the month of that time, UTC';
 
 -- What an organization has in the month of that time, in micro-credits.  The limit is the
--- plan's bundle and what was granted; credits that an operator took count as
--- used.
+-- bundle, by the plan or by the operator, and what was granted (NULL: unlimited, and so is what
+-- remains); credits that an operator took count as used.
 CREATE FUNCTION logsvc_internal.credit_balance(
   organization uuid, at timestamptz DEFAULT now(),
   OUT credit_limit bigint, OUT used bigint, OUT reserved bigint, OUT remaining bigint,
@@ -21,10 +21,13 @@ AS $$
 DECLARE
   this_month date := logsvc_internal.credit_month(at);
 BEGIN
-  SELECT l.amount * 1000000 + coalesce(m.granted, 0), coalesce(m.used, 0)
+  -- Far beyond any real limit, but within bigint.
+  SELECT CASE WHEN l.amount IS NOT NULL
+           THEN least(l.amount::numeric * 1000000 + coalesce(m.granted, 0), 4e18)::bigint END,
+         coalesce(m.used, 0)
     INTO credit_limit, used
     FROM logsvc_internal.organization o
-    JOIN logsvc_internal.plan_limit l ON l.plan = o.plan AND l.resource = 'ai_credits_per_month'
+    CROSS JOIN LATERAL (SELECT logsvc_internal.plan_limit_of(o.id, 'ai_credits_per_month')) l (amount)
     LEFT JOIN logsvc_internal.ai_credit_month m
       ON m.organization_id = o.id AND m.month = this_month
    WHERE o.id = credit_balance.organization;
@@ -32,12 +35,15 @@ BEGIN
     FROM logsvc_internal.ai_credit_reservation r
    WHERE r.organization_id = credit_balance.organization AND r.month = this_month
      AND r.expires_at > clock_timestamp();
-  remaining := greatest(credit_limit - used, 0);
+  IF credit_limit IS NOT NULL THEN
+    remaining := greatest(credit_limit - used, 0);
+  END IF;
   resets_at := (this_month + interval '1 month') AT TIME ZONE 'UTC';
 END
 $$;
 COMMENT ON FUNCTION logsvc_internal.credit_balance(uuid, timestamptz) IS
-  'AI credits of an organization in the month of that time, in micro-credits';
+  'AI credits of an organization in the month of that time, in micro-credits; limit and remaining '
+  'NULL: unlimited';
 
 -- Everything that must be known and reserved before a call to a model, in one
 -- statement of the caller: the model that will be used (decision 8), whether
@@ -81,7 +87,7 @@ BEGIN
   credit_limit := balance.credit_limit;
   remaining := balance.remaining;
   resets_at := balance.resets_at;
-  credits_left := balance.remaining - balance.reserved > 0;
+  credits_left := balance.remaining IS NULL OR balance.remaining - balance.reserved > 0;
 
   IF credits_left AND region_allowed AND NOT free THEN
     cost := ceil((tokens_in::numeric * input_rate + tokens_out::numeric * output_rate)
@@ -97,8 +103,8 @@ COMMENT ON FUNCTION logsvc_internal.begin_evaluation(uuid, text, text, bigint, b
   interval, text) IS 'chooses the model of an evaluation, checks region and credits and reserves them';
 
 -- Debits a call and drops its reservation.  The month that pays is the one in
--- which the call began.  The debit stops at the limit (decision 35); returns
--- what was really debited.
+-- which the call began.  The debit stops at the limit (decision 35), and one of more than was
+-- reserved takes nothing that other calls in flight have reserved; returns what was really debited.
 CREATE FUNCTION logsvc_internal.settle_evaluation(
   organization uuid, reservation bigint, micro_credits bigint, model text, tokens_in bigint,
   tokens_out bigint) RETURNS bigint
@@ -108,11 +114,16 @@ AS $$
 DECLARE
   balance record;
   debit bigint := 0;
-  its_month date := coalesce(
-    (SELECT r.month FROM logsvc_internal.ai_credit_reservation r
-      WHERE r.id = reservation AND r.organization_id = organization),
-    logsvc_internal.credit_month());
+  own bigint := 0;
+  its_month date := logsvc_internal.credit_month();
 BEGIN
+  SELECT r.month, r.micro_credits INTO its_month, own
+    FROM logsvc_internal.ai_credit_reservation r
+   WHERE r.id = reservation AND r.organization_id = organization;
+  IF NOT FOUND THEN -- none was needed, or it has lapsed
+    its_month := logsvc_internal.credit_month();
+    own := 0;
+  END IF;
   IF micro_credits > 0 THEN
     INSERT INTO logsvc_internal.ai_credit_month (organization_id, month)
       VALUES (organization, its_month)
@@ -122,7 +133,9 @@ BEGIN
         FOR UPDATE;
     SELECT * INTO balance
       FROM logsvc_internal.credit_balance(organization, its_month::timestamp AT TIME ZONE 'UTC');
-    debit := least(micro_credits, balance.remaining);
+    debit := least(micro_credits, balance.remaining,
+      -- Its own reservation is among what is reserved, unless that has lapsed.
+      greatest(own, balance.remaining - greatest(balance.reserved - own, 0)));
     UPDATE logsvc_internal.ai_credit_month m SET used = m.used + debit
       WHERE m.organization_id = organization AND m.month = its_month;
   END IF;

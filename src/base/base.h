@@ -112,6 +112,9 @@ extern char *ls_smtp_user;
 extern char *ls_smtp_password_file;
 extern int ls_smtp_tls; /* ls_smtp_tls_kind */
 extern char *ls_public_url;
+extern char *ls_operator_email;
+extern int ls_plan_changes; /* ls_plan_changes_kind */
+extern bool ls_builtin_needs_credits;
 extern char *ls_trusted_proxies;
 extern int ls_password_cost; /* log2 of scrypt's N */
 extern char *ls_breached_passwords_file;
@@ -131,6 +134,12 @@ extern int ls_header_timeout; /* ms */
 extern int ls_body_timeout;   /* ms */
 extern int ls_idle_timeout;   /* ms */
 extern int ls_query_timeout;  /* ms */
+
+typedef enum ls_plan_changes_kind
+{
+	LS_PLANS_REQUESTED,
+	LS_PLANS_SELF
+} ls_plan_changes_kind;
 
 typedef enum ls_smtp_tls_kind
 {

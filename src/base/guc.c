@@ -44,6 +44,9 @@ char *ls_smtp_user = NULL;
 char *ls_smtp_password_file = NULL;
 int ls_smtp_tls = LS_SMTP_TLS_AUTO;
 char *ls_public_url = NULL;
+char *ls_operator_email = NULL;
+int ls_plan_changes = LS_PLANS_REQUESTED;
+bool ls_builtin_needs_credits = true;
 char *ls_trusted_proxies = NULL;
 int ls_password_cost = LS_PASSWORD_COST_MIN;
 char *ls_breached_passwords_file = NULL;
@@ -75,6 +78,9 @@ static const struct config_enum_entry smtp_tls[] = {{"auto", LS_SMTP_TLS_AUTO, f
 													{"never", LS_SMTP_TLS_NEVER, false},
 													{NULL, 0, false}};
 
+static const struct config_enum_entry plan_changes[] = {
+	{"request", LS_PLANS_REQUESTED, false}, {"self", LS_PLANS_SELF, false}, {NULL, 0, false}};
+
 /* Without user and password: settings can be seen. */
 static bool
 check_smtp_url(char **value, void **extra, GucSource source)
@@ -84,6 +90,36 @@ check_smtp_url(char **value, void **extra, GucSource source)
 	GUC_check_errdetail("The URL must not name a user or a password.");
 	GUC_check_errhint("Use logsvc.smtp_user and logsvc.smtp_password_file.");
 	return false;
+}
+
+/* Roughly: what no mail server would take is a mistake in the file. */
+static bool
+check_addresses(char **value, void **extra, GucSource source)
+{
+	ls_str rest = ls_str_of_cstring(*value);
+
+	while (rest.len > 0)
+	{
+		const char *comma = memchr(rest.data, ',', rest.len);
+		size_t len = comma != NULL ? (size_t) (comma - rest.data) : rest.len;
+		const char *at;
+		size_t end = len;
+		size_t start = 0;
+
+		while (start < end && rest.data[start] == ' ')
+			start++;
+		while (end > start && rest.data[end - 1] == ' ')
+			end--;
+		at = end > start ? memchr(rest.data + start, '@', end - start) : NULL;
+		if (at == NULL || at == rest.data + start || at == rest.data + end - 1)
+		{
+			GUC_check_errdetail("Addresses are written as name@example.org, comma-separated.");
+			return false;
+		}
+		len += comma != NULL;
+		rest = ls_str_make(rest.data + len, rest.len - len);
+	}
+	return true;
 }
 
 static void
@@ -243,6 +279,15 @@ ls_guc_register(bool preloaded)
 	DefineCustomEnumVariable("logsvc.smtp_tls", "Whether an smtp:// connection must use STARTTLS.",
 							 NULL, &ls_smtp_tls, LS_SMTP_TLS_AUTO, smtp_tls, PGC_SIGHUP, 0, NULL,
 							 NULL, NULL);
+	DefineCustomEnumVariable("logsvc.plan_changes", "Who gives organizations larger plans.", NULL,
+							 &ls_plan_changes, LS_PLANS_REQUESTED, plan_changes, PGC_SIGHUP, 0,
+							 NULL, NULL, NULL);
+	DefineCustomStringVariable(
+		"logsvc.operator_email", "Addresses of operators that mail goes to, comma-separated.", NULL,
+		&ls_operator_email, "", PGC_SIGHUP, GUC_LIST_INPUT, check_addresses, NULL, NULL);
+	DefineCustomBoolVariable("logsvc.builtin_needs_credits",
+							 "Does the built-in evaluator need AI credits to be left?", NULL,
+							 &ls_builtin_needs_credits, true, PGC_SIGHUP, 0, NULL, NULL, NULL);
 	string_setting("logsvc.public_url", "URL under which users reach the service.", &ls_public_url,
 				   "", PGC_SIGHUP, 0);
 	DefineCustomStringVariable(

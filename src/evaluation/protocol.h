@@ -15,6 +15,12 @@
 /* A reply of more bytes than this is INVALID: no verdict is that long. */
 #define LS_PROTOCOL_MAX_REPLY ((size_t) 4 << 20)
 
+/*
+ * On top of max_output_tokens for models that think before they answer: thoughts count as output,
+ * and a verdict that they leave no room for is lost.
+ */
+#define LS_PROTOCOL_THINKING_TOKENS 4096
+
 typedef struct ls_protocol_settings
 {
 	ls_str endpoint; /* base URL without a trailing slash; bedrock: may be empty, then it is made

@@ -19,12 +19,6 @@
 /* A reply of more tokens than this is none: the count is taken for a mistake. */
 #define LS_PROTOCOL_MAX_TOKENS INT64_C(1000000000)
 
-/*
- * On top of max_output_tokens for models that think before they answer: thoughts count as output,
- * and a verdict that they leave no room for is lost.
- */
-#define LS_PROTOCOL_THINKING_TOKENS 4096
-
 /* ---- writing ---- */
 
 #define ls_protocol_output_valid(settings) \

@@ -10,6 +10,8 @@
 #include "miscadmin.h"
 #include "utils/uuid.h"
 
+#include "src/evaluation/protocol.h"
+
 /*
  * What a model may write, and so what a reservation covers (decision 34): some for the frame, and
  * for each finding an id and an explanation of the largest size.
@@ -18,6 +20,12 @@
 #define TOKENS_PER_FINDING 250
 #define TOKENS_PER_CITATION 150
 #define FINDINGS_OF_CRITERIA 40 /* when the model decides how many there are */
+
+#define BUILTIN_EXHAUSTED                                                                    \
+	"the organization's AI credits of this month are used up; the built-in evaluator takes " \
+	"none, but answers only while some are left"
+#define BUILTIN_EXHAUSTED_HINT \
+	"With logsvc.builtin_needs_credits = off the built-in evaluator answers without credits."
 
 #define REGION_HINT                                                                  \
 	"logsvc.model_region and logsvc.model_endpoint_region must be regions of table " \
@@ -163,6 +171,13 @@ ls_evaluation_output_tokens(const ls_evaluation_request *request)
 	return TOKENS_OF_VERDICT + (int) findings * each;
 }
 
+/* The most that a model may write, its thinking included: what a call can cost is reserved. */
+static int64
+reserved_output(const ls_evaluation *evaluation)
+{
+	return ls_evaluation_output_tokens(evaluation->request) + LS_PROTOCOL_THINKING_TOKENS;
+}
+
 static void
 begin(void *context)
 {
@@ -171,8 +186,7 @@ begin(void *context)
 
 	prepare_transaction(e, false);
 	ls_credits_begin(&e->organization, e->request->model, e->place.region, e->provider->name,
-					 e->view->overhead_tokens + e->view->line_tokens,
-					 ls_evaluation_output_tokens(e->request),
+					 e->view->overhead_tokens + e->view->line_tokens, reserved_output(e),
 					 e->provider->builtin || e->request->preview, e->arena, &s->grant);
 }
 
@@ -237,7 +251,7 @@ run_begin(step *s)
 						 .region = e->place.region,
 						 .provider = e->provider->name,
 						 .tokens_in = e->view->overhead_tokens + e->view->line_tokens,
-						 .tokens_out = ls_evaluation_output_tokens(e->request)};
+						 .tokens_out = reserved_output(e)};
 	step_result result;
 
 	e->at_desk =
@@ -338,7 +352,14 @@ fail_exhausted(ls_evaluation *evaluation, const ls_credit_grant *grant)
 	ls_time_format_iso(grant->resets_at, resets_at);
 	ls_buf_init(&body, evaluation->arena);
 	ls_buf_lit(&body, "{\"error\":");
-	ls_json_quote(&body, ls_str_of_cstring(ls_error_table[LS_ERROR_AI_CREDITS_EXHAUSTED].message));
+	if (evaluation->provider->builtin)
+	{
+		ls_json_quote(&body, LS_STR(BUILTIN_EXHAUSTED));
+		evaluation->hint = BUILTIN_EXHAUSTED_HINT;
+	}
+	else
+		ls_json_quote(&body,
+					  ls_str_of_cstring(ls_error_table[LS_ERROR_AI_CREDITS_EXHAUSTED].message));
 	ls_buf_lit(&body, ",\"code\":\"AI_CREDITS_EXHAUSTED\",\"remaining\":");
 	ls_credit_format(&body, grant->remaining);
 	ls_buf_lit(&body, ",\"limit\":");
@@ -467,7 +488,7 @@ reserve(ls_evaluation *evaluation)
 		answer_preview(evaluation);
 		return;
 	}
-	if (!s.grant.credits_left)
+	if (!s.grant.credits_left && (!evaluation->provider->builtin || ls_builtin_needs_credits))
 	{
 		fail_exhausted(evaluation, &s.grant);
 		return;

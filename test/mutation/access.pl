@@ -53,6 +53,17 @@ my @mutations = (
 	['admission: a rate by user, not by organization', 'src/access/facts.c', 'memcpy(key, &principal->user, 16);',
 		'memcpy(key, principal->caller, 16);', 'test/t/080_rate_limits.pl'],
 
+	# ---- plans ----
+	['plans: a larger one is a request', 'sql/install/44_plans.sql', 'AND logsvc_internal.plans_are_requested() THEN', 'AND false THEN', 'test/t/069_plans.pl'],
+	['plans: the setting', 'sql/install/44_plans.sql', "<> 'self'", "= ''", 'test/t/069_plans.pl'],
+	['plans: what is approved is what was looked at', 'sql/install/44_plans.sql', 'ELSIF requested IS DISTINCT FROM plan THEN',
+		'ELSIF false THEN', 'test/t/069_plans.pl'],
+	['plans: one mail an hour', 'sql/install/44_plans.sql', "asking.id AND m.template = 'plan_request'", "asking.id AND false", 'test/t/069_plans.pl'],
+	['credits: the operator\'s limit', 'sql/install/60_evaluation.sql', "logsvc_internal.plan_limit_of(o.id, 'ai_credits_per_month')",
+		"SELECT amount FROM logsvc_internal.plan_limit WHERE plan = o.plan AND resource = 'ai_credits_per_month'", 'test/pgtap/limits.sql'],
+	['evaluations: a region that nobody tells', 'src/evaluation/run.c', 'if (region.len == 0)', 'if (false)', 'test/t/061_providers.pl'],
+	['evaluations: the providers\' own endpoints', 'src/evaluation/provider.c', 'if (ls_str_eq_nocase(url.name', 'if (i > 9 && ls_str_eq_nocase(url.name', 'test/t/061_providers.pl'],
+
 	# ---- identity providers ----
 	['identity provider: the state of the browser', 'src/access/oauth_state.c',
 		'ls_equal_constant_time(s->state.data, a->query->state.data, RANDOM_LENGTH)', 'true', @providers],

@@ -1,5 +1,5 @@
 -- What is for operators is refused to everybody else, whatever they hold.
-SELECT plan(38);
+SELECT plan(40);
 
 CREATE ROLE operators_app;
 GRANT logsvc_tenant TO operators_app;
@@ -31,6 +31,8 @@ BEGIN
 	PERFORM logsvc.add_member('acme', 'former@acme.org', 'admin');
 	PERFORM logsvc.add_member('acme', 'viewer@acme.org', 'viewer');
 	PERFORM logsvc.delete_organization('gone', 'gone');
+	INSERT INTO logsvc_internal.plan_request (organization_id, plan)
+	SELECT id, 'pro' FROM logsvc_internal.organization WHERE slug = 'acme';
 END
 $$;
 SELECT logsvc.create_token('acme', 'owner@acme.org', 'all', ARRAY(SELECT logsvc_internal.scopes())) ->> 'token' AS owner \gset
@@ -44,7 +46,8 @@ INSERT INTO calls (call) VALUES
 	('logsvc.set_password(''owner@acme.org'', ''Blue-kettle-and-7-spoons'')'),
 	('logsvc.verify_user(''owner@acme.org'')'), ('logsvc.end_sessions(''owner@acme.org'')'),
 	('logsvc.delete_user(''new@acme.org'')'), ('logsvc.restore_organization(''gone'')'),
-	('logsvc.adjust_ai_credits(''acme'', 1, ''x'')'), ('logsvc.act_as(''acme'')');
+	('logsvc.adjust_ai_credits(''acme'', 1, ''x'')'), ('logsvc.approve_plan_request(''acme'', ''pro'')'),
+	('logsvc.decline_plan_request(''acme'')'), ('logsvc.act_as(''acme'')');
 INSERT INTO calls VALUES ('logsvc.mail_link(''00000000-0000-0000-0000-000000000000'')', 'LS301 no such mail');
 INSERT INTO calls VALUES ('logsvc.retry_mail(''00000000-0000-0000-0000-000000000000'')', 'LS301 no such mail');
 

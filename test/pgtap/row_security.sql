@@ -145,10 +145,10 @@ CREATE TEMP TABLE privileged AS
 SELECT p.oid, n.nspname || '.' || p.proname AS name FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace
 WHERE n.nspname IN ('logsvc', 'logsvc_internal') AND p.prosecdef AND p.proowner <> 'logsvc_tenant'::regrole;
 SELECT bag_eq('SELECT name FROM privileged', $$SELECT unnest('{
-	logsvc.accept_invitation, logsvc.add_member, logsvc.adjust_ai_credits, logsvc.assert_verdict,
+	logsvc.accept_invitation, logsvc.add_member, logsvc.adjust_ai_credits, logsvc.approve_plan_request, logsvc.assert_verdict,
 	logsvc.audit_head, logsvc.audit_log, logsvc.create_api_key, logsvc.create_index,
 	logsvc.create_organization, logsvc.create_own_organization, logsvc.create_own_token,
-	logsvc.create_token, logsvc.create_user, logsvc.delete_index, logsvc.delete_logs, logsvc.delete_member,
+	logsvc.create_token, logsvc.create_user, logsvc.decline_plan_request, logsvc.delete_index, logsvc.delete_logs, logsvc.delete_member,
 	logsvc.delete_organization, logsvc.delete_user, logsvc.discard_dead_letters, logsvc.end_sessions, logsvc.evaluate,
 	logsvc.get_billing, logsvc.get_dead_letter, logsvc.get_deletion, logsvc.get_index, logsvc.get_ip_allowlist, logsvc.get_member,
 	logsvc.get_organization, logsvc.ingest, logsvc.invite, logsvc.list_api_keys,
@@ -166,7 +166,7 @@ SELECT bag_eq('SELECT name FROM privileged', $$SELECT unnest('{
 	logsvc_internal.auth_sign_in, logsvc_internal.auth_sign_out, logsvc_internal.auth_sign_up,
 	logsvc_internal.auth_verify_email, logsvc_internal.chain_audit, logsvc_internal.export_audit,
 	logsvc_internal.find_act_as, logsvc_internal.preview_invitation, logsvc_internal.public_config,
-	logsvc_internal.send_mail}'::text[])$$,
+	logsvc_internal.send_mail, logsvc_internal.set_plan_json}'::text[])$$,
 	'the functions that row security does not bind');
 SELECT is_empty($$
 	SELECT p.oid::regprocedure FROM pg_proc p
