@@ -44,6 +44,8 @@ void
 ls_json_init(ls_json *j, ls_str text, ls_arena *arena, int max_depth)
 {
 	memset(j, 0, sizeof(ls_json));
+	if (text.len == 0)
+		text = LS_STR(""); /* not NULL, to which nothing can be added */
 	j->start = text.data;
 	j->pos = text.data;
 	j->end = text.data + text.len;

@@ -364,7 +364,7 @@ ls_evaluation_request_parse(ls_str json, ls_arena *arena, bool allow_query,
 	b.request = r;
 	b.allow_query = allow_query;
 
-	ls_json_init(&b.in.json, ls_str_make(json.data + bom, json.len - bom), arena,
+	ls_json_init(&b.in.json, bom == 0 ? json : ls_str_make(json.data + bom, json.len - bom), arena,
 				 LS_EVALUATION_MAX_DEPTH);
 	if (ls_json_peek(&b.in.json, &type) && type != LS_JSON_OBJECT)
 	{

@@ -44,7 +44,7 @@ static ls_str
 unfence(ls_str s)
 {
 	const char *p = s.data;
-	const char *end = s.data + s.len;
+	const char *end = s.len == 0 ? p : p + s.len;
 
 	while (p < end && strchr(" \t\r\n", *p) != NULL && *p != '\0')
 		p++;

@@ -557,7 +557,8 @@ ls_scan_text(token_list *list, const char *row, const char *pos, const char *end
 void
 ls_scan_row(token_list *list, ls_str row)
 {
-	const char *end = row.data + (row.len > MAX_ROW_BYTES ? MAX_ROW_BYTES : row.len);
+	const char *end =
+		row.len == 0 ? row.data : row.data + (row.len > MAX_ROW_BYTES ? MAX_ROW_BYTES : row.len);
 	const char *p = row.data;
 
 	while (p < end && (CLASS(p) & C_SPACE) != 0)

@@ -27,6 +27,9 @@ ls_query_locate(ls_str text, ls_query_span span)
 	size_t start = span.start < end ? span.start : end;
 	size_t line = 0;
 
+	if (text.len == 0)
+		text = LS_STR("");
+
 	for (size_t i = 0; i < start; i++)
 		if (text.data[i] == '\n')
 		{
@@ -69,6 +72,8 @@ excerpt(ls_str text, ls_query_span span)
 	size_t end = span.end < text.len ? span.end : text.len;
 	size_t start = span.start < end ? span.start : end;
 
+	if (text.len == 0)
+		return LS_STR("");
 	return ls_str_make(text.data + start,
 					   ls_utf8_prefix_chars(text.data + start, end - start, EXCERPT_CHARS));
 }

@@ -82,8 +82,8 @@ test_common(void)
 									   "gT7#pQ2!vX9z",
 									   "Xq83hf0Kd92m",
 									   "Haus am See 4711 Blick",
-									   "Gr\xc3\xbc\xc3\x9f"
-									   "e aus Wien 3",
+									   ("Gr\xc3\xbc\xc3\x9f"
+										"e aus Wien 3"),
 									   "Passwording12"};
 
 	for (size_t i = 0; i < sizeof(common) / sizeof(common[0]); i++)

@@ -370,7 +370,12 @@ slow_compare(const ls_event *e, const ls_filter *f, const ls_filter *constant, v
 		bool is_time = true;
 
 		if (constant->numeric)
-			time = (ls_time) (constant->number * (constant->number < 1e11 ? 1e6 : 1e3));
+		{
+			double us = constant->number * (constant->number < 1e11 ? 1e6 : 1e3);
+
+			is_time = us < 9e18 && us > -9e18;
+			time = is_time ? (ls_time) us : 0;
+		}
 		else
 			is_time = ls_time_parse_iso(constant->text, &time);
 		if (is_time)

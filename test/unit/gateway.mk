@@ -9,8 +9,8 @@ GATEWAY_SOURCES := $(sort $(wildcard src/http/gateway*.c)) src/http/http_syntax.
 build/unit/gateway_host: $(GATEWAY_SOURCES:%.c=build/bench/obj/%.o)
 	@mkdir -p $(@D)
 	$(CC) -O2 -o $@ $^ -lmicrohttpd
-build/unit/gateway_host_checked: $(GATEWAY_SOURCES:%.c=build/unit/obj/%.o)
-	$(CC) $(SANITIZE) -o $@ $^ -lmicrohttpd
+build/unit/gateway_host_checked: $(GATEWAY_SOURCES:%.c=build/unit/checked/%.o)
+	$(UNIT_CC) $(SANITIZE) -o $@ $^ -lmicrohttpd
 
 # What test/bench/search.pl loads.
 build/unit/event_source: test/bench/event_source.c
