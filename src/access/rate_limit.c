@@ -42,6 +42,7 @@ typedef struct window
 
 typedef struct windows
 {
+	uint64 key; /* of the hash: who chooses addresses must not know which ones share a chain */
 	int32 used; /* entries that have ever been used */
 	int32 newest;
 	int32 oldest;
@@ -54,6 +55,8 @@ static windows *shared = NULL;
 static void
 init_shared(void)
 {
+	if (!pg_strong_random(&shared->key, sizeof(shared->key)))
+		ereport(ERROR, errcode(ERRCODE_INTERNAL_ERROR), errmsg("no random bytes"));
 	shared->newest = shared->oldest = NONE;
 	for (int i = 0; i < ENTRIES; i++)
 		shared->heads[i] = NONE;
@@ -71,7 +74,7 @@ ls_rate_limit_register(void)
 static int32 *
 head_of(uint64 class_hash, const uint8 key[16])
 {
-	return &shared->heads[ls_hash64(key, 16, class_hash) % ENTRIES];
+	return &shared->heads[ls_hash64(key, 16, class_hash ^ shared->key) % ENTRIES];
 }
 
 static void

@@ -7,6 +7,9 @@
  */
 #include "src/base/pure.h"
 
+#include <sys/random.h>
+#include <time.h>
+
 static inline unsigned char
 ascii_lower(unsigned char c)
 {
@@ -236,22 +239,27 @@ mix(uint64_t a, uint64_t b)
 	return (uint64_t) m ^ (uint64_t) (m >> 64);
 }
 
-/* Multiply-and-fold hashing (the construction of wyhash), 16 bytes a step. */
-uint64_t
-ls_hash64(const void *data, size_t len, uint64_t seed)
+static const uint64_t k0 = UINT64_C(0xa0761d6478bd642f);
+static const uint64_t k1 = UINT64_C(0xe7037ed1a0b428db);
+static const uint64_t k2 = UINT64_C(0x8ebc6af09c88c6e3);
+
+/*
+ * Multiply-and-fold hashing (the construction of wyhash), 16 bytes a step.  A
+ * factor that is known could be made 0, or a power of two, by the data: so those
+ * who must not find collisions have a key in it.
+ */
+static inline uint64_t
+hash(const void *data, size_t len, uint64_t seed, uint64_t key)
 {
-	static const uint64_t k0 = UINT64_C(0xa0761d6478bd642f);
-	static const uint64_t k1 = UINT64_C(0xe7037ed1a0b428db);
-	static const uint64_t k2 = UINT64_C(0x8ebc6af09c88c6e3);
 	const uint8_t *p = data;
-	uint64_t h = mix(seed ^ k0, k1);
+	uint64_t h = mix(seed ^ k0, key);
 	uint64_t a = 0;
 	uint64_t b = 0;
 	size_t left = len;
 
 	while (left >= 16)
 	{
-		h = mix(ls_load64(p) ^ k1, ls_load64(p + 8) ^ h);
+		h = mix(ls_load64(p) ^ key, ls_load64(p + 8) ^ h);
 		p += 16;
 		left -= 16;
 	}
@@ -267,7 +275,41 @@ ls_hash64(const void *data, size_t len, uint64_t seed)
 		for (size_t i = 0; i < left; i++)
 			a |= (uint64_t) p[i] << (8 * i);
 	}
-	return mix(k2 ^ len, mix(a ^ k1, b ^ h));
+	return mix(k2 ^ len, mix(a ^ key, b ^ h));
+}
+
+uint64_t
+ls_hash64(const void *data, size_t len, uint64_t seed)
+{
+	return hash(data, len, seed, k1);
+}
+
+uint64_t ls_secret[2];
+
+void
+ls_make_secret(void)
+{
+	uint64_t made[2];
+
+	/* Without random bytes, what an outsider does not see either. */
+	if (getrandom(made, sizeof(made), GRND_NONBLOCK) != (ssize_t) sizeof(made))
+	{
+		struct timespec now;
+
+		(void) clock_gettime(CLOCK_MONOTONIC, &now);
+		made[0] = mix((uint64_t) now.tv_nsec ^ k0, (uint64_t) (uintptr_t) &now ^ k1);
+		made[1] = mix(made[0] ^ k1, (uint64_t) (uintptr_t) ls_secret ^ k2);
+	}
+	ls_secret[1] = made[1];
+	ls_secret[0] = made[0] | 1;
+}
+
+uint64_t
+ls_hash_keyed(const void *data, size_t len, uint64_t seed)
+{
+	if (ls_secret[0] == 0)
+		ls_make_secret();
+	return hash(data, len, seed ^ ls_secret[0], k1 ^ ls_secret[1]);
 }
 
 #if defined(__x86_64__) && defined(__GNUC__)

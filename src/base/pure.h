@@ -209,8 +209,30 @@ ls_load64(const void *bytes)
 
 /* ---- hashes ---- */
 
-/* A fast 64-bit hash of bytes (not for secrets); stable across versions. */
+/*
+ * A fast 64-bit hash of bytes (not for secrets); stable across versions.  Not for
+ * tables whose keys a caller chooses: he could choose many of one hash.
+ */
 extern uint64_t ls_hash64(const void *data, size_t len, uint64_t seed);
+
+/* The same for tables in memory: of a random key that this process (or its parent) made. */
+extern uint64_t ls_hash_keyed(const void *data, size_t len, uint64_t seed);
+
+/* Random, 0 until made; for ls_hash_slot. */
+extern uint64_t ls_secret[2];
+extern void ls_make_secret(void);
+
+/* The place of a hash that everyone can compute in a table of n slots, a power of 2. */
+static inline size_t
+ls_hash_slot(uint64_t hash, size_t n)
+{
+	unsigned __int128 m;
+
+	if (ls_secret[0] == 0)
+		ls_make_secret();
+	m = (unsigned __int128) (hash ^ ls_secret[1]) * ls_secret[0];
+	return (size_t) ((uint64_t) m ^ (uint64_t) (m >> 64)) & (n - 1);
+}
 
 /* CRC-32C (Castagnoli) of bytes, continuing `crc` (start with 0). */
 extern uint32_t ls_crc32c(uint32_t crc, const void *data, size_t len);

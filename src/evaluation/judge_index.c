@@ -18,7 +18,7 @@
 static int32_t
 list_of(ls_jctx *ctx, uint64_t hash)
 {
-	uint32_t slot = (uint32_t) (hash ^ (hash >> 32)) & (ctx->vocab_size - 1);
+	uint32_t slot = (uint32_t) ls_hash_slot(hash, ctx->vocab_size);
 
 	while (ctx->vocab_hash[slot] != 0 && ctx->vocab_hash[slot] != hash)
 		slot = (slot + 1) & (ctx->vocab_size - 1);
@@ -33,7 +33,7 @@ list_of(ls_jctx *ctx, uint64_t hash)
 static int32_t
 find_list(const ls_jctx *ctx, uint64_t hash)
 {
-	uint32_t slot = (uint32_t) (hash ^ (hash >> 32)) & (ctx->vocab_size - 1);
+	uint32_t slot = (uint32_t) ls_hash_slot(hash, ctx->vocab_size);
 
 	while (ctx->vocab_hash[slot] != 0)
 	{

@@ -82,7 +82,7 @@ frame_key(const form *f)
 static posting_list *
 find_list(const joiner *j, uint64_t key)
 {
-	size_t slot = key & (j->size - 1);
+	size_t slot = ls_hash_slot(key, j->size);
 
 	while (j->lists[slot].head != NONE && j->lists[slot].key != key)
 		slot = (slot + 1) & (j->size - 1);

@@ -55,7 +55,7 @@ typedef struct bucket
 static bucket *
 find_bucket(bucket *buckets, size_t size, uint64_t key)
 {
-	size_t slot = key & (size - 1);
+	size_t slot = ls_hash_slot(key, size);
 
 	while (buckets[slot].count != 0 && buckets[slot].key != key)
 		slot = (slot + 1) & (size - 1);

@@ -38,7 +38,7 @@ typedef struct phrases
 static counter *
 find_counter(counter *counters, size_t size, uint64_t key)
 {
-	size_t slot = key & (size - 1);
+	size_t slot = ls_hash_slot(key, size);
 
 	while (counters[slot].count != 0 && counters[slot].key != key)
 		slot = (slot + 1) & (size - 1);

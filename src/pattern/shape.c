@@ -219,7 +219,7 @@ ls_make_forms(miner *m)
 		hash = mix64(s->hard, s->soft);
 		for (uint32_t t = 0; t < n; t++)
 			hash = mix64(hash, out[t]);
-		slot = hash & (size - 1);
+		slot = ls_hash_slot(hash, size);
 		while (table[slot] != 0 && m->forms[table[slot] - 1].hash != hash)
 			slot = (slot + 1) & (size - 1);
 		if (table[slot] == 0)

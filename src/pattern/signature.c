@@ -41,7 +41,7 @@ grow_signature_table(miner *m, uint32_t **table, size_t *size)
 		return false;
 	for (size_t i = 0; i < m->nsignatures; i++)
 	{
-		size_t slot = m->signatures[i].hash & (grown_size - 1);
+		size_t slot = ls_hash_slot(m->signatures[i].hash, grown_size);
 
 		while (grown[slot] != 0)
 			slot = (slot + 1) & (grown_size - 1);
@@ -61,7 +61,7 @@ find_signature(miner *m, uint32_t **table, size_t *size, size_t *capacity, uint6
 
 	if (m->nsignatures * 2 >= *size && !grow_signature_table(m, table, size))
 		return NULL;
-	slot = hash & (*size - 1);
+	slot = ls_hash_slot(hash, *size);
 	while ((*table)[slot] != 0)
 	{
 		s = &m->signatures[(*table)[slot] - 1];

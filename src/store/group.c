@@ -51,11 +51,11 @@ ls_group_out_of_memory(void)
 
 /* ---- tables of keys ---- */
 
-/* The seed is where the memory is: who sends events must not know which keys collide. */
+/* Keyed: who sends events must not know which keys collide. */
 static inline uint32
-hash_of(const ls_key_table *table, ls_str key)
+hash_of(ls_str key)
 {
-	return (uint32) ls_hash64(key.data, key.len, (uint64) (uintptr_t) table->arena);
+	return (uint32) ls_hash_keyed(key.data, key.len, 0);
 }
 
 static void
@@ -66,7 +66,7 @@ grow_slots(ls_key_table *table)
 
 	for (uint32 k = 1; k <= table->n; k++)
 	{
-		uint32 at = hash_of(table, table->keys[k]) & (n_slots - 1);
+		uint32 at = hash_of(table->keys[k]) & (n_slots - 1);
 
 		while (slots[at] != 0)
 			at = (at + 1) & (n_slots - 1);
@@ -80,7 +80,7 @@ grow_slots(ls_key_table *table)
 static uint32
 find_at(const ls_key_table *table, ls_str key, uint32 *at)
 {
-	*at = hash_of(table, key) & (table->n_slots - 1);
+	*at = hash_of(key) & (table->n_slots - 1);
 	while (table->slots[*at] != 0)
 	{
 		if (ls_str_eq(table->keys[table->slots[*at]], key))

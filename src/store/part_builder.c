@@ -45,7 +45,6 @@ ls_part_builder_create(ls_arena *arena)
 	if (b == NULL)
 		return NULL;
 	b->arena = arena;
-	b->seed = (uint64_t) (uintptr_t) b * UINT64_C(0x9E3779B97F4A7C15);
 	b->scratch = ls_part_pool_arena(arena);
 	b->keys = ls_part_pool_arena(arena);
 	b->compressor = ls_part_compressor_create(arena);
@@ -90,7 +89,7 @@ ls_part_builder_reset(ls_part_builder *b)
 static uint64_t
 column_hash(const ls_part_builder *b, ls_kind kind, ls_str key)
 {
-	return ls_hash64(key.data, key.len, b->seed + (uint64_t) kind);
+	return ls_hash_keyed(key.data, key.len, (uint64_t) kind);
 }
 
 static bool
@@ -270,7 +269,7 @@ ls_builder_shape_of(ls_part_builder *b, const uint16_t *cells, uint32_t n, uint3
 	}
 	if ((b->n_shapes + 1) * 2 > b->n_shape_slots && !rehash_shapes(b))
 		return false;
-	hash = ls_hash64(cells, n * sizeof(uint16_t), b->seed);
+	hash = ls_hash_keyed(cells, n * sizeof(uint16_t), 0);
 	for (at = (uint32_t) hash & (b->n_shape_slots - 1); b->shape_slots[at] != 0;
 		 at = (at + 1) & (b->n_shape_slots - 1))
 	{

@@ -64,7 +64,7 @@ write_ids(ls_part_writer *w, uint32_t block, ls_buf *out)
 			b->ingested[batch_row[entry]] != b->ingested[row])
 		{
 			uint64_t key[2] = {b->batches[row], (uint64_t) b->ingested[row]};
-			uint32_t at = (uint32_t) ls_hash64(key, sizeof(key), 0) & mask;
+			uint32_t at = (uint32_t) ls_hash_keyed(key, sizeof(key), 0) & mask;
 
 			for (; w->table[at] != 0; at = (at + 1) & mask)
 			{

@@ -202,7 +202,6 @@ struct ls_part_builder
 	ls_arena *arena;
 	ls_arena *scratch; /* of ls_part_builder_finish */
 	ls_part_compressor *compressor;
-	uint64_t seed; /* of hash tables: senders must not know which keys collide */
 
 	uint32_t rows;
 	uint32_t rows_capacity;

@@ -176,7 +176,7 @@ late_dictionary(ls_part_writer *w, ls_part_plan *p)
 	for (uint32_t v = 0; v < n; v++)
 	{
 		ls_str text = ls_texts_get(t, v);
-		uint64_t hash = ls_hash64(text.data, text.len, w->b->seed);
+		uint64_t hash = ls_hash_keyed(text.data, text.len, 0);
 		uint32_t at = (uint32_t) hash & (n_slots - 1);
 		uint32_t tag = (uint32_t) (hash >> 48) << 16;
 

@@ -59,7 +59,6 @@ typedef struct place
 struct ls_part_templater
 {
 	ls_arena *arena; /* for the buffers */
-	uint64_t seed;   /* of hash tables: senders must not know which texts collide */
 	const ls_str *values;
 	uint32_t n;
 
@@ -107,7 +106,6 @@ ls_part_templater_create(ls_arena *arena)
 	if (t == NULL)
 		return NULL;
 	t->arena = arena;
-	t->seed = (uint64_t) (uintptr_t) t * UINT64_C(0x9E3779B97F4A7C15);
 	t->slots = ls_new_array(arena, slot, LS_PART_BLOCK_ROWS * MAX_SLOTS);
 	for (int n = 1; n <= LS_PART_BLOCK_ROWS; n++)
 		t->n_log_n[n] = n * log2(n);
@@ -211,7 +209,7 @@ static uint16_t
 find_skeleton(ls_part_templater *t, size_t len, uint32_t n_slots)
 {
 	const char *text = t->texts.data + t->texts.len;
-	uint64_t hash = ls_hash64(text, len, t->seed);
+	uint64_t hash = ls_hash_keyed(text, len, 0);
 	uint32_t at = (uint32_t) hash & (TABLE_SIZE - 1);
 	skeleton *s;
 
@@ -358,7 +356,7 @@ find_codes(ls_part_templater *t, uint32_t slot_number)
 	for (uint32_t i = 0; i < t->n_rows; i++)
 	{
 		ls_str value = value_of(t, i, slot_number);
-		uint32_t at = (uint32_t) ls_hash64(value.data, value.len, t->seed) & (ENTRY_SLOTS - 1);
+		uint32_t at = (uint32_t) ls_hash_keyed(value.data, value.len, 0) & (ENTRY_SLOTS - 1);
 		uint32_t entry;
 
 		for (; t->entry_slots[at] != 0; at = (at + 1) & (ENTRY_SLOTS - 1))

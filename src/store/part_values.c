@@ -99,7 +99,7 @@ dictionary_rehash(ls_part_builder *b, ls_builder_column *c)
 	for (uint32_t code = 0; code < c->texts.count; code++)
 	{
 		ls_str text = ls_texts_get(&c->texts, code);
-		uint64_t hash = ls_hash64(text.data, text.len, b->seed);
+		uint64_t hash = ls_hash_keyed(text.data, text.len, 0);
 		uint32_t at = (uint32_t) hash & (c->n_slots - 1);
 
 		while (c->slots[at] != 0)
@@ -163,7 +163,7 @@ add_to_dictionary(ls_part_builder *b, ls_builder_column *c, ls_str text)
 
 	if ((c->texts.count + 1) * 2 > c->n_slots && !dictionary_rehash(b, c))
 		return false;
-	hash = ls_hash64(text.data, text.len, b->seed);
+	hash = ls_hash_keyed(text.data, text.len, 0);
 	for (at = (uint32_t) hash & (c->n_slots - 1); c->slots[at] != 0;
 		 at = (at + 1) & (c->n_slots - 1))
 	{

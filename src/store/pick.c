@@ -361,7 +361,7 @@ pick_distinct(ls_scan *scan, ls_picker *p, ls_buf *scratch, ls_picked *row)
 	}
 	key.text = ls_str_make(scratch->data, scratch->len);
 	/* Who sends events must not know which values collide. */
-	hash = ls_hash64(key.text.data, key.text.len, (uint64) (uintptr_t) scan->arena);
+	hash = ls_hash_keyed(key.text.data, key.text.len, 0);
 	hash += hash == 0;
 	if (p->n >= p->n_slots / 2)
 		grow_slots(scan, p);

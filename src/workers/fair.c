@@ -65,10 +65,10 @@ ls_fair_sender(const ls_request *request)
 
 	for (size_t i = 0; i < lengthof(shown); i++)
 	{
-		hash = ls_hash64(shown[i].data, shown[i].len, hash + i);
+		hash = ls_hash_keyed(shown[i].data, shown[i].len, hash + i);
 		any = any || shown[i].len > 0;
 	}
-	return any ? hash : ls_hash64(request->remote.data, request->remote.len, 1);
+	return any ? hash : ls_hash_keyed(request->remote.data, request->remote.len, 1);
 }
 
 ls_fair_group *
