@@ -165,9 +165,15 @@ DECLARE
 BEGIN
 	IF kind = 1 THEN
 		UPDATE logsvc_internal.access_token t SET last_used_at = now()
-		WHERE t.id = credential AND t.last_used_at > now() - interval '10 minutes' IS NOT TRUE
+		WHERE t.id = (SELECT l.id FROM logsvc_internal.access_token l WHERE l.id = credential
+				FOR NO KEY UPDATE SKIP LOCKED)
+			AND t.last_used_at > now() - interval '10 minutes' IS NOT TRUE
 		RETURNING t.user_id INTO account;
 	ELSIF kind = 2 THEN
+		PERFORM FROM logsvc_internal.api_key k WHERE k.id = credential FOR NO KEY UPDATE SKIP LOCKED;
+		IF NOT FOUND THEN
+			RETURN;
+		END IF;
 		UPDATE logsvc_internal.api_key k SET last_used_at = now()
 		WHERE k.id = credential AND k.last_used_at IS NULL
 		RETURNING k.prefix INTO first_prefix;
@@ -181,6 +187,10 @@ BEGIN
 			WHERE id = credential AND last_used_at < now() - interval '10 minutes';
 		END IF;
 	ELSIF kind = 3 THEN
+		PERFORM FROM logsvc_internal.user_session s WHERE s.id = credential FOR NO KEY UPDATE SKIP LOCKED;
+		IF NOT FOUND THEN
+			RETURN;
+		END IF;
 		UPDATE logsvc_internal.user_session s SET last_seen_at = now()
 		WHERE s.id = credential AND s.last_seen_at < now() - interval '5 minutes';
 		IF EXISTS (SELECT FROM logsvc_internal.user_session s WHERE s.id = credential
@@ -192,7 +202,9 @@ BEGIN
 		SELECT s.user_id INTO account FROM logsvc_internal.user_session s WHERE s.id = credential;
 	END IF;
 	UPDATE logsvc_internal.member m SET last_active_at = now()
-	WHERE m.organization_id = organization AND m.user_id = account
+	WHERE (m.organization_id, m.user_id) = (SELECT l.organization_id, l.user_id
+			FROM logsvc_internal.member l WHERE l.organization_id = organization AND l.user_id = account
+			FOR NO KEY UPDATE SKIP LOCKED)
 		AND m.last_active_at > now() - interval '5 minutes' IS NOT TRUE;
 END
 $$;

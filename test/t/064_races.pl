@@ -135,6 +135,27 @@ foreach my $round (1 .. 3)
 	cmp_ok(scalar(grep { $_->{sent_after} } @burst), '>', 50, "round $round: enough came after");
 }
 
+# ---- credentials whose rows somebody else holds ----
+
+{
+	my $held = $t->organization('held');
+	open my $holder, '|-', 'psql', '-X', '-q', '-d', $t->node->connstr('postgres'), '-o', '/dev/null' or die "psql: $!";
+	$holder->autoflush(1);
+	print $holder "SET application_name = 'holder'; BEGIN; SELECT FROM logsvc_internal.member FOR UPDATE;",
+	  " SELECT FROM logsvc_internal.access_token FOR UPDATE; SELECT FROM logsvc_internal.api_key FOR UPDATE;\n";
+	ok(wait_until(sub { $t->sql("SELECT count(*) FROM pg_locks l JOIN pg_stat_activity a USING (pid)"
+				  . " WHERE application_name = 'holder' AND state = 'idle in transaction' AND relation = 'logsvc_internal.api_key'::regclass") > 0 }, 30),
+		'members, tokens and keys are locked');
+	foreach my $what (qw(token read_key))
+	{
+		my $status = eval { end_request(begin_request($t, GET => '/api/v1/search/fields', token => $held->{$what}), 10)->{status} };
+		is($status, 200, "$what: nobody waits to note its use");
+		is($t->sql("SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND backend_type LIKE 'logsvc%'"), 0, 'not even later');
+	}
+	print $holder "ROLLBACK;\n";
+	close $holder;
+}
+
 unlike($t->log_text, qr/logsvc request \w+ failed|deadlock/, 'no request failed inside');
 $t->stop;
 done_testing;
