@@ -13,7 +13,8 @@
  * what is left becomes one part.
  *
  * One transaction deletes the parts and inserts the merged one.  Keys are
- * dealt out to the compactors by hash.  While a reload changes their number
+ * dealt out to the compactors by hash, and those of one organization do not go
+ * before those of others, however many they are.  While a reload changes their number
  * two of them may want the same parts; so may retention and deletions.  Who
  * finds parts gone gives up, and looks again later.
  *
@@ -44,8 +45,9 @@
 #define COLD_INTERVAL (60 * USECS_PER_SEC)
 #define COLD_TIME (65 * USECS_PER_MINUTE)
 
-/* A key whose merge failed is left alone for so long. */
+/* A key whose merge failed is left alone for so long; one whose organization is locked. */
 #define FAILURE_DELAY (60 * USECS_PER_SEC)
+#define LOCKED_DELAY (5 * USECS_PER_SEC)
 
 #define SIZE "GREATEST(rows, (raw_bytes OPERATOR(pg_catalog.>>) 10))"
 
@@ -89,6 +91,7 @@ struct ls_compactor
 	int64 next_old;         /* the last id at that time: old_id when NEWS_TIME is over */
 	TimestampTz next_since; /* that time */
 	bool all;               /* did the last look see all there is to merge? */
+	int first;              /* the partition that the next look begins with */
 	merge_key keys[LOOK_KEYS];
 	int n_keys;
 	int next_key;
@@ -300,7 +303,8 @@ add_key(ls_compactor *c, partition *p, HeapTuple tuple, TupleDesc descriptor)
 	key->day = DatumGetDateADT(SPI_getbinval(tuple, descriptor, 3, &isnull));
 	key->below = DatumGetInt32(SPI_getbinval(tuple, descriptor, 4, &isnull));
 	key->last = DatumGetBool(SPI_getbinval(tuple, descriptor, 5, &isnull));
-	if (has_failed(c, key))
+	/* Of an organization with a deletion nothing is merged. */
+	if (DatumGetBool(SPI_getbinval(tuple, descriptor, 6, &isnull)) || has_failed(c, key))
 		p->looked = 0;
 	else
 		c->n_keys++;
@@ -314,7 +318,11 @@ look_into(ls_compactor *c, partition *p)
 					  Int32GetDatum(LOOK_KEYS - c->n_keys), DateADTGetDatum(today())};
 	TimestampTz now = GetCurrentTimestamp();
 	char *sql = psprintf(
-		"SELECT organization_id, index_name, day, below, last FROM ("
+		"SELECT organization_id, index_name, day, below, last, held FROM ("
+		" SELECT m.*, EXISTS (SELECT FROM logsvc_internal.deletion AS d"
+		"   WHERE d.organization_id = m.organization_id AND d.status = 'running') AS held,"
+		"  pg_catalog.row_number() OVER (PARTITION BY m.organization_id ORDER BY n DESC) AS turn "
+		"FROM ("
 		" SELECT *, CASE WHEN last OR n5 >= 8 THEN %d WHEN n4 >= 8 THEN 4096"
 		"  WHEN n3 >= 8 THEN 512 WHEN n2 >= 8 THEN 64 WHEN n1 >= 8 THEN 8 END AS below FROM ("
 		"  SELECT organization_id, index_name, day, pg_catalog.count(*) AS n,"
@@ -329,7 +337,7 @@ look_into(ls_compactor *c, partition *p)
 		"  WHERE size < %d AND ((pg_catalog.uuid_hash(organization_id)"
 		"   # pg_catalog.hashtext(index_name)) & 2147483647) %% $1 = $2"
 		"  GROUP BY organization_id, index_name, day HAVING pg_catalog.count(*) > 1) AS k) AS m"
-		" WHERE below IS NOT NULL ORDER BY n DESC LIMIT $3",
+		" WHERE below IS NOT NULL) AS f ORDER BY held, turn, n DESC LIMIT $3",
 		LS_PART_FULL, p->table.name, LS_LEVEL_FULL - 1, LS_PART_FULL);
 
 	if (SPI_execute_with_args(sql, lengthof(types), (Oid *) types, values, NULL, true, 0) !=
@@ -348,15 +356,26 @@ static void
 look(void *context)
 {
 	ls_compactor *c = context;
+	int first;
 
 	ls_store_limit_waits();
 	list_partitions(c);
 	find_news(c);
-	for (int i = 0; i < c->n_partitions && c->n_keys < LOOK_KEYS; i++)
+	/* The newest first; but one with very many keys does not keep others waiting. */
+	first = c->first < c->n_partitions ? c->first : 0;
+	c->first = 0;
+	for (int i = 0; i < c->n_partitions; i++)
 	{
+		int at = (first + i) % c->n_partitions;
+
 		CHECK_FOR_INTERRUPTS();
-		if (worth_a_look(&c->partitions[i]))
-			look_into(c, &c->partitions[i]);
+		if (c->n_keys == LOOK_KEYS)
+		{
+			c->first = at;
+			break;
+		}
+		if (worth_a_look(&c->partitions[at]))
+			look_into(c, &c->partitions[at]);
 	}
 }
 
@@ -395,6 +414,7 @@ ls_compactor_saw_all(const ls_compactor *c)
 typedef struct merge
 {
 	const merge_key *key;
+	bool locked;   /* is its organization? */
 	int64 current; /* the part that is being read; 0: none */
 	ls_arena *arena;
 	ls_part_builder *builder;
@@ -513,7 +533,8 @@ merge_parts(void *context)
 	/* A merge that a crash undoes is done again. */
 	ls_transaction_set("synchronous_commit", "off");
 	ls_store_limit_waits();
-	if (!ls_store_may_merge(&m->key->organization))
+	m->locked = !ls_store_may_merge(&m->key->organization);
+	if (m->locked)
 		give_up();
 	take_parts(m->key);
 	table = SPI_tuptable;
@@ -563,6 +584,9 @@ failed(ls_compactor *c, const merge *m, const ls_caught *caught)
 	ls_caught again;
 
 	m->key->of->looked = 0;
+	if (m->locked)
+		c->failed[hash % lengthof(c->failed)] =
+			(failed_key){hash, GetCurrentTimestamp() + LOCKED_DELAY};
 	if (caught->sqlstate == ERRCODE_T_R_SERIALIZATION_FAILURE)
 		return;
 	if (bad.id != 0 && ls_store_is_corrupt(caught->sqlstate))

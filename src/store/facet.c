@@ -323,6 +323,8 @@ add_value(ls_facets *facets, ls_str json, int level, uint32 row)
 static void
 add_object(ls_facets *facets, ls_str key, ls_str json, uint32 row)
 {
+	/* Large objects of a block take seconds. */
+	CHECK_FOR_INTERRUPTS();
 	ls_arena_reset(facets->members);
 	facets->path.len = 0;
 	ls_buf_str(&facets->path, key);

@@ -80,6 +80,9 @@
  */
 #define WINDOW_MAX_BYTES ((uint64) 2 * WINDOW * BLCKSZ + 64 * 1024 * 1024)
 
+/* It waits for no lock longer, also not for that of the partition itself. */
+#define LOCK_WAIT "100ms"
+
 /* A step ends after so much time. */
 #define STEP_TIME (250 * USECS_PER_SEC / 1000)
 
@@ -284,11 +287,13 @@ static void
 examine(void *context)
 {
 	ls_reclaim *r = context;
-	Relation partition = try_table_open(r->current, AccessShareLock);
+	Relation partition;
 	Relation toast;
 	Oid toast_oid;
 
 	r->over = true;
+	ls_transaction_set("lock_timeout", LOCK_WAIT);
+	partition = try_table_open(r->current, AccessShareLock);
 	if (partition == NULL)
 		return;
 	toast_oid = partition->rd_rel->reltoastrelid;
@@ -296,7 +301,6 @@ examine(void *context)
 	/* Somebody may have attached a table of another kind. */
 	if (!OidIsValid(toast_oid))
 		return;
-	ls_transaction_set("lock_timeout", "100ms");
 	toast = table_open(toast_oid, AccessShareLock);
 	if (RelationGetNumberOfBlocks(toast) >= MIN_GAIN)
 	{
@@ -444,15 +448,16 @@ static void
 find_window(void *context)
 {
 	ls_reclaim *r = context;
-	Relation partition = try_table_open(r->current, AccessShareLock);
+	Relation partition;
 	Relation toast;
 	BlockNumber length;
 	uint64 bytes = 0;
 
 	r->over = true;
+	ls_transaction_set("lock_timeout", LOCK_WAIT);
+	partition = try_table_open(r->current, AccessShareLock);
 	if (partition == NULL)
 		return;
-	ls_transaction_set("lock_timeout", "100ms");
 	toast = table_open(partition->rd_rel->reltoastrelid, RowExclusiveLock);
 	length = RelationGetNumberOfBlocks(toast);
 	r->end = Min(r->end, length);
@@ -492,7 +497,7 @@ move_part(void *context)
 
 	/* What a crash undoes is done again. */
 	ls_transaction_set("synchronous_commit", "off");
-	ls_transaction_set("lock_timeout", "100ms");
+	ls_transaction_set("lock_timeout", LOCK_WAIT);
 	if (SPI_execute_with_args(
 			psprintf("UPDATE %s SET body = body OPERATOR(pg_catalog.||) ''::pg_catalog.bytea,"
 					 " header = header OPERATOR(pg_catalog.||) ''::pg_catalog.bytea"

@@ -7,6 +7,7 @@ use warnings;
 use LogsvcAsync;
 use LogsvcTest;
 use Test::More;
+use Time::HiRes qw(time);
 
 my $t = LogsvcTest->new(conf => join "\n", "logsvc.flush_interval = '10ms'", 'logsvc.compactors = 0',
 	"logsvc.search_workers = 2", "logsvc.search_workers_after = 0", 'restart_after_crash = on');
@@ -208,5 +209,22 @@ $t->sql("DROP TABLE logsvc_internal.$partition");
 $session->query_safe("SELECT logsvc.act_as('acme')");
 is($old_count->(), '[[0]]', 'a partition is dropped');
 $session->quit;
+
+# An overview of large objects ends when its time is over, also in the middle of one part.
+$t->sql(q{SELECT logsvc.act_as('globex'); SELECT logsvc.ingest(jsonb_agg(jsonb_build_object('event', 'large', 'attributes', jsonb_build_object('o',
+	(SELECT jsonb_object_agg('k' || a, a) FROM generate_series(1, 2300) a))))) FROM generate_series(1, 560) e});
+ok(wait_until(sub { !$t->sql('SELECT count(*) FROM logsvc_internal.queue') }), 'large objects');
+my $overview = sub {
+	my ($timeout) = @_;
+	my $begin = time;
+	my (undef, $state) = $t->sql_error("SELECT logsvc.act_as('globex') \\gset _\nSET statement_timeout = $timeout;"
+		. q{SELECT logsvc.search('large', earliest => '-1h', "limit" => 1, include => '{fields}') IS NULL});
+	return ($state, time - $begin);
+};
+my ($state, $all) = $overview->(0);
+is($state, '', sprintf 'their members are counted in %.1f s', $all);
+($state, my $some) = $overview->(100);
+is($state, '57014', 'with a limit of time they are not');
+cmp_ok($some, '<', 0.6 * $all, sprintf 'and it ends soon: after %.1f s', $some);
 $t->stop;
 done_testing;
