@@ -35,7 +35,7 @@ my @routes = (
 	[ 'a deletion', DELETE => '/api/v1/logs', { json => { q => 'index=main earliest=-1h host=private9', reason => 'x' } }, 202 ]);
 
 sub ask { my ($route, $of) = @_; return $t->http(@{$route}[ 1, 2 ], token => ($of // $org)->{token}, %{ $route->[3] }); }
-sub begin_route { my ($route) = @_; return begin_request($t, @{$route}[ 1, 2 ], token => $org->{token}, %{ $route->[3] }); }
+sub begin_route { my ($route, $of) = @_; return begin_request($t, @{$route}[ 1, 2 ], token => ($of // $org)->{token}, %{ $route->[3] }); }
 
 # Pids of executors that wait for a lock.
 sub waiting
@@ -111,7 +111,8 @@ foreach my $route ((grep { $_->[0] =~ /^(?:search|an event|its neighbours|fields
 	my $request = begin_route($route);
 	my @pid;
 	ok(wait_until(sub { (@pid = waiting()) == 1 }, 10), "$name: reads");
-	my $beside = begin_route($routes[1]);
+	# Of another organization: one alone may not have both.
+	my $beside = begin_route($routes[1], $other);
 	ok(wait_until(sub { waiting() == 2 }, 10), '... and so does another executor');
 	post();
 	kill 'KILL', $pid[0];
