@@ -280,10 +280,10 @@ $$;
 -- ---- row security, rights, dump ----
 
 ALTER TABLE logsvc_internal.organization ENABLE ROW LEVEL SECURITY;
-CREATE POLICY tenant ON logsvc_internal.organization TO logsvc_tenant
+CREATE POLICY tenant ON logsvc_internal.organization TO logsvc_reader
 	USING (id = logsvc_internal.current_organization());
 ALTER TABLE logsvc_internal.user_account ENABLE ROW LEVEL SECURITY;
-CREATE POLICY tenant ON logsvc_internal.user_account TO logsvc_tenant
+CREATE POLICY tenant ON logsvc_internal.user_account TO logsvc_reader
 	USING (EXISTS (SELECT FROM logsvc_internal.member m
 		WHERE m.user_id = user_account.id
 			AND m.organization_id = logsvc_internal.current_organization()));
@@ -296,24 +296,24 @@ BEGIN
 		'{organization_limit,member,access_token,api_key,log_index}'::text[]
 	LOOP
 		EXECUTE format('ALTER TABLE logsvc_internal.%I ENABLE ROW LEVEL SECURITY', tenant_table);
-		EXECUTE format('CREATE POLICY tenant ON logsvc_internal.%I TO logsvc_tenant'
+		EXECUTE format('CREATE POLICY tenant ON logsvc_internal.%I TO logsvc_reader'
 			' USING (organization_id = logsvc_internal.current_organization())', tenant_table);
 	END LOOP;
 END
 $$;
 
 GRANT EXECUTE ON FUNCTION logsvc_internal.current_organization(),
-	logsvc_internal.may_read_audit() TO logsvc_tenant, logsvc_admin;
-GRANT SELECT ON logsvc_internal.plan_limit, logsvc_internal.rate_limit TO logsvc_tenant;
+	logsvc_internal.may_read_audit() TO logsvc_reader;
+GRANT SELECT ON logsvc_internal.plan_limit, logsvc_internal.rate_limit TO logsvc_reader;
 GRANT SELECT ON logsvc_internal.organization, logsvc_internal.organization_limit,
-	logsvc_internal.member, logsvc_internal.log_index TO logsvc_tenant;
+	logsvc_internal.member, logsvc_internal.log_index TO logsvc_reader;
 -- Not the hashes.
 GRANT SELECT (id, email, name, verified_at, created_at)
-	ON logsvc_internal.user_account TO logsvc_tenant;
+	ON logsvc_internal.user_account TO logsvc_reader;
 GRANT SELECT (id, organization_id, user_id, name, scopes, prefix, created_at, expires_at,
-	last_used_at, revoked_at) ON logsvc_internal.access_token TO logsvc_tenant;
+	last_used_at, revoked_at) ON logsvc_internal.access_token TO logsvc_reader;
 GRANT SELECT (id, organization_id, name, scope, kind, prefix, created_by, created_at, expires_at,
-	last_used_at, revoked_at) ON logsvc_internal.api_key TO logsvc_tenant;
+	last_used_at, revoked_at) ON logsvc_internal.api_key TO logsvc_reader;
 
 SELECT pg_extension_config_dump('logsvc_internal.plan_limit', 'WHERE customized');
 SELECT pg_extension_config_dump('logsvc_internal.rate_limit', 'WHERE customized');

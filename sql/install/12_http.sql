@@ -15,7 +15,7 @@ COMMENT ON DOMAIN logsvc_internal.list IS
 'A page of a list: {"data": [...], "page": {"nextCursor", "hasMore"}}';
 REVOKE ALL ON TYPE logsvc_internal.http_response, logsvc_internal.list FROM PUBLIC;
 GRANT USAGE ON TYPE logsvc_internal.http_response, logsvc_internal.list
-	TO logsvc_tenant, logsvc_admin;
+	TO logsvc_reader;
 
 CREATE TABLE logsvc_internal.idempotency (
 	key_hash bytea PRIMARY KEY CHECK (length(key_hash) = 32),

@@ -16,8 +16,8 @@ EXECUTE FUNCTION logsvc_internal.access_changed();
 ALTER TABLE logsvc_internal.ip_allowlist ENABLE ALWAYS TRIGGER access_changed;
 
 ALTER TABLE logsvc_internal.ip_allowlist ENABLE ROW LEVEL SECURITY;
-CREATE POLICY tenant ON logsvc_internal.ip_allowlist TO logsvc_tenant
+CREATE POLICY tenant ON logsvc_internal.ip_allowlist TO logsvc_reader
 	USING (organization_id = logsvc_internal.current_organization());
-GRANT SELECT ON logsvc_internal.ip_allowlist TO logsvc_tenant;
+GRANT SELECT ON logsvc_internal.ip_allowlist TO logsvc_reader;
 
 SELECT pg_extension_config_dump('logsvc_internal.ip_allowlist', '');

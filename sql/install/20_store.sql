@@ -187,11 +187,11 @@ ALTER TABLE logsvc_internal.queue ENABLE ROW LEVEL SECURITY;
 ALTER TABLE logsvc_internal.dead_letter ENABLE ROW LEVEL SECURITY;
 ALTER TABLE logsvc_internal.part ENABLE ROW LEVEL SECURITY;
 ALTER TABLE logsvc_internal.part_other ENABLE ROW LEVEL SECURITY;
-GRANT SELECT ON logsvc_internal.queue, logsvc_internal.part TO logsvc_tenant;
+GRANT SELECT ON logsvc_internal.queue, logsvc_internal.part TO logsvc_reader;
 -- The audit log needs a permission of its own, whatever door is taken.
-CREATE POLICY tenant ON logsvc_internal.queue FOR SELECT TO logsvc_tenant
+CREATE POLICY tenant ON logsvc_internal.queue FOR SELECT TO logsvc_reader
   USING (organization_id = logsvc_internal.current_organization()
     AND (NOT audit OR (SELECT logsvc_internal.may_read_audit())));
-CREATE POLICY tenant ON logsvc_internal.part FOR SELECT TO logsvc_tenant
+CREATE POLICY tenant ON logsvc_internal.part FOR SELECT TO logsvc_reader
   USING (organization_id = logsvc_internal.current_organization()
     AND (index_name <> '_audit' OR (SELECT logsvc_internal.may_read_audit())));

@@ -142,10 +142,10 @@ ALTER TABLE logsvc_internal.ai_credit_month ENABLE ROW LEVEL SECURITY;
 ALTER TABLE logsvc_internal.ai_credit_reservation ENABLE ROW LEVEL SECURITY;
 ALTER TABLE logsvc_internal.ai_credit_entry ENABLE ROW LEVEL SECURITY;
 GRANT SELECT ON logsvc_internal.ai_credit_month, logsvc_internal.ai_credit_reservation,
-  logsvc_internal.ai_credit_entry TO logsvc_tenant;
-CREATE POLICY tenant ON logsvc_internal.ai_credit_month FOR SELECT TO logsvc_tenant
+  logsvc_internal.ai_credit_entry TO logsvc_reader;
+CREATE POLICY tenant ON logsvc_internal.ai_credit_month FOR SELECT TO logsvc_reader
   USING (organization_id = logsvc_internal.current_organization());
-CREATE POLICY tenant ON logsvc_internal.ai_credit_reservation FOR SELECT TO logsvc_tenant
+CREATE POLICY tenant ON logsvc_internal.ai_credit_reservation FOR SELECT TO logsvc_reader
   USING (organization_id = logsvc_internal.current_organization());
-CREATE POLICY tenant ON logsvc_internal.ai_credit_entry FOR SELECT TO logsvc_tenant
+CREATE POLICY tenant ON logsvc_internal.ai_credit_entry FOR SELECT TO logsvc_reader
   USING (organization_id = logsvc_internal.current_organization());

@@ -578,7 +578,10 @@ BEGIN
 	SELECT u.* INTO account FROM logsvc_internal.user_account u WHERE u.id = member_id;
 	RETURN jsonb_build_object(
 		'kind', logsvc_internal.current_kind(),
-		'organization', logsvc_internal.organization_json(organization),
+		'organization', CASE WHEN logsvc_internal.current_kind() = 'key'
+			THEN jsonb_build_object('id', logsvc_internal.public_id('org_', organization.id),
+				'name', organization.name, 'slug', organization.slug)
+			ELSE logsvc_internal.organization_json(organization) END,
 		'user', CASE WHEN account.id IS NOT NULL THEN logsvc_internal.user_json(account) END,
 		'role', logsvc_internal.current_role_name(),
 		'permissions', to_jsonb(logsvc_internal.current_permissions()));
@@ -587,9 +590,9 @@ $$;
 COMMENT ON FUNCTION logsvc.whoami() IS
 'Who the session acts as, and what that one may do; NULL: no one';
 
--- Not SECURITY DEFINER: set_token and set_principal ask who calls.
+-- Operators are asked for by the outer user, whoever the function belongs to.
 CREATE OR REPLACE FUNCTION logsvc.use_token(token text) RETURNS jsonb
-LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
 	PERFORM logsvc_internal.set_token(token);
 	RETURN logsvc.whoami();
@@ -600,7 +603,7 @@ COMMENT ON FUNCTION logsvc.use_token(text) IS
 
 CREATE OR REPLACE FUNCTION logsvc_internal.find_act_as(
 	organization text, email text, OUT organization_id uuid, OUT user_id uuid)
-LANGUAGE plpgsql STABLE PARALLEL SAFE SECURITY DEFINER
+LANGUAGE plpgsql STABLE PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
 	PERFORM logsvc_internal.require_operator();
@@ -617,7 +620,7 @@ COMMENT ON FUNCTION logsvc_internal.find_act_as(text, text) IS
 'Operators: the ids of an organization and one of its members';
 
 CREATE OR REPLACE FUNCTION logsvc.act_as(organization text, email text DEFAULT NULL) RETURNS jsonb
-LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
 	ids record;
 BEGIN
@@ -628,7 +631,3 @@ END
 $$;
 COMMENT ON FUNCTION logsvc.act_as(text, text) IS
 'Operators: the session acts for the organization, or as that member of it; NULL: for no one';
-
-GRANT EXECUTE ON FUNCTION logsvc_internal.set_token(text),
-	logsvc_internal.set_principal(uuid, uuid),
-	logsvc_internal.find_act_as(text, text) TO logsvc_tenant, logsvc_admin;

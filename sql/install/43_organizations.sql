@@ -7,6 +7,10 @@ DECLARE
 	target uuid := logsvc_internal.find_organization(id);
 	found_organization logsvc_internal.organization;
 BEGIN
+	-- Of keys those that may change its settings; the others are for events.
+	IF logsvc_internal.current_kind() = 'key' THEN
+		PERFORM logsvc_internal.require_access(target, 'org:manage');
+	END IF;
 	SELECT o.* INTO found_organization FROM logsvc_internal.organization o WHERE o.id = target;
 	RETURN logsvc_internal.organization_json(found_organization);
 END

@@ -53,7 +53,12 @@ DECLARE
 	size int := logsvc_internal.page_limit("limit");
 	after uuid := logsvc_internal.open_position(scope, cursor)::uuid;
 BEGIN
-	PERFORM logsvc_internal.require_access(target, 'users:invite');
+	-- Those who may invite, but who only looks needs the scope for looking only.
+	PERFORM logsvc_internal.require_access(target, 'roles:read');
+	IF NOT logsvc_internal.is_operator()
+		AND logsvc_internal.current_role_name() IN ('member', 'viewer') THEN
+		PERFORM logsvc_internal.raise_error('FORBIDDEN');
+	END IF;
 	IF status NOT IN ('pending', 'accepted', 'expired', 'revoked') THEN
 		PERFORM logsvc_internal.invalid('status', 'must be pending, accepted, expired or revoked');
 	END IF;
@@ -316,7 +321,7 @@ END
 $$;
 COMMENT ON FUNCTION logsvc_internal.preview_invitation(text) IS
 'What an invitation is about, for whoever has its token';
-GRANT EXECUTE ON FUNCTION logsvc_internal.preview_invitation(text) TO logsvc_tenant;
+GRANT EXECUTE ON FUNCTION logsvc_internal.preview_invitation(text) TO logsvc_reader;
 
 CREATE OR REPLACE FUNCTION logsvc.accept_invitation(token text) RETURNS jsonb
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER

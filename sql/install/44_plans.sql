@@ -166,7 +166,7 @@ END
 $$;
 COMMENT ON FUNCTION logsvc_internal.set_plan_json(text, text) IS
 'logsvc.set_plan over HTTP: 202 when it was kept as a request';
-GRANT EXECUTE ON FUNCTION logsvc_internal.set_plan_json(text, text) TO logsvc_tenant;
+GRANT EXECUTE ON FUNCTION logsvc_internal.set_plan_json(text, text) TO logsvc_reader;
 
 -- ---- decisions ----
 

@@ -505,4 +505,4 @@ GRANT EXECUTE ON FUNCTION
 	logsvc_internal.auth_reset_password(text, text),
 	logsvc_internal.auth_change_password(text, text),
 	logsvc_internal.public_config()
-TO logsvc_tenant;
+TO logsvc_reader;

@@ -116,7 +116,7 @@ $$;
 COMMENT ON FUNCTION logsvc_internal.export_audit(text, text, timestamptz, timestamptz, text) IS
 'The audit log as a file, the oldest entries first: csv or ndjson, at most 50,000 entries and 32 MB; X-Next-Cursor: where the next part begins';
 GRANT EXECUTE ON FUNCTION
-	logsvc_internal.export_audit(text, text, timestamptz, timestamptz, text) TO logsvc_tenant;
+	logsvc_internal.export_audit(text, text, timestamptz, timestamptz, text) TO logsvc_reader;
 
 -- ---- verifying ----
 

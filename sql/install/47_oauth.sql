@@ -192,4 +192,4 @@ COMMENT ON FUNCTION logsvc_internal.auth_oauth_callback(text) IS
 GRANT EXECUTE ON FUNCTION
 	logsvc_internal.auth_oauth_start(text),
 	logsvc_internal.auth_oauth_callback(text)
-TO logsvc_tenant;
+TO logsvc_reader;

@@ -1,4 +1,4 @@
--- Searching.  These run as logsvc_tenant: row security keeps them inside the
+-- Searching.  These run as logsvc_reader: row security keeps them inside the
 -- organization of the session.
 
 CREATE FUNCTION logsvc_internal.search_json(
@@ -133,4 +133,4 @@ GRANT EXECUTE ON FUNCTION
   logsvc_internal.pattern_in_window(text, integer, integer, integer, double precision, boolean),
   logsvc_internal.earlier_of(text, text), logsvc_internal.later_of(text, text),
   logsvc_internal.first_known(text), logsvc_internal.last_known(text)
-TO logsvc_tenant;
+TO logsvc_reader;

@@ -1,5 +1,5 @@
 -- Events by id, the fields and values that events have, and their templates:
--- what a person looks at before and after a search.  All run as logsvc_tenant.
+-- what a person looks at before and after a search.  All run as logsvc_reader.
 
 CREATE OR REPLACE FUNCTION logsvc_internal.event_json(id text) RETURNS json
 LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE SECURITY DEFINER
@@ -304,4 +304,4 @@ GRANT EXECUTE ON FUNCTION
   logsvc_internal.index_scope(text), logsvc_internal.quoted_field(text),
   logsvc_internal.find_templates(text, text, text, integer),
   logsvc_internal.raise_error(text, text, jsonb, text), logsvc_internal.invalid(text, text, text)
-TO logsvc_tenant;
+TO logsvc_reader;

@@ -1,4 +1,5 @@
--- What reads events runs as the tenant: row security keeps it inside the organization.
+-- What reads events runs as logsvc_reader: row security keeps it inside the organization.
+-- Nobody is a member of that role, so nobody can change these functions.
 DO $$
 DECLARE
   f regprocedure;
@@ -13,13 +14,17 @@ BEGIN
                          'searched_indexes', 'search_fields', 'search_field_values',
                          'list_templates', 'get_template')
   LOOP
-    EXECUTE pg_catalog.format('ALTER FUNCTION %s OWNER TO logsvc_tenant', f);
+    EXECUTE pg_catalog.format('ALTER FUNCTION %s OWNER TO logsvc_reader', f);
   END LOOP;
 END
 $$;
 
 -- Rights: nothing for PUBLIC; the API for tenants and operators, whose
--- functions check themselves what the session's principal may do.
+-- functions check themselves what the session's principal may do.  What they need
+-- of logsvc_internal runs with the rights of a function's owner.
 
 REVOKE ALL ON ALL ROUTINES IN SCHEMA logsvc, logsvc_internal FROM PUBLIC;
-GRANT EXECUTE ON ALL ROUTINES IN SCHEMA logsvc TO logsvc_admin, logsvc_tenant;
+GRANT EXECUTE ON ALL ROUTINES IN SCHEMA logsvc TO logsvc_admin, logsvc_tenant, logsvc_reader;
+
+-- Functions in a view run with the rights of who asks: views of operators show ids.
+GRANT EXECUTE ON FUNCTION logsvc_internal.public_id(text, uuid) TO logsvc_admin;

@@ -71,7 +71,7 @@ typedef struct ls_principal
  * of theirs ls_authorize refuses them.
  *
  * Cached; an unknown credential runs a transaction of its own, so call it
- * outside of one.  Runs in workers, as superuser.
+ * outside of one.
  */
 extern bool ls_authenticate(const ls_request *request, const char *credentials, ls_principal *out,
 							ls_caught *error);
@@ -97,7 +97,6 @@ extern ls_error_id ls_check_request_address(const ls_request *request,
 /*
  * Makes the principal that of the current transaction, as SET LOCAL would:
  * SQL functions and row security then act for it, also in parallel workers.
- * Does not change the role: an executor also runs SET LOCAL ROLE logsvc_tenant.
  */
 extern void ls_principal_set(const ls_principal *principal);
 

@@ -17,7 +17,6 @@
 #include "access/parallel.h"
 #include "access/xact.h"
 #include "access/xlog.h"
-#include "catalog/pg_authid.h"
 #include "catalog/pg_type.h"
 #include "miscadmin.h"
 #include "utils/array.h"
@@ -31,13 +30,10 @@ static void
 run(void *context)
 {
 	ls_lookup *lookup = context;
-	Oid user;
-	int security;
+	ls_rights before = ls_rights_of_owner();
 	int result;
 	char nulls[lengthof(lookup->nulls)];
 
-	GetUserIdAndSecContext(&user, &security);
-	SetUserIdAndSecContext(BOOTSTRAP_SUPERUSERID, security | SECURITY_LOCAL_USERID_CHANGE);
 	if (SPI_connect() != SPI_OK_CONNECT)
 		elog(ERROR, "SPI_connect failed");
 	if (*lookup->plan == NULL)
@@ -65,7 +61,7 @@ run(void *context)
 	}
 	PopActiveSnapshot();
 	SPI_finish();
-	SetUserIdAndSecContext(user, security);
+	ls_rights_restore(before);
 }
 
 bool

@@ -3,8 +3,8 @@
  * session.c
  *	  SQL functions about the session's principal.
  *
- * use_token and act_as are C, not SECURITY DEFINER SQL, because they ask who
- * their caller is.
+ * use_token and act_as ask who their caller is: the outer user, whoever the
+ * function that calls them belongs to.
  *
  *-------------------------------------------------------------------------
  */

@@ -258,6 +258,36 @@ extern void ls_transaction_set(const char *name, const char *value);
 extern bool ls_subtransaction(void (*work)(void *context), void *context, bool keep,
 							  ls_caught *caught);
 
+/*
+ * ---- whose rights (tx.c) ----
+ *
+ * The one way in which statements of ours run with other rights than those of
+ * who calls: until ls_rights_restore, or the end of the (sub)transaction.  As in
+ * a SECURITY DEFINER function, nothing that runs meanwhile can change the role.
+ * Only statements that name everything with its schema and use no operators, or
+ * have a pinned search_path: else the caller's would choose what runs.
+ */
+typedef struct ls_rights
+{
+	Oid user;
+	int context;
+} ls_rights;
+
+/* Those of the owner of the extension's tables. */
+extern ls_rights ls_rights_of_owner(void);
+
+/*
+ * Those of role logsvc_reader: row security keeps it in the organization of the
+ * session.  What it calls can make no temporary tables and leave nothing for
+ * later, as triggers.
+ */
+extern ls_rights ls_rights_of_reader(void);
+
+extern void ls_rights_restore(ls_rights before);
+
+/* The role that executors connect as, and that functions which only read belong to. */
+#define LS_READER "logsvc_reader"
+
 /* In a process that ends: leaves the transaction that it was in, so that it can begin one. */
 extern void ls_transaction_abandon(void);
 

@@ -14,6 +14,7 @@
 
 #include "fmgr.h"
 #include "pgstat.h"
+#include "postmaster/postmaster.h"
 #include "storage/latch.h"
 #include "utils/memutils.h"
 #include "utils/wait_event.h"
@@ -61,6 +62,21 @@ ls_wait_event(const char *name)
 #else
 #define ls_executor_run(query, rows) ExecutorRun(query, ForwardScanDirection, rows, false)
 #endif
+
+/*
+ * In a background worker that is about to connect as no superuser: the last
+ * connection slots are reserved for superusers, but workers have slots of their own.
+ */
+static inline void
+ls_use_reserved_slots(void)
+{
+#if PG_VERSION_NUM >= 160000
+	SuperuserReservedConnections = 0;
+	ReservedConnections = 0;
+#else
+	ReservedBackends = 0;
+#endif
+}
 
 /* A path of a foreign table without order; callers include optimizer/pathnode.h. */
 #if PG_VERSION_NUM >= 180000

@@ -1,16 +1,19 @@
 /*-------------------------------------------------------------------------
  *
  * tx.c
- *	  Transactions of workers: the one place where they begin and end.
+ *	  Transactions of workers, and whose rights statements run with: the one place
+ *	  where these change.
  *
  *-------------------------------------------------------------------------
  */
 #include "src/base/base.h"
 
 #include "access/xact.h"
+#include "catalog/pg_authid.h"
 #include "executor/spi.h"
 #include "miscadmin.h"
 #include "tcop/tcopprot.h"
+#include "utils/acl.h"
 #include "utils/guc.h"
 #include "utils/memutils.h"
 #include "utils/resowner.h"
@@ -99,6 +102,36 @@ ls_subtransaction(void (*work)(void *context), void *context, bool keep, ls_caug
 	MemoryContextSwitchTo(outer);
 	CurrentResourceOwner = owner;
 	return done;
+}
+
+/* ---- whose rights ---- */
+
+static ls_rights
+become(Oid user, int flags)
+{
+	ls_rights before;
+
+	GetUserIdAndSecContext(&before.user, &before.context);
+	SetUserIdAndSecContext(user, before.context | SECURITY_LOCAL_USERID_CHANGE | flags);
+	return before;
+}
+
+ls_rights
+ls_rights_of_owner(void)
+{
+	return become(BOOTSTRAP_SUPERUSERID, 0);
+}
+
+ls_rights
+ls_rights_of_reader(void)
+{
+	return become(get_role_oid(LS_READER, false), SECURITY_RESTRICTED_OPERATION);
+}
+
+void
+ls_rights_restore(ls_rights before)
+{
+	SetUserIdAndSecContext(before.user, before.context);
 }
 
 void

@@ -104,7 +104,7 @@ extern Oid ls_argument_type(ls_argument_kind kind);
  */
 extern bool ls_http_oauth_begin(ls_call *call, ls_response *response);
 
-/* ---- idempotency.c; in SPI, as the owner ---- */
+/* ---- idempotency.c; in SPI ---- */
 
 typedef struct ls_idempotency
 {

@@ -72,8 +72,11 @@ request_hash(const ls_request *request)
 static void
 execute(const char *sql, int n, Oid *types, Datum *values)
 {
+	ls_rights before = ls_rights_of_owner();
+
 	if (SPI_execute_with_args(sql, n, types, values, NULL, false, 0) < 0)
 		elog(ERROR, "\"%s\" failed", sql);
+	ls_rights_restore(before);
 }
 
 /* Takes the kept answer apart; its texts live in the arena. */

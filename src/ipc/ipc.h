@@ -75,6 +75,7 @@ typedef struct ls_service
 {
 	ls_service_state state;
 	Oid database;
+	Oid reader;        /* role logsvc_reader */
 	bool probe_wanted; /* the launcher should look again */
 	int pauses;        /* sessions that want no worker in the database */
 	PGPROC *launcher;

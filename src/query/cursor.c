@@ -12,7 +12,6 @@
  */
 #include "src/query/query.h"
 
-#include "catalog/pg_authid.h"
 #include "miscadmin.h"
 #include "utils/builtins.h"
 
@@ -26,22 +25,19 @@ Datum
 ls_owner_value(const char *sql)
 {
 	static const Oid none[1];
-	Oid user;
-	int context;
+	ls_rights before = ls_rights_of_owner();
 	bool isnull = true;
 	Datum value = 0;
 
-	GetUserIdAndSecContext(&user, &context);
-	SetUserIdAndSecContext(BOOTSTRAP_SUPERUSERID, context | SECURITY_LOCAL_USERID_CHANGE);
 	if (ls_statement_read(sql, 0, none, NULL) == 1)
 		value = SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1, &isnull);
-	SetUserIdAndSecContext(user, context);
+	ls_rights_restore(before);
 	if (isnull)
 		elog(ERROR, "a table of the service is empty");
 	return value;
 }
 
-/* The tenant's role must not read it. */
+/* logsvc_reader must not read it. */
 ls_str
 ls_server_key(void)
 {

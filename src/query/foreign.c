@@ -11,7 +11,7 @@
  *
  * The search goes on as rows are asked for, so a LIMIT ends it early.
  *
- * The search runs as role logsvc_tenant under row security and with the server's
+ * The search runs as role logsvc_reader under row security and with the server's
  * operators, whoever owns the view and whatever the statement and the session say.
  *
  *-------------------------------------------------------------------------
@@ -33,7 +33,6 @@
 #include "optimizer/pathnode.h"
 #include "optimizer/planmain.h"
 #include "optimizer/restrictinfo.h"
-#include "utils/acl.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/guc.h"
@@ -419,8 +418,7 @@ evaluate(ForeignScanState *node, const logs_scan *scan)
 
 typedef struct asker
 {
-	Oid user;
-	int context;
+	ls_rights rights;
 	int nest;
 } asker;
 
@@ -430,9 +428,7 @@ become_searcher(void)
 {
 	asker caller;
 
-	GetUserIdAndSecContext(&caller.user, &caller.context);
-	SetUserIdAndSecContext(get_role_oid("logsvc_tenant", false),
-						   caller.context | SECURITY_LOCAL_USERID_CHANGE);
+	caller.rights = ls_rights_of_reader();
 	caller.nest = NewGUCNestLevel();
 	ls_search_option("search_path", "pg_catalog, pg_temp");
 	return caller;
@@ -442,7 +438,7 @@ static void
 become_asker(const asker *caller)
 {
 	AtEOXact_GUC(true, caller->nest);
-	SetUserIdAndSecContext(caller->user, caller->context);
+	ls_rights_restore(caller->rights);
 }
 
 /* ---- rows ---- */

@@ -3,7 +3,7 @@
  * function.c
  *	  Searching from SQL.
  *
- * All of these run as role logsvc_tenant (SECURITY DEFINER), so that row
+ * All of these run as role logsvc_reader (SECURITY DEFINER), so that row
  * security keeps them inside the organization whatever the statement says.
  *
  *-------------------------------------------------------------------------

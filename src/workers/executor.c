@@ -2,7 +2,7 @@
  *
  * executor.c
  *	  The loop of an executor: one request at a time, each in a transaction of
- *	  its own, run by SQL as the tenant.
+ *	  its own, run by SQL as logsvc_reader.
  *
  *-------------------------------------------------------------------------
  */

@@ -155,6 +155,7 @@ utility(PlannedStmt *statement, const char *query, bool read_only_tree,
 		ProcessUtilityContext context, ParamListInfo parameters, QueryEnvironment *environment,
 		DestReceiver *destination, QueryCompletion *completion)
 {
+	ls_guard_role(statement->utilityStmt);
 	if (drops_service(statement->utilityStmt))
 		pause_service();
 	if (changes_service(statement->utilityStmt))

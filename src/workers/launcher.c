@@ -32,6 +32,7 @@
 #include "postmaster/interrupt.h"
 #include "storage/ipc.h"
 #include "tcop/tcopprot.h"
+#include "utils/acl.h"
 #include "utils/builtins.h"
 #include "utils/guc.h"
 #include "utils/timestamp.h"
@@ -82,6 +83,7 @@ look_for_extension(void *context)
 		ls_quota_recover();
 	}
 	service->database = MyDatabaseId;
+	service->reader = get_role_oid(LS_READER, true);
 	service->state = LS_SERVICE_READY;
 }
 

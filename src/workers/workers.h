@@ -51,4 +51,9 @@ extern void ls_worker_share(const ls_slot *slot, int *shard, int *shards);
 
 extern void ls_guard_register(void);
 
+/* ---- guard_role.c ---- */
+
+/* Raises when the statement would make a member of logsvc_reader, or a non-superuser change it, or it change anything. */
+extern void ls_guard_role(Node *statement);
+
 #endif /* LS_WORKERS_H */

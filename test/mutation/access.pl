@@ -23,6 +23,8 @@ my @management = ('test/t/062_management.pl', 'test/t/065_people.pl');
 my @addresses = ('test/t/067_ip_allowlist.pl');
 my @providers = ('test/t/072_oauth.pl');
 my @made = ('test/t/066_made_rights.pl');
+my @rights = ('test/t/069_rights.pl');
+my @in_sql = ('test/t/066_sql_matrix.pl');
 my @foreign = ('test/t/068_foreign.pl');
 my @sessions = ('test/pgtap/access_session.sql', 'test/t/access.pl');
 my @rows = ('test/pgtap/row_security.sql', 'test/pgtap/access_isolation.sql');
@@ -107,6 +109,20 @@ my @mutations = (
 	['decision: permissions of a test key', 'src/access/permission.c', "(!principal->test_key || has_letter(p->keys, 't'))",
 		'true', @matrix],
 	['decision: indexes of a test key', 'src/access/session.c', '!ls_principal_require()->test_key ||', 'true ||', @made],
+	['rights: members of logsvc_reader', 'src/workers/guard_role.c', 'if (makes_member(statement))', 'if (false)', @rights],
+	['rights: logsvc_reader by CREATEROLE', 'src/workers/guard_role.c', '!superuser() && changes_reader(statement)', 'false', @rights],
+	['rights: what logsvc_reader changes', 'src/workers/guard_role.c', 'GetCommandLogLevel(statement) == LOGSTMT_DDL &&', 'false &&', @rights],
+	['rights: an owner that is granted', 'sql/install/99_rights.sql', 'OWNER TO logsvc_reader', 'OWNER TO logsvc_tenant', @rights],
+	['rights: connections as logsvc_reader', 'sql/install/10_schemas.sql', 'CONNECTION LIMIT 0 ', '', @rights],
+	['rights: members of a logsvc_reader that was there', 'sql/install/10_schemas.sql',
+		"found_role.members IS NOT NULL AND wanted.name = 'logsvc_reader'", 'false', @rights],
+	['rights: members of roles that were there', 'sql/install/10_schemas.sql', "NOT starts_with(coalesce(found_role.comment, ''), 'logsvc: ')", 'false', @rights],
+	['rights: tables for tenants', 'sql/install/10_schemas.sql', 'GRANT USAGE ON SCHEMA logsvc_internal TO logsvc_reader;',
+		'GRANT USAGE ON SCHEMA logsvc_internal TO logsvc_reader, logsvc_tenant;', @in_sql],
+	['rights: the view of events', 'src/query/function.c', 'ls_require_permission("logs:read");', '', @in_sql],
+	['rights: an organization for keys', 'sql/install/43_organizations.sql',
+		"PERFORM logsvc_internal.require_access(target, 'org:manage');\n\tEND IF;\n\tSELECT", "END IF;\n\tSELECT", @in_sql],
+	['rights: who invitations are for', 'sql/install/44_invitations.sql', "current_role_name() IN ('member', 'viewer')", "current_role_name() IN ('nobody')", @in_sql],
 	['made: rights of a key', 'sql/install/40_access.sql', "logsvc_internal.rights_beyond(NULL, scope, kind = 'test')", "'{}'", @made],
 	['made: life of a key', 'sql/install/40_access.sql', 'until IS NOT NULL AND', 'false AND', @made],
 	['made: rights of a member', 'sql/install/40_access.sql', 'logsvc_internal.rights_beyond(role, NULL, NULL)', "'{}'", @made],
@@ -129,17 +145,17 @@ my @mutations = (
 		'!ls_access_cacheable() || current.epoch != epoch', '!ls_access_cacheable()', @sessions],
 	['decision: SQL sessions end with their credential', 'src/access/principal.c', "\t\terror = ls_principal_expired(&current);",
 		"\t\terror = LS_ALLOWED;", @sessions],
-	# Either would do: a request runs as a tenant, and asks whether it is one.
+	# Either would do: a request runs as logsvc_reader, and asks whether it is one.
 	['decision: nobody is an operator in a request', 'src/access/principal.c',
 		'if (ls_request_current() != NULL || (current.kind != LS_PRINCIPAL_NONE && !current.session))', 'if (false)',
-		['src/http/handlers.c', 'set_role("SET LOCAL ROLE logsvc_tenant");', ''], 'test/t/061_framework.pl', @management],
+		['src/workers/worker.c', 'service->database, user, 0)', 'service->database, InvalidOid, 0)'], 'test/t/061_framework.pl', @management],
 	['decision: who is an operator', 'src/access/principal.c', 'has_privs_of_role(GetOuterUserId(), role)',
 		'superuser_arg(10)', @functions, @matrix],
 	['decision: who sets the principal', 'src/access/principal.c', '(permitted || InitializingParallelWorker) && parse',
 		'parse', @sessions],
 	['decision: act_as is for operators', 'src/access/session.c', "\tls_require_operator();\n\tif (PG_ARGISNULL(0))",
 		"\tif (PG_ARGISNULL(0))", @rows, @functions],
-	['requests run as a tenant', 'src/http/handlers.c', 'set_role("SET LOCAL ROLE logsvc_tenant");', '', 'test/t/061_framework.pl'],
+	['requests run as logsvc_reader', 'src/workers/worker.c', 'service->database, user, 0)', 'service->database, InvalidOid, 0)', 'test/t/061_framework.pl'],
 
 	# ---- addresses ----
 	['address: forged X-Forwarded-For', 'src/base/address.c', 'forwarded_for.len > 0 && ls_networks_contain(trusted, out)',
@@ -179,10 +195,10 @@ my @mutations = (
 		"' USING (organization_id = logsvc_internal.current_organization())'", "' USING (true)'", @rows],
 	['rows: users', 'sql/install/11_tenancy.sql', "m.user_id = user_account.id\n\t\t\tAND m.organization_id",
 		"true OR m.organization_id", @rows],
-	['rows: queue', 'sql/install/20_store.sql', "logsvc_internal.queue FOR SELECT TO logsvc_tenant\n  USING (organization_id = logsvc_internal.current_organization()",
-		"logsvc_internal.queue FOR SELECT TO logsvc_tenant\n  USING (true", @rows],
-	['rows: parts', 'sql/install/20_store.sql', "logsvc_internal.part FOR SELECT TO logsvc_tenant\n  USING (organization_id = logsvc_internal.current_organization()",
-		"logsvc_internal.part FOR SELECT TO logsvc_tenant\n  USING (true", @rows],
+	['rows: queue', 'sql/install/20_store.sql', "logsvc_internal.queue FOR SELECT TO logsvc_reader\n  USING (organization_id = logsvc_internal.current_organization()",
+		"logsvc_internal.queue FOR SELECT TO logsvc_reader\n  USING (true", @rows],
+	['rows: parts', 'sql/install/20_store.sql', "logsvc_internal.part FOR SELECT TO logsvc_reader\n  USING (organization_id = logsvc_internal.current_organization()",
+		"logsvc_internal.part FOR SELECT TO logsvc_reader\n  USING (true", @rows],
 	['rows: allow-lists', 'sql/install/14_ip_allowlist.sql', 'USING (organization_id = logsvc_internal.current_organization())', 'USING (true)', @rows],
 	['rows: audit entries in the queue', 'sql/install/20_store.sql', "NOT audit OR (SELECT", "true OR (SELECT", 'test/pgtap/row_security.sql', 'test/pgtap/audit_read.sql', 'test/t/067_audit.pl'],
 	['rows: audit entries in parts', 'sql/install/20_store.sql', "index_name <> '_audit' OR", "true OR", 'test/pgtap/row_security.sql', 'test/pgtap/audit_read.sql', 'test/t/067_audit.pl'],

@@ -62,7 +62,7 @@ $$;
 -- ---- no one ----
 
 SELECT is(logsvc.whoami(), NULL, 'at first no one');
-SELECT is(pg_temp.app('SELECT logsvc_internal.current_organization()'), NULL, 'for no organization');
+SELECT is(pg_temp.as_role('logsvc_reader', 'SELECT logsvc_internal.current_organization()'), NULL, 'for no organization');
 SELECT is(pg_temp.app($$SELECT logsvc.create_index('x')$$), 'LS802', 'nothing is allowed');
 SELECT throws_ok($$SELECT logsvc_internal.require_permission('logs:read')$$, 'LS802', NULL,
 	'a superuser is no exception (decision 37)');
@@ -168,10 +168,10 @@ SELECT is(pg_temp.by('owner', $$SELECT logsvc.set_member_role('acme', 'owner@acm
 -- ---- revocation takes effect at the next statement ----
 
 SELECT isnt(logsvc.use_token(pg_temp.secret('member')), NULL, 'a session acts as the member');
-SELECT is(pg_temp.app('SELECT count(*) FROM logsvc_internal.organization'), '1', 'sees the organization');
+SELECT is(pg_temp.as_role('logsvc_reader', 'SELECT count(*) FROM logsvc_internal.organization'), '1', 'sees the organization');
 SELECT isnt(logsvc.revoke_token(pg_temp.id('member')), NULL, 'the operator revokes the token');
 SELECT throws_ok('SELECT logsvc.whoami()', 'LS103', NULL, 'the session is out');
-SELECT is(pg_temp.app('SELECT count(*) FROM logsvc_internal.organization'), 'LS103',
+SELECT is(pg_temp.as_role('logsvc_reader', 'SELECT count(*) FROM logsvc_internal.organization'), 'LS103',
 	'and sees no row');
 SELECT is(logsvc.use_token(NULL), NULL, 'it can act as no one');
 SELECT is(pg_temp.by('member', 'SELECT logsvc.whoami()'), 'LS103', 'nor begin again');

@@ -1,5 +1,5 @@
 -- Passwords, links, sessions and what operators do with accounts, in SQL.
-SELECT plan(85);
+SELECT plan(89);
 
 CREATE TEMP TABLE made AS
 SELECT logsvc.create_organization('Acme', 'business') AS acme,
@@ -126,10 +126,15 @@ FROM unnest(ARRAY['SELECT logsvc.set_password(''bob@acme.test'', ''x'')', 'SELEC
 RESET ROLE;
 CREATE ROLE app_of_accounts LOGIN;
 GRANT logsvc_tenant TO app_of_accounts;
-SET SESSION AUTHORIZATION app_of_accounts;
-SELECT throws_ok(call, 'LS202', NULL, call)
-FROM unnest(ARRAY['SELECT logsvc_internal.auth_sign_in(''ann@acme.test'', ''x'')', 'SELECT logsvc_internal.auth_sign_up(''x@acme.test'', ''x'')',
+CREATE TEMP TABLE account_call AS SELECT call FROM unnest(ARRAY['SELECT logsvc_internal.auth_sign_in(''ann@acme.test'', ''x'')', 'SELECT logsvc_internal.auth_sign_up(''x@acme.test'', ''x'')',
 	'SELECT logsvc_internal.auth_forgot_password(''ann@acme.test'')', 'SELECT logsvc_internal.auth_reset_password(''x'', ''x'')']) AS call;
+GRANT SELECT ON account_call TO PUBLIC;
+SET SESSION AUTHORIZATION app_of_accounts;
+SELECT throws_ok(call, '42501', NULL, 'an application: ' || call) FROM account_call;
+RESET SESSION AUTHORIZATION;
+-- And nobody outside of a request.
+SET SESSION AUTHORIZATION logsvc_reader;
+SELECT throws_ok(call, 'LS202', NULL, call) FROM account_call;
 RESET SESSION AUTHORIZATION;
 DROP ROLE app_of_accounts;
 

@@ -91,7 +91,7 @@ SELECT is((SELECT jsonb_build_object('number', number, 'hash', hash) FROM chain 
 
 SELECT logsvc.create_user('bob@acme.test'), logsvc.add_member('acme', 'bob@acme.test', 'member') \g /dev/null
 SELECT logsvc.act_as('acme', 'bob@acme.test') \g /dev/null
-SET ROLE logsvc_tenant;
+SET ROLE logsvc_reader;
 SELECT throws_ok('SELECT ' || f, 'LS202', NULL, 'a member: ' || f)
 FROM unnest('{logsvc.audit_log(),logsvc_internal.export_audit(NULL),logsvc.audit_head(),logsvc.verify_audit()}'::text[]) AS f;
 SELECT throws_ok($$SELECT logsvc.audit_log('other')$$, 'LS301', NULL, 'a foreign organization');

@@ -6,7 +6,7 @@ SELECT logsvc.create_organization('Acme', 'business'), logsvc.create_organizatio
 SELECT logsvc.create_user(n || '@acme.test'), logsvc.add_member('acme', n || '@acme.test', n)
 FROM unnest('{owner,admin,member,viewer}'::text[]) AS n \g /dev/null
 CREATE TEMP TABLE credential (name text, secret text, reads boolean);
-GRANT SELECT ON credential TO logsvc_tenant;
+GRANT SELECT ON credential TO logsvc_reader;
 INSERT INTO credential
 SELECT r || CASE WHEN s IS NULL THEN ' without the scope' ELSE '' END,
 	logsvc.create_token('acme', r || '@acme.test', 't', array_remove(ARRAY['logs:read', 'members:read', 'logs:export', s], NULL))->>'token',
@@ -64,7 +64,7 @@ EXCEPTION WHEN OTHERS THEN
 	RETURN sqlstate;
 END
 $$;
-SET ROLE logsvc_tenant;
+SET ROLE logsvc_reader;
 SELECT is(pg_temp.door(d, secret),
 	CASE
 		WHEN reads AND d = 'explain' THEN 'shown'

@@ -73,10 +73,10 @@ SELECT is_empty($$
 	FROM relations JOIN pg_attribute a ON a.attrelid = relations.oid
 	WHERE relkind IN ('r', 'p') AND attname = 'organization_id' AND NOT attisdropped
 		AND (NOT relrowsecurity AND NOT relispartition
-			OR has_any_column_privilege('logsvc_tenant', relations.oid, 'SELECT, INSERT, UPDATE')
+			OR has_any_column_privilege('logsvc_reader', relations.oid, 'SELECT, INSERT, UPDATE')
 			AND NOT EXISTS (SELECT FROM pg_policy
 				WHERE polrelid = relations.oid
-					AND polroles = ARRAY['logsvc_tenant'::regrole::oid]))
+					AND polroles = ARRAY['logsvc_reader'::regrole::oid]))
 $$, 'every table with an organization_id is under row security, with a policy if tenants may touch it');
 
 SELECT is_empty($$

@@ -1,14 +1,12 @@
--- What row security keeps when nothing else does: plain queries of tenants, and
+-- What row security keeps when nothing else does: plain queries of logsvc_reader, and
 -- the functions of the API with their own conditions taken out.
 SELECT plan(36);
 
-CREATE ROLE row_security_app;
-GRANT logsvc_tenant TO row_security_app;
 CREATE FUNCTION pg_temp.app(statement text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
 	result text;
 BEGIN
-	SET LOCAL ROLE row_security_app;
+	SET LOCAL ROLE logsvc_reader;
 	EXECUTE statement INTO result;
 	RESET ROLE;
 	RETURN result;
@@ -54,11 +52,11 @@ $$;
 -- ---- plain queries ----
 
 CREATE TEMP TABLE tenant_tables AS
-SELECT c.oid::regclass AS name, has_any_column_privilege('logsvc_tenant', c.oid, 'SELECT') AS readable
+SELECT c.oid::regclass AS name, has_any_column_privilege('logsvc_reader', c.oid, 'SELECT') AS readable
 FROM pg_class c
 JOIN pg_attribute a ON a.attrelid = c.oid AND a.attname = 'organization_id' AND NOT attisdropped
 WHERE c.relnamespace = 'logsvc_internal'::regnamespace AND c.relkind IN ('r', 'p', 'v', 'm', 'f');
-GRANT SELECT ON tenant_tables TO row_security_app;
+GRANT SELECT ON tenant_tables TO logsvc_reader;
 
 CREATE FUNCTION pg_temp.organizations_in(statement text) RETURNS text LANGUAGE sql AS $$
 	SELECT pg_temp.app(format('SELECT string_agg(DISTINCT o::text, '','') FROM (%s) AS t (o)', statement)) $$;
@@ -95,7 +93,7 @@ BEGIN
 	RETURN true;
 END
 $$;
-GRANT USAGE ON SCHEMA public TO row_security_app;
+GRANT USAGE ON SCHEMA public TO logsvc_reader;
 SELECT is_empty($$
 	SELECT name, seen FROM tenant_tables, pg_temp.organizations_in(
 		'SELECT organization_id FROM ' || name || ' WHERE public.peek(organization_id)') AS seen
@@ -126,13 +124,13 @@ SELECT is(logsvc.act_as(NULL), NULL, 'acting for no one');
 SELECT bag_eq($$
 	SELECT c.relname::text, c.relrowsecurity FROM pg_class c
 	WHERE c.relnamespace = 'logsvc_internal'::regnamespace AND c.relkind IN ('r', 'p', 'v', 'm', 'f')
-		AND has_any_column_privilege('logsvc_tenant', c.oid, 'SELECT, INSERT, UPDATE, REFERENCES')
+		AND has_any_column_privilege('logsvc_reader', c.oid, 'SELECT, INSERT, UPDATE, REFERENCES')
 		AND c.oid NOT IN (SELECT name FROM tenant_tables)$$,
 	$$VALUES ('organization', true), ('plan_limit', false), ('rate_limit', false), ('user_account', true)$$,
 	'tables that tenants may read and that have no organization_id');
 SELECT is_empty($$
 	SELECT c.relname, privilege_type FROM pg_class c, aclexplode(c.relacl)
-	WHERE c.relnamespace = 'logsvc_internal'::regnamespace AND grantee = 'logsvc_tenant'::regrole
+	WHERE c.relnamespace = 'logsvc_internal'::regnamespace AND grantee = 'logsvc_reader'::regrole
 		AND privilege_type <> 'SELECT'$$, 'tenants write no table');
 
 -- ---- functions that row security does not bind ----
@@ -143,9 +141,9 @@ SELECT is_empty($$
 
 CREATE TEMP TABLE privileged AS
 SELECT p.oid, n.nspname || '.' || p.proname AS name FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace
-WHERE n.nspname IN ('logsvc', 'logsvc_internal') AND p.prosecdef AND p.proowner <> 'logsvc_tenant'::regrole;
+WHERE n.nspname IN ('logsvc', 'logsvc_internal') AND p.prosecdef AND p.proowner <> 'logsvc_reader'::regrole;
 SELECT bag_eq('SELECT name FROM privileged', $$SELECT unnest('{
-	logsvc.accept_invitation, logsvc.add_member, logsvc.adjust_ai_credits, logsvc.approve_plan_request, logsvc.assert_verdict,
+	logsvc.accept_invitation, logsvc.act_as, logsvc.add_member, logsvc.adjust_ai_credits, logsvc.approve_plan_request, logsvc.assert_verdict,
 	logsvc.audit_head, logsvc.audit_log, logsvc.create_api_key, logsvc.create_index,
 	logsvc.create_organization, logsvc.create_own_organization, logsvc.create_own_token,
 	logsvc.create_token, logsvc.create_user, logsvc.decline_plan_request, logsvc.delete_index, logsvc.delete_logs, logsvc.delete_member,
@@ -157,7 +155,7 @@ SELECT bag_eq('SELECT name FROM privileged', $$SELECT unnest('{
 	logsvc.restore_organization, logsvc.retry_mail, logsvc.revoke_api_key, logsvc.revoke_invitation,
 	logsvc.revoke_token, logsvc.roles, logsvc.run_adhoc, logsvc.set_ip_allowlist, logsvc.set_limit,
 	logsvc.set_member_role, logsvc.set_password, logsvc.set_plan, logsvc.update_index,
-	logsvc.update_member, logsvc.update_organization, logsvc.usage, logsvc.usage_history, logsvc.verify_audit, logsvc.verify_parts,
+	logsvc.update_member, logsvc.update_organization, logsvc.usage, logsvc.use_token, logsvc.usage_history, logsvc.verify_audit, logsvc.verify_parts,
 	logsvc.verify_user, logsvc.whoami,
 	logsvc_internal.audit, logsvc_internal.auth_change_password, logsvc_internal.auth_end_session,
 	logsvc_internal.auth_forgot_password, logsvc_internal.auth_oauth_callback,
@@ -165,12 +163,12 @@ SELECT bag_eq('SELECT name FROM privileged', $$SELECT unnest('{
 	logsvc_internal.auth_reset_password, logsvc_internal.auth_session, logsvc_internal.auth_sessions,
 	logsvc_internal.auth_sign_in, logsvc_internal.auth_sign_out, logsvc_internal.auth_sign_up,
 	logsvc_internal.auth_verify_email, logsvc_internal.chain_audit, logsvc_internal.export_audit,
-	logsvc_internal.find_act_as, logsvc_internal.preview_invitation, logsvc_internal.public_config,
+	logsvc_internal.preview_invitation, logsvc_internal.public_config,
 	logsvc_internal.send_mail, logsvc_internal.set_plan_json}'::text[])$$,
 	'the functions that row security does not bind');
 SELECT is_empty($$
 	SELECT p.oid::regprocedure FROM pg_proc p
-	WHERE p.prosecdef AND p.proowner = 'logsvc_tenant'::regrole
+	WHERE p.prosecdef AND p.proowner = 'logsvc_reader'::regrole
 		AND p.proname NOT IN ('search_json', 'query_logs_json', 'search', 'query_logs', 'events',
 			'evaluation_rows_json', 'explain_query', 'check_query', 'validate_query', 'event_json', 'context_json', 'get_log', 'get_log_context', 'tail',
 			'searched_indexes', 'search_fields', 'search_field_values', 'list_templates', 'get_template')$$, 'those that run as a tenant');
@@ -309,19 +307,17 @@ DECLARE
 BEGIN
 	-- As if they had never been given more rights than their callers, and these every right to read.
 	FOR f IN SELECT p.oid FROM privileged AS p LOOP
-		EXECUTE format('ALTER FUNCTION %s OWNER TO logsvc_tenant', f);
+		EXECUTE format('ALTER FUNCTION %s OWNER TO logsvc_reader', f);
 	END LOOP;
 END
 $$;
-GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA logsvc_internal TO logsvc_tenant;
-GRANT SELECT ON ALL TABLES IN SCHEMA logsvc_internal TO logsvc_tenant;
-GRANT USAGE ON ALL SEQUENCES IN SCHEMA logsvc_internal TO logsvc_tenant;
+GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA logsvc_internal TO logsvc_reader;
+GRANT SELECT ON ALL TABLES IN SCHEMA logsvc_internal TO logsvc_reader;
+GRANT USAGE ON ALL SEQUENCES IN SCHEMA logsvc_internal TO logsvc_reader;
 SELECT is_empty('SELECT pg_temp.shows_zulu()', 'under row security they show nothing foreign');
 SELECT matches(pg_temp.app('SELECT ' || call), pattern, call || ' works all the same')
 FROM (VALUES ('logsvc.list_members()', 'owner@alpha.org'), ('logsvc.list_api_keys()', '"name": "alpha"'),
 	('logsvc.list_indexes()', '"name": "alpha"'), ('logsvc.search(''*'')', '"source": "alpha"')) AS v (call, pattern);
 
 SELECT is(logsvc.act_as(NULL), NULL, 'done');
-DROP OWNED BY row_security_app;
-DROP ROLE row_security_app;
 SELECT * FROM finish();

@@ -156,10 +156,10 @@ my %faults = (
 		change('CREATE TRIGGER refuse BEFORE INSERT ON logsvc_internal.part FOR EACH ROW EXECUTE FUNCTION public.refuse()');
 		hold_for(); kill 'KILL', some_worker(); sleep 1; wait_recovered(); change('DROP TRIGGER refuse ON logsvc_internal.part'); } ],
 	'permissions revoked' => [ 1, sub {
-		# Workers are superusers, so this does nothing to them: it is here to show it.
-		change('REVOKE ALL ON logsvc_internal.part, logsvc_internal.queue FROM PUBLIC, CURRENT_USER, logsvc_tenant'); hold_for(1);
+		# Of the workers only executors notice: the others are superusers.
+		change('REVOKE ALL ON logsvc_internal.part, logsvc_internal.queue FROM PUBLIC, CURRENT_USER, logsvc_reader'); hold_for(1);
 		change('GRANT ALL ON logsvc_internal.part, logsvc_internal.queue TO CURRENT_USER;'
-			. ' GRANT SELECT ON logsvc_internal.part, logsvc_internal.queue TO logsvc_tenant'); } ],
+			. ' GRANT SELECT ON logsvc_internal.part, logsvc_internal.queue TO logsvc_reader'); } ],
 	'old snapshot, and SIGKILL' => [ 2, sub {
 		my $session = $t->node->background_psql($t->{database}, on_error_stop => 0);
 		$session->query_safe('BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT txid_current()');

@@ -168,13 +168,13 @@ $t->sql(q{
 	$$;
 	GRANT EXECUTE ON FUNCTION logsvc.list_members(text, text, text[], text[], boolean, timestamptz),
 		logsvc_internal.request_address(), logsvc_internal.request_user_agent(),
-		logsvc_internal.request_header(text), logsvc_internal.is_operator() TO logsvc_tenant});
+		logsvc_internal.request_header(text), logsvc_internal.is_operator() TO logsvc_reader});
 my %headers = ('User-Agent' => 'test/1', Origin => 'https://example.org',
 	'X-Forwarded-For' => '203.0.113.7, 198.51.100.2');
 $r = get('/members?role=viewer&roles=a,b&flag=true&since=2026-01-01T00:00:00Z', headers => \%headers);
 is($r->{status}, 299, 'a status of its own');
 is($r->{content}, 'viewer;{a,b};{role,roles,flag,since};true;1767225600;127.0.0.1;test/1;'
-	. 'https://example.org;false;logsvc_tenant', 'values, and what the request was');
+	. 'https://example.org;false;logsvc_reader', 'values, and what the request was');
 is($r->{headers}{'content-type'}, 'text/csv', 'a content type of its own');
 is($r->{headers}{'x-one'}, '1', 'a header');
 is_deeply($r->{headers}{'set-cookie'}, [ 'a=b', 'c=d' ], 'and one with two values');

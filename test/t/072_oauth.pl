@@ -430,7 +430,7 @@ is_answer(start('github')->{r}, '404 NOT_FOUND', 'off again');
 # ---- SQL callers ----
 
 my (undef, $state) = $t->sql_error("SET ROLE logsvc_tenant; SELECT logsvc_internal.auth_oauth_callback('google')");
-is($state, 'LS202', 'a tenant gets no session by SQL');
+is($state, '42501', 'a tenant gets no session by SQL');
 (undef, $state) = $t->sql_error("SELECT logsvc_internal.auth_oauth_callback('google')");
 is($state, 'LS202', 'nor does an operator');
 
