@@ -65,6 +65,12 @@ COMMENT ON FUNCTION logsvc_internal.group_rows(bytea) IS
   'the groups that group_parts made: bucket of time from 1 (0: none were asked for), place among '
   'the kept from 1 (0), keys (NULL: missing), rows, results of the aggregates as JSON texts';
 
+CREATE FUNCTION logsvc_internal.search_memory() RETURNS bigint
+LANGUAGE c VOLATILE PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'logsvc_search_memory';
+COMMENT ON FUNCTION logsvc_internal.search_memory() IS
+  'bytes that one search may use: setting logsvc.search_memory, or a share of the node''s memory';
+
 CREATE FUNCTION logsvc_internal.search_workers(OUT busy integer, OUT started bigint)
 LANGUAGE c VOLATILE PARALLEL SAFE
 AS 'MODULE_PATHNAME', 'logsvc_search_workers';

@@ -11,10 +11,12 @@
 #include "src/access/internal.h"
 
 #include "access/htup_details.h"
+#include "executor/spi.h"
 #include "funcapi.h"
 #include "miscadmin.h"
 #include "postmaster/bgworker.h"
 #include "utils/builtins.h"
+#include "utils/portal.h"
 #include "utils/timestamp.h"
 
 PG_FUNCTION_INFO_V1(logsvc_use_token);
@@ -37,6 +39,57 @@ PG_FUNCTION_INFO_V1(logsvc_is_operator);
 
 static const ls_principal nobody;
 
+static bool
+same_principal(const ls_principal *a, const ls_principal *b)
+{
+	return a->kind == b->kind && memcmp(&a->organization, &b->organization, UUID_LEN) == 0 &&
+		   memcmp(&a->user, &b->user, UUID_LEN) == 0 &&
+		   memcmp(&a->credential, &b->credential, UUID_LEN) == 0;
+}
+
+/*
+ * Cursors go on with the rows of whom they were opened for, so they end when
+ * someone else begins: sessions are shared by means of pools.  One that is in
+ * use at this moment, by the statement or a loop around it, cannot be closed.
+ */
+static void
+close_cursors(void)
+{
+	SPITupleTable *names;
+	uint64 n;
+
+	if (SPI_connect() != SPI_OK_CONNECT)
+		elog(ERROR, "SPI_connect failed");
+	if (SPI_execute("SELECT c.name FROM pg_catalog.pg_cursor() c", true, 0) != SPI_OK_SELECT)
+		elog(ERROR, "could not list cursors");
+	names = SPI_tuptable;
+	n = SPI_processed;
+	for (uint64 i = 0; i < n; i++)
+	{
+		char *name = SPI_getvalue(names->vals[i], names->tupdesc, 1);
+		Portal portal = name == NULL ? NULL : GetPortalByName(name);
+
+		if (portal != NULL && portal->status != PORTAL_ACTIVE && !portal->portalPinned)
+			PortalDrop(portal, false);
+	}
+	SPI_finish();
+}
+
+/* The session acts as that one from now on. */
+static void
+switch_to(const ls_principal *principal)
+{
+	/* Whose cursors there may be: RESET ALL, or a rollback, changes who acts and no cursor. */
+	static ls_principal last;
+	const ls_principal *current = ls_principal_current();
+
+	if ((current != NULL && !same_principal(current, principal)) ||
+		(last.kind != LS_PRINCIPAL_NONE && !same_principal(&last, principal)))
+		close_cursors();
+	last = *principal;
+	ls_principal_set_session(principal);
+}
+
 /* use_token(token text) returns void; NULL: the session acts for no one. */
 Datum
 logsvc_use_token(PG_FUNCTION_ARGS)
@@ -49,7 +102,7 @@ logsvc_use_token(PG_FUNCTION_ARGS)
 
 	if (PG_ARGISNULL(0))
 	{
-		ls_principal_set_session(&nobody);
+		switch_to(&nobody);
 		PG_RETURN_VOID();
 	}
 	token = ls_str_of_text(PG_GETARG_TEXT_PP(0));
@@ -62,7 +115,7 @@ logsvc_use_token(PG_FUNCTION_ARGS)
 		error = ls_check_session_address(&principal, &caught);
 	if (error != LS_ALLOWED)
 		ls_raise_access(error);
-	ls_principal_set_session(&principal);
+	switch_to(&principal);
 	PG_RETURN_VOID();
 }
 
@@ -81,7 +134,7 @@ logsvc_act_as(PG_FUNCTION_ARGS)
 	ls_require_operator();
 	if (PG_ARGISNULL(0))
 	{
-		ls_principal_set_session(&nobody);
+		switch_to(&nobody);
 		PG_RETURN_VOID();
 	}
 	memset(&known, 0, sizeof(known));
@@ -93,7 +146,7 @@ logsvc_act_as(PG_FUNCTION_ARGS)
 	error = ls_find_principal(&known, &principal, &caught);
 	if (error != LS_ALLOWED)
 		ls_raise_access(error);
-	ls_principal_set_session(&principal);
+	switch_to(&principal);
 	PG_RETURN_VOID();
 }
 

@@ -94,7 +94,7 @@ extern int ls_max_pool_workers;
 extern int ls_queue_limit;
 extern int ls_deferred_limit;       /* MB */
 extern int ls_flush_interval;       /* ms */
-extern int ls_search_memory;        /* kB */
+extern int ls_search_memory;        /* kB; -1: a share of the node's */
 extern int ls_search_rows;          /* thousands */
 extern int ls_search_workers;       /* -1: half of the processors */
 extern int ls_search_workers_after; /* ms */
@@ -310,6 +310,11 @@ extern bool ls_unseal(const uint8 key[32], const void *sealed, size_t len, uint8
  */
 extern void ls_base32_encode(const uint8 in[16], char out[27]);
 extern bool ls_base32_decode(ls_str text, uint8 out[16]);
+
+/* ---- node_memory.c ---- */
+
+/* Bytes of memory that this machine has, or this container; found once, PG_UINT64_MAX when unknown. */
+extern uint64 ls_node_memory(void);
 
 /* A new id: 48 bits of milliseconds, 80 random bits; sorts by time. */
 extern void ls_new_id(pg_uuid_t *id);

@@ -26,7 +26,7 @@ int ls_max_pool_workers = 16;
 int ls_queue_limit = 100000;
 int ls_deferred_limit = 10240;
 int ls_flush_interval = 1000;
-int ls_search_memory = 2 * 1024 * 1024;
+int ls_search_memory = -1;
 int ls_search_rows = 10000000;
 int ls_search_workers = -1;
 int ls_search_workers_after = 10;
@@ -233,8 +233,9 @@ ls_guc_register(bool preloaded)
 	int_setting("logsvc.store_timeout",
 				"Time for which the store may fail before events move to the dead letters.",
 				&ls_store_timeout, 300000, 1000, 86400000, PGC_SIGHUP, GUC_UNIT_MS);
-	int_setting("logsvc.search_memory", "Memory that one search may use.", &ls_search_memory,
-				2 * 1024 * 1024, 1024, 1024 * 1024 * 1024, PGC_SUSET, GUC_UNIT_KB);
+	int_setting("logsvc.search_memory",
+				"Memory that one search may use; -1: a third of the machine's over all executors.",
+				&ls_search_memory, -1, -1, 1024 * 1024 * 1024, PGC_SUSET, GUC_UNIT_KB);
 	int_setting("logsvc.search_rows", "Rows that one search may scan, in thousands.",
 				&ls_search_rows, 10000000, 1, INT_MAX / 2, PGC_SUSET, 0);
 	int_setting("logsvc.search_workers",

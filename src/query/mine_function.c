@@ -20,12 +20,12 @@
 
 #include "src/pattern/pattern.h"
 #include "src/query/value.h"
+#include "src/store/scan.h"
 
 PG_FUNCTION_INFO_V1(logsvc_pattern_in_window);
 
-#define MAX_ROWS 1000000                           /* of ls_pattern_mine */
-#define MAX_TEXTS ((size_t) 1024 * 1024 * 1024)    /* bytes of their texts */
-#define MINER_MEMORY ((size_t) 1024 * 1024 * 1024) /* with the texts: the 2 GB of a search */
+#define MAX_ROWS 1000000 /* of ls_pattern_mine */
+#define MOST_MEMORY ((size_t) 2 * 1024 * 1024 * 1024)
 
 #define PARTS 5 /* of the result */
 
@@ -65,6 +65,7 @@ mine(WindowObject window, mined *m)
 	MemoryContext row_context;
 	ls_str *texts;
 	size_t n_texts = 0;
+	size_t memory;
 	bool isnull;
 	Datum sim;
 
@@ -81,7 +82,9 @@ mine(WindowObject window, mined *m)
 		ls_search_notes_current->unmined += (uint64) (n - m->rows);
 	m->context = AllocSetContextCreate(CurrentMemoryContext, "patterns", ALLOCSET_DEFAULT_SIZES);
 	row_context = AllocSetContextCreate(m->context, "row of patterns", ALLOCSET_DEFAULT_SIZES);
-	m->arena = ls_context_arena(m->context, MINER_MEMORY + MAX_TEXTS);
+	/* Half of it is for the texts, half for the miner. */
+	memory = Min(MOST_MEMORY, ls_scan_memory_limit());
+	m->arena = ls_context_arena(m->context, memory);
 	m->pattern = MemoryContextAllocHuge(m->context, sizeof(uint32) * (Size) (m->rows + 1));
 	texts = MemoryContextAllocHuge(m->context, sizeof(ls_str) * (Size) (m->rows + 1));
 	for (int64 i = 0; i < m->rows; i++)
@@ -99,7 +102,7 @@ mine(WindowObject window, mined *m)
 		{
 			ls_str json = ls_arena_strdup(m->arena, ls_str_of_text(DatumGetTextPP(value)));
 
-			if (json.data == NULL || ls_arena_used(m->arena) > MAX_TEXTS)
+			if (json.data == NULL || ls_arena_used(m->arena) > memory / 2)
 				out_of_memory();
 			texts[n_texts] = ls_value_plain(json, m->arena);
 			m->pattern[i] = (uint32) n_texts++;

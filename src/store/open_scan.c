@@ -17,8 +17,20 @@
 #include "utils/memutils.h"
 #include "utils/timestamp.h"
 
-/* Decoded vectors of one block, dictionaries, and rows that were picked. */
-#define SCAN_MEMORY ((size_t) 1024 * 1024 * 1024)
+PG_FUNCTION_INFO_V1(logsvc_search_memory);
+
+/*
+ * Decoded vectors of one block, dictionaries, and rows that were picked: up to half
+ * of what a search may use.  Parts with 64 MB of text need the least.
+ */
+#define LEAST_SCAN ((size_t) 256 * 1024 * 1024)
+#define MOST_SCAN ((size_t) 1024 * 1024 * 1024)
+#define SCAN_MEMORY Min(Max(ls_scan_memory_limit() / 2, LEAST_SCAN), MOST_SCAN)
+
+/* Of one search: whatever the setting says; of the node's memory at least and at most. */
+#define LEAST_MEMORY ((size_t) 1024 * 1024)
+#define LEAST_SHARE ((size_t) 64 * 1024 * 1024)
+#define MOST_SHARE ((size_t) 2 * 1024 * 1024 * 1024)
 
 /* What is kept of it for the next part. */
 #define KEPT_MEMORY ((size_t) 64 * 1024 * 1024)
@@ -30,7 +42,18 @@ static size_t memory_share = 0; /* 0: this is no parallel worker */
 size_t
 ls_scan_memory_limit(void)
 {
-	return memory_share > 0 ? memory_share : (size_t) ls_search_memory * 1024;
+	if (memory_share > 0)
+		return memory_share;
+	if (ls_search_memory >= 0)
+		return Max((size_t) ls_search_memory * 1024, LEAST_MEMORY);
+	return Min(Max(ls_node_memory() / 3 / (uint64) ls_executors, LEAST_SHARE), MOST_SHARE);
+}
+
+/* search_memory() returns bigint */
+Datum
+logsvc_search_memory(PG_FUNCTION_ARGS)
+{
+	PG_RETURN_INT64((int64) ls_scan_memory_limit());
 }
 
 void

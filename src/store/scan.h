@@ -67,6 +67,12 @@ extern ls_scan_session *ls_scan_current;
 extern const char *ls_scan_regex_error(ls_str pattern);
 
 /*
+ * Bytes that one search may use: setting logsvc.search_memory, or a share of the
+ * node's memory; in parallel workers of a search theirs.
+ */
+extern size_t ls_scan_memory_limit(void);
+
+/*
  * Appends [[time, rows, errors], ...] of buckets of time, as overview_parts does;
  * without counts (NULL) all of them are 0.
  */

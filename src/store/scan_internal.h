@@ -74,8 +74,7 @@ LS_NORETURN extern void ls_scan_fail(ls_scan *scan);
 /* The rows of a block that match; returns their number. */
 extern uint32 ls_scan_block(ls_scan *scan, uint32 block, uint64_t *selected);
 
-/* Bytes that one search may use: setting logsvc.search_memory, in parallel workers their share. */
-extern size_t ls_scan_memory_limit(void);
+/* What a parallel worker may use of its search's memory, from now on. */
 extern void ls_scan_set_memory_share(size_t bytes);
 
 /* Adds to the current session, and keeps its limits. */

@@ -1,5 +1,5 @@
 -- Acting as someone: tokens, keys, roles, revocation, and what cannot be forged.
-SELECT plan(106);
+SELECT plan(121);
 
 CREATE ROLE access_app;
 GRANT logsvc_tenant TO access_app;
@@ -246,6 +246,42 @@ ROLLBACK TO s;
 SELECT is(logsvc.whoami()->'organization'->>'slug', 'acme', 'back with it');
 ROLLBACK;
 SELECT is(logsvc.whoami(), NULL, 'gone with the transaction');
+
+-- ---- cursors ----
+
+SELECT isnt(logsvc.act_as('acme'), NULL, 'acting for one');
+DECLARE held CURSOR WITH HOLD FOR SELECT current_setting('server_version') FROM generate_series(1, 10);
+SELECT isnt(logsvc.act_as('acme'), NULL, 'for the same again');
+SELECT is((SELECT count(*) FROM pg_cursors WHERE name = 'held'), 1::bigint, 'a cursor stays');
+SELECT isnt(logsvc.act_as('other'), NULL, 'for another');
+SELECT is((SELECT count(*) FROM pg_cursors WHERE name = 'held'), 0::bigint, 'it ends when another acts');
+DECLARE held CURSOR WITH HOLD FOR SELECT 1;
+SELECT lives_ok('SELECT logsvc.use_token(NULL)', 'for no one');
+SELECT is((SELECT count(*) FROM pg_cursors WHERE name = 'held'), 0::bigint, 'or no one');
+SELECT isnt(logsvc.act_as('acme'), NULL, 'for one');
+DECLARE held CURSOR WITH HOLD FOR SELECT 1;
+RESET ALL;
+SELECT isnt(logsvc.act_as('other'), NULL, 'for another after RESET ALL');
+SELECT is((SELECT count(*) FROM pg_cursors WHERE name = 'held'), 0::bigint, 'it ends then too');
+BEGIN;
+SELECT isnt(logsvc.act_as('acme'), NULL, 'for one in a transaction');
+ROLLBACK;
+DECLARE held CURSOR WITH HOLD FOR SELECT 1;
+SELECT isnt(logsvc.act_as('acme'), NULL, 'for that one again');
+SELECT is((SELECT count(*) FROM pg_cursors WHERE name = 'held'), 0::bigint, 'cursors of after a rollback end too');
+CREATE FUNCTION pg_temp.turns() RETURNS int LANGUAGE plpgsql AS $$
+DECLARE
+	slug text;
+	n int := 0;
+BEGIN
+	FOR slug IN SELECT s FROM unnest('{other,acme,other}'::text[]) s LOOP
+		PERFORM logsvc.act_as(slug);
+		n := n + 1;
+	END LOOP;
+	RETURN n;
+END $$;
+SELECT is(pg_temp.turns(), 3, 'a loop over a query may change who acts');
+SELECT is(logsvc.act_as(NULL), NULL, 'no one');
 
 DROP OWNED BY access_app;
 DROP ROLE access_app, access_other;

@@ -1,5 +1,5 @@
 -- Searching: what is grouped and chosen inside of parts is what all rows of the scan give.
-SELECT plan(26);
+SELECT plan(31);
 
 SELECT isnt(logsvc.create_organization('Acme', 'pro'), NULL, 'an organization');
 DO $$ BEGIN PERFORM logsvc.act_as('acme'); END $$;
@@ -91,6 +91,15 @@ SELECT is(pg_temp.pages(q, 170), logsvc.search(q, earliest => '-1d@d', latest =>
 
 -- ---- limits ----
 
+SELECT is((SELECT setting FROM pg_settings WHERE name = 'logsvc.search_memory'), '-1', 'a search has its share of the node');
+-- A control group may have less than the machine.
+SELECT cmp_ok(logsvc_internal.search_memory(), '<=', (SELECT greatest(least(m / 3 / current_setting('logsvc.executors')::bigint, 2::bigint << 30), 64::bigint << 20)
+	FROM (SELECT substring(pg_read_file('/proc/meminfo') FROM 'MemTotal:\s+(\d+)')::bigint * 1024 AS m) m), 'a third of the memory, by the number of executors');
+SELECT cmp_ok(logsvc_internal.search_memory(), '>=', 64::bigint << 20, 'and at least 64 MB');
+SET logsvc.search_memory = '3MB';
+SELECT is(logsvc_internal.search_memory(), 3::bigint << 20, 'or what the operator says');
+SET logsvc.search_memory = 0;
+SELECT is(logsvc_internal.search_memory(), 1::bigint << 20, 'at least 1 MB');
 SET logsvc.search_memory = '1MB';
 SELECT throws_ok($$ SELECT pg_temp.rows('* | stats dc(id), count by n, id, event') $$, 'LQ102', NULL, 'a search has so much memory');
 RESET logsvc.search_memory;
