@@ -47,6 +47,7 @@ for my $file (grep { -e } @files)
 	problem($file, scalar(@lines) . ' lines, more than 1,000') if @lines > 1000;
 	problem($file, 'not ASCII') if $text =~ /[^\x00-\x7f]/;
 	problem($file, 'space at the end of a line') if $text =~ /[ \t]$/m;
+	problem($file, 'advisory locks are for everybody who may run SQL') if $text =~ /pg_\w*advisory/;
 	for my $i (0 .. $#lines)
 	{
 		my $line = $lines[$i];
@@ -107,6 +108,9 @@ else { problem('logsvc.so', 'is not built') }
 my @c = grep { /\.[ch]$/ && -e } @files;
 my $unformatted = `clang-format --dry-run @c 2>&1 | grep -o '^src/[^:]*' | sort -u`;
 problem($_, 'is not formatted (clang-format -i)') for split /\n/, $unformatted;
+
+# Locks that everybody may take keep nobody waiting.
+problem($_, 'advisory locks are for everybody who may run SQL') for split /\n/, `grep -nE 'pg_[a-z_]*advisory' sql/install/*.sql`;
 
 # Nothing of one machine, no registry.
 for (split /\n/, `git grep -nE '(^|[^a-zA-Z0-9_.])/(work|home|root)/' -- ':!test/lint.pl' 2>/dev/null`)

@@ -303,7 +303,7 @@ BEGIN
 		UPDATE logsvc_internal.organization o SET erasing_since = at
 		WHERE o.id = doomed AND o.erasing_since IS NULL;
 		-- What can be much; the rest goes with the organization.
-		FOREACH name IN ARRAY '{queue,dead_letter,part,audit_entry,ai_credit_entry,outbox,invitation,access_token,api_key}'::text[]
+		FOREACH name IN ARRAY '{dead_letter,part,audit_entry,ai_credit_entry,outbox,invitation,access_token,api_key}'::text[]
 		LOOP
 			-- A part has up to a megabyte of its own.
 			weight := CASE name WHEN 'part' THEN 10 ELSE 1 END;
@@ -315,7 +315,8 @@ BEGIN
 			EXIT WHEN budget <= 0;
 		END LOOP;
 		EXIT WHEN budget <= 0;
-		-- Rows that were moved to another table or merged meanwhile were waited for.
+		-- Rows that were moved to another table or merged meanwhile were waited for; so is what
+		-- is in the queue, which writers take out and count.
 		IF NOT EXISTS (SELECT FROM logsvc_internal.queue q WHERE q.organization_id = doomed)
 			AND NOT EXISTS (SELECT FROM logsvc_internal.dead_letter d WHERE d.organization_id = doomed)
 			AND NOT EXISTS (SELECT FROM logsvc_internal.part p WHERE p.organization_id = doomed) THEN

@@ -12,8 +12,12 @@ DECLARE
   d date;
   name text;
 BEGIN
-  -- One at a time; the lock goes with the transaction.
-  PERFORM pg_advisory_xact_lock('logsvc_internal.part'::regclass::oid::bigint);
+  IF NOT EXISTS (SELECT FROM generate_series(0, 2) n
+                  WHERE to_regclass('logsvc_internal.part_' || to_char(today + n, 'YYYYMMDD')) IS NULL) THEN
+    RETURN;
+  END IF;
+  -- One at a time, by the lock that ATTACH takes too; tenants cannot have it.
+  LOCK TABLE ONLY logsvc_internal.part IN SHARE UPDATE EXCLUSIVE MODE;
   FOR d IN SELECT today + n FROM generate_series(0, 2) n LOOP
     name := 'part_' || to_char(d, 'YYYYMMDD');
     CONTINUE WHEN to_regclass('logsvc_internal.' || name) IS NOT NULL;

@@ -1,5 +1,10 @@
 -- What an organization uses of what it may use.
 
+CREATE OR REPLACE FUNCTION logsvc_internal.queue_held(organization uuid) RETURNS bigint
+LANGUAGE C STABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'logsvc_queue_held';
+COMMENT ON FUNCTION logsvc_internal.queue_held(uuid) IS
+'Events of an organization that are in the queue or about to be: its part of the depth';
+
 CREATE OR REPLACE FUNCTION logsvc_internal.queue_depth() RETURNS bigint
 LANGUAGE C STABLE PARALLEL SAFE AS 'MODULE_PATHNAME', 'logsvc_queue_depth';
 COMMENT ON FUNCTION logsvc_internal.queue_depth() IS

@@ -253,6 +253,7 @@ typedef struct ls_ingest_quota
 	int64 limit;           /* bytes of JSON a day; -1: none */
 	int64 overage_seconds; /* how long events beyond it wait; 0: they are refused */
 	int64 deferred_limit;  /* bytes that may wait; -1: no limit of the organization */
+	bool alone;            /* there is no other organization */
 } ls_ingest_quota;
 
 /*

@@ -173,13 +173,15 @@ quota_row(void *context, HeapTuple tuple, TupleDesc desc)
 	ls_ingest_quota *quota = context;
 	int64 *const members[] = {&quota->limit, &quota->overage_seconds, &quota->deferred_limit};
 
+	bool null;
+
 	for (int i = 0; i < (int) lengthof(members); i++)
 	{
-		bool null;
 		Datum value = SPI_getbinval(tuple, desc, i + 1, &null);
 
 		*members[i] = null ? -1 : DatumGetInt64(value);
 	}
+	quota->alone = DatumGetBool(SPI_getbinval(tuple, desc, lengthof(members) + 1, &null));
 }
 
 bool
@@ -202,7 +204,7 @@ ls_ingest_quota_of(const pg_uuid_t *organization, bool test, ls_ingest_quota *qu
 		return true;
 	}
 	epoch = ls_access_epoch();
-	*quota = (ls_ingest_quota){-1, 0, -1};
+	*quota = (ls_ingest_quota){-1, 0, -1, false};
 	lookup.values[0] = UUIDPGetDatum(&id);
 	lookup.values[1] = BoolGetDatum(test);
 	lookup.row = quota_row;

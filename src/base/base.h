@@ -101,6 +101,12 @@ extern int ls_search_workers_after; /* ms */
 extern int ls_store_timeout;        /* ms */
 extern int ls_model_provider;       /* ls_model_provider_kind */
 extern int ls_snapshot_timeout;     /* ms */
+extern int ls_reservation_timeout;  /* ms */
+extern int ls_queue_wait;           /* ms */
+
+/* A writer's transaction takes fewer events than a full part when this is below its default. */
+#define LS_BATCH_EVENTS 36864
+extern int ls_batch_events;
 extern char *ls_model_endpoint;
 extern char *ls_model_region;
 extern char *ls_model_endpoint_region;
@@ -193,6 +199,7 @@ typedef enum ls_lock
 	LS_LOCK_SEGMENTS,
 	LS_LOCK_TAILS,
 	LS_LOCK_QUOTAS,
+	LS_LOCK_QUEUE,
 	LS_LOCKS
 } ls_lock;
 

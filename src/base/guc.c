@@ -32,6 +32,9 @@ int ls_search_workers = -1;
 int ls_search_workers_after = 10;
 int ls_store_timeout = 300000;
 int ls_snapshot_timeout = 30000;
+int ls_reservation_timeout = 10000;
+int ls_queue_wait = 2000;
+int ls_batch_events = LS_BATCH_EVENTS;
 int ls_model_provider = LS_MODEL_BUILTIN;
 char *ls_model_endpoint = NULL;
 char *ls_model_region = NULL;
@@ -225,6 +228,13 @@ ls_guc_register(bool preloaded)
 
 	int_setting("logsvc.queue_limit", "Largest number of events waiting in the queue.",
 				&ls_queue_limit, 100000, 1000, INT_MAX / 2, PGC_SIGHUP, 0);
+	int_setting("logsvc.reservation_timeout",
+				"Time for which an open transaction may keep room of the queue from others.",
+				&ls_reservation_timeout, 10000, 100, 3600000, PGC_SIGHUP, GUC_UNIT_MS);
+	int_setting("logsvc.queue_wait", "Time that a request waits for room in the queue.",
+				&ls_queue_wait, 2000, 0, 10000, PGC_SIGHUP, GUC_UNIT_MS);
+	int_setting("logsvc.batch_events", "Waiting events at which writers begin to store them.",
+				&ls_batch_events, LS_BATCH_EVENTS, 100, 65536, PGC_SIGHUP, 0);
 	int_setting("logsvc.deferred_limit",
 				"JSON of events that may wait in the deferred store, of all organizations.",
 				&ls_deferred_limit, 10240, 0, INT_MAX, PGC_SIGHUP, GUC_UNIT_MB);

@@ -11,97 +11,48 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "src/ingest/quota.h"
+#include "src/ingest/accept.h"
 
 #include "storage/ipc.h"
 #include "utils/memutils.h"
+#include "utils/timestamp.h"
 
 #include "src/access/access.h"
-#include "src/store/event_id.h"
 
-/* Limits of one group: beyond one of them it is committed. */
-#define GROUP_REQUESTS 1024
-#define GROUP_ORGANIZATIONS 256
-#define GROUP_SPARE 2 /* one request may open two */
-#define GROUP_BYTES (16 * 1024 * 1024)
+/* ms between looks whether there is room for what waits */
+#define RETRY_INTERVAL 10
 
 /* A builder that has grown beyond this is given back after the commit. */
 #define BUILDER_KEEP (8 * 1024 * 1024)
 
-typedef struct open_part
+/* Counts what was committed, or gives back what was not; returns the events. */
+static uint32
+settle(ls_accept *accept, bool committed)
 {
-	ls_arena *arena;
-	ls_part_builder *builder;
-	uint64 batch;
-	struct open_part *next; /* of the same organization, or in the pool */
-} open_part;
+	uint32 events = 0;
 
-typedef struct sender_group
-{
-	ls_sender sender;
-	bool deferred;
-	ls_quota_hold hold;
-	open_part *first;
-	open_part *last;
-} sender_group;
+	for (int i = 0; i < accept->n_groups; i++)
+	{
+		sender_group *group = &accept->groups[i];
+		uint32 reserved = group->reserved;
 
-/* An accepted request that waits for the commit. */
-typedef struct waiting
-{
-	uint64 request_id;
-	ls_accept_kind kind;
-	open_part *part; /* where its first event is */
-	uint32 first_row;
-	uint32 accepted;
-	uint32 rejected;
-	bool deferred;
-	ls_str errors;             /* JSON list; of OTLP and Loki: in words */
-	ls_str warnings;           /* member of the answer, with its comma; may be empty */
-	ls_str ignored;            /* X-Ignored-Fields */
-	bool protobuf;             /* OTLP: the answer's encoding */
-	const ls_bulk_item *items; /* of a bulk request */
-	uint32 n_items;
-	ls_time begun;       /* when it came */
-	ls_response headers; /* of its answer, whatever that is */
-} waiting;
-
-struct ls_accept
-{
-	ls_accept_respond respond;
-	void *context;
-
-	waiting requests[GROUP_REQUESTS];
-	int n_requests;
-	sender_group groups[GROUP_ORGANIZATIONS + GROUP_SPARE];
-	int n_groups;
-	uint32 n_events; /* for the queue */
-	size_t n_bytes;
-
-	open_part *pool;   /* empty builders */
-	ls_arena *arena;   /* lives until the commit is answered */
-	ls_arena *scratch; /* of the decoder */
-	ls_arena *body;    /* of one request, unpacked */
-	ls_arena *answer;  /* of the answer at hand */
-
-	const ls_response *headers; /* of every answer to the request at hand */
-};
-
-static void
-settle_quotas(ls_accept *accept, bool committed)
-{
+		group->reserved = 0; /* they are the queue's now, or nobody's */
+		events += reserved;
+		if (committed)
+			ls_queue_committed(&group->sender.organization, reserved);
+		else
+			ls_queue_release(&group->sender.organization, reserved);
+	}
 	for (int i = 0; i < accept->n_groups; i++)
 		ls_quota_settle(&accept->groups[i].hold, committed);
+	return events;
 }
 
 /* A worker that ends gives back what it had reserved and not committed. */
 static void
 release_at_exit(int code, Datum arg)
 {
-	ls_accept *accept = (ls_accept *) DatumGetPointer(arg);
-
-	ls_queue_release(accept->n_events);
-	accept->n_events = 0;
-	settle_quotas(accept, false);
+	(void) settle((ls_accept *) DatumGetPointer(arg), false);
 }
 
 ls_accept *
@@ -111,6 +62,7 @@ ls_accept_create(ls_accept_respond respond, void *context)
 
 	accept->respond = respond;
 	accept->context = context;
+	accept->backlog = ls_backlog_create();
 	before_shmem_exit(release_at_exit, PointerGetDatum(accept));
 	accept->arena = ls_context_arena(TopMemoryContext, 256 * 1024 * 1024);
 	accept->scratch =
@@ -220,162 +172,6 @@ drop_builders_after(ls_accept *accept, sender_group *group, open_part *last)
 	}
 }
 
-/* ---- responses ---- */
-
-/* An answer with the headers that were decided when the request was admitted. */
-static ls_response
-begin_answer(const ls_response *headers, uint64 id, int status)
-{
-	ls_response response = *headers;
-
-	response.id = id;
-	response.status = status;
-	return response;
-}
-
-/* Sends what was written into accept->answer; half of an answer is none. */
-static void
-send_answer(ls_accept *accept, ls_response *response, const ls_buf *body, bool last)
-{
-	if (body->failed)
-	{
-		response->status = 500;
-		response->content_type = LS_STR("");
-		response->body = LS_STR("{\"error\":\"the answer needs more memory than there is\","
-								"\"code\":\"INTERNAL_ERROR\"}");
-	}
-	else
-		response->body = ls_str_make(body->data, body->len);
-	accept->respond(accept->context, response, last);
-	ls_arena_reset(accept->answer);
-}
-
-static void
-refuse_for(ls_accept *accept, const ls_request *request, ls_error_id id, const char *message,
-		   const char *details, int retry_after)
-{
-	ls_response response = begin_answer(accept->headers, request->id, ls_error_table[id].status);
-	ls_buf body;
-	char seconds[16];
-
-	ls_buf_init(&body, accept->answer);
-	ls_error_body(&body, id, message, details);
-	if (response.status == 415)
-		ls_response_header(&response, LS_STR("Accept-Encoding"), LS_STR("gzip, identity"));
-	if (response.status == 429 || response.status == 503)
-	{
-		snprintf(seconds, sizeof(seconds), "%d", retry_after);
-		ls_response_header(&response, LS_STR("Retry-After"), ls_str_of_cstring(seconds));
-	}
-	send_answer(accept, &response, &body, true);
-}
-
-static void
-refuse(ls_accept *accept, const ls_request *request, ls_error_id id, const char *message,
-	   const char *details)
-{
-	refuse_for(accept, request, id, message, details,
-			   id == LS_ERROR_STORE_UNAVAILABLE ? LS_STORE_RETRY_AFTER : ls_queue_retry_after());
-}
-
-static ls_str
-list_errors(ls_accept *accept, const ls_decode_result *result, bool as_details, bool single)
-{
-	ls_buf buf;
-
-	ls_buf_init(&buf, accept->arena);
-	ls_ingest_errors_json(&buf, result, as_details, single);
-	ls_buf_char(&buf, '\0');
-	return buf.failed ? LS_STR("null") : ls_str_make(buf.data, buf.len - 1);
-}
-
-static ls_str
-list_warnings(ls_accept *accept, const ls_decode_result *result, bool single)
-{
-	ls_buf buf;
-
-	ls_buf_init(&buf, accept->arena);
-	ls_ingest_warnings_json(&buf, result, single);
-	return buf.failed ? LS_STR("") : ls_str_make(buf.data, buf.len);
-}
-
-/* A number as the value of a header of an answer that waits for the commit. */
-static ls_str
-kept_number(ls_accept *accept, uint32 number)
-{
-	char text[16];
-
-	snprintf(text, sizeof(text), "%u", number);
-	return ls_arena_strdup(accept->arena, ls_str_of_cstring(text));
-}
-
-static ls_str
-list_ignored(ls_accept *accept, const ls_decode_result *result)
-{
-	ls_buf buf;
-
-	ls_buf_init(&buf, accept->arena);
-	for (uint32 i = 0; i < result->n_ignored; i++)
-	{
-		if (i > 0)
-			ls_buf_lit(&buf, ", ");
-		ls_buf_str(&buf, result->ignored[i]);
-	}
-	return buf.failed ? LS_STR("") : ls_str_make(buf.data, buf.len);
-}
-
-/* Nothing of the request was accepted: says why. */
-static void
-refuse_decoded(ls_accept *accept, ls_accept_kind kind, const ls_request *request,
-			   const ls_decode_result *result)
-{
-	bool single = kind == LS_ACCEPT_EVENT;
-	char message[256];
-	ls_error_id id;
-	ls_buf details;
-
-	switch (result->failure)
-	{
-		case LS_DECODE_INVALID:
-			snprintf(message, sizeof(message), "%.*s", (int) Min(result->message.len, 200),
-					 result->message.data);
-			ls_buf_init(&details, accept->arena);
-			ls_buf_lit(&details, "[{\"path\":");
-			ls_json_quote(&details, result->path);
-			ls_buf_lit(&details, ",\"code\":\"invalid\",\"message\":");
-			ls_json_quote(&details, result->message);
-			ls_buf_lit(&details, "}]");
-			ls_buf_char(&details, '\0');
-			refuse(accept, request, LS_ERROR_VALIDATION, message,
-				   details.failed ? NULL : details.data);
-			return;
-		case LS_DECODE_LARGE:
-			snprintf(message, sizeof(message), "%.*s", (int) Min(result->message.len, 200),
-					 result->message.data);
-			refuse(accept, request, LS_ERROR_BODY_TOO_LARGE, message, NULL);
-			return;
-		case LS_DECODE_FULL:
-		case LS_DECODE_MEMORY:
-			refuse(accept, request, LS_ERROR_SERVICE_UNAVAILABLE,
-				   "the request needs more memory than there is; send smaller batches", NULL);
-			return;
-		case LS_DECODE_OK:
-			break;
-	}
-	if (single)
-	{
-		id = ls_error_of_code(result->errors[0].code);
-		snprintf(message, sizeof(message), "%.*s", (int) Min(result->errors[0].message.len, 200),
-				 result->errors[0].message.data);
-	}
-	else
-	{
-		id = ls_decode_status(result) == 413 ? LS_ERROR_EVENT_TOO_LARGE : LS_ERROR_VALIDATION;
-		snprintf(message, sizeof(message), "all %u events were rejected", result->rejected);
-	}
-	refuse(accept, request, id, message, list_errors(accept, result, true, single).data);
-}
-
 /*
  * The body as it was before it was packed; false: refused.  Loki's protobuf is
  * packed with snappy without saying so.
@@ -394,8 +190,9 @@ unpack(ls_accept *accept, ls_accept_kind kind, const ls_request *request, ls_str
 	if (!snappy && !ls_str_eq_nocase(request->content_encoding, LS_STR("gzip")) &&
 		!ls_str_eq_nocase(request->content_encoding, LS_STR("x-gzip")))
 	{
-		refuse(accept, request, LS_ERROR_UNSUPPORTED_MEDIA_TYPE,
-			   "this content encoding is not supported; send gzip, or the body as it is", NULL);
+		ls_accept_refuse(accept, request, LS_ERROR_UNSUPPORTED_MEDIA_TYPE,
+						 "this content encoding is not supported; send gzip, or the body as it is",
+						 NULL);
 		return false;
 	}
 	ls_arena_reset(accept->body);
@@ -407,20 +204,22 @@ unpack(ls_accept *accept, ls_accept_kind kind, const ls_request *request, ls_str
 			return true;
 		case LS_UNPACK_BROKEN:
 			if (snappy)
-				refuse(accept, request, LS_ERROR_VALIDATION, "the body is not valid snappy", NULL);
+				ls_accept_refuse(accept, request, LS_ERROR_VALIDATION,
+								 "the body is not valid snappy", NULL);
 			else
-				refuse(accept, request, LS_ERROR_VALIDATION, "the body is not valid gzip",
-					   "[{\"path\":\"\",\"code\":\"invalid\",\"message\":\"expected gzip data as "
-					   "Content-Encoding says, and nothing behind it\"}]");
+				ls_accept_refuse(
+					accept, request, LS_ERROR_VALIDATION, "the body is not valid gzip",
+					"[{\"path\":\"\",\"code\":\"invalid\",\"message\":\"expected gzip data as "
+					"Content-Encoding says, and nothing behind it\"}]");
 			return false;
 		case LS_UNPACK_TOO_LARGE:
-			refuse(accept, request, LS_ERROR_BODY_TOO_LARGE,
-				   "Request body is too large when it is unpacked", NULL);
+			ls_accept_refuse(accept, request, LS_ERROR_BODY_TOO_LARGE,
+							 "Request body is too large when it is unpacked", NULL);
 			return false;
 		case LS_UNPACK_MEMORY:
 			break;
 	}
-	refuse(accept, request, LS_ERROR_SERVICE_UNAVAILABLE, NULL, NULL);
+	ls_accept_refuse(accept, request, LS_ERROR_SERVICE_UNAVAILABLE, NULL, NULL);
 	return false;
 }
 
@@ -445,8 +244,8 @@ choose_decoder(ls_accept *accept, ls_accept_kind kind, const ls_request *request
 			return kind == LS_ACCEPT_OTLP ? ls_decode_otlp_protobuf : ls_decode_loki_protobuf;
 		if (ls_request_is_json(request))
 			return kind == LS_ACCEPT_OTLP ? ls_decode_otlp_json : ls_decode_loki_json;
-		refuse(accept, request, LS_ERROR_UNSUPPORTED_MEDIA_TYPE,
-			   "expected application/x-protobuf or application/json", NULL);
+		ls_accept_refuse(accept, request, LS_ERROR_UNSUPPORTED_MEDIA_TYPE,
+						 "expected application/x-protobuf or application/json", NULL);
 		return NULL;
 	}
 	if (kind == LS_ACCEPT_BULK && is_elastic_json(request))
@@ -457,75 +256,10 @@ choose_decoder(ls_accept *accept, ls_accept_kind kind, const ls_request *request
 		return kind == LS_ACCEPT_BULK ? ls_decode_bulk : ls_decode_ndjson;
 	if (ls_request_is_json(request) && kind != LS_ACCEPT_BULK)
 		return kind == LS_ACCEPT_EVENT ? ls_decode_event : ls_decode_batch;
-	refuse(accept, request, LS_ERROR_UNSUPPORTED_MEDIA_TYPE,
-		   "expected application/json or application/x-ndjson", NULL);
+	ls_accept_refuse(accept, request, LS_ERROR_UNSUPPORTED_MEDIA_TYPE,
+					 "expected application/json or application/x-ndjson", NULL);
 	return NULL;
 }
-
-static void
-keep_headers(ls_accept *accept, ls_response *kept)
-{
-	memset(kept, 0, sizeof(*kept));
-	for (int i = 0; i < accept->headers->n_headers; i++)
-	{
-		ls_str value = ls_arena_strdup(accept->arena, accept->headers->headers[i].value);
-
-		if (value.data != NULL)
-			ls_response_header(kept, accept->headers->headers[i].name, value);
-	}
-}
-
-/* Is the answer about one event, and not about many?  Lines are many unless there is one. */
-static bool
-is_single(ls_accept_kind kind, uint32 accepted, uint32 rejected)
-{
-	return kind == LS_ACCEPT_EVENT && accepted == 1 && rejected == 0;
-}
-
-/* An accepted request waits for the commit of its events. */
-static void
-keep(ls_accept *accept, ls_accept_kind kind, const ls_request *request, bool deferred,
-	 open_part *part, uint32 first_row, const ls_decode_result *result)
-{
-	waiting *entry = &accept->requests[accept->n_requests++];
-
-	entry->request_id = request->id;
-	entry->kind = kind;
-	entry->part = part;
-	entry->first_row = first_row;
-	entry->accepted = result->accepted;
-	entry->rejected = result->rejected;
-	entry->deferred = deferred;
-	entry->protobuf = false;
-	entry->warnings = entry->ignored = LS_STR("");
-	keep_headers(accept, &entry->headers);
-	entry->items = result->items;
-	entry->n_items = result->n_items;
-	entry->begun = request->received_at;
-	if (kind == LS_ACCEPT_OTLP)
-	{
-		entry->protobuf = ls_request_is_type(request, "application/x-protobuf");
-		entry->errors = ls_otlp_message(accept->arena, result);
-	}
-	else if (kind == LS_ACCEPT_LOKI)
-		entry->errors = ls_rejections(accept->arena, result, "entry", "log entries");
-	else if (kind != LS_ACCEPT_BULK)
-	{
-		entry->errors = list_errors(accept, result, false, false);
-		entry->warnings =
-			list_warnings(accept, result, is_single(kind, result->accepted, result->rejected));
-		entry->ignored = list_ignored(accept, result);
-	}
-	if (result->past_retention > 0)
-		ls_response_header(&entry->headers, LS_STR("X-Past-Retention-Count"),
-						   kept_number(accept, result->past_retention));
-	if (deferred)
-		ls_response_header(&entry->headers, LS_STR("X-Quota-State"), LS_STR("throttled"));
-	else
-		accept->n_events += result->accepted;
-}
-
-static void answer(ls_accept *accept, const waiting *entry, bool last);
 
 /*
  * The index of events that name none: what the request says in X-Logsvc-Index.
@@ -541,8 +275,9 @@ choose_index(ls_accept *accept, const ls_request *request, ls_decode_options *op
 		return true;
 	if (!options->known_index(options->index_context, request->index, &oldest))
 	{
-		refuse(accept, request, LS_ERROR_INDEX_NOT_FOUND,
-			   "there is no index of the name that X-Logsvc-Index says in the organization", NULL);
+		ls_accept_refuse(
+			accept, request, LS_ERROR_INDEX_NOT_FOUND,
+			"there is no index of the name that X-Logsvc-Index says in the organization", NULL);
 		return false;
 	}
 	options->index = request->index;
@@ -553,17 +288,24 @@ choose_index(ls_accept *accept, const ls_request *request, ls_decode_options *op
 static bool
 take_room(sender_group *group, const ls_decode_result *result, ls_error_id *error)
 {
-	if (result->accepted > (uint32) ls_queue_limit)
+	const pg_uuid_t *organization = &group->sender.organization;
+	bool alone = ls_queue_alone(&group->sender);
+
+	if (result->accepted > ls_queue_most(alone))
 		*error = LS_ERROR_BATCH_TOO_LARGE;
-	else if (!group->deferred && !ls_queue_reserve(result->accepted))
+	else if (!group->deferred && !ls_queue_reserve(organization, alone, result->accepted))
 		*error = LS_ERROR_QUEUE_FULL;
 	else if (ls_quota_take(&group->sender, group->deferred ? LS_QUOTA_DEFER : LS_QUOTA_ACCEPT,
 						   (int64) result->bytes, &group->hold))
+	{
+		if (!group->deferred)
+			group->reserved += result->accepted;
 		return true;
+	}
 	else
 	{
 		if (!group->deferred)
-			ls_queue_release(result->accepted);
+			ls_queue_release(organization, result->accepted);
 		*error = LS_ERROR_DAILY_QUOTA_EXCEEDED;
 	}
 	return false;
@@ -571,46 +313,36 @@ take_room(sender_group *group, const ls_decode_result *result, ls_error_id *erro
 
 /* Nothing of the request was kept: says why. */
 static void
-refuse_room(ls_accept *accept, const ls_request *request, ls_error_id error)
+refuse_room(ls_accept *accept, const ls_request *request, const ls_sender *sender,
+			ls_error_id error)
 {
 	char message[128];
 
 	if (error != LS_ERROR_BATCH_TOO_LARGE)
 	{
-		refuse(accept, request, error, NULL, NULL);
+		ls_accept_refuse(accept, request, error, NULL, NULL);
 		return;
 	}
 	snprintf(message, sizeof(message),
-			 "the request holds more than %d events, which is what may wait in the queue",
-			 ls_queue_limit);
-	refuse(accept, request, error, message, NULL);
+			 "the request holds more than %u events, which is what may wait in the queue",
+			 ls_queue_most(ls_queue_alone(sender)));
+	ls_accept_refuse(accept, request, error, message, NULL);
 }
 
-/* OTLP and Loki may say nothing at all; of a bulk request each item has an answer. */
-static void
-answer_nothing(ls_accept *accept, ls_accept_kind kind, const ls_request *request,
-			   const ls_decode_result *result)
+typedef enum outcome
 {
-	waiting entry = {.request_id = request->id,
-					 .kind = kind,
-					 .rejected = result->rejected,
-					 .errors = LS_STR(""),
-					 .items = result->items,
-					 .n_items = result->n_items,
-					 .begun = request->received_at,
-					 .headers = *accept->headers};
-
-	entry.protobuf = ls_request_is_type(request, "application/x-protobuf");
-	answer(accept, &entry, true);
-}
+	DONE,    /* taken, or answered */
+	CHANGED, /* the verdict about the sender has changed meanwhile */
+	NO_ROOM  /* in the queue */
+} outcome;
 
 /*
- * Decodes the body into the builders of the group and takes room for it.  False:
- * the verdict about the sender has changed meanwhile, and nothing of it is there.
+ * Decodes the body into the builders of the group and takes room for it.  Unless
+ * DONE nothing of it is there.  NO_ROOM: for so many *events.
  */
-static bool
+static outcome
 accept_body(ls_accept *accept, ls_accept_kind kind, sender_group *group, const ls_request *request,
-			decoder decode, ls_str body)
+			decoder decode, ls_str body, uint32 *events)
 {
 	decode_state state = {.accept = accept, .group = group};
 	open_part *last = group->last;
@@ -621,43 +353,47 @@ accept_body(ls_accept *accept, ls_accept_kind kind, sender_group *group, const l
 
 	if (result == NULL)
 	{
-		refuse(accept, request, LS_ERROR_SERVICE_UNAVAILABLE, NULL, NULL);
-		return true;
+		ls_accept_refuse(accept, request, LS_ERROR_SERVICE_UNAVAILABLE, NULL, NULL);
+		return DONE;
 	}
 	ls_arena_reset(accept->scratch);
 	ls_sender_options(&state.sink, &group->sender, last->builder, next_builder, &state, &options);
 	options.arena = accept->arena;
 	options.scratch = accept->scratch;
 	if (!choose_index(accept, request, &options))
-		return true;
+		return DONE;
 	if (!decode(&options, body, result) ||
 		(result->accepted == 0 && result->rejected > 0 && kind != LS_ACCEPT_BULK))
 	{
 		drop_builders_after(accept, group, last);
-		refuse_decoded(accept, kind, request, result);
-		return true;
+		ls_accept_refuse_decoded(accept, kind, request, result);
+		return DONE;
 	}
 	if (result->accepted == 0)
 	{
-		answer_nothing(accept, kind, request, result);
-		return true;
+		ls_accept_answer_nothing(accept, kind, request, result);
+		return DONE;
 	}
 	if (!take_room(group, result, &error))
 	{
 		ls_part_builder_truncate(last->builder, first_row);
 		drop_builders_after(accept, group, last);
+		*events = result->accepted;
 		if (error == LS_ERROR_DAILY_QUOTA_EXCEEDED)
-			return false;
-		refuse_room(accept, request, error);
-		return true;
+			return CHANGED;
+		if (error == LS_ERROR_QUEUE_FULL)
+			return NO_ROOM;
+		refuse_room(accept, request, &group->sender, error);
+		return DONE;
 	}
-	keep(accept, kind, request, group->deferred, last, first_row, result);
-	return true;
+	ls_accept_keep(accept, kind, request, group->deferred, last, first_row, result);
+	return DONE;
 }
 
-void
-ls_accept_request(ls_accept *accept, ls_accept_kind kind, const ls_sender *sender,
-				  const ls_request *request, const ls_response *headers)
+/* Takes a request.  False: there is no room for so many *events, and it was not answered. */
+static bool
+take_request(ls_accept *accept, ls_accept_kind kind, const ls_sender *sender,
+			 const ls_request *request, const ls_response *headers, uint32 *events)
 {
 	ls_quota_verdict verdict;
 	int retry_after = 1;
@@ -669,35 +405,114 @@ ls_accept_request(ls_accept *accept, ls_accept_kind kind, const ls_sender *sende
 	/* Of refused ones too: their answers also take memory until the commit. */
 	accept->n_bytes += request->body.len;
 	if ((decode = choose_decoder(accept, kind, request)) == NULL)
-		return;
+		return true;
 
 	/* Before the body is looked at: who is over the quota must not cost much. */
 	verdict = ls_quota_ask(sender, &retry_after);
 	if (verdict == LS_QUOTA_ACCEPT || verdict == LS_QUOTA_DEFER)
 	{
 		if (!unpack(accept, kind, request, &body))
-			return;
+			return true;
 		if (body.len > request->body.len)
 			accept->n_bytes += body.len - request->body.len;
 		if (ls_store_unavailable())
 		{
-			refuse(accept, request, LS_ERROR_STORE_UNAVAILABLE, NULL, NULL);
-			return;
+			ls_accept_refuse(accept, request, LS_ERROR_STORE_UNAVAILABLE, NULL, NULL);
+			return true;
 		}
 	}
 	for (int attempt = 0; attempt < GROUP_SPARE; attempt++)
 	{
+		outcome result;
+
 		if (verdict != LS_QUOTA_ACCEPT && verdict != LS_QUOTA_DEFER)
 			break;
-		if (accept_body(accept, kind, find_group(accept, sender, verdict == LS_QUOTA_DEFER),
-						request, decode, body))
-			return;
+		result = accept_body(accept, kind, find_group(accept, sender, verdict == LS_QUOTA_DEFER),
+							 request, decode, body, events);
+		if (result != CHANGED)
+			return result == DONE;
 		verdict = ls_quota_ask(sender, &retry_after);
 	}
 	if (verdict == LS_QUOTA_REFUSE)
-		refuse_for(accept, request, LS_ERROR_DAILY_QUOTA_EXCEEDED, NULL, NULL, retry_after);
+		ls_accept_refuse_for(accept, request, LS_ERROR_DAILY_QUOTA_EXCEEDED, NULL, NULL,
+							 retry_after);
 	else
-		refuse(accept, request, LS_ERROR_QUEUE_UNAVAILABLE, NULL, NULL);
+		ls_accept_refuse(accept, request, LS_ERROR_QUEUE_UNAVAILABLE, NULL, NULL);
+	return true;
+}
+
+void
+ls_accept_request(ls_accept *accept, ls_accept_kind kind, const ls_sender *sender,
+				  const ls_request *request, const ls_response *headers)
+{
+	uint32 events = 0;
+
+	/* Behind what waits already, so that large requests are not overtaken for ever. */
+	if (!ls_backlog_has(accept->backlog, &sender->organization) &&
+		take_request(accept, kind, sender, request, headers, &events))
+		return;
+	if (ls_backlog_add(accept->backlog, kind, sender, request, headers, events, accept->scratch))
+		return;
+	accept->headers = headers;
+	ls_accept_refuse(accept, request, LS_ERROR_QUEUE_FULL, NULL, NULL);
+}
+
+/* ---- what waits for room ---- */
+
+/* Tries a request that waits; false: it goes on waiting. */
+static bool
+retry(ls_accept *accept, ls_late *late)
+{
+	bool over = late->until <= GetCurrentTimestamp();
+
+	if (late->events > 0 && !ls_store_unavailable() &&
+		!ls_queue_has_room(&late->sender.organization, ls_queue_alone(&late->sender), late->events))
+	{
+		if (!over)
+			return false;
+	}
+	else if (take_request(accept, late->kind, &late->sender, &late->request, &late->headers,
+						  &late->events))
+		return true;
+	else if (!over)
+		return false;
+	accept->headers = &late->headers;
+	ls_accept_refuse(accept, &late->request, LS_ERROR_QUEUE_FULL, NULL, NULL);
+	return true;
+}
+
+void
+ls_accept_retry(ls_accept *accept)
+{
+	ls_late **place = &accept->backlog->first;
+
+	while (*place != NULL && !ls_accept_full(accept))
+	{
+		ls_late *late = *place;
+		bool first = true;
+
+		/* One organization's requests go in order; others do not wait for them. */
+		for (ls_late *l = accept->backlog->first; l != late && first; l = l->next)
+			first =
+				memcmp(&l->sender.organization, &late->sender.organization, sizeof(pg_uuid_t)) != 0;
+		if ((first || late->until <= GetCurrentTimestamp()) && retry(accept, late))
+			ls_backlog_remove(accept->backlog, place);
+		else
+			place = &late->next;
+	}
+}
+
+long
+ls_accept_retry_after(const ls_accept *accept)
+{
+	return accept->backlog->first != NULL ? RETRY_INTERVAL : -1;
+}
+
+void
+ls_accept_drop(ls_accept *accept)
+{
+	while (accept->backlog->first != NULL)
+		ls_backlog_remove(accept->backlog, &accept->backlog->first);
 }
 
 /* ---- commit ---- */
@@ -738,117 +553,6 @@ insert_groups(void *context)
 	LS_STOP_POINT("accept_before_commit");
 }
 
-typedef struct id_walk
-{
-	open_part *part;
-	uint32 row;
-} id_walk;
-
-/* The id of the next event of an accepted request: LS_EVENT_ID_LENGTH characters. */
-static void
-next_id(void *context, char *out)
-{
-	id_walk *walk = context;
-	char id[LS_EVENT_ID_LENGTH + 1];
-
-	while (walk->row >= ls_part_builder_rows(walk->part->builder))
-	{
-		walk->part = walk->part->next;
-		walk->row = 0;
-	}
-	ls_event_id_format(walk->part->batch, walk->row++, id);
-	memcpy(out, id, LS_EVENT_ID_LENGTH);
-}
-
-/* As Loki answers: nothing, or why some entries are not stored although the others are. */
-static void
-answer_loki(ls_accept *accept, const waiting *entry, bool last)
-{
-	ls_response response = begin_answer(&entry->headers, entry->request_id, 204);
-	ls_request request = {.id = entry->request_id};
-	ls_buf message;
-
-	if (entry->rejected == 0)
-	{
-		accept->respond(accept->context, &response, last);
-		return;
-	}
-	accept->headers = &entry->headers;
-	ls_buf_init(&message, accept->arena);
-	ls_buf_str(&message, entry->errors);
-	ls_buf_lit(&message, "; the others are stored");
-	ls_buf_char(&message, '\0');
-	refuse(accept, &request, LS_ERROR_VALIDATION,
-		   message.failed ? "some log entries were rejected; the others are stored" : message.data,
-		   NULL);
-}
-
-static void
-answer_bulk(ls_accept *accept, const waiting *entry, bool last)
-{
-	ls_response response = begin_answer(&entry->headers, entry->request_id, 200);
-	id_walk walk = {entry->part, entry->first_row};
-	ls_buf body;
-
-	ls_buf_init(&body, accept->answer);
-	ls_bulk_answer(&body, entry->items, entry->n_items, Max(ls_now() - entry->begun, 0) / 1000,
-				   next_id, &walk);
-	ls_response_header(&response, LS_STR("X-Elastic-Product"), LS_STR("Elasticsearch"));
-	send_answer(accept, &response, &body, last);
-}
-
-static void
-answer(ls_accept *accept, const waiting *entry, bool last)
-{
-	ls_response response = begin_answer(&entry->headers, entry->request_id, 202);
-	id_walk walk = {entry->part, entry->first_row};
-	char id[LS_EVENT_ID_LENGTH];
-	ls_buf body;
-
-	if (entry->kind == LS_ACCEPT_LOKI)
-	{
-		answer_loki(accept, entry, last);
-		return;
-	}
-	if (entry->kind == LS_ACCEPT_BULK)
-	{
-		answer_bulk(accept, entry, last);
-		return;
-	}
-	ls_buf_init(&body, accept->answer);
-	if (entry->kind == LS_ACCEPT_OTLP)
-	{
-		ls_otlp_answer(&body, entry->protobuf, entry->rejected, entry->errors);
-		response.status = 200;
-		response.content_type =
-			entry->protobuf ? LS_STR("application/x-protobuf") : LS_STR("application/json");
-		send_answer(accept, &response, &body, last);
-		return;
-	}
-	ls_buf_lit(&body, "{\"data\":{");
-	if (is_single(entry->kind, entry->accepted, entry->rejected))
-	{
-		next_id(&walk, id);
-		ls_buf_printf(&body, "\"id\":\"%.*s\",\"status\":\"%s\"", LS_EVENT_ID_LENGTH, id,
-					  entry->deferred ? "deferred" : "queued");
-	}
-	else
-	{
-		ls_ingest_counts_json(&body, entry->accepted, entry->rejected, next_id, &walk);
-		ls_buf_lit(&body, ",\"errors\":");
-		ls_buf_str(&body, entry->errors);
-		if (entry->deferred)
-			ls_buf_lit(&body, ",\"status\":\"deferred\"");
-		ls_response_header(&response, LS_STR("X-Rejected-Count"),
-						   kept_number(accept, entry->rejected));
-	}
-	ls_buf_str(&body, entry->warnings);
-	ls_buf_lit(&body, "}}");
-	if (entry->ignored.len > 0)
-		ls_response_header(&response, LS_STR("X-Ignored-Fields"), entry->ignored);
-	send_answer(accept, &response, &body, last);
-}
-
 static void
 forget(ls_accept *accept)
 {
@@ -866,7 +570,6 @@ forget(ls_accept *accept)
 	}
 	accept->n_groups = 0;
 	accept->n_requests = 0;
-	accept->n_events = 0;
 	accept->n_bytes = 0;
 	ls_arena_reset(accept->arena);
 }
@@ -880,23 +583,16 @@ ls_accept_commit(ls_accept *accept)
 	{
 		if (ls_transaction(insert_groups, accept, &caught))
 		{
-			uint32 events = accept->n_events;
-
-			accept->n_events = 0; /* they are the queue's now */
-			ls_queue_committed(events);
-			settle_quotas(accept, true);
+			(void) settle(accept, true);
 			LS_STOP_POINT("accept_after_commit");
 			for (int i = 0; i < accept->n_requests; i++)
-				answer(accept, &accept->requests[i], i == accept->n_requests - 1);
+				ls_accept_answer(accept, &accept->requests[i], i == accept->n_requests - 1);
 		}
 		else
 		{
-			uint32 events = accept->n_events;
-
 			/* First: this worker may be told to end while it answers. */
-			accept->n_events = 0;
-			ls_queue_release(events);
-			settle_quotas(accept, false);
+			uint32 events = settle(accept, false);
+
 			LS_STOP_POINT("accept_after_failure");
 			ereport(LOG, errcode(caught.sqlstate),
 					errmsg("logsvc could not put %u events of %d requests into the queue: %s",
@@ -906,7 +602,7 @@ ls_accept_commit(ls_accept *accept)
 				ls_request request = {.id = accept->requests[i].request_id};
 
 				accept->headers = &accept->requests[i].headers;
-				refuse(accept, &request, LS_ERROR_QUEUE_UNAVAILABLE, NULL, NULL);
+				ls_accept_refuse(accept, &request, LS_ERROR_QUEUE_UNAVAILABLE, NULL, NULL);
 			}
 		}
 	}

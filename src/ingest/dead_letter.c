@@ -33,15 +33,18 @@ static const char *const reasons[] = {
 	[LS_DEAD_STORE_UNAVAILABLE] = "store_unavailable",
 };
 
-static uint32
-events_moved(int expected, int result, const char *what)
+#define MOVED "organization_id, pg_catalog.sum(rows)::pg_catalog.int4"
+
+/* The i-th row of a statement that has moved events: whose, and how many. */
+static ls_queue_count
+moved_row(uint64 i)
 {
+	HeapTuple row = SPI_tuptable->vals[i];
+	TupleDesc desc = SPI_tuptable->tupdesc;
 	bool isnull;
 
-	if (result != expected || SPI_processed != 1)
-		elog(ERROR, "could not move %s", what);
-	return (uint32) DatumGetInt64(
-		SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1, &isnull));
+	return (ls_queue_count){*DatumGetUUIDP(SPI_getbinval(row, desc, 1, &isnull)),
+							(uint32) DatumGetInt32(SPI_getbinval(row, desc, 2, &isnull))};
 }
 
 /* ---- whole entries ---- */
@@ -61,15 +64,15 @@ events_moved(int expected, int result, const char *what)
 	" SELECT g.organization_id, coalesce(g.batch, g.id), g.rows, g.min_time, g.max_time," \
 	" g.level_mask, g.audit, $1, g.attempts + $2, coalesce(g.failed_at, $3),"             \
 	" pg_catalog.clock_timestamp(), $4, $5, g.header, g.body FROM gone g"                 \
-	" ORDER BY g.id RETURNING rows"
+	" ORDER BY g.id RETURNING organization_id, rows"
 
 typedef struct move
 {
 	int64 id;              /* of an entry, */
 	const ls_share *share; /* or of what is its place the oldest ones */
 	const ls_dead_cause *cause;
-	uint32 events; /* that were in the queue */
-	uint32 dead;   /* those of them that are dead letters now */
+	ls_write_counts *counts; /* of what was in the queue */
+	uint32 dead;             /* those of the events that are dead letters now */
 } move;
 
 /* Runs a statement that moves entries and returns how many events. */
@@ -77,10 +80,16 @@ static void
 bury(move *m, const char *sql, int n, const Oid *types, Datum *values)
 {
 	ls_store_limit_waits();
-	m->events = m->dead = events_moved(
-		SPI_OK_SELECT,
-		SPI_execute_with_args(sql, n, unconstify(Oid *, types), values, NULL, false, 0),
-		"entries of the queue to the dead letters");
+	if (SPI_execute_with_args(sql, n, unconstify(Oid *, types), values, NULL, false, 0) !=
+		SPI_OK_SELECT)
+		elog(ERROR, "could not move entries of the queue to the dead letters");
+	for (uint64 i = 0; i < SPI_processed; i++)
+	{
+		ls_queue_count moved = moved_row(i);
+
+		m->dead += moved.events;
+		ls_write_count(m->counts, &moved.organization, moved.events);
+	}
 	LS_STOP_POINT("dead_letter_before_commit");
 }
 
@@ -93,7 +102,7 @@ move_entry(void *context)
 
 	bury(m,
 		 "WITH gone AS (DELETE FROM logsvc_internal.queue WHERE id = $6 RETURNING *)"
-		 ", buried AS (" BURY ") SELECT coalesce(pg_catalog.sum(rows), 0) FROM buried",
+		 ", buried AS (" BURY ") SELECT " MOVED " FROM buried GROUP BY 1",
 		 lengthof(types), types, values);
 }
 
@@ -115,19 +124,23 @@ move_share(void *context)
 		 " FROM waiting"
 		 "), gone AS (DELETE FROM logsvc_internal.queue q USING picked p"
 		 " WHERE q.id = p.id AND p.before < $9 RETURNING q.*)"
-		 ", buried AS (" BURY ") SELECT coalesce(pg_catalog.sum(rows), 0) FROM buried",
+		 ", buried AS (" BURY ") SELECT " MOVED " FROM buried GROUP BY 1",
 		 lengthof(types), types, values);
 }
 
 static bool
 move_transaction(void (*work)(void *), move *m, uint32 *events, ls_caught *caught)
 {
-	bool committed = ls_transaction(work, m, caught);
+	static ls_write_counts counts;
+	bool committed;
 
+	counts.n = 0;
+	m->counts = &counts;
+	committed = ls_transaction(work, m, caught);
 	*events = committed ? m->dead : 0;
-	if (committed && m->events > 0)
+	if (committed && counts.n > 0)
 	{
-		ls_queue_drained(m->events);
+		ls_queue_drained(counts.of, counts.n);
 		if (m->cause->reason == LS_DEAD_STORE_UNAVAILABLE)
 			ls_replay_wanted_set();
 		LS_STOP_POINT("dead_letter_after_commit");
@@ -299,7 +312,8 @@ split_entry(void *context)
 	s.attempts = DatumGetInt32(SPI_getbinval(row, desc, 4, &isnull));
 	failed_at = SPI_getbinval(row, desc, 5, &isnull);
 	s.first = isnull ? m->cause->first : DatumGetTimestampTz(failed_at);
-	m->events = (uint32) DatumGetInt32(SPI_getbinval(row, desc, 6, &isnull));
+	ls_write_count(m->counts, &s.organization,
+				   (uint32) DatumGetInt32(SPI_getbinval(row, desc, 6, &isnull)));
 	s.part = ls_write_open(s.batch, SPI_getbinval(row, desc, 7, &isnull),
 						   SPI_getbinval(row, desc, 8, &isnull));
 	rows = ls_part_statistics(s.part)->rows;
@@ -358,17 +372,22 @@ replay_entries(void *context)
 		"  SELECT organization_id, rows, min_time, max_time, level_mask, header, body, audit,"
 		"  batch, attempts, first_failed_at"
 		"  FROM logsvc_internal.dead_letter d JOIN picked USING (id) ORDER BY batch, d.id) o"
-		" RETURNING rows"
+		" RETURNING organization_id, rows"
 		"), closed AS ("
 		" UPDATE logsvc_internal.dead_letter d SET status = 'replayed',"
 		" closed_at = pg_catalog.now(), header = NULL, body = NULL FROM picked p WHERE d.id = p.id"
-		") SELECT coalesce(pg_catalog.sum(rows), 0) FROM queued",
+		") SELECT " MOVED " FROM queued GROUP BY 1",
 		segment, segment);
-	r->events = events_moved(
-		SPI_OK_SELECT,
-		SPI_execute_with_args(sql, lengthof(types), (Oid *) types, values, NULL, false, 0),
-		"dead letters back into the queue");
-	ls_reserve_always(ls_reservation_make(), r->events);
+	if (SPI_execute_with_args(sql, lengthof(types), (Oid *) types, values, NULL, false, 0) !=
+		SPI_OK_SELECT)
+		elog(ERROR, "could not move dead letters back into the queue");
+	for (uint64 i = 0; i < SPI_processed; i++)
+	{
+		ls_queue_count moved = moved_row(i);
+
+		r->events += moved.events;
+		ls_reserve_always(ls_reservation_make(), &moved.organization, moved.events);
+	}
 	ls_segment_added(segment, REPLAY_ENTRIES, 0);
 	LS_STOP_POINT("replay_before_commit");
 }

@@ -132,6 +132,7 @@ take_rows(void *context)
 	int found;
 	int n;
 
+	LS_STOP_POINT("deferred_before_rows");
 	if (SPI_execute_with_args("SELECT id, bytes, rows FROM logsvc_internal.deferred"
 							  " WHERE organization_id = $1 ORDER BY id LIMIT $2 FOR UPDATE",
 							  lengthof(types), (Oid *) types, values, NULL, false,
@@ -149,7 +150,7 @@ take_rows(void *context)
 		p->full = ls_queue_depth() >= (uint64) ls_queue_limit / 2;
 		if (p->full || !ls_quota_take(&p->sender, LS_QUOTA_ACCEPT, bytes, &reservation->hold))
 			break;
-		ls_reserve_always(reservation,
+		ls_reserve_always(reservation, &p->sender.organization,
 						  (uint32) DatumGetInt32(SPI_getbinval(row, desc, 3, &isnull)));
 		ids[n] = SPI_getbinval(row, desc, 1, &isnull);
 	}

@@ -63,10 +63,7 @@ reserve(ls_reservation *r, const ls_sender *sender, const ls_decode_result *resu
 					   ls_queue_limit));
 	if (reserve_quota(r, sender, result))
 		return true;
-	if (!ls_queue_reserve(result->accepted))
-		ereport(ERROR, errcode(ls_errcode(LS_ERROR_QUEUE_FULL)), errmsg("the ingest queue is full"),
-				errhint("Try again in %d seconds.", ls_queue_retry_after()));
-	r->events = result->accepted;
+	ls_reserve(r, &sender->organization, ls_queue_alone(sender), result->accepted);
 	return false;
 }
 
@@ -188,7 +185,7 @@ insert_call(ingest_call *call)
 	if (!call->audit)
 		to.deferred = call->deferred = reserve(reservation, &call->sender, call->result);
 	else if (reservation != NULL)
-		ls_reserve_always(reservation, call->result->accepted);
+		ls_reserve_always(reservation, &call->sender.organization, call->result->accepted);
 	if (SPI_connect() != SPI_OK_CONNECT)
 		elog(ERROR, "SPI_connect failed");
 	for (int i = 0; i < call->n_parts; i++)
@@ -368,6 +365,15 @@ logsvc_store_audit(PG_FUNCTION_ARGS)
 		refuse(call, true);
 	insert_call(call);
 	PG_RETURN_VOID();
+}
+
+PG_FUNCTION_INFO_V1(logsvc_queue_held);
+
+/* queue_held(organization) returns bigint: its share of the depth. */
+Datum
+logsvc_queue_held(PG_FUNCTION_ARGS)
+{
+	PG_RETURN_INT64(ls_shmem_ready() ? (int64) ls_queue_held(PG_GETARG_UUID_P(0)) : 0);
 }
 
 /* queue_depth() returns bigint; 0 when logsvc is not preloaded. */

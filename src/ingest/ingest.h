@@ -4,10 +4,12 @@
  *	  From accepted requests to stored parts.
  *
  *	sender.c	what a sender may write, and how it is told what became of it
+ *	backlog.c	requests that wait a moment for room in the queue
  *	accept.c	requests -> events of organizations -> rows of the queue, many
  *				requests in one transaction
  *	insert.c	events -> a row of the queue, or of the deferred store
  *	queue.c		the queue table, its depth and its limit
+ *	account.c	how much of it each organization holds
  *	segment.c, segment_keep.c
  *				how the space of the queue is given back
  *	write.c		rows of the queue -> parts of level 1, in one transaction
@@ -36,23 +38,48 @@ extern void ls_ingest_register(void); /* in _PG_init */
  * The depth is the number of events that are in the queue or about to be: room
  * is reserved before the insertion, so that the limit holds, and given back when
  * the transaction fails or a writer has stored them.
+ *
+ * The last quarter is kept for organizations that hold less than a quarter, so
+ * that the flood of one is not another's QUEUE_FULL.  `alone`: the organization is
+ * the only one, and nothing is kept from it.
  */
 
-/* Reserves room for events; false, and nothing is reserved, beyond the limit. */
-extern bool ls_queue_reserve(uint32 events);
+/* Events that one organization may have in the queue at most. */
+extern uint32 ls_queue_most(bool alone);
+
+/* Would so many events of an organization fit now? */
+extern bool ls_queue_has_room(const pg_uuid_t *organization, bool alone, uint32 events);
+
+/* Reserves room for them; false, and nothing is reserved, when they do not fit. */
+extern bool ls_queue_reserve(const pg_uuid_t *organization, bool alone, uint32 events);
 
 /* The same beyond the limit: what must be written down is never refused. */
-extern void ls_queue_reserve_always(uint32 events);
+extern void ls_queue_reserve_always(const pg_uuid_t *organization, uint32 events);
 
 /*
  * What was reserved is not committed; or it is, and wakes writers when that is
  * enough: right after the commit, before anything that can fail.
  */
-extern void ls_queue_release(uint32 events);
-extern void ls_queue_committed(uint32 events);
+extern void ls_queue_release(const pg_uuid_t *organization, uint32 events);
+extern void ls_queue_committed(const pg_uuid_t *organization, uint32 events);
 
-extern void ls_queue_drained(uint32 events); /* stored by a writer */
+/* Events of one organization. */
+typedef struct ls_queue_count
+{
+	pg_uuid_t organization;
+	uint32 events;
+} ls_queue_count;
+
+/* They have left the queue, by a transaction that has committed. */
+extern void ls_queue_drained(const ls_queue_count *counts, int n);
+
+/* After reserving: says in the log when the queue is nearly full, and when no longer. */
+extern void ls_queue_watch(void);
+
 extern uint64 ls_queue_depth(void);
+
+/* The part of the depth that is of one organization. */
+extern uint64 ls_queue_held(const pg_uuid_t *organization);
 
 /* Events that are committed to the queue and that no writer has stored yet. */
 extern uint64 ls_queue_waiting(void);
@@ -96,13 +123,13 @@ extern void ls_replay_wanted_clear(void);
 extern bool ls_replay_wanted(void);
 
 /*
- * Events that make a writer run before the flush interval is over.  More than
- * the 1,000 of specification 8.6, as waiting events are searchable all the
- * same: who sends so many in that time gets parts that are full (LS_PART_FULL)
- * at once, which are never rewritten.  A small queue must not fill up meanwhile,
- * so there it is half of logsvc.queue_limit, but not below LS_QUEUE_MIN_BATCH.
+ * Events that make a writer run before the flush interval is over:
+ * logsvc.batch_events.  By default more than the 1,000 of specification 8.6, as
+ * waiting events are searchable all the same: who sends so many in that time gets
+ * parts that are full (LS_PART_FULL) at once, which are never rewritten.  A small
+ * queue must not fill up meanwhile, so there it is half of logsvc.queue_limit, but
+ * not below LS_QUEUE_MIN_BATCH, unless the setting is.
  */
-#define LS_QUEUE_BATCH 36864
 #define LS_QUEUE_MIN_BATCH 8192
 
 extern int64 ls_queue_batch(void);
@@ -176,6 +203,12 @@ typedef struct ls_sender_sink
 } ls_sender_sink;
 
 /*
+ * Is its organization the only one?  As of the last look-up of its quota, which ls_quota_ask
+ * makes; false when that is not known.
+ */
+extern bool ls_queue_alone(const ls_sender *sender);
+
+/*
  * Sets up decoding for a sender: its indexes (INDEX_NOT_FOUND for another and
  * for reserved ones), index main or _test for events without one.  Events go
  * to `first` and then to what `next` gives.  The caller sets options->arena
@@ -226,12 +259,25 @@ typedef enum ls_accept_kind
 
 /*
  * Takes one request that ingests: answers it at once when it is refused, else
- * keeps its events until ls_accept_commit.  Its answer carries the headers of
+ * keeps its events until ls_accept_commit, or, when the queue is full, the request for
+ * ls_accept_retry.  Its answer carries the headers of
  * `headers`, whatever it is; their names are literals.  `request` and `headers`
  * are not needed after the call.
  */
 extern void ls_accept_request(ls_accept *accept, ls_accept_kind kind, const ls_sender *sender,
 							  const ls_request *request, const ls_response *headers);
+
+/*
+ * Tries again what waits for room in the queue, and refuses what has waited for
+ * logsvc.queue_wait.
+ */
+extern void ls_accept_retry(ls_accept *accept);
+
+/* The ms after which ls_accept_retry must be called again; -1: nothing waits. */
+extern long ls_accept_retry_after(const ls_accept *accept);
+
+/* Forgets what waits: nobody is there any more who would get the answers. */
+extern void ls_accept_drop(ls_accept *accept);
 
 /* Should what was taken be committed before more is? */
 extern bool ls_accept_full(const ls_accept *accept);

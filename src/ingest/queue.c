@@ -4,12 +4,14 @@
  *	  The durable queue: its table, its depth and its limit.
  *
  * The depth lives in shared memory because every accepted request asks for
- * it.  It starts from the table when the service starts, and only the code of
- * this file changes it.
+ * it, and so does what each organization has of it (account.c).  Both start from the
+ * table when the service starts, and only the code of this file changes them, under
+ * one lock; the depth is read without it.
  *
  *-------------------------------------------------------------------------
  */
-#include "src/ingest/ingest.h"
+#include "src/ingest/backlog.h"
+#include "src/ingest/room.h"
 
 #include "catalog/namespace.h"
 #include "catalog/pg_type.h"
@@ -44,7 +46,8 @@ typedef struct queue_state
 	pg_atomic_uint32 unavailable;  /* the store */
 	pg_atomic_uint32 replay_wanted;
 	slock_t mutex;            /* for the rest */
-	TimestampTz warned_at;    /* when the depth came to 80%; 0: it is below */
+	bool warned;              /* that the depth came to 80% */
+	TimestampTz busy_at;      /* when it came to half of the limit; 0: it is below */
 	TimestampTz window_start; /* 0: the queue has been empty since */
 	uint64 window_events;
 	double drain_rate; /* events per second; 0: not known yet */
@@ -72,6 +75,9 @@ void
 ls_ingest_register(void)
 {
 	ls_shmem_add(&item);
+	ls_accounts_register();
+	ls_holds_register();
+	ls_backlog_register();
 	ls_segments_register();
 	ls_quota_register();
 }
@@ -83,11 +89,31 @@ depth_with(uint64 reserved)
 	return (uint64) Max((int64) (reserved + pg_atomic_read_u64(&shared->waiting)), 0);
 }
 
+static void
+lock(void)
+{
+	LWLockAcquire(ls_lwlock(LS_LOCK_QUEUE), LW_EXCLUSIVE);
+}
+
+static void
+unlock(void)
+{
+	LWLockRelease(ls_lwlock(LS_LOCK_QUEUE));
+}
+
 uint64
 ls_queue_depth(void)
 {
-	uint64 reserved = pg_atomic_read_u64(&shared->reserved);
+	uint64 reserved;
 
+	/* What is held for too long does not count any more. */
+	if (ls_holds_due())
+	{
+		lock();
+		ls_holds_lapse();
+		unlock();
+	}
+	reserved = pg_atomic_read_u64(&shared->reserved);
 	pg_read_barrier();
 	return depth_with(reserved);
 }
@@ -105,23 +131,24 @@ watch_depth(uint64 depth)
 	uint64 warning = (uint64) ls_queue_limit * 8 / 10;
 	bool now_warned = false;
 	bool now_normal = false;
-
+	uint64 busy = (uint64) ls_queue_limit / 2;
 	TimestampTz now;
 
-	if ((shared->warned_at != 0) == (depth >= warning))
+	if (shared->warned == (depth >= warning) && (shared->busy_at != 0) == (depth >= busy))
 		return;
 	now = GetCurrentTimestamp();
 	SpinLockAcquire(&shared->mutex);
-	if (shared->warned_at == 0 && depth >= warning)
+	if (!shared->warned && depth >= warning)
+		shared->warned = now_warned = true;
+	else if (shared->warned && depth < warning / 2)
 	{
-		shared->warned_at = now;
-		now_warned = true;
-	}
-	else if (shared->warned_at != 0 && depth < warning / 2)
-	{
-		shared->warned_at = 0;
+		shared->warned = false;
 		now_normal = true;
 	}
+	if (depth < busy)
+		shared->busy_at = 0;
+	else if (shared->busy_at == 0)
+		shared->busy_at = now;
 	SpinLockRelease(&shared->mutex);
 	if (now_warned)
 		ereport(LOG,
@@ -132,39 +159,163 @@ watch_depth(uint64 depth)
 		ereport(LOG, errmsg("the ingest queue of logsvc is back to normal"));
 }
 
-bool
-ls_queue_reserve(uint32 events)
+void
+ls_queue_watch(void)
 {
-	uint64 depth = depth_with(pg_atomic_add_fetch_u64(&shared->reserved, events));
+	watch_depth(ls_queue_depth());
+}
 
-	if (depth > (uint64) ls_queue_limit)
-	{
-		ls_queue_release(events);
+/* ---- room; under the lock ---- */
+
+static uint64
+held_by(const ls_account *account)
+{
+	return account == NULL ? 0 : (uint64) Max((int64) account->reserved + account->waiting, 0);
+}
+
+uint32
+ls_queue_most(bool alone)
+{
+	return (uint32) (alone ? ls_queue_limit : ls_queue_limit - ls_queue_limit / 4);
+}
+
+static bool
+fits(const ls_account *account, bool alone, uint32 events)
+{
+	uint64 depth = depth_with(pg_atomic_read_u64(&shared->reserved)) + events;
+
+	return depth <= ls_queue_most(alone) ||
+		   (depth <= (uint64) ls_queue_limit &&
+			held_by(account) + events <= (uint64) ls_queue_limit / 4);
+}
+
+bool
+ls_room_take(const pg_uuid_t *organization, bool alone, uint32 events, bool always)
+{
+	ls_account *account = ls_account_find(organization);
+
+	if (!always && !fits(account, alone, events))
 		return false;
-	}
-	watch_depth(depth);
+	if (events == 0)
+		return true;
+	if (account == NULL)
+		account = ls_account_open(organization);
+	if (account != NULL)
+		account->reserved += events;
+	else if (!always)
+		return false;
+	pg_atomic_fetch_add_u64(&shared->reserved, events);
 	return true;
 }
 
-void
-ls_queue_reserve_always(uint32 events)
+/* What was always taken may be without an account, and must not go to a later one. */
+static void
+unreserve(ls_account *account, uint32 events, bool committed)
 {
-	watch_depth(depth_with(pg_atomic_add_fetch_u64(&shared->reserved, events)));
+	if (account == NULL)
+		return;
+	events = Min(events, account->reserved);
+	account->reserved -= events;
+	if (committed)
+		account->waiting += (int32) events;
+	ls_account_changed(account);
 }
 
 void
-ls_queue_release(uint32 events)
+ls_room_give(const pg_uuid_t *organization, uint32 events)
 {
-	pg_atomic_sub_fetch_u64(&shared->reserved, events);
+	if (events == 0)
+		return;
+	unreserve(ls_account_find(organization), events, false);
+	pg_atomic_fetch_sub_u64(&shared->reserved, events);
+}
+
+/* ---- room ---- */
+
+bool
+ls_queue_has_room(const pg_uuid_t *organization, bool alone, uint32 events)
+{
+	bool room;
+
+	lock();
+	if (ls_holds_due())
+		ls_holds_lapse();
+	room = fits(ls_account_find(organization), alone, events);
+	unlock();
+	return room;
+}
+
+bool
+ls_queue_reserve(const pg_uuid_t *organization, bool alone, uint32 events)
+{
+	bool taken;
+
+	lock();
+	taken = ls_room_take(organization, alone, events, false);
+	if (!taken && ls_holds_due())
+	{
+		ls_holds_lapse();
+		taken = ls_room_take(organization, alone, events, false);
+	}
+	unlock();
+	if (taken)
+		ls_queue_watch();
+	return taken;
 }
 
 void
-ls_queue_drained(uint32 events)
+ls_queue_reserve_always(const pg_uuid_t *organization, uint32 events)
+{
+	lock();
+	(void) ls_room_take(organization, false, events, true);
+	unlock();
+	ls_queue_watch();
+}
+
+void
+ls_queue_release(const pg_uuid_t *organization, uint32 events)
+{
+	if (events == 0)
+		return;
+	lock();
+	ls_room_give(organization, events);
+	unlock();
+}
+
+uint64
+ls_queue_held(const pg_uuid_t *organization)
+{
+	uint64 held;
+
+	lock();
+	held = held_by(ls_account_find(organization));
+	unlock();
+	return held;
+}
+
+void
+ls_queue_drained(const ls_queue_count *counts, int n)
 {
 	TimestampTz now = GetCurrentTimestamp();
-	bool empty = (int64) pg_atomic_sub_fetch_u64(&shared->waiting, events) <= 0;
+	uint32 events = 0;
+	bool empty;
 
-	watch_depth(ls_queue_depth());
+	lock();
+	for (int i = 0; i < n; i++)
+	{
+		ls_account *account = ls_account_find(&counts[i].organization);
+
+		events += counts[i].events;
+		if (account == NULL)
+			continue;
+		account->waiting -= (int32) counts[i].events;
+		if (account->reserved == 0)
+			account->waiting = Max(account->waiting, 0);
+		ls_account_changed(account);
+	}
+	empty = (int64) pg_atomic_sub_fetch_u64(&shared->waiting, events) <= 0;
+	unlock();
+	ls_queue_watch();
 
 	/* How fast an empty queue is drained tells how much comes in, not what writers can do. */
 	SpinLockAcquire(&shared->mutex);
@@ -196,7 +347,7 @@ ls_queue_retry_after(void)
 
 	SpinLockAcquire(&shared->mutex);
 	rate = shared->drain_rate;
-	moved = shared->warned_at;
+	moved = shared->busy_at;
 	SpinLockRelease(&shared->mutex);
 
 	/* Until half of the queue is free; but when nothing moves, as long as it has not moved. */
@@ -215,7 +366,7 @@ ls_queue_retry_after(void)
  * moment.  One that stays in it waits for a standby, and is not seen before that.
  */
 static Snapshot
-take_snapshot(uint64 *counted)
+take_snapshot(uint64 *counted, ls_account **accounts, int *n)
 {
 	for (int i = 0;; i++)
 	{
@@ -228,7 +379,10 @@ take_snapshot(uint64 *counted)
 		{
 			Snapshot snapshot = GetLatestSnapshot();
 
+			lock();
 			*counted = pg_atomic_read_u64(&shared->waiting);
+			*accounts = ls_accounts_copy(n);
+			unlock();
 			pg_memory_barrier();
 			if (!quiet || pg_atomic_read_u64(&shared->commits_begun) == ended)
 				return snapshot;
@@ -238,18 +392,58 @@ take_snapshot(uint64 *counted)
 	}
 }
 
+/* What was counted so far of the accounts is in the table too. */
+static void
+recover_accounts(const ls_account *counted, int n_counted)
+{
+	SPITupleTable *table;
+	uint64 n;
+	bool isnull;
+
+	if (SPI_execute("SELECT organization_id, pg_catalog.sum(rows)::pg_catalog.int4"
+					" FROM logsvc_internal.queue GROUP BY organization_id",
+					true, 0) != SPI_OK_SELECT)
+		elog(ERROR, "could not read who is in the queue");
+	table = SPI_tuptable;
+	n = SPI_processed;
+	LS_STOP_POINT("queue_counted");
+	lock();
+	for (uint64 i = 0; i < n; i++)
+	{
+		ls_account *account = ls_account_open(
+			DatumGetUUIDP(SPI_getbinval(table->vals[i], table->tupdesc, 1, &isnull)));
+
+		if (account != NULL)
+			account->waiting +=
+				DatumGetInt32(SPI_getbinval(table->vals[i], table->tupdesc, 2, &isnull));
+	}
+	for (int i = 0; i < n_counted; i++)
+	{
+		ls_account *account = ls_account_find(&counted[i].organization);
+
+		if (account == NULL)
+			continue;
+		account->waiting -= counted[i].waiting;
+		ls_account_changed(account);
+	}
+	unlock();
+}
+
 void
 ls_queue_recover(void)
 {
+	ls_account *accounts;
+	int n_accounts;
 	uint64 counted;
 	uint64 events;
 
-	PushActiveSnapshot(take_snapshot(&counted));
+	PushActiveSnapshot(take_snapshot(&counted, &accounts, &n_accounts));
 	events = ls_segments_recover();
+	recover_accounts(accounts, n_accounts);
 	PopActiveSnapshot();
-	LS_STOP_POINT("queue_counted");
 	/* Who has committed since has counted itself, and who has yet to commit is reserved. */
 	pg_atomic_fetch_add_u64(&shared->waiting, (int64) (events - counted));
+	pfree(accounts);
 }
 
 void
@@ -318,18 +512,25 @@ ls_queue_insert(const pg_uuid_t *organization, uint64 batch, bool audit, ls_str 
 int64
 ls_queue_batch(void)
 {
-	return Min(LS_QUEUE_BATCH, Max(LS_QUEUE_MIN_BATCH, ls_queue_limit / 2));
+	return Min(ls_batch_events, Max(LS_QUEUE_MIN_BATCH, ls_queue_limit / 2));
 }
 
 void
-ls_queue_committed(uint32 events)
+ls_queue_committed(const pg_uuid_t *organization, uint32 events)
 {
-	/* In this order, and read in the other one: nobody sees a depth that is too small. */
-	int64 after = (int64) pg_atomic_add_fetch_u64(&shared->waiting, events);
-	int64 before = after - (int64) events;
+	int64 after;
+	int64 before;
 	int64 batch = ls_queue_batch();
 
-	pg_atomic_sub_fetch_u64(&shared->reserved, events);
+	if (events == 0)
+		return;
+	lock();
+	unreserve(ls_account_find(organization), events, true);
+	/* In this order, and read in the other one: nobody sees a depth that is too small. */
+	after = (int64) pg_atomic_add_fetch_u64(&shared->waiting, events);
+	before = after - (int64) events;
+	pg_atomic_fetch_sub_u64(&shared->reserved, events);
+	unlock();
 	/*
 	 * A writer that sleeps without a limit must learn that there is something;
 	 * one that waits for its flush interval, that there is enough.  The depth

@@ -62,10 +62,13 @@ extern ls_time ls_quota_now(void);
 
 /* ---- what a transaction has taken (reserve.c) ---- */
 
+typedef struct ls_hold ls_hold;
+
 typedef struct ls_reservation
 {
 	SubTransactionId subtransaction;
-	uint32 events; /* of the queue */
+	ls_hold *queue; /* what the transaction holds of the queue for this organization */
+	uint32 events;  /* the reservation's share of it */
 	ls_quota_hold hold;
 	struct ls_reservation *next;
 } ls_reservation;
@@ -76,8 +79,18 @@ typedef struct ls_reservation
  */
 extern ls_reservation *ls_reservation_make(void);
 
-/* ls_queue_reserve_always, into it. */
-extern void ls_reserve_always(ls_reservation *reservation, uint32 events);
+/*
+ * Room of the queue for events of one organization; once for a reservation.  Raises QUEUE_FULL,
+ * and BATCH_TOO_LARGE when the transaction would hold more than a quarter of the
+ * queue.  After logsvc.reservation_timeout the room may go to others; then the transaction
+ * takes it again when it calls this or commits, or fails with QUEUE_FULL.
+ */
+extern void ls_reserve(ls_reservation *reservation, const pg_uuid_t *organization, bool alone,
+					   uint32 events);
+
+/* ls_queue_reserve_always, into it; always of the same organization. */
+extern void ls_reserve_always(ls_reservation *reservation, const pg_uuid_t *organization,
+							  uint32 events);
 
 /* ---- the deferred store (deferred.c) ---- */
 

@@ -32,6 +32,14 @@ known_index(void *context, ls_str index, ls_time *oldest)
 	return true;
 }
 
+bool
+ls_queue_alone(const ls_sender *sender)
+{
+	ls_ingest_quota quota;
+
+	return ls_ingest_quota_of(&sender->organization, sender->test, &quota) && quota.alone;
+}
+
 /* Events of a test key go to index _test, whatever they say. */
 static bool
 add_event(void *context, const ls_event *event)

@@ -52,9 +52,17 @@ typedef struct write_state
 	const int64 *ids; /* of the entries to take, instead of a share */
 	int n_ids;
 	uint32 events;
+	ls_write_counts *counts; /* NULL: of what is not in the queue */
 	ls_arena *arena;
 	target *targets;
 } write_state;
+
+/* Events that one transaction takes, of whole entries, and that a part it makes has at most. */
+static int
+most_events(void)
+{
+	return ls_batch_events < LS_BATCH_EVENTS ? ls_batch_events : LS_WRITE_EVENTS;
+}
 
 static void
 store_target(write_state *state, target *t)
@@ -168,6 +176,10 @@ move_whole(write_state *state, const pg_uuid_t *organization, int64 id, ls_part 
 	target *t = find_target(state, organization, index, day_of(ls_part_statistics(part)->min_time));
 	uint32 done = 0;
 
+	/* By default parts are filled; else none gets more than that. */
+	if (most_events() < LS_WRITE_EVENTS &&
+		ls_part_builder_rows(t->builder) + ls_part_statistics(part)->rows > (uint32) most_events())
+		store_target(state, t);
 	while (!ls_part_append(part, t->builder, &done))
 	{
 		if (ls_part_error(part) != NULL)
@@ -203,7 +215,8 @@ move_rows(write_state *state, const pg_uuid_t *organization, int64 id, ls_part *
 							(event.has & 1u << LS_FIELD_INDEX) != 0 ? event.field[LS_FIELD_INDEX]
 																	: LS_STR("main"),
 							day_of(event.timestamp));
-			if (!ls_part_builder_add(t->builder, &event))
+			if (ls_part_builder_rows(t->builder) >= (uint32) most_events() ||
+				!ls_part_builder_add(t->builder, &event))
 			{
 				store_target(state, t);
 				if (!ls_part_builder_add(t->builder, &event))
@@ -235,6 +248,17 @@ ls_write_open(int64 batch, Datum header, Datum body)
 	return ls_store_open(ENTRY, batch, header, body, WRITE_MEMORY);
 }
 
+void
+ls_write_count(ls_write_counts *counts, const pg_uuid_t *organization, uint32 events)
+{
+	ls_queue_count *last = counts->n > 0 ? &counts->of[counts->n - 1] : NULL;
+
+	if (last != NULL && memcmp(&last->organization, organization, sizeof(pg_uuid_t)) == 0)
+		last->events += events;
+	else
+		counts->of[counts->n++] = (ls_queue_count){*organization, events};
+}
+
 static void
 move_entry(write_state *state, HeapTuple tuple, TupleDesc descriptor)
 {
@@ -247,15 +271,19 @@ move_entry(write_state *state, HeapTuple tuple, TupleDesc descriptor)
 	const ls_part_stats *stats;
 	ls_part *part;
 	ls_str index;
+	uint32 events;
 
 	part = ls_write_open(batch, SPI_getbinval(tuple, descriptor, 3, &isnull),
 						 SPI_getbinval(tuple, descriptor, 4, &isnull));
 	stats = ls_part_statistics(part);
-	if (day_of(stats->min_time) == day_of(stats->max_time) && single_index(part, &index))
+	if (stats->rows <= (uint32) most_events() &&
+		day_of(stats->min_time) == day_of(stats->max_time) && single_index(part, &index))
 		move_whole(state, &organization, batch, part, index);
 	else
 		move_rows(state, &organization, batch, part, 0, stats->rows);
-	state->events += (uint32) DatumGetInt32(SPI_getbinval(tuple, descriptor, 5, &isnull));
+	events = (uint32) DatumGetInt32(SPI_getbinval(tuple, descriptor, 5, &isnull));
+	state->events += events;
+	ls_write_count(state->counts, &organization, events);
 	MemoryContextSwitchTo(outer);
 	MemoryContextDelete(context);
 }
@@ -382,7 +410,7 @@ static void
 write_taken(void *context)
 {
 	write_state *state = context;
-	room left = {LS_WRITE_ENTRIES, LS_WRITE_EVENTS, MAX_BYTES};
+	room left = {LS_WRITE_ENTRIES, most_events(), MAX_BYTES};
 
 	ls_store_limit_waits();
 	state->arena = ls_context_arena(CurrentMemoryContext, WRITE_MEMORY);
@@ -410,12 +438,16 @@ write_taken(void *context)
 static bool
 write_transaction(write_state *state, uint32 *events, ls_caught *caught)
 {
-	bool committed = ls_transaction(write_taken, state, caught);
+	static ls_write_counts counts;
+	bool committed;
 
+	counts.n = 0;
+	state->counts = &counts;
+	committed = ls_transaction(write_taken, state, caught);
 	*events = committed ? state->events : 0;
 	if (*events > 0)
 	{
-		ls_queue_drained(*events);
+		ls_queue_drained(counts.of, counts.n);
 		LS_STOP_POINT("write_after_commit");
 	}
 	return committed;
@@ -448,7 +480,7 @@ static void
 pick_entries(void *context)
 {
 	static SPIPlanPtr plan = NULL;
-	static const room all = {LS_WRITE_ENTRIES, LS_WRITE_EVENTS, MAX_BYTES};
+	const room all = {LS_WRITE_ENTRIES, most_events(), MAX_BYTES};
 	pick *picked = context;
 	bool isnull;
 

@@ -36,6 +36,16 @@ typedef struct ls_share
 	int n_except;
 } ls_share;
 
+/* What one transaction has taken out of the queue, of whom. */
+typedef struct ls_write_counts
+{
+	int n;
+	ls_queue_count of[LS_WRITE_ENTRIES];
+} ls_write_counts;
+
+/* Adds events of an organization; of at most LS_WRITE_ENTRIES entries. */
+extern void ls_write_count(ls_write_counts *counts, const pg_uuid_t *organization, uint32 events);
+
 /* Stores the oldest entries of the share, up to the limits, in one transaction. */
 extern bool ls_write_share(const ls_share *share, uint32 *events, ls_caught *caught);
 

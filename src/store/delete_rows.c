@@ -18,11 +18,14 @@
  */
 #include "src/store/scan_internal.h"
 
+#include "catalog/namespace.h"
 #include "catalog/pg_type.h"
 #include "executor/spi.h"
 #include "miscadmin.h"
+#include "storage/lock.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
+#include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/timestamp.h"
 #include "utils/uuid.h"
@@ -74,28 +77,31 @@ static failure failures[MAX_FAILURES];
 
 /* ---- the lock ---- */
 
-#define LOCK_KEYS                                                                    \
-	"'logsvc_internal.part'::pg_catalog.regclass::pg_catalog.oid::pg_catalog.int4, " \
-	"pg_catalog.uuid_hash($1)"
+/*
+ * Of an object that is not there: its class is our table, which is no catalogue, so no
+ * command locks such a thing.  Advisory locks are for everybody who may run SQL, and
+ * a session that took this one would stop merges and deletions.
+ */
+static bool
+lock_organization(const pg_uuid_t *organization, LOCKMODE mode, bool wait)
+{
+	uint64 hash = ls_hash64(organization, UUID_LEN, 0);
+	Oid class = get_relname_relid("part", get_namespace_oid("logsvc_internal", false));
+	LOCKTAG tag;
+
+	SET_LOCKTAG_OBJECT(tag, MyDatabaseId, class, (Oid) hash, (uint16) (hash >> 32));
+	return LockAcquire(&tag, mode, false, !wait) != LOCKACQUIRE_NOT_AVAIL;
+}
 
 bool
 ls_store_may_merge(const pg_uuid_t *organization)
 {
-	static SPIPlanPtr lock = NULL;
 	static SPIPlanPtr look = NULL;
 	static const Oid types[] = {UUIDOID};
 	Datum values[] = {UUIDPGetDatum(organization)};
-	bool isnull;
 
-	if (lock == NULL)
-	{
-		SPIPlanPtr plan = SPI_prepare(
-			"SELECT pg_catalog.pg_try_advisory_xact_lock_shared(" LOCK_KEYS ")", 1, (Oid *) types);
-
-		if (plan == NULL || SPI_keepplan(plan) != 0)
-			elog(ERROR, "could not prepare a lock");
-		lock = plan;
-	}
+	if (!lock_organization(organization, ShareLock, false))
+		return false;
 	if (look == NULL)
 	{
 		SPIPlanPtr plan = SPI_prepare("SELECT FROM logsvc_internal.deletion"
@@ -106,10 +112,6 @@ ls_store_may_merge(const pg_uuid_t *organization)
 			elog(ERROR, "could not prepare looking for deletions");
 		look = plan;
 	}
-	if (SPI_execute_plan(lock, values, NULL, false, 1) != SPI_OK_SELECT || SPI_processed != 1)
-		elog(ERROR, "could not lock an organization");
-	if (!DatumGetBool(SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1, &isnull)))
-		return false;
 	/* Another statement: its snapshot is younger than the lock. */
 	if (SPI_execute_plan(look, values, NULL, false, 1) != SPI_OK_SELECT)
 		elog(ERROR, "could not look for deletions");
@@ -337,9 +339,7 @@ begin_deletion(const deletion *d)
 	static const Oid types[] = {UUIDOID, UUIDOID};
 	Datum values[] = {UUIDPGetDatum(&d->organization), UUIDPGetDatum(&d->id)};
 
-	if (SPI_execute_with_args("SELECT pg_catalog.pg_advisory_xact_lock(" LOCK_KEYS ")", 1,
-							  (Oid *) types, values, NULL, false, 0) != SPI_OK_SELECT)
-		elog(ERROR, "could not lock an organization");
+	(void) lock_organization(&d->organization, ExclusiveLock, true);
 	if (SPI_execute_with_args(
 			"UPDATE logsvc_internal.deletion SET status = 'running',"
 			" end_part = (SELECT last_value FROM logsvc_internal.part_id)"

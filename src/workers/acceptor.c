@@ -106,6 +106,7 @@ ls_acceptor_loop(ls_slot *slot)
 		}
 		while (!state->lost && result == LS_CHANNEL_OK)
 		{
+			ls_accept_retry(state->accept);
 			while (!ls_accept_full(state->accept) &&
 				   (result = ls_channel_receive(state->channel, &frame, true)) == LS_CHANNEL_OK)
 				take(state, frame);
@@ -115,5 +116,7 @@ ls_acceptor_loop(ls_slot *slot)
 		}
 		if (result == LS_CHANNEL_DETACHED)
 			state->lost = true;
-	} while (state->lost ? ls_worker_wait(10) : ls_worker_wait(-1));
+		if (state->lost)
+			ls_accept_drop(state->accept);
+	} while (ls_worker_wait(state->lost ? 10 : ls_accept_retry_after(state->accept)));
 }

@@ -151,7 +151,7 @@ my @others = grep { $_ != $launcher } $t->workers;
 # Events that are on their way into the queue must not be forgotten by the new one.
 $t->set('logsvc.queue_limit', 1000);
 $t->stop_at('accept_before_commit');
-$held = begin_request($t, POST => '/api/v1/logs/batch', token => $org->{ingest_key}, json => [ map { "x $_" } 1 .. 500 ]);
+$held = begin_request($t, POST => '/api/v1/logs/batch', token => $org->{ingest_key}, json => [ map { "x $_" } 1 .. 800 ]);
 $t->wait_held('accept_before_commit');
 kill 'TERM', $launcher;
 ok(wait_until(sub { my @pids = $t->workers('^logsvc launcher$'); @pids == 1 && $pids[0] != $launcher }, 15),
@@ -161,9 +161,9 @@ is_deeply([ sort grep { my $p = $_; !grep { $_ == $p } $t->workers('^logsvc laun
 # It knows the workers: one that ends is replaced.
 ok(replace_worker(($t->workers('^logsvc evaluator$'))[0], 'TERM'), 'the new launcher replaces a worker');
 ok(wait_until(sub { $t->log_text =~ /is starting in database.*is starting in database/s }, 10), 'it has looked for the extension');
-my @full = $t->sql_error("SELECT logsvc.act_as('acme'); SELECT logsvc.ingest((SELECT jsonb_agg('x'::text) FROM generate_series(1, 501)))");
+my @full = $t->sql_error("SELECT logsvc.act_as('acme'); SELECT logsvc.ingest((SELECT jsonb_agg('x'::text) FROM generate_series(1, 201)))");
 is($full[1], 'LS602', 'the depth outlives the launcher');
-@full = $t->sql_error("SELECT logsvc.act_as('acme'); SELECT logsvc.ingest((SELECT jsonb_agg('x'::text) FROM generate_series(1, 500)))");
+@full = $t->sql_error("SELECT logsvc.act_as('acme'); SELECT logsvc.ingest((SELECT jsonb_agg('x'::text) FROM generate_series(1, 200)))");
 is($full[1], '', 'as it was');
 $t->let_go('accept_before_commit');
 is(end_request($held, 10)->{status}, 202, 'the events on their way are accepted');

@@ -201,7 +201,8 @@ note sprintf 'kills %d, requests refused %d, without an answer %d, %.1f s of whi
 cmp_ok($lost + $refused, '>=', $kills / 2, 'the kills hit requests');
 
 # The depth was recovered: the limit holds just what is left.
-$t->set('logsvc.queue_limit', 1000);
+# There are other organizations, for which a quarter is kept: this one may have 1,000.
+$t->set('logsvc.queue_limit', 1333);
 ok(wait_until(sub { $t->http(POST => '/api/v1/logs/batch', token => $orgs[0]{ingest_key},
 				json => [ map { "x $_" } 1 .. 1000 ])->{status} == 202 }, 10), 'the depth is exact');
 unlike($t->log_text, qr/PANIC|corrupt/, 'no PANIC, nothing corrupt');

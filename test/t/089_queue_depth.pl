@@ -7,7 +7,7 @@ use LogsvcTest;
 use Test::More;
 use Time::HiRes qw(sleep);
 
-my $t = LogsvcTest->new(conf => "logsvc.flush_interval = '50ms'\nlogsvc.queue_limit = 1000");
+my $t = LogsvcTest->new(conf => "logsvc.flush_interval = '50ms'\nlogsvc.queue_limit = 1000\nlogsvc.reservation_timeout = '1h'");
 my $org = $t->organization('acme');
 my $as = q{SELECT logsvc.act_as('acme');};
 
@@ -48,10 +48,10 @@ sub begin_again
 is(post(1), 202, 'one event');
 ok(wait_until(sub { $t->sql("SELECT count(*) FROM logsvc_internal.audit_entry WHERE action = 'api_key.first_used'") }, 20), 'the key is in use');
 settled(0, 1, 'nothing at first');
-my $open = session_with(300);
+my $open = session_with(250);
 my $rolled_back = session_with(200);
 my $committed = session_with(100);
-is(depth(), 600, 'what is about to be committed counts');
+is(depth(), 550, 'what is about to be committed counts');
 
 $t->stop_at('queue_counted');
 begin_again();
@@ -61,11 +61,11 @@ $committed->query_safe('COMMIT');
 $rolled_back->query_safe('ROLLBACK');
 $t->let_go('queue_counted');
 $t->wait_ready;
-settled(300, 102, 'what was committed during the count is stored, and what is open still counts');
-is(post(701) . post(700), '429202', 'so the limit is exact');
-settled(300, 802, 'and stays so');
+settled(250, 102, 'what was committed during the count is stored, and what is open still counts');
+is(post(751) . post(750), '429202', 'so the limit is exact');
+settled(250, 852, 'and stays so');
 $open->query_safe('ROLLBACK');
-settled(0, 802, 'nothing in the end');
+settled(0, 852, 'nothing in the end');
 
 # ---- a session that is seen but has not counted itself ----
 
@@ -79,13 +79,13 @@ sleep 0.5;
 isnt($t->http(GET => '/readyz', timeout => 2)->{status}, 200, 'the count waits for that moment to pass');
 $t->let_go('queue_before_counting');
 $t->wait_ready;
-settled(0, 803, 'then each is counted once');
+settled(0, 853, 'then each is counted once');
 is(post(1000), 202, 'and all of the queue is free');
-settled(0, 1803, 'as before');
+settled(0, 1853, 'as before');
 $committed->query_safe("BEGIN; SELECT logsvc.log('x'); SAVEPOINT a; SELECT logsvc.log('y'); ROLLBACK TO a; COMMIT");
-settled(0, 1804, 'the session goes on');
+settled(0, 1854, 'the session goes on');
 is(($t->sql_error("$as BEGIN; SELECT logsvc.log('x'); PREPARE TRANSACTION 'p'"))[1], '0A000', 'a prepared transaction is refused');
-settled(0, 1804, 'and gives everything back');
+settled(0, 1854, 'and gives everything back');
 
 # ---- a small queue is drained before it is full ----
 

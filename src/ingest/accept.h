@@ -1,0 +1,109 @@
+/*-------------------------------------------------------------------------
+ *
+ * accept.h
+ *	  What the two files about a group of requests share.
+ *
+ *	accept.c			taking requests, and their commit
+ *	accept_answer.c		what they are answered
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef LS_INGEST_ACCEPT_H
+#define LS_INGEST_ACCEPT_H
+
+#include "src/ingest/backlog.h"
+#include "src/ingest/quota.h"
+
+/* Limits of one group: beyond one of them it is committed. */
+#define GROUP_REQUESTS 1024
+#define GROUP_ORGANIZATIONS 256
+#define GROUP_SPARE 2 /* one request may open two */
+#define GROUP_BYTES (16 * 1024 * 1024)
+
+typedef struct open_part
+{
+	ls_arena *arena;
+	ls_part_builder *builder;
+	uint64 batch;
+	struct open_part *next; /* of the same organization, or in the pool */
+} open_part;
+
+typedef struct sender_group
+{
+	ls_sender sender;
+	bool deferred;
+	uint32 reserved; /* events, of the queue */
+	ls_quota_hold hold;
+	open_part *first;
+	open_part *last;
+} sender_group;
+
+/* An accepted request that waits for the commit. */
+typedef struct waiting
+{
+	uint64 request_id;
+	ls_accept_kind kind;
+	open_part *part; /* where its first event is */
+	uint32 first_row;
+	uint32 accepted;
+	uint32 rejected;
+	bool deferred;
+	ls_str errors;             /* JSON list; of OTLP and Loki: in words */
+	ls_str warnings;           /* member of the answer, with its comma; may be empty */
+	ls_str ignored;            /* X-Ignored-Fields */
+	bool protobuf;             /* OTLP: the answer's encoding */
+	const ls_bulk_item *items; /* of a bulk request */
+	uint32 n_items;
+	ls_time begun;       /* when it came */
+	ls_response headers; /* of its answer, whatever that is */
+} waiting;
+
+struct ls_accept
+{
+	ls_accept_respond respond;
+	void *context;
+
+	waiting requests[GROUP_REQUESTS];
+	int n_requests;
+	sender_group groups[GROUP_ORGANIZATIONS + GROUP_SPARE];
+	int n_groups;
+	size_t n_bytes;
+
+	ls_backlog *backlog; /* what waits for room */
+
+	open_part *pool;   /* empty builders */
+	ls_arena *arena;   /* lives until the commit is answered */
+	ls_arena *scratch; /* of the decoder */
+	ls_arena *body;    /* of one request, unpacked */
+	ls_arena *answer;  /* of the answer at hand */
+
+	const ls_response *headers; /* of every answer to the request at hand */
+};
+
+/* ---- accept_answer.c ---- */
+
+/* Answers a request that was refused; details: a JSON list, or NULL.  retry_after: seconds. */
+extern void ls_accept_refuse_for(ls_accept *accept, const ls_request *request, ls_error_id id,
+								 const char *message, const char *details, int retry_after);
+
+/* The same with the usual time after which to try again. */
+extern void ls_accept_refuse(ls_accept *accept, const ls_request *request, ls_error_id id,
+							 const char *message, const char *details);
+
+/* Nothing of the request was accepted: says why. */
+extern void ls_accept_refuse_decoded(ls_accept *accept, ls_accept_kind kind,
+									 const ls_request *request, const ls_decode_result *result);
+
+/* Answers a request that had no events. */
+extern void ls_accept_answer_nothing(ls_accept *accept, ls_accept_kind kind,
+									 const ls_request *request, const ls_decode_result *result);
+
+/* Keeps what the answer to an accepted request needs until the commit of its events. */
+extern void ls_accept_keep(ls_accept *accept, ls_accept_kind kind, const ls_request *request,
+						   bool deferred, open_part *part, uint32 first_row,
+						   const ls_decode_result *result);
+
+/* Answers it after the commit; last: the gateway is woken. */
+extern void ls_accept_answer(ls_accept *accept, const waiting *entry, bool last);
+
+#endif /* LS_INGEST_ACCEPT_H */

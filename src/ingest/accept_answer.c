@@ -1,0 +1,358 @@
+/*-------------------------------------------------------------------------
+ *
+ * accept_answer.c
+ *	  What requests that ingest are answered: at once, or after the commit.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "src/ingest/accept.h"
+
+#include "src/access/access.h"
+#include "src/store/event_id.h"
+
+/* An answer with the headers that were decided when the request was admitted. */
+static ls_response
+begin_answer(const ls_response *headers, uint64 id, int status)
+{
+	ls_response response = *headers;
+
+	response.id = id;
+	response.status = status;
+	return response;
+}
+
+/* Sends what was written into accept->answer; half of an answer is none. */
+static void
+send_answer(ls_accept *accept, ls_response *response, const ls_buf *body, bool last)
+{
+	if (body->failed)
+	{
+		response->status = 500;
+		response->content_type = LS_STR("");
+		response->body = LS_STR("{\"error\":\"the answer needs more memory than there is\","
+								"\"code\":\"INTERNAL_ERROR\"}");
+	}
+	else
+		response->body = ls_str_make(body->data, body->len);
+	accept->respond(accept->context, response, last);
+	ls_arena_reset(accept->answer);
+}
+
+void
+ls_accept_refuse_for(ls_accept *accept, const ls_request *request, ls_error_id id,
+					 const char *message, const char *details, int retry_after)
+{
+	ls_response response = begin_answer(accept->headers, request->id, ls_error_table[id].status);
+	ls_buf body;
+	char seconds[16];
+
+	ls_buf_init(&body, accept->answer);
+	ls_error_body(&body, id, message, details);
+	if (response.status == 415)
+		ls_response_header(&response, LS_STR("Accept-Encoding"), LS_STR("gzip, identity"));
+	if (response.status == 429 || response.status == 503)
+	{
+		snprintf(seconds, sizeof(seconds), "%d", retry_after);
+		ls_response_header(&response, LS_STR("Retry-After"), ls_str_of_cstring(seconds));
+	}
+	send_answer(accept, &response, &body, true);
+}
+
+void
+ls_accept_refuse(ls_accept *accept, const ls_request *request, ls_error_id id, const char *message,
+				 const char *details)
+{
+	ls_accept_refuse_for(accept, request, id, message, details,
+						 id == LS_ERROR_STORE_UNAVAILABLE ? LS_STORE_RETRY_AFTER
+														  : ls_queue_retry_after());
+}
+
+static ls_str
+list_errors(ls_accept *accept, const ls_decode_result *result, bool as_details, bool single)
+{
+	ls_buf buf;
+
+	ls_buf_init(&buf, accept->arena);
+	ls_ingest_errors_json(&buf, result, as_details, single);
+	ls_buf_char(&buf, '\0');
+	return buf.failed ? LS_STR("null") : ls_str_make(buf.data, buf.len - 1);
+}
+
+static ls_str
+list_warnings(ls_accept *accept, const ls_decode_result *result, bool single)
+{
+	ls_buf buf;
+
+	ls_buf_init(&buf, accept->arena);
+	ls_ingest_warnings_json(&buf, result, single);
+	return buf.failed ? LS_STR("") : ls_str_make(buf.data, buf.len);
+}
+
+/* A number as the value of a header of an answer that waits for the commit. */
+static ls_str
+kept_number(ls_accept *accept, uint32 number)
+{
+	char text[16];
+
+	snprintf(text, sizeof(text), "%u", number);
+	return ls_arena_strdup(accept->arena, ls_str_of_cstring(text));
+}
+
+static ls_str
+list_ignored(ls_accept *accept, const ls_decode_result *result)
+{
+	ls_buf buf;
+
+	ls_buf_init(&buf, accept->arena);
+	for (uint32 i = 0; i < result->n_ignored; i++)
+	{
+		if (i > 0)
+			ls_buf_lit(&buf, ", ");
+		ls_buf_str(&buf, result->ignored[i]);
+	}
+	return buf.failed ? LS_STR("") : ls_str_make(buf.data, buf.len);
+}
+
+/* Nothing of the request was accepted: says why. */
+void
+ls_accept_refuse_decoded(ls_accept *accept, ls_accept_kind kind, const ls_request *request,
+						 const ls_decode_result *result)
+{
+	bool single = kind == LS_ACCEPT_EVENT;
+	char message[256];
+	ls_error_id id;
+	ls_buf details;
+
+	switch (result->failure)
+	{
+		case LS_DECODE_INVALID:
+			snprintf(message, sizeof(message), "%.*s", (int) Min(result->message.len, 200),
+					 result->message.data);
+			ls_buf_init(&details, accept->arena);
+			ls_buf_lit(&details, "[{\"path\":");
+			ls_json_quote(&details, result->path);
+			ls_buf_lit(&details, ",\"code\":\"invalid\",\"message\":");
+			ls_json_quote(&details, result->message);
+			ls_buf_lit(&details, "}]");
+			ls_buf_char(&details, '\0');
+			ls_accept_refuse(accept, request, LS_ERROR_VALIDATION, message,
+							 details.failed ? NULL : details.data);
+			return;
+		case LS_DECODE_LARGE:
+			snprintf(message, sizeof(message), "%.*s", (int) Min(result->message.len, 200),
+					 result->message.data);
+			ls_accept_refuse(accept, request, LS_ERROR_BODY_TOO_LARGE, message, NULL);
+			return;
+		case LS_DECODE_FULL:
+		case LS_DECODE_MEMORY:
+			ls_accept_refuse(accept, request, LS_ERROR_SERVICE_UNAVAILABLE,
+							 "the request needs more memory than there is; send smaller batches",
+							 NULL);
+			return;
+		case LS_DECODE_OK:
+			break;
+	}
+	if (single)
+	{
+		id = ls_error_of_code(result->errors[0].code);
+		snprintf(message, sizeof(message), "%.*s", (int) Min(result->errors[0].message.len, 200),
+				 result->errors[0].message.data);
+	}
+	else
+	{
+		id = ls_decode_status(result) == 413 ? LS_ERROR_EVENT_TOO_LARGE : LS_ERROR_VALIDATION;
+		snprintf(message, sizeof(message), "all %u events were rejected", result->rejected);
+	}
+	ls_accept_refuse(accept, request, id, message, list_errors(accept, result, true, single).data);
+}
+
+static void
+keep_headers(ls_accept *accept, ls_response *kept)
+{
+	memset(kept, 0, sizeof(*kept));
+	for (int i = 0; i < accept->headers->n_headers; i++)
+	{
+		ls_str value = ls_arena_strdup(accept->arena, accept->headers->headers[i].value);
+
+		if (value.data != NULL)
+			ls_response_header(kept, accept->headers->headers[i].name, value);
+	}
+}
+
+/* Is the answer about one event, and not about many?  Lines are many unless there is one. */
+static bool
+is_single(ls_accept_kind kind, uint32 accepted, uint32 rejected)
+{
+	return kind == LS_ACCEPT_EVENT && accepted == 1 && rejected == 0;
+}
+
+/* An accepted request waits for the commit of its events. */
+void
+ls_accept_keep(ls_accept *accept, ls_accept_kind kind, const ls_request *request, bool deferred,
+			   open_part *part, uint32 first_row, const ls_decode_result *result)
+{
+	waiting *entry = &accept->requests[accept->n_requests++];
+
+	entry->request_id = request->id;
+	entry->kind = kind;
+	entry->part = part;
+	entry->first_row = first_row;
+	entry->accepted = result->accepted;
+	entry->rejected = result->rejected;
+	entry->deferred = deferred;
+	entry->protobuf = false;
+	entry->warnings = entry->ignored = LS_STR("");
+	keep_headers(accept, &entry->headers);
+	entry->items = result->items;
+	entry->n_items = result->n_items;
+	entry->begun = request->received_at;
+	if (kind == LS_ACCEPT_OTLP)
+	{
+		entry->protobuf = ls_request_is_type(request, "application/x-protobuf");
+		entry->errors = ls_otlp_message(accept->arena, result);
+	}
+	else if (kind == LS_ACCEPT_LOKI)
+		entry->errors = ls_rejections(accept->arena, result, "entry", "log entries");
+	else if (kind != LS_ACCEPT_BULK)
+	{
+		entry->errors = list_errors(accept, result, false, false);
+		entry->warnings =
+			list_warnings(accept, result, is_single(kind, result->accepted, result->rejected));
+		entry->ignored = list_ignored(accept, result);
+	}
+	if (result->past_retention > 0)
+		ls_response_header(&entry->headers, LS_STR("X-Past-Retention-Count"),
+						   kept_number(accept, result->past_retention));
+	if (deferred)
+		ls_response_header(&entry->headers, LS_STR("X-Quota-State"), LS_STR("throttled"));
+}
+
+typedef struct id_walk
+{
+	open_part *part;
+	uint32 row;
+} id_walk;
+
+/* The id of the next event of an accepted request: LS_EVENT_ID_LENGTH characters. */
+static void
+next_id(void *context, char *out)
+{
+	id_walk *walk = context;
+	char id[LS_EVENT_ID_LENGTH + 1];
+
+	while (walk->row >= ls_part_builder_rows(walk->part->builder))
+	{
+		walk->part = walk->part->next;
+		walk->row = 0;
+	}
+	ls_event_id_format(walk->part->batch, walk->row++, id);
+	memcpy(out, id, LS_EVENT_ID_LENGTH);
+}
+
+/* As Loki answers: nothing, or why some entries are not stored although the others are. */
+static void
+answer_loki(ls_accept *accept, const waiting *entry, bool last)
+{
+	ls_response response = begin_answer(&entry->headers, entry->request_id, 204);
+	ls_request request = {.id = entry->request_id};
+	ls_buf message;
+
+	if (entry->rejected == 0)
+	{
+		accept->respond(accept->context, &response, last);
+		return;
+	}
+	accept->headers = &entry->headers;
+	ls_buf_init(&message, accept->arena);
+	ls_buf_str(&message, entry->errors);
+	ls_buf_lit(&message, "; the others are stored");
+	ls_buf_char(&message, '\0');
+	ls_accept_refuse(accept, &request, LS_ERROR_VALIDATION,
+					 message.failed ? "some log entries were rejected; the others are stored"
+									: message.data,
+					 NULL);
+}
+
+static void
+answer_bulk(ls_accept *accept, const waiting *entry, bool last)
+{
+	ls_response response = begin_answer(&entry->headers, entry->request_id, 200);
+	id_walk walk = {entry->part, entry->first_row};
+	ls_buf body;
+
+	ls_buf_init(&body, accept->answer);
+	ls_bulk_answer(&body, entry->items, entry->n_items, Max(ls_now() - entry->begun, 0) / 1000,
+				   next_id, &walk);
+	ls_response_header(&response, LS_STR("X-Elastic-Product"), LS_STR("Elasticsearch"));
+	send_answer(accept, &response, &body, last);
+}
+
+void
+ls_accept_answer(ls_accept *accept, const waiting *entry, bool last)
+{
+	ls_response response = begin_answer(&entry->headers, entry->request_id, 202);
+	id_walk walk = {entry->part, entry->first_row};
+	char id[LS_EVENT_ID_LENGTH];
+	ls_buf body;
+
+	if (entry->kind == LS_ACCEPT_LOKI)
+	{
+		answer_loki(accept, entry, last);
+		return;
+	}
+	if (entry->kind == LS_ACCEPT_BULK)
+	{
+		answer_bulk(accept, entry, last);
+		return;
+	}
+	ls_buf_init(&body, accept->answer);
+	if (entry->kind == LS_ACCEPT_OTLP)
+	{
+		ls_otlp_answer(&body, entry->protobuf, entry->rejected, entry->errors);
+		response.status = 200;
+		response.content_type =
+			entry->protobuf ? LS_STR("application/x-protobuf") : LS_STR("application/json");
+		send_answer(accept, &response, &body, last);
+		return;
+	}
+	ls_buf_lit(&body, "{\"data\":{");
+	if (is_single(entry->kind, entry->accepted, entry->rejected))
+	{
+		next_id(&walk, id);
+		ls_buf_printf(&body, "\"id\":\"%.*s\",\"status\":\"%s\"", LS_EVENT_ID_LENGTH, id,
+					  entry->deferred ? "deferred" : "queued");
+	}
+	else
+	{
+		ls_ingest_counts_json(&body, entry->accepted, entry->rejected, next_id, &walk);
+		ls_buf_lit(&body, ",\"errors\":");
+		ls_buf_str(&body, entry->errors);
+		if (entry->deferred)
+			ls_buf_lit(&body, ",\"status\":\"deferred\"");
+		ls_response_header(&response, LS_STR("X-Rejected-Count"),
+						   kept_number(accept, entry->rejected));
+	}
+	ls_buf_str(&body, entry->warnings);
+	ls_buf_lit(&body, "}}");
+	if (entry->ignored.len > 0)
+		ls_response_header(&response, LS_STR("X-Ignored-Fields"), entry->ignored);
+	send_answer(accept, &response, &body, last);
+}
+
+/* OTLP and Loki may say nothing at all; of a bulk request each item has an answer. */
+void
+ls_accept_answer_nothing(ls_accept *accept, ls_accept_kind kind, const ls_request *request,
+						 const ls_decode_result *result)
+{
+	waiting entry = {.request_id = request->id,
+					 .kind = kind,
+					 .rejected = result->rejected,
+					 .errors = LS_STR(""),
+					 .items = result->items,
+					 .n_items = result->n_items,
+					 .begun = request->received_at,
+					 .headers = *accept->headers};
+
+	entry.protobuf = ls_request_is_type(request, "application/x-protobuf");
+	ls_accept_answer(accept, &entry, true);
+}
