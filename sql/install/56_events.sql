@@ -109,20 +109,24 @@ DECLARE
   from_time timestamptz := (answer #>> '{meta,range,earliest}')::timestamptz;
   to_time timestamptz := (answer #>> '{meta,range,latest}')::timestamptz;
   found jsonb;
+  size integer := jsonb_array_length(answer #> '{data,rows}');
+  many jsonb;
 BEGIN
   WITH sample AS MATERIALIZED (
-    SELECT row FROM jsonb_array_elements(answer #> '{data,rows}') row),
+    SELECT row, place <= size / 2 AS newer
+      FROM jsonb_array_elements(answer #> '{data,rows}') WITH ORDINALITY r(row, place)),
   value AS (
-    SELECT n.name, sample.row -> n.member AS value, true AS builtin
+    SELECT n.name, sample.row -> n.member AS value, true AS builtin, newer
       FROM sample CROSS JOIN (VALUES ('index', 'index'), ('level', 'level'), ('service', 'service'),
         ('source', 'source'), ('span_id', 'spanId'), ('trace_id', 'traceId')) n(name, member)
      WHERE sample.row ? n.member
     UNION ALL
-    SELECT f.name, f.value, false
+    SELECT f.name, f.value, false, newer
       FROM sample CROSS JOIN LATERAL logsvc_internal.flat_attributes(sample.row -> 'attributes') f
      WHERE sample.row ? 'attributes'),
   each AS (
-    SELECT name, builtin, value, count(*) AS n FROM value GROUP BY name, builtin, value),
+    SELECT name, builtin, value, count(*) AS n, bool_or(newer) AS newer, bool_or(NOT newer) AS older
+      FROM value GROUP BY name, builtin, value),
   ranked AS (
     SELECT *, row_number() OVER (PARTITION BY name, builtin
                                  ORDER BY n DESC, value::text COLLATE "C") AS rank
@@ -130,9 +134,33 @@ BEGIN
   sampled AS (
     SELECT name, builtin, array_agg(DISTINCT jsonb_typeof(value)) AS types, sum(n) AS n,
            count(*) AS different,
+           -- Of all values, by those seen once and twice (Chao), and by those that both halves of
+           -- the sample have (capture and recapture, Chapman); both are low where values come in bursts.
+           greatest(
+             count(*) + count(*) FILTER (WHERE n = 1) * (count(*) FILTER (WHERE n = 1) - 1)
+                        / (2.0 * (count(*) FILTER (WHERE n = 2) + 1)),
+             (count(*) FILTER (WHERE newer) + 1) * (count(*) FILTER (WHERE older) + 1)
+               / (count(*) FILTER (WHERE newer AND older) + 1.0) - 1) AS estimate,
            jsonb_agg(CASE WHEN length(value::text) > 200 THEN to_jsonb(left(value #>> '{}', 200))
                           ELSE value END ORDER BY rank) FILTER (WHERE rank <= 5) AS examples
       FROM ranked GROUP BY name, builtin),
+  total AS (
+    SELECT coalesce(sum(rows), 0) AS rows FROM (
+      SELECT p.rows FROM logsvc_internal.part p
+       WHERE p.organization_id = logsvc_internal.current_organization()
+         AND p.index_name = ANY (logsvc_internal.searched_indexes(search_fields.index))
+         AND p.day BETWEEN (from_time AT TIME ZONE 'UTC')::date AND (to_time AT TIME ZONE 'UTC')::date
+         AND p.max_time >= from_time AND p.min_time < to_time
+      UNION ALL
+      SELECT q.rows FROM logsvc_internal.queue q
+       WHERE q.organization_id = logsvc_internal.current_organization()
+         AND q.max_time >= from_time AND q.min_time < to_time) r),
+  -- Among all events a value is at least as frequent as among those of a short time.
+  high AS (
+    SELECT s.name, s.builtin, round(least(s.estimate, t.rows * s.different / size), -3) AS estimate
+      FROM sampled s CROSS JOIN total t
+     WHERE (answer #>> '{page,hasMore}')::boolean AND 'string' = ANY (s.types)
+       AND NOT (s.builtin AND s.name IN ('trace_id', 'span_id'))),
   header AS (
     SELECT p.id, p.header FROM logsvc_internal.part p
      WHERE p.organization_id = logsvc_internal.current_organization()
@@ -147,7 +175,14 @@ BEGIN
      WHERE f.type <> 'json'
        AND NOT EXISTS (SELECT FROM sampled s WHERE NOT s.builtin AND s.name = f.name)
      GROUP BY f.name)
-  SELECT jsonb_agg(f.field ORDER BY f.builtin DESC, f.name COLLATE "C") INTO found FROM (
+  SELECT jsonb_agg(f.field ORDER BY f.builtin DESC, f.name COLLATE "C"),
+         (SELECT jsonb_agg(jsonb_build_object('code', 'HIGH_CARDINALITY', 'field', h.name,
+                   'builtin', h.builtin, 'estimate', h.estimate, 'message', format(
+                     '%s seems to have some %s different values, more than 100,000: keep such values '
+                     'in the text of the event and search for them as words', h.name, h.estimate))
+                   ORDER BY h.estimate DESC, h.name COLLATE "C")
+            FROM high h WHERE h.estimate > 100000)
+    INTO found, many FROM (
     SELECT builtin, name, jsonb_build_object('name', name, 'builtin', builtin,
              'types', to_jsonb(types), 'events', n, 'cardinality', different,
              'examples', coalesce(examples, '[]')) AS field
@@ -159,14 +194,15 @@ BEGIN
   RETURN jsonb_build_object('data', coalesce(found, '[]'),
     'page', jsonb_build_object('nextCursor', null, 'hasMore', false),
     'meta', jsonb_build_object('range', answer #> '{meta,range}',
-      'sampledEvents', jsonb_array_length(answer #> '{data,rows}'),
+      'sampledEvents', size, 'warnings', coalesce(many, '[]'),
       'complete', NOT (answer #>> '{page,hasMore}')::boolean));
 END
 $$;
 COMMENT ON FUNCTION logsvc.search_fields(text, text, text) IS
   'the fields of the events of an index (default: all) and a time range: names, types, and of the '
   'newest 5,000 events how many have it (events), how many values there are (cardinality) and the '
-  'five most frequent (examples). A field that older events alone have is there with 0 events.';
+  'five most frequent (examples). A field that older events alone have is there with 0 events. '
+  'meta.warnings names texts of which there seem to be over 100,000, estimated from that sample.';
 
 -- A path of plain names stands for itself; every other name goes in backticks, which none can hold.
 CREATE OR REPLACE FUNCTION logsvc_internal.quoted_field(name text) RETURNS text

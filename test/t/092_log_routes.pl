@@ -130,6 +130,31 @@ is_error(ask('search/fields', query => { earliest => 'yesterday' }), '400 VALIDA
 is(scalar @{ $t->http(GET => '/api/v1/search/fields', token => $other->{read_key})->{json}{data} }, 1,
 	'another organization sees its own: the index');
 
+# ---- fields with very many values ----
+
+# 120,000 events: as many ids, 60,000 sessions in pairs, 20,000 users, 300 hosts, numbers.
+{
+	my $many = $t->organization('many');
+	foreach my $b (0 .. 11)
+	{
+		wait_until(sub { $t->sql('SELECT coalesce(sum(rows), 0) FROM logsvc_internal.queue') < 50_000 }) or die 'the queue stays full';
+		$t->sql("SELECT logsvc.act_as('many');" . q{
+		SELECT logsvc.ingest((SELECT jsonb_agg(jsonb_build_object('event', 'e', 'timestamp', now() - n * interval '10 ms',
+			'traceId', md5(n::text), 'source', 's' || n % 4,
+			'attributes', jsonb_build_object('request_id', md5(n::text), 'session', md5((n / 2)::text), 'user', 'u' || abs(hashint4(n)) % 20000,
+				'host', 'h' || n % 300, 'bytes', n, 'rare', CASE WHEN n % 200 = 0 THEN md5(n::text) END)))
+			FROM generate_series(} . ($b * 10_000 + 1) . ', ' . ($b * 10_000 + 10_000) . ') n))');
+	}
+	my $answer = $t->http(GET => '/api/v1/search/fields', token => $many->{read_key})->{json};
+	my %warned = map { $_->{field} => $_ } @{ $answer->{meta}{warnings} };
+	is_deeply($answer->{meta}{complete}, JSON::PP::false, 'a sample');
+	is(join(' ', sort keys %warned), 'request_id', 'the one field of over 100,000 values, of eight');
+	is($warned{request_id}{code}, 'HIGH_CARDINALITY', '... a warning') or diag explain $answer->{meta};
+	is($warned{request_id}{estimate}, 120_000, '... with how many there are');
+	like($warned{request_id}{message}, qr/^request_id seems to have some \d+ different values, more than 100,000: keep/, '... says what to do');
+	is_deeply(ask('search/fields')->{json}{meta}{warnings}, [], 'few events have none');
+}
+
 # ---- beside the rows: histogram, fields ----
 
 sub beside
