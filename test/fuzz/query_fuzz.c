@@ -7,6 +7,10 @@
 
 #include "src/query/ast.h"
 
+/* Memory of a tree: for any text, and for each byte of it. */
+#define TREE_BASE ((size_t) 96 * 1024)
+#define TREE_OF_BYTE 256
+
 static void
 check(bool good)
 {
@@ -61,7 +65,11 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	text = ls_str_make((const char *) data + (data[0] >= 0x80), size - (data[0] >= 0x80));
 	arena = ls_arena_create(NULL, limit);
 	if (ls_query_parse(text, arena, &query, &error))
+	{
+		/* A tree takes no more than its text allows. */
+		check(ls_arena_used(arena) <= TREE_BASE + TREE_OF_BYTE * text.len);
 		check_tree(query, arena);
+	}
 	else
 	{
 		check_error(&error, text);
