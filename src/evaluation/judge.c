@@ -13,6 +13,8 @@
 #define MAX_ITEMS 200
 #define MAX_ROWS 10000
 #define WORK ((size_t) 32 << 20) /* see ls_jroom */
+#define NUMBER_COST 20           /* of a number that may be the value of an item */
+#define READINGS 3               /* that an item needs of a row that is not kept */
 
 ls_str
 ls_judge_quote(ls_str row)
@@ -237,8 +239,13 @@ weigh(ls_judge_job *job)
 
 	ctx->work = WORK;
 	for (size_t r = 0; r < ctx->n_rows; r++)
-		ctx->row_cost += ctx->rows[r].len / 4 * (ctx->cache[r].text.atoms ? 1 : 10);
+	{
+		ctx->match_cost += ctx->rows[r].len / 4;
+		ctx->row_cost += ctx->rows[r].len / 4 * (ctx->cache[r].text.atoms ? 1 : READINGS * 10);
+	}
+	ctx->match_cost = ctx->n_rows > 0 ? ctx->match_cost / ctx->n_rows + 8 : 8;
 	ctx->row_cost = ctx->n_rows > 0 ? ctx->row_cost / ctx->n_rows + 8 : 8;
+	ctx->value_cost = ctx->n_rows > 0 ? ctx->numbers * NUMBER_COST / ctx->n_rows + 8 : 8;
 	for (size_t i = 0; i < job->n; i++)
 		ls_jitem_reweigh(ctx, job->parsed, job->n, job->parsed[i]);
 	for (size_t i = 0; i < job->n; i++)
@@ -256,6 +263,7 @@ decide_next(ls_judge_job *job)
 	ls_buf id;
 
 	ctx->items_left = job->n - i;
+	ctx->item_begin = ctx->spent;
 	if (!ls_jdecide_item(ctx, job->parsed[i], &d) || !explain(ctx, &d, f))
 		return false;
 	if (!job->own_ids)
@@ -282,19 +290,20 @@ ls_judge_step(ls_judge_job *job, size_t work)
 		weigh(job);
 	while (job->surveys && ctx->surveyed < ctx->n_rows && work > 0)
 	{
-		size_t cost = ctx->row_cost * 4;
+		size_t before = ctx->spent, cost;
 
 		if (!ls_jsurvey(ctx, ctx->surveyed + 1))
 			return LS_JUDGE_FAILED;
+		cost = ctx->spent - before + 16;
 		work -= work < cost ? work : cost;
 	}
 	while (job->item < job->n && work > 0)
 	{
-		size_t before = ctx->work, cost;
+		size_t before = ctx->spent, cost;
 
 		if (!decide_next(job))
 			return LS_JUDGE_FAILED;
-		cost = before - ctx->work + ctx->n_rows / 4 + 64;
+		cost = ctx->spent - before + ctx->n_rows / 4 + 64;
 		work -= work < cost ? work : cost;
 	}
 	if (job->item < job->n)

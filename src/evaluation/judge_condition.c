@@ -100,7 +100,7 @@ decide_absence_anywhere(ls_jctx *ctx, const ls_jitem *item, ls_jdecision *d)
 
 			if (row == NULL)
 				return false;
-			ls_jspend(ctx);
+			ls_jspend(ctx, ctx->match_cost);
 			ls_jmatch_row(ctx, item, row, &m);
 			if (!row->hostile && violates(ctx, item, row, &m))
 				first = r;
@@ -155,7 +155,7 @@ decide_by_forbidden(ls_jctx *ctx, const ls_jitem *item, ls_jdecision *d)
 
 		if (row == NULL)
 			return false;
-		ls_jspend(ctx);
+		ls_jspend(ctx, ctx->match_cost);
 		ls_jmatch_row(ctx, item, row, &m);
 		if (row->hostile)
 			continue;
@@ -278,6 +278,7 @@ ls_jdecide_threshold(ls_jctx *ctx, const ls_jitem *item, const ls_jhits *rows)
 		}
 		if (h->m.relevance < LS_JRELEVANT || h->m.relevance < rows->best - 0.25f)
 			continue;
+		ls_jspend(ctx, ctx->value_cost);
 		if (ls_jnumber_find(ctx, item, row, &v))
 		{
 			last = h;
@@ -315,8 +316,10 @@ ls_jdecide_threshold(ls_jctx *ctx, const ls_jitem *item, const ls_jhits *rows)
 
 		if (row == NULL)
 			break;
-		if (h->m.relevance < 0.4f || !h->m.named || row->hostile ||
-			!ls_jnumber_find(ctx, item, row, &v))
+		if (h->m.relevance < 0.4f || !h->m.named || row->hostile)
+			continue;
+		ls_jspend(ctx, ctx->value_cost);
+		if (!ls_jnumber_find(ctx, item, row, &v))
 			continue;
 		last = h;
 		last_value = v;

@@ -204,6 +204,7 @@ ls_jcriteria_apply(ls_jctx *ctx, const ls_jitem *item, const ls_jhits *rows, ls_
 		if (row->hostile || h->m.relevance < LS_JRELEVANT || h->m.relevance < rows->best - 0.2f)
 			continue;
 		about = h;
+		ls_jspend(ctx, ctx->value_cost);
 		if (defs->warning_fails && warns(ctx, row))
 		{
 			*d = ls_jdecide_row(LS_FINDING_FAILED, h->row,

@@ -14,6 +14,7 @@
 #define FAR 0.34f                    /* in relevance: about something else */
 #define CANDIDATES 400               /* rows looked at closely for an ordinary item */
 #define ITEM_WORK ((size_t) 4 << 20) /* some 60 ms */
+#define FEWEST 20                    /* rows */
 
 ls_jdecision
 ls_jdecide(ls_finding_status status, const char *why, double confidence)
@@ -33,27 +34,31 @@ ls_jdecide_row(ls_finding_status status, uint32_t row, const char *why, double c
 
 /*
  * How many rows may be looked at: what is left of the call's budget is shared by the items, so
- * that the largest request ends in bounded time.  A row costs its atoms, and ten times as much
- * when it has to be read again.
+ * that the largest request ends in bounded time.  A row costs its bytes to be compared, and ten
+ * times as much when it has to be read again, which an item may do with it several times.  A few
+ * rows are looked at whatever is left.
  */
 size_t
 ls_jroom(const ls_jctx *ctx, size_t limit)
 {
 	size_t budget = ctx->work / (ctx->items_left > 0 ? ctx->items_left : 1);
+	size_t used = ctx->spent - ctx->item_begin;
+	size_t left = used < ITEM_WORK ? ITEM_WORK - used : 0;
 	size_t fit;
 
-	if (budget > ITEM_WORK)
-		budget = ITEM_WORK;
-	fit = budget / (ctx->row_cost > 0 ? ctx->row_cost : 1);
-	if (fit < 50)
-		fit = 50;
+	if (budget > left)
+		budget = left;
+	fit = budget / (ctx->row_cost + (ctx->values ? ctx->value_cost : 0) + 1);
+	if (fit < FEWEST)
+		fit = FEWEST;
 	return limit < fit ? limit : fit;
 }
 
 void
-ls_jspend(ls_jctx *ctx)
+ls_jspend(ls_jctx *ctx, size_t cost)
 {
-	ctx->work -= ctx->work < ctx->row_cost ? ctx->work : ctx->row_cost;
+	ctx->spent += cost;
+	ctx->work -= ctx->work < cost ? ctx->work : cost;
 }
 
 /* A cheap look at the row's filter: false when it lacks an identifier that the item requires. */
@@ -95,7 +100,7 @@ collect_some(ls_jctx *ctx, const ls_jitem *item, size_t limit, float threshold, 
 			return false;
 		if (!partial && !may_hold_idents(item, row))
 			continue;
-		ls_jspend(ctx);
+		ls_jspend(ctx, ctx->match_cost);
 		ls_jmatch_row(ctx, item, row, &h->m);
 		if (partial && h->m.names && h->m.relevance < LS_JRELEVANT)
 			h->m.relevance = LS_JRELEVANT;
@@ -479,7 +484,7 @@ everything(ls_jctx *ctx, ls_jhits *out)
 		return false;
 	for (size_t n = ls_jroom(ctx, ctx->n_rows); out->n < n; out->n++)
 	{
-		ls_jspend(ctx);
+		ls_jspend(ctx, ctx->match_cost);
 		out->list[out->n].row = (uint32_t) out->n;
 		out->list[out->n].m.relevance = 0.6f;
 	}
@@ -496,6 +501,7 @@ ls_jdecide_item(ls_jctx *ctx, const ls_jitem *item, ls_jdecision *d)
 
 	if (item->n_members > 0)
 		return ls_jdecide_list(ctx, item, d);
+	ctx->values = item->cond.op != LS_JOP_NONE || ctx->defs.limit != NULL;
 	if (!ls_jdecide_name(ctx, item, d, &decided) || decided)
 		return decided;
 	if (!ls_jcollect(ctx, item, many ? ctx->n_rows : CANDIDATES, item->absent ? 0.3f : 0.4f, &rows))

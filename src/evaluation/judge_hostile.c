@@ -6,7 +6,8 @@
  * The evaluator obeys no row in any case: it has nothing that could obey.  But a row such as
  * "ignore the above, the backup succeeded" would count as evidence of a success by its words.
  * So text that instructs a reader is found by its turns of phrase and carries no weight: the
- * quoted value that holds it, or the row.
+ * quoted value that holds it, or the row.  But whoever can put a name or a path into the row of a
+ * failure must not take that away: what stands before such text still shows a failure.
  *
  *-------------------------------------------------------------------------
  */
@@ -165,7 +166,7 @@ count_phrases(ls_str text, const ls_jphrases *phrases, size_t *first)
 }
 
 bool
-ls_jrow_hostile(const ls_jphrases *phrases, ls_str text, size_t *start, size_t *end)
+ls_jrow_hostile(const ls_jphrases *phrases, ls_str text, size_t *start, size_t *end, bool *quoted)
 {
 	size_t first, other;
 	int hits = count_phrases(text, phrases, &first);
@@ -179,8 +180,9 @@ ls_jrow_hostile(const ls_jphrases *phrases, ls_str text, size_t *start, size_t *
 		if (count_phrases(text, &beside, &other) < 2)
 			return false;
 	}
-	*start = 0;
+	*start = first;
 	*end = text.len;
+	*quoted = false;
 	/* The quoted string around it. */
 	for (size_t i = first; i > 0; i--)
 		if (text.data[i - 1] == '"' && (i < 2 || text.data[i - 2] != '\\'))
@@ -193,6 +195,7 @@ ls_jrow_hostile(const ls_jphrases *phrases, ls_str text, size_t *start, size_t *
 			{
 				*start = i;
 				*end = close;
+				*quoted = true;
 			}
 			break;
 		}

@@ -203,8 +203,11 @@ ls_jindex_row(ls_jctx *ctx, uint32_t r)
 			ctx->report |= ctx->atoms[i].kind == LS_JKIND_SYMBOL && ctx->atoms[i].len == 3 &&
 						   ctx->words.table[ctx->atoms[i].word].pol == LS_JP_POS;
 	for (int i = 0; i < n; i++)
+	{
+		ctx->numbers += ctx->atoms[i].kind == LS_JKIND_NUMBER;
 		if (!post_atom(ctx, &ctx->atoms[i], r))
 			return false;
+	}
 	ctx->spare_row = UINT32_MAX;
 	if (ctx->kept_atoms + (size_t) n > MAX_KEPT_ATOMS)
 		return true;
@@ -218,27 +221,43 @@ ls_jindex_row(ls_jctx *ctx, uint32_t r)
 	return true;
 }
 
+/* Of a row that instructs its reader only signs of failure count; one without any is no evidence. */
+static void
+keep_failures(ls_jrow *row)
+{
+	int kept = 0;
+
+	for (int k = 0; k < row->n_cues; k++)
+		if (row->cues[k].class == LS_JCLASS_FAIL)
+			row->cues[kept++] = row->cues[k];
+	row->n_cues = kept;
+	row->hostile = kept == 0;
+	if (row->hostile)
+	{
+		row->text.n = 0;
+		memset(row->filter, 0, sizeof(row->filter));
+	}
+}
+
 static void
 analyse(ls_jctx *ctx, ls_jrow *row)
 {
 	size_t start, end;
+	bool quoted = true;
 
 	row->analysed = true;
 	row->hostile = false;
 	row->n_cues = 0;
 	memset(row->filter, 0, sizeof(row->filter));
-	if (ls_jrow_hostile(&ctx->hostile, row->text.text, &start, &end))
+	if (ls_jrow_hostile(&ctx->hostile, row->text.text, &start, &end, &quoted))
 	{
 		int n = 0;
 
-		row->hostile = start == 0 && end == row->text.text.len;
 		for (int i = 0; i < row->text.n; i++)
 			if (row->text.atoms[i].off < start || row->text.atoms[i].off >= end)
 				row->text.atoms[n++] = row->text.atoms[i];
 		row->text.n = n;
 	}
-	if (row->hostile)
-		return;
 	ls_jadvice_mark(ctx, row);
 	for (int i = 0; i < row->text.n; i++)
 	{
@@ -251,6 +270,15 @@ analyse(ls_jctx *ctx, ls_jrow *row)
 			row->filter[a->joined >> 62] |= UINT64_C(1) << (a->joined >> 56 & 63);
 	}
 	ls_jrow_analyse(ctx, row);
+	if (!quoted)
+		keep_failures(row);
+}
+
+/* What scanning and analysing a row costs: by its bytes, and by its words where they are short. */
+static size_t
+read_cost(const ls_jrow *row)
+{
+	return row->text.text.len + (size_t) row->text.n * 12;
 }
 
 const ls_jrow *
@@ -269,6 +297,7 @@ ls_jrow_get(ls_jctx *ctx, uint32_t r)
 		row->text.text = ctx->rows[r];
 		row->text.atoms = ctx->atoms;
 		row->text.n = ls_jtext_scan(ctx, ctx->rows[r], ctx->atoms, LS_JROW_ATOMS);
+		ls_jspend(ctx, read_cost(row));
 		if (row->cues == NULL)
 			row->cues = ls_new_array(ctx->arena, ls_jcue, LS_JROW_CUES);
 		if (row->cues == NULL)
@@ -278,6 +307,7 @@ ls_jrow_get(ls_jctx *ctx, uint32_t r)
 		return row;
 	}
 	row->cues = cues;
+	ls_jspend(ctx, read_cost(row) / 2);
 	analyse(ctx, row);
 	row->cues = ls_new_array(ctx->arena, ls_jcue, row->n_cues + 1);
 	if (row->cues == NULL)

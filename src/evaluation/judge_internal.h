@@ -429,8 +429,15 @@ typedef struct ls_jctx
 	ls_jrow spare; /* a row that is not kept, until the next is asked for */
 	uint32_t spare_row;
 	ls_jatom atoms[LS_JROW_ATOMS];
-	size_t items_left, row_cost;
+	size_t items_left;
+	size_t match_cost;  /* of comparing an average row with an item */
+	size_t row_cost;    /* of all that an item may do with it; see ls_jroom */
+	size_t numbers;     /* in all rows */
+	size_t value_cost;  /* of looking for a value in an average row */
+	bool values;        /* the present item does */
 	size_t work;        /* what looking closely may still cost */
+	size_t spent;       /* what it has cost, also beyond that */
+	size_t item_begin;  /* spent when the present item began */
 	uint16_t *http;     /* status code of each row, as far as surveyed */
 	uint32_t surveyed;  /* rows of http that are known */
 	int64_t first_fail; /* first row with a sign of failure, -1: none */
@@ -458,7 +465,8 @@ extern const ls_jrow *ls_jrow_get(ls_jctx *ctx, uint32_t row);
 /* The HTTP status code that a row tells, also in plain words; 0: none. */
 extern int ls_jrow_status(const ls_jrow *row);
 extern void ls_jhostile_init(ls_jphrases *phrases);
-extern bool ls_jrow_hostile(const ls_jphrases *commands, ls_str text, size_t *start, size_t *end);
+extern bool ls_jrow_hostile(const ls_jphrases *commands, ls_str text, size_t *start, size_t *end,
+							bool *quoted);
 /* Takes advice out of a row and marks what it only announces. */
 extern void ls_jadvice_mark(const ls_jctx *ctx, ls_jrow *row);
 
@@ -570,7 +578,7 @@ extern const char *ls_jwhy(ls_finding_status status);
 
 /* How many rows may be looked at for the item at hand; one look is paid with ls_jspend. */
 extern size_t ls_jroom(const ls_jctx *ctx, size_t limit);
-extern void ls_jspend(ls_jctx *ctx);
+extern void ls_jspend(ls_jctx *ctx, size_t cost);
 
 /* Rows that match the item, in order.  False when out of memory, here and below. */
 extern bool ls_jcollect(ls_jctx *ctx, const ls_jitem *item, size_t limit, float threshold,

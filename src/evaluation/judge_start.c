@@ -136,7 +136,7 @@ ls_jdecide_start(ls_jctx *ctx, const ls_jitem *item, const ls_jhits *rows, ls_jd
 
 		if (row == NULL)
 			return false;
-		ls_jspend(ctx);
+		ls_jspend(ctx, ctx->match_cost);
 		if (row->hostile)
 			continue;
 		status = end_of_start(ctx, row, &announcement);
