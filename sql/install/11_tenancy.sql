@@ -99,7 +99,7 @@ FOR EACH ROW EXECUTE FUNCTION logsvc_internal.customize();
 CREATE TABLE logsvc_internal.rate_limit (
 	class text PRIMARY KEY CHECK (length(class) BETWEEN 1 AND 31),
 	per_minute int NOT NULL CHECK (per_minute >= 0),
-	scope text NOT NULL CHECK (scope IN ('organization', 'caller', 'user', 'address')),
+	scope text NOT NULL CHECK (scope IN ('organization', 'caller', 'user', 'address', 'account')),
 	timed boolean NOT NULL DEFAULT false,
 	customized boolean NOT NULL DEFAULT true
 );
@@ -122,6 +122,8 @@ INSERT INTO logsvc_internal.rate_limit (class, per_minute, scope, timed, customi
 	('evaluation',		10,		'caller',		false,	false),
 	('auth',			5,		'address',		false,	false),
 	('password',		5,		'user',			false,	false),
+	-- Tries of a password for one e-mail address, whether it has an account or not.
+	('sign_in',			5,		'account',		false,	false),
 	('public',			5,		'address',		false,	false),
 	('static',			600,	'address',		false,	false),
 	-- Answers, not routes: 401s and 403s, beyond which there is 429.

@@ -70,6 +70,15 @@ COMMENT ON TABLE logsvc_internal.oauth_identity IS
 'Who is whom at identity providers; issuer: whose subjects these are, so that another one behind the same name is nobody known';
 CREATE INDEX oauth_identity_user_id ON logsvc_internal.oauth_identity (user_id);
 
+CREATE TABLE logsvc_internal.known_device (
+	token_hash bytea PRIMARY KEY CHECK (length(token_hash) = 32),
+	user_id uuid NOT NULL REFERENCES logsvc_internal.user_account ON DELETE CASCADE,
+	last_used_at timestamptz NOT NULL DEFAULT now()
+);
+COMMENT ON TABLE logsvc_internal.known_device IS
+'Browsers in which a user has signed in, so that guesses of others do not keep the user out; token_hash: SHA-256 of their cookie';
+CREATE INDEX known_device_user_id ON logsvc_internal.known_device (user_id, last_used_at);
+
 CREATE TABLE logsvc_internal.oauth_state (
 	state_hash bytea PRIMARY KEY CHECK (length(state_hash) = 32),
 	used_at timestamptz NOT NULL DEFAULT now()
@@ -103,6 +112,7 @@ ALTER TABLE logsvc_internal.user_session ENABLE ROW LEVEL SECURITY;
 ALTER TABLE logsvc_internal.one_time_link ENABLE ROW LEVEL SECURITY;
 ALTER TABLE logsvc_internal.account_work ENABLE ROW LEVEL SECURITY;
 ALTER TABLE logsvc_internal.oauth_identity ENABLE ROW LEVEL SECURITY;
+ALTER TABLE logsvc_internal.known_device ENABLE ROW LEVEL SECURITY;
 ALTER TABLE logsvc_internal.oauth_state ENABLE ROW LEVEL SECURITY;
 ALTER TABLE logsvc_internal.oauth_document ENABLE ROW LEVEL SECURITY;
 
@@ -111,5 +121,6 @@ SELECT pg_extension_config_dump('logsvc_internal.user_session', '');
 SELECT pg_extension_config_dump('logsvc_internal.one_time_link', '');
 SELECT pg_extension_config_dump('logsvc_internal.account_work', '');
 SELECT pg_extension_config_dump('logsvc_internal.oauth_identity', '');
+SELECT pg_extension_config_dump('logsvc_internal.known_device', '');
 SELECT pg_extension_config_dump('logsvc_internal.oauth_state', '');
 SELECT pg_extension_config_dump('logsvc_internal.oauth_document', 'WHERE false');

@@ -46,6 +46,75 @@ END;
 COMMENT ON FUNCTION logsvc_internal.refuse(text) IS
 'The answer that an error gives, without raising it: what the transaction did stays';
 
+-- Two cookies of a name with different values are none, as in C.
+CREATE OR REPLACE FUNCTION logsvc_internal.request_cookie(name text) RETURNS text
+LANGUAGE sql STABLE STRICT PARALLEL RESTRICTED
+RETURN (SELECT CASE WHEN count(DISTINCT c.found[1]) = 1 THEN min(c.found[1]) END
+	FROM regexp_matches(logsvc_internal.request_header('cookie'),
+		'(?:^|; *)(?:__Host-)?' || name || '=([0-9A-Za-z]{43})(?=;|$)', 'g') AS c (found));
+COMMENT ON FUNCTION logsvc_internal.request_cookie(text) IS
+'The secret in a cookie of the request; NULL without one';
+
+-- ---- tries ----
+
+CREATE OR REPLACE FUNCTION logsvc_internal.take_rate(class text, key text) RETURNS int
+LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'logsvc_take_rate';
+COMMENT ON FUNCTION logsvc_internal.take_rate(text, text) IS
+'Counts one use of a key in a rate class: 0, or in how many seconds one fits';
+
+CREATE OR REPLACE FUNCTION logsvc_internal.known_device(email text) RETURNS bytea
+LANGUAGE sql STABLE STRICT PARALLEL RESTRICTED
+RETURN (SELECT d.token_hash FROM logsvc_internal.known_device d
+	JOIN logsvc_internal.user_account u ON u.id = d.user_id
+	WHERE d.token_hash = logsvc_internal.secret_hash(
+			logsvc_internal.request_cookie('logsvc_device'))
+		AND u.email = known_device.email);
+COMMENT ON FUNCTION logsvc_internal.known_device(text) IS
+'The browser of the request, if the account of that address has been signed in to there';
+
+-- An address is tried so often a minute, from wherever, and whether it has an
+-- account or not.  Somebody could use that to keep the owner out; so a browser in
+-- which the owner has been before has a window of its own.
+CREATE OR REPLACE FUNCTION logsvc_internal.check_sign_in_rate(email text) RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	wait int := logsvc_internal.take_rate('sign_in', coalesce(
+		'device ' || encode(logsvc_internal.known_device(email), 'hex'), 'address ' || email));
+BEGIN
+	IF wait > 0 THEN
+		PERFORM logsvc_internal.raise_error('RATE_LIMIT_EXCEEDED',
+			'too many attempts to sign in with this address; a new password can be set by mail',
+			hint => format('Try again in %s seconds.', wait));
+	END IF;
+END
+$$;
+COMMENT ON FUNCTION logsvc_internal.check_sign_in_rate(text) IS
+'An error when an address, or the known browser of the request, has had its tries of the minute';
+
+CREATE OR REPLACE FUNCTION logsvc_internal.remember_device(account uuid) RETURNS jsonb
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	secret text := logsvc_internal.new_secret('', 43);
+BEGIN
+	UPDATE logsvc_internal.known_device d SET last_used_at = now()
+	WHERE d.user_id = account AND d.token_hash = logsvc_internal.secret_hash(
+		logsvc_internal.request_cookie('logsvc_device'));
+	IF FOUND THEN
+		RETURN '[]';
+	END IF;
+	INSERT INTO logsvc_internal.known_device (token_hash, user_id)
+	VALUES (logsvc_internal.secret_hash(secret), account);
+	DELETE FROM logsvc_internal.known_device d
+	WHERE d.user_id = account AND d.token_hash NOT IN (SELECT n.token_hash
+		FROM logsvc_internal.known_device n WHERE n.user_id = account
+		ORDER BY n.last_used_at DESC, n.token_hash LIMIT 20);
+	RETURN jsonb_build_array(
+		logsvc_internal.cookie('logsvc_device', secret, 180 * 86400));
+END
+$$;
+COMMENT ON FUNCTION logsvc_internal.remember_device(uuid) IS
+'Knows the browser of the request from now on as one of the user''s: the Set-Cookie headers for it, none when it is known';
+
 -- ---- work after the answer ----
 
 CREATE OR REPLACE FUNCTION logsvc_internal.account_work_added() RETURNS void
@@ -199,6 +268,7 @@ BEGIN
 		DELETE FROM logsvc_internal.user_session s WHERE s.expires_at < at;
 	END IF;
 	DELETE FROM logsvc_internal.one_time_link l WHERE l.expires_at < at - interval '7 days';
+	DELETE FROM logsvc_internal.known_device d WHERE d.last_used_at < at - interval '180 days';
 	IF EXISTS (SELECT FROM logsvc_internal.user_account u
 		WHERE u.verified_at IS NULL AND u.created_at < at - interval '7 days') THEN
 		DELETE FROM logsvc_internal.user_account u
@@ -210,7 +280,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION logsvc_internal.purge_accounts(timestamptz) IS
-'Scheduled: erases sessions that are over, old links, and sign-ups that nobody has confirmed for seven days';
+'Scheduled: erases sessions that are over, old links, browsers not used for 180 days, and sign-ups that nobody has confirmed for seven days';
 
 -- ---- routes ----
 
@@ -284,12 +354,14 @@ LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
 	account logsvc_internal.user_account;
+	answer logsvc_internal.http_response;
 BEGIN
 	PERFORM logsvc_internal.require_request();
 	email := logsvc_internal.check_email(email);
 	IF password IS NULL THEN
 		PERFORM logsvc_internal.invalid('password', 'is required', 'required');
 	END IF;
+	PERFORM logsvc_internal.check_sign_in_rate(email);
 	SELECT u.* INTO account FROM logsvc_internal.user_account u
 	WHERE u.email = auth_sign_in.email;
 	IF NOT logsvc_internal.password_matches(password, account.password_hash) THEN
@@ -305,7 +377,11 @@ BEGIN
 	IF logsvc_internal.password_outdated(account.password_hash) THEN
 		PERFORM logsvc_internal.rehash_password(account.id, password);
 	END IF;
-	RETURN logsvc_internal.begin_session(account.id, 'user.login');
+	answer := logsvc_internal.begin_session(account.id, 'user.login');
+	answer.headers := jsonb_set(answer.headers, '{Set-Cookie}',
+		jsonb_build_array(answer.headers -> 'Set-Cookie')
+			|| logsvc_internal.remember_device(account.id));
+	RETURN answer;
 END
 $$;
 COMMENT ON FUNCTION logsvc_internal.auth_sign_in(text, text) IS
@@ -407,35 +483,65 @@ $$;
 COMMENT ON FUNCTION logsvc_internal.auth_forgot_password(text) IS
 'Sends a link to set another password, if there is an account';
 
--- The other sessions end, whoever began them, and the user hears of it.
-CREATE OR REPLACE FUNCTION logsvc_internal.password_was_set(
-	account logsvc_internal.user_account, session uuid, action text)
-RETURNS int
+-- Whoever had the old password may have made tokens, or come in by a provider
+-- since.  Tokens are in use by programs: the user says whether they end.
+CREATE OR REPLACE FUNCTION logsvc_internal.revoke_access(account uuid) RETURNS int
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-	ended int := logsvc_internal.end_sessions(account.id, session);
+	token logsvc_internal.access_token;
+	revoked int := 0;
+BEGIN
+	FOR token IN
+		UPDATE logsvc_internal.access_token t SET revoked_at = now()
+		WHERE t.user_id = account AND t.revoked_at IS NULL
+		RETURNING t.*
+	LOOP
+		revoked := revoked + 1;
+		PERFORM logsvc_internal.audit(token.organization_id, 'token.revoked',
+			logsvc_internal.public_id('tok_', token.id),
+			jsonb_build_object('name', token.name, 'by', 'password',
+				'userId', logsvc_internal.public_id('usr_', account)));
+	END LOOP;
+	DELETE FROM logsvc_internal.oauth_identity i WHERE i.user_id = account;
+	RETURN revoked;
+END
+$$;
+COMMENT ON FUNCTION logsvc_internal.revoke_access(uuid) IS
+'Revokes all tokens of a user, in all organizations, and forgets the identities at providers; returns how many tokens';
+
+-- The other sessions end, whoever began them, and the user hears of it.
+CREATE OR REPLACE FUNCTION logsvc_internal.password_was_set(
+	account logsvc_internal.user_account, session uuid, action text, revoke_tokens boolean)
+RETURNS jsonb
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	done jsonb := jsonb_build_object(
+		'sessionsEnded', logsvc_internal.end_sessions(account.id, session),
+		'tokensRevoked', CASE WHEN revoke_tokens
+			THEN logsvc_internal.revoke_access(account.id) ELSE 0 END);
 BEGIN
 	UPDATE logsvc_internal.one_time_link l SET expires_at = least(l.expires_at, now())
 	WHERE l.user_id = account.id AND l.used_at IS NULL;
-	PERFORM logsvc_internal.audit_user(account.id, account.email, action,
-		jsonb_build_object('sessionsEnded', ended));
+	PERFORM logsvc_internal.audit_user(account.id, account.email, action, done);
 	PERFORM logsvc_internal.send_mail(NULL, account.email, 'password_changed',
 		jsonb_build_object('time', now(),
 			'link', logsvc_internal.public_link('/forgot-password', NULL)));
-	RETURN ended;
+	RETURN done;
 END
 $$;
-COMMENT ON FUNCTION logsvc_internal.password_was_set(logsvc_internal.user_account, uuid, text) IS
-'What follows a change of password; session: the one that goes on';
+COMMENT ON FUNCTION logsvc_internal.password_was_set(
+	logsvc_internal.user_account, uuid, text, boolean) IS
+'What follows a change of password; session: the one that goes on; returns how many sessions and tokens ended';
 
-CREATE OR REPLACE FUNCTION logsvc_internal.auth_reset_password(token text, password text)
-RETURNS jsonb
+CREATE OR REPLACE FUNCTION logsvc_internal.auth_reset_password(
+	token text, password text, revoke_tokens boolean DEFAULT false)
+RETURNS logsvc_internal.http_response
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
 	link logsvc_internal.one_time_link;
 	account logsvc_internal.user_account;
-	ended int;
+	done jsonb;
 BEGIN
 	PERFORM logsvc_internal.require_request();
 	link := logsvc_internal.open_link(token, 'reset_password');
@@ -445,21 +551,26 @@ BEGIN
 	UPDATE logsvc_internal.user_account u SET verified_at = coalesce(u.verified_at, now())
 	WHERE u.id = link.user_id
 	RETURNING * INTO account;
-	ended := logsvc_internal.password_was_set(account, NULL, 'user.password_reset');
-	RETURN jsonb_build_object('data', jsonb_build_object('sessionsEnded', ended));
+	done := logsvc_internal.password_was_set(account, NULL, 'user.password_reset',
+		coalesce(revoke_tokens, false));
+	-- Who has the mail is the owner: guesses of others do not keep him or her out.
+	DELETE FROM logsvc_internal.known_device d WHERE d.user_id = account.id;
+	RETURN logsvc_internal.respond(200, jsonb_build_object('data', done),
+		jsonb_build_object('Cache-Control', 'no-store',
+			'Set-Cookie', logsvc_internal.remember_device(account.id)));
 END
 $$;
-COMMENT ON FUNCTION logsvc_internal.auth_reset_password(text, text) IS
-'Sets another password with the token of a mail, and ends all sessions';
+COMMENT ON FUNCTION logsvc_internal.auth_reset_password(text, text, boolean) IS
+'Sets another password with the token of a mail, and ends all sessions; revoke_tokens: tokens and identities too';
 
-CREATE OR REPLACE FUNCTION logsvc_internal.auth_change_password("current" text, password text)
+CREATE OR REPLACE FUNCTION logsvc_internal.auth_change_password(
+	"current" text, password text, revoke_tokens boolean DEFAULT false)
 RETURNS jsonb
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
 	account logsvc_internal.user_account;
 	session uuid := logsvc_internal.current_credential();
-	ended int;
 BEGIN
 	SELECT u.* INTO account FROM logsvc_internal.user_account u
 	WHERE u.id = logsvc_internal.require_user();
@@ -468,12 +579,12 @@ BEGIN
 			'the current password is wrong');
 	END IF;
 	PERFORM logsvc_internal.set_password(account.id, password);
-	ended := logsvc_internal.password_was_set(account, session, 'user.password_changed');
-	RETURN jsonb_build_object('data', jsonb_build_object('sessionsEnded', ended));
+	RETURN jsonb_build_object('data', logsvc_internal.password_was_set(account, session,
+		'user.password_changed', coalesce(revoke_tokens, false)));
 END
 $$;
-COMMENT ON FUNCTION logsvc_internal.auth_change_password(text, text) IS
-'Sets another password, and ends the other sessions';
+COMMENT ON FUNCTION logsvc_internal.auth_change_password(text, text, boolean) IS
+'Sets another password, and ends the other sessions; revoke_tokens: tokens and identities too';
 
 CREATE OR REPLACE FUNCTION logsvc_internal.public_config() RETURNS logsvc_internal.http_response
 LANGUAGE sql VOLATILE PARALLEL SAFE SECURITY DEFINER SET search_path = pg_catalog, pg_temp
@@ -502,7 +613,7 @@ GRANT EXECUTE ON FUNCTION
 	logsvc_internal.auth_sessions(int, text),
 	logsvc_internal.auth_end_session(text),
 	logsvc_internal.auth_forgot_password(text),
-	logsvc_internal.auth_reset_password(text, text),
-	logsvc_internal.auth_change_password(text, text),
+	logsvc_internal.auth_reset_password(text, text, boolean),
+	logsvc_internal.auth_change_password(text, text, boolean),
 	logsvc_internal.public_config()
 TO logsvc_reader;

@@ -92,8 +92,19 @@ $$;
 COMMENT ON FUNCTION logsvc_internal.take_unverified_account(logsvc_internal.user_account, text, text) IS
 'Gives an account that waits for its confirmation to the owner of the address: without password, sessions and links';
 
+-- Who is signed in to the account has proven to be its user.
+CREATE OR REPLACE FUNCTION logsvc_internal.request_user() RETURNS uuid
+LANGUAGE sql STABLE PARALLEL RESTRICTED
+RETURN (SELECT s.user_id FROM logsvc_internal.user_session s
+	WHERE s.token_hash = logsvc_internal.secret_hash(
+			logsvc_internal.request_cookie('logsvc_session'))
+		AND s.expires_at > now());
+COMMENT ON FUNCTION logsvc_internal.request_user() IS
+'The user of the session whose cookie the request has, also on routes that need none';
+
 CREATE OR REPLACE FUNCTION logsvc_internal.oauth_account(
-	provider text, issuer text, subject text, email text, name text, OUT account uuid, OUT how text)
+	provider text, issuer text, subject text, email text, name text, authority boolean,
+	OUT account uuid, OUT how text)
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
 	known logsvc_internal.user_account;
@@ -120,6 +131,12 @@ BEGIN
 			-- Made at the same moment, by whomever.
 			PERFORM logsvc_internal.raise_error('SERVICE_UNAVAILABLE');
 		END IF;
+	ELSIF NOT authority AND logsvc_internal.request_user() = known.id IS NOT TRUE
+		AND (known.verified_at IS NOT NULL
+			OR EXISTS (SELECT FROM logsvc_internal.member m WHERE m.user_id = known.id)) THEN
+		-- That somebody could once read mail at the address is no right to the account.
+		how := 'refused';
+		RETURN;
 	ELSIF known.verified_at IS NULL THEN
 		PERFORM logsvc_internal.take_unverified_account(known, name, provider);
 		account := known.id;
@@ -137,8 +154,8 @@ BEGIN
 	END IF;
 END
 $$;
-COMMENT ON FUNCTION logsvc_internal.oauth_account(text, text, text, text, text) IS
-'The account of somebody at a provider, whose address is verified there; how: known, linked (to the account with the address), taken (one that waited for confirmation), created';
+COMMENT ON FUNCTION logsvc_internal.oauth_account(text, text, text, text, text, boolean) IS
+'The account of somebody at a provider, whose address is verified there; authority: the provider has the last word on whose it is; how: known, linked (to the account with the address), taken (one that waited for confirmation), created, refused (no account: it takes more to get that one)';
 
 -- ---- routes ----
 
@@ -177,7 +194,13 @@ BEGIN
 	END IF;
 	SELECT a.account, a.how INTO found_account, how
 	FROM logsvc_internal.oauth_account(provider, facts ->> 'issuer', facts ->> 'subject',
-		facts ->> 'email', nullif(left(btrim(facts ->> 'name'), 200), '')) AS a;
+		facts ->> 'email', nullif(left(logsvc_internal.one_line(facts ->> 'name'), 200), ''),
+		(facts ->> 'authority')::boolean) AS a;
+	IF how = 'refused' THEN
+		PERFORM logsvc_internal.audit(NULL, 'user.login_failed', facts ->> 'email',
+			jsonb_build_object('reason', 'not_linked', 'provider', provider), facts ->> 'email');
+		RETURN logsvc_internal.refuse('IDENTITY_NOT_LINKED');
+	END IF;
 	answer := logsvc_internal.begin_session(found_account, 'user.oauth_login', provider,
 		jsonb_build_object('provider', provider, 'account', how));
 	RETURN logsvc_internal.respond(302, NULL, answer.headers || jsonb_build_object(

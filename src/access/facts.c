@@ -125,8 +125,9 @@ rate_row(void *context, HeapTuple tuple, TupleDesc desc)
 	scope = TextDatumGetCString(SPI_getbinval(tuple, desc, 2, &null));
 	r->of.scope = strcmp(scope, "organization") == 0 ? LS_RATE_ORGANIZATION
 				  : strcmp(scope, "caller") == 0     ? LS_RATE_CALLER
-				  : strcmp(scope, "user") == 0       ? LS_RATE_USER
-													 : LS_RATE_ADDRESS;
+				  : strcmp(scope, "user") == 0
+					  ? LS_RATE_USER
+					  : LS_RATE_ADDRESS; /* account: of no principal either */
 	r->of.timed = DatumGetBool(SPI_getbinval(tuple, desc, 3, &null));
 }
 

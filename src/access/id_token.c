@@ -193,12 +193,12 @@ check_times(const ls_id_member *exp, const ls_id_member *nbf, const ls_id_member
 static const char *
 read_claims(ls_str payload, const ls_id_expected *expected, ls_arena *arena, ls_id_person *person)
 {
-	ls_id_member m[] = {{"iss"}, {"sub"}, {"aud"},   {"azp"},   {"exp"},
-						{"nbf"}, {"iat"}, {"nonce"}, {"email"}, {"email_verified"},
-						{"name"}};
+	ls_id_member m[] = {{"iss"},  {"sub"}, {"aud"},   {"azp"},   {"exp"},
+						{"nbf"},  {"iat"}, {"nonce"}, {"email"}, {"email_verified"},
+						{"name"}, {"hd"}};
 	const char *why;
 
-	if (!ls_id_members(payload, arena, m, 11))
+	if (!ls_id_members(payload, arena, m, 12))
 		return "its claims are not a JSON object";
 	if (!is_issuer(ls_id_string(&m[0]), expected->issuer))
 		return "it is of another issuer";
@@ -217,7 +217,57 @@ read_claims(ls_str payload, const ls_id_expected *expected, ls_arena *arena, ls_
 	person->email_verified =
 		m[9].found && (m[9].type == LS_JSON_TRUE || ls_str_eq(ls_id_string(&m[9]), LS_STR("true")));
 	person->name = ls_id_string(&m[10]);
+	person->hosted_domain = ls_id_string(&m[11]);
 	return NULL;
+}
+
+/* ---- authority ---- */
+
+static bool
+same_domain(ls_str a, ls_str b)
+{
+	if (a.len != b.len || a.len == 0)
+		return false;
+	for (size_t i = 0; i < a.len; i++)
+	{
+		char x = a.data[i] >= 'A' && a.data[i] <= 'Z' ? (char) (a.data[i] + 'a' - 'A') : a.data[i];
+		char y = b.data[i] >= 'A' && b.data[i] <= 'Z' ? (char) (b.data[i] + 'a' - 'A') : b.data[i];
+
+		if (x != y)
+			return false;
+	}
+	return true;
+}
+
+bool
+ls_id_is_authority(const ls_id_person *person, ls_str issuer, ls_str domains)
+{
+	size_t at = person->email.len;
+	ls_str domain;
+
+	while (at > 0 && person->email.data[at - 1] != '@')
+		at--;
+	if (at == 0 || at == person->email.len)
+		return false;
+	domain = ls_str_make(person->email.data + at, person->email.len - at);
+	/* As its documents say: its own mail, and that of domains which it hosts. */
+	if (ls_str_eq(issuer, LS_STR("https://accounts.google.com")) &&
+		(same_domain(domain, LS_STR("gmail.com")) ||
+		 same_domain(domain, LS_STR("googlemail.com")) ||
+		 same_domain(domain, person->hosted_domain)))
+		return true;
+	while (domains.len > 0)
+	{
+		const char *comma = memchr(domains.data, ',', domains.len);
+		size_t len = comma == NULL ? domains.len : (size_t) (comma - domains.data);
+		ls_str one = ls_str_trim(ls_str_make(domains.data, len));
+
+		if (same_domain(one, domain) || ls_str_eq(one, LS_STR("*")))
+			return true;
+		len += comma == NULL ? 0 : 1;
+		domains = ls_str_make(domains.data + len, domains.len - len);
+	}
+	return false;
 }
 
 ls_id_result

@@ -25,7 +25,8 @@ typedef struct ls_id_person
 	ls_str subject; /* 1 to 255 bytes */
 	ls_str email;   /* empty: not said */
 	bool email_verified;
-	ls_str name; /* may be empty */
+	ls_str name;          /* may be empty */
+	ls_str hosted_domain; /* claim "hd", of one provider: whose mail it hosts; may be empty */
 } ls_id_person;
 
 typedef struct ls_id_expected
@@ -49,6 +50,14 @@ typedef enum ls_id_result
  */
 extern ls_id_result ls_id_token_check(ls_str token, ls_str key_set, const ls_id_expected *expected,
 									  ls_arena *arena, ls_id_person *person, const char **why);
+
+/*
+ * Has the issuer the last word on whose the address is: does it host the mail, or is the domain
+ * one of `domains`, of which the operator says so?  That is a list with commas; * is any domain.
+ * Any other has seen at some time that somebody could read mail there, and may not hear of it
+ * when the address gets another owner.
+ */
+extern bool ls_id_is_authority(const ls_id_person *person, ls_str issuer, ls_str domains);
 
 /* OpenID Connect Discovery 1.0.  False: not such a document, or without one of the first four. */
 typedef struct ls_id_discovery

@@ -246,6 +246,7 @@ come_back(ls_oauth_attempt *a)
 	ls_str access_token;
 	ls_str id_token;
 	ls_id_person person = {{0}};
+	const char *domains;
 	bool good = false;
 	ls_buf out;
 
@@ -282,8 +283,14 @@ come_back(ls_oauth_attempt *a)
 	if (person.email.len == 0 || !person.email_verified)
 		return not_confirmed(a, "email_not_verified", person.email);
 
+	domains = p->connect ? ls_oauth_google_authority_domains : ls_oauth_github_authority_domains;
 	ls_buf_init(&out, a->arena);
 	add_fact(&out, "issuer", p->issuer);
+	add_fact(&out, "authority",
+			 ls_id_is_authority(&person, p->connect ? p->issuer : LS_STR(""),
+								ls_str_of_cstring(domains == NULL ? "" : domains))
+				 ? LS_STR("true")
+				 : LS_STR("false"));
 	add_fact(&out, "subject", person.subject);
 	add_fact(&out, "email", person.email);
 	add_fact(&out, "name", person.name);

@@ -20,6 +20,7 @@ PG_FUNCTION_INFO_V1(logsvc_parse_public_id);
 PG_FUNCTION_INFO_V1(logsvc_new_secret);
 PG_FUNCTION_INFO_V1(logsvc_raise_error);
 PG_FUNCTION_INFO_V1(logsvc_rate_remaining);
+PG_FUNCTION_INFO_V1(logsvc_take_rate);
 PG_FUNCTION_INFO_V1(logsvc_find_error);
 
 #define ID_LENGTH 26
@@ -146,6 +147,27 @@ logsvc_raise_error(PG_FUNCTION_ARGS)
 														  VARSIZE(PG_GETARG_JSONB_P(2)))),
 			PG_ARGISNULL(3) ? 0 : errhint("%s", text_to_cstring(PG_GETARG_TEXT_PP(3))));
 	PG_RETURN_VOID();
+}
+
+/*
+ * take_rate(class text, key text) returns int: 0 when one more of that key fits
+ * into the class's window, and then it counts; else seconds until one fits.
+ */
+Datum
+logsvc_take_rate(PG_FUNCTION_ARGS)
+{
+	const char *class_name = text_to_cstring(PG_GETARG_TEXT_PP(0));
+	ls_str who = ls_str_of_text(PG_GETARG_TEXT_PP(1));
+	uint8 hash[LS_SHA256_LENGTH];
+	ls_rate_class of;
+	ls_rate_state state = {0};
+
+	if (ls_rate_limit_of(class_name, &of))
+	{
+		ls_sha256(who.data, who.len, hash);
+		(void) ls_rate_limit_take(class_name, hash, of.per_minute, &state);
+	}
+	PG_RETURN_INT32(state.retry_after);
 }
 
 /*

@@ -130,11 +130,13 @@ extern bool ls_sign_up;
 extern char *ls_oauth_google_issuer;
 extern char *ls_oauth_google_client_id;
 extern char *ls_oauth_google_secret_file;
+extern char *ls_oauth_google_authority_domains;
 extern char *ls_oauth_github_authorize_url;
 extern char *ls_oauth_github_token_url;
 extern char *ls_oauth_github_user_url;
 extern char *ls_oauth_github_client_id;
 extern char *ls_oauth_github_secret_file;
+extern char *ls_oauth_github_authority_domains;
 extern int ls_connection_limit;
 extern int ls_header_timeout; /* ms */
 extern int ls_body_timeout;   /* ms */

@@ -59,11 +59,13 @@ bool ls_sign_up = true;
 char *ls_oauth_google_issuer = NULL;
 char *ls_oauth_google_client_id = NULL;
 char *ls_oauth_google_secret_file = NULL;
+char *ls_oauth_google_authority_domains = NULL;
 char *ls_oauth_github_authorize_url = NULL;
 char *ls_oauth_github_token_url = NULL;
 char *ls_oauth_github_user_url = NULL;
 char *ls_oauth_github_client_id = NULL;
 char *ls_oauth_github_secret_file = NULL;
+char *ls_oauth_github_authority_domains = NULL;
 int ls_connection_limit = 1000;
 int ls_header_timeout = 10000;
 int ls_body_timeout = 60000;
@@ -175,6 +177,12 @@ register_oauth_settings(void)
 	string_setting("logsvc.oauth_google_client_id",
 				   "Client id at the OpenID Connect provider; empty: it is off.",
 				   &ls_oauth_google_client_id, "", PGC_SIGHUP, 0);
+	string_setting("logsvc.oauth_google_authority_domains",
+				   "Mail domains for which the OpenID Connect provider says whose an address is.",
+				   &ls_oauth_google_authority_domains, "", PGC_SIGHUP, 0);
+	string_setting("logsvc.oauth_github_authority_domains",
+				   "Mail domains for which the OAuth 2 provider says whose an address is.",
+				   &ls_oauth_github_authority_domains, "", PGC_SIGHUP, 0);
 	string_setting("logsvc.oauth_google_client_secret_file",
 				   "File with the client secret at the OpenID Connect provider.",
 				   &ls_oauth_google_secret_file, "", PGC_SIGHUP, GUC_SUPERUSER_ONLY);

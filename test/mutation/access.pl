@@ -65,8 +65,17 @@ my @mutations = (
 		"SELECT amount FROM logsvc_internal.plan_limit WHERE plan = o.plan AND resource = 'ai_credits_per_month'", 'test/pgtap/limits.sql'],
 	['evaluations: a region that nobody tells', 'src/evaluation/run.c', 'if (region.len == 0)', 'if (false)', 'test/t/061_providers.pl'],
 	['evaluations: the providers\' own endpoints', 'src/evaluation/provider.c', 'if (ls_str_eq_nocase(url.name', 'if (i > 9 && ls_str_eq_nocase(url.name', 'test/t/061_providers.pl'],
+	['sign-in: tries for each account', 'sql/install/46_sign_in.sql', '	PERFORM logsvc_internal.check_sign_in_rate(email);', '',
+		'test/t/070_accounts.pl'],
+	['sign-in: a known browser is of one account', 'sql/install/46_sign_in.sql', 'AND u.email = known_device.email', '',
+		'test/t/070_accounts.pl'],
 
 	# ---- identity providers ----
+	['identity provider: authority for the address', 'sql/install/47_oauth.sql',
+		'ELSIF NOT authority AND', 'ELSIF false AND', @providers],
+	['identity provider: whose session proves the account', 'sql/install/47_oauth.sql',
+		'logsvc_internal.request_user() = known.id IS NOT TRUE', 'logsvc_internal.request_user() IS NULL', @providers],
+	['identity provider: a session that is over', 'sql/install/47_oauth.sql', 'AND s.expires_at > now()', '', @providers],
 	['identity provider: the state of the browser', 'src/access/oauth_state.c',
 		'ls_equal_constant_time(s->state.data, a->query->state.data, RANDOM_LENGTH)', 'true', @providers],
 	['identity provider: a state is used once', 'src/access/oauth.c', 'if (!claim.yes)', 'if (!claim.found)', @providers],

@@ -30,10 +30,13 @@ sub as
 
 sub auth { my ($what, $json) = @_; return $t->http(POST => "/api/v1/auth/$what", json => $json // {}); }
 
+sub cookies { my ($r) = @_; my $set = $r->{headers}{'set-cookie'} // ''; return ref $set ? @$set : $set; }
+sub first_cookie { return (cookies(@_))[0]; }
+
 sub cookie_of
 {
 	my ($r) = @_;
-	return ($r->{headers}{'set-cookie'} // '') =~ /^logsvc_session=(\w{43});/ ? $1 : undef;
+	return first_cookie($r) =~ /^logsvc_session=(\w{43});/ ? $1 : undef;
 }
 
 sub sign_in
@@ -164,7 +167,7 @@ $t->sql("SELECT logsvc.add_member('acme', 'ann\@example.org', 'viewer')");
 $r = auth('sign-in', { email => 'Ann@Example.ORG', password => $password });
 is_answer($r, '200', 'sign-in');
 my $ann = cookie_of($r);
-like($r->{headers}{'set-cookie'}, qr{^logsvc_session=\w{43}; Path=/; Max-Age=2592000; HttpOnly; SameSite=Lax$},
+like(first_cookie($r), qr{^logsvc_session=\w{43}; Path=/; Max-Age=2592000; HttpOnly; SameSite=Lax$},
 	'the cookie on loopback');
 is($r->{headers}{'cache-control'}, 'no-store', 'kept by no cache');
 is($r->{json}{data}{user}{email}, 'ann@example.org', 'the user');
@@ -239,9 +242,9 @@ $t->set('logsvc.public_url', 'https://logs.example/app');
 is_answer(as($ann, POST => '/api/v1/logs', json => { event => 'x' }, organization => 'acme', headers => { Origin => 'https://logs.example' }),
 	'202', 'that of the public URL');
 is_answer(as($ann, POST => '/api/v1/logs', json => { event => 'x' }, organization => 'acme'), '403 FORBIDDEN', 'then localhost is none');
-like(auth('sign-in', { email => 'ann@example.org', password => $password })->{headers}{'set-cookie'}, qr/; Secure$/, 'https: a Secure cookie');
+like(first_cookie(auth('sign-in', { email => 'ann@example.org', password => $password })), qr/; Secure$/, 'https: a Secure cookie');
 $t->set('logsvc.public_url', 'http://logs.example');
-unlike(auth('sign-in', { email => 'ann@example.org', password => $password })->{headers}{'set-cookie'}, qr/Secure/, 'http: not');
+unlike(first_cookie(auth('sign-in', { email => 'ann@example.org', password => $password })), qr/Secure/, 'http: not');
 $t->set('logsvc.public_url', '');
 
 is_answer(as($ann, POST => '/api/v1/evaluations/run-adhoc', json => { log => 'x', preview => JSON::PP::true }, organization => 'acme'),
@@ -387,6 +390,92 @@ is(scalar(grep { as($_, GET => '/api/v1/auth/session')->{status} == 200 } @burst
 %results = ();
 $results{ end_request($_, 30)->{status} }++ foreach @requests;
 is(join(',', grep { !/^(200|401)$/ } keys %results), '', 'those on their way got one or the other');
+
+# ---- tokens that somebody else may have made ----
+
+$t->sql("SELECT logsvc.create_user('gus\@example.org', 'Gus', '$password'); SELECT logsvc.add_member('acme', 'gus\@example.org', 'admin')");
+my $gus = sign_in('gus@example.org', $password);
+sub token_of_gus
+{
+	return as($gus, POST => '/api/v1/tokens', organization => 'acme', json => { name => 'x', scopes => ['logs:read'] })->{json}{data}{token};
+}
+sub works { return $t->http(GET => '/api/v1/indexes', token => $_[0])->{status}; }
+sub reset_gus
+{
+	my ($new, %more) = @_;
+	auth('forgot-password', { email => 'gus@example.org' });
+	my $answer = auth('reset-password', { token => token_in(mailed('gus@example.org', 'reset_password')), password => $new, %more });
+	$gus = sign_in('gus@example.org', $new);
+	return $answer;
+}
+my @tokens = (token_of_gus(), token_of_gus());
+$t->sql("INSERT INTO logsvc_internal.oauth_identity (issuer, subject, user_id, provider) SELECT 'https://id.example', 'gus', id, 'google' FROM logsvc_internal.user_account WHERE email = 'gus\@example.org'");
+$r = reset_gus('A-first-word-for-1-day');
+is_deeply($r->{json}{data}, { sessionsEnded => 1, tokensRevoked => 0 }, 'a reset leaves tokens');
+is(works($tokens[0]), 200, 'which work on');
+is($t->sql("SELECT count(*) FROM logsvc_internal.oauth_identity WHERE subject = 'gus'"), 1, 'as identities do');
+is_answer(as($gus, POST => '/api/v1/auth/change-password', json => { current => 'A-first-word-for-1-day', password => 'x', revokeTokens => JSON::PP::true }), '422 WEAK_PASSWORD', 'a password that is refused');
+is(works($tokens[0]), 200, 'revokes nothing');
+$r = reset_gus('A-second-word-for-2-days', revokeTokens => JSON::PP::true);
+is_deeply($r->{json}{data}, { sessionsEnded => 1, tokensRevoked => 2 }, 'unless it is asked to');
+is(join(' ', map { works($_) } @tokens), '401 401', 'then they end at once');
+is($t->sql("SELECT count(*) FROM logsvc_internal.oauth_identity WHERE subject = 'gus'"), 0, 'with identities');
+is($t->sql("SELECT count(*) FROM logsvc_internal.audit_entry WHERE action = 'token.revoked' AND details ->> 'by' = 'password'"), 2, 'audited');
+$tokens[0] = token_of_gus();
+$r = as($gus, POST => '/api/v1/auth/change-password', json => { current => 'A-second-word-for-2-days', password => 'A-third-word-for-3-days', revokeTokens => JSON::PP::true });
+is_deeply($r->{json}{data}, { sessionsEnded => 0, tokensRevoked => 1 }, 'a change of the password too');
+is(works($tokens[0]), 401, 'at once');
+is_answer(auth('reset-password', { token => 'x', password => 'x', revokeTokens => 'yes' }), '400 VALIDATION_ERROR', 'yes is no boolean');
+
+# ---- guesses from many addresses ----
+
+$t->set('logsvc.trusted_proxies', '127.0.0.1');
+$t->sql("UPDATE logsvc_internal.rate_limit SET per_minute = 5 WHERE class = 'sign_in'");
+my $guesser = 0;
+sub guess
+{
+	my ($email, $with, $device) = @_;
+	$guesser++;
+	return $t->http(POST => '/api/v1/auth/sign-in', json => { email => $email, password => $with },
+		headers => { 'X-Forwarded-For' => '198.51.100.' . ($guesser % 250), $device ? (Cookie => "logsvc_device=$device") : () });
+}
+sub device_in { my ($r) = @_; return (map { /^logsvc_device=(\w{43}); Path=\/; Max-Age=15552000; HttpOnly; SameSite=Lax$/ ? $1 : () } cookies($r))[0]; }
+$t->sql("SELECT logsvc.create_user('hugo\@example.org', 'Hugo', '$password')");
+my $hugo_password = $password;
+my $device = device_in(guess('hugo@example.org', $hugo_password));
+ok($device, 'a sign-in makes the browser known');
+my %answers;
+foreach my $email ('hugo@example.org', 'nobody-there@example.org')
+{
+	$t->sql("UPDATE logsvc_internal.rate_limit SET per_minute = 5 WHERE class = 'sign_in'");
+	my @got = map { guess($email, 'wrong-Password-' . $_) } 1 .. 7;
+	my $last = $got[-1];
+	$answers{$email} = join ' ', $last->{status}, $last->{content}, map { $last->{headers}{$_} // 'none' } qw(content-type cache-control set-cookie);
+	cmp_ok($last->{headers}{'retry-after'}, '>', 30, "$email: and when to come again");
+	is(scalar(grep { $_->{status} == 401 } @got), $email =~ /hugo/ ? 4 : 5, "$email: five tries a minute, from wherever they come");
+}
+is($answers{'hugo@example.org'}, $answers{'nobody-there@example.org'}, 'the same answer, account or not');
+like($answers{'hugo@example.org'}, qr/^429 .*RATE_LIMIT_EXCEEDED/, 'too many requests');
+is_answer(guess('hugo@example.org', $hugo_password), '429 RATE_LIMIT_EXCEEDED', 'the right password is none of them, in another browser');
+is_answer(guess(' Hugo@Example.ORG ', $hugo_password), '429 RATE_LIMIT_EXCEEDED', 'nor in another spelling');
+is_answer($r = guess('hugo@example.org', $hugo_password, $device), '200', 'the browser that the owner has used is not kept out');
+is(device_in($r), undef, 'and stays as it is');
+is_answer(guess('hugo@example.org', 'wrong-Password-1', $device), '401 INVALID_CREDENTIALS', 'it has tries') foreach 1 .. 4;
+is_answer(guess('hugo@example.org', $hugo_password, $device), '429 RATE_LIMIT_EXCEEDED', 'but not more of them');
+is_answer(guess('carl@example.org', 'wrong-Password-1', $device), '401 INVALID_CREDENTIALS', 'for another account it is nobody\'s') foreach 1 .. 5;
+is_answer(guess('carl@example.org', 'wrong-Password-1', $device), '429 RATE_LIMIT_EXCEEDED', 'and makes no difference');
+is_answer(guess('hugo@example.org', $hugo_password, 'x' x 43), '429 RATE_LIMIT_EXCEEDED', 'nor does one that never was');
+# By mail one gets in at any time.
+auth('forgot-password', { email => 'hugo@example.org' });
+$r = auth('reset-password', { token => token_in(mailed('hugo@example.org', 'reset_password')), password => 'A-fourth-word-for-4-days' });
+is_answer($r, '200', 'a reset');
+is_answer(guess('hugo@example.org', 'A-fourth-word-for-4-days', device_in($r)), '200', 'makes its browser known');
+is_answer(guess('hugo@example.org', 'A-fourth-word-for-4-days', $device), '429 RATE_LIMIT_EXCEEDED', 'and forgets the others');
+is($t->sql("SELECT count(*) FROM logsvc_internal.known_device d JOIN logsvc_internal.user_account u ON u.id = d.user_id WHERE email = 'hugo\@example.org'"), 1, 'one is known');
+$t->sql("UPDATE logsvc_internal.rate_limit SET per_minute = 1000000 WHERE class = 'sign_in'");
+sign_in('hugo@example.org', 'A-fourth-word-for-4-days') foreach 1 .. 21;
+is($t->sql("SELECT count(*) FROM logsvc_internal.known_device d JOIN logsvc_internal.user_account u ON u.id = d.user_id WHERE email = 'hugo\@example.org'"), 20, 'twenty at most');
+$t->set('logsvc.trusted_proxies', '');
 
 # ---- breached passwords ----
 

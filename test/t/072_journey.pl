@@ -41,7 +41,7 @@ sub signed_in
 {
 	my ($email) = @_;
 	my $r = $t->http(POST => '/api/v1/auth/sign-in', json => { email => $email, password => $password });
-	my ($cookie) = ($r->{headers}{'set-cookie'} // '') =~ /^logsvc_session=(\w{43});/;
+	my ($cookie) = join(' ', map { ref $_ ? @$_ : $_ } $r->{headers}{'set-cookie'} // '') =~ /^logsvc_session=(\w{43});/;
 	return { email => $email, cookie => $cookie };
 }
 

@@ -161,6 +161,9 @@ $t->set('logsvc.oauth_github_client_secret_file', "$dir/secret");
 $t->set('logsvc.oauth_github_client_id', 'our-hub-id');
 is_deeply($t->http(GET => '/api/v1/config')->{json}{data}{oauthProviders}, [ 'google', 'github' ], 'both are on');
 
+# What follows is of providers that know whose an address is; of others see below.
+$t->set("logsvc.oauth_${_}_authority_domains", '*') foreach qw(google github);
+
 # ---- a start ----
 
 my $s = start('google');
@@ -247,6 +250,46 @@ is_answer(sign_in('eve@example.org'), '401 INVALID_CREDENTIALS', 'its password i
 is_answer($t->http(GET => '/api/v1/auth/session', headers => { Cookie => "logsvc_session=$waiting" }), '401 SESSION_EXPIRED', 'its sessions are over');
 is_answer($t->http(POST => '/api/v1/auth/verify-email', json => { token => $link }), '410 LINK_EXPIRED', 'its link is void');
 is($t->sql("SELECT password_hash IS NULL AND verified_at IS NOT NULL FROM logsvc_internal.user_account WHERE email = 'eve\@example.org'"), 't', 'nothing is left of it');
+
+# ---- providers that are no authority for an address ----
+
+$t->set("logsvc.oauth_google_authority_domains", 'example.com, example.net');
+$t->set("logsvc.oauth_github_authority_domains", '');
+$t->sql("SELECT logsvc.create_user('gil\@example.org', 'Gil', '$password'); SELECT logsvc.create_user('hal\@example.net', 'Hal', '$password')");
+sub linked { return $t->sql("SELECT count(*) FROM logsvc_internal.oauth_identity i JOIN logsvc_internal.user_account u ON u.id = i.user_id WHERE u.email = '$_[0]'"); }
+is_answer(google_as('gil-1', 'gil@example.org'), '403 IDENTITY_NOT_LINKED', 'an address of another domain is not enough for an account');
+is_answer(google_as('gil-1', 'gil@example.org', hd => 'example.org'), '403 IDENTITY_NOT_LINKED', 'whatever that provider says of the domain');
+is_answer(github_as(60, address('gil@example.org', 1, 1)), '403 IDENTITY_NOT_LINKED', 'nor is the word of the plain one');
+is(linked('gil@example.org'), 0, 'nothing is linked');
+is($t->sql("SELECT count(*) FROM logsvc.operator_log WHERE action = 'user.login_failed' AND details ->> 'reason' = 'not_linked'"), 3, 'which is written down');
+is_answer(google_as('hal-1', 'hal@example.net'), '302', 'one of a domain of the list is');
+is_answer(google_as('ann-1', 'ann@example.org'), '302', 'who was linked before comes in');
+# Signed in to the account in that browser.
+sub google_with
+{
+	my ($session, $sub, $email) = @_;
+	my $start = start('google');
+	my $plan = { claims => { nonce => $start->{nonce}, sub => $sub, email => $email, email_verified => JSON::PP::true } };
+	return callback($start, { code => encode_base64url(json_encode($plan)), state => $start->{state} }, cookie => "$start->{cookie}; logsvc_session=$session");
+}
+is_answer(google_with('x' x 43, 'gil-1', 'gil@example.org'), '403 IDENTITY_NOT_LINKED', 'a session that is none');
+is_answer(google_with($t->session('hal@example.net'), 'gil-1', 'gil@example.org'), '403 IDENTITY_NOT_LINKED', 'that of somebody else');
+my $old_session = $t->session('gil@example.org');
+$t->sql("UPDATE logsvc_internal.user_session SET expires_at = now() - interval '1 s' WHERE token_hash = sha256('$old_session')");
+is_answer(google_with($old_session, 'gil-1', 'gil@example.org'), '403 IDENTITY_NOT_LINKED', 'one that is over');
+my $own_session = $t->session('gil@example.org');
+is_answer(google_with("$own_session; logsvc_session=" . 'y' x 43, 'gil-1', 'gil@example.org'), '403 IDENTITY_NOT_LINKED', 'two cookies of one name');
+is_answer($r = google_with($own_session, 'gil-1', 'gil@example.org'), '302', 'the session of the account proves it');
+is(user($r)->{user}{email} . ' ' . linked('gil@example.org'), 'gil@example.org 1', 'and the identity is linked');
+is_answer(google_as('gil-1', 'gil@example.org'), '302', 'from then on it is enough');
+# An address that waits for its confirmation has nothing that one could steal, unless somebody gave it something.
+$t->sql("SELECT logsvc.create_user('$_\@example.org') FROM (SELECT 1) x; UPDATE logsvc_internal.user_account SET verified_at = NULL WHERE email = '$_\@example.org'") foreach qw(ida joe);
+$t->organization('waits');
+$t->sql("SELECT logsvc.add_member('waits', 'joe\@example.org', 'admin')");
+is_answer(google_as('ida-1', 'ida@example.org'), '302', 'an account that waits is given to who comes');
+is_answer(google_as('joe-1', 'joe@example.org'), '403 IDENTITY_NOT_LINKED', 'but not one that is a member');
+is_answer(google_as('kim-1', 'kim@example.org'), '302', 'a new one is made');
+$t->set("logsvc.oauth_${_}_authority_domains", '*') foreach qw(google github);
 
 # ---- addresses that are not verified ----
 

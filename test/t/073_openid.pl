@@ -12,7 +12,7 @@ use Test::More;
 use Time::HiRes qw(sleep);
 
 my $dir = PostgreSQL::Test::Utils::tempdir();
-my $t = LogsvcTest->new;
+my $t = LogsvcTest->new(conf => "log_statement = 'none'");
 my $own = $t->url;
 my $port = PostgreSQL::Test::Cluster::get_free_port();
 my $issuer = "http://127.0.0.1:$port";
@@ -126,6 +126,23 @@ is(session(\%elsewhere)->{user}{id}, $first, 'in another browser too');
 my %bob;
 browse(\%bob, $start, 'bob');
 isnt(session(\%bob)->{user}{id}, $first, 'another person is another one');
+
+# An account that is there: this provider is no authority until the operator says so.
+$t->sql("SELECT logsvc.create_user('$_\@example.org', '$_', 'Blue-kettle-and-7-spoons')") foreach qw(finn gwen);
+my %finn;
+is(code(browse(\%finn, $start, 'finn')), '403 IDENTITY_NOT_LINKED', 'an account with the address is not linked by the provider\'s word');
+ok(!exists $finn{'logsvc_session /'}, 'no session');
+$r = $t->http(POST => '/api/v1/auth/sign-in', json => { email => 'finn@example.org', password => 'Blue-kettle-and-7-spoons' });
+my ($password_session) = join(';', map { ref $_ ? @$_ : $_ } $r->{headers}{'set-cookie'}) =~ /logsvc_session=(\w{43})/;
+$finn{'logsvc_session /'} = $password_session;
+is(browse(\%finn, $start, 'finn')->{url}, "$own/", 'who is signed in to it by password links it');
+is((session(\%finn) // {})->{user}{name} . ' ' . (session(\%finn) // {})->{provider}, 'finn google', 'and is in');
+is(browse({}, $start, 'finn')->{url}, "$own/", 'from then on in any browser');
+my %gwen;
+is(code(browse(\%gwen, $start, 'gwen')), '403 IDENTITY_NOT_LINKED', 'another one is not');
+$t->set('logsvc.oauth_google_authority_domains', 'example.org');
+is(browse(\%gwen, $start, 'gwen')->{url}, "$own/", 'until the provider is the authority for the domain');
+is((session(\%gwen) // {})->{user}{name}, 'gwen', 'the account');
 
 # ---- what must not work ----
 

@@ -355,6 +355,48 @@ test_replies(void)
 	addresses("[{\"email\":\"a@x\"},", NULL, false);
 }
 
+/* Who has the last word on whose an address is. */
+static void
+authority(const char *issuer, const char *email, const char *hosted, const char *domains, bool expected)
+{
+	ls_id_person p = {.email = ls_str_make(email, strlen(email)),
+					  .hosted_domain = ls_str_make(hosted, strlen(hosted))};
+
+	ok(ls_id_is_authority(&p, ls_str_make(issuer, strlen(issuer)),
+						  ls_str_make(domains, strlen(domains))) == expected,
+	   email);
+}
+
+static void
+test_authority(void)
+{
+	static const char google[] = "https://accounts.google.com";
+	static const char other[] = "https://id.example.org";
+
+	authority(google, "ann@gmail.com", "", "", true);
+	authority(google, "Ann@GoogleMail.com", "", "", true);
+	authority(google, "ann@acme.test", "acme.test", "", true);
+	authority(google, "ann@ACME.test", "acme.TEST", "", true);
+	authority(google, "ann@acme.test", "", "", false);
+	authority(google, "ann@acme.test", "other.test", "", false);
+	authority(google, "ann@acme.test", "test", "", false);
+	authority(google, "ann@evil.test@gmail.com", "", "", true);
+	authority(google, "ann@gmail.com@evil.test", "", "", false);
+	authority(google, "ann@notgmail.com", "", "", false);
+	authority(google, "gmail.com", "", "", false);
+	authority(google, "ann@", "", "", false);
+	authority(other, "ann@gmail.com", "gmail.com", "", false);
+	authority(other, "ann@acme.test", "acme.test", "", false);
+	authority("", "ann@gmail.com", "gmail.com", "", false);
+	authority(other, "ann@acme.test", "", "acme.test", true);
+	authority(other, "ann@acme.test", "", " other.test , Acme.Test", true);
+	authority(other, "ann@sub.acme.test", "", "acme.test", false);
+	authority(other, "ann@acme.test", "", "acme.tes, cme.test,,", false);
+	authority(other, "ann@acme.test", "", "other.test,*", true);
+	authority(other, "ann", "", "*", false);
+	authority(other, "", "", "*", false);
+}
+
 int
 main(void)
 {
@@ -363,6 +405,7 @@ main(void)
 	test_keys();
 	test_claims();
 	test_replies();
+	test_authority();
 	ls_arena_destroy(arena);
 	return done_testing();
 }
