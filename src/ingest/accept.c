@@ -22,8 +22,13 @@
 /* ms between looks whether there is room for what waits */
 #define RETRY_INTERVAL 10
 
-/* A builder that has grown beyond this is given back after the commit. */
+/*
+ * A builder that has grown beyond the first is given back after the commit, and so are
+ * all that together would keep more than the second.  Each that was ever open keeps a chunk
+ * of its arena, 64 kB.
+ */
 #define BUILDER_KEEP (8 * 1024 * 1024)
+#define BUILDERS_KEEP (64 * 1024 * 1024)
 
 /* Counts what was committed, or gives back what was not; returns the events. */
 static uint32
@@ -76,7 +81,7 @@ bool
 ls_accept_full(const ls_accept *accept)
 {
 	return accept->n_requests >= GROUP_REQUESTS || accept->n_groups >= GROUP_ORGANIZATIONS ||
-		   accept->n_bytes >= GROUP_BYTES;
+		   accept->n_bytes >= GROUP_BYTES || accept->n_memory >= GROUP_MEMORY;
 }
 
 /* ---- builders ---- */
@@ -87,7 +92,11 @@ take_builder(ls_accept *accept)
 	open_part *part = accept->pool;
 
 	if (part != NULL)
+	{
 		accept->pool = part->next;
+		accept->pooled -= part->used;
+		part->used = 0;
+	}
 	else
 	{
 		part = MemoryContextAllocZero(TopMemoryContext, sizeof(open_part));
@@ -104,15 +113,33 @@ take_builder(ls_accept *accept)
 static void
 give_builder(ls_accept *accept, open_part *part)
 {
-	if (ls_arena_used(part->arena) > BUILDER_KEEP)
+	size_t used = ls_arena_used(part->arena);
+
+	accept->n_memory -= part->used;
+	if (used > BUILDER_KEEP || accept->pooled + used > BUILDERS_KEEP)
 	{
 		ls_arena_reset(part->arena);
 		part->builder = NULL;
 	}
 	else
 		ls_part_builder_reset(part->builder);
+	part->used = ls_arena_used(part->arena);
+	accept->pooled += part->used;
 	part->next = accept->pool;
 	accept->pool = part;
+}
+
+/* After a request: what the builders of its group have grown to. */
+static void
+count_memory(ls_accept *accept, sender_group *group)
+{
+	for (open_part *part = group->first; part != NULL; part = part->next)
+	{
+		size_t used = ls_arena_used(part->arena);
+
+		accept->n_memory += used - part->used;
+		part->used = used;
+	}
 }
 
 static sender_group *
@@ -423,12 +450,14 @@ take_request(ls_accept *accept, ls_accept_kind kind, const ls_sender *sender,
 	}
 	for (int attempt = 0; attempt < GROUP_SPARE; attempt++)
 	{
+		sender_group *group;
 		outcome result;
 
 		if (verdict != LS_QUOTA_ACCEPT && verdict != LS_QUOTA_DEFER)
 			break;
-		result = accept_body(accept, kind, find_group(accept, sender, verdict == LS_QUOTA_DEFER),
-							 request, decode, body, events);
+		group = find_group(accept, sender, verdict == LS_QUOTA_DEFER);
+		result = accept_body(accept, kind, group, request, decode, body, events);
+		count_memory(accept, group);
 		if (result != CHANGED)
 			return result == DONE;
 		verdict = ls_quota_ask(sender, &retry_after);

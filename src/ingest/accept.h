@@ -19,12 +19,14 @@
 #define GROUP_ORGANIZATIONS 256
 #define GROUP_SPARE 2 /* one request may open two */
 #define GROUP_BYTES (16 * 1024 * 1024)
+#define GROUP_MEMORY (128 * 1024 * 1024) /* of its builders */
 
 typedef struct open_part
 {
 	ls_arena *arena;
 	ls_part_builder *builder;
 	uint64 batch;
+	size_t used;            /* bytes of the arena, as they were last counted */
 	struct open_part *next; /* of the same organization, or in the pool */
 } open_part;
 
@@ -68,10 +70,12 @@ struct ls_accept
 	sender_group groups[GROUP_ORGANIZATIONS + GROUP_SPARE];
 	int n_groups;
 	size_t n_bytes;
+	size_t n_memory; /* bytes of the groups' builders */
 
 	ls_backlog *backlog; /* what waits for room */
 
 	open_part *pool;   /* empty builders */
+	size_t pooled;     /* bytes of them */
 	ls_arena *arena;   /* lives until the commit is answered */
 	ls_arena *scratch; /* of the decoder */
 	ls_arena *body;    /* of one request, unpacked */
