@@ -2,11 +2,13 @@
 
 -- Runs the tasks that are due.  Each function is told the time, so that tests
 -- can tell it another one.  One that fails undoes its own work only, and is
--- tried again after a minute.  A clock that was set back makes all due.
+-- tried again after a minute.  A clock that was set back makes all due.  One that
+-- waits for a row that some session has locked fails too: the others come after it.
 CREATE FUNCTION logsvc_internal.run_scheduled(at timestamptz DEFAULT clock_timestamp())
 RETURNS TABLE (task text, failure text)
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
+SET lock_timeout = '5s'
 AS $$
 DECLARE
   t logsvc_internal.scheduled_task;

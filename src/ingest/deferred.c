@@ -21,6 +21,8 @@
 #include "utils/timestamp.h"
 #include "utils/uuid.h"
 
+#include "src/store/store.h"
+
 #define ORGANIZATIONS 256 /* of one pass */
 #define ENTRIES 32        /* of one transaction */
 #define LOOK_AGAIN 5000   /* ms; a raised limit is noticed after this time */
@@ -132,6 +134,7 @@ take_rows(void *context)
 	int found;
 	int n;
 
+	ls_store_limit_waits();
 	LS_STOP_POINT("deferred_before_rows");
 	if (SPI_execute_with_args("SELECT id, bytes, rows FROM logsvc_internal.deferred"
 							  " WHERE organization_id = $1 ORDER BY id LIMIT $2 FOR UPDATE",
@@ -173,6 +176,7 @@ discard_rows(void *context)
 					  TimestampTzGetDatum(ls_timestamptz_of_time(ls_quota_now()))};
 	bool isnull;
 
+	ls_store_limit_waits();
 	if (SPI_execute_with_args("SELECT logsvc_internal.discard_deferred($1, $2)", lengthof(types),
 							  (Oid *) types, values, NULL, false, 0) != SPI_OK_SELECT ||
 		SPI_processed != 1)

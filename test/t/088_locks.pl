@@ -46,5 +46,15 @@ foreach my $table (qw(part queue queue_0 part_other))
 	}
 }
 $session->quit;
+
+# A row that a session keeps locked holds up the one scheduled task that needs it, not the others.
+$session = $t->node->background_psql('postgres');
+$session->query_safe(q{BEGIN; LOCK TABLE logsvc_internal.one_time_link IN EXCLUSIVE MODE});
+is($t->sql(q{UPDATE logsvc_internal.scheduled_task SET next_run_at = now(); SET statement_timeout = '60s';
+	SELECT string_agg(task || coalesce(' ' || failure, ''), ', ') FROM logsvc_internal.run_scheduled() WHERE failure IS NOT NULL}),
+	'purge_accounts 55P03', 'the one fails, and is tried again later');
+is($t->sql(q{SELECT count(*) FROM logsvc_internal.scheduled_task WHERE failures = 0 AND last_run_at IS NOT NULL}),
+	$t->sql('SELECT count(*) - 1 FROM logsvc_internal.scheduled_task'), '... and the others have run');
+$session->quit;
 $t->stop;
 done_testing;
