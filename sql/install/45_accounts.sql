@@ -257,10 +257,15 @@ COMMENT ON FUNCTION logsvc_internal.audit_user(uuid, text, text, jsonb) IS
 
 -- ---- sessions ----
 
--- Only servers that nobody else reaches do without Secure.
+-- Only servers that nobody else reaches do without Secure.  By https the name begins with __Host-, so that a browser
+-- takes the cookie from this host only (ls_cookie_name looks for the same).
 CREATE OR REPLACE FUNCTION logsvc_internal.cookie(name text, value text, seconds int) RETURNS text
 LANGUAGE sql STABLE PARALLEL SAFE
-RETURN name || '=' || value || '; Path=/; Max-Age=' || seconds::text
+RETURN CASE
+		WHEN current_setting('logsvc.public_url') ~* '^https:' THEN '__Host-'
+		WHEN current_setting('logsvc.public_url') = ''
+			AND current_setting('logsvc.tls_certificate') <> '' THEN '__Host-'
+		ELSE '' END || name || '=' || value || '; Path=/; Max-Age=' || seconds::text
 	|| '; HttpOnly; SameSite=Lax' || CASE
 		WHEN current_setting('logsvc.public_url') ~* '^http:' THEN ''
 		WHEN current_setting('logsvc.public_url') = ''

@@ -127,6 +127,14 @@ extern void ls_require_operator(void); /* raises FORBIDDEN */
 extern const char *ls_role_name(ls_role role); /* "owner"; "" for NONE */
 extern ls_role ls_role_of_name(const char *name);
 
+/* ---- changes of access data (epoch.c) ---- */
+
+/*
+ * The shared epoch of access data.  Read it before taking the snapshot of a
+ * lookup; what was looked up is good as long as the epoch is the same.
+ */
+extern uint64 ls_access_epoch(void);
+
 /* ---- indexes ---- */
 
 #define LS_INDEX_NAME_LENGTH 64

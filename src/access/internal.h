@@ -37,12 +37,6 @@ extern Datum ls_permission_names(uint32 bits);
 
 /* ---- epoch.c ---- */
 
-/*
- * The shared epoch of access data.  Read it before taking the snapshot of a
- * lookup; what was looked up is good as long as the epoch is the same.
- */
-extern uint64 ls_access_epoch(void);
-
 /* May lookups be cached now, in this transaction and process? */
 extern bool ls_access_cacheable(void);
 
@@ -148,6 +142,14 @@ extern void ls_principal_set_session(const ls_principal *principal);
 extern LS_NORETURN void ls_raise_access(ls_error_id error);
 
 /* ---- user_session.c ---- */
+
+/*
+ * The name of a cookie of ours as browsers send it: with the prefix __Host- when users
+ * come by https, so that no other host of the domain can have set it.  As
+ * logsvc_internal.cookie makes it.  `name` must have room for it.
+ */
+#define LS_COOKIE_NAME_SIZE 64
+extern ls_str ls_cookie_name(const char *plain, char name[LS_COOKIE_NAME_SIZE]);
 
 /* Does the request have a session cookie, good or not? */
 extern bool ls_has_session_cookie(const ls_request *request);

@@ -15,8 +15,6 @@
 #define RANDOM_LENGTH 43 /* in base64 */
 #define URL_LIMIT 1500   /* of redirectTo: it travels in the cookie, which may have 4 kB */
 
-static const ls_str cookie_name = LS_STR("logsvc_oauth");
-
 /* ---- URLs ---- */
 
 /* The URL under which users reach the service, without a slash at its end. */
@@ -142,8 +140,9 @@ ls_oauth_read_cookie(ls_oauth_attempt *a, ls_oauth_state *s)
 	uint8 *plain;
 	ls_reader r;
 	ls_time expires;
+	char name[LS_COOKIE_NAME_SIZE];
 
-	if (!ls_cookie_find(a->request->cookie, cookie_name, &text) ||
+	if (!ls_cookie_find(a->request->cookie, ls_cookie_name("logsvc_oauth", name), &text) ||
 		!ls_base64url_decode(text, a->arena, &sealed) || sealed.len <= LS_SEAL_OVERHEAD)
 		return false;
 	plain = ls_arena_alloc(a->arena, sealed.len);

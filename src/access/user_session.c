@@ -30,21 +30,40 @@ typedef struct cached_session
 	ls_time stored_at;
 } cached_session;
 
-static const ls_str cookie_name = LS_STR("logsvc_session");
+static const char session_cookie[] = "logsvc_session";
 
 static ls_cache cache = {"logsvc sessions", sizeof(cached_session)};
+
+/* Do users come by https, as logsvc.public_url says, or without it the gateway? */
+static bool
+is_https(void)
+{
+	if (ls_is_set(ls_public_url))
+		return pg_strncasecmp(ls_public_url, "https:", 6) == 0;
+	return ls_is_set(ls_tls_certificate);
+}
+
+ls_str
+ls_cookie_name(const char *plain, char name[LS_COOKIE_NAME_SIZE])
+{
+	snprintf(name, LS_COOKIE_NAME_SIZE, "%s%s", is_https() ? "__Host-" : "", plain);
+	return ls_str_of_cstring(name);
+}
 
 bool
 ls_has_session_cookie(const ls_request *request)
 {
 	return request->cookie.len > 0 && memmem(request->cookie.data, request->cookie.len,
-											 cookie_name.data, cookie_name.len) != NULL;
+											 session_cookie, strlen(session_cookie)) != NULL;
 }
 
 bool
 ls_session_cookie(const ls_request *request, ls_str *secret)
 {
-	return ls_cookie_find(request->cookie, cookie_name, secret) && secret->len == SECRET_LENGTH;
+	char name[LS_COOKIE_NAME_SIZE];
+
+	return ls_cookie_find(request->cookie, ls_cookie_name(session_cookie, name), secret) &&
+		   secret->len == SECRET_LENGTH;
 }
 
 /* Is it in the list of those whose pages are ours? */

@@ -104,7 +104,7 @@ sub is_answer
 }
 
 sub cookies { my ($r) = @_; my $c = $r->{headers}{'set-cookie'} // []; return ref $c ? @$c : $c; }
-sub cookie { my ($r, $name) = @_; return (map { /^\Q$name\E=([^;]*)/ ? $1 : () } cookies($r))[0]; }
+sub cookie { my ($r, $name) = @_; return (map { /^(?:__Host-)?\Q$name\E=([^;]*)/ ? $1 : () } cookies($r))[0]; }
 sub parameters { my ($url) = @_; return map { my ($k, $v) = split /=/; $v =~ s/%(..)/chr hex $1/ge; ($k => $v) } split /&/, $url =~ s/^[^?]*\?//r; }
 
 sub start
@@ -175,7 +175,7 @@ like((cookies($s->{r}))[0], qr{^logsvc_oauth=[\w-]+; Path=/; Max-Age=600; HttpOn
 unlike(decode_base64url($s->{cookie}), qr/\Q$s->{state}\E|\Q$s->{nonce}\E|\Q$own\E/, 'is sealed');
 is($s->{r}{headers}{'cache-control'}, 'no-store', 'and nobody keeps it');
 $t->set('logsvc.public_url', 'https://logs.example/');
-like((cookies(start('google')->{r}))[0], qr/; Secure$/, 'https: a Secure cookie');
+like((cookies(start('google')->{r}))[0], qr/^__Host-logsvc_oauth=[\w-]+; Path=\/; .*; Secure$/, 'https: a Secure cookie of this host only');
 is({ %{ start('google') } }->{redirect_uri}, 'https://logs.example/api/v1/auth/oauth/google/callback', 'the URL under which users come');
 $t->set('logsvc.public_url', $own);
 $s = start('github');
