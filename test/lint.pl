@@ -25,8 +25,8 @@ my %public = (
 # One library, one place.
 my @libraries = (
 	[qr/<curl\//, qr/^src\/base\/curl\.c$/, 'libcurl'],
-	[qr/<microhttpd\.h>/, qr/^src\/http\/gateway\w*\.[ch]$/, 'libmicrohttpd'],
-	[qr/<openssl\//, qr/^src\/base\/(crypto|digest)\.c$/, 'OpenSSL'],
+	
+	[qr/<openssl\//, qr/^src\/(base\/(crypto|digest)|http\/gateway_tls)\.c$/, 'OpenSSL'],
 	[qr/<(zstd|lz4\w*)\.h>/, qr/^src\/store\/part_codec\.c$/, 'zstd and lz4'],
 	[qr/<snappy[\w-]*\.h>/, qr/^src\/ingest\/unsnap\.c$/, 'snappy'],
 	[qr/<zlib\.h>/, qr/^src\/ingest\/gunzip\.c$/, 'zlib'],

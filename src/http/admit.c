@@ -83,8 +83,12 @@ within_rate(const ls_request *request, const ls_principal *principal, bool refus
 	if (route->rate_class[0] == '\0' || !ls_rate_limit_of(route->rate_class, &of))
 		return true;
 	ls_rate_key(principal, request, of.scope, key);
-	if (refused)
+	if (refused || (request->flags & LS_REQUEST_CHECK) != 0)
+	{
+		/* Who has nothing left need not send the body. */
 		ls_rate_limit_look(route->rate_class, key, of.per_minute, &state);
+		within = refused || state.remaining > 0;
+	}
 	else
 		within = ls_rate_limit_take(route->rate_class, key, of.per_minute, &state);
 	ls_response_header(response, LS_STR("X-RateLimit-Limit"), number_text(arena, state.limit));
@@ -247,6 +251,12 @@ ls_http_admit(const ls_request *request, ls_arena *arena, ls_principal *principa
 	if (!within_rate(request, principal, false, arena, response) ||
 		(request->carried.len == 0 && !ls_http_within_time(request, principal, arena, response)))
 		return false;
+	if ((request->flags & LS_REQUEST_CHECK) != 0)
+	{
+		response->status = LS_STATUS_GO_ON;
+		response->n_headers = 0;
+		return false;
+	}
 	if ((request->flags & LS_REQUEST_BODY_TOO_LARGE) != 0 ||
 		(route->pool == LS_POOL_EXECUTOR && request->body.len > LS_EXECUTOR_BODY_LIMIT))
 	{

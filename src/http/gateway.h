@@ -29,7 +29,11 @@ typedef struct ls_gateway_config
 	int body_timeout;     /* ms from the last header to the last byte of the body */
 	int idle_timeout;     /* ms without a request on a kept connection */
 	size_t body_limit;    /* bytes; beyond it LS_REQUEST_BODY_TOO_LARGE */
-	size_t memory_limit;  /* bytes of all bodies being read together */
+	size_t memory_limit;  /* bytes of all bodies whose requests are not answered, together */
+
+	/* Settings that may change meanwhile; NULL: not set. */
+	const char *const *trusted_proxies; /* networks whose X-Forwarded-For is believed */
+	const char *const *public_url;
 } ls_gateway_config;
 
 typedef enum ls_gateway_severity
@@ -44,14 +48,21 @@ typedef struct ls_gateway_hooks
 	void *context;
 
 	/*
-	 * A complete request, or one whose body is over the limit
-	 * (LS_REQUEST_BODY_TOO_LARGE; its credentials are to be judged first).  Its
-	 * texts live until the hook returns.  True: it was taken and will be answered
+	 * A complete request, or one without its body: because that is over the limit
+	 * (LS_REQUEST_BODY_TOO_LARGE; its credentials are to be judged first), or
+	 * because more than 64 KB are to come (LS_REQUEST_CHECK; the answer
+	 * LS_STATUS_GO_ON has the rest read, and then it comes again).  Its texts live until the hook returns.  True: it was taken and will be answered
 	 * by ls_gateway_respond, which may be called from inside the hook.  False:
 	 * answer at once with *refusal (its texts must live until the hook is called
 	 * again).
 	 */
 	bool (*request)(void *context, const ls_request *request, ls_response *refusal);
+
+	/*
+	 * Has the sender of the request, as its header shows it, been told to go on a
+	 * moment ago?  Then it is not checked before its body is read.
+	 */
+	bool (*is_known)(void *context, const ls_request *request);
 
 	/* The client of a taken request has gone; do not answer it any more. */
 	void (*cancel)(void *context, uint64_t request_id);
@@ -106,6 +117,12 @@ extern bool ls_gateway_idle(const ls_gateway *gateway);
 extern void ls_gateway_stop(ls_gateway *gateway);
 
 /* ---- routes (routes.def) ---- */
+
+/* What the service is; also the answer of "/" to who is no client of Elasticsearch. */
+#define LS_ABOUT_PATH "/api/v1"
+
+/* Bodies of what executors do: questions and settings, not events. */
+#define LS_EXECUTOR_BODY_LIMIT ((size_t) 1024 * 1024)
 
 typedef enum ls_pool
 {

@@ -1,11 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * gateway_connection.c
- *	  The table of connections: their events, their deadlines, who owns them.
- *
- * MHD looks at a connection only while it reads or writes.  Everything else is
- * noticed here: a client that goes away while a worker works, and a client that
- * is too slow.
+ *	  The table of connections: their events, their deadlines, their ends.
  *
  * Is a client that has shut down its sending side gone?  The socket cannot
  * tell: close() and shutdown(SHUT_WR) look alike (EPOLLRDHUP).  So an interim
@@ -15,27 +11,25 @@
  *-------------------------------------------------------------------------
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <linux/tcp.h> /* netinet/tcp.h lacks tcpi_bytes_acked */
 #include <netinet/in.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
-#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "src/http/gateway_internal.h"
 
+#define PARK_LOOK_MS 50
+
 bool
 ls_connections_create(ls_gateway *gateway)
 {
-	int n = gateway->config.connection_limit;
-
-	gateway->connections = calloc((size_t) n, sizeof(ls_connection));
-	gateway->dispatched = calloc((size_t) n, sizeof(ls_connection *));
-	if (gateway->connections == NULL || gateway->dispatched == NULL)
+	gateway->n_slots = gateway->config.connection_limit + GATEWAY_RESERVE;
+	gateway->connections = calloc((size_t) gateway->n_slots, sizeof(ls_connection));
+	if (gateway->connections == NULL)
 		return false;
-	for (int i = n - 1; i >= 0; i--)
+	for (int i = gateway->n_slots - 1; i >= 0; i--)
 	{
 		ls_connection *c = &gateway->connections[i];
 
@@ -53,13 +47,16 @@ ls_connections_create(ls_gateway *gateway)
 void
 ls_connections_destroy(ls_gateway *gateway)
 {
-	for (int i = 0; gateway->connections != NULL && i < gateway->config.connection_limit; i++)
+	for (int i = 0; gateway->connections != NULL && i < gateway->n_slots; i++)
 	{
-		free(gateway->connections[i].target);
-		free(gateway->connections[i].body);
+		ls_connection *c = &gateway->connections[i];
+
+		free(c->in);
+		free(c->out);
+		free(c->header);
+		free(c->body);
 	}
 	free(gateway->connections);
-	free(gateway->dispatched);
 }
 
 /* Slot and generation, so that an answer finds its request or nothing. */
@@ -73,79 +70,113 @@ ls_connection *
 ls_connection_open(ls_gateway *gateway, int fd)
 {
 	ls_connection *c = gateway->first_free;
-	struct epoll_event event = {.events = EPOLLIN | EPOLLRDHUP | EPOLLET, .data.ptr = c};
+	struct epoll_event event = {.events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET, .data.ptr = c};
 
 	if (c == NULL || epoll_ctl(gateway->epoll_fd, EPOLL_CTL_ADD, fd, &event) != 0)
 		return NULL;
 	gateway->first_free = c->next_free;
 	gateway->n_open++;
 	c->fd = fd;
-	c->mhd = NULL;
 	c->state = CONNECTION_IDLE;
 	c->half_closed = false;
-	c->served = false;
-	c->linger_after = false;
-	c->suspended = false;
+	c->drained = false;
+	c->reserved = false;
 	c->lingered = 0;
-	memset(&c->scan, 0, sizeof(c->scan));
+	c->in_len = 0;
+	c->in_fresh = false;
+	c->out_len = c->out_sent = 0;
 	ls_request_reset(c);
 	return c;
 }
 
+/* Buffers larger than what most requests need do not stay with a slot. */
 static void
-free_slot(ls_connection *c)
+drop_buffer(char **buffer, size_t *capacity)
+{
+	if (*capacity <= GATEWAY_KEPT_BODY)
+		return;
+	free(*buffer);
+	*buffer = NULL;
+	*capacity = 0;
+}
+
+void
+ls_connection_leave_reserve(ls_connection *c)
 {
 	ls_gateway *gateway = c->gateway;
+	int i = 0;
+
+	if (!c->reserved)
+		return;
+	c->reserved = false;
+	while (gateway->reserve[i] != c)
+		i++;
+	gateway->n_reserve--;
+	memmove(&gateway->reserve[i], &gateway->reserve[i + 1],
+			(size_t) (gateway->n_reserve - i) * sizeof(ls_connection *));
+}
+
+/* Within the limit there is a place for it now. */
+static void
+get_place(ls_connection *c)
+{
+	ls_connection_leave_reserve(c);
+	ls_connection_deadline(c, DEADLINE_NONE);
+	c->state = CONNECTION_BODY;
+	ls_request_proceed(c);
+	if (c->state != CONNECTION_FREE)
+		ls_connection_go_on(c);
+}
+
+/* Those that wait for a place get what has become free, the first one first. */
+static void
+give_places(ls_gateway *gateway)
+{
+	ls_connection *parked;
+
+	gateway->place_freed = false;
+	while ((parked = gateway->first_deadline[DEADLINE_PARK]) != NULL &&
+		   ls_gateway_has_place(gateway, parked))
+		get_place(parked);
+}
+
+/*
+ * Ends a connection at once.  Whatever a worker still does for it is cancelled, or
+ * it would go on with it.
+ */
+void
+ls_connection_close(ls_connection *c)
+{
+	ls_gateway *gateway = c->gateway;
+	bool cancel = c->state == CONNECTION_CHECKING || c->state == CONNECTION_WAITING ||
+				  (c->streaming && !c->stream_ended);
+	uint64_t id = ls_connection_request_id(c);
+	bool had_place = !c->reserved;
 
 	ls_connection_deadline(c, DEADLINE_NONE);
 	ls_request_reset(c);
-	c->state = CONNECTION_FREE;
-	c->mhd = NULL;
+	ls_share_leave(c);
+	ls_connection_leave_reserve(c);
+	ls_tls_close(c->tls);
+	c->tls = NULL;
+	close(c->fd); /* and epoll forgets it */
 	c->fd = -1;
+	drop_buffer(&c->in, &c->in_capacity);
+	drop_buffer(&c->out, &c->out_capacity);
+	c->state = CONNECTION_FREE;
 	c->next_free = gateway->first_free;
 	gateway->first_free = c;
 	gateway->n_open--;
-	if (gateway->accept_paused && !gateway->draining)
+	if (cancel)
+		gateway->hooks.cancel(gateway->hooks.context, id);
+	if (!had_place || gateway->draining)
+		return;
+	gateway->place_freed = true;
+	if (gateway->accept_paused)
 	{
 		gateway->accept_again = 0;
 		ls_gateway_watch_listeners(gateway, true);
 	}
-}
-
-/*
- * Keeps the socket open behind MHD's back, to linger on it: of a TLS connection
- * only MHD can send the answer, and it closes at once.
- */
-static bool
-outlive_engine(ls_connection *c)
-{
-	struct epoll_event event = {.events = EPOLLIN | EPOLLRDHUP | EPOLLET, .data.ptr = c};
-	int fd = fcntl(c->fd, F_DUPFD_CLOEXEC, 0);
-
-	if (fd < 0)
-		return false;
-	if (epoll_ctl(c->gateway->epoll_fd, EPOLL_CTL_ADD, fd, &event) != 0)
-	{
-		close(fd);
-		return false;
-	}
-	ls_request_reset(c);
-	c->mhd = NULL;
-	c->fd = fd;
-	c->state = CONNECTION_LINGER;
-	ls_connection_deadline(c, DEADLINE_LINGER);
-	shutdown(fd, SHUT_WR);
-	return true;
-}
-
-/* MHD is about to close the socket. */
-void
-ls_connection_release(ls_connection *c)
-{
-	epoll_ctl(c->gateway->epoll_fd, EPOLL_CTL_DEL, c->fd, NULL);
-	if (!c->linger_after || c->state == CONNECTION_DEAD || c->gateway->stopping ||
-		!outlive_engine(c))
-		free_slot(c);
 }
 
 /* ---- deadlines ---- */
@@ -162,6 +193,8 @@ duration(const ls_gateway *gateway, deadline_kind kind)
 			return gateway->config.body_timeout;
 		case DEADLINE_IDLE:
 			return gateway->config.idle_timeout;
+		case DEADLINE_PARK:
+			return GATEWAY_PARK_MS;
 		default:
 			return GATEWAY_LINGER_MS;
 	}
@@ -208,6 +241,9 @@ ls_connections_next_deadline(const ls_gateway *gateway)
 		if (c != NULL && (next < 0 || c->deadline < next))
 			next = c->deadline;
 	}
+	/* Who waits for a place may get that of one that has become idle. */
+	if (gateway->first_deadline[DEADLINE_PARK] != NULL && next > gateway->now + PARK_LOOK_MS)
+		next = gateway->now + PARK_LOOK_MS;
 	return next;
 }
 
@@ -231,12 +267,17 @@ expire(ls_connection *c)
 	switch (c->deadline_kind)
 	{
 		case DEADLINE_HEADER:
-			ls_reply_raw_refusal(c, 408, "REQUEST_TIMEOUT",
-								 "The request header did not arrive in time");
+			if (c->state == CONNECTION_HANDSHAKE || c->state == CONNECTION_IDLE)
+				ls_connection_close(c);
+			else
+				ls_reply_now(c, 408, "REQUEST_TIMEOUT",
+							 "The request header did not arrive in time");
 			break;
 		case DEADLINE_BODY:
-			ls_reply_raw_refusal(c, 408, "REQUEST_TIMEOUT",
-								 "The request body did not arrive in time");
+			ls_reply_now(c, 408, "REQUEST_TIMEOUT", "The request body did not arrive in time");
+			break;
+		case DEADLINE_PARK:
+			ls_reply_now(c, 503, "SERVICE_UNAVAILABLE", "Too many connections are open");
 			break;
 		case DEADLINE_WRITE:
 			if (answer_progresses(c))
@@ -261,151 +302,131 @@ ls_connections_expire(ls_gateway *gateway)
 		while ((c = gateway->first_deadline[kind]) != NULL && c->deadline <= gateway->now)
 			expire(c);
 	}
+	if (!gateway->draining)
+		give_places(gateway);
 }
 
-/* ---- ownership ---- */
+/* ---- the end of an answer that came before that of its request ---- */
 
-void
-ls_connection_suspend(ls_connection *c)
+static void
+discard(ls_connection *c)
 {
-	if (!c->suspended)
+	for (;;)
 	{
-		c->suspended = true;
-		MHD_suspend_connection(c->mhd);
-	}
-}
+		ssize_t n = recv(c->fd, c->gateway->scratch, sizeof(c->gateway->scratch), MSG_DONTWAIT);
 
-void
-ls_connection_resume(ls_connection *c)
-{
-	if (c->suspended)
-	{
-		c->suspended = false;
-		c->gateway->resumed = true;
-		MHD_resume_connection(c->mhd);
+		if (n < 0 && (errno == EAGAIN || errno == EINTR))
+			return;
+		if (n > 0)
+			c->lingered += (uint64_t) n;
+		if (n <= 0 || c->lingered > GATEWAY_LINGER_BYTES)
+		{
+			ls_connection_close(c);
+			return;
+		}
 	}
 }
 
 /*
- * Suspends what went to workers in this run.  Not done inside the access
- * handler: suspended there, MHD would think on resumption that it waits for
- * input, read first, and drop the answer to a client that has half-closed.
+ * The answer is written but the request was not read to its end.  Closing now
+ * would make the kernel send a reset, and the client could lose the answer; so
+ * what still comes is thrown away for a while.
  */
 void
-ls_connections_suspend_dispatched(ls_gateway *gateway)
+ls_connection_linger(ls_connection *c)
 {
-	for (int i = 0; i < gateway->n_dispatched; i++)
-	{
-		ls_connection *c = gateway->dispatched[i];
-
-		if (c->state != CONNECTION_WAITING || c->answer != NULL)
-			continue;
-		ls_connection_suspend(c);
-		if (c->half_closed)
-			ls_connection_probe(c);
-	}
-	gateway->n_dispatched = 0;
+	if (c->tls != NULL)
+		ls_tls_say_goodbye(c->tls);
+	shutdown(c->fd, SHUT_WR);
+	ls_request_reset(c);
+	c->in_len = 0;
+	c->state = CONNECTION_LINGER;
+	ls_connection_deadline(c, DEADLINE_LINGER);
+	discard(c);
 }
 
-/* Ends a connection at once; MHD closes it in its next run. */
-void
-ls_connection_close(ls_connection *c)
-{
-	if (c->mhd == NULL)
-	{
-		/* It has outlived MHD. */
-		epoll_ctl(c->gateway->epoll_fd, EPOLL_CTL_DEL, c->fd, NULL);
-		close(c->fd);
-		free_slot(c);
-		return;
-	}
-	if (c->streaming && !c->stream_ended)
-	{
-		/* A worker would go on for ever. */
-		c->stream_ended = true;
-		c->gateway->hooks.cancel(c->gateway->hooks.context, ls_connection_request_id(c));
-	}
-	c->state = CONNECTION_DEAD;
-	c->generation++;
-	ls_connection_deadline(c, DEADLINE_NONE);
-	shutdown(c->fd, SHUT_RDWR);
-	ls_connection_resume(c);
-}
+/* ---- events ---- */
 
-/* The client of a waiting request has gone. */
-void
-ls_connection_cancel(ls_connection *c)
-{
-	uint64_t id = ls_connection_request_id(c);
-
-	ls_connection_close(c);
-	c->gateway->hooks.cancel(c->gateway->hooks.context, id);
-}
-
-void
-ls_connection_probe(ls_connection *c)
+/* The client of a waiting request has sent all that it will. */
+static void
+probe(ls_connection *c)
 {
 	static const char interim[] = "HTTP/1.1 100 Continue\r\n\r\n";
 	ssize_t n;
 
-	if (c->gateway->tls)
+	if (c->tls != NULL)
 	{
-		/* Not ours to write to; TLS has no half-closed clients to speak of. */
-		ls_connection_cancel(c);
+		/* TLS has no half-closed clients to speak of. */
+		ls_connection_close(c);
 		return;
 	}
-	if (c->probed || c->check.minor == 0)
+	if (c->probed || c->scan.check.minor == 0)
 		return;
 	c->probed = true;
 	n = send(c->fd, interim, sizeof(interim) - 1, MSG_DONTWAIT | MSG_NOSIGNAL);
 	if (n < 0 && errno != EAGAIN && errno != EINTR)
-		ls_connection_cancel(c);
+		ls_connection_close(c);
 }
 
-/* ---- events ---- */
+void
+ls_connection_go_on(ls_connection *c)
+{
+	ls_gateway *gateway = c->gateway;
+
+	if (c->ready)
+		return;
+	c->ready = true;
+	c->next_ready = NULL;
+	if (gateway->last_ready != NULL)
+		gateway->last_ready->next_ready = c;
+	else
+		gateway->first_ready = c;
+	gateway->last_ready = c;
+}
 
 void
 ls_connection_event(ls_connection *c, uint32_t events)
 {
 	bool broken = (events & (EPOLLHUP | EPOLLERR)) != 0;
-	int pending = 0;
 
 	if ((events & EPOLLRDHUP) != 0)
 		c->half_closed = true;
+	/* TLS may have to write before it can read. */
+	if (c->tls != NULL || (events & ~(uint32_t) EPOLLOUT) != 0)
+		c->drained = false;
 	switch (c->state)
 	{
-		case CONNECTION_GATED:
-			ls_connection_gate_event(c);
+		case CONNECTION_FREE:
 			break;
-		case CONNECTION_IDLE:
-			/* Between requests the event may be old: MHD may have read and answered. */
-			if ((events & EPOLLIN) != 0 && c->served && ioctl(c->fd, FIONREAD, &pending) == 0 &&
-				pending > 0)
-			{
-				c->state = CONNECTION_HEADER;
-				ls_connection_deadline(c, DEADLINE_HEADER);
-			}
+		case CONNECTION_CHECKING:
+			if (broken)
+				ls_connection_close(c);
 			break;
 		case CONNECTION_WAITING:
-			if (c->answer != NULL)
-				break; /* MHD finds out when it sends */
 			if (broken)
-				ls_connection_cancel(c);
-			else if (c->half_closed && c->suspended)
-				ls_connection_probe(c);
+				ls_connection_close(c);
+			else if (c->half_closed && c->complete)
+				probe(c);
 			break;
 		case CONNECTION_WRITING:
-			/* Between two pieces MHD does not look; no reader of a stream half-closes. */
-			if (c->streaming && c->suspended && (broken || c->half_closed))
+			/* No reader of a stream half-closes. */
+			if (broken || (c->streaming && c->half_closed))
+				ls_connection_close(c);
+			else
+				ls_reply_flush(c);
+			break;
+		case CONNECTION_PARKED:
+			if (broken)
 				ls_connection_close(c);
 			break;
 		case CONNECTION_LINGER:
 			if (broken)
 				ls_connection_close(c);
 			else
-				ls_connection_discard(c);
+				discard(c);
 			break;
 		default:
-			break; /* MHD sees it too */
+			ls_connection_drive(c);
+			break;
 	}
 }

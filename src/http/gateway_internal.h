@@ -3,10 +3,10 @@
  * gateway_internal.h
  *	  What the files of the gateway share; nobody else includes it.
  *
- * A connection is owned in turns.  MHD owns it while it reads a request or
- * writes an answer.  The gateway owns it, suspended in MHD, while the header
- * of its first request is not complete (GATED), while a worker has the request
- * (WAITING) and while the rest of a refused request is thrown away (LINGER).
+ * A connection is driven (gateway_drive.c) while it wants input: its handshake,
+ * a header, a body.  It is not read from while a worker has its request
+ * (CHECKING, WAITING), while it waits for a place (PARKED) and while its answer
+ * is on the way (WRITING).
  *
  *-------------------------------------------------------------------------
  */
@@ -17,7 +17,7 @@
 #error "the gateway must not see PostgreSQL headers"
 #endif
 
-#include <microhttpd.h>
+#include <sys/types.h>
 
 #include "src/http/gateway.h"
 #include "src/http/http_syntax.h"
@@ -26,11 +26,17 @@
 #error "the gateway must not see PostgreSQL headers"
 #endif
 
-/* Memory of MHD for one connection: bounds the header, sizes its reads. */
-#define GATEWAY_CONNECTION_MEMORY (32 * 1024)
-
-/* Largest header that the gate lets pass: MHD needs some of its memory itself. */
+/* Largest header of a request. */
 #define GATEWAY_HEADER_LIMIT (16 * 1024)
+
+/* Bytes that are read at a time; more of a connection never waits to be parsed. */
+#define GATEWAY_READ_SIZE (32 * 1024)
+
+/* Bytes of a body that are kept before a worker has looked who sends it. */
+#define GATEWAY_UNCHECKED_BODY (64 * 1024)
+
+/* Head of an answer. */
+#define GATEWAY_HEAD_SIZE (32 * 1024)
 
 /* A refused request's body up to this size is read to keep the connection. */
 #define GATEWAY_DISCARD_LIMIT (64 * 1024)
@@ -39,8 +45,11 @@
 #define GATEWAY_LINGER_MS 2000
 #define GATEWAY_LINGER_BYTES ((uint64_t) 64 * 1024 * 1024)
 
-/* Turns of MHD that a TLS connection gets for what has arrived, before it sleeps. */
-#define GATEWAY_HANDSHAKE_RUNS 16
+/* How long a request waits for a place when all connections are in use. */
+#define GATEWAY_PARK_MS 2000
+
+/* Connections beyond the limit: for health checks, and for who waits for a place. */
+#define GATEWAY_RESERVE 32
 
 /* A body buffer up to this size stays with its connection. */
 #define GATEWAY_KEPT_BODY (16 * 1024)
@@ -53,14 +62,15 @@
 typedef enum connection_state
 {
 	CONNECTION_FREE,
-	CONNECTION_GATED,   /* suspended: the first header (the TLS handshake) is not complete */
-	CONNECTION_IDLE,    /* between requests */
-	CONNECTION_HEADER,  /* the first byte of a request has come */
-	CONNECTION_BODY,    /* the header was fine, the body is being read */
-	CONNECTION_WAITING, /* suspended: a worker has the request */
-	CONNECTION_WRITING, /* the answer is in MHD's hands */
-	CONNECTION_LINGER,  /* suspended: answered, input is thrown away */
-	CONNECTION_DEAD     /* to be closed by MHD as soon as it looks at it */
+	CONNECTION_HANDSHAKE, /* of TLS */
+	CONNECTION_IDLE,      /* not a byte of the next request has come */
+	CONNECTION_HEADER,    /* the first byte of a request has come */
+	CONNECTION_PARKED,    /* the header is there, a place for the request is not */
+	CONNECTION_BODY,      /* the header was fine, the body is being read */
+	CONNECTION_CHECKING,  /* a worker looks who sends the body */
+	CONNECTION_WAITING,   /* a worker has the request */
+	CONNECTION_WRITING,   /* the answer is on the way */
+	CONNECTION_LINGER     /* answered; input is thrown away */
 } connection_state;
 
 /*
@@ -74,6 +84,7 @@ typedef enum deadline_kind
 	DEADLINE_IDLE,
 	DEADLINE_WRITE,
 	DEADLINE_LINGER,
+	DEADLINE_PARK,
 	DEADLINE_KINDS,
 	DEADLINE_NONE = DEADLINE_KINDS
 } deadline_kind;
@@ -81,7 +92,6 @@ typedef enum deadline_kind
 /* First member of whatever is registered in the gateway's epoll set. */
 typedef enum watch_kind
 {
-	WATCH_ENGINE,
 	WATCH_LISTENER,
 	WATCH_CONNECTION
 } watch_kind;
@@ -110,13 +120,23 @@ typedef enum ls_status_form
 	STATUS_ELASTIC /* {"error": {"type", "reason"}, "status"} */
 } ls_status_form;
 
+typedef struct ls_tls ls_tls;               /* of a connection */
+typedef struct ls_tls_server ls_tls_server; /* of the gateway */
+typedef struct ls_share ls_share;           /* what one address has */
+typedef enum ls_io
+{
+	IO_OK,
+	IO_AGAIN,
+	IO_END
+} ls_io; /* END: the peer has gone, or broke TLS */
+
 typedef struct ls_connection
 {
 	ls_watch watch;
 	connection_state state;
 	ls_gateway *gateway;
-	struct MHD_Connection *mhd; /* NULL when it has outlived MHD */
 	int fd;
+	ls_tls *tls; /* NULL: plain */
 	uint32_t slot;
 	uint32_t generation; /* of the request; makes its id unique */
 	struct ls_connection *next_free;
@@ -126,49 +146,77 @@ typedef struct ls_connection
 	struct ls_connection *earlier;
 	struct ls_connection *later;
 
-	ls_http_scan scan;     /* of the first header, while GATED */
-	uint64_t woken_at_run; /* of gateway->runs: when its TLS handshake last had news */
-	bool served;           /* a request has been completed */
-	bool linger_after;     /* the answer that MHD sends comes before the request's end */
+	ls_share *share;
+	struct ls_connection *share_before;
+	struct ls_connection *share_after;
+	bool reserved;  /* beyond the limit of connections */
+	bool forwarded; /* its share is that of the client behind a proxy */
+
+	bool ready; /* in the gateway's list of those that go on */
+	struct ls_connection *next_ready;
+	bool drained;          /* the socket has nothing to read, until an event says so */
 	bool half_closed;      /* the peer sends no more */
-	bool suspended;        /* in MHD */
 	uint64_t lingered;     /* bytes thrown away */
 	uint64_t acknowledged; /* by the peer, at the last look (WRITING) */
 
+	/* what was read and belongs to no request yet, or to an incomplete header */
+	char *in;
+	size_t in_len;
+	size_t in_capacity;
+	bool in_fresh; /* nobody has looked at it */
+
+	/* what is to be written */
+	char *out;
+	size_t out_len;
+	size_t out_sent;
+	size_t out_capacity;
+
 	/* the request */
-	bool begun;     /* the access handler has seen it */
-	bool complete;  /* it has been read to its end */
-	bool head;      /* HEAD: no body in the answer */
-	bool probed;    /* an interim answer was sent to see whether the peer lives */
-	bool too_large; /* the body was refused, a worker says with which status */
-	int route;      /* index, -1: none */
-	ls_http_check check;
-	ls_request request; /* header texts are views into MHD's memory */
+	ls_http_scan scan;
+	ls_http_chunks chunks;
+	ls_request request;   /* its texts: in what is being read, or in `header` */
+	bool asks_close;      /* Connection: close */
+	bool asks_keep_alive; /* Connection: keep-alive */
+	bool elastic;         /* it looks like a client of Elasticsearch */
+	char *header;         /* kept while the body is read */
+	size_t header_len;
+	uint64_t body_left; /* bytes that Content-Length still promises */
+	bool complete;      /* it has been read to its end */
+	bool head;          /* HEAD: no body in the answer */
+	bool close_after;   /* the client wants no other */
+	bool probed;        /* an interim answer was sent to see whether the peer lives */
+	bool checked;       /* a worker has said that its sender may go on */
+	int route;          /* index, -1: none */
 	ls_status_form status_form;
 	ls_refusal refusal; /* decided, to be sent when the body has been read */
 	char allow[64];     /* for 405 and OPTIONS */
-	char *target;       /* the request target as sent, then the decoded parameter */
-	size_t target_size; /* allocated */
-	size_t target_len;
-	const char *target_place; /* where MHD holds it */
+	char *decoded;      /* {id} */
 	char *body;
 	size_t body_len;
 	size_t body_capacity;
 	size_t body_counted; /* part of gateway->body_memory */
 	size_t discarded;
-	struct MHD_Response *answer; /* of the worker, until MHD takes it */
-	int answer_status;
 	bool streaming;    /* the answer comes in pieces */
 	bool stream_ended; /* there are no more */
-	char *stream;      /* what MHD has not taken yet */
-	size_t stream_len;
-	size_t stream_taken;
-	size_t stream_capacity;
 
 	char request_id[LS_REQUEST_ID_MAX];
 	size_t request_id_len;
+	uint8_t address[16]; /* of the peer, as shares count it */
 	char remote[64];
 } ls_connection;
+
+/* The connections of one address (of IPv6: one /64) and the memory of their bodies. */
+struct ls_share
+{
+	uint8_t key[16];
+	int count;
+	size_t bytes;
+	ls_connection *first; /* in order of arrival */
+	ls_connection *last;
+	ls_share *next;         /* in its bucket, or free */
+	ls_share *fewer_before; /* among those with as many connections */
+	ls_share *fewer_after;
+};
 
 typedef struct ls_listener
 {
@@ -178,44 +226,50 @@ typedef struct ls_listener
 
 struct ls_gateway
 {
-	ls_watch engine_watch;
 	ls_gateway_config config;
 	ls_gateway_hooks hooks;
-	struct MHD_Daemon *mhd;
 	int epoll_fd;
-	bool tls;
+	ls_tls_server *tls; /* NULL: plain */
 	bool draining;
 	bool stopping;
-	bool resumed; /* MHD must run: a connection was resumed */
 
 	ls_listener listeners[GATEWAY_LISTENERS];
 	int n_listeners;
 	bool accept_ready;
 	bool accept_paused;   /* listeners are not watched */
-	int64_t accept_again; /* with accept_paused for lack of descriptors: when */
-	ls_connection *accepting;
+	int64_t accept_again; /* with accept_paused: when */
 
-	ls_connection *connections; /* config.connection_limit of them */
-	ls_connection **dispatched; /* handed to workers in this run of MHD */
-	int n_dispatched;
+	ls_connection *connections; /* n_slots of them */
+	int n_slots;
 	ls_connection *first_free;
 	int n_open;
+	ls_connection *reserve[GATEWAY_RESERVE]; /* of them: beyond the limit, the oldest first */
+	int n_reserve;
+	bool place_freed; /* since somebody was given one */
+	ls_connection *first_ready;
+	ls_connection *last_ready;
 
 	ls_connection *first_deadline[DEADLINE_KINDS];
 	ls_connection *last_deadline[DEADLINE_KINDS];
-	int64_t now;   /* ms, monotonic; as of this step */
-	uint64_t runs; /* of MHD, so far */
+	int64_t now; /* ms, monotonic; as of this step */
+
+	ls_share *shares; /* n_slots of them */
+	ls_share *free_shares;
+	ls_share **share_buckets;
+	ls_share **shares_by_count; /* heads of lists, by the number of connections */
+	int largest_share;
+	uint64_t share_seed;
 
 	size_t body_memory; /* of all connections */
 	uint64_t random[2];
+	int64_t date_second; /* of `date` */
+	char date[32];
 
 	ls_arena *status_arena; /* of the answer being translated */
 	char *openapi;
 	size_t openapi_len;
-	char *certificate;
-	char *key;
-	char start_error[256];                  /* what MHD said while it started */
-	char scratch[GATEWAY_HEADER_LIMIT + 1]; /* for looking at first headers */
+	char scratch[GATEWAY_READ_SIZE + 1]; /* what is being read */
+	char head[GATEWAY_HEAD_SIZE];        /* of the answer being made */
 };
 
 /* gateway.c */
@@ -227,51 +281,70 @@ extern bool ls_gateway_listen(ls_gateway *gateway, char *error, size_t error_siz
 extern void ls_gateway_accept(ls_gateway *gateway);
 extern void ls_gateway_watch_listeners(ls_gateway *gateway, bool watch);
 extern void ls_gateway_close_listeners(ls_gateway *gateway);
+extern bool ls_gateway_has_place(ls_gateway *gateway, const ls_connection *for_whom);
+
+/* gateway_tls.c: TLS, over non-blocking sockets */
+extern ls_tls_server *ls_tls_server_create(const char *certificate, const char *key, char *error,
+										   size_t error_size);
+extern void ls_tls_server_destroy(ls_tls_server *server);
+extern ls_tls *ls_tls_open(ls_tls_server *server, int fd); /* NULL: out of memory */
+extern void ls_tls_close(ls_tls *tls);
+extern ls_io ls_tls_handshake(ls_tls *tls);
+extern ls_io ls_tls_read(ls_tls *tls, char *to, size_t size, size_t *got);
+extern ls_io ls_tls_write(ls_tls *tls, const char *from, size_t size, size_t *taken);
+extern void ls_tls_say_goodbye(ls_tls *tls); /* nothing more is written */
 
 /* gateway_connection.c: the table of connections, their events and deadlines */
 extern bool ls_connections_create(ls_gateway *gateway);
 extern void ls_connections_destroy(ls_gateway *gateway);
 extern ls_connection *ls_connection_open(ls_gateway *gateway, int fd);
-extern void ls_connection_release(ls_connection *c);
 extern void ls_connection_event(ls_connection *c, uint32_t events);
 extern void ls_connection_deadline(ls_connection *c, deadline_kind kind);
 extern void ls_connections_expire(ls_gateway *gateway);
 extern int64_t ls_connections_next_deadline(const ls_gateway *gateway); /* -1: none */
-extern void ls_connection_suspend(ls_connection *c);
-extern void ls_connections_suspend_dispatched(ls_gateway *gateway);
-extern void ls_connection_resume(ls_connection *c);
+extern void ls_connection_go_on(ls_connection *c); /* is to be driven in this step or the next */
+extern void ls_connection_leave_reserve(ls_connection *c); /* it is within the limit */
 extern void ls_connection_close(ls_connection *c);
-extern void ls_connection_cancel(ls_connection *c);
-extern void ls_connection_probe(ls_connection *c);
+extern void ls_connection_linger(ls_connection *c);
 extern uint64_t ls_connection_request_id(const ls_connection *c);
 
-/* gateway_gate.c: before MHD may see a connection, and after it may not any more */
-extern void ls_connection_gate(ls_connection *c);
-extern void ls_connection_gate_event(ls_connection *c);
-extern void ls_connections_rest_handshakes(ls_gateway *gateway);
-extern void ls_connection_linger(ls_connection *c);
-extern void ls_connection_discard(ls_connection *c);
+/* gateway_drive.c: reading */
+extern void ls_connection_drive(ls_connection *c);
+extern void ls_connections_drive_ready(ls_gateway *gateway);
 
-/* gateway_request.c: callbacks of MHD */
-extern void *ls_request_target(void *context, const char *uri, struct MHD_Connection *mhd);
-extern enum MHD_Result ls_request_handler(void *context, struct MHD_Connection *mhd,
-										  const char *url, const char *method, const char *version,
-										  const char *data, size_t *data_size, void **state);
-extern void ls_request_completed(void *context, struct MHD_Connection *mhd, void **state,
-								 enum MHD_RequestTerminationCode why);
+/* gateway_fields.c: the fields of a checked header, as views into it */
+extern void ls_request_fields(ls_connection *c, const char *header, size_t len);
+
+/* gateway_request.c: from the header to hooks->request */
+extern void ls_request_begin(ls_connection *c, const char *header, size_t len);
+extern void ls_request_proceed(ls_connection *c);
+extern void ls_request_keep_header(ls_connection *c, const char *header);
+extern size_t ls_request_body(ls_connection *c, const char *data, size_t len);
+extern char *ls_request_body_room(ls_connection *c, size_t *size);
+extern void ls_request_body_arrived(ls_connection *c, size_t size);
+extern void ls_request_checked(ls_connection *c);
 extern void ls_request_reset(ls_connection *c);
 
-/* gateway_check.c: is MHD's reading of a header the only possible one? */
-extern bool ls_check_header(ls_connection *c, const char *method, const char *version);
+/* gateway_share.c: who has how much, and who loses it when it runs short */
+extern bool ls_shares_create(ls_gateway *gateway);
+extern void ls_shares_destroy(ls_gateway *gateway);
+extern void ls_share_join(ls_connection *c, const uint8_t key[16]);
+extern void ls_share_leave(ls_connection *c);
+extern void ls_share_of_request(ls_connection *c); /* behind a trusted proxy: its client's */
+extern bool ls_share_yield_place(ls_gateway *gateway, const ls_connection *for_whom);
+extern bool ls_share_yield_reserve(ls_gateway *gateway);
+extern bool ls_share_take_memory(ls_connection *c, size_t size);
+extern void ls_share_give_memory(ls_connection *c, size_t size);
 
 /* gateway_reply.c: answers */
-extern enum MHD_Result ls_reply_queue(ls_connection *c, int status, struct MHD_Response *response);
-extern enum MHD_Result ls_reply_refusal(ls_connection *c);
-extern enum MHD_Result ls_reply_response(ls_connection *c, const ls_response *response);
-extern enum MHD_Result ls_reply_route(ls_connection *c);
-extern void ls_reply_raw_refusal(ls_connection *c, int status, const char *code, const char *error);
+extern void ls_reply_response(ls_connection *c, const ls_response *response);
+extern void ls_reply_refusal(ls_connection *c);
+extern void ls_reply_route(ls_connection *c);
+extern void ls_reply_now(ls_connection *c, int status, const char *code, const char *error);
+extern void ls_reply_continue(ls_connection *c);
 extern void ls_reply_stream(ls_connection *c, const ls_response *response);
 extern void ls_reply_stream_end(ls_connection *c);
+extern void ls_reply_flush(ls_connection *c);
 extern void ls_reply_request_id(ls_connection *c, ls_str wanted);
 
 /* gateway_status.c: errors of routes with other clients; the response itself where there is nothing to do */

@@ -3,10 +3,10 @@
  * gateway_listen.c
  *	  Listening sockets: binding them, accepting from them.
  *
- * MHD listens on one address only and stops accepting after ten connections a
- * turn, so the gateway accepts for itself and hands the connections over.  At
- * the connection limit the listeners are not watched: newcomers wait in the
- * kernel's backlog until a connection ends or has been idle for a second.
+ * At the limit of connections a newcomer gets the place of one that has been idle
+ * for a second, or of one of the address that has the most (gateway_share.c).  If
+ * there is none it gets one of a few beyond the limit: there a health check is
+ * answered, and other requests wait for a place.
  *
  *-------------------------------------------------------------------------
  */
@@ -182,48 +182,62 @@ ls_gateway_close_listeners(ls_gateway *gateway)
 	gateway->n_listeners = 0;
 }
 
-/* Hands one accepted socket to MHD and holds it back until a request is there. */
+/* Is there a place within the limit, or one that can be taken from somebody? */
+bool
+ls_gateway_has_place(ls_gateway *gateway, const ls_connection *for_whom)
+{
+	int64_t idle_since = gateway->now + gateway->config.idle_timeout - IDLE_GRACE_MS;
+	ls_connection *idle = gateway->first_deadline[DEADLINE_IDLE];
+
+	/* for_whom has a slot, but beyond the limit. */
+	if (gateway->n_open - gateway->n_reserve < gateway->config.connection_limit)
+		return true;
+	while (idle != NULL && idle->deadline <= idle_since && idle->reserved)
+		idle = idle->later;
+	if (idle != NULL && idle->deadline <= idle_since)
+	{
+		ls_connection_close(idle);
+		return true;
+	}
+	return ls_share_yield_place(gateway, for_whom) &&
+		   gateway->n_open - gateway->n_reserve < gateway->config.connection_limit;
+}
+
 static void
 adopt(ls_gateway *gateway, int fd, const struct sockaddr *address, socklen_t length)
 {
 	ls_connection *c = ls_connection_open(gateway, fd);
+	ls_address peer = {{0}};
 
 	if (c == NULL)
 	{
 		close(fd);
 		return;
 	}
+	/* Until it is known where it belongs. */
+	c->reserved = true;
+	gateway->reserve[gateway->n_reserve++] = c;
 	if (getnameinfo(address, length, c->remote, sizeof(c->remote), NULL, 0, NI_NUMERICHOST) != 0)
 		c->remote[0] = '\0';
-	gateway->accepting = c;
-	if (MHD_add_connection(gateway->mhd, fd, address, length) != MHD_YES)
+	(void) ls_address_parse(ls_str_make(c->remote, strlen(c->remote)), &peer);
+	ls_address_rate_key(&peer, c->address);
+	ls_share_join(c, c->address);
+	if (gateway->tls != NULL && (c->tls = ls_tls_open(gateway->tls, fd)) == NULL)
 	{
-		/* MHD has closed the socket, with or without telling us before. */
-		if (c->state != CONNECTION_FREE)
-			ls_connection_release(c);
+		ls_connection_close(c);
+		return;
 	}
-	else
-		ls_connection_gate(c);
-	gateway->accepting = NULL;
+	c->state = gateway->tls != NULL ? CONNECTION_HANDSHAKE : CONNECTION_IDLE;
+	/* The first header is due soon: a handshake is as good as its first byte. */
+	ls_connection_deadline(c, gateway->tls != NULL ? DEADLINE_HEADER : DEADLINE_IDLE);
+	if (ls_gateway_has_place(gateway, c))
+		ls_connection_leave_reserve(c);
+	ls_connection_drive(c);
 }
 
-/*
- * Somebody knocks at the connection limit.  Connections that have been idle for
- * a while give way, the longest idle first; who is served keeps its place.
- */
 static void
-make_room(ls_gateway *gateway)
+pause_accepting(ls_gateway *gateway)
 {
-	int64_t idle_since = gateway->now + gateway->config.idle_timeout - IDLE_GRACE_MS;
-
-	for (int n = 0; n < ACCEPTS_AT_ONCE; n++)
-	{
-		ls_connection *c = gateway->first_deadline[DEADLINE_IDLE];
-
-		if (c == NULL || c->deadline > idle_since)
-			break;
-		ls_connection_close(c);
-	}
 	gateway->accept_again = gateway->now + ACCEPT_RETRY_MS;
 	ls_gateway_watch_listeners(gateway, false);
 }
@@ -240,9 +254,10 @@ ls_gateway_accept(ls_gateway *gateway)
 			socklen_t length = sizeof(address);
 			int fd;
 
-			if (gateway->first_free == NULL)
+			/* A newcomer begins in the reserve. */
+			if (gateway->n_reserve == GATEWAY_RESERVE && !ls_share_yield_reserve(gateway))
 			{
-				make_room(gateway);
+				pause_accepting(gateway);
 				return;
 			}
 			fd = accept4(gateway->listeners[i].fd, (struct sockaddr *) &address, &length,
@@ -254,8 +269,7 @@ ls_gateway_accept(ls_gateway *gateway)
 					ls_gateway_logf(gateway, LS_GATEWAY_WARNING,
 									"could not accept a connection: %s (%d are open)",
 									strerror(errno), gateway->n_open);
-					gateway->accept_again = gateway->now + ACCEPT_RETRY_MS;
-					ls_gateway_watch_listeners(gateway, false);
+					pause_accepting(gateway);
 					return;
 				}
 				if (errno == EINTR || errno == ECONNABORTED)

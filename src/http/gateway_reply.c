@@ -1,18 +1,19 @@
 /*-------------------------------------------------------------------------
  *
  * gateway_reply.c
- *	  Answers: through MHD, or past it.
+ *	  Answers, and what becomes of a connection after them.
  *
- * MHD answers complete requests.  A request that is refused before its end is
- * answered past MHD, straight to the socket, and its connection lingers (see
- * ls_connection_linger).  Such answers are a few hundred bytes and are the
- * first thing written after a request, so they fit the socket's buffer.
+ * An answer is tried at once; what the socket does not take is kept by the
+ * connection.  One that comes before the end of its request ends the
+ * connection, which then lingers (see ls_connection_linger).
  *
  *-------------------------------------------------------------------------
  */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 #include <time.h>
@@ -21,8 +22,9 @@
 
 #define JSON_TYPE "application/json; charset=utf-8"
 
-/* Status line and headers of an answer past MHD. */
-#define RAW_HEAD 4096
+#ifndef LOGSVC_VERSION
+#define LOGSVC_VERSION "unversioned"
+#endif
 
 /* xorshift128+: ids must be unlikely to meet, not hard to guess. */
 static uint64_t
@@ -55,84 +57,198 @@ ls_reply_request_id(ls_connection *c, ls_str wanted)
 	c->request_id_len = LS_REQUEST_ID_LENGTH;
 }
 
-static void
-add_header(ls_connection *c, struct MHD_Response *response, ls_str name, ls_str value)
-{
-	char *text = c->gateway->scratch;
+/* ---- writing ---- */
 
-	/* MHD wants C strings, and copies them. */
-	if (name.len + value.len + 2 > sizeof(c->gateway->scratch))
-		return;
-	memcpy(text, name.data, name.len);
-	text[name.len] = '\0';
-	if (value.len > 0)
-		memcpy(text + name.len + 1, value.data, value.len);
-	text[name.len + 1 + value.len] = '\0';
-	MHD_add_response_header(response, text, text + name.len + 1);
+/* Writes what the socket takes of two texts; IO_AGAIN: not all of it. */
+static ls_io
+write_parts(ls_connection *c, ls_str first, ls_str second, size_t *written)
+{
+	struct iovec parts[2] = {{(void *) first.data, first.len}, {(void *) second.data, second.len}};
+	struct msghdr message = {.msg_iov = parts, .msg_iovlen = second.len > 0 ? 2 : 1};
+	size_t all = first.len + second.len;
+	ssize_t n;
+
+	*written = 0;
+	if (c->tls == NULL)
+	{
+		do
+			n = sendmsg(c->fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
+		while (n < 0 && errno == EINTR);
+		if (n < 0)
+			return errno == EAGAIN ? IO_AGAIN : IO_END;
+		*written = (size_t) n;
+		return *written == all ? IO_OK : IO_AGAIN;
+	}
+	while (*written < all)
+	{
+		bool in_first = *written < first.len;
+		ls_str from = in_first ? first : second;
+		size_t skip = in_first ? *written : *written - first.len;
+		size_t taken = 0;
+		ls_io io = ls_tls_write(c->tls, from.data + skip, from.len - skip, &taken);
+
+		*written += taken;
+		if (io != IO_OK)
+			return io;
+	}
+	return IO_OK;
+}
+
+static bool
+append_out(ls_connection *c, ls_str text)
+{
+	size_t need = c->out_len + text.len;
+
+	if (text.len == 0)
+		return true;
+	/* Of a client that never quite catches up, what it has read makes room. */
+	if (need > c->out_capacity && c->out_sent > 0)
+	{
+		c->out_len -= c->out_sent;
+		memmove(c->out, c->out + c->out_sent, c->out_len);
+		c->out_sent = 0;
+		need = c->out_len + text.len;
+	}
+	if (need > c->out_capacity)
+	{
+		/* The rest of an answer is all there will be; pieces go on coming. */
+		size_t capacity = c->streaming ? need + need / 2 : need;
+		char *out = realloc(c->out, capacity);
+
+		if (out == NULL)
+			return false;
+		c->out = out;
+		c->out_capacity = capacity;
+	}
+	memcpy(c->out + c->out_len, text.data, text.len);
+	c->out_len = need;
+	return true;
 }
 
 static bool
 must_close(const ls_connection *c)
 {
-	return c->gateway->draining || c->refusal.close;
+	return c->gateway->draining || c->refusal.close || c->close_after || !c->complete ||
+		   c->reserved;
 }
 
-/* Adds what every response carries; frees it when that fails. */
-static struct MHD_Response *
-add_common(ls_connection *c, struct MHD_Response *response, ls_str content_type)
+/* The answer is written; the next request, or the end. */
+static void
+answered(ls_connection *c)
 {
-	if (response == NULL)
-		return NULL;
-	if (content_type.len > 0)
-		add_header(c, response, LS_STR("Content-Type"), content_type);
-	add_header(c, response, LS_STR("X-Request-Id"), ls_str_make(c->request_id, c->request_id_len));
-	if (must_close(c))
-		MHD_add_response_header(response, "Connection", "close");
-	return response;
-}
+	int unread = 0;
 
-static ls_str
-content_type(const ls_response *response)
-{
-	if (response->content_type.len > 0 || response->body.len == 0)
-		return response->content_type;
-	return LS_STR(JSON_TYPE);
-}
-
-/* NULL when out of memory. */
-static struct MHD_Response *
-make_reply(ls_connection *c, const ls_response *response)
-{
-	struct MHD_Response *reply;
-	ls_response status;
-
-	response = ls_status_translate(c, response, &status);
-	reply = MHD_create_response_from_buffer(response->body.len, (void *) response->body.data,
-											MHD_RESPMEM_MUST_COPY);
-	reply = add_common(c, reply, content_type(response));
-	for (int i = 0; reply != NULL && i < response->n_headers; i++)
-		add_header(c, reply, response->headers[i].name, response->headers[i].value);
-	return reply;
-}
-
-/* Gives an answer to MHD; takes the caller's reference. */
-enum MHD_Result
-ls_reply_queue(ls_connection *c, int status, struct MHD_Response *response)
-{
-	enum MHD_Result result = MHD_NO;
-
-	if (response == c->answer)
-		c->answer = NULL;
-	if (response != NULL)
+	if (c->out_capacity > GATEWAY_KEPT_BODY)
 	{
-		c->state = CONNECTION_WRITING;
-		c->acknowledged = 0;
-		c->linger_after = c->gateway->tls && !c->complete;
-		ls_connection_deadline(c, DEADLINE_WRITE);
-		result = MHD_queue_response(c->mhd, (unsigned) status, response);
-		MHD_destroy_response(response);
+		free(c->out);
+		c->out = NULL;
+		c->out_capacity = 0;
 	}
-	return result;
+	c->out_len = c->out_sent = 0;
+	if (!must_close(c))
+	{
+		ls_request_reset(c);
+		c->state = CONNECTION_IDLE;
+		ls_connection_deadline(c, DEADLINE_IDLE);
+		if (c->in_fresh || !c->drained)
+			ls_connection_go_on(c);
+	}
+	/* With something unread the kernel would send a reset, and the answer be lost. */
+	else if (!c->complete || c->in_len > 0 || (ioctl(c->fd, FIONREAD, &unread) == 0 && unread > 0))
+		ls_connection_linger(c);
+	else
+	{
+		if (c->tls != NULL)
+			ls_tls_say_goodbye(c->tls);
+		shutdown(c->fd, SHUT_RDWR);
+		ls_connection_close(c);
+	}
+}
+
+/* Writes on; the state is WRITING. */
+void
+ls_reply_flush(ls_connection *c)
+{
+	size_t written;
+	ls_io io = IO_OK;
+
+	if (c->out_len > c->out_sent)
+	{
+		io = write_parts(c, ls_str_make(c->out + c->out_sent, c->out_len - c->out_sent), LS_STR(""),
+						 &written);
+		c->out_sent += written;
+	}
+	if (io == IO_END)
+		ls_connection_close(c);
+	else if (c->out_sent < c->out_len)
+	{
+		if (c->deadline_kind != DEADLINE_WRITE)
+			ls_connection_deadline(c, DEADLINE_WRITE);
+	}
+	else if (!c->streaming || c->stream_ended)
+		answered(c);
+	else
+	{
+		c->out_len = c->out_sent = 0;
+		ls_connection_deadline(c, DEADLINE_NONE);
+	}
+}
+
+/* Sends head and body as the answer, or as the beginning of one in pieces. */
+static void
+send_answer(ls_connection *c, ls_str head, ls_str body)
+{
+	size_t written;
+	ls_io io;
+
+	c->state = CONNECTION_WRITING;
+	c->acknowledged = 0;
+	ls_connection_deadline(c, DEADLINE_NONE);
+	/* Over TLS each write is a record: better one than two. */
+	if (c->tls != NULL && body.len > 0 && head.data == c->gateway->head &&
+		body.len <= GATEWAY_HEAD_SIZE - head.len)
+	{
+		memcpy(c->gateway->head + head.len, body.data, body.len);
+		head.len += body.len;
+		body = LS_STR("");
+	}
+	io = write_parts(c, head, body, &written);
+	if (io == IO_END)
+	{
+		ls_connection_close(c);
+		return;
+	}
+	if (written < head.len)
+	{
+		if (!append_out(c, ls_str_make(head.data + written, head.len - written)) ||
+			!append_out(c, body))
+			io = IO_END;
+	}
+	else if (written - head.len < body.len &&
+			 !append_out(
+				 c, ls_str_make(body.data + (written - head.len), body.len - (written - head.len))))
+		io = IO_END;
+	if (io == IO_END)
+		ls_connection_close(c);
+	else if (c->out_len > 0)
+		ls_connection_deadline(c, DEADLINE_WRITE);
+	else if (!c->streaming || c->stream_ended)
+		answered(c);
+}
+
+/* ---- heads ---- */
+
+typedef struct head_writer
+{
+	ls_connection *c;
+	size_t len;
+} head_writer;
+
+static void
+put(head_writer *w, ls_str text)
+{
+	memcpy(w->c->gateway->head + w->len, text.data, text.len);
+	w->len += text.len;
 }
 
 static bool
@@ -146,54 +262,103 @@ is_clean(ls_str s)
 	return true;
 }
 
-/* Appends a header to an answer past MHD, if it fits and is one; returns the length. */
-static int
-raw_header(char head[RAW_HEAD], int len, ls_str name, ls_str value)
+/* A header, if it is one and fits: room for what must come is kept free. */
+static void
+put_header(head_writer *w, ls_str name, ls_str value)
 {
-	/* ": ", two line ends, a NUL */
-	if (name.len + value.len + 7 > RAW_HEAD - (size_t) len || !is_clean(name) || !is_clean(value))
-		return len;
-	return len + snprintf(head + len, RAW_HEAD - (size_t) len, "%.*s: %.*s\r\n", (int) name.len,
-						  name.data, (int) value.len, value.data);
+	if (name.len + value.len + 4 > GATEWAY_HEAD_SIZE - 1024 - w->len || !is_clean(name) ||
+		!is_clean(value))
+		return;
+	put(w, name);
+	put(w, LS_STR(": "));
+	if (value.len > 0)
+		put(w, value);
+	put(w, LS_STR("\r\n"));
 }
 
-/* Answers past MHD; the connection ends. */
-static void
-reply_raw(ls_connection *c, const ls_response *response)
+/* By hand, since strftime speaks the language of the process. */
+static ls_str
+date(ls_gateway *gateway)
 {
-	char head[RAW_HEAD];
-	int len;
-	ls_response status;
-	ls_str type;
-	struct iovec parts[2];
-	struct msghdr message = {.msg_iov = parts, .msg_iovlen = 2};
+	static const char days[] = "SunMonTueWedThuFriSat";
+	static const char months[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
+	time_t now = time(NULL);
+	struct tm t;
 
-	if (c->gateway->tls)
+	if (now != gateway->date_second && gmtime_r(&now, &t) != NULL)
 	{
-		ls_connection_close(c);
-		return;
+		gateway->date_second = now;
+		snprintf(gateway->date, sizeof(gateway->date), "%.3s, %02d %.3s %04d %02d:%02d:%02d GMT",
+				 days + 3 * t.tm_wday, t.tm_mday, months + 3 * t.tm_mon, (t.tm_year + 1900) % 10000,
+				 t.tm_hour, t.tm_min, t.tm_sec);
 	}
-	if (c->request_id_len == 0)
-		ls_reply_request_id(c, LS_STR(""));
-	response = ls_status_translate(c, response, &status);
-	type = content_type(response);
-	len =
-		snprintf(head, sizeof(head),
-				 "HTTP/1.1 %d %s\r\nX-Request-Id: %.*s\r\nConnection: close\r\n", response->status,
-				 ls_http_status_text(response->status), (int) c->request_id_len, c->request_id);
-	/* 204 has no body, and so no length of one. */
-	if (response->status != 204)
-		len += snprintf(head + len, sizeof(head) - (size_t) len, "Content-Length: %zu\r\n",
-						response->body.len);
-	if (type.len > 0)
-		len = raw_header(head, len, LS_STR("Content-Type"), type);
+	return ls_str_make(gateway->date, strlen(gateway->date));
+}
+
+static bool
+is_https(const ls_gateway *gateway)
+{
+	const char *const *url = gateway->config.public_url;
+
+	return gateway->tls != NULL || (url != NULL && *url != NULL && strlen(*url) > 6 &&
+									ls_str_eq_nocase(ls_str_make(*url, 6), LS_STR("https:")));
+}
+
+/*
+ * Status line and headers.  What answers is data, never a page: browsers must not
+ * guess another type, keep it, or say elsewhere where they were.
+ */
+static ls_str
+make_head(ls_connection *c, const ls_response *response, bool pieces)
+{
+	head_writer w = {.c = c};
+	bool cached = false;
+	char line[128];
+
+	snprintf(line, sizeof(line), "HTTP/1.1 %d %s\r\n", response->status,
+			 ls_http_status_text(response->status));
+	put(&w, ls_str_make(line, strlen(line)));
+	put_header(&w, LS_STR("Date"), date(c->gateway));
+	put_header(&w, LS_STR("X-Request-Id"), ls_str_make(c->request_id, c->request_id_len));
+	if (response->content_type.len > 0)
+		put_header(&w, LS_STR("Content-Type"), response->content_type);
+	else if (response->body.len > 0 || pieces)
+		put_header(&w, LS_STR("Content-Type"), LS_STR(JSON_TYPE));
+	put_header(&w, LS_STR("X-Content-Type-Options"), LS_STR("nosniff"));
+	put_header(&w, LS_STR("Referrer-Policy"), LS_STR("no-referrer"));
+	if (is_https(c->gateway))
+		put_header(&w, LS_STR("Strict-Transport-Security"), LS_STR("max-age=31536000"));
 	for (int i = 0; i < response->n_headers; i++)
-		len = raw_header(head, len, response->headers[i].name, response->headers[i].value);
-	memcpy(head + len, "\r\n", 2);
-	parts[0] = (struct iovec){head, (size_t) len + 2};
-	parts[1] = (struct iovec){(void *) response->body.data, c->head ? 0 : response->body.len};
-	(void) !sendmsg(c->fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
-	ls_connection_linger(c);
+	{
+		put_header(&w, response->headers[i].name, response->headers[i].value);
+		cached = cached || ls_str_eq_nocase(response->headers[i].name, LS_STR("Cache-Control"));
+	}
+	if (!cached)
+		put_header(&w, LS_STR("Cache-Control"), LS_STR("no-store"));
+	if (must_close(c))
+		put_header(&w, LS_STR("Connection"), LS_STR("close"));
+	else if (c->scan.check.minor == 0)
+		put_header(&w, LS_STR("Connection"), LS_STR("keep-alive"));
+	if (pieces && c->scan.check.minor > 0)
+		put_header(&w, LS_STR("Transfer-Encoding"), LS_STR("chunked"));
+	/* 204 has no body, and so no length of one. */
+	else if (!pieces && response->status != 204)
+	{
+		snprintf(line, sizeof(line), "%zu", response->body.len);
+		put_header(&w, LS_STR("Content-Length"), ls_str_make(line, strlen(line)));
+	}
+	put(&w, LS_STR("\r\n"));
+	return ls_str_make(c->gateway->head, w.len);
+}
+
+static void
+reply(ls_connection *c, const ls_response *response)
+{
+	ls_response status;
+
+	response = ls_status_translate(c, response, &status);
+	send_answer(c, make_head(c, response, false),
+				c->head || response->status == 204 ? LS_STR("") : response->body);
 }
 
 /* The body and headers of an answer of the gateway's own; text must hold 512 bytes. */
@@ -219,159 +384,104 @@ write_refusal(const ls_connection *c, const ls_refusal *refusal, ls_response *re
 		ls_response_header(response, LS_STR("Allow"), ls_str_make(c->allow, strlen(c->allow)));
 }
 
-/* Sends c->refusal: through MHD where it can, else past it. */
-enum MHD_Result
+/* Sends c->refusal. */
+void
 ls_reply_refusal(ls_connection *c)
 {
 	ls_response response;
 	char text[512];
 
 	write_refusal(c, &c->refusal, &response, text);
-	if (c->refusal.close && !c->gateway->tls)
-	{
-		reply_raw(c, &response);
-		return MHD_YES;
-	}
-	return ls_reply_queue(c, response.status, make_reply(c, &response));
+	reply(c, &response);
 }
 
-/* Refuses outside of MHD's callbacks: too slow, malformed, stopping. */
+/* Refuses what has not been read to its end: too slow, malformed, stopping. */
 void
-ls_reply_raw_refusal(ls_connection *c, int status, const char *code, const char *error)
+ls_reply_now(ls_connection *c, int status, const char *code, const char *error)
 {
-	ls_refusal refusal = {status, code, error, true};
-	ls_response response;
-	char text[512];
-
-	write_refusal(c, &refusal, &response, text);
-	reply_raw(c, &response);
+	c->refusal = (ls_refusal){status, code, error, true};
+	if (c->request_id_len == 0)
+		ls_reply_request_id(c, LS_STR(""));
+	ls_reply_refusal(c);
 }
 
-/*
- * A worker's answer.  MHD asks for it when it runs next; a refused upload is
- * answered at once.
- */
-enum MHD_Result
+/* A worker's answer. */
+void
 ls_reply_response(ls_connection *c, const ls_response *response)
 {
-	if (c->too_large && !c->gateway->tls)
-	{
-		reply_raw(c, response);
-		return MHD_YES;
-	}
-	c->answer = make_reply(c, response);
-	c->answer_status = response->status;
-	if (c->answer == NULL || response->status < 200 || response->status > 599)
-	{
+	if (c->state == CONNECTION_CHECKING && response->status == LS_STATUS_GO_ON)
+		ls_request_checked(c);
+	else if (response->status < 200 || response->status > 599)
 		ls_connection_close(c);
-		return MHD_NO;
-	}
-	/* Over TLS the answer waits for the end of the upload, which need not come. */
-	if (c->too_large)
-		ls_connection_deadline(c, DEADLINE_BODY);
-	ls_connection_resume(c);
-	return MHD_YES;
+	else
+		reply(c, response);
+}
+
+/* Before the body: it may come.  The socket has room, for nothing else is on its way. */
+void
+ls_reply_continue(ls_connection *c)
+{
+	size_t written;
+
+	if (write_parts(c, LS_STR("HTTP/1.1 100 Continue\r\n\r\n"), LS_STR(""), &written) != IO_OK)
+		ls_connection_close(c);
 }
 
 /* ---- answers in pieces ---- */
 
-/* MHD asks for more of the body: what there is, or it sleeps until there is more. */
-static ssize_t
-read_stream(void *context, uint64_t position, char *to, size_t size)
-{
-	ls_connection *c = context;
-	size_t left = c->stream_len - c->stream_taken;
-
-	(void) position;
-	if (left == 0 && (c->stream_ended || !c->streaming))
-		return MHD_CONTENT_READER_END_OF_STREAM;
-	if (left == 0)
-	{
-		/* Its peer may have gone while MHD was writing. */
-		if (c->half_closed)
-			return MHD_CONTENT_READER_END_WITH_ERROR;
-		ls_connection_deadline(c, DEADLINE_NONE);
-		ls_connection_suspend(c);
-		return 0;
-	}
-	if (left > size)
-		left = size;
-	memcpy(to, c->stream + c->stream_taken, left);
-	c->stream_taken += left;
-	if (c->stream_taken == c->stream_len)
-		c->stream_taken = c->stream_len = 0;
-	return (ssize_t) left;
-}
-
 static bool
-append_stream(ls_connection *c, ls_str text)
+append_piece(ls_connection *c, ls_str text)
 {
-	size_t need = c->stream_len + text.len;
+	char size[32];
 
-	if (text.len == 0)
+	if (text.len == 0 || c->head)
 		return true;
-	/* Of a client that never quite catches up, what it has read makes room. */
-	if (need > c->stream_capacity && c->stream_taken > 0)
-	{
-		c->stream_len -= c->stream_taken;
-		memmove(c->stream, c->stream + c->stream_taken, c->stream_len);
-		c->stream_taken = 0;
-		need = c->stream_len + text.len;
-	}
-	if (need > c->stream_capacity)
-	{
-		char *stream = realloc(c->stream, need + need / 2);
-
-		if (stream == NULL)
-			return false;
-		c->stream = stream;
-		c->stream_capacity = need + need / 2;
-	}
-	memcpy(c->stream + c->stream_len, text.data, text.len);
-	c->stream_len = need;
-	return true;
+	if (c->scan.check.minor == 0)
+		return append_out(c, text);
+	snprintf(size, sizeof(size), "%zx\r\n", text.len);
+	return append_out(c, ls_str_make(size, strlen(size))) && append_out(c, text) &&
+		   append_out(c, LS_STR("\r\n"));
 }
 
 /* A piece of an answer; the first one, without LS_RESPONSE_MORE the last one. */
 void
 ls_reply_stream(ls_connection *c, const ls_response *response)
 {
-	bool first = !c->streaming;
 	bool more = (response->flags & LS_RESPONSE_MORE) != 0;
 	bool fits = more || ls_str_eq(response->content_type, LS_STR("text/event-stream"));
 
 	if (c->stream_ended)
 		return;
-	if (fits && !append_stream(c, response->body))
+	if (!c->streaming)
 	{
-		ls_connection_cancel(c);
+		ls_str head;
+
+		c->streaming = true;
+		/* Without chunks only the end of the connection tells the end. */
+		c->close_after = c->close_after || c->scan.check.minor == 0;
+		head = make_head(c, response, true);
+		if (!append_out(c, head))
+		{
+			ls_connection_close(c);
+			return;
+		}
+		c->state = CONNECTION_WRITING;
+		c->acknowledged = 0;
+	}
+	if (fits && !append_piece(c, response->body))
+	{
+		ls_connection_close(c);
 		return;
 	}
 	if (!more)
-	{
 		ls_reply_stream_end(c);
-		return;
-	}
-	if (first)
+	else if (c->head)
 	{
-		c->streaming = true;
-		c->answer_status = response->status;
-		c->answer = add_common(
-			c, MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, 16 * 1024, read_stream, c, NULL),
-			content_type(response));
-		for (int i = 0; c->answer != NULL && i < response->n_headers; i++)
-			add_header(c, c->answer, response->headers[i].name, response->headers[i].value);
-		if (c->answer == NULL)
-		{
-			ls_connection_cancel(c);
-			return;
-		}
+		c->gateway->hooks.cancel(c->gateway->hooks.context, ls_connection_request_id(c));
+		ls_reply_stream_end(c);
 	}
-	else if (response->body.len == 0)
-		return;
-	else if (c->state == CONNECTION_WRITING && c->deadline_kind == DEADLINE_NONE)
-		ls_connection_deadline(c, DEADLINE_WRITE);
-	ls_connection_resume(c);
+	else
+		ls_reply_flush(c);
 }
 
 /* There is no more: what has been made is sent, then the answer ends. */
@@ -379,20 +489,23 @@ void
 ls_reply_stream_end(ls_connection *c)
 {
 	c->stream_ended = true;
-	if (c->state == CONNECTION_WRITING && c->deadline_kind == DEADLINE_NONE)
-		ls_connection_deadline(c, DEADLINE_WRITE);
-	ls_connection_resume(c);
+	if (c->scan.check.minor > 0 && !c->head && !append_out(c, LS_STR("0\r\n\r\n")))
+		ls_connection_close(c);
+	else
+		ls_reply_flush(c);
 }
 
-static enum MHD_Result
+/* ---- routes that need no worker ---- */
+
+static void
 reply_text(ls_connection *c, int status, ls_str body)
 {
 	ls_response response = {.status = status, .body = body};
 
-	return ls_reply_queue(c, status, make_reply(c, &response));
+	reply(c, &response);
 }
 
-static enum MHD_Result
+static void
 reply_ready(ls_connection *c)
 {
 	const ls_gateway_hooks *hooks = &c->gateway->hooks;
@@ -401,7 +514,10 @@ reply_ready(ls_connection *c)
 	size_t len;
 
 	if (hooks->ready(hooks->context, &reason))
-		return reply_text(c, 200, LS_STR("{\"status\":\"ok\"}"));
+	{
+		reply_text(c, 200, LS_STR("{\"status\":\"ok\"}"));
+		return;
+	}
 	len = (size_t) snprintf(text, sizeof(text), "{\"error\":\"");
 	for (const char *p = reason; *p != '\0' && len < 400; p++)
 	{
@@ -411,24 +527,23 @@ reply_ready(ls_connection *c)
 	}
 	len +=
 		(size_t) snprintf(text + len, sizeof(text) - len, "\",\"code\":\"SERVICE_UNAVAILABLE\"}");
-	return reply_text(c, 503, ls_str_make(text, len));
+	reply_text(c, 503, ls_str_make(text, len));
 }
 
-/* Routes that need no worker. */
-enum MHD_Result
+void
 ls_reply_route(ls_connection *c)
 {
-	const ls_route *route = &ls_routes[c->route];
+	const char *name = ls_routes[c->route].name;
 	ls_gateway *gateway = c->gateway;
 
-	if (strcmp(route->name, "READY") == 0 || strcmp(route->name, "LOKI_READY") == 0)
-		return reply_ready(c);
-	if (strcmp(route->name, "OPENAPI") == 0)
-		return ls_reply_queue(
-			c, 200,
-			add_common(c,
-					   MHD_create_response_from_buffer(gateway->openapi_len, gateway->openapi,
-													   MHD_RESPMEM_PERSISTENT),
-					   LS_STR(JSON_TYPE)));
-	return reply_text(c, 200, LS_STR("{\"status\":\"ok\"}"));
+	if (strcmp(name, "READY") == 0 || strcmp(name, "LOKI_READY") == 0)
+		reply_ready(c);
+	else if (strcmp(name, "OPENAPI") == 0)
+		reply_text(c, 200, ls_str_make(gateway->openapi, gateway->openapi_len));
+	else if (strcmp(name, "ABOUT") == 0)
+		reply_text(c, 200,
+				   LS_STR("{\"data\":{\"service\":\"logsvc\",\"version\":\"" LOGSVC_VERSION
+						  "\",\"api\":\"/api/v1/openapi.json\"}}"));
+	else
+		reply_text(c, 200, LS_STR("{\"status\":\"ok\"}"));
 }

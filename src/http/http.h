@@ -17,14 +17,12 @@
 
 /* ---- admit.c ---- */
 
-/* Bodies of what executors do: questions and settings, not events. */
-#define LS_EXECUTOR_BODY_LIMIT (1024 * 1024)
-
 /*
  * Checks credential, scope and role, rate limit and body size of a request, in
  * this order (docs/api.md).  True: *principal may go on, and *response has the
  * headers that every answer of the route carries.  False: *response is the
- * refusal.  Memory comes from `arena`.
+ * refusal, or says that the body may be sent (LS_REQUEST_CHECK).  Memory comes
+ * from `arena`.
  */
 extern bool ls_http_admit(const ls_request *request, ls_arena *arena, ls_principal *principal,
 						  ls_response *response);

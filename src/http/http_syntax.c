@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * http_syntax.c
- *	  The rules of request headers (pure).
+ *	  The rules of request headers and of chunked bodies (pure).
  *
  * Refused: control characters, bare LF, folded lines, white space before the
  * colon, more than one Host or Content-Length (equal ones too), Content-Length
@@ -127,9 +127,8 @@ ls_http_check_field(ls_http_check *check, ls_str name, ls_str value)
 		case 17:
 			if (ls_str_eq_nocase(name, LS_STR("Transfer-Encoding")))
 			{
-				/* MHD compares without trimming: a trailing blank is not "chunked". */
-				if (check->codings++ > 0 ||
-					!ls_str_eq_nocase(ls_str_make(value.data, value.len), LS_STR("chunked")))
+				/* Not trimmed: a blank behind it is legal, but not everybody takes it for chunked. */
+				if (check->codings++ > 0 || !ls_str_eq_nocase(value, LS_STR("chunked")))
 					refuse(check, 400, "Unsupported Transfer-Encoding");
 				check->chunked = true;
 			}
@@ -260,6 +259,190 @@ ls_http_scan_header(ls_http_scan *scan, const char *data, size_t len)
 }
 
 bool
+ls_http_next_line(ls_str header, size_t *at, ls_str *name, ls_str *value)
+{
+	const char *start;
+	const char *end;
+	const char *colon;
+	bool first = *at == 0;
+
+	/* Empty lines before the request line do not count. */
+	while (first && *at + 1 < header.len && header.data[*at] == '\r')
+		*at += 2;
+	start = header.data + *at;
+	end = *at < header.len ? memchr(start, '\r', header.len - *at) : NULL;
+	if (end == NULL || end == start)
+		return false;
+	*at += (size_t) (end - start) + 2;
+	*name = LS_STR("");
+	*value = ls_str_make(start, (size_t) (end - start));
+	if (first)
+		return true;
+	colon = memchr(start, ':', value->len);
+	if (colon == NULL)
+		return false;
+	*name = ls_str_make(start, (size_t) (colon - start));
+	*value = ls_str_trim(ls_str_make(colon + 1, (size_t) (end - colon) - 1));
+	return true;
+}
+
+void
+ls_http_request_line(ls_str line, ls_str *method, ls_str *target)
+{
+	const char *space = memchr(line.data, ' ', line.len);
+
+	*method = *target = LS_STR("");
+	if (space == NULL)
+		return;
+	*method = ls_str_make(line.data, (size_t) (space - line.data));
+	*target = ls_str_make(space + 1, line.len - method->len - 1);
+	space = memchr(target->data, ' ', target->len);
+	if (space != NULL)
+		target->len = (size_t) (space - target->data);
+}
+
+enum
+{
+	CHUNK_SIZE,
+	CHUNK_EXTENSION,
+	CHUNK_SIZE_LF,
+	CHUNK_DATA,
+	CHUNK_DATA_CR,
+	CHUNK_DATA_LF,
+	TRAILER_BEGIN, /* of a line behind the last chunk */
+	TRAILER_LINE,
+	TRAILER_LF,
+	CHUNKS_LF, /* of the empty line at the end */
+	CHUNKS_END
+};
+
+static ls_http_verdict
+bad_chunk(ls_http_chunks *chunks, const char *problem)
+{
+	chunks->problem = problem;
+	return LS_HTTP_BAD;
+}
+
+static bool
+is_text(char c)
+{
+	return ((unsigned char) c >= ' ' && c != 0x7f) || c == '\t';
+}
+
+ls_http_verdict
+ls_http_read_chunks(ls_http_chunks *chunks, const char *data, size_t len, size_t *used,
+					ls_str *piece)
+{
+	size_t i = 0;
+
+	*piece = LS_STR("");
+	*used = len;
+	while (i < len)
+	{
+		char c = data[i];
+
+		if (chunks->state == CHUNK_DATA)
+		{
+			size_t n = chunks->left < len - i ? (size_t) chunks->left : len - i;
+
+			*piece = ls_str_make(data + i, n);
+			*used = i + n;
+			chunks->left -= n;
+			if (chunks->left == 0)
+				chunks->state = CHUNK_DATA_CR;
+			return LS_HTTP_MORE;
+		}
+		i++;
+		switch (chunks->state)
+		{
+			case CHUNK_SIZE:
+			{
+				int digit = ls_hex_digit(c);
+
+				if (digit >= 0 && chunks->digits < 16 && chunks->left >> 56 == 0)
+				{
+					chunks->left = chunks->left << 4 | (unsigned) digit;
+					chunks->digits++;
+				}
+				else if (chunks->digits > 0 && c == '\r')
+					chunks->state = CHUNK_SIZE_LF;
+				else if (chunks->digits > 0 && c == ';')
+				{
+					chunks->line = 0;
+					chunks->state = CHUNK_EXTENSION;
+				}
+				else
+					return bad_chunk(chunks, "Malformed size of a chunk");
+				break;
+			}
+			case CHUNK_EXTENSION:
+				if (c == '\r')
+					chunks->state = CHUNK_SIZE_LF;
+				else if (!is_text(c) || ++chunks->line > LS_HTTP_EXTENSION_LIMIT)
+					return bad_chunk(chunks, "Malformed extension of a chunk");
+				break;
+			case CHUNK_SIZE_LF:
+				if (c != '\n')
+					return bad_chunk(chunks, "Size of a chunk does not end with CR LF");
+				chunks->line = 0;
+				chunks->state = chunks->left > 0 ? CHUNK_DATA : TRAILER_BEGIN;
+				break;
+			case CHUNK_DATA_CR:
+				if (c != '\r')
+					return bad_chunk(chunks, "Chunk does not end with CR LF");
+				chunks->state = CHUNK_DATA_LF;
+				break;
+			case CHUNK_DATA_LF:
+				if (c != '\n')
+					return bad_chunk(chunks, "Chunk does not end with CR LF");
+				chunks->digits = 0;
+				chunks->state = CHUNK_SIZE;
+				break;
+			case TRAILER_BEGIN:
+				if (c == '\r')
+				{
+					chunks->state = CHUNKS_LF;
+					break;
+				}
+				if (!is_token_char((unsigned char) c))
+					return bad_chunk(chunks, "Malformed trailer");
+				chunks->trailer_name = true;
+				chunks->state = TRAILER_LINE;
+				/* FALLTHROUGH */
+			case TRAILER_LINE:
+				if (++chunks->line > LS_HTTP_TRAILER_LIMIT)
+					return bad_chunk(chunks, "The trailer is too large");
+				if (chunks->trailer_name)
+				{
+					if (c == ':')
+						chunks->trailer_name = false;
+					else if (!is_token_char((unsigned char) c))
+						return bad_chunk(chunks, "Malformed trailer");
+				}
+				else if (c == '\r')
+					chunks->state = TRAILER_LF;
+				else if (!is_text(c))
+					return bad_chunk(chunks, "Malformed trailer");
+				break;
+			case TRAILER_LF:
+				if (c != '\n')
+					return bad_chunk(chunks, "Trailer does not end with CR LF");
+				chunks->state = TRAILER_BEGIN;
+				break;
+			case CHUNKS_LF:
+				if (c != '\n')
+					return bad_chunk(chunks, "Trailer does not end with CR LF");
+				chunks->state = CHUNKS_END;
+				*used = i;
+				return LS_HTTP_DONE;
+			default:
+				return bad_chunk(chunks, "Bytes behind the last chunk");
+		}
+	}
+	return LS_HTTP_MORE;
+}
+
+bool
 ls_http_target_valid(ls_str target)
 {
 	return is_visible(target);
@@ -356,17 +539,25 @@ ls_http_status_text(int status)
 		{201, "Created"},
 		{202, "Accepted"},
 		{204, "No Content"},
+		{302, "Found"},
+		{304, "Not Modified"},
 		{400, "Bad Request"},
 		{401, "Unauthorized"},
 		{403, "Forbidden"},
 		{404, "Not Found"},
 		{405, "Method Not Allowed"},
 		{408, "Request Timeout"},
+		{409, "Conflict"},
+		{410, "Gone"},
+		{412, "Precondition Failed"},
 		{413, "Payload Too Large"},
 		{415, "Unsupported Media Type"},
+		{422, "Unprocessable Entity"},
 		{429, "Too Many Requests"},
 		{431, "Request Header Fields Too Large"},
 		{500, "Internal Server Error"},
+		{501, "Not Implemented"},
+		{502, "Bad Gateway"},
 		{503, "Service Unavailable"},
 		{505, "HTTP Version Not Supported"},
 	};

@@ -1,11 +1,12 @@
 /*-------------------------------------------------------------------------
  *
  * http_syntax.h
- *	  What a well-formed HTTP/1.1 request header looks like (pure).
+ *	  What a well-formed HTTP/1.1 request looks like: its header, and the
+ *	  framing of a chunked body (pure).
  *
- * The gateway is stricter than the HTTP library under it: whatever two readers
- * of the same bytes could understand differently (request smuggling) is
- * refused.  The rules are here, free of sockets, so that they can be fuzzed.
+ * Whatever two readers of the same bytes could understand differently (request
+ * smuggling) is refused.  The rules are here, free of sockets, so that they can
+ * be fuzzed.
  *
  *-------------------------------------------------------------------------
  */
@@ -61,6 +62,41 @@ typedef struct ls_http_scan
  * an incomplete last line again when there is more.
  */
 extern ls_http_verdict ls_http_scan_header(ls_http_scan *scan, const char *data, size_t len);
+
+/*
+ * The next field of a header that was LS_HTTP_DONE; *at begins at 0.  False: there
+ * are no more.  The value is without white space around it.  The first call gives
+ * the request line, as the value of an empty name.
+ */
+extern bool ls_http_next_line(ls_str header, size_t *at, ls_str *name, ls_str *value);
+
+/* The parts of a request line that was judged well-formed. */
+extern void ls_http_request_line(ls_str line, ls_str *method, ls_str *target);
+
+/* Longest extension of a chunk, and all trailer fields together, in bytes. */
+#define LS_HTTP_EXTENSION_LIMIT 256
+#define LS_HTTP_TRAILER_LIMIT 4096
+
+/* A chunked body being read; zero it to begin. */
+typedef struct ls_http_chunks
+{
+	uint8_t state;
+	uint8_t digits;      /* of the size, so far */
+	uint16_t line;       /* bytes of the extension, or of the trailer fields */
+	bool trailer_name;   /* in the name of a trailer field */
+	uint64_t left;       /* bytes of the chunk; while its size is read, the size */
+	const char *problem; /* with LS_HTTP_BAD */
+} ls_http_chunks;
+
+/*
+ * Reads framing and at most one piece of data from the next bytes of a chunked
+ * body.  *used: how many bytes were read, the piece included, which is a view
+ * and may be empty.  DONE: the body ends behind them.  MORE: call again with
+ * what follows (with *used == len: when there is more).  Every line must end
+ * with CR LF; sizes have at most 16 digits.
+ */
+extern ls_http_verdict ls_http_read_chunks(ls_http_chunks *chunks, const char *data, size_t len,
+										   size_t *used, ls_str *piece);
 
 /* Visible ASCII only, not empty. */
 extern bool ls_http_target_valid(ls_str target);

@@ -32,6 +32,13 @@ typedef enum ls_frame_kind
 #define LS_REQUEST_LATER 2
 
 /*
+ * The request body was not read: may its sender go on?  Answer 401, 403, 429 or
+ * LS_STATUS_GO_ON, and count nothing: the request comes again, with its body.
+ */
+#define LS_REQUEST_CHECK 4
+#define LS_STATUS_GO_ON 100
+
+/*
  * One HTTP request as a worker sees it.  Texts are empty when the header was
  * not sent.  They are what a client sent: not yet trusted.
  */

@@ -27,8 +27,10 @@
 #include "utils/memutils.h"
 #include "utils/timestamp.h"
 
+#include "src/access/access.h"
 #include "src/http/gateway.h"
 #include "src/workers/fair.h"
+#include "src/workers/known.h"
 
 /* Requests that may wait for a worker of one pool. */
 #define POOL_QUEUE_LIMIT 1024
@@ -66,6 +68,9 @@ typedef struct task
 	struct pool *pool;
 	struct pool_worker *worker;
 	uint64 sender;
+	bool check;           /* LS_REQUEST_CHECK: of the sender `key`, */
+	ls_known_key key;     /* when access data had that */
+	uint64 epoch;         /* epoch */
 	ls_fair_group *group; /* NULL: for an acceptor */
 	dlist_node node;      /* in the pool's queue, in the worker's list, or among the sleeping */
 } task;
@@ -99,6 +104,7 @@ typedef struct gateway_state
 	ls_gateway *engine;
 	HTAB *tasks;
 	ls_fair *fair;
+	ls_known *known;
 	pool pools[3];
 	dlist_head sleeping;    /* the one that wakes first is the first */
 	ls_arena *arena;        /* frames being made */
@@ -470,6 +476,8 @@ pull(gateway_state *state, pool_worker *worker)
 			continue;
 		if (t->pool->kind == LS_WORKER_EXECUTOR)
 			ls_fair_learn(state->fair, t->sender, response.tenant);
+		if (t->check && response.status == LS_STATUS_GO_ON)
+			ls_known_add(state->known, &t->key, t->epoch);
 		if (!t->cancelled)
 			ls_gateway_respond(state->engine, &response);
 		if ((response.flags & LS_RESPONSE_MORE) == 0)
@@ -530,6 +538,12 @@ take_request(void *context, const ls_request *request, ls_response *refusal)
 	t = hash_search(state->tasks, &request->id, HASH_ENTER, &found);
 	memset((char *) t + sizeof(t->request_id), 0, sizeof(*t) - sizeof(t->request_id));
 	t->pool = p;
+	if ((request->flags & LS_REQUEST_CHECK) != 0)
+	{
+		t->check = true;
+		t->epoch = ls_access_epoch();
+		t->key = ls_known_key_of(state->known, request);
+	}
 	/* Events never go to executors, which serve senders in turn. */
 	if (p->kind != LS_WORKER_ACCEPTOR)
 	{
@@ -543,6 +557,15 @@ take_request(void *context, const ls_request *request, ls_response *refusal)
 	enqueue(t);
 	dispatch(state, p);
 	return true;
+}
+
+static bool
+is_known(void *context, const ls_request *request)
+{
+	gateway_state *state = context;
+	ls_known_key key = ls_known_key_of(state->known, request);
+
+	return ls_known_find(state->known, &key);
 }
 
 static void
@@ -641,6 +664,7 @@ start_engine(gateway_state *state)
 {
 	ls_gateway_hooks hooks = {.context = state,
 							  .request = take_request,
+							  .is_known = is_known,
 							  .cancel = cancel_request,
 							  .ready = is_ready,
 							  .log = log_message};
@@ -655,6 +679,8 @@ start_engine(gateway_state *state)
 		.idle_timeout = ls_idle_timeout,
 		.body_limit = LS_BODY_LIMIT,
 		.memory_limit = (size_t) 512 * 1024 * 1024,
+		.trusted_proxies = (const char *const *) &ls_trusted_proxies,
+		.public_url = (const char *const *) &ls_public_url,
 	};
 	char error[256];
 
@@ -734,6 +760,7 @@ ls_gateway_loop(ls_slot *slot)
 	state->arena = ls_context_arena(TopMemoryContext, 64 * 1024 * 1024);
 	dlist_init(&state->sleeping);
 	state->fair = ls_fair_create();
+	state->known = ls_known_create();
 	state->tasks = hash_create("logsvc requests", 1024, &control, HASH_ELEM | HASH_BLOBS);
 	state->reload = PgReloadTime;
 	describe_settings(state->settings, sizeof(state->settings));

@@ -41,6 +41,7 @@ foreach my $line (split /\n/, <<'TABLE')
 GET    /healthz                             everybody
 GET    /readyz                              everybody
 GET    /api/v1/openapi.json                 everybody
+GET    /api/v1                              everybody
 GET    /api/v1/config                       everybody
 POST   /api/v1/logs                         TS OAM  IFt logs:write
 POST   /api/v1/logs/batch                   TS OAM  IFt logs:write
@@ -303,6 +304,8 @@ foreach my $r (@routes)
 	{
 		my %headers = defined $p->{session}
 		  ? $t->session_headers($p->{session}, $p->{nowhere} ? undef : $p->{in} // 'acme') : ();
+		# To others "/" is /api/v1.
+		$headers{'X-Elastic-Product-Origin'} = 'beats' if $r->{path} eq '/';
 		push @pairs, { route => $r, principal => $p,
 			send => [ $r->{method}, $path, headers => \%headers, token => $p->{token},
 				$r->{method} eq 'GET' ? () : (body => $nothing) ] };

@@ -117,12 +117,40 @@ foreach my $type ('application/json', 'application/vnd.elasticsearch+x-ndjson; c
 gzip(\join('', map { json_encode($_) . "\n" } @one) => \my $packed);
 is(bulk($packed, headers => { 'Content-Encoding' => 'gzip' })->{status}, 200, 'gzip');
 
+# What is on this address is told to clients of Elasticsearch only, whichever way they show it.
+my %elastic = ('User-Agent' => 'elasticsearch-js/8.11.0 (linux 6.1; Node.js 18.19.0; Transport 8.4.1)');
+foreach my $headers (\%elastic, { Accept => 'application/vnd.elasticsearch+json; compatible-with=8' },
+	{ 'X-Elastic-Client-Meta' => 'es=8.11.0,js=18.19.0' }, { 'X-Elastic-Product-Origin' => 'beats' },
+	{ Authorization => "ApiKey $org->{ingest_key}" },
+	map { { 'User-Agent' => $_ } } 'Elastic-filebeat/8.11.0 (linux; amd64)', 'Filebeat/7.10.2 (linux; amd64)', 'Vector/0.34.1 (x86_64)',
+	'elasticsearch-py/8.11.0 (Python/3.11.2; elastic-transport/8.10.0)', 'logstash/8.11.0 (OS=Linux) logstash-output-elasticsearch/11.22.1',
+	'Fluent-Bit', 'go-elasticsearch/8.11.0', 'opensearch-py/2.4.0')
+{
+	my ($how) = values %$headers;
+	$r = $t->http(GET => '/', headers => { Authorization => "Bearer $org->{ingest_key}", %$headers });
+	is("$r->{status} $r->{headers}{'x-elastic-product'} $r->{json}{tagline}", '200 Elasticsearch You Know, for Search', "GET / by $how");
+}
+foreach my $agent ('curl/8.5.0', 'Mozilla/5.0 (X11; Linux x86_64; rv:121.0) Gecko/20100101 Firefox/121.0', 'python-requests/2.31.0', '')
+{
+	foreach my $path ('/', '/api/v1')
+	{
+		$r = $t->http(GET => $path, headers => { 'User-Agent' => $agent });
+		is_deeply([ $r->{status}, $r->{headers}{'x-elastic-product'}, $r->{json} ],
+			[ 200, undef, { data => { service => 'logsvc', version => '0.1', api => '/api/v1/openapi.json' } } ], "GET $path by '$agent'");
+	}
+	foreach my $path ('/nothing', '/web', '/web/_doc/1', '/_search', '/_nodes')
+	{
+		$r = $t->http(GET => $path, headers => { 'User-Agent' => $agent });
+		is_deeply([ $r->{status}, $r->{headers}{'x-elastic-product'}, $r->{json}{code} ], [ 404, undef, 'NOT_FOUND' ], "GET $path by '$agent'");
+	}
+}
+
 foreach my $path ('/', '/elasticsearch', '/elasticsearch/')
 {
-	$r = $t->http(GET => $path, token => $org->{ingest_key});
+	$r = $t->http(GET => $path, token => $org->{ingest_key}, headers => \%elastic);
 	like("$r->{status} $r->{json}{version}{number} $r->{headers}{'x-elastic-product'} $r->{json}{tagline}",
 		qr/^200 8\.\d+\.\d+ Elasticsearch You Know, for Search$/, "GET $path");
-	is($t->http(GET => $path)->{status}, 401, 'not without a key');
+	is($t->http(GET => $path, headers => \%elastic)->{status}, 401, 'not without a key');
 }
 foreach my $probe ([ GET => '/_cluster/health?wait_for_status=yellow' ], [ GET => '/elasticsearch/_cluster/health' ],
 	[ GET => '/_license' ], [ GET => '/_cat/health' ], [ POST => '/pino/_refresh' ])
@@ -130,7 +158,8 @@ foreach my $probe ([ GET => '/_cluster/health?wait_for_status=yellow' ], [ GET =
 	$r = $t->http(@$probe, token => $org->{ingest_key});
 	is("$r->{status} " . ref $r->{json}, $probe->[1] =~ /_cat/ ? '200 ARRAY' : '200 HASH', "@$probe");
 }
-is($t->http(HEAD => '/', token => $org->{ingest_key})->{status}, 200, 'HEAD /');
+is($t->http(HEAD => '/', token => $org->{ingest_key}, headers => \%elastic)->{status}, 200, 'HEAD /');
+is($t->http(HEAD => '/')->{status}, 200, 'HEAD / by others');
 
 is_error(bulk([@one], auth => ''), 401, 'security_exception', qr/^UNAUTHORIZED: /, 'no key');
 is_error(bulk([@one], auth => 'ApiKey !'), 401, 'security_exception', qr/^UNAUTHORIZED: /, 'a broken ApiKey');

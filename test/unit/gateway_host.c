@@ -3,12 +3,12 @@
  * be tested and measured without a server.
  *
  *	gateway_host NAME=VALUE...
- *	gateway_host engine		prints the version of libmicrohttpd
  *
  * The settings are those of ls_gateway_config, and later=1: answer after the hook.  It prints "ready" or "error ..." and
  * "cancel" for each cancelled request.  The query string of a request says how it
  * is answered: delay_ms=N (later), status=N, refuse=1 (by the hook itself),
- * size=N (bytes of answer), pieces=N (so many pieces of 100,000 bytes, as the
+ * size=N (bytes of answer), checks=1 (how many senders have been checked before their
+ * body was read: all with an Authorization but "bad" may go on), pieces=N (so many pieces of 100,000 bytes, as the
  * client reads them; one such request at a time).  POST routes answer 202, others the
  * request as seen.
  * SIGTERM drains and stops, SIGUSR1 makes the service not ready.
@@ -21,8 +21,6 @@
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
-
-#include <microhttpd.h>
 
 #include "src/http/gateway.h"
 
@@ -47,6 +45,8 @@ static bool later; /* no answer inside the hook, as with real workers */
 static volatile sig_atomic_t stop;
 static volatile sig_atomic_t unready;
 static ls_arena *arena;
+static const char *trusted_proxies;
+static const char *public_url;
 
 static int64_t
 now_ms(void)
@@ -110,6 +110,22 @@ answer(uint64_t id, int status, ls_str body)
 	ls_gateway_respond(gateway, &response);
 }
 
+/* Who has been told to go on; one sender at a time is enough. */
+static uint64_t known_sender;
+static long checks;
+
+static uint64_t
+sender_of(const ls_request *request)
+{
+	return ls_hash64(request->authorization.data, request->authorization.len, 1);
+}
+
+static bool
+is_known(void *context, const ls_request *request)
+{
+	return request->authorization.len > 0 && sender_of(request) == known_sender;
+}
+
 static bool
 take_request(void *context, const ls_request *request, ls_response *refusal)
 {
@@ -120,7 +136,17 @@ take_request(void *context, const ls_request *request, ls_response *refusal)
 	ls_str body = LS_STR("{\"data\":{\"status\":\"queued\"}}");
 	ls_buf buf;
 
-	if ((request->flags & LS_REQUEST_BODY_TOO_LARGE) != 0)
+	if ((request->flags & LS_REQUEST_CHECK) != 0)
+	{
+		bool good = request->authorization.len > 0 &&
+					!ls_str_eq(request->authorization, LS_STR("bad"));
+
+		checks++;
+		status = good ? LS_STATUS_GO_ON : 401;
+		if (good)
+			known_sender = sender_of(request);
+	}
+	else if ((request->flags & LS_REQUEST_BODY_TOO_LARGE) != 0)
 	{
 		/* Credentials come before the size. */
 		if (request->authorization.len == 0)
@@ -149,6 +175,11 @@ take_request(void *context, const ls_request *request, ls_response *refusal)
 			memset(buf.data, 'x', (size_t) size);
 			buf.len = (size_t) size;
 		}
+		body = ls_str_make(buf.data, buf.len);
+	}
+	else if (parameter(request->query, "&checks=", 0) != 0)
+	{
+		ls_buf_printf(&buf, "%ld", checks);
 		body = ls_str_make(buf.data, buf.len);
 	}
 	else if (status != 202 || parameter(request->query, "&echo=", 0) != 0)
@@ -276,16 +307,13 @@ main(int argc, char **argv)
 								.body_timeout = 30000,
 								.idle_timeout = 60000,
 								.body_limit = 10 * 1024 * 1024,
-								.memory_limit = 64 * 1024 * 1024};
-	ls_gateway_hooks hooks = {NULL, take_request, cancel_request, is_ready, log_message};
+								.memory_limit = 64 * 1024 * 1024,
+								.trusted_proxies = &trusted_proxies,
+								.public_url = &public_url};
+	ls_gateway_hooks hooks = {NULL, take_request, is_known, cancel_request, is_ready, log_message};
 	char error[512];
 	int64_t drain_until = 0;
 
-	if (argc == 2 && strcmp(argv[1], "engine") == 0)
-	{
-		printf("%s\n", MHD_get_version());
-		return 0;
-	}
 	for (int i = 1; i < argc; i++)
 	{
 		char *value = strchr(argv[i], '=');
@@ -313,6 +341,10 @@ main(int argc, char **argv)
 			config.idle_timeout = atoi(value);
 		else if (strcmp(argv[i], "body_limit") == 0)
 			config.body_limit = (size_t) atol(value);
+		else if (strcmp(argv[i], "trusted_proxies") == 0)
+			trusted_proxies = value;
+		else if (strcmp(argv[i], "public_url") == 0)
+			public_url = value;
 		else if (strcmp(argv[i], "memory_limit") == 0)
 			config.memory_limit = (size_t) atol(value);
 		else

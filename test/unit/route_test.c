@@ -64,6 +64,38 @@ check_decode(const char *segment, const char *expected)
 		is_str(ls_str_make(out, fine ? len : 0), expected, segment);
 }
 
+/* Reads a chunked body byte by byte: its data, and where it ends; NULL: it is refused. */
+static void
+check_chunks(const char *text, size_t len, const char *expected, const char *name)
+{
+	ls_http_chunks chunks = {0};
+	ls_http_verdict verdict = LS_HTTP_MORE;
+	char data[64];
+	size_t data_len = 0;
+	size_t at = 0;
+
+	while (verdict == LS_HTTP_MORE && at < len)
+	{
+		size_t used;
+		ls_str piece;
+
+		verdict = ls_http_read_chunks(&chunks, text + at, 1, &used, &piece);
+		if (piece.len > 0)
+			data[data_len++] = piece.data[0];
+		at++;
+	}
+	if (expected == NULL)
+		ok(verdict == LS_HTTP_BAD && chunks.problem != NULL, name);
+	else
+	{
+		ok(verdict == LS_HTTP_DONE && at == len - 1, name);
+		is_str(ls_str_make(data, data_len), expected, "its data");
+	}
+}
+
+/* One byte of what comes next is there too. */
+#define CHECK_CHUNKS(text, data, name) check_chunks(text "G", sizeof(text), data, name)
+
 int
 main(void)
 {
@@ -123,6 +155,17 @@ main(void)
 	ok(ls_http_scan_header(&scan, first, strlen(first)) == LS_HTTP_DONE &&
 		   scan.check.content_length == UINT64_MAX,
 	   "a length over 64 bits saturates");
+
+	CHECK_CHUNKS("3\r\nabc\r\n0\r\n\r\n", "abc", "a chunk");
+	CHECK_CHUNKS("a\r\n0123456789\r\nB;x=1\r\nabcdefghijk\r\n00;y\r\n\r\n", "0123456789abcdefghijk",
+				 "chunks with extensions");
+	CHECK_CHUNKS("0\r\nA: b\r\nC:\r\n\r\n", "", "a trailer");
+	CHECK_CHUNKS("3\nabc\r\n0\r\n\r\n", NULL, "bare LF behind a size");
+	CHECK_CHUNKS("3\r\nabc\n0\r\n\r\n", NULL, "bare LF behind data");
+	CHECK_CHUNKS("3\r\nabc\r\n0\r\n\n", NULL, "bare LF at the end");
+	CHECK_CHUNKS("3\r\nabcd\r\n0\r\n\r\n", NULL, "too much data");
+	CHECK_CHUNKS("ffffffffffffffff\r\nabc\r\n0\r\n\r\n", NULL, "a size over 60 bits");
+	CHECK_CHUNKS("0\r\nA b\r\n\r\n", NULL, "a trailer without colon");
 
 	check_target("/a?b=c?d", "/a", "b=c?d");
 	check_target("/a?", "/a", "");

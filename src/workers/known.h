@@ -1,0 +1,32 @@
+/*-------------------------------------------------------------------------
+ *
+ * known.h
+ *	  Senders that a worker has told to go on a moment ago.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef LS_KNOWN_H
+#define LS_KNOWN_H
+
+#include "src/base/base.h"
+#include "src/ipc/frame.h"
+
+typedef struct ls_known ls_known;
+
+/* A sender and what it asks for: credential, address, organization and route. */
+typedef struct ls_known_key
+{
+	uint8 bytes[LS_SHA256_LENGTH];
+} ls_known_key;
+
+extern ls_known *ls_known_create(void);
+
+extern ls_known_key ls_known_key_of(const ls_known *known, const ls_request *request);
+
+/* Is it known, and has no access data changed since? */
+extern bool ls_known_find(ls_known *known, const ls_known_key *key);
+
+/* It may go on, as a worker found that was asked when access data had that epoch. */
+extern void ls_known_add(ls_known *known, const ls_known_key *key, uint64 epoch);
+
+#endif /* LS_KNOWN_H */
