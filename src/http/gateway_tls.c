@@ -9,7 +9,9 @@
  * kept, and shippers keep their connections.
  *
  * The library reads and writes through a BIO of ours, because its own raises
- * SIGPIPE.  Its queue of errors is emptied before each call, as it wants.
+ * SIGPIPE.  Its queue of errors is emptied before each call, as it wants.  One
+ * call of it goes on as long as records come that bear no data, so who sends
+ * handshake messages without end (key updates, requests to renegotiate) is cut.
  *
  *-------------------------------------------------------------------------
  */
@@ -41,7 +43,11 @@ struct ls_tls
 	SSL *ssl;
 	int fd;
 	bool broken; /* the library must not be called any more */
+	int late;    /* handshake messages after the handshake */
 };
+
+/* Nobody needs more of those: a key lasts for millions of records. */
+#define LATE_MESSAGES 64
 
 /* ---- the BIO ---- */
 
@@ -54,9 +60,13 @@ socket_of(BIO *bio)
 static int
 bio_read(BIO *bio, char *to, int size)
 {
-	ssize_t n = recv(socket_of(bio), to, (size_t) size, MSG_DONTWAIT);
+	const ls_tls *tls = BIO_get_data(bio);
+	ssize_t n;
 
 	BIO_clear_retry_flags(bio);
+	if (tls->late > LATE_MESSAGES)
+		return -1;
+	n = recv(tls->fd, to, (size_t) size, MSG_DONTWAIT);
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		BIO_set_retry_read(bio);
 	return (int) n;
@@ -80,6 +90,19 @@ bio_control(BIO *bio, int command, long number, void *pointer)
 	(void) number;
 	(void) pointer;
 	return command == BIO_CTRL_FLUSH ? 1 : 0;
+}
+
+static void
+count_late_messages(int written, int version, int content_type, const void *data, size_t size,
+					SSL *ssl, void *context)
+{
+	ls_tls *tls = context;
+
+	(void) version;
+	(void) data;
+	(void) size;
+	if (!written && content_type == SSL3_RT_HANDSHAKE && SSL_is_init_finished(ssl))
+		tls->late++;
 }
 
 /* ---- the server ---- */
@@ -190,6 +213,8 @@ ls_tls_open(ls_tls_server *server, int fd)
 	BIO_set_data(bio, tls);
 	BIO_set_init(bio, 1);
 	SSL_set_bio(tls->ssl, bio, bio);
+	SSL_set_msg_callback(tls->ssl, count_late_messages);
+	SSL_set_msg_callback_arg(tls->ssl, tls);
 	SSL_set_accept_state(tls->ssl);
 	return tls;
 }

@@ -613,6 +613,12 @@ is("$r->{status} $r->{body}",
 	unlike(`$client -tls1_2`, qr/Reused|TLS session ticket:/, 'no session to resume');
 	like(`(sleep 0.3; echo R; sleep 0.5) | openssl s_client -tls1_2 -connect 127.0.0.1:$t->{port} 2>&1`,
 		qr/RENEGOTIATING.*(no renegotiation|error)/s, 'nothing is renegotiated');
+	foreach my $updates (10, 100)
+	{
+		my $begin = time;
+		my $out = `(sleep 0.3; yes K | head -$updates | while read l; do echo \$l; sleep 0.01; done; sleep 0.3; printf 'GET /healthz HTTP/1.1\\r\\nHost: a\\r\\n\\r\\n'; sleep 0.5) | openssl s_client -tls1_3 -connect 127.0.0.1:$t->{port} 2>&1`;
+		is($out =~ /"status":"ok"/ ? 'served' : 'cut', $updates < 64 ? 'served' : 'cut', "$updates key updates");
+	}
 	like(`$curl -D - -o /dev/null $url/healthz`, qr/^Strict-Transport-Security: max-age=31536000\r$/m, 'HSTS');
 	system("head -c 2000000 /dev/zero > $dir/big");
 	for my $how (('Expect:') x 5, 'Transfer-Encoding: chunked', 'Expect: 100-continue')
