@@ -2,14 +2,18 @@
 # gateway.sh: what the gateway alone costs, answered by the host program after its hook.
 #
 #	test/bench/gateway.sh [SECONDS [PORT]]		prints rows "metric value unit"
+#
+# plain, then over TLS.  GATEWAY_HOST: another host program, to compare with.
 set -eu
 
 seconds=${1:-5}
 port=${2:-18099}
-host=build/unit/gateway_host
+host=${GATEWAY_HOST:-build/unit/gateway_host}
 script=$(mktemp)
 output=$(mktemp)
-trap 'kill "$pid" 2>/dev/null || true; rm -f "$script" "$output"' EXIT
+keys=$(mktemp -d)
+pid=
+trap 'kill $pid 2>/dev/null || true; rm -rf "$script" "$output" "$keys"' EXIT
 
 cat > "$script" <<'LUA'
 wrk.method = "POST"
@@ -28,16 +32,29 @@ done = function(summary, latency)
 end
 LUA
 
-$host port="$port" later=1 > /dev/null &
-pid=$!
-sleep 0.5
+openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=localhost \
+	-keyout "$keys/key.pem" -out "$keys/cert.pem" 2> /dev/null
 
 # utime + stime of the host, in clock ticks
 ticks() { awk '{print $14 + $15}' "/proc/$pid/stat"; }
 
-before=$(ticks)
-wrk -t1 -c64 -d"${seconds}s" -s "$script" "http://127.0.0.1:$port/api/v1/logs" > "$output"
-after=$(ticks)
-grep '^gateway_' "$output"
-awk -v t=$((after - before)) -v hz="$(getconf CLK_TCK)" \
-	'/^total /{printf "gateway_cpu_per_request %.2f us\n", t / hz / $2 * 1e6}' "$output"
+# measure NAME SCHEME SETTING...
+measure()
+{
+	name=$1 scheme=$2
+	shift 2
+	$host port="$port" later=1 "$@" > /dev/null &
+	pid=$!
+	sleep 0.5
+	before=$(ticks)
+	wrk -t1 -c64 -d"${seconds}s" -s "$script" "$scheme://127.0.0.1:$port/api/v1/logs" > "$output"
+	after=$(ticks)
+	kill "$pid"
+	wait "$pid" 2> /dev/null || true
+	sed -n "s/^gateway_/${name}_/p" "$output"
+	awk -v name="$name" -v t=$((after - before)) -v hz="$(getconf CLK_TCK)" \
+		'/^total /{printf "%s_cpu_per_request %.2f us\n", name, t / hz / $2 * 1e6}' "$output"
+}
+
+measure gateway http
+measure gateway_tls https tls_certificate="$keys/cert.pem" tls_key="$keys/key.pem"

@@ -74,7 +74,9 @@ static void
 member(ls_buf *buf, const char *name, ls_str value)
 {
 	ls_buf_printf(buf, ",\"%s\":", name);
-	if (ls_utf8_valid(value.data, value.len))
+	if (value.len == 0) /* and perhaps NULL */
+		ls_buf_lit(buf, "\"\"");
+	else if (ls_utf8_valid(value.data, value.len))
 		ls_json_quote(buf, value);
 	else
 		ls_buf_lit(buf, "\"(not UTF-8)\"");
