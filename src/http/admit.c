@@ -192,6 +192,16 @@ from_our_pages(const ls_request *request, const ls_principal *principal)
 		   ls_origin_allowed(request->origin);
 }
 
+uint64
+ls_http_tenant(const ls_principal *principal)
+{
+	static const pg_uuid_t none;
+
+	if (memcmp(&principal->organization, &none, sizeof(none)) == 0)
+		return 0;
+	return ls_hash64(&principal->organization, sizeof(pg_uuid_t), 0);
+}
+
 bool
 ls_http_admit(const ls_request *request, ls_arena *arena, ls_principal *principal,
 			  ls_response *response)
@@ -254,6 +264,7 @@ ls_http_admit(const ls_request *request, ls_arena *arena, ls_principal *principa
 	if ((request->flags & LS_REQUEST_CHECK) != 0)
 	{
 		response->status = LS_STATUS_GO_ON;
+		response->tenant = ls_http_tenant(principal);
 		response->n_headers = 0;
 		return false;
 	}

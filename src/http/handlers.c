@@ -280,17 +280,6 @@ ask_about_password(const ls_call *call)
 	}
 }
 
-/* The organization of a principal as a number; 0: it has none. */
-static uint64
-tenant_of(const ls_principal *principal)
-{
-	static const pg_uuid_t none;
-
-	if (memcmp(&principal->organization, &none, sizeof(none)) == 0)
-		return 0;
-	return ls_hash64(&principal->organization, sizeof(pg_uuid_t), 0);
-}
-
 /* A look of a live tail that there is no time for: the next one finds what came in. */
 static void
 put_off(const ls_request *request, ls_response *response)
@@ -365,5 +354,5 @@ ls_http_execute(const ls_request *request, ls_arena *arena, ls_response *respons
 	ls_principal principal = {0};
 
 	execute(request, arena, &principal, response);
-	response->tenant = tenant_of(&principal);
+	response->tenant = ls_http_tenant(&principal);
 }

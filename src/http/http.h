@@ -81,6 +81,9 @@ extern void ls_http_charge_time(const ls_request *request, const ls_principal *p
 extern void ls_http_count_refusal(const ls_request *request, const ls_principal *principal,
 								  ls_arena *arena, ls_response *response);
 
+/* The organization of a principal as a number (ls_response, tenant); 0: it has none. */
+extern uint64 ls_http_tenant(const ls_principal *principal);
+
 /* Makes *response the error answer for `id`. */
 extern void ls_http_refuse(ls_response *response, ls_arena *arena, ls_error_id id,
 						   const char *message, const char *details);

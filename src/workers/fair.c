@@ -4,10 +4,9 @@
  *	  Whose requests are whose, so that one organization cannot have all
  *	  executors.
  *
- * The gateway does not look credentials up.  An executor that has answered says
- * for which organization it was, so from its second request on a credential
- * belongs to its organization; until then, and when it is worth nothing, it is
- * one of its own.
+ * The gateway does not look credentials up.  Before the first request of one a
+ * worker is asked for which organization it is (LS_REQUEST_CHECK); until then, and
+ * when it is worth nothing, it is one of its own.
  *
  *-------------------------------------------------------------------------
  */
@@ -93,6 +92,12 @@ ls_fair_leave(ls_fair *fair, ls_fair_group *group)
 
 	if (--group->tasks == 0)
 		hash_search(fair->groups, &id, HASH_REMOVE, NULL);
+}
+
+bool
+ls_fair_knows(const ls_fair *fair, uint64 sender)
+{
+	return hash_search(fair->senders, &sender, HASH_FIND, NULL) != NULL;
 }
 
 void

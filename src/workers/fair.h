@@ -32,6 +32,9 @@ extern uint64 ls_fair_sender(const ls_request *request);
 extern ls_fair_group *ls_fair_join(ls_fair *fair, uint64 sender);
 extern void ls_fair_leave(ls_fair *fair, ls_fair_group *group);
 
+/* Has a worker found out who a sender is? */
+extern bool ls_fair_knows(const ls_fair *fair, uint64 sender);
+
 /* A worker found out who a sender is; 0: it did not. */
 extern void ls_fair_learn(ls_fair *fair, uint64 sender, uint64 tenant);
 

@@ -72,7 +72,9 @@ typedef struct task
 	ls_known_key key;     /* when access data had that */
 	uint64 epoch;         /* epoch */
 	ls_fair_group *group; /* NULL: for an acceptor */
-	dlist_node node;      /* in the pool's queue, in the worker's list, or among the sleeping */
+	char *whole;          /* the request, while a worker is asked whose it is; else NULL */
+	size_t whole_len;
+	dlist_node node; /* in the pool's queue, in the worker's list, or among the sleeping */
 } task;
 
 typedef struct pool_worker
@@ -186,6 +188,8 @@ forget_task(gateway_state *state, task *t)
 		ls_fair_leave(state->fair, t->group);
 	if (t->frame != NULL)
 		pfree(t->frame);
+	if (t->whole != NULL)
+		pfree(t->whole);
 	hash_search(state->tasks, &t->request_id, HASH_REMOVE, NULL);
 }
 
@@ -447,6 +451,22 @@ sleep_left(gateway_state *state)
 		GetCurrentTimestamp(), TimestampTzPlusMilliseconds(t->since, SLEEP_TIME + 1));
 }
 
+/* A worker has said whose a request is: now it waits for its organization's turn. */
+static void
+identified(gateway_state *state, task *t, uint64 tenant)
+{
+	/* Who acts for no organization is one of its own. */
+	ls_fair_learn(state->fair, t->sender, tenant != 0 ? tenant : t->sender);
+	dlist_delete(&t->node);
+	leave_worker(t);
+	ls_fair_leave(state->fair, t->group);
+	t->group = ls_fair_join(state->fair, t->sender);
+	t->frame = t->whole;
+	t->frame_len = t->whole_len;
+	t->whole = NULL;
+	enqueue(t);
+}
+
 /* Takes the responses of a worker.  False: the worker is lost. */
 static bool
 pull(gateway_state *state, pool_worker *worker)
@@ -474,7 +494,12 @@ pull(gateway_state *state, pool_worker *worker)
 		t = hash_search(state->tasks, &response.id, HASH_FIND, NULL);
 		if (t == NULL || t->worker != worker)
 			continue;
-		if (t->pool->kind == LS_WORKER_EXECUTOR)
+		if (t->whole != NULL && !t->cancelled && response.status == LS_STATUS_GO_ON)
+		{
+			identified(state, t, response.tenant);
+			continue;
+		}
+		if (t->group != NULL)
 			ls_fair_learn(state->fair, t->sender, response.tenant);
 		if (t->check && response.status == LS_STATUS_GO_ON)
 			ls_known_add(state->known, &t->key, t->epoch);
@@ -508,12 +533,35 @@ serve_workers(gateway_state *state)
 
 /* ---- hooks of the engine ---- */
 
+static char *
+copy_frame(const ls_buf *frame)
+{
+	char *copy = MemoryContextAllocHuge(TopMemoryContext, frame->len);
+
+	memcpy(copy, frame->data, frame->len);
+	return copy;
+}
+
+/*
+ * Of a sender that shows a credential and is not known yet a worker is asked first
+ * whose it is.  Otherwise an organization with many keys could have all executors by
+ * using each for the first time.
+ */
+static bool
+is_to_identify(const gateway_state *state, const task *t, const ls_request *request)
+{
+	return t->group != NULL && !t->check && ls_routes[request->route].credentials[0] != '\0' &&
+		   !ls_fair_knows(state->fair, t->sender);
+}
+
 static bool
 take_request(void *context, const ls_request *request, ls_response *refusal)
 {
 	gateway_state *state = context;
 	pool *p = pool_of(state, ls_routes[request->route].pool);
+	ls_request question = *request;
 	ls_buf frame;
+	ls_buf check;
 	task *t;
 	bool found;
 
@@ -528,7 +576,12 @@ take_request(void *context, const ls_request *request, ls_response *refusal)
 	ls_arena_reset(state->arena);
 	ls_buf_init(&frame, state->arena);
 	ls_frame_write_request(&frame, request);
-	if (frame.failed)
+	question.flags |= LS_REQUEST_CHECK;
+	question.body = LS_STR("");
+	ls_buf_init(&check, state->arena);
+	if (p->kind != LS_WORKER_ACCEPTOR)
+		ls_frame_write_request(&check, &question);
+	if (frame.failed || check.failed)
 	{
 		refusal->status = 503;
 		ls_response_header(refusal, LS_STR("Retry-After"), LS_STR("1"));
@@ -551,9 +604,15 @@ take_request(void *context, const ls_request *request, ls_response *refusal)
 		t->group = ls_fair_join(state->fair, t->sender);
 	}
 	t->since = GetCurrentTimestamp();
-	t->frame = MemoryContextAllocHuge(TopMemoryContext, frame.len);
-	memcpy(t->frame, frame.data, frame.len);
+	t->frame = copy_frame(&frame);
 	t->frame_len = frame.len;
+	if (is_to_identify(state, t, request))
+	{
+		t->whole = t->frame;
+		t->whole_len = t->frame_len;
+		t->frame = copy_frame(&check);
+		t->frame_len = check.len;
+	}
 	enqueue(t);
 	dispatch(state, p);
 	return true;

@@ -80,11 +80,15 @@ sub busy
 }
 
 # As searches that take long: held in their transactions.  One organization never
-# has all executors, however many requests it sends.
+# has all executors, however many requests it sends, and by however many credentials
+# that nobody has seen before.
+my @tokens = map { $t->sql_json("SELECT logsvc.create_token('$org->{slug}', '$org->{email}', 'new $_',"
+	  . " ARRAY['logs:read'])")->{token} } 1 .. 8;
 $t->stop_at('execute_request');
-my @long = map { begin_request($t, GET => "/api/v1/search?q=x$_", token => $org->{token}) } 1 .. 8;
+my @long = map { begin_request($t, GET => '/api/v1/search?q=x', token => $_) } @tokens;
 ok(wait_until(sub { busy(2) }, 10), 'two of three executors are busy');
 my $busy_since = time;
+ok(!wait_until(sub { busy(3) }, 1), 'and stay the only ones');
 both('two of three executors busy');
 
 # All of them: ingest and evaluations do not need them.
