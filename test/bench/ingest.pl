@@ -187,6 +187,7 @@ sub send_files
 			read $socket, $answer, $length;
 			last if $status == 202;
 			die "status $status: $answer\n" if $status != 429;
+			append_to_file("$dir/retries.$n", '.');
 			sleep 0.05;    # the queue is full: as soon as there is room
 		}
 	}
@@ -235,6 +236,9 @@ die "events are missing\n"
 metric('batch_cpu', sprintf('%.2f', $used / $events * 1e6), 's/million');
 metric('batch_accept_wall', sprintf('%.2f', $accepted / $events * 1e6), 's/million');
 metric('batch_wall', sprintf('%.2f', $wall / $events * 1e6), 's/million');
+my $retries = 0;
+$retries += -s $_ for glob "$dir/retries.*";
+metric('batch_retries', $retries, 'answers 429');
 metric('batch_wal', sprintf('%.1f', $wal_used / $events), 'bytes/event');
 $disk = disk() - $disk;
 metric('batch_disk', sprintf('%.1f', $disk / $events), 'bytes/event');
