@@ -94,12 +94,12 @@ BEGIN
 	FOR rule IN
 		SELECT r.* FROM (VALUES
 			(NULL, interval '1 hour', 'address', 'the address has got five invitations within an hour'),
-			('invitations_per_hour', '1 hour', 'organization', 'the plan allows %s invitations an hour'),
-			('invitations_per_day', '1 day', 'organization', 'the plan allows %s invitations a day'),
+			('invitations_per_hour', '1 hour', 'organization', '%s invitations an hour are allowed'),
+			('invitations_per_day', '1 day', 'organization', '%s invitations a day are allowed'),
 			('invitations_per_user_per_hour', '1 hour', 'user',
-				'the plan allows %s invitations an hour by one user'),
+				'%s invitations an hour by one user are allowed'),
 			('invitations_per_user_per_day', '1 day', 'user',
-				'the plan allows %s invitations a day by one user')
+				'%s invitations a day by one user are allowed')
 		) AS r (resource, period, counted, message)
 		WHERE r.counted <> 'user' OR inviter IS NOT NULL
 	LOOP

@@ -278,7 +278,8 @@ ls_provider_settings(const char *provider, const ls_model_place *place, ls_arena
 	memset(problem, 0, sizeof(*problem));
 	if (place->endpoint.len == 0 && strcmp(provider, "openai") == 0)
 		return refuse(problem, "logsvc.model_endpoint is not set",
-					  "Set it to the base URL of the provider, as https://models.example.org/v1.");
+					  "Set logsvc.model_endpoint to the base URL of the provider, as "
+					  "https://models.example.org/v1.");
 	if ((place->endpoint.len == 0 && strcmp(provider, "anthropic") == 0) ||
 		endpoint_is_elsewhere(place->endpoint))
 	{

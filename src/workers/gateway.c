@@ -705,7 +705,8 @@ say_not_listening(const char *error)
 		return;
 	strlcpy(service->listen_error, error, sizeof(service->listen_error));
 	ereport(LOG, errmsg("logsvc cannot listen for HTTP: %s", error),
-			errhint("Set logsvc.listen_addresses and logsvc.port, and restart the server."));
+			errhint("Change logsvc.listen_addresses and logsvc.port and restart the server, or "
+					"mend the TLS files and reload."));
 }
 
 static void

@@ -287,7 +287,7 @@ $port->start;
 $port->create_extension;
 ok(wait_until(sub { $port->log_text =~ /cannot listen for HTTP: .*in use/i }, 15), 'the port is in use: the log says so')
   or diag $port->log_text;
-like($port->log_text, qr/HINT:  Set logsvc.listen_addresses and logsvc.port/, 'with the setting');
+like($port->log_text, qr/HINT:  Change logsvc.listen_addresses and logsvc.port/, 'with the setting');
 ok(!wait_until(sub { my @lines = $port->log_text =~ /(cannot listen for HTTP)/g; @lines > 1 }, 2.5), 'once');
 close $squatter;
 $port->wait_ready(15);
