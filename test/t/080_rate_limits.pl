@@ -47,7 +47,7 @@ is($t->sql('SELECT class, per_minute, scope FROM logsvc_internal.rate_limit ORDE
 	join("\n", 'assist|120|caller', 'auth|5|address', 'evaluation|10|caller',
 		'executor|60|organization', 'export|10|organization', 'forbidden|100|caller',
 		'ingest|10000|organization', 'logs|100|organization', 'otlp|10000|organization',
-		'password|5|user', 'public|5|address', 'search|10|organization', 'static|600|address',
+		'password|5|user', 'public|5|address', 'search|10|organization', 'sign_in|5|account', 'static|600|address',
 		'tail|10|organization', 'templates|10|organization', 'unauthorized|100|address'),
 	'the limits as installed');
 
