@@ -524,29 +524,31 @@ COMMENT ON FUNCTION logsvc.revoke_api_key(text) IS
 'Revokes an API key, at once and for good';
 
 CREATE OR REPLACE VIEW logsvc_internal.organization_retention AS
-SELECT o.id AS organization_id, least(o.retention_days, m.days) AS days, m.days AS most
+SELECT o.id AS organization_id, CASE WHEN d.days <= 1000000 THEN d.days END AS days, m.days AS most
 FROM logsvc_internal.organization o
 LEFT JOIN logsvc_internal.organization_limit l
 	ON l.organization_id = o.id AND l.resource = 'retention_days'
 LEFT JOIN logsvc_internal.plan_limit p ON p.plan = o.plan AND p.resource = 'retention_days',
--- One organization's figure, however large, must not fail the view for all.
-LATERAL (SELECT least(CASE WHEN l.organization_id IS NOT NULL THEN l.amount ELSE p.amount END,
-	2147483647)::int)
-	AS m (days);
+-- A million days and more are for ever: one organization's figure, however large, must not
+-- be a time out of range for all.
+LATERAL (SELECT CASE WHEN l.organization_id IS NOT NULL THEN l.amount ELSE p.amount END)
+	AS a (amount),
+LATERAL (SELECT CASE WHEN a.amount <= 1000000 THEN a.amount::int END) AS m (days),
+LATERAL (SELECT least(o.retention_days, m.days)) AS d (days);
 COMMENT ON VIEW logsvc_internal.organization_retention IS
 'For how many days each organization keeps events of indexes without a setting of their own, and at most; NULL: for ever';
 
 -- What is kept longest of an index: its own setting, else the organization's,
 -- else the plan's; never more than the plan's, but for the reserved ones.
 CREATE OR REPLACE VIEW logsvc_internal.index_retention AS
-SELECT i.organization_id, i.name,
-	CASE
+SELECT i.organization_id, i.name, CASE WHEN d.days <= 1000000 THEN d.days END AS days
+FROM logsvc_internal.log_index i
+JOIN logsvc_internal.organization_retention o USING (organization_id),
+LATERAL (SELECT CASE
 		WHEN starts_with(i.name, '_') THEN i.retention_days
 		WHEN i.retention_days IS NULL THEN o.days
 		ELSE least(i.retention_days, o.most)
-	END AS days
-FROM logsvc_internal.log_index i
-JOIN logsvc_internal.organization_retention o USING (organization_id);
+	END) AS d (days);
 COMMENT ON VIEW logsvc_internal.index_retention IS
 'For how many days each index keeps events (decision 82); NULL: for ever';
 

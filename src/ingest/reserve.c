@@ -19,6 +19,7 @@
 
 #include "access/xact.h"
 #include "miscadmin.h"
+#include "postmaster/bgworker.h"
 #include "utils/memutils.h"
 #include "utils/timestamp.h"
 #include "utils/uuid.h"
@@ -71,6 +72,12 @@ void
 ls_holds_register(void)
 {
 	ls_shmem_add(&item);
+}
+
+static bool
+in_worker(void)
+{
+	return MyBgworkerEntry != NULL;
 }
 
 static void
@@ -160,7 +167,7 @@ hold_of(const pg_uuid_t *organization)
 	}
 	hold = MemoryContextAllocZero(TopTransactionContext, sizeof(ls_hold));
 	hold->organization = *organization;
-	if (!IsBackgroundWorker)
+	if (!in_worker())
 	{
 		lock();
 		hold->place = take_place(organization);
@@ -388,7 +395,7 @@ ls_reserve(ls_reservation *reservation, const pg_uuid_t *organization, bool alon
 				errhint("Send fewer events, or commit in between."));
 	hold = hold_of(organization);
 	hold->alone = alone;
-	if ((hold->place == NULL && !IsBackgroundWorker) || !hold_events(hold, events, false))
+	if ((hold->place == NULL && !in_worker()) || !hold_events(hold, events, false))
 		raise_full(hold);
 	hold->limited = true;
 	reservation->queue = hold;

@@ -1,5 +1,5 @@
 -- Limits that operators give to one organization: each that is taken has an effect.
-SELECT plan(49);
+SELECT plan(51);
 
 CREATE ROLE limits_app;
 GRANT logsvc_tenant TO limits_app;
@@ -92,6 +92,11 @@ SELECT is(logsvc.act_as(NULL), NULL, 'no one');
 
 SELECT isnt(logsvc.set_limit('first', 'retention_days', 9000000000), NULL, 'more days than there are');
 SELECT lives_ok('SELECT * FROM logsvc_internal.index_retention', 'are very many');
+SELECT is((SELECT days FROM logsvc_internal.index_retention r JOIN logsvc_internal.organization o
+	ON o.id = r.organization_id WHERE o.slug = 'first' AND r.name = 'main'), NULL, 'and then for ever');
+UPDATE logsvc_internal.log_index SET retention_days = 2147483647 WHERE name = 'main';
+SELECT lives_ok('SELECT now() - make_interval(days => days) FROM logsvc_internal.index_retention',
+	'a time of no index is out of range');
 
 -- ---- keys ----
 
