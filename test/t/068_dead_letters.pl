@@ -34,7 +34,7 @@ $t->sql(q{
 	CREATE TABLE refused (index_name text, state text);
 	CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$
 	DECLARE
-		r refused;
+		r public.refused;
 	BEGIN
 		SELECT * INTO r FROM public.refused f WHERE f.index_name IN ('*', NEW.index_name);
 		IF FOUND THEN
