@@ -111,7 +111,7 @@ bounded('parentheses', '(' x 99 . 'x=1' . ')' x 99);
 
 my $c = bounded('too long', chain(48, 'sort ' . list(60, sub { "a$_[0]" })), state => qr/^LQ002$/);
 like($c->{err}, qr/too complex: up to here it becomes a statement of more than 256 kB at line 1, column \d+/, 'says what and where');
-my $r = $t->http(GET => '/api/v1/search', token => $org->{read_key}, query => { q => chain(48, 'sort ' . list(60, sub { "a$_[0]" })) });
+my $r = $t->http(POST => '/api/v1/search', token => $org->{read_key}, json => { q => chain(48, 'sort ' . list(60, sub { "a$_[0]" })) });
 is("$r->{status} $r->{json}{code} $r->{json}{details}[0]{path}", '400 QUERY_SEMANTIC_ERROR q', 'over HTTP as well');
 
 # ---- texts that expressions make ----
