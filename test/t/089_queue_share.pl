@@ -101,14 +101,14 @@ empty('sessions that end give back what they held');
 my $long = session_with('loud', 900);
 $long->query_safe(q{SAVEPOINT a; SELECT logsvc.log('one more') IS NULL; ROLLBACK TO a});
 is(held(), 'loud 900, quiet 0', 'a transaction that stays open');
-$t->set('logsvc.reservation_timeout', '1s');
+$t->set('logsvc.reservation_timeout', '5s');
 my @late = map { session_with('loud', 700) } 1 .. 2;
 is(held(), 'loud 2300, quiet 0', 'and two more');
 # Errors do not stop the clock.
 $late[0]->query('SAVEPOINT a');
 $late[0]->query('SELECT 1 / 0');
 $late[0]->query('SELECT 1');
-ok(wait_until(sub { depth() == 900 }, 10), 'after logsvc.reservation_timeout they hold nothing');
+ok(wait_until(sub { depth() == 900 }, 30), 'after logsvc.reservation_timeout they hold nothing');
 is(held(), 'loud 900, quiet 0', '... which is a reload, not for what was taken before');
 $late[0]->query('ROLLBACK TO a');
 my $stored = stored('loud');
@@ -130,7 +130,7 @@ is(stored('loud'), $stored + 700, 'and what failed is not stored');
 
 # What is late can take its room again before the commit too.
 my $again = session_with('loud', 500);
-ok(wait_until(sub { depth() == 0 }, 10), 'late again');
+ok(wait_until(sub { depth() == 0 }, 30), 'late again');
 $again->query_safe(q{SELECT logsvc.log('more') IS NULL});
 is(held(), 'loud 501, quiet 0', 'who sends more takes all of it again');
 $again->query_safe('COMMIT');
