@@ -29,7 +29,8 @@ typedef struct ls_gateway_config
 	int body_timeout;     /* ms from the last header to the last byte of the body */
 	int idle_timeout;     /* ms without a request on a kept connection */
 	size_t body_limit;    /* bytes; beyond it LS_REQUEST_BODY_TOO_LARGE */
-	size_t memory_limit;  /* bytes of all bodies whose requests are not answered, together */
+	size_t
+		memory_limit; /* bytes of all bodies that are not answered and answers that are not read */
 
 	/* Settings that may change meanwhile; NULL: not set. */
 	const char *const *trusted_proxies; /* networks whose X-Forwarded-For is believed */

@@ -11,8 +11,6 @@
  *-------------------------------------------------------------------------
  */
 #include <errno.h>
-#include <linux/tcp.h> /* netinet/tcp.h lacks tcpi_bytes_acked */
-#include <netinet/in.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
@@ -84,20 +82,19 @@ ls_connection_open(ls_gateway *gateway, int fd)
 	c->lingered = 0;
 	c->in_len = 0;
 	c->in_fresh = false;
-	c->out_len = c->out_sent = 0;
 	ls_request_reset(c);
 	return c;
 }
 
-/* Buffers larger than what most requests need do not stay with a slot. */
+/* A buffer larger than what most requests need does not stay with a slot. */
 static void
-drop_buffer(char **buffer, size_t *capacity)
+drop_input(ls_connection *c)
 {
-	if (*capacity <= GATEWAY_KEPT_BODY)
+	if (c->in_capacity <= GATEWAY_KEPT_BODY)
 		return;
-	free(*buffer);
-	*buffer = NULL;
-	*capacity = 0;
+	free(c->in);
+	c->in = NULL;
+	c->in_capacity = 0;
 }
 
 void
@@ -154,6 +151,7 @@ ls_connection_close(ls_connection *c)
 	bool had_place = !c->reserved;
 
 	ls_connection_deadline(c, DEADLINE_NONE);
+	ls_out_clear(c);
 	ls_request_reset(c);
 	ls_share_leave(c);
 	ls_connection_leave_reserve(c);
@@ -161,8 +159,7 @@ ls_connection_close(ls_connection *c)
 	c->tls = NULL;
 	close(c->fd); /* and epoll forgets it */
 	c->fd = -1;
-	drop_buffer(&c->in, &c->in_capacity);
-	drop_buffer(&c->out, &c->out_capacity);
+	drop_input(c);
 	c->state = CONNECTION_FREE;
 	c->next_free = gateway->first_free;
 	gateway->first_free = c;
@@ -177,6 +174,19 @@ ls_connection_close(ls_connection *c)
 		gateway->accept_again = 0;
 		ls_gateway_watch_listeners(gateway, true);
 	}
+}
+
+/*
+ * Ends a connection whose client does not read.  Otherwise the kernel would keep
+ * what has been written, and offer it for minutes.
+ */
+void
+ls_connection_cut(ls_connection *c)
+{
+	struct linger at_once = {.l_onoff = 1, .l_linger = 0};
+
+	setsockopt(c->fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
+	ls_connection_close(c);
 }
 
 /* ---- deadlines ---- */
@@ -247,20 +257,6 @@ ls_connections_next_deadline(const ls_gateway *gateway)
 	return next;
 }
 
-/* Has the peer taken any of the answer since the last look? */
-static bool
-answer_progresses(ls_connection *c)
-{
-	struct tcp_info info;
-	socklen_t size = sizeof(info);
-	uint64_t before = c->acknowledged;
-
-	if (getsockopt(c->fd, IPPROTO_TCP, TCP_INFO, &info, &size) != 0)
-		return false;
-	c->acknowledged = info.tcpi_bytes_acked;
-	return c->acknowledged != before;
-}
-
 static void
 expire(ls_connection *c)
 {
@@ -280,10 +276,10 @@ expire(ls_connection *c)
 			ls_reply_now(c, 503, "SERVICE_UNAVAILABLE", "Too many connections are open");
 			break;
 		case DEADLINE_WRITE:
-			if (answer_progresses(c))
+			if (ls_out_keeps_pace(c))
 				ls_connection_deadline(c, DEADLINE_WRITE);
 			else
-				ls_connection_close(c);
+				ls_connection_cut(c);
 			break;
 		default:
 			ls_connection_close(c);

@@ -51,11 +51,14 @@
 /* Connections beyond the limit: for health checks, and for who waits for a place. */
 #define GATEWAY_RESERVE 32
 
-/* A body buffer up to this size stays with its connection. */
+/* A buffer of a body or of an answer up to this size stays with its connection. */
 #define GATEWAY_KEPT_BODY (16 * 1024)
 
 /* Bytes of an answer in pieces that wait for the client before no more is asked for. */
 #define GATEWAY_STREAM_FULL (256 * 1024)
+
+/* Bytes a second that a client must read on average of what waits for it (gateway_out.c). */
+#define GATEWAY_READ_RATE (16 * 1024)
 
 #define GATEWAY_LISTENERS 16
 
@@ -154,10 +157,9 @@ typedef struct ls_connection
 
 	bool ready; /* in the gateway's list of those that go on */
 	struct ls_connection *next_ready;
-	bool drained;          /* the socket has nothing to read, until an event says so */
-	bool half_closed;      /* the peer sends no more */
-	uint64_t lingered;     /* bytes thrown away */
-	uint64_t acknowledged; /* by the peer, at the last look (WRITING) */
+	bool drained;      /* the socket has nothing to read, until an event says so */
+	bool half_closed;  /* the peer sends no more */
+	uint64_t lingered; /* bytes thrown away */
 
 	/* what was read and belongs to no request yet, or to an incomplete header */
 	char *in;
@@ -165,11 +167,15 @@ typedef struct ls_connection
 	size_t in_capacity;
 	bool in_fresh; /* nobody has looked at it */
 
-	/* what is to be written */
+	/* what waits to be written (gateway_out.c) */
 	char *out;
 	size_t out_len;
 	size_t out_sent;
 	size_t out_capacity;
+	size_t out_counted;           /* part of gateway->memory */
+	int64_t waits_since;          /* as of ls_out_wait: the time, and */
+	uint64_t acknowledged_before; /* bytes that the peer had acknowledged */
+	uint64_t acknowledged;        /* the same at the last look */
 
 	/* the request */
 	ls_http_scan scan;
@@ -194,7 +200,7 @@ typedef struct ls_connection
 	char *body;
 	size_t body_len;
 	size_t body_capacity;
-	size_t body_counted; /* part of gateway->body_memory */
+	size_t body_counted; /* part of gateway->memory */
 	size_t discarded;
 	bool streaming;    /* the answer comes in pieces */
 	bool stream_ended; /* there are no more */
@@ -205,7 +211,7 @@ typedef struct ls_connection
 	char remote[64];
 } ls_connection;
 
-/* The connections of one address (of IPv6: one /64) and the memory of their bodies. */
+/* The connections of one address (of IPv6: one /64) and the memory of their bodies and answers. */
 struct ls_share
 {
 	uint8_t key[16];
@@ -260,7 +266,7 @@ struct ls_gateway
 	int largest_share;
 	uint64_t share_seed;
 
-	size_t body_memory; /* of all connections */
+	size_t memory; /* of bodies and answers of all connections */
 	uint64_t random[2];
 	int64_t date_second; /* of `date` */
 	char date[32];
@@ -305,6 +311,7 @@ extern int64_t ls_connections_next_deadline(const ls_gateway *gateway); /* -1: n
 extern void ls_connection_go_on(ls_connection *c); /* is to be driven in this step or the next */
 extern void ls_connection_leave_reserve(ls_connection *c); /* it is within the limit */
 extern void ls_connection_close(ls_connection *c);
+extern void ls_connection_cut(ls_connection *c); /* closes; what the kernel has is not sent */
 extern void ls_connection_linger(ls_connection *c);
 extern uint64_t ls_connection_request_id(const ls_connection *c);
 
@@ -323,6 +330,7 @@ extern size_t ls_request_body(ls_connection *c, const char *data, size_t len);
 extern char *ls_request_body_room(ls_connection *c, size_t *size);
 extern void ls_request_body_arrived(ls_connection *c, size_t size);
 extern void ls_request_checked(ls_connection *c);
+extern void ls_request_drop_body(ls_connection *c);
 extern void ls_request_reset(ls_connection *c);
 
 /* gateway_share.c: who has how much, and who loses it when it runs short */
@@ -333,8 +341,16 @@ extern void ls_share_leave(ls_connection *c);
 extern void ls_share_of_request(ls_connection *c); /* behind a trusted proxy: its client's */
 extern bool ls_share_yield_place(ls_gateway *gateway, const ls_connection *for_whom);
 extern bool ls_share_yield_reserve(ls_gateway *gateway);
-extern bool ls_share_take_memory(ls_connection *c, size_t size);
-extern void ls_share_give_memory(ls_connection *c, size_t size);
+extern bool ls_share_take_memory(ls_connection *c, size_t *counted, size_t size);
+extern void ls_share_give_memory(ls_connection *c, size_t *counted, size_t size);
+
+/* gateway_out.c: what of an answer waits for its client */
+extern bool ls_out_reserve(ls_connection *c, size_t size);
+extern void ls_out_settle(ls_connection *c);
+extern bool ls_out_append(ls_connection *c, ls_str text);
+extern void ls_out_clear(ls_connection *c);
+extern void ls_out_wait(ls_connection *c);
+extern bool ls_out_keeps_pace(ls_connection *c);
 
 /* gateway_reply.c: answers */
 extern void ls_reply_response(ls_connection *c, const ls_response *response);

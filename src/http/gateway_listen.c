@@ -31,6 +31,9 @@
 #define ACCEPT_RETRY_MS 1000
 #define IDLE_GRACE_MS 1000
 
+/* Bytes of an answer that the kernel takes beyond what is on its way; the rest is counted. */
+#define SOCKET_UNSENT (128 * 1024)
+
 static void
 describe(const struct sockaddr *address, char *text, size_t size)
 {
@@ -57,6 +60,7 @@ static int
 bind_address(ls_gateway *gateway, const struct addrinfo *address)
 {
 	int one = 1;
+	int unsent = SOCKET_UNSENT;
 	int fd = socket(address->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	ls_listener *listener = &gateway->listeners[gateway->n_listeners];
 	struct epoll_event event = {.events = EPOLLIN, .data.ptr = listener};
@@ -64,7 +68,9 @@ bind_address(ls_gateway *gateway, const struct addrinfo *address)
 	if (fd < 0)
 		return errno;
 	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
-	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one)); /* inherited */
+	/* These two are inherited. */
+	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+	setsockopt(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &unsent, sizeof(unsent));
 	if (address->ai_family == AF_INET6)
 		setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &one, sizeof(one));
 	if (bind(fd, address->ai_addr, address->ai_addrlen) != 0 || listen(fd, BACKLOG) != 0 ||

@@ -3,9 +3,9 @@
  * gateway_reply.c
  *	  Answers, and what becomes of a connection after them.
  *
- * An answer is tried at once; what the socket does not take is kept by the
- * connection.  One that comes before the end of its request ends the
- * connection, which then lingers (see ls_connection_linger).
+ * An answer is tried at once; what the socket does not take waits (gateway_out.c).
+ * One that comes before the end of its request ends the connection, which then
+ * lingers (see ls_connection_linger).
  *
  *-------------------------------------------------------------------------
  */
@@ -19,6 +19,9 @@
 #include <time.h>
 
 #include "src/http/gateway_internal.h"
+
+static const ls_refusal refusal_memory = {503, "SERVICE_UNAVAILABLE",
+										  "Too many answers wait to be read", false};
 
 #define JSON_TYPE "application/json; charset=utf-8"
 
@@ -95,37 +98,6 @@ write_parts(ls_connection *c, ls_str first, ls_str second, size_t *written)
 }
 
 static bool
-append_out(ls_connection *c, ls_str text)
-{
-	size_t need = c->out_len + text.len;
-
-	if (text.len == 0)
-		return true;
-	/* Of a client that never quite catches up, what it has read makes room. */
-	if (need > c->out_capacity && c->out_sent > 0)
-	{
-		c->out_len -= c->out_sent;
-		memmove(c->out, c->out + c->out_sent, c->out_len);
-		c->out_sent = 0;
-		need = c->out_len + text.len;
-	}
-	if (need > c->out_capacity)
-	{
-		/* The rest of an answer is all there will be; pieces go on coming. */
-		size_t capacity = c->streaming ? need + need / 2 : need;
-		char *out = realloc(c->out, capacity);
-
-		if (out == NULL)
-			return false;
-		c->out = out;
-		c->out_capacity = capacity;
-	}
-	memcpy(c->out + c->out_len, text.data, text.len);
-	c->out_len = need;
-	return true;
-}
-
-static bool
 must_close(const ls_connection *c)
 {
 	return c->gateway->draining || c->refusal.close || c->close_after || !c->complete ||
@@ -138,13 +110,7 @@ answered(ls_connection *c)
 {
 	int unread = 0;
 
-	if (c->out_capacity > GATEWAY_KEPT_BODY)
-	{
-		free(c->out);
-		c->out = NULL;
-		c->out_capacity = 0;
-	}
-	c->out_len = c->out_sent = 0;
+	ls_out_clear(c);
 	if (!must_close(c))
 	{
 		ls_request_reset(c);
@@ -181,15 +147,12 @@ ls_reply_flush(ls_connection *c)
 	if (io == IO_END)
 		ls_connection_close(c);
 	else if (c->out_sent < c->out_len)
-	{
-		if (c->deadline_kind != DEADLINE_WRITE)
-			ls_connection_deadline(c, DEADLINE_WRITE);
-	}
+		ls_out_wait(c);
 	else if (!c->streaming || c->stream_ended)
 		answered(c);
 	else
 	{
-		c->out_len = c->out_sent = 0;
+		ls_out_clear(c);
 		ls_connection_deadline(c, DEADLINE_NONE);
 	}
 }
@@ -202,7 +165,6 @@ send_answer(ls_connection *c, ls_str head, ls_str body)
 	ls_io io;
 
 	c->state = CONNECTION_WRITING;
-	c->acknowledged = 0;
 	ls_connection_deadline(c, DEADLINE_NONE);
 	/* Over TLS each write is a record: better one than two. */
 	if (c->tls != NULL && body.len > 0 && head.data == c->gateway->head &&
@@ -220,20 +182,24 @@ send_answer(ls_connection *c, ls_str head, ls_str body)
 	}
 	if (written < head.len)
 	{
-		if (!append_out(c, ls_str_make(head.data + written, head.len - written)) ||
-			!append_out(c, body))
+		if (!ls_out_append(c, ls_str_make(head.data + written, head.len - written)) ||
+			!ls_out_append(c, body))
 			io = IO_END;
 	}
 	else if (written - head.len < body.len &&
-			 !append_out(
+			 !ls_out_append(
 				 c, ls_str_make(body.data + (written - head.len), body.len - (written - head.len))))
 		io = IO_END;
 	if (io == IO_END)
 		ls_connection_close(c);
-	else if (c->out_len > 0)
-		ls_connection_deadline(c, DEADLINE_WRITE);
-	else if (!c->streaming || c->stream_ended)
+	else if (c->out_len == 0)
 		answered(c);
+	else
+	{
+		ls_request_drop_body(c);
+		ls_out_settle(c);
+		ls_out_wait(c);
+	}
 }
 
 /* ---- heads ---- */
@@ -355,10 +321,19 @@ static void
 reply(ls_connection *c, const ls_response *response)
 {
 	ls_response status;
+	ls_str head;
+	ls_str body;
 
 	response = ls_status_translate(c, response, &status);
-	send_answer(c, make_head(c, response, false),
-				c->head || response->status == 204 ? LS_STR("") : response->body);
+	head = make_head(c, response, false);
+	body = c->head || response->status == 204 ? LS_STR("") : response->body;
+	if (ls_out_reserve(c, head.len + body.len))
+		send_answer(c, head, body);
+	else
+	{
+		c->refusal = refusal_memory;
+		ls_reply_refusal(c); /* so short that it needs no memory */
+	}
 }
 
 /* The body and headers of an answer of the gateway's own; text must hold 512 bytes. */
@@ -437,10 +412,10 @@ append_piece(ls_connection *c, ls_str text)
 	if (text.len == 0 || c->head)
 		return true;
 	if (c->scan.check.minor == 0)
-		return append_out(c, text);
+		return ls_out_append(c, text);
 	snprintf(size, sizeof(size), "%zx\r\n", text.len);
-	return append_out(c, ls_str_make(size, strlen(size))) && append_out(c, text) &&
-		   append_out(c, LS_STR("\r\n"));
+	return ls_out_append(c, ls_str_make(size, strlen(size))) && ls_out_append(c, text) &&
+		   ls_out_append(c, LS_STR("\r\n"));
 }
 
 /* A piece of an answer; the first one, without LS_RESPONSE_MORE the last one. */
@@ -460,13 +435,12 @@ ls_reply_stream(ls_connection *c, const ls_response *response)
 		/* Without chunks only the end of the connection tells the end. */
 		c->close_after = c->close_after || c->scan.check.minor == 0;
 		head = make_head(c, response, true);
-		if (!append_out(c, head))
+		if (!ls_out_append(c, head))
 		{
 			ls_connection_close(c);
 			return;
 		}
 		c->state = CONNECTION_WRITING;
-		c->acknowledged = 0;
 	}
 	if (fits && !append_piece(c, response->body))
 	{
@@ -489,7 +463,7 @@ void
 ls_reply_stream_end(ls_connection *c)
 {
 	c->stream_ended = true;
-	if (c->scan.check.minor > 0 && !c->head && !append_out(c, LS_STR("0\r\n\r\n")))
+	if (c->scan.check.minor > 0 && !c->head && !ls_out_append(c, LS_STR("0\r\n\r\n")))
 		ls_connection_close(c);
 	else
 		ls_reply_flush(c);

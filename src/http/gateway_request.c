@@ -22,6 +22,26 @@ static const ls_refusal refusal_draining = {503, "SERVICE_UNAVAILABLE", "The ser
 static const ls_refusal refusal_memory = {503, "SERVICE_UNAVAILABLE",
 										  "Too many request bodies are being received", true};
 
+/* Nobody needs the body any more, or the host has a copy: large buffers do not stay. */
+static void
+drop_buffer(ls_connection *c)
+{
+	if (c->body_capacity <= GATEWAY_KEPT_BODY)
+		return;
+	free(c->body);
+	c->body = NULL;
+	c->body_capacity = 0;
+}
+
+/* The request has been answered: its body counts no more. */
+void
+ls_request_drop_body(ls_connection *c)
+{
+	c->body_len = 0;
+	ls_share_give_memory(c, &c->body_counted, c->body_counted);
+	drop_buffer(c);
+}
+
 /* Forgets the request; the connection may carry another. */
 void
 ls_request_reset(ls_connection *c)
@@ -44,16 +64,9 @@ ls_request_reset(ls_connection *c)
 	free(c->decoded);
 	c->decoded = NULL;
 	c->body_left = 0;
-	c->body_len = 0;
 	c->discarded = 0;
 	c->request_id_len = 0;
-	ls_share_give_memory(c, c->body_counted);
-	if (c->body_capacity > GATEWAY_KEPT_BODY)
-	{
-		free(c->body);
-		c->body = NULL;
-		c->body_capacity = 0;
-	}
+	ls_request_drop_body(c);
 	c->streaming = false;
 	c->stream_ended = false;
 	if (c->forwarded)
@@ -230,12 +243,8 @@ hand_over(ls_connection *c, connection_state state, uint32_t flags, ls_str body)
 		return;
 	}
 	/* The host has it now; it counts until it is answered. */
-	if (c->state == CONNECTION_WAITING && c->body_capacity > GATEWAY_KEPT_BODY)
-	{
-		free(c->body);
-		c->body = NULL;
-		c->body_capacity = 0;
-	}
+	if (c->state == CONNECTION_WAITING)
+		drop_buffer(c);
 }
 
 /*
@@ -394,7 +403,8 @@ grow_body(ls_connection *c, size_t size)
 		if (!c->scan.check.chunked && capacity > c->scan.check.content_length)
 			capacity = c->scan.check.content_length;
 	}
-	if (capacity > c->body_counted && !ls_share_take_memory(c, capacity - c->body_counted))
+	if (capacity > c->body_counted &&
+		!ls_share_take_memory(c, &c->body_counted, capacity - c->body_counted))
 		return false;
 	if (capacity > c->body_capacity)
 	{

@@ -1,8 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * gateway_share.c
- *	  Who has how much of the connections and of the memory of bodies, and who
- *	  loses some of it when it runs short.
+ *	  Who has how much of the connections and of the memory of bodies and of
+ *	  answers that are not read, and who loses some of it when it runs short.
  *
  * A share belongs to an address, of IPv6 to a network of 64 bits, and behind a
  * trusted proxy to the address of its client, from the header of a request to
@@ -113,7 +113,7 @@ ls_share_join(ls_connection *c, const uint8_t key[16])
 	else
 		share->first = c;
 	share->last = c;
-	share->bytes += c->body_counted;
+	share->bytes += c->body_counted + c->out_counted;
 	recount(gateway, share, 1);
 }
 
@@ -135,7 +135,7 @@ ls_share_leave(ls_connection *c)
 	else
 		share->last = c->share_before;
 	c->share = NULL;
-	share->bytes -= c->body_counted;
+	share->bytes -= c->body_counted + c->out_counted;
 	recount(gateway, share, -1);
 	if (share->count > 0)
 		return;
@@ -281,48 +281,83 @@ heaviest(ls_gateway *gateway)
 	return most;
 }
 
-/* The largest body that a share is sending gives way. */
-static bool
-yield_body(ls_share *share)
+/* The memory that is free at once when it is taken from a connection. */
+static size_t
+can_yield(const ls_connection *c)
+{
+	switch (c->state)
+	{
+		case CONNECTION_BODY:
+			return c->body_counted;
+		case CONNECTION_WRITING:
+			return c->out_counted;
+		default:
+			return 0; /* a worker has it, or it has little */
+	}
+}
+
+/* Who yields most of a share, if it is more than `than`; NULL: nobody. */
+static ls_connection *
+largest(const ls_share *share, size_t than, bool only_answers)
 {
 	ls_connection *victim = NULL;
 
 	for (ls_connection *c = share->first; c != NULL; c = c->share_after)
 	{
-		if (c->state == CONNECTION_BODY &&
-			(victim == NULL || c->body_counted > victim->body_counted))
+		if (can_yield(c) > than && (c->state == CONNECTION_WRITING || !only_answers))
+		{
 			victim = c;
+			than = can_yield(c);
+		}
 	}
-	if (victim == NULL || victim->body_counted == 0)
-		return false;
-	ls_reply_now(victim, 503, "SERVICE_UNAVAILABLE", "Too many request bodies from this address");
-	return true;
+	return victim;
 }
 
-/* Counts memory of a body; false when there is none, not even of a larger share. */
+static void
+yield_memory(ls_connection *victim)
+{
+	if (victim->state == CONNECTION_WRITING)
+		ls_connection_cut(victim);
+	else
+		ls_reply_now(victim, 503, "SERVICE_UNAVAILABLE",
+					 "Too many request bodies from this address");
+}
+
+/*
+ * Counts `size` bytes more in *counted, which is the connection's body_counted or
+ * out_counted.  When memory runs short, the largest share yields its largest body or
+ * answer, if it has more than this one would have then; and so does this one an
+ * answer that waits and is larger than what it wants to keep now.  False: nobody yields.
+ */
 bool
-ls_share_take_memory(ls_connection *c, size_t size)
+ls_share_take_memory(ls_connection *c, size_t *counted, size_t size)
 {
 	ls_gateway *gateway = c->gateway;
 
-	while (gateway->body_memory + size > gateway->config.memory_limit)
+	while (gateway->memory + size > gateway->config.memory_limit)
 	{
 		ls_share *share = heaviest(gateway);
+		ls_connection *victim = NULL;
 
-		if (share == c->share || share->bytes <= c->share->bytes + size || !yield_body(share))
+		if (share == c->share)
+			victim = largest(share, *counted + size, true);
+		else if (share->bytes > c->share->bytes + size)
+			victim = largest(share, 0, false);
+		if (victim == NULL)
 			return false;
+		yield_memory(victim);
 	}
-	gateway->body_memory += size;
-	c->body_counted += size;
+	gateway->memory += size;
+	*counted += size;
 	c->share->bytes += size;
 	return true;
 }
 
 void
-ls_share_give_memory(ls_connection *c, size_t size)
+ls_share_give_memory(ls_connection *c, size_t *counted, size_t size)
 {
-	c->gateway->body_memory -= size;
-	c->body_counted -= size;
+	c->gateway->memory -= size;
+	*counted -= size;
 	if (c->share != NULL)
 		c->share->bytes -= size;
 }
