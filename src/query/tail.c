@@ -91,12 +91,17 @@ ls_tail_register(void)
 	ls_shmem_add(&item);
 }
 
-/* Takes (*id 0) or renews a lease; NULL, or which limit is reached. */
+/*
+ * Takes (*id 0) or renews a lease; NULL, or which limit is reached.  One that has
+ * lapsed, because its client did not read or no executor had time, must be within
+ * the limits again: others may have been opened meanwhile.
+ */
 static const char *
 take_lease(const ls_principal *principal, ls_time now, uint64 *id)
 {
 	const char *refused = NULL;
 	lease *place = NULL;
+	bool renews = false;
 	int of_caller = 0;
 	int of_organization = 0;
 
@@ -108,6 +113,7 @@ take_lease(const ls_principal *principal, ls_time now, uint64 *id)
 		if (l->id != 0 && l->id == *id)
 		{
 			place = l;
+			renews = true;
 			break;
 		}
 		if (l->until < now)
@@ -120,10 +126,9 @@ take_lease(const ls_principal *principal, ls_time now, uint64 *id)
 			of_caller += memcmp(l->caller, principal->caller, sizeof(l->caller)) == 0;
 		}
 	}
-	/* One that lapsed while its pool was busy goes on. */
-	if (*id == 0 && of_caller >= TAILS_PER_CALLER)
+	if (!renews && of_caller >= TAILS_PER_CALLER)
 		refused = "5 live tails are open already";
-	else if (*id == 0 && of_organization >= TAILS_PER_ORGANIZATION)
+	else if (!renews && of_organization >= TAILS_PER_ORGANIZATION)
 		refused = "20 live tails of the organization are open already";
 	else if (place == NULL)
 		refused = "too many live tails are open";

@@ -192,6 +192,26 @@ is_refused(open_tail('', token => $org->{token}), '429 RATE_LIMIT_EXCEEDED', 'al
 close $_->{socket} foreach @open;
 ok(wait_until(sub { open_tail('', token => $org->{token})->{status} == 200 }, 10), 'the places of closed ones come free');
 
+# Tails that are not read lose their places, and must not come back beside those that got them.
+{
+	my $key = $t->sql_json("SELECT logsvc.create_api_key('globex', 'r', 'read-only')")->{key};
+	my @unread = map { open_tail('', token => $key) } 1 .. 5;
+	$t->http(POST => '/api/v1/logs/batch', token => $other->{ingest_key},
+		json => [ map { { event => "big $_ " . 'x' x 200_000 } } 1 .. 20 ]) for 1 .. 2;
+	my @later;
+	ok(wait_until(sub { push @later, open_tail('', token => $key); pop @later if $later[-1]{status} != 200; @later == 5 }, 20),
+		'places of tails that are not read come free');
+	my $ended = 0;
+	foreach my $tail (@unread)
+	{
+		read_tail($tail, sub { $tail->{ended} || $tail->{text} =~ /^event: error\ndata: .*"code":"RATE_LIMIT_EXCEEDED"/m }, 10);
+		$ended++ if $tail->{text} =~ /^event: error\ndata: .*"code":"RATE_LIMIT_EXCEEDED"/m;
+		read_tail($_, sub { 0 }, 0.1) for @later;
+	}
+	is($ended, 5, '... and when they are read again they end, for five others are open');
+	close $_->{socket} foreach @unread, @later;
+}
+
 # ---- what ends a tail ----
 
 my $made = $t->sql_json("SELECT logsvc.create_api_key('acme', 'r', 'read-only')");
