@@ -1,20 +1,23 @@
 -- Indexes as the REST API shows them.
 
 -- Sizes and times are of what writers have stored: events of the last second
--- may still wait.
+-- may still wait.  Those of the audit log tell when something happened: they are
+-- for who may read it.
 CREATE OR REPLACE FUNCTION logsvc_internal.index_json(i logsvc_internal.log_index) RETURNS jsonb
 LANGUAGE sql STABLE PARALLEL SAFE
 RETURN (SELECT jsonb_build_object('name', i.name, 'description', i.description,
 		'retentionDays', logsvc_internal.retention_days_of(i.organization_id, i.name),
-		'sizeBytes', coalesce(sum(octet_length(p.header) + octet_length(p.body)), 0),
-		'events', coalesce(sum(p.rows), 0),
+		'sizeBytes', CASE WHEN shown THEN coalesce(sum(octet_length(p.header) + octet_length(p.body)), 0) END,
+		'events', CASE WHEN shown THEN coalesce(sum(p.rows), 0) END,
 		'oldest', logsvc_internal.iso_time(min(p.min_time)),
 		'newest', logsvc_internal.iso_time(max(p.max_time)),
 		'protected', i.name = 'main' OR starts_with(i.name, '_'))
-	FROM logsvc_internal.part p
-	WHERE p.organization_id = i.organization_id AND p.index_name = i.name);
+	FROM (SELECT i.name <> '_audit' OR logsvc_internal.may_read_audit()) AS m (shown)
+	LEFT JOIN logsvc_internal.part p
+		ON shown AND p.organization_id = i.organization_id AND p.index_name = i.name
+	GROUP BY shown);
 COMMENT ON FUNCTION logsvc_internal.index_json(logsvc_internal.log_index) IS
-'An index as the API shows it; sizeBytes: on disk, compressed';
+'An index as the API shows it; sizeBytes: on disk, compressed; of _audit NULL for who may not read it';
 
 CREATE OR REPLACE FUNCTION logsvc.list_indexes("limit" int DEFAULT NULL, cursor text DEFAULT NULL)
 RETURNS logsvc_internal.list

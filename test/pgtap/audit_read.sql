@@ -1,6 +1,6 @@
 -- The audit log is found by searching index _audit, and only by those who have
 -- the permission audit:read, whatever door they take.
-SELECT plan(98);
+SELECT plan(158);
 
 SELECT logsvc.create_organization('Acme', 'business'), logsvc.create_organization('Other', 'business');
 SELECT logsvc.create_user(n || '@acme.test'), logsvc.add_member('acme', n || '@acme.test', n)
@@ -54,6 +54,20 @@ BEGIN
 	ELSIF door = 'tables' THEN
 		SELECT sum(rows) INTO answer FROM
 			(SELECT rows FROM logsvc_internal.queue UNION ALL SELECT rows FROM logsvc_internal.part) AS t;
+	ELSIF door = 'index' THEN
+		answer := (SELECT string_agg(DISTINCT jsonb_typeof(i->k), ',') FROM logsvc.get_index('_audit') AS i,
+			unnest('{events,sizeBytes}'::text[]) AS k);
+	ELSIF door = 'indexes' THEN
+		SELECT string_agg(DISTINCT jsonb_typeof(i->k), ',') INTO answer
+		FROM logsvc.list_indexes() AS l, jsonb_array_elements(to_jsonb(l)->'data') AS i,
+			unnest('{events,sizeBytes}'::text[]) AS k
+		WHERE i->>'name' = '_audit';
+	ELSIF door = 'fields' THEN
+		answer := (SELECT to_jsonb(l)::text ~ '"actor"' FROM logsvc.search_fields(index => '_audit', earliest => '-1h') AS l);
+	ELSIF door = 'values' THEN
+		answer := (SELECT to_jsonb(l)::text ~ 'operator:' FROM logsvc.search_field_values('actor', index => '_audit', earliest => '-1h') AS l);
+	ELSIF door = 'templates' THEN
+		answer := (SELECT jsonb_array_length(to_jsonb(t)->'data') > 0 FROM logsvc.list_templates(q => 'index=_audit earliest=-1h') AS t);
 	ELSIF door = 'wildcard' THEN
 		answer := logsvc.search('index=* earliest=-1h | stats count')#>>'{data,rows,0,0}';
 	ELSIF door = 'wildcard 2' THEN
@@ -67,6 +81,10 @@ $$;
 SET ROLE logsvc_reader;
 SELECT is(pg_temp.door(d, secret),
 	CASE
+		WHEN d IN ('index', 'indexes') THEN
+			CASE WHEN reads THEN 'number' WHEN name LIKE '% test' THEN CASE d WHEN 'index' THEN 'LS302' ELSE '0' END
+				ELSE 'null' END
+		WHEN reads AND d IN ('fields', 'values', 'templates') THEN 'true'
 		WHEN reads AND d = 'explain' THEN 'shown'
 		WHEN reads AND d NOT LIKE 'wildcard%' THEN '18'
 		WHEN d LIKE 'wildcard%' OR d = 'tables' THEN '0'
@@ -74,7 +92,7 @@ SELECT is(pg_temp.door(d, secret),
 		WHEN name ~ '^(member|viewer)' THEN 'LS202'
 		ELSE 'LS201'
 	END, name || ': ' || d)
-FROM credential, unnest('{search,events,logs,explain,tables,wildcard,"wildcard 2"}'::text[]) AS d;
+FROM credential, unnest('{search,events,logs,explain,tables,index,indexes,fields,values,templates,wildcard,"wildcard 2"}'::text[]) AS d;
 RESET ROLE;
 
 SELECT * FROM finish();
