@@ -197,6 +197,9 @@ show 24 curl -sS -X POST '$LOGSVC_URL/api/v1/evaluations/run-adhoc' \
 	-H '"Authorization: Bearer $LOGSVC_PAT"' -H "'Content-Type: application/json'" \
 	-d @evaluation.json
 
+# What make stop must be told: the cluster, when it is not in the usual place.
+stop_options=
+[ "$DATA" = "$(dirname "$here")/.quickstart" ] || stop_options=" DATA=$DATA"
 say "logsvc is running at $url"
 echo "The variables of the lines above are in $DATA/env; try them: cd $DATA && . ./env"
-echo "Stop it with: make stop"
+echo "Stop it with: make -C $(dirname "$here") stop$stop_options"

@@ -151,7 +151,10 @@ BEGIN
 	created := logsvc_internal.make_organization(name, plan);
 	IF owner IS NULL THEN
 		RAISE NOTICE 'organization "%" has no owner yet', created.slug
-			USING HINT = format('Name one: SELECT logsvc.add_member(%L, ''...'', ''owner'').', created.slug);
+			USING HINT = format('Make a user and then the owner: SELECT logsvc.create_user(''ann@acme.example''); '
+				'SELECT logsvc.add_member(%L, ''ann@acme.example'', ''owner''). Or name one at once: '
+				'logsvc.create_organization(%L, %L, owner => ''ann@acme.example'').',
+				created.slug, created.name, created.plan);
 	ELSE
 		owner := logsvc_internal.check_email(owner);
 		IF NOT EXISTS (SELECT FROM logsvc_internal.user_account u WHERE u.email = owner) THEN
@@ -176,7 +179,9 @@ BEGIN
 	target := logsvc_internal.find_organization(organization);
 	IF NOT EXISTS (SELECT FROM logsvc_internal.plan_limit p
 		WHERE p.resource = set_limit.resource) THEN
-		PERFORM logsvc_internal.invalid('resource', 'is not limited by plans');
+		PERFORM logsvc_internal.invalid('resource', 'must be one of ' || (
+			SELECT string_agg(DISTINCT p.resource, ', ' ORDER BY p.resource)
+			FROM logsvc_internal.plan_limit p));
 	END IF;
 	IF amount < 0 THEN
 		PERFORM logsvc_internal.invalid('amount', 'must not be negative');

@@ -68,7 +68,8 @@ BEGIN
 	IF logsvc_internal.password_breached(password) THEN
 		PERFORM logsvc_internal.raise_error('BREACHED_PASSWORD', NULL,
 			jsonb_build_array(jsonb_build_object('path', 'password', 'code', 'breached_password',
-				'message', 'is one of the passwords that are tried first')));
+				'message', 'is one of the passwords that are tried first, or was in a data breach; '
+					'three or more words that have nothing to do with each other are long and easy to keep in mind')));
 	END IF;
 END
 $$;

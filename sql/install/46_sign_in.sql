@@ -83,7 +83,8 @@ DECLARE
 BEGIN
 	IF wait > 0 THEN
 		PERFORM logsvc_internal.raise_error('RATE_LIMIT_EXCEEDED',
-			'too many attempts to sign in with this address; a new password can be set by mail',
+			format('too many attempts to sign in with this e-mail address (rate class sign_in): try again in '
+				'%s seconds, or set a new password by mail', wait),
 			hint => format('Try again in %s seconds.', wait));
 	END IF;
 END

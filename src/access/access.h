@@ -84,6 +84,22 @@ extern bool ls_authenticate(const ls_request *request, const char *credentials, 
 extern ls_error_id ls_authorize(const ls_principal *principal, const char *credentials,
 								const char *permission, const char *scope);
 
+/* What is missing when ls_authorize refuses: for people, and a JSON array for programs. */
+typedef struct ls_refusal
+{
+	char message[400];
+	char details[400];
+} ls_refusal;
+
+/*
+ * Says what INSUFFICIENT_SCOPE or FORBIDDEN of ls_authorize is about: the scope, the kind of
+ * credential or the permission.  The demands as given to ls_authorize.  Of other errors both texts
+ * are empty.
+ */
+extern void ls_describe_refusal(const ls_principal *principal, ls_error_id error,
+								const char *credentials, const char *permission, const char *scope,
+								ls_refusal *out);
+
 /*
  * May the principal be used from the address that the request comes from, which
  * is the one behind trusted proxies?  LS_ALLOWED when its organization has no

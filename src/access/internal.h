@@ -22,6 +22,14 @@ extern uint32 ls_scope_bit(const char *name, size_t len);
 
 /* The letter of an API key's scope: I ingest-only, R read-only, F full-access. */
 extern char ls_key_scope(const char *name);
+extern const char *ls_key_scope_name(char letter);
+
+/*
+ * What a permission demands of who has it: the letters of credentials as in routes.def (without
+ * U), and the scope of tokens, "" when no token has it.
+ */
+#define LS_CREDENTIAL_LETTERS 8
+extern const char *ls_permission_demands(const char *name, char credentials[LS_CREDENTIAL_LETTERS]);
 
 /* Fills role_permits and permissions from kind, role, scopes and key_scope. */
 extern void ls_principal_resolve(ls_principal *principal);
@@ -140,6 +148,10 @@ extern void ls_principal_register(void);
 extern void ls_principal_set_session(const ls_principal *principal);
 
 extern LS_NORETURN void ls_raise_access(ls_error_id error);
+
+/* INSUFFICIENT_SCOPE or FORBIDDEN for want of a permission: says what is missing. */
+extern LS_NORETURN void ls_raise_refusal(const ls_principal *principal, ls_error_id error,
+										 const char *permission);
 
 /* ---- user_session.c ---- */
 

@@ -76,6 +76,12 @@ ls_key_scope(const char *name)
 }
 
 const char *
+ls_key_scope_name(char letter)
+{
+	return letter == 'I' ? "ingest-only" : letter == 'R' ? "read-only" : "full-access";
+}
+
+const char *
 ls_role_name(ls_role role)
 {
 	return roles[role].name;
@@ -147,6 +153,31 @@ ls_principal_resolve(ls_principal *principal)
 		if (allowed)
 			principal->permissions |= bit;
 	}
+}
+
+const char *
+ls_permission_demands(const char *name, char credentials[LS_CREDENTIAL_LETTERS])
+{
+	const char *scope = "";
+	size_t n = 0;
+
+	for (size_t i = 0; i < lengthof(permissions); i++)
+	{
+		if (strcmp(permissions[i].name, name) != 0)
+			continue;
+		scope = permissions[i].scope;
+		if (scope[0] != '\0')
+			credentials[n++] = 'T';
+		credentials[n++] = 'S';
+		for (const char *c = "IRF"; *c != '\0'; c++)
+		{
+			if (has_letter(permissions[i].keys, *c))
+				credentials[n++] = *c;
+		}
+		break;
+	}
+	credentials[n] = '\0';
+	return scope;
 }
 
 ls_error_id

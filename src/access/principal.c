@@ -134,6 +134,19 @@ ls_raise_access(ls_error_id error)
 	pg_unreachable();
 }
 
+void
+ls_raise_refusal(const ls_principal *principal, ls_error_id error, const char *permission)
+{
+	char credentials[LS_CREDENTIAL_LETTERS];
+	const char *scope = ls_permission_demands(permission, credentials);
+	ls_refusal refusal;
+
+	ls_describe_refusal(principal, error, credentials, permission, scope, &refusal);
+	ereport(ERROR, errcode(ls_errcode(error)), errmsg_internal("%s", refusal.message),
+			errdetail_internal("%s", refusal.details));
+	pg_unreachable();
+}
+
 /*
  * A statement in parallel mode, in its workers too, has no newer snapshot than
  * its own.  What is found with that holds for the statement, and only once: row
@@ -195,8 +208,8 @@ ls_require_permission(const char *permission)
 		return;
 	/* The role would do, so it is the scope that is missing; keys have no role. */
 	if (p->kind == LS_PRINCIPAL_KEY || (p->role_permits & bit))
-		ls_raise_access(LS_ERROR_INSUFFICIENT_SCOPE);
-	ls_raise_access(LS_ERROR_FORBIDDEN);
+		ls_raise_refusal(p, LS_ERROR_INSUFFICIENT_SCOPE, permission);
+	ls_raise_refusal(p, LS_ERROR_FORBIDDEN, permission);
 }
 
 bool

@@ -328,7 +328,7 @@ Datum
 logsvc_require_live(PG_FUNCTION_ARGS)
 {
 	if (ls_principal_current() != NULL && ls_principal_require()->test_key)
-		ls_raise_access(LS_ERROR_INSUFFICIENT_SCOPE);
+		ls_raise_refusal(ls_principal_current(), LS_ERROR_INSUFFICIENT_SCOPE, "");
 	PG_RETURN_VOID();
 }
 

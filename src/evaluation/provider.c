@@ -276,6 +276,7 @@ ls_provider_settings(const char *provider, const ls_model_place *place, ls_arena
 {
 	memset(settings, 0, sizeof(*settings));
 	memset(problem, 0, sizeof(*problem));
+	problem->told = true;
 	if (place->endpoint.len == 0 && strcmp(provider, "openai") == 0)
 		return refuse(problem, "logsvc.model_endpoint is not set",
 					  "Set logsvc.model_endpoint to the base URL of the provider, as "
@@ -291,6 +292,7 @@ ls_provider_settings(const char *provider, const ls_model_place *place, ls_arena
 	if (place->endpoint.len > 0 && !endpoint_is_safe(place->endpoint))
 		return refuse(problem, "logsvc.model_endpoint is not a URL that may be used",
 					  "It must begin with https://; http:// is for this machine only.");
+	problem->told = false;
 	settings->endpoint = place->endpoint;
 	settings->region = place->region;
 	return read_keys(provider, arena, settings, problem);

@@ -16,6 +16,7 @@ typedef struct ls_provider_problem
 	const char *what; /* for the log: no value of a setting */
 	const char *hint;
 	bool region; /* it has no place in the European Union */
+	bool told;   /* the client may know: a setting that is missing, nothing about files */
 } ls_provider_problem;
 
 /*

@@ -143,7 +143,7 @@ write_request(ls_evaluation *evaluation, ls_str repair_text, ls_arena *arena,
 	{
 		ls_reply reply = {.outcome = LS_REPLY_UNAVAILABLE,
 						  .reason = problem.region ? "region" : "unreachable",
-						  .message = problem.region ? problem.what : NULL,
+						  .message = problem.told ? problem.what : NULL,
 						  .hint = problem.hint};
 
 		refused(evaluation, &reply, problem.what);

@@ -40,10 +40,32 @@ number_text(ls_arena *arena, long long number)
 	return ls_str_make(buf.data, buf.len);
 }
 
+/* Says which class, its limit, when to come again, and where an operator sets it. */
 static void
-refuse_rate(ls_response *response, ls_arena *arena, const ls_rate_state *state, const char *message)
+refuse_rate(ls_response *response, ls_arena *arena, const char *class_name, const ls_rate_class *of,
+			const ls_rate_state *state, const char *what)
 {
-	ls_http_refuse(response, arena, LS_ERROR_RATE_LIMIT_EXCEEDED, message, NULL);
+	static const char *const counted[] = {[LS_RATE_ORGANIZATION] = "organization",
+										  [LS_RATE_CALLER] = "caller",
+										  [LS_RATE_USER] = "user",
+										  [LS_RATE_ADDRESS] = "address"};
+	const char *unit = strcmp(class_name, EXECUTOR_CLASS) == 0 ? "seconds" : "requests";
+	ls_buf message;
+	ls_buf details;
+
+	ls_buf_init(&message, arena);
+	ls_buf_printf(&message,
+				  "%s: rate class %s allows %d %s a minute for each %s; try again in %d seconds",
+				  what, class_name, of->per_minute, unit, counted[of->scope], state->retry_after);
+	ls_buf_char(&message, '\0');
+	ls_buf_init(&details, arena);
+	ls_buf_printf(&details,
+				  "[{\"path\":\"%s\",\"code\":\"rate_limit\",\"message\":\"%d %s a minute for each "
+				  "%s; an operator sets it in table logsvc_internal.rate_limit\"}]",
+				  class_name, of->per_minute, unit, counted[of->scope]);
+	ls_buf_char(&details, '\0');
+	ls_http_refuse(response, arena, LS_ERROR_RATE_LIMIT_EXCEEDED,
+				   message.failed ? NULL : message.data, details.failed ? NULL : details.data);
 	ls_response_header(response, LS_STR("Retry-After"), number_text(arena, state->retry_after));
 }
 
@@ -97,7 +119,7 @@ within_rate(const ls_request *request, const ls_principal *principal, bool refus
 	ls_response_header(response, LS_STR("X-RateLimit-Reset"), number_text(arena, state.reset));
 	if (within)
 		return true;
-	refuse_rate(response, arena, &state, NULL);
+	refuse_rate(response, arena, route->rate_class, &of, &state, "too many requests");
 	return false;
 }
 
@@ -106,15 +128,14 @@ within_rate(const ls_request *request, const ls_principal *principal, bool refus
  * request's class is not timed, or time has no limit.
  */
 static bool
-executor_time(const ls_request *request, const ls_principal *principal, uint8 key[16], int *limit)
+executor_time(const ls_request *request, const ls_principal *principal, uint8 key[16],
+			  ls_rate_class *of, int *limit)
 {
-	ls_rate_class of;
-
-	if (!ls_rate_limit_of(ls_routes[request->route].rate_class, &of) || !of.timed ||
-		!ls_rate_limit_of(EXECUTOR_CLASS, &of))
+	if (!ls_rate_limit_of(ls_routes[request->route].rate_class, of) || !of->timed ||
+		!ls_rate_limit_of(EXECUTOR_CLASS, of))
 		return false;
-	ls_rate_key(principal, request, of.scope, key);
-	*limit = Min(of.per_minute, INT_MAX / 1000) * 1000;
+	ls_rate_key(principal, request, of->scope, key);
+	*limit = Min(of->per_minute, INT_MAX / 1000) * 1000;
 	return true;
 }
 
@@ -123,22 +144,17 @@ ls_http_within_time(const ls_request *request, const ls_principal *principal, ls
 					ls_response *response)
 {
 	ls_rate_state state;
-	ls_buf message;
+	ls_rate_class of;
 	uint8 key[16];
 	int limit;
 
-	if (!executor_time(request, principal, key, &limit))
+	if (!executor_time(request, principal, key, &of, &limit))
 		return true;
 	ls_rate_limit_look(EXECUTOR_CLASS, key, limit, &state);
 	if (state.remaining > 0)
 		return true;
-	ls_buf_init(&message, arena);
-	ls_buf_printf(&message,
-				  "the organization has used its %d seconds of executor time in a minute "
-				  "(rate class " EXECUTOR_CLASS ")",
-				  limit / 1000);
-	ls_buf_char(&message, '\0');
-	refuse_rate(response, arena, &state, message.failed ? NULL : message.data);
+	refuse_rate(response, arena, EXECUTOR_CLASS, &of, &state,
+				"the organization has used its executor time");
 	return false;
 }
 
@@ -146,10 +162,11 @@ void
 ls_http_charge_time(const ls_request *request, const ls_principal *principal, ls_time begun)
 {
 	int64 spent = Max(ls_now() - begun, 0);
+	ls_rate_class of;
 	uint8 key[16];
 	int limit;
 
-	if (executor_time(request, principal, key, &limit))
+	if (executor_time(request, principal, key, &of, &limit))
 		ls_rate_limit_charge(EXECUTOR_CLASS, key, (uint32) Min((spent + 999) / 1000, INT_MAX));
 }
 
@@ -168,7 +185,7 @@ ls_http_count_refusal(const ls_request *request, const ls_principal *principal, 
 		return;
 	ls_rate_key(principal, request, of.scope, key);
 	if (!ls_rate_limit_take(class_name, key, of.per_minute, &state))
-		refuse_rate(response, arena, &state,
+		refuse_rate(response, arena, class_name, &of, &state,
 					response->status == 401
 						? "too many requests of this address had no valid credential"
 						: "too many requests of this caller were forbidden");
@@ -252,7 +269,11 @@ ls_http_admit(const ls_request *request, ls_arena *arena, ls_principal *principa
 	error = ls_authorize(principal, route->credentials, route->permission, route->scope);
 	if (error != LS_ALLOWED)
 	{
-		ls_http_refuse(response, arena, error, NULL, NULL);
+		ls_refusal refusal;
+
+		ls_describe_refusal(principal, error, route->credentials, route->permission, route->scope,
+							&refusal);
+		ls_http_refuse(response, arena, error, refusal.message, refusal.details);
 		within_rate(request, principal, true, arena, response);
 		ls_http_count_refusal(request, principal, arena, response);
 		return false;

@@ -43,7 +43,7 @@ reserve_quota(ls_reservation *r, const ls_sender *sender, const ls_decode_result
 			ls_raise(LS_ERROR_QUEUE_UNAVAILABLE);
 		if (verdict == LS_QUOTA_REFUSE)
 			ereport(ERROR, errcode(ls_errcode(LS_ERROR_DAILY_QUOTA_EXCEEDED)),
-					errmsg("the organization's ingestion quota of today is used up"),
+					errmsg("%s", ls_error_table[LS_ERROR_DAILY_QUOTA_EXCEEDED].message),
 					errhint("Try again in %d seconds.", retry_after));
 	} while (!ls_quota_take(sender, verdict, (int64) result->bytes, &r->hold));
 	return verdict == LS_QUOTA_DEFER;

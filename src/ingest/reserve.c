@@ -227,7 +227,8 @@ has_lapsed(const ls_hold *hold)
 static void
 raise_full(const ls_hold *hold)
 {
-	ereport(ERROR, errcode(ls_errcode(LS_ERROR_QUEUE_FULL)), errmsg("the ingest queue is full"),
+	ereport(ERROR, errcode(ls_errcode(LS_ERROR_QUEUE_FULL)),
+			errmsg("%s", ls_error_table[LS_ERROR_QUEUE_FULL].message),
 			has_lapsed(hold)
 				? errdetail("The transaction has held room in it for %u events for longer than "
 							"logsvc.reservation_timeout, and the room has gone to others.",
