@@ -18,6 +18,11 @@ LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'logsvc_password_match
 COMMENT ON FUNCTION logsvc_internal.password_matches(text, text) IS
 'Is this the password of the hash?  False takes as long without a hash as with one';
 
+CREATE OR REPLACE FUNCTION logsvc_internal.prefer_password() RETURNS void
+LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'logsvc_prefer_password';
+COMMENT ON FUNCTION logsvc_internal.prefer_password() IS
+'Passwords of this request are hashed before those of others, in a place that only such requests may take';
+
 CREATE OR REPLACE FUNCTION logsvc_internal.password_outdated(hash text) RETURNS boolean
 LANGUAGE C STABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'logsvc_password_outdated';
 COMMENT ON FUNCTION logsvc_internal.password_outdated(text) IS

@@ -74,12 +74,15 @@ COMMENT ON FUNCTION logsvc_internal.known_device(text) IS
 
 -- An address is tried so often a minute, from wherever, and whether it has an
 -- account or not.  Somebody could use that to keep the owner out; so a browser in
--- which the owner has been before has a window of its own.
+-- which the owner has been before has a window of its own, and a place to hash that
+-- strangers cannot take.  All browsers of an account together have that place five times a
+-- minute: one account, with as many browsers as it likes, cannot fill it.
 CREATE OR REPLACE FUNCTION logsvc_internal.check_sign_in_rate(email text) RETURNS void
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
+	device bytea := logsvc_internal.known_device(email);
 	wait int := logsvc_internal.take_rate('sign_in', coalesce(
-		'device ' || encode(logsvc_internal.known_device(email), 'hex'), 'address ' || email));
+		'device ' || encode(device, 'hex'), 'address ' || email));
 BEGIN
 	IF wait > 0 THEN
 		PERFORM logsvc_internal.raise_error('RATE_LIMIT_EXCEEDED',
@@ -87,10 +90,13 @@ BEGIN
 				'%s seconds, or set a new password by mail', wait),
 			hint => format('Try again in %s seconds.', wait));
 	END IF;
+	IF device IS NOT NULL AND logsvc_internal.take_rate('sign_in', 'place ' || email) = 0 THEN
+		PERFORM logsvc_internal.prefer_password();
+	END IF;
 END
 $$;
 COMMENT ON FUNCTION logsvc_internal.check_sign_in_rate(text) IS
-'An error when an address, or the known browser of the request, has had its tries of the minute';
+'An error when an address, or the known browser of the request, has had its tries of the minute; a known browser is preferred';
 
 CREATE OR REPLACE FUNCTION logsvc_internal.remember_device(account uuid) RETURNS jsonb
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$

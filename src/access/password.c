@@ -9,7 +9,10 @@
  * many addresses does not keep searches from running, only half of the
  * executors hash at a time, some more may wait for their turn, and at least one
  * (of two or more) is left for everything else; who comes beyond that gets 503
- * at once.  SQL sessions have a process of their own and need no place.
+ * at once.  One of these places (of two or more) is for users in browsers of
+ * theirs, whose turn is also the next one: or strangers with many addresses could
+ * keep everybody from signing in.  SQL sessions have a process of their own and
+ * need no place.
  *
  *-------------------------------------------------------------------------
  */
@@ -35,6 +38,7 @@ PG_FUNCTION_INFO_V1(logsvc_password_hash);
 PG_FUNCTION_INFO_V1(logsvc_password_hash_like);
 PG_FUNCTION_INFO_V1(logsvc_password_matches);
 PG_FUNCTION_INFO_V1(logsvc_password_outdated);
+PG_FUNCTION_INFO_V1(logsvc_prefer_password);
 PG_FUNCTION_INFO_V1(logsvc_password_breached);
 PG_FUNCTION_INFO_V1(logsvc_breach_checks);
 
@@ -46,18 +50,22 @@ typedef struct places
 {
 	pg_atomic_uint32 inside;  /* hashing or waiting to */
 	pg_atomic_uint32 hashing; /* at most half of the executors */
+	pg_atomic_uint32 first;   /* waiting to hash before all others */
 	ConditionVariable left;
 } places;
 
 static places *shared = NULL;
 static bool inside = false;
 static bool hashing = false;
+static bool first = false;
+static uint64 preferred = 0; /* id of the request that logsvc_prefer_password was called in */
 
 static void
 init_shared(void)
 {
 	pg_atomic_init_u32(&shared->inside, 0);
 	pg_atomic_init_u32(&shared->hashing, 0);
+	pg_atomic_init_u32(&shared->first, 0);
 	ConditionVariableInit(&shared->left);
 }
 
@@ -72,8 +80,20 @@ ls_password_register(bool preloaded)
 }
 
 static void
+stop_waiting(void)
+{
+	if (first)
+	{
+		pg_atomic_fetch_sub_u32(&shared->first, 1);
+		first = false;
+		ConditionVariableBroadcast(&shared->left);
+	}
+}
+
+static void
 leave(void)
 {
+	stop_waiting();
 	if (hashing)
 	{
 		pg_atomic_fetch_sub_u32(&shared->hashing, 1);
@@ -93,17 +113,31 @@ leave_at_exit(int code, Datum arg)
 	leave();
 }
 
+/* Is it this one's turn to hash? */
+static bool
+start_hashing(void)
+{
+	if (!first && pg_atomic_read_u32(&shared->first) > 0)
+		return false;
+	return ls_place_take(&shared->hashing, (uint32) Max(ls_executors / 2, 1));
+}
+
 static void
 enter(void)
 {
-	uint32 running = (uint32) Max(ls_executors / 2, 1);
-	uint32 most = (uint32) Max(ls_executors - 1, 1);
+	bool known = ls_request_current()->id == preferred;
+	uint32 most = (uint32) Max(ls_executors - (known ? 1 : 2), 1);
 	ls_time end = ls_now() + WAIT_MS * INT64_C(1000);
 
 	if (!ls_place_take(&shared->inside, most))
 		ls_raise(LS_ERROR_SERVICE_UNAVAILABLE);
 	inside = true;
-	while (!(hashing = ls_place_take(&shared->hashing, running)))
+	if (known)
+	{
+		pg_atomic_fetch_add_u32(&shared->first, 1);
+		first = true;
+	}
+	while (!(hashing = start_hashing()))
 	{
 		long left = (long) ((end - ls_now()) / 1000);
 
@@ -112,6 +146,7 @@ enter(void)
 			break;
 	}
 	ConditionVariableCancelSleep();
+	stop_waiting();
 	if (!hashing)
 		ls_raise(LS_ERROR_SERVICE_UNAVAILABLE);
 }
@@ -217,6 +252,15 @@ logsvc_password_matches(PG_FUNCTION_ARGS)
 		o.stored = text_to_cstring(PG_GETARG_TEXT_PP(1));
 	run_in_place(&o);
 	PG_RETURN_BOOL(o.matches);
+}
+
+/* prefer_password() returns void: this request may take the place that strangers cannot have. */
+Datum
+logsvc_prefer_password(PG_FUNCTION_ARGS)
+{
+	if (ls_request_current() != NULL)
+		preferred = ls_request_current()->id;
+	PG_RETURN_VOID();
 }
 
 /* password_outdated(hash text) returns boolean */
