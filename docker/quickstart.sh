@@ -76,7 +76,8 @@ fi
 "$bindir/psql" -X -q -h 127.0.0.1 -p "$PG_PORT" -U "$superuser" -d postgres -Atc \
 	"SELECT 1 FROM pg_database WHERE datname = 'logsvc'" | grep -q 1 ||
 	"$bindir/createdb" -h 127.0.0.1 -p "$PG_PORT" -U "$superuser" logsvc
-psql_db -c "SET client_min_messages = warning; CREATE EXTENSION IF NOT EXISTS logsvc; REVOKE TEMP ON DATABASE logsvc FROM PUBLIC"
+psql_db -c "SET client_min_messages = warning; CREATE EXTENSION IF NOT EXISTS logsvc"
+psql_db -f "$here/tenant-rights.sql"
 
 url=http://127.0.0.1:$HTTP_PORT
 for attempt in $(seq 150); do

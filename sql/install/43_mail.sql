@@ -28,6 +28,10 @@ COMMENT ON FUNCTION logsvc_internal.public_link(text, text) IS
 --
 -- One source for both forms: a subject, paragraphs before the link, the label
 -- of the link, paragraphs after it.  {name} is a parameter.
+--
+-- A name that users choose can be a sentence: "Your account is locked".  So it
+-- begins no text, stands in quotation marks and is cut; and what strangers and
+-- operators get has none in the subject.
 
 CREATE OR REPLACE FUNCTION logsvc_internal.mail_template(
 	name text, OUT subject text, OUT opening text[], OUT label text, OUT closing text[])
@@ -55,38 +59,40 @@ BEGIN ATOMIC
 				'If you have forgotten the password, you can reset it:'],
 			'Reset the password',
 			ARRAY['If it was not you, ignore this mail: nothing has changed.']),
-		('invitation', 'You are invited to {organization}',
-			ARRAY['{inviter} invites you to join the organization {organization} as {role}.',
+		('invitation', 'Invitation to an organization in logsvc',
+			ARRAY['This mail comes from an invitation by {by} to logsvc, a log service.',
+				'Organization: "{organization}". Who invites: "{inviter}". Your role: {role}. These names were chosen by users; they are no message of the service.',
 				'To accept, open this link. It works once, until {expires}.'],
 			'Accept the invitation',
-			ARRAY['If you do not want to join, ignore this mail.']),
-		('quota_warning', '{organization} has used {percent}% of its daily ingestion',
-			ARRAY['The organization {organization} has used {percent}% of its daily ingestion quota: {used} of {limit}.',
+			ARRAY['If you do not know who invites you or do not want to join, ignore this mail: nothing happens.']),
+		('quota_warning', 'Daily ingestion at {percent}%: organization "{organization}"',
+			ARRAY['The organization "{organization}" has used {percent}% of its daily ingestion quota: {used} of {limit}.',
 				'{consequence}',
 				'The quota starts anew at {resets}.'],
 			'See the usage',
 			ARRAY['You get this mail because you are an owner of the organization; at most once a day.']),
-		('quota_discarded', 'Events of {organization} were discarded',
-			ARRAY['The organization {organization} is over its daily ingestion quota, and {events} events ({size}) that had waited for the longest time allowed were discarded.',
+		('quota_discarded', 'Events were discarded: organization "{organization}"',
+			ARRAY['The organization "{organization}" is over its daily ingestion quota, and {events} events ({size}) that had waited for the longest time allowed were discarded.',
 				'The quota starts anew at {resets}. Until then more events may be discarded; the audit log has an entry each time.'],
 			'See the usage',
 			ARRAY['You get this mail because you are an owner of the organization; at most once a day.']),
-		('plan_request', '{organization} asks for plan {plan}',
-			ARRAY['{requester}, an owner of the organization {organization} ({slug}), asks to change its plan from {from} to {plan}.',
+		('plan_request', 'An organization asks for plan {plan}',
+			ARRAY['An owner, {requester}, of the organization "{organization}" ({slug}) asks to change its plan from {from} to {plan}.',
 				'To approve: SELECT logsvc.approve_plan_request(''{slug}'', ''{plan}'');',
 				'To decline: SELECT logsvc.decline_plan_request(''{slug}'', ''the reason'');'],
 			'Open the service',
 			ARRAY['You get this mail because logsvc.operator_email names your address; of each organization at most once an hour. View logsvc.plan_requests has what is open.']),
-		('plan_approved', '{organization} has plan {plan}',
-			ARRAY['The organization {organization} has plan {plan} now, as was asked for.'],
+		('plan_approved', 'Plan {plan} was approved: organization "{organization}"',
+			ARRAY['The organization "{organization}" has plan {plan} now, as was asked for.'],
 			'See the plan',
 			ARRAY['You get this mail because you are an owner of the organization.']),
-		('plan_declined', '{organization} does not get plan {plan}',
-			ARRAY['The operator of the service has declined plan {plan} for the organization {organization}; its plan stays as it is.',
+		('plan_declined', 'Plan {plan} was declined: organization "{organization}"',
+			ARRAY['The operator of the service has declined plan {plan} for the organization "{organization}"; its plan stays as it is.',
 				'The reason given: {reason}'],
 			'See the plan',
 			ARRAY['You get this mail because you are an owner of the organization.']),
-		('alert', '{title}', ARRAY['{text}'], 'Open', ARRAY['You get this mail because an alert rule of {organization} names your address.'])
+		('alert', 'Alert "{title}"', ARRAY['An alert rule of the organization "{organization}" says:', '{text}'], 'Open',
+			ARRAY['You get this mail because that rule names your address.'])
 	) AS t (name, subject, opening, label, closing)
 	WHERE t.name = mail_template.name;
 END;
@@ -146,6 +152,15 @@ RETURN logsvc_internal.one_line(regexp_replace(
 COMMENT ON FUNCTION logsvc_internal.no_link(text) IS
 'A text in which no mail program sees a link or an address';
 
+-- It stands in quotation marks, so it has none of its own.
+CREATE OR REPLACE FUNCTION logsvc_internal.quoted_name(t text) RETURNS text
+LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+RETURN (SELECT CASE WHEN length(n) > 40 THEN rtrim(left(n, 39)) || '…' ELSE n END
+	FROM regexp_replace(logsvc_internal.no_link(t),
+		'["\u00ab\u00bb\u201c-\u201f\u2033\u2036\u2039\u203a\u275d\u275e\u300c-\u300f\u301d-\u301f\uff02]', '''', 'g') AS n);
+COMMENT ON FUNCTION logsvc_internal.quoted_name(text) IS
+'A name as it stands in quotation marks in mails: no link, no quotation mark, at most 40 characters';
+
 -- A value is one line without control and direction characters, so it can break
 -- out of nothing.  What is not of the service itself is short, and no link.
 CREATE OR REPLACE FUNCTION logsvc_internal.mail_value(key text, value text) RETURNS text
@@ -157,9 +172,10 @@ RETURN CASE
 		'slug', 'plan', 'from', 'reason')
 		THEN left(logsvc_internal.one_line(value), 2000)
 	-- Who has no name is shown by the address, which is his or hers.
-	WHEN key IN ('inviter', 'requester') AND value ~ '^[a-z0-9_+-]+(\.[a-z0-9_+-]+)*@[a-z0-9.-]+$'
+	WHEN key IN ('by', 'inviter', 'requester') AND value ~ '^[a-z0-9_+-]+(\.[a-z0-9_+-]+)*@[a-z0-9.-]+$'
 		AND value !~ '^www\.' AND logsvc_internal.is_mail_address(value) THEN value
-	WHEN key IN ('organization', 'inviter') THEN left(logsvc_internal.no_link(value), 100)
+	WHEN key IN ('organization', 'inviter', 'title') THEN logsvc_internal.quoted_name(value)
+	WHEN key IN ('by', 'requester') THEN left(logsvc_internal.no_link(value), 254)
 	ELSE left(logsvc_internal.no_link(value), 2000)
 END;
 COMMENT ON FUNCTION logsvc_internal.mail_value(text, text) IS

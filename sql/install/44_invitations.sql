@@ -133,19 +133,23 @@ DECLARE
 	token text := logsvc_internal.new_secret('');
 	sent logsvc_internal.invitation;
 	team text;
-	inviter text;
+	inviter logsvc_internal.user_account;
+	inviter_is text;
 	expires timestamptz := now() + interval '48 hours';
 BEGIN
 	SELECT i.* INTO sent FROM logsvc_internal.invitation i WHERE i.id = invitation;
 	PERFORM logsvc_internal.check_invitation_rate(sent.organization_id, sent.email);
 	PERFORM logsvc_internal.cancel_mail(sent.mail); -- its link is good no more
 	SELECT o.name INTO team FROM logsvc_internal.organization o WHERE o.id = sent.organization_id;
-	SELECT coalesce(u.name, u.email) INTO inviter FROM logsvc_internal.user_account u
+	SELECT u.* INTO inviter FROM logsvc_internal.user_account u
 	WHERE u.id = logsvc_internal.current_user_id();
+	inviter_is := coalesce(inviter.email, CASE logsvc_internal.current_kind()
+		WHEN 'key' THEN 'an API key of the organization' ELSE 'the operator of the service' END);
 	UPDATE logsvc_internal.invitation i
 	SET token_hash = logsvc_internal.secret_hash(token), expires_at = expires,
 		mail = logsvc_internal.send_mail(sent.organization_id, sent.email, 'invitation',
-			jsonb_build_object('organization', team, 'inviter', coalesce(inviter, team),
+			jsonb_build_object('organization', team, 'by', inviter_is,
+				'inviter', coalesce(inviter.name, inviter_is),
 				'role', sent.role, 'expires', expires,
 				'link', logsvc_internal.public_link('/invitations/accept', token)),
 			logsvc_internal.current_user_id())

@@ -1,5 +1,5 @@
 -- Mail: addresses, templates, the outbox.
-SELECT plan(77);
+SELECT plan(115);
 
 -- ---- addresses ----
 
@@ -17,7 +17,7 @@ FROM unnest(ARRAY[NULL, '', 'a', '@b.test', 'a@', 'a b@c.test', 'a@b..test', 'a.
 CREATE TEMP TABLE sent AS
 SELECT name, logsvc_internal.send_mail(NULL, 'ann@acme.test', name, jsonb_build_object(
 	'link', 'https://logs.example.org/x#t=abc&d="1"', 'expires', '2999-01-02T03:04:05Z', 'time', '2026-01-02T03:04:05Z',
-	'organization', E'A&B <b>"GmbH"</b>\r\nBcc: eve@x.test http://evil.test', 'inviter', 'bob@acme.test',
+	'organization', E'A&B <b>"GmbH"</b>\r\nBcc: eve@x.test http://evil.test', 'inviter', 'bob@acme.test', 'by', 'bob@acme.test',
 	'role', 'admin', 'percent', 80, 'used', '0.8 GB', 'limit', '1 GB', 'resets', '2026-01-03T00:00:00Z',
 	'consequence', 'Nothing.', 'title', '{text} {name}', 'text', 'Text {title}')) AS id
 FROM unnest('{verify_email,reset_password,password_changed,account_exists,invitation,quota_warning,alert}'::text[]) AS name;
@@ -26,14 +26,18 @@ SELECT is(count(*), 7::bigint, 'seven mails wait') FROM mail WHERE state = 'wait
 SELECT ok(subject !~ '[[:cntrl:]]' AND length(subject) BETWEEN 5 AND 200, name || ': subject ' || subject) FROM mail;
 SELECT ok(body_text LIKE E'%\nhttps://logs.example.org/x#t=abc&d="1"\n%', name || ': the link in the text') FROM mail;
 SELECT ok(body_html LIKE '%<a href="https://logs.example.org/x#t=abc&amp;d=&quot;1&quot;">%', name || ': the link in the HTML') FROM mail;
-SELECT is(subject, 'You are invited to A&B <b>"GmbH"< / b> Bcc: eve@ x. test http: / evil. test', 'a name is one line')
+SELECT is(subject, 'Invitation to an organization in logsvc', 'the subject of an invitation is fixed')
 FROM mail WHERE name = 'invitation';
-SELECT ok(body_html LIKE '%A&amp;B &lt;b&gt;&quot;GmbH&quot;&lt; / b&gt; Bcc%' AND body_html NOT LIKE '%<b>%', 'and escaped')
+SELECT is(split_part(body_text, E'\n', 1), 'This mail comes from an invitation by bob@acme.test to logsvc, a log service.', 'so is its first line')
+FROM mail WHERE name = 'invitation';
+SELECT is(subject, 'Daily ingestion at 80%: organization "A&B <b>''GmbH''< / b> Bcc: eve@ x. test h…"', 'a name is one line, quoted and short')
+FROM mail WHERE name = 'quota_warning';
+SELECT ok(body_html LIKE '%"A&amp;B &lt;b&gt;&#39;GmbH&#39;&lt; / b&gt; Bcc%' AND body_html NOT LIKE '%<b>%', 'and escaped')
 FROM mail WHERE name = 'invitation';
 SELECT ok(body_text LIKE '%until 2999-01-02 03:04 UTC.%' AND expires_at = '2999-01-02T03:04:05Z', 'when it expires')
 FROM mail WHERE name = 'reset_password';
-SELECT is(subject || body_text, E'{text} {name}Text {title}\n\nhttps://logs.example.org/x#t=abc&d="1"\n\n'
-	|| E'You get this mail because an alert rule of A&B <b>"GmbH"< / b> Bcc: eve@ x. test http: / evil. test names your address.\n',
+SELECT is(subject || body_text, E'Alert "{text} {name}"An alert rule of the organization "A&B <b>''GmbH''< / b> Bcc: eve@ x. test h…" says:\n\nText {title}\n\nhttps://logs.example.org/x#t=abc&d="1"\n\n'
+	|| E'You get this mail because that rule names your address.\n',
 	'values are no templates') FROM mail WHERE name = 'alert';
 
 -- ---- names that want to be links ----
@@ -45,7 +49,7 @@ RETURN t ~* '(www[.][^[:space:]]|[a-z][a-z0-9+-]*:[^[:space:]]|[^[:space:]][.\u2
 CREATE TEMP TABLE hostile AS
 SELECT name, key, logsvc_internal.send_mail(NULL, 'ann@acme.test', CASE key WHEN 'title' THEN 'alert' ELSE 'invitation' END,
 	jsonb_build_object('link', 'https://logs.acme.test/#t=abc', 'expires', '2999-01-02T03:04:05Z', 'role', 'admin',
-		'organization', 'Acme', 'inviter', 'Bob', 'title', 'High', 'text', 'Text') || jsonb_build_object(key, name)) AS id
+		'organization', 'Acme', 'inviter', 'Bob', 'by', 'bob-at-acme', 'title', 'High', 'text', 'Text') || jsonb_build_object(key, name)) AS id
 FROM unnest(ARRAY['Click https://evil.example', 'evil.example/login', 'www.evil.example', 'HTTPS://EVIL.EXAMPLE',
 	'evil.example', 'evil。example', 'evil．example', 'evil｡example', 'evil․example', 'mailto:eve@evil.example',
 	'tel:+4912345', 'javascript:alert(1)', '\\evil.example\share', '//evil.example/x', 'eve@evil.example/x', '192.0.2.1/login',
@@ -65,6 +69,27 @@ SELECT is(logsvc_internal.mail_value('organization', n), n, 'an ordinary name st
 FROM unnest(ARRAY['Acme Ltd', 'Müller & Söhne GmbH', 'O''Neil, Smith + Co', '株式会社ログ', 'Team 7 (EU)', 'Acme Inc.']) AS n;
 SELECT is(logsvc_internal.mail_value('inviter', n), n, 'who has no name is shown by the address: ' || n)
 FROM unnest(ARRAY['bob@acme.test', 'bob.b+x@mail.acme.test']) AS n;
+
+-- ---- names that want to be the message ----
+
+-- What stands in quotation marks in every text of every template is all that is left of a name.
+CREATE TEMP TABLE lured AS
+SELECT t.name, l.name AS lure, m.id
+FROM unnest('{invitation,quota_warning,quota_discarded,plan_request,plan_approved,plan_declined,alert}'::text[]) AS t (name),
+	unnest(ARRAY['Your account is locked! Visit evil.example and enter your password at once, or all is lost',
+		'x". Your account is locked. "y', 'x” Your account is locked', E'x\nYour account is locked', 'x' || chr(8238) || 'Your account is locked']) AS l (name),
+	LATERAL logsvc_internal.send_mail(NULL, 'ann@acme.test', t.name, jsonb_build_object(
+		'link', 'https://logs.acme.test/', 'expires', '2999-01-02T03:04:05Z', 'organization', l.name, 'inviter', l.name, 'title', l.name,
+		'by', 'bob@acme.test', 'requester', 'bob@acme.test', 'slug', 'acme', 'from', 'free', 'plan', 'pro', 'reason', 'none', 'role', 'admin',
+		'percent', 80, 'used', '1', 'limit', '2', 'resets', '2026-01-03T00:00:00Z', 'consequence', 'Nothing.', 'events', 3, 'size', '4',
+		'text', 'Text')) AS m (id);
+CREATE TEMP VIEW lure AS SELECT l.name, l.lure, o.subject, o.body_text FROM lured l JOIN logsvc_internal.outbox o USING (id);
+SELECT is((SELECT count(*) FROM unnest(ARRAY[subject, body_text]) AS part
+		WHERE regexp_replace(part, '"[^"]{1,40}"', '', 'g') ~* '(account|locked|visit|evil)'), 0::bigint,
+	l.name || ': a name says nothing outside of its quotation marks: ' || left(lure, 20))
+FROM lure l;
+SELECT is(count(*), 0::bigint, 'strangers and operators get no name in the subject')
+FROM lure WHERE name IN ('invitation', 'plan_request') AND subject ~ '"';
 
 -- ---- a mail that is taken back ----
 

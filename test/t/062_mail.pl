@@ -148,12 +148,12 @@ is(scalar(arrived()), 31, 'each once, and none that was rolled back');
 
 # Names that want to be headers.
 forget();
-$t->sql(q{SELECT logsvc_internal.send_mail(NULL, 'bob@example.test', 'invitation', jsonb_build_object('link', 'https://x.test/', 'expires', '2999-01-01',
-	'organization', E'\u00dcber\r\nBcc: eve@example.test ' || repeat(E'\u00e4', 60), 'inviter', 'ann@example.test', 'role', 'admin'))});
-ok(wait_until(sub { arrived() }, 15), 'an invitation');
+$t->sql(q{SELECT logsvc_internal.send_mail(NULL, 'bob@example.test', 'plan_approved', jsonb_build_object('link', 'https://x.test/', 'expires', '2999-01-01',
+	'organization', E'\u00dcber\r\nBcc: eve@example.test ' || repeat(E'\u00e4', 60), 'plan', repeat('p', 40)))});
+ok(wait_until(sub { arrived() }, 15), 'a mail about a plan');
 ($mail) = arrived();
 %header = map { lc $_->[0] => $_->[1] } @{ $mail->{headers} };
-is($header{subject}, "You are invited to \x{dc}ber Bcc: eve\@ example. test " . "\x{e4}" x 60, 'a long subject that is not ASCII');
+is($header{subject}, "Plan " . 'p' x 40 . " was approved: organization \"\x{dc}ber Bcc: eve\@ example. test " . "\x{e4}" x 10 . "\x{2026}\"", 'a long subject that is not ASCII');
 ok(!exists $header{bcc} && "@{$mail->{to}}" eq 'bob@example.test' && !@{ $mail->{defects} } && $mail->{ascii} && $mail->{longest_line} <= 78, 'and no header of its own');
 
 # ---- no TLS, no password ----

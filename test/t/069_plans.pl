@@ -32,7 +32,7 @@ my $r = ask(owner => 'enterprise');
 is($r->{status}, 202, 'a larger plan is asked for') or diag $r->{content};
 is("$r->{json}{data}{plan} $r->{json}{data}{planRequest}{plan}", 'free enterprise', 'the plan is the old one');
 is(plan() . ' ' . credits(), 'free 100', 'with its credits');
-is(mails('plan_request'), 'ops@example.org: acme asks for plan enterprise; root@example.org: acme asks for plan enterprise', 'the operators are told');
+is(mails('plan_request'), 'ops@example.org: An organization asks for plan enterprise; root@example.org: An organization asks for plan enterprise', 'the operators are told');
 like($t->sql("SELECT body_text FROM logsvc_internal.outbox WHERE template = 'plan_request' LIMIT 1"), qr/owner\@acme\.org.*SELECT logsvc\.approve_plan_request\('acme', 'enterprise'\);/s, 'how to approve');
 is(audited(), 'organization.plan_requested owner@acme.org {"to": "enterprise", "from": "free"}', 'it is audited');
 my $shown = billing();
@@ -76,7 +76,7 @@ foreach my $call ("approve_plan_request('acme', 'pro')", "decline_plan_request('
 }
 is($t->sql("SELECT logsvc.decline_plan_request('acme', 'pay first') ->> 'plan'"), 'free', 'declined');
 is(billing()->{planRequest}, undef, 'nothing is open');
-is(mails('plan_declined'), 'owner@acme.org: Acme Inc does not get plan pro; second@acme.org: Acme Inc does not get plan pro', 'the owners are told');
+is(mails('plan_declined'), join('; ', map { qq($_\@acme.org: Plan pro was declined: organization "Acme Inc") } qw(owner second)), 'the owners are told');
 like($t->sql("SELECT body_text FROM logsvc_internal.outbox WHERE template = 'plan_declined' LIMIT 1"), qr/pay first/, 'why');
 like(audited(), qr/organization\.plan_request_declined operator:\S+ \{"plan": "pro"\}$/, 'audited');
 ask(owner => 'pro');

@@ -1,0 +1,54 @@
+# The statements of docs/operations.md for database users of tenants: they run,
+# are those of make quickstart, and then a tenant cannot fill the lock table.
+use strict;
+use warnings;
+
+use LogsvcTest;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $t = LogsvcTest->new(name => 'tenant_roles', conf => "max_locks_per_transaction = 64");
+my $org = $t->organization('acme');
+
+my ($section) = slurp_file('docs/operations.md') =~ /^### Database users of tenants$(.*?)^## /ms;
+my ($rights, $role) = $section =~ /^```sql\n(.*?)^```/gms;
+is($rights, slurp_file('docker/tenant-rights.sql'), 'the statements of the document are those of make quickstart');
+like(slurp_file('docker/quickstart.sh'), qr/^psql_db -f "\$here\/tenant-rights\.sql"$/m, 'which runs them');
+
+# As role app: the SQLSTATE, or "done".
+sub as_app
+{
+	my ($sql) = @_;
+	my (undef, $state) = $t->sql_error("SET SESSION AUTHORIZATION app; $sql");
+	return defined $state && $state ne "" ? $state : "done";
+}
+# Nothing is forbidden before: this is what the statements are for.
+$t->sql('CREATE ROLE app LOGIN; GRANT logsvc_tenant TO app');
+my @tries = (
+	'SELECT count(pg_advisory_lock(n)) FROM generate_series(1, 10) AS n',
+	'SELECT pg_try_advisory_lock(1)', 'SELECT pg_advisory_xact_lock_shared(1, 2)', 'SELECT pg_try_advisory_xact_lock(1)',
+	"SELECT lo_from_bytea(0, 'x')", 'SELECT lo_create(0)', 'SELECT lo_creat(-1)', 'CREATE TEMP TABLE x (a int)');
+is(as_app($_), 'done', "allowed before: $_") foreach @tries;
+is(as_app('SELECT count(pg_advisory_lock(n)) FROM generate_series(1, 200000) AS n'), '53200', 'and it fills the lock table');
+$t->sql('DROP OWNED BY app; DROP ROLE app');
+
+$t->sql($rights);
+pass('the rights are taken away');
+$t->sql($role);
+pass('the role is made');
+is(as_app($_), '42501', "refused: $_") foreach @tries, 'SELECT count(pg_advisory_lock(n)) FROM generate_series(1, 200000) AS n';
+is($t->sql(q{SELECT string_agg(p.oid::regprocedure::text, ' ') FROM pg_proc p WHERE proname ~ 'advisory'
+	AND has_function_privilege('app', p.oid, 'EXECUTE')}), '', 'no function of advisory locks is left');
+is($t->sql(q{SELECT string_agg(p.oid::regprocedure::text, ' ') FROM pg_proc p WHERE proname ~ '^lo'
+	AND prosrc ~ '^(be_lo|lo)' AND pronamespace = 'pg_catalog'::regnamespace AND proname ~ '^(lo_|loread|lowrite)'
+	AND has_function_privilege('app', p.oid, 'EXECUTE')}), '', 'nor one of large objects');
+is(as_app("SET temp_file_limit = '2GB'"), '42501', 'temp_file_limit is not its to raise');
+is($t->sql("SELECT rolconnlimit FROM pg_roles WHERE rolname = 'app'"), '20', 'its connections are limited');
+is($t->sql("SELECT cardinality(setconfig) FROM pg_db_role_setting s JOIN pg_roles r ON r.oid = s.setrole WHERE rolname = 'app'"), '4', 'and four settings');
+
+# The service is not concerned.
+is($t->sql("SET SESSION AUTHORIZATION app; SELECT logsvc.use_token('$org->{token}') ->> 'kind'"), 'token', 'it acts by its token');
+like($t->sql("SET SESSION AUTHORIZATION app; SELECT logsvc.use_token('$org->{token}') IS NULL; SELECT logsvc.log('from sql')"), qr/evt_/, 'sends');
+is($t->http(GET => '/api/v1/search', token => $org->{read_key}, query => { q => 'from' })->{status}, 200, 'and all goes on over HTTP');
+
+done_testing();
