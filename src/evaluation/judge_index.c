@@ -105,13 +105,26 @@ want_item(ls_jctx *ctx, ls_jitem *item)
 		want_item(ctx, item->members[k]);
 }
 
+/*
+ * Of a word that only a client's text holds.  Such rows weigh little among candidates, or
+ * somebody who sends many would crowd out those that tell what happened.
+ */
+#define CLIENT_ROW (UINT32_C(1) << 31)
+#define TEXT_ROW (UINT32_C(1) << 30) /* only for post */
+#define CLIENT_WEIGHT 0.02f
+
 static bool
 post(ls_jctx *ctx, int32_t list, uint32_t row)
 {
 	ls_jlist *l = &ctx->lists[list];
 
-	if (l->n > 0 && l->rows[l->n - 1] == row)
+	l->held |= !(row & TEXT_ROW);
+	row &= ~TEXT_ROW;
+	if (l->n > 0 && (l->rows[l->n - 1] & ~CLIENT_ROW) == (row & ~CLIENT_ROW))
+	{
+		l->rows[l->n - 1] &= row | ~CLIENT_ROW;
 		return true;
+	}
 	if (ctx->postings >= MAX_POSTINGS)
 		return true; /* what comes later is not found through this word */
 	if (l->n == l->capacity)
@@ -197,7 +210,9 @@ ls_jindex_row(ls_jctx *ctx, uint32_t r)
 {
 	int n = ls_jtext_scan(ctx, ctx->rows[r], ctx->atoms, LS_JROW_ATOMS);
 	ls_jrow *row = &ctx->cache[r];
+	ls_jtext text = {ctx->rows[r], ctx->atoms, n};
 
+	ls_jclient_mark(ctx, &text);
 	if (ctx->rows[r].len > 3 && !ctx->report)
 		for (int i = 0; i < n && i < 2; i++)
 			ctx->report |= ctx->atoms[i].kind == LS_JKIND_SYMBOL && ctx->atoms[i].len == 3 &&
@@ -205,7 +220,10 @@ ls_jindex_row(ls_jctx *ctx, uint32_t r)
 	for (int i = 0; i < n; i++)
 	{
 		ctx->numbers += ctx->atoms[i].kind == LS_JKIND_NUMBER;
-		if (!post_atom(ctx, &ctx->atoms[i], r))
+		if (!post_atom(ctx, &ctx->atoms[i],
+					   ctx->atoms[i].client == LS_JCLIENT_TEXT   ? r | CLIENT_ROW | TEXT_ROW
+					   : ctx->atoms[i].client >= LS_JCLIENT_PATH ? r | CLIENT_ROW
+																 : r))
 			return false;
 	}
 	ctx->spare_row = UINT32_MAX;
@@ -297,6 +315,7 @@ ls_jrow_get(ls_jctx *ctx, uint32_t r)
 		row->text.text = ctx->rows[r];
 		row->text.atoms = ctx->atoms;
 		row->text.n = ls_jtext_scan(ctx, ctx->rows[r], ctx->atoms, LS_JROW_ATOMS);
+		ls_jclient_mark(ctx, &row->text);
 		ls_jspend(ctx, read_cost(row));
 		if (row->cues == NULL)
 			row->cues = ls_new_array(ctx->arena, ls_jcue, LS_JROW_CUES);
@@ -327,11 +346,11 @@ add_list(ls_jctx *ctx, int32_t list, float weight, size_t n)
 		return n;
 	for (uint32_t i = 0; i < ctx->lists[list].n; i++)
 	{
-		uint32_t r = ctx->lists[list].rows[i];
+		uint32_t r = ctx->lists[list].rows[i] & ~CLIENT_ROW;
 
 		if (ctx->score[r] == 0)
 			ctx->candidates[n++] = r;
-		ctx->score[r] += weight;
+		ctx->score[r] += ctx->lists[list].rows[i] & CLIENT_ROW ? weight * CLIENT_WEIGHT : weight;
 	}
 	return n;
 }
@@ -429,7 +448,7 @@ field_of(ls_jctx *ctx, const ls_jterm *term)
 {
 	for (uint32_t i = 0; i < ctx->lists[term->stem_list].n && i < 8; i++)
 	{
-		const ls_jrow *row = &ctx->cache[ctx->lists[term->stem_list].rows[i]];
+		const ls_jrow *row = &ctx->cache[ctx->lists[term->stem_list].rows[i] & ~CLIENT_ROW];
 
 		for (int k = 1; row->text.atoms != NULL && k < row->text.n; k++)
 			if (row->text.atoms[k].stem == term->stem && row->text.atoms[k].sep == LS_JSEP_EQUAL &&
@@ -476,9 +495,9 @@ ls_jitem_reweigh(ls_jctx *ctx, ls_jitem **items, size_t n_items, ls_jitem *item)
 	for (int k = 0; k < item->n_terms; k++)
 	{
 		ls_jterm *term = &item->terms[k];
-		bool held = ctx->lists[term->stem_list].n > 0 ||
-					(term->joined_list >= 0 && ctx->lists[term->joined_list].n > 0) ||
-					(term->concept_list >= 0 && ctx->lists[term->concept_list].n > 0);
+		bool held = ctx->lists[term->stem_list].held ||
+					(term->joined_list >= 0 && ctx->lists[term->joined_list].held) ||
+					(term->concept_list >= 0 && ctx->lists[term->concept_list].held);
 
 		term->unheld = !held;
 		if (!held && term->forbidden && term->role == LS_JROLE_SUBJECT && term->ident < 0)

@@ -49,6 +49,19 @@ typedef enum ls_jkind
 #define LS_JATOM_PAREN 0x40   /* an opening bracket stands before it */
 #define LS_JATOM_EMPTY 0x80   /* an empty value ("") follows */
 
+/*
+ * Text that a client chose or may have chosen.  None of it tells an outcome or an action.  A row
+ * is about an item only by what is not the client's, with the exceptions named here.
+ */
+typedef enum ls_jclient
+{
+	LS_JCLIENT_NONE,
+	LS_JCLIENT_QUOTE, /* quoted in prose, or a name: names an item like other text */
+	LS_JCLIENT_PATH,  /* of a request: names an item that speaks of requests */
+	LS_JCLIENT_USER,  /* who: names an item of which the row names more */
+	LS_JCLIENT_TEXT   /* only shows what must be absent */
+} ls_jclient;
+
 typedef struct ls_jatom
 {
 	uint64_t stem;   /* hash of the folded stem */
@@ -61,6 +74,7 @@ typedef struct ls_jatom
 	uint8_t sep;
 	uint8_t flags;
 	uint8_t unreal; /* an action that is only wanted, planned or tried */
+	uint8_t client; /* ls_jclient */
 } ls_jatom;
 
 struct ls_jwords;
@@ -321,6 +335,7 @@ typedef struct ls_jident
 	uint8_t n;
 	bool pair; /* noun and number: the number alone may do */
 	bool path;
+	bool mailbox;   /* alice@example.org */
 	uint16_t at;    /* where in the description */
 	bool predicate; /* "every node runs 5.1": what is said of them, not which they are */
 	bool dotted;    /* a host's or a domain's name */
@@ -378,6 +393,7 @@ typedef struct ls_jitem
 	bool has_topic;          /* beside its identifiers, a name and an action that some rows hold */
 	float total;             /* weight of the terms that count */
 	uint32_t whole;          /* "3 of 3", "all 3": how many there are; 0: not said */
+	bool request;            /* the item speaks of a request: its path names it */
 	bool http_words;         /* "server error": only where rows have status codes */
 	int http_low, http_high; /* the item speaks of a status class; 0: no */
 	ls_jorder order;
@@ -401,7 +417,8 @@ typedef struct ls_jphrases
 
 typedef struct ls_jlist
 {
-	uint32_t *rows;
+	uint32_t *rows; /* with flags; see judge_index.c */
+	bool held;      /* some row holds the word outside of a client's text */
 	uint32_t n, capacity;
 } ls_jlist;
 
@@ -467,6 +484,8 @@ extern int ls_jrow_status(const ls_jrow *row);
 extern void ls_jhostile_init(ls_jphrases *phrases);
 extern bool ls_jrow_hostile(const ls_jphrases *commands, ls_str text, size_t *start, size_t *end,
 							bool *quoted);
+/* judge_client.c: gives the atoms of a row their level of ls_jclient. */
+extern void ls_jclient_mark(const ls_jctx *ctx, ls_jtext *text);
 /* Takes advice out of a row and marks what it only announces. */
 extern void ls_jadvice_mark(const ls_jctx *ctx, ls_jrow *row);
 

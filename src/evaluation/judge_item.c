@@ -300,6 +300,10 @@ add_ident(const parse *p, ls_jitem *item, int i, int n)
 	if (n > 1 && len < sizeof(whole))
 		id->whole = ls_jstem(whole, len);
 	id->path = p->t->atoms[i].off > 0 && p->t->text.data[p->t->atoms[i].off - 1] == '/';
+	id->path |=
+		p->t->atoms[i].off > 1 && memcmp(p->t->text.data + p->t->atoms[i].off - 2, "/.", 2) == 0;
+	for (int k = 1; k < n; k++)
+		id->mailbox |= p->t->text.data[p->t->atoms[i + k].off - 1] == '@';
 	return item->n_idents++;
 }
 
@@ -764,6 +768,29 @@ find_whole(parse *p, int begin, int end)
 	return 0;
 }
 
+/* Does the item speak of requests to a server? */
+static bool
+is_about_request(const parse *p, int begin, int end)
+{
+	static const char *const words[] = {"request", "requests", "endpoint", "endpoints", "url",
+										"urls",    "page",     "pages",    "route",     "http",
+										"https",   "api",      "answered", "responded", "responds",
+										"returns", "returned", "served",   "fetched",   "uri"};
+	static const char *const methods[] = {"GET",  "POST",  "PUT",    "DELETE",
+										  "HEAD", "PATCH", "OPTIONS"};
+
+	for (int i = begin; i < end; i++)
+	{
+		for (size_t k = 0; k < sizeof(words) / sizeof(words[0]); k++)
+			if (is(p, i, words[k]))
+				return true;
+		for (size_t k = 0; k < sizeof(methods) / sizeof(methods[0]); k++)
+			if ((p->t->atoms[i].flags & LS_JATOM_UPPER) && is(p, i, methods[k]))
+				return true;
+	}
+	return false;
+}
+
 static ls_jitem *
 parse_range(parse *p, int begin, int end, int depth)
 {
@@ -804,6 +831,7 @@ parse_range(parse *p, int begin, int end, int depth)
 			is(p, i, "happens") || is(p, i, "reported") || is(p, i, "raised"))
 			item->presence = i > begin && !is(p, i + 1, "in") && !is(p, i + 1, "on");
 	}
+	item->request = is_about_request(p, begin, end);
 	find_order(p, begin, end, item, depth, &new_end);
 	end = new_end;
 	item->whole = find_whole(p, begin, end);
@@ -864,6 +892,7 @@ parse_range(parse *p, int begin, int end, int depth)
 		if (!item->terms[k].forbidden)
 			item->total += item->terms[k].weight;
 	mark_predicates(p, begin, item);
+	item->request |= item->http_low != 0;
 	for (int k = 0; k < item->n_idents; k++)
 		item->n_required += !item->idents[k].forbidden;
 	return item;

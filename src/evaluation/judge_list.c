@@ -23,7 +23,8 @@ find_all_words(const ls_jitem *item, const ls_jtext *t)
 	{
 		int n = 0;
 
-		while (n < item->n_words && t->atoms[i + n].stem == item->words[n])
+		while (n < item->n_words && t->atoms[i + n].stem == item->words[n] &&
+			   t->atoms[i + n].client <= LS_JCLIENT_QUOTE)
 			n++;
 		if (n == item->n_words)
 			return i;

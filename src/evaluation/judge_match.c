@@ -11,6 +11,8 @@
  */
 #include "src/evaluation/judge_internal.h"
 
+#define OWN 0.45f /* weight of the item's words that a row must name itself */
+
 typedef struct matching
 {
 	const ls_jctx *ctx;
@@ -67,15 +69,32 @@ mask(matching *m, int i)
 		m->clauses[m->row->text.atoms[i].clause] = 1;
 }
 
-/* Finds an identifier; for a noun with a number `exact` tells whether both stand together. */
+/* The level of n atoms of a row: that of the one that a client may most freely have chosen. */
 static int
-find_ident(matching *m, const ls_jident *id, bool *exact)
+level_of(const ls_jtext *t, int i, int n)
+{
+	int level = LS_JCLIENT_NONE;
+
+	for (int k = i; k < i + n; k++)
+		level = t->atoms[k].client > level ? t->atoms[k].client : level;
+	return level;
+}
+
+/*
+ * Finds an identifier; for a noun with a number `exact` tells whether both stand together.
+ * `level` gets its lowest level of ls_jclient; a client's text has no identifiers but those that
+ * must be absent.
+ */
+static int
+find_ident(matching *m, const ls_jident *id, bool *exact, int *level)
 {
 	const ls_jtext *t = &m->row->text;
+	int most = id->forbidden ? LS_JCLIENT_TEXT : LS_JCLIENT_USER;
 	int found = -1;
 	uint64_t last = id->atoms[id->n - 1];
 
 	*exact = false;
+	*level = LS_JCLIENT_TEXT + 1;
 	if (!ls_jrow_may_hold(m->row, last) && !(id->whole && ls_jrow_may_hold(m->row, id->whole)))
 		return -1;
 	for (int i = 0; i < t->n; i++)
@@ -83,23 +102,32 @@ find_ident(matching *m, const ls_jident *id, bool *exact)
 		int n = 0;
 
 		if (id->whole != 0 && (t->atoms[i].stem == id->whole || t->atoms[i].joined == id->whole) &&
-			t->atoms[i].stem == id->whole && bounded(t, i, 1, id))
+			t->atoms[i].stem == id->whole && bounded(t, i, 1, id) && t->atoms[i].client <= most)
 		{
 			mask(m, i);
 			*exact = true;
-			return i;
+			if (t->atoms[i].client < *level)
+			{
+				*level = t->atoms[i].client;
+				found = i;
+			}
+			continue;
 		}
 		if (t->atoms[i].stem != id->atoms[0])
 			continue;
 		while (n < id->n && i + n < t->n && t->atoms[i + n].stem == id->atoms[n])
 			n++;
-		if (n == id->n && (bounded(t, i, n, id) || (id->pair && n > 1 && i + n == t->n)))
+		if (n == id->n && (bounded(t, i, n, id) || (id->pair && n > 1 && i + n == t->n)) &&
+			level_of(t, i, n) <= most)
 		{
 			for (int k = 0; k < n; k++)
 				mask(m, i + k);
 			*exact = true;
-			if (found < 0)
+			if (level_of(t, i, n) < *level)
+			{
+				*level = level_of(t, i, n);
 				found = i;
+			}
 			continue;
 		}
 	}
@@ -110,7 +138,7 @@ find_ident(matching *m, const ls_jident *id, bool *exact)
 	{
 		const ls_jatom *a = &t->atoms[i];
 
-		if (a->stem != id->atoms[id->n - 1] || (a->flags & LS_JATOM_TIME) ||
+		if (a->stem != id->atoms[id->n - 1] || (a->flags & LS_JATOM_TIME) || a->client > most ||
 			a->sep == LS_JSEP_DOT || a->sep == LS_JSEP_NONE || a->sep == LS_JSEP_TIGHT)
 			continue;
 		if (i + 1 < t->n && t->atoms[i + 1].sep == LS_JSEP_NONE)
@@ -120,6 +148,7 @@ find_ident(matching *m, const ls_jident *id, bool *exact)
 		mask(m, i);
 		if (id->n == 1)
 			*exact = true;
+		*level = a->client;
 		return i;
 	}
 	return -1;
@@ -185,14 +214,22 @@ may_hold(const ls_jrow *row, const ls_jterm *term)
 	return false;
 }
 
+/* Does text of this level name the item by itself? */
+static bool
+names_item(const ls_jitem *item, int level)
+{
+	return level <= LS_JCLIENT_QUOTE || (level == LS_JCLIENT_PATH && item->request);
+}
+
 /* A word of the item's subject, or one that must be absent. */
 static float
-match_noun(matching *m, const ls_jterm *term, bool *affirmed)
+match_noun(matching *m, const ls_jterm *term, bool *affirmed, float *own)
 {
 	const ls_jtext *t = &m->row->text;
 	float best = 0;
 
 	*affirmed = false;
+	*own = 0;
 	if (!may_hold(m->row, term))
 		return 0;
 	for (int i = 0; i < t->n; i++)
@@ -208,9 +245,11 @@ match_noun(matching *m, const ls_jterm *term, bool *affirmed)
 				 !(t->atoms[i + 1].flags & LS_JATOM_CAPITAL);
 		hit = atom_match(m->ctx, term, a, tight);
 
-		if (hit <= 0)
+		if (hit <= 0 || (a->client == LS_JCLIENT_TEXT && !term->forbidden))
 			continue;
 		best = hit > best ? hit : best;
+		if (hit > *own && names_item(m->item, a->client))
+			*own = hit;
 		if (!term->forbidden)
 			mask(m, i);
 		else if (!a->unreal && !ls_jrow_negated(m->ctx, t, i))
@@ -257,7 +296,8 @@ other_value(const matching *m, const ls_jterm *term)
 		bool open_value = false;
 
 		if (t->atoms[i].stem != key || value->sep != LS_JSEP_EQUAL ||
-			value->kind != LS_JKIND_WORD || m->masked[i + 1] || (names_event(t, i) && !decision))
+			value->kind != LS_JKIND_WORD || m->masked[i + 1] || value->client != LS_JCLIENT_NONE ||
+			(names_event(t, i) && !decision))
 			continue;
 		for (size_t k = 0; k < sizeof(open_values) / sizeof(open_values[0]); k++)
 			open_value |=
@@ -332,13 +372,14 @@ keyed(const matching *m, int i)
  * "open -> closed"), the clause of the subject counts, and in it the last one.
  */
 static float
-match_action(matching *m, const ls_jterm *term, ls_jmatch *out)
+match_action(matching *m, const ls_jterm *term, ls_jmatch *out, float *own)
 {
 	const ls_jtext *t = &m->row->text;
 	ls_jconcept contrary = ls_jconcept_opposite((ls_jconcept) term->concept);
 	float best = 0;
 	bool near = false, key = false;
 
+	*own = 0;
 	if (!may_hold(m->row, term))
 		return 0;
 	for (int pass = 0; pass < 2; pass++)
@@ -351,8 +392,22 @@ match_action(matching *m, const ls_jterm *term, ls_jmatch *out)
 						   (w->pol != LS_JP_WEAK);
 			bool negated;
 
-			if (hit <= 0 && !against)
+			if ((hit <= 0 && !against) || a->client == LS_JCLIENT_TEXT)
 				continue;
+			if (a->client != LS_JCLIENT_NONE)
+			{
+				/* names the item at most */
+				if (pass == 0 || against)
+					continue;
+				m->masked[i] = 1;
+				best = hit > best ? hit : best;
+				if (names_item(m->item, a->client))
+				{
+					out->action_any = true;
+					*own = hit > *own ? hit : *own;
+				}
+				continue;
+			}
 			if (pass == 0)
 			{
 				near |= a->clause < 64 && m->clauses[a->clause];
@@ -370,6 +425,7 @@ match_action(matching *m, const ls_jterm *term, ls_jmatch *out)
 				m->masked[i] |= !against;
 				out->action_any |= !against;
 				best = against || best > hit ? best : hit;
+				*own = best;
 				continue;
 			}
 			negated = ls_jrow_negated(m->ctx, t, i);
@@ -377,6 +433,7 @@ match_action(matching *m, const ls_jterm *term, ls_jmatch *out)
 				m->masked[i] = 1;
 			if (hit > best || best == 0)
 				best = against ? 0.8f : hit;
+			*own = best;
 			if (negated && term->pol != LS_JP_SKIP)
 				against = !against;
 			m->keyed |= key;
@@ -486,7 +543,8 @@ other_action(const matching *m)
 	{
 		const ls_jword *w = &m->ctx->words.table[t->atoms[i].word];
 
-		if (w->pol == LS_JP_ACT && w->strength > 0 && !m->masked[i])
+		if (w->pol == LS_JP_ACT && w->strength > 0 && !m->masked[i] &&
+			t->atoms[i].client == LS_JCLIENT_NONE)
 			return true;
 	}
 	return false;
@@ -503,7 +561,8 @@ arrived(const matching *m)
 		const ls_jword *w = &m->ctx->words.table[t->atoms[i].word];
 
 		if (w->pol == LS_JP_ACT && w->strength > 0 && (t->atoms[i].flags & LS_JATOM_ED) &&
-			!t->atoms[i].unreal && !ls_jrow_negated(m->ctx, t, i))
+			!t->atoms[i].unreal && t->atoms[i].client == LS_JCLIENT_NONE &&
+			!ls_jrow_negated(m->ctx, t, i))
 			return true;
 	}
 	return false;
@@ -521,6 +580,7 @@ denied_by_key(const matching *m)
 		int last = i;
 
 		if (!m->masked[i] || t->atoms[i].kind != LS_JKIND_WORD ||
+			t->atoms[i].client != LS_JCLIENT_NONE ||
 			m->ctx->words.table[t->atoms[i].word].pol != LS_JP_NONE)
 			continue;
 		while (last + 1 < t->n && last < i + 3 &&
@@ -679,10 +739,11 @@ ls_jmatch_ident(const ls_jctx *ctx, const ls_jident *id, const ls_jrow *row)
 {
 	matching m;
 	bool exact;
+	int level;
 
 	m.ctx = ctx;
 	m.row = row;
-	return find_ident(&m, id, &exact) >= 0;
+	return find_ident(&m, id, &exact, &level) >= 0;
 }
 
 /* Beside its identifier the item has a topic that no row knows: "stapling is enabled on edge-1". */
@@ -702,6 +763,15 @@ other_topic(const ls_jitem *item)
 	return names >= 2;
 }
 
+static bool
+is_clients(const ls_jtext *t, size_t at)
+{
+	for (int i = 0; i < t->n; i++)
+		if (t->atoms[i].off == at)
+			return t->atoms[i].client != LS_JCLIENT_NONE;
+	return true; /* not read */
+}
+
 /* Where the item says how many there are, a row that counts them says whether it is all of them. */
 static void
 weigh_fraction(const ls_jitem *item, const ls_jrow *row, ls_jmatch *out)
@@ -712,7 +782,7 @@ weigh_fraction(const ls_jitem *item, const ls_jrow *row, ls_jmatch *out)
 	if (out->class == LS_JCLASS_FAIL || out->class == LS_JCLASS_SKIP)
 		return; /* "0/3 failed" speaks of the others */
 	while (ls_jnumber_fraction(row->text.text, &at, &from, &part, &whole))
-		if (whole == item->whole && part <= whole)
+		if (whole == item->whole && part <= whole && !is_clients(&row->text, from))
 		{
 			out->fraction = true;
 			out->class = part == whole ? LS_JCLASS_PASS : LS_JCLASS_FAIL;
@@ -726,9 +796,11 @@ ls_jmatch_row(const ls_jctx *ctx, const ls_jitem *item, const ls_jrow *row, ls_j
 {
 	matching m;
 	int names = 0;
-	bool denied = false;
+	bool denied = false, mailbox = false;
 	float sum = 0, bad = 0, bad_total = 0;
+	float own = 0; /* of sum, what no client chose */
 	bool ident_hit[LS_JITEM_IDENTS] = {false}, ident_exact[LS_JITEM_IDENTS] = {false};
+	bool ident_own[LS_JITEM_IDENTS] = {false};
 
 	memset(out, 0, sizeof(*out));
 	if (row->hostile || row->text.n == 0)
@@ -746,9 +818,13 @@ ls_jmatch_row(const ls_jctx *ctx, const ls_jitem *item, const ls_jrow *row, ls_j
 	out->exact_pair = true;
 	for (int k = 0; k < item->n_idents; k++)
 	{
-		int at = find_ident(&m, &item->idents[k], &ident_exact[k]);
+		int level;
+		int at = find_ident(&m, &item->idents[k], &ident_exact[k], &level);
 
 		ident_hit[k] = at >= 0;
+		mailbox |= at >= 0 && item->idents[k].mailbox;
+		ident_own[k] = at >= 0 && (names_item(item, level) ||
+								   (level == LS_JCLIENT_PATH && item->idents[k].path));
 		names += at < 0 && !item->idents[k].pair && !item->idents[k].forbidden;
 		if (item->idents[k].forbidden)
 		{
@@ -770,15 +846,22 @@ ls_jmatch_row(const ls_jctx *ctx, const ls_jitem *item, const ls_jrow *row, ls_j
 		const ls_jterm *term = &item->terms[k];
 
 		if (term->ident >= 0 && !term->forbidden && ident_hit[term->ident])
-			sum += term->weight * (ident_exact[term->ident] ? 1.0f : 0.7f);
+		{
+			float hit = term->weight * (ident_exact[term->ident] ? 1.0f : 0.7f);
+
+			sum += hit;
+			own += ident_own[term->ident] ? hit : 0;
+		}
 		else if (term->ident < 0 && (term->role == LS_JROLE_SUBJECT || term->forbidden))
 		{
 			bool affirmed;
-			float hit = match_noun(&m, term, &affirmed);
+			float named;
+			float hit = match_noun(&m, term, &affirmed, &named);
 
 			if (!term->forbidden)
 			{
 				sum += term->weight * hit;
+				own += term->weight * named;
 				m.named |= hit > 0 && term->weight >= 1.2f;
 				out->tight |= hit == 0.6f;
 			}
@@ -796,14 +879,16 @@ ls_jmatch_row(const ls_jctx *ctx, const ls_jitem *item, const ls_jrow *row, ls_j
 
 		if (term->ident < 0 && term->role == LS_JROLE_ACTION && !term->forbidden)
 		{
-			float hit = match_action(&m, term, out);
+			float named;
+			float hit = match_action(&m, term, out, &named);
 
 			if (hit == 0 && other_value(&m, term))
 			{
 				m.mismatch = true;
-				hit = 0.8f;
+				hit = named = 0.8f;
 			}
 			sum += term->weight * hit;
+			own += term->weight * named;
 		}
 	}
 	if (bad_total > 0 && bad >= 0.6f * bad_total && !denied)
@@ -837,5 +922,15 @@ ls_jmatch_row(const ls_jctx *ctx, const ls_jitem *item, const ls_jrow *row, ls_j
 	{
 		out->class = LS_JCLASS_PASS;
 		out->strength = 1;
+	}
+	/* Only what a client chose names the item. */
+	if (sum > 0 && own < OWN && !(mailbox && out->class == LS_JCLASS_FAIL))
+	{
+		bool forbidden = out->forbidden;
+		float relevance = out->relevance;
+
+		memset(out, 0, sizeof(*out));
+		out->forbidden = forbidden;
+		out->relevance = forbidden ? relevance : 0;
 	}
 }

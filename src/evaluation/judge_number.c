@@ -294,7 +294,8 @@ find_value(const ls_jctx *ctx, const ls_jitem *item, const ls_jrow *row, bool sa
 		float score = 0.5f;
 		bool own = false;
 
-		if (a->kind != LS_JKIND_NUMBER || !ls_jnumber_value(t, i, &v, &dim))
+		if (a->kind != LS_JKIND_NUMBER || a->client != LS_JCLIENT_NONE ||
+			!ls_jnumber_value(t, i, &v, &dim))
 			continue;
 		if (has_unit && dim == LS_JDIM_NONE && a->sep == LS_JSEP_EQUAL)
 		{

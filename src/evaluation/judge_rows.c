@@ -200,7 +200,8 @@ http_status(const ls_jtext *t, int i)
 	if (t->atoms[i].sep == LS_JSEP_SPACE || t->atoms[i].sep == LS_JSEP_OTHER ||
 		t->atoms[i].sep == LS_JSEP_COLON)
 	{
-		for (int k = i - 1, steps = 0; k >= 0 && steps < 12; k--, steps++)
+		for (int k = i - 1, steps = 0; k >= 0 && steps < 12;
+			 steps += t->atoms[k].client == LS_JCLIENT_NONE, k--)
 			if (atom_is(t, k, "http") || atom_is(t, k, "https") || atom_is(t, k, "get") ||
 				atom_is(t, k, "post") || atom_is(t, k, "put") || atom_is(t, k, "delete"))
 				return i + 1 < t->n && t->atoms[i + 1].sep == LS_JSEP_NONE ? 0 : (int) v;
@@ -239,7 +240,8 @@ ls_jrow_status(const ls_jrow *row)
 		long v = plain_number(t, i);
 		int verb = i - 1;
 
-		if (v < 100 || v > 599 || t->atoms[i].len != 3 || t->atoms[i].sep != LS_JSEP_SPACE)
+		if (v < 100 || v > 599 || t->atoms[i].len != 3 || t->atoms[i].sep != LS_JSEP_SPACE ||
+			t->atoms[i].client != LS_JCLIENT_NONE)
 			continue;
 		for (int k = 0; k < 2 && is_any(t, verb, fillers, sizeof(fillers) / sizeof(fillers[0]));
 			 k++)
@@ -550,44 +552,6 @@ expectation(ls_jrow *row, int i)
 	}
 }
 
-/*
- * Is this place inside a quoted value that people write (a name, a comment, a user agent)?  What
- * it says is no outcome.
- */
-static bool
-in_user_text(const ls_jtext *t, size_t off)
-{
-	static const char *const keys[] = {"name",    "comment", "agent",   "ua",    "title",
-									   "subject", "note",    "notes",   "query", "input",
-									   "text",    "label",   "referer", "body",  "prompt"};
-	const char *s = t->text.data;
-	size_t open = 0, end, start;
-	bool inside = false;
-
-	for (size_t i = 0; i < off; i++)
-		if (s[i] == '"' && (i == 0 || s[i - 1] != '\\'))
-		{
-			inside = !inside;
-			open = i;
-		}
-	if (!inside)
-		return false;
-	end = open;
-	while (end > 0 &&
-		   (s[end - 1] == '=' || s[end - 1] == ':' || s[end - 1] == '"' || s[end - 1] == ' '))
-		end--;
-	start = end;
-	while (start > 0 && ((s[start - 1] | 0x20) >= 'a' && (s[start - 1] | 0x20) <= 'z'))
-		start--;
-	if (end == open)
-		return false;
-	for (size_t k = 0; k < sizeof(keys) / sizeof(keys[0]); k++)
-		if (ls_str_eq_nocase(ls_str_make(s + start, end - start),
-							 ls_str_make(keys[k], strlen(keys[k]))))
-			return true;
-	return false;
-}
-
 /* Mocha and Jest mark what passed; "1)" is a failure there and "-" is pending. */
 static void
 report_cue(ls_jrow *row, size_t first)
@@ -629,6 +593,8 @@ ls_jrow_analyse(ls_jctx *ctx, ls_jrow *row)
 	{
 		const ls_jatom *a = &t->atoms[i];
 
+		if (a->client != LS_JCLIENT_NONE)
+			continue;
 		if (i == 0 && atom_is(t, 0, "ok") && t->n > 1 && t->atoms[0].off == first &&
 			(plain_number(t, 1) >= 0 || t->text.data[first + 2] == ':' ||
 			 t->text.data[first + 2] == ' '))
@@ -658,14 +624,5 @@ ls_jrow_analyse(ls_jctx *ctx, ls_jrow *row)
 		}
 		if (tells_outcome(word_of(ctx, t, i)) && !a->unreal && !(i < tests && has_value(t, i)))
 			word_cue(ctx, row, i);
-	}
-	if (row->n_cues > 0 && memchr(t->text.data, '"', t->text.len) != NULL)
-	{
-		int kept = 0;
-
-		for (int k = 0; k < row->n_cues; k++)
-			if (!in_user_text(t, t->atoms[row->cues[k].atom].off))
-				row->cues[kept++] = row->cues[k];
-		row->n_cues = kept;
 	}
 }

@@ -36,7 +36,7 @@ announces(const ls_jctx *ctx, const ls_jrow *row)
 		const ls_jword *w = &ctx->words.table[a->word];
 
 		if (w->concept == LS_JC_START && w->pol == LS_JP_ACT && (a->flags & LS_JATOM_ING) &&
-			!a->unreal)
+			!a->unreal && a->client == LS_JCLIENT_NONE)
 			return true;
 	}
 	return false;
@@ -89,6 +89,8 @@ end_of_start(const ls_jctx *ctx, const ls_jrow *row, const ls_jrow *announcement
 					ctx->words.table[a[1].word].concept == LS_JC_COMPLETE &&
 					ctx->words.table[a[1].word].pol == LS_JP_POS;
 
+		if (a->client != LS_JCLIENT_NONE)
+			continue;
 		if ((ready || done) && !a->unreal && !ls_jrow_negated(ctx, t, i) &&
 			unnamed(ctx, t, i, announcement))
 			return LS_FINDING_PASSED;
