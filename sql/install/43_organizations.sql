@@ -90,6 +90,59 @@ $$;
 COMMENT ON FUNCTION logsvc_internal.check_user_limit(uuid) IS
 'An error unless the user may own one more organization; locks the user';
 
+-- Whoever deletes an organization, or hands it on, and makes another begins with
+-- what the one that is left has used: of several the one that used most, so who
+-- makes five again has no more than five had.  The user is locked.
+CREATE OR REPLACE FUNCTION logsvc_internal.carry_usage(account uuid, made uuid) RETURNS void
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	this_month date := logsvc_internal.credit_month();
+	today date := (logsvc_internal.quota_time(clock_timestamp()) AT TIME ZONE 'UTC')::date;
+	left_ones uuid[];
+	carried bigint;
+	test boolean;
+BEGIN
+	DELETE FROM logsvc_internal.past_organization p
+	WHERE p.user_id = account AND p.month < this_month;
+	left_ones := ARRAY(SELECT p.organization_id FROM logsvc_internal.past_organization p
+		WHERE p.user_id = account AND NOT EXISTS (SELECT FROM logsvc_internal.member m
+			JOIN logsvc_internal.organization o ON o.id = m.organization_id
+			WHERE m.organization_id = p.organization_id AND m.user_id = account
+				AND m.role = 'owner' AND o.deleted_at IS NULL));
+	INSERT INTO logsvc_internal.past_organization (user_id, organization_id) VALUES (account, made);
+
+	-- least() passes over NULL: a plan without a limit.
+	SELECT least(coalesce(max(u.used), 0), logsvc_internal.plan_limit_of(made, 'ai_credits_per_month') * 1000000) INTO carried
+	FROM (SELECT m.used + coalesce((SELECT sum(r.micro_credits)
+				FROM logsvc_internal.ai_credit_reservation r
+				WHERE r.organization_id = m.organization_id AND r.month = this_month
+					AND r.expires_at > clock_timestamp()), 0)
+			FROM logsvc_internal.ai_credit_month m
+			WHERE m.organization_id = ANY (left_ones) AND m.month = this_month
+		UNION ALL
+		SELECT p.micro_credits FROM logsvc_internal.past_organization p
+		WHERE p.user_id = account AND p.month = this_month) AS u (used);
+	IF carried > 0 THEN
+		INSERT INTO logsvc_internal.ai_credit_month (organization_id, month, used)
+		VALUES (made, this_month, carried);
+		INSERT INTO logsvc_internal.ai_credit_entry (organization_id, kind, micro_credits, reason)
+		VALUES (made, 'adjustment', carried, 'used this month by an organization that its owner has left or deleted');
+	END IF;
+
+	FOREACH test IN ARRAY '{false,true}'::boolean[] LOOP
+		SELECT least(coalesce(max(i.bytes), 0), logsvc_internal.plan_limit_of(made,
+			CASE WHEN test THEN 'test_bytes_per_day' ELSE 'ingest_bytes_per_day' END)) INTO carried
+		FROM unnest(left_ones) AS l (id), logsvc_internal.ingested(l.id, today, test) AS i;
+		IF carried > 0 THEN
+			INSERT INTO logsvc_internal.ingest_day (organization_id, day, test, bytes)
+			VALUES (made, today, test, carried);
+		END IF;
+	END LOOP;
+END
+$$;
+COMMENT ON FUNCTION logsvc_internal.carry_usage(uuid, uuid) IS
+'A new organization begins with the AI credits of the month and the bytes of the day that those its maker has left or deleted have used';
+
 CREATE OR REPLACE FUNCTION logsvc.create_own_organization(name text, timezone text DEFAULT 'UTC')
 RETURNS jsonb
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
@@ -113,6 +166,7 @@ BEGIN
 	created := logsvc_internal.make_organization(name, plan, coalesce(timezone, 'UTC'));
 	INSERT INTO logsvc_internal.member (organization_id, user_id, role)
 	VALUES (created.id, account.id, 'owner');
+	PERFORM logsvc_internal.carry_usage(account.id, created.id);
 	RETURN logsvc_internal.organization_json(created) || '{"role": "owner"}';
 END
 $$;
@@ -247,6 +301,9 @@ BEGIN
 	END IF;
 	PERFORM logsvc_internal.audit(target, 'organization.deleted',
 		logsvc_internal.public_id('org_', target), jsonb_build_object('name', doomed.name));
+	INSERT INTO logsvc_internal.past_organization (user_id, organization_id)
+	SELECT m.user_id, target FROM logsvc_internal.member m
+	WHERE m.organization_id = target AND m.role = 'owner' ON CONFLICT DO NOTHING;
 	-- Invitations are good no more.
 	PERFORM logsvc_internal.cancel_mail(i.mail) FROM logsvc_internal.invitation i
 	WHERE i.organization_id = target AND i.accepted_at IS NULL AND i.revoked_at IS NULL;
@@ -320,6 +377,11 @@ BEGIN
 		IF NOT EXISTS (SELECT FROM logsvc_internal.queue q WHERE q.organization_id = doomed)
 			AND NOT EXISTS (SELECT FROM logsvc_internal.dead_letter d WHERE d.organization_id = doomed)
 			AND NOT EXISTS (SELECT FROM logsvc_internal.part p WHERE p.organization_id = doomed) THEN
+			UPDATE logsvc_internal.past_organization p
+			SET month = logsvc_internal.credit_month(at), micro_credits = coalesce((
+				SELECT m.used FROM logsvc_internal.ai_credit_month m
+				WHERE m.organization_id = doomed AND m.month = logsvc_internal.credit_month(at)), 0)
+			WHERE p.organization_id = doomed;
 			DELETE FROM logsvc_internal.organization o WHERE o.id = doomed;
 		END IF;
 	END LOOP;

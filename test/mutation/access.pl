@@ -218,6 +218,7 @@ my @mutations = (
 	['rows: audit entries in the queue', 'sql/install/20_store.sql', "NOT audit OR (SELECT", "true OR (SELECT", 'test/pgtap/row_security.sql', 'test/pgtap/audit_read.sql', 'test/t/067_audit.pl'],
 	['rows: audit entries in parts', 'sql/install/20_store.sql', "index_name <> '_audit' OR", "true OR", 'test/pgtap/row_security.sql', 'test/pgtap/audit_read.sql', 'test/t/067_audit.pl'],
 	['function: the size of the audit log', 'sql/install/55_indexes.sql', "i.name <> '_audit' OR logsvc_internal.may_read_audit()", 'true', 'test/pgtap/audit_read.sql'],
+	['function: usage of deleted organizations', 'sql/install/43_organizations.sql', 'PERFORM logsvc_internal.carry_usage(account.id, created.id);', '', 'test/pgtap/past_usage.sql'],
 	['rows: hashes of tokens', 'sql/install/11_tenancy.sql', 'GRANT SELECT (id, organization_id, user_id, name, scopes, prefix,',
 		'GRANT SELECT (id, organization_id, user_id, name, scopes, prefix, token_hash,', @rows],
 	['rows: nothing for PUBLIC', 'sql/install/99_rights.sql', 'REVOKE ALL ON ALL ROUTINES', 'GRANT EXECUTE ON FUNCTION logsvc.usage() TO PUBLIC; REVOKE ALL ON PROCEDURE', 'test/pgtap/hygiene.sql'],
