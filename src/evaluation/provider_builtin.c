@@ -12,6 +12,8 @@
 #include "src/evaluation/evaluation.h"
 
 #include "lib/ilist.h"
+#include "portability/instr_time.h"
+#include "utils/memutils.h"
 
 #include "src/evaluation/judge.h"
 #include "src/evaluation/request_reader.h"
@@ -92,17 +94,30 @@ write_reply(ls_buf *buf, const ls_evaluation_request *request, size_t n_rows,
 	ls_buf_char(buf, '}');
 }
 
-/* What judges in progress may hold in memory; beyond it a new one waits until they are done. */
-#define MAX_WAITING_BYTES ((size_t) 512 << 20)
+/*
+ * What judges in progress may hold in memory; beyond it only small evaluations begin, until others
+ * are done.
+ */
+#define MAX_JUDGING_BYTES ((size_t) 512 << 20)
+#define SMALL_BYTES ((size_t) 4 << 20) /* of a request, read */
 
 typedef struct builtin_job
 {
 	dlist_node node;
 	ls_evaluation *evaluation;
-	ls_judge_job *judge;
+	ls_judge_job *judge; /* NULL: not begun */
 } builtin_job;
 
-static dlist_head jobs = DLIST_STATIC_INIT(jobs);
+/* The evaluations of one organization, and the time that they have had. */
+typedef struct tenant
+{
+	dlist_node node;
+	pg_uuid_t organization;
+	dlist_head jobs;
+	uint64 used; /* microseconds, from the same start as the others' */
+} tenant;
+
+static dlist_head tenants = DLIST_STATIC_INIT(tenants);
 
 static void
 answer(ls_evaluation *evaluation, const ls_judge_job *judge)
@@ -134,71 +149,185 @@ answer(ls_evaluation *evaluation, const ls_judge_job *judge)
 	ls_evaluation_replied(evaluation, &reply);
 }
 
+/* What all evaluations hold, and how many of them have begun to be judged. */
+static size_t
+judging_bytes(int *begun)
+{
+	size_t bytes = 0;
+	dlist_iter t, j;
+
+	*begun = 0;
+	dlist_foreach(t, &tenants)
+	{
+		dlist_foreach(j, &dlist_container(tenant, node, t.cur)->jobs)
+		{
+			const builtin_job *job = dlist_container(builtin_job, node, j.cur);
+
+			bytes += ls_arena_used(job->evaluation->arena);
+			*begun += job->judge != NULL;
+		}
+	}
+	return bytes;
+}
+
+/* The first evaluation of an organization that can go on; NULL: all wait for memory. */
+static builtin_job *
+next_job(tenant *of, bool room)
+{
+	dlist_iter iter;
+
+	dlist_foreach(iter, &of->jobs)
+	{
+		builtin_job *job = dlist_container(builtin_job, node, iter.cur);
+
+		if (job->judge != NULL || room || ls_arena_used(job->evaluation->arena) <= SMALL_BYTES)
+			return job;
+	}
+	return NULL;
+}
+
+/* Takes a job out; its organization goes with its last one. */
+static void
+remove_job(tenant *of, builtin_job *job)
+{
+	dlist_delete(&job->node);
+	if (!dlist_is_empty(&of->jobs))
+		return;
+	dlist_delete(&of->node);
+	pfree(of);
+}
+
+static bool
+begin(builtin_job *job)
+{
+	ls_evaluation *evaluation = job->evaluation;
+	const ls_evaluation_request *request = evaluation->request;
+	ls_judge_item *items = ls_new_array(evaluation->arena, ls_judge_item, request->item_count);
+
+	if (items == NULL)
+		return false;
+	for (size_t i = 0; i < request->item_count; i++)
+	{
+		items[i].id = request->items[i].id;
+		items[i].description = request->items[i].description;
+	}
+	job->judge = ls_judge_begin(evaluation->arena, request->rows, evaluation->view->input_row_count,
+								request->criteria, items, request->item_count,
+								!ls_evaluation_by_item(request));
+	return job->judge != NULL;
+}
+
+/* One slice of a job; it goes behind the others of its organization, or is answered. */
+static void
+run_slice(tenant *of, builtin_job *job)
+{
+	ls_judge_state state = LS_JUDGE_MORE;
+	instr_time start, took;
+
+	INSTR_TIME_SET_CURRENT(start);
+	if (job->judge != NULL)
+		state = ls_judge_step(job->judge, LS_JUDGE_SLICE);
+	else if (!begin(job))
+		state = LS_JUDGE_FAILED;
+	INSTR_TIME_SET_CURRENT(took);
+	INSTR_TIME_SUBTRACT(took, start);
+	of->used += INSTR_TIME_GET_MICROSEC(took) + 1;
+	if (state == LS_JUDGE_MORE)
+	{
+		dlist_delete(&job->node);
+		dlist_push_tail(&of->jobs, &job->node);
+		return;
+	}
+	remove_job(of, job);
+	answer(job->evaluation, state == LS_JUDGE_DONE ? job->judge : NULL);
+}
+
 bool
 ls_provider_builtin_step(void)
 {
-	builtin_job *job;
-	ls_judge_state state;
+	tenant *best = NULL;
+	builtin_job *next = NULL;
+	int begun;
+	bool room;
+	dlist_iter iter;
 
-	if (dlist_is_empty(&jobs))
+	if (dlist_is_empty(&tenants))
 		return false;
-	/* In turns, so that a small request does not wait for a large one. */
-	job = dlist_container(builtin_job, node, dlist_pop_head_node(&jobs));
-	state = ls_judge_step(job->judge, LS_JUDGE_SLICE);
-	if (state == LS_JUDGE_MORE)
-		dlist_push_tail(&jobs, &job->node);
-	else
-		answer(job->evaluation, state == LS_JUDGE_DONE ? job->judge : NULL);
-	return !dlist_is_empty(&jobs);
+	room = judging_bytes(&begun) <= MAX_JUDGING_BYTES || begun == 0;
+	/* The organization that has had the least time: nobody waits for all of somebody else's. */
+	dlist_foreach(iter, &tenants)
+	{
+		tenant *t = dlist_container(tenant, node, iter.cur);
+		builtin_job *job;
+
+		if ((best == NULL || t->used < best->used) && (job = next_job(t, room)) != NULL)
+		{
+			best = t;
+			next = job;
+		}
+	}
+	run_slice(best, next);
+	return !dlist_is_empty(&tenants);
 }
 
-static size_t
-waiting_bytes(void)
+/* An organization that had nothing to judge begins where the one with the least time is. */
+static tenant *
+tenant_of(const ls_evaluation *evaluation)
 {
+	tenant *new;
+	uint64 used = UINT64_MAX;
 	dlist_iter iter;
-	size_t bytes = 0;
 
-	dlist_foreach(iter, &jobs) bytes +=
-		ls_arena_used(dlist_container(builtin_job, node, iter.cur)->evaluation->arena);
-	return bytes;
+	dlist_foreach(iter, &tenants)
+	{
+		tenant *t = dlist_container(tenant, node, iter.cur);
+
+		if (memcmp(&t->organization, &evaluation->organization, sizeof(pg_uuid_t)) == 0)
+			return t;
+		used = Min(used, t->used);
+	}
+	new = MemoryContextAllocZero(TopMemoryContext, sizeof(tenant));
+	new->organization = evaluation->organization;
+	new->used = dlist_is_empty(&tenants) ? 0 : used;
+	dlist_init(&new->jobs);
+	dlist_push_tail(&tenants, &new->node);
+	return new;
 }
 
 static void
 start(ls_evaluation *evaluation, ls_str repair)
 {
-	const ls_evaluation_request *request = evaluation->request;
-	ls_arena *arena = evaluation->arena;
-	ls_judge_item *items = ls_new_array(arena, ls_judge_item, request->item_count);
-	builtin_job *job = ls_new(arena, builtin_job);
+	builtin_job *job = ls_new(evaluation->arena, builtin_job);
 
-	while (waiting_bytes() > MAX_WAITING_BYTES)
-		ls_provider_builtin_step();
-	for (size_t i = 0; items != NULL && i < request->item_count; i++)
-	{
-		items[i].id = request->items[i].id;
-		items[i].description = request->items[i].description;
-	}
-	if (job != NULL && items != NULL)
-		job->judge = ls_judge_begin(arena, request->rows, evaluation->view->input_row_count,
-									request->criteria, items, request->item_count,
-									!ls_evaluation_by_item(request));
-	if (job == NULL || job->judge == NULL)
+	if (job == NULL)
 	{
 		answer(evaluation, NULL);
 		return;
 	}
 	job->evaluation = evaluation;
-	dlist_push_tail(&jobs, &job->node);
+	dlist_push_tail(&tenant_of(evaluation)->jobs, &job->node);
 }
 
 static void
 cancel(ls_evaluation *evaluation)
 {
-	dlist_mutable_iter iter;
+	dlist_iter t, j;
 
-	dlist_foreach_modify(
-		iter, &jobs) if (dlist_container(builtin_job, node, iter.cur)->evaluation == evaluation)
-		dlist_delete(iter.cur);
+	dlist_foreach(t, &tenants)
+	{
+		tenant *of = dlist_container(tenant, node, t.cur);
+
+		dlist_foreach(j, &of->jobs)
+		{
+			builtin_job *job = dlist_container(builtin_job, node, j.cur);
+
+			if (job->evaluation == evaluation)
+			{
+				remove_job(of, job);
+				return;
+			}
+		}
+	}
 }
 
 const ls_provider ls_provider_builtin = {"builtin", true, start, cancel};

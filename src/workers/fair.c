@@ -2,7 +2,7 @@
  *
  * fair.c
  *	  Whose requests are whose, so that one organization cannot have all
- *	  executors.
+ *	  executors, and the others' evaluations do not wait for its large ones.
  *
  * The gateway does not look credentials up.  Before the first request of one a
  * worker is asked for which organization it is (LS_REQUEST_CHECK); until then, and
@@ -30,6 +30,7 @@ struct ls_fair
 	HTAB *senders;
 	MemoryContext senders_context;
 	uint64 turn;
+	uint64 sent; /* where the last one began that was sent to an evaluator */
 };
 
 static HTAB *
@@ -121,4 +122,24 @@ ls_fair_take(ls_fair *fair, ls_fair_group *group)
 {
 	group->held++;
 	group->turn = ++fair->turn;
+}
+
+static uint64
+begin_of(const ls_fair *fair, const ls_fair_group *group)
+{
+	return Max(fair->sent, group->sent);
+}
+
+uint64
+ls_fair_end(const ls_fair *fair, const ls_fair_group *group, Size bytes)
+{
+	return begin_of(fair, group) + bytes;
+}
+
+void
+ls_fair_send(ls_fair *fair, ls_fair_group *group, Size bytes)
+{
+	fair->sent = begin_of(fair, group);
+	group->sent = fair->sent + bytes;
+	group->flying += bytes;
 }

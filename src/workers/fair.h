@@ -19,6 +19,10 @@ typedef struct ls_fair_group
 	int tasks;   /* that exist */
 	int held;    /* by executors */
 	uint64 turn; /* when it had its last one */
+
+	/* Of evaluations, in bytes of requests. */
+	uint64 sent;   /* where its last one ended, when bytes go out in turns */
+	uint64 flying; /* that evaluators hold */
 } ls_fair_group;
 
 typedef struct ls_fair ls_fair;
@@ -40,5 +44,13 @@ extern void ls_fair_learn(ls_fair *fair, uint64 sender, uint64 tenant);
 
 /* The group's turn. */
 extern void ls_fair_take(ls_fair *fair, ls_fair_group *group);
+
+/*
+ * Where a request of so many bytes would end if all groups sent in turns, byte by byte: the one
+ * with the lowest end is next.  So a small one goes before large ones of others, and a large one
+ * waits for no more than its size of each of the others.  ls_fair_send: it is sent.
+ */
+extern uint64 ls_fair_end(const ls_fair *fair, const ls_fair_group *group, Size bytes);
+extern void ls_fair_send(ls_fair *fair, ls_fair_group *group, Size bytes);
 
 #endif /* LS_FAIR_H */

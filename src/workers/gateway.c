@@ -28,6 +28,7 @@
 #include "utils/timestamp.h"
 
 #include "src/access/access.h"
+#include "src/evaluation/evaluation.h"
 #include "src/http/gateway.h"
 #include "src/workers/fair.h"
 #include "src/workers/known.h"
@@ -39,6 +40,9 @@
 #define EXECUTOR_HOLDS 1
 #define ACCEPTOR_HOLDS 1024
 #define EVALUATOR_HOLDS 256
+
+/* Bytes of requests of one organization that the built-in evaluators hold at a time. */
+#define EVALUATOR_SHARE ((uint64) 48 << 20)
 
 /* Requests wait so long for a pool that has no worker, then get 503 (ms). */
 #define NO_WORKER_PATIENCE 2000
@@ -174,6 +178,8 @@ leave_worker(task *t)
 		t->worker->sending = NULL;
 	if (t->pool->kind == LS_WORKER_EXECUTOR)
 		t->group->held--;
+	else if (t->pool->kind == LS_WORKER_EVALUATOR)
+		t->group->flying -= t->frame_len;
 	t->worker = NULL;
 }
 
@@ -295,18 +301,47 @@ choose_worker(pool *p)
 }
 
 /*
+ * The evaluation that is next.  Those of one organization that evaluators hold have at most
+ * EVALUATOR_SHARE bytes, where they are judged one beside the other in memory; a first one always
+ * goes.  Models are asked after the rows are let go of, so there they may be more.
+ */
+static task *
+choose_evaluation(const gateway_state *state, pool *p)
+{
+	bool builtin = ls_provider_current()->builtin;
+	uint64 lowest = 0;
+	task *best = NULL;
+	dlist_iter iter;
+
+	dlist_foreach(iter, &p->queue)
+	{
+		task *t = dlist_container(task, node, iter.cur);
+		uint64 end = ls_fair_end(state->fair, t->group, t->frame_len);
+
+		if ((best != NULL && end >= lowest) ||
+			(builtin && t->group->flying > 0 && t->group->flying + t->frame_len > EVALUATOR_SHARE))
+			continue;
+		best = t;
+		lowest = end;
+	}
+	return best;
+}
+
+/*
  * The task that is next: the first one, of executors' the first one of the
  * organization that has waited longest for its turn.  Of two executors or more
  * an organization has at most all but one, so that there is always one for
  * another.
  */
 static task *
-choose_task(pool *p)
+choose_task(const gateway_state *state, pool *p)
 {
 	task *best = NULL;
 	int workers = 0;
 	dlist_iter iter;
 
+	if (p->kind == LS_WORKER_EVALUATOR)
+		return choose_evaluation(state, p);
 	if (p->kind != LS_WORKER_EXECUTOR)
 		return dlist_head_element(task, node, &p->queue);
 	for (int w = 0; w < LS_MAX_POOL; w++)
@@ -328,7 +363,7 @@ dispatch(gateway_state *state, pool *p)
 	while (!dlist_is_empty(&p->queue))
 	{
 		pool_worker *worker = choose_worker(p);
-		task *t = worker == NULL ? NULL : choose_task(p);
+		task *t = worker == NULL ? NULL : choose_task(state, p);
 
 		if (t == NULL)
 			return;
@@ -336,6 +371,8 @@ dispatch(gateway_state *state, pool *p)
 		p->queued--;
 		if (p->kind == LS_WORKER_EXECUTOR)
 			ls_fair_take(state->fair, t->group);
+		else if (p->kind == LS_WORKER_EVALUATOR)
+			ls_fair_send(state->fair, t->group, t->frame_len);
 		t->worker = worker;
 		t->state = TASK_SENDING;
 		dlist_push_tail(&worker->tasks, &t->node);
