@@ -134,6 +134,10 @@ ls_gateway_start(const ls_gateway_config *config, const ls_gateway_hooks *hooks,
 	clamp(&gateway->config.idle_timeout, 1);
 	if (getrandom(gateway->random, sizeof(gateway->random), 0) != sizeof(gateway->random))
 		gateway->random[0] = (uint64_t) gateway->now;
+	/* Not of the numbers above: ids of requests tell what those are. */
+	if (getrandom(&gateway->share_seed, sizeof(gateway->share_seed), 0) !=
+		sizeof(gateway->share_seed))
+		gateway->share_seed = gateway->random[1];
 	gateway->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	if (gateway->epoll_fd < 0)
 		snprintf(error, error_size, "could not create an epoll set: %s", strerror(errno));

@@ -304,10 +304,10 @@ ls_connections_expire(ls_gateway *gateway)
 
 /* ---- the end of an answer that came before that of its request ---- */
 
-static void
-discard(ls_connection *c)
+void
+ls_connection_discard(ls_connection *c)
 {
-	for (;;)
+	for (int reads = 0; reads < GATEWAY_READS_AT_ONCE; reads++)
 	{
 		ssize_t n = recv(c->fd, c->gateway->scratch, sizeof(c->gateway->scratch), MSG_DONTWAIT);
 
@@ -321,6 +321,7 @@ discard(ls_connection *c)
 			return;
 		}
 	}
+	ls_connection_go_on(c);
 }
 
 /*
@@ -338,7 +339,7 @@ ls_connection_linger(ls_connection *c)
 	c->in_len = 0;
 	c->state = CONNECTION_LINGER;
 	ls_connection_deadline(c, DEADLINE_LINGER);
-	discard(c);
+	ls_connection_discard(c);
 }
 
 /* ---- events ---- */
@@ -360,7 +361,8 @@ probe(ls_connection *c)
 		return;
 	c->probed = true;
 	n = send(c->fd, interim, sizeof(interim) - 1, MSG_DONTWAIT | MSG_NOSIGNAL);
-	if (n < 0 && errno != EAGAIN && errno != EINTR)
+	/* A part of it would be taken for the beginning of the answer. */
+	if (n < 0 ? errno != EAGAIN && errno != EINTR : (size_t) n < sizeof(interim) - 1)
 		ls_connection_close(c);
 }
 
@@ -419,7 +421,7 @@ ls_connection_event(ls_connection *c, uint32_t events)
 			if (broken)
 				ls_connection_close(c);
 			else
-				discard(c);
+				ls_connection_discard(c);
 			break;
 		default:
 			ls_connection_drive(c);

@@ -16,9 +16,6 @@
 
 #include "src/http/gateway_internal.h"
 
-/* Reads of one connection before others have their turn. */
-#define READS_AT_ONCE 16
-
 /* A buffer for what is left over stays with its connection up to this size. */
 #define GATEWAY_KEPT_INPUT 4096
 
@@ -188,7 +185,7 @@ ls_connection_drive(ls_connection *c)
 {
 	for (int reads = 0; wants_input(c); reads++)
 	{
-		if (reads == READS_AT_ONCE)
+		if (reads == GATEWAY_READS_AT_ONCE)
 		{
 			ls_connection_go_on(c);
 			return;
@@ -212,6 +209,8 @@ ls_connections_drive_ready(ls_gateway *gateway)
 		c->ready = false;
 		if (wants_input(c))
 			ls_connection_drive(c);
+		else if (c->state == CONNECTION_LINGER)
+			ls_connection_discard(c);
 		c = next;
 	}
 }

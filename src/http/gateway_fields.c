@@ -11,6 +11,9 @@
  */
 #include "src/http/gateway_internal.h"
 
+/* Bytes of User-Agent that are looked at for the names of clients. */
+#define AGENT_LOOKED_AT 256
+
 static ls_str *
 wanted_field(ls_request *request, ls_str name)
 {
@@ -105,6 +108,9 @@ is_elastic_agent(ls_str agent)
 										"vector/", "fluent",     "fluentd/", "rsyslog",
 										"graylog", "cribl",      "syslog-ng"};
 
+	/* A header may have 16 KB of it, which nobody needs to be searched for each name. */
+	if (agent.len > AGENT_LOOKED_AT)
+		agent.len = AGENT_LOOKED_AT;
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 	{
 		if (mentions(agent, names[i]))

@@ -32,6 +32,9 @@
 /* Bytes that are read at a time; more of a connection never waits to be parsed. */
 #define GATEWAY_READ_SIZE (32 * 1024)
 
+/* Reads of one connection before others have their turn. */
+#define GATEWAY_READS_AT_ONCE 16
+
 /* Bytes of a body that are kept before a worker has looked who sends it. */
 #define GATEWAY_UNCHECKED_BODY (64 * 1024)
 
@@ -313,6 +316,7 @@ extern void ls_connection_leave_reserve(ls_connection *c); /* it is within the l
 extern void ls_connection_close(ls_connection *c);
 extern void ls_connection_cut(ls_connection *c); /* closes; what the kernel has is not sent */
 extern void ls_connection_linger(ls_connection *c);
+extern void ls_connection_discard(ls_connection *c); /* what comes while it lingers */
 extern uint64_t ls_connection_request_id(const ls_connection *c);
 
 /* gateway_drive.c: reading */

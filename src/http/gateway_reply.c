@@ -204,10 +204,14 @@ send_answer(ls_connection *c, ls_str head, ls_str body)
 
 /* ---- heads ---- */
 
+/* Bytes of a head that headers of workers do not get. */
+#define HEAD_RESERVE 1024
+
 typedef struct head_writer
 {
 	ls_connection *c;
 	size_t len;
+	size_t limit;
 } head_writer;
 
 static void
@@ -228,12 +232,11 @@ is_clean(ls_str s)
 	return true;
 }
 
-/* A header, if it is one and fits: room for what must come is kept free. */
+/* A header, if it is one and fits. */
 static void
 put_header(head_writer *w, ls_str name, ls_str value)
 {
-	if (name.len + value.len + 4 > GATEWAY_HEAD_SIZE - 1024 - w->len || !is_clean(name) ||
-		!is_clean(value))
+	if (name.len + value.len + 4 > w->limit - w->len || !is_clean(name) || !is_clean(value))
 		return;
 	put(w, name);
 	put(w, LS_STR(": "));
@@ -277,7 +280,7 @@ is_https(const ls_gateway *gateway)
 static ls_str
 make_head(ls_connection *c, const ls_response *response, bool pieces)
 {
-	head_writer w = {.c = c};
+	head_writer w = {.c = c, .limit = GATEWAY_HEAD_SIZE - HEAD_RESERVE};
 	bool cached = false;
 	char line[128];
 
@@ -299,6 +302,7 @@ make_head(ls_connection *c, const ls_response *response, bool pieces)
 		put_header(&w, response->headers[i].name, response->headers[i].value);
 		cached = cached || ls_str_eq_nocase(response->headers[i].name, LS_STR("Cache-Control"));
 	}
+	w.limit = GATEWAY_HEAD_SIZE - 2; /* of the empty line */
 	if (!cached)
 		put_header(&w, LS_STR("Cache-Control"), LS_STR("no-store"));
 	if (must_close(c))

@@ -38,7 +38,6 @@ ls_shares_create(ls_gateway *gateway)
 		gateway->shares[i].next = gateway->free_shares;
 		gateway->free_shares = &gateway->shares[i];
 	}
-	gateway->share_seed = gateway->random[0];
 	return true;
 }
 
@@ -313,10 +312,14 @@ largest(const ls_share *share, size_t than, bool only_answers)
 	return victim;
 }
 
+/*
+ * While another's answer is being made its sender is told nothing: the gateway has one
+ * buffer for heads, which is in use.
+ */
 static void
-yield_memory(ls_connection *victim)
+yield_memory(ls_connection *victim, bool for_answer)
 {
-	if (victim->state == CONNECTION_WRITING)
+	if (for_answer || victim->state == CONNECTION_WRITING)
 		ls_connection_cut(victim);
 	else
 		ls_reply_now(victim, 503, "SERVICE_UNAVAILABLE",
@@ -345,7 +348,7 @@ ls_share_take_memory(ls_connection *c, size_t *counted, size_t size)
 			victim = largest(share, 0, false);
 		if (victim == NULL)
 			return false;
-		yield_memory(victim);
+		yield_memory(victim, counted == &c->out_counted);
 	}
 	gateway->memory += size;
 	*counted += size;

@@ -147,6 +147,9 @@ ls_http_check_end(ls_http_check *check)
 		refuse(check, 400, "Transfer-Encoding in HTTP/1.0");
 	if (check->hosts == 0 && check->minor > 0)
 		refuse(check, 400, "Missing Host header");
+	/* Such a client would take the interim answer for the answer. */
+	if (check->minor == 0)
+		check->expect_continue = false;
 	return check->status == 0;
 }
 

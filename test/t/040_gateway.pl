@@ -107,6 +107,14 @@ ok($closed, 'HTTP/1.0 closes');
 ($r, $closed) = request($h, "GET /healthz HTTP/1.0\r\nConnection: keep-alive\r\n\r\n");
 ok(!$closed, 'HTTP/1.0 with keep-alive does not');
 
+{
+	# Such a client takes the first status line for the answer.
+	my $s = connect_to($h);
+	syswrite($s, "POST $echo HTTP/1.0\r\nConnection: keep-alive\r\nContent-Length: 2\r\nExpect: 100-continue\r\n\r\n{}");
+	my ($got) = read_responses($s, 0, 0.5);
+	is(join(' ', map { $_->{status} } @$got), '202', 'HTTP/1.0 knows no 100: one status line');
+}
+
 # ---- pipelining ----
 
 {

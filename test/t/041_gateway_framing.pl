@@ -57,6 +57,12 @@ my @bad = (
 	[ 'a size of 64 bits', "FFFFFFFFFFFFFFFF\r\nhello\r\n0\r\n\r\n" ],
 	[ 'a size that would overflow', "10000000000000005\r\nhello\r\n0\r\n\r\n" ],
 	[ 'an extension of 257 bytes', '5;' . ('x' x 257) . "\r\nhello\r\n0\r\n\r\n" ],
+	[ 'an extension of 33,000 bytes', '5;' . ('x' x 33_000) . "\r\nhello\r\n0\r\n\r\n" ],
+	[ 'an extension that never ends', '5;' . ('x' x 70_000) ],
+	[ 'a chunk in a trailer', "5\r\nhello\r\n0\r\n5\r\nhello\r\n0\r\n\r\n" ],
+	[ 'a size of 20 digits', "00000000000000000005\r\nhello\r\n0\r\n\r\n" ],
+	[ 'digits of other scripts', "\xd9\xa5\r\nhello\r\n0\r\n\r\n" ],
+	[ 'a size with underscores', "0_5\r\nhello\r\n0\r\n\r\n" ],
 	[ 'bare LF in the trailer', "5\r\nhello\r\n0\r\nX: a\nY: b\r\n\r\n" ],
 	[ 'NUL LF in the trailer', "5\r\nhello\r\n0\r\nX: a\0\n\r\n" ],
 	[ 'a folded trailer', "5\r\nhello\r\n0\r\nX: a\r\n b\r\n\r\n" ],
@@ -78,7 +84,16 @@ my @headers = (
 	[ 'chunked behind another coding', "Transfer-Encoding: gzip, chunked\r\n" ],
 	[ 'an unknown coding', "Transfer-Encoding: xchunked\r\n" ],
 	[ 'a coding with a vertical tab', "Transfer-Encoding: \x0bchunked\r\n" ],
-	[ 'a blank before the colon', "Transfer-Encoding : chunked\r\n" ]);
+	[ 'a blank before the colon', "Transfer-Encoding : chunked\r\n" ],
+	[ 'two equal lengths', "Content-Length: 5\r\nContent-Length: 5\r\n" ],
+	[ 'a list of equal lengths', "Content-Length: 5, 5\r\n" ],
+	[ 'a length in hexadecimal', "Content-Length: 0x5\r\n" ],
+	[ 'a length beyond 64 bits, with both', "Content-Length: 18446744073709551621\r\nTransfer-Encoding: chunked\r\n" ],
+	[ 'a folded Transfer-Encoding', "Transfer-Encoding:\r\n chunked\r\n" ],
+	[ 'a tab behind chunked', "Transfer-Encoding: chunked\t\r\n" ],
+	[ 'chunked in quotes', "Transfer-Encoding: \"chunked\"\r\n" ],
+	[ 'an empty Transfer-Encoding', "Transfer-Encoding:\r\n" ],
+	[ 'Transfer-Encoding with an empty one', "Transfer-Encoding: chunked\r\nTransfer-Encoding:\r\n" ]);
 
 # Sends a request in that position of a connection: what the server answered to it and behind it.
 sub send_as
