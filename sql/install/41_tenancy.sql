@@ -606,7 +606,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION logsvc.use_token(text) IS
-'The session acts as the owner of the token from now on; NULL: as no one';
+'The session acts as the owner of the token from now on; NULL: as no one; a rollback brings back who acted before, as with SET';
 
 CREATE OR REPLACE FUNCTION logsvc_internal.find_act_as(
 	organization text, email text, OUT organization_id uuid, OUT user_id uuid)

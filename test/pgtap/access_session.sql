@@ -1,5 +1,5 @@
 -- Acting as someone: tokens, keys, roles, revocation, and what cannot be forged.
-SELECT plan(121);
+SELECT plan(127);
 
 CREATE ROLE access_app;
 GRANT logsvc_tenant TO access_app;
@@ -285,4 +285,31 @@ SELECT is(logsvc.act_as(NULL), NULL, 'no one');
 
 DROP OWNED BY access_app;
 DROP ROLE access_app, access_other;
+-- ---- transactions: as SET ----
+
+SELECT logsvc.use_token(NULL) \g /dev/null
+SELECT logsvc.create_user(r || '@late.example'), logsvc.add_member('other', r || '@late.example', r)
+FROM unnest('{member,viewer}'::text[]) AS r \g /dev/null
+INSERT INTO made SELECT 'late ' || r, j->>'id', j->>'token'
+FROM unnest('{member,viewer}'::text[]) AS r,
+	LATERAL logsvc.create_token('other', r || '@late.example', 't', '{logs:read}') AS j;
+SELECT logsvc.use_token(pg_temp.secret('late member')) \g /dev/null
+BEGIN;
+SELECT is(logsvc.use_token(NULL), NULL, 'no one, in a transaction');
+ROLLBACK;
+SELECT is(logsvc.whoami()->>'role', 'member', 'a rollback brings back who acted before');
+BEGIN;
+SAVEPOINT s;
+SELECT is(logsvc.use_token(pg_temp.secret('late viewer'))->>'role', 'viewer', 'another one, in a subtransaction');
+ROLLBACK TO s;
+SELECT is(logsvc.whoami()->>'role', 'member', 'of which nothing is left after its end');
+ROLLBACK;
+BEGIN;
+SELECT logsvc.use_token(NULL) \g /dev/null
+COMMIT;
+SELECT is(logsvc.whoami(), NULL, 'a commit ends it');
+SELECT logsvc.use_token(pg_temp.secret('late member')) \g /dev/null
+RESET ALL;
+SELECT is(logsvc.whoami(), NULL, 'so does RESET ALL');
+
 SELECT * FROM finish();
