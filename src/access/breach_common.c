@@ -8,6 +8,9 @@
  * classes.  So the password is reduced to what was common before: lower case,
  * without digits and signs around, with letters for the usual signs.
  *
+ * Two of such words joined, "Sunshinedragon1", are two places in lists and no
+ * more: what is around them must be worth the rest.  Three words are enough.
+ *
  * Two lists are looked at.  Words that lead all published lists (stems) are
  * refused with any decoration.  The 100,000 most used passwords are refused
  * unless what is around them is worth something by itself.  Those are a sorted
@@ -30,6 +33,17 @@
  * that is 2^43 passwords to try at a tenth of a second each.
  */
 #define ENOUGH 240
+/* What a place in a list is worth by itself: among 100 stems, among 100,000 entries. */
+#define STEM_WORTH 70
+#define ENTRY_WORTH 170
+#define SHORTEST_WORD 5 /* of two that are joined: shorter ones are parts of any word */
+
+/*
+ * Entries of the list may themselves be two words: a password of this length can be three, which
+ * are enough.  Two stems are two words whatever their length.
+ */
+#define MAY_BE_THREE_WORDS 16
+
 #define MOST_TRIED 256 /* with four look-ups each: wrong in less than 1e-6 of passwords */
 
 __asm__(".pushsection .rodata\n"
@@ -431,8 +445,71 @@ is_decorated_entry(ls_str password)
 	return false;
 }
 
+/* What a word is worth, in tenths of a bit; 0 when it is no common one. */
+static int
+word_worth(const char *word, size_t len, bool stems_only)
+{
+	if (len < SHORTEST_WORD)
+		return 0;
+	if (is_stem(word, len))
+		return STEM_WORTH;
+	return !stems_only && in_list(word, len) ? ENTRY_WORTH : 0;
+}
+
+/* Are two common words, joined or with one sign between, and the rest worth little? */
+static bool
+is_two_words(ls_str password)
+{
+	size_t from = 0;
+	size_t to = password.len;
+	bool stems_only = password.len >= MAY_BE_THREE_WORDS;
+	int around;
+
+	while (to > 0 && !is_letter(password.data[to - 1]))
+		to--;
+	while (from < to && !is_letter(password.data[from]))
+		from++;
+	if (to - from > 2 * LONGEST)
+		return false;
+	around = worth(ls_str_make(password.data, from)) +
+			 worth(ls_str_make(password.data + to, password.len - to));
+	/* As it is, and with letters for signs, of which 1 and ! are two. */
+	for (int variant = 0; variant < 3; variant++)
+	{
+		char word[2 * LONGEST];
+		size_t len = to - from;
+
+		for (size_t i = 0; i < len; i++)
+		{
+			char c = password.data[from + i];
+
+			word[i] = c >= 'A' && c <= 'Z' ? (char) (c - 'A' + 'a') : c;
+		}
+		if (variant > 0 && !without_signs(word, len, variant == 1 ? 'i' : 'l', word))
+			break;
+		for (size_t end = SHORTEST_WORD; end + SHORTEST_WORD <= len; end++)
+		{
+			int first = word_worth(word, end, stems_only);
+			int second;
+
+			if (first == 0)
+				continue;
+			second = word_worth(word + end, len - end, stems_only);
+			if (second > 0 && first + second + around < ENTRY_WORTH + ENOUGH)
+				return true;
+			if (is_letter(word[end]))
+				continue;
+			second = word_worth(word + end + 1, len - end - 1, stems_only);
+			if (second > 0 &&
+				first + second + around + worth(ls_str_make(word + end, 1)) < ENTRY_WORTH + ENOUGH)
+				return true;
+		}
+	}
+	return false;
+}
+
 bool
 ls_breach_is_common(ls_str password)
 {
-	return is_decorated_stem(password) || is_decorated_entry(password);
+	return is_decorated_stem(password) || is_decorated_entry(password) || is_two_words(password);
 }

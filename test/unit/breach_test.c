@@ -61,30 +61,23 @@ test_common(void)
 		"LiVeRpOoL1234567890", "L1verp00l1892", "!!Chelsea1905", "Manchester2024!",
 		"Butterfly12345", "Butterfly!!!!!!!1", "Elephant7412!", "Trustno1!!2024", "Qwerty123456!",
 		"1q2w3e4r5t6Y!", "Chelsea19051905", "Snowball99999999", "5unfl0wer2021!", "Mustan92024!!",
-		"LiverpoolLiverpool1", "Butterfly987654321", "Marseille13-06"};
-	static const char *const rare[] = {"Correct-Horse-9-Battery",
-									   "Tr0ub4dor&3xyz",
-									   "password of my mother 7",
-									   "Mypasswordisrare1",
-									   "x7Kq0vPz2mLw",
-									   "Liverpool 1892 was a year",
-									   "Blue-kettle-and-7-spoons",
-									   "Number-0-of-many-words",
-									   "A-new-word-for-8-days",
-									   "In-no-list-of-2-words",
-									   "My dog eats 3 shoes",
-									   "Somebody-elses-1-word",
-									   "Liverpool58213974",
-									   "Butterfly#Kitchen42",
-									   "umbrella-Giraffe-6",
-									   "Kj8391047265",
-									   "Vivid-Otter-Plans-42-Trips",
-									   "gT7#pQ2!vX9z",
-									   "Xq83hf0Kd92m",
-									   "Haus am See 4711 Blick",
-									   ("Gr\xc3\xbc\xc3\x9f"
-										"e aus Wien 3"),
-									   "Passwording12"};
+		"LiverpoolLiverpool1", "Butterfly987654321", "Marseille13-06",
+		/* Two of them. */
+		"sunshinedragon", "Passwordfootball1", "SunshineDragon12", "Sunshine-Dragon-1",
+		"Sunsh1neDrag0n!", "Monkeykitten1", "TigerDragon12", "Monkey_Shadow2024"};
+	static const char *const rare[] = {
+		"Correct-Horse-9-Battery", "Tr0ub4dor&3xyz", "password of my mother 7", "Mypasswordisrare1",
+		"x7Kq0vPz2mLw", "Liverpool 1892 was a year", "Blue-kettle-and-7-spoons",
+		"Number-0-of-many-words", "A-new-word-for-8-days", "In-no-list-of-2-words",
+		"My dog eats 3 shoes", "Somebody-elses-1-word", "Liverpool58213974", "Butterfly#Kitchen42",
+		"umbrella-Giraffe-6", "Kj8391047265", "Vivid-Otter-Plans-42-Trips", "gT7#pQ2!vX9z",
+		"Xq83hf0Kd92m", "Haus am See 4711 Blick",
+		("Gr\xc3\xbc\xc3\x9f"
+		 "e aus Wien 3"),
+		"Passwording12",
+		/* Two with something between or around; three. */
+		"Correct-horse-7", "ButterflyElephant1", "Sunshine7Dragon-otter", "DragonTeapotSunshine1",
+		"Monkeydragonshadow1", "Correcthorsebatterystaple1"};
 
 	for (size_t i = 0; i < sizeof(common) / sizeof(common[0]); i++)
 		ok(ls_breach_is_common(ls_str_make(common[i], strlen(common[i]))), common[i]);
@@ -104,6 +97,7 @@ test_false_positives(void)
 	uint64_t state = 1;
 	int random_found = 0;
 	int phrases_found = 0;
+	int joined_found = 0;
 
 	for (int n = 0; n < 20000; n++)
 	{
@@ -127,6 +121,18 @@ test_false_positives(void)
 		password[0] = (char) (password[0] - 'a' + 'A');
 		phrases_found += ls_breach_is_common(ls_str_make(password, len));
 	}
+	/* Three words with nothing between, of 16 characters or more. */
+	for (int n = 0; n < 16 * 16 * 16; n++)
+	{
+		char password[128];
+		size_t len = (size_t) snprintf(password, sizeof(password), "%s%s%s7", words[n % 16],
+									   words[n / 16 % 16], words[n / 256]);
+
+		password[0] = (char) (password[0] - 'a' + 'A');
+		if (len >= 16 && (n % 16 != n / 16 % 16 || n % 16 != n / 256))
+			joined_found += ls_breach_is_common(ls_str_make(password, len));
+	}
+	is_int(joined_found, 0, "no three words that are joined");
 	is_int(random_found, 0, "no random password is common");
 	is_int(phrases_found, 0, "no phrase of four words is common");
 }
