@@ -6,6 +6,7 @@ use warnings;
 use IO::Select;
 use IO::Socket::INET;
 use LogsvcTest;
+use PostgreSQL::Test::Utils;
 use Test::More;
 use Time::HiRes qw(time sleep);
 
@@ -79,6 +80,23 @@ foreach ([ '127.0.0.4', 'Content-Length: ' . length $megabytes ], [ '127.0.0.5',
 	is_deeply(\%status, { 401 => 60 }, 'which are refused before they are sent');
 	close $_ for @held;
 }
+
+# Large answers that nobody reads.  (045_gateway_answers.pl reaches the limit of memory.)
+$t->http(POST => '/api/v1/logs/batch', token => $org->{ingest_key}, json => [ map { { event => "large $_ " . 'z' x 4000 } } 1 .. 2000 ]);
+my $query = '/api/v1/logs?limit=1000&q=large';
+my $large = $t->http(GET => $query, token => $org->{read_key});
+cmp_ok(length $large->{content}, '>', 300_000, 'a large answer') or diag substr $large->{content}, 0, 300;
+my $gateway = $t->sql("SELECT pid FROM pg_stat_activity WHERE backend_type = 'logsvc gateway'");
+sub resident { my ($kb) = slurp_file("/proc/$gateway/status") =~ /^VmRSS:\s+(\d+)/m; return $kb }
+my $before = resident();
+@held = map {
+	my $s = connect_from('127.0.0.6');
+	syswrite($s, ($_ % 4 ? "GET /api/v1/openapi.json HTTP/1.1\r\nHost: a\r\n\r\n" : "GET $query HTTP/1.1\r\nHost: a\r\nX-API-Key: $org->{read_key}\r\n\r\n") x 20);
+	$s } 1 .. 400;
+others_are_served('400 connections that read no answer');
+my $most = 400 * (length($large->{content}) + 500_000) / 1024;
+cmp_ok(resident() - $before, '<', $most < 600_000 ? $most : 600_000, '... and of each one answer waits at most');
+close $_ for @held;
 
 # Many agents behind one address.
 @held = map { connect_from('127.0.0.3') } 1 .. 500;
