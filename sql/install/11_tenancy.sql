@@ -101,10 +101,13 @@ CREATE TABLE logsvc_internal.rate_limit (
 	per_minute int NOT NULL CHECK (per_minute >= 0),
 	scope text NOT NULL CHECK (scope IN ('organization', 'caller', 'user', 'address', 'account')),
 	timed boolean NOT NULL DEFAULT false,
+	overdraft int NOT NULL DEFAULT 1 CHECK (overdraft BETWEEN 1 AND 100),
 	customized boolean NOT NULL DEFAULT true
 );
 COMMENT ON COLUMN logsvc_internal.rate_limit.timed IS
 'Requests of this class also draw on class executor, which counts seconds';
+COMMENT ON COLUMN logsvc_internal.rate_limit.overdraft IS
+'Of a timed class: refused when so many times the seconds of class executor are used';
 COMMENT ON TABLE logsvc_internal.rate_limit IS
 'Requests per minute of each rate class of the route table, and whom they count (specification 8.1, 8.3)';
 
@@ -112,11 +115,13 @@ INSERT INTO logsvc_internal.rate_limit (class, per_minute, scope, timed, customi
 	('ingest',			10000,	'organization',	false,	false),
 	('otlp',			10000,	'organization',	false,	false),
 	('logs',			100,	'organization',	true,	false),
-	('search',			10,		'organization',	false,	false),
+	('search',			10,		'organization',	true,	false),
 	('templates',		10,		'organization',	true,	false),
 	('tail',			10,		'organization',	true,	false),
 	('export',			10,		'organization',	true,	false),
+	('deletions',		10,		'organization',	true,	false),
 	('assist',			120,	'caller',		true,	false),
+	('reports',			120,	'caller',		true,	false),
 	-- Seconds of executors that the timed classes may take together.
 	('executor',		60,		'organization',	false,	false),
 	('evaluation',		10,		'caller',		false,	false),
@@ -129,6 +134,9 @@ INSERT INTO logsvc_internal.rate_limit (class, per_minute, scope, timed, customi
 	-- Answers, not routes: 401s and 403s, beyond which there is 429.
 	('unauthorized',	100,	'address',		false,	false),
 	('forbidden',		100,	'caller',		false,	false);
+
+-- Ten searches of 30 seconds fit into it: nobody gets fewer than the count promises.
+UPDATE logsvc_internal.rate_limit SET overdraft = 5 WHERE class = 'search';
 
 CREATE TRIGGER customize BEFORE INSERT OR UPDATE ON logsvc_internal.rate_limit
 FOR EACH ROW EXECUTE FUNCTION logsvc_internal.customize();

@@ -221,12 +221,23 @@ COMMENT ON FUNCTION logsvc_internal.index_exists(uuid, text) IS
 
 DROP FUNCTION IF EXISTS logsvc_internal.find_rate_limit(text);
 CREATE FUNCTION logsvc_internal.find_rate_limit(rate_class text)
-RETURNS TABLE (per_minute int, scope text, timed boolean)
+RETURNS TABLE (per_minute int, scope text, timed boolean, overdraft int)
 LANGUAGE sql STABLE STRICT PARALLEL SAFE
 BEGIN ATOMIC
-	SELECT r.per_minute, r.scope, r.timed FROM logsvc_internal.rate_limit r WHERE r.class = rate_class;
+	SELECT r.per_minute, r.scope, r.timed, r.overdraft
+	FROM logsvc_internal.rate_limit r WHERE r.class = rate_class;
 END;
 COMMENT ON FUNCTION logsvc_internal.find_rate_limit(text) IS 'The limit of a rate class';
+
+CREATE OR REPLACE FUNCTION logsvc_internal.find_owner(organization uuid) RETURNS uuid
+LANGUAGE sql STABLE STRICT PARALLEL SAFE
+BEGIN ATOMIC
+	SELECT m.user_id FROM logsvc_internal.member m
+	WHERE m.organization_id = organization AND m.role = 'owner'
+	ORDER BY m.joined_at, m.id LIMIT 1;
+END;
+COMMENT ON FUNCTION logsvc_internal.find_owner(uuid) IS
+'The first of an organization''s owners; NULL: it has none';
 
 -- ---- the session's principal ----
 

@@ -254,7 +254,8 @@ typedef struct ls_rate_class
 {
 	int per_minute;
 	ls_rate_scope scope;
-	bool timed; /* its requests also draw on class executor */
+	bool timed;    /* its requests also draw on class executor, */
+	int overdraft; /* until so many times the seconds of that are used */
 } ls_rate_class;
 
 /*
@@ -269,6 +270,13 @@ extern bool ls_rate_limit_of(const char *class_name, ls_rate_class *of);
  */
 extern void ls_rate_key(const ls_principal *principal, const ls_request *request,
 						ls_rate_scope scope, uint8 key[16]);
+
+/*
+ * Who is counted for an organization where those of one owner count as one: its owner, of
+ * several the first; the organization itself when it has none.  Cached; a miss runs a
+ * transaction, or SPI when one is open.
+ */
+extern pg_uuid_t ls_owner_of(const pg_uuid_t *organization);
 
 /* ---- daily quotas (specification 8.4) ---- */
 

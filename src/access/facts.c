@@ -26,6 +26,7 @@ typedef struct index_fact
 
 static ls_cache index_cache = {"logsvc indexes", sizeof(index_fact)};
 static ls_cache rate_cache = {"logsvc rate limits", sizeof(rate)};
+static ls_cache owner_cache = {"logsvc owners", sizeof(pg_uuid_t)};
 static ls_cache quota_cache = {"logsvc quotas", sizeof(ls_ingest_quota)};
 
 void
@@ -129,6 +130,7 @@ rate_row(void *context, HeapTuple tuple, TupleDesc desc)
 					  ? LS_RATE_USER
 					  : LS_RATE_ADDRESS; /* account: of no principal either */
 	r->of.timed = DatumGetBool(SPI_getbinval(tuple, desc, 3, &null));
+	r->of.overdraft = DatumGetInt32(SPI_getbinval(tuple, desc, 4, &null));
 }
 
 bool
@@ -136,8 +138,9 @@ ls_rate_limit_of(const char *class_name, ls_rate_class *of)
 {
 	static const Oid types[] = {TEXTOID};
 	static SPIPlanPtr plan = NULL;
-	ls_lookup lookup = {"SELECT per_minute, scope, timed FROM logsvc_internal.find_rate_limit($1)",
-						1, types, &plan};
+	ls_lookup lookup = {
+		"SELECT per_minute, scope, timed, overdraft FROM logsvc_internal.find_rate_limit($1)", 1,
+		types, &plan};
 	uint8 key[LS_CACHE_KEY] = {0};
 	rate fresh = {0};
 	rate *cached;
@@ -218,6 +221,44 @@ ls_ingest_quota_of(const pg_uuid_t *organization, bool test, ls_ingest_quota *qu
 	}
 	ls_cache_store(&quota_cache, key, quota, epoch);
 	return true;
+}
+
+static void
+owner_row(void *context, HeapTuple tuple, TupleDesc desc)
+{
+	bool null;
+	Datum value = SPI_getbinval(tuple, desc, 1, &null);
+
+	if (!null)
+		*(pg_uuid_t *) context = *DatumGetUUIDP(value);
+}
+
+pg_uuid_t
+ls_owner_of(const pg_uuid_t *organization)
+{
+	static const Oid types[] = {UUIDOID};
+	static SPIPlanPtr plan = NULL;
+	ls_lookup lookup = {"SELECT logsvc_internal.find_owner($1)", 1, types, &plan};
+	uint8 key[LS_CACHE_KEY] = {0};
+	pg_uuid_t owner = *organization;
+	pg_uuid_t id = *organization;
+	pg_uuid_t *cached;
+	uint64 epoch;
+	ls_caught caught;
+
+	memcpy(key, &id, UUID_LEN);
+	if (ls_cache_find(&owner_cache, key, (void **) &cached) == LS_CACHE_HIT)
+		return *cached;
+	epoch = ls_access_epoch();
+	lookup.values[0] = UUIDPGetDatum(&id);
+	lookup.row = owner_row;
+	lookup.context = &owner;
+	if (ls_lookup_run(&lookup, &caught))
+		ls_cache_store(&owner_cache, key, &owner, epoch);
+	else
+		ereport(LOG, errcode(caught.sqlstate),
+				errmsg("logsvc could not look up an owner: %s", caught.format));
+	return owner;
 }
 
 void

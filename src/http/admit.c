@@ -124,18 +124,21 @@ within_rate(const ls_request *request, const ls_principal *principal, bool refus
 }
 
 /*
- * The window of an organization's executor time, in milliseconds; false when the
- * request's class is not timed, or time has no limit.
+ * The window of an organization's executor time, in milliseconds, as far as the request's
+ * class may use it; false when the class is not timed, or time has no limit.
  */
 static bool
 executor_time(const ls_request *request, const ls_principal *principal, uint8 key[16],
 			  ls_rate_class *of, int *limit)
 {
-	if (!ls_rate_limit_of(ls_routes[request->route].rate_class, of) || !of->timed ||
+	ls_rate_class class;
+
+	if (!ls_rate_limit_of(ls_routes[request->route].rate_class, &class) || !class.timed ||
 		!ls_rate_limit_of(EXECUTOR_CLASS, of))
 		return false;
 	ls_rate_key(principal, request, of->scope, key);
-	*limit = Min(of->per_minute, INT_MAX / 1000) * 1000;
+	of->per_minute = (int) Min((int64) of->per_minute * class.overdraft, INT_MAX / 1000);
+	*limit = of->per_minute * 1000;
 	return true;
 }
 
@@ -213,10 +216,12 @@ uint64
 ls_http_tenant(const ls_principal *principal)
 {
 	static const pg_uuid_t none;
+	pg_uuid_t owner;
 
 	if (memcmp(&principal->organization, &none, sizeof(none)) == 0)
 		return 0;
-	return ls_hash64(&principal->organization, sizeof(pg_uuid_t), 0);
+	owner = ls_owner_of(&principal->organization);
+	return ls_hash64(&owner, sizeof(owner), 0);
 }
 
 bool

@@ -314,7 +314,8 @@ execute(const ls_request *request, ls_arena *arena, ls_principal *principal, ls_
 		return;
 	if (request->carried.len > 0 && !ls_http_within_time(request, principal, arena, response))
 	{
-		put_off(request, response);
+		if (strcmp(call.route->name, "TAIL_NEXT") == 0)
+			put_off(request, response);
 		return;
 	}
 	call.principal = principal;

@@ -81,7 +81,11 @@ extern void ls_http_charge_time(const ls_request *request, const ls_principal *p
 extern void ls_http_count_refusal(const ls_request *request, const ls_principal *principal,
 								  ls_arena *arena, ls_response *response);
 
-/* The organization of a principal as a number (ls_response, tenant); 0: it has none. */
+/*
+ * Whose turn a principal's requests take, as a number (ls_response, tenant): that of the owner
+ * of its organization, so that nobody has more turns for having more organizations.  0: it has
+ * no organization.  Call it outside of transactions.
+ */
 extern uint64 ls_http_tenant(const ls_principal *principal);
 
 /* Makes *response the error answer for `id`. */

@@ -81,7 +81,8 @@ bool
 ls_accept_full(const ls_accept *accept)
 {
 	return accept->n_requests >= GROUP_REQUESTS || accept->n_groups >= GROUP_ORGANIZATIONS ||
-		   accept->n_bytes >= GROUP_BYTES || accept->n_memory >= GROUP_MEMORY;
+		   accept->n_bytes >= GROUP_BYTES || accept->n_memory >= GROUP_MEMORY ||
+		   accept->n_work >= GROUP_WORK;
 }
 
 /* ---- builders ---- */
@@ -385,6 +386,8 @@ accept_body(ls_accept *accept, ls_accept_kind kind, sender_group *group, const l
 	}
 	ls_arena_reset(accept->scratch);
 	ls_sender_options(&state.sink, &group->sender, last->builder, next_builder, &state, &options);
+	options.most_accepted = ls_queue_most(ls_queue_alone(&group->sender));
+	options.most_rejected = kind == LS_ACCEPT_BULK ? MOST_REJECTED_BULK : MOST_REJECTED;
 	options.arena = accept->arena;
 	options.scratch = accept->scratch;
 	if (!choose_index(accept, request, &options))
@@ -393,6 +396,11 @@ accept_body(ls_accept *accept, ls_accept_kind kind, sender_group *group, const l
 		(result->accepted == 0 && result->rejected > 0 && kind != LS_ACCEPT_BULK))
 	{
 		drop_builders_after(accept, group, last);
+		if (result->failure == LS_DECODE_MANY)
+		{
+			refuse_room(accept, request, &group->sender, LS_ERROR_BATCH_TOO_LARGE);
+			return DONE;
+		}
 		ls_accept_refuse_decoded(accept, kind, request, result);
 		return DONE;
 	}
@@ -476,21 +484,27 @@ ls_accept_request(ls_accept *accept, ls_accept_kind kind, const ls_sender *sende
 {
 	uint32 events = 0;
 
+	ls_accept_begin(accept);
 	/* Behind what waits already, so that large requests are not overtaken for ever. */
 	if (!ls_backlog_has(accept->backlog, &sender->organization) &&
 		take_request(accept, kind, sender, request, headers, &events))
-		return;
-	if (ls_backlog_add(accept->backlog, kind, sender, request, headers, events, accept->scratch))
-		return;
-	accept->headers = headers;
-	ls_accept_refuse(accept, request, LS_ERROR_QUEUE_FULL, NULL, NULL);
+		;
+	else if (ls_backlog_add(accept->backlog, kind, sender, request, headers, events,
+							accept->scratch))
+		ls_accept_report(accept, request->id);
+	else
+	{
+		accept->headers = headers;
+		ls_accept_refuse(accept, request, LS_ERROR_QUEUE_FULL, NULL, NULL);
+	}
+	ls_accept_end(accept);
 }
 
 /* ---- what waits for room ---- */
 
 /* Tries a request that waits; false: it goes on waiting. */
 static bool
-retry(ls_accept *accept, ls_late *late)
+retry_late(ls_accept *accept, ls_late *late)
 {
 	bool over = late->until <= GetCurrentTimestamp();
 
@@ -508,6 +522,20 @@ retry(ls_accept *accept, ls_late *late)
 	accept->headers = &late->headers;
 	ls_accept_refuse(accept, &late->request, LS_ERROR_QUEUE_FULL, NULL, NULL);
 	return true;
+}
+
+/* The same, and counts the work. */
+static bool
+retry(ls_accept *accept, ls_late *late)
+{
+	bool done;
+
+	ls_accept_begin(accept);
+	done = retry_late(accept, late);
+	if (!done && ls_accept_cost(accept) >= REPORT_COST)
+		ls_accept_report(accept, late->request.id);
+	ls_accept_end(accept);
+	return done;
 }
 
 void
@@ -600,6 +628,7 @@ forget(ls_accept *accept)
 	accept->n_groups = 0;
 	accept->n_requests = 0;
 	accept->n_bytes = 0;
+	accept->n_work = 0;
 	ls_arena_reset(accept->arena);
 }
 

@@ -21,6 +21,19 @@
 #define GROUP_BYTES (16 * 1024 * 1024)
 #define GROUP_MEMORY (128 * 1024 * 1024) /* of its builders */
 
+/* Work on a group (us), after which others must not wait for more of it. */
+#define GROUP_WORK 100000
+
+/*
+ * Rejected events of a body, ten times those accepted, after which the rest is not read.  More of
+ * a bulk request, whose clients hear of each document and send all again after an error.
+ */
+#define MOST_REJECTED 1000
+#define MOST_REJECTED_BULK 10000
+
+/* Work on one request of which the gateway is told before the commit (us). */
+#define REPORT_COST 1000
+
 typedef struct open_part
 {
 	ls_arena *arena;
@@ -71,6 +84,7 @@ struct ls_accept
 	int n_groups;
 	size_t n_bytes;
 	size_t n_memory; /* bytes of the groups' builders */
+	uint64 n_work;   /* us */
 
 	ls_backlog *backlog; /* what waits for room */
 
@@ -82,9 +96,21 @@ struct ls_accept
 	ls_arena *answer;  /* of the answer at hand */
 
 	const ls_response *headers; /* of every answer to the request at hand */
+	ls_time begun;              /* the work on it; 0: none is at hand */
+	ls_time reported;           /* up to here the gateway knows of the work */
 };
 
 /* ---- accept_answer.c ---- */
+
+/* Work on a request begins, and ends. */
+extern void ls_accept_begin(ls_accept *accept);
+extern void ls_accept_end(ls_accept *accept);
+
+/* Microseconds of work that the gateway has not been told of; 0: no request is at hand. */
+extern uint32 ls_accept_cost(const ls_accept *accept);
+
+/* Tells it, when the answer comes later. */
+extern void ls_accept_report(ls_accept *accept, uint64 request_id);
 
 /* Answers a request that was refused; details: a JSON list, or NULL.  retry_after: seconds. */
 extern void ls_accept_refuse_for(ls_accept *accept, const ls_request *request, ls_error_id id,

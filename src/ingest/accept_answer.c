@@ -10,14 +10,44 @@
 #include "src/access/access.h"
 #include "src/store/event_id.h"
 
+void
+ls_accept_begin(ls_accept *accept)
+{
+	accept->begun = accept->reported = ls_now();
+}
+
+void
+ls_accept_end(ls_accept *accept)
+{
+	accept->n_work += (uint64) Max(ls_now() - accept->begun, 0);
+	accept->begun = 0;
+}
+
+uint32
+ls_accept_cost(const ls_accept *accept)
+{
+	return accept->begun == 0 ? 0 : (uint32) Min(Max(ls_now() - accept->reported, 0), INT_MAX);
+}
+
+void
+ls_accept_report(ls_accept *accept, uint64 request_id)
+{
+	ls_response report = {
+		.id = request_id, .flags = LS_RESPONSE_TAKEN, .cost = ls_accept_cost(accept)};
+
+	accept->respond(accept->context, &report, true);
+	accept->reported = ls_now();
+}
+
 /* An answer with the headers that were decided when the request was admitted. */
 static ls_response
-begin_answer(const ls_response *headers, uint64 id, int status)
+begin_answer(const ls_accept *accept, const ls_response *headers, uint64 id, int status)
 {
 	ls_response response = *headers;
 
 	response.id = id;
 	response.status = status;
+	response.cost += ls_accept_cost(accept);
 	return response;
 }
 
@@ -42,7 +72,8 @@ void
 ls_accept_refuse_for(ls_accept *accept, const ls_request *request, ls_error_id id,
 					 const char *message, const char *details, int retry_after)
 {
-	ls_response response = begin_answer(accept->headers, request->id, ls_error_table[id].status);
+	ls_response response =
+		begin_answer(accept, accept->headers, request->id, ls_error_table[id].status);
 	ls_buf body;
 	char seconds[16];
 
@@ -143,6 +174,13 @@ ls_accept_refuse_decoded(ls_accept *accept, ls_accept_kind kind, const ls_reques
 					 result->message.data);
 			ls_accept_refuse(accept, request, LS_ERROR_BODY_TOO_LARGE, message, NULL);
 			return;
+		case LS_DECODE_REJECTED:
+			snprintf(message, sizeof(message), "%.*s", (int) Min(result->message.len, 200),
+					 result->message.data);
+			ls_accept_refuse(accept, request, LS_ERROR_VALIDATION, message,
+							 list_errors(accept, result, true, false).data);
+			return;
+		case LS_DECODE_MANY: /* accept.c says how many may wait */
 		case LS_DECODE_FULL:
 		case LS_DECODE_MEMORY:
 			ls_accept_refuse(accept, request, LS_ERROR_SERVICE_UNAVAILABLE,
@@ -170,6 +208,7 @@ static void
 keep_headers(ls_accept *accept, ls_response *kept)
 {
 	memset(kept, 0, sizeof(*kept));
+	kept->tenant = accept->headers->tenant;
 	for (int i = 0; i < accept->headers->n_headers; i++)
 	{
 		ls_str value = ls_arena_strdup(accept->arena, accept->headers->headers[i].value);
@@ -225,6 +264,9 @@ ls_accept_keep(ls_accept *accept, ls_accept_kind kind, const ls_request *request
 						   kept_number(accept, result->past_retention));
 	if (deferred)
 		ls_response_header(&entry->headers, LS_STR("X-Quota-State"), LS_STR("throttled"));
+	if (ls_accept_cost(accept) >= REPORT_COST)
+		ls_accept_report(accept, request->id);
+	entry->headers.cost = ls_accept_cost(accept);
 }
 
 typedef struct id_walk
@@ -253,7 +295,7 @@ next_id(void *context, char *out)
 static void
 answer_loki(ls_accept *accept, const waiting *entry, bool last)
 {
-	ls_response response = begin_answer(&entry->headers, entry->request_id, 204);
+	ls_response response = begin_answer(accept, &entry->headers, entry->request_id, 204);
 	ls_request request = {.id = entry->request_id};
 	ls_buf message;
 
@@ -276,7 +318,7 @@ answer_loki(ls_accept *accept, const waiting *entry, bool last)
 static void
 answer_bulk(ls_accept *accept, const waiting *entry, bool last)
 {
-	ls_response response = begin_answer(&entry->headers, entry->request_id, 200);
+	ls_response response = begin_answer(accept, &entry->headers, entry->request_id, 200);
 	id_walk walk = {entry->part, entry->first_row};
 	ls_buf body;
 
@@ -290,7 +332,7 @@ answer_bulk(ls_accept *accept, const waiting *entry, bool last)
 void
 ls_accept_answer(ls_accept *accept, const waiting *entry, bool last)
 {
-	ls_response response = begin_answer(&entry->headers, entry->request_id, 202);
+	ls_response response = begin_answer(accept, &entry->headers, entry->request_id, 202);
 	id_walk walk = {entry->part, entry->first_row};
 	char id[LS_EVENT_ID_LENGTH];
 	ls_buf body;

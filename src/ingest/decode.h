@@ -66,6 +66,9 @@ typedef struct ls_decode_options
 	ls_index_check known_index; /* NULL: every index is known, and keeps everything */
 	void *index_context;
 	ls_decode_sink sink;
+	uint32_t most_accepted; /* of a body; more: LS_DECODE_MANY.  0: no limit */
+	uint32_t
+		most_rejected; /* so many, ten times those accepted: LS_DECODE_REJECTED.  0: no limit */
 	ls_arena *arena;   /* holds the result; not reset */
 	ls_arena *scratch; /* reset after each event: nothing of the caller's in it.
 						* A limit of 4 times the body and 32 MB is enough for
@@ -90,10 +93,12 @@ typedef struct ls_decode_error
 typedef enum ls_decode_failure
 {
 	LS_DECODE_OK,
-	LS_DECODE_INVALID, /* 400 VALIDATION_ERROR of the whole body: see message */
-	LS_DECODE_LARGE,   /* 413 of the whole body: see message */
-	LS_DECODE_FULL,    /* the sink refused an event */
-	LS_DECODE_MEMORY   /* an arena reached its limit */
+	LS_DECODE_INVALID,  /* 400 VALIDATION_ERROR of the whole body: see message */
+	LS_DECODE_LARGE,    /* 413 of the whole body: see message */
+	LS_DECODE_MANY,     /* more events than most_accepted */
+	LS_DECODE_REJECTED, /* too many were rejected, the rest was not read: see message */
+	LS_DECODE_FULL,     /* the sink refused an event */
+	LS_DECODE_MEMORY    /* an arena reached its limit */
 } ls_decode_failure;
 
 typedef struct ls_decode_result
@@ -263,6 +268,17 @@ typedef enum ls_unpack_result
 	LS_UNPACK_TOO_LARGE, /* more than `limit` bytes when unpacked */
 	LS_UNPACK_MEMORY
 } ls_unpack_result;
+
+/*
+ * The bytes that a gzip body unpacks to at most, without unpacking it: what its last member
+ * says of itself, but not less than LS_GZIP_RATIO times its size.  One member that unpacks to
+ * more is broken, of several it is TOO_LARGE: so the body cannot say less than is true.
+ */
+#define LS_GZIP_RATIO 32
+extern size_t ls_gunzip_most(ls_str packed);
+
+/* The same of a block of snappy; 0: it is none. */
+extern size_t ls_unsnap_most(ls_str packed);
 
 /*
  * Unpacks a gzip body of at most `limit` bytes into the arena, which needs

@@ -274,6 +274,27 @@ record_rejection(ls_draft *draft)
 	return true;
 }
 
+/* Can something still come of the body?  Else it ends here, and the rest is not read. */
+static bool
+goes_on(ls_draft *draft)
+{
+	const ls_decode_result *result = draft->result;
+	uint32_t most = draft->options->most_rejected;
+	ls_buf message;
+
+	if (most == 0 || result->rejected < most || result->rejected / 10 < result->accepted)
+		return true;
+	ls_buf_init(&message, draft->options->arena);
+	ls_buf_printf(&message,
+				  "%u of the first %u events were rejected; the rest was not read, and nothing of "
+				  "the request is stored",
+				  result->rejected, result->accepted + result->rejected);
+	return ls_draft_fail(draft, LS_DECODE_REJECTED, "",
+						 message.failed ? LS_STR("too many events were rejected")
+										: ls_str_make(message.data, message.len),
+						 0);
+}
+
 bool
 ls_draft_commit(ls_draft *draft, size_t bytes)
 {
@@ -285,8 +306,10 @@ ls_draft_commit(ls_draft *draft, size_t bytes)
 	{
 		if (!record_rejection(draft))
 			return ls_draft_fail(draft, LS_DECODE_MEMORY, "", LS_STR("out of memory"), 0);
-		return true;
+		return goes_on(draft);
 	}
+	if (draft->options->most_accepted > 0 && result->accepted >= draft->options->most_accepted)
+		return ls_draft_fail(draft, LS_DECODE_MANY, "", LS_STR("too many events"), 0);
 	if (draft->truncated.len > 0)
 	{
 		event->field[LS_FIELD_TRUNCATED] = ls_str_make(draft->truncated.data, draft->truncated.len);

@@ -152,6 +152,8 @@ refuse(const ingest_call *call, bool single)
 					errmsg("%.*s", (int) result->message.len, result->message.data));
 			break;
 		case LS_DECODE_LARGE:
+		case LS_DECODE_MANY: /* no limit is set here */
+		case LS_DECODE_REJECTED:
 		case LS_DECODE_FULL:
 		case LS_DECODE_MEMORY:
 			ereport(ERROR, errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),

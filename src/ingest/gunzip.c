@@ -31,6 +31,18 @@ zlib_free(voidpf arena, voidpf address)
 	(void) address;
 }
 
+size_t
+ls_gunzip_most(ls_str packed)
+{
+	size_t most = packed.len * LS_GZIP_RATIO;
+	size_t said = 0;
+
+	/* ISIZE: the last four bytes of a member. */
+	for (size_t i = 0; i < 4 && packed.len >= 4; i++)
+		said = said << 8 | (unsigned char) packed.data[packed.len - 1 - i];
+	return said > most ? said : most;
+}
+
 /* Makes room in `out`, which may hold one byte more than the limit. */
 static bool
 make_room(ls_buf *out, size_t limit, size_t hint)
@@ -43,7 +55,7 @@ make_room(ls_buf *out, size_t limit, size_t hint)
 }
 
 static ls_unpack_result
-inflate_all(z_stream *z, size_t limit, ls_buf *out, size_t hint)
+inflate_all(z_stream *z, size_t limit, size_t most, ls_buf *out, size_t hint)
 {
 	while (true)
 	{
@@ -71,6 +83,10 @@ inflate_all(z_stream *z, size_t limit, ls_buf *out, size_t hint)
 				return LS_UNPACK_OK;
 			if (inflateReset(z) != Z_OK)
 				return LS_UNPACK_BROKEN;
+			if (limit > most)
+				limit = most;
+			if (out->len > limit)
+				return LS_UNPACK_TOO_LARGE;
 		}
 		else if (status == Z_MEM_ERROR)
 			return LS_UNPACK_MEMORY;
@@ -94,7 +110,8 @@ ls_gunzip(ls_str packed, size_t limit, ls_arena *arena, ls_str *body)
 	if (inflateInit2(&z, GZIP_WINDOW) != Z_OK)
 		return LS_UNPACK_MEMORY;
 	ls_buf_init(&out, arena);
-	result = inflate_all(&z, limit, &out, packed.len < 256 ? 1024 : packed.len * 4);
+	result = inflate_all(&z, limit, ls_gunzip_most(packed), &out,
+						 packed.len < 256 ? 1024 : packed.len * 4);
 	inflateEnd(&z);
 	if (result == LS_UNPACK_OK)
 		*body = ls_str_make(out.data, out.len);

@@ -240,6 +240,12 @@ extern void ls_ingest_warnings_json(ls_buf *buf, const ls_decode_result *result,
 
 /* ---- accept.c ---- */
 
+/*
+ * The microseconds that an acceptor should take for a request, as far as its size tells: of
+ * what it unpacks to at most.  It may be wrong for events of a strange form.
+ */
+extern uint32 ls_accept_estimate(const ls_request *request);
+
 /* Requests on their way into the queue, committed together. */
 typedef struct ls_accept ls_accept;
 

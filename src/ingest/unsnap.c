@@ -17,6 +17,17 @@
 /* A copy of 64 bytes takes 3: nothing grows more. */
 #define MAX_GROWTH 22
 
+size_t
+ls_unsnap_most(ls_str packed)
+{
+	size_t size;
+
+	if (snappy_uncompressed_length(packed.data, packed.len, &size) != SNAPPY_OK ||
+		size > packed.len * MAX_GROWTH)
+		return 0;
+	return size;
+}
+
 ls_unpack_result
 ls_unsnap(ls_str packed, size_t limit, ls_arena *arena, ls_str *body)
 {

@@ -65,6 +65,7 @@ ls_frame_write_response(ls_buf *buf, const ls_response *response)
 	ls_buf_u16(buf, (uint16_t) response->status);
 	ls_buf_u32(buf, response->flags);
 	ls_buf_u64(buf, response->tenant);
+	ls_buf_u32(buf, response->cost);
 	ls_buf_u16(buf, (uint16_t) response->n_headers);
 	for (int i = 0; i < response->n_headers; i++)
 	{
@@ -116,6 +117,7 @@ ls_frame_parse(ls_str frame, ls_frame_kind *kind, ls_request *request, ls_respon
 			response->status = ls_read_u16(&r);
 			response->flags = ls_read_u32(&r);
 			response->tenant = ls_read_u64(&r);
+			response->cost = ls_read_u32(&r);
 			n = ls_read_u16(&r);
 			if (n > LS_RESPONSE_HEADERS)
 				return false;

@@ -78,6 +78,12 @@ typedef struct ls_request
  */
 #define LS_RESPONSE_MORE 1
 
+/*
+ * No answer yet: the worker has done its work on the request, or has put it aside, and
+ * says what that cost.  The answer comes later.
+ */
+#define LS_RESPONSE_TAKEN 2
+
 typedef struct ls_header
 {
 	ls_str name;
@@ -90,6 +96,7 @@ typedef struct ls_response
 	int status;
 	uint32_t flags;      /* LS_RESPONSE_... */
 	uint64_t tenant;     /* whom it was for, as a number; 0: nobody knows */
+	uint32_t cost;       /* of an acceptor: microseconds of work since what it said before */
 	ls_str content_type; /* empty: application/json; charset=utf-8 */
 	ls_header headers[LS_RESPONSE_HEADERS];
 	int n_headers;

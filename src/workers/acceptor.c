@@ -65,9 +65,11 @@ take(acceptor_state *state, ls_str frame)
 	ls_arena_reset(state->admission);
 	if (!ls_http_admit(&request, state->admission, &principal, &response))
 	{
+		response.tenant = ls_http_tenant(&principal);
 		respond(state, &response, true);
 		return;
 	}
+	response.tenant = ls_http_tenant(&principal);
 	/* Clients of Elasticsearch ask who is there before they send. */
 	response.body = ls_bulk_probe(ls_routes[request.route].name);
 	if (response.body.len > 0)

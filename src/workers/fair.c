@@ -1,8 +1,13 @@
 /*-------------------------------------------------------------------------
  *
  * fair.c
- *	  Whose requests are whose, so that one organization cannot have all
- *	  executors, and the others' evaluations do not wait for its large ones.
+ *	  Whose turn it is at the workers of a pool.
+ *
+ * Start-time fair queueing.  A pool has a time of its own, that of the turn which was
+ * taken last.  A group's turn comes at its `finish`, or now when that is over; the turn moves
+ * `finish` on by what the task costs: at first by what is expected, then by what
+ * a worker says it was.  So groups get the same time of workers, not the same number of
+ * requests, and who comes after a pause is next, but has saved nothing.
  *
  * The gateway does not look credentials up.  Before the first request of one a
  * worker is asked for which organization it is (LS_REQUEST_CHECK); until then, and
@@ -18,6 +23,15 @@
 /* Senders that are remembered; when there are more, all are forgotten. */
 #define MAX_SENDERS 16384
 
+/* Groups, beyond which those without a task are forgotten. */
+#define MAX_GROUPS 4096
+
+/* Work that took less says nothing of the next: caches were empty, or the machine busy (us). */
+#define TELLING_COST 5000
+
+/* A group's estimates are multiplied by so much at most. */
+#define MAX_SLOW 32
+
 typedef struct known_sender
 {
 	uint64 sender; /* hash key */
@@ -29,8 +43,7 @@ struct ls_fair
 	HTAB *groups;
 	HTAB *senders;
 	MemoryContext senders_context;
-	uint64 turn;
-	uint64 sent; /* where the last one began that was sent to an evaluator */
+	uint64 now[LS_FAIR_POOLS]; /* the time of each pool */
 };
 
 static HTAB *
@@ -71,17 +84,38 @@ ls_fair_sender(const ls_request *request)
 	return any ? hash : ls_hash_keyed(request->remote.data, request->remote.len, 1);
 }
 
+/* Forgets groups without a task, and with them what they are behind. */
+static void
+sweep(ls_fair *fair)
+{
+	HASH_SEQ_STATUS all;
+	ls_fair_group *group;
+
+	hash_seq_init(&all, fair->groups);
+	while ((group = hash_seq_search(&all)) != NULL)
+	{
+		if (group->tasks == 0)
+			hash_search(fair->groups, &group->id, HASH_REMOVE, NULL);
+	}
+}
+
 ls_fair_group *
 ls_fair_join(ls_fair *fair, uint64 sender)
 {
 	const known_sender *known = hash_search(fair->senders, &sender, HASH_FIND, NULL);
 	uint64 id = known == NULL ? sender : known->tenant;
-	ls_fair_group *group;
-	bool found;
+	ls_fair_group *group = hash_search(fair->groups, &id, HASH_FIND, NULL);
 
-	group = hash_search(fair->groups, &id, HASH_ENTER, &found);
-	if (!found)
+	if (group == NULL)
+	{
+		if (hash_get_num_entries(fair->groups) >= MAX_GROUPS)
+			sweep(fair);
+		group = hash_search(fair->groups, &id, HASH_ENTER, NULL);
 		*group = (ls_fair_group){.id = id};
+		for (int i = 0; i < LS_FAIR_POOLS; i++)
+			group->shares[i].slow = 1;
+	}
+	group->known = group->known || known != NULL;
 	group->tasks++;
 	return group;
 }
@@ -91,8 +125,19 @@ ls_fair_leave(ls_fair *fair, ls_fair_group *group)
 {
 	uint64 id = group->id;
 
-	if (--group->tasks == 0)
+	/* Who has had much is not forgotten because nothing of it waits just now. */
+	if (--group->tasks == 0 && !group->known)
 		hash_search(fair->groups, &id, HASH_REMOVE, NULL);
+}
+
+int
+ls_fair_waiting(const ls_fair *fair, uint64 sender, int pool)
+{
+	const known_sender *known = hash_search(fair->senders, &sender, HASH_FIND, NULL);
+	uint64 id = known == NULL ? sender : known->tenant;
+	const ls_fair_group *group = hash_search(fair->groups, &id, HASH_FIND, NULL);
+
+	return group == NULL ? 0 : group->shares[pool].waiting;
 }
 
 bool
@@ -117,29 +162,52 @@ ls_fair_learn(ls_fair *fair, uint64 sender, uint64 tenant)
 	known->tenant = tenant;
 }
 
-void
-ls_fair_take(ls_fair *fair, ls_fair_group *group)
-{
-	group->held++;
-	group->turn = ++fair->turn;
-}
-
 static uint64
-begin_of(const ls_fair *fair, const ls_fair_group *group)
+begin_of(const ls_fair *fair, const ls_fair_group *group, int pool)
 {
-	return Max(fair->sent, group->sent);
+	return Max(fair->now[pool], group->shares[pool].finish);
 }
 
 uint64
-ls_fair_end(const ls_fair *fair, const ls_fair_group *group, Size bytes)
+ls_fair_end(const ls_fair *fair, const ls_fair_group *group, int pool, uint64 expected)
 {
-	return begin_of(fair, group) + bytes;
+	return begin_of(fair, group, pool) + expected;
 }
 
 void
-ls_fair_send(ls_fair *fair, ls_fair_group *group, Size bytes)
+ls_fair_take(ls_fair *fair, ls_fair_group *group, int pool, uint32 expected)
 {
-	fair->sent = begin_of(fair, group);
-	group->sent = fair->sent + bytes;
-	group->flying += bytes;
+	fair->now[pool] = begin_of(fair, group, pool);
+	group->shares[pool].finish = fair->now[pool] + expected;
+}
+
+void
+ls_fair_charge(ls_fair_group *group, int pool, uint32 expected, uint64 spent)
+{
+	ls_fair_share *share = &group->shares[pool];
+	uint64 times;
+
+	share->finish += spent;
+	share->finish -= Min(expected, share->finish);
+	if (expected == 0)
+		return;
+	times = spent / Max(expected / share->slow, 1);
+	if (spent < TELLING_COST || times < share->slow)
+		share->slow -= (share->slow - 1 + 15) / 16;
+	else
+		share->slow = (uint32) Min(Max(times, 1), MAX_SLOW);
+}
+
+bool
+ls_fair_is_slow(const char *rate_class)
+{
+	static const char *const slow[] = {"logs",   "search", "templates", "tail",
+									   "export", "assist", "deletions", "reports"};
+
+	for (size_t i = 0; i < lengthof(slow); i++)
+	{
+		if (strcmp(slow[i], rate_class) == 0)
+			return true;
+	}
+	return false;
 }

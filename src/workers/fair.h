@@ -1,8 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * fair.h
- *	  Whose requests are whose, so that one organization cannot have all
- *	  executors.
+ *	  Whose turn it is at the workers of a pool.
  *
  *-------------------------------------------------------------------------
  */
@@ -12,17 +11,31 @@
 #include "src/base/base.h"
 #include "src/ipc/frame.h"
 
-/* The requests of one organization, as far as the gateway can tell. */
+/* Pools that requests take turns in; the gateway numbers them. */
+#define LS_FAIR_POOLS 3
+
+/*
+ * What a group has of the workers of one pool.  Costs are microseconds of a worker; of evaluators,
+ * which work on many at a time, bytes of requests.
+ */
+typedef struct ls_fair_share
+{
+	int waiting;   /* tasks that no worker has */
+	int held;      /* tasks that workers have */
+	int slow_held; /* those of them that may keep an executor for seconds */
+	uint64 cost;   /* expected, of those of them that are not worked on yet */
+	uint64 finish; /* its next turn, in the pool's time */
+	uint64 looked; /* the last look at the queue that has seen one of its tasks */
+	uint32 slow;   /* its work costs up to so many times what is estimated, as it did lately */
+} ls_fair_share;
+
+/* The requests of one owner of organizations, as far as the gateway can tell. */
 typedef struct ls_fair_group
 {
-	uint64 id;   /* hash key */
-	int tasks;   /* that exist */
-	int held;    /* by executors */
-	uint64 turn; /* when it had its last one */
-
-	/* Of evaluations, in bytes of requests. */
-	uint64 sent;   /* where its last one ended, when bytes go out in turns */
-	uint64 flying; /* that evaluators hold */
+	uint64 id;  /* hash key */
+	bool known; /* a worker has said whose it is */
+	int tasks;  /* that exist */
+	ls_fair_share shares[LS_FAIR_POOLS];
 } ls_fair_group;
 
 typedef struct ls_fair ls_fair;
@@ -36,21 +49,33 @@ extern uint64 ls_fair_sender(const ls_request *request);
 extern ls_fair_group *ls_fair_join(ls_fair *fair, uint64 sender);
 extern void ls_fair_leave(ls_fair *fair, ls_fair_group *group);
 
+/* Tasks of a sender's group that wait for a pool. */
+extern int ls_fair_waiting(const ls_fair *fair, uint64 sender, int pool);
+
 /* Has a worker found out who a sender is? */
 extern bool ls_fair_knows(const ls_fair *fair, uint64 sender);
 
 /* A worker found out who a sender is; 0: it did not. */
 extern void ls_fair_learn(ls_fair *fair, uint64 sender, uint64 tenant);
 
-/* The group's turn. */
-extern void ls_fair_take(ls_fair *fair, ls_fair_group *group);
+/*
+ * Where a task that is expected to cost so much would end if all groups had the pool in turns, bit by
+ * bit: the lowest end is next.  So a small one goes before large ones of others, and a large one
+ * waits for no more than its size of each of the others.
+ */
+extern uint64 ls_fair_end(const ls_fair *fair, const ls_fair_group *group, int pool,
+						  uint64 expected);
+
+/* The group takes its turn, with a task that is expected to cost so much. */
+extern void ls_fair_take(ls_fair *fair, ls_fair_group *group, int pool, uint32 expected);
+
+/* What was expected to cost so much did cost that. */
+extern void ls_fair_charge(ls_fair_group *group, int pool, uint32 expected, uint64 spent);
 
 /*
- * Where a request of so many bytes would end if all groups sent in turns, byte by byte: the one
- * with the lowest end is next.  So a small one goes before large ones of others, and a large one
- * waits for no more than its size of each of the others.  ls_fair_send: it is sent.
+ * Is that a rate class of requests that read events, which may take an executor for seconds?
+ * The classes that are timed in table rate_limit, which the gateway cannot read.
  */
-extern uint64 ls_fair_end(const ls_fair *fair, const ls_fair_group *group, Size bytes);
-extern void ls_fair_send(ls_fair *fair, ls_fair_group *group, Size bytes);
+extern bool ls_fair_is_slow(const char *rate_class);
 
 #endif /* LS_FAIR_H */

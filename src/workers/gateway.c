@@ -6,43 +6,30 @@
  * One loop: after any wake-up every engine gets its turn (the wait event set
  * reports only the latch when the latch is set, so events tell nothing).
  *
- * Each pool has a bounded queue of requests, first in, first out; executors
- * serve organizations in turn, and none has all of them.  A worker
- * of the executor pool holds one request at a time; acceptors and evaluators
- * take many.  When a worker goes away, its requests, and only those, get 503.
+ * Each pool has a bounded queue of requests, which the owners of organizations take
+ * in turns (fair.c).  A worker of the executor pool holds one request at a time, and none has
+ * all executors; acceptors and evaluators take many.  What an acceptor works on first
+ * in, first out is bounded by what it costs.  When a worker goes away, its requests, and only
+ * those, get 503.
  *
  *-------------------------------------------------------------------------
  */
-#include "src/workers/workers.h"
+#include "src/workers/dispatch.h"
 
 #include <signal.h>
 #include <sys/stat.h>
 
-#include "lib/ilist.h"
 #include "miscadmin.h"
 #include "pgstat.h"
 #include "postmaster/interrupt.h"
 #include "storage/ipc.h"
-#include "utils/hsearch.h"
 #include "utils/memutils.h"
-#include "utils/timestamp.h"
 
 #include "src/access/access.h"
-#include "src/evaluation/evaluation.h"
-#include "src/http/gateway.h"
-#include "src/workers/fair.h"
-#include "src/workers/known.h"
 
-/* Requests that may wait for a worker of one pool. */
+/* Requests that may wait for a worker of one pool, and those of one group among them. */
 #define POOL_QUEUE_LIMIT 1024
-
-/* Requests that one worker holds at a time. */
-#define EXECUTOR_HOLDS 1
-#define ACCEPTOR_HOLDS 1024
-#define EVALUATOR_HOLDS 256
-
-/* Bytes of requests of one organization that the built-in evaluators hold at a time. */
-#define EVALUATOR_SHARE ((uint64) 48 << 20)
+#define GROUP_QUEUE_LIMIT (POOL_QUEUE_LIMIT / 4 * 3)
 
 /* Requests wait so long for a pool that has no worker, then get 503 (ms). */
 #define NO_WORKER_PATIENCE 2000
@@ -52,72 +39,6 @@
 
 /* How long requests in flight may take when the gateway is to stop (ms). */
 #define DRAIN_TIME 2000
-
-typedef enum task_state
-{
-	TASK_QUEUED,
-	TASK_SENDING, /* the head of its worker's outgoing list, partly sent */
-	TASK_HELD,    /* the worker has it */
-	TASK_SLEEPING /* until it is queued again (LS_REQUEST_LATER) */
-} task_state;
-
-typedef struct task
-{
-	uint64 request_id; /* hash key */
-	task_state state;
-	bool cancelled;
-	TimestampTz since;
-	char *frame;
-	size_t frame_len;
-	struct pool *pool;
-	struct pool_worker *worker;
-	uint64 sender;
-	bool check;           /* LS_REQUEST_CHECK: of the sender `key`, */
-	ls_known_key key;     /* when access data had that */
-	uint64 epoch;         /* epoch */
-	ls_fair_group *group; /* NULL: for an acceptor */
-	char *whole;          /* the request, while a worker is asked whose it is; else NULL */
-	size_t whole_len;
-	dlist_node node; /* in the pool's queue, in the worker's list, or among the sleeping */
-} task;
-
-typedef struct pool_worker
-{
-	ls_slot *slot;
-	ls_channel *channel;
-	uint32 generation; /* of the channel */
-	int held;
-	dlist_head tasks; /* sent, or being sent */
-	task *sending;
-
-	/* Cancellations that the worker has not been told yet. */
-	uint64 cancelled[EVALUATOR_HOLDS];
-	int n_cancelled;
-	ls_buf cancel_frame; /* being sent when not empty */
-} pool_worker;
-
-typedef struct pool
-{
-	ls_worker_kind kind;
-	int holds;
-	pool_worker workers[LS_MAX_POOL];
-	dlist_head queue;
-	int queued;
-} pool;
-
-typedef struct gateway_state
-{
-	ls_gateway *engine;
-	HTAB *tasks;
-	ls_fair *fair;
-	ls_known *known;
-	pool pools[3];
-	dlist_head sleeping;    /* the one that wakes first is the first */
-	ls_arena *arena;        /* frames being made */
-	ls_arena *cancel_arena; /* cancellations being sent */
-	TimestampTz reload;     /* of the configuration that was looked at last */
-	char settings[2 * MAXPGPATH + 256];
-} gateway_state;
 
 static pool *
 pool_of(gateway_state *state, ls_pool which)
@@ -169,29 +90,17 @@ answer_unavailable(gateway_state *state, uint64 request_id)
 	ls_gateway_respond(state->engine, &response);
 }
 
-/* Its worker has it no more. */
+/* Takes a task out of wherever it is; the worker's list forgets it.  cost: of leave_worker. */
 static void
-leave_worker(task *t)
+forget_task(gateway_state *state, task *t, uint32 cost)
 {
-	t->worker->held--;
-	if (t->worker->sending == t)
-		t->worker->sending = NULL;
-	if (t->pool->kind == LS_WORKER_EXECUTOR)
-		t->group->held--;
-	else if (t->pool->kind == LS_WORKER_EVALUATOR)
-		t->group->flying -= t->frame_len;
-	t->worker = NULL;
-}
-
-/* Takes a task out of wherever it is; the worker's list forgets it. */
-static void
-forget_task(gateway_state *state, task *t)
-{
-	dlist_delete(&t->node);
+	if (t->state == TASK_QUEUED)
+		ls_dispatch_dequeue(state, t);
+	else
+		dlist_delete(&t->node);
 	if (t->worker != NULL)
-		leave_worker(t);
-	if (t->group != NULL)
-		ls_fair_leave(state->fair, t->group);
+		ls_dispatch_leave(state, t, cost);
+	ls_fair_leave(state->fair, t->group);
 	if (t->frame != NULL)
 		pfree(t->frame);
 	if (t->whole != NULL)
@@ -212,7 +121,7 @@ lose_worker(gateway_state *state, pool_worker *worker)
 
 		if (!t->cancelled)
 			answer_unavailable(state, t->request_id);
-		forget_task(state, t);
+		forget_task(state, t, 0);
 	}
 	ls_channel_close(worker->channel);
 	worker->channel = NULL;
@@ -281,103 +190,15 @@ push(pool_worker *worker)
 	return push_cancellations(worker) != LS_CHANNEL_DETACHED;
 }
 
-/* The worker that should get the next task: the least busy that can take it. */
-static pool_worker *
-choose_worker(pool *p)
-{
-	pool_worker *best = NULL;
-
-	for (int w = 0; w < LS_MAX_POOL; w++)
-	{
-		pool_worker *worker = &p->workers[w];
-
-		if (worker->channel == NULL || worker->sending != NULL || worker->n_cancelled > 0 ||
-			worker->held >= p->holds)
-			continue;
-		if (best == NULL || worker->held < best->held)
-			best = worker;
-	}
-	return best;
-}
-
-/*
- * The evaluation that is next.  Those of one organization that evaluators hold have at most
- * EVALUATOR_SHARE bytes, where they are judged one beside the other in memory; a first one always
- * goes.  Models are asked after the rows are let go of, so there they may be more.
- */
-static task *
-choose_evaluation(const gateway_state *state, pool *p)
-{
-	bool builtin = ls_provider_current()->builtin;
-	uint64 lowest = 0;
-	task *best = NULL;
-	dlist_iter iter;
-
-	dlist_foreach(iter, &p->queue)
-	{
-		task *t = dlist_container(task, node, iter.cur);
-		uint64 end = ls_fair_end(state->fair, t->group, t->frame_len);
-
-		if ((best != NULL && end >= lowest) ||
-			(builtin && t->group->flying > 0 && t->group->flying + t->frame_len > EVALUATOR_SHARE))
-			continue;
-		best = t;
-		lowest = end;
-	}
-	return best;
-}
-
-/*
- * The task that is next: the first one, of executors' the first one of the
- * organization that has waited longest for its turn.  Of two executors or more
- * an organization has at most all but one, so that there is always one for
- * another.
- */
-static task *
-choose_task(const gateway_state *state, pool *p)
-{
-	task *best = NULL;
-	int workers = 0;
-	dlist_iter iter;
-
-	if (p->kind == LS_WORKER_EVALUATOR)
-		return choose_evaluation(state, p);
-	if (p->kind != LS_WORKER_EXECUTOR)
-		return dlist_head_element(task, node, &p->queue);
-	for (int w = 0; w < LS_MAX_POOL; w++)
-		workers += p->workers[w].channel != NULL;
-	dlist_foreach(iter, &p->queue)
-	{
-		task *t = dlist_container(task, node, iter.cur);
-
-		if (t->group->held < (workers > 1 ? workers - 1 : workers) &&
-			(best == NULL || t->group->turn < best->group->turn))
-			best = t;
-	}
-	return best;
-}
-
 static void
 dispatch(gateway_state *state, pool *p)
 {
-	while (!dlist_is_empty(&p->queue))
-	{
-		pool_worker *worker = choose_worker(p);
-		task *t = worker == NULL ? NULL : choose_task(state, p);
+	task *t;
 
-		if (t == NULL)
-			return;
-		dlist_delete(&t->node);
-		p->queued--;
-		if (p->kind == LS_WORKER_EXECUTOR)
-			ls_fair_take(state->fair, t->group);
-		else if (p->kind == LS_WORKER_EVALUATOR)
-			ls_fair_send(state->fair, t->group, t->frame_len);
-		t->worker = worker;
-		t->state = TASK_SENDING;
-		dlist_push_tail(&worker->tasks, &t->node);
-		worker->held++;
-		worker->sending = t;
+	while ((t = ls_dispatch_next(state, p)) != NULL)
+	{
+		pool_worker *worker = t->worker;
+
 		if (!push(worker))
 			lose_worker(state, worker);
 	}
@@ -392,11 +213,8 @@ expire_queued(gateway_state *state, pool *p)
 
 	if (dlist_is_empty(&p->queue))
 		return;
-	for (int w = 0; w < LS_MAX_POOL; w++)
-	{
-		if (p->workers[w].channel != NULL)
-			return;
-	}
+	if (ls_dispatch_running(p) > 0)
+		return;
 	now = GetCurrentTimestamp();
 	dlist_foreach_modify(iter, &p->queue)
 	{
@@ -405,17 +223,8 @@ expire_queued(gateway_state *state, pool *p)
 		if (!TimestampDifferenceExceeds(t->since, now, NO_WORKER_PATIENCE))
 			return;
 		answer_unavailable(state, t->request_id);
-		p->queued--;
-		forget_task(state, t);
+		forget_task(state, t, 0);
 	}
-}
-
-static void
-enqueue(task *t)
-{
-	t->state = TASK_QUEUED;
-	dlist_push_tail(&t->pool->queue, &t->node);
-	t->pool->queued++;
 }
 
 /* A worker gives a request that it holds to the pool of another route. */
@@ -428,23 +237,25 @@ hand_over(gateway_state *state, pool_worker *worker, const ls_request *request, 
 		return;
 	if (t->cancelled || request->route >= ls_n_routes)
 	{
-		forget_task(state, t);
+		forget_task(state, t, 0);
 		return;
 	}
 	dlist_delete(&t->node);
-	leave_worker(t);
+	ls_dispatch_leave(state, t, 0);
 	t->since = GetCurrentTimestamp();
 	t->frame = MemoryContextAllocHuge(TopMemoryContext, frame.len);
 	memcpy(t->frame, frame.data, frame.len);
 	t->frame_len = frame.len;
 	t->pool = pool_of(state, ls_routes[request->route].pool);
+	t->slow = ls_fair_is_slow(ls_routes[request->route].rate_class);
+	t->estimate = ls_dispatch_estimate(t->pool, request, frame.len);
 	if ((request->flags & LS_REQUEST_LATER) != 0)
 	{
 		t->state = TASK_SLEEPING;
 		dlist_push_tail(&state->sleeping, &t->node);
 		return;
 	}
-	enqueue(t);
+	ls_dispatch_enqueue(state, t);
 	dispatch(state, t->pool);
 }
 
@@ -469,7 +280,7 @@ wake_sleepers(gateway_state *state)
 			dlist_push_tail(&state->sleeping, &t->node);
 		else
 		{
-			enqueue(t);
+			ls_dispatch_enqueue(state, t);
 			dispatch(state, t->pool);
 		}
 	}
@@ -495,13 +306,13 @@ identified(gateway_state *state, task *t, uint64 tenant)
 	/* Who acts for no organization is one of its own. */
 	ls_fair_learn(state->fair, t->sender, tenant != 0 ? tenant : t->sender);
 	dlist_delete(&t->node);
-	leave_worker(t);
+	ls_dispatch_leave(state, t, 0);
 	ls_fair_leave(state->fair, t->group);
 	t->group = ls_fair_join(state->fair, t->sender);
 	t->frame = t->whole;
 	t->frame_len = t->whole_len;
 	t->whole = NULL;
-	enqueue(t);
+	ls_dispatch_enqueue(state, t);
 }
 
 /* Takes the responses of a worker.  False: the worker is lost. */
@@ -531,19 +342,23 @@ pull(gateway_state *state, pool_worker *worker)
 		t = hash_search(state->tasks, &response.id, HASH_FIND, NULL);
 		if (t == NULL || t->worker != worker)
 			continue;
+		if ((response.flags & LS_RESPONSE_TAKEN) != 0)
+		{
+			ls_dispatch_worked(state, t, response.cost);
+			continue;
+		}
 		if (t->whole != NULL && !t->cancelled && response.status == LS_STATUS_GO_ON)
 		{
 			identified(state, t, response.tenant);
 			continue;
 		}
-		if (t->group != NULL)
-			ls_fair_learn(state->fair, t->sender, response.tenant);
+		ls_fair_learn(state->fair, t->sender, response.tenant);
 		if (t->check && response.status == LS_STATUS_GO_ON)
 			ls_known_add(state->known, &t->key, t->epoch);
 		if (!t->cancelled)
 			ls_gateway_respond(state->engine, &response);
 		if ((response.flags & LS_RESPONSE_MORE) == 0)
-			forget_task(state, t);
+			forget_task(state, t, response.cost);
 	}
 	return result == LS_CHANNEL_WOULD_BLOCK;
 }
@@ -582,50 +397,31 @@ copy_frame(const ls_buf *frame)
 /*
  * Of a sender that shows a credential and is not known yet a worker is asked first
  * whose it is.  Otherwise an organization with many keys could have all executors by
- * using each for the first time.
+ * using each for the first time, and an acceptor would work on as many of its bodies at once.
  */
 static bool
-is_to_identify(const gateway_state *state, const task *t, const ls_request *request)
+is_to_identify(const gateway_state *state, const ls_request *request, uint64 sender)
 {
-	return t->group != NULL && !t->check && ls_routes[request->route].credentials[0] != '\0' &&
-		   !ls_fair_knows(state->fair, t->sender);
+	return (request->flags & LS_REQUEST_CHECK) == 0 &&
+		   ls_routes[request->route].credentials[0] != '\0' && !ls_fair_knows(state->fair, sender);
 }
 
 static bool
-take_request(void *context, const ls_request *request, ls_response *refusal)
+refuse(ls_response *refusal, const char *body)
 {
-	gateway_state *state = context;
-	pool *p = pool_of(state, ls_routes[request->route].pool);
-	ls_request question = *request;
-	ls_buf frame;
-	ls_buf check;
-	task *t;
-	bool found;
+	refusal->status = 503;
+	ls_response_header(refusal, LS_STR("Retry-After"), LS_STR("1"));
+	refusal->body = ls_str_of_cstring(body);
+	return false;
+}
 
-	if (p->queued >= POOL_QUEUE_LIMIT)
-	{
-		refusal->status = 503;
-		ls_response_header(refusal, LS_STR("Retry-After"), LS_STR("1"));
-		refusal->body = LS_STR("{\"error\":\"too many requests are waiting\","
-							   "\"code\":\"SERVICE_UNAVAILABLE\"}");
-		return false;
-	}
-	ls_arena_reset(state->arena);
-	ls_buf_init(&frame, state->arena);
-	ls_frame_write_request(&frame, request);
-	question.flags |= LS_REQUEST_CHECK;
-	question.body = LS_STR("");
-	ls_buf_init(&check, state->arena);
-	if (p->kind != LS_WORKER_ACCEPTOR)
-		ls_frame_write_request(&check, &question);
-	if (frame.failed || check.failed)
-	{
-		refusal->status = 503;
-		ls_response_header(refusal, LS_STR("Retry-After"), LS_STR("1"));
-		refusal->body = LS_STR("{\"error\":\"out of memory\",\"code\":\"SERVICE_UNAVAILABLE\"}");
-		return false;
-	}
-	t = hash_search(state->tasks, &request->id, HASH_ENTER, &found);
+static task *
+make_task(gateway_state *state, const ls_request *request, pool *p, uint64 sender,
+		  const ls_buf *frame)
+{
+	bool found;
+	task *t = hash_search(state->tasks, &request->id, HASH_ENTER, &found);
+
 	memset((char *) t + sizeof(t->request_id), 0, sizeof(*t) - sizeof(t->request_id));
 	t->pool = p;
 	if ((request->flags & LS_REQUEST_CHECK) != 0)
@@ -634,23 +430,51 @@ take_request(void *context, const ls_request *request, ls_response *refusal)
 		t->epoch = ls_access_epoch();
 		t->key = ls_known_key_of(state->known, request);
 	}
-	/* Events never go to executors, which serve senders in turn. */
-	if (p->kind != LS_WORKER_ACCEPTOR)
-	{
-		t->sender = ls_fair_sender(request);
-		t->group = ls_fair_join(state->fair, t->sender);
-	}
+	t->sender = sender;
+	t->group = ls_fair_join(state->fair, sender);
+	t->slow = ls_fair_is_slow(ls_routes[request->route].rate_class);
+	t->estimate = ls_dispatch_estimate(p, request, frame->len);
 	t->since = GetCurrentTimestamp();
-	t->frame = copy_frame(&frame);
-	t->frame_len = frame.len;
-	if (is_to_identify(state, t, request))
+	t->frame = copy_frame(frame);
+	t->frame_len = frame->len;
+	return t;
+}
+
+static bool
+take_request(void *context, const ls_request *request, ls_response *refusal)
+{
+	gateway_state *state = context;
+	pool *p = pool_of(state, ls_routes[request->route].pool);
+	uint64 sender = ls_fair_sender(request);
+	bool identify = is_to_identify(state, request, sender);
+	ls_request question = *request;
+	ls_buf frame;
+	ls_buf check;
+	task *t;
+
+	if (p->queued >= POOL_QUEUE_LIMIT ||
+		ls_fair_waiting(state->fair, sender, ls_dispatch_number(state, p)) >= GROUP_QUEUE_LIMIT)
+		return refuse(refusal, "{\"error\":\"too many requests are waiting\","
+							   "\"code\":\"SERVICE_UNAVAILABLE\"}");
+	ls_arena_reset(state->arena);
+	ls_buf_init(&frame, state->arena);
+	ls_frame_write_request(&frame, request);
+	question.flags |= LS_REQUEST_CHECK;
+	question.body = LS_STR("");
+	ls_buf_init(&check, state->arena);
+	if (identify)
+		ls_frame_write_request(&check, &question);
+	if (frame.failed || check.failed)
+		return refuse(refusal, "{\"error\":\"out of memory\",\"code\":\"SERVICE_UNAVAILABLE\"}");
+	t = make_task(state, request, p, sender, &frame);
+	if (identify)
 	{
 		t->whole = t->frame;
 		t->whole_len = t->frame_len;
 		t->frame = copy_frame(&check);
 		t->frame_len = check.len;
 	}
-	enqueue(t);
+	ls_dispatch_enqueue(state, t);
 	dispatch(state, p);
 	return true;
 }
@@ -674,8 +498,7 @@ cancel_request(void *context, uint64_t request_id)
 		return;
 	if (t->state == TASK_QUEUED || t->state == TASK_SLEEPING)
 	{
-		t->pool->queued -= t->state == TASK_QUEUED;
-		forget_task(state, t);
+		forget_task(state, t, 0);
 		return;
 	}
 	t->cancelled = true;

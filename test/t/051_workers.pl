@@ -48,7 +48,7 @@ my %kinds = (
 		point => 'execute_request',
 		begin => sub { begin_request($t, GET => $search, token => $org->{token}) },
 		others => [ acceptor => sub { ingest() }, 202,
-			'other executor' => sub { $t->http(GET => '/api/v1/search', token => $org->{ingest_key}, client => 'o') }, 403 ] },
+			'other executor' => sub { $t->http(GET => '/api/v1/members', token => $org->{ingest_key}, client => 'o') }, 403 ] },
 	evaluator => {
 		point => 'evaluate_request',
 		begin => sub { begin_request($t, POST => '/api/v1/evaluations/run-adhoc', token => $org->{token},
@@ -82,13 +82,14 @@ foreach my $kind (sort keys %kinds)
 	isnt($r->{status}, 503, "$kind: the new one serves");
 }
 
-# Another request meanwhile, of another organization, as one alone may not have both executors.
+# Another request meanwhile: of another organization, as one alone may not have both executors, and
+# no search, as searches may not have both either.
 my $other = $t->organization('other');
 $t->stop_at('execute_request');
 my $held = begin_request($t, GET => $search, token => $org->{token});
 my $pid = $t->wait_held('execute_request');
 is(ingest()->{status}, 202, 'an event is accepted while an executor is held');
-is($t->http(GET => '/api/v1/search', token => $other->{ingest_key}, client => 'o')->{status}, 403,
+is($t->http(GET => '/api/v1/members', token => $other->{ingest_key}, client => 'o')->{status}, 403,
 	'the other executor answers meanwhile');
 kill 'INT', $pid;
 my $r = end_request($held, 10);

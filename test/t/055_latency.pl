@@ -12,7 +12,7 @@ use Test::More;
 use Time::HiRes qw(time sleep);
 
 my $limit = $ENV{LATENCY_LIMIT} // 0.1;
-my $t = LogsvcTest->new(conf => "logsvc.executors = 3\nlogsvc.header_timeout = '3s'");
+my $t = LogsvcTest->new(conf => "logsvc.executors = 4\nlogsvc.header_timeout = '3s'");
 my $org = $t->organization('acme');
 my $other = $t->organization('other');
 
@@ -79,22 +79,33 @@ sub busy
 	return $t->sql(q{SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'logsvc executor' AND xact_start IS NOT NULL}) == $n;
 }
 
-# As searches that take long: held in their transactions.  One organization never
-# has all executors, however many requests it sends, and by however many credentials
-# that nobody has seen before.
+# As searches that take long: held in their transactions.  However many searches an
+# organization sends, by however many credentials that nobody has seen before, one executor
+# is left to the searches of others, and one to what is no search.  Nor does it help to have two
+# organizations.
+my $second = $t->sql_json("SELECT logsvc.create_organization('second', 'pro', '$org->{email}')");
 my @tokens = map { $t->sql_json("SELECT logsvc.create_token('$org->{slug}', '$org->{email}', 'new $_',"
 	  . " ARRAY['logs:read'])")->{token} } 1 .. 8;
+push @tokens, map { $t->sql_json("SELECT logsvc.create_token('second', '$org->{email}', 'new $_', ARRAY['logs:read'])")->{token} } 1 .. 8;
 $t->stop_at('execute_request');
 my @long = map { begin_request($t, GET => '/api/v1/search?q=x', token => $_) } @tokens;
-ok(wait_until(sub { busy(2) }, 10), 'two of three executors are busy');
+ok(wait_until(sub { busy(2) }, 10), 'two of four executors are busy');
 my $busy_since = time;
 ok(!wait_until(sub { busy(3) }, 1), 'and stay the only ones');
-both('two of three executors busy');
+both('two of four executors busy');
 
-# All of them: ingest and evaluations do not need them.
+# The third takes a search of another organization; the last one is left, whoever searches.
 push @long, begin_request($t, GET => '/api/v1/search?q=x3', token => $other->{token});
-ok(wait_until(sub { busy(3) }, 10), 'all executors are busy: the third took a request of another organization');
+ok(wait_until(sub { busy(3) }, 10), 'a third one takes a search of another organization');
+my $third = $t->organization('third');
+push @long, begin_request($t, GET => $_, token => $third->{token})
+  foreach '/api/v1/search?q=x', '/api/v1/logs', '/api/v1/templates', '/api/v1/search/fields', '/api/v1/audit/export', '/api/v1/audit', '/api/v1/usage/history', '/api/v1/indexes';
+push @long, begin_request($t, DELETE => '/api/v1/logs?dryRun=true', token => $third->{token}, json => { q => 'index=main', reason => 'x' });
+ok(!wait_until(sub { busy(4) }, 1), 'all that reads events has three of four');
+my $manages = begin_request($t, GET => '/api/v1/members', token => $third->{token});
+ok(wait_until(sub { busy(4) }, 10), 'the last one takes what reads none');
 compare('all executors busy: ingest', $ingest, 202, \&ingest);
+push @long, $manages;
 my $waits = begin_request($t, GET => '/api/v1/search?q=x', token => $other->{ingest_key});
 ok(!answered($waits, 0.2), 'a further search waits for an executor');
 sleep 2 - (time - $busy_since) if time - $busy_since < 2;

@@ -185,7 +185,11 @@ is_error(bulk([@one], headers => { 'Content-Type' => 'text/plain' }), 415, 'ille
 gzip(\("\n" x (11 * 1024 * 1024)) => \my $bomb);
 is_error(bulk($bomb, headers => { 'Content-Encoding' => 'gzip' }), 413, 'illegal_argument_exception', qr/too large/, 'a gzip bomb');
 is_error(bulk('x' x (10 * 1024 * 1024 + 1)), 413, 'illegal_argument_exception', qr/too large|Too Large/, 'a body over 10 MB');
-is_error(bulk("{\"delete\":{}}\n" x 700_000), 413, 'illegal_argument_exception', qr/too many actions for one answer/,
+is_error(bulk("{\"delete\":{}}\n" x 700_000), 400, 'illegal_argument_exception', qr/10000 of the first 10000 events were rejected/,
+	'ten thousand refused documents');
+# A tenth of them is good, so it goes on.
+my $mostly_refused = "{\"delete\":{}}\n" x 8 . qq({"index":{}}\n{"message":"x"}\n);
+is_error(bulk($mostly_refused x 70_000), 413, 'illegal_argument_exception', qr/too many actions for one answer/,
 	'more actions than an answer may tell of');
 # There are other organizations, for which a quarter is kept: this one may have 1,000.
 $t->set('logsvc.queue_limit', 1333);

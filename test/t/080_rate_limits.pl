@@ -44,10 +44,10 @@ sub refused
 # ---- the figures of the specification ----
 
 is($t->sql('SELECT class, per_minute, scope FROM logsvc_internal.rate_limit ORDER BY class'),
-	join("\n", 'assist|120|caller', 'auth|5|address', 'evaluation|10|caller',
+	join("\n", 'assist|120|caller', 'auth|5|address', 'deletions|10|organization', 'evaluation|10|caller',
 		'executor|60|organization', 'export|10|organization', 'forbidden|100|caller',
 		'ingest|10000|organization', 'logs|100|organization', 'otlp|10000|organization',
-		'password|5|user', 'public|5|address', 'search|10|organization', 'sign_in|5|account', 'static|600|address',
+		'password|5|user', 'public|5|address', 'reports|120|caller', 'search|10|organization', 'sign_in|5|account', 'static|600|address',
 		'tail|10|organization', 'templates|10|organization', 'unauthorized|100|address'),
 	'the limits as installed');
 
@@ -228,14 +228,15 @@ is($t->http(GET => '/api/v1/search/fields', token => $org->{read_key})->{status}
 # A request that takes two seconds, however fast this machine is.
 sub slow_request
 {
-	my ($key) = @_;
+	my ($key, $path) = @_;
 	$t->stop_at('execute_request');
-	my $request = begin_request($t, GET => '/api/v1/search/fields', token => $key);
+	my $request = begin_request($t, GET => $path // '/api/v1/search/fields', token => $key);
 	$t->wait_held('execute_request');
 	sleep 2;
 	$t->let_go('execute_request');
 	return end_request($request, 30)->{status};
 }
+sub slow_search { return slow_request($_[0], '/api/v1/search?q=x'); }
 is(slow_request($org->{read_key}), 200, 'a request that takes longer than there is time');
 $r = $t->http(GET => '/api/v1/search/fields', token => $org->{read_key});
 is($r->{status}, 429, 'is charged when it is over');
@@ -246,6 +247,17 @@ foreach my $path ('/api/v1/search/fields/level/values', '/api/v1/templates', '/a
 	is($t->http(GET => $path, token => $org->{read_key}, timeout => 10)->{status}, 429, "$path draws on the same time");
 }
 is($t->http(GET => '/api/v1/audit/export', token => $org->{token})->{status}, 429, 'exports too');
+is($t->http(GET => $_, token => $org->{token})->{status}, 429, "$_ too") foreach '/api/v1/usage/history', '/api/v1/indexes', '/api/v1/audit';
+my $deletion = { q => 'index=main earliest=-1h', reason => 'test', dryRun => JSON::PP::true };
+is($t->http(DELETE => '/api/v1/logs', token => $org->{token}, json => $deletion)->{status}, 429, 'deletions too, also dry ones');
+# Ten searches are promised: they go on until their time is used five times.
+set_rate('search', 100);
+is(get_search($org)->{status}, 200, 'a search goes on although the time is used');
+is(slow_search($org->{read_key}), 200, 'and one more, that takes long') foreach 1 .. 2;
+$r = get_search($org);
+is($r->{status}, 429, 'but searches are charged too');
+like($r->{json}{error}, qr/class executor allows 5 seconds a minute/, 'and have five times the seconds');
+set_rate('search', 10);
 is($t->http(GET => '/api/v1/search/fields', token => $other->{read_key})->{status}, 200,
 	'another organization has its own');
 is($t->http(GET => '/api/v1/members', token => $org->{token})->{status}, 200, 'what is not timed goes on');
@@ -263,6 +275,41 @@ $t->sql("SELECT logsvc.act_as('limited'); SELECT logsvc.ingest('{\"event\": \"ca
 set_rate('executor', 60);
 ok(tail_has(qr/came meanwhile/), 'and then shows what came in');
 close $tail->{socket};
+
+# ---- which routes are timed ----
+
+# What a handler calls, and what that calls, and so on: does any of it read events?
+my %body = map { my ($name, $source) = split /\|/, $_, 2; ($name => $source // '') } split /\n/,
+  $t->sql(q{SELECT n.nspname || '.' || p.proname || '|' || string_agg(replace(replace(
+	coalesce(nullif(p.prosrc, ''), pg_get_function_sqlbody(p.oid)), E'\n', ' '), '|', ' '), ' ')
+	FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace
+	WHERE n.nspname IN ('logsvc', 'logsvc_internal') GROUP BY n.nspname, p.proname});
+my $reads = qr/\blogsvc_(search|events|query_logs|event_json|context_json|tail|part_(scan|events|fields))\b|\b(FROM|JOIN)\s+(LATERAL\s+)?logsvc_internal\.(part|queue|dead_letter|audit_entry|ingested)\b/;
+my %seen;
+sub reads_events
+{
+	my ($name) = @_;
+	return 0 if !exists $body{$name} || $seen{$name}++;
+	return 1 if $body{$name} =~ $reads;
+	return scalar grep { reads_events($_) } $body{$name} =~ /\b(logsvc(?:_internal)?\.\w+)/g;
+}
+my %timed = map { $_ => 1 } split /\n/, $t->sql('SELECT class FROM logsvc_internal.rate_limit WHERE timed');
+my $routes = PostgreSQL::Test::Utils::slurp_file('src/http/routes.def');
+my ($n_routes, $n_reading) = (0, 0);
+while ($routes =~ /^LS_ROUTE\((\w+),((?:\s*"[^"]*",){5})\s*"([^"]*)",\s*LS_POOL_EXECUTOR,\s*"([\w.]+)"/mg)
+{
+	my ($route, $class, $handler) = ($1, $3, $4);
+	ok(exists $body{$handler}, "$route: its handler is there");
+	$n_routes++;
+	%seen = ();
+	next unless reads_events($handler);
+	$n_reading++;
+	ok($timed{$class}, "$route reads events, or what grows with them: class '$class' is timed");
+}
+cmp_ok($n_reading, '>', 15, "$n_reading of $n_routes routes read events");
+# The gateway knows these classes by name (it has no database).
+my ($slow) = PostgreSQL::Test::Utils::slurp_file('src/workers/fair.c') =~ /slow\[\] = \{(.*?)\}/s;
+is(join(' ', sort $slow =~ /"(\w+)"/g), join(' ', sort keys %timed), 'they are those that never have the last executor');
 
 # A class without a row has no limit.
 $t->sql("DELETE FROM logsvc_internal.rate_limit WHERE class = 'ingest'");

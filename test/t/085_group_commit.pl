@@ -12,6 +12,9 @@ my @orgs = map { $t->organization($_) } qw(acme globex);
 
 sub entries { return $t->sql(q{SELECT string_agg(rows::text, ' ' ORDER BY rows) FROM logsvc_internal.queue WHERE NOT audit}); }
 
+# The gateway asks an acceptor once whose a key is; then the requests go at once.
+is($t->http(POST => '/api/v1/logs', token => $_->{ingest_key}, json => {})->{status}, 400, 'a key is known') foreach @orgs;
+
 # The first one holds the acceptor; meanwhile the others gather.
 $t->stop_at('accept_before_commit');
 my @requests = begin_request($t, POST => '/api/v1/logs', token => $orgs[0]{ingest_key}, json => { event => 'first' });

@@ -157,7 +157,7 @@ sub create_extension
 {
 	my $self = shift;
 	my $raise = $self->{limits} ? '' : 'UPDATE logsvc_internal.rate_limit SET per_minute = 1000000000'
-	  . " WHERE class IN ('ingest', 'otlp', 'logs', 'search', 'templates', 'tail', 'export', 'executor', 'unauthorized', 'forbidden')";
+	  . " WHERE class IN ('ingest', 'otlp', 'logs', 'search', 'templates', 'tail', 'export', 'deletions', 'reports', 'executor', 'unauthorized', 'forbidden')";
 	$self->sql("CREATE EXTENSION logsvc; $raise");
 	return;
 }

@@ -45,6 +45,8 @@ known(void *context, ls_str index, ls_time *oldest)
 
 static int index_calls;
 
+static uint32_t most_accepted, most_rejected;
+
 static bool
 run(decoder decode, ls_str body)
 {
@@ -53,6 +55,8 @@ run(decoder decode, ls_str body)
 								 .known_index = known,
 								 .index_context = &index_calls,
 								 .sink = {record, forget, NULL},
+								 .most_accepted = most_accepted,
+								 .most_rejected = most_rejected,
 								 .arena = arena,
 								 .scratch = scratch};
 
@@ -137,11 +141,11 @@ test_event(void)
 	is_int(result.n_ignored, 2, "stand-ins that lost are named");
 	is_str(result.ignored[0], "log", "the first");
 	is_str(result.ignored[1], "message", "the second");
-	check("{\"message\":{\"a\":[1,{}]},\"body\":\"b\"}",
-		  "event=b .message=j:{\"a\":[1,{}]}");
+	check("{\"message\":{\"a\":[1,{}]},\"body\":\"b\"}", "event=b .message=j:{\"a\":[1,{}]}");
 	check("{\"event\":null,\"message\":\"m\"}", "event=m");
 	check("{\"message\":\"m\",\"severity\":\"ERROR\"}", "event=m level=error");
-	check("{\"message\":\"m\",\"severity_text\":\"x\",\"level\":\"y\"}", "event=m level=y .severity_text=s:x");
+	check("{\"message\":\"m\",\"severity_text\":\"x\",\"level\":\"y\"}",
+		  "event=m level=y .severity_text=s:x");
 	check("{\"message\":\"m\",\"trace_id\":\"1\",\"span_id\":\"2\"}", "event=m traceId=1 spanId=2");
 
 	/* times */
@@ -246,6 +250,40 @@ test_batch(void)
 	ok(!run(ls_decode_batch, LS_STR("[\"a\",\"b\"]")) && result.failure == LS_DECODE_FULL &&
 		   seen.len == 0,
 	   "a sink without room");
+}
+
+/* A body of which nothing can come ends early: what follows is not even JSON. */
+static void
+test_early_end(void)
+{
+	room = 1000;
+	most_rejected = 3;
+	ok(!run(ls_decode_batch, LS_STR("[{},{},{}, what is this")) &&
+		   result.failure == LS_DECODE_REJECTED && result.rejected == 3 && result.n_errors == 3,
+	   "three rejected events end a body");
+	is_str(result.message,
+		   "3 of the first 3 events were rejected; the rest was not read, and nothing of the "
+		   "request is stored",
+		   "which says so");
+	ok(!run(ls_decode_ndjson, LS_STR("{}\n}\n{}\n\"a\"")) && result.failure == LS_DECODE_REJECTED &&
+		   seen.len == 0,
+	   "so do lines");
+	ok(run(ls_decode_ndjson, LS_STR("\"a\"\n{}\n{}\n{}\n{}\n\"b\"")) && result.accepted == 2 &&
+		   result.rejected == 4,
+	   "not when a tenth of them is good");
+	ok(!run(ls_decode_ndjson,
+			LS_STR("\"a\"\n{}\n{}\n{}\n{}\n{}\n{}\n{}\n{}\n{}\n{}\n{}\n{}\n{}\n{}\n"
+				   "{}\n{}\n{}\n{}\n{}\n{}\n\"b\"")) &&
+		   result.failure == LS_DECODE_REJECTED && result.accepted == 0 && seen.len == 0,
+	   "when it is less nothing stays");
+	most_rejected = 0;
+	most_accepted = 2;
+	ok(run(ls_decode_batch, LS_STR("[\"a\",{},\"b\"]")) && result.accepted == 2,
+	   "as many as may be");
+	ok(!run(ls_decode_batch, LS_STR("[\"a\",\"b\",\"c\", what is this")) &&
+		   result.failure == LS_DECODE_MANY && seen.len == 0,
+	   "one more ends a body");
+	most_accepted = 0;
 }
 
 static void
@@ -543,11 +581,13 @@ test_retention(void)
 	ls_buf_init(&body, arena);
 	ls_buf_char(&body, '[');
 	for (int i = 0; i < 150; i++)
-		ls_buf_lit(&body, "{\"event\":\"a\",\"index\":\"web\",\"timestamp\":\"2020-01-01T00:00:00Z\"},");
+		ls_buf_lit(&body,
+				   "{\"event\":\"a\",\"index\":\"web\",\"timestamp\":\"2020-01-01T00:00:00Z\"},");
 	ls_buf_lit(&body, "\"now\"]");
 	ok(run(ls_decode_batch, text_of(&body)), "many old events");
 	is_int(result.past_retention, 150, "are counted");
-	is_int(result.past[LS_DECODE_MAX_ERRORS - 1], LS_DECODE_MAX_ERRORS - 1, "and the first are named");
+	is_int(result.past[LS_DECODE_MAX_ERRORS - 1], LS_DECODE_MAX_ERRORS - 1,
+		   "and the first are named");
 	body.data[body.len - 1] = '}';
 	ok(!run(ls_decode_batch, text_of(&body)), "a body that is broken at its end");
 	is_int(result.past_retention, 0, "has none");
@@ -562,6 +602,7 @@ main(void)
 
 	test_event();
 	test_batch();
+	test_early_end();
 	test_ndjson();
 	test_limits();
 	test_retention();

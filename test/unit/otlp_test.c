@@ -74,9 +74,10 @@ json_value(const char *value, const char *expected)
 	ls_buf line;
 
 	ls_buf_init(&members, made);
-	ls_buf_printf(&members,
-				  "\"body\":{\"stringValue\":\"x\"},\"attributes\":[{\"key\":\"a\",\"value\":%s}]%c",
-				  value, 0);
+	ls_buf_printf(
+		&members,
+		"\"body\":{\"stringValue\":\"x\"},\"attributes\":[{\"key\":\"a\",\"value\":%s}]%c", value,
+		0);
 	ls_buf_init(&line, made);
 	ls_buf_printf(&line, "event=x .a=%s \n%c", expected, 0);
 	json_record(members.data, line.data, value);
@@ -115,35 +116,40 @@ test_json(void)
 	json("{}", "", "an empty request");
 	json("{\"resourceLogs\":null}", "", "null is absent");
 	json("{\"resourceLogs\":[{},{\"scopeLogs\":[{},{\"logRecords\":[]}]}]}", "", "no records");
-	json("{\"resourceLogs\":[{\"resource\":{\"attributes\":[{\"key\":\"service.name\",\"value\":{"
-		 "\"stringValue\":\"shop\"}},{\"key\":\"host.name\",\"value\":{\"stringValue\":\"h1\"}}],"
-		 "\"droppedAttributesCount\":1},\"scopeLogs\":[{\"scope\":{\"name\":\"lib\",\"version\":"
-		 "\"1.2\",\"attributes\":[{\"key\":\"k\",\"value\":{\"boolValue\":true}}]},\"logRecords\":[{"
-		 "\"timeUnixNano\":\"1700000000123456789\",\"observedTimeUnixNano\":\"1700000001000000000\","
-		 "\"severityNumber\":13,\"severityText\":\"Warning\",\"body\":{\"stringValue\":\"hello\"},"
-		 "\"attributes\":[{\"key\":\"n\",\"value\":{\"intValue\":\"5\"}}],\"flags\":1,"
-		 "\"traceId\":\"5B8EFFF798038103D269B633813FC60C\",\"spanId\":\"eee19b7ec3c1b174\"}]}],"
-		 "\"schemaUrl\":\"u\"}]}",
-		 "2023-11-14T22:13:20.123Z event=hello level=warn service=shop "
-		 "traceId=5b8efff798038103d269b633813fc60c spanId=eee19b7ec3c1b174 .n=i:5 .scope.name=s:lib "
-		 ".scope.version=s:1.2 .scope.k=b:1 .resource.host.name=s:h1 \n",
-		 "a record with everything");
+	json(
+		"{\"resourceLogs\":[{\"resource\":{\"attributes\":[{\"key\":\"service.name\",\"value\":{"
+		"\"stringValue\":\"shop\"}},{\"key\":\"host.name\",\"value\":{\"stringValue\":\"h1\"}}],"
+		"\"droppedAttributesCount\":1},\"scopeLogs\":[{\"scope\":{\"name\":\"lib\",\"version\":"
+		"\"1.2\",\"attributes\":[{\"key\":\"k\",\"value\":{\"boolValue\":true}}]},\"logRecords\":[{"
+		"\"timeUnixNano\":\"1700000000123456789\",\"observedTimeUnixNano\":\"1700000001000000000\","
+		"\"severityNumber\":13,\"severityText\":\"Warning\",\"body\":{\"stringValue\":\"hello\"},"
+		"\"attributes\":[{\"key\":\"n\",\"value\":{\"intValue\":\"5\"}}],\"flags\":1,"
+		"\"traceId\":\"5B8EFFF798038103D269B633813FC60C\",\"spanId\":\"eee19b7ec3c1b174\"}]}],"
+		"\"schemaUrl\":\"u\"}]}",
+		"2023-11-14T22:13:20.123Z event=hello level=warn service=shop "
+		"traceId=5b8efff798038103d269b633813fc60c spanId=eee19b7ec3c1b174 .n=i:5 .scope.name=s:lib "
+		".scope.version=s:1.2 .scope.k=b:1 .resource.host.name=s:h1 \n",
+		"a record with everything");
 	json("{\"resource_logs\":[{\"scope_logs\":[{\"log_records\":[{\"time_unix_nano\":"
 		 "1700000000000000000,\"severity_number\":\"SEVERITY_NUMBER_ERROR2\",\"body\":{"
 		 "\"string_value\":\"a\"},\"attributes\":[{\"value\":{\"int_value\":7},\"key\":\"late\"}],"
 		 "\"trace_id\":\"W47/95gDgQPSabYzgT/GDA==\",\"span_id\":\"7uGbfsPBsXQ=\"},{\"body\":{"
-		 "\"stringValue\":\"b\"}}],\"scope\":{\"name\":\"s\"}}],\"resource\":{\"attributes\":[{\"key\":"
+		 "\"stringValue\":\"b\"}}],\"scope\":{\"name\":\"s\"}}],\"resource\":{\"attributes\":[{"
+		 "\"key\":"
 		 "\"service.name\",\"value\":{\"string_value\":\"late\"}}]}}]}",
 		 "2023-11-14T22:13:20.000Z event=a level=error service=late "
 		 "traceId=5b8efff798038103d269b633813fc60c spanId=eee19b7ec3c1b174 .late=i:7 "
 		 ".scope.name=s:s \nevent=b service=late .scope.name=s:s \n",
 		 "snake_case, base64 ids, what is shared behind the records");
-	json("{\"resourceLogs\":[{\"resource\":{\"attributes\":[{\"key\":\"r\",\"value\":{\"intValue\":1}}]},"
-		 "\"scopeLogs\":[{\"scope\":{\"name\":\"a\"},\"logRecords\":[{\"body\":{\"stringValue\":\"1\"}}]},"
-		 "{\"logRecords\":[{\"body\":{\"stringValue\":\"2\"}}]}]},{\"scopeLogs\":[{\"logRecords\":[{"
-		 "\"body\":{\"stringValue\":\"3\"}}]}]}]}",
-		 "event=1 .scope.name=s:a .resource.r=i:1 \nevent=2 .resource.r=i:1 \nevent=3 \n",
-		 "what is shared ends with its group");
+	json(
+		"{\"resourceLogs\":[{\"resource\":{\"attributes\":[{\"key\":\"r\",\"value\":{\"intValue\":"
+		"1}}]},"
+		"\"scopeLogs\":[{\"scope\":{\"name\":\"a\"},\"logRecords\":[{\"body\":{\"stringValue\":"
+		"\"1\"}}]},"
+		"{\"logRecords\":[{\"body\":{\"stringValue\":\"2\"}}]}]},{\"scopeLogs\":[{\"logRecords\":[{"
+		"\"body\":{\"stringValue\":\"3\"}}]}]}]}",
+		"event=1 .scope.name=s:a .resource.r=i:1 \nevent=2 .resource.r=i:1 \nevent=3 \n",
+		"what is shared ends with its group");
 
 	json_value("{\"stringValue\":\"\\u0000\\ud800\\n\"}", "s:\xEF\xBF\xBD\xEF\xBF\xBD\n");
 	json_value("{\"intValue\":\"-9223372036854775808\"}", "i:-9223372036854775808");
@@ -172,12 +178,13 @@ test_json(void)
 	json_record("\"body\":{\"boolValue\":true}", "event=true \n", "a boolean as body");
 	json_record("\"body\":{\"arrayValue\":{\"values\":[{\"intValue\":1}]}}", "event=[1] \n",
 				"an array as body");
-	json_record("\"body\":{\"kvlistValue\":{\"values\":[{\"key\":\"msg\",\"value\":{\"stringValue\":"
-				"\"hi\"}},{\"key\":\"n\",\"value\":{\"doubleValue\":1.5}},{\"key\":\"o\",\"value\":{"
-				"\"kvlistValue\":{\"values\":[{\"key\":\"p\",\"value\":{\"intValue\":1}}]}}}]}},"
-				"\"attributes\":[{\"key\":\"n\",\"value\":{\"intValue\":9}}]",
-				"event={\"msg\":\"hi\",\"n\":1.5,\"o\":{\"p\":1}} .n=i:9 .msg=s:hi .o=j:{\"p\":1} \n",
-				"an object as body: its JSON, and attributes that give way to the record's");
+	json_record(
+		"\"body\":{\"kvlistValue\":{\"values\":[{\"key\":\"msg\",\"value\":{\"stringValue\":"
+		"\"hi\"}},{\"key\":\"n\",\"value\":{\"doubleValue\":1.5}},{\"key\":\"o\",\"value\":{"
+		"\"kvlistValue\":{\"values\":[{\"key\":\"p\",\"value\":{\"intValue\":1}}]}}}]}},"
+		"\"attributes\":[{\"key\":\"n\",\"value\":{\"intValue\":9}}]",
+		"event={\"msg\":\"hi\",\"n\":1.5,\"o\":{\"p\":1}} .n=i:9 .msg=s:hi .o=j:{\"p\":1} \n",
+		"an object as body: its JSON, and attributes that give way to the record's");
 	json_record("\"eventName\":\"user.login\"", "event=user.login .event.name=s:user.login \n",
 				"no body: the event name");
 	json_record("\"body\":{\"stringValue\":\"\"},\"attributes\":[{\"key\":\"a\",\"value\":{"
@@ -187,10 +194,10 @@ test_json(void)
 	json_record("\"timeUnixNano\":\"0\",\"observedTimeUnixNano\":\"1700000000000000000\","
 				"\"body\":{\"stringValue\":\"x\"},\"traceId\":\"\",\"spanId\":\"0000000000000000\"",
 				"2023-11-14T22:13:20.000Z event=x \n", "observed time; ids that are none");
-	json_record("\"body\":{\"stringValue\":\"x\"},\"traceId\":\"my-trace\"", "event=x traceId=my-trace \n",
-				"an id of another kind stays");
-	json_record("\"body\":{\"stringValue\":\"x\"},\"severityText\":\"WARNING\"", "event=x level=warn \n",
-				"severity by text");
+	json_record("\"body\":{\"stringValue\":\"x\"},\"traceId\":\"my-trace\"",
+				"event=x traceId=my-trace \n", "an id of another kind stays");
+	json_record("\"body\":{\"stringValue\":\"x\"},\"severityText\":\"WARNING\"",
+				"event=x level=warn \n", "severity by text");
 	json_record("\"body\":{\"stringValue\":\"x\"},\"severityText\":\"audit\",\"severityNumber\":9",
 				"event=x level=info .severity_text=s:audit \n", "a text that says something else");
 	json_record("\"body\":{\"stringValue\":\"x\"},\"severityNumber\":25", "event=x \n",
@@ -198,10 +205,11 @@ test_json(void)
 
 	json_value("{\"stringValue\":\"x\",\"doubleValue\":\"NaN\"}", "s:NaN");
 	json_value("{\"intValue\":1,\"doubleValue\":\"-Infinity\"}", "s:-Infinity");
-	json_value("{\"kvlistValue\":{\"values\":[{\"value\":{\"kvlistValue\":{\"values\":[{\"value\":"
-			   "{\"intValue\":1},\"key\":\"b\"}]}},\"key\":\"a\",\"value\":{\"intValue\":2}},{\"key\":"
-			   "\"c\",\"value\":null}]}}",
-			   "j:{\"a\":{\"b\":1},\"c\":null}");
+	json_value(
+		"{\"kvlistValue\":{\"values\":[{\"value\":{\"kvlistValue\":{\"values\":[{\"value\":"
+		"{\"intValue\":1},\"key\":\"b\"}]}},\"key\":\"a\",\"value\":{\"intValue\":2}},{\"key\":"
+		"\"c\",\"value\":null}]}}",
+		"j:{\"a\":{\"b\":1},\"c\":null}");
 
 	json_rejected("\"timeUnixNano\":\"soon\"", "timeUnixNano", "a time that is none");
 	json_rejected("\"timeUnixNano\":\"18446744073709551616\"", "timeUnixNano", "a time too large");
@@ -211,10 +219,10 @@ test_json(void)
 	json_rejected("\"severityNumber\":{}", "severityNumber", "a number that is an object");
 	json_rejected("\"attributes\":{\"a\":1}", "attributes", "attributes that are an object");
 	json_rejected("\"attributes\":[7]", "attributes", "an attribute that is a number");
-	json_rejected("\"attributes\":[{\"key\":\"a\",\"value\":{\"boolValue\":\"yes\"}}]", "attributes",
-				  "a boolean that is a text");
-	json_rejected("\"attributes\":[{\"key\":\"a\",\"value\":{\"intValue\":\"\\\"\\n\"}}]", "attributes",
-				  "an integer that is a text");
+	json_rejected("\"attributes\":[{\"key\":\"a\",\"value\":{\"boolValue\":\"yes\"}}]",
+				  "attributes", "a boolean that is a text");
+	json_rejected("\"attributes\":[{\"key\":\"a\",\"value\":{\"intValue\":\"\\\"\\n\"}}]",
+				  "attributes", "an integer that is a text");
 
 	json_invalid("", "invalid JSON at byte 0: unexpected end: expected a JSON value");
 	json_invalid("[]", "invalid JSON at byte 2: expected an object");
@@ -272,8 +280,8 @@ test_json_memory(void)
 	json_large(many(LOGS "\"x\":[", "\"\\n\",", 1000000, "0]}]}]}]}"), 1,
 			   "many short texts that nobody reads");
 	json_large(many(LOGS, "\"\\n\":0,", 700000, "\"\":0}]}]}]}"), 1, "many short names");
-	json_large(many("{\"resourceLogs\":[{\"scopeLogs\":[{\"logRecords\":[", "{\"eventName\":\"\\n\"},", 1000,
-					"{}],\"scope\":{}}],\"resource\":{}}]}"),
+	json_large(many("{\"resourceLogs\":[{\"scopeLogs\":[{\"logRecords\":[",
+					"{\"eventName\":\"\\n\"},", 1000, "{}],\"scope\":{}}],\"resource\":{}}]}"),
 			   0, "records before what they share");
 }
 
@@ -403,17 +411,19 @@ test_protobuf(void)
 
 	protobuf(LS_STR(""), "", "an empty request");
 	/* By hand, byte for byte. */
-	protobuf(LS_STR("\x0a\x0d\x12\x0b\x12\x09\x2a\x07\x0a\x05hello"), "event=hello \n", "golden bytes");
+	protobuf(LS_STR("\x0a\x0d\x12\x0b\x12\x09\x2a\x07\x0a\x05hello"), "event=hello \n",
+			 "golden bytes");
 
-	record_bytes = joined(9, fixed64(1, UINT64_C(1700000000123456789)), varint(2, 17),
-						  field(3, text("ERROR")), field(5, string("hello")),
-						  field(6, pair("n", varint(3, 5))), varint(7, 2),
-						  field(9, LS_STR("\x5b\x8e\xff\xf7\x98\x03\x81\x03\xd2\x69\xb6\x33\x81\x3f\xc6\x0c")),
-						  field(10, LS_STR("\xee\xe1\x9b\x7e\xc3\xc1\xb1\x74")),
-						  fixed64(11, UINT64_C(1700000001000000000)));
+	record_bytes =
+		joined(9, fixed64(1, UINT64_C(1700000000123456789)), varint(2, 17), field(3, text("ERROR")),
+			   field(5, string("hello")), field(6, pair("n", varint(3, 5))), varint(7, 2),
+			   field(9, LS_STR("\x5b\x8e\xff\xf7\x98\x03\x81\x03\xd2\x69\xb6\x33\x81\x3f\xc6\x0c")),
+			   field(10, LS_STR("\xee\xe1\x9b\x7e\xc3\xc1\xb1\x74")),
+			   fixed64(11, UINT64_C(1700000001000000000)));
 	resource = joined(2, field(1, pair("service.name", string("shop"))),
 					  field(1, pair("host.name", string("h1"))));
-	scope = joined(3, field(1, text("lib")), field(2, text("1.2")), field(3, pair("k", varint(2, 1))));
+	scope =
+		joined(3, field(1, text("lib")), field(2, text("1.2")), field(3, pair("k", varint(2, 1))));
 	protobuf(field(1, joined(3, field(1, resource),
 							 field(2, joined(2, field(1, scope), field(2, record_bytes))),
 							 field(3, text("u")))),
@@ -421,16 +431,21 @@ test_protobuf(void)
 			 "traceId=5b8efff798038103d269b633813fc60c spanId=eee19b7ec3c1b174 .n=i:5 "
 			 ".scope.name=s:lib .scope.version=s:1.2 .scope.k=b:1 .resource.host.name=s:h1 \n",
 			 "a record with everything");
-	protobuf(field(1, joined(3, field(2, joined(2, field(2, field(5, string("a"))), field(1, scope))),
-							 field(2, field(2, field(5, string("b")))), field(1, resource))),
-			 "event=a service=shop .scope.name=s:lib .scope.version=s:1.2 .scope.k=b:1 "
-			 ".resource.host.name=s:h1 \nevent=b service=shop .resource.host.name=s:h1 \n",
-			 "what is shared behind the records");
+	protobuf(
+		field(1, joined(3, field(2, joined(2, field(2, field(5, string("a"))), field(1, scope))),
+						field(2, field(2, field(5, string("b")))), field(1, resource))),
+		"event=a service=shop .scope.name=s:lib .scope.version=s:1.2 .scope.k=b:1 "
+		".resource.host.name=s:h1 \nevent=b service=shop .resource.host.name=s:h1 \n",
+		"what is shared behind the records");
 
 	protobuf_value(LS_STR(""), "0:", "an empty value");
 	protobuf_value(string(""), "s:", "an empty text");
-	protobuf_value(field(1, LS_STR("a\0b\xff" "c\xe2\x82")),
-				   "s:a\xEF\xBF\xBD" "b\xEF\xBF\xBD" "c\xEF\xBF\xBD\xEF\xBF\xBD", "not UTF-8");
+	protobuf_value(field(1, LS_STR("a\0b\xff"
+								   "c\xe2\x82")),
+				   "s:a\xEF\xBF\xBD"
+				   "b\xEF\xBF\xBD"
+				   "c\xEF\xBF\xBD\xEF\xBF\xBD",
+				   "not UTF-8");
 	protobuf_value(varint(2, 0), "b:0", "a boolean");
 	protobuf_value(varint(3, UINT64_MAX), "i:-1", "an integer");
 	protobuf_value(real(0.1), "n:0.1", "a double");
@@ -457,10 +472,10 @@ test_protobuf(void)
 				   "j:{\"a\":0.5,\"b\":{\"c\":null}}", "a list");
 	protobuf_value(joined(2, field(99, text("?")), string("x")), "s:x", "an unknown field");
 
-	protobuf(request_of(field(5, field(6, field(1, pair("a", varint(2, 1)))))), "event={\"a\":true} .a=b:1 \n",
-			 "an object as body");
-	protobuf(request_of(field(12, text("user.login"))), "event=user.login .event.name=s:user.login \n",
-			 "no body: the event name");
+	protobuf(request_of(field(5, field(6, field(1, pair("a", varint(2, 1)))))),
+			 "event={\"a\":true} .a=b:1 \n", "an object as body");
+	protobuf(request_of(field(12, text("user.login"))),
+			 "event=user.login .event.name=s:user.login \n", "no body: the event name");
 	protobuf(request_of(field(6, pair("a", varint(3, 1)))), "event={\"a\":1} .a=i:1 \n",
 			 "no body: the attributes");
 	protobuf(request_of(LS_STR("")), "event={} \n", "nothing at all");
@@ -478,7 +493,8 @@ test_protobuf(void)
 	protobuf_invalid(LS_STR("\x00\x01"), "a field of number 0");
 	protobuf_invalid(LS_STR("\x0b\x0c"), "a group");
 	protobuf_invalid(LS_STR("\x0a"), "a tag without anything");
-	protobuf_invalid(LS_STR("\x08\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"), "a varint too long");
+	protobuf_invalid(LS_STR("\x08\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"),
+					 "a varint too long");
 	protobuf_invalid(text("{\"resourceLogs\":[]}"), "JSON");
 	protobuf_invalid(request_of(field(6, LS_STR("\x0a\x09x"))), "a broken attribute");
 
@@ -493,12 +509,16 @@ test_protobuf(void)
 	   "an event over 1 MB is rejected by itself");
 	expect(true, "event=small \n", "the other one is taken");
 	is_str(ls_rejections(arena, &result, "record", "log records"),
-		   "1 of 2 log records were rejected; record 0: EVENT_TOO_LARGE: the event is larger than 1 MB",
+		   "1 of 2 log records were rejected; record 0: EVENT_TOO_LARGE: the event is larger than "
+		   "1 MB",
 		   "in words");
 	ok(run(ls_decode_otlp_protobuf,
-		   field(1, joined(2, field(1, field(1, pair("r", field(1, ls_str_make(big.data, 600000))))),
-						   field(2, field(2, joined(2, field(5, string("x")),
-													field(6, pair("a", field(1, ls_str_make(big.data, 600000)))))))))) &&
+		   field(1,
+				 joined(2, field(1, field(1, pair("r", field(1, ls_str_make(big.data, 600000))))),
+						field(2, field(2, joined(2, field(5, string("x")),
+												 field(6, pair("a", field(1, ls_str_make(
+																				 big.data,
+																				 600000)))))))))) &&
 		   result.rejected_by_size == 1,
 	   "what is shared counts");
 	resource = field(1, field(1, pair("r", field(1, ls_str_make(big.data, 900000)))));
@@ -623,8 +643,19 @@ test_gzip(void)
 	packed = gzip(zeros);
 	is_int(ls_gunzip(packed, 1000, small, &body), LS_UNPACK_TOO_LARGE,
 		   "a bomb is refused in the memory of its limit");
-	is_int(ls_gunzip(packed, 50000000, arena, &body), LS_UNPACK_OK, "a large body within the limit");
+	is_int(ls_gunzip(packed, 50000000, arena, &body), LS_UNPACK_OK,
+		   "a large body within the limit");
 	ok(body.len == 50000000 && memcmp(body.data, zeros.data, body.len) == 0, "as it was");
+	is_int((long long) ls_gunzip_most(packed), 50000000, "what it says of itself");
+	hello = gzip(LS_STR("hello"));
+	is_int((long long) ls_gunzip_most(hello), (long long) hello.len * LS_GZIP_RATIO,
+		   "small ones: by their size");
+	is_int(ls_gunzip(joined(2, packed, hello), 60000000, arena, &body), LS_UNPACK_TOO_LARGE,
+		   "several members must not unpack to more than the last says");
+	is_int(ls_gunzip(joined(2, hello, packed), 60000000, arena, &body), LS_UNPACK_TOO_LARGE,
+		   "not by a byte");
+	is_int(ls_gunzip(joined(3, hello, hello, hello), 60000000, arena, &body), LS_UNPACK_OK,
+		   "or than their size allows");
 	ls_arena_destroy(small);
 }
 
@@ -637,10 +668,20 @@ test_base64(void)
 	{
 		const char *text;
 		const char *bytes; /* NULL: none */
-	} cases[] = {{"", ""},         {"YQ==", "a"},     {"YQ", "a"},     {"YWI=", "ab"},
-				 {"YWJj", "abc"},  {"YWJjZA==", "abcd"}, {"-_-_", "\xfb\xff\xbf"},
-				 {"Y", NULL},      {"YQ=", NULL},     {"YWJj=", NULL}, {"YW=j", NULL},
-				 {"Y Q=", NULL},   {"====", NULL},    {"YWJjZGVmZ2hp", NULL}};
+	} cases[] = {{"", ""},
+				 {"YQ==", "a"},
+				 {"YQ", "a"},
+				 {"YWI=", "ab"},
+				 {"YWJj", "abc"},
+				 {"YWJjZA==", "abcd"},
+				 {"-_-_", "\xfb\xff\xbf"},
+				 {"Y", NULL},
+				 {"YQ=", NULL},
+				 {"YWJj=", NULL},
+				 {"YW=j", NULL},
+				 {"Y Q=", NULL},
+				 {"====", NULL},
+				 {"YWJjZGVmZ2hp", NULL}};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
 	{
@@ -648,9 +689,9 @@ test_base64(void)
 		size_t len = 99;
 		bool good = ls_base64_decode(text(cases[i].text), out, sizeof(out), &len);
 
-		ok(cases[i].bytes == NULL ? !good
-								  : good && len == strlen(cases[i].bytes) &&
-										memcmp(out, cases[i].bytes, len) == 0,
+		ok(cases[i].bytes == NULL
+			   ? !good
+			   : good && len == strlen(cases[i].bytes) && memcmp(out, cases[i].bytes, len) == 0,
 		   cases[i].text);
 	}
 }

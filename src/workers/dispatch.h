@@ -1,0 +1,126 @@
+/*-------------------------------------------------------------------------
+ *
+ * dispatch.h
+ *	  What the gateway keeps of requests and workers.
+ *
+ *	gateway.c		the loop, and what goes to workers and comes from them
+ *	dispatch.c		which request goes next, and to which worker
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef LS_DISPATCH_H
+#define LS_DISPATCH_H
+
+#include "src/workers/workers.h"
+
+#include "lib/ilist.h"
+#include "utils/hsearch.h"
+#include "utils/timestamp.h"
+
+#include "src/http/gateway.h"
+#include "src/workers/fair.h"
+#include "src/workers/known.h"
+
+/* Requests that one worker holds at a time. */
+#define EXECUTOR_HOLDS 1
+#define ACCEPTOR_HOLDS 1024
+#define EVALUATOR_HOLDS 256
+
+typedef enum task_state
+{
+	TASK_QUEUED,
+	TASK_SENDING, /* the head of its worker's outgoing list, partly sent */
+	TASK_HELD,    /* the worker has it */
+	TASK_SLEEPING /* until it is queued again (LS_REQUEST_LATER) */
+} task_state;
+
+typedef struct task
+{
+	uint64 request_id; /* hash key */
+	task_state state;
+	bool cancelled;
+	TimestampTz since;
+	TimestampTz sent; /* to the worker that has it */
+	char *frame;
+	size_t frame_len;
+	struct pool *pool;
+	struct pool_worker *worker;
+	uint64 sender;
+	bool check;       /* LS_REQUEST_CHECK: of the sender `key`, */
+	ls_known_key key; /* when access data had that */
+	uint64 epoch;     /* epoch */
+	ls_fair_group *group;
+	uint32 estimate; /* of what it costs, as a share of its pool counts (fair.h) */
+	uint32 expected; /* what its group has been charged for it until it is known */
+	bool slow;       /* it may keep an executor for seconds, */
+	bool slow_held;  /* and is counted as such now */
+	char *whole;     /* the request, while a worker is asked whose it is; else NULL */
+	size_t whole_len;
+	dlist_node node; /* in the pool's queue, in the worker's list, or among the sleeping */
+} task;
+
+typedef struct pool_worker
+{
+	ls_slot *slot;
+	ls_channel *channel;
+	uint32 generation; /* of the channel */
+	int held;
+	uint64 cost;      /* expected, of what it has not worked on yet */
+	dlist_head tasks; /* sent, or being sent */
+	task *sending;
+
+	/* Cancellations that the worker has not been told yet. */
+	uint64 cancelled[EVALUATOR_HOLDS];
+	int n_cancelled;
+	ls_buf cancel_frame; /* being sent when not empty */
+} pool_worker;
+
+typedef struct pool
+{
+	ls_worker_kind kind;
+	int holds;
+	pool_worker workers[LS_MAX_POOL];
+	dlist_head queue;
+	int queued;
+	int slow_held; /* tasks of its workers that may take seconds */
+} pool;
+
+typedef struct gateway_state
+{
+	ls_gateway *engine;
+	HTAB *tasks;
+	ls_fair *fair;
+	ls_known *known;
+	pool pools[3];
+	dlist_head sleeping;    /* the one that wakes first is the first */
+	ls_arena *arena;        /* frames being made */
+	ls_arena *cancel_arena; /* cancellations being sent */
+	uint64 looks;           /* at the queues of pools */
+	TimestampTz reload;     /* of the configuration that was looked at last */
+	char settings[2 * MAXPGPATH + 256];
+} gateway_state;
+
+/* The number of a pool, as fair.h has it. */
+extern int ls_dispatch_number(const gateway_state *state, const pool *p);
+
+/* What a request should cost, as a share of its pool counts (fair.h); its frame has so many bytes. */
+extern uint32 ls_dispatch_estimate(const pool *p, const ls_request *request, size_t frame_len);
+
+/* A task begins to wait for its pool; it waits no more. */
+extern void ls_dispatch_enqueue(gateway_state *state, task *t);
+extern void ls_dispatch_dequeue(gateway_state *state, task *t);
+
+/* Workers of the pool that run. */
+extern int ls_dispatch_running(const pool *p);
+
+/*
+ * The task that goes next, with the worker that it is given to, for the caller to push it; it is
+ * in no queue any more.  NULL: none can go now.
+ */
+extern task *ls_dispatch_next(gateway_state *state, pool *p);
+
+/* Its worker has worked on it, at that cost, and keeps it; its worker has it no more. */
+extern void ls_dispatch_worked(gateway_state *state, task *t, uint64 cost);
+extern void ls_dispatch_leave(gateway_state *state, task *t, uint32 cost);
+
+#endif /* LS_DISPATCH_H */
