@@ -89,9 +89,13 @@ my @tokens = map { $t->sql_json("SELECT logsvc.create_token('$org->{slug}', '$or
 push @tokens, map { $t->sql_json("SELECT logsvc.create_token('second', '$org->{email}', 'new $_', ARRAY['logs:read'])")->{token} } 1 .. 8;
 $t->stop_at('execute_request');
 my @long = map { begin_request($t, GET => '/api/v1/search?q=x', token => $_) } @tokens;
+# Nor do names of organizations that it makes up.
+push @long, map { begin_request($t, GET => '/api/v1/search?q=x', token => $org->{read_key}, headers => { 'X-Organization-Id' => "made-up-$_" }) } 1 .. 8;
 ok(wait_until(sub { busy(2) }, 10), 'two of four executors are busy');
 my $busy_since = time;
 ok(!wait_until(sub { busy(3) }, 1), 'and stay the only ones');
+my @guesses = map { begin_request($t, GET => '/api/v1/search?q=x', token => 'pat_' . join('', map { chr(97 + rand 26) } 1 .. 40)) } 1 .. 20;
+is(scalar(grep { end_request($_, 10)->{status} == 401 } @guesses), 20, 'credentials that are made up are answered 401 meanwhile');
 both('two of four executors busy');
 
 # The third takes a search of another organization; the last one is left, whoever searches.
