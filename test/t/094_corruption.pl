@@ -31,12 +31,13 @@ CREATE FUNCTION damaged(bytes bytea) RETURNS bytea LANGUAGE plpgsql AS $$
 DECLARE
 	size int := length(bytes);
 	at int := floor(random() * size);
+	bit bigint := at::bigint * 8 + floor(random() * 8)::int;
 	kind float8 := random();
 BEGIN
 	IF size = 0 THEN
 		RETURN '\x00';
 	ELSIF kind < 0.5 THEN
-		RETURN set_bit(bytes, at::bigint * 8 + floor(random() * 8)::int, 1 - get_bit(bytes, at::bigint * 8 + floor(random() * 8)::int));
+		RETURN set_bit(bytes, bit, 1 - get_bit(bytes, bit));
 	ELSIF kind < 0.7 THEN
 		RETURN set_byte(bytes, at, floor(random() * 256)::int);
 	ELSIF kind < 0.8 THEN
