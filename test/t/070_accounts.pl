@@ -457,7 +457,7 @@ foreach my $email ('hugo@example.org', 'nobody-there@example.org')
 	$t->sql("UPDATE logsvc_internal.rate_limit SET per_minute = 5 WHERE class = 'sign_in'");
 	my @got = map { guess($email, 'wrong-Password-' . $_) } 1 .. 7;
 	my $last = $got[-1];
-	$answers{$email} = join ' ', $last->{status}, $last->{content}, map { $last->{headers}{$_} // 'none' } qw(content-type cache-control set-cookie);
+	$answers{$email} = join ' ', $last->{status}, $last->{content} =~ s/in \d+ seconds/in some seconds/r, map { $last->{headers}{$_} // 'none' } qw(content-type cache-control set-cookie);
 	cmp_ok($last->{headers}{'retry-after'}, '>', 30, "$email: and when to come again");
 	is(scalar(grep { $_->{status} == 401 } @got), $email =~ /hugo/ ? 4 : 5, "$email: five tries a minute, from wherever they come");
 }
@@ -547,7 +547,8 @@ is_answer(as($carl, GET => '/api/v1/auth/session'), '200', 'other requests are a
 %results = ();
 $results{ end_request($_, 60)->{status} }++ foreach @requests;
 is(join(',', grep { !/^(401|503)$/ } keys %results), '', 'a burst of sign-ins: 401 or 503');
-cmp_ok($results{401}, '>=', 3, 'some are tried');
+# One place of two to hash is kept for browsers that are known, and one more may wait.
+cmp_ok($results{401}, '>=', 2, 'some are tried');
 
 # ---- rates ----
 
