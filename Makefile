@@ -17,8 +17,14 @@ GENERATED := $(if $(wildcard src/query/parser.y),src/query/parser.c src/query/pa
 SOURCES := $(sort src/logsvc.c $(wildcard src/*/*.c) $(filter %.c,$(GENERATED)))
 OBJS = $(SOURCES:.c=.o)
 
-DATA_built = sql/logsvc--$(LOGSVC_VERSION).sql
-EXTRA_CLEAN = $(GENERATED) $(OBJS:.o=.d) sql/logsvc--$(LOGSVC_VERSION).sql build
+# What CREATE EXTENSION runs, in order; each upgrade runs the second half of it again.
+SQL_PARTS := $(addprefix sql/,$(shell sed 's/\#.*//' sql/load_order))
+SQL_API := $(filter sql/api/%,$(SQL_PARTS))
+UPGRADES := $(patsubst sql/upgrade/%,sql/logsvc--%,$(wildcard sql/upgrade/*.sql))
+
+DATA = $(wildcard sql/released/logsvc--*.sql)
+DATA_built = sql/logsvc--$(LOGSVC_VERSION).sql $(UPGRADES)
+EXTRA_CLEAN = $(GENERATED) $(OBJS:.o=.d) $(DATA_built) build
 
 REGRESS = $(patsubst test/sql/%.sql,%,$(sort $(wildcard test/sql/*.sql)))
 REGRESS_OPTS = --inputdir=test --load-extension=logsvc
@@ -50,10 +56,14 @@ src/query/lexer.c: src/query/lexer.l src/query/parser.h
 $(filter src/query/%,$(OBJS)): src/query/parser.h
 src/access/breach_common.o: src/access/common_passwords.bin
 
-# Parts 10-39 run once (schemas, types, tables, grants), 40-99 can be replayed
-# (functions, views).
-sql/logsvc--$(LOGSVC_VERSION).sql: $(sort $(wildcard sql/install/*.sql)) logsvc.control
-	cat $(filter %.sql,$^) | sed 's/@LOGSVC_VERSION@/$(LOGSVC_VERSION)/g' > $@
+sql/logsvc--$(LOGSVC_VERSION).sql: $(SQL_PARTS) sql/load_order
+	{ printf '%s\n' '\echo Use "CREATE EXTENSION logsvc" to load this file. \quit'; cat $(SQL_PARTS); } > $@
+
+# The step to this version: what changes tables, then everything that can be run again.
+# An older step needs no functions: the last one brings those of today.
+$(UPGRADES): sql/logsvc--%.sql: sql/upgrade/%.sql $(SQL_API) sql/load_order
+	{ printf '%s\n' '\echo Use "ALTER EXTENSION logsvc UPDATE" to load this file. \quit'; \
+	cat $< $(if $(filter %--$(LOGSVC_VERSION).sql,$@),$(SQL_API)); } > $@
 
 # ---- unit tests of the pure parts, under sanitizers ----
 

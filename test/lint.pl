@@ -110,7 +110,7 @@ my $unformatted = `clang-format --dry-run @c 2>&1 | grep -o '^src/[^:]*' | sort 
 problem($_, 'is not formatted (clang-format -i)') for split /\n/, $unformatted;
 
 # Locks that everybody may take keep nobody waiting.
-problem($_, 'advisory locks are for everybody who may run SQL') for split /\n/, `grep -nE 'pg_[a-z_]*advisory' sql/install/*.sql`;
+problem($_, 'advisory locks are for everybody who may run SQL') for split /\n/, `grep -nE 'pg_[a-z_]*advisory' sql/schema/*.sql sql/api/*.sql`;
 
 # Nothing of one machine, no registry.
 for (split /\n/, `git grep -nE '(^|[^a-zA-Z0-9_.])/(work|home|root)/' -- ':!test/lint.pl' 2>/dev/null`)

@@ -33,7 +33,7 @@
 #define FULL_BYTES (64 * 1024 * 1024)
 #define FULL_AGE (3600 * USECS_PER_SEC) /* so that deleted events do not stay for long */
 
-/* Those that belong to the extension (sql/install/20_store.sql); others come and go. */
+/* Those that belong to the extension (sql/schema/store.sql); others come and go. */
 #define OWN_SEGMENTS 4
 
 #define KEEP_INTERVAL (100 * INT64CONST(1000))

@@ -12,7 +12,7 @@
 #	ONLY             a regular expression: only queries of that name
 #	KEEP             a directory that TEST_USER (nobody) may write: the loaded cluster is kept
 #	                 there, and another run with the same KEEP takes it as it is, with the
-#	                 library of today and with the functions of sql/install created again.
+#	                 library of today and with the functions of sql/api created again.
 #	                 When the part format or a table has changed, empty it first.
 #
 # Events come from test/bench/event_source.c.  They are sent over HTTP; when all are stored and the
@@ -72,11 +72,10 @@ if ($old)
 	$t->start;
 	# The functions as they are now; what only the first run can create fails.
 	my $sql = '';
-	for my $file (grep { m{/[4-9]\d_} } sort glob 'sql/install/*.sql')
+	for my $file (map { m{^(api/\S+)} ? "sql/$1" : () } split /\n/, slurp_file('sql/load_order'))
 	{
 		$sql .= slurp_file($file) . "\n";
 	}
-	$sql =~ s/CREATE (FUNCTION|VIEW|AGGREGATE)/CREATE OR REPLACE $1/g;
 	$sql =~ s/'MODULE_PATHNAME'/'\$libdir\/logsvc'/g;
 	my $last = $t->sql('SELECT max(oid) FROM pg_proc');
 	$t->node->psql('postgres', "SET client_min_messages = fatal;\n$sql", on_error_stop => 0);

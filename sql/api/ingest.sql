@@ -1,0 +1,20 @@
+-- Ingest from SQL.
+
+CREATE OR REPLACE FUNCTION logsvc.ingest(events jsonb) RETURNS jsonb
+LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS 'MODULE_PATHNAME', 'logsvc_ingest';
+COMMENT ON FUNCTION logsvc.ingest(jsonb) IS
+  'accepts events for the organization of the session: one event, an array or {"events": [...]}; '
+  'they commit with the transaction; returns accepted, rejected, ids (null beyond 1,000), errors, '
+  'and warnings when events are older than what their index keeps';
+
+CREATE OR REPLACE FUNCTION logsvc.log(
+  event text, level text DEFAULT 'info', source text DEFAULT NULL,
+  attributes jsonb DEFAULT NULL, index text DEFAULT 'main')
+RETURNS text
+LANGUAGE c VOLATILE PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS 'MODULE_PATHNAME', 'logsvc_log';
+COMMENT ON FUNCTION logsvc.log(text, text, text, jsonb, text) IS
+  'accepts one event, which commits with the transaction; returns its id';

@@ -1,0 +1,11 @@
+-- The events of the session's organization as a relation, for joins with other tables.
+
+CREATE OR REPLACE VIEW logsvc.logs AS
+SELECT id, "timestamp", ingested_at, event, level, source, service, index, trace_id, span_id,
+       attributes
+  FROM logsvc_internal.logs;
+COMMENT ON VIEW logsvc.logs IS
+  'the events of the session''s organization in all indexes that a search looks into by itself. '
+  'Comparisons of timestamp, index, level, source and service (=, IN; timestamp also < <= > >=) '
+  'narrow what is read';
+GRANT SELECT ON logsvc.logs TO logsvc_admin, logsvc_tenant;

@@ -1,0 +1,254 @@
+-- Members and their roles.
+
+CREATE OR REPLACE FUNCTION logsvc_internal.user_json(u logsvc_internal.user_account)
+RETURNS jsonb
+LANGUAGE sql STABLE PARALLEL SAFE
+RETURN jsonb_build_object(
+	'id', logsvc_internal.public_id('usr_', u.id), 'email', u.email, 'name', u.name,
+	'emailVerified', u.verified_at IS NOT NULL,
+	'createdAt', logsvc_internal.iso_time(u.created_at));
+COMMENT ON FUNCTION logsvc_internal.user_json(logsvc_internal.user_account) IS
+'A user as the API shows it';
+
+CREATE OR REPLACE FUNCTION logsvc_internal.member_json(m logsvc_internal.member)
+RETURNS jsonb
+LANGUAGE sql STABLE PARALLEL SAFE
+RETURN (SELECT jsonb_build_object(
+		'id', logsvc_internal.public_id('mem_', m.id),
+		'userId', logsvc_internal.public_id('usr_', u.id), 'email', u.email, 'name', u.name,
+		'role', m.role, 'joinedAt', logsvc_internal.iso_time(m.joined_at),
+		'lastActiveAt', logsvc_internal.iso_time(m.last_active_at))
+	FROM logsvc_internal.user_account u WHERE u.id = m.user_id);
+COMMENT ON FUNCTION logsvc_internal.member_json(logsvc_internal.member) IS
+'A member as the API shows it';
+
+-- ---- members ----
+
+CREATE OR REPLACE FUNCTION logsvc_internal.check_role(role text) RETURNS void
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+	IF role IN ('owner', 'admin', 'member', 'viewer') IS NOT TRUE THEN
+		PERFORM logsvc_internal.invalid('role', 'must be owner, admin, member or viewer');
+	END IF;
+END
+$$;
+COMMENT ON FUNCTION logsvc_internal.check_role(text) IS 'An error unless it is a role';
+
+-- Only Owners grant, demote or remove an Owner (decision 53).
+CREATE OR REPLACE FUNCTION logsvc_internal.check_owner_change(roles text[]) RETURNS void
+LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+	IF 'owner' = ANY (roles) AND NOT logsvc_internal.is_operator()
+		AND logsvc_internal.current_role_name() = 'owner' IS NOT TRUE THEN
+		PERFORM logsvc_internal.raise_error('FORBIDDEN',
+			'only an owner may grant, demote or remove an owner');
+	END IF;
+END
+$$;
+COMMENT ON FUNCTION logsvc_internal.check_owner_change(text[]) IS
+'An error when owner is among the roles touched and the caller is none';
+
+-- The organization is locked, so two owners cannot leave at once (decision 54).
+CREATE OR REPLACE FUNCTION logsvc_internal.check_last_owner(m logsvc_internal.member) RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+	IF m.role = 'owner' AND NOT EXISTS (SELECT FROM logsvc_internal.member other
+		WHERE other.organization_id = m.organization_id AND other.role = 'owner'
+			AND other.id <> m.id) THEN
+		PERFORM logsvc_internal.raise_error('LAST_OWNER');
+	END IF;
+END
+$$;
+COMMENT ON FUNCTION logsvc_internal.check_last_owner(logsvc_internal.member) IS
+'An error when that member is the organization''s only owner';
+
+CREATE OR REPLACE FUNCTION logsvc.add_member(organization text, email text, role text)
+RETURNS jsonb
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	target uuid;
+	account uuid;
+	created logsvc_internal.member;
+BEGIN
+	PERFORM logsvc_internal.require_operator();
+	target := logsvc_internal.find_organization(organization);
+	PERFORM logsvc_internal.check_role(role);
+	SELECT u.id INTO account FROM logsvc_internal.user_account u
+	WHERE u.email = lower(btrim(add_member.email));
+	IF NOT FOUND THEN
+		PERFORM logsvc_internal.raise_error('NOT_FOUND', 'no such user');
+	END IF;
+	IF EXISTS (SELECT FROM logsvc_internal.member m
+		WHERE m.organization_id = target AND m.user_id = account) THEN
+		PERFORM logsvc_internal.raise_error('ALREADY_EXISTS', 'the user is a member already');
+	END IF;
+	PERFORM logsvc_internal.check_plan_limit(target, 'members');
+	INSERT INTO logsvc_internal.member AS m (organization_id, user_id, role)
+	VALUES (target, account, add_member.role)
+	ON CONFLICT ON CONSTRAINT member_organization_id_user_id_key DO NOTHING
+	RETURNING * INTO created;
+	IF NOT FOUND THEN
+		PERFORM logsvc_internal.raise_error('ALREADY_EXISTS', 'the user is a member already');
+	END IF;
+	PERFORM logsvc_internal.audit(target, 'member.added',
+		logsvc_internal.public_id('mem_', created.id),
+		jsonb_build_object('email', lower(btrim(email)), 'role', created.role));
+	RETURN logsvc_internal.member_json(created);
+END
+$$;
+COMMENT ON FUNCTION logsvc.add_member(text, text, text) IS
+'Operators: makes a user a member without an invitation; role: owner, admin, member, viewer';
+
+CREATE OR REPLACE FUNCTION logsvc.set_member_role(organization text, email text, role text)
+RETURNS jsonb
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	target uuid;
+	old_role text;
+	changed logsvc_internal.member;
+BEGIN
+	target := logsvc_internal.find_organization(organization);
+	PERFORM logsvc_internal.require_access(target, 'members:role');
+	PERFORM logsvc_internal.check_role(role);
+	PERFORM logsvc_internal.lock_organization(target);
+	changed := logsvc_internal.find_member(target, email);
+	PERFORM logsvc_internal.check_owner_change(ARRAY[changed.role, role]);
+	PERFORM logsvc_internal.check_made_role(role);
+	IF role <> 'owner' THEN
+		PERFORM logsvc_internal.check_last_owner(changed);
+	END IF;
+	old_role := changed.role;
+	UPDATE logsvc_internal.member m SET role = set_member_role.role WHERE m.id = changed.id
+	RETURNING * INTO changed;
+	IF old_role <> changed.role THEN
+		PERFORM logsvc_internal.audit(target, 'member.role_changed',
+			logsvc_internal.public_id('mem_', changed.id),
+			jsonb_build_object('email', lower(btrim(email)), 'from', old_role, 'to', changed.role));
+	END IF;
+	RETURN logsvc_internal.member_json(changed);
+END
+$$;
+COMMENT ON FUNCTION logsvc.set_member_role(text, text, text) IS
+'Gives a member another role; the last owner keeps it';
+
+CREATE OR REPLACE FUNCTION logsvc.remove_member(organization text, email text) RETURNS jsonb
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	target uuid;
+	removed logsvc_internal.member;
+	shown jsonb;
+BEGIN
+	target := logsvc_internal.find_organization(organization);
+	PERFORM logsvc_internal.lock_organization(target);
+	-- Oneself always; a token needs the scope all the same.
+	IF NOT logsvc_internal.is_operator() AND NOT EXISTS (
+		SELECT FROM logsvc_internal.user_account u
+		WHERE u.id = logsvc_internal.current_user_id()
+			AND target = logsvc_internal.current_organization()
+			AND u.email = lower(btrim(remove_member.email))
+			AND (logsvc_internal.current_kind() = 'user'
+				OR EXISTS (SELECT FROM logsvc_internal.access_token t
+					WHERE t.id = logsvc_internal.current_credential()
+						AND 'members:write' = ANY (t.scopes)))) THEN
+		PERFORM logsvc_internal.require_access(target, 'users:invite');
+		removed := logsvc_internal.find_member(target, email);
+		PERFORM logsvc_internal.check_owner_change(ARRAY[removed.role]);
+	END IF;
+	removed := logsvc_internal.find_member(target, email);
+	PERFORM logsvc_internal.check_last_owner(removed);
+	shown := logsvc_internal.member_json(removed);
+	DELETE FROM logsvc_internal.member m WHERE m.id = removed.id;
+	PERFORM logsvc_internal.audit(target, 'member.removed',
+		logsvc_internal.public_id('mem_', removed.id),
+		jsonb_build_object('email', lower(btrim(email)), 'role', removed.role));
+	RETURN shown;
+END
+$$;
+COMMENT ON FUNCTION logsvc.remove_member(text, text) IS
+'Removes a member; the member''s tokens of the organization are revoked at once';
+
+CREATE OR REPLACE FUNCTION logsvc.list_members(
+	organization text DEFAULT NULL, "limit" int DEFAULT NULL, cursor text DEFAULT NULL)
+RETURNS logsvc_internal.list
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	target uuid := logsvc_internal.find_organization(organization);
+	scope text := logsvc_internal.list_scope('members', target);
+	size int := logsvc_internal.page_limit("limit");
+	after uuid := logsvc_internal.open_position(scope, cursor)::uuid;
+BEGIN
+	PERFORM logsvc_internal.require_access(target, 'roles:read');
+	RETURN (SELECT logsvc_internal.page(array_agg(logsvc_internal.member_json(m) ORDER BY m.id),
+			array_agg(m.id::text ORDER BY m.id), size, scope)
+		FROM (SELECT * FROM logsvc_internal.member
+			WHERE organization_id = target AND (after IS NULL OR id > after)
+			ORDER BY id LIMIT size + 1) AS m);
+END
+$$;
+COMMENT ON FUNCTION logsvc.list_members(text, int, text) IS
+'The members of an organization, a page at a time: {data, page}';
+
+-- Operators who act for no one see all; everybody else the own organization's.
+CREATE OR REPLACE FUNCTION logsvc_internal.member_by_id(
+	id text, OUT member_id uuid, OUT organization_id uuid, OUT organization text, OUT email text)
+LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+	SELECT m.id, m.organization_id, logsvc_internal.public_id('org_', m.organization_id), u.email
+	INTO member_id, organization_id, organization, email
+	FROM logsvc_internal.member m JOIN logsvc_internal.user_account u ON u.id = m.user_id
+	WHERE m.id = logsvc_internal.parse_public_id('mem_', member_by_id.id)
+		AND (m.organization_id = logsvc_internal.current_organization()
+			OR logsvc_internal.is_operator());
+	IF NOT FOUND THEN
+		PERFORM logsvc_internal.raise_error('NOT_FOUND', 'no such member');
+	END IF;
+END
+$$;
+COMMENT ON FUNCTION logsvc_internal.member_by_id(text) IS
+'A member of the session''s organization by its id; a foreign one does not exist';
+
+CREATE OR REPLACE FUNCTION logsvc.get_member(id text) RETURNS jsonb
+LANGUAGE plpgsql STABLE PARALLEL SAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	target record;
+	found_member logsvc_internal.member;
+BEGIN
+	SELECT * INTO target FROM logsvc_internal.member_by_id(id);
+	PERFORM logsvc_internal.require_access(target.organization_id, 'roles:read');
+	SELECT m.* INTO found_member FROM logsvc_internal.member m
+	WHERE m.id = target.member_id AND m.organization_id = target.organization_id;
+	RETURN logsvc_internal.member_json(found_member);
+END
+$$;
+COMMENT ON FUNCTION logsvc.get_member(text) IS 'A member by its id';
+
+CREATE OR REPLACE FUNCTION logsvc.update_member(id text, role text) RETURNS jsonb
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	target record;
+BEGIN
+	SELECT * INTO target FROM logsvc_internal.member_by_id(id);
+	RETURN logsvc.set_member_role(target.organization, target.email, role);
+END
+$$;
+COMMENT ON FUNCTION logsvc.update_member(text, text) IS
+'Gives a member another role, by its id; the last owner keeps it';
+
+CREATE OR REPLACE FUNCTION logsvc.delete_member(id text) RETURNS jsonb
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	target record;
+BEGIN
+	SELECT * INTO target FROM logsvc_internal.member_by_id(id);
+	RETURN logsvc.remove_member(target.organization, target.email);
+END
+$$;
+COMMENT ON FUNCTION logsvc.delete_member(text) IS
+'Removes a member, by its id; the member''s tokens of the organization are revoked at once';

@@ -1,0 +1,90 @@
+-- The parts of the store: partitions, and what operators look at.
+
+-- ---- for operators ----
+
+CREATE OR REPLACE FUNCTION logsvc_internal.part_problem(
+	id bigint, header bytea, body bytea, day date, min_time timestamptz, max_time timestamptz,
+	rows int, level_mask int, min_batch bigint, max_batch bigint)
+RETURNS text
+LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE COST 100000
+AS 'MODULE_PATHNAME', 'logsvc_part_problem';
+COMMENT ON FUNCTION logsvc_internal.part_problem(bigint, bytea, bytea, date, timestamptz,
+	timestamptz, int, int, bigint, bigint) IS
+'What is wrong with a stored part; NULL: nothing';
+
+CREATE OR REPLACE FUNCTION logsvc.verify_parts(
+	organization text DEFAULT NULL, from_day date DEFAULT NULL, to_day date DEFAULT NULL)
+RETURNS TABLE (part_id bigint, organization_id text, index_name text, day date, level smallint,
+	rows int, problem text)
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	target uuid;
+BEGIN
+	IF NOT logsvc_internal.is_operator() THEN
+		PERFORM logsvc_internal.raise_error('FORBIDDEN', 'only operators can verify parts');
+	END IF;
+	IF organization IS NOT NULL THEN
+		target := logsvc_internal.find_organization(organization);
+	END IF;
+	RETURN QUERY
+	SELECT p.id, logsvc_internal.public_id('org_', p.organization_id), p.index_name, p.day,
+		p.level, p.rows, v.problem
+	FROM logsvc_internal.part p,
+		LATERAL (SELECT logsvc_internal.part_problem(p.id, p.header, p.body, p.day, p.min_time,
+			p.max_time, p.rows, p.level_mask, p.min_batch, p.max_batch) OFFSET 0) AS v (problem)
+	WHERE (target IS NULL OR p.organization_id = target)
+		AND (from_day IS NULL OR p.day >= from_day) AND (to_day IS NULL OR p.day <= to_day)
+		AND v.problem IS NOT NULL;
+END
+$$;
+COMMENT ON FUNCTION logsvc.verify_parts(text, date, date) IS
+'Operators: reads every part, of one organization and of days if they are given, and returns those that are not as they should be';
+
+CREATE OR REPLACE VIEW logsvc.parts AS
+SELECT logsvc_internal.public_id('org_', p.organization_id) AS organization_id, o.slug AS organization,
+	p.index_name, p.day, p.level, count(*) AS parts, sum(p.rows)::bigint AS events,
+	sum(p.raw_bytes)::bigint AS text_bytes,
+	sum(octet_length(p.header) + octet_length(p.body))::bigint AS stored_bytes,
+	min(p.min_time) AS oldest, max(p.max_time) AS newest
+FROM logsvc_internal.part p
+LEFT JOIN logsvc_internal.organization o ON o.id = p.organization_id
+GROUP BY p.organization_id, o.slug, p.index_name, p.day, p.level;
+COMMENT ON VIEW logsvc.parts IS
+'Operators: parts of the store by organization, index, day and level of merging (1 as written, 9 full, -1 cannot be read)';
+GRANT SELECT ON logsvc.parts TO logsvc_admin;
+
+-- Makes the partitions of today and of the two days that events may already
+-- name (timestamps up to 24 hours ahead are accepted).  Days that have none
+-- share the default partition.
+CREATE OR REPLACE FUNCTION logsvc_internal.make_part_partitions() RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+  today date := (now() AT TIME ZONE 'UTC')::date;
+  d date;
+  name text;
+BEGIN
+  IF NOT EXISTS (SELECT FROM generate_series(0, 2) n
+                  WHERE to_regclass('logsvc_internal.part_' || to_char(today + n, 'YYYYMMDD')) IS NULL) THEN
+    RETURN;
+  END IF;
+  -- One at a time, by the lock that ATTACH takes too; tenants cannot have it.
+  LOCK TABLE ONLY logsvc_internal.part IN SHARE UPDATE EXCLUSIVE MODE;
+  FOR d IN SELECT today + n FROM generate_series(0, 2) n LOOP
+    name := 'part_' || to_char(d, 'YYYYMMDD');
+    CONTINUE WHEN to_regclass('logsvc_internal.' || name) IS NOT NULL;
+    -- CREATE and ATTACH: PARTITION OF would lock out every reader.
+    EXECUTE format('CREATE TABLE logsvc_internal.%I (LIKE logsvc_internal.part_other INCLUDING ALL)'
+                   ' WITH (%s)', name,
+                   (SELECT string_agg(o, ', ') FROM logsvc_internal.part_options() AS o));
+    EXECUTE format('ALTER TABLE logsvc_internal.%I ENABLE ROW LEVEL SECURITY', name);
+    EXECUTE format('ALTER TABLE logsvc_internal.part ATTACH PARTITION logsvc_internal.%I'
+                   ' FOR VALUES FROM (%L) TO (%L)', name, d, d + 1);
+  END LOOP;
+END
+$$;
+COMMENT ON FUNCTION logsvc_internal.make_part_partitions() IS
+  'makes the daily partitions of the store for today and the two days after';
+REVOKE ALL ON FUNCTION logsvc_internal.make_part_partitions() FROM PUBLIC;

@@ -1,0 +1,136 @@
+-- Searching.  These run as logsvc_reader: row security keeps them inside the
+-- organization of the session.
+
+CREATE OR REPLACE FUNCTION logsvc_internal.search_json(
+  q text DEFAULT NULL, earliest text DEFAULT NULL, latest text DEFAULT NULL,
+  "limit" integer DEFAULT NULL, cursor text DEFAULT NULL, explain boolean DEFAULT NULL,
+  timeout_ms integer DEFAULT NULL, include text[] DEFAULT NULL)
+RETURNS json
+LANGUAGE c VOLATILE PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS 'MODULE_PATHNAME', 'logsvc_search_json';
+COMMENT ON FUNCTION logsvc_internal.search_json(text, text, text, integer, text, boolean, integer, text[])
+  IS 'a search in the query language: the body of GET /api/v1/search';
+
+CREATE OR REPLACE FUNCTION logsvc_internal.query_logs_json(
+  "from" text DEFAULT NULL, "to" text DEFAULT NULL, index text DEFAULT NULL,
+  level text DEFAULT NULL, source text DEFAULT NULL, service text DEFAULT NULL,
+  q text DEFAULT NULL, "order" text DEFAULT NULL, "limit" integer DEFAULT NULL,
+  cursor text DEFAULT NULL, attributes jsonb DEFAULT NULL)
+RETURNS json
+LANGUAGE c VOLATILE PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS 'MODULE_PATHNAME', 'logsvc_query_logs_json';
+COMMENT ON FUNCTION logsvc_internal.query_logs_json(text, text, text, text, text, text, text, text,
+  integer, text, jsonb) IS
+  'events by simple conditions: the body of GET /api/v1/logs; q is free text';
+
+CREATE OR REPLACE FUNCTION logsvc.search(
+  q text DEFAULT NULL, earliest text DEFAULT NULL, latest text DEFAULT NULL,
+  "limit" integer DEFAULT NULL, cursor text DEFAULT NULL, explain boolean DEFAULT NULL,
+  timeout_ms integer DEFAULT NULL, include text[] DEFAULT NULL)
+RETURNS jsonb
+LANGUAGE c VOLATILE PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS 'MODULE_PATHNAME', 'logsvc_search';
+COMMENT ON FUNCTION logsvc.search(text, text, text, integer, text, boolean, integer, text[])
+  IS 'a search in the query language: {data, page, meta} as GET /api/v1/search';
+
+CREATE OR REPLACE FUNCTION logsvc.query_logs(
+  "from" text DEFAULT NULL, "to" text DEFAULT NULL, index text DEFAULT NULL,
+  level text DEFAULT NULL, source text DEFAULT NULL, service text DEFAULT NULL,
+  q text DEFAULT NULL, "order" text DEFAULT NULL, "limit" integer DEFAULT NULL,
+  cursor text DEFAULT NULL, attributes jsonb DEFAULT NULL)
+RETURNS jsonb
+LANGUAGE sql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $$
+  SELECT logsvc_internal.query_logs_json("from", "to", index, level, source, service, q, "order",
+                                         "limit", cursor, attributes)::jsonb
+$$;
+COMMENT ON FUNCTION logsvc.query_logs(text, text, text, text, text, text, text, text, integer,
+  text, jsonb) IS
+  'events by simple conditions: {data, page, meta} as GET /api/v1/logs; q is free text';
+
+CREATE OR REPLACE FUNCTION logsvc.events(q text, "limit" integer DEFAULT NULL)
+RETURNS TABLE (id text, "timestamp" timestamptz, ingested_at timestamptz, event text, level text,
+               source text, service text, index text, trace_id text, span_id text,
+               attributes jsonb)
+LANGUAGE c VOLATILE PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS 'MODULE_PATHNAME', 'logsvc_events';
+COMMENT ON FUNCTION logsvc.events(text, integer) IS
+  'the events of a search as rows, newest first; all of them unless limit is given';
+
+-- The newest 10,000 (specification 8.1).  Of each the 2,000 characters that an
+-- evaluation considers, and one more, so that it is seen that there were more.
+CREATE OR REPLACE FUNCTION logsvc_internal.evaluation_rows_json(q text) RETURNS json
+LANGUAGE sql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $$ SELECT coalesce(json_agg(left(e.event, 2001)), '[]') FROM logsvc.events(q, 10000) e $$;
+COMMENT ON FUNCTION logsvc_internal.evaluation_rows_json(text) IS
+  'the rows of an evaluation that come from a search: event texts, newest first';
+
+CREATE OR REPLACE FUNCTION logsvc_internal.check_query(q text) RETURNS json
+LANGUAGE c VOLATILE PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS 'MODULE_PATHNAME', 'logsvc_check_query';
+COMMENT ON FUNCTION logsvc_internal.check_query(text) IS
+  'warnings and SQL of a query that can be run; raises what the search would';
+
+CREATE OR REPLACE FUNCTION logsvc.explain_query(q text) RETURNS text
+LANGUAGE sql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $$ SELECT logsvc_internal.check_query(q) ->> 'sql' $$;
+COMMENT ON FUNCTION logsvc.explain_query(text) IS
+  'the SQL that a search becomes, with the values of its parameters';
+
+CREATE OR REPLACE FUNCTION logsvc.validate_query(q text) RETURNS jsonb
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+  checked jsonb;
+  what text;
+  details text;
+BEGIN
+  checked := logsvc_internal.check_query(q);
+  RETURN jsonb_build_object('valid', true, 'errors', jsonb_build_array(),
+    'warnings', checked -> 'warnings', 'sql', checked -> 'sql');
+EXCEPTION WHEN SQLSTATE 'LQ001' OR SQLSTATE 'LQ002' OR SQLSTATE 'LS302' THEN
+  GET STACKED DIAGNOSTICS what = MESSAGE_TEXT, details = PG_EXCEPTION_DETAIL;
+  RETURN jsonb_build_object('valid', false,
+    'errors', CASE WHEN details LIKE '[%' THEN details::jsonb
+                   ELSE jsonb_build_array(jsonb_build_object('path', 'q', 'message', what)) END,
+    'warnings', jsonb_build_array(), 'sql', NULL);
+END
+$$;
+COMMENT ON FUNCTION logsvc.validate_query(text) IS
+  'can the query be run? {valid, errors, warnings, sql}: errors as a search raises them, warnings '
+  'also of fields that no event of its time range has';
+
+GRANT EXECUTE ON FUNCTION
+  logsvc_internal.part_scan(bigint, bytea, bytea, text, bytea, timestamptz, timestamptz, text[],
+    boolean, integer, boolean, timestamptz, bigint, integer, text[], text[], text[], boolean[],
+    text[], boolean),
+  logsvc_internal.part_events(bigint, bytea, bytea, text, integer[], text[], text[]),
+  logsvc_internal.group_add(internal, bigint, bytea, bytea, text, bytea, timestamptz, timestamptz,
+    text[], timestamptz[], text[], text[]),
+  logsvc_internal.group_finish(internal),
+  logsvc_internal.group_parts(bigint, bytea, bytea, text, bytea, timestamptz, timestamptz, text[],
+    timestamptz[], text[], text[]),
+  logsvc_internal.group_rows(bytea),
+  logsvc_internal.overview_add(internal, bigint, bytea, bytea, text, bytea, timestamptz, timestamptz,
+    timestamptz[], boolean),
+  logsvc_internal.overview_finish(internal),
+  logsvc_internal.overview_parts(bigint, bytea, bytea, text, bytea, timestamptz, timestamptz,
+    timestamptz[], boolean),
+  logsvc_internal.sort_number(text), logsvc_internal.sort_text(text),
+  logsvc_internal.value_member(text, text), logsvc_internal.value_without(text, text),
+  logsvc_internal.value_eval(text, integer, text[]), logsvc_internal.value_test(text, integer, text[]),
+  logsvc_internal.rex_groups(text, text), logsvc_internal.event_set(text, text[], text[]),
+  logsvc_internal.aggregate_number(text, integer),
+  logsvc_internal.pattern_in_window(text, integer, integer, integer, double precision, boolean),
+  logsvc_internal.earlier_of(text, text), logsvc_internal.later_of(text, text),
+  logsvc_internal.first_known(text), logsvc_internal.last_known(text)
+TO logsvc_reader;
