@@ -3,6 +3,8 @@
 use strict;
 use warnings;
 
+use Digest::SHA;
+
 my @order = qw(base ipc pattern access store ingest query evaluation mail workspace http workers);
 my %rank;
 @rank{@order} = (0 .. $#order);
@@ -34,6 +36,14 @@ my @libraries = (
 
 my @problems;
 sub problem { push @problems, join ': ', @_ }
+
+sub read_lines
+{
+	my ($file) = @_;
+	open my $in, '<', $file or return;
+	chomp(my @lines = <$in>);
+	return @lines;
+}
 
 my @files = grep { !/src\/query\/(parser|lexer)\.[ch]$/ } split /\n/, `git ls-files --cached --others --exclude-standard 'src/*.c' 'src/*.h' 'src/*.y' 'src/*.l'`;
 for my $file (grep { -e } @files)
@@ -111,6 +121,26 @@ problem($_, 'is not formatted (clang-format -i)') for split /\n/, $unformatted;
 
 # Locks that everybody may take keep nobody waiting.
 problem($_, 'advisory locks are for everybody who may run SQL') for split /\n/, `grep -nE 'pg_[a-z_]*advisory' sql/schema/*.sql sql/api/*.sql`;
+
+# Each part of the SQL is loaded once, and a change of tables has its step of an upgrade.
+{
+	my @listed = grep { /^[^#]/ } read_lines('sql/load_order');
+	my %listed;
+	$listed{"sql/$_"}++ foreach @listed;
+	my @parts = sort glob 'sql/schema/*.sql sql/api/*.sql';
+	problem('sql/load_order', "$_ is listed " . ($listed{$_} // 0) . ' times') foreach grep { ($listed{$_} // 0) != 1 } @parts;
+	problem('sql/load_order', "$_ is not there") foreach grep { !-e } sort keys %listed;
+	my ($version) = join('', read_lines('logsvc.control')) =~ /default_version = '(.*?)'/;
+	my ($step) = glob "sql/upgrade/*--$version.sql";
+	my $sum = Digest::SHA->new(256);
+	$sum->addfile($_) foreach grep { m{/schema/} } @parts;
+	my $expected = '-- schema ' . substr($sum->hexdigest, 0, 16);
+	if (!defined $step) { problem('sql/upgrade', "no step to $version"); }
+	elsif ((read_lines($step))[0] ne $expected)
+	{
+		problem($step, "sql/schema has changed: write the change here, and the first line '$expected'");
+	}
+}
 
 # Nothing of one machine, no registry.
 for (split /\n/, `git grep -nE '(^|[^a-zA-Z0-9_.])/(work|home|root)/' -- ':!test/lint.pl' 2>/dev/null`)

@@ -41,6 +41,11 @@ TEST_SHIPPERS = $(if $(findstring rsyslog,$(TEST_TAP)),build/shippers)
 build/shippers: docker/test-shippers.txt
 	@PG_CONFIG='$(PG_CONFIG)' docker/deps.sh test-shippers.txt
 	@mkdir -p $(@D) && touch $@
+# The version before this one, as it was released.
+TEST_RELEASED = $(if $(findstring upgrade,$(TEST_TAP)),$(patsubst sql/released/logsvc--%.sql,build/released/%/built,$(wildcard sql/released/*.sql)))
+build/released/%/built: sql/released/versions test/upgrade/build-released
+	@PG_CONFIG='$(PG_CONFIG)' test/upgrade/build-released $*
+	@touch $@
 build/npm/installed: $(wildcard test/npm/*)
 	@docker/test-npm.sh $(@D)
 	@touch $@
@@ -53,13 +58,13 @@ test-debug-install:
 # On a fresh machine deps brings what the next make needs to see.
 test: deps
 	@$(MAKE) --no-print-directory run-tests
-run-tests: test-debug-install $(TEST_UNIT) $(TEST_PROGRAMS) $(TEST_NPM) $(TEST_SHIPPERS)
+run-tests: test-debug-install $(TEST_UNIT) $(TEST_PROGRAMS) $(TEST_NPM) $(TEST_SHIPPERS) $(TEST_RELEASED)
 	$(staged) $(TEST_UNIT) $(TEST_REGRESS) $(TEST_PGTAP) $(TEST_TAP)
 check-regress: test-debug-install
 	$(staged) $(TEST_REGRESS)
 check-pgtap: test-debug-install
 	$(staged) $(TEST_PGTAP)
-check-tap: test-debug-install $(TEST_PROGRAMS) $(TEST_NPM) $(TEST_SHIPPERS)
+check-tap: test-debug-install $(TEST_PROGRAMS) $(TEST_NPM) $(TEST_SHIPPERS) $(TEST_RELEASED)
 	$(staged) $(TEST_TAP)
 
 # Other versions of PostgreSQL, in folders of other Debian suites (test/servers); root only.

@@ -1,3 +1,3 @@
--- schema b1b7dec73e62b6e2
+-- schema f1c1b677339da752
 --
 -- From 0.1 to 0.2: no table has changed.
