@@ -12,7 +12,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "src/access/internal.h"
+#include "src/access/access_internal.h"
 
 #include "miscadmin.h"
 #include "utils/builtins.h"

@@ -9,7 +9,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "src/access/internal.h"
+#include "src/access/access_internal.h"
 
 #include "catalog/pg_type.h"
 #include "miscadmin.h"

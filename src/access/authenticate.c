@@ -9,7 +9,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "src/access/internal.h"
+#include "src/access/access_internal.h"
 
 #define MAX_SECRET 256
 

@@ -23,7 +23,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "src/access/internal.h"
+#include "src/access/access_internal.h"
 
 #include "access/xact.h"
 #include "access/xlog.h"

@@ -6,7 +6,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "src/access/internal.h"
+#include "src/access/access_internal.h"
 
 #include "access/xact.h"
 #include "catalog/pg_type.h"

@@ -9,7 +9,7 @@
 #ifndef LS_OAUTH_INTERNAL_H
 #define LS_OAUTH_INTERNAL_H
 
-#include "src/access/internal.h"
+#include "src/access/access_internal.h"
 #include "src/base/curl.h"
 
 typedef struct ls_oauth_provider

@@ -11,7 +11,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "src/access/internal.h"
+#include "src/access/access_internal.h"
 
 #include "catalog/pg_type.h"
 #include "funcapi.h"

@@ -8,7 +8,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "src/access/internal.h"
+#include "src/access/access_internal.h"
 
 #include "access/htup_details.h"
 #include "executor/spi.h"

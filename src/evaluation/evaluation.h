@@ -20,7 +20,7 @@
 #define LS_EVALUATION_H
 
 #include "src/base/base.h"
-#include "src/evaluation/evaluation_core.h"
+#include "src/verdict/evaluation_core.h"
 
 /* Longest life of a call, repair included (decision 40), and of a reservation. */
 #define LS_EVALUATION_CALL_SECONDS 55

@@ -14,7 +14,7 @@
 
 #include "utils/timestamp.h"
 
-#include "src/evaluation/protocol_internal.h"
+#include "src/model/protocol_internal.h"
 
 #define COMPLAINT_INTERVAL 10000 /* ms between two that differ */
 

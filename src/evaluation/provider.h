@@ -9,7 +9,7 @@
 #define LS_PROVIDER_H
 
 #include "src/evaluation/evaluation.h"
-#include "src/evaluation/protocol.h"
+#include "src/model/protocol.h"
 
 typedef struct ls_provider_problem
 {

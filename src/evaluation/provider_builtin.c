@@ -15,8 +15,8 @@
 #include "portability/instr_time.h"
 #include "utils/memutils.h"
 
-#include "src/evaluation/judge.h"
-#include "src/evaluation/request_reader.h"
+#include "src/judge/judge.h"
+#include "src/verdict/request_reader.h"
 
 #define BUILTIN_MODEL "builtin-lexical"
 

@@ -8,7 +8,7 @@
 #include "src/ingest/accept.h"
 
 #include "src/access/access.h"
-#include "src/store/event_id.h"
+#include "src/part/event_id.h"
 
 void
 ls_accept_begin(ls_accept *accept)

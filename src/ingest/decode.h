@@ -14,7 +14,7 @@
 #ifndef LS_DECODE_H
 #define LS_DECODE_H
 
-#include "src/store/part.h"
+#include "src/part/part.h"
 
 /* ---- what a body is decoded with ---- */
 

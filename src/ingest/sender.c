@@ -9,7 +9,7 @@
 #include "src/ingest/ingest.h"
 
 #include "src/access/access.h"
-#include "src/store/event_id.h"
+#include "src/part/event_id.h"
 
 /* Beyond so many events a batch's ids are not listed. */
 #define MAX_LISTED_IDS 1000

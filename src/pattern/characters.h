@@ -11,7 +11,7 @@
 #ifndef LS_PATTERN_CHARACTERS_H
 #define LS_PATTERN_CHARACTERS_H
 
-#include "src/pattern/internal.h"
+#include "src/pattern/pattern_internal.h"
 
 #define C_WORD 1
 #define C_DIGIT 2

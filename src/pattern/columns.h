@@ -11,7 +11,7 @@
 #ifndef LS_PATTERN_COLUMNS_H
 #define LS_PATTERN_COLUMNS_H
 
-#include "src/pattern/internal.h"
+#include "src/pattern/pattern_internal.h"
 
 #define MAX_COLUMNS 12
 #define TIME_COLUMNS 10 /* the first ones: there times are looked for */

@@ -10,7 +10,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "src/pattern/internal.h"
+#include "src/pattern/pattern_internal.h"
 
 /* Variables say nothing, and punctuation is everywhere. */
 static inline bool

@@ -16,7 +16,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "src/pattern/internal.h"
+#include "src/pattern/pattern_internal.h"
 
 #include <math.h>
 

@@ -8,7 +8,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "src/pattern/internal.h"
+#include "src/pattern/pattern_internal.h"
 
 uint64_t *
 ls_copy_codes(miner *m, const uint64_t *codes, uint32_t n)

@@ -5,7 +5,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "src/pattern/internal.h"
+#include "src/pattern/pattern_internal.h"
 
 static int
 clamp(int value, int low, int high)

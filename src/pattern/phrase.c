@@ -11,7 +11,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "src/pattern/internal.h"
+#include "src/pattern/pattern_internal.h"
 
 #define MAX_GAP 5
 #define MAX_PHRASE_TOKENS 48 /* longer groups have no gaps */

@@ -11,7 +11,7 @@
 #ifndef LS_PATTERN_RENDER_H
 #define LS_PATTERN_RENDER_H
 
-#include "src/pattern/internal.h"
+#include "src/pattern/pattern_internal.h"
 
 /* A pattern while it is made. */
 typedef struct draft

@@ -12,7 +12,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "src/pattern/internal.h"
+#include "src/pattern/pattern_internal.h"
 
 #define MAX_UNIT 8
 

@@ -8,7 +8,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "src/pattern/internal.h"
+#include "src/pattern/pattern_internal.h"
 
 /* Fewer are sorted by insertion. */
 #define FEW_ITEMS 24

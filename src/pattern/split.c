@@ -8,7 +8,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "src/pattern/internal.h"
+#include "src/pattern/pattern_internal.h"
 
 #define MAX_SPLITS 32
 #define MANY_FORMS 16 /* enough, even where the forms share a single word */

@@ -11,7 +11,7 @@
 #include "src/query/query.h"
 
 #include "src/ingest/decode.h"
-#include "src/store/scan.h"
+#include "src/scan/scan.h"
 
 ls_filter *
 ls_search_node(ls_search *search, ls_filter_op op, uint32 n_children)

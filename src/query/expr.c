@@ -9,7 +9,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "src/query/internal.h"
+#include "src/query/language_internal.h"
 #include "src/query/parser.h"
 
 #include <math.h>

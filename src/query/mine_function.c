@@ -20,7 +20,7 @@
 
 #include "src/pattern/pattern.h"
 #include "src/query/value.h"
-#include "src/store/scan.h"
+#include "src/scan/scan.h"
 
 PG_FUNCTION_INFO_V1(logsvc_pattern_in_window);
 

@@ -10,7 +10,7 @@
 #include "executor/spi.h"
 #include "utils/builtins.h"
 
-#include "src/store/event_id.h"
+#include "src/part/event_id.h"
 
 PG_FUNCTION_INFO_V1(logsvc_event_json);
 PG_FUNCTION_INFO_V1(logsvc_context_json);

@@ -10,7 +10,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "src/query/internal.h"
+#include "src/query/language_internal.h"
 #include "src/query/parser.h"
 
 typedef struct keyword

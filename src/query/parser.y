@@ -13,11 +13,11 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "src/query/internal.h"
+#include "src/query/language_internal.h"
 }
 
 %code requires {
-#include "src/query/internal.h"
+#include "src/query/language_internal.h"
 }
 
 %code {

@@ -22,7 +22,7 @@
 #include "utils/timestamp.h"
 
 #include "src/query/value.h"
-#include "src/store/scan.h"
+#include "src/scan/scan.h"
 
 /* An order of more bytes than this becomes a column when stages repeat it. */
 #define LONG_ORDER 1024

@@ -21,7 +21,7 @@
 #include "catalog/pg_type.h"
 #include "utils/builtins.h"
 
-#include "src/store/scan.h"
+#include "src/scan/scan.h"
 
 /* ---- names ---- */
 

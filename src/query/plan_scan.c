@@ -12,7 +12,7 @@
 #include "utils/array.h"
 #include "utils/timestamp.h"
 
-#include "src/store/event_id.h"
+#include "src/part/event_id.h"
 #include "src/store/store.h"
 
 /* ---- what a stage does ---- */

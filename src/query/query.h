@@ -36,7 +36,7 @@
 
 #include "src/access/access.h"
 #include "src/query/ast.h"
-#include "src/store/filter.h"
+#include "src/part/filter.h"
 
 /* Rows of a page (decision 75). */
 #define LS_SEARCH_LIMIT 1000

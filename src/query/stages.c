@@ -5,7 +5,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "src/query/internal.h"
+#include "src/query/language_internal.h"
 #include "src/query/parser.h"
 
 #include <stdlib.h>

@@ -29,7 +29,7 @@
 #include "utils/timestamp.h"
 
 #include "src/ingest/ingest.h"
-#include "src/store/scan.h"
+#include "src/scan/scan.h"
 
 typedef struct receiver
 {

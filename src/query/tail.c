@@ -25,7 +25,7 @@
 #include "storage/lwlock.h"
 #include "utils/builtins.h"
 
-#include "src/store/event_id.h"
+#include "src/part/event_id.h"
 
 PG_FUNCTION_INFO_V1(logsvc_tail);
 

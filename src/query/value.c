@@ -21,8 +21,8 @@
 #include <float.h>
 #include <math.h>
 
-#include "src/store/match.h"
-#include "src/store/scan.h"
+#include "src/part/match.h"
+#include "src/scan/scan.h"
 
 /* Of one expression for one row: many texts on the way to one. */
 #define SCRATCH_LIMIT ((size_t) 64 * 1024 * 1024)

@@ -19,8 +19,8 @@
 #include <math.h>
 
 #include "src/query/value.h"
-#include "src/store/match.h"
-#include "src/store/scan.h"
+#include "src/part/match.h"
+#include "src/scan/scan.h"
 
 PG_FUNCTION_INFO_V1(logsvc_value_eval);
 PG_FUNCTION_INFO_V1(logsvc_value_test);

@@ -16,7 +16,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "src/store/scan_internal.h"
+#include "src/scan/part_scan.h"
 
 #include "catalog/namespace.h"
 #include "catalog/pg_type.h"

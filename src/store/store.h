@@ -9,8 +9,8 @@
 #define LS_STORE_H
 
 #include "src/base/base.h"
-#include "src/store/filter.h"
-#include "src/store/part.h"
+#include "src/part/filter.h"
+#include "src/part/part.h"
 
 #include "utils/date.h"
 

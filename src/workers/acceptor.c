@@ -15,7 +15,7 @@
 #include "utils/guc.h"
 #include "utils/memutils.h"
 
-#include "src/http/http.h"
+#include "src/api/http.h"
 #include "src/ingest/ingest.h"
 
 #define REQUEST_RING ((Size) 4 * 1024 * 1024)

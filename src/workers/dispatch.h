@@ -17,7 +17,7 @@
 #include "utils/hsearch.h"
 #include "utils/timestamp.h"
 
-#include "src/http/gateway.h"
+#include "src/gateway/gateway.h"
 #include "src/workers/fair.h"
 #include "src/workers/known.h"
 

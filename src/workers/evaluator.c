@@ -14,7 +14,7 @@
 
 #include "src/base/curl.h"
 #include "src/evaluation/evaluation.h"
-#include "src/http/http.h"
+#include "src/api/http.h"
 
 #define REQUEST_RING ((Size) 2 * 1024 * 1024)
 #define RESPONSE_RING ((Size) 512 * 1024)

@@ -11,7 +11,7 @@
 #include "miscadmin.h"
 #include "utils/memutils.h"
 
-#include "src/http/http.h"
+#include "src/api/http.h"
 
 #define REQUEST_RING ((Size) 256 * 1024)
 #define RESPONSE_RING ((Size) 1024 * 1024)

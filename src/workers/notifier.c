@@ -15,8 +15,8 @@
 #include "utils/timestamp.h"
 
 #include "src/base/curl.h"
-#include "src/mail/mail.h"
-#include "src/mail/mail_message.h"
+#include "src/notify/mail.h"
+#include "src/notify/mail_message.h"
 
 #define IN_FLIGHT 8
 #define CONNECT_TIMEOUT 10000 /* ms */

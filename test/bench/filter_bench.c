@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "src/store/filter.h"
+#include "src/part/filter.h"
 
 static ls_buf header, body;
 

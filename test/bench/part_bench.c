@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "src/store/part.h"
+#include "src/part/part.h"
 
 #define BATCH 1000
 

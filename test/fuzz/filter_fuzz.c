@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/store/filter.h"
+#include "src/part/filter.h"
 
 static void
 require(bool condition)

@@ -1,7 +1,7 @@
 /* judge_fuzz.c: the built-in evaluator on any text: rows, items and criteria of one input. */
 #include <stdlib.h>
 
-#include "src/evaluation/judge.h"
+#include "src/judge/judge.h"
 
 extern int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

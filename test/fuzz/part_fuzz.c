@@ -8,7 +8,7 @@
  */
 #include <stdlib.h>
 
-#include "src/store/part.h"
+#include "src/part/part.h"
 
 static void
 require(bool condition)

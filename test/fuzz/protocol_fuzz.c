@@ -4,7 +4,7 @@
  */
 #include <stdlib.h>
 
-#include "src/evaluation/protocol.h"
+#include "src/model/protocol.h"
 
 #define require(condition) \
 	do                     \

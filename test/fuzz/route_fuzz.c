@@ -8,8 +8,8 @@
 #include <stdlib.h>
 
 /* Whole files: they are not part of the library of pure sources. */
-#include "src/http/http_syntax.c"
-#include "src/http/routes.c"
+#include "src/gateway/http_syntax.c"
+#include "src/gateway/routes.c"
 
 #define CHECK(condition) \
 	if (!(condition))    \

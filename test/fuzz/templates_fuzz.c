@@ -6,7 +6,7 @@
  */
 #include <stdlib.h>
 
-#include "src/store/part_impl.h"
+#include "src/part/part_impl.h"
 
 static void
 require(bool condition)

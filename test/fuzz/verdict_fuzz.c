@@ -4,7 +4,7 @@
  */
 #include <stdlib.h>
 
-#include "src/evaluation/evaluation_core.h"
+#include "src/verdict/evaluation_core.h"
 
 #define require(condition) \
 	do                     \

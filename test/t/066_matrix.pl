@@ -19,7 +19,7 @@ $t->sql('UPDATE logsvc_internal.rate_limit SET per_minute = 1000000');
 
 my @routes;
 my $read = 0;
-my $definitions = slurp_file('src/http/routes.def');
+my $definitions = slurp_file('src/gateway/routes.def');
 while ($definitions =~ /^LS_ROUTE\((\w+),\s*"(\w+)",\s*"([^"]*)",\s*"(\w*)",\s*"([\w:]*)",\s*"([\w:]*)",\s*"(\w*)",\s*LS_POOL_(\w+),\s*"([\w.]*)",\s*(\d+),/gm)
 {
 	my %r = (name => $1, method => $2, path => $3, credentials => $4, permission => $5, scope => $6,

@@ -62,7 +62,7 @@ my %who = (
 	session => sub { (session => $other->{cookie}, organization => 'other') });
 $other->{cookie} = $t->session($other->{email});
 
-my $definitions = slurp_file('src/http/routes.def');
+my $definitions = slurp_file('src/gateway/routes.def');
 my @named;
 while ($definitions =~ /^LS_ROUTE\(\w+,\s*"(\w+)",\s*"([^"]*\{\w+\}[^"]*)",\s*"(\w+)",.*?LS_POOL_\w+,\s*"([\w.]*)",\s*(\d+)/gms)
 {

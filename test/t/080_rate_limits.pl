@@ -294,7 +294,7 @@ sub reads_events
 	return scalar grep { reads_events($_) } $body{$name} =~ /\b(logsvc(?:_internal)?\.\w+)/g;
 }
 my %timed = map { $_ => 1 } split /\n/, $t->sql('SELECT class FROM logsvc_internal.rate_limit WHERE timed');
-my $routes = PostgreSQL::Test::Utils::slurp_file('src/http/routes.def');
+my $routes = PostgreSQL::Test::Utils::slurp_file('src/gateway/routes.def');
 my ($n_routes, $n_reading) = (0, 0);
 while ($routes =~ /^LS_ROUTE\((\w+),((?:\s*"[^"]*",){5})\s*"([^"]*)",\s*LS_POOL_EXECUTOR,\s*"([\w.]+)"/mg)
 {

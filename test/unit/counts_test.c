@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/store/part.h"
+#include "src/part/part.h"
 #include "test/unit/tap.h"
 
 #define NOON INT64_C(1790078400000000) /* 2026-09-22T12:00:00Z */

@@ -4,7 +4,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 
-#include "src/evaluation/evaluation_core.h"
+#include "src/verdict/evaluation_core.h"
 
 static ls_arena *arena;
 static ls_validation_errors errors;

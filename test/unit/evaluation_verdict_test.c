@@ -1,7 +1,7 @@
 /* evaluation_verdict_test.c: a model's reply against the request, decision by decision. */
 #include "test/unit/tap.h"
 
-#include "src/evaluation/evaluation_core.h"
+#include "src/verdict/evaluation_core.h"
 
 static ls_arena *arena;
 static ls_validation_errors problems;

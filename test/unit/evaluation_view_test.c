@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "src/evaluation/evaluation_core.h"
+#include "src/verdict/evaluation_core.h"
 
 #define KEY "0123456789abcdef0123456789ABCDEF"
 

@@ -6,8 +6,8 @@
  */
 #include <stdlib.h>
 
-#include "src/store/event_id.h"
-#include "src/store/filter.h"
+#include "src/part/event_id.h"
+#include "src/part/filter.h"
 #include "test/unit/tap.h"
 
 static ls_arena *arena;

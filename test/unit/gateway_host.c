@@ -22,7 +22,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "src/http/gateway.h"
+#include "src/gateway/gateway.h"
 
 #define MAX_DELAYED 4096
 

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "src/evaluation/judge.h"
+#include "src/judge/judge.h"
 
 #define CASE_MAX_ROWS 64
 #define CASE_MAX_ITEMS 16

@@ -5,7 +5,7 @@
  * row tells a failure itself.  Beside a row of the failure, before and after it, it must fail.
  * The honest rows below them look alike and must be judged as before.
  */
-#include "src/evaluation/judge_internal.h"
+#include "src/judge/judge_internal.h"
 #include "test/unit/tap.h"
 
 static ls_arena *arena;

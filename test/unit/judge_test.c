@@ -1,7 +1,7 @@
 /* judge_test.c: the built-in evaluator, behaviour by behaviour, and its floor on the cases. */
 #include <time.h>
 
-#include "src/evaluation/judge_internal.h"
+#include "src/judge/judge_internal.h"
 #include "test/unit/tap.h"
 #include "test/unit/judge_cases.h"
 

@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "src/mail/mail_message.h"
+#include "src/notify/mail_message.h"
 
 static ls_arena *arena;
 

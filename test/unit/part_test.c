@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 
-#include "src/store/part.h"
+#include "src/part/part.h"
 
 static ls_arena *arena;
 

@@ -3,8 +3,8 @@
 
 #include <stdlib.h>
 
-#include "src/evaluation/protocol.h"
-#include "src/evaluation/sigv4.h"
+#include "src/model/protocol.h"
+#include "src/model/sigv4.h"
 #include "test/unit/protocol_schema.h"
 
 #define KEY "0123456789abcdef0123456789ABCDEF"

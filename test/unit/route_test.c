@@ -3,8 +3,8 @@
 
 /* Whole files: they are not part of the library of pure sources. */
 #define LS_ROUTES_DEF "test/unit/route_test.def"
-#include "src/http/http_syntax.c"
-#include "src/http/routes.c"
+#include "src/gateway/http_syntax.c"
+#include "src/gateway/routes.c"
 
 static void
 check_route(const char *method, const char *path, const char *expected, const char *parameter)

@@ -7,7 +7,7 @@
 
 #include <stdlib.h>
 
-#include "src/evaluation/sigv4.h"
+#include "src/model/sigv4.h"
 
 #define KEY_ID "AKIDEXAMPLE"
 #define SECRET "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY"

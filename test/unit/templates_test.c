@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "src/store/part_impl.h"
+#include "src/part/part_impl.h"
 #include "test/unit/tap.h"
 
 static ls_arena *arena;

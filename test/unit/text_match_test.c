@@ -1,7 +1,7 @@
 /* text_match_test.c: substrings, phrases, wildcards and numbers in single texts. */
 #include <time.h>
 
-#include "src/store/filter_internal.h"
+#include "src/part/filter_eval.h"
 #include "test/unit/tap.h"
 
 static ls_arena *arena;

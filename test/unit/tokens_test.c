@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/store/filter.h"
+#include "src/part/filter.h"
 #include "test/unit/tap.h"
 
 static ls_arena *arena;

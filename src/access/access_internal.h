@@ -1,0 +1,207 @@
+/*-------------------------------------------------------------------------
+ *
+ * access_internal.h
+ *	  What the files of this folder share: permissions, the epoch, caches and
+ *	  lookups.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef LS_ACCESS_INTERNAL_H
+#define LS_ACCESS_INTERNAL_H
+
+#include "src/access/access.h"
+
+#include "executor/spi.h"
+#include "utils/hsearch.h"
+
+/* ---- permission.c ---- */
+
+/* Bit of a permission; 0 for a name that is none. */
+extern uint32 ls_permission_bit(const char *name);
+extern uint32 ls_scope_bit(const char *name, size_t len);
+
+/* The letter of an API key's scope: I ingest-only, R read-only, F full-access. */
+extern char ls_key_scope(const char *name);
+extern const char *ls_key_scope_name(char letter);
+
+/*
+ * What a permission demands of who has it: the letters of credentials as in routes.def (without
+ * U), and the scope of tokens, "" when no token has it.
+ */
+#define LS_CREDENTIAL_LETTERS 8
+extern const char *ls_permission_demands(const char *name, char credentials[LS_CREDENTIAL_LETTERS]);
+
+/* Fills role_permits and permissions from kind, role, scopes and key_scope. */
+extern void ls_principal_resolve(ls_principal *principal);
+
+/*
+ * What `made` may do and `maker` may not, as bits; left out is what no
+ * credential of the maker's kind can have.  Both are resolved.
+ */
+extern uint32 ls_rights_beyond(const ls_principal *maker, const ls_principal *made);
+
+/* The names of permissions as text[], in the order of the table. */
+extern Datum ls_permission_names(uint32 bits);
+
+/* ---- epoch.c ---- */
+
+/* May lookups be cached now, in this transaction and process? */
+extern bool ls_access_cacheable(void);
+
+extern void ls_epoch_register(bool preloaded);
+
+#define LS_CACHE_KEY 32
+#define LS_CACHE_ABSENTS 256
+
+typedef enum ls_cache_result
+{
+	LS_CACHE_MISS,
+	LS_CACHE_HIT,
+	LS_CACHE_ABSENT /* known not to exist */
+} ls_cache_result;
+
+/*
+ * A cache of one process over access data, emptied whenever the epoch moves.
+ * Bounded: when full it is emptied; what does not exist goes to a small table
+ * of its own, so that guessing keys does not push out live ones.
+ */
+typedef struct ls_cache
+{
+	const char *name;
+	size_t value_size;
+	uint64 epoch;
+	MemoryContext context;
+	HTAB *table;
+	uint8 absent[LS_CACHE_ABSENTS][LS_CACHE_KEY];
+	bool absent_used[LS_CACHE_ABSENTS];
+} ls_cache;
+
+/* HIT: *value points to the stored value, good until the next call. */
+extern ls_cache_result ls_cache_find(ls_cache *cache, const uint8 key[LS_CACHE_KEY], void **value);
+
+/* Stores a value (NULL: absent) that was looked up at `epoch`. */
+extern void ls_cache_store(ls_cache *cache, const uint8 key[LS_CACHE_KEY], const void *value,
+						   uint64 epoch);
+
+/*
+ * Memory for what a value of the cache points to: as long as the value, if it is
+ * stored next and at the same epoch.  Only when ls_access_cacheable().
+ */
+extern void *ls_cache_memory(ls_cache *cache, size_t size, uint64 epoch);
+
+/* ---- lookup.c ---- */
+
+/*
+ * Runs one prepared query of `text` over committed data with the rights of the
+ * extension's owner, and hands its rows to `row` while SPI is connected.
+ * *plan keeps the plan.  The text must name everything with its schema and use
+ * no operators: the session's search_path applies to it.
+ */
+typedef struct ls_lookup
+{
+	const char *text;
+	int n_args;
+	const Oid *types;
+	SPIPlanPtr *plan;
+	Datum values[4];
+	bool nulls[4];
+	bool write; /* not read-only */
+	void (*row)(void *context, HeapTuple tuple, TupleDesc desc);
+	void *context;
+} ls_lookup;
+
+/*
+ * In a transaction: raises on error.  Outside of one: runs one, and false says
+ * that it failed, with *caught.
+ */
+extern bool ls_lookup_run(ls_lookup *lookup, ls_caught *caught);
+
+/*
+ * Finds the principal that a secret (its SHA-256) or `known` (its ids) stands
+ * for, fills *out, and returns LS_ALLOWED, or what is wrong with it.
+ * INTERNAL: the lookup failed, see *caught.
+ */
+extern ls_error_id ls_find_secret(const uint8 hash[LS_SHA256_LENGTH], ls_principal *out,
+								  ls_caught *caught);
+extern ls_error_id ls_find_principal(const ls_principal *known, ls_principal *out,
+									 ls_caught *caught);
+
+/*
+ * The principal of a session, by the SHA-256 of its cookie, in an organization
+ * (slug or id; empty, unknown and foreign ones: in none).  LS_ALLOWED,
+ * SESSION_EXPIRED, or INTERNAL as above.
+ */
+extern ls_error_id ls_find_session(const uint8 hash[LS_SHA256_LENGTH], ls_str organization,
+								   ls_principal *out, ls_caught *caught);
+
+/* Past its expiry?  LS_ALLOWED, PAT_EXPIRED, API_KEY_EXPIRED or SESSION_EXPIRED. */
+extern ls_error_id ls_principal_expired(const ls_principal *principal);
+
+/* Notes that the credential is in use, at most every ten minutes. */
+extern void ls_touch_credential(const ls_principal *principal);
+
+/* ---- principal.c ---- */
+
+extern void ls_principal_register(void);
+
+/* For the rest of the session, as SET would; kind NONE: for no one. */
+extern void ls_principal_set_session(const ls_principal *principal);
+
+extern LS_NORETURN void ls_raise_access(ls_error_id error);
+
+/* INSUFFICIENT_SCOPE or FORBIDDEN for want of a permission: says what is missing. */
+extern LS_NORETURN void ls_raise_refusal(const ls_principal *principal, ls_error_id error,
+										 const char *permission);
+
+/* ---- user_session.c ---- */
+
+/*
+ * The name of a cookie of ours as browsers send it: with the prefix __Host- when users
+ * come by https, so that no other host of the domain can have set it.  As
+ * logsvc_internal.cookie makes it.  `name` must have room for it.
+ */
+#define LS_COOKIE_NAME_SIZE 64
+extern ls_str ls_cookie_name(const char *plain, char name[LS_COOKIE_NAME_SIZE]);
+
+/* Does the request have a session cookie, good or not? */
+extern bool ls_has_session_cookie(const ls_request *request);
+
+/* The secret of the request's session cookie, if it has one of the right form. */
+extern bool ls_session_cookie(const ls_request *request, ls_str *secret);
+
+/*
+ * Whose session it is, in the organization that the request names (none, when it
+ * names none or the user is no member).  LS_ALLOWED, SESSION_EXPIRED or INTERNAL,
+ * with *caught.
+ */
+extern ls_error_id ls_authenticate_session(const ls_request *request, ls_str secret,
+										   ls_principal *out, ls_caught *caught);
+
+/* Is the origin of that URL one that ls_origin_allowed allows? */
+extern bool ls_url_allowed(ls_str url);
+
+/* ---- oauth.c ---- */
+
+extern void ls_oauth_register(bool preloaded);
+
+/* ---- allowlist.c ---- */
+
+/*
+ * May the principal of this SQL session be used from its client's address?
+ * LS_ALLOWED, IP_NOT_ALLOWED, or INTERNAL with *caught.
+ */
+extern ls_error_id ls_check_session_address(const ls_principal *principal, ls_caught *caught);
+
+/* ---- password.c ---- */
+
+extern void ls_password_register(bool preloaded);
+
+/* ---- rate_limit.c ---- */
+
+extern void ls_rate_limit_register(void);
+
+/* As ls_rate_limit_take, at another time than now. */
+extern bool ls_rate_limit_take_at(const char *class_name, const uint8 key[16], int limit_per_minute,
+								  ls_time now, ls_rate_state *state);
+
+#endif /* LS_ACCESS_INTERNAL_H */

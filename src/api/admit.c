@@ -1,0 +1,318 @@
+/*-------------------------------------------------------------------------
+ *
+ * admit.c
+ *	  Who may go on with a request: credential, address, scope and role, rate
+ *	  limit, size, in this order for every pool.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "src/api/http.h"
+
+/* The class that counts seconds instead of requests. */
+#define EXECUTOR_CLASS "executor"
+
+void
+ls_http_refuse(ls_response *response, ls_arena *arena, ls_error_id id, const char *message,
+			   const char *details)
+{
+	const ls_error_info *info = &ls_error_table[id];
+	ls_buf body;
+
+	ls_buf_init(&body, arena);
+	ls_error_body(&body, id, message, details);
+	response->status = info->status;
+	response->content_type = ls_str_make(NULL, 0);
+	response->body = ls_str_make(body.data, body.len);
+	if (info->status == 401)
+		ls_response_header(response, LS_STR("WWW-Authenticate"), LS_STR("Bearer"));
+	else if (info->status == 503)
+		ls_response_header(response, LS_STR("Retry-After"),
+						   id == LS_ERROR_AI_PROVIDER_NOT_EU ? LS_STR("30") : LS_STR("1"));
+}
+
+static ls_str
+number_text(ls_arena *arena, long long number)
+{
+	ls_buf buf;
+
+	ls_buf_init(&buf, arena);
+	ls_buf_printf(&buf, "%lld", number);
+	return ls_str_make(buf.data, buf.len);
+}
+
+/* Says which class, its limit, when to come again, and where an operator sets it. */
+static void
+refuse_rate(ls_response *response, ls_arena *arena, const char *class_name, const ls_rate_class *of,
+			const ls_rate_state *state, const char *what)
+{
+	static const char *const counted[] = {[LS_RATE_ORGANIZATION] = "organization",
+										  [LS_RATE_CALLER] = "caller",
+										  [LS_RATE_USER] = "user",
+										  [LS_RATE_ADDRESS] = "address"};
+	const char *unit = strcmp(class_name, EXECUTOR_CLASS) == 0 ? "seconds" : "requests";
+	ls_buf message;
+	ls_buf details;
+
+	ls_buf_init(&message, arena);
+	ls_buf_printf(&message,
+				  "%s: rate class %s allows %d %s a minute for each %s; try again in %d seconds",
+				  what, class_name, of->per_minute, unit, counted[of->scope], state->retry_after);
+	ls_buf_char(&message, '\0');
+	ls_buf_init(&details, arena);
+	ls_buf_printf(&details,
+				  "[{\"path\":\"%s\",\"code\":\"rate_limit\",\"message\":\"%d %s a minute for each "
+				  "%s; an operator sets it in table logsvc_internal.rate_limit\"}]",
+				  class_name, of->per_minute, unit, counted[of->scope]);
+	ls_buf_char(&details, '\0');
+	ls_http_refuse(response, arena, LS_ERROR_RATE_LIMIT_EXCEEDED,
+				   message.failed ? NULL : message.data, details.failed ? NULL : details.data);
+	ls_response_header(response, LS_STR("Retry-After"), number_text(arena, state->retry_after));
+}
+
+/* Headers of the answer that were set before the request was handed over. */
+static void
+take_headers(const ls_request *request, ls_response *response)
+{
+	ls_frame_kind kind;
+	ls_request ignored;
+	ls_response carried;
+
+	if (!ls_frame_parse(request->carried, &kind, &ignored, &carried) || kind != LS_FRAME_RESPONSE)
+		return;
+	for (int i = 0; i < carried.n_headers; i++)
+		ls_response_header(response, carried.headers[i].name, carried.headers[i].value);
+}
+
+/*
+ * Sets the rate headers of the request's class, and counts the request against it
+ * unless it is refused already (then they say what is left) or was handed over.
+ */
+static bool
+within_rate(const ls_request *request, const ls_principal *principal, bool refused, ls_arena *arena,
+			ls_response *response)
+{
+	const ls_route *route = &ls_routes[request->route];
+	ls_rate_state state;
+	ls_rate_class of;
+	uint8 key[16];
+	bool within = true;
+
+	if (request->carried.len > 0)
+	{
+		take_headers(request, response);
+		return true;
+	}
+	if (route->rate_class[0] == '\0' || !ls_rate_limit_of(route->rate_class, &of))
+		return true;
+	ls_rate_key(principal, request, of.scope, key);
+	if (refused || (request->flags & LS_REQUEST_CHECK) != 0)
+	{
+		/* Who has nothing left need not send the body. */
+		ls_rate_limit_look(route->rate_class, key, of.per_minute, &state);
+		within = refused || state.remaining > 0;
+	}
+	else
+		within = ls_rate_limit_take(route->rate_class, key, of.per_minute, &state);
+	ls_response_header(response, LS_STR("X-RateLimit-Limit"), number_text(arena, state.limit));
+	ls_response_header(response, LS_STR("X-RateLimit-Remaining"),
+					   number_text(arena, state.remaining));
+	ls_response_header(response, LS_STR("X-RateLimit-Reset"), number_text(arena, state.reset));
+	if (within)
+		return true;
+	refuse_rate(response, arena, route->rate_class, &of, &state, "too many requests");
+	return false;
+}
+
+/*
+ * The window of an organization's executor time, in milliseconds, as far as the request's
+ * class may use it; false when the class is not timed, or time has no limit.
+ */
+static bool
+executor_time(const ls_request *request, const ls_principal *principal, uint8 key[16],
+			  ls_rate_class *of, int *limit)
+{
+	ls_rate_class class;
+
+	if (!ls_rate_limit_of(ls_routes[request->route].rate_class, &class) || !class.timed ||
+		!ls_rate_limit_of(EXECUTOR_CLASS, of))
+		return false;
+	ls_rate_key(principal, request, of->scope, key);
+	of->per_minute = (int) Min((int64) of->per_minute * class.overdraft, INT_MAX / 1000);
+	*limit = of->per_minute * 1000;
+	return true;
+}
+
+bool
+ls_http_within_time(const ls_request *request, const ls_principal *principal, ls_arena *arena,
+					ls_response *response)
+{
+	ls_rate_state state;
+	ls_rate_class of;
+	uint8 key[16];
+	int limit;
+
+	if (!executor_time(request, principal, key, &of, &limit))
+		return true;
+	ls_rate_limit_look(EXECUTOR_CLASS, key, limit, &state);
+	if (state.remaining > 0)
+		return true;
+	refuse_rate(response, arena, EXECUTOR_CLASS, &of, &state,
+				"the organization has used its executor time");
+	return false;
+}
+
+void
+ls_http_charge_time(const ls_request *request, const ls_principal *principal, ls_time begun)
+{
+	int64 spent = Max(ls_now() - begun, 0);
+	ls_rate_class of;
+	uint8 key[16];
+	int limit;
+
+	if (executor_time(request, principal, key, &of, &limit))
+		ls_rate_limit_charge(EXECUTOR_CLASS, key, (uint32) Min((spent + 999) / 1000, INT_MAX));
+}
+
+void
+ls_http_count_refusal(const ls_request *request, const ls_principal *principal, ls_arena *arena,
+					  ls_response *response)
+{
+	const char *class_name = response->status == 401   ? "unauthorized"
+							 : response->status == 403 ? "forbidden"
+													   : "";
+	ls_rate_state state;
+	ls_rate_class of;
+	uint8 key[16];
+
+	if (!ls_rate_limit_of(class_name, &of))
+		return;
+	ls_rate_key(principal, request, of.scope, key);
+	if (!ls_rate_limit_take(class_name, key, of.per_minute, &state))
+		refuse_rate(response, arena, class_name, &of, &state,
+					response->status == 401
+						? "too many requests of this address had no valid credential"
+						: "too many requests of this caller were forbidden");
+}
+
+/*
+ * Browsers send cookies by themselves, so what changes something must come from
+ * a page of ours.  Nor may another's page sign anybody in.  Other clients have
+ * no Origin, and need none where no session counts.
+ */
+static bool
+from_our_pages(const ls_request *request, const ls_principal *principal)
+{
+	const ls_route *route = &ls_routes[request->route];
+
+	if (strcmp(route->method, "GET") == 0)
+		return true;
+	if (principal->kind == LS_PRINCIPAL_USER)
+		return ls_origin_allowed(request->origin);
+	return route->credentials[0] != '\0' || request->origin.len == 0 ||
+		   ls_origin_allowed(request->origin);
+}
+
+uint64
+ls_http_tenant(const ls_principal *principal)
+{
+	static const pg_uuid_t none;
+	pg_uuid_t owner;
+
+	if (memcmp(&principal->organization, &none, sizeof(none)) == 0)
+		return 0;
+	owner = ls_owner_of(&principal->organization);
+	return ls_hash64(&owner, sizeof(owner), 0);
+}
+
+bool
+ls_http_admit(const ls_request *request, ls_arena *arena, ls_principal *principal,
+			  ls_response *response)
+{
+	const ls_route *route = &ls_routes[request->route];
+	ls_error_id error;
+	ls_caught caught;
+
+	memset(response, 0, sizeof(*response));
+	response->id = request->id;
+	response->status = route->success;
+
+	/* Of a public route nobody is the principal, whatever was sent. */
+	memset(principal, 0, sizeof(*principal));
+	if (route->credentials[0] != '\0' &&
+		!ls_authenticate(request, route->credentials, principal, &caught))
+	{
+		if (caught.id == LS_ERROR_INTERNAL)
+			ereport(LOG, errcode(caught.sqlstate),
+					errmsg("logsvc could not check a credential: %s", caught.format));
+		/* Who sends events drops them on a 500, and sends them again on a 503. */
+		if (caught.id == LS_ERROR_INTERNAL && route->pool == LS_POOL_ACCEPTOR)
+			ls_http_refuse(response, arena, LS_ERROR_SERVICE_UNAVAILABLE, NULL, NULL);
+		else
+			ls_http_refuse(response, arena, caught.id, caught.message, caught.detail);
+		ls_http_count_refusal(request, principal, arena, response);
+		return false;
+	}
+	error = ls_check_request_address(request, principal, &caught);
+	if (error != LS_ALLOWED)
+	{
+		if (error == LS_ERROR_INTERNAL)
+			ereport(LOG, errcode(caught.sqlstate),
+					errmsg("logsvc could not look up an IP allow-list: %s", caught.format));
+		ls_http_refuse(response, arena, error, NULL, NULL);
+		within_rate(request, principal, true, arena, response);
+		ls_http_count_refusal(request, principal, arena, response);
+		return false;
+	}
+	if (!from_our_pages(request, principal))
+	{
+		ls_http_refuse(response, arena, LS_ERROR_FORBIDDEN,
+					   "the Origin header is none that sessions may be used from", NULL);
+		within_rate(request, principal, true, arena, response);
+		ls_http_count_refusal(request, principal, arena, response);
+		return false;
+	}
+	error = ls_authorize(principal, route->credentials, route->permission, route->scope);
+	if (error != LS_ALLOWED)
+	{
+		ls_refusal refusal;
+
+		ls_describe_refusal(principal, error, route->credentials, route->permission, route->scope,
+							&refusal);
+		ls_http_refuse(response, arena, error, refusal.message, refusal.details);
+		within_rate(request, principal, true, arena, response);
+		ls_http_count_refusal(request, principal, arena, response);
+		return false;
+	}
+	/* What goes on was let in before: it is put off (handlers.c), not refused. */
+	if (!within_rate(request, principal, false, arena, response) ||
+		(request->carried.len == 0 && !ls_http_within_time(request, principal, arena, response)))
+		return false;
+	if ((request->flags & LS_REQUEST_CHECK) != 0)
+	{
+		response->status = LS_STATUS_GO_ON;
+		response->tenant = ls_http_tenant(principal);
+		response->n_headers = 0;
+		return false;
+	}
+	if ((request->flags & LS_REQUEST_BODY_TOO_LARGE) != 0 ||
+		(route->pool == LS_POOL_EXECUTOR && request->body.len > LS_EXECUTOR_BODY_LIMIT))
+	{
+		ls_http_refuse(response, arena, LS_ERROR_BODY_TOO_LARGE, NULL, NULL);
+		return false;
+	}
+	return true;
+}
+
+bool
+ls_http_expect_json(const ls_request *request, ls_arena *arena, ls_response *response)
+{
+	if (ls_request_is_encoded(request))
+		ls_http_refuse(response, arena, LS_ERROR_UNSUPPORTED_MEDIA_TYPE,
+					   "this content encoding is not supported; send the body as it is", NULL);
+	else if (!ls_request_is_json(request))
+		ls_http_refuse(response, arena, LS_ERROR_UNSUPPORTED_MEDIA_TYPE,
+					   "expected application/json", NULL);
+	else
+		return true;
+	return false;
+}

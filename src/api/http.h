@@ -1,0 +1,103 @@
+/*-------------------------------------------------------------------------
+ *
+ * http.h
+ *	  What workers do with requests: admission, the handlers of the executor
+ *	  pool, and handing over.
+ *
+ * gateway.h is the other half of this folder: the engine, without PostgreSQL.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef LS_HTTP_H
+#define LS_HTTP_H
+
+#include "src/access/access.h"
+#include "src/base/base.h"
+#include "src/gateway/gateway.h"
+
+/* ---- admit.c ---- */
+
+/*
+ * Checks credential, scope and role, rate limit and body size of a request, in
+ * this order (docs/api.md).  True: *principal may go on, and *response has the
+ * headers that every answer of the route carries.  False: *response is the
+ * refusal, or says that the body may be sent (LS_REQUEST_CHECK).  Memory comes
+ * from `arena`.
+ */
+extern bool ls_http_admit(const ls_request *request, ls_arena *arena, ls_principal *principal,
+						  ls_response *response);
+
+/*
+ * Is the body JSON, as far as its headers say?  False: *response is the
+ * refusal, 415.  After ls_http_admit (docs/api.md: the size comes before the
+ * media type).
+ */
+extern bool ls_http_expect_json(const ls_request *request, ls_arena *arena, ls_response *response);
+
+/*
+ * An evaluation whose rows come from a search takes two pools.  The evaluator hands the request
+ * over to an executor, which looks for the rows as the tenant, within the time limit of searches,
+ * and hands it back with them: no search ever keeps an evaluator from its other calls.  Nothing
+ * of it stays in a worker meanwhile; all travels in the frames.
+ *
+ * Evaluator: the request to hand over.  `response` has the headers that its answer will carry.
+ */
+extern void ls_http_want_rows(const ls_request *request, ls_str query, const ls_response *response,
+							  ls_buf *frame);
+
+/*
+ * Executor: after ls_http_execute, whether the request goes back to an evaluator with the rows
+ * that were found.
+ */
+extern bool ls_http_give_rows(const ls_request *request, const ls_response *response,
+							  ls_buf *frame);
+
+/* Evaluator: the rows that a request came back with; false when memory ran out. */
+extern bool ls_http_carried_rows(const ls_request *request, ls_arena *arena, ls_str **rows,
+								 size_t *row_count);
+
+/*
+ * Executor: does the answer go on?  Then `frame` is the request for its next piece, to be sent after
+ * *response.  A live tail is such a request: a search each second, between which nothing of it stays
+ * in a worker.  In the middle of a tail a refusal becomes an event of the stream.
+ */
+extern bool ls_http_go_on(const ls_request *request, ls_response *response, ls_buf *frame);
+
+/*
+ * Has the organization executor time left for a request of a timed class (table rate_limit)?
+ * False: *response is the refusal, 429.
+ */
+extern bool ls_http_within_time(const ls_request *request, const ls_principal *principal,
+								ls_arena *arena, ls_response *response);
+
+/* Charges the time since `begun` to the organization, when the class is timed. */
+extern void ls_http_charge_time(const ls_request *request, const ls_principal *principal,
+								ls_time begun);
+
+/*
+ * Counts an answer 401 by the address, 403 by the caller.  When there were too many in the
+ * minute, *response becomes 429.
+ */
+extern void ls_http_count_refusal(const ls_request *request, const ls_principal *principal,
+								  ls_arena *arena, ls_response *response);
+
+/*
+ * Whose turn a principal's requests take, as a number (ls_response, tenant): that of the owner
+ * of its organization, so that nobody has more turns for having more organizations.  0: it has
+ * no organization.  Call it outside of transactions.
+ */
+extern uint64 ls_http_tenant(const ls_principal *principal);
+
+/* Makes *response the error answer for `id`. */
+extern void ls_http_refuse(ls_response *response, ls_arena *arena, ls_error_id id,
+						   const char *message, const char *details);
+
+/* ---- handlers.c ---- */
+
+/*
+ * Answers a request of the executor pool: runs the SQL function of its route
+ * as its principal, in a transaction of its own.
+ */
+extern void ls_http_execute(const ls_request *request, ls_arena *arena, ls_response *response);
+
+#endif /* LS_HTTP_H */

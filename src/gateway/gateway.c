@@ -1,0 +1,304 @@
+/*-------------------------------------------------------------------------
+ *
+ * gateway.c
+ *	  The gateway as its host sees it: start, step, respond, drain, stop.
+ *
+ * One thread, one epoll set.  In it are the listening sockets and every
+ * connection (edge triggered, for its whole life).
+ *
+ *-------------------------------------------------------------------------
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "src/gateway/gateway_internal.h"
+
+#define EVENTS_AT_ONCE 256
+#define PEM_LIMIT (1024 * 1024)
+
+void
+ls_gateway_logf(ls_gateway *gateway, ls_gateway_severity severity, const char *format, ...)
+{
+	char text[512];
+	va_list args;
+
+	if (gateway->hooks.log == NULL)
+		return;
+	va_start(args, format);
+	vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	gateway->hooks.log(gateway->hooks.context, severity, text);
+}
+
+static int64_t
+monotonic_ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (int64_t) t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+/* False with *error set when a file cannot be one of PEM. */
+static bool
+check_pem(const char *setting, const char *path, char *error, size_t error_size)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	struct stat status;
+	bool fine = false;
+
+	if (fd < 0 || fstat(fd, &status) != 0)
+		snprintf(error, error_size, "could not open \"%s\" (setting %s): %s", path, setting,
+				 strerror(errno));
+	else if (!S_ISREG(status.st_mode) || status.st_size > PEM_LIMIT)
+		snprintf(error, error_size, "\"%s\" (setting %s) is not a PEM file", path, setting);
+	else
+		fine = true;
+	if (fd >= 0)
+		close(fd);
+	return fine;
+}
+
+/* A duration of 0 would expire what is being renewed, again and again. */
+static void
+clamp(int *value, int smallest)
+{
+	if (*value < smallest)
+		*value = smallest;
+}
+
+static bool
+start_tls(ls_gateway *gateway, char *error, size_t error_size)
+{
+	const ls_gateway_config *config = &gateway->config;
+
+	if (!ls_is_set(config->tls_certificate) && !ls_is_set(config->tls_key))
+		return true;
+	if (!ls_is_set(config->tls_certificate) || !ls_is_set(config->tls_key))
+	{
+		snprintf(error, error_size,
+				 "logsvc.tls_certificate and logsvc.tls_key must be set together");
+		return false;
+	}
+	if (!check_pem("logsvc.tls_certificate", config->tls_certificate, error, error_size) ||
+		!check_pem("logsvc.tls_key", config->tls_key, error, error_size))
+		return false;
+	gateway->tls =
+		ls_tls_server_create(config->tls_certificate, config->tls_key, error, error_size);
+	return gateway->tls != NULL;
+}
+
+static bool
+make_answers(ls_gateway *gateway)
+{
+	ls_arena *arena = ls_arena_create(NULL, 16 * 1024 * 1024);
+	ls_str text = LS_STR("");
+
+	if (arena != NULL)
+		text = ls_openapi(arena);
+	if (text.len > 0 && (gateway->openapi = malloc(text.len)) != NULL)
+	{
+		memcpy(gateway->openapi, text.data, text.len);
+		gateway->openapi_len = text.len;
+	}
+	ls_arena_destroy(arena);
+	gateway->status_arena = ls_arena_create(NULL, 256 * 1024);
+	return gateway->openapi != NULL && gateway->status_arena != NULL;
+}
+
+ls_gateway *
+ls_gateway_start(const ls_gateway_config *config, const ls_gateway_hooks *hooks, char *error,
+				 size_t error_size)
+{
+	ls_gateway *gateway = calloc(1, sizeof(*gateway));
+
+	if (gateway == NULL)
+	{
+		snprintf(error, error_size, "out of memory");
+		return NULL;
+	}
+	gateway->config = *config;
+	gateway->hooks = *hooks;
+	gateway->now = monotonic_ms();
+	clamp(&gateway->config.connection_limit, 1);
+	clamp(&gateway->config.header_timeout, 1);
+	clamp(&gateway->config.body_timeout, 1);
+	clamp(&gateway->config.idle_timeout, 1);
+	if (getrandom(gateway->random, sizeof(gateway->random), 0) != sizeof(gateway->random))
+		gateway->random[0] = (uint64_t) gateway->now;
+	/* Not of the numbers above: ids of requests tell what those are. */
+	if (getrandom(&gateway->share_seed, sizeof(gateway->share_seed), 0) !=
+		sizeof(gateway->share_seed))
+		gateway->share_seed = gateway->random[1];
+	gateway->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	if (gateway->epoll_fd < 0)
+		snprintf(error, error_size, "could not create an epoll set: %s", strerror(errno));
+	else if (!ls_connections_create(gateway) || !ls_shares_create(gateway) ||
+			 !make_answers(gateway))
+		snprintf(error, error_size, "out of memory");
+	else if (start_tls(gateway, error, error_size) && ls_gateway_listen(gateway, error, error_size))
+		return gateway;
+	ls_gateway_stop(gateway);
+	return NULL;
+}
+
+int
+ls_gateway_fd(const ls_gateway *gateway)
+{
+	return gateway->epoll_fd;
+}
+
+int
+ls_gateway_timeout(ls_gateway *gateway)
+{
+	int64_t deadline = ls_connections_next_deadline(gateway);
+	int64_t wait;
+
+	if (gateway->first_ready != NULL || gateway->accept_ready ||
+		(gateway->place_freed && gateway->first_deadline[DEADLINE_PARK] != NULL))
+		return 0;
+	if (gateway->accept_again > 0 && (deadline < 0 || gateway->accept_again < deadline))
+		deadline = gateway->accept_again;
+	if (deadline < 0)
+		return -1;
+	wait = deadline - monotonic_ms();
+	if (wait < 0)
+		return 0;
+	return wait > 60000 ? 60000 : (int) wait;
+}
+
+void
+ls_gateway_step(ls_gateway *gateway)
+{
+	struct epoll_event events[EVENTS_AT_ONCE];
+	int n;
+
+	gateway->now = monotonic_ms();
+	n = epoll_wait(gateway->epoll_fd, events, EVENTS_AT_ONCE, 0);
+	for (int i = 0; i < n; i++)
+	{
+		ls_watch *watch = events[i].data.ptr;
+
+		if (watch->kind == WATCH_CONNECTION)
+			ls_connection_event((ls_connection *) watch, events[i].events);
+		else
+			gateway->accept_ready = true;
+	}
+	ls_connections_drive_ready(gateway);
+	if (gateway->accept_again > 0 && gateway->now >= gateway->accept_again)
+	{
+		gateway->accept_again = 0;
+		ls_gateway_watch_listeners(gateway, true);
+	}
+	if (gateway->accept_ready)
+		ls_gateway_accept(gateway);
+	ls_connections_expire(gateway);
+}
+
+/* The connection of a request that is not answered; NULL when there is none. */
+static ls_connection *
+connection_of(ls_gateway *gateway, uint64_t request_id)
+{
+	uint32_t slot = (uint32_t) request_id;
+	ls_connection *c = slot < (uint32_t) gateway->n_slots ? &gateway->connections[slot] : NULL;
+
+	return c != NULL && ls_connection_request_id(c) == request_id ? c : NULL;
+}
+
+void
+ls_gateway_respond(ls_gateway *gateway, const ls_response *response)
+{
+	ls_connection *c = connection_of(gateway, response->id);
+
+	if (c == NULL)
+		return;
+	if (c->streaming ||
+		(c->state == CONNECTION_WAITING && (response->flags & LS_RESPONSE_MORE) != 0))
+		ls_reply_stream(c, response);
+	else if (c->state == CONNECTION_WAITING || c->state == CONNECTION_CHECKING)
+		ls_reply_response(c, response);
+}
+
+bool
+ls_gateway_stream_full(ls_gateway *gateway, uint64_t request_id)
+{
+	const ls_connection *c = connection_of(gateway, request_id);
+
+	return c != NULL && c->streaming && c->out_len - c->out_sent >= GATEWAY_STREAM_FULL;
+}
+
+void
+ls_gateway_drain(ls_gateway *gateway)
+{
+	gateway->draining = true;
+	gateway->now = monotonic_ms();
+	gateway->accept_ready = false;
+	gateway->accept_again = 0;
+	ls_gateway_close_listeners(gateway);
+	for (int i = 0; i < gateway->n_slots; i++)
+	{
+		ls_connection *c = &gateway->connections[i];
+
+		if (c->streaming && !c->stream_ended)
+		{
+			gateway->hooks.cancel(gateway->hooks.context, ls_connection_request_id(c));
+			ls_reply_stream_end(c);
+			continue;
+		}
+		switch (c->state)
+		{
+			case CONNECTION_CHECKING:
+			case CONNECTION_WAITING:
+				gateway->hooks.cancel(gateway->hooks.context, ls_connection_request_id(c));
+				ls_reply_now(c, 503, "SERVICE_UNAVAILABLE", "The service is stopping");
+				break;
+			case CONNECTION_HEADER:
+			case CONNECTION_PARKED:
+			case CONNECTION_BODY:
+				ls_reply_now(c, 503, "SERVICE_UNAVAILABLE", "The service is stopping");
+				break;
+			case CONNECTION_HANDSHAKE:
+			case CONNECTION_IDLE:
+				ls_connection_close(c);
+				break;
+			default:
+				break;
+		}
+	}
+}
+
+bool
+ls_gateway_idle(const ls_gateway *gateway)
+{
+	return gateway->n_open == 0;
+}
+
+void
+ls_gateway_stop(ls_gateway *gateway)
+{
+	if (gateway == NULL)
+		return;
+	gateway->stopping = true;
+	ls_gateway_close_listeners(gateway);
+	for (int i = 0; gateway->connections != NULL && i < gateway->n_slots; i++)
+	{
+		if (gateway->connections[i].state != CONNECTION_FREE)
+			ls_connection_close(&gateway->connections[i]);
+	}
+	ls_connections_destroy(gateway);
+	ls_shares_destroy(gateway);
+	ls_tls_server_destroy(gateway->tls);
+	if (gateway->epoll_fd >= 0)
+		close(gateway->epoll_fd);
+	ls_arena_destroy(gateway->status_arena);
+	free(gateway->openapi);
+	free(gateway);
+}

@@ -1,0 +1,216 @@
+/*-------------------------------------------------------------------------
+ *
+ * gateway_drive.c
+ *	  Reading: what comes from a connection, as long as it wants some.
+ *
+ * What is read lies in one buffer of the gateway, and a request that is there
+ * as a whole is handed over from it without a copy.  Only what is left over,
+ * part of a header or the beginning of the next request, is kept by the
+ * connection; so those that are idle have no buffer at all.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+
+#include "src/gateway/gateway_internal.h"
+
+/* A buffer for what is left over stays with its connection up to this size. */
+#define GATEWAY_KEPT_INPUT 4096
+
+static ls_io
+read_some(ls_connection *c, char *to, size_t size, size_t *got)
+{
+	ssize_t n;
+
+	if (c->drained)
+		return IO_AGAIN;
+	if (c->tls != NULL)
+	{
+		ls_io io = ls_tls_read(c->tls, to, size, got);
+
+		c->drained = io == IO_AGAIN;
+		return io;
+	}
+	n = recv(c->fd, to, size, MSG_DONTWAIT);
+	if (n < 0 && errno == EINTR)
+		n = recv(c->fd, to, size, MSG_DONTWAIT);
+	c->drained = n < 0 && errno == EAGAIN;
+	if (c->drained)
+		return IO_AGAIN;
+	if (n <= 0)
+		return IO_END;
+	/* There was no more; what comes later is an event of its own. */
+	c->drained = (size_t) n < size && !c->half_closed;
+	*got = (size_t) n;
+	return IO_OK;
+}
+
+/* Keeps what has not been used. */
+static bool
+keep(ls_connection *c, const char *data, size_t len)
+{
+	if (len == 0 && c->in_capacity > GATEWAY_KEPT_INPUT)
+	{
+		free(c->in);
+		c->in = NULL;
+		c->in_capacity = 0;
+	}
+	if (len > c->in_capacity)
+	{
+		char *in = realloc(c->in, len);
+
+		if (in == NULL)
+			return false;
+		c->in = in;
+		c->in_capacity = len;
+	}
+	if (len > 0)
+		memcpy(c->in, data, len);
+	c->in_len = len;
+	return true;
+}
+
+/* Takes what it can of `data`, which is what there is; returns how much that was. */
+static size_t
+consume(ls_connection *c, const char *data, size_t len)
+{
+	size_t used = 0;
+
+	if (c->state == CONNECTION_IDLE)
+	{
+		c->state = CONNECTION_HEADER;
+		ls_connection_deadline(c, DEADLINE_HEADER);
+	}
+	if (c->state == CONNECTION_HEADER)
+	{
+		switch (ls_http_scan_header(&c->scan, data, len))
+		{
+			case LS_HTTP_MORE:
+				if (len > GATEWAY_HEADER_LIMIT)
+					ls_reply_now(c, 431, "VALIDATION_ERROR", "The request header is too large");
+				return 0;
+			case LS_HTTP_BAD:
+				ls_reply_now(c, c->scan.check.status, "VALIDATION_ERROR", c->scan.check.problem);
+				return 0;
+			case LS_HTTP_DONE:
+				break;
+		}
+		if (c->scan.offset > GATEWAY_HEADER_LIMIT)
+		{
+			ls_reply_now(c, 431, "VALIDATION_ERROR", "The request header is too large");
+			return 0;
+		}
+		used = c->scan.offset;
+		ls_request_begin(c, data, used);
+	}
+	if (c->state == CONNECTION_BODY)
+		used += ls_request_body(c, data + used, len - used);
+	/* The request goes on, and `data` does not stay. */
+	if (c->header == NULL && (c->state == CONNECTION_BODY || c->state == CONNECTION_CHECKING ||
+							  c->state == CONNECTION_PARKED))
+		ls_request_keep_header(c, data);
+	return used;
+}
+
+static bool
+wants_input(const ls_connection *c)
+{
+	return c->state == CONNECTION_HANDSHAKE || c->state == CONNECTION_IDLE ||
+		   c->state == CONNECTION_HEADER || c->state == CONNECTION_BODY;
+}
+
+/* Looks at what is left over, or reads; false when there is nothing. */
+static bool
+step(ls_connection *c)
+{
+	char *scratch = c->gateway->scratch;
+	size_t len = c->in_len;
+	size_t got = 0;
+	size_t used;
+	size_t room;
+	char *body;
+	ls_io io;
+
+	if (c->state == CONNECTION_HANDSHAKE)
+	{
+		io = ls_tls_handshake(c->tls);
+		if (io == IO_OK)
+			c->state = CONNECTION_IDLE;
+		else if (io == IO_END)
+			ls_connection_close(c);
+		return io == IO_OK;
+	}
+	/* A body of known length goes straight to its place. */
+	if (len == 0 && c->state == CONNECTION_BODY && (body = ls_request_body_room(c, &room)) != NULL)
+	{
+		io = read_some(c, body, room, &got);
+		if (io == IO_END)
+			ls_connection_close(c);
+		else if (io == IO_OK)
+			ls_request_body_arrived(c, got);
+		return io == IO_OK;
+	}
+	if (!wants_input(c)) /* no room for the body */
+		return false;
+	if (len > 0)
+		memcpy(scratch, c->in, len);
+	if (!c->in_fresh)
+	{
+		io = read_some(c, scratch + len, GATEWAY_READ_SIZE - len, &got);
+		if (io == IO_END)
+			ls_connection_close(c);
+		if (io != IO_OK)
+			return false;
+		len += got;
+	}
+	c->in_len = 0;
+	c->in_fresh = false;
+	used = consume(c, scratch, len);
+	if (c->state == CONNECTION_FREE || c->state == CONNECTION_LINGER)
+		return false;
+	/* An incomplete header has been looked at; whatever else is left has not. */
+	c->in_fresh = used < len && c->state != CONNECTION_HEADER;
+	if (!keep(c, scratch + used, len - used))
+	{
+		ls_connection_close(c);
+		return false;
+	}
+	return true;
+}
+
+void
+ls_connection_drive(ls_connection *c)
+{
+	for (int reads = 0; wants_input(c); reads++)
+	{
+		if (reads == GATEWAY_READS_AT_ONCE)
+		{
+			ls_connection_go_on(c);
+			return;
+		}
+		if (!step(c))
+			return;
+	}
+}
+
+/* Those that have something to do although no event says so. */
+void
+ls_connections_drive_ready(ls_gateway *gateway)
+{
+	ls_connection *c = gateway->first_ready;
+
+	gateway->first_ready = gateway->last_ready = NULL;
+	while (c != NULL)
+	{
+		ls_connection *next = c->next_ready;
+
+		c->ready = false;
+		if (wants_input(c))
+			ls_connection_drive(c);
+		else if (c->state == CONNECTION_LINGER)
+			ls_connection_discard(c);
+		c = next;
+	}
+}

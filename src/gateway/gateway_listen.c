@@ -1,0 +1,288 @@
+/*-------------------------------------------------------------------------
+ *
+ * gateway_listen.c
+ *	  Listening sockets: binding them, accepting from them.
+ *
+ * At the limit of connections a newcomer gets the place of one that has been idle
+ * for a second, or of one of the address that has the most (gateway_share.c).  If
+ * there is none it gets one of a few beyond the limit: there a health check is
+ * answered, and other requests wait for a place.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* accept4 */
+#endif
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdio.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "src/gateway/gateway_internal.h"
+
+#define BACKLOG 1024
+#define ACCEPTS_AT_ONCE 64
+#define ACCEPT_RETRY_MS 1000
+#define IDLE_GRACE_MS 1000
+
+/* Bytes of an answer that the kernel takes beyond what is on its way; the rest is counted. */
+#define SOCKET_UNSENT (128 * 1024)
+
+static void
+describe(const struct sockaddr *address, char *text, size_t size)
+{
+	char host[INET6_ADDRSTRLEN] = "?";
+
+	if (address->sa_family == AF_INET)
+	{
+		const struct sockaddr_in *in = (const struct sockaddr_in *) address;
+
+		inet_ntop(AF_INET, &in->sin_addr, host, sizeof(host));
+		snprintf(text, size, "%s:%d", host, ntohs(in->sin_port));
+	}
+	else
+	{
+		const struct sockaddr_in6 *in = (const struct sockaddr_in6 *) address;
+
+		inet_ntop(AF_INET6, &in->sin6_addr, host, sizeof(host));
+		snprintf(text, size, "[%s]:%d", host, ntohs(in->sin6_port));
+	}
+}
+
+/* Binds one address.  0, or the errno of the failure. */
+static int
+bind_address(ls_gateway *gateway, const struct addrinfo *address)
+{
+	int one = 1;
+	int unsent = SOCKET_UNSENT;
+	int fd = socket(address->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	ls_listener *listener = &gateway->listeners[gateway->n_listeners];
+	struct epoll_event event = {.events = EPOLLIN, .data.ptr = listener};
+
+	if (fd < 0)
+		return errno;
+	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
+	/* These two are inherited. */
+	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+	setsockopt(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &unsent, sizeof(unsent));
+	if (address->ai_family == AF_INET6)
+		setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &one, sizeof(one));
+	if (bind(fd, address->ai_addr, address->ai_addrlen) != 0 || listen(fd, BACKLOG) != 0 ||
+		epoll_ctl(gateway->epoll_fd, EPOLL_CTL_ADD, fd, &event) != 0)
+	{
+		int failure = errno;
+
+		close(fd);
+		return failure;
+	}
+	listener->watch.kind = WATCH_LISTENER;
+	listener->fd = fd;
+	gateway->n_listeners++;
+	return 0;
+}
+
+/* Binds what one entry of listen_addresses stands for. */
+static bool
+listen_on(ls_gateway *gateway, const char *host, char *error, size_t error_size)
+{
+	struct addrinfo hints = {
+		.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE};
+	struct addrinfo *addresses = NULL;
+	char port[16];
+	int bound = 0;
+	int failure;
+
+	snprintf(port, sizeof(port), "%d", gateway->config.port);
+	failure = getaddrinfo(strcmp(host, "*") == 0 ? NULL : host, port, &hints, &addresses);
+	if (failure != 0)
+	{
+		snprintf(error, error_size,
+				 "could not resolve \"%s\": %s (setting logsvc.listen_addresses)", host,
+				 gai_strerror(failure));
+		return false;
+	}
+	error[0] = '\0';
+	for (struct addrinfo *a = addresses; a != NULL; a = a->ai_next)
+	{
+		char text[80];
+
+		if (gateway->n_listeners == GATEWAY_LISTENERS)
+		{
+			snprintf(error, error_size, "more than %d listen addresses", GATEWAY_LISTENERS);
+			bound = 0;
+			break;
+		}
+		failure = bind_address(gateway, a);
+		if (failure == 0)
+		{
+			bound++;
+			continue;
+		}
+		describe(a->ai_addr, text, sizeof(text));
+		snprintf(error, error_size, "could not bind %s: %s%s", text, strerror(failure),
+				 failure == EADDRINUSE || failure == EACCES ? " (change logsvc.port)"
+				 : failure == EADDRNOTAVAIL                 ? " (change logsvc.listen_addresses)"
+															: "");
+
+		/* A host without IPv6 is no reason to refuse "*" or "localhost". */
+		if (failure != EADDRNOTAVAIL && failure != EAFNOSUPPORT)
+		{
+			bound = 0;
+			break;
+		}
+	}
+	freeaddrinfo(addresses);
+	return bound > 0;
+}
+
+bool
+ls_gateway_listen(ls_gateway *gateway, char *error, size_t error_size)
+{
+	const char *rest = gateway->config.listen_addresses;
+
+	while (rest != NULL && *rest != '\0')
+	{
+		size_t len = strcspn(rest, ",");
+		ls_str entry = ls_str_trim(ls_str_make(rest, len));
+		char host[256];
+
+		rest += len + (rest[len] == ',' ? 1 : 0);
+		if (entry.len == 0)
+			continue;
+		snprintf(host, sizeof(host), "%.*s", (int) entry.len, entry.data);
+		if (!listen_on(gateway, host, error, error_size))
+			return false;
+	}
+	if (gateway->n_listeners == 0)
+	{
+		snprintf(error, error_size, "no address to listen on: logsvc.listen_addresses is empty");
+		return false;
+	}
+	return true;
+}
+
+void
+ls_gateway_watch_listeners(ls_gateway *gateway, bool watch)
+{
+	gateway->accept_paused = !watch;
+	for (int i = 0; i < gateway->n_listeners; i++)
+	{
+		struct epoll_event event = {.events = watch ? EPOLLIN : 0,
+									.data.ptr = &gateway->listeners[i]};
+
+		epoll_ctl(gateway->epoll_fd, EPOLL_CTL_MOD, gateway->listeners[i].fd, &event);
+	}
+}
+
+void
+ls_gateway_close_listeners(ls_gateway *gateway)
+{
+	for (int i = 0; i < gateway->n_listeners; i++)
+		close(gateway->listeners[i].fd);
+	gateway->n_listeners = 0;
+}
+
+/* Is there a place within the limit, or one that can be taken from somebody? */
+bool
+ls_gateway_has_place(ls_gateway *gateway, const ls_connection *for_whom)
+{
+	int64_t idle_since = gateway->now + gateway->config.idle_timeout - IDLE_GRACE_MS;
+	ls_connection *idle = gateway->first_deadline[DEADLINE_IDLE];
+
+	/* for_whom has a slot, but beyond the limit. */
+	if (gateway->n_open - gateway->n_reserve < gateway->config.connection_limit)
+		return true;
+	while (idle != NULL && idle->deadline <= idle_since && idle->reserved)
+		idle = idle->later;
+	if (idle != NULL && idle->deadline <= idle_since)
+	{
+		ls_connection_close(idle);
+		return true;
+	}
+	return ls_share_yield_place(gateway, for_whom) &&
+		   gateway->n_open - gateway->n_reserve < gateway->config.connection_limit;
+}
+
+static void
+adopt(ls_gateway *gateway, int fd, const struct sockaddr *address, socklen_t length)
+{
+	ls_connection *c = ls_connection_open(gateway, fd);
+	ls_address peer = {{0}};
+
+	if (c == NULL)
+	{
+		close(fd);
+		return;
+	}
+	/* Until it is known where it belongs. */
+	c->reserved = true;
+	gateway->reserve[gateway->n_reserve++] = c;
+	if (getnameinfo(address, length, c->remote, sizeof(c->remote), NULL, 0, NI_NUMERICHOST) != 0)
+		c->remote[0] = '\0';
+	(void) ls_address_parse(ls_str_make(c->remote, strlen(c->remote)), &peer);
+	ls_address_rate_key(&peer, c->address);
+	ls_share_join(c, c->address);
+	if (gateway->tls != NULL && (c->tls = ls_tls_open(gateway->tls, fd)) == NULL)
+	{
+		ls_connection_close(c);
+		return;
+	}
+	c->state = gateway->tls != NULL ? CONNECTION_HANDSHAKE : CONNECTION_IDLE;
+	/* The first header is due soon: a handshake is as good as its first byte. */
+	ls_connection_deadline(c, gateway->tls != NULL ? DEADLINE_HEADER : DEADLINE_IDLE);
+	if (ls_gateway_has_place(gateway, c))
+		ls_connection_leave_reserve(c);
+	ls_connection_drive(c);
+}
+
+static void
+pause_accepting(ls_gateway *gateway)
+{
+	gateway->accept_again = gateway->now + ACCEPT_RETRY_MS;
+	ls_gateway_watch_listeners(gateway, false);
+}
+
+void
+ls_gateway_accept(ls_gateway *gateway)
+{
+	gateway->accept_ready = false;
+	for (int i = 0; i < gateway->n_listeners; i++)
+	{
+		for (int n = 0; n < ACCEPTS_AT_ONCE; n++)
+		{
+			struct sockaddr_storage address;
+			socklen_t length = sizeof(address);
+			int fd;
+
+			/* A newcomer begins in the reserve. */
+			if (gateway->n_reserve == GATEWAY_RESERVE && !ls_share_yield_reserve(gateway))
+			{
+				pause_accepting(gateway);
+				return;
+			}
+			fd = accept4(gateway->listeners[i].fd, (struct sockaddr *) &address, &length,
+						 SOCK_CLOEXEC | SOCK_NONBLOCK);
+			if (fd < 0)
+			{
+				if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)
+				{
+					ls_gateway_logf(gateway, LS_GATEWAY_WARNING,
+									"could not accept a connection: %s (%d are open)",
+									strerror(errno), gateway->n_open);
+					pause_accepting(gateway);
+					return;
+				}
+				if (errno == EINTR || errno == ECONNABORTED)
+					continue;
+				break;
+			}
+			adopt(gateway, fd, (struct sockaddr *) &address, length);
+		}
+	}
+}

@@ -1,0 +1,336 @@
+/*-------------------------------------------------------------------------
+ *
+ * judge.c
+ *	  The built-in evaluator: its entry point and its explanations (pure).
+ *
+ * Items are understood, rows indexed, each item decided (judge_decide.c), and each decision written
+ * as a finding that cites the row it rests on.  No row, no guess: not_found.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "src/judge/judge_internal.h"
+
+#define MAX_ITEMS 200
+#define MAX_ROWS 10000
+#define WORK ((size_t) 32 << 20) /* see ls_jroom */
+#define NUMBER_COST 20           /* of a number that may be the value of an item */
+#define READINGS 3               /* that an item needs of a row that is not kept */
+
+ls_str
+ls_judge_quote(ls_str row)
+{
+	size_t start = 0, len;
+
+	while (start < row.len && (unsigned char) row.data[start] <= ' ')
+		start++;
+	row = ls_str_make(row.data + start, row.len - start);
+	for (len = 0; len < row.len; len++)
+		if ((unsigned char) row.data[len] < 0x20)
+			break;
+	len = ls_utf8_prefix_chars(row.data, len, 180);
+	while (len > 0 && row.data[len - 1] == ' ')
+		len--;
+	return ls_str_make(row.data, len);
+}
+
+static bool
+explain(ls_jctx *ctx, const ls_jdecision *d, ls_judge_finding *f)
+{
+	ls_buf buf;
+
+	ls_buf_init(&buf, ctx->arena);
+	f->status = d->status;
+	f->confidence = d->confidence > 0.99 ? 0.99 : d->confidence;
+	if (d->has_row)
+	{
+		f->has_row = true;
+		f->row = d->row + 1;
+		f->quote = ls_judge_quote(ctx->rows[d->row]);
+		ls_buf_printf(&buf, "row %u: \"", (unsigned) f->row);
+		ls_buf_str(&buf, f->quote);
+		ls_buf_printf(&buf, "\" %s", d->why);
+		if (d->note.len > 0)
+			ls_buf_printf(&buf, " (%.*s)", (int) d->note.len, d->note.data);
+		ls_buf_char(&buf, '.');
+	}
+	else
+		ls_buf_printf(&buf, "None of the %zu rows decides this: %s.", ctx->n_rows, d->why);
+	if (buf.failed)
+		return false;
+	f->explanation = ls_str_make(buf.data, ls_utf8_prefix_chars(buf.data, buf.len, 300));
+	return true;
+}
+
+/* Sentences that tell the evaluator how to work and ask for nothing. */
+static bool
+is_framing(ls_str s)
+{
+	static const char *const openings[] = {"you are",   "use only",     "do not ",   "don't ",
+										   "text in",   "answer ",      "ignore ",   "return ",
+										   "be strict", "the rows are", "these are", "conclude ",
+										   "judge by",  "judge only",   "base your", "please "};
+
+	for (size_t i = 0; i < sizeof(openings) / sizeof(openings[0]); i++)
+	{
+		size_t n = strlen(openings[i]);
+
+		if (s.len >= n && ls_str_eq_nocase(ls_str_make(s.data, n), ls_str_make(openings[i], n)))
+			return true;
+	}
+	return false;
+}
+
+/* Length of the sign or word that ends a part here: . ? ! ; line break, ", and whether". */
+static size_t
+part_end(ls_str s, size_t i)
+{
+	static const ls_str whether = {"and whether ", 12};
+
+	if (s.data[i] == '\n' || s.data[i] == '?' || s.data[i] == ';')
+		return 1;
+	if ((s.data[i] == '.' || s.data[i] == '!') &&
+		(i + 1 == s.len || s.data[i + 1] == ' ' || s.data[i + 1] == '\n'))
+		return 1;
+	if (i > 0 && s.data[i - 1] == ' ' && s.len - i > whether.len &&
+		ls_str_eq_nocase(ls_str_make(s.data + i, whether.len), whether))
+		return whether.len;
+	return 0;
+}
+
+/* The conclusions that criteria ask for: sentences, questions, lines of a list. */
+static size_t
+split_criteria(ls_str criteria, ls_str *parts, size_t max)
+{
+	size_t n = 0, start = 0;
+
+	for (size_t i = 0; i <= criteria.len && n < max; i++)
+	{
+		size_t end = i == criteria.len ? 1 : part_end(criteria, i);
+		size_t from = start, to = i;
+		int words = 0;
+
+		if (end == 0)
+			continue;
+		start = i + end;
+		i = start - 1;
+		while (from < to && strchr(" \t\r-*0123456789.)", criteria.data[from]) != NULL)
+			from++;
+		while (to > from && strchr(" \r,", criteria.data[to - 1]) != NULL)
+			to--;
+		for (size_t k = from; k < to; k++)
+			words += criteria.data[k] == ' ';
+		if (to - from >= 3 && (words > 0 || to - from > 6) &&
+			!is_framing(ls_str_make(criteria.data + from, to - from)))
+			parts[n++] = ls_str_make(criteria.data + from, to - from);
+	}
+	return n;
+}
+
+static bool
+summarize(ls_jctx *ctx, const ls_judge_finding *f, size_t n, ls_str *summary)
+{
+	size_t counts[LS_FINDING_SKIPPED + 1] = {0};
+	ls_buf buf;
+
+	for (size_t i = 0; i < n; i++)
+		counts[f[i].status]++;
+	ls_buf_init(&buf, ctx->arena);
+	ls_buf_printf(&buf,
+				  "%zu passed, %zu failed, %zu not found, %zu skipped in %zu rows, "
+				  "by the built-in evaluator.",
+				  counts[LS_FINDING_PASSED], counts[LS_FINDING_FAILED],
+				  counts[LS_FINDING_NOT_FOUND], counts[LS_FINDING_SKIPPED], ctx->n_rows);
+	*summary = ls_str_make(buf.data, buf.failed ? 0 : buf.len);
+	return !buf.failed;
+}
+
+struct ls_judge_job
+{
+	ls_jctx *ctx;
+	const ls_judge_item *items;
+	bool own_ids;
+	ls_jitem **parsed;
+	size_t n;    /* items */
+	size_t row;  /* read so far */
+	size_t item; /* decided so far */
+	bool weighed;
+	bool surveys; /* some item speaks of the log as a whole */
+	ls_judge_finding *out;
+	ls_str summary;
+};
+
+ls_judge_job *
+ls_judge_begin(ls_arena *arena, const ls_str *rows, size_t n_rows, ls_str criteria,
+			   const ls_judge_item *items, size_t n_items, bool generic)
+{
+	ls_judge_job *job = ls_new(arena, ls_judge_job);
+	ls_jctx *ctx = ls_new(arena, ls_jctx);
+	ls_str *parts = ls_new_array(arena, ls_str, MAX_ITEMS);
+	ls_jitem **parsed = ls_new_array(arena, ls_jitem *, MAX_ITEMS);
+	size_t n = n_items > MAX_ITEMS ? MAX_ITEMS : n_items;
+
+	if (job == NULL || ctx == NULL || parts == NULL || parsed == NULL)
+		return NULL;
+	ctx->arena = arena;
+	ctx->rows = rows;
+	ctx->n_rows = n_rows > MAX_ROWS ? MAX_ROWS : n_rows;
+	ls_jwords_init(&ctx->words);
+	ls_jhostile_init(&ctx->hostile);
+	ctx->memo = ls_new_array(arena, ls_jmemo, LS_JMEMO);
+	if (ctx->memo == NULL)
+		return NULL;
+	ctx->particle = ls_jwords_find(&ctx->words, ls_jstem("the", 3));
+	ctx->n_context = ls_jtext_scan(ctx, criteria, ctx->atoms, LS_JROW_ATOMS);
+	ctx->context = ls_new_array(arena, uint64_t, ctx->n_context + 1);
+	if (ctx->context == NULL)
+		return NULL;
+	for (int i = 0; i < ctx->n_context; i++)
+		ctx->context[i] = ctx->atoms[i].stem;
+	if (n == 0)
+		ctx->n_context = 0; /* the criteria are the items */
+	else
+		ls_jcriteria_read(ctx, criteria);
+	for (size_t i = 0; i < n; i++)
+		parts[i] = items[i].description;
+	if (n == 0)
+	{
+		n = split_criteria(criteria, parts, MAX_ITEMS);
+		if (n == 0)
+			parts[n++] = criteria;
+	}
+	job->out = ls_new_array(arena, ls_judge_finding, n);
+	if (job->out == NULL)
+		return NULL;
+	for (size_t i = 0; i < n; i++)
+		if ((parsed[i] = ls_jitem_parse(ctx, parts[i])) == NULL)
+			return NULL;
+	if (!ls_jindex_begin(ctx, parsed, n) || ls_arena_failed(arena))
+		return NULL;
+	job->ctx = ctx;
+	job->items = items;
+	job->own_ids = generic || n_items == 0;
+	job->parsed = parsed;
+	job->n = n;
+	return job;
+}
+
+/* Reads the next rows, as many as `work` allows; a byte costs more than one unit. */
+static bool
+read_rows(ls_judge_job *job, size_t *work)
+{
+	ls_jctx *ctx = job->ctx;
+
+	while (job->row<ctx->n_rows && * work> 0)
+	{
+		size_t cost = ctx->rows[job->row].len * 4 / 3 + 16;
+
+		if (!ls_jindex_row(ctx, (uint32_t) job->row++))
+			return false;
+		*work -= *work < cost ? *work : cost;
+	}
+	return true;
+}
+
+/* Once all rows are known: what they cost, what the words of the items weigh. */
+static void
+weigh(ls_judge_job *job)
+{
+	ls_jctx *ctx = job->ctx;
+
+	ctx->work = WORK;
+	for (size_t r = 0; r < ctx->n_rows; r++)
+	{
+		ctx->match_cost += ctx->rows[r].len / 4;
+		ctx->row_cost += ctx->rows[r].len / 4 * (ctx->cache[r].text.atoms ? 1 : READINGS * 10);
+	}
+	ctx->match_cost = ctx->n_rows > 0 ? ctx->match_cost / ctx->n_rows + 8 : 8;
+	ctx->row_cost = ctx->n_rows > 0 ? ctx->row_cost / ctx->n_rows + 8 : 8;
+	ctx->value_cost = ctx->n_rows > 0 ? ctx->numbers * NUMBER_COST / ctx->n_rows + 8 : 8;
+	for (size_t i = 0; i < job->n; i++)
+		ls_jitem_reweigh(ctx, job->parsed, job->n, job->parsed[i]);
+	for (size_t i = 0; i < job->n; i++)
+		job->surveys |= ls_jitem_surveys(job->parsed[i]);
+	job->weighed = true;
+}
+
+static bool
+decide_next(ls_judge_job *job)
+{
+	ls_jctx *ctx = job->ctx;
+	size_t i = job->item++;
+	ls_judge_finding *f = &job->out[i];
+	ls_jdecision d;
+	ls_buf id;
+
+	ctx->items_left = job->n - i;
+	ctx->item_begin = ctx->spent;
+	if (!ls_jdecide_item(ctx, job->parsed[i], &d) || !explain(ctx, &d, f))
+		return false;
+	if (!job->own_ids)
+	{
+		f->id = job->items[i].id;
+		return true;
+	}
+	ls_buf_init(&id, ctx->arena);
+	ls_buf_printf(&id, "f%zu", i + 1);
+	f->id = ls_str_make(id.data, id.len);
+	return !id.failed;
+}
+
+ls_judge_state
+ls_judge_step(ls_judge_job *job, size_t work)
+{
+	ls_jctx *ctx = job->ctx;
+
+	if (!read_rows(job, &work))
+		return LS_JUDGE_FAILED;
+	if (job->row < ctx->n_rows)
+		return LS_JUDGE_MORE;
+	if (!job->weighed)
+		weigh(job);
+	while (job->surveys && ctx->surveyed < ctx->n_rows && work > 0)
+	{
+		size_t before = ctx->spent, cost;
+
+		if (!ls_jsurvey(ctx, ctx->surveyed + 1))
+			return LS_JUDGE_FAILED;
+		cost = ctx->spent - before + 16;
+		work -= work < cost ? work : cost;
+	}
+	while (job->item < job->n && work > 0)
+	{
+		size_t before = ctx->spent, cost;
+
+		if (!decide_next(job))
+			return LS_JUDGE_FAILED;
+		cost = ctx->spent - before + ctx->n_rows / 4 + 64;
+		work -= work < cost ? work : cost;
+	}
+	if (job->item < job->n)
+		return LS_JUDGE_MORE;
+	return summarize(ctx, job->out, job->n, &job->summary) ? LS_JUDGE_DONE : LS_JUDGE_FAILED;
+}
+
+void
+ls_judge_result(const ls_judge_job *job, ls_judge_finding **findings, size_t *n_findings,
+				ls_str *summary)
+{
+	*findings = job->out;
+	*n_findings = job->n;
+	*summary = job->summary;
+}
+
+bool
+ls_judge(ls_arena *arena, const ls_str *rows, size_t n_rows, ls_str criteria,
+		 const ls_judge_item *items, size_t n_items, bool generic, ls_judge_finding **findings,
+		 size_t *n_findings, ls_str *summary)
+{
+	ls_judge_job *job = ls_judge_begin(arena, rows, n_rows, criteria, items, n_items, generic);
+	ls_judge_state state = job ? LS_JUDGE_MORE : LS_JUDGE_FAILED;
+
+	while (state == LS_JUDGE_MORE)
+		state = ls_judge_step(job, LS_JUDGE_SLICE);
+	if (state == LS_JUDGE_DONE)
+		ls_judge_result(job, findings, n_findings, summary);
+	return state == LS_JUDGE_DONE;
+}

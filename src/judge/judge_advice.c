@@ -1,0 +1,255 @@
+/*-------------------------------------------------------------------------
+ *
+ * judge_advice.c
+ *	  What a row advises or announces, for the built-in evaluator (pure).
+ *
+ * "HINT:  Run CREATE EXTENSION", "To fix this, restart the server" and "the table should be
+ * repaired" hold the words of an outcome and prove none.  Advice is taken out of the row before
+ * it is compared; an action that is only wanted, planned or tried is marked as not real, so
+ * that the row may name the item but tells nothing about it.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "src/judge/judge_internal.h"
+
+static inline __attribute__((always_inline)) bool
+is(const ls_jtext *t, int i, const char *word)
+{
+	size_t len = strlen(word);
+	const char *p;
+
+	if (i < 0 || i >= t->n || t->atoms[i].len != len)
+		return false;
+	p = t->text.data + t->atoms[i].off;
+	for (size_t k = 0; k < len; k++)
+		if ((p[k] | 0x20) != word[k])
+			return false;
+	return true;
+}
+
+static bool
+is_any(const ls_jtext *t, int i, const char *const *words, size_t n)
+{
+	const char *p = t->text.data + t->atoms[i].off;
+
+	if (t->atoms[i].len < 2)
+		return false;
+
+	for (size_t k = 0; k < n; k++)
+		if (words[k][0] == (p[0] | 0x20) && words[k][1] == (p[1] | 0x20) && is(t, i, words[k]))
+			return true;
+	return false;
+}
+
+#define IS_ANY(t, i, words) is_any(t, i, words, sizeof(words) / sizeof(words[0]))
+
+/* What stands between atom i and the one before it ends a sentence; `colon`: or a label. */
+static bool
+sentence_begins(const ls_jtext *t, int i, bool colon)
+{
+	size_t from = i > 0 ? t->atoms[i - 1].off + t->atoms[i - 1].len : 0;
+
+	for (size_t k = from; k < t->atoms[i].off; k++)
+	{
+		char c = t->text.data[k];
+
+		if (k + 1 < t->text.len && t->text.data[k + 1] != ' ')
+			continue;
+		if (c == '.' || c == '!' || c == '?' || c == ';' || (colon && c == ':'))
+			return true;
+	}
+	return false;
+}
+
+static int
+sentence_end(const ls_jtext *t, int i)
+{
+	for (i++; i < t->n; i++)
+		if (sentence_begins(t, i, false))
+			break;
+	return i;
+}
+
+/* "HINT:", "Next steps:" */
+static bool
+is_label(const ls_jtext *t, int i)
+{
+	static const char *const labels[] = {"hint",  "tip",        "suggestion", "recommendation",
+										 "usage", "advice",     "help",       "steps",
+										 "step",  "suggestions"};
+	size_t end = t->atoms[i].off + t->atoms[i].len;
+
+	if (end + 1 >= t->text.len || t->text.data[end] != ':' || t->text.data[end + 1] != ' ')
+		return false;
+	/* "Action: Identify and stop the process" */
+	if (i == 0 && is(t, 0, "action"))
+		return t->n > 1 && (t->atoms[1].flags & LS_JATOM_CAPITAL) &&
+			   !(t->atoms[1].flags & (LS_JATOM_ED | LS_JATOM_ING | LS_JATOM_UPPER));
+	if (!IS_ANY(t, i, labels))
+		return false;
+	return !(is(t, i, "step") || is(t, i, "steps")) || is(t, i - 1, "next");
+}
+
+/* Does advice begin at atom i?  `end` gets the atom behind it. */
+static bool
+advice_at(const ls_jtext *t, int i, int *end)
+{
+	static const char *const verbs[] = {"run", "use", "try", "see", "check", "ensure", "consider"};
+	static const char *const helpers[] = {"may",  "can",   "should", "must", "need",
+										  "have", "might", "could",  "want"};
+	static const char *const means[] = {"run", "use", "add", "set", "execute", "type", "call"};
+
+	switch (t->text.data[t->atoms[i].off] | 0x20)
+	{
+		case 'p':
+			if (!is(t, i, "please"))
+				break;
+			*end = sentence_end(t, i);
+			return true;
+		case 'm':
+			if (!is(t, i, "make") || !is(t, i + 1, "sure"))
+				break;
+			*end = sentence_end(t, i);
+			return true;
+		case 'y':
+			if (!is(t, i, "you") || i + 1 >= t->n || !IS_ANY(t, i + 1, helpers))
+				break;
+			*end = sentence_end(t, i);
+			return true;
+		case 't':
+			if (is(t, i, "to") && (i == 0 || sentence_begins(t, i, true)))
+			{
+				*end = sentence_end(t, i);
+				for (int k = i + 2; k < *end; k++)
+					if (IS_ANY(t, k, means))
+						return true;
+			}
+			break;
+		default:
+			break;
+	}
+	if (t->atoms[i].len >= 3 && t->atoms[i].len <= 15 && is_label(t, i))
+	{
+		*end = t->n;
+		return true;
+	}
+	if (t->atoms[i].len <= 8 && i > 0 && IS_ANY(t, i, verbs) &&
+		(sentence_begins(t, i, false) ||
+		 ((is(t, i, "see") || is(t, i, "try") || is(t, i, "consider")) &&
+		  sentence_begins(t, i, true))))
+	{
+		*end = sentence_end(t, i);
+		return true;
+	}
+	return false;
+}
+
+#define LETTER(c) (UINT32_C(1) << ((c) &31))
+#define AIM_LETTERS                                                                      \
+	(LETTER('w') | LETTER('s') | LETTER('m') | LETTER('c') | LETTER('t') | LETTER('a') | \
+	 LETTER('n') | LETTER('p') | LETTER('g'))
+
+/* Marks the action behind a "will" or an "attempting to" at atom i. */
+static void
+mark_unreal(const ls_jctx *ctx, ls_jtext *t, int i)
+{
+	static const char *const modals[] = {"will", "would", "should", "must",
+										 "may",  "might", "shall",  "could"};
+	static const char *const aims[] = {"trying", "try",        "tries", "attempt", "attempts",
+									   "about",  "attempting", "going", "want",    "wants",
+									   "need",   "needs",      "plan",  "planned", "planning",
+									   "tried",  "attempted",  "needed"};
+	const ls_jatom *a = &t->atoms[i];
+	int from;
+
+	/* "expires in 3 days" has not expired */
+	if (ctx->words.table[a->word].concept == LS_JC_EXPIRE && is(t, i + 1, "in") && i + 2 < t->n &&
+		t->atoms[i + 2].kind == LS_JKIND_NUMBER)
+	{
+		t->atoms[i].unreal = 1;
+		return;
+	}
+	if (a->len < 3 || a->len > 10 || !(AIM_LETTERS >> (t->text.data[a->off] & 31) & 1))
+		return;
+	if (is(t, i + 1, "to") && a[1].sep == LS_JSEP_SPACE && IS_ANY(t, i, aims))
+		from = i + 2;
+	else if (a->len <= 6 && i + 1 < t->n && a[1].sep == LS_JSEP_SPACE && IS_ANY(t, i, modals) &&
+			 !(a->flags & LS_JATOM_UPPER))
+		from = i + 1;
+	else
+		return;
+	for (int k = from; k < t->n && k < from + 5; k++)
+	{
+		const ls_jword *w = &ctx->words.table[t->atoms[k].word];
+
+		if (t->atoms[k].sep != LS_JSEP_SPACE && t->atoms[k].sep != LS_JSEP_TIGHT)
+			break;
+		if (w->pol == LS_JP_NOT)
+			break; /* "could not connect" did not */
+		t->atoms[k].unreal = 1;
+		if (w->pol >= LS_JP_POS && w->pol <= LS_JP_PART)
+			break;
+	}
+}
+
+/*
+ * A command line ("$ make test", "+ docker push", "Run npm publish", "helm upgrade --install x"):
+ * it tells what shall be done.  An option makes one only when no other sign of a log stands
+ * before it.
+ */
+static bool
+is_command(const ls_jtext *t)
+{
+	const char *s = t->text.data;
+	size_t n = t->text.len, i = 0;
+
+	if (n > 2 && (s[0] == '$' || s[0] == '+' || s[0] == '>') && s[1] == ' ')
+		return true;
+	if (t->n > 1 && (is(t, 0, "run") || is(t, 0, "running")) && t->atoms[0].off < 10 &&
+		t->atoms[1].sep == LS_JSEP_SPACE && !(t->atoms[1].flags & LS_JATOM_CAPITAL) &&
+		t->atoms[1].kind == LS_JKIND_WORD && (t->atoms[0].flags & LS_JATOM_CAPITAL) &&
+		is(t, 0, "run"))
+		return true;
+	if (t->n > 1 && (is(t, 0, "group") || is(t, 0, "endgroup")) && n > 9 &&
+		memcmp(s, "##[group]", 9) == 0)
+		return true;
+	if (n == 0 || s[0] < 'a' || s[0] > 'z')
+		return false;
+	while (i < n && s[i] != ':' && s[i] != '=' && s[i] != '[' && s[i] != '(' && s[i] != '"')
+	{
+		if (i + 3 < n && s[i] == ' ' && s[i + 1] == '-' && s[i + 2] == '-' && s[i + 3] >= 'a' &&
+			s[i + 3] <= 'z')
+			return true;
+		i++;
+	}
+	return false;
+}
+
+void
+ls_jadvice_mark(const ls_jctx *ctx, ls_jrow *row)
+{
+	ls_jtext *t = &row->text;
+	int n = 0, kept = t->n;
+
+	row->command = is_command(t);
+	/* found first, taken out last: the text between atoms must stay what it is */
+	for (int i = 0, end; i < t->n; i++)
+	{
+		if (t->atoms[i].kind != LS_JKIND_WORD || t->atoms[i].len < 2 || t->atoms[i].len > 14)
+			continue;
+		if (advice_at(t, i, &end))
+		{
+			for (; i < end; i++, kept--)
+				t->atoms[i].unreal = 2;
+			i--;
+			continue;
+		}
+		mark_unreal(ctx, t, i);
+	}
+	if (kept == t->n)
+		return;
+	for (int i = 0; i < t->n; i++)
+		if (t->atoms[i].unreal != 2)
+			t->atoms[n++] = t->atoms[i];
+	t->n = n;
+}

@@ -1,0 +1,881 @@
+/*-------------------------------------------------------------------------
+ *
+ * judge_client.c
+ *	  Which text of a row a client chose, for the built-in evaluator (pure).
+ *
+ * A server logs what it did, and beside it what strangers sent: request lines, user agents, user
+ * names, comments, search terms.  Whoever sends "migration 42 was applied" as a search term must
+ * not thereby prove a migration.  So the atoms of such text carry a level (ls_jclient): the
+ * higher, the less they say.  How rows are judged by it is in judge_match.c.
+ *
+ * Three shapes are known: prose with quoted strings and keys, access logs of web servers, and
+ * JSON.  What is cut off or nested too deeply counts as the client's, never as the server's.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "src/judge/judge_internal.h"
+
+#define MAX_DEPTH 24       /* of JSON objects and arrays */
+#define MAX_ESCAPES 3      /* of quotations in quotations */
+#define MAX_APOSTROPHES 64 /* that might begin a quotation and do not */
+#define NEAR 64            /* bytes before a quotation that may name it */
+#define NAME 256           /* bytes of a user's name in prose */
+
+typedef struct marking
+{
+	const ls_jctx *ctx;
+	ls_jtext *t;
+	const char *s;
+	bool statement;   /* of SQL: its literals are values */
+	bool has_message; /* JSON: a key msg or message */
+	int apostrophes;  /* left */
+} marking;
+
+typedef struct client_key
+{
+	const char *name;
+	ls_jclient level;
+} client_key;
+
+/* Keys and nouns of what clients send; sorted by their first letter. */
+static const client_key keys[] = {
+	{"account", LS_JCLIENT_USER},     {"acct", LS_JCLIENT_USER},
+	{"agent", LS_JCLIENT_TEXT},       {"answer", LS_JCLIENT_TEXT},
+	{"attachment", LS_JCLIENT_QUOTE}, {"author", LS_JCLIENT_USER},
+	{"bio", LS_JCLIENT_TEXT},         {"branch", LS_JCLIENT_QUOTE},
+	{"caption", LS_JCLIENT_TEXT},     {"channel", LS_JCLIENT_QUOTE},
+	{"chat", LS_JCLIENT_TEXT},        {"command", LS_JCLIENT_QUOTE},
+	{"comment", LS_JCLIENT_TEXT},     {"comments", LS_JCLIENT_TEXT},
+	{"cookie", LS_JCLIENT_TEXT},      {"cookies", LS_JCLIENT_TEXT},
+	{"email", LS_JCLIENT_USER},       {"feedback", LS_JCLIENT_TEXT},
+	{"file", LS_JCLIENT_QUOTE},       {"filename", LS_JCLIENT_QUOTE},
+	{"form", LS_JCLIENT_TEXT},        {"from", LS_JCLIENT_USER},
+	{"headers", LS_JCLIENT_TEXT},     {"helo", LS_JCLIENT_TEXT},
+	{"input", LS_JCLIENT_TEXT},       {"keyword", LS_JCLIENT_TEXT},
+	{"keywords", LS_JCLIENT_TEXT},    {"label", LS_JCLIENT_QUOTE},
+	{"logname", LS_JCLIENT_USER},     {"name", LS_JCLIENT_QUOTE},
+	{"nick", LS_JCLIENT_USER},        {"nickname", LS_JCLIENT_USER},
+	{"note", LS_JCLIENT_TEXT},        {"notes", LS_JCLIENT_TEXT},
+	{"parameters", LS_JCLIENT_USER},  {"params", LS_JCLIENT_USER},
+	{"path", LS_JCLIENT_PATH},        {"prompt", LS_JCLIENT_TEXT},
+	{"q", LS_JCLIENT_TEXT},           {"query", LS_JCLIENT_TEXT},
+	{"querystring", LS_JCLIENT_TEXT}, {"question", LS_JCLIENT_TEXT},
+	{"recipient", LS_JCLIENT_USER},   {"ref", LS_JCLIENT_QUOTE},
+	{"referer", LS_JCLIENT_TEXT},     {"referrer", LS_JCLIENT_TEXT},
+	{"remark", LS_JCLIENT_TEXT},      {"review", LS_JCLIENT_TEXT},
+	{"room", LS_JCLIENT_QUOTE},       {"ruser", LS_JCLIENT_USER},
+	{"search", LS_JCLIENT_TEXT},      {"sender", LS_JCLIENT_USER},
+	{"sni", LS_JCLIENT_TEXT},         {"statement", LS_JCLIENT_TEXT},
+	{"subject", LS_JCLIENT_TEXT},     {"tag", LS_JCLIENT_QUOTE},
+	{"tags", LS_JCLIENT_QUOTE},       {"term", LS_JCLIENT_TEXT},
+	{"terms", LS_JCLIENT_TEXT},       {"text", LS_JCLIENT_TEXT},
+	{"title", LS_JCLIENT_QUOTE},      {"to", LS_JCLIENT_USER},
+	{"topic", LS_JCLIENT_QUOTE},      {"tweet", LS_JCLIENT_TEXT},
+	{"ua", LS_JCLIENT_TEXT},          {"uri", LS_JCLIENT_PATH},
+	{"url", LS_JCLIENT_PATH},         {"user", LS_JCLIENT_USER},
+	{"useragent", LS_JCLIENT_TEXT},   {"username", LS_JCLIENT_USER},
+	{"usr", LS_JCLIENT_USER},         {"utterance", LS_JCLIENT_TEXT},
+};
+
+/* Keys of a log's own text, and of a client's where the row has its own beside it. */
+static const char *const message_keys[] = {"body", "content", "description", "message", "msg"};
+
+static bool
+equals(ls_str a, const char *b)
+{
+	size_t len = strlen(b);
+
+	return a.len == len && ls_str_eq_nocase(a, ls_str_make(b, len));
+}
+
+static ls_jclient
+level_of_word(ls_str word)
+{
+	char first;
+
+	if (word.len == 0 || word.len > 12)
+		return LS_JCLIENT_NONE;
+	first = (char) (word.data[0] | 0x20);
+	for (size_t k = 0; k < sizeof(keys) / sizeof(keys[0]) && keys[k].name[0] <= first; k++)
+		if (keys[k].name[0] == first && equals(word, keys[k].name))
+			return keys[k].level;
+	return LS_JCLIENT_NONE;
+}
+
+/* The last word of a key that ends at `end`: "agent" of user_agent, cs(User-Agent), userAgent. */
+static ls_str
+last_word(const char *s, size_t begin, size_t end)
+{
+	size_t from;
+
+	if (end > begin + NEAR)
+		begin = end - NEAR;
+	while (end > begin && !((s[end - 1] | 0x20) >= 'a' && (s[end - 1] | 0x20) <= 'z'))
+		end--;
+	for (from = end; from > begin && (s[from - 1] | 0x20) >= 'a' && (s[from - 1] | 0x20) <= 'z';)
+	{
+		from--;
+		if (s[from] < 'a' && from > begin && s[from - 1] >= 'a' && s[from - 1] <= 'z')
+			break;
+	}
+	return ls_str_make(s + from, end - from);
+}
+
+static ls_jclient
+level_of_key(const char *s, size_t begin, size_t end)
+{
+	ls_str word = last_word(s, begin, end);
+	ls_jclient level = level_of_word(word);
+
+	/* user_name, user.id */
+	if ((level == LS_JCLIENT_QUOTE || equals(word, "id")) && word.data > s + begin + 3 &&
+		equals(last_word(s, begin, (size_t) (word.data - s)), "user"))
+		level = LS_JCLIENT_USER;
+	return level;
+}
+
+/* The first atom that ends behind `at`. */
+static int
+atom_at(const ls_jtext *t, size_t at)
+{
+	int low = 0, high = t->n;
+
+	while (low < high)
+	{
+		int middle = (low + high) / 2;
+
+		if (t->atoms[middle].off + t->atoms[middle].len <= at)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+static void
+mark(marking *m, size_t from, size_t to, ls_jclient level)
+{
+	for (int i = atom_at(m->t, from); i < m->t->n && m->t->atoms[i].off < to; i++)
+		if (m->t->atoms[i].client < level)
+			m->t->atoms[i].client = (uint8_t) level;
+}
+
+/* A target or URL: its path names what was asked for, its query says nothing. */
+static void
+mark_target(marking *m, size_t from, size_t to)
+{
+	size_t path = from;
+
+	while (path < to && strchr("?;# ", m->s[path]) == NULL)
+		path++;
+	mark(m, from, path, LS_JCLIENT_PATH);
+	mark(m, path, to, LS_JCLIENT_TEXT);
+}
+
+/*
+ * A user's name of one or two words names somebody.  More words, or one that tells an outcome,
+ * are a sentence that somebody registered as a name.
+ */
+static void
+mark_user(marking *m, size_t from, size_t to)
+{
+	const ls_jtext *t = m->t;
+	int words = 0, first = atom_at(t, from);
+	bool tells = false;
+
+	for (int i = first; i < t->n && t->atoms[i].off < to; i++)
+	{
+		ls_jpol pol = (ls_jpol) m->ctx->words.table[t->atoms[i].word].pol;
+
+		words +=
+			i == first || (t->atoms[i].sep >= LS_JSEP_SPACE && t->atoms[i].sep != LS_JSEP_EQUAL);
+		tells |= pol != LS_JP_NONE && pol != LS_JP_WEAK;
+		tells |= t->atoms[i].kind != LS_JKIND_WORD;
+	}
+	mark(m, from, to, words > 2 || (words == 2 && tells) ? LS_JCLIENT_TEXT : LS_JCLIENT_USER);
+}
+
+/* Does the text tell an outcome: "backup completed"? */
+static bool
+tells_outcome(const marking *m, size_t from, size_t to)
+{
+	const ls_jtext *t = m->t;
+
+	for (int i = atom_at(t, from); i < t->n && t->atoms[i].off < to; i++)
+	{
+		ls_jpol pol = (ls_jpol) m->ctx->words.table[t->atoms[i].word].pol;
+
+		if (pol == LS_JP_POS || pol == LS_JP_NEG)
+			return true;
+	}
+	return false;
+}
+
+static void
+mark_value(marking *m, size_t from, size_t to, ls_jclient level)
+{
+	if (level == LS_JCLIENT_PATH)
+		mark_target(m, from, to);
+	else if (level == LS_JCLIENT_USER)
+		mark_user(m, from, to);
+	else
+		mark(m, from, to, level);
+}
+
+/* Length of a method's name at `i`, 0: none. */
+static size_t
+method_at(const char *s, size_t i, size_t to)
+{
+	static const char *const methods[] = {"GET",   "POST",     "PUT",     "DELETE",
+										  "HEAD",  "PATCH",    "OPTIONS", "CONNECT",
+										  "TRACE", "PROPFIND", "MKCOL"};
+
+	for (size_t k = 0; k < sizeof(methods) / sizeof(methods[0]); k++)
+	{
+		size_t len = strlen(methods[k]);
+
+		if (to - i > len && memcmp(s + i, methods[k], len) == 0 && s[i + len] == ' ')
+			return len;
+	}
+	return 0;
+}
+
+/* Does a quotation mark of this depth of escaping stand at `i`? */
+static bool
+quote_at(const char *s, size_t from, size_t i, int escapes)
+{
+	size_t n = 0;
+
+	if (s[i] != '"')
+		return false;
+	while (i > from && s[i - 1] == '\\')
+	{
+		i--;
+		n++;
+	}
+	return n == ((size_t) 1 << escapes) - 1;
+}
+
+/*
+ * A quotation begins at `i`: where its text is and where it ends; false when none begins.  One
+ * that does not end goes on to `to`.
+ */
+static bool
+quotation(marking *m, size_t from, size_t i, size_t to, int escapes, size_t *begin, size_t *end)
+{
+	static const char *const pairs[][2] = {{"\xe2\x80\x9c", "\xe2\x80\x9d"},
+										   {"\xe2\x80\x9e", "\xe2\x80\x9c"},
+										   {"\xe2\x80\x98", "\xe2\x80\x99"},
+										   {"\xc2\xab", "\xc2\xbb"}};
+	const char *s = m->s;
+
+	if (quote_at(s, from, i, escapes))
+	{
+		*begin = *end = i + 1;
+		while (*end < to && !quote_at(s, from, *end, escapes))
+			++*end;
+		return true;
+	}
+	if (s[i] == '\'' && (i == from || strchr(" =(:[,\"", s[i - 1]) != NULL))
+	{
+		for (size_t k = i + 1; k < to; k++)
+			if (s[k] == '\'' &&
+				(k + 1 == to || !((s[k + 1] | 0x20) >= 'a' && (s[k + 1] | 0x20) <= 'z')))
+			{
+				*begin = i + 1;
+				*end = k;
+				return true;
+			}
+		*begin = i + 1;
+		*end = to;
+		return m->apostrophes-- <= 0;
+	}
+	for (size_t k = 0; (unsigned char) s[i] >= 0xc2 && k < sizeof(pairs) / sizeof(pairs[0]); k++)
+	{
+		size_t open = strlen(pairs[k][0]), close = strlen(pairs[k][1]);
+
+		if (to - i < open || memcmp(s + i, pairs[k][0], open) != 0)
+			continue;
+		*begin = i + open;
+		for (*end = *begin; *end < to; ++*end)
+			if (to - *end >= close && memcmp(s + *end, pairs[k][1], close) == 0)
+				break;
+		return true;
+	}
+	return false;
+}
+
+/*
+ * The request line of an access log, quoted at [begin, end): the line, the user before it,
+ * captured headers before it and all that is quoted after it are the client's.  Returns where
+ * that ends.
+ */
+static size_t
+mark_access_line(marking *m, size_t from, size_t begin, size_t end, size_t to)
+{
+	const char *s = m->s;
+	size_t method = method_at(s, begin, end), last = to;
+	const char *bracket = memchr(s + from, '[', begin - from);
+	const char *brace = memchr(s + from, '{', begin - from);
+
+	mark(m, begin, begin + method, LS_JCLIENT_PATH);
+	if (method > 0)
+		mark_target(m, begin + method + 1, end);
+	else
+		mark(m, begin, end, LS_JCLIENT_TEXT);
+	if (brace != NULL)
+		mark(m, (size_t) (brace - s), begin, LS_JCLIENT_TEXT);
+	/* 10.0.0.1 - alice [12/Mar/2024:10:00:00 +0000] */
+	for (size_t i = from; bracket != NULL && i + 3 < (size_t) (bracket - s); i++)
+		if (memcmp(s + i, " - ", 3) == 0)
+		{
+			mark_user(m, i + 3, (size_t) (bracket - s));
+			break;
+		}
+	while (last > end + 1 && s[last - 1] != '"')
+		last--;
+	for (size_t i = end + 1; i < last; i++)
+		if (s[i] == '"')
+		{
+			mark(m, i, last, LS_JCLIENT_TEXT);
+			return last - 1;
+		}
+	return end;
+}
+
+/* A title, a tag or a file's name that tells an outcome is a sentence, too. */
+static ls_jclient
+level_of_value(const marking *m, const char *s, size_t begin, size_t key, size_t from, size_t to)
+{
+	ls_jclient level = level_of_key(s, begin, key);
+
+	if (level == LS_JCLIENT_QUOTE && !equals(last_word(s, begin, key), "name") &&
+		tells_outcome(m, from, to))
+		level = LS_JCLIENT_TEXT;
+	return level;
+}
+
+/* What has a name that may sound like an outcome. */
+static bool
+is_name_of_check(ls_str word)
+{
+	static const char *const words[] = {"test",  "case", "spec",    "scenario", "check", "step",
+										"stage", "job",  "task",    "it",       "rule",  "alert",
+										"suite", "ok",   "example", "feature"};
+
+	for (size_t k = 0; k < sizeof(words) / sizeof(words[0]); k++)
+		if (equals(word, words[k]))
+			return true;
+	return false;
+}
+
+/* What a quotation is by the key or the words before it. */
+static ls_jclient
+level_of_quotation(const marking *m, size_t from, size_t open, size_t end, size_t to)
+{
+	const char *s = m->s;
+	size_t i = open;
+	ls_jclient level;
+
+	while (i > from && (s[i - 1] == '\\' || s[i - 1] == ' ' || s[i - 1] == '['))
+		i--;
+	/* a column, a key, klog's message, the whole text */
+	if (i == from || s[i - 1] == ',' || s[i - 1] == ']' ||
+		(end + 1 < to && (s[end + 1] == ',' || s[end + 1] == ':')))
+	{
+		if (i > from && (s[i - 1] == '=' || s[i - 1] == ':' || s[i - 1] == '>'))
+			return level_of_value(m, s, from, i, open, end);
+		if (m->statement)
+			return LS_JCLIENT_TEXT;
+		return LS_JCLIENT_NONE;
+	}
+	if (s[i - 1] == '=' || s[i - 1] == ':' || s[i - 1] == '>')
+		return level_of_value(m, s, from, i, open, end);
+	if (m->statement)
+		return LS_JCLIENT_TEXT;
+	/* said "...", user "...", search for "..." */
+	for (int words = 0; words < 2; words++)
+	{
+		ls_str word = last_word(s, from, i);
+
+		if (equals(word, "said") || equals(word, "wrote") || equals(word, "says") ||
+			equals(word, "message") || equals(word, "posted"))
+			return LS_JCLIENT_TEXT;
+		level = level_of_word(word);
+		if (level >= LS_JCLIENT_USER && !equals(word, "from") && !equals(word, "to"))
+			return level;
+		if (!equals(word, "for") && !equals(word, "about") && !equals(word, "by"))
+			break;
+		i = (size_t) (word.data - s);
+		while (i > from && s[i - 1] == ' ')
+			i--;
+	}
+	/* test "handles a failed handshake" ...; else a sentence that somebody wrote */
+	return is_name_of_check(last_word(s, from, i)) || s[i - 1] == '-' ||
+				   !tells_outcome(m, open, end)
+			   ? LS_JCLIENT_QUOTE
+			   : LS_JCLIENT_TEXT;
+}
+
+/* The place of " word" in [from, to), or `to`. */
+static size_t
+find_word(const char *s, size_t from, size_t to, const char *word)
+{
+	size_t len = strlen(word);
+
+	for (size_t i = from; i + len <= to; i++)
+		if (memcmp(s + i, word, len) == 0)
+			return i;
+	return to;
+}
+
+/* Where the unquoted text behind "key=" ends: before the next "key=", or at `to`. */
+static size_t
+field_end(const char *s, size_t from, size_t to)
+{
+	for (size_t i = from; i < to; i++)
+	{
+		size_t k = i + 1;
+
+		if (s[i] != ' ')
+			continue;
+		while (k < to && (((s[k] | 0x20) >= 'a' && (s[k] | 0x20) <= 'z') || s[k] == '_' ||
+						  s[k] == '.' || (s[k] >= '0' && s[k] <= '9')))
+			k++;
+		if (k > i + 1 && k < to && s[k] == '=')
+			return i;
+	}
+	return to;
+}
+
+static size_t
+token_end(const char *s, size_t from, size_t to, const char *stops)
+{
+	while (from < to && strchr(stops, s[from]) == NULL)
+		from++;
+	return from;
+}
+
+/* An unquoted value behind a key at `at`, its sign = or : or a blank; returns its end. */
+static size_t
+mark_unquoted(marking *m, size_t at, size_t to, char sign, ls_jclient level)
+{
+	static const char opens[] = "<([{", closes[] = ">)]}";
+	const char *s = m->s;
+	const char *open;
+	size_t end;
+
+	while (at < to && s[at] == ' ')
+		at++;
+	if (at == to || s[at] == '"' || s[at] == '\'' || s[at] == '\\')
+		return at; /* a quotation */
+	if ((open = strchr(opens, s[at])) != NULL && level != LS_JCLIENT_TEXT)
+	{
+		const char *close = memchr(s + at, closes[open - opens], to - at);
+
+		end = close ? (size_t) (close - s) : to;
+	}
+	else if (level == LS_JCLIENT_TEXT)
+		end = sign == '=' ? field_end(s, at, to) : to;
+	else if (sign == ':')
+		end = token_end(s, at, to, ",;)]");
+	else
+		end = token_end(s, at, to, " ,;)]");
+	mark_value(m, at, end, level);
+	return end;
+}
+
+static bool
+is_atom(const marking *m, int i, const char *word)
+{
+	return i >= 0 && i < m->t->n &&
+		   equals(ls_str_make(m->s + m->t->atoms[i].off, m->t->atoms[i].len), word);
+}
+
+static bool
+is_label_at(const marking *m, int i)
+{
+	size_t end = i < m->t->n ? m->t->atoms[i].off + (size_t) m->t->atoms[i].len : 0;
+
+	return end > 0 && end < m->t->text.len && m->s[end] == ':';
+}
+
+/* "Invalid user X from", "Accepted password for X from", "user X", "bob said X" */
+static void
+mark_words(marking *m, int i, size_t to)
+{
+	const ls_jtext *t = m->t;
+	const char *s = m->s;
+	size_t at = t->atoms[i].off + t->atoms[i].len + 1, end;
+
+	switch (strchr("fsuw", s[t->atoms[i].off] | 0x20) != NULL ? t->atoms[i].len : 0)
+	{
+		case 3: /* for */
+			if (!is_atom(m, i, "for") ||
+				!(is_atom(m, i - 1, "password") || is_atom(m, i - 1, "publickey") ||
+				  is_atom(m, i - 1, "pam")))
+				return;
+			if (is_atom(m, i + 1, "invalid") || is_atom(m, i + 1, "user"))
+				return;
+			break;
+		case 4: /* said, says, user */
+			if (is_atom(m, i, "said") || is_atom(m, i, "says"))
+			{
+				mark(m, at, to, LS_JCLIENT_TEXT);
+				return;
+			}
+			if (!is_atom(m, i, "user") || is_label_at(m, i + 1) || is_atom(m, i + 1, "said") ||
+				is_atom(m, i + 1, "says") || is_atom(m, i + 1, "wrote"))
+				return;
+			break;
+		case 5:
+			if (is_atom(m, i, "wrote"))
+				mark(m, at, to, LS_JCLIENT_TEXT);
+			return;
+		default:
+			return;
+	}
+	if (to > at + NAME)
+		to = at + NAME;
+	end = find_word(s, at, to, " from ");
+	if (end < to && (is_atom(m, i, "for") || is_atom(m, i - 1, "invalid") ||
+					 is_atom(m, i - 1, "illegal") || is_atom(m, i - 1, "for")))
+		mark_user(m, at, end);
+	else
+		mark_unquoted(m, at, to, ' ', LS_JCLIENT_USER);
+}
+
+/* "message from bob: ...", "comment by bob on ticket 7: ...", "user registered: ..." */
+static bool
+introduces(const marking *m, int i)
+{
+	static const char *const words[] = {"message", "comment", "mail", "reply", "note",
+										"review",  "post",    "chat", "text",  "commit"};
+	bool by = false;
+
+	for (int k = i; k >= 0 && k >= i - 6; k--)
+	{
+		by |= is_atom(m, k, "from") || is_atom(m, k, "by") || is_atom(m, k, "commit");
+		for (size_t w = 0; w < sizeof(words) / sizeof(words[0]) && by; w++)
+			if (is_atom(m, k, words[w]))
+				return true;
+	}
+	return is_atom(m, i, "said") || is_atom(m, i, "says") || is_atom(m, i, "wrote") ||
+		   is_atom(m, i, "privmsg");
+}
+
+/* "X-Note: ...": a header, of two capitalized words or more */
+static bool
+is_header(const marking *m, int i)
+{
+	const ls_jatom *a = &m->t->atoms[i];
+
+	return i > 0 && (a->flags & LS_JATOM_CAPITAL) && a->sep == LS_JSEP_TIGHT &&
+		   m->s[a->off - 1] == '-' && m->s[a[-1].off] >= 'A' && m->s[a[-1].off] <= 'Z';
+}
+
+/* "comment: ..." in prose; most keys are names of components too: "search: index rebuilt" */
+static bool
+is_label(const marking *m, int i)
+{
+	static const char *const labels[] = {
+		"agent",     "comment", "comments",  "cookie",   "feedback", "input",
+		"prompt",    "query",   "recipient", "referer",  "referrer", "sender",
+		"statement", "subject", "user",      "username", "usr"};
+
+	for (size_t k = 0; k < sizeof(labels) / sizeof(labels[0]); k++)
+		if (is_atom(m, i, labels[k]))
+			return true;
+	return false;
+}
+
+/* The words of an atom-wise look at prose: keys without quotes, methods, speech. */
+static void
+mark_atom(marking *m, int i, size_t to)
+{
+	const ls_jatom *a = &m->t->atoms[i];
+	const char *s = m->s;
+	size_t end = (size_t) a->off + a->len, method;
+	ls_jclient level;
+
+	if (end >= to)
+		return;
+	if (a->kind != LS_JKIND_WORD)
+	{
+		if (s[end] == ':' && introduces(m, i))
+			mark(m, end, to, LS_JCLIENT_TEXT);
+		return;
+	}
+	if (s[end] == '=' || (s[end] == ':' && end + 1 < to && s[end + 1] == ' '))
+	{
+		size_t key = a->off;
+
+		while (key > 0 && s[key - 1] != ' ' && s[key - 1] != '"' && a->off - key < 40)
+			key--;
+		/* sudo: what was to be run */
+		if (s[end] == '=' && is_atom(m, i, "command"))
+		{
+			mark(m, end, field_end(s, end, to), LS_JCLIENT_USER);
+			return;
+		}
+		level = level_of_key(s, key, end);
+		if (s[end] == ':' && !is_label(m, i))
+			level = LS_JCLIENT_NONE;
+		if (level == LS_JCLIENT_NONE && s[end] == ':' && (introduces(m, i) || is_header(m, i)))
+			level = LS_JCLIENT_TEXT;
+		if (level == LS_JCLIENT_NONE && s[end] == ':' && is_atom(m, i - 1, "user"))
+			level = LS_JCLIENT_USER;
+		if (level == LS_JCLIENT_QUOTE && tells_outcome(m, end, token_end(s, end, to, " ")))
+			level = LS_JCLIENT_TEXT;
+		if (level != LS_JCLIENT_NONE)
+			mark_unquoted(m, end + 1, to, s[end], level);
+		return;
+	}
+	if (s[end] != ' ')
+		return;
+	m->statement |=
+		(a->flags & LS_JATOM_UPPER) && (is_atom(m, i, "insert") || is_atom(m, i, "select") ||
+										is_atom(m, i, "values") || is_atom(m, i, "where"));
+	/* search term [...] */
+	if (end + 1 < to && s[end + 1] == '[' &&
+		level_of_word(ls_str_make(s + a->off, a->len)) == LS_JCLIENT_TEXT)
+	{
+		mark(m, end, token_end(s, end, to, "]"), LS_JCLIENT_TEXT);
+		return;
+	}
+	if ((a->flags & LS_JATOM_UPPER) && (method = method_at(s, a->off, to)) == a->len)
+	{
+		size_t at = end;
+
+		while (at < to && s[at] == ' ')
+			at++;
+		if (at < to && (s[at] == '/' || memcmp(s + at, "http", to - at < 4 ? to - at : 4) == 0))
+		{
+			size_t stop = token_end(s, at, to, " \"'");
+
+			mark(m, a->off, end, LS_JCLIENT_PATH);
+			mark_target(m, at, stop);
+			/* IIS: date, time, address, method, path, query, port, user, address, user agent */
+			if (a->off > 20 && s[4] == '-' && s[7] == '-' && s[a->off - 2] >= '0' &&
+				s[a->off - 2] <= '9')
+				for (int k = m->t->n - 1; k > i && m->t->atoms[k].off > stop; k--)
+					if (m->t->atoms[k].kind != LS_JKIND_NUMBER ||
+						m->t->atoms[k].sep < LS_JSEP_SPACE)
+					{
+						mark(m, stop, m->t->atoms[k].off + 1, LS_JCLIENT_TEXT);
+						break;
+					}
+		}
+		return;
+	}
+	mark_words(m, i, to);
+}
+
+static size_t mark_json(marking *m, size_t from, size_t to, int escapes);
+
+/* Signs between words that may begin a client's text; bytes beyond ASCII are quotation marks. */
+static const bool signs[256] = {
+	['"'] = true, ['\''] = true, ['?'] = true, ['{'] = true, [0xc2] = true, [0xe2] = true,
+};
+
+/* Text of a log, or of one of its fields. */
+static void
+mark_prose(marking *m, size_t from, size_t to, int escapes)
+{
+	const char *s = m->s;
+	int i = atom_at(m->t, from);
+	size_t at = from;
+
+	while (at < to)
+	{
+		size_t gap = i < m->t->n && m->t->atoms[i].off < to ? m->t->atoms[i].off : to;
+
+		for (; at < gap; at++)
+		{
+			size_t begin, end;
+			ls_jclient level;
+
+			if (!signs[(unsigned char) s[at]])
+				continue;
+			if (s[at] == '?' && at > from && s[at - 1] != ' ' && at + 1 < to && s[at + 1] != ' ')
+			{
+				size_t stop = token_end(s, at, to, " \"'<>");
+
+				if (memchr(s + at, '=', stop - at) != NULL)
+					mark(m, at, stop, LS_JCLIENT_TEXT);
+				at = stop - 1;
+				continue;
+			}
+			if (s[at] == '{' && at + 1 < to && (s[at + 1] == '"' || s[at + 1] == '\\'))
+			{
+				at = mark_json(m, at, to, escapes);
+				gap = at;
+				break;
+			}
+			if (!quotation(m, from, at, to, escapes, &begin, &end))
+				continue;
+			if (method_at(s, begin, end) > 0 ||
+				(at > from + 1 && memcmp(s + at - 2, "] ", 2) == 0 && end + 2 < to &&
+				 s[end + 2] >= '1' && s[end + 2] <= '5'))
+			{
+				at = mark_access_line(m, from, begin, end - (escapes && s[end - 1] == '\\'), to);
+				continue;
+			}
+			level = level_of_quotation(m, from, at, end, to);
+			if (level != LS_JCLIENT_NONE || escapes == MAX_ESCAPES)
+				mark_value(m, begin, end, level ? level : LS_JCLIENT_TEXT);
+			else
+				mark_prose(m, begin, end, escapes + 1);
+			at = end;
+		}
+		while (i < m->t->n && (size_t) m->t->atoms[i].off + m->t->atoms[i].len <= at)
+			i++;
+		if (i >= m->t->n || m->t->atoms[i].off >= to)
+		{
+			if (gap >= to)
+				break;
+			continue;
+		}
+		if (m->t->atoms[i].off > at)
+			continue;
+		if (m->t->atoms[i].client == LS_JCLIENT_NONE)
+			mark_atom(m, i, to);
+		at = (size_t) m->t->atoms[i].off + m->t->atoms[i].len;
+		i++;
+	}
+}
+
+typedef struct json_level
+{
+	ls_jclient level;   /* of all that it holds */
+	ls_jclient pending; /* {"key": "comment", "value": ...}: of the value */
+	bool object;
+	bool server; /* an error or a record: its message is the log's */
+} json_level;
+
+/* The level of a value by its key and what holds it. */
+static ls_jclient
+level_of_member(const marking *m, const json_level *holder, int depth, ls_str key)
+{
+	ls_jclient level = level_of_key(key.data, 0, key.len);
+
+	if (equals(key, "value") || equals(key, "v"))
+		level = holder->pending;
+	for (size_t k = 0; k < sizeof(message_keys) / sizeof(message_keys[0]); k++)
+		if (equals(key, message_keys[k]))
+		{
+			/* the outermost message is the log's own; a second one is not */
+			bool own = depth == 1 ? k >= 3 || !m->has_message : !m->has_message || holder->server;
+
+			level = own ? LS_JCLIENT_NONE : LS_JCLIENT_TEXT;
+		}
+	if (depth == 1 && equals(key, "text") && !m->has_message)
+		level = LS_JCLIENT_NONE;
+	return level > holder->level ? level : holder->level;
+}
+
+static bool
+is_server_record(ls_str key)
+{
+	static const char *const names[] = {"error", "err",    "exception", "log",
+										"event", "record", "result",    "response"};
+
+	for (size_t k = 0; k < sizeof(names) / sizeof(names[0]); k++)
+		if (equals(key, names[k]))
+			return true;
+	return false;
+}
+
+/* Marks a JSON object from its brace on; returns where it ends.  It need not be well formed. */
+static size_t
+mark_json(marking *m, size_t from, size_t to, int escapes)
+{
+	const char *s = m->s;
+	json_level stack[MAX_DEPTH + 1] = {{LS_JCLIENT_NONE, LS_JCLIENT_NONE, false, false}};
+	ls_str key = LS_STR("");
+	bool is_value = false;
+	int depth = 0;
+	size_t at = from;
+
+	for (; at < to; at++)
+	{
+		json_level *holder = &stack[depth];
+
+		if (s[at] == '{' || s[at] == '[')
+		{
+			if (depth == MAX_DEPTH)
+			{
+				mark(m, at, to, LS_JCLIENT_TEXT);
+				return to;
+			}
+			stack[depth + 1].level =
+				depth == 0 ? LS_JCLIENT_NONE : level_of_member(m, holder, depth, key);
+			stack[depth + 1].pending = LS_JCLIENT_NONE;
+			stack[depth + 1].server = is_server_record(key);
+			stack[++depth].object = s[at] == '{';
+			if (s[at] == '[') /* its elements are values of the same key */
+				stack[depth].server = holder->server;
+			is_value = s[at] == '[';
+		}
+		else if (s[at] == '}' || s[at] == ']')
+		{
+			if (--depth <= 0)
+				return at + 1;
+		}
+		else if (s[at] == ',')
+			is_value = !holder->object;
+		else if (s[at] == ':' || s[at] == '=') /* Ruby writes => */
+			is_value = true;
+		else if (s[at] == '"')
+		{
+			size_t end = at + 1;
+			ls_jclient level;
+
+			while (end < to && !quote_at(s, from, end, escapes))
+				end++;
+			if (!is_value)
+			{
+				key = ls_str_make(s + at + 1, end - at - 1);
+				while (key.len > 0 && key.data[key.len - 1] == '\\')
+					key.len--;
+				at = end;
+				continue;
+			}
+			level = holder->object ? level_of_member(m, holder, depth, key) : holder->level;
+			if (level == LS_JCLIENT_QUOTE && holder->object)
+				level = level_of_value(m, key.data, 0, key.len, at + 1, end);
+			if (equals(key, "key") || equals(key, "k"))
+				holder->pending = level_of_key(s, at + 1, end);
+			if (level == LS_JCLIENT_NONE && escapes < MAX_ESCAPES)
+				mark_prose(m, at + 1, end, escapes + 1);
+			else if (level == LS_JCLIENT_NONE)
+				mark(m, at + 1, end, LS_JCLIENT_TEXT);
+			else
+				mark_value(m, at + 1, end, level);
+			at = end;
+		}
+	}
+	return to;
+}
+
+void
+ls_jclient_mark(const ls_jctx *ctx, ls_jtext *t)
+{
+	marking m = {ctx, t, t->text.data, false, false, MAX_APOSTROPHES};
+	size_t len = t->text.len;
+
+	if (t->n == 0)
+		return;
+	/* what stands behind the last atom closes nothing that matters */
+	if (len > (size_t) t->atoms[t->n - 1].off + t->atoms[t->n - 1].len + NEAR)
+		len = (size_t) t->atoms[t->n - 1].off + t->atoms[t->n - 1].len + NEAR;
+	m.has_message = find_word(m.s, 0, len, "msg\"") < len ||
+					find_word(m.s, 0, len, "message\"") < len ||
+					find_word(m.s, 0, len, "message\\\"") < len;
+	/* <bob> ... */
+	if (m.s[0] == '<' && t->n > 1 && t->atoms[0].off == 1 && (size_t) t->atoms[0].len + 2 < len &&
+		m.s[t->atoms[0].len + 1] == '>' && m.s[t->atoms[0].len + 2] == ' ')
+		mark(&m, 0, len, LS_JCLIENT_TEXT);
+	else
+		mark_prose(&m, 0, len, 0);
+}

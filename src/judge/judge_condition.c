@@ -1,0 +1,407 @@
+/*-------------------------------------------------------------------------
+ *
+ * judge_condition.c
+ *	  Thresholds and absences, for the built-in evaluator (pure).
+ *
+ * An absence ("no errors in X") holds when rows are about its subject and none violates it; where
+ * the subject is the log as a whole, every row is about it.  A threshold takes the value of each
+ * row that is about its subject, or the number of such rows.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "src/judge/judge_internal.h"
+
+static bool
+fails(const ls_jrow *row)
+{
+	for (int k = 0; k < row->n_cues; k++)
+		if (row->cues[k].class == LS_JCLASS_FAIL && !(row->cues[k].flags & LS_JCUE_PAST))
+			return true;
+	return false;
+}
+
+static bool
+violates(const ls_jctx *ctx, const ls_jitem *item, const ls_jrow *row, const ls_jmatch *m)
+{
+	/* "checking for X ... ok" says that X was looked for */
+	if (m->class == LS_JCLASS_PASS && m->strength >= 2 && row->text.n > 0 &&
+		ctx->words.table[row->text.atoms[0].word].concept == LS_JC_VERIFY && !fails(row))
+		return false;
+	if (item->http_low != 0)
+	{
+		int status = ls_jrow_status(row);
+
+		if (status != 0 || !item->http_words)
+			return status >= item->http_low && status <= item->http_high;
+	}
+	return item->errors ? fails(row) : m->forbidden;
+}
+
+bool
+ls_jsurvey(ls_jctx *ctx, size_t end)
+{
+	if (ctx->http == NULL)
+	{
+		ctx->http = ls_new_array(ctx->arena, uint16_t, ctx->n_rows + 1);
+		ctx->first_fail = -1;
+	}
+	if (ctx->http == NULL)
+		return false;
+	for (; ctx->surveyed < end && ctx->surveyed < ctx->n_rows; ctx->surveyed++)
+	{
+		const ls_jrow *row = ls_jrow_get(ctx, ctx->surveyed);
+
+		if (row == NULL)
+			return false;
+		if (row->hostile)
+			continue;
+		ctx->http[ctx->surveyed] = (uint16_t) ls_jrow_status(row);
+		if (ctx->first_fail < 0 && fails(row))
+			ctx->first_fail = ctx->surveyed;
+	}
+	return true;
+}
+
+bool
+ls_jitem_surveys(const ls_jitem *item)
+{
+	if (item == NULL)
+		return false;
+	if ((item->absent || item->http_low != 0) && item->n_required == 0 && !item->has_name)
+		return true;
+	for (int k = 0; k < item->n_members; k++)
+		if (ls_jitem_surveys(item->members[k]))
+			return true;
+	return ls_jitem_surveys(item->without);
+}
+
+/* The subject is the log as a whole: every row is about it. */
+static bool
+decide_absence_anywhere(ls_jctx *ctx, const ls_jitem *item, ls_jdecision *d)
+{
+	int64_t first = -1;
+
+	if (!ls_jsurvey(ctx, ctx->n_rows))
+		return false;
+	for (size_t r = 0; r < ctx->n_rows && item->http_low != 0 && first < 0; r++)
+		if (ctx->http[r] >= item->http_low && ctx->http[r] <= item->http_high)
+			first = (int64_t) r;
+	if (first < 0 && item->errors && (item->http_low == 0 || item->http_words))
+		first = ctx->first_fail;
+	if (!item->errors && item->http_low == 0)
+	{
+		size_t n = ls_jindex_candidates(ctx, item, ls_jroom(ctx, ctx->n_rows));
+
+		for (size_t i = 0; i < n && first < 0; i++)
+		{
+			uint32_t r = ctx->candidates[i];
+			const ls_jrow *row = ls_jrow_get(ctx, r);
+			ls_jmatch m;
+
+			if (row == NULL)
+				return false;
+			ls_jspend(ctx, ctx->match_cost);
+			ls_jmatch_row(ctx, item, row, &m);
+			if (!row->hostile && violates(ctx, item, row, &m))
+				first = r;
+		}
+	}
+	if (first >= 0)
+		*d = ls_jdecide_row(LS_FINDING_FAILED, (uint32_t) first, "shows what must not occur", 0.7);
+	else if (ctx->n_rows == 0)
+		*d = ls_jdecide(LS_FINDING_NOT_FOUND, "there are no rows", 0.8);
+	else
+		*d = ls_jdecide_row(LS_FINDING_PASSED, (uint32_t) ctx->n_rows - 1,
+							"is the last, and no row shows what must not occur", 0.6);
+	return true;
+}
+
+/* A report of failure about exactly this. */
+static bool
+failed_verdict(const ls_jrow *row, const ls_jmatch *m)
+{
+	for (int k = 0; k < row->n_cues; k++)
+	{
+		const ls_jcue *c = &row->cues[k];
+
+		if (c->class == LS_JCLASS_FAIL && (c->flags & LS_JCUE_VERDICT) && c->strength >= 3 &&
+			c->concept == LS_JC_RESULT && !(c->flags & LS_JCUE_COUNT) && m->relevance >= 0.9f)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * No row is about the subject by its name, which names nothing exactly: a row that shows what
+ * must be absent, or denies it ("no leaks found"), decides all the same.
+ */
+static bool
+decide_by_forbidden(ls_jctx *ctx, const ls_jitem *item, ls_jdecision *d)
+{
+	size_t n;
+	int64_t clean = -1;
+	bool known = false;
+
+	for (int k = 0; k < item->n_terms; k++)
+	known |= item->terms[k].forbidden && !item->terms[k].unheld &&
+			 item->terms[k].concept != LS_JC_ERROR && item->terms[k].concept != LS_JC_RESULT;
+	if (item->n_required > 0 || item->errors || item->http_low != 0 || !known)
+		return true;
+	n = ls_jindex_candidates(ctx, item, ls_jroom(ctx, 400));
+	for (size_t i = 0; i < n; i++)
+	{
+		const ls_jrow *row = ls_jrow_get(ctx, ctx->candidates[i]);
+		ls_jmatch m;
+
+		if (row == NULL)
+			return false;
+		ls_jspend(ctx, ctx->match_cost);
+		ls_jmatch_row(ctx, item, row, &m);
+		if (row->hostile)
+			continue;
+		if (m.forbidden)
+		{
+			*d = ls_jdecide_row(LS_FINDING_FAILED, ctx->candidates[i], "shows what must not occur",
+								0.55);
+			return true;
+		}
+		if (m.denied && clean < 0)
+			clean = ctx->candidates[i];
+	}
+	if (clean >= 0)
+		*d = ls_jdecide_row(LS_FINDING_PASSED, (uint32_t) clean,
+							"says so, and no row contradicts it", 0.55);
+	return true;
+}
+
+bool
+ls_jdecide_absence(ls_jctx *ctx, const ls_jitem *item, const ls_jhits *rows, ls_jdecision *d)
+{
+	const ls_jhit *clean = NULL, *seen = NULL, *skipped = NULL;
+	size_t scope = 0, skips = 0;
+
+	if (item->n_required == 0 && !item->has_name)
+		return decide_absence_anywhere(ctx, item, d);
+	for (size_t i = 0; i < rows->n; i++)
+	{
+		const ls_jhit *h = &rows->list[i];
+		const ls_jrow *row = ls_jrow_get(ctx, h->row);
+
+		if (row == NULL)
+			return false;
+		if (row->hostile || h->m.relevance < 0.5f || h->m.relevance < rows->best - 0.35f)
+			continue;
+		if (violates(ctx, item, row, &h->m) || failed_verdict(row, &h->m))
+		{
+			*d = ls_jdecide_row(LS_FINDING_FAILED, h->row, "shows what must not occur", 0.75);
+			return true;
+		}
+		scope++;
+		seen = h;
+		if (h->m.class == LS_JCLASS_SKIP && h->m.strength >= 2)
+		{
+			skipped = h;
+			skips++;
+		}
+		for (int k = 0; k < row->n_cues; k++)
+			if (row->cues[k].class == LS_JCLASS_CLEAN)
+				clean = h;
+	}
+	if (scope == 0)
+	{
+		*d = ls_jdecide(LS_FINDING_NOT_FOUND, "no row is about it", 0.8);
+		return decide_by_forbidden(ctx, item, d);
+	}
+	if (skips == scope)
+		*d = ls_jdecide_row(LS_FINDING_SKIPPED, skipped->row, ls_jwhy(LS_FINDING_SKIPPED), 0.7);
+	else if (clean != NULL)
+		*d = ls_jdecide_row(LS_FINDING_PASSED, clean->row, "says so, and no row contradicts it",
+							0.8);
+	else
+		*d = ls_jdecide_row(LS_FINDING_PASSED, seen->row,
+							"is about it, and no row shows what must not occur", 0.65);
+	return true;
+}
+
+
+static ls_str
+format_value(ls_arena *arena, double v, const ls_jcond *cond)
+{
+	ls_buf buf;
+	double shown = v;
+	const char *unit = "";
+
+	if (cond->dim == LS_JDIM_TIME)
+	{
+		unit = v < 1 ? " ms" : " s";
+		shown = v < 1 ? v * 1000 : v;
+	}
+	else if (cond->dim == LS_JDIM_PERCENT)
+		unit = "%";
+	else if (cond->dim == LS_JDIM_BYTES)
+		unit = " bytes";
+	ls_buf_init(&buf, arena);
+	ls_buf_printf(&buf, "%.10g%s", shown, unit);
+	return ls_str_make(buf.failed ? "" : buf.data, buf.failed ? 0 : buf.len);
+}
+
+ls_jdecision
+ls_jdecide_threshold(ls_jctx *ctx, const ls_jitem *item, const ls_jhits *rows)
+{
+	const ls_jcond *cond = &item->cond;
+	ls_jdecision plain = ls_jdecide_plain(item, rows);
+	const ls_jhit *good = NULL, *bad = NULL, *last = NULL;
+	double good_value = 0, bad_value = 0, last_value = 0;
+	double first_clock = 0, last_clock = 0;
+	size_t clocks = 0, count = 0;
+	uint32_t counted = 0;
+	ls_jdecision d;
+
+	for (size_t i = 0; i < rows->n; i++)
+	{
+		const ls_jhit *h = &rows->list[i];
+		const ls_jrow *row = ls_jrow_get(ctx, h->row);
+		double v, clock;
+
+		if (row == NULL)
+			break;
+		if (item->http_low != 0)
+		{
+			int status = ls_jrow_status(row);
+
+			if (status >= item->http_low && status <= item->http_high)
+			{
+				count++;
+				counted = h->row;
+			}
+			continue;
+		}
+		if (h->m.relevance < LS_JRELEVANT || h->m.relevance < rows->best - 0.25f)
+			continue;
+		ls_jspend(ctx, ctx->value_cost);
+		if (ls_jnumber_find(ctx, item, row, &v))
+		{
+			last = h;
+			last_value = v;
+			if (ls_jnumber_holds(cond, v))
+			{
+				good = h;
+				good_value = v;
+			}
+			else if (bad == NULL || (cond->op <= LS_JOP_LE ? v > bad_value : v < bad_value))
+			{
+				bad = h;
+				bad_value = v;
+			}
+		}
+		if (h->m.relevance >= 0.6f && ls_jrow_clock(row, &clock))
+		{
+			if (clocks++ == 0)
+				first_clock = clock;
+			last_clock = clock;
+		}
+		if (h->m.relevance >= 0.8f && h->m.class != LS_JCLASS_NONE &&
+			(item->negative ? h->m.class == LS_JCLASS_PASS : true))
+		{
+			count++;
+			counted = h->row;
+		}
+	}
+	/* "[unit] Time: 41.2 s": the one row that gives such a value names less of the item */
+	for (size_t i = 0; i < rows->n && last == NULL && cond->dim == LS_JDIM_TIME; i++)
+	{
+		const ls_jhit *h = &rows->list[i];
+		const ls_jrow *row = ls_jrow_get(ctx, h->row);
+		double v;
+
+		if (row == NULL)
+			break;
+		if (h->m.relevance < 0.4f || !h->m.named || row->hostile)
+			continue;
+		ls_jspend(ctx, ctx->value_cost);
+		if (!ls_jnumber_find(ctx, item, row, &v))
+			continue;
+		last = h;
+		last_value = v;
+		if (ls_jnumber_holds(cond, v))
+		{
+			good = h;
+			good_value = v;
+		}
+		else
+		{
+			bad = h;
+			bad_value = v;
+		}
+	}
+	if (last != NULL)
+	{
+		const ls_jhit *chosen = bad ? bad : last;
+		double v = bad ? bad_value : last_value;
+
+		if (item->at_end)
+			chosen = last, v = last_value;
+		else if ((item->any || (cond->op >= LS_JOP_GT && !item->all)) && good)
+			chosen = good, v = good_value;
+		if (!ls_jnumber_holds(cond, v))
+			d = ls_jdecide_row(LS_FINDING_FAILED, chosen->row, "is beyond the limit", 0.8);
+		else if (plain.status == LS_FINDING_FAILED && plain.row > chosen->row && !item->negative &&
+				 plain.relevance >= chosen->m.relevance)
+			return plain;
+		else
+			d = ls_jdecide_row(LS_FINDING_PASSED, chosen->row, "is within the limit", 0.8);
+		d.note = format_value(ctx->arena, v, cond);
+		return d;
+	}
+	if (item->any && plain.status != LS_FINDING_NOT_FOUND)
+		return plain;
+	if (plain.status == LS_FINDING_FAILED ||
+		(plain.status == LS_FINDING_SKIPPED && plain.relevance >= 0.7f))
+		if (!(cond->count && item->negative))
+			return plain;
+	if (cond->dim == LS_JDIM_TIME && clocks >= 2 && last_clock >= first_clock)
+	{
+		bool holds = ls_jnumber_holds(cond, last_clock - first_clock);
+
+		d = ls_jdecide_row(holds ? LS_FINDING_PASSED : LS_FINDING_FAILED,
+						   rows->list[rows->n - 1].row,
+						   holds ? "is within the limit" : "is beyond the limit", 0.6);
+		d.note = format_value(ctx->arena, last_clock - first_clock, cond);
+		return d;
+	}
+	if (ctx->n_rows > 0 && item->http_low != 0 && !item->has_name && item->n_required == 0)
+	{
+		bool any = false;
+
+		if (!ls_jsurvey(ctx, ctx->n_rows))
+			return plain;
+		count = 0;
+		for (uint32_t r = 0; r < ctx->n_rows; r++)
+		{
+			any |= ctx->http[r] != 0;
+			if (ctx->http[r] >= item->http_low && ctx->http[r] <= item->http_high)
+			{
+				count++;
+				counted = r;
+			}
+		}
+		if (!any)
+			return ls_jdecide(LS_FINDING_NOT_FOUND, "no row has a status code", 0.7);
+	}
+	if (cond->count && ctx->n_rows > 0 && (rows->n > 0 || item->http_low != 0))
+	{
+		bool holds = ls_jnumber_holds(cond, (double) count);
+
+		if (item->http_low == 0 && count == 0 && rows->best < LS_JRELEVANT)
+			return ls_jdecide(LS_FINDING_NOT_FOUND, "no row is about it", 0.7);
+		if (count == 0 && rows->n > 0)
+			counted = rows->list[0].row;
+		d = ls_jdecide_row(holds ? LS_FINDING_PASSED : LS_FINDING_FAILED, counted,
+						   holds ? "is the last that counts; the number is within the limit"
+								 : "is the last that counts; the number is beyond the limit",
+						   0.6);
+		d.note = format_value(ctx->arena, (double) count, cond);
+		return d;
+	}
+	return ls_jdecide(LS_FINDING_NOT_FOUND, "no row tells the value", 0.6);
+}

@@ -1,0 +1,559 @@
+/*-------------------------------------------------------------------------
+ *
+ * judge_index.c
+ *	  Which rows hold which words of the items, for the built-in evaluator (pure).
+ *
+ * All rows are read once; only the words that some item uses are indexed.  Rows are analysed
+ * when an item first needs them, and kept while memory lasts.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "src/judge/judge_internal.h"
+
+#include <stdlib.h>
+
+#define MAX_POSTINGS ((size_t) 4 << 20)
+#define MAX_KEPT_ATOMS ((size_t) 3 << 19)
+
+static int32_t
+list_of(ls_jctx *ctx, uint64_t hash)
+{
+	uint32_t slot = (uint32_t) ls_hash_slot(hash, ctx->vocab_size);
+
+	while (ctx->vocab_hash[slot] != 0 && ctx->vocab_hash[slot] != hash)
+		slot = (slot + 1) & (ctx->vocab_size - 1);
+	if (ctx->vocab_hash[slot] == 0)
+	{
+		ctx->vocab_hash[slot] = hash;
+		ctx->vocab_list[slot] = ctx->n_lists++;
+	}
+	return ctx->vocab_list[slot];
+}
+
+static int32_t
+find_list(const ls_jctx *ctx, uint64_t hash)
+{
+	uint32_t slot = (uint32_t) ls_hash_slot(hash, ctx->vocab_size);
+
+	while (ctx->vocab_hash[slot] != 0)
+	{
+		if (ctx->vocab_hash[slot] == hash)
+			return ctx->vocab_list[slot];
+		slot = (slot + 1) & (ctx->vocab_size - 1);
+	}
+	return -1;
+}
+
+bool
+ls_jindex_holds(const ls_jctx *ctx, uint64_t stem)
+{
+	int32_t list = find_list(ctx, stem);
+
+	return list >= 0 && ctx->lists[list].n > 0;
+}
+
+/*
+ * Can no row hold all the identifiers that the item requires?  Exact: the words of identifiers
+ * are indexed like all others.
+ */
+bool
+ls_jindex_lacks(const ls_jctx *ctx, const ls_jitem *item)
+{
+	if (ctx->postings >= MAX_POSTINGS)
+		return false;
+	for (int k = 0; k < item->n_idents; k++)
+	{
+		const ls_jident *id = &item->idents[k];
+
+		if (!id->forbidden && !ls_jindex_holds(ctx, id->atoms[id->n - 1]) &&
+			!(id->whole && ls_jindex_holds(ctx, id->whole)))
+			return true;
+	}
+	return false;
+}
+
+static void
+want_item(ls_jctx *ctx, ls_jitem *item)
+{
+	if (item == NULL)
+		return;
+	for (int k = 0; k < item->n_terms; k++)
+	{
+		ls_jterm *term = &item->terms[k];
+		ls_jconcept contrary = ls_jconcept_opposite((ls_jconcept) term->concept);
+
+		term->stem_list = list_of(ctx, term->stem);
+		if (term->joined)
+			term->joined_list = list_of(ctx, term->joined);
+		if (term->concept == LS_JC_NONE)
+			continue;
+		if (ctx->concept_list[term->concept] < 0)
+			ctx->concept_list[term->concept] = ctx->n_lists++;
+		term->concept_list = ctx->concept_list[term->concept];
+		if (contrary != LS_JC_NONE && ctx->concept_list[contrary] < 0)
+			ctx->concept_list[contrary] = ctx->n_lists++;
+		for (int c = 0; c < term->n_related; c++)
+			if (ctx->concept_list[term->related[c]] < 0)
+				ctx->concept_list[term->related[c]] = ctx->n_lists++;
+	}
+	for (int k = 0; k < item->n_idents; k++)
+		if (item->idents[k].whole)
+			(void) list_of(ctx, item->idents[k].whole);
+	want_item(ctx, item->other);
+	want_item(ctx, item->without);
+	for (int k = 0; k < item->n_members; k++)
+		want_item(ctx, item->members[k]);
+}
+
+/*
+ * Of a word that only a client's text holds.  Such rows weigh little among candidates, or
+ * somebody who sends many would crowd out those that tell what happened.
+ */
+#define CLIENT_ROW (UINT32_C(1) << 31)
+#define TEXT_ROW (UINT32_C(1) << 30) /* only for post */
+#define CLIENT_WEIGHT 0.02f
+
+static bool
+post(ls_jctx *ctx, int32_t list, uint32_t row)
+{
+	ls_jlist *l = &ctx->lists[list];
+
+	l->held |= !(row & TEXT_ROW);
+	row &= ~TEXT_ROW;
+	if (l->n > 0 && (l->rows[l->n - 1] & ~CLIENT_ROW) == (row & ~CLIENT_ROW))
+	{
+		l->rows[l->n - 1] &= row | ~CLIENT_ROW;
+		return true;
+	}
+	if (ctx->postings >= MAX_POSTINGS)
+		return true; /* what comes later is not found through this word */
+	if (l->n == l->capacity)
+	{
+		uint32_t grown = l->capacity ? l->capacity * 2 : 16;
+		void *p = ls_arena_grow(ctx->arena, l->rows, l->capacity * sizeof(uint32_t),
+								grown * sizeof(uint32_t));
+
+		if (p == NULL)
+			return false;
+		l->rows = p;
+		l->capacity = grown;
+	}
+	l->rows[l->n++] = row;
+	ctx->postings++;
+	return true;
+}
+
+static bool
+post_word(ls_jctx *ctx, uint64_t hash, uint32_t row)
+{
+	int32_t list = find_list(ctx, hash);
+	uint16_t word;
+
+	if (list >= 0 && !post(ctx, list, row))
+		return false;
+	word = ls_jwords_find(&ctx->words, hash);
+	if (word == 0)
+		return true;
+	list = ctx->concept_list[ctx->words.table[word].concept];
+	return list < 0 || post(ctx, list, row);
+}
+
+static bool
+post_atom(ls_jctx *ctx, const ls_jatom *atom, uint32_t row)
+{
+	if (atom->stem != 0 && !post_word(ctx, atom->stem, row))
+		return false;
+	return atom->joined == 0 || post_word(ctx, atom->joined, row);
+}
+
+static size_t
+count_terms(const ls_jitem *item)
+{
+	size_t n;
+
+	if (item == NULL)
+		return 0;
+	n = (size_t) item->n_terms * 2 + (size_t) item->n_idents;
+	for (int k = 0; k < item->n_members; k++)
+		n += count_terms(item->members[k]);
+	return n + count_terms(item->other) + count_terms(item->without);
+}
+
+bool
+ls_jindex_begin(ls_jctx *ctx, ls_jitem **items, size_t n_items)
+{
+	size_t terms = 16;
+
+	for (size_t i = 0; i < n_items; i++)
+		terms += count_terms(items[i]);
+	ctx->vocab_size = 64;
+	while (ctx->vocab_size < terms * 2)
+		ctx->vocab_size *= 2;
+	ctx->vocab_hash = ls_new_array(ctx->arena, uint64_t, ctx->vocab_size);
+	ctx->vocab_list = ls_new_array(ctx->arena, int32_t, ctx->vocab_size);
+	ctx->lists = ls_new_array(ctx->arena, ls_jlist, terms + LS_JC_COUNT);
+	ctx->cache = ls_new_array(ctx->arena, ls_jrow, ctx->n_rows + 1);
+	ctx->score = ls_new_array(ctx->arena, float, ctx->n_rows + 1);
+	ctx->candidates = ls_new_array(ctx->arena, uint32_t, ctx->n_rows + 1);
+	if (ls_arena_failed(ctx->arena))
+		return false;
+	for (int c = 0; c < LS_JC_COUNT; c++)
+		ctx->concept_list[c] = -1;
+	for (size_t i = 0; i < n_items; i++)
+		want_item(ctx, items[i]);
+	ctx->spare_row = UINT32_MAX;
+	return true;
+}
+
+bool
+ls_jindex_row(ls_jctx *ctx, uint32_t r)
+{
+	int n = ls_jtext_scan(ctx, ctx->rows[r], ctx->atoms, LS_JROW_ATOMS);
+	ls_jrow *row = &ctx->cache[r];
+	ls_jtext text = {ctx->rows[r], ctx->atoms, n};
+
+	ls_jclient_mark(ctx, &text);
+	if (ctx->rows[r].len > 3 && !ctx->report)
+		for (int i = 0; i < n && i < 2; i++)
+			ctx->report |= ctx->atoms[i].kind == LS_JKIND_SYMBOL && ctx->atoms[i].len == 3 &&
+						   ctx->words.table[ctx->atoms[i].word].pol == LS_JP_POS;
+	for (int i = 0; i < n; i++)
+	{
+		ctx->numbers += ctx->atoms[i].kind == LS_JKIND_NUMBER;
+		if (!post_atom(ctx, &ctx->atoms[i],
+					   ctx->atoms[i].client == LS_JCLIENT_TEXT   ? r | CLIENT_ROW | TEXT_ROW
+					   : ctx->atoms[i].client >= LS_JCLIENT_PATH ? r | CLIENT_ROW
+																 : r))
+			return false;
+	}
+	ctx->spare_row = UINT32_MAX;
+	if (ctx->kept_atoms + (size_t) n > MAX_KEPT_ATOMS)
+		return true;
+	row->text.atoms = ls_new_array(ctx->arena, ls_jatom, n + 1);
+	if (row->text.atoms == NULL)
+		return false;
+	memcpy(row->text.atoms, ctx->atoms, (size_t) n * sizeof(ls_jatom));
+	row->text.text = ctx->rows[r];
+	row->text.n = n;
+	ctx->kept_atoms += (size_t) n;
+	return true;
+}
+
+/* Of a row that instructs its reader only signs of failure count; one without any is no evidence. */
+static void
+keep_failures(ls_jrow *row)
+{
+	int kept = 0;
+
+	for (int k = 0; k < row->n_cues; k++)
+		if (row->cues[k].class == LS_JCLASS_FAIL)
+			row->cues[kept++] = row->cues[k];
+	row->n_cues = kept;
+	row->hostile = kept == 0;
+	if (row->hostile)
+	{
+		row->text.n = 0;
+		memset(row->filter, 0, sizeof(row->filter));
+	}
+}
+
+static void
+analyse(ls_jctx *ctx, ls_jrow *row)
+{
+	size_t start, end;
+	bool quoted = true;
+
+	row->analysed = true;
+	row->hostile = false;
+	row->n_cues = 0;
+	memset(row->filter, 0, sizeof(row->filter));
+	if (ls_jrow_hostile(&ctx->hostile, row->text.text, &start, &end, &quoted))
+	{
+		int n = 0;
+
+		for (int i = 0; i < row->text.n; i++)
+			if (row->text.atoms[i].off < start || row->text.atoms[i].off >= end)
+				row->text.atoms[n++] = row->text.atoms[i];
+		row->text.n = n;
+	}
+	ls_jadvice_mark(ctx, row);
+	for (int i = 0; i < row->text.n; i++)
+	{
+		const ls_jatom *a = &row->text.atoms[i];
+		uint64_t concept = ls_jconcept_hash(ctx->words.table[a->word].concept);
+
+		row->filter[a->stem >> 62] |= UINT64_C(1) << (a->stem >> 56 & 63);
+		row->filter[concept >> 62] |= UINT64_C(1) << (concept >> 56 & 63);
+		if (a->joined)
+			row->filter[a->joined >> 62] |= UINT64_C(1) << (a->joined >> 56 & 63);
+	}
+	ls_jrow_analyse(ctx, row);
+	if (!quoted)
+		keep_failures(row);
+}
+
+/* What scanning and analysing a row costs: by its bytes, and by its words where they are short. */
+static size_t
+read_cost(const ls_jrow *row)
+{
+	return row->text.text.len + (size_t) row->text.n * 12;
+}
+
+const ls_jrow *
+ls_jrow_get(ls_jctx *ctx, uint32_t r)
+{
+	ls_jrow *row = &ctx->cache[r];
+	ls_jcue cues[LS_JROW_CUES];
+
+	if (row->analysed)
+		return row;
+	if (row->text.atoms == NULL)
+	{
+		if (ctx->spare_row == r)
+			return &ctx->spare;
+		row = &ctx->spare;
+		row->text.text = ctx->rows[r];
+		row->text.atoms = ctx->atoms;
+		row->text.n = ls_jtext_scan(ctx, ctx->rows[r], ctx->atoms, LS_JROW_ATOMS);
+		ls_jclient_mark(ctx, &row->text);
+		ls_jspend(ctx, read_cost(row));
+		if (row->cues == NULL)
+			row->cues = ls_new_array(ctx->arena, ls_jcue, LS_JROW_CUES);
+		if (row->cues == NULL)
+			return NULL;
+		ctx->spare_row = r;
+		analyse(ctx, row);
+		return row;
+	}
+	row->cues = cues;
+	ls_jspend(ctx, read_cost(row) / 2);
+	analyse(ctx, row);
+	row->cues = ls_new_array(ctx->arena, ls_jcue, row->n_cues + 1);
+	if (row->cues == NULL)
+	{
+		row->analysed = false;
+		return NULL;
+	}
+	memcpy(row->cues, cues, (size_t) row->n_cues * sizeof(ls_jcue));
+	return row;
+}
+
+/* Adds `weight` to the rows of a list; returns the number of candidates so far. */
+static size_t
+add_list(ls_jctx *ctx, int32_t list, float weight, size_t n)
+{
+	if (list < 0)
+		return n;
+	for (uint32_t i = 0; i < ctx->lists[list].n; i++)
+	{
+		uint32_t r = ctx->lists[list].rows[i] & ~CLIENT_ROW;
+
+		if (ctx->score[r] == 0)
+			ctx->candidates[n++] = r;
+		ctx->score[r] += ctx->lists[list].rows[i] & CLIENT_ROW ? weight * CLIENT_WEIGHT : weight;
+	}
+	return n;
+}
+
+static int
+compare_rows(const void *a, const void *b)
+{
+	uint32_t x = *(const uint32_t *) a, y = *(const uint32_t *) b;
+
+	return (x > y) - (x < y);
+}
+
+/* Puts the candidates into the order of rows; many are read off the scores instead. */
+static void
+sort_candidates(ls_jctx *ctx, size_t n)
+{
+	size_t k = 0;
+
+	if (n < ctx->n_rows / 32)
+	{
+		qsort(ctx->candidates, n, sizeof(uint32_t), compare_rows);
+		return;
+	}
+	for (uint32_t r = 0; k < n && r < ctx->n_rows; r++)
+	{
+		ctx->candidates[k] = r;
+		k += ctx->score[r] != 0;
+	}
+}
+
+/*
+ * The rows that may matter to an item, in order of rows, at most `limit`: those with the most
+ * words of the item, the later ones on a tie.
+ */
+size_t
+ls_jindex_candidates(ls_jctx *ctx, const ls_jitem *item, size_t limit)
+{
+	size_t n = 0, kept = 0;
+	uint32_t buckets[64] = {0};
+	int cut = 0;
+	size_t room = limit;
+
+	for (int k = 0; k < item->n_terms; k++)
+	{
+		const ls_jterm *term = &item->terms[k];
+		float weight = term->weight > 0 ? term->weight : 0.1f;
+		ls_jconcept contrary = ls_jconcept_opposite((ls_jconcept) term->concept);
+
+		n = add_list(ctx, term->stem_list, weight, n);
+		n = add_list(ctx, term->joined_list, weight, n);
+		n = add_list(ctx, term->concept_list, weight * 0.8f, n);
+		if (contrary != LS_JC_NONE)
+			n = add_list(ctx, ctx->concept_list[contrary], weight * 0.7f, n);
+		for (int c = 0; c < term->n_related; c++)
+			n = add_list(ctx, ctx->concept_list[term->related[c]], weight * 0.5f, n);
+	}
+	for (int k = 0; k < item->n_idents; k++)
+		if (item->idents[k].whole)
+			n = add_list(ctx, find_list(ctx, item->idents[k].whole), 3, n);
+	if (n > limit)
+	{
+		for (size_t i = 0; i < n; i++)
+		{
+			int b = (int) (ctx->score[ctx->candidates[i]] * 2);
+
+			buckets[b > 63 ? 63 : b]++;
+		}
+		cut = 63;
+		while (cut > 0 && buckets[cut] <= room)
+			room -= buckets[cut--];
+		sort_candidates(ctx, n);
+		/* of the bucket at the limit, the last `room` rows */
+		for (size_t i = 0, skip = buckets[cut] - room; i < n; i++)
+		{
+			uint32_t r = ctx->candidates[i];
+			int b = (int) (ctx->score[r] * 2);
+
+			b = b > 63 ? 63 : b;
+			ctx->score[r] = 0;
+			if (b < cut || (b == cut && skip > 0 && skip--))
+				continue;
+			ctx->candidates[kept++] = r;
+		}
+		return kept;
+	}
+	sort_candidates(ctx, n);
+	for (size_t i = 0; i < n; i++)
+		ctx->score[ctx->candidates[i]] = 0;
+	return n;
+}
+
+/* The field whose value the word is in some row: "paid" of state=paid. */
+static uint64_t
+field_of(ls_jctx *ctx, const ls_jterm *term)
+{
+	for (uint32_t i = 0; i < ctx->lists[term->stem_list].n && i < 8; i++)
+	{
+		const ls_jrow *row = &ctx->cache[ctx->lists[term->stem_list].rows[i] & ~CLIENT_ROW];
+
+		for (int k = 1; row->text.atoms != NULL && k < row->text.n; k++)
+			if (row->text.atoms[k].stem == term->stem && row->text.atoms[k].sep == LS_JSEP_EQUAL &&
+				row->text.atoms[k - 1].kind == LS_JKIND_WORD)
+				return row->text.atoms[k - 1].stem;
+	}
+	return 0;
+}
+
+/* Is it a word of the criteria?  Then it names the log, and rows need not repeat it. */
+static bool
+in_context(const ls_jctx *ctx, uint64_t stem)
+{
+	for (int i = 0; i < ctx->n_context; i++)
+		if (ctx->context[i] == stem)
+			return true;
+	return false;
+}
+
+/* Do several items of the request use the word?  Then it tells none of them apart. */
+static bool
+shared(ls_jitem **items, size_t n_items, const ls_jterm *term)
+{
+	int n = 0;
+
+	for (size_t i = 0; i < n_items && n < 2; i++)
+		for (int k = 0; k < items[i]->n_terms; k++)
+			if (items[i]->terms[k].stem == term->stem)
+			{
+				n++;
+				break;
+			}
+	return n >= 2;
+}
+
+/*
+ * A word that no row holds is either what the item is about (then nothing is known of it) or
+ * wording that all items of the request share.
+ */
+void
+ls_jitem_reweigh(ls_jctx *ctx, ls_jitem **items, size_t n_items, ls_jitem *item)
+{
+	item->total = 0;
+	for (int k = 0; k < item->n_terms; k++)
+	{
+		ls_jterm *term = &item->terms[k];
+		bool held = ctx->lists[term->stem_list].held ||
+					(term->joined_list >= 0 && ctx->lists[term->joined_list].held) ||
+					(term->concept_list >= 0 && ctx->lists[term->concept_list].held);
+
+		term->unheld = !held;
+		if (!held && term->forbidden && term->role == LS_JROLE_SUBJECT && term->ident < 0)
+			term->weight *= 0.4f; /* the wording of what must be absent */
+		if (held && term->place)
+			item->has_name = true;
+		if (!held && term->pol == LS_JP_WEAK)
+		{
+			/* "the worker deployment": with no other name it says which */
+			bool says_which = ctx->words.table[term->word].strength > 0 && item->n_idents == 0 &&
+							  !item->has_name && !shared(items, n_items, term) &&
+							  !in_context(ctx, term->stem);
+
+			term->weight = says_which ? 2.0f : term->weight * 0.3f;
+		}
+		/* With nothing else to go by, a common noun is the subject. */
+		if (held && !item->has_name && term->pol == LS_JP_WEAK && !term->forbidden &&
+			term->ident < 0)
+			term->weight = 1.5f;
+		/* "public key" found as publickey: the second word is found with the first */
+		if (term->joins && term->joined_list >= 0 && ctx->lists[term->joined_list].n > 0 &&
+			k + 1 < item->n_terms && item->terms[k + 1].ident < 0 &&
+			ctx->lists[item->terms[k + 1].stem_list].n == 0)
+			item->terms[k + 1].weight = 0;
+		if (!held && term->ident < 0 && term->role == LS_JROLE_SUBJECT && term->weight >= 1.2f &&
+			!term->forbidden)
+		{
+			if (shared(items, n_items, term) || in_context(ctx, term->stem))
+				term->weight *= 0.3f;
+			else
+				term->weight *= term->object ? 2.5f : 1.6f;
+		}
+		for (int j = k + 1; j < item->n_terms && term->pol == LS_JP_ACT; j++)
+			term->noun |= item->terms[j].role != LS_JROLE_SUBJECT && !item->terms[j].forbidden;
+		if (!held && term->noun && term->role == LS_JROLE_ACTION && term->weight > 1)
+			term->weight =
+				shared(items, n_items, term) || in_context(ctx, term->stem) ? 0.4f : 2.5f;
+		if (!held && !term->noun && term->role == LS_JROLE_ACTION && !term->forbidden &&
+			(shared(items, n_items, term) || in_context(ctx, term->stem)))
+			term->weight *= 0.4f;
+		if (held && term->role == LS_JROLE_ACTION && term->ident < 0)
+			term->key = field_of(ctx, term);
+		if (!term->forbidden)
+			item->total += term->weight;
+	}
+	for (int k = 0; k < item->n_terms && item->n_idents > 0; k++)
+	{
+		const ls_jterm *term = &item->terms[k];
+
+		item->has_topic |= term->ident < 0 && term->role == LS_JROLE_SUBJECT && !term->unheld &&
+						   !term->forbidden && term->weight >= 1.2f && item->has_action;
+	}
+	if (item->other != NULL)
+		ls_jitem_reweigh(ctx, items, n_items, item->other);
+	if (item->without != NULL)
+		ls_jitem_reweigh(ctx, items, n_items, item->without);
+	for (int k = 0; k < item->n_members; k++)
+		ls_jitem_reweigh(ctx, items, n_items, item->members[k]);
+}

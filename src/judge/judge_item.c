@@ -1,0 +1,981 @@
+/*-------------------------------------------------------------------------
+ *
+ * judge_item.c
+ *	  What an item asks, for the built-in evaluator (pure).
+ *
+ * A description becomes terms (words with a weight and a role), identifiers that must match
+ * exactly, and at most one condition of each kind: a threshold, something that must be absent,
+ * an order of two events.  This is no grammar of English: it looks for the few words that turn
+ * a sentence's meaning and takes all others as its subject.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "src/judge/judge_internal.h"
+
+typedef struct parse
+{
+	ls_jctx *ctx;
+	const ls_jtext *t;
+	bool used[LS_JROW_ATOMS]; /* consumed by a condition or without meaning */
+	int cond_end;             /* behind the threshold's number */
+	int noun_from, noun_to;   /* "no connection" of "no connection was allowed" */
+} parse;
+
+static bool
+is(const parse *p, int i, const char *word)
+{
+	size_t len = strlen(word);
+
+	return i >= 0 && i < p->t->n && p->t->atoms[i].len == len &&
+		   (p->t->text.data[p->t->atoms[i].off] | 0x20) == word[0] &&
+		   ls_str_eq_nocase(ls_str_make(p->t->text.data + p->t->atoms[i].off, len),
+							ls_str_make(word, len));
+}
+
+static const ls_jword *
+word_of(const parse *p, int i)
+{
+	return &p->ctx->words.table[p->t->atoms[i].word];
+}
+
+/* Do the words stand at i?  Returns how many atoms, 0 when they do not. */
+static int
+phrase(const parse *p, int i, int end, const char *words)
+{
+	int n = 0;
+
+	while (*words != '\0')
+	{
+		const char *space = strchr(words, ' ');
+		size_t len = space ? (size_t) (space - words) : strlen(words);
+		const ls_jatom *a;
+
+		if (i + n >= end)
+			return 0;
+		a = &p->t->atoms[i + n];
+		if (a->len != len ||
+			!ls_str_eq_nocase(ls_str_make(p->t->text.data + a->off, len), ls_str_make(words, len)))
+			return 0;
+		n++;
+		words += len + (space != NULL);
+	}
+	return n;
+}
+
+/* The number that words tell; `n` gets how many: "two", "a thousand", "a dozen". */
+static bool
+number_word(const parse *p, int i, double *value, int *n)
+{
+	static const struct
+	{
+		const char *name;
+		double value;
+	} names[] = {{"a", 1},    {"an", 1},      {"one", 1},     {"two", 2},       {"three", 3},
+				 {"four", 4}, {"five", 5},    {"six", 6},     {"seven", 7},     {"eight", 8},
+				 {"nine", 9}, {"ten", 10},    {"twice", 2},   {"once", 1},      {"half", 0.5},
+				 {"zero", 0}, {"twelve", 12}, {"twenty", 20}, {"hundred", 100}, {"thousand", 1000}};
+
+	static const struct
+	{
+		const char *name;
+		double value;
+	} powers[] = {{"dozen", 12}, {"hundred", 100}, {"thousand", 1000}, {"million", 1e6}};
+
+	for (size_t k = 0; k < sizeof(names) / sizeof(names[0]); k++)
+		if (is(p, i, names[k].name))
+		{
+			*value = names[k].value;
+			*n = 1;
+			for (size_t j = 0; j < sizeof(powers) / sizeof(powers[0]); j++)
+				if (is(p, i + 1, powers[j].name))
+				{
+					*value *= powers[j].value;
+					*n = 2;
+				}
+			return true;
+		}
+	return false;
+}
+
+/* "at most 3", "under 200 ms", "no more than two", "> 5" */
+static void
+find_threshold(parse *p, int begin, int end, ls_jitem *item)
+{
+	static const struct
+	{
+		const char *words;
+		ls_jop op;
+	} ops[] = {
+		{"no more than", LS_JOP_LE},    {"not more than", LS_JOP_LE}, {"no longer than", LS_JOP_LE},
+		{"not longer than", LS_JOP_LE}, {"no later than", LS_JOP_LE}, {"no fewer than", LS_JOP_GE},
+		{"no less than", LS_JOP_GE},    {"not less than", LS_JOP_GE}, {"no higher than", LS_JOP_LE},
+		{"at most", LS_JOP_LE},         {"at least", LS_JOP_GE},      {"at minimum", LS_JOP_GE},
+		{"up to", LS_JOP_LE},           {"less than", LS_JOP_LT},     {"fewer than", LS_JOP_LT},
+		{"shorter than", LS_JOP_LT},    {"lower than", LS_JOP_LT},    {"smaller than", LS_JOP_LT},
+		{"faster than", LS_JOP_LT},     {"quicker than", LS_JOP_LT},  {"more than", LS_JOP_GT},
+		{"greater than", LS_JOP_GT},    {"higher than", LS_JOP_GT},   {"longer than", LS_JOP_GT},
+		{"larger than", LS_JOP_GT},     {"slower than", LS_JOP_GT},   {"bigger than", LS_JOP_GT},
+		{"not exceed", LS_JOP_LE},      {"never exceed", LS_JOP_LE},  {"never exceeds", LS_JOP_LE},
+		{"under", LS_JOP_LT},           {"below", LS_JOP_LT},         {"within", LS_JOP_LE},
+		{"above", LS_JOP_GT},           {"over", LS_JOP_GT},          {"exceeds", LS_JOP_GT},
+		{"exceed", LS_JOP_GT},          {"exceeded", LS_JOP_GT},      {"reaches", LS_JOP_GE},
+		{"reach", LS_JOP_GE},           {"reached", LS_JOP_GE},       {"exactly", LS_JOP_EQ},
+		{"maximum of", LS_JOP_LE},      {"limit of", LS_JOP_LE},      {"budget of", LS_JOP_LE},
+		{"quota of", LS_JOP_LE},        {"minimum of", LS_JOP_GE},    {"max", LS_JOP_LE},
+	};
+
+	for (int i = begin; i < end; i++)
+	{
+		int n = 0;
+		ls_jop op = LS_JOP_NONE;
+		ls_jdim dim = LS_JDIM_NONE;
+		double value, factor;
+		bool keep = false;
+		int at, words = 1;
+
+		for (size_t k = 0; k < sizeof(ops) / sizeof(ops[0]) && n == 0; k++)
+			if ((n = phrase(p, i, end, ops[k].words)) > 0)
+				op = ops[k].op;
+		if (n == 0 && i + 1 < end && is(p, i + 1, "than") && p->t->atoms[i].len > 4 &&
+			memcmp(p->t->text.data + p->t->atoms[i].off + p->t->atoms[i].len - 2, "er", 2) == 0)
+		{
+			n = 2; /* deeper than */
+			op = LS_JOP_GT;
+			keep = true;
+		}
+		at = i + n;
+		if (n == 0)
+		{
+			/* < <= > >= before a number */
+			const ls_jatom *a = &p->t->atoms[i];
+			const char *s = p->t->text.data;
+			size_t off = a->off;
+
+			if (a->kind != LS_JKIND_NUMBER || off < 2)
+				continue;
+			off--;
+			while (off > 0 && s[off] == ' ')
+				off--;
+			if (s[off] == '=' && off > 0 && (s[off - 1] == '<' || s[off - 1] == '>'))
+				op = s[off - 1] == '<' ? LS_JOP_LE : LS_JOP_GE;
+			else if (s[off] == '<' || s[off] == '>')
+				op = s[off] == '<' ? LS_JOP_LT : LS_JOP_GT;
+			else
+				continue;
+		}
+		if (at >= end)
+			continue;
+		if (ls_jnumber_value(p->t, at, &value, &dim))
+			;
+		else if (number_word(p, at, &value, &words))
+		{
+			for (int k = 1; k < words; k++)
+				p->used[at++] = true;
+			if (at + 1 < end &&
+				ls_jnumber_unit(
+					ls_str_make(p->t->text.data + p->t->atoms[at + 1].off, p->t->atoms[at + 1].len),
+					&factor, &dim))
+				value *= factor;
+		}
+		else
+			continue;
+		item->cond.op = op;
+		item->cond.value = value;
+		item->cond.dim = dim;
+		item->cond.count = dim == LS_JDIM_NONE;
+		p->cond_end = at;
+		for (int k = i + keep; k <= at; k++)
+			p->used[k] = true;
+		if (dim != LS_JDIM_NONE && dim != LS_JDIM_PERCENT && at + 1 < end)
+			p->used[at + 1] = true;
+		if (op == LS_JOP_GE && item->cond.count && value == 1)
+		{
+			item->any = true; /* that it happened at all */
+		}
+		return;
+	}
+}
+
+static ls_jterm *
+add_term(parse *p, ls_jitem *item, int i, ls_jrole role, float weight)
+{
+	const ls_jatom *a = &p->t->atoms[i];
+	const ls_jword *w = word_of(p, i);
+	ls_jterm *term;
+
+	if (item->n_terms >= LS_JITEM_TERMS)
+		return NULL;
+	term = &item->terms[item->n_terms++];
+	term->stem = a->stem;
+	term->joined = a->joined;
+	term->word = a->word;
+	term->concept = w->concept;
+	term->pol = w->pol;
+	term->role = (uint8_t) role;
+	term->kind = a->kind;
+	term->weight = weight;
+	term->ing = (a->flags & LS_JATOM_ING) != 0;
+	term->joins = i + 1 < p->t->n && word_of(p, i + 1)->pol != LS_JP_STOP;
+	term->verb = (a->flags & (LS_JATOM_ING | LS_JATOM_ED)) != 0;
+	term->past = (a->flags & LS_JATOM_ED) != 0;
+	term->ident = -1;
+	term->stem_list = term->joined_list = term->concept_list = -1;
+	if (role == LS_JROLE_ACTION && w->pol == LS_JP_ACT && w->concept != LS_JC_NONE)
+		for (int c = LS_JC_NONE + 1; c < LS_JC_COUNT && term->n_related < 4; c++)
+			if (ls_jconcept_related((ls_jconcept) w->concept, (ls_jconcept) c))
+				term->related[term->n_related++] = (uint8_t) c;
+	return term;
+}
+
+/* Ordinary hyphenated English, as against names with a hyphen. */
+static bool
+is_prose_compound(const parse *p, int i, int n)
+{
+	static const char *const heads[] = {
+		"pre",    "post",  "re",    "non",  "read",  "write", "half", "multi", "sub",
+		"self",   "co",    "auto",  "high", "low",   "end",   "sign", "log",   "well",
+		"up",     "long",  "short", "in",   "on",    "out",   "roll", "start", "shut",
+		"follow", "first", "cross", "two",  "three", "brute", "man"};
+
+	for (int k = 0; k < n; k++)
+		if (p->t->atoms[i + k].kind != LS_JKIND_WORD ||
+			(k > 0 && p->t->atoms[i + k].sep != LS_JSEP_TIGHT) ||
+			(k > 0 && p->t->text.data[p->t->atoms[i + k].off - 1] != '-') ||
+			(p->t->atoms[i + k].flags & LS_JATOM_UPPER))
+			return false;
+	for (size_t k = 0; k < sizeof(heads) / sizeof(heads[0]); k++)
+		if (is(p, i, heads[k]))
+			return true;
+	return false;
+}
+
+static bool
+is_status_number(const parse *p, int i, int begin)
+{
+	const ls_jatom *a = &p->t->atoms[i];
+	static const char *const before[] = {"status",   "code",      "http",    "answer",   "answers",
+										 "answered", "return",    "returns", "returned", "respond",
+										 "responds", "responded", "with",    "a",        "an",
+										 "reply",    "replies",   "replied"};
+	char first = p->t->text.data[a->off];
+
+	if (a->len != 3 || first < '1' || first > '5' || i <= begin)
+		return false;
+	if ((is(p, i - 1, "is") || is(p, i - 1, "was")) && i - 2 >= begin)
+		i--; /* the status is 200 */
+	for (size_t k = 0; k < sizeof(before) / sizeof(before[0]); k++)
+		if (is(p, i - 1, before[k]))
+			return true;
+	return false;
+}
+
+static int
+add_ident(const parse *p, ls_jitem *item, int i, int n)
+{
+	ls_jident *id;
+	char whole[48];
+	size_t len = 0;
+
+	if (item->n_idents >= LS_JITEM_IDENTS || n > LS_JIDENT_ATOMS)
+		return -1;
+	id = &item->idents[item->n_idents];
+	memset(id, 0, sizeof(*id));
+	id->at = (uint16_t) i;
+	for (int k = 0; k < n; k++)
+	{
+		const ls_jatom *a = &p->t->atoms[i + k];
+
+		id->atoms[id->n++] = a->stem;
+		for (int c = 0; c < a->len && len < sizeof(whole); c++)
+		{
+			char ch = p->t->text.data[a->off + (uint32_t) c];
+
+			whole[len++] = (char) (ch >= 'A' && ch <= 'Z' ? ch + 32 : ch);
+		}
+	}
+	for (int k = 1; k < n; k++)
+		id->dotted |= p->t->atoms[i + k].sep == LS_JSEP_DOT &&
+					  p->t->atoms[i + k].kind == LS_JKIND_WORD &&
+					  !(p->t->atoms[i + k].flags & LS_JATOM_CAPITAL);
+	if (n > 1 && len < sizeof(whole))
+		id->whole = ls_jstem(whole, len);
+	id->path = p->t->atoms[i].off > 0 && p->t->text.data[p->t->atoms[i].off - 1] == '/';
+	id->path |=
+		p->t->atoms[i].off > 1 && memcmp(p->t->text.data + p->t->atoms[i].off - 2, "/.", 2) == 0;
+	for (int k = 1; k < n; k++)
+		id->mailbox |= p->t->text.data[p->t->atoms[i + k].off - 1] == '@';
+	return item->n_idents++;
+}
+
+/* An identifier of n atoms: one term that weighs much, the others only mask cues. */
+static void
+add_identifier(parse *p, ls_jitem *item, int i, int n, bool pair, bool forbidden)
+{
+	int ident = add_ident(p, item, i, n);
+
+	for (int k = 0; k < n; k++)
+	{
+		ls_jterm *term = add_term(p, item, i + k, LS_JROLE_SUBJECT, k == n - 1 ? 3.0f : 0.0f);
+
+		if (term != NULL)
+		{
+			term->ident = (int8_t) ident;
+			if (pair && k == 0 && n > 1)
+				term->weight = 0.5f;
+			term->concept = LS_JC_NONE;
+			term->pol = LS_JP_NONE;
+			term->forbidden = forbidden;
+		}
+		p->used[i + k] = true;
+	}
+	if (ident >= 0)
+	{
+		item->idents[ident].pair = pair;
+		item->idents[ident].forbidden = forbidden;
+	}
+	item->has_name = true;
+}
+
+/* 1.2.3, not 1.5 */
+static bool
+is_version(const parse *p, int i)
+{
+	int dots = 0;
+
+	for (int k = 0; k < p->t->atoms[i].len; k++)
+		dots += p->t->text.data[p->t->atoms[i].off + (uint32_t) k] == '.';
+	return dots >= 2;
+}
+
+static void
+find_identifiers(parse *p, int begin, int end, ls_jitem *item, int neg_from, int neg_to)
+{
+	for (int i = begin; i < end; i++)
+	{
+		const ls_jatom *a = &p->t->atoms[i];
+		int n = 1;
+
+		if (p->used[i])
+			continue;
+		if (a->len == 3 && a->kind == LS_JKIND_MIXED &&
+			(p->t->text.data[a->off + 1] | 0x20) == 'x' &&
+			(p->t->text.data[a->off + 2] | 0x20) == 'x')
+		{
+			item->http_low = (p->t->text.data[a->off] - '0') * 100;
+			item->http_high = item->http_low + 99;
+			p->used[i] = true;
+			continue;
+		}
+		while (i + n < end && n < LS_JIDENT_ATOMS && !p->used[i + n] &&
+			   p->t->atoms[i + n].sep >= LS_JSEP_NONE && p->t->atoms[i + n].sep <= LS_JSEP_AT)
+			n++;
+		if (n > 1)
+		{
+			if (!is_prose_compound(p, i, n) && !is(p, i, "i"))
+			{
+				/* "node-1 3" does not occur; "Order-Service" and "cart-7d9f" do */
+				add_identifier(p, item, i, n, false, i >= neg_from && i < neg_to);
+			}
+			i += n - 1;
+			continue;
+		}
+		if (a->kind == LS_JKIND_MIXED && is(p, i + 1, "percentile") && a->len > 3 && a->len < 8)
+		{
+			/* the 95th percentile: p95 */
+			char name[8] = "p";
+
+			memcpy(name + 1, p->t->text.data + a->off, (size_t) a->len - 2);
+			p->t->atoms[i].stem = ls_jstem(name, (size_t) a->len - 1);
+			p->used[i + 1] = true;
+			continue;
+		}
+		if (a->kind == LS_JKIND_SYMBOL || a->kind == LS_JKIND_MIXED ||
+			(a->off > 0 && p->t->text.data[a->off - 1] == '/') ||
+			(a->off > 1 && p->t->text.data[a->off - 1] == '.' && a->sep == LS_JSEP_SPACE))
+			add_identifier(p, item, i, 1, false, i >= neg_from && i < neg_to);
+		else if (a->kind == LS_JKIND_NUMBER)
+		{
+			if (is_status_number(p, i, begin))
+			{
+				item->http_low = item->http_high = (p->t->text.data[a->off] - '0') * 100 +
+												   (p->t->text.data[a->off + 1] - '0') * 10 +
+												   (p->t->text.data[a->off + 2] - '0');
+				p->used[i] = true;
+			}
+			else if (is_version(p, i) && i > begin && word_of(p, i - 1)->pol == LS_JP_STATE)
+				add_identifier(p, item, i, 1, true, false);
+			else if (i > begin && !p->used[i - 1] && p->t->atoms[i - 1].kind == LS_JKIND_WORD &&
+					 a->sep == LS_JSEP_SPACE && word_of(p, i - 1)->pol != LS_JP_STOP &&
+					 word_of(p, i - 1)->pol != LS_JP_NOT && word_of(p, i - 1)->pol != LS_JP_ALL)
+				add_identifier(p, item, i - 1, 2, true, false);
+			else
+				add_identifier(p, item, i, 1, true, false);
+		}
+	}
+}
+
+static bool
+is_preposition(const parse *p, int i)
+{
+	return is(p, i, "from") || is(p, i, "in") || is(p, i, "by") || is(p, i, "on") ||
+		   is(p, i, "of") || is(p, i, "for") || is(p, i, "during") || is(p, i, "at") ||
+		   is(p, i, "to");
+}
+
+/* Where does the negated part begin and end?  False when nothing is negated. */
+static bool
+find_negation(parse *p, int begin, int end, ls_jitem *item, int *from, int *to)
+{
+	for (int i = begin; i < end; i++)
+	{
+		bool no, not_;
+
+		/* "no-token" is a name */
+		if (p->used[i] || (i + 1 < end && p->t->atoms[i + 1].sep == LS_JSEP_TIGHT &&
+						   p->t->atoms[i].kind == LS_JKIND_WORD))
+			continue;
+		no = is(p, i, "no") || is(p, i, "zero") || is(p, i, "none") || is(p, i, "without") ||
+			 is(p, i, "neither") || is(p, i, "0") || (is(p, i, "nothing") && i == begin);
+		not_ = is(p, i, "not") || is(p, i, "never") ||
+			   (word_of(p, i)->pol == LS_JP_NOT && p->t->atoms[i].len > 2 && !no &&
+				!is(p, i, "nothing") && !is(p, i, "nobody"));
+		if (phrase(p, i, end, "free of") || phrase(p, i, end, "free from") ||
+			phrase(p, i, end, "instead of"))
+		{
+			p->used[i] = p->used[i + 1] = true;
+			*from = i + 2;
+			*to = end;
+			return true;
+		}
+		if (is(p, i, "none") && is(p, i + 1, "of"))
+		{
+			p->used[i] = true;
+			*from = i + 1;
+			*to = end;
+			return true;
+		}
+		if (no && p->t->atoms[i].kind == LS_JKIND_WORD)
+		{
+			p->used[i] = true;
+			*from = i + 1;
+			*to = end;
+			for (int k = i + 2; k < end; k++)
+				if (is_preposition(p, k) && word_of(p, k)->pol == LS_JP_STOP)
+				{
+					*to = k;
+					break;
+				}
+			return true;
+		}
+		if (not_)
+		{
+			p->used[i] = true;
+			*from = i + 1;
+			*to = end;
+			return true;
+		}
+	}
+	return false;
+}
+
+static ls_jitem *parse_range(parse *p, int begin, int end, int depth);
+
+/* "A before B", "A after B", "A, then B" */
+static bool
+find_order(parse *p, int begin, int end, ls_jitem *item, int depth, int *new_end)
+{
+	for (int i = begin + 1; i + 1 < end; i++)
+	{
+		bool before = is(p, i, "before") || (is(p, i, "then") && i > begin + 1) ||
+					  phrase(p, i, end, "prior to") || phrase(p, i, end, "followed by");
+		bool after = is(p, i, "after") || is(p, i, "once") || is(p, i, "following");
+		int next = i + 1 + (is(p, i, "prior") || is(p, i, "followed"));
+
+		if ((!before && !after) || p->used[i] || depth > 0)
+			continue;
+		if (next >= end || p->t->atoms[next].kind == LS_JKIND_NUMBER)
+			continue; /* after 5 s */
+		item->order = before ? LS_JORDER_BEFORE : LS_JORDER_AFTER;
+		item->other = parse_range(p, next, end, depth + 1);
+		if (item->other == NULL || item->other->n_terms == 0)
+		{
+			item->order = LS_JORDER_NONE;
+			item->other = NULL;
+			return item->other != NULL;
+		}
+		*new_end = i;
+		return true;
+	}
+	return false;
+}
+
+/* Verbs that say little: run, execute, carry out, find. */
+static bool
+is_light(const parse *p, int i)
+{
+	return word_of(p, i)->concept == LS_JC_EXECUTE || is(p, i, "run") || is(p, i, "runs") ||
+		   is(p, i, "found") || is(p, i, "finds");
+}
+
+/* Nouns that mean all rows: "no errors in the log". */
+static bool
+is_whole_log(const parse *p, int i)
+{
+	static const char *const words[] = {"log",  "logs", "row",  "rows",  "output", "system", "data",
+										"file", "run",  "time", "lines", "line",   "entries"};
+
+	for (size_t k = 0; k < sizeof(words) / sizeof(words[0]); k++)
+		if (is(p, i, words[k]))
+			return true;
+	return false;
+}
+
+static void
+add_words(parse *p, int begin, int end, ls_jitem *item, int neg_from, int neg_to)
+{
+	for (int i = begin; i < end; i++)
+	{
+		const ls_jatom *a = &p->t->atoms[i];
+		const ls_jword *w = word_of(p, i);
+		bool forbidden = i >= neg_from && i < neg_to;
+		ls_jrole role = LS_JROLE_SUBJECT;
+		float weight = 2.0f;
+		ls_jterm *term;
+		bool aux = i > begin &&
+				   (is(p, i - 1, "is") || is(p, i - 1, "are") || is(p, i - 1, "was") ||
+					is(p, i - 1, "were") || is(p, i - 1, "be") || is(p, i - 1, "been") ||
+					is(p, i - 1, "gets") || is(p, i - 1, "successfully") || is(p, i - 1, "not"));
+
+		if (p->used[i] || is(p, i, "partially") ||
+			(is(p, i, "place") && (is(p, i - 1, "takes") || is(p, i - 1, "took"))))
+			continue;
+		/* "the flag is off" */
+		if (i + 1 == end && i > begin + 1 && (is(p, i, "on") || is(p, i, "off")) && aux)
+		{
+			term = add_term(p, item, i, LS_JROLE_ACTION, 1.2f);
+			if (term == NULL)
+				return;
+			term->concept = is(p, i, "on") ? LS_JC_ENABLE : LS_JC_DISABLE;
+			term->pol = LS_JP_STATE;
+			item->has_action = true;
+			continue;
+		}
+		switch (w->pol)
+		{
+			case LS_JP_STOP:
+			case LS_JP_NOT:
+				continue;
+			case LS_JP_ALL:
+				item->all = true;
+				continue;
+			case LS_JP_ANY:
+				item->any = true;
+				continue;
+			case LS_JP_WEAK:
+			case LS_JP_KEY:
+				weight = 0.5f;
+				break;
+			case LS_JP_POS:
+				if (w->concept == LS_JC_RESULT || w->concept == LS_JC_COMPLETE)
+				{
+					role = LS_JROLE_OUTCOME;
+					weight = 0;
+					item->has_outcome = true;
+				}
+				else
+				{
+					role = LS_JROLE_ACTION;
+					weight = 1.2f;
+				}
+				break;
+			case LS_JP_NEG:
+				role = LS_JROLE_ACTION;
+				weight = w->concept == LS_JC_RESULT || w->concept == LS_JC_ERROR ? 0.8f : 1.2f;
+				break;
+			case LS_JP_SKIP:
+				role = LS_JROLE_ACTION;
+				weight = 0.8f;
+				item->wants_skip |= !forbidden;
+				break;
+			case LS_JP_ACT:
+			case LS_JP_STATE:
+			case LS_JP_PART:
+				role = LS_JROLE_ACTION;
+				weight = is_light(p, i) ? 0.4f : 1.2f;
+				break;
+			default:
+				if (w->concept != LS_JC_NONE)
+					weight = 1.2f;
+				else if ((aux ||
+						  (i + 1 == end && i > begin + 1 && (a->flags & LS_JATOM_S) && !forbidden &&
+						   item->has_name && word_of(p, i - 1)->pol != LS_JP_ALL)) &&
+						 a->kind == LS_JKIND_WORD && !(a->flags & LS_JATOM_UPPER))
+				{
+					role = LS_JROLE_ACTION;
+					weight = 1.6f;
+				}
+				break;
+		}
+		term = add_term(p, item, i, role, weight);
+		if (term == NULL)
+			return;
+		term->forbidden = forbidden;
+		for (int k = i - 1; k >= begin && k > i - 4 && !term->past; k--)
+		{
+			ls_jpol before = word_of(p, k)->pol;
+
+			term->scope |= is_preposition(p, k) && !is(p, k, "at") &&
+						   (i > p->cond_end || !is(p, k, "of")) && item->cond.op != LS_JOP_NONE;
+			term->object |= before == LS_JP_WEAK || (is_preposition(p, k) && !is(p, k, "at"));
+			if ((before != LS_JP_STOP && before != LS_JP_ALL) || term->object)
+				break;
+		}
+		if (i >= p->noun_from && i < p->noun_to && role == LS_JROLE_ACTION)
+		{
+			term->role = LS_JROLE_SUBJECT; /* a noun here */
+			role = LS_JROLE_SUBJECT;
+			term->weight = 0.5f;
+		}
+		term->place = item->absent && !forbidden && w->pol == LS_JP_WEAK && !is_whole_log(p, i);
+		if (role == LS_JROLE_ACTION && !forbidden)
+		{
+			item->has_action = true;
+			if (w->pol == LS_JP_NEG)
+				item->negative = true;
+		}
+		if (role == LS_JROLE_SUBJECT && weight >= 1.2f && !forbidden)
+			item->has_name = true;
+	}
+}
+
+/*
+ * "No connection to port 22 was allowed": what stands before the auxiliary is the subject, when
+ * a verb of an outcome follows.
+ */
+static int
+after_auxiliary(const parse *p, int from, int end)
+{
+	for (int i = from + 1; i + 1 < end; i++)
+	{
+		const ls_jword *w = word_of(p, i + 1);
+
+		if (!(is(p, i, "was") || is(p, i, "were") || is(p, i, "is") || is(p, i, "are") ||
+			  is(p, i, "has") || is(p, i, "have") || is(p, i, "gets") || is(p, i, "got") ||
+			  is(p, i, "been")) ||
+			p->used[i + 1])
+			continue;
+		if ((w->pol == LS_JP_ACT || w->pol == LS_JP_STATE || w->pol == LS_JP_NEG ||
+			 w->pol == LS_JP_POS || w->pol == LS_JP_SKIP) &&
+			w->concept != LS_JC_DETECT)
+			return i + 1;
+	}
+	return from;
+}
+
+/* Of what must be absent, the nouns that only say where belong to the subject. */
+static void
+settle_absence(ls_jitem *item)
+{
+	bool bad = false, action = false, other = false;
+
+	for (int k = 0; k < item->n_terms; k++)
+		if (item->terms[k].forbidden && item->terms[k].role != LS_JROLE_SUBJECT)
+		{
+			action = true;
+			bad |= item->terms[k].pol == LS_JP_NEG;
+		}
+	item->has_name = false;
+	for (int k = 0; k < item->n_terms; k++)
+		item->has_name |= !item->terms[k].forbidden && item->terms[k].weight >= 1.2f;
+	for (int k = 0; k < item->n_terms; k++)
+	{
+		ls_jterm *term = &item->terms[k];
+		bool neg = term->pol == LS_JP_NEG;
+
+		/* "no failed logins": failures of logins; "no pod restarts": restarts of pods */
+		if (term->forbidden && (bad ? !neg : action && term->role == LS_JROLE_SUBJECT))
+		{
+			term->forbidden = false;
+			if (term->ident >= 0)
+				item->idents[term->ident].forbidden = false;
+		}
+		if (!term->forbidden)
+		{
+			item->has_name |= term->role == LS_JROLE_SUBJECT && term->weight >= 1.2f;
+			continue;
+		}
+		if (!(neg && (term->concept == LS_JC_ERROR || term->concept == LS_JC_RESULT)))
+			other = true;
+	}
+	item->errors = bad && !other;
+}
+
+/* Identifiers behind the verb of a sentence with "every". */
+static void
+mark_predicates(const parse *p, int begin, ls_jitem *item)
+{
+	for (int k = 0; k < item->n_idents && item->all; k++)
+	{
+		bool every = false;
+
+		for (int i = begin; i < item->idents[k].at; i++)
+		{
+			const ls_jword *w = word_of(p, i);
+
+			every |= w->pol == LS_JP_ALL;
+			item->idents[k].predicate |=
+				every && (w->pol == LS_JP_ACT || w->pol == LS_JP_STATE || is(p, i, "is") ||
+						  is(p, i, "are") || is(p, i, "has") || is(p, i, "have") ||
+						  is(p, i, "uses") || is(p, i, "use") || is(p, i, "shows"));
+		}
+	}
+}
+
+/* "3 of 3 replicas", "3/3", "all 3", "all of the 3": how many there are, when all are asked for. */
+static uint32_t
+find_whole(parse *p, int begin, int end)
+{
+	const ls_jtext *t = p->t;
+	size_t at = begin < end ? t->atoms[begin].off : 0;
+	size_t stop = begin < end ? t->atoms[end - 1].off + t->atoms[end - 1].len : 0;
+	size_t from;
+	uint32_t part, whole;
+
+	while (ls_jnumber_fraction(ls_str_make(t->text.data, stop), &at, &from, &part, &whole))
+		if (part == whole)
+		{
+			/* its numbers name nothing */
+			for (int i = begin; i < end; i++)
+				p->used[i] |= t->atoms[i].kind == LS_JKIND_NUMBER && t->atoms[i].off >= from &&
+							  t->atoms[i].off < at;
+			return whole;
+		}
+	for (int i = begin; i + 1 < end; i++)
+	{
+		int next = i + 1;
+		double value;
+		ls_jdim dim;
+
+		if (word_of(p, i)->pol != LS_JP_ALL)
+			continue;
+		next += is(p, next, "of");
+		next += is(p, next, "the");
+		if (next < end && t->atoms[next].kind == LS_JKIND_NUMBER &&
+			ls_jnumber_value(t, next, &value, &dim) && dim == LS_JDIM_NONE && value >= 2 &&
+			value < 1e6 && value == (uint32_t) value)
+			return (uint32_t) value;
+	}
+	return 0;
+}
+
+/* Does the item speak of requests to a server? */
+static bool
+is_about_request(const parse *p, int begin, int end)
+{
+	static const char *const words[] = {"request", "requests", "endpoint", "endpoints", "url",
+										"urls",    "page",     "pages",    "route",     "http",
+										"https",   "api",      "answered", "responded", "responds",
+										"returns", "returned", "served",   "fetched",   "uri"};
+	static const char *const methods[] = {"GET",  "POST",  "PUT",    "DELETE",
+										  "HEAD", "PATCH", "OPTIONS"};
+
+	for (int i = begin; i < end; i++)
+	{
+		for (size_t k = 0; k < sizeof(words) / sizeof(words[0]); k++)
+			if (is(p, i, words[k]))
+				return true;
+		for (size_t k = 0; k < sizeof(methods) / sizeof(methods[0]); k++)
+			if ((p->t->atoms[i].flags & LS_JATOM_UPPER) && is(p, i, methods[k]))
+				return true;
+	}
+	return false;
+}
+
+static ls_jitem *
+parse_range(parse *p, int begin, int end, int depth)
+{
+	ls_jitem *item = ls_new(p->ctx->arena, ls_jitem);
+	int neg_from = 0, neg_to = 0;
+	int new_end = end;
+
+	if (item == NULL)
+		return NULL;
+	/* "Verify that ...", "Check whether ..." */
+	for (int i = begin; i < end && i < begin + 4; i++)
+		if (is(p, i, "that") || is(p, i, "whether") || is(p, i, "if"))
+		{
+			begin = i + 1;
+			break;
+		}
+	for (int i = begin; i < end; i++)
+	{
+		int n;
+
+		if ((n = phrase(p, i, end, "at the end")) || (n = phrase(p, i, end, "in the end")) ||
+			(n = phrase(p, i, end, "eventually")) || (n = phrase(p, i, end, "finally")) ||
+			(n = phrase(p, i, end, "final")) || (n = phrase(p, i, end, "by the end")))
+		{
+			item->at_end = true;
+			for (int k = 0; k < n; k++)
+				p->used[i + k] = true;
+		}
+		if ((n = phrase(p, i, end, "first attempt")) || (n = phrase(p, i, end, "first try")))
+		{
+			item->first = true;
+			for (int k = 0; k < n; k++)
+				p->used[i + k] = true;
+		}
+		if (is(p, i, "detected") || is(p, i, "seen") || is(p, i, "visible") ||
+			is(p, i, "observed") || is(p, i, "recorded") || is(p, i, "logged") ||
+			is(p, i, "noticed") || is(p, i, "occurs") || is(p, i, "occurred") ||
+			is(p, i, "happens") || is(p, i, "reported") || is(p, i, "raised"))
+			item->presence = i > begin && !is(p, i + 1, "in") && !is(p, i + 1, "on");
+	}
+	item->request = is_about_request(p, begin, end);
+	find_order(p, begin, end, item, depth, &new_end);
+	end = new_end;
+	item->whole = find_whole(p, begin, end);
+	find_threshold(p, begin, end, item);
+	if (depth == 0)
+		for (int i = begin + 1; i + 1 < end; i++)
+			if (is(p, i, "without") && !p->used[i])
+			{
+				item->without = parse_range(p, i, end, depth + 1);
+				end = i;
+				break;
+			}
+	if (item->order != LS_JORDER_NONE)
+		item->any = true; /* that it happened; when, is asked below */
+	item->absent = find_negation(p, begin, end, item, &neg_from, &neg_to);
+	if (item->absent && item->cond.op != LS_JOP_NONE)
+	{
+		/* "no request takes longer than 1 s": every one takes at most that */
+		static const ls_jop contrary[] = {LS_JOP_NONE, LS_JOP_GE, LS_JOP_GT,
+										  LS_JOP_LE,   LS_JOP_LT, LS_JOP_EQ};
+
+		item->cond.op = contrary[item->cond.op];
+		item->absent = false;
+		item->all = true;
+		neg_from = neg_to = 0;
+	}
+	for (int i = begin; i + 1 < end; i++)
+		if ((is(p, i + 1, "error") || is(p, i + 1, "errors")) &&
+			(is(p, i, "server") || is(p, i, "client")))
+		{
+			item->http_words = true;
+			item->http_low = is(p, i, "server") ? 500 : 400;
+			item->http_high = item->http_low + 99;
+		}
+	if (item->absent)
+	{
+		int verb = after_auxiliary(p, neg_from, end);
+
+		if (verb > neg_from)
+		{
+			for (int k = neg_from; k < verb; k++)
+				if (word_of(p, k)->pol == LS_JP_NEG)
+					verb = neg_from; /* "no errors were written" */
+			if (verb > neg_from)
+			{
+				p->noun_from = neg_from;
+				p->noun_to = verb;
+				neg_to = end;
+				neg_from = verb;
+			}
+		}
+	}
+	find_identifiers(p, begin, end, item, neg_from, neg_to);
+	add_words(p, begin, end, item, neg_from, neg_to);
+	if (item->absent)
+		settle_absence(item);
+	for (int k = 0; k < item->n_terms; k++)
+		if (!item->terms[k].forbidden)
+			item->total += item->terms[k].weight;
+	mark_predicates(p, begin, item);
+	item->request |= item->http_low != 0;
+	for (int k = 0; k < item->n_idents; k++)
+		item->n_required += !item->idents[k].forbidden;
+	return item;
+}
+
+/* Atoms of a name at i: joined pieces, or one word that has no meaning of its own; 0: no name. */
+static int
+name_at(const parse *p, int i, int end)
+{
+	int n = 1;
+
+	if (i >= end || p->t->atoms[i].kind == LS_JKIND_SYMBOL)
+		return 0;
+	while (i + n < end && p->t->atoms[i + n].sep >= LS_JSEP_NONE &&
+		   p->t->atoms[i + n].sep <= LS_JSEP_AT)
+		n++;
+	if (n == 1 && (p->t->atoms[i].kind == LS_JKIND_NUMBER || word_of(p, i)->pol != LS_JP_NONE ||
+				   (word_of(p, i)->concept != LS_JC_NONE)))
+		return 0;
+	return n;
+}
+
+/*
+ * "n1 and n2 are ready", "a, b and c were restarted": a list of names before a verb in the plural
+ * becomes one item for each.  False when out of memory.
+ */
+static bool
+find_list(parse *p, int end, ls_jitem *item)
+{
+	int from[LS_JITEM_MEMBERS], len[LS_JITEM_MEMBERS], n = 0, i = 0;
+	bool and_ = false;
+
+	while (i < end &&
+		   (is(p, i, "both") || is(p, i, "the") ||
+			(word_of(p, i)->pol == LS_JP_WEAK && p->t->atoms[i + 1].sep == LS_JSEP_SPACE)))
+		i++;
+	while (n < LS_JITEM_MEMBERS && (len[n] = name_at(p, i, end)) > 0)
+	{
+		from[n] = i;
+		i += len[n++];
+		if (and_ || i >= end)
+			break;
+		if (is(p, i, "and"))
+		{
+			and_ = true;
+			i++;
+		}
+		else if (p->t->atoms[i].sep != LS_JSEP_COMMA)
+			break;
+	}
+	if (n < 2 || !and_ || i >= end ||
+		!(is(p, i, "are") || is(p, i, "were") || is(p, i, "have") || is(p, i, "both")))
+		return true;
+	for (int k = 0; k < n; k++)
+	{
+		parse one = {.ctx = p->ctx, .t = p->t};
+
+		for (int a = from[0]; a < i; a++)
+			one.used[a] = a < from[k] || a >= from[k] + len[k];
+		item->members[k] = parse_range(&one, 0, end, 0);
+		if (item->members[k] == NULL)
+			return false;
+	}
+	item->n_members = n;
+	return true;
+}
+
+ls_jitem *
+ls_jitem_parse(ls_jctx *ctx, ls_str description)
+{
+	parse p;
+	ls_jtext text = {description, ctx->atoms, 0};
+	ls_jitem *item;
+
+	memset(&p, 0, sizeof(p));
+	text.n = ls_jtext_scan(ctx, description, ctx->atoms, LS_JROW_ATOMS);
+	p.ctx = ctx;
+	p.t = &text;
+	item = parse_range(&p, 0, text.n, 0);
+	if (item == NULL || !find_list(&p, text.n, item))
+		return NULL;
+	if (text.n <= LS_JITEM_WORDS)
+		for (int i = 0; i < text.n; i++)
+			item->words[item->n_words++] = text.atoms[i].stem;
+	return item;
+}

@@ -1,0 +1,495 @@
+/*-------------------------------------------------------------------------
+ *
+ * judge_number.c
+ *	  Numbers, units and thresholds for the built-in evaluator (pure).
+ *
+ * An item such as "latency stays under 200 ms" needs the one number of a row that it means.
+ * Only numbers of the same kind (time, bytes, percent, plain) compete; the one that stands
+ * behind a word of the item wins.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "src/judge/judge_internal.h"
+
+/* The first letter tells most words apart without a look at their length. */
+static inline bool
+text_is(ls_str s, const char *word)
+{
+	return s.len > 0 && (s.data[0] | 0x20) == word[0] &&
+		   ls_str_eq_nocase(s, ls_str_make(word, strlen(word)));
+}
+
+static ls_str
+atom_text(const ls_jtext *t, int i)
+{
+	return ls_str_make(t->text.data + t->atoms[i].off, t->atoms[i].len);
+}
+
+bool
+ls_jnumber_unit(ls_str word, double *factor, ls_jdim *dim)
+{
+	static const struct
+	{
+		const char *name;
+		double factor;
+		ls_jdim dim;
+	} units[] = {
+		{"ms", 0.001, LS_JDIM_TIME},
+		{"msec", 0.001, LS_JDIM_TIME},
+		{"millis", 0.001, LS_JDIM_TIME},
+		{"millisecond", 0.001, LS_JDIM_TIME},
+		{"milliseconds", 0.001, LS_JDIM_TIME},
+		{"us", 1e-6, LS_JDIM_TIME},
+		{"usec", 1e-6, LS_JDIM_TIME},
+		{"microseconds", 1e-6, LS_JDIM_TIME},
+		{"ns", 1e-9, LS_JDIM_TIME},
+		{"s", 1, LS_JDIM_TIME},
+		{"sec", 1, LS_JDIM_TIME},
+		{"secs", 1, LS_JDIM_TIME},
+		{"second", 1, LS_JDIM_TIME},
+		{"seconds", 1, LS_JDIM_TIME},
+		{"min", 60, LS_JDIM_TIME},
+		{"mins", 60, LS_JDIM_TIME},
+		{"minute", 60, LS_JDIM_TIME},
+		{"minutes", 60, LS_JDIM_TIME},
+		{"h", 3600, LS_JDIM_TIME},
+		{"hr", 3600, LS_JDIM_TIME},
+		{"hour", 3600, LS_JDIM_TIME},
+		{"hours", 3600, LS_JDIM_TIME},
+		{"d", 86400, LS_JDIM_TIME},
+		{"day", 86400, LS_JDIM_TIME},
+		{"days", 86400, LS_JDIM_TIME},
+		{"week", 604800, LS_JDIM_TIME},
+		{"weeks", 604800, LS_JDIM_TIME},
+		{"b", 1, LS_JDIM_BYTES},
+		{"byte", 1, LS_JDIM_BYTES},
+		{"bytes", 1, LS_JDIM_BYTES},
+		{"kb", 1e3, LS_JDIM_BYTES},
+		{"k", 1e3, LS_JDIM_BYTES},
+		{"kib", 1024, LS_JDIM_BYTES},
+		{"mb", 1e6, LS_JDIM_BYTES},
+		{"mib", 1048576, LS_JDIM_BYTES},
+		{"gb", 1e9, LS_JDIM_BYTES},
+		{"g", 1e9, LS_JDIM_BYTES},
+		{"gib", 1073741824, LS_JDIM_BYTES},
+		{"tb", 1e12, LS_JDIM_BYTES},
+		{"tib", 1099511627776.0, LS_JDIM_BYTES},
+		{"percent", 1, LS_JDIM_PERCENT},
+		{"pct", 1, LS_JDIM_PERCENT},
+		{"c", 1, LS_JDIM_DEGREE},
+		{"celsius", 1, LS_JDIM_DEGREE},
+		{"degrees", 1, LS_JDIM_DEGREE},
+	};
+
+	if (word.len == 0 || word.len > 12)
+		return false;
+	if (word.len == 1 && word.data[0] == 'M')
+	{
+		*factor = 1e6;
+		*dim = LS_JDIM_BYTES;
+		return true;
+	}
+	if (word.len == 1 && word.data[0] == 'm')
+	{
+		*factor = 60;
+		*dim = LS_JDIM_TIME;
+		return true;
+	}
+	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++)
+		if (text_is(word, units[i].name))
+		{
+			*factor = units[i].factor;
+			*dim = units[i].dim;
+			return true;
+		}
+	return false;
+}
+
+static bool
+parse_decimal(ls_str s, double *value)
+{
+	double v = 0, scale = 0;
+
+	for (size_t i = 0; i < s.len; i++)
+	{
+		if (s.data[i] == '.')
+		{
+			if (scale != 0)
+				return false; /* an address or a version */
+			scale = 1;
+			continue;
+		}
+		v = v * 10 + (s.data[i] - '0');
+		scale *= 10;
+	}
+	*value = scale > 1 ? v / scale : v;
+	return true;
+}
+
+bool
+ls_jnumber_value(const ls_jtext *t, int i, double *value, ls_jdim *dim)
+{
+	const ls_jatom *a = &t->atoms[i];
+	size_t end = (size_t) a->off + a->len;
+	double factor;
+	ls_jdim unit;
+
+	if (a->kind != LS_JKIND_NUMBER || (a->flags & LS_JATOM_TIME) || a->len > 18 ||
+		!parse_decimal(atom_text(t, i), value))
+		return false;
+	/* 120,000 */
+	while (i + 1 < t->n && t->text.data[end] == ',' && t->atoms[i + 1].off == end + 1 &&
+		   t->atoms[i + 1].kind == LS_JKIND_NUMBER && t->atoms[i + 1].len == 3 && a->len <= 3 &&
+		   *value >= 1)
+	{
+		double low;
+
+		if (!parse_decimal(atom_text(t, i + 1), &low))
+			break;
+		*value = *value * 1000 + low;
+		i++;
+		end = (size_t) t->atoms[i].off + t->atoms[i].len;
+	}
+	*dim = LS_JDIM_NONE;
+	if (a->off > 0 && t->text.data[a->off - 1] == '-' &&
+		(a->off < 2 || t->text.data[a->off - 2] == ' ' || t->text.data[a->off - 2] == '='))
+		*value = -*value;
+	if (end < t->text.len && t->text.data[end] == '%')
+	{
+		*dim = LS_JDIM_PERCENT;
+		return true;
+	}
+	if (i + 1 < t->n &&
+		(t->atoms[i + 1].sep == LS_JSEP_NONE || t->atoms[i + 1].sep == LS_JSEP_SPACE) &&
+		ls_jnumber_unit(atom_text(t, i + 1), &factor, &unit))
+	{
+		*value *= factor;
+		*dim = unit;
+		/* 41m10s */
+		for (int k = i + 2; k + 1 < t->n && t->atoms[k].sep == LS_JSEP_NONE && unit == LS_JDIM_TIME;
+			 k += 2)
+		{
+			double more;
+
+			if (t->atoms[k].kind != LS_JKIND_NUMBER || !parse_decimal(atom_text(t, k), &more) ||
+				!ls_jnumber_unit(atom_text(t, k + 1), &factor, &unit))
+				break;
+			*value += more * factor;
+		}
+		return true;
+	}
+	/* duration_ms=120, "elapsedSeconds":4 */
+	if (i > 0 && (a->sep == LS_JSEP_EQUAL || a->sep == LS_JSEP_COLON || a->sep == LS_JSEP_OTHER))
+	{
+		ls_str key = atom_text(t, i - 1);
+
+		if (key.len > 1 && ls_jnumber_unit(key, &factor, &unit))
+		{
+			*value *= factor;
+			*dim = unit;
+		}
+	}
+	return true;
+}
+
+bool
+ls_jnumber_holds(const ls_jcond *cond, double v)
+{
+	switch (cond->op)
+	{
+		case LS_JOP_LT:
+			return v < cond->value;
+		case LS_JOP_LE:
+			return v <= cond->value;
+		case LS_JOP_GT:
+			return v > cond->value;
+		case LS_JOP_GE:
+			return v >= cond->value;
+		case LS_JOP_EQ:
+			return v == cond->value;
+		default:
+			return true;
+	}
+}
+
+/* How much a word of the row is a word of the item: names more than concepts. */
+static float
+word_hit(const ls_jctx *ctx, const ls_jitem *item, const ls_jatom *a)
+{
+	const ls_jword *w = &ctx->words.table[a->word];
+
+	for (int k = 0; k < item->n_terms; k++)
+	{
+		const ls_jterm *term = &item->terms[k];
+
+		if (term->stem == a->stem || (term->joined && term->joined == a->stem) ||
+			(a->joined && a->joined == term->stem))
+			return term->scope ? 0.5f : term->ident >= 0 ? 1 : 3;
+		if (term->concept != LS_JC_NONE && term->concept == w->concept)
+			return term->scope ? 0.3f : 2;
+	}
+	return 0;
+}
+
+/* "unit":"ms" beside the value of a metric */
+static bool
+row_unit(const ls_jtext *t, double *factor, ls_jdim *dim)
+{
+	for (int i = 0; i < t->n; i++)
+	{
+		size_t end = t->atoms[i].off + t->atoms[i].len, stop;
+
+		if (t->atoms[i].len < 4 || t->atoms[i].len > 5 ||
+			!(text_is(atom_text(t, i), "unit") || text_is(atom_text(t, i), "units")))
+			continue;
+		while (end < t->text.len && strchr("\":= ", t->text.data[end]) != NULL)
+			end++;
+		if (end < t->text.len && t->text.data[end] == '%')
+		{
+			*factor = 1;
+			*dim = LS_JDIM_PERCENT;
+			return true;
+		}
+		stop = end;
+		while (stop < t->text.len && ((t->text.data[stop] | 0x20) >= 'a') &&
+			   (t->text.data[stop] | 0x20) <= 'z')
+			stop++;
+		return ls_jnumber_unit(ls_str_make(t->text.data + end, stop - end), factor, dim);
+	}
+	return false;
+}
+
+/* What a key says about its number: a measurement, or the limit that it is compared with. */
+static float
+key_kind(ls_str key)
+{
+	static const char *const measured[] = {"actual", "value",    "current", "measured",
+										   "result", "observed", "val",     "reading"};
+	static const char *const limits[] = {"target", "limit",     "threshold", "expected", "budget",
+										 "goal",   "objective", "quota",     "allowed"};
+
+	for (size_t k = 0; k < sizeof(measured) / sizeof(measured[0]); k++)
+		if (text_is(key, measured[k]))
+			return 1.4f;
+	for (size_t k = 0; k < sizeof(limits) / sizeof(limits[0]); k++)
+		if (text_is(key, limits[k]))
+			return -1.5f;
+	return 0;
+}
+
+static bool
+find_value(const ls_jctx *ctx, const ls_jitem *item, const ls_jrow *row, bool same, double *value)
+{
+	const ls_jtext *t = &row->text;
+	float best = 0;
+	double factor = 1;
+	ls_jdim unit;
+	bool has_unit = row->fields && row_unit(t, &factor, &unit);
+
+	for (int i = 0; i < t->n; i++)
+	{
+		const ls_jatom *a = &t->atoms[i];
+		double v;
+		ls_jdim dim;
+		float score = 0.5f;
+		bool own = false;
+
+		if (a->kind != LS_JKIND_NUMBER || a->client != LS_JCLIENT_NONE ||
+			!ls_jnumber_value(t, i, &v, &dim))
+			continue;
+		if (has_unit && dim == LS_JDIM_NONE && a->sep == LS_JSEP_EQUAL)
+		{
+			v *= factor;
+			dim = unit;
+		}
+		if ((item->cond.dim == dim) != same)
+			continue;
+		if (item->cond.dim != dim && !(item->cond.dim == LS_JDIM_PERCENT && dim == LS_JDIM_NONE) &&
+			!(item->cond.dim == LS_JDIM_BYTES && dim == LS_JDIM_NONE) &&
+			!(item->cond.dim == LS_JDIM_TIME && dim == LS_JDIM_NONE && a->sep == LS_JSEP_EQUAL))
+			continue;
+		/* a ratio: 0.93 is 93% */
+		if (item->cond.dim == LS_JDIM_PERCENT && dim == LS_JDIM_NONE && v <= 1 && v >= 0 &&
+			item->cond.value > 1 && memchr(t->text.data + a->off, '.', a->len) != NULL)
+			v *= 100;
+		/* A number that names something is no value. */
+		for (int k = 0; k < item->n_terms; k++)
+			own |= item->terms[k].ident >= 0 && item->terms[k].stem == a->stem;
+		/* a batch of 100 is one batch */
+		own |= dim == LS_JDIM_NONE && i > 0 && text_is(atom_text(t, i - 1), "of");
+		if (own || (row->http != 0 && v == row->http) || a->sep == LS_JSEP_TIGHT ||
+			a->sep == LS_JSEP_DOT)
+			continue;
+		/* The key before it ... */
+		if (a->sep == LS_JSEP_EQUAL || a->sep == LS_JSEP_COLON)
+		{
+			for (int k = i - 1, steps = 0; k >= 0 && steps < 4; k--, steps++)
+			{
+				float hit = word_hit(ctx, item, &t->atoms[k]);
+
+				score += 2 * hit;
+				if (steps == 0 && hit == 0)
+					score += key_kind(atom_text(t, k));
+				if (t->atoms[k].sep > LS_JSEP_DOT)
+					break;
+			}
+		}
+		else
+			for (int k = i - 1, steps = 0; k >= 0 && steps < 5; k--, steps++)
+			{
+				float hit = word_hit(ctx, item, &t->atoms[k]);
+
+				if (hit > 0)
+				{
+					score += hit * (1.0f - 0.15f * (float) steps);
+					break;
+				}
+				if (t->atoms[k].kind == LS_JKIND_NUMBER)
+					break;
+			}
+		/* count=41 */
+		if (dim == LS_JDIM_NONE && a->sep == LS_JSEP_EQUAL && i > 0 &&
+			(text_is(atom_text(t, i - 1), "count") || text_is(atom_text(t, i - 1), "total") ||
+			 text_is(atom_text(t, i - 1), "n") || text_is(atom_text(t, i - 1), "num")))
+			score += text_is(atom_text(t, i - 1), "total") ? 1.2f : 1.4f;
+		/* ... or the noun behind it: 3 errors. */
+		for (int k = i + 1, steps = 0; k < t->n && steps < 2; k++, steps++)
+			if (t->atoms[k].sep == LS_JSEP_SPACE || t->atoms[k].sep == LS_JSEP_NONE)
+			{
+				float hit = word_hit(ctx, item, &t->atoms[k]);
+				size_t end = t->atoms[k].off + t->atoms[k].len;
+
+				/* "87.4% Branches: 71.2%": the key of the next number */
+				if (end < t->text.len && (t->text.data[end] == ':' || t->text.data[end] == '='))
+					break;
+				if (hit > 0)
+				{
+					score += hit * 1.2f;
+					break;
+				}
+			}
+		if (item->cond.dim == LS_JDIM_TIME && i > 0)
+		{
+			const ls_jword *w = &ctx->words.table[t->atoms[i - 1].word];
+
+			if (w->concept == LS_JC_LATENCY || text_is(atom_text(t, i - 1), "in") ||
+				text_is(atom_text(t, i - 1), "after") || text_is(atom_text(t, i - 1), "total") ||
+				(text_is(atom_text(t, i - 1), "time") && a->sep == LS_JSEP_EQUAL))
+				score += 1.5f;
+		}
+		if (item->cond.dim != LS_JDIM_NONE && dim == item->cond.dim)
+			score += 1;
+		if (score > best && score >= (item->cond.dim == LS_JDIM_NONE ? 1.6f : 1.0f))
+		{
+			best = score;
+			*value = v;
+		}
+	}
+	return best > 0;
+}
+
+bool
+ls_jnumber_find(const ls_jctx *ctx, const ls_jitem *item, const ls_jrow *row, double *value)
+{
+	return find_value(ctx, item, row, true, value) || find_value(ctx, item, row, false, value);
+}
+
+/* Digits from *at on, at most six; moves *at behind them. */
+static bool
+read_count(ls_str text, size_t *at, uint32_t *value)
+{
+	size_t i = *at;
+
+	*value = 0;
+	while (i < text.len && text.data[i] >= '0' && text.data[i] <= '9' && i - *at < 7)
+		*value = *value * 10 + (uint32_t) (text.data[i++] - '0');
+	if (i == *at || i - *at > 6)
+		return false;
+	*at = i;
+	return true;
+}
+
+/* Is the byte part of a word, a path, a date or a version? */
+static bool
+joins_number(ls_str text, size_t i)
+{
+	char c = text.data[i];
+
+	if ((c >= '0' && c <= '9') || ((c | 0x20) >= 'a' && (c | 0x20) <= 'z') || c == '/' ||
+		c == '-' || c == '_' || (c & 0x80))
+		return true;
+	/* the end of a sentence is none of it */
+	return c == '.' && i + 1 < text.len && text.data[i + 1] >= '0' && text.data[i + 1] <= '9';
+}
+
+bool
+ls_jnumber_fraction(ls_str text, size_t *at, size_t *from, uint32_t *part, uint32_t *whole)
+{
+	static const char *const between[] = {"/", " / ", " of ", " of the ", " out of "};
+
+	while (*at < text.len)
+	{
+		size_t i = (*at)++;
+
+		*from = i;
+		if (text.data[i] < '0' || text.data[i] > '9')
+			continue;
+		if ((i > 0 && (joins_number(text, i - 1) || text.data[i - 1] == '.')) ||
+			!read_count(text, &i, part))
+			continue;
+		for (size_t k = 0; k < sizeof(between) / sizeof(between[0]); k++)
+		{
+			size_t len = strlen(between[k]);
+			size_t stop = i + len;
+
+			if (text.len - i <= len || memcmp(text.data + i, between[k], len) != 0 ||
+				!read_count(text, &stop, whole) || (stop < text.len && joins_number(text, stop)))
+				continue;
+			*at = stop;
+			return true;
+		}
+	}
+	return false;
+}
+
+bool
+ls_jrow_clock(const ls_jrow *row, double *seconds)
+{
+	const char *s = row->text.text.data;
+	size_t n = row->text.text.len < 64 ? row->text.text.len : 64;
+
+	/* t=8: seconds since some start */
+	if (n > 2 && s[0] == 't' && s[1] == '=' && row->text.n > 1 &&
+		row->text.atoms[1].kind == LS_JKIND_NUMBER && row->text.atoms[1].off == 2)
+		return parse_decimal(atom_text(&row->text, 1), seconds);
+
+	/* 09:05, and no seconds */
+	if (n > 6 && s[2] == ':' && s[5] == ' ' && s[0] >= '0' && s[0] <= '2' && s[1] >= '0' &&
+		s[1] <= '9' && s[3] >= '0' && s[3] <= '5' && s[4] >= '0' && s[4] <= '9')
+	{
+		*seconds =
+			((s[0] - '0') * 10 + s[1] - '0') * 3600.0 + ((s[3] - '0') * 10 + s[4] - '0') * 60.0;
+		return true;
+	}
+	for (size_t i = 0; i + 8 <= n; i++)
+	{
+		double v = 0, scale = 0.1;
+		bool digits = true;
+		static const int places[] = {0, 1, 3, 4, 6, 7};
+
+		for (int k = 0; k < 6; k++)
+			digits &= s[i + (size_t) places[k]] >= '0' && s[i + (size_t) places[k]] <= '9';
+		if (!digits || s[i + 2] != ':' || s[i + 5] != ':' ||
+			(i > 0 && s[i - 1] >= '0' && s[i - 1] <= '9'))
+			continue;
+		v = ((s[i] - '0') * 10 + (s[i + 1] - '0')) * 3600.0 +
+			((s[i + 3] - '0') * 10 + (s[i + 4] - '0')) * 60.0 + (s[i + 6] - '0') * 10 +
+			(s[i + 7] - '0');
+		if (i + 8 < n && (s[i + 8] == '.' || s[i + 8] == ','))
+			for (size_t k = i + 9; k < n && s[k] >= '0' && s[k] <= '9'; k++, scale /= 10)
+				v += (s[k] - '0') * scale;
+		*seconds = v;
+		return true;
+	}
+	return false;
+}

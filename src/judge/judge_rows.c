@@ -1,0 +1,628 @@
+/*-------------------------------------------------------------------------
+ *
+ * judge_rows.c
+ *	  What a row says about an outcome, for the built-in evaluator (pure).
+ *
+ * A row becomes a list of cues: words, fields and codes that tell success, failure or skipping,
+ * each with its place and strength.  Which of them concern an item is decided later
+ * (judge_match.c): a word that the item itself uses is no outcome.  Negation is resolved here:
+ * "no errors", "errors=0" and "throttled=false" are the contrary of their word.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "src/judge/judge_internal.h"
+
+#include <stdlib.h>
+
+static inline const ls_jword *
+word_of(const ls_jctx *ctx, const ls_jtext *t, int i)
+{
+	return &ctx->words.table[t->atoms[i].word];
+}
+
+/* Inline, so that the length of a literal is known and most atoms fail on it. */
+static inline __attribute__((always_inline)) bool
+atom_is(const ls_jtext *t, int i, const char *word)
+{
+	size_t len = strlen(word);
+	const char *p;
+
+	if (i < 0 || i >= t->n || t->atoms[i].len != len)
+		return false;
+	p = t->text.data + t->atoms[i].off;
+	for (size_t k = 0; k < len; k++)
+		if ((p[k] >= 'A' && p[k] <= 'Z' ? p[k] + 32 : p[k]) != word[k])
+			return false;
+	return true;
+}
+
+static inline char
+first_letter(const ls_jtext *t, int i)
+{
+	return (char) (t->text.data[t->atoms[i].off] | 0x20);
+}
+
+/* A whole number atom, not dotted; -1 when it is none. */
+static long
+plain_number(const ls_jtext *t, int i)
+{
+	long v = 0;
+
+	if (i < 0 || i >= t->n || t->atoms[i].kind != LS_JKIND_NUMBER || t->atoms[i].len > 9)
+		return -1;
+	for (int k = 0; k < t->atoms[i].len; k++)
+	{
+		char c = t->text.data[t->atoms[i].off + k];
+
+		if (c < '0' || c > '9')
+			return -1;
+		v = v * 10 + (c - '0');
+	}
+	return v;
+}
+
+/* Is there a value behind this key?  "errors=0", "failed: 0", "ok":false */
+static bool
+has_value(const ls_jtext *t, int i)
+{
+	return i + 1 < t->n && !(t->atoms[i + 1].flags & LS_JATOM_EMPTY) &&
+		   (t->atoms[i + 1].sep == LS_JSEP_EQUAL || t->atoms[i + 1].sep == LS_JSEP_COLON ||
+			(t->text.data[t->atoms[i].off + t->atoms[i].len] == ':' &&
+			 t->atoms[i + 1].sep == LS_JSEP_OTHER));
+}
+
+static bool
+false_value(const ls_jtext *t, int i)
+{
+	static const char *const words[] = {"false", "no", "none", "null", "nil", "off", "never", "n"};
+
+	if (plain_number(t, i) == 0)
+		return i + 1 >= t->n || t->atoms[i].sep == LS_JSEP_EQUAL ||
+			   (t->atoms[i + 1].sep != LS_JSEP_DOT && t->atoms[i + 1].sep != LS_JSEP_SPACE);
+	for (size_t k = 0; k < sizeof(words) / sizeof(words[0]); k++)
+		if (atom_is(t, i, words[k]))
+			return i + 1 >= t->n || t->atoms[i + 1].sep >= LS_JSEP_EQUAL ||
+				   t->atoms[i].sep == LS_JSEP_EQUAL;
+	return false;
+}
+
+/* A number that counts the word behind it (0 errors), and no name (job 0 failed). */
+static long
+count_before(const ls_jctx *ctx, const ls_jtext *t, int i)
+{
+	long v = plain_number(t, i - 1);
+	const ls_jword *w;
+
+	if (v < 0 || t->atoms[i].sep != LS_JSEP_SPACE || t->atoms[i - 1].sep == LS_JSEP_TIGHT ||
+		(t->atoms[i - 1].sep == LS_JSEP_EQUAL && t->text.data[t->atoms[i - 1].off - 1] != '"') ||
+		t->atoms[i - 1].sep == LS_JSEP_COLON)
+		return -1;
+	if (i < 2 || t->atoms[i - 1].sep != LS_JSEP_SPACE || t->atoms[i - 2].kind != LS_JKIND_WORD)
+		return v;
+	w = word_of(ctx, t, i - 2);
+	return w->pol == LS_JP_NONE || w->pol == LS_JP_WEAK ? -1 : v;
+}
+
+bool
+ls_jrow_negated(const ls_jctx *ctx, const ls_jtext *t, int i)
+{
+	if (i + 1 < t->n && (t->atoms[i + 1].flags & LS_JATOM_EMPTY) &&
+		t->atoms[i + 1].sep >= LS_JSEP_EQUAL)
+		return true;
+	if (has_value(t, i) && false_value(t, i + 1))
+		return true;
+	/* "pending 0" */
+	if (plain_number(t, i + 1) == 0 && t->atoms[i + 1].sep == LS_JSEP_SPACE &&
+		word_of(ctx, t, i)->pol != LS_JP_KEY && word_of(ctx, t, i)->concept != LS_JC_STOP &&
+		(i + 2 >= t->n || t->atoms[i + 2].sep == LS_JSEP_COMMA))
+		return true;
+	/* the first attempt repeats nothing */
+	if (plain_number(t, i + 1) == 1 && (atom_is(t, i, "attempt") || atom_is(t, i, "try")))
+		return true;
+	/* "0 failed", "0 errors" but not "0 ... 3 errors" */
+	if (i > 0 && count_before(ctx, t, i) == 0)
+		return true;
+	for (int k = i - 1, steps = 0; k >= 0 && steps < 4; k--, steps++)
+	{
+		const ls_jword *w = word_of(ctx, t, k);
+
+		if (t->atoms[k + 1].sep == LS_JSEP_COMMA || t->atoms[k + 1].sep == LS_JSEP_EQUAL)
+			break;
+		if (w->pol == LS_JP_NOT)
+			return true;
+		if (atom_is(t, k, "of") && atom_is(t, k - 1, "free"))
+			return true;
+		/* Another statement between the negator and this word ends its reach. */
+		if (t->atoms[k].kind == LS_JKIND_NUMBER || w->pol == LS_JP_POS || w->pol == LS_JP_NEG)
+			break;
+	}
+	return false;
+}
+
+static void
+cue(ls_jrow *row, int atom, ls_jclass class, int strength, int concept, int flags)
+{
+	ls_jcue *c;
+
+	if (row->n_cues >= LS_JROW_CUES)
+		return;
+	c = &row->cues[row->n_cues++];
+	c->atom = (uint16_t) atom;
+	c->class = (uint8_t) class;
+	c->strength = (uint8_t) strength;
+	c->concept = (uint8_t) concept;
+	c->flags = (uint8_t) flags;
+}
+
+/* Does the word stand where a log has its level? */
+static bool
+is_level(const ls_jctx *ctx, const ls_jtext *t, int i)
+{
+	static const char *const levels[] = {"error",  "fatal", "err",   "crit",    "critical", "emerg",
+										 "severe", "alert", "panic", "warning", "warn"};
+	const ls_jatom *a = &t->atoms[i];
+	bool known = false;
+
+	for (size_t k = 0; k < sizeof(levels) / sizeof(levels[0]) && !known; k++)
+		known = atom_is(t, i, levels[k]);
+	if (!known)
+		return false;
+	if (a->sep == LS_JSEP_EQUAL)
+		return atom_is(t, i - 1, "level") || atom_is(t, i - 1, "severity") ||
+			   atom_is(t, i - 1, "lvl") || atom_is(t, i - 1, "loglevel");
+	if ((a->flags & LS_JATOM_UPPER) && i < 14)
+		return true;
+	return (a->flags & LS_JATOM_PAREN) && i < 14; /* [error] */
+}
+
+/* HTTP status: a field of that name, an access log, or a number beside an address. */
+static int
+http_status(const ls_jtext *t, int i)
+{
+	long v = plain_number(t, i);
+	const char *s = t->text.data;
+	size_t off;
+
+	if (v < 100 || v > 599 || t->atoms[i].len != 3)
+		return 0;
+	if (t->atoms[i].flags & LS_JATOM_TIME)
+		return 0;
+	if (i > 0 && (t->atoms[i].sep == LS_JSEP_EQUAL || t->atoms[i].sep == LS_JSEP_COLON ||
+				  t->atoms[i].sep == LS_JSEP_SPACE))
+	{
+		if (atom_is(t, i - 1, "status") || atom_is(t, i - 1, "statuscode") ||
+			atom_is(t, i - 1, "code") || atom_is(t, i - 1, "http") || atom_is(t, i - 1, "sc"))
+			return (int) v;
+	}
+	off = t->atoms[i].off;
+	if (off >= 2 && s[off - 1] == ' ' && s[off - 2] == '"')
+		return (int) v; /* "GET / HTTP/1.1" 200 */
+	if (t->atoms[i].sep == LS_JSEP_SPACE || t->atoms[i].sep == LS_JSEP_OTHER ||
+		t->atoms[i].sep == LS_JSEP_COLON)
+	{
+		for (int k = i - 1, steps = 0; k >= 0 && steps < 12;
+			 steps += t->atoms[k].client == LS_JCLIENT_NONE, k--)
+			if (atom_is(t, k, "http") || atom_is(t, k, "https") || atom_is(t, k, "get") ||
+				atom_is(t, k, "post") || atom_is(t, k, "put") || atom_is(t, k, "delete"))
+				return i + 1 < t->n && t->atoms[i + 1].sep == LS_JSEP_NONE ? 0 : (int) v;
+	}
+	return 0;
+}
+
+static bool
+is_any(const ls_jtext *t, int i, const char *const *words, size_t n)
+{
+	for (size_t k = 0; k < n; k++)
+		if (atom_is(t, i, words[k]))
+			return true;
+	return false;
+}
+
+/*
+ * The status code of a row; one in plain words too, "answered with a 503 after 2 s", which is no
+ * sign of success or failure by itself: "returned 412" may be a count.
+ */
+int
+ls_jrow_status(const ls_jrow *row)
+{
+	static const char *const verbs[] = {"answered", "answers",  "responded", "responds", "replied",
+										"replies",  "returned", "returns",   "got",      "gave"};
+	static const char *const fillers[] = {"with", "a", "an", "by"};
+	static const char *const after[] = {"in",  "after",   "for",  "from",  "on",   "at",
+										"to",  "with",    "and",  "but",   "then", "again",
+										"not", "instead", "when", "while", "until"};
+	const ls_jtext *t = &row->text;
+
+	if (row->http != 0)
+		return row->http;
+	for (int i = 1; i < t->n; i++)
+	{
+		long v = plain_number(t, i);
+		int verb = i - 1;
+
+		if (v < 100 || v > 599 || t->atoms[i].len != 3 || t->atoms[i].sep != LS_JSEP_SPACE ||
+			t->atoms[i].client != LS_JCLIENT_NONE)
+			continue;
+		for (int k = 0; k < 2 && is_any(t, verb, fillers, sizeof(fillers) / sizeof(fillers[0]));
+			 k++)
+			verb--;
+		if (!is_any(t, verb, verbs, sizeof(verbs) / sizeof(verbs[0])))
+			continue;
+		if (i + 1 >= t->n || t->atoms[i + 1].sep == LS_JSEP_COMMA ||
+			t->atoms[i + 1].sep == LS_JSEP_OTHER ||
+			is_any(t, i + 1, after, sizeof(after) / sizeof(after[0])))
+			return (int) v;
+	}
+	return 0;
+}
+
+#define LETTER(c) (UINT32_C(1) << ((c) &31))
+#define PHRASE_LETTERS (LETTER('n') | LETTER('o') | LETTER('c') | LETTER('d') | LETTER('u'))
+
+/* Words that only mean something together. */
+static bool
+phrases(const ls_jctx *ctx, ls_jrow *row, int i)
+{
+	const ls_jtext *t = &row->text;
+	const ls_jword *next;
+
+	if (!(PHRASE_LETTERS >> (first_letter(t, i) & 31) & 1) || i + 1 >= t->n ||
+		t->atoms[i + 1].sep == LS_JSEP_COMMA || t->atoms[i + 1].sep == LS_JSEP_EQUAL)
+		return false;
+	next = word_of(ctx, t, i + 1);
+	if (atom_is(t, i, "not"))
+	{
+		if (atom_is(t, i + 1, "ok"))
+		{
+			cue(row, i, LS_JCLASS_FAIL, 3, LS_JC_RESULT, LS_JCUE_VERDICT);
+			return true;
+		}
+		if (next->concept == LS_JC_EXECUTE || atom_is(t, i + 1, "run") ||
+			next->concept == LS_JC_VERIFY || atom_is(t, i + 1, "needed") ||
+			atom_is(t, i + 1, "required") || atom_is(t, i + 1, "applicable") ||
+			atom_is(t, i + 1, "executed") || atom_is(t, i + 1, "selected") ||
+			atom_is(t, i + 1, "configured") || atom_is(t, i + 1, "attempted") ||
+			atom_is(t, i + 1, "enabled"))
+		{
+			cue(row, i, LS_JCLASS_SKIP, 2, LS_JC_SKIP, 0);
+			return true;
+		}
+		/* "not started: dependency missing" */
+		if (atom_is(t, i + 1, "started") && i + 2 < t->n &&
+			(atom_is(t, i + 2, "because") || atom_is(t, i + 2, "since") ||
+			 t->text.data[t->atoms[i + 1].off + t->atoms[i + 1].len] == ':'))
+		{
+			cue(row, i, LS_JCLASS_SKIP, 3, LS_JC_SKIP, LS_JCUE_VERDICT);
+			return true;
+		}
+		if (atom_is(t, i + 1, "in") || atom_is(t, i + 1, "allowed") ||
+			atom_is(t, i + 1, "permitted") || atom_is(t, i + 1, "authorized"))
+		{
+			cue(row, i + 1, LS_JCLASS_FAIL, 2, LS_JC_DENY, 0);
+			return true;
+		}
+		if (atom_is(t, i + 1, "found") || atom_is(t, i + 1, "responding") ||
+			atom_is(t, i + 1, "exist") || atom_is(t, i + 1, "available") ||
+			next->pol == LS_JP_ACT || next->pol == LS_JP_STATE || next->concept == LS_JC_LOAD)
+		{
+			cue(row, i + 1, LS_JCLASS_FAIL, 2, next->concept, 0);
+			return true;
+		}
+	}
+	else if (atom_is(t, i, "out") && atom_is(t, i + 1, "of") && i + 2 < t->n &&
+			 (atom_is(t, i + 2, "sync") || atom_is(t, i + 2, "memory") ||
+			  atom_is(t, i + 2, "space") || atom_is(t, i + 2, "disk") ||
+			  atom_is(t, i + 2, "range") || atom_is(t, i + 2, "stock") ||
+			  atom_is(t, i + 2, "date") || atom_is(t, i + 2, "bounds")))
+	{
+		cue(row, i + 2, LS_JCLASS_FAIL, 3, LS_JC_ERROR, LS_JCUE_VERDICT);
+		return true;
+	}
+	else if (atom_is(t, i, "up") && atom_is(t, i + 1, "to") && atom_is(t, i + 2, "date"))
+	{
+		cue(row, i, LS_JCLASS_SKIP, 1, LS_JC_SKIP, 0);
+		return true;
+	}
+	else if (atom_is(t, i, "nothing") && atom_is(t, i + 1, "to"))
+	{
+		cue(row, i, LS_JCLASS_SKIP, 2, LS_JC_SKIP, 0);
+		return true;
+	}
+	else if (atom_is(t, i, "no"))
+	{
+		if (i + 2 < t->n && (atom_is(t, i + 2, "necessary") || atom_is(t, i + 2, "needed") ||
+							 atom_is(t, i + 2, "required") || atom_is(t, i + 2, "pending")))
+		{
+			cue(row, i, LS_JCLASS_SKIP, 2, LS_JC_SKIP, 0);
+			return true;
+		}
+		if (atom_is(t, i + 1, "such") || atom_is(t, i + 1, "space") || atom_is(t, i + 1, "route") ||
+			atom_is(t, i + 1, "response") || atom_is(t, i + 1, "free"))
+		{
+			cue(row, i, LS_JCLASS_FAIL, 2, LS_JC_ERROR, 0);
+			return true;
+		}
+	}
+	else if ((atom_is(t, i, "could") || atom_is(t, i, "can") || atom_is(t, i, "does") ||
+			  atom_is(t, i, "did") || atom_is(t, i, "do")) &&
+			 atom_is(t, i + 1, "not"))
+	{
+		cue(row, i + 1, LS_JCLASS_FAIL, 2, i + 2 < t->n ? word_of(ctx, t, i + 2)->concept : 0, 0);
+		return true;
+	}
+	return false;
+}
+
+/* "exit code 1", "rc=0", "exit 2" */
+static bool
+exit_code(ls_jrow *row, int i)
+{
+	const ls_jtext *t = &row->text;
+	char c = first_letter(t, i);
+	bool is_exit = atom_is(t, i, "exit") || atom_is(t, i, "exited");
+
+	if ((c != 'e' && c != 'r') || t->atoms[i].kind != LS_JKIND_WORD)
+		return false;
+	if (!is_exit && !atom_is(t, i, "rc") && !atom_is(t, i, "exitcode") &&
+		!atom_is(t, i, "returncode") && !(atom_is(t, i, "return") && atom_is(t, i + 1, "code")))
+		return false;
+	for (int k = i + 1; k < t->n && k <= i + 4; k++)
+	{
+		long v = plain_number(t, k);
+
+		if (v >= 0)
+		{
+			cue(row, k, v == 0 ? LS_JCLASS_PASS : LS_JCLASS_FAIL, 2, LS_JC_RESULT, LS_JCUE_VERDICT);
+			return true;
+		}
+		if (!atom_is(t, k, "code") && !atom_is(t, k, "status") && !atom_is(t, k, "with"))
+			break;
+	}
+	return false;
+}
+
+static inline bool
+tells_outcome(const ls_jword *w)
+{
+	return w->pol == LS_JP_POS || w->pol == LS_JP_NEG || w->pol == LS_JP_SKIP ||
+		   w->pol == LS_JP_STATE;
+}
+
+static void
+word_cue(const ls_jctx *ctx, ls_jrow *row, int i)
+{
+	const ls_jtext *t = &row->text;
+	const ls_jatom *a = &t->atoms[i];
+	const ls_jword *w = word_of(ctx, t, i);
+	bool negated = ls_jrow_negated(ctx, t, i);
+	bool value = a->sep == LS_JSEP_EQUAL; /* stands behind a key */
+	bool prose = value && (atom_is(t, i - 1, "msg") || atom_is(t, i - 1, "message") ||
+						   atom_is(t, i - 1, "reason") || atom_is(t, i - 1, "err") ||
+						   atom_is(t, i - 1, "error") || atom_is(t, i - 1, "note") ||
+						   atom_is(t, i - 1, "mode") || atom_is(t, i - 1, "cause"));
+	long before = i > 0 ? count_before(ctx, t, i) : -1;
+	long after = has_value(t, i) ? plain_number(t, i + 1) : -1;
+	bool counted = (before >= 0 && !has_value(t, i)) || after >= 0;
+	int strength = w->strength;
+	int flags = counted ? LS_JCUE_COUNT : 0;
+
+	if ((a->flags & LS_JATOM_UPPER) && w->concept == LS_JC_RESULT)
+	{
+		strength = 3;
+		flags |= LS_JCUE_VERDICT;
+	}
+	else if ((a->flags & LS_JATOM_UPPER) && w->pol == LS_JP_SKIP)
+		strength = 3, flags |= LS_JCUE_VERDICT;
+	else if (value && !prose)
+	{
+		strength = strength < 2 ? 2 : 3;
+		flags |= LS_JCUE_VERDICT;
+	}
+	else if (a->kind == LS_JKIND_SYMBOL)
+		flags |= LS_JCUE_VERDICT;
+	for (int k = i - 1; k >= 0 && k >= i - 4; k--)
+		if (atom_is(t, k, "after") || atom_is(t, k, "despite") || atom_is(t, k, "previously"))
+			flags |= LS_JCUE_PAST;
+
+	/* "from RED to GREEN": what it was */
+	if (atom_is(t, i - 1, "from") && atom_is(t, i + 1, "to"))
+		return;
+	if (is_level(ctx, t, i))
+	{
+		if (w->pol == LS_JP_NEG)
+			cue(row, i, LS_JCLASS_FAIL, 1, LS_JC_ERROR, LS_JCUE_LEVEL);
+		return;
+	}
+	switch (w->pol)
+	{
+		case LS_JP_POS:
+			if ((counted && (before == 0 || after == 0)) ||
+				(has_value(t, i) && (atom_is(t, i + 1, "null") || atom_is(t, i + 1, "none"))))
+				break;
+			if (negated)
+				cue(row, i, LS_JCLASS_FAIL, 2, w->concept, flags);
+			else
+				cue(row, i, LS_JCLASS_PASS, strength, w->concept, flags);
+			break;
+		case LS_JP_NEG:
+			if (negated)
+				cue(row, i, LS_JCLASS_CLEAN, 1, w->concept, flags);
+			else
+				cue(row, i, LS_JCLASS_FAIL, flags & LS_JCUE_PAST ? 1 : strength, w->concept, flags);
+			break;
+		case LS_JP_SKIP:
+			if (!negated && !counted)
+				cue(row, i, LS_JCLASS_SKIP, strength, w->concept, flags);
+			break;
+		case LS_JP_STATE:
+			if (negated && w->concept == LS_JC_ENABLE)
+				cue(row, i, LS_JCLASS_SKIP, 2, LS_JC_DISABLE, flags);
+			else if (negated && w->strength > 0)
+				cue(row, i, LS_JCLASS_FAIL, 2, w->concept, flags);
+			else if (w->strength > 1 || (w->strength == 1 && (a->flags & LS_JATOM_UPPER)))
+				cue(row, i, LS_JCLASS_PASS, w->strength, w->concept, flags);
+			break;
+		default:
+			break;
+	}
+}
+
+/* JUnit: a test case passed unless it holds a failure, an error or a skip. */
+static bool
+junit(ls_jrow *row)
+{
+	const ls_jtext *t = &row->text;
+	const char *s = t->text.data;
+	size_t n = t->text.len;
+
+	if (t->n < 2 || !atom_is(t, 0, "testcase") || s[0] != '<')
+		return false;
+	for (int i = 1; i < t->n; i++)
+	{
+		size_t off = t->atoms[i].off;
+
+		if (off == 0 || s[off - 1] != '<')
+			continue;
+		if (atom_is(t, i, "failure") || atom_is(t, i, "error"))
+		{
+			cue(row, i, LS_JCLASS_FAIL, 3, LS_JC_RESULT, LS_JCUE_VERDICT);
+			return true;
+		}
+		if (atom_is(t, i, "skipped"))
+		{
+			cue(row, i, LS_JCLASS_SKIP, 3, LS_JC_SKIP, LS_JCUE_VERDICT);
+			return true;
+		}
+	}
+	if (n > 2 && (memcmp(s + n - 2, "/>", 2) == 0 || s[n - 1] == '>'))
+		cue(row, 0, LS_JCLASS_PASS, 3, LS_JC_RESULT, LS_JCUE_VERDICT);
+	return true;
+}
+
+/* "Tests run: 8, Failures: 2, Errors: 0, Skipped: 1": one verdict for all of them */
+static bool
+summary(ls_jrow *row, int i)
+{
+	const ls_jtext *t = &row->text;
+	long total, bad = 0, skipped = 0;
+	int last = i + 2;
+
+	if (!atom_is(t, i, "tests") || !atom_is(t, i + 1, "run"))
+		return false;
+	total = plain_number(t, i + 2);
+	if (total < 0)
+		return false;
+	for (int k = i + 3; k + 1 < t->n && k < i + 12; k++)
+	{
+		long v = plain_number(t, k + 1);
+
+		if (v < 0)
+			continue;
+		if (atom_is(t, k, "failures") || atom_is(t, k, "errors") || atom_is(t, k, "failed"))
+			bad += v;
+		else if (atom_is(t, k, "skipped"))
+			skipped += v;
+		else
+			break;
+		last = k + 1;
+	}
+	if (last == i + 2)
+		return false;
+	cue(row, last,
+		bad > 0            ? LS_JCLASS_FAIL
+		: skipped >= total ? LS_JCLASS_SKIP
+						   : LS_JCLASS_PASS,
+		3, LS_JC_RESULT, LS_JCUE_VERDICT);
+	return true;
+}
+
+/* "customers 120044 expected 120044" */
+static void
+expectation(ls_jrow *row, int i)
+{
+	const ls_jtext *t = &row->text;
+
+	if ((atom_is(t, i, "expected") || atom_is(t, i, "of")) && i > 0 && i + 1 < t->n &&
+		t->atoms[i - 1].kind == LS_JKIND_NUMBER && t->atoms[i + 1].kind == LS_JKIND_NUMBER &&
+		atom_is(t, i, "expected"))
+	{
+		bool same = t->atoms[i - 1].stem == t->atoms[i + 1].stem;
+
+		cue(row, i, same ? LS_JCLASS_PASS : LS_JCLASS_FAIL, 2, LS_JC_RESULT, 0);
+	}
+}
+
+/* Mocha and Jest mark what passed; "1)" is a failure there and "-" is pending. */
+static void
+report_cue(ls_jrow *row, size_t first)
+{
+	const char *s = row->text.text.data;
+	size_t n = row->text.text.len;
+	size_t i = first;
+
+	while (i < n && s[i] >= '0' && s[i] <= '9')
+		i++;
+	if (i > first && i + 1 < n && s[i] == ')' && s[i + 1] == ' ')
+		cue(row, 0, LS_JCLASS_FAIL, 3, LS_JC_RESULT, LS_JCUE_VERDICT);
+	else if (first + 1 < n && s[first] == '-' && s[first + 1] == ' ')
+		cue(row, 0, LS_JCLASS_SKIP, 3, LS_JC_SKIP, LS_JCUE_VERDICT);
+}
+
+void
+ls_jrow_analyse(ls_jctx *ctx, ls_jrow *row)
+{
+	const ls_jtext *t = &row->text;
+	int equals = 0, tests = 0;
+	size_t first = 0;
+
+	row->n_cues = 0;
+	row->http = 0;
+	for (int i = 0; i < t->n; i++)
+		equals += t->atoms[i].sep == LS_JSEP_EQUAL;
+	while (first < t->text.len && t->text.data[first] == ' ')
+		first++;
+	row->fields = equals >= 3 || (first < t->text.len && t->text.data[first] == '{');
+	if (junit(row))
+		return;
+
+	if (ctx->report && t->n > 0)
+		report_cue(row, first);
+
+	/* TAP and its kin: the verdict is the first word. */
+	for (int i = 0; i < t->n; i++)
+	{
+		const ls_jatom *a = &t->atoms[i];
+
+		if (a->client != LS_JCLIENT_NONE)
+			continue;
+		if (i == 0 && atom_is(t, 0, "ok") && t->n > 1 && t->atoms[0].off == first &&
+			(plain_number(t, 1) >= 0 || t->text.data[first + 2] == ':' ||
+			 t->text.data[first + 2] == ' '))
+		{
+			cue(row, 0, LS_JCLASS_PASS, 3, LS_JC_RESULT, LS_JCUE_VERDICT);
+			continue;
+		}
+		if (phrases(ctx, row, i))
+		{
+			i++;
+			continue;
+		}
+		if (exit_code(row, i))
+			continue;
+		if (summary(row, i))
+			tests = i + 12;
+		expectation(row, i);
+		if (a->kind == LS_JKIND_NUMBER && row->http == 0 && (row->http = http_status(t, i)) != 0)
+		{
+			int concept = row->http == 401 || row->http == 403 ? LS_JC_DENY : LS_JC_ERROR;
+
+			if (row->http >= 400)
+				cue(row, i, LS_JCLASS_FAIL, 3, concept, LS_JCUE_HTTP | LS_JCUE_VERDICT);
+			else if (row->http >= 200)
+				cue(row, i, LS_JCLASS_PASS, 3, LS_JC_RESULT, LS_JCUE_HTTP | LS_JCUE_VERDICT);
+			continue;
+		}
+		if (tells_outcome(word_of(ctx, t, i)) && !a->unreal && !(i < tests && has_value(t, i)))
+			word_cue(ctx, row, i);
+	}
+}

@@ -1,0 +1,746 @@
+/*-------------------------------------------------------------------------
+ *
+ * judge_text.c
+ *	  Text into atoms for the built-in evaluator (pure).
+ *
+ * An atom is the smallest piece that can be compared: a word, a number, a mixed piece such as
+ * app10, or a sign such as a check mark.  Logs glue words together in many ways
+ * (test_login, TestLogin, test-login, "test login"), so atoms are split everywhere and each
+ * remembers what stood before it: identifiers are compared as runs of atoms, and the glue tells
+ * where an identifier ends (test_total is not test_total_with_tax).
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "src/judge/judge_internal.h"
+
+#define MAX_WORD 48 /* longer words are hashed without stemming */
+
+typedef enum char_class
+{
+	CC_SIGN,
+	CC_LOWER,
+	CC_UPPER,
+	CC_DIGIT,
+	CC_SPACE,
+	CC_HIGH /* a byte of a multi-byte character */
+} char_class;
+
+static const uint8_t classes[256] = {
+	[9 ... 13] = CC_SPACE,    [' '] = CC_SPACE,         ['0' ... '9'] = CC_DIGIT,
+	['A' ... 'Z'] = CC_UPPER, ['a' ... 'z'] = CC_LOWER, [0x80 ... 0xFF] = CC_HIGH,
+};
+
+static inline char_class
+classify(unsigned char c)
+{
+	return (char_class) classes[c];
+}
+
+static inline bool
+is_word_byte(unsigned char c)
+{
+	char_class k = classify(c);
+
+	return k == CC_LOWER || k == CC_UPPER || k == CC_DIGIT || k == CC_HIGH;
+}
+
+static bool
+has_vowel(const char *w, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (memchr("aeiouy", w[i], 6) != NULL)
+			return true;
+	return false;
+}
+
+static inline bool
+ends(const char *w, size_t n, const char *suffix, size_t len)
+{
+	return n >= len && memcmp(w + n - len, suffix, len) == 0;
+}
+
+/* Forms of verbs that no suffix tells; base forms, sorted by nothing. */
+static size_t
+irregular(char *w, size_t n)
+{
+	static const char *const forms[][2] = {{"ran", "run"},
+										   {"began", "begin"},
+										   {"begun", "begin"},
+										   {"taken", "take"},
+										   {"overridden", "override"},
+										   {"overrode", "override"},
+										   {"held", "hold"},
+										   {"kept", "keep"},
+										   {"chosen", "choose"},
+										   {"chose", "choose"},
+										   {"frozen", "freeze"},
+										   {"froze", "freeze"},
+										   {"hidden", "hide"},
+										   {"rewritten", "rewrite"},
+										   {"overwritten", "overwrite"},
+										   {"paid", "pay"},
+										   {"sold", "sell"},
+										   {"bought", "buy"},
+										   {"caught", "catch"},
+										   {"brought", "bring"},
+										   {"fell", "fall"},
+										   {"fallen", "fall"},
+										   {"rose", "rise"},
+										   {"risen", "rise"},
+										   {"grew", "grow"},
+										   {"grown", "grow"},
+										   {"given", "give"},
+										   {"thrown", "throw"},
+										   {"threw", "throw"},
+										   {"rebuilt", "rebuild"},
+										   {"reran", "rerun"},
+										   {"resent", "resend"},
+										   {"stolen", "steal"},
+										   {"woke", "wake"},
+										   {"woken", "wake"},
+										   {"won", "win"},
+										   {"withdrawn", "withdraw"},
+										   {"came", "come"},
+										   {"became", "become"},
+										   {"blew", "blow"}};
+
+	if (n < 3 || n > 11)
+		return n;
+	for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++)
+		if (forms[i][0][0] == w[0] && strlen(forms[i][0]) == n && memcmp(forms[i][0], w, n) == 0)
+		{
+			n = strlen(forms[i][1]);
+			memcpy(w, forms[i][1], n);
+			return n;
+		}
+	return n;
+}
+
+/*
+ * A light stemmer for English: enough to bring together start/starts/started/starting and
+ * connect/connection, cautious enough to leave names alone.
+ */
+static size_t
+stem_word(char *w, size_t n)
+{
+	if (n == 4 && (memcmp(w, "note", 4) == 0 || memcmp(w, "done", 4) == 0))
+		return n; /* not the stems of not and don't */
+	n = irregular(w, n);
+	if (n < 3 || (w[n - 1] >= '0' && w[n - 1] <= '9'))
+		return n;
+	if (n > 4 && (ends(w, n, "ies", 3) || ends(w, n, "ied", 3)))
+		n -= 2; /* retries, retried: retri */
+	else if (n > 3 && w[n - 1] == 's' && w[n - 2] != 's' && w[n - 2] != 'u' && w[n - 2] != 'i')
+	{
+		n--;
+		if (n > 4 && (ends(w, n, "sse", 3) || ends(w, n, "she", 3) || ends(w, n, "che", 3) ||
+					  ends(w, n, "xe", 2)))
+			n--;
+	}
+	if (n > 6 && ends(w, n, "fully", 5))
+		n -= 2;
+	else if (n > 5 && ends(w, n, "ly", 2))
+		n -= 2;
+	if (n > 4 && ends(w, n, "ing", 3) && has_vowel(w, n - 3))
+	{
+		n -= 3;
+		if (n > 7 && ends(w, n, "er", 2))
+			n -= 2; /* registering, as register below */
+	}
+	else if (n > 4 && ends(w, n, "ed", 2) && w[n - 3] != 'e' && has_vowel(w, n - 2))
+	{
+		n -= 2;
+		if (n > 7 && ends(w, n, "er", 2))
+			n -= 2;
+	}
+	else if (n > 6 && ends(w, n, "ion", 3))
+		n -= 3;
+	else if (n > 8 && ends(w, n, "ment", 4))
+		n -= 4;
+	else if (n > 7 && (ends(w, n, "er", 2) || ends(w, n, "or", 2)))
+		n -= 2; /* collector */
+	/* stopped, running */
+	if (n > 3 && w[n - 1] == w[n - 2] && w[n - 1] != 'l' && w[n - 1] != 's' && w[n - 1] != 'e' &&
+		w[n - 1] != 'o')
+		n--;
+	if (n > 3 && w[n - 1] == 'e')
+		n--;
+	if (n > 2 && w[n - 1] == 'y')
+		w[n - 1] = 'i';
+	return n;
+}
+
+static uint64_t
+hash_word(const char *w, size_t n)
+{
+	uint64_t h = n * UINT64_C(0x9E3779B97F4A7C15);
+	uint64_t block;
+
+	for (; n >= 8; w += 8, n -= 8)
+	{
+		memcpy(&block, w, 8);
+		h = (h ^ block) * UINT64_C(0xFF51AFD7ED558CCD);
+		h ^= h >> 32;
+	}
+	block = 0;
+	memcpy(&block, w, n);
+	h = (h ^ block) * UINT64_C(0xFF51AFD7ED558CCD);
+	h ^= h >> 29;
+	h *= UINT64_C(0xC4CEB9FE1A85EC53);
+	h ^= h >> 32;
+	return h ? h : 1;
+}
+
+uint64_t
+ls_jstem(const char *word, size_t len)
+{
+	char buf[MAX_WORD];
+
+	if (len > sizeof(buf))
+		return hash_word(word, len);
+	memcpy(buf, word, len);
+	return hash_word(buf, stem_word(buf, len));
+}
+
+/* Folded and stemmed hash of a word as it stands in the text. */
+static uint64_t
+stem_text(const char *p, size_t len, bool high)
+{
+	char buf[MAX_WORD];
+	size_t n = 0;
+
+	if (len > sizeof(buf))
+		return hash_word(p, len);
+	if (!high)
+	{
+		for (size_t i = 0; i < len; i++)
+			buf[n++] = (char) (p[i] >= 'A' && p[i] <= 'Z' ? p[i] + 32 : p[i]);
+		return hash_word(buf, stem_word(buf, n));
+	}
+	/* Folding keeps or shrinks almost every letter; what grows is left as it is. */
+	for (const char *pos = p, *end = p + len; pos < end;)
+	{
+		const char *before = pos;
+		uint32_t c = ls_unicode_fold(ls_utf8_next(&pos, end));
+		size_t size = c < 0x80 ? 1 : c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
+
+		if (pos <= before || size > (size_t) (pos - before))
+			return hash_word(p, len);
+		if (size == 1)
+			buf[n++] = (char) c;
+		else
+		{
+			for (size_t i = size - 1; i > 0; i--, c >>= 6)
+				buf[n + i] = (char) (0x80 | (c & 0x3F));
+			buf[n] = (char) ((0xF0 << (4 - size)) | c);
+			n += size;
+		}
+	}
+	return hash_word(buf, stem_word(buf, n));
+}
+
+/* What stands between two atoms. */
+static ls_jsep
+separator(const char *p, size_t n, bool *paren, bool *empty)
+{
+	bool comma = false, equal = false, space = false, colon = false;
+
+	*paren = false;
+	*empty = false;
+	if (n == 0)
+		return LS_JSEP_NONE;
+	if (n == 1)
+		switch (*p)
+		{
+			case '_':
+			case '-':
+				return LS_JSEP_TIGHT;
+			case '.':
+				return LS_JSEP_DOT;
+			case '/':
+			case '\\':
+				return LS_JSEP_SLASH;
+			case ':':
+				return LS_JSEP_COLON;
+			case '@':
+			case '#':
+			case '+':
+			case '~':
+			case '$':
+				return LS_JSEP_AT;
+			case ' ':
+				return LS_JSEP_SPACE;
+			default:
+				break;
+		}
+	for (size_t i = 0; i < n; i++)
+	{
+		switch (p[i])
+		{
+			case ',':
+			case ';':
+			case '|':
+			case '(':
+			case ')':
+				comma = true;
+				break;
+			case '.':
+			case '!':
+			case '?':
+				if (i + 1 < n && p[i + 1] == ' ' && (i == 0 || p[i - 1] != '.'))
+					comma = true; /* "creating x ... done" is one clause */
+				break;
+			case '=':
+				equal = true;
+				break;
+			case ':':
+				if (i > 0 && p[i - 1] == '"')
+					equal = true;
+				colon = true;
+				break;
+			case ' ':
+				space = true;
+				break;
+			default:
+				break;
+		}
+		if (p[i] == '(' || p[i] == '[')
+			*paren = true;
+		if (p[i] == '"' && i + 1 < n && p[i + 1] == '"')
+			*empty = true;
+	}
+	if (equal && n > 1 && n < 4 && !space && memchr(p, '=', n) != NULL && p[0] == '=')
+		return LS_JSEP_EQUAL;
+	if (n < 4 && p[n - 1] == '=')
+		return LS_JSEP_EQUAL; /* p(95)=812 */
+	if (comma)
+		return LS_JSEP_COMMA;
+	if (equal)
+		return n > 6 ? LS_JSEP_OTHER : LS_JSEP_EQUAL;
+	if (n == 2 && p[0] == ':' && p[1] == ':')
+		return LS_JSEP_COLON;
+	return space && !colon ? LS_JSEP_SPACE : LS_JSEP_OTHER;
+}
+
+/* A sign that carries an outcome, and punctuation among the multi-byte characters. */
+static int
+high_kind(const char *p, const char *end, size_t *len)
+{
+	const char *pos = p;
+	uint32_t c = ls_utf8_next(&pos, end);
+
+	*len = pos > p ? (size_t) (pos - p) : 1;
+	if ((c >= 0x2500 && c <= 0x27BF) || c == 0x221A)
+		return 2;
+	if (c < 0xC0 || c == 0xD7 || c == 0xF7 || (c >= 0x2000 && c <= 0x24FF) ||
+		(c >= 0x27C0 && c <= 0x2BFF) || (c >= 0x3000 && c <= 0x3003) ||
+		(c >= 0x3008 && c <= 0x3020) || c == 0xFF0C || c == 0xFF1A || c >= 0x1F000 ||
+		(c >= 0xFE00 && c <= 0xFE0F))
+		return 0;
+	return 1;
+}
+
+static uint64_t
+load8(const char *p)
+{
+	uint64_t v;
+
+	memcpy(&v, p, 8);
+	return v;
+}
+
+static uint64_t
+load4(const char *p)
+{
+	uint32_t v;
+
+	memcpy(&v, p, 4);
+	return v;
+}
+
+/* Where a word of at most 16 bytes is remembered; first and last bytes are all of it. */
+static ls_jmemo *
+memo_of(ls_jscan *scan, const char *p, size_t len, ls_jmemo *key)
+{
+	uint64_t h;
+
+	if (len >= 8)
+	{
+		key->head = load8(p);
+		key->tail = load8(p + len - 8);
+	}
+	else if (len >= 4)
+	{
+		key->head = load4(p);
+		key->tail = load4(p + len - 4);
+	}
+	else
+	{
+		key->head = (unsigned char) p[0];
+		key->tail = (uint64_t) (unsigned char) p[len / 2] << 8 | (unsigned char) p[len - 1];
+	}
+	key->len = (uint8_t) len;
+	h = (key->head ^ (key->tail << 7 | key->tail >> 57) ^ len) * UINT64_C(0x9E3779B97F4A7C15);
+	return &scan->memo[(h ^ (h >> 32)) >> 22 & (LS_JMEMO - 1)];
+}
+
+static void
+push(ls_jscan *scan, size_t off, size_t len, ls_jkind kind, bool high)
+{
+	ls_jatom *a;
+	const char *p = scan->text.data + off;
+	size_t upper = 0;
+	ls_jmemo key, *memo = NULL;
+
+	if (scan->queued >= (int) (sizeof(scan->queue) / sizeof(scan->queue[0])))
+		return;
+	a = &scan->queue[scan->queued++];
+	memset(a, 0, sizeof(*a));
+	a->off = (uint32_t) off;
+	a->len = (uint16_t) (len > UINT16_MAX ? UINT16_MAX : len);
+	a->kind = (uint8_t) kind;
+	a->sep = LS_JSEP_NONE;
+	if (kind == LS_JKIND_WORD && !high && len > 0 && len <= 16)
+	{
+		memo = memo_of(scan, p, len, &key);
+		if (memo->head == key.head && memo->tail == key.tail && memo->len == key.len)
+		{
+			a->stem = memo->stem;
+			a->word = memo->word;
+			a->flags = memo->flags;
+			return;
+		}
+	}
+	a->stem = stem_text(p, len, high);
+	a->word = kind == LS_JKIND_NUMBER ? 0 : ls_jwords_find(scan->words, a->stem);
+	if (kind != LS_JKIND_WORD)
+		return;
+	for (size_t i = 0; i < len; i++)
+		upper += p[i] >= 'A' && p[i] <= 'Z';
+	if (upper == len && len > 1)
+		a->flags |= LS_JATOM_UPPER;
+	if (p[0] >= 'A' && p[0] <= 'Z')
+		a->flags |= LS_JATOM_CAPITAL;
+	if (len > 4 && memcmp(p + len - 3, "ing", 3) == 0)
+		a->flags |= LS_JATOM_ING;
+	if (len > 3 && memcmp(p + len - 2, "ed", 2) == 0)
+		a->flags |= LS_JATOM_ED;
+	if (len > 3 && p[len - 1] == 's')
+		a->flags |= LS_JATOM_S;
+	if (memo != NULL)
+	{
+		key.stem = a->stem;
+		key.word = a->word;
+		key.flags = a->flags;
+		*memo = key;
+	}
+}
+
+/* PostgreSQL, RabbitMQ, InnoDB: a product's name is one word. */
+static bool
+is_product(const char *p, size_t len)
+{
+	size_t tail = 3;
+
+	if (len < 5 || p[0] < 'A' || p[0] > 'Z')
+		return false;
+	if (memcmp(p + len - 2, "MQ", 2) == 0 || memcmp(p + len - 2, "DB", 2) == 0)
+		tail = 2;
+	else if (memcmp(p + len - 3, "SQL", 3) != 0)
+		return false;
+	for (size_t i = 1; i < len - tail; i++)
+		if (p[i] < 'a' || p[i] > 'z')
+			return false;
+	return true;
+}
+
+/* Letters only: split at camelCase, keeping OOMKilled as OOM, Killed. */
+static void
+split_letters(ls_jscan *scan, size_t off, size_t len, bool high)
+{
+	const char *p = scan->text.data + off;
+	size_t start = 0;
+	int parts = 0;
+
+	if (is_product(p, len))
+	{
+		push(scan, off, len, LS_JKIND_WORD, high);
+		return;
+	}
+	for (size_t i = 1; i < len && len > 3 && parts < 6; i++)
+	{
+		char_class before = classify((unsigned char) p[i - 1]);
+		char_class here = classify((unsigned char) p[i]);
+		bool cut = before == CC_LOWER && here == CC_UPPER;
+
+		if (before == CC_UPPER && here == CC_UPPER && i + 1 < len && i - start > 1 &&
+			classify((unsigned char) p[i + 1]) == CC_LOWER && !(i + 2 == len && p[i + 1] == 's'))
+			cut = true;
+		if (cut)
+		{
+			push(scan, off + start, i - start, LS_JKIND_WORD, high);
+			start = i;
+			parts++;
+		}
+	}
+	push(scan, off + start, len - start, LS_JKIND_WORD, high);
+	if (parts > 0)
+		scan->queue[0].joined = stem_text(p, len, high);
+}
+
+/* Begins with a digit: 41m10s is numbers with units, 9a1 is one piece. */
+static void
+split_digits(ls_jscan *scan, size_t off, size_t len)
+{
+	const char *p = scan->text.data + off;
+	int n = 0;
+
+	for (int pass = 0; pass < 2; pass++)
+	{
+		size_t i = 0;
+
+		while (i < len)
+		{
+			size_t number = i, unit;
+			double factor;
+			ls_jdim dim;
+
+			while (i < len && (classify((unsigned char) p[i]) == CC_DIGIT || p[i] == '.'))
+				i++;
+			unit = i;
+			while (i < len && classify((unsigned char) p[i]) != CC_DIGIT)
+				i++;
+			if (unit == number || (i < len && i == unit) ||
+				(i > unit && !ls_jnumber_unit(ls_str_make(p + unit, i - unit), &factor, &dim)) ||
+				(i == len && i == unit && n > 0 && pass == 0) || ++n > 6)
+			{
+				push(scan, off, len, LS_JKIND_MIXED, false);
+				return;
+			}
+			if (pass == 1)
+			{
+				push(scan, off + number, unit - number, LS_JKIND_NUMBER, false);
+				if (i > unit)
+					push(scan, off + unit, i - unit, LS_JKIND_WORD, false);
+			}
+		}
+		if (pass == 0)
+			n = 0;
+	}
+}
+
+/* A dotted version behind a v, and the name before it; `skip` gets the length up to its digits. */
+static bool
+version_at(const char *s, size_t n, size_t i, size_t *skip)
+{
+	size_t k = i;
+
+	while (
+		k < n && k < i + 8 &&
+		(classify((unsigned char) s[k]) == CC_UPPER || classify((unsigned char) s[k]) == CC_LOWER))
+		k++;
+	if (k == i || s[k - 1] != 'v' || (k > i + 1 && classify((unsigned char) s[k - 2]) != CC_UPPER))
+		return false;
+	*skip = k - i;
+	while (k < n && classify((unsigned char) s[k]) == CC_DIGIT)
+		k++;
+	return k > i + *skip && k + 1 < n && s[k] == '.' &&
+		   classify((unsigned char) s[k + 1]) == CC_DIGIT;
+}
+
+static bool
+fill(ls_jscan *scan)
+{
+	const char *s = scan->text.data;
+	size_t n = scan->text.len;
+	size_t before = scan->pos;
+	size_t i = before;
+	bool paren, empty;
+	ls_jsep sep;
+
+	scan->queued = scan->taken = 0;
+	while (i < n)
+	{
+		unsigned char c = (unsigned char) s[i];
+		size_t start = i, len;
+		bool high = false, digit_first, letter = false, digit = false;
+
+		if (!is_word_byte(c))
+		{
+			/* A slash alone is the root path. */
+			if (c == '/' && i > 0 && s[i - 1] == ' ' && (i + 1 == n || s[i + 1] == ' '))
+			{
+				push(scan, i, 1, LS_JKIND_SYMBOL, false);
+				scan->pos = i + 1;
+				scan->queue[0].sep = LS_JSEP_SPACE;
+				return true;
+			}
+			i++;
+			continue;
+		}
+		if (c >= 0x80)
+		{
+			int kind = high_kind(s + i, s + n, &len);
+
+			if (kind == 0)
+			{
+				i += len;
+				continue;
+			}
+			if (kind == 2)
+			{
+				push(scan, i, len, LS_JKIND_SYMBOL, true);
+				scan->queue[0].sep = (uint8_t) (before == 0 ? LS_JSEP_START : LS_JSEP_OTHER);
+				scan->pos = i + len;
+				return true;
+			}
+		}
+		if (version_at(s, n, i, &len))
+		{
+			/* v1.4.2 and TLSv1.3: the number counts, not the letter */
+			size_t name = len;
+
+			while (i + len < n && (classify((unsigned char) s[i + len]) == CC_DIGIT ||
+								   (s[i + len] == '.' && i + len + 1 < n &&
+									classify((unsigned char) s[i + len + 1]) == CC_DIGIT)))
+				len++;
+			if (name > 1)
+				push(scan, i, name - 1, LS_JKIND_WORD, false);
+			push(scan, i + name, len - name, LS_JKIND_NUMBER, false);
+			if (name > 1)
+				scan->queue[1].sep = LS_JSEP_SPACE;
+			scan->pos = i + len;
+			sep = separator(s + before, start - before, &paren, &empty);
+			scan->queue[0].sep = (uint8_t) (before == 0 ? LS_JSEP_START : sep);
+			return true;
+		}
+		digit_first = classify(c) == CC_DIGIT;
+		while (i < n)
+		{
+			char_class k = classify((unsigned char) s[i]);
+
+			if (k == CC_HIGH)
+			{
+				if (high_kind(s + i, s + n, &len) != 1)
+					break;
+				high = letter = true;
+				i += len;
+				continue;
+			}
+			if (k == CC_DIGIT)
+				digit = true;
+			else if (k == CC_LOWER || k == CC_UPPER)
+				letter = true;
+			else if (!(digit_first && !letter && s[i] == '.' && i + 1 < n &&
+					   classify((unsigned char) s[i + 1]) == CC_DIGIT))
+				break;
+			i++;
+		}
+		len = i - start;
+		scan->pos = i;
+		if (!digit)
+			split_letters(scan, start, len, high);
+		else if (!letter)
+			push(scan, start, len, LS_JKIND_NUMBER, false);
+		else if (digit_first && !high)
+			split_digits(scan, start, len);
+		else
+			push(scan, start, len, LS_JKIND_MIXED, high);
+		sep = separator(s + before, start - before, &paren, &empty);
+		scan->queue[0].sep = (uint8_t) (before == 0 ? LS_JSEP_START : sep);
+		if (paren)
+			scan->queue[0].flags |= LS_JATOM_PAREN;
+		if (empty)
+			scan->queue[0].flags |= LS_JATOM_EMPTY;
+		return scan->queued > 0;
+	}
+	scan->pos = n;
+	return false;
+}
+
+bool
+ls_jscan_next(ls_jscan *scan, ls_jatom *atom)
+{
+	if (scan->taken >= scan->queued && !fill(scan))
+		return false;
+	*atom = scan->queue[scan->taken++];
+	return true;
+}
+
+/* Marks dates and clock times: their numbers are no values. */
+static void
+mark_times(ls_jtext *t)
+{
+	for (int i = 0; i + 2 < t->n; i++)
+	{
+		ls_jatom *a = &t->atoms[i];
+		bool clock = a[1].sep == LS_JSEP_COLON && a[2].sep == LS_JSEP_COLON && a[0].len <= 3 &&
+					 a[1].len == 2 && a[0].kind != LS_JKIND_WORD && a[1].kind == LS_JKIND_NUMBER;
+		bool date = a[0].kind == LS_JKIND_NUMBER && a[0].len == 4 && a[1].len == 2 &&
+					((a[1].sep == LS_JSEP_TIGHT && a[2].sep == LS_JSEP_TIGHT) ||
+					 (a[1].sep == LS_JSEP_SLASH && a[2].sep == LS_JSEP_SLASH)) &&
+					a[1].kind == LS_JKIND_NUMBER;
+
+		if (clock || date)
+			for (int k = 0; k < 3; k++)
+				a[k].flags |= LS_JATOM_TIME;
+	}
+}
+
+/* A verb with its particle is one word too: "rolled back", "time-out". */
+void
+ls_jatom_join(ls_str text, ls_jatom *a, const ls_jatom *b)
+{
+	char both[MAX_WORD];
+	size_t n = 0;
+
+	if (a->joined != 0 || a->kind != LS_JKIND_WORD || b->kind != LS_JKIND_WORD || b->len > 4 ||
+		b->sep == LS_JSEP_START ||
+		(b->sep != LS_JSEP_SPACE && b->sep != LS_JSEP_TIGHT && b->sep != LS_JSEP_NONE) ||
+		a->len + b->len >= MAX_WORD)
+		return;
+	for (size_t k = 0; k < a->len; k++)
+		both[n++] = (char) (text.data[a->off + k] | 0x20);
+	n = stem_word(both, n);
+	for (size_t k = 0; k < b->len; k++)
+		both[n++] = (char) (text.data[b->off + k] | 0x20);
+	a->joined = hash_word(both, stem_word(both, n));
+}
+
+int
+ls_jtext_scan(const ls_jctx *ctx, ls_str text, ls_jatom *atoms, int max_atoms)
+{
+	ls_jscan scan = {.text = text, .words = &ctx->words, .memo = ctx->memo};
+	ls_jtext t = {text, atoms, 0};
+	uint16_t clause = 0;
+
+	while (t.n < max_atoms && ls_jscan_next(&scan, &atoms[t.n]))
+	{
+		ls_jatom *a = &atoms[t.n];
+
+		if (a->sep == LS_JSEP_COMMA)
+			clause++;
+		a->clause = clause;
+		if (t.n++ > 0)
+			ls_jatom_join(text, a - 1, a);
+	}
+	mark_times(&t);
+	for (int i = 0; i < t.n; i++)
+	{
+		ls_jatom *a = &atoms[i];
+		uint16_t word;
+
+		if (a->len == 2 && i + 2 < t.n && ctx->words.table[a->word].concept == LS_JC_START &&
+			a[1].len == 2 && a[2].len == 4 && text.data[a[2].off] == 'd')
+			a->word = ctx->particle; /* up to date */
+		word = a->joined ? ls_jwords_find(&ctx->words, a->joined) : 0;
+
+		if (word == 0)
+			continue;
+		a->word = word;
+		a->stem = a->joined;
+		if (i + 1 < t.n && a[1].sep != LS_JSEP_NONE)
+			a[1].word = ctx->particle; /* its meaning is in the verb now */
+	}
+	return t.n;
+}

@@ -1,0 +1,337 @@
+/*-------------------------------------------------------------------------
+ *
+ * protocol.c
+ *	  What the protocols share (pure).
+ *
+ * A provider's reply is read tolerantly where it does not matter (unknown members, other types
+ * of what is only shown) and refused where it does: a verdict is taken from one place or from
+ * none.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "src/model/protocol_internal.h"
+
+/* The envelope around a verdict, and what providers put beside it. */
+#define MAX_DEPTH (LS_EVALUATION_MAX_DEPTH + 16)
+
+/* A longer reply is not shown again in a repair call. */
+#define MAX_SHOWN ((size_t) 256 << 10)
+
+const ls_protocol *
+ls_protocol_find(const char *name)
+{
+	static const ls_protocol *const all[] = {&ls_protocol_anthropic, &ls_protocol_bedrock,
+											 &ls_protocol_openai};
+
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+	{
+		if (strcmp(all[i]->name, name) == 0)
+			return all[i];
+	}
+	return NULL;
+}
+
+/* ---- settings ---- */
+
+bool
+ls_protocol_plain(ls_str s)
+{
+	for (size_t i = 0; i < s.len; i++)
+	{
+		if (s.data[i] <= ' ' || s.data[i] > '~')
+			return false;
+	}
+	return s.len > 0;
+}
+
+bool
+ls_protocol_url_parse(ls_str text, ls_protocol_url *url)
+{
+	static const ls_str schemes[] = {{"https://", 8}, {"http://", 7}};
+	size_t start = 0;
+	size_t host_end;
+	size_t name_end;
+	size_t path_end;
+
+	for (size_t i = 0; i < 2 && start == 0; i++)
+	{
+		if (text.len > schemes[i].len && memcmp(text.data, schemes[i].data, schemes[i].len) == 0)
+			start = schemes[i].len;
+	}
+	if (start == 0 || !ls_protocol_plain(text) || memchr(text.data, '#', text.len) != NULL)
+		return false;
+	host_end = start;
+	while (host_end < text.len && text.data[host_end] != '/' && text.data[host_end] != '?')
+	{
+		if (text.data[host_end] == '@')
+			return false;
+		host_end++;
+	}
+	name_end = start;
+	while (name_end < host_end && (text.data[name_end] != ':' || text.data[start] == '['))
+		name_end++;
+	path_end = host_end;
+	while (path_end < text.len && text.data[path_end] != '?')
+		path_end++;
+	url->query = path_end < text.len
+					 ? ls_str_make(text.data + path_end + 1, text.len - path_end - 1)
+					 : LS_STR("");
+	while (path_end > host_end && text.data[path_end - 1] == '/')
+		path_end--;
+	url->base = ls_str_make(text.data, path_end);
+	url->host = ls_str_make(text.data + start, host_end - start);
+	url->name = ls_str_make(text.data + start, name_end - start);
+	url->path = ls_str_make(text.data + host_end, path_end - host_end);
+	return name_end > start;
+}
+
+bool
+ls_protocol_below(ls_str name, const char *domain)
+{
+	ls_str d = ls_str_make(domain, strlen(domain));
+
+	return name.len >= d.len &&
+		   ls_str_eq_nocase(ls_str_make(name.data + name.len - d.len, d.len), d) &&
+		   (name.len == d.len || name.data[name.len - d.len - 1] == '.');
+}
+
+/* The number at *pos when one or two digits stand there by themselves; -1 otherwise. */
+static int
+short_number(ls_str s, size_t *pos)
+{
+	size_t end = *pos;
+	int number = 0;
+
+	while (end < s.len && s.data[end] >= '0' && s.data[end] <= '9' && end - *pos < 3)
+		number = number * 10 + (s.data[end++] - '0');
+	if (end == *pos || end - *pos > 2 ||
+		(end < s.len && ((s.data[end] >= 'a' && s.data[end] <= 'z') ||
+						 (s.data[end] >= 'A' && s.data[end] <= 'Z'))))
+		return -1;
+	*pos = end;
+	return number;
+}
+
+int
+ls_protocol_claude(ls_str model)
+{
+	static const ls_str claude = {"claude", 6};
+	size_t pos = 0;
+
+	while (pos + claude.len <= model.len && memcmp(model.data + pos, claude.data, claude.len) != 0)
+		pos++;
+	if (pos + claude.len > model.len)
+		return 0;
+	for (pos += claude.len; pos < model.len; pos++)
+	{
+		int major;
+		int minor;
+
+		if (model.data[pos] != '-')
+			continue;
+		pos++;
+		major = short_number(model, &pos);
+		if (major < 0)
+		{
+			pos--;
+			continue;
+		}
+		if (pos < model.len && (model.data[pos] == '-' || model.data[pos] == '.'))
+		{
+			pos++;
+			minor = short_number(model, &pos);
+			return major * 100 + (minor < 0 ? 0 : minor);
+		}
+		return major * 100;
+	}
+	return 9900;
+}
+
+int
+ls_protocol_claude_output(int version, int wanted)
+{
+	int most = 64000;
+
+	if (version >= 500)
+		return wanted + LS_PROTOCOL_THINKING_TOKENS;
+	if (version == 0)
+		return wanted;
+	if (version < 305)
+		most = 4096;
+	else if (version < 307)
+		most = 8192;
+	else if (version == 400 || version == 401)
+		most = 32000;
+	return wanted < most ? wanted : most;
+}
+
+/* ---- the repair call ---- */
+
+static bool
+blank(ls_str s)
+{
+	for (size_t i = 0; i < s.len; i++)
+	{
+		if (s.data[i] != ' ' && (s.data[i] < '\t' || s.data[i] > '\r'))
+			return false;
+	}
+	return true;
+}
+
+bool
+ls_protocol_has_reply(const ls_protocol_repair *repair)
+{
+	return repair->text.len > 0 && repair->reply.len <= MAX_SHOWN && !blank(repair->reply);
+}
+
+bool
+ls_protocol_is_object(ls_str text, ls_arena *arena)
+{
+	ls_json json;
+	ls_json_type type;
+	ls_str raw;
+
+	ls_json_init(&json, text, arena, MAX_DEPTH);
+	return ls_json_peek(&json, &type) && type == LS_JSON_OBJECT && ls_json_skip(&json, &raw) &&
+		   ls_json_end(&json);
+}
+
+void
+ls_protocol_user(ls_buf *buf, const ls_evaluation_prompt *prompt, const ls_protocol_repair *repair)
+{
+	ls_buf both;
+
+	if (repair->text.len == 0 || ls_protocol_has_reply(repair))
+	{
+		ls_json_quote(buf, prompt->user);
+		return;
+	}
+	ls_buf_init(&both, buf->arena);
+	ls_buf_str(&both, prompt->user);
+	ls_buf_char(&both, '\n');
+	ls_buf_str(&both, repair->text);
+	if (both.failed)
+		buf->failed = true;
+	else
+		ls_json_quote(buf, ls_str_make(both.data, both.len));
+}
+
+/* ---- replies ---- */
+
+static ls_protocol_outcome
+begin_reading(ls_protocol_reading *in, int status, ls_str body, ls_arena *arena,
+			  ls_protocol_reply *out)
+{
+	memset(in, 0, sizeof(*in));
+	memset(out, 0, sizeof(*out));
+	out->text = out->model = out->region = LS_STR("");
+	if (status == 408 || status == 429 || status >= 500)
+		return LS_PROTOCOL_OVERLOADED;
+	if (status < 200 || status > 299)
+		return LS_PROTOCOL_UNREACHABLE;
+	if (body.len > LS_PROTOCOL_MAX_REPLY)
+		return LS_PROTOCOL_INVALID;
+	in->arena = arena;
+	in->tool = in->model = in->region = LS_STR("");
+	ls_buf_init(&in->text, arena);
+	ls_json_init(&in->json, body, arena, MAX_DEPTH);
+	return LS_PROTOCOL_OK;
+}
+
+void
+ls_protocol_skip(ls_protocol_reading *in)
+{
+	ls_str raw;
+
+	ls_json_skip(&in->json, &raw);
+}
+
+/* Reads the next value when it is of that type, else passes over it. */
+static bool
+next(ls_protocol_reading *in, ls_json_type wanted, ls_json_value *value)
+{
+	ls_json_type type;
+
+	if (ls_json_peek(&in->json, &type) && type == wanted)
+		return ls_json_read(&in->json, value);
+	ls_protocol_skip(in);
+	return false;
+}
+
+bool
+ls_protocol_open(ls_protocol_reading *in, ls_json_type type)
+{
+	ls_json_value value;
+
+	return next(in, type, &value);
+}
+
+bool
+ls_protocol_string(ls_protocol_reading *in, ls_str *text)
+{
+	ls_json_value value;
+
+	if (!next(in, LS_JSON_STRING, &value))
+		return false;
+	*text = value.text;
+	return true;
+}
+
+void
+ls_protocol_count(ls_protocol_reading *in, int64_t *count)
+{
+	ls_json_value value;
+	int64_t number;
+
+	if (next(in, LS_JSON_NUMBER, &value) && ls_json_canonical_int(value.text, &number) &&
+		number >= 0 && number <= LS_PROTOCOL_MAX_TOKENS)
+		*count = number;
+}
+
+void
+ls_protocol_forget(ls_protocol_reading *in)
+{
+	in->text.len = 0;
+	in->tool = LS_STR("");
+	in->tools = 0;
+}
+
+static ls_protocol_outcome
+conclude(ls_protocol_reading *in, ls_protocol_reply *out)
+{
+	ls_str text = in->tools == 1 ? in->tool : ls_str_make(in->text.data, in->text.len);
+
+	if (in->text.failed || ls_arena_failed(in->arena))
+		return LS_PROTOCOL_OUT_OF_MEMORY;
+	if (in->json.error != NULL || !ls_json_end(&in->json))
+		return LS_PROTOCOL_INVALID;
+	out->tokens_in = in->in[0] + in->in[1] + in->in[2];
+	out->tokens_out = in->out;
+	out->model = in->model;
+	out->region = in->region;
+	/* Two verdicts are none: picking one would be guessing. */
+	if (in->refused || in->tools > 1 || (!in->cut && blank(text)))
+		return LS_PROTOCOL_INVALID;
+	if (text.data != NULL)
+		out->text = text;
+	out->complete = !in->cut;
+	return LS_PROTOCOL_OK;
+}
+
+ls_protocol_outcome
+ls_protocol_read(int status, ls_str body, ls_arena *arena,
+				 void (*member)(ls_protocol_reading *in, ls_str key), ls_protocol_reply *out)
+{
+	ls_protocol_reading in;
+	ls_protocol_outcome outcome = begin_reading(&in, status, body, arena, out);
+	ls_str key;
+
+	if (outcome != LS_PROTOCOL_OK)
+		return outcome;
+	if (ls_protocol_open(&in, LS_JSON_OBJECT))
+	{
+		while (ls_json_member(&in.json, &key))
+			member(&in, key);
+	}
+	return conclude(&in, out);
+}

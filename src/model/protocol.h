@@ -1,0 +1,110 @@
+/*-------------------------------------------------------------------------
+ *
+ * protocol.h
+ *	  How a model is asked, per provider (pure): from a prompt to an HTTP request, from an HTTP
+ *	  reply to the text of a verdict.  No network here; whoever has one sends what `write` gives
+ *	  and hands what came back to `read`.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef LS_PROTOCOL_H
+#define LS_PROTOCOL_H
+
+#include "src/verdict/evaluation_core.h"
+
+/* A reply of more bytes than this is INVALID: no verdict is that long. */
+#define LS_PROTOCOL_MAX_REPLY ((size_t) 4 << 20)
+
+/*
+ * On top of max_output_tokens for models that think before they answer: thoughts count as output,
+ * and a verdict that they leave no room for is lost.
+ */
+#define LS_PROTOCOL_THINKING_TOKENS 4096
+
+typedef struct ls_protocol_settings
+{
+	ls_str endpoint; /* base URL without a trailing slash; bedrock: may be empty, then it is made
+					  * from the region */
+	ls_str region;   /* EU region, as eu-central-1; bedrock: needed, it is signed */
+	ls_str model;    /* the provider's own id of the model */
+	ls_str key;      /* API key; bedrock: access key id; openai: may be empty (a local server) */
+	ls_str secret;   /* bedrock: secret access key */
+	ls_str session;  /* bedrock: session token, may be empty */
+	int max_output_tokens; /* of the verdict; models that think get more, for their thoughts */
+} ls_protocol_settings;
+
+typedef struct ls_protocol_header
+{
+	ls_str name; /* lower case */
+	ls_str value;
+} ls_protocol_header;
+
+/* All are POST.  Send the URL and the headers as they are: bedrock's signature covers them. */
+typedef struct ls_protocol_request
+{
+	ls_str url;
+	const ls_protocol_header *headers; /* content-type among them */
+	size_t header_count;
+	ls_str body;
+} ls_protocol_request;
+
+/*
+ * The one repair call: the model's own reply and ls_evaluation_repair_text.  Empty text: the
+ * first call.  An empty reply (after INVALID) is fine: then the same request is asked again with
+ * the text behind it.
+ */
+typedef struct ls_protocol_repair
+{
+	ls_str reply;
+	ls_str text;
+} ls_protocol_repair;
+
+typedef enum ls_protocol_outcome
+{
+	LS_PROTOCOL_OK,
+	LS_PROTOCOL_OVERLOADED,   /* status 408, 429 or 500 and more: later it may work */
+	LS_PROTOCOL_UNREACHABLE,  /* any other status but 2xx: wrong key, model or endpoint */
+	LS_PROTOCOL_INVALID,      /* 2xx without a verdict: a refusal, not JSON, another structure */
+	LS_PROTOCOL_OUT_OF_MEMORY /* the arena's limit */
+} ls_protocol_outcome;
+
+typedef struct ls_protocol_reply
+{
+	ls_str text;   /* the verdict as JSON, valid UTF-8; for ls_verdict_parse */
+	bool complete; /* false: cut off by a token limit */
+	int64_t tokens_in;
+	int64_t tokens_out; /* both 0 or more */
+	ls_str model;       /* as the provider names it; may be empty */
+	ls_str region;      /* where it ran, when the provider tells; empty: not told */
+} ls_protocol_reply;
+
+typedef struct ls_protocol
+{
+	const char *name;
+
+	/*
+	 * Writes the request.  `now` is the time of the signature (bedrock), so sign just before
+	 * sending.  False when the arena's limit was hit (ls_arena_failed), or when the settings
+	 * cannot be used: something needed is empty, holds a control character, or the model id
+	 * names a place outside the EU.  Pointers into settings and prompt may be kept.
+	 */
+	bool (*write)(const ls_protocol_settings *settings, const ls_evaluation_prompt *prompt,
+				  const ls_protocol_repair *repair, ls_time now, ls_arena *arena,
+				  ls_protocol_request *out);
+
+	/*
+	 * Reads the reply: its HTTP status and its whole body, any bytes at all.  *out is set
+	 * always, with everything empty that was not told; on INVALID too, with the tokens if they
+	 * were told.  Keeps pointers into `body`.
+	 */
+	ls_protocol_outcome (*read)(int status, ls_str body, ls_arena *arena, ls_protocol_reply *out);
+} ls_protocol;
+
+extern const ls_protocol ls_protocol_anthropic; /* Messages API */
+extern const ls_protocol ls_protocol_bedrock;   /* Amazon Bedrock, Converse */
+extern const ls_protocol ls_protocol_openai;    /* chat completions: vLLM, Ollama, Azure, ... */
+
+/* The protocol of that name ("anthropic", "bedrock", "openai"); NULL: none. */
+extern const ls_protocol *ls_protocol_find(const char *name);
+
+#endif /* LS_PROTOCOL_H */

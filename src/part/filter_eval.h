@@ -1,0 +1,224 @@
+/*-------------------------------------------------------------------------
+ *
+ * filter_eval.h
+ *	  What the files of the filter share; not for other folders.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef LS_FILTER_INTERNAL_H
+#define LS_FILTER_INTERNAL_H
+
+#include "src/part/filter.h"
+#include "src/part/match.h"
+
+/* ---- text_match.c ---- */
+
+typedef struct ls_phrase
+{
+	ls_needle *tokens;
+	uint32_t n_tokens;
+	uint32_t anchor; /* the longest token, which is searched for */
+	bool ascii;
+	bool from_high;
+} ls_phrase;
+
+extern bool ls_phrase_make(ls_arena *arena, ls_str text, ls_phrase *phrase);
+
+/* Is the phrase around the anchor token that was found at `at`? */
+extern bool ls_phrase_at(const ls_phrase *phrase, ls_str text, size_t at);
+extern bool ls_phrase_in(const ls_phrase *phrase, ls_str text, ls_buf *fold);
+
+/* Equality under simple case folding; `folded` is folded already. */
+extern bool ls_equal_folded(ls_str text, ls_str folded, ls_buf *fold);
+
+typedef struct ls_wildcard
+{
+	ls_str *parts; /* between the stars: n_parts >= 1 */
+	uint32_t n_parts;
+	bool ignore_case;
+} ls_wildcard;
+
+extern bool ls_wildcard_make(ls_arena *arena, ls_str pattern, bool ignore_case,
+							 ls_wildcard *wildcard);
+extern bool ls_wildcard_match(const ls_wildcard *wildcard, ls_str text, ls_buf *fold);
+
+/* A phrase where a star stands for any run of characters within its token. */
+typedef struct ls_token_pattern
+{
+	ls_wildcard *tokens;
+	size_t n_tokens;
+	ls_needle literal; /* the longest piece without a star */
+} ls_token_pattern;
+
+extern bool ls_token_pattern_make(ls_arena *arena, ls_str text, ls_token_pattern *pattern);
+extern bool ls_token_pattern_in(const ls_token_pattern *pattern, ls_str text, ls_buf *fold);
+
+/* ---- json_path.c ---- */
+
+typedef struct ls_member
+{
+	ls_kind kind;
+	ls_str text; /* STRING, NUMBER, JSON */
+	int64_t integer;
+} ls_member;
+
+/*
+ * The member `path` of a stored (compact) JSON object: at each level the
+ * longest name joined with dots goes first.  A text with escapes is decoded
+ * into `scratch`.  False when there is none.
+ */
+extern bool ls_json_path(ls_str json, const ls_str *path, uint32_t n_path, ls_buf *scratch,
+						 ls_member *member);
+
+/* ---- filter_leaf.c, filter_values.c ---- */
+
+#define LS_SELECTION_WORDS (LS_PART_BLOCK_ROWS / 64)
+
+/* for each bit of `bits`: row is its number */
+#define LS_FOR_EACH_ROW(row, bits)                                                       \
+	for (uint32_t word_ = 0, row = 0; word_ < LS_SELECTION_WORDS; word_++)               \
+		for (uint64_t left_ = (bits)[word_];                                             \
+			 left_ != 0 && (row = word_ * 64 + (uint32_t) __builtin_ctzll(left_), true); \
+			 left_ &= left_ - 1)
+
+static inline uint32_t
+ls_count_rows(const uint64_t *bits)
+{
+	uint32_t n = 0;
+
+	for (uint32_t w = 0; w < LS_SELECTION_WORDS; w++)
+		n += (uint32_t) __builtin_popcountll(bits[w]);
+	return n;
+}
+
+/* Where values of a field are: a column, or a member inside of its objects. */
+typedef struct ls_place
+{
+	uint32_t column;
+	ls_kind kind;
+	uint32_t nested; /* path parts before the member; 0: the value itself */
+} ls_place;
+
+/*
+ * All places of a named field, or of an attribute by its path, in the order in
+ * which they count: the literal key first, then ever shorter prefixes.  False
+ * when out of memory.
+ */
+extern bool ls_find_places(ls_arena *arena, const ls_part *part, ls_field field, const ls_str *path,
+						   uint32_t n_path, ls_place **places, uint32_t *n);
+
+/* One comparison with a constant, prepared. */
+typedef struct ls_compare
+{
+	ls_filter_op op; /* EQ, NE, LT, LE, GT, GE, WILDCARD, NE_WILDCARD */
+	bool numeric;
+	bool ignore_case;
+	ls_num number;
+	ls_str text; /* folded when ignore_case */
+	bool text_is_int;
+	int64_t text_int;
+	ls_wildcard wildcard;
+	bool has_range; /* of integers or times: low <= value <= high, or not */
+	bool outside;
+	int64_t low;
+	int64_t high;
+	bool has_id;
+	uint64_t batch;
+	uint32_t place;
+} ls_compare;
+
+/* A place where a leaf finds its values. */
+typedef struct ls_leaf_column
+{
+	uint32_t column; /* as in ls_place */
+	ls_kind kind;
+	uint32_t nested;
+	const ls_str *dictionary; /* the one that `memo` belongs to */
+	uint32_t n_memo;
+	uint8_t *memo;   /* what was decided for each entry, 0: nothing yet */
+	bool never;      /* no entry of the dictionary matches */
+	uint32_t blocks; /* a bit for each block in which a value may match */
+} ls_leaf_column;
+
+typedef struct ls_leaf
+{
+	const ls_filter *filter;
+	ls_compare *compares; /* of IN: any of them */
+	uint32_t n_compares;
+	ls_needle needle;
+	ls_phrase phrase;
+	ls_token_pattern pattern;
+	ls_regex *regex;
+	ls_leaf_column *columns;
+	uint32_t n_columns;
+} ls_leaf;
+
+/* The state of evaluating one part. */
+struct ls_filter_run
+{
+	ls_arena *arena;
+	ls_part *part;
+	ls_time from;
+	ls_time to;
+	struct ls_filter_node *root;
+	bool pruned;
+	uint32_t blocks;                        /* a bit for each block in which a row may match */
+	ls_buf fold;                            /* scratch, reused */
+	ls_buf member;                          /* scratch, reused */
+	const char *error;                      /* why ls_filter_block fails, if not for the part */
+	const volatile sig_atomic_t *interrupt; /* NULL: nobody interrupts */
+	void (*on_interrupt)(void);
+};
+
+/* Between two values. */
+static inline void
+ls_filter_pause(const ls_filter_run *run)
+{
+	if (run->interrupt != NULL && *run->interrupt != 0)
+		run->on_interrupt();
+}
+
+/* Does the operator look at the event text, whatever the target says? */
+static inline bool
+ls_is_text_op(ls_filter_op op)
+{
+	return op == LS_FILTER_PHRASE || op == LS_FILTER_PHRASE_WILDCARD;
+}
+
+/* The constants of a leaf; false when out of memory. */
+extern bool ls_leaf_prepare(ls_filter_run *run, const ls_filter *filter, ls_leaf *leaf);
+
+/* What a value decides.  SKIP: a nested member is not there, look further. */
+typedef enum ls_decision
+{
+	LS_UNDECIDED,
+	LS_SKIP,
+	LS_FALSE,
+	LS_TRUE
+} ls_decision;
+
+/* Does a value match?  `nested`: path parts before the member to look at. */
+extern ls_decision ls_leaf_decide(ls_filter_run *run, const ls_leaf *leaf, uint32_t nested,
+								  ls_kind kind, ls_str text, int64_t integer);
+
+/* The columns of a leaf in the part; false when out of memory. */
+extern bool ls_leaf_find_columns(ls_filter_run *run, ls_leaf *leaf);
+
+/*
+ * Decides a dictionary (or a constant, of one entry) as a whole: column->never.
+ * False when out of memory.
+ */
+extern bool ls_leaf_decide_dictionary(ls_filter_run *run, ls_leaf *leaf, ls_leaf_column *column,
+									  const ls_str *entries, uint32_t n);
+
+/*
+ * Takes the bits of blocks out of *blocks in which the leaf can be true for no
+ * row (filter_prune.c).  False: see ls_filter_error.
+ */
+extern bool ls_leaf_prune(ls_filter_run *run, ls_leaf *leaf, uint32_t *blocks);
+
+/* The rows of `in` that match, into `out`.  False: see ls_filter_error. */
+extern bool ls_leaf_eval(ls_filter_run *run, ls_leaf *leaf, uint32_t block, const uint64_t *in,
+						 uint64_t *out);
+
+#endif /* LS_FILTER_INTERNAL_H */

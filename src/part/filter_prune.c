@@ -1,0 +1,274 @@
+/*-------------------------------------------------------------------------
+ *
+ * filter_prune.c
+ *	  Which blocks of a part a leaf can be true in, by token filters (pure).
+ *
+ * A leaf says which words, values or pieces of text a row must have to match;
+ * blocks whose token filter lacks one of them are never opened.  Only what must
+ * be there counts: a word that could be the rest of a longer one (at the open
+ * end of a substring, beside a star) says nothing.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "src/part/filter_eval.h"
+
+/* Hashes that are asked for: each word is a fetch, pieces come in one. */
+#define MAX_WORDS 6
+#define MAX_PIECES 32
+
+typedef struct wanted
+{
+	uint32_t n_words;
+	ls_str words[MAX_WORDS]; /* folded; the longest ones */
+	uint32_t n_pieces;
+	uint64_t pieces[MAX_PIECES];
+} wanted;
+
+static void
+want_word(wanted *want, ls_str word)
+{
+	uint32_t shortest = 0;
+
+	if (want->n_words < MAX_WORDS)
+	{
+		want->words[want->n_words++] = word;
+		return;
+	}
+	for (uint32_t i = 1; i < MAX_WORDS; i++)
+	{
+		if (want->words[i].len < want->words[shortest].len)
+			shortest = i;
+	}
+	if (word.len > want->words[shortest].len)
+		want->words[shortest] = word;
+}
+
+/* The whole words of a folded text; at an open end a word may go on. */
+static void
+want_words(wanted *want, ls_str text, bool open_left, bool open_right)
+{
+	size_t at = 0;
+	ls_str word;
+
+	while (ls_next_word(text, &at, &word))
+	{
+		if (!(word.data == text.data && open_left) && !(at == text.len && open_right))
+			want_word(want, word);
+	}
+}
+
+static void
+want_pieces(wanted *want, ls_str text)
+{
+	uint32_t code = 0;
+
+	for (size_t i = 0; i < text.len && want->n_pieces < MAX_PIECES; i++)
+	{
+		code = (code << 6 | ls_part_piece_class((uint8_t) text.data[i])) & ((1u << 18) - 1);
+		if (i >= 2)
+			want->pieces[want->n_pieces++] = ls_part_hash_piece(code);
+	}
+}
+
+static bool
+apply(ls_filter_run *run, uint32_t column, const wanted *want, uint32_t *blocks)
+{
+	for (uint32_t i = 0; i < want->n_words && *blocks != 0; i++)
+	{
+		uint64_t hash = ls_part_hash_word(want->words[i]);
+
+		if (!ls_part_may_hold(run->part, column, LS_TOKEN_WORD, &hash, 1, blocks))
+			return false;
+	}
+	return *blocks == 0 || want->n_pieces == 0 ||
+		   ls_part_may_hold(run->part, column, LS_TOKEN_PIECE, want->pieces, want->n_pieces,
+							blocks);
+}
+
+/* A pattern with stars over the whole text (or, of a phrase, over a token). */
+static bool
+want_wildcard(ls_filter_run *run, const ls_wildcard *wildcard, wanted *want)
+{
+	for (uint32_t i = 0; i < wildcard->n_parts; i++)
+	{
+		ls_needle part = {.text = wildcard->parts[i]};
+
+		if (!wildcard->ignore_case && !ls_needle_make(run->arena, wildcard->parts[i], &part))
+			return false;
+		want_words(want, part.text, i > 0, i + 1 < wildcard->n_parts);
+		want_pieces(want, part.text);
+	}
+	return true;
+}
+
+/* ---- leaves on the event text ---- */
+
+static bool
+prune_text(ls_filter_run *run, const ls_leaf *leaf, uint32_t column, uint32_t *blocks)
+{
+	wanted want = {0};
+
+	switch (leaf->filter->op)
+	{
+		case LS_FILTER_PHRASE:
+			for (uint32_t i = 0; i < leaf->phrase.n_tokens; i++)
+				want_word(&want, leaf->phrase.tokens[i].text);
+			break;
+		case LS_FILTER_PHRASE_WILDCARD:
+			for (size_t i = 0; i < leaf->pattern.n_tokens; i++)
+			{
+				if (!want_wildcard(run, &leaf->pattern.tokens[i], &want))
+					return false;
+			}
+			break;
+		case LS_FILTER_CONTAINS:
+			want_words(&want, leaf->needle.text, true, true);
+			want_pieces(&want, leaf->needle.text);
+			break;
+		default:
+			return true;
+	}
+	return apply(run, column, &want, blocks);
+}
+
+/* ---- comparisons ---- */
+
+static bool
+prune_event_compare(ls_filter_run *run, const ls_compare *c, uint32_t column, uint32_t *blocks)
+{
+	wanted want = {0};
+	ls_needle needle;
+
+	if (c->op == LS_FILTER_WILDCARD)
+	{
+		if (!want_wildcard(run, &c->wildcard, &want))
+			return false;
+	}
+	else if (c->op == LS_FILTER_EQ && !c->numeric)
+	{
+		if (!ls_needle_make(run->arena, c->text, &needle))
+			return false;
+		want_words(&want, needle.text, false, false);
+	}
+	return apply(run, column, &want, blocks);
+}
+
+static bool
+prune_value_compare(ls_filter_run *run, const ls_compare *c, uint32_t column, uint32_t *blocks)
+{
+	ls_num number = c->number;
+	uint64_t hash;
+
+	if (c->op != LS_FILTER_EQ || (c->ignore_case && !c->numeric))
+		return true;
+	if (c->numeric || ls_num_parse(c->text, &number))
+		hash = ls_part_hash_number(number.is_int, number.i, number.d);
+	else
+		hash = ls_part_hash_text(c->text);
+	return ls_part_may_hold(run->part, column, LS_TOKEN_VALUE, &hash, 1, blocks);
+}
+
+/* An integer column is between the least and the greatest of the whole part. */
+static void
+prune_integer_compare(ls_filter_run *run, const ls_compare *c, uint32_t column, uint32_t *blocks)
+{
+	int64_t min;
+	int64_t max;
+
+	if (!ls_part_column_range(run->part, column, &min, &max))
+		return;
+	if (c->has_range)
+	{
+		if (!c->outside && (c->low > max || c->high < min || c->low > c->high))
+			*blocks = 0;
+	}
+	else if (c->op == LS_FILTER_EQ && (!c->text_is_int || c->text_int < min || c->text_int > max))
+		*blocks = 0;
+}
+
+/* The blocks in which any of the comparisons can be true. */
+static bool
+prune_compares(ls_filter_run *run, const ls_leaf *leaf, const ls_leaf_column *column,
+			   uint32_t *blocks)
+{
+	bool event = ls_part_column(run->part, column->column)->field == LS_FIELD_EVENT;
+	uint32_t any = 0;
+
+	for (uint32_t i = 0; i < leaf->n_compares && any != *blocks; i++)
+	{
+		const ls_compare *c = &leaf->compares[i];
+		uint32_t some = *blocks & ~any;
+
+		if (column->kind == LS_KIND_INTEGER)
+			prune_integer_compare(run, c, column->column, &some);
+		else if (!(event ? prune_event_compare(run, c, column->column, &some)
+						 : prune_value_compare(run, c, column->column, &some)))
+			return false;
+		any |= some;
+	}
+	*blocks = any;
+	return true;
+}
+
+/* Texts that are all in one place are decided there. */
+static bool
+prune_dictionary(ls_filter_run *run, ls_leaf *leaf, ls_leaf_column *column, bool *decided)
+{
+	const ls_str *entries;
+	uint32_t n;
+
+	*decided = false;
+	if (leaf->filter->op == LS_FILTER_PRESENT)
+		return true;
+	if (!ls_part_dictionary(run->part, column->column, &entries, &n))
+		return false;
+	if (n == 0)
+		return true;
+	*decided = true;
+	return ls_leaf_decide_dictionary(run, leaf, column, entries, n);
+}
+
+bool
+ls_leaf_prune(ls_filter_run *run, ls_leaf *leaf, uint32_t *blocks)
+{
+	bool text_op = ls_is_text_op(leaf->filter->op);
+	uint32_t any = 0;
+
+	if (!text_op && leaf->filter->target != LS_TARGET_NAMED &&
+		leaf->filter->target != LS_TARGET_ATTRIBUTE)
+		return true;
+	for (uint32_t i = 0; i < leaf->n_columns; i++)
+	{
+		ls_leaf_column *column = &leaf->columns[i];
+		uint32_t some = *blocks;
+		bool decided;
+
+		if (*blocks == 0)
+			break;
+		if (!prune_dictionary(run, leaf, column, &decided))
+			return false;
+		if (decided)
+		{
+			/* Of a member, an entry without it leaves its rows to other columns. */
+			if (column->never && column->nested == 0)
+				some = 0;
+		}
+		else if (column->nested == 0 &&
+				 (column->kind == LS_KIND_STRING || column->kind == LS_KIND_INTEGER))
+		{
+			bool event = ls_part_column(run->part, column->column)->field == LS_FIELD_EVENT;
+
+			if (leaf->n_compares > 0)
+			{
+				if (!prune_compares(run, leaf, column, &some))
+					return false;
+			}
+			else if (event && !prune_text(run, leaf, column->column, &some))
+				return false;
+		}
+		column->blocks = some;
+		any |= some;
+	}
+	*blocks &= any;
+	return true;
+}

@@ -1,0 +1,469 @@
+/*-------------------------------------------------------------------------
+ *
+ * part_builder.c
+ *	  Collects events column by column (pure).
+ *
+ * This is the hot path of ingest.  What makes it cheap: the events of one
+ * sender have the same members in the same order, so after each column the
+ * one that followed it last time is tried before any key is hashed; a text is
+ * copied once, to the end of its column; and a column of few different values
+ * keeps codes instead of texts, which the finished part and every merge of it
+ * can then use as they are.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "src/part/part_impl.h"
+
+#define NO_COLUMN UINT16_MAX
+
+/* A part stops here, so that no reader has to hold more than this. */
+static bool
+has_room(const ls_part_builder *b, uint64_t bytes, uint64_t values)
+{
+	return b->raw_bytes + bytes + 8 * (b->values + values) <= LS_PART_MAX_BYTES;
+}
+
+ls_level
+ls_level_of(ls_str text)
+{
+	static const ls_str names[] = {{"trace", 5}, {"debug", 5}, {"info", 4},
+								   {"warn", 4},  {"error", 5}, {"fatal", 5}};
+
+	for (int i = 0; i < LS_LEVEL_OTHER; i++)
+	{
+		if (ls_str_eq_nocase(text, names[i]))
+			return (ls_level) i;
+	}
+	return LS_LEVEL_OTHER;
+}
+
+ls_part_builder *
+ls_part_builder_create(ls_arena *arena)
+{
+	ls_part_builder *b = ls_new(arena, ls_part_builder);
+
+	if (b == NULL)
+		return NULL;
+	b->arena = arena;
+	b->scratch = ls_part_pool_arena(arena);
+	b->keys = ls_part_pool_arena(arena);
+	b->compressor = ls_part_compressor_create(arena);
+	if (b->scratch == NULL || b->keys == NULL || b->compressor == NULL)
+		return NULL;
+	return b;
+}
+
+uint32_t
+ls_part_builder_rows(const ls_part_builder *builder)
+{
+	return builder->rows;
+}
+
+bool
+ls_part_builder_full(const ls_part_builder *builder)
+{
+	return builder->rows >= LS_PART_FULL || builder->raw_bytes >> 10 >= LS_PART_FULL;
+}
+
+void
+ls_part_builder_reset(ls_part_builder *b)
+{
+	b->rows = 0;
+	b->raw_bytes = 0;
+	b->values = 0;
+	b->key_bytes = 0;
+	b->n_columns = 0;
+	b->n_shapes = 0;
+	b->n_cells = 0;
+	b->last_shape = 0;
+	memset(b->named, 0, sizeof(b->named));
+	if (b->n_column_slots > 0)
+		memset(b->column_slots, 0, b->n_column_slots * sizeof(uint16_t));
+	if (b->n_shape_slots > 0)
+		memset(b->shape_slots, 0, b->n_shape_slots * sizeof(uint32_t));
+	ls_arena_reset(b->keys);
+}
+
+/* ---- columns ---- */
+
+static uint64_t
+column_hash(const ls_part_builder *b, ls_kind kind, ls_str key)
+{
+	return ls_hash_keyed(key.data, key.len, (uint64_t) kind);
+}
+
+static bool
+store_key(ls_part_builder *b, ls_str *key)
+{
+	char *to;
+
+	if (key->len > LS_PART_MAX_KEY_BYTES - b->key_bytes)
+		return false;
+	to = ls_arena_alloc(b->keys, key->len + 1);
+	if (to == NULL)
+		return false;
+	if (key->len > 0)
+		memcpy(to, key->data, key->len);
+	to[key->len] = '\0';
+	key->data = to;
+	b->key_bytes += (uint32_t) key->len;
+	return true;
+}
+
+static bool
+rehash_columns(ls_part_builder *b)
+{
+	uint32_t n = b->n_column_slots == 0 ? 64 : b->n_column_slots * 2;
+
+	if (!LS_GROW(b, b->column_slots, b->n_column_slots, n, 64))
+		return false;
+	memset(b->column_slots, 0, b->n_column_slots * sizeof(uint16_t));
+	for (uint32_t i = 0; i < b->n_columns; i++)
+	{
+		uint32_t at = (uint32_t) b->columns[i].hash & (b->n_column_slots - 1);
+
+		if (b->columns[i].column.field != LS_FIELD_ATTRIBUTE)
+			continue;
+		while (b->column_slots[at] != 0)
+			at = (at + 1) & (b->n_column_slots - 1);
+		b->column_slots[at] = (uint16_t) (i + 1);
+	}
+	return true;
+}
+
+/* A new column, in a slot whose buffers may be left from before a reset. */
+static bool
+add_column(ls_part_builder *b, const ls_column *column, uint64_t hash, uint32_t *number)
+{
+	ls_builder_column *c;
+	ls_builder_column clean;
+	ls_str key = column->key;
+
+	if (b->n_columns >= LS_PART_MAX_COLUMNS)
+		return false;
+	if (b->n_columns >= b->columns_capacity)
+	{
+		uint32_t had = b->columns_capacity;
+
+		if (!LS_GROW(b, b->columns, b->columns_capacity, b->n_columns + 1, 16))
+			return false;
+		memset(b->columns + had, 0, (b->columns_capacity - had) * sizeof(ls_builder_column));
+	}
+	if (!store_key(b, &key))
+		return false;
+
+	c = &b->columns[b->n_columns];
+	memset(&clean, 0, sizeof(clean));
+	clean.column = *column;
+	clean.column.key = key;
+	clean.hash = hash;
+	clean.next = NO_COLUMN;
+	clean.dictionary = LS_KIND_IS_TEXT(column->kind);
+	clean.texts = c->texts;
+	clean.texts.count = 0;
+	clean.codes = c->codes;
+	clean.codes_capacity = c->codes_capacity;
+	clean.slots = c->slots;
+	clean.n_slots = c->n_slots;
+	clean.integers = c->integers;
+	clean.integers_capacity = c->integers_capacity;
+	*c = clean;
+	if (c->n_slots > 0)
+		memset(c->slots, 0, c->n_slots * sizeof(uint32_t));
+	if (c->dictionary && !ls_texts_reserve(b, &c->texts, 1, 0))
+		return false;
+	*number = b->n_columns++;
+	return true;
+}
+
+static bool
+named_column(ls_part_builder *b, ls_field field, uint32_t *number)
+{
+	ls_column column = {field, LS_KIND_STRING, {"", 0}};
+
+	if (b->named[field] == 0)
+	{
+		if (!add_column(b, &column, 0, number))
+			return false;
+		b->named[field] = *number + 1;
+	}
+	*number = b->named[field] - 1;
+	return true;
+}
+
+static bool
+attribute_column(ls_part_builder *b, ls_kind kind, ls_str key, uint32_t *number)
+{
+	ls_column column = {LS_FIELD_ATTRIBUTE, kind, key};
+	uint64_t hash = column_hash(b, kind, key);
+	uint32_t at;
+
+	if ((b->n_columns + 1) * 2 > b->n_column_slots && !rehash_columns(b))
+		return false;
+	for (at = (uint32_t) hash & (b->n_column_slots - 1); b->column_slots[at] != 0;
+		 at = (at + 1) & (b->n_column_slots - 1))
+	{
+		const ls_builder_column *c = &b->columns[b->column_slots[at] - 1];
+
+		if (c->hash == hash && c->column.kind == kind && ls_str_eq(c->column.key, key))
+		{
+			*number = b->column_slots[at] - 1;
+			return true;
+		}
+	}
+	if (!add_column(b, &column, hash, number))
+		return false;
+	b->column_slots[at] = (uint16_t) (*number + 1);
+	return true;
+}
+
+bool
+ls_builder_column_of(ls_part_builder *b, const ls_column *column, uint32_t *number)
+{
+	if (column->field == LS_FIELD_ATTRIBUTE)
+		return attribute_column(b, column->kind, column->key, number);
+	return named_column(b, column->field, number);
+}
+
+/* ---- shapes ---- */
+
+static bool
+rehash_shapes(ls_part_builder *b)
+{
+	uint32_t n = b->n_shape_slots == 0 ? 64 : b->n_shape_slots * 2;
+
+	if (!LS_GROW(b, b->shape_slots, b->n_shape_slots, n, 64))
+		return false;
+	memset(b->shape_slots, 0, b->n_shape_slots * sizeof(uint32_t));
+	for (uint32_t i = 0; i < b->n_shapes; i++)
+	{
+		uint32_t at = (uint32_t) b->shape_list[i].hash & (b->n_shape_slots - 1);
+
+		while (b->shape_slots[at] != 0)
+			at = (at + 1) & (b->n_shape_slots - 1);
+		b->shape_slots[at] = i + 1;
+	}
+	return true;
+}
+
+static inline bool
+shape_is(const ls_part_builder *b, uint32_t shape, const uint16_t *cells, uint32_t n)
+{
+	const ls_builder_shape *s = &b->shape_list[shape];
+
+	return s->count == n &&
+		   (n == 0 || memcmp(b->cells + s->first, cells, n * sizeof(uint16_t)) == 0);
+}
+
+bool
+ls_builder_shape_of(ls_part_builder *b, const uint16_t *cells, uint32_t n, uint32_t *number)
+{
+	uint64_t hash;
+	uint32_t at;
+	ls_builder_shape *s;
+
+	if (b->n_shapes > 0 && shape_is(b, b->last_shape, cells, n))
+	{
+		*number = b->last_shape;
+		return true;
+	}
+	if ((b->n_shapes + 1) * 2 > b->n_shape_slots && !rehash_shapes(b))
+		return false;
+	hash = ls_hash_keyed(cells, n * sizeof(uint16_t), 0);
+	for (at = (uint32_t) hash & (b->n_shape_slots - 1); b->shape_slots[at] != 0;
+		 at = (at + 1) & (b->n_shape_slots - 1))
+	{
+		uint32_t shape = b->shape_slots[at] - 1;
+
+		if (b->shape_list[shape].hash == hash && shape_is(b, shape, cells, n))
+		{
+			*number = b->last_shape = shape;
+			return true;
+		}
+	}
+	if (b->n_shapes >= LS_PART_MAX_ROWS || n > LS_PART_MAX_CELLS - b->n_cells ||
+		!LS_GROW(b, b->shape_list, b->shapes_capacity, b->n_shapes + 1, 16) ||
+		!LS_GROW(b, b->cells, b->cells_capacity, b->n_cells + n, 64))
+		return false;
+	s = &b->shape_list[b->n_shapes];
+	s->first = b->n_cells;
+	s->count = n;
+	s->hash = hash;
+	if (n > 0)
+		memcpy(b->cells + b->n_cells, cells, n * sizeof(uint16_t));
+	b->n_cells += n;
+	b->shape_slots[at] = b->n_shapes + 1;
+	*number = b->last_shape = b->n_shapes++;
+	return true;
+}
+
+/* ---- rows ---- */
+
+bool
+ls_builder_reserve_rows(ls_part_builder *b, uint32_t extra)
+{
+	uint64_t need = (uint64_t) b->rows + extra;
+	uint32_t capacity = b->rows_capacity;
+	uint32_t grown;
+
+	if (need > LS_PART_MAX_ROWS)
+		return false;
+	if (need <= capacity)
+		return true;
+
+	/* The capacity counts once all five arrays have it. */
+	grown = capacity;
+	if (!LS_GROW(b, b->timestamps, grown, need, 16))
+		return false;
+	grown = capacity;
+	if (!LS_GROW(b, b->ingested, grown, need, 16))
+		return false;
+	grown = capacity;
+	if (!LS_GROW(b, b->batches, grown, need, 16))
+		return false;
+	grown = capacity;
+	if (!LS_GROW(b, b->places, grown, need, 16))
+		return false;
+	grown = capacity;
+	if (!LS_GROW(b, b->shapes, grown, need, 16))
+		return false;
+	b->rows_capacity = grown;
+	return true;
+}
+
+static inline bool
+add_attribute(ls_part_builder *b, const ls_attribute *a, uint32_t number)
+{
+	ls_builder_column *c = &b->columns[number];
+
+	switch (a->kind)
+	{
+		case LS_KIND_STRING:
+		case LS_KIND_NUMBER:
+		case LS_KIND_JSON:
+			return ls_builder_add_text(b, c, a->text);
+		case LS_KIND_INTEGER:
+		case LS_KIND_BOOLEAN:
+			return ls_builder_add_integers(b, c, &a->integer, 1);
+		default:
+			c->count++;
+			b->values++;
+			return true;
+	}
+}
+
+/* Adds the values of an event; *n cells are in, also on failure. */
+static bool
+add_values(ls_part_builder *b, const ls_event *event, uint32_t *n)
+{
+	uint32_t stamp = b->rows + 1;
+	uint16_t *cells = b->row_cells;
+	uint32_t number;
+	uint16_t last = NO_COLUMN;
+
+	for (uint32_t bits = event->has; bits != 0; bits &= bits - 1)
+	{
+		ls_field field = (ls_field) __builtin_ctz(bits);
+
+		if (field >= LS_NAMED_FIELDS)
+			break;
+		if (!named_column(b, field, &number) ||
+			!ls_builder_add_text(b, &b->columns[number], event->field[field]))
+			return false;
+		b->columns[number].last_row = stamp;
+		last = cells[(*n)++] = (uint16_t) number;
+	}
+
+	for (size_t i = 0; i < event->n_attributes; i++)
+	{
+		const ls_attribute *a = &event->attributes[i];
+		uint16_t guess = last == NO_COLUMN ? 0 : b->columns[last].next;
+		ls_builder_column *c = guess < b->n_columns ? &b->columns[guess] : NULL;
+
+		if (c != NULL && c->column.field == LS_FIELD_ATTRIBUTE && c->column.kind == a->kind &&
+			ls_str_eq(c->column.key, a->key))
+			number = guess;
+		else if (!attribute_column(b, a->kind, a->key, &number))
+			return false;
+		c = &b->columns[number];
+		if (c->last_row == stamp)
+			continue; /* a key twice in one event: the first wins */
+		if (!add_attribute(b, a, number))
+			return false;
+		c->last_row = stamp;
+		if (last != NO_COLUMN)
+			b->columns[last].next = (uint16_t) number;
+		last = cells[(*n)++] = (uint16_t) number;
+	}
+	return true;
+}
+
+bool
+ls_part_builder_add(ls_part_builder *b, const ls_event *event)
+{
+	uint64_t bytes = 0;
+	uint32_t n = 0;
+	uint32_t shape;
+
+	for (int f = 0; f < LS_NAMED_FIELDS; f++)
+	{
+		if ((event->has & 1u << f) != 0)
+			bytes += event->field[f].len;
+	}
+	for (size_t i = 0; i < event->n_attributes; i++)
+		bytes += event->attributes[i].text.len;
+	if (event->n_attributes > LS_PART_MAX_COLUMNS - LS_NAMED_FIELDS ||
+		!has_room(b, bytes, LS_NAMED_FIELDS + event->n_attributes) ||
+		!ls_builder_reserve_rows(b, 1))
+		return false;
+
+	if (!add_values(b, event, &n) || !ls_builder_shape_of(b, b->row_cells, n, &shape))
+	{
+		while (n > 0)
+		{
+			ls_builder_column *c = &b->columns[b->row_cells[--n]];
+
+			ls_builder_pop(b, c, 1);
+			c->last_row = 0;
+		}
+		return false;
+	}
+	b->timestamps[b->rows] = event->timestamp;
+	b->ingested[b->rows] = event->ingested_at;
+	b->batches[b->rows] = event->batch;
+	b->places[b->rows] = event->place;
+	b->shapes[b->rows] = (uint16_t) shape;
+	b->rows++;
+	return true;
+}
+
+void
+ls_part_builder_truncate(ls_part_builder *b, uint32_t rows)
+{
+	while (b->rows > rows)
+	{
+		const ls_builder_shape *s = &b->shape_list[b->shapes[--b->rows]];
+
+		for (uint32_t i = 0; i < s->count; i++)
+		{
+			ls_builder_column *c = &b->columns[b->cells[s->first + i]];
+
+			ls_builder_pop(b, c, 1);
+			c->last_row = 0;
+		}
+	}
+	/* An empty builder must have room for all that a part can hold. */
+	if (b->rows == 0)
+		ls_part_builder_reset(b);
+}
+
+void
+ls_part_builder_stamp(ls_part_builder *b, uint32_t first, ls_time ingested_at, uint64_t batch)
+{
+	for (uint32_t row = first; row < b->rows; row++)
+	{
+		b->ingested[row] = ingested_at;
+		b->batches[row] = batch;
+		b->places[row] = row - first;
+	}
+}

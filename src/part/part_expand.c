@@ -1,0 +1,465 @@
+/*-------------------------------------------------------------------------
+ *
+ * part_expand.c
+ *	  Texts out of templates and what differs between their rows (pure).
+ *
+ * part_templates.c writes what this reads.  Before the first text is made all
+ * columns are taken apart, so that making one is copying pieces: literals,
+ * digits out of a few bits, numbers.  Copies of up to 16 bytes are done as 16,
+ * so everything that is copied has as many bytes behind it, and the target
+ * room for the longest row.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "src/part/part_impl.h"
+
+#define PADDING 16
+
+typedef struct column
+{
+	ls_str *entries; /* CODES: of each row; TEXTS */
+	int64_t *integers;
+} column;
+
+typedef struct op
+{
+	uint8_t kind;
+	uint32_t parameter;
+	union
+	{
+		const char *literal;
+		column *column;
+	} u;
+} op;
+
+typedef struct template
+{
+	op *ops;
+	uint32_t n_ops;
+	uint32_t n_columns;
+	uint32_t n_digits;
+	uint32_t n_nibbles;
+	uint64_t longest; /* a row, without TEXTS */
+	uint32_t rows;
+	uint32_t next;       /* row */
+	const uint8_t *bits; /* of digits */
+	const uint8_t *bits_end;
+	uint64_t bit;
+	const char *digits; /* of the rows from `next` on */
+	const char *nibbles;
+}
+template;
+
+/* The digits of numbers below 1,000; others are wrong. */
+typedef struct digit_table
+{
+	char digits[1024][4];
+	bool made;
+} digit_table;
+
+/* A copy that has PADDING bytes behind it; NULL when out of memory. */
+static const char *
+padded(ls_arena *arena, ls_str s)
+{
+	char *copy = ls_arena_alloc(arena, s.len + PADDING);
+
+	if (copy == NULL)
+		return NULL;
+	memcpy(copy, s.data, s.len);
+	memset(copy + s.len, 0, PADDING);
+	return copy;
+}
+
+/* ---- reading ---- */
+
+static bool
+read_template(ls_reader *r, ls_arena *arena, template *t)
+{
+	uint64_t n = ls_read_varint(r);
+
+	if (r->failed || n > LS_TEMPLATE_MAX_OPS)
+		return false;
+	t->ops = LS_PART_ARRAY(arena, op, n);
+	if (t->ops == NULL)
+		return false;
+	t->n_ops = (uint32_t) n;
+	for (uint32_t i = 0; i < t->n_ops; i++)
+	{
+		op *o = &t->ops[i];
+		uint64_t tag = ls_read_varint(r);
+		uint64_t parameter = tag / LS_TEMPLATE_OPS;
+		uint32_t *stream;
+
+		o->kind = (uint8_t) (tag % LS_TEMPLATE_OPS);
+		if (parameter > LS_PART_MAX_BYTES)
+			return false;
+		o->parameter = (uint32_t) parameter;
+		switch (o->kind)
+		{
+			case LS_TEMPLATE_LITERAL:
+				if (parameter == 0 || parameter > (uint64_t) (r->end - r->pos))
+					return false;
+				o->u.literal = padded(arena, ls_read_bytes(r, (size_t) parameter));
+				if (o->u.literal == NULL)
+					return false;
+				t->longest += parameter;
+				break;
+			case LS_TEMPLATE_DIGITS:
+			case LS_TEMPLATE_HEX:
+				stream = o->kind == LS_TEMPLATE_DIGITS ? &t->n_digits : &t->n_nibbles;
+				if (parameter == 0 || parameter > LS_TEMPLATE_MAX_STREAM - *stream)
+					return false;
+				*stream += o->parameter;
+				t->longest += parameter;
+				break;
+			case LS_TEMPLATE_INTEGERS:
+			case LS_TEMPLATE_PACKED:
+				if (parameter > LS_TEMPLATE_MAX_DIGITS)
+					return false;
+				t->longest += LS_TEMPLATE_MAX_DIGITS;
+				t->n_columns++;
+				break;
+			case LS_TEMPLATE_CODES:
+			case LS_TEMPLATE_TEXTS:
+				if (parameter != 0)
+					return false;
+				t->n_columns++;
+				break;
+			default:
+				return false;
+		}
+	}
+	return !r->failed && t->n_columns <= LS_TEMPLATE_MAX_COLUMNS;
+}
+
+static bool
+read_codes(ls_reader *r, ls_arena *arena, template *t, column *c)
+{
+	ls_str entries[256];
+	uint64_t n = ls_read_varint(r);
+	size_t longest = 0;
+	ls_str codes;
+
+	if (r->failed || n == 0 || n > sizeof(entries) / sizeof(entries[0]))
+		return false;
+	for (uint32_t i = 0; i < n; i++)
+	{
+		entries[i] = ls_read_lstr(r);
+		if (r->failed)
+			return false;
+		longest = entries[i].len > longest ? entries[i].len : longest;
+		entries[i].data = padded(arena, entries[i]);
+		if (entries[i].data == NULL)
+			return false;
+	}
+	t->longest += longest;
+	codes = ls_read_bytes(r, t->rows);
+	c->entries = ls_arena_alloc(arena, t->rows * sizeof(ls_str));
+	if (r->failed || c->entries == NULL)
+		return false;
+	for (uint32_t i = 0; i < t->rows; i++)
+	{
+		uint8_t code = (uint8_t) codes.data[i];
+
+		if (code >= n)
+			return false;
+		c->entries[i] = entries[code];
+	}
+	return true;
+}
+
+static bool
+read_texts(ls_reader *r, ls_arena *arena, template *t, column *c)
+{
+	c->entries = ls_arena_alloc(arena, t->rows * sizeof(ls_str));
+	if (c->entries == NULL)
+		return false;
+	for (uint32_t i = 0; i < t->rows; i++)
+	{
+		uint64_t len = ls_read_varint(r);
+
+		if (r->failed || len > (uint64_t) (r->end - r->pos))
+			return false;
+		c->entries[i].len = (size_t) len;
+	}
+	for (uint32_t i = 0; i < t->rows; i++)
+		c->entries[i] = ls_read_bytes(r, c->entries[i].len);
+	return !r->failed;
+}
+
+/* The numbers of a column; they must have the digits that the op says. */
+static bool
+read_integers(ls_reader *r, ls_arena *arena, const template *t, const op *o, column *c)
+{
+	uint64_t limit = 1;
+
+	for (uint32_t i = 0; i < (o->parameter == 0 ? LS_TEMPLATE_MAX_DIGITS : o->parameter); i++)
+		limit *= 10;
+	c->integers = ls_arena_alloc(arena, t->rows * sizeof(int64_t));
+	if (c->integers == NULL || !ls_part_ints_decode(r, t->rows, c->integers))
+		return false;
+	for (uint32_t i = 0; i < t->rows; i++)
+	{
+		if ((uint64_t) c->integers[i] >= limit)
+			return false;
+	}
+	return true;
+}
+
+/* What lies behind the templates, for the compressor or as bits. */
+static bool
+read_columns(ls_reader *r, ls_arena *arena, template *t, bool packed)
+{
+	uint64_t bits;
+	ls_str stream;
+
+	for (uint32_t i = 0; i < t->n_ops; i++)
+	{
+		op *o = &t->ops[i];
+		bool read = true;
+
+		if (o->kind < LS_TEMPLATE_CODES || (o->kind == LS_TEMPLATE_PACKED) != packed)
+			continue;
+		o->u.column = ls_new(arena, column);
+		if (o->u.column == NULL)
+			return false;
+		if (o->kind == LS_TEMPLATE_CODES)
+			read = read_codes(r, arena, t, o->u.column);
+		else if (o->kind == LS_TEMPLATE_TEXTS)
+			read = read_texts(r, arena, t, o->u.column);
+		else
+			read = read_integers(r, arena, t, o, o->u.column);
+		if (!read)
+			return false;
+	}
+	if (!packed)
+		return true;
+	bits = t->n_digits / 3 * 10 + (t->n_digits % 3 * 10 + 2) / 3 + 4 * (uint64_t) t->n_nibbles;
+	stream = ls_read_bytes(r, (size_t) ((bits * t->rows + 7) / 8));
+	t->bits = (const uint8_t *) stream.data;
+	t->bits_end = t->bits + stream.len;
+	return !r->failed;
+}
+
+/* ---- making texts ---- */
+
+/* Up to 25 bits. */
+static inline uint32_t
+get_bits(template *t, unsigned width)
+{
+	const uint8_t *from = t->bits + t->bit / 8;
+	uint64_t v = 0;
+
+	if (t->bits_end - from >= 8)
+		v = ls_load64(from);
+	else
+	{
+		for (unsigned k = 0; from + k < t->bits_end; k++)
+			v |= (uint64_t) from[k] << (8 * k);
+	}
+	v >>= t->bit % 8;
+	t->bit += width;
+	return (uint32_t) v & ((1u << width) - 1);
+}
+
+static void
+make_table(digit_table *table)
+{
+	for (unsigned v = 0; v < 1000 && !table->made; v++)
+	{
+		table->digits[v][0] = (char) ('0' + v / 100);
+		table->digits[v][1] = (char) ('0' + v / 10 % 10);
+		table->digits[v][2] = (char) ('0' + v % 10);
+		table->digits[v][3] = 0;
+	}
+	table->made = true;
+}
+
+/*
+ * All digits of a template, before any text is made: of a row's own, written
+ * just now, a copy of 16 bytes would wait.  False when bits say no digit, or
+ * memory ran out.
+ */
+static bool
+expand_digits(template *t, ls_arena *arena, digit_table *table)
+{
+	char *digits = ls_arena_alloc(arena, (size_t) t->rows * t->n_digits + PADDING);
+	char *nibbles = ls_arena_alloc(arena, (size_t) t->rows * t->n_nibbles + PADDING);
+	uint32_t highest = 0;
+
+	if (digits == NULL || nibbles == NULL)
+		return false;
+	t->digits = digits;
+	t->nibbles = nibbles;
+	make_table(table);
+	for (uint32_t row = 0; row < t->rows; row++)
+	{
+		uint32_t left = t->n_digits;
+
+		for (; left >= 3; left -= 3, digits += 3)
+		{
+			uint32_t v = get_bits(t, 10);
+
+			memcpy(digits, table->digits[v], 4);
+			highest = v > highest ? v : highest;
+		}
+		if (left > 0)
+		{
+			uint32_t v = get_bits(t, left == 2 ? 7 : 4);
+
+			memcpy(digits, table->digits[v] + 3 - left, left);
+			digits += left;
+			highest = v >= (left == 2 ? 100 : 10) ? 1000 : highest;
+		}
+		for (uint32_t k = 0; k < t->n_nibbles; k++)
+			*nibbles++ = "0123456789abcdef"[get_bits(t, 4)];
+	}
+	memset(digits, 0, PADDING);
+	memset(nibbles, 0, PADDING);
+	return highest < 1000;
+}
+
+static inline char *
+copy(char *to, const char *from, size_t len)
+{
+	if (len <= PADDING)
+		memcpy(to, from, PADDING);
+	else
+		memcpy(to, from, len);
+	return to + len;
+}
+
+static inline char *
+put_number(char *to, uint64_t v, uint32_t digits)
+{
+	static const char pairs[] = "00010203040506070809101112131415161718192021222324"
+								"25262728293031323334353637383940414243444546474849"
+								"50515253545556575859606162636465666768697071727374"
+								"75767778798081828384858687888990919293949596979899";
+	uint32_t n = 1;
+	char *p;
+
+	for (uint64_t limit = 10; n < LS_TEMPLATE_MAX_DIGITS && v >= limit; limit *= 10)
+		n++;
+	n = n > digits ? n : digits;
+	p = to + n;
+	for (; v >= 100; v /= 100)
+		memcpy(p -= 2, pairs + v % 100 * 2, 2);
+	if (v >= 10)
+		memcpy(p -= 2, pairs + v * 2, 2);
+	else
+		*--p = (char) ('0' + v);
+	while (p > to)
+		*--p = '0';
+	return to + n;
+}
+
+/* Appends the next text of a template; NULL when something is wrong with it. */
+static char *
+put_row(template *t, char *to, const char *limit)
+{
+	uint32_t row = t->next++;
+
+	for (const op *o = t->ops; o < t->ops + t->n_ops; o++)
+	{
+		switch (o->kind)
+		{
+			case LS_TEMPLATE_LITERAL:
+				to = copy(to, o->u.literal, o->parameter);
+				break;
+			case LS_TEMPLATE_DIGITS:
+				to = copy(to, t->digits, o->parameter);
+				t->digits += o->parameter;
+				break;
+			case LS_TEMPLATE_HEX:
+				to = copy(to, t->nibbles, o->parameter);
+				t->nibbles += o->parameter;
+				break;
+			case LS_TEMPLATE_INTEGERS:
+			case LS_TEMPLATE_PACKED:
+				to = put_number(to, (uint64_t) o->u.column->integers[row], o->parameter);
+				break;
+			case LS_TEMPLATE_CODES:
+				to = copy(to, o->u.column->entries[row].data, o->u.column->entries[row].len);
+				break;
+			case LS_TEMPLATE_TEXTS:
+				/* Not padded; and only here a row has no bound of its own. */
+				if (to > limit || o->u.column->entries[row].len > (size_t) (limit - to))
+					return NULL;
+				memcpy(to, o->u.column->entries[row].data, o->u.column->entries[row].len);
+				to += o->u.column->entries[row].len;
+				break;
+		}
+	}
+	return to;
+}
+
+bool
+ls_part_templates_decode(ls_reader *r, uint32_t n, ls_arena *arena, const uint32_t **offsets,
+						 const char **data)
+{
+	uint64_t total = ls_read_varint(r);
+	uint64_t n_templates = ls_read_varint(r);
+	uint64_t longest = 0;
+	digit_table table = {.made = false};
+	template *templates;
+	uint64_t *numbers;
+	uint32_t *ends;
+	char *text;
+	char *to;
+
+	if (r->failed || total > LS_PART_MAX_BYTES || n_templates == 0 || n_templates > n)
+		return false;
+	templates = LS_PART_ARRAY(arena, template, n_templates);
+	numbers = ls_arena_alloc(arena, n * sizeof(uint64_t));
+	ends = ls_arena_alloc(arena, ((size_t) n + 1) * sizeof(uint32_t));
+	if (templates == NULL || numbers == NULL || ends == NULL)
+		return false;
+	for (uint32_t i = 0; i < n_templates; i++)
+	{
+		if (!read_template(r, arena, &templates[i]))
+			return false;
+	}
+	if (!ls_part_bits_unpack(r, n, ls_part_bits_width(n_templates - 1, false), numbers))
+		return false;
+	for (uint32_t i = 0; i < n; i++)
+	{
+		if (numbers[i] >= n_templates)
+			return false;
+		templates[numbers[i]].rows++;
+	}
+	for (int packed = 0; packed < 2; packed++)
+	{
+		for (uint32_t i = 0; i < n_templates; i++)
+		{
+			/* A template without rows is not written. */
+			if (templates[i].rows == 0 || !read_columns(r, arena, &templates[i], packed == 1))
+				return false;
+		}
+	}
+	for (uint32_t i = 0; i < n_templates; i++)
+	{
+		template *t = &templates[i];
+
+		longest = t->longest > longest ? t->longest : longest;
+		if (t->n_digits + t->n_nibbles > 0 && !expand_digits(t, arena, &table))
+			return false;
+	}
+	if (longest > LS_PART_MAX_BYTES)
+		return false;
+	text = ls_arena_alloc(arena, (size_t) (total + longest + 2 * PADDING));
+	if (text == NULL)
+		return false;
+	to = text;
+	for (uint32_t i = 0; i < n; i++)
+	{
+		ends[i] = (uint32_t) (to - text);
+		to = put_row(&templates[numbers[i]], to, text + total);
+		if (to == NULL || to > text + total)
+			return false;
+	}
+	ends[n] = (uint32_t) (to - text);
+	*offsets = ends;
+	*data = text;
+	return ends[n] == total;
+}

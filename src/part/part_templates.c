@@ -1,0 +1,762 @@
+/*-------------------------------------------------------------------------
+ *
+ * part_templates.c
+ *	  Texts as templates and what differs between their rows (pure).
+ *
+ * Most lines of a log come from a few statements of a program and differ in
+ * numbers and ids.  A general compressor pays for finding the statement again
+ * after each number, and for each digit as for a letter; so a line of 80 bytes
+ * with 19 random digits, which hold 8 bytes, costs it 16.  Here the rows of a
+ * block that are equal but for their numbers share a template.  What differs
+ * is stored by place of the template: as bits when it looks random, as small
+ * numbers or codes for the compressor when it does not.
+ *
+ * It does not matter for correctness what is taken for a number, only that
+ * all comes back.  Texts that are like no others are kept whole, and whoever
+ * calls this keeps the plain form when that is shorter.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "src/part/part_impl.h"
+
+#include <math.h>
+
+#define MARK '\x01'      /* stands for a variable in a skeleton */
+#define HEX_LENGTH 8     /* hexadecimal digits of so many are one variable */
+#define MAX_SLOTS 40     /* variables of a text; one with more is kept whole */
+#define MAX_FIXED 64     /* length of a variable that is stored as digits */
+#define LEAST_ROWS 8     /* of a template */
+#define MAX_ENTRIES 255  /* different values that become codes */
+#define ENTRY_SLOTS 1024 /* hash table of those */
+#define TABLE_SIZE (2 * LS_PART_BLOCK_ROWS)
+
+/* A variable of a text. */
+typedef struct slot
+{
+	uint32_t at;
+	uint32_t len;
+} slot;
+
+/* Texts that are equal but for their variables. */
+typedef struct skeleton
+{
+	uint64_t hash;
+	size_t at; /* of its text in `texts` */
+	size_t len;
+	uint32_t n_slots;
+	uint32_t rows;
+	uint32_t first;  /* in `order` */
+	uint32_t number; /* in the payload; 0: its rows are kept whole */
+} skeleton;
+
+/* A character of a fixed variable that differs between rows. */
+typedef struct place
+{
+	uint16_t slot;
+	uint16_t at;
+} place;
+
+struct ls_part_templater
+{
+	ls_arena *arena; /* for the buffers */
+	const ls_str *values;
+	uint32_t n;
+
+	skeleton skeletons[LS_PART_BLOCK_ROWS];
+	uint32_t n_skeletons;
+	uint16_t table[TABLE_SIZE];                /* 1 + skeleton */
+	uint16_t row_skeleton[LS_PART_BLOCK_ROWS]; /* 1 + skeleton; 0: none */
+	uint32_t row_slots[LS_PART_BLOCK_ROWS];    /* where those of the row begin */
+	uint16_t order[LS_PART_BLOCK_ROWS];        /* rows by template */
+	slot *slots;
+	ls_buf texts; /* of skeletons */
+
+	/* Of the template that is being written. */
+	const uint16_t *rows;
+	uint32_t n_rows;
+	ls_buf ops;
+	uint32_t n_ops;
+	ls_buf literal; /* that no op has been written for yet */
+	uint32_t n_columns;
+	place digits[LS_TEMPLATE_MAX_STREAM];
+	place nibbles[LS_TEMPLATE_MAX_STREAM];
+	uint32_t n_digits;
+	uint32_t n_nibbles;
+	uint32_t run_digits; /* of which no op has been written yet */
+	uint32_t run_nibbles;
+
+	ls_buf columns; /* behind the templates: for the compressor */
+	ls_buf packed;  /* behind those: bits */
+
+	int64_t integers[LS_PART_BLOCK_ROWS];
+	uint64_t scratch[LS_PART_BLOCK_ROWS];
+	uint8_t codes[LS_PART_BLOCK_ROWS];
+	uint16_t entry_slots[ENTRY_SLOTS]; /* 1 + entry */
+	ls_str entries[MAX_ENTRIES];
+	uint32_t entry_rows[MAX_ENTRIES];
+	uint32_t n_entries;
+	double n_log_n[LS_PART_BLOCK_ROWS + 1];
+};
+
+ls_part_templater *
+ls_part_templater_create(ls_arena *arena)
+{
+	ls_part_templater *t = ls_new(arena, ls_part_templater);
+
+	if (t == NULL)
+		return NULL;
+	t->arena = arena;
+	t->slots = ls_new_array(arena, slot, LS_PART_BLOCK_ROWS * MAX_SLOTS);
+	for (int n = 1; n <= LS_PART_BLOCK_ROWS; n++)
+		t->n_log_n[n] = n * log2(n);
+	ls_buf_init(&t->texts, arena);
+	ls_buf_init(&t->ops, arena);
+	ls_buf_init(&t->literal, arena);
+	ls_buf_init(&t->columns, arena);
+	ls_buf_init(&t->packed, arena);
+	return t->slots == NULL ? NULL : t;
+}
+
+/* ---- cutting texts ---- */
+
+enum
+{
+	CLASS_OTHER,
+	CLASS_LETTER, /* a to f */
+	CLASS_DIGIT,
+	CLASS_MARK
+};
+
+static inline int
+class_of(char c)
+{
+	static const uint8_t classes[256] = {
+		['0'] = CLASS_DIGIT,  ['1'] = CLASS_DIGIT,           ['2'] = CLASS_DIGIT,
+		['3'] = CLASS_DIGIT,  ['4'] = CLASS_DIGIT,           ['5'] = CLASS_DIGIT,
+		['6'] = CLASS_DIGIT,  ['7'] = CLASS_DIGIT,           ['8'] = CLASS_DIGIT,
+		['9'] = CLASS_DIGIT,  ['a'] = CLASS_LETTER,          ['b'] = CLASS_LETTER,
+		['c'] = CLASS_LETTER, ['d'] = CLASS_LETTER,          ['e'] = CLASS_LETTER,
+		['f'] = CLASS_LETTER, [(uint8_t) MARK] = CLASS_MARK,
+	};
+
+	return classes[(uint8_t) c];
+}
+
+/*
+ * Variables are runs of decimal digits, and whole runs of hexadecimal ones that
+ * are long or part of something like a UUID.  `to` has room for the text.
+ * False when the text cannot be cut.
+ */
+static bool
+cut(ls_str s, char *to, size_t *len, slot *slots, uint32_t *n_slots)
+{
+	const char *start = to;
+	uint32_t n = 0;
+	size_t i = 0;
+	size_t id_end = 0; /* of the last hexadecimal variable */
+
+	while (i < s.len)
+	{
+		size_t begin = i;
+		size_t digits = 0;
+		int class = class_of(s.data[i]);
+
+		if (class == CLASS_OTHER)
+		{
+			*to++ = s.data[i++];
+			continue;
+		}
+		if (class == CLASS_MARK)
+			return false;
+		for (; class == CLASS_DIGIT || class == CLASS_LETTER;
+			 class = ++i < s.len ? class_of(s.data[i]) : CLASS_OTHER)
+			digits += class == CLASS_DIGIT;
+		if (digits == i - begin || (digits > 0 && i - begin >= HEX_LENGTH) ||
+			(i - begin >= 4 && id_end > 0 && begin == id_end + 1 && s.data[id_end] == '-'))
+		{
+			if (n == MAX_SLOTS)
+				return false;
+			slots[n++] = (slot){(uint32_t) begin, (uint32_t) (i - begin)};
+			*to++ = MARK;
+			if (i - begin == 4 || i - begin >= HEX_LENGTH)
+				id_end = i;
+			continue;
+		}
+		for (size_t k = begin; k < i;)
+		{
+			size_t from = k;
+
+			while (k < i && class_of(s.data[k]) == CLASS_DIGIT)
+				k++;
+			if (k == from)
+			{
+				*to++ = s.data[k++];
+				continue;
+			}
+			if (n == MAX_SLOTS)
+				return false;
+			slots[n++] = (slot){(uint32_t) from, (uint32_t) (k - from)};
+			*to++ = MARK;
+		}
+	}
+	*len = (size_t) (to - start);
+	*n_slots = n;
+	return true;
+}
+
+/* The skeleton of the text at the end of `texts`; 1 + its number. */
+static uint16_t
+find_skeleton(ls_part_templater *t, size_t len, uint32_t n_slots)
+{
+	const char *text = t->texts.data + t->texts.len;
+	uint64_t hash = ls_hash_keyed(text, len, 0);
+	uint32_t at = (uint32_t) hash & (TABLE_SIZE - 1);
+	skeleton *s;
+
+	for (; t->table[at] != 0; at = (at + 1) & (TABLE_SIZE - 1))
+	{
+		s = &t->skeletons[t->table[at] - 1];
+		if (s->hash == hash && s->len == len && memcmp(t->texts.data + s->at, text, len) == 0)
+		{
+			s->rows++;
+			return t->table[at];
+		}
+	}
+	s = &t->skeletons[t->n_skeletons++];
+	*s = (skeleton){.hash = hash, .at = t->texts.len, .len = len, .n_slots = n_slots, .rows = 1};
+	t->texts.len += len;
+	t->table[at] = (uint16_t) t->n_skeletons;
+	return t->table[at];
+}
+
+/* Finds the templates and puts rows in order; false when it is not worth it. */
+static bool
+find_templates(ls_part_templater *t, uint32_t *n_templates)
+{
+	uint32_t n_slots = 0;
+	uint32_t whole = 0;
+	uint32_t first = 0;
+
+	memset(t->table, 0, sizeof(t->table));
+	t->n_skeletons = 0;
+	t->texts.len = 0;
+	for (uint32_t i = 0; i < t->n; i++)
+	{
+		size_t len;
+		uint32_t n;
+
+		t->row_slots[i] = n_slots;
+		t->row_skeleton[i] = 0;
+		if (!ls_buf_reserve(&t->texts, t->values[i].len + 1))
+			return false;
+		if (!cut(t->values[i], t->texts.data + t->texts.len, &len, &t->slots[n_slots], &n))
+			continue;
+		n_slots += n;
+		t->row_skeleton[i] = find_skeleton(t, len, n);
+	}
+	*n_templates = 0;
+	for (uint32_t i = 0; i < t->n_skeletons; i++)
+	{
+		skeleton *s = &t->skeletons[i];
+
+		if (s->rows < LEAST_ROWS)
+			continue;
+		s->number = ++*n_templates;
+		s->first = first;
+		first += s->rows;
+		s->rows = 0;
+	}
+	whole = t->n - first;
+	if (*n_templates == 0 || whole > t->n / 2)
+		return false;
+	for (uint32_t i = 0; i < t->n; i++)
+	{
+		skeleton *s = t->row_skeleton[i] == 0 ? NULL : &t->skeletons[t->row_skeleton[i] - 1];
+
+		if (s == NULL || s->number == 0)
+		{
+			t->row_skeleton[i] = 0;
+			t->order[first++] = (uint16_t) i;
+		}
+		else
+			t->order[s->first + s->rows++] = (uint16_t) i;
+	}
+	return true;
+}
+
+/* ---- ops ---- */
+
+static void
+put_op(ls_part_templater *t, ls_template_op op, uint64_t parameter)
+{
+	ls_buf_varint(&t->ops, parameter * LS_TEMPLATE_OPS + op);
+	t->n_ops++;
+}
+
+static void
+end_runs(ls_part_templater *t)
+{
+	if (t->run_digits > 0)
+		put_op(t, LS_TEMPLATE_DIGITS, t->run_digits);
+	if (t->run_nibbles > 0)
+		put_op(t, LS_TEMPLATE_HEX, t->run_nibbles);
+	t->run_digits = t->run_nibbles = 0;
+}
+
+static void
+end_literal(ls_part_templater *t)
+{
+	if (t->literal.len > 0)
+	{
+		put_op(t, LS_TEMPLATE_LITERAL, t->literal.len);
+		ls_buf_append(&t->ops, t->literal.data, t->literal.len);
+	}
+	t->literal.len = 0;
+}
+
+static void
+add_literal(ls_part_templater *t, const char *text, size_t len)
+{
+	if (len > 0)
+	{
+		end_runs(t);
+		ls_buf_append(&t->literal, text, len);
+	}
+}
+
+static void
+add_column(ls_part_templater *t, ls_template_op op, uint64_t parameter)
+{
+	end_runs(t);
+	end_literal(t);
+	put_op(t, op, parameter);
+	t->n_columns++;
+}
+
+/* ---- one variable ---- */
+
+/* The value of a variable in the i-th row of the template. */
+static inline ls_str
+value_of(const ls_part_templater *t, uint32_t i, uint32_t slot_number)
+{
+	uint32_t row = t->rows[i];
+	const slot *s = &t->slots[t->row_slots[row] + slot_number];
+
+	return ls_str_make(t->values[row].data + s->at, s->len);
+}
+
+/* Numbers them; false when there are too many different ones. */
+static bool
+find_codes(ls_part_templater *t, uint32_t slot_number)
+{
+	uint32_t most = t->n_rows / 2 < MAX_ENTRIES ? t->n_rows / 2 : MAX_ENTRIES;
+
+	memset(t->entry_slots, 0, sizeof(t->entry_slots));
+	t->n_entries = 0;
+	for (uint32_t i = 0; i < t->n_rows; i++)
+	{
+		ls_str value = value_of(t, i, slot_number);
+		uint32_t at = (uint32_t) ls_hash_keyed(value.data, value.len, 0) & (ENTRY_SLOTS - 1);
+		uint32_t entry;
+
+		for (; t->entry_slots[at] != 0; at = (at + 1) & (ENTRY_SLOTS - 1))
+		{
+			if (ls_str_eq(t->entries[t->entry_slots[at] - 1], value))
+				break;
+		}
+		if (t->entry_slots[at] == 0)
+		{
+			if (t->n_entries == most)
+				return false;
+			t->entries[t->n_entries] = value;
+			t->entry_rows[t->n_entries++] = 0;
+			t->entry_slots[at] = (uint16_t) t->n_entries;
+		}
+		entry = t->entry_slots[at] - 1u;
+		t->codes[i] = (uint8_t) entry;
+		t->entry_rows[entry]++;
+	}
+	return true;
+}
+
+/*
+ * What follows are estimates, in bits for all rows: of what the compressor
+ * makes of small numbers, of which it knows how frequent each is.
+ */
+static double
+entropy(const ls_part_templater *t, const uint32_t *counts, uint32_t n_counts)
+{
+	double bits = t->n_log_n[t->n_rows];
+
+	for (uint32_t i = 0; i < n_counts; i++)
+	{
+		if (counts[i] > 0)
+			bits += 4 - t->n_log_n[counts[i]];
+	}
+	return bits;
+}
+
+/* Of the numbers in `scratch`, byte by byte. */
+static double
+bits_of_bytes(const ls_part_templater *t)
+{
+	uint32_t counts[256];
+	uint64_t all = 0;
+	double bits = 0;
+
+	for (uint32_t i = 0; i < t->n_rows; i++)
+		all |= t->scratch[i];
+	for (unsigned shift = 0; shift < 64 && all >> shift != 0; shift += 8)
+	{
+		memset(counts, 0, sizeof(counts));
+		for (uint32_t i = 0; i < t->n_rows; i++)
+			counts[t->scratch[i] >> shift & 0xFF]++;
+		bits += entropy(t, counts, 256);
+	}
+	return bits;
+}
+
+static double
+bits_of_codes(const ls_part_templater *t)
+{
+	double bits = entropy(t, t->entry_rows, t->n_entries);
+
+	for (uint32_t i = 0; i < t->n_entries; i++)
+		bits += 8 + 4 * (double) t->entries[i].len;
+	return bits;
+}
+
+/*
+ * The numbers, when all rows have one that comes back: of one length, or
+ * without zeros in front.
+ */
+static bool
+find_integers(ls_part_templater *t, uint32_t slot_number, bool fixed)
+{
+	for (uint32_t i = 0; i < t->n_rows; i++)
+	{
+		ls_str value = value_of(t, i, slot_number);
+		int64_t v = 0;
+
+		if (value.len > LS_TEMPLATE_MAX_DIGITS || (!fixed && value.len > 1 && value.data[0] == '0'))
+			return false;
+		for (size_t k = 0; k < value.len; k++)
+		{
+			if (class_of(value.data[k]) != CLASS_DIGIT)
+				return false;
+			v = v * 10 + (value.data[k] - '0');
+		}
+		t->integers[i] = v;
+	}
+	return true;
+}
+
+/* As bits, as differences from the least, or as differences from row to row? */
+static double
+bits_of_integers(ls_part_templater *t, bool *pack)
+{
+	int64_t min = t->integers[0];
+	int64_t max = min;
+	double packed;
+	double bytes;
+	double steps;
+
+	for (uint32_t i = 1; i < t->n_rows; i++)
+	{
+		min = t->integers[i] < min ? t->integers[i] : min;
+		max = t->integers[i] > max ? t->integers[i] : max;
+	}
+	packed = 32 + (double) t->n_rows * ls_part_bits_width((uint64_t) (max - min), true);
+	for (uint32_t i = 0; i < t->n_rows; i++)
+		t->scratch[i] = (uint64_t) (t->integers[i] - min);
+	bytes = bits_of_bytes(t);
+	for (uint32_t i = t->n_rows - 1; i > 0; i--)
+	{
+		int64_t step = (int64_t) (t->scratch[i] - t->scratch[i - 1]);
+
+		t->scratch[i] = (uint64_t) step << 1 ^ (uint64_t) (step >> 63);
+	}
+	t->scratch[0] = 0;
+	steps = bits_of_bytes(t);
+	if (steps < bytes)
+		bytes = steps;
+	*pack = packed <= bytes;
+	return *pack ? packed : bytes;
+}
+
+static void
+write_codes(ls_part_templater *t)
+{
+	add_column(t, LS_TEMPLATE_CODES, 0);
+	ls_buf_varint(&t->columns, t->n_entries);
+	for (uint32_t i = 0; i < t->n_entries; i++)
+		ls_buf_lstr(&t->columns, t->entries[i]);
+	ls_buf_append(&t->columns, t->codes, t->n_rows);
+}
+
+static void
+write_integers(ls_part_templater *t, uint32_t digits, bool pack)
+{
+	add_column(t, pack ? LS_TEMPLATE_PACKED : LS_TEMPLATE_INTEGERS, digits);
+	ls_part_ints_encode(pack ? &t->packed : &t->columns, t->integers, t->n_rows, pack, t->scratch);
+}
+
+static void
+write_texts(ls_part_templater *t, uint32_t slot_number)
+{
+	add_column(t, LS_TEMPLATE_TEXTS, 0);
+	for (uint32_t i = 0; i < t->n_rows; i++)
+		ls_buf_varint(&t->columns, value_of(t, i, slot_number).len);
+	for (uint32_t i = 0; i < t->n_rows; i++)
+		ls_buf_str(&t->columns, value_of(t, i, slot_number));
+}
+
+/* What of a variable of one length differs between rows. */
+typedef struct shape
+{
+	bool differs[MAX_FIXED];
+	bool letters[MAX_FIXED];
+	uint32_t n_digits;
+	uint32_t n_nibbles;
+} shape;
+
+static bool
+find_shape(const ls_part_templater *t, uint32_t slot_number, shape *s)
+{
+	ls_str first = value_of(t, 0, slot_number);
+
+	if (first.len > MAX_FIXED)
+		return false;
+	memset(s->differs, 0, first.len);
+	memset(s->letters, 0, first.len);
+	s->n_digits = s->n_nibbles = 0;
+	for (uint32_t i = 0; i < t->n_rows; i++)
+	{
+		ls_str value = value_of(t, i, slot_number);
+
+		if (value.len != first.len)
+			return false;
+		for (size_t k = 0; k < first.len; k++)
+		{
+			s->differs[k] |= value.data[k] != first.data[k];
+			s->letters[k] |= value.data[k] > '9';
+		}
+	}
+	for (size_t k = 0; k < first.len; k++)
+	{
+		s->n_digits += s->differs[k] && !s->letters[k];
+		s->n_nibbles += s->differs[k] && s->letters[k];
+	}
+	return true;
+}
+
+static void
+write_digits(ls_part_templater *t, uint32_t slot_number, const shape *s)
+{
+	ls_str first = value_of(t, 0, slot_number);
+
+	for (size_t k = 0; k < first.len; k++)
+	{
+		place p = {(uint16_t) slot_number, (uint16_t) k};
+
+		if (!s->differs[k])
+		{
+			add_literal(t, first.data + k, 1);
+			continue;
+		}
+		end_literal(t);
+		if (s->letters[k] ? t->run_digits > 0 : t->run_nibbles > 0)
+			end_runs(t);
+		if (s->letters[k])
+		{
+			t->nibbles[t->n_nibbles++] = p;
+			t->run_nibbles++;
+		}
+		else
+		{
+			t->digits[t->n_digits++] = p;
+			t->run_digits++;
+		}
+	}
+}
+
+/* Chooses how a variable is stored, and does it. */
+static void
+write_slot(ls_part_templater *t, uint32_t slot_number)
+{
+	shape s;
+	bool fixed = find_shape(t, slot_number, &s);
+	double best = INFINITY;
+	bool pack = false;
+	ls_template_op op = LS_TEMPLATE_TEXTS;
+	double bits;
+
+	if (fixed && t->n_digits + s.n_digits <= LS_TEMPLATE_MAX_STREAM &&
+		t->n_nibbles + s.n_nibbles <= LS_TEMPLATE_MAX_STREAM)
+	{
+		best = t->n_rows * (s.n_digits * 10.0 / 3 + s.n_nibbles * 4.0);
+		op = LS_TEMPLATE_DIGITS;
+	}
+	/* A place that is the same everywhere costs nothing as it is. */
+	if (best > 0 && find_codes(t, slot_number) && (bits = bits_of_codes(t)) < best)
+	{
+		best = bits;
+		op = LS_TEMPLATE_CODES;
+	}
+	if (best > 0 && find_integers(t, slot_number, fixed))
+	{
+		bits = bits_of_integers(t, &pack);
+		if (bits < best)
+			op = LS_TEMPLATE_INTEGERS;
+	}
+	switch (op)
+	{
+		case LS_TEMPLATE_DIGITS:
+			write_digits(t, slot_number, &s);
+			break;
+		case LS_TEMPLATE_CODES:
+			write_codes(t);
+			break;
+		case LS_TEMPLATE_INTEGERS:
+			write_integers(t, fixed ? (uint32_t) value_of(t, 0, slot_number).len : 0, pack);
+			break;
+		default:
+			write_texts(t, slot_number);
+			break;
+	}
+}
+
+/* ---- one template ---- */
+
+typedef struct bit_writer
+{
+	ls_buf *to;
+	uint64_t bits;
+	unsigned n;
+} bit_writer;
+
+static inline void
+put_bits(bit_writer *w, uint32_t value, unsigned width)
+{
+	w->bits |= (uint64_t) value << w->n;
+	for (w->n += width; w->n >= 8; w->n -= 8, w->bits >>= 8)
+		ls_buf_char(w->to, (char) w->bits);
+}
+
+static inline uint32_t
+digit_at(const ls_part_templater *t, uint32_t i, place p)
+{
+	char c = value_of(t, i, p.slot).data[p.at];
+
+	return (uint32_t) (c <= '9' ? c - '0' : c - 'a' + 10);
+}
+
+/* Three digits in 10 bits, of what is left over two in 7 or one in 4; then hexadecimal ones. */
+static void
+write_stream(ls_part_templater *t)
+{
+	bit_writer w = {&t->packed, 0, 0};
+
+	if (t->n_digits + t->n_nibbles == 0)
+		return;
+	for (uint32_t i = 0; i < t->n_rows; i++)
+	{
+		uint32_t k = 0;
+
+		for (; k + 3 <= t->n_digits; k += 3)
+			put_bits(&w,
+					 100 * digit_at(t, i, t->digits[k]) + 10 * digit_at(t, i, t->digits[k + 1]) +
+						 digit_at(t, i, t->digits[k + 2]),
+					 10);
+		if (k + 2 == t->n_digits)
+			put_bits(&w, 10 * digit_at(t, i, t->digits[k]) + digit_at(t, i, t->digits[k + 1]), 7);
+		else if (k + 1 == t->n_digits)
+			put_bits(&w, digit_at(t, i, t->digits[k]), 4);
+		for (k = 0; k < t->n_nibbles; k++)
+			put_bits(&w, digit_at(t, i, t->nibbles[k]), 4);
+	}
+	if (w.n > 0)
+		ls_buf_char(w.to, (char) w.bits);
+}
+
+static void
+write_template(ls_part_templater *t, const skeleton *s, ls_buf *out)
+{
+	const char *text = t->texts.data + s->at;
+	uint32_t slot_number = 0;
+	size_t begin = 0;
+
+	t->rows = t->order + s->first;
+	t->n_rows = s->rows;
+	t->ops.len = t->literal.len = 0;
+	t->n_ops = t->n_columns = 0;
+	t->n_digits = t->n_nibbles = 0;
+	for (size_t i = 0; i <= s->len; i++)
+	{
+		if (i < s->len && text[i] != MARK)
+			continue;
+		add_literal(t, text + begin, i - begin);
+		begin = i + 1;
+		if (i < s->len)
+			write_slot(t, slot_number++);
+	}
+	end_runs(t);
+	end_literal(t);
+	write_stream(t);
+	ls_buf_varint(out, t->n_ops);
+	ls_buf_append(out, t->ops.data, t->ops.len);
+}
+
+/* The texts that are like no others: a template that is one variable. */
+static void
+write_whole(ls_part_templater *t, uint32_t first, ls_buf *out)
+{
+	ls_buf_varint(out, 1);
+	ls_buf_varint(out, LS_TEMPLATE_TEXTS);
+	for (uint32_t i = first; i < t->n; i++)
+		ls_buf_varint(&t->columns, t->values[t->order[i]].len);
+	for (uint32_t i = first; i < t->n; i++)
+		ls_buf_str(&t->columns, t->values[t->order[i]]);
+}
+
+bool
+ls_part_templates_encode(ls_part_templater *t, const ls_str *values, uint32_t n, ls_buf *out,
+						 size_t *packed)
+{
+	uint32_t n_templates;
+	uint64_t total = 0;
+	uint32_t grouped = 0;
+
+	t->values = values;
+	t->n = n;
+	if (!find_templates(t, &n_templates))
+		return false;
+	t->columns.len = t->packed.len = 0;
+	for (uint32_t i = 0; i < n; i++)
+		total += values[i].len;
+	for (uint32_t i = 0; i < t->n_skeletons; i++)
+		grouped += t->skeletons[i].number > 0 ? t->skeletons[i].rows : 0;
+
+	/* Template 0 is there only when some texts are kept whole. */
+	ls_buf_char(out, LS_TEXTS_TEMPLATES);
+	ls_buf_varint(out, total);
+	ls_buf_varint(out, n_templates + (grouped < n));
+	if (grouped < n)
+		write_whole(t, grouped, out);
+	for (uint32_t i = 0; i < t->n_skeletons; i++)
+	{
+		if (t->skeletons[i].number > 0)
+			write_template(t, &t->skeletons[i], out);
+	}
+	for (uint32_t i = 0; i < n; i++)
+		t->scratch[i] = t->row_skeleton[i] == 0
+							? 0
+							: t->skeletons[t->row_skeleton[i] - 1].number - (grouped == n);
+	ls_part_bits_pack(out, t->scratch, n,
+					  ls_part_bits_width(n_templates + (grouped < n) - 1, false));
+	ls_buf_append(out, t->columns.data, t->columns.len);
+	*packed = out->len;
+	ls_buf_append(out, t->packed.data, t->packed.len);
+	return !(out->failed || t->texts.failed || t->ops.failed || t->literal.failed ||
+			 t->columns.failed || t->packed.failed);
+}

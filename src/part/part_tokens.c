@@ -1,0 +1,462 @@
+/*-------------------------------------------------------------------------
+ *
+ * part_tokens.c
+ *	  Writes the token filters of a part (pure).
+ *
+ * Columns whose values are few need none: their dictionary is decided as a
+ * whole.  Of the others the event text gets its words, for words and phrases,
+ * and its pieces of three characters, for substrings; a text attribute gets
+ * its values, for the needle.  Digits are all one in pieces, which keeps their
+ * number small in logs, where numbers are what differs.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "src/part/part_impl.h"
+
+#include "src/part/match.h"
+
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
+
+/* Bits and hash functions of a token. */
+#define WORD_BITS 8
+#define WORD_HASHES 5
+#define VALUE_BITS 13
+#define VALUE_HASHES 8
+#define PIECE_BITS 10
+#define PIECE_HASHES 6
+
+/* A block with more distinct tokens gets no filter. */
+#define MAX_TOKENS 65536
+#define MAX_PIECES 8192
+
+/* Tokens of the fullest block in a bucket, on average. */
+#define BUCKET_TOKENS 48
+
+#define PIECE_CODES (1u << 18)
+
+#define SHORT_TEXT 16384 /* folded as a whole */
+
+/* The distinct hashes of a block. */
+typedef struct token_set
+{
+	ls_arena *arena;
+	uint64_t *slots; /* 0: empty */
+	uint32_t n_slots;
+	uint32_t n;
+	bool full; /* too many */
+	bool failed;
+} token_set;
+
+typedef struct token_writer
+{
+	ls_part_writer *w;
+	token_set words;
+	uint64_t *pieces; /* a bit for each code */
+	ls_buf fold;
+	uint8_t classes[256];
+	char folded[SHORT_TEXT + 64];
+	uint64_t word_bits[SHORT_TEXT / 64 + 2];
+	/* of the column being written: its hashes, block by block */
+	uint64_t *hashes[2][LS_PART_MAX_BLOCKS];
+	uint32_t counts[2][LS_PART_MAX_BLOCKS];
+} token_writer;
+
+static bool
+grow_set(token_set *s)
+{
+	uint32_t n = s->n_slots == 0 ? 8192 : s->n_slots * 2;
+	uint64_t *slots = LS_PART_ARRAY(s->arena, uint64_t, n);
+
+	if (slots == NULL)
+	{
+		s->failed = true;
+		return false;
+	}
+	for (uint32_t i = 0; i < s->n_slots; i++)
+	{
+		if (s->slots[i] != 0)
+		{
+			uint32_t at = (uint32_t) s->slots[i] & (n - 1);
+
+			while (slots[at] != 0)
+				at = (at + 1) & (n - 1);
+			slots[at] = s->slots[i];
+		}
+	}
+	s->slots = slots;
+	s->n_slots = n;
+	return true;
+}
+
+static inline void
+add_token(token_set *s, uint64_t hash)
+{
+	uint32_t at;
+
+	hash += hash == 0;
+	at = (uint32_t) hash & (s->n_slots - 1);
+	for (; s->slots[at] != 0; at = (at + 1) & (s->n_slots - 1))
+	{
+		if (s->slots[at] == hash)
+			return;
+	}
+	if (s->n == MAX_TOKENS || s->failed)
+	{
+		s->full = true;
+		return;
+	}
+	s->slots[at] = hash;
+	if (++s->n > s->n_slots / 4 * 3)
+		grow_set(s);
+}
+
+/* The distinct hashes as a list in the arena; the set is empty then. */
+static bool
+take_tokens(token_set *s, uint64_t **list, uint32_t *count)
+{
+	uint32_t n = 0;
+
+	*list = NULL;
+	*count = s->full ? UINT32_MAX : s->n;
+	if (!s->full && s->n > 0)
+	{
+		*list = ls_arena_alloc(s->arena, s->n * sizeof(uint64_t));
+		if (*list == NULL)
+			return false;
+		for (uint32_t i = 0; i < s->n_slots; i++)
+		{
+			if (s->slots[i] != 0)
+				(*list)[n++] = s->slots[i];
+		}
+	}
+	memset(s->slots, 0, s->n_slots * sizeof(uint64_t));
+	s->n = 0;
+	s->full = false;
+	return !s->failed;
+}
+
+/* ---- what is hashed ---- */
+
+/* A word with characters beyond ASCII: as ls_utf8_fold makes it. */
+static void
+add_folded_word(token_writer *t, ls_str word)
+{
+	const char *p = word.data;
+	const char *end = word.data + word.len;
+
+	t->fold.len = 0;
+	while (p < end && t->fold.len < LS_WORD_BYTES)
+		ls_utf8_append(&t->fold, ls_unicode_fold(ls_utf8_next(&p, end)));
+	add_token(&t->words, ls_part_hash_word(ls_str_make(t->fold.data, t->fold.len)));
+}
+
+static void
+add_pieces(token_writer *t, const char *folded, size_t len)
+{
+	uint32_t code;
+
+	if (len < 3)
+		return;
+	code = (uint32_t) t->classes[(uint8_t) folded[0]] << 6 | t->classes[(uint8_t) folded[1]];
+	for (size_t i = 2; i < len; i++)
+	{
+		code = (code << 6 | t->classes[(uint8_t) folded[i]]) & (PIECE_CODES - 1);
+		t->pieces[code / 64] |= UINT64_C(1) << (code % 64);
+	}
+}
+
+/* Any text: words one by one. */
+static void
+add_long_text(token_writer *t, ls_str text)
+{
+	size_t at = 0;
+	ls_str word;
+
+	while (ls_next_word(text, &at, &word))
+		add_folded_word(t, word);
+	t->fold.len = 0;
+	ls_utf8_fold(&t->fold, text);
+	add_pieces(t, t->fold.data, t->fold.len);
+}
+
+/*
+ * Folds n (at most 64) bytes and marks those of words; false when one is not
+ * ASCII.
+ */
+static inline bool
+fold_ascii(const char *from, size_t n, char *to, uint64_t *words)
+{
+	uint64_t mask = 0;
+#if defined(__SSE2__)
+	if (n == 64)
+	{
+		int high = 0;
+
+		for (int k = 0; k < 4; k++)
+		{
+			__m128i c = _mm_loadu_si128((const __m128i *) (from + 16 * k));
+			__m128i upper = _mm_and_si128(_mm_cmpgt_epi8(c, _mm_set1_epi8('A' - 1)),
+										  _mm_cmplt_epi8(c, _mm_set1_epi8('Z' + 1)));
+			__m128i low = _mm_or_si128(c, _mm_and_si128(upper, _mm_set1_epi8(0x20)));
+			__m128i letter = _mm_and_si128(_mm_cmpgt_epi8(low, _mm_set1_epi8('a' - 1)),
+										   _mm_cmplt_epi8(low, _mm_set1_epi8('z' + 1)));
+			__m128i digit = _mm_and_si128(_mm_cmpgt_epi8(c, _mm_set1_epi8('0' - 1)),
+										  _mm_cmplt_epi8(c, _mm_set1_epi8('9' + 1)));
+			__m128i word =
+				_mm_or_si128(_mm_or_si128(letter, digit), _mm_cmpeq_epi8(c, _mm_set1_epi8('_')));
+
+			high |= _mm_movemask_epi8(c);
+			_mm_storeu_si128((__m128i *) (to + 16 * k), low);
+			mask |= (uint64_t) (uint32_t) _mm_movemask_epi8(word) << (16 * k);
+		}
+		*words = mask;
+		return high == 0;
+	}
+#endif
+	for (size_t i = 0; i < n; i++)
+	{
+		char c = from[i];
+
+		if ((unsigned char) c >= 0x80)
+			return false;
+		to[i] = c >= 'A' && c <= 'Z' ? (char) (c | 0x20) : c;
+		mask |= (uint64_t) ls_is_word_byte(c) << i;
+	}
+	*words = mask;
+	return true;
+}
+
+/* The first bit from `at` on that is set (or, inverted, clear); n when there is none. */
+static inline uint32_t
+next_bit(const uint64_t *bits, uint32_t at, uint32_t n, uint64_t invert)
+{
+	uint64_t word = (bits[at / 64] ^ invert) & (UINT64_MAX << (at % 64));
+
+	at -= at % 64;
+	while (word == 0)
+	{
+		at += 64;
+		if (at >= n)
+			return n;
+		word = bits[at / 64] ^ invert;
+	}
+	return at + (uint32_t) __builtin_ctzll(word);
+}
+
+/* Words and pieces of a text. */
+static void
+add_text(token_writer *t, ls_str text)
+{
+	char *folded = t->folded;
+	uint64_t *words = t->word_bits;
+	uint32_t n = (uint32_t) text.len;
+	char last[64];
+	uint32_t at = 0;
+
+	if (text.len > SHORT_TEXT)
+	{
+		add_long_text(t, text);
+		return;
+	}
+	/* The rest is folded as 64 bytes too; zeros are of no word. */
+	for (; at < n; at += 64)
+	{
+		const char *from = text.data + at;
+
+		if (n - at < 64)
+		{
+			memset(last, 0, sizeof(last));
+			memcpy(last, from, n - at);
+			from = last;
+		}
+		if (!fold_ascii(from, 64, folded + at, &words[at / 64]))
+		{
+			add_long_text(t, text);
+			return;
+		}
+	}
+	words[at / 64] = 0;
+	for (at = next_bit(words, 0, n, 0); at < n;)
+	{
+		uint32_t end = next_bit(words, at, n, UINT64_MAX);
+
+		add_token(&t->words, ls_part_hash_word(ls_str_make(folded + at, end - at)));
+		if (end == n)
+			break;
+		at = next_bit(words, end, n, 0);
+	}
+	add_pieces(t, folded, n);
+}
+
+static bool
+take_pieces(token_writer *t, uint64_t **list, uint32_t *count)
+{
+	uint32_t n = 0;
+
+	*list = NULL;
+	for (uint32_t i = 0; i < PIECE_CODES / 64; i++)
+		n += (uint32_t) __builtin_popcountll(t->pieces[i]);
+	*count = n > MAX_PIECES ? UINT32_MAX : n;
+	if (n > 0 && n <= MAX_PIECES)
+	{
+		*list = ls_arena_alloc(t->w->arena, n * sizeof(uint64_t));
+		if (*list == NULL)
+			return false;
+		n = 0;
+		for (uint32_t i = 0; i < PIECE_CODES / 64; i++)
+		{
+			for (uint64_t left = t->pieces[i]; left != 0; left &= left - 1)
+				(*list)[n++] = ls_part_hash_piece(i * 64 + (uint32_t) __builtin_ctzll(left));
+		}
+	}
+	memset(t->pieces, 0, PIECE_CODES / 8);
+	return true;
+}
+
+static void
+add_value(token_writer *t, ls_str text)
+{
+	ls_num number;
+
+	/* What looks like a number can be compared with one. */
+	if (ls_num_parse(text, &number))
+		add_token(&t->words, ls_part_hash_number(number.is_int, number.i, number.d));
+	else
+		add_token(&t->words, ls_part_hash_text(text));
+}
+
+/* ---- writing ---- */
+
+static bool
+write_filter(token_writer *t, uint32_t column, ls_token_kind kind, int list, ls_buf *section)
+{
+	ls_part_writer *w = t->w;
+	uint32_t bits = kind == LS_TOKEN_WORD    ? WORD_BITS
+					: kind == LS_TOKEN_VALUE ? VALUE_BITS
+											 : PIECE_BITS;
+	ls_bloom bloom = {.kind = kind, .column = column, .stride = LS_BLOOM_CHECKSUM};
+	uint32_t most = 0;
+	uint8_t *to;
+
+	bloom.hashes = kind == LS_TOKEN_WORD    ? WORD_HASHES
+				   : kind == LS_TOKEN_VALUE ? VALUE_HASHES
+											: PIECE_HASHES;
+	for (uint32_t b = 0; b < w->d.blocks; b++)
+	{
+		if (t->counts[list][b] != UINT32_MAX && t->counts[list][b] > most)
+			most = t->counts[list][b];
+	}
+	/* Pieces are asked for many at once, so they are one bucket. */
+	bloom.buckets = kind == LS_TOKEN_PIECE ? 1 : most / BUCKET_TOKENS + 1;
+	for (uint32_t b = 0; b < w->d.blocks; b++)
+	{
+		uint32_t n = t->counts[list][b];
+
+		if (n == UINT32_MAX)
+			bloom.widths[b] = LS_BLOOM_ANY;
+		else if (n > 0)
+			bloom.widths[b] =
+				LS_BLOOM_ANY +
+				(uint32_t) (((uint64_t) n * bits + bloom.buckets * 8 - 1) / (bloom.buckets * 8));
+		if (bloom.widths[b] > LS_BLOOM_ANY)
+			bloom.stride += bloom.widths[b] - LS_BLOOM_ANY;
+	}
+	if (!ls_buf_reserve(w->body, (size_t) bloom.stride * bloom.buckets))
+		return false;
+	to = (uint8_t *) w->body->data + w->body->len;
+	memset(to, 0, (size_t) bloom.stride * bloom.buckets);
+	for (uint32_t b = 0, at = 0; b < w->d.blocks; b++)
+	{
+		uint32_t width;
+
+		if (bloom.widths[b] <= LS_BLOOM_ANY)
+			continue;
+		width = bloom.widths[b] - LS_BLOOM_ANY;
+		for (uint32_t i = 0; i < t->counts[list][b]; i++)
+		{
+			uint64_t hash = t->hashes[list][b][i];
+
+			ls_bloom_set(to + (size_t) ls_bloom_bucket(hash, bloom.buckets) * bloom.stride + at,
+						 width, bloom.hashes, hash);
+		}
+		at += width;
+	}
+	for (uint32_t i = 0; i < bloom.buckets; i++)
+	{
+		uint8_t *bucket = to + (size_t) i * bloom.stride;
+		uint32_t crc = ls_crc32c(0, bucket, bloom.stride - LS_BLOOM_CHECKSUM);
+
+		for (int k = 0; k < LS_BLOOM_CHECKSUM; k++)
+			bucket[bloom.stride - LS_BLOOM_CHECKSUM + (uint32_t) k] = (uint8_t) (crc >> (8 * k));
+	}
+	w->body->len += (size_t) bloom.stride * bloom.buckets;
+	ls_bloom_write_entry(&bloom, w->d.blocks, section);
+	return !section->failed;
+}
+
+static bool
+write_text_filters(token_writer *t, uint32_t column, ls_buf *section, uint32_t *n)
+{
+	bool event = t->w->d.columns[column].column.field == LS_FIELD_EVENT;
+
+	for (uint32_t b = 0; b < t->w->d.blocks; b++)
+	{
+		uint32_t count = ls_writer_block_texts(t->w, column, b);
+
+		for (uint32_t i = 0; i < count; i++)
+		{
+			if (event)
+				add_text(t, t->w->values[i]);
+			else
+				add_value(t, t->w->values[i]);
+		}
+		if (!take_tokens(&t->words, &t->hashes[0][b], &t->counts[0][b]) ||
+			(event && !take_pieces(t, &t->hashes[1][b], &t->counts[1][b])))
+			return false;
+	}
+	*n += event ? 2 : 1;
+	if (!event)
+		return write_filter(t, column, LS_TOKEN_VALUE, 0, section);
+	return write_filter(t, column, LS_TOKEN_WORD, 0, section) &&
+		   write_filter(t, column, LS_TOKEN_PIECE, 1, section);
+}
+
+bool
+ls_part_write_filters(ls_part_writer *w, uint64_t body_start)
+{
+	token_writer *t;
+	ls_buf entries;
+	uint64_t offset = w->body->len - body_start;
+	uint32_t n = 0;
+
+	t = ls_new(w->arena, token_writer);
+	if (t == NULL)
+		return false;
+	t->w = w;
+	t->words.arena = w->arena;
+	t->pieces = LS_PART_ARRAY(w->arena, uint64_t, PIECE_CODES / 64);
+	if (t->pieces == NULL || !grow_set(&t->words))
+		return false;
+	ls_buf_init(&t->fold, w->arena);
+	ls_buf_init(&entries, w->arena);
+	for (uint32_t i = 0; i < 256; i++)
+		t->classes[i] = (uint8_t) ls_part_piece_class((uint8_t) i);
+	for (uint32_t c = 0; c < w->d.n_columns; c++)
+	{
+		const ls_column_entry *e = &w->d.columns[c];
+
+		if (e->storage == LS_STORAGE_PLAIN && e->column.kind == LS_KIND_STRING &&
+			n < LS_BLOOM_MAX_FILTERS && !write_text_filters(t, c, &entries, &n))
+			return false;
+	}
+	if (n > 0)
+	{
+		ls_buf_varint(&w->filters, offset);
+		ls_buf_varint(&w->filters, n);
+		ls_buf_append(&w->filters, entries.data, entries.len);
+		w->d.filters = ls_str_make(w->filters.data, w->filters.len);
+	}
+	return !entries.failed && !t->fold.failed && !w->filters.failed;
+}

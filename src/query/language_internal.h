@@ -1,0 +1,174 @@
+/*-------------------------------------------------------------------------
+ *
+ * language_internal.h
+ *	  What lexer, grammar and tree builders of the parser share (pure).
+ *
+ * Only the parser itself includes it; users include ast.h.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef LS_QUERY_INTERNAL_H
+#define LS_QUERY_INTERNAL_H
+
+#include "src/query/ast.h"
+
+/* A token: its kind is one of the grammar's (parser.h) or a lexical failure. */
+typedef struct ls_query_token
+{
+	int kind;
+	ls_query_span span;
+} ls_query_token;
+
+/* An option of a stage, name=value; `value` is a token's kind and span. */
+typedef struct ls_query_option
+{
+	ls_query_span name;
+	ls_query_token value;
+} ls_query_option;
+
+typedef struct ls_query_options
+{
+	ls_query_option **items;
+	uint32_t n;
+} ls_query_options;
+
+typedef struct ls_query_exprs
+{
+	ls_query_expr **items;
+	uint32_t n;
+} ls_query_exprs;
+
+/* Everything one parse knows; lives on the stack of ls_query_parse. */
+typedef struct ls_query_state
+{
+	ls_arena *arena;
+	ls_query *query;
+	ls_query_error *error;
+	bool failed;      /* *error is set: the first error wins */
+	bool filter_only; /* ls_query_parse_filter */
+	ls_str text;      /* NUL-terminated copy */
+	ls_query_token *tokens;
+	uint32_t n_tokens;
+	uint32_t next;           /* the token that yylex gives next */
+	ls_query_stage *stage;   /* being parsed */
+	ls_query_filter *filter; /* of the head, scopes still inside */
+} ls_query_state;
+
+/* Flags of ls_query_filter and ls_query_expr while parsing. */
+#define LS_QUERY_FLAG_PAREN 1  /* was written in parentheses */
+#define LS_QUERY_FLAG_AND 2    /* an explicit AND stands beside it */
+#define LS_QUERY_FLAG_INDEX 4  /* SCOPE: index */
+#define LS_QUERY_FLAG_LATEST 8 /* SCOPE: latest, else earliest */
+
+/*
+ * Cuts text into tokens, the last one the end; lexer.l.  False when the arena
+ * is full or the scanner failed.
+ */
+extern bool ls_query_scan(ls_query_state *state);
+
+/* When the token is the name of a stage, makes the stage; false: no memory. */
+extern bool ls_query_begin_stage(ls_query_state *state, int kind);
+
+/* ---- errors.c ---- */
+
+/* Set the error of the parse (the first one wins); always return false. */
+extern bool ls_query_fail_at(ls_query_state *state, ls_query_error_kind kind, ls_query_span span,
+							 const char *hint, const char *message, ...)
+	__attribute__((format(printf, 5, 6)));
+extern bool ls_query_fail_expected(ls_query_state *state, ls_query_error_kind kind,
+								   ls_query_span span, const ls_str *expected, uint32_t n);
+extern void ls_query_set_hint(ls_query_state *state, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+
+/* "did you mean X?", when one of the candidates is near. */
+extern void ls_query_hint_closest(ls_query_state *state, ls_str word, const ls_str *candidates,
+								  uint32_t n);
+
+/* The text of a span; the excerpt is at most 60 characters of it for a message. */
+extern ls_str ls_query_slice(const ls_query_state *state, ls_query_span span);
+extern ls_str ls_query_excerpt(const ls_query_state *state, ls_query_span span);
+
+/* What the grammar reports: the last token read, and what could stand there. */
+extern void ls_query_syntax_error(ls_query_state *state, ls_query_span span,
+								  const char *const *expected, int n);
+
+/* The names of options of a stage, and of all aggregates; with their number. */
+extern const ls_str *ls_query_option_names(ls_query_stage_kind kind, uint32_t *n);
+extern const ls_str *ls_query_aggregate_names(uint32_t *n);
+extern const ls_str *ls_query_function_names(ls_query_state *state, uint32_t *n);
+extern bool ls_query_is_aggregate(ls_str name);
+
+/* ---- lists ---- */
+
+/* Appends to a list {items, n} that grows by doubling. */
+extern bool ls_query_append(ls_arena *arena, void ***items, uint32_t *n, void *item);
+
+#define ls_query_push(state, list, item) \
+	ls_query_append((state)->arena, (void ***) &(list)->items, &(list)->n, (item))
+
+/* ---- ast.c: the head; every constructor returns NULL on error ---- */
+
+extern ls_str ls_query_unquote(ls_query_state *state, ls_query_span span, bool regex);
+extern ls_query_value *ls_query_make_value(ls_query_state *state, ls_query_token token, bool regex);
+extern ls_query_field *ls_query_head_field(ls_query_state *state, ls_query_token token);
+extern ls_query_filter *ls_query_make_filter(ls_query_state *state, ls_query_filter_kind kind,
+											 ls_query_span span);
+extern ls_query_filter *ls_query_join(ls_query_state *state, ls_query_filter_kind kind,
+									  ls_query_filter *left, ls_query_filter *right,
+									  bool explicit_and);
+extern ls_query_filter *ls_query_not(ls_query_state *state, ls_query_filter *child,
+									 ls_query_span span);
+extern ls_query_filter *ls_query_parenthesis(ls_query_filter *filter, ls_query_span span);
+extern ls_query_filter *ls_query_text(ls_query_state *state, ls_query_token token);
+extern ls_query_filter *ls_query_predicate(ls_query_state *state, ls_query_filter_kind kind,
+										   ls_query_token field, ls_query_op op, bool negated,
+										   ls_query_values values, ls_query_span span);
+extern ls_query_filter *ls_query_string_predicate(ls_query_state *state, ls_query_filter_kind kind,
+												  ls_query_token field, bool negated,
+												  ls_query_token string, ls_query_span span);
+extern ls_query_filter *ls_query_time_scope(ls_query_state *state, bool latest,
+											ls_query_token value, ls_query_span span);
+extern ls_query_filter *ls_query_index_scope(ls_query_state *state, ls_query_values values,
+											 ls_query_span span);
+
+/* Takes the scopes out of state->filter into the query. */
+extern bool ls_query_lift_scopes(ls_query_state *state);
+
+/* ---- stages.c and expr.c ---- */
+
+extern ls_query_field *ls_query_make_field(ls_query_state *state, ls_query_field *path,
+										   ls_query_token name);
+extern ls_query_field *ls_query_end_field(ls_query_state *state, ls_query_field *path);
+extern ls_query_field *ls_query_stage_field(ls_query_state *state, ls_query_field *path);
+extern ls_query_expr *ls_query_literal(ls_query_state *state, ls_query_token token);
+extern ls_query_expr *ls_query_field_expr(ls_query_state *state, ls_query_field *field);
+extern ls_query_expr *ls_query_unary(ls_query_state *state, ls_query_expr_kind kind,
+									 ls_query_expr *arg, ls_query_span span);
+extern ls_query_expr *ls_query_binary(ls_query_state *state, ls_query_expr_kind kind,
+									  ls_query_expr *left, ls_query_expr *right);
+extern ls_query_expr *ls_query_test(ls_query_state *state, ls_query_expr_kind kind, bool negated,
+									ls_query_expr *left, ls_query_exprs right, ls_query_span span);
+extern ls_query_expr *ls_query_text_test(ls_query_state *state, ls_query_expr_kind kind,
+										 bool negated, ls_query_expr *left, ls_query_expr *right,
+										 ls_query_span span);
+extern ls_query_expr *ls_query_compare(ls_query_state *state, ls_query_op op, ls_query_expr *left,
+									   ls_query_expr *right);
+extern ls_query_expr *ls_query_call(ls_query_state *state, ls_query_token name, ls_query_exprs args,
+									ls_query_span span);
+extern bool ls_query_condition(ls_query_state *state, const ls_query_expr *expr);
+
+extern ls_query_stage *ls_query_make_stage(ls_query_state *state, ls_query_stage_kind kind);
+extern bool ls_query_count(ls_query_state *state, ls_query_token number, int64_t *count);
+extern ls_query_aggregate *ls_query_make_aggregate(ls_query_state *state, ls_query_token name,
+												   ls_query_expr *arg, ls_query_field *as,
+												   ls_query_span span);
+extern ls_query_key *ls_query_make_key(ls_query_state *state, ls_query_field *field,
+									   bool descending);
+extern ls_query_assign *ls_query_make_assign(ls_query_state *state, ls_query_field *to,
+											 ls_query_field *from, ls_query_expr *value);
+extern bool ls_query_rex_field(ls_query_state *state, ls_query_token option, ls_query_field *field);
+extern bool ls_query_apply_options(ls_query_state *state, ls_query_options options);
+extern bool ls_query_check_columns(ls_query_state *state);
+extern bool ls_query_set_rex(ls_query_state *state, ls_query_span pattern);
+
+#endif /* LS_QUERY_INTERNAL_H */

@@ -1,0 +1,488 @@
+/*-------------------------------------------------------------------------
+ *
+ * search_run.c
+ *	  Runs a plan and makes the answer.
+ *
+ * A statement runs without the server's parallel query: the numbers of the
+ * answer and the times of the best rows so far live in this process.  Searches
+ * that read all of what they find are aggregates, which have workers of their
+ * own (src/scan/group_workers.c).
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "src/query/query.h"
+
+#include "catalog/pg_type.h"
+#include "executor/tuptable.h"
+#include "fmgr.h"
+#include "miscadmin.h"
+#include "tcop/dest.h"
+#include "tcop/pquery.h"
+#include "utils/builtins.h"
+#include "utils/guc.h"
+#include "utils/lsyscache.h"
+#include "utils/portal.h"
+#include "utils/snapmgr.h"
+#include "utils/timestamp.h"
+
+#include "src/ingest/ingest.h"
+#include "src/part/event_id.h"
+#include "src/scan/scan.h"
+
+StaticAssertDecl(LS_SCAN_MAX_COUNTERS >= LS_PLAN_MAX_COUNTERS, "a counter for each aggregate");
+
+void
+ls_search_prepare(ls_search *search)
+{
+	ls_query_error error = {0};
+
+	search->principal = ls_principal_current();
+	if (!ls_query_parse(search->q.data == NULL ? LS_STR("") : search->q, search->arena,
+						&search->query, &error))
+		ls_search_raise(&error);
+	ls_search_range(search);
+	ls_search_indexes(search, &search->query->indexes);
+	if (search->query->filter != NULL)
+		search->filter =
+			ls_search_and(search, search->filter, ls_search_compile(search, search->query->filter));
+}
+
+/* ---- running ---- */
+
+/* Takes the rows one by one: a batch of them could need any amount of memory. */
+typedef struct receiver
+{
+	DestReceiver pub;
+	const ls_plan *plan;
+	ls_plan_row row;
+	void *context;
+	MemoryContext memory; /* of the caller */
+	FmgrInfo *output;     /* of each column */
+	char **texts;
+} receiver;
+
+static void
+start_rows(DestReceiver *self, int operation, TupleDesc desc)
+{
+	receiver *r = (receiver *) self;
+	MemoryContext outer = MemoryContextSwitchTo(r->memory);
+
+	r->output = palloc(sizeof(FmgrInfo) * (Size) desc->natts);
+	r->texts = palloc(sizeof(char *) * (Size) desc->natts);
+	for (int c = 0; c < desc->natts; c++)
+	{
+		Oid output;
+		bool varlena;
+
+		getTypeOutputInfo(TupleDescAttr(desc, c)->atttypid, &output, &varlena);
+		fmgr_info(output, &r->output[c]);
+	}
+	MemoryContextSwitchTo(outer);
+}
+
+static char *
+text_of(receiver *r, TupleTableSlot *slot, int c)
+{
+	return slot->tts_isnull[c] ? NULL : OutputFunctionCall(&r->output[c], slot->tts_values[c]);
+}
+
+static bool
+take_row(TupleTableSlot *slot, DestReceiver *self)
+{
+	receiver *r = (receiver *) self;
+	MemoryContext outer = MemoryContextSwitchTo(r->memory);
+	ls_position position = {0};
+	int n = r->plan->table ? r->plan->n_columns : 1;
+	bool more;
+
+	slot_getallattrs(slot);
+	if (!r->plan->table)
+	{
+		position.time = ls_time_of_timestamptz(DatumGetTimestampTz(slot->tts_values[0]));
+		position.batch = (uint64) DatumGetInt64(slot->tts_values[1]);
+		position.place = (uint32) DatumGetInt32(slot->tts_values[2]);
+	}
+	for (int c = 0; c < n; c++)
+		r->texts[c] = text_of(r, slot, r->plan->table ? c : 3);
+	more = r->row(r->context, &position, r->texts);
+	for (int c = 0; c < n; c++)
+	{
+		if (r->texts[c] != NULL)
+			pfree(r->texts[c]);
+	}
+	MemoryContextSwitchTo(outer);
+	return more;
+}
+
+static void
+end_rows(DestReceiver *self)
+{
+}
+
+static void
+fetch_rows(Portal portal, const ls_plan *plan, ls_plan_row row, void *context)
+{
+	receiver r = {
+		.pub = {take_row, start_rows, end_rows, end_rows, DestNone},
+		.plan = plan,
+		.row = row,
+		.context = context,
+		.memory = CurrentMemoryContext,
+	};
+
+	(void) PortalRunFetch(portal, FETCH_FORWARD, FETCH_ALL, &r.pub);
+}
+
+void
+ls_search_option(const char *name, const char *value)
+{
+	(void) set_config_option(name, value, PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE, true, 0,
+							 false);
+}
+
+void
+ls_plan_options(bool hash)
+{
+	ls_search_option("max_parallel_workers_per_gather", "0");
+	ls_search_option("jit", "off");
+	if (hash)
+		ls_search_option("enable_nestloop", "off");
+	/* Doubles are shown with the digits that they need. */
+	ls_search_option("extra_float_digits", "1");
+}
+
+static void
+run_plan(ls_scan_session *session, ls_search_notes *notes, const ls_plan *plan, ls_plan_row row,
+		 void *context)
+{
+	ls_scan_session *outer = ls_scan_current;
+	ls_search_notes *outer_notes = ls_search_notes_current;
+	int nest;
+	SPIPlanPtr prepared;
+	Portal portal;
+
+	/* Of nothing a table can still have rows: a count is 0. */
+	if (plan->empty && !plan->table)
+		return;
+	nest = NewGUCNestLevel();
+	ls_plan_options(plan->hash);
+	/* Each of them keeps rows. */
+	if (plan->cuts > 0)
+		ls_search_option("work_mem", psprintf("%d", Max(work_mem / (plan->cuts + 1), 64)));
+	ls_scan_current = session;
+	ls_search_notes_current = notes;
+	PG_TRY();
+	{
+		prepared = ls_statement_again(plan->sql.data, plan->n_params, plan->types, plan->days);
+		portal = prepared != NULL
+					 ? SPI_cursor_open(NULL, prepared, (Datum *) plan->values, plan->nulls, true)
+					 : SPI_cursor_open_with_args(NULL, plan->sql.data, plan->n_params,
+												 (Oid *) plan->types, (Datum *) plan->values,
+												 plan->nulls, true, 0);
+		ls_segment_check(GetActiveSnapshot());
+		fetch_rows(portal, plan, row, context);
+		SPI_cursor_close(portal);
+	}
+	PG_FINALLY();
+	{
+		ls_scan_current = outer;
+		ls_search_notes_current = outer_notes;
+	}
+	PG_END_TRY();
+	AtEOXact_GUC(true, nest);
+}
+
+static ls_scan_session
+new_session(const ls_search *search, const ls_plan *plan)
+{
+	return (ls_scan_session){
+		.descending = !search->ascending, .newest = plan->newest, .context = CurrentMemoryContext};
+}
+
+void
+ls_plan_run(ls_search *search, const ls_plan *plan, ls_plan_row row, void *context)
+{
+	ls_scan_session session = new_session(search, plan);
+
+	run_plan(&session, NULL, plan, row, context);
+}
+
+/* ---- the answer ---- */
+
+typedef struct answer
+{
+	ls_search *search;
+	const ls_plan *plan;
+	ls_overview *overview; /* NULL: not asked for */
+	StringInfo out;
+	int n;
+	bool more;
+	ls_position last;
+	bool *numbers; /* of each column: only numbers so far */
+	bool *strings;
+} answer;
+
+static void
+append_str(StringInfo out, ls_str s)
+{
+	appendBinaryStringInfo(out, s.data, (int) s.len);
+}
+
+static void
+append_quoted(StringInfo out, ls_arena *arena, ls_str s)
+{
+	ls_buf buf;
+
+	ls_buf_init(&buf, arena);
+	ls_json_quote(&buf, s);
+	if (buf.failed)
+		ls_raise(LS_ERROR_QUERY_MEMORY_LIMIT);
+	append_str(out, ls_str_make(buf.data, buf.len));
+}
+
+static bool
+answer_row(void *context, const ls_position *position, char **texts)
+{
+	answer *a = context;
+
+	if (a->n == a->search->limit)
+	{
+		a->more = true;
+		return false;
+	}
+	if (a->n++ > 0)
+		appendStringInfoChar(a->out, ',');
+	if (a->plan->table)
+	{
+		for (int c = 0; c < a->plan->n_columns; c++)
+		{
+			appendStringInfoChar(a->out, c > 0 ? ',' : '[');
+			appendStringInfoString(a->out, texts[c] == NULL ? "null" : texts[c]);
+			if (texts[c] != NULL && strcmp(texts[c], "null") != 0)
+			{
+				bool number = texts[c][0] == '-' || (texts[c][0] >= '0' && texts[c][0] <= '9');
+
+				a->numbers[c] = a->numbers[c] && number;
+				a->strings[c] = a->strings[c] && texts[c][0] == '"';
+			}
+		}
+		appendStringInfoChar(a->out, ']');
+	}
+	else
+		appendStringInfoString(a->out, texts[0]);
+	a->last = *position;
+	if (a->out->len > LS_SEARCH_MAX_ANSWER)
+		ls_raise(LS_ERROR_QUERY_MEMORY_LIMIT);
+	return true;
+}
+
+static void
+append_columns(answer *a)
+{
+	appendStringInfoChar(a->out, '[');
+	for (int c = 0; c < a->plan->n_columns; c++)
+	{
+		ls_str name = a->plan->columns[c].name;
+		ls_column_type known = a->plan->columns[c].type;
+		const char *type = known == LS_COLUMN_NUMBER        ? "number"
+						   : known == LS_COLUMN_TIME        ? "time"
+						   : known == LS_COLUMN_TEMPLATE    ? "template"
+						   : a->numbers[c] && a->strings[c] ? "string" /* no value */
+						   : a->numbers[c]                  ? "number"
+						   : a->strings[c]                  ? "string"
+															: "any";
+
+		if (ls_str_eq(name, LS_STR("timestamp")) || ls_str_eq(name, LS_STR("ingested_at")))
+			type = "time";
+		appendStringInfoString(a->out, c > 0 ? ",{\"name\":" : "{\"name\":");
+		append_quoted(a->out, a->search->arena, name);
+		appendStringInfo(a->out, ",\"type\":\"%s\"}", type);
+	}
+	appendStringInfoChar(a->out, ']');
+}
+
+static void
+append_page(answer *a, const ls_position *position)
+{
+	ls_position next = a->last;
+
+	appendStringInfoString(a->out, ",\"page\":{\"nextCursor\":");
+	if (a->more && !a->plan->table)
+	{
+		next.offset = (position->set ? position->offset : 0) + (uint32) a->n;
+		appendStringInfo(a->out, "\"%s\"", ls_cursor_make(a->search, &next));
+	}
+	else
+		appendStringInfoString(a->out, "null");
+	appendStringInfo(a->out, ",\"hasMore\":%s}", a->more && !a->plan->table ? "true" : "false");
+}
+
+static void
+append_time(StringInfo out, ls_time time)
+{
+	char iso[LS_TIME_ISO_LENGTH + 1];
+
+	ls_time_format_iso(time, iso);
+	appendStringInfo(out, "\"%s\"", iso);
+}
+
+void
+ls_search_append_warnings(StringInfo out, ls_search *search)
+{
+	const ls_query_warnings *warnings = &search->query->warnings;
+
+	for (uint32 i = 0; i < warnings->n; i++)
+	{
+		const ls_query_warning *w = warnings->items[i];
+
+		appendStringInfo(out, "%s{\"code\":\"%s\",\"message\":", i > 0 ? "," : "", w->code);
+		append_quoted(out, search->arena, w->message);
+		appendStringInfo(
+			out, ",\"position\":{\"offset\":%u,\"line\":%u,\"column\":%u,\"length\":%u}}",
+			w->position.offset, w->position.line, w->position.column, w->position.length);
+	}
+}
+
+/* What came to light while the statement ran. */
+static void
+add_notes(ls_search *search, const ls_plan *plan, const ls_search_notes *notes)
+{
+	for (int i = 0; i < plan->n_counters; i++)
+	{
+		const ls_plan_counter *c = &plan->counters[i];
+
+		if (notes->others[i] > 0 && (!c->texts_too || notes->numbers[i] > 0))
+			ls_query_warn(search->query, search->arena, "NOT_A_NUMBER", c->span,
+						  "%.*s: %llu value%s no number and left out",
+						  (int) ls_utf8_prefix_chars(c->name.data, c->name.len, 60), c->name.data,
+						  (unsigned long long) notes->others[i],
+						  notes->others[i] == 1 ? " is" : "s are");
+	}
+	if (notes->unmined > 0)
+		ls_query_warn(search->query, search->arena, "PATTERNS_LIMIT", plan->patterns,
+					  "patterns looks at 1000000 rows, %llu were left out",
+					  (unsigned long long) notes->unmined);
+}
+
+static int64
+all_parts(const ls_search *search)
+{
+	Oid types[] = {UUIDOID};
+	Datum values[] = {UUIDPGetDatum(&search->principal->organization)};
+	bool isnull;
+
+	if (ls_statement_read("SELECT (SELECT pg_catalog.count(*) FROM logsvc_internal.part"
+						  " WHERE organization_id = $1) + (SELECT pg_catalog.count(*)"
+						  " FROM logsvc_internal.queue WHERE organization_id = $1)",
+						  1, types, values) != 1)
+		elog(ERROR, "could not count parts");
+	return DatumGetInt64(SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1, &isnull));
+}
+
+static void
+append_meta(answer *a, const ls_scan_session *session, TimestampTz started)
+{
+	ls_search *s = a->search;
+	int64 parts = all_parts(s);
+
+	appendStringInfoString(a->out, ",\"meta\":{\"range\":{\"earliest\":");
+	append_time(a->out, s->from);
+	appendStringInfoString(a->out, ",\"latest\":");
+	append_time(a->out, s->to);
+	appendStringInfo(a->out,
+					 "},\"stats\":{\"rowsScanned\":" UINT64_FORMAT
+					 ",\"bytesScanned\":" UINT64_FORMAT ",\"rowsMatched\":" UINT64_FORMAT
+					 ",\"partsScanned\":" UINT64_FORMAT ",\"partsPruned\":" INT64_FORMAT
+					 ",\"tookMs\":%ld,\"approximate\":false},\"truncated\":%s,\"warnings\":[",
+					 session->rows, session->bytes, session->matched, session->parts,
+					 Max(parts - (int64) session->parts, 0),
+					 TimestampDifferenceMilliseconds(started, GetCurrentTimestamp()),
+					 a->more ? "true" : "false");
+	ls_search_append_warnings(a->out, s);
+	appendStringInfoString(a->out, "],\"sql\":");
+	if (s->explain)
+	{
+		StringInfoData sql;
+
+		initStringInfo(&sql);
+		ls_plan_print(&sql, a->plan);
+		if (a->overview != NULL)
+		{
+			appendStringInfoString(&sql, "\n\n");
+			ls_plan_print(&sql, a->overview->plan);
+		}
+		append_quoted(a->out, s->arena, ls_str_make(sql.data, (size_t) sql.len));
+	}
+	else
+		appendStringInfoString(a->out, "null");
+	if (a->overview != NULL)
+		ls_overview_append(a->out, a->overview);
+	appendStringInfoChar(a->out, '}');
+}
+
+/* What is asked for beside the rows; the numbers of the answer are of both. */
+static void
+run_overview(ls_overview *overview, ls_scan_session *session)
+{
+	ls_scan_session rows = *session;
+
+	session->parts = session->matched = 0;
+	run_plan(session, NULL, overview->plan, ls_overview_row, overview);
+	session->parts = Max(session->parts, rows.parts);
+	session->matched = Max(session->matched, rows.matched);
+}
+
+void
+ls_search_answer(ls_search *search, const ls_plan *plan, const ls_position *position,
+				 TimestampTz started, bool logs, StringInfo out)
+{
+	ls_scan_session session = new_session(search, plan);
+	answer a = {.search = search, .plan = plan, .out = out};
+	ls_search_notes *notes = palloc0(sizeof(*notes));
+
+	a.numbers = palloc(sizeof(bool) * (Size) (plan->n_columns + 1));
+	a.strings = palloc(sizeof(bool) * (Size) (plan->n_columns + 1));
+	memset(a.numbers, true, sizeof(bool) * (Size) (plan->n_columns + 1));
+	memset(a.strings, true, sizeof(bool) * (Size) (plan->n_columns + 1));
+
+	appendStringInfoString(out, logs           ? "{\"data\":["
+								: plan->series ? "{\"data\":{\"kind\":\"series\",\"rows\":["
+								: plan->table  ? "{\"data\":{\"kind\":\"table\",\"rows\":["
+											   : "{\"data\":{\"kind\":\"events\",\"rows\":[");
+	run_plan(&session, notes, plan, answer_row, &a);
+	a.overview = ls_overview_plan(search);
+	if (a.overview != NULL)
+		run_overview(a.overview, &session);
+	for (int i = 0; i < plan->n_counters; i++)
+	{
+		notes->numbers[i] += session.numbers[i];
+		notes->others[i] += session.others[i];
+	}
+	add_notes(search, plan, notes);
+	if (a.n == 0 || plan->table)
+		ls_search_warn_unknown(search);
+	if (logs)
+		appendStringInfoChar(out, ']');
+	else
+	{
+		appendStringInfoString(out, "],\"columns\":");
+		if (plan->table)
+			append_columns(&a);
+		else
+			appendStringInfoString(out, "null");
+		appendStringInfoChar(out, '}');
+	}
+	append_page(&a, position);
+	if (logs)
+	{
+		appendStringInfoString(out, ",\"meta\":{\"from\":");
+		append_time(out, search->from);
+		appendStringInfoString(out, ",\"to\":");
+		append_time(out, search->to);
+		appendStringInfo(out, ",\"tookMs\":%ld}",
+						 TimestampDifferenceMilliseconds(started, GetCurrentTimestamp()));
+	}
+	else
+		append_meta(&a, &session, started);
+	appendStringInfoChar(out, '}');
+}

@@ -1,0 +1,553 @@
+/*-------------------------------------------------------------------------
+ *
+ * syntax_error.c
+ *	  Errors, warnings and positions of the query parser (pure).
+ *
+ * An error says what stood there, what could have stood there and, when it
+ * can be guessed, what was meant.  One thing expected is named in the message
+ * ("expected a quoted string"); of several the message names what was found
+ * ("unexpected stat") and `expected` lists them.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "src/query/language_internal.h"
+#include "src/query/parser.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+#define EXCERPT_CHARS 60
+#define MAX_EXPECTED 64
+
+ls_query_position
+ls_query_locate(ls_str text, ls_query_span span)
+{
+	ls_query_position p = {0, 1, 1, 0};
+	size_t end = span.end < text.len ? span.end : text.len;
+	size_t start = span.start < end ? span.start : end;
+	size_t line = 0;
+
+	if (text.len == 0)
+		text = LS_STR("");
+
+	for (size_t i = 0; i < start; i++)
+		if (text.data[i] == '\n')
+		{
+			p.line++;
+			line = i + 1;
+		}
+	p.offset = (uint32_t) ls_utf8_length(text.data, start);
+	p.column = 1 + (uint32_t) ls_utf8_length(text.data + line, start - line);
+	p.length = (uint32_t) ls_utf8_length(text.data + start, end - start);
+	return p;
+}
+
+static ls_str format_text(ls_arena *arena, const char *format, va_list args)
+	__attribute__((format(printf, 2, 0)));
+static void fill(ls_query_error *error, ls_arena *arena, ls_str text, ls_query_error_kind kind,
+				 ls_query_span span, const char *hint, const char *message, va_list args)
+	__attribute__((format(printf, 7, 0)));
+
+static ls_str
+format_text(ls_arena *arena, const char *format, va_list args)
+{
+	va_list again;
+	char *out = NULL;
+	int n;
+
+	va_copy(again, args);
+	n = vsnprintf(NULL, 0, format, again);
+	va_end(again);
+	if (n >= 0)
+		out = ls_arena_alloc(arena, (size_t) n + 1);
+	if (out == NULL)
+		return ls_str_make("", 0);
+	vsnprintf(out, (size_t) n + 1, format, args);
+	return ls_str_make(out, (size_t) n);
+}
+
+static ls_str
+excerpt(ls_str text, ls_query_span span)
+{
+	size_t end = span.end < text.len ? span.end : text.len;
+	size_t start = span.start < end ? span.start : end;
+
+	if (text.len == 0)
+		return LS_STR("");
+	return ls_str_make(text.data + start,
+					   ls_utf8_prefix_chars(text.data + start, end - start, EXCERPT_CHARS));
+}
+
+static void
+fill(ls_query_error *error, ls_arena *arena, ls_str text, ls_query_error_kind kind,
+	 ls_query_span span, const char *hint, const char *message, va_list args)
+{
+	memset(error, 0, sizeof(*error));
+	error->kind = kind;
+	error->span = span;
+	error->position = ls_query_locate(text, span);
+	error->found = ls_arena_strdup(arena, excerpt(text, span));
+	error->message = format_text(arena, message, args);
+	error->hint = LS_STR("");
+	if (hint != NULL)
+		error->hint = ls_arena_strdup(arena, ls_str_make(hint, strlen(hint)));
+}
+
+bool
+ls_query_fail(ls_query_error *error, ls_arena *arena, ls_str text, ls_query_error_kind kind,
+			  ls_query_span span, const char *hint, const char *message, ...)
+{
+	va_list args;
+
+	va_start(args, message);
+	fill(error, arena, text, kind, span, hint, message, args);
+	va_end(args);
+	return false;
+}
+
+bool
+ls_query_fail_at(ls_query_state *state, ls_query_error_kind kind, ls_query_span span,
+				 const char *hint, const char *message, ...)
+{
+	va_list args;
+
+	if (state->failed)
+		return false;
+	state->failed = true;
+	va_start(args, message);
+	fill(state->error, state->arena, state->text, kind, span, hint, message, args);
+	va_end(args);
+	return false;
+}
+
+void
+ls_query_set_hint(ls_query_state *state, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	state->error->hint = format_text(state->arena, format, args);
+	va_end(args);
+}
+
+void
+ls_query_warn(ls_query *query, ls_arena *arena, const char *code, ls_query_span span,
+			  const char *message, ...)
+{
+	ls_query_warning *warning;
+	va_list args;
+
+	/* Finding a position takes time: a bound on their number keeps it linear. */
+	if (query->warnings.n >= LS_QUERY_MAX_WARNINGS)
+		return;
+	warning = ls_new(arena, ls_query_warning);
+	if (warning == NULL)
+		return;
+	warning->code = code;
+	warning->span = span;
+	warning->position = ls_query_locate(query->text, span);
+	va_start(args, message);
+	warning->message = format_text(arena, message, args);
+	va_end(args);
+	ls_query_append(arena, (void ***) &query->warnings.items, &query->warnings.n, warning);
+}
+
+ls_str
+ls_query_slice(const ls_query_state *state, ls_query_span span)
+{
+	return ls_str_make(state->text.data + span.start, span.end - span.start);
+}
+
+ls_str
+ls_query_excerpt(const ls_query_state *state, ls_query_span span)
+{
+	return excerpt(state->text, span);
+}
+
+bool
+ls_query_append(ls_arena *arena, void ***items, uint32_t *n, void *item)
+{
+	if (item == NULL)
+		return false;
+	/* Capacity is 4, then the next power of two. */
+	if (*n == 0 || (*n >= 4 && (*n & (*n - 1)) == 0))
+	{
+		size_t capacity = *n == 0 ? 4 : (size_t) *n * 2;
+		void **grown = ls_arena_grow(arena, *items, *n * sizeof(void *), capacity * sizeof(void *));
+
+		if (grown == NULL)
+			return false;
+		*items = grown;
+	}
+	(*items)[(*n)++] = item;
+	return true;
+}
+
+/* ---- did you mean ---- */
+
+#define MAX_WORD 64
+
+static char
+lower(char c)
+{
+	return c >= 'A' && c <= 'Z' ? (char) (c + 32) : c;
+}
+
+/* Optimal string alignment: insertions, deletions, changes, swaps of neighbours. */
+static int
+edit_distance(ls_str a, ls_str b)
+{
+	uint8_t rows[3][MAX_WORD + 1];
+
+	for (size_t j = 0; j <= b.len; j++)
+		rows[0][j] = (uint8_t) j;
+	for (size_t i = 1; i <= a.len; i++)
+	{
+		uint8_t *row = rows[i % 3];
+		const uint8_t *above = rows[(i + 2) % 3];
+		const uint8_t *above2 = rows[(i + 1) % 3];
+
+		row[0] = (uint8_t) i;
+		for (size_t j = 1; j <= b.len; j++)
+		{
+			bool same = lower(a.data[i - 1]) == lower(b.data[j - 1]);
+			int best = above[j - 1] + !same;
+
+			if (above[j] + 1 < best)
+				best = above[j] + 1;
+			if (row[j - 1] + 1 < best)
+				best = row[j - 1] + 1;
+			if (i > 1 && j > 1 && lower(a.data[i - 1]) == lower(b.data[j - 2]) &&
+				lower(a.data[i - 2]) == lower(b.data[j - 1]) && above2[j - 2] + 1 < best)
+				best = above2[j - 2] + 1;
+			row[j] = (uint8_t) best;
+		}
+	}
+	return rows[a.len % 3][b.len];
+}
+
+int
+ls_query_closest(ls_str word, const ls_str *candidates, uint32_t n)
+{
+	int best = -1;
+	int best_distance = word.len <= 3 ? 2 : 3;
+
+	if (word.len == 0 || word.len > MAX_WORD)
+		return -1;
+	for (uint32_t i = 0; i < n; i++)
+	{
+		ls_str c = candidates[i];
+		int distance;
+
+		if (c.len == 0 || c.len > MAX_WORD)
+			continue;
+		distance = edit_distance(word, c);
+		if (distance < best_distance && (size_t) distance < word.len && (size_t) distance < c.len)
+		{
+			best = (int) i;
+			best_distance = distance;
+		}
+	}
+	return best;
+}
+
+void
+ls_query_hint_closest(ls_query_state *state, ls_str word, const ls_str *candidates, uint32_t n)
+{
+	int i = ls_query_closest(word, candidates, n);
+
+	if (i >= 0)
+		ls_query_set_hint(state, "did you mean %.*s?", (int) candidates[i].len, candidates[i].data);
+}
+
+/* ---- syntax errors ---- */
+
+static bool
+set_expected(ls_query_state *state, const ls_str *expected, uint32_t n)
+{
+	ls_str *copy = ls_arena_alloc(state->arena, n * sizeof(ls_str));
+
+	if (copy == NULL)
+		return false;
+	memcpy(copy, expected, n * sizeof(ls_str));
+	state->error->expected = copy;
+	state->error->n_expected = n;
+	return true;
+}
+
+bool
+ls_query_fail_expected(ls_query_state *state, ls_query_error_kind kind, ls_query_span span,
+					   const ls_str *expected, uint32_t n)
+{
+	ls_buf list;
+
+	if (state->failed)
+		return false;
+	ls_buf_init(&list, state->arena);
+	for (uint32_t i = 0; i < n; i++)
+	{
+		if (i > 0)
+			ls_buf_lit(&list, ", ");
+		ls_buf_str(&list, expected[i]);
+	}
+	ls_query_fail_at(state, kind, span, NULL, "expected %.*s%s", (int) list.len,
+					 list.len > 0 ? list.data : "", span.start == state->text.len ? " at end" : "");
+	set_expected(state, expected, n);
+	return false;
+}
+
+static bool
+has(const char *const *names, int n, const char *name)
+{
+	for (int i = 0; i < n; i++)
+		if (strcmp(names[i], name) == 0)
+			return true;
+	return false;
+}
+
+static uint32_t
+add(ls_str *out, uint32_t n, ls_str item)
+{
+	if (n < MAX_EXPECTED)
+		out[n++] = item;
+	return n;
+}
+
+static uint32_t
+add_all(ls_str *out, uint32_t n, const ls_str *items, uint32_t n_items)
+{
+	for (uint32_t i = 0; i < n_items; i++)
+		n = add(out, n, items[i]);
+	return n;
+}
+
+/* Names of the grammar's tokens to names for people. */
+static uint32_t
+name_expected(ls_query_state *state, const char *const *names, int n, ls_str *out)
+{
+	uint32_t n_out = 0;
+
+	for (int i = 0; i < n; i++)
+	{
+		uint32_t n_items;
+		const ls_str *items;
+
+		if (strcmp(names[i], "a name") == 0)
+		{
+			if (has(names, n, "a name in backticks"))
+				n_out = add(out, n_out, LS_STR("a field name"));
+			else if (has(names, n, "a number"))
+				n_out = add(out, n_out, LS_STR("a word"));
+			else
+			{
+				items = ls_query_aggregate_names(&n_items);
+				n_out = add_all(out, n_out, items, n_items);
+			}
+		}
+		else if (strcmp(names[i], "an option") == 0)
+		{
+			items = ls_query_option_names(state->stage->kind, &n_items);
+			for (uint32_t j = 0; j < n_items; j++)
+			{
+				char *text = ls_arena_alloc(state->arena, items[j].len + 1);
+
+				if (text == NULL)
+					break;
+				memcpy(text, items[j].data, items[j].len);
+				text[items[j].len] = '=';
+				n_out = add(out, n_out, ls_str_make(text, items[j].len + 1));
+			}
+		}
+		else if (strcmp(names[i], "a name in backticks") == 0 && has(names, n, "a name"))
+			continue;
+		else
+			n_out = add(out, n_out, ls_str_make(names[i], strlen(names[i])));
+	}
+	return n_out;
+}
+
+/* What other languages call things. */
+static const struct
+{
+	ls_str word;
+	const char *hint;
+} other_names[] = {
+	{LS_STR("table"), "did you mean fields?"},
+	{LS_STR("project"), "did you mean fields?"},
+	{LS_STR("select"), "did you mean fields?"},
+	{LS_STR("filter"), "did you mean where?"},
+	{LS_STR("search"), "did you mean where?"},
+	{LS_STR("summarize"), "did you mean stats?"},
+	{LS_STR("group"), "did you mean stats ... by?"},
+	{LS_STR("count"), "did you mean stats count?"},
+	{LS_STR("limit"), "did you mean head?"},
+	{LS_STR("take"), "did you mean head?"},
+	{LS_STR("order"), "did you mean sort?"},
+	{LS_STR("extend"), "did you mean eval?"},
+	{LS_STR("parse"), "did you mean rex?"},
+	{LS_STR("uniq"), "did you mean dedup?"},
+	{LS_STR("distinct"), "did you mean dedup?"},
+	{LS_STR("chart"), "did you mean timechart?"},
+	{LS_STR("bin"), "did you mean timechart span=?"},
+	{LS_STR("cluster"), "did you mean patterns?"},
+	{LS_STR("reduce"), "did you mean patterns?"},
+	{LS_STR("=="), "did you mean =?"},
+	{LS_STR("<>"), "did you mean !=?"},
+	{LS_STR("!"), "did you mean NOT?"},
+	{LS_STR("&&"), "did you mean AND?"},
+	{LS_STR("||"), "did you mean OR?"},
+};
+
+/* The position of the innermost ( that is open before token `last`. */
+static const ls_query_token *
+open_parenthesis(const ls_query_state *state, uint32_t last)
+{
+	int depth = 0;
+
+	for (uint32_t i = last; i-- > 0;)
+	{
+		if (state->tokens[i].kind == ')')
+			depth++;
+		else if (state->tokens[i].kind == '(' && depth-- == 0)
+			return &state->tokens[i];
+	}
+	return NULL;
+}
+
+static const ls_str operator_names[] = {
+	LS_STR("AND"), LS_STR("OR"), LS_STR("NOT"), LS_STR("IN"), LS_STR("CONTAINS"), LS_STR("MATCHES"),
+};
+#define N_OPERATOR_NAMES (sizeof(operator_names) / sizeof(operator_names[0]))
+
+static void
+guess(ls_query_state *state, const ls_query_token *token, const char *const *names, int n,
+	  const ls_str *expected, uint32_t n_expected)
+{
+	ls_str word = ls_query_slice(state, token->span);
+	uint32_t index = (uint32_t) (token - state->tokens);
+	int before = index > 0 ? token[-1].kind : 0;
+
+	if (word.len == 0)
+		return;
+	if (token->kind == TOK_BAD_QUOTE)
+	{
+		ls_query_set_hint(state, "texts are written in straight double quotes: \"...\"");
+		return;
+	}
+	if (n == 1 && strcmp(names[0], "a quoted string") == 0 && token->kind != ')')
+	{
+		ls_query_set_hint(state, "write \"%.*s\"", (int) ls_query_excerpt(state, token->span).len,
+						  word.data);
+		return;
+	}
+	if ((token->kind == TOK_BY || token->kind == TOK_AS) && has(names, n, "a name"))
+	{
+		ls_query_set_hint(state, "to use it as a field name write `%.*s`", (int) word.len,
+						  word.data);
+		return;
+	}
+	if (token->kind == '(' && has(names, n, "a word") && index > 0 && before == '=')
+	{
+		ls_query_set_hint(state, "for one of several values write field IN (a, b)");
+		return;
+	}
+	if (state->stage != NULL && state->stage->kind == LS_QUERY_SORT &&
+		(ls_str_eq_nocase(word, LS_STR("desc")) || ls_str_eq_nocase(word, LS_STR("asc"))))
+	{
+		ls_query_set_hint(state,
+						  "write sort -field for descending, sort field for ascending order");
+		return;
+	}
+	if (before == '=' && has(names, n, "a quoted string") && word.data[0] >= 'A' &&
+		word.data[0] <= 'Z')
+	{
+		ls_query_set_hint(state, "write \"%.*s\"", (int) ls_query_excerpt(state, token->span).len,
+						  word.data);
+		return;
+	}
+	for (size_t i = 0; i < N_OPERATOR_NAMES; i++)
+		if (ls_str_eq_nocase(word, operator_names[i]) && has(names, n, operator_names[i].data))
+		{
+			ls_query_set_hint(state, "operators are written in capitals: %s",
+							  operator_names[i].data);
+			return;
+		}
+	if (before == '|' || token->kind == TOK_BAD_OPERATOR)
+		for (size_t i = 0; i < sizeof(other_names) / sizeof(other_names[0]); i++)
+			if (ls_str_eq(word, other_names[i].word))
+			{
+				ls_query_set_hint(state, "%s", other_names[i].hint);
+				return;
+			}
+	if (token->kind == TOK_IDENT || token->kind == TOK_OPTION)
+		ls_query_hint_closest(state, word, expected, n_expected);
+	if (token->kind == TOK_IDENT && state->error->hint.len == 0 && has(names, n, ","))
+		ls_query_set_hint(state, "put a comma before %.*s",
+						  (int) ls_query_excerpt(state, token->span).len, word.data);
+	if (token->kind == TOK_BAD_CHARACTER && word.data[0] == '|')
+		ls_query_set_hint(state, "only a filter can stand here, no stages");
+	else if (token->kind == TOK_BAD_CHARACTER && has(names, n, "a quoted string"))
+		ls_query_set_hint(state, "words with this character need quotes");
+	/* `service in (a, b)`: the mistake is a few words back. */
+	for (uint32_t i = index; state->error->hint.len == 0 && i > 0 && i + 5 > index; i--)
+		for (size_t j = 0; j < N_OPERATOR_NAMES && state->tokens[i].kind == TOK_WORD; j++)
+			if (ls_str_eq_nocase(ls_query_slice(state, state->tokens[i].span), operator_names[j]))
+				ls_query_set_hint(state, "operators are written in capitals: %s",
+								  operator_names[j].data);
+}
+
+void
+ls_query_syntax_error(ls_query_state *state, ls_query_span span, const char *const *names, int n)
+{
+	const ls_query_token *token = &state->tokens[state->next > 0 ? state->next - 1 : 0];
+	ls_str expected[MAX_EXPECTED];
+	uint32_t n_expected;
+	bool at_end;
+
+	if (state->failed)
+		return;
+	if (span.start == state->text.len)
+		token = &state->tokens[state->n_tokens - 1];
+	at_end = token->kind == TOK_END;
+
+	if (token->kind == TOK_OPEN_STRING || token->kind == TOK_OPEN_BACKTICK)
+	{
+		bool string = token->kind == TOK_OPEN_STRING;
+
+		span.end = span.start + 1;
+		ls_query_fail_at(state, LS_QUERY_ERROR_SYNTAX, span,
+						 string ? "close it with \"; inside, write \\\" for a quote"
+								: "close it with `",
+						 "unterminated %s", string ? "string" : "name in backticks");
+		return;
+	}
+
+	if ((at_end || token->kind == '|') && has(names, n, ")"))
+	{
+		const ls_query_token *open = open_parenthesis(state, (uint32_t) (token - state->tokens));
+		ls_str close = LS_STR(")");
+
+		ls_query_fail_expected(state, LS_QUERY_ERROR_SYNTAX, span, &close, 1);
+		if (open != NULL)
+		{
+			ls_query_position p = ls_query_locate(state->text, open->span);
+
+			ls_query_set_hint(state, "the ( at line %u, column %u is not closed", p.line, p.column);
+		}
+		return;
+	}
+
+	n_expected = name_expected(state, names, n, expected);
+	if (n == 1 && n_expected > 0 && strcmp(names[0], "end of query") != 0)
+		ls_query_fail_expected(state, LS_QUERY_ERROR_SYNTAX, span, expected, n_expected);
+	else
+	{
+		ls_str found = ls_query_excerpt(state, span);
+
+		ls_query_fail_at(state, LS_QUERY_ERROR_SYNTAX, span, NULL, "unexpected %.*s",
+						 at_end ? (int) strlen("end of query") : (int) found.len,
+						 at_end ? "end of query" : found.data);
+		set_expected(state, expected, n_expected);
+	}
+	guess(state, token, names, n, expected, n_expected);
+}

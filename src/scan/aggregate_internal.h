@@ -1,0 +1,135 @@
+/*-------------------------------------------------------------------------
+ *
+ * aggregate_internal.h
+ *	  The state of an aggregate of group_parts: measure.c makes it of rows,
+ *	  group_merge.c takes it from one process to another.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef LS_MEASURE_INTERNAL_H
+#define LS_MEASURE_INTERNAL_H
+
+#include "src/scan/group_internal.h"
+
+#define LS_SAMPLES_CHUNK 65536
+
+typedef enum ls_measure_kind
+{
+	MEASURE_COUNT,
+	MEASURE_DC,
+	MEASURE_SUM,
+	MEASURE_AVG,
+	MEASURE_MIN,
+	MEASURE_MAX,
+	MEASURE_FIRST,
+	MEASURE_LAST,
+	MEASURE_PERCENTILE
+} ls_measure_kind;
+
+/* Bytes of a group that others replace again and again, in the same memory while they fit. */
+typedef struct ls_kept
+{
+	ls_str bytes; /* data NULL: none */
+	size_t room;
+} ls_kept;
+
+/* A sum of decimals: units of 10^-scale, and what does not fit into that. */
+typedef struct ls_decimal_sum
+{
+	int128 units;
+	int scale;
+	uint64 n;
+	ls_kept rest; /* a Numeric */
+} ls_decimal_sum;
+
+typedef struct ls_extreme
+{
+	bool has_integer;
+	bool has_double;
+	bool has_text;
+	int64 integer;
+	double number;
+	ls_kept text;
+} ls_extreme;
+
+/* The first or the last row that has a value. */
+typedef struct ls_edge
+{
+	bool set;
+	bool fresh; /* of this block: `value` is still to be read from `row` */
+	ls_time time;
+	uint64 batch;
+	uint32 place;
+	uint32 row;
+	ls_kept value;
+} ls_edge;
+
+/* A value of a group. */
+typedef struct ls_hashed
+{
+	uint64 a;
+	uint32 b;
+	uint32 group; /* whose value it is; 0: free */
+} ls_hashed;
+
+typedef struct ls_samples
+{
+	uint32 n;
+	uint32 group[LS_SAMPLES_CHUNK];
+	double value[LS_SAMPLES_CHUNK];
+	struct ls_samples *next;
+} ls_samples;
+
+struct ls_measure
+{
+	ls_measure_kind kind;
+	int percent;
+	int counter; /* of what is no number; -1: none */
+	ls_str name;
+	ls_arena *arena;
+	MemoryContext context; /* of the set */
+	ls_buf scratch;
+	ls_scan_field field; /* of the part */
+	uint32 capacity;     /* of the arrays below, in groups */
+	uint64 *counts;
+	ls_decimal_sum *sums;
+	ls_extreme *extremes;
+	ls_edge *edges;
+	ls_samples *first;
+	ls_samples *last;
+	Size *starts; /* of the sorted values of each group, when finished */
+	double *values;
+	uint64 numbers;
+	uint64 others;
+
+	/* dc */
+	uint64 key[2];
+	ls_hashed *set;
+	uint64 n_slots;
+	uint64 n_set;
+	ls_entries entries; /* of a dictionary: the group that each was counted for last */
+	ls_hashed pending[LS_PART_BLOCK_ROWS];
+};
+
+/* Makes room for groups below n_groups. */
+extern void ls_measure_reserve(ls_measure *m, uint32 n_groups);
+
+/* Puts the first n of `pending` into the set, and counts those that are new there. */
+extern void ls_measure_insert(ls_measure *m, uint32 n);
+
+extern void ls_measure_keep(ls_measure *m, ls_kept *kept, ls_str bytes);
+
+/* Adds to a sum: units of 10^-scale, or any number. */
+extern void ls_measure_add_units(ls_measure *m, ls_decimal_sum *sum, int64 units, int scale);
+extern void ls_measure_put_aside(ls_measure *m, ls_decimal_sum *sum, Numeric more);
+extern Numeric ls_measure_numeric(int128 units, int scale);
+
+/* `number` NULL: the value is none. */
+extern void ls_measure_add_extreme(ls_measure *m, ls_extreme *x, const ls_scan_value *value,
+								   const ls_num *number);
+extern void ls_measure_add_sample(ls_measure *m, uint32 group, double value);
+
+/* In the order of events, newest first: does a row come before the one of the edge? */
+extern bool ls_measure_before(ls_time time, uint64 batch, uint32 place, const ls_edge *e);
+
+#endif /* LS_MEASURE_INTERNAL_H */

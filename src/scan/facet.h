@@ -1,0 +1,31 @@
+/*-------------------------------------------------------------------------
+ *
+ * facet.h
+ *	  The fields of events with their most frequent values; for overview.c.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef LS_FACET_H
+#define LS_FACET_H
+
+#include "src/scan/part_scan.h"
+
+typedef struct ls_facets ls_facets;
+
+/* Memory is of the arena; out of it: QUERY_MEMORY_LIMIT, here and below. */
+extern ls_facets *ls_facets_make(ls_arena *arena);
+
+/* A part begins. */
+extern void ls_facets_part(ls_facets *facets, ls_scan *scan);
+
+/* Adds the selected rows of a block, `matched` of them (more than 0). */
+extern void ls_facets_block(ls_facets *facets, uint32 block, const uint64_t *selected,
+							uint32 matched);
+
+/*
+ * Appends [{name, builtin, count, complete, top: [[value, count], ...]}, ...], the
+ * most frequent first; false: there are more fields.  The last call.
+ */
+extern bool ls_facets_json(ls_facets *facets, ls_buf *buf);
+
+#endif /* LS_FACET_H */

@@ -1,0 +1,872 @@
+/*-------------------------------------------------------------------------
+ *
+ * group.c
+ *	  group_parts: the events of all parts, grouped by fields and time.
+ *
+ * An aggregate over parts: its state holds the groups of all parts so far, so
+ * nothing but the groups themselves ever becomes a text.  Values become small
+ * numbers first: an entry of a dictionary once for the part, any other value by
+ * a look-up of its JSON text.  Rows are then counted by numbers.  What headers
+ * know (rows, rows of each level, the index, times) is taken from there, and
+ * time stamps are decoded only where a block lies in more than one bucket.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "src/scan/group_internal.h"
+
+#include "catalog/pg_type.h"
+#include "common/pg_prng.h"
+#include "utils/array.h"
+#include "utils/timestamp.h"
+
+PG_FUNCTION_INFO_V1(logsvc_group_add);
+
+#define NO_CODE UINT32_MAX
+
+/* Cells of a table from tuples of small numbers to groups: 4 MB. */
+#define MAX_CELLS (1024 * 1024)
+
+#define FEW_GROUPS 1024
+
+/* Arguments of group_add. */
+enum
+{
+	ARG_STATE,
+	ARG_PART, /* id, header, body, index */
+	ARG_INDEX = ARG_PART + 3,
+	ARG_FILTER,
+	ARG_FROM,
+	ARG_TO,
+	ARG_FIELDS,
+	ARG_STARTS,
+	ARG_MEASURES,
+	ARG_KEPT
+};
+
+void
+ls_group_out_of_memory(void)
+{
+	ls_raise(LS_ERROR_QUERY_MEMORY_LIMIT);
+}
+
+/* ---- tables of keys ---- */
+
+/* Keyed: who sends events must not know which keys collide. */
+static inline uint32
+hash_of(ls_str key)
+{
+	return (uint32) ls_hash_keyed(key.data, key.len, 0);
+}
+
+static void
+grow_slots(ls_key_table *table)
+{
+	uint32 n_slots = table->n_slots == 0 ? 256 : table->n_slots * 2;
+	uint32 *slots = checked(ls_arena_alloc0(table->arena, n_slots * sizeof(uint32)));
+
+	for (uint32 k = 1; k <= table->n; k++)
+	{
+		uint32 at = hash_of(table->keys[k]) & (n_slots - 1);
+
+		while (slots[at] != 0)
+			at = (at + 1) & (n_slots - 1);
+		slots[at] = k;
+	}
+	table->slots = slots;
+	table->n_slots = n_slots;
+}
+
+/* The number of a key; 0: it is not there, and *at where it would be. */
+static uint32
+find_at(const ls_key_table *table, ls_str key, uint32 *at)
+{
+	*at = hash_of(key) & (table->n_slots - 1);
+	while (table->slots[*at] != 0)
+	{
+		if (ls_str_eq(table->keys[table->slots[*at]], key))
+			return table->slots[*at];
+		*at = (*at + 1) & (table->n_slots - 1);
+	}
+	return 0;
+}
+
+uint32
+ls_key_find(const ls_key_table *table, ls_str key)
+{
+	uint32 at;
+
+	return table->n_slots == 0 ? 0 : find_at(table, key, &at);
+}
+
+uint32
+ls_key_intern(ls_key_table *table, ls_str key)
+{
+	uint32 at;
+	uint32 number;
+
+	if (table->n_slots == 0 || table->n >= table->n_slots / 2)
+	{
+		if (table->n_slots > UINT32_MAX / 4)
+			ls_group_out_of_memory();
+		grow_slots(table);
+	}
+	number = find_at(table, key, &at);
+	if (number != 0)
+		return number;
+	if (table->n + 1 >= table->capacity)
+	{
+		uint32 capacity = table->capacity == 0 ? 64 : table->capacity * 2;
+
+		table->keys =
+			checked(ls_arena_grow(table->arena, table->keys, table->capacity * sizeof(ls_str),
+								  capacity * sizeof(ls_str)));
+		table->capacity = capacity;
+	}
+	table->keys[table->n + 1] = ls_arena_strdup(table->arena, key);
+	checked((void *) table->keys[table->n + 1].data);
+	table->slots[at] = ++table->n;
+	return table->n;
+}
+
+/*
+ * Makes room for more columns in a table of `rows` rows of `width` numbers
+ * that keeps what it has; false: it would be too large.
+ */
+static bool
+widen(ls_groups *g, uint32 **cells, uint32 *rows, uint32 *width, uint32 n_rows, uint32 n_columns)
+{
+	uint32 to_width = Max(*width, 8);
+	uint32 to_rows = Max(*rows, 8);
+	uint32 *to;
+
+	while (to_width < n_columns && to_width <= MAX_CELLS)
+		to_width *= 2;
+	while (to_rows < n_rows && to_rows <= MAX_CELLS)
+		to_rows *= 2;
+	if ((uint64) to_width * to_rows > MAX_CELLS)
+		return false;
+	if (*cells != NULL && to_width == *width && to_rows == *rows)
+		return true;
+	to = checked(ls_arena_alloc0(g->arena, (Size) to_width * to_rows * sizeof(uint32)));
+	for (uint32 r = 0; r < *rows; r++)
+		memcpy(to + (Size) r * to_width, *cells + (Size) r * *width, *width * sizeof(uint32));
+	*cells = to;
+	*rows = to_rows;
+	*width = to_width;
+	return true;
+}
+
+/* ---- codes of the rows of a block ---- */
+
+static uint32
+code_of(ls_groups *g, ls_group_key *f, const ls_scan_value *value)
+{
+	/* In stages a null is no value. */
+	if (value->kind == LS_KIND_NULL)
+		return LS_GROUP_MISSING;
+	g->buf.len = 0;
+	ls_scan_value_json(&g->buf, value->kind, value->text, value->integer);
+	if (g->buf.failed)
+		ls_group_out_of_memory();
+	return ls_key_intern(&f->values, ls_str_make(g->buf.data, g->buf.len));
+}
+
+void
+ls_entries_make(ls_entries *entries, ls_scan *scan, const ls_vector *vector, int fill)
+{
+	Size size = ((Size) vector->n_dictionary + 1) * sizeof(uint32);
+
+	entries->numbers = ls_arena_alloc(scan->arena, size);
+	if (entries->numbers == NULL)
+		ls_scan_fail(scan);
+	memset(entries->numbers, fill, size);
+	entries->dictionary = vector->dictionary;
+	entries->n = vector->n_dictionary;
+}
+
+/* A field that is one column with a dictionary, which has been loaded; else NULL. */
+static const ls_vector *
+dictionary_of(ls_groups *g, ls_group_key *f, uint32 block)
+{
+	ls_scan_column *column = f->field.columns;
+
+	if (f->field.source != LS_SOURCE_COLUMNS || f->field.n_columns != 1 || column->nested > 0 ||
+		column->kind == LS_KIND_NULL)
+		return NULL;
+	column->vector = ls_part_vector(g->scan->part, block, column->column);
+	if (column->vector == NULL)
+		ls_scan_fail(g->scan);
+	if (column->vector->form != LS_VECTOR_DICTIONARY && column->vector->form != LS_VECTOR_CONSTANT)
+		return NULL;
+	(void) ls_entries_of(&f->entries, g->scan, column->vector, 0xff);
+	return column->vector;
+}
+
+/* The code of an entry of the dictionary. */
+static inline uint32
+entry_code(ls_groups *g, ls_group_key *f, const ls_vector *vector, uint32 entry)
+{
+	if (entry >= vector->n_dictionary)
+		ls_scan_fail(g->scan);
+	if (f->entries.numbers[entry] == NO_CODE)
+		f->entries.numbers[entry] = code_of(
+			g, f,
+			&(ls_scan_value){.kind = f->field.columns->kind, .text = vector->dictionary[entry]});
+	return f->entries.numbers[entry];
+}
+
+static void
+field_codes(ls_groups *g, ls_group_key *f)
+{
+	const ls_group_rows *rows = &g->rows;
+	const ls_vector *vector;
+	const uint32_t *ranks;
+	ls_scan_value value;
+
+	ls_scan_field_block(&f->field);
+	vector = dictionary_of(g, f, rows->block);
+	f->constant = f->field.source == LS_SOURCE_INDEX ||
+				  (vector != NULL && vector->form == LS_VECTOR_CONSTANT &&
+				   vector->count == ls_part_block_rows(g->scan->part, rows->block)) ||
+				  (f->field.source == LS_SOURCE_COLUMNS && f->field.n_columns == 0);
+	if (f->constant)
+	{
+		f->row_codes[0] = LS_GROUP_MISSING;
+		if (vector != NULL)
+			f->row_codes[0] = entry_code(g, f, vector, 0);
+		else if (ls_scan_field_typed(g->scan, &f->field, rows->block, 0, &value))
+			f->row_codes[0] = code_of(g, f, &value);
+		return;
+	}
+	if (vector == NULL)
+	{
+		for (uint32 i = 0; i < rows->n; i++)
+			f->row_codes[i] =
+				ls_scan_field_typed(g->scan, &f->field, rows->block, rows->rows[i], &value)
+					? code_of(g, f, &value)
+					: LS_GROUP_MISSING;
+		return;
+	}
+	if (vector->form == LS_VECTOR_DICTIONARY && vector->n_dictionary <= 256 &&
+		vector->count == ls_part_block_rows(g->scan->part, rows->block))
+	{
+		/* The usual case, without a branch for each row. */
+		uint32 highest = 0;
+
+		for (uint32 entry = 0; entry < vector->n_dictionary; entry++)
+			(void) entry_code(g, f, vector, entry);
+		for (uint32 i = 0; i < rows->n; i++)
+		{
+			uint32 entry = vector->codes[rows->rows[i]];
+
+			f->row_codes[i] = f->entries.numbers[Min(entry, vector->n_dictionary)];
+			highest = Max(highest, entry);
+		}
+		if (highest >= vector->n_dictionary)
+			ls_scan_fail(g->scan);
+		return;
+	}
+	ranks = ls_part_ranks(g->scan->part, rows->block, f->field.columns->column);
+	if (ranks == NULL)
+		ls_scan_fail(g->scan);
+	for (uint32 i = 0; i < rows->n; i++)
+	{
+		uint32 v = ranks[rows->rows[i]];
+
+		if (v >= vector->count)
+			f->row_codes[i] = LS_GROUP_MISSING;
+		else
+			f->row_codes[i] =
+				entry_code(g, f, vector, vector->form == LS_VECTOR_CONSTANT ? 0 : vector->codes[v]);
+	}
+}
+
+/* ---- groups ---- */
+
+/* The number of a combination of keys. */
+static uint32
+tuple_of(ls_groups *g, const uint32 *codes)
+{
+	uint32 *cell = NULL;
+	uint32 tuple;
+
+	if (g->n_fields == 0)
+		return 1;
+	if (g->n_fields == 1)
+		return codes[0] + 1;
+	if (g->n_fields == 2 && g->cells != NULL && codes[0] < g->n_cells && codes[1] < g->width)
+		cell = &g->cells[(Size) codes[0] * g->width + codes[1]];
+	if (cell != NULL && *cell != 0)
+		return *cell;
+	tuple = ls_key_intern(&g->tuples,
+						  ls_str_make((const char *) codes, sizeof(uint32) * (Size) g->n_fields));
+	if (cell != NULL)
+		*cell = tuple;
+	return tuple;
+}
+
+ls_str
+ls_group_tuple_key(const ls_groups *g, uint32 tuple, int i)
+{
+	uint32 code;
+
+	if (g->n_fields == 1)
+		code = tuple - 1;
+	else
+		memcpy(&code, g->tuples.keys[tuple].data + sizeof(uint32) * (Size) i, sizeof(code));
+	return code == LS_GROUP_MISSING ? ls_str_make(NULL, 0) : g->fields[i].values.keys[code];
+}
+
+static void
+append_kept_key(ls_buf *buf, ls_str key)
+{
+	if (key.data == NULL)
+		key = LS_STR("null");
+	ls_buf_lstr(buf, key);
+}
+
+/* The place of a tuple among those that are kept; behind them: all others. */
+static uint32
+place_of(ls_groups *g, uint32 tuple)
+{
+	if (tuple >= g->place_capacity)
+	{
+		uint32 capacity = Max(tuple + 1, Max(256, g->place_capacity * 2));
+
+		g->place_of = checked(ls_arena_grow(
+			g->arena, g->place_of, g->place_capacity * sizeof(uint32), capacity * sizeof(uint32)));
+		memset(g->place_of + g->place_capacity, 0, (capacity - g->place_capacity) * sizeof(uint32));
+		g->place_capacity = capacity;
+	}
+	if (g->place_of[tuple] == 0)
+	{
+		uint32 place;
+
+		g->buf.len = 0;
+		for (int i = 0; i < g->n_fields; i++)
+			append_kept_key(&g->buf, ls_group_tuple_key(g, tuple, i));
+		if (g->buf.failed)
+			ls_group_out_of_memory();
+		place = ls_key_find(&g->kept, ls_str_make(g->buf.data, g->buf.len));
+		g->place_of[tuple] = place == 0 ? g->n_kept + 1 : place;
+	}
+	return g->place_of[tuple];
+}
+
+static uint32
+pair_of(ls_groups *g, uint32 bucket, uint32 tuple)
+{
+	uint32 pair[2] = {bucket, tuple};
+	uint32 *cell = NULL;
+	uint32 number;
+
+	if (tuple >= g->pair_width || bucket >= g->n_pair_cells)
+		(void) widen(g, &g->pair_cells, &g->n_pair_cells, &g->pair_width, (uint32) g->n_starts + 1,
+					 tuple + 1);
+	if (tuple < g->pair_width && bucket < g->n_pair_cells)
+		cell = &g->pair_cells[(Size) bucket * g->pair_width + tuple];
+	if (cell != NULL && *cell != 0)
+		return *cell;
+	number = ls_key_intern(&g->pairs, ls_str_make((const char *) pair, sizeof(pair)));
+	if (cell != NULL)
+		*cell = number;
+	return number;
+}
+
+static void
+reserve_counts(ls_groups *g, uint32 group)
+{
+	uint32 capacity = Max(group + 1, Max(256, g->counts_capacity * 2));
+
+	if (group < g->counts_capacity)
+		return;
+	g->counts = checked(ls_arena_grow(g->arena, g->counts, g->counts_capacity * sizeof(uint64),
+									  capacity * sizeof(uint64)));
+	memset(g->counts + g->counts_capacity, 0, (capacity - g->counts_capacity) * sizeof(uint64));
+	g->counts_capacity = capacity;
+}
+
+void
+ls_groups_count(ls_groups *g, uint32 group, uint64 rows)
+{
+	reserve_counts(g, group);
+	g->counts[group] += rows;
+}
+
+/* ---- a block ---- */
+
+/* The tuples of the rows into rows.groups; true: all have the first one. */
+static bool
+block_tuples(ls_groups *g)
+{
+	ls_group_rows *rows = &g->rows;
+	uint32 codes[LS_GROUP_MAX_FIELDS] = {0};
+	bool constant = true;
+	uint32 tuple;
+
+	for (int i = 0; i < g->n_fields; i++)
+	{
+		field_codes(g, &g->fields[i]);
+		constant = constant && g->fields[i].constant;
+	}
+	if (g->n_fields == 2)
+		(void) widen(g, &g->cells, &g->n_cells, &g->width, g->fields[0].values.n + 1,
+					 g->fields[1].values.n + 1);
+	if (constant)
+	{
+		for (int i = 0; i < g->n_fields; i++)
+			codes[i] = g->fields[i].row_codes[0];
+		tuple = tuple_of(g, codes);
+		rows->groups[0] = g->has_kept ? place_of(g, tuple) : tuple;
+		return true;
+	}
+	if (g->n_fields == 1 && !g->has_kept)
+	{
+		for (uint32 r = 0; r < rows->n; r++)
+			rows->groups[r] = g->fields[0].row_codes[r] + 1;
+		return false;
+	}
+	for (uint32 r = 0; r < rows->n; r++)
+	{
+		bool same = r > 0;
+
+		for (int i = 0; i < g->n_fields; i++)
+		{
+			uint32 code = g->fields[i].row_codes[g->fields[i].constant ? 0 : r];
+
+			same = same && code == codes[i];
+			codes[i] = code;
+		}
+		if (same)
+		{
+			rows->groups[r] = rows->groups[r - 1];
+			continue;
+		}
+		tuple = tuple_of(g, codes);
+		rows->groups[r] = g->has_kept ? place_of(g, tuple) : tuple;
+	}
+	return false;
+}
+
+/* The buckets and tuples of the rows as groups; true: all have the first one. */
+static bool
+block_pairs(ls_groups *g, bool constant)
+{
+	ls_group_rows *rows = &g->rows;
+	const ls_time *times;
+	ls_time min_time;
+	ls_time max_time;
+	uint32 bucket;
+	uint32 last_tuple = 0;
+	uint32 pair = 0;
+
+	ls_part_block_times(g->scan->part, rows->block, &min_time, &max_time);
+	min_time = Max(min_time, g->scan->from);
+	max_time = Min(max_time, g->scan->to - 1);
+	bucket = ls_bucket_of(g->starts, g->n_starts, min_time, 0);
+	if (bucket == ls_bucket_of(g->starts, g->n_starts, max_time, bucket))
+	{
+		for (uint32 r = 0; r < (constant ? 1 : rows->n); r++)
+			rows->groups[r] = pair_of(g, bucket, rows->groups[r]);
+		return constant;
+	}
+	times = ls_part_timestamps(g->scan->part, rows->block);
+	if (times == NULL)
+		ls_scan_fail(g->scan);
+	for (uint32 r = 0; r < rows->n; r++)
+	{
+		uint32 tuple = constant && r > 0 ? last_tuple : rows->groups[r];
+		uint32 now = ls_bucket_of(g->starts, g->n_starts, times[rows->rows[r]], bucket);
+
+		if (r == 0 || tuple != last_tuple || now != bucket)
+		{
+			pair = pair_of(g, now, tuple);
+			bucket = now;
+			last_tuple = tuple;
+		}
+		rows->groups[r] = pair;
+	}
+	return false;
+}
+
+static uint32
+highest_group(const ls_groups *g)
+{
+	if (g->n_starts > 0)
+		return g->pairs.n;
+	if (g->has_kept)
+		return g->n_kept + 1;
+	if (g->n_fields == 0)
+		return 1;
+	return g->n_fields == 1 ? g->fields[0].values.n + 1 : g->tuples.n;
+}
+
+static void
+list_rows(ls_group_rows *rows, const uint64_t *selected, uint32 matched)
+{
+	rows->n = 0;
+	for (uint32 word = 0; word < LS_SELECTION_WORDS && rows->n < matched; word++)
+	{
+		uint64 left = selected[word];
+
+		if (left == PG_UINT64_MAX)
+		{
+			for (uint32 i = 0; i < 64; i++)
+				rows->rows[rows->n + i] = (uint16) (word * 64 + i);
+			rows->n += 64;
+			continue;
+		}
+		for (; left != 0; left &= left - 1)
+			rows->rows[rows->n++] = (uint16) (word * 64 + (uint32) __builtin_ctzll(left));
+	}
+}
+
+/* Counts the rows of the block by group. */
+static void
+count_rows(ls_groups *g)
+{
+	const ls_group_rows *rows = &g->rows;
+	uint32 n_groups = highest_group(g) + 1;
+	uint32 counts[4][FEW_GROUPS];
+	uint32 r = 0;
+
+	if (n_groups > FEW_GROUPS)
+	{
+		for (; r < rows->n; r++)
+			g->counts[rows->groups[r]]++;
+		return;
+	}
+	/* Four at a time, so that equal groups in a row do not wait for each other. */
+	for (int i = 0; i < 4; i++)
+		memset(counts[i], 0, n_groups * sizeof(uint32));
+	for (; r + 4 <= rows->n; r += 4)
+	{
+		counts[0][rows->groups[r]]++;
+		counts[1][rows->groups[r + 1]]++;
+		counts[2][rows->groups[r + 2]]++;
+		counts[3][rows->groups[r + 3]]++;
+	}
+	for (; r < rows->n; r++)
+		counts[0][rows->groups[r]]++;
+	for (uint32 k = 1; k < n_groups; k++)
+		g->counts[k] += counts[0][k] + counts[1][k] + counts[2][k] + counts[3][k];
+}
+
+static void
+add_block(ls_groups *g, uint32 block)
+{
+	ls_group_rows *rows = &g->rows;
+	uint64_t selected[LS_SELECTION_WORDS];
+	uint32 matched = ls_scan_block(g->scan, block, selected);
+	bool constant;
+
+	if (matched == 0)
+		return;
+	rows->block = block;
+	list_rows(rows, selected, matched);
+	constant = block_tuples(g);
+	if (g->n_starts > 0)
+		constant = block_pairs(g, constant);
+	reserve_counts(g, highest_group(g));
+	if (constant)
+	{
+		g->counts[rows->groups[0]] += matched;
+		for (uint32 r = 1; g->n_measures > 0 && r < rows->n; r++)
+			rows->groups[r] = rows->groups[0];
+	}
+	else
+		count_rows(g);
+	for (int i = 0; i < g->n_measures; i++)
+		ls_measure_add(g->measures[i], g->scan, rows, highest_group(g) + 1);
+}
+
+/* ---- what the header knows ---- */
+
+/* Does each interval that has rows lie in one bucket, and in the range or outside of it? */
+static bool
+intervals_fit(const ls_scan *scan, const ls_time *starts, int n, const ls_part_counts *counts)
+{
+	for (uint32 i = 0; i < counts->n; i++)
+	{
+		ls_time min = counts->min[i];
+		ls_time max = counts->max[i];
+
+		if (max < scan->from || min >= scan->to)
+			continue;
+		if (min < scan->from || max >= scan->to)
+			return false;
+		if (n > 0 && ls_bucket_of(starts, n, max, 0) != ls_bucket_of(starts, n, min, 0))
+			return false;
+	}
+	return true;
+}
+
+bool
+ls_group_counts(ls_scan *scan, const ls_time *starts, int n, ls_part_counts *counts)
+{
+	const ls_part_stats *stats = ls_part_statistics(scan->part);
+
+	counts->n = 1;
+	counts->min[0] = stats->min_time;
+	counts->max[0] = stats->max_time;
+	for (int level = 0; level < LS_LEVELS; level++)
+		counts->rows[level][0] = stats->level_rows[level];
+	if (intervals_fit(scan, starts, n, counts))
+		return true;
+	if (!ls_part_time_counts(scan->part, counts))
+		ls_scan_fail(scan);
+	return counts->n > 0 && intervals_fit(scan, starts, n, counts);
+}
+
+/* Counts the rows of a level (or all) that have one tuple; returns how many are in the range. */
+static uint64
+add_intervals(ls_groups *g, const ls_part_counts *counts, const uint32 *rows, uint32 tuple)
+{
+	uint64 matched = 0;
+
+	for (uint32 i = 0; i < counts->n; i++)
+	{
+		uint32 group = tuple;
+
+		if (rows[i] == 0 || counts->max[i] < g->scan->from || counts->min[i] >= g->scan->to)
+			continue;
+		if (g->n_starts > 0)
+			group = pair_of(g, ls_bucket_of(g->starts, g->n_starts, counts->min[i], 0), tuple);
+		ls_groups_count(g, group, rows[i]);
+		matched += rows[i];
+	}
+	return matched;
+}
+
+/* Counts the rows of the part without looking at them, if its header suffices. */
+static bool
+add_header(ls_groups *g)
+{
+	static const char *const names[] = {"\"trace\"", "\"debug\"", "\"info\"",
+										"\"warn\"",  "\"error\"", "\"fatal\""};
+	const ls_scan *scan = g->scan;
+	int level_field = -1;
+	uint32 codes[LS_GROUP_MAX_FIELDS] = {0};
+	uint64 matched = 0;
+	ls_part_counts counts;
+
+	if (!scan->by_level || g->n_measures > 0)
+		return false;
+	for (int i = 0; i < g->n_fields; i++)
+	{
+		ls_group_key *f = &g->fields[i];
+		bool nowhere = f->field.source == LS_SOURCE_COLUMNS && f->field.n_columns == 0;
+
+		if (f->field.source == LS_SOURCE_INDEX)
+			codes[i] = code_of(g, f, &(ls_scan_value){.kind = LS_KIND_STRING, .text = scan->index});
+		else if (f->field.source == LS_SOURCE_COLUMNS && f->field.named == LS_FIELD_LEVEL &&
+				 level_field < 0)
+			level_field = i;
+		else if (!nowhere)
+			return false;
+	}
+	/* Any other text as level is counted, but not named, by the header. */
+	if (level_field >= 0 && (scan->levels & 1u << LS_LEVEL_OTHER) != 0)
+		return false;
+	if (!ls_group_counts(g->scan, g->starts, g->n_starts, &counts))
+		return false;
+	for (int level = 0; level < LS_LEVELS; level++)
+	{
+		uint32 tuple;
+
+		if ((scan->levels & 1u << level) == 0)
+			continue;
+		if (level_field >= 0)
+			codes[level_field] = level == LS_LEVEL_NONE
+									 ? LS_GROUP_MISSING
+									 : ls_key_intern(&g->fields[level_field].values,
+													 ls_str_of_cstring(names[level]));
+		tuple = tuple_of(g, codes);
+		if (g->has_kept)
+			tuple = place_of(g, tuple);
+		matched += add_intervals(g, &counts, counts.rows[level], tuple);
+	}
+	ls_scan_count(0, matched, 0);
+	if (ls_scan_current != NULL)
+		ls_scan_current->parts++;
+	return true;
+}
+
+/* ---- a part ---- */
+
+ls_groups *
+ls_groups_make(MemoryContext context, ls_arena *arena, const ls_group_request *request)
+{
+	ls_groups *g = MemoryContextAllocZero(context, sizeof(*g));
+
+	if (request->n_fields > LS_GROUP_MAX_FIELDS)
+		ereport(ERROR, errcode(ls_errcode(LS_ERROR_QUERY_SEMANTIC)),
+				errmsg("events can be grouped by at most %d fields", LS_GROUP_MAX_FIELDS));
+	if (request->n_measures > LS_GROUP_MAX_MEASURES)
+		ereport(ERROR, errcode(ls_errcode(LS_ERROR_QUERY_SEMANTIC)),
+				errmsg("at most %d aggregates are possible", LS_GROUP_MAX_MEASURES));
+	g->arena = arena;
+	g->request = *request;
+	ls_buf_init(&g->buf, arena);
+	g->n_fields = request->n_fields;
+	g->fields = checked(ls_new_array(arena, ls_group_key, g->n_fields + 1));
+	for (int i = 0; i < g->n_fields; i++)
+		g->fields[i].values.arena = arena;
+	g->tuples.arena = g->kept.arena = g->pairs.arena = arena;
+	g->starts = request->starts;
+	g->n_starts = request->n_starts;
+	g->n_measures = request->n_measures;
+	g->measures = ls_measures_make(context, arena, request);
+	g->has_kept = request->has_kept;
+	for (int at = 0; g->n_fields > 0 && at + g->n_fields <= request->n_kept; at += g->n_fields)
+	{
+		g->buf.len = 0;
+		for (int i = 0; i < g->n_fields; i++)
+			append_kept_key(&g->buf, request->kept[at + i]);
+		if (g->buf.failed)
+			ls_group_out_of_memory();
+		(void) ls_key_intern(&g->kept, ls_str_make(g->buf.data, g->buf.len));
+	}
+	g->n_kept = g->kept.n;
+	return g;
+}
+
+uint32
+ls_groups_end(const ls_groups *g)
+{
+	return Min(highest_group(g) + 1, g->counts_capacity);
+}
+
+uint64
+ls_groups_keys(const ls_groups *g)
+{
+	uint64 n = g->tuples.n + g->pairs.n;
+
+	for (int i = 0; i < g->n_fields; i++)
+		n += g->fields[i].values.n;
+	for (int i = 0; i < g->n_measures; i++)
+		n += ls_measure_distinct(g->measures[i]);
+	return n;
+}
+
+size_t
+ls_groups_memory(const ls_groups *g)
+{
+	size_t size = ls_arena_used(g->arena);
+
+	for (int i = 0; i < g->n_measures; i++)
+		size += ls_measure_memory(g->measures[i]);
+	return size;
+}
+
+void
+ls_groups_add(ls_groups *g, const ls_scan_part *part)
+{
+	MemoryContext outer;
+	ls_scan_session *session = ls_scan_current;
+	ls_scan_session before = {0};
+	ls_scan scan;
+
+	if (session != NULL)
+		before = *session;
+	ls_scan_begin(&scan, part, g->request.filter, g->request.from, g->request.to);
+	outer = MemoryContextSwitchTo(scan.context);
+	g->scan = &scan;
+	for (int i = 0; i < g->n_fields; i++)
+	{
+		ls_scan_field_parse(scan.arena, g->request.fields[i], &g->fields[i].field);
+		g->fields[i].entries.numbers = NULL;
+		ls_scan_field_resolve(&scan, &g->fields[i].field);
+	}
+	if (!scan.nothing && !add_header(g))
+	{
+		for (int i = 0; i < g->n_measures; i++)
+			ls_measure_part(g->measures[i], &scan);
+		for (uint32 block = 0; block < ls_part_blocks(scan.part); block++)
+		{
+			add_block(g, block);
+			ls_part_release_block(scan.part);
+		}
+	}
+	g->scan = NULL;
+	/* What is kept was found by a first pass over the same rows. */
+	if (session != NULL && g->has_kept)
+	{
+		session->parts = before.parts;
+		session->rows = before.rows;
+		session->matched = before.matched;
+	}
+	MemoryContextSwitchTo(outer);
+	ls_scan_close(&scan);
+}
+
+/* ---- the aggregate ---- */
+
+ls_time *
+ls_group_starts(FunctionCallInfo fcinfo, int argument, ls_arena *arena, int *n)
+{
+	Datum *datums;
+	ls_time *starts;
+
+	*n = 0;
+	if (PG_ARGISNULL(argument))
+		return NULL;
+	deconstruct_array(PG_GETARG_ARRAYTYPE_P(argument), TIMESTAMPTZOID, 8, true, TYPALIGN_DOUBLE,
+					  &datums, NULL, n);
+	starts = checked(ls_new_array(arena, ls_time, *n + 1));
+	for (int i = 0; i < *n; i++)
+		starts[i] = ls_time_of_timestamptz(DatumGetTimestampTz(datums[i]));
+	return starts;
+}
+
+/* What the arguments of the first row ask for holds for all of them. */
+static ls_groups *
+first_row(FunctionCallInfo fcinfo, MemoryContext context)
+{
+	ls_arena *arena = ls_context_arena(context, ls_scan_memory_limit());
+	ls_group_request r = {.filter = ls_str_make(NULL, 0)};
+	const ls_str null = LS_STR("null");
+
+	if (!PG_ARGISNULL(ARG_FILTER))
+	{
+		r.filter = ls_arena_strdup(arena, ls_str_of_text(PG_GETARG_BYTEA_PP(ARG_FILTER)));
+		checked((void *) r.filter.data);
+	}
+	r.from = ls_time_of_timestamptz(PG_GETARG_TIMESTAMPTZ(ARG_FROM));
+	r.to = ls_time_of_timestamptz(PG_GETARG_TIMESTAMPTZ(ARG_TO));
+	r.fields = ls_scan_texts(fcinfo, ARG_FIELDS, arena, null, &r.n_fields);
+	r.measures = ls_scan_texts(fcinfo, ARG_MEASURES, arena, null, &r.n_measures);
+	r.has_kept = !PG_ARGISNULL(ARG_KEPT);
+	r.kept = ls_scan_texts(fcinfo, ARG_KEPT, arena, null, &r.n_kept);
+	r.starts = ls_group_starts(fcinfo, ARG_STARTS, arena, &r.n_starts);
+	r.hash_key[0] = pg_prng_uint64(&pg_global_prng_state);
+	r.hash_key[1] = pg_prng_uint64(&pg_global_prng_state);
+	return ls_groups_make(context, arena, &r);
+}
+
+/*
+ * group_add(state internal, part_id bigint, header bytea, body bytea, index_name
+ * text, filter bytea, from_time timestamptz, to_time timestamptz, fields text[],
+ * starts timestamptz[], measures text[], kept text[]) returns internal
+ */
+Datum
+logsvc_group_add(PG_FUNCTION_ARGS)
+{
+	MemoryContext context;
+	ls_scan_part part;
+	ls_groups *g;
+
+	if (!AggCheckCallContext(fcinfo, &context))
+		elog(ERROR, "group_add is only for an aggregate");
+	for (int i = ARG_PART; i <= ARG_FIELDS; i++)
+	{
+		if (PG_ARGISNULL(i) && i != ARG_INDEX && i != ARG_FILTER)
+			ereport(ERROR, errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+					errmsg("argument %d of group_parts must not be NULL", i));
+	}
+	g = PG_ARGISNULL(ARG_STATE) ? first_row(fcinfo, context)
+								: (ls_groups *) PG_GETARG_POINTER(ARG_STATE);
+	ls_scan_part_read(&part, fcinfo, ARG_PART);
+	ls_groups_take(g, &part);
+	PG_RETURN_POINTER(g);
+}

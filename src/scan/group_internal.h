@@ -1,0 +1,260 @@
+/*-------------------------------------------------------------------------
+ *
+ * group_internal.h
+ *	  What the files of the aggregate group_parts share: group.c (keys, parts),
+ *	  measure.c (values), group_rows.c (the result), group_workers.c (parallel
+ *	  workers), group_merge.c (what they send).  overview.c and facet.c use its
+ *	  tables and buckets.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef LS_GROUP_INTERNAL_H
+#define LS_GROUP_INTERNAL_H
+
+#include "src/scan/part_scan.h"
+
+#define LS_GROUP_MAX_FIELDS 32
+#define LS_GROUP_MAX_MEASURES 64
+
+/* Memory of an aggregate ran out. */
+LS_NORETURN extern void ls_group_out_of_memory(void);
+
+static inline void *
+checked(void *memory)
+{
+	if (memory == NULL)
+		ls_group_out_of_memory();
+	return memory;
+}
+
+/* Distinct keys (bytes) with their numbers, from 1. */
+typedef struct ls_key_table
+{
+	ls_arena *arena;
+	ls_str *keys; /* [1 .. n] */
+	uint32 n;
+	uint32 capacity;
+	uint32 *slots; /* 0: free */
+	uint32 n_slots;
+} ls_key_table;
+
+/* The number of a key; a new one is copied. */
+extern uint32 ls_key_intern(ls_key_table *table, ls_str key);
+
+/* The number of a key; 0: it is not there. */
+extern uint32 ls_key_find(const ls_key_table *table, ls_str key);
+
+/* A timestamptz[] argument as the begins of buckets of time; none when it is NULL. */
+extern ls_time *ls_group_starts(FunctionCallInfo fcinfo, int argument, ls_arena *arena, int *n);
+
+/* The bucket of a time, from 1; `last` is the one of the time before, or 0. */
+static inline uint32
+ls_bucket_of(const ls_time *starts, int n, ls_time time, uint32 last)
+{
+	uint32 low = 1;
+	uint32 high = (uint32) n;
+
+	if (last > 0 && time >= starts[last - 1] && (last == (uint32) n || time < starts[last]))
+		return last;
+	while (low < high)
+	{
+		uint32 middle = low + (high - low + 1) / 2;
+
+		if (starts[middle - 1] <= time)
+			low = middle;
+		else
+			high = middle - 1;
+	}
+	return low;
+}
+
+/*
+ * The counts of a part's header that tell how many rows there are in each bucket
+ * and in the range of the scan; false: none do.
+ */
+extern bool ls_group_counts(ls_scan *scan, const ls_time *starts, int n, ls_part_counts *counts);
+
+/* Numbers of the entries of a dictionary, kept from block to block of a part. */
+typedef struct ls_entries
+{
+	const ls_str *dictionary;
+	uint32 n;
+	uint32 *numbers; /* NULL: of none */
+} ls_entries;
+
+/* Makes them for the dictionary of a vector, and one more, with all bytes `fill`. */
+extern void ls_entries_make(ls_entries *entries, ls_scan *scan, const ls_vector *vector, int fill);
+
+/*
+ * Those of a vector with a dictionary.  The one entry that a block has may be the
+ * first of a longer dictionary, so where it begins does not tell which one it is.
+ */
+static inline uint32 *
+ls_entries_of(ls_entries *entries, ls_scan *scan, const ls_vector *vector, int fill)
+{
+	if (entries->numbers == NULL || entries->dictionary != vector->dictionary ||
+		entries->n != vector->n_dictionary)
+		ls_entries_make(entries, scan, vector, fill);
+	return entries->numbers;
+}
+
+/* What is asked for; the same in parallel workers.  Kept as long as the groups. */
+typedef struct ls_group_request
+{
+	ls_str filter; /* data NULL: all rows */
+	ls_time from;
+	ls_time to;
+	ls_str *fields;
+	int n_fields;
+	ls_time *starts; /* of buckets */
+	int n_starts;
+	ls_str *measures;
+	int n_measures;
+	bool has_kept;
+	ls_str *kept;
+	int n_kept;
+	uint64 hash_key[2]; /* of different values */
+} ls_group_request;
+
+/* The rows of a block that are looked at: their numbers, and their groups. */
+typedef struct ls_group_rows
+{
+	uint32 block;
+	uint32 n;
+	uint16 rows[LS_PART_BLOCK_ROWS];
+	uint32 groups[LS_PART_BLOCK_ROWS];
+} ls_group_rows;
+
+/* ---- measure.c: an aggregate of the values of a field, for each group ---- */
+
+typedef struct ls_measure ls_measure;
+
+/* Reads "kind counter field", such as "sum 0 .ms" or "p95 1 .ms"; raises when it is none. */
+extern ls_measure **ls_measures_make(MemoryContext context, ls_arena *arena,
+									 const ls_group_request *request);
+
+/* A part begins: looks up the field in it. */
+extern void ls_measure_part(ls_measure *measure, ls_scan *scan);
+
+/* Adds the rows of a block; groups are below n_groups. */
+extern void ls_measure_add(ls_measure *measure, ls_scan *scan, const ls_group_rows *rows,
+						   uint32 n_groups);
+
+/* No rows come any more: makes ready for results, and notes what was no number. */
+extern void ls_measure_finish(ls_measure *measure, uint32 n_groups);
+
+/* Appends the result for a group as JSON; false: null. */
+extern bool ls_measure_result(ls_measure *measure, uint32 group, ls_buf *buf);
+
+/* Memory outside of the arena, and the different values in it. */
+extern size_t ls_measure_memory(const ls_measure *measure);
+extern uint64 ls_measure_distinct(const ls_measure *measure);
+
+/* ---- group.c: the groups of all parts so far ---- */
+
+/* A field that is grouped by, and the codes of its values in one block. */
+typedef struct ls_group_key
+{
+	ls_scan_field field;                  /* of the part */
+	ls_key_table values;                  /* of all parts */
+	ls_entries entries;                   /* their codes */
+	bool constant;                        /* all rows have row_codes[0] */
+	uint32 row_codes[LS_PART_BLOCK_ROWS]; /* by place in the list of rows */
+} ls_group_key;
+
+#define LS_GROUP_MISSING 0 /* the code of no value */
+
+typedef struct ls_group_queue ls_group_queue;
+
+typedef struct ls_groups
+{
+	ls_arena *arena;
+	ls_group_request request;
+	ls_scan *scan; /* the part that is added */
+	int n_fields;
+	ls_group_key *fields;
+	ls_buf buf;
+
+	/* Combinations of keys; with one field a code plus 1 is the number. */
+	ls_key_table tuples;
+	uint32 *cells; /* from codes of the first two fields to tuples */
+	uint32 n_cells;
+	uint32 width;
+
+	/* Keys that have groups of their own; all others are one together. */
+	bool has_kept;
+	uint32 n_kept;
+	ls_key_table kept;
+	uint32 *place_of; /* by tuple; 0: not looked up yet */
+	uint32 place_capacity;
+
+	/* Buckets of time; groups are pairs of bucket and tuple then. */
+	int n_starts;
+	ls_time *starts;
+	ls_key_table pairs;
+	uint32 *pair_cells;
+	uint32 n_pair_cells;
+	uint32 pair_width;
+
+	uint64 *counts; /* by group, from 1 */
+	uint32 counts_capacity;
+	int n_measures;
+	ls_measure **measures;
+	ls_group_rows rows;
+	ls_group_queue *queue; /* parts that wait; NULL: none */
+} ls_groups;
+
+/* No groups yet; what the request points to must live as long as the context. */
+extern ls_groups *ls_groups_make(MemoryContext context, ls_arena *arena,
+								 const ls_group_request *request);
+
+/* Adds the rows of a part. */
+extern void ls_groups_add(ls_groups *g, const ls_scan_part *part);
+
+/* Adds rows to the count of a group. */
+extern void ls_groups_count(ls_groups *g, uint32 group, uint64 rows);
+
+/* All groups that have rows are below it. */
+extern uint32 ls_groups_end(const ls_groups *g);
+
+/* The JSON text of key `i` of a tuple; data NULL: missing. */
+extern ls_str ls_group_tuple_key(const ls_groups *g, uint32 tuple, int i);
+
+/* Keys and different values, all of which are looked up when groups are added to others. */
+extern uint64 ls_groups_keys(const ls_groups *g);
+
+/* Bytes that the groups take. */
+extern size_t ls_groups_memory(const ls_groups *g);
+
+
+/* ---- group_workers.c: parts that wait, and parallel workers ---- */
+
+/* Adds a part now, or with others that wait. */
+extern void ls_groups_take(ls_groups *g, const ls_scan_part *part);
+
+/* Adds the parts that wait. */
+extern void ls_groups_drain(ls_groups *g);
+
+/* ---- group_merge.c: groups from one process to another ---- */
+
+/* Sends a message; raises when nobody takes it. */
+typedef void (*ls_group_send)(void *context, ls_str message);
+
+/* The request as bytes, and back; false: it is none. */
+extern void ls_group_request_write(ls_buf *to, const ls_group_request *request);
+extern bool ls_group_request_read(ls_arena *arena, ls_str from, ls_group_request *request);
+
+/* All that the groups are, and the numbers of the session, in messages. */
+extern void ls_groups_send(ls_groups *g, const ls_scan_session *session, ls_group_send send,
+						   void *context);
+
+/* What one worker sends is added to the groups and to the current session. */
+typedef struct ls_group_merge ls_group_merge;
+
+extern ls_group_merge *ls_group_merge_begin(ls_groups *g);
+
+/* Takes a message; true: it was the last one. */
+extern bool ls_group_merge_take(ls_group_merge *merge, ls_str message);
+extern void ls_group_merge_end(ls_group_merge *merge);
+
+#endif /* LS_GROUP_INTERNAL_H */

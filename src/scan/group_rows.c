@@ -1,0 +1,138 @@
+/*-------------------------------------------------------------------------
+ *
+ * group_rows.c
+ *	  The result of group_parts: rows as bytes, because an aggregate gives one
+ *	  value, and back.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "src/scan/group_internal.h"
+
+#include "catalog/pg_type.h"
+#include "funcapi.h"
+#include "miscadmin.h"
+#include "utils/array.h"
+#include "utils/builtins.h"
+#include "utils/tuplestore.h"
+
+PG_FUNCTION_INFO_V1(logsvc_group_finish);
+PG_FUNCTION_INFO_V1(logsvc_group_rows);
+
+/* group_finish(state internal) returns bytea, for group_rows */
+Datum
+logsvc_group_finish(PG_FUNCTION_ARGS)
+{
+	ls_groups *g;
+	uint32 n;
+	ls_buf out;
+	ls_buf value;
+
+	if (PG_ARGISNULL(0))
+		PG_RETURN_NULL();
+	g = (ls_groups *) PG_GETARG_POINTER(0);
+	ls_groups_drain(g);
+	n = ls_groups_end(g);
+	ls_buf_init(&out, g->arena);
+	ls_buf_init(&value, g->arena);
+	ls_buf_u32(&out, (uint32) g->n_fields * !g->has_kept);
+	ls_buf_u32(&out, (uint32) g->n_measures);
+	for (int i = 0; i < g->n_measures; i++)
+		ls_measure_finish(g->measures[i], n);
+	for (uint32 group = 1; group < n; group++)
+	{
+		uint32 pair[2] = {0, group};
+
+		CHECK_FOR_INTERRUPTS();
+		if (g->counts[group] == 0)
+			continue;
+		if (g->n_starts > 0)
+			memcpy(pair, g->pairs.keys[group].data, sizeof(pair));
+		ls_buf_u32(&out, pair[0]);
+		ls_buf_u32(&out, g->has_kept ? pair[1] : 0);
+		ls_buf_u64(&out, g->counts[group]);
+		for (int i = 0; i < g->n_fields && !g->has_kept; i++)
+		{
+			ls_str key = ls_group_tuple_key(g, pair[1], i);
+
+			ls_buf_char(&out, key.data != NULL);
+			if (key.data != NULL)
+				ls_buf_lstr(&out, key);
+		}
+		for (int i = 0; i < g->n_measures; i++)
+		{
+			bool known;
+
+			value.len = 0;
+			known = ls_measure_result(g->measures[i], group, &value);
+			ls_buf_char(&out, known);
+			if (known)
+				ls_buf_lstr(&out, ls_str_make(value.data, value.len));
+		}
+		if (out.failed || value.failed || out.len > MaxAllocSize - VARHDRSZ)
+			ls_group_out_of_memory();
+	}
+	PG_RETURN_BYTEA_P(ls_text_of_str(ls_str_make(out.data, out.len)));
+}
+
+static Datum
+texts_of(ls_reader *r, uint32 n)
+{
+	Datum *texts = palloc(sizeof(Datum) * ((Size) n + 1));
+	bool *missing = palloc(sizeof(bool) * ((Size) n + 1));
+	int dims[1] = {(int) n};
+	int bounds[1] = {1};
+
+	if (n == 0)
+		return PointerGetDatum(construct_empty_array(TEXTOID));
+	for (uint32 i = 0; i < n; i++)
+	{
+		missing[i] = ls_read_u8(r) == 0;
+		if (!missing[i])
+			texts[i] = PointerGetDatum(ls_text_of_str(ls_read_lstr(r)));
+	}
+	return PointerGetDatum(
+		construct_md_array(texts, missing, 1, dims, bounds, TEXTOID, -1, false, TYPALIGN_INT));
+}
+
+/* group_rows(groups bytea) returns table: what group_finish wrote. */
+Datum
+logsvc_group_rows(PG_FUNCTION_ARGS)
+{
+	ReturnSetInfo *out;
+	MemoryContext row;
+	ls_reader r;
+	ls_str bytes;
+	uint32 n_keys;
+	uint32 n_values;
+
+	InitMaterializedSRF(fcinfo, 0);
+	if (PG_ARGISNULL(0))
+		return (Datum) 0;
+	out = (ReturnSetInfo *) fcinfo->resultinfo;
+	bytes = ls_str_of_text(PG_GETARG_BYTEA_PP(0));
+	row = AllocSetContextCreate(CurrentMemoryContext, "row of groups", ALLOCSET_DEFAULT_SIZES);
+	r = ls_reader_make(bytes.data, bytes.len);
+	n_keys = ls_read_u32(&r);
+	n_values = ls_read_u32(&r);
+	if (r.failed || n_keys > LS_GROUP_MAX_FIELDS || n_values > LS_GROUP_MAX_MEASURES)
+		ereport(ERROR, errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("these are no groups"));
+	while (r.pos < r.end)
+	{
+		MemoryContext outer = MemoryContextSwitchTo(row);
+		Datum values[5];
+		bool nulls[5] = {false};
+
+		CHECK_FOR_INTERRUPTS();
+		values[0] = Int32GetDatum((int32) ls_read_u32(&r));
+		values[1] = Int32GetDatum((int32) ls_read_u32(&r));
+		values[3] = Int64GetDatum((int64) ls_read_u64(&r));
+		values[2] = texts_of(&r, n_keys);
+		values[4] = texts_of(&r, n_values);
+		if (r.failed)
+			ereport(ERROR, errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("these are no groups"));
+		MemoryContextSwitchTo(outer);
+		tuplestore_putvalues(out->setResult, out->setDesc, values, nulls);
+		MemoryContextReset(row);
+	}
+	return (Datum) 0;
+}

@@ -1,0 +1,254 @@
+/*-------------------------------------------------------------------------
+ *
+ * overview_parts.c
+ *	  overview_parts: the events of parts over time, and their fields, in one
+ *	  pass.
+ *
+ * An aggregate over parts, as group_parts: what a person sees beside the rows of
+ * a search.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "src/scan/facet.h"
+#include "src/scan/group_internal.h"
+
+#include "catalog/pg_type.h"
+#include "utils/array.h"
+#include "utils/builtins.h"
+
+PG_FUNCTION_INFO_V1(logsvc_overview_add);
+PG_FUNCTION_INFO_V1(logsvc_overview_finish);
+
+/* Arguments of overview_add behind those of ls_scan_open. */
+enum
+{
+	ARG_STATE = 0,
+	ARG_SCAN = 1,
+	ARG_STARTS = 8,
+	ARG_FIELDS
+};
+
+typedef struct overview
+{
+	ls_arena *arena;
+	ls_facets *facets; /* NULL: not asked for */
+	int n_starts;      /* 0: no histogram */
+	ls_time *starts;
+	uint64 *totals; /* by bucket, from 0 */
+	uint64 *errors;
+} overview;
+
+/* ---- the histogram ---- */
+
+/* The rows of the block that are errors. */
+static void
+find_errors(ls_scan *scan, uint32 block, const uint64_t *selected, uint64_t *errors)
+{
+	const ls_vector *vector;
+	const uint32_t *ranks;
+	uint32_t column;
+	ls_str last = {NULL, 0};
+	bool last_is = false;
+
+	memset(errors, 0, sizeof(uint64_t) * LS_SELECTION_WORDS);
+	if ((ls_part_statistics(scan->part)->level_mask &
+		 (1 << LS_LEVEL_ERROR | 1 << LS_LEVEL_FATAL)) == 0 ||
+		ls_part_find(scan->part, LS_FIELD_LEVEL, LS_STR(""), &column, 1) == 0)
+		return;
+	vector = ls_part_vector(scan->part, block, column);
+	ranks = ls_part_ranks(scan->part, block, column);
+	if (vector == NULL || ranks == NULL)
+		ls_scan_fail(scan);
+	LS_FOR_EACH_ROW(row, selected)
+	{
+		uint32 v = ranks[row];
+		ls_str text;
+
+		if (v == UINT32_MAX)
+			continue;
+		if (v >= vector->count ||
+			(vector->form == LS_VECTOR_DICTIONARY && vector->codes[v] >= vector->n_dictionary))
+			ls_scan_fail(scan);
+		text = ls_vector_text(vector, v);
+		/* Entries of a dictionary are told by where they are. */
+		if (text.data != last.data || text.len != last.len)
+		{
+			ls_level level = ls_level_of(text);
+
+			last = text;
+			last_is = level == LS_LEVEL_ERROR || level == LS_LEVEL_FATAL;
+		}
+		if (last_is)
+			errors[row / 64] |= UINT64_C(1) << (row % 64);
+	}
+}
+
+static void
+add_times(overview *o, ls_scan *scan, uint32 block, const uint64_t *selected, uint32 matched)
+{
+	uint64_t errors[LS_SELECTION_WORDS];
+	const ls_time *times;
+	ls_time min_time;
+	ls_time max_time;
+	uint32 bucket;
+
+	find_errors(scan, block, selected, errors);
+	ls_part_block_times(scan->part, block, &min_time, &max_time);
+	bucket = ls_bucket_of(o->starts, o->n_starts, Max(min_time, scan->from), 0);
+	if (bucket == ls_bucket_of(o->starts, o->n_starts, Min(max_time, scan->to - 1), bucket))
+	{
+		o->totals[bucket - 1] += matched;
+		for (uint32 i = 0; i < LS_SELECTION_WORDS; i++)
+			o->errors[bucket - 1] += (uint64) __builtin_popcountll(errors[i]);
+		return;
+	}
+	times = ls_part_timestamps(scan->part, block);
+	if (times == NULL)
+		ls_scan_fail(scan);
+	LS_FOR_EACH_ROW(row, selected)
+	{
+		bucket = ls_bucket_of(o->starts, o->n_starts, times[row], bucket);
+		o->totals[bucket - 1]++;
+		o->errors[bucket - 1] += errors[row / 64] >> (row % 64) & 1;
+	}
+}
+
+/* The histogram of the part from its header, when that suffices. */
+static bool
+add_header(overview *o, ls_scan *scan)
+{
+	uint64 matched = 0;
+	ls_part_counts counts;
+
+	if (o->facets != NULL || o->n_starts == 0 || !scan->by_level ||
+		!ls_group_counts(scan, o->starts, o->n_starts, &counts))
+		return false;
+	for (uint32 i = 0; i < counts.n; i++)
+	{
+		uint32 bucket = ls_bucket_of(o->starts, o->n_starts, counts.min[i], 0) - 1;
+
+		if (counts.max[i] < scan->from || counts.min[i] >= scan->to)
+			continue;
+		for (int level = 0; level < LS_LEVELS; level++)
+		{
+			uint32 rows = (scan->levels & 1u << level) == 0 ? 0 : counts.rows[level][i];
+
+			o->totals[bucket] += rows;
+			if (level == LS_LEVEL_ERROR || level == LS_LEVEL_FATAL)
+				o->errors[bucket] += rows;
+			matched += rows;
+		}
+	}
+	ls_scan_count(0, matched, 0);
+	if (ls_scan_current != NULL)
+		ls_scan_current->parts++;
+	return true;
+}
+
+/* ---- the aggregate ---- */
+
+static overview *
+new_state(FunctionCallInfo fcinfo, MemoryContext context)
+{
+	overview *o = MemoryContextAllocZero(context, sizeof(*o));
+
+	o->arena = ls_context_arena(context, ls_scan_memory_limit());
+	if (PG_GETARG_BOOL(ARG_FIELDS))
+		o->facets = ls_facets_make(o->arena);
+	o->starts = ls_group_starts(fcinfo, ARG_STARTS, o->arena, &o->n_starts);
+	o->totals = ls_new_array(o->arena, uint64, o->n_starts + 1);
+	o->errors = ls_new_array(o->arena, uint64, o->n_starts + 1);
+	if (o->totals == NULL || o->errors == NULL)
+		ls_group_out_of_memory();
+	return o;
+}
+
+/*
+ * overview_add(state internal, part_id bigint, header bytea, body bytea,
+ * index_name text, filter bytea, from_time timestamptz, to_time timestamptz,
+ * starts timestamptz[], fields boolean) returns internal
+ */
+Datum
+logsvc_overview_add(PG_FUNCTION_ARGS)
+{
+	MemoryContext context;
+	MemoryContext outer;
+	overview *o;
+	ls_scan scan;
+
+	if (!AggCheckCallContext(fcinfo, &context))
+		elog(ERROR, "overview_add is only for an aggregate");
+	for (int i = ARG_SCAN; i <= ARG_FIELDS; i++)
+	{
+		if (PG_ARGISNULL(i) && i != ARG_SCAN + 3 && i != ARG_SCAN + 4 && i != ARG_STARTS)
+			ereport(ERROR, errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+					errmsg("argument %d of overview_parts must not be NULL", i));
+	}
+	o = PG_ARGISNULL(ARG_STATE) ? new_state(fcinfo, context)
+								: (overview *) PG_GETARG_POINTER(ARG_STATE);
+	ls_scan_open(&scan, fcinfo, ARG_SCAN);
+	outer = MemoryContextSwitchTo(scan.context);
+	if (!scan.nothing && !add_header(o, &scan))
+	{
+		if (o->facets != NULL)
+			ls_facets_part(o->facets, &scan);
+		for (uint32 block = 0; block < ls_part_blocks(scan.part); block++)
+		{
+			uint64_t selected[LS_SELECTION_WORDS];
+			uint32 matched = ls_scan_block(&scan, block, selected);
+
+			if (matched > 0 && o->n_starts > 0)
+				add_times(o, &scan, block, selected, matched);
+			if (matched > 0 && o->facets != NULL)
+				ls_facets_block(o->facets, block, selected, matched);
+			ls_part_release_block(scan.part);
+		}
+	}
+	MemoryContextSwitchTo(outer);
+	ls_scan_close(&scan);
+	PG_RETURN_POINTER(o);
+}
+
+/* ---- the result ---- */
+
+void
+ls_histogram_json(ls_buf *buf, const ls_time *starts, int n, const uint64 *totals,
+				  const uint64 *errors)
+{
+	char iso[LS_TIME_ISO_LENGTH + 1];
+
+	ls_buf_char(buf, '[');
+	for (int i = 0; i < n; i++)
+	{
+		ls_time_format_iso(starts[i], iso);
+		ls_buf_printf(buf, "%s[\"%s\"," UINT64_FORMAT "," UINT64_FORMAT "]", i > 0 ? "," : "", iso,
+					  totals == NULL ? 0 : totals[i], errors == NULL ? 0 : errors[i]);
+	}
+	ls_buf_char(buf, ']');
+}
+
+/* overview_finish(state internal) returns text[]: buckets, fields, are these all fields? */
+Datum
+logsvc_overview_finish(PG_FUNCTION_ARGS)
+{
+	bool complete = true;
+	overview *o;
+	Datum texts[3];
+	ls_buf buckets;
+	ls_buf fields;
+
+	if (PG_ARGISNULL(0))
+		PG_RETURN_NULL();
+	o = (overview *) PG_GETARG_POINTER(0);
+	ls_buf_init(&buckets, o->arena);
+	ls_buf_init(&fields, o->arena);
+	ls_histogram_json(&buckets, o->starts, o->n_starts, o->totals, o->errors);
+	if (o->facets != NULL)
+		complete = ls_facets_json(o->facets, &fields);
+	if (buckets.failed || fields.failed)
+		ls_group_out_of_memory();
+	texts[0] = PointerGetDatum(ls_text_of_str(ls_str_make(buckets.data, buckets.len)));
+	texts[1] = PointerGetDatum(ls_text_of_str(ls_str_make(fields.data, fields.len)));
+	texts[2] = CStringGetTextDatum(complete ? "true" : "false");
+	PG_RETURN_ARRAYTYPE_P(construct_array(texts, 3, TEXTOID, -1, false, TYPALIGN_INT));
+}

@@ -1,0 +1,486 @@
+/*-------------------------------------------------------------------------
+ *
+ * pick.c
+ *	  Which rows of a part a scan returns.
+ *
+ * Rows are picked by time and id, by what they are sorted by, or as the first
+ * of those with equal values, and only those that are picked become texts.
+ * With a limit a heap keeps the best.  By time, blocks go newest first, and the
+ * session of the search remembers how good the best of the earlier parts were:
+ * a search for the newest thousand opens a few parts of thousands.
+ *
+ * The order is exactly that of the statement around the scan, which puts the
+ * picks of all parts together: what is left out here could not be in its result.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "src/scan/pick.h"
+
+#include <math.h>
+
+#include "miscadmin.h"
+#include "utils/fmgrprotos.h"
+#include "utils/numeric.h"
+
+#include "src/part/match.h"
+
+/* ---- order ---- */
+
+static Datum
+numeric_of(const ls_pick_key *key)
+{
+	if (key->is_integer)
+		return NumericGetDatum(int64_to_numeric(key->integer));
+	return DirectFunctionCall1(float8_numeric, Float8GetDatum(key->number));
+}
+
+/* As numerics compare: doubles count with 15 digits. */
+static int
+compare_numbers(const ls_pick_key *a, const ls_pick_key *b)
+{
+	double difference = a->number - b->number;
+
+	if (a->is_integer && b->is_integer)
+		return a->integer < b->integer ? -1 : a->integer > b->integer;
+	if (fabs(difference) > 1e-13 * (fabs(a->number) + fabs(b->number)))
+		return difference < 0 ? -1 : 1;
+	return DatumGetInt32(DirectFunctionCall2(numeric_cmp, numeric_of(a), numeric_of(b)));
+}
+
+static int
+compare_keys(const ls_picker *p, const ls_pick_key *a, const ls_pick_key *b)
+{
+	for (int i = 0; i < p->n_sort; i++, a++, b++)
+	{
+		int sign = p->sort_descending[i] ? -1 : 1;
+		int order;
+
+		if (a->has_number != b->has_number)
+			return a->has_number ? -1 : 1;
+		order = a->has_number ? compare_numbers(a, b) : 0;
+		if (order != 0)
+			return sign * order;
+		if (a->has_text != b->has_text)
+			return a->has_text ? -1 : 1;
+		order = a->has_text ? ls_str_cmp(a->text, b->text) : 0;
+		if (order != 0)
+			return sign * order;
+	}
+	return 0;
+}
+
+/* <0: a comes before b in the order of the result. */
+static int
+compare(const ls_picker *p, const ls_picked *a, const ls_picked *b)
+{
+	int order =
+		p->n_sort > 0 && a->keys != NULL && b->keys != NULL ? compare_keys(p, a->keys, b->keys) : 0;
+
+	if (order != 0)
+		return order;
+	if (a->time != b->time)
+		order = a->time < b->time ? -1 : 1;
+	else if (a->batch != b->batch)
+		order = a->batch < b->batch ? -1 : 1;
+	else
+		order = a->place < b->place ? -1 : a->place > b->place;
+	return p->descending ? -order : order;
+}
+
+/* ---- the heap ---- */
+
+static void
+sift_down(ls_picker *p, uint32 i)
+{
+	ls_picked row = p->rows[i];
+
+	for (;;)
+	{
+		uint32 child = 2 * i + 1;
+
+		if (child >= p->n)
+			break;
+		if (child + 1 < p->n && compare(p, &p->rows[child], &p->rows[child + 1]) < 0)
+			child++;
+		if (compare(p, &p->rows[child], &row) <= 0)
+			break;
+		p->rows[i] = p->rows[child];
+		i = child;
+	}
+	p->rows[i] = row;
+}
+
+static void
+keep_keys(ls_scan *scan, const ls_picker *p, ls_picked *row)
+{
+	ls_pick_key *keys;
+
+	if (p->n_sort == 0)
+		return;
+	keys = ls_arena_alloc(scan->arena, sizeof(ls_pick_key) * (Size) p->n_sort);
+	if (keys == NULL)
+		ls_scan_fail(scan);
+	for (int i = 0; i < p->n_sort; i++)
+	{
+		keys[i] = row->keys[i];
+		keys[i].text = ls_arena_strdup(scan->arena, keys[i].text);
+		if (keys[i].text.data == NULL)
+			ls_scan_fail(scan);
+	}
+	row->keys = keys;
+}
+
+static void
+reserve(ls_scan *scan, ls_picker *p)
+{
+	uint32 capacity = p->capacity == 0 ? 256 : p->capacity * 2;
+
+	if (p->n < p->capacity)
+		return;
+	p->rows = ls_arena_grow(scan->arena, p->rows, p->capacity * sizeof(ls_picked),
+							capacity * sizeof(ls_picked));
+	if (p->n_distinct > 0)
+		p->hashes = ls_arena_grow(scan->arena, p->hashes, p->capacity * sizeof(uint64),
+								  capacity * sizeof(uint64));
+	if (p->rows == NULL || (p->n_distinct > 0 && p->hashes == NULL))
+		ls_scan_fail(scan);
+	p->capacity = capacity;
+}
+
+static void
+pick(ls_scan *scan, ls_picker *p, ls_picked *row)
+{
+	uint32 i;
+
+	if (p->has_after && compare(p, row, &p->after) <= 0)
+		return;
+	if (p->most > 0 && p->n == p->most)
+	{
+		if (compare(p, row, &p->rows[0]) >= 0)
+			return;
+		keep_keys(scan, p, row);
+		p->rows[0] = *row;
+		sift_down(p, 0);
+		return;
+	}
+	reserve(scan, p);
+	keep_keys(scan, p, row);
+	i = p->n++;
+	p->rows[i] = *row;
+	while (p->most > 0 && i > 0 && compare(p, &p->rows[(i - 1) / 2], row) < 0)
+	{
+		p->rows[i] = p->rows[(i - 1) / 2];
+		i = (i - 1) / 2;
+		p->rows[i] = *row;
+	}
+}
+
+/* ---- the session's best times ---- */
+
+bool
+ls_pick_good_enough(const ls_picker *p, ls_time time)
+{
+	const ls_scan_session *s = ls_scan_current;
+
+	if (p->n_sort > 0 || p->n_distinct > 0)
+		return true;
+	if (p->most > 0 && p->n == p->most &&
+		(p->descending ? time < p->rows[0].time : time > p->rows[0].time))
+		return false;
+	if (s == NULL || s->newest == 0 || s->n_times < s->newest)
+		return true;
+	return p->descending ? time >= s->times[0] : time <= s->times[0];
+}
+
+static bool
+worse(const ls_scan_session *s, int64 a, int64 b)
+{
+	return s->descending ? a < b : a > b;
+}
+
+void
+ls_pick_note_time(ls_time time)
+{
+	ls_scan_session *s = ls_scan_current;
+	int i;
+
+	if (s == NULL || s->newest == 0)
+		return;
+	if (s->times == NULL)
+		s->times = MemoryContextAlloc(s->context, sizeof(int64) * (Size) s->newest);
+	if (s->n_times < s->newest)
+	{
+		i = s->n_times++;
+		while (i > 0 && worse(s, time, s->times[(i - 1) / 2]))
+		{
+			s->times[i] = s->times[(i - 1) / 2];
+			i = (i - 1) / 2;
+		}
+		s->times[i] = time;
+		return;
+	}
+	if (!worse(s, s->times[0], time))
+		return;
+	for (i = 0;;)
+	{
+		int child = 2 * i + 1;
+
+		if (child >= s->n_times)
+			break;
+		if (child + 1 < s->n_times && worse(s, s->times[child + 1], s->times[child]))
+			child++;
+		if (!worse(s, s->times[child], time))
+			break;
+		s->times[i] = s->times[child];
+		i = child;
+	}
+	s->times[i] = time;
+}
+
+/* ---- a row by what it is sorted by ---- */
+
+static void
+sort_key(ls_scan *scan, ls_scan_field *field, uint32 block, uint32 row, ls_time time,
+		 ls_buf *scratch, ls_pick_key *key)
+{
+	ls_scan_value value;
+	ls_num number;
+	size_t begin = scratch->len;
+
+	memset(key, 0, sizeof(*key));
+	key->text = LS_STR("");
+	if (field->source == LS_SOURCE_TIMESTAMP)
+	{
+		key->has_number = key->is_integer = true;
+		key->integer = time;
+		return;
+	}
+	if (!ls_scan_field_typed(scan, field, block, row, &value) || value.kind == LS_KIND_NULL)
+		return;
+	key->has_text = true;
+	if (value.kind == LS_KIND_INTEGER)
+	{
+		key->has_number = key->is_integer = true;
+		key->integer = value.integer;
+		key->number = (double) value.integer;
+	}
+	else if ((value.kind == LS_KIND_STRING || value.kind == LS_KIND_NUMBER) &&
+			 ls_num_parse(value.text, &number) && isfinite(number.d))
+	{
+		key->has_number = true;
+		key->is_integer = number.is_int;
+		key->integer = number.is_int ? number.i : 0;
+		key->number = number.d;
+	}
+	if (value.kind == LS_KIND_STRING)
+		ls_buf_str(scratch, value.text);
+	else
+		ls_scan_value_json(scratch, value.kind, value.text, value.integer);
+	if (scratch->failed)
+		ls_scan_fail(scan);
+	key->text = ls_str_make(scratch->data + begin, scratch->len - begin);
+}
+
+static void
+sort_keys(ls_scan *scan, ls_picker *p, ls_buf *scratch, ls_picked *row)
+{
+	scratch->len = 0;
+	/* No key's text may move when the next one is appended. */
+	for (int i = 0; i < p->n_sort; i++)
+	{
+		const char *before = scratch->data;
+
+		sort_key(scan, &p->sort[i], row->block, row->row, row->time, scratch, &row->keys[i]);
+		for (int k = 0; k < i && before != scratch->data; k++)
+		{
+			if (row->keys[k].text.len > 0)
+				row->keys[k].text.data = scratch->data + (row->keys[k].text.data - before);
+		}
+	}
+}
+
+/* ---- the first row of each combination ---- */
+
+static void
+grow_slots(ls_scan *scan, ls_picker *p)
+{
+	uint32 n_slots = p->n_slots == 0 ? 1024 : p->n_slots * 2;
+	uint32 *slots = ls_arena_alloc0(scan->arena, n_slots * sizeof(uint32));
+
+	if (slots == NULL)
+		ls_scan_fail(scan);
+	for (uint32 i = 0; i < p->n; i++)
+	{
+		uint32 at = (uint32) p->hashes[i] & (n_slots - 1);
+
+		if (p->hashes[i] == 0)
+			continue;
+		while (slots[at] != 0)
+			at = (at + 1) & (n_slots - 1);
+		slots[at] = i + 1;
+	}
+	p->slots = slots;
+	p->n_slots = n_slots;
+}
+
+/* The values as one text in row->keys; false: one is missing. */
+static bool
+distinct_values(ls_scan *scan, ls_picker *p, ls_buf *scratch, const ls_picked *row)
+{
+	scratch->len = 0;
+	for (int i = 0; i < p->n_distinct; i++)
+	{
+		ls_scan_value value;
+
+		if (!ls_scan_field_typed(scan, &p->distinct[i], row->block, row->row, &value) ||
+			value.kind == LS_KIND_NULL)
+			return false;
+		ls_scan_value_json(scratch, value.kind, value.text, value.integer);
+		ls_buf_char(scratch, '\0'); /* in no JSON text */
+	}
+	if (scratch->failed)
+		ls_scan_fail(scan);
+	return true;
+}
+
+static void
+pick_distinct(ls_scan *scan, ls_picker *p, ls_buf *scratch, ls_picked *row)
+{
+	ls_pick_key key = {0};
+	uint64 hash;
+	uint32 at;
+
+	if (!distinct_values(scan, p, scratch, row))
+	{
+		if (!p->keep_empty)
+			return;
+		reserve(scan, p);
+		p->hashes[p->n] = 0;
+		p->rows[p->n++] = *row;
+		return;
+	}
+	key.text = ls_str_make(scratch->data, scratch->len);
+	/* Who sends events must not know which values collide. */
+	hash = ls_hash_keyed(key.text.data, key.text.len, 0);
+	hash += hash == 0;
+	if (p->n >= p->n_slots / 2)
+		grow_slots(scan, p);
+	at = (uint32) hash & (p->n_slots - 1);
+	for (; p->slots[at] != 0; at = (at + 1) & (p->n_slots - 1))
+	{
+		ls_picked *old = &p->rows[p->slots[at] - 1];
+		ls_pick_key *kept = old->keys;
+
+		if (p->hashes[p->slots[at] - 1] != hash || !ls_str_eq(kept->text, key.text))
+			continue;
+		if (compare(p, row, old) < 0)
+		{
+			*old = *row;
+			old->keys = kept;
+		}
+		return;
+	}
+	reserve(scan, p);
+	key.text = ls_arena_strdup(scan->arena, key.text);
+	row->keys = ls_new(scan->arena, ls_pick_key);
+	if (row->keys == NULL || key.text.data == NULL)
+		ls_scan_fail(scan);
+	*row->keys = key;
+	p->hashes[p->n] = hash;
+	p->slots[at] = p->n + 1;
+	p->rows[p->n++] = *row;
+}
+
+/* ---- blocks ---- */
+
+typedef struct block_order
+{
+	uint32 block;
+	ls_time best;
+} block_order;
+
+static int
+by_best(const void *a, const void *b, void *descending)
+{
+	const block_order *x = a;
+	const block_order *y = b;
+	int order = x->best < y->best ? -1 : x->best > y->best;
+
+	return *(bool *) descending ? -order : order;
+}
+
+static void
+pick_block(ls_scan *scan, ls_picker *p, uint32 block, ls_buf *scratch, ls_pick_key *keys)
+{
+	uint64_t selected[LS_SELECTION_WORDS];
+	const ls_time *times;
+	const uint64_t *batches = NULL;
+	const uint32_t *places = NULL;
+
+	if (ls_scan_block(scan, block, selected) == 0)
+		return;
+	times = ls_part_timestamps(scan->part, block);
+	if (times == NULL)
+		ls_scan_fail(scan);
+	for (int i = 0; i < p->n_sort; i++)
+		ls_scan_field_block(&p->sort[i]);
+	for (int i = 0; i < p->n_distinct; i++)
+		ls_scan_field_block(&p->distinct[i]);
+	LS_FOR_EACH_ROW(row, selected)
+	{
+		ls_picked candidate = {.time = times[row], .block = block, .row = row, .keys = keys};
+
+		if (!ls_pick_good_enough(p, candidate.time))
+			continue;
+		if (p->n_sort > 0)
+		{
+			sort_keys(scan, p, scratch, &candidate);
+			if (p->most > 0 && p->n == p->most && compare_keys(p, keys, p->rows[0].keys) > 0)
+				continue;
+		}
+		if (batches == NULL)
+		{
+			batches = ls_part_batches(scan->part, block);
+			places = batches == NULL ? NULL : ls_part_places(scan->part, block);
+			if (places == NULL)
+				ls_scan_fail(scan);
+		}
+		candidate.batch = batches[row];
+		candidate.place = places[row];
+		if (p->n_distinct > 0)
+			pick_distinct(scan, p, scratch, &candidate);
+		else
+			pick(scan, p, &candidate);
+	}
+}
+
+void
+ls_pick_rows(ls_scan *scan, ls_picker *p)
+{
+	uint32 n = ls_part_blocks(scan->part);
+	block_order *order = ls_arena_alloc0(scan->arena, (n + 1) * sizeof(block_order));
+	ls_pick_key *keys = ls_new_array(scan->arena, ls_pick_key, p->n_sort + 1);
+	ls_buf scratch;
+
+	if (order == NULL || keys == NULL)
+		ls_scan_fail(scan);
+	ls_buf_init(&scratch, scan->arena);
+	for (int i = 0; i < p->n_sort; i++)
+		ls_scan_field_resolve(scan, &p->sort[i]);
+	for (int i = 0; i < p->n_distinct; i++)
+		ls_scan_field_resolve(scan, &p->distinct[i]);
+	for (uint32 block = 0; block < n; block++)
+	{
+		ls_time min_time;
+		ls_time max_time;
+
+		ls_part_block_times(scan->part, block, &min_time, &max_time);
+		order[block] = (block_order){block, p->descending ? max_time : min_time};
+	}
+	qsort_arg(order, n, sizeof(block_order), by_best, &p->descending);
+	for (uint32 i = 0; i < n && ls_pick_good_enough(p, order[i].best); i++)
+	{
+		pick_block(scan, p, order[i].block, &scratch, keys);
+		ls_part_release_if(scan->part, LS_SCAN_KEPT_BLOCKS);
+	}
+}

@@ -1,0 +1,286 @@
+/*-------------------------------------------------------------------------
+ *
+ * scan.c
+ *	  part_scan: the rows of one part that a search wants; part_events.
+ *
+ * Rows are picked first (pick.c), and only those that are picked become texts.
+ * Where a search chooses among them once more, they come without their events,
+ * with a number by which part_events finds these afterwards.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "src/scan/pick.h"
+
+#include "catalog/pg_type.h"
+#include "funcapi.h"
+#include "miscadmin.h"
+#include "utils/array.h"
+#include "utils/builtins.h"
+#include "utils/memutils.h"
+#include "utils/timestamp.h"
+#include "utils/tuplestore.h"
+
+PG_FUNCTION_INFO_V1(logsvc_part_scan);
+PG_FUNCTION_INFO_V1(logsvc_part_events);
+
+/* ---- output ---- */
+
+static int
+by_place(const void *a, const void *b)
+{
+	const ls_picked *x = a;
+	const ls_picked *y = b;
+
+	if (x->block != y->block)
+		return x->block < y->block ? -1 : 1;
+	return x->row < y->row ? -1 : x->row > y->row;
+}
+
+typedef struct output
+{
+	ReturnSetInfo *to;
+	ls_scan_field *fields;
+	int n_fields;
+	bool want_event;
+	ls_projection projection;
+	ls_arena *scratch;
+	MemoryContext context; /* of the datums of one row */
+} output;
+
+static Datum
+event_text(ls_scan *scan, output *out, uint32 block, uint32 row, uint64 *bytes)
+{
+	ls_event event;
+	ls_buf buf;
+
+	ls_buf_init(&buf, out->scratch);
+	if (!ls_part_row(scan->part, block, row, out->scratch, &event))
+		ls_scan_fail(scan);
+	ls_event_json(&buf, scan, &event, block, row, &out->projection);
+	if (buf.failed)
+		ls_raise(LS_ERROR_QUERY_MEMORY_LIMIT);
+	*bytes += buf.len;
+	return PointerGetDatum(ls_text_of_str(ls_str_make(buf.data, buf.len)));
+}
+
+static void
+put_row(ls_scan *scan, output *out, const ls_picked *row)
+{
+	Datum values[6];
+	bool nulls[6] = {false};
+	uint64 bytes = 0;
+	ls_buf buf;
+
+	values[0] = TimestampTzGetDatum(ls_timestamptz_of_time(row->time));
+	values[1] = Int64GetDatum((int64) row->batch);
+	values[2] = Int32GetDatum((int32) row->place);
+	nulls[3] = out->fields == NULL;
+	nulls[4] = !out->want_event;
+	values[5] = Int32GetDatum((int32) (row->block * LS_PART_BLOCK_ROWS + row->row));
+	if (out->fields != NULL)
+	{
+		Datum *texts = palloc(sizeof(Datum) * (Size) (out->n_fields + 1));
+		bool *missing = palloc(sizeof(bool) * (Size) (out->n_fields + 1));
+		int dims[1] = {out->n_fields};
+		int bounds[1] = {1};
+
+		for (int i = 0; i < out->n_fields; i++)
+		{
+			ls_buf_init(&buf, out->scratch);
+			missing[i] = !ls_scan_field_value(scan, &out->fields[i], row->block, row->row, &buf);
+			if (buf.failed)
+				ls_raise(LS_ERROR_QUERY_MEMORY_LIMIT);
+			if (!missing[i])
+				texts[i] = PointerGetDatum(ls_text_of_str(ls_str_make(buf.data, buf.len)));
+			bytes += buf.len;
+		}
+		values[3] = PointerGetDatum(
+			construct_md_array(texts, missing, 1, dims, bounds, TEXTOID, -1, false, TYPALIGN_INT));
+	}
+	if (out->want_event)
+		values[4] = event_text(scan, out, row->block, row->row, &bytes);
+	tuplestore_putvalues(out->to->setResult, out->to->setDesc, values, nulls);
+	ls_scan_count(0, 0, bytes);
+}
+
+static void
+begin_output(ls_scan *scan, output *out)
+{
+	out->scratch = ls_context_arena(scan->context, 512 * 1024 * 1024);
+	out->context = AllocSetContextCreate(scan->context, "row of a scan", ALLOCSET_DEFAULT_SIZES);
+	for (int i = 0; i < out->projection.n_shown; i++)
+		ls_scan_field_resolve(scan, &out->projection.shown[i]);
+}
+
+static void
+put_rows(ls_scan *scan, output *out, ls_picker *p)
+{
+	begin_output(scan, out);
+	for (int i = 0; i < out->n_fields; i++)
+		ls_scan_field_resolve(scan, &out->fields[i]);
+	if (p->n > 1)
+		qsort(p->rows, p->n, sizeof(ls_picked), by_place);
+	for (uint32 i = 0; i < p->n; i++)
+	{
+		MemoryContext outer;
+
+		if (i > 0 && p->rows[i].block != p->rows[i - 1].block)
+		{
+			ls_part_release_if(scan->part, LS_SCAN_KEPT_BLOCKS);
+			CHECK_FOR_INTERRUPTS();
+		}
+		outer = MemoryContextSwitchTo(out->context);
+		put_row(scan, out, &p->rows[i]);
+		MemoryContextSwitchTo(outer);
+		MemoryContextReset(out->context);
+		ls_arena_reset(out->scratch);
+		if (p->n_sort == 0 && p->n_distinct == 0)
+			ls_pick_note_time(p->rows[i].time);
+	}
+}
+
+/* A boolean[] that goes with a list of fields. */
+static bool *
+flag_list(FunctionCallInfo fcinfo, int argument, ls_arena *arena, int n)
+{
+	bool *flags = ls_new_array(arena, bool, n + 1);
+	Datum *datums;
+	bool *nulls;
+	int n_flags = 0;
+
+	if (flags == NULL)
+		ls_raise(LS_ERROR_QUERY_MEMORY_LIMIT);
+	if (!PG_ARGISNULL(argument))
+		deconstruct_array(PG_GETARG_ARRAYTYPE_P(argument), BOOLOID, 1, true, TYPALIGN_CHAR, &datums,
+						  &nulls, &n_flags);
+	for (int i = 0; i < Min(n, n_flags); i++)
+		flags[i] = !nulls[i] && DatumGetBool(datums[i]);
+	return flags;
+}
+
+/*
+ * part_scan(part_id bigint, header bytea, body bytea, index_name text, filter
+ * bytea, from_time timestamptz, to_time timestamptz, fields text[], want_event
+ * boolean, most integer, descending boolean, after_time timestamptz,
+ * after_batch bigint, after_place integer, shown text[], hidden text[], sort
+ * text[], sort_descending boolean[], distinct_by text[], keep_empty boolean)
+ */
+Datum
+logsvc_part_scan(PG_FUNCTION_ARGS)
+{
+	ls_picker p = {0};
+	output out = {0};
+	ls_scan scan;
+
+	for (int i = 0; i < 11; i++)
+	{
+		if (PG_ARGISNULL(i) && i != 3 && i != 4 && i != 7 && i != 9)
+			ereport(ERROR, errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+					errmsg("argument %d of part_scan must not be NULL", i + 1));
+	}
+	InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
+	out.to = (ReturnSetInfo *) fcinfo->resultinfo;
+	out.want_event = PG_GETARG_BOOL(8);
+	p.most = PG_ARGISNULL(9) ? 0 : (uint32) Max(PG_GETARG_INT32(9), 1);
+	p.descending = PG_GETARG_BOOL(10);
+	if (!PG_ARGISNULL(11))
+	{
+		p.has_after = true;
+		p.after.time = ls_time_of_timestamptz(PG_GETARG_TIMESTAMPTZ(11));
+		p.after.batch = PG_ARGISNULL(12) ? 0 : (uint64) PG_GETARG_INT64(12);
+		p.after.place = PG_ARGISNULL(13) ? 0 : (uint32) PG_GETARG_INT32(13);
+	}
+
+	ls_scan_open(&scan, fcinfo, 0);
+	p.sort = ls_scan_field_list(fcinfo, 16, scan.arena, &p.n_sort);
+	p.sort_descending = flag_list(fcinfo, 17, scan.arena, p.n_sort);
+	p.distinct = ls_scan_field_list(fcinfo, 18, scan.arena, &p.n_distinct);
+	p.keep_empty = !PG_ARGISNULL(19) && PG_GETARG_BOOL(19);
+	if (p.n_distinct > 0 && (p.n_sort > 0 || p.most > 0))
+		ereport(ERROR, errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				errmsg("distinct_by is possible without sort and most only"));
+	if (ls_pick_good_enough(&p, p.descending ? ls_part_statistics(scan.part)->max_time
+											 : ls_part_statistics(scan.part)->min_time))
+	{
+		ls_pick_rows(&scan, &p);
+		if (p.n > 0)
+		{
+			out.fields = ls_scan_field_list(fcinfo, 7, scan.arena, &out.n_fields);
+			out.projection.shown =
+				ls_scan_field_list(fcinfo, 14, scan.arena, &out.projection.n_shown);
+			out.projection.hidden =
+				ls_scan_field_list(fcinfo, 15, scan.arena, &out.projection.n_hidden);
+			put_rows(&scan, &out, &p);
+		}
+	}
+	ls_scan_close(&scan);
+	return (Datum) 0;
+}
+
+static int
+by_number(const void *a, const void *b)
+{
+	int32 x = DatumGetInt32(*(const Datum *) a);
+	int32 y = DatumGetInt32(*(const Datum *) b);
+
+	return x < y ? -1 : x > y;
+}
+
+/*
+ * part_events(part_id bigint, header bytea, body bytea, index_name text, rows
+ * integer[], shown text[], hidden text[]) returns table: the events of rows by
+ * the numbers that part_scan gave them.
+ */
+Datum
+logsvc_part_events(PG_FUNCTION_ARGS)
+{
+	output out = {0};
+	ls_scan scan;
+	Datum *rows;
+	int n;
+	uint32 before = 0;
+
+	for (int i = 0; i < 5; i++)
+	{
+		if (PG_ARGISNULL(i) && i != 3)
+			ereport(ERROR, errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+					errmsg("argument %d of part_events must not be NULL", i + 1));
+	}
+	InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
+	out.to = (ReturnSetInfo *) fcinfo->resultinfo;
+	ls_scan_open_part(&scan, fcinfo, 0);
+	out.projection.shown = ls_scan_field_list(fcinfo, 5, scan.arena, &out.projection.n_shown);
+	out.projection.hidden = ls_scan_field_list(fcinfo, 6, scan.arena, &out.projection.n_hidden);
+	begin_output(&scan, &out);
+	deconstruct_array(PG_GETARG_ARRAYTYPE_P(4), INT4OID, 4, true, TYPALIGN_INT, &rows, NULL, &n);
+	qsort(rows, (size_t) n, sizeof(Datum), by_number);
+	for (int i = 0; i < n; i++)
+	{
+		uint32 number = (uint32) DatumGetInt32(rows[i]);
+		uint32 block = number / LS_PART_BLOCK_ROWS;
+		MemoryContext outer = MemoryContextSwitchTo(out.context);
+		Datum values[2];
+		bool nulls[2] = {false};
+		uint64 bytes = 0;
+
+		if (block >= ls_part_blocks(scan.part) ||
+			number % LS_PART_BLOCK_ROWS >= ls_part_block_rows(scan.part, block))
+			ereport(ERROR, errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+					errmsg("the part has no row %u", number));
+		if (block != before)
+		{
+			ls_part_release_block(scan.part);
+			CHECK_FOR_INTERRUPTS();
+		}
+		before = block;
+		values[0] = rows[i];
+		values[1] = event_text(&scan, &out, block, number % LS_PART_BLOCK_ROWS, &bytes);
+		tuplestore_putvalues(out.to->setResult, out.to->setDesc, values, nulls);
+		ls_scan_count(0, 0, bytes);
+		MemoryContextSwitchTo(outer);
+		MemoryContextReset(out.context);
+		ls_arena_reset(out.scratch);
+	}
+	ls_scan_close(&scan);
+	return (Datum) 0;
+}

@@ -1,0 +1,712 @@
+/*-------------------------------------------------------------------------
+ *
+ * gateway_worker.c
+ *	  Hosts the HTTP engine and hands its requests to the worker pools.
+ *
+ * One loop: after any wake-up every engine gets its turn (the wait event set
+ * reports only the latch when the latch is set, so events tell nothing).
+ *
+ * Each pool has a bounded queue of requests, which the owners of organizations take
+ * in turns (fair.c).  A worker of the executor pool holds one request at a time, and none has
+ * all executors; acceptors and evaluators take many.  What an acceptor works on first
+ * in, first out is bounded by what it costs.  When a worker goes away, its requests, and only
+ * those, get 503.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "src/workers/dispatch.h"
+
+#include <signal.h>
+#include <sys/stat.h>
+
+#include "miscadmin.h"
+#include "pgstat.h"
+#include "postmaster/interrupt.h"
+#include "storage/ipc.h"
+#include "utils/memutils.h"
+
+#include "src/access/access.h"
+
+/* Requests that may wait for a worker of one pool, and those of one group among them. */
+#define POOL_QUEUE_LIMIT 1024
+#define GROUP_QUEUE_LIMIT (POOL_QUEUE_LIMIT / 4 * 3)
+
+/* Requests wait so long for a pool that has no worker, then get 503 (ms). */
+#define NO_WORKER_PATIENCE 2000
+
+/* How long a request sleeps that is to be taken up later (ms). */
+#define SLEEP_TIME 1000
+
+/* How long requests in flight may take when the gateway is to stop (ms). */
+#define DRAIN_TIME 2000
+
+static pool *
+pool_of(gateway_state *state, ls_pool which)
+{
+	switch (which)
+	{
+		case LS_POOL_ACCEPTOR:
+			return &state->pools[0];
+		case LS_POOL_EXECUTOR:
+			return &state->pools[1];
+		default:
+			return &state->pools[2];
+	}
+}
+
+static void
+make_pools(gateway_state *state)
+{
+	static const ls_worker_kind kinds[] = {LS_WORKER_ACCEPTOR, LS_WORKER_EXECUTOR,
+										   LS_WORKER_EVALUATOR};
+	static const int holds[] = {ACCEPTOR_HOLDS, EXECUTOR_HOLDS, EVALUATOR_HOLDS};
+
+	for (int i = 0; i < 3; i++)
+	{
+		pool *p = &state->pools[i];
+
+		p->kind = kinds[i];
+		p->holds = holds[i];
+		dlist_init(&p->queue);
+		for (int w = 0; w < LS_MAX_POOL; w++)
+		{
+			p->workers[w].slot = ls_slot_get(kinds[i], w);
+			dlist_init(&p->workers[w].tasks);
+			ls_buf_init(&p->workers[w].cancel_frame, state->cancel_arena);
+		}
+	}
+}
+
+/* ---- tasks ---- */
+
+static void
+answer_unavailable(gateway_state *state, uint64 request_id)
+{
+	ls_response response = {.id = request_id, .status = 503};
+
+	ls_response_header(&response, LS_STR("Retry-After"), LS_STR("1"));
+	response.body = LS_STR("{\"error\":\"the service is starting, stopping or overloaded\","
+						   "\"code\":\"SERVICE_UNAVAILABLE\"}");
+	ls_gateway_respond(state->engine, &response);
+}
+
+/* Takes a task out of wherever it is; the worker's list forgets it.  cost: of leave_worker. */
+static void
+forget_task(gateway_state *state, task *t, uint32 cost)
+{
+	if (t->state == TASK_QUEUED)
+		ls_dispatch_dequeue(state, t);
+	else
+		dlist_delete(&t->node);
+	if (t->worker != NULL)
+		ls_dispatch_leave(state, t, cost);
+	ls_fair_leave(state->fair, t->group);
+	if (t->frame != NULL)
+		pfree(t->frame);
+	if (t->whole != NULL)
+		pfree(t->whole);
+	hash_search(state->tasks, &t->request_id, HASH_REMOVE, NULL);
+}
+
+/* ---- workers ---- */
+
+static void
+lose_worker(gateway_state *state, pool_worker *worker)
+{
+	dlist_mutable_iter iter;
+
+	dlist_foreach_modify(iter, &worker->tasks)
+	{
+		task *t = dlist_container(task, node, iter.cur);
+
+		if (!t->cancelled)
+			answer_unavailable(state, t->request_id);
+		forget_task(state, t, 0);
+	}
+	ls_channel_close(worker->channel);
+	worker->channel = NULL;
+	worker->n_cancelled = 0;
+	worker->cancel_frame.len = 0;
+}
+
+/* Attaches to channels that have been published since. */
+static void
+attach_workers(gateway_state *state)
+{
+	for (int i = 0; i < 3; i++)
+	{
+		for (int w = 0; w < LS_MAX_POOL; w++)
+		{
+			pool_worker *worker = &state->pools[i].workers[w];
+
+			if (worker->channel == NULL && worker->slot->state == LS_SLOT_RUNNING &&
+				worker->slot->generation != worker->generation)
+				worker->channel = ls_channel_attach(worker->slot, &worker->generation);
+		}
+	}
+}
+
+/* Tells a worker of cancellations; WOULD_BLOCK while some are left. */
+static ls_channel_result
+push_cancellations(pool_worker *worker)
+{
+	ls_channel_result result = LS_CHANNEL_OK;
+
+	while (result == LS_CHANNEL_OK && worker->n_cancelled > 0)
+	{
+		/* A frame that did not fit must be offered again as it was. */
+		if (worker->cancel_frame.len == 0)
+			ls_frame_write_cancel(&worker->cancel_frame,
+								  worker->cancelled[worker->n_cancelled - 1]);
+		result = ls_channel_send(worker->channel,
+								 ls_str_make(worker->cancel_frame.data, worker->cancel_frame.len),
+								 true, true);
+		if (result == LS_CHANNEL_OK)
+		{
+			worker->n_cancelled--;
+			worker->cancel_frame.len = 0;
+		}
+	}
+	return result;
+}
+
+/* Sends what a worker has not got yet.  False: the worker is lost. */
+static bool
+push(pool_worker *worker)
+{
+	task *t = worker->sending;
+	ls_channel_result result;
+
+	if (t != NULL)
+	{
+		result = ls_channel_send(worker->channel, ls_str_make(t->frame, t->frame_len), true, true);
+		if (result != LS_CHANNEL_OK)
+			return result == LS_CHANNEL_WOULD_BLOCK;
+		t->state = TASK_HELD;
+		pfree(t->frame);
+		t->frame = NULL;
+		worker->sending = NULL;
+	}
+	return push_cancellations(worker) != LS_CHANNEL_DETACHED;
+}
+
+static void
+dispatch(gateway_state *state, pool *p)
+{
+	task *t;
+
+	while ((t = ls_dispatch_next(state, p)) != NULL)
+	{
+		pool_worker *worker = t->worker;
+
+		if (!push(worker))
+			lose_worker(state, worker);
+	}
+}
+
+/* Requests must not wait for ever for a pool that does not come up. */
+static void
+expire_queued(gateway_state *state, pool *p)
+{
+	TimestampTz now;
+	dlist_mutable_iter iter;
+
+	if (dlist_is_empty(&p->queue))
+		return;
+	if (ls_dispatch_running(p) > 0)
+		return;
+	now = GetCurrentTimestamp();
+	dlist_foreach_modify(iter, &p->queue)
+	{
+		task *t = dlist_container(task, node, iter.cur);
+
+		if (!TimestampDifferenceExceeds(t->since, now, NO_WORKER_PATIENCE))
+			return;
+		answer_unavailable(state, t->request_id);
+		forget_task(state, t, 0);
+	}
+}
+
+/* A worker gives a request that it holds to the pool of another route. */
+static void
+hand_over(gateway_state *state, pool_worker *worker, const ls_request *request, ls_str frame)
+{
+	task *t = hash_search(state->tasks, &request->id, HASH_FIND, NULL);
+
+	if (t == NULL || t->worker != worker)
+		return;
+	if (t->cancelled || request->route >= ls_n_routes)
+	{
+		forget_task(state, t, 0);
+		return;
+	}
+	dlist_delete(&t->node);
+	ls_dispatch_leave(state, t, 0);
+	t->since = GetCurrentTimestamp();
+	t->frame = MemoryContextAllocHuge(TopMemoryContext, frame.len);
+	memcpy(t->frame, frame.data, frame.len);
+	t->frame_len = frame.len;
+	t->pool = pool_of(state, ls_routes[request->route].pool);
+	t->slow = ls_fair_is_slow(ls_routes[request->route].rate_class);
+	t->estimate = ls_dispatch_estimate(t->pool, request, frame.len);
+	if ((request->flags & LS_REQUEST_LATER) != 0)
+	{
+		t->state = TASK_SLEEPING;
+		dlist_push_tail(&state->sleeping, &t->node);
+		return;
+	}
+	ls_dispatch_enqueue(state, t);
+	dispatch(state, t->pool);
+}
+
+/* Wakes what has slept enough; a client that reads slowly sleeps on. */
+static void
+wake_sleepers(gateway_state *state)
+{
+	TimestampTz now;
+
+	if (dlist_is_empty(&state->sleeping))
+		return;
+	now = GetCurrentTimestamp();
+	while (!dlist_is_empty(&state->sleeping))
+	{
+		task *t = dlist_head_element(task, node, &state->sleeping);
+
+		if (!TimestampDifferenceExceeds(t->since, now, SLEEP_TIME))
+			return;
+		dlist_delete(&t->node);
+		t->since = now;
+		if (ls_gateway_stream_full(state->engine, t->request_id))
+			dlist_push_tail(&state->sleeping, &t->node);
+		else
+		{
+			ls_dispatch_enqueue(state, t);
+			dispatch(state, t->pool);
+		}
+	}
+}
+
+/* Milliseconds until the next one wakes; -1: none sleeps. */
+static int
+sleep_left(gateway_state *state)
+{
+	task *t;
+
+	if (dlist_is_empty(&state->sleeping))
+		return -1;
+	t = dlist_head_element(task, node, &state->sleeping);
+	return (int) TimestampDifferenceMilliseconds(
+		GetCurrentTimestamp(), TimestampTzPlusMilliseconds(t->since, SLEEP_TIME + 1));
+}
+
+/* A worker has said whose a request is: now it waits for its organization's turn. */
+static void
+identified(gateway_state *state, task *t, uint64 tenant)
+{
+	/* Who acts for no organization is one of its own. */
+	ls_fair_learn(state->fair, t->sender, tenant != 0 ? tenant : t->sender);
+	dlist_delete(&t->node);
+	ls_dispatch_leave(state, t, 0);
+	ls_fair_leave(state->fair, t->group);
+	t->group = ls_fair_join(state->fair, t->sender);
+	t->frame = t->whole;
+	t->frame_len = t->whole_len;
+	t->whole = NULL;
+	ls_dispatch_enqueue(state, t);
+}
+
+/* Takes the responses of a worker.  False: the worker is lost. */
+static bool
+pull(gateway_state *state, pool_worker *worker)
+{
+	ls_str frame;
+	ls_channel_result result;
+
+	while ((result = ls_channel_receive(worker->channel, &frame, true)) == LS_CHANNEL_OK)
+	{
+		ls_frame_kind kind;
+		ls_request request;
+		ls_response response;
+		task *t;
+
+		if (!ls_frame_parse(frame, &kind, &request, &response) || kind == LS_FRAME_CANCEL)
+		{
+			ereport(LOG, errmsg("logsvc gateway received a malformed frame from a worker"));
+			return false;
+		}
+		if (kind == LS_FRAME_REQUEST)
+		{
+			hand_over(state, worker, &request, frame);
+			continue;
+		}
+		t = hash_search(state->tasks, &response.id, HASH_FIND, NULL);
+		if (t == NULL || t->worker != worker)
+			continue;
+		if ((response.flags & LS_RESPONSE_TAKEN) != 0)
+		{
+			ls_dispatch_worked(state, t, response.cost);
+			continue;
+		}
+		if (t->whole != NULL && !t->cancelled && response.status == LS_STATUS_GO_ON)
+		{
+			identified(state, t, response.tenant);
+			continue;
+		}
+		ls_fair_learn(state->fair, t->sender, response.tenant);
+		if (t->check && response.status == LS_STATUS_GO_ON)
+			ls_known_add(state->known, &t->key, t->epoch);
+		if (!t->cancelled)
+			ls_gateway_respond(state->engine, &response);
+		if ((response.flags & LS_RESPONSE_MORE) == 0)
+			forget_task(state, t, response.cost);
+	}
+	return result == LS_CHANNEL_WOULD_BLOCK;
+}
+
+static void
+serve_workers(gateway_state *state)
+{
+	attach_workers(state);
+	for (int i = 0; i < 3; i++)
+	{
+		pool *p = &state->pools[i];
+
+		for (int w = 0; w < LS_MAX_POOL; w++)
+		{
+			pool_worker *worker = &p->workers[w];
+
+			if (worker->channel != NULL && (!pull(state, worker) || !push(worker)))
+				lose_worker(state, worker);
+		}
+		dispatch(state, p);
+		expire_queued(state, p);
+	}
+}
+
+/* ---- hooks of the engine ---- */
+
+static char *
+copy_frame(const ls_buf *frame)
+{
+	char *copy = MemoryContextAllocHuge(TopMemoryContext, frame->len);
+
+	memcpy(copy, frame->data, frame->len);
+	return copy;
+}
+
+/*
+ * Of a sender that shows a credential and is not known yet a worker is asked first
+ * whose it is.  Otherwise an organization with many keys could have all executors by
+ * using each for the first time, and an acceptor would work on as many of its bodies at once.
+ */
+static bool
+is_to_identify(const gateway_state *state, const ls_request *request, uint64 sender)
+{
+	return (request->flags & LS_REQUEST_CHECK) == 0 &&
+		   ls_routes[request->route].credentials[0] != '\0' && !ls_fair_knows(state->fair, sender);
+}
+
+static bool
+refuse(ls_response *refusal, const char *body)
+{
+	refusal->status = 503;
+	ls_response_header(refusal, LS_STR("Retry-After"), LS_STR("1"));
+	refusal->body = ls_str_of_cstring(body);
+	return false;
+}
+
+static task *
+make_task(gateway_state *state, const ls_request *request, pool *p, uint64 sender,
+		  const ls_buf *frame)
+{
+	bool found;
+	task *t = hash_search(state->tasks, &request->id, HASH_ENTER, &found);
+
+	memset((char *) t + sizeof(t->request_id), 0, sizeof(*t) - sizeof(t->request_id));
+	t->pool = p;
+	if ((request->flags & LS_REQUEST_CHECK) != 0)
+	{
+		t->check = true;
+		t->epoch = ls_access_epoch();
+		t->key = ls_known_key_of(state->known, request);
+	}
+	t->sender = sender;
+	t->group = ls_fair_join(state->fair, sender);
+	t->slow = ls_fair_is_slow(ls_routes[request->route].rate_class);
+	t->estimate = ls_dispatch_estimate(p, request, frame->len);
+	t->since = GetCurrentTimestamp();
+	t->frame = copy_frame(frame);
+	t->frame_len = frame->len;
+	return t;
+}
+
+static bool
+take_request(void *context, const ls_request *request, ls_response *refusal)
+{
+	gateway_state *state = context;
+	pool *p = pool_of(state, ls_routes[request->route].pool);
+	uint64 sender = ls_fair_sender(request);
+	bool identify = is_to_identify(state, request, sender);
+	ls_request question = *request;
+	ls_buf frame;
+	ls_buf check;
+	task *t;
+
+	if (p->queued >= POOL_QUEUE_LIMIT ||
+		ls_fair_waiting(state->fair, sender, ls_dispatch_number(state, p)) >= GROUP_QUEUE_LIMIT)
+		return refuse(refusal, "{\"error\":\"too many requests are waiting\","
+							   "\"code\":\"SERVICE_UNAVAILABLE\"}");
+	ls_arena_reset(state->arena);
+	ls_buf_init(&frame, state->arena);
+	ls_frame_write_request(&frame, request);
+	question.flags |= LS_REQUEST_CHECK;
+	question.body = LS_STR("");
+	ls_buf_init(&check, state->arena);
+	if (identify)
+		ls_frame_write_request(&check, &question);
+	if (frame.failed || check.failed)
+		return refuse(refusal, "{\"error\":\"out of memory\",\"code\":\"SERVICE_UNAVAILABLE\"}");
+	t = make_task(state, request, p, sender, &frame);
+	if (identify)
+	{
+		t->whole = t->frame;
+		t->whole_len = t->frame_len;
+		t->frame = copy_frame(&check);
+		t->frame_len = check.len;
+	}
+	ls_dispatch_enqueue(state, t);
+	dispatch(state, p);
+	return true;
+}
+
+static bool
+is_known(void *context, const ls_request *request)
+{
+	gateway_state *state = context;
+	ls_known_key key = ls_known_key_of(state->known, request);
+
+	return ls_known_find(state->known, &key);
+}
+
+static void
+cancel_request(void *context, uint64_t request_id)
+{
+	gateway_state *state = context;
+	task *t = hash_search(state->tasks, &request_id, HASH_FIND, NULL);
+
+	if (t == NULL)
+		return;
+	if (t->state == TASK_QUEUED || t->state == TASK_SLEEPING)
+	{
+		forget_task(state, t, 0);
+		return;
+	}
+	t->cancelled = true;
+
+	/*
+	 * An executor holds one request, this one: interrupt it.  It forgets an
+	 * interrupt that comes too late before it takes the next request.  An
+	 * acceptor commits the events all the same.
+	 */
+	if (t->pool->kind == LS_WORKER_EXECUTOR && t->state == TASK_HELD)
+	{
+		if (t->worker->slot->pid != 0)
+			kill(t->worker->slot->pid, SIGINT);
+	}
+	else if (t->pool->kind == LS_WORKER_EVALUATOR && t->worker->n_cancelled < EVALUATOR_HOLDS)
+	{
+		t->worker->cancelled[t->worker->n_cancelled++] = request_id;
+		if (!push(t->worker))
+			lose_worker(state, t->worker);
+	}
+}
+
+static bool
+is_ready(void *context, const char **reason)
+{
+	gateway_state *state = context;
+	static char text[128];
+
+	for (int i = 0; i < 3; i++)
+	{
+		bool any = false;
+
+		for (int w = 0; w < LS_MAX_POOL && !any; w++)
+			any = state->pools[i].workers[w].channel != NULL;
+		if (!any)
+		{
+			snprintf(text, sizeof(text), "no %s is running", ls_worker_names[state->pools[i].kind]);
+			*reason = text;
+			return false;
+		}
+	}
+	return true;
+}
+
+static void
+log_message(void *context, ls_gateway_severity severity, const char *message)
+{
+	int level = severity == LS_GATEWAY_WARNING ? WARNING
+				: severity == LS_GATEWAY_LOG   ? LOG
+											   : DEBUG1;
+
+	ereport(level, errmsg("logsvc gateway: %s", message));
+}
+
+/* ---- the loop ---- */
+
+/* Says once, not at every try, why the gateway cannot listen. */
+static void
+say_not_listening(const char *error)
+{
+	ls_service *service = ls_service_get();
+
+	if (strcmp(service->listen_error, error) == 0)
+		return;
+	strlcpy(service->listen_error, error, sizeof(service->listen_error));
+	ereport(LOG, errmsg("logsvc cannot listen for HTTP: %s", error),
+			errhint("Change logsvc.listen_addresses and logsvc.port and restart the server, or "
+					"mend the TLS files and reload."));
+}
+
+static void
+stop_engine(int code, Datum arg)
+{
+	gateway_state *state = (gateway_state *) DatumGetPointer(arg);
+
+	if (state->engine != NULL)
+		ls_gateway_stop(state->engine);
+	state->engine = NULL;
+}
+
+static void
+start_engine(gateway_state *state)
+{
+	ls_gateway_hooks hooks = {.context = state,
+							  .request = take_request,
+							  .is_known = is_known,
+							  .cancel = cancel_request,
+							  .ready = is_ready,
+							  .log = log_message};
+	ls_gateway_config config = {
+		.listen_addresses = ls_listen_addresses,
+		.port = ls_port,
+		.tls_certificate = ls_tls_certificate,
+		.tls_key = ls_tls_key,
+		.connection_limit = ls_connection_limit,
+		.header_timeout = ls_header_timeout,
+		.body_timeout = ls_body_timeout,
+		.idle_timeout = ls_idle_timeout,
+		.body_limit = LS_BODY_LIMIT,
+		.memory_limit = (size_t) 512 * 1024 * 1024,
+		.trusted_proxies = (const char *const *) &ls_trusted_proxies,
+		.public_url = (const char *const *) &ls_public_url,
+	};
+	char error[256];
+
+	state->engine = ls_gateway_start(&config, &hooks, error, sizeof(error));
+	if (state->engine == NULL)
+	{
+		say_not_listening(error);
+		proc_exit(0);
+	}
+	before_shmem_exit(stop_engine, PointerGetDatum(state));
+	ls_service_get()->listening = true;
+	ls_service_get()->listen_error[0] = '\0';
+	ereport(LOG,
+			errmsg("logsvc is listening for HTTP on %s, port %d", ls_listen_addresses, ls_port));
+}
+
+/* The settings that the engine was started with, and the age of its TLS files. */
+static void
+describe_settings(char *text, size_t size)
+{
+	struct stat certificate = {0};
+	struct stat key = {0};
+
+	(void) stat(ls_tls_certificate, &certificate);
+	(void) stat(ls_tls_key, &key);
+	snprintf(text, size, "%d %d %d %d %lld %lld %s %s", ls_connection_limit, ls_header_timeout,
+			 ls_body_timeout, ls_idle_timeout, (long long) certificate.st_mtime,
+			 (long long) key.st_mtime, ls_tls_certificate, ls_tls_key);
+}
+
+/*
+ * Has a reload changed a setting of the engine, or found a new certificate?
+ * Then the gateway ends and the launcher starts it with what is new: a second
+ * without a listener instead of an engine that is half old.
+ */
+static bool
+settings_changed(gateway_state *state)
+{
+	char now[sizeof(state->settings)];
+
+	if (state->reload == PgReloadTime)
+		return false;
+	state->reload = PgReloadTime;
+	describe_settings(now, sizeof(now));
+	if (strcmp(now, state->settings) == 0)
+		return false;
+	ereport(LOG, errmsg("logsvc gateway is starting anew with changed settings"));
+	return true;
+}
+
+/* Answers what is in flight with 503, lets it reach the clients, then stops. */
+static void
+drain(gateway_state *state)
+{
+	TimestampTz start = GetCurrentTimestamp();
+
+	ls_gateway_drain(state->engine);
+	while (!ls_gateway_idle(state->engine) &&
+		   !TimestampDifferenceExceeds(start, GetCurrentTimestamp(), DRAIN_TIME))
+	{
+		ls_gateway_step(state->engine);
+		pg_usleep(1000);
+	}
+}
+
+void
+ls_gateway_loop(ls_slot *slot)
+{
+	gateway_state *state = MemoryContextAllocZero(TopMemoryContext, sizeof(gateway_state));
+	HASHCTL control = {.keysize = sizeof(uint64), .entrysize = sizeof(task)};
+	WaitEventSet *events = ls_create_wait_event_set(3);
+	uint32 wait_event = ls_wait_event("LogsvcGatewayMain");
+	WaitEvent event;
+
+	state->cancel_arena = ls_context_arena(TopMemoryContext, 1024 * 1024);
+	make_pools(state);
+	state->arena = ls_context_arena(TopMemoryContext, 64 * 1024 * 1024);
+	dlist_init(&state->sleeping);
+	state->fair = ls_fair_create();
+	state->known = ls_known_create();
+	state->tasks = hash_create("logsvc requests", 1024, &control, HASH_ELEM | HASH_BLOBS);
+	state->reload = PgReloadTime;
+	describe_settings(state->settings, sizeof(state->settings));
+	start_engine(state);
+
+	AddWaitEventToSet(events, WL_LATCH_SET, PGINVALID_SOCKET, MyLatch, NULL);
+	AddWaitEventToSet(events, WL_EXIT_ON_PM_DEATH, PGINVALID_SOCKET, NULL, NULL);
+	AddWaitEventToSet(events, WL_SOCKET_READABLE, ls_gateway_fd(state->engine), NULL, NULL);
+
+	while (ls_worker_interrupts() && !settings_changed(state))
+	{
+		int timeout;
+		int sleep;
+
+		ls_gateway_step(state->engine);
+		serve_workers(state);
+		wake_sleepers(state);
+
+		timeout = ls_gateway_timeout(state->engine);
+		sleep = sleep_left(state);
+		if (timeout < 0 || timeout > 1000)
+			timeout = 1000;
+		if (sleep >= 0 && sleep < timeout)
+			timeout = sleep;
+		(void) WaitEventSetWait(events, timeout, &event, 1, wait_event);
+		ResetLatch(MyLatch);
+	}
+	drain(state);
+}
