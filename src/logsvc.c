@@ -14,7 +14,7 @@
 #include "src/ingest/ingest.h"
 #include "src/ipc/ipc.h"
 #include "src/query/query.h"
-#include "src/store/store.h"
+#include "src/scan/scan.h"
 #include "src/workers/workers.h"
 
 LS_MODULE_MAGIC;
@@ -38,7 +38,7 @@ _PG_init(void)
 	ls_stop_points_register();
 	ls_ipc_register();
 	ls_ingest_register();
-	ls_store_register();
+	ls_scan_register();
 	ls_tail_register();
 	ls_evaluation_register();
 	ls_workers_register();

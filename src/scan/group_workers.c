@@ -98,7 +98,7 @@ init_workers(void)
 }
 
 void
-ls_store_register(void)
+ls_scan_register(void)
 {
 	static const ls_shmem_item item = {"logsvc search workers", sizeof(worker_counts),
 									   (void **) &workers, init_workers};

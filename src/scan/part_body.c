@@ -5,7 +5,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "src/store/store.h"
+#include "src/scan/part_body.h"
 
 #include "access/detoast.h"
 

@@ -10,7 +10,7 @@
 
 #include "src/part/filter_eval.h"
 #include "src/scan/scan.h"
-#include "src/store/store.h"
+#include "src/scan/part_body.h"
 
 #include "fmgr.h"
 

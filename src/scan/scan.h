@@ -88,4 +88,7 @@ extern Numeric ls_scan_numeric(ls_str text, ls_num number);
 /* A finite double as decimal, with the digits that it needs. */
 extern Numeric ls_scan_double(double number);
 
+/* Shared memory of searches; from _PG_init. */
+extern void ls_scan_register(void);
+
 #endif /* LS_SCAN_H */

@@ -5,6 +5,7 @@
  *
  *-------------------------------------------------------------------------
  */
+#include "src/scan/part_body.h"
 #include "src/store/store.h"
 
 #ifdef LS_STOP_POINTS

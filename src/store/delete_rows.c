@@ -17,6 +17,7 @@
  *-------------------------------------------------------------------------
  */
 #include "src/scan/part_scan.h"
+#include "src/store/store.h"
 
 #include "catalog/namespace.h"
 #include "catalog/pg_type.h"

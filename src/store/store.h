@@ -9,26 +9,9 @@
 #define LS_STORE_H
 
 #include "src/base/base.h"
-#include "src/part/filter.h"
 #include "src/part/part.h"
 
 #include "utils/date.h"
-
-/* ---- body.c: the body of a part as a bytea datum ---- */
-
-/*
- * Reads slices of a bytea datum.  A body stored out of line is fetched by
- * TOAST slices, so that only the columns that a scan needs are read.
- */
-typedef struct ls_body
-{
-	Datum datum;
-	const char *plain; /* the bytes, when they are at hand */
-	size_t plain_len;
-} ls_body;
-
-extern void ls_body_init(ls_body *body, Datum datum);
-extern bool ls_body_fetch(void *context, uint64_t offset, size_t length, void *to);
 
 /* ---- table.c: parts in tables ---- */
 
@@ -166,10 +149,5 @@ extern bool ls_store_may_merge(const pg_uuid_t *organization);
  * own.  False: there is nothing to do for now.  What fails is logged.
  */
 extern bool ls_deletion_step(void);
-
-/* ---- group_workers.c ---- */
-
-/* Shared memory of searches; from _PG_init. */
-extern void ls_store_register(void);
 
 #endif /* LS_STORE_H */

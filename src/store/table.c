@@ -16,6 +16,8 @@
 #include "utils/rel.h"
 #include "utils/timestamp.h"
 
+#include "src/scan/part_body.h"
+
 Datum
 ls_store_day(ls_time time)
 {

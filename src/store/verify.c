@@ -15,6 +15,8 @@
 #include "miscadmin.h"
 #include "utils/timestamp.h"
 
+#include "src/scan/part_body.h"
+
 #define VERIFY_MEMORY ((size_t) 1024 * 1024 * 1024)
 
 PG_FUNCTION_INFO_V1(logsvc_part_problem);
