@@ -22,7 +22,7 @@ SQL_PARTS := $(addprefix sql/,$(shell sed 's/\#.*//' sql/load_order))
 SQL_API := $(filter sql/api/%,$(SQL_PARTS))
 UPGRADES := $(patsubst sql/upgrade/%,sql/logsvc--%,$(wildcard sql/upgrade/*.sql))
 
-DATA = $(wildcard sql/released/logsvc--*.sql)
+override DATA = $(wildcard sql/released/logsvc--*.sql)
 DATA_built = sql/logsvc--$(LOGSVC_VERSION).sql $(UPGRADES)
 EXTRA_CLEAN = $(GENERATED) $(OBJS:.o=.d) $(DATA_built) build
 
