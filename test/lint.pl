@@ -95,6 +95,8 @@ for my $file (grep { -e } @files)
 			if $line =~ /\bPG_VERSION_NUM\b/ && $file ne 'src/base/compat.h';
 		problem($at, 'a transaction outside of base/tx.c')
 			if $line =~ /\b(Start|Commit)TransactionCommand\s*\(/ && $file ne 'src/base/tx.c';
+		problem($at, 'a route is compared by its text: LS_ROUTE_NAME')
+			if $line =~ /str\w*cmp\([^;]*(ls_routes\[|route[-.>]+(name|path|handler))/ && $file !~ m{/(routes|openapi)\.c$};
 		problem($at, 'abort, exit or printing')
 			if $line =~ /(?<![\w.>])(abort|exit|printf|fprintf|strcpy|strcat|sprintf|gets)\s*\(/
 			&& $line !~ /^\s*(\*|\/\*)/;

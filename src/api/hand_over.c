@@ -8,25 +8,6 @@
  */
 #include "src/api/http.h"
 
-#include <string.h>
-
-static bool
-is_route(const ls_request *request, const char *name)
-{
-	return strcmp(ls_routes[request->route].name, name) == 0;
-}
-
-static uint32
-route_of(const char *name)
-{
-	for (uint32 i = 0; i < ls_n_routes; i++)
-	{
-		if (strcmp(ls_routes[i].name, name) == 0)
-			return i;
-	}
-	elog(ERROR, "there is no route %s", name);
-}
-
 /* The headers of the answer so far, and what one worker gives the other. */
 static ls_str
 pack(const ls_response *response, ls_str what, ls_arena *arena, bool *failed)
@@ -53,7 +34,7 @@ ls_http_want_rows(const ls_request *request, ls_str query, const ls_response *re
 	ls_buf_lit(&body, "{\"q\":");
 	ls_json_quote(&body, query);
 	ls_buf_char(&body, '}');
-	search.route = route_of("EVALUATION_ROWS");
+	search.route = LS_ROUTE_EVALUATION_ROWS;
 	search.query = LS_STR("");
 	search.body = ls_str_make(body.data, body.len);
 	search.carried = pack(response, request->body, frame->arena, &failed);
@@ -70,10 +51,10 @@ ls_http_give_rows(const ls_request *request, const ls_response *response, ls_buf
 	ls_frame_kind kind;
 	bool failed;
 
-	if (!is_route(request, "EVALUATION_ROWS") || response->status != 200 ||
+	if (request->route != LS_ROUTE_EVALUATION_ROWS || response->status != 200 ||
 		!ls_frame_parse(request->carried, &kind, &ignored, &carried) || kind != LS_FRAME_RESPONSE)
 		return false;
-	evaluation.route = route_of("EVALUATE");
+	evaluation.route = LS_ROUTE_EVALUATE;
 	evaluation.body = carried.body;
 	evaluation.carried = pack(response, response->body, frame->arena, &failed);
 	ls_frame_write_request(frame, &evaluation);
@@ -119,16 +100,16 @@ ls_http_carried_rows(const ls_request *request, ls_arena *arena, ls_str **rows, 
 bool
 ls_http_go_on(const ls_request *request, ls_response *response, ls_buf *frame)
 {
-	bool first = is_route(request, "TAIL");
+	bool first = request->route == LS_ROUTE_TAIL;
 	ls_request next = *request;
 	ls_buf event;
 
-	if (!first && !is_route(request, "TAIL_NEXT"))
+	if (!first && request->route != LS_ROUTE_TAIL_NEXT)
 		return false;
 	if (response->status == 200)
 	{
 		response->flags |= LS_RESPONSE_MORE;
-		next.route = route_of("TAIL_NEXT");
+		next.route = LS_ROUTE_TAIL_NEXT;
 		next.flags |= LS_REQUEST_LATER;
 		next.carried = ls_request_carries();
 		ls_frame_write_request(frame, &next);

@@ -255,17 +255,13 @@ refuse_caught(const ls_call *call, ls_caught *caught, ls_response *response)
 static void
 ask_about_password(const ls_call *call)
 {
-	static const char *const handlers[] = {"logsvc_internal.auth_sign_up",
-										   "logsvc_internal.auth_reset_password",
-										   "logsvc_internal.auth_change_password"};
+	uint32 route = call->request->route;
 	ls_json j;
 	ls_json_value v;
 	ls_str name;
-	bool sets = false;
 
-	for (size_t i = 0; i < lengthof(handlers); i++)
-		sets = sets || strcmp(call->route->handler, handlers[i]) == 0;
-	if (!sets)
+	if (route != LS_ROUTE_SIGN_UP && route != LS_ROUTE_RESET_PASSWORD &&
+		route != LS_ROUTE_CHANGE_PASSWORD)
 		return;
 	ls_json_init(&j, call->request->body, call->arena, 8);
 	if (!ls_json_read(&j, &v) || v.type != LS_JSON_OBJECT)
@@ -314,7 +310,7 @@ execute(const ls_request *request, ls_arena *arena, ls_principal *principal, ls_
 		return;
 	if (request->carried.len > 0 && !ls_http_within_time(request, principal, arena, response))
 	{
-		if (strcmp(call.route->name, "TAIL_NEXT") == 0)
+		if (request->route == LS_ROUTE_TAIL_NEXT)
 			put_off(request, response);
 		return;
 	}

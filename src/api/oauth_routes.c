@@ -78,7 +78,7 @@ read_query(ls_call *call, bool back, ls_oauth_query *out, ls_str *wrong)
 bool
 ls_http_oauth_begin(ls_call *call, ls_response *response)
 {
-	bool back = strcmp(call->route->handler, "logsvc_internal.auth_oauth_callback") == 0;
+	bool back = call->request->route == LS_ROUTE_OAUTH_CALLBACK;
 	ls_oauth_query query = {.provider = call->request->parameter};
 	ls_request *without;
 	ls_error_id error;
@@ -86,7 +86,7 @@ ls_http_oauth_begin(ls_call *call, ls_response *response)
 	const char *detail = NULL;
 	ls_str wrong = LS_STR("");
 
-	if (!back && strcmp(call->route->handler, "logsvc_internal.auth_oauth_start") != 0)
+	if (!back && call->request->route != LS_ROUTE_OAUTH_START)
 		return true;
 	if (!read_query(call, back, &query, &wrong))
 		return refuse(call, response, LS_ERROR_VALIDATION, NULL, wrong, "is not understood");

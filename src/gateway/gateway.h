@@ -119,9 +119,6 @@ extern void ls_gateway_stop(ls_gateway *gateway);
 
 /* ---- routes (routes.def) ---- */
 
-/* What the service is; also the answer of "/" to who is no client of Elasticsearch. */
-#define LS_ABOUT_PATH "/api/v1"
-
 /* Bodies of what executors do: questions and settings, not events. */
 #define LS_EXECUTOR_BODY_LIMIT ((size_t) 1024 * 1024)
 
@@ -147,6 +144,16 @@ typedef struct ls_route
 	int success;         /* HTTP status */
 	const char *summary; /* for the API description */
 } ls_route;
+
+/* Numbers of the routes, which requests carry: LS_ROUTE_ and the name in routes.def. */
+typedef enum ls_route_id
+{
+#define LS_ROUTE(name, method, path, credentials, permission, scope, rate_class, pool, handler, \
+				 success, summary)                                                              \
+	LS_ROUTE_##name,
+#include "src/gateway/routes.def"
+#undef LS_ROUTE
+} ls_route_id;
 
 extern const ls_route ls_routes[];
 extern const uint32_t ls_n_routes;

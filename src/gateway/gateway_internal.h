@@ -368,7 +368,7 @@ extern void ls_reply_flush(ls_connection *c);
 extern void ls_reply_request_id(ls_connection *c, ls_str wanted);
 
 /* gateway_status.c: errors of routes with other clients; the response itself where there is nothing to do */
-extern ls_status_form ls_status_form_of(const ls_route *route, const ls_request *request);
+extern ls_status_form ls_status_form_of(ls_route_id route, const ls_request *request);
 extern const ls_response *ls_status_translate(ls_connection *c, const ls_response *response,
 											  ls_response *status);
 

@@ -511,14 +511,13 @@ reply_ready(ls_connection *c)
 void
 ls_reply_route(ls_connection *c)
 {
-	const char *name = ls_routes[c->route].name;
 	ls_gateway *gateway = c->gateway;
 
-	if (strcmp(name, "READY") == 0 || strcmp(name, "LOKI_READY") == 0)
+	if (c->route == LS_ROUTE_READY || c->route == LS_ROUTE_LOKI_READY)
 		reply_ready(c);
-	else if (strcmp(name, "OPENAPI") == 0)
+	else if (c->route == LS_ROUTE_OPENAPI)
 		reply_text(c, 200, ls_str_make(gateway->openapi, gateway->openapi_len));
-	else if (strcmp(name, "ABOUT") == 0)
+	else if (c->route == LS_ROUTE_ABOUT)
 		reply_text(c, 200,
 				   LS_STR("{\"data\":{\"service\":\"logsvc\",\"version\":\"" LOGSVC_VERSION
 						  "\",\"api\":\"/api/v1/openapi.json\"}}"));

@@ -137,11 +137,7 @@ take_parameter(ls_connection *c, ls_str parameter)
 static int
 route_for(const ls_connection *c, int route)
 {
-	ls_str parameter;
-
-	if (route >= 0 && !c->elastic && strcmp(ls_routes[route].path, "/") == 0)
-		return ls_route_find(LS_STR("GET"), LS_STR(LS_ABOUT_PATH), &parameter, NULL, 0);
-	return route;
+	return route == LS_ROUTE_ELASTIC_INFO && !c->elastic ? LS_ROUTE_ABOUT : route;
 }
 
 /* The route; sets c->refusal when there is none. */
@@ -164,7 +160,7 @@ find_route(ls_connection *c, ls_str method)
 	else
 	{
 		c->request.route = (uint32_t) c->route;
-		c->status_form = ls_status_form_of(&ls_routes[c->route], &c->request);
+		c->status_form = ls_status_form_of((ls_route_id) c->route, &c->request);
 		take_parameter(c, parameter);
 	}
 }
@@ -346,10 +342,8 @@ ls_request_proceed(ls_connection *c)
 static bool
 is_health_check(const ls_connection *c)
 {
-	const char *name = c->route >= 0 ? ls_routes[c->route].name : "";
-
-	return strcmp(name, "HEALTH") == 0 || strcmp(name, "READY") == 0 ||
-		   strcmp(name, "LOKI_READY") == 0;
+	return c->route == LS_ROUTE_HEALTH || c->route == LS_ROUTE_READY ||
+		   c->route == LS_ROUTE_LOKI_READY;
 }
 
 /* The header is complete, and well-formed line by line. */

@@ -16,15 +16,34 @@
 #include "src/gateway/gateway_internal.h"
 
 ls_status_form
-ls_status_form_of(const ls_route *route, const ls_request *request)
+ls_status_form_of(ls_route_id route, const ls_request *request)
 {
-	if (strcmp(route->name, "LOKI_PUSH") == 0)
-		return STATUS_TEXT;
-	if (strncmp(route->name, "BULK", 4) == 0 || strncmp(route->name, "ELASTIC_", 8) == 0)
-		return STATUS_ELASTIC;
-	if (strcmp(route->name, "OTLP") != 0)
-		return STATUS_NONE;
-	return ls_request_is_type(request, "application/x-protobuf") ? STATUS_PROTOBUF : STATUS_JSON;
+	switch (route)
+	{
+		case LS_ROUTE_LOKI_PUSH:
+			return STATUS_TEXT;
+		case LS_ROUTE_OTLP:
+			return ls_request_is_type(request, "application/x-protobuf") ? STATUS_PROTOBUF
+																		 : STATUS_JSON;
+		case LS_ROUTE_BULK:
+		case LS_ROUTE_BULK_INDEX:
+		case LS_ROUTE_BULK_PREFIXED:
+		case LS_ROUTE_BULK_INDEX_PREFIXED:
+		case LS_ROUTE_ELASTIC_REFRESH:
+		case LS_ROUTE_ELASTIC_INFO:
+		case LS_ROUTE_ELASTIC_HEALTH:
+		case LS_ROUTE_ELASTIC_CAT_HEALTH:
+		case LS_ROUTE_ELASTIC_LICENSE:
+		case LS_ROUTE_ELASTIC_REFRESH_PREFIXED:
+		case LS_ROUTE_ELASTIC_INFO_PREFIXED:
+		case LS_ROUTE_ELASTIC_HEALTH_PREFIXED:
+		case LS_ROUTE_ELASTIC_CAT_HEALTH_PREFIXED:
+		case LS_ROUTE_ELASTIC_LICENSE_PREFIXED:
+		case LS_ROUTE_ELASTIC_INFO_PREFIX:
+			return STATUS_ELASTIC;
+		default:
+			return STATUS_NONE;
+	}
 }
 
 /* google.rpc.Code; what a client must not send again is never one that says "later". */

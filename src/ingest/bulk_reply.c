@@ -11,6 +11,8 @@
  */
 #include "src/ingest/decode.h"
 
+#include "src/gateway/gateway.h"
+
 /* The version whose interface is spoken, for clients that ask for one. */
 #define VERSION "8.11.0"
 
@@ -71,36 +73,36 @@ ls_bulk_answer(ls_buf *buf, const ls_bulk_item *items, uint32_t n, int64_t took_
 }
 
 ls_str
-ls_bulk_probe(const char *route)
+ls_bulk_probe(uint32_t route)
 {
-	static const struct
+	switch ((ls_route_id) route)
 	{
-		const char *route; /* the first part of its name */
-		ls_str answer;
-	} probes[] = {
-		{"ELASTIC_INFO",
-		 {"{\"name\":\"logsvc\",\"cluster_name\":\"logsvc\",\"cluster_uuid\":\"logsvc\","
-		  "\"version\":{"
-		  "\"number\":\"" VERSION "\",\"build_flavor\":\"default\",\"build_type\":\"docker\","
-		  "\"build_hash\":\"logsvc\",\"build_snapshot\":false,"
-		  "\"minimum_wire_compatibility_version\":\"7.17.0\","
-		  "\"minimum_index_compatibility_version\":\"7.0.0\"},"
-		  "\"tagline\":\"You Know, for Search\"}",
-		  0}},
-		{"ELASTIC_HEALTH",
-		 {"{\"cluster_name\":\"logsvc\",\"status\":\"green\",\"timed_out\":false,"
-		  "\"number_of_nodes\":1,\"number_of_data_nodes\":1}",
-		  0}},
-		{"ELASTIC_CAT_HEALTH", {"[{\"cluster\":\"logsvc\",\"status\":\"green\"}]", 0}},
-		{"ELASTIC_LICENSE",
-		 {"{\"license\":{\"status\":\"active\",\"uid\":\"logsvc\",\"type\":\"basic\"}}", 0}},
-		{"ELASTIC_REFRESH", {"{\"_shards\":{\"total\":1,\"successful\":1,\"failed\":0}}", 0}},
-	};
-
-	for (size_t i = 0; i < sizeof(probes) / sizeof(probes[0]); i++)
-	{
-		if (strncmp(route, probes[i].route, strlen(probes[i].route)) == 0)
-			return ls_str_make(probes[i].answer.data, strlen(probes[i].answer.data));
+		case LS_ROUTE_ELASTIC_INFO:
+		case LS_ROUTE_ELASTIC_INFO_PREFIX:
+		case LS_ROUTE_ELASTIC_INFO_PREFIXED:
+			return LS_STR(
+				"{\"name\":\"logsvc\",\"cluster_name\":\"logsvc\",\"cluster_uuid\":\"logsvc\","
+				"\"version\":{"
+				"\"number\":\"" VERSION "\",\"build_flavor\":\"default\",\"build_type\":\"docker\","
+				"\"build_hash\":\"logsvc\",\"build_snapshot\":false,"
+				"\"minimum_wire_compatibility_version\":\"7.17.0\","
+				"\"minimum_index_compatibility_version\":\"7.0.0\"},"
+				"\"tagline\":\"You Know, for Search\"}");
+		case LS_ROUTE_ELASTIC_HEALTH:
+		case LS_ROUTE_ELASTIC_HEALTH_PREFIXED:
+			return LS_STR("{\"cluster_name\":\"logsvc\",\"status\":\"green\",\"timed_out\":false,"
+						  "\"number_of_nodes\":1,\"number_of_data_nodes\":1}");
+		case LS_ROUTE_ELASTIC_CAT_HEALTH:
+		case LS_ROUTE_ELASTIC_CAT_HEALTH_PREFIXED:
+			return LS_STR("[{\"cluster\":\"logsvc\",\"status\":\"green\"}]");
+		case LS_ROUTE_ELASTIC_LICENSE:
+		case LS_ROUTE_ELASTIC_LICENSE_PREFIXED:
+			return LS_STR(
+				"{\"license\":{\"status\":\"active\",\"uid\":\"logsvc\",\"type\":\"basic\"}}");
+		case LS_ROUTE_ELASTIC_REFRESH:
+		case LS_ROUTE_ELASTIC_REFRESH_PREFIXED:
+			return LS_STR("{\"_shards\":{\"total\":1,\"successful\":1,\"failed\":0}}");
+		default:
+			return LS_STR("");
 	}
-	return LS_STR("");
 }

@@ -257,7 +257,7 @@ extern void ls_bulk_answer(ls_buf *buf, const ls_bulk_item *items, uint32_t n, i
 						   void (*id)(void *context, char *out), void *context);
 
 /* The answer to a question that Elasticsearch's clients ask; empty: not such a route. */
-extern ls_str ls_bulk_probe(const char *route);
+extern ls_str ls_bulk_probe(uint32_t route);
 
 /* ---- compressed bodies ---- */
 

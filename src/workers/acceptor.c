@@ -42,13 +42,22 @@ respond(void *context, const ls_response *response, bool last)
 static ls_accept_kind
 kind_of(const ls_request *request)
 {
-	const char *name = ls_routes[request->route].name;
-
-	return strcmp(name, "INGEST") == 0      ? LS_ACCEPT_EVENT
-		   : strcmp(name, "OTLP") == 0      ? LS_ACCEPT_OTLP
-		   : strcmp(name, "LOKI_PUSH") == 0 ? LS_ACCEPT_LOKI
-		   : strncmp(name, "BULK", 4) == 0  ? LS_ACCEPT_BULK
-											: LS_ACCEPT_BATCH;
+	switch ((ls_route_id) request->route)
+	{
+		case LS_ROUTE_INGEST:
+			return LS_ACCEPT_EVENT;
+		case LS_ROUTE_OTLP:
+			return LS_ACCEPT_OTLP;
+		case LS_ROUTE_LOKI_PUSH:
+			return LS_ACCEPT_LOKI;
+		case LS_ROUTE_BULK:
+		case LS_ROUTE_BULK_INDEX:
+		case LS_ROUTE_BULK_PREFIXED:
+		case LS_ROUTE_BULK_INDEX_PREFIXED:
+			return LS_ACCEPT_BULK;
+		default:
+			return LS_ACCEPT_BATCH;
+	}
 }
 
 static void
@@ -71,7 +80,7 @@ take(acceptor_state *state, ls_str frame)
 	}
 	response.tenant = ls_http_tenant(&principal);
 	/* Clients of Elasticsearch ask who is there before they send. */
-	response.body = ls_bulk_probe(ls_routes[request.route].name);
+	response.body = ls_bulk_probe(request.route);
 	if (response.body.len > 0)
 	{
 		ls_response_header(&response, LS_STR("X-Elastic-Product"), LS_STR("Elasticsearch"));
