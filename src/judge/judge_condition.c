@@ -107,12 +107,12 @@ decide_absence_anywhere(ls_jctx *ctx, const ls_jitem *item, ls_jdecision *d)
 		}
 	}
 	if (first >= 0)
-		*d = ls_jdecide_row(LS_FINDING_FAILED, (uint32_t) first, "shows what must not occur", 0.7);
+		*d = ls_jdecide_row(LS_FINDING_FAILED, (uint32_t) first, "shows what must not occur", 0.9);
 	else if (ctx->n_rows == 0)
 		*d = ls_jdecide(LS_FINDING_NOT_FOUND, "there are no rows", 0.8);
 	else
 		*d = ls_jdecide_row(LS_FINDING_PASSED, (uint32_t) ctx->n_rows - 1,
-							"is the last, and no row shows what must not occur", 0.6);
+							"is the last, and no row shows what must not occur", 0.85);
 	return true;
 }
 
@@ -162,7 +162,7 @@ decide_by_forbidden(ls_jctx *ctx, const ls_jitem *item, ls_jdecision *d)
 		if (m.forbidden)
 		{
 			*d = ls_jdecide_row(LS_FINDING_FAILED, ctx->candidates[i], "shows what must not occur",
-								0.55);
+								0.82);
 			return true;
 		}
 		if (m.denied && clean < 0)
@@ -170,7 +170,7 @@ decide_by_forbidden(ls_jctx *ctx, const ls_jitem *item, ls_jdecision *d)
 	}
 	if (clean >= 0)
 		*d = ls_jdecide_row(LS_FINDING_PASSED, (uint32_t) clean,
-							"says so, and no row contradicts it", 0.55);
+							"says so, and no row contradicts it", 0.82);
 	return true;
 }
 
@@ -179,6 +179,7 @@ ls_jdecide_absence(ls_jctx *ctx, const ls_jitem *item, const ls_jhits *rows, ls_
 {
 	const ls_jhit *clean = NULL, *seen = NULL, *skipped = NULL;
 	size_t scope = 0, skips = 0;
+	bool troubled = false;
 
 	if (item->n_required == 0 && !item->has_name)
 		return decide_absence_anywhere(ctx, item, d);
@@ -193,11 +194,12 @@ ls_jdecide_absence(ls_jctx *ctx, const ls_jitem *item, const ls_jhits *rows, ls_
 			continue;
 		if (violates(ctx, item, row, &h->m) || failed_verdict(row, &h->m))
 		{
-			*d = ls_jdecide_row(LS_FINDING_FAILED, h->row, "shows what must not occur", 0.75);
+			*d = ls_jdecide_row(LS_FINDING_FAILED, h->row, "shows what must not occur", 0.9);
 			return true;
 		}
 		scope++;
 		seen = h;
+		troubled |= fails(row);
 		if (h->m.class == LS_JCLASS_SKIP && h->m.strength >= 2)
 		{
 			skipped = h;
@@ -213,13 +215,15 @@ ls_jdecide_absence(ls_jctx *ctx, const ls_jitem *item, const ls_jhits *rows, ls_
 		return decide_by_forbidden(ctx, item, d);
 	}
 	if (skips == scope)
-		*d = ls_jdecide_row(LS_FINDING_SKIPPED, skipped->row, ls_jwhy(LS_FINDING_SKIPPED), 0.7);
+		*d = ls_jdecide_row(LS_FINDING_SKIPPED, skipped->row, ls_jwhy(LS_FINDING_SKIPPED), 0.88);
 	else if (clean != NULL)
 		*d = ls_jdecide_row(LS_FINDING_PASSED, clean->row, "says so, and no row contradicts it",
-							0.8);
+							0.9);
+	else if (troubled)
+		*d = ls_jdecide(LS_FINDING_NOT_FOUND, "rows about it tell failures of another kind", 0.45);
 	else
 		*d = ls_jdecide_row(LS_FINDING_PASSED, seen->row,
-							"is about it, and no row shows what must not occur", 0.65);
+							"is about it, and no row shows what must not occur", 0.82);
 	return true;
 }
 
@@ -344,12 +348,12 @@ ls_jdecide_threshold(ls_jctx *ctx, const ls_jitem *item, const ls_jhits *rows)
 		else if ((item->any || (cond->op >= LS_JOP_GT && !item->all)) && good)
 			chosen = good, v = good_value;
 		if (!ls_jnumber_holds(cond, v))
-			d = ls_jdecide_row(LS_FINDING_FAILED, chosen->row, "is beyond the limit", 0.8);
+			d = ls_jdecide_row(LS_FINDING_FAILED, chosen->row, "is beyond the limit", 0.92);
 		else if (plain.status == LS_FINDING_FAILED && plain.row > chosen->row && !item->negative &&
 				 plain.relevance >= chosen->m.relevance)
 			return plain;
 		else
-			d = ls_jdecide_row(LS_FINDING_PASSED, chosen->row, "is within the limit", 0.8);
+			d = ls_jdecide_row(LS_FINDING_PASSED, chosen->row, "is within the limit", 0.95);
 		d.note = format_value(ctx->arena, v, cond);
 		return d;
 	}
@@ -365,7 +369,7 @@ ls_jdecide_threshold(ls_jctx *ctx, const ls_jitem *item, const ls_jhits *rows)
 
 		d = ls_jdecide_row(holds ? LS_FINDING_PASSED : LS_FINDING_FAILED,
 						   rows->list[rows->n - 1].row,
-						   holds ? "is within the limit" : "is beyond the limit", 0.6);
+						   holds ? "is within the limit" : "is beyond the limit", 0.82);
 		d.note = format_value(ctx->arena, last_clock - first_clock, cond);
 		return d;
 	}
@@ -386,22 +390,22 @@ ls_jdecide_threshold(ls_jctx *ctx, const ls_jitem *item, const ls_jhits *rows)
 			}
 		}
 		if (!any)
-			return ls_jdecide(LS_FINDING_NOT_FOUND, "no row has a status code", 0.7);
+			return ls_jdecide(LS_FINDING_NOT_FOUND, "no row has a status code", 0.82);
 	}
 	if (cond->count && ctx->n_rows > 0 && (rows->n > 0 || item->http_low != 0))
 	{
 		bool holds = ls_jnumber_holds(cond, (double) count);
 
 		if (item->http_low == 0 && count == 0 && rows->best < LS_JRELEVANT)
-			return ls_jdecide(LS_FINDING_NOT_FOUND, "no row is about it", 0.7);
+			return ls_jdecide(LS_FINDING_NOT_FOUND, "no row is about it", 0.82);
 		if (count == 0 && rows->n > 0)
 			counted = rows->list[0].row;
 		d = ls_jdecide_row(holds ? LS_FINDING_PASSED : LS_FINDING_FAILED, counted,
 						   holds ? "is the last that counts; the number is within the limit"
 								 : "is the last that counts; the number is beyond the limit",
-						   0.6);
+						   holds ? 0.85 : 0.45);
 		d.note = format_value(ctx->arena, (double) count, cond);
 		return d;
 	}
-	return ls_jdecide(LS_FINDING_NOT_FOUND, "no row tells the value", 0.6);
+	return ls_jdecide(LS_FINDING_NOT_FOUND, "no row tells the value", 0.42);
 }

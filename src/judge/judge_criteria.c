@@ -208,7 +208,7 @@ ls_jcriteria_apply(ls_jctx *ctx, const ls_jitem *item, const ls_jhits *rows, ls_
 		if (defs->warning_fails && warns(ctx, row))
 		{
 			*d = ls_jdecide_row(LS_FINDING_FAILED, h->row,
-								"warns, which the criteria call a failure", 0.7);
+								"warns, which the criteria call a failure", 0.82);
 			return true;
 		}
 		if (defs->limit != NULL && d->status == LS_FINDING_PASSED &&
@@ -216,12 +216,12 @@ ls_jcriteria_apply(ls_jctx *ctx, const ls_jitem *item, const ls_jhits *rows, ls_
 			ls_jnumber_holds(&defs->limit->cond, v) == defs->limit_fails)
 		{
 			*d = ls_jdecide_row(LS_FINDING_FAILED, h->row, "is beyond the limit of the criteria",
-								0.7);
+								0.82);
 			return true;
 		}
 	}
 	if (bare && defs->warning_fails && about != NULL && d->status == LS_FINDING_NOT_FOUND)
 		*d = ls_jdecide_row(LS_FINDING_PASSED, about->row, "is about it, and no row of it warns",
-							0.6);
+							0.82);
 	return true;
 }

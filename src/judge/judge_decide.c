@@ -15,6 +15,7 @@
 #define CANDIDATES 400               /* rows looked at closely for an ordinary item */
 #define ITEM_WORK ((size_t) 4 << 20) /* some 60 ms */
 #define FEWEST 20                    /* rows */
+#define SURE 0.75f                   /* of the item, that a hint of success must name */
 
 ls_jdecision
 ls_jdecide(ls_finding_status status, const char *why, double confidence)
@@ -106,6 +107,9 @@ collect_some(ls_jctx *ctx, const ls_jitem *item, size_t limit, float threshold, 
 			h->m.relevance = LS_JRELEVANT;
 		if (!(partial ? h->m.names : h->m.idents) || h->m.relevance < threshold)
 			continue;
+		/* of another name than the item's, only an outright success says something */
+		if (partial && h->m.class == LS_JCLASS_PASS && h->m.strength < 3)
+			h->m.class = LS_JCLASS_NONE;
 		h->row = ctx->candidates[i];
 		exact |= h->m.exact_pair;
 		out->n++;
@@ -190,6 +194,22 @@ score_of(const ls_jhit *h)
 	return h->m.relevance + (h->m.strength == 1 ? 0.0f : h->m.strength == 2 ? 0.2f : 0.3f);
 }
 
+/*
+ * The share of such decisions that is right on cases that were not written for the rules
+ * (docs/builtin-evaluator.md, "Confidence"); so are the constants given to ls_jdecide.
+ */
+static double
+confidence_in(ls_finding_status status, const ls_jmatch *m)
+{
+	if (status == LS_FINDING_PASSED)
+		return m->strength >= 2 ? 0.92 : 0.88;
+	if (status == LS_FINDING_SKIPPED)
+		return 0.88;
+	if (m->strength >= 3 && m->relevance >= 0.9f)
+		return 0.92;
+	return 0.84;
+}
+
 ls_jdecision
 ls_jdecide_plain(const ls_jitem *item, const ls_jhits *rows)
 {
@@ -214,7 +234,7 @@ ls_jdecide_plain(const ls_jitem *item, const ls_jhits *rows)
 		return ls_jdecide(LS_FINDING_NOT_FOUND,
 						  rows->best >= LS_JRELEVANT ? "rows name it but tell no outcome"
 													 : "no row is about it",
-						  rows->best >= LS_JRELEVANT ? 0.5 : 0.8);
+						  rows->best >= LS_JRELEVANT ? 0.45 : 0.82);
 	/* where a report tells its verdict, other rows with the name are its details */
 	for (size_t i = 0; i < rows->n; i++)
 		verdict |= rows->list[i].m.report && rows->list[i].m.relevance >= rows->best - 0.05f;
@@ -260,9 +280,10 @@ ls_jdecide_plain(const ls_jitem *item, const ls_jhits *rows)
 			}
 		}
 	status = status_of(last->m.class);
-	d = ls_jdecide_row(status, last->row, ls_jwhy(status),
-					   0.4 + 0.4 * (last->m.relevance > 1 ? 1 : last->m.relevance) +
-						   0.05 * last->m.strength);
+	if (status == LS_FINDING_PASSED && last->m.strength == 1 && last->m.relevance < SURE &&
+		!item->presence)
+		return ls_jdecide(LS_FINDING_NOT_FOUND, "rows name it but tell no outcome", 0.45);
+	d = ls_jdecide_row(status, last->row, ls_jwhy(status), confidence_in(status, &last->m));
 	d.relevance = last->m.relevance;
 	return d;
 }
@@ -332,9 +353,9 @@ decide_order(ls_jctx *ctx, const ls_jitem *item, const ls_jhits *rows, ls_jdecis
 	if (a == b)
 		return true;
 	if (item->order == LS_JORDER_AFTER ? a > b : a < b)
-		*d = ls_jdecide_row(LS_FINDING_PASSED, a, "comes in the right order", 0.7);
+		*d = ls_jdecide_row(LS_FINDING_PASSED, a, "comes in the right order", 0.9);
 	else
-		*d = ls_jdecide_row(LS_FINDING_FAILED, a, "comes in the wrong order", 0.7);
+		*d = ls_jdecide_row(LS_FINDING_FAILED, a, "comes in the wrong order", 0.9);
 	return true;
 }
 
@@ -372,7 +393,7 @@ decide_without(ls_jctx *ctx, const ls_jitem *item, const ls_jhits *main_rows, ls
 		*d = extra;
 	else if (d->status == LS_FINDING_NOT_FOUND && main_rows->n > 0)
 		*d = ls_jdecide_row(LS_FINDING_PASSED, main_rows->list[0].row,
-							"is about it, and no row shows what must not occur", 0.5);
+							"is about it, and no row shows what must not occur", 0.82);
 	return true;
 }
 
@@ -468,7 +489,7 @@ decide_thread(ls_jctx *ctx, const ls_jhits *rows, ls_jdecision *d)
 		{
 			ls_finding_status status = status_of((ls_jclass) cue->class);
 
-			*d = ls_jdecide_row(status, r, ls_jwhy(status), 0.55);
+			*d = ls_jdecide_row(status, r, ls_jwhy(status), 0.82);
 			return true;
 		}
 	}
@@ -533,7 +554,7 @@ ls_jdecide_item(ls_jctx *ctx, const ls_jitem *item, ls_jdecision *d)
 		if (!ls_jsurvey(ctx, ctx->n_rows))
 			return false;
 		extra = ls_jdecide_row(LS_FINDING_FAILED, (uint32_t) ctx->first_fail,
-							   "shows what must not occur", 0.5);
+							   "shows what must not occur", 0.82);
 		if (ctx->first_fail >= 0)
 			*d = extra;
 	}

@@ -394,6 +394,7 @@ typedef struct ls_jitem
 	float total;             /* weight of the terms that count */
 	uint32_t whole;          /* "3 of 3", "all 3": how many there are; 0: not said */
 	bool request;            /* the item speaks of a request: its path names it */
+	uint64_t method;         /* GET, POST ...: rows of another one are about something else */
 	bool http_words;         /* "server error": only where rows have status codes */
 	int http_low, http_high; /* the item speaks of a status class; 0: no */
 	ls_jorder order;
@@ -536,6 +537,37 @@ typedef struct ls_jmatch
 	uint8_t strength;
 	uint16_t anchor; /* an atom that matched */
 } ls_jmatch;
+
+/* One item against one row, while it is matched. */
+typedef struct ls_jmatching
+{
+	const ls_jctx *ctx;
+	const ls_jitem *item;
+	const ls_jrow *row;
+	uint8_t masked[LS_JROW_ATOMS]; /* atoms that are the item's own words */
+	uint8_t clauses[64];           /* clauses that hold a matched word */
+	bool negative_hit;             /* the bad outcome that the item names is there */
+	bool reversed;                 /* undone later, which is no failure of the event */
+	bool near_action;              /* the action stands in the subject's clause */
+	bool mismatch;                 /* a field has another value than the item's */
+	bool opposed;                  /* the contrary of its action */
+	bool verb;   /* the item's verb stands in the row, not only a noun of an action */
+	bool denied; /* a noun of the item is: "no result" */
+	bool exact_action;
+	bool exact_action_past; /* ... in its past form */
+	bool held;              /* a word of the item's subject stands in the row, no identifier */
+	bool keyed;             /* the item's words end in a key that has a value */
+	bool named;             /* a name of the item stands in the row */
+	uint16_t action_clause;
+	int opposed_atom;
+} ls_jmatching;
+
+/* Does a name of the item stand in the key of value `i`, or in the key that it is? */
+extern bool ls_jkeyed(const ls_jmatching *m, int i);
+/* judge_outcome.c: what the row says; a count of parts; what leaves the item open. */
+extern void ls_jclassify(ls_jmatching *m, ls_jmatch *out);
+extern void ls_jweigh_fraction(const ls_jitem *item, const ls_jrow *row, ls_jmatch *out);
+extern bool ls_jdoubtful(const ls_jmatching *m, const ls_jmatch *out, bool place, bool topic);
 
 extern void ls_jmatch_row(const ls_jctx *ctx, const ls_jitem *item, const ls_jrow *row,
 						  ls_jmatch *match);

@@ -770,7 +770,7 @@ find_whole(parse *p, int begin, int end)
 
 /* Does the item speak of requests to a server? */
 static bool
-is_about_request(const parse *p, int begin, int end)
+is_about_request(const parse *p, int begin, int end, uint64_t *method)
 {
 	static const char *const words[] = {"request", "requests", "endpoint", "endpoints", "url",
 										"urls",    "page",     "pages",    "route",     "http",
@@ -786,7 +786,10 @@ is_about_request(const parse *p, int begin, int end)
 				return true;
 		for (size_t k = 0; k < sizeof(methods) / sizeof(methods[0]); k++)
 			if ((p->t->atoms[i].flags & LS_JATOM_UPPER) && is(p, i, methods[k]))
+			{
+				*method = p->t->atoms[i].stem;
 				return true;
+			}
 	}
 	return false;
 }
@@ -831,7 +834,7 @@ parse_range(parse *p, int begin, int end, int depth)
 			is(p, i, "happens") || is(p, i, "reported") || is(p, i, "raised"))
 			item->presence = i > begin && !is(p, i + 1, "in") && !is(p, i + 1, "on");
 	}
-	item->request = is_about_request(p, begin, end);
+	item->request = is_about_request(p, begin, end, &item->method);
 	find_order(p, begin, end, item, depth, &new_end);
 	end = new_end;
 	item->whole = find_whole(p, begin, end);
@@ -891,6 +894,12 @@ parse_range(parse *p, int begin, int end, int depth)
 	for (int k = 0; k < item->n_terms; k++)
 		if (!item->terms[k].forbidden)
 			item->total += item->terms[k].weight;
+	/* "the alarm was cleared" expects the clearing; "the alarm was raised" the alarm */
+	for (int k = 1; k < item->n_terms && item->negative && !item->presence; k++)
+		if (item->terms[k].role == LS_JROLE_ACTION && item->terms[k].past &&
+			!item->terms[k].forbidden && item->terms[k].pol == LS_JP_ACT &&
+			item->terms[k].concept != LS_JC_DETECT && item->terms[k].concept != LS_JC_FIRE)
+			item->negative = false;
 	mark_predicates(p, begin, item);
 	item->request |= item->http_low != 0;
 	for (int k = 0; k < item->n_idents; k++)

@@ -154,7 +154,7 @@ ls_jdecide_every(ls_jctx *ctx, const ls_jitem *item, ls_jdecision *d)
 			if (other->text.atoms[i].stem == key && other->text.atoms[i + 1].sep == LS_JSEP_EQUAL &&
 				!ls_jmatch_ident(ctx, id, other))
 			{
-				*d = ls_jdecide_row(LS_FINDING_FAILED, rows.list[r].row, "has another value", 0.7);
+				*d = ls_jdecide_row(LS_FINDING_FAILED, rows.list[r].row, "has another value", 0.82);
 				return true;
 			}
 	}

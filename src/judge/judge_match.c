@@ -13,24 +13,6 @@
 
 #define OWN 0.45f /* weight of the item's words that a row must name itself */
 
-typedef struct matching
-{
-	const ls_jctx *ctx;
-	const ls_jitem *item;
-	const ls_jrow *row;
-	uint8_t masked[LS_JROW_ATOMS]; /* atoms that are the item's own words */
-	uint8_t clauses[64];           /* clauses that hold a matched word */
-	bool negative_hit;             /* the bad outcome that the item names is there */
-	bool reversed;                 /* undone later, which is no failure of the event */
-	bool near_action;              /* the action stands in the subject's clause */
-	bool mismatch;                 /* a field has another value than the item's */
-	bool opposed;                  /* the contrary of its action */
-	bool exact_action;
-	bool keyed; /* the item's words end in a key that has a value */
-	bool named; /* a name of the item stands in the row */
-	uint16_t action_clause;
-	int opposed_atom;
-} matching;
 
 /* Would the identifier go on before or behind these atoms? */
 static bool
@@ -62,7 +44,7 @@ bounded(const ls_jtext *t, int i, int n, const ls_jident *id)
 }
 
 static void
-mask(matching *m, int i)
+mask(ls_jmatching *m, int i)
 {
 	m->masked[i] = 1;
 	if (m->row->text.atoms[i].clause < 64)
@@ -86,7 +68,7 @@ level_of(const ls_jtext *t, int i, int n)
  * must be absent.
  */
 static int
-find_ident(matching *m, const ls_jident *id, bool *exact, int *level)
+find_ident(ls_jmatching *m, const ls_jident *id, bool *exact, int *level)
 {
 	const ls_jtext *t = &m->row->text;
 	int most = id->forbidden ? LS_JCLIENT_TEXT : LS_JCLIENT_USER;
@@ -223,7 +205,7 @@ names_item(const ls_jitem *item, int level)
 
 /* A word of the item's subject, or one that must be absent. */
 static float
-match_noun(matching *m, const ls_jterm *term, bool *affirmed, float *own)
+match_noun(ls_jmatching *m, const ls_jterm *term, bool *affirmed, float *own)
 {
 	const ls_jtext *t = &m->row->text;
 	float best = 0;
@@ -250,6 +232,11 @@ match_noun(matching *m, const ls_jterm *term, bool *affirmed, float *own)
 		best = hit > best ? hit : best;
 		if (hit > *own && names_item(m->item, a->client))
 			*own = hit;
+		if (!term->forbidden &&
+			(term->pol == LS_JP_NONE || term->pol == LS_JP_KEY || term->pol == LS_JP_WEAK) &&
+			i > 0 && m->ctx->words.table[t->atoms[i - 1].word].pol == LS_JP_NOT &&
+			a->sep == LS_JSEP_SPACE)
+			m->denied = true;
 		if (!term->forbidden)
 			mask(m, i);
 		else if (!a->unreal && !ls_jrow_negated(m->ctx, t, i))
@@ -276,7 +263,7 @@ names_event(const ls_jtext *t, int i)
 
 /* Does the row give the field another value: state=returned where others have state=paid? */
 static bool
-other_value(const matching *m, const ls_jterm *term)
+other_value(const ls_jmatching *m, const ls_jterm *term)
 {
 	static const char *const open_values[] = {"pending", "running", "queued",  "open",  "new",
 											  "unknown", "null",    "none",    "retry", "waiting",
@@ -348,8 +335,8 @@ takes_time(const ls_jword *w)
 }
 
 /* Does a name of the item stand in the key of this value ("db":"UP"), or in the key that it is? */
-static bool
-keyed(const matching *m, int i)
+bool
+ls_jkeyed(const ls_jmatching *m, int i)
 {
 	const ls_jtext *t = &m->row->text;
 
@@ -367,12 +354,58 @@ keyed(const matching *m, int i)
 	return false;
 }
 
+/* Is the word a key, and its value neither yes nor a success? */
+static bool
+is_open_field(const ls_jmatching *m, int i)
+{
+	static const char *const yes[] = {"true", "yes", "y", "on", "1", "enabled"};
+	const ls_jtext *t = &m->row->text;
+	const ls_jatom *value = &t->atoms[i + 1];
+	ls_jpol pol;
+
+	if (i + 1 >= t->n || value->sep != LS_JSEP_EQUAL || value->kind != LS_JKIND_WORD)
+		return false;
+	pol = (ls_jpol) m->ctx->words.table[value->word].pol;
+	for (size_t k = 0; k < sizeof(yes) / sizeof(yes[0]); k++)
+		if (ls_str_eq_nocase(ls_str_make(t->text.data + value->off, value->len),
+							 ls_str_make(yes[k], strlen(yes[k]))))
+			return false;
+	return pol != LS_JP_POS && pol != LS_JP_STATE && pol != LS_JP_ACT;
+}
+
+/* The noun of a verb: deployment, migration */
+static bool
+is_deed(const ls_jtext *t, int i)
+{
+	const ls_jatom *a = &t->atoms[i];
+	const char *end = t->text.data + a->off + a->len;
+
+	return (a->len > 7 && memcmp(end - 4, "ment", 4) == 0) ||
+		   (a->len > 6 && memcmp(end - 3, "ion", 3) == 0);
+}
+
+/* "undelivered" of "delivered" */
+static bool
+is_undone(const ls_jtext *t, int i, const ls_jterm *term)
+{
+	const ls_jatom *a = &t->atoms[i];
+	const char *s = t->text.data + a->off;
+	char word[32];
+
+	if (a->kind != LS_JKIND_WORD || a->len < 6 || a->len >= sizeof(word) || (s[0] | 0x20) != 'u' ||
+		(s[1] | 0x20) != 'n')
+		return false;
+	for (int k = 2; k < a->len; k++)
+		word[k - 2] = (char) (s[k] | 0x20);
+	return ls_jstem(word, (size_t) a->len - 2) == term->stem;
+}
+
 /*
  * A verb or a state.  Where a row has both it and its contrary ("db up, mail down",
  * "open -> closed"), the clause of the subject counts, and in it the last one.
  */
 static float
-match_action(matching *m, const ls_jterm *term, ls_jmatch *out, float *own)
+match_action(ls_jmatching *m, const ls_jterm *term, ls_jmatch *out, float *own)
 {
 	const ls_jtext *t = &m->row->text;
 	ls_jconcept contrary = ls_jconcept_opposite((ls_jconcept) term->concept);
@@ -388,10 +421,19 @@ match_action(matching *m, const ls_jterm *term, ls_jmatch *out, float *own)
 			const ls_jatom *a = &t->atoms[i];
 			const ls_jword *w = &m->ctx->words.table[a->word];
 			float hit = atom_match(m->ctx, term, a, false);
-			bool against = hit <= 0 && contrary != LS_JC_NONE && w->concept == contrary &&
-						   (w->pol != LS_JP_WEAK);
+			bool against =
+				hit <= 0 &&
+				((contrary != LS_JC_NONE && w->concept == contrary && w->pol != LS_JP_WEAK) ||
+				 is_undone(t, i, term));
 			bool negated;
 
+			/* "bounced" is no kind of "delivered" */
+			if (hit > 0 && hit < 1 && w->pol == LS_JP_NEG &&
+				(term->pol == LS_JP_ACT || term->pol == LS_JP_STATE))
+			{
+				hit = 0;
+				against = true;
+			}
 			if ((hit <= 0 && !against) || a->client == LS_JCLIENT_TEXT)
 				continue;
 			if (a->client != LS_JCLIENT_NONE)
@@ -411,10 +453,10 @@ match_action(matching *m, const ls_jterm *term, ls_jmatch *out, float *own)
 			if (pass == 0)
 			{
 				near |= a->clause < 64 && m->clauses[a->clause];
-				key |= m->row->fields && keyed(m, i);
+				key |= m->row->fields && ls_jkeyed(m, i);
 				continue;
 			}
-			if (key && !keyed(m, i))
+			if (key && !ls_jkeyed(m, i))
 				continue;
 			if (near && !m->row->fields && !(a->clause < 64 && m->clauses[a->clause]))
 				continue;
@@ -455,6 +497,10 @@ match_action(matching *m, const ls_jterm *term, ls_jmatch *out, float *own)
 				continue; /* the name of a component: "auth: ..." */
 			if ((a->flags & LS_JATOM_ING) && !term->ing && takes_time(w))
 				continue;
+			if (is_open_field(m, i))
+				continue; /* health=Progressing */
+			if (is_deed(t, i) && term->past && w->pol == LS_JP_ACT)
+				continue; /* the deployment is not the deploying */
 			if (term->noun && !(a->flags & LS_JATOM_ED) && w->concept != LS_JC_DETECT)
 				continue; /* "the upload succeeds" is not shown by "upload started" */
 			if (!((a->flags & LS_JATOM_ING) && !term->ing && w->pol != LS_JP_STATE) &&
@@ -462,6 +508,7 @@ match_action(matching *m, const ls_jterm *term, ls_jmatch *out, float *own)
 			{
 				out->action = true;
 				m->exact_action |= hit == 1.0f;
+				m->exact_action_past |= hit == 1.0f && (a->flags & LS_JATOM_ED);
 				m->action_clause = a->clause;
 			}
 			else if (w->pol != LS_JP_PART)
@@ -472,272 +519,10 @@ match_action(matching *m, const ls_jterm *term, ls_jmatch *out, float *own)
 	return best;
 }
 
-/* A refusal or a stop may be meant; an error is not. */
-static bool
-on_purpose(const ls_jcue *c)
-{
-	return c->concept == LS_JC_DENY || c->concept == LS_JC_STOP || c->concept == LS_JC_NONE ||
-		   c->concept == LS_JC_EXPIRE;
-}
-
-/* The strongest cue outside the item's words; nearest clauses first. */
-static const ls_jcue *
-outcome_cue(const matching *m, bool near, const ls_jcue **fail)
-{
-	const ls_jrow *row = m->row;
-	const ls_jcue *best = NULL;
-
-	*fail = NULL;
-	for (int i = 0; i < row->n_cues; i++)
-	{
-		const ls_jcue *c = &row->cues[i];
-		uint16_t clause = row->text.atoms[c->atom].clause;
-		int rank, best_rank;
-
-		if (m->masked[c->atom] && !(c->flags & LS_JCUE_HTTP))
-			continue;
-		if (m->keyed && row->text.atoms[c->atom].sep == LS_JSEP_EQUAL && !keyed(m, c->atom))
-			continue; /* another field's value */
-		if (near && (clause >= 64 || !m->clauses[clause] || c->strength < 2))
-			continue;
-		/* "db up, mail down": the other's state */
-		if (m->near_action && !near && clause < 64 && !m->clauses[clause] &&
-			m->ctx->words.table[row->text.atoms[c->atom].word].concept != LS_JC_NONE &&
-			c->concept != LS_JC_RESULT && c->concept != LS_JC_ERROR && c->concept != LS_JC_SKIP &&
-			!row->fields)
-			continue;
-		if (c->class == LS_JCLASS_FAIL && *fail == NULL)
-			*fail = c;
-		rank = c->strength * 4 + (c->class == LS_JCLASS_FAIL || c->class == LS_JCLASS_SKIP) * 2;
-		if (c->flags & LS_JCUE_COUNT && c->class == LS_JCLASS_SKIP)
-			continue;
-		if (c->class == LS_JCLASS_CLEAN)
-			rank = 1;
-		best_rank = best ? best->strength * 4 +
-							   (best->class == LS_JCLASS_FAIL || best->class == LS_JCLASS_SKIP) * 2
-						 : -1;
-		if (best && best->class == LS_JCLASS_CLEAN)
-			best_rank = 1;
-		/* "dropped, ignored": on purpose, unless something plainly failed */
-		if (best != NULL && c->class == LS_JCLASS_SKIP && best->class == LS_JCLASS_FAIL &&
-			c->strength >= 2 && best->strength <= 2 && on_purpose(best))
-			rank = best_rank + 1;
-		/* "created, booted, agent rejected": a later clause has its own subject */
-		if (m->exact_action && !near && !row->fields && c->class == LS_JCLASS_FAIL &&
-			(on_purpose(c) || c->strength < 2) && clause > m->action_clause &&
-			m->action_clause != UINT16_MAX)
-			continue;
-		if (rank > best_rank)
-			best = c;
-	}
-	return best;
-}
-
-/* Does the row tell of another action than the item's? */
-static bool
-other_action(const matching *m)
-{
-	const ls_jtext *t = &m->row->text;
-
-	for (int i = 0; i < t->n; i++)
-	{
-		const ls_jword *w = &m->ctx->words.table[t->atoms[i].word];
-
-		if (w->pol == LS_JP_ACT && w->strength > 0 && !m->masked[i] &&
-			t->atoms[i].client == LS_JCLIENT_NONE)
-			return true;
-	}
-	return false;
-}
-
-/* Does the row tell of anything that was done: applied, created? */
-static bool
-arrived(const matching *m)
-{
-	const ls_jtext *t = &m->row->text;
-
-	for (int i = 0; i < t->n; i++)
-	{
-		const ls_jword *w = &m->ctx->words.table[t->atoms[i].word];
-
-		if (w->pol == LS_JP_ACT && w->strength > 0 && (t->atoms[i].flags & LS_JATOM_ED) &&
-			!t->atoms[i].unreal && t->atoms[i].client == LS_JCLIENT_NONE &&
-			!ls_jrow_negated(m->ctx, t, i))
-			return true;
-	}
-	return false;
-}
-
-/* "MFAUsed":"No", tls=false: a word of the item is a key that says no. */
-static bool
-denied_by_key(const matching *m)
-{
-	static const char *const words[] = {"no", "false", "disabled", "off", "never"};
-	const ls_jtext *t = &m->row->text;
-
-	for (int i = 0; i + 1 < t->n; i++)
-	{
-		int last = i;
-
-		if (!m->masked[i] || t->atoms[i].kind != LS_JKIND_WORD ||
-			t->atoms[i].client != LS_JCLIENT_NONE ||
-			m->ctx->words.table[t->atoms[i].word].pol != LS_JP_NONE)
-			continue;
-		while (last + 1 < t->n && last < i + 3 &&
-			   (t->atoms[last + 1].sep == LS_JSEP_TIGHT || t->atoms[last + 1].sep == LS_JSEP_NONE))
-			last++;
-		if (last + 1 >= t->n || t->atoms[last + 1].sep != LS_JSEP_EQUAL || m->masked[last + 1] ||
-			(last + 2 < t->n && t->atoms[last + 2].sep < LS_JSEP_SPACE))
-			continue;
-		for (size_t k = 0; k < sizeof(words) / sizeof(words[0]); k++)
-			if (ls_str_eq_nocase(
-					ls_str_make(t->text.data + t->atoms[last + 1].off, t->atoms[last + 1].len),
-					ls_str_make(words[k], strlen(words[k]))))
-				return true;
-	}
-	return false;
-}
-
-static void
-classify(matching *m, ls_jmatch *out)
-{
-	const ls_jitem *item = m->item;
-	const ls_jrow *row = m->row;
-	const ls_jcue *fail, *c = NULL;
-	bool verdict;
-
-	int status = item->http_low != 0 ? ls_jrow_status(row) : 0;
-
-	if (status != 0)
-	{
-		bool hit = status >= item->http_low && status <= item->http_high;
-
-		out->class = hit ? LS_JCLASS_PASS : LS_JCLASS_FAIL;
-		out->strength = 3;
-		return;
-	}
-	if (!row->fields)
-		c = outcome_cue(m, true, &fail);
-	if (c == NULL || (c->class == LS_JCLASS_FAIL && on_purpose(c)))
-		c = outcome_cue(m, false, &fail);
-	verdict =
-		c != NULL && (c->flags & LS_JCUE_VERDICT) && !(c->flags & LS_JCUE_HTTP) && c->strength >= 3;
-	out->report = verdict && !row->fields && !item->at_end && c->atom < 2 &&
-				  (c->concept == LS_JC_RESULT || c->concept == LS_JC_SKIP);
-
-	if (item->wants_skip)
-	{
-		bool skip = out->action || (c != NULL && c->class == LS_JCLASS_SKIP);
-
-		if (skip)
-		{
-			out->class = LS_JCLASS_PASS;
-			out->strength = 2;
-			return;
-		}
-	}
-	if (m->mismatch && !(c != NULL && c->class == LS_JCLASS_SKIP))
-	{
-		out->class = LS_JCLASS_FAIL;
-		out->strength = 3;
-		return;
-	}
-	if (item->negative)
-	{
-		/* A test that is named after a failure still has its own verdict. */
-		if (verdict && c->class != LS_JCLASS_CLEAN &&
-			(m->negative_hit || c->concept == LS_JC_RESULT) && c->class != LS_JCLASS_FAIL)
-		{
-			out->class = m->negative_hit || c->class == LS_JCLASS_SKIP ? (ls_jclass) c->class
-																	   : LS_JCLASS_FAIL;
-			out->strength = c->strength;
-			return;
-		}
-		if (verdict && c->class == LS_JCLASS_FAIL && m->negative_hit &&
-			c->concept == LS_JC_RESULT && !row->fields)
-		{
-			out->class = LS_JCLASS_FAIL;
-			out->strength = c->strength;
-			return;
-		}
-		if (m->negative_hit || (fail != NULL && !(fail->flags & LS_JCUE_LEVEL)))
-		{
-			out->class = LS_JCLASS_PASS;
-			out->strength = 2;
-			return;
-		}
-		if (m->opposed || (c != NULL && c->class == LS_JCLASS_PASS))
-		{
-			out->class = LS_JCLASS_FAIL;
-			out->strength = 2;
-			return;
-		}
-		if (c != NULL && c->class == LS_JCLASS_SKIP)
-		{
-			out->class = LS_JCLASS_SKIP;
-			out->strength = c->strength;
-		}
-		return;
-	}
-	if (row->fields && item->has_name && denied_by_key(m))
-	{
-		out->class = LS_JCLASS_FAIL;
-		out->strength = 2;
-		return;
-	}
-	if (m->opposed && !(c != NULL && c->class == LS_JCLASS_SKIP && c->strength >= 2) &&
-		!(verdict && c->class == LS_JCLASS_PASS))
-	{
-		out->class = LS_JCLASS_FAIL;
-		out->strength = m->reversed && !item->at_end ? 1 : 2;
-		out->anchor = (uint16_t) m->opposed_atom;
-		return;
-	}
-	if (c != NULL && c->class != LS_JCLASS_CLEAN &&
-		!(c->class == LS_JCLASS_FAIL && item->presence && c->strength < 3))
-	{
-		/* A success word of a part is not the success of the action that the item names. */
-		if (item->has_action && !out->action_any && item->n_idents == 0 && !m->named &&
-			c->class == LS_JCLASS_FAIL)
-			return;
-		out->class = (ls_jclass) c->class;
-		out->strength = c->strength;
-		if (c->class == LS_JCLASS_PASS && item->has_action && !out->action_any &&
-			out->strength > 1 && !verdict)
-			out->strength = 1;
-		/* ... nor is its failure, when another action is what failed. */
-		if (item->has_action && !out->action_any && other_action(m))
-		{
-			if (c->class == LS_JCLASS_PASS)
-				out->class = LS_JCLASS_NONE;
-			else if (c->class == LS_JCLASS_FAIL && !verdict)
-				out->strength = 1;
-		}
-		return;
-	}
-	if (out->action)
-	{
-		out->class = LS_JCLASS_PASS;
-		out->strength = m->exact_action ? 2 : 1;
-	}
-	else if (!item->has_action && item->cond.op == LS_JOP_NONE && !item->absent &&
-			 (arrived(m) || (item->has_outcome && c != NULL && !item->all)))
-	{
-		/* only a name: what was done to it, or that nothing went wrong */
-		out->class = LS_JCLASS_PASS;
-		out->strength = 1;
-	}
-	else if (item->presence || (!item->has_action && !item->has_outcome && c != NULL))
-	{
-		out->class = LS_JCLASS_PASS;
-		out->strength = 1;
-	}
-}
-
 bool
 ls_jmatch_ident(const ls_jctx *ctx, const ls_jident *id, const ls_jrow *row)
 {
-	matching m;
+	ls_jmatching m;
 	bool exact;
 	int level;
 
@@ -763,42 +548,37 @@ other_topic(const ls_jitem *item)
 	return names >= 2;
 }
 
+/* Is the row of a request by another method than the item's? */
 static bool
-is_clients(const ls_jtext *t, size_t at)
+other_method(const ls_jitem *item, const ls_jtext *t)
 {
+	static const char *const methods[] = {"GET",  "POST",  "PUT",    "DELETE",
+										  "HEAD", "PATCH", "OPTIONS"};
+	bool other = false;
+
 	for (int i = 0; i < t->n; i++)
-		if (t->atoms[i].off == at)
-			return t->atoms[i].client != LS_JCLIENT_NONE;
-	return true; /* not read */
-}
-
-/* Where the item says how many there are, a row that counts them says whether it is all of them. */
-static void
-weigh_fraction(const ls_jitem *item, const ls_jrow *row, ls_jmatch *out)
-{
-	size_t at = 0, from;
-	uint32_t part, whole;
-
-	if (out->class == LS_JCLASS_FAIL || out->class == LS_JCLASS_SKIP)
-		return; /* "0/3 failed" speaks of the others */
-	while (ls_jnumber_fraction(row->text.text, &at, &from, &part, &whole))
-		if (whole == item->whole && part <= whole && !is_clients(&row->text, from))
-		{
-			out->fraction = true;
-			out->class = part == whole ? LS_JCLASS_PASS : LS_JCLASS_FAIL;
-			out->strength = out->strength > 2 ? out->strength : 2;
-			return;
-		}
+	{
+		if (!(t->atoms[i].flags & LS_JATOM_UPPER))
+			continue;
+		if (t->atoms[i].stem == item->method)
+			return false;
+		for (size_t k = 0; k < sizeof(methods) / sizeof(methods[0]); k++)
+			other |= ls_str_eq(ls_str_make(t->text.data + t->atoms[i].off, t->atoms[i].len),
+							   ls_str_make(methods[k], strlen(methods[k])));
+	}
+	return other;
 }
 
 void
 ls_jmatch_row(const ls_jctx *ctx, const ls_jitem *item, const ls_jrow *row, ls_jmatch *out)
 {
-	matching m;
+	ls_jmatching m;
 	int names = 0;
 	bool denied = false, mailbox = false;
 	float sum = 0, bad = 0, bad_total = 0;
-	float own = 0; /* of sum, what no client chose */
+	bool place = false; /* ... behind a preposition: "to production" */
+	bool topic = false; /* a word of the item that other rows hold and this one does not */
+	float own = 0;      /* of sum, what no client chose */
 	bool ident_hit[LS_JITEM_IDENTS] = {false}, ident_exact[LS_JITEM_IDENTS] = {false};
 	bool ident_own[LS_JITEM_IDENTS] = {false};
 
@@ -810,8 +590,8 @@ ls_jmatch_row(const ls_jctx *ctx, const ls_jitem *item, const ls_jrow *row, ls_j
 	m.row = row;
 	memset(m.masked, 0, (size_t) row->text.n);
 	memset(m.clauses, 0, sizeof(m.clauses));
-	m.negative_hit = m.opposed = m.exact_action = m.mismatch = m.near_action = m.reversed =
-		m.named = m.keyed = false;
+	m.verb = m.denied = m.exact_action_past = m.negative_hit = m.opposed = m.exact_action =
+		m.mismatch = m.near_action = m.reversed = m.named = m.keyed = m.held = false;
 	m.opposed_atom = 0;
 	m.action_clause = UINT16_MAX;
 	out->idents = true;
@@ -863,6 +643,9 @@ ls_jmatch_row(const ls_jctx *ctx, const ls_jitem *item, const ls_jrow *row, ls_j
 				sum += term->weight * hit;
 				own += term->weight * named;
 				m.named |= hit > 0 && term->weight >= 1.2f;
+				m.held |= hit > 0;
+				topic |= hit == 0 && !term->unheld && term->weight >= 1.2f;
+				place |= hit == 0 && !term->unheld && term->weight >= 1.2f && term->object;
 				out->tight |= hit == 0.6f;
 			}
 			else
@@ -889,6 +672,8 @@ ls_jmatch_row(const ls_jctx *ctx, const ls_jitem *item, const ls_jrow *row, ls_j
 			}
 			sum += term->weight * hit;
 			own += term->weight * named;
+			m.verb |= !term->noun && (hit > 0 || term->weight < 1 ||
+									  term->concept == LS_JC_DETECT || term->concept == LS_JC_FIRE);
 		}
 	}
 	if (bad_total > 0 && bad >= 0.6f * bad_total && !denied)
@@ -913,9 +698,9 @@ ls_jmatch_row(const ls_jctx *ctx, const ls_jitem *item, const ls_jrow *row, ls_j
 		out->relevance < 0.56f && !other_topic(item) &&
 		(m.named || out->action_any || m.opposed || !item->has_topic))
 		out->relevance = 0.56f;
-	classify(&m, out);
-	if (item->whole > 0 && !item->absent && !item->negative)
-		weigh_fraction(item, row, out);
+	ls_jclassify(&m, out);
+	if ((item->whole > 0 || item->all) && !item->absent && !item->negative)
+		ls_jweigh_fraction(item, row, out);
 	/* All of the item is there and nothing speaks against it. */
 	if (out->class == LS_JCLASS_NONE && out->relevance >= 0.9f && !out->action_any &&
 		item->n_terms > 1 && item->has_action)
@@ -923,6 +708,10 @@ ls_jmatch_row(const ls_jctx *ctx, const ls_jitem *item, const ls_jrow *row, ls_j
 		out->class = LS_JCLASS_PASS;
 		out->strength = 1;
 	}
+	if (out->class == LS_JCLASS_PASS && ls_jdoubtful(&m, out, place, topic))
+		out->class = LS_JCLASS_NONE;
+	if (item->method != 0 && other_method(item, &row->text))
+		own = 0;
 	/* Only what a client chose names the item. */
 	if (sum > 0 && own < OWN && !(mailbox && out->class == LS_JCLASS_FAIL))
 	{

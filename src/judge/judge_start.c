@@ -147,7 +147,7 @@ ls_jdecide_start(ls_jctx *ctx, const ls_jitem *item, const ls_jhits *rows, ls_jd
 			*d = ls_jdecide_row(status, r,
 								status == LS_FINDING_PASSED ? "tells the end of its start"
 															: "breaks its start off",
-								0.6);
+								0.82);
 			return true;
 		}
 		if (announces(ctx, row))

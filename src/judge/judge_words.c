@@ -287,6 +287,11 @@ static const ls_jword table[] = {
 	W("thursday", THURSDAY, NONE, 0), W("thu", THURSDAY, NONE, 0), W("friday", FRIDAY, NONE, 0),
 	W("fri", FRIDAY, NONE, 0), W("saturday", SATURDAY, NONE, 0), W("sat", SATURDAY, NONE, 0),
 	W("sunday", SUNDAY, NONE, 0), W("sun", SUNDAY, NONE, 0),
+	W("econnrefused", DISCONNECT, NEG, 2), W("econnreset", DISCONNECT, NEG, 2),
+	W("etimedout", TIMEOUT, NEG, 2), W("enoent", ERROR, NEG, 2), W("eacces", DENY, NEG, 2),
+	W("eperm", DENY, NEG, 2), W("enospc", ERROR, NEG, 2), W("epipe", DISCONNECT, NEG, 2),
+	W("ehostunreach", DISCONNECT, NEG, 2), W("eaddrinuse", ERROR, NEG, 2),
+	W("enotfound", ERROR, NEG, 2),
 	W("noerror", RESULT, POS, 2), W("nxdomain", ERROR, NEG, 2), W("servfail", ERROR, NEG, 2),
 	W("find", DETECT, ACT, 0), W("contact", CONNECT, STATE, 1),
 	/* words without weight in an item */

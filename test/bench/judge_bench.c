@@ -29,6 +29,8 @@ accuracy(ls_arena *arena, const char *name, const char *path, bool show)
 	printf("judge_%s_items %d items\n", name, s.total);
 	printf("judge_%s_accuracy %.3f ratio\n", name, score_accuracy(&s));
 	printf("judge_%s_macro_f1 %.3f ratio\n", name, score_macro_f1(&s));
+	printf("judge_%s_passed_right %.3f ratio\n", name, score_precision(&s));
+	printf("judge_%s_calibration %.3f ratio\n", name, score_calibration(&s));
 	for (int k = 1; k <= 4; k++)
 		printf("judge_%s_f1_%s %.3f ratio\n", name, names[k], score_f1(&s, k));
 	for (int k = 1; k <= 4; k++)
@@ -117,6 +119,9 @@ main(int argc, char **argv)
 		!accuracy(arena, "dev2", "test/data/judge/dev2.cases", false) ||
 		!accuracy(arena, "dev3", "test/data/judge/dev3.cases", false) ||
 		!accuracy(arena, "dev4", "test/data/judge/dev4.cases", false) ||
+		!accuracy(arena, "dev5", "test/data/judge/dev5.cases", false) ||
+		!accuracy(arena, "dev6", "test/data/judge/dev6.cases", false) ||
+		!accuracy(arena, "heldout4", "test/data/judge/heldout4.cases", false) ||
 		!accuracy(arena, "heldout", "test/data/judge/heldout.cases", false) ||
 		!accuracy(arena, "heldout2", "test/data/judge/heldout2.cases", false) ||
 		!accuracy(arena, "heldout3", "test/data/judge/heldout3.cases", false))

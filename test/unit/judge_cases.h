@@ -98,6 +98,9 @@ typedef struct judge_score
 {
 	int matrix[5][5]; /* [label][finding] */
 	int total;
+	/* by confidence, in tenths: how many, how many of them right, the sum of their confidence */
+	int n[10], right[10];
+	double confidence[10];
 } judge_score;
 
 static inline double
@@ -129,6 +132,35 @@ score_macro_f1(const judge_score *s)
 	return (score_f1(s, 1) + score_f1(s, 2) + score_f1(s, 3) + score_f1(s, 4)) / 4;
 }
 
+/* Of what was called passed, the share that is right. */
+static inline double
+score_precision(const judge_score *s)
+{
+	int found = 0;
+
+	for (int j = 0; j <= 4; j++)
+		found += s->matrix[j][1];
+	return found ? (double) s->matrix[1][1] / found : 1;
+}
+
+/* The mean gap, over the tenths that occur, between confidence and the share that is right. */
+static inline double
+score_calibration(const judge_score *s)
+{
+	double sum = 0, gap;
+	int bins = 0;
+
+	for (int b = 0; b < 10; b++)
+	{
+		if (s->n[b] == 0)
+			continue;
+		gap = (s->right[b] - s->confidence[b]) / s->n[b];
+		sum += gap < 0 ? -gap : gap;
+		bins++;
+	}
+	return bins ? sum / bins : 0;
+}
+
 /* Judges all cases of a file; false when it cannot be read or the evaluator fails. */
 static inline bool
 score_file(ls_arena *arena, const char *path, judge_score *score, bool show_misses)
@@ -153,8 +185,13 @@ score_file(ls_arena *arena, const char *path, judge_score *score, bool show_miss
 			return false;
 		for (size_t k = 0; k < n; k++)
 		{
+			int tenth = f[k].confidence < 1 ? (int) (f[k].confidence * 10) : 9;
+
 			score->matrix[c->labels[k]][f[k].status]++;
 			score->total++;
+			score->n[tenth]++;
+			score->right[tenth] += c->labels[k] == f[k].status;
+			score->confidence[tenth] += f[k].confidence;
 			if (show_misses && c->labels[k] != f[k].status)
 				printf("%.*s/%.*s: %s, not %s | %.*s | %.*s\n", (int) c->name.len, c->name.data,
 					   (int) c->items[k].id.len, c->items[k].id.data, names[f[k].status],

@@ -1,0 +1,417 @@
+/*-------------------------------------------------------------------------
+ *
+ * judge_outcome.c
+ *	  What a row that names an item says about its outcome, for the built-in evaluator (pure).
+ *
+ * The item's own words are masked (judge_match.c); what is left decides: cues of success, failure
+ * or skipping, the contrary of the item's verb, the verb itself.  A row that speaks for the item
+ * and leaves it open says nothing: rather no answer than a wrong `passed`.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "src/judge/judge_internal.h"
+
+/*
+ * Does the row tell that something has yet to come: "queued", "waiting for", "40%", "scheduled"?
+ * Or deny what it tells: "not requested"?
+ */
+static bool
+yet_to_come(const ls_jmatching *m)
+{
+	static const char *const words[] = {
+		"initiated", "required",  "needed",   "queued",   "pending",   "scheduled",
+		"waiting",   "requested", "progress", "awaiting", "postponed", "planned",
+		"enqueued",  "yet",       "will",     "would",    "waits",     "ongoing"};
+	const ls_jtext *t = &m->row->text;
+
+	for (int i = 0; i < t->n; i++)
+	{
+		ls_str word = ls_str_make(t->text.data + t->atoms[i].off, t->atoms[i].len);
+
+		if (m->masked[i] || t->atoms[i].client != LS_JCLIENT_NONE ||
+			t->atoms[i].kind != LS_JKIND_WORD)
+			continue;
+		if (m->ctx->words.table[t->atoms[i].word].pol == LS_JP_NOT && i + 1 < t->n &&
+			(t->atoms[i + 1].flags & LS_JATOM_ED))
+			return true;
+		/* "upload b.zip started" */
+		if (m->ctx->words.table[t->atoms[i].word].concept == LS_JC_START &&
+			m->ctx->words.table[t->atoms[i].word].pol == LS_JP_ACT && !m->exact_action_past)
+			return true;
+		for (size_t k = 0; k < sizeof(words) / sizeof(words[0]); k++)
+			if (ls_str_eq_nocase(word, ls_str_make(words[k], strlen(words[k]))))
+				return !ls_jrow_negated(m->ctx, t, i);
+	}
+	return false;
+}
+
+/* A removal or an end is no sign that something is well. */
+static bool
+takes_away(const ls_jword *w)
+{
+	return w->concept == LS_JC_DELETE || w->concept == LS_JC_STOP || w->concept == LS_JC_LEAVE ||
+		   w->concept == LS_JC_DISABLE || w->concept == LS_JC_CLOSE ||
+		   w->concept == LS_JC_RELEASE || w->concept == LS_JC_ROLLBACK ||
+		   w->concept == LS_JC_RETRY || w->concept == LS_JC_LOGOUT;
+}
+
+/* A refusal or a stop may be meant; an error is not. */
+static bool
+on_purpose(const ls_jcue *c)
+{
+	return c->concept == LS_JC_DENY || c->concept == LS_JC_STOP || c->concept == LS_JC_NONE ||
+		   c->concept == LS_JC_EXPIRE;
+}
+
+/* The strongest cue outside the item's words; nearest clauses first. */
+static const ls_jcue *
+outcome_cue(const ls_jmatching *m, bool near, const ls_jcue **fail)
+{
+	const ls_jrow *row = m->row;
+	const ls_jcue *best = NULL;
+
+	*fail = NULL;
+	for (int i = 0; i < row->n_cues; i++)
+	{
+		const ls_jcue *c = &row->cues[i];
+		uint16_t clause = row->text.atoms[c->atom].clause;
+		int rank, best_rank;
+
+		if (m->masked[c->atom] && !(c->flags & LS_JCUE_HTTP))
+			continue;
+		if (m->keyed && row->text.atoms[c->atom].sep == LS_JSEP_EQUAL && !ls_jkeyed(m, c->atom))
+			continue; /* another field's value */
+		if (near && (clause >= 64 || !m->clauses[clause] || c->strength < 2))
+			continue;
+		/* "db up, mail down": the other's state */
+		if (m->near_action && !near && clause < 64 && !m->clauses[clause] &&
+			m->ctx->words.table[row->text.atoms[c->atom].word].concept != LS_JC_NONE &&
+			c->concept != LS_JC_RESULT && c->concept != LS_JC_ERROR && c->concept != LS_JC_SKIP &&
+			!row->fields)
+			continue;
+		if (c->class == LS_JCLASS_FAIL && *fail == NULL)
+			*fail = c;
+		rank = c->strength * 4 + (c->class == LS_JCLASS_FAIL || c->class == LS_JCLASS_SKIP) * 2;
+		if (c->flags & LS_JCUE_COUNT && c->class == LS_JCLASS_SKIP)
+			continue;
+		if (c->class == LS_JCLASS_CLEAN)
+			rank = 1;
+		best_rank = best ? best->strength * 4 +
+							   (best->class == LS_JCLASS_FAIL || best->class == LS_JCLASS_SKIP) * 2
+						 : -1;
+		if (best && best->class == LS_JCLASS_CLEAN)
+			best_rank = 1;
+		/* "dropped, ignored": on purpose, unless something plainly failed */
+		if (best != NULL && c->class == LS_JCLASS_SKIP && best->class == LS_JCLASS_FAIL &&
+			c->strength >= 2 && best->strength <= 2 && on_purpose(best))
+			rank = best_rank + 1;
+		/* "created, booted, agent rejected": a later clause has its own subject */
+		if (m->exact_action && !near && !row->fields && c->class == LS_JCLASS_FAIL &&
+			(on_purpose(c) || c->strength < 2) && clause > m->action_clause &&
+			m->action_clause != UINT16_MAX)
+			continue;
+		if (rank > best_rank)
+			best = c;
+	}
+	return best;
+}
+
+/* Does the row tell of another action than the item's? */
+static bool
+other_action(const ls_jmatching *m)
+{
+	const ls_jtext *t = &m->row->text;
+
+	for (int i = 0; i < t->n; i++)
+	{
+		const ls_jword *w = &m->ctx->words.table[t->atoms[i].word];
+
+		if (w->pol == LS_JP_ACT && w->strength > 0 && !m->masked[i] &&
+			t->atoms[i].client == LS_JCLIENT_NONE)
+			return true;
+	}
+	return false;
+}
+
+/* Does the row tell of anything that was done: applied, created? */
+static bool
+arrived(const ls_jmatching *m)
+{
+	const ls_jtext *t = &m->row->text;
+
+	for (int i = 0; i < t->n; i++)
+	{
+		const ls_jword *w = &m->ctx->words.table[t->atoms[i].word];
+
+		if (w->pol == LS_JP_ACT && w->strength > 0 && (t->atoms[i].flags & LS_JATOM_ED) &&
+			!t->atoms[i].unreal && t->atoms[i].client == LS_JCLIENT_NONE && !takes_away(w) &&
+			!ls_jrow_negated(m->ctx, t, i))
+			return true;
+	}
+	return false;
+}
+
+/* "MFAUsed":"No", tls=false: a word of the item is a key that says no. */
+static bool
+denied_by_key(const ls_jmatching *m)
+{
+	static const char *const words[] = {"no", "false", "disabled", "off", "never"};
+	const ls_jtext *t = &m->row->text;
+
+	for (int i = 0; i + 1 < t->n; i++)
+	{
+		int last = i;
+
+		if (!m->masked[i] || t->atoms[i].kind != LS_JKIND_WORD ||
+			t->atoms[i].client != LS_JCLIENT_NONE ||
+			m->ctx->words.table[t->atoms[i].word].pol != LS_JP_NONE)
+			continue;
+		while (last + 1 < t->n && last < i + 3 &&
+			   (t->atoms[last + 1].sep == LS_JSEP_TIGHT || t->atoms[last + 1].sep == LS_JSEP_NONE))
+			last++;
+		if (last + 1 >= t->n || t->atoms[last + 1].sep != LS_JSEP_EQUAL || m->masked[last + 1] ||
+			(last + 2 < t->n && t->atoms[last + 2].sep < LS_JSEP_SPACE))
+			continue;
+		for (size_t k = 0; k < sizeof(words) / sizeof(words[0]); k++)
+			if (ls_str_eq_nocase(
+					ls_str_make(t->text.data + t->atoms[last + 1].off, t->atoms[last + 1].len),
+					ls_str_make(words[k], strlen(words[k]))))
+				return true;
+	}
+	return false;
+}
+
+void
+ls_jclassify(ls_jmatching *m, ls_jmatch *out)
+{
+	const ls_jitem *item = m->item;
+	const ls_jrow *row = m->row;
+	const ls_jcue *fail, *c = NULL;
+	bool verdict;
+
+	int status = item->http_low != 0 ? ls_jrow_status(row) : 0;
+
+	if (status != 0)
+	{
+		bool hit = status >= item->http_low && status <= item->http_high;
+
+		out->class = hit ? LS_JCLASS_PASS : LS_JCLASS_FAIL;
+		out->strength = 3;
+		return;
+	}
+	if (!row->fields)
+		c = outcome_cue(m, true, &fail);
+	if (c == NULL || (c->class == LS_JCLASS_FAIL && on_purpose(c)))
+		c = outcome_cue(m, false, &fail);
+	verdict =
+		c != NULL && (c->flags & LS_JCUE_VERDICT) && !(c->flags & LS_JCUE_HTTP) && c->strength >= 3;
+	out->report = verdict && !row->fields && !item->at_end && c->atom < 2 &&
+				  (c->concept == LS_JC_RESULT || c->concept == LS_JC_SKIP);
+
+	if (item->wants_skip)
+	{
+		bool skip = out->action || (c != NULL && c->class == LS_JCLASS_SKIP);
+
+		if (skip)
+		{
+			out->class = LS_JCLASS_PASS;
+			out->strength = 2;
+			return;
+		}
+	}
+	if (m->mismatch && !(c != NULL && c->class == LS_JCLASS_SKIP))
+	{
+		out->class = LS_JCLASS_FAIL;
+		out->strength = 3;
+		return;
+	}
+	if (item->negative)
+	{
+		/* A test that is named after a failure still has its own verdict. */
+		if (verdict && c->class != LS_JCLASS_CLEAN &&
+			(m->negative_hit || c->concept == LS_JC_RESULT) && c->class != LS_JCLASS_FAIL)
+		{
+			out->class = m->negative_hit || c->class == LS_JCLASS_SKIP ? (ls_jclass) c->class
+																	   : LS_JCLASS_FAIL;
+			out->strength = c->strength;
+			return;
+		}
+		if (verdict && c->class == LS_JCLASS_FAIL && m->negative_hit &&
+			c->concept == LS_JC_RESULT && !row->fields)
+		{
+			out->class = LS_JCLASS_FAIL;
+			out->strength = c->strength;
+			return;
+		}
+		if (m->negative_hit || (fail != NULL && !(fail->flags & LS_JCUE_LEVEL)))
+		{
+			out->class = LS_JCLASS_PASS;
+			out->strength = 2;
+			return;
+		}
+		if (m->opposed || (c != NULL && c->class == LS_JCLASS_PASS))
+		{
+			out->class = LS_JCLASS_FAIL;
+			out->strength = 2;
+			return;
+		}
+		if (c != NULL && c->class == LS_JCLASS_SKIP)
+		{
+			out->class = LS_JCLASS_SKIP;
+			out->strength = c->strength;
+		}
+		return;
+	}
+	if (row->fields && item->has_name && denied_by_key(m))
+	{
+		out->class = LS_JCLASS_FAIL;
+		out->strength = 2;
+		return;
+	}
+	if (m->opposed && !(c != NULL && c->class == LS_JCLASS_SKIP && c->strength >= 2) &&
+		!(verdict && c->class == LS_JCLASS_PASS))
+	{
+		out->class = LS_JCLASS_FAIL;
+		out->strength = m->reversed && !item->at_end ? 1 : 2;
+		out->anchor = (uint16_t) m->opposed_atom;
+		return;
+	}
+	if (c != NULL && c->class != LS_JCLASS_CLEAN &&
+		!(c->class == LS_JCLASS_FAIL && item->presence && c->strength < 3))
+	{
+		/* A success word of a part is not the success of the action that the item names. */
+		if (item->has_action && !out->action_any && item->n_idents == 0 && !m->named &&
+			c->class == LS_JCLASS_FAIL)
+			return;
+		out->class = (ls_jclass) c->class;
+		out->strength = c->strength;
+		if (c->class == LS_JCLASS_PASS && item->has_action && !out->action_any &&
+			out->strength > 1 && !verdict)
+			out->strength = 1;
+		/* ... nor is its failure, when another action is what failed. */
+		if (item->has_action && !out->action_any && other_action(m))
+		{
+			if (c->class == LS_JCLASS_PASS)
+				out->class = LS_JCLASS_NONE;
+			else if (c->class == LS_JCLASS_FAIL && !verdict)
+				out->strength = 1;
+		}
+		return;
+	}
+	if (out->action)
+	{
+		out->class = LS_JCLASS_PASS;
+		out->strength = m->exact_action ? 2 : 1;
+	}
+	else if (!item->has_action && item->cond.op == LS_JOP_NONE && !item->absent &&
+			 (arrived(m) || (item->has_outcome && c != NULL && !item->all)))
+	{
+		/* only a name: what was done to it, or that nothing went wrong */
+		out->class = LS_JCLASS_PASS;
+		out->strength = 1;
+	}
+	else if (item->presence || (!item->has_action && !item->has_outcome && c != NULL))
+	{
+		out->class = LS_JCLASS_PASS;
+		out->strength = 1;
+	}
+}
+
+static bool
+is_clients(const ls_jtext *t, size_t at)
+{
+	for (int i = 0; i < t->n; i++)
+		if (t->atoms[i].off == at)
+			return t->atoms[i].client != LS_JCLIENT_NONE;
+	return true; /* not read */
+}
+
+/* Where the item says how many there are, a row that counts them says whether it is all of them. */
+void
+ls_jweigh_fraction(const ls_jitem *item, const ls_jrow *row, ls_jmatch *out)
+{
+	size_t at = 0, from;
+	uint32_t part, whole;
+
+	if (out->class == LS_JCLASS_FAIL || out->class == LS_JCLASS_SKIP)
+		return; /* "0/3 failed" speaks of the others */
+	while (ls_jnumber_fraction(row->text.text, &at, &from, &part, &whole))
+		if ((whole == item->whole || item->whole == 0) && part <= whole &&
+			!is_clients(&row->text, from))
+		{
+			out->fraction = true;
+			out->class = part == whole ? LS_JCLASS_PASS : LS_JCLASS_FAIL;
+			out->strength = out->strength > 2 ? out->strength : 2;
+			return;
+		}
+}
+
+/* An outcome field or a report says that it went well. */
+static bool
+told_outright(const ls_jmatching *m)
+{
+	for (int k = 0; k < m->row->n_cues; k++)
+	{
+		const ls_jcue *c = &m->row->cues[k];
+
+		if (c->class == LS_JCLASS_PASS && (c->flags & LS_JCUE_VERDICT) && c->strength >= 3 &&
+			!m->masked[c->atom])
+			return true;
+	}
+	return false;
+}
+
+static bool
+says_passed(const ls_jmatching *m)
+{
+	for (int k = 0; k < m->row->n_cues; k++)
+		if (m->row->cues[k].class == LS_JCLASS_PASS && !m->masked[m->row->cues[k].atom])
+			return true;
+	return false;
+}
+
+/* "790/812", and no step of several: "step 3/4 done", "[2/6] RUN", "attempt 1/3" */
+static bool
+is_partial(const ls_jtext *t)
+{
+	static const char *const counters[] = {"step",  "attempt", "try",  "part",
+										   "stage", "page",    "retry"};
+	size_t at = 0, from;
+	uint32_t part, whole;
+
+	while (ls_jnumber_fraction(t->text, &at, &from, &part, &whole))
+	{
+		bool counter = from == 0 || t->text.data[from - 1] == '[' || t->atoms[0].off == from;
+
+		for (int i = 1; i < t->n && !counter; i++)
+			for (size_t k = 0;
+				 k < sizeof(counters) / sizeof(counters[0]) && t->atoms[i].off == from; k++)
+				counter |= ls_str_eq_nocase(
+					ls_str_make(t->text.data + t->atoms[i - 1].off, t->atoms[i - 1].len),
+					ls_str_make(counters[k], strlen(counters[k])));
+		if (part < whole && !counter && !is_clients(t, from))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Does a row that speaks for the item leave it open?  Rather no answer than a wrong `passed`.
+ * `place` and `topic`: see ls_jmatch_row.
+ */
+bool
+ls_jdoubtful(const ls_jmatching *m, const ls_jmatch *out, bool place, bool topic)
+{
+	const ls_jitem *item = m->item;
+
+	if (item->negative || item->absent || item->http_low != 0 || out->report || out->fraction)
+		return false;
+	if (place || m->denied)
+		return true;
+	if (told_outright(m))
+		return false;
+	if (item->has_action && !m->verb && item->cond.op == LS_JOP_NONE && !says_passed(m))
+		return true;
+	return yet_to_come(m) || (topic && !m->held && !out->action_any) ||
+		   (item->cond.op == LS_JOP_NONE && !says_passed(m) && is_partial(&m->row->text));
+}
