@@ -14,7 +14,7 @@ my %rank;
 
 # The public headers of a folder: what other folders may include.
 my %public = (
-	base => [qw(base.h pure.h compat.h curl.h errors.def)],
+	base => [qw(base.h pure.h hash_table.h compat.h curl.h errors.def)],
 	ipc => [qw(ipc.h frame.h)],
 	pattern => [qw(pattern.h)],
 	access => [qw(access.h)],

@@ -305,6 +305,12 @@ ls_make_secret(void)
 }
 
 uint64_t
+ls_hash_with_key(const void *data, size_t len, const uint64_t key[2])
+{
+	return hash(data, len, key[0], k1 ^ key[1]);
+}
+
+uint64_t
 ls_hash_keyed(const void *data, size_t len, uint64_t seed)
 {
 	if (ls_secret[0] == 0)

@@ -23,6 +23,9 @@
 #include <stdint.h>
 #include <string.h>
 
+/* The struct that has `member` at `pointer`. */
+#define ls_container(type, member, pointer) ((type *) ((char *) (pointer) -offsetof(type, member)))
+
 /* ---- strings: a view, not NUL-terminated, never owned ---- */
 
 typedef struct ls_str
@@ -218,20 +221,43 @@ extern uint64_t ls_hash64(const void *data, size_t len, uint64_t seed);
 /* The same for tables in memory: of a random key that this process (or its parent) made. */
 extern uint64_t ls_hash_keyed(const void *data, size_t len, uint64_t seed);
 
-/* Random, 0 until made; for ls_hash_slot. */
+/* The same with a key of the caller's, for a table that processes share. */
+extern uint64_t ls_hash_with_key(const void *data, size_t len, const uint64_t key[2]);
+
+/* A text with its hash: a key of a hash table. */
+typedef struct ls_hashed_str
+{
+	ls_str str;
+	uint64_t hash;
+} ls_hashed_str;
+
+static inline ls_hashed_str
+ls_hash_str(ls_str str)
+{
+	return (ls_hashed_str){str, ls_hash_keyed(str.data, str.len, 0)};
+}
+
+/* Random, 0 until made; for ls_hash_keyed64. */
 extern uint64_t ls_secret[2];
 extern void ls_make_secret(void);
 
-/* The place of a hash that everyone can compute in a table of n slots, a power of 2. */
-static inline size_t
-ls_hash_slot(uint64_t hash, size_t n)
+/* The same for a number, such as a hash that everyone can compute. */
+static inline uint64_t
+ls_hash_keyed64(uint64_t number)
 {
 	unsigned __int128 m;
 
 	if (ls_secret[0] == 0)
 		ls_make_secret();
-	m = (unsigned __int128) (hash ^ ls_secret[1]) * ls_secret[0];
-	return (size_t) ((uint64_t) m ^ (uint64_t) (m >> 64)) & (n - 1);
+	m = (unsigned __int128) (number ^ ls_secret[1]) * ls_secret[0];
+	return (uint64_t) m ^ (uint64_t) (m >> 64);
+}
+
+/* The place of such a hash in a table of n slots, a power of 2. */
+static inline size_t
+ls_hash_slot(uint64_t hash, size_t n)
+{
+	return (size_t) ls_hash_keyed64(hash) & (n - 1);
 }
 
 /* CRC-32C (Castagnoli) of bytes, continuing `crc` (start with 0). */

@@ -4,8 +4,7 @@
  *	  How much of the queue each organization holds.
  *
  * A hash table in shared memory with an account for each organization that has
- * events in the queue or on their way into it, and for no other.  Open addressing
- * without marks for what is gone: what follows moves up.
+ * events in the queue or on their way into it, and for no other.
  *
  *-------------------------------------------------------------------------
  */
@@ -13,19 +12,43 @@
 
 #include "utils/uuid.h"
 
-#define PLACES 65536 /* a power of two */
-#define MOST 49152   /* accounts; so that there are always free places to stop at */
+static bool
+is_free(const ls_account *account)
+{
+	return account->reserved == 0 && account->waiting == 0;
+}
+
+static uint64 hash_of(const pg_uuid_t *organization);
+
+/* At most 49,152 accounts; there are always free slots to stop at. */
+#define LS_TABLE_NAME account
+#define LS_TABLE_SLOT ls_account
+#define LS_TABLE_KEY const pg_uuid_t *
+#define LS_TABLE_HASH(t, key) hash_of(key)
+#define LS_TABLE_EQUAL(t, slot, key) (memcmp(&(slot)->organization, key, UUID_LEN) == 0)
+#define LS_TABLE_IS_FREE(slot) is_free(slot)
+#define LS_TABLE_SLOT_HASH(t, slot) hash_of(&(slot)->organization)
+#define LS_TABLE_FIXED 65536
+#define LS_TABLE_LOAD 75
+#include "src/base/hash_table.h"
 
 typedef struct accounts_state
 {
-	int n;
-	ls_account places[PLACES];
+	uint64 key[2]; /* of the hash */
+	account_table accounts;
 } accounts_state;
 
 static accounts_state *shared = NULL;
 
+static void
+init_shared(void)
+{
+	if (!pg_strong_random(shared->key, sizeof(shared->key)))
+		ereport(ERROR, errcode(ERRCODE_INTERNAL_ERROR), errmsg("no random bytes"));
+}
+
 static const ls_shmem_item item = {"logsvc accounts", sizeof(accounts_state), (void **) &shared,
-								   NULL};
+								   init_shared};
 
 void
 ls_accounts_register(void)
@@ -33,84 +56,45 @@ ls_accounts_register(void)
 	ls_shmem_add(&item);
 }
 
-static bool
-is_free(const ls_account *account)
+static uint64
+hash_of(const pg_uuid_t *organization)
 {
-	return account->reserved == 0 && account->waiting == 0;
-}
-
-static uint32
-home_of(const pg_uuid_t *organization)
-{
-	return (uint32) (ls_hash64(organization, UUID_LEN, 0) % PLACES);
-}
-
-/* The organization's place, or the free one where it would be. */
-static ls_account *
-look_up(const pg_uuid_t *organization)
-{
-	uint32 place = home_of(organization);
-
-	while (!is_free(&shared->places[place]) &&
-		   memcmp(&shared->places[place].organization, organization, UUID_LEN) != 0)
-		place = (place + 1) % PLACES;
-	return &shared->places[place];
+	return ls_hash_with_key(organization, UUID_LEN, shared->key);
 }
 
 ls_account *
 ls_account_find(const pg_uuid_t *organization)
 {
-	ls_account *account = look_up(organization);
-
-	return is_free(account) ? NULL : account;
+	return account_find(&shared->accounts, organization);
 }
 
 ls_account *
 ls_account_open(const pg_uuid_t *organization)
 {
-	ls_account *account = look_up(organization);
+	bool found;
+	ls_account *account = account_insert(&shared->accounts, organization, &found);
 
-	if (!is_free(account))
-		return account;
-	if (shared->n >= MOST)
-		return NULL;
-	shared->n++;
-	account->organization = *organization;
+	if (account != NULL && !found)
+		account->organization = *organization;
 	return account;
 }
 
 void
 ls_account_changed(ls_account *account)
 {
-	uint32 hole = (uint32) (account - shared->places);
-
-	if (!is_free(account))
-		return;
-	shared->n--;
-	for (uint32 next = (hole + 1) % PLACES; !is_free(&shared->places[next]);
-		 next = (next + 1) % PLACES)
-	{
-		uint32 home = home_of(&shared->places[next].organization);
-
-		/* It may not come before its home. */
-		if ((next - home) % PLACES < (next - hole) % PLACES)
-			continue;
-		shared->places[hole] = shared->places[next];
-		hole = next;
-	}
-	memset(&shared->places[hole], 0, sizeof(ls_account));
+	if (is_free(account))
+		account_delete(&shared->accounts, account);
 }
 
 ls_account *
 ls_accounts_copy(int *n)
 {
-	ls_account *copy = palloc(sizeof(ls_account) * (size_t) Max(shared->n, 1));
+	ls_account *copy = palloc(sizeof(ls_account) * Max(shared->accounts.n, 1));
+	const ls_account *account;
+	uint32 at = 0;
 
 	*n = 0;
-	for (int i = 0; i < PLACES; i++)
-	{
-		if (!is_free(&shared->places[i]))
-			copy[(*n)++] = shared->places[i];
-	}
+	while ((account = account_next(&shared->accounts, &at)) != NULL)
+		copy[(*n)++] = *account;
 	return copy;
 }

@@ -413,9 +413,11 @@ recover_accounts(const ls_account *counted, int n_counted)
 		ls_account *account = ls_account_open(
 			DatumGetUUIDP(SPI_getbinval(table->vals[i], table->tupdesc, 1, &isnull)));
 
-		if (account != NULL)
-			account->waiting +=
-				DatumGetInt32(SPI_getbinval(table->vals[i], table->tupdesc, 2, &isnull));
+		if (account == NULL)
+			continue;
+		account->waiting +=
+			DatumGetInt32(SPI_getbinval(table->vals[i], table->tupdesc, 2, &isnull));
+		ls_account_changed(account);
 	}
 	for (int i = 0; i < n_counted; i++)
 	{

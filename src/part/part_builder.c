@@ -16,6 +16,66 @@
 
 #define NO_COLUMN UINT16_MAX
 
+/* ---- hash tables ---- */
+
+/* What tells an attribute from others. */
+typedef struct column_key
+{
+	uint64_t hash;
+	ls_kind kind;
+	ls_str key;
+} column_key;
+
+static inline bool
+column_is(const ls_builder_column *c, column_key key)
+{
+	return c->hash == key.hash && c->column.kind == key.kind && ls_str_eq(c->column.key, key.key);
+}
+
+#define COLUMN(t, slot) (&ls_container(ls_part_builder, column_numbers, t)->columns[*(slot) -1])
+
+#define LS_TABLE_NAME ls_column_number
+#define LS_TABLE_SLOT uint16_t
+#define LS_TABLE_KEY column_key
+#define LS_TABLE_HASH(t, key) (key).hash
+#define LS_TABLE_EQUAL(t, slot, key) column_is(COLUMN(t, slot), key)
+#define LS_TABLE_IS_FREE(slot) (*(slot) == 0)
+#define LS_TABLE_SLOT_HASH(t, slot) COLUMN(t, slot)->hash
+#define LS_TABLE_DEFINE
+#include "src/base/hash_table.h"
+
+static inline bool
+shape_is(const ls_part_builder *b, uint32_t shape, const uint16_t *cells, uint32_t n)
+{
+	const ls_builder_shape *s = &b->shape_list[shape];
+
+	return s->count == n &&
+		   (n == 0 || memcmp(b->cells + s->first, cells, n * sizeof(uint16_t)) == 0);
+}
+
+typedef struct shape_key
+{
+	uint64_t hash;
+	const uint16_t *cells;
+	uint32_t n;
+} shape_key;
+
+#define BUILDER(t) ls_container(const ls_part_builder, shape_numbers, t)
+#define SHAPE_HASH(t, slot) BUILDER(t)->shape_list[*(slot) -1].hash
+
+#define LS_TABLE_NAME ls_shape_number
+#define LS_TABLE_SLOT uint32_t
+#define LS_TABLE_KEY shape_key
+#define LS_TABLE_HASH(t, key) (key).hash
+#define LS_TABLE_EQUAL(t, slot, key) \
+	(SHAPE_HASH(t, slot) == (key).hash && shape_is(BUILDER(t), *(slot) -1, (key).cells, (key).n))
+#define LS_TABLE_IS_FREE(slot) (*(slot) == 0)
+#define LS_TABLE_SLOT_HASH(t, slot) SHAPE_HASH(t, slot)
+#define LS_TABLE_DEFINE
+#include "src/base/hash_table.h"
+
+/* ---- the builder ---- */
+
 /* A part stops here, so that no reader has to hold more than this. */
 static bool
 has_room(const ls_part_builder *b, uint64_t bytes, uint64_t values)
@@ -45,6 +105,8 @@ ls_part_builder_create(ls_arena *arena)
 	if (b == NULL)
 		return NULL;
 	b->arena = arena;
+	b->column_numbers.arena = arena;
+	b->shape_numbers.arena = arena;
 	b->scratch = ls_part_pool_arena(arena);
 	b->keys = ls_part_pool_arena(arena);
 	b->compressor = ls_part_compressor_create(arena);
@@ -77,20 +139,12 @@ ls_part_builder_reset(ls_part_builder *b)
 	b->n_cells = 0;
 	b->last_shape = 0;
 	memset(b->named, 0, sizeof(b->named));
-	if (b->n_column_slots > 0)
-		memset(b->column_slots, 0, b->n_column_slots * sizeof(uint16_t));
-	if (b->n_shape_slots > 0)
-		memset(b->shape_slots, 0, b->n_shape_slots * sizeof(uint32_t));
+	ls_column_number_clear(&b->column_numbers);
+	ls_shape_number_clear(&b->shape_numbers);
 	ls_arena_reset(b->keys);
 }
 
 /* ---- columns ---- */
-
-static uint64_t
-column_hash(const ls_part_builder *b, ls_kind kind, ls_str key)
-{
-	return ls_hash_keyed(key.data, key.len, (uint64_t) kind);
-}
 
 static bool
 store_key(ls_part_builder *b, ls_str *key)
@@ -110,27 +164,6 @@ store_key(ls_part_builder *b, ls_str *key)
 	return true;
 }
 
-static bool
-rehash_columns(ls_part_builder *b)
-{
-	uint32_t n = b->n_column_slots == 0 ? 64 : b->n_column_slots * 2;
-
-	if (!LS_GROW(b, b->column_slots, b->n_column_slots, n, 64))
-		return false;
-	memset(b->column_slots, 0, b->n_column_slots * sizeof(uint16_t));
-	for (uint32_t i = 0; i < b->n_columns; i++)
-	{
-		uint32_t at = (uint32_t) b->columns[i].hash & (b->n_column_slots - 1);
-
-		if (b->columns[i].column.field != LS_FIELD_ATTRIBUTE)
-			continue;
-		while (b->column_slots[at] != 0)
-			at = (at + 1) & (b->n_column_slots - 1);
-		b->column_slots[at] = (uint16_t) (i + 1);
-	}
-	return true;
-}
-
 /* A new column, in a slot whose buffers may be left from before a reset. */
 static bool
 add_column(ls_part_builder *b, const ls_column *column, uint64_t hash, uint32_t *number)
@@ -145,7 +178,7 @@ add_column(ls_part_builder *b, const ls_column *column, uint64_t hash, uint32_t 
 	{
 		uint32_t had = b->columns_capacity;
 
-		if (!LS_GROW(b, b->columns, b->columns_capacity, b->n_columns + 1, 16))
+		if (!LS_GROW(b->arena, b->columns, b->columns_capacity, b->n_columns + 1, 16))
 			return false;
 		memset(b->columns + had, 0, (b->columns_capacity - had) * sizeof(ls_builder_column));
 	}
@@ -161,16 +194,14 @@ add_column(ls_part_builder *b, const ls_column *column, uint64_t hash, uint32_t 
 	clean.dictionary = LS_KIND_IS_TEXT(column->kind);
 	clean.texts = c->texts;
 	clean.texts.count = 0;
+	clean.texts.codes.arena = b->arena;
+	ls_text_code_clear(&clean.texts.codes);
 	clean.codes = c->codes;
 	clean.codes_capacity = c->codes_capacity;
-	clean.slots = c->slots;
-	clean.n_slots = c->n_slots;
 	clean.integers = c->integers;
 	clean.integers_capacity = c->integers_capacity;
 	*c = clean;
-	if (c->n_slots > 0)
-		memset(c->slots, 0, c->n_slots * sizeof(uint32_t));
-	if (c->dictionary && !ls_texts_reserve(b, &c->texts, 1, 0))
+	if (c->dictionary && !ls_texts_reserve(b->arena, &c->texts, 1, 0))
 		return false;
 	*number = b->n_columns++;
 	return true;
@@ -195,25 +226,22 @@ static bool
 attribute_column(ls_part_builder *b, ls_kind kind, ls_str key, uint32_t *number)
 {
 	ls_column column = {LS_FIELD_ATTRIBUTE, kind, key};
-	uint64_t hash = column_hash(b, kind, key);
-	uint32_t at;
+	column_key wanted = {ls_hash_keyed(key.data, key.len, (uint64_t) kind), kind, key};
+	bool found;
+	uint16_t *slot = ls_column_number_insert(&b->column_numbers, wanted, &found);
 
-	if ((b->n_columns + 1) * 2 > b->n_column_slots && !rehash_columns(b))
+	if (slot == NULL)
 		return false;
-	for (at = (uint32_t) hash & (b->n_column_slots - 1); b->column_slots[at] != 0;
-		 at = (at + 1) & (b->n_column_slots - 1))
+	if (!found)
 	{
-		const ls_builder_column *c = &b->columns[b->column_slots[at] - 1];
-
-		if (c->hash == hash && c->column.kind == kind && ls_str_eq(c->column.key, key))
+		if (!add_column(b, &column, wanted.hash, number))
 		{
-			*number = b->column_slots[at] - 1;
-			return true;
+			ls_column_number_delete(&b->column_numbers, slot);
+			return false;
 		}
+		*slot = (uint16_t) (*number + 1);
 	}
-	if (!add_column(b, &column, hash, number))
-		return false;
-	b->column_slots[at] = (uint16_t) (*number + 1);
+	*number = *slot - 1u;
 	return true;
 }
 
@@ -227,73 +255,53 @@ ls_builder_column_of(ls_part_builder *b, const ls_column *column, uint32_t *numb
 
 /* ---- shapes ---- */
 
+/* The cells as a new shape. */
 static bool
-rehash_shapes(ls_part_builder *b)
+add_shape(ls_part_builder *b, shape_key key)
 {
-	uint32_t n = b->n_shape_slots == 0 ? 64 : b->n_shape_slots * 2;
+	ls_builder_shape *s;
 
-	if (!LS_GROW(b, b->shape_slots, b->n_shape_slots, n, 64))
+	if (b->n_shapes >= LS_PART_MAX_ROWS || key.n > LS_PART_MAX_CELLS - b->n_cells ||
+		!LS_GROW(b->arena, b->shape_list, b->shapes_capacity, b->n_shapes + 1, 16) ||
+		!LS_GROW(b->arena, b->cells, b->cells_capacity, b->n_cells + key.n, 64))
 		return false;
-	memset(b->shape_slots, 0, b->n_shape_slots * sizeof(uint32_t));
-	for (uint32_t i = 0; i < b->n_shapes; i++)
-	{
-		uint32_t at = (uint32_t) b->shape_list[i].hash & (b->n_shape_slots - 1);
-
-		while (b->shape_slots[at] != 0)
-			at = (at + 1) & (b->n_shape_slots - 1);
-		b->shape_slots[at] = i + 1;
-	}
+	s = &b->shape_list[b->n_shapes];
+	s->first = b->n_cells;
+	s->count = key.n;
+	s->hash = key.hash;
+	if (key.n > 0)
+		memcpy(b->cells + b->n_cells, key.cells, key.n * sizeof(uint16_t));
+	b->n_cells += key.n;
+	b->n_shapes++;
 	return true;
-}
-
-static inline bool
-shape_is(const ls_part_builder *b, uint32_t shape, const uint16_t *cells, uint32_t n)
-{
-	const ls_builder_shape *s = &b->shape_list[shape];
-
-	return s->count == n &&
-		   (n == 0 || memcmp(b->cells + s->first, cells, n * sizeof(uint16_t)) == 0);
 }
 
 bool
 ls_builder_shape_of(ls_part_builder *b, const uint16_t *cells, uint32_t n, uint32_t *number)
 {
-	uint64_t hash;
-	uint32_t at;
-	ls_builder_shape *s;
+	shape_key key = {0, cells, n};
+	uint32_t *slot;
+	bool found;
 
 	if (b->n_shapes > 0 && shape_is(b, b->last_shape, cells, n))
 	{
 		*number = b->last_shape;
 		return true;
 	}
-	if ((b->n_shapes + 1) * 2 > b->n_shape_slots && !rehash_shapes(b))
+	key.hash = ls_hash_keyed(cells, n * sizeof(uint16_t), 0);
+	slot = ls_shape_number_insert(&b->shape_numbers, key, &found);
+	if (slot == NULL)
 		return false;
-	hash = ls_hash_keyed(cells, n * sizeof(uint16_t), 0);
-	for (at = (uint32_t) hash & (b->n_shape_slots - 1); b->shape_slots[at] != 0;
-		 at = (at + 1) & (b->n_shape_slots - 1))
+	if (!found)
 	{
-		uint32_t shape = b->shape_slots[at] - 1;
-
-		if (b->shape_list[shape].hash == hash && shape_is(b, shape, cells, n))
+		if (!add_shape(b, key))
 		{
-			*number = b->last_shape = shape;
-			return true;
+			ls_shape_number_delete(&b->shape_numbers, slot);
+			return false;
 		}
+		*slot = b->n_shapes;
 	}
-	if (b->n_shapes >= LS_PART_MAX_ROWS || n > LS_PART_MAX_CELLS - b->n_cells ||
-		!LS_GROW(b, b->shape_list, b->shapes_capacity, b->n_shapes + 1, 16) ||
-		!LS_GROW(b, b->cells, b->cells_capacity, b->n_cells + n, 64))
-		return false;
-	s = &b->shape_list[b->n_shapes];
-	s->first = b->n_cells;
-	s->count = n;
-	s->hash = hash;
-	if (n > 0)
-		memcpy(b->cells + b->n_cells, cells, n * sizeof(uint16_t));
-	b->n_cells += n;
-	b->shape_slots[at] = b->n_shapes + 1;
-	*number = b->last_shape = b->n_shapes++;
+	*number = b->last_shape = *slot - 1;
 	return true;
 }
 
@@ -313,19 +321,19 @@ ls_builder_reserve_rows(ls_part_builder *b, uint32_t extra)
 
 	/* The capacity counts once all five arrays have it. */
 	grown = capacity;
-	if (!LS_GROW(b, b->timestamps, grown, need, 16))
+	if (!LS_GROW(b->arena, b->timestamps, grown, need, 16))
 		return false;
 	grown = capacity;
-	if (!LS_GROW(b, b->ingested, grown, need, 16))
+	if (!LS_GROW(b->arena, b->ingested, grown, need, 16))
 		return false;
 	grown = capacity;
-	if (!LS_GROW(b, b->batches, grown, need, 16))
+	if (!LS_GROW(b->arena, b->batches, grown, need, 16))
 		return false;
 	grown = capacity;
-	if (!LS_GROW(b, b->places, grown, need, 16))
+	if (!LS_GROW(b->arena, b->places, grown, need, 16))
 		return false;
 	grown = capacity;
-	if (!LS_GROW(b, b->shapes, grown, need, 16))
+	if (!LS_GROW(b->arena, b->shapes, grown, need, 16))
 		return false;
 	b->rows_capacity = grown;
 	return true;

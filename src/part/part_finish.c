@@ -39,6 +39,32 @@ write_times(ls_part_writer *w, uint32_t block, ls_buf *out)
 	ls_part_ints_encode(out, w->integers, n, w->packed, w->scratch);
 }
 
+/* An insertion of events: its number and time. */
+typedef struct batch_key
+{
+	uint64_t batch;
+	ls_time ingested;
+} batch_key;
+
+static inline bool
+batch_is(const ls_part_writer *w, uint32_t number, batch_key key)
+{
+	uint32_t row = w->batch_row[number];
+
+	return w->b->batches[row] == key.batch && w->b->ingested[row] == key.ingested;
+}
+
+#define LS_TABLE_NAME ls_batch_number
+#define LS_TABLE_SLOT uint16_t
+#define LS_TABLE_KEY batch_key
+#define LS_TABLE_HASH(t, key) ls_hash_keyed(&(key), sizeof(key), 0)
+#define LS_TABLE_EQUAL(t, slot, key) \
+	batch_is(ls_container(const ls_part_writer, batch_numbers, t), *(slot) -1u, key)
+#define LS_TABLE_IS_FREE(slot) (*(slot) == 0)
+#define LS_TABLE_FIXED (2 * LS_PART_BLOCK_ROWS)
+#define LS_TABLE_DEFINE
+#include "src/base/hash_table.h"
+
 /*
  * Batches of the block once each, then which one each row is of, and where in
  * it: mostly the place behind the last one seen of that batch.
@@ -47,39 +73,35 @@ static void
 write_ids(ls_part_writer *w, uint32_t block, ls_buf *out)
 {
 	const ls_part_builder *b = w->b;
-	const uint32_t mask = 2 * LS_PART_BLOCK_ROWS - 1;
 	uint32_t n = ls_part_directory_block_rows(&w->d, block);
 	uint32_t first = block * LS_PART_BLOCK_ROWS;
 	uint32_t n_batches = 0;
-	uint32_t batch_row[LS_PART_BLOCK_ROWS]; /* a row of each batch */
 	uint32_t last[LS_PART_BLOCK_ROWS];
 	uint32_t entry = 0;
 
-	memset(w->table, 0, sizeof(w->table));
+	ls_batch_number_clear(&w->batch_numbers);
 	for (uint32_t i = 0; i < n; i++)
 	{
 		uint32_t row = ls_writer_row(w, first + i);
+		batch_key key = {b->batches[row], b->ingested[row]};
 
-		if (n_batches == 0 || b->batches[batch_row[entry]] != b->batches[row] ||
-			b->ingested[batch_row[entry]] != b->ingested[row])
+		if (n_batches == 0 || !batch_is(w, entry, key))
 		{
-			uint64_t key[2] = {b->batches[row], (uint64_t) b->ingested[row]};
-			uint32_t at = (uint32_t) ls_hash_keyed(key, sizeof(key), 0) & mask;
+			bool found;
+			uint16_t *slot = ls_batch_number_insert(&w->batch_numbers, key, &found);
 
-			for (; w->table[at] != 0; at = (at + 1) & mask)
+			if (slot == NULL)
 			{
-				entry = w->table[at] - 1u;
-				if (b->batches[batch_row[entry]] == b->batches[row] &&
-					b->ingested[batch_row[entry]] == b->ingested[row])
-					break;
+				out->failed = true;
+				return;
 			}
-			if (w->table[at] == 0)
+			if (!found)
 			{
-				entry = n_batches++;
-				batch_row[entry] = row;
-				last[entry] = UINT32_MAX;
-				w->table[at] = (uint16_t) n_batches;
+				w->batch_row[n_batches] = row;
+				last[n_batches] = UINT32_MAX;
+				*slot = (uint16_t) ++n_batches;
 			}
+			entry = *slot - 1u;
 		}
 		w->integers[i] = entry;
 		w->integers2[i] = (int64_t) b->places[row] - (int64_t) (uint32_t) (last[entry] + 1);
@@ -91,11 +113,11 @@ write_ids(ls_part_writer *w, uint32_t block, ls_buf *out)
 		ls_part_ints_encode(out, w->integers, n, w->packed, w->scratch);
 	ls_part_ints_encode(out, w->integers2, n, w->packed, w->scratch);
 	for (uint32_t i = 0; i < n_batches; i++)
-		w->integers[i] = (int64_t) b->batches[batch_row[i]];
+		w->integers[i] = (int64_t) b->batches[w->batch_row[i]];
 	ls_part_ints_encode(out, w->integers, n_batches, w->packed, w->scratch);
 	for (uint32_t i = 0; i < n_batches; i++)
 		w->integers[i] =
-			(int64_t) ((uint64_t) b->ingested[batch_row[i]] - (uint64_t) w->d.block_min[block]);
+			(int64_t) ((uint64_t) b->ingested[w->batch_row[i]] - (uint64_t) w->d.block_min[block]);
 	ls_part_ints_encode(out, w->integers, n_batches, w->packed, w->scratch);
 }
 

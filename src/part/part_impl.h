@@ -157,6 +157,18 @@ extern const char *ls_part_frame_read(ls_part_decompressor *decompressor, ls_str
 
 /* ---- part_builder.c ---- */
 
+/* A text of a dictionary. */
+typedef struct ls_text_slot
+{
+	uint16_t tag;    /* of its hash */
+	uint16_t number; /* 1 + code; 0: free */
+} ls_text_slot;
+
+#define LS_TABLE_NAME ls_text_code
+#define LS_TABLE_SLOT ls_text_slot
+#define LS_TABLE_DECLARE
+#include "src/base/hash_table.h"
+
 /* Texts back to back: text i is data[offsets[i] .. offsets[i + 1]). */
 typedef struct ls_texts
 {
@@ -165,6 +177,7 @@ typedef struct ls_texts
 	uint32_t *offsets;
 	char *data;
 	size_t data_capacity;
+	ls_text_code_table codes; /* while they are a dictionary */
 } ls_texts;
 
 typedef struct ls_builder_column
@@ -183,8 +196,6 @@ typedef struct ls_builder_column
 	ls_texts texts;
 	uint16_t *codes;
 	uint32_t codes_capacity;
-	uint32_t *slots; /* hash table of texts: tag in the high half, 1 + code */
-	uint32_t n_slots;
 
 	int64_t *integers;
 	uint32_t integers_capacity;
@@ -196,6 +207,16 @@ typedef struct ls_builder_shape
 	uint32_t count;
 	uint64_t hash;
 } ls_builder_shape;
+
+#define LS_TABLE_NAME ls_column_number
+#define LS_TABLE_SLOT uint16_t /* 1 + column */
+#define LS_TABLE_DECLARE
+#include "src/base/hash_table.h"
+
+#define LS_TABLE_NAME ls_shape_number
+#define LS_TABLE_SLOT uint32_t /* 1 + shape */
+#define LS_TABLE_DECLARE
+#include "src/base/hash_table.h"
 
 struct ls_part_builder
 {
@@ -218,10 +239,9 @@ struct ls_part_builder
 	uint32_t n_columns;
 	uint32_t columns_capacity;
 	ls_builder_column *columns;
-	uint32_t named[LS_NAMED_FIELDS]; /* 1 + column */
-	uint16_t *column_slots;          /* hash table: 1 + column */
-	uint32_t n_column_slots;
-	ls_arena *keys; /* the texts of keys */
+	uint32_t named[LS_NAMED_FIELDS];       /* 1 + column */
+	ls_column_number_table column_numbers; /* of attributes */
+	ls_arena *keys;                        /* the texts of keys */
 
 	uint32_t n_shapes;
 	uint32_t shapes_capacity;
@@ -229,8 +249,7 @@ struct ls_part_builder
 	uint16_t *cells;
 	uint32_t n_cells;
 	uint32_t cells_capacity;
-	uint32_t *shape_slots; /* hash table: 1 + shape */
-	uint32_t n_shape_slots;
+	ls_shape_number_table shape_numbers;
 	uint32_t last_shape;
 	uint16_t row_cells[LS_PART_MAX_COLUMNS]; /* columns of the row being added */
 };
@@ -242,17 +261,36 @@ extern uint32_t ls_builder_grow(ls_arena *arena, void *array, uint32_t capacity,
 								size_t element, uint32_t least);
 
 /* Has `array` room for `need` elements, if need be by growing it? */
-#define LS_GROW(b, array, capacity, need, least)                                                   \
-	((need) <= (capacity) || ({                                                                    \
-		 uint32_t grow_n =                                                                         \
-			 ls_builder_grow((b)->arena, &(array), (capacity), (need), sizeof(*(array)), (least)); \
-		 if (grow_n > 0)                                                                           \
-			 (capacity) = grow_n;                                                                  \
-		 grow_n > 0;                                                                               \
+#define LS_GROW(arena, array, capacity, need, least)                                            \
+	((need) <= (capacity) || ({                                                                 \
+		 uint32_t grow_n =                                                                      \
+			 ls_builder_grow((arena), &(array), (capacity), (need), sizeof(*(array)), (least)); \
+		 if (grow_n > 0)                                                                        \
+			 (capacity) = grow_n;                                                               \
+		 grow_n > 0;                                                                            \
 	 }))
 
 /* Makes room for more texts of together `bytes`. */
-extern bool ls_texts_reserve(ls_part_builder *b, ls_texts *t, uint32_t texts, size_t bytes);
+extern bool ls_texts_reserve(ls_arena *arena, ls_texts *t, uint32_t texts, size_t bytes);
+
+/* Appends a text. */
+static inline bool
+ls_texts_add(ls_arena *arena, ls_texts *t, ls_str text)
+{
+	uint32_t end;
+
+	if (t->count + 2 > t->capacity || t->data == NULL ||
+		t->offsets[t->count] + text.len > t->data_capacity)
+	{
+		if (!ls_texts_reserve(arena, t, 1, text.len))
+			return false;
+	}
+	end = t->offsets[t->count];
+	if (text.len > 0)
+		memcpy(t->data + end, text.data, text.len);
+	t->offsets[++t->count] = end + (uint32_t) text.len;
+	return true;
+}
 
 /* For merging: find or make a column or a shape; false when full. */
 extern bool ls_builder_column_of(ls_part_builder *b, const ls_column *column, uint32_t *number);
@@ -273,6 +311,25 @@ ls_texts_get(const ls_texts *t, uint32_t i)
 {
 	return ls_str_make(t->data + t->offsets[i], t->offsets[i + 1] - t->offsets[i]);
 }
+
+static inline ls_str
+ls_texts_of_slot(const ls_text_code_table *codes, const ls_text_slot *slot)
+{
+	return ls_texts_get(ls_container(const ls_texts, codes, codes), slot->number - 1u);
+}
+
+#define LS_TEXT_TAG(hash) ((uint16_t) ((hash) >> 48))
+
+#define LS_TABLE_NAME ls_text_code
+#define LS_TABLE_SLOT ls_text_slot
+#define LS_TABLE_KEY ls_hashed_str
+#define LS_TABLE_HASH(t, key) (key).hash
+#define LS_TABLE_EQUAL(t, slot, key) \
+	((slot)->tag == LS_TEXT_TAG((key).hash) && ls_str_eq(ls_texts_of_slot(t, slot), (key).str))
+#define LS_TABLE_IS_FREE(slot) ((slot)->number == 0)
+#define LS_TABLE_SLOT_HASH(t, slot) ls_hash_str(ls_texts_of_slot(t, slot)).hash
+#define LS_TABLE_DEFINE
+#include "src/base/hash_table.h"
 
 /* ---- part_sort.c ---- */
 
@@ -377,6 +434,12 @@ typedef struct ls_part_plan
 	uint16_t *remap;       /* codes to those of the part */
 } ls_part_plan;
 
+#define LS_TABLE_NAME ls_batch_number
+#define LS_TABLE_SLOT uint16_t /* 1 + batch */
+#define LS_TABLE_FIXED (2 * LS_PART_BLOCK_ROWS)
+#define LS_TABLE_DECLARE
+#include "src/base/hash_table.h"
+
 typedef struct ls_part_writer
 {
 	const ls_part_builder *b;
@@ -399,7 +462,8 @@ typedef struct ls_part_writer
 	int64_t integers2[LS_PART_BLOCK_ROWS];
 	uint64_t scratch[LS_PART_BLOCK_ROWS];
 	ls_str values[LS_PART_BLOCK_ROWS];
-	uint16_t table[2 * LS_PART_BLOCK_ROWS]; /* hash table: 1 + entry */
+	uint32_t batch_row[LS_PART_BLOCK_ROWS]; /* of a block: a row of each batch */
+	ls_batch_number_table batch_numbers;
 } ls_part_writer;
 
 static inline uint32_t

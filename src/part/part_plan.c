@@ -164,51 +164,33 @@ late_dictionary(ls_part_writer *w, ls_part_plan *p)
 	const ls_texts *t = &p->from->texts;
 	uint32_t n = p->from->count;
 	uint32_t limit = n / 4 < LS_PART_MAX_DICTIONARY ? n / 4 : LS_PART_MAX_DICTIONARY;
-	uint32_t n_slots = 4 * LS_PART_MAX_DICTIONARY;
 	uint16_t *codes = ls_arena_alloc(w->arena, n * sizeof(uint16_t));
-	uint32_t *slots = LS_PART_ARRAY(w->arena, uint32_t, n_slots);
-	uint32_t *firsts = ls_arena_alloc(w->arena, limit * sizeof(uint32_t));
 	ls_texts *texts = ls_new(w->arena, ls_texts);
-	ls_buf data;
 
-	if (codes == NULL || slots == NULL || firsts == NULL || texts == NULL)
+	if (codes == NULL || texts == NULL)
 		return false;
+	texts->codes.arena = w->arena;
 	for (uint32_t v = 0; v < n; v++)
 	{
-		ls_str text = ls_texts_get(t, v);
-		uint64_t hash = ls_hash_keyed(text.data, text.len, 0);
-		uint32_t at = (uint32_t) hash & (n_slots - 1);
-		uint32_t tag = (uint32_t) (hash >> 48) << 16;
+		ls_hashed_str key = ls_hash_str(ls_texts_get(t, v));
+		bool found;
+		ls_text_slot *slot = ls_text_code_insert(&texts->codes, key, &found);
 
-		for (; slots[at] != 0; at = (at + 1) & (n_slots - 1))
-		{
-			if ((slots[at] & 0xFFFF0000) == tag &&
-				ls_str_eq(ls_texts_get(t, firsts[(slots[at] & 0xFFFF) - 1]), text))
-				break;
-		}
-		if (slots[at] == 0)
+		if (slot == NULL)
+			return false;
+		if (!found)
 		{
 			if (texts->count >= limit || (v == 2047 && texts->count > 1792))
 				return true;
-			firsts[texts->count++] = v;
-			slots[at] = tag | texts->count;
+			if (!ls_texts_add(w->arena, texts, key.str))
+				return false;
+			*slot = (ls_text_slot){LS_TEXT_TAG(key.hash), (uint16_t) texts->count};
 		}
-		codes[v] = (uint16_t) ((slots[at] & 0xFFFF) - 1);
+		codes[v] = (uint16_t) (slot->number - 1);
 	}
-
-	ls_buf_init(&data, w->arena);
-	texts->offsets = LS_PART_ARRAY(w->arena, uint32_t, texts->count + 1);
-	if (texts->offsets == NULL)
-		return false;
-	for (uint32_t i = 0; i < texts->count; i++)
-	{
-		ls_buf_str(&data, ls_texts_get(t, firsts[i]));
-		texts->offsets[i + 1] = (uint32_t) data.len;
-	}
-	texts->data = data.len == 0 ? (char *) "" : data.data;
 	p->texts = texts;
 	p->codes = codes;
-	return !data.failed;
+	return true;
 }
 
 static bool

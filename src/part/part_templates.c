@@ -21,14 +21,12 @@
 
 #include <math.h>
 
-#define MARK '\x01'      /* stands for a variable in a skeleton */
-#define HEX_LENGTH 8     /* hexadecimal digits of so many are one variable */
-#define MAX_SLOTS 40     /* variables of a text; one with more is kept whole */
-#define MAX_FIXED 64     /* length of a variable that is stored as digits */
-#define LEAST_ROWS 8     /* of a template */
-#define MAX_ENTRIES 255  /* different values that become codes */
-#define ENTRY_SLOTS 1024 /* hash table of those */
-#define TABLE_SIZE (2 * LS_PART_BLOCK_ROWS)
+#define MARK '\x01'     /* stands for a variable in a skeleton */
+#define HEX_LENGTH 8    /* hexadecimal digits of so many are one variable */
+#define MAX_SLOTS 40    /* variables of a text; one with more is kept whole */
+#define MAX_FIXED 64    /* length of a variable that is stored as digits */
+#define LEAST_ROWS 8    /* of a template */
+#define MAX_ENTRIES 255 /* different values that become codes */
 
 /* A variable of a text. */
 typedef struct slot
@@ -56,6 +54,18 @@ typedef struct place
 	uint16_t at;
 } place;
 
+#define LS_TABLE_NAME skeleton_number
+#define LS_TABLE_SLOT uint16_t /* 1 + skeleton */
+#define LS_TABLE_FIXED (2 * LS_PART_BLOCK_ROWS)
+#define LS_TABLE_DECLARE
+#include "src/base/hash_table.h"
+
+#define LS_TABLE_NAME entry_number
+#define LS_TABLE_SLOT uint16_t /* 1 + entry */
+#define LS_TABLE_FIXED 1024
+#define LS_TABLE_DECLARE
+#include "src/base/hash_table.h"
+
 struct ls_part_templater
 {
 	ls_arena *arena; /* for the buffers */
@@ -64,7 +74,7 @@ struct ls_part_templater
 
 	skeleton skeletons[LS_PART_BLOCK_ROWS];
 	uint32_t n_skeletons;
-	uint16_t table[TABLE_SIZE];                /* 1 + skeleton */
+	skeleton_number_table skeleton_numbers;
 	uint16_t row_skeleton[LS_PART_BLOCK_ROWS]; /* 1 + skeleton; 0: none */
 	uint32_t row_slots[LS_PART_BLOCK_ROWS];    /* where those of the row begin */
 	uint16_t order[LS_PART_BLOCK_ROWS];        /* rows by template */
@@ -91,7 +101,7 @@ struct ls_part_templater
 	int64_t integers[LS_PART_BLOCK_ROWS];
 	uint64_t scratch[LS_PART_BLOCK_ROWS];
 	uint8_t codes[LS_PART_BLOCK_ROWS];
-	uint16_t entry_slots[ENTRY_SLOTS]; /* 1 + entry */
+	entry_number_table entry_numbers;
 	ls_str entries[MAX_ENTRIES];
 	uint32_t entry_rows[MAX_ENTRIES];
 	uint32_t n_entries;
@@ -204,29 +214,46 @@ cut(ls_str s, char *to, size_t *len, slot *slots, uint32_t *n_slots)
 	return true;
 }
 
+static inline bool
+skeleton_is(const ls_part_templater *t, uint32_t number, ls_hashed_str key)
+{
+	const skeleton *s = &t->skeletons[number];
+
+	return s->hash == key.hash && s->len == key.str.len &&
+		   memcmp(t->texts.data + s->at, key.str.data, s->len) == 0;
+}
+
+#define LS_TABLE_NAME skeleton_number
+#define LS_TABLE_SLOT uint16_t
+#define LS_TABLE_KEY ls_hashed_str
+#define LS_TABLE_HASH(t, key) (key).hash
+#define LS_TABLE_EQUAL(t, slot, key) \
+	skeleton_is(ls_container(const ls_part_templater, skeleton_numbers, t), *(slot) -1u, key)
+#define LS_TABLE_IS_FREE(slot) (*(slot) == 0)
+#define LS_TABLE_FIXED (2 * LS_PART_BLOCK_ROWS)
+#define LS_TABLE_DEFINE
+#include "src/base/hash_table.h"
+
 /* The skeleton of the text at the end of `texts`; 1 + its number. */
 static uint16_t
 find_skeleton(ls_part_templater *t, size_t len, uint32_t n_slots)
 {
-	const char *text = t->texts.data + t->texts.len;
-	uint64_t hash = ls_hash_keyed(text, len, 0);
-	uint32_t at = (uint32_t) hash & (TABLE_SIZE - 1);
-	skeleton *s;
+	ls_hashed_str key = ls_hash_str(ls_str_make(t->texts.data + t->texts.len, len));
+	bool found;
+	uint16_t *slot = skeleton_number_insert(&t->skeleton_numbers, key, &found);
 
-	for (; t->table[at] != 0; at = (at + 1) & (TABLE_SIZE - 1))
+	if (slot == NULL)
+		return 0;
+	if (found)
 	{
-		s = &t->skeletons[t->table[at] - 1];
-		if (s->hash == hash && s->len == len && memcmp(t->texts.data + s->at, text, len) == 0)
-		{
-			s->rows++;
-			return t->table[at];
-		}
+		t->skeletons[*slot - 1].rows++;
+		return *slot;
 	}
-	s = &t->skeletons[t->n_skeletons++];
-	*s = (skeleton){.hash = hash, .at = t->texts.len, .len = len, .n_slots = n_slots, .rows = 1};
+	t->skeletons[t->n_skeletons++] =
+		(skeleton){.hash = key.hash, .at = t->texts.len, .len = len, .n_slots = n_slots, .rows = 1};
 	t->texts.len += len;
-	t->table[at] = (uint16_t) t->n_skeletons;
-	return t->table[at];
+	*slot = (uint16_t) t->n_skeletons;
+	return *slot;
 }
 
 /* Finds the templates and puts rows in order; false when it is not worth it. */
@@ -237,7 +264,7 @@ find_templates(ls_part_templater *t, uint32_t *n_templates)
 	uint32_t whole = 0;
 	uint32_t first = 0;
 
-	memset(t->table, 0, sizeof(t->table));
+	skeleton_number_clear(&t->skeleton_numbers);
 	t->n_skeletons = 0;
 	t->texts.len = 0;
 	for (uint32_t i = 0; i < t->n; i++)
@@ -345,34 +372,41 @@ value_of(const ls_part_templater *t, uint32_t i, uint32_t slot_number)
 	return ls_str_make(t->values[row].data + s->at, s->len);
 }
 
+#define LS_TABLE_NAME entry_number
+#define LS_TABLE_SLOT uint16_t
+#define LS_TABLE_KEY ls_str
+#define LS_TABLE_HASH(t, key) ls_hash_keyed((key).data, (key).len, 0)
+#define LS_TABLE_EQUAL(t, slot, key) \
+	ls_str_eq(ls_container(const ls_part_templater, entry_numbers, t)->entries[*(slot) -1], key)
+#define LS_TABLE_IS_FREE(slot) (*(slot) == 0)
+#define LS_TABLE_FIXED 1024
+#define LS_TABLE_DEFINE
+#include "src/base/hash_table.h"
+
 /* Numbers them; false when there are too many different ones. */
 static bool
 find_codes(ls_part_templater *t, uint32_t slot_number)
 {
 	uint32_t most = t->n_rows / 2 < MAX_ENTRIES ? t->n_rows / 2 : MAX_ENTRIES;
 
-	memset(t->entry_slots, 0, sizeof(t->entry_slots));
+	entry_number_clear(&t->entry_numbers);
 	t->n_entries = 0;
 	for (uint32_t i = 0; i < t->n_rows; i++)
 	{
 		ls_str value = value_of(t, i, slot_number);
-		uint32_t at = (uint32_t) ls_hash_keyed(value.data, value.len, 0) & (ENTRY_SLOTS - 1);
+		bool found;
+		uint16_t *slot = entry_number_insert(&t->entry_numbers, value, &found);
 		uint32_t entry;
 
-		for (; t->entry_slots[at] != 0; at = (at + 1) & (ENTRY_SLOTS - 1))
+		if (slot == NULL || (!found && t->n_entries == most))
+			return false;
+		if (!found)
 		{
-			if (ls_str_eq(t->entries[t->entry_slots[at] - 1], value))
-				break;
-		}
-		if (t->entry_slots[at] == 0)
-		{
-			if (t->n_entries == most)
-				return false;
 			t->entries[t->n_entries] = value;
 			t->entry_rows[t->n_entries++] = 0;
-			t->entry_slots[at] = (uint16_t) t->n_entries;
+			*slot = (uint16_t) t->n_entries;
 		}
-		entry = t->entry_slots[at] - 1u;
+		entry = *slot - 1u;
 		t->codes[i] = (uint8_t) entry;
 		t->entry_rows[entry]++;
 	}

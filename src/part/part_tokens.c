@@ -27,6 +27,8 @@
 #define PIECE_BITS 10
 #define PIECE_HASHES 6
 
+#define FIRST_TOKENS 6144 /* of a block, that there is room for at first */
+
 /* A block with more distinct tokens gets no filter. */
 #define MAX_TOKENS 65536
 #define MAX_PIECES 8192
@@ -38,13 +40,23 @@
 
 #define SHORT_TEXT 16384 /* folded as a whole */
 
-/* The distinct hashes of a block. */
+/*
+ * The distinct hashes of a block.  They are those of the filters, which everyone
+ * can compute.
+ */
+#define LS_TABLE_NAME token
+#define LS_TABLE_SLOT uint64_t /* 0: free */
+#define LS_TABLE_KEY uint64_t
+#define LS_TABLE_HASH(t, key) ls_hash_keyed64(key)
+#define LS_TABLE_EQUAL(t, slot, key) (*(slot) == (key))
+#define LS_TABLE_IS_FREE(slot) (*(slot) == 0)
+#define LS_TABLE_SLOT_HASH(t, slot) ls_hash_keyed64(*(slot))
+#define LS_TABLE_LOAD 75
+#include "src/base/hash_table.h"
+
 typedef struct token_set
 {
-	ls_arena *arena;
-	uint64_t *slots; /* 0: empty */
-	uint32_t n_slots;
-	uint32_t n;
+	token_table table;
 	bool full; /* too many */
 	bool failed;
 } token_set;
@@ -63,53 +75,23 @@ typedef struct token_writer
 	uint32_t counts[2][LS_PART_MAX_BLOCKS];
 } token_writer;
 
-static bool
-grow_set(token_set *s)
-{
-	uint32_t n = s->n_slots == 0 ? 8192 : s->n_slots * 2;
-	uint64_t *slots = LS_PART_ARRAY(s->arena, uint64_t, n);
-
-	if (slots == NULL)
-	{
-		s->failed = true;
-		return false;
-	}
-	for (uint32_t i = 0; i < s->n_slots; i++)
-	{
-		if (s->slots[i] != 0)
-		{
-			uint32_t at = (uint32_t) s->slots[i] & (n - 1);
-
-			while (slots[at] != 0)
-				at = (at + 1) & (n - 1);
-			slots[at] = s->slots[i];
-		}
-	}
-	s->slots = slots;
-	s->n_slots = n;
-	return true;
-}
-
 static inline void
 add_token(token_set *s, uint64_t hash)
 {
-	uint32_t at;
+	uint64_t *slot;
+	bool found;
 
-	hash += hash == 0;
-	at = (uint32_t) hash & (s->n_slots - 1);
-	for (; s->slots[at] != 0; at = (at + 1) & (s->n_slots - 1))
-	{
-		if (s->slots[at] == hash)
-			return;
-	}
-	if (s->n == MAX_TOKENS || s->failed)
-	{
-		s->full = true;
+	if (s->full)
 		return;
+	hash += hash == 0;
+	slot = token_insert(&s->table, hash, &found);
+	if (slot == NULL)
+		s->failed = s->full = true;
+	else if (!found)
+	{
+		*slot = hash;
+		s->full = s->table.n > MAX_TOKENS;
 	}
-	s->slots[at] = hash;
-	if (++s->n > s->n_slots / 4 * 3)
-		grow_set(s);
 }
 
 /* The distinct hashes as a list in the arena; the set is empty then. */
@@ -117,22 +99,20 @@ static bool
 take_tokens(token_set *s, uint64_t **list, uint32_t *count)
 {
 	uint32_t n = 0;
+	uint32_t at = 0;
+	uint64_t *slot;
 
 	*list = NULL;
-	*count = s->full ? UINT32_MAX : s->n;
-	if (!s->full && s->n > 0)
+	*count = s->full ? UINT32_MAX : s->table.n;
+	if (!s->full && s->table.n > 0)
 	{
-		*list = ls_arena_alloc(s->arena, s->n * sizeof(uint64_t));
+		*list = ls_arena_alloc(s->table.arena, s->table.n * sizeof(uint64_t));
 		if (*list == NULL)
 			return false;
-		for (uint32_t i = 0; i < s->n_slots; i++)
-		{
-			if (s->slots[i] != 0)
-				(*list)[n++] = s->slots[i];
-		}
+		while ((slot = token_next(&s->table, &at)) != NULL)
+			(*list)[n++] = *slot;
 	}
-	memset(s->slots, 0, s->n_slots * sizeof(uint64_t));
-	s->n = 0;
+	token_clear(&s->table);
 	s->full = false;
 	return !s->failed;
 }
@@ -435,9 +415,9 @@ ls_part_write_filters(ls_part_writer *w, uint64_t body_start)
 	if (t == NULL)
 		return false;
 	t->w = w;
-	t->words.arena = w->arena;
+	t->words.table.arena = w->arena;
 	t->pieces = LS_PART_ARRAY(w->arena, uint64_t, PIECE_CODES / 64);
-	if (t->pieces == NULL || !grow_set(&t->words))
+	if (t->pieces == NULL || !token_reserve(&t->words.table, FIRST_TOKENS))
 		return false;
 	ls_buf_init(&t->fold, w->arena);
 	ls_buf_init(&entries, w->arena);

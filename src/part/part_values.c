@@ -35,13 +35,13 @@ ls_builder_grow(ls_arena *arena, void *array, uint32_t capacity, uint64_t need, 
 /* ---- texts ---- */
 
 bool
-ls_texts_reserve(ls_part_builder *b, ls_texts *t, uint32_t texts, size_t bytes)
+ls_texts_reserve(ls_arena *arena, ls_texts *t, uint32_t texts, size_t bytes)
 {
 	uint32_t capacity = t->capacity;
 
 	if ((uint64_t) t->count + texts + 1 > capacity)
 	{
-		if (!LS_GROW(b, t->offsets, capacity, (uint64_t) t->count + texts + 1, 16))
+		if (!LS_GROW(arena, t->offsets, capacity, (uint64_t) t->count + texts + 1, 16))
 			return false;
 		t->capacity = capacity;
 		if (t->count == 0)
@@ -54,7 +54,7 @@ ls_texts_reserve(ls_part_builder *b, ls_texts *t, uint32_t texts, size_t bytes)
 
 		while (wanted < t->offsets[t->count] + bytes)
 			wanted *= 2;
-		grown = ls_arena_grow(b->arena, t->data, t->data_capacity, wanted);
+		grown = ls_arena_grow(arena, t->data, t->data_capacity, wanted);
 		if (grown == NULL)
 			return false;
 		t->data = grown;
@@ -63,66 +63,22 @@ ls_texts_reserve(ls_part_builder *b, ls_texts *t, uint32_t texts, size_t bytes)
 	return true;
 }
 
-/* The caller has seen to room for the offset. */
-static inline bool
-texts_add(ls_part_builder *b, ls_texts *t, ls_str text)
-{
-	uint32_t end;
-
-	if (t->count + 2 > t->capacity || t->data == NULL ||
-		t->offsets[t->count] + text.len > t->data_capacity)
-	{
-		if (!ls_texts_reserve(b, t, 1, text.len))
-			return false;
-	}
-	end = t->offsets[t->count];
-	if (text.len > 0)
-		memcpy(t->data + end, text.data, text.len);
-	t->offsets[++t->count] = end + (uint32_t) text.len;
-	return true;
-}
-
 /* ---- dictionaries ---- */
-
-#define SLOT_OF(hash, code) ((uint32_t) ((hash) >> 48) << 16 | ((code) + 1))
-
-static bool
-dictionary_rehash(ls_part_builder *b, ls_builder_column *c)
-{
-	uint32_t n = c->n_slots == 0 ? 32 : c->n_slots;
-
-	while (n < (c->texts.count + 1) * 2)
-		n *= 2;
-	if (n > c->n_slots && !LS_GROW(b, c->slots, c->n_slots, n, 32))
-		return false;
-	memset(c->slots, 0, c->n_slots * sizeof(uint32_t));
-	for (uint32_t code = 0; code < c->texts.count; code++)
-	{
-		ls_str text = ls_texts_get(&c->texts, code);
-		uint64_t hash = ls_hash_keyed(text.data, text.len, 0);
-		uint32_t at = (uint32_t) hash & (c->n_slots - 1);
-
-		while (c->slots[at] != 0)
-			at = (at + 1) & (c->n_slots - 1);
-		c->slots[at] = SLOT_OF(hash, code);
-	}
-	return true;
-}
 
 /* Codes become texts: the column has too many different ones. */
 static bool
 dictionary_give_up(ls_part_builder *b, ls_builder_column *c)
 {
-	ls_texts values = {0};
+	ls_texts values = {.codes = c->texts.codes};
 	size_t bytes = 0;
 
 	for (uint32_t v = 0; v < c->count; v++)
 		bytes += c->texts.offsets[c->codes[v] + 1] - c->texts.offsets[c->codes[v]];
-	if (!ls_texts_reserve(b, &values, c->count + 1, bytes))
+	if (!ls_texts_reserve(b->arena, &values, c->count + 1, bytes))
 		return false;
 	for (uint32_t v = 0; v < c->count; v++)
 	{
-		if (!texts_add(b, &values, ls_texts_get(&c->texts, c->codes[v])))
+		if (!ls_texts_add(b->arena, &values, ls_texts_get(&c->texts, c->codes[v])))
 			return false;
 	}
 	c->texts = values;
@@ -133,7 +89,7 @@ dictionary_give_up(ls_part_builder *b, ls_builder_column *c)
 bool
 ls_builder_add_code(ls_part_builder *b, ls_builder_column *c, uint16_t code)
 {
-	if (!LS_GROW(b, c->codes, c->codes_capacity, c->count + 1, 16))
+	if (!LS_GROW(b->arena, c->codes, c->codes_capacity, c->count + 1, 16))
 		return false;
 	c->codes[c->count++] = code;
 	b->raw_bytes += c->texts.offsets[code + 1] - c->texts.offsets[code];
@@ -153,32 +109,32 @@ same_text(const ls_texts *t, uint32_t i, ls_str text)
 static bool
 add_to_dictionary(ls_part_builder *b, ls_builder_column *c, ls_str text)
 {
-	uint64_t hash;
-	uint32_t at;
+	ls_hashed_str key;
+	ls_text_slot *slot;
 	uint32_t code;
+	bool found;
 
 	/* Many columns hold the same value again and again. */
 	if (c->count > 0 && text.len > 0 && same_text(&c->texts, c->codes[c->count - 1], text))
 		return ls_builder_add_code(b, c, c->codes[c->count - 1]);
 
-	if ((c->texts.count + 1) * 2 > c->n_slots && !dictionary_rehash(b, c))
+	key = ls_hash_str(text);
+	slot = ls_text_code_insert(&c->texts.codes, key, &found);
+	if (slot == NULL)
 		return false;
-	hash = ls_hash_keyed(text.data, text.len, 0);
-	for (at = (uint32_t) hash & (c->n_slots - 1); c->slots[at] != 0;
-		 at = (at + 1) & (c->n_slots - 1))
-	{
-		code = (c->slots[at] & 0xFFFF) - 1;
-		if (c->slots[at] >> 16 == hash >> 48 && ls_str_eq(ls_texts_get(&c->texts, code), text))
-			return ls_builder_add_code(b, c, (uint16_t) code);
-	}
+	if (found)
+		return ls_builder_add_code(b, c, (uint16_t) (slot->number - 1));
 
 	code = c->texts.count;
 	if (code >= LS_PART_MAX_DICTIONARY ||
 		(code >= DICTIONARY_TRIAL && code > c->count - c->count / 4))
 		return dictionary_give_up(b, c) && ls_builder_add_text(b, c, text);
-	if (!texts_add(b, &c->texts, text))
+	if (!ls_texts_add(b->arena, &c->texts, text))
+	{
+		ls_text_code_delete(&c->texts.codes, slot);
 		return false;
-	c->slots[at] = SLOT_OF(hash, code);
+	}
+	*slot = (ls_text_slot){LS_TEXT_TAG(key.hash), (uint16_t) (code + 1)};
 	return ls_builder_add_code(b, c, (uint16_t) code);
 }
 
@@ -187,7 +143,7 @@ ls_builder_add_text(ls_part_builder *b, ls_builder_column *c, ls_str text)
 {
 	if (c->dictionary)
 		return add_to_dictionary(b, c, text);
-	if (!texts_add(b, &c->texts, text))
+	if (!ls_texts_add(b->arena, &c->texts, text))
 		return false;
 	c->count++;
 	b->values++;
@@ -212,7 +168,7 @@ ls_builder_add_texts(ls_part_builder *b, ls_builder_column *c, const uint32_t *o
 		}
 	}
 	bytes = offsets[n] - offsets[i];
-	if (!ls_texts_reserve(b, t, n - i, bytes))
+	if (!ls_texts_reserve(b->arena, t, n - i, bytes))
 	{
 		ls_builder_pop(b, c, i);
 		return false;
@@ -231,7 +187,7 @@ bool
 ls_builder_add_integers(ls_part_builder *b, ls_builder_column *c, const int64_t *integers,
 						uint32_t n)
 {
-	if (!LS_GROW(b, c->integers, c->integers_capacity, (uint64_t) c->count + n, 16))
+	if (!LS_GROW(b->arena, c->integers, c->integers_capacity, (uint64_t) c->count + n, 16))
 		return false;
 	if (n == 1)
 		c->integers[c->count] = integers[0];

@@ -40,9 +40,19 @@ typedef struct cluster
 typedef struct posting_list
 {
 	uint64_t key;
-	uint32_t head; /* of postings */
-	uint32_t count;
+	uint32_t head;  /* of postings */
+	uint32_t count; /* 0: free */
 } posting_list;
+
+#define LS_TABLE_NAME posting_list
+#define LS_TABLE_SLOT posting_list
+#define LS_TABLE_KEY uint64_t
+#define LS_TABLE_HASH(t, k) ls_hash_keyed64(k)
+#define LS_TABLE_EQUAL(t, slot, k) ((slot)->key == (k))
+#define LS_TABLE_IS_FREE(slot) ((slot)->count == 0)
+#define LS_TABLE_SLOT_HASH(t, slot) ls_hash_keyed64((slot)->key)
+#define LS_TABLE_LOAD 66
+#include "src/base/hash_table.h"
 
 typedef struct posting
 {
@@ -56,8 +66,7 @@ typedef struct joiner
 	cluster *clusters;
 	uint32_t nclusters;
 	uint32_t *next_form;
-	posting_list *lists; /* open addressing */
-	size_t size;
+	posting_list_table lists;
 	posting *postings;
 	size_t npostings;
 	uint64_t *frames; /* per form */
@@ -79,28 +88,21 @@ frame_key(const form *f)
 	return h;
 }
 
-static posting_list *
-find_list(const joiner *j, uint64_t key)
-{
-	size_t slot = ls_hash_slot(key, j->size);
-
-	while (j->lists[slot].head != NONE && j->lists[slot].key != key)
-		slot = (slot + 1) & (j->size - 1);
-	return &j->lists[slot];
-}
-
 static inline uint64_t
 word_key(uint64_t frame, uint32_t position, uint64_t code)
 {
 	return mix64(frame ^ position, code);
 }
 
+/* There is room for the key. */
 static void
 add_posting(joiner *j, uint64_t key, uint32_t c)
 {
-	posting_list *list = find_list(j, key);
+	bool found;
+	posting_list *list = posting_list_insert(&j->lists, key, &found);
 
-	list->key = key;
+	if (!found)
+		*list = (posting_list){key, NONE, 0};
 	j->postings[j->npostings].cluster = c;
 	j->postings[j->npostings].next = list->head;
 	list->head = (uint32_t) j->npostings++;
@@ -127,19 +129,21 @@ similarity(const uint64_t *a, const uint64_t *b, uint32_t n)
 	return words == 0 ? 1 : (double) equal / words;
 }
 
-typedef struct query_word
+/* The postings of a word or a frame; none are a list too. */
+static posting_list
+list_of(const joiner *j, uint64_t key)
 {
-	uint32_t count;
-	uint32_t head;
-	uint64_t key;
-} query_word;
+	const posting_list *list = posting_list_find(&j->lists, key);
+
+	return list == NULL ? (posting_list){key, NONE, 0} : *list;
+}
 
 static void
-sort_words(query_word *words, uint32_t n)
+sort_words(posting_list *words, uint32_t n)
 {
 	for (uint32_t i = 1; i < n; i++)
 	{
-		query_word word = words[i];
+		posting_list word = words[i];
 		uint32_t k = i;
 
 		for (; k > 0 && (words[k - 1].count > word.count ||
@@ -151,7 +155,7 @@ sort_words(query_word *words, uint32_t n)
 }
 
 static uint32_t
-best_cluster(joiner *j, const form *f, uint32_t stamp, uint64_t frame, const query_word *words,
+best_cluster(joiner *j, const form *f, uint32_t stamp, uint64_t frame, const posting_list *words,
 			 uint32_t nwords)
 {
 	double threshold = j->m->options.sim_threshold;
@@ -190,7 +194,7 @@ best_cluster(joiner *j, const form *f, uint32_t stamp, uint64_t frame, const que
  * signatures have too.  It is enough to look at the first `look` of them.
  */
 static uint32_t
-query_words(const joiner *j, const form *f, uint64_t frame, query_word *words, uint32_t *look)
+query_words(const joiner *j, const form *f, uint64_t frame, posting_list *words, uint32_t *look)
 {
 	double threshold = j->m->options.sim_threshold;
 	uint32_t all = 0;
@@ -207,7 +211,6 @@ query_words(const joiner *j, const form *f, uint64_t frame, query_word *words, u
 	for (uint32_t i = 0; i < f->n && n < QUERY_WORDS; i++)
 	{
 		uint64_t key = word_key(frame, i, f->codes[i]);
-		posting_list *list;
 
 		if (!is_word(f->codes[i]) || key > below)
 			continue;
@@ -216,18 +219,13 @@ query_words(const joiner *j, const form *f, uint64_t frame, query_word *words, u
 			unshared++;
 			continue;
 		}
-		words[n].key = key;
-		list = find_list(j, words[n].key);
-		words[n].count = list->count;
-		words[n++].head = list->head;
+		words[n++] = list_of(j, key);
 	}
 	sort_words(words, n);
 	if (threshold <= 0)
 	{
 		/* everything in the same frame is a candidate */
-		words[n].key = frame;
-		words[n].count = 0;
-		words[n++].head = find_list(j, frame)->head;
+		words[n++] = list_of(j, frame);
 		*look = n;
 		return n;
 	}
@@ -250,7 +248,7 @@ add_form(joiner *j, uint32_t index)
 	miner *m = j->m;
 	const form *f = &m->forms[index];
 	uint64_t frame = j->frames[index];
-	query_word words[QUERY_WORDS + 1];
+	posting_list words[QUERY_WORDS + 1];
 	uint32_t look = 0;
 	uint32_t nwords = f->alone ? 0 : query_words(j, f, frame, words, &look);
 	uint32_t c = best_cluster(j, f, index + 1, frame, words, look);
@@ -316,10 +314,10 @@ make_frames(joiner *j)
 bool
 ls_join_forms(miner *m)
 {
-	joiner j = {.m = m};
+	joiner j = {.m = m, .lists = {.arena = m->arena}};
 	uint32_t *members;
 	uint32_t *scratch;
-	size_t words = 0;
+	uint32_t words = 0;
 
 	if (!make_frames(&j))
 		return false;
@@ -333,29 +331,22 @@ ls_join_forms(miner *m)
 			of_form = QUERY_WORDS + 1;
 		words += m->forms[i].alone ? 0 : of_form;
 	}
-	j.size = ls_table_size(words);
 	j.clusters = ls_arena_alloc(m->arena, (m->nforms + 1) * sizeof(cluster));
 	j.next_form = ls_arena_alloc(m->arena, (m->nforms + 1) * sizeof(uint32_t));
-	j.lists = ls_arena_alloc(m->arena, j.size * sizeof(posting_list));
 	j.postings = ls_arena_alloc(m->arena, (words + 1) * sizeof(posting));
 	members = ls_arena_alloc(m->arena, (m->nforms + 1) * sizeof(uint32_t));
 	scratch = ls_arena_alloc(m->arena, (m->nforms + 1) * sizeof(uint32_t));
 	m->groups = ls_arena_alloc(m->arena, (m->nforms + 1) * sizeof(group));
-	if (j.clusters == NULL || j.next_form == NULL || j.lists == NULL || j.postings == NULL ||
-		members == NULL || scratch == NULL || m->groups == NULL)
+	if (j.clusters == NULL || j.next_form == NULL || !posting_list_reserve(&j.lists, words) ||
+		j.postings == NULL || members == NULL || scratch == NULL || m->groups == NULL)
 		return false;
-	for (size_t i = 0; i < j.size; i++)
-	{
-		j.lists[i].head = NONE;
-		j.lists[i].count = 0;
-	}
 
 	for (size_t i = 0; i < m->nforms; i++)
 	{
 		if (!add_form(&j, (uint32_t) i))
 			return false;
 	}
-	ls_arena_drop(m->arena, j.lists, j.size * sizeof(posting_list));
+	posting_list_free(&j.lists);
 	ls_arena_drop(m->arena, j.postings, (words + 1) * sizeof(posting));
 	for (uint32_t c = 0; c < j.nclusters; c++)
 	{

@@ -49,17 +49,39 @@ typedef struct bucket
 {
 	uint64_t key;
 	uint32_t group;
-	uint32_t count;
+	uint32_t count; /* 0: free */
 } bucket;
 
-static bucket *
-find_bucket(bucket *buckets, size_t size, uint64_t key)
-{
-	size_t slot = ls_hash_slot(key, size);
+#define LS_TABLE_NAME bucket
+#define LS_TABLE_SLOT bucket
+#define LS_TABLE_KEY uint64_t
+#define LS_TABLE_HASH(t, k) ls_hash_keyed64(k)
+#define LS_TABLE_EQUAL(t, slot, k) ((slot)->key == (k))
+#define LS_TABLE_IS_FREE(slot) ((slot)->count == 0)
+#define LS_TABLE_SLOT_HASH(t, slot) ls_hash_keyed64((slot)->key)
+#define LS_TABLE_LOAD 66
+#include "src/base/hash_table.h"
 
-	while (buckets[slot].count != 0 && buckets[slot].key != key)
-		slot = (slot + 1) & (size - 1);
-	return &buckets[slot];
+/* Counts group g for a key, whose first group it may be; there is room for the key. */
+static bucket *
+count_bucket(bucket_table *buckets, uint64_t key, uint32_t g)
+{
+	bool found;
+	bucket *b = bucket_insert(buckets, key, &found);
+
+	if (!found)
+	{
+		b->key = key;
+		b->group = g;
+	}
+	b->count++;
+	return b;
+}
+
+static inline bool
+is_frequent(const bucket *b)
+{
+	return b != NULL && b->count >= FEW_VALUES;
 }
 
 static bool
@@ -77,25 +99,18 @@ has_word(const group *g)
 static bool
 merge_equal(miner *m)
 {
-	size_t size = ls_table_size(m->ngroups);
-	bucket *buckets = ls_new_array(m->arena, bucket, size);
+	bucket_table buckets = {.arena = m->arena};
 
-	if (buckets == NULL)
+	if (!bucket_reserve(&buckets, (uint32_t) m->ngroups))
 		return false;
 	for (size_t i = 0; i < m->ngroups; i++)
 	{
 		const group *g = &m->groups[i];
 		uint64_t key = has_word(g) ? g->id : mix64(g->id, g->soft);
-		bucket *b = find_bucket(buckets, size, key);
 
-		if (b->count++ == 0)
-		{
-			b->key = key;
-			b->group = (uint32_t) i;
-		}
-		else
-			unite(m->groups, b->group, (uint32_t) i);
+		unite(m->groups, count_bucket(&buckets, key, (uint32_t) i)->group, (uint32_t) i);
 	}
+	bucket_free(&buckets);
 	return true;
 }
 
@@ -142,15 +157,12 @@ have_most_names_in_common(const group *a, const group *b, double threshold)
 static bool
 merge_messages(miner *m)
 {
-	size_t n = 0;
-	size_t size;
-	bucket *buckets;
+	bucket_table buckets = {.arena = m->arena};
+	uint32_t n = 0;
 
 	for (size_t i = 0; i < m->ngroups; i++)
 		n += m->groups[i].structured;
-	size = ls_table_size(n);
-	buckets = ls_new_array(m->arena, bucket, size);
-	if (buckets == NULL)
+	if (!bucket_reserve(&buckets, n))
 		return false;
 	for (size_t i = 0; i < m->ngroups; i++)
 	{
@@ -171,15 +183,12 @@ merge_messages(miner *m)
 		}
 		if (words < MIN_WORDS)
 			continue;
-		b = find_bucket(buckets, size, key);
-		if (b->count++ == 0)
-		{
-			b->key = key;
-			b->group = (uint32_t) i;
-		}
-		else if (have_most_names_in_common(&m->groups[b->group], g, m->options.sim_threshold))
+		b = count_bucket(&buckets, key, (uint32_t) i);
+		if (b->count > 1 &&
+			have_most_names_in_common(&m->groups[b->group], g, m->options.sim_threshold))
 			unite(m->groups, b->group, (uint32_t) i);
 	}
+	bucket_free(&buckets);
 	return true;
 }
 
@@ -243,18 +252,6 @@ group_sum(const group *g)
 	return mix64(g->hard, g->soft) + g->n + segment_sum(g, 0, g->n);
 }
 
-static void
-count_bucket(bucket *buckets, size_t size, uint64_t key, uint32_t g)
-{
-	bucket *b = find_bucket(buckets, size, key);
-
-	if (b->count++ == 0)
-	{
-		b->key = key;
-		b->group = g;
-	}
-}
-
 /* The key of what is left of a group without the segment that starts there. */
 static inline uint64_t
 segment_key(const group *g, uint64_t sum, uint32_t start)
@@ -267,9 +264,8 @@ static size_t
 find_segments(miner *m)
 {
 	bool *may = ls_new_array(m->arena, bool, m->ngroups + 1);
-	size_t n = 0;
-	size_t size;
-	bucket *buckets;
+	bucket_table buckets = {.arena = m->arena};
+	uint32_t n = 0;
 	size_t positions = 0;
 
 	if (may == NULL)
@@ -281,9 +277,7 @@ find_segments(miner *m)
 			n += (m->groups[i].n + segment_length(&m->groups[i]) - 1) /
 				 segment_length(&m->groups[i]);
 	}
-	size = ls_table_size(n);
-	buckets = ls_new_array(m->arena, bucket, size);
-	if (buckets == NULL)
+	if (!bucket_reserve(&buckets, n))
 		return SIZE_MAX;
 	for (int pass = 0; pass < 2; pass++)
 	{
@@ -301,8 +295,8 @@ find_segments(miner *m)
 				uint64_t key = segment_key(g, sum, start);
 
 				if (pass == 0)
-					count_bucket(buckets, size, key, (uint32_t) i);
-				else if (find_bucket(buckets, size, key)->count >= FEW_VALUES)
+					(void) count_bucket(&buckets, key, (uint32_t) i);
+				else if (is_frequent(bucket_find(&buckets, key)))
 				{
 					g->segments |= (uint16_t) (1U << (start / length));
 					positions += length;
@@ -310,6 +304,7 @@ find_segments(miner *m)
 			}
 		}
 	}
+	bucket_free(&buckets);
 	return positions;
 }
 
@@ -317,14 +312,10 @@ find_segments(miner *m)
 static bool
 merge_siblings(miner *m)
 {
-	size_t size = find_segments(m);
-	bucket *buckets;
+	size_t positions = find_segments(m);
+	bucket_table buckets = {.arena = m->arena};
 
-	if (size == SIZE_MAX)
-		return false;
-	size = ls_table_size(size);
-	buckets = ls_new_array(m->arena, bucket, size);
-	if (buckets == NULL)
+	if (positions > UINT32_MAX || !bucket_reserve(&buckets, (uint32_t) positions))
 		return false;
 
 	for (int pass = 0; pass < 2; pass++)
@@ -348,14 +339,9 @@ merge_siblings(miner *m)
 				if ((g->segments >> (p / length) & 1) == 0 || !is_word(g->codes[p]))
 					continue;
 				key = mix64(sum - place(p, g->codes[p]), p);
-				b = find_bucket(buckets, size, key);
 				if (pass == 0)
-				{
-					b->key = key;
-					if (b->count++ == 0)
-						b->group = (uint32_t) i;
-				}
-				else if (b->count >= FEW_VALUES)
+					(void) count_bucket(&buckets, key, (uint32_t) i);
+				else if (is_frequent(b = bucket_find(&buckets, key)))
 				{
 					unite(m->groups, b->group, (uint32_t) i);
 					marked[p / 64] |= UINT64_C(1) << (p % 64);
@@ -375,6 +361,7 @@ merge_siblings(miner *m)
 			g->id = ls_hash_template(g->hard, g->codes, g->n);
 		}
 	}
+	bucket_free(&buckets);
 	return true;
 }
 

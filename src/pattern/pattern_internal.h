@@ -298,7 +298,6 @@ typedef struct sort_item
 } sort_item;
 
 extern void ls_sort_items(sort_item *items, sort_item *scratch, size_t n);
-extern size_t ls_table_size(size_t entries); /* a power of two, at least 1.5 times as many */
 
 static inline bool
 is_word(uint64_t code)

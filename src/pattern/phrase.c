@@ -21,35 +21,42 @@
 typedef struct counter
 {
 	uint64_t key;
-	uint32_t count;
+	uint32_t count;   /* 0: free */
 	uint32_t lengths; /* bits: numbers of words */
 	uint32_t rows;
 } counter;
 
+#define LS_TABLE_NAME counter
+#define LS_TABLE_SLOT counter
+#define LS_TABLE_KEY uint64_t
+#define LS_TABLE_HASH(t, k) ls_hash_keyed64(k)
+#define LS_TABLE_EQUAL(t, slot, k) ((slot)->key == (k))
+#define LS_TABLE_IS_FREE(slot) ((slot)->count == 0)
+#define LS_TABLE_SLOT_HASH(t, slot) ls_hash_keyed64((slot)->key)
+#define LS_TABLE_LOAD 66
+#include "src/base/hash_table.h"
+
 typedef struct phrases
 {
 	miner *m;
-	counter *starts;
-	size_t nstarts;
-	counter *gaps;
-	size_t ngaps;
+	counter_table starts;
+	counter_table gaps;
 } phrases;
 
-static counter *
-find_counter(counter *counters, size_t size, uint64_t key)
+static uint32_t
+count_of(const counter_table *t, uint64_t key)
 {
-	size_t slot = ls_hash_slot(key, size);
+	const counter *c = counter_find(t, key);
 
-	while (counters[slot].count != 0 && counters[slot].key != key)
-		slot = (slot + 1) & (size - 1);
-	return &counters[slot];
+	return c == NULL ? 0 : c->count;
 }
 
+/* There is room for the key. */
 static void
-count_key(counter *counters, size_t size, uint64_t key, uint32_t count, uint32_t words,
-		  uint32_t rows)
+count_key(counter_table *t, uint64_t key, uint32_t count, uint32_t words, uint32_t rows)
 {
-	counter *c = find_counter(counters, size, key);
+	bool found;
+	counter *c = counter_insert(t, key, &found);
 
 	c->key = key;
 	c->count += count;
@@ -64,9 +71,9 @@ count_key(counter *counters, size_t size, uint64_t key, uint32_t count, uint32_t
 static bool
 is_proven(const counter *c, bool tail)
 {
-	bool lengths = (c->lengths & (c->lengths - 1)) != 0 && c->rows >= 4 * c->count;
+	bool lengths = c != NULL && (c->lengths & (c->lengths - 1)) != 0 && c->rows >= 4 * c->count;
 
-	return c->count + (tail && lengths) >= FEW_VALUES;
+	return c != NULL && c->count + (tail && lengths) >= FEW_VALUES;
 }
 
 static uint32_t
@@ -113,10 +120,10 @@ visit_gaps(phrases *s, group *g, bool apply)
 		end[p - 1] = mix64(end[p] + 1, g->codes[p - 1]);
 	for (uint32_t p = g->n - 1; p > 0 && tried < MAX_STARTS; p--)
 	{
-		uint32_t here = find_counter(s->starts, s->nstarts, begin[p])->count;
+		uint32_t here = count_of(&s->starts, begin[p]);
 		uint32_t inside = 0;
 
-		if (here < 2 || find_counter(s->starts, s->nstarts, begin[p + 1])->count == here)
+		if (here < 2 || count_of(&s->starts, begin[p + 1]) == here)
 			continue;
 		tried++;
 		for (uint32_t n = 1; n <= MAX_GAP && p + n <= g->n; n++)
@@ -138,10 +145,9 @@ visit_gaps(phrases *s, group *g, bool apply)
 				continue;
 			if (!apply)
 				/* a variable stands for many values: one phrase beside it is enough */
-				count_key(s->gaps, s->ngaps, key, inside > 0 ? 1 : FEW_VALUES - 1, inside,
+				count_key(&s->gaps, key, inside > 0 ? 1 : FEW_VALUES - 1, inside,
 						  s->m->forms[g->first].count);
-			else if (inside > 0 &&
-					 is_proven(find_counter(s->gaps, s->ngaps, key), colon && p + n == g->n))
+			else if (inside > 0 && is_proven(counter_find(&s->gaps, key), colon && p + n == g->n))
 			{
 				g->codes = ls_copy_codes(s->m, g->codes, g->n);
 				for (uint32_t k = 0; g->codes != NULL && k < n; k++)
@@ -156,9 +162,9 @@ visit_gaps(phrases *s, group *g, bool apply)
 bool
 ls_merge_phrases(miner *m)
 {
-	phrases s = {.m = m};
-	size_t tokens = 0;
-	size_t groups = 0;
+	phrases s = {m, {.arena = m->arena}, {.arena = m->arena}};
+	uint32_t tokens = 0;
+	uint32_t groups = 0;
 
 	for (size_t i = 0; i < m->ngroups; i++)
 	{
@@ -168,11 +174,8 @@ ls_merge_phrases(miner *m)
 			groups++;
 		}
 	}
-	s.nstarts = ls_table_size(tokens);
-	s.ngaps = ls_table_size(groups * MAX_STARTS * MAX_GAP);
-	s.starts = ls_new_array(m->arena, counter, s.nstarts);
-	s.gaps = ls_new_array(m->arena, counter, s.ngaps);
-	if (s.starts == NULL || s.gaps == NULL)
+	if (!counter_reserve(&s.starts, tokens) ||
+		!counter_reserve(&s.gaps, groups * MAX_STARTS * MAX_GAP))
 		return false;
 	for (size_t i = 0; i < m->ngroups; i++)
 	{
@@ -182,7 +185,7 @@ ls_merge_phrases(miner *m)
 			continue;
 		hash_beginnings(&m->groups[i], begin);
 		for (uint32_t p = 1; p <= m->groups[i].n; p++)
-			count_key(s.starts, s.nstarts, begin[p], 1, 0, 0);
+			count_key(&s.starts, begin[p], 1, 0, 0);
 	}
 	for (int apply = 0; apply < 2; apply++)
 	{
@@ -198,7 +201,7 @@ ls_merge_phrases(miner *m)
 			}
 		}
 	}
-	ls_arena_drop(m->arena, s.starts, s.nstarts * sizeof(counter));
-	ls_arena_drop(m->arena, s.gaps, s.ngaps * sizeof(counter));
+	counter_free(&s.starts);
+	counter_free(&s.gaps);
 	return true;
 }

@@ -179,14 +179,30 @@ sort_forms(miner *m, size_t capacity)
 	return true;
 }
 
+/* A form by its hash. */
+typedef struct form_slot
+{
+	uint64_t hash;
+	uint32_t number; /* 1 + form; 0: free */
+} form_slot;
+
+#define LS_TABLE_NAME form
+#define LS_TABLE_SLOT form_slot
+#define LS_TABLE_KEY uint64_t
+#define LS_TABLE_HASH(t, k) ls_hash_keyed64(k)
+#define LS_TABLE_EQUAL(t, slot, k) ((slot)->hash == (k))
+#define LS_TABLE_IS_FREE(slot) ((slot)->number == 0)
+#define LS_TABLE_SLOT_HASH(t, slot) ls_hash_keyed64((slot)->hash)
+#define LS_TABLE_LOAD 66
+#include "src/base/hash_table.h"
+
 bool
 ls_make_forms(miner *m)
 {
-	size_t size = 64;
 	size_t capacity = 64;
-	uint32_t *table;
+	form_table table = {.arena = m->arena};
 	uint64_t out[MAX_TOKENS];
-	size_t joinable = 0;
+	uint32_t joinable = 0;
 
 	for (size_t i = 0; i < m->nsignatures; i++)
 	{
@@ -195,10 +211,8 @@ ls_make_forms(miner *m)
 		s->form = ls_is_lonely(m, s) ? NONE : 0;
 		joinable += s->form == 0;
 	}
-	size = ls_table_size(joinable);
-	table = ls_new_array(m->arena, uint32_t, size);
 	m->forms = ls_arena_alloc(m->arena, capacity * sizeof(form));
-	if (table == NULL || m->forms == NULL)
+	if (!form_reserve(&table, joinable) || m->forms == NULL)
 		return false;
 
 	for (size_t i = 0; i < m->nsignatures; i++)
@@ -208,7 +222,8 @@ ls_make_forms(miner *m)
 		uint64_t *body = s->codes + s->body;
 		uint32_t n = ls_canonical_codes(body, whole, out, NULL);
 		uint64_t hash;
-		size_t slot;
+		form_slot *slot;
+		bool found;
 		form *f;
 
 		if (s->form == NONE)
@@ -219,10 +234,10 @@ ls_make_forms(miner *m)
 		hash = mix64(s->hard, s->soft);
 		for (uint32_t t = 0; t < n; t++)
 			hash = mix64(hash, out[t]);
-		slot = ls_hash_slot(hash, size);
-		while (table[slot] != 0 && m->forms[table[slot] - 1].hash != hash)
-			slot = (slot + 1) & (size - 1);
-		if (table[slot] == 0)
+		slot = form_insert(&table, hash, &found);
+		if (slot == NULL)
+			return false;
+		if (!found)
 		{
 			if (m->nforms == capacity)
 			{
@@ -244,12 +259,12 @@ ls_make_forms(miner *m)
 						   : ls_copy_codes(m, out, n);
 			if (f->codes == NULL)
 				return false;
-			table[slot] = (uint32_t) m->nforms;
+			*slot = (form_slot){hash, (uint32_t) m->nforms};
 		}
-		f = &m->forms[table[slot] - 1];
+		f = &m->forms[slot->number - 1];
 		f->count += s->count;
-		s->form = table[slot] - 1;
+		s->form = slot->number - 1;
 	}
-	ls_arena_drop(m->arena, table, size * sizeof(uint32_t));
+	form_free(&table);
 	return sort_forms(m, capacity);
 }

@@ -17,58 +17,37 @@
  */
 #include "src/pattern/columns.h"
 
-/* An empty table of `size` slots in place of the old one. */
-static uint32_t *
-grow_table(miner *m, uint32_t *old, size_t old_size, size_t size)
+/* That there is room for at first. */
+#define FIRST_SIGNATURES 2048
+
+/* A signature by its hash. */
+typedef struct signature_slot
 {
-	uint32_t *table =
-		ls_arena_grow(m->arena, old, old_size * sizeof(uint32_t), size * sizeof(uint32_t));
+	uint64_t hash;
+	uint32_t number; /* 1 + signature; 0: free */
+} signature_slot;
 
-	if (table != NULL)
-		memset(table, 0, size * sizeof(uint32_t));
-	return table;
-}
-
-/* ---- signatures ---- */
-
-static bool
-grow_signature_table(miner *m, uint32_t **table, size_t *size)
-{
-	size_t grown_size = *size * 4;
-	uint32_t *grown = grow_table(m, *table, *size, grown_size);
-
-	if (grown == NULL)
-		return false;
-	for (size_t i = 0; i < m->nsignatures; i++)
-	{
-		size_t slot = ls_hash_slot(m->signatures[i].hash, grown_size);
-
-		while (grown[slot] != 0)
-			slot = (slot + 1) & (grown_size - 1);
-		grown[slot] = (uint32_t) i + 1;
-	}
-	*table = grown;
-	*size = grown_size;
-	return true;
-}
+#define LS_TABLE_NAME signature
+#define LS_TABLE_SLOT signature_slot
+#define LS_TABLE_KEY uint64_t
+#define LS_TABLE_HASH(t, k) ls_hash_keyed64(k)
+#define LS_TABLE_EQUAL(t, slot, k) ((slot)->hash == (k))
+#define LS_TABLE_IS_FREE(slot) ((slot)->number == 0)
+#define LS_TABLE_SLOT_HASH(t, slot) ls_hash_keyed64((slot)->hash)
+#include "src/base/hash_table.h"
 
 /* The signature with this hash, a new one if there is none yet. */
 static signature *
-find_signature(miner *m, uint32_t **table, size_t *size, size_t *capacity, uint64_t hash)
+find_signature(miner *m, signature_table *table, size_t *capacity, uint64_t hash)
 {
-	size_t slot;
+	bool found;
+	signature_slot *slot = signature_insert(table, hash, &found);
 	signature *s;
 
-	if (m->nsignatures * 2 >= *size && !grow_signature_table(m, table, size))
+	if (slot == NULL)
 		return NULL;
-	slot = ls_hash_slot(hash, *size);
-	while ((*table)[slot] != 0)
-	{
-		s = &m->signatures[(*table)[slot] - 1];
-		if (s->hash == hash)
-			return s;
-		slot = (slot + 1) & (*size - 1);
-	}
+	if (found)
+		return &m->signatures[slot->number - 1];
 	if (m->nsignatures == *capacity)
 	{
 		signature *grown = ls_arena_grow(m->arena, m->signatures, *capacity * sizeof(signature),
@@ -83,7 +62,7 @@ find_signature(miner *m, uint32_t **table, size_t *size, size_t *capacity, uint6
 	memset(s, 0, sizeof(*s));
 	s->hash = hash;
 	s->row_hash = UINT64_MAX;
-	(*table)[slot] = (uint32_t) m->nsignatures;
+	*slot = (signature_slot){hash, (uint32_t) m->nsignatures};
 	return s;
 }
 
@@ -150,16 +129,15 @@ describe_signature(miner *m, signature *s, const token_list *list, const char *r
 bool
 ls_make_signatures(miner *m)
 {
-	size_t size = 4096;
 	size_t capacity = m->nrows < 1024 ? 512 : m->nrows < 16384 ? m->nrows / 2 : 8192;
-	uint32_t *table = grow_table(m, NULL, 0, size);
+	signature_table table = {.arena = m->arena};
 	token_list *list = ls_arena_alloc(m->arena, sizeof(token_list));
 
 	m->row_hash = ls_arena_alloc(m->arena, (m->nrows + 1) * sizeof(uint64_t));
 	m->row_signature = ls_arena_alloc(m->arena, (m->nrows + 1) * sizeof(uint32_t));
 	m->signatures = ls_arena_alloc(m->arena, capacity * sizeof(signature));
-	if (table == NULL || list == NULL || m->row_hash == NULL || m->row_signature == NULL ||
-		m->signatures == NULL)
+	if (!signature_reserve(&table, FIRST_SIGNATURES) || list == NULL || m->row_hash == NULL ||
+		m->row_signature == NULL || m->signatures == NULL)
 		return false;
 
 	for (size_t i = 0; i < m->nrows; i++)
@@ -168,7 +146,7 @@ ls_make_signatures(miner *m)
 		signature *s;
 
 		ls_scan_row(list, m->rows[i]);
-		s = find_signature(m, &table, &size, &capacity, list->hash);
+		s = find_signature(m, &table, &capacity, list->hash);
 		if (s == NULL || (s->count == 0 && !describe_signature(m, s, list, m->rows[i].data)))
 			return false;
 		s->count++;
@@ -182,6 +160,6 @@ ls_make_signatures(miner *m)
 		m->row_hash[i] = row_hash;
 		m->row_signature[i] = (uint32_t) (s - m->signatures);
 	}
-	ls_arena_drop(m->arena, table, size * sizeof(uint32_t));
+	signature_free(&table);
 	return sort_signatures(m, capacity);
 }

@@ -69,13 +69,3 @@ ls_sort_items(sort_item *items, sort_item *scratch, size_t n)
 	if (from != items)
 		memcpy(items, from, n * sizeof(sort_item));
 }
-
-size_t
-ls_table_size(size_t entries)
-{
-	size_t size = 64;
-
-	while (size < entries + entries / 2)
-		size *= 2;
-	return size;
-}

@@ -27,7 +27,7 @@
 #include "src/part/match.h"
 
 ls_measure **
-ls_measures_make(MemoryContext context, ls_arena *arena, const ls_group_request *request)
+ls_measures_make(ls_arena *arena, const ls_group_request *request)
 {
 	static const struct
 	{
@@ -49,7 +49,7 @@ ls_measures_make(MemoryContext context, ls_arena *arena, const ls_group_request 
 
 		measures[i] = m;
 		m->arena = arena;
-		m->context = context;
+		m->set.arena = arena;
 		ls_buf_init(&m->scratch, arena);
 		m->counter = -1;
 		m->key[0] = request->hash_key[0];
@@ -203,76 +203,32 @@ hash_value(const ls_measure *m, const ls_scan_value *value)
 	return sip(key, value->text.data, value->text.len);
 }
 
-/* Where the search for it begins. */
-static inline uint64
-slot_of(const ls_measure *m, const ls_hashed *h)
-{
-	return (h->a + h->group * UINT64CONST(0x9E3779B97F4A7C15)) & (m->n_slots - 1);
-}
-
-static void
-grow_set(ls_measure *m)
-{
-	ls_hashed *old = m->set;
-	uint64 n_old = m->n_slots;
-	uint64 n_slots = n_old == 0 ? 4096 : n_old * 2;
-	Size size = (Size) n_slots * sizeof(ls_hashed);
-
-	if (size + size / 2 + ls_arena_used(m->arena) > ls_scan_memory_limit())
-		ls_group_out_of_memory();
-	m->set = MemoryContextAllocExtended(m->context, size, MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
-	m->n_slots = n_slots;
-	for (uint64 i = 0; i < n_old; i++)
-	{
-		uint64 at;
-
-		if (i % 65536 == 0)
-			CHECK_FOR_INTERRUPTS();
-		if (old[i].group == 0)
-			continue;
-		at = slot_of(m, &old[i]);
-		while (m->set[at].group != 0)
-			at = (at + 1) & (n_slots - 1);
-		m->set[at] = old[i];
-	}
-	if (old != NULL)
-		pfree(old);
-}
-
 /* All of a block at once: the places in memory can be fetched ahead. */
 void
 ls_measure_insert(ls_measure *m, uint32 n)
 {
-	while (m->n_slots == 0 || (m->n_set + n) * 4 > m->n_slots * 3)
-		grow_set(m);
+	if (!ls_distinct_reserve(&m->set, m->set.n + n))
+		ls_group_out_of_memory();
 	for (uint32 i = 0; i < n; i++)
 	{
 		const ls_hashed *h = &m->pending[i];
-		uint64 at = slot_of(m, h);
+		ls_hashed *slot;
+		bool found;
 
 		if (i + 12 < n)
-			__builtin_prefetch(&m->set[slot_of(m, h + 12)]);
-		while (m->set[at].group != 0 &&
-			   (m->set[at].a != h->a || m->set[at].b != h->b || m->set[at].group != h->group))
-			at = (at + 1) & (m->n_slots - 1);
-		if (m->set[at].group != 0)
+			ls_distinct_prefetch(&m->set, h[12]);
+		slot = ls_distinct_insert(&m->set, *h, &found);
+		if (found)
 			continue;
-		m->set[at] = *h;
-		m->n_set++;
+		*slot = *h;
 		m->counts[h->group]++;
 	}
-}
-
-size_t
-ls_measure_memory(const ls_measure *m)
-{
-	return (size_t) m->n_slots * sizeof(ls_hashed);
 }
 
 uint64
 ls_measure_distinct(const ls_measure *m)
 {
-	return m->n_set;
+	return m->set.n;
 }
 
 static void

@@ -11,6 +11,8 @@
 
 #include "src/scan/group_internal.h"
 
+#include "miscadmin.h"
+
 #define LS_SAMPLES_CHUNK 65536
 
 typedef enum ls_measure_kind
@@ -72,6 +74,19 @@ typedef struct ls_hashed
 	uint32 group; /* whose value it is; 0: free */
 } ls_hashed;
 
+#define LS_TABLE_NAME ls_distinct
+#define LS_TABLE_SLOT ls_hashed
+#define LS_TABLE_KEY ls_hashed
+/* The hash has a random key; the groups of a value must not lie together. */
+#define LS_TABLE_HASH(t, key) ((key).a + (key).group * UINT64CONST(0x9E3779B97F4A7C15))
+#define LS_TABLE_EQUAL(t, slot, key) \
+	((slot)->a == (key).a && (slot)->b == (key).b && (slot)->group == (key).group)
+#define LS_TABLE_IS_FREE(slot) ((slot)->group == 0)
+#define LS_TABLE_SLOT_HASH(t, slot) LS_TABLE_HASH(t, *(slot))
+#define LS_TABLE_LOAD 75
+#define LS_TABLE_PAUSE() CHECK_FOR_INTERRUPTS()
+#include "src/base/hash_table.h"
+
 typedef struct ls_samples
 {
 	uint32 n;
@@ -87,7 +102,6 @@ struct ls_measure
 	int counter; /* of what is no number; -1: none */
 	ls_str name;
 	ls_arena *arena;
-	MemoryContext context; /* of the set */
 	ls_buf scratch;
 	ls_scan_field field; /* of the part */
 	uint32 capacity;     /* of the arrays below, in groups */
@@ -104,9 +118,7 @@ struct ls_measure
 
 	/* dc */
 	uint64 key[2];
-	ls_hashed *set;
-	uint64 n_slots;
-	uint64 n_set;
+	ls_distinct_table set;
 	ls_entries entries; /* of a dictionary: the group that each was counted for last */
 	ls_hashed pending[LS_PART_BLOCK_ROWS];
 };

@@ -51,68 +51,38 @@ ls_group_out_of_memory(void)
 
 /* ---- tables of keys ---- */
 
-/* Keyed: who sends events must not know which keys collide. */
-static inline uint32
-hash_of(ls_str key)
-{
-	return (uint32) ls_hash_keyed(key.data, key.len, 0);
-}
+#define KEY(t, slot) ls_container(const ls_key_table, numbers, t)->keys[(slot)->number]
 
-static void
-grow_slots(ls_key_table *table)
-{
-	uint32 n_slots = table->n_slots == 0 ? 256 : table->n_slots * 2;
-	uint32 *slots = checked(ls_arena_alloc0(table->arena, n_slots * sizeof(uint32)));
-
-	for (uint32 k = 1; k <= table->n; k++)
-	{
-		uint32 at = hash_of(table->keys[k]) & (n_slots - 1);
-
-		while (slots[at] != 0)
-			at = (at + 1) & (n_slots - 1);
-		slots[at] = k;
-	}
-	table->slots = slots;
-	table->n_slots = n_slots;
-}
-
-/* The number of a key; 0: it is not there, and *at where it would be. */
-static uint32
-find_at(const ls_key_table *table, ls_str key, uint32 *at)
-{
-	*at = hash_of(key) & (table->n_slots - 1);
-	while (table->slots[*at] != 0)
-	{
-		if (ls_str_eq(table->keys[table->slots[*at]], key))
-			return table->slots[*at];
-		*at = (*at + 1) & (table->n_slots - 1);
-	}
-	return 0;
-}
+#define LS_TABLE_NAME ls_key_number
+#define LS_TABLE_SLOT ls_key_slot
+#define LS_TABLE_KEY ls_hashed_str
+#define LS_TABLE_HASH(t, key) (key).hash
+#define LS_TABLE_EQUAL(t, slot, key) \
+	((slot)->hash == (uint32) (key).hash && ls_str_eq(KEY(t, slot), (key).str))
+#define LS_TABLE_IS_FREE(slot) ((slot)->number == 0)
+#define LS_TABLE_SLOT_HASH(t, slot) (slot)->hash
+#define LS_TABLE_DEFINE
+#include "src/base/hash_table.h"
 
 uint32
 ls_key_find(const ls_key_table *table, ls_str key)
 {
-	uint32 at;
+	const ls_key_slot *slot = ls_key_number_find(&table->numbers, ls_hash_str(key));
 
-	return table->n_slots == 0 ? 0 : find_at(table, key, &at);
+	return slot == NULL ? 0 : slot->number;
 }
 
 uint32
 ls_key_intern(ls_key_table *table, ls_str key)
 {
-	uint32 at;
-	uint32 number;
+	ls_hashed_str hashed = ls_hash_str(key);
+	ls_key_slot *slot;
+	bool found;
 
-	if (table->n_slots == 0 || table->n >= table->n_slots / 2)
-	{
-		if (table->n_slots > UINT32_MAX / 4)
-			ls_group_out_of_memory();
-		grow_slots(table);
-	}
-	number = find_at(table, key, &at);
-	if (number != 0)
-		return number;
+	table->numbers.arena = table->arena;
+	slot = checked(ls_key_number_insert(&table->numbers, hashed, &found));
+	if (found)
+		return slot->number;
 	if (table->n + 1 >= table->capacity)
 	{
 		uint32 capacity = table->capacity == 0 ? 64 : table->capacity * 2;
@@ -124,7 +94,7 @@ ls_key_intern(ls_key_table *table, ls_str key)
 	}
 	table->keys[table->n + 1] = ls_arena_strdup(table->arena, key);
 	checked((void *) table->keys[table->n + 1].data);
-	table->slots[at] = ++table->n;
+	*slot = (ls_key_slot){(uint32) hashed.hash, ++table->n};
 	return table->n;
 }
 
@@ -716,7 +686,7 @@ ls_groups_make(MemoryContext context, ls_arena *arena, const ls_group_request *r
 	g->starts = request->starts;
 	g->n_starts = request->n_starts;
 	g->n_measures = request->n_measures;
-	g->measures = ls_measures_make(context, arena, request);
+	g->measures = ls_measures_make(arena, request);
 	g->has_kept = request->has_kept;
 	for (int at = 0; g->n_fields > 0 && at + g->n_fields <= request->n_kept; at += g->n_fields)
 	{
@@ -752,11 +722,7 @@ ls_groups_keys(const ls_groups *g)
 size_t
 ls_groups_memory(const ls_groups *g)
 {
-	size_t size = ls_arena_used(g->arena);
-
-	for (int i = 0; i < g->n_measures; i++)
-		size += ls_measure_memory(g->measures[i]);
-	return size;
+	return ls_arena_used(g->arena);
 }
 
 void

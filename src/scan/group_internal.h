@@ -27,6 +27,18 @@ checked(void *memory)
 	return memory;
 }
 
+/* A text and its hash, by which it is found. */
+typedef struct ls_key_slot
+{
+	uint32 hash;
+	uint32 number; /* 0: free */
+} ls_key_slot;
+
+#define LS_TABLE_NAME ls_key_number
+#define LS_TABLE_SLOT ls_key_slot
+#define LS_TABLE_DECLARE
+#include "src/base/hash_table.h"
+
 /* Distinct keys (bytes) with their numbers, from 1. */
 typedef struct ls_key_table
 {
@@ -34,8 +46,7 @@ typedef struct ls_key_table
 	ls_str *keys; /* [1 .. n] */
 	uint32 n;
 	uint32 capacity;
-	uint32 *slots; /* 0: free */
-	uint32 n_slots;
+	ls_key_number_table numbers;
 } ls_key_table;
 
 /* The number of a key; a new one is copied. */
@@ -130,8 +141,7 @@ typedef struct ls_group_rows
 typedef struct ls_measure ls_measure;
 
 /* Reads "kind counter field", such as "sum 0 .ms" or "p95 1 .ms"; raises when it is none. */
-extern ls_measure **ls_measures_make(MemoryContext context, ls_arena *arena,
-									 const ls_group_request *request);
+extern ls_measure **ls_measures_make(ls_arena *arena, const ls_group_request *request);
 
 /* A part begins: looks up the field in it. */
 extern void ls_measure_part(ls_measure *measure, ls_scan *scan);
@@ -147,7 +157,6 @@ extern void ls_measure_finish(ls_measure *measure, uint32 n_groups);
 extern bool ls_measure_result(ls_measure *measure, uint32 group, ls_buf *buf);
 
 /* Memory outside of the arena, and the different values in it. */
-extern size_t ls_measure_memory(const ls_measure *measure);
 extern uint64 ls_measure_distinct(const ls_measure *measure);
 
 /* ---- group.c: the groups of all parts so far ---- */

@@ -170,13 +170,14 @@ send_samples(outgoing *o, const ls_measure *m)
 static void
 send_set(outgoing *o, const ls_measure *m)
 {
-	for (uint64 i = 0; i < m->n_slots; i++)
+	const ls_hashed *h;
+	uint32 at = 0;
+
+	while ((h = ls_distinct_next(&m->set, &at)) != NULL)
 	{
-		if (m->set[i].group == 0)
-			continue;
-		ls_buf_u32(&o->buf, m->set[i].group);
-		ls_buf_u64(&o->buf, m->set[i].a);
-		ls_buf_u32(&o->buf, m->set[i].b);
+		ls_buf_u32(&o->buf, h->group);
+		ls_buf_u64(&o->buf, h->a);
+		ls_buf_u32(&o->buf, h->b);
 		end_item(o);
 	}
 }

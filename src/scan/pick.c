@@ -139,10 +139,7 @@ reserve(ls_scan *scan, ls_picker *p)
 		return;
 	p->rows = ls_arena_grow(scan->arena, p->rows, p->capacity * sizeof(ls_picked),
 							capacity * sizeof(ls_picked));
-	if (p->n_distinct > 0)
-		p->hashes = ls_arena_grow(scan->arena, p->hashes, p->capacity * sizeof(uint64),
-								  capacity * sizeof(uint64));
-	if (p->rows == NULL || (p->n_distinct > 0 && p->hashes == NULL))
+	if (p->rows == NULL)
 		ls_scan_fail(scan);
 	p->capacity = capacity;
 }
@@ -301,27 +298,23 @@ sort_keys(ls_scan *scan, ls_picker *p, ls_buf *scratch, ls_picked *row)
 
 /* ---- the first row of each combination ---- */
 
-static void
-grow_slots(ls_scan *scan, ls_picker *p)
+static inline bool
+has_values(const ls_picker *p, const ls_pick_slot *slot, ls_hashed_str values)
 {
-	uint32 n_slots = p->n_slots == 0 ? 1024 : p->n_slots * 2;
-	uint32 *slots = ls_arena_alloc0(scan->arena, n_slots * sizeof(uint32));
-
-	if (slots == NULL)
-		ls_scan_fail(scan);
-	for (uint32 i = 0; i < p->n; i++)
-	{
-		uint32 at = (uint32) p->hashes[i] & (n_slots - 1);
-
-		if (p->hashes[i] == 0)
-			continue;
-		while (slots[at] != 0)
-			at = (at + 1) & (n_slots - 1);
-		slots[at] = i + 1;
-	}
-	p->slots = slots;
-	p->n_slots = n_slots;
+	return slot->hash == (uint32) values.hash &&
+		   ls_str_eq(p->rows[slot->row - 1].keys->text, values.str);
 }
+
+#define LS_TABLE_NAME ls_pick_row
+#define LS_TABLE_SLOT ls_pick_slot
+#define LS_TABLE_KEY ls_hashed_str
+#define LS_TABLE_HASH(t, key) (key).hash
+#define LS_TABLE_EQUAL(t, slot, key) \
+	has_values(ls_container(const ls_picker, combinations, t), slot, key)
+#define LS_TABLE_IS_FREE(slot) ((slot)->row == 0)
+#define LS_TABLE_SLOT_HASH(t, slot) (slot)->hash
+#define LS_TABLE_DEFINE
+#include "src/base/hash_table.h"
 
 /* The values as one text in row->keys; false: one is missing. */
 static bool
@@ -347,32 +340,28 @@ static void
 pick_distinct(ls_scan *scan, ls_picker *p, ls_buf *scratch, ls_picked *row)
 {
 	ls_pick_key key = {0};
-	uint64 hash;
-	uint32 at;
+	ls_hashed_str values;
+	ls_pick_slot *slot;
+	bool found;
 
 	if (!distinct_values(scan, p, scratch, row))
 	{
 		if (!p->keep_empty)
 			return;
 		reserve(scan, p);
-		p->hashes[p->n] = 0;
 		p->rows[p->n++] = *row;
 		return;
 	}
-	key.text = ls_str_make(scratch->data, scratch->len);
-	/* Who sends events must not know which values collide. */
-	hash = ls_hash_keyed(key.text.data, key.text.len, 0);
-	hash += hash == 0;
-	if (p->n >= p->n_slots / 2)
-		grow_slots(scan, p);
-	at = (uint32) hash & (p->n_slots - 1);
-	for (; p->slots[at] != 0; at = (at + 1) & (p->n_slots - 1))
+	values = ls_hash_str(ls_str_make(scratch->data, scratch->len));
+	p->combinations.arena = scan->arena;
+	slot = ls_pick_row_insert(&p->combinations, values, &found);
+	if (slot == NULL)
+		ls_scan_fail(scan);
+	if (found)
 	{
-		ls_picked *old = &p->rows[p->slots[at] - 1];
+		ls_picked *old = &p->rows[slot->row - 1];
 		ls_pick_key *kept = old->keys;
 
-		if (p->hashes[p->slots[at] - 1] != hash || !ls_str_eq(kept->text, key.text))
-			continue;
 		if (compare(p, row, old) < 0)
 		{
 			*old = *row;
@@ -381,14 +370,13 @@ pick_distinct(ls_scan *scan, ls_picker *p, ls_buf *scratch, ls_picked *row)
 		return;
 	}
 	reserve(scan, p);
-	key.text = ls_arena_strdup(scan->arena, key.text);
+	key.text = ls_arena_strdup(scan->arena, values.str);
 	row->keys = ls_new(scan->arena, ls_pick_key);
 	if (row->keys == NULL || key.text.data == NULL)
 		ls_scan_fail(scan);
 	*row->keys = key;
-	p->hashes[p->n] = hash;
-	p->slots[at] = p->n + 1;
 	p->rows[p->n++] = *row;
+	*slot = (ls_pick_slot){(uint32) values.hash, p->n};
 }
 
 /* ---- blocks ---- */

@@ -31,6 +31,18 @@ typedef struct ls_picked
 	ls_pick_key *keys; /* of a sort */
 } ls_picked;
 
+/* The first row of a combination of values. */
+typedef struct ls_pick_slot
+{
+	uint32 hash;
+	uint32 row; /* 1 + row; 0: free */
+} ls_pick_slot;
+
+#define LS_TABLE_NAME ls_pick_row
+#define LS_TABLE_SLOT ls_pick_slot
+#define LS_TABLE_DECLARE
+#include "src/base/hash_table.h"
+
 typedef struct ls_picker
 {
 	bool descending; /* by time and id: the order of events */
@@ -47,9 +59,7 @@ typedef struct ls_picker
 	ls_scan_field *distinct;
 	int n_distinct;
 	bool keep_empty; /* ... and all that lack one of them */
-	uint32 *slots;   /* hash table: 1 + row */
-	uint64 *hashes;  /* of the rows; 0: it lacks one */
-	uint32 n_slots;
+	ls_pick_row_table combinations;
 
 	ls_picked *rows; /* with a limit a heap, the last one at its root */
 	uint32 n;
