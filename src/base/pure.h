@@ -250,7 +250,9 @@ ls_hash_keyed64(uint64_t number)
 	if (ls_secret[0] == 0)
 		ls_make_secret();
 	m = (unsigned __int128) (number ^ ls_secret[1]) * ls_secret[0];
-	return (uint64_t) m ^ (uint64_t) (m >> 64);
+	/* Again: numbers that differ in a few bits only differ in a few after one product. */
+	number = ((uint64_t) m ^ (uint64_t) (m >> 64)) * UINT64_C(0x9e3779b97f4a7c15);
+	return number ^ number >> 32;
 }
 
 /* The place of such a hash in a table of n slots, a power of 2. */
