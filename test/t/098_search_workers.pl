@@ -226,7 +226,7 @@ is($state, '', sprintf 'their members are counted in %.1f s', $all);
 my $some = $all;
 for (1 .. 5)
 {
-	($state, my $took) = $overview->(100);
+	($state, my $took) = $overview->(40);
 	$some = $took if $took < $some;
 }
 is($state, '57014', 'with a limit of time they are not');
