@@ -52,7 +52,7 @@ unit: $(UNIT_TESTS)
 
 # make fuzz T=name S=seconds
 S ?= 60
-fuzz: $(if $(T),build/fuzz/$(T),$(FUZZ_TARGETS))
+fuzz: $(if $(filter fuzz,$(MAKECMDGOALS)),$(if $(T),build/fuzz/$(T),$(FUZZ_TARGETS)))
 	@for t in $(if $(T),$(T),$(notdir $(FUZZ_TARGETS))); do \
 		mkdir -p build/corpus/$$t test/corpus/$$t; \
 		echo "fuzzing $$t for $(S) s"; \
