@@ -163,6 +163,25 @@ problem($_, 'advisory locks are for everybody who may run SQL') for split /\n/, 
 	}
 }
 
+# References lead somewhere: decisions are in docs/decisions.md, the specification is not here.
+{
+	my %decided;
+	for (read_lines('docs/decisions.md'))
+	{
+		my ($numbers) = /^\| (\d+(?:, \d+)*) \|/ or next;
+		$decided{$_} = 1 foreach split /, /, $numbers;
+	}
+	for my $line (split /\n/, `git grep -nE '(decisions? [0-9]|pecification [0-9])' -- ':!docs/decisions.md' ':!sql/released' ':!test/lint.pl'`)
+	{
+		problem($line, 'cites the specification, which readers do not have') if $line =~ /pecification \d/;
+		while ($line =~ /decisions? (\d+(?:(?:, | and | to |-)\d+)*)/g)
+		{
+			my $numbers = $1;
+			problem($line, "there is no decision $_") foreach grep { !$decided{$_} } $numbers =~ /\d+/g;
+		}
+	}
+}
+
 # Nothing of one machine, no registry.
 for (split /\n/, `git grep -nE '(^|[^a-zA-Z0-9_.])/(work|home|root)/' -- ':!test/lint.pl' 2>/dev/null`)
 {

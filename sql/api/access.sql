@@ -312,7 +312,7 @@ RETURNS TABLE (permission text, owner boolean, admin boolean, member boolean, vi
 	token_scope text, key_scopes text)
 LANGUAGE C IMMUTABLE PARALLEL SAFE AS 'MODULE_PATHNAME', 'logsvc_permissions';
 COMMENT ON FUNCTION logsvc_internal.permissions() IS
-'The permission table (specification 5.6), with what tokens and keys need';
+'The permission table, with what tokens and keys need';
 
 CREATE OR REPLACE FUNCTION logsvc_internal.scopes() RETURNS SETOF text
 LANGUAGE C IMMUTABLE PARALLEL SAFE AS 'MODULE_PATHNAME', 'logsvc_scopes';

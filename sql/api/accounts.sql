@@ -79,7 +79,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION logsvc_internal.check_password(text) IS
-'An error unless the password meets the rules of specification 5.3 on length, classes and breaches';
+'An error unless the password is long enough, of enough classes of characters, and not known from breaches';
 
 -- All passwords of a history have one salt, so that one hash is compared with
 -- all of them and then stored; those of another cost have another.

@@ -129,7 +129,7 @@ RETURN jsonb_build_object(
 	'resource', e.resource, 'resource_type', e.resource_type, 'ip_address', e.ip_address,
 	'user_agent', e.user_agent, 'details', e.details);
 COMMENT ON FUNCTION logsvc_internal.audit_json(logsvc_internal.audit_entry) IS
-'An audit entry as the API shows it (specification 2.8)';
+'An audit entry as the API shows it';
 
 -- What a spreadsheet would take for a formula gets an apostrophe before it; some
 -- take full-width and small signs for the usual ones.

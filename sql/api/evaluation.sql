@@ -1,6 +1,6 @@
 -- Evaluation: functions.
 
--- The first of the month, UTC: bundles reset then (specification 8.2).
+-- The first of the month, UTC: bundles reset then.
 CREATE OR REPLACE FUNCTION logsvc_internal.credit_month(at timestamptz DEFAULT now()) RETURNS date
 LANGUAGE sql STABLE PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp
@@ -225,7 +225,7 @@ COMMENT ON FUNCTION logsvc.adjust_ai_credits(text, numeric, text) IS
   'operator: grants (delta > 0) or takes (delta < 0) AI credits of this month of an organization; '
   'never below zero remaining; returns used, reserved, remaining, limit and resetsAt';
 
--- The evaluation (specification 2.1): as one request, or with named arguments.
+-- The evaluation: as one request, or with named arguments.
 CREATE OR REPLACE FUNCTION logsvc.run_adhoc(
   request jsonb DEFAULT NULL, rows text[] DEFAULT NULL, criteria text DEFAULT NULL,
   expected_items jsonb DEFAULT NULL, mode text DEFAULT NULL, model text DEFAULT NULL,

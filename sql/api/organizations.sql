@@ -60,7 +60,7 @@ BEGIN
 		attempt := attempt + 1;
 	END LOOP;
 
-	-- main: the default; _audit: specification 6; _test: decision 48.
+	-- main: the default; _audit: the audit log; _test: decision 48.
 	INSERT INTO logsvc_internal.log_index (organization_id, name, description, retention_days)
 	VALUES
 		(created.id, 'main', 'The default index', NULL),
@@ -379,7 +379,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION logsvc.roles() IS
-'Which role has which permission (specification 5.6), and the scope that a token needs for it';
+'Which role has which permission, and the scope that a token needs for it';
 
 -- ---- deletion ----
 

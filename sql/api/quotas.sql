@@ -1,4 +1,4 @@
--- Daily quotas (specification 8.4, decisions 64 to 68).
+-- Daily quotas (decisions 64 to 68).
 
 CREATE OR REPLACE FUNCTION logsvc_internal.quota_time(at timestamptz) RETURNS timestamptz
 LANGUAGE C STABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'logsvc_quota_time';

@@ -62,7 +62,7 @@ AS 'MODULE_PATHNAME', 'logsvc_events';
 COMMENT ON FUNCTION logsvc.events(text, integer) IS
   'the events of a search as rows, newest first; all of them unless limit is given';
 
--- The newest 10,000 (specification 8.1).  Of each the 2,000 characters that an
+-- The newest 10,000.  Of each the 2,000 characters that an
 -- evaluation considers, and one more, so that it is seen that there were more.
 CREATE OR REPLACE FUNCTION logsvc_internal.evaluation_rows_json(q text) RETURNS json
 LANGUAGE sql VOLATILE PARALLEL UNSAFE SECURITY DEFINER

@@ -7,7 +7,7 @@ CREATE TABLE logsvc_internal.password_history (
 	set_at timestamptz NOT NULL DEFAULT clock_timestamp()
 );
 COMMENT ON TABLE logsvc_internal.password_history IS
-'The last ten passwords of each user, the present one among them (specification 5.3)';
+'The last ten passwords of each user, the present one among them';
 CREATE INDEX password_history_user_id ON logsvc_internal.password_history (user_id, set_at);
 
 CREATE TABLE logsvc_internal.user_session (

@@ -33,7 +33,7 @@ CREATE TABLE logsvc_internal.audit_entry (
 	UNIQUE (organization_id, number)
 );
 COMMENT ON TABLE logsvc_internal.audit_entry IS
-'Audit entries (specification 2.8, 6); number and hash: the place in the chain, given when the transaction commits';
+'Audit entries; number and hash: the place in the chain, given when the transaction commits';
 CREATE INDEX audit_entry_at ON logsvc_internal.audit_entry (organization_id, at, id);
 CREATE INDEX audit_entry_expiry ON logsvc_internal.audit_entry (at);
 

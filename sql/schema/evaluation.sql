@@ -12,7 +12,7 @@ CREATE TABLE logsvc_internal.model (
     DEFERRABLE INITIALLY DEFERRED
 );
 COMMENT ON TABLE logsvc_internal.model IS
-  'model catalogue: prices in micro-USD for a million tokens (specification 2.1)';
+  'model catalogue: prices in micro-USD for a million tokens';
 INSERT INTO logsvc_internal.model
     (id, position, is_default, input_rate, output_rate, customized) VALUES
   ('model-haiku-4-5', 1, true, 1000000, 5000000, false),
@@ -47,7 +47,7 @@ CREATE TABLE logsvc_internal.eu_region (
   customized boolean NOT NULL DEFAULT true
 );
 COMMENT ON TABLE logsvc_internal.eu_region IS
-  'regions in the European Union in which evaluations may run (specification 8.10); '
+  'regions in the European Union in which evaluations may run; '
   'an operator adds the name of a place of its own';
 INSERT INTO logsvc_internal.eu_region (name, customized)
 SELECT name, false FROM (VALUES

@@ -12,7 +12,7 @@ CREATE TABLE logsvc_internal.plan_limit (
 	PRIMARY KEY (plan, resource)
 );
 COMMENT ON TABLE logsvc_internal.plan_limit IS
-'What each plan includes (specification 8.2, 8.4, 8.7; decision 82); amount NULL: unlimited';
+'What each plan includes (decision 82); amount NULL: unlimited';
 
 INSERT INTO logsvc_internal.plan_limit (plan, resource, amount, customized)
 SELECT plan, resource, amount, false
@@ -61,7 +61,7 @@ COMMENT ON COLUMN logsvc_internal.rate_limit.timed IS
 COMMENT ON COLUMN logsvc_internal.rate_limit.overdraft IS
 'Of a timed class: refused when so many times the seconds of class executor are used';
 COMMENT ON TABLE logsvc_internal.rate_limit IS
-'Requests per minute of each rate class of the route table, and whom they count (specification 8.1, 8.3)';
+'Requests per minute of each rate class of the route table, and whom they count';
 
 INSERT INTO logsvc_internal.rate_limit (class, per_minute, scope, timed, customized) VALUES
 	('ingest',			10000,	'organization',	false,	false),

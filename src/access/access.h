@@ -213,7 +213,7 @@ extern ls_error_id ls_oauth_begin(const ls_request *request, const ls_oauth_quer
 								  ls_arena *arena, const char **message, const char **detail);
 extern void ls_oauth_end(void);
 
-/* ---- rates (specification 8.1, 8.3) ---- */
+/* ---- rates ---- */
 
 typedef struct ls_rate_state
 {
@@ -278,7 +278,7 @@ extern void ls_rate_key(const ls_principal *principal, const ls_request *request
  */
 extern pg_uuid_t ls_owner_of(const pg_uuid_t *organization);
 
-/* ---- daily quotas (specification 8.4) ---- */
+/* ---- daily quotas ---- */
 
 typedef struct ls_ingest_quota
 {

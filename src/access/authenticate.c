@@ -190,7 +190,7 @@ bool
 ls_authenticate(const ls_request *request, const char *credentials, ls_principal *out,
 				ls_caught *error)
 {
-	/* Evaluations know no keys at all (specification 5.1); elsewhere a key lacks the scope. */
+	/* Evaluations know no keys at all; elsewhere a key lacks the scope. */
 	bool tokens_only = strcmp(credentials, "T") == 0;
 	/* Only shippers of events need Basic. */
 	bool takes_basic = strchr(credentials, 'I') != NULL;

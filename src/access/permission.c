@@ -4,8 +4,8 @@
  *	  The permission table, and the decision whether a principal may do
  *	  something.
  *
- * The table is data (permissions.def) because the specification's table 5.6
- * is: a test compares the two.  The effective right of a personal access
+ * The table is data (permissions.def) so that a test can compare it
+ * with the documented one.  The effective right of a personal access
  * token is its scope and its owner's current role together; an API key has
  * its scope only, and a test key of that what is about events.
  *

@@ -3,9 +3,8 @@
  * rate_limit.c
  *	  Sliding windows of 60 seconds in shared memory.
  *
- * Specification 8.3 speaks of a sliding window, and decision 62 reads its
- * burst rule as just that: what is counted in any 60 seconds stays within the
- * limit, and there is no pacing inside.  Uses are counted in buckets of half a
+ * What is counted in any 60 seconds stays within the limit, and there is no
+ * pacing inside (decision 62).  Uses are counted in buckets of half a
  * second, which also know their last use: a bucket is given back 60 seconds
  * after that one.  So the window never admits more than the limit, gives a use
  * back at most half a second late, and nobody waits longer than 60 seconds.

@@ -4,7 +4,7 @@
  *	  From the cookie of a request to a principal.
  *
  * As with tokens, the cookie's SHA-256 is what is stored and looked for.  What
- * was found is kept for five minutes (specification 5.5), together with the
+ * was found is kept for five minutes, together with the
  * organization that the request names; a change of access data drops it at
  * once, so a session that was ended or a role that was changed is never taken
  * from the cache.  When an entry is made anew, the use of the session is noted

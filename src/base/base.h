@@ -156,7 +156,7 @@ typedef enum ls_smtp_tls_kind
 	LS_SMTP_TLS_NEVER
 } ls_smtp_tls_kind;
 
-#define LS_BODY_LIMIT (10 * 1024 * 1024) /* specification 8.1, 8.5 */
+#define LS_BODY_LIMIT (10 * 1024 * 1024) /* bytes of a request, also unpacked */
 
 extern void ls_guc_register(bool preloaded);
 

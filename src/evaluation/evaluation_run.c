@@ -342,7 +342,7 @@ answer_preview(ls_evaluation *evaluation)
 	finish(evaluation);
 }
 
-/* specification 2.6: its own body, not the standard envelope. */
+/* Its own body, not the standard envelope. */
 static void
 fail_exhausted(ls_evaluation *evaluation, const ls_credit_grant *grant)
 {

@@ -4,8 +4,8 @@
  *	  Request bodies to events (pure).
  *
  * Two layers.  A draft is one event being put together: it applies every limit
- * and rule that does not depend on the wire format (specification 8.5,
- * decisions 68-72, 79), so that JSON and OTLP cannot differ.  The JSON
+ * and rule that does not depend on the wire format (decisions 68 to 72
+ * and 79), so that JSON and OTLP cannot differ.  The JSON
  * decoders read a body with the pull parser and fill drafts; texts without
  * escapes stay views into the body until the sink copies them.
  *
@@ -18,7 +18,7 @@
 
 /* ---- what a body is decoded with ---- */
 
-/* Specification 8.5; sizes in bytes of UTF-8 unless said otherwise. */
+/* Limits of events; sizes in bytes of UTF-8 unless said otherwise. */
 typedef struct ls_decode_limits
 {
 	size_t event_bytes;      /* JSON of one event; more: EVENT_TOO_LARGE */
@@ -341,7 +341,7 @@ extern void ls_draft_begin(ls_draft *draft);
 extern void ls_draft_field(ls_draft *draft, ls_field field, ls_str text);
 
 /*
- * Adds an attribute under the limits of specification 8.5: the key is cut, a
+ * Adds an attribute under the limits of events: the key is cut, a
  * key that is there already loses, and so does one beyond the limit; a long
  * STRING is cut, a long JSON value becomes a cut STRING of its text.  Texts must
  * live until ls_draft_commit; `key` and `text` are valid UTF-8.

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * delivery.c
- *	  What a writer does about failures (specification 8.6).
+ *	  What a writer does about failures.
  *
  * When a transaction fails there are two cases, and a probe tells them apart:
  *

@@ -3,7 +3,7 @@
  * draft.c
  *	  One event being put together: limits, required fields, errors (pure).
  *
- * Every wire format ends here, so a limit of specification 8.5 is applied in
+ * Every wire format ends here, so a limit of events is applied in
  * one place.  Nothing is cut in silence: names of cut fields travel with the
  * event (decision 70), rejected events are counted and the first 100 named.
  *

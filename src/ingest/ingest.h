@@ -124,7 +124,7 @@ extern bool ls_replay_wanted(void);
 
 /*
  * Events that make a writer run before the flush interval is over:
- * logsvc.batch_events.  By default more than the 1,000 of specification 8.6, as
+ * logsvc.batch_events.  By default more than 1,000, as
  * waiting events are searchable all the same: who sends so many in that time gets
  * parts that are full (LS_PART_FULL) at once, which are never rewritten.  A small
  * queue must not fill up meanwhile, so there it is half of logsvc.queue_limit, but

@@ -2,7 +2,7 @@
  *
  * quota.h
  *	  Daily quotas: what an organization may still send today, and the deferred
- *	  store for what is beyond (specification 8.4, decisions 64 to 68).  And what a
+ *	  store for what is beyond (decisions 64 to 68).  And what a
  *	  transaction has taken of them and of the queue.
  *
  * A request that begins below the quota is accepted whole; the state follows

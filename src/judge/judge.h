@@ -29,7 +29,7 @@ typedef struct ls_judge_finding
 } ls_judge_finding;
 
 /*
- * Judges `n_items` items by the rows (specification 2.3, 2.4; decision 21: findings in the order
+ * Judges `n_items` items by the rows (decision 21: findings in the order
  * of the items, one each).  With `generic` set or without items, one finding for each
  * conclusion that the criteria ask for, ids f1, f2, ... (decision 12); expected items are then
  * the conclusions if there are any (decision 13).

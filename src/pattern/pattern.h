@@ -6,7 +6,7 @@
  * One setting serves all kinds of logs: no format is configured, no pattern
  * is learnt between calls.  The result depends on the set of rows alone, not
  * on their order, so that the same rows always give the same preview
- * (specification 2.2 and 2.5).  See README.md beside this file for the method.
+ *.  See README.md beside this file for the method.
  *
  *-------------------------------------------------------------------------
  */
@@ -15,7 +15,7 @@
 
 #include "src/base/pure.h"
 
-/* compressionOptions of specification 2.2; ranges are checked by the caller. */
+/* compressionOptions of a request; ranges are checked by the caller. */
 typedef struct ls_pattern_options
 {
 	int max_templates;    /* patterns shown, highest count first: 1 to 500 */
@@ -66,8 +66,8 @@ extern ls_pattern_set *ls_pattern_mine(ls_arena *arena, const ls_str *rows, size
 									   const ls_pattern_options *options);
 
 /*
- * Appends the line of a pattern, without a line break (specification 2.2,
- * decision 30):	[<count>x] <template>  e.g. <sample> | <sample>
+ * Appends the line of a pattern, without a line break (decision
+ * 30):	[<count>x] <template>  e.g. <sample> | <sample>
  * A verbatim row has no `e.g.` part.
  */
 extern void ls_pattern_line(ls_buf *buf, const ls_pattern *pattern);

@@ -449,7 +449,7 @@ typedef struct ls_query_stage
 	ls_query_span pattern_span;     /* rex */
 	ls_query_group **groups;        /* rex: named groups, distinct, in order */
 	uint32_t n_groups;
-	int max_templates;    /* patterns max=1..500; -1 not given (specification 2.2) */
+	int max_templates;    /* patterns max=1..500; -1 not given */
 	int max_samples;      /* patterns samples=0..5; -1 not given */
 	int rare_threshold;   /* patterns rare=0..50; -1 not given */
 	double sim_threshold; /* patterns sim=0..1; -1 not given */

@@ -26,7 +26,7 @@
 #include "src/base/pure.h"
 #include "src/pattern/pattern.h"
 
-/* Limits of specification 2.1, 2.2 and 8.1; "characters" are code points (decision 6). */
+/* Limits of a request; "characters" are code points (decision 6). */
 #define LS_EVALUATION_MAX_ROWS 10000
 #define LS_EVALUATION_MAX_RAW_ROWS 200
 #define LS_EVALUATION_MAX_ROW_CHARS 2000
@@ -82,7 +82,7 @@ extern void ls_validation_forget(ls_validation_errors *errors, const char *path)
 /* Appends the array [{"path","code","message"}, ...] (api: details of VALIDATION_ERROR). */
 extern void ls_validation_json(ls_buf *buf, const ls_validation_errors *errors);
 
-/* ---- request (specification 2.1, 2.2) ---- */
+/* ---- request ---- */
 
 typedef enum ls_evaluation_mode
 {
@@ -149,7 +149,7 @@ ls_evaluation_by_item(const ls_evaluation_request *request)
 	return request->mode == LS_EVALUATION_TEST_CLASSIFICATION && request->item_count > 0;
 }
 
-/* ---- view: the lines that are sent (specification 2.2, 4.1, 8.1) ---- */
+/* ---- view: the lines that are sent ---- */
 
 typedef struct ls_evaluation_view
 {
@@ -216,7 +216,7 @@ extern int64_t ls_credit_cost(int64_t tokens, int64_t rate);
 /* Appends micro-credits as a number of credits: at most 4 decimals, no trailing zeros. */
 extern void ls_credit_format(ls_buf *buf, int64_t micro_credits);
 
-/* Appends the object of specification 2.5 (without the `data` around it). */
+/* Appends the object of a preview (without the `data` around it). */
 extern void ls_evaluation_preview_json(ls_buf *buf, const ls_evaluation_view *view,
 									   const ls_model_price *price);
 
@@ -251,7 +251,7 @@ extern int64_t ls_evaluation_prompt_overhead(const ls_evaluation_request *reques
  */
 extern ls_str ls_evaluation_repair_text(ls_arena *arena, const ls_validation_errors *problems);
 
-/* ---- verdict (specification 2.4) ---- */
+/* ---- verdict ---- */
 
 typedef enum ls_finding_status
 {
@@ -315,7 +315,7 @@ extern bool ls_verdict_parse(ls_str reply, bool complete, const ls_evaluation_re
 							 const ls_evaluation_view *view, ls_arena *arena, ls_verdict **out,
 							 ls_validation_errors *problems, bool *repair);
 
-/* ---- response (specification 2.3) ---- */
+/* ---- response ---- */
 
 typedef struct ls_evaluation_run
 {
@@ -327,7 +327,7 @@ typedef struct ls_evaluation_run
 	int64_t micro_credits; /* really debited */
 } ls_evaluation_run;
 
-/* Appends the object of specification 2.3 (without the `data` around it). */
+/* Appends the object of an answer (without the `data` around it). */
 extern void ls_evaluation_response_json(ls_buf *buf, const ls_verdict *verdict,
 										const ls_evaluation_view *view,
 										const ls_evaluation_run *run);

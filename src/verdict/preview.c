@@ -49,7 +49,7 @@ ls_credit_format(ls_buf *buf, int64_t micro_credits)
 	}
 }
 
-/* ---- preview, specification 2.5 ---- */
+/* ---- preview ---- */
 
 static void
 append_bool(ls_buf *buf, bool value)

@@ -3,8 +3,8 @@
  * response.c
  *	  The object that an evaluation answers with (pure).
  *
- * Members that the model did not give are left out, never null, but for summary: specification
- * 2.3 says "string or null" of it and of nothing else.
+ * Members that the model did not give are left out, never null, except the summary,
+ * which is "string or null".
  *
  *-------------------------------------------------------------------------
  */

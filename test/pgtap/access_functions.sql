@@ -71,7 +71,7 @@ $$;
 SELECT is(pg_temp.detail_of($$SELECT logsvc_internal.invalid('a.b', 'must be c')$$),
 	'[{"path": "a.b", "code": "invalid", "message": "must be c"}]', 'its details');
 
--- ---- the permission table: specification 5.6, row by row ----
+-- ---- the permission table, row by row ----
 
 SELECT results_eq($$
 	SELECT permission, owner, admin, member, viewer FROM logsvc_internal.permissions()
@@ -98,7 +98,7 @@ $$, $$
 		('roles:manage',		true,	true,	false,	false),
 		('roles:read',			true,	true,	true,	true),
 		('users:invite',		true,	true,	false,	false)
-$$, 'the roles of specification 5.6');
+$$, 'the roles');
 SELECT is_empty($$
 	SELECT token_scope FROM logsvc_internal.permissions()
 	WHERE token_scope <> '' AND token_scope NOT IN (SELECT logsvc_internal.scopes())
@@ -108,7 +108,7 @@ SELECT set_eq('SELECT logsvc_internal.scopes()', ARRAY['evaluations:run', 'logs:
 	'alerts:write', 'pipelines:read', 'pipelines:write', 'members:read', 'members:write',
 	'keys:write', 'org:write', 'audit:read'], 'the scopes of tokens');
 
--- ---- the figures of plans: specification 8.2, 8.4, 8.7 ----
+-- ---- the figures of plans ----
 
 CREATE FUNCTION pg_temp.figures(wanted text) RETURNS bigint[] LANGUAGE sql AS $$
 	SELECT array_agg(amount ORDER BY array_position('{free,pro,business,enterprise}', plan))

@@ -39,7 +39,7 @@ SELECT is(logsvc_internal.settle_evaluation(:'org', :last, 1500000000, 'm', 1, 2
 SELECT is(pg_temp.balance(), '100000000 100000000 0 0', 'all is used');
 SELECT is((SELECT credits_left FROM logsvc_internal.begin_evaluation(:'org', 'x', 'eu', 1, 0, false, '2 minutes', 'anthropic')), false, 'used up');
 
--- ---- the month (specification 8.2), by a clock of the test's own ----
+-- ---- the month, by a clock of the test's own ----
 
 SELECT (logsvc_internal.credit_month() + interval '1 month') AT TIME ZONE 'UTC' AS next \gset
 SELECT is(pg_temp.balance(:'next'::timestamptz - interval '1 microsecond'), '100000000 100000000 0 0', 'until the last moment of the month');

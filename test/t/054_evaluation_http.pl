@@ -59,7 +59,7 @@ my $r = run(\%good);
 is($r->{status}, 200, 'a run') or diag $r->{content};
 my $data = $r->{json}{data};
 is(join(' ', sort keys %$data), 'compressed creditsSpent inputRowCount model provider region summary truncated usage verdict',
-	'its fields (specification 2.3)');
+	'its fields');
 is(join(' ', map { $_->{id} } @{ $data->{verdict} }), 'build deploy backup', 'one finding for each item, in their order');
 is(join(' ', map { $_->{status} } @{ $data->{verdict} }), 'passed failed not_found', 'their status');
 is(scalar(grep { !length($_->{explanation} // '') || length $_->{explanation} > 300 } @{ $data->{verdict} }), 0, 'explanations');
@@ -110,7 +110,7 @@ is($r->{status}, 200, 'a preview needs no criteria');
 my $preview = $r->{json}{data};
 is(join(' ', sort keys %$preview),
 	'creditEstimate droppedTemplates inputRowCount lines preview rareLineCount truncated uniqueTemplates',
-	'its fields (specification 2.5)');
+	'its fields');
 is(join(' ', sort keys %{ $preview->{creditEstimate} }), 'compressed model uncompressed', 'its estimate');
 is(scalar @{ $preview->{lines} }, 3, 'its lines');
 like($preview->{lines}[0], qr/^\[1x\] /, 'their form');
@@ -261,7 +261,7 @@ my $poor = $t->organization('poor', plan => 'free');
 $t->sql("SELECT logsvc.adjust_ai_credits('poor', -1000000, 'test')");
 $r = run(\%good, token => $poor->{token});
 is_error($r, 429, 'AI_CREDITS_EXHAUSTED', 'credits used up');
-is(join(' ', sort keys %{ $r->{json} }), 'code error limit remaining resetsAt', 'the body of specification 2.6');
+is(join(' ', sort keys %{ $r->{json} }), 'code error limit remaining resetsAt', 'the body of a refusal for credits');
 is("$r->{json}{remaining} $r->{json}{limit}", '0 100', 'remaining and limit');
 like($r->{json}{error}, qr/used up; the built-in evaluator takes none, but answers only while some are left/, 'the message says why, though it costs nothing');
 my (undef, $state, $message) = $t->sql_error("SELECT logsvc.act_as('poor'); SELECT logsvc.run_adhoc(rows => '{x}', criteria => 'x')");

@@ -106,7 +106,7 @@ $data = good(\%good, verdict(finding('build', confidence => 0, score => 7.5, tag
 	finding('deploy', confidence => 1)), 'build=passed deploy=passed', '20: confidence of 0 and of 1');
 is_deeply([ @{ $data->{verdict}[0] }{qw(confidence score tags entity)} ], [ 0, 7.5, ['T1110'], { type => 'host', key => 'web-1' } ], 'all members of a finding');
 
-# ---- the limits of a verdict (specification 8.1, decision 19) ----
+# ---- the limits of a verdict (decision 19) ----
 
 my $e = "\x{1F600}";
 $data = good(\%good, json_text({ verdict => [ finding('build', explanation => $e x 300), finding('deploy', explanation => $e x 301) ], summary => $e x 500 }),

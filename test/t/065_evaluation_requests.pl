@@ -234,7 +234,7 @@ foreach my $case (@sql)
 	elsif (!$want) { is_deeply($in_sql->{data}, $json->{data}, "SQL: $case->{name}: the same answer"); }
 }
 
-# ---- the numbers of a preview: specification 2.5, decisions 24, 28 to 33 ----
+# ---- the numbers of a preview: decisions 24, 28 to 33 ----
 
 sub preview { my (%member) = @_; my $r = post(body(%member)); is($r->{status}, 200, 'a preview') or diag $r->{content}; return $r->{json}{data}; }
 sub numbers { my ($d) = @_; return join ' ', (map { $d->{$_} } qw(inputRowCount uniqueTemplates droppedTemplates rareLineCount)), $d->{truncated} ? 1 : 0; }

@@ -273,7 +273,7 @@ sub expected
 	}
 	elsif ($p->{kind} eq 'key')
 	{
-		# Evaluations know no keys (specification 5.1); other routes without them say that it is not enough.
+		# Evaluations know no keys; other routes without them say that it is not enough.
 		return '401 INVALID_PAT' if $w->{kinds} eq 'T' && $w->{keys} eq '';
 		return 401 if $p->{dead};
 		return '403 IP_NOT_ALLOWED' if $p->{walled};

@@ -401,7 +401,7 @@ test_response(void)
 			   "\"provider\":\"builtin\",\"region\":\"eu-1\",\"inputRowCount\":4,"
 			   "\"truncated\":true,\"compressed\":true,\"usage\":{\"tokensIn\":1234,"
 			   "\"tokensOut\":56},\"creditsSpent\":0.1235}",
-			   "specification 2.3: the response");
+			   "the response");
 	}
 }
 

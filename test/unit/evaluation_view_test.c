@@ -278,7 +278,7 @@ test_preview(void)
 		   "\"uniqueTemplates\":1,\"droppedTemplates\":0,\"rareLineCount\":1,"
 		   "\"truncated\":false,\"creditEstimate\":{\"model\":\"model-haiku-4-5\","
 		   "\"uncompressed\":0.0003,\"compressed\":0.0004}}",
-		   "specification 2.5: the preview");
+		   "the preview");
 	buf.len = 0;
 	ls_evaluation_preview_json(&buf, view, &opus);
 	ok(contains(ls_str_make(buf.data, buf.len), "\"uncompressed\":0.0045,"),
