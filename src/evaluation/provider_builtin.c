@@ -298,7 +298,14 @@ static void
 start(ls_evaluation *evaluation, ls_str repair)
 {
 	builtin_job *job = ls_new(evaluation->arena, builtin_job);
+	ls_evaluation_view *view = evaluation->view;
 
+	/* It reads the rows themselves, not the patterns, and has no budget of tokens. */
+	view->input_row_count = view->total_rows;
+	if (!evaluation->request->compress && view->total_rows > LS_EVALUATION_MAX_RAW_ROWS)
+		view->input_row_count = LS_EVALUATION_MAX_RAW_ROWS;
+	view->compressed = false;
+	view->truncated = view->cut_rows > 0 || view->input_row_count < view->total_rows;
 	if (job == NULL)
 	{
 		answer(evaluation, NULL);

@@ -97,13 +97,16 @@ part_end(ls_str s, size_t i)
 	return 0;
 }
 
-/* The conclusions that criteria ask for: sentences, questions, lines of a list. */
+/*
+ * The conclusions that criteria ask for: sentences, questions, lines of a list.  `left` gets how
+ * many there are beyond `max`.
+ */
 static size_t
-split_criteria(ls_str criteria, ls_str *parts, size_t max)
+split_criteria(ls_str criteria, ls_str *parts, size_t max, size_t *left)
 {
 	size_t n = 0, start = 0;
 
-	for (size_t i = 0; i <= criteria.len && n < max; i++)
+	for (size_t i = 0; i <= criteria.len; i++)
 	{
 		size_t end = i == criteria.len ? 1 : part_end(criteria, i);
 		size_t from = start, to = i;
@@ -121,13 +124,18 @@ split_criteria(ls_str criteria, ls_str *parts, size_t max)
 			words += criteria.data[k] == ' ';
 		if (to - from >= 3 && (words > 0 || to - from > 6) &&
 			!is_framing(ls_str_make(criteria.data + from, to - from)))
-			parts[n++] = ls_str_make(criteria.data + from, to - from);
+		{
+			if (n < max)
+				parts[n++] = ls_str_make(criteria.data + from, to - from);
+			else
+				++*left;
+		}
 	}
 	return n;
 }
 
 static bool
-summarize(ls_jctx *ctx, const ls_judge_finding *f, size_t n, ls_str *summary)
+summarize(ls_jctx *ctx, const ls_judge_finding *f, size_t n, size_t left, ls_str *summary)
 {
 	size_t counts[LS_FINDING_SKIPPED + 1] = {0};
 	ls_buf buf;
@@ -140,6 +148,9 @@ summarize(ls_jctx *ctx, const ls_judge_finding *f, size_t n, ls_str *summary)
 				  "by the built-in evaluator.",
 				  counts[LS_FINDING_PASSED], counts[LS_FINDING_FAILED],
 				  counts[LS_FINDING_NOT_FOUND], counts[LS_FINDING_SKIPPED], ctx->n_rows);
+	if (left > 0)
+		ls_buf_printf(&buf, " %zu conclusions beyond the first %d were not judged.", left,
+					  MAX_ITEMS);
 	*summary = ls_str_make(buf.data, buf.failed ? 0 : buf.len);
 	return !buf.failed;
 }
@@ -151,6 +162,7 @@ struct ls_judge_job
 	bool own_ids;
 	ls_jitem **parsed;
 	size_t n;    /* items */
+	size_t left; /* that are too many, and not judged */
 	size_t row;  /* read so far */
 	size_t item; /* decided so far */
 	bool weighed;
@@ -168,6 +180,7 @@ ls_judge_begin(ls_arena *arena, const ls_str *rows, size_t n_rows, ls_str criter
 	ls_str *parts = ls_new_array(arena, ls_str, MAX_ITEMS);
 	ls_jitem **parsed = ls_new_array(arena, ls_jitem *, MAX_ITEMS);
 	size_t n = n_items > MAX_ITEMS ? MAX_ITEMS : n_items;
+	size_t left = n_items - n;
 
 	if (job == NULL || ctx == NULL || parts == NULL || parsed == NULL)
 		return NULL;
@@ -194,7 +207,7 @@ ls_judge_begin(ls_arena *arena, const ls_str *rows, size_t n_rows, ls_str criter
 		parts[i] = items[i].description;
 	if (n == 0)
 	{
-		n = split_criteria(criteria, parts, MAX_ITEMS);
+		n = split_criteria(criteria, parts, MAX_ITEMS, &left);
 		if (n == 0)
 			parts[n++] = criteria;
 	}
@@ -211,6 +224,7 @@ ls_judge_begin(ls_arena *arena, const ls_str *rows, size_t n_rows, ls_str criter
 	job->own_ids = generic || n_items == 0;
 	job->parsed = parsed;
 	job->n = n;
+	job->left = left;
 	return job;
 }
 
@@ -308,7 +322,8 @@ ls_judge_step(ls_judge_job *job, size_t work)
 	}
 	if (job->item < job->n)
 		return LS_JUDGE_MORE;
-	return summarize(ctx, job->out, job->n, &job->summary) ? LS_JUDGE_DONE : LS_JUDGE_FAILED;
+	return summarize(ctx, job->out, job->n, job->left, &job->summary) ? LS_JUDGE_DONE
+																	  : LS_JUDGE_FAILED;
 }
 
 void

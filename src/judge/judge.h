@@ -35,7 +35,7 @@ typedef struct ls_judge_finding
  * the conclusions if there are any (decision 13).
  *
  * Rows, criteria and descriptions are valid UTF-8.  `summary` gets at most 500 code points.
- * At most 10,000 rows and 200 items are read.  False when the arena's limit is hit.
+ * At most 10,000 rows and 200 items are read; the summary says how many items were left.  False when the arena's limit is hit.
  */
 extern bool ls_judge(ls_arena *arena, const ls_str *rows, size_t n_rows, ls_str criteria,
 					 const ls_judge_item *items, size_t n_items, bool generic,

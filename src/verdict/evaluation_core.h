@@ -166,7 +166,7 @@ typedef struct ls_evaluation_view
 	/* From the miner; 0 when it did not have to run (uncompressed run). */
 	size_t unique_templates;
 	size_t dropped_templates; /* by maxTemplates alone */
-	size_t rare_line_count;
+	size_t rare_line_count;   /* of `lines` of patterns, those that are rows kept verbatim */
 
 	/* Estimates of decision 32. */
 	int64_t overhead_tokens;   /* instructions, criteria, items, schema */

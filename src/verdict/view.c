@@ -142,7 +142,8 @@ ls_evaluation_view_make(const ls_evaluation_request *request, ls_arena *arena)
 			return NULL;
 		view->unique_templates = set->unique;
 		view->dropped_templates = set->unique - set->shown;
-		view->rare_line_count = set->rare_line_count;
+		for (size_t i = 0; i < patterns.count; i++)
+			view->rare_line_count += set->patterns[i].is_rare;
 		view->compressed_tokens = patterns.tokens;
 	}
 	if (!request->compress && !raw_lines(&raw, request, &scratch, arena))

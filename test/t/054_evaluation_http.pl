@@ -65,7 +65,15 @@ is(join(' ', map { $_->{status} } @{ $data->{verdict} }), 'passed failed not_fou
 is(scalar(grep { !length($_->{explanation} // '') || length $_->{explanation} > 300 } @{ $data->{verdict} }), 0, 'explanations');
 is("$data->{model} $data->{region} $data->{inputRowCount}", 'builtin-lexical eu-central-1 3', 'model, region, rows');
 is($data->{creditsSpent}, 0, 'the built-in evaluator costs nothing');
-ok($data->{compressed} && !$data->{truncated}, 'compressed, not truncated');
+# It has no budget of patterns or tokens: nothing is clipped, and the last of many rows decides.
+my @kinds = map { join ' ', map { chr(97 + rand 26) x 6 . chr 97 + rand 26 } 1 .. 60 } 1 .. 2000;
+my $many = run({ %good, rows => [ @kinds, 'backup of db9 finished' ], compressionOptions => { maxTemplates => 10 },
+	expectedItems => [ { id => 'last', description => 'The backup of db9 finished' } ] })->{json}{data};
+is("$many->{inputRowCount} " . ($many->{truncated} ? 1 : 0) . " $many->{verdict}[0]{status}", '2001 0 passed',
+	'all rows are judged, whatever maxTemplates, and nothing is called truncated');
+$many = run({ %good, rows => \@kinds, logCompression => $false })->{json}{data};
+is("$many->{inputRowCount} " . ($many->{truncated} ? 1 : 0), '200 1', 'without compression the first 200, and it is said');
+ok(!$data->{compressed} && !$data->{truncated}, 'the rows themselves are judged, all of them');
 cmp_ok($data->{usage}{tokensIn}, '>', 0, 'tokens');
 is_deeply(run(\%good)->{json}{data}{verdict}, $data->{verdict}, 'the same again');
 

@@ -517,6 +517,27 @@ test_cases(const char *path, bool fresh)
 	ok(score_macro_f1(&s) >= 0.75, "macro-F1 is at least 0.75");
 }
 
+/* More conclusions than are judged: the summary says so. */
+static void
+test_too_many(void)
+{
+	ls_str row = LS_STR("job 1 finished"), summary;
+	ls_judge_finding *f;
+	ls_buf criteria;
+	size_t n;
+
+	ls_buf_init(&criteria, arena);
+	for (int i = 1; i <= 207; i++)
+		ls_buf_printf(&criteria, "Job %d is finished.\n", i);
+	ok(ls_judge(arena, &row, 1, ls_str_make(criteria.data, criteria.len), NULL, 0, true, &f, &n,
+				&summary) &&
+		   n == 200,
+	   "200 conclusions are judged");
+	ok(summary.len > 60 && strstr(ls_arena_strdup(arena, summary).data,
+								  " 7 conclusions beyond the first 200 ") != NULL,
+	   "and 7 are said to be left");
+}
+
 /* Of two entries with one stem the first would count, and the other mislead its reader. */
 static void
 test_words(void)
@@ -566,6 +587,7 @@ main(void)
 	test_cases("test/data/judge/dev5.cases", true);
 	test_cases("test/data/judge/dev6.cases", true);
 	test_cases("test/data/judge/heldout4.cases", true);
+	test_too_many();
 	test_limits();
 	ls_arena_destroy(arena);
 	return done_testing();
