@@ -201,7 +201,7 @@ ls_judge_begin(ls_arena *arena, const ls_str *rows, size_t n_rows, ls_str criter
 		ctx->context[i] = ctx->atoms[i].stem;
 	if (n == 0)
 		ctx->n_context = 0; /* the criteria are the items */
-	else
+	else if (LS_JRULE(CRITERIA))
 		ls_jcriteria_read(ctx, criteria);
 	for (size_t i = 0; i < n; i++)
 		parts[i] = items[i].description;

@@ -864,7 +864,7 @@ ls_jclient_mark(const ls_jctx *ctx, ls_jtext *t)
 	marking m = {ctx, t, t->text.data, false, false, MAX_APOSTROPHES};
 	size_t len = t->text.len;
 
-	if (t->n == 0)
+	if (t->n == 0 || !LS_JRULE(CLIENT))
 		return;
 	/* what stands behind the last atom closes nothing that matters */
 	if (len > (size_t) t->atoms[t->n - 1].off + t->atoms[t->n - 1].len + NEAR)

@@ -145,7 +145,8 @@ decide_by_forbidden(ls_jctx *ctx, const ls_jitem *item, ls_jdecision *d)
 	for (int k = 0; k < item->n_terms; k++)
 	known |= item->terms[k].forbidden && !item->terms[k].unheld &&
 			 item->terms[k].concept != LS_JC_ERROR && item->terms[k].concept != LS_JC_RESULT;
-	if (item->n_required > 0 || item->errors || item->http_low != 0 || !known)
+	if (!LS_JRULE(FORBIDDEN) || item->n_required > 0 || item->errors || item->http_low != 0 ||
+		!known)
 		return true;
 	n = ls_jindex_candidates(ctx, item, ls_jroom(ctx, 400));
 	for (size_t i = 0; i < n; i++)
@@ -199,7 +200,7 @@ ls_jdecide_absence(ls_jctx *ctx, const ls_jitem *item, const ls_jhits *rows, ls_
 		}
 		scope++;
 		seen = h;
-		troubled |= fails(row);
+		troubled |= LS_JRULE(TROUBLED) && fails(row);
 		if (h->m.class == LS_JCLASS_SKIP && h->m.strength >= 2)
 		{
 			skipped = h;

@@ -146,7 +146,7 @@ ls_jcollect(ls_jctx *ctx, const ls_jitem *item, size_t limit, float threshold, l
 {
 	if (!collect_some(ctx, item, limit, threshold, false, out))
 		return false;
-	if (out->n > 0 || item->n_idents < 2)
+	if (!LS_JRULE(PARTIAL) || out->n > 0 || item->n_idents < 2)
 		return true;
 	/* "Version 2.8 reaches eu-west": one row may name the version, another the place. */
 	for (int k = 0; k < item->n_idents; k++)
@@ -280,8 +280,8 @@ ls_jdecide_plain(const ls_jitem *item, const ls_jhits *rows)
 			}
 		}
 	status = status_of(last->m.class);
-	if (status == LS_FINDING_PASSED && last->m.strength == 1 && last->m.relevance < SURE &&
-		!item->presence)
+	if (LS_JRULE(SURE) && status == LS_FINDING_PASSED && last->m.strength == 1 &&
+		last->m.relevance < SURE && !item->presence)
 		return ls_jdecide(LS_FINDING_NOT_FOUND, "rows name it but tell no outcome", 0.45);
 	d = ls_jdecide_row(status, last->row, ls_jwhy(status), confidence_in(status, &last->m));
 	d.relevance = last->m.relevance;
@@ -461,7 +461,7 @@ decide_thread(ls_jctx *ctx, const ls_jhits *rows, ls_jdecision *d)
 	for (size_t i = 0; i < rows->n; i++)
 		if (best == NULL || rows->list[i].m.relevance > best->m.relevance)
 			best = &rows->list[i];
-	if (best == NULL || best->m.relevance < 0.7f)
+	if (!LS_JRULE(THREAD) || best == NULL || best->m.relevance < 0.7f)
 		return true;
 	row = ls_jrow_get(ctx, best->row);
 	if (row == NULL)

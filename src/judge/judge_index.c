@@ -267,7 +267,7 @@ analyse(ls_jctx *ctx, ls_jrow *row)
 	row->hostile = false;
 	row->n_cues = 0;
 	memset(row->filter, 0, sizeof(row->filter));
-	if (ls_jrow_hostile(&ctx->hostile, row->text.text, &start, &end, &quoted))
+	if (LS_JRULE(HOSTILE) && ls_jrow_hostile(&ctx->hostile, row->text.text, &start, &end, &quoted))
 	{
 		int n = 0;
 
@@ -276,7 +276,8 @@ analyse(ls_jctx *ctx, ls_jrow *row)
 				row->text.atoms[n++] = row->text.atoms[i];
 		row->text.n = n;
 	}
-	ls_jadvice_mark(ctx, row);
+	if (LS_JRULE(ADVICE))
+		ls_jadvice_mark(ctx, row);
 	for (int i = 0; i < row->text.n; i++)
 	{
 		const ls_jatom *a = &row->text.atoms[i];
@@ -284,19 +285,6 @@ analyse(ls_jctx *ctx, ls_jrow *row)
 
 		row->filter[a->stem >> 62] |= UINT64_C(1) << (a->stem >> 56 & 63);
 		row->filter[concept >> 62] |= UINT64_C(1) << (concept >> 56 & 63);
-		/* "undelivered" may deny "delivered" */
-		if (a->kind == LS_JKIND_WORD && a->len > 5 && a->len < 32 &&
-			(row->text.text.data[a->off] | 0x20) == 'u' &&
-			(row->text.text.data[a->off + 1] | 0x20) == 'n')
-		{
-			char word[32];
-			uint64_t stem;
-
-			for (int k = 2; k < a->len; k++)
-				word[k - 2] = (char) (row->text.text.data[a->off + (uint32_t) k] | 0x20);
-			stem = ls_jstem(word, (size_t) a->len - 2);
-			row->filter[stem >> 62] |= UINT64_C(1) << (stem >> 56 & 63);
-		}
 		if (a->joined)
 			row->filter[a->joined >> 62] |= UINT64_C(1) << (a->joined >> 56 & 63);
 	}

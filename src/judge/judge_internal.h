@@ -15,6 +15,51 @@
 
 #include "src/judge/judge.h"
 
+/*
+ * Rules that test/bench/judge_ablation.c switches off one at a time; in the library all of them
+ * are on, and the switch is no code.
+ */
+#define LS_JRULES(R)                                                     \
+	R(ADVICE, "advice and announcements are no evidence")                \
+	R(HOSTILE, "text that instructs the reader is no evidence")          \
+	R(CLIENT, "text that a client chose is no evidence")                 \
+	R(NAME, "the verdict beside a test's whole name")                    \
+	R(EVERY, "another value of the same field fails an item with every") \
+	R(LIST, "a list of names is an item for each")                       \
+	R(CRITERIA, "definitions of the criteria")                           \
+	R(START, "a start that is announced by name and reported without")   \
+	R(THREAD, "a later row of the same request or command")              \
+	R(PARTIAL, "identifiers in different rows")                          \
+	R(FRACTION, "counts of parts: 2/3")                                  \
+	R(STATUS, "status codes in plain words")                             \
+	R(JUNIT, "JUnit's test cases")                                       \
+	R(SUMMARY, "summaries of Maven")                                     \
+	R(EXPECTATION, "a number beside the one that was expected")          \
+	R(REPORT, "reports with check marks")                                \
+	R(EXIT, "exit codes")                                                \
+	R(KEY_DENIES, "a key of the item that says no")                      \
+	R(OTHER_VALUE, "another value of the field of the item's verb")      \
+	R(FORBIDDEN, "an absence that a row without the subject decides")    \
+	R(TROUBLED, "an absence is open where rows about it fail")           \
+	R(YET, "what is queued, scheduled, started has not come yet")        \
+	R(PLACE, "another place or object than the item's")                  \
+	R(SURE, "a weak hint must name most of the item")
+
+typedef enum ls_jrule
+{
+#define R(id, text) LS_JRULE_##id,
+	LS_JRULES(R)
+#undef R
+		LS_JRULE_COUNT
+} ls_jrule;
+
+#ifdef LS_JUDGE_ABLATION
+extern int ls_jrule_off;
+#define LS_JRULE(id) (ls_jrule_off != LS_JRULE_##id)
+#else
+#define LS_JRULE(id) true
+#endif
+
 /* ---- atoms ---- */
 
 typedef enum ls_jsep /* what stands before an atom */
@@ -551,8 +596,7 @@ typedef struct ls_jmatching
 	bool near_action;              /* the action stands in the subject's clause */
 	bool mismatch;                 /* a field has another value than the item's */
 	bool opposed;                  /* the contrary of its action */
-	bool verb;   /* the item's verb stands in the row, not only a noun of an action */
-	bool denied; /* a noun of the item is: "no result" */
+	bool denied;                   /* a noun of the item is: "no result" */
 	bool exact_action;
 	bool exact_action_past; /* ... in its past form */
 	bool held;              /* a word of the item's subject stands in the row, no identifier */

@@ -952,7 +952,7 @@ find_list(parse *p, int end, ls_jitem *item)
 		else if (p->t->atoms[i].sep != LS_JSEP_COMMA)
 			break;
 	}
-	if (n < 2 || !and_ || i >= end ||
+	if (!LS_JRULE(LIST) || n < 2 || !and_ || i >= end ||
 		!(is(p, i, "are") || is(p, i, "were") || is(p, i, "have") || is(p, i, "both")))
 		return true;
 	for (int k = 0; k < n; k++)

@@ -42,8 +42,9 @@ ls_jdecide_name(ls_jctx *ctx, const ls_jitem *item, ls_jdecision *d, bool *decid
 	size_t n;
 
 	*decided = false;
-	if (item->n_words < 3 || (item->order == LS_JORDER_NONE && !item->absent && !item->without &&
-							  item->cond.op == LS_JOP_NONE))
+	if (!LS_JRULE(NAME) || item->n_words < 3 ||
+		(item->order == LS_JORDER_NONE && !item->absent && !item->without &&
+		 item->cond.op == LS_JOP_NONE))
 		return true;
 	n = ls_jindex_candidates(ctx, item, ls_jroom(ctx, NAME_ROWS));
 	for (size_t i = 0; i < n; i++)
@@ -123,7 +124,7 @@ ls_jdecide_every(ls_jctx *ctx, const ls_jitem *item, ls_jdecision *d)
 				key = row->text.atoms[i - 1].stem;
 				id = &item->idents[k];
 			}
-	if (key == 0)
+	if (key == 0 || !LS_JRULE(EVERY))
 		return true;
 	rest = ls_new(ctx->arena, ls_jitem);
 	if (rest == NULL)

@@ -274,7 +274,7 @@ other_value(const ls_jmatching *m, const ls_jterm *term)
 	/* action=COUNT where others have action=BLOCK */
 	bool decision = term->concept == LS_JC_DENY || term->concept == LS_JC_ALLOW;
 
-	if (key == 0 || !ls_jrow_may_hold(m->row, key))
+	if (!LS_JRULE(OTHER_VALUE) || key == 0 || !ls_jrow_may_hold(m->row, key))
 		return false;
 	for (int i = 0; i + 1 < t->n; i++)
 	{
@@ -384,22 +384,6 @@ is_deed(const ls_jtext *t, int i)
 		   (a->len > 6 && memcmp(end - 3, "ion", 3) == 0);
 }
 
-/* "undelivered" of "delivered" */
-static bool
-is_undone(const ls_jtext *t, int i, const ls_jterm *term)
-{
-	const ls_jatom *a = &t->atoms[i];
-	const char *s = t->text.data + a->off;
-	char word[32];
-
-	if (a->kind != LS_JKIND_WORD || a->len < 6 || a->len >= sizeof(word) || (s[0] | 0x20) != 'u' ||
-		(s[1] | 0x20) != 'n')
-		return false;
-	for (int k = 2; k < a->len; k++)
-		word[k - 2] = (char) (s[k] | 0x20);
-	return ls_jstem(word, (size_t) a->len - 2) == term->stem;
-}
-
 /*
  * A verb or a state.  Where a row has both it and its contrary ("db up, mail down",
  * "open -> closed"), the clause of the subject counts, and in it the last one.
@@ -421,10 +405,8 @@ match_action(ls_jmatching *m, const ls_jterm *term, ls_jmatch *out, float *own)
 			const ls_jatom *a = &t->atoms[i];
 			const ls_jword *w = &m->ctx->words.table[a->word];
 			float hit = atom_match(m->ctx, term, a, false);
-			bool against =
-				hit <= 0 &&
-				((contrary != LS_JC_NONE && w->concept == contrary && w->pol != LS_JP_WEAK) ||
-				 is_undone(t, i, term));
+			bool against = hit <= 0 && contrary != LS_JC_NONE && w->concept == contrary &&
+						   w->pol != LS_JP_WEAK;
 			bool negated;
 
 			/* "bounced" is no kind of "delivered" */
@@ -590,8 +572,8 @@ ls_jmatch_row(const ls_jctx *ctx, const ls_jitem *item, const ls_jrow *row, ls_j
 	m.row = row;
 	memset(m.masked, 0, (size_t) row->text.n);
 	memset(m.clauses, 0, sizeof(m.clauses));
-	m.verb = m.denied = m.exact_action_past = m.negative_hit = m.opposed = m.exact_action =
-		m.mismatch = m.near_action = m.reversed = m.named = m.keyed = m.held = false;
+	m.denied = m.exact_action_past = m.negative_hit = m.opposed = m.exact_action = m.mismatch =
+		m.near_action = m.reversed = m.named = m.keyed = m.held = false;
 	m.opposed_atom = 0;
 	m.action_clause = UINT16_MAX;
 	out->idents = true;
@@ -672,8 +654,6 @@ ls_jmatch_row(const ls_jctx *ctx, const ls_jitem *item, const ls_jrow *row, ls_j
 			}
 			sum += term->weight * hit;
 			own += term->weight * named;
-			m.verb |= !term->noun && (hit > 0 || term->weight < 1 ||
-									  term->concept == LS_JC_DETECT || term->concept == LS_JC_FIRE);
 		}
 	}
 	if (bad_total > 0 && bad >= 0.6f * bad_total && !denied)
@@ -699,7 +679,7 @@ ls_jmatch_row(const ls_jctx *ctx, const ls_jitem *item, const ls_jrow *row, ls_j
 		(m.named || out->action_any || m.opposed || !item->has_topic))
 		out->relevance = 0.56f;
 	ls_jclassify(&m, out);
-	if ((item->whole > 0 || item->all) && !item->absent && !item->negative)
+	if (LS_JRULE(FRACTION) && (item->whole > 0 || item->all) && !item->absent && !item->negative)
 		ls_jweigh_fraction(item, row, out);
 	/* All of the item is there and nothing speaks against it. */
 	if (out->class == LS_JCLASS_NONE && out->relevance >= 0.9f && !out->action_any &&

@@ -262,7 +262,7 @@ ls_jclassify(ls_jmatching *m, ls_jmatch *out)
 		}
 		return;
 	}
-	if (row->fields && item->has_name && denied_by_key(m))
+	if (row->fields && item->has_name && LS_JRULE(KEY_DENIES) && denied_by_key(m))
 	{
 		out->class = LS_JCLASS_FAIL;
 		out->strength = 2;
@@ -406,12 +406,10 @@ ls_jdoubtful(const ls_jmatching *m, const ls_jmatch *out, bool place, bool topic
 
 	if (item->negative || item->absent || item->http_low != 0 || out->report || out->fraction)
 		return false;
-	if (place || m->denied)
+	if ((place && LS_JRULE(PLACE)) || m->denied)
 		return true;
 	if (told_outright(m))
 		return false;
-	if (item->has_action && !m->verb && item->cond.op == LS_JOP_NONE && !says_passed(m))
-		return true;
-	return yet_to_come(m) || (topic && !m->held && !out->action_any) ||
+	return (LS_JRULE(YET) && yet_to_come(m)) || (topic && !m->held && !out->action_any) ||
 		   (item->cond.op == LS_JOP_NONE && !says_passed(m) && is_partial(&m->row->text));
 }

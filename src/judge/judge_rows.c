@@ -233,7 +233,7 @@ ls_jrow_status(const ls_jrow *row)
 										"not", "instead", "when", "while", "until"};
 	const ls_jtext *t = &row->text;
 
-	if (row->http != 0)
+	if (row->http != 0 || !LS_JRULE(STATUS))
 		return row->http;
 	for (int i = 1; i < t->n; i++)
 	{
@@ -582,10 +582,10 @@ ls_jrow_analyse(ls_jctx *ctx, ls_jrow *row)
 	while (first < t->text.len && t->text.data[first] == ' ')
 		first++;
 	row->fields = equals >= 3 || (first < t->text.len && t->text.data[first] == '{');
-	if (junit(row))
+	if (LS_JRULE(JUNIT) && junit(row))
 		return;
 
-	if (ctx->report && t->n > 0)
+	if (LS_JRULE(REPORT) && ctx->report && t->n > 0)
 		report_cue(row, first);
 
 	/* TAP and its kin: the verdict is the first word. */
@@ -607,11 +607,12 @@ ls_jrow_analyse(ls_jctx *ctx, ls_jrow *row)
 			i++;
 			continue;
 		}
-		if (exit_code(row, i))
+		if (LS_JRULE(EXIT) && exit_code(row, i))
 			continue;
-		if (summary(row, i))
+		if (LS_JRULE(SUMMARY) && summary(row, i))
 			tests = i + 12;
-		expectation(row, i);
+		if (LS_JRULE(EXPECTATION))
+			expectation(row, i);
 		if (a->kind == LS_JKIND_NUMBER && row->http == 0 && (row->http = http_status(t, i)) != 0)
 		{
 			int concept = row->http == 401 || row->http == 403 ? LS_JC_DENY : LS_JC_ERROR;

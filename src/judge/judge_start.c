@@ -109,7 +109,7 @@ ls_jdecide_start(ls_jctx *ctx, const ls_jitem *item, const ls_jhits *rows, ls_jd
 	bool found = false;
 	uint32_t at = 0;
 
-	if (!asks_for_start(item))
+	if (!LS_JRULE(START) || !asks_for_start(item))
 		return true;
 	for (size_t i = rows->n; i > 0 && !found; i--)
 	{

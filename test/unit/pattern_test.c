@@ -185,6 +185,40 @@ test_placeholders(void)
 	check(ROWS("größe 5 für köln", "größe 6 für köln"), o, "[2x] größe <NUM> für köln\n", "UTF-8");
 }
 
+/* Families of forms that share 0 to 9 of 10 words: each threshold joins those that share enough. */
+static void
+test_whole_range(void)
+{
+	static const size_t expected[] = {1, 32, 54, 76, 98, 120};
+	ls_str rows[240];
+	size_t n = 0;
+
+	for (int share = 0; share < 10; share++)
+		for (int form = 0; form < 12; form++)
+		{
+			ls_buf row;
+
+			ls_buf_init(&row, arena);
+			for (int w = 0; w < 10; w++)
+				if (w < share)
+					ls_buf_printf(&row, "fam%cword%c ", 'a' + share, 'a' + w);
+				else
+					ls_buf_printf(&row, "uniq%c%c%c ", 'a' + share, 'a' + form, 'a' + w);
+			rows[n] = rows[n + 1] = ls_str_make(row.data, row.len - 1);
+			n += 2;
+		}
+	for (int k = 0; k <= 5; k++)
+	{
+		ls_pattern_options o = LS_PATTERN_DEFAULTS;
+		const ls_pattern_set *set;
+
+		o.sim_threshold = k / 5.0;
+		set = ls_pattern_mine(arena, rows, n, &o);
+		is_int(set ? (long long) set->unique : -1, (long long) expected[k],
+			   "simThreshold joins what shares that many words");
+	}
+}
+
 static void
 test_similarity(void)
 {
@@ -207,6 +241,7 @@ test_similarity(void)
 		last = set->unique;
 	}
 	is_int((long long) last, 7, "a higher threshold never merges more; 1 merges nothing");
+	test_whole_range();
 }
 
 static void
