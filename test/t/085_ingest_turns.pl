@@ -31,6 +31,11 @@ sub attack
 {
 	my ($name, $type, $plain, $status) = @_;
 	my $packed = memGzip($plain);
+	# How fast the machine is just now.
+	my $alone = time;
+	end_request(send_packed($keys[0], $type, $packed), 120);
+	$alone = time - $alone;
+	my $limit = $alone > 0.25 ? 4 * $alone : 1;
 	my @requests = map { send_packed($keys[ $_ % @keys ], $type, $packed) } 1 .. 60;
 	my @seconds;
 	my $bad = 0;
@@ -45,7 +50,7 @@ sub attack
 	@seconds = sort { $a <=> $b } @seconds;
 	note sprintf '%s: %d bytes packed; another waited %.0f ms at most, %.0f in the middle', $name, length $packed, $seconds[-1] * 1000,
 	  $seconds[5] * 1000;
-	cmp_ok($seconds[-1], '<', $ENV{TURN_LIMIT} // 1, "$name: within a second");
+	cmp_ok($seconds[-1], '<', $ENV{TURN_LIMIT} // $limit, "$name: within a second, or the time of few such bodies");
 	# The first one has its answer; those that nobody has looked at go when their clients do.
 	my $answer = end_request($requests[0], 120);
 	like($answer->{status}, $status, "$name: and the sender has its answer") or diag $answer->{content};
