@@ -195,15 +195,26 @@ static inline LS_TABLE_SLOT *
 LS_TABLE_(_insert)(LS_TABLE_TYPE *t, LS_TABLE_KEY key, bool *found)
 {
 	LS_TABLE_SLOT *slot;
+	uint32_t at;
+	uint32_t mask;
 
+	*found = false;
 #ifndef LS_TABLE_FIXED
-	if (t->n >= t->limit && !LS_TABLE_(_reserve)(t, t->n + 1))
+	if (__builtin_expect(t->n >= t->limit, 0) && !LS_TABLE_(_reserve)(t, t->n + 1))
 		return NULL;
 #endif
-	slot = LS_TABLE_(_place)(t, key);
-	*found = !LS_TABLE_IS_FREE(slot);
-	if (*found)
-		return slot;
+	mask = LS_TABLE_MASK(t);
+	at = (uint32_t) LS_TABLE_HASH(t, key) & mask;
+	/* Not _place(): so that the compiler sees on which way the key was found. */
+	for (slot = &t->slots[at]; !LS_TABLE_IS_FREE(slot); slot = &t->slots[at])
+	{
+		if (LS_TABLE_EQUAL(t, slot, key))
+		{
+			*found = true;
+			return slot;
+		}
+		at = (at + 1) & mask;
+	}
 #ifdef LS_TABLE_FIXED
 	if (t->n >= LS_TABLE_LIMIT(t))
 		return NULL;
@@ -261,7 +272,8 @@ LS_TABLE_(_next)(const LS_TABLE_TYPE *t, uint32_t *at)
 	return NULL;
 }
 
-static inline void
+/* Always inline: else gcc sees that it has no effect, and takes calls of it out. */
+static inline __attribute__((always_inline)) void
 LS_TABLE_(_prefetch)(const LS_TABLE_TYPE *t, LS_TABLE_KEY key)
 {
 	if (t->n > 0)
