@@ -73,7 +73,7 @@ include test/unit/unit.mk
 
 include test/test.mk
 
-# ---- the commands of docs/architecture.md ----
+# ---- the commands of README.md and CONTRIBUTING.md ----
 
 HTTP_PORT ?= 8080
 PG_PORT ?= 54320
