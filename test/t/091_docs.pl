@@ -28,15 +28,16 @@ is($page, $source, 'docs/api.md lists the errors of errors.def');
 
 # ---- links between documents ----
 
-foreach my $file (sort(glob('docs/*.md')), 'README.md', 'CONTRIBUTING.md', 'CHANGELOG.md')
+foreach my $file (sort(glob('docs/*.md src/*/README.md')), 'sql/README.md', 'README.md', 'CONTRIBUTING.md',
+	'CHANGELOG.md')
 {
 	my $text = slurp_file($file);
 	my ($folder) = $file =~ m{^(.*/)};
 	my @broken;
 
-	while ($text =~ /\]\(([^)#:\s]+\.md)(?:#([\w-]+))?\)/g)
+	while ($text =~ /\]\(((?:[^)#:\s]+\.md)?)(?:#([\w-]+))?\)/g)
 	{
-		my ($target, $anchor) = (($folder // '') . $1, $2);
+		my ($target, $anchor) = (length $1 ? ($folder // '') . $1 : $file, $2);
 		push @broken, $target unless -e $target;
 		push @broken, "$target#$anchor"
 		  if -e $target && defined $anchor && !grep { $_ eq $anchor } anchors(slurp_file($target));
