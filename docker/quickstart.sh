@@ -31,7 +31,12 @@ if [ "$(id -u)" -eq 0 ]; then
 	fi
 fi
 
-say() { printf '\n\033[1m%s\033[0m\n' "$*"; }
+# Bold, but not in a file or a pipe.
+if [ -t 1 ]; then
+	say() { printf '\n\033[1m%s\033[0m\n' "$*"; }
+else
+	say() { printf '\n%s\n' "$*"; }
+fi
 psql_db() { "$bindir/psql" -X -q -h 127.0.0.1 -p "$PG_PORT" -U "$superuser" -d logsvc -v ON_ERROR_STOP=1 "$@"; }
 
 # ---- the cluster ----

@@ -55,6 +55,7 @@ sub read_lines
 }
 
 my @files = grep { !/src\/query\/(parser|lexer)\.[ch]$/ } split /\n/, `git ls-files --cached --others --exclude-standard 'src/*.c' 'src/*.h' 'src/*.y' 'src/*.l'`;
+my %known_name = map { m{([^/]+)$} ? ($1 => 1) : () } split /\n/, `git ls-files --cached --others --exclude-standard`;
 for my $file (grep { -e } @files)
 {
 	open my $in, '<', $file or die "$file: $!\n";
@@ -102,6 +103,15 @@ for my $file (grep { -e } @files)
 			&& $line !~ /^\s*(\*|\/\*)/;
 		problem($at, 'ereport without errcode or an error of ours')
 			if $line =~ /ereport\(ERROR,\s*errmsg/;
+	}
+	# Comments name files that are there.
+	for my $i (0 .. $#lines)
+	{
+		next unless $lines[$i] =~ m{^\s*/?\*};
+		while ($lines[$i] =~ m{(?<![\w*./>-])([a-z][a-z0-9_]*\.(?:c|def))\b}g)
+		{
+			problem("$file:" . ($i + 1), "there is no file $1") unless $known_name{$1} || $1 =~ /^(parser|lexer)\.c$/;
+		}
 	}
 	problem($file, 'does not say its role in its first lines')
 		if $file =~ /\.[chyl]$/ && $lines[0] !~ /^(\/\*|%\{)/ && $lines[1] !~ /^\/\*/;

@@ -295,7 +295,7 @@ typedef struct ls_ingest_quota
  */
 extern bool ls_ingest_quota_of(const pg_uuid_t *organization, bool test, ls_ingest_quota *quota);
 
-/* ---- the HTTP request that is being answered (request.c) ---- */
+/* ---- the HTTP request that is being answered (current_request.c) ---- */
 
 /*
  * From now on this process answers that request (NULL: none); its texts must

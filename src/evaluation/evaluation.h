@@ -107,7 +107,7 @@ extern const ls_provider ls_provider_openai;
 extern void ls_provider_complain(const char *what, const char *hint);
 extern void ls_provider_well(void);
 
-/* ---- one evaluation (run.c) ---- */
+/* ---- one evaluation (evaluation_run.c) ---- */
 
 typedef struct ls_evaluation
 {

@@ -18,7 +18,7 @@
  *	reserve.c	what a transaction has taken, until it ends
  *	quota.c		what organizations have sent today
  *	deferred.c	what is beyond a quota, until it is not any more
- *	function.c	the same from SQL
+ *	ingest_function.c	the same from SQL
  *
  *-------------------------------------------------------------------------
  */

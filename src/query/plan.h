@@ -2,7 +2,7 @@
  *
  * plan.h
  *	  What the files of the planner share (plan.c, plan_field.c, plan_scan.c,
- *	  plan_table.c, overview.c).
+ *	  plan_table.c, plan_where.c, search_overview.c).
  *
  * A planner wraps the statement so far, whose rows are `t`, once for each
  * stage.  Events have the columns ts, batch, place, values (of the fields that

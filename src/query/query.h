@@ -8,13 +8,15 @@
  *	compile.c	the filter of the head -> the filter of part_scan
  *	plan.c		stages -> one SQL statement with parameters
  *	plan_field.c	... what fields are at a stage
+ *	plan_scan.c	... the scan of the parts
+ *	plan_where.c	... conditions that parts can answer
  *	plan_table.c	... those that make tables: stats, top, rare, timechart, patterns
  *	cursor.c	pages
- *	overview.c	what is asked for beside the rows: a histogram, fields
- *	run.c		runs a plan, makes the JSON answer
+ *	search_overview.c	what is asked for beside the rows: a histogram, fields
+ *	search_run.c		runs a plan, makes the JSON answer
  *	stream.c	a plan whose rows are asked for some at a time
  *	statement.c	statements that a session has prepared
- *	function.c	the functions of SQL
+ *	search_function.c	the functions of SQL
  *	deletion.c	the head of a query as what is to be deleted
  *	event_rows.c	events as rows of SQL
  *	foreign.c	the view logs
@@ -92,7 +94,7 @@ LS_NORETURN extern void ls_search_fail(ls_search *search, ls_query_span span, co
 /* VALIDATION_ERROR with one detail. */
 LS_NORETURN extern void ls_search_invalid(const char *path, const char *message);
 
-/* ---- function.c ---- */
+/* ---- search_function.c ---- */
 
 /*
  * An empty search of the session's principal, who must have logs:read; connects
@@ -208,7 +210,7 @@ extern ls_plan *ls_search_plan(ls_search *search, const ls_position *position);
 /* Values of parameters for explain: "-- $1 = ..." lines. */
 extern void ls_plan_print(StringInfo out, const ls_plan *plan);
 
-/* ---- overview.c; in SPI ---- */
+/* ---- search_overview.c; in SPI ---- */
 
 /* What is asked for beside the rows, over all events that the head finds. */
 typedef struct ls_overview
@@ -275,7 +277,7 @@ extern SPIPlanPtr ls_statement_again(const char *text, int n_types, const Oid *t
 /* Runs a SELECT, prepared, without NULL among its values; the number of its rows. */
 extern uint64 ls_statement_read(const char *text, int n_types, const Oid *types, Datum *values);
 
-/* ---- run.c ---- */
+/* ---- search_run.c ---- */
 
 /*
  * What the functions of a statement note while it runs in this process, for

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * aggregate_internal.h
- *	  The state of an aggregate of group_parts: measure.c makes it of rows,
+ *	  The state of an aggregate of group_parts: aggregate.c makes it of rows,
  *	  group_merge.c takes it from one process to another.
  *
  *-------------------------------------------------------------------------

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * facet.h
- *	  The fields of events with their most frequent values; for overview.c.
+ *	  The fields of events with their most frequent values; for overview_parts.c.
  *
  *-------------------------------------------------------------------------
  */

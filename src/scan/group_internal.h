@@ -2,8 +2,8 @@
  *
  * group_internal.h
  *	  What the files of the aggregate group_parts share: group.c (keys, parts),
- *	  measure.c (values), group_rows.c (the result), group_workers.c (parallel
- *	  workers), group_merge.c (what they send).  overview.c and facet.c use its
+ *	  aggregate.c (values), group_rows.c (the result), group_workers.c (parallel
+ *	  workers), group_merge.c (what they send).  overview_parts.c and facet.c use its
  *	  tables and buckets.
  *
  *-------------------------------------------------------------------------
@@ -136,7 +136,7 @@ typedef struct ls_group_rows
 	uint32 groups[LS_PART_BLOCK_ROWS];
 } ls_group_rows;
 
-/* ---- measure.c: an aggregate of the values of a field, for each group ---- */
+/* ---- aggregate.c: an aggregate of the values of a field, for each group ---- */
 
 typedef struct ls_measure ls_measure;
 

@@ -4,7 +4,7 @@
  *	  Readers of a request's typed values, unknown fields, expected items and compression
  *	  options (pure).
  *
- * Beside request.c, which knows the body as a whole, this file knows the inner objects.
+ * Beside evaluation_request.c, which knows the body as a whole, this file knows the inner objects.
  *
  *-------------------------------------------------------------------------
  */

@@ -54,8 +54,8 @@ ablation: build/bench/judge_ablation
 .PRECIOUS: build/unit/checked/%.o build/fuzz/obj/%.o build/bench/obj/%.o
 
 .PHONY: unit fuzz
-unit: $(UNIT_TESTS)
-	prove --exec '' $(UNIT_TESTS)
+unit: $(call matching,$(UNIT_TESTS))
+	prove --exec '' $^
 
 # make fuzz T=name S=seconds
 S ?= 60
