@@ -424,4 +424,5 @@ ls_workers_register(void)
 	strlcpy(worker.bgw_type, "logsvc launcher", BGW_MAXLEN);
 	RegisterBackgroundWorker(&worker);
 	ls_guard_register();
+	ls_guard_nesting_register();
 }

@@ -51,6 +51,9 @@ extern void ls_worker_share(const ls_slot *slot, int *shard, int *shards);
 
 extern void ls_guard_register(void);
 
+/* Bounds nested savepoints of tenants; from _PG_init. */
+extern void ls_guard_nesting_register(void);
+
 /* ---- guard_role.c ---- */
 
 /* Raises when the statement would make a member of logsvc_reader, or a non-superuser change it, or it change anything. */

@@ -27,7 +27,8 @@ $t->sql('CREATE ROLE app LOGIN; GRANT logsvc_tenant TO app');
 my @tries = (
 	'SELECT count(pg_advisory_lock(n)) FROM generate_series(1, 10) AS n',
 	'SELECT pg_try_advisory_lock(1)', 'SELECT pg_advisory_xact_lock_shared(1, 2)', 'SELECT pg_try_advisory_xact_lock(1)',
-	"SELECT lo_from_bytea(0, 'x')", 'SELECT lo_create(0)', 'SELECT lo_creat(-1)', 'CREATE TEMP TABLE x (a int)');
+	"SELECT lo_from_bytea(0, 'x')", 'SELECT lo_create(0)', 'SELECT lo_creat(-1)', 'CREATE TEMP TABLE x (a int)',
+	q{SELECT pg_logical_emit_message(false, 'x', 'y') IS NULL}, 'BEGIN; SELECT pg_export_snapshot() IS NULL; COMMIT', 'DO $$ BEGIN RAISE LOG $m$x$m$; END $$');
 is(as_app($_), 'done', "allowed before: $_") foreach @tries;
 is(as_app('SELECT count(pg_advisory_lock(n)) FROM generate_series(1, 200000) AS n'), '53200', 'and it fills the lock table');
 $t->sql('DROP OWNED BY app; DROP ROLE app');
@@ -45,6 +46,20 @@ is($t->sql(q{SELECT string_agg(p.oid::regprocedure::text, ' ') FROM pg_proc p WH
 is(as_app("SET temp_file_limit = '2GB'"), '42501', 'temp_file_limit is not its to raise');
 is($t->sql("SELECT rolconnlimit FROM pg_roles WHERE rolname = 'app'"), '20', 'its connections are limited');
 is($t->sql("SELECT cardinality(setconfig) FROM pg_db_role_setting s JOIN pg_roles r ON r.oid = s.setrole WHERE rolname = 'app'"), '4', 'and four settings');
+
+# Savepoints, one inside the other: each that has written holds a lock, and its rows are slow to judge.
+sub nested
+{
+	my ($n, $role) = @_;
+	my (undef, $state) = $t->sql_error("SET SESSION AUTHORIZATION $role; BEGIN; " . 'SAVEPOINT s; ' x $n . 'COMMIT');
+	return defined $state && $state ne '' ? $state : 'done';
+}
+$t->sql('CREATE ROLE somebody LOGIN');
+is(nested(64, 'app'), 'done', '64 savepoints are nested by a tenant');
+is(nested(65, 'app'), '54000', 'not more');
+is(nested(500, 'somebody'), 'done', 'other users of the database are not concerned');
+is($t->sql("SET SESSION AUTHORIZATION app; SELECT logsvc.use_token('$org->{token}') IS NULL; BEGIN;"
+	. 'SAVEPOINT s; RELEASE SAVEPOINT s; ' x 500 . "COMMIT; SELECT 1"), "f\n1", 'one after the other there may be many');
 
 # The service is not concerned.
 is($t->sql("SET SESSION AUTHORIZATION app; SELECT logsvc.use_token('$org->{token}') ->> 'kind'"), 'token', 'it acts by its token');
