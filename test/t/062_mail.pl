@@ -78,6 +78,14 @@ is($t->sql("SELECT logsvc.mail_link('$first')", user => 'operator'), 'https://lo
 is($t->sql(q{SELECT actor || ' ' || resource || ' ' || details::text FROM logsvc_internal.audit_entry WHERE action = 'mail.link_read'}),
 	'operator:operator ann@example.test {"template": "reset_password"}', 'which the audit log says');
 like(($t->sql_error("SET ROLE logsvc_tenant; SELECT logsvc.mail_link('$first')"))[2], qr/operators only/, 'a tenant cannot');
+# One that is of no organization, but of a user.
+$t->sql("SELECT logsvc.create_user('reader\@example.test', 'reader')");
+my $own = $t->sql("SELECT logsvc_internal.send_mail(NULL, 'reader\@example.test', 'reset_password', jsonb_build_object("
+	. "'link', 'https://logs.example.test/reset-password#t=own', 'expires', now() + interval '1 hour'))");
+like($t->sql("SELECT logsvc.mail_link('$own')", user => 'operator'), qr/#t=own$/, 'a mail of a user is read');
+is($t->sql(q{SELECT actor || ' ' || (details ->> 'recipient') FROM logsvc_internal.operator_log WHERE action = 'mail.link_read'}),
+	'operator:operator reader@example.test', 'which the operator log says');
+$t->sql("DELETE FROM logsvc_internal.outbox WHERE id = '$own'");
 
 # A dump is no key to accounts.
 {
