@@ -278,6 +278,8 @@ logsvc_current_expiry(PG_FUNCTION_ARGS)
 /*
  * rights_beyond(role text, key_scope text, test boolean) returns text[]: what a
  * member of that role, or else a key of that scope, may do and who acts may not.
+ * An error without a role when the scope or the kind of key is missing: no
+ * answer would read as no right.
  */
 Datum
 logsvc_rights_beyond(PG_FUNCTION_ARGS)
@@ -291,6 +293,9 @@ logsvc_rights_beyond(PG_FUNCTION_ARGS)
 		made.kind = LS_PRINCIPAL_USER;
 		made.role = (uint8) ls_role_of_name(text_to_cstring(PG_GETARG_TEXT_PP(0)));
 	}
+	else if (PG_ARGISNULL(1) || PG_ARGISNULL(2))
+		ereport(ERROR, errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+				errmsg("rights_beyond needs a role, or the scope and the kind of a key"));
 	else
 	{
 		made.kind = LS_PRINCIPAL_KEY;

@@ -314,10 +314,9 @@ choose_index(ls_accept *accept, const ls_request *request, ls_decode_options *op
 
 /* Takes the room that the events need: of the queue, or none, and of the quota. */
 static bool
-take_room(sender_group *group, const ls_decode_result *result, ls_error_id *error)
+take_room(sender_group *group, bool alone, const ls_decode_result *result, ls_error_id *error)
 {
 	const pg_uuid_t *organization = &group->sender.organization;
-	bool alone = ls_queue_alone(&group->sender);
 
 	if (result->accepted > ls_queue_most(alone))
 		*error = LS_ERROR_BATCH_TOO_LARGE;
@@ -377,6 +376,7 @@ accept_body(ls_accept *accept, ls_accept_kind kind, sender_group *group, const l
 	uint32 first_row = ls_part_builder_rows(last->builder);
 	ls_decode_options options;
 	ls_decode_result *result = ls_new(accept->arena, ls_decode_result);
+	bool alone = ls_queue_alone(&group->sender);
 	ls_error_id error;
 
 	if (result == NULL)
@@ -386,7 +386,7 @@ accept_body(ls_accept *accept, ls_accept_kind kind, sender_group *group, const l
 	}
 	ls_arena_reset(accept->scratch);
 	ls_sender_options(&state.sink, &group->sender, last->builder, next_builder, &state, &options);
-	options.most_accepted = ls_queue_most(ls_queue_alone(&group->sender));
+	options.most_accepted = ls_queue_most(alone);
 	options.most_rejected = kind == LS_ACCEPT_BULK ? MOST_REJECTED_BULK : MOST_REJECTED;
 	options.arena = accept->arena;
 	options.scratch = accept->scratch;
@@ -409,7 +409,7 @@ accept_body(ls_accept *accept, ls_accept_kind kind, sender_group *group, const l
 		ls_accept_answer_nothing(accept, kind, request, result);
 		return DONE;
 	}
-	if (!take_room(group, result, &error))
+	if (!take_room(group, alone, result, &error))
 	{
 		ls_part_builder_truncate(last->builder, first_row);
 		drop_builders_after(accept, group, last);

@@ -3,8 +3,8 @@
  * dispatch.h
  *	  What the gateway keeps of requests and workers.
  *
- *	gateway.c		the loop, and what goes to workers and comes from them
- *	dispatch.c		which request goes next, and to which worker
+ *	gateway_worker.c	the loop, and what goes to workers and comes from them
+ *	dispatch.c			which request goes next, and to which worker
  *
  *-------------------------------------------------------------------------
  */

@@ -84,7 +84,7 @@ ls_fair_sender(const ls_request *request)
 	return any ? hash : ls_hash_keyed(request->remote.data, request->remote.len, 1);
 }
 
-/* Forgets groups without a task, and with them what they are behind. */
+/* Forgets groups without a task, and what they have used. */
 static void
 sweep(ls_fair *fair)
 {

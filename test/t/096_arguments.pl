@@ -48,16 +48,18 @@ my %values = (
 
 sub pick { return $_[ rand @_ ]; }
 
-# An argument: mostly one of the values of its type, or what belongs there.
+# An argument: mostly one of the values of its type, or what belongs there.  How often it
+# is NULL is a share of 1.
 sub argument
 {
-	my ($type, $name) = @_;
+	my ($type, $name, $nulls) = @_;
 	my ($element, $is_array) = $type =~ /^(.*?)(\[\])?$/;
 	my $of = $values{$element};
 
+	return "NULL::$type" if rand() < $nulls;
 	return "(SELECT $name FROM public.sample)"
 	  if $type eq 'bytea' && $name =~ /^(?:header|body)$/ && rand() < 0.9;
-	return "NULL::$type" if !$of || rand() < 0.15;
+	return "NULL::$type" if !$of;
 	return pick(@$of) . "::$type" unless $is_array;
 	return pick("'{}'", 'ARRAY[NULL]', "ARRAY[[$of->[0], $of->[0]], [$of->[0], $of->[0]]]",
 		map { 'ARRAY[' . join(', ', map { rand() < 0.1 ? 'NULL' : pick(@$of) } 0 .. $_) . ']' } 0 .. 3)
@@ -84,9 +86,12 @@ foreach my $function (@functions)
 	my @names = split /,/, $names, -1;
 	my $script = "\\set VERBOSITY verbose\nSET client_min_messages = error;\nSET statement_timeout = '20s';\n";
 
-	foreach my $try (1 .. (@types ? $tries : 1))
+	# The first ones have NULLs alone, and a NULL here and nowhere else.
+	my @nulls = ((map { my $only = $_; [ map { $_ == $only ? 1 : 0 } 0 .. $#types ] } 0 .. $#types),
+		([ (1) x @types ]) x 2, ([ (0.15) x @types ]) x (@types ? $tries : 0));
+	while (my ($try, $share) = each @nulls)
 	{
-		my $arguments = join ', ', map { argument($types[$_], $names[$_] // '') } 0 .. $#types;
+		my $arguments = join ', ', map { argument($types[$_], $names[$_] // '', $share->[$_]) } 0 .. $#types;
 		my $session = $try % 3 ? "SELECT logsvc_internal.set_principal('$id', NULL);" : '';
 		$script .= "BEGIN;$session SELECT count(r::text) FROM (SELECT $name($arguments) AS r) q;\nROLLBACK;\n";
 	}
