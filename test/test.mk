@@ -92,7 +92,7 @@ mutation: test-debug-install
 differential: test-debug-install
 	$(staged) test/differential/differential.pl
 
-# Damaged parts, the long form of test/t/094_corruption.pl: SEED= FLIPS=
+# Damaged parts, the long form of test/t/094_corruption.pl: SEED= (another one each time) FLIPS=
 .PHONY: corruption
 corruption: test-debug-install
-	FLIPS=$(or $(FLIPS),5000) $(staged) test/t/094_corruption.pl
+	SEED=$${SEED:-$$$$} FLIPS=$(or $(FLIPS),5000) $(staged) test/t/094_corruption.pl
