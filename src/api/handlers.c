@@ -4,7 +4,7 @@
  *	  Requests of the executor pool: the call of an SQL function, its result to
  *	  the answer.
  *
- * Executors are connected as logsvc_reader (worker.c), which is no superuser and a
+ * Executors are connected as logsvc_reader (worker_start.c), which is no superuser and a
  * member of nothing: row security holds for all that a function does which does
  * not belong to the owner, so a forgotten WHERE shows nothing, and there are no
  * other rights that code in a request could get back.

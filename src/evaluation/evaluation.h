@@ -74,7 +74,7 @@ typedef struct ls_provider
 	/*
 	 * Starts a call for evaluation->prompt (or, when repair is not empty, its
 	 * repetition after evaluation->reply).  The provider calls
-	 * ls_evaluation_replied, now or from ls_curl_step of the process's client,
+	 * evaluation->replied, now or from ls_curl_step of the process's client,
 	 * the built-in one from ls_provider_builtin_step.
 	 */
 	void (*start)(struct ls_evaluation *evaluation, ls_str repair);
@@ -143,6 +143,9 @@ typedef struct ls_evaluation
 	ls_str body;      /* JSON: the object under `data`, or the whole error body */
 	const char *hint; /* for SQL callers, or NULL */
 
+	/* For providers: the reply has come. */
+	void (*replied)(struct ls_evaluation *evaluation, const ls_reply *reply);
+
 	/* Called once, when finished. */
 	void (*done)(struct ls_evaluation *evaluation);
 	void *context;
@@ -162,12 +165,6 @@ extern bool ls_evaluation_prepare(ls_evaluation *evaluation, ls_str body, bool a
  * each is a transaction of its own.
  */
 extern void ls_evaluation_start(ls_evaluation *evaluation, bool in_transaction);
-
-/* The most that a model may write for an answer, in tokens. */
-extern int ls_evaluation_output_tokens(const ls_evaluation_request *request);
-
-/* For providers: the reply has come. */
-extern void ls_evaluation_replied(ls_evaluation *evaluation, const ls_reply *reply);
 
 /* Tries again what another process's lock was in the way of. */
 extern void ls_evaluation_resume(ls_evaluation *evaluation);

@@ -12,15 +12,6 @@
 
 #include "src/model/protocol.h"
 
-/*
- * What a model may write, and so what a reservation covers (decision 34): some for the frame, and
- * for each finding an id and an explanation of the largest size.
- */
-#define TOKENS_OF_VERDICT 1024
-#define TOKENS_PER_FINDING 250
-#define TOKENS_PER_CITATION 150
-#define FINDINGS_OF_CRITERIA 40 /* when the model decides how many there are */
-
 #define BUILTIN_EXHAUSTED                                                                    \
 	"the organization's AI credits of this month are used up; the built-in evaluator takes " \
 	"none, but answers only while some are left"
@@ -33,6 +24,8 @@
 #define UNKNOWN_HINT                                                              \
 	"Set logsvc.model_endpoint_region to the region that the endpoint is in, if " \
 	"it is in the European Union."
+
+static void replied(ls_evaluation *evaluation, const ls_reply *reply);
 
 static void
 finish(ls_evaluation *evaluation)
@@ -84,6 +77,7 @@ ls_evaluation_prepare(ls_evaluation *evaluation, ls_str body, bool allow_query)
 	ls_validation_errors *errors = ls_new(evaluation->arena, ls_validation_errors);
 	ls_buf details;
 
+	evaluation->replied = replied;
 	evaluation->provider = ls_provider_current();
 	evaluation->place = ls_provider_place(evaluation->provider, evaluation->arena);
 	if (errors == NULL)
@@ -159,16 +153,6 @@ wait_for_lock(ls_evaluation *evaluation, void (*resume)(ls_evaluation *))
 		return false;
 	evaluation->resume = resume;
 	return true;
-}
-
-int
-ls_evaluation_output_tokens(const ls_evaluation_request *request)
-{
-	size_t findings =
-		ls_evaluation_by_item(request) ? request->item_count : (size_t) FINDINGS_OF_CRITERIA;
-	int each = TOKENS_PER_FINDING + (request->citations ? TOKENS_PER_CITATION : 0);
-
-	return TOKENS_OF_VERDICT + (int) findings * each;
 }
 
 /* The most that a model may write, its thinking included: what a call can cost is reserved. */
@@ -419,7 +403,7 @@ answer_nothing_found(ls_evaluation *evaluation)
 		fail_memory(evaluation);
 		return;
 	}
-	ls_evaluation_replied(evaluation, &reply);
+	replied(evaluation, &reply);
 }
 
 /*
@@ -611,8 +595,8 @@ region_holds(ls_evaluation *evaluation)
 	return false;
 }
 
-void
-ls_evaluation_replied(ls_evaluation *evaluation, const ls_reply *reply)
+static void
+replied(ls_evaluation *evaluation, const ls_reply *reply)
 {
 	ls_validation_errors *problems;
 	bool repair;

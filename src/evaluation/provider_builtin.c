@@ -146,7 +146,7 @@ answer(ls_evaluation *evaluation, const ls_judge_job *judge)
 	/* No model read them: the estimates of decision 32. */
 	reply.tokens_in = evaluation->view->overhead_tokens + evaluation->view->line_tokens;
 	reply.tokens_out = ls_token_estimate(reply.text);
-	ls_evaluation_replied(evaluation, &reply);
+	evaluation->replied(evaluation, &reply);
 }
 
 /* What all evaluations hold, and how many of them have begun to be judged. */

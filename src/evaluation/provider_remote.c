@@ -21,7 +21,7 @@ refused(ls_evaluation *evaluation, const ls_reply *reply, const char *what)
 {
 	if (what != NULL && !evaluation->in_transaction)
 		ls_provider_complain(what, reply->hint);
-	ls_evaluation_replied(evaluation, reply);
+	evaluation->replied(evaluation, reply);
 }
 
 static void
@@ -87,7 +87,7 @@ read_reply(ls_evaluation *evaluation, int status, ls_str body, ls_str region)
 	reply.tokens_out = read.tokens_out;
 	reply.region = read.region.len > 0 ? read.region : region;
 	ls_provider_well();
-	ls_evaluation_replied(evaluation, &reply);
+	evaluation->replied(evaluation, &reply);
 }
 
 static void

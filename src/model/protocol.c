@@ -17,20 +17,6 @@
 /* A longer reply is not shown again in a repair call. */
 #define MAX_SHOWN ((size_t) 256 << 10)
 
-const ls_protocol *
-ls_protocol_find(const char *name)
-{
-	static const ls_protocol *const all[] = {&ls_protocol_anthropic, &ls_protocol_bedrock,
-											 &ls_protocol_openai};
-
-	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
-	{
-		if (strcmp(all[i]->name, name) == 0)
-			return all[i];
-	}
-	return NULL;
-}
-
 /* ---- settings ---- */
 
 bool

@@ -174,23 +174,6 @@ write_codes(ls_part_writer *w, const ls_part_plan *p, uint32_t start, uint32_t n
 	ls_part_bits_pack(out, w->scratch, n, width);
 }
 
-uint32_t
-ls_writer_block_texts(ls_part_writer *w, uint32_t column, uint32_t block)
-{
-	const ls_part_plan *p = &w->plans[column];
-	uint32_t start = p->starts == NULL ? block * LS_PART_BLOCK_ROWS : p->starts[block];
-	uint32_t n = p->starts == NULL ? ls_part_directory_block_rows(&w->d, block)
-								   : p->starts[block + 1] - start;
-
-	for (uint32_t i = 0; i < n; i++)
-	{
-		uint32_t v = p->order == NULL ? start + i : p->order[start + i];
-
-		w->values[i] = ls_texts_get(p->texts, p->codes != NULL ? p->codes[v] : v);
-	}
-	return n;
-}
-
 /* Appends the payload of a column in a block; nothing when it has no value. */
 static void
 write_column(ls_part_writer *w, uint32_t column, uint32_t block, ls_buf *out)

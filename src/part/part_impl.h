@@ -478,8 +478,6 @@ extern bool ls_part_plan_shapes(ls_part_writer *w, bool drop_index);
 /* How each column is stored and in which order; rows must be known. */
 extern bool ls_part_plan_columns(ls_part_writer *w);
 
-/* ---- part_finish.c ---- */
-
 /* The texts of a plain column in a block, into w->values; how many they are. */
 extern uint32_t ls_writer_block_texts(ls_part_writer *w, uint32_t column, uint32_t block);
 

@@ -269,3 +269,20 @@ ls_part_plan_columns(ls_part_writer *w)
 	}
 	return true;
 }
+
+uint32_t
+ls_writer_block_texts(ls_part_writer *w, uint32_t column, uint32_t block)
+{
+	const ls_part_plan *p = &w->plans[column];
+	uint32_t start = p->starts == NULL ? block * LS_PART_BLOCK_ROWS : p->starts[block];
+	uint32_t n = p->starts == NULL ? ls_part_directory_block_rows(&w->d, block)
+								   : p->starts[block + 1] - start;
+
+	for (uint32_t i = 0; i < n; i++)
+	{
+		uint32_t v = p->order == NULL ? start + i : p->order[start + i];
+
+		w->values[i] = ls_texts_get(p->texts, p->codes != NULL ? p->codes[v] : v);
+	}
+	return n;
+}

@@ -10,16 +10,6 @@
  */
 #include "src/pattern/pattern_internal.h"
 
-uint64_t *
-ls_copy_codes(miner *m, const uint64_t *codes, uint32_t n)
-{
-	uint64_t *copy = ls_arena_alloc(m->arena, n * sizeof(uint64_t));
-
-	if (copy != NULL)
-		memcpy(copy, codes, n * sizeof(uint64_t));
-	return copy;
-}
-
 uint32_t
 ls_group_root(group *groups, uint32_t g)
 {

@@ -193,7 +193,7 @@ extern bool ls_is_calendar_word(const char *p, const char *end);
 /* End of the IPv6 or MAC address at p, or NULL. */
 extern const char *ls_colon_address(const char *p, const char *end, bool *mac);
 
-/* ---- scan.c ---- */
+/* ---- scan_line.c ---- */
 
 /* Makes the list empty, for a structured row or for text. */
 static inline void
@@ -234,13 +234,8 @@ extern uint64_t ls_hash_text(const char *data, size_t len);
 extern uint64_t ls_classify_value(const char *start, const char *end);
 extern bool ls_is_level_word(const char *data, size_t len);
 
-/* Tokens of a whole row, structured or not. */
+/* structured.c: tokens of a whole row, structured or not */
 extern void ls_scan_row(token_list *list, ls_str row);
-
-/* ---- structured.c: false when the row is not of that kind ---- */
-
-extern bool ls_scan_json(token_list *list, const char *row, const char *end);
-extern bool ls_scan_logfmt(token_list *list, const char *row, const char *end);
 
 /* ---- the steps; false when the arena is exhausted ---- */
 
@@ -268,6 +263,9 @@ is_unshared(const miner *m, uint64_t code)
  */
 extern bool ls_is_lonely(const miner *m, const signature *s);
 
+/* shape.c: a copy in the miner's arena; NULL: out of memory */
+extern uint64_t *ls_copy_codes(miner *m, const uint64_t *codes, uint32_t n);
+
 /* shape.c: the id of a pattern, from its keys and canonical body */
 extern uint64_t ls_hash_template(uint64_t hard, const uint64_t *codes, uint32_t n);
 
@@ -287,7 +285,6 @@ extern bool ls_merge_phrases(miner *m);
 
 /* merge.c */
 extern bool ls_merge_groups(miner *m);
-extern uint64_t *ls_copy_codes(miner *m, const uint64_t *codes, uint32_t n);
 extern uint32_t ls_group_root(group *groups, uint32_t g);
 
 /* sort.c: by key, equal keys stay in their order; scratch has room for n */

@@ -553,20 +553,3 @@ ls_scan_text(token_list *list, const char *row, const char *pos, const char *end
 		spaced = false;
 	}
 }
-
-void
-ls_scan_row(token_list *list, ls_str row)
-{
-	const char *end =
-		row.len == 0 ? row.data : row.data + (row.len > MAX_ROW_BYTES ? MAX_ROW_BYTES : row.len);
-	const char *p = row.data;
-
-	while (p < end && (CLASS(p) & C_SPACE) != 0)
-		p++;
-	if (p < end && *p == '{' && ls_scan_json(list, row.data, end))
-		return;
-	if (p < end && (CLASS(p) & (C_LETTER | C_HEX)) != 0 && ls_scan_logfmt(list, row.data, end))
-		return;
-	start_tokens(list, false);
-	ls_scan_text(list, row.data, row.data, end);
-}

@@ -133,6 +133,16 @@ ls_canonical_codes(const uint64_t *codes, uint32_t n, uint64_t *out, uint32_t *m
 	return map == NULL ? canonical_codes(codes, n, out, NULL) : canonical_codes(codes, n, out, map);
 }
 
+uint64_t *
+ls_copy_codes(miner *m, const uint64_t *codes, uint32_t n)
+{
+	uint64_t *copy = ls_arena_alloc(m->arena, n * sizeof(uint64_t));
+
+	if (copy != NULL)
+		memcpy(copy, codes, n * sizeof(uint64_t));
+	return copy;
+}
+
 uint64_t
 ls_hash_template(uint64_t hard, const uint64_t *codes, uint32_t n)
 {

@@ -1,12 +1,13 @@
 /*-------------------------------------------------------------------------
  *
  * structured.c
- *	  Tokens of rows that say themselves what is constant: JSON and logfmt.
+ *	  Tokens of a row: of JSON and logfmt by their structure, of the rest as text.
  *
- * Member names are constant, values vary.  Two members are special: the
- * message is text like any row (a reason or error is the message where there
- * is no other), and the level must never be joined with another level.  A short value without digits is kept as a VALUE, so that it
- * can be shown when all rows of the pattern agree on it.
+ * JSON and logfmt say themselves what is constant: names of members are, values
+ * vary.  Two members are special: the message is text like any row (a reason or
+ * error is the message where there is no other), and the level must never be
+ * joined with another level.  A short value without digits is kept as a VALUE,
+ * so that it can be shown when all rows of the pattern agree on it.
  *
  * This is a walker of its own rather than ls_json: it allocates nothing, and
  * it reads JSON only well enough to find the tokens.  A row that it cannot
@@ -259,8 +260,8 @@ restart(token_list *list, bool no_reason)
 	list->no_reason = no_reason;
 }
 
-bool
-ls_scan_json(token_list *list, const char *row, const char *end)
+static bool
+scan_json(token_list *list, const char *row, const char *end)
 {
 	const char *p;
 
@@ -344,8 +345,8 @@ pairs_tokens(token_list *list, const char *row, const char *end)
 	return false;
 }
 
-bool
-ls_scan_logfmt(token_list *list, const char *row, const char *end)
+static bool
+scan_logfmt(token_list *list, const char *row, const char *end)
 {
 	bool done;
 
@@ -357,4 +358,21 @@ ls_scan_logfmt(token_list *list, const char *row, const char *end)
 		done = pairs_tokens(list, row, end);
 	}
 	return done;
+}
+
+void
+ls_scan_row(token_list *list, ls_str row)
+{
+	const char *end =
+		row.len == 0 ? row.data : row.data + (row.len > MAX_ROW_BYTES ? MAX_ROW_BYTES : row.len);
+	const char *p = row.data;
+
+	while (p < end && (CLASS(p) & C_SPACE) != 0)
+		p++;
+	if (p < end && *p == '{' && scan_json(list, row.data, end))
+		return;
+	if (p < end && (CLASS(p) & (C_LETTER | C_HEX)) != 0 && scan_logfmt(list, row.data, end))
+		return;
+	start_tokens(list, false);
+	ls_scan_text(list, row.data, row.data, end);
 }

@@ -98,11 +98,6 @@ ls_query_make_assign(ls_query_state *state, ls_query_field *to, ls_query_field *
 
 /* ---- aggregates ---- */
 
-static const ls_str aggregate_names[] = {
-	LS_STR("count"), LS_STR("dc"),    LS_STR("sum"),  LS_STR("avg"), LS_STR("min"),
-	LS_STR("max"),   LS_STR("first"), LS_STR("last"), LS_STR("p95"),
-};
-
 static const struct
 {
 	ls_str word;
@@ -120,13 +115,6 @@ static const struct
 	{LS_STR("percentile"), "percentiles are p1 to p99: p95(field)"},
 	{LS_STR("perc"), "percentiles are p1 to p99: p95(field)"},
 };
-
-const ls_str *
-ls_query_aggregate_names(uint32_t *n)
-{
-	*n = sizeof(aggregate_names) / sizeof(aggregate_names[0]);
-	return aggregate_names;
-}
 
 /* p with one or two digits; -1 when it is not. */
 static int
@@ -149,10 +137,13 @@ percentile(ls_str word)
 static int
 find_aggregate(ls_str word)
 {
+	uint32_t n;
+	const ls_str *names = ls_query_aggregate_names(&n);
+
 	if (percentile(word) >= 0)
 		return LS_QUERY_PERCENTILE;
 	for (int i = LS_QUERY_COUNT; i < LS_QUERY_PERCENTILE; i++)
-		if (ls_str_eq(word, aggregate_names[i]))
+		if (ls_str_eq(word, names[i]))
 			return i;
 	return -1;
 }
@@ -255,36 +246,6 @@ ls_query_check_columns(ls_query_state *state)
 
 /* ---- options ---- */
 
-static const ls_str dedup_options[] = {LS_STR("keepempty")};
-static const ls_str timechart_options[] = {LS_STR("span"), LS_STR("limit")};
-static const ls_str rex_options[] = {LS_STR("field")};
-static const ls_str patterns_options[] = {
-	LS_STR("max"), LS_STR("samples"), LS_STR("sim"), LS_STR("rare"), LS_STR("mode"),
-};
-
-const ls_str *
-ls_query_option_names(ls_query_stage_kind kind, uint32_t *n)
-{
-	switch (kind)
-	{
-		case LS_QUERY_DEDUP:
-			*n = 1;
-			return dedup_options;
-		case LS_QUERY_TIMECHART:
-			*n = 2;
-			return timechart_options;
-		case LS_QUERY_REX:
-			*n = 1;
-			return rex_options;
-		case LS_QUERY_PATTERNS:
-			*n = 5;
-			return patterns_options;
-		default:
-			*n = 0;
-			return NULL;
-	}
-}
-
 static bool
 unknown_option(ls_query_state *state, ls_query_span span)
 {
@@ -299,7 +260,7 @@ unknown_option(ls_query_state *state, ls_query_span span)
 bool
 ls_query_rex_field(ls_query_state *state, ls_query_token option, ls_query_field *field)
 {
-	if (!ls_str_eq(ls_query_slice(state, option.span), rex_options[0]))
+	if (!ls_str_eq(ls_query_slice(state, option.span), LS_STR("field")))
 		return unknown_option(state, option.span);
 	state->stage->field = field;
 	return true;

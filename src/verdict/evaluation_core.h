@@ -245,6 +245,9 @@ extern bool ls_evaluation_prompt_make(const ls_evaluation_request *request,
  */
 extern int64_t ls_evaluation_prompt_overhead(const ls_evaluation_request *request, ls_arena *arena);
 
+/* The most that a model may write for an answer, in tokens. */
+extern int ls_evaluation_output_tokens(const ls_evaluation_request *request);
+
 /*
  * The user text of the one repair call: what was wrong with the reply.  It is sent behind the
  * same prompt and the reply, in the conversation where the provider has one.

@@ -14,6 +14,15 @@
  */
 #include "src/verdict/evaluation_core.h"
 
+/*
+ * What a model may write, and so what a reservation covers (decision 34): some for the frame, and
+ * for each finding an id and an explanation of the largest size.
+ */
+#define TOKENS_OF_VERDICT 1024
+#define TOKENS_PER_FINDING 250
+#define TOKENS_PER_CITATION 150
+#define FINDINGS_OF_CRITERIA 40 /* when the model decides how many there are */
+
 /* For the notes about the rows, whose numbers are not known when the budget is cut. */
 #define NOTE_TOKENS 100
 
@@ -313,4 +322,14 @@ ls_evaluation_repair_text(ls_arena *arena, const ls_validation_errors *problems)
 	ls_buf_lit(&buf, "Answer the same request again with one complete JSON object of the given "
 					 "structure, and keep every explanation short.\n");
 	return buf.failed ? LS_STR("") : ls_str_make(buf.data, buf.len);
+}
+
+int
+ls_evaluation_output_tokens(const ls_evaluation_request *request)
+{
+	size_t findings =
+		ls_evaluation_by_item(request) ? request->item_count : (size_t) FINDINGS_OF_CRITERIA;
+	int each = TOKENS_PER_FINDING + (request->citations ? TOKENS_PER_CITATION : 0);
+
+	return TOKENS_OF_VERDICT + (int) findings * each;
 }

@@ -16,29 +16,6 @@
 
 #define FILLED_EXPLANATION "The reply held no finding for this item, so it counts as not found."
 
-static const ls_str status_names[] = {
-	[LS_FINDING_NONE] = {"", 0},           [LS_FINDING_PASSED] = {"passed", 6},
-	[LS_FINDING_FAILED] = {"failed", 6},   [LS_FINDING_NOT_FOUND] = {"not_found", 9},
-	[LS_FINDING_SKIPPED] = {"skipped", 7},
-};
-
-ls_str
-ls_finding_status_name(ls_finding_status status)
-{
-	return status_names[status];
-}
-
-ls_finding_status
-ls_finding_status_parse(ls_str name)
-{
-	for (int s = LS_FINDING_PASSED; s <= LS_FINDING_SKIPPED; s++)
-	{
-		if (ls_str_eq(name, status_names[s]))
-			return (ls_finding_status) s;
-	}
-	return LS_FINDING_NONE;
-}
-
 /* The reply without white space and one ``` fence around it. */
 static ls_str
 unfence(ls_str s)

@@ -35,6 +35,29 @@ static const char *const member_names[] = {"id",    "status", "explanation", "co
 
 #define MEMBERS (sizeof(member_names) / sizeof(member_names[0]))
 
+static const ls_str status_names[] = {
+	[LS_FINDING_NONE] = {"", 0},           [LS_FINDING_PASSED] = {"passed", 6},
+	[LS_FINDING_FAILED] = {"failed", 6},   [LS_FINDING_NOT_FOUND] = {"not_found", 9},
+	[LS_FINDING_SKIPPED] = {"skipped", 7},
+};
+
+ls_str
+ls_finding_status_name(ls_finding_status status)
+{
+	return status_names[status];
+}
+
+ls_finding_status
+ls_finding_status_parse(ls_str name)
+{
+	for (int s = LS_FINDING_PASSED; s <= LS_FINDING_SKIPPED; s++)
+	{
+		if (ls_str_eq(name, status_names[s]))
+			return (ls_finding_status) s;
+	}
+	return LS_FINDING_NONE;
+}
+
 bool
 ls_verdict_null(ls_reading *in)
 {

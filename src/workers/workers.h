@@ -19,9 +19,8 @@ extern PGDLLEXPORT void logsvc_launcher_main(Datum arg);
 extern PGDLLEXPORT void logsvc_probe_main(Datum arg);
 extern PGDLLEXPORT void logsvc_worker_main(Datum slot_number);
 
-/* ---- what worker.c gives to each worker's loop ---- */
+/* ---- the loops; each returns when the worker should exit ---- */
 
-/* The loops; each returns when the worker should exit. */
 extern void ls_gateway_loop(ls_slot *slot);
 extern void ls_acceptor_loop(ls_slot *slot);
 extern void ls_executor_loop(ls_slot *slot);
@@ -30,6 +29,11 @@ extern void ls_writer_loop(ls_slot *slot);
 extern void ls_scheduler_loop(ls_slot *slot);
 extern void ls_notifier_loop(ls_slot *slot);
 extern void ls_compactor_loop(ls_slot *slot);
+
+/* ---- worker.c: what the loops share ---- */
+
+/* What the worker in that slot does with signals; blocked ones arrive from here on. */
+extern void ls_worker_signals(const ls_slot *slot);
 
 /*
  * Waits for the latch at most `timeout` ms (-1: for ever), then resets it and

@@ -163,14 +163,14 @@ my @mutations = (
 	# Either would do: a request runs as logsvc_reader, and asks whether it is one.
 	['decision: nobody is an operator in a request', 'src/access/principal.c',
 		'if (ls_request_current() != NULL || (current.kind != LS_PRINCIPAL_NONE && !current.session))', 'if (false)',
-		['src/workers/worker.c', 'service->database, user, 0)', 'service->database, InvalidOid, 0)'], 'test/t/061_framework.pl', @management],
+		['src/workers/worker_start.c', 'service->database, user, 0)', 'service->database, InvalidOid, 0)'], 'test/t/061_framework.pl', @management],
 	['decision: who is an operator', 'src/access/principal.c', 'has_privs_of_role(GetOuterUserId(), role)',
 		'superuser_arg(10)', @functions, @matrix],
 	['decision: who sets the principal', 'src/access/principal.c', '(permitted || InitializingParallelWorker) && parse',
 		'parse', @sessions],
 	['decision: act_as is for operators', 'src/access/session.c', "\tls_require_operator();\n\tif (PG_ARGISNULL(0))",
 		"\tif (PG_ARGISNULL(0))", @rows, @functions],
-	['requests run as logsvc_reader', 'src/workers/worker.c', 'service->database, user, 0)', 'service->database, InvalidOid, 0)', 'test/t/061_framework.pl'],
+	['requests run as logsvc_reader', 'src/workers/worker_start.c', 'service->database, user, 0)', 'service->database, InvalidOid, 0)', 'test/t/061_framework.pl'],
 
 	# ---- addresses ----
 	['address: forged X-Forwarded-For', 'src/base/address.c', 'forwarded_for.len > 0 && ls_networks_contain(trusted, out)',

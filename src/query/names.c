@@ -1,0 +1,51 @@
+/*-------------------------------------------------------------------------
+ *
+ * names.c
+ *	  Names of the aggregates, and of the options of each stage (pure).
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "src/query/language_internal.h"
+
+/* In the order of their kinds; the last one stands for all percentiles. */
+static const ls_str aggregate_names[] = {
+	LS_STR("count"), LS_STR("dc"),    LS_STR("sum"),  LS_STR("avg"), LS_STR("min"),
+	LS_STR("max"),   LS_STR("first"), LS_STR("last"), LS_STR("p95"),
+};
+
+const ls_str *
+ls_query_aggregate_names(uint32_t *n)
+{
+	*n = sizeof(aggregate_names) / sizeof(aggregate_names[0]);
+	return aggregate_names;
+}
+
+static const ls_str dedup_options[] = {LS_STR("keepempty")};
+static const ls_str timechart_options[] = {LS_STR("span"), LS_STR("limit")};
+static const ls_str rex_options[] = {LS_STR("field")};
+static const ls_str patterns_options[] = {
+	LS_STR("max"), LS_STR("samples"), LS_STR("sim"), LS_STR("rare"), LS_STR("mode"),
+};
+
+const ls_str *
+ls_query_option_names(ls_query_stage_kind kind, uint32_t *n)
+{
+	switch (kind)
+	{
+		case LS_QUERY_DEDUP:
+			*n = 1;
+			return dedup_options;
+		case LS_QUERY_TIMECHART:
+			*n = 2;
+			return timechart_options;
+		case LS_QUERY_REX:
+			*n = 1;
+			return rex_options;
+		case LS_QUERY_PATTERNS:
+			*n = 5;
+			return patterns_options;
+		default:
+			*n = 0;
+			return NULL;
+	}
+}

@@ -1,0 +1,89 @@
+/*-------------------------------------------------------------------------
+ *
+ * worker_start.c
+ *	  The start of every worker: its slot, its database and user, its loop.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "src/workers/workers.h"
+
+#include "miscadmin.h"
+#include "pgstat.h"
+#include "postmaster/bgworker.h"
+#include "storage/ipc.h"
+#include "utils/guc.h"
+
+/*
+ * Executors run what requests ask for, so they are logsvc_reader from the start:
+ * the session's user is no superuser, and nothing in the process can become one.
+ * The other kinds run no statement that a tenant could write or change.
+ */
+static void
+connect_worker(ls_worker_kind kind)
+{
+	const ls_service *service = ls_service_get();
+	Oid user = InvalidOid;
+
+	/* The gateway needs no database, only to be seen in pg_stat_activity. */
+	if (kind == LS_WORKER_GATEWAY)
+	{
+		BackgroundWorkerInitializeConnection(NULL, NULL, 0);
+		return;
+	}
+	if (kind == LS_WORKER_EXECUTOR)
+	{
+		user = service->reader;
+		/* Without a user it would be a superuser. */
+		if (!OidIsValid(user))
+			ereport(FATAL, errcode(ERRCODE_UNDEFINED_OBJECT),
+					errmsg("role %s does not exist", LS_READER),
+					errhint("It was renamed or dropped: give it its name again, or create the "
+							"extension anew."));
+		ls_use_reserved_slots();
+	}
+	BackgroundWorkerInitializeConnectionByOid(service->database, user, 0);
+	/* Whatever a database, a role or the server has as a default. */
+	SetConfigOption("search_path", "pg_catalog, pg_temp", PGC_SUSET, PGC_S_OVERRIDE);
+}
+
+void
+logsvc_worker_main(Datum slot_number)
+{
+	ls_slot *slot = ls_slot_by_number(DatumGetInt32(slot_number));
+
+	ls_worker_signals(slot);
+	ls_slot_take(slot);
+	connect_worker(slot->kind);
+	pgstat_report_appname(MyBgworkerEntry->bgw_name);
+
+	switch (slot->kind)
+	{
+		case LS_WORKER_GATEWAY:
+			ls_gateway_loop(slot);
+			break;
+		case LS_WORKER_ACCEPTOR:
+			ls_acceptor_loop(slot);
+			break;
+		case LS_WORKER_EXECUTOR:
+			ls_executor_loop(slot);
+			break;
+		case LS_WORKER_EVALUATOR:
+			ls_evaluator_loop(slot);
+			break;
+		case LS_WORKER_WRITER:
+			ls_writer_loop(slot);
+			break;
+		case LS_WORKER_SCHEDULER:
+			ls_scheduler_loop(slot);
+			break;
+		case LS_WORKER_NOTIFIER:
+			ls_notifier_loop(slot);
+			break;
+		case LS_WORKER_COMPACTOR:
+			ls_compactor_loop(slot);
+			break;
+		case LS_WORKER_KINDS:
+			break;
+	}
+	proc_exit(0);
+}
