@@ -47,6 +47,34 @@ moved_row(uint64 i)
 							(uint32) DatumGetInt32(SPI_getbinval(row, desc, 2, &isnull))};
 }
 
+/* ---- why ---- */
+
+ls_failure
+ls_failure_of(const ls_caught *caught)
+{
+	if (ls_store_is_corrupt(caught->sqlstate))
+		return LS_FAILURE_DATA;
+	switch (ERRCODE_TO_CATEGORY(caught->sqlstate))
+	{
+		case MAKE_SQLSTATE('2', '2', '0', '0', '0'): /* data exceptions */
+		case MAKE_SQLSTATE('2', '3', '0', '0', '0'): /* constraints */
+		case MAKE_SQLSTATE('5', '4', '0', '0', '0'): /* limits of the server */
+			return LS_FAILURE_DATA;
+		case MAKE_SQLSTATE('0', '8', '0', '0', '0'): /* connections */
+		case MAKE_SQLSTATE('2', '5', '0', '0', '0'): /* transaction states: read-only */
+		case MAKE_SQLSTATE('3', 'F', '0', '0', '0'): /* no such schema */
+		case MAKE_SQLSTATE('4', '0', '0', '0', '0'): /* deadlocks */
+		case MAKE_SQLSTATE('4', '2', '0', '0', '0'): /* permissions, missing tables */
+		case MAKE_SQLSTATE('5', '3', '0', '0', '0'): /* disk, memory */
+		case MAKE_SQLSTATE('5', '5', '0', '0', '0'): /* locks */
+		case MAKE_SQLSTATE('5', '7', '0', '0', '0'): /* operators */
+		case MAKE_SQLSTATE('5', '8', '0', '0', '0'): /* input and output */
+			return LS_FAILURE_STORE;
+		default:
+			return LS_FAILURE_OTHER;
+	}
+}
+
 /* ---- whole entries ---- */
 
 #define CAUSE_TYPES TEXTOID, INT4OID, TIMESTAMPTZOID, TEXTOID, TEXTOID

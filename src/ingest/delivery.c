@@ -55,32 +55,6 @@ struct ls_delivery
 	bool replay_checked;
 };
 
-ls_failure
-ls_failure_of(const ls_caught *caught)
-{
-	if (ls_store_is_corrupt(caught->sqlstate))
-		return LS_FAILURE_DATA;
-	switch (ERRCODE_TO_CATEGORY(caught->sqlstate))
-	{
-		case MAKE_SQLSTATE('2', '2', '0', '0', '0'): /* data exceptions */
-		case MAKE_SQLSTATE('2', '3', '0', '0', '0'): /* constraints */
-		case MAKE_SQLSTATE('5', '4', '0', '0', '0'): /* limits of the server */
-			return LS_FAILURE_DATA;
-		case MAKE_SQLSTATE('0', '8', '0', '0', '0'): /* connections */
-		case MAKE_SQLSTATE('2', '5', '0', '0', '0'): /* transaction states: read-only */
-		case MAKE_SQLSTATE('3', 'F', '0', '0', '0'): /* no such schema */
-		case MAKE_SQLSTATE('4', '0', '0', '0', '0'): /* deadlocks */
-		case MAKE_SQLSTATE('4', '2', '0', '0', '0'): /* permissions, missing tables */
-		case MAKE_SQLSTATE('5', '3', '0', '0', '0'): /* disk, memory */
-		case MAKE_SQLSTATE('5', '5', '0', '0', '0'): /* locks */
-		case MAKE_SQLSTATE('5', '7', '0', '0', '0'): /* operators */
-		case MAKE_SQLSTATE('5', '8', '0', '0', '0'): /* input and output */
-			return LS_FAILURE_STORE;
-		default:
-			return LS_FAILURE_OTHER;
-	}
-}
-
 ls_delivery *
 ls_delivery_create(void)
 {

@@ -110,7 +110,7 @@ ls_queue_depth(void)
 	if (ls_holds_due())
 	{
 		lock();
-		ls_holds_lapse();
+		ls_holds_lapse(ls_room_give);
 		unlock();
 	}
 	reserved = pg_atomic_read_u64(&shared->reserved);
@@ -239,7 +239,7 @@ ls_queue_has_room(const pg_uuid_t *organization, bool alone, uint32 events)
 
 	lock();
 	if (ls_holds_due())
-		ls_holds_lapse();
+		ls_holds_lapse(ls_room_give);
 	room = fits(ls_account_find(organization), alone, events);
 	unlock();
 	return room;
@@ -254,7 +254,7 @@ ls_queue_reserve(const pg_uuid_t *organization, bool alone, uint32 events)
 	taken = ls_room_take(organization, alone, events, false);
 	if (!taken && ls_holds_due())
 	{
-		ls_holds_lapse();
+		ls_holds_lapse(ls_room_give);
 		taken = ls_room_take(organization, alone, events, false);
 	}
 	unlock();

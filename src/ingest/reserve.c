@@ -7,10 +7,9 @@
  * For all that inserts in transactions that may end anywhere: SQL, and workers
  * whose transaction an error or a signal may end.
  *
- * A session may keep its transaction open for as long as it likes, so what it
- * holds of the queue is in shared memory too, with a time.  After that anybody may
- * give it back for others.  The transaction goes on, and takes its room again when it
- * sends more or commits; when there is none, it fails.
+ * What a session holds of the queue lapses after a time (holds.c).  The transaction
+ * goes on, and takes its room again when it sends more or commits; when there is
+ * none, it fails.
  *
  *-------------------------------------------------------------------------
  */
@@ -24,31 +23,11 @@
 #include "utils/timestamp.h"
 #include "utils/uuid.h"
 
-/* Sessions that have sent events and not committed, each of them for each organization. */
-#define HOLDS 4096
-
-typedef struct shared_hold
-{
-	pg_uuid_t organization;
-	uint32 events;
-	bool lapsed;       /* the events are not reserved any more */
-	TimestampTz until; /* 0: a free place; DT_NOEND: it commits */
-} shared_hold;
-
-typedef struct holds_state
-{
-	pg_atomic_uint64 due; /* TimestampTz: when the first of them lapses */
-	int next;             /* where to look for a free place */
-	shared_hold holds[HOLDS];
-} holds_state;
-
-static holds_state *shared = NULL;
-
 /* What this transaction holds of the queue for one organization. */
 struct ls_hold
 {
 	pg_uuid_t organization;
-	shared_hold *place; /* NULL: of a worker, which does not linger, or none was free */
+	ls_shared_hold *place; /* NULL: of a worker, which does not linger, or none was free */
 	uint32 events;
 	bool limited; /* not only what is always taken */
 	bool alone;
@@ -58,21 +37,6 @@ struct ls_hold
 static ls_hold *holds = NULL; /* in TopTransactionContext, as reservations */
 static ls_reservation *reservations = NULL;
 static bool committing = false;
-
-static void
-init_shared(void)
-{
-	pg_atomic_init_u64(&shared->due, (uint64) DT_NOEND);
-}
-
-static const ls_shmem_item item = {"logsvc reservations", sizeof(holds_state), (void **) &shared,
-								   init_shared};
-
-void
-ls_holds_register(void)
-{
-	ls_shmem_add(&item);
-}
 
 static bool
 in_worker(void)
@@ -92,69 +56,6 @@ unlock(void)
 	LWLockRelease(ls_lwlock(LS_LOCK_QUEUE));
 }
 
-/* ---- time ---- */
-
-bool
-ls_holds_due(void)
-{
-	TimestampTz due = (TimestampTz) pg_atomic_read_u64(&shared->due);
-
-	return due != DT_NOEND && due <= GetCurrentTimestamp();
-}
-
-static void
-set_due(TimestampTz until)
-{
-	if (until < (TimestampTz) pg_atomic_read_u64(&shared->due))
-		pg_atomic_write_u64(&shared->due, (uint64) until);
-}
-
-void
-ls_holds_lapse(void)
-{
-	TimestampTz now = GetCurrentTimestamp();
-
-	pg_atomic_write_u64(&shared->due, (uint64) DT_NOEND);
-	for (int i = 0; i < HOLDS; i++)
-	{
-		shared_hold *place = &shared->holds[i];
-
-		if (place->until == 0 || place->lapsed)
-			continue;
-		if (place->until > now)
-			set_due(place->until);
-		else
-		{
-			ls_room_give(&place->organization, place->events);
-			place->lapsed = true;
-		}
-	}
-}
-
-static void
-set_time(shared_hold *place)
-{
-	place->until = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), ls_reservation_timeout);
-	set_due(place->until);
-}
-
-static shared_hold *
-take_place(const pg_uuid_t *organization)
-{
-	for (int i = 0; i < HOLDS; i++)
-	{
-		shared_hold *place = &shared->holds[shared->next];
-
-		shared->next = (shared->next + 1) % HOLDS;
-		if (place->until != 0)
-			continue;
-		*place = (shared_hold){.organization = *organization};
-		set_time(place);
-		return place;
-	}
-	return NULL;
-}
-
 static ls_hold *
 hold_of(const pg_uuid_t *organization)
 {
@@ -170,7 +71,7 @@ hold_of(const pg_uuid_t *organization)
 	if (!in_worker())
 	{
 		lock();
-		hold->place = take_place(organization);
+		hold->place = ls_holds_add(organization);
 		unlock();
 	}
 	hold->next = holds;
@@ -195,7 +96,7 @@ take(ls_hold *hold, uint32 events, bool always)
 		hold->place->events = hold->events;
 		hold->place->lapsed = false;
 		if (lapsed)
-			set_time(hold->place);
+			ls_holds_start(hold->place);
 	}
 	return true;
 }
@@ -209,7 +110,7 @@ hold_events(ls_hold *hold, uint32 events, bool always)
 	taken = take(hold, events, always);
 	if (!taken && ls_holds_due())
 	{
-		ls_holds_lapse();
+		ls_holds_lapse(ls_room_give);
 		taken = take(hold, events, always);
 	}
 	unlock();
@@ -251,7 +152,7 @@ keep_all(void)
 		kept = !hold->place->lapsed || take(hold, 0, !hold->limited);
 		if (!kept && ls_holds_due())
 		{
-			ls_holds_lapse();
+			ls_holds_lapse(ls_room_give);
 			kept = take(hold, 0, !hold->limited);
 		}
 		if (kept)
@@ -287,7 +188,7 @@ settle(bool committed)
 		if (!committed && !has_lapsed(hold))
 			ls_room_give(&hold->organization, hold->events);
 		if (hold->place != NULL)
-			memset(hold->place, 0, sizeof(shared_hold));
+			memset(hold->place, 0, sizeof(ls_shared_hold));
 		unlock();
 		if (committed)
 			ls_queue_committed(&hold->organization, hold->events);

@@ -5,7 +5,7 @@
  *
  *	queue.c		the depth, the limit and who may have how much of it
  *	account.c	what each organization holds
- *	reserve.c	what open transactions hold, and for how long
+ *	holds.c		what open transactions hold, and for how long
  *
  * All of it is read and changed under LS_LOCK_QUEUE.
  *
@@ -49,15 +49,28 @@ extern ls_account *ls_accounts_copy(int *n);
 extern bool ls_room_take(const pg_uuid_t *organization, bool alone, uint32 events, bool always);
 extern void ls_room_give(const pg_uuid_t *organization, uint32 events);
 
-/* ---- reserve.c ---- */
+/* ---- holds.c ---- */
+
+/* What the transaction of a session holds of the queue for one organization. */
+typedef struct ls_shared_hold
+{
+	pg_uuid_t organization;
+	uint32 events;
+	bool lapsed;       /* the events are not reserved any more */
+	TimestampTz until; /* 0: a free place; DT_NOEND: it commits */
+} ls_shared_hold;
 
 extern void ls_holds_register(void);
 
-/*
- * Gives back what open transactions have held for longer than
- * logsvc.reservation_timeout.
- */
-extern void ls_holds_lapse(void);
+/* A hold of no events yet, whose time begins; NULL: there are too many.  Zeroed when it ends. */
+extern ls_shared_hold *ls_holds_add(const pg_uuid_t *organization);
+
+/* Its time begins again. */
+extern void ls_holds_start(ls_shared_hold *hold);
+
+/* Gives the room of what was held for longer than logsvc.reservation_timeout: ls_room_give. */
+typedef void ls_room_giver(const pg_uuid_t *organization, uint32 events);
+extern void ls_holds_lapse(ls_room_giver *give);
 
 /* Without the lock: is there anything for ls_holds_lapse? */
 extern bool ls_holds_due(void);

@@ -66,7 +66,7 @@ extern ls_part *ls_write_open(int64 batch, Datum header, Datum body);
 /* Can the store be written to?  Writes an event and takes it back. */
 extern bool ls_write_probe(ls_caught *caught);
 
-/* ---- delivery.c ---- */
+/* ---- dead_letter.c ---- */
 
 typedef enum ls_failure
 {
@@ -76,8 +76,6 @@ typedef enum ls_failure
 } ls_failure;
 
 extern ls_failure ls_failure_of(const ls_caught *caught);
-
-/* ---- dead_letter.c ---- */
 
 typedef enum ls_dead_reason
 {

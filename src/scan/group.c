@@ -14,12 +14,6 @@
  */
 #include "src/scan/group_internal.h"
 
-#include "catalog/pg_type.h"
-#include "common/pg_prng.h"
-#include "utils/array.h"
-#include "utils/timestamp.h"
-
-PG_FUNCTION_INFO_V1(logsvc_group_add);
 
 #define NO_CODE UINT32_MAX
 
@@ -27,76 +21,6 @@ PG_FUNCTION_INFO_V1(logsvc_group_add);
 #define MAX_CELLS (1024 * 1024)
 
 #define FEW_GROUPS 1024
-
-/* Arguments of group_add. */
-enum
-{
-	ARG_STATE,
-	ARG_PART, /* id, header, body, index */
-	ARG_INDEX = ARG_PART + 3,
-	ARG_FILTER,
-	ARG_FROM,
-	ARG_TO,
-	ARG_FIELDS,
-	ARG_STARTS,
-	ARG_MEASURES,
-	ARG_KEPT
-};
-
-void
-ls_group_out_of_memory(void)
-{
-	ls_raise(LS_ERROR_QUERY_MEMORY_LIMIT);
-}
-
-/* ---- tables of keys ---- */
-
-#define KEY(t, slot) ls_container(const ls_key_table, numbers, t)->keys[(slot)->number]
-
-#define LS_TABLE_NAME ls_key_number
-#define LS_TABLE_SLOT ls_key_slot
-#define LS_TABLE_KEY ls_hashed_str
-#define LS_TABLE_HASH(t, key) (key).hash
-#define LS_TABLE_EQUAL(t, slot, key) \
-	((slot)->hash == (uint32) (key).hash && ls_str_eq(KEY(t, slot), (key).str))
-#define LS_TABLE_IS_FREE(slot) ((slot)->number == 0)
-#define LS_TABLE_SLOT_HASH(t, slot) (slot)->hash
-#define LS_TABLE_DEFINE
-#include "src/base/hash_table.h"
-
-uint32
-ls_key_find(const ls_key_table *table, ls_str key)
-{
-	const ls_key_slot *slot = ls_key_number_find(&table->numbers, ls_hash_str(key));
-
-	return slot == NULL ? 0 : slot->number;
-}
-
-uint32
-ls_key_intern(ls_key_table *table, ls_str key)
-{
-	ls_hashed_str hashed = ls_hash_str(key);
-	ls_key_slot *slot;
-	bool found;
-
-	table->numbers.arena = table->arena;
-	slot = checked(ls_key_number_insert(&table->numbers, hashed, &found));
-	if (found)
-		return slot->number;
-	if (table->n + 1 >= table->capacity)
-	{
-		uint32 capacity = table->capacity == 0 ? 64 : table->capacity * 2;
-
-		table->keys =
-			checked(ls_arena_grow(table->arena, table->keys, table->capacity * sizeof(ls_str),
-								  capacity * sizeof(ls_str)));
-		table->capacity = capacity;
-	}
-	table->keys[table->n + 1] = ls_arena_strdup(table->arena, key);
-	checked((void *) table->keys[table->n + 1].data);
-	*slot = (ls_key_slot){(uint32) hashed.hash, ++table->n};
-	return table->n;
-}
 
 /*
  * Makes room for more columns in a table of `rows` rows of `width` numbers
@@ -139,19 +63,6 @@ code_of(ls_groups *g, ls_group_key *f, const ls_scan_value *value)
 	if (g->buf.failed)
 		ls_group_out_of_memory();
 	return ls_key_intern(&f->values, ls_str_make(g->buf.data, g->buf.len));
-}
-
-void
-ls_entries_make(ls_entries *entries, ls_scan *scan, const ls_vector *vector, int fill)
-{
-	Size size = ((Size) vector->n_dictionary + 1) * sizeof(uint32);
-
-	entries->numbers = ls_arena_alloc(scan->arena, size);
-	if (entries->numbers == NULL)
-		ls_scan_fail(scan);
-	memset(entries->numbers, fill, size);
-	entries->dictionary = vector->dictionary;
-	entries->n = vector->n_dictionary;
 }
 
 /* A field that is one column with a dictionary, which has been loaded; else NULL. */
@@ -764,75 +675,4 @@ ls_groups_add(ls_groups *g, const ls_scan_part *part)
 	}
 	MemoryContextSwitchTo(outer);
 	ls_scan_close(&scan);
-}
-
-/* ---- the aggregate ---- */
-
-ls_time *
-ls_group_starts(FunctionCallInfo fcinfo, int argument, ls_arena *arena, int *n)
-{
-	Datum *datums;
-	ls_time *starts;
-
-	*n = 0;
-	if (PG_ARGISNULL(argument))
-		return NULL;
-	deconstruct_array(PG_GETARG_ARRAYTYPE_P(argument), TIMESTAMPTZOID, 8, true, TYPALIGN_DOUBLE,
-					  &datums, NULL, n);
-	starts = checked(ls_new_array(arena, ls_time, *n + 1));
-	for (int i = 0; i < *n; i++)
-		starts[i] = ls_time_of_timestamptz(DatumGetTimestampTz(datums[i]));
-	return starts;
-}
-
-/* What the arguments of the first row ask for holds for all of them. */
-static ls_groups *
-first_row(FunctionCallInfo fcinfo, MemoryContext context)
-{
-	ls_arena *arena = ls_context_arena(context, ls_scan_memory_limit());
-	ls_group_request r = {.filter = ls_str_make(NULL, 0)};
-	const ls_str null = LS_STR("null");
-
-	if (!PG_ARGISNULL(ARG_FILTER))
-	{
-		r.filter = ls_arena_strdup(arena, ls_str_of_text(PG_GETARG_BYTEA_PP(ARG_FILTER)));
-		checked((void *) r.filter.data);
-	}
-	r.from = ls_time_of_timestamptz(PG_GETARG_TIMESTAMPTZ(ARG_FROM));
-	r.to = ls_time_of_timestamptz(PG_GETARG_TIMESTAMPTZ(ARG_TO));
-	r.fields = ls_scan_texts(fcinfo, ARG_FIELDS, arena, null, &r.n_fields);
-	r.measures = ls_scan_texts(fcinfo, ARG_MEASURES, arena, null, &r.n_measures);
-	r.has_kept = !PG_ARGISNULL(ARG_KEPT);
-	r.kept = ls_scan_texts(fcinfo, ARG_KEPT, arena, null, &r.n_kept);
-	r.starts = ls_group_starts(fcinfo, ARG_STARTS, arena, &r.n_starts);
-	r.hash_key[0] = pg_prng_uint64(&pg_global_prng_state);
-	r.hash_key[1] = pg_prng_uint64(&pg_global_prng_state);
-	return ls_groups_make(context, arena, &r);
-}
-
-/*
- * group_add(state internal, part_id bigint, header bytea, body bytea, index_name
- * text, filter bytea, from_time timestamptz, to_time timestamptz, fields text[],
- * starts timestamptz[], measures text[], kept text[]) returns internal
- */
-Datum
-logsvc_group_add(PG_FUNCTION_ARGS)
-{
-	MemoryContext context;
-	ls_scan_part part;
-	ls_groups *g;
-
-	if (!AggCheckCallContext(fcinfo, &context))
-		elog(ERROR, "group_add is only for an aggregate");
-	for (int i = ARG_PART; i <= ARG_FIELDS; i++)
-	{
-		if (PG_ARGISNULL(i) && i != ARG_INDEX && i != ARG_FILTER)
-			ereport(ERROR, errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-					errmsg("argument %d of group_parts must not be NULL", i));
-	}
-	g = PG_ARGISNULL(ARG_STATE) ? first_row(fcinfo, context)
-								: (ls_groups *) PG_GETARG_POINTER(ARG_STATE);
-	ls_scan_part_read(&part, fcinfo, ARG_PART);
-	ls_groups_take(g, &part);
-	PG_RETURN_POINTER(g);
 }

@@ -1,10 +1,10 @@
 /*-------------------------------------------------------------------------
  *
  * group_internal.h
- *	  What the files of the aggregate group_parts share: group.c (keys, parts),
- *	  aggregate.c (values), group_rows.c (the result), group_workers.c (parallel
- *	  workers), group_merge.c (what they send).  overview_parts.c and facet.c use its
- *	  tables and buckets.
+ *	  What the files of the aggregate group_parts share: group_keys.c (tables of keys),
+ *	  aggregate.c (values), group.c (parts), group_merge.c (what parallel workers send),
+ *	  group_workers.c (the workers), group_function.c (the functions of SQL).
+ *	  overview_parts.c and facet.c use its tables and buckets.
  *
  *-------------------------------------------------------------------------
  */

@@ -1,22 +1,96 @@
 /*-------------------------------------------------------------------------
  *
- * group_rows.c
- *	  The result of group_parts: rows as bytes, because an aggregate gives one
- *	  value, and back.
+ * group_function.c
+ *	  The functions of SQL that make group_parts: parts in, and rows out as
+ *	  bytes, because an aggregate gives one value, and back.
  *
  *-------------------------------------------------------------------------
  */
 #include "src/scan/group_internal.h"
 
 #include "catalog/pg_type.h"
+#include "common/pg_prng.h"
 #include "funcapi.h"
 #include "miscadmin.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
+#include "utils/timestamp.h"
 #include "utils/tuplestore.h"
 
+PG_FUNCTION_INFO_V1(logsvc_group_add);
 PG_FUNCTION_INFO_V1(logsvc_group_finish);
 PG_FUNCTION_INFO_V1(logsvc_group_rows);
+
+/* Arguments of group_add. */
+enum
+{
+	ARG_STATE,
+	ARG_PART, /* id, header, body, index */
+	ARG_INDEX = ARG_PART + 3,
+	ARG_FILTER,
+	ARG_FROM,
+	ARG_TO,
+	ARG_FIELDS,
+	ARG_STARTS,
+	ARG_MEASURES,
+	ARG_KEPT
+};
+
+/* ---- parts in ---- */
+
+/* What the arguments of the first row ask for holds for all of them. */
+static ls_groups *
+first_row(FunctionCallInfo fcinfo, MemoryContext context)
+{
+	ls_arena *arena = ls_context_arena(context, ls_scan_memory_limit());
+	ls_group_request r = {.filter = ls_str_make(NULL, 0)};
+	const ls_str null = LS_STR("null");
+
+	if (!PG_ARGISNULL(ARG_FILTER))
+	{
+		r.filter = ls_arena_strdup(arena, ls_str_of_text(PG_GETARG_BYTEA_PP(ARG_FILTER)));
+		checked((void *) r.filter.data);
+	}
+	r.from = ls_time_of_timestamptz(PG_GETARG_TIMESTAMPTZ(ARG_FROM));
+	r.to = ls_time_of_timestamptz(PG_GETARG_TIMESTAMPTZ(ARG_TO));
+	r.fields = ls_scan_texts(fcinfo, ARG_FIELDS, arena, null, &r.n_fields);
+	r.measures = ls_scan_texts(fcinfo, ARG_MEASURES, arena, null, &r.n_measures);
+	r.has_kept = !PG_ARGISNULL(ARG_KEPT);
+	r.kept = ls_scan_texts(fcinfo, ARG_KEPT, arena, null, &r.n_kept);
+	r.starts = ls_group_starts(fcinfo, ARG_STARTS, arena, &r.n_starts);
+	r.hash_key[0] = pg_prng_uint64(&pg_global_prng_state);
+	r.hash_key[1] = pg_prng_uint64(&pg_global_prng_state);
+	return ls_groups_make(context, arena, &r);
+}
+
+/*
+ * group_add(state internal, part_id bigint, header bytea, body bytea, index_name
+ * text, filter bytea, from_time timestamptz, to_time timestamptz, fields text[],
+ * starts timestamptz[], measures text[], kept text[]) returns internal
+ */
+Datum
+logsvc_group_add(PG_FUNCTION_ARGS)
+{
+	MemoryContext context;
+	ls_scan_part part;
+	ls_groups *g;
+
+	if (!AggCheckCallContext(fcinfo, &context))
+		elog(ERROR, "group_add is only for an aggregate");
+	for (int i = ARG_PART; i <= ARG_FIELDS; i++)
+	{
+		if (PG_ARGISNULL(i) && i != ARG_INDEX && i != ARG_FILTER)
+			ereport(ERROR, errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+					errmsg("argument %d of group_parts must not be NULL", i));
+	}
+	g = PG_ARGISNULL(ARG_STATE) ? first_row(fcinfo, context)
+								: (ls_groups *) PG_GETARG_POINTER(ARG_STATE);
+	ls_scan_part_read(&part, fcinfo, ARG_PART);
+	ls_groups_take(g, &part);
+	PG_RETURN_POINTER(g);
+}
+
+/* ---- rows out ---- */
 
 /* group_finish(state internal) returns bytea, for group_rows */
 Datum
