@@ -66,10 +66,7 @@ typedef struct ls_query_state
  */
 extern bool ls_query_scan(ls_query_state *state);
 
-/* When the token is the name of a stage, makes the stage; false: no memory. */
-extern bool ls_query_begin_stage(ls_query_state *state, int kind);
-
-/* ---- errors.c ---- */
+/* ---- syntax_error.c ---- */
 
 /* Set the error of the parse (the first one wins); always return false. */
 extern bool ls_query_fail_at(ls_query_state *state, ls_query_error_kind kind, ls_query_span span,
@@ -157,7 +154,12 @@ extern ls_query_expr *ls_query_call(ls_query_state *state, ls_query_token name, 
 									ls_query_span span);
 extern bool ls_query_condition(ls_query_state *state, const ls_query_expr *expr);
 
-extern ls_query_stage *ls_query_make_stage(ls_query_state *state, ls_query_stage_kind kind);
+/* The kind of the stage with that name and its token; -1: there is none. */
+extern int ls_query_find_stage(ls_str word, int *token);
+
+/* When the token is the name of a stage, makes the stage; false: no memory. */
+extern bool ls_query_begin_stage(ls_query_state *state, int token);
+
 extern bool ls_query_count(ls_query_state *state, ls_query_token number, int64_t *count);
 extern ls_query_aggregate *ls_query_make_aggregate(ls_query_state *state, ls_query_token name,
 												   ls_query_expr *arg, ls_query_field *as,

@@ -25,14 +25,7 @@ static const keyword operators[] = {
 	{LS_STR("CONTAINS"), TOK_CONTAINS}, {LS_STR("MATCHES"), TOK_MATCHES},
 };
 
-/* In the order of ls_query_stage_kind. */
-static const int stage_kinds[] = {
-	TOK_WHERE, TOK_DEDUP,  TOK_STATS,  TOK_TIMECHART, TOK_TOP, TOK_RARE,     TOK_SORT,
-	TOK_HEAD,  TOK_FIELDS, TOK_RENAME, TOK_EVAL,      TOK_REX, TOK_PATTERNS,
-};
-
 #define N_OPERATORS (sizeof(operators) / sizeof(operators[0]))
-#define N_STAGES (sizeof(stage_kinds) / sizeof(stage_kinds[0]))
 
 static int
 find_operator(ls_str word)
@@ -41,28 +34,6 @@ find_operator(ls_str word)
 		if (ls_str_eq(word, operators[i].text))
 			return operators[i].kind;
 	return 0;
-}
-
-static int
-find_stage(ls_str word)
-{
-	for (size_t i = 0; i < N_STAGES; i++)
-	{
-		const char *name = ls_query_stage_name((ls_query_stage_kind) i);
-
-		if (ls_str_eq(word, ls_str_make(name, strlen(name))))
-			return (int) i;
-	}
-	return -1;
-}
-
-bool
-ls_query_begin_stage(ls_query_state *state, int kind)
-{
-	for (size_t i = 0; i < N_STAGES; i++)
-		if (kind == stage_kinds[i])
-			return ls_query_make_stage(state, (ls_query_stage_kind) i) != NULL;
-	return true;
 }
 
 static bool
@@ -133,9 +104,11 @@ classify_stage_word(ls_query_state *state, uint32_t i, int *stage, int depth)
 
 	if (t[-1].kind == '|')
 	{
-		*stage = find_stage(word);
+		int token;
+
+		*stage = ls_query_find_stage(word, &token);
 		if (*stage >= 0)
-			t->kind = stage_kinds[*stage];
+			t->kind = token;
 	}
 	else if (t[-1].kind == '.')
 		; /* a part of a path may have any name */

@@ -1,8 +1,9 @@
 /*-------------------------------------------------------------------------
  *
  * plan.h
- *	  What the files of the planner share (plan.c, plan_field.c, plan_scan.c,
- *	  plan_table.c, plan_where.c, search_overview.c).
+ *	  What the files of the planner share.  From below: plan_statement.c,
+ *	  plan_field.c, plan_expression.c, plan_scan.c, plan_where.c, plan_table.c,
+ *	  plan.c, search_overview.c.
  *
  * A planner wraps the statement so far, whose rows are `t`, once for each
  * stage.  Events have the columns ts, batch, place, values (of the fields that
@@ -101,6 +102,8 @@ typedef struct ls_planner
 /* A statement without text: its parameters are what every scan of matching rows is given. */
 extern ls_planner *ls_plan_begin(ls_search *search, ls_filter *matching);
 
+/* ---- plan_statement.c ---- */
+
 /* Adds a parameter; its number. */
 extern int ls_plan_parameter(ls_planner *p, Oid type, Datum value, bool isnull);
 extern int ls_plan_integer(ls_planner *p, int64 value);
@@ -109,14 +112,14 @@ extern void ls_plan_set(ls_planner *p, int number, Datum value);
 
 extern Datum ls_plan_text_array(const ls_str *texts, int n);
 
-/* The text of a stage, for the functions that evaluate it. */
-extern int ls_plan_stage_text(ls_planner *p, const ls_query_stage *stage);
-
 /*
  * before (statement so far) t after.  What was made of `t` before stays valid.
  * QUERY_SEMANTIC_ERROR when the statement becomes longer than LS_PLAN_MAX_LENGTH.
  */
 extern void ls_plan_wrap(ls_planner *p, const char *before, const char *after);
+
+/* The same error when `more` bytes would make it so long. */
+extern void ls_plan_check_length(ls_planner *p, Size more);
 
 /* Makes the pending columns a level, so that p->sql has them. */
 extern void ls_plan_flush(ls_planner *p);
@@ -128,14 +131,14 @@ extern void ls_plan_flush(ls_planner *p);
  */
 extern void ls_plan_cut(ls_planner *p);
 
+/* Adds a column to the rows; its number.  Those that do not need one another share a level. */
+extern int ls_plan_add_column(ls_planner *p, const char *value);
+
 /* The name of a column with that value; the value itself when it is only a name. */
 extern char *ls_plan_column_of(ls_planner *p, char *value);
 
 /* The current order for a stage to repeat: a long one becomes a column. */
 extern const char *ls_plan_order(ls_planner *p);
-
-/* The value of an expression of a stage; `text` 0: the stage's text is added. */
-extern char *ls_plan_expression(ls_planner *p, const ls_query_stage *stage, int number, int *text);
 
 /* The number of a new column cN. */
 extern int ls_plan_new_column(ls_planner *p);
@@ -180,6 +183,21 @@ extern void ls_plan_hide(ls_planner *p, const ls_query_field *field);
 
 /* The stage fields. */
 extern void ls_plan_fields(ls_planner *p, const ls_query_stage *stage);
+
+/* ---- plan_expression.c ---- */
+
+/* The text of a stage, for the functions that evaluate it. */
+extern int ls_plan_stage_text(ls_planner *p, const ls_query_stage *stage);
+
+/*
+ * What logsvc_internal.`function` makes of an expression of a stage; `text` 0: the
+ * stage's text is added.
+ */
+extern char *ls_plan_evaluation(ls_planner *p, const ls_query_stage *stage, int number, int *text,
+								const char *function);
+
+/* The value of an expression of a stage. */
+extern char *ls_plan_expression(ls_planner *p, const ls_query_stage *stage, int number, int *text);
 
 /* ---- plan_scan.c ---- */
 

@@ -16,14 +16,21 @@ static const char *const stage_names[] = {
 	"head",  "fields", "rename", "eval",      "rex", "patterns",
 };
 
+static const int stage_tokens[] = {
+	TOK_WHERE, TOK_DEDUP,  TOK_STATS,  TOK_TIMECHART, TOK_TOP, TOK_RARE,     TOK_SORT,
+	TOK_HEAD,  TOK_FIELDS, TOK_RENAME, TOK_EVAL,      TOK_REX, TOK_PATTERNS,
+};
+
+#define N_STAGES ((int) (sizeof(stage_tokens) / sizeof(stage_tokens[0])))
+
 const char *
 ls_query_stage_name(ls_query_stage_kind kind)
 {
 	return stage_names[kind];
 }
 
-ls_query_stage *
-ls_query_make_stage(ls_query_state *state, ls_query_stage_kind kind)
+static ls_query_stage *
+make_stage(ls_query_state *state, ls_query_stage_kind kind)
 {
 	ls_query_stage *stage = ls_new(state->arena, ls_query_stage);
 
@@ -38,6 +45,29 @@ ls_query_make_stage(ls_query_state *state, ls_query_stage_kind kind)
 	stage->sim_threshold = -1;
 	state->stage = stage;
 	return stage;
+}
+
+int
+ls_query_find_stage(ls_str word, int *token)
+{
+	for (int i = 0; i < N_STAGES; i++)
+	{
+		if (ls_str_eq(word, ls_str_make(stage_names[i], strlen(stage_names[i]))))
+		{
+			*token = stage_tokens[i];
+			return i;
+		}
+	}
+	return -1;
+}
+
+bool
+ls_query_begin_stage(ls_query_state *state, int token)
+{
+	for (int i = 0; i < N_STAGES; i++)
+		if (token == stage_tokens[i])
+			return make_stage(state, (ls_query_stage_kind) i) != NULL;
+	return true;
 }
 
 /* A whole number from `least` to `most`. */

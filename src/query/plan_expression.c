@@ -1,0 +1,73 @@
+/*-------------------------------------------------------------------------
+ *
+ * plan_expression.c
+ *	  Expressions of stages in the statement, which functions evaluate (value_function.c).
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "src/query/plan.h"
+
+#include "catalog/pg_type.h"
+
+#include "src/query/value.h"
+#include "src/scan/scan.h"
+
+int
+ls_plan_stage_text(ls_planner *p, const ls_query_stage *stage)
+{
+	ls_str text = p->search->query->text;
+
+	return ls_plan_parameter(
+		p, TEXTOID,
+		PointerGetDatum(ls_text_of_str(
+			ls_str_make(text.data + stage->span.start, stage->span.end - stage->span.start))),
+		false);
+}
+
+/* Patterns are looked at before anything runs, for the position of the error. */
+static void
+check_patterns(ls_planner *p, const ls_query_expr *expr)
+{
+	const char *error;
+
+	if (expr->kind == LS_QUERY_EXPR_MATCHES && expr->args[1]->kind == LS_QUERY_EXPR_STRING)
+	{
+		error = ls_scan_regex_error(expr->args[1]->text);
+		if (error != NULL)
+			ls_search_fail(p->search, expr->args[1]->span, "not a regular expression: %s", error);
+	}
+	for (uint32 i = 0; i < expr->n_args; i++)
+		check_patterns(p, expr->args[i]);
+}
+
+char *
+ls_plan_evaluation(ls_planner *p, const ls_query_stage *stage, int number, int *text,
+				   const char *function)
+{
+	const ls_query_expr *expr = ls_value_expression(stage, number);
+	ls_value_fields named = {.n = 0};
+	StringInfoData sql;
+
+	check_patterns(p, expr);
+	if (!ls_value_list_fields(expr, &named))
+		ls_search_fail(p->search, expr->span, "the expression names more than %d fields",
+					   LS_VALUE_MAX_FIELDS);
+	if (*text == 0)
+		*text = ls_plan_stage_text(p, stage);
+	initStringInfo(&sql);
+	appendStringInfo(&sql, "logsvc_internal.%s($%d, %d, ARRAY[", function, *text, number);
+	for (int i = 0; i < named.n; i++)
+		appendStringInfo(&sql, "%s%s", i > 0 ? ", " : "", ls_plan_reference(p, named.items[i]));
+	appendStringInfoString(&sql, "]::pg_catalog.text[])");
+	return sql.data;
+}
+
+char *
+ls_plan_expression(ls_planner *p, const ls_query_stage *stage, int number, int *text)
+{
+	const ls_query_expr *expr = ls_value_expression(stage, number);
+
+	if (expr->kind == LS_QUERY_EXPR_FIELD)
+		return ls_plan_reference(p, expr->field);
+	return ls_plan_evaluation(p, stage, number, text, "value_eval");
+}
