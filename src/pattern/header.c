@@ -137,33 +137,29 @@ rows_with_end(const family_row *family, size_t n, uint32_t k, uint16_t flag)
 	return rows;
 }
 
-static bool
-find_header(const family_row *family, size_t n, header *h)
+/*
+ * The last column that is a time, and the statistics of all columns up to it and
+ * after it; MAX_COLUMNS: there is no time where a header has it.
+ */
+static uint32_t
+find_time(const family_row *family, size_t n, uint32_t total, statistics *st)
 {
-	statistics st[MAX_COLUMNS];
-	uint32_t total = 0;
 	uint32_t last_time = MAX_COLUMNS;
 	uint32_t k;
-	uint32_t pending = 0;
 
-	memset(h, 0, sizeof(*h));
-	for (size_t i = 0; i < n; i++)
-		total += family[i].signature->count;
-	if (total < MIN_FAMILY_ROWS)
-		return false;
 	for (k = 0; k < 6 && last_time == MAX_COLUMNS; k++)
 	{
 		column_statistics(family, n, k, &st[k]);
 		if (k == 0)
 			column_statistics(family, n, 1, &st[1]);
 		if (share(st[k].quote, total, 5))
-			return false;
+			return MAX_COLUMNS;
 		if (share(st[k].time, total, 90) ||
 			(k == 0 && share(st[0].six, total, 98) && share(st[1].six, total, 98)))
 			last_time = k;
 	}
 	if (last_time == MAX_COLUMNS)
-		return false;
+		return MAX_COLUMNS;
 	for (k = last_time + 1; k < MAX_COLUMNS; k++)
 		column_statistics(family, n, k, &st[k]);
 	for (k = last_time + 1; k < TIME_COLUMNS; k++)
@@ -171,19 +167,17 @@ find_header(const family_row *family, size_t n, header *h)
 		if (share(st[k].time, total, 98) || (k == 1 && share(st[1].six, total, 98)))
 			last_time = k;
 	}
+	return last_time;
+}
 
-	for (k = 0; k <= last_time; k++)
-	{
-		if (share(st[k].upper, total, 98) && st[k].values <= 8)
-			h->levels |= 1U << k;
-	}
-	h->n = last_time + 1;
-
-	/* syslog and most loggers: a column with a colon ends the header */
-	for (k = h->n; k < h->n + 4 && k < MAX_COLUMNS; k++)
+/* Syslog and most loggers: a column with a colon ends the header. */
+static bool
+ends_with_colon(const statistics *st, uint32_t total, header *h)
+{
+	for (uint32_t k = h->n; k < h->n + 4 && k < MAX_COLUMNS; k++)
 	{
 		if (share(st[k].missing, total, 3))
-			break;
+			return false;
 		if (share(st[k].colon, st[k].rows, 95) && !share(st[k].quote, st[k].rows, 5))
 		{
 			for (uint32_t j = h->n; j <= k; j++)
@@ -197,17 +191,16 @@ find_header(const family_row *family, size_t n, header *h)
 			return true;
 		}
 	}
-	/* the same where names differ in their number of words */
-	for (uint16_t flag = COL_COLON; flag != 0; flag = flag == COL_COLON ? COL_DASH : 0)
-	{
-		if (share(rows_with_end(family, n, h->n, flag), total, 90))
-		{
-			h->ends = flag;
-			return true;
-		}
-	}
+	return false;
+}
 
-	for (k = h->n; k < MAX_COLUMNS; k++)
+/* Columns that only a header has: levels, ids, names with a proof. */
+static void
+add_columns(const statistics *st, uint32_t total, header *h)
+{
+	uint32_t pending = 0;
+
+	for (uint32_t k = h->n; k < MAX_COLUMNS; k++)
 	{
 		const statistics *s = &st[k];
 
@@ -238,6 +231,41 @@ find_header(const family_row *family, size_t n, header *h)
 		pending = 0;
 		h->n = k + 1;
 	}
+}
+
+static bool
+find_header(const family_row *family, size_t n, header *h)
+{
+	statistics st[MAX_COLUMNS];
+	uint32_t total = 0;
+	uint32_t last_time;
+
+	memset(h, 0, sizeof(*h));
+	for (size_t i = 0; i < n; i++)
+		total += family[i].signature->count;
+	if (total < MIN_FAMILY_ROWS)
+		return false;
+	last_time = find_time(family, n, total, st);
+	if (last_time == MAX_COLUMNS)
+		return false;
+	for (uint32_t k = 0; k <= last_time; k++)
+	{
+		if (share(st[k].upper, total, 98) && st[k].values <= 8)
+			h->levels |= 1U << k;
+	}
+	h->n = last_time + 1;
+	if (ends_with_colon(st, total, h))
+		return true;
+	/* the same where names differ in their number of words */
+	for (uint16_t flag = COL_COLON; flag != 0; flag = flag == COL_COLON ? COL_DASH : 0)
+	{
+		if (share(rows_with_end(family, n, h->n, flag), total, 90))
+		{
+			h->ends = flag;
+			return true;
+		}
+	}
+	add_columns(st, total, h);
 	return true;
 }
 

@@ -270,6 +270,39 @@ fill_pattern(renderer *r, draft *d, token_list *list, ls_pattern *p)
 	return true;
 }
 
+/*
+ * Adds the rare rows to patterns[*n ...), those that are equal as one, and says
+ * which one each of them is; `rows` comes out sorted.
+ */
+static bool
+fill_rare(renderer *r, uint32_t *rows, size_t n_rows, uint32_t *pattern_of_row,
+		  ls_pattern *patterns, size_t *n)
+{
+	const miner *m = r->m;
+
+	if (!sort_rare_rows(r, rows, n_rows))
+		return false;
+	for (size_t i = 0; i < n_rows; i++)
+	{
+		uint32_t row = rows[i];
+		uint32_t d = r->draft_of_signature[m->row_signature[row]];
+
+		if (i == 0 || d != r->draft_of_signature[m->row_signature[rows[i - 1]]] ||
+			m->row_hash[row] != m->row_hash[rows[i - 1]])
+		{
+			ls_pattern *p = &patterns[(*n)++];
+
+			p->id = r->drafts[d].id;
+			p->is_rare = true;
+			if (!ls_display_row(m->arena, m->rows[row], &p->template))
+				return false;
+		}
+		patterns[*n - 1].count++;
+		pattern_of_row[row] = (uint32_t) *n - 1;
+	}
+	return true;
+}
+
 ls_pattern_set *
 ls_render_patterns(miner *m)
 {
@@ -329,26 +362,8 @@ ls_render_patterns(miner *m)
 		else
 			set->pattern_of_row[i] = pattern_of_draft[d];
 	}
-	if (!sort_rare_rows(&r, rare, nrare))
+	if (!fill_rare(&r, rare, nrare, set->pattern_of_row, patterns, &n))
 		return NULL;
-	for (size_t i = 0; i < nrare; i++)
-	{
-		uint32_t d = r.draft_of_signature[m->row_signature[rare[i]]];
-
-		if (i == 0 || d != r.draft_of_signature[m->row_signature[rare[i - 1]]] ||
-			m->row_hash[rare[i]] != m->row_hash[rare[i - 1]])
-		{
-			ls_pattern *p = &patterns[n++];
-
-			p->id = r.drafts[d].id;
-			p->is_rare = true;
-			if (!ls_display_row(m->arena, m->rows[rare[i]], &p->template))
-				return NULL;
-		}
-		patterns[n - 1].count++;
-		set->pattern_of_row[rare[i]] = (uint32_t) n - 1;
-	}
-
 	sort_patterns(patterns, order, order + n, n);
 	for (size_t i = 0; i < n; i++)
 	{

@@ -635,6 +635,96 @@ group_chart(ls_planner *p, const ls_query_stage *stage, int times, int texts, ta
 }
 
 /*
+ * Adds the statement of a chart with series: of the rows of a statement, which have
+ * the keys as t.gN and the number of their bucket as t.b.
+ */
+static void
+append_series(ls_planner *p, const ls_query_stage *stage, const char *rows, const char *aggregates,
+			  const char *columns, int texts)
+{
+	int limit = ls_plan_integer(p, stage->count < 0 ? SERIES_LIMIT : stage->count);
+	StringInfoData names;  /* t.g1, ... */
+	StringInfoData labels; /* the name of the series: g1, or OTHER */
+	StringInfoData groups; /* k.h1, ... */
+	StringInfoData order;
+	StringInfoData join;
+	StringInfoData equal;
+
+	initStringInfo(&names);
+	initStringInfo(&labels);
+	initStringInfo(&groups);
+	initStringInfo(&order);
+	initStringInfo(&join);
+	initStringInfo(&equal);
+	for (int i = 1; i <= (int) stage->by.n; i++)
+	{
+		const char *comma = i > 1 ? ", " : "";
+
+		appendStringInfo(&names, "%st.g%d", comma, i);
+		appendStringInfo(&labels,
+						 "CASE WHEN k.rank <= $%d THEN k.g%d ELSE '\"OTHER\"' END AS h%d, ", limit,
+						 i, i);
+		appendStringInfo(&groups, "%sk.h%d", comma, i);
+		ls_plan_append_group(&order, psprintf("t.g%d", i));
+		appendStringInfo(&join, "%sk.g%d = t.g%d", i > 1 ? " AND " : "", i, i);
+		appendStringInfo(&equal, " AND a.h%d = l.h%d", i, i);
+	}
+	appendStringInfo(
+		&p->sql,
+		"WITH r AS MATERIALIZED (%s),"
+		" n AS (SELECT %s, pg_catalog.row_number() OVER (ORDER BY pg_catalog.count(*) DESC,"
+		" %spg_catalog.count(*)) AS rank FROM r t GROUP BY %s),"
+		" k AS MATERIALIZED (SELECT k.*, %sLEAST(k.rank, $%d + 1) AS place FROM n k),"
+		" l AS (SELECT %s, k.place FROM k GROUP BY %s, k.place),"
+		" a AS (SELECT t.b, %s, k.place, %s FROM r t JOIN k ON %s GROUP BY t.b, %s, k.place)"
+		" SELECT %s, pg_catalog.row_number() OVER (ORDER BY b.i, l.place) AS o%d"
+		" FROM pg_catalog.unnest($%d) WITH ORDINALITY b(t, i) CROSS JOIN l"
+		" LEFT JOIN a ON a.b = b.i AND a.place = l.place%s",
+		rows, names.data, order.data, names.data, labels.data, limit, groups.data, groups.data,
+		groups.data, aggregates, join.data, groups.data, columns, p->stage, texts, equal.data);
+}
+
+/* A chart of the rows of the statement so far. */
+static void
+row_chart(ls_planner *p, const ls_query_stage *stage, int times, int texts, table *t)
+{
+	int n_aggregates = (int) stage->aggregates.n;
+	table inner = new_table(n_aggregates);
+	StringInfoData keys; /* coalesce(...) AS g1, ... */
+	char *rows;
+	int text = 0;
+
+	initStringInfo(&keys);
+	/* A series of the rows without the field; null is equal to itself then. */
+	for (uint32 i = 0; i < stage->by.n; i++)
+		appendStringInfo(&keys, ", coalesce(%s, 'null') AS g%u",
+						 ls_plan_reference(p, stage->by.items[i]), i + 1);
+	for (int i = 0; i < n_aggregates; i++)
+	{
+		const ls_query_aggregate *a = stage->aggregates.items[i];
+		char *name = add_column(p, &inner, a->name, LS_COLUMN_ANY, aggregation(p, stage, i, &text));
+
+		add_column(p, t, a->name, aggregate_type(a),
+				   psprintf(a->kind == LS_QUERY_COUNT || a->kind == LS_QUERY_DC
+								? "coalesce(a.%s, '0')"
+								: "a.%s",
+							name));
+	}
+	ls_plan_flush(p);
+	rows = psprintf("SELECT t.*, pg_catalog.width_bucket(t.ts, $%d) AS b%s FROM (%s) t", times,
+					keys.data, p->sql.data);
+	resetStringInfo(&p->sql);
+	if (stage->by.n > 0)
+		append_series(p, stage, rows, inner.list.data, t->list.data, texts);
+	else
+		appendStringInfo(&p->sql,
+						 "SELECT %s, pg_catalog.row_number() OVER (ORDER BY b.i) AS o%d FROM"
+						 " pg_catalog.unnest($%d) WITH ORDINALITY b(t, i)"
+						 " LEFT JOIN (SELECT t.b, %s FROM (%s) t GROUP BY t.b) a ON a.b = b.i",
+						 t->list.data, p->stage, texts, inner.list.data, rows);
+}
+
+/*
  * Each point in time has a row, and one for each series with `by`: the `limit`
  * ones with the most rows, and OTHER for all others together.
  */
@@ -646,15 +736,7 @@ ls_plan_timechart(ls_planner *p, const ls_query_stage *stage, bool first)
 	ls_query_duration span = stage->bucket;
 	ls_time starts[LS_PLAN_MAX_BUCKETS];
 	int n_starts;
-	table inner = new_table(n_aggregates);
 	table t = new_table(n_by + n_aggregates + 1);
-	StringInfoData keys;   /* coalesce(...) AS g1, ... */
-	StringInfoData names;  /* g1, ... */
-	StringInfoData labels; /* the name of the series: g1, or OTHER */
-	StringInfoData join;
-	StringInfoData equal;
-	char *rows;
-	int text = 0;
 	int times;
 	int texts;
 
@@ -667,84 +749,13 @@ ls_plan_timechart(ls_planner *p, const ls_query_stage *stage, bool first)
 	n_starts = ls_plan_buckets(p->search, &span, stage->span, starts);
 	times = ls_plan_times(p, starts, n_starts);
 	texts = time_texts(p, starts, n_starts);
-	initStringInfo(&keys);
-	initStringInfo(&names);
-	initStringInfo(&labels);
-	initStringInfo(&join);
-	initStringInfo(&equal);
 	add_column(p, &t, LS_STR("time"), LS_COLUMN_TIME, "b.t");
 	for (int i = 0; i < n_by; i++)
-	{
-		const ls_query_field *by = stage->by.items[i];
-
-		add_column(p, &t, by->name, LS_COLUMN_ANY, psprintf("l.h%d", i + 1));
-		if (first)
-			continue;
-		/* A series of the rows without the field; null is equal to itself then. */
-		appendStringInfo(&keys, ", coalesce(%s, 'null') AS g%d", ls_plan_reference(p, by), i + 1);
-		appendStringInfo(&names, "%st.g%d", i > 0 ? ", " : "", i + 1);
-		appendStringInfo(&join, "%sk.g%d = t.g%d", i > 0 ? " AND " : "", i + 1, i + 1);
-		appendStringInfo(&equal, " AND a.h%d = l.h%d", i + 1, i + 1);
-	}
+		add_column(p, &t, stage->by.items[i]->name, LS_COLUMN_ANY, psprintf("l.h%d", i + 1));
 	if (first)
-	{
 		group_chart(p, stage, times, texts, &t);
-		set_table(p, &t, psprintf("t.o%d", p->stage));
-		p->plan->series = true;
-		return;
-	}
-	for (int i = 0; i < n_aggregates; i++)
-	{
-		const ls_query_aggregate *a = stage->aggregates.items[i];
-		char *name = add_column(p, &inner, a->name, LS_COLUMN_ANY, aggregation(p, stage, i, &text));
-
-		add_column(p, &t, a->name, aggregate_type(a),
-				   psprintf(a->kind == LS_QUERY_COUNT || a->kind == LS_QUERY_DC
-								? "coalesce(a.%s, '0')"
-								: "a.%s",
-							name));
-	}
-	ls_plan_flush(p);
-	rows = psprintf("SELECT t.*, pg_catalog.width_bucket(t.ts, $%d) AS b%s FROM (%s) t", times,
-					keys.data, p->sql.data);
-	resetStringInfo(&p->sql);
-	if (n_by == 0)
-		appendStringInfo(&p->sql,
-						 "SELECT %s, pg_catalog.row_number() OVER (ORDER BY b.i) AS o%d FROM"
-						 " pg_catalog.unnest($%d) WITH ORDINALITY b(t, i)"
-						 " LEFT JOIN (SELECT t.b, %s FROM (%s) t GROUP BY t.b) a ON a.b = b.i",
-						 t.list.data, p->stage, texts, inner.list.data, rows);
 	else
-	{
-		int limit = ls_plan_integer(p, stage->count < 0 ? SERIES_LIMIT : stage->count);
-		StringInfoData order;
-		StringInfoData groups;
-
-		initStringInfo(&order);
-		initStringInfo(&groups);
-		for (int i = 0; i < n_by; i++)
-		{
-			appendStringInfo(&labels,
-							 "CASE WHEN k.rank <= $%d THEN k.g%d ELSE '\"OTHER\"' END AS h%d, ",
-							 limit, i + 1, i + 1);
-			appendStringInfo(&groups, "%sk.h%d", i > 0 ? ", " : "", i + 1);
-			ls_plan_append_group(&order, psprintf("t.g%d", i + 1));
-		}
-		appendStringInfo(
-			&p->sql,
-			"WITH r AS MATERIALIZED (%s),"
-			" n AS (SELECT %s, pg_catalog.row_number() OVER (ORDER BY pg_catalog.count(*) DESC,"
-			" %spg_catalog.count(*)) AS rank FROM r t GROUP BY %s),"
-			" k AS MATERIALIZED (SELECT k.*, %sLEAST(k.rank, $%d + 1) AS place FROM n k),"
-			" l AS (SELECT %s, k.place FROM k GROUP BY %s, k.place),"
-			" a AS (SELECT t.b, %s, k.place, %s FROM r t JOIN k ON %s GROUP BY t.b, %s, k.place)"
-			" SELECT %s, pg_catalog.row_number() OVER (ORDER BY b.i, l.place) AS o%d"
-			" FROM pg_catalog.unnest($%d) WITH ORDINALITY b(t, i) CROSS JOIN l"
-			" LEFT JOIN a ON a.b = b.i AND a.place = l.place%s",
-			rows, names.data, order.data, names.data, labels.data, limit, groups.data, groups.data,
-			groups.data, inner.list.data, join.data, groups.data, t.list.data, p->stage, texts,
-			equal.data);
-	}
+		row_chart(p, stage, times, texts, &t);
 	set_table(p, &t, psprintf("t.o%d", p->stage));
 	p->plan->series = true;
 }
