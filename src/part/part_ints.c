@@ -155,107 +155,136 @@ common_scale(const int64_t *values, uint32_t n)
 	return scale;
 }
 
+/* What decides how integers are stored, with the least and the greatest step between two. */
+typedef struct int_range
+{
+	int64_t min;
+	int64_t max;
+	int64_t step_min;
+	int64_t step_max;
+	uint64_t varints; /* bytes of all as varints, and of all steps */
+	uint64_t step_varints;
+	unsigned width; /* bits of each, and of each step */
+	unsigned step_width;
+} int_range;
+
+/* Of n integers, whose least and greatest are known. */
+static void
+find_range(const uint64_t *values, uint32_t n, bool packed, int_range *r)
+{
+	uint64_t varints = 0;
+	uint64_t step_varints = 0;
+	int64_t step_min = INT64_MAX;
+	int64_t step_max = INT64_MIN;
+
+	for (uint32_t i = 0; i < n; i++)
+		varints += varint_size(values[i] - (uint64_t) r->min);
+	for (uint32_t i = 1; i < n; i++)
+	{
+		int64_t step = (int64_t) (values[i] - values[i - 1]);
+
+		step_min = step < step_min ? step : step_min;
+		step_max = step > step_max ? step : step_max;
+		step_varints += varint_size(zigzag(step));
+	}
+	r->step_min = step_min;
+	r->step_max = step_max;
+	r->varints = varints;
+	r->step_varints = step_varints;
+	r->width = ls_part_bits_width((uint64_t) r->max - (uint64_t) r->min, packed);
+	r->step_width = ls_part_bits_width((uint64_t) r->step_max - (uint64_t) r->step_min, packed);
+}
+
+/* The smallest form, and its size without what is the same for all. */
+static int_form
+choose_form(const int_range *r, uint32_t n, uint64_t *best)
+{
+	int_form form = INTS_OFFSET;
+	uint64_t size = ((uint64_t) (n - 1) * r->step_width + 7) / 8;
+
+	*best = ((uint64_t) n * r->width + 7) / 8;
+	if (size < *best)
+	{
+		form = INTS_STEP;
+		*best = size;
+	}
+	if (r->varints < *best)
+	{
+		form = INTS_VARINT;
+		*best = r->varints;
+	}
+	if (r->step_varints < *best)
+	{
+		form = INTS_STEP_VARINT;
+		*best = r->step_varints;
+	}
+	return form;
+}
+
 void
 ls_part_ints_encode(ls_buf *out, const int64_t *values, uint32_t n, bool packed, uint64_t *scratch)
 {
-	int64_t min = values[0];
-	int64_t max = values[0];
-	int64_t step_min = INT64_MAX;
-	int64_t step_max = INT64_MIN;
-	uint64_t varints = 0;
-	uint64_t step_varints = 0;
-	uint64_t best;
-	uint64_t size;
-	unsigned width;
-	unsigned step_width;
+	int_range r = {.min = values[0], .max = values[0]};
 	unsigned scale;
+	uint64_t size;
 	int_form form;
 	uint8_t *to;
 
 	for (uint32_t i = 1; i < n; i++)
 	{
-		min = values[i] < min ? values[i] : min;
-		max = values[i] > max ? values[i] : max;
+		r.min = values[i] < r.min ? values[i] : r.min;
+		r.max = values[i] > r.max ? values[i] : r.max;
 	}
-	if (min == max)
+	if (r.min == r.max)
 	{
 		ls_buf_char(out, INTS_CONSTANT);
-		ls_buf_zigzag(out, min);
+		ls_buf_zigzag(out, r.min);
 		return;
 	}
 
 	scale = common_scale(values, n);
 	for (uint32_t i = 0; i < n; i++)
 		scratch[i] = (uint64_t) (scale == 0 ? values[i] : values[i] / scales[scale]);
-	min /= scales[scale];
-	max /= scales[scale];
-	for (uint32_t i = 0; i < n; i++)
-		varints += varint_size(scratch[i] - (uint64_t) min);
-	for (uint32_t i = 1; i < n; i++)
-	{
-		int64_t step = (int64_t) (scratch[i] - scratch[i - 1]);
-
-		step_min = step < step_min ? step : step_min;
-		step_max = step > step_max ? step : step_max;
-		step_varints += varint_size(zigzag(step));
-	}
-
-	width = ls_part_bits_width((uint64_t) max - (uint64_t) min, packed);
-	step_width = ls_part_bits_width((uint64_t) step_max - (uint64_t) step_min, packed);
-	form = INTS_OFFSET;
-	best = ((uint64_t) n * width + 7) / 8;
-	size = ((uint64_t) (n - 1) * step_width + 7) / 8;
-	if (size < best)
-	{
-		form = INTS_STEP;
-		best = size;
-	}
-	if (varints < best)
-	{
-		form = INTS_VARINT;
-		best = varints;
-	}
-	if (step_varints < best)
-	{
-		form = INTS_STEP_VARINT;
-		best = step_varints;
-	}
+	r.min /= scales[scale];
+	r.max /= scales[scale];
+	find_range(scratch, n, packed, &r);
+	form = choose_form(&r, n, &size);
 
 	ls_buf_char(out, (char) (form | scale << 4));
 	switch (form)
 	{
 		case INTS_OFFSET:
-			ls_buf_zigzag(out, min);
-			ls_buf_char(out, (char) width);
+			ls_buf_zigzag(out, r.min);
+			ls_buf_char(out, (char) r.width);
 			for (uint32_t i = 0; i < n; i++)
-				scratch[i] -= (uint64_t) min;
-			ls_part_bits_pack(out, scratch, n, width);
+				scratch[i] -= (uint64_t) r.min;
+			ls_part_bits_pack(out, scratch, n, r.width);
 			break;
 		case INTS_STEP:
 			ls_buf_zigzag(out, (int64_t) scratch[0]);
-			ls_buf_zigzag(out, step_min);
-			ls_buf_char(out, (char) step_width);
+			ls_buf_zigzag(out, r.step_min);
+			ls_buf_char(out, (char) r.step_width);
 			for (uint32_t i = 0; i + 1 < n; i++)
-				scratch[i] = scratch[i + 1] - scratch[i] - (uint64_t) step_min;
-			ls_part_bits_pack(out, scratch, n - 1, step_width);
+				scratch[i] = scratch[i + 1] - scratch[i] - (uint64_t) r.step_min;
+			ls_part_bits_pack(out, scratch, n - 1, r.step_width);
 			break;
 		case INTS_VARINT:
-			ls_buf_zigzag(out, min);
-			if (!ls_buf_reserve(out, best))
+			ls_buf_zigzag(out, r.min);
+			if (!ls_buf_reserve(out, size))
 				return;
 			to = (uint8_t *) out->data + out->len;
 			for (uint32_t i = 0; i < n; i++)
-				to = put_varint(to, scratch[i] - (uint64_t) min);
-			out->len += best;
+				to = put_varint(to, scratch[i] - (uint64_t) r.min);
+			out->len += size;
 			break;
 		default:
 			ls_buf_zigzag(out, (int64_t) scratch[0]);
-			if (!ls_buf_reserve(out, best))
+			if (!ls_buf_reserve(out, size))
 				return;
 			to = (uint8_t *) out->data + out->len;
 			for (uint32_t i = 1; i < n; i++)
 				to = put_varint(to, zigzag((int64_t) (scratch[i] - scratch[i - 1])));
-			out->len += best;
+			out->len += size;
 			break;
 	}
 }

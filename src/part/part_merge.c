@@ -146,6 +146,26 @@ values_before(ls_part *part, uint32_t block, uint32_t column, const ls_vector *v
 	return row == rows ? v->count : ranks[row];
 }
 
+/* Which values of each column rows [from, to) have, and how many bytes they take. */
+static bool
+find_values(ls_part *part, uint32_t block, uint32_t from, uint32_t to, uint32_t (*ranges)[2],
+			uint64_t *bytes)
+{
+	for (uint32_t c = 0; c < ls_part_columns(part); c++)
+	{
+		const ls_vector *v = ls_part_vector(part, block, c);
+
+		if (v == NULL)
+			return false;
+		ranges[c][0] = values_before(part, block, c, v, from);
+		ranges[c][1] = values_before(part, block, c, v, to);
+		if (ranges[c][0] == UINT32_MAX || ranges[c][1] == UINT32_MAX)
+			return false;
+		*bytes += text_bytes(v, ranges[c][0], ranges[c][1]) + 8 * (ranges[c][1] - ranges[c][0]);
+	}
+	return true;
+}
+
 /*
  * Adds rows [from, to) of a block.  All or nothing: *full is set when the
  * builder has no room for them.
@@ -173,18 +193,8 @@ add_rows(merge *m, uint32_t block, uint32_t from, uint32_t to, bool *full)
 	if (ranges == NULL)
 		return ls_part_fail(part, "out of memory");
 
-	for (c = 0; c < n_columns; c++)
-	{
-		const ls_vector *v = ls_part_vector(part, block, c);
-
-		if (v == NULL)
-			return false;
-		ranges[c][0] = values_before(part, block, c, v, from);
-		ranges[c][1] = values_before(part, block, c, v, to);
-		if (ranges[c][0] == UINT32_MAX || ranges[c][1] == UINT32_MAX)
-			return false;
-		bytes += text_bytes(v, ranges[c][0], ranges[c][1]) + 8 * (ranges[c][1] - ranges[c][0]);
-	}
+	if (!find_values(part, block, from, to, ranges, &bytes))
+		return false;
 	*full = b->raw_bytes + 8 * b->values + bytes > LS_PART_MAX_BYTES;
 	if (*full)
 		return false;
