@@ -24,7 +24,7 @@ build/flags: FORCE
 $(OBJS): build/flags
 FORCE: ;
 
-.PHONY: FORCE test run-tests test-debug-install tmp-install check-regress check-pgtap check-tap
+.PHONY: FORCE test run-tests test-debug-install tmp-install unit check-regress check-pgtap check-tap
 
 tmp-install: all
 	rm -rf build/tmp_install
@@ -60,6 +60,8 @@ test: deps
 	@$(MAKE) --no-print-directory run-tests
 run-tests: test-debug-install $(TEST_UNIT) $(TEST_PROGRAMS) $(TEST_NPM) $(TEST_SHIPPERS) $(TEST_RELEASED)
 	$(staged) $(TEST_UNIT) $(TEST_REGRESS) $(TEST_PGTAP) $(TEST_TAP)
+unit: $(TEST_UNIT)
+	prove --exec '' $^
 check-regress: test-debug-install
 	$(staged) $(TEST_REGRESS)
 check-pgtap: test-debug-install

@@ -53,10 +53,7 @@ ablation: build/bench/judge_ablation
 
 .PRECIOUS: build/unit/checked/%.o build/fuzz/obj/%.o build/bench/obj/%.o
 
-.PHONY: unit fuzz
-unit: $(call matching,$(UNIT_TESTS))
-	prove --exec '' $^
-
+.PHONY: fuzz
 # make fuzz T=name S=seconds
 S ?= 60
 fuzz: $(if $(filter fuzz,$(MAKECMDGOALS)),$(if $(T),build/fuzz/$(T),$(FUZZ_TARGETS)))
