@@ -39,7 +39,7 @@ my @libraries = (
 	
 	[qr/<openssl\//, qr/^src\/(base\/(crypto|digest)|gateway\/gateway_tls)\.c$/, 'OpenSSL'],
 	[qr/<(zstd|lz4\w*)\.h>/, qr/^src\/part\/part_codec\.c$/, 'zstd and lz4'],
-	[qr/<snappy[\w-]*\.h>/, qr/^src\/ingest\/unsnap\.c$/, 'snappy'],
+	[qr/<snappy[\w-]*\.h>/, qr/^src\/ingest\/snappy_decode\.c$/, 'snappy'],
 	[qr/<zlib\.h>/, qr/^src\/ingest\/gunzip\.c$/, 'zlib'],
 	[qr/<pcre2\.h>/, qr/^src\/part\/regex\.c$/, 'PCRE2']);
 

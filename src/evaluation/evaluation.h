@@ -125,7 +125,7 @@ typedef struct ls_evaluation
 	ls_time deadline;      /* of all calls together */
 	int64 reservation;     /* 0: none */
 	bool in_transaction;   /* a session waits for it */
-	bool at_desk;          /* whose credits an evaluator keeps (desk.c) */
+	bool brokered;         /* whose credits an evaluator keeps (credit_broker.c) */
 	bool repaired;         /* the one repair call has been made */
 	int64 tokens_in;       /* of the call that is charged: the first */
 	int64 tokens_out;
@@ -207,25 +207,25 @@ extern void ls_credits_transaction(bool settles);
 /* Is it a region of table eu_region? */
 extern bool ls_credits_region_allowed(ls_str region);
 
-/* ---- desk.c: credits of SQL callers, kept by an evaluator ---- */
+/* ---- credit_broker.c: credits of SQL callers, kept by an evaluator ---- */
 
-typedef enum ls_desk_kind
+typedef enum ls_broker_kind
 {
-	LS_DESK_RESERVE,
-	LS_DESK_SETTLE,
-	LS_DESK_RELEASE
-} ls_desk_kind;
+	LS_BROKER_RESERVE,
+	LS_BROKER_SETTLE,
+	LS_BROKER_RELEASE
+} ls_broker_kind;
 
-typedef enum ls_desk_outcome
+typedef enum ls_broker_outcome
 {
-	LS_DESK_DONE,
-	LS_DESK_FAILED,
-	LS_DESK_LOCKED /* by another process; ask again */
-} ls_desk_outcome;
+	LS_BROKER_DONE,
+	LS_BROKER_FAILED,
+	LS_BROKER_LOCKED /* by another process; ask again */
+} ls_broker_outcome;
 
-typedef struct ls_desk_step
+typedef struct ls_broker_step
 {
-	ls_desk_kind kind;
+	ls_broker_kind kind;
 	pg_uuid_t organization;
 	ls_str model;
 	ls_str region;        /* RESERVE */
@@ -236,18 +236,18 @@ typedef struct ls_desk_step
 	int64 micro_credits; /* SETTLE: what it cost; then what was debited */
 	ls_arena *arena;     /* for the texts of the grant */
 	ls_credit_grant grant;
-	ls_desk_outcome outcome;
-} ls_desk_step;
+	ls_broker_outcome outcome;
+} ls_broker_step;
 
 extern void ls_evaluation_register(void); /* in _PG_init */
 
 /* In a session: is there an evaluator that keeps the credits of this database? */
-extern bool ls_desk_open(void);
+extern bool ls_broker_open(void);
 
 /* Has an evaluator run the step; with `wait` until it has. */
-extern void ls_desk_ask(ls_desk_step *step, bool wait);
+extern void ls_broker_ask(ls_broker_step *step, bool wait);
 
 /* In an evaluator: runs what sessions ask for. */
-extern void ls_desk_serve(void);
+extern void ls_broker_serve(void);
 
 #endif /* LS_EVALUATION_H */

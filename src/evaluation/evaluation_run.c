@@ -207,17 +207,17 @@ release(void *context)
 
 /* Asks until nobody else holds the organization's credits, or the time is over. */
 static step_result
-ask_desk(ls_evaluation *evaluation, ls_desk_step *step)
+ask_broker(ls_evaluation *evaluation, ls_broker_step *step)
 {
 	step->organization = evaluation->organization;
 	step->reservation = evaluation->reservation;
 	step->arena = evaluation->arena;
 	while (true)
 	{
-		ls_desk_ask(step, true);
-		if (step->outcome == LS_DESK_DONE)
+		ls_broker_ask(step, true);
+		if (step->outcome == LS_BROKER_DONE)
 			return STEP_DONE;
-		if (step->outcome == LS_DESK_FAILED)
+		if (step->outcome == LS_BROKER_FAILED)
 			return STEP_FAILED;
 		if (ls_now() >= evaluation->deadline)
 			return STEP_LOCKED;
@@ -230,24 +230,24 @@ static step_result
 run_begin(step *s)
 {
 	ls_evaluation *e = s->evaluation;
-	ls_desk_step desk = {.kind = LS_DESK_RESERVE,
-						 .model = e->request->model,
-						 .region = e->place.region,
-						 .provider = e->provider->name,
-						 .tokens_in = e->view->overhead_tokens + e->view->line_tokens,
-						 .tokens_out = reserved_output(e)};
+	ls_broker_step step = {.kind = LS_BROKER_RESERVE,
+						   .model = e->request->model,
+						   .region = e->place.region,
+						   .provider = e->provider->name,
+						   .tokens_in = e->view->overhead_tokens + e->view->line_tokens,
+						   .tokens_out = reserved_output(e)};
 	step_result result;
 
-	e->at_desk =
-		e->in_transaction && !e->provider->builtin && !e->request->preview && ls_desk_open();
-	if (!e->at_desk)
+	e->brokered =
+		e->in_transaction && !e->provider->builtin && !e->request->preview && ls_broker_open();
+	if (!e->brokered)
 		return run_step(begin, s);
-	result = ask_desk(e, &desk);
-	s->grant = desk.grant;
+	result = ask_broker(e, &step);
+	s->grant = step.grant;
 	if (result != STEP_FAILED)
 		return result;
 	/* Perhaps an organization that this transaction has made: only it can see that. */
-	e->at_desk = false;
+	e->brokered = false;
 	return run_step(begin, s);
 }
 
@@ -255,33 +255,33 @@ static step_result
 run_settle(step *s)
 {
 	ls_evaluation *e = s->evaluation;
-	ls_desk_step desk = {.kind = LS_DESK_SETTLE,
-						 .model = e->reply.model,
-						 .micro_credits = s->micro_credits,
-						 .tokens_in = e->tokens_in,
-						 .tokens_out = e->tokens_out};
+	ls_broker_step step = {.kind = LS_BROKER_SETTLE,
+						   .model = e->reply.model,
+						   .micro_credits = s->micro_credits,
+						   .tokens_in = e->tokens_in,
+						   .tokens_out = e->tokens_out};
 	step_result result;
 
-	if (!e->at_desk)
+	if (!e->brokered)
 		return run_step(settle, s);
-	result = ask_desk(e, &desk);
-	s->micro_credits = desk.micro_credits;
+	result = ask_broker(e, &step);
+	s->micro_credits = step.micro_credits;
 	return result;
 }
 
 void
 ls_evaluation_abandon(ls_evaluation *evaluation)
 {
-	ls_desk_step desk = {.kind = LS_DESK_RELEASE,
-						 .organization = evaluation->organization,
-						 .model = LS_STR(""),
-						 .region = LS_STR(""),
-						 .provider = "",
-						 .reservation = evaluation->reservation};
+	ls_broker_step step = {.kind = LS_BROKER_RELEASE,
+						   .organization = evaluation->organization,
+						   .model = LS_STR(""),
+						   .region = LS_STR(""),
+						   .provider = "",
+						   .reservation = evaluation->reservation};
 
-	/* Without a desk it goes with the transaction. */
-	if (evaluation->at_desk && evaluation->reservation != 0)
-		ls_desk_ask(&desk, false);
+	/* Without a broker it goes with the transaction. */
+	if (evaluation->brokered && evaluation->reservation != 0)
+		ls_broker_ask(&step, false);
 	evaluation->reservation = 0;
 }
 
@@ -290,7 +290,7 @@ give_back(ls_evaluation *evaluation)
 {
 	step s = {.evaluation = evaluation};
 
-	if (evaluation->at_desk)
+	if (evaluation->brokered)
 		ls_evaluation_abandon(evaluation);
 	else if (evaluation->reservation != 0)
 		run_step(release, &s);

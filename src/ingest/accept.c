@@ -224,7 +224,7 @@ unpack(ls_accept *accept, ls_accept_kind kind, const ls_request *request, ls_str
 		return false;
 	}
 	ls_arena_reset(accept->body);
-	result = snappy ? ls_unsnap(request->body, LS_BODY_LIMIT, accept->body, body)
+	result = snappy ? ls_snappy_decode(request->body, LS_BODY_LIMIT, accept->body, body)
 					: ls_gunzip(request->body, LS_BODY_LIMIT, accept->body, body);
 	switch (result)
 	{

@@ -278,7 +278,7 @@ typedef enum ls_unpack_result
 extern size_t ls_gunzip_most(ls_str packed);
 
 /* The same of a block of snappy; 0: it is none. */
-extern size_t ls_unsnap_most(ls_str packed);
+extern size_t ls_snappy_decoded_size(ls_str packed);
 
 /*
  * Unpacks a gzip body of at most `limit` bytes into the arena, which needs
@@ -287,7 +287,8 @@ extern size_t ls_unsnap_most(ls_str packed);
 extern ls_unpack_result ls_gunzip(ls_str packed, size_t limit, ls_arena *arena, ls_str *body);
 
 /* The same for a block of snappy; the arena needs limit + 1 bytes. */
-extern ls_unpack_result ls_unsnap(ls_str packed, size_t limit, ls_arena *arena, ls_str *body);
+extern ls_unpack_result ls_snappy_decode(ls_str packed, size_t limit, ls_arena *arena,
+										 ls_str *body);
 
 /* ---- a sink that fills part builders ---- */
 

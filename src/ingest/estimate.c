@@ -31,7 +31,7 @@ unpacked_size(const ls_request *request)
 		ls_str_eq_nocase(request->content_encoding, LS_STR("x-gzip")))
 		size = ls_gunzip_most(request->body);
 	else if (ls_request_is_type(request, "application/x-protobuf"))
-		size = Max(size, ls_unsnap_most(request->body));
+		size = Max(size, ls_snappy_decoded_size(request->body));
 	return Min(size, LS_BODY_LIMIT);
 }
 

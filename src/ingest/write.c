@@ -477,7 +477,7 @@ typedef struct pick
 } pick;
 
 static void
-pick_entries(void *context)
+select_entries(void *context)
 {
 	static SPIPlanPtr plan = NULL;
 	const room all = {LS_WRITE_ENTRIES, most_events(), MAX_BYTES};
@@ -500,7 +500,7 @@ bool
 ls_write_pick(const ls_share *share, int64 ids[LS_WRITE_ENTRIES], int *n, ls_caught *caught)
 {
 	pick picked = {.share = share, .ids = ids};
-	bool done = ls_transaction(pick_entries, &picked, caught);
+	bool done = ls_transaction(select_entries, &picked, caught);
 
 	*n = done ? picked.n : 0;
 	return done;

@@ -216,7 +216,7 @@ set_keys(ls_planner *p, const ls_query_fields *a, const ls_query_fields *b)
  * in its rows.  `outer`: there may be no row, of which counts are 0.
  */
 static int
-measures(ls_planner *p, const ls_query_stage *stage, char **values, bool outer)
+aggregates_of(ls_planner *p, const ls_query_stage *stage, char **values, bool outer)
 {
 	static const char *const names[] = {
 		[LS_QUERY_COUNT] = "count", [LS_QUERY_DC] = "dc",     [LS_QUERY_SUM] = "sum",
@@ -292,7 +292,7 @@ ls_plan_stats(ls_planner *p, const ls_query_stage *stage, bool first)
 	if (first)
 	{
 		set_keys(p, &stage->by, NULL);
-		with = measures(p, stage, values, n_by == 0);
+		with = aggregates_of(p, stage, values, n_by == 0);
 	}
 	for (int i = 0; i < n_by; i++)
 	{
@@ -568,7 +568,7 @@ group_chart(ls_planner *p, const ls_query_stage *stage, int times, int texts, ta
 	StringInfoData inner; /* what the aggregates are: "... AS m1, ..." */
 
 	set_keys(p, &stage->by, NULL);
-	with = psprintf("$%d", measures(p, stage, values, false));
+	with = psprintf("$%d", aggregates_of(p, stage, values, false));
 	initStringInfo(&inner);
 	for (int i = 0; i < n_aggregates; i++)
 	{

@@ -26,28 +26,29 @@
 
 #include "src/part/match.h"
 
-ls_measure **
-ls_measures_make(ls_arena *arena, const ls_group_request *request)
+ls_aggregate **
+ls_aggregates_make(ls_arena *arena, const ls_group_request *request)
 {
 	static const struct
 	{
 		const char *name;
-		ls_measure_kind kind;
+		ls_aggregate_kind kind;
 	} kinds[] = {{"count", MEASURE_COUNT}, {"dc", MEASURE_DC},    {"sum", MEASURE_SUM},
 				 {"avg", MEASURE_AVG},     {"min", MEASURE_MIN},  {"max", MEASURE_MAX},
 				 {"first", MEASURE_FIRST}, {"last", MEASURE_LAST}};
-	const ls_str *texts = request->measures;
-	ls_measure **measures = checked(ls_new_array(arena, ls_measure *, request->n_measures + 1));
+	const ls_str *texts = request->aggregates;
+	ls_aggregate **aggregates =
+		checked(ls_new_array(arena, ls_aggregate *, request->n_aggregates + 1));
 
-	for (int i = 0; i < request->n_measures; i++)
+	for (int i = 0; i < request->n_aggregates; i++)
 	{
-		ls_measure *m = checked(ls_new(arena, ls_measure));
+		ls_aggregate *m = checked(ls_new(arena, ls_aggregate));
 		const char *text = ls_cstring_of_str(texts[i]);
 		char kind[16];
 		int at = 0;
 		bool found = false;
 
-		measures[i] = m;
+		aggregates[i] = m;
 		m->arena = arena;
 		m->set.arena = arena;
 		ls_buf_init(&m->scratch, arena);
@@ -73,11 +74,11 @@ ls_measures_make(ls_arena *arena, const ls_group_request *request)
 			ereport(ERROR, errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 					errmsg("\"%s\" is not an aggregate of a scan", text));
 	}
-	return measures;
+	return aggregates;
 }
 
 void
-ls_measure_part(ls_measure *m, ls_scan *scan)
+ls_aggregate_part(ls_aggregate *m, ls_scan *scan)
 {
 	ls_scan_field_parse(scan->arena, m->name, &m->field);
 	ls_scan_field_resolve(scan, &m->field);
@@ -87,7 +88,7 @@ ls_measure_part(ls_measure *m, ls_scan *scan)
 /* ---- room for groups ---- */
 
 static void *
-grow(ls_measure *m, void *array, Size element, uint32 capacity)
+grow(ls_aggregate *m, void *array, Size element, uint32 capacity)
 {
 	char *grown =
 		checked(ls_arena_grow(m->arena, array, m->capacity * element, capacity * element));
@@ -97,7 +98,7 @@ grow(ls_measure *m, void *array, Size element, uint32 capacity)
 }
 
 void
-ls_measure_reserve(ls_measure *m, uint32 n_groups)
+ls_aggregate_reserve(ls_aggregate *m, uint32 n_groups)
 {
 	uint32 capacity = Max(n_groups, Max(16, m->capacity * 2));
 
@@ -127,7 +128,7 @@ ls_measure_reserve(ls_measure *m, uint32 n_groups)
 }
 
 void
-ls_measure_keep(ls_measure *m, ls_kept *kept, ls_str bytes)
+ls_aggregate_keep(ls_aggregate *m, ls_kept *kept, ls_str bytes)
 {
 	if (kept->bytes.data == NULL || bytes.len > kept->room)
 	{
@@ -194,7 +195,7 @@ sip(const uint64 key[2], const char *data, size_t len)
 
 /* Values that differ as JSON texts differ here. */
 static ls_hashed
-hash_value(const ls_measure *m, const ls_scan_value *value)
+hash_value(const ls_aggregate *m, const ls_scan_value *value)
 {
 	uint64 key[2] = {m->key[0] ^ (uint64) value->kind << 32, m->key[1]};
 
@@ -205,7 +206,7 @@ hash_value(const ls_measure *m, const ls_scan_value *value)
 
 /* All of a block at once: the places in memory can be fetched ahead. */
 void
-ls_measure_insert(ls_measure *m, uint32 n)
+ls_aggregate_insert(ls_aggregate *m, uint32 n)
 {
 	if (!ls_distinct_reserve(&m->set, m->set.n + n))
 		ls_group_out_of_memory();
@@ -226,13 +227,13 @@ ls_measure_insert(ls_measure *m, uint32 n)
 }
 
 uint64
-ls_measure_distinct(const ls_measure *m)
+ls_aggregate_distinct(const ls_aggregate *m)
 {
 	return m->set.n;
 }
 
 static void
-add_distinct(ls_measure *m, ls_scan *scan, const ls_group_rows *rows)
+add_distinct(ls_aggregate *m, ls_scan *scan, const ls_group_rows *rows)
 {
 	ls_scan_column *column = m->field.columns;
 	bool plain = m->field.source == LS_SOURCE_COLUMNS && m->field.n_columns == 1 &&
@@ -261,7 +262,7 @@ add_distinct(ls_measure *m, ls_scan *scan, const ls_group_rows *rows)
 		m->pending[n] = hash_value(m, &value);
 		m->pending[n++].group = rows->groups[i];
 	}
-	ls_measure_insert(m, n);
+	ls_aggregate_insert(m, n);
 }
 
 /* ---- numbers ---- */
@@ -362,7 +363,7 @@ units_of(ls_str text, ls_num number, int64 *units, int *scale)
 }
 
 Numeric
-ls_measure_numeric(int128 units, int scale)
+ls_aggregate_numeric(int128 units, int scale)
 {
 	char text[64];
 	char *at = text + sizeof(text) - 1;
@@ -394,15 +395,15 @@ add_numerics(Numeric a, Numeric b)
 
 /* The sum so far in `rest`, which has no limit. */
 void
-ls_measure_put_aside(ls_measure *m, ls_decimal_sum *sum, Numeric more)
+ls_aggregate_put_aside(ls_aggregate *m, ls_decimal_sum *sum, Numeric more)
 {
 	if (sum->rest.bytes.data != NULL)
 		more = add_numerics((Numeric) sum->rest.bytes.data, more);
-	ls_measure_keep(m, &sum->rest, ls_str_make((const char *) more, VARSIZE(more)));
+	ls_aggregate_keep(m, &sum->rest, ls_str_make((const char *) more, VARSIZE(more)));
 }
 
 void
-ls_measure_add_units(ls_measure *m, ls_decimal_sum *sum, int64 units, int scale)
+ls_aggregate_add_units(ls_aggregate *m, ls_decimal_sum *sum, int64 units, int scale)
 {
 	int128 total;
 	int128 wide = units;
@@ -413,7 +414,7 @@ ls_measure_add_units(ls_measure *m, ls_decimal_sum *sum, int64 units, int scale)
 	{
 		if (__builtin_mul_overflow(sum->units, (int128) powers[scale - sum->scale], &total))
 		{
-			ls_measure_put_aside(m, sum, ls_measure_numeric(sum->units, sum->scale));
+			ls_aggregate_put_aside(m, sum, ls_aggregate_numeric(sum->units, sum->scale));
 			total = 0;
 		}
 		sum->units = total;
@@ -421,15 +422,15 @@ ls_measure_add_units(ls_measure *m, ls_decimal_sum *sum, int64 units, int scale)
 	}
 	if (__builtin_add_overflow(sum->units, wide, &total))
 	{
-		ls_measure_put_aside(m, sum, ls_measure_numeric(sum->units, sum->scale));
+		ls_aggregate_put_aside(m, sum, ls_aggregate_numeric(sum->units, sum->scale));
 		total = wide;
 	}
 	sum->units = total;
 }
 
 void
-ls_measure_add_extreme(ls_measure *m, ls_extreme *x, const ls_scan_value *value,
-					   const ls_num *number)
+ls_aggregate_add_extreme(ls_aggregate *m, ls_extreme *x, const ls_scan_value *value,
+						 const ls_num *number)
 {
 	bool greatest = m->kind == MEASURE_MAX;
 	ls_str text;
@@ -457,12 +458,12 @@ ls_measure_add_extreme(ls_measure *m, ls_extreme *x, const ls_scan_value *value,
 	if (x->has_text &&
 		(greatest ? ls_str_cmp(text, x->text.bytes) <= 0 : ls_str_cmp(text, x->text.bytes) >= 0))
 		return;
-	ls_measure_keep(m, &x->text, text);
+	ls_aggregate_keep(m, &x->text, text);
 	x->has_text = true;
 }
 
 void
-ls_measure_add_sample(ls_measure *m, uint32 group, double value)
+ls_aggregate_add_sample(ls_aggregate *m, uint32 group, double value)
 {
 	if (m->last == NULL || m->last->n == LS_SAMPLES_CHUNK)
 	{
@@ -482,7 +483,7 @@ ls_measure_add_sample(ls_measure *m, uint32 group, double value)
 }
 
 static void
-add_numbers(ls_measure *m, ls_scan *scan, const ls_group_rows *rows)
+add_numbers(ls_aggregate *m, ls_scan *scan, const ls_group_rows *rows)
 {
 	for (uint32 i = 0; i < rows->n; i++)
 	{
@@ -500,18 +501,18 @@ add_numbers(ls_measure *m, ls_scan *scan, const ls_group_rows *rows)
 		m->numbers += is_number;
 		m->others += !is_number;
 		if (m->kind == MEASURE_MIN || m->kind == MEASURE_MAX)
-			ls_measure_add_extreme(m, &m->extremes[group], &value, is_number ? &number : NULL);
+			ls_aggregate_add_extreme(m, &m->extremes[group], &value, is_number ? &number : NULL);
 		else if (!is_number)
 			continue;
 		else if (m->kind == MEASURE_PERCENTILE)
-			ls_measure_add_sample(m, group, number.d);
+			ls_aggregate_add_sample(m, group, number.d);
 		else
 		{
 			m->sums[group].n++;
 			if (units_of(value.text, number, &units, &scale))
-				ls_measure_add_units(m, &m->sums[group], units, scale);
+				ls_aggregate_add_units(m, &m->sums[group], units, scale);
 			else
-				ls_measure_put_aside(m, &m->sums[group], ls_scan_numeric(value.text, number));
+				ls_aggregate_put_aside(m, &m->sums[group], ls_scan_numeric(value.text, number));
 		}
 	}
 }
@@ -520,7 +521,7 @@ add_numbers(ls_measure *m, ls_scan *scan, const ls_group_rows *rows)
 
 /* In the order of events: newest first, at one time the later id first. */
 bool
-ls_measure_before(ls_time time, uint64 batch, uint32 place, const ls_edge *e)
+ls_aggregate_before(ls_time time, uint64 batch, uint32 place, const ls_edge *e)
 {
 	if (time != e->time)
 		return time > e->time;
@@ -530,7 +531,7 @@ ls_measure_before(ls_time time, uint64 batch, uint32 place, const ls_edge *e)
 }
 
 static void
-add_edges(ls_measure *m, ls_scan *scan, const ls_group_rows *rows)
+add_edges(ls_aggregate *m, ls_scan *scan, const ls_group_rows *rows)
 {
 	const ls_time *times = ls_part_timestamps(scan->part, rows->block);
 	const uint64_t *batches = NULL;
@@ -557,7 +558,7 @@ add_edges(ls_measure *m, ls_scan *scan, const ls_group_rows *rows)
 			if (places == NULL)
 				ls_scan_fail(scan);
 		}
-		if (e->set && ls_measure_before(times[row], batches[row], places[row], e) != first)
+		if (e->set && ls_aggregate_before(times[row], batches[row], places[row], e) != first)
 			continue;
 		e->set = e->fresh = true;
 		e->time = times[row];
@@ -576,18 +577,18 @@ add_edges(ls_measure *m, ls_scan *scan, const ls_group_rows *rows)
 		if (!ls_scan_field_value(scan, &m->field, rows->block, e->row, &m->scratch) ||
 			m->scratch.failed)
 			ls_group_out_of_memory();
-		ls_measure_keep(m, &e->value, ls_str_make(m->scratch.data, m->scratch.len));
+		ls_aggregate_keep(m, &e->value, ls_str_make(m->scratch.data, m->scratch.len));
 	}
 }
 
 /* ---- the whole ---- */
 
 void
-ls_measure_add(ls_measure *m, ls_scan *scan, const ls_group_rows *rows, uint32 n_groups)
+ls_aggregate_add(ls_aggregate *m, ls_scan *scan, const ls_group_rows *rows, uint32 n_groups)
 {
 	ls_scan_value value;
 
-	ls_measure_reserve(m, n_groups);
+	ls_aggregate_reserve(m, n_groups);
 	ls_scan_field_block(&m->field);
 	if (m->field.source == LS_SOURCE_COLUMNS && m->field.n_columns == 0)
 		return;
@@ -616,7 +617,7 @@ ls_measure_add(ls_measure *m, ls_scan *scan, const ls_group_rows *rows, uint32 n
 
 /* The samples of each group side by side. */
 static void
-sort_samples(ls_measure *m, uint32 n_groups)
+sort_samples(ls_aggregate *m, uint32 n_groups)
 {
 	Size total = 0;
 	Size *next = checked(ls_new_array(m->arena, Size, n_groups + 1));
@@ -637,9 +638,9 @@ sort_samples(ls_measure *m, uint32 n_groups)
 }
 
 void
-ls_measure_finish(ls_measure *m, uint32 n_groups)
+ls_aggregate_finish(ls_aggregate *m, uint32 n_groups)
 {
-	ls_measure_reserve(m, n_groups);
+	ls_aggregate_reserve(m, n_groups);
 	if (m->kind == MEASURE_PERCENTILE)
 		sort_samples(m, n_groups);
 	if (ls_scan_current != NULL && m->counter >= 0)
@@ -731,14 +732,14 @@ append_numeric(ls_buf *buf, Numeric value)
 static Numeric
 sum_of(const ls_decimal_sum *sum)
 {
-	Numeric total = ls_measure_numeric(sum->units, sum->scale);
+	Numeric total = ls_aggregate_numeric(sum->units, sum->scale);
 
 	return sum->rest.bytes.data == NULL ? total
 										: add_numerics(total, (Numeric) sum->rest.bytes.data);
 }
 
 static bool
-extreme_result(const ls_measure *m, const ls_extreme *x, ls_buf *buf)
+extreme_result(const ls_aggregate *m, const ls_extreme *x, ls_buf *buf)
 {
 	Numeric a;
 	Numeric b;
@@ -762,7 +763,7 @@ extreme_result(const ls_measure *m, const ls_extreme *x, ls_buf *buf)
 }
 
 bool
-ls_measure_result(ls_measure *m, uint32 group, ls_buf *buf)
+ls_aggregate_result(ls_aggregate *m, uint32 group, ls_buf *buf)
 {
 	const ls_decimal_sum *sum = m->sums == NULL ? NULL : &m->sums[group];
 	double value;

@@ -15,7 +15,7 @@
 
 #define LS_SAMPLES_CHUNK 65536
 
-typedef enum ls_measure_kind
+typedef enum ls_aggregate_kind
 {
 	MEASURE_COUNT,
 	MEASURE_DC,
@@ -26,7 +26,7 @@ typedef enum ls_measure_kind
 	MEASURE_FIRST,
 	MEASURE_LAST,
 	MEASURE_PERCENTILE
-} ls_measure_kind;
+} ls_aggregate_kind;
 
 /* Bytes of a group that others replace again and again, in the same memory while they fit. */
 typedef struct ls_kept
@@ -95,9 +95,9 @@ typedef struct ls_samples
 	struct ls_samples *next;
 } ls_samples;
 
-struct ls_measure
+struct ls_aggregate
 {
-	ls_measure_kind kind;
+	ls_aggregate_kind kind;
 	int percent;
 	int counter; /* of what is no number; -1: none */
 	ls_str name;
@@ -124,24 +124,24 @@ struct ls_measure
 };
 
 /* Makes room for groups below n_groups. */
-extern void ls_measure_reserve(ls_measure *m, uint32 n_groups);
+extern void ls_aggregate_reserve(ls_aggregate *m, uint32 n_groups);
 
 /* Puts the first n of `pending` into the set, and counts those that are new there. */
-extern void ls_measure_insert(ls_measure *m, uint32 n);
+extern void ls_aggregate_insert(ls_aggregate *m, uint32 n);
 
-extern void ls_measure_keep(ls_measure *m, ls_kept *kept, ls_str bytes);
+extern void ls_aggregate_keep(ls_aggregate *m, ls_kept *kept, ls_str bytes);
 
 /* Adds to a sum: units of 10^-scale, or any number. */
-extern void ls_measure_add_units(ls_measure *m, ls_decimal_sum *sum, int64 units, int scale);
-extern void ls_measure_put_aside(ls_measure *m, ls_decimal_sum *sum, Numeric more);
-extern Numeric ls_measure_numeric(int128 units, int scale);
+extern void ls_aggregate_add_units(ls_aggregate *m, ls_decimal_sum *sum, int64 units, int scale);
+extern void ls_aggregate_put_aside(ls_aggregate *m, ls_decimal_sum *sum, Numeric more);
+extern Numeric ls_aggregate_numeric(int128 units, int scale);
 
 /* `number` NULL: the value is none. */
-extern void ls_measure_add_extreme(ls_measure *m, ls_extreme *x, const ls_scan_value *value,
-								   const ls_num *number);
-extern void ls_measure_add_sample(ls_measure *m, uint32 group, double value);
+extern void ls_aggregate_add_extreme(ls_aggregate *m, ls_extreme *x, const ls_scan_value *value,
+									 const ls_num *number);
+extern void ls_aggregate_add_sample(ls_aggregate *m, uint32 group, double value);
 
 /* In the order of events, newest first: does a row come before the one of the edge? */
-extern bool ls_measure_before(ls_time time, uint64 batch, uint32 place, const ls_edge *e);
+extern bool ls_aggregate_before(ls_time time, uint64 batch, uint32 place, const ls_edge *e);
 
 #endif /* LS_MEASURE_INTERNAL_H */

@@ -452,13 +452,13 @@ add_block(ls_groups *g, uint32 block)
 	if (constant)
 	{
 		g->counts[rows->groups[0]] += matched;
-		for (uint32 r = 1; g->n_measures > 0 && r < rows->n; r++)
+		for (uint32 r = 1; g->n_aggregates > 0 && r < rows->n; r++)
 			rows->groups[r] = rows->groups[0];
 	}
 	else
 		count_rows(g);
-	for (int i = 0; i < g->n_measures; i++)
-		ls_measure_add(g->measures[i], g->scan, rows, highest_group(g) + 1);
+	for (int i = 0; i < g->n_aggregates; i++)
+		ls_aggregate_add(g->aggregates[i], g->scan, rows, highest_group(g) + 1);
 }
 
 /* ---- what the header knows ---- */
@@ -531,7 +531,7 @@ add_header(ls_groups *g)
 	uint64 matched = 0;
 	ls_part_counts counts;
 
-	if (!scan->by_level || g->n_measures > 0)
+	if (!scan->by_level || g->n_aggregates > 0)
 		return false;
 	for (int i = 0; i < g->n_fields; i++)
 	{
@@ -583,9 +583,9 @@ ls_groups_make(MemoryContext context, ls_arena *arena, const ls_group_request *r
 	if (request->n_fields > LS_GROUP_MAX_FIELDS)
 		ereport(ERROR, errcode(ls_errcode(LS_ERROR_QUERY_SEMANTIC)),
 				errmsg("events can be grouped by at most %d fields", LS_GROUP_MAX_FIELDS));
-	if (request->n_measures > LS_GROUP_MAX_MEASURES)
+	if (request->n_aggregates > LS_GROUP_MAX_AGGREGATES)
 		ereport(ERROR, errcode(ls_errcode(LS_ERROR_QUERY_SEMANTIC)),
-				errmsg("at most %d aggregates are possible", LS_GROUP_MAX_MEASURES));
+				errmsg("at most %d aggregates are possible", LS_GROUP_MAX_AGGREGATES));
 	g->arena = arena;
 	g->request = *request;
 	ls_buf_init(&g->buf, arena);
@@ -596,8 +596,8 @@ ls_groups_make(MemoryContext context, ls_arena *arena, const ls_group_request *r
 	g->tuples.arena = g->kept.arena = g->pairs.arena = arena;
 	g->starts = request->starts;
 	g->n_starts = request->n_starts;
-	g->n_measures = request->n_measures;
-	g->measures = ls_measures_make(arena, request);
+	g->n_aggregates = request->n_aggregates;
+	g->aggregates = ls_aggregates_make(arena, request);
 	g->has_kept = request->has_kept;
 	for (int at = 0; g->n_fields > 0 && at + g->n_fields <= request->n_kept; at += g->n_fields)
 	{
@@ -625,8 +625,8 @@ ls_groups_keys(const ls_groups *g)
 
 	for (int i = 0; i < g->n_fields; i++)
 		n += g->fields[i].values.n;
-	for (int i = 0; i < g->n_measures; i++)
-		n += ls_measure_distinct(g->measures[i]);
+	for (int i = 0; i < g->n_aggregates; i++)
+		n += ls_aggregate_distinct(g->aggregates[i]);
 	return n;
 }
 
@@ -657,8 +657,8 @@ ls_groups_add(ls_groups *g, const ls_scan_part *part)
 	}
 	if (!scan.nothing && !add_header(g))
 	{
-		for (int i = 0; i < g->n_measures; i++)
-			ls_measure_part(g->measures[i], &scan);
+		for (int i = 0; i < g->n_aggregates; i++)
+			ls_aggregate_part(g->aggregates[i], &scan);
 		for (uint32 block = 0; block < ls_part_blocks(scan.part); block++)
 		{
 			add_block(g, block);

@@ -32,7 +32,7 @@ enum
 	ARG_TO,
 	ARG_FIELDS,
 	ARG_STARTS,
-	ARG_MEASURES,
+	ARG_AGGREGATES,
 	ARG_KEPT
 };
 
@@ -54,7 +54,7 @@ first_row(FunctionCallInfo fcinfo, MemoryContext context)
 	r.from = ls_time_of_timestamptz(PG_GETARG_TIMESTAMPTZ(ARG_FROM));
 	r.to = ls_time_of_timestamptz(PG_GETARG_TIMESTAMPTZ(ARG_TO));
 	r.fields = ls_scan_texts(fcinfo, ARG_FIELDS, arena, null, &r.n_fields);
-	r.measures = ls_scan_texts(fcinfo, ARG_MEASURES, arena, null, &r.n_measures);
+	r.aggregates = ls_scan_texts(fcinfo, ARG_AGGREGATES, arena, null, &r.n_aggregates);
 	r.has_kept = !PG_ARGISNULL(ARG_KEPT);
 	r.kept = ls_scan_texts(fcinfo, ARG_KEPT, arena, null, &r.n_kept);
 	r.starts = ls_group_starts(fcinfo, ARG_STARTS, arena, &r.n_starts);
@@ -109,9 +109,9 @@ logsvc_group_finish(PG_FUNCTION_ARGS)
 	ls_buf_init(&out, g->arena);
 	ls_buf_init(&value, g->arena);
 	ls_buf_u32(&out, (uint32) g->n_fields * !g->has_kept);
-	ls_buf_u32(&out, (uint32) g->n_measures);
-	for (int i = 0; i < g->n_measures; i++)
-		ls_measure_finish(g->measures[i], n);
+	ls_buf_u32(&out, (uint32) g->n_aggregates);
+	for (int i = 0; i < g->n_aggregates; i++)
+		ls_aggregate_finish(g->aggregates[i], n);
 	for (uint32 group = 1; group < n; group++)
 	{
 		uint32 pair[2] = {0, group};
@@ -132,12 +132,12 @@ logsvc_group_finish(PG_FUNCTION_ARGS)
 			if (key.data != NULL)
 				ls_buf_lstr(&out, key);
 		}
-		for (int i = 0; i < g->n_measures; i++)
+		for (int i = 0; i < g->n_aggregates; i++)
 		{
 			bool known;
 
 			value.len = 0;
-			known = ls_measure_result(g->measures[i], group, &value);
+			known = ls_aggregate_result(g->aggregates[i], group, &value);
 			ls_buf_char(&out, known);
 			if (known)
 				ls_buf_lstr(&out, ls_str_make(value.data, value.len));
@@ -188,7 +188,7 @@ logsvc_group_rows(PG_FUNCTION_ARGS)
 	r = ls_reader_make(bytes.data, bytes.len);
 	n_keys = ls_read_u32(&r);
 	n_values = ls_read_u32(&r);
-	if (r.failed || n_keys > LS_GROUP_MAX_FIELDS || n_values > LS_GROUP_MAX_MEASURES)
+	if (r.failed || n_keys > LS_GROUP_MAX_FIELDS || n_values > LS_GROUP_MAX_AGGREGATES)
 		ereport(ERROR, errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("these are no groups"));
 	while (r.pos < r.end)
 	{

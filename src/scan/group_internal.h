@@ -14,7 +14,7 @@
 #include "src/scan/part_scan.h"
 
 #define LS_GROUP_MAX_FIELDS 32
-#define LS_GROUP_MAX_MEASURES 64
+#define LS_GROUP_MAX_AGGREGATES 64
 
 /* Memory of an aggregate ran out. */
 LS_NORETURN extern void ls_group_out_of_memory(void);
@@ -119,8 +119,8 @@ typedef struct ls_group_request
 	int n_fields;
 	ls_time *starts; /* of buckets */
 	int n_starts;
-	ls_str *measures;
-	int n_measures;
+	ls_str *aggregates;
+	int n_aggregates;
 	bool has_kept;
 	ls_str *kept;
 	int n_kept;
@@ -138,26 +138,26 @@ typedef struct ls_group_rows
 
 /* ---- aggregate.c: an aggregate of the values of a field, for each group ---- */
 
-typedef struct ls_measure ls_measure;
+typedef struct ls_aggregate ls_aggregate;
 
 /* Reads "kind counter field", such as "sum 0 .ms" or "p95 1 .ms"; raises when it is none. */
-extern ls_measure **ls_measures_make(ls_arena *arena, const ls_group_request *request);
+extern ls_aggregate **ls_aggregates_make(ls_arena *arena, const ls_group_request *request);
 
 /* A part begins: looks up the field in it. */
-extern void ls_measure_part(ls_measure *measure, ls_scan *scan);
+extern void ls_aggregate_part(ls_aggregate *aggregate, ls_scan *scan);
 
 /* Adds the rows of a block; groups are below n_groups. */
-extern void ls_measure_add(ls_measure *measure, ls_scan *scan, const ls_group_rows *rows,
-						   uint32 n_groups);
+extern void ls_aggregate_add(ls_aggregate *aggregate, ls_scan *scan, const ls_group_rows *rows,
+							 uint32 n_groups);
 
 /* No rows come any more: makes ready for results, and notes what was no number. */
-extern void ls_measure_finish(ls_measure *measure, uint32 n_groups);
+extern void ls_aggregate_finish(ls_aggregate *aggregate, uint32 n_groups);
 
 /* Appends the result for a group as JSON; false: null. */
-extern bool ls_measure_result(ls_measure *measure, uint32 group, ls_buf *buf);
+extern bool ls_aggregate_result(ls_aggregate *aggregate, uint32 group, ls_buf *buf);
 
 /* Memory outside of the arena, and the different values in it. */
-extern uint64 ls_measure_distinct(const ls_measure *measure);
+extern uint64 ls_aggregate_distinct(const ls_aggregate *aggregate);
 
 /* ---- group.c: the groups of all parts so far ---- */
 
@@ -207,8 +207,8 @@ typedef struct ls_groups
 
 	uint64 *counts; /* by group, from 1 */
 	uint32 counts_capacity;
-	int n_measures;
-	ls_measure **measures;
+	int n_aggregates;
+	ls_aggregate **aggregates;
 	ls_group_rows rows;
 	ls_group_queue *queue; /* parts that wait; NULL: none */
 } ls_groups;

@@ -27,7 +27,7 @@ typedef enum section
 	SECTION_END /* numbers of the session and of values */
 } section;
 
-#define HEAD 5 /* section, number of the field or measure */
+#define HEAD 5 /* section, number of the field or aggregate */
 
 /* ---- the request ---- */
 
@@ -47,7 +47,7 @@ ls_group_request_write(ls_buf *to, const ls_group_request *request)
 	ls_buf_u64(to, (uint64) request->from);
 	ls_buf_u64(to, (uint64) request->to);
 	write_texts(to, request->fields, request->n_fields);
-	write_texts(to, request->measures, request->n_measures);
+	write_texts(to, request->aggregates, request->n_aggregates);
 	ls_buf_char(to, request->has_kept);
 	write_texts(to, request->kept, request->n_kept);
 	ls_buf_u32(to, (uint32) request->n_starts);
@@ -81,7 +81,7 @@ ls_group_request_read(ls_arena *arena, ls_str from, ls_group_request *request)
 	request->from = (ls_time) ls_read_u64(&r);
 	request->to = (ls_time) ls_read_u64(&r);
 	request->fields = read_texts(arena, &r, &request->n_fields);
-	request->measures = read_texts(arena, &r, &request->n_measures);
+	request->aggregates = read_texts(arena, &r, &request->n_aggregates);
 	request->has_kept = ls_read_u8(&r) != 0;
 	request->kept = read_texts(arena, &r, &request->n_kept);
 	request->n_starts = (int) ls_read_u32(&r);
@@ -151,7 +151,7 @@ send_keys(outgoing *o, section what, int number, const ls_key_table *table, bool
 }
 
 static void
-send_samples(outgoing *o, const ls_measure *m)
+send_samples(outgoing *o, const ls_aggregate *m)
 {
 	for (const ls_samples *chunk = m->first; chunk != NULL; chunk = chunk->next)
 	{
@@ -168,7 +168,7 @@ send_samples(outgoing *o, const ls_measure *m)
 }
 
 static void
-send_set(outgoing *o, const ls_measure *m)
+send_set(outgoing *o, const ls_aggregate *m)
 {
 	const ls_hashed *h;
 	uint32 at = 0;
@@ -224,7 +224,7 @@ write_edge(ls_buf *buf, const ls_edge *e)
 
 /* What a group has; false: nothing. */
 static bool
-write_value(ls_buf *buf, const ls_measure *m, uint32 group)
+write_value(ls_buf *buf, const ls_aggregate *m, uint32 group)
 {
 	switch (m->kind)
 	{
@@ -244,7 +244,7 @@ write_value(ls_buf *buf, const ls_measure *m, uint32 group)
 }
 
 static void
-send_measure(outgoing *o, int number, const ls_measure *m, uint32 n_groups)
+send_aggregate(outgoing *o, int number, const ls_aggregate *m, uint32 n_groups)
 {
 	begin_section(o, SECTION_MEASURE, number);
 	if (m->kind == MEASURE_DC)
@@ -286,17 +286,17 @@ ls_groups_send(ls_groups *g, const ls_scan_session *session, ls_group_send send,
 		end_item(&o);
 	}
 	end_section(&o);
-	for (int i = 0; i < g->n_measures; i++)
-		send_measure(&o, i, g->measures[i], n_groups);
+	for (int i = 0; i < g->n_aggregates; i++)
+		send_aggregate(&o, i, g->aggregates[i], n_groups);
 	begin_section(&o, SECTION_END, 0);
 	ls_buf_u64(&o.buf, session->parts);
 	ls_buf_u64(&o.buf, session->rows);
 	ls_buf_u64(&o.buf, session->matched);
 	ls_buf_u64(&o.buf, session->bytes);
-	for (int i = 0; i < g->n_measures; i++)
+	for (int i = 0; i < g->n_aggregates; i++)
 	{
-		ls_buf_u64(&o.buf, g->measures[i]->numbers);
-		ls_buf_u64(&o.buf, g->measures[i]->others);
+		ls_buf_u64(&o.buf, g->aggregates[i]->numbers);
+		ls_buf_u64(&o.buf, g->aggregates[i]->others);
 	}
 	flush(&o);
 }
@@ -425,7 +425,7 @@ take_pair(ls_group_merge *merge, ls_reader *r)
 }
 
 static void
-take_sum(ls_measure *m, uint32 group, ls_reader *r)
+take_sum(ls_aggregate *m, uint32 group, ls_reader *r)
 {
 	ls_decimal_sum *sum = &m->sums[group];
 	uint64 n = ls_read_u64(r);
@@ -439,20 +439,20 @@ take_sum(ls_measure *m, uint32 group, ls_reader *r)
 		confused();
 	sum->n += n;
 	if (units == (int64) units)
-		ls_measure_add_units(m, sum, (int64) units, scale);
+		ls_aggregate_add_units(m, sum, (int64) units, scale);
 	else
-		ls_measure_put_aside(m, sum, ls_measure_numeric(units, scale));
+		ls_aggregate_put_aside(m, sum, ls_aggregate_numeric(units, scale));
 	if (rest.len > 0)
 	{
 		Numeric more = palloc(rest.len);
 
 		memcpy(more, rest.data, rest.len);
-		ls_measure_put_aside(m, sum, more);
+		ls_aggregate_put_aside(m, sum, more);
 	}
 }
 
 static void
-take_extreme(ls_measure *m, uint32 group, ls_reader *r)
+take_extreme(ls_aggregate *m, uint32 group, ls_reader *r)
 {
 	ls_extreme *x = &m->extremes[group];
 	uint8 has = ls_read_u8(r);
@@ -465,15 +465,15 @@ take_extreme(ls_measure *m, uint32 group, ls_reader *r)
 		confused();
 	memcpy(&number.d, &bits, sizeof(bits));
 	if (has & 1)
-		ls_measure_add_extreme(m, x, &text, &integer);
+		ls_aggregate_add_extreme(m, x, &text, &integer);
 	if (has & 2)
-		ls_measure_add_extreme(m, x, &text, &number);
+		ls_aggregate_add_extreme(m, x, &text, &number);
 	if (has & 4)
-		ls_measure_add_extreme(m, x, &text, NULL);
+		ls_aggregate_add_extreme(m, x, &text, NULL);
 }
 
 static void
-take_edge(ls_measure *m, uint32 group, ls_reader *r)
+take_edge(ls_aggregate *m, uint32 group, ls_reader *r)
 {
 	ls_edge *e = &m->edges[group];
 	ls_time time = (ls_time) ls_read_u64(r);
@@ -483,17 +483,17 @@ take_edge(ls_measure *m, uint32 group, ls_reader *r)
 
 	if (r->failed)
 		confused();
-	if (e->set && ls_measure_before(time, batch, place, e) != (m->kind == MEASURE_FIRST))
+	if (e->set && ls_aggregate_before(time, batch, place, e) != (m->kind == MEASURE_FIRST))
 		return;
 	e->set = true;
 	e->time = time;
 	e->batch = batch;
 	e->place = place;
-	ls_measure_keep(m, &e->value, value);
+	ls_aggregate_keep(m, &e->value, value);
 }
 
 static void
-take_value(ls_measure *m, uint32 group, ls_reader *r)
+take_value(ls_aggregate *m, uint32 group, ls_reader *r)
 {
 	uint64 bits;
 	double value;
@@ -515,7 +515,7 @@ take_value(ls_measure *m, uint32 group, ls_reader *r)
 		case MEASURE_PERCENTILE:
 			bits = ls_read_u64(r);
 			memcpy(&value, &bits, sizeof(bits));
-			ls_measure_add_sample(m, group, value);
+			ls_aggregate_add_sample(m, group, value);
 			break;
 		default:
 			m->counts[group] += ls_read_u64(r);
@@ -524,12 +524,12 @@ take_value(ls_measure *m, uint32 group, ls_reader *r)
 }
 
 static void
-take_measure(ls_group_merge *merge, ls_measure *m, ls_reader *r)
+take_aggregate(ls_group_merge *merge, ls_aggregate *m, ls_reader *r)
 {
 	uint32 end = ls_groups_end(merge->g);
 	uint32 n = 0;
 
-	ls_measure_reserve(m, end);
+	ls_aggregate_reserve(m, end);
 	while (r->pos < r->end)
 	{
 		uint32 group = group_here(merge, ls_read_u32(r));
@@ -545,12 +545,12 @@ take_measure(ls_group_merge *merge, ls_measure *m, ls_reader *r)
 		m->pending[n++].b = ls_read_u32(r);
 		if (n == lengthof(m->pending))
 		{
-			ls_measure_insert(m, n);
+			ls_aggregate_insert(m, n);
 			n = 0;
 		}
 	}
 	if (n > 0)
-		ls_measure_insert(m, n);
+		ls_aggregate_insert(m, n);
 }
 
 static void
@@ -568,10 +568,10 @@ take_end(ls_groups *g, ls_reader *r)
 		ls_scan_current->matched += session.matched;
 		ls_scan_current->bytes += session.bytes;
 	}
-	for (int i = 0; i < g->n_measures; i++)
+	for (int i = 0; i < g->n_aggregates; i++)
 	{
-		g->measures[i]->numbers += ls_read_u64(r);
-		g->measures[i]->others += ls_read_u64(r);
+		g->aggregates[i]->numbers += ls_read_u64(r);
+		g->aggregates[i]->others += ls_read_u64(r);
 	}
 }
 
@@ -586,7 +586,7 @@ ls_group_merge_take(ls_group_merge *merge, ls_str message)
 
 	CHECK_FOR_INTERRUPTS();
 	if (r.failed || (what == SECTION_KEYS && number >= (uint32) g->n_fields) ||
-		(what == SECTION_MEASURE && number >= (uint32) g->n_measures))
+		(what == SECTION_MEASURE && number >= (uint32) g->n_aggregates))
 		confused();
 	while (r.pos < r.end && !r.failed)
 	{
@@ -612,7 +612,7 @@ ls_group_merge_take(ls_group_merge *merge, ls_str message)
 				break;
 			}
 			case SECTION_MEASURE:
-				take_measure(merge, g->measures[number], &r);
+				take_aggregate(merge, g->aggregates[number], &r);
 				break;
 			case SECTION_END:
 				take_end(g, &r);

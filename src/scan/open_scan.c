@@ -20,7 +20,7 @@
 PG_FUNCTION_INFO_V1(logsvc_search_memory);
 
 /*
- * Decoded vectors of one block, dictionaries, and rows that were picked: up to half
+ * Decoded vectors of one block, dictionaries, and rows that were selected: up to half
  * of what a search may use.  Parts with 64 MB of text need the least.
  */
 #define LEAST_SCAN ((size_t) 256 * 1024 * 1024)

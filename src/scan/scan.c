@@ -3,13 +3,13 @@
  * scan.c
  *	  part_scan: the rows of one part that a search wants; part_events.
  *
- * Rows are picked first (pick.c), and only those that are picked become texts.
+ * Rows are selected first (row_selection.c), and only those that are selected become texts.
  * Where a search chooses among them once more, they come without their events,
  * with a number by which part_events finds these afterwards.
  *
  *-------------------------------------------------------------------------
  */
-#include "src/scan/pick.h"
+#include "src/scan/row_selection.h"
 
 #include "catalog/pg_type.h"
 #include "funcapi.h"
@@ -28,8 +28,8 @@ PG_FUNCTION_INFO_V1(logsvc_part_events);
 static int
 by_place(const void *a, const void *b)
 {
-	const ls_picked *x = a;
-	const ls_picked *y = b;
+	const ls_selected_row *x = a;
+	const ls_selected_row *y = b;
 
 	if (x->block != y->block)
 		return x->block < y->block ? -1 : 1;
@@ -64,7 +64,7 @@ event_text(ls_scan *scan, output *out, uint32 block, uint32 row, uint64 *bytes)
 }
 
 static void
-put_row(ls_scan *scan, output *out, const ls_picked *row)
+put_row(ls_scan *scan, output *out, const ls_selected_row *row)
 {
 	Datum values[6];
 	bool nulls[6] = {false};
@@ -113,13 +113,13 @@ begin_output(ls_scan *scan, output *out)
 }
 
 static void
-put_rows(ls_scan *scan, output *out, ls_picker *p)
+put_rows(ls_scan *scan, output *out, ls_row_selector *p)
 {
 	begin_output(scan, out);
 	for (int i = 0; i < out->n_fields; i++)
 		ls_scan_field_resolve(scan, &out->fields[i]);
 	if (p->n > 1)
-		qsort(p->rows, p->n, sizeof(ls_picked), by_place);
+		qsort(p->rows, p->n, sizeof(ls_selected_row), by_place);
 	for (uint32 i = 0; i < p->n; i++)
 	{
 		MemoryContext outer;
@@ -135,7 +135,7 @@ put_rows(ls_scan *scan, output *out, ls_picker *p)
 		MemoryContextReset(out->context);
 		ls_arena_reset(out->scratch);
 		if (p->n_sort == 0 && p->n_distinct == 0)
-			ls_pick_note_time(p->rows[i].time);
+			ls_select_note_time(p->rows[i].time);
 	}
 }
 
@@ -168,7 +168,7 @@ flag_list(FunctionCallInfo fcinfo, int argument, ls_arena *arena, int n)
 Datum
 logsvc_part_scan(PG_FUNCTION_ARGS)
 {
-	ls_picker p = {0};
+	ls_row_selector p = {0};
 	output out = {0};
 	ls_scan scan;
 
@@ -199,10 +199,10 @@ logsvc_part_scan(PG_FUNCTION_ARGS)
 	if (p.n_distinct > 0 && (p.n_sort > 0 || p.most > 0))
 		ereport(ERROR, errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				errmsg("distinct_by is possible without sort and most only"));
-	if (ls_pick_good_enough(&p, p.descending ? ls_part_statistics(scan.part)->max_time
-											 : ls_part_statistics(scan.part)->min_time))
+	if (ls_select_good_enough(&p, p.descending ? ls_part_statistics(scan.part)->max_time
+											   : ls_part_statistics(scan.part)->min_time))
 	{
-		ls_pick_rows(&scan, &p);
+		ls_select_rows(&scan, &p);
 		if (p.n > 0)
 		{
 			out.fields = ls_scan_field_list(fcinfo, 7, scan.arena, &out.n_fields);

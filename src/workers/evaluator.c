@@ -380,7 +380,7 @@ ls_evaluator_loop(ls_slot *slot)
 
 		more |= ls_provider_builtin_step();
 		ls_curl_step(client);
-		ls_desk_serve();
+		ls_broker_serve();
 		if (any_locked(state))
 			retry_locked(state);
 		free_landed(state);

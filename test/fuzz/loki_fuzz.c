@@ -10,7 +10,7 @@
 static bool
 unpack(ls_str packed, ls_arena *arena, ls_str *body)
 {
-	ls_unpack_result how = ls_unsnap(packed, 100000, arena, body);
+	ls_unpack_result how = ls_snappy_decode(packed, 100000, arena, body);
 
 	require(how != LS_UNPACK_MEMORY);
 	require(body->len <= (how == LS_UNPACK_OK ? 100000u : 0u));

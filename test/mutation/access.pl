@@ -58,7 +58,7 @@ my @mutations = (
 	['admission: time of executors', 'src/api/admit.c', 'if (state.remaining > 0)', 'if (true)', 'test/t/080_rate_limits.pl'],
 	['admission: time of executors is charged', 'src/api/handlers.c',
 		'	ls_http_charge_time(request, principal, begun);', '	(void) begun;', 'test/t/080_rate_limits.pl'],
-	['admission: a rate by user, not by organization', 'src/access/facts.c', 'memcpy(key, &principal->user, 16);',
+	['admission: a rate by user, not by organization', 'src/access/lookup_cache.c', 'memcpy(key, &principal->user, 16);',
 		'memcpy(key, principal->caller, 16);', 'test/t/080_rate_limits.pl'],
 
 	# ---- plans ----

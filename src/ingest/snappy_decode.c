@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * unsnap.c
+ * snappy_decode.c
  *	  Bodies packed with snappy, within a limit (pure).
  *
  * A snappy block says first how large it is unpacked.  So the limit is looked
@@ -18,7 +18,7 @@
 #define MAX_GROWTH 22
 
 size_t
-ls_unsnap_most(ls_str packed)
+ls_snappy_decoded_size(ls_str packed)
 {
 	size_t size;
 
@@ -29,7 +29,7 @@ ls_unsnap_most(ls_str packed)
 }
 
 ls_unpack_result
-ls_unsnap(ls_str packed, size_t limit, ls_arena *arena, ls_str *body)
+ls_snappy_decode(ls_str packed, size_t limit, ls_arena *arena, ls_str *body)
 {
 	size_t size;
 	char *out;

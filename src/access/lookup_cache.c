@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * facts.c
+ * lookup_cache.c
  *	  Which indexes exist, and the limits of rates and quotas: small facts that every
  *	  request asks, cached by the epoch of access data.
  *
@@ -18,13 +18,13 @@ typedef struct rate
 	ls_rate_class of;
 } rate;
 
-typedef struct index_fact
+typedef struct cached_index
 {
 	bool exists;
 	int days; /* of retention; -1: for ever */
-} index_fact;
+} cached_index;
 
-static ls_cache index_cache = {"logsvc indexes", sizeof(index_fact)};
+static ls_cache index_cache = {"logsvc indexes", sizeof(cached_index)};
 static ls_cache rate_cache = {"logsvc rate limits", sizeof(rate)};
 static ls_cache owner_cache = {"logsvc owners", sizeof(pg_uuid_t)};
 static ls_cache quota_cache = {"logsvc quotas", sizeof(ls_ingest_quota)};
@@ -43,7 +43,7 @@ ls_access_register(bool preloaded)
 static void
 index_row(void *context, HeapTuple tuple, TupleDesc desc)
 {
-	index_fact *fact = context;
+	cached_index *fact = context;
 	bool null;
 	Datum value = SPI_getbinval(tuple, desc, 1, &null);
 
@@ -62,8 +62,8 @@ ls_index_find(const pg_uuid_t *organization, ls_str name, int *days)
 						2, types, &plan};
 	uint8 material[UUID_LEN + LS_INDEX_NAME_LENGTH];
 	uint8 key[LS_CACHE_KEY];
-	index_fact fact = {false, -1};
-	index_fact *cached;
+	cached_index fact = {false, -1};
+	cached_index *cached;
 	uint64 epoch;
 	pg_uuid_t id = *organization;
 	struct varlena *text;

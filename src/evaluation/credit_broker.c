@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * desk.c
+ * credit_broker.c
  *	  Credits of SQL callers, kept by an evaluator.
  *
  * What a session writes is undone when its transaction is rolled back, and a
@@ -48,8 +48,8 @@ typedef struct note
 	TimestampTz since;
 	PGPROC *asker;
 
-	ls_desk_kind kind;
-	ls_desk_outcome outcome;
+	ls_broker_kind kind;
+	ls_broker_outcome outcome;
 	pg_uuid_t organization;
 	int64 reservation;
 	int64 micro_credits;
@@ -65,14 +65,14 @@ typedef struct note
 	char provider_model[NAME_LENGTH];
 } note;
 
-typedef struct desk
+typedef struct broker_state
 {
 	pg_atomic_uint32 asked;
 	uint64 last_ticket;
 	note notes[NOTES];
-} desk;
+} broker_state;
 
-static desk *shared = NULL;
+static broker_state *shared = NULL;
 
 static void
 init_shared(void)
@@ -80,7 +80,7 @@ init_shared(void)
 	pg_atomic_init_u32(&shared->asked, 0);
 }
 
-static const ls_shmem_item item = {"logsvc credit desk", sizeof(desk), (void **) &shared,
+static const ls_shmem_item item = {"logsvc credit broker", sizeof(broker_state), (void **) &shared,
 								   init_shared};
 
 void
@@ -119,7 +119,7 @@ wake_evaluators(void)
 }
 
 bool
-ls_desk_open(void)
+ls_broker_open(void)
 {
 	const ls_service *service;
 
@@ -153,11 +153,11 @@ take_place(void)
 }
 
 static note *
-leave_note(const ls_desk_step *step, bool wait, uint64 *ticket)
+leave_note(const ls_broker_step *step, bool wait, uint64 *ticket)
 {
 	note *n;
 
-	LWLockAcquire(ls_lwlock(LS_LOCK_DESK), LW_EXCLUSIVE);
+	LWLockAcquire(ls_lwlock(LS_LOCK_CREDIT_BROKER), LW_EXCLUSIVE);
 	n = take_place();
 	if (n != NULL)
 	{
@@ -176,19 +176,19 @@ leave_note(const ls_desk_step *step, bool wait, uint64 *ticket)
 		n->state = NOTE_ASKED;
 		pg_atomic_fetch_add_u32(&shared->asked, 1);
 	}
-	LWLockRelease(ls_lwlock(LS_LOCK_DESK));
+	LWLockRelease(ls_lwlock(LS_LOCK_CREDIT_BROKER));
 	return n;
 }
 
 /* Takes the answer; false: there is none yet. */
 static bool
-take_answer(note *n, uint64 ticket, ls_desk_step *step)
+take_answer(note *n, uint64 ticket, ls_broker_step *step)
 {
 	bool answered = true;
 
-	LWLockAcquire(ls_lwlock(LS_LOCK_DESK), LW_EXCLUSIVE);
+	LWLockAcquire(ls_lwlock(LS_LOCK_CREDIT_BROKER), LW_EXCLUSIVE);
 	if (n->ticket != ticket)
-		step->outcome = LS_DESK_FAILED;
+		step->outcome = LS_BROKER_FAILED;
 	else if (n->state == NOTE_ANSWERED)
 	{
 		step->outcome = n->outcome;
@@ -201,25 +201,25 @@ take_answer(note *n, uint64 ticket, ls_desk_step *step)
 	}
 	else
 		answered = false;
-	LWLockRelease(ls_lwlock(LS_LOCK_DESK));
+	LWLockRelease(ls_lwlock(LS_LOCK_CREDIT_BROKER));
 	return answered;
 }
 
 static void
 abandon(note *n, uint64 ticket)
 {
-	LWLockAcquire(ls_lwlock(LS_LOCK_DESK), LW_EXCLUSIVE);
+	LWLockAcquire(ls_lwlock(LS_LOCK_CREDIT_BROKER), LW_EXCLUSIVE);
 	if (n->ticket == ticket)
 	{
 		n->abandoned = true;
 		if (n->state == NOTE_ANSWERED)
 			n->state = NOTE_FREE;
 	}
-	LWLockRelease(ls_lwlock(LS_LOCK_DESK));
+	LWLockRelease(ls_lwlock(LS_LOCK_CREDIT_BROKER));
 }
 
 static void
-await_answer(note *n, uint64 ticket, ls_desk_step *step)
+await_answer(note *n, uint64 ticket, ls_broker_step *step)
 {
 	static uint32 wait_event = 0;
 	TimestampTz start = GetCurrentTimestamp();
@@ -231,7 +231,7 @@ await_answer(note *n, uint64 ticket, ls_desk_step *step)
 		if (TimestampDifferenceExceeds(start, GetCurrentTimestamp(), PATIENCE))
 		{
 			abandon(n, ticket);
-			step->outcome = LS_DESK_FAILED;
+			step->outcome = LS_BROKER_FAILED;
 			return;
 		}
 		/* One that has just been started was not woken. */
@@ -247,7 +247,7 @@ await_answer(note *n, uint64 ticket, ls_desk_step *step)
  * registers across the longjmp.
  */
 static pg_noinline void
-await_or_abandon(note *n, uint64 ticket, ls_desk_step *step)
+await_or_abandon(note *n, uint64 ticket, ls_broker_step *step)
 {
 	PG_TRY();
 	{
@@ -262,12 +262,12 @@ await_or_abandon(note *n, uint64 ticket, ls_desk_step *step)
 }
 
 void
-ls_desk_ask(ls_desk_step *step, bool wait)
+ls_broker_ask(ls_broker_step *step, bool wait)
 {
 	uint64 ticket = 0;
 	note *n = leave_note(step, wait, &ticket);
 
-	step->outcome = LS_DESK_LOCKED; /* no place: as if another one were at it */
+	step->outcome = LS_BROKER_LOCKED; /* no place: as if another one were at it */
 	if (n == NULL)
 		return;
 	wake_evaluators();
@@ -283,10 +283,10 @@ work(void *context)
 	note *n = context;
 	ls_arena *arena;
 
-	ls_credits_transaction(n->kind == LS_DESK_SETTLE);
+	ls_credits_transaction(n->kind == LS_BROKER_SETTLE);
 	switch (n->kind)
 	{
-		case LS_DESK_RESERVE:
+		case LS_BROKER_RESERVE:
 			arena = ls_context_arena(CurrentMemoryContext, 65536);
 			ls_credits_begin(&n->organization, ls_str_of_cstring(n->model),
 							 ls_str_of_cstring(n->region), n->provider, n->tokens_in, n->tokens_out,
@@ -295,12 +295,12 @@ work(void *context)
 			put_text(n->provider_model, sizeof(n->provider_model), n->grant.provider_model);
 			n->grant.price.model = n->grant.provider_model = LS_STR("");
 			break;
-		case LS_DESK_SETTLE:
+		case LS_BROKER_SETTLE:
 			n->micro_credits =
 				ls_credits_settle(&n->organization, n->reservation, n->micro_credits,
 								  ls_str_of_cstring(n->model), n->tokens_in, n->tokens_out);
 			break;
-		case LS_DESK_RELEASE:
+		case LS_BROKER_RELEASE:
 			ls_credits_release(&n->organization, n->reservation);
 			break;
 	}
@@ -312,7 +312,7 @@ next_note(note *copy, note **place)
 {
 	bool found = false;
 
-	LWLockAcquire(ls_lwlock(LS_LOCK_DESK), LW_EXCLUSIVE);
+	LWLockAcquire(ls_lwlock(LS_LOCK_CREDIT_BROKER), LW_EXCLUSIVE);
 	for (int i = 0; i < NOTES && !found; i++)
 	{
 		note *n = &shared->notes[i];
@@ -325,12 +325,12 @@ next_note(note *copy, note **place)
 		*place = n;
 		found = true;
 	}
-	LWLockRelease(ls_lwlock(LS_LOCK_DESK));
+	LWLockRelease(ls_lwlock(LS_LOCK_CREDIT_BROKER));
 	return found;
 }
 
 void
-ls_desk_serve(void)
+ls_broker_serve(void)
 {
 	note copy;
 	note *place;
@@ -340,15 +340,15 @@ ls_desk_serve(void)
 		ls_caught caught;
 		PGPROC *asker = NULL;
 
-		copy.outcome = LS_DESK_DONE;
+		copy.outcome = LS_BROKER_DONE;
 		if (!ls_transaction(work, &copy, &caught))
 			copy.outcome =
-				caught.sqlstate == ERRCODE_LOCK_NOT_AVAILABLE ? LS_DESK_LOCKED : LS_DESK_FAILED;
-		if (copy.outcome == LS_DESK_FAILED)
+				caught.sqlstate == ERRCODE_LOCK_NOT_AVAILABLE ? LS_BROKER_LOCKED : LS_BROKER_FAILED;
+		if (copy.outcome == LS_BROKER_FAILED)
 			ereport(LOG, errcode(caught.sqlstate),
 					errmsg("logsvc could not account for an evaluation: %s", caught.format));
 
-		LWLockAcquire(ls_lwlock(LS_LOCK_DESK), LW_EXCLUSIVE);
+		LWLockAcquire(ls_lwlock(LS_LOCK_CREDIT_BROKER), LW_EXCLUSIVE);
 		if (place->ticket == copy.ticket && place->state == NOTE_SERVED)
 		{
 			copy.abandoned = place->abandoned;
@@ -356,7 +356,7 @@ ls_desk_serve(void)
 			*place = copy;
 			asker = copy.abandoned ? NULL : copy.asker;
 		}
-		LWLockRelease(ls_lwlock(LS_LOCK_DESK));
+		LWLockRelease(ls_lwlock(LS_LOCK_CREDIT_BROKER));
 		if (asker != NULL)
 			SetLatch(&asker->procLatch);
 	}

@@ -1,17 +1,17 @@
 /*-------------------------------------------------------------------------
  *
- * pick.h
+ * row_selection.h
  *	  Which rows of a part a scan returns; not for other folders.
  *
  *-------------------------------------------------------------------------
  */
-#ifndef LS_PICK_H
-#define LS_PICK_H
+#ifndef LS_ROW_SELECTION_H
+#define LS_ROW_SELECTION_H
 
 #include "src/scan/part_scan.h"
 
 /* What a row is sorted by: numbers before texts, missing ones last. */
-typedef struct ls_pick_key
+typedef struct ls_sort_key
 {
 	bool has_number;
 	bool has_text;
@@ -19,36 +19,36 @@ typedef struct ls_pick_key
 	bool is_integer;
 	int64_t integer; /* or a time */
 	ls_str text;
-} ls_pick_key;
+} ls_sort_key;
 
-typedef struct ls_picked
+typedef struct ls_selected_row
 {
 	ls_time time;
 	uint64 batch;
 	uint32 place;
 	uint32 block;
 	uint32 row;
-	ls_pick_key *keys; /* of a sort */
-} ls_picked;
+	ls_sort_key *keys; /* of a sort */
+} ls_selected_row;
 
 /* The first row of a combination of values. */
-typedef struct ls_pick_slot
+typedef struct ls_selected_slot
 {
 	uint32 hash;
 	uint32 row; /* 1 + row; 0: free */
-} ls_pick_slot;
+} ls_selected_slot;
 
-#define LS_TABLE_NAME ls_pick_row
-#define LS_TABLE_SLOT ls_pick_slot
+#define LS_TABLE_NAME ls_selected
+#define LS_TABLE_SLOT ls_selected_slot
 #define LS_TABLE_DECLARE
 #include "src/base/hash_table.h"
 
-typedef struct ls_picker
+typedef struct ls_row_selector
 {
 	bool descending; /* by time and id: the order of events */
 	uint32 most;     /* 0: no limit */
 	bool has_after;
-	ls_picked after; /* only rows behind this one */
+	ls_selected_row after; /* only rows behind this one */
 
 	/* Sorted by fields first. */
 	ls_scan_field *sort;
@@ -59,20 +59,20 @@ typedef struct ls_picker
 	ls_scan_field *distinct;
 	int n_distinct;
 	bool keep_empty; /* ... and all that lack one of them */
-	ls_pick_row_table combinations;
+	ls_selected_table combinations;
 
-	ls_picked *rows; /* with a limit a heap, the last one at its root */
+	ls_selected_row *rows; /* with a limit a heap, the last one at its root */
 	uint32 n;
 	uint32 capacity;
-} ls_picker;
+} ls_row_selector;
 
 /* Picks of all blocks. */
-extern void ls_pick_rows(ls_scan *scan, ls_picker *picker);
+extern void ls_select_rows(ls_scan *scan, ls_row_selector *selector);
 
 /* Can a part or block with that best time have a row that is wanted? */
-extern bool ls_pick_good_enough(const ls_picker *picker, ls_time time);
+extern bool ls_select_good_enough(const ls_row_selector *selector, ls_time time);
 
 /* Remembers the time of a row that was returned, for the parts to come. */
-extern void ls_pick_note_time(ls_time time);
+extern void ls_select_note_time(ls_time time);
 
-#endif /* LS_PICK_H */
+#endif /* LS_ROW_SELECTION_H */

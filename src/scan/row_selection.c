@@ -1,20 +1,20 @@
 /*-------------------------------------------------------------------------
  *
- * pick.c
+ * row_selection.c
  *	  Which rows of a part a scan returns.
  *
- * Rows are picked by time and id, by what they are sorted by, or as the first
- * of those with equal values, and only those that are picked become texts.
+ * Rows are selected by time and id, by what they are sorted by, or as the first
+ * of those with equal values, and only those that are selected become texts.
  * With a limit a heap keeps the best.  By time, blocks go newest first, and the
  * session of the search remembers how good the best of the earlier parts were:
  * a search for the newest thousand opens a few parts of thousands.
  *
  * The order is exactly that of the statement around the scan, which puts the
- * picks of all parts together: what is left out here could not be in its result.
+ * rows of all parts together: what is left out here could not be in its result.
  *
  *-------------------------------------------------------------------------
  */
-#include "src/scan/pick.h"
+#include "src/scan/row_selection.h"
 
 #include <math.h>
 
@@ -27,7 +27,7 @@
 /* ---- order ---- */
 
 static Datum
-numeric_of(const ls_pick_key *key)
+numeric_of(const ls_sort_key *key)
 {
 	if (key->is_integer)
 		return NumericGetDatum(int64_to_numeric(key->integer));
@@ -36,7 +36,7 @@ numeric_of(const ls_pick_key *key)
 
 /* As numerics compare: doubles count with 15 digits. */
 static int
-compare_numbers(const ls_pick_key *a, const ls_pick_key *b)
+compare_numbers(const ls_sort_key *a, const ls_sort_key *b)
 {
 	double difference = a->number - b->number;
 
@@ -48,7 +48,7 @@ compare_numbers(const ls_pick_key *a, const ls_pick_key *b)
 }
 
 static int
-compare_keys(const ls_picker *p, const ls_pick_key *a, const ls_pick_key *b)
+compare_keys(const ls_row_selector *p, const ls_sort_key *a, const ls_sort_key *b)
 {
 	for (int i = 0; i < p->n_sort; i++, a++, b++)
 	{
@@ -71,7 +71,7 @@ compare_keys(const ls_picker *p, const ls_pick_key *a, const ls_pick_key *b)
 
 /* <0: a comes before b in the order of the result. */
 static int
-compare(const ls_picker *p, const ls_picked *a, const ls_picked *b)
+compare(const ls_row_selector *p, const ls_selected_row *a, const ls_selected_row *b)
 {
 	int order =
 		p->n_sort > 0 && a->keys != NULL && b->keys != NULL ? compare_keys(p, a->keys, b->keys) : 0;
@@ -90,9 +90,9 @@ compare(const ls_picker *p, const ls_picked *a, const ls_picked *b)
 /* ---- the heap ---- */
 
 static void
-sift_down(ls_picker *p, uint32 i)
+sift_down(ls_row_selector *p, uint32 i)
 {
-	ls_picked row = p->rows[i];
+	ls_selected_row row = p->rows[i];
 
 	for (;;)
 	{
@@ -111,13 +111,13 @@ sift_down(ls_picker *p, uint32 i)
 }
 
 static void
-keep_keys(ls_scan *scan, const ls_picker *p, ls_picked *row)
+keep_keys(ls_scan *scan, const ls_row_selector *p, ls_selected_row *row)
 {
-	ls_pick_key *keys;
+	ls_sort_key *keys;
 
 	if (p->n_sort == 0)
 		return;
-	keys = ls_arena_alloc(scan->arena, sizeof(ls_pick_key) * (Size) p->n_sort);
+	keys = ls_arena_alloc(scan->arena, sizeof(ls_sort_key) * (Size) p->n_sort);
 	if (keys == NULL)
 		ls_scan_fail(scan);
 	for (int i = 0; i < p->n_sort; i++)
@@ -131,21 +131,21 @@ keep_keys(ls_scan *scan, const ls_picker *p, ls_picked *row)
 }
 
 static void
-reserve(ls_scan *scan, ls_picker *p)
+reserve(ls_scan *scan, ls_row_selector *p)
 {
 	uint32 capacity = p->capacity == 0 ? 256 : p->capacity * 2;
 
 	if (p->n < p->capacity)
 		return;
-	p->rows = ls_arena_grow(scan->arena, p->rows, p->capacity * sizeof(ls_picked),
-							capacity * sizeof(ls_picked));
+	p->rows = ls_arena_grow(scan->arena, p->rows, p->capacity * sizeof(ls_selected_row),
+							capacity * sizeof(ls_selected_row));
 	if (p->rows == NULL)
 		ls_scan_fail(scan);
 	p->capacity = capacity;
 }
 
 static void
-pick(ls_scan *scan, ls_picker *p, ls_picked *row)
+pick(ls_scan *scan, ls_row_selector *p, ls_selected_row *row)
 {
 	uint32 i;
 
@@ -175,7 +175,7 @@ pick(ls_scan *scan, ls_picker *p, ls_picked *row)
 /* ---- the session's best times ---- */
 
 bool
-ls_pick_good_enough(const ls_picker *p, ls_time time)
+ls_select_good_enough(const ls_row_selector *p, ls_time time)
 {
 	const ls_scan_session *s = ls_scan_current;
 
@@ -196,7 +196,7 @@ worse(const ls_scan_session *s, int64 a, int64 b)
 }
 
 void
-ls_pick_note_time(ls_time time)
+ls_select_note_time(ls_time time)
 {
 	ls_scan_session *s = ls_scan_current;
 	int i;
@@ -238,7 +238,7 @@ ls_pick_note_time(ls_time time)
 
 static void
 sort_key(ls_scan *scan, ls_scan_field *field, uint32 block, uint32 row, ls_time time,
-		 ls_buf *scratch, ls_pick_key *key)
+		 ls_buf *scratch, ls_sort_key *key)
 {
 	ls_scan_value value;
 	ls_num number;
@@ -279,7 +279,7 @@ sort_key(ls_scan *scan, ls_scan_field *field, uint32 block, uint32 row, ls_time 
 }
 
 static void
-sort_keys(ls_scan *scan, ls_picker *p, ls_buf *scratch, ls_picked *row)
+sort_keys(ls_scan *scan, ls_row_selector *p, ls_buf *scratch, ls_selected_row *row)
 {
 	scratch->len = 0;
 	/* No key's text may move when the next one is appended. */
@@ -299,18 +299,18 @@ sort_keys(ls_scan *scan, ls_picker *p, ls_buf *scratch, ls_picked *row)
 /* ---- the first row of each combination ---- */
 
 static inline bool
-has_values(const ls_picker *p, const ls_pick_slot *slot, ls_hashed_str values)
+has_values(const ls_row_selector *p, const ls_selected_slot *slot, ls_hashed_str values)
 {
 	return slot->hash == (uint32) values.hash &&
 		   ls_str_eq(p->rows[slot->row - 1].keys->text, values.str);
 }
 
-#define LS_TABLE_NAME ls_pick_row
-#define LS_TABLE_SLOT ls_pick_slot
+#define LS_TABLE_NAME ls_selected
+#define LS_TABLE_SLOT ls_selected_slot
 #define LS_TABLE_KEY ls_hashed_str
 #define LS_TABLE_HASH(t, key) (key).hash
 #define LS_TABLE_EQUAL(t, slot, key) \
-	has_values(ls_container(const ls_picker, combinations, t), slot, key)
+	has_values(ls_container(const ls_row_selector, combinations, t), slot, key)
 #define LS_TABLE_IS_FREE(slot) ((slot)->row == 0)
 #define LS_TABLE_SLOT_HASH(t, slot) (slot)->hash
 #define LS_TABLE_DEFINE
@@ -318,7 +318,7 @@ has_values(const ls_picker *p, const ls_pick_slot *slot, ls_hashed_str values)
 
 /* The values as one text in row->keys; false: one is missing. */
 static bool
-distinct_values(ls_scan *scan, ls_picker *p, ls_buf *scratch, const ls_picked *row)
+distinct_values(ls_scan *scan, ls_row_selector *p, ls_buf *scratch, const ls_selected_row *row)
 {
 	scratch->len = 0;
 	for (int i = 0; i < p->n_distinct; i++)
@@ -337,11 +337,11 @@ distinct_values(ls_scan *scan, ls_picker *p, ls_buf *scratch, const ls_picked *r
 }
 
 static void
-pick_distinct(ls_scan *scan, ls_picker *p, ls_buf *scratch, ls_picked *row)
+select_distinct(ls_scan *scan, ls_row_selector *p, ls_buf *scratch, ls_selected_row *row)
 {
-	ls_pick_key key = {0};
+	ls_sort_key key = {0};
 	ls_hashed_str values;
-	ls_pick_slot *slot;
+	ls_selected_slot *slot;
 	bool found;
 
 	if (!distinct_values(scan, p, scratch, row))
@@ -354,13 +354,13 @@ pick_distinct(ls_scan *scan, ls_picker *p, ls_buf *scratch, ls_picked *row)
 	}
 	values = ls_hash_str(ls_str_make(scratch->data, scratch->len));
 	p->combinations.arena = scan->arena;
-	slot = ls_pick_row_insert(&p->combinations, values, &found);
+	slot = ls_selected_insert(&p->combinations, values, &found);
 	if (slot == NULL)
 		ls_scan_fail(scan);
 	if (found)
 	{
-		ls_picked *old = &p->rows[slot->row - 1];
-		ls_pick_key *kept = old->keys;
+		ls_selected_row *old = &p->rows[slot->row - 1];
+		ls_sort_key *kept = old->keys;
 
 		if (compare(p, row, old) < 0)
 		{
@@ -371,12 +371,12 @@ pick_distinct(ls_scan *scan, ls_picker *p, ls_buf *scratch, ls_picked *row)
 	}
 	reserve(scan, p);
 	key.text = ls_arena_strdup(scan->arena, values.str);
-	row->keys = ls_new(scan->arena, ls_pick_key);
+	row->keys = ls_new(scan->arena, ls_sort_key);
 	if (row->keys == NULL || key.text.data == NULL)
 		ls_scan_fail(scan);
 	*row->keys = key;
 	p->rows[p->n++] = *row;
-	*slot = (ls_pick_slot){(uint32) values.hash, p->n};
+	*slot = (ls_selected_slot){(uint32) values.hash, p->n};
 }
 
 /* ---- blocks ---- */
@@ -398,7 +398,7 @@ by_best(const void *a, const void *b, void *descending)
 }
 
 static void
-pick_block(ls_scan *scan, ls_picker *p, uint32 block, ls_buf *scratch, ls_pick_key *keys)
+select_block(ls_scan *scan, ls_row_selector *p, uint32 block, ls_buf *scratch, ls_sort_key *keys)
 {
 	uint64_t selected[LS_SELECTION_WORDS];
 	const ls_time *times;
@@ -416,9 +416,9 @@ pick_block(ls_scan *scan, ls_picker *p, uint32 block, ls_buf *scratch, ls_pick_k
 		ls_scan_field_block(&p->distinct[i]);
 	LS_FOR_EACH_ROW(row, selected)
 	{
-		ls_picked candidate = {.time = times[row], .block = block, .row = row, .keys = keys};
+		ls_selected_row candidate = {.time = times[row], .block = block, .row = row, .keys = keys};
 
-		if (!ls_pick_good_enough(p, candidate.time))
+		if (!ls_select_good_enough(p, candidate.time))
 			continue;
 		if (p->n_sort > 0)
 		{
@@ -436,18 +436,18 @@ pick_block(ls_scan *scan, ls_picker *p, uint32 block, ls_buf *scratch, ls_pick_k
 		candidate.batch = batches[row];
 		candidate.place = places[row];
 		if (p->n_distinct > 0)
-			pick_distinct(scan, p, scratch, &candidate);
+			select_distinct(scan, p, scratch, &candidate);
 		else
 			pick(scan, p, &candidate);
 	}
 }
 
 void
-ls_pick_rows(ls_scan *scan, ls_picker *p)
+ls_select_rows(ls_scan *scan, ls_row_selector *p)
 {
 	uint32 n = ls_part_blocks(scan->part);
 	block_order *order = ls_arena_alloc0(scan->arena, (n + 1) * sizeof(block_order));
-	ls_pick_key *keys = ls_new_array(scan->arena, ls_pick_key, p->n_sort + 1);
+	ls_sort_key *keys = ls_new_array(scan->arena, ls_sort_key, p->n_sort + 1);
 	ls_buf scratch;
 
 	if (order == NULL || keys == NULL)
@@ -466,9 +466,9 @@ ls_pick_rows(ls_scan *scan, ls_picker *p)
 		order[block] = (block_order){block, p->descending ? max_time : min_time};
 	}
 	qsort_arg(order, n, sizeof(block_order), by_best, &p->descending);
-	for (uint32 i = 0; i < n && ls_pick_good_enough(p, order[i].best); i++)
+	for (uint32 i = 0; i < n && ls_select_good_enough(p, order[i].best); i++)
 	{
-		pick_block(scan, p, order[i].block, &scratch, keys);
+		select_block(scan, p, order[i].block, &scratch, keys);
 		ls_part_release_if(scan->part, LS_SCAN_KEPT_BLOCKS);
 	}
 }

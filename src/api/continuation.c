@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * hand_over.c
+ * continuation.c
  *	  Requests of several parts: evaluations whose rows come from a search, and
  *	  live tails.
  *
