@@ -28,8 +28,8 @@ is($page, $source, 'docs/api.md lists the errors of errors.def');
 
 # ---- links between documents ----
 
-foreach my $file (sort(glob('docs/*.md src/*/README.md')), 'sql/README.md', 'README.md', 'CONTRIBUTING.md',
-	'CHANGELOG.md')
+foreach my $file (sort(glob('docs/*.md src/*/README.md test/README.md test/*/README.md test/data/*/README.md')), 'sql/README.md', 'README.md',
+	'CONTRIBUTING.md', 'CHANGELOG.md')
 {
 	my $text = slurp_file($file);
 	my ($folder) = $file =~ m{^(.*/)};
