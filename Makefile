@@ -1,9 +1,15 @@
 # logsvc: a log platform inside PostgreSQL.
 #
-#	make deps | all | install | quickstart | stop | test | bench | lint | fuzz | test-build | test-matrix
-#
-# `make help` explains each.  Variables: PG_CONFIG, DATA, HTTP_PORT, PG_PORT,
-# T (part of the tests), B (part of the benchmarks), S (seconds of fuzzing).
+# `make help` prints the lines that begin with two number signs, here and in test/.
+# Lint compares them with the .PHONY targets; those that only other targets need
+# are declared on lines that end with "# internal".
+
+## PG_CONFIG=pg_config      the server to build for: PostgreSQL 15 or newer
+## DEBUG=1                  a build with assertions and stop points, as tests use it
+
+### Build and run
+## make                     builds the extension
+## make install             installs it into the server; DESTDIR=/tmp/logsvc: below that folder
 
 # DATA is where quickstart keeps its cluster; to PGXS it means files to install.
 QUICKSTART_DATA := $(or $(DATA),.quickstart)
@@ -73,7 +79,7 @@ include test/unit/unit.mk
 
 include test/test.mk
 
-# ---- the commands of README.md and CONTRIBUTING.md ----
+# ---- commands ----
 
 HTTP_PORT ?= 8080
 PG_PORT ?= 54320
@@ -81,12 +87,15 @@ sudo := $(if $(filter 0,$(shell id -u)),,sudo)
 
 .PHONY: deps quickstart stop lint bench help
 
+## make help                prints these lines
 help:
-	@sed -n 's/^#\t//p' Makefile
+	@sed -n 's/^### \(.*\)/\n\1/p; s/^## /  /p' Makefile test/test.mk test/unit/unit.mk
 
+## make deps                installs the Debian packages of docker/packages.txt
 deps:
 	@PG_CONFIG='$(PG_CONFIG)' docker/deps.sh
 
+## make quickstart          deps, all, install, then a private cluster with real logs; DATA=.quickstart HTTP_PORT=8080 PG_PORT=54320
 # A fresh machine has no pg_config before deps: make is started again after it.
 quickstart: deps
 	@$(MAKE) -s --no-print-directory all
@@ -94,14 +103,19 @@ quickstart: deps
 	@PG_CONFIG='$(PG_CONFIG)' DATA='$(QUICKSTART_DATA)' HTTP_PORT='$(HTTP_PORT)' PG_PORT='$(PG_PORT)' \
 		docker/quickstart.sh
 
+## make stop                stops that cluster; DATA=.quickstart
 stop:
 	@PG_CONFIG='$(PG_CONFIG)' DATA='$(QUICKSTART_DATA)' docker/stop.sh
 
+## make clean               removes everything that was built (PGXS)
+
+### Test (test/README.md says which test is for what)
+## make lint                the rules of the source layout, clang-format
 lint: all
 	@test/lint.pl
 
-# make bench B=name: programs of the pure parts, and test/bench/*.pl against a
-# server of its own.
+## make bench               benchmarks, rows "metric value unit"; B=decode: those whose name contains it
+# Programs of the pure parts, and test/bench/*.pl against a server of its own.
 B ?=
 BENCH_PROGRAMS = $(foreach b,$(PURE_BENCHES),$(if $(findstring $(B),$(notdir $(b))),$(b)))
 BENCH_SERVERS = $(strip $(foreach b,$(sort $(wildcard test/bench/*.pl)),$(if $(findstring $(B),$(notdir $(b))),$(b))))

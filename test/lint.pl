@@ -192,6 +192,23 @@ problem($_, 'advisory locks are for everybody who may run SQL') for split /\n/, 
 	}
 }
 
+# make help names every target that somebody may want, and no other.
+{
+	my (%explained, %declared);
+	for my $file (qw(Makefile test/test.mk test/unit/unit.mk))
+	{
+		for (read_lines($file))
+		{
+			$explained{$1} = $file if /^## make ([\w-]+) /;
+			next unless /^\.PHONY: (.*)/ && !/# internal$/;
+			$declared{$_} = $file foreach split ' ', $1;
+		}
+	}
+	problem($declared{$_}, "no line '## make $_ ...' for make help") foreach grep { !$explained{$_} } sort keys %declared;
+	my %pgxs = map { $_ => 1 } qw(install clean installcheck);
+	problem($explained{$_}, "make help has $_, which is no .PHONY target") foreach grep { !$declared{$_} && !$pgxs{$_} } sort keys %explained;
+}
+
 # Nothing of one machine, no registry.
 for (split /\n/, `git grep -nE '(^|[^a-zA-Z0-9_.])/(work|home|root)/' -- ':!test/lint.pl' 2>/dev/null`)
 {

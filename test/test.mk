@@ -1,12 +1,6 @@
 # Tests that need a server.  Everything runs in temporary clusters, from a copy
 # of the tree under TMPDIR, against build/tmp_install: nothing is installed into
 # the system, and as root the tests run as TEST_USER (initdb refuses root).
-#
-#	make test            all; T=name: the test files whose name contains it
-#	make check-regress | check-pgtap | check-tap | unit
-#	make test-build      compiles for PostgreSQL 15, 17 and 18
-#	make test-matrix     runs the tests there
-#	make installcheck    PGXS's own, on a running server
 
 T ?=
 matching = $(if $(T),$(foreach f,$(1),$(if $(findstring $(T),$(notdir $(f))),$(f))),$(1))
@@ -24,7 +18,8 @@ build/flags: FORCE
 $(OBJS): build/flags
 FORCE: ;
 
-.PHONY: FORCE test run-tests test-debug-install tmp-install unit check-regress check-pgtap check-tap
+.PHONY: test unit check-regress check-pgtap check-tap
+.PHONY: FORCE run-tests test-debug-install tmp-install # internal
 
 tmp-install: all
 	rm -rf build/tmp_install
@@ -55,46 +50,55 @@ staged = PG_CONFIG='$(PG_CONFIG)' PGXS='$(PGXS)' test/run
 test-debug-install:
 	$(MAKE) --no-print-directory DEBUG=1 tmp-install
 
+## make test                deps, then all tests; T=settings: the test files whose name contains it
 # On a fresh machine deps brings what the next make needs to see.
 test: deps
 	@$(MAKE) --no-print-directory run-tests
 run-tests: test-debug-install $(TEST_UNIT) $(TEST_PROGRAMS) $(TEST_NPM) $(TEST_SHIPPERS) $(TEST_RELEASED)
 	$(staged) $(TEST_UNIT) $(TEST_REGRESS) $(TEST_PGTAP) $(TEST_TAP)
+## make unit                unit tests of pure code under sanitizers; T=query: those whose name contains it
 unit: $(TEST_UNIT)
 	prove --exec '' $^
+## make check-regress       pg_regress: test/sql; T=name
 check-regress: test-debug-install
 	$(staged) $(TEST_REGRESS)
+## make check-pgtap         pgTAP: test/pgtap; T=name
 check-pgtap: test-debug-install
 	$(staged) $(TEST_PGTAP)
+## make check-tap           whole servers: test/t; T=name
 check-tap: test-debug-install $(TEST_PROGRAMS) $(TEST_NPM) $(TEST_SHIPPERS) $(TEST_RELEASED)
 	$(staged) $(TEST_TAP)
 
 # Other versions of PostgreSQL, in folders of other Debian suites (test/servers); root only.
 # A copy of the tree is built there: nothing here is touched.
 .PHONY: test-build test-matrix
+## make test-build          compiles for PostgreSQL 15, 17 and 18, gcc and clang (root); SERVERS="18:sid"
 test-build:
 	@test/servers build
+## make test-matrix         make test for PostgreSQL 15, 17 and 18 (root); T=name SERVERS="18:sid"
 test-matrix:
 	@T='$(T)' test/servers test
 
-# Whatever is killed, full, locked or read-only: nothing accepted is lost.  Some 20
-# minutes; test/soak/soak.pl says what ROUNDS, SEED, FAULTS, SECONDS and DURATION do.
+## make installcheck        pg_regress on a running server in which logsvc is installed and preloaded (PGXS)
+
+# test/soak/soak.pl says what its variables do.
 .PHONY: soak
+## make soak                faults under load, nothing accepted may be lost, 20 min; ROUNDS=60 SEED= FAULTS= SECONDS= DURATION=
 soak: test-debug-install
 	$(staged) test/soak/soak.pl
 
-# Do the tests notice when a check of access is missing?  Some 25 minutes on 2
-# cores; T=regex: the mutations whose name matches.
 .PHONY: mutation
+## make mutation            removes each check of access, a test must fail, 25 min; T=regex JOBS=2
 mutation: test-debug-install
 	PG_CONFIG='$(PG_CONFIG)' PGXS='$(PGXS)' test/mutation/access.pl
 
-# Random queries against a reference: SEED= QUERIES= EVENTS= WORKERS= BLOCK_ROWS= LEVELS= (test/differential).
 .PHONY: differential
+## make differential        random queries against a reference; SEED= QUERIES= EVENTS= FIRST= WORKERS= BLOCK_ROWS= LEVELS=
 differential: test-debug-install
 	$(staged) test/differential/differential.pl
 
-# Damaged parts, the long form of test/t/094_corruption.pl: SEED= (another one each time) FLIPS=
+# The long form of test/t/094_corruption.pl; without SEED= another seed each time.
 .PHONY: corruption
+## make corruption          searches in damaged parts; SEED= FLIPS=5000 FIRST=
 corruption: test-debug-install
 	SEED=$${SEED:-$$$$} FLIPS=$(or $(FLIPS),5000) $(staged) test/t/094_corruption.pl

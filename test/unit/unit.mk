@@ -44,17 +44,17 @@ build/fuzz/%: build/fuzz/obj/test/fuzz/%_fuzz.o build/fuzz/libpure.a
 build/bench/%_bench: build/bench/obj/test/bench/%_bench.o build/bench/libpure.a
 	$(CC) -O2 -o $@ $^ $(PURE_LIBS)
 
-# Rules of the built-in evaluator, switched off one at a time.
 .PHONY: ablation
 build/bench/judge_ablation: test/bench/judge_ablation.c $(wildcard src/judge/*.[ch]) build/bench/libpure.a
 	$(CC) $(PURE_CFLAGS) -O2 -fno-strict-aliasing -fwrapv -DLS_JUDGE_ABLATION -o $@ $(filter %.c,$^) build/bench/libpure.a $(PURE_LIBS)
+## make ablation            what each rule of the built-in evaluator is worth
 ablation: build/bench/judge_ablation
 	$<
 
 .PRECIOUS: build/unit/checked/%.o build/fuzz/obj/%.o build/bench/obj/%.o
 
 .PHONY: fuzz
-# make fuzz T=name S=seconds
+## make fuzz                libFuzzer; S=60 seconds for each target, T=decode: one target
 S ?= 60
 fuzz: $(if $(filter fuzz,$(MAKECMDGOALS)),$(if $(T),build/fuzz/$(T),$(FUZZ_TARGETS)))
 	@for t in $(if $(T),$(T),$(notdir $(FUZZ_TARGETS))); do \
