@@ -133,6 +133,17 @@ for my $folder (@order)
 		if (() = glob("src/$folder/*.c")) && !-e "src/$folder/README.md";
 }
 
+# The tables of a folder's README name its files, all and no others, in lines of `FILE`, `FILE` | role.
+for my $readme (grep { -e } glob 'src/*/README.md')
+{
+	my ($folder) = $readme =~ m{^(.*/)};
+	my %named = map { $_ => 1 } map { /^\| (`[^|]*?) \|/ ? $1 =~ /`([\w]+\.\w+)`/g : () } read_lines($readme);
+	my %there = map { s{.*/}{}r => 1 } grep { -e && $_ ne $readme && !m{query/(parser|lexer)\.[ch]$} }
+	  split /\n/, `git ls-files --cached --others --exclude-standard '$folder'`;
+	problem($readme, "does not say the role of $_") foreach grep { !$named{$_} } sort keys %there;
+	problem($readme, "names $_, which is not in this folder") foreach grep { !$there{$_} } sort keys %named;
+}
+
 # Exported symbols.
 if (-e 'logsvc.so')
 {
