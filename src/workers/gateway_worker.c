@@ -647,7 +647,7 @@ settings_changed(gateway_state *state)
 	describe_settings(now, sizeof(now));
 	if (strcmp(now, state->settings) == 0)
 		return false;
-	ereport(LOG, errmsg("logsvc gateway is starting anew with changed settings"));
+	ereport(LOG, errmsg("logsvc gateway is restarting with changed settings"));
 	return true;
 }
 

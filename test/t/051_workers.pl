@@ -332,7 +332,7 @@ $bare->stop;
 	ok(wait_until(sub { my $now = $pid->(); $now && $now ne $before }, 20),
 		'a reload of its own settings starts it anew');
 	$t->wait_ready;
-	like($t->log_text, qr/gateway is starting anew with changed settings/, 'and is logged');
+	like($t->log_text, qr/gateway is restarting with changed settings/, 'and is logged');
 	$t->stop;
 }
 
