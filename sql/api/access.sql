@@ -234,6 +234,21 @@ END;
 COMMENT ON FUNCTION logsvc_internal.find_owner(uuid) IS
 'The first of an organization''s owners; NULL: it has none';
 
+-- ---- how often it may be changed ----
+--
+-- Each change is an audit entry, which no quota counts.
+
+CREATE OR REPLACE FUNCTION logsvc_internal.check_change_rate(takes_away boolean DEFAULT false)
+RETURNS void
+LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'logsvc_check_change_rate';
+COMMENT ON FUNCTION logsvc_internal.check_change_rate(boolean) IS
+'Counts one change by the session''s principal (not of operators); an error beyond rate class changes or all_changes; takes_away: a credential or a member, counts by the credential alone';
+
+CREATE OR REPLACE FUNCTION logsvc_internal.charge_changes(amount int) RETURNS void
+LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'logsvc_charge_changes';
+COMMENT ON FUNCTION logsvc_internal.charge_changes(int) IS
+'Counts so many more changes in rate class all_changes, for what a change has written';
+
 -- ---- the session's principal ----
 
 CREATE OR REPLACE FUNCTION logsvc_internal.current_user_id() RETURNS uuid

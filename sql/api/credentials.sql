@@ -43,6 +43,7 @@ DECLARE
 	created logsvc_internal.access_token;
 BEGIN
 	target := logsvc_internal.find_organization(organization);
+	PERFORM logsvc_internal.check_change_rate();
 	-- Or a member who is being removed would keep this one for a comeback.
 	PERFORM logsvc_internal.lock_organization(target);
 	owner := logsvc_internal.find_member(target, email);
@@ -110,6 +111,7 @@ DECLARE
 BEGIN
 	target := logsvc_internal.find_organization(organization);
 	PERFORM logsvc_internal.require_access(target, 'keys:manage');
+	PERFORM logsvc_internal.check_change_rate();
 	name := logsvc_internal.check_name('name', name);
 	IF scope IN ('ingest-only', 'read-only', 'full-access') IS NOT TRUE THEN
 		PERFORM logsvc_internal.invalid('scope', 'must be ingest-only, read-only or full-access');
@@ -149,6 +151,7 @@ BEGIN
 	IF logsvc_internal.current_kind() = 'key' THEN
 		PERFORM logsvc_internal.raise_error('INSUFFICIENT_SCOPE', 'a key cannot revoke tokens');
 	END IF;
+	PERFORM logsvc_internal.check_change_rate(takes_away => true);
 	SELECT t.* INTO target FROM logsvc_internal.access_token t
 	WHERE t.id = logsvc_internal.parse_public_id('tok_', revoke_token.id)
 		AND (logsvc_internal.is_operator()
@@ -189,6 +192,7 @@ BEGIN
 	IF NOT logsvc_internal.is_operator() THEN
 		PERFORM logsvc_internal.require_permission('keys:revoke');
 	END IF;
+	PERFORM logsvc_internal.check_change_rate(takes_away => true);
 	SELECT k.* INTO target FROM logsvc_internal.api_key k
 	WHERE k.id = logsvc_internal.parse_public_id('key_', revoke_api_key.id)
 		AND (logsvc_internal.is_operator()

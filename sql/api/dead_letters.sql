@@ -188,6 +188,7 @@ DECLARE
 	events bigint;
 BEGIN
 	PERFORM logsvc_internal.require_access(target, 'pipelines:manage');
+	PERFORM logsvc_internal.check_change_rate();
 	PERFORM logsvc_internal.lock_organization(target);
 	IF EXISTS (SELECT FROM logsvc_internal.dead_letter d
 		WHERE d.organization_id = target AND d.status = 'replaying') THEN
@@ -222,6 +223,7 @@ DECLARE
 BEGIN
 	PERFORM logsvc_internal.require_access(target, 'logs:export');
 	PERFORM logsvc_internal.require_live();
+	PERFORM logsvc_internal.check_change_rate();
 	IF coalesce(btrim(reason), '') = '' OR length(reason) > 1000 THEN
 		PERFORM logsvc_internal.invalid('reason', 'must have 1 to 1,000 characters');
 	END IF;

@@ -54,6 +54,7 @@ BEGIN
 	IF coalesce(dry_run, false) THEN
 		RETURN jsonb_build_object('runId', NULL, 'matched', coalesce(found_events, 0));
 	END IF;
+	PERFORM logsvc_internal.check_change_rate();
 	INSERT INTO logsvc_internal.deletion AS d (organization_id, created_by, q, reason, indexes,
 		from_time, to_time, filter, level_mask, batch, matched)
 	SELECT target, logsvc_internal.audit_actor(), delete_logs.q, delete_logs.reason, plan.indexes,

@@ -92,6 +92,7 @@ DECLARE
 	created logsvc_internal.log_index;
 BEGIN
 	PERFORM logsvc_internal.require_permission('org:manage');
+	PERFORM logsvc_internal.check_change_rate();
 	target := logsvc_internal.current_organization();
 	IF name ~ '^[a-z_][a-z0-9_-]{0,63}$' IS NOT TRUE THEN
 		PERFORM logsvc_internal.invalid('name',
@@ -132,6 +133,7 @@ DECLARE
 	changed logsvc_internal.log_index;
 BEGIN
 	PERFORM logsvc_internal.require_permission('org:manage');
+	PERFORM logsvc_internal.check_change_rate();
 	PERFORM logsvc_internal.lock_organization(logsvc_internal.current_organization());
 	changed := logsvc_internal.index_by_name(name);
 	IF starts_with(name, '_') THEN
@@ -162,6 +164,7 @@ DECLARE
 	doomed logsvc_internal.log_index;
 BEGIN
 	PERFORM logsvc_internal.require_permission('org:manage');
+	PERFORM logsvc_internal.check_change_rate();
 	PERFORM logsvc_internal.lock_organization(logsvc_internal.current_organization());
 	doomed := logsvc_internal.index_by_name(name);
 	IF doomed.name = 'main' OR starts_with(doomed.name, '_') THEN

@@ -170,6 +170,7 @@ DECLARE
 	sent logsvc_internal.invitation;
 BEGIN
 	PERFORM logsvc_internal.require_access(target, 'users:invite');
+	PERFORM logsvc_internal.check_change_rate();
 	email := lower(btrim(email));
 	IF NOT logsvc_internal.is_mail_address(email) THEN
 		PERFORM logsvc_internal.invalid('email', 'must be an e-mail address');
@@ -243,6 +244,7 @@ DECLARE
 	target logsvc_internal.invitation := logsvc_internal.invitation_by_id(id);
 	status text := logsvc_internal.invitation_status(target);
 BEGIN
+	PERFORM logsvc_internal.check_change_rate();
 	IF status NOT IN ('pending', 'expired') THEN
 		PERFORM logsvc_internal.raise_error('INVITATION_NOT_PENDING');
 	ELSIF logsvc_internal.is_member_address(target.organization_id, target.email) THEN
@@ -270,6 +272,7 @@ SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
 	target logsvc_internal.invitation := logsvc_internal.invitation_by_id(id);
 BEGIN
+	PERFORM logsvc_internal.check_change_rate(takes_away => true);
 	IF logsvc_internal.invitation_status(target) NOT IN ('pending', 'expired') THEN
 		PERFORM logsvc_internal.raise_error('INVITATION_NOT_PENDING');
 	END IF;
@@ -342,6 +345,7 @@ BEGIN
 	ELSIF account.id IS NULL THEN
 		PERFORM logsvc_internal.raise_error('UNAUTHORIZED');
 	END IF;
+	PERFORM logsvc_internal.check_change_rate();
 	target := logsvc_internal.invitation_by_token(token);
 	PERFORM logsvc_internal.lock_organization(target.organization_id);
 	-- Again: whoever was quicker has changed it.

@@ -82,6 +82,7 @@ DECLARE
 	after jsonb;
 BEGIN
 	PERFORM logsvc_internal.require_access(target, 'org:manage');
+	PERFORM logsvc_internal.check_change_rate();
 	IF jsonb_typeof(entries) = 'array' IS NOT TRUE THEN
 		PERFORM logsvc_internal.invalid('entries', 'must be a list');
 	ELSIF jsonb_array_length(entries) > 100 THEN

@@ -111,6 +111,7 @@ DECLARE
 BEGIN
 	target := logsvc_internal.find_organization(organization);
 	PERFORM logsvc_internal.require_access(target, 'members:role');
+	PERFORM logsvc_internal.check_change_rate();
 	PERFORM logsvc_internal.check_role(role);
 	PERFORM logsvc_internal.lock_organization(target);
 	changed := logsvc_internal.find_member(target, email);
@@ -142,6 +143,7 @@ DECLARE
 	shown jsonb;
 BEGIN
 	target := logsvc_internal.find_organization(organization);
+	PERFORM logsvc_internal.check_change_rate(takes_away => true);
 	PERFORM logsvc_internal.lock_organization(target);
 	-- Oneself always; a token needs the scope all the same.
 	IF NOT logsvc_internal.is_operator() AND NOT EXISTS (

@@ -266,6 +266,7 @@ BEGIN
 	ELSIF account.verified_at IS NULL THEN
 		PERFORM logsvc_internal.raise_error('EMAIL_NOT_VERIFIED');
 	END IF;
+	PERFORM logsvc_internal.check_change_rate();
 	PERFORM logsvc_internal.check_user_limit(account.id);
 	created := logsvc_internal.make_organization(name, plan, coalesce(timezone, 'UTC'));
 	INSERT INTO logsvc_internal.member (organization_id, user_id, role)
@@ -319,6 +320,7 @@ DECLARE
 	asked jsonb;
 BEGIN
 	PERFORM logsvc_internal.require_access(target, 'org:manage');
+	PERFORM logsvc_internal.check_change_rate();
 	PERFORM logsvc_internal.lock_organization(target);
 	SELECT o.* INTO before FROM logsvc_internal.organization o WHERE o.id = target;
 	after := before;
@@ -398,6 +400,7 @@ BEGIN
 			PERFORM logsvc_internal.raise_error('FORBIDDEN');
 		END IF;
 	END IF;
+	PERFORM logsvc_internal.check_change_rate();
 	PERFORM logsvc_internal.lock_organization(target);
 	SELECT o.* INTO doomed FROM logsvc_internal.organization o WHERE o.id = target;
 	IF confirm IS DISTINCT FROM doomed.name THEN

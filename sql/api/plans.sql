@@ -179,6 +179,7 @@ DECLARE
 BEGIN
 	target := logsvc_internal.find_organization(organization);
 	PERFORM logsvc_internal.require_access(target, 'billing:manage');
+	PERFORM logsvc_internal.check_change_rate();
 	PERFORM logsvc_internal.check_plan(plan);
 	PERFORM logsvc_internal.lock_organization(target);
 	SELECT o.* INTO found_organization FROM logsvc_internal.organization o WHERE o.id = target;

@@ -51,7 +51,8 @@ FOR EACH ROW EXECUTE FUNCTION logsvc_internal.customize();
 CREATE TABLE logsvc_internal.rate_limit (
 	class text PRIMARY KEY CHECK (length(class) BETWEEN 1 AND 31),
 	per_minute int NOT NULL CHECK (per_minute >= 0),
-	scope text NOT NULL CHECK (scope IN ('organization', 'caller', 'user', 'address', 'account')),
+	scope text NOT NULL CHECK (scope IN ('organization', 'caller', 'user', 'address', 'account',
+		'credential', 'owner')),
 	timed boolean NOT NULL DEFAULT false,
 	overdraft int NOT NULL DEFAULT 1 CHECK (overdraft BETWEEN 1 AND 100),
 	customized boolean NOT NULL DEFAULT true
@@ -77,6 +78,9 @@ INSERT INTO logsvc_internal.rate_limit (class, per_minute, scope, timed, customi
 	-- Seconds of executors that the timed classes may take together.
 	('executor',		60,		'organization',	false,	false),
 	('evaluation',		10,		'caller',		false,	false),
+	-- What is managed: of one token, key or session; and of all in one owner's organizations.
+	('changes',			120,	'credential',	false,	false),
+	('all_changes',		600,	'owner',		false,	false),
 	('auth',			5,		'address',		false,	false),
 	('password',		5,		'user',			false,	false),
 	-- Tries of a password for one e-mail address, whether it has an account or not.

@@ -100,6 +100,16 @@ extern void ls_describe_refusal(const ls_principal *principal, ls_error_id error
 								const char *credentials, const char *permission, const char *scope,
 								ls_refusal *out);
 
+struct ls_rate_class;
+struct ls_rate_state;
+
+/*
+ * Says what RATE_LIMIT_EXCEEDED of a class is about: `what` is refused, the class, its limit,
+ * whom it counts and when to come again.
+ */
+extern void ls_describe_rate(const char *class_name, const struct ls_rate_class *of,
+							 const struct ls_rate_state *state, const char *what, ls_refusal *out);
+
 /*
  * May the principal be used from the address that the request comes from, which
  * is the one behind trusted proxies?  LS_ALLOWED when its organization has no
@@ -215,6 +225,9 @@ extern void ls_oauth_end(void);
 
 /* ---- rates ---- */
 
+/* The class that counts seconds of executors instead of requests. */
+#define LS_RATE_EXECUTOR "executor"
+
 typedef struct ls_rate_state
 {
 	int limit;       /* per minute */
@@ -247,7 +260,9 @@ typedef enum ls_rate_scope
 	LS_RATE_ORGANIZATION,
 	LS_RATE_CALLER, /* within an organization */
 	LS_RATE_USER,   /* whatever the organization; who is no user: as LS_RATE_CALLER */
-	LS_RATE_ADDRESS
+	LS_RATE_ADDRESS,
+	LS_RATE_CREDENTIAL, /* a token, key or session; who has none: as LS_RATE_CALLER */
+	LS_RATE_OWNER       /* the organizations of one owner together; in none: as LS_RATE_USER */
 } ls_rate_scope;
 
 typedef struct ls_rate_class
@@ -266,7 +281,8 @@ extern bool ls_rate_limit_of(const char *class_name, ls_rate_class *of);
 
 /*
  * The key that a scope counts by: of the principal, for LS_RATE_ADDRESS of the
- * client's address (an IPv4 address, or a /64 of IPv6).
+ * client's address (an IPv4 address, or a /64 of IPv6).  For LS_RATE_OWNER as ls_owner_of:
+ * a transaction, or SPI when one is open.
  */
 extern void ls_rate_key(const ls_principal *principal, const ls_request *request,
 						ls_rate_scope scope, uint8 key[16]);

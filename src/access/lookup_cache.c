@@ -126,8 +126,10 @@ rate_row(void *context, HeapTuple tuple, TupleDesc desc)
 	scope = TextDatumGetCString(SPI_getbinval(tuple, desc, 2, &null));
 	r->of.scope = strcmp(scope, "organization") == 0 ? LS_RATE_ORGANIZATION
 				  : strcmp(scope, "caller") == 0     ? LS_RATE_CALLER
-				  : strcmp(scope, "user") == 0
-					  ? LS_RATE_USER
+				  : strcmp(scope, "user") == 0       ? LS_RATE_USER
+				  : strcmp(scope, "credential") == 0 ? LS_RATE_CREDENTIAL
+				  : strcmp(scope, "owner") == 0
+					  ? LS_RATE_OWNER
 					  : LS_RATE_ADDRESS; /* account: of no principal either */
 	r->of.timed = DatumGetBool(SPI_getbinval(tuple, desc, 3, &null));
 	r->of.overdraft = DatumGetInt32(SPI_getbinval(tuple, desc, 4, &null));
@@ -267,8 +269,12 @@ ls_rate_key(const ls_principal *principal, const ls_request *request, ls_rate_sc
 {
 	static const pg_uuid_t nobody;
 	ls_address address;
+	pg_uuid_t owner;
 
-	if (scope == LS_RATE_USER && memcmp(&principal->user, &nobody, UUID_LEN) == 0)
+	if (scope == LS_RATE_OWNER && memcmp(&principal->organization, &nobody, UUID_LEN) == 0)
+		scope = LS_RATE_USER;
+	if ((scope == LS_RATE_USER && memcmp(&principal->user, &nobody, UUID_LEN) == 0) ||
+		(scope == LS_RATE_CREDENTIAL && memcmp(&principal->credential, &nobody, UUID_LEN) == 0))
 		scope = LS_RATE_CALLER;
 	switch (scope)
 	{
@@ -286,6 +292,13 @@ ls_rate_key(const ls_principal *principal, const ls_request *request, ls_rate_sc
 			if (!ls_request_address(request, &address))
 				memset(&address, 0, sizeof(address));
 			ls_address_rate_key(&address, key);
+			break;
+		case LS_RATE_CREDENTIAL:
+			memcpy(key, &principal->credential, 16);
+			break;
+		case LS_RATE_OWNER:
+			owner = ls_owner_of(&principal->organization);
+			memcpy(key, &owner, 16);
 			break;
 	}
 }

@@ -6,7 +6,7 @@
  * "The credential lacks the scope" leaves its holder to guess which one.  So a
  * refusal names the scope, the kind of credential or the permission, from the
  * tables that decided.  Nothing of it is secret: GET /roles and the API's
- * description say the same.
+ * description say the same.  One of a rate names the class and its limit.
  *
  *-------------------------------------------------------------------------
  */
@@ -124,4 +124,26 @@ ls_describe_refusal(const ls_principal *principal, ls_error_id error, const char
 					 ls_role_name((ls_role) principal->role), permission);
 		detail(out, "permission", "missing_permission", permission);
 	}
+}
+
+void
+ls_describe_rate(const char *class_name, const ls_rate_class *of, const ls_rate_state *state,
+				 const char *what, ls_refusal *out)
+{
+	static const char *const counted[] = {[LS_RATE_ORGANIZATION] = "organization",
+										  [LS_RATE_CALLER] = "caller",
+										  [LS_RATE_USER] = "user",
+										  [LS_RATE_ADDRESS] = "address",
+										  [LS_RATE_CREDENTIAL] = "credential",
+										  [LS_RATE_OWNER] = "owner of organizations"};
+	const char *unit = strcmp(class_name, LS_RATE_EXECUTOR) == 0 ? "seconds" : "requests";
+	char text[200];
+
+	snprintf(out->message, sizeof(out->message),
+			 "%s: rate class %s allows %d %s a minute for each %s; try again in %d seconds", what,
+			 class_name, of->per_minute, unit, counted[of->scope], state->retry_after);
+	snprintf(text, sizeof(text),
+			 "%d %s a minute for each %s; an operator sets it in table logsvc_internal.rate_limit",
+			 of->per_minute, unit, counted[of->scope]);
+	detail(out, class_name, "rate_limit", text);
 }

@@ -8,9 +8,6 @@
  */
 #include "src/api/http.h"
 
-/* The class that counts seconds instead of requests. */
-#define EXECUTOR_CLASS "executor"
-
 void
 ls_http_refuse(ls_response *response, ls_arena *arena, ls_error_id id, const char *message,
 			   const char *details)
@@ -45,27 +42,10 @@ static void
 refuse_rate(ls_response *response, ls_arena *arena, const char *class_name, const ls_rate_class *of,
 			const ls_rate_state *state, const char *what)
 {
-	static const char *const counted[] = {[LS_RATE_ORGANIZATION] = "organization",
-										  [LS_RATE_CALLER] = "caller",
-										  [LS_RATE_USER] = "user",
-										  [LS_RATE_ADDRESS] = "address"};
-	const char *unit = strcmp(class_name, EXECUTOR_CLASS) == 0 ? "seconds" : "requests";
-	ls_buf message;
-	ls_buf details;
+	ls_refusal refusal;
 
-	ls_buf_init(&message, arena);
-	ls_buf_printf(&message,
-				  "%s: rate class %s allows %d %s a minute for each %s; try again in %d seconds",
-				  what, class_name, of->per_minute, unit, counted[of->scope], state->retry_after);
-	ls_buf_char(&message, '\0');
-	ls_buf_init(&details, arena);
-	ls_buf_printf(&details,
-				  "[{\"path\":\"%s\",\"code\":\"rate_limit\",\"message\":\"%d %s a minute for each "
-				  "%s; an operator sets it in table logsvc_internal.rate_limit\"}]",
-				  class_name, of->per_minute, unit, counted[of->scope]);
-	ls_buf_char(&details, '\0');
-	ls_http_refuse(response, arena, LS_ERROR_RATE_LIMIT_EXCEEDED,
-				   message.failed ? NULL : message.data, details.failed ? NULL : details.data);
+	ls_describe_rate(class_name, of, state, what, &refusal);
+	ls_http_refuse(response, arena, LS_ERROR_RATE_LIMIT_EXCEEDED, refusal.message, refusal.details);
 	ls_response_header(response, LS_STR("Retry-After"), number_text(arena, state->retry_after));
 }
 
@@ -134,7 +114,7 @@ executor_time(const ls_request *request, const ls_principal *principal, uint8 ke
 	ls_rate_class class;
 
 	if (!ls_rate_limit_of(ls_routes[request->route].rate_class, &class) || !class.timed ||
-		!ls_rate_limit_of(EXECUTOR_CLASS, of))
+		!ls_rate_limit_of(LS_RATE_EXECUTOR, of))
 		return false;
 	ls_rate_key(principal, request, of->scope, key);
 	of->per_minute = (int) Min((int64) of->per_minute * class.overdraft, INT_MAX / 1000);
@@ -153,10 +133,10 @@ ls_http_within_time(const ls_request *request, const ls_principal *principal, ls
 
 	if (!executor_time(request, principal, key, &of, &limit))
 		return true;
-	ls_rate_limit_look(EXECUTOR_CLASS, key, limit, &state);
+	ls_rate_limit_look(LS_RATE_EXECUTOR, key, limit, &state);
 	if (state.remaining > 0)
 		return true;
-	refuse_rate(response, arena, EXECUTOR_CLASS, &of, &state,
+	refuse_rate(response, arena, LS_RATE_EXECUTOR, &of, &state,
 				"the organization has used its executor time");
 	return false;
 }
@@ -170,7 +150,7 @@ ls_http_charge_time(const ls_request *request, const ls_principal *principal, ls
 	int limit;
 
 	if (executor_time(request, principal, key, &of, &limit))
-		ls_rate_limit_charge(EXECUTOR_CLASS, key, (uint32) Min((spent + 999) / 1000, INT_MAX));
+		ls_rate_limit_charge(LS_RATE_EXECUTOR, key, (uint32) Min((spent + 999) / 1000, INT_MAX));
 }
 
 void

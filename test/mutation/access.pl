@@ -25,6 +25,7 @@ my @providers = ('test/t/072_oauth.pl');
 my @made = ('test/t/066_made_rights.pl');
 my @rights = ('test/t/069_rights.pl');
 my @in_sql = ('test/t/066_sql_matrix.pl');
+my @changes = ('test/t/080_change_rates.pl');
 my @foreign = ('test/t/068_foreign.pl');
 my @sessions = ('test/pgtap/access_session.sql', 'test/t/access.pl');
 my @rows = ('test/pgtap/row_security.sql', 'test/pgtap/access_isolation.sql');
@@ -60,6 +61,17 @@ my @mutations = (
 		'	ls_http_charge_time(request, principal, begun);', '	(void) begun;', 'test/t/080_rate_limits.pl'],
 	['admission: a rate by user, not by organization', 'src/access/lookup_cache.c', 'memcpy(key, &principal->user, 16);',
 		'memcpy(key, principal->caller, 16);', 'test/t/080_rate_limits.pl'],
+
+	# ---- changes ----
+	['changes: of a request on its route', 'src/gateway/routes.def', '"org:write", "changes", LS_POOL_EXECUTOR, "logsvc.update_organization"',
+		'"org:write", "", LS_POOL_EXECUTOR, "logsvc.update_organization"', @changes],
+	['changes: by credential', 'src/access/lookup_cache.c', 'memcpy(key, &principal->credential, 16);', 'memcpy(key, principal->caller, 16);', @changes],
+	['changes: by owner', 'src/access/lookup_cache.c', 'memcpy(key, &owner, 16);', 'memcpy(key, &principal->organization, 16);', @changes],
+	['changes: a request is not counted twice', 'src/access/sql.c', 'if (ls_request_current() == NULL)', 'if (true)', @changes],
+	['changes: of an owner in all', 'src/access/sql.c', 'take_change(principal, ALL_CHANGES);', '(void) 0;', @changes],
+	['changes: what takes away goes on', 'src/access/sql.c', 'if (!PG_GETARG_BOOL(0))', 'if (true)', @changes],
+	['changes: operators', 'src/access/sql.c', 'return ls_is_operator() ? NULL : ls_principal_current();', 'return ls_principal_current();', @changes],
+	['changes: large entries', 'sql/api/audit.sql', "PERFORM logsvc_internal.charge_changes(octet_length(details::text) / 1024);", '', @changes],
 
 	# ---- plans ----
 	['plans: a larger one is a request', 'sql/api/plans.sql', 'AND logsvc_internal.plans_are_requested() THEN', 'AND false THEN', 'test/t/069_plans.pl'],
@@ -267,19 +279,19 @@ my @mutations = (
 		"IF false THEN\n\t\t\tPERFORM logsvc_internal.raise_error('INSUFFICIENT_SCOPE',\n\t\t\t\t'only a person can delete", @matrix],
 );
 
-# Each function that asks for a permission, or for an operator, without that.
+# Each function that asks for a permission or an operator, or counts a change, without that.
 foreach my $file (sort glob 'sql/api/*.sql')
 {
 	my $text = slurp($file);
 	my $function = '';
-	while ($text =~ /^CREATE (?:OR REPLACE )?FUNCTION ([\w.]+)|^[ \t]*(PERFORM logsvc_internal\.require_(access|permission|operator)\([^;]*\);)/mg)
+	while ($text =~ /^CREATE (?:OR REPLACE )?FUNCTION ([\w.]+)|^[ \t]*(PERFORM logsvc_internal\.(require_(?:access|permission|operator)|check_change_rate)\([^;]*\);)/mg)
 	{
 		if (defined $1) { $function = $1; next; }
 		next if $function =~ /\.require_/;
 		my ($from, $kind, $at) = ($2, $3, $-[2]);
-		push @mutations, [ "$function: require_$kind", $file, $from, 'NULL;',
-			$kind eq 'operator' || $function =~ /\.(audit_head|verify_audit|export_audit)$/ ? 'test/pgtap/operators.sql' : @matrix,
-			@functions, @management ];
+		push @mutations, [ "$function: $kind", $file, $from, 'NULL;', $kind eq 'check_change_rate' ? @changes : (
+			$kind eq 'require_operator' || $function =~ /\.(audit_head|verify_audit|export_audit)$/ ? 'test/pgtap/operators.sql' : @matrix,
+			@functions, @management) ];
 		# The place and not the text: a file has it more than once.
 		$mutations[-1][2] = [ $at, length $from ];
 	}

@@ -1,0 +1,185 @@
+# Changes of what is managed: how often a credential, and all that are one owner's, may make them,
+# over HTTP and in SQL.  Each is an audit entry, which no quota counts.
+
+use strict;
+use warnings;
+
+use LogsvcTest;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $t = LogsvcTest->new(limits => 1, name => 'change_rates');
+
+sub set_rate
+{
+	my ($class, $n) = @_;
+	$t->sql("UPDATE logsvc_internal.rate_limit SET per_minute = $n WHERE class = '$class'");
+	return;
+}
+
+# ---- every route and function that changes something ----
+
+my $routes = slurp_file('src/gateway/routes.def');
+my @routes;
+while ($routes =~ /^LS_ROUTE\((\w+),\s*"(\w+)",\s*"([^"]*)",\s*"([^"]*)",\s*"[^"]*",\s*"[^"]*",\s*"([^"]*)",\s*LS_POOL_(\w+),\s*"([\w.]*)"/mg)
+{
+	push @routes, { name => $1, method => $2, path => $3, credentials => $4, class => $5, pool => $6, handler => $7 };
+}
+is(scalar @routes, scalar(() = $routes =~ /^LS_ROUTE\(/mg), @routes . ' routes were read');
+is(join(' ', map { $_->{name} } grep { $_->{method} ne 'GET' && $_->{class} eq '' } @routes), '', 'every route that writes has a rate class');
+my %classes = map { $_ => 1 } split /\n/, $t->sql('SELECT class FROM logsvc_internal.rate_limit');
+is(join(' ', grep { $_ ne '' && !$classes{$_} } map { $_->{class} } @routes), '', 'every class has a limit');
+
+# What a function calls, and what that calls, and so on.
+my %body = map { my ($name, $source) = split /\|/, $_, 2; ($name => $source // '') } split /\n/,
+  $t->sql(q{SELECT n.nspname || '.' || p.proname || '|' || string_agg(replace(replace(
+	coalesce(nullif(p.prosrc, ''), pg_get_function_sqlbody(p.oid)), E'\n', ' '), '|', ' '), ' ')
+	FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace
+	WHERE n.nspname IN ('logsvc', 'logsvc_internal') GROUP BY n.nspname, p.proname});
+sub reaches
+{
+	my ($name, $re, $seen) = @_;
+	return 0 if !exists $body{$name} || $seen->{$name}++;
+	return 1 if $body{$name} =~ $re;
+	return scalar grep { reaches($_, $re, $seen) } $body{$name} =~ /\b(logsvc(?:_internal)?\.\w+)/g;
+}
+# What tenants may call and what writes audit entries, but not what only operators may do.
+my %handlers = map { $_->{handler} => 1 } grep { $_->{handler} ne '' && $_->{credentials} ne '' } @routes;
+my @changing = grep { ($handlers{$_} || /^logsvc\./) && reaches($_, qr/\blogsvc_internal\.audit\(/, {})
+		&& $body{$_} !~ /PERFORM logsvc_internal\.require_operator\(\)/ } sort keys %body;
+cmp_ok(scalar @changing, '>=', 24, @changing . ' functions of tenants write audit entries');
+# The route of passwords has a class of its own, of five a minute.
+is(join(' ', grep { $_ ne 'logsvc_internal.auth_change_password' && !reaches($_, qr/\blogsvc_internal\.check_change_rate\(/, {}) } @changing), '',
+	'each of them counts the change');
+
+# ---- a credential ----
+
+my $org = $t->organization('acme');
+my $other = $t->organization('other');
+my $next = $t->sql_json("SELECT logsvc.create_api_key('acme', 'next', 'full-access')")->{key};
+my $session = $t->session($org->{email});
+sub change { my ($token, %opt) = @_; return $t->http(PATCH => "/api/v1/organizations/$opt{of}{id}", token => $token, json => { name => $opt{name} }); }
+sub left { my ($r) = @_; return join ' ', $r->{status}, @{ $r->{headers} }{qw(x-ratelimit-limit x-ratelimit-remaining)}; }
+set_rate('changes', 3);
+is(left(change($org->{full_key}, of => $org, name => "acme $_")), '200 3 ' . (3 - $_), "change $_ of 3") foreach 1 .. 3;
+my $r = $t->http(PUT => '/api/v1/ip-allowlist', token => $org->{full_key}, json => { entries => [] });
+is(left($r), '429 3 0', 'no fourth, by another route');
+is($r->{json}{code}, 'RATE_LIMIT_EXCEEDED', 'as a rate limit');
+like($r->{json}{error}, qr/rate class changes allows 3 requests a minute for each credential/, 'which says of what');
+like($r->{headers}{'retry-after'} // '', qr/^([1-9]|[1-5]\d|60)$/, 'and when to come again');
+is($t->http(GET => "/api/v1/organizations/$org->{id}", token => $org->{full_key})->{status}, 200, 'reading goes on');
+is(left(change($next, of => $org, name => 'acme')), '200 3 2', 'another key has its own');
+is(left(change($org->{token}, of => $org, name => 'acme 2')), '200 3 2', 'a token too');
+is(left($t->http(PATCH => "/api/v1/organizations/$org->{id}", session => $session, organization => $org->{id}, json => { name => 'acme 3' })),
+	'200 3 2', 'and a session');
+is(left(change($org->{full_key}, of => $other, name => 'x')), '429 3 0', 'a foreign organization is refused by the rate as well');
+is($t->sql("SELECT count(*) FROM logsvc_internal.audit_entry WHERE action = 'organization.settings_updated'"), 6, 'what was refused is in no audit log');
+
+# ---- in SQL ----
+
+$t->sql('CREATE ROLE app LOGIN; GRANT logsvc_tenant TO app');
+set_rate('changes', 5);
+my $made = $t->sql_json("SELECT logsvc.create_token('other', '$other->{email}', 't', ARRAY['org:write', 'logs:read'])")->{token};
+my ($out, $state, $message) = $t->sql_error("SELECT logsvc.use_token('$made') IS NULL;"
+	. "SELECT count(logsvc.update_organization(name => 'other ' || n)) FROM generate_series(1, 5) AS n;"
+	. "SELECT logsvc.update_organization(name => 'more')", user => 'app');
+is($state, 'LS601', 'in SQL there are as many');
+like($message, qr/^too many changes: rate class changes allows 5 requests a minute for each credential; try again in \d+ seconds/, 'and the same words');
+(undef, $state) = $t->sql_error("SELECT logsvc.use_token('$made') IS NULL; BEGIN; SAVEPOINT s; SELECT logsvc.update_organization(name => 'more')", user => 'app');
+is($state, 'LS601', 'another session has no more of it');
+is(left(change($made, of => $other, name => 'more')), '429 5 0', 'nor a request with that token');
+set_rate($_, 0) foreach qw(changes all_changes);
+is($t->sql("SELECT logsvc.act_as('other') IS NULL; SELECT logsvc.update_organization(name => 'of the operator') ->> 'name'"), "f\nof the operator",
+	'operators have no limit');
+
+# ---- all of an owner's organizations ----
+
+sub many { set_rate('changes', 1_000_000); set_rate('all_changes', $_[0]); return; }
+my $team = $t->organization('team');
+my $second = $t->sql_json("SELECT logsvc.create_organization('second', 'pro')");
+$t->sql("SELECT logsvc.add_member('second', '$team->{email}', 'owner')");
+my $second_key = $t->sql_json("SELECT logsvc.create_api_key('second', 'k', 'full-access')")->{key};
+$session = $t->session($team->{email});
+many(2);
+is(change($team->{full_key}, of => $team, name => 'team 1')->{status}, 200, 'one change');
+is(change($second_key, of => $second, name => 'second 1')->{status}, 200, 'one more in another organization of the owner');
+$r = change($second_key, of => $second, name => 'second 2');
+is($r->{status}, 429, 'and no third, by whatever credential');
+like($r->{json}{error}, qr/rate class all_changes allows 2 requests a minute for each owner of organizations/, 'which says of what');
+is($r->{json}{details}[0]{path}, 'all_changes', 'for programs too');
+like($r->{headers}{'retry-after'} // '', qr/^([1-9]|[1-5]\d|60)$/, 'and when to come again');
+is($t->http(POST => '/api/v1/organizations', session => $session, json => { name => 'fresh' })->{status}, 429, 'a new organization makes no room');
+is($t->http(POST => '/api/v1/indexes', token => $team->{token}, json => { name => 'web' })->{status}, 429, 'routes with a class of their own draw on it too');
+is($t->sql("SELECT logsvc.act_as('team') IS NULL; SELECT logsvc.update_organization(name => 'team 2') ->> 'name'"), "f\nteam 2", 'operators do not');
+is(change($t->organization('third')->{full_key}, of => { id => 'third' }, name => 'x')->{status}, 200, 'another owner is not concerned');
+
+# Whoever uses it up is thrown out all the same.
+many(0);
+$session = $t->session($org->{email});
+my ($key) = grep { $_->{name} eq 'next' } @{ $t->http(GET => '/api/v1/api-keys', token => $org->{token})->{json}{data} };
+is($t->http(DELETE => "/api/v1/api-keys/$key->{id}", token => $org->{token})->{status}, 204, 'a key can be revoked');
+is(change($next, of => $org, name => 'x')->{status}, 401, 'and is');
+$t->sql("SELECT logsvc.create_user('bob\@acme.example'); SELECT logsvc.add_member('acme', 'bob\@acme.example', 'admin')");
+my ($bob) = grep { $_->{email} eq 'bob@acme.example' } @{ $t->http(GET => '/api/v1/members', token => $org->{token})->{json}{data} };
+is($t->http(DELETE => "/api/v1/members/$bob->{id}", token => $org->{token})->{status}, 204, 'a member removed');
+
+# ---- a large entry is as many changes as it has kilobytes ----
+
+many(60);
+my @networks = map { { network => sprintf('2001:db8:1111:2222:3333:4444:5555:%x/128', 0x1000 + $_) } } 0 .. 98;
+sub allow { my ($n) = @_; return $t->http(PUT => '/api/v1/ip-allowlist', token => $other->{full_key},
+	json => { entries => [ { network => '0.0.0.0/0' }, @networks[ 0 .. $n ] ] })->{status}; }
+my $sizes = 'SELECT octet_length(details::text) / 1024 FROM logsvc_internal.audit_entry ORDER BY id DESC LIMIT 1';
+is(allow(98), 200, 'a long list of networks');
+cmp_ok($t->sql($sizes), '>=', 3, 'is an entry of some kilobytes');
+my $changes = 1;
+$changes++ while $changes < 60 && allow(98 - $changes) == 200;
+cmp_ok($changes, '<', 20, "after $changes of them the sixty are used up");
+
+# ---- each of them ----
+
+$t->sql("SELECT logsvc.create_user('eve\@acme.example'); SELECT logsvc.add_member('acme', 'eve\@acme.example', 'viewer')");
+my ($eve) = grep { $_->{email} eq 'eve@acme.example' } @{ $t->http(GET => '/api/v1/members', token => $org->{token})->{json}{data} };
+$t->sql("SELECT logsvc.act_as('acme') IS NULL; SELECT logsvc.create_index('web') IS NULL");
+my $invited = $t->sql_json("SELECT logsvc.invite('acme', 'ida\@acme.example', 'viewer')")->{id};
+my $read_key = $t->sql_json("SELECT logsvc.create_api_key('acme', 'k', 'read-only')")->{id};
+my $token_id = $t->sql_json("SELECT logsvc.create_token('acme', '$org->{email}', 'x', '{logs:read}')")->{id};
+# Name, arguments in SQL, does it only take away?
+my @in_sql = (
+	[ 'create_api_key', "'acme', 'k', 'read-only'" ], [ 'create_index', "'x'" ], [ 'delete_index', "'web'" ], [ 'update_index', "'web', description => 'x'" ],
+	[ 'delete_logs', "'index=_test earliest=-1h', 'x'" ], [ 'discard_dead_letters', "'x', filter => '{}'" ], [ 'replay_dead_letters', "filter => '{}'" ],
+	[ 'invite', "'acme', 'z\@x.example', 'viewer'" ], [ 'resend_invitation', "'$invited'" ], [ 'revoke_invitation', "'$invited'", 1 ],
+	[ 'set_ip_allowlist', "'[]'" ], [ 'set_member_role', "'acme', 'eve\@acme.example', 'member'" ], [ 'update_member', "'$eve->{id}', 'member'" ],
+	[ 'remove_member', "'acme', 'eve\@acme.example'", 1 ], [ 'delete_member', "'$eve->{id}'", 1 ], [ 'revoke_api_key', "'$read_key'", 1 ],
+	[ 'revoke_token', "'$token_id'", 1 ], [ 'update_organization', "name => 'x'" ]);
+foreach my $call (@in_sql)
+{
+	my ($name, $arguments, $takes_away) = @$call;
+	my $statement = "SELECT logsvc.use_token('$org->{token}') IS NULL; BEGIN; SELECT logsvc.$name($arguments) IS NULL; ROLLBACK";
+	set_rate('changes', 0);
+	set_rate('all_changes', 1_000_000);
+	is(($t->sql_error($statement, user => 'app'))[1], 'LS601', "$name counts by the credential");
+	many(0);
+	is(($t->sql_error($statement, user => 'app'))[1], $takes_away ? '' : 'LS601', $takes_away ? "$name may be done all the same" : "$name counts by the owner");
+}
+# What only people do, by sessions; the arguments are good ones, or of a kind that is looked at later.
+my @by_people = (
+	[ 'create_own_organization', POST => '/api/v1/organizations', { name => 'x' } ], [ 'create_own_token', POST => '/api/v1/tokens', { name => 'x', scopes => ['logs:read'] } ],
+	[ 'delete_organization', DELETE => "/api/v1/organizations/$org->{id}", { confirm => 'x' } ], [ 'accept_invitation', POST => '/api/v1/invitations/accept', { token => 'x' } ],
+	[ 'set_plan_json', POST => '/api/v1/billing/plan', { plan => 'pro' } ]);
+foreach my $call (@by_people)
+{
+	my ($name, $method, $path, $body) = @$call;
+	set_rate('changes', 0);
+	set_rate('all_changes', 1_000_000);
+	my @request = ($method => $path, session => $session, organization => $org->{id}, json => $body);
+	like($t->http(@request)->{json}{error}, qr/class changes allows/, "$name counts by the credential");
+	many(0);
+	like($t->http(@request)->{json}{error}, qr/class all_changes allows/, "$name counts by the owner");
+}
+# create_token and set_plan are what create_own_token and set_plan_json call.
+my %tried = map { $_ => 1 } qw(create_token set_plan auth_change_password), map { $_->[0] } @in_sql, @by_people;
+is(join(' ', grep { my ($name) = /\.(\w+)$/; !$tried{$name} } @changing), '', 'none was forgotten');
+
+$t->stop;
+done_testing;
