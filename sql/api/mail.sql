@@ -29,9 +29,10 @@ COMMENT ON FUNCTION logsvc_internal.public_link(text, text) IS
 -- One source for both forms: a subject, paragraphs before the link, the label
 -- of the link, paragraphs after it.  {name} is a parameter.
 --
--- A name that users choose can be a sentence: "Your account is locked".  So it
--- begins no text, stands in quotation marks and is cut; and what strangers and
--- operators get has none in the subject.
+-- A name that users choose can be a sentence: "Your account is locked".  So can an
+-- address: your-account-is-locked@evil.example.  So both begin no text, stand in
+-- quotation marks and are cut; and what strangers and operators get has none in the
+-- subject.
 
 CREATE OR REPLACE FUNCTION logsvc_internal.mail_template(
 	name text, OUT subject text, OUT opening text[], OUT label text, OUT closing text[])
@@ -152,14 +153,27 @@ RETURN logsvc_internal.one_line(regexp_replace(
 COMMENT ON FUNCTION logsvc_internal.no_link(text) IS
 'A text in which no mail program sees a link or an address';
 
--- It stands in quotation marks, so it has none of its own.
+CREATE OR REPLACE FUNCTION logsvc_internal.quotable(t text) RETURNS text
+LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+RETURN regexp_replace(logsvc_internal.no_link(t),
+	'["\u00ab\u00bb\u201c-\u201f\u2033\u2036\u2039\u203a\u275d\u275e\u300c-\u300f\u301d-\u301f\uff02]', '''', 'g');
+COMMENT ON FUNCTION logsvc_internal.quotable(text) IS
+'A text that can stand in quotation marks in mails: no link, no quotation mark';
+
 CREATE OR REPLACE FUNCTION logsvc_internal.quoted_name(t text) RETURNS text
 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
 RETURN (SELECT CASE WHEN length(n) > 40 THEN rtrim(left(n, 39)) || '…' ELSE n END
-	FROM regexp_replace(logsvc_internal.no_link(t),
-		'["\u00ab\u00bb\u201c-\u201f\u2033\u2036\u2039\u203a\u275d\u275e\u300c-\u300f\u301d-\u301f\uff02]', '''', 'g') AS n);
+	FROM logsvc_internal.quotable(t) AS n);
 COMMENT ON FUNCTION logsvc_internal.quoted_name(text) IS
 'A name as it stands in quotation marks in mails: no link, no quotation mark, at most 40 characters';
+
+-- Its end says whose it is, so what is cut off is the beginning.
+CREATE OR REPLACE FUNCTION logsvc_internal.quoted_address(t text) RETURNS text
+LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+RETURN (SELECT CASE WHEN length(a) > 64 THEN '…' || ltrim(right(a, 63)) ELSE a END
+	FROM logsvc_internal.quotable(t) AS a);
+COMMENT ON FUNCTION logsvc_internal.quoted_address(text) IS
+'An e-mail address as it stands in quotation marks in mails: no link, no quotation mark, its last 64 characters';
 
 -- A value is one line without control and direction characters, so it can break
 -- out of nothing.  What is not of the service itself is short, and no link.
@@ -172,10 +186,11 @@ RETURN CASE
 		'slug', 'plan', 'from', 'reason')
 		THEN left(logsvc_internal.one_line(value), 2000)
 	-- Who has no name is shown by the address, which is his or hers.
-	WHEN key IN ('by', 'inviter', 'requester') AND value ~ '^[a-z0-9_+-]+(\.[a-z0-9_+-]+)*@[a-z0-9.-]+$'
-		AND value !~ '^www\.' AND logsvc_internal.is_mail_address(value) THEN value
+	WHEN key = 'inviter' AND logsvc_internal.is_mail_address(value) THEN logsvc_internal.quoted_address(value)
+	-- Who is no person is named by the service itself.
+	WHEN key IN ('by', 'requester') AND value LIKE '%@%' THEN '"' || logsvc_internal.quoted_address(value) || '"'
 	WHEN key IN ('organization', 'inviter', 'title') THEN logsvc_internal.quoted_name(value)
-	WHEN key IN ('by', 'requester') THEN left(logsvc_internal.no_link(value), 254)
+	WHEN key IN ('by', 'requester') THEN left(logsvc_internal.quotable(value), 64)
 	ELSE left(logsvc_internal.no_link(value), 2000)
 END;
 COMMENT ON FUNCTION logsvc_internal.mail_value(text, text) IS

@@ -269,6 +269,8 @@ my @mutations = (
 	['mail: names are no links', 'sql/api/mail.sql',
 		"WHEN key IN ('organization', 'inviter', 'title') THEN logsvc_internal.quoted_name(value)",
 		"WHEN key IN ('organization', 'inviter', 'title') THEN left(value, 100)", 'test/pgtap/mail.sql'],
+	['mail: addresses are no links', 'sql/api/mail.sql', "THEN '\"' || logsvc_internal.quoted_address(value) || '\"'", 'THEN value', 'test/pgtap/mail.sql'],
+	['mail: addresses are cut', 'sql/api/mail.sql', 'length(a) > 64', 'length(a) > 640', 'test/pgtap/mail.sql'],
 	['mail: links are in no dump', 'sql/schema/mail.sql', "'WHERE coalesce(position(''#t='' IN link), 0) = 0'", "''",
 		'test/t/062_mail.pl'],
 	['mail: who reads a link is audited', 'sql/api/mail.sql',

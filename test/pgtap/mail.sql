@@ -1,5 +1,5 @@
 -- Mail: addresses, templates, the outbox.
-SELECT plan(115);
+SELECT plan(143);
 
 -- ---- addresses ----
 
@@ -28,7 +28,7 @@ SELECT ok(body_text LIKE E'%\nhttps://logs.example.org/x#t=abc&d="1"\n%', name |
 SELECT ok(body_html LIKE '%<a href="https://logs.example.org/x#t=abc&amp;d=&quot;1&quot;">%', name || ': the link in the HTML') FROM mail;
 SELECT is(subject, 'Invitation to an organization in logsvc', 'the subject of an invitation is fixed')
 FROM mail WHERE name = 'invitation';
-SELECT is(split_part(body_text, E'\n', 1), 'This mail comes from an invitation by bob@acme.test to logsvc, a log service.', 'so is its first line')
+SELECT is(split_part(body_text, E'\n', 1), 'This mail comes from an invitation by "bob@ acme. test" to logsvc, a log service.', 'so is its first line')
 FROM mail WHERE name = 'invitation';
 SELECT is(subject, 'Daily ingestion at 80%: organization "A&B <b>''GmbH''< / b> Bcc: eve@ x. test h…"', 'a name is one line, quoted and short')
 FROM mail WHERE name = 'quota_warning';
@@ -67,8 +67,10 @@ FROM (SELECT h.key, CASE WHEN pg_temp.has_link(o.subject)
 GROUP BY key ORDER BY key;
 SELECT is(logsvc_internal.mail_value('organization', n), n, 'an ordinary name stays: ' || n)
 FROM unnest(ARRAY['Acme Ltd', 'Müller & Söhne GmbH', 'O''Neil, Smith + Co', '株式会社ログ', 'Team 7 (EU)', 'Acme Inc.']) AS n;
-SELECT is(logsvc_internal.mail_value('inviter', n), n, 'who has no name is shown by the address: ' || n)
+SELECT is(replace(logsvc_internal.mail_value('inviter', n), ' ', ''), n, 'who has no name is shown by the address: ' || n)
 FROM unnest(ARRAY['bob@acme.test', 'bob.b+x@mail.acme.test']) AS n;
+SELECT is(logsvc_internal.mail_value('by', n), n, 'who is no person is not quoted: ' || n)
+FROM unnest(ARRAY['an API key of the organization', 'the operator of the service']) AS n;
 
 -- ---- names that want to be the message ----
 
@@ -90,6 +92,28 @@ SELECT is((SELECT count(*) FROM unnest(ARRAY[subject, body_text]) AS part
 FROM lure l;
 SELECT is(count(*), 0::bigint, 'strangers and operators get no name in the subject')
 FROM lure WHERE name IN ('invitation', 'plan_request') AND subject ~ '"';
+
+-- ---- addresses that want to be the message, or a link ----
+
+CREATE TEMP TABLE lured_by AS
+SELECT t.name, a.address, m.id
+FROM unnest('{invitation,plan_request}'::text[]) AS t (name),
+	unnest(ARRAY['your-account-is-locked@evil.example', 'your.account.is.locked.visit.evil.example.at.once.or.all.is.lost@evil.example',
+		'www.evil.example@evil.example', 'your!account/is*locked@evil.example',
+		'x@your-account-is-locked.' || repeat('visit-evil-at-once.', 11) || 'evil.example']) AS a (address),
+	LATERAL logsvc_internal.send_mail(NULL, 'ann@acme.test', t.name, jsonb_build_object(
+		'link', 'https://logs.acme.test/#t=abc', 'expires', '2999-01-02T03:04:05Z', 'organization', 'Acme', 'inviter', a.address,
+		'by', a.address, 'requester', a.address, 'slug', 'acme', 'from', 'free', 'plan', 'pro', 'role', 'admin')) AS m (id);
+SELECT ok(logsvc_internal.is_mail_address(address), 'it is an address: ' || left(address, 30)) FROM lured_by WHERE name = 'invitation';
+SELECT is((SELECT count(*) FROM unnest(ARRAY[o.subject, o.body_text]) AS part
+		WHERE regexp_replace(part, '"[^"]{1,64}"', '', 'g') ~* '(account|locked|visit|evil)'), 0::bigint,
+	l.name || ': an address says nothing outside of its quotation marks: ' || left(l.address, 30))
+FROM lured_by l JOIN logsvc_internal.outbox o USING (id);
+SELECT ok(NOT pg_temp.has_link(replace(replace(o.body_text, 'https://logs.acme.test/#t=abc', ''), 'logsvc.', '')),
+	l.name || ': nor is it a link: ' || left(l.address, 30))
+FROM lured_by l JOIN logsvc_internal.outbox o USING (id);
+SELECT ok(bool_and(o.body_text ~ '[ .]evil[.] example"'), 'whose address it is can be seen') FROM lured_by l JOIN logsvc_internal.outbox o USING (id)
+WHERE l.address LIKE '%.evil.example' OR l.address LIKE '%@evil.example';
 
 -- ---- a mail that is taken back ----
 

@@ -115,7 +115,7 @@ sub token_of
 }
 
 my $invitation = answers(owner => 'acme', POST => '/invitations', { email => 'late@new.org', role => 'admin' }, 201)->{data};
-is($t->sql("SELECT body_text ~ 'by owner\@acme.org to logsvc.*Who invites: .acme user.' FROM logsvc_internal.outbox WHERE recipient = 'late\@new.org'"), 't', 'the mail says who invites');
+is($t->sql("SELECT body_text ~ 'by \"owner\@ acme[.] org\" to logsvc.*Who invites: .acme user.' FROM logsvc_internal.outbox WHERE recipient = 'late\@new.org'"), 't', 'the mail says who invites');
 answers(new => undef, POST => '/invitations/accept', { token => token_of('late@new.org') }, '403 FORBIDDEN', 'for another address');
 answers(late => undef, POST => '/invitations/accept', { token => token_of('late@new.org') }, '403 EMAIL_NOT_VERIFIED');
 answers(late => undef, POST => '/invitations/accept', { token => 'x' }, '410 LINK_EXPIRED');

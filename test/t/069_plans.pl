@@ -33,7 +33,7 @@ is($r->{status}, 202, 'a larger plan is asked for') or diag $r->{content};
 is("$r->{json}{data}{plan} $r->{json}{data}{planRequest}{plan}", 'free enterprise', 'the plan is the old one');
 is(plan() . ' ' . credits(), 'free 100', 'with its credits');
 is(mails('plan_request'), 'ops@example.org: An organization asks for plan enterprise; root@example.org: An organization asks for plan enterprise', 'the operators are told');
-like($t->sql("SELECT body_text FROM logsvc_internal.outbox WHERE template = 'plan_request' LIMIT 1"), qr/owner\@acme\.org.*SELECT logsvc\.approve_plan_request\('acme', 'enterprise'\);/s, 'how to approve');
+like($t->sql("SELECT body_text FROM logsvc_internal.outbox WHERE template = 'plan_request' LIMIT 1"), qr/"owner\@ acme\. org".*SELECT logsvc\.approve_plan_request\('acme', 'enterprise'\);/s, 'how to approve');
 is(audited(), 'organization.plan_requested owner@acme.org {"to": "enterprise", "from": "free"}', 'it is audited');
 my $shown = billing();
 is("$shown->{plan} $shown->{planRequest}{plan}", 'free enterprise', 'billing shows it');
