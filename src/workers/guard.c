@@ -89,8 +89,8 @@ pause_service(void)
 	}
 }
 
-static bool
-owns_database(Oid database)
+bool
+ls_owns_database(Oid database)
 {
 	HeapTuple tuple = SearchSysCache1(DATABASEOID, ObjectIdGetDatum(database));
 	bool owns;
@@ -114,7 +114,7 @@ drops_service(Node *statement)
 		if (strcmp(drop->dbname, ls_database) != 0)
 			return false;
 		database = get_database_oid(drop->dbname, true);
-		return OidIsValid(database) && database != MyDatabaseId && owns_database(database);
+		return OidIsValid(database) && database != MyDatabaseId && ls_owns_database(database);
 	}
 	if (IsA(statement, DropStmt))
 	{
@@ -156,6 +156,7 @@ utility(PlannedStmt *statement, const char *query, bool read_only_tree,
 		DestReceiver *destination, QueryCompletion *completion)
 {
 	ls_guard_role(statement->utilityStmt);
+	ls_guard_tenant(statement->utilityStmt);
 	if (drops_service(statement->utilityStmt))
 		pause_service();
 	if (changes_service(statement->utilityStmt))

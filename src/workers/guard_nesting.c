@@ -14,30 +14,19 @@
 
 #include "access/xact.h"
 #include "miscadmin.h"
-#include "utils/acl.h"
-
-#define TENANT_ROLE "logsvc_tenant"
 
 /* Savepoints and blocks with an exception handler, one inside the other. */
 #define MAX_NESTING 64
-
-static bool
-is_tenant(Oid user)
-{
-	Oid tenant = get_role_oid(TENANT_ROLE, true);
-
-	return OidIsValid(tenant) && is_member_of_role_nosuper(user, tenant);
-}
 
 static void
 at_subtransaction(SubXactEvent event, SubTransactionId id, SubTransactionId parent, void *arg)
 {
 	if (event != SUBXACT_EVENT_START_SUB || GetCurrentTransactionNestLevel() <= MAX_NESTING + 1)
 		return;
-	if (superuser_arg(GetSessionUserId()) || !is_tenant(GetSessionUserId()))
+	if (superuser_arg(GetSessionUserId()) || !ls_is_tenant(GetSessionUserId()))
 		return;
 	ereport(ERROR, errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
-			errmsg("savepoints of a member of %s may be nested %d deep", TENANT_ROLE, MAX_NESTING),
+			errmsg("savepoints of a member of logsvc_tenant may be nested %d deep", MAX_NESTING),
 			errhint("Release savepoints that are not needed any more."));
 }
 

@@ -55,6 +55,9 @@ extern void ls_worker_share(const ls_slot *slot, int *shard, int *shards);
 
 extern void ls_guard_register(void);
 
+/* Does the current user own that database, itself or by a role? */
+extern bool ls_owns_database(Oid database);
+
 /* Bounds nested savepoints of tenants; from _PG_init. */
 extern void ls_guard_nesting_register(void);
 
@@ -62,5 +65,13 @@ extern void ls_guard_nesting_register(void);
 
 /* Raises when the statement would make a member of logsvc_reader, or a non-superuser change it, or it change anything. */
 extern void ls_guard_role(Node *statement);
+
+/* ---- guard_tenant.c ---- */
+
+/* Is the user, superuser or not, a member of logsvc_tenant? */
+extern bool ls_is_tenant(Oid user);
+
+/* Raises when a tenant that owns nothing would only have rows of the catalogs written again. */
+extern void ls_guard_tenant(Node *statement);
 
 #endif /* LS_WORKERS_H */

@@ -139,6 +139,8 @@ my @mutations = (
 	['rights: members of logsvc_reader', 'src/workers/guard_role.c', 'if (makes_member(statement))', 'if (makes_member(statement) && false)', @rights],
 	['rights: logsvc_reader by CREATEROLE', 'src/workers/guard_role.c', '!superuser() && changes_reader(statement)', 'false && changes_reader(statement)', @rights],
 	['rights: what logsvc_reader changes', 'src/workers/guard_role.c', 'GetCommandLogLevel(statement) == LOGSTMT_DDL &&', 'false &&', @rights],
+	['rights: what only rewrites the catalogs', 'src/workers/guard.c', 'ls_guard_tenant(statement->utilityStmt);', '', 'test/t/069_tenant_roles.pl'],
+	['rights: who owns nothing', 'src/workers/guard_tenant.c', 'has_privs_of_role(user, entry->refobjid)', 'OidIsValid(entry->refobjid)', 'test/t/069_tenant_roles.pl'],
 	['rights: an owner that is granted', 'sql/api/rights.sql', 'OWNER TO logsvc_reader', 'OWNER TO logsvc_tenant', @rights],
 	['rights: connections as logsvc_reader', 'sql/schema/roles.sql', 'CONNECTION LIMIT 0 ', '', @rights],
 	['rights: members of a logsvc_reader that was there', 'sql/schema/roles.sql',

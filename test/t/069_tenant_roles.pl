@@ -61,6 +61,29 @@ is(nested(500, 'somebody'), 'done', 'other users of the database are not concern
 is($t->sql("SET SESSION AUTHORIZATION app; SELECT logsvc.use_token('$org->{token}') IS NULL; BEGIN;"
 	. 'SAVEPOINT s; RELEASE SAVEPOINT s; ' x 500 . "COMMIT; SELECT 1"), "f\n1", 'one after the other there may be many');
 
+# What would change no right, but write rows of the catalogs again: each other session then drops
+# what it has cached of them, and an update of the extension waits for the transaction.
+$t->sql('CREATE ROLE owner LOGIN; GRANT logsvc_tenant TO owner; CREATE ROLE crew; GRANT crew TO owner; CREATE SCHEMA own; CREATE TABLE own.mine (a int);'
+	. 'ALTER TABLE own.mine OWNER TO crew; GRANT USAGE ON SCHEMA own TO owner');
+my @rewrites = (
+	'GRANT EXECUTE ON FUNCTION pg_catalog.now() TO app', 'REVOKE EXECUTE ON FUNCTION pg_catalog.now() FROM app',
+	'GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA pg_catalog TO app', 'GRANT SELECT ON pg_class TO app',
+	'GRANT EXECUTE ON FUNCTION logsvc.use_token(text) TO app', 'REVOKE EXECUTE ON ALL FUNCTIONS IN SCHEMA logsvc FROM logsvc_tenant',
+	'GRANT USAGE ON SCHEMA logsvc TO app', 'GRANT CONNECT ON DATABASE postgres TO app', 'GRANT USAGE ON TYPE int4 TO app',
+	'ALTER DEFAULT PRIVILEGES GRANT SELECT ON TABLES TO PUBLIC', 'DROP OWNED BY app', 'DROP OWNED BY logsvc_tenant',
+	'REASSIGN OWNED BY app TO logsvc_tenant', 'GRANT app TO somebody', "ALTER ROLE app SET work_mem = '1MB'", 'ALTER ROLE app RESET ALL',
+	'SET ROLE logsvc_tenant; GRANT EXECUTE ON FUNCTION pg_catalog.now() TO app');
+my $catalogs = q{SELECT md5(string_agg(x, ' ' ORDER BY x)) FROM (
+	SELECT 'proc' || oid || xmin::text || ctid::text FROM pg_proc UNION ALL SELECT 'class' || oid || ctid::text FROM pg_class WHERE relnamespace = 'pg_catalog'::regnamespace
+	UNION ALL SELECT 'schema' || oid || ctid::text FROM pg_namespace UNION ALL SELECT 'setting' || setrole || ctid::text FROM pg_db_role_setting
+	UNION ALL SELECT 'member' || member || roleid FROM pg_auth_members UNION ALL SELECT 'acl' || ctid::text FROM pg_default_acl) AS c (x)};
+my $before = $t->sql($catalogs);
+is(as_app($_), '42501', "refused: $_") foreach @rewrites;
+is($t->sql($catalogs), $before, 'no row of the catalogs was written');
+is($t->sql('SET SESSION AUTHORIZATION owner; GRANT SELECT ON own.mine TO app; REVOKE SELECT ON own.mine FROM app;'
+	. "ALTER DEFAULT PRIVILEGES GRANT SELECT ON TABLES TO app; SELECT 'done'"), 'done', 'who owns something has rights to give');
+is($t->sql("SET SESSION AUTHORIZATION somebody; ALTER ROLE somebody SET work_mem = '1MB'; SELECT 'done'"), 'done', 'who is no tenant is not concerned');
+
 # The service is not concerned.
 is($t->sql("SET SESSION AUTHORIZATION app; SELECT logsvc.use_token('$org->{token}') ->> 'kind'"), 'token', 'it acts by its token');
 like($t->sql("SET SESSION AUTHORIZATION app; SELECT logsvc.use_token('$org->{token}') IS NULL; SELECT logsvc.log('from sql')"), qr/evt_/, 'sends');

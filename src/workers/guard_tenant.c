@@ -1,0 +1,90 @@
+/*-------------------------------------------------------------------------
+ *
+ * guard_tenant.c
+ *	  Refuses to tenants the statements that only rewrite the catalogs.
+ *
+ * PostgreSQL takes GRANT and REVOKE from everybody who has some right to an object:
+ * it warns that there was nothing to grant, and writes the row of the object again
+ * all the same; DROP OWNED BY logsvc_tenant does it with all of the API's functions.
+ * So a session that may change no right could write pg_proc again many times a
+ * second, make every other session drop its caches, and with an open transaction hold
+ * up an update of the extension.  A role that owns nothing in the database has nothing
+ * to grant, to revoke or to drop.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "src/workers/workers.h"
+
+#include "access/genam.h"
+#include "access/htup_details.h"
+#include "access/table.h"
+#include "catalog/dependency.h"
+#include "catalog/pg_shdepend.h"
+#include "miscadmin.h"
+#include "nodes/parsenodes.h"
+#include "utils/acl.h"
+#include "utils/fmgroids.h"
+
+#define TENANT_ROLE "logsvc_tenant"
+
+bool
+ls_is_tenant(Oid user)
+{
+	Oid tenant = get_role_oid(TENANT_ROLE, true);
+
+	return OidIsValid(tenant) && is_member_of_role_nosuper(user, tenant);
+}
+
+/* Does the user own anything in this database, by itself or by a role whose rights it has? */
+static bool
+owns_something(Oid user)
+{
+	Relation catalog = table_open(SharedDependRelationId, AccessShareLock);
+	ScanKeyData key;
+	SysScanDesc scan;
+	HeapTuple tuple;
+	bool owns = false;
+
+	ScanKeyInit(&key, Anum_pg_shdepend_dbid, BTEqualStrategyNumber, F_OIDEQ,
+				ObjectIdGetDatum(MyDatabaseId));
+	scan = systable_beginscan(catalog, SharedDependDependerIndexId, true, NULL, 1, &key);
+	while (!owns && HeapTupleIsValid(tuple = systable_getnext(scan)))
+	{
+		Form_pg_shdepend entry = (Form_pg_shdepend) GETSTRUCT(tuple);
+
+		owns =
+			entry->deptype == SHARED_DEPENDENCY_OWNER && has_privs_of_role(user, entry->refobjid);
+	}
+	systable_endscan(scan);
+	table_close(catalog, AccessShareLock);
+	return owns;
+}
+
+static bool
+rewrites_catalogs(Node *statement)
+{
+	switch (nodeTag(statement))
+	{
+		case T_GrantStmt:
+		case T_AlterDefaultPrivilegesStmt:
+		case T_DropOwnedStmt:
+		case T_ReassignOwnedStmt:
+		case T_AlterRoleSetStmt: /* the settings of a role are its operator's */
+			return true;
+		default:
+			return false;
+	}
+}
+
+void
+ls_guard_tenant(Node *statement)
+{
+	if (!rewrites_catalogs(statement) || superuser() || !ls_is_tenant(GetSessionUserId()) ||
+		ls_owns_database(MyDatabaseId) || owns_something(GetUserId()))
+		return;
+	ereport(ERROR, errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+			errmsg("a member of %s that owns nothing in this database cannot change rights",
+				   TENANT_ROLE),
+			errdetail("GRANT, REVOKE, ALTER DEFAULT PRIVILEGES, DROP OWNED, REASSIGN OWNED and "
+					  "ALTER ROLE ... SET would only write rows of the catalogs again."));
+}
