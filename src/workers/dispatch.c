@@ -73,9 +73,12 @@ ls_dispatch_leave(gateway_state *state, task *t, uint32 cost)
 	if (t->worker->sending == t)
 		t->worker->sending = NULL;
 	share_of(state, t)->held--;
-	t->pool->slow_held -= t->slow_held;
-	share_of(state, t)->slow_held -= t->slow_held;
-	t->slow_held = false;
+	if (t->slow_held)
+	{
+		t->pool->slow_held--;
+		ls_lately_end(&t->group->lately, t->sent, GetCurrentTimestamp());
+		t->slow_held = false;
+	}
 	t->worker = NULL;
 }
 
@@ -157,21 +160,23 @@ expect(const gateway_state *state, const task *t)
 /*
  * May a group have one more executor for the task, of so many?  Of two or more a group has all but
  * one at most, and so have all requests together that may be slow: one is always there for
- * signing in and managing.  Of what slow requests have, a group leaves one to others.
+ * signing in and managing.  How slow requests divide theirs, lately.c says.
  */
 static bool
-executor_free(const pool *p, const task *t, const ls_fair_share *share, int workers)
+executor_free(const pool *p, const task *t, const ls_fair_share *share, int workers,
+			  const ls_lately_look *look)
 {
 	int most = Max(workers - 1, 1);
 
 	if (share->held >= most)
 		return false;
-	return !is_slow(t) || (p->slow_held < most && share->slow_held < Max(most - 1, 1));
+	return !is_slow(t) || ls_lately_may(&t->group->lately, look, most, p->slow_held);
 }
 
 /* May the group have one more of the workers now? */
 static bool
-may_go(const gateway_state *state, const pool *p, const task *t, int workers)
+may_go(const gateway_state *state, const pool *p, const task *t, int workers,
+	   const ls_lately_look *look)
 {
 	const ls_fair_share *share = share_of(state, t);
 
@@ -181,7 +186,7 @@ may_go(const gateway_state *state, const pool *p, const task *t, int workers)
 			return share->cost == 0 ||
 				   share->cost + expect(state, t) <= (uint64) GROUP_COST * (uint64) workers;
 		case LS_WORKER_EXECUTOR:
-			return executor_free(p, t, share, workers);
+			return executor_free(p, t, share, workers, look);
 		default:
 			return share->cost == 0 || !ls_provider_current()->builtin ||
 				   share->cost + expect(state, t) <= EVALUATOR_SHARE;
@@ -201,8 +206,11 @@ choose_task(gateway_state *state, pool *p, const pool_worker *worker)
 	uint64 look = ++state->looks;
 	uint64 lowest = 0;
 	task *best = NULL;
+	ls_lately_look lately = {0};
 	dlist_iter iter;
 
+	if (p->kind == LS_WORKER_EXECUTOR)
+		ls_lately_look_at(&state->lately, GetCurrentTimestamp(), &lately);
 	dlist_foreach(iter, &p->queue)
 	{
 		task *t = dlist_container(task, node, iter.cur);
@@ -213,7 +221,7 @@ choose_task(gateway_state *state, pool *p, const pool_worker *worker)
 			continue;
 		if (p->kind == LS_WORKER_ACCEPTOR)
 			share->looked = look;
-		if ((best == NULL || end < lowest) && may_go(state, p, t, workers))
+		if ((best == NULL || end < lowest) && may_go(state, p, t, workers, &lately))
 		{
 			best = t;
 			lowest = end;
@@ -236,11 +244,14 @@ give(gateway_state *state, pool *p, task *t, pool_worker *worker)
 	share->held++;
 	share->cost += t->expected;
 	t->slow_held = is_slow(t);
-	p->slow_held += t->slow_held;
-	share->slow_held += t->slow_held;
 	t->worker = worker;
 	t->state = TASK_SENDING;
 	t->sent = p->kind == LS_WORKER_EXECUTOR ? GetCurrentTimestamp() : 0;
+	if (t->slow_held)
+	{
+		p->slow_held++;
+		ls_lately_begin(&state->lately, &t->group->lately, t->sent);
+	}
 	dlist_push_tail(&worker->tasks, &t->node);
 	worker->held++;
 	worker->cost += t->expected;

@@ -5,6 +5,7 @@
  *
  *	gateway_worker.c	the loop, and what goes to workers and comes from them
  *	dispatch.c			which request goes next, and to which worker
+ *	lately.c			who may have how many executors for slow requests
  *
  *-------------------------------------------------------------------------
  */
@@ -91,6 +92,7 @@ typedef struct gateway_state
 	HTAB *tasks;
 	ls_fair *fair;
 	ls_known *known;
+	dlist_head lately; /* groups that hold executors with slow requests, or have lately */
 	pool pools[3];
 	dlist_head sleeping;    /* the one that wakes first is the first */
 	ls_arena *arena;        /* frames being made */

@@ -23,7 +23,7 @@
 /* Senders that are remembered; when there are more, all are forgotten. */
 #define MAX_SENDERS 16384
 
-/* Groups, beyond which those without a task are forgotten. */
+/* Groups, beyond which those without a task are forgotten, but not who is busy (lately.c). */
 #define MAX_GROUPS 4096
 
 /* Work that took less says nothing of the next: caches were empty, or the machine busy (us). */
@@ -84,18 +84,26 @@ ls_fair_sender(const ls_request *request)
 	return any ? hash : ls_hash_keyed(request->remote.data, request->remote.len, 1);
 }
 
-/* Forgets groups without a task, and what they have used. */
+static void
+forget(ls_fair *fair, ls_fair_group *group)
+{
+	ls_lately_forget(&group->lately);
+	hash_search(fair->groups, &group->id, HASH_REMOVE, NULL);
+}
+
+/* Forgets groups without a task, and the turns they have had; many keys make nobody less busy. */
 static void
 sweep(ls_fair *fair)
 {
 	HASH_SEQ_STATUS all;
 	ls_fair_group *group;
+	TimestampTz now = GetCurrentTimestamp();
 
 	hash_seq_init(&all, fair->groups);
 	while ((group = hash_seq_search(&all)) != NULL)
 	{
-		if (group->tasks == 0)
-			hash_search(fair->groups, &group->id, HASH_REMOVE, NULL);
+		if (group->tasks == 0 && !ls_lately_busy(&group->lately, now))
+			forget(fair, group);
 	}
 }
 
@@ -123,11 +131,9 @@ ls_fair_join(ls_fair *fair, uint64 sender)
 void
 ls_fair_leave(ls_fair *fair, ls_fair_group *group)
 {
-	uint64 id = group->id;
-
 	/* Who has had much is not forgotten because nothing of it waits just now. */
 	if (--group->tasks == 0 && !group->known)
-		hash_search(fair->groups, &id, HASH_REMOVE, NULL);
+		forget(fair, group);
 }
 
 int

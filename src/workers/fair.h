@@ -10,6 +10,7 @@
 
 #include "src/base/base.h"
 #include "src/ipc/frame.h"
+#include "src/workers/lately.h"
 
 /* Pools that requests take turns in; the gateway numbers them. */
 #define LS_FAIR_POOLS 3
@@ -22,7 +23,6 @@ typedef struct ls_fair_share
 {
 	int waiting;   /* tasks that no worker has */
 	int held;      /* tasks that workers have */
-	int slow_held; /* those of them that may keep an executor for seconds */
 	uint64 cost;   /* expected, of those of them that are not worked on yet */
 	uint64 finish; /* its next turn, in the pool's time */
 	uint64 looked; /* the last look at the queue that has seen one of its tasks */
@@ -35,6 +35,7 @@ typedef struct ls_fair_group
 	uint64 id;  /* hash key */
 	bool known; /* a worker has said whose it is */
 	int tasks;  /* that exist */
+	ls_lately_share lately;
 	ls_fair_share shares[LS_FAIR_POOLS];
 } ls_fair_group;
 

@@ -679,6 +679,7 @@ ls_gateway_loop(ls_slot *slot)
 	make_pools(state);
 	state->arena = ls_context_arena(TopMemoryContext, 64 * 1024 * 1024);
 	dlist_init(&state->sleeping);
+	dlist_init(&state->lately);
 	state->fair = ls_fair_create();
 	state->known = ls_known_create();
 	state->tasks = hash_create("logsvc requests", 1024, &control, HASH_ELEM | HASH_BLOBS);
