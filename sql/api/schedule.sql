@@ -22,6 +22,10 @@ BEGIN
     failure := NULL;
     BEGIN
       EXECUTE format('SELECT logsvc_internal.%I($1)', t.name) USING at;
+      -- At the commit there is no time limit, and a lock would hold up all tasks: the entries of
+      -- the audit log wait for the head of their chain.
+      SET CONSTRAINTS ALL IMMEDIATE;
+      SET CONSTRAINTS ALL DEFERRED;
       UPDATE logsvc_internal.scheduled_task s
          SET next_run_at = (date_trunc(t.period, at AT TIME ZONE 'UTC')
                             + ('1 ' || t.period)::interval) AT TIME ZONE 'UTC',

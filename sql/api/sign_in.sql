@@ -235,6 +235,10 @@ BEGIN
 	PERFORM logsvc_internal.act_for_request(w.address, w.user_agent);
 	BEGIN
 		PERFORM logsvc_internal.work_on(w);
+		-- Here and not at the commit, so that a lock that somebody holds is a failure of this
+		-- work alone: the entries of the audit log wait for the head of their chain.
+		SET CONSTRAINTS ALL IMMEDIATE;
+		SET CONSTRAINTS ALL DEFERRED;
 	EXCEPTION WHEN OTHERS THEN
 		-- Neither the message nor the address: the log is not for them.
 		GET STACKED DIAGNOSTICS state = RETURNED_SQLSTATE;

@@ -105,7 +105,8 @@ typedef struct ls_lookup
 	SPIPlanPtr *plan;
 	Datum values[4];
 	bool nulls[4];
-	bool write; /* not read-only */
+	bool write;            /* not read-only */
+	const char *lock_wait; /* lock_timeout, when it runs alone; NULL: that of the session */
 	void (*row)(void *context, HeapTuple tuple, TupleDesc desc);
 	void *context;
 } ls_lookup;

@@ -64,11 +64,21 @@ run(void *context)
 	ls_rights_restore(before);
 }
 
+static void
+run_alone(void *context)
+{
+	const ls_lookup *lookup = context;
+
+	if (lookup->lock_wait != NULL)
+		ls_transaction_set("lock_timeout", lookup->lock_wait);
+	run(context);
+}
+
 bool
 ls_lookup_run(ls_lookup *lookup, ls_caught *caught)
 {
 	if (!IsTransactionState())
-		return ls_transaction(run, lookup, caught);
+		return ls_transaction(run_alone, lookup, caught);
 	run(lookup);
 	return true;
 }
@@ -316,6 +326,11 @@ ls_touch_credential(const ls_principal *principal)
 	lookup.values[1] = UUIDPGetDatum(&credential);
 	lookup.values[2] = UUIDPGetDatum(&organization);
 	lookup.write = true;
+	/*
+	 * A key's first use is an entry of the audit log, whose chain a session may hold: no request
+	 * waits for that, least of all in an acceptor, where others wait too.  The next use notes it.
+	 */
+	lookup.lock_wait = "100ms";
 	if (!ls_lookup_run(&lookup, &caught))
 		ereport(LOG, errcode(caught.sqlstate),
 				errmsg("logsvc could not note the use of a credential: %s", caught.format));

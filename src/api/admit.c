@@ -27,6 +27,18 @@ ls_http_refuse(ls_response *response, ls_arena *arena, ls_error_id id, const cha
 						   id == LS_ERROR_AI_PROVIDER_NOT_EU ? LS_STR("30") : LS_STR("1"));
 }
 
+bool
+ls_http_refuse_lock(const ls_caught *caught, ls_arena *arena, ls_response *response)
+{
+	if (caught->sqlstate != ERRCODE_LOCK_NOT_AVAILABLE)
+		return false;
+	ls_http_refuse(response, arena, LS_ERROR_SERVICE_UNAVAILABLE,
+				   "another transaction holds a lock that this request needs; nothing was changed, "
+				   "try again",
+				   NULL);
+	return true;
+}
+
 static ls_str
 number_text(ls_arena *arena, long long number)
 {
@@ -101,6 +113,14 @@ within_rate(const ls_request *request, const ls_principal *principal, bool refus
 		return true;
 	refuse_rate(response, arena, route->rate_class, &of, &state, "too many requests");
 	return false;
+}
+
+bool
+ls_http_is_timed(const ls_request *request)
+{
+	ls_rate_class class;
+
+	return ls_rate_limit_of(ls_routes[request->route].rate_class, &class) && class.timed;
 }
 
 /*
@@ -221,6 +241,8 @@ ls_http_admit(const ls_request *request, ls_arena *arena, ls_principal *principa
 	if (route->credentials[0] != '\0' &&
 		!ls_authenticate(request, route->credentials, principal, &caught))
 	{
+		if (ls_http_refuse_lock(&caught, arena, response))
+			return false;
 		if (caught.id == LS_ERROR_INTERNAL)
 			ereport(LOG, errcode(caught.sqlstate),
 					errmsg("logsvc could not check a credential: %s", caught.format));
@@ -235,6 +257,8 @@ ls_http_admit(const ls_request *request, ls_arena *arena, ls_principal *principa
 	error = ls_check_request_address(request, principal, &caught);
 	if (error != LS_ALLOWED)
 	{
+		if (error == LS_ERROR_INTERNAL && ls_http_refuse_lock(&caught, arena, response))
+			return false;
 		if (error == LS_ERROR_INTERNAL)
 			ereport(LOG, errcode(caught.sqlstate),
 					errmsg("logsvc could not look up an IP allow-list: %s", caught.format));

@@ -75,6 +75,7 @@ typedef struct ls_call
 	ls_buf attributes; /* members of the object of LS_ARGUMENT_ATTRIBUTES */
 	List *given;       /* names, as C strings */
 	int timeout;       /* ms */
+	bool reads_events; /* and waits for locks as long as it may run */
 	ls_response made;  /* what the function answers */
 } ls_call;
 

@@ -160,6 +160,17 @@ call_function(ls_call *call)
 		take_json(call, SPI_tuptable->vals[0], SPI_tuptable->tupdesc);
 }
 
+/*
+ * Does it read events, so that it may wait for a lock as long as it may run?  Such requests never
+ * have all executors.  Changes that are in the class of reports wait as other changes do.
+ */
+static bool
+reads_events(const ls_call *call)
+{
+	return ls_http_is_timed(call->request) && (strcmp(call->route->method, "GET") == 0 ||
+											   strcmp(call->route->rate_class, "reports") != 0);
+}
+
 static void
 run(void *context)
 {
@@ -179,7 +190,12 @@ run(void *context)
 
 	ls_principal_set(call->principal);
 	LS_STOP_POINT("execute_request");
+	if (call->reads_events)
+		ls_transaction_set("lock_timeout", "0");
 	call_function(call);
+	/* The time of the statement is over, but the commit writes the audit log. */
+	if (call->reads_events)
+		ls_transaction_set("lock_timeout", psprintf("%d", ls_lock_timeout));
 	if (idempotency.active)
 		ls_idempotency_end(call, &idempotency);
 }
@@ -228,6 +244,8 @@ retry_after(const ls_caught *caught)
 static void
 refuse_caught(const ls_call *call, ls_caught *caught, ls_response *response)
 {
+	if (ls_http_refuse_lock(caught, call->arena, response))
+		return;
 	if (caught->sqlstate == ERRCODE_QUERY_CANCELED)
 		caught->id = LS_ERROR_QUERY_TIMEOUT;
 	else if (caught->id == LS_ERROR_INTERNAL && call->phase == LS_CALL_READING &&
@@ -315,6 +333,7 @@ execute(const ls_request *request, ls_arena *arena, ls_principal *principal, ls_
 		return;
 	}
 	call.principal = principal;
+	call.reads_events = reads_events(&call);
 	call.made.status = call.route->success;
 	ls_buf_init(&call.attributes, arena);
 	ls_buf_init(&call.problems, arena);

@@ -88,6 +88,15 @@ extern void ls_http_count_refusal(const ls_request *request, const ls_principal 
  */
 extern uint64 ls_http_tenant(const ls_principal *principal);
 
+/* Is the class of the request's route timed in table rate_limit? */
+extern bool ls_http_is_timed(const ls_request *request);
+
+/*
+ * Was the error a lock that was not to be had?  Then *response is the refusal: 503, to be sent
+ * again.  The transaction must have been rolled back.
+ */
+extern bool ls_http_refuse_lock(const ls_caught *caught, ls_arena *arena, ls_response *response);
+
 /* Makes *response the error answer for `id`. */
 extern void ls_http_refuse(ls_response *response, ls_arena *arena, ls_error_id id,
 						   const char *message, const char *details);

@@ -142,6 +142,7 @@ extern int ls_header_timeout; /* ms */
 extern int ls_body_timeout;   /* ms */
 extern int ls_idle_timeout;   /* ms */
 extern int ls_query_timeout;  /* ms */
+extern int ls_lock_timeout;   /* ms */
 
 typedef enum ls_plan_changes_kind
 {

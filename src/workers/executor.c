@@ -9,6 +9,7 @@
 #include "src/workers/workers.h"
 
 #include "miscadmin.h"
+#include "utils/guc.h"
 #include "utils/memutils.h"
 
 #include "src/api/http.h"
@@ -18,6 +19,24 @@
 
 /* Memory of one request beside what its query uses. */
 #define REQUEST_MEMORY ((size_t) 256 * 1024 * 1024)
+
+/*
+ * Sessions can hold locks of rows for hours, and those who wait for them would keep all
+ * executors.  Set for the session, it holds for credentials, for the work on accounts and while a
+ * transaction commits, too; what reads events has none (handlers.c).
+ */
+static void
+limit_lock_waits(void)
+{
+	static int limit = -1;
+	char text[32];
+
+	if (limit == ls_lock_timeout)
+		return;
+	snprintf(text, sizeof(text), "%d", ls_lock_timeout);
+	SetConfigOption("lock_timeout", text, PGC_SUSET, PGC_S_OVERRIDE);
+	limit = ls_lock_timeout;
+}
 
 /* Answers one frame.  False: the gateway has gone. */
 static bool
@@ -35,6 +54,7 @@ serve(ls_channel *channel, ls_str frame, ls_arena *arena)
 	/* An interrupt meant for the request before comes too late. */
 	QueryCancelPending = false;
 
+	limit_lock_waits();
 	ls_http_execute(&request, arena, &response);
 	ls_buf_init(&out, arena);
 	ls_buf_init(&next, arena);
@@ -62,6 +82,7 @@ ls_executor_loop(ls_slot *slot)
 	ls_channel *channel = NULL;
 	bool lost = false;
 
+	limit_lock_waits();
 	do
 	{
 		ls_channel_result result = LS_CHANNEL_OK;

@@ -10,7 +10,7 @@ use Time::HiRes qw(time);
 
 use constant CLIENTS => 32;
 
-my $t = LogsvcTest->new(conf => "logsvc.executors = 12\nmax_worker_processes = 40");
+my $t = LogsvcTest->new(conf => "logsvc.executors = 12\nlogsvc.lock_timeout = '1min'\nmax_worker_processes = 40");
 my $scopes = join ',', map { "'$_'" } $t->scopes;
 
 # Sends all requests at once: how many of each status.

@@ -8,7 +8,7 @@ use Test::More;
 
 use constant CLIENTS => 32;
 
-my $t = LogsvcTest->new(conf => "logsvc.executors = 12\nmax_worker_processes = 40\nlogsvc.plan_changes = self");
+my $t = LogsvcTest->new(conf => "logsvc.executors = 12\nlogsvc.lock_timeout = '1min'\nmax_worker_processes = 40\nlogsvc.plan_changes = self");
 my $org = $t->organization('acme', plan => 'pro', email => 'owner@acme.org');
 my $other = $t->organization('other', plan => 'pro', email => 'owner@other.org');
 my %session;
