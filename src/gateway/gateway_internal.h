@@ -344,6 +344,7 @@ extern void ls_share_join(ls_connection *c, const uint8_t key[16]);
 extern void ls_share_leave(ls_connection *c);
 extern void ls_share_of_request(ls_connection *c); /* behind a trusted proxy: its client's */
 extern bool ls_share_yield_place(ls_gateway *gateway, const ls_connection *for_whom);
+extern bool ls_share_yield_stalled(ls_gateway *gateway);
 extern bool ls_share_yield_reserve(ls_gateway *gateway);
 extern bool ls_share_take_memory(ls_connection *c, size_t *counted, size_t size);
 extern void ls_share_give_memory(ls_connection *c, size_t *counted, size_t size);

@@ -4,9 +4,9 @@
  *	  Listening sockets: binding them, accepting from them.
  *
  * At the limit of connections a newcomer gets the place of one that has been idle
- * for a second, or of one of the address that has the most (gateway_share.c).  If
- * there is none it gets one of a few beyond the limit: there a health check is
- * answered, and other requests wait for a place.
+ * for a second, or of one of the address that has the most, or of one whose request has
+ * been incomplete for a second (gateway_share.c).  If there is none it gets one of a few
+ * beyond the limit: there a health check is answered, and other requests wait for a place.
  *
  *-------------------------------------------------------------------------
  */
@@ -205,7 +205,7 @@ ls_gateway_has_place(ls_gateway *gateway, const ls_connection *for_whom)
 		ls_connection_close(idle);
 		return true;
 	}
-	return ls_share_yield_place(gateway, for_whom) &&
+	return (ls_share_yield_place(gateway, for_whom) || ls_share_yield_stalled(gateway)) &&
 		   gateway->n_open - gateway->n_reserve < gateway->config.connection_limit;
 }
 

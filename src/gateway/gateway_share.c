@@ -8,7 +8,8 @@
  * trusted proxy to the address of its client, from the header of a request to
  * its end.  While there is room nobody is limited.  When there is none, the
  * address with the most loses, if it has more than the one that wants: so one
- * client cannot lock the others out, however it holds on to what it has.
+ * client cannot lock the others out, however it holds on to what it has.  Where all
+ * have the same, the one loses that has kept its request waiting for longest.
  *
  * The shares are in lists by their number of connections, so the largest is
  * always known: at the limit each newcomer asks for it.
@@ -21,6 +22,12 @@
 
 /* Largest shares that are looked through for a connection to take. */
 #define SHARES_AT_ONCE 16
+
+/* A request of which a part is missing for so long may lose its place (ms), */
+#define STALLED_MS 1000
+
+/* and so many of the oldest are looked at. */
+#define STALLED_AT_ONCE 64
 
 bool
 ls_shares_create(ls_gateway *gateway)
@@ -232,6 +239,57 @@ ls_share_yield_place(ls_gateway *gateway, const ls_connection *for_whom)
 		}
 	}
 	return false;
+}
+
+/* May it be cut off?  Its client keeps it waiting, and no worker has said who that is. */
+static bool
+is_stalled(const ls_connection *c)
+{
+	return !c->reserved && !c->checked &&
+		   (c->state == CONNECTION_HANDSHAKE || c->state == CONNECTION_IDLE ||
+			c->state == CONNECTION_HEADER || c->state == CONNECTION_BODY);
+}
+
+/*
+ * A connection within the limit when no share is larger than that of the one that asks: many
+ * addresses with a request each that never ends.  The oldest of which a part has been missing
+ * for a second.  True: one was closed.
+ */
+bool
+ls_share_yield_stalled(ls_gateway *gateway)
+{
+	const ls_gateway_config *config = &gateway->config;
+	const struct
+	{
+		deadline_kind kind;
+		int time;
+	} lists[] = {{DEADLINE_BODY, config->body_timeout}, {DEADLINE_HEADER, config->header_timeout}};
+	ls_connection *victim = NULL;
+	int64_t since = gateway->now - STALLED_MS;
+
+	for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++)
+	{
+		ls_connection *c = gateway->first_deadline[lists[i].kind];
+
+		for (int n = 0; c != NULL && n < STALLED_AT_ONCE && c->deadline - lists[i].time <= since;
+			 n++, c = c->later)
+		{
+			if (is_stalled(c))
+			{
+				since = c->deadline - lists[i].time;
+				victim = c;
+				break;
+			}
+		}
+	}
+	if (victim == NULL)
+		return false;
+	if (victim->state == CONNECTION_HEADER || victim->state == CONNECTION_BODY)
+		ls_reply_now(victim, 503, "SERVICE_UNAVAILABLE",
+					 "Too many connections are open, and the rest of the request did not arrive");
+	if (victim->state != CONNECTION_FREE)
+		ls_connection_close(victim);
+	return true;
 }
 
 /* One of those beyond the limit: of the address that has most of them, the oldest. */

@@ -111,6 +111,39 @@ foreach my $attack ([ 'nothing', '' ], [ 'half a header', "POST /api/v1/logs HTT
 }
 is((stop_host($h))[0], 0, 'the sanitizers have nothing to report');
 
+# ---- many addresses, each with a request that it does not finish ----
+
+foreach my $attack ([ 'sign-ins without the end of their bodies', $unfinished =~ s{/logs}{/auth/sign-in}r ],
+	[ 'bodies with a credential that nobody has looked at', $unfinished =~ s/Host/Authorization: good\r\nHost/r ],
+	[ 'half headers', "POST /api/v1/logs HTTP/1.1\r\nHo" ])
+{
+	my ($name, $text) = @$attack;
+	$h = start_host(later => 1, connection_limit => 100, idle_timeout => 60000, body_timeout => 60000, header_timeout => 60000);
+	# Older than all of them: one that a worker has said may go on, and one that a worker has.
+	my $upload = connect_from($h, '127.0.0.4');
+	syswrite($upload, "$large\r\nHost: a\r\nAuthorization: good\r\nContent-Length: 200000\r\n\r\n" . 'x' x 100_000);
+	my $served = connect_from($h, '127.0.0.5');
+	syswrite($served, post('/api/v1/logs?delay_ms=8000', 'x', 'Authorization: good'));
+	my @held = map { my $s = connect_from($h, "127.1.0.$_"); syswrite($s, $text); $s } 1 .. 98;
+	sleep 1.5;
+	is(ask($h, '127.0.0.3', $health)->{status}, 200, "98 addresses, $name: a health check is answered");
+	my @agents = map { connect_from($h, "127.0.0.$_") } 10 .. 29;
+	for my $round (1 .. 2)
+	{
+		syswrite($_, $event) for @agents;
+		is(join(' ', map { (read_responses($_, 1, 5))[0][0]{status} // 0 } @agents), join(' ', (202) x 20), 'others are let in');
+	}
+	my $gone = grep { !is_open($_) } @held;
+	ok($gone >= 20 && $gone <= 22, 'at the cost of as many of these as it takes') or diag $gone;
+	my ($got) = read_responses((grep { !is_open($_) } @held)[0], 1, 1);
+	is($got->[0]{status}, 503, 'which are told') or diag $got->[0]{head};
+	ok(is_open($upload), 'an upload that may go on keeps its place');
+	syswrite($upload, 'x' x 100_000);
+	is((read_responses($_, 1, 10))[0][0]{status}, 202, '... and is answered, as is who was being served') for $upload, $served;
+	close $_ for @held, @agents, $upload, $served;
+	is((stop_host($h))[0], 0, 'the sanitizers have nothing to report');
+}
+
 # ---- behind a trusted proxy the client counts ----
 
 $h = start_host(later => 1, connection_limit => 100, trusted_proxies => '127.0.0.9');
