@@ -32,6 +32,21 @@ is(const parse *p, int i, const char *word)
 							ls_str_make(word, len));
 }
 
+/* Is atom `i` one of the words, which blanks separate? */
+static bool
+is_any(const parse *p, int i, const char *words)
+{
+	for (size_t len; *words != '\0'; words += len + (words[len] == ' '))
+	{
+		len = strcspn(words, " ");
+		if (i >= 0 && i < p->t->n && p->t->atoms[i].len == len &&
+			ls_str_eq_nocase(ls_str_make(p->t->text.data + p->t->atoms[i].off, len),
+							 ls_str_make(words, len)))
+			return true;
+	}
+	return false;
+}
+
 static const ls_jword *
 word_of(const parse *p, int i)
 {
@@ -417,9 +432,7 @@ find_identifiers(parse *p, int begin, int end, ls_jitem *item, int neg_from, int
 static bool
 is_preposition(const parse *p, int i)
 {
-	return is(p, i, "from") || is(p, i, "in") || is(p, i, "by") || is(p, i, "on") ||
-		   is(p, i, "of") || is(p, i, "for") || is(p, i, "during") || is(p, i, "at") ||
-		   is(p, i, "to");
+	return is_any(p, i, "from in by on of for during at to");
 }
 
 /* Where does the negated part begin and end?  False when nothing is negated. */
@@ -434,8 +447,7 @@ find_negation(parse *p, int begin, int end, ls_jitem *item, int *from, int *to)
 		if (p->used[i] || (i + 1 < end && p->t->atoms[i + 1].sep == LS_JSEP_TIGHT &&
 						   p->t->atoms[i].kind == LS_JKIND_WORD))
 			continue;
-		no = is(p, i, "no") || is(p, i, "zero") || is(p, i, "none") || is(p, i, "without") ||
-			 is(p, i, "neither") || is(p, i, "0") || (is(p, i, "nothing") && i == begin);
+		no = is_any(p, i, "no zero none without neither 0") || (is(p, i, "nothing") && i == begin);
 		not_ = is(p, i, "not") || is(p, i, "never") ||
 			   (word_of(p, i)->pol == LS_JP_NOT && p->t->atoms[i].len > 2 && !no &&
 				!is(p, i, "nothing") && !is(p, i, "nobody"));
@@ -488,7 +500,7 @@ find_order(parse *p, int begin, int end, ls_jitem *item, int depth, int *new_end
 	{
 		bool before = is(p, i, "before") || (is(p, i, "then") && i > begin + 1) ||
 					  phrase(p, i, end, "prior to") || phrase(p, i, end, "followed by");
-		bool after = is(p, i, "after") || is(p, i, "once") || is(p, i, "following");
+		bool after = is_any(p, i, "after once following");
 		int next = i + 1 + (is(p, i, "prior") || is(p, i, "followed"));
 
 		if ((!before && !after) || p->used[i] || depth > 0)
@@ -513,26 +525,21 @@ find_order(parse *p, int begin, int end, ls_jitem *item, int depth, int *new_end
 static bool
 is_light(const parse *p, int i)
 {
-	return word_of(p, i)->concept == LS_JC_EXECUTE || is(p, i, "run") || is(p, i, "runs") ||
-		   is(p, i, "found") || is(p, i, "finds");
+	return word_of(p, i)->concept == LS_JC_EXECUTE || is_any(p, i, "run runs found finds");
 }
 
 /* Nouns that mean all rows: "no errors in the log". */
 static bool
 is_whole_log(const parse *p, int i)
 {
-	static const char *const words[] = {"log",  "logs", "row",  "rows",  "output", "system", "data",
-										"file", "run",  "time", "lines", "line",   "entries"};
-
-	for (size_t k = 0; k < sizeof(words) / sizeof(words[0]); k++)
-		if (is(p, i, words[k]))
-			return true;
-	return false;
+	return is_any(p, i, "log logs row rows output system data file run time lines line entries");
 }
 
 static void
 add_words(parse *p, int begin, int end, ls_jitem *item, int neg_from, int neg_to)
 {
+	static const char auxiliaries[] = "is are was were be been gets successfully not";
+
 	for (int i = begin; i < end; i++)
 	{
 		const ls_jatom *a = &p->t->atoms[i];
@@ -541,10 +548,7 @@ add_words(parse *p, int begin, int end, ls_jitem *item, int neg_from, int neg_to
 		ls_jrole role = LS_JROLE_SUBJECT;
 		float weight = 2.0f;
 		ls_jterm *term;
-		bool aux = i > begin &&
-				   (is(p, i - 1, "is") || is(p, i - 1, "are") || is(p, i - 1, "was") ||
-					is(p, i - 1, "were") || is(p, i - 1, "be") || is(p, i - 1, "been") ||
-					is(p, i - 1, "gets") || is(p, i - 1, "successfully") || is(p, i - 1, "not"));
+		bool aux = i > begin && is_any(p, i - 1, auxiliaries);
 
 		if (p->used[i] || is(p, i, "partially") ||
 			(is(p, i, "place") && (is(p, i - 1, "takes") || is(p, i - 1, "took"))))
@@ -659,10 +663,7 @@ after_auxiliary(const parse *p, int from, int end)
 	{
 		const ls_jword *w = word_of(p, i + 1);
 
-		if (!(is(p, i, "was") || is(p, i, "were") || is(p, i, "is") || is(p, i, "are") ||
-			  is(p, i, "has") || is(p, i, "have") || is(p, i, "gets") || is(p, i, "got") ||
-			  is(p, i, "been")) ||
-			p->used[i + 1])
+		if (!is_any(p, i, "was were is are has have gets got been") || p->used[i + 1])
 			continue;
 		if ((w->pol == LS_JP_ACT || w->pol == LS_JP_STATE || w->pol == LS_JP_NEG ||
 			 w->pol == LS_JP_POS || w->pol == LS_JP_SKIP) &&
@@ -723,10 +724,8 @@ mark_predicates(const parse *p, int begin, ls_jitem *item)
 			const ls_jword *w = word_of(p, i);
 
 			every |= w->pol == LS_JP_ALL;
-			item->idents[k].predicate |=
-				every && (w->pol == LS_JP_ACT || w->pol == LS_JP_STATE || is(p, i, "is") ||
-						  is(p, i, "are") || is(p, i, "has") || is(p, i, "have") ||
-						  is(p, i, "uses") || is(p, i, "use") || is(p, i, "shows"));
+			item->idents[k].predicate |= every && (w->pol == LS_JP_ACT || w->pol == LS_JP_STATE ||
+												   is_any(p, i, "is are has have uses use shows"));
 		}
 	}
 }
@@ -772,24 +771,19 @@ find_whole(parse *p, int begin, int end)
 static bool
 is_about_request(const parse *p, int begin, int end, uint64_t *method)
 {
-	static const char *const words[] = {"request", "requests", "endpoint", "endpoints", "url",
-										"urls",    "page",     "pages",    "route",     "http",
-										"https",   "api",      "answered", "responded", "responds",
-										"returns", "returned", "served",   "fetched",   "uri"};
-	static const char *const methods[] = {"GET",  "POST",  "PUT",    "DELETE",
-										  "HEAD", "PATCH", "OPTIONS"};
-
+	static const char words[] =
+		"request requests endpoint endpoints url urls page pages route http https api answered "
+		"responded responds returns returned served fetched uri";
 	for (int i = begin; i < end; i++)
 	{
-		for (size_t k = 0; k < sizeof(words) / sizeof(words[0]); k++)
-			if (is(p, i, words[k]))
-				return true;
-		for (size_t k = 0; k < sizeof(methods) / sizeof(methods[0]); k++)
-			if ((p->t->atoms[i].flags & LS_JATOM_UPPER) && is(p, i, methods[k]))
-			{
-				*method = p->t->atoms[i].stem;
-				return true;
-			}
+		if (is_any(p, i, words))
+			return true;
+		if ((p->t->atoms[i].flags & LS_JATOM_UPPER) &&
+			is_any(p, i, "get post put delete head patch options"))
+		{
+			*method = p->t->atoms[i].stem;
+			return true;
+		}
 	}
 	return false;
 }
@@ -798,6 +792,8 @@ static ls_jitem *
 parse_range(parse *p, int begin, int end, int depth)
 {
 	ls_jitem *item = ls_new(p->ctx->arena, ls_jitem);
+	static const char seen[] = "detected seen visible observed recorded logged noticed occurs "
+							   "occurred happens reported raised";
 	int neg_from = 0, neg_to = 0;
 	int new_end = end;
 
@@ -805,7 +801,7 @@ parse_range(parse *p, int begin, int end, int depth)
 		return NULL;
 	/* "Verify that ...", "Check whether ..." */
 	for (int i = begin; i < end && i < begin + 4; i++)
-		if (is(p, i, "that") || is(p, i, "whether") || is(p, i, "if"))
+		if (is_any(p, i, "that whether if"))
 		{
 			begin = i + 1;
 			break;
@@ -817,21 +813,12 @@ parse_range(parse *p, int begin, int end, int depth)
 		if ((n = phrase(p, i, end, "at the end")) || (n = phrase(p, i, end, "in the end")) ||
 			(n = phrase(p, i, end, "eventually")) || (n = phrase(p, i, end, "finally")) ||
 			(n = phrase(p, i, end, "final")) || (n = phrase(p, i, end, "by the end")))
-		{
 			item->at_end = true;
-			for (int k = 0; k < n; k++)
-				p->used[i + k] = true;
-		}
-		if ((n = phrase(p, i, end, "first attempt")) || (n = phrase(p, i, end, "first try")))
-		{
+		else if ((n = phrase(p, i, end, "first attempt")) || (n = phrase(p, i, end, "first try")))
 			item->first = true;
-			for (int k = 0; k < n; k++)
-				p->used[i + k] = true;
-		}
-		if (is(p, i, "detected") || is(p, i, "seen") || is(p, i, "visible") ||
-			is(p, i, "observed") || is(p, i, "recorded") || is(p, i, "logged") ||
-			is(p, i, "noticed") || is(p, i, "occurs") || is(p, i, "occurred") ||
-			is(p, i, "happens") || is(p, i, "reported") || is(p, i, "raised"))
+		for (int k = 0; k < n; k++)
+			p->used[i + k] = true;
+		if (is_any(p, i, seen))
 			item->presence = i > begin && !is(p, i + 1, "in") && !is(p, i + 1, "on");
 	}
 	item->request = is_about_request(p, begin, end, &item->method);
@@ -952,8 +939,7 @@ find_list(parse *p, int end, ls_jitem *item)
 		else if (p->t->atoms[i].sep != LS_JSEP_COMMA)
 			break;
 	}
-	if (!LS_JRULE(LIST) || n < 2 || !and_ || i >= end ||
-		!(is(p, i, "are") || is(p, i, "were") || is(p, i, "have") || is(p, i, "both")))
+	if (!LS_JRULE(LIST) || n < 2 || !and_ || i >= end || !is_any(p, i, "are were have both"))
 		return true;
 	for (int k = 0; k < n; k++)
 	{
@@ -969,6 +955,30 @@ find_list(parse *p, int end, ls_jitem *item)
 	return true;
 }
 
+/*
+ * "No errors occurred and the migration completed": an absence in the log as a whole and a
+ * statement, each an item of its own.  Otherwise the absence would be all that is asked.  False
+ * when out of memory.
+ */
+static bool
+find_conjunction(parse *p, int end, ls_jitem *item)
+{
+	parse absence = {.ctx = p->ctx, .t = p->t}, statement = absence;
+	int i = is(p, 0, "there") ? 2 : 0, at = i;
+	bool bad = false;
+
+	if (!(is(p, i, "no") || is(p, i, "zero")) || item->n_members > 0)
+		return true;
+	while (at < end && !is(p, at, "and"))
+		bad |= word_of(p, at++)->pol == LS_JP_NEG;
+	if (!bad || at + 2 >= end || !(is(p, at + 1, "the") || word_of(p, at + 1)->pol == LS_JP_ALL))
+		return true;
+	item->members[0] = parse_range(&absence, i, at, 0);
+	item->members[1] = parse_range(&statement, at + 1, end, 0);
+	item->n_members = 2;
+	return item->members[0] != NULL && item->members[1] != NULL;
+}
+
 ls_jitem *
 ls_jitem_parse(ls_jctx *ctx, ls_str description)
 {
@@ -981,7 +991,7 @@ ls_jitem_parse(ls_jctx *ctx, ls_str description)
 	p.ctx = ctx;
 	p.t = &text;
 	item = parse_range(&p, 0, text.n, 0);
-	if (item == NULL || !find_list(&p, text.n, item))
+	if (item == NULL || !find_list(&p, text.n, item) || !find_conjunction(&p, text.n, item))
 		return NULL;
 	if (text.n <= LS_JITEM_WORDS)
 		for (int i = 0; i < text.n; i++)

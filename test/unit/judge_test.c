@@ -327,6 +327,12 @@ test_names_and_lists(void)
 	is_status("Export \xc3\xbc"
 			  "bersprungen",
 			  "Der Export", SKIPPED);
+	is_status("POST /v1/users -> 200 (41 ms)", "GET /v1/users is answered with 200", NOT_FOUND);
+	is_status("GET /v1/users -> 200 (41 ms)", "GET /v1/users is answered with 200", PASSED);
+	is_status("cache warm", "No errors occurred and the migration completed", NOT_FOUND);
+	is_status("migration completed", "No errors occurred and the migration completed", PASSED);
+	is_status("migration completed\nindexer: error: bad row",
+			  "No errors occurred and the migration completed", FAILED);
 	is_status("gitleaks: no leaks found", "No secrets leaked", PASSED);
 	is_status("job=b attempt=1 ok", "Job b was never retried", PASSED);
 }
