@@ -28,6 +28,8 @@ typedef struct marking
 	const char *s;
 	bool statement;   /* of SQL: its literals are values */
 	bool has_message; /* JSON: a key msg or message */
+	bool has_event;   /* ... or event */
+	bool told;        /* key=value: there has been a msg or message */
 	int apostrophes;  /* left */
 } marking;
 
@@ -77,15 +79,12 @@ static const client_key keys[] = {
 	{"usr", LS_JCLIENT_USER},         {"utterance", LS_JCLIENT_TEXT},
 };
 
-/* Keys of a log's own text, and of a client's where the row has its own beside it. */
-static const char *const message_keys[] = {"body", "content", "description", "message", "msg"};
-
-static bool
+/* The first letter tells most words apart without a look at their length. */
+static inline bool
 equals(ls_str a, const char *b)
 {
-	size_t len = strlen(b);
-
-	return a.len == len && ls_str_eq_nocase(a, ls_str_make(b, len));
+	return a.len > 0 && (a.data[0] | 0x20) == b[0] &&
+		   ls_str_eq_nocase(a, ls_str_make(b, strlen(b)));
 }
 
 static ls_jclient
@@ -102,62 +101,23 @@ level_of_word(ls_str word)
 	return LS_JCLIENT_NONE;
 }
 
-/* The last word of a key that ends at `end`: "agent" of user_agent, cs(User-Agent), userAgent. */
-static ls_str
-last_word(const char *s, size_t begin, size_t end)
-{
-	size_t from;
-
-	if (end > begin + NEAR)
-		begin = end - NEAR;
-	while (end > begin && !((s[end - 1] | 0x20) >= 'a' && (s[end - 1] | 0x20) <= 'z'))
-		end--;
-	for (from = end; from > begin && (s[from - 1] | 0x20) >= 'a' && (s[from - 1] | 0x20) <= 'z';)
-	{
-		from--;
-		if (s[from] < 'a' && from > begin && s[from - 1] >= 'a' && s[from - 1] <= 'z')
-			break;
-	}
-	return ls_str_make(s + from, end - from);
-}
-
 static ls_jclient
 level_of_key(const char *s, size_t begin, size_t end)
 {
-	ls_str word = last_word(s, begin, end);
+	ls_str word = ls_jkey_word(s, begin, end);
 	ls_jclient level = level_of_word(word);
 
 	/* user_name, user.id */
 	if ((level == LS_JCLIENT_QUOTE || equals(word, "id")) && word.data > s + begin + 3 &&
-		equals(last_word(s, begin, (size_t) (word.data - s)), "user"))
+		equals(ls_jkey_word(s, begin, (size_t) (word.data - s)), "user"))
 		level = LS_JCLIENT_USER;
 	return level;
-}
-
-/* The first atom that ends behind `at`. */
-static int
-atom_at(const ls_jtext *t, size_t at)
-{
-	int low = 0, high = t->n;
-
-	while (low < high)
-	{
-		int middle = (low + high) / 2;
-
-		if (t->atoms[middle].off + t->atoms[middle].len <= at)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
 }
 
 static void
 mark(marking *m, size_t from, size_t to, ls_jclient level)
 {
-	for (int i = atom_at(m->t, from); i < m->t->n && m->t->atoms[i].off < to; i++)
-		if (m->t->atoms[i].client < level)
-			m->t->atoms[i].client = (uint8_t) level;
+	ls_jclient_set(m->t, from, to, level);
 }
 
 /* A target or URL: its path names what was asked for, its query says nothing. */
@@ -180,7 +140,7 @@ static void
 mark_user(marking *m, size_t from, size_t to)
 {
 	const ls_jtext *t = m->t;
-	int words = 0, first = atom_at(t, from);
+	int words = 0, first = ls_jatom_at(t, from);
 	bool tells = false;
 
 	for (int i = first; i < t->n && t->atoms[i].off < to; i++)
@@ -201,7 +161,7 @@ tells_outcome(const marking *m, size_t from, size_t to)
 {
 	const ls_jtext *t = m->t;
 
-	for (int i = atom_at(t, from); i < t->n && t->atoms[i].off < to; i++)
+	for (int i = ls_jatom_at(t, from); i < t->n && t->atoms[i].off < to; i++)
 	{
 		ls_jpol pol = (ls_jpol) m->ctx->words.table[t->atoms[i].word].pol;
 
@@ -343,15 +303,35 @@ mark_access_line(marking *m, size_t from, size_t begin, size_t end, size_t to)
 	return end;
 }
 
-/* A title, a tag or a file's name that tells an outcome is a sentence, too. */
+/* Where the key before the sign at `end` begins. */
+static size_t
+key_begin(const char *s, size_t from, size_t end)
+{
+	while (end > from && strchr("\"'=: >", s[end - 1]) != NULL)
+		end--;
+	for (size_t i = end; i > from && end - i < NEAR; i--)
+		if (strchr(" \t\"'=,;|&?{([<", s[i - 1]) != NULL)
+			return i;
+	return end - from < NEAR ? from : end - NEAR;
+}
+
+/*
+ * A title, a tag or a file's name that tells an outcome is a sentence, too.  A name that does may
+ * be a test's, unless the row is about something that happened to what is so named.
+ */
 static ls_jclient
 level_of_value(const marking *m, const char *s, size_t begin, size_t key, size_t from, size_t to)
 {
 	ls_jclient level = level_of_key(s, begin, key);
 
-	if (level == LS_JCLIENT_QUOTE && !equals(last_word(s, begin, key), "name") &&
+	if (level == LS_JCLIENT_QUOTE && !equals(ls_jkey_word(s, begin, key), "name") &&
 		tells_outcome(m, from, to))
-		level = LS_JCLIENT_TEXT;
+		return LS_JCLIENT_TEXT;
+	if ((level == LS_JCLIENT_QUOTE && (m->has_message || m->has_event) &&
+		 ls_jvalue_free(m->ctx, m->t, from, to)) ||
+		(level == LS_JCLIENT_NONE && !ls_jkey_tells(s, key_begin(s, begin, key), key) &&
+		 ls_jvalue_free(m->ctx, m->t, from, to)))
+		return LS_JCLIENT_FREE;
 	return level;
 }
 
@@ -396,7 +376,7 @@ level_of_quotation(const marking *m, size_t from, size_t open, size_t end, size_
 	/* said "...", user "...", search for "..." */
 	for (int words = 0; words < 2; words++)
 	{
-		ls_str word = last_word(s, from, i);
+		ls_str word = ls_jkey_word(s, from, i);
 
 		if (equals(word, "said") || equals(word, "wrote") || equals(word, "says") ||
 			equals(word, "message") || equals(word, "posted"))
@@ -411,7 +391,7 @@ level_of_quotation(const marking *m, size_t from, size_t open, size_t end, size_
 			i--;
 	}
 	/* test "handles a failed handshake" ...; else a sentence that somebody wrote */
-	return is_name_of_check(last_word(s, from, i)) || s[i - 1] == '-' ||
+	return is_name_of_check(ls_jkey_word(s, from, i)) || s[i - 1] == '-' ||
 				   !tells_outcome(m, open, end)
 			   ? LS_JCLIENT_QUOTE
 			   : LS_JCLIENT_TEXT;
@@ -440,7 +420,7 @@ field_end(const char *s, size_t from, size_t to)
 		if (s[i] != ' ')
 			continue;
 		while (k < to && (((s[k] | 0x20) >= 'a' && (s[k] | 0x20) <= 'z') || s[k] == '_' ||
-						  s[k] == '.' || (s[k] >= '0' && s[k] <= '9')))
+						  s[k] == '.' || (s[k] & 0x80) || (s[k] >= '0' && s[k] <= '9')))
 			k++;
 		if (k > i + 1 && k < to && s[k] == '=')
 			return i;
@@ -589,6 +569,54 @@ is_label(const marking *m, int i)
 	return false;
 }
 
+/* An infrastructure's keys: one word is their value, and a message may follow it. */
+static bool
+is_place(ls_str word)
+{
+	static const char *const words[] = {
+		"app", "image", "caller", "cluster", "component", "container", "env",    "host",
+		"id",  "level", "logger", "lvl",     "module",    "namespace", "node",   "pid",
+		"pod", "proc",  "region", "role",    "service",   "severity",  "shard",  "source",
+		"svc", "t",     "thread", "time",    "ts",        "version",   "worker", "zone"};
+
+	for (size_t k = 0; k < sizeof(words) / sizeof(words[0]); k++)
+		if (equals(word, words[k]))
+			return true;
+	return false;
+}
+
+/*
+ * A value of several words without quotes: "name=the deploy finished plan=free".  It goes on to
+ * the next key.  At the end of a row what follows one word may be the program's message, unless
+ * the key is one for names or the word is none that a value could be.
+ */
+static void
+mark_field(marking *m, int i, size_t key, size_t to, ls_jclient level)
+{
+	const char *s = m->s;
+	size_t end = (size_t) m->t->atoms[i].off + m->t->atoms[i].len, stop;
+	ls_str word = ls_jkey_word(s, key, end);
+	bool message = key + word.len == end && (equals(word, "msg") || equals(word, "message"));
+
+	ls_jpol pol;
+
+	/* a second message is a value's */
+	if (message && m->told)
+		mark(m, end, field_end(s, end, to), LS_JCLIENT_TEXT);
+	m->told |= message;
+	if (end + 1 >= to || strchr("\"\\{[( =", s[end + 1]) != NULL ||
+		(s[end + 1] == '\'' && memchr(s + end + 2, '\'', to - end - 2) != NULL) ||
+		i + 1 >= m->t->n || is_place(word) || ls_jkey_tells(s, key, end))
+		return;
+	stop = field_end(s, end, to);
+	pol = (ls_jpol) m->ctx->words.table[m->t->atoms[i + 1].word].pol;
+	if (stop == to && (level == LS_JCLIENT_NONE || level == LS_JCLIENT_USER) && pol != LS_JP_STOP &&
+		pol != LS_JP_ALL && pol != LS_JP_NOT)
+		stop = token_end(s, end, to, " ");
+	if (ls_jvalue_free(m->ctx, m->t, end + 1, stop))
+		mark(m, end + 1, stop, LS_JCLIENT_FREE);
+}
+
 /* The words of an atom-wise look at prose: keys without quotes, methods, speech. */
 static void
 mark_atom(marking *m, int i, size_t to)
@@ -627,6 +655,8 @@ mark_atom(marking *m, int i, size_t to)
 			level = LS_JCLIENT_USER;
 		if (level == LS_JCLIENT_QUOTE && tells_outcome(m, end, token_end(s, end, to, " ")))
 			level = LS_JCLIENT_TEXT;
+		if (s[end] == '=')
+			mark_field(m, i, key, to, level);
 		if (level != LS_JCLIENT_NONE)
 			mark_unquoted(m, end + 1, to, s[end], level);
 		return;
@@ -683,7 +713,7 @@ static void
 mark_prose(marking *m, size_t from, size_t to, int escapes)
 {
 	const char *s = m->s;
-	int i = atom_at(m->t, from);
+	int i = ls_jatom_at(m->t, from);
 	size_t at = from;
 
 	while (at < to)
@@ -743,6 +773,7 @@ mark_prose(marking *m, size_t from, size_t to, int escapes)
 		at = (size_t) m->t->atoms[i].off + m->t->atoms[i].len;
 		i++;
 	}
+	ls_jfree_mark(m->ctx, m->t, from, to);
 }
 
 typedef struct json_level
@@ -750,8 +781,49 @@ typedef struct json_level
 	ls_jclient level;   /* of all that it holds */
 	ls_jclient pending; /* {"key": "comment", "value": ...}: of the value */
 	bool object;
-	bool server; /* an error or a record: its message is the log's */
+	bool server;        /* an error or a record: its message is the log's */
+	bool tells;         /* its key is one under which programs tell what happened */
+	bool pending_tells; /* {"key": "status", "value": ...} */
 } json_level;
+
+static bool
+is_value_key(ls_str key)
+{
+	return equals(key, "value") || equals(key, "v");
+}
+
+/* Is it the log's own message?  The outermost is; a second one is not. */
+static bool
+is_own_message(const marking *m, const json_level *holder, int depth, ls_str key)
+{
+	if (equals(key, "message") || equals(key, "msg"))
+		return depth == 1 || !m->has_message || holder->server;
+	return !m->has_message && (!m->has_event || holder->server);
+}
+
+/* Keys of a log's own text, and of a client's where the row has its own beside it. */
+static bool
+is_message_key(ls_str key, int depth)
+{
+	static const char *const keys_[] = {"body", "content", "description", "message", "msg"};
+
+	for (size_t k = 0; k < sizeof(keys_) / sizeof(keys_[0]); k++)
+		if (equals(key, keys_[k]))
+			return true;
+	return depth == 1 && equals(key, "text");
+}
+
+/* Do programs tell under this key what happened? */
+static bool
+member_tells(const marking *m, const json_level *holder, int depth, ls_str key)
+{
+	if (!holder->object || equals(key, "stringValue") || equals(key, "string_value"))
+		return holder->tells;
+	if (is_value_key(key))
+		return holder->pending_tells;
+	return (is_message_key(key, depth) && is_own_message(m, holder, depth, key)) ||
+		   ls_jkey_tells(key.data, 0, key.len);
+}
 
 /* The level of a value by its key and what holds it. */
 static ls_jclient
@@ -759,26 +831,18 @@ level_of_member(const marking *m, const json_level *holder, int depth, ls_str ke
 {
 	ls_jclient level = level_of_key(key.data, 0, key.len);
 
-	if (equals(key, "value") || equals(key, "v"))
+	if (is_value_key(key))
 		level = holder->pending;
-	for (size_t k = 0; k < sizeof(message_keys) / sizeof(message_keys[0]); k++)
-		if (equals(key, message_keys[k]))
-		{
-			/* the outermost message is the log's own; a second one is not */
-			bool own = depth == 1 ? k >= 3 || !m->has_message : !m->has_message || holder->server;
-
-			level = own ? LS_JCLIENT_NONE : LS_JCLIENT_TEXT;
-		}
-	if (depth == 1 && equals(key, "text") && !m->has_message)
-		level = LS_JCLIENT_NONE;
+	if (is_message_key(key, depth))
+		level = is_own_message(m, holder, depth, key) ? LS_JCLIENT_NONE : LS_JCLIENT_TEXT;
 	return level > holder->level ? level : holder->level;
 }
 
 static bool
 is_server_record(ls_str key)
 {
-	static const char *const names[] = {"error", "err",    "exception", "log",
-										"event", "record", "result",    "response"};
+	static const char *const names[] = {"error",  "err",    "exception", "log",    "event",
+										"record", "result", "response",  "fields", "jsonPayload"};
 
 	for (size_t k = 0; k < sizeof(names) / sizeof(names[0]); k++)
 		if (equals(key, names[k]))
@@ -791,7 +855,7 @@ static size_t
 mark_json(marking *m, size_t from, size_t to, int escapes)
 {
 	const char *s = m->s;
-	json_level stack[MAX_DEPTH + 1] = {{LS_JCLIENT_NONE, LS_JCLIENT_NONE, false, false}};
+	json_level stack[MAX_DEPTH + 1] = {{LS_JCLIENT_NONE}};
 	ls_str key = LS_STR("");
 	bool is_value = false;
 	int depth = 0;
@@ -811,6 +875,8 @@ mark_json(marking *m, size_t from, size_t to, int escapes)
 			stack[depth + 1].level =
 				depth == 0 ? LS_JCLIENT_NONE : level_of_member(m, holder, depth, key);
 			stack[depth + 1].pending = LS_JCLIENT_NONE;
+			stack[depth + 1].tells = depth > 0 && member_tells(m, holder, depth, key);
+			stack[depth + 1].pending_tells = false;
 			stack[depth + 1].server = is_server_record(key);
 			stack[++depth].object = s[at] == '{';
 			if (s[at] == '[') /* its elements are values of the same key */
@@ -845,9 +911,17 @@ mark_json(marking *m, size_t from, size_t to, int escapes)
 			if (level == LS_JCLIENT_QUOTE && holder->object)
 				level = level_of_value(m, key.data, 0, key.len, at + 1, end);
 			if (equals(key, "key") || equals(key, "k"))
+			{
 				holder->pending = level_of_key(s, at + 1, end);
+				holder->pending_tells = ls_jkey_tells(s, at + 1, end);
+			}
 			if (level == LS_JCLIENT_NONE && escapes < MAX_ESCAPES)
+			{
 				mark_prose(m, at + 1, end, escapes + 1);
+				if (!member_tells(m, holder, depth, key) &&
+					ls_jvalue_free(m->ctx, m->t, at + 1, end))
+					mark(m, at + 1, end, LS_JCLIENT_FREE);
+			}
 			else if (level == LS_JCLIENT_NONE)
 				mark(m, at + 1, end, LS_JCLIENT_TEXT);
 			else
@@ -861,7 +935,7 @@ mark_json(marking *m, size_t from, size_t to, int escapes)
 void
 ls_jclient_mark(const ls_jctx *ctx, ls_jtext *t)
 {
-	marking m = {ctx, t, t->text.data, false, false, MAX_APOSTROPHES};
+	marking m = {.ctx = ctx, .t = t, .s = t->text.data, .apostrophes = MAX_APOSTROPHES};
 	size_t len = t->text.len;
 
 	if (t->n == 0 || !LS_JRULE(CLIENT))
@@ -869,13 +943,15 @@ ls_jclient_mark(const ls_jctx *ctx, ls_jtext *t)
 	/* what stands behind the last atom closes nothing that matters */
 	if (len > (size_t) t->atoms[t->n - 1].off + t->atoms[t->n - 1].len + NEAR)
 		len = (size_t) t->atoms[t->n - 1].off + t->atoms[t->n - 1].len + NEAR;
-	m.has_message = find_word(m.s, 0, len, "msg\"") < len ||
-					find_word(m.s, 0, len, "message\"") < len ||
-					find_word(m.s, 0, len, "message\\\"") < len;
-	/* <bob> ... */
-	if (m.s[0] == '<' && t->n > 1 && t->atoms[0].off == 1 && (size_t) t->atoms[0].len + 2 < len &&
-		m.s[t->atoms[0].len + 1] == '>' && m.s[t->atoms[0].len + 2] == ' ')
-		mark(&m, 0, len, LS_JCLIENT_TEXT);
-	else
-		mark_prose(&m, 0, len, 0);
+	for (int i = 0; i < t->n; i++)
+	{
+		ls_str word = ls_str_make(m.s + t->atoms[i].off, t->atoms[i].len);
+		size_t end = (size_t) t->atoms[i].off + word.len;
+
+		if (end >= len || (m.s[end] != '"' && m.s[end] != '\\' && m.s[end] != '='))
+			continue;
+		m.has_message |= m.s[end] != '=' && (equals(word, "msg") || equals(word, "message"));
+		m.has_event |= equals(word, "event") || (m.s[end] == '=' && equals(word, "msg"));
+	}
+	mark_prose(&m, 0, len, 0);
 }

@@ -160,7 +160,9 @@ warns(const ls_jctx *ctx, const ls_jrow *row)
 {
 	for (int i = 0; i < row->text.n; i++)
 		if (ctx->words.table[row->text.atoms[i].word].concept == LS_JC_WARNING &&
-			row->text.atoms[i].client == LS_JCLIENT_NONE && !ls_jrow_negated(ctx, &row->text, i))
+			(row->text.atoms[i].client == LS_JCLIENT_NONE ||
+			 row->text.atoms[i].client == LS_JCLIENT_FREE) &&
+			!ls_jrow_negated(ctx, &row->text, i))
 			return true;
 	for (int k = 0; k < row->n_cues; k++)
 		if (row->cues[k].class == LS_JCLASS_FAIL && !(row->cues[k].flags & LS_JCUE_PAST))

@@ -89,6 +89,7 @@ collect_some(ls_jctx *ctx, const ls_jitem *item, size_t limit, float threshold, 
 
 	out->n = 0;
 	out->best = 0;
+	out->chosen = false;
 	out->list = ls_new_array(ctx->arena, ls_jhit, n + 1);
 	if (out->list == NULL)
 		return false;
@@ -103,6 +104,7 @@ collect_some(ls_jctx *ctx, const ls_jitem *item, size_t limit, float threshold, 
 			continue;
 		ls_jspend(ctx, ctx->match_cost);
 		ls_jmatch_row(ctx, item, row, &h->m);
+		out->chosen |= h->m.chosen;
 		if (partial && h->m.names && h->m.relevance < LS_JRELEVANT)
 			h->m.relevance = LS_JRELEVANT;
 		if (!(partial ? h->m.names : h->m.idents) || h->m.relevance < threshold)
@@ -571,5 +573,7 @@ ls_jdecide_item(ls_jctx *ctx, const ls_jitem *item, ls_jdecision *d)
 		 (d->status == LS_FINDING_NOT_FOUND && rows.best >= LS_JRELEVANT)) &&
 		!decide_without(ctx, item, &rows, d))
 		return false;
+	if (d->status == LS_FINDING_NOT_FOUND && rows.chosen && rows.best < LS_JRELEVANT)
+		d->why = "only text that a client may have chosen speaks of it";
 	return true;
 }

@@ -23,6 +23,7 @@
 	R(ADVICE, "advice and announcements are no evidence")                \
 	R(HOSTILE, "text that instructs the reader is no evidence")          \
 	R(CLIENT, "text that a client chose is no evidence")                 \
+	R(FREE, "free text of any origin is no evidence of a success")       \
 	R(NAME, "the verdict beside a test's whole name")                    \
 	R(EVERY, "another value of the same field fails an item with every") \
 	R(LIST, "a list of names is an item for each")                       \
@@ -95,7 +96,7 @@ typedef enum ls_jkind
 #define LS_JATOM_EMPTY 0x80   /* an empty value ("") follows */
 
 /*
- * Text that a client chose or may have chosen.  None of it tells an outcome or an action.  A row
+ * Text that a client chose or may have chosen.  None of it tells a success or an action.  A row
  * is about an item only by what is not the client's, with the exceptions named here.
  */
 typedef enum ls_jclient
@@ -104,6 +105,7 @@ typedef enum ls_jclient
 	LS_JCLIENT_QUOTE, /* quoted in prose, or a name: names an item like other text */
 	LS_JCLIENT_PATH,  /* of a request: names an item that speaks of requests */
 	LS_JCLIENT_USER,  /* who: names an item of which the row names more */
+	LS_JCLIENT_FREE,  /* free text of any origin: shows failures, names nothing by itself */
 	LS_JCLIENT_TEXT   /* only shows what must be absent */
 } ls_jclient;
 
@@ -532,6 +534,17 @@ extern bool ls_jrow_hostile(const ls_jphrases *commands, ls_str text, size_t *st
 							bool *quoted);
 /* judge_client.c: gives the atoms of a row their level of ls_jclient. */
 extern void ls_jclient_mark(const ls_jctx *ctx, ls_jtext *text);
+/* judge_free.c: the last word of a key, "agent" of user_agent, cs(User-Agent), userAgent. */
+extern ls_str ls_jkey_word(const char *s, size_t begin, size_t end);
+/* Is it a key under which programs tell what happened: status, eventName, log.message? */
+extern bool ls_jkey_tells(const char *s, size_t begin, size_t end);
+/* Is the value of another key more than one word, and tells something? */
+extern bool ls_jvalue_free(const ls_jctx *ctx, const ls_jtext *text, size_t from, size_t to);
+/* Marks free text in prose. */
+extern void ls_jfree_mark(const ls_jctx *ctx, ls_jtext *text, size_t from, size_t to);
+/* The first atom that ends behind `at`; raises the level of those in [from, to). */
+extern int ls_jatom_at(const ls_jtext *text, size_t at);
+extern void ls_jclient_set(ls_jtext *text, size_t from, size_t to, ls_jclient level);
 /* Takes advice out of a row and marks what it only announces. */
 extern void ls_jadvice_mark(const ls_jctx *ctx, ls_jrow *row);
 
@@ -578,6 +591,7 @@ typedef struct ls_jmatch
 	bool forbidden;  /* a forbidden term, affirmed */
 	bool denied;     /* a forbidden term, denied: "no leaks" */
 	bool fraction;   /* "2/3": a part of the item's whole */
+	bool chosen;     /* only text that a client may have chosen names the item */
 	ls_jclass class;
 	uint8_t strength;
 	uint16_t anchor; /* an atom that matched */
@@ -593,6 +607,7 @@ typedef struct ls_jmatching
 	uint8_t clauses[64];           /* clauses that hold a matched word */
 	bool negative_hit;             /* the bad outcome that the item names is there */
 	bool reversed;                 /* undone later, which is no failure of the event */
+	bool near, key;                /* of the action at hand: see locate_action */
 	bool near_action;              /* the action stands in the subject's clause */
 	bool mismatch;                 /* a field has another value than the item's */
 	bool opposed;                  /* the contrary of its action */
@@ -602,6 +617,7 @@ typedef struct ls_jmatching
 	bool held;              /* a word of the item's subject stands in the row, no identifier */
 	bool keyed;             /* the item's words end in a key that has a value */
 	bool named;             /* a name of the item stands in the row */
+	bool free, chosen;      /* a word of the item stands in free text, in any text of a client */
 	uint16_t action_clause;
 	int opposed_atom;
 } ls_jmatching;
@@ -653,6 +669,7 @@ typedef struct ls_jhits
 	ls_jhit *list;
 	size_t n;
 	float best;
+	bool chosen; /* in some row only text that a client may have chosen names the item */
 } ls_jhits;
 
 typedef struct ls_jdecision

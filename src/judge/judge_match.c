@@ -71,7 +71,7 @@ static int
 find_ident(ls_jmatching *m, const ls_jident *id, bool *exact, int *level)
 {
 	const ls_jtext *t = &m->row->text;
-	int most = id->forbidden ? LS_JCLIENT_TEXT : LS_JCLIENT_USER;
+	int most = id->forbidden ? LS_JCLIENT_TEXT : LS_JCLIENT_FREE;
 	int found = -1;
 	uint64_t last = id->atoms[id->n - 1];
 
@@ -227,8 +227,10 @@ match_noun(ls_jmatching *m, const ls_jterm *term, bool *affirmed, float *own)
 				 !(t->atoms[i + 1].flags & LS_JATOM_CAPITAL);
 		hit = atom_match(m->ctx, term, a, tight);
 
+		m->chosen |= hit > 0 && a->client != LS_JCLIENT_NONE && !term->forbidden;
 		if (hit <= 0 || (a->client == LS_JCLIENT_TEXT && !term->forbidden))
 			continue;
+		m->free |= a->client == LS_JCLIENT_FREE;
 		best = hit > best ? hit : best;
 		if (hit > *own && names_item(m->item, a->client))
 			*own = hit;
@@ -384,6 +386,135 @@ is_deed(const ls_jtext *t, int i)
 		   (a->len > 6 && memcmp(end - 3, "ion", 3) == 0);
 }
 
+/* How well atom `i` is the verb of the item; `against`: it is its contrary. */
+static float
+action_hit(const ls_jmatching *m, const ls_jterm *term, int i, bool *against)
+{
+	const ls_jatom *a = &m->row->text.atoms[i];
+	const ls_jword *w = &m->ctx->words.table[a->word];
+	ls_jconcept contrary = ls_jconcept_opposite((ls_jconcept) term->concept);
+	float hit = atom_match(m->ctx, term, a, false);
+
+	*against = hit <= 0 && contrary != LS_JC_NONE && w->concept == contrary && w->pol != LS_JP_WEAK;
+	/* "bounced" is no kind of "delivered" */
+	if (hit > 0 && hit < 1 && w->pol == LS_JP_NEG &&
+		(term->pol == LS_JP_ACT || term->pol == LS_JP_STATE))
+	{
+		*against = true;
+		return 0;
+	}
+	return hit;
+}
+
+/* Does free text or the row's own hold it: what may show a failure? */
+static bool
+is_heard(const ls_jatom *a)
+{
+	return a->client == LS_JCLIENT_NONE || a->client == LS_JCLIENT_FREE;
+}
+
+/* Stands the verb in a clause of the subject, or in a field that the item names? */
+static void
+locate_action(ls_jmatching *m, const ls_jterm *term)
+{
+	const ls_jtext *t = &m->row->text;
+	bool against;
+
+	m->near = m->key = false;
+	for (int i = 0; i < t->n; i++)
+	{
+		const ls_jatom *a = &t->atoms[i];
+		float hit = action_hit(m, term, i, &against);
+
+		if ((hit <= 0 && !against) || !is_heard(a))
+			continue;
+		m->near |= a->clause < 64 && m->clauses[a->clause];
+		m->key |= m->row->fields && ls_jkeyed(m, i);
+	}
+}
+
+/* Does the verb at `i` tell that the action arrived, and not only its name or its beginning? */
+static bool
+has_arrived(const ls_jmatching *m, const ls_jterm *term, int i, float hit)
+{
+	const ls_jtext *t = &m->row->text;
+	const ls_jatom *a = &t->atoms[i];
+	const ls_jword *w = &m->ctx->words.table[a->word];
+
+	if (hit < 1 && i + 1 < t->n && i < 8 && t->atoms[i + 1].sep == LS_JSEP_OTHER &&
+		t->text.data[a->off + a->len] == ':')
+		return false; /* the name of a component: "auth: ..." */
+	if ((a->flags & LS_JATOM_ING) && !term->ing && takes_time(w))
+		return false;
+	if (is_open_field(m, i))
+		return false; /* health=Progressing */
+	if (is_deed(t, i) && term->past && w->pol == LS_JP_ACT)
+		return false; /* the deployment is not the deploying */
+	/* "the upload succeeds" is not shown by "upload started" */
+	return !term->noun || (a->flags & LS_JATOM_ED) || w->concept == LS_JC_DETECT;
+}
+
+/* The verb at `i` of the row's own text, affirmed. */
+static void
+affirm_action(ls_jmatching *m, const ls_jterm *term, int i, float hit, ls_jmatch *out)
+{
+	const ls_jatom *a = &m->row->text.atoms[i];
+	const ls_jword *w = &m->ctx->words.table[a->word];
+
+	out->action_any = true;
+	m->near_action |= m->near;
+	if (m->row->command || !has_arrived(m, term, i, hit))
+		return;
+	if (!((a->flags & LS_JATOM_ING) && !term->ing && w->pol != LS_JP_STATE) && w->pol != LS_JP_PART)
+	{
+		out->action = true;
+		m->exact_action |= hit == 1.0f;
+		m->exact_action_past |= hit == 1.0f && (a->flags & LS_JATOM_ED);
+		m->action_clause = a->clause;
+	}
+	else if (w->pol != LS_JP_PART)
+		out->action = true; /* a hint only */
+	if (term->pol == LS_JP_NEG || w->pol == LS_JP_NEG)
+		m->negative_hit = true;
+}
+
+/* A verb or its contrary at `i`; `best` and `own` get how well the row names it. */
+static void
+weigh_action(ls_jmatching *m, const ls_jterm *term, int i, ls_jmatch *out, float *best, float *own)
+{
+	const ls_jtext *t = &m->row->text;
+	const ls_jatom *a = &t->atoms[i];
+	const ls_jword *w = &m->ctx->words.table[a->word];
+	ls_jconcept contrary = ls_jconcept_opposite((ls_jconcept) term->concept);
+	bool against, program = a->client == LS_JCLIENT_NONE;
+	float hit = action_hit(m, term, i, &against);
+
+	if (a->unreal && (term->pol != LS_JP_NEG || term->concept == LS_JC_EXPIRE))
+	{
+		m->masked[i] |= !against;
+		out->action_any |= !against;
+		*best = against || *best > hit ? *best : hit;
+		*own = program ? *best : *own;
+		return;
+	}
+	if (!against && !(term->noun && w->pol == LS_JP_POS))
+		m->masked[i] = 1;
+	if (hit > *best || *best == 0)
+		*best = against ? 0.8f : hit;
+	*own = program ? *best : *own;
+	if (ls_jrow_negated(m->ctx, t, i) && term->pol != LS_JP_SKIP)
+		against = !against;
+	m->keyed |= m->key;
+	m->opposed = against;
+	m->reversed = against && (contrary == LS_JC_CLOSE || contrary == LS_JC_OPEN ||
+							  contrary == LS_JC_LOCK || contrary == LS_JC_UNLOCK);
+	m->opposed_atom = i;
+	if (against)
+		out->action = false;
+	else if (program) /* free text shows failures only */
+		affirm_action(m, term, i, hit, out);
+}
+
 /*
  * A verb or a state.  Where a row has both it and its contrary ("db up, mail down",
  * "open -> closed"), the clause of the subject counts, and in it the last one.
@@ -392,112 +523,42 @@ static float
 match_action(ls_jmatching *m, const ls_jterm *term, ls_jmatch *out, float *own)
 {
 	const ls_jtext *t = &m->row->text;
-	ls_jconcept contrary = ls_jconcept_opposite((ls_jconcept) term->concept);
 	float best = 0;
-	bool near = false, key = false;
 
 	*own = 0;
 	if (!may_hold(m->row, term))
 		return 0;
-	for (int pass = 0; pass < 2; pass++)
-		for (int i = 0; i < t->n; i++)
-		{
-			const ls_jatom *a = &t->atoms[i];
-			const ls_jword *w = &m->ctx->words.table[a->word];
-			float hit = atom_match(m->ctx, term, a, false);
-			bool against = hit <= 0 && contrary != LS_JC_NONE && w->concept == contrary &&
-						   w->pol != LS_JP_WEAK;
-			bool negated;
+	locate_action(m, term);
+	for (int i = 0; i < t->n; i++)
+	{
+		const ls_jatom *a = &t->atoms[i];
+		bool against;
+		float hit = action_hit(m, term, i, &against);
 
-			/* "bounced" is no kind of "delivered" */
-			if (hit > 0 && hit < 1 && w->pol == LS_JP_NEG &&
-				(term->pol == LS_JP_ACT || term->pol == LS_JP_STATE))
-			{
-				hit = 0;
-				against = true;
-			}
-			if ((hit <= 0 && !against) || a->client == LS_JCLIENT_TEXT)
-				continue;
-			if (a->client != LS_JCLIENT_NONE)
-			{
-				/* names the item at most */
-				if (pass == 0 || against)
-					continue;
-				m->masked[i] = 1;
-				best = hit > best ? hit : best;
-				if (names_item(m->item, a->client))
-				{
-					out->action_any = true;
-					*own = hit > *own ? hit : *own;
-				}
-				continue;
-			}
-			if (pass == 0)
-			{
-				near |= a->clause < 64 && m->clauses[a->clause];
-				key |= m->row->fields && ls_jkeyed(m, i);
-				continue;
-			}
-			if (key && !ls_jkeyed(m, i))
-				continue;
-			if (near && !m->row->fields && !(a->clause < 64 && m->clauses[a->clause]))
-				continue;
-			if (against && told_of_past(t, i))
-				continue;
-			if (a->unreal && (term->pol != LS_JP_NEG || term->concept == LS_JC_EXPIRE))
-			{
-				m->masked[i] |= !against;
-				out->action_any |= !against;
-				best = against || best > hit ? best : hit;
-				*own = best;
-				continue;
-			}
-			negated = ls_jrow_negated(m->ctx, t, i);
-			if (!against && !(term->noun && w->pol == LS_JP_POS))
-				m->masked[i] = 1;
-			if (hit > best || best == 0)
-				best = against ? 0.8f : hit;
-			*own = best;
-			if (negated && term->pol != LS_JP_SKIP)
-				against = !against;
-			m->keyed |= key;
-			m->opposed = against;
-			m->reversed = against && (contrary == LS_JC_CLOSE || contrary == LS_JC_OPEN ||
-									  contrary == LS_JC_LOCK || contrary == LS_JC_UNLOCK);
-			m->opposed_atom = i;
+		m->chosen |= hit > 0 && a->client != LS_JCLIENT_NONE;
+		if ((hit <= 0 && !against) || a->client == LS_JCLIENT_TEXT)
+			continue;
+		m->free |= a->client == LS_JCLIENT_FREE;
+		if (!is_heard(a))
+		{
+			/* names the item at most */
 			if (against)
+				continue;
+			m->masked[i] = 1;
+			best = hit > best ? hit : best;
+			if (names_item(m->item, a->client))
 			{
-				out->action = false;
-				continue;
+				out->action_any = true;
+				*own = hit > *own ? hit : *own;
 			}
-			out->action_any = true;
-			m->near_action |= near;
-			if (m->row->command)
-				continue;
-			if (hit < 1 && i + 1 < t->n && i < 8 && t->atoms[i + 1].sep == LS_JSEP_OTHER &&
-				t->text.data[a->off + a->len] == ':')
-				continue; /* the name of a component: "auth: ..." */
-			if ((a->flags & LS_JATOM_ING) && !term->ing && takes_time(w))
-				continue;
-			if (is_open_field(m, i))
-				continue; /* health=Progressing */
-			if (is_deed(t, i) && term->past && w->pol == LS_JP_ACT)
-				continue; /* the deployment is not the deploying */
-			if (term->noun && !(a->flags & LS_JATOM_ED) && w->concept != LS_JC_DETECT)
-				continue; /* "the upload succeeds" is not shown by "upload started" */
-			if (!((a->flags & LS_JATOM_ING) && !term->ing && w->pol != LS_JP_STATE) &&
-				w->pol != LS_JP_PART)
-			{
-				out->action = true;
-				m->exact_action |= hit == 1.0f;
-				m->exact_action_past |= hit == 1.0f && (a->flags & LS_JATOM_ED);
-				m->action_clause = a->clause;
-			}
-			else if (w->pol != LS_JP_PART)
-				out->action = true; /* a hint only */
-			if (term->pol == LS_JP_NEG || w->pol == LS_JP_NEG)
-				m->negative_hit = true;
+			continue;
 		}
+		if ((m->key && !ls_jkeyed(m, i)) ||
+			(m->near && !m->row->fields && !(a->clause < 64 && m->clauses[a->clause])) ||
+			(against && told_of_past(t, i)))
+			continue;
+		weigh_action(m, term, i, out, &best, own);
+	}
 	return best;
 }
 
@@ -551,44 +612,40 @@ other_method(const ls_jitem *item, const ls_jtext *t)
 	return other;
 }
 
-void
-ls_jmatch_row(const ls_jctx *ctx, const ls_jitem *item, const ls_jrow *row, ls_jmatch *out)
+/* What a row names of an item, word by word. */
+typedef struct tally
 {
-	ls_jmatching m;
-	int names = 0;
-	bool denied = false, mailbox = false;
-	float sum = 0, bad = 0, bad_total = 0;
-	bool place = false; /* ... behind a preposition: "to production" */
-	bool topic = false; /* a word of the item that other rows hold and this one does not */
-	float own = 0;      /* of sum, what no client chose */
-	bool ident_hit[LS_JITEM_IDENTS] = {false}, ident_exact[LS_JITEM_IDENTS] = {false};
-	bool ident_own[LS_JITEM_IDENTS] = {false};
+	float sum, own;       /* weight of the item's words in the row; of it, what no client chose */
+	float bad, bad_total; /* weight of what must be absent */
+	bool denied;          /* some of it, denied */
+	bool place;           /* an object of the item is missing: "to production" */
+	bool topic;           /* a word of the item that other rows hold is missing */
+	bool mailbox;
+	bool hit[LS_JITEM_IDENTS], exact[LS_JITEM_IDENTS], program[LS_JITEM_IDENTS];
+} tally;
 
-	memset(out, 0, sizeof(*out));
-	if (row->hostile || row->text.n == 0)
-		return;
-	m.ctx = ctx;
-	m.item = item;
-	m.row = row;
-	memset(m.masked, 0, (size_t) row->text.n);
-	memset(m.clauses, 0, sizeof(m.clauses));
-	m.denied = m.exact_action_past = m.negative_hit = m.opposed = m.exact_action = m.mismatch =
-		m.near_action = m.reversed = m.named = m.keyed = m.held = false;
-	m.opposed_atom = 0;
-	m.action_clause = UINT16_MAX;
+static void
+match_idents(ls_jmatching *m, tally *y, ls_jmatch *out)
+{
+	const ls_jitem *item = m->item;
+	int lacking = 0;
+
 	out->idents = true;
 	out->exact_pair = true;
 	for (int k = 0; k < item->n_idents; k++)
 	{
+		const ls_jident *id = &item->idents[k];
 		int level;
-		int at = find_ident(&m, &item->idents[k], &ident_exact[k], &level);
+		int at = find_ident(m, id, &y->exact[k], &level);
 
-		ident_hit[k] = at >= 0;
-		mailbox |= at >= 0 && item->idents[k].mailbox;
-		ident_own[k] = at >= 0 && (names_item(item, level) ||
-								   (level == LS_JCLIENT_PATH && item->idents[k].path));
-		names += at < 0 && !item->idents[k].pair && !item->idents[k].forbidden;
-		if (item->idents[k].forbidden)
+		y->hit[k] = at >= 0;
+		y->mailbox |= at >= 0 && id->mailbox;
+		y->program[k] =
+			at >= 0 && (names_item(item, level) || (level == LS_JCLIENT_PATH && id->path) ||
+						(level == LS_JCLIENT_FREE && (id->path || id->dotted)));
+		m->free |= at >= 0 && level == LS_JCLIENT_FREE;
+		lacking += at < 0 && !id->pair && !id->forbidden;
+		if (id->forbidden)
 		{
 			out->forbidden |= at >= 0;
 			continue;
@@ -600,87 +657,107 @@ ls_jmatch_row(const ls_jctx *ctx, const ls_jitem *item, const ls_jrow *row, ls_j
 			out->anchor = (uint16_t) at;
 			out->some_ident = true;
 		}
-		if (!ident_exact[k])
+		if (!y->exact[k])
 			out->exact_pair = false;
 	}
-	for (int k = 0; k < item->n_terms; k++)
+	out->names = lacking == 0 && out->some_ident;
+}
+
+static void
+match_subject(ls_jmatching *m, tally *y, ls_jmatch *out)
+{
+	for (int k = 0; k < m->item->n_terms; k++)
 	{
-		const ls_jterm *term = &item->terms[k];
+		const ls_jterm *term = &m->item->terms[k];
+		bool affirmed, missing;
+		float hit, named;
 
-		if (term->ident >= 0 && !term->forbidden && ident_hit[term->ident])
+		if (term->ident >= 0 && !term->forbidden && y->hit[term->ident])
 		{
-			float hit = term->weight * (ident_exact[term->ident] ? 1.0f : 0.7f);
-
-			sum += hit;
-			own += ident_own[term->ident] ? hit : 0;
+			hit = term->weight * (y->exact[term->ident] ? 1.0f : 0.7f);
+			y->sum += hit;
+			y->own += y->program[term->ident] ? hit : 0;
+			continue;
 		}
-		else if (term->ident < 0 && (term->role == LS_JROLE_SUBJECT || term->forbidden))
+		if (term->ident >= 0 || (term->role != LS_JROLE_SUBJECT && !term->forbidden))
+			continue;
+		hit = match_noun(m, term, &affirmed, &named);
+		if (term->forbidden)
 		{
-			bool affirmed;
-			float named;
-			float hit = match_noun(&m, term, &affirmed, &named);
-
-			if (!term->forbidden)
-			{
-				sum += term->weight * hit;
-				own += term->weight * named;
-				m.named |= hit > 0 && term->weight >= 1.2f;
-				m.held |= hit > 0;
-				topic |= hit == 0 && !term->unheld && term->weight >= 1.2f;
-				place |= hit == 0 && !term->unheld && term->weight >= 1.2f && term->object;
-				out->tight |= hit == 0.6f;
-			}
-			else
-			{
-				bad_total += term->weight;
-				bad += affirmed ? term->weight : 0;
-				denied |= hit > 0 && !affirmed;
-			}
+			y->bad_total += term->weight;
+			y->bad += affirmed ? term->weight : 0;
+			y->denied |= hit > 0 && !affirmed;
+			continue;
 		}
+		missing = hit == 0 && !term->unheld && term->weight >= 1.2f;
+		y->sum += term->weight * hit;
+		y->own += term->weight * named;
+		m->named |= hit > 0 && term->weight >= 1.2f;
+		m->held |= hit > 0;
+		y->topic |= missing;
+		y->place |= missing && term->object;
+		out->tight |= hit == 0.6f;
 	}
-	for (int k = 0; k < item->n_terms; k++)
+}
+
+static void
+match_verbs(ls_jmatching *m, tally *y, ls_jmatch *out)
+{
+	for (int k = 0; k < m->item->n_terms; k++)
 	{
-		const ls_jterm *term = &item->terms[k];
+		const ls_jterm *term = &m->item->terms[k];
+		float hit, named;
 
-		if (term->ident < 0 && term->role == LS_JROLE_ACTION && !term->forbidden)
+		if (term->ident >= 0 || term->role != LS_JROLE_ACTION || term->forbidden)
+			continue;
+		hit = match_action(m, term, out, &named);
+		if (hit == 0 && other_value(m, term))
 		{
-			float named;
-			float hit = match_action(&m, term, out, &named);
-
-			if (hit == 0 && other_value(&m, term))
-			{
-				m.mismatch = true;
-				hit = named = 0.8f;
-			}
-			sum += term->weight * hit;
-			own += term->weight * named;
+			m->mismatch = true;
+			hit = named = 0.8f;
 		}
+		y->sum += term->weight * hit;
+		y->own += term->weight * named;
 	}
-	if (bad_total > 0 && bad >= 0.6f * bad_total && !denied)
+}
+
+/* Does the row show what must be absent? */
+static void
+weigh_forbidden(const ls_jmatching *m, const tally *y, ls_jmatch *out)
+{
+	const ls_jitem *item = m->item;
+	int http = m->row->http;
+
+	if (y->bad_total > 0 && y->bad >= 0.6f * y->bad_total && !y->denied)
 		out->forbidden = true;
-	out->denied = denied;
+	out->denied = y->denied;
 	/* A status code may be the forbidden refusal. */
-	for (int k = 0; k < item->n_terms && row->http >= 400; k++)
+	for (int k = 0; k < item->n_terms && http >= 400; k++)
 		if (item->terms[k].forbidden && item->terms[k].pol == LS_JP_NEG &&
-			item->terms[k].concept ==
-				(row->http == 401 || row->http == 403 ? LS_JC_DENY : LS_JC_ERROR))
+			item->terms[k].concept == (http == 401 || http == 403 ? LS_JC_DENY : LS_JC_ERROR))
 			out->forbidden = true;
-	out->named = m.named;
-	out->names = names == 0 && out->some_ident;
-	out->relevance = item->total > 0 ? sum / item->total : 0;
+}
+
+/* What the row says about the item that it names. */
+static void
+weigh_outcome(ls_jmatching *m, const tally *y, ls_jmatch *out)
+{
+	const ls_jitem *item = m->item;
+	const ls_jtext *t = &m->row->text;
+
 	/* What the second part of an order names is no outcome either. */
 	for (int k = 0; item->other != NULL && k < item->other->n_terms; k++)
-		for (int i = 0; i < row->text.n; i++)
-			if (row->text.atoms[i].stem == item->other->terms[k].stem)
-				m.masked[i] = 1;
+		for (int i = 0; i < t->n; i++)
+			if (t->atoms[i].stem == item->other->terms[k].stem)
+				m->masked[i] = 1;
 	/* The very thing is named, in whatever words. */
 	if (item->n_idents > 0 && out->some_ident && out->idents && out->exact_pair &&
 		out->relevance < 0.56f && !other_topic(item) &&
-		(m.named || out->action_any || m.opposed || !item->has_topic))
+		(m->named || out->action_any || m->opposed || !item->has_topic))
 		out->relevance = 0.56f;
-	ls_jclassify(&m, out);
+	ls_jclassify(m, out);
 	if (LS_JRULE(FRACTION) && (item->whole > 0 || item->all) && !item->absent && !item->negative)
-		ls_jweigh_fraction(item, row, out);
+		ls_jweigh_fraction(item, m->row, out);
 	/* All of the item is there and nothing speaks against it. */
 	if (out->class == LS_JCLASS_NONE && out->relevance >= 0.9f && !out->action_any &&
 		item->n_terms > 1 && item->has_action)
@@ -688,17 +765,46 @@ ls_jmatch_row(const ls_jctx *ctx, const ls_jitem *item, const ls_jrow *row, ls_j
 		out->class = LS_JCLASS_PASS;
 		out->strength = 1;
 	}
-	if (out->class == LS_JCLASS_PASS && ls_jdoubtful(&m, out, place, topic))
+	if (out->class == LS_JCLASS_PASS && ls_jdoubtful(m, out, y->place, y->topic))
 		out->class = LS_JCLASS_NONE;
+}
+
+void
+ls_jmatch_row(const ls_jctx *ctx, const ls_jitem *item, const ls_jrow *row, ls_jmatch *out)
+{
+	ls_jmatching m;
+	tally y;
+
+	memset(out, 0, sizeof(*out));
+	if (row->hostile || row->text.n == 0)
+		return;
+	memset(&y, 0, sizeof(y));
+	memset(&m, 0, sizeof(m));
+	m.ctx = ctx;
+	m.item = item;
+	m.row = row;
+	m.action_clause = UINT16_MAX;
+	match_idents(&m, &y, out);
+	match_subject(&m, &y, out);
+	match_verbs(&m, &y, out);
+	weigh_forbidden(&m, &y, out);
+	out->named = m.named;
+	out->relevance = item->total > 0 ? y.sum / item->total : 0;
+	weigh_outcome(&m, &y, out);
 	if (item->method != 0 && other_method(item, &row->text))
-		own = 0;
+		y.own = 0;
+	/* what free text names beside the program's own words does not help a success */
+	if (m.free && out->class == LS_JCLASS_PASS && !item->negative && y.own < y.sum)
+		out->relevance *= y.own / y.sum;
 	/* Only what a client chose names the item. */
-	if (sum > 0 && own < OWN && !(mailbox && out->class == LS_JCLASS_FAIL))
+	out->chosen = y.own < OWN && (m.chosen || m.free);
+	if (y.sum > 0 && y.own < OWN && !((y.mailbox || m.free) && out->class == LS_JCLASS_FAIL))
 	{
-		bool forbidden = out->forbidden;
+		bool forbidden = out->forbidden, chosen = out->chosen;
 		float relevance = out->relevance;
 
 		memset(out, 0, sizeof(*out));
+		out->chosen = chosen;
 		out->forbidden = forbidden;
 		out->relevance = forbidden ? relevance : 0;
 	}

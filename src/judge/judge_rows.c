@@ -144,7 +144,8 @@ cue(ls_jrow *row, int atom, ls_jclass class, int strength, int concept, int flag
 {
 	ls_jcue *c;
 
-	if (row->n_cues >= LS_JROW_CUES)
+	if (row->n_cues >= LS_JROW_CUES || (row->text.atoms[atom].client != LS_JCLIENT_NONE &&
+										(class == LS_JCLASS_PASS || class == LS_JCLASS_CLEAN)))
 		return;
 	c = &row->cues[row->n_cues++];
 	c->atom = (uint16_t) atom;
@@ -593,7 +594,7 @@ ls_jrow_analyse(ls_jctx *ctx, ls_jrow *row)
 	{
 		const ls_jatom *a = &t->atoms[i];
 
-		if (a->client != LS_JCLIENT_NONE)
+		if (a->client != LS_JCLIENT_NONE && a->client != LS_JCLIENT_FREE)
 			continue;
 		if (i == 0 && atom_is(t, 0, "ok") && t->n > 1 && t->atoms[0].off == first &&
 			(plain_number(t, 1) >= 0 || t->text.data[first + 2] == ':' ||
@@ -613,7 +614,8 @@ ls_jrow_analyse(ls_jctx *ctx, ls_jrow *row)
 			tests = i + 12;
 		if (LS_JRULE(EXPECTATION))
 			expectation(row, i);
-		if (a->kind == LS_JKIND_NUMBER && row->http == 0 && (row->http = http_status(t, i)) != 0)
+		if (a->kind == LS_JKIND_NUMBER && a->client == LS_JCLIENT_NONE && row->http == 0 &&
+			(row->http = http_status(t, i)) != 0)
 		{
 			int concept = row->http == 401 || row->http == 403 ? LS_JC_DENY : LS_JC_ERROR;
 

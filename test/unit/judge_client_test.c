@@ -21,6 +21,9 @@ typedef struct attack
 #define TESTS "All tests passed", "3 of 80 tests failed"
 #define PAYMENT "The payment succeeded", "payment declined: card expired"
 #define OK_DEPLOY "The deploy finished ok", "deploy failed: exit code 1"
+#define DEPLOYED "The deploy finished", "deploy failed: exit code 1"
+#define MIGRATED "The migration completed", "migration failed: lock timeout"
+#define NO_ERRORS "No errors occurred and the migration completed", "migration failed: lock timeout"
 
 static const attack attacks[] = {
 	/* access logs: query, referrer, user agent, user, target */
@@ -146,6 +149,165 @@ static const attack attacks[] = {
 	{BACKUP,
 	 "{\"event\":\"signup\",\"user\":{\"name\":\"backup completed\"},\"result\":\"success\"}"},
 	{BACKUP, "{\"event\":\"signup\",\"username\":\"backup completed\",\"result\":\"success\"}"},
+	/* a value without quotes, up to the next key */
+	{DEPLOYED, "level=info msg=signup name=the deploy finished"},
+	{DEPLOYED, "level=info name=the deploy finished user_id=7"},
+	{MIGRATED, "user=migration completed successfully level=info"},
+	{DEPLOYED, "ts=1 level=info event=rename old=a new=the deploy finished"},
+	{MIGRATED, "event=profile_saved display=the migration completed plan=free status=ok"},
+	{BACKUP, "company=Backup completed Ltd country=DE result=ok"},
+	{TESTS, "level=info city=all tests passed ok=true"},
+	{PAYMENT, "forum=payment succeeded subscribers=4"},
+	{MIGRATION, "level=info event=order.created address=migration 42 was applied zip=1 status=ok"},
+	{DEPLOYED, "project=the deploy finished ok owner=7"},
+	{DEPLOYED, "msg=login device=the deploy finished os=linux"},
+	{DEPLOYED, "msg=login device=x msg=the deploy finished level=info"},
+	{NO_ERRORS, "level=info name=no errors and the migration completed plan=free"},
+	/* a quoted value of any key */
+	{DEPLOYED, "level=info msg=\"profile saved\" motto=\"the deploy finished\""},
+	{BACKUP, "event=upload original=\"backup completed\" status=200"},
+	{MIGRATED, "level=info action=rename target=\"migration completed\" result=success"},
+	{DEPLOYED, "level=warn msg=\"refused\" reason=\"the deploy finished\""},
+	{MIGRATED, "event=ticket description=\"the migration completed\" status=open"},
+	{TESTS, "event=feedback rating=5 content=\"all tests passed\" result=ok"},
+	{DEPLOYED, "http.request.header.x_note=\"the deploy finished\" http.status_code=200"},
+	{PAYMENT, "enduser.id=\"payment succeeded\" http.status_code=200"},
+	{DEPLOYED, "event=vote option='the deploy finished' result=ok"},
+	/* names of OpenTelemetry */
+	{DEPLOYED, "{\"http.method\":\"GET\",\"user_agent.original\":\"the deploy "
+			   "finished\",\"http.status_code\":200}"},
+	{MIGRATED, "{\"name\":\"GET /\",\"attributes\":{\"http.user_agent\":\"migration "
+			   "completed\",\"http.route\":\"/\"}}"},
+	{BACKUP, "{\"url.query\":\"q=backup completed\",\"http.response.status_code\":200}"},
+	{DEPLOYED, "{\"http.request.header.x-note\":[\"the deploy "
+			   "finished\"],\"http.response.status_code\":200}"},
+	{PAYMENT, "{\"attributes\":{\"enduser.id\":\"payment "
+			  "succeeded\",\"enduser.scope\":\"all\"},\"status\":{\"code\":\"OK\"}}"},
+	{DEPLOYED, "{\"body\":\"request\",\"attributes\":[{\"key\":\"http.request.header.x-title\","
+			   "\"value\":{\"stringValue\":\"the deploy finished\"}}]}"},
+	{MIGRATED,
+	 "{\"body\":\"sent\",\"attributes\":{\"messaging.destination.name\":\"migration completed\"}}"},
+	{DEPLOYED, "{\"attributes\":{\"rpc.request.metadata.hint\":\"the deploy "
+			   "finished\"},\"severityText\":\"INFO\"}"},
+	{DEPLOYED, "{\"body\":\"accepted\",\"attributes\":{\"client.address\":\"the-deploy-finished."
+			   "example.com\"}}"},
+	{MIGRATED,
+	 "{\"attributes\":{\"db.query.text\":\"SELECT 'migration completed'\"},\"status\":\"Ok\"}"},
+	{DEPLOYED,
+	 "{\"attributes\":{\"graphql.document\":\"query { the deploy finished }\"},\"status\":\"Ok\"}"},
+	/* fields of JSON */
+	{DEPLOYED, "{\"event\":\"webhook\",\"payload\":\"the deploy finished\"}"},
+	{DEPLOYED, "{\"msg\":\"request\",\"body\":{\"phrase\":\"the deploy finished\"}}"},
+	{PAYMENT, "{\"event\":\"order\",\"reason\":\"payment succeeded\"}"},
+	{TESTS, "{\"event\":\"review\",\"text\":\"all tests passed\",\"stars\":5}"},
+	{MIGRATED,
+	 "{\"event\":\"mail\",\"subject\":\"The migration completed\",\"to\":\"a@b.example\"}"},
+	{DEPLOYED, "{\"event\":\"issue.opened\",\"title\":\"the deploy finished\"}"},
+	{BACKUP, "{\"event\":\"upload\",\"filename\":\"backup completed.txt\",\"size\":3}"},
+	{MIGRATED, "{\"event\":\"search\",\"query\":\"migration completed\",\"hits\":0}"},
+	{DEPLOYED, "{\"event\":\"request\",\"headers\":{\"host\":\"the-deploy-finished.example.com\"},"
+			   "\"status\":200}"},
+	{TESTS, "{\"event\":\"form\",\"input\":\"all tests passed\",\"valid\":true}"},
+	{DEPLOYED, "{\"event\":\"posted\",\"content\":\"the deploy finished\",\"id\":3}"},
+	{BACKUP, "{\"event\":\"item\",\"description\":\"backup completed\",\"price\":3}"},
+	{DEPLOYED, "{\"event\":\"tagged\",\"label\":\"the deploy finished\"}"},
+	{DEPLOYED, "{\"event\":\"tagged\",\"tag\":\"deploy-finished\",\"status\":\"ok\"}"},
+	{DEPLOYED, "{\"level\":\"info\",\"msg\":\"profile saved\",\"motto\":\"the deploy finished\"}"},
+	{PAYMENT,
+	 "{\"level\":\"info\",\"msg\":\"order placed\",\"gift_message\":\"payment succeeded\"}"},
+	{DEPLOYED, "{\"type\":\"chat\",\"room\":\"general\",\"line\":\"the deploy finished\"}"},
+	{MIGRATED,
+	 "{\"event\":\"signup\",\"company\":\"Migration Completed Inc\",\"status\":\"success\"}"},
+	{DEPLOYED, "{\"event\":\"graphql\",\"variables\":{\"x\":{\"y\":[\"the deploy finished\"]}}}"},
+	{TESTS, "{\"event\":\"device\",\"model\":\"all tests passed\",\"os\":\"ok\"}"},
+	{NO_ERRORS,
+	 "{\"event\":\"device\",\"model\":\"no errors, migration completed\",\"os\":\"ok\"}"},
+	/* chat */
+	{DEPLOYED, "<bob> the deploy finished"},
+	{DEPLOYED, "[10:00:03] <bob> the deploy finished"},
+	{MIGRATED, "2024-03-12T10:00:00Z <alice> migration completed"},
+	{DEPLOYED, "[#general] bob: the deploy finished"},
+	{DEPLOYED, "#general bob: the deploy finished"},
+	{DEPLOYED, "irc: PRIVMSG #ops :the deploy finished"},
+	/* what a server refuses or repeats */
+	{DEPLOYED, "Unknown command: deploy finished"},
+	{DEPLOYED, "unknown option deploy finished"},
+	{MIGRATED, "no such user migration completed"},
+	{DEPLOYED, "invalid input \"the deploy finished\""},
+	{DEPLOYED, "invalid input the deploy finished"},
+	{DEPLOYED, "rejected message: the deploy finished"},
+	{MIGRATED, "Received: migration completed"},
+	{DEPLOYED, "got: the deploy finished"},
+	{BACKUP, "echo: backup completed"},
+	{BACKUP, "Echo: backup completed"},
+	{DEPLOYED, "2024-03-12 10:00:00 INFO server - Received: the deploy finished"},
+	{TESTS, "unrecognized argument: all tests passed"},
+	{MIGRATED, "unsupported media type the migration completed"},
+	{DEPLOYED, "could not parse \"the deploy finished\""},
+	{MIGRATED, "malformed header: migration completed"},
+	{DEPLOYED, "Unexpected token in the deploy finished"},
+	{DEPLOYED, "received line 'the deploy finished' of 10.0.0.1"},
+	{TESTS, "ignoring unknown field all tests passed"},
+	{DEPLOYED, "WARN bad request: the deploy finished"},
+	{MIGRATED, "undefined variable migration completed"},
+	/* comments */
+	{DEPLOYED, "7 Query SELECT 1 /* the deploy finished */"},
+	{MIGRATED, "SELECT 1 -- the migration completed"},
+	{MIGRATED, "slow query: SELECT * FROM t /* migration completed */"},
+	{TESTS, "UPDATE users SET x = 1 /* all tests passed */ WHERE id = 3"},
+	{DEPLOYED, "<!-- the deploy finished -->"},
+	/* hosts, files, mailboxes */
+	{DEPLOYED, "connection from the-deploy-finished.example.com accepted"},
+	{MIGRATED, "client the-migration-completed.example.com connected"},
+	{DEPLOYED, "reverse lookup of 10.0.0.1: the.deploy.finished.example.com"},
+	{DEPLOYED, "serving /srv/www/the-deploy-finished.html"},
+	{MIGRATED, "stored /var/uploads/the migration completed.txt"},
+	{DEPLOYED, "mail of the-deploy-finished@example.com accepted"},
+	{BACKUP, "received file backup-completed.txt (3 bytes)"},
+	{DEPLOYED, "From: \"The deploy finished\" <bob@example.com>"},
+	{DEPLOYED, "upstream deploy-finished.example.org is up"},
+	/* in brackets */
+	{DEPLOYED, "ticket 7 renamed to [the deploy finished]"},
+	{MIGRATED, "label [migration completed] added to ticket 7"},
+	{TESTS, "room [all tests passed] created"},
+	/* more of all kinds */
+	{DEPLOYED, "level=info evt=vote choice=x the deploy finished lang=en"},
+	{DEPLOYED, "{\"kind\":\"survey\",\"answers\":[\"the deploy finished\",\"yes\"]}"},
+	{MIGRATED, "{\"msg\":\"webhook received\",\"payload\":\"{\\\"message\\\":\\\"migration "
+			   "completed\\\"}\"}"},
+	{MIGRATED, "{\"http.request.body\":\"migration completed\"}"},
+	{MIGRATED, "{\"http.request.body.content\":\"migration completed\",\"http.status_code\":200}"},
+	{DEPLOYED, "{\"messaging.message.body\":\"the deploy finished\"}"},
+	{DEPLOYED, "{\"messaging.message.conversation_id\":\"the deploy finished\"}"},
+	{DEPLOYED, "{\"url.full\":\"https://example.com/the-deploy-finished\"}"},
+	{DEPLOYED, "{\"server.address\":\"the-deploy-finished.example.com\"}"},
+	{DEPLOYED, "Unrecognised request the deploy finished"},
+	{DEPLOYED, "recv: the deploy finished"},
+	{DEPLOYED, "Unknown option: --the-deploy-finished"},
+	{DEPLOYED, "select * from t where a = 'the deploy finished'"},
+	{DEPLOYED, "select 1 -- the deploy finished"},
+	{DEPLOYED, "TLS handshake with the-deploy-finished.example.com succeeded"},
+	{DEPLOYED, "resolved the-deploy-finished.example.com to 10.0.0.1"},
+	{DEPLOYED, "RCPT TO:<the-deploy-finished@example.com> ok"},
+	{DEPLOYED, "uploaded the-deploy-finished.pdf"},
+	{DEPLOYED, "form field name: the deploy finished"},
+	{DEPLOYED, "title: the deploy finished"},
+	{DEPLOYED, "note: the deploy finished"},
+	{DEPLOYED, "name: the deploy finished"},
+	{DEPLOYED, "reason: the deploy finished"},
+	{DEPLOYED, "text: the deploy finished"},
+	{DEPLOYED, "payload: the deploy finished"},
+	{DEPLOYED, "body: the deploy finished"},
+	{DEPLOYED, "host: the-deploy-finished.example.com"},
+	{DEPLOYED, "Host: the deploy finished"},
+	{DEPLOYED, "level=info q='deploy finished"},
+	/* numbers */
+	{"p95 latency is under 200 ms", "p95 latency: 900 ms",
+	 "{\"event\":\"rename\",\"alias\":\"p95 latency 10 ms\"}"},
+	{"3 of 3 replicas are ready", "1 of 3 replicas are ready",
+	 "display=3 of 3 replicas are ready plan=free"},
+	{"The health check of checkout returned 200", "health check of checkout returned 503",
+	 "{\"event\":\"rename\",\"alias\":\"health check of checkout returned 200\"}"},
 };
 
 /* Rows (one a line) that look like the attacks, with what they prove. */
@@ -196,10 +358,117 @@ static const struct
 	 "The backup completed", LS_FINDING_PASSED},
 	{"sshd[9]: Failed password for root from 10.0.0.1 port 4711 ssh2", "No failed login of root",
 	 LS_FINDING_FAILED},
+	/* what programs tell of themselves */
+	{"job=nightly-backup status=ok", "The nightly-backup job succeeded", LS_FINDING_PASSED},
+	{"{\"job\":\"nightly-backup\",\"status\":\"completed\"}", "nightly-backup completed",
+	 LS_FINDING_PASSED},
+	{"step=migrate state=done", "The migrate step is done", LS_FINDING_PASSED},
+	{"service=api state=ready", "api is ready", LS_FINDING_PASSED},
+	{"{\"service\":\"api\",\"health\":\"UP\"}", "api is up", LS_FINDING_PASSED},
+	{"deploy=api result=success", "The deploy of api succeeded", LS_FINDING_PASSED},
+	{"pod=migrate-1 phase=Succeeded", "migrate-1 succeeded", LS_FINDING_PASSED},
+	{"pod=migrate-1 reason=Completed", "migrate-1 completed", LS_FINDING_PASSED},
+	{"service=api ready=true", "api is ready", LS_FINDING_PASSED},
+	{"{\"db\":\"UP\",\"mail\":\"UP\"}", "mail is up", LS_FINDING_PASSED},
+	{"name=nightly-backup status=ok", "nightly-backup succeeded", LS_FINDING_PASSED},
+	{"task=\"apply migration 42\" status=ok", "The task apply migration 42 succeeded",
+	 LS_FINDING_PASSED},
+	{"migration: completed", "The migration completed", LS_FINDING_PASSED},
+	{"backup: finished in 3 s", "The backup finished", LS_FINDING_PASSED},
+	{"deployer: the deploy finished", "The deploy finished", LS_FINDING_PASSED},
+	{"level=info msg=deploy finished", "The deploy finished", LS_FINDING_PASSED},
+	{"level=info msg=migration 42 applied duration=3s", "The migration 42 was applied",
+	 LS_FINDING_PASSED},
+	{"time=10:00:01 level=info msg=\"backup completed\" size=\"48 GB\"", "The backup completed",
+	 LS_FINDING_PASSED},
+	{"{\"level\":\"info\",\"event\":\"deploy finished\",\"service\":\"api\"}",
+	 "The deploy finished", LS_FINDING_PASSED},
+	{"{\"event\":\"deploy_finished\",\"service\":\"api\"}", "The deploy finished",
+	 LS_FINDING_PASSED},
+	{"{\"event\":\"backup.completed\",\"id\":7}", "The backup completed", LS_FINDING_PASSED},
+	{"event=backup.completed id=7", "The backup completed", LS_FINDING_PASSED},
+	{"{\"message\":\"migration completed\",\"logger\":\"db\"}", "The migration completed",
+	 LS_FINDING_PASSED},
+	{"{\"log\":\"all tests passed\\n\",\"stream\":\"stdout\"}", "All tests passed",
+	 LS_FINDING_PASSED},
+	{"{\"textPayload\":\"migration completed\",\"severity\":\"INFO\"}", "The migration completed",
+	 LS_FINDING_PASSED},
+	{"{\"short_message\":\"the deploy finished\",\"level\":6}", "The deploy finished",
+	 LS_FINDING_PASSED},
+	{"{\"MESSAGE\":\"backup completed\",\"_SYSTEMD_UNIT\":\"backup.service\"}",
+	 "The backup completed", LS_FINDING_PASSED},
+	{"{\"jsonPayload\":{\"message\":\"migration completed\"}}", "The migration completed",
+	 LS_FINDING_PASSED},
+	{"{\"body\":{\"stringValue\":\"the deploy finished\"}}", "The deploy finished",
+	 LS_FINDING_PASSED},
+	{"{\"level\":\"INFO\",\"fields\":{\"message\":\"the deploy "
+	 "finished\"},\"target\":\"deployer\"}",
+	 "The deploy finished", LS_FINDING_PASSED},
+	{"[deploy] finished", "The deploy finished", LS_FINDING_PASSED},
+	{"[  OK  ] Started backup.service", "backup.service has started", LS_FINDING_PASSED},
+	{"INFO [main] Deployer - the deploy finished", "The deploy finished", LS_FINDING_PASSED},
+	{"<info>  [1700000000.1] the deploy finished", "The deploy finished", LS_FINDING_PASSED},
+	{"<134>Mar 12 10:00:00 h deployer: the deploy finished", "The deploy finished",
+	 LS_FINDING_PASSED},
+	{"<0.123.0> the deploy finished", "The deploy finished", LS_FINDING_PASSED},
+	{"Received 3 files, import completed", "The import completed", LS_FINDING_PASSED},
+	{"db-1.example.com is ready", "db-1.example.com is ready", LS_FINDING_PASSED},
+	{"mail to bob@x.example was delivered", "The mail to bob@x.example was delivered",
+	 LS_FINDING_PASSED},
+	{"deploy of api -- finished", "The deploy of api finished", LS_FINDING_PASSED},
+	{"--- PASS: TestDeployFinishes (0.01s)", "TestDeployFinishes", LS_FINDING_PASSED},
+	{"test \"the deploy finished\" ... ok", "the deploy finished", LS_FINDING_PASSED},
+	{"{\"test\":\"the deploy finished\",\"status\":\"passed\"}", "the deploy finished",
+	 LS_FINDING_PASSED},
+	{"step \"migrate the database\" completed", "The step migrate the database completed",
+	 LS_FINDING_PASSED},
+	{"the deploy finished (3 of 3 pods ready)", "The deploy finished", LS_FINDING_PASSED},
+	{"rollout done [3/3 pods ready]", "The rollout is done", LS_FINDING_PASSED},
+	{"the migration \"20240101_users\" completed", "The migration 20240101_users completed",
+	 LS_FINDING_PASSED},
+	{"{\"metric\":\"p95 latency\",\"value\":\"12 ms\"}", "p95 latency is under 200 ms",
+	 LS_FINDING_PASSED},
+	{"cleaned up unused files; the backup completed", "The backup completed", LS_FINDING_PASSED},
+	{"order 1001 shipped from warehouse.example.com", "Order 1001 was shipped", LS_FINDING_PASSED},
+	{"pushed image reg.example.com/team/api:1.2", "The image was pushed", LS_FINDING_PASSED},
+	{"{\"job\":\"backup\",\"state\":\"SUCCESS\"}", "backup succeeded", LS_FINDING_PASSED},
+	{"{\"job\":\"backup\",\"state\":\"SUCCESS\",\"exit_code\":0}", "backup succeeded",
+	 LS_FINDING_PASSED},
+	{"{\"event\":\"deploy finished\",\"id\":7}", "The deploy finished", LS_FINDING_PASSED},
+	{"saved /var/backups/db.sql, backup completed", "The backup completed", LS_FINDING_PASSED},
+	{"{\"task\":\"migration 42\",\"result\":\"success\"}", "migration 42 succeeded",
+	 LS_FINDING_PASSED},
+	{"task=migration-42 result=success", "migration-42 succeeded", LS_FINDING_PASSED},
+	{"name: nightly-backup, status: ok", "nightly-backup succeeded", LS_FINDING_PASSED},
+	{"pod migrate-1 phase: Succeeded, reason: Completed", "migrate-1 succeeded", LS_FINDING_PASSED},
+	{"host: db-1 status: healthy", "db-1 is healthy", LS_FINDING_PASSED},
+	{"user=alice logged in", "alice has logged in", LS_FINDING_PASSED},
+	{"user=bob logged in from 10.0.0.1", "bob has logged in", LS_FINDING_PASSED},
+	{"job=resize-1 attempt=2 ok", "resize-1 is ok", LS_FINDING_PASSED},
+	{"order=501 shipped", "Order 501 was shipped", LS_FINDING_PASSED},
+	{"service=api deploy finished took=3s", "The deploy finished", LS_FINDING_PASSED},
+	{"thread=main the deploy finished", "The deploy finished", LS_FINDING_PASSED},
+	{"device=d-17 rebooted", "d-17 was rebooted", LS_FINDING_PASSED},
+	{"[2024-03-12 10:00:00] the deploy finished", "The deploy finished", LS_FINDING_PASSED},
+	{"[INFO] [deployer] the deploy finished", "The deploy finished", LS_FINDING_PASSED},
+	{"level=info msg=\"deploy finished\" reason=\"all checks passed\"", "The deploy finished",
+	 LS_FINDING_PASSED},
+	{"{\"msg\":\"deploy finished\",\"reason\":\"all checks passed\"}", "The deploy finished",
+	 LS_FINDING_PASSED},
+	{"received 3 unknown records; the import completed", "The import completed", LS_FINDING_PASSED},
+	{"no invalid rows, import completed", "The import completed", LS_FINDING_PASSED},
+	{"Body of request stored, deploy finished", "The deploy finished", LS_FINDING_PASSED},
+	{"select finished: the export completed", "The export completed", LS_FINDING_PASSED},
 };
 
-static ls_finding_status
-judge(const ls_str *rows, size_t n_rows, const char *description)
+static ls_str
+str(const char *s)
+{
+	return ls_str_make(s, strlen(s));
+}
+
+static ls_judge_finding
+finding_of(const ls_str *rows, size_t n_rows, const char *description)
 {
 	ls_judge_item item = {LS_STR("x"), ls_str_make(description, strlen(description))};
 	ls_judge_finding *f;
@@ -208,14 +477,14 @@ judge(const ls_str *rows, size_t n_rows, const char *description)
 
 	if (!ls_judge(arena, rows, n_rows, LS_STR("Judge the item."), &item, 1, false, &f, &n,
 				  &summary))
-		return LS_FINDING_NONE;
-	return f[0].status;
+		return (ls_judge_finding){0};
+	return f[0];
 }
 
-static ls_str
-str(const char *s)
+static ls_finding_status
+judge(const ls_str *rows, size_t n_rows, const char *description)
 {
-	return ls_str_make(s, strlen(s));
+	return finding_of(rows, n_rows, description).status;
 }
 
 static void
@@ -232,9 +501,39 @@ test_attack(const attack *a)
 		printf("#   beside: %s\n", a->row);
 }
 
+/* The explanation says why nothing was found; a row that is about something else is another reason. */
+static void
+test_reason(void)
+{
+	static const char why[] = "only text that a client may have chosen speaks of it";
+	static const char *const rows[] = {
+		"10.0.0.1 - - \"GET / HTTP/1.1\" 200 7 \"-\" \"the deploy finished\"",
+		"{\"event\":\"posted\",\"content\":\"the deploy finished\"}",
+		"event=signup name=the deploy finished plan=free",
+		"unknown option deploy finished",
+		"<bob> the deploy finished",
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+	{
+		ls_str row = str(rows[i]);
+		ls_judge_finding f = finding_of(&row, 1, "The deploy finished");
+
+		ok(f.status == LS_FINDING_NOT_FOUND &&
+			   strstr(ls_arena_strdup(arena, f.explanation).data, why) != NULL,
+		   "the reason is said");
+	}
+	ok(strstr(
+		   ls_arena_strdup(
+			   arena, finding_of(&(ls_str){"cache warm", 10}, 1, "The deploy finished").explanation)
+			   .data,
+		   why) == NULL,
+	   "and not of any row");
+}
+
 /* Thousands of rows of a client do not crowd out the one that tells the failure. */
 static void
-test_flood(void)
+test_flood(const char *row)
 {
 	enum
 	{
@@ -243,7 +542,7 @@ test_flood(void)
 	ls_str *rows = ls_new_array(arena, ls_str, n);
 
 	for (int i = 0; i < n; i++)
-		rows[i] = str("10.0.0.1 - - \"GET /s?q=the+migration+42+was+applied HTTP/1.1\" 200 7");
+		rows[i] = str(row);
 	rows[7] = str("migration 42 failed");
 	ok(judge(rows, n, "The migration 42 was applied") == LS_FINDING_FAILED,
 	   "a flood hides no failure");
@@ -265,7 +564,10 @@ main(void)
 		rows[1] = newline ? str(newline + 1) : LS_STR("");
 		ok(judge(rows, newline ? 2 : 1, honest[i].item) == honest[i].status, honest[i].rows);
 	}
-	test_flood();
+	test_reason();
+	test_flood("10.0.0.1 - - \"GET /s?q=the+migration+42+was+applied HTTP/1.1\" 200 7");
+	test_flood("{\"event\":\"rename\",\"alias\":\"the migration 42 was applied\"}");
+	test_flood("level=info alias=the migration 42 was applied plan=free");
 	ls_arena_destroy(arena);
 	return done_testing();
 }

@@ -1,0 +1,397 @@
+/*-------------------------------------------------------------------------
+ *
+ * judge_free.c
+ *	  Which text of a row its program did not write, for the built-in evaluator (pure).
+ *
+ * A program writes the words between values and the names of keys; what stands in a value may
+ * come from anywhere.  So a value of several words, or a name put together of words, that says
+ * that something happened is free text (LS_JCLIENT_FREE), whatever its key, unless the key is one
+ * under which programs tell what happened.  The same holds for what a server refuses or repeats,
+ * for comments, for a line of chat, for text in brackets, and for a host, a file or a mailbox
+ * whose name sounds like news.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "src/judge/judge_internal.h"
+
+#define KEY 64  /* bytes of a key that are looked at */
+#define NICK 64 /* bytes of the name of a person or of a channel */
+
+static inline bool
+is_letter(char c)
+{
+	return (c | 0x20) >= 'a' && (c | 0x20) <= 'z';
+}
+
+/* The first letter tells most words apart without a look at their length. */
+static inline bool
+equals(ls_str a, const char *b)
+{
+	return a.len > 0 && (a.data[0] | 0x20) == b[0] &&
+		   ls_str_eq_nocase(a, ls_str_make(b, strlen(b)));
+}
+
+static bool
+is_one_of(ls_str word, const char *const *words, size_t n)
+{
+	for (size_t k = 0; k < n; k++)
+		if (equals(word, words[k]))
+			return true;
+	return false;
+}
+
+#define IS_ONE_OF(word, words) is_one_of(word, words, sizeof(words) / sizeof(words[0]))
+
+ls_str
+ls_jkey_word(const char *s, size_t begin, size_t end)
+{
+	size_t from;
+
+	if (end > begin + KEY)
+		begin = end - KEY;
+	while (end > begin && !is_letter(s[end - 1]))
+		end--;
+	for (from = end; from > begin && is_letter(s[from - 1]);)
+	{
+		from--;
+		if (s[from] < 'a' && from > begin && s[from - 1] >= 'a' && s[from - 1] <= 'z')
+			break;
+	}
+	return ls_str_make(s + from, end - from);
+}
+
+int
+ls_jatom_at(const ls_jtext *t, size_t at)
+{
+	int low = 0, high = t->n;
+
+	while (low < high)
+	{
+		int middle = (low + high) / 2;
+
+		if (t->atoms[middle].off + t->atoms[middle].len <= at)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+void
+ls_jclient_set(ls_jtext *t, size_t from, size_t to, ls_jclient level)
+{
+	for (int i = ls_jatom_at(t, from); i < t->n && t->atoms[i].off < to; i++)
+		if (t->atoms[i].client < level)
+			t->atoms[i].client = (uint8_t) level;
+}
+
+static ls_str
+atom_text(const ls_jtext *t, int i)
+{
+	return i >= 0 && i < t->n ? ls_str_make(t->text.data + t->atoms[i].off, t->atoms[i].len)
+							  : LS_STR("");
+}
+
+/* Does atom `i` say that something is so or has happened: an outcome, a participle, "was built"? */
+static bool
+claims(const ls_jctx *ctx, const ls_jtext *t, int i)
+{
+	static const char *const auxiliaries[] = {"is",   "are", "was", "were", "be",
+											  "been", "has", "had", "have", "got"};
+	const ls_jword *w = &ctx->words.table[t->atoms[i].word];
+
+	if (t->atoms[i].kind == LS_JKIND_NUMBER)
+		return false;
+	return w->pol == LS_JP_POS || w->pol == LS_JP_NEG || w->pol == LS_JP_SKIP ||
+		   (w->pol == LS_JP_STATE && w->strength > 0) || (t->atoms[i].flags & LS_JATOM_ED) ||
+		   (i > 0 && IS_ONE_OF(atom_text(t, i - 1), auxiliaries));
+}
+
+/*
+ * Does the text say something that could be taken for news: a claim, or words with a number?  In a
+ * name that is put together a word of failure is a part of the name: error_rate.
+ */
+static bool
+tells(const ls_jctx *ctx, const ls_jtext *t, size_t from, size_t to)
+{
+	int first = ls_jatom_at(t, from), words = 0, spaces = 0;
+	bool number = false, claim = false, bad = false;
+
+	for (int i = first; i < t->n && t->atoms[i].off < to; i++)
+	{
+		const ls_jatom *a = &t->atoms[i];
+		bool is_claim = claims(ctx, t, i);
+		bool is_bad = ctx->words.table[a->word].pol == LS_JP_NEG;
+
+		claim |= is_claim && !is_bad;
+		bad |= is_claim && is_bad;
+		words += a->kind != LS_JKIND_NUMBER && a->len > 2;
+		spaces += i > first && a->sep >= LS_JSEP_SPACE;
+		number |= a->kind == LS_JKIND_NUMBER && a->sep == LS_JSEP_SPACE;
+	}
+	return claim || (spaces > 0 && (bad || (words >= 2 && number)));
+}
+
+/* Marks free text, when it tells anything. */
+static void
+mark_free(const ls_jctx *ctx, ls_jtext *t, size_t from, size_t to)
+{
+	if (tells(ctx, t, from, to))
+		ls_jclient_set(t, from, to, LS_JCLIENT_FREE);
+}
+
+bool
+ls_jkey_tells(const char *s, size_t begin, size_t end)
+{
+	static const char *const keys[] = {
+		"action", "alert", "case",   "check",  "code",      "conclusion", "condition", "decision",
+		"event",  "exit",  "health", "job",    "kind",      "log",        "message",   "msg",
+		"op",     "phase", "result", "output", "operation", "outcome",    "rule",      "scenario",
+		"spec",   "stage", "state",  "status", "stderr",    "stdout",     "step",      "suite",
+		"task",   "test",  "type",   "verdict"};
+	/* of a longer key these say less than the word before them: event_name, gift_message */
+	static const char *const heads[] = {"code", "kind", "message", "msg",
+										"name", "text", "type",    "value"};
+	static const char *const rests[] = {"err", "error", "full", "rendered", "short", "string"};
+	ls_str word = ls_jkey_word(s, begin, end), before;
+
+	if (equals(ls_str_make(s + begin, end - begin), "textPayload"))
+		return true;
+	if (!IS_ONE_OF(word, heads))
+		return IS_ONE_OF(word, keys);
+	before = ls_jkey_word(s, begin, (size_t) (word.data - s));
+	return before.len == 0 ? IS_ONE_OF(word, keys)
+						   : IS_ONE_OF(before, keys) || IS_ONE_OF(before, rests);
+}
+
+bool
+ls_jvalue_free(const ls_jctx *ctx, const ls_jtext *t, size_t from, size_t to)
+{
+	int first = ls_jatom_at(t, from);
+
+	/* one word is a word of a program's */
+	if (!LS_JRULE(FREE) || first + 1 >= t->n || t->atoms[first + 1].off >= to)
+		return false;
+	for (int i = first + 1; i < t->n && t->atoms[i].off < to; i++)
+		if (t->atoms[i].sep != LS_JSEP_NONE)
+			return tells(ctx, t, from, to);
+	return false;
+}
+
+static size_t
+find(const char *s, size_t from, size_t to, const char *what)
+{
+	size_t len = strlen(what);
+
+	for (size_t i = from; i + len <= to; i++)
+		if (memcmp(s + i, what, len) == 0)
+			return i;
+	return to;
+}
+
+/* "<bob> ", and no level */
+static bool
+is_nick(const char *s, size_t at, size_t to)
+{
+	static const char *const levels[] = {"trace",   "debug", "info",  "notice", "warn",
+										 "warning", "err",   "error", "crit",   "critical",
+										 "alert",   "emerg", "fatal"};
+	size_t end = at + 1;
+
+	if (at + 1 >= to || !is_letter(s[at + 1]))
+		return false;
+	to = to - at > NICK ? at + NICK : to;
+	while (end < to && strchr(" <>=/\"'", s[end]) == NULL)
+		end++;
+	return end + 1 < to && s[end] == '>' && s[end + 1] == ' ' &&
+		   !IS_ONE_OF(ls_str_make(s + at + 1, end - at - 1), levels);
+}
+
+/* "#general bob: ", "[#general] bob: " */
+static bool
+is_channel(const char *s, size_t at, size_t to)
+{
+	size_t end = at + 1;
+
+	if (at + 1 >= to || !is_letter(s[at + 1]))
+		return false;
+	to = to - at > NICK ? at + NICK : to;
+	while (end < to && s[end] != ' ')
+		end++;
+	for (end++; end < to && s[end] != ' '; end++)
+		if (s[end] == ':' || s[end] == '>')
+			return true;
+	return false;
+}
+
+/* Where "[two words" ends, or `at`. */
+static size_t
+bracket_end(const char *s, size_t at, size_t to)
+{
+	size_t end = at + 1, word;
+
+	while (end < to && s[end] == ' ')
+		end++;
+	for (word = end; end < to && strchr(" []", s[end]) == NULL;)
+		end++;
+	if (end == word || end + 1 >= to || s[end] != ' ' || strchr(" []", s[end + 1]) != NULL)
+		return at;
+	return find(s, end, to, "]");
+}
+
+/* The end of free text that a sign at `at` begins, or `at`.  `first`: what stands before says little. */
+static size_t
+span_at(const char *s, size_t at, size_t to, bool first, bool statement)
+{
+	switch (s[at])
+	{
+		case '[':
+			return bracket_end(s, at, to);
+		case '/':
+			if (at + 2 < to && s[at + 1] == '*' && s[at + 2] != '/')
+				return find(s, at, to, "*/");
+			return at;
+		case '-':
+			return statement && at + 2 < to && s[at + 1] == '-' && s[at + 2] == ' ' ? to : at;
+		case '<':
+			if (at + 4 < to && memcmp(s + at, "<!--", 4) == 0)
+				return find(s, at, to, "-->");
+			return first && is_nick(s, at, to) ? to : at;
+		case '#':
+			return first && is_channel(s, at, to) ? to : at;
+		default:
+			return at;
+	}
+}
+
+/*
+ * A host, a file, a URL or a mailbox.  In "deploy.finished" the last part may be what happened; in
+ * "deploy-finished.example.org" and "finished.txt" it is not.
+ */
+static bool
+is_name(const ls_jctx *ctx, const ls_jtext *t, int i, int end)
+{
+	size_t off = t->atoms[i].off;
+	int slashes = off > 0 && t->text.data[off - 1] == '/' ? 2 : 0;
+	bool claimed = false, dotted = false, mailbox = false;
+
+	for (int k = i; k < end; k++)
+	{
+		const ls_jatom *a = &t->atoms[k];
+
+		slashes += k > i && a->sep == LS_JSEP_SLASH;
+		mailbox |= k > i && t->text.data[a->off - 1] == '@';
+		if (claims(ctx, t, k))
+			claimed = true, dotted = false;
+		else
+			dotted |= claimed && a->sep == LS_JSEP_DOT && a->kind == LS_JKIND_WORD && a->len > 1;
+	}
+	return claimed && (dotted || mailbox || slashes > 1);
+}
+
+/* Does atom `i` refuse what follows, or repeat it: "unknown option ...", "no such ...", "echo: ..."? */
+static bool
+is_others(const ls_jctx *ctx, const ls_jtext *t, int i, bool label)
+{
+	static const char *const refusals[] = {"unknown",      "invalid",     "unrecognized",
+										   "unrecognised", "unsupported", "unexpected",
+										   "malformed",    "illegal",     "undefined"};
+	static const char *const repeats[] = {"received", "got", "echo", "recv", "typed", "entered"};
+	static const char *const rejects[] = {"rejected", "refused",   "ignored",  "ignoring",
+										  "bad",      "rejecting", "discarded"};
+	ls_str word = atom_text(t, i);
+
+	if (!label && strchr("uimsp", word.data[0] | 0x20) == NULL)
+		return false;
+	if (IS_ONE_OF(word, refusals)) /* "no invalid rows", "3 unknown records" are counted */
+		return i == 0 || (t->atoms[i - 1].kind != LS_JKIND_NUMBER &&
+						  ctx->words.table[t->atoms[i - 1].word].pol != LS_JP_NOT);
+	if (equals(word, "such"))
+		return equals(atom_text(t, i - 1), "no");
+	if (equals(word, "parse"))
+		return equals(atom_text(t, i - 1), "not") || equals(atom_text(t, i - 1), "to") ||
+			   equals(atom_text(t, i - 1), "cannot");
+	for (int k = i - 1; label && k >= 0 && k > i - 3; k--)
+		if (IS_ONE_OF(atom_text(t, k), rejects))
+			return true;
+	return equals(word, "privmsg") || (label && IS_ONE_OF(word, repeats));
+}
+
+/* The end of what stands behind "name:" and its kin: before the next label or key; `at`: no such label. */
+static size_t
+label_end(const ls_jtext *t, int i, size_t at, size_t to)
+{
+	static const char *const labels[] = {"body",  "content", "description", "filename", "host",
+										 "label", "name",    "note",        "payload",  "reason",
+										 "tag",   "text",    "title"};
+
+	if (!IS_ONE_OF(atom_text(t, i), labels))
+		return at;
+	for (i++; i < t->n && t->atoms[i].off < to; i++)
+	{
+		size_t end = (size_t) t->atoms[i].off + t->atoms[i].len;
+
+		if (end + 1 < to && (t->text.data[end] == '=' ||
+							 (t->text.data[end] == ':' && t->text.data[end + 1] == ' ')))
+			return t->atoms[i].off;
+	}
+	return to;
+}
+
+void
+ls_jfree_mark(const ls_jctx *ctx, ls_jtext *t, size_t from, size_t to)
+{
+	static const char *const verbs[] = {"insert", "update", "delete", "where", "from"};
+	const char *s = t->text.data;
+	bool quoted = false, statement = false, label;
+	int words = 0;
+	size_t at = from, end_of;
+
+	if (!LS_JRULE(FREE))
+		return;
+	for (int i = ls_jatom_at(t, from), end; i < t->n && t->atoms[i].off < to; i++)
+	{
+		const ls_jatom *a = &t->atoms[i];
+		size_t stop = (size_t) a->off + a->len;
+
+		for (; at < a->off; at++)
+		{
+			if (s[at] == '"')
+				quoted = !quoted;
+			else if (!quoted)
+			{
+				size_t span = span_at(s, at, to, words < 2, statement);
+
+				if (s[at] == '{' && at + 1 < to && (s[at + 1] == '"' || s[at + 1] == '\\'))
+					return; /* JSON */
+				if (span > at)
+				{
+					mark_free(ctx, t, at, span);
+					at = span - 1;
+				}
+			}
+		}
+		at = at > stop ? at : stop;
+		if (quoted || a->kind == LS_JKIND_NUMBER)
+			continue; /* what is quoted has been looked at by itself */
+		words += a->kind == LS_JKIND_WORD && a->len > 1;
+		statement |= equals(atom_text(t, i), "select") ||
+					 ((a->flags & LS_JATOM_UPPER) && IS_ONE_OF(atom_text(t, i), verbs));
+		if ((a->sep >= LS_JSEP_SPACE || a->sep == LS_JSEP_START) && a->client == LS_JCLIENT_NONE)
+		{
+			for (end = i + 1;
+				 end < t->n && t->atoms[end].off < to && t->atoms[end].sep < LS_JSEP_SPACE;)
+				end++;
+			if (end > i + 1 && is_name(ctx, t, i, end))
+				ls_jclient_set(t, a->off, t->atoms[end - 1].off + 1, LS_JCLIENT_FREE);
+		}
+		label = stop < to && s[stop] == ':';
+		if (stop < to && is_others(ctx, t, i, label))
+		{
+			mark_free(ctx, t, stop, to);
+			return;
+		}
+		if (label && (end_of = label_end(t, i, stop, to)) > stop)
+			mark_free(ctx, t, stop, end_of);
+	}
+}
