@@ -66,7 +66,7 @@ my @mutations = (
 	['changes: of a request on its route', 'src/gateway/routes.def', '"org:write", "changes", LS_POOL_EXECUTOR, "logsvc.update_organization"',
 		'"org:write", "", LS_POOL_EXECUTOR, "logsvc.update_organization"', @changes],
 	['changes: by credential', 'src/access/lookup_cache.c', 'memcpy(key, &principal->credential, 16);', 'memcpy(key, principal->caller, 16);', @changes],
-	['changes: by owner', 'src/access/lookup_cache.c', 'memcpy(key, &owner, 16);', 'memcpy(key, &principal->organization, 16);', @changes],
+	['changes: by owner', 'src/access/lookup_cache.c', 'owner = ls_owner_of(&principal->organization);', 'owner = principal->organization;', @changes],
 	['changes: a request is not counted twice', 'src/access/sql.c', 'if (ls_request_current() == NULL)', 'if (true)', @changes],
 	['changes: of an owner in all', 'src/access/sql.c', 'take_change(principal, ALL_CHANGES);', '(void) 0;', @changes],
 	['changes: what takes away goes on', 'src/access/sql.c', 'if (!PG_GETARG_BOOL(0))', 'if (true)', @changes],
