@@ -250,163 +250,194 @@ format_value(ls_arena *arena, double v, const ls_jcond *cond)
 	return ls_str_make(buf.failed ? "" : buf.data, buf.failed ? 0 : buf.len);
 }
 
-ls_jdecision
-ls_jdecide_threshold(ls_jctx *ctx, const ls_jitem *item, const ls_jhits *rows)
+/* What the rows about an item with a threshold give. */
+typedef struct measured
 {
-	const ls_jcond *cond = &item->cond;
-	ls_jdecision plain = ls_jdecide_plain(item, rows);
-	const ls_jhit *good = NULL, *bad = NULL, *last = NULL;
-	double good_value = 0, bad_value = 0, last_value = 0;
-	double first_clock = 0, last_clock = 0;
-	size_t clocks = 0, count = 0;
-	uint32_t counted = 0;
-	ls_jdecision d;
+	const ls_jhit *good, *bad, *last; /* bad: the worst */
+	double good_value, bad_value, last_value;
+	double first_clock, last_clock;
+	size_t clocks, count;
+	uint32_t counted; /* the last row that counts */
+} measured;
 
-	for (size_t i = 0; i < rows->n; i++)
+static void
+note_value(measured *v, const ls_jcond *cond, const ls_jhit *h, double value)
+{
+	v->last = h;
+	v->last_value = value;
+	if (ls_jnumber_holds(cond, value))
+	{
+		v->good = h;
+		v->good_value = value;
+	}
+	else if (v->bad == NULL ||
+			 (cond->op <= LS_JOP_LE ? value > v->bad_value : value < v->bad_value))
+	{
+		v->bad = h;
+		v->bad_value = value;
+	}
+}
+
+static void
+note_row(ls_jctx *ctx, const ls_jitem *item, const ls_jhit *h, const ls_jrow *row, measured *v)
+{
+	double value, clock;
+
+	ls_jspend(ctx, ctx->value_cost);
+	if (ls_jnumber_find(ctx, item, row, &value))
+		note_value(v, &item->cond, h, value);
+	if (h->m.relevance >= 0.6f && ls_jrow_clock(row, &clock))
+	{
+		if (v->clocks++ == 0)
+			v->first_clock = clock;
+		v->last_clock = clock;
+	}
+	if (h->m.relevance >= 0.8f && h->m.class != LS_JCLASS_NONE &&
+		(item->negative ? h->m.class == LS_JCLASS_PASS : true))
+	{
+		v->count++;
+		v->counted = h->row;
+	}
+}
+
+static void
+measure(ls_jctx *ctx, const ls_jitem *item, const ls_jhits *rows, measured *v)
+{
+	const ls_jrow *row;
+	double value;
+
+	for (size_t i = 0; i < rows->n && (row = ls_jrow_get(ctx, rows->list[i].row)) != NULL; i++)
 	{
 		const ls_jhit *h = &rows->list[i];
-		const ls_jrow *row = ls_jrow_get(ctx, h->row);
-		double v, clock;
 
-		if (row == NULL)
-			break;
 		if (item->http_low != 0)
 		{
 			int status = ls_jrow_status(row);
 
 			if (status >= item->http_low && status <= item->http_high)
 			{
-				count++;
-				counted = h->row;
-			}
-			continue;
-		}
-		if (h->m.relevance < LS_JRELEVANT || h->m.relevance < rows->best - 0.25f)
-			continue;
-		ls_jspend(ctx, ctx->value_cost);
-		if (ls_jnumber_find(ctx, item, row, &v))
-		{
-			last = h;
-			last_value = v;
-			if (ls_jnumber_holds(cond, v))
-			{
-				good = h;
-				good_value = v;
-			}
-			else if (bad == NULL || (cond->op <= LS_JOP_LE ? v > bad_value : v < bad_value))
-			{
-				bad = h;
-				bad_value = v;
+				v->count++;
+				v->counted = h->row;
 			}
 		}
-		if (h->m.relevance >= 0.6f && ls_jrow_clock(row, &clock))
-		{
-			if (clocks++ == 0)
-				first_clock = clock;
-			last_clock = clock;
-		}
-		if (h->m.relevance >= 0.8f && h->m.class != LS_JCLASS_NONE &&
-			(item->negative ? h->m.class == LS_JCLASS_PASS : true))
-		{
-			count++;
-			counted = h->row;
-		}
+		else if (h->m.relevance >= LS_JRELEVANT && h->m.relevance >= rows->best - 0.25f)
+			note_row(ctx, item, h, row, v);
 	}
 	/* "[unit] Time: 41.2 s": the one row that gives such a value names less of the item */
-	for (size_t i = 0; i < rows->n && last == NULL && cond->dim == LS_JDIM_TIME; i++)
+	for (size_t i = 0; i < rows->n && v->last == NULL && item->cond.dim == LS_JDIM_TIME &&
+					   (row = ls_jrow_get(ctx, rows->list[i].row)) != NULL;
+		 i++)
 	{
 		const ls_jhit *h = &rows->list[i];
-		const ls_jrow *row = ls_jrow_get(ctx, h->row);
-		double v;
 
-		if (row == NULL)
-			break;
 		if (h->m.relevance < 0.4f || !h->m.named || row->hostile)
 			continue;
 		ls_jspend(ctx, ctx->value_cost);
-		if (!ls_jnumber_find(ctx, item, row, &v))
-			continue;
-		last = h;
-		last_value = v;
-		if (ls_jnumber_holds(cond, v))
-		{
-			good = h;
-			good_value = v;
-		}
-		else
-		{
-			bad = h;
-			bad_value = v;
-		}
+		if (ls_jnumber_find(ctx, item, row, &value))
+			note_value(v, &item->cond, h, value);
 	}
-	if (last != NULL)
-	{
-		const ls_jhit *chosen = bad ? bad : last;
-		double v = bad ? bad_value : last_value;
+}
 
-		if (item->at_end)
-			chosen = last, v = last_value;
-		else if ((item->any || (cond->op >= LS_JOP_GT && !item->all)) && good)
-			chosen = good, v = good_value;
-		if (!ls_jnumber_holds(cond, v))
-			d = ls_jdecide_row(LS_FINDING_FAILED, chosen->row, "is beyond the limit", 0.92);
-		else if (plain.status == LS_FINDING_FAILED && plain.row > chosen->row && !item->negative &&
-				 plain.relevance >= chosen->m.relevance)
-			return plain;
-		else
-			d = ls_jdecide_row(LS_FINDING_PASSED, chosen->row, "is within the limit", 0.95);
-		d.note = format_value(ctx->arena, v, cond);
-		return d;
+static ls_jdecision
+decide_by_value(ls_jctx *ctx, const ls_jitem *item, const measured *v, const ls_jdecision *plain)
+{
+	const ls_jcond *cond = &item->cond;
+	const ls_jhit *chosen = v->bad ? v->bad : v->last;
+	double value = v->bad ? v->bad_value : v->last_value;
+	ls_jdecision d;
+
+	if (item->at_end)
+		chosen = v->last, value = v->last_value;
+	else if ((item->any || (cond->op >= LS_JOP_GT && !item->all)) && v->good)
+		chosen = v->good, value = v->good_value;
+	if (!ls_jnumber_holds(cond, value))
+		d = ls_jdecide_row(LS_FINDING_FAILED, chosen->row, "is beyond the limit", 0.92);
+	else if (plain->status == LS_FINDING_FAILED && plain->row > chosen->row && !item->negative &&
+			 plain->relevance >= chosen->m.relevance)
+		return *plain;
+	else
+		d = ls_jdecide_row(LS_FINDING_PASSED, chosen->row, "is within the limit", 0.95);
+	d.note = format_value(ctx->arena, value, cond);
+	return d;
+}
+
+static ls_jdecision
+decide_by_clock(ls_jctx *ctx, const ls_jitem *item, const ls_jhits *rows, const measured *v)
+{
+	double took = v->last_clock - v->first_clock;
+	bool holds = ls_jnumber_holds(&item->cond, took);
+	ls_jdecision d =
+		ls_jdecide_row(holds ? LS_FINDING_PASSED : LS_FINDING_FAILED, rows->list[rows->n - 1].row,
+					   holds ? "is within the limit" : "is beyond the limit", 0.82);
+
+	d.note = format_value(ctx->arena, took, &item->cond);
+	return d;
+}
+
+/* Counts the rows with a status code of the item's class; does any row have a code? */
+static bool
+count_status(const ls_jctx *ctx, const ls_jitem *item, measured *v)
+{
+	bool any = false;
+
+	v->count = 0;
+	for (uint32_t r = 0; r < ctx->n_rows; r++)
+	{
+		any |= ctx->http[r] != 0;
+		if (ctx->http[r] >= item->http_low && ctx->http[r] <= item->http_high)
+		{
+			v->count++;
+			v->counted = r;
+		}
 	}
+	return any;
+}
+
+static ls_jdecision
+decide_by_count(ls_jctx *ctx, const ls_jitem *item, const ls_jhits *rows, measured *v)
+{
+	bool holds = ls_jnumber_holds(&item->cond, (double) v->count);
+	ls_jdecision d;
+
+	if (item->http_low == 0 && v->count == 0 && rows->best < LS_JRELEVANT)
+		return ls_jdecide(LS_FINDING_NOT_FOUND, "no row is about it", 0.82);
+	if (v->count == 0 && rows->n > 0)
+		v->counted = rows->list[0].row;
+	d = ls_jdecide_row(holds ? LS_FINDING_PASSED : LS_FINDING_FAILED, v->counted,
+					   holds ? "is the last that counts; the number is within the limit"
+							 : "is the last that counts; the number is beyond the limit",
+					   holds ? 0.85 : 0.45);
+	d.note = format_value(ctx->arena, (double) v->count, &item->cond);
+	return d;
+}
+
+ls_jdecision
+ls_jdecide_threshold(ls_jctx *ctx, const ls_jitem *item, const ls_jhits *rows)
+{
+	const ls_jcond *cond = &item->cond;
+	ls_jdecision plain = ls_jdecide_plain(item, rows);
+	measured v;
+
+	memset(&v, 0, sizeof(v));
+	measure(ctx, item, rows, &v);
+	if (v.last != NULL)
+		return decide_by_value(ctx, item, &v, &plain);
 	if (item->any && plain.status != LS_FINDING_NOT_FOUND)
 		return plain;
 	if (plain.status == LS_FINDING_FAILED ||
 		(plain.status == LS_FINDING_SKIPPED && plain.relevance >= 0.7f))
 		if (!(cond->count && item->negative))
 			return plain;
-	if (cond->dim == LS_JDIM_TIME && clocks >= 2 && last_clock >= first_clock)
-	{
-		bool holds = ls_jnumber_holds(cond, last_clock - first_clock);
-
-		d = ls_jdecide_row(holds ? LS_FINDING_PASSED : LS_FINDING_FAILED,
-						   rows->list[rows->n - 1].row,
-						   holds ? "is within the limit" : "is beyond the limit", 0.82);
-		d.note = format_value(ctx->arena, last_clock - first_clock, cond);
-		return d;
-	}
+	if (cond->dim == LS_JDIM_TIME && v.clocks >= 2 && v.last_clock >= v.first_clock)
+		return decide_by_clock(ctx, item, rows, &v);
 	if (ctx->n_rows > 0 && item->http_low != 0 && !item->has_name && item->n_required == 0)
 	{
-		bool any = false;
-
 		if (!ls_jsurvey(ctx, ctx->n_rows))
 			return plain;
-		count = 0;
-		for (uint32_t r = 0; r < ctx->n_rows; r++)
-		{
-			any |= ctx->http[r] != 0;
-			if (ctx->http[r] >= item->http_low && ctx->http[r] <= item->http_high)
-			{
-				count++;
-				counted = r;
-			}
-		}
-		if (!any)
+		if (!count_status(ctx, item, &v))
 			return ls_jdecide(LS_FINDING_NOT_FOUND, "no row has a status code", 0.82);
 	}
 	if (cond->count && ctx->n_rows > 0 && (rows->n > 0 || item->http_low != 0))
-	{
-		bool holds = ls_jnumber_holds(cond, (double) count);
-
-		if (item->http_low == 0 && count == 0 && rows->best < LS_JRELEVANT)
-			return ls_jdecide(LS_FINDING_NOT_FOUND, "no row is about it", 0.82);
-		if (count == 0 && rows->n > 0)
-			counted = rows->list[0].row;
-		d = ls_jdecide_row(holds ? LS_FINDING_PASSED : LS_FINDING_FAILED, counted,
-						   holds ? "is the last that counts; the number is within the limit"
-								 : "is the last that counts; the number is beyond the limit",
-						   holds ? 0.85 : 0.45);
-		d.note = format_value(ctx->arena, (double) count, cond);
-		return d;
-	}
+		return decide_by_count(ctx, item, rows, &v);
 	return ls_jdecide(LS_FINDING_NOT_FOUND, "no row tells the value", 0.42);
 }

@@ -277,6 +277,106 @@ key_kind(ls_str key)
 	return 0;
 }
 
+/* May the number at `i` be the item's value?  It gets the value and its kind. */
+static bool
+may_be_value(const ls_jitem *item, const ls_jrow *row, int i, double *value, ls_jdim *dim)
+{
+	const ls_jtext *t = &row->text;
+	const ls_jatom *a = &t->atoms[i];
+	ls_jdim wanted = item->cond.dim;
+	bool own = false;
+
+	if (wanted != *dim && !(wanted == LS_JDIM_PERCENT && *dim == LS_JDIM_NONE) &&
+		!(wanted == LS_JDIM_BYTES && *dim == LS_JDIM_NONE) &&
+		!(wanted == LS_JDIM_TIME && *dim == LS_JDIM_NONE && a->sep == LS_JSEP_EQUAL))
+		return false;
+	/* a ratio: 0.93 is 93% */
+	if (wanted == LS_JDIM_PERCENT && *dim == LS_JDIM_NONE && *value <= 1 && *value >= 0 &&
+		item->cond.value > 1 && memchr(t->text.data + a->off, '.', a->len) != NULL)
+		*value *= 100;
+	/* A number that names something is no value. */
+	for (int k = 0; k < item->n_terms; k++)
+		own |= item->terms[k].ident >= 0 && item->terms[k].stem == a->stem;
+	/* a batch of 100 is one batch */
+	own |= *dim == LS_JDIM_NONE && i > 0 && text_is(atom_text(t, i - 1), "of");
+	return !(own || (row->http != 0 && *value == row->http) || a->sep == LS_JSEP_TIGHT ||
+			 a->sep == LS_JSEP_DOT);
+}
+
+/* How much the key or the words before the number at `i` are the item's. */
+static float
+score_before(const ls_jctx *ctx, const ls_jitem *item, const ls_jtext *t, int i)
+{
+	const ls_jatom *a = &t->atoms[i];
+	float score = 0.5f;
+
+	if (a->sep == LS_JSEP_EQUAL || a->sep == LS_JSEP_COLON)
+	{
+		for (int k = i - 1, steps = 0; k >= 0 && steps < 4; k--, steps++)
+		{
+			float hit = word_hit(ctx, item, &t->atoms[k]);
+
+			score += 2 * hit;
+			if (steps == 0 && hit == 0)
+				score += key_kind(atom_text(t, k));
+			if (t->atoms[k].sep > LS_JSEP_DOT)
+				break;
+		}
+		return score;
+	}
+	for (int k = i - 1, steps = 0; k >= 0 && steps < 5; k--, steps++)
+	{
+		float hit = word_hit(ctx, item, &t->atoms[k]);
+
+		if (hit > 0)
+			return score + hit * (1.0f - 0.15f * (float) steps);
+		if (t->atoms[k].kind == LS_JKIND_NUMBER)
+			break;
+	}
+	return score;
+}
+
+/* ... or the noun behind it: 3 errors. */
+static float
+score_behind(const ls_jctx *ctx, const ls_jitem *item, const ls_jtext *t, int i)
+{
+	for (int k = i + 1; k < t->n && k < i + 3; k++)
+		if (t->atoms[k].sep == LS_JSEP_SPACE || t->atoms[k].sep == LS_JSEP_NONE)
+		{
+			float hit = word_hit(ctx, item, &t->atoms[k]);
+			size_t end = t->atoms[k].off + t->atoms[k].len;
+
+			/* "87.4% Branches: 71.2%": the key of the next number */
+			if (end < t->text.len && (t->text.data[end] == ':' || t->text.data[end] == '='))
+				break;
+			if (hit > 0)
+				return hit * 1.2f;
+		}
+	return 0;
+}
+
+/* "count=41", "took 3 s": what the word before the number says about its kind. */
+static float
+score_kind(const ls_jctx *ctx, const ls_jitem *item, const ls_jtext *t, int i, ls_jdim dim)
+{
+	const ls_jatom *a = &t->atoms[i];
+	ls_str before = i > 0 ? atom_text(t, i - 1) : LS_STR("");
+	float score = 0;
+
+	if (dim == LS_JDIM_NONE && a->sep == LS_JSEP_EQUAL &&
+		(text_is(before, "count") || text_is(before, "total") || text_is(before, "n") ||
+		 text_is(before, "num")))
+		score += text_is(before, "total") ? 1.2f : 1.4f;
+	if (item->cond.dim == LS_JDIM_TIME && i > 0 &&
+		(ctx->words.table[t->atoms[i - 1].word].concept == LS_JC_LATENCY || text_is(before, "in") ||
+		 text_is(before, "after") || text_is(before, "total") ||
+		 (text_is(before, "time") && a->sep == LS_JSEP_EQUAL)))
+		score += 1.5f;
+	if (item->cond.dim != LS_JDIM_NONE && dim == item->cond.dim)
+		score += 1;
+	return score;
+}
+
 static bool
 find_value(const ls_jctx *ctx, const ls_jitem *item, const ls_jrow *row, bool same, double *value)
 {
@@ -291,8 +391,7 @@ find_value(const ls_jctx *ctx, const ls_jitem *item, const ls_jrow *row, bool sa
 		const ls_jatom *a = &t->atoms[i];
 		double v;
 		ls_jdim dim;
-		float score = 0.5f;
-		bool own = false;
+		float score;
 
 		if (a->kind != LS_JKIND_NUMBER || a->client != LS_JCLIENT_NONE ||
 			!ls_jnumber_value(t, i, &v, &dim))
@@ -302,83 +401,10 @@ find_value(const ls_jctx *ctx, const ls_jitem *item, const ls_jrow *row, bool sa
 			v *= factor;
 			dim = unit;
 		}
-		if ((item->cond.dim == dim) != same)
+		if ((item->cond.dim == dim) != same || !may_be_value(item, row, i, &v, &dim))
 			continue;
-		if (item->cond.dim != dim && !(item->cond.dim == LS_JDIM_PERCENT && dim == LS_JDIM_NONE) &&
-			!(item->cond.dim == LS_JDIM_BYTES && dim == LS_JDIM_NONE) &&
-			!(item->cond.dim == LS_JDIM_TIME && dim == LS_JDIM_NONE && a->sep == LS_JSEP_EQUAL))
-			continue;
-		/* a ratio: 0.93 is 93% */
-		if (item->cond.dim == LS_JDIM_PERCENT && dim == LS_JDIM_NONE && v <= 1 && v >= 0 &&
-			item->cond.value > 1 && memchr(t->text.data + a->off, '.', a->len) != NULL)
-			v *= 100;
-		/* A number that names something is no value. */
-		for (int k = 0; k < item->n_terms; k++)
-			own |= item->terms[k].ident >= 0 && item->terms[k].stem == a->stem;
-		/* a batch of 100 is one batch */
-		own |= dim == LS_JDIM_NONE && i > 0 && text_is(atom_text(t, i - 1), "of");
-		if (own || (row->http != 0 && v == row->http) || a->sep == LS_JSEP_TIGHT ||
-			a->sep == LS_JSEP_DOT)
-			continue;
-		/* The key before it ... */
-		if (a->sep == LS_JSEP_EQUAL || a->sep == LS_JSEP_COLON)
-		{
-			for (int k = i - 1, steps = 0; k >= 0 && steps < 4; k--, steps++)
-			{
-				float hit = word_hit(ctx, item, &t->atoms[k]);
-
-				score += 2 * hit;
-				if (steps == 0 && hit == 0)
-					score += key_kind(atom_text(t, k));
-				if (t->atoms[k].sep > LS_JSEP_DOT)
-					break;
-			}
-		}
-		else
-			for (int k = i - 1, steps = 0; k >= 0 && steps < 5; k--, steps++)
-			{
-				float hit = word_hit(ctx, item, &t->atoms[k]);
-
-				if (hit > 0)
-				{
-					score += hit * (1.0f - 0.15f * (float) steps);
-					break;
-				}
-				if (t->atoms[k].kind == LS_JKIND_NUMBER)
-					break;
-			}
-		/* count=41 */
-		if (dim == LS_JDIM_NONE && a->sep == LS_JSEP_EQUAL && i > 0 &&
-			(text_is(atom_text(t, i - 1), "count") || text_is(atom_text(t, i - 1), "total") ||
-			 text_is(atom_text(t, i - 1), "n") || text_is(atom_text(t, i - 1), "num")))
-			score += text_is(atom_text(t, i - 1), "total") ? 1.2f : 1.4f;
-		/* ... or the noun behind it: 3 errors. */
-		for (int k = i + 1, steps = 0; k < t->n && steps < 2; k++, steps++)
-			if (t->atoms[k].sep == LS_JSEP_SPACE || t->atoms[k].sep == LS_JSEP_NONE)
-			{
-				float hit = word_hit(ctx, item, &t->atoms[k]);
-				size_t end = t->atoms[k].off + t->atoms[k].len;
-
-				/* "87.4% Branches: 71.2%": the key of the next number */
-				if (end < t->text.len && (t->text.data[end] == ':' || t->text.data[end] == '='))
-					break;
-				if (hit > 0)
-				{
-					score += hit * 1.2f;
-					break;
-				}
-			}
-		if (item->cond.dim == LS_JDIM_TIME && i > 0)
-		{
-			const ls_jword *w = &ctx->words.table[t->atoms[i - 1].word];
-
-			if (w->concept == LS_JC_LATENCY || text_is(atom_text(t, i - 1), "in") ||
-				text_is(atom_text(t, i - 1), "after") || text_is(atom_text(t, i - 1), "total") ||
-				(text_is(atom_text(t, i - 1), "time") && a->sep == LS_JSEP_EQUAL))
-				score += 1.5f;
-		}
-		if (item->cond.dim != LS_JDIM_NONE && dim == item->cond.dim)
-			score += 1;
+		score = score_before(ctx, item, t, i) + score_behind(ctx, item, t, i) +
+				score_kind(ctx, item, t, i, dim);
 		if (score > best && score >= (item->cond.dim == LS_JDIM_NONE ? 1.6f : 1.0f))
 		{
 			best = score;

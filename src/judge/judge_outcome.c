@@ -181,22 +181,87 @@ denied_by_key(const ls_jmatching *m)
 	return false;
 }
 
+static void
+say(ls_jmatch *out, ls_jclass class, int strength)
+{
+	out->class = class;
+	out->strength = (uint8_t) strength;
+}
+
+/* An item that expects a bad outcome: "access is denied". */
+static void
+classify_negative(const ls_jmatching *m, const ls_jcue *c, const ls_jcue *fail, bool verdict,
+				  ls_jmatch *out)
+{
+	/* A test that is named after a failure still has its own verdict. */
+	if (verdict && c->class != LS_JCLASS_CLEAN && (m->negative_hit || c->concept == LS_JC_RESULT) &&
+		c->class != LS_JCLASS_FAIL)
+		say(out,
+			m->negative_hit || c->class == LS_JCLASS_SKIP ? (ls_jclass) c->class : LS_JCLASS_FAIL,
+			c->strength);
+	else if (verdict && c->class == LS_JCLASS_FAIL && m->negative_hit &&
+			 c->concept == LS_JC_RESULT && !m->row->fields)
+		say(out, LS_JCLASS_FAIL, c->strength);
+	else if (m->negative_hit || (fail != NULL && !(fail->flags & LS_JCUE_LEVEL)))
+		say(out, LS_JCLASS_PASS, 2);
+	else if (m->opposed || (c != NULL && c->class == LS_JCLASS_PASS))
+		say(out, LS_JCLASS_FAIL, 2);
+	else if (c != NULL && c->class == LS_JCLASS_SKIP)
+		say(out, LS_JCLASS_SKIP, c->strength);
+}
+
+/* The row has a cue of an outcome beside the item's words. */
+static void
+classify_cue(const ls_jmatching *m, const ls_jcue *c, bool verdict, ls_jmatch *out)
+{
+	const ls_jitem *item = m->item;
+	bool unnamed = item->has_action && !out->action_any;
+
+	/* A success word of a part is not the success of the action that the item names. */
+	if (unnamed && item->n_idents == 0 && !m->named && c->class == LS_JCLASS_FAIL)
+		return;
+	say(out, (ls_jclass) c->class, c->strength);
+	if (c->class == LS_JCLASS_PASS && unnamed && out->strength > 1 && !verdict)
+		out->strength = 1;
+	/* ... nor is its failure, when another action is what failed. */
+	if (unnamed && other_action(m))
+	{
+		if (c->class == LS_JCLASS_PASS)
+			out->class = LS_JCLASS_NONE;
+		else if (c->class == LS_JCLASS_FAIL && !verdict)
+			out->strength = 1;
+	}
+}
+
+/* No cue: the item's verb, or that something was done to what it names. */
+static void
+classify_action(const ls_jmatching *m, const ls_jcue *c, ls_jmatch *out)
+{
+	const ls_jitem *item = m->item;
+
+	if (out->action)
+		say(out, LS_JCLASS_PASS, m->exact_action ? 2 : 1);
+	else if (!item->has_action && item->cond.op == LS_JOP_NONE && !item->absent &&
+			 (arrived(m) || (item->has_outcome && c != NULL && !item->all)))
+		say(out, LS_JCLASS_PASS, 1);
+	else if (item->presence || (!item->has_action && !item->has_outcome && c != NULL))
+		say(out, LS_JCLASS_PASS, 1);
+}
+
 void
 ls_jclassify(ls_jmatching *m, ls_jmatch *out)
 {
 	const ls_jitem *item = m->item;
 	const ls_jrow *row = m->row;
 	const ls_jcue *fail, *c = NULL;
-	bool verdict;
-
 	int status = item->http_low != 0 ? ls_jrow_status(row) : 0;
+	bool verdict;
 
 	if (status != 0)
 	{
-		bool hit = status >= item->http_low && status <= item->http_high;
-
-		out->class = hit ? LS_JCLASS_PASS : LS_JCLASS_FAIL;
-		out->strength = 3;
+		say(out,
+			status >= item->http_low && status <= item->http_high ? LS_JCLASS_PASS : LS_JCLASS_FAIL,
+			3);
 		return;
 	}
 	if (!row->fields)
@@ -208,113 +273,25 @@ ls_jclassify(ls_jmatching *m, ls_jmatch *out)
 	out->report = verdict && !row->fields && !item->at_end && c->atom < 2 &&
 				  (c->concept == LS_JC_RESULT || c->concept == LS_JC_SKIP);
 
-	if (item->wants_skip)
+	if (item->wants_skip && (out->action || (c != NULL && c->class == LS_JCLASS_SKIP)))
+		say(out, LS_JCLASS_PASS, 2);
+	else if (m->mismatch && !(c != NULL && c->class == LS_JCLASS_SKIP))
+		say(out, LS_JCLASS_FAIL, 3);
+	else if (item->negative)
+		classify_negative(m, c, fail, verdict, out);
+	else if (row->fields && item->has_name && LS_JRULE(KEY_DENIES) && denied_by_key(m))
+		say(out, LS_JCLASS_FAIL, 2);
+	else if (m->opposed && !(c != NULL && c->class == LS_JCLASS_SKIP && c->strength >= 2) &&
+			 !(verdict && c->class == LS_JCLASS_PASS))
 	{
-		bool skip = out->action || (c != NULL && c->class == LS_JCLASS_SKIP);
-
-		if (skip)
-		{
-			out->class = LS_JCLASS_PASS;
-			out->strength = 2;
-			return;
-		}
-	}
-	if (m->mismatch && !(c != NULL && c->class == LS_JCLASS_SKIP))
-	{
-		out->class = LS_JCLASS_FAIL;
-		out->strength = 3;
-		return;
-	}
-	if (item->negative)
-	{
-		/* A test that is named after a failure still has its own verdict. */
-		if (verdict && c->class != LS_JCLASS_CLEAN &&
-			(m->negative_hit || c->concept == LS_JC_RESULT) && c->class != LS_JCLASS_FAIL)
-		{
-			out->class = m->negative_hit || c->class == LS_JCLASS_SKIP ? (ls_jclass) c->class
-																	   : LS_JCLASS_FAIL;
-			out->strength = c->strength;
-			return;
-		}
-		if (verdict && c->class == LS_JCLASS_FAIL && m->negative_hit &&
-			c->concept == LS_JC_RESULT && !row->fields)
-		{
-			out->class = LS_JCLASS_FAIL;
-			out->strength = c->strength;
-			return;
-		}
-		if (m->negative_hit || (fail != NULL && !(fail->flags & LS_JCUE_LEVEL)))
-		{
-			out->class = LS_JCLASS_PASS;
-			out->strength = 2;
-			return;
-		}
-		if (m->opposed || (c != NULL && c->class == LS_JCLASS_PASS))
-		{
-			out->class = LS_JCLASS_FAIL;
-			out->strength = 2;
-			return;
-		}
-		if (c != NULL && c->class == LS_JCLASS_SKIP)
-		{
-			out->class = LS_JCLASS_SKIP;
-			out->strength = c->strength;
-		}
-		return;
-	}
-	if (row->fields && item->has_name && LS_JRULE(KEY_DENIES) && denied_by_key(m))
-	{
-		out->class = LS_JCLASS_FAIL;
-		out->strength = 2;
-		return;
-	}
-	if (m->opposed && !(c != NULL && c->class == LS_JCLASS_SKIP && c->strength >= 2) &&
-		!(verdict && c->class == LS_JCLASS_PASS))
-	{
-		out->class = LS_JCLASS_FAIL;
-		out->strength = m->reversed && !item->at_end ? 1 : 2;
+		say(out, LS_JCLASS_FAIL, m->reversed && !item->at_end ? 1 : 2);
 		out->anchor = (uint16_t) m->opposed_atom;
-		return;
 	}
-	if (c != NULL && c->class != LS_JCLASS_CLEAN &&
-		!(c->class == LS_JCLASS_FAIL && item->presence && c->strength < 3))
-	{
-		/* A success word of a part is not the success of the action that the item names. */
-		if (item->has_action && !out->action_any && item->n_idents == 0 && !m->named &&
-			c->class == LS_JCLASS_FAIL)
-			return;
-		out->class = (ls_jclass) c->class;
-		out->strength = c->strength;
-		if (c->class == LS_JCLASS_PASS && item->has_action && !out->action_any &&
-			out->strength > 1 && !verdict)
-			out->strength = 1;
-		/* ... nor is its failure, when another action is what failed. */
-		if (item->has_action && !out->action_any && other_action(m))
-		{
-			if (c->class == LS_JCLASS_PASS)
-				out->class = LS_JCLASS_NONE;
-			else if (c->class == LS_JCLASS_FAIL && !verdict)
-				out->strength = 1;
-		}
-		return;
-	}
-	if (out->action)
-	{
-		out->class = LS_JCLASS_PASS;
-		out->strength = m->exact_action ? 2 : 1;
-	}
-	else if (!item->has_action && item->cond.op == LS_JOP_NONE && !item->absent &&
-			 (arrived(m) || (item->has_outcome && c != NULL && !item->all)))
-	{
-		/* only a name: what was done to it, or that nothing went wrong */
-		out->class = LS_JCLASS_PASS;
-		out->strength = 1;
-	}
-	else if (item->presence || (!item->has_action && !item->has_outcome && c != NULL))
-	{
-		out->class = LS_JCLASS_PASS;
-		out->strength = 1;
-	}
+	else if (c != NULL && c->class != LS_JCLASS_CLEAN &&
+			 !(c->class == LS_JCLASS_FAIL && item->presence && c->strength < 3))
+		classify_cue(m, c, verdict, out);
+	else
+		classify_action(m, c, out);
 }
 
 static bool

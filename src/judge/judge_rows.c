@@ -257,101 +257,87 @@ ls_jrow_status(const ls_jrow *row)
 	return 0;
 }
 
+#define IS_ANY(t, i, words) is_any(t, i, words, sizeof(words) / sizeof(words[0]))
+
 #define LETTER(c) (UINT32_C(1) << ((c) &31))
 #define PHRASE_LETTERS (LETTER('n') | LETTER('o') | LETTER('c') | LETTER('d') | LETTER('u'))
+
+/* "not run", "not found", "not ok" */
+static bool
+not_phrase(const ls_jctx *ctx, ls_jrow *row, int i)
+{
+	static const char *const undone[] = {"run",        "needed",    "required",
+										 "applicable", "executed",  "selected",
+										 "configured", "attempted", "enabled"};
+	static const char *const denied[] = {"in", "allowed", "permitted", "authorized"};
+	static const char *const lacking[] = {"found", "responding", "exist", "available"};
+	const ls_jtext *t = &row->text;
+	const ls_jword *next = word_of(ctx, t, i + 1);
+
+	if (atom_is(t, i + 1, "ok"))
+		cue(row, i, LS_JCLASS_FAIL, 3, LS_JC_RESULT, LS_JCUE_VERDICT);
+	else if (next->concept == LS_JC_EXECUTE || next->concept == LS_JC_VERIFY ||
+			 IS_ANY(t, i + 1, undone))
+		cue(row, i, LS_JCLASS_SKIP, 2, LS_JC_SKIP, 0);
+	/* "not started: dependency missing" */
+	else if (atom_is(t, i + 1, "started") && i + 2 < t->n &&
+			 (atom_is(t, i + 2, "because") || atom_is(t, i + 2, "since") ||
+			  t->text.data[t->atoms[i + 1].off + t->atoms[i + 1].len] == ':'))
+		cue(row, i, LS_JCLASS_SKIP, 3, LS_JC_SKIP, LS_JCUE_VERDICT);
+	else if (IS_ANY(t, i + 1, denied))
+		cue(row, i + 1, LS_JCLASS_FAIL, 2, LS_JC_DENY, 0);
+	else if (IS_ANY(t, i + 1, lacking) || next->pol == LS_JP_ACT || next->pol == LS_JP_STATE ||
+			 next->concept == LS_JC_LOAD)
+		cue(row, i + 1, LS_JCLASS_FAIL, 2, next->concept, 0);
+	else
+		return false;
+	return true;
+}
+
+/* "no such file", "no backup needed" */
+static bool
+no_phrase(ls_jrow *row, int i)
+{
+	static const char *const unneeded[] = {"necessary", "needed", "required", "pending"};
+	static const char *const lacks[] = {"such", "space", "route", "response", "free"};
+	const ls_jtext *t = &row->text;
+
+	if (i + 2 < t->n && IS_ANY(t, i + 2, unneeded))
+		cue(row, i, LS_JCLASS_SKIP, 2, LS_JC_SKIP, 0);
+	else if (IS_ANY(t, i + 1, lacks))
+		cue(row, i, LS_JCLASS_FAIL, 2, LS_JC_ERROR, 0);
+	else
+		return false;
+	return true;
+}
 
 /* Words that only mean something together. */
 static bool
 phrases(const ls_jctx *ctx, ls_jrow *row, int i)
 {
+	static const char *const spent[] = {"sync",  "memory", "space", "disk",
+										"range", "stock",  "date",  "bounds"};
+	static const char *const helpers[] = {"could", "can", "does", "did", "do"};
 	const ls_jtext *t = &row->text;
-	const ls_jword *next;
 
 	if (!(PHRASE_LETTERS >> (first_letter(t, i) & 31) & 1) || i + 1 >= t->n ||
 		t->atoms[i + 1].sep == LS_JSEP_COMMA || t->atoms[i + 1].sep == LS_JSEP_EQUAL)
 		return false;
-	next = word_of(ctx, t, i + 1);
 	if (atom_is(t, i, "not"))
-	{
-		if (atom_is(t, i + 1, "ok"))
-		{
-			cue(row, i, LS_JCLASS_FAIL, 3, LS_JC_RESULT, LS_JCUE_VERDICT);
-			return true;
-		}
-		if (next->concept == LS_JC_EXECUTE || atom_is(t, i + 1, "run") ||
-			next->concept == LS_JC_VERIFY || atom_is(t, i + 1, "needed") ||
-			atom_is(t, i + 1, "required") || atom_is(t, i + 1, "applicable") ||
-			atom_is(t, i + 1, "executed") || atom_is(t, i + 1, "selected") ||
-			atom_is(t, i + 1, "configured") || atom_is(t, i + 1, "attempted") ||
-			atom_is(t, i + 1, "enabled"))
-		{
-			cue(row, i, LS_JCLASS_SKIP, 2, LS_JC_SKIP, 0);
-			return true;
-		}
-		/* "not started: dependency missing" */
-		if (atom_is(t, i + 1, "started") && i + 2 < t->n &&
-			(atom_is(t, i + 2, "because") || atom_is(t, i + 2, "since") ||
-			 t->text.data[t->atoms[i + 1].off + t->atoms[i + 1].len] == ':'))
-		{
-			cue(row, i, LS_JCLASS_SKIP, 3, LS_JC_SKIP, LS_JCUE_VERDICT);
-			return true;
-		}
-		if (atom_is(t, i + 1, "in") || atom_is(t, i + 1, "allowed") ||
-			atom_is(t, i + 1, "permitted") || atom_is(t, i + 1, "authorized"))
-		{
-			cue(row, i + 1, LS_JCLASS_FAIL, 2, LS_JC_DENY, 0);
-			return true;
-		}
-		if (atom_is(t, i + 1, "found") || atom_is(t, i + 1, "responding") ||
-			atom_is(t, i + 1, "exist") || atom_is(t, i + 1, "available") ||
-			next->pol == LS_JP_ACT || next->pol == LS_JP_STATE || next->concept == LS_JC_LOAD)
-		{
-			cue(row, i + 1, LS_JCLASS_FAIL, 2, next->concept, 0);
-			return true;
-		}
-	}
-	else if (atom_is(t, i, "out") && atom_is(t, i + 1, "of") && i + 2 < t->n &&
-			 (atom_is(t, i + 2, "sync") || atom_is(t, i + 2, "memory") ||
-			  atom_is(t, i + 2, "space") || atom_is(t, i + 2, "disk") ||
-			  atom_is(t, i + 2, "range") || atom_is(t, i + 2, "stock") ||
-			  atom_is(t, i + 2, "date") || atom_is(t, i + 2, "bounds")))
-	{
+		return not_phrase(ctx, row, i);
+	if (atom_is(t, i, "no"))
+		return no_phrase(row, i);
+	if (atom_is(t, i, "out") && atom_is(t, i + 1, "of") && i + 2 < t->n && IS_ANY(t, i + 2, spent))
 		cue(row, i + 2, LS_JCLASS_FAIL, 3, LS_JC_ERROR, LS_JCUE_VERDICT);
-		return true;
-	}
 	else if (atom_is(t, i, "up") && atom_is(t, i + 1, "to") && atom_is(t, i + 2, "date"))
-	{
 		cue(row, i, LS_JCLASS_SKIP, 1, LS_JC_SKIP, 0);
-		return true;
-	}
 	else if (atom_is(t, i, "nothing") && atom_is(t, i + 1, "to"))
-	{
 		cue(row, i, LS_JCLASS_SKIP, 2, LS_JC_SKIP, 0);
-		return true;
-	}
-	else if (atom_is(t, i, "no"))
-	{
-		if (i + 2 < t->n && (atom_is(t, i + 2, "necessary") || atom_is(t, i + 2, "needed") ||
-							 atom_is(t, i + 2, "required") || atom_is(t, i + 2, "pending")))
-		{
-			cue(row, i, LS_JCLASS_SKIP, 2, LS_JC_SKIP, 0);
-			return true;
-		}
-		if (atom_is(t, i + 1, "such") || atom_is(t, i + 1, "space") || atom_is(t, i + 1, "route") ||
-			atom_is(t, i + 1, "response") || atom_is(t, i + 1, "free"))
-		{
-			cue(row, i, LS_JCLASS_FAIL, 2, LS_JC_ERROR, 0);
-			return true;
-		}
-	}
-	else if ((atom_is(t, i, "could") || atom_is(t, i, "can") || atom_is(t, i, "does") ||
-			  atom_is(t, i, "did") || atom_is(t, i, "do")) &&
-			 atom_is(t, i + 1, "not"))
-	{
+	else if (IS_ANY(t, i, helpers) && atom_is(t, i + 1, "not"))
 		cue(row, i + 1, LS_JCLASS_FAIL, 2, i + 2 < t->n ? word_of(ctx, t, i + 2)->concept : 0, 0);
-		return true;
-	}
-	return false;
+	else
+		return false;
+	return true;
 }
 
 /* "exit code 1", "rc=0", "exit 2" */
