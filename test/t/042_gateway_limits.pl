@@ -1,6 +1,8 @@
 # 042_gateway_limits.pl: what one client without a credential can take from the
 # others: connections and memory of bodies run short, and the address that has the
 # most loses first.  Clients are told apart by addresses of 127.0.0.0/8.
+#
+# Runs alone: it measures times.
 use strict;
 use warnings;
 

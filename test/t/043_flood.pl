@@ -1,5 +1,7 @@
 # 043_flood.pl: a client without a credential holds connections and sends large
 # bodies while others send events.  (042_gateway_limits.pl has the gateway alone.)
+#
+# Runs alone: it measures times.
 use strict;
 use warnings;
 

@@ -1,5 +1,7 @@
 # 045_gateway_answers.pl: answers that are not read, or slowly: how long the gateway
 # keeps them, how much memory they have, and who loses it when it runs short.
+#
+# Runs alone: it measures times and memory.
 use strict;
 use warnings;
 

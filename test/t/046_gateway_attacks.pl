@@ -2,6 +2,8 @@
 # (041), limits (042) and slow reading (045): very many requests on a connection, answers
 # that nobody reads, promises that are not kept, half-open TLS.  Each time others are
 # served at once, and nothing is left behind.
+#
+# Runs alone: it measures times.
 use strict;
 use warnings;
 

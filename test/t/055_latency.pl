@@ -3,6 +3,8 @@
 # its request byte by byte, a model that thinks, a body of 10 MB.
 #
 # The limit is 100 ms more than without the burden; LATENCY_LIMIT changes it.
+#
+# Runs alone: it measures times.
 use strict;
 use warnings;
 

@@ -2,6 +2,8 @@
 # up the small ones of the same evaluator.
 #
 # The limit is 100 ms more than without the large one; LATENCY_LIMIT changes it.
+#
+# Runs alone: it measures times.
 use strict;
 use warnings;
 

@@ -3,6 +3,8 @@
 # One token sends nine of 9.3 MB at once; meanwhile another organization asks for small ones.  None
 # of these may take a third of the time of the large ones, and half of them must take less than a
 # tenth.  Before there were turns of organizations a small one waited for all nine.
+#
+# Runs alone: it measures times.
 use strict;
 use warnings;
 

@@ -1,5 +1,7 @@
 # 070_sign_in_flood.pl: somebody with thousands of addresses tries passwords, so that
 # all places to hash are taken.  Users sign in where they have been before.
+#
+# Runs alone: it measures times.
 use strict;
 use warnings;
 

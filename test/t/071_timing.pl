@@ -1,5 +1,7 @@
 # 071_timing.pl: the time of an answer does not tell whether an address has an
 # account.  (make bench B=access does it 1,000 times.)
+#
+# Runs alone: it measures times.
 use strict;
 use warnings;
 

@@ -1,4 +1,6 @@
 # 083_soak.pl: a few rounds of what `make soak` does for longer.
+#
+# Runs alone: it loads all processors.
 use strict;
 use warnings;
 

@@ -1,6 +1,8 @@
 # 085_acceptor_memory.pl: what an acceptor keeps after large groups of many organizations
 # is bounded, however the groups are made; and requests that wait for room have one
 # limit of memory too.
+#
+# Runs alone: it measures memory.
 use strict;
 use warnings;
 

@@ -1,6 +1,8 @@
 # 085_ingest_turns.pl: an organization that keeps an acceptor busy with small packed bodies,
 # by many keys and connections, does not keep others waiting; and a body of which nothing
 # can come is not read to its end.
+#
+# Runs alone: it measures times.
 use strict;
 use warnings;
 

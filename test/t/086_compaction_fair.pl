@@ -1,5 +1,7 @@
 # 086_compaction_fair.pl: what one organization has to merge, or may not merge, keeps no other
 # waiting; nor does a partition that somebody has locked keep a compactor.
+#
+# Runs alone: it measures times.
 use strict;
 use warnings;
 
