@@ -80,7 +80,8 @@ void
 ls_guard_tenant(Node *statement)
 {
 	if (!rewrites_catalogs(statement) || superuser() || !ls_is_tenant(GetSessionUserId()) ||
-		ls_owns_database(MyDatabaseId) || owns_something(GetUserId()))
+		has_createrole_privilege(GetUserId()) || ls_owns_database(MyDatabaseId) ||
+		owns_something(GetUserId()))
 		return;
 	ereport(ERROR, errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
 			errmsg("a member of %s that owns nothing in this database cannot change rights",

@@ -71,7 +71,10 @@ extern void ls_guard_role(Node *statement);
 /* Is the user, superuser or not, a member of logsvc_tenant? */
 extern bool ls_is_tenant(Oid user);
 
-/* Raises when a tenant that owns nothing would only have rows of the catalogs written again. */
+/*
+ * Raises when a tenant that owns nothing, and makes no roles, would only have rows of the catalogs
+ * written again.
+ */
 extern void ls_guard_tenant(Node *statement);
 
 #endif /* LS_WORKERS_H */

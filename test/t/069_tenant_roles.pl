@@ -82,6 +82,8 @@ is(as_app($_), '42501', "refused: $_") foreach @rewrites;
 is($t->sql($catalogs), $before, 'no row of the catalogs was written');
 is($t->sql('SET SESSION AUTHORIZATION owner; GRANT SELECT ON own.mine TO app; REVOKE SELECT ON own.mine FROM app;'
 	. "ALTER DEFAULT PRIVILEGES GRANT SELECT ON TABLES TO app; SELECT 'done'"), 'done', 'who owns something has rights to give');
+$t->sql('CREATE ROLE maker CREATEROLE LOGIN; GRANT logsvc_tenant TO maker');
+is($t->sql("SET SESSION AUTHORIZATION maker; ALTER ROLE app SET work_mem = '2MB'; SELECT 'done'"), 'done', 'who makes roles sets their settings');
 is($t->sql("SET SESSION AUTHORIZATION somebody; ALTER ROLE somebody SET work_mem = '1MB'; SELECT 'done'"), 'done', 'who is no tenant is not concerned');
 
 # The service is not concerned.
