@@ -10,18 +10,19 @@ COMMENT ON FUNCTION logsvc_internal.public_id(text, uuid) IS
 CREATE OR REPLACE FUNCTION logsvc_internal.parse_public_id(prefix text, public_id text) RETURNS uuid
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'logsvc_parse_public_id';
 COMMENT ON FUNCTION logsvc_internal.parse_public_id(text, text) IS
-'The id inside a public id; error NOT_FOUND when it is none with that prefix';
+'The id inside a public id; raises NOT_FOUND unless it is a valid one with that prefix';
 
 CREATE OR REPLACE FUNCTION logsvc_internal.new_secret(prefix text, length int DEFAULT 40)
 RETURNS text
 LANGUAGE C VOLATILE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'logsvc_new_secret';
 COMMENT ON FUNCTION logsvc_internal.new_secret(text, int) IS
-'A prefix and random characters of 62: 40 are 238 bits, 43 are 256';
+'A prefix followed by random characters from a set of 62: 40 of them have 238 bits, 43 have 256';
 
 CREATE OR REPLACE FUNCTION logsvc_internal.secret_hash(secret text) RETURNS bytea
 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
 RETURN sha256(convert_to(secret, 'UTF8'));
-COMMENT ON FUNCTION logsvc_internal.secret_hash(text) IS 'What is stored of a secret: its SHA-256';
+COMMENT ON FUNCTION logsvc_internal.secret_hash(text) IS
+'SHA-256 of a secret, which is stored in its place';
 
 CREATE OR REPLACE FUNCTION logsvc_internal.raise_error(
 	name text, message text DEFAULT NULL, details jsonb DEFAULT NULL, hint text DEFAULT NULL)
@@ -57,7 +58,8 @@ RETURNS boolean
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN provider IS NULL OR provider = ANY (providers);
 COMMENT ON FUNCTION logsvc_internal.provider_allowed(text, text[]) IS
-'May a session that this provider began act in an organization that has these switched on?  NULL: a password began it';
+'May a session that this provider started act in an organization with these enabled '
+'providers?  NULL: a password started it';
 
 CREATE OR REPLACE FUNCTION logsvc_internal.find_secret(secret_hash bytea)
 RETURNS TABLE (kind int, credential_id uuid, organization_id uuid, user_id uuid, role text,
@@ -81,7 +83,7 @@ BEGIN ATOMIC
 	WHERE k.key_hash = secret_hash;
 END;
 COMMENT ON FUNCTION logsvc_internal.find_secret(bytea) IS
-'Whom a secret stands for, by its SHA-256; no row when it is unknown';
+'The credential with this SHA-256 of its secret; no row if it is unknown';
 
 CREATE OR REPLACE FUNCTION logsvc_internal.find_principal(
 	kind int, organization uuid, user_account uuid, credential uuid)
@@ -130,7 +132,7 @@ BEGIN ATOMIC
 	WHERE find_principal.kind = 4 AND o.id = organization;
 END;
 COMMENT ON FUNCTION logsvc_internal.find_principal(int, uuid, uuid, uuid) IS
-'A principal as it is now, by its ids; no row when it is gone';
+'The current state of a principal, by its ids; no row if it no longer exists';
 
 CREATE OR REPLACE FUNCTION logsvc_internal.find_session(session_hash bytea, organization text)
 RETURNS TABLE (kind int, credential_id uuid, organization_id uuid, user_id uuid, role text,
@@ -148,7 +150,8 @@ BEGIN ATOMIC
 	WHERE s.token_hash = session_hash;
 END;
 COMMENT ON FUNCTION logsvc_internal.find_session(bytea, text) IS
-'Whose session that is, by the SHA-256 of its cookie, in the organization of that slug or id when the user is a member';
+'The session with this SHA-256 of its cookie, acting in the organization of that slug or id if '
+'the user is a member';
 
 -- A session that is used ends seven days later, once a day, but never later
 -- than thirty days after it began (decision 56).
@@ -205,7 +208,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION logsvc_internal.touch_credential(int, uuid, uuid) IS
-'Notes that a credential is in use, at most every few minutes; moves the end of a session';
+'Records that a credential is in use, at most every few minutes; extends a session';
 
 CREATE OR REPLACE FUNCTION logsvc_internal.index_exists(organization uuid, index_name text)
 RETURNS boolean
@@ -213,7 +216,7 @@ LANGUAGE sql STABLE STRICT PARALLEL SAFE
 RETURN EXISTS (SELECT FROM logsvc_internal.log_index i
 	WHERE i.organization_id = organization AND i.name = index_name);
 COMMENT ON FUNCTION logsvc_internal.index_exists(uuid, text) IS
-'Has the organization an index of that name?';
+'Does the organization have an index of that name?';
 
 CREATE OR REPLACE FUNCTION logsvc_internal.find_rate_limit(rate_class text)
 RETURNS TABLE (per_minute int, scope text, timed boolean, overdraft int)
@@ -232,7 +235,7 @@ BEGIN ATOMIC
 	ORDER BY m.joined_at, m.id LIMIT 1;
 END;
 COMMENT ON FUNCTION logsvc_internal.find_owner(uuid) IS
-'The first of an organization''s owners; NULL: it has none';
+'The first owner of an organization; NULL: it has none';
 
 -- ---- how often it may be changed ----
 --
@@ -259,7 +262,7 @@ COMMENT ON FUNCTION logsvc_internal.current_user_id() IS
 CREATE OR REPLACE FUNCTION logsvc_internal.current_credential() RETURNS uuid
 LANGUAGE C STABLE PARALLEL SAFE AS 'MODULE_PATHNAME', 'logsvc_current_credential';
 COMMENT ON FUNCTION logsvc_internal.current_credential() IS
-'The token or API key that the session acts by';
+'The token or API key with which the session acts';
 
 CREATE OR REPLACE FUNCTION logsvc_internal.current_role_name() RETURNS text
 LANGUAGE C STABLE PARALLEL SAFE AS 'MODULE_PATHNAME', 'logsvc_current_role';
@@ -274,33 +277,35 @@ COMMENT ON FUNCTION logsvc_internal.current_kind() IS
 CREATE OR REPLACE FUNCTION logsvc_internal.current_permissions() RETURNS text[]
 LANGUAGE C STABLE PARALLEL SAFE AS 'MODULE_PATHNAME', 'logsvc_current_permissions';
 COMMENT ON FUNCTION logsvc_internal.current_permissions() IS
-'What the session''s principal may do now';
+'The permissions that the session''s principal has now';
 
 CREATE OR REPLACE FUNCTION logsvc_internal.current_expiry() RETURNS timestamptz
 LANGUAGE C STABLE PARALLEL SAFE AS 'MODULE_PATHNAME', 'logsvc_current_expiry';
 COMMENT ON FUNCTION logsvc_internal.current_expiry() IS
-'When the token or API key that the session acts by ends; NULL: never, or it acts by none';
+'When the session''s token or API key expires; NULL: never, or it has none';
 
 CREATE OR REPLACE FUNCTION logsvc_internal.rights_beyond(role text, key_scope text, test boolean)
 RETURNS text[]
 LANGUAGE C STABLE PARALLEL SAFE AS 'MODULE_PATHNAME', 'logsvc_rights_beyond';
 COMMENT ON FUNCTION logsvc_internal.rights_beyond(text, text, boolean) IS
-'What a member with that role (NULL: a key of that scope) may do and the session''s principal may not';
+'Permissions that a member with that role (NULL: a key of that scope) has and the session''s '
+'principal lacks';
 
 CREATE OR REPLACE FUNCTION logsvc_internal.may_use_index(name text) RETURNS boolean
 LANGUAGE C STABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'logsvc_may_use_index';
 COMMENT ON FUNCTION logsvc_internal.may_use_index(text) IS
-'Is that an index for the session''s principal?  For test keys there is _test alone';
+'May the session''s principal use that index?  Test keys may use _test only';
 
 CREATE OR REPLACE FUNCTION logsvc_internal.require_live() RETURNS void
 LANGUAGE C VOLATILE PARALLEL SAFE AS 'MODULE_PATHNAME', 'logsvc_require_live';
 COMMENT ON FUNCTION logsvc_internal.require_live() IS
-'An error for test keys: what their permissions are good for, but is not about index _test';
+'Raises an error for test keys: for functions that their permissions would allow, but that are '
+'not about index _test';
 
 CREATE OR REPLACE FUNCTION logsvc_internal.require_permission(permission text) RETURNS void
 LANGUAGE C VOLATILE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'logsvc_require_permission';
 COMMENT ON FUNCTION logsvc_internal.require_permission(text) IS
-'An error unless the session''s principal has the permission';
+'Raises an error unless the session''s principal has the permission';
 
 CREATE OR REPLACE FUNCTION logsvc_internal.is_operator() RETURNS boolean
 LANGUAGE C STABLE PARALLEL SAFE AS 'MODULE_PATHNAME', 'logsvc_is_operator';
@@ -309,7 +314,8 @@ COMMENT ON FUNCTION logsvc_internal.is_operator() IS
 
 CREATE OR REPLACE FUNCTION logsvc_internal.require_operator() RETURNS void
 LANGUAGE C VOLATILE PARALLEL SAFE AS 'MODULE_PATHNAME', 'logsvc_require_operator';
-COMMENT ON FUNCTION logsvc_internal.require_operator() IS 'An error unless the caller is an operator';
+COMMENT ON FUNCTION logsvc_internal.require_operator() IS
+'Raises an error unless the caller is an operator';
 
 CREATE OR REPLACE FUNCTION logsvc_internal.set_token(token text) RETURNS void
 LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'logsvc_use_token';
@@ -349,7 +355,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION logsvc_internal.require_access(uuid, text) IS
-'An error unless the caller is an operator or has the permission in that organization';
+'Raises an error unless the caller is an operator or has the permission in that organization';
 
 -- ---- what a credential makes ----
 --
@@ -367,7 +373,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION logsvc_internal.check_made_rights(text, text[]) IS
-'An error when there are rights that a new credential or member would have beyond those of its maker';
+'Raises an error if a new credential or member would have more rights than its maker';
 
 CREATE OR REPLACE FUNCTION logsvc_internal.check_made_key(
 	scope text, kind text, expires_at timestamptz)
@@ -390,7 +396,8 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION logsvc_internal.check_made_key(text, text, timestamptz) IS
-'An error when an API key would have more rights than the session''s principal, or live longer than its credential';
+'Raises an error if an API key would have more rights than the session''s principal, or expire '
+'later than its credential';
 
 CREATE OR REPLACE FUNCTION logsvc_internal.check_made_role(role text) RETURNS void
 LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
@@ -407,7 +414,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION logsvc_internal.check_made_role(text) IS
-'An error when a member with that role may do more than the session''s principal';
+'Raises an error if a member with that role has more rights than the session''s principal';
 
 -- ---- limits of plans ----
 
@@ -423,7 +430,8 @@ BEGIN ATOMIC
 	WHERE o.id = organization;
 END;
 COMMENT ON FUNCTION logsvc_internal.plan_limit_of(uuid, text) IS
-'What an organization may have of a resource, by its plan or the operator''s grant; NULL: unlimited';
+'The limit of an organization for a resource, from its plan or set by an operator; NULL: '
+'unlimited';
 
 -- One function per limited resource, count_NAME(organization): what counts
 -- against the limit (decision 83).
@@ -433,7 +441,7 @@ LANGUAGE sql STABLE STRICT PARALLEL SAFE
 RETURN (SELECT count(*) FROM logsvc_internal.log_index i
 	WHERE i.organization_id = organization AND NOT starts_with(i.name, '_'));
 COMMENT ON FUNCTION logsvc_internal.count_indexes(uuid) IS
-'Indexes that count against the plan: those with _ do not';
+'The number of indexes that count against the plan: all except those that begin with _';
 
 CREATE OR REPLACE FUNCTION logsvc_internal.count_api_keys(organization uuid) RETURNS bigint
 LANGUAGE sql STABLE STRICT PARALLEL SAFE
@@ -441,7 +449,7 @@ RETURN (SELECT count(*) FROM logsvc_internal.api_key k
 	WHERE k.organization_id = organization AND k.revoked_at IS NULL
 		AND (k.expires_at > now()) IS NOT FALSE);
 COMMENT ON FUNCTION logsvc_internal.count_api_keys(uuid) IS
-'API keys that count against the plan: those that work';
+'The number of API keys that count against the plan: neither revoked nor expired';
 
 -- An update that changes nothing, not a row lock: a REPEATABLE READ transaction
 -- that waited for it must not go on with its old snapshot.
@@ -456,7 +464,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION logsvc_internal.lock_organization(uuid) IS
-'Until the end of the transaction nobody else changes what is counted in the organization';
+'Locks, until the end of the transaction, what is counted in the organization';
 
 CREATE OR REPLACE FUNCTION logsvc_internal.allowed_of(organization uuid, resource text)
 RETURNS bigint
@@ -495,7 +503,8 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION logsvc_internal.check_plan_limit(uuid, text) IS
-'An error unless the organization may have one more of the resource; locks the organization';
+'Raises an error if the organization has reached its limit for the resource; locks the '
+'organization';
 
 -- ---- arguments ----
 
@@ -526,7 +535,8 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION logsvc_internal.find_organization(text) IS
-'The organization of a slug or id, NULL: the session''s; a foreign one does not exist';
+'The organization with that slug or id, NULL: the session''s; NOT_FOUND for one that the '
+'caller may not see';
 
 CREATE OR REPLACE FUNCTION logsvc_internal.find_member(organization uuid, email text)
 RETURNS logsvc_internal.member
@@ -562,7 +572,8 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION logsvc_internal.check_name(text, text) IS
-'A name without blanks around, 1 to 200 characters, none of them control or direction characters';
+'A name without surrounding blanks: 1 to 200 characters, without control and direction '
+'characters';
 
 CREATE OR REPLACE FUNCTION logsvc_internal.check_expiry(expires_at timestamptz) RETURNS void
 LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
@@ -573,4 +584,4 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION logsvc_internal.check_expiry(timestamptz) IS
-'An error unless the time is in the future or NULL';
+'Raises an error unless the time is in the future or NULL';

@@ -11,27 +11,28 @@ COMMENT ON FUNCTION logsvc_internal.password_hash(text) IS
 CREATE OR REPLACE FUNCTION logsvc_internal.password_hash_like(password text, hash text) RETURNS text
 LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'logsvc_password_hash_like';
 COMMENT ON FUNCTION logsvc_internal.password_hash_like(text, text) IS
-'The hash of a password with salt and cost of another hash: the same when the password is';
+'Hashes a password with the salt and cost of another hash, to compare with it';
 
 CREATE OR REPLACE FUNCTION logsvc_internal.password_matches(password text, hash text) RETURNS boolean
 LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'logsvc_password_matches';
 COMMENT ON FUNCTION logsvc_internal.password_matches(text, text) IS
-'Is this the password of the hash?  False takes as long without a hash as with one';
+'Does the password match the hash?  Takes the same time without a hash, and is false then';
 
 CREATE OR REPLACE FUNCTION logsvc_internal.prefer_password() RETURNS void
 LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'logsvc_prefer_password';
 COMMENT ON FUNCTION logsvc_internal.prefer_password() IS
-'Passwords of this request are hashed before those of others, in a place that only such requests may take';
+'Lets this request hash passwords before others, in a place that only such requests may take';
 
 CREATE OR REPLACE FUNCTION logsvc_internal.password_outdated(hash text) RETURNS boolean
 LANGUAGE C STABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'logsvc_password_outdated';
 COMMENT ON FUNCTION logsvc_internal.password_outdated(text) IS
-'Was it hashed with another cost than that of logsvc.password_cost?';
+'Does the cost of the hash differ from logsvc.password_cost?';
 
 CREATE OR REPLACE FUNCTION logsvc_internal.password_breached(password text) RETURNS boolean
 LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'logsvc_password_breached';
 COMMENT ON FUNCTION logsvc_internal.password_breached(text) IS
-'Is it a common password, one in logsvc.breached_passwords_file, or one that the range service knew?';
+'Is it a common password, or is it in logsvc.breached_passwords_file or known to the range '
+'service?';
 
 CREATE OR REPLACE FUNCTION logsvc_internal.breach_checks() RETURNS text[]
 LANGUAGE C VOLATILE PARALLEL SAFE AS 'MODULE_PATHNAME', 'logsvc_breach_checks';
@@ -79,7 +80,8 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION logsvc_internal.check_password(text) IS
-'An error unless the password is long enough, of enough classes of characters, and not known from breaches';
+'Raises an error unless the password is long enough, has enough classes of characters, and is '
+'not known from breaches';
 
 -- All passwords of a history have one salt, so that one hash is compared with
 -- all of them and then stored; those of another cost have another.
@@ -116,7 +118,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION logsvc_internal.set_password(uuid, text) IS
-'Gives a user another password, when it meets the rules and is none of the last ten';
+'Sets a user''s password, if it meets the rules and is not one of the last ten';
 
 CREATE OR REPLACE FUNCTION logsvc_internal.remember_password(account uuid, hash text) RETURNS void
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
@@ -129,7 +131,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION logsvc_internal.remember_password(uuid, text) IS
-'Adds a password to the history of a user, which has ten';
+'Adds a password to the history of a user, which keeps ten';
 
 -- The password is right and its hash is of another cost.
 CREATE OR REPLACE FUNCTION logsvc_internal.rehash_password(account uuid, password text)
@@ -150,7 +152,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION logsvc_internal.rehash_password(uuid, text) IS
-'Hashes the password of a user anew, with the present cost';
+'Hashes the password of a user again, with the current cost';
 
 -- ---- addresses ----
 
@@ -165,7 +167,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION logsvc_internal.check_email(text) IS
-'An e-mail address as it is stored: lower case, without blanks around';
+'An e-mail address as it is stored: in lower case, without surrounding blanks';
 
 -- Somebody else may be the one who asks for them.
 CREATE OR REPLACE FUNCTION logsvc_internal.may_mail(email text, template text) RETURNS boolean
@@ -174,7 +176,7 @@ RETURN (SELECT count(*) < 5 FROM logsvc_internal.outbox o
 	WHERE o.recipient = email AND o.template = may_mail.template
 		AND o.created_at > clock_timestamp() - interval '1 hour');
 COMMENT ON FUNCTION logsvc_internal.may_mail(text, text) IS
-'Has the address got less than five mails of that template within an hour?';
+'Has the address received fewer than five mails of that template in the last hour?';
 
 -- ---- links that work once ----
 
@@ -203,7 +205,7 @@ END
 $$;
 COMMENT ON FUNCTION logsvc_internal.mail_link(
 	logsvc_internal.user_account, text, text, interval, text, text) IS
-'Sends a user a link that works once; purpose: also the template of the mail';
+'Sends a user a link that works once; purpose is also the template of the mail';
 
 -- The row is locked: of several uses at once the first one wins, and the others
 -- see that it has.
@@ -233,7 +235,8 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION logsvc_internal.open_link(text, text) IS
-'Uses a link, whose row is locked until the end of the transaction; LINK_USED, LINK_EXPIRED (also for one that never was)';
+'Uses a link and locks its row until the end of the transaction; raises LINK_USED, or '
+'LINK_EXPIRED (also for an unknown link)';
 
 -- ---- audit ----
 
@@ -259,7 +262,8 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION logsvc_internal.audit_user(uuid, text, text, jsonb) IS
-'Audits what a user did in each of the user''s organizations; in none or without an account: in the operator log';
+'Writes an audit entry in each organization of the user; without an organization or account, '
+'in the operator log';
 
 -- ---- sessions ----
 
@@ -316,7 +320,8 @@ BEGIN ATOMIC
 	FROM logsvc_internal.user_account u WHERE u.id = account;
 END;
 COMMENT ON FUNCTION logsvc_internal.session_json(uuid, timestamptz, text) IS
-'A session as its front end sees it: the user, what he or she may do in which organizations, who signed in, the end';
+'A session as its front end sees it: the user, permissions in each organization, the provider '
+'that started it, its end';
 
 -- A session for whoever has proven to be that user.  Used by every way to sign in.
 CREATE OR REPLACE FUNCTION logsvc_internal.begin_session(
@@ -351,7 +356,8 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION logsvc_internal.begin_session(uuid, text, text, jsonb) IS
-'Begins a session of a user: the answer with its cookie; action, details: how, for the audit log; provider: who signed the user in';
+'Starts a session of a user and returns the answer with its cookie; action, details: for the '
+'audit log; provider: which one signed the user in';
 
 CREATE OR REPLACE FUNCTION logsvc_internal.end_sessions(account uuid, but uuid DEFAULT NULL)
 RETURNS int
@@ -366,7 +372,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION logsvc_internal.end_sessions(uuid, uuid) IS
-'Ends the sessions of a user, but for one; returns how many';
+'Ends the sessions of a user except one; returns how many';
 
 -- ---- for operators ----
 
@@ -433,7 +439,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION logsvc.set_password(text, text) IS
-'Operators: gives a user another password and ends the user''s sessions; the rules hold';
+'Operators: sets a user''s password, by the same rules, and ends the user''s sessions';
 
 CREATE OR REPLACE FUNCTION logsvc.verify_user(email text) RETURNS jsonb
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
@@ -456,7 +462,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION logsvc.verify_user(text) IS
-'Operators: from now on the user''s address counts as verified';
+'Operators: marks the user''s address as verified';
 
 CREATE OR REPLACE FUNCTION logsvc.end_sessions(email text) RETURNS jsonb
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
@@ -495,4 +501,5 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION logsvc.delete_user(text) IS
-'Operators: erases a user with memberships, tokens and sessions; not the last owner of an organization';
+'Operators: erases a user with memberships, tokens and sessions; refused for the last owner of '
+'an organization';

@@ -6,7 +6,8 @@ CREATE OR REPLACE FUNCTION logsvc_internal.acting(
 	OUT kind text, OUT user_id uuid, OUT credential_id uuid)
 LANGUAGE C STABLE PARALLEL SAFE AS 'MODULE_PATHNAME', 'logsvc_acting';
 COMMENT ON FUNCTION logsvc_internal.acting() IS
-'Who acts, also one whose credential this transaction has revoked; kind: none, token, key, user, operator, and service for workers without a principal';
+'Who acts, even if this transaction has revoked the credential; kind: none, token, key, user, '
+'operator, or service for workers without a principal';
 
 -- People by their address, API keys by their id.  Operators and the service are
 -- marked by a prefix that no address has.
@@ -32,7 +33,8 @@ LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN regexp_replace(left(t, coalesce(most, length(t))),
 	'(pat_|ing_live_|ing_test_|\$scrypt\$)[0-9A-Za-z=,$]{20,}', '\1***', 'g');
 COMMENT ON FUNCTION logsvc_internal.audit_text(text, int) IS
-'A text as audit entries hold it: cut (NULL: not), without tokens, keys and password hashes';
+'A text for an audit entry: cut to a length (NULL: not cut), with tokens, keys and password '
+'hashes masked';
 
 CREATE OR REPLACE FUNCTION logsvc_internal.audit(
 	organization uuid, action text, resource text, details jsonb DEFAULT '{}',
@@ -72,7 +74,8 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION logsvc_internal.audit(uuid, text, text, jsonb, text) IS
-'Writes an audit entry in the caller''s transaction; organization NULL: into the operator log; actor NULL: who acts';
+'Writes an audit entry in the caller''s transaction; organization NULL: into the operator log; '
+'actor NULL: the current one';
 
 -- ---- the chain ----
 
@@ -96,7 +99,7 @@ COMMENT ON FUNCTION logsvc_internal.audit_genesis(uuid) IS
 CREATE OR REPLACE FUNCTION logsvc_internal.store_audit(organization uuid, event jsonb) RETURNS void
 LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'logsvc_store_audit';
 COMMENT ON FUNCTION logsvc_internal.store_audit(uuid, jsonb) IS
-'Puts an event into the index _audit of an organization, whatever waits in the queue';
+'Puts an event into the index _audit of an organization, even if the queue is full';
 
 CREATE OR REPLACE FUNCTION logsvc_internal.audit_event(e logsvc_internal.audit_entry) RETURNS jsonb
 LANGUAGE sql STABLE PARALLEL SAFE
@@ -118,7 +121,8 @@ CREATE OR REPLACE VIEW logsvc.operator_log AS
 SELECT at AS "timestamp", actor, action, resource, resource_type, ip_address, user_agent, details
 FROM logsvc_internal.operator_log;
 COMMENT ON VIEW logsvc.operator_log IS
-'Operators: what happened outside of any organization, such as failed logins without an account';
+'Operators: audit entries that belong to no organization, such as failed sign-ins without an '
+'account';
 GRANT SELECT ON logsvc.operator_log TO logsvc_admin;
 
 -- ---- shapes ----
@@ -172,7 +176,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION logsvc.audit_log(text, text, text, text, timestamptz, timestamptz, int, text) IS
-'Entries of the audit log, the latest first, a page at a time: {data, page}; from inclusive, to exclusive';
+'A page of the audit log, newest first: {data, page}; from inclusive, to exclusive';
 
 -- At most 50,000 entries and 32 MB; a header says where the next part begins.
 CREATE OR REPLACE FUNCTION logsvc_internal.export_audit(
@@ -235,7 +239,8 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION logsvc_internal.export_audit(text, text, timestamptz, timestamptz, text) IS
-'The audit log as a file, the oldest entries first: csv or ndjson, at most 50,000 entries and 32 MB; X-Next-Cursor: where the next part begins';
+'The audit log as a file, oldest entries first: csv or ndjson, at most 50,000 entries and 32 '
+'MB; X-Next-Cursor: the cursor of the next file';
 GRANT EXECUTE ON FUNCTION
 	logsvc_internal.export_audit(text, text, timestamptz, timestamptz, text) TO logsvc_reader;
 
@@ -253,7 +258,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION logsvc.audit_head(text) IS
-'The last audit entry''s number and hash, to be kept elsewhere; NULL: there is no entry yet';
+'Number and hash of the last audit entry, to be kept elsewhere; NULL: there is no entry yet';
 
 -- One statement reads head and entries, so both are of one moment.
 CREATE OR REPLACE FUNCTION logsvc.verify_audit(
@@ -329,7 +334,8 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION logsvc.verify_audit(text, bigint, text) IS
-'Checks the chain of audit entries: {valid, checked, first, head, broken: the first entry that is not right}; known: a head that was kept';
+'Checks the chain of audit entries: {valid, checked, first, head, broken: the first wrong '
+'entry}; known_number, known_hash: a head that was kept';
 
 -- ---- the end of entries ----
 
@@ -358,4 +364,4 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION logsvc_internal.purge_audit(timestamptz) IS
-'Scheduled: removes audit entries of more than 365 days ago';
+'Scheduled: removes audit entries older than 365 days';

@@ -96,7 +96,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION logsvc.create_token(text, text, text, text[], timestamptz) IS
-'Creates a personal access token of a member; the token is shown this once';
+'Creates a personal access token of a member; the token is shown only once';
 
 CREATE OR REPLACE FUNCTION logsvc.create_api_key(
 	organization text, name text, scope text, kind text DEFAULT 'live',
@@ -140,7 +140,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION logsvc.create_api_key(text, text, text, text, timestamptz) IS
-'Creates an API key; the key is shown this once';
+'Creates an API key; the key is shown only once';
 
 CREATE OR REPLACE FUNCTION logsvc.revoke_token(id text) RETURNS jsonb
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
@@ -181,7 +181,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION logsvc.revoke_token(text) IS
-'Revokes a personal access token, at once and for good';
+'Revokes a personal access token, at once and permanently';
 
 CREATE OR REPLACE FUNCTION logsvc.revoke_api_key(id text) RETURNS jsonb
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
@@ -212,7 +212,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION logsvc.revoke_api_key(text) IS
-'Revokes an API key, at once and for good';
+'Revokes an API key, at once and permanently';
 
 CREATE OR REPLACE FUNCTION logsvc.list_api_keys(
 	organization text DEFAULT NULL, "limit" int DEFAULT NULL, cursor text DEFAULT NULL)
@@ -234,7 +234,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION logsvc.list_api_keys(text, int, text) IS
-'The API keys of an organization, revoked ones too, without the keys themselves';
+'The API keys of an organization, including revoked ones, without their secrets';
 
 CREATE OR REPLACE FUNCTION logsvc.list_tokens("limit" int DEFAULT NULL, cursor text DEFAULT NULL)
 RETURNS logsvc_internal.list
@@ -258,7 +258,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION logsvc.list_tokens(int, text) IS
-'The tokens of the session''s user in the organization, revoked ones too';
+'The tokens of the session''s user in the organization, including revoked ones';
 
 CREATE OR REPLACE FUNCTION logsvc.create_own_token(
 	name text, scopes text[], expires_at timestamptz DEFAULT NULL)
@@ -277,4 +277,4 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION logsvc.create_own_token(text, text[], timestamptz) IS
-'Creates a token of the session''s user; the token is shown this once';
+'Creates a token of the session''s user; the token is shown only once';

@@ -3,7 +3,8 @@
 CREATE OR REPLACE FUNCTION logsvc_internal.wake_replayer() RETURNS void
 LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'logsvc_wake_replayer';
 COMMENT ON FUNCTION logsvc_internal.wake_replayer() IS
-'Has dead letters with status replaying put back into the queue, once the transaction has committed';
+'Wakes the writer that puts dead letters with status replaying back into the queue, after the '
+'commit';
 
 -- The first event: most dead letters have one.
 CREATE OR REPLACE FUNCTION logsvc_internal.dead_letter_event(d logsvc_internal.dead_letter)
@@ -20,7 +21,7 @@ EXCEPTION WHEN OTHERS THEN
 END
 $$;
 COMMENT ON FUNCTION logsvc_internal.dead_letter_event(logsvc_internal.dead_letter) IS
-'The (first) event of a dead letter; NULL when it cannot be read or is not kept any more';
+'The (first) event of a dead letter; NULL if it cannot be read or is no longer kept';
 
 -- Messages of the server may name its insides: they are for the DBA.
 CREATE OR REPLACE FUNCTION logsvc_internal.dead_letter_json(d logsvc_internal.dead_letter)
@@ -80,7 +81,8 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION logsvc.list_dead_letters(text, timestamptz, timestamptz, text, int, text, text) IS
-'Events that could not be stored, the latest first, a page at a time; from (inclusive) and to are of the first failure; status NULL: dead and replaying';
+'A page of dead letters, newest first; from (inclusive) and to refer to the first failure; '
+'status NULL: dead and replaying';
 
 CREATE OR REPLACE FUNCTION logsvc.get_dead_letter(id text, organization text DEFAULT NULL)
 RETURNS jsonb
@@ -159,7 +161,8 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION logsvc_internal.choose_dead_letters(uuid, text[], jsonb) IS
-'Locks the dead letters of an organization that ids or filter {reason, from, to} name; NOT_FOUND for an id that is none';
+'Locks the dead letters of an organization that ids or filter {reason, from, to} select; '
+'raises NOT_FOUND for an unknown id';
 
 CREATE OR REPLACE FUNCTION logsvc_internal.audit_dead_letters(
 	organization uuid, action text, chosen uuid[], details jsonb)
@@ -175,7 +178,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION logsvc_internal.audit_dead_letters(uuid, text, uuid[], jsonb) IS
-'Writes down what was done to dead letters, with how many and the ids of the first 100';
+'Audits an action on dead letters, with their number and the ids of the first 100';
 
 CREATE OR REPLACE FUNCTION logsvc.replay_dead_letters(
 	ids text[] DEFAULT NULL, filter jsonb DEFAULT NULL, organization text DEFAULT NULL)
@@ -208,7 +211,8 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION logsvc.replay_dead_letters(text[], jsonb, text) IS
-'Has dead letters put back into the queue, after the transaction: ids, or filter {reason, from, to}; organization NULL: the session''s';
+'Puts dead letters back into the queue after the commit: ids, or filter {reason, from, to}; '
+'organization NULL: the session''s';
 
 CREATE OR REPLACE FUNCTION logsvc.discard_dead_letters(
 	reason text, ids text[] DEFAULT NULL, filter jsonb DEFAULT NULL,
@@ -243,7 +247,8 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION logsvc.discard_dead_letters(text, text[], jsonb, text) IS
-'Gives dead letters up for good, with a reason for the audit log: ids, or filter {reason, from, to}; organization NULL: the session''s';
+'Discards dead letters permanently, with a reason for the audit log: ids, or filter {reason, '
+'from, to}; organization NULL: the session''s';
 
 CREATE OR REPLACE FUNCTION logsvc_internal.purge_dead_letters(at timestamptz) RETURNS void
 LANGUAGE sql VOLATILE PARALLEL UNSAFE
@@ -251,7 +256,7 @@ BEGIN ATOMIC
 	DELETE FROM logsvc_internal.dead_letter d WHERE d.closed_at < at - interval '30 days';
 END;
 COMMENT ON FUNCTION logsvc_internal.purge_dead_letters(timestamptz) IS
-'Scheduled: forgets dead letters that were replayed or discarded 30 days ago';
+'Scheduled: removes dead letters 30 days after they were replayed or discarded';
 
 -- ---- for operators ----
 
@@ -262,5 +267,5 @@ SELECT logsvc_internal.public_id('dl_', d.id) AS id, o.slug AS organization, d.s
 FROM logsvc_internal.dead_letter d
 LEFT JOIN logsvc_internal.organization o ON o.id = d.organization_id;
 COMMENT ON VIEW logsvc.dead_letters IS
-'Operators: accepted events that could not be stored, of all organizations, and what became of them';
+'Operators: accepted events of all organizations that could not be stored, and their status';
 GRANT SELECT ON logsvc.dead_letters TO logsvc_admin;

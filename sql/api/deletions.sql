@@ -7,7 +7,8 @@ CREATE OR REPLACE FUNCTION logsvc_internal.plan_deletion(
 	OUT filter bytea, OUT level_mask int)
 LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'logsvc_plan_deletion';
 COMMENT ON FUNCTION logsvc_internal.plan_deletion(text) IS
-'What a query without stages means, for the session''s principal; an error unless it names indexes and the begin of its time range';
+'Compiles a query without stages for a deletion by the session''s principal; raises an error '
+'unless it names indexes and the start of its time range';
 
 CREATE OR REPLACE FUNCTION logsvc_internal.deletion_json(d logsvc_internal.deletion) RETURNS jsonb
 LANGUAGE sql STABLE PARALLEL SAFE
@@ -70,7 +71,8 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION logsvc.delete_logs(text, text, boolean) IS
-'Deletes the events of the session''s organization that a query without stages finds; it must name indexes and a time range; compactors do it within seconds';
+'Deletes the events of the session''s organization that a query without stages finds; the '
+'query must name indexes and a time range; compactors do the work within seconds';
 
 CREATE OR REPLACE FUNCTION logsvc.list_deletions("limit" int DEFAULT NULL, cursor text DEFAULT NULL)
 RETURNS logsvc_internal.list
@@ -93,7 +95,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION logsvc.list_deletions(int, text) IS
-'Deletions of events of the session''s organization, the latest first, a page at a time';
+'A page of the deletions of events of the session''s organization, newest first';
 
 CREATE OR REPLACE FUNCTION logsvc.get_deletion(id text) RETURNS jsonb
 LANGUAGE plpgsql STABLE PARALLEL SAFE SECURITY DEFINER
@@ -113,7 +115,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION logsvc.get_deletion(text) IS
-'A deletion of events of the session''s organization, and how far it is';
+'A deletion of events of the session''s organization, and its progress';
 
 CREATE OR REPLACE FUNCTION logsvc_internal.purge_deletions(at timestamptz) RETURNS void
 LANGUAGE sql VOLATILE PARALLEL UNSAFE
@@ -121,4 +123,4 @@ BEGIN ATOMIC
 	DELETE FROM logsvc_internal.deletion d WHERE d.finished_at < at - interval '30 days';
 END;
 COMMENT ON FUNCTION logsvc_internal.purge_deletions(timestamptz) IS
-'Scheduled: forgets deletions that ended 30 days ago; the audit log has them longer';
+'Scheduled: removes deletions 30 days after their end; the audit log keeps them longer';

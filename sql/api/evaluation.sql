@@ -6,7 +6,7 @@ LANGUAGE sql STABLE PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp
 AS $$ SELECT date_trunc('month', at AT TIME ZONE 'UTC')::date $$;
 COMMENT ON FUNCTION logsvc_internal.credit_month(timestamptz) IS
-  'the first day of the month of that time, UTC';
+'The first day of the month of that time, UTC';
 
 -- What an organization has in the month of that time, in micro-credits.  The limit is the
 -- bundle, by the plan or by the operator, and what was granted (NULL: unlimited, and so is what
@@ -100,7 +100,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION logsvc_internal.begin_evaluation(uuid, text, text, bigint, bigint, boolean,
-  interval, text) IS 'chooses the model of an evaluation, checks region and credits and reserves them';
+  interval, text) IS 'Chooses the model of an evaluation, checks region and credits and reserves them';
 
 -- Debits a call and drops its reservation.  The month that pays is the one in
 -- which the call began.  The debit stops at the limit (decision 35), and one of more than was
@@ -148,7 +148,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION logsvc_internal.settle_evaluation(uuid, bigint, bigint, text, bigint, bigint)
-  IS 'debits an evaluation in micro-credits and drops its reservation';
+  IS 'Debits an evaluation in micro-credits and drops its reservation';
 
 CREATE OR REPLACE FUNCTION logsvc_internal.release_evaluation(organization uuid, reservation bigint)
 RETURNS void
@@ -159,7 +159,7 @@ AS $$
    WHERE r.id = reservation AND r.organization_id = organization
 $$;
 COMMENT ON FUNCTION logsvc_internal.release_evaluation(uuid, bigint) IS
-  'drops the reservation of an evaluation that failed (decision 36)';
+  'Drops the reservation of an evaluation that failed (decision 36)';
 
 -- The tasks of the scheduler.  A bundle needs no reset at midnight: it is
 -- counted by month, and the balance of a month without a row is the plan's.
@@ -173,7 +173,7 @@ AS $$
   ON CONFLICT DO NOTHING
 $$;
 COMMENT ON FUNCTION logsvc_internal.open_ai_credit_month(timestamptz) IS
-  'scheduled, on the first of a month (UTC): every organization gets the account of its bundle';
+'Scheduled, on the first of a month (UTC): opens the month''s AI credits of every organization';
 
 CREATE OR REPLACE FUNCTION logsvc_internal.lapse_ai_reservations(at timestamptz) RETURNS void
 LANGUAGE sql VOLATILE PARALLEL UNSAFE
@@ -182,7 +182,7 @@ AS $$
   DELETE FROM logsvc_internal.ai_credit_reservation r WHERE r.expires_at <= at
 $$;
 COMMENT ON FUNCTION logsvc_internal.lapse_ai_reservations(timestamptz) IS
-  'scheduled, each minute: reservations of calls that never ended lapse (decision 34)';
+'Scheduled, each minute: removes expired reservations of calls that never ended (decision 34)';
 
 -- Operator: grants credits of this month (delta > 0) or takes some (delta < 0;
 -- at most what is left).
@@ -222,8 +222,8 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION logsvc.adjust_ai_credits(text, numeric, text) IS
-  'operator: grants (delta > 0) or takes (delta < 0) AI credits of this month of an organization; '
-  'never below zero remaining; returns used, reserved, remaining, limit and resetsAt';
+'Operators: grants (delta > 0) or takes (delta < 0) AI credits of this month; remaining '
+'credits never become negative; returns used, reserved, remaining, limit and resetsAt';
 
 -- The evaluation: as one request, or with named arguments.
 CREATE OR REPLACE FUNCTION logsvc.run_adhoc(
@@ -237,7 +237,7 @@ SET search_path = pg_catalog, pg_temp
 AS 'MODULE_PATHNAME', 'logsvc_run_adhoc';
 COMMENT ON FUNCTION logsvc.run_adhoc(jsonb, text[], text, jsonb, text, text, boolean, jsonb,
   boolean, text, boolean) IS
-  'runs an ad-hoc evaluation for the organization of the session: either a request as its HTTP '
+  'Runs an ad-hoc evaluation for the organization of the session: either a request as its HTTP '
   'body, or named arguments; query takes the rows from a search; returns the response or preview '
   'object';
 
@@ -277,7 +277,7 @@ AS $$
    ORDER BY position
 $$;
 COMMENT ON FUNCTION logsvc.evaluate(text[], text, jsonb, text, text, boolean, jsonb, text, boolean)
-  IS 'runs an ad-hoc evaluation and returns its findings as rows; items as expectedItems or as '
+  IS 'Runs an ad-hoc evaluation and returns its findings as rows; items as expectedItems or as '
   '{"id": "description"}; query takes the rows from a search';
 
 CREATE OR REPLACE FUNCTION logsvc_internal.raise_verdict(message text, findings text) RETURNS void
@@ -285,7 +285,7 @@ LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 AS 'MODULE_PATHNAME', 'logsvc_raise_verdict';
 COMMENT ON FUNCTION logsvc_internal.raise_verdict(text, text) IS
-  'raises the error of assert_verdict';
+  'Raises the error of assert_verdict';
 
 -- A gate: raises unless the findings have the statuses that are allowed.  No
 -- finding at all, and one without a status, proves nothing and is no pass.
@@ -330,8 +330,8 @@ END
 $$;
 COMMENT ON FUNCTION logsvc.assert_verdict(text[], text, jsonb, text[], text, text, boolean, jsonb,
   text, boolean) IS
-  'runs an ad-hoc evaluation and raises LS804 unless each finding has a status in allow; DETAIL has '
-  'those that have not; returns what run_adhoc returns';
+'Runs an ad-hoc evaluation and raises LS804 unless each finding has a status in allow; DETAIL '
+'lists the others; returns the result of run_adhoc';
 
 CREATE OR REPLACE FUNCTION logsvc.patterns(rows text[], options jsonb DEFAULT '{}')
 RETURNS TABLE (template_id text, count bigint, template text, samples text[])
@@ -339,8 +339,8 @@ LANGUAGE c STABLE STRICT PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp
 AS 'MODULE_PATHNAME', 'logsvc_patterns';
 COMMENT ON FUNCTION logsvc.patterns(text[], jsonb) IS
-  'groups log rows into patterns, highest count first; options as compressionOptions of an '
-  'evaluation (maxTemplates, maxSamples, rareThreshold, simThreshold)';
+'Groups log rows into patterns, most frequent first; options as compressionOptions of an '
+'evaluation (maxTemplates, maxSamples, rareThreshold, simThreshold)';
 
 CREATE OR REPLACE FUNCTION logsvc.pattern_of(rows text[], options jsonb DEFAULT '{}')
 RETURNS TABLE (row_number bigint, template_id text)
@@ -348,4 +348,4 @@ LANGUAGE c STABLE STRICT PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp
 AS 'MODULE_PATHNAME', 'logsvc_pattern_of';
 COMMENT ON FUNCTION logsvc.pattern_of(text[], jsonb) IS
-  'the pattern that each row fell into; rows are numbered from 1';
+'The pattern of each row; rows are numbered from 1';

@@ -6,8 +6,8 @@ LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS 'MODULE_PATHNAME', 'logsvc_event_json';
 COMMENT ON FUNCTION logsvc_internal.event_json(text) IS
-  'the event of an id, in any index whose name does not begin with _: the body of '
-  'GET /api/v1/logs/{id}';
+'The event with that id, in any index whose name does not begin with _: the body of GET '
+'/api/v1/logs/{id}';
 
 CREATE OR REPLACE FUNCTION logsvc_internal.context_json(
   id text, before integer DEFAULT NULL, after integer DEFAULT NULL, scope text DEFAULT NULL)
@@ -16,16 +16,16 @@ LANGUAGE c VOLATILE PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS 'MODULE_PATHNAME', 'logsvc_context_json';
 COMMENT ON FUNCTION logsvc_internal.context_json(text, integer, integer, text) IS
-  'an event among its neighbours in time, oldest first: up to 100 (default 10) before and after it, '
-  'of its index and its source (scope ''source'') or of its index (''index''): the body of '
-  'GET /api/v1/logs/{id}/context';
+'An event with its neighbours in time, oldest first: up to 100 (default 10) before and after '
+'it, from its index and source (scope ''source'') or its index (''index''): the body of GET '
+'/api/v1/logs/{id}/context';
 
 CREATE OR REPLACE FUNCTION logsvc.get_log(id text) RETURNS jsonb
 LANGUAGE sql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS $$ SELECT logsvc_internal.event_json(id)::jsonb -> 'data' $$;
 COMMENT ON FUNCTION logsvc.get_log(text) IS
-  'the event of an id; NOT_FOUND when there is none that the session may see';
+'The event with that id; raises NOT_FOUND if the session may see no such event';
 
 CREATE OR REPLACE FUNCTION logsvc.get_log_context(
   id text, before integer DEFAULT NULL, after integer DEFAULT NULL, scope text DEFAULT NULL)
@@ -34,8 +34,8 @@ LANGUAGE sql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS $$ SELECT logsvc_internal.context_json(id, before, after, scope)::jsonb $$;
 COMMENT ON FUNCTION logsvc.get_log_context(text, integer, integer, text) IS
-  'an event among its neighbours in time, oldest first: {data, page, meta} as '
-  'GET /api/v1/logs/{id}/context';
+'An event with its neighbours in time, oldest first: {data, page, meta} as GET '
+'/api/v1/logs/{id}/context';
 
 -- Takes part of its arguments from the request, which is sent back to it each second.
 CREATE OR REPLACE FUNCTION logsvc_internal.tail(q text DEFAULT NULL)
@@ -44,8 +44,7 @@ LANGUAGE c VOLATILE PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS 'MODULE_PATHNAME', 'logsvc_tail';
 COMMENT ON FUNCTION logsvc_internal.tail(text) IS
-  'the events that came in since the last call for this request, as server-sent events: '
-  'GET /api/v1/logs/tail';
+'New events since the last call for this request, as server-sent events: GET /api/v1/logs/tail';
 
 -- ---- fields ----
 
@@ -54,7 +53,7 @@ RETURNS TABLE (name text, type text)
 LANGUAGE c STABLE STRICT PARALLEL SAFE ROWS 20 COST 100
 AS 'MODULE_PATHNAME', 'logsvc_part_fields';
 COMMENT ON FUNCTION logsvc_internal.part_fields(bigint, bytea) IS
-  'the attributes of the events of a part and the types of their values (string, number, boolean, '
+  'The attributes of the events of a part and the types of their values (string, number, boolean, '
   'null, json), from its header alone';
 
 CREATE OR REPLACE FUNCTION logsvc_internal.searched_indexes(index text) RETURNS text[]
@@ -62,7 +61,7 @@ LANGUAGE c VOLATILE PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS 'MODULE_PATHNAME', 'logsvc_searched_indexes';
 COMMENT ON FUNCTION logsvc_internal.searched_indexes(text) IS
-  'the indexes that a search with index=... looks into; NULL: that it looks into by itself';
+'The indexes that a search with index=... reads; NULL: those that it reads by default';
 
 -- The members of objects too, as a.b, down to 5 levels; more than that, and lists, are values.
 CREATE OR REPLACE FUNCTION logsvc_internal.flat_attributes(attributes jsonb)
@@ -81,7 +80,7 @@ AS $$
    WHERE jsonb_typeof(value) <> 'object' OR value = '{}' OR depth = 5
 $$;
 COMMENT ON FUNCTION logsvc_internal.flat_attributes(jsonb) IS
-  'attributes by their paths as the query language names them';
+  'Attributes by their paths as the query language names them';
 
 CREATE OR REPLACE FUNCTION logsvc_internal.index_scope(index text) RETURNS text
 LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
@@ -95,7 +94,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION logsvc_internal.index_scope(text) IS
-  'the begin of a query that looks into an index (* is a wildcard); NULL: into all';
+'The beginning of a query that reads an index (* is a wildcard); NULL: all indexes';
 
 CREATE OR REPLACE FUNCTION logsvc.search_fields(
   index text DEFAULT NULL, earliest text DEFAULT NULL, latest text DEFAULT NULL)
@@ -199,10 +198,11 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION logsvc.search_fields(text, text, text) IS
-  'the fields of the events of an index (default: all) and a time range: names, types, and of the '
-  'newest 5,000 events how many have it (events), how many values there are (cardinality) and the '
-  'five most frequent (examples). A field that older events alone have is there with 0 events. '
-  'meta.warnings names texts of which there seem to be over 100,000, estimated from that sample.';
+'The fields of the events of an index (default: all) in a time range: names, types, and, among '
+'the newest 5,000 events, how many have the field (events), the number of its values '
+'(cardinality) and the five most frequent (examples). Fields that occur only in older events '
+'have 0 events. meta.warnings names fields that seem to have more than 100,000 different '
+'texts, estimated from that sample.';
 
 -- A path of plain names stands for itself; every other name goes in backticks, which none can hold.
 CREATE OR REPLACE FUNCTION logsvc_internal.quoted_field(name text) RETURNS text
@@ -221,7 +221,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION logsvc_internal.quoted_field(text) IS
-  'the name of a field as the query language takes it';
+  'The name of a field as the query language takes it';
 
 CREATE OR REPLACE FUNCTION logsvc.search_field_values(
   name text, prefix text DEFAULT NULL, index text DEFAULT NULL, earliest text DEFAULT NULL,
@@ -257,8 +257,8 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION logsvc.search_field_values(text, text, text, text, text, integer) IS
-  'the values of a field that begin with a prefix (upper or lower case), the most frequent first, '
-  'with their counts: up to 1,000 (default 50); meta.complete tells whether these are all';
+'The values of a field that begin with a prefix (case is ignored), most frequent first, with '
+'their counts: up to 1,000 (default 50); meta.complete says whether the list is complete';
 
 -- ---- templates ----
 
@@ -290,7 +290,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION logsvc_internal.find_templates(text, text, text, integer) IS
-  'the templates of the events that a query finds, as the API shows them, and meta of the search';
+  'The templates of the events that a query finds, as the API shows them, and meta of the search';
 
 CREATE OR REPLACE FUNCTION logsvc.list_templates(
   q text DEFAULT NULL, earliest text DEFAULT NULL, latest text DEFAULT NULL,
@@ -312,8 +312,8 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION logsvc.list_templates(text, text, text, integer) IS
-  'the templates of the events that a query finds (default: all of the last 24 hours), the most '
-  'frequent first: up to 500 (default 200)';
+'The templates of the events that a query finds (default: all of the last 24 hours), most '
+'frequent first: up to 500 (default 200)';
 
 CREATE OR REPLACE FUNCTION logsvc.get_template(
   template_id text, q text DEFAULT NULL, earliest text DEFAULT NULL, latest text DEFAULT NULL)
@@ -333,7 +333,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION logsvc.get_template(text, text, text, text) IS
-  'one of the 500 most frequent templates of the events that a query finds, by its id';
+  'One of the 500 most frequent templates of the events that a query finds, by its id';
 
 GRANT EXECUTE ON FUNCTION
   logsvc_internal.part_fields(bigint, bytea), logsvc_internal.flat_attributes(jsonb),

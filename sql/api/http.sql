@@ -10,7 +10,8 @@ COMMENT ON FUNCTION logsvc_internal.request_id() IS
 CREATE OR REPLACE FUNCTION logsvc_internal.request_address() RETURNS inet
 LANGUAGE C STABLE PARALLEL RESTRICTED AS 'MODULE_PATHNAME', 'logsvc_request_address';
 COMMENT ON FUNCTION logsvc_internal.request_address() IS
-'Who sent the HTTP request, behind trusted proxies; in SQL sessions the client''s address';
+'The address of the HTTP client, behind trusted proxies; in SQL sessions that of the database '
+'client';
 
 CREATE OR REPLACE FUNCTION logsvc_internal.request_user_agent() RETURNS text
 LANGUAGE C STABLE PARALLEL RESTRICTED AS 'MODULE_PATHNAME', 'logsvc_request_user_agent';
@@ -30,19 +31,20 @@ RETURNS logsvc_internal.http_response
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN ROW(status, headers, NULL, convert_to(body::text, 'UTF8'))::logsvc_internal.http_response;
 COMMENT ON FUNCTION logsvc_internal.respond(int, jsonb, jsonb) IS
-'An answer of JSON with a status and headers of its own; NULL body: none';
+'A JSON answer with its own status and headers; NULL body: none';
 
 -- ---- lists ----
 
 CREATE OR REPLACE FUNCTION logsvc_internal.sign_position(scope text, "position" text) RETURNS text
 LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED AS 'MODULE_PATHNAME', 'logsvc_sign_position';
 COMMENT ON FUNCTION logsvc_internal.sign_position(text, text) IS
-'A cursor: where a page of the list ended, signed together with what the list is';
+'A cursor: where a page of a list ended, signed together with the identity of the list';
 
 CREATE OR REPLACE FUNCTION logsvc_internal.open_position(scope text, cursor text) RETURNS text
 LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED AS 'MODULE_PATHNAME', 'logsvc_open_position';
 COMMENT ON FUNCTION logsvc_internal.open_position(text, text) IS
-'The position in a cursor of the last 24 hours; INVALID_CURSOR for another list''s';
+'The position in a cursor of the last 24 hours; raises INVALID_CURSOR for the cursor of '
+'another list';
 
 CREATE OR REPLACE FUNCTION logsvc_internal.page_limit("limit" int) RETURNS int
 LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
@@ -73,7 +75,8 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION logsvc_internal.page(jsonb[], text[], int, text) IS
-'A page of limit + 1 rows and of what the list is sorted by; scope: the list, the organization, the filter';
+'Makes a page from limit + 1 rows and their sort keys; scope: the list, the organization, the '
+'filter';
 
 CREATE OR REPLACE FUNCTION logsvc_internal.list_scope(
 	name text, organization uuid, VARIADIC filter text[] DEFAULT '{}')
@@ -111,7 +114,8 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION logsvc_internal.begin_idempotent(bytea, bytea) IS
-'NULL: a new request, go on; else the answer that the same one got; IDEMPOTENCY_CONFLICT for another one';
+'NULL for a new request; otherwise the answer that the same request got before; raises '
+'IDEMPOTENCY_CONFLICT for a different one';
 
 CREATE OR REPLACE FUNCTION logsvc_internal.end_idempotent(key_hash bytea, answer bytea)
 RETURNS void
@@ -121,4 +125,4 @@ BEGIN ATOMIC
 	WHERE i.key_hash = end_idempotent.key_hash;
 END;
 COMMENT ON FUNCTION logsvc_internal.end_idempotent(bytea, bytea) IS
-'Keeps the answer of a request with an Idempotency-Key';
+'Stores the answer of a request with an Idempotency-Key';

@@ -18,7 +18,8 @@ RETURN (SELECT jsonb_build_object('name', i.name, 'description', i.description,
 		ON shown AND p.organization_id = i.organization_id AND p.index_name = i.name
 	GROUP BY shown);
 COMMENT ON FUNCTION logsvc_internal.index_json(logsvc_internal.log_index) IS
-'An index as the API shows it; sizeBytes: on disk, compressed; of _audit NULL for who may not read it';
+'An index as the API shows it; sizeBytes: on disk, compressed; for _audit NULL unless the '
+'caller may read it';
 
 CREATE OR REPLACE FUNCTION logsvc.list_indexes("limit" int DEFAULT NULL, cursor text DEFAULT NULL)
 RETURNS logsvc_internal.list
@@ -41,7 +42,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION logsvc.list_indexes(int, text) IS
-'The indexes of the session''s organization by name, a page at a time';
+'A page of the indexes of the session''s organization, by name';
 
 CREATE OR REPLACE FUNCTION logsvc_internal.index_by_name(name text) RETURNS logsvc_internal.log_index
 LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
@@ -155,7 +156,8 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION logsvc.update_index(text, int, text, text[]) IS
-'Changes an index of the session''s organization; what is NULL stays, unless given names it';
+'Changes an index of the session''s organization; NULL arguments change nothing unless given '
+'names them';
 
 CREATE OR REPLACE FUNCTION logsvc.delete_index(name text) RETURNS jsonb
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
@@ -179,7 +181,8 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION logsvc.delete_index(text) IS
-'Deletes an index of the session''s organization: it takes no events any more, those it has are removed within minutes';
+'Deletes an index of the session''s organization: it accepts no more events, and its events '
+'are removed within minutes';
 
 -- Events that were accepted before may still be in the queue, or on their way
 -- into it: the name is free when none of that time waits any more.

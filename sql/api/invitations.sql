@@ -30,7 +30,7 @@ RETURN (SELECT count(*) FROM logsvc_internal.member m WHERE m.organization_id = 
 	+ (SELECT count(*) FROM logsvc_internal.invitation i WHERE i.organization_id = organization
 		AND i.accepted_at IS NULL AND i.revoked_at IS NULL AND i.expires_at > now());
 COMMENT ON FUNCTION logsvc_internal.count_members(uuid) IS
-'Members that count against the plan, with those who are invited';
+'The number of members that count against the plan, including pending invitations';
 
 CREATE OR REPLACE FUNCTION logsvc_internal.is_member_address(organization uuid, email text)
 RETURNS boolean
@@ -39,7 +39,7 @@ RETURN EXISTS (SELECT FROM logsvc_internal.member m
 	JOIN logsvc_internal.user_account u ON u.id = m.user_id
 	WHERE m.organization_id = is_member_address.organization AND u.email = is_member_address.email);
 COMMENT ON FUNCTION logsvc_internal.is_member_address(uuid, text) IS
-'Has a member of the organization that address?';
+'Does a member of the organization have that address?';
 
 CREATE OR REPLACE FUNCTION logsvc.list_invitations(
 	organization text DEFAULT NULL, status text DEFAULT NULL, "limit" int DEFAULT NULL,
@@ -73,7 +73,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION logsvc.list_invitations(text, text, int, text) IS
-'The invitations of an organization, a page at a time; status: only those';
+'A page of the invitations of an organization; status: only these';
 
 -- Whoever invites decides who gets mail from this service.  The limits are the
 -- plan's; the organization is locked by the caller, the user here, so that two at
@@ -123,7 +123,8 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION logsvc_internal.check_invitation_rate(uuid, text) IS
-'An error when the organization, the caller or the address has had its invitations of the hour or the day';
+'Raises an error if the organization, the caller or the address has reached its limit of '
+'invitations for the hour or the day';
 
 -- A new token and 48 hours; the mail goes with the transaction.
 CREATE OR REPLACE FUNCTION logsvc_internal.send_invitation(invitation uuid)
@@ -159,7 +160,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION logsvc_internal.send_invitation(uuid) IS
-'Gives an invitation a new token for 48 hours and mails it; the one before is good no more';
+'Gives an invitation a new token for 48 hours and mails it; the previous token stops working';
 
 CREATE OR REPLACE FUNCTION logsvc.invite(organization text, email text, role text) RETURNS jsonb
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
@@ -264,7 +265,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION logsvc.resend_invitation(text) IS
-'Sends an invitation again, with a new token and another 48 hours; also one that has expired';
+'Sends an invitation again, with a new token for another 48 hours, even if it has expired';
 
 CREATE OR REPLACE FUNCTION logsvc.revoke_invitation(id text) RETURNS jsonb
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
@@ -286,7 +287,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION logsvc.revoke_invitation(text) IS
-'Takes an invitation back, and its mail if that has not been sent';
+'Revokes an invitation, and cancels its mail if that has not been sent';
 
 -- A token that was replaced is as unknown as one that never was: both are told
 -- that the link is good no more.
@@ -309,7 +310,8 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION logsvc_internal.invitation_by_token(text) IS
-'The pending invitation of a token; LINK_USED, or LINK_EXPIRED also for an unknown one';
+'The pending invitation with that token; raises LINK_USED, or LINK_EXPIRED (also for an '
+'unknown token)';
 
 CREATE OR REPLACE FUNCTION logsvc_internal.preview_invitation(token text) RETURNS jsonb
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER

@@ -7,7 +7,7 @@ BEGIN ATOMIC
 	SELECT l.network FROM logsvc_internal.ip_allowlist l WHERE l.organization_id = organization;
 END;
 COMMENT ON FUNCTION logsvc_internal.find_ip_allowlist(uuid) IS
-'The networks that may use the credentials of an organization; none: every address may';
+'The networks from which the credentials of an organization may be used; no row: every address';
 
 -- Not the short forms of PostgreSQL, in which "10" is 10.0.0.0/8.
 CREATE OR REPLACE FUNCTION logsvc_internal.read_network(path text, network text) RETURNS cidr
@@ -37,7 +37,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION logsvc_internal.read_network(text, text) IS
-'A network that a client has written: an address, or CIDR notation of IPv4 or IPv6';
+'Parses a network from a client: an address, or CIDR notation of IPv4 or IPv6';
 
 CREATE OR REPLACE FUNCTION logsvc_internal.ip_allowlist_json(organization uuid) RETURNS jsonb
 LANGUAGE sql STABLE PARALLEL RESTRICTED
@@ -149,4 +149,5 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION logsvc.set_ip_allowlist(jsonb, boolean, text) IS
-'Sets the networks from which the organization may be used, [{network, note}]; [] is every address; force: also when the caller''s is not in them';
+'Sets the networks from which the organization may be used, [{network, note}]; [] allows every '
+'address; force: even if the caller''s address is not in the list';

@@ -98,7 +98,7 @@ BEGIN ATOMIC
 	WHERE t.name = mail_template.name;
 END;
 COMMENT ON FUNCTION logsvc_internal.mail_template(text) IS
-'A mail template: subject, paragraphs, the label of its link; NULL when there is none of that name';
+'A mail template: subject, paragraphs, the label of its link; NULL if there is no such template';
 
 CREATE OR REPLACE FUNCTION logsvc_internal.escape_html(t text) RETURNS text
 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
@@ -140,7 +140,8 @@ RETURN btrim(regexp_replace(t,
 		|| '\u2000-\u200f\u2028-\u202f\u205f-\u206f\u3000\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb'
 		|| '\U000e0000-\U000e0fff]+', ' ', 'g'));
 COMMENT ON FUNCTION logsvc_internal.one_line(text) IS
-'A text with blanks, control, direction and invisible characters as one blank';
+'A text in which blanks and control, direction and invisible characters are replaced by one '
+'blank';
 
 -- Programs that show mails make links of what looks like one: evil.example/login,
 -- www.evil.example, mailto:..., \\evil\share.  A blank behind each dot, colon and at
@@ -151,7 +152,7 @@ RETURN logsvc_internal.one_line(regexp_replace(
 	regexp_replace(logsvc_internal.one_line(t), '[/\\\u2044\u2215\uff0f\uff3c]+', ' / ', 'g'),
 	'([.:@\u2024\u3002\ufe52\ufe55\ufe6b\uff0e\uff1a\uff20\uff61])', '\1 ', 'g'));
 COMMENT ON FUNCTION logsvc_internal.no_link(text) IS
-'A text in which no mail program sees a link or an address';
+'A text changed so that no mail program takes part of it for a link or an address';
 
 CREATE OR REPLACE FUNCTION logsvc_internal.quotable(t text) RETURNS text
 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
@@ -201,7 +202,7 @@ COMMENT ON FUNCTION logsvc_internal.mail_value(text, text) IS
 CREATE OR REPLACE FUNCTION logsvc_internal.wake_notifier() RETURNS void
 LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'logsvc_wake_notifier';
 COMMENT ON FUNCTION logsvc_internal.wake_notifier() IS
-'Has the notifier look at the outbox when the transaction has committed';
+'Wakes the notifier after the commit, to look at the outbox';
 
 CREATE OR REPLACE FUNCTION logsvc_internal.send_mail(
 	organization uuid, recipient text, template text, parameters jsonb, caused_by uuid DEFAULT NULL)
@@ -274,7 +275,7 @@ BEGIN ATOMIC
 	WHERE o.id = mail AND o.state = 'sending';
 END;
 COMMENT ON FUNCTION logsvc_internal.cancel_mail(uuid) IS
-'Takes a mail back that has not been sent, with its texts';
+'Cancels a mail that has not been sent, and removes its texts';
 
 CREATE OR REPLACE FUNCTION logsvc_internal.mail_owners(
 	organization uuid, template text, parameters jsonb)
@@ -307,7 +308,7 @@ BEGIN ATOMIC
 	RETURNING o.*;
 END;
 COMMENT ON FUNCTION logsvc_internal.take_mails(int) IS
-'Marks mails that are due as being sent and returns them; those past their purpose expire';
+'Marks due mails as sending and returns them; mails past expires_at become expired';
 
 CREATE OR REPLACE FUNCTION logsvc_internal.next_mail_at() RETURNS timestamptz
 LANGUAGE sql STABLE PARALLEL SAFE
@@ -321,7 +322,7 @@ BEGIN ATOMIC
 	UPDATE logsvc_internal.outbox o SET state = 'waiting' WHERE o.state = 'sending';
 END;
 COMMENT ON FUNCTION logsvc_internal.recover_mails() IS
-'Takes back what a notifier that is gone was sending; only when no other runs';
+'Makes mails that a previous notifier was sending due again; only while no other notifier runs';
 
 -- 1, 5, 15 minutes, 1, 2, 4, 8, 8 hours: a day, less what attempts take.
 CREATE OR REPLACE FUNCTION logsvc_internal.finish_mail(mail uuid, outcome text, reason text)
@@ -350,7 +351,8 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION logsvc_internal.finish_mail(uuid, text, text) IS
-'What became of an attempt: sent, refused (for good) or retry; returns the state of the mail';
+'Records the result of an attempt: sent, refused (permanently) or retry; returns the state of '
+'the mail';
 
 CREATE OR REPLACE FUNCTION logsvc_internal.purge_mails(at timestamptz) RETURNS void
 LANGUAGE sql VOLATILE PARALLEL UNSAFE
@@ -361,7 +363,7 @@ BEGIN ATOMIC
 	WHERE o.state = 'failed' AND o.expires_at <= at AND o.link IS NOT NULL;
 END;
 COMMENT ON FUNCTION logsvc_internal.purge_mails(timestamptz) IS
-'Scheduled: removes mails that ended more than 7 days ago, however they ended';
+'Scheduled: removes mails that were sent, failed, expired or cancelled more than 7 days ago';
 
 -- ---- for operators ----
 
@@ -384,7 +386,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION logsvc.retry_mail(uuid) IS
-'Operators: sends a mail that waits or has failed at once, and begins to count its attempts anew';
+'Operators: sends a waiting or failed mail at once, and resets its count of attempts';
 
 -- Who has a link can act for its recipient: it is read one at a time, and that is
 -- in the audit log of whom it concerns.
@@ -414,7 +416,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION logsvc.mail_link(uuid) IS
-'Operators: the link of a mail that has not been sent, to be passed on by other means; audited';
+'Operators: the link of an unsent mail, to be passed on by other means; each call is audited';
 
 CREATE OR REPLACE VIEW logsvc.outbox AS
 SELECT o.id, s.slug AS organization, o.recipient, o.template, o.subject, o.state,
@@ -423,5 +425,6 @@ SELECT o.id, s.slug AS organization, o.recipient, o.template, o.subject, o.state
 FROM logsvc_internal.outbox o
 LEFT JOIN logsvc_internal.organization s ON s.id = o.organization_id;
 COMMENT ON VIEW logsvc.outbox IS
-'Operators: mails that wait to be sent, and what became of the last days''; links: logsvc.mail_link(id)';
+'Operators: waiting mails, and the result of those of the last 7 days; for links see '
+'logsvc.mail_link(id)';
 GRANT SELECT ON logsvc.outbox TO logsvc_admin;

@@ -32,7 +32,8 @@ BEGIN
 	END IF;
 END
 $$;
-COMMENT ON FUNCTION logsvc_internal.check_role(text) IS 'An error unless it is a role';
+COMMENT ON FUNCTION logsvc_internal.check_role(text) IS
+'Raises an error unless it is a role';
 
 -- Only Owners grant, demote or remove an Owner (decision 53).
 CREATE OR REPLACE FUNCTION logsvc_internal.check_owner_change(roles text[]) RETURNS void
@@ -46,7 +47,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION logsvc_internal.check_owner_change(text[]) IS
-'An error when owner is among the roles touched and the caller is none';
+'Raises an error if owner is one of the roles and the caller is not an owner';
 
 -- The organization is locked, so two owners cannot leave at once (decision 54).
 CREATE OR REPLACE FUNCTION logsvc_internal.check_last_owner(m logsvc_internal.member) RETURNS void
@@ -60,7 +61,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION logsvc_internal.check_last_owner(logsvc_internal.member) IS
-'An error when that member is the organization''s only owner';
+'Raises an error if that member is the organization''s only owner';
 
 CREATE OR REPLACE FUNCTION logsvc.add_member(organization text, email text, role text)
 RETURNS jsonb
@@ -132,7 +133,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION logsvc.set_member_role(text, text, text) IS
-'Gives a member another role; the last owner keeps it';
+'Changes a member''s role; refused for the last owner';
 
 CREATE OR REPLACE FUNCTION logsvc.remove_member(organization text, email text) RETURNS jsonb
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
@@ -192,7 +193,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION logsvc.list_members(text, int, text) IS
-'The members of an organization, a page at a time: {data, page}';
+'A page of the members of an organization: {data, page}';
 
 -- Operators who act for no one see all; everybody else the own organization's.
 CREATE OR REPLACE FUNCTION logsvc_internal.member_by_id(
@@ -211,7 +212,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION logsvc_internal.member_by_id(text) IS
-'A member of the session''s organization by its id; a foreign one does not exist';
+'A member of the session''s organization by its id; members of other organizations are not found';
 
 CREATE OR REPLACE FUNCTION logsvc.get_member(id text) RETURNS jsonb
 LANGUAGE plpgsql STABLE PARALLEL SAFE SECURITY DEFINER
@@ -240,7 +241,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION logsvc.update_member(text, text) IS
-'Gives a member another role, by its id; the last owner keeps it';
+'Changes the role of a member, by its id; refused for the last owner';
 
 CREATE OR REPLACE FUNCTION logsvc.delete_member(id text) RETURNS jsonb
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER

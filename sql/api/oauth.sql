@@ -14,7 +14,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION logsvc_internal.claim_oauth_state(bytea) IS
-'Uses a state up; false when it was used before';
+'Marks a state as used; false if it was used before';
 
 CREATE OR REPLACE FUNCTION logsvc_internal.find_oauth_document(url text) RETURNS text
 LANGUAGE sql STABLE STRICT PARALLEL SAFE
@@ -23,7 +23,7 @@ BEGIN ATOMIC
 	WHERE d.url = find_oauth_document.url AND d.fetched_at > now() - interval '1 hour';
 END;
 COMMENT ON FUNCTION logsvc_internal.find_oauth_document(text) IS
-'A document that was fetched from that URL within the last hour';
+'The document that was fetched from that URL within the last hour';
 
 CREATE OR REPLACE FUNCTION logsvc_internal.keep_oauth_document(url text, body text)
 RETURNS boolean
@@ -38,7 +38,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION logsvc_internal.keep_oauth_document(text, text) IS
-'Keeps a document that was fetched';
+'Stores a fetched document';
 
 -- Of several who ask at once one may: the row is locked.
 CREATE OR REPLACE FUNCTION logsvc_internal.may_refetch_oauth_document(url text) RETURNS boolean
@@ -51,13 +51,14 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION logsvc_internal.may_refetch_oauth_document(text) IS
-'May a document be fetched before its time is over?  Once a minute';
+'May a document be fetched again before it expires?  At most once a minute';
 
 -- The only way from a provider's answer to a session: no caller can make these up.
 CREATE OR REPLACE FUNCTION logsvc_internal.oauth_facts() RETURNS jsonb
 LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'logsvc_oauth_facts';
 COMMENT ON FUNCTION logsvc_internal.oauth_facts() IS
-'What this process has found out for the request that it answers, once; an error when that is nothing';
+'What this process has learnt from the provider for the request that it answers; works once, '
+'and raises an error if there is nothing';
 
 -- ---- accounts ----
 
@@ -90,7 +91,8 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION logsvc_internal.take_unverified_account(logsvc_internal.user_account, text, text) IS
-'Gives an account that waits for its confirmation to the owner of the address: without password, sessions and links';
+'Gives an unconfirmed account to the owner of the address, without its password, sessions and '
+'links';
 
 -- Who is signed in to the account has proven to be its user.
 CREATE OR REPLACE FUNCTION logsvc_internal.request_user() RETURNS uuid
@@ -100,7 +102,7 @@ RETURN (SELECT s.user_id FROM logsvc_internal.user_session s
 			logsvc_internal.request_cookie('logsvc_session'))
 		AND s.expires_at > now());
 COMMENT ON FUNCTION logsvc_internal.request_user() IS
-'The user of the session whose cookie the request has, also on routes that need none';
+'The user of the session whose cookie the request has, even on routes that need no session';
 
 CREATE OR REPLACE FUNCTION logsvc_internal.oauth_account(
 	provider text, issuer text, subject text, email text, name text, authority boolean,
@@ -155,7 +157,10 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION logsvc_internal.oauth_account(text, text, text, text, text, boolean) IS
-'The account of somebody at a provider, whose address is verified there; authority: the provider has the last word on whose it is; how: known, linked (to the account with the address), taken (one that waited for confirmation), created, refused (no account: it takes more to get that one)';
+'The account of a provider''s user, whose address the provider has verified; authority: the '
+'provider is the authority for the address; how: known, linked (to the account with the '
+'address), taken (an unconfirmed account), created, refused (no account: the user must prove '
+'to own it)';
 
 -- ---- routes ----
 
@@ -210,7 +215,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION logsvc_internal.auth_oauth_callback(text) IS
-'Begins a session for whom an identity provider has sent back';
+'Starts a session for the user whom an identity provider has sent back';
 
 GRANT EXECUTE ON FUNCTION
 	logsvc_internal.auth_oauth_start(text),

@@ -30,7 +30,7 @@ EXCEPTION WHEN invalid_parameter_value THEN
 END
 $$;
 COMMENT ON FUNCTION logsvc_internal.check_timezone(text) IS
-'An error unless it is the name of a time zone';
+'Raises an error unless it is the name of a time zone';
 
 CREATE OR REPLACE FUNCTION logsvc_internal.make_organization(
 	name text, plan text, timezone text DEFAULT 'UTC')
@@ -102,7 +102,8 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION logsvc.create_organization(text, text, text) IS
-'Operators: creates an organization with its indexes main, _audit and _test; owner: the address of its first owner, who is made a user if there is none';
+'Operators: creates an organization with its indexes main, _audit and _test; owner: the '
+'address of its first owner; a user is created if there is none';
 
 CREATE OR REPLACE FUNCTION logsvc.get_organization(id text DEFAULT NULL) RETURNS jsonb
 LANGUAGE plpgsql STABLE PARALLEL SAFE SECURITY DEFINER
@@ -159,7 +160,8 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION logsvc.list_organizations(int, text) IS
-'The organizations of the session''s user, a page at a time; for operators who act for no one all';
+'A page of the organizations of the session''s user; for operators who act for no one, of all '
+'organizations';
 
 -- Two creations at once are serialized by the user's row.
 CREATE OR REPLACE FUNCTION logsvc_internal.check_user_limit(account uuid) RETURNS void
@@ -192,7 +194,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION logsvc_internal.check_user_limit(uuid) IS
-'An error unless the user may own one more organization; locks the user';
+'Raises an error if the user may own no more organizations; locks the user';
 
 -- Whoever deletes an organization, or hands it on, and makes another begins with
 -- what the one that is left has used: of several the one that used most, so who
@@ -245,7 +247,8 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION logsvc_internal.carry_usage(uuid, uuid) IS
-'A new organization begins with the AI credits of the month and the bytes of the day that those its maker has left or deleted have used';
+'Charges a new organization with the AI credits of the month and the bytes of the day that '
+'organizations which its maker has left or deleted have used';
 
 CREATE OR REPLACE FUNCTION logsvc.create_own_organization(name text, timezone text DEFAULT 'UTC')
 RETURNS jsonb
@@ -276,7 +279,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION logsvc.create_own_organization(text, text) IS
-'Creates an organization on plan free, whose owner is the session''s user';
+'Creates an organization on plan free; its owner is the session''s user';
 
 CREATE OR REPLACE FUNCTION logsvc_internal.check_retention(organization uuid, days int) RETURNS void
 LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
@@ -294,7 +297,8 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION logsvc_internal.check_retention(uuid, int) IS
-'An error unless the plan keeps events for so many days; NULL: the default, which it does';
+'Raises an error if the plan does not keep events for that many days; NULL, the default, is '
+'allowed';
 
 -- What was given: by name over HTTP, where null is a value; in SQL what is not NULL.
 CREATE OR REPLACE FUNCTION logsvc_internal.is_given(
@@ -303,7 +307,8 @@ RETURNS boolean
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN CASE WHEN given IS NULL THEN has_value ELSE name = ANY (given) END;
 COMMENT ON FUNCTION logsvc_internal.is_given(text[], text, boolean) IS
-'Is a setting to be changed? given: the names over HTTP, where null is a value; NULL in SQL';
+'Should a setting be changed? given: the names that were sent over HTTP, where null is a '
+'value; NULL in SQL';
 
 CREATE OR REPLACE FUNCTION logsvc.update_organization(
 	id text DEFAULT NULL, name text DEFAULT NULL, timezone text DEFAULT NULL,
@@ -361,7 +366,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION logsvc.update_organization(text, text, text, int, text[], text, text[]) IS
-'Changes settings of an organization; what is NULL stays, unless given names it';
+'Changes settings of an organization; NULL arguments change nothing unless given names them';
 
 -- ---- roles ----
 
@@ -381,7 +386,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION logsvc.roles() IS
-'Which role has which permission, and the scope that a token needs for it';
+'The permissions of each role, and the scope that a token needs for each';
 
 -- ---- deletion ----
 
@@ -422,7 +427,8 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION logsvc.delete_organization(text, text) IS
-'Deletes an organization: its credentials end at once, its data is erased after 7 days; confirm: its name';
+'Deletes an organization: its credentials stop working at once, its data is erased after 7 '
+'days; confirm: its name';
 
 CREATE OR REPLACE FUNCTION logsvc.restore_organization(id text) RETURNS jsonb
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
@@ -444,7 +450,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION logsvc.restore_organization(text) IS
-'Operators: takes the deletion of an organization back, within the 7 days';
+'Operators: undoes the deletion of an organization, within 7 days';
 
 -- A slice at each call: a large organization is no long transaction.  What was
 -- removed stays removed, whatever ends a call; the next one goes on.
@@ -494,4 +500,5 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION logsvc_internal.erase_organizations(timestamptz, int) IS
-'Scheduled: removes the data of organizations that were deleted 7 days ago, a bounded number of rows at each call';
+'Scheduled: erases the data of organizations that were deleted 7 days ago, a bounded number of '
+'rows per call';

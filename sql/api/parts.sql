@@ -39,7 +39,8 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION logsvc.verify_parts(text, date, date) IS
-'Operators: reads every part, of one organization and of days if they are given, and returns those that are not as they should be';
+'Operators: reads and checks every part, of one organization and range of days if given, and '
+'returns the damaged ones';
 
 CREATE OR REPLACE VIEW logsvc.parts AS
 SELECT logsvc_internal.public_id('org_', p.organization_id) AS organization_id, o.slug AS organization,
@@ -86,5 +87,5 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION logsvc_internal.make_part_partitions() IS
-  'makes the daily partitions of the store for today and the two days after';
+'Creates the daily partitions of the store for today and the next two days';
 REVOKE ALL ON FUNCTION logsvc_internal.make_part_partitions() FROM PUBLIC;

@@ -13,7 +13,8 @@ BEGIN
 	END IF;
 END
 $$;
-COMMENT ON FUNCTION logsvc_internal.check_plan(text) IS 'An error unless it is a plan';
+COMMENT ON FUNCTION logsvc_internal.check_plan(text) IS
+'Raises an error unless it is a plan';
 
 CREATE OR REPLACE FUNCTION logsvc.set_limit(organization text, resource text, amount bigint)
 RETURNS jsonb
@@ -43,7 +44,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION logsvc.set_limit(text, text, bigint) IS
-'Operators: gives an organization another limit than its plan''s; NULL: unlimited';
+'Operators: sets a limit of an organization in place of its plan''s; NULL: unlimited';
 
 CREATE OR REPLACE FUNCTION logsvc_internal.limits_json(organization uuid) RETURNS jsonb
 LANGUAGE sql STABLE STRICT PARALLEL SAFE
@@ -61,7 +62,7 @@ RETURN (SELECT jsonb_build_object('plan', r.plan,
 	FROM logsvc_internal.plan_request r
 	WHERE r.organization_id = plan_request_json.organization);
 COMMENT ON FUNCTION logsvc_internal.plan_request_json(uuid) IS
-'The open request for another plan as the API shows it; NULL: there is none';
+'The open request for a larger plan as the API shows it; NULL: there is none';
 
 CREATE OR REPLACE FUNCTION logsvc.get_billing(organization text DEFAULT NULL) RETURNS jsonb
 LANGUAGE plpgsql STABLE PARALLEL SAFE SECURITY DEFINER
@@ -80,7 +81,8 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION logsvc.get_billing(text) IS
-'The plan of an organization, the larger one it asks for, what it includes, and what the other plans would';
+'The plan of an organization, its open request for a larger one, the limits of its plan and of '
+'the others';
 
 -- ---- changes ----
 
@@ -94,7 +96,7 @@ LANGUAGE sql STABLE PARALLEL SAFE
 RETURN coalesce(current_setting('logsvc.plan_changes', true), '') <> 'self'
 	AND NOT logsvc_internal.is_operator();
 COMMENT ON FUNCTION logsvc_internal.plans_are_requested() IS
-'Does the caller ask for a larger plan only, and an operator decides?';
+'Must an operator approve a larger plan for this caller?';
 
 -- Once an hour for each organization, however often its owners change their mind.
 CREATE OR REPLACE FUNCTION logsvc_internal.mail_plan_request(
@@ -117,7 +119,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION logsvc_internal.mail_plan_request(logsvc_internal.organization, text) IS
-'Tells the operators of logsvc.operator_email that an organization asks for a larger plan';
+'Mails the addresses of logsvc.operator_email that an organization asks for a larger plan';
 
 CREATE OR REPLACE FUNCTION logsvc_internal.request_plan(
 	asking logsvc_internal.organization, wanted text)
@@ -139,7 +141,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION logsvc_internal.request_plan(logsvc_internal.organization, text) IS
-'Keeps the request for a larger plan in place of an earlier one; the same again changes nothing';
+'Stores the request for a larger plan in place of an earlier one; repeating it changes nothing';
 
 -- The organization is locked.
 CREATE OR REPLACE FUNCTION logsvc_internal.change_plan(
@@ -168,7 +170,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION logsvc_internal.change_plan(logsvc_internal.organization, text) IS
-'Gives an organization another plan; an open request has been answered or taken back by that';
+'Changes the plan of an organization, which also closes an open request';
 
 CREATE OR REPLACE FUNCTION logsvc.set_plan(organization text, plan text) RETURNS jsonb
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
@@ -194,7 +196,8 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION logsvc.set_plan(text, text) IS
-'Changes the plan, or asks for it when it is larger and operators decide; what is beyond a smaller one''s limits stays (decision 47)';
+'Changes the plan, or requests it if it is larger and operators decide; what exceeds the '
+'limits of a smaller plan is kept (decision 47)';
 
 CREATE OR REPLACE FUNCTION logsvc_internal.set_plan_json(organization text, plan text)
 RETURNS logsvc_internal.http_response
@@ -208,7 +211,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION logsvc_internal.set_plan_json(text, text) IS
-'logsvc.set_plan over HTTP: 202 when it was kept as a request';
+'logsvc.set_plan over HTTP: 202 if it became a request';
 GRANT EXECUTE ON FUNCTION logsvc_internal.set_plan_json(text, text) TO logsvc_reader;
 
 -- ---- decisions ----
@@ -220,7 +223,8 @@ FROM logsvc_internal.plan_request r
 JOIN logsvc_internal.organization o ON o.id = r.organization_id AND o.deleted_at IS NULL
 LEFT JOIN logsvc_internal.user_account u ON u.id = r.requested_by;
 COMMENT ON VIEW logsvc.plan_requests IS
-'Operators: organizations that ask for a larger plan; approve_plan_request() and decline_plan_request() answer';
+'Operators: open requests for a larger plan, for approve_plan_request() and '
+'decline_plan_request()';
 GRANT SELECT ON logsvc.plan_requests TO logsvc_admin;
 
 -- With the plan, so that nobody approves another one than was looked at.
@@ -253,7 +257,8 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION logsvc.approve_plan_request(text, text) IS
-'Operators: gives an organization the plan that it asks for; an error when it asks for another one by now';
+'Operators: approves an organization''s request for that plan; raises an error if the open '
+'request is for another one';
 
 CREATE OR REPLACE FUNCTION logsvc.decline_plan_request(organization text, reason text DEFAULT NULL)
 RETURNS jsonb
@@ -287,4 +292,5 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION logsvc.decline_plan_request(text, text) IS
-'Operators: an organization keeps its plan; its owners are told the reason';
+'Operators: declines an organization''s request for a larger plan; its owners are told the '
+'reason';

@@ -3,7 +3,8 @@
 CREATE OR REPLACE FUNCTION logsvc_internal.quota_time(at timestamptz) RETURNS timestamptz
 LANGUAGE C STABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'logsvc_quota_time';
 COMMENT ON FUNCTION logsvc_internal.quota_time(timestamptz) IS
-'The time by which quotas tell days: the same; only debug builds can shift it, for tests';
+'The time that decides the quota day: the argument itself; only debug builds can shift it, for '
+'tests';
 
 CREATE OR REPLACE FUNCTION logsvc_internal.quota_day(at timestamptz) RETURNS date
 LANGUAGE sql STABLE STRICT PARALLEL SAFE
@@ -26,7 +27,8 @@ BEGIN ATOMIC
 			WHERE o.id <> organization AND o.deleted_at IS NULL);
 END;
 COMMENT ON FUNCTION logsvc_internal.find_ingest_quota(uuid, boolean) IS
-'The daily quota of an organization, or of its test keys, in bytes (NULL: none); how long what is beyond waits, and how much of it may; is the organization the only one';
+'The daily quota of an organization, or of its test keys, in bytes (NULL: none); how long, and '
+'how many bytes of, events beyond it may wait; whether the organization is the only one';
 
 -- One statement: a row that moves from the tally to the day is seen once.
 CREATE OR REPLACE FUNCTION logsvc_internal.ingested(
@@ -52,7 +54,7 @@ LANGUAGE sql STABLE PARALLEL SAFE
 RETURN at + make_interval(secs =>
 	coalesce(logsvc_internal.allowed_of(organization, 'overage_queue_seconds'), 0));
 COMMENT ON FUNCTION logsvc_internal.deferred_until(uuid, timestamptz) IS
-'Until when events wait that are deferred at that time';
+'Until when events that are deferred at that time may wait';
 
 -- ---- mails ----
 
@@ -76,7 +78,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION logsvc_internal.notify_quota(uuid, date, text, text, jsonb) IS
-'Mails to the owners about the quota of a day, once of each kind';
+'Mails the owners about the quota of a day, once for each kind of mail';
 
 CREATE OR REPLACE FUNCTION logsvc_internal.warn_quotas(of_day date) RETURNS void
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
@@ -111,7 +113,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION logsvc_internal.warn_quotas(date) IS
-'Mails to the owners of organizations that have used 80% of the quota of a day';
+'Mails the owners of organizations that have used 80% of the quota of a day';
 
 -- ---- scheduled ----
 
@@ -136,7 +138,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION logsvc_internal.run_quotas(timestamptz) IS
-'Scheduled: sums up what was accepted, and warns owners at 80% of a quota';
+'Scheduled: adds up accepted bytes, and warns owners at 80% of a quota';
 
 CREATE OR REPLACE FUNCTION logsvc_internal.purge_quotas(at timestamptz) RETURNS void
 LANGUAGE sql VOLATILE PARALLEL UNSAFE
@@ -145,7 +147,7 @@ BEGIN ATOMIC
 	DELETE FROM logsvc_internal.quota_notice n WHERE n.day < (at AT TIME ZONE 'UTC')::date - 7;
 END;
 COMMENT ON FUNCTION logsvc_internal.purge_quotas(timestamptz) IS
-'Scheduled: forgets the usage of days more than 400 days ago';
+'Scheduled: removes usage figures older than 400 days';
 
 CREATE OR REPLACE FUNCTION logsvc_internal.discard_deferred(organization uuid, at timestamptz)
 RETURNS bigint
@@ -218,7 +220,8 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION logsvc_internal.ingest_usage(uuid) IS
-'What an organization has sent today, of its quota; deferredUntil: when the first of what waits is discarded';
+'What an organization has sent today, and its quota; deferredUntil: when the first deferred '
+'events are discarded';
 
 CREATE OR REPLACE FUNCTION logsvc.usage_history(days int DEFAULT 30) RETURNS jsonb
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER

@@ -13,7 +13,8 @@ LATERAL (SELECT CASE WHEN l.organization_id IS NOT NULL THEN l.amount ELSE p.amo
 LATERAL (SELECT CASE WHEN a.amount <= 1000000 THEN a.amount::int END) AS m (days),
 LATERAL (SELECT least(o.retention_days, m.days)) AS d (days);
 COMMENT ON VIEW logsvc_internal.organization_retention IS
-'For how many days each organization keeps events of indexes without a setting of their own, and at most; NULL: for ever';
+'For how many days each organization keeps events of indexes without their own setting, and '
+'the maximum; NULL: for ever';
 
 -- What is kept longest of an index: its own setting, else the organization's,
 -- else the plan's; never more than the plan's, but for the reserved ones.
@@ -70,7 +71,8 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION logsvc_internal.expire_parts(regclass, timestamptz, int) IS
-'Deletes parts of a partition whose events are all past their retention at that time, at most so many; returns how many';
+'Deletes parts of a partition whose events are all past their retention at that time, up to a '
+'maximum; returns how many';
 
 -- Nobody waits for us longer than the lock timeout of the caller: ACCESS
 -- EXCLUSIVE on the store makes searches and writers queue up.
@@ -108,4 +110,5 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION logsvc_internal.drop_expired_partition(regclass, timestamptz) IS
-'Drops the partition of a day that has no events, or only such as are past their retention at that time; false: it has others';
+'Drops the partition of a day if all of its events are past their retention at that time; '
+'false: it has others';

@@ -14,7 +14,7 @@ AS 'MODULE_PATHNAME', 'logsvc_part_scan';
 COMMENT ON FUNCTION logsvc_internal.part_scan(bigint, bytea, bytea, text, bytea, timestamptz,
   timestamptz, text[], boolean, integer, boolean, timestamptz, bigint, integer, text[], text[],
   text[], boolean[], text[], boolean) IS
-  'the rows of a part that match a filter (NULL: all) in [from_time, to_time), behind an event; at '
+  'The rows of a part that match a filter (NULL: all) in [from_time, to_time), behind an event; at '
   'most the newest (or oldest) so many, or the first ones when sorted, or the first of each '
   'combination of values; fields as JSON texts, the event as a JSON object, the number of the row';
 
@@ -25,7 +25,7 @@ RETURNS TABLE ("row" integer, event text)
 LANGUAGE c STABLE PARALLEL SAFE COST 10000 ROWS 100
 AS 'MODULE_PATHNAME', 'logsvc_part_events';
 COMMENT ON FUNCTION logsvc_internal.part_events(bigint, bytea, bytea, text, integer[], text[], text[])
-  IS 'the events of rows of a part, by the numbers that part_scan gave them';
+  IS 'The events of rows of a part, by the numbers that part_scan gave them';
 
 CREATE OR REPLACE FUNCTION logsvc_internal.group_add(
   state internal, part_id bigint, header bytea, body bytea, index_name text, filter bytea,
@@ -36,13 +36,13 @@ LANGUAGE c STABLE PARALLEL SAFE COST 10000
 AS 'MODULE_PATHNAME', 'logsvc_group_add';
 COMMENT ON FUNCTION logsvc_internal.group_add(internal, bigint, bytea, bytea, text, bytea,
   timestamptz, timestamptz, text[], timestamptz[], text[], text[]) IS
-  'step of the aggregate group_parts: adds the rows of a part';
+  'Step of the aggregate group_parts: adds the rows of a part';
 
 CREATE OR REPLACE FUNCTION logsvc_internal.group_finish(state internal) RETURNS bytea
 LANGUAGE c STABLE PARALLEL SAFE COST 10000
 AS 'MODULE_PATHNAME', 'logsvc_group_finish';
 COMMENT ON FUNCTION logsvc_internal.group_finish(internal) IS
-  'end of the aggregate group_parts: the groups as bytes';
+  'End of the aggregate group_parts: the groups as bytes';
 
 CREATE OR REPLACE AGGREGATE logsvc_internal.group_parts(
   part_id bigint, header bytea, body bytea, index_name text, filter bytea,
@@ -52,7 +52,7 @@ CREATE OR REPLACE AGGREGATE logsvc_internal.group_parts(
   FINALFUNC = logsvc_internal.group_finish, FINALFUNC_MODIFY = READ_WRITE, PARALLEL = SAFE);
 COMMENT ON AGGREGATE logsvc_internal.group_parts(bigint, bytea, bytea, text, bytea, timestamptz,
   timestamptz, text[], timestamptz[], text[], text[]) IS
-  'the rows of parts that match a filter, grouped by the values (JSON texts) of fields and by the '
+  'The rows of parts that match a filter, grouped by the values (JSON texts) of fields and by the '
   'begins of buckets of time, with aggregates of fields ("sum 0 .ms": kind, counter, field); with '
   'kept only those combinations of values, and all others together, have groups; see group_rows; '
   'what filter to kept are in the first row holds for all';
@@ -62,20 +62,21 @@ RETURNS TABLE (bucket integer, place integer, keys text[], count bigint, "values
 LANGUAGE c IMMUTABLE PARALLEL SAFE COST 1000 ROWS 100
 AS 'MODULE_PATHNAME', 'logsvc_group_rows';
 COMMENT ON FUNCTION logsvc_internal.group_rows(bytea) IS
-  'the groups that group_parts made: bucket of time from 1 (0: none were asked for), place among '
+  'The groups that group_parts made: bucket of time from 1 (0: none were asked for), place among '
   'the kept from 1 (0), keys (NULL: missing), rows, results of the aggregates as JSON texts';
 
 CREATE OR REPLACE FUNCTION logsvc_internal.search_memory() RETURNS bigint
 LANGUAGE c VOLATILE PARALLEL SAFE
 AS 'MODULE_PATHNAME', 'logsvc_search_memory';
 COMMENT ON FUNCTION logsvc_internal.search_memory() IS
-  'bytes that one search may use: setting logsvc.search_memory, or a share of the node''s memory';
+'Bytes that one search may use: setting logsvc.search_memory, or a share of the machine''s '
+'memory';
 
 CREATE OR REPLACE FUNCTION logsvc_internal.search_workers(OUT busy integer, OUT started bigint)
 LANGUAGE c VOLATILE PARALLEL SAFE
 AS 'MODULE_PATHNAME', 'logsvc_search_workers';
 COMMENT ON FUNCTION logsvc_internal.search_workers() IS
-  'parallel workers that searches have now, and have had since the server started';
+'Parallel workers that searches use now, and the number started since the start of the server';
 
 CREATE OR REPLACE FUNCTION logsvc_internal.overview_add(
   state internal, part_id bigint, header bytea, body bytea, index_name text, filter bytea,
@@ -85,13 +86,13 @@ LANGUAGE c STABLE PARALLEL SAFE COST 10000
 AS 'MODULE_PATHNAME', 'logsvc_overview_add';
 COMMENT ON FUNCTION logsvc_internal.overview_add(internal, bigint, bytea, bytea, text, bytea,
   timestamptz, timestamptz, timestamptz[], boolean) IS
-  'step of the aggregate overview_parts: adds the rows of a part';
+  'Step of the aggregate overview_parts: adds the rows of a part';
 
 CREATE OR REPLACE FUNCTION logsvc_internal.overview_finish(state internal) RETURNS text[]
 LANGUAGE c STABLE PARALLEL SAFE COST 10000
 AS 'MODULE_PATHNAME', 'logsvc_overview_finish';
 COMMENT ON FUNCTION logsvc_internal.overview_finish(internal) IS
-  'end of the aggregate overview_parts';
+  'End of the aggregate overview_parts';
 
 CREATE OR REPLACE AGGREGATE logsvc_internal.overview_parts(
   part_id bigint, header bytea, body bytea, index_name text, filter bytea,
@@ -100,7 +101,7 @@ CREATE OR REPLACE AGGREGATE logsvc_internal.overview_parts(
   FINALFUNC = logsvc_internal.overview_finish, FINALFUNC_MODIFY = READ_WRITE, PARALLEL = SAFE);
 COMMENT ON AGGREGATE logsvc_internal.overview_parts(bigint, bytea, bytea, text, bytea, timestamptz,
   timestamptz, timestamptz[], boolean) IS
-  'the rows of parts that match a filter, as three JSON texts: [time, rows, errors] of each bucket of '
+  'The rows of parts that match a filter, as three JSON texts: [time, rows, errors] of each bucket of '
   'time (starts NULL: of none), the most frequent fields with their most frequent values (if asked for), '
   'whether these are all fields; NULL when there is no part';
 
@@ -108,31 +109,31 @@ CREATE OR REPLACE FUNCTION logsvc_internal.sort_number(value text) RETURNS numer
 LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE
 AS 'MODULE_PATHNAME', 'logsvc_sort_number';
 COMMENT ON FUNCTION logsvc_internal.sort_number(text) IS
-  'the number that a JSON text is, also as a string; NULL for others';
+  'The number that a JSON text is, also as a string; NULL for others';
 
 CREATE OR REPLACE FUNCTION logsvc_internal.sort_text(value text) RETURNS text
 LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE
 AS 'MODULE_PATHNAME', 'logsvc_sort_text';
-COMMENT ON FUNCTION logsvc_internal.sort_text(text) IS 'a JSON text as comparisons see it';
+COMMENT ON FUNCTION logsvc_internal.sort_text(text) IS 'A JSON text as comparisons see it';
 
 CREATE OR REPLACE FUNCTION logsvc_internal.value_member(value text, path text) RETURNS text
 LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE
 AS 'MODULE_PATHNAME', 'logsvc_value_member';
 COMMENT ON FUNCTION logsvc_internal.value_member(text, text) IS
-  'the member of a JSON text that has the path (as part_scan takes it); NULL when there is none';
+  'The member of a JSON text that has the path (as part_scan takes it); NULL when there is none';
 
 CREATE OR REPLACE FUNCTION logsvc_internal.value_without(value text, path text) RETURNS text
 LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE
 AS 'MODULE_PATHNAME', 'logsvc_value_without';
 COMMENT ON FUNCTION logsvc_internal.value_without(text, text) IS
-  'a JSON text without the member that has the path (as part_scan takes it)';
+  'A JSON text without the member that has the path (as part_scan takes it)';
 
 CREATE OR REPLACE FUNCTION logsvc_internal.value_eval(stage text, expression integer, fields text[])
 RETURNS text
 LANGUAGE c STABLE STRICT PARALLEL SAFE COST 10
 AS 'MODULE_PATHNAME', 'logsvc_value_eval';
 COMMENT ON FUNCTION logsvc_internal.value_eval(text, integer, text[]) IS
-  'an expression of a stage of the query language, by its number, for the values (JSON texts) of '
+  'An expression of a stage of the query language, by its number, for the values (JSON texts) of '
   'the fields that it names';
 
 CREATE OR REPLACE FUNCTION logsvc_internal.value_test(stage text, expression integer, fields text[])
@@ -140,25 +141,25 @@ RETURNS boolean
 LANGUAGE c STABLE STRICT PARALLEL SAFE COST 10
 AS 'MODULE_PATHNAME', 'logsvc_value_test';
 COMMENT ON FUNCTION logsvc_internal.value_test(text, integer, text[]) IS
-  'is the condition of a stage true for the values (JSON texts) of the fields that it names?';
+  'Is the condition of a stage true for the values (JSON texts) of the fields that it names?';
 
 CREATE OR REPLACE FUNCTION logsvc_internal.rex_groups(stage text, value text) RETURNS text[]
 LANGUAGE c STABLE STRICT PARALLEL SAFE COST 10
 AS 'MODULE_PATHNAME', 'logsvc_rex_groups';
 COMMENT ON FUNCTION logsvc_internal.rex_groups(text, text) IS
-  'what the named groups of a stage rex hold, as JSON texts; NULL when nothing matches';
+  'What the named groups of a stage rex hold, as JSON texts; NULL when nothing matches';
 
 CREATE OR REPLACE FUNCTION logsvc_internal.event_set(event text, names text[], "values" text[]) RETURNS text
 LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 10
 AS 'MODULE_PATHNAME', 'logsvc_event_set';
 COMMENT ON FUNCTION logsvc_internal.event_set(text, text[], text[]) IS
-  'an event (JSON) with more members; names that begin with a dot are attributes';
+  'An event (JSON) with more members; names that begin with a dot are attributes';
 
 CREATE OR REPLACE FUNCTION logsvc_internal.aggregate_number(value text, counter integer) RETURNS numeric
 LANGUAGE c STABLE STRICT PARALLEL SAFE
 AS 'MODULE_PATHNAME', 'logsvc_aggregate_number';
 COMMENT ON FUNCTION logsvc_internal.aggregate_number(text, integer) IS
-  'as sort_number; a search counts the values that are no numbers';
+  'As sort_number; a search counts the values that are no numbers';
 
 CREATE OR REPLACE FUNCTION logsvc_internal.pattern_in_window(
   value text, max integer, samples integer, rare integer, sim double precision, once boolean)
@@ -167,25 +168,25 @@ LANGUAGE c STABLE WINDOW PARALLEL SAFE COST 100
 AS 'MODULE_PATHNAME', 'logsvc_pattern_in_window';
 COMMENT ON FUNCTION logsvc_internal.pattern_in_window(text, integer, integer, integer, double precision,
   boolean) IS
-  'the pattern of a row among the rows of its window: id, template, samples, place, count; with '
+  'The pattern of a row among the rows of its window: id, template, samples, place, count; with '
   'once only for one row of each pattern, the place alone for the others';
 
 CREATE OR REPLACE FUNCTION logsvc_internal.later_of(a text, b text) RETURNS text
 LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE
 AS 'MODULE_PATHNAME', 'logsvc_later_of';
-COMMENT ON FUNCTION logsvc_internal.later_of(text, text) IS 'the second of two';
+COMMENT ON FUNCTION logsvc_internal.later_of(text, text) IS 'The second of two';
 
 CREATE OR REPLACE FUNCTION logsvc_internal.earlier_of(a text, b text) RETURNS text
 LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE
 AS 'MODULE_PATHNAME', 'logsvc_earlier_of';
-COMMENT ON FUNCTION logsvc_internal.earlier_of(text, text) IS 'the first of two';
+COMMENT ON FUNCTION logsvc_internal.earlier_of(text, text) IS 'The first of two';
 
 CREATE OR REPLACE AGGREGATE logsvc_internal.first_known(text) (
   SFUNC = logsvc_internal.earlier_of, STYPE = text, PARALLEL = SAFE);
 COMMENT ON AGGREGATE logsvc_internal.first_known(text) IS
-  'the first value that is not NULL, in the order of the rows';
+  'The first value that is not NULL, in the order of the rows';
 
 CREATE OR REPLACE AGGREGATE logsvc_internal.last_known(text) (
   SFUNC = logsvc_internal.later_of, STYPE = text, PARALLEL = SAFE);
 COMMENT ON AGGREGATE logsvc_internal.last_known(text) IS
-  'the last value that is not NULL, in the order of the rows';
+  'The last value that is not NULL, in the order of the rows';

@@ -42,4 +42,4 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION logsvc_internal.run_scheduled(timestamptz) IS
-  'runs the scheduled tasks that are due at that time; failure: null, or its SQLSTATE';
+  'Runs the scheduled tasks that are due at that time; failure: null, or its SQLSTATE';

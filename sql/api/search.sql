@@ -10,7 +10,7 @@ LANGUAGE c VOLATILE PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS 'MODULE_PATHNAME', 'logsvc_search_json';
 COMMENT ON FUNCTION logsvc_internal.search_json(text, text, text, integer, text, boolean, integer, text[])
-  IS 'a search in the query language: the body of GET /api/v1/search';
+  IS 'A search in the query language: the body of GET /api/v1/search';
 
 CREATE OR REPLACE FUNCTION logsvc_internal.query_logs_json(
   "from" text DEFAULT NULL, "to" text DEFAULT NULL, index text DEFAULT NULL,
@@ -23,7 +23,7 @@ SET search_path = pg_catalog, pg_temp
 AS 'MODULE_PATHNAME', 'logsvc_query_logs_json';
 COMMENT ON FUNCTION logsvc_internal.query_logs_json(text, text, text, text, text, text, text, text,
   integer, text, jsonb) IS
-  'events by simple conditions: the body of GET /api/v1/logs; q is free text';
+  'Events by simple conditions: the body of GET /api/v1/logs; q is free text';
 
 CREATE OR REPLACE FUNCTION logsvc.search(
   q text DEFAULT NULL, earliest text DEFAULT NULL, latest text DEFAULT NULL,
@@ -34,7 +34,7 @@ LANGUAGE c VOLATILE PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS 'MODULE_PATHNAME', 'logsvc_search';
 COMMENT ON FUNCTION logsvc.search(text, text, text, integer, text, boolean, integer, text[])
-  IS 'a search in the query language: {data, page, meta} as GET /api/v1/search';
+  IS 'A search in the query language: {data, page, meta} as GET /api/v1/search';
 
 CREATE OR REPLACE FUNCTION logsvc.query_logs(
   "from" text DEFAULT NULL, "to" text DEFAULT NULL, index text DEFAULT NULL,
@@ -50,7 +50,7 @@ AS $$
 $$;
 COMMENT ON FUNCTION logsvc.query_logs(text, text, text, text, text, text, text, text, integer,
   text, jsonb) IS
-  'events by simple conditions: {data, page, meta} as GET /api/v1/logs; q is free text';
+  'Events by simple conditions: {data, page, meta} as GET /api/v1/logs; q is free text';
 
 CREATE OR REPLACE FUNCTION logsvc.events(q text, "limit" integer DEFAULT NULL)
 RETURNS TABLE (id text, "timestamp" timestamptz, ingested_at timestamptz, event text, level text,
@@ -60,7 +60,7 @@ LANGUAGE c VOLATILE PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS 'MODULE_PATHNAME', 'logsvc_events';
 COMMENT ON FUNCTION logsvc.events(text, integer) IS
-  'the events of a search as rows, newest first; all of them unless limit is given';
+  'The events of a search as rows, newest first; all of them unless limit is given';
 
 -- The newest 10,000.  Of each the 2,000 characters that an
 -- evaluation considers, and one more, so that it is seen that there were more.
@@ -69,21 +69,21 @@ LANGUAGE sql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS $$ SELECT coalesce(json_agg(left(e.event, 2001)), '[]') FROM logsvc.events(q, 10000) e $$;
 COMMENT ON FUNCTION logsvc_internal.evaluation_rows_json(text) IS
-  'the rows of an evaluation that come from a search: event texts, newest first';
+  'The rows of an evaluation that come from a search: event texts, newest first';
 
 CREATE OR REPLACE FUNCTION logsvc_internal.check_query(q text) RETURNS json
 LANGUAGE c VOLATILE PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS 'MODULE_PATHNAME', 'logsvc_check_query';
 COMMENT ON FUNCTION logsvc_internal.check_query(text) IS
-  'warnings and SQL of a query that can be run; raises what the search would';
+  'Warnings and SQL of a query that can be run; raises what the search would';
 
 CREATE OR REPLACE FUNCTION logsvc.explain_query(q text) RETURNS text
 LANGUAGE sql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS $$ SELECT logsvc_internal.check_query(q) ->> 'sql' $$;
 COMMENT ON FUNCTION logsvc.explain_query(text) IS
-  'the SQL that a search becomes, with the values of its parameters';
+  'The SQL that a search becomes, with the values of its parameters';
 
 CREATE OR REPLACE FUNCTION logsvc.validate_query(q text) RETURNS jsonb
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
@@ -106,8 +106,8 @@ EXCEPTION WHEN SQLSTATE 'LQ001' OR SQLSTATE 'LQ002' OR SQLSTATE 'LS302' THEN
 END
 $$;
 COMMENT ON FUNCTION logsvc.validate_query(text) IS
-  'can the query be run? {valid, errors, warnings, sql}: errors as a search raises them, warnings '
-  'also of fields that no event of its time range has';
+'Checks a query without running it: {valid, errors, warnings, sql}; errors as a search raises '
+'them, warnings also about fields that no event of its time range has';
 
 GRANT EXECUTE ON FUNCTION
   logsvc_internal.part_scan(bigint, bytea, bytea, text, bytea, timestamptz, timestamptz, text[],

@@ -28,7 +28,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION logsvc.whoami() IS
-'Who the session acts as, and what that one may do; NULL: no one';
+'Who the session acts as, and what it may do; NULL: no one';
 
 -- Operators are asked for by the outer user, whoever the function belongs to.
 CREATE OR REPLACE FUNCTION logsvc.use_token(token text) RETURNS jsonb
@@ -39,7 +39,8 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION logsvc.use_token(text) IS
-'The session acts as the owner of the token from now on; NULL: as no one; a rollback brings back who acted before, as with SET';
+'Makes the session act as the owner of the token; NULL: as no one; a rollback restores the '
+'previous principal, as with SET';
 
 CREATE OR REPLACE FUNCTION logsvc_internal.find_act_as(
 	organization text, email text, OUT organization_id uuid, OUT user_id uuid)
@@ -70,4 +71,5 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION logsvc.act_as(text, text) IS
-'Operators: the session acts for the organization, or as that member of it; NULL: for no one';
+'Operators: makes the session act for the organization, or as that member of it; NULL: for no '
+'one';

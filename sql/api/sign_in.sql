@@ -17,7 +17,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION logsvc_internal.require_request() IS
-'An error outside of HTTP requests, but for operators';
+'Raises an error outside of HTTP requests, except for operators';
 
 CREATE OR REPLACE FUNCTION logsvc_internal.require_user() RETURNS uuid
 LANGUAGE plpgsql STABLE PARALLEL RESTRICTED SET search_path = pg_catalog, pg_temp AS $$
@@ -29,7 +29,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION logsvc_internal.require_user() IS
-'The user of the session; an error for tokens, keys and operators';
+'The user of the session; raises an error for tokens, keys and operators';
 
 CREATE OR REPLACE FUNCTION logsvc_internal.find_error(
 	name text, OUT status int, OUT code text, OUT message text)
@@ -44,7 +44,7 @@ BEGIN ATOMIC
 	FROM logsvc_internal.find_error(error) e;
 END;
 COMMENT ON FUNCTION logsvc_internal.refuse(text) IS
-'The answer that an error gives, without raising it: what the transaction did stays';
+'The answer for an error, without raising it, so that the transaction commits';
 
 -- Two cookies of a name with different values are none, as in C.
 CREATE OR REPLACE FUNCTION logsvc_internal.request_cookie(name text) RETURNS text
@@ -53,14 +53,14 @@ RETURN (SELECT CASE WHEN count(DISTINCT c.found[1]) = 1 THEN min(c.found[1]) END
 	FROM regexp_matches(logsvc_internal.request_header('cookie'),
 		'(?:^|; *)(?:__Host-)?' || name || '=([0-9A-Za-z]{43})(?=;|$)', 'g') AS c (found));
 COMMENT ON FUNCTION logsvc_internal.request_cookie(text) IS
-'The secret in a cookie of the request; NULL without one';
+'The secret in a cookie of the request; NULL if there is none';
 
 -- ---- tries ----
 
 CREATE OR REPLACE FUNCTION logsvc_internal.take_rate(class text, key text) RETURNS int
 LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'logsvc_take_rate';
 COMMENT ON FUNCTION logsvc_internal.take_rate(text, text) IS
-'Counts one use of a key in a rate class: 0, or in how many seconds one fits';
+'Counts one use of a key in a rate class: 0 if it fits, otherwise in how many seconds it would';
 
 CREATE OR REPLACE FUNCTION logsvc_internal.known_device(email text) RETURNS bytea
 LANGUAGE sql STABLE STRICT PARALLEL RESTRICTED
@@ -70,7 +70,7 @@ RETURN (SELECT d.token_hash FROM logsvc_internal.known_device d
 			logsvc_internal.request_cookie('logsvc_device'))
 		AND u.email = known_device.email);
 COMMENT ON FUNCTION logsvc_internal.known_device(text) IS
-'The browser of the request, if the account of that address has been signed in to there';
+'The browser of the request, if the user with that address has signed in there before';
 
 -- An address is tried so often a minute, from wherever, and whether it has an
 -- account or not.  Somebody could use that to keep the owner out; so a browser in
@@ -96,7 +96,8 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION logsvc_internal.check_sign_in_rate(text) IS
-'An error when an address, or the known browser of the request, has had its tries of the minute; a known browser is preferred';
+'Raises an error if an address, or the known browser of the request, has used its attempts of '
+'the minute; a known browser is preferred';
 
 CREATE OR REPLACE FUNCTION logsvc_internal.remember_device(account uuid) RETURNS jsonb
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
@@ -120,20 +121,22 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION logsvc_internal.remember_device(uuid) IS
-'Knows the browser of the request from now on as one of the user''s: the Set-Cookie headers for it, none when it is known';
+'Records the browser of the request as one of the user''s; returns the Set-Cookie headers for '
+'it, none if it is already known';
 
 -- ---- work after the answer ----
 
 CREATE OR REPLACE FUNCTION logsvc_internal.account_work_added() RETURNS void
 LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'logsvc_account_work_added';
 COMMENT ON FUNCTION logsvc_internal.account_work_added() IS
-'Tells this worker that there is account_work to do after its answer';
+'Tells this worker to do account_work after its answer';
 
 CREATE OR REPLACE FUNCTION logsvc_internal.act_for_request(address text, user_agent text)
 RETURNS void
 LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'logsvc_act_for_request';
 COMMENT ON FUNCTION logsvc_internal.act_for_request(text, text) IS
-'Until the end of the work, request_address() and request_user_agent() are these; both NULL: of no request';
+'Sets what request_address() and request_user_agent() return while the work is done; both '
+'NULL: no request';
 
 CREATE OR REPLACE FUNCTION logsvc_internal.add_account_work(
 	kind text, email text, name text DEFAULT NULL, password_hash text DEFAULT NULL,
@@ -152,7 +155,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION logsvc_internal.add_account_work(text, text, text, text, text) IS
-'Notes what is to be done about an address when the answer is out';
+'Records work about an address, to be done after the answer';
 
 CREATE OR REPLACE FUNCTION logsvc_internal.work_sign_up(w logsvc_internal.account_work)
 RETURNS void
@@ -181,7 +184,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION logsvc_internal.work_sign_up(logsvc_internal.account_work) IS
-'An account that waits for its confirmation, or a mail that there is one already';
+'Creates an unconfirmed account, or mails that the address already has one';
 
 CREATE OR REPLACE FUNCTION logsvc_internal.work_on(w logsvc_internal.account_work) RETURNS void
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
@@ -216,7 +219,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION logsvc_internal.work_on(logsvc_internal.account_work) IS
-'Does what was noted about an address';
+'Does the recorded work about an address';
 
 CREATE OR REPLACE FUNCTION logsvc_internal.do_account_work() RETURNS boolean
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
@@ -256,7 +259,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION logsvc_internal.do_account_work() IS
-'Does one piece of account_work; false when there is none.  What fails is tried again five times';
+'Does one piece of account_work; false if there is none.  Failed work is tried again five times';
 
 CREATE OR REPLACE FUNCTION logsvc_internal.finish_account_work(at timestamptz) RETURNS void
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
@@ -291,7 +294,8 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION logsvc_internal.purge_accounts(timestamptz) IS
-'Scheduled: erases sessions that are over, old links, browsers not used for 180 days, and sign-ups that nobody has confirmed for seven days';
+'Scheduled: erases ended sessions, old links, browsers not used for 180 days, and sign-ups '
+'that have not been confirmed for seven days';
 
 -- ---- routes ----
 
@@ -316,7 +320,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION logsvc_internal.auth_sign_up(text, text, text) IS
-'Signs up; what follows comes by mail, whether there is an account or not';
+'Signs up; the result is sent by mail, whether the address has an account or not';
 
 CREATE OR REPLACE FUNCTION logsvc_internal.auth_resend_verification(email text) RETURNS jsonb
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
@@ -396,7 +400,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION logsvc_internal.auth_sign_in(text, text) IS
-'Begins a session; one answer for a wrong password and for no account';
+'Starts a session; the answer is the same for a wrong password and for no account';
 
 CREATE OR REPLACE FUNCTION logsvc_internal.auth_sign_out("all" boolean DEFAULT false)
 RETURNS logsvc_internal.http_response
@@ -413,7 +417,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION logsvc_internal.auth_sign_out(boolean) IS
-'Ends the session, or all of the user';
+'Ends the session, or all sessions of the user';
 
 CREATE OR REPLACE FUNCTION logsvc_internal.auth_session() RETURNS logsvc_internal.http_response
 LANGUAGE plpgsql STABLE PARALLEL RESTRICTED SECURITY DEFINER
@@ -462,7 +466,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION logsvc_internal.auth_sessions(int, text) IS
-'The user''s sessions, the newest first';
+'The user''s sessions, newest first';
 
 CREATE OR REPLACE FUNCTION logsvc_internal.auth_end_session(id text) RETURNS void
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
@@ -518,7 +522,8 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION logsvc_internal.revoke_access(uuid) IS
-'Revokes all tokens of a user, in all organizations, and forgets the identities at providers; returns how many tokens';
+'Revokes all tokens of a user, in all organizations, and removes links to identity providers; '
+'returns how many tokens';
 
 -- The other sessions end, whoever began them, and the user hears of it.
 CREATE OR REPLACE FUNCTION logsvc_internal.password_was_set(
@@ -542,7 +547,8 @@ END
 $$;
 COMMENT ON FUNCTION logsvc_internal.password_was_set(
 	logsvc_internal.user_account, uuid, text, boolean) IS
-'What follows a change of password; session: the one that goes on; returns how many sessions and tokens ended';
+'Completes a change of password; session: the one that stays; returns how many sessions and '
+'tokens ended';
 
 CREATE OR REPLACE FUNCTION logsvc_internal.auth_reset_password(
 	token text, password text, revoke_tokens boolean DEFAULT false)
@@ -612,7 +618,7 @@ RETURN logsvc_internal.respond(200, jsonb_build_object('data', jsonb_build_objec
 			'breachChecks', to_jsonb(logsvc_internal.breach_checks())))),
 	'{"Cache-Control": "public, max-age=60"}');
 COMMENT ON FUNCTION logsvc_internal.public_config() IS
-'What a front end must know before anybody has signed in';
+'What a front end needs to know before a sign-in';
 
 GRANT EXECUTE ON FUNCTION
 	logsvc_internal.auth_sign_up(text, text, text),

@@ -10,12 +10,13 @@ COMMENT ON FUNCTION logsvc_internal.new_id() IS
 CREATE OR REPLACE FUNCTION logsvc_internal.current_organization() RETURNS uuid
 LANGUAGE C STABLE PARALLEL SAFE AS 'MODULE_PATHNAME', 'logsvc_current_organization';
 COMMENT ON FUNCTION logsvc_internal.current_organization() IS
-'The organization that the session acts for; NULL for none; an error when the credential is valid no more';
+'The organization that the session acts for; NULL for none; raises an error if the credential '
+'is no longer valid';
 
 CREATE OR REPLACE FUNCTION logsvc_internal.may_read_audit() RETURNS boolean
 LANGUAGE C STABLE PARALLEL SAFE AS 'MODULE_PATHNAME', 'logsvc_may_read_audit';
 COMMENT ON FUNCTION logsvc_internal.may_read_audit() IS
-'Has the session''s principal the permission audit:read?';
+'Does the session''s principal have permission audit:read?';
 
 CREATE OR REPLACE FUNCTION logsvc_internal.access_changed() RETURNS trigger
 LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'logsvc_access_changed';
@@ -46,7 +47,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION logsvc_internal.customize() IS
-'Row trigger of tables that come with rows: tells the operator''s rows from those';
+'Row trigger of tables that come with rows: marks the rows that an operator has added or changed';
 
 -- A person who comes back does not bring the old tokens back (decision 61).
 CREATE OR REPLACE FUNCTION logsvc_internal.member_removed() RETURNS trigger
@@ -91,7 +92,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION logsvc_internal.make_queue_segment(integer) IS
-  'makes the segment of that number of the queue';
+'Creates the segment of the queue with that number';
 REVOKE ALL ON FUNCTION logsvc_internal.make_queue_segment(integer) FROM PUBLIC;
 
 -- Merging leaves a dead row for each small part, and their bodies in TOAST:
@@ -104,7 +105,7 @@ RETURN unnest('{autovacuum_vacuum_scale_factor=0.1,autovacuum_vacuum_threshold=5
   'toast.autovacuum_vacuum_threshold=5000,toast.autovacuum_vacuum_cost_delay=1,'
   'toast.autovacuum_vacuum_insert_scale_factor=1}'::text[]);
 COMMENT ON FUNCTION logsvc_internal.part_options() IS
-  'storage parameters of the partitions of the store';
+  'Storage parameters of the partitions of the store';
 
 -- As customize(), but a row that takes the place of a brought one becomes it:
 -- deleting that one would take what refers to it.
@@ -194,10 +195,11 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION logsvc_internal.keep_audit() IS
-'Trigger: audit entries stay as they are for 365 days, or until their organization is erased';
+'Trigger: keeps audit entries from being changed for 365 days, or until their organization is '
+'erased';
 
 CREATE OR REPLACE FUNCTION logsvc_internal.logs_handler() RETURNS fdw_handler
 LANGUAGE c PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'logsvc_logs_handler';
 COMMENT ON FUNCTION logsvc_internal.logs_handler() IS
-  'scans of logsvc.logs as searches';
+  'Scans of logsvc.logs as searches';

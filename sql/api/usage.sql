@@ -3,7 +3,7 @@
 CREATE OR REPLACE FUNCTION logsvc_internal.queue_held(organization uuid) RETURNS bigint
 LANGUAGE C STABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'logsvc_queue_held';
 COMMENT ON FUNCTION logsvc_internal.queue_held(uuid) IS
-'Events of an organization that are in the queue or about to be: its part of the depth';
+'Events of an organization that are in the queue or about to be: its share of the depth';
 
 CREATE OR REPLACE FUNCTION logsvc_internal.queue_depth() RETURNS bigint
 LANGUAGE C STABLE PARALLEL SAFE AS 'MODULE_PATHNAME', 'logsvc_queue_depth';
@@ -14,7 +14,8 @@ CREATE OR REPLACE FUNCTION logsvc_internal.rate_remaining(
 	class text, OUT remaining int, OUT resets_at timestamptz)
 LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED AS 'MODULE_PATHNAME', 'logsvc_rate_remaining';
 COMMENT ON FUNCTION logsvc_internal.rate_remaining(text) IS
-'How many requests of a rate class the session''s principal may still send now; NULL for classes that count addresses';
+'How many more requests of a rate class the session''s principal may send now; NULL for '
+'classes that count addresses';
 
 -- Every resource that plans limit and that is there: see check_plan_limit.
 CREATE OR REPLACE FUNCTION logsvc_internal.resources_json(organization uuid) RETURNS jsonb
@@ -41,7 +42,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION logsvc_internal.resources_json(uuid) IS
-'What is used of each limited resource, and the limit; null: unlimited';
+'Usage and limit of each limited resource; null: unlimited';
 
 CREATE OR REPLACE FUNCTION logsvc.usage() RETURNS jsonb
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
@@ -99,4 +100,5 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION logsvc.usage() IS
-'What the session''s organization uses: ingestion of today, AI credits, queue, resources, rates; and which limit is next';
+'What the session''s organization uses: today''s ingestion, AI credits, queue, resources, '
+'rates; and the limit that is closest';
