@@ -7,7 +7,7 @@ CREATE TABLE logsvc_internal.password_history (
 	set_at timestamptz NOT NULL DEFAULT clock_timestamp()
 );
 COMMENT ON TABLE logsvc_internal.password_history IS
-'The last ten passwords of each user, the present one among them';
+'The last ten passwords of each user, including the current one';
 CREATE INDEX password_history_user_id ON logsvc_internal.password_history (user_id, set_at);
 
 CREATE TABLE logsvc_internal.user_session (
@@ -22,7 +22,8 @@ CREATE TABLE logsvc_internal.user_session (
 	provider text CHECK (provider IN ('google', 'github'))
 );
 COMMENT ON TABLE logsvc_internal.user_session IS
-'Sessions of browsers; token_hash: SHA-256 of the cookie, which is kept nowhere; provider: who signed the user in, NULL: a password; one that is ended is deleted';
+'Sessions of browsers; token_hash: SHA-256 of the cookie, which is not stored; provider: which '
+'one signed the user in, NULL: a password; ended sessions are deleted';
 CREATE INDEX user_session_user_id ON logsvc_internal.user_session (user_id);
 
 CREATE TABLE logsvc_internal.one_time_link (
@@ -36,7 +37,8 @@ CREATE TABLE logsvc_internal.one_time_link (
 	password_hash text
 );
 COMMENT ON TABLE logsvc_internal.one_time_link IS
-'Links in mails; token_hash: SHA-256 of the token; name, password_hash: of the sign-up that a link confirms';
+'Links in mails; token_hash: SHA-256 of the token; name, password_hash: those of the sign-up '
+'that the link confirms';
 CREATE INDEX one_time_link_user_id ON logsvc_internal.one_time_link (user_id, purpose, created_at);
 
 CREATE TABLE logsvc_internal.account_work (
@@ -54,7 +56,8 @@ CREATE TABLE logsvc_internal.account_work (
 	next_attempt_at timestamptz NOT NULL DEFAULT now()
 );
 COMMENT ON TABLE logsvc_internal.account_work IS
-'What is left to do of requests about an address, done after their answer so that its time does not tell whether there is an account';
+'Work of requests about an address that is done after the answer, so that the time of the '
+'answer does not reveal whether the address has an account';
 CREATE INDEX account_work_due ON logsvc_internal.account_work (next_attempt_at);
 
 CREATE TABLE logsvc_internal.oauth_identity (
@@ -67,7 +70,8 @@ CREATE TABLE logsvc_internal.oauth_identity (
 	PRIMARY KEY (issuer, subject)
 );
 COMMENT ON TABLE logsvc_internal.oauth_identity IS
-'Who is whom at identity providers; issuer: whose subjects these are, so that another one behind the same name is nobody known';
+'Links of users to identity providers; issuer: the one that the subject belongs to, so that '
+'the subjects of another issuer are unknown';
 CREATE INDEX oauth_identity_user_id ON logsvc_internal.oauth_identity (user_id);
 
 CREATE TABLE logsvc_internal.known_device (
@@ -76,7 +80,8 @@ CREATE TABLE logsvc_internal.known_device (
 	last_used_at timestamptz NOT NULL DEFAULT now()
 );
 COMMENT ON TABLE logsvc_internal.known_device IS
-'Browsers in which a user has signed in, so that guesses of others do not keep the user out; token_hash: SHA-256 of their cookie';
+'Browsers in which a user has signed in, so that guesses by others do not lock the user out; '
+'token_hash: SHA-256 of their cookie';
 CREATE INDEX known_device_user_id ON logsvc_internal.known_device (user_id, last_used_at);
 
 CREATE TABLE logsvc_internal.oauth_state (
@@ -84,7 +89,8 @@ CREATE TABLE logsvc_internal.oauth_state (
 	used_at timestamptz NOT NULL DEFAULT now()
 );
 COMMENT ON TABLE logsvc_internal.oauth_state IS
-'Sign-ins by a provider that came back within the last minutes: none does twice; state_hash: SHA-256';
+'States of recent sign-ins that a provider has sent back, so that none is used twice; '
+'state_hash: SHA-256';
 CREATE INDEX oauth_state_used_at ON logsvc_internal.oauth_state (used_at);
 
 CREATE TABLE logsvc_internal.oauth_document (
@@ -94,7 +100,8 @@ CREATE TABLE logsvc_internal.oauth_document (
 	tried_at timestamptz NOT NULL DEFAULT now()
 );
 COMMENT ON TABLE logsvc_internal.oauth_document IS
-'What identity providers publish about themselves, for an hour; tried_at: when it was last fetched out of turn';
+'Documents that identity providers publish about themselves, cached for an hour; tried_at: '
+'when one was last fetched before it expired';
 
 -- Caches of sessions.  A new session cannot have been looked for, and what is
 -- written by use does not count.

@@ -49,7 +49,7 @@ CREATE TABLE logsvc_internal.operator_log (
 	details jsonb NOT NULL
 );
 COMMENT ON TABLE logsvc_internal.operator_log IS
-'Events as in the audit log that belong to no organization, such as failed logins without an account';
+'Audit events that belong to no organization, such as failed sign-ins without an account';
 CREATE INDEX operator_log_at ON logsvc_internal.operator_log (at);
 
 ALTER TABLE logsvc_internal.audit_head ENABLE ROW LEVEL SECURITY;

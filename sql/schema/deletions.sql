@@ -24,7 +24,8 @@ CREATE TABLE logsvc_internal.deletion (
 	finished_at timestamptz
 );
 COMMENT ON TABLE logsvc_internal.deletion IS
-'Deletions of events: matching a filter, of batches up to one; parts with ids from next_part to end_part are still to be done';
+'Deletions of events that match a filter, up to a batch number; parts with ids from next_part '
+'to end_part are still to be processed';
 CREATE INDEX deletion_organization ON logsvc_internal.deletion (organization_id, id);
 CREATE INDEX deletion_open ON logsvc_internal.deletion (created_at)
 	WHERE status IN ('waiting', 'running');

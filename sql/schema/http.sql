@@ -24,6 +24,7 @@ CREATE TABLE logsvc_internal.idempotency (
 	created_at timestamptz NOT NULL DEFAULT now()
 );
 COMMENT ON TABLE logsvc_internal.idempotency IS
-'Requests with an Idempotency-Key of the last 24 hours; answer: encrypted with a key that needs the client''s';
+'Requests with an Idempotency-Key of the last 24 hours; answer: encrypted with a key that '
+'cannot be derived without the client''s';
 CREATE INDEX idempotency_created_at ON logsvc_internal.idempotency (created_at);
 SELECT pg_extension_config_dump('logsvc_internal.idempotency', 'WHERE false');

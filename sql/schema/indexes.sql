@@ -8,7 +8,8 @@ CREATE TABLE logsvc_internal.dropped_index (
 	PRIMARY KEY (organization_id, name)
 );
 COMMENT ON TABLE logsvc_internal.dropped_index IS
-'Deleted indexes with events that are not removed yet, and the last batch that may have some; their names are not free until then';
+'Deleted indexes whose events are not removed yet, and the last batch that may have some; '
+'until then their names cannot be used again';
 ALTER TABLE logsvc_internal.dropped_index ENABLE ROW LEVEL SECURITY;
 SELECT pg_extension_config_dump('logsvc_internal.dropped_index', '');
 

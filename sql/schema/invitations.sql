@@ -14,7 +14,8 @@ CREATE TABLE logsvc_internal.invitation (
 	mail uuid
 );
 COMMENT ON TABLE logsvc_internal.invitation IS
-'Invitations to organizations; token_hash: SHA-256 of the token of the last mail, which is kept nowhere else; mail: that mail, in the outbox';
+'Invitations to organizations; token_hash: SHA-256 of the token, which only the last mail has; '
+'mail: that mail, in the outbox';
 CREATE INDEX invitation_organization_id ON logsvc_internal.invitation (organization_id, id);
 CREATE INDEX invitation_invited_by ON logsvc_internal.invitation (invited_by);
 -- Of one address at most one is open in an organization; expired ones are open

@@ -8,7 +8,7 @@ CREATE TABLE logsvc_internal.ip_allowlist (
 	PRIMARY KEY (organization_id, network)
 );
 COMMENT ON TABLE logsvc_internal.ip_allowlist IS
-'Networks that may use the credentials of an organization; no row: every address may';
+'Networks from which the credentials of an organization may be used; no row: every address';
 
 CREATE TRIGGER access_changed AFTER INSERT OR DELETE OR TRUNCATE OR UPDATE
 ON logsvc_internal.ip_allowlist FOR EACH STATEMENT

@@ -21,7 +21,8 @@ CREATE TABLE logsvc_internal.outbox (
 	finished_at timestamptz
 );
 COMMENT ON TABLE logsvc_internal.outbox IS
-'Mails to be sent and, without their bodies, those of the last days; caused_by: the user whose invitations these are; expires_at: not sent any more after it';
+'Waiting mails and, without their bodies, those of the last days; caused_by: the user who sent '
+'the invitation; expires_at: when it is too late to send it';
 CREATE INDEX outbox_due ON logsvc_internal.outbox (next_attempt_at) WHERE state = 'waiting';
 CREATE INDEX outbox_finished ON logsvc_internal.outbox (finished_at);
 CREATE INDEX outbox_recipient ON logsvc_internal.outbox (recipient, template, created_at);

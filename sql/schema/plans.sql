@@ -7,7 +7,8 @@ CREATE TABLE logsvc_internal.plan_request (
 	requested_at timestamptz NOT NULL DEFAULT now()
 );
 COMMENT ON TABLE logsvc_internal.plan_request IS
-'The open request of an organization for a larger plan; a later one replaces it, a decision removes it';
+'The open request of an organization for a larger plan; a later request replaces it, a '
+'decision removes it';
 CREATE INDEX plan_request_requested_by ON logsvc_internal.plan_request (requested_by);
 
 ALTER TABLE logsvc_internal.plan_request ENABLE ROW LEVEL SECURITY;

@@ -12,7 +12,7 @@ CREATE TABLE logsvc_internal.ingest_tally (
 	autovacuum_vacuum_cost_delay = 0, autovacuum_vacuum_insert_scale_factor = 0,
 	autovacuum_vacuum_insert_threshold = -1, autovacuum_analyze_scale_factor = 10);
 COMMENT ON TABLE logsvc_internal.ingest_tally IS
-'What was accepted and is not summed up in ingest_day yet: JSON bytes and events of each acceptance';
+'Accepted bytes and events that are not yet added up in ingest_day, one row for each acceptance';
 
 CREATE TABLE logsvc_internal.ingest_day (
 	organization_id uuid NOT NULL REFERENCES logsvc_internal.organization ON DELETE CASCADE,
@@ -25,7 +25,8 @@ CREATE TABLE logsvc_internal.ingest_day (
 	PRIMARY KEY (organization_id, day, test)
 ) WITH (fillfactor = 80);
 COMMENT ON TABLE logsvc_internal.ingest_day IS
-'What each organization has sent on each UTC day (decision 68); test: by test keys, outside of the quota';
+'What each organization has sent on each UTC day (decision 68); test: with test keys, which '
+'have a separate quota';
 CREATE INDEX ingest_day_day ON logsvc_internal.ingest_day (day);
 
 -- Rows as those of the queue, but of events beyond a quota.
@@ -48,7 +49,8 @@ ALTER TABLE logsvc_internal.deferred
 	ALTER body SET STORAGE EXTERNAL;
 CREATE INDEX deferred_organization ON logsvc_internal.deferred (organization_id, id);
 COMMENT ON TABLE logsvc_internal.deferred IS
-'Accepted events beyond a daily quota: they go into the queue when the quota allows it, or are discarded after expires_at';
+'Accepted events beyond a daily quota: they move to the queue when the quota allows it, or are '
+'discarded after expires_at';
 
 CREATE TABLE logsvc_internal.quota_notice (
 	organization_id uuid NOT NULL REFERENCES logsvc_internal.organization ON DELETE CASCADE,
@@ -57,7 +59,7 @@ CREATE TABLE logsvc_internal.quota_notice (
 	PRIMARY KEY (organization_id, day, kind)
 );
 COMMENT ON TABLE logsvc_internal.quota_notice IS
-'Mails about quotas that the owners have got, at most one of each kind a day';
+'Mails about quotas that owners have received, at most one of each kind a day';
 
 ALTER TABLE logsvc_internal.ingest_tally ENABLE ROW LEVEL SECURITY;
 ALTER TABLE logsvc_internal.ingest_day ENABLE ROW LEVEL SECURITY;

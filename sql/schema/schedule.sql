@@ -8,7 +8,7 @@ CREATE TABLE logsvc_internal.scheduled_task (
   failures integer NOT NULL DEFAULT 0
 );
 COMMENT ON TABLE logsvc_internal.scheduled_task IS
-  'functions logsvc_internal.<name>(timestamptz) that the scheduler calls when a period (UTC) '
-  'begins; failures: in a row';
+'Functions logsvc_internal.<name>(timestamptz) that the scheduler calls when a period (UTC) '
+'begins; failures: consecutive ones';
 -- Not dumped: a restored server finds everything due, and the functions do no more than is needed.
 SELECT pg_catalog.pg_extension_config_dump('logsvc_internal.scheduled_task', 'WHERE false');

@@ -76,8 +76,8 @@ CREATE INDEX dead_letter_closed_at ON logsvc_internal.dead_letter (closed_at);
 COMMENT ON TABLE logsvc_internal.dead_letter IS
   'accepted events that could not be stored; closed ones (replayed, discarded) hold no events';
 COMMENT ON COLUMN logsvc_internal.dead_letter.reason IS
-  'corrupt: the bytes cannot be read; rejected: the store refuses just this; store_unavailable: '
-  'it refused everything';
+'corrupt: the bytes cannot be read; rejected: the store refused this entry; store_unavailable: '
+'the store refused everything';
 INSERT INTO logsvc_internal.scheduled_task (name, period) VALUES ('purge_dead_letters', 'day');
 
 -- The store proper.  Columns beside header and body are what the planner can
@@ -127,7 +127,8 @@ BEGIN
                  (SELECT string_agg(o, ', ') FROM logsvc_internal.part_options() AS o));
 END
 $$;
-COMMENT ON TABLE logsvc_internal.part_other IS 'parts of days that have no partition of their own';
+COMMENT ON TABLE logsvc_internal.part_other IS
+'Parts of days that have no partition of their own';
 
 SELECT pg_catalog.pg_extension_config_dump('logsvc_internal.queue', '');
 SELECT pg_catalog.pg_extension_config_dump('logsvc_internal.queue_0', '');

@@ -60,7 +60,8 @@ CREATE TABLE logsvc_internal.rate_limit (
 COMMENT ON COLUMN logsvc_internal.rate_limit.timed IS
 'Requests of this class also draw on class executor, which counts seconds';
 COMMENT ON COLUMN logsvc_internal.rate_limit.overdraft IS
-'Of a timed class: refused when so many times the seconds of class executor are used';
+'For a timed class: how many times the seconds of class executor may be used before its '
+'requests are refused';
 COMMENT ON TABLE logsvc_internal.rate_limit IS
 'Requests per minute of each rate class of the route table, and whom they count';
 
@@ -112,7 +113,8 @@ CREATE TABLE logsvc_internal.organization (
 	erasing_since timestamptz
 );
 COMMENT ON TABLE logsvc_internal.organization IS
-'Tenants; retention_days NULL: what the plan includes; deleted_at: not usable any more, to be erased; erasing_since: part of its data is gone';
+'Tenants; retention_days NULL: that of the plan; deleted_at: no longer usable, will be erased; '
+'erasing_since: some of its data has been erased';
 
 CREATE TABLE logsvc_internal.organization_limit (
 	organization_id uuid NOT NULL REFERENCES logsvc_internal.organization ON DELETE CASCADE,
@@ -121,7 +123,8 @@ CREATE TABLE logsvc_internal.organization_limit (
 	PRIMARY KEY (organization_id, resource)
 );
 COMMENT ON TABLE logsvc_internal.organization_limit IS
-'Limits that the operator has given to one organization in place of its plan''s; amount NULL: unlimited';
+'Limits that operators have set for one organization in place of its plan''s; amount NULL: '
+'unlimited';
 
 CREATE TABLE logsvc_internal.user_account (
 	id uuid PRIMARY KEY DEFAULT logsvc_internal.new_id(),
@@ -132,7 +135,7 @@ CREATE TABLE logsvc_internal.user_account (
 	created_at timestamptz NOT NULL DEFAULT now()
 );
 COMMENT ON TABLE logsvc_internal.user_account IS
-'People; password_hash: scrypt, NULL when they sign in otherwise';
+'Users; password_hash: scrypt, NULL if the user has no password';
 
 CREATE TABLE logsvc_internal.member (
 	id uuid PRIMARY KEY DEFAULT logsvc_internal.new_id(),
@@ -160,7 +163,7 @@ CREATE TABLE logsvc_internal.access_token (
 	revoked_at timestamptz
 );
 COMMENT ON TABLE logsvc_internal.access_token IS
-'Personal access tokens; token_hash: SHA-256 of the token, which is kept nowhere';
+'Personal access tokens; token_hash: SHA-256 of the token, which is not stored';
 CREATE INDEX access_token_member ON logsvc_internal.access_token (organization_id, user_id);
 CREATE INDEX access_token_user_id ON logsvc_internal.access_token (user_id);
 
@@ -179,7 +182,7 @@ CREATE TABLE logsvc_internal.api_key (
 	revoked_at timestamptz
 );
 COMMENT ON TABLE logsvc_internal.api_key IS
-'API keys; key_hash: SHA-256 of the key, which is kept nowhere';
+'API keys; key_hash: SHA-256 of the key, which is not stored';
 CREATE INDEX api_key_organization_id ON logsvc_internal.api_key (organization_id);
 CREATE INDEX api_key_created_by ON logsvc_internal.api_key (created_by);
 
@@ -193,7 +196,7 @@ CREATE TABLE logsvc_internal.log_index (
 	UNIQUE (organization_id, name)
 );
 COMMENT ON TABLE logsvc_internal.log_index IS
-'Indexes: named parts of an organization''s events; retention_days NULL: the organization''s';
+'Indexes: named subsets of an organization''s events; retention_days NULL: the organization''s';
 
 CREATE TRIGGER member_removed AFTER DELETE ON logsvc_internal.member
 FOR EACH ROW EXECUTE FUNCTION logsvc_internal.member_removed();

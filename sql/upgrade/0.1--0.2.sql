@@ -1,15 +1,16 @@
--- schema 8feb38d060c19079
+-- schema 13096668ce358e4d
 --
--- From 0.1 to 0.2: rates of changes; some comments cited what readers do not have.
+-- From 0.1 to 0.2: rates of changes, and comments.
 
 COMMENT ON TABLE logsvc_internal.password_history IS
-'The last ten passwords of each user, the present one among them';
+'The last ten passwords of each user, including the current one';
 COMMENT ON TABLE logsvc_internal.audit_entry IS
 'Audit entries; number and hash: the place in the chain, given when the transaction commits';
 COMMENT ON TABLE logsvc_internal.model IS
-'model catalogue: prices in micro-USD for a million tokens';
+'Models and their prices, in micro-USD per million tokens';
 COMMENT ON TABLE logsvc_internal.eu_region IS
-'regions in the European Union in which evaluations may run; an operator adds the name of a place of its own';
+'Regions in the European Union in which evaluations may run; operators add names for their own '
+'sites';
 COMMENT ON TABLE logsvc_internal.plan_limit IS
 'What each plan includes (decision 82); amount NULL: unlimited';
 COMMENT ON TABLE logsvc_internal.rate_limit IS
@@ -22,3 +23,92 @@ INSERT INTO logsvc_internal.rate_limit (class, per_minute, scope, timed, customi
 	('changes', 120, 'credential', false, false),
 	('all_changes', 600, 'owner', false, false)
 ON CONFLICT (class) DO NOTHING;
+COMMENT ON TABLE logsvc_internal.user_session IS
+'Sessions of browsers; token_hash: SHA-256 of the cookie, which is not stored; provider: which '
+'one signed the user in, NULL: a password; ended sessions are deleted';
+COMMENT ON TABLE logsvc_internal.one_time_link IS
+'Links in mails; token_hash: SHA-256 of the token; name, password_hash: those of the sign-up '
+'that the link confirms';
+COMMENT ON TABLE logsvc_internal.account_work IS
+'Work of requests about an address that is done after the answer, so that the time of the '
+'answer does not reveal whether the address has an account';
+COMMENT ON TABLE logsvc_internal.oauth_identity IS
+'Links of users to identity providers; issuer: the one that the subject belongs to, so that '
+'the subjects of another issuer are unknown';
+COMMENT ON TABLE logsvc_internal.known_device IS
+'Browsers in which a user has signed in, so that guesses by others do not lock the user out; '
+'token_hash: SHA-256 of their cookie';
+COMMENT ON TABLE logsvc_internal.oauth_state IS
+'States of recent sign-ins that a provider has sent back, so that none is used twice; '
+'state_hash: SHA-256';
+COMMENT ON TABLE logsvc_internal.oauth_document IS
+'Documents that identity providers publish about themselves, cached for an hour; tried_at: '
+'when one was last fetched before it expired';
+COMMENT ON TABLE logsvc_internal.operator_log IS
+'Audit events that belong to no organization, such as failed sign-ins without an account';
+COMMENT ON TABLE logsvc_internal.deletion IS
+'Deletions of events that match a filter, up to a batch number; parts with ids from next_part '
+'to end_part are still to be processed';
+COMMENT ON TABLE logsvc_internal.model_provider IS
+'The provider''s name for a model; without a row the name in table model is used';
+COMMENT ON TABLE logsvc_internal.ai_credit_month IS
+'AI credits of an organization in a calendar month (UTC), in micro-credits: granted beyond the '
+'plan, and used';
+COMMENT ON TABLE logsvc_internal.ai_credit_reservation IS
+'Credits reserved for calls in flight; an expired reservation no longer counts (decision 34)';
+COMMENT ON TABLE logsvc_internal.ai_credit_entry IS
+'Ledger of AI credits: amounts only, never rows or criteria (decision 42)';
+COMMENT ON TABLE logsvc_internal.idempotency IS
+'Requests with an Idempotency-Key of the last 24 hours; answer: encrypted with a key that '
+'cannot be derived without the client''s';
+COMMENT ON TABLE logsvc_internal.dropped_index IS
+'Deleted indexes whose events are not removed yet, and the last batch that may have some; '
+'until then their names cannot be used again';
+COMMENT ON TABLE logsvc_internal.invitation IS
+'Invitations to organizations; token_hash: SHA-256 of the token, which only the last mail has; '
+'mail: that mail, in the outbox';
+COMMENT ON TABLE logsvc_internal.ip_allowlist IS
+'Networks from which the credentials of an organization may be used; no row: every address';
+COMMENT ON TABLE logsvc_internal.outbox IS
+'Waiting mails and, without their bodies, those of the last days; caused_by: the user who sent '
+'the invitation; expires_at: when it is too late to send it';
+COMMENT ON TABLE logsvc_internal.plan_request IS
+'The open request of an organization for a larger plan; a later request replaces it, a '
+'decision removes it';
+COMMENT ON TABLE logsvc_internal.ingest_tally IS
+'Accepted bytes and events that are not yet added up in ingest_day, one row for each acceptance';
+COMMENT ON TABLE logsvc_internal.ingest_day IS
+'What each organization has sent on each UTC day (decision 68); test: with test keys, which '
+'have a separate quota';
+COMMENT ON TABLE logsvc_internal.deferred IS
+'Accepted events beyond a daily quota: they move to the queue when the quota allows it, or are '
+'discarded after expires_at';
+COMMENT ON TABLE logsvc_internal.quota_notice IS
+'Mails about quotas that owners have received, at most one of each kind a day';
+COMMENT ON TABLE logsvc_internal.scheduled_task IS
+'Functions logsvc_internal.<name>(timestamptz) that the scheduler calls when a period (UTC) '
+'begins; failures: consecutive ones';
+COMMENT ON TABLE logsvc_internal.secret IS
+'The server''s key for signing cursors; not dumped: a restored server has its own';
+COMMENT ON COLUMN logsvc_internal.dead_letter.reason IS
+'corrupt: the bytes cannot be read; rejected: the store refused this entry; store_unavailable: '
+'the store refused everything';
+COMMENT ON TABLE logsvc_internal.part_other IS
+'Parts of days that have no partition of their own';
+COMMENT ON COLUMN logsvc_internal.rate_limit.overdraft IS
+'For a timed class: how many times the seconds of class executor may be used before its '
+'requests are refused';
+COMMENT ON TABLE logsvc_internal.organization IS
+'Tenants; retention_days NULL: that of the plan; deleted_at: no longer usable, will be erased; '
+'erasing_since: some of its data has been erased';
+COMMENT ON TABLE logsvc_internal.organization_limit IS
+'Limits that operators have set for one organization in place of its plan''s; amount NULL: '
+'unlimited';
+COMMENT ON TABLE logsvc_internal.user_account IS
+'Users; password_hash: scrypt, NULL if the user has no password';
+COMMENT ON TABLE logsvc_internal.access_token IS
+'Personal access tokens; token_hash: SHA-256 of the token, which is not stored';
+COMMENT ON TABLE logsvc_internal.api_key IS
+'API keys; key_hash: SHA-256 of the key, which is not stored';
+COMMENT ON TABLE logsvc_internal.log_index IS
+'Indexes: named subsets of an organization''s events; retention_days NULL: the organization''s';
