@@ -307,7 +307,7 @@ BEGIN
 		ELSIF e.number = known_number THEN
 			known := encode(e.hash, 'hex') = lower(known_hash);
 			IF known IS NOT TRUE THEN
-				problem := 'the entry does not have the known hash: the chain was written anew';
+				problem := 'the entry does not have the known hash: the chain was rewritten';
 			END IF;
 		END IF;
 		EXIT WHEN problem IS NOT NULL;

@@ -105,9 +105,9 @@ BEGIN
 				'percent', coalesce(floor(100.0 * near.bytes / nullif(near.most, 0)), 100)::text,
 				'used', pg_size_pretty(near.bytes), 'limit', pg_size_pretty(near.most),
 				'consequence', CASE near.overage
-					WHEN 0 THEN 'At 100% no more events are accepted until it starts anew.'
+					WHEN 0 THEN 'At 100% no more events are accepted until it is reset.'
 					ELSE format('Events beyond 100%% wait for up to %s minutes, and are discarded '
-						'if the quota is not raised or started anew by then.',
+						'if the quota is not raised or reset by then.',
 						ceil(near.overage / 60.0)) END));
 	END LOOP;
 END

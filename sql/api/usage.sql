@@ -65,7 +65,7 @@ BEGIN
 	SELECT * INTO credits FROM logsvc_internal.credit_balance(target);
 	ingest := logsvc_internal.ingest_usage(target);
 	SELECT n.name, n.eta INTO next_limit FROM (
-		-- At the pace of today, if that is before the quota starts anew.
+		-- At the pace of today, if that is before the quota is reset.
 		SELECT 'ingest', used / nullif(most_bytes, 0), CASE WHEN used > 0
 			AND passed + greatest(most_bytes - used, 0) / used * passed < 86400
 			THEN ceil(greatest(most_bytes - used, 0) / used * passed)::bigint END

@@ -176,28 +176,28 @@ register_oauth_settings(void)
 	string_setting("logsvc.oauth_google_issuer", "Issuer of the OpenID Connect provider.",
 				   &ls_oauth_google_issuer, "https://accounts.google.com", PGC_SIGHUP, 0);
 	string_setting("logsvc.oauth_google_client_id",
-				   "Client id at the OpenID Connect provider; empty: it is off.",
+				   "Client id at the OpenID Connect provider; empty disables it.",
 				   &ls_oauth_google_client_id, "", PGC_SIGHUP, 0);
-	string_setting("logsvc.oauth_google_authority_domains",
-				   "Mail domains for which the OpenID Connect provider says whose an address is.",
-				   &ls_oauth_google_authority_domains, "", PGC_SIGHUP, 0);
+	string_setting(
+		"logsvc.oauth_google_authority_domains",
+		"Mail domains for which the OpenID Connect provider is the authority on addresses.",
+		&ls_oauth_google_authority_domains, "", PGC_SIGHUP, 0);
 	string_setting("logsvc.oauth_github_authority_domains",
-				   "Mail domains for which the OAuth 2 provider says whose an address is.",
+				   "Mail domains for which the OAuth 2 provider is the authority on addresses.",
 				   &ls_oauth_github_authority_domains, "", PGC_SIGHUP, 0);
 	string_setting("logsvc.oauth_google_client_secret_file",
 				   "File with the client secret at the OpenID Connect provider.",
 				   &ls_oauth_google_secret_file, "", PGC_SIGHUP, GUC_SUPERUSER_ONLY);
 	string_setting(
-		"logsvc.oauth_github_authorize_url", "Where the OAuth 2 provider asks people who they are.",
+		"logsvc.oauth_github_authorize_url", "Authorization endpoint of the OAuth 2 provider.",
 		&ls_oauth_github_authorize_url, "https://github.com/login/oauth/authorize", PGC_SIGHUP, 0);
 	string_setting("logsvc.oauth_github_token_url", "Token endpoint of the OAuth 2 provider.",
 				   &ls_oauth_github_token_url, "https://github.com/login/oauth/access_token",
 				   PGC_SIGHUP, 0);
-	string_setting("logsvc.oauth_github_user_url",
-				   "Endpoint of the OAuth 2 provider that says who the user is.",
+	string_setting("logsvc.oauth_github_user_url", "User endpoint of the OAuth 2 provider.",
 				   &ls_oauth_github_user_url, "https://api.github.com/user", PGC_SIGHUP, 0);
 	string_setting("logsvc.oauth_github_client_id",
-				   "Client id at the OAuth 2 provider; empty: it is off.",
+				   "Client id at the OAuth 2 provider; empty disables it.",
 				   &ls_oauth_github_client_id, "", PGC_SIGHUP, 0);
 	string_setting("logsvc.oauth_github_client_secret_file",
 				   "File with the client secret at the OAuth 2 provider.",
@@ -232,42 +232,44 @@ ls_guc_register(bool preloaded)
 	int_setting("logsvc.writers", "Workers that write queued events to the store.", &ls_writers, 4,
 				1, 64, PGC_SIGHUP, 0);
 	int_setting("logsvc.compactors",
-				"Workers that merge small parts of the store and remove expired ones.",
+				"Workers that merge small parts of the store and remove expired events.",
 				&ls_compactors, 1, 0, 64, PGC_SIGHUP, 0);
 
 	int_setting("logsvc.queue_limit", "Largest number of events waiting in the queue.",
 				&ls_queue_limit, 100000, 1000, INT_MAX / 2, PGC_SIGHUP, 0);
 	int_setting("logsvc.reservation_timeout",
-				"Time for which an open transaction may keep room of the queue from others.",
+				"Time for which an open transaction keeps its room in the queue reserved.",
 				&ls_reservation_timeout, 10000, 100, 3600000, PGC_SIGHUP, GUC_UNIT_MS);
 	int_setting("logsvc.queue_wait", "Time that a request waits for room in the queue.",
 				&ls_queue_wait, 2000, 0, 10000, PGC_SIGHUP, GUC_UNIT_MS);
-	int_setting("logsvc.batch_events", "Waiting events at which writers begin to store them.",
-				&ls_batch_events, LS_BATCH_EVENTS, 100, 65536, PGC_SIGHUP, 0);
+	int_setting("logsvc.batch_events",
+				"Number of waiting events at which writers begin to store them.", &ls_batch_events,
+				LS_BATCH_EVENTS, 100, 65536, PGC_SIGHUP, 0);
 	int_setting("logsvc.deferred_limit",
-				"JSON of events that may wait in the deferred store, of all organizations.",
+				"Amount of JSON that may wait in the deferred store, over all organizations.",
 				&ls_deferred_limit, 10240, 0, INT_MAX, PGC_SIGHUP, GUC_UNIT_MB);
 	int_setting("logsvc.flush_interval", "Longest time that an event waits for its batch to fill.",
 				&ls_flush_interval, 1000, 10, 5000, PGC_SIGHUP, GUC_UNIT_MS);
 	int_setting("logsvc.store_timeout",
 				"Time for which the store may fail before events move to the dead letters.",
 				&ls_store_timeout, 300000, 1000, 86400000, PGC_SIGHUP, GUC_UNIT_MS);
-	int_setting("logsvc.search_memory",
-				"Memory that one search may use; -1: a third of the machine's over all executors.",
-				&ls_search_memory, -1, -1, 1024 * 1024 * 1024, PGC_SUSET, GUC_UNIT_KB);
+	int_setting(
+		"logsvc.search_memory",
+		"Memory that one search may use; -1: a third of the machine's, shared by all executors.",
+		&ls_search_memory, -1, -1, 1024 * 1024 * 1024, PGC_SUSET, GUC_UNIT_KB);
 	int_setting("logsvc.search_rows", "Rows that one search may scan, in thousands.",
 				&ls_search_rows, 10000000, 1, INT_MAX / 2, PGC_SUSET, 0);
 	int_setting("logsvc.search_workers",
-				"Parallel workers that all searches together may have; -1: half of the processors.",
+				"Parallel workers that all searches together may use; -1: half of the CPUs.",
 				&ls_search_workers, -1, -1, 64, PGC_SUSET, 0);
 	int_setting("logsvc.search_workers_after",
-				"Time that a search works alone before it takes parallel workers.",
+				"Time that a search runs alone before it starts parallel workers.",
 				&ls_search_workers_after, 10, 0, 60000, PGC_SUSET, GUC_UNIT_MS);
 	int_setting("logsvc.snapshot_timeout",
 				"Time for which the queue keeps stored events for snapshots that see them there.",
 				&ls_snapshot_timeout, 30000, 1000, 3600000, PGC_SIGHUP, GUC_UNIT_MS);
-	int_setting("logsvc.query_timeout", "Time limit of a search.", &ls_query_timeout, 30000, 100,
-				600000, PGC_SIGHUP, GUC_UNIT_MS);
+	int_setting("logsvc.query_timeout", "Time limit of a request that an executor runs.",
+				&ls_query_timeout, 30000, 100, 600000, PGC_SIGHUP, GUC_UNIT_MS);
 	int_setting("logsvc.lock_timeout",
 				"Time for which a request that does not read events waits for a lock.",
 				&ls_lock_timeout, 1000, 10, 600000, PGC_SIGHUP, GUC_UNIT_MS);
@@ -302,20 +304,22 @@ ls_guc_register(bool preloaded)
 	DefineCustomEnumVariable("logsvc.smtp_tls", "Whether an smtp:// connection must use STARTTLS.",
 							 NULL, &ls_smtp_tls, LS_SMTP_TLS_AUTO, smtp_tls, PGC_SIGHUP, 0, NULL,
 							 NULL, NULL);
-	DefineCustomEnumVariable("logsvc.plan_changes", "Who gives organizations larger plans.", NULL,
-							 &ls_plan_changes, LS_PLANS_REQUESTED, plan_changes, PGC_SIGHUP, 0,
-							 NULL, NULL, NULL);
+	DefineCustomEnumVariable(
+		"logsvc.plan_changes", "Who decides about larger plans of organizations.", NULL,
+		&ls_plan_changes, LS_PLANS_REQUESTED, plan_changes, PGC_SIGHUP, 0, NULL, NULL, NULL);
 	DefineCustomStringVariable(
-		"logsvc.operator_email", "Addresses of operators that mail goes to, comma-separated.", NULL,
+		"logsvc.operator_email", "Mail addresses of operators, comma-separated.", NULL,
 		&ls_operator_email, "", PGC_SIGHUP, GUC_LIST_INPUT, check_addresses, NULL, NULL);
-	DefineCustomBoolVariable("logsvc.builtin_needs_credits",
-							 "Does the built-in evaluator need AI credits to be left?", NULL,
-							 &ls_builtin_needs_credits, true, PGC_SIGHUP, 0, NULL, NULL, NULL);
-	string_setting("logsvc.public_url", "URL under which users reach the service.", &ls_public_url,
-				   "", PGC_SIGHUP, 0);
+	DefineCustomBoolVariable(
+		"logsvc.builtin_needs_credits",
+		"Refuses the built-in evaluator when an organization's AI credits are used up.", NULL,
+		&ls_builtin_needs_credits, true, PGC_SIGHUP, 0, NULL, NULL, NULL);
+	string_setting("logsvc.public_url", "URL at which users reach the service.", &ls_public_url, "",
+				   PGC_SIGHUP, 0);
 	DefineCustomStringVariable(
-		"logsvc.trusted_proxies", "Networks whose X-Forwarded-For is believed, comma-separated.",
-		NULL, &ls_trusted_proxies, "", PGC_SIGHUP, GUC_LIST_INPUT, check_networks, NULL, NULL);
+		"logsvc.trusted_proxies",
+		"Networks of proxies whose X-Forwarded-For is trusted, comma-separated.", NULL,
+		&ls_trusted_proxies, "", PGC_SIGHUP, GUC_LIST_INPUT, check_networks, NULL, NULL);
 
 	int_setting("logsvc.password_cost", "Memory of password hashes: scrypt with N = 2^this.",
 				&ls_password_cost, LS_PASSWORD_COST_MIN, LS_PASSWORD_COST_MIN, LS_PASSWORD_COST_MAX,
@@ -326,10 +330,11 @@ ls_guc_register(bool preloaded)
 	string_setting("logsvc.breached_passwords_url",
 				   "Service that is asked for breached passwords by the first 5 digits of a SHA-1.",
 				   &ls_breached_passwords_url, "", PGC_SIGHUP, GUC_SUPERUSER_ONLY);
-	string_setting("logsvc.allowed_origins",
-				   "Origins beside that of logsvc.public_url whose pages may use sessions.",
-				   &ls_allowed_origins, "", PGC_SIGHUP, GUC_LIST_INPUT);
-	DefineCustomBoolVariable("logsvc.sign_up", "May people make accounts for themselves?", NULL,
+	string_setting(
+		"logsvc.allowed_origins",
+		"Further origins whose pages may use sessions, in addition to that of logsvc.public_url.",
+		&ls_allowed_origins, "", PGC_SIGHUP, GUC_LIST_INPUT);
+	DefineCustomBoolVariable("logsvc.sign_up", "Lets users create accounts for themselves.", NULL,
 							 &ls_sign_up, true, PGC_SIGHUP, 0, NULL, NULL, NULL);
 	register_oauth_settings();
 

@@ -128,7 +128,7 @@ SELECT is(pg_temp.tampered($$DELETE FROM ENTRY WHERE number < 3$$), 'false 3 ent
 FROM begun WHERE number = 3;
 SELECT is(pg_temp.tampered($$UPDATE logsvc_internal.audit_head SET first_previous = sha256('x')$$), 'false 1 the chain does not begin with its organization ' || resource, 'another beginning')
 FROM begun WHERE number = 1;
--- A chain that is written anew from an entry on is right in itself: only a head
+-- A chain that is rewritten from an entry on is right in itself: only a head
 -- that somebody kept shows it.
 CREATE FUNCTION pg_temp.forge() RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
@@ -145,8 +145,8 @@ BEGIN
 	UPDATE logsvc_internal.audit_head h SET hash = last FROM acme WHERE h.organization_id = acme.id;
 END
 $$;
-SELECT is(pg_temp.tampered('SELECT pg_temp.forge()'), 'true', 'a chain that was written anew');
-SELECT is(pg_temp.tampered('SELECT pg_temp.forge()', number, hash), 'false ' || number || ' the entry does not have the known hash: the chain was written anew ' || (SELECT resource FROM begun ORDER BY begun.number DESC LIMIT 1), 'is found by a known head')
+SELECT is(pg_temp.tampered('SELECT pg_temp.forge()'), 'true', 'a chain that was rewritten');
+SELECT is(pg_temp.tampered('SELECT pg_temp.forge()', number, hash), 'false ' || number || ' the entry does not have the known hash: the chain was rewritten ' || (SELECT resource FROM begun ORDER BY begun.number DESC LIMIT 1), 'is found by a known head')
 FROM (SELECT number, hash FROM head) AS h;
 SELECT is(logsvc.verify_audit('acme', 1000, 'aa')#>>'{broken,problem}', 'the known entry is missing', 'a head that is not there');
 

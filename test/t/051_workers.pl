@@ -330,7 +330,7 @@ $bare->stop;
 	is($pid->(), $before, 'leaves the gateway alone');
 	$t->set('logsvc.idle_timeout', '50s');
 	ok(wait_until(sub { my $now = $pid->(); $now && $now ne $before }, 20),
-		'a reload of its own settings starts it anew');
+		'a reload of its own settings restarts it');
 	$t->wait_ready;
 	like($t->log_text, qr/gateway is restarting with changed settings/, 'and is logged');
 	$t->stop;
