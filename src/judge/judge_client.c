@@ -59,24 +59,25 @@ static const client_key keys[] = {
 	{"nick", LS_JCLIENT_USER},        {"nickname", LS_JCLIENT_USER},
 	{"note", LS_JCLIENT_TEXT},        {"notes", LS_JCLIENT_TEXT},
 	{"parameters", LS_JCLIENT_USER},  {"params", LS_JCLIENT_USER},
-	{"path", LS_JCLIENT_PATH},        {"prompt", LS_JCLIENT_TEXT},
-	{"q", LS_JCLIENT_TEXT},           {"query", LS_JCLIENT_TEXT},
-	{"querystring", LS_JCLIENT_TEXT}, {"question", LS_JCLIENT_TEXT},
-	{"recipient", LS_JCLIENT_USER},   {"ref", LS_JCLIENT_QUOTE},
-	{"referer", LS_JCLIENT_TEXT},     {"referrer", LS_JCLIENT_TEXT},
-	{"remark", LS_JCLIENT_TEXT},      {"review", LS_JCLIENT_TEXT},
-	{"room", LS_JCLIENT_QUOTE},       {"ruser", LS_JCLIENT_USER},
-	{"search", LS_JCLIENT_TEXT},      {"sender", LS_JCLIENT_USER},
-	{"sni", LS_JCLIENT_TEXT},         {"statement", LS_JCLIENT_TEXT},
-	{"subject", LS_JCLIENT_TEXT},     {"tag", LS_JCLIENT_QUOTE},
-	{"tags", LS_JCLIENT_QUOTE},       {"term", LS_JCLIENT_TEXT},
-	{"terms", LS_JCLIENT_TEXT},       {"text", LS_JCLIENT_TEXT},
-	{"title", LS_JCLIENT_QUOTE},      {"to", LS_JCLIENT_USER},
-	{"topic", LS_JCLIENT_QUOTE},      {"tweet", LS_JCLIENT_TEXT},
-	{"ua", LS_JCLIENT_TEXT},          {"uri", LS_JCLIENT_PATH},
-	{"url", LS_JCLIENT_PATH},         {"user", LS_JCLIENT_USER},
-	{"useragent", LS_JCLIENT_TEXT},   {"username", LS_JCLIENT_USER},
-	{"usr", LS_JCLIENT_USER},         {"utterance", LS_JCLIENT_TEXT},
+	{"path", LS_JCLIENT_PATH},        {"payload", LS_JCLIENT_TEXT},
+	{"prompt", LS_JCLIENT_TEXT},      {"q", LS_JCLIENT_TEXT},
+	{"query", LS_JCLIENT_TEXT},       {"querystring", LS_JCLIENT_TEXT},
+	{"question", LS_JCLIENT_TEXT},    {"recipient", LS_JCLIENT_USER},
+	{"ref", LS_JCLIENT_QUOTE},        {"referer", LS_JCLIENT_TEXT},
+	{"referrer", LS_JCLIENT_TEXT},    {"remark", LS_JCLIENT_TEXT},
+	{"review", LS_JCLIENT_TEXT},      {"room", LS_JCLIENT_QUOTE},
+	{"ruser", LS_JCLIENT_USER},       {"search", LS_JCLIENT_TEXT},
+	{"sender", LS_JCLIENT_USER},      {"sni", LS_JCLIENT_TEXT},
+	{"statement", LS_JCLIENT_TEXT},   {"subject", LS_JCLIENT_TEXT},
+	{"tag", LS_JCLIENT_QUOTE},        {"tags", LS_JCLIENT_QUOTE},
+	{"term", LS_JCLIENT_TEXT},        {"terms", LS_JCLIENT_TEXT},
+	{"text", LS_JCLIENT_TEXT},        {"title", LS_JCLIENT_QUOTE},
+	{"to", LS_JCLIENT_USER},          {"topic", LS_JCLIENT_QUOTE},
+	{"tweet", LS_JCLIENT_TEXT},       {"ua", LS_JCLIENT_TEXT},
+	{"uri", LS_JCLIENT_PATH},         {"url", LS_JCLIENT_PATH},
+	{"user", LS_JCLIENT_USER},        {"useragent", LS_JCLIENT_TEXT},
+	{"username", LS_JCLIENT_USER},    {"usr", LS_JCLIENT_USER},
+	{"utterance", LS_JCLIENT_TEXT},
 };
 
 /* The first letter tells most words apart without a look at their length. */
@@ -107,6 +108,10 @@ level_of_key(const char *s, size_t begin, size_t end)
 	ls_str word = ls_jkey_word(s, begin, end);
 	ls_jclient level = level_of_word(word);
 
+	/* jsonPayload is the log's own */
+	if (equals(word, "payload") && word.data > s + begin + 3 &&
+		(memcmp(word.data - 4, "json", 4) == 0 || memcmp(word.data - 4, "text", 4) == 0))
+		return LS_JCLIENT_NONE;
 	/* user_name, user.id */
 	if ((level == LS_JCLIENT_QUOTE || equals(word, "id")) && word.data > s + begin + 3 &&
 		equals(ls_jkey_word(s, begin, (size_t) (word.data - s)), "user"))
@@ -315,6 +320,13 @@ key_begin(const char *s, size_t from, size_t end)
 	return end - from < NEAR ? from : end - NEAR;
 }
 
+/* Does the row tell an event or a message of its own? */
+static bool
+is_beside(const marking *m)
+{
+	return m->has_message || m->has_event;
+}
+
 /*
  * A title, a tag or a file's name that tells an outcome is a sentence, too.  A name that does may
  * be a test's, unless the row is about something that happened to what is so named.
@@ -327,11 +339,11 @@ level_of_value(const marking *m, const char *s, size_t begin, size_t key, size_t
 	if (level == LS_JCLIENT_QUOTE && !equals(ls_jkey_word(s, begin, key), "name") &&
 		tells_outcome(m, from, to))
 		return LS_JCLIENT_TEXT;
-	if ((level == LS_JCLIENT_QUOTE && (m->has_message || m->has_event) &&
-		 ls_jvalue_free(m->ctx, m->t, from, to)) ||
-		(level == LS_JCLIENT_NONE && !ls_jkey_tells(s, key_begin(s, begin, key), key) &&
-		 ls_jvalue_free(m->ctx, m->t, from, to)))
+	if (level == LS_JCLIENT_QUOTE && is_beside(m) &&
+		ls_jvalue_level(m->ctx, m->t, from, to, false) == LS_JCLIENT_FREE)
 		return LS_JCLIENT_FREE;
+	if (level == LS_JCLIENT_NONE && !ls_jkey_tells(s, key_begin(s, begin, key), key))
+		return ls_jvalue_level(m->ctx, m->t, from, to, is_beside(m));
 	return level;
 }
 
@@ -613,8 +625,7 @@ mark_field(marking *m, int i, size_t key, size_t to, ls_jclient level)
 	if (stop == to && (level == LS_JCLIENT_NONE || level == LS_JCLIENT_USER) && pol != LS_JP_STOP &&
 		pol != LS_JP_ALL && pol != LS_JP_NOT)
 		stop = token_end(s, end, to, " ");
-	if (ls_jvalue_free(m->ctx, m->t, end + 1, stop))
-		mark(m, end + 1, stop, LS_JCLIENT_FREE);
+	mark(m, end + 1, stop, ls_jvalue_level(m->ctx, m->t, end + 1, stop, is_beside(m)));
 }
 
 /* The words of an atom-wise look at prose: keys without quotes, methods, speech. */
@@ -918,9 +929,8 @@ mark_json(marking *m, size_t from, size_t to, int escapes)
 			if (level == LS_JCLIENT_NONE && escapes < MAX_ESCAPES)
 			{
 				mark_prose(m, at + 1, end, escapes + 1);
-				if (!member_tells(m, holder, depth, key) &&
-					ls_jvalue_free(m->ctx, m->t, at + 1, end))
-					mark(m, at + 1, end, LS_JCLIENT_FREE);
+				if (!member_tells(m, holder, depth, key))
+					mark(m, at + 1, end, ls_jvalue_level(m->ctx, m->t, at + 1, end, is_beside(m)));
 			}
 			else if (level == LS_JCLIENT_NONE)
 				mark(m, at + 1, end, LS_JCLIENT_TEXT);

@@ -127,9 +127,10 @@ tells(const ls_jctx *ctx, const ls_jtext *t, size_t from, size_t to)
 		bad |= is_claim && is_bad;
 		words += a->kind != LS_JKIND_NUMBER && a->len > 2;
 		spaces += i > first && a->sep >= LS_JSEP_SPACE;
-		number |= a->kind == LS_JKIND_NUMBER && a->sep == LS_JSEP_SPACE;
+		number |= a->kind == LS_JKIND_NUMBER && a->sep == LS_JSEP_SPACE && words > 1;
+		number |= a->kind == LS_JKIND_NUMBER && a->sep == LS_JSEP_EQUAL && words > 0;
 	}
-	return claim || (spaces > 0 && (bad || (words >= 2 && number)));
+	return claim || (spaces > 0 && bad) || number;
 }
 
 /* Marks free text, when it tells anything. */
@@ -164,18 +165,33 @@ ls_jkey_tells(const char *s, size_t begin, size_t end)
 						   : IS_ONE_OF(before, keys) || IS_ONE_OF(before, rests);
 }
 
-bool
-ls_jvalue_free(const ls_jctx *ctx, const ls_jtext *t, size_t from, size_t to)
+/* Does the text name an action: "deploy api"? */
+static bool
+names_action(const ls_jctx *ctx, const ls_jtext *t, size_t from, size_t to)
+{
+	for (int i = ls_jatom_at(t, from); i < t->n && t->atoms[i].off < to; i++)
+	{
+		ls_jpol pol = (ls_jpol) ctx->words.table[t->atoms[i].word].pol;
+
+		if (pol == LS_JP_ACT || pol == LS_JP_STATE || pol == LS_JP_PART)
+			return true;
+	}
+	return false;
+}
+
+ls_jclient
+ls_jvalue_level(const ls_jctx *ctx, const ls_jtext *t, size_t from, size_t to, bool beside)
 {
 	int first = ls_jatom_at(t, from);
 
 	/* one word is a word of a program's */
 	if (!LS_JRULE(FREE) || first + 1 >= t->n || t->atoms[first + 1].off >= to)
-		return false;
-	for (int i = first + 1; i < t->n && t->atoms[i].off < to; i++)
-		if (t->atoms[i].sep != LS_JSEP_NONE)
-			return tells(ctx, t, from, to);
-	return false;
+		return LS_JCLIENT_NONE;
+	if (tells(ctx, t, from, to))
+		return LS_JCLIENT_FREE;
+	if (!names_action(ctx, t, from, to))
+		return LS_JCLIENT_NONE;
+	return beside ? LS_JCLIENT_FREE : LS_JCLIENT_QUOTE;
 }
 
 static size_t

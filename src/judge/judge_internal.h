@@ -538,8 +538,12 @@ extern void ls_jclient_mark(const ls_jctx *ctx, ls_jtext *text);
 extern ls_str ls_jkey_word(const char *s, size_t begin, size_t end);
 /* Is it a key under which programs tell what happened: status, eventName, log.message? */
 extern bool ls_jkey_tells(const char *s, size_t begin, size_t end);
-/* Is the value of another key more than one word, and tells something? */
-extern bool ls_jvalue_free(const ls_jctx *ctx, const ls_jtext *text, size_t from, size_t to);
+/*
+ * The level of a value of another key.  `beside`: the row tells an event or a message of its own, so
+ * that its outcome is not that of what the value names.
+ */
+extern ls_jclient ls_jvalue_level(const ls_jctx *ctx, const ls_jtext *text, size_t from, size_t to,
+								  bool beside);
 /* Marks free text in prose. */
 extern void ls_jfree_mark(const ls_jctx *ctx, ls_jtext *text, size_t from, size_t to);
 /* The first atom that ends behind `at`; raises the level of those in [from, to). */
