@@ -27,7 +27,7 @@ BEGIN
 	END;
 	IF given <> network(given) THEN
 		PERFORM logsvc_internal.invalid(path,
-			format('has bits behind its prefix; the network is %s', network(given)));
+			format('has bits after its prefix; the network is %s', network(given)));
 	END IF;
 	-- What is written as IPv4 inside of IPv6 is IPv4.
 	IF given <<= '::ffff:0.0.0.0/96'::inet THEN

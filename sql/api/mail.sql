@@ -144,7 +144,7 @@ COMMENT ON FUNCTION logsvc_internal.one_line(text) IS
 'blank';
 
 -- Programs that show mails make links of what looks like one: evil.example/login,
--- www.evil.example, mailto:..., \\evil\share.  A blank behind each dot, colon and at
+-- www.evil.example, mailto:..., \\evil\share.  A blank after each dot, colon and at
 -- sign, and single strokes, leave a name that reads the same and is no link.
 CREATE OR REPLACE FUNCTION logsvc_internal.no_link(t text) RETURNS text
 LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE

@@ -17,7 +17,7 @@ COMMENT ON VIEW logsvc_internal.organization_retention IS
 'the maximum; NULL: for ever';
 
 -- What is kept longest of an index: its own setting, else the organization's,
--- else the plan's; never more than the plan's, but for the reserved ones.
+-- else the plan's; never more than the plan's, except for the reserved ones.
 CREATE OR REPLACE VIEW logsvc_internal.index_retention AS
 SELECT i.organization_id, i.name, CASE WHEN d.days <= 1000000 THEN d.days END AS days
 FROM logsvc_internal.log_index i

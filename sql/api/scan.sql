@@ -14,7 +14,7 @@ AS 'MODULE_PATHNAME', 'logsvc_part_scan';
 COMMENT ON FUNCTION logsvc_internal.part_scan(bigint, bytea, bytea, text, bytea, timestamptz,
   timestamptz, text[], boolean, integer, boolean, timestamptz, bigint, integer, text[], text[],
   text[], boolean[], text[], boolean) IS
-  'The rows of a part that match a filter (NULL: all) in [from_time, to_time), behind an event; at '
+  'The rows of a part that match a filter (NULL: all) in [from_time, to_time), after an event; at '
   'most the newest (or oldest) so many, or the first ones when sorted, or the first of each '
   'combination of values; fields as JSON texts, the event as a JSON object, the number of the row';
 

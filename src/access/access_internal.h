@@ -16,7 +16,7 @@
 
 /* ---- permission.c ---- */
 
-/* Bit of a permission; 0 for a name that is none. */
+/* Bit of a permission; 0 for an unknown name. */
 extern uint32 ls_permission_bit(const char *name);
 extern uint32 ls_scope_bit(const char *name, size_t len);
 

@@ -20,7 +20,7 @@
 PG_FUNCTION_INFO_V1(logsvc_account_work_added);
 PG_FUNCTION_INFO_V1(logsvc_act_for_request);
 
-/* A request must not wait for long behind the work of those before it. */
+/* A request must not wait long for the work of those before it. */
 #define MOST_AT_ONCE 20
 
 /* Work is noted for 20 to 40 ms later (add_account_work). */

@@ -92,7 +92,7 @@ typedef struct origin
 	ls_str port;
 } origin;
 
-/* scheme://host[:port], for URLs with anything behind it. */
+/* scheme://host[:port], for URLs with anything after it. */
 static bool
 parse_origin(ls_str s, bool url, origin *out)
 {
@@ -110,7 +110,7 @@ parse_origin(ls_str s, bool url, origin *out)
 	if (!printable(s) || memchr(s.data, '@', s.len) != NULL)
 		return false;
 
-	/* The port is behind the last colon, but not inside of [::1]. */
+	/* The port is after the last colon, but not inside of [::1]. */
 	for (colon = s.len; colon > 0 && s.data[colon - 1] != ':' && s.data[colon - 1] != ']'; colon--)
 		;
 	if (colon > 0 && s.data[colon - 1] == ':')

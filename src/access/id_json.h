@@ -12,7 +12,7 @@ typedef struct ls_id_member
 	ls_str text; /* strings decoded; numbers, objects and arrays as written */
 } ls_id_member;
 
-/* Reads one object, with nothing behind it; false for no such object or a member that is twice. */
+/* Reads one object, with nothing after it; false for no such object or a member that is twice. */
 extern bool ls_id_members(ls_str json, ls_arena *arena, ls_id_member *members, size_t n);
 
 /* The text of a member that is a string; empty for others. */

@@ -5,7 +5,7 @@
  *
  * The algorithm is chosen by the key, and the token must name the same: so
  * "none" and an HMAC with a public key are no algorithms here at all.  A token
- * is read only after its signature is found good, but for the header, which
+ * is read only after its signature is found good, except the header, which
  * says which key.
  *
  *-------------------------------------------------------------------------

@@ -7,7 +7,7 @@
  * was found is kept for five minutes, together with the
  * organization that the request names; a change of access data drops it at
  * once, so a session that was ended or a role that was changed is never taken
- * from the cache.  When an entry is made anew, the use of the session is noted
+ * from the cache.  When an entry is made again, the use of the session is noted
  * and its end moved.
  *
  * A browser sends cookies by itself, also when another site's page makes it

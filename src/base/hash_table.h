@@ -33,7 +33,7 @@
  * `t` is the table.  When slots hold numbers, what they number is best found in the
  * struct of which the table is a member, with ls_container().
  *
- * A table that grows is ready when it is all zeros but for `arena`; a fixed one when
+ * A table that grows is ready when it is all zeros except `arena`; a fixed one when
  * it is all zeros.  Its functions:
  *
  *	SLOT *NAME_find(t, key)			NULL: it is not there

@@ -115,8 +115,8 @@ hex4(const char *p, const char *end)
 }
 
 /*
- * Decodes \uXXXX at p (behind the u).  A pair of surrogates is one code
- * point; a lone one and NUL become U+FFFD.  Returns the position behind it,
+ * Decodes \uXXXX at p (after the u).  A pair of surrogates is one code
+ * point; a lone one and NUL become U+FFFD.  Returns the position after it,
  * NULL for bad hex.
  */
 static const char *

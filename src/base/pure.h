@@ -108,7 +108,7 @@ extern void *ls_arena_grow(ls_arena *arena, void *block, size_t old_size, size_t
 /* Gives a block of `size` bytes back early, when it is a large one. */
 extern void ls_arena_drop(ls_arena *arena, void *block, size_t size);
 
-/* A copy of s, NUL-terminated behind its length; data is NULL on failure. */
+/* A copy of s, NUL-terminated after its length; data is NULL on failure. */
 extern ls_str ls_arena_strdup(ls_arena *arena, ls_str s);
 
 extern bool ls_arena_failed(const ls_arena *arena); /* did any call fail? */
@@ -281,7 +281,7 @@ extern void ls_hex(const void *data, size_t len, char *out);
 /*
  * Signatures: RSASSA-PKCS1-v1_5 and ECDSA on P-256, both with SHA-256 (RS256 and ES256 of
  * RFC 7518).  Numbers are big-endian; an ES256 signature is r and s of 32 bytes each.  False for
- * a signature that is not good, and for a key that is none: an RSA modulus of less than 2,048 or
+ * a signature that is not good, and for an invalid key: an RSA modulus of less than 2,048 or
  * more than 8,192 bits, an exponent that is even, 1 or longer than 32 bits, coordinates that are
  * not of 32 bytes or not on the curve.
  */

@@ -161,7 +161,7 @@ extern bool ls_evaluation_prepare(ls_evaluation *evaluation, ls_str body, bool a
 /*
  * Goes on until a provider has the call or the evaluation is finished.  With
  * `in_transaction` (SQL callers) its statements join the caller's transaction,
- * but for the credits of a call, which an evaluator keeps where one runs; else
+ * except for the credits of a call, which an evaluator keeps where one runs; else
  * each is a transaction of its own.
  */
 extern void ls_evaluation_start(ls_evaluation *evaluation, bool in_transaction);

@@ -3,7 +3,7 @@
  * provider.c
  *	  The settings and keys of model providers, and what the log says of them.
  *
- * Keys are read anew for each call, from a file or from the environment of the
+ * Keys are read for each call, from a file or from the environment of the
  * postmaster; they are kept nowhere else.  What is not right refuses the call.
  *
  *-------------------------------------------------------------------------

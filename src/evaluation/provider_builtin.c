@@ -217,7 +217,7 @@ begin(builtin_job *job)
 	return job->judge != NULL;
 }
 
-/* One slice of a job; it goes behind the others of its organization, or is answered. */
+/* One slice of a job; it goes after the others of its organization, or is answered. */
 static void
 run_slice(tenant *of, builtin_job *job)
 {

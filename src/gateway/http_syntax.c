@@ -127,7 +127,7 @@ ls_http_check_field(ls_http_check *check, ls_str name, ls_str value)
 		case 17:
 			if (ls_str_eq_nocase(name, LS_STR("Transfer-Encoding")))
 			{
-				/* Not trimmed: a blank behind it is legal, but not everybody takes it for chunked. */
+				/* Not trimmed: a blank after it is legal, but not everybody takes it for chunked. */
 				if (check->codings++ > 0 || !ls_str_eq_nocase(value, LS_STR("chunked")))
 					refuse(check, 400, "Unsupported Transfer-Encoding");
 				check->chunked = true;
@@ -312,7 +312,7 @@ enum
 	CHUNK_DATA,
 	CHUNK_DATA_CR,
 	CHUNK_DATA_LF,
-	TRAILER_BEGIN, /* of a line behind the last chunk */
+	TRAILER_BEGIN, /* of a line after the last chunk */
 	TRAILER_LINE,
 	TRAILER_LF,
 	CHUNKS_LF, /* of the empty line at the end */
@@ -439,7 +439,7 @@ ls_http_read_chunks(ls_http_chunks *chunks, const char *data, size_t len, size_t
 				*used = i;
 				return LS_HTTP_DONE;
 			default:
-				return bad_chunk(chunks, "Bytes behind the last chunk");
+				return bad_chunk(chunks, "Bytes after the last chunk");
 		}
 	}
 	return LS_HTTP_MORE;

@@ -91,7 +91,7 @@ typedef struct ls_http_chunks
 /*
  * Reads framing and at most one piece of data from the next bytes of a chunked
  * body.  *used: how many bytes were read, the piece included, which is a view
- * and may be empty.  DONE: the body ends behind them.  MORE: call again with
+ * and may be empty.  DONE: the body ends after them.  MORE: call again with
  * what follows (with *used == len: when there is more).  Every line must end
  * with CR LF; sizes have at most 16 digits.
  */

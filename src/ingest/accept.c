@@ -183,7 +183,7 @@ next_builder(void *context)
 	return part->builder;
 }
 
-/* Drops the builders behind `last` that a refused request had opened. */
+/* Drops the builders after `last` that a refused request had opened. */
 static void
 drop_builders_after(ls_accept *accept, sender_group *group, open_part *last)
 {
@@ -238,7 +238,7 @@ unpack(ls_accept *accept, ls_accept_kind kind, const ls_request *request, ls_str
 				ls_accept_refuse(
 					accept, request, LS_ERROR_VALIDATION, "the body is not valid gzip",
 					"[{\"path\":\"\",\"code\":\"invalid\",\"message\":\"expected gzip data as "
-					"Content-Encoding says, and nothing behind it\"}]");
+					"Content-Encoding says, and nothing after it\"}]");
 			return false;
 		case LS_UNPACK_TOO_LARGE:
 			ls_accept_refuse(accept, request, LS_ERROR_BODY_TOO_LARGE,

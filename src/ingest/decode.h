@@ -237,9 +237,9 @@ typedef struct ls_bulk_item
 
 /*
  * POST /_bulk, POST /{index}/_bulk (then options->target is the index): lines of an
- * action and, but for delete, of a document.  A document that cannot be taken
+ * action and, except for delete, of a document.  A document that cannot be taken
  * is rejected by itself; so are update and delete, because events do not
- * change.  An action that is none refuses the whole body, and so do more of them
+ * change.  An invalid action refuses the whole body, and so do more of them
  * than LS_BULK_ANSWER_LIMIT has room for.  result->items has all of them, in order,
  * with texts in options->arena.
  *

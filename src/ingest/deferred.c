@@ -69,7 +69,7 @@ typedef struct pass
 {
 	pg_uuid_t organizations[ORGANIZATIONS];
 	int n_organizations;
-	pg_uuid_t last; /* of a full list: the next pass goes on behind it */
+	pg_uuid_t last; /* of a full list: the next pass goes on after it */
 
 	/* of one organization */
 	ls_sender sender;

@@ -7,7 +7,7 @@
  * holds of the queue is in shared memory, with a time.  After that anybody may
  * give it back for others.
  *
- * All of it is under LS_LOCK_QUEUE, but for the time of the first one.
+ * All of it is under LS_LOCK_QUEUE, except the time of the first one.
  *
  *-------------------------------------------------------------------------
  */

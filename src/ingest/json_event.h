@@ -39,7 +39,7 @@ typedef struct ls_json_reader
 /* Deeper than any sane event. */
 #define LS_JSON_EVENT_DEPTH 64
 
-/* Starts on a body, behind a byte order mark. */
+/* Starts on a body, after a byte order mark. */
 extern bool ls_json_reader_init(ls_json_reader *reader, const ls_decode_options *options,
 								ls_str body, ls_decode_result *result);
 

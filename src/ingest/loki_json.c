@@ -6,7 +6,7 @@
  *	{"streams": [{"stream": {"app": "shop"},
  *				  "values": [["1700000000000000000", "line", {"user": "7"}]]}]}
  *
- * A stream whose labels come behind its values is passed over and read again,
+ * A stream whose labels come after its values is passed over and read again,
  * as its clients write the labels first.
  *
  *-------------------------------------------------------------------------
@@ -100,7 +100,7 @@ read_entry(json_reader *reader, ls_json *j)
 		return fail(reader, j, "expected nanoseconds since 1970 as a string");
 	valid = ls_normalize_time_number(when.text, &time);
 	if (!ls_json_element(j))
-		return fail(reader, j, "expected a line behind the time");
+		return fail(reader, j, "expected a line after the time");
 	if (!ls_json_read(j, &line))
 		return false;
 	if (line.type != LS_JSON_STRING)

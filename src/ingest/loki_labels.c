@@ -60,7 +60,7 @@ digits(label_reader *r, int n, int base, uint32_t *number)
 	return true;
 }
 
-/* What stands behind a backslash. */
+/* What stands after a backslash. */
 static bool
 escape(label_reader *r, ls_buf *out)
 {
@@ -169,7 +169,7 @@ ls_loki_read_labels(ls_loki *loki, ls_str text, const char **error)
 		if (!name_of(&r, &name))
 			break;
 		if (!take(&r, '='))
-			fail(&r, "expected = behind the name of a label");
+			fail(&r, "expected = after the name of a label");
 		skip_space(&r);
 		if (r.error == NULL &&
 			(r.at >= text.len || (text.data[r.at] != '"' && text.data[r.at] != '`')))
@@ -182,7 +182,7 @@ ls_loki_read_labels(ls_loki *loki, ls_str text, const char **error)
 	}
 	skip_space(&r);
 	if (r.error == NULL && r.at < text.len)
-		fail(&r, "expected nothing behind }");
+		fail(&r, "expected nothing after }");
 	*error = r.error;
 	return r.error == NULL;
 }

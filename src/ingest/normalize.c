@@ -20,7 +20,7 @@
 #define MIN_SECONDS INT64_C(-62135596800)
 #define MAX_SECONDS INT64_C(253402300799)
 
-/* Digits of the unit behind seconds: 0, 3, 6 or 9. */
+/* Digits of the unit after seconds: 0, 3, 6 or 9. */
 static int
 unit_of(uint64_t magnitude)
 {

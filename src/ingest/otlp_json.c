@@ -8,7 +8,7 @@
  * ids are hex (base64, which strict protobuf would use, is taken too), null is
  * absent, and what is unknown is passed over.
  *
- * Exporters write a resource before its records.  Where it comes behind them
+ * Exporters write a resource before its records.  Where it comes after them
  * (or is missing) the records are passed over and read at the end.
  *
  *-------------------------------------------------------------------------
@@ -157,7 +157,7 @@ append_pair(json_reader *reader, ls_buf *buf)
 	ls_buf value;
 	bool had_value = false;
 
-	/* The key may come behind the value. */
+	/* The key may come after the value. */
 	ls_buf_init(&value, buf->arena);
 	while (ls_json_member(j, &member))
 	{

@@ -304,7 +304,7 @@ read_record(wire_reader *w, ls_str bytes)
 	return ls_otlp_record_end(&w->otlp, &record, bytes.len);
 }
 
-/* A message whose field 1 says what those in field 2 share, and may come behind them. */
+/* A message whose field 1 says what those in field 2 share, and may come after them. */
 static bool
 read_sharing(wire_reader *w, ls_str bytes, bool (*read_shared)(wire_reader *, ls_str),
 			 bool (*read_one)(wire_reader *, ls_str))

@@ -473,7 +473,7 @@ ls_quota_recover(void)
 
 PG_FUNCTION_INFO_V1(logsvc_quota_time);
 
-/* quota_time(at timestamptz) returns timestamptz: the same, but for tests that shift it. */
+/* quota_time(at timestamptz) returns timestamptz: the same, except in tests that shift it. */
 Datum
 logsvc_quota_time(PG_FUNCTION_ARGS)
 {

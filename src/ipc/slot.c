@@ -6,7 +6,7 @@
  * Slots are static: which worker sits where follows from its kind and index,
  * so nothing is searched or allocated.  A slot is freed by its own worker on
  * the way out; a worker that dies without that takes the whole server with it
- * (the postmaster restarts after a crash) and shared memory starts anew.
+ * (the postmaster restarts after a crash) and shared memory is initialized again.
  *
  *-------------------------------------------------------------------------
  */

@@ -51,7 +51,7 @@ typedef struct ls_protocol_request
 /*
  * The one repair call: the model's own reply and ls_evaluation_repair_text.  Empty text: the
  * first call.  An empty reply (after INVALID) is fine: then the same request is asked again with
- * the text behind it.
+ * the text after it.
  */
 typedef struct ls_protocol_repair
 {

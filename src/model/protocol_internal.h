@@ -28,7 +28,7 @@
 extern bool ls_protocol_plain(ls_str s);
 
 /*
- * Splits an http or https URL without user, fragment and (but for `query`) query; slashes at the
+ * Splits an http or https URL without user, fragment and (except in `query`) query; slashes at the
  * end of the path are dropped.  False when it is not one.
  */
 typedef struct ls_protocol_url
@@ -66,7 +66,7 @@ extern bool ls_protocol_has_reply(const ls_protocol_repair *repair);
 /* True when the reply can stand as the input of a tool: a JSON object. */
 extern bool ls_protocol_is_object(ls_str text, ls_arena *arena);
 
-/* Appends the user text as a JSON string, with the repair text behind it if no reply is shown. */
+/* Appends the user text as a JSON string, with the repair text after it if no reply is shown. */
 extern void ls_protocol_user(ls_buf *buf, const ls_evaluation_prompt *prompt,
 							 const ls_protocol_repair *repair);
 

@@ -195,7 +195,7 @@ equal_masks(const ls_filter *leaf)
 		return (level_masks){1u << LS_LEVEL_OTHER, 0};
 	if (leaf->op == LS_FILTER_WILDCARD || leaf->op == LS_FILTER_NE_WILDCARD)
 	{
-		/* Leave wildcards to the scan, but for the simplest ones. */
+		/* Leave wildcards to the scan, except the simplest ones. */
 		for (uint32_t l = 0; l < LS_LEVEL_OTHER; l++)
 		{
 			size_t n = 0;

@@ -432,7 +432,7 @@ eval_ids(ls_filter_run *run, ls_leaf *leaf, uint32_t block, const uint64_t *in, 
 	{
 		const ls_compare *c = leaf->compares;
 
-		/* The common case is one id, or a page that begins behind one. */
+		/* The common case is one id, or a page that begins after one. */
 		if (leaf->n_compares == 1 && c->has_id && c->op == LS_FILTER_EQ)
 		{
 			if (batches[row] == c->batch && places[row] == c->place)
@@ -463,7 +463,7 @@ ls_leaf_eval(ls_filter_run *run, ls_leaf *leaf, uint32_t block, const uint64_t *
 			return eval_ids(run, leaf, block, in, out);
 	}
 	memcpy(undecided, in, sizeof(undecided));
-	/* What cannot match could only take rows away from the columns behind it. */
+	/* What cannot match could only take rows away from the columns after it. */
 	while (n > 0 && (leaf->columns[n - 1].never || !in_block(&leaf->columns[n - 1], block)))
 		n--;
 	for (uint32_t i = 0; i < n; i++)

@@ -22,7 +22,7 @@ ls_is_word_byte(char ch)
 	return c >= 0x80 || (unsigned) ((c | 0x20) - 'a') < 26 || (unsigned) (c - '0') < 10 || c == '_';
 }
 
-/* The first word of a text from *at on, which moves behind it; false: there is none. */
+/* The first word of a text from *at on, which moves past it; false: there is none. */
 static inline bool
 ls_next_word(ls_str text, size_t *at, ls_str *word)
 {

@@ -82,7 +82,7 @@ compress_zstd(ls_part_compressor *c, bool merged, ls_str raw, char *to, size_t c
 	return ZSTD_isError(n) ? 0 : n;
 }
 
-/* Two frames of zstd, one behind the other; 0 as compress_zstd. */
+/* Two frames of zstd, one after the other; 0 as compress_zstd. */
 static size_t
 compress_parts(ls_part_compressor *c, bool merged, ls_str raw, size_t cut, char *to,
 			   size_t capacity)

@@ -6,7 +6,7 @@
  * part_templates.c writes what this reads.  Before the first text is made all
  * columns are taken apart, so that making one is copying pieces: literals,
  * digits out of a few bits, numbers.  Copies of up to 16 bytes are done as 16,
- * so everything that is copied has as many bytes behind it, and the target
+ * so everything that is copied has as many bytes after it, and the target
  * room for the longest row.
  *
  *-------------------------------------------------------------------------
@@ -57,7 +57,7 @@ typedef struct digit_table
 	bool made;
 } digit_table;
 
-/* A copy that has PADDING bytes behind it; NULL when out of memory. */
+/* A copy that has PADDING bytes after it; NULL when out of memory. */
 static const char *
 padded(ls_arena *arena, ls_str s)
 {
@@ -206,7 +206,7 @@ read_integers(ls_reader *r, ls_arena *arena, const template *t, const op *o, col
 	return true;
 }
 
-/* What lies behind the templates, for the compressor or as bits. */
+/* What lies after the templates, for the compressor or as bits. */
 static bool
 read_columns(ls_reader *r, ls_arena *arena, template *t, bool packed)
 {

@@ -67,7 +67,7 @@ batch_is(const ls_part_writer *w, uint32_t number, batch_key key)
 
 /*
  * Batches of the block once each, then which one each row is of, and where in
- * it: mostly the place behind the last one seen of that batch.
+ * it: mostly the place after the last one seen of that batch.
  */
 static void
 write_ids(ls_part_writer *w, uint32_t block, ls_buf *out)

@@ -226,7 +226,7 @@ read_blocks(ls_part_directory *d, ls_reader *r)
 	return true;
 }
 
-/* The length of a frame at *offset of the body, which moves behind it. */
+/* The length of a frame at *offset of the body, which moves past it. */
 static bool
 read_length(const ls_part_directory *d, ls_reader *r, uint64_t *offset, uint32_t *length)
 {

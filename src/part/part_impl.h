@@ -87,7 +87,7 @@ extern void ls_part_text_encode(ls_buf *out, const ls_str *values, uint32_t n, b
 extern bool ls_part_text_decode(ls_reader *r, uint32_t n, ls_arena *arena, const uint32_t **offsets,
 								const char **data);
 
-/* ---- part_templates.c, part_expand.c: texts that are equal but for numbers ---- */
+/* ---- part_templates.c, part_expand.c: texts that are equal except for numbers ---- */
 
 /* The first byte of a payload of texts: as they are, as templates. */
 #define LS_TEXTS_PLAIN 0
@@ -124,7 +124,7 @@ extern ls_part_templater *ls_part_templater_create(ls_arena *arena);
 extern bool ls_part_templates_encode(ls_part_templater *templater, const ls_str *values, uint32_t n,
 									 ls_buf *out, size_t *packed);
 
-/* As ls_part_text_decode, behind the first byte. */
+/* As ls_part_text_decode, after the first byte. */
 extern bool ls_part_templates_decode(ls_reader *r, uint32_t n, ls_arena *arena,
 									 const uint32_t **offsets, const char **data);
 
@@ -137,7 +137,7 @@ extern ls_part_compressor *ls_part_compressor_create(ls_arena *arena);
 
 /*
  * Appends `raw` to `body` as a frame; its length, or 0 when memory ran out.  With
- * zstd what is before and behind `cut` is compressed by itself.
+ * zstd what is before and after `cut` is compressed by itself.
  */
 extern uint32_t ls_part_frame_write(ls_part_compressor *compressor, ls_part_codec codec, ls_str raw,
 									size_t cut, ls_buf *body);
@@ -406,7 +406,7 @@ ls_part_directory_block_rows(const ls_part_directory *d, uint32_t block)
 }
 
 /*
- * Appends the header.  Long lists go to the body, as frames behind all
+ * Appends the header.  Long lists go to the body, as frames after all
  * others.  False when out of memory.
  */
 extern bool ls_part_directory_write(ls_part_directory *d, ls_part_compressor *compressor,

@@ -7,7 +7,7 @@
  * numbers and ids.  A general compressor pays for finding the statement again
  * after each number, and for each digit as for a letter; so a line of 80 bytes
  * with 19 random digits, which hold 8 bytes, costs it 16.  Here the rows of a
- * block that are equal but for their numbers share a template.  What differs
+ * block that are equal except for their numbers share a template.  What differs
  * is stored by place of the template: as bits when it looks random, as small
  * numbers or codes for the compressor when it does not.
  *
@@ -35,7 +35,7 @@ typedef struct slot
 	uint32_t len;
 } slot;
 
-/* Texts that are equal but for their variables. */
+/* Texts that are equal except for their variables. */
 typedef struct skeleton
 {
 	uint64_t hash;
@@ -95,8 +95,8 @@ struct ls_part_templater
 	uint32_t run_digits; /* of which no op has been written yet */
 	uint32_t run_nibbles;
 
-	ls_buf columns; /* behind the templates: for the compressor */
-	ls_buf packed;  /* behind those: bits */
+	ls_buf columns; /* after the templates: for the compressor */
+	ls_buf packed;  /* after those: bits */
 
 	int64_t integers[LS_PART_BLOCK_ROWS];
 	uint64_t scratch[LS_PART_BLOCK_ROWS];

@@ -5,7 +5,7 @@
  *
  * Case is ignored by Unicode simple folding.  Folding every text would cost
  * more than the search, so an ASCII needle is searched in the text as it is,
- * 16 positions at a time.  That is exact but for two characters which fold to
+ * 16 positions at a time.  That is exact except for two characters which fold to
  * ASCII letters (U+017F to s, U+212A to k): texts with those are folded first
  * when the needle has such a letter.
  *

@@ -80,7 +80,7 @@ ls_is_level_word(const char *data, size_t len)
 }
 
 /*
- * A run of digits and dots, or digits behind a sign or a symbol: number, IPv4
+ * A run of digits and dots, or digits after a sign or a symbol: number, IPv4
  * address, number with a unit, or something else with a digit in it.
  */
 uint64_t
@@ -214,7 +214,7 @@ ls_is_variable_word(const char *p, const char *end, unsigned mask)
 	return dots >= 2 && len > 6 && !has_suffix(p, end, "Exception") && !has_suffix(p, end, "Error");
 }
 
-/* 12:34:56, and no more groups behind: most of what begins like an address. */
+/* 12:34:56, and no more groups after: most of what begins like an address. */
 static inline bool
 is_time_of_day(const char *p, const char *end)
 {

@@ -134,7 +134,7 @@ is_severity(const char *p, const char *end)
 	return (upper && !lower) || ls_is_level_word(p, (size_t) (end - p));
 }
 
-/* The token behind the bracket that opens at token i, or i when it has no end. */
+/* The token after the bracket that opens at token i, or i when it has no end. */
 static uint32_t
 bracket_end(const token_list *list, uint32_t i)
 {

@@ -42,7 +42,7 @@ typedef struct column
 		};
 	};
 	uint16_t flags;
-	uint16_t end; /* token behind it */
+	uint16_t end; /* token after it */
 } column;
 
 typedef struct columns

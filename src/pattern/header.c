@@ -13,7 +13,7 @@
  * same shape, and only where one of the first columns is a time: text without
  * a time has no header.  Behind the last time follow, in any order, columns
  * that vary (process ids), severities, bracketed parts, and names.  A name
- * column is taken only if a column behind it proves that the header goes on:
+ * column is taken only if a column after it proves that the header goes on:
  * a colon (syslog and many loggers), a bracketed part, a dash or a bar.
  *
  * Severities become part of the key (never joined); the name of the component
@@ -39,7 +39,7 @@ typedef struct family_row
 
 typedef struct statistics
 {
-	uint32_t rows;    /* that have the column and one behind it */
+	uint32_t rows;    /* that have the column and one after it */
 	uint32_t missing; /* rows that do not */
 	uint32_t variable, bracket, colon, bar, upper, time, symbol, quote, six;
 	uint32_t values; /* distinct constants, up to MAX_VALUES */
@@ -106,11 +106,11 @@ typedef struct header
 /* Names of programs may be of several words: how many columns to look on. */
 #define MAX_NAME_COLUMNS 4
 
-/* The column behind the first one from k that has the flag, or k. */
+/* The column after the first one from k that has the flag, or k. */
 static uint32_t
 end_by_flag(const columns *c, uint32_t k, uint16_t flag)
 {
-	/* a dash behind the time is followed by more of the header */
+	/* a dash after the time is followed by more of the header */
 	if (flag == COL_DASH && k < c->n && (c->c[k].flags & COL_DASH) != 0)
 		return k;
 	for (uint32_t j = k; j < k + MAX_NAME_COLUMNS && j + 1 < c->n; j++)
@@ -217,7 +217,7 @@ add_columns(const statistics *st, uint32_t total, header *h)
 			h->levels |= 1U << k;
 		else if (share(s->variable, s->rows, 90))
 		{
-			/* behind an unproved name it may be of the message */
+			/* after an unproved name it may be of the message */
 			if (pending > 0)
 				break;
 		}

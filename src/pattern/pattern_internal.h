@@ -89,7 +89,7 @@ typedef struct signature
 	uint32_t row;
 	uint32_t count;
 	uint32_t ntokens;
-	uint32_t body;   /* first token behind the header */
+	uint32_t body;   /* first token after the header */
 	uint64_t *codes; /* of its tokens */
 	uint64_t hard;   /* levels: signatures that differ here never join */
 	uint64_t soft;   /* component: must be equal to join, not to be the same */

@@ -4,7 +4,7 @@
  *	  Values of one or more words in running text: "connection refused" and
  *	  "no route to host" in the same place.
  *
- * Groups that are equal before and behind a gap of some words are one, if
+ * Groups that are equal before and after a gap of some words are one, if
  * FEW_VALUES of them differ in the gap, and if what is equal outweighs it.
  * Where gaps can begin is found first, by counting the groups with each
  * beginning: only where fewer have the next word too.
@@ -16,7 +16,7 @@
 #define MAX_GAP 5
 #define MAX_PHRASE_TOKENS 48 /* longer groups have no gaps */
 #define MAX_STARTS 4         /* of a group that are tried, the last ones */
-#define MIN_OUTSIDE 3        /* words that are equal; behind a colon one less */
+#define MIN_OUTSIDE 3        /* words that are equal; after a colon one less */
 
 typedef struct counter
 {

@@ -33,7 +33,7 @@ find_dots(const char *p, const char *end)
 	return NULL;
 }
 
-/* The rest of a URL behind its path: ?query and #fragment. */
+/* The rest of a URL after its path: ?query and #fragment. */
 static inline const char *
 url_end(const char *p, const char *end)
 {
@@ -64,7 +64,7 @@ is_unit(const char *p, size_t len)
 	return false;
 }
 
-/* The name behind `for user` and its like is variable even if it is root. */
+/* The name after `for user` and its like is variable even if it is root. */
 static bool
 is_user_name(const token_list *list, const char *p, size_t len)
 {
@@ -122,7 +122,7 @@ is_symbol(const token_list *list, uint32_t from_end, char symbol)
  * A quoted text that is a value as a whole: its end, or NULL.
  *	name="a value", name:"a value", "name": "a value";
  *	what follows the request in an access log (referrer, user agent);
- *	a single word behind a word (user "bob", host 'web').
+ *	a single word after a word (user "bob", host 'web').
  */
 static const char *
 quoted_value(const token_list *list, const char *row, const char *p, const char *end, bool spaced)
@@ -314,7 +314,7 @@ line_end(const char *p, const char *end)
 }
 
 /*
- * A line of a stack trace is one variable behind its first word:
+ * A line of a stack trace is one variable after its first word:
  *	at Class.method(File.java:1), from file:1:in `method', File "file", line 1
  * with the line of source that follows it, and "... 5 more" as one more frame.
  * `line` is the start of its line.  NULL when there is none; otherwise its end,
@@ -362,7 +362,7 @@ void
 ls_scan_text(token_list *list, const char *row, const char *pos, const char *end)
 {
 	const char *p = pos;
-	const char *line = pos; /* NULL behind the first token of a line */
+	const char *line = pos; /* NULL after the first token of a line */
 	bool spaced = true;
 
 	while (p < end)

@@ -165,7 +165,7 @@ string_tokens(token_list *list, const char *row, const char *p, const char *end,
 static const char *object_tokens(token_list *list, const char *row, const char *p, const char *end,
 								 int depth);
 
-/* The value at p: behind it, or NULL. */
+/* The value at p: after it, or NULL. */
 static const char *
 value_tokens(token_list *list, const char *row, const char *p, const char *end, member_role role,
 			 int depth)
@@ -207,7 +207,7 @@ value_tokens(token_list *list, const char *row, const char *p, const char *end, 
 	return stop;
 }
 
-/* The object at p: behind it, or NULL. */
+/* The object at p: after it, or NULL. */
 static const char *
 object_tokens(token_list *list, const char *row, const char *p, const char *end, int depth)
 {

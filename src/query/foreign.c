@@ -265,7 +265,7 @@ typedef struct logs_scan
 	Tuplestorestate *rows; /* fetched; read once unless they are kept */
 	ls_event_sink *sink;
 	uint64 n_rows; /* in it */
-	uint64 n_read; /* of them; its end is not read, rows behind it would be skipped */
+	uint64 n_read; /* of them; its end is not read, rows after it would be skipped */
 	uint64 batch;  /* rows to fetch next */
 	bool done;     /* there are none */
 	bool gone;     /* are the first rows? */

@@ -192,7 +192,7 @@ place_of(mined *m, uint32 number)
 /*
  * pattern_in_window(value text, max int, samples int, rare int, sim float8, once
  * boolean) returns text[]: id, template, samples (JSON), place by count from 0,
- * count.  NULL for rows without the value and rows behind the first 1,000,000.
+ * count.  NULL for rows without the value and rows after the first 1,000,000.
  * With `once` only one row of each pattern gets all of it, the others the place
  * alone.  The options are those of the first row of a window; NULL: the default.
  */

@@ -8,7 +8,7 @@
  * of the scan, which prunes parts and blocks and looks at a dictionary's entries
  * instead of rows.  The filter must let through each row for which the condition
  * is true.  When it lets through no others, the stage is done with it, and a
- * table behind it is made inside of parts.
+ * table after it is made inside of parts.
  *
  * The two differ in a null only: a condition knows no value there, a filter
  * the text null.

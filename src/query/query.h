@@ -228,7 +228,7 @@ extern ls_overview *ls_overview_plan(ls_search *search);
 /* For ls_plan_run: takes the one row of the plan. */
 extern bool ls_overview_row(void *overview, const ls_position *position, char **texts);
 
-/* Appends it as members of an object, each behind a comma. */
+/* Appends it as members of an object, each after a comma. */
 extern void ls_overview_append(StringInfo out, const ls_overview *overview);
 
 /* ---- cursor.c; in SPI ---- */

@@ -7,7 +7,7 @@
  * event in them.  All that differs between two searches of one shape is in
  * parameters, so their statements have one text, and the second of them is
  * prepared.  Its plan is made for any parameters: partitions are chosen when it
- * runs.  The server makes it anew when a partition comes or goes.
+ * runs.  The server makes it again when a partition comes or goes.
  *
  * Such a plan has nodes for all partitions, some 10 to 20 kB each.  So the plans
  * have a limit together, and where there are many partitions a search of few of

@@ -4,7 +4,7 @@
  *	  The rows of a plan, some at a time, while another statement runs.
  *
  * The view logsvc.logs asks for rows as the statement above it wants them, which
- * may end early, or go on much later: behind a FETCH.  So the plan has an
+ * may end early, or go on much later: after a FETCH.  So the plan has an
  * executor of its own that lives as long as that of the statement, in the same
  * memory, under the same resource owner and with the same snapshot, as an SQL
  * function's has that is asked for row after row.  A portal would belong to the

@@ -221,7 +221,7 @@ note_mark(tail_state *state, ls_time now, uint64 newest)
 	}
 }
 
-/* The first run: behind the event that the client saw last, or from now on. */
+/* The first run: after the event that the client saw last, or from now on. */
 static void
 begin_state(tail_state *state, const ls_request *request, uint64 newest)
 {

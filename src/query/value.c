@@ -747,7 +747,7 @@ evaluate(ls_value_program *program, const node *n)
 	return arithmetic(expr->kind, &left, &right);
 }
 
-/* The scratch memory is given back behind each row: a statement has many programs. */
+/* The scratch memory is given back after each row: a statement has many programs. */
 struct varlena *
 ls_value_json(ls_value_program *program, const ls_str *fields)
 {

@@ -206,7 +206,7 @@ append_kept_key(ls_buf *buf, ls_str key)
 	ls_buf_lstr(buf, key);
 }
 
-/* The place of a tuple among those that are kept; behind them: all others. */
+/* The place of a tuple among those that are kept; after them: all others. */
 static uint32
 place_of(ls_groups *g, uint32 tuple)
 {

@@ -247,7 +247,7 @@ logsvc_group_worker(dsm_segment *segment, shm_toc *toc)
 		if (!read_part(
 				ls_str_make(parts + shared->n_parts * sizeof(uint64) + begin, ends[i] - begin),
 				&part))
-			elog(ERROR, "a search sent a part that is none");
+			elog(ERROR, "a search sent something that is not a part");
 		ls_groups_add(g, &part);
 		MemoryContextReset(part_context);
 	}

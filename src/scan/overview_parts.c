@@ -19,7 +19,7 @@
 PG_FUNCTION_INFO_V1(logsvc_overview_add);
 PG_FUNCTION_INFO_V1(logsvc_overview_finish);
 
-/* Arguments of overview_add behind those of ls_scan_open. */
+/* Arguments of overview_add after those of ls_scan_open. */
 enum
 {
 	ARG_STATE = 0,

@@ -48,7 +48,7 @@ typedef struct ls_row_selector
 	bool descending; /* by time and id: the order of events */
 	uint32 most;     /* 0: no limit */
 	bool has_after;
-	ls_selected_row after; /* only rows behind this one */
+	ls_selected_row after; /* only rows after this one */
 
 	/* Sorted by fields first. */
 	ls_scan_field *sort;

@@ -6,7 +6,7 @@
  *
  * The names of fields that these functions take are texts: a named field as
  * the language names it (event, timestamp, trace_id, ...); an attribute as its
- * path, every part behind a dot (.user.id), with a backslash before a dot or
+ * path, every part after a dot (.user.id), with a backslash before a dot or
  * backslash inside of a part; "." is all attributes.
  *
  *-------------------------------------------------------------------------

@@ -331,7 +331,7 @@ take_deletion(deletion *d)
 
 /*
  * From here on nothing of the organization is merged.  There is one deletion of it
- * at a time, because one that writes parts anew gives them ids that another may be
+ * at a time, because one that rewrites parts gives them ids that another may be
  * past.  Who has begun one meanwhile goes first.
  */
 static void

@@ -592,7 +592,7 @@ end(ls_reclaim *r)
 	p->next = r->next;
 	if (r->moved > 0)
 		ereport(LOG, errmsg("logsvc moved %u parts with %llu MB of %s into its free space, so that "
-							"vacuum can give back what is behind it",
+							"vacuum can give back what is after it",
 							r->moved, (unsigned long long) (r->moved_bytes >> 20), r->name));
 	r->current = InvalidOid;
 }

@@ -130,7 +130,7 @@ typedef struct ls_reclaim ls_reclaim;
 extern ls_reclaim *ls_reclaim_create(void); /* lives as long as the process */
 
 /*
- * Moves some parts of days that are over to where vacuum can give the space behind
+ * Moves some parts of days that are over to where vacuum can give the space after
  * them back, in transactions of its own; of the partitions of one of `shards`.
  * False: there is nothing for now.  What fails is logged and tried again.
  */

@@ -249,7 +249,7 @@ extern int64_t ls_evaluation_prompt_overhead(const ls_evaluation_request *reques
 extern int ls_evaluation_output_tokens(const ls_evaluation_request *request);
 
 /*
- * The user text of the one repair call: what was wrong with the reply.  It is sent behind the
+ * The user text of the one repair call: what was wrong with the reply.  It is sent after the
  * same prompt and the reply, in the conversation where the provider has one.
  */
 extern ls_str ls_evaluation_repair_text(ls_arena *arena, const ls_validation_errors *problems);

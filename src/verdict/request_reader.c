@@ -331,7 +331,7 @@ ls_reading_options(ls_reading *in, ls_evaluation_request *request)
 {
 	static const struct
 	{
-		const char *path; /* the name begins behind the dot */
+		const char *path; /* the name begins after the dot */
 		double min;
 		double max;
 		bool whole;

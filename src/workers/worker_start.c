@@ -38,7 +38,7 @@ connect_worker(ls_worker_kind kind)
 			ereport(FATAL, errcode(ERRCODE_UNDEFINED_OBJECT),
 					errmsg("role %s does not exist", LS_READER),
 					errhint("It was renamed or dropped: give it its name again, or create the "
-							"extension anew."));
+							"extension again."));
 		ls_use_reserved_slots();
 	}
 	BackgroundWorkerInitializeConnectionByOid(service->database, user, 0);

@@ -82,7 +82,7 @@ test_labels(void)
 	no_labels(LS_STR(""), "expected {");
 	no_labels(LS_STR("{"), "expected the name of a label");
 	no_labels(LS_STR("{,}"), "expected the name of a label");
-	no_labels(LS_STR("{a}"), "expected = behind the name of a label");
+	no_labels(LS_STR("{a}"), "expected = after the name of a label");
 	no_labels(LS_STR("{a="), "expected a value in quotes");
 	no_labels(LS_STR("{a=1}"), "expected a value in quotes");
 	no_labels(LS_STR("{a=\"1}"), "a string is not closed");
@@ -93,7 +93,7 @@ test_labels(void)
 	no_labels(LS_STR("{a=\"\\u20a"), "a broken escape");
 	no_labels(LS_STR("{a=\"\\\0\"}"), "a broken escape");
 	no_labels(LS_STR("{a=\"1\" b=\"2\"}"), "expected , or }");
-	no_labels(LS_STR("{a=\"1\"} b"), "expected nothing behind }");
+	no_labels(LS_STR("{a=\"1\"} b"), "expected nothing after }");
 
 	/* A label that there is no memory for is not left out in silence. */
 	ls_buf_init(&long_one, arena);
