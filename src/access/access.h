@@ -53,7 +53,7 @@ typedef struct ls_principal
 	pg_uuid_t credential; /* of tokens and keys */
 	ls_time expires_at;   /* 0: never */
 	uint64 epoch;         /* of access data when this was looked up */
-	uint8 caller[16];     /* whom rates "per caller" count (decision 38) */
+	uint8 caller[16];     /* the identity that rates "per caller" count by (decision 38) */
 } ls_principal;
 
 /* What ls_authorize and others answer when there is nothing against it. */
@@ -157,7 +157,7 @@ extern ls_role ls_role_of_name(const char *name);
 
 /*
  * The shared epoch of access data.  Read it before taking the snapshot of a
- * lookup; what was looked up is good as long as the epoch is the same.
+ * lookup; the result is valid as long as the epoch is the same.
  */
 extern uint64 ls_access_epoch(void);
 
@@ -200,7 +200,7 @@ extern void ls_password_ask(ls_str password);
 
 /* ---- signing in by an identity provider (oauth.c) ---- */
 
-/* What a request says; what it did not send is empty. */
+/* What a request sent; empty if it did not send it. */
 typedef struct ls_oauth_query
 {
 	ls_str provider;    /* google, github */
@@ -251,7 +251,7 @@ extern bool ls_rate_limit_take(const char *class_name, const uint8 key[16], int 
  */
 extern void ls_rate_limit_charge(const char *class_name, const uint8 key[16], uint32 amount);
 
-/* What is left now, without counting; retry_after says when there is some again. */
+/* What is left now, without counting; retry_after says when a request fits again. */
 extern void ls_rate_limit_look(const char *class_name, const uint8 key[16], int limit_per_minute,
 							   ls_rate_state *state);
 
@@ -259,7 +259,7 @@ typedef enum ls_rate_scope
 {
 	LS_RATE_ORGANIZATION,
 	LS_RATE_CALLER, /* within an organization */
-	LS_RATE_USER,   /* whatever the organization; who is no user: as LS_RATE_CALLER */
+	LS_RATE_USER,   /* in all organizations; principals without a user: as LS_RATE_CALLER */
 	LS_RATE_ADDRESS,
 	LS_RATE_CREDENTIAL, /* a token, key or session; who has none: as LS_RATE_CALLER */
 	LS_RATE_OWNER       /* the organizations of one owner together; in none: as LS_RATE_USER */
@@ -270,7 +270,7 @@ typedef struct ls_rate_class
 	int per_minute;
 	ls_rate_scope scope;
 	bool timed;    /* its requests also draw on class executor, */
-	int overdraft; /* until so many times the seconds of that are used */
+	int overdraft; /* how many times the seconds of that may be used */
 } ls_rate_class;
 
 /*
@@ -301,7 +301,7 @@ typedef struct ls_ingest_quota
 	int64 limit;           /* bytes of JSON a day; -1: none */
 	int64 overage_seconds; /* how long events beyond it wait; 0: they are refused */
 	int64 deferred_limit;  /* bytes that may wait; -1: no limit of the organization */
-	bool alone;            /* there is no other organization */
+	bool alone;            /* it is the only organization */
 } ls_ingest_quota;
 
 /*

@@ -150,7 +150,7 @@ extern void ls_principal_set_session(const ls_principal *principal);
 
 extern LS_NORETURN void ls_raise_access(ls_error_id error);
 
-/* INSUFFICIENT_SCOPE or FORBIDDEN for want of a permission: says what is missing. */
+/* INSUFFICIENT_SCOPE or FORBIDDEN because a permission is missing: says which. */
 extern LS_NORETURN void ls_raise_refusal(const ls_principal *principal, ls_error_id error,
 										 const char *permission);
 

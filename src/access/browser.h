@@ -19,7 +19,7 @@ extern bool ls_cookie_find(ls_str header, ls_str name, ls_str *value);
 
 /*
  * Is an Origin header that of one of the URLs in a comma-separated list?  What
- * counts is scheme, host and port; "null" and what is no origin never is.
+ * counts is scheme, host and port; "null" and invalid origins never are.
  */
 extern bool ls_origin_in_list(ls_str origin, ls_str urls);
 

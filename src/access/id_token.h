@@ -19,7 +19,7 @@
 #define LS_ID_LEEWAY INT64_C(60)
 #define LS_ID_AGE INT64_C(600)
 
-/* Who somebody is, as a provider says. */
+/* The identity of a user, as a provider reports it. */
 typedef struct ls_id_person
 {
 	ls_str subject; /* 1 to 255 bytes */

@@ -167,7 +167,7 @@ typedef enum ls_secret_file
 {
 	LS_SECRET_FILE_OK,
 	LS_SECRET_FILE_MISSING,   /* or it may not be opened */
-	LS_SECRET_FILE_EXPOSED,   /* others can read it, or it is no file */
+	LS_SECRET_FILE_EXPOSED,   /* others can read it, or it is not a regular file */
 	LS_SECRET_FILE_UNREADABLE /* or larger than 16 kB */
 } ls_secret_file;
 
@@ -350,7 +350,7 @@ extern char *ls_password_hash_like(ls_str password, const char *stored);
  */
 extern bool ls_password_verify(ls_str password, const char *stored);
 
-/* Was it hashed with another cost than logsvc.password_cost says today? */
+/* Was it hashed with a cost other than the current logsvc.password_cost? */
 extern bool ls_password_outdated(const char *stored);
 
 /* ---- stop points (stop_point.c): debug builds only ---- */

@@ -56,7 +56,7 @@ ls_wait_event(const char *name)
 #endif
 }
 
-/* Runs a query for up to so many rows more; callers include executor/executor.h. */
+/* Runs a query for up to that many more rows; callers include executor/executor.h. */
 #if PG_VERSION_NUM >= 180000
 #define ls_executor_run(query, rows) ExecutorRun(query, ForwardScanDirection, rows)
 #else

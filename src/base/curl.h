@@ -90,7 +90,7 @@ typedef struct ls_curl_reply
 	char reason[160]; /* why not OK, in words for a log: no URL, key or body */
 } ls_curl_reply;
 
-/* The value of a header; empty when there is none.  Of several the first. */
+/* The value of the first such header; empty if there is none. */
 extern ls_str ls_curl_reply_header(const ls_curl_reply *reply, const char *name);
 
 /* "timeout", "unreachable", ... */

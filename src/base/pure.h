@@ -101,7 +101,7 @@ extern void *ls_arena_alloc0(ls_arena *arena, size_t size);
 
 /*
  * Grows a block to `size` bytes, keeping `old_size` bytes of content; `block`
- * may be NULL.  The old block is given back when it was a large one.
+ * may be NULL.  The old block is freed if it was a large one.
  */
 extern void *ls_arena_grow(ls_arena *arena, void *block, size_t old_size, size_t size);
 

@@ -102,7 +102,7 @@ extern const ls_provider ls_provider_openai;
 
 /*
  * Says in the server log, once, why evaluations are refused; `hint` may be NULL.  No keys, no
- * content.  ls_provider_well: one has gone well, say it again next time.
+ * content.  ls_provider_well: a call succeeded, so log the next failure again.
  */
 extern void ls_provider_complain(const char *what, const char *hint);
 extern void ls_provider_well(void);

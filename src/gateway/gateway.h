@@ -65,7 +65,7 @@ typedef struct ls_gateway_hooks
 	 */
 	bool (*is_known)(void *context, const ls_request *request);
 
-	/* The client of a taken request has gone; do not answer it any more. */
+	/* The client of a taken request has disconnected; do not answer it. */
 	void (*cancel)(void *context, uint64_t request_id);
 
 	/* For GET /readyz: is the service ready?  Otherwise *reason says why not. */
@@ -109,7 +109,7 @@ extern void ls_gateway_respond(ls_gateway *gateway, const ls_response *response)
 extern bool ls_gateway_stream_full(ls_gateway *gateway, uint64_t request_id);
 
 /*
- * Before stopping: accept no more, answer what is in flight with 503.  Call
+ * Before stopping: accepts no more connections, answers requests in flight with 503.  Call
  * ls_gateway_step until ls_gateway_idle or a deadline of your own.
  */
 extern void ls_gateway_drain(ls_gateway *gateway);

@@ -113,10 +113,10 @@ typedef struct ls_refusal
 	int status; /* 0: none */
 	const char *code;
 	const char *error;
-	bool close; /* the connection cannot be used any more */
+	bool close; /* the connection cannot be used again */
 } ls_refusal;
 
-/* How a route says its errors. */
+/* How a route formats its errors. */
 typedef enum ls_status_form
 {
 	STATUS_NONE, /* {"error", "code"} */
@@ -134,7 +134,7 @@ typedef enum ls_io
 	IO_OK,
 	IO_AGAIN,
 	IO_END
-} ls_io; /* END: the peer has gone, or broke TLS */
+} ls_io; /* END: the peer has disconnected, or broke TLS */
 
 typedef struct ls_connection
 {
@@ -160,7 +160,7 @@ typedef struct ls_connection
 
 	bool ready; /* in the gateway's list of those that go on */
 	struct ls_connection *next_ready;
-	bool drained;      /* the socket has nothing to read, until an event says so */
+	bool drained;      /* the socket has nothing to read until the next event */
 	bool half_closed;  /* the peer sends no more */
 	uint64_t lingered; /* bytes thrown away */
 
@@ -314,7 +314,8 @@ extern int64_t ls_connections_next_deadline(const ls_gateway *gateway); /* -1: n
 extern void ls_connection_go_on(ls_connection *c); /* is to be driven in this step or the next */
 extern void ls_connection_leave_reserve(ls_connection *c); /* it is within the limit */
 extern void ls_connection_close(ls_connection *c);
-extern void ls_connection_cut(ls_connection *c); /* closes; what the kernel has is not sent */
+extern void
+ls_connection_cut(ls_connection *c); /* closes with a reset; what the kernel has is not sent */
 extern void ls_connection_linger(ls_connection *c);
 extern void ls_connection_discard(ls_connection *c); /* what comes while it lingers */
 extern uint64_t ls_connection_request_id(const ls_connection *c);

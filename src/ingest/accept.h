@@ -26,7 +26,7 @@
 
 /*
  * Rejected events of a body, ten times those accepted, after which the rest is not read.  More of
- * a bulk request, whose clients hear of each document and send all again after an error.
+ * a bulk request, whose clients get a result for each document and send all again after an error.
  */
 #define MOST_REJECTED 1000
 #define MOST_REJECTED_BULK 10000

@@ -16,7 +16,7 @@
 
 #include "src/part/part.h"
 
-/* ---- what a body is decoded with ---- */
+/* ---- the context of decoding a body ---- */
 
 /* Limits of events; sizes in bytes of UTF-8 unless said otherwise. */
 typedef struct ls_decode_limits
@@ -68,7 +68,7 @@ typedef struct ls_decode_options
 	ls_decode_sink sink;
 	uint32_t most_accepted; /* of a body; more: LS_DECODE_MANY.  0: no limit */
 	uint32_t
-		most_rejected; /* so many, ten times those accepted: LS_DECODE_REJECTED.  0: no limit */
+		most_rejected; /* this many, if also ten times the accepted: LS_DECODE_REJECTED.  0: no limit */
 	ls_arena *arena;   /* holds the result; not reset */
 	ls_arena *scratch; /* reset after each event: nothing of the caller's in it.
 						* A limit of 4 times the body and 32 MB is enough for
@@ -277,7 +277,7 @@ typedef enum ls_unpack_result
 #define LS_GZIP_RATIO 32
 extern size_t ls_gunzip_most(ls_str packed);
 
-/* The same of a block of snappy; 0: it is none. */
+/* The same for a block of snappy; 0: it is not one. */
 extern size_t ls_snappy_decoded_size(ls_str packed);
 
 /*

@@ -3,7 +3,7 @@
  * ingest.h
  *	  From accepted requests to stored parts.
  *
- *	sender.c	what a sender may write, and how it is told what became of it
+ *	sender.c	what a sender may write, and how it learns the result
  *	backlog.c	requests that wait a moment for room in the queue
  *	accept.c	requests -> events of organizations -> rows of the queue, many
  *				requests in one transaction
@@ -17,7 +17,7 @@
  *	dead_letter.c	what cannot be stored, and back
  *	reserve.c	what a transaction has taken, until it ends
  *	quota.c		what organizations have sent today
- *	deferred.c	what is beyond a quota, until it is not any more
+ *	deferred.c	events beyond a quota, until the quota allows them
  *	ingest_function.c	the same from SQL
  *
  *-------------------------------------------------------------------------
@@ -47,13 +47,13 @@ extern void ls_ingest_register(void); /* in _PG_init */
 /* Events that one organization may have in the queue at most. */
 extern uint32 ls_queue_most(bool alone);
 
-/* Would so many events of an organization fit now? */
+/* Would that many events of an organization fit now? */
 extern bool ls_queue_has_room(const pg_uuid_t *organization, bool alone, uint32 events);
 
 /* Reserves room for them; false, and nothing is reserved, when they do not fit. */
 extern bool ls_queue_reserve(const pg_uuid_t *organization, bool alone, uint32 events);
 
-/* The same beyond the limit: what must be written down is never refused. */
+/* The same without the limit, for entries that must never be refused. */
 extern void ls_queue_reserve_always(const pg_uuid_t *organization, uint32 events);
 
 /*
@@ -73,7 +73,7 @@ typedef struct ls_queue_count
 /* They have left the queue, by a transaction that has committed. */
 extern void ls_queue_drained(const ls_queue_count *counts, int n);
 
-/* After reserving: says in the log when the queue is nearly full, and when no longer. */
+/* After reserving: logs when the queue is nearly full, and when it no longer is. */
 extern void ls_queue_watch(void);
 
 extern uint64 ls_queue_depth(void);
@@ -282,7 +282,7 @@ extern void ls_accept_retry(ls_accept *accept);
 /* The ms after which ls_accept_retry must be called again; -1: nothing waits. */
 extern long ls_accept_retry_after(const ls_accept *accept);
 
-/* Forgets what waits: nobody is there any more who would get the answers. */
+/* Forgets waiting requests: nobody is left to receive the answers. */
 extern void ls_accept_drop(ls_accept *accept);
 
 /* Should what was taken be committed before more is? */

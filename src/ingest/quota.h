@@ -22,7 +22,7 @@ typedef enum ls_quota_verdict
 	LS_QUOTA_ACCEPT,
 	LS_QUOTA_DEFER,  /* over the quota: into the deferred store */
 	LS_QUOTA_REFUSE, /* DAILY_QUOTA_EXCEEDED */
-	LS_QUOTA_UNKNOWN /* it could not be looked up, and the log says why */
+	LS_QUOTA_UNKNOWN /* the lookup failed, and the log says why */
 } ls_quota_verdict;
 
 /* Bytes that were taken of a quota, or of the deferred store, and are not settled yet. */

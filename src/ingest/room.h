@@ -18,7 +18,7 @@
 
 /* ---- account.c ---- */
 
-/* Events of one organization; an account with neither is none. */
+/* Events of one organization; an account with neither does not exist. */
 typedef struct ls_account
 {
 	pg_uuid_t organization;
@@ -56,7 +56,7 @@ typedef struct ls_shared_hold
 {
 	pg_uuid_t organization;
 	uint32 events;
-	bool lapsed;       /* the events are not reserved any more */
+	bool lapsed;       /* the events are no longer reserved */
 	TimestampTz until; /* 0: a free place; DT_NOEND: it commits */
 } ls_shared_hold;
 

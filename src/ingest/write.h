@@ -36,7 +36,7 @@ typedef struct ls_share
 	int n_except;
 } ls_share;
 
-/* What one transaction has taken out of the queue, of whom. */
+/* What one transaction has taken out of the queue, by organization. */
 typedef struct ls_write_counts
 {
 	int n;
@@ -70,7 +70,7 @@ extern bool ls_write_probe(ls_caught *caught);
 
 typedef enum ls_failure
 {
-	LS_FAILURE_DATA,  /* what was to be stored is at fault; trying again is of no use */
+	LS_FAILURE_DATA,  /* the data is at fault; retrying is useless */
 	LS_FAILURE_STORE, /* the store is at fault */
 	LS_FAILURE_OTHER  /* nobody can tell */
 } ls_failure;

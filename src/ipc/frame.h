@@ -22,7 +22,7 @@ typedef enum ls_frame_kind
 {
 	LS_FRAME_REQUEST = 1,
 	LS_FRAME_RESPONSE,
-	LS_FRAME_CANCEL /* the client has gone; no response is wanted */
+	LS_FRAME_CANCEL /* the client has disconnected; no response is wanted */
 } ls_frame_kind;
 
 /* The request body was not read: answer 401, 403, 429 or at last 413. */
@@ -95,7 +95,7 @@ typedef struct ls_response
 	uint64_t id; /* of the request */
 	int status;
 	uint32_t flags;      /* LS_RESPONSE_... */
-	uint64_t tenant;     /* whom it was for, as a number; 0: nobody knows */
+	uint64_t tenant;     /* the owner it was for (ls_http_tenant); 0: unknown */
 	uint32_t cost;       /* of an acceptor: microseconds of work since what it said before */
 	ls_str content_type; /* empty: application/json; charset=utf-8 */
 	ls_header headers[LS_RESPONSE_HEADERS];

@@ -124,7 +124,7 @@ extern ls_channel *ls_channel_create(ls_slot *slot, Size request_ring, Size resp
 extern ls_channel *ls_channel_renew(ls_channel *old, ls_slot *slot, Size request_ring,
 									Size response_ring);
 
-/* Gateway: attaches to what the slot publishes; NULL when there is nothing. */
+/* Gateway: attaches to the channel that the slot publishes; NULL if there is none. */
 extern ls_channel *ls_channel_attach(ls_slot *slot, uint32 *generation);
 
 /*

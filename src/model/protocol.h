@@ -75,7 +75,7 @@ typedef struct ls_protocol_reply
 	int64_t tokens_in;
 	int64_t tokens_out; /* both 0 or more */
 	ls_str model;       /* as the provider names it; may be empty */
-	ls_str region;      /* where it ran, when the provider tells; empty: not told */
+	ls_str region;      /* where it ran, if the provider says; empty: it does not */
 } ls_protocol_reply;
 
 typedef struct ls_protocol

@@ -16,7 +16,7 @@
 #define LS_PROTOCOL_TOOL_TEXT "Gives the verdict. Call it exactly once, with the whole verdict."
 #define LS_PROTOCOL_CALL_ID "call_verdict_1"
 
-/* A reply of more tokens than this is none: the count is taken for a mistake. */
+/* A larger count of tokens is ignored as a mistake. */
 #define LS_PROTOCOL_MAX_TOKENS INT64_C(1000000000)
 
 /* ---- writing ---- */
@@ -34,7 +34,7 @@ extern bool ls_protocol_plain(ls_str s);
 typedef struct ls_protocol_url
 {
 	ls_str base; /* scheme, host, port and path */
-	ls_str host; /* with port: what the header Host says */
+	ls_str host; /* with port, as in the header Host */
 	ls_str name; /* the host without its port */
 	ls_str path; /* empty, or from its first '/' */
 	ls_str query;
@@ -42,7 +42,7 @@ typedef struct ls_protocol_url
 
 extern bool ls_protocol_url_parse(ls_str text, ls_protocol_url *url);
 
-/* True when `name` is `domain` or lies below it. */
+/* True if `name` is `domain` or a subdomain of it. */
 extern bool ls_protocol_below(ls_str name, const char *domain);
 
 /*

@@ -42,7 +42,7 @@ extern bool ls_wildcard_make(ls_arena *arena, ls_str pattern, bool ignore_case,
 							 ls_wildcard *wildcard);
 extern bool ls_wildcard_match(const ls_wildcard *wildcard, ls_str text, ls_buf *fold);
 
-/* A phrase where a star stands for any run of characters within its token. */
+/* A phrase in which a star matches any run of characters within its token. */
 typedef struct ls_token_pattern
 {
 	ls_wildcard *tokens;

@@ -290,7 +290,7 @@ extern const uint32_t *ls_part_places(ls_part *part, uint32_t block);
 /* Frees what was decoded of blocks; dictionaries stay. */
 extern void ls_part_release_block(ls_part *part);
 
-/* The same, if it takes more than so many bytes. */
+/* The same, if it takes more than that many bytes. */
 extern void ls_part_release_if(ls_part *part, size_t bytes);
 
 /*
