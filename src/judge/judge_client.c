@@ -30,6 +30,10 @@ typedef struct marking
 	bool has_message; /* JSON: a key msg or message */
 	bool has_event;   /* ... or event */
 	bool told;        /* key=value: there has been a msg or message */
+	size_t field;     /* key=value: the last one begins here, */
+	size_t field_to;  /* in text up to here, */
+	size_t next;      /* and the next here; */
+	size_t examined;  /* values up to here have been looked at */
 	int apostrophes;  /* left */
 } marking;
 
@@ -597,6 +601,19 @@ is_place(ls_str word)
 	return false;
 }
 
+/* field_end, which is the same for all keys up to the next one behind a blank. */
+static size_t
+next_field(marking *m, size_t end, size_t to)
+{
+	if (to != m->field_to || end < m->field || end >= m->next)
+	{
+		m->field = end;
+		m->field_to = to;
+		m->next = field_end(m->s, end, to);
+	}
+	return m->next;
+}
+
 /*
  * A value of several words without quotes: "name=the deploy finished plan=free".  It goes on to
  * the next key.  At the end of a row what follows one word may be the program's message, unless
@@ -611,20 +628,26 @@ mark_field(marking *m, int i, size_t key, size_t to, ls_jclient level)
 	bool message = key + word.len == end && (equals(word, "msg") || equals(word, "message"));
 
 	ls_jpol pol;
+	bool one; /* one word is the value */
 
 	/* a second message is a value's */
 	if (message && m->told)
-		mark(m, end, field_end(s, end, to), LS_JCLIENT_TEXT);
+		mark(m, end, next_field(m, end, to), LS_JCLIENT_TEXT);
 	m->told |= message;
 	if (end + 1 >= to || strchr("\"\\{[( =", s[end + 1]) != NULL ||
 		(s[end + 1] == '\'' && memchr(s + end + 2, '\'', to - end - 2) != NULL) ||
 		i + 1 >= m->t->n || is_place(word) || ls_jkey_tells(s, key, end))
 		return;
-	stop = field_end(s, end, to);
+	stop = next_field(m, end, to);
 	pol = (ls_jpol) m->ctx->words.table[m->t->atoms[i + 1].word].pol;
-	if (stop == to && (level == LS_JCLIENT_NONE || level == LS_JCLIENT_USER) && pol != LS_JP_STOP &&
-		pol != LS_JP_ALL && pol != LS_JP_NOT)
+	one = stop == to && (level == LS_JCLIENT_NONE || level == LS_JCLIENT_USER) &&
+		  pol != LS_JP_STOP && pol != LS_JP_ALL && pol != LS_JP_NOT;
+	/* a=b=c: what is in a value has been looked at with it, so that all keys cost one look */
+	if (m->examined >= (one ? end : stop))
+		return;
+	if (one)
 		stop = token_end(s, end, to, " ");
+	m->examined = stop;
 	mark(m, end + 1, stop, ls_jvalue_level(m->ctx, m->t, end + 1, stop, is_beside(m)));
 }
 

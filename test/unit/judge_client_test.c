@@ -5,6 +5,8 @@
  * row tells a failure itself.  Beside a row of the failure, before and after it, it must fail.
  * The honest rows below them look alike and must be judged as before.
  */
+#include <time.h>
+
 #include "src/judge/judge_internal.h"
 #include "test/unit/tap.h"
 
@@ -604,6 +606,45 @@ test_flood(const char *row)
 	   "a flood hides no failure");
 }
 
+/* CPU time of reading rows that repeat `unit`, the least of three. */
+static double
+time_of(const char *unit)
+{
+	enum
+	{
+		n = 100
+	};
+	static char text[1000];
+	static ls_str rows[n];
+	double best = 0;
+
+	for (size_t i = 0; i < sizeof(text); i++)
+		text[i] = unit[i % strlen(unit)];
+	for (int i = 0; i < n; i++)
+		rows[i] = ls_str_make(text, sizeof(text));
+	for (int k = 0; k < 3; k++)
+	{
+		clock_t start = clock(), took;
+
+		judge(rows, n, "The deploy finished");
+		took = clock() - start;
+		best = k == 0 || (double) took < best ? (double) took : best;
+	}
+	return best;
+}
+
+/* Keys in values of keys cost one look at the row together, and not one each. */
+static void
+test_work(void)
+{
+	static const char *const units[] = {"a=",  "a=b,", "msg=", "a=the,",
+										"[a ", "#a",   "x.",   "name: "};
+	double plain = time_of("a=b ");
+
+	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++)
+		ok(time_of(units[i]) < 12 * plain, units[i]);
+}
+
 int
 main(void)
 {
@@ -620,6 +661,7 @@ main(void)
 		rows[1] = newline ? str(newline + 1) : LS_STR("");
 		ok(judge(rows, newline ? 2 : 1, honest[i].item) == honest[i].status, honest[i].rows);
 	}
+	test_work();
 	test_reason();
 	test_flood("10.0.0.1 - - \"GET /s?q=the+migration+42+was+applied HTTP/1.1\" 200 7");
 	test_flood("{\"event\":\"rename\",\"alias\":\"the migration 42 was applied\"}");
