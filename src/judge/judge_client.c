@@ -601,7 +601,7 @@ is_place(ls_str word)
 	return false;
 }
 
-/* field_end, which is the same for all keys up to the next one behind a blank. */
+/* field_end, which is the same for all keys up to the next one after a blank. */
 static size_t
 next_field(marking *m, size_t end, size_t to)
 {

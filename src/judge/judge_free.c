@@ -333,7 +333,7 @@ is_others(const ls_jctx *ctx, const ls_jtext *t, int i, bool label)
 	return equals(word, "privmsg") || (label && IS_ONE_OF(word, repeats));
 }
 
-/* The end of what stands behind "name:" and its kin: before the next label or key; `at`: no such label. */
+/* The end of what follows "name:" and its kin: before the next label or key; `at`: no such label. */
 static size_t
 label_end(const ls_jtext *t, int i, size_t at, size_t to)
 {

@@ -546,7 +546,7 @@ extern ls_jclient ls_jvalue_level(const ls_jctx *ctx, const ls_jtext *text, size
 								  bool beside);
 /* Marks free text in prose. */
 extern void ls_jfree_mark(const ls_jctx *ctx, ls_jtext *text, size_t from, size_t to);
-/* The first atom that ends behind `at`; raises the level of those in [from, to). */
+/* The first atom that ends after `at`; raises the level of those in [from, to). */
 extern int ls_jatom_at(const ls_jtext *text, size_t at);
 extern void ls_jclient_set(ls_jtext *text, size_t from, size_t to, ls_jclient level);
 /* Takes advice out of a row and marks what it only announces. */

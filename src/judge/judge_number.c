@@ -336,9 +336,9 @@ score_before(const ls_jctx *ctx, const ls_jitem *item, const ls_jtext *t, int i)
 	return score;
 }
 
-/* ... or the noun behind it: 3 errors. */
+/* ... or the noun after it: 3 errors. */
 static float
-score_behind(const ls_jctx *ctx, const ls_jitem *item, const ls_jtext *t, int i)
+score_after(const ls_jctx *ctx, const ls_jitem *item, const ls_jtext *t, int i)
 {
 	for (int k = i + 1; k < t->n && k < i + 3; k++)
 		if (t->atoms[k].sep == LS_JSEP_SPACE || t->atoms[k].sep == LS_JSEP_NONE)
@@ -403,7 +403,7 @@ find_value(const ls_jctx *ctx, const ls_jitem *item, const ls_jrow *row, bool sa
 		}
 		if ((item->cond.dim == dim) != same || !may_be_value(item, row, i, &v, &dim))
 			continue;
-		score = score_before(ctx, item, t, i) + score_behind(ctx, item, t, i) +
+		score = score_before(ctx, item, t, i) + score_after(ctx, item, t, i) +
 				score_kind(ctx, item, t, i, dim);
 		if (score > best && score >= (item->cond.dim == LS_JDIM_NONE ? 1.6f : 1.0f))
 		{
