@@ -31,6 +31,8 @@ my @tries = (
 	q{SELECT pg_logical_emit_message(false, 'x', 'y') IS NULL}, 'BEGIN; SELECT pg_export_snapshot() IS NULL; COMMIT', 'DO $$ BEGIN RAISE LOG $m$x$m$; END $$');
 is(as_app($_), 'done', "allowed before: $_") foreach @tries;
 is(as_app('SELECT count(pg_advisory_lock(n)) FROM generate_series(1, 200000) AS n'), '53200', 'and it fills the lock table');
+# Its session still has the locks while it ends, after psql is gone: until then others fail too.
+ok(wait_until(sub { ($t->sql_error("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'"))[0] eq '0' }, 30), 'until its session is gone');
 $t->sql('DROP OWNED BY app; DROP ROLE app');
 
 $t->sql($rights);
