@@ -88,7 +88,7 @@ soak: test-debug-install
 	$(staged) test/soak/soak.pl
 
 .PHONY: mutation
-## make mutation            removes each check of access, a test must fail, 25 min; T=regex JOBS=2
+## make mutation            removes each check of access, a test must fail, some 90 min; T=regex JOBS=2
 mutation: test-debug-install
 	PG_CONFIG='$(PG_CONFIG)' PGXS='$(PGXS)' test/mutation/access.pl
 
