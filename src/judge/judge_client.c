@@ -413,18 +413,6 @@ level_of_quotation(const marking *m, size_t from, size_t open, size_t end, size_
 			   : LS_JCLIENT_TEXT;
 }
 
-/* The place of " word" in [from, to), or `to`. */
-static size_t
-find_word(const char *s, size_t from, size_t to, const char *word)
-{
-	size_t len = strlen(word);
-
-	for (size_t i = from; i + len <= to; i++)
-		if (memcmp(s + i, word, len) == 0)
-			return i;
-	return to;
-}
-
 /* Where the unquoted text behind "key=" ends: before the next "key=", or at `to`. */
 static size_t
 field_end(const char *s, size_t from, size_t to)
@@ -533,7 +521,7 @@ mark_words(marking *m, int i, size_t to)
 	}
 	if (to > at + NAME)
 		to = at + NAME;
-	end = find_word(s, at, to, " from ");
+	end = ls_jfind(s, at, to, " from ");
 	if (end < to && (is_atom(m, i, "for") || is_atom(m, i - 1, "invalid") ||
 					 is_atom(m, i - 1, "illegal") || is_atom(m, i - 1, "for")))
 		mark_user(m, at, end);

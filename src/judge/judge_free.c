@@ -42,6 +42,17 @@ is_one_of(ls_str word, const char *const *words, size_t n)
 
 #define IS_ONE_OF(word, words) is_one_of(word, words, sizeof(words) / sizeof(words[0]))
 
+size_t
+ls_jfind(const char *s, size_t from, size_t to, const char *what)
+{
+	size_t len = strlen(what);
+
+	for (size_t i = from; i + len <= to; i++)
+		if (memcmp(s + i, what, len) == 0)
+			return i;
+	return to;
+}
+
 ls_str
 ls_jkey_word(const char *s, size_t begin, size_t end)
 {
@@ -194,17 +205,6 @@ ls_jvalue_level(const ls_jctx *ctx, const ls_jtext *t, size_t from, size_t to, b
 	return beside ? LS_JCLIENT_FREE : LS_JCLIENT_QUOTE;
 }
 
-static size_t
-find(const char *s, size_t from, size_t to, const char *what)
-{
-	size_t len = strlen(what);
-
-	for (size_t i = from; i + len <= to; i++)
-		if (memcmp(s + i, what, len) == 0)
-			return i;
-	return to;
-}
-
 /* "<bob> ", and no level */
 static bool
 is_nick(const char *s, size_t at, size_t to)
@@ -252,7 +252,7 @@ bracket_end(const char *s, size_t at, size_t to)
 		end++;
 	if (end == word || end + 1 >= to || s[end] != ' ' || strchr(" []", s[end + 1]) != NULL)
 		return at;
-	return find(s, end, to, "]");
+	return ls_jfind(s, end, to, "]");
 }
 
 /* The end of free text that a sign at `at` begins, or `at`.  `first`: what stands before says little. */
@@ -265,13 +265,13 @@ span_at(const char *s, size_t at, size_t to, bool first, bool statement)
 			return bracket_end(s, at, to);
 		case '/':
 			if (at + 2 < to && s[at + 1] == '*' && s[at + 2] != '/')
-				return find(s, at, to, "*/");
+				return ls_jfind(s, at, to, "*/");
 			return at;
 		case '-':
 			return statement && at + 2 < to && s[at + 1] == '-' && s[at + 2] == ' ' ? to : at;
 		case '<':
 			if (at + 4 < to && memcmp(s + at, "<!--", 4) == 0)
-				return find(s, at, to, "-->");
+				return ls_jfind(s, at, to, "-->");
 			return first && is_nick(s, at, to) ? to : at;
 		case '#':
 			return first && is_channel(s, at, to) ? to : at;

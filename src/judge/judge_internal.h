@@ -534,7 +534,9 @@ extern bool ls_jrow_hostile(const ls_jphrases *commands, ls_str text, size_t *st
 							bool *quoted);
 /* judge_client.c: gives the atoms of a row their level of ls_jclient. */
 extern void ls_jclient_mark(const ls_jctx *ctx, ls_jtext *text);
-/* judge_free.c: the last word of a key, "agent" of user_agent, cs(User-Agent), userAgent. */
+/* judge_free.c: where a text begins in s[from, to); `to`: nowhere. */
+extern size_t ls_jfind(const char *s, size_t from, size_t to, const char *what);
+/* The last word of a key, "agent" of user_agent, cs(User-Agent), userAgent. */
 extern ls_str ls_jkey_word(const char *s, size_t begin, size_t end);
 /* Is it a key under which programs tell what happened: status, eventName, log.message? */
 extern bool ls_jkey_tells(const char *s, size_t begin, size_t end);
