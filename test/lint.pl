@@ -144,6 +144,19 @@ for my $readme (grep { -e } glob 'src/*/README.md')
 	problem($readme, "names $_, which is not in this folder") foreach grep { !$there{$_} } sort keys %named;
 }
 
+# Tests in test/t are in a room; their names are those of their clusters and logs, so each is there once.
+{
+	my %seen;
+	for my $file (split /\n/, `git ls-files --cached --others --exclude-standard test/t`)
+	{
+		next unless -e $file;
+		my ($name) = $file =~ m{^test/t/\w+/(\w+\.pl)$};
+		if (!defined $name) { problem($file, 'is not test/t/ROOM/NAME.pl (modules are in test/lib)'); next; }
+		problem($file, "has the name of $seen{$name}") if $seen{$name};
+		$seen{$name} = $file;
+	}
+}
+
 # Exported symbols.
 if (-e 'logsvc.so')
 {
@@ -226,7 +239,7 @@ for (split /\n/, `git grep -nE '(^|[^a-zA-Z0-9_.])/(work|home|root)/' -- ':!test
 	problem($_, 'a path of one machine');
 }
 
-# Mutations whose text is still there.
+# Mutations whose text and tests are still there.
 problem($_) for split /\n/, `$^X test/mutation/access.pl --stale`;
 
 my @sizes = sort { $a <=> $b } map { my $n = () = do { local (@ARGV, $/) = $_; <> } =~ /\n/g; $n } grep { /\.c$/ && -e } @files;

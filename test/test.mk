@@ -2,13 +2,14 @@
 # of the tree under TMPDIR, against build/tmp_install: nothing is installed into
 # the system, and as root the tests run as TEST_USER (initdb refuses root).
 
+# T is a part of the name of a file, for test/t also of its room: T=matrix, T=ingest/, T=ingest/quotas.
 T ?=
-matching = $(if $(T),$(foreach f,$(1),$(if $(findstring $(T),$(notdir $(f))),$(f))),$(1))
+matching = $(if $(T),$(foreach f,$(1),$(if $(findstring $(T),$(patsubst test/t/%,%,$(notdir $(f)) $(filter test/t/%,$(f)))),$(f))),$(1))
 
 TEST_UNIT = $(call matching,$(UNIT_TESTS))
 TEST_REGRESS = $(call matching,$(sort $(wildcard test/sql/*.sql)))
 TEST_PGTAP = $(call matching,$(sort $(wildcard test/pgtap/*.sql)))
-TEST_TAP = $(call matching,$(sort $(wildcard test/t/*.pl)))
+TEST_TAP = $(call matching,$(sort $(wildcard test/t/*/*.pl)))
 
 # A debug build and a release build share the object files: whatever was built
 # with other flags is built again.
@@ -65,7 +66,7 @@ check-regress: test-debug-install
 ## make check-pgtap         pgTAP: test/pgtap; T=name
 check-pgtap: test-debug-install
 	$(staged) $(TEST_PGTAP)
-## make check-tap           whole servers: test/t; T=name
+## make check-tap           whole servers: test/t; T=name or T=room/
 check-tap: test-debug-install $(TEST_PROGRAMS) $(TEST_NPM) $(TEST_SHIPPERS) $(TEST_RELEASED)
 	$(staged) $(TEST_TAP)
 
@@ -97,8 +98,8 @@ mutation: test-debug-install
 differential: test-debug-install
 	$(staged) test/differential/differential.pl
 
-# The long form of test/t/094_corruption.pl; without SEED= another seed each time.
+# The long form of test/t/store/corruption.pl; without SEED= another seed each time.
 .PHONY: corruption
 ## make corruption          searches in damaged parts; SEED= FLIPS=5000 FIRST=
 corruption: test-debug-install
-	SEED=$${SEED:-$$$$} FLIPS=$(or $(FLIPS),5000) $(staged) test/t/094_corruption.pl
+	SEED=$${SEED:-$$$$} FLIPS=$(or $(FLIPS),5000) $(staged) test/t/store/corruption.pl

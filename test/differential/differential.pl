@@ -5,7 +5,7 @@ use warnings;
 use utf8;
 
 use FindBin;
-use lib "$FindBin::Bin", "$FindBin::Bin/../t";
+use lib "$FindBin::Bin", "$FindBin::Bin/../lib";
 use LogsvcDifferential;
 use Test::More;
 

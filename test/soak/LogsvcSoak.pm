@@ -1,5 +1,5 @@
 # LogsvcSoak: senders that remember what was accepted, and the comparison with what
-# is there.  For test/soak/soak.pl and its short form in test/t.
+# is there.  For test/soak/soak.pl and its short form, test/t/service/short_soak.pl.
 #
 #	my $load = LogsvcSoak->new($t, orgs => \@orgs, dir => $dir);
 #	$load->start('round 1', clients => 4, seed => 7);

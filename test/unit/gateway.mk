@@ -1,4 +1,4 @@
-# The gateway as a program of its own, for test/t/040_gateway.pl and
+# The gateway as a program of its own, for test/t/gateway and
 # test/bench/gateway.sh.
 
 GATEWAY_SOURCES := $(sort $(wildcard src/gateway/gateway*.c)) src/gateway/http_syntax.c \

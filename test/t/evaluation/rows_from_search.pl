@@ -1,0 +1,131 @@
+# rows_from_search.pl: evaluations whose rows come from a search, over HTTP
+# and from SQL: permissions, errors, limits, isolation, and that a search keeps
+# no other evaluation waiting.
+use strict;
+use warnings;
+use utf8;
+
+use LogsvcAsync;
+use LogsvcTest;
+use Test::More;
+use Time::HiRes qw(time);
+
+my $t = LogsvcTest->new(conf => "logsvc.model_region = 'eu'");
+my $org = $t->organization('acme');
+my $other = $t->organization('other');
+my $path = '/api/v1/evaluations/run-adhoc';
+my ($true, $false) = (JSON::PP::true, JSON::PP::false);
+
+$t->sql("UPDATE logsvc_internal.rate_limit SET per_minute = 1000000 WHERE class = 'evaluation'");
+
+sub run { my ($json, %opt) = @_; return $t->http(POST => $path, token => $org->{token}, json => $json, %opt); }
+
+sub is_error
+{
+	my ($r, $status, $code, $name) = @_;
+	local $Test::Builder::Level = $Test::Builder::Level + 1;
+	is("$r->{status} " . ($r->{json}{code} // $r->{content}), "$status $code", $name);
+	return;
+}
+
+my @events = ('10:00:01 step build passed', '10:00:05 step deploy failed: timeout after 30 s', '10:00:07 cleanup done');
+my $second = 0;
+foreach my $event (@events)
+{
+	my $r = $t->http(POST => '/api/v1/logs', token => $org->{ingest_key},
+		json => { event => $event, source => 'ci', timestamp => sprintf('2026-01-01T00:00:%02dZ', $second++) });
+	is($r->{status}, 202, 'an event');
+}
+$t->http(POST => '/api/v1/logs', token => $other->{ingest_key}, json => { event => 'a quokka of another organization', source => 'ci' });
+
+my @items = ({ id => 'build', description => 'The build step passed' }, { id => 'deploy', description => 'The deploy step passed' },
+	{ id => 'backup', description => 'The backup step ran' });
+my %good = (query => 'source=ci earliest=2025-12-31T00:00:00Z', criteria => 'Did each step succeed?', expectedItems => \@items);
+
+# ---- a run ----
+
+my $r = run({ %good, citations => $true });
+is($r->{status}, 200, 'a run') or diag $r->{content};
+is(join(' ', map { $_->{status} } @{ $r->{json}{data}{verdict} }), 'passed failed not_found', 'judges the events that the search finds');
+is($r->{json}{data}{inputRowCount}, 3, 'all of them, and of no other organization');
+is($r->{json}{data}{verdict}[1]{rowRefs}[0], 2, 'rows are numbered newest first');
+is($r->{json}{data}{verdict}[0]{rowRefs}[0], 3, 'to the oldest');
+ok(!exists $r->{headers}{'x-ignored-fields'}, 'query is a known field');
+is("$r->{headers}{'x-ratelimit-limit'}", 1000000, 'its headers survive the search');
+$r = run({ %good, Query => 1 });
+is($r->{headers}{'x-ignored-fields'}, 'Query', 'unknown fields are told');
+$r = run({ query => 'source=ci earliest=2025-12-31T00:00:00Z', preview => $true, logCompression => $false });
+is_deeply($r->{json}{data}{lines}, [ reverse @events ], 'a preview shows them');
+
+$r = run({ %good, query => 'source=ci nowhere earliest=2025-12-31T00:00:00Z', citations => $true });
+is($r->{status}, 200, 'a search that finds nothing');
+is(join(' ', map { $_->{status} } @{ $r->{json}{data}{verdict} }), 'not_found not_found not_found', 'proves nothing');
+is("$r->{json}{data}{inputRowCount} $r->{json}{data}{creditsSpent}", '0 0', 'of no rows, for nothing');
+$r = run({ query => 'nowhere', criteria => 'No errors occurred' });
+is("$r->{json}{data}{verdict}[0]{id} $r->{json}{data}{verdict}[0]{status}", 'f1 not_found', 'nor by the criteria');
+
+# ---- what is refused ----
+
+is_error(run({ %good, rows => ['x'] }), 400, 'VALIDATION_ERROR', 'query and rows');
+is_error(run({ %good, log => 'x' }), 400, 'VALIDATION_ERROR', 'query and log');
+is_error(run({ %good, query => ' ' }), 400, 'VALIDATION_ERROR', 'a blank query');
+is_error(run({ %good, query => 7 }), 400, 'VALIDATION_ERROR', 'a query that is a number');
+is_error(run({ query => 'source=ci' }), 400, 'VALIDATION_ERROR', 'no criteria');
+$r = run({ %good, query => 'source=(' });
+is_error($r, 400, 'QUERY_SYNTAX_ERROR', 'a syntax error');
+is($r->{json}{details}[0]{path}, 'query', 'details name the field');
+is_error(run({ %good, query => 'source=ci | stats count' }), 400, 'QUERY_SEMANTIC_ERROR', 'a query that gives a table');
+is_error(run({ %good, query => 'index=nowhere x' }), $t->http(GET => '/api/v1/search', token => $org->{token},
+	query => { q => 'index=nowhere x' })->{status}, 'INDEX_NOT_FOUND', 'an unknown index, as in a search');
+my $narrow = $t->sql_json("SELECT logsvc.create_token('acme', '$org->{email}', 'n', ARRAY['evaluations:run'])")->{token};
+is_error(run(\%good, token => $narrow), 403, 'INSUFFICIENT_SCOPE', 'a token without logs:read');
+is(run({ rows => ['x'], preview => $true }, token => $narrow)->{status}, 200, 'which may judge rows');
+is_error(run(\%good, token => $other->{full_key}), 401, 'INVALID_PAT', 'a key');
+is(scalar(grep { $_ eq '' } keys %{ $t->http(GET => '/api/v1/openapi.json')->{json}{paths} }), 0, 'nor is it in the description');
+
+# ---- a search keeps nobody waiting, and can be cancelled ----
+
+$t->stop_at('execute_request');
+my $held = begin_request($t, POST => $path, token => $org->{token}, json => \%good);
+$t->wait_held('execute_request');
+my $start = time;
+is(run({ rows => ['x'], preview => $true }, timeout => 10)->{status}, 200, 'while one searches, others are answered');
+cmp_ok(time - $start, '<', 5, 'at once');
+$t->let_go('execute_request');
+is(end_request($held, 20)->{status}, 200, 'then it goes on');
+
+$t->set('logsvc.query_timeout', '100ms');
+$t->stop_at('execute_request');
+$held = begin_request($t, POST => $path, token => $org->{token}, json => \%good);
+my $executor = $t->wait_held('execute_request');
+kill 'TERM', $executor;
+is(end_request($held, 20)->{status}, 503, 'an executor that ends: 503');
+$t->let_go('execute_request');
+$t->wait_ready;
+$t->set('logsvc.query_timeout', '30s');
+is(run(\%good)->{status}, 200, 'and the next one works');
+
+# ---- many rows ----
+
+$t->sql("SET client_min_messages = error; SELECT logsvc.act_as('acme');
+	SELECT logsvc.ingest((SELECT jsonb_agg(jsonb_build_object('event', repeat('é', 1990) || ' row ' || n, 'source', 'big',
+		'timestamp', to_timestamp(1767225600 + n / 1000.0))) FROM generate_series(1, 5001) n));
+	SELECT logsvc.ingest((SELECT jsonb_agg(jsonb_build_object('event', repeat('e', 2001), 'source', 'big',
+		'timestamp', to_timestamp(1767225700 + n / 1000.0))) FROM generate_series(1, 5000) n));");
+$r = run({ query => 'source=big earliest=2025-12-31T00:00:00Z', preview => $true });
+is($r->{status}, 200, '10,001 events of 2,000 characters') or diag substr $r->{content}, 0, 300;
+is($r->{json}{data}{inputRowCount}, 10000, 'the newest 10,000 count');
+is($r->{json}{data}{truncated}, $true, 'rows that are cut are told');
+
+# ---- from SQL ----
+
+is($t->sql("SET client_min_messages = error; DO \$\$BEGIN PERFORM logsvc.use_token('$org->{token}'); END\$\$;
+	SELECT logsvc.run_adhoc(query => 'source=ci earliest=2025-12-31T00:00:00Z', criteria => 'Did each step succeed?',
+		expected_items => '[{\"id\":\"deploy\",\"description\":\"The deploy step passed\"}]') #>> '{verdict,0,status}'"), 'failed', 'SQL: the same');
+my (undef, $state) = $t->sql_error("SELECT logsvc.use_token('$narrow'); SELECT logsvc.run_adhoc(query => 'source=ci', criteria => 'x')");
+is($state, 'LS201', 'SQL: a token without logs:read');
+(undef, $state) = $t->sql_error("SELECT logsvc.use_token('$org->{token}'); SELECT logsvc.run_adhoc(query => 'source=ci', rows => ARRAY['x'], criteria => 'x')");
+is($state, 'LS001', 'SQL: rows and query');
+
+$t->stop;
+done_testing;

@@ -1,0 +1,12 @@
+# short_soak.pl: a few rounds of what `make soak` does for longer.
+#
+# Runs alone: it loads all processors.
+use strict;
+use warnings;
+
+use LogsvcTest;
+
+$ENV{ROUNDS} //= 3;
+$ENV{SECONDS} //= 2;
+$ENV{FAULTS} //= 'SIGKILL of one worker,pg_ctl stop -m immediate,full disk of the queue';
+do './test/soak/soak.pl' or die $@ || $!;
