@@ -14,8 +14,10 @@ BEGIN
 	IF d.header IS NULL OR d.reason = 'corrupt' THEN
 		RETURN NULL;
 	END IF;
-	RETURN (SELECT s.event::jsonb FROM logsvc_internal.part_scan(0, d.header, d.body, NULL, NULL,
-		d.min_time, d.max_time + interval '1 second', NULL, true, 1, false) AS s);
+	RETURN (SELECT s.event::jsonb FROM logsvc_internal.part_scan(0, d.header, d.body, NULL,
+		jsonb_populate_record(NULL::logsvc_internal.scan, jsonb_build_object(
+			'from_time', d.min_time, 'to_time', d.max_time + interval '1 second',
+			'want_event', true, 'most', 1))) AS s);
 EXCEPTION WHEN OTHERS THEN
 	RETURN NULL; -- bytes that cannot be read are why it is here
 END

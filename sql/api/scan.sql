@@ -1,22 +1,14 @@
 -- Scanning parts: what the statements of searches are made of.
 
 CREATE OR REPLACE FUNCTION logsvc_internal.part_scan(
-  part_id bigint, header bytea, body bytea, index_name text, filter bytea,
-  from_time timestamptz, to_time timestamptz, fields text[], want_event boolean, most integer,
-  descending boolean, after_time timestamptz DEFAULT NULL, after_batch bigint DEFAULT NULL,
-  after_place integer DEFAULT NULL, shown text[] DEFAULT NULL, hidden text[] DEFAULT NULL,
-  sort text[] DEFAULT NULL, sort_descending boolean[] DEFAULT NULL,
-  distinct_by text[] DEFAULT NULL, keep_empty boolean DEFAULT NULL)
+  part_id bigint, header bytea, body bytea, index_name text, scan logsvc_internal.scan)
 RETURNS TABLE (ts timestamptz, batch bigint, place integer, "values" text[], event text,
                "row" integer)
 LANGUAGE c STABLE PARALLEL SAFE COST 10000 ROWS 1000
 AS 'MODULE_PATHNAME', 'logsvc_part_scan';
-COMMENT ON FUNCTION logsvc_internal.part_scan(bigint, bytea, bytea, text, bytea, timestamptz,
-  timestamptz, text[], boolean, integer, boolean, timestamptz, bigint, integer, text[], text[],
-  text[], boolean[], text[], boolean) IS
-  'The rows of a part that match a filter (NULL: all) in [from_time, to_time), after an event; at '
-  'most the newest (or oldest) so many, or the first ones when sorted, or the first of each '
-  'combination of values; fields as JSON texts, the event as a JSON object, the number of the row';
+COMMENT ON FUNCTION logsvc_internal.part_scan(bigint, bytea, bytea, text, logsvc_internal.scan) IS
+  'The rows of a part that a scan wants: fields as JSON texts, the event as a JSON object, the '
+  'number of the row';
 
 CREATE OR REPLACE FUNCTION logsvc_internal.part_events(
   part_id bigint, header bytea, body bytea, index_name text, rows integer[], shown text[],

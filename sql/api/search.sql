@@ -110,9 +110,7 @@ COMMENT ON FUNCTION logsvc.validate_query(text) IS
 'them, warnings also about fields that no event of its time range has';
 
 GRANT EXECUTE ON FUNCTION
-  logsvc_internal.part_scan(bigint, bytea, bytea, text, bytea, timestamptz, timestamptz, text[],
-    boolean, integer, boolean, timestamptz, bigint, integer, text[], text[], text[], boolean[],
-    text[], boolean),
+  logsvc_internal.part_scan(bigint, bytea, bytea, text, logsvc_internal.scan),
   logsvc_internal.part_events(bigint, bytea, bytea, text, integer[], text[], text[]),
   logsvc_internal.group_add(internal, bigint, bytea, bytea, text, bytea, timestamptz, timestamptz,
     text[], timestamptz[], text[], text[]),

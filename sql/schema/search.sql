@@ -1,4 +1,28 @@
--- The search: the key that cursors are signed with, and the events as a relation.
+-- The search: what a scan returns, the key that cursors are signed with, and the events as a relation.
+
+-- Of planner and part_scan; in C: ls_scan_attribute.
+CREATE TYPE logsvc_internal.scan AS (
+	filter			bytea,
+	from_time		timestamptz,
+	to_time			timestamptz,
+	fields			text[],
+	want_event		boolean,
+	shown			text[],
+	hidden			text[],
+	most			integer,
+	descending		boolean,
+	after_time		timestamptz,
+	after_batch		bigint,
+	after_place		integer,
+	sort			text[],
+	sort_descending	boolean[],
+	distinct_by		text[],
+	keep_empty		boolean
+);
+COMMENT ON TYPE logsvc_internal.scan IS
+'What part_scan returns of a part: rows that match the filter (NULL: all) in [from_time, to_time) '
+'and come after an event; at most the newest (or oldest) so many, or the first ones when sorted, '
+'or the first of each combination of values; their fields, their event with what is shown of it';
 
 CREATE TABLE logsvc_internal.secret (
   one boolean PRIMARY KEY DEFAULT true CHECK (one),

@@ -1,4 +1,4 @@
--- schema 13096668ce358e4d
+-- schema c69dde3a3dc46de4
 --
 -- From 0.1 to 0.2: rates of changes, and comments.
 
@@ -112,3 +112,30 @@ COMMENT ON TABLE logsvc_internal.api_key IS
 'API keys; key_hash: SHA-256 of the key, which is not stored';
 COMMENT ON TABLE logsvc_internal.log_index IS
 'Indexes: named subsets of an organization''s events; retention_days NULL: the organization''s';
+
+-- One description instead of twenty arguments.
+DROP FUNCTION logsvc_internal.part_scan(bigint, bytea, bytea, text, bytea, timestamptz, timestamptz,
+	text[], boolean, integer, boolean, timestamptz, bigint, integer, text[], text[], text[],
+	boolean[], text[], boolean);
+CREATE TYPE logsvc_internal.scan AS (
+	filter			bytea,
+	from_time		timestamptz,
+	to_time			timestamptz,
+	fields			text[],
+	want_event		boolean,
+	shown			text[],
+	hidden			text[],
+	most			integer,
+	descending		boolean,
+	after_time		timestamptz,
+	after_batch		bigint,
+	after_place		integer,
+	sort			text[],
+	sort_descending	boolean[],
+	distinct_by		text[],
+	keep_empty		boolean
+);
+COMMENT ON TYPE logsvc_internal.scan IS
+'What part_scan returns of a part: rows that match the filter (NULL: all) in [from_time, to_time) '
+'and come after an event; at most the newest (or oldest) so many, or the first ones when sorted, '
+'or the first of each combination of values; their fields, their event with what is shown of it';

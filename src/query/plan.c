@@ -343,15 +343,16 @@ set_page(ls_planner *p, const ls_position *position)
 
 	if (position->set && plan->keyset)
 	{
-		ls_plan_set(p, p->after_time, TimestampTzGetDatum(ls_timestamptz_of_time(position->time)));
-		ls_plan_set(p, p->after_batch, Int64GetDatum((int64) position->batch));
-		ls_plan_set(p, p->after_place, Int32GetDatum((int32) position->place));
+		ls_scan_describe(&p->scan, LS_SCAN_AFTER_TIME,
+						 TimestampTzGetDatum(ls_timestamptz_of_time(position->time)));
+		ls_scan_describe(&p->scan, LS_SCAN_AFTER_BATCH, Int64GetDatum((int64) position->batch));
+		ls_scan_describe(&p->scan, LS_SCAN_AFTER_PLACE, Int32GetDatum((int32) position->place));
 	}
 	/* A row for each time and series is more than what a page of events is. */
 	if (plan->series && !s->limit_given)
 		s->limit = LS_SEARCH_MAX_LIMIT;
 	if (plan->newest > 0)
-		ls_plan_set(p, p->newest, Int32GetDatum(plan->newest));
+		ls_scan_describe(&p->scan, LS_SCAN_MOST, Int32GetDatum(plan->newest));
 	if (p->plan->cuts > 0)
 		appendStringInfo(&plan->sql, "WITH %s%s", p->with.data,
 						 p->late && !plan->table ? ", " : " ");
@@ -428,6 +429,47 @@ ls_plan_begin(ls_search *search, ls_filter *matching)
 	return p;
 }
 
+/* A parameter that describes the scan of parts; stages add to it. */
+static void
+begin_scan(ls_planner *p)
+{
+	const ls_search *search = p->search;
+
+	for (int i = 0; i < LS_SCAN_ATTRIBUTES; i++)
+		p->scan.attributes[i].isnull = true;
+	ls_scan_describe(&p->scan, LS_SCAN_FILTER, p->plan->values[p->filter - 1]);
+	ls_scan_describe(&p->scan, LS_SCAN_FROM_TIME, p->plan->values[p->from - 1]);
+	ls_scan_describe(&p->scan, LS_SCAN_TO_TIME, p->plan->values[p->to - 1]);
+	ls_scan_describe(&p->scan, LS_SCAN_DESCENDING, BoolGetDatum(!search->ascending));
+	p->fields = ls_plan_parameter(p, TEXTARRAYOID, (Datum) 0, true);
+	p->scan_number = ls_plan_parameter(p, ls_scan_description_type(), (Datum) 0, true);
+}
+
+static void
+end_scan(ls_planner *p)
+{
+	ls_plan *plan = p->plan;
+
+	if (p->values.n > 0 || plan->table)
+	{
+		ls_scan_describe(&p->scan, LS_SCAN_FIELDS, ls_plan_field_array(p, &p->values));
+		ls_plan_set(p, p->fields, p->scan.attributes[LS_SCAN_FIELDS].value);
+	}
+	ls_scan_describe(&p->scan, LS_SCAN_WANT_EVENT, BoolGetDatum(!plan->table && !p->late));
+	if (p->shown.given)
+	{
+		ls_scan_describe(&p->scan, LS_SCAN_SHOWN, ls_plan_field_array(p, &p->shown));
+		ls_plan_set(p, p->show, p->scan.attributes[LS_SCAN_SHOWN].value);
+	}
+	if (p->hidden.n > 0)
+	{
+		ls_scan_describe(&p->scan, LS_SCAN_HIDDEN, ls_plan_field_array(p, &p->hidden));
+		ls_plan_set(p, p->hide, p->scan.attributes[LS_SCAN_HIDDEN].value);
+	}
+	ls_plan_set(p, p->scan_number,
+				ls_scan_description_datum(&p->scan, plan->types[p->scan_number - 1]));
+}
+
 ls_plan *
 ls_search_plan(ls_search *search, const ls_position *position)
 {
@@ -440,13 +482,7 @@ ls_search_plan(ls_search *search, const ls_position *position)
 	p->offset = position->set ? position->offset : 0;
 	plan->keyset = true;
 	plan->empty = search->n_indexes == 0 || search->from >= search->to;
-	p->fields = ls_plan_parameter(p, TEXTARRAYOID, (Datum) 0, true);
-	ls_plan_parameter(p, BOOLOID, BoolGetDatum(true), false); /* want_event: fields + 1 */
-	p->newest = ls_plan_parameter(p, INT4OID, (Datum) 0, true);
-	p->descending = ls_plan_parameter(p, BOOLOID, BoolGetDatum(!search->ascending), false);
-	p->after_time = ls_plan_parameter(p, TIMESTAMPTZOID, (Datum) 0, true);
-	p->after_batch = ls_plan_parameter(p, INT8OID, (Datum) 0, true);
-	p->after_place = ls_plan_parameter(p, INT4OID, (Datum) 0, true);
+	begin_scan(p);
 	p->next_column = 1;
 	p->show = ls_plan_parameter(p, TEXTARRAYOID, (Datum) 0, true);
 	p->hide = ls_plan_parameter(p, TEXTARRAYOID, (Datum) 0, true);
@@ -456,13 +492,7 @@ ls_search_plan(ls_search *search, const ls_position *position)
 	if (plan->sql.len > LS_PLAN_MAX_LENGTH)
 		ls_plan_check_length(p, (Size) plan->sql.len);
 
-	if (p->values.n > 0 || plan->table)
-		ls_plan_set(p, p->fields, ls_plan_field_array(p, &p->values));
-	ls_plan_set(p, p->fields + 1, BoolGetDatum(!plan->table && !p->late));
-	if (p->shown.given)
-		ls_plan_set(p, p->show, ls_plan_field_array(p, &p->shown));
-	if (p->hidden.n > 0)
-		ls_plan_set(p, p->hide, ls_plan_field_array(p, &p->hidden));
+	end_scan(p);
 	return plan;
 }
 

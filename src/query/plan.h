@@ -21,6 +21,7 @@
 #define LS_PLAN_H
 
 #include "src/query/query.h"
+#include "src/scan/scan.h"
 
 #define LS_PLAN_MAX_FIELDS 64
 #define LS_PLAN_MAX_KEYS 32 /* of stats, as group_parts */
@@ -84,15 +85,10 @@ typedef struct ls_planner
 	int to;
 	int filter;
 	int fields;
-	int newest;
-	int descending;
-	int after_time;
-	int after_batch;
-	int after_place;
 	int show;
 	int hide;
-	int sort;      /* 0: part_scan does not sort */
-	int distinct;  /* 0: it does not leave out equal rows */
+	int scan_number;
+	ls_scan_description scan;
 	bool late;     /* events are made for the rows that remain */
 	uint32 offset; /* of the page, where pages count rows */
 } ls_planner;

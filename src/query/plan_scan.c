@@ -169,12 +169,11 @@ choose_in_parts(ls_planner *p, const ls_query_stage *stage)
 		}
 		if (most < 1 || !all_named(&fields))
 			return;
-		ls_plan_set(p, p->newest, Int32GetDatum(most));
-		p->sort = ls_plan_parameter(p, TEXTARRAYOID, ls_plan_field_array(p, &fields), false);
-		ls_plan_parameter(
-			p, BOOLARRAYOID,
-			PointerGetDatum(construct_array(flags, fields.n, BOOLOID, 1, true, TYPALIGN_CHAR)),
-			false);
+		ls_scan_describe(&p->scan, LS_SCAN_MOST, Int32GetDatum(most));
+		ls_scan_describe(&p->scan, LS_SCAN_SORT, ls_plan_field_array(p, &fields));
+		ls_scan_describe(
+			&p->scan, LS_SCAN_SORT_DESCENDING,
+			PointerGetDatum(construct_array(flags, fields.n, BOOLOID, 1, true, TYPALIGN_CHAR)));
 	}
 	if (stage->kind == LS_QUERY_DEDUP && (stage->count < 0 || stage->count == 1) &&
 		stage->fields.n <= LS_PLAN_MAX_FIELDS)
@@ -183,8 +182,8 @@ choose_in_parts(ls_planner *p, const ls_query_stage *stage)
 			fields.items[fields.n++] = stage->fields.items[i];
 		if (!all_named(&fields))
 			return;
-		p->distinct = ls_plan_parameter(p, TEXTARRAYOID, ls_plan_field_array(p, &fields), false);
-		ls_plan_parameter(p, BOOLOID, BoolGetDatum(stage->keep_empty), false);
+		ls_scan_describe(&p->scan, LS_SCAN_DISTINCT_BY, ls_plan_field_array(p, &fields));
+		ls_scan_describe(&p->scan, LS_SCAN_KEEP_EMPTY, BoolGetDatum(stage->keep_empty));
 	}
 }
 
@@ -261,14 +260,7 @@ ls_plan_scan(ls_planner *p, const ls_query_stage *first)
 	ls_plan_append_sources(p, &p->sql, true);
 	appendStringInfo(&p->sql,
 					 " CROSS JOIN LATERAL logsvc_internal.part_scan(s.id, s.header, s.body,"
-					 " s.index_name, $%d, $%d, $%d, $%d, $%d, $%d, $%d, $%d, $%d, $%d, $%d, $%d",
-					 p->filter, p->from, p->to, p->fields, p->fields + 1, p->newest, p->descending,
-					 p->after_time, p->after_batch, p->after_place, p->show, p->hide);
-	if (p->sort > 0)
-		appendStringInfo(&p->sql, ", $%d, $%d", p->sort, p->sort + 1);
-	if (p->distinct > 0)
-		appendStringInfo(&p->sql, ", distinct_by => $%d, keep_empty => $%d", p->distinct,
-						 p->distinct + 1);
-	appendStringInfoString(&p->sql, ") r");
+					 " s.index_name, $%d) r",
+					 p->scan_number);
 	appendStringInfo(&p->order, "t.ts%s, t.batch%s, t.place%s", direction, direction, direction);
 }

@@ -252,16 +252,16 @@ ls_scan_field_value(ls_scan *scan, ls_scan_field *field, uint32 block, uint32 ro
 }
 
 ls_str *
-ls_scan_texts(FunctionCallInfo fcinfo, int argument, ls_arena *arena, ls_str null, int *n)
+ls_scan_texts(NullableDatum array, ls_arena *arena, ls_str null, int *n)
 {
 	Datum *datums;
 	bool *nulls;
 	ls_str *texts;
 
 	*n = 0;
-	if (PG_ARGISNULL(argument))
+	if (array.isnull)
 		return NULL;
-	deconstruct_array(PG_GETARG_ARRAYTYPE_P(argument), TEXTOID, -1, false, TYPALIGN_INT, &datums,
+	deconstruct_array(DatumGetArrayTypeP(array.value), TEXTOID, -1, false, TYPALIGN_INT, &datums,
 					  &nulls, n);
 	texts = ls_new_array(arena, ls_str, *n + 1);
 	for (int i = 0; texts != NULL && i < *n; i++)
@@ -273,9 +273,9 @@ ls_scan_texts(FunctionCallInfo fcinfo, int argument, ls_arena *arena, ls_str nul
 }
 
 ls_scan_field *
-ls_scan_field_list(FunctionCallInfo fcinfo, int argument, ls_arena *arena, int *n_fields)
+ls_scan_field_list(NullableDatum array, ls_arena *arena, int *n_fields)
 {
-	ls_str *names = ls_scan_texts(fcinfo, argument, arena, LS_STR(""), n_fields);
+	ls_str *names = ls_scan_texts(array, arena, LS_STR(""), n_fields);
 	ls_scan_field *fields;
 
 	if (names == NULL)

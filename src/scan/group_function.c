@@ -53,10 +53,10 @@ first_row(FunctionCallInfo fcinfo, MemoryContext context)
 	}
 	r.from = ls_time_of_timestamptz(PG_GETARG_TIMESTAMPTZ(ARG_FROM));
 	r.to = ls_time_of_timestamptz(PG_GETARG_TIMESTAMPTZ(ARG_TO));
-	r.fields = ls_scan_texts(fcinfo, ARG_FIELDS, arena, null, &r.n_fields);
-	r.aggregates = ls_scan_texts(fcinfo, ARG_AGGREGATES, arena, null, &r.n_aggregates);
+	r.fields = ls_scan_texts(fcinfo->args[ARG_FIELDS], arena, null, &r.n_fields);
+	r.aggregates = ls_scan_texts(fcinfo->args[ARG_AGGREGATES], arena, null, &r.n_aggregates);
 	r.has_kept = !PG_ARGISNULL(ARG_KEPT);
-	r.kept = ls_scan_texts(fcinfo, ARG_KEPT, arena, null, &r.n_kept);
+	r.kept = ls_scan_texts(fcinfo->args[ARG_KEPT], arena, null, &r.n_kept);
 	r.starts = ls_group_starts(fcinfo, ARG_STARTS, arena, &r.n_starts);
 	r.hash_key[0] = pg_prng_uint64(&pg_global_prng_state);
 	r.hash_key[1] = pg_prng_uint64(&pg_global_prng_state);

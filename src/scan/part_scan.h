@@ -147,13 +147,11 @@ extern bool ls_scan_field_value(ls_scan *scan, ls_scan_field *field, uint32 bloc
 /* Appends one value as JSON. */
 extern void ls_scan_value_json(ls_buf *buf, ls_kind kind, ls_str text, int64_t integer);
 
-/* A text[] argument, copied, with `null` for a NULL in it; NULL when the argument is. */
-extern ls_str *ls_scan_texts(FunctionCallInfo fcinfo, int argument, ls_arena *arena, ls_str null,
-							 int *n);
+/* A text[], copied, with `null` for a NULL in it; NULL when the array is. */
+extern ls_str *ls_scan_texts(NullableDatum array, ls_arena *arena, ls_str null, int *n);
 
-/* A text[] argument as fields; NULL when the argument is. */
-extern ls_scan_field *ls_scan_field_list(FunctionCallInfo fcinfo, int argument, ls_arena *arena,
-										 int *n_fields);
+/* A text[] as fields; NULL when the array is. */
+extern ls_scan_field *ls_scan_field_list(NullableDatum array, ls_arena *arena, int *n_fields);
 
 /* ---- event_json.c: a whole event as JSON (api: "Event out") ---- */
 

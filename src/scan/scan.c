@@ -141,7 +141,7 @@ put_rows(ls_scan *scan, output *out, ls_row_selector *p)
 
 /* A boolean[] that goes with a list of fields. */
 static bool *
-flag_list(FunctionCallInfo fcinfo, int argument, ls_arena *arena, int n)
+flag_list(NullableDatum array, ls_arena *arena, int n)
 {
 	bool *flags = ls_new_array(arena, bool, n + 1);
 	Datum *datums;
@@ -150,66 +150,104 @@ flag_list(FunctionCallInfo fcinfo, int argument, ls_arena *arena, int n)
 
 	if (flags == NULL)
 		ls_raise(LS_ERROR_QUERY_MEMORY_LIMIT);
-	if (!PG_ARGISNULL(argument))
-		deconstruct_array(PG_GETARG_ARRAYTYPE_P(argument), BOOLOID, 1, true, TYPALIGN_CHAR, &datums,
+	if (!array.isnull)
+		deconstruct_array(DatumGetArrayTypeP(array.value), BOOLOID, 1, true, TYPALIGN_CHAR, &datums,
 						  &nulls, &n_flags);
 	for (int i = 0; i < Min(n, n_flags); i++)
 		flags[i] = !nulls[i] && DatumGetBool(datums[i]);
 	return flags;
 }
 
+static bool
+is_set(NullableDatum flag)
+{
+	return !flag.isnull && DatumGetBool(flag.value);
+}
+
+static ls_time
+time_of(NullableDatum time)
+{
+	return ls_time_of_timestamptz(DatumGetTimestampTz(time.value));
+}
+
+/* Which rows a scan wants. */
+static void
+read_selector(ls_scan *scan, const NullableDatum *wanted, ls_row_selector *p)
+{
+	if (!wanted[LS_SCAN_MOST].isnull)
+		p->most = (uint32) Max(DatumGetInt32(wanted[LS_SCAN_MOST].value), 1);
+	p->descending = is_set(wanted[LS_SCAN_DESCENDING]);
+	p->has_after = !wanted[LS_SCAN_AFTER_TIME].isnull;
+	if (p->has_after)
+	{
+		p->after.time = time_of(wanted[LS_SCAN_AFTER_TIME]);
+		if (!wanted[LS_SCAN_AFTER_BATCH].isnull)
+			p->after.batch = (uint64) DatumGetInt64(wanted[LS_SCAN_AFTER_BATCH].value);
+		if (!wanted[LS_SCAN_AFTER_PLACE].isnull)
+			p->after.place = (uint32) DatumGetInt32(wanted[LS_SCAN_AFTER_PLACE].value);
+	}
+	p->sort = ls_scan_field_list(wanted[LS_SCAN_SORT], scan->arena, &p->n_sort);
+	p->sort_descending = flag_list(wanted[LS_SCAN_SORT_DESCENDING], scan->arena, p->n_sort);
+	p->distinct = ls_scan_field_list(wanted[LS_SCAN_DISTINCT_BY], scan->arena, &p->n_distinct);
+	p->keep_empty = is_set(wanted[LS_SCAN_KEEP_EMPTY]);
+	if (p->n_distinct > 0 && (p->n_sort > 0 || p->most > 0))
+		ereport(ERROR, errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				errmsg("distinct_by is possible without sort and most only"));
+}
+
+/* What of them. */
+static void
+read_output(ls_scan *scan, const NullableDatum *wanted, output *out)
+{
+	out->want_event = is_set(wanted[LS_SCAN_WANT_EVENT]);
+	out->fields = ls_scan_field_list(wanted[LS_SCAN_FIELDS], scan->arena, &out->n_fields);
+	out->projection.shown =
+		ls_scan_field_list(wanted[LS_SCAN_SHOWN], scan->arena, &out->projection.n_shown);
+	out->projection.hidden =
+		ls_scan_field_list(wanted[LS_SCAN_HIDDEN], scan->arena, &out->projection.n_hidden);
+}
+
 /*
- * part_scan(part_id bigint, header bytea, body bytea, index_name text, filter
- * bytea, from_time timestamptz, to_time timestamptz, fields text[], want_event
- * boolean, most integer, descending boolean, after_time timestamptz,
- * after_batch bigint, after_place integer, shown text[], hidden text[], sort
- * text[], sort_descending boolean[], distinct_by text[], keep_empty boolean)
+ * part_scan(part_id bigint, header bytea, body bytea, index_name text, scan
+ * logsvc_internal.scan)
  */
 Datum
 logsvc_part_scan(PG_FUNCTION_ARGS)
 {
+	ls_scan_description description;
+	const NullableDatum *wanted = description.attributes;
+	ls_str filter = ls_str_make(NULL, 0);
 	ls_row_selector p = {0};
 	output out = {0};
+	ls_scan_part part;
 	ls_scan scan;
 
-	for (int i = 0; i < 11; i++)
+	for (int i = 0; i < 5; i++)
 	{
-		if (PG_ARGISNULL(i) && i != 3 && i != 4 && i != 7 && i != 9)
+		if (PG_ARGISNULL(i) && i != 3)
 			ereport(ERROR, errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
 					errmsg("argument %d of part_scan must not be NULL", i + 1));
 	}
+	ls_scan_description_read(&description, PG_GETARG_DATUM(4));
+	if (wanted[LS_SCAN_FROM_TIME].isnull || wanted[LS_SCAN_TO_TIME].isnull)
+		ereport(ERROR, errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+				errmsg("from_time and to_time of a scan must not be NULL"));
+	if (!wanted[LS_SCAN_FILTER].isnull)
+		filter = ls_str_of_text(DatumGetByteaPP(wanted[LS_SCAN_FILTER].value));
 	InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
 	out.to = (ReturnSetInfo *) fcinfo->resultinfo;
-	out.want_event = PG_GETARG_BOOL(8);
-	p.most = PG_ARGISNULL(9) ? 0 : (uint32) Max(PG_GETARG_INT32(9), 1);
-	p.descending = PG_GETARG_BOOL(10);
-	if (!PG_ARGISNULL(11))
-	{
-		p.has_after = true;
-		p.after.time = ls_time_of_timestamptz(PG_GETARG_TIMESTAMPTZ(11));
-		p.after.batch = PG_ARGISNULL(12) ? 0 : (uint64) PG_GETARG_INT64(12);
-		p.after.place = PG_ARGISNULL(13) ? 0 : (uint32) PG_GETARG_INT32(13);
-	}
 
-	ls_scan_open(&scan, fcinfo, 0);
-	p.sort = ls_scan_field_list(fcinfo, 16, scan.arena, &p.n_sort);
-	p.sort_descending = flag_list(fcinfo, 17, scan.arena, p.n_sort);
-	p.distinct = ls_scan_field_list(fcinfo, 18, scan.arena, &p.n_distinct);
-	p.keep_empty = !PG_ARGISNULL(19) && PG_GETARG_BOOL(19);
-	if (p.n_distinct > 0 && (p.n_sort > 0 || p.most > 0))
-		ereport(ERROR, errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				errmsg("distinct_by is possible without sort and most only"));
+	ls_scan_part_read(&part, fcinfo, 0);
+	ls_scan_begin(&scan, &part, filter, time_of(wanted[LS_SCAN_FROM_TIME]),
+				  time_of(wanted[LS_SCAN_TO_TIME]));
+	read_selector(&scan, wanted, &p);
 	if (ls_select_good_enough(&p, p.descending ? ls_part_statistics(scan.part)->max_time
 											   : ls_part_statistics(scan.part)->min_time))
 	{
 		ls_select_rows(&scan, &p);
 		if (p.n > 0)
 		{
-			out.fields = ls_scan_field_list(fcinfo, 7, scan.arena, &out.n_fields);
-			out.projection.shown =
-				ls_scan_field_list(fcinfo, 14, scan.arena, &out.projection.n_shown);
-			out.projection.hidden =
-				ls_scan_field_list(fcinfo, 15, scan.arena, &out.projection.n_hidden);
+			read_output(&scan, wanted, &out);
 			put_rows(&scan, &out, &p);
 		}
 	}
@@ -249,8 +287,9 @@ logsvc_part_events(PG_FUNCTION_ARGS)
 	InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
 	out.to = (ReturnSetInfo *) fcinfo->resultinfo;
 	ls_scan_open_part(&scan, fcinfo, 0);
-	out.projection.shown = ls_scan_field_list(fcinfo, 5, scan.arena, &out.projection.n_shown);
-	out.projection.hidden = ls_scan_field_list(fcinfo, 6, scan.arena, &out.projection.n_hidden);
+	out.projection.shown = ls_scan_field_list(fcinfo->args[5], scan.arena, &out.projection.n_shown);
+	out.projection.hidden =
+		ls_scan_field_list(fcinfo->args[6], scan.arena, &out.projection.n_hidden);
 	begin_output(&scan, &out);
 	deconstruct_array(PG_GETARG_ARRAYTYPE_P(4), INT4OID, 4, true, TYPALIGN_INT, &rows, NULL, &n);
 	qsort(rows, (size_t) n, sizeof(Datum), by_number);

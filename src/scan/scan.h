@@ -60,6 +60,50 @@ typedef struct ls_scan_session
 /* The current one; set and reset by the search, also when an error is raised. */
 extern ls_scan_session *ls_scan_current;
 
+/* ---- scan_description.c ---- */
+
+/* Attributes of type logsvc_internal.scan, in their order. */
+typedef enum ls_scan_attribute
+{
+	LS_SCAN_FILTER,    /* bytea, of ls_filter_serialize; NULL: all rows */
+	LS_SCAN_FROM_TIME, /* timestamptz, must not be NULL */
+	LS_SCAN_TO_TIME,   /* the same; rows are before it */
+	LS_SCAN_FIELDS,    /* text[], names as above: whose values are returned */
+	LS_SCAN_WANT_EVENT,
+	LS_SCAN_SHOWN,      /* text[], of the event; NULL: all */
+	LS_SCAN_HIDDEN,     /* text[], not of the event */
+	LS_SCAN_MOST,       /* integer, rows; NULL: all */
+	LS_SCAN_DESCENDING, /* the newest of them */
+	LS_SCAN_AFTER_TIME, /* timestamptz; NULL: from the first row on */
+	LS_SCAN_AFTER_BATCH,
+	LS_SCAN_AFTER_PLACE,
+	LS_SCAN_SORT, /* text[]: the first rows by these fields */
+	LS_SCAN_SORT_DESCENDING,
+	LS_SCAN_DISTINCT_BY, /* text[]: the first row of each combination of their values */
+	LS_SCAN_KEEP_EMPTY,  /* and all rows that have none of them */
+	LS_SCAN_ATTRIBUTES
+} ls_scan_attribute;
+
+typedef struct ls_scan_description
+{
+	NullableDatum attributes[LS_SCAN_ATTRIBUTES];
+} ls_scan_description;
+
+/* The OID of logsvc_internal.scan; raises UNDEFINED_OBJECT. */
+extern Oid ls_scan_description_type(void);
+
+/* Sets an attribute; `value` has its type. */
+extern void ls_scan_describe(ls_scan_description *description, ls_scan_attribute attribute,
+							 Datum value);
+
+/* As a value of the type, palloc'd. */
+extern Datum ls_scan_description_datum(const ls_scan_description *description, Oid type);
+
+/* Reads such a value; what it holds points into it. */
+extern void ls_scan_description_read(ls_scan_description *description, Datum datum);
+
+/* ---- others ---- */
+
 /*
  * Is this a regular expression for LS_FILTER_MATCHES?  NULL, or what is wrong
  * with it, palloc'd.

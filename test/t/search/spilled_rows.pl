@@ -160,7 +160,8 @@ my %sets = (
 		is($t->sql('SELECT count(*) > 0 FROM logsvc.verify_parts()'), 't', '... finds all of them');
 		$t->sql("UPDATE logsvc_internal.part SET rows = rows - 1") },
 	part_scan => sub { is($t->sql(q{SELECT count(*), count(DISTINCT r.event), count(DISTINCT r.values), count(DISTINCT (p.id, r.row)) FROM logsvc_internal.part p JOIN logsvc_internal.organization o ON o.id = organization_id AND slug = 'acme',
-		LATERAL logsvc_internal.part_scan(p.id, header, body, index_name, NULL, '0002-01-01', '9999-01-01', '{event,.n}', true, NULL, true) r WHERE index_name = 'main'}), join('|', ($rows) x 4), 'part_scan') },
+		LATERAL logsvc_internal.part_scan(p.id, header, body, index_name, jsonb_populate_record(NULL::logsvc_internal.scan,
+			'{"from_time": "0002-01-01", "to_time": "9999-01-01", "fields": ["event", ".n"], "want_event": true, "descending": true}')) r WHERE index_name = 'main'}), join('|', ($rows) x 4), 'part_scan') },
 	part_events => sub { is($t->sql(q{SELECT count(*), count(DISTINCT e.event) FROM logsvc_internal.part p JOIN logsvc_internal.organization o ON o.id = organization_id AND slug = 'acme',
 		LATERAL logsvc_internal.part_events(p.id, header, body, index_name, ARRAY(SELECT generate_series(0, p.rows - 1)), NULL, NULL) e WHERE index_name = 'main'}),
 		"$rows|$rows", 'part_events') },

@@ -164,15 +164,7 @@ SKIP:
 	$send->($org{acme}, 3000);
 	my $queued = $server->sql("SELECT sum(rows) FROM logsvc_internal.queue q WHERE NOT audit");
 	cmp_ok($queued, '>=', 3000, "$queued events in the queue");
-	$server->stop('immediate');
-	eval { $lock->quit };
-
-	# The library of today and the tables of before: the service waits for the upgrade.
-	$server->node->append_conf('postgresql.conf', "\n$new_conf\n");
-	$server->start;
-	isnt($server->http(GET => '/healthz', timeout => 5)->{status}, 200, 'the library waits for the upgrade');
-	ok(wait_until(sub { $server->log_text =~ /ALTER EXTENSION logsvc UPDATE/ }, 30), 'and says how') or diag substr $server->log_text, -2000;
-
+	# What the old library finds.
 	my @queries = ('error', 'request 4711', '"client 42"', 'level=error | stats count', '* | stats count by source',
 		'* | stats count by level', '* | stats avg(duration_ms) as a by path | sort path', 'duration_ms > 1000 | stats count',
 		'source=web-3 level=warn | stats count', '* | top 5 path', '* | stats max(duration_ms) as m, min(duration_ms) as n by service',
@@ -195,6 +187,17 @@ SKIP:
 	};
 
 	my $before = $found->();
+	$server->stop('immediate');
+	eval { $lock->quit };
+
+	# The library of today and the tables of before: the service waits for the upgrade.
+	$server->node->append_conf('postgresql.conf', "\n$new_conf\n");
+	$server->start;
+	isnt($server->http(GET => '/healthz', timeout => 5)->{status}, 200, 'the library waits for the upgrade');
+	ok(wait_until(sub { $server->log_text =~ /ALTER EXTENSION logsvc UPDATE/ }, 30), 'and says how') or diag substr $server->log_text, -2000;
+
+	my $query = "SELECT logsvc.act_as('acme') \\gset _\nSELECT logsvc.search('error')";
+	like(($server->node->psql('postgres', $query))[2], qr/ALTER EXTENSION logsvc UPDATE/, 'so does a search in SQL');
 	my $rows = $counts->();
 	$server->sql('ALTER EXTENSION logsvc UPDATE');
 	is($counts->(), $rows, 'accounts, credentials, dead letters, deferred events, audit entries and mails are as they were');
