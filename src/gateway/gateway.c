@@ -110,8 +110,8 @@ make_answers(ls_gateway *gateway)
 		gateway->openapi_len = text.len;
 	}
 	ls_arena_destroy(arena);
-	gateway->status_arena = ls_arena_create(NULL, 256 * 1024);
-	return gateway->openapi != NULL && gateway->status_arena != NULL;
+	gateway->error_arena = ls_arena_create(NULL, 256 * 1024);
+	return gateway->openapi != NULL && gateway->error_arena != NULL;
 }
 
 ls_gateway *
@@ -298,7 +298,7 @@ ls_gateway_stop(ls_gateway *gateway)
 	ls_tls_server_destroy(gateway->tls);
 	if (gateway->epoll_fd >= 0)
 		close(gateway->epoll_fd);
-	ls_arena_destroy(gateway->status_arena);
+	ls_arena_destroy(gateway->error_arena);
 	free(gateway->openapi);
 	free(gateway);
 }

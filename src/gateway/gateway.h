@@ -44,6 +44,12 @@ typedef enum ls_gateway_severity
 	LS_GATEWAY_WARNING
 } ls_gateway_severity;
 
+/*
+ * How the clients of a route know errors.  `message` is "CODE: text"; *response has the status
+ * and the headers of the refusal and gets its content type, and more headers.  Appends the body.
+ */
+typedef void (*ls_error_form)(ls_str message, ls_buf *body, ls_response *response);
+
 typedef struct ls_gateway_hooks
 {
 	void *context;
@@ -72,6 +78,12 @@ typedef struct ls_gateway_hooks
 	bool (*ready)(void *context, const char **reason);
 
 	void (*log)(void *context, ls_gateway_severity severity, const char *message);
+
+	/*
+	 * The form of errors of a request, of which the header is known; NULL: {"error", "code"} as
+	 * everywhere.  May be NULL itself.
+	 */
+	ls_error_form (*error_form)(const ls_request *request);
 } ls_gateway_hooks;
 
 /*

@@ -116,16 +116,6 @@ typedef struct ls_refusal
 	bool close; /* the connection cannot be used again */
 } ls_refusal;
 
-/* How a route formats its errors. */
-typedef enum ls_status_form
-{
-	STATUS_NONE, /* {"error", "code"} */
-	STATUS_JSON, /* google.rpc.Status */
-	STATUS_PROTOBUF,
-	STATUS_TEXT,   /* as Loki */
-	STATUS_ELASTIC /* {"error": {"type", "reason"}, "status"} */
-} ls_status_form;
-
 typedef struct ls_tls ls_tls;               /* of a connection */
 typedef struct ls_tls_server ls_tls_server; /* of the gateway */
 typedef struct ls_share ls_share;           /* what one address has */
@@ -189,17 +179,17 @@ typedef struct ls_connection
 	bool elastic;         /* it looks like a client of Elasticsearch */
 	char *header;         /* kept while the body is read */
 	size_t header_len;
-	uint64_t body_left; /* bytes that Content-Length still promises */
-	bool complete;      /* it has been read to its end */
-	bool head;          /* HEAD: no body in the answer */
-	bool close_after;   /* the client wants no other */
-	bool probed;        /* an interim answer was sent to see whether the peer lives */
-	bool checked;       /* a worker has said that its sender may go on */
-	int route;          /* index, -1: none */
-	ls_status_form status_form;
-	ls_refusal refusal; /* decided, to be sent when the body has been read */
-	char allow[64];     /* for 405 and OPTIONS */
-	char *decoded;      /* {id} */
+	uint64_t body_left;       /* bytes that Content-Length still promises */
+	bool complete;            /* it has been read to its end */
+	bool head;                /* HEAD: no body in the answer */
+	bool close_after;         /* the client wants no other */
+	bool probed;              /* an interim answer was sent to see whether the peer lives */
+	bool checked;             /* a worker has said that its sender may go on */
+	int route;                /* index, -1: none */
+	ls_error_form error_form; /* NULL: as errors are everywhere */
+	ls_refusal refusal;       /* decided, to be sent when the body has been read */
+	char allow[64];           /* for 405 and OPTIONS */
+	char *decoded;            /* {id} */
 	char *body;
 	size_t body_len;
 	size_t body_capacity;
@@ -274,7 +264,7 @@ struct ls_gateway
 	int64_t date_second; /* of `date` */
 	char date[32];
 
-	ls_arena *status_arena; /* of the answer being translated */
+	ls_arena *error_arena; /* of the answer being translated */
 	char *openapi;
 	size_t openapi_len;
 	char scratch[GATEWAY_READ_SIZE + 1]; /* what is being read */
@@ -369,9 +359,8 @@ extern void ls_reply_stream_end(ls_connection *c);
 extern void ls_reply_flush(ls_connection *c);
 extern void ls_reply_request_id(ls_connection *c, ls_str wanted);
 
-/* gateway_status.c: errors of routes with other clients; the response itself where there is nothing to do */
-extern ls_status_form ls_status_form_of(ls_route_id route, const ls_request *request);
-extern const ls_response *ls_status_translate(ls_connection *c, const ls_response *response,
-											  ls_response *status);
+/* gateway_error.c: errors of routes with other clients; the response itself where there is nothing to do */
+extern const ls_response *ls_error_translate(ls_connection *c, const ls_response *response,
+											 ls_response *translated);
 
 #endif /* LS_GATEWAY_INTERNAL_H */

@@ -324,11 +324,11 @@ make_head(ls_connection *c, const ls_response *response, bool pieces)
 static void
 reply(ls_connection *c, const ls_response *response)
 {
-	ls_response status;
+	ls_response translated;
 	ls_str head;
 	ls_str body;
 
-	response = ls_status_translate(c, response, &status);
+	response = ls_error_translate(c, response, &translated);
 	head = make_head(c, response, false);
 	body = c->head || response->status == 204 ? LS_STR("") : response->body;
 	if (ls_out_reserve(c, head.len + body.len))

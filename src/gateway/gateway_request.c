@@ -53,7 +53,7 @@ ls_request_reset(ls_connection *c)
 	c->probed = false;
 	c->checked = false;
 	c->route = -1;
-	c->status_form = STATUS_NONE;
+	c->error_form = NULL;
 	memset(&c->refusal, 0, sizeof(c->refusal));
 	memset(&c->scan, 0, sizeof(c->scan));
 	memset(&c->chunks, 0, sizeof(c->chunks));
@@ -160,7 +160,8 @@ find_route(ls_connection *c, ls_str method)
 	else
 	{
 		c->request.route = (uint32_t) c->route;
-		c->status_form = ls_status_form_of((ls_route_id) c->route, &c->request);
+		if (c->gateway->hooks.error_form != NULL)
+			c->error_form = c->gateway->hooks.error_form(&c->request);
 		take_parameter(c, parameter);
 	}
 }

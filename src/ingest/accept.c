@@ -22,14 +22,6 @@
 /* ms between looks whether there is room for what waits */
 #define RETRY_INTERVAL 10
 
-/*
- * A builder that has grown beyond the first is given back after the commit, and so are
- * all that together would keep more than the second.  Each that was ever open keeps a chunk
- * of its arena, 64 kB.
- */
-#define BUILDER_KEEP (8 * 1024 * 1024)
-#define BUILDERS_KEEP (64 * 1024 * 1024)
-
 /* Counts what was committed, or gives back what was not; returns the events. */
 static uint32
 settle(ls_accept *accept, bool committed)
@@ -85,418 +77,52 @@ ls_accept_full(const ls_accept *accept)
 		   accept->n_work >= GROUP_WORK;
 }
 
-/* ---- builders ---- */
-
-static open_part *
-take_builder(ls_accept *accept)
+/* The format of a request whose events are to be stored; NULL: it was answered. */
+static const ls_wire_format *
+find_format(ls_accept *accept, const ls_request *request)
 {
-	open_part *part = accept->pool;
+	const char *expected;
+	const ls_wire_format *format = ls_wire_format_of(request, &expected);
 
-	if (part != NULL)
+	if (format == NULL)
+		ls_accept_refuse(accept, request, LS_ERROR_UNSUPPORTED_MEDIA_TYPE, expected, NULL);
+	else if (format->decode == NULL)
 	{
-		accept->pool = part->next;
-		accept->pooled -= part->used;
-		part->used = 0;
-	}
-	else
-	{
-		part = MemoryContextAllocZero(TopMemoryContext, sizeof(open_part));
-		part->arena = ls_context_arena(TopMemoryContext, 512 * 1024 * 1024);
-	}
-	if (part->builder == NULL)
-		part->builder = ls_part_builder_create(part->arena);
-	if (part->builder == NULL)
-		ereport(ERROR, errcode(ERRCODE_OUT_OF_MEMORY), errmsg("out of memory"));
-	part->next = NULL;
-	return part;
-}
-
-static void
-give_builder(ls_accept *accept, open_part *part)
-{
-	size_t used = ls_arena_used(part->arena);
-
-	accept->n_memory -= part->used;
-	if (used > BUILDER_KEEP || accept->pooled + used > BUILDERS_KEEP)
-	{
-		ls_arena_reset(part->arena);
-		part->builder = NULL;
-	}
-	else
-		ls_part_builder_reset(part->builder);
-	part->used = ls_arena_used(part->arena);
-	accept->pooled += part->used;
-	part->next = accept->pool;
-	accept->pool = part;
-}
-
-/* After a request: what the builders of its group have grown to. */
-static void
-count_memory(ls_accept *accept, sender_group *group)
-{
-	for (open_part *part = group->first; part != NULL; part = part->next)
-	{
-		size_t used = ls_arena_used(part->arena);
-
-		accept->n_memory += used - part->used;
-		part->used = used;
-	}
-}
-
-static sender_group *
-find_group(ls_accept *accept, const ls_sender *sender, bool deferred)
-{
-	sender_group *group;
-
-	for (int i = 0; i < accept->n_groups; i++)
-	{
-		group = &accept->groups[i];
-		if (group->deferred == deferred && group->sender.test == sender->test &&
-			memcmp(&group->sender.organization, &sender->organization, sizeof(pg_uuid_t)) == 0)
-			return group;
-	}
-	group = &accept->groups[accept->n_groups++];
-	memset(group, 0, sizeof(*group));
-	group->sender = *sender;
-	group->deferred = deferred;
-	group->first = group->last = take_builder(accept);
-	return group;
-}
-
-/* ---- decoding ---- */
-
-typedef struct decode_state
-{
-	ls_accept *accept;
-	sender_group *group;
-	ls_sender_sink sink;
-} decode_state;
-
-static ls_part_builder *
-next_builder(void *context)
-{
-	decode_state *state = context;
-	open_part *part = take_builder(state->accept);
-
-	state->group->last->next = part;
-	state->group->last = part;
-	return part->builder;
-}
-
-/* Drops the builders after `last` that a refused request had opened. */
-static void
-drop_builders_after(ls_accept *accept, sender_group *group, open_part *last)
-{
-	open_part *part = last->next;
-
-	last->next = NULL;
-	group->last = last;
-	while (part != NULL)
-	{
-		open_part *next = part->next;
-
-		give_builder(accept, part);
-		part = next;
-	}
-}
-
-/*
- * The body as it was before it was packed; false: refused.  Loki's protobuf is
- * packed with snappy without saying so.
- */
-static bool
-unpack(ls_accept *accept, ls_accept_kind kind, const ls_request *request, ls_str *body)
-{
-	bool encoded = ls_request_is_encoded(request);
-	bool snappy = kind == LS_ACCEPT_LOKI && ls_request_is_type(request, "application/x-protobuf") &&
-				  (!encoded || ls_str_eq_nocase(request->content_encoding, LS_STR("snappy")));
-	ls_unpack_result result;
-
-	*body = request->body;
-	if (!encoded && !snappy)
-		return true;
-	if (!snappy && !ls_str_eq_nocase(request->content_encoding, LS_STR("gzip")) &&
-		!ls_str_eq_nocase(request->content_encoding, LS_STR("x-gzip")))
-	{
-		ls_accept_refuse(accept, request, LS_ERROR_UNSUPPORTED_MEDIA_TYPE,
-						 "this content encoding is not supported; send gzip, or the body as it is",
-						 NULL);
-		return false;
-	}
-	ls_arena_reset(accept->body);
-	result = snappy ? ls_snappy_decode(request->body, LS_BODY_LIMIT, accept->body, body)
-					: ls_gunzip(request->body, LS_BODY_LIMIT, accept->body, body);
-	switch (result)
-	{
-		case LS_UNPACK_OK:
-			return true;
-		case LS_UNPACK_BROKEN:
-			if (snappy)
-				ls_accept_refuse(accept, request, LS_ERROR_VALIDATION,
-								 "the body is not valid snappy", NULL);
-			else
-				ls_accept_refuse(
-					accept, request, LS_ERROR_VALIDATION, "the body is not valid gzip",
-					"[{\"path\":\"\",\"code\":\"invalid\",\"message\":\"expected gzip data as "
-					"Content-Encoding says, and nothing after it\"}]");
-			return false;
-		case LS_UNPACK_TOO_LARGE:
-			ls_accept_refuse(accept, request, LS_ERROR_BODY_TOO_LARGE,
-							 "Request body is too large when it is unpacked", NULL);
-			return false;
-		case LS_UNPACK_MEMORY:
-			break;
-	}
-	ls_accept_refuse(accept, request, LS_ERROR_SERVICE_UNAVAILABLE, NULL, NULL);
-	return false;
-}
-
-typedef bool (*decoder)(const ls_decode_options *, ls_str, ls_decode_result *);
-
-/* Elasticsearch takes lines under these names too. */
-static bool
-is_elastic_json(const ls_request *request)
-{
-	return ls_request_is_json(request) ||
-		   ls_request_is_type(request, "application/vnd.elasticsearch+x-ndjson") ||
-		   ls_request_is_type(request, "application/vnd.elasticsearch+json");
-}
-
-/* By the media type; NULL: refused. */
-static decoder
-choose_decoder(ls_accept *accept, ls_accept_kind kind, const ls_request *request)
-{
-	if (kind == LS_ACCEPT_OTLP || kind == LS_ACCEPT_LOKI)
-	{
-		if (ls_request_is_type(request, "application/x-protobuf"))
-			return kind == LS_ACCEPT_OTLP ? ls_decode_otlp_protobuf : ls_decode_loki_protobuf;
-		if (ls_request_is_json(request))
-			return kind == LS_ACCEPT_OTLP ? ls_decode_otlp_json : ls_decode_loki_json;
-		ls_accept_refuse(accept, request, LS_ERROR_UNSUPPORTED_MEDIA_TYPE,
-						 "expected application/x-protobuf or application/json", NULL);
+		ls_accept_answer_nothing(accept, format, request, NULL);
 		return NULL;
 	}
-	if (kind == LS_ACCEPT_BULK && is_elastic_json(request))
-		return ls_decode_bulk;
-	if (ls_request_is_type(request, "application/x-ndjson") ||
-		ls_request_is_type(request, "application/jsonl") ||
-		ls_request_is_type(request, "application/ndjson"))
-		return kind == LS_ACCEPT_BULK ? ls_decode_bulk : ls_decode_ndjson;
-	if (ls_request_is_json(request) && kind != LS_ACCEPT_BULK)
-		return kind == LS_ACCEPT_EVENT ? ls_decode_event : ls_decode_batch;
-	ls_accept_refuse(accept, request, LS_ERROR_UNSUPPORTED_MEDIA_TYPE,
-					 "expected application/json or application/x-ndjson", NULL);
-	return NULL;
+	return format;
 }
 
-/*
- * The index of events that name none: what the request says in X-Logsvc-Index.
- * False: refused, there is no such index.
- */
 static bool
-choose_index(ls_accept *accept, const ls_request *request, ls_decode_options *options)
-{
-	ls_time oldest;
-
-	options->target = request->parameter;
-	if (request->index.len == 0)
-		return true;
-	if (!options->known_index(options->index_context, request->index, &oldest))
-	{
-		ls_accept_refuse(
-			accept, request, LS_ERROR_INDEX_NOT_FOUND,
-			"there is no index of the name that X-Logsvc-Index says in the organization", NULL);
-		return false;
-	}
-	options->index = request->index;
-	return true;
-}
-
-/* Takes the room that the events need: of the queue, or none, and of the quota. */
-static bool
-take_room(sender_group *group, bool alone, const ls_decode_result *result, ls_error_id *error)
-{
-	const pg_uuid_t *organization = &group->sender.organization;
-
-	if (result->accepted > ls_queue_most(alone))
-		*error = LS_ERROR_BATCH_TOO_LARGE;
-	else if (!group->deferred && !ls_queue_reserve(organization, alone, result->accepted))
-		*error = LS_ERROR_QUEUE_FULL;
-	else if (ls_quota_take(&group->sender, group->deferred ? LS_QUOTA_DEFER : LS_QUOTA_ACCEPT,
-						   (int64) result->bytes, &group->hold))
-	{
-		if (!group->deferred)
-			group->reserved += result->accepted;
-		return true;
-	}
-	else
-	{
-		if (!group->deferred)
-			ls_queue_release(organization, result->accepted);
-		*error = LS_ERROR_DAILY_QUOTA_EXCEEDED;
-	}
-	return false;
-}
-
-/* Nothing of the request was kept: says why. */
-static void
-refuse_room(ls_accept *accept, const ls_request *request, const ls_sender *sender,
-			ls_error_id error)
-{
-	char message[128];
-
-	if (error != LS_ERROR_BATCH_TOO_LARGE)
-	{
-		ls_accept_refuse(accept, request, error, NULL, NULL);
-		return;
-	}
-	snprintf(message, sizeof(message),
-			 "the request holds more than %u events, which is what may wait in the queue",
-			 ls_queue_most(ls_queue_alone(sender)));
-	ls_accept_refuse(accept, request, error, message, NULL);
-}
-
-typedef enum outcome
-{
-	DONE,    /* taken, or answered */
-	CHANGED, /* the verdict about the sender has changed meanwhile */
-	NO_ROOM  /* in the queue */
-} outcome;
-
-/*
- * Decodes the body into the builders of the group and takes room for it.  Unless
- * DONE nothing of it is there.  NO_ROOM: for so many *events.
- */
-static outcome
-accept_body(ls_accept *accept, ls_accept_kind kind, sender_group *group, const ls_request *request,
-			decoder decode, ls_str body, uint32 *events)
-{
-	decode_state state = {.accept = accept, .group = group};
-	open_part *last = group->last;
-	uint32 first_row = ls_part_builder_rows(last->builder);
-	ls_decode_options options;
-	ls_decode_result *result = ls_new(accept->arena, ls_decode_result);
-	bool alone = ls_queue_alone(&group->sender);
-	ls_error_id error;
-
-	if (result == NULL)
-	{
-		ls_accept_refuse(accept, request, LS_ERROR_SERVICE_UNAVAILABLE, NULL, NULL);
-		return DONE;
-	}
-	ls_arena_reset(accept->scratch);
-	ls_sender_options(&state.sink, &group->sender, last->builder, next_builder, &state, &options);
-	options.most_accepted = ls_queue_most(alone);
-	options.most_rejected = kind == LS_ACCEPT_BULK ? MOST_REJECTED_BULK : MOST_REJECTED;
-	options.arena = accept->arena;
-	options.scratch = accept->scratch;
-	if (!choose_index(accept, request, &options))
-		return DONE;
-	if (!decode(&options, body, result) ||
-		(result->accepted == 0 && result->rejected > 0 && kind != LS_ACCEPT_BULK))
-	{
-		drop_builders_after(accept, group, last);
-		if (result->failure == LS_DECODE_MANY)
-		{
-			refuse_room(accept, request, &group->sender, LS_ERROR_BATCH_TOO_LARGE);
-			return DONE;
-		}
-		ls_accept_refuse_decoded(accept, kind, request, result);
-		return DONE;
-	}
-	if (result->accepted == 0)
-	{
-		ls_accept_answer_nothing(accept, kind, request, result);
-		return DONE;
-	}
-	if (!take_room(group, alone, result, &error))
-	{
-		ls_part_builder_truncate(last->builder, first_row);
-		drop_builders_after(accept, group, last);
-		*events = result->accepted;
-		if (error == LS_ERROR_DAILY_QUOTA_EXCEEDED)
-			return CHANGED;
-		if (error == LS_ERROR_QUEUE_FULL)
-			return NO_ROOM;
-		refuse_room(accept, request, &group->sender, error);
-		return DONE;
-	}
-	ls_accept_keep(accept, kind, request, group->deferred, last, first_row, result);
-	return DONE;
-}
-
-/* Takes a request.  False: there is no room for so many *events, and it was not answered. */
-static bool
-take_request(ls_accept *accept, ls_accept_kind kind, const ls_sender *sender,
+take_request(ls_accept *accept, const ls_wire_format *format, const ls_sender *sender,
 			 const ls_request *request, const ls_response *headers, uint32 *events)
 {
-	ls_quota_verdict verdict;
-	int retry_after = 1;
-	decoder decode;
-	ls_str body;
-
 	accept->headers = headers;
-
 	/* Of refused ones too: their answers also take memory until the commit. */
 	accept->n_bytes += request->body.len;
-	if ((decode = choose_decoder(accept, kind, request)) == NULL)
-		return true;
-
-	/* Before the body is looked at: who is over the quota must not cost much. */
-	verdict = ls_quota_ask(sender, &retry_after);
-	if (verdict == LS_QUOTA_ACCEPT || verdict == LS_QUOTA_DEFER)
-	{
-		if (!unpack(accept, kind, request, &body))
-			return true;
-		if (body.len > request->body.len)
-			accept->n_bytes += body.len - request->body.len;
-		if (ls_store_unavailable())
-		{
-			ls_accept_refuse(accept, request, LS_ERROR_STORE_UNAVAILABLE, NULL, NULL);
-			return true;
-		}
-	}
-	for (int attempt = 0; attempt < GROUP_SPARE; attempt++)
-	{
-		sender_group *group;
-		outcome result;
-
-		if (verdict != LS_QUOTA_ACCEPT && verdict != LS_QUOTA_DEFER)
-			break;
-		group = find_group(accept, sender, verdict == LS_QUOTA_DEFER);
-		result = accept_body(accept, kind, group, request, decode, body, events);
-		count_memory(accept, group);
-		if (result != CHANGED)
-			return result == DONE;
-		verdict = ls_quota_ask(sender, &retry_after);
-	}
-	if (verdict == LS_QUOTA_REFUSE)
-		ls_accept_refuse_for(accept, request, LS_ERROR_DAILY_QUOTA_EXCEEDED, NULL, NULL,
-							 retry_after);
-	else
-		ls_accept_refuse(accept, request, LS_ERROR_QUEUE_UNAVAILABLE, NULL, NULL);
-	return true;
+	return ls_accept_body(accept, format, sender, request, events);
 }
 
 void
-ls_accept_request(ls_accept *accept, ls_accept_kind kind, const ls_sender *sender,
-				  const ls_request *request, const ls_response *headers)
+ls_accept_request(ls_accept *accept, const ls_sender *sender, const ls_request *request,
+				  const ls_response *headers)
 {
+	const ls_wire_format *format;
 	uint32 events = 0;
 
 	ls_accept_begin(accept);
-	/* Behind what waits already, so that large requests are not overtaken for ever. */
-	if (!ls_backlog_has(accept->backlog, &sender->organization) &&
-		take_request(accept, kind, sender, request, headers, &events))
+	accept->headers = headers;
+	format = find_format(accept, request);
+	/* After what waits already, so that large requests are not overtaken for ever. */
+	if (format == NULL || (!ls_backlog_has(accept->backlog, &sender->organization) &&
+						   take_request(accept, format, sender, request, headers, &events)))
 		;
-	else if (ls_backlog_add(accept->backlog, kind, sender, request, headers, events,
+	else if (ls_backlog_add(accept->backlog, format, sender, request, headers, events,
 							accept->scratch))
 		ls_accept_report(accept, request->id);
 	else
-	{
-		accept->headers = headers;
 		ls_accept_refuse(accept, request, LS_ERROR_QUEUE_FULL, NULL, NULL);
-	}
 	ls_accept_end(accept);
 }
 
@@ -514,7 +140,7 @@ retry_late(ls_accept *accept, ls_late *late)
 		if (!over)
 			return false;
 	}
-	else if (take_request(accept, late->kind, &late->sender, &late->request, &late->headers,
+	else if (take_request(accept, late->format, &late->sender, &late->request, &late->headers,
 						  &late->events))
 		return true;
 	else if (!over)
@@ -613,19 +239,7 @@ insert_groups(void *context)
 static void
 forget(ls_accept *accept)
 {
-	for (int i = 0; i < accept->n_groups; i++)
-	{
-		open_part *part = accept->groups[i].first;
-
-		while (part != NULL)
-		{
-			open_part *next = part->next;
-
-			give_builder(accept, part);
-			part = next;
-		}
-	}
-	accept->n_groups = 0;
+	ls_accept_forget_groups(accept);
 	accept->n_requests = 0;
 	accept->n_bytes = 0;
 	accept->n_work = 0;

@@ -1,10 +1,12 @@
 /*-------------------------------------------------------------------------
  *
  * accept.h
- *	  What the two files about a group of requests share.
+ *	  What the files about a group of requests share.
  *
  *	accept.c			taking requests, and their commit
- *	accept_answer.c		what they are answered
+ *	accept_body.c		the body of one of them into builders
+ *	accept_group.c		the builders of the group
+ *	accept_answer.c		what requests are answered
  *
  *-------------------------------------------------------------------------
  */
@@ -13,6 +15,7 @@
 
 #include "src/ingest/backlog.h"
 #include "src/ingest/quota.h"
+#include "src/ingest/wire_format.h"
 
 /* Limits of one group: beyond one of them it is committed. */
 #define GROUP_REQUESTS 1024
@@ -23,13 +26,6 @@
 
 /* Work on a group (us), after which others must not wait for more of it. */
 #define GROUP_WORK 100000
-
-/*
- * Rejected events of a body, ten times those accepted, after which the rest is not read.  More of
- * a bulk request, whose clients get a result for each document and send all again after an error.
- */
-#define MOST_REJECTED 1000
-#define MOST_REJECTED_BULK 10000
 
 /* Work on one request of which the gateway is told before the commit (us). */
 #define REPORT_COST 1000
@@ -57,18 +53,11 @@ typedef struct sender_group
 typedef struct waiting
 {
 	uint64 request_id;
-	ls_accept_kind kind;
+	const ls_wire_format *format;
 	open_part *part; /* where its first event is */
 	uint32 first_row;
-	uint32 accepted;
-	uint32 rejected;
+	const ls_decode_result *decoded; /* NULL: the route takes no events */
 	bool deferred;
-	ls_str errors;             /* JSON list; of OTLP and Loki: in words */
-	ls_str warnings;           /* member of the answer, with its comma; may be empty */
-	ls_str ignored;            /* X-Ignored-Fields */
-	bool protobuf;             /* OTLP: the answer's encoding */
-	const ls_bulk_item *items; /* of a bulk request */
-	uint32 n_items;
 	ls_time begun;       /* when it came */
 	ls_response headers; /* of its answer, whatever that is */
 } waiting;
@@ -100,6 +89,33 @@ struct ls_accept
 	ls_time reported;           /* up to here the gateway knows of the work */
 };
 
+/* ---- accept_group.c ---- */
+
+/* The group of a sender; a new one has an empty builder. */
+extern sender_group *ls_accept_find_group(ls_accept *accept, const ls_sender *sender,
+										  bool deferred);
+
+/* Adds an empty builder to a group whose last one is full. */
+extern open_part *ls_accept_add_builder(ls_accept *accept, sender_group *group);
+
+/* Drops the builders after `last`, which a refused request had opened. */
+extern void ls_accept_drop_builders(ls_accept *accept, sender_group *group, open_part *last);
+
+/* After a request: counts what the builders of its group have grown to. */
+extern void ls_accept_count_memory(ls_accept *accept, sender_group *group);
+
+/* After the commit: the builders of all groups are empty again. */
+extern void ls_accept_forget_groups(ls_accept *accept);
+
+/* ---- accept_body.c ---- */
+
+/*
+ * Takes a request: answers it, or keeps its events for the commit.  False: there is no room
+ * for so many *events in the queue, and it was not answered.
+ */
+extern bool ls_accept_body(ls_accept *accept, const ls_wire_format *format, const ls_sender *sender,
+						   const ls_request *request, uint32 *events);
+
 /* ---- accept_answer.c ---- */
 
 /* Work on a request begins, and ends. */
@@ -121,17 +137,17 @@ extern void ls_accept_refuse(ls_accept *accept, const ls_request *request, ls_er
 							 const char *message, const char *details);
 
 /* Nothing of the request was accepted: says why. */
-extern void ls_accept_refuse_decoded(ls_accept *accept, ls_accept_kind kind,
+extern void ls_accept_refuse_decoded(ls_accept *accept, const ls_wire_format *format,
 									 const ls_request *request, const ls_decode_result *result);
 
-/* Answers a request that had no events. */
-extern void ls_accept_answer_nothing(ls_accept *accept, ls_accept_kind kind,
+/* Answers a request without events to store; result: NULL when the route takes none. */
+extern void ls_accept_answer_nothing(ls_accept *accept, const ls_wire_format *format,
 									 const ls_request *request, const ls_decode_result *result);
 
 /* Keeps what the answer to an accepted request needs until the commit of its events. */
-extern void ls_accept_keep(ls_accept *accept, ls_accept_kind kind, const ls_request *request,
-						   bool deferred, open_part *part, uint32 first_row,
-						   const ls_decode_result *result);
+extern void ls_accept_keep(ls_accept *accept, const ls_wire_format *format,
+						   const ls_request *request, bool deferred, open_part *part,
+						   uint32 first_row, const ls_decode_result *result);
 
 /* Answers it after the commit; last: the gateway is woken. */
 extern void ls_accept_answer(ls_accept *accept, const waiting *entry, bool last);

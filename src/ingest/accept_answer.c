@@ -98,58 +98,22 @@ ls_accept_refuse(ls_accept *accept, const ls_request *request, ls_error_id id, c
 														  : ls_queue_retry_after());
 }
 
-static ls_str
-list_errors(ls_accept *accept, const ls_decode_result *result, bool as_details, bool single)
+static const char *
+list_details(ls_accept *accept, const ls_decode_result *result, bool one_event)
 {
 	ls_buf buf;
 
 	ls_buf_init(&buf, accept->arena);
-	ls_ingest_errors_json(&buf, result, as_details, single);
+	ls_ingest_errors_json(&buf, result, true, one_event);
 	ls_buf_char(&buf, '\0');
-	return buf.failed ? LS_STR("null") : ls_str_make(buf.data, buf.len - 1);
-}
-
-static ls_str
-list_warnings(ls_accept *accept, const ls_decode_result *result, bool single)
-{
-	ls_buf buf;
-
-	ls_buf_init(&buf, accept->arena);
-	ls_ingest_warnings_json(&buf, result, single);
-	return buf.failed ? LS_STR("") : ls_str_make(buf.data, buf.len);
-}
-
-/* A number as the value of a header of an answer that waits for the commit. */
-static ls_str
-kept_number(ls_accept *accept, uint32 number)
-{
-	char text[16];
-
-	snprintf(text, sizeof(text), "%u", number);
-	return ls_arena_strdup(accept->arena, ls_str_of_cstring(text));
-}
-
-static ls_str
-list_ignored(ls_accept *accept, const ls_decode_result *result)
-{
-	ls_buf buf;
-
-	ls_buf_init(&buf, accept->arena);
-	for (uint32 i = 0; i < result->n_ignored; i++)
-	{
-		if (i > 0)
-			ls_buf_lit(&buf, ", ");
-		ls_buf_str(&buf, result->ignored[i]);
-	}
-	return buf.failed ? LS_STR("") : ls_str_make(buf.data, buf.len);
+	return buf.failed ? NULL : buf.data;
 }
 
 /* Nothing of the request was accepted: says why. */
 void
-ls_accept_refuse_decoded(ls_accept *accept, ls_accept_kind kind, const ls_request *request,
+ls_accept_refuse_decoded(ls_accept *accept, const ls_wire_format *format, const ls_request *request,
 						 const ls_decode_result *result)
 {
-	bool single = kind == LS_ACCEPT_EVENT;
 	char message[256];
 	ls_error_id id;
 	ls_buf details;
@@ -178,7 +142,7 @@ ls_accept_refuse_decoded(ls_accept *accept, ls_accept_kind kind, const ls_reques
 			snprintf(message, sizeof(message), "%.*s", (int) Min(result->message.len, 200),
 					 result->message.data);
 			ls_accept_refuse(accept, request, LS_ERROR_VALIDATION, message,
-							 list_errors(accept, result, true, false).data);
+							 list_details(accept, result, false));
 			return;
 		case LS_DECODE_MANY: /* accept.c says how many may wait */
 		case LS_DECODE_FULL:
@@ -190,7 +154,7 @@ ls_accept_refuse_decoded(ls_accept *accept, ls_accept_kind kind, const ls_reques
 		case LS_DECODE_OK:
 			break;
 	}
-	if (single)
+	if (format->one_event)
 	{
 		id = ls_error_of_code(result->errors[0].code);
 		snprintf(message, sizeof(message), "%.*s", (int) Min(result->errors[0].message.len, 200),
@@ -201,7 +165,7 @@ ls_accept_refuse_decoded(ls_accept *accept, ls_accept_kind kind, const ls_reques
 		id = ls_decode_status(result) == 413 ? LS_ERROR_EVENT_TOO_LARGE : LS_ERROR_VALIDATION;
 		snprintf(message, sizeof(message), "all %u events were rejected", result->rejected);
 	}
-	ls_accept_refuse(accept, request, id, message, list_errors(accept, result, true, single).data);
+	ls_accept_refuse(accept, request, id, message, list_details(accept, result, format->one_event));
 }
 
 static void
@@ -218,47 +182,31 @@ keep_headers(ls_accept *accept, ls_response *kept)
 	}
 }
 
-/* Is the answer about one event, and not about many?  Lines are many unless there is one. */
-static bool
-is_single(ls_accept_kind kind, uint32 accepted, uint32 rejected)
+/* A number as the value of a header of an answer that waits for the commit. */
+static ls_str
+kept_number(ls_accept *accept, uint32 number)
 {
-	return kind == LS_ACCEPT_EVENT && accepted == 1 && rejected == 0;
+	char text[16];
+
+	snprintf(text, sizeof(text), "%u", number);
+	return ls_arena_strdup(accept->arena, ls_str_of_cstring(text));
 }
 
 /* An accepted request waits for the commit of its events. */
 void
-ls_accept_keep(ls_accept *accept, ls_accept_kind kind, const ls_request *request, bool deferred,
-			   open_part *part, uint32 first_row, const ls_decode_result *result)
+ls_accept_keep(ls_accept *accept, const ls_wire_format *format, const ls_request *request,
+			   bool deferred, open_part *part, uint32 first_row, const ls_decode_result *result)
 {
 	waiting *entry = &accept->requests[accept->n_requests++];
 
 	entry->request_id = request->id;
-	entry->kind = kind;
+	entry->format = format;
 	entry->part = part;
 	entry->first_row = first_row;
-	entry->accepted = result->accepted;
-	entry->rejected = result->rejected;
+	entry->decoded = result;
 	entry->deferred = deferred;
-	entry->protobuf = false;
-	entry->warnings = entry->ignored = LS_STR("");
-	keep_headers(accept, &entry->headers);
-	entry->items = result->items;
-	entry->n_items = result->n_items;
 	entry->begun = request->received_at;
-	if (kind == LS_ACCEPT_OTLP)
-	{
-		entry->protobuf = ls_request_is_type(request, "application/x-protobuf");
-		entry->errors = ls_otlp_message(accept->arena, result);
-	}
-	else if (kind == LS_ACCEPT_LOKI)
-		entry->errors = ls_rejections(accept->arena, result, "entry", "log entries");
-	else if (kind != LS_ACCEPT_BULK)
-	{
-		entry->errors = list_errors(accept, result, false, false);
-		entry->warnings =
-			list_warnings(accept, result, is_single(kind, result->accepted, result->rejected));
-		entry->ignored = list_ignored(accept, result);
-	}
+	keep_headers(accept, &entry->headers);
 	if (result->past_retention > 0)
 		ls_response_header(&entry->headers, LS_STR("X-Past-Retention-Count"),
 						   kept_number(accept, result->past_retention));
@@ -291,110 +239,33 @@ next_id(void *context, char *out)
 	memcpy(out, id, LS_EVENT_ID_LENGTH);
 }
 
-/* As Loki answers: nothing, or why some entries are not stored although the others are. */
-static void
-answer_loki(ls_accept *accept, const waiting *entry, bool last)
-{
-	ls_response response = begin_answer(accept, &entry->headers, entry->request_id, 204);
-	ls_request request = {.id = entry->request_id};
-	ls_buf message;
-
-	if (entry->rejected == 0)
-	{
-		accept->respond(accept->context, &response, last);
-		return;
-	}
-	accept->headers = &entry->headers;
-	ls_buf_init(&message, accept->arena);
-	ls_buf_str(&message, entry->errors);
-	ls_buf_lit(&message, "; the others are stored");
-	ls_buf_char(&message, '\0');
-	ls_accept_refuse(accept, &request, LS_ERROR_VALIDATION,
-					 message.failed ? "some log entries were rejected; the others are stored"
-									: message.data,
-					 NULL);
-}
-
-static void
-answer_bulk(ls_accept *accept, const waiting *entry, bool last)
-{
-	ls_response response = begin_answer(accept, &entry->headers, entry->request_id, 200);
-	id_walk walk = {entry->part, entry->first_row};
-	ls_buf body;
-
-	ls_buf_init(&body, accept->answer);
-	ls_bulk_answer(&body, entry->items, entry->n_items, Max(ls_now() - entry->begun, 0) / 1000,
-				   next_id, &walk);
-	ls_response_header(&response, LS_STR("X-Elastic-Product"), LS_STR("Elasticsearch"));
-	send_answer(accept, &response, &body, last);
-}
-
 void
 ls_accept_answer(ls_accept *accept, const waiting *entry, bool last)
 {
-	ls_response response = begin_answer(accept, &entry->headers, entry->request_id, 202);
+	ls_response response = begin_answer(accept, &entry->headers, entry->request_id, 200);
 	id_walk walk = {entry->part, entry->first_row};
-	char id[LS_EVENT_ID_LENGTH];
+	ls_wire_result result = {.format = entry->format,
+							 .decoded = entry->decoded,
+							 .deferred = entry->deferred,
+							 .took_ms = Max(ls_now() - entry->begun, 0) / 1000,
+							 .next_id = next_id,
+							 .ids = &walk};
 	ls_buf body;
 
-	if (entry->kind == LS_ACCEPT_LOKI)
-	{
-		answer_loki(accept, entry, last);
-		return;
-	}
-	if (entry->kind == LS_ACCEPT_BULK)
-	{
-		answer_bulk(accept, entry, last);
-		return;
-	}
 	ls_buf_init(&body, accept->answer);
-	if (entry->kind == LS_ACCEPT_OTLP)
-	{
-		ls_otlp_answer(&body, entry->protobuf, entry->rejected, entry->errors);
-		response.status = 200;
-		response.content_type =
-			entry->protobuf ? LS_STR("application/x-protobuf") : LS_STR("application/json");
-		send_answer(accept, &response, &body, last);
-		return;
-	}
-	ls_buf_lit(&body, "{\"data\":{");
-	if (is_single(entry->kind, entry->accepted, entry->rejected))
-	{
-		next_id(&walk, id);
-		ls_buf_printf(&body, "\"id\":\"%.*s\",\"status\":\"%s\"", LS_EVENT_ID_LENGTH, id,
-					  entry->deferred ? "deferred" : "queued");
-	}
-	else
-	{
-		ls_ingest_counts_json(&body, entry->accepted, entry->rejected, next_id, &walk);
-		ls_buf_lit(&body, ",\"errors\":");
-		ls_buf_str(&body, entry->errors);
-		if (entry->deferred)
-			ls_buf_lit(&body, ",\"status\":\"deferred\"");
-		ls_response_header(&response, LS_STR("X-Rejected-Count"),
-						   kept_number(accept, entry->rejected));
-	}
-	ls_buf_str(&body, entry->warnings);
-	ls_buf_lit(&body, "}}");
-	if (entry->ignored.len > 0)
-		ls_response_header(&response, LS_STR("X-Ignored-Fields"), entry->ignored);
+	entry->format->answer(&result, &body, &response);
 	send_answer(accept, &response, &body, last);
 }
 
-/* OTLP and Loki may say nothing at all; of a bulk request each item has an answer. */
 void
-ls_accept_answer_nothing(ls_accept *accept, ls_accept_kind kind, const ls_request *request,
+ls_accept_answer_nothing(ls_accept *accept, const ls_wire_format *format, const ls_request *request,
 						 const ls_decode_result *result)
 {
 	waiting entry = {.request_id = request->id,
-					 .kind = kind,
-					 .rejected = result->rejected,
-					 .errors = LS_STR(""),
-					 .items = result->items,
-					 .n_items = result->n_items,
+					 .format = format,
+					 .decoded = result,
 					 .begun = request->received_at,
 					 .headers = *accept->headers};
 
-	entry.protobuf = ls_request_is_type(request, "application/x-protobuf");
 	ls_accept_answer(accept, &entry, true);
 }

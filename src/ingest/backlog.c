@@ -74,7 +74,7 @@ copy_text(char *memory, ls_str *text)
 }
 
 bool
-ls_backlog_add(ls_backlog *backlog, ls_accept_kind kind, const ls_sender *sender,
+ls_backlog_add(ls_backlog *backlog, const ls_wire_format *format, const ls_sender *sender,
 			   const ls_request *request, const ls_response *headers, uint32 events,
 			   ls_arena *scratch)
 {
@@ -107,7 +107,7 @@ ls_backlog_add(ls_backlog *backlog, ls_accept_kind kind, const ls_sender *sender
 		pg_atomic_sub_fetch_u64(bytes, (int64) size);
 		return false;
 	}
-	*late = (ls_late){.kind = kind,
+	*late = (ls_late){.format = format,
 					  .sender = *sender,
 					  .headers = *headers,
 					  .events = events,

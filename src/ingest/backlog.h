@@ -9,11 +9,12 @@
 #define LS_INGEST_BACKLOG_H
 
 #include "src/ingest/ingest.h"
+#include "src/ingest/wire_format.h"
 
 /* A request that waits; its texts live until it is removed. */
 typedef struct ls_late
 {
-	ls_accept_kind kind;
+	const ls_wire_format *format;
 	ls_sender sender;
 	ls_request request;
 	ls_response headers;
@@ -40,9 +41,9 @@ extern ls_backlog *ls_backlog_create(void);
  * Keeps a copy of a request for logsvc.queue_wait.  False: it may not wait, as requests that
  * wait have no memory left, or by the setting.  `scratch` is emptied.
  */
-extern bool ls_backlog_add(ls_backlog *backlog, ls_accept_kind kind, const ls_sender *sender,
-						   const ls_request *request, const ls_response *headers, uint32 events,
-						   ls_arena *scratch);
+extern bool ls_backlog_add(ls_backlog *backlog, const ls_wire_format *format,
+						   const ls_sender *sender, const ls_request *request,
+						   const ls_response *headers, uint32 events, ls_arena *scratch);
 
 /* Does the organization have requests in it? */
 extern bool ls_backlog_has(const ls_backlog *backlog, const pg_uuid_t *organization);

@@ -183,22 +183,6 @@ extern bool ls_decode_otlp_json(const ls_decode_options *options, ls_str body,
 								ls_decode_result *result);
 
 /*
- * Why events were rejected, in words; empty when none was.  `what`: how the
- * format calls an event ("record"), `whole`: in full and plural ("log records").
- */
-extern ls_str ls_rejections(ls_arena *arena, const ls_decode_result *result, const char *what,
-							const char *whole);
-
-/* For the answer to OTLP: that, and how many records are past their retention. */
-extern ls_str ls_otlp_message(ls_arena *arena, const ls_decode_result *result);
-
-/*
- * The answer of a request of which something was taken, or which held nothing:
- * an ExportLogsServiceResponse, with partial_success when there is a message.
- */
-extern void ls_otlp_answer(ls_buf *buf, bool protobuf, uint32_t rejected, ls_str message);
-
-/*
  * POST /loki/api/v1/push: a PushRequest of Grafana Loki (loki.proto), as
  * protobuf (unpacked) or JSON.  Streams without entries are good, entries
  * without a line are left out; README.md has the mapping.
@@ -248,16 +232,6 @@ typedef struct ls_bulk_item
  * the name becomes attribute _index: what shippers send by default is theirs.
  */
 extern bool ls_decode_bulk(const ls_decode_options *options, ls_str body, ls_decode_result *result);
-
-/*
- * Appends the answer.  `id` writes the 30 characters of the next accepted
- * event's id; it is asked once for each accepted item.
- */
-extern void ls_bulk_answer(ls_buf *buf, const ls_bulk_item *items, uint32_t n, int64_t took_ms,
-						   void (*id)(void *context, char *out), void *context);
-
-/* The answer to a question that Elasticsearch's clients ask; empty: not such a route. */
-extern ls_str ls_bulk_probe(uint32_t route);
 
 /* ---- compressed bodies ---- */
 

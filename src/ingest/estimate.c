@@ -11,6 +11,8 @@
  */
 #include "src/ingest/ingest.h"
 
+#include "src/ingest/wire_format.h"
+
 /* Of any request (us); of so many bytes of a body one microsecond. */
 #define REQUEST_COST 20
 #define BYTES_COST 64
@@ -26,12 +28,13 @@ static size_t
 unpacked_size(const ls_request *request)
 {
 	size_t size = request->body.len;
+	const ls_packing *packing;
+	const char *expected;
+	const ls_wire_format *format = ls_wire_format_of(request, &expected);
 
-	if (ls_str_eq_nocase(request->content_encoding, LS_STR("gzip")) ||
-		ls_str_eq_nocase(request->content_encoding, LS_STR("x-gzip")))
-		size = ls_gunzip_most(request->body);
-	else if (ls_request_is_type(request, "application/x-protobuf"))
-		size = Max(size, ls_snappy_decoded_size(request->body));
+	/* What is refused is not unpacked. */
+	if (format != NULL && ls_wire_packing_of(format, request, &packing) && packing != NULL)
+		size = Max(size, packing->most(request->body));
 	return Min(size, LS_BODY_LIMIT);
 }
 

@@ -218,26 +218,6 @@ extern void ls_sender_options(ls_sender_sink *sink, const ls_sender *sender, ls_
 							  ls_part_builder *(*next)(void *context), void *context,
 							  ls_decode_options *options);
 
-/*
- * Appends the rejected events as the list `errors` of an answer, or as the
- * list `details` of a refusal; `single`: paths without events[i].
- */
-extern void ls_ingest_errors_json(ls_buf *buf, const ls_decode_result *result, bool as_details,
-								  bool single);
-
-/*
- * Appends the members `accepted`, `rejected` and `ids` of an answer; `id` writes the
- * LS_EVENT_ID_LENGTH characters of the next event's id.  Beyond 1,000 they are null.
- */
-extern void ls_ingest_counts_json(ls_buf *buf, uint32 accepted, uint32 rejected,
-								  void (*id)(void *context, char *out), void *context);
-
-/*
- * Appends the member `warnings` of an answer with a comma before it, about events
- * that are older than their index keeps them; nothing when there are none.
- */
-extern void ls_ingest_warnings_json(ls_buf *buf, const ls_decode_result *result, bool single);
-
 /* ---- accept.c ---- */
 
 /*
@@ -254,24 +234,15 @@ typedef void (*ls_accept_respond)(void *context, const ls_response *response, bo
 
 extern ls_accept *ls_accept_create(ls_accept_respond respond, void *context);
 
-typedef enum ls_accept_kind
-{
-	LS_ACCEPT_EVENT, /* POST /api/v1/logs */
-	LS_ACCEPT_BATCH, /* POST /api/v1/logs/batch */
-	LS_ACCEPT_OTLP,  /* POST /v1/logs */
-	LS_ACCEPT_LOKI,  /* POST /loki/api/v1/push */
-	LS_ACCEPT_BULK   /* POST /_bulk */
-} ls_accept_kind;
-
 /*
- * Takes one request that ingests: answers it at once when it is refused, else
+ * Takes one request of an acceptor's route (wire_format.c): answers it at once when it is refused, else
  * keeps its events until ls_accept_commit, or, when the queue is full, the request for
  * ls_accept_retry.  Its answer carries the headers of
  * `headers`, whatever it is; their names are literals.  `request` and `headers`
  * are not needed after the call.
  */
-extern void ls_accept_request(ls_accept *accept, ls_accept_kind kind, const ls_sender *sender,
-							  const ls_request *request, const ls_response *headers);
+extern void ls_accept_request(ls_accept *accept, const ls_sender *sender, const ls_request *request,
+							  const ls_response *headers);
 
 /*
  * Tries again what waits for room in the queue, and refuses what has waited for

@@ -1,18 +1,13 @@
 /*-------------------------------------------------------------------------
  *
  * sender.c
- *	  What a sender may write, and how it is told what became of it: the same
- *	  for HTTP and SQL.
+ *	  What a sender may write: the same for HTTP and SQL.
  *
  *-------------------------------------------------------------------------
  */
 #include "src/ingest/ingest.h"
 
 #include "src/access/access.h"
-#include "src/part/event_id.h"
-
-/* Beyond so many events a batch's ids are not listed. */
-#define MAX_LISTED_IDS 1000
 
 static bool
 known_index(void *context, ls_str index, ls_time *oldest)
@@ -78,84 +73,4 @@ ls_sender_options(ls_sender_sink *sink, const ls_sender *sender, ls_part_builder
 	options->sink.add = add_event;
 	options->sink.undo = undo_events;
 	options->sink.context = sink;
-}
-
-static void
-append_error(ls_buf *buf, const ls_decode_error *error, bool as_detail, bool single)
-{
-	ls_buf_char(buf, '{');
-	if (as_detail)
-	{
-		ls_buf_lit(buf, "\"path\":\"");
-		if (!single)
-			ls_buf_printf(buf, "events[%u]%s", error->index, error->path.len > 0 ? "." : "");
-		ls_buf_str(buf, error->path);
-		ls_buf_lit(buf, "\",");
-	}
-	else
-		ls_buf_printf(buf, "\"index\":%u,", error->index);
-	ls_buf_lit(buf, "\"code\":");
-	ls_json_quote(buf, ls_str_of_cstring(error->code));
-	ls_buf_lit(buf, ",\"message\":");
-	ls_json_quote(buf, error->message);
-	if (!as_detail)
-		ls_buf_printf(buf, ",\"status\":%d", error->status);
-	ls_buf_char(buf, '}');
-}
-
-void
-ls_ingest_counts_json(ls_buf *buf, uint32 accepted, uint32 rejected,
-					  void (*id)(void *context, char *out), void *context)
-{
-	char text[LS_EVENT_ID_LENGTH];
-
-	ls_buf_printf(buf, "\"accepted\":%u,\"rejected\":%u,\"ids\":", accepted, rejected);
-	if (accepted > MAX_LISTED_IDS)
-	{
-		ls_buf_lit(buf, "null");
-		return;
-	}
-	ls_buf_char(buf, '[');
-	for (uint32 i = 0; i < accepted; i++)
-	{
-		id(context, text);
-		if (i > 0)
-			ls_buf_char(buf, ',');
-		ls_buf_char(buf, '"');
-		ls_buf_append(buf, text, sizeof(text));
-		ls_buf_char(buf, '"');
-	}
-	ls_buf_char(buf, ']');
-}
-
-void
-ls_ingest_warnings_json(ls_buf *buf, const ls_decode_result *result, bool single)
-{
-	if (result->past_retention == 0)
-		return;
-	ls_buf_lit(buf, ",\"warnings\":[");
-	for (uint32 i = 0; i < result->past_retention && i < LS_DECODE_MAX_ERRORS; i++)
-	{
-		if (i > 0)
-			ls_buf_char(buf, ',');
-		ls_buf_char(buf, '{');
-		if (!single)
-			ls_buf_printf(buf, "\"index\":%u,", result->past[i]);
-		ls_buf_lit(buf, "\"code\":\"PAST_RETENTION\",\"message\":\"the event is older than what "
-						"its index keeps, and will be removed soon\"}");
-	}
-	ls_buf_char(buf, ']');
-}
-
-void
-ls_ingest_errors_json(ls_buf *buf, const ls_decode_result *result, bool as_details, bool single)
-{
-	ls_buf_char(buf, '[');
-	for (uint32 i = 0; i < result->n_errors; i++)
-	{
-		if (i > 0)
-			ls_buf_char(buf, ',');
-		append_error(buf, &result->errors[i], as_details, single);
-	}
-	ls_buf_char(buf, ']');
 }

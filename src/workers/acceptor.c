@@ -39,27 +39,6 @@ respond(void *context, const ls_response *response, bool last)
 		state->lost = !ls_channel_respond(state->channel, state->frames, response, last);
 }
 
-static ls_accept_kind
-kind_of(const ls_request *request)
-{
-	switch ((ls_route_id) request->route)
-	{
-		case LS_ROUTE_INGEST:
-			return LS_ACCEPT_EVENT;
-		case LS_ROUTE_OTLP:
-			return LS_ACCEPT_OTLP;
-		case LS_ROUTE_LOKI_PUSH:
-			return LS_ACCEPT_LOKI;
-		case LS_ROUTE_BULK:
-		case LS_ROUTE_BULK_INDEX:
-		case LS_ROUTE_BULK_PREFIXED:
-		case LS_ROUTE_BULK_INDEX_PREFIXED:
-			return LS_ACCEPT_BULK;
-		default:
-			return LS_ACCEPT_BATCH;
-	}
-}
-
 static void
 take(acceptor_state *state, ls_str frame)
 {
@@ -79,17 +58,9 @@ take(acceptor_state *state, ls_str frame)
 		return;
 	}
 	response.tenant = ls_http_tenant(&principal);
-	/* Clients of Elasticsearch ask who is there before they send. */
-	response.body = ls_bulk_probe(request.route);
-	if (response.body.len > 0)
-	{
-		ls_response_header(&response, LS_STR("X-Elastic-Product"), LS_STR("Elasticsearch"));
-		respond(state, &response, true);
-		return;
-	}
 	sender.organization = principal.organization;
 	sender.test = principal.test_key;
-	ls_accept_request(state->accept, kind_of(&request), &sender, &request, &response);
+	ls_accept_request(state->accept, &sender, &request, &response);
 }
 
 void

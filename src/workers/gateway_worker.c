@@ -26,6 +26,7 @@
 #include "utils/memutils.h"
 
 #include "src/access/access.h"
+#include "src/ingest/wire_format.h"
 
 /* Requests that may wait for a worker of one pool, and those of one group among them. */
 #define POOL_QUEUE_LIMIT 1024
@@ -587,7 +588,8 @@ start_engine(gateway_state *state)
 							  .is_known = is_known,
 							  .cancel = cancel_request,
 							  .ready = is_ready,
-							  .log = log_message};
+							  .log = log_message,
+							  .error_form = ls_wire_error_form_of};
 	ls_gateway_config config = {
 		.listen_addresses = ls_listen_addresses,
 		.port = ls_port,

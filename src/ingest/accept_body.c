@@ -1,0 +1,241 @@
+/*-------------------------------------------------------------------------
+ *
+ * accept_body.c
+ *	  The body of one request into the part builders of its group.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "src/ingest/accept.h"
+
+#include "src/access/access.h"
+
+typedef struct decode_state
+{
+	ls_accept *accept;
+	sender_group *group;
+	ls_sender_sink sink;
+} decode_state;
+
+static ls_part_builder *
+next_builder(void *context)
+{
+	decode_state *state = context;
+
+	return ls_accept_add_builder(state->accept, state->group)->builder;
+}
+
+/* The body as it was before it was packed; false: refused. */
+static bool
+unpack(ls_accept *accept, const ls_wire_format *format, const ls_request *request, ls_str *body)
+{
+	const ls_packing *packing;
+
+	*body = request->body;
+	if (!ls_wire_packing_of(format, request, &packing))
+	{
+		ls_accept_refuse(accept, request, LS_ERROR_UNSUPPORTED_MEDIA_TYPE,
+						 "this content encoding is not supported; send gzip, or the body as it is",
+						 NULL);
+		return false;
+	}
+	if (packing == NULL)
+		return true;
+	ls_arena_reset(accept->body);
+	switch (packing->unpack(request->body, LS_BODY_LIMIT, accept->body, body))
+	{
+		case LS_UNPACK_OK:
+			return true;
+		case LS_UNPACK_BROKEN:
+			ls_accept_refuse(accept, request, LS_ERROR_VALIDATION, packing->broken,
+							 packing->details);
+			return false;
+		case LS_UNPACK_TOO_LARGE:
+			ls_accept_refuse(accept, request, LS_ERROR_BODY_TOO_LARGE,
+							 "Request body is too large when it is unpacked", NULL);
+			return false;
+		case LS_UNPACK_MEMORY:
+			break;
+	}
+	ls_accept_refuse(accept, request, LS_ERROR_SERVICE_UNAVAILABLE, NULL, NULL);
+	return false;
+}
+
+/*
+ * The index of events that name none: what the request says in X-Logsvc-Index.
+ * False: refused, there is no such index.
+ */
+static bool
+choose_index(ls_accept *accept, const ls_request *request, ls_decode_options *options)
+{
+	ls_time oldest;
+
+	options->target = request->parameter;
+	if (request->index.len == 0)
+		return true;
+	if (!options->known_index(options->index_context, request->index, &oldest))
+	{
+		ls_accept_refuse(
+			accept, request, LS_ERROR_INDEX_NOT_FOUND,
+			"there is no index of the name that X-Logsvc-Index says in the organization", NULL);
+		return false;
+	}
+	options->index = request->index;
+	return true;
+}
+
+/* Takes the room that the events need: of the queue, or none, and of the quota. */
+static bool
+take_room(sender_group *group, bool alone, const ls_decode_result *result, ls_error_id *error)
+{
+	const pg_uuid_t *organization = &group->sender.organization;
+
+	if (result->accepted > ls_queue_most(alone))
+		*error = LS_ERROR_BATCH_TOO_LARGE;
+	else if (!group->deferred && !ls_queue_reserve(organization, alone, result->accepted))
+		*error = LS_ERROR_QUEUE_FULL;
+	else if (ls_quota_take(&group->sender, group->deferred ? LS_QUOTA_DEFER : LS_QUOTA_ACCEPT,
+						   (int64) result->bytes, &group->hold))
+	{
+		if (!group->deferred)
+			group->reserved += result->accepted;
+		return true;
+	}
+	else
+	{
+		if (!group->deferred)
+			ls_queue_release(organization, result->accepted);
+		*error = LS_ERROR_DAILY_QUOTA_EXCEEDED;
+	}
+	return false;
+}
+
+/* Nothing of the request was kept: says why. */
+static void
+refuse_room(ls_accept *accept, const ls_request *request, const ls_sender *sender,
+			ls_error_id error)
+{
+	char message[128];
+
+	if (error != LS_ERROR_BATCH_TOO_LARGE)
+	{
+		ls_accept_refuse(accept, request, error, NULL, NULL);
+		return;
+	}
+	snprintf(message, sizeof(message),
+			 "the request holds more than %u events, which is what may wait in the queue",
+			 ls_queue_most(ls_queue_alone(sender)));
+	ls_accept_refuse(accept, request, error, message, NULL);
+}
+
+typedef enum outcome
+{
+	DONE,    /* taken, or answered */
+	CHANGED, /* the verdict about the sender has changed meanwhile */
+	NO_ROOM  /* in the queue */
+} outcome;
+
+/*
+ * Decodes the body into the builders of the group and takes room for it.  Unless
+ * DONE nothing of it is there.  NO_ROOM: for so many *events.
+ */
+static outcome
+accept_body(ls_accept *accept, const ls_wire_format *format, sender_group *group,
+			const ls_request *request, ls_str body, uint32 *events)
+{
+	decode_state state = {.accept = accept, .group = group};
+	open_part *last = group->last;
+	uint32 first_row = ls_part_builder_rows(last->builder);
+	ls_decode_options options;
+	ls_decode_result *result = ls_new(accept->arena, ls_decode_result);
+	bool alone = ls_queue_alone(&group->sender);
+	ls_error_id error;
+
+	if (result == NULL)
+	{
+		ls_accept_refuse(accept, request, LS_ERROR_SERVICE_UNAVAILABLE, NULL, NULL);
+		return DONE;
+	}
+	ls_arena_reset(accept->scratch);
+	ls_sender_options(&state.sink, &group->sender, last->builder, next_builder, &state, &options);
+	options.most_accepted = ls_queue_most(alone);
+	options.most_rejected = format->most_rejected;
+	options.arena = accept->arena;
+	options.scratch = accept->scratch;
+	if (!choose_index(accept, request, &options))
+		return DONE;
+	if (!format->decode(&options, body, result) ||
+		(result->accepted == 0 && result->rejected > 0 && !format->item_by_item))
+	{
+		ls_accept_drop_builders(accept, group, last);
+		if (result->failure == LS_DECODE_MANY)
+		{
+			refuse_room(accept, request, &group->sender, LS_ERROR_BATCH_TOO_LARGE);
+			return DONE;
+		}
+		ls_accept_refuse_decoded(accept, format, request, result);
+		return DONE;
+	}
+	if (result->accepted == 0)
+	{
+		ls_accept_answer_nothing(accept, format, request, result);
+		return DONE;
+	}
+	if (!take_room(group, alone, result, &error))
+	{
+		ls_part_builder_truncate(last->builder, first_row);
+		ls_accept_drop_builders(accept, group, last);
+		*events = result->accepted;
+		if (error == LS_ERROR_DAILY_QUOTA_EXCEEDED)
+			return CHANGED;
+		if (error == LS_ERROR_QUEUE_FULL)
+			return NO_ROOM;
+		refuse_room(accept, request, &group->sender, error);
+		return DONE;
+	}
+	ls_accept_keep(accept, format, request, group->deferred, last, first_row, result);
+	return DONE;
+}
+
+bool
+ls_accept_body(ls_accept *accept, const ls_wire_format *format, const ls_sender *sender,
+			   const ls_request *request, uint32 *events)
+{
+	ls_quota_verdict verdict;
+	int retry_after = 1;
+	ls_str body;
+
+	/* Before the body is looked at: who is over the quota must not cost much. */
+	verdict = ls_quota_ask(sender, &retry_after);
+	if (verdict == LS_QUOTA_ACCEPT || verdict == LS_QUOTA_DEFER)
+	{
+		if (!unpack(accept, format, request, &body))
+			return true;
+		if (body.len > request->body.len)
+			accept->n_bytes += body.len - request->body.len;
+		if (ls_store_unavailable())
+		{
+			ls_accept_refuse(accept, request, LS_ERROR_STORE_UNAVAILABLE, NULL, NULL);
+			return true;
+		}
+	}
+	for (int attempt = 0; attempt < GROUP_SPARE; attempt++)
+	{
+		sender_group *group;
+		outcome result;
+
+		if (verdict != LS_QUOTA_ACCEPT && verdict != LS_QUOTA_DEFER)
+			break;
+		group = ls_accept_find_group(accept, sender, verdict == LS_QUOTA_DEFER);
+		result = accept_body(accept, format, group, request, body, events);
+		ls_accept_count_memory(accept, group);
+		if (result != CHANGED)
+			return result == DONE;
+		verdict = ls_quota_ask(sender, &retry_after);
+	}
+	if (verdict == LS_QUOTA_REFUSE)
+		ls_accept_refuse_for(accept, request, LS_ERROR_DAILY_QUOTA_EXCEEDED, NULL, NULL,
+							 retry_after);
+	else
+		ls_accept_refuse(accept, request, LS_ERROR_QUEUE_UNAVAILABLE, NULL, NULL);
+	return true;
+}

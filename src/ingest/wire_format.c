@@ -1,0 +1,159 @@
+/*-------------------------------------------------------------------------
+ *
+ * wire_format.c
+ *	  Which wire format is spoken on which route, and how its bodies are
+ *	  packed (pure).
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "src/ingest/wire_format.h"
+
+#define JSON_OR_LINES "expected application/json or application/x-ndjson"
+#define PROTOBUF_OR_JSON "expected application/x-protobuf or application/json"
+
+#define MOST_FORMATS 2
+
+/* Rejected events that are named one by one in words. */
+#define NAMED 3
+
+typedef struct wire_route
+{
+	const char *expected;                        /* what is said to another media type */
+	const ls_wire_format *formats[MOST_FORMATS]; /* errors look as the first one wants
+												  * them when none fits */
+} wire_route;
+
+static const wire_route wire_routes[] = {
+	[LS_ROUTE_INGEST] = {JSON_OR_LINES, {&ls_wire_event, &ls_wire_event_lines}},
+	[LS_ROUTE_INGEST_BATCH] = {JSON_OR_LINES, {&ls_wire_batch, &ls_wire_lines}},
+	[LS_ROUTE_OTLP] = {PROTOBUF_OR_JSON, {&ls_wire_otlp_json, &ls_wire_otlp_protobuf}},
+	[LS_ROUTE_LOKI_PUSH] = {PROTOBUF_OR_JSON, {&ls_wire_loki_json, &ls_wire_loki_protobuf}},
+	[LS_ROUTE_BULK] = {JSON_OR_LINES, {&ls_wire_bulk}},
+	[LS_ROUTE_BULK_INDEX] = {JSON_OR_LINES, {&ls_wire_bulk}},
+	[LS_ROUTE_BULK_PREFIXED] = {JSON_OR_LINES, {&ls_wire_bulk}},
+	[LS_ROUTE_BULK_INDEX_PREFIXED] = {JSON_OR_LINES, {&ls_wire_bulk}},
+	[LS_ROUTE_ELASTIC_INFO] = {NULL, {&ls_wire_elastic_info}},
+	[LS_ROUTE_ELASTIC_INFO_PREFIX] = {NULL, {&ls_wire_elastic_info}},
+	[LS_ROUTE_ELASTIC_INFO_PREFIXED] = {NULL, {&ls_wire_elastic_info}},
+	[LS_ROUTE_ELASTIC_HEALTH] = {NULL, {&ls_wire_elastic_health}},
+	[LS_ROUTE_ELASTIC_HEALTH_PREFIXED] = {NULL, {&ls_wire_elastic_health}},
+	[LS_ROUTE_ELASTIC_CAT_HEALTH] = {NULL, {&ls_wire_elastic_cat_health}},
+	[LS_ROUTE_ELASTIC_CAT_HEALTH_PREFIXED] = {NULL, {&ls_wire_elastic_cat_health}},
+	[LS_ROUTE_ELASTIC_LICENSE] = {NULL, {&ls_wire_elastic_license}},
+	[LS_ROUTE_ELASTIC_LICENSE_PREFIXED] = {NULL, {&ls_wire_elastic_license}},
+	[LS_ROUTE_ELASTIC_REFRESH] = {NULL, {&ls_wire_elastic_refresh}},
+	[LS_ROUTE_ELASTIC_REFRESH_PREFIXED] = {NULL, {&ls_wire_elastic_refresh}},
+};
+
+static const wire_route *
+find_route(const ls_request *request)
+{
+	if (request->route >= sizeof(wire_routes) / sizeof(wire_routes[0]) ||
+		wire_routes[request->route].formats[0] == NULL)
+		return NULL;
+	return &wire_routes[request->route];
+}
+
+static const ls_wire_format *
+find_format(const wire_route *route, const ls_request *request)
+{
+	for (int i = 0; i < MOST_FORMATS && route->formats[i] != NULL; i++)
+	{
+		const ls_wire_format *format = route->formats[i];
+
+		if (format->accepts == NULL || format->accepts(request))
+			return format;
+	}
+	return NULL;
+}
+
+const ls_wire_format *
+ls_wire_format_of(const ls_request *request, const char **expected)
+{
+	const wire_route *route = find_route(request);
+
+	*expected = route != NULL ? route->expected : NULL;
+	return route != NULL ? find_format(route, request) : NULL;
+}
+
+ls_error_form
+ls_wire_error_form_of(const ls_request *request)
+{
+	const wire_route *route = find_route(request);
+	const ls_wire_format *format;
+
+	if (route == NULL)
+		return NULL;
+	format = find_format(route, request);
+	return (format != NULL ? format : route->formats[0])->refuse;
+}
+
+/* ---- packing ---- */
+
+static const ls_packing gzip = {
+	.coding = {"gzip", 4},
+	.alias = {"x-gzip", 6},
+	.unpack = ls_gunzip,
+	.most = ls_gunzip_most,
+	.broken = "the body is not valid gzip",
+	.details = "[{\"path\":\"\",\"code\":\"invalid\",\"message\":\"expected gzip data as "
+			   "Content-Encoding says, and nothing after it\"}]"};
+
+static bool
+is_named(const ls_packing *packing, ls_str coding)
+{
+	return ls_str_eq_nocase(coding, packing->coding) || ls_str_eq_nocase(coding, packing->alias);
+}
+
+bool
+ls_wire_packing_of(const ls_wire_format *format, const ls_request *request,
+				   const ls_packing **packing)
+{
+	*packing = format->packing;
+	if (!ls_request_is_encoded(request) ||
+		(format->packing != NULL && is_named(format->packing, request->content_encoding)))
+		return true;
+	*packing = &gzip;
+	return is_named(&gzip, request->content_encoding);
+}
+
+/* ---- shared by formats ---- */
+
+bool
+ls_wire_is_lines(const ls_request *request)
+{
+	return ls_request_is_type(request, "application/x-ndjson") ||
+		   ls_request_is_type(request, "application/jsonl") ||
+		   ls_request_is_type(request, "application/ndjson");
+}
+
+bool
+ls_wire_is_protobuf(const ls_request *request)
+{
+	return ls_request_is_type(request, "application/x-protobuf");
+}
+
+ls_str
+ls_rejections(ls_arena *arena, const ls_decode_result *result, const char *what, const char *whole)
+{
+	ls_buf buf;
+
+	if (result->rejected == 0)
+		return LS_STR("");
+	ls_buf_init(&buf, arena);
+	ls_buf_printf(&buf, "%u of %u %s were rejected", result->rejected,
+				  result->accepted + result->rejected, whole);
+	for (uint32_t i = 0; i < result->n_errors && i < NAMED; i++)
+	{
+		const ls_decode_error *error = &result->errors[i];
+
+		ls_buf_printf(&buf, "; %s %u: %s: ", what, error->index, error->code);
+		if (error->path.len > 0)
+		{
+			ls_buf_str(&buf, error->path);
+			ls_buf_lit(&buf, ": ");
+		}
+		ls_buf_str(&buf, error->message);
+	}
+	return buf.failed ? LS_STR("some were rejected") : ls_str_make(buf.data, buf.len);
+}

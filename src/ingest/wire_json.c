@@ -1,0 +1,183 @@
+/*-------------------------------------------------------------------------
+ *
+ * wire_json.c
+ *	  The wire formats of the service's own JSON: one event, a batch, and
+ *	  lines; what their senders are told, which SQL callers read too (pure).
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "src/ingest/wire_format.h"
+
+#include "src/part/event_id.h"
+
+/* Beyond so many events a batch's ids are not listed. */
+#define MAX_LISTED_IDS 1000
+
+static void
+append_error(ls_buf *buf, const ls_decode_error *error, bool as_detail, bool single)
+{
+	ls_buf_char(buf, '{');
+	if (as_detail)
+	{
+		ls_buf_lit(buf, "\"path\":\"");
+		if (!single)
+			ls_buf_printf(buf, "events[%u]%s", error->index, error->path.len > 0 ? "." : "");
+		ls_buf_str(buf, error->path);
+		ls_buf_lit(buf, "\",");
+	}
+	else
+		ls_buf_printf(buf, "\"index\":%u,", error->index);
+	ls_buf_lit(buf, "\"code\":");
+	ls_json_quote(buf, ls_str_make(error->code, strlen(error->code)));
+	ls_buf_lit(buf, ",\"message\":");
+	ls_json_quote(buf, error->message);
+	if (!as_detail)
+		ls_buf_printf(buf, ",\"status\":%d", error->status);
+	ls_buf_char(buf, '}');
+}
+
+void
+ls_ingest_counts_json(ls_buf *buf, uint32_t accepted, uint32_t rejected,
+					  void (*id)(void *context, char *out), void *context)
+{
+	char text[LS_EVENT_ID_LENGTH];
+
+	ls_buf_printf(buf, "\"accepted\":%u,\"rejected\":%u,\"ids\":", accepted, rejected);
+	if (accepted > MAX_LISTED_IDS)
+	{
+		ls_buf_lit(buf, "null");
+		return;
+	}
+	ls_buf_char(buf, '[');
+	for (uint32_t i = 0; i < accepted; i++)
+	{
+		id(context, text);
+		if (i > 0)
+			ls_buf_char(buf, ',');
+		ls_buf_char(buf, '"');
+		ls_buf_append(buf, text, sizeof(text));
+		ls_buf_char(buf, '"');
+	}
+	ls_buf_char(buf, ']');
+}
+
+void
+ls_ingest_warnings_json(ls_buf *buf, const ls_decode_result *result, bool single)
+{
+	if (result->past_retention == 0)
+		return;
+	ls_buf_lit(buf, ",\"warnings\":[");
+	for (uint32_t i = 0; i < result->past_retention && i < LS_DECODE_MAX_ERRORS; i++)
+	{
+		if (i > 0)
+			ls_buf_char(buf, ',');
+		ls_buf_char(buf, '{');
+		if (!single)
+			ls_buf_printf(buf, "\"index\":%u,", result->past[i]);
+		ls_buf_lit(buf, "\"code\":\"PAST_RETENTION\",\"message\":\"the event is older than what "
+						"its index keeps, and will be removed soon\"}");
+	}
+	ls_buf_char(buf, ']');
+}
+
+void
+ls_ingest_errors_json(ls_buf *buf, const ls_decode_result *result, bool as_details, bool single)
+{
+	ls_buf_char(buf, '[');
+	for (uint32_t i = 0; i < result->n_errors; i++)
+	{
+		if (i > 0)
+			ls_buf_char(buf, ',');
+		append_error(buf, &result->errors[i], as_details, single);
+	}
+	ls_buf_char(buf, ']');
+}
+
+/* ---- answers ---- */
+
+/* Names of members that nobody reads, as a header. */
+static void
+add_ignored(const ls_decode_result *decoded, ls_arena *arena, ls_response *response)
+{
+	ls_buf names;
+
+	if (decoded->n_ignored == 0)
+		return;
+	ls_buf_init(&names, arena);
+	for (uint32_t i = 0; i < decoded->n_ignored; i++)
+	{
+		if (i > 0)
+			ls_buf_lit(&names, ", ");
+		ls_buf_str(&names, decoded->ignored[i]);
+	}
+	if (!names.failed)
+		ls_response_header(response, LS_STR("X-Ignored-Fields"),
+						   ls_str_make(names.data, names.len));
+}
+
+static void
+end_answer(const ls_wire_result *result, bool single, ls_buf *body, ls_response *response)
+{
+	ls_ingest_warnings_json(body, result->decoded, single);
+	ls_buf_lit(body, "}}");
+	response->status = 202;
+	add_ignored(result->decoded, body->arena, response);
+}
+
+static void
+answer_batch(const ls_wire_result *result, ls_buf *body, ls_response *response)
+{
+	const ls_decode_result *decoded = result->decoded;
+	ls_buf rejected;
+
+	ls_buf_lit(body, "{\"data\":{");
+	ls_ingest_counts_json(body, decoded->accepted, decoded->rejected, result->next_id, result->ids);
+	ls_buf_lit(body, ",\"errors\":");
+	ls_ingest_errors_json(body, decoded, false, false);
+	if (result->deferred)
+		ls_buf_lit(body, ",\"status\":\"deferred\"");
+	ls_buf_init(&rejected, body->arena);
+	ls_buf_printf(&rejected, "%u", decoded->rejected);
+	ls_response_header(response, LS_STR("X-Rejected-Count"),
+					   ls_str_make(rejected.data, rejected.len));
+	end_answer(result, false, body, response);
+}
+
+/* Lines are many events unless there is one. */
+static void
+answer_event(const ls_wire_result *result, ls_buf *body, ls_response *response)
+{
+	char id[LS_EVENT_ID_LENGTH];
+
+	if (result->decoded->accepted != 1 || result->decoded->rejected != 0)
+	{
+		answer_batch(result, body, response);
+		return;
+	}
+	result->next_id(result->ids, id);
+	ls_buf_printf(body, "{\"data\":{\"id\":\"%.*s\",\"status\":\"%s\"", LS_EVENT_ID_LENGTH, id,
+				  result->deferred ? "deferred" : "queued");
+	end_answer(result, true, body, response);
+}
+
+const ls_wire_format ls_wire_event = {.accepts = ls_request_is_json,
+									  .decode = ls_decode_event,
+									  .answer = answer_event,
+									  .most_rejected = LS_MOST_REJECTED,
+									  .one_event = true};
+
+const ls_wire_format ls_wire_event_lines = {.accepts = ls_wire_is_lines,
+											.decode = ls_decode_ndjson,
+											.answer = answer_event,
+											.most_rejected = LS_MOST_REJECTED,
+											.one_event = true};
+
+const ls_wire_format ls_wire_batch = {.accepts = ls_request_is_json,
+									  .decode = ls_decode_batch,
+									  .answer = answer_batch,
+									  .most_rejected = LS_MOST_REJECTED};
+
+const ls_wire_format ls_wire_lines = {.accepts = ls_wire_is_lines,
+									  .decode = ls_decode_ndjson,
+									  .answer = answer_batch,
+									  .most_rejected = LS_MOST_REJECTED};
