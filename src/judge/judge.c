@@ -24,7 +24,7 @@ ls_judge_quote(ls_str row)
 	while (start < row.len && (unsigned char) row.data[start] <= ' ')
 		start++;
 	row = ls_str_make(row.data + start, row.len - start);
-	for (len = 0; len < row.len; len++)
+	for (len = 0; len < row.len && len < 180 * 4; len++)
 		if ((unsigned char) row.data[len] < 0x20)
 			break;
 	len = ls_utf8_prefix_chars(row.data, len, 180);

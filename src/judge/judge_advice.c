@@ -61,13 +61,26 @@ sentence_begins(const ls_jtext *t, int i, bool colon)
 	return false;
 }
 
-static int
-sentence_end(const ls_jtext *t, int i)
+/* The sentence that was looked at last: many words of one ask for its end. */
+typedef struct sentence
 {
-	for (i++; i < t->n; i++)
-		if (sentence_begins(t, i, false))
-			break;
-	return i;
+	int from, end; /* end is the same for all atoms from `from` on */
+	int means;     /* the last atom in it that says how to: run, use */
+} sentence;
+
+static int
+sentence_end(const ls_jtext *t, int i, sentence *last)
+{
+	static const char *const means[] = {"run", "use", "add", "set", "execute", "type", "call"};
+
+	if (i >= last->from && i < last->end)
+		return last->end;
+	last->from = i;
+	last->means = -1;
+	for (i++; i < t->n && !sentence_begins(t, i, false); i++)
+		if (IS_ANY(t, i, means))
+			last->means = i;
+	return last->end = i;
 }
 
 /* "HINT:", "Next steps:" */
@@ -92,37 +105,35 @@ is_label(const ls_jtext *t, int i)
 
 /* Does advice begin at atom i?  `end` gets the atom behind it. */
 static bool
-advice_at(const ls_jtext *t, int i, int *end)
+advice_at(const ls_jtext *t, int i, sentence *last, int *end)
 {
 	static const char *const verbs[] = {"run", "use", "try", "see", "check", "ensure", "consider"};
 	static const char *const helpers[] = {"may",  "can",   "should", "must", "need",
 										  "have", "might", "could",  "want"};
-	static const char *const means[] = {"run", "use", "add", "set", "execute", "type", "call"};
 
 	switch (t->text.data[t->atoms[i].off] | 0x20)
 	{
 		case 'p':
 			if (!is(t, i, "please"))
 				break;
-			*end = sentence_end(t, i);
+			*end = sentence_end(t, i, last);
 			return true;
 		case 'm':
 			if (!is(t, i, "make") || !is(t, i + 1, "sure"))
 				break;
-			*end = sentence_end(t, i);
+			*end = sentence_end(t, i, last);
 			return true;
 		case 'y':
 			if (!is(t, i, "you") || i + 1 >= t->n || !IS_ANY(t, i + 1, helpers))
 				break;
-			*end = sentence_end(t, i);
+			*end = sentence_end(t, i, last);
 			return true;
 		case 't':
 			if (is(t, i, "to") && (i == 0 || sentence_begins(t, i, true)))
 			{
-				*end = sentence_end(t, i);
-				for (int k = i + 2; k < *end; k++)
-					if (IS_ANY(t, k, means))
-						return true;
+				*end = sentence_end(t, i, last);
+				if (last->means >= i + 2)
+					return true;
 			}
 			break;
 		default:
@@ -138,7 +149,7 @@ advice_at(const ls_jtext *t, int i, int *end)
 		 ((is(t, i, "see") || is(t, i, "try") || is(t, i, "consider")) &&
 		  sentence_begins(t, i, true))))
 	{
-		*end = sentence_end(t, i);
+		*end = sentence_end(t, i, last);
 		return true;
 	}
 	return false;
@@ -229,6 +240,7 @@ void
 ls_jadvice_mark(const ls_jctx *ctx, ls_jrow *row)
 {
 	ls_jtext *t = &row->text;
+	sentence last = {0, 0, -1};
 	int n = 0, kept = t->n;
 
 	row->command = is_command(t);
@@ -237,7 +249,7 @@ ls_jadvice_mark(const ls_jctx *ctx, ls_jrow *row)
 	{
 		if (t->atoms[i].kind != LS_JKIND_WORD || t->atoms[i].len < 2 || t->atoms[i].len > 14)
 			continue;
-		if (advice_at(t, i, &end))
+		if (advice_at(t, i, &last, &end))
 		{
 			for (; i < end; i++, kept--)
 				t->atoms[i].unreal = 2;

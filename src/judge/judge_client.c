@@ -15,11 +15,10 @@
  */
 #include "src/judge/judge_internal.h"
 
-#define MAX_DEPTH 24       /* of JSON objects and arrays */
-#define MAX_ESCAPES 3      /* of quotations in quotations */
-#define MAX_APOSTROPHES 64 /* that might begin a quotation and do not */
-#define NEAR 64            /* bytes before a quotation that may name it */
-#define NAME 256           /* bytes of a user's name in prose */
+#define MAX_DEPTH 24  /* of JSON objects and arrays */
+#define MAX_ESCAPES 3 /* of quotations in quotations */
+#define NEAR 64       /* bytes before a quotation that may name it */
+#define NAME 256      /* bytes of a user's name in prose */
 
 typedef struct marking
 {
@@ -34,7 +33,9 @@ typedef struct marking
 	size_t field_to;  /* in text up to here, */
 	size_t next;      /* and the next here; */
 	size_t examined;  /* values up to here have been looked at */
-	int apostrophes;  /* left */
+	size_t unclosed;  /* no apostrophe after this place */
+	size_t open_to;   /* and before this one ends a quotation */
+	size_t user_of;   /* access log: where the text begins whose user has been marked, plus one */
 } marking;
 
 typedef struct client_key
@@ -247,7 +248,7 @@ quotation(marking *m, size_t from, size_t i, size_t to, int escapes, size_t *beg
 	}
 	if (s[i] == '\'' && (i == from || strchr(" =(:[,\"", s[i - 1]) != NULL))
 	{
-		for (size_t k = i + 1; k < to; k++)
+		for (size_t k = to == m->open_to && i >= m->unclosed ? to : i + 1; k < to; k++)
 			if (s[k] == '\'' &&
 				(k + 1 == to || !((s[k + 1] | 0x20) >= 'a' && (s[k + 1] | 0x20) <= 'z')))
 			{
@@ -255,9 +256,9 @@ quotation(marking *m, size_t from, size_t i, size_t to, int escapes, size_t *beg
 				*end = k;
 				return true;
 			}
-		*begin = i + 1;
-		*end = to;
-		return m->apostrophes-- <= 0;
+		m->open_to = to;
+		m->unclosed = i;
+		return false;
 	}
 	for (size_t k = 0; (unsigned char) s[i] >= 0xc2 && k < sizeof(pairs) / sizeof(pairs[0]); k++)
 	{
@@ -284,6 +285,7 @@ mark_access_line(marking *m, size_t from, size_t begin, size_t end, size_t to)
 {
 	const char *s = m->s;
 	size_t method = method_at(s, begin, end), last = to;
+	const char *quote = end + 1 < to ? memchr(s + end + 1, '"', to - end - 1) : NULL;
 	const char *bracket = memchr(s + from, '[', begin - from);
 	const char *brace = memchr(s + from, '{', begin - from);
 
@@ -295,21 +297,19 @@ mark_access_line(marking *m, size_t from, size_t begin, size_t end, size_t to)
 	if (brace != NULL)
 		mark(m, (size_t) (brace - s), begin, LS_JCLIENT_TEXT);
 	/* 10.0.0.1 - alice [12/Mar/2024:10:00:00 +0000] */
-	for (size_t i = from; bracket != NULL && i + 3 < (size_t) (bracket - s); i++)
-		if (memcmp(s + i, " - ", 3) == 0)
-		{
-			mark_user(m, i + 3, (size_t) (bracket - s));
-			break;
-		}
-	while (last > end + 1 && s[last - 1] != '"')
+	if (bracket != NULL && m->user_of != from + 1)
+	{
+		size_t user = ls_jfind(s, from, (size_t) (bracket - s), " - ");
+
+		mark_user(m, user + 3, (size_t) (bracket - s));
+		m->user_of = from + 1; /* the first bracket is the same for later lines */
+	}
+	if (quote == NULL)
+		return end;
+	while (s[last - 1] != '"')
 		last--;
-	for (size_t i = end + 1; i < last; i++)
-		if (s[i] == '"')
-		{
-			mark(m, i, last, LS_JCLIENT_TEXT);
-			return last - 1;
-		}
-	return end;
+	mark(m, (size_t) (quote - s), last, LS_JCLIENT_TEXT);
+	return last - 1;
 }
 
 /* Where the key before the sign at `end` begins. */
@@ -956,7 +956,7 @@ mark_json(marking *m, size_t from, size_t to, int escapes)
 void
 ls_jclient_mark(const ls_jctx *ctx, ls_jtext *t)
 {
-	marking m = {.ctx = ctx, .t = t, .s = t->text.data, .apostrophes = MAX_APOSTROPHES};
+	marking m = {.ctx = ctx, .t = t, .s = t->text.data};
 	size_t len = t->text.len;
 
 	if (t->n == 0 || !LS_JRULE(CLIENT))

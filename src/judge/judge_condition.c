@@ -100,7 +100,7 @@ decide_absence_anywhere(ls_jctx *ctx, const ls_jitem *item, ls_jdecision *d)
 
 			if (row == NULL)
 				return false;
-			ls_jspend(ctx, ctx->match_cost);
+			ls_jspend(ctx, ctx->match_cost * ctx->effort);
 			ls_jmatch_row(ctx, item, row, &m);
 			if (!row->hostile && violates(ctx, item, row, &m))
 				first = r;
@@ -156,7 +156,7 @@ decide_by_forbidden(ls_jctx *ctx, const ls_jitem *item, ls_jdecision *d)
 
 		if (row == NULL)
 			return false;
-		ls_jspend(ctx, ctx->match_cost);
+		ls_jspend(ctx, ctx->match_cost * ctx->effort);
 		ls_jmatch_row(ctx, item, row, &m);
 		if (row->hostile)
 			continue;

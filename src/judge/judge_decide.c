@@ -15,6 +15,7 @@
 #define CANDIDATES 400               /* rows looked at closely for an ordinary item */
 #define ITEM_WORK ((size_t) 4 << 20) /* some 60 ms */
 #define FEWEST 20                    /* rows */
+#define CORRELATION 4096             /* bytes of a row in which its key of correlation may stand */
 #define SURE 0.75f                   /* of the item, that a hint of success must name */
 
 ls_jdecision
@@ -49,7 +50,7 @@ ls_jroom(const ls_jctx *ctx, size_t limit)
 
 	if (budget > left)
 		budget = left;
-	fit = budget / (ctx->row_cost + (ctx->values ? ctx->value_cost : 0) + 1);
+	fit = budget / (ctx->row_cost * ctx->effort + (ctx->values ? ctx->value_cost : 0) + 1);
 	if (fit < FEWEST)
 		fit = FEWEST;
 	return limit < fit ? limit : fit;
@@ -102,7 +103,7 @@ collect_some(ls_jctx *ctx, const ls_jitem *item, size_t limit, float threshold, 
 			return false;
 		if (!partial && !may_hold_idents(item, row))
 			continue;
-		ls_jspend(ctx, ctx->match_cost);
+		ls_jspend(ctx, ctx->match_cost * ctx->effort);
 		ls_jmatch_row(ctx, item, row, &h->m);
 		out->chosen |= h->m.chosen;
 		if (partial && h->m.names && h->m.relevance < LS_JRELEVANT)
@@ -407,6 +408,7 @@ correlation_of(ls_str row)
 									   "trace_id",       "traceid",      "txid",
 									   "correlation_id", "correlationid"};
 
+	row.len = row.len < CORRELATION ? row.len : CORRELATION;
 	for (size_t k = 0; k < sizeof(keys) / sizeof(keys[0]); k++)
 	{
 		size_t len = strlen(keys[k]);
@@ -507,12 +509,18 @@ everything(ls_jctx *ctx, ls_jhits *out)
 		return false;
 	for (size_t n = ls_jroom(ctx, ctx->n_rows); out->n < n; out->n++)
 	{
-		ls_jspend(ctx, ctx->match_cost);
+		ls_jspend(ctx, ctx->match_cost * ctx->effort);
 		out->list[out->n].row = (uint32_t) out->n;
 		out->list[out->n].m.relevance = 0.6f;
 	}
 	out->best = out->n > 0 ? 0.6f : 0;
 	return true;
+}
+
+static int
+count_terms(const ls_jitem *item)
+{
+	return item == NULL ? 0 : item->n_terms + count_terms(item->other) + count_terms(item->without);
 }
 
 bool
@@ -524,6 +532,7 @@ ls_jdecide_item(ls_jctx *ctx, const ls_jitem *item, ls_jdecision *d)
 
 	if (item->n_members > 0)
 		return ls_jdecide_list(ctx, item, d);
+	ctx->effort = 1 + (size_t) count_terms(item) / 8;
 	ctx->values = item->cond.op != LS_JOP_NONE || ctx->defs.limit != NULL;
 	if (!ls_jdecide_name(ctx, item, d, &decided) || decided)
 		return decided;

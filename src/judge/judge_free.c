@@ -361,7 +361,7 @@ ls_jfree_mark(const ls_jctx *ctx, ls_jtext *t, size_t from, size_t to)
 	const char *s = t->text.data;
 	bool quoted = false, statement = false, label;
 	int words = 0;
-	size_t at = from, end_of;
+	size_t at = from, labelled = from; /* what labels before this name has been looked at */
 
 	if (!LS_JRULE(FREE))
 		return;
@@ -407,7 +407,11 @@ ls_jfree_mark(const ls_jctx *ctx, ls_jtext *t, size_t from, size_t to)
 			mark_free(ctx, t, stop, to);
 			return;
 		}
-		if (label && (end_of = label_end(t, i, stop, to)) > stop)
-			mark_free(ctx, t, stop, end_of);
+		/* what tells news behind a label within tells it behind the outer one too */
+		if (label && a->off >= labelled)
+		{
+			labelled = label_end(t, i, stop, to);
+			mark_free(ctx, t, stop, labelled);
+		}
 	}
 }

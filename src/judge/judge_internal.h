@@ -495,7 +495,8 @@ typedef struct ls_jctx
 	uint32_t spare_row;
 	ls_jatom atoms[LS_JROW_ATOMS];
 	size_t items_left;
-	size_t match_cost;  /* of comparing an average row with an item */
+	size_t match_cost;  /* of comparing an average row with an item of a few words */
+	size_t effort;      /* how many times as much the present item costs */
 	size_t row_cost;    /* of all that an item may do with it; see ls_jroom */
 	size_t numbers;     /* in all rows */
 	size_t value_cost;  /* of looking for a value in an average row */

@@ -56,7 +56,7 @@ ls_jdecide_name(ls_jctx *ctx, const ls_jitem *item, ls_jdecision *d, bool *decid
 
 		if (row == NULL)
 			return false;
-		ls_jspend(ctx, ctx->match_cost);
+		ls_jspend(ctx, ctx->match_cost * ctx->effort);
 		if (row->hostile || (at = find_all_words(item, &row->text)) < 0)
 			continue;
 		for (int k = 0; k < row->n_cues; k++)

@@ -140,7 +140,7 @@ ls_jnumber_value(const ls_jtext *t, int i, double *value, ls_jdim *dim)
 	/* 120,000 */
 	while (i + 1 < t->n && t->text.data[end] == ',' && t->atoms[i + 1].off == end + 1 &&
 		   t->atoms[i + 1].kind == LS_JKIND_NUMBER && t->atoms[i + 1].len == 3 && a->len <= 3 &&
-		   *value >= 1)
+		   *value >= 1 && *value < 1e12)
 	{
 		double low;
 

@@ -297,10 +297,17 @@ ls_jclassify(ls_jmatching *m, ls_jmatch *out)
 static bool
 is_clients(const ls_jtext *t, size_t at)
 {
-	for (int i = 0; i < t->n; i++)
-		if (t->atoms[i].off == at)
-			return t->atoms[i].client != LS_JCLIENT_NONE;
-	return true; /* not read */
+	int i = ls_jatom_at(t, at);
+
+	return i == t->n || t->atoms[i].off > at /* not read */ ||
+		   t->atoms[i].client != LS_JCLIENT_NONE;
+}
+
+/* The text of the row up to the last word that is read. */
+static ls_str
+read_text(const ls_jtext *t)
+{
+	return ls_str_make(t->text.data, (size_t) t->atoms[t->n - 1].off + t->atoms[t->n - 1].len);
 }
 
 /* Where the item says how many there are, a row that counts them says whether it is all of them. */
@@ -312,7 +319,7 @@ ls_jweigh_fraction(const ls_jitem *item, const ls_jrow *row, ls_jmatch *out)
 
 	if (out->class == LS_JCLASS_FAIL || out->class == LS_JCLASS_SKIP)
 		return; /* "0/3 failed" speaks of the others */
-	while (ls_jnumber_fraction(row->text.text, &at, &from, &part, &whole))
+	while (ls_jnumber_fraction(read_text(&row->text), &at, &from, &part, &whole))
 		if ((whole == item->whole || item->whole == 0) && part <= whole &&
 			!is_clients(&row->text, from))
 		{
@@ -356,16 +363,16 @@ is_partial(const ls_jtext *t)
 	size_t at = 0, from;
 	uint32_t part, whole;
 
-	while (ls_jnumber_fraction(t->text, &at, &from, &part, &whole))
+	while (ls_jnumber_fraction(read_text(t), &at, &from, &part, &whole))
 	{
 		bool counter = from == 0 || t->text.data[from - 1] == '[' || t->atoms[0].off == from;
 
-		for (int i = 1; i < t->n && !counter; i++)
-			for (size_t k = 0;
-				 k < sizeof(counters) / sizeof(counters[0]) && t->atoms[i].off == from; k++)
-				counter |= ls_str_eq_nocase(
-					ls_str_make(t->text.data + t->atoms[i - 1].off, t->atoms[i - 1].len),
-					ls_str_make(counters[k], strlen(counters[k])));
+		int i = ls_jatom_at(t, from) - 1;
+
+		for (size_t k = 0; i >= 0 && k < sizeof(counters) / sizeof(counters[0]); k++)
+			counter |=
+				ls_str_eq_nocase(ls_str_make(t->text.data + t->atoms[i].off, t->atoms[i].len),
+								 ls_str_make(counters[k], strlen(counters[k])));
 		if (part < whole && !counter && !is_clients(t, from))
 			return true;
 	}

@@ -176,9 +176,33 @@ is_level(const ls_jctx *ctx, const ls_jtext *t, int i)
 	return (a->flags & LS_JATOM_PAREN) && i < 14; /* [error] */
 }
 
+/* Where the last word of a request stands: how many of the program's own atoms are up to it. */
+typedef struct request_word
+{
+	int next; /* atoms before this one have been looked at, */
+	int own;  /* of which so many are the program's, */
+	int last; /* and so many of them up to the word; -12: none */
+} request_word;
+
+/* Stands a word of a request before atom `i`, at most 12 of the program's atoms away? */
+static bool
+follows_request(const ls_jtext *t, int i, request_word *w)
+{
+	for (; w->next < i; w->next++)
+	{
+		int k = w->next;
+
+		w->own += t->atoms[k].client == LS_JCLIENT_NONE;
+		if (atom_is(t, k, "http") || atom_is(t, k, "https") || atom_is(t, k, "get") ||
+			atom_is(t, k, "post") || atom_is(t, k, "put") || atom_is(t, k, "delete"))
+			w->last = w->own;
+	}
+	return w->own - w->last < 12;
+}
+
 /* HTTP status: a field of that name, an access log, or a number beside an address. */
 static int
-http_status(const ls_jtext *t, int i)
+http_status(const ls_jtext *t, int i, request_word *request)
 {
 	long v = plain_number(t, i);
 	const char *s = t->text.data;
@@ -198,15 +222,10 @@ http_status(const ls_jtext *t, int i)
 	off = t->atoms[i].off;
 	if (off >= 2 && s[off - 1] == ' ' && s[off - 2] == '"')
 		return (int) v; /* "GET / HTTP/1.1" 200 */
-	if (t->atoms[i].sep == LS_JSEP_SPACE || t->atoms[i].sep == LS_JSEP_OTHER ||
-		t->atoms[i].sep == LS_JSEP_COLON)
-	{
-		for (int k = i - 1, steps = 0; k >= 0 && steps < 12;
-			 steps += t->atoms[k].client == LS_JCLIENT_NONE, k--)
-			if (atom_is(t, k, "http") || atom_is(t, k, "https") || atom_is(t, k, "get") ||
-				atom_is(t, k, "post") || atom_is(t, k, "put") || atom_is(t, k, "delete"))
-				return i + 1 < t->n && t->atoms[i + 1].sep == LS_JSEP_NONE ? 0 : (int) v;
-	}
+	if ((t->atoms[i].sep == LS_JSEP_SPACE || t->atoms[i].sep == LS_JSEP_OTHER ||
+		 t->atoms[i].sep == LS_JSEP_COLON) &&
+		follows_request(t, i, request))
+		return i + 1 < t->n && t->atoms[i + 1].sep == LS_JSEP_NONE ? 0 : (int) v;
 	return 0;
 }
 
@@ -561,6 +580,7 @@ ls_jrow_analyse(ls_jctx *ctx, ls_jrow *row)
 	const ls_jtext *t = &row->text;
 	int equals = 0, tests = 0;
 	size_t first = 0;
+	request_word request = {0, 0, -12};
 
 	row->n_cues = 0;
 	row->http = 0;
@@ -601,7 +621,7 @@ ls_jrow_analyse(ls_jctx *ctx, ls_jrow *row)
 		if (LS_JRULE(EXPECTATION))
 			expectation(row, i);
 		if (a->kind == LS_JKIND_NUMBER && a->client == LS_JCLIENT_NONE && row->http == 0 &&
-			(row->http = http_status(t, i)) != 0)
+			(row->http = http_status(t, i, &request)) != 0)
 		{
 			int concept = row->http == 401 || row->http == 403 ? LS_JC_DENY : LS_JC_ERROR;
 

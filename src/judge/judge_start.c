@@ -52,32 +52,28 @@ is_general(const ls_jword *w, const ls_jatom *a)
 
 /*
  * Do the words before atom `i` name nothing but what the announcement names too?  Up to a colon
- * they are the statement's subject, the word before the colon is the component.
+ * they are the statement's subject, the word before the colon is the component.  `unnamed` is the
+ * answer for the atom before.
  */
 static bool
-unnamed(const ls_jctx *ctx, const ls_jtext *t, int i, const ls_jrow *announcement)
+is_unnamed(const ls_jctx *ctx, const ls_jtext *t, int i, const ls_jrow *announcement, bool unnamed)
 {
-	for (; i > 0; i--)
-	{
-		const ls_jatom *before = &t->atoms[i - 1];
-		bool inner = t->atoms[i].sep == LS_JSEP_SPACE || t->atoms[i].sep == LS_JSEP_TIGHT;
+	const ls_jatom *before = &t->atoms[i - 1];
+	bool inner, known;
 
-		if (before->kind != LS_JKIND_WORD || t->atoms[i].sep == LS_JSEP_COMMA)
-			return true;
-		if (ls_jrow_may_hold(announcement, before->stem))
-			;
-		else if (!inner || !is_general(&ctx->words.table[before->word], before))
-			return false;
-		if (!inner)
-			return true;
-	}
-	return true;
+	if (before->kind != LS_JKIND_WORD || t->atoms[i].sep == LS_JSEP_COMMA)
+		return true;
+	inner = t->atoms[i].sep == LS_JSEP_SPACE || t->atoms[i].sep == LS_JSEP_TIGHT;
+	known = ls_jrow_may_hold(announcement, before->stem);
+	return inner ? unnamed && (known || is_general(&ctx->words.table[before->word], before))
+				 : known;
 }
 
 static ls_finding_status
 end_of_start(const ls_jctx *ctx, const ls_jrow *row, const ls_jrow *announcement)
 {
 	const ls_jtext *t = &row->text;
+	bool unnamed = true;
 
 	for (int i = 0; i < t->n; i++)
 	{
@@ -89,13 +85,12 @@ end_of_start(const ls_jctx *ctx, const ls_jrow *row, const ls_jrow *announcement
 					ctx->words.table[a[1].word].concept == LS_JC_COMPLETE &&
 					ctx->words.table[a[1].word].pol == LS_JP_POS;
 
-		if (a->client != LS_JCLIENT_NONE)
+		unnamed = i == 0 || is_unnamed(ctx, t, i, announcement, unnamed);
+		if (a->client != LS_JCLIENT_NONE || !unnamed || a->unreal)
 			continue;
-		if ((ready || done) && !a->unreal && !ls_jrow_negated(ctx, t, i) &&
-			unnamed(ctx, t, i, announcement))
+		if ((ready || done) && !ls_jrow_negated(ctx, t, i))
 			return LS_FINDING_PASSED;
-		if (w->concept == LS_JC_CRASH && w->pol == LS_JP_NEG && !a->unreal &&
-			!ls_jrow_negated(ctx, t, i) && unnamed(ctx, t, i, announcement))
+		if (w->concept == LS_JC_CRASH && w->pol == LS_JP_NEG && !ls_jrow_negated(ctx, t, i))
 			return LS_FINDING_FAILED;
 	}
 	return LS_FINDING_NOT_FOUND;
@@ -138,7 +133,7 @@ ls_jdecide_start(ls_jctx *ctx, const ls_jitem *item, const ls_jhits *rows, ls_jd
 
 		if (row == NULL)
 			return false;
-		ls_jspend(ctx, ctx->match_cost);
+		ls_jspend(ctx, ctx->match_cost * ctx->effort);
 		if (row->hostile)
 			continue;
 		status = end_of_start(ctx, row, &announcement);
