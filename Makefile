@@ -40,7 +40,7 @@ PG_CFLAGS = -std=gnu11 -Wall -Wextra -Werror -Wno-unused-parameter \
 	-ffile-prefix-map=$(CURDIR)=. -DLOGSVC_VERSION='"$(LOGSVC_VERSION)"' -MMD -MP \
 	$(if $(DEBUG),-DLS_STOP_POINTS -DUSE_ASSERT_CHECKING) $(if $(BLOCK_ROWS),-DLS_PART_BLOCK_ROWS=$(BLOCK_ROWS)) \
 	$(if $(LEVELS),-DLS_PLAN_MAX_LEVELS=$(LEVELS)) $(COPT)
-SHLIB_LINK = -lcurl -lpcre2-8 -lzstd -llz4 -lsnappy -lz -lssl -lcrypto -lm
+SHLIB_LINK = -lcurl -ljansson -lpcre2-8 -lzstd -llz4 -lsnappy -lz -lssl -lcrypto -lm
 
 # Debian builds its server with LLVM; bitcode of a network service is of no use.
 override with_llvm = no

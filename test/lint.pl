@@ -14,7 +14,7 @@ my %rank;
 
 # The public headers of a folder: what other folders may include.
 my %public = (
-	base => [qw(base.h pure.h hash_table.h compat.h curl.h errors.def)],
+	base => [qw(base.h pure.h json_document.h hash_table.h compat.h curl.h errors.def)],
 	ipc => [qw(ipc.h frame.h)],
 	pattern => [qw(pattern.h)],
 	access => [qw(access.h)],
@@ -36,7 +36,9 @@ my %public = (
 # One library, one place.
 my @libraries = (
 	[qr/<curl\//, qr/^src\/base\/curl\.c$/, 'libcurl'],
-	
+	[qr/<jansson/, qr/^src\/base\/json_document\.c$/, 'jansson'],
+	# Small and rare JSON only (src/base/README.md).
+	[qr/"src\/base\/json_document\.h"/, qr/^src\/(base\/json_document\.c|access\/id_token\.h|model\/protocol_internal\.h|gateway\/openapi\.c|api\/oauth_routes\.c)$/, 'jansson'],
 	[qr/<openssl\//, qr/^src\/(base\/(crypto|digest)|gateway\/gateway_tls)\.c$/, 'OpenSSL'],
 	[qr/<(zstd|lz4\w*)\.h>/, qr/^src\/part\/part_codec\.c$/, 'zstd and lz4'],
 	[qr/<snappy[\w-]*\.h>/, qr/^src\/ingest\/snappy_decode\.c$/, 'snappy'],

@@ -5,81 +5,37 @@
  *
  *-------------------------------------------------------------------------
  */
+#include <inttypes.h>
+
 #include "src/access/id_token.h"
 
-#include "src/access/id_json.h"
-
-/* ---- members ---- */
-
-static bool
-read_member(ls_json *j, ls_id_member *member)
+const ls_json_node *
+ls_id_object(ls_str json, ls_arena *arena)
 {
-	ls_json_value value;
+	const ls_json_node *object = ls_document_read(json, LS_ID_DEPTH, arena);
 
-	if (member->found || !ls_json_peek(j, &member->type))
-		return false;
-	member->found = true;
-	if (member->type == LS_JSON_OBJECT || member->type == LS_JSON_ARRAY)
-		return ls_json_skip(j, &member->text);
-	if (!ls_json_read(j, &value))
-		return false;
-	member->text = value.text;
-	return true;
+	return ls_node_is(object, LS_JSON_OBJECT) ? object : NULL;
 }
 
 bool
-ls_id_members(ls_str json, ls_arena *arena, ls_id_member *members, size_t n)
+ls_id_is_verified(const ls_json_node *claims)
 {
-	ls_json j;
-	ls_json_value value;
-	ls_str name;
+	const ls_json_node *verified = ls_node_member(claims, "email_verified");
 
-	ls_json_init(&j, json, arena, LS_ID_DEPTH);
-	if (!ls_json_read(&j, &value) || value.type != LS_JSON_OBJECT)
-		return false;
-	while (ls_json_member(&j, &name))
-	{
-		size_t i = 0;
-		ls_str raw;
-
-		while (i < n && !ls_str_eq(name, ls_str_make(members[i].name, strlen(members[i].name))))
-			i++;
-		if (i < n ? !read_member(&j, &members[i]) : !ls_json_skip(&j, &raw))
-			return false;
-	}
-	return j.error == NULL && ls_json_end(&j);
-}
-
-ls_str
-ls_id_string(const ls_id_member *member)
-{
-	return member->found && member->type == LS_JSON_STRING ? member->text : LS_STR("");
+	/* Some providers write it as a string. */
+	return ls_node_is(verified, LS_JSON_TRUE) ||
+		   ls_str_eq(ls_node_string(verified), LS_STR("true"));
 }
 
 /* ---- OpenID Connect ---- */
 
 /* Is a string in an array? */
 static bool
-array_has(ls_str json, ls_arena *arena, ls_str wanted)
+array_has(const ls_json_node *array, ls_str wanted)
 {
-	ls_json j;
-	ls_json_value value;
-
-	ls_json_init(&j, json, arena, LS_ID_DEPTH);
-	if (!ls_json_read(&j, &value) || value.type != LS_JSON_ARRAY)
-		return false;
-	while (ls_json_element(&j))
+	for (size_t i = 0; i < ls_node_count(array); i++)
 	{
-		ls_json_type type;
-
-		if (ls_json_peek(&j, &type) && type != LS_JSON_STRING)
-		{
-			if (!ls_json_skip(&j, &value.text))
-				return false;
-		}
-		else if (!ls_json_read(&j, &value))
-			return false;
-		else if (ls_str_eq(value.text, wanted))
+		if (ls_str_eq(ls_node_string(ls_node_element(array, i)), wanted))
 			return true;
 	}
 	return false;
@@ -88,19 +44,16 @@ array_has(ls_str json, ls_arena *arena, ls_str wanted)
 bool
 ls_id_read_discovery(ls_str json, ls_arena *arena, ls_id_discovery *out)
 {
-	ls_id_member m[] = {
-		{"issuer"},   {"authorization_endpoint"}, {"token_endpoint"},
-		{"jwks_uri"}, {"userinfo_endpoint"},      {"token_endpoint_auth_methods_supported"}};
+	const ls_json_node *document = ls_id_object(json, arena);
+	const ls_json_node *methods = ls_node_member(document, "token_endpoint_auth_methods_supported");
 
-	if (!ls_id_members(json, arena, m, 6))
-		return false;
-	out->issuer = ls_id_string(&m[0]);
-	out->authorization_endpoint = ls_id_string(&m[1]);
-	out->token_endpoint = ls_id_string(&m[2]);
-	out->jwks_uri = ls_id_string(&m[3]);
-	out->userinfo_endpoint = ls_id_string(&m[4]);
-	out->secret_in_body = m[5].found && m[5].type == LS_JSON_ARRAY &&
-						  !array_has(m[5].text, arena, LS_STR("client_secret_basic"));
+	out->issuer = ls_node_member_string(document, "issuer");
+	out->authorization_endpoint = ls_node_member_string(document, "authorization_endpoint");
+	out->token_endpoint = ls_node_member_string(document, "token_endpoint");
+	out->jwks_uri = ls_node_member_string(document, "jwks_uri");
+	out->userinfo_endpoint = ls_node_member_string(document, "userinfo_endpoint");
+	out->secret_in_body =
+		ls_node_is(methods, LS_JSON_ARRAY) && !array_has(methods, LS_STR("client_secret_basic"));
 	return out->issuer.len > 0 && out->authorization_endpoint.len > 0 &&
 		   out->token_endpoint.len > 0 && out->jwks_uri.len > 0;
 }
@@ -108,27 +61,24 @@ ls_id_read_discovery(ls_str json, ls_arena *arena, ls_id_discovery *out)
 bool
 ls_id_read_token(ls_str json, ls_arena *arena, ls_str *access_token, ls_str *id_token)
 {
-	ls_id_member m[] = {{"access_token"}, {"id_token"}};
+	const ls_json_node *answer = ls_id_object(json, arena);
 
-	if (!ls_id_members(json, arena, m, 2))
-		return false;
-	*access_token = ls_id_string(&m[0]);
-	*id_token = ls_id_string(&m[1]);
+	*access_token = ls_node_member_string(answer, "access_token");
+	*id_token = ls_node_member_string(answer, "id_token");
 	return access_token->len > 0;
 }
 
 bool
 ls_id_read_userinfo(ls_str json, ls_arena *arena, ls_id_person *person)
 {
-	ls_id_member m[] = {{"sub"}, {"email"}, {"email_verified"}, {"name"}};
+	const ls_json_node *claims = ls_id_object(json, arena);
 
-	if (!ls_id_members(json, arena, m, 4) || !ls_str_eq(ls_id_string(&m[0]), person->subject))
+	if (claims == NULL || !ls_str_eq(ls_node_member_string(claims, "sub"), person->subject))
 		return false;
-	person->email = ls_id_string(&m[1]);
-	person->email_verified =
-		m[2].found && (m[2].type == LS_JSON_TRUE || ls_str_eq(ls_id_string(&m[2]), LS_STR("true")));
+	person->email = ls_node_member_string(claims, "email");
+	person->email_verified = ls_id_is_verified(claims);
 	if (person->name.len == 0)
-		person->name = ls_id_string(&m[3]);
+		person->name = ls_node_member_string(claims, "name");
 	return true;
 }
 
@@ -137,46 +87,45 @@ ls_id_read_userinfo(ls_str json, ls_arena *arena, ls_id_person *person)
 bool
 ls_id_read_user(ls_str json, ls_arena *arena, ls_id_person *person)
 {
-	ls_id_member m[] = {{"id"}, {"login"}, {"name"}};
+	const ls_json_node *user = ls_id_object(json, arena);
 	int64_t id;
+	ls_buf subject;
 
-	if (!ls_id_members(json, arena, m, 3) || !m[0].found || m[0].type != LS_JSON_NUMBER ||
-		!ls_json_canonical_int(m[0].text, &id))
+	if (!ls_node_integer(ls_node_member(user, "id"), &id) || id <= 0)
 		return false;
+	ls_buf_init(&subject, arena);
+	ls_buf_printf(&subject, "%" PRId64, id);
 	memset(person, 0, sizeof(*person));
-	person->subject = m[0].text;
-	person->name = ls_id_string(&m[2]);
+	person->subject = ls_str_make(subject.data, subject.len);
+	person->name = ls_node_member_string(user, "name");
 	if (person->name.len == 0)
-		person->name = ls_id_string(&m[1]);
-	return true;
+		person->name = ls_node_member_string(user, "login");
+	return !subject.failed;
 }
 
 bool
 ls_id_read_addresses(ls_str json, ls_arena *arena, ls_id_person *person)
 {
-	ls_json j;
-	ls_json_value value;
+	const ls_json_node *list = ls_document_read(json, LS_ID_DEPTH, arena);
 	int best = 0; /* 3: primary and verified, 2: verified, 1: primary */
 
-	ls_json_init(&j, json, arena, LS_ID_DEPTH);
-	if (!ls_json_read(&j, &value) || value.type != LS_JSON_ARRAY)
+	if (!ls_node_is(list, LS_JSON_ARRAY))
 		return false;
-	while (ls_json_element(&j))
+	for (size_t i = 0; i < ls_node_count(list); i++)
 	{
-		ls_id_member m[] = {{"email"}, {"primary"}, {"verified"}};
-		int rank;
-		ls_str raw;
+		const ls_json_node *one = ls_node_element(list, i);
+		ls_str email = ls_node_member_string(one, "email");
+		int rank = (ls_node_is(ls_node_member(one, "verified"), LS_JSON_TRUE) ? 2 : 0) +
+				   (ls_node_is(ls_node_member(one, "primary"), LS_JSON_TRUE) ? 1 : 0);
 
-		if (!ls_json_skip(&j, &raw) || !ls_id_members(raw, arena, m, 3))
+		if (!ls_node_is(one, LS_JSON_OBJECT))
 			return false;
-		rank = (m[2].found && m[2].type == LS_JSON_TRUE ? 2 : 0) +
-			   (m[1].found && m[1].type == LS_JSON_TRUE ? 1 : 0);
-		if (rank > best && ls_id_string(&m[0]).len > 0)
+		if (rank > best && email.len > 0)
 		{
 			best = rank;
-			person->email = ls_id_string(&m[0]);
+			person->email = email;
 			person->email_verified = rank >= 2;
 		}
 	}
-	return j.error == NULL && ls_json_end(&j);
+	return true;
 }

@@ -12,10 +12,6 @@
  */
 #include "src/access/id_token.h"
 
-#include <stdlib.h>
-
-#include "src/access/id_json.h"
-
 #define TOKEN_LIMIT 65536
 #define SUBJECT_LIMIT 255
 #define KEYS_LIMIT 100
@@ -54,18 +50,24 @@ split(ls_str token, ls_arena *arena, token_parts *out)
 
 /* ---- keys ---- */
 
+/* A member that is not there, or is that string. */
+static bool
+is_absent_or(const ls_json_node *object, const char *name, ls_str wanted)
+{
+	const ls_json_node *member = ls_node_member(object, name);
+
+	return member == NULL || ls_str_eq(ls_node_string(member), wanted);
+}
+
 /* Is the key made for signatures of that algorithm? */
 static bool
-fits(const ls_id_member *key, bool rsa, ls_str alg)
+fits(const ls_json_node *key, bool rsa, ls_str alg)
 {
-	const ls_id_member *kty = &key[0], *use = &key[1], *own_alg = &key[2], *crv = &key[4];
-
-	if (!ls_str_eq(ls_id_string(kty), rsa ? LS_STR("RSA") : LS_STR("EC")))
+	if (!ls_str_eq(ls_node_member_string(key, "kty"), rsa ? LS_STR("RSA") : LS_STR("EC")))
 		return false;
-	if (!rsa && !ls_str_eq(ls_id_string(crv), LS_STR("P-256")))
+	if (!rsa && !ls_str_eq(ls_node_member_string(key, "crv"), LS_STR("P-256")))
 		return false;
-	return (!use->found || ls_str_eq(ls_id_string(use), LS_STR("sig"))) &&
-		   (!own_alg->found || ls_str_eq(ls_id_string(own_alg), alg));
+	return is_absent_or(key, "use", LS_STR("sig")) && is_absent_or(key, "alg", alg);
 }
 
 /*
@@ -74,37 +76,30 @@ fits(const ls_id_member *key, bool rsa, ls_str alg)
  */
 static ls_id_result
 check_signature(const token_parts *parts, ls_str key_set, bool rsa, ls_str alg,
-				const ls_id_member *kid, ls_arena *arena, const char **why)
+				const ls_json_node *kid, ls_arena *arena, const char **why)
 {
-	ls_id_member set[] = {{"keys"}};
-	ls_json j;
-	ls_json_value value;
-	ls_str one = LS_STR("");
-	ls_str other = LS_STR("");
+	const ls_json_node *keys = ls_node_member(ls_id_object(key_set, arena), "keys");
+	const ls_json_node *found = NULL;
 	int n = 0;
+	ls_str one;
+	ls_str other;
 
 	*why = "the key set is none";
-	if (!ls_id_members(key_set, arena, set, 1) || !set[0].found || set[0].type != LS_JSON_ARRAY)
+	if (!ls_node_is(keys, LS_JSON_ARRAY))
 		return LS_ID_BAD;
-	ls_json_init(&j, set[0].text, arena, LS_ID_DEPTH);
-	if (!ls_json_read(&j, &value))
-		return LS_ID_BAD;
-	for (int i = 0; i < KEYS_LIMIT && ls_json_element(&j); i++)
+	for (size_t i = 0; i < ls_node_count(keys) && i < KEYS_LIMIT; i++)
 	{
-		ls_id_member key[] = {{"kty"}, {"use"}, {"alg"}, {"kid"}, {"crv"},
-							  {"n"},   {"e"},   {"x"},   {"y"}};
-		ls_str raw;
+		const ls_json_node *key = ls_node_element(keys, i);
+		const ls_json_node *name = ls_node_member(key, "kid");
 
-		if (!ls_json_skip(&j, &raw) || !ls_id_members(raw, arena, key, 9))
+		if (!ls_node_is(key, LS_JSON_OBJECT))
 			return LS_ID_BAD;
-		if (kid->found ? !key[3].found || !ls_str_eq(ls_id_string(&key[3]), ls_id_string(kid))
-					   : false)
+		if (kid != NULL && (name == NULL || !ls_str_eq(ls_node_string(name), ls_node_string(kid))))
 			continue;
 		if (!fits(key, rsa, alg))
 			continue;
 		n++;
-		one = ls_id_string(&key[rsa ? 5 : 7]);
-		other = ls_id_string(&key[rsa ? 6 : 8]);
+		found = key;
 	}
 	*why = "no key of the set is the one it names";
 	if (n == 0)
@@ -113,7 +108,8 @@ check_signature(const token_parts *parts, ls_str key_set, bool rsa, ls_str alg,
 	if (n > 1)
 		return LS_ID_BAD;
 	*why = "the signature is not good";
-	if (!ls_base64url_decode(one, arena, &one) || !ls_base64url_decode(other, arena, &other))
+	if (!ls_base64url_decode(ls_node_member_string(found, rsa ? "n" : "x"), arena, &one) ||
+		!ls_base64url_decode(ls_node_member_string(found, rsa ? "e" : "y"), arena, &other))
 		return LS_ID_BAD;
 	return (rsa ? ls_rs256_verify(one, other, parts->signed_text, parts->signature)
 				: ls_es256_verify(one, other, parts->signed_text, parts->signature))
@@ -125,44 +121,32 @@ check_signature(const token_parts *parts, ls_str key_set, bool rsa, ls_str alg,
 
 /* Seconds since 1970, perhaps with a fraction. */
 static bool
-numeric_date(const ls_id_member *member, double *out)
+numeric_date(const ls_json_node *claims, const char *name, double *out)
 {
-	char digits[32];
-	char *end;
-
-	if (!member->found || member->type != LS_JSON_NUMBER || member->text.len >= sizeof(digits))
-		return false;
-	memcpy(digits, member->text.data, member->text.len);
-	digits[member->text.len] = '\0';
-	*out = strtod(digits, &end);
-	return *end == '\0' && *out >= 0 && *out < 1e12;
+	return ls_node_number(ls_node_member(claims, name), out) && *out >= 0 && *out < 1e12;
 }
 
 /* For us, and when it is for others too, made for us. */
 static bool
-is_audience(const ls_id_member *aud, const ls_id_member *azp, ls_str client_id, ls_arena *arena)
+is_audience(const ls_json_node *claims, ls_str client_id)
 {
-	ls_json j;
-	ls_json_value value;
+	const ls_json_node *aud = ls_node_member(claims, "aud");
+	size_t n = ls_node_count(aud);
 	bool ours = false;
-	int n = 0;
 
-	if (!aud->found || (azp->found && !ls_str_eq(ls_id_string(azp), client_id)))
+	if (!is_absent_or(claims, "azp", client_id))
 		return false;
-	if (aud->type == LS_JSON_STRING)
-		return ls_str_eq(aud->text, client_id);
-	if (aud->type != LS_JSON_ARRAY)
-		return false;
-	ls_json_init(&j, aud->text, arena, LS_ID_DEPTH);
-	if (!ls_json_read(&j, &value))
-		return false;
-	for (; ls_json_element(&j); n++)
+	if (ls_node_is(aud, LS_JSON_STRING))
+		return ls_str_eq(ls_node_string(aud), client_id);
+	for (size_t i = 0; i < n; i++)
 	{
-		if (!ls_json_read(&j, &value) || value.type != LS_JSON_STRING)
+		const ls_json_node *one = ls_node_element(aud, i);
+
+		if (!ls_node_is(one, LS_JSON_STRING))
 			return false;
-		ours = ours || ls_str_eq(value.text, client_id);
+		ours = ours || ls_str_eq(ls_node_string(one), client_id);
 	}
-	return ours && (n == 1 || azp->found);
+	return ours && (n == 1 || ls_node_member(claims, "azp") != NULL);
 }
 
 /* One provider leaves the scheme out in tokens of old clients (its own documents say so). */
@@ -174,17 +158,18 @@ is_issuer(ls_str iss, ls_str issuer)
 }
 
 static const char *
-check_times(const ls_id_member *exp, const ls_id_member *nbf, const ls_id_member *iat, double now)
+check_times(const ls_json_node *claims, double now)
 {
 	double at;
 
-	if (!numeric_date(exp, &at) || at <= now - LS_ID_LEEWAY)
+	if (!numeric_date(claims, "exp", &at) || at <= now - LS_ID_LEEWAY)
 		return "it has expired";
-	if (!numeric_date(iat, &at) || at > now + LS_ID_LEEWAY)
+	if (!numeric_date(claims, "iat", &at) || at > now + LS_ID_LEEWAY)
 		return "it is from the future, or does not say from when";
 	if (at < now - LS_ID_AGE - LS_ID_LEEWAY)
 		return "it is too old";
-	if (nbf->found && (!numeric_date(nbf, &at) || at > now + LS_ID_LEEWAY))
+	if (ls_node_member(claims, "nbf") != NULL &&
+		(!numeric_date(claims, "nbf", &at) || at > now + LS_ID_LEEWAY))
 		return "it is not valid yet";
 	return NULL;
 }
@@ -193,31 +178,29 @@ check_times(const ls_id_member *exp, const ls_id_member *nbf, const ls_id_member
 static const char *
 read_claims(ls_str payload, const ls_id_expected *expected, ls_arena *arena, ls_id_person *person)
 {
-	ls_id_member m[] = {{"iss"},  {"sub"}, {"aud"},   {"azp"},   {"exp"},
-						{"nbf"},  {"iat"}, {"nonce"}, {"email"}, {"email_verified"},
-						{"name"}, {"hd"}};
+	const ls_json_node *claims = ls_id_object(payload, arena);
 	const char *why;
 
-	if (!ls_id_members(payload, arena, m, 12))
+	if (claims == NULL)
 		return "its claims are not a JSON object";
-	if (!is_issuer(ls_id_string(&m[0]), expected->issuer))
+	if (!is_issuer(ls_node_member_string(claims, "iss"), expected->issuer))
 		return "it is of another issuer";
-	if (!is_audience(&m[2], &m[3], expected->client_id, arena))
+	if (!is_audience(claims, expected->client_id))
 		return "it is for another audience";
-	why = check_times(&m[4], &m[5], &m[6], (double) expected->now);
+	why = check_times(claims, (double) expected->now);
 	if (why != NULL)
 		return why;
-	if (expected->nonce.len == 0 || !ls_str_eq(ls_id_string(&m[7]), expected->nonce))
+	if (expected->nonce.len == 0 ||
+		!ls_str_eq(ls_node_member_string(claims, "nonce"), expected->nonce))
 		return "its nonce is another";
 	memset(person, 0, sizeof(*person));
-	person->subject = ls_id_string(&m[1]);
+	person->subject = ls_node_member_string(claims, "sub");
 	if (person->subject.len == 0 || person->subject.len > SUBJECT_LIMIT)
 		return "it names nobody";
-	person->email = ls_id_string(&m[8]);
-	person->email_verified =
-		m[9].found && (m[9].type == LS_JSON_TRUE || ls_str_eq(ls_id_string(&m[9]), LS_STR("true")));
-	person->name = ls_id_string(&m[10]);
-	person->hosted_domain = ls_id_string(&m[11]);
+	person->email = ls_node_member_string(claims, "email");
+	person->email_verified = ls_id_is_verified(claims);
+	person->name = ls_node_member_string(claims, "name");
+	person->hosted_domain = ls_node_member_string(claims, "hd");
 	return NULL;
 }
 
@@ -274,27 +257,29 @@ ls_id_result
 ls_id_token_check(ls_str token, ls_str key_set, const ls_id_expected *expected, ls_arena *arena,
 				  ls_id_person *person, const char **why)
 {
-	ls_id_member header[] = {{"alg"}, {"kid"}, {"crit"}};
+	const ls_json_node *header;
+	const ls_json_node *kid;
 	token_parts parts;
 	ls_id_result result;
 	ls_str alg;
 	bool rsa;
 
 	*why = "it is no signed token";
-	if (!split(token, arena, &parts) || !ls_id_members(parts.header, arena, header, 3))
+	if (!split(token, arena, &parts) || (header = ls_id_object(parts.header, arena)) == NULL)
 		return LS_ID_BAD;
-	alg = ls_id_string(&header[0]);
+	alg = ls_node_member_string(header, "alg");
 	rsa = ls_str_eq(alg, LS_STR("RS256"));
 	*why = "its algorithm is neither RS256 nor ES256";
 	if (!rsa && !ls_str_eq(alg, LS_STR("ES256")))
 		return LS_ID_BAD;
 	*why = "it demands an extension";
-	if (header[2].found)
+	if (ls_node_member(header, "crit") != NULL)
 		return LS_ID_BAD;
 	*why = "its key has no name";
-	if (header[1].found && header[1].type != LS_JSON_STRING)
+	kid = ls_node_member(header, "kid");
+	if (kid != NULL && !ls_node_is(kid, LS_JSON_STRING))
 		return LS_ID_BAD;
-	result = check_signature(&parts, key_set, rsa, alg, &header[1], arena, why);
+	result = check_signature(&parts, key_set, rsa, alg, kid, arena, why);
 	if (result != LS_ID_GOOD)
 		return result;
 	*why = read_claims(parts.payload, expected, arena, person);

@@ -5,15 +5,17 @@
  *	  7515, 7517 to 7519) and the JSON of their endpoints (pure).
  *
  * All text comes from the network.  Results are views into it or memory of the
- * arena.  An object that has one of the members asked for twice is refused:
- * two readers could take different ones.
+ * arena.  An object that has a member twice is refused: two readers could take
+ * different ones.
  *
  *-------------------------------------------------------------------------
  */
 #ifndef LS_ID_TOKEN_H
 #define LS_ID_TOKEN_H
 
-#include "src/base/pure.h"
+#include "src/base/json_document.h"
+
+#define LS_ID_DEPTH 16
 
 /* Clocks may differ by so much; an ID token is not older than the sign-in. */
 #define LS_ID_LEEWAY INT64_C(60)
@@ -58,6 +60,12 @@ extern ls_id_result ls_id_token_check(ls_str token, ls_str key_set, const ls_id_
  * when the address gets another owner.
  */
 extern bool ls_id_is_authority(const ls_id_person *person, ls_str issuer, ls_str domains);
+
+/* The JSON object that a provider sent; NULL: it is none (ls_document_read says what is refused). */
+extern const ls_json_node *ls_id_object(ls_str json, ls_arena *arena);
+
+/* Do these claims say that the address is verified? */
+extern bool ls_id_is_verified(const ls_json_node *claims);
 
 /* OpenID Connect Discovery 1.0.  False: not such a document, or without one of the first four. */
 typedef struct ls_id_discovery

@@ -42,22 +42,18 @@ parameter(ls_buf *buf, char separator, const char *name, ls_str value)
 	ls_buf_url(buf, value, false);
 }
 
-static void
-add_fact(ls_buf *buf, const char *name, ls_str value)
-{
-	ls_buf_printf(buf, "%c\"%s\":", buf->len == 0 ? '{' : ',', name);
-	ls_json_quote(buf, value);
-}
-
 /* Keeps what was found out for the SQL function of the route. */
 static bool
-keep_facts(ls_oauth_attempt *a, ls_buf *buf)
+keep_facts(ls_oauth_attempt *a, const ls_json_node *found)
 {
-	ls_buf_char(buf, '}');
-	ls_buf_char(buf, '\0');
-	if (buf->failed)
+	ls_buf buf;
+
+	ls_buf_init(&buf, a->arena);
+	ls_document_write(&buf, found);
+	ls_buf_char(&buf, '\0');
+	if (buf.failed)
 		return ls_oauth_fail(a, LS_ERROR_INTERNAL, NULL, NULL);
-	facts = MemoryContextStrdup(TopMemoryContext, buf->data);
+	facts = MemoryContextStrdup(TopMemoryContext, buf.data);
 	return true;
 }
 
@@ -72,7 +68,6 @@ start(ls_oauth_attempt *a)
 	ls_str cookie;
 	ls_buf challenge;
 	ls_buf url;
-	ls_buf out;
 
 	if (!ls_oauth_redirect_target(a, &s.redirect_to))
 		return false;
@@ -98,11 +93,10 @@ start(ls_oauth_attempt *a)
 	parameter(&url, '&', "code_challenge", ls_str_make(challenge.data, challenge.len));
 	parameter(&url, '&', "code_challenge_method", LS_STR("S256"));
 
-	ls_buf_init(&out, a->arena);
-	out.failed = url.failed || challenge.failed;
-	add_fact(&out, "location", ls_str_make(url.data, url.len));
-	add_fact(&out, "cookie", cookie);
-	return keep_facts(a, &out);
+	if (url.failed || challenge.failed)
+		return ls_oauth_fail(a, LS_ERROR_INTERNAL, NULL, NULL);
+	return keep_facts(a, ls_document_make(a->arena, "{s:s%, s:s%}", "location", url.data, url.len,
+										  "cookie", LS_NODE_STR(cookie)));
 }
 
 /* ---- and back ---- */
@@ -111,13 +105,12 @@ start(ls_oauth_attempt *a)
 static bool
 not_confirmed(ls_oauth_attempt *a, const char *reason, ls_str email)
 {
-	ls_buf out;
+	ls_json_node *address = NULL;
 
-	ls_buf_init(&out, a->arena);
-	add_fact(&out, "failure", ls_str_of_cstring(reason));
 	if (email.len > 0 && email.len <= 254)
-		add_fact(&out, "email", email);
-	return keep_facts(a, &out);
+		address = ls_document_make(a->arena, "s%", LS_NODE_STR(email));
+	return keep_facts(
+		a, ls_document_make(a->arena, "{s:s, s:o*}", "failure", reason, "email", address));
 }
 
 /* The code for tokens; an empty access token: it was refused. */
@@ -247,8 +240,8 @@ come_back(ls_oauth_attempt *a)
 	ls_str id_token;
 	ls_id_person person = {{0}};
 	const char *domains;
+	bool authority;
 	bool good = false;
-	ls_buf out;
 
 	if (!ls_oauth_read_cookie(a, &s))
 		return ls_oauth_fail(
@@ -284,18 +277,13 @@ come_back(ls_oauth_attempt *a)
 		return not_confirmed(a, "email_not_verified", person.email);
 
 	domains = p->connect ? ls_oauth_google_authority_domains : ls_oauth_github_authority_domains;
-	ls_buf_init(&out, a->arena);
-	add_fact(&out, "issuer", p->issuer);
-	add_fact(&out, "authority",
-			 ls_id_is_authority(&person, p->connect ? p->issuer : LS_STR(""),
-								ls_str_of_cstring(domains == NULL ? "" : domains))
-				 ? LS_STR("true")
-				 : LS_STR("false"));
-	add_fact(&out, "subject", person.subject);
-	add_fact(&out, "email", person.email);
-	add_fact(&out, "name", person.name);
-	add_fact(&out, "location", s.redirect_to);
-	return keep_facts(a, &out);
+	authority = ls_id_is_authority(&person, p->connect ? p->issuer : LS_STR(""),
+								   ls_str_of_cstring(domains == NULL ? "" : domains));
+	return keep_facts(
+		a, ls_document_make(a->arena, "{s:s%, s:b, s:s%, s:s%, s:s%, s:s%}", "issuer",
+							LS_NODE_STR(p->issuer), "authority", authority, "subject",
+							LS_NODE_STR(person.subject), "email", LS_NODE_STR(person.email), "name",
+							LS_NODE_STR(person.name), "location", LS_NODE_STR(s.redirect_to)));
 }
 
 /* ---- the interface ---- */

@@ -12,7 +12,6 @@
 #include "storage/ipc.h"
 
 #include "src/access/browser.h"
-#include "src/access/id_json.h"
 #include "src/access/id_token.h"
 
 #define CONNECT_TIMEOUT 5000
@@ -270,7 +269,7 @@ ls_oauth_document(ls_oauth_attempt *a, const char *what, ls_str url, bool again,
 	}
 	if (!ls_oauth_get(a, what, url, LS_STR(""), text))
 		return false;
-	if (!ls_id_members(*text, a->arena, NULL, 0))
+	if (ls_id_object(*text, a->arena) == NULL)
 		return unavailable(a, what, "it is not a JSON object");
 	return ls_oauth_ask(a, "SELECT logsvc_internal.keep_oauth_document($1, $2)", &keep, TEXTOID,
 						url, text, &known);

@@ -9,20 +9,19 @@
 #include "src/api/call.h"
 
 #include "src/api/parameter.h"
+#include "src/base/json_document.h"
 
 static bool
 refuse(ls_call *call, ls_response *response, ls_error_id error, const char *message, ls_str name,
 	   const char *detail)
 {
 	ls_buf details;
-	ls_str text = ls_str_of_cstring(detail);
 
 	ls_buf_init(&details, call->arena);
-	ls_buf_lit(&details, "[{\"path\":");
-	ls_json_quote(&details, name);
-	ls_buf_lit(&details, ",\"code\":\"invalid\",\"message\":");
-	ls_json_quote(&details, text);
-	ls_buf_lit(&details, "}]");
+	if (detail != NULL)
+		ls_document_write(&details, ls_document_make(call->arena, "[{s:s%, s:s, s:s}]", "path",
+													 LS_NODE_STR(name), "code", "invalid",
+													 "message", detail));
 	ls_buf_char(&details, '\0');
 	ls_http_refuse(response, call->arena, error, message,
 				   detail == NULL || details.failed ? NULL : details.data);

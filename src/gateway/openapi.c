@@ -8,173 +8,165 @@
  *
  *-------------------------------------------------------------------------
  */
+#include <stdio.h>
+
+#include "src/base/json_document.h"
 #include "src/gateway/gateway.h"
 
 #ifndef LOGSVC_VERSION
 #define LOGSVC_VERSION "unversioned"
 #endif
 
-static void
-quote(ls_buf *buf, const char *text)
-{
-	ls_json_quote(buf, ls_str_make(text, strlen(text)));
-}
+static const char error_reference[] = "#/components/responses/Error";
 
-static void
-write_parameters(ls_buf *buf, const char *path)
+/* The parameter in braces, if the path has one. */
+static ls_json_node *
+parameters(ls_arena *arena, const char *path)
 {
 	const char *open = strchr(path, '{');
 	const char *close = open != NULL ? strchr(open, '}') : NULL;
 
 	if (close == NULL)
-		return;
-	ls_buf_lit(buf, ",\"parameters\":[{\"name\":");
-	ls_json_quote(buf, ls_str_make(open + 1, (size_t) (close - open - 1)));
-	ls_buf_lit(buf, ",\"in\":\"path\",\"required\":true,\"schema\":{\"type\":\"string\"}}]");
+		return NULL;
+	return ls_document_make(arena, "[{s:s%, s:s, s:b, s:{s:s}}]", "name", open + 1,
+							(size_t) (close - open - 1), "in", "path", "required", true, "schema",
+							"type", "string");
 }
 
-static void
-write_security(ls_buf *buf, const ls_route *route)
+static ls_json_node *
+security(ls_arena *arena, const ls_route *route)
 {
 	const char *keys = route->credentials + strcspn(route->credentials, "IRF");
-	bool any = false;
+	ls_json_node *list = ls_document_make(arena, "[]");
+	ls_json_node *kinds = ls_document_make(arena, "[]");
 
-	ls_buf_lit(buf, ",\"security\":[");
 	if (strchr(route->credentials, 'T') != NULL)
-	{
-		ls_buf_lit(buf, "{\"token\":[");
-		if (route->scope[0] != '\0')
-			quote(buf, route->scope);
-		ls_buf_lit(buf, "]}");
-		any = true;
-	}
+		ls_document_append(arena, list,
+						   route->scope[0] != '\0'
+							   ? ls_document_make(arena, "{s:[s]}", "token", route->scope)
+							   : ls_document_make(arena, "{s:[]}", "token"));
 	if (strpbrk(route->credentials, "SU") != NULL)
-	{
-		if (any)
-			ls_buf_char(buf, ',');
-		ls_buf_lit(buf, "{\"session\":[]}");
-		any = true;
-	}
+		ls_document_append(arena, list, ls_document_make(arena, "{s:[]}", "session"));
+	for (const char *k = keys; *k != '\0'; k++)
+		ls_document_append(arena, kinds,
+						   ls_document_make(arena, "s",
+											*k == 'I'   ? "ingest-only"
+											: *k == 'R' ? "read-only"
+														: "full-access"));
 	if (*keys != '\0')
-	{
-		if (any)
-			ls_buf_char(buf, ',');
-		ls_buf_lit(buf, "{\"apiKey\":[");
-		for (const char *k = keys; *k != '\0'; k++)
-		{
-			if (k > keys)
-				ls_buf_char(buf, ',');
-			quote(buf, *k == 'I' ? "ingest-only" : *k == 'R' ? "read-only" : "full-access");
-		}
-		ls_buf_lit(buf, "]}");
-	}
-	ls_buf_char(buf, ']');
+		ls_document_append(arena, list, ls_document_make(arena, "{s:o}", "apiKey", kinds));
+	return list;
 }
 
-static void
-write_operation(ls_buf *buf, const ls_route *route)
+static ls_json_node *
+responses(ls_arena *arena, const ls_route *route)
 {
 	static const char *const common[] = {"400", "401", "403", "404", "413", "429", "500", "503"};
 	static const char *const of_evaluations[] = {"408", "415", "422", "502"};
-	char method[16] = "";
+	ls_json_node *all = ls_document_make(arena, "{}");
+	ls_json_node *content = route->success == 204
+								? NULL
+								: ls_document_make(arena, "{s:{s:{s:s}}}", "application/json",
+												   "schema", "type", "object");
+	char status[16];
 
-	for (size_t i = 0; i + 1 < sizeof(method) && route->method[i] != '\0'; i++)
-		method[i] = (char) (route->method[i] | 0x20);
-	quote(buf, method);
-	ls_buf_lit(buf, ":{\"operationId\":");
-	quote(buf, route->name);
-	ls_buf_lit(buf, ",\"summary\":");
-	quote(buf, route->summary);
-	write_parameters(buf, route->path);
-	write_security(buf, route);
-	if (route->permission[0] != '\0')
-	{
-		ls_buf_lit(buf, ",\"x-permission\":");
-		quote(buf, route->permission);
-	}
-	if (route->rate_class[0] != '\0')
-	{
-		ls_buf_lit(buf, ",\"x-rate-class\":");
-		quote(buf, route->rate_class);
-	}
-	if (strcmp(route->method, "POST") == 0 || strcmp(route->method, "PATCH") == 0 ||
-		strcmp(route->method, "PUT") == 0)
-		ls_buf_lit(buf, ",\"requestBody\":{\"content\":{\"application/json\":{\"schema\":{}}}}");
-	ls_buf_lit(buf, ",\"responses\":{");
-	ls_buf_printf(buf, "\"%d\":{\"description\":", route->success);
-	quote(buf, route->success == 501 ? "Not implemented" : "Success");
-	if (route->success != 204)
-		ls_buf_lit(buf, ",\"content\":{\"application/json\":{\"schema\":{\"type\":\"object\"}}}");
-	ls_buf_char(buf, '}');
-	for (size_t i = 0; i < sizeof(common) / sizeof(common[0]) && route->pool != LS_POOL_GATEWAY;
-		 i++)
-		ls_buf_printf(buf, ",\"%s\":{\"$ref\":\"#/components/responses/Error\"}", common[i]);
+	snprintf(status, sizeof(status), "%d", route->success);
+	ls_document_set(arena, all, status,
+					ls_document_make(arena, "{s:s, s:o*}", "description",
+									 route->success == 501 ? "Not implemented" : "Success",
+									 "content", content));
+	for (size_t i = 0; i < 8 && route->pool != LS_POOL_GATEWAY; i++)
+		ls_document_set(arena, all, common[i],
+						ls_document_make(arena, "{s:s}", "$ref", error_reference));
 	for (size_t i = 0; i < 4 && route->pool == LS_POOL_EVALUATOR; i++)
-		ls_buf_printf(buf, ",\"%s\":{\"$ref\":\"#/components/responses/Error\"}",
-					  of_evaluations[i]);
-	ls_buf_lit(buf, "}}");
+		ls_document_set(arena, all, of_evaluations[i],
+						ls_document_make(arena, "{s:s}", "$ref", error_reference));
+	return all;
 }
 
-/* Of those that have a path: the others no client can ask for. */
-static bool
-is_first_of_path(uint32_t route)
+static ls_json_node *
+text_or_nothing(ls_arena *arena, const char *text)
 {
-	if (ls_routes[route].path[0] == '\0')
-		return false;
-	for (uint32_t i = 0; i < route; i++)
+	return text[0] == '\0' ? NULL : ls_document_make(arena, "s", text);
+}
+
+static ls_json_node *
+operation(ls_arena *arena, const ls_route *route)
+{
+	bool has_body = strcmp(route->method, "POST") == 0 || strcmp(route->method, "PATCH") == 0 ||
+					strcmp(route->method, "PUT") == 0;
+
+	return ls_document_make(
+		arena, "{s:s, s:s, s:o*, s:o, s:o*, s:o*, s:o*, s:o}", "operationId", route->name,
+		"summary", route->summary, "parameters", parameters(arena, route->path), "security",
+		security(arena, route), "x-permission", text_or_nothing(arena, route->permission),
+		"x-rate-class", text_or_nothing(arena, route->rate_class), "requestBody",
+		has_body
+			? ls_document_make(arena, "{s:{s:{s:{}}}}", "content", "application/json", "schema")
+			: NULL,
+		"responses", responses(arena, route));
+}
+
+static ls_json_node *
+paths(ls_arena *arena)
+{
+	ls_json_node *all = ls_document_make(arena, "{}");
+
+	for (uint32_t i = 0; i < ls_n_routes; i++)
 	{
-		if (strcmp(ls_routes[i].path, ls_routes[route].path) == 0)
-			return false;
+		const ls_route *route = &ls_routes[i];
+		ls_json_node *path = (ls_json_node *) ls_node_member(all, route->path);
+		char method[16] = "";
+
+		/* For one without a path no client can ask. */
+		if (route->path[0] == '\0')
+			continue;
+		for (size_t c = 0; c + 1 < sizeof(method) && route->method[c] != '\0'; c++)
+			method[c] = (char) (route->method[c] | 0x20);
+		if (path == NULL)
+		{
+			path = ls_document_make(arena, "{}");
+			ls_document_set(arena, all, route->path, path);
+		}
+		ls_document_set(arena, path, method, operation(arena, route));
 	}
-	return true;
+	return all;
+}
+
+static ls_json_node *
+components(ls_arena *arena)
+{
+	ls_json_node *schemes = ls_document_make(
+		arena, "{s:{s:s, s:s, s:s}, s:{s:s, s:s, s:s}, s:{s:s, s:s, s:s}}", "token", "type", "http",
+		"scheme", "bearer", "description", "A personal access token (pat_...)", "apiKey", "type",
+		"apiKey", "in", "header", "name", "X-API-Key", "session", "type", "apiKey", "in", "cookie",
+		"name", "logsvc_session");
+	ls_json_node *error = ls_document_make(
+		arena, "{s:s, s:{s:{s:{s:s}}}, s:{s:{s:{s:s}}}}", "description", "The request failed",
+		"headers", "X-Request-Id", "schema", "type", "string", "content", "application/json",
+		"schema", "$ref", "#/components/schemas/Error");
+	ls_json_node *details =
+		ls_document_make(arena, "{s:s, s:{s:s, s:{s:{s:s}, s:{s:s}, s:{s:s}}}}", "type", "array",
+						 "items", "type", "object", "properties", "path", "type", "string", "code",
+						 "type", "string", "message", "type", "string");
+	ls_json_node *schema =
+		ls_document_make(arena, "{s:s, s:[s, s], s:{s:{s:s}, s:{s:s}, s:o}}", "type", "object",
+						 "required", "error", "code", "properties", "error", "type", "string",
+						 "code", "type", "string", "details", details);
+
+	return ls_document_make(arena, "{s:o, s:{s:o}, s:{s:o}}", "securitySchemes", schemes,
+							"responses", "Error", error, "schemas", "Error", schema);
 }
 
 ls_str
 ls_openapi(ls_arena *arena)
 {
 	ls_buf buf;
-	bool first_path = true;
 
 	ls_buf_init(&buf, arena);
-	ls_buf_lit(&buf, "{\"openapi\":\"3.1.0\",\"info\":{\"title\":\"logsvc\",\"version\":");
-	quote(&buf, LOGSVC_VERSION);
-	ls_buf_lit(&buf, "},\"paths\":{");
-	for (uint32_t i = 0; i < ls_n_routes; i++)
-	{
-		bool first = true;
-
-		if (!is_first_of_path(i))
-			continue;
-		if (!first_path)
-			ls_buf_char(&buf, ',');
-		first_path = false;
-		quote(&buf, ls_routes[i].path);
-		ls_buf_lit(&buf, ":{");
-		for (uint32_t j = i; j < ls_n_routes; j++)
-		{
-			if (strcmp(ls_routes[i].path, ls_routes[j].path) != 0)
-				continue;
-			if (!first)
-				ls_buf_char(&buf, ',');
-			first = false;
-			write_operation(&buf, &ls_routes[j]);
-		}
-		ls_buf_char(&buf, '}');
-	}
-	ls_buf_lit(&buf,
-			   "},\"components\":{\"securitySchemes\":{"
-			   "\"token\":{\"type\":\"http\",\"scheme\":\"bearer\","
-			   "\"description\":\"A personal access token (pat_...)\"},"
-			   "\"apiKey\":{\"type\":\"apiKey\",\"in\":\"header\",\"name\":\"X-API-Key\"},"
-			   "\"session\":{\"type\":\"apiKey\",\"in\":\"cookie\",\"name\":\"logsvc_session\"}},"
-			   "\"responses\":{\"Error\":{\"description\":\"The request failed\","
-			   "\"headers\":{\"X-Request-Id\":{\"schema\":{\"type\":\"string\"}}},"
-			   "\"content\":{\"application/json\":{\"schema\":"
-			   "{\"$ref\":\"#/components/schemas/Error\"}}}}},"
-			   "\"schemas\":{\"Error\":{\"type\":\"object\",\"required\":[\"error\",\"code\"],"
-			   "\"properties\":{\"error\":{\"type\":\"string\"},\"code\":{\"type\":\"string\"},"
-			   "\"details\":{\"type\":\"array\",\"items\":{\"type\":\"object\",\"properties\":{"
-			   "\"path\":{\"type\":\"string\"},\"code\":{\"type\":\"string\"},"
-			   "\"message\":{\"type\":\"string\"}}}}}}}}}");
-	return buf.failed ? LS_STR("") : ls_str_make(buf.data, buf.len);
+	ls_document_write(&buf,
+					  ls_document_make(arena, "{s:s, s:{s:s, s:s}, s:o, s:o}", "openapi", "3.1.0",
+									   "info", "title", "logsvc", "version", LOGSVC_VERSION,
+									   "paths", paths(arena), "components", components(arena)));
+	return buf.failed || ls_arena_failed(arena) ? LS_STR("") : ls_str_make(buf.data, buf.len);
 }

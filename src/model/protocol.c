@@ -11,9 +11,6 @@
  */
 #include "src/model/protocol_internal.h"
 
-/* The envelope around a verdict, and what providers put beside it. */
-#define MAX_DEPTH (LS_EVALUATION_MAX_DEPTH + 16)
-
 /* A longer reply is not shown again in a repair call. */
 #define MAX_SHOWN ((size_t) 256 << 10)
 
@@ -170,129 +167,98 @@ ls_protocol_has_reply(const ls_protocol_repair *repair)
 	return repair->text.len > 0 && repair->reply.len <= MAX_SHOWN && !blank(repair->reply);
 }
 
-bool
-ls_protocol_is_object(ls_str text, ls_arena *arena)
+ls_json_node *
+ls_protocol_shown_object(const ls_protocol_repair *repair, ls_arena *arena)
 {
-	ls_json json;
-	ls_json_type type;
-	ls_str raw;
+	const ls_json_node *object = ls_document_read(repair->reply, LS_PROTOCOL_MAX_DEPTH, arena);
 
-	ls_json_init(&json, text, arena, MAX_DEPTH);
-	return ls_json_peek(&json, &type) && type == LS_JSON_OBJECT && ls_json_skip(&json, &raw) &&
-		   ls_json_end(&json);
+	return ls_node_is(object, LS_JSON_OBJECT) ? (ls_json_node *) object : NULL;
 }
 
-void
-ls_protocol_user(ls_buf *buf, const ls_evaluation_prompt *prompt, const ls_protocol_repair *repair)
+ls_json_node *
+ls_protocol_user(const ls_evaluation_prompt *prompt, const ls_protocol_repair *repair,
+				 ls_arena *arena)
 {
 	ls_buf both;
 
 	if (repair->text.len == 0 || ls_protocol_has_reply(repair))
-	{
-		ls_json_quote(buf, prompt->user);
-		return;
-	}
-	ls_buf_init(&both, buf->arena);
+		return ls_document_make(arena, "s%", LS_NODE_STR(prompt->user));
+	ls_buf_init(&both, arena);
 	ls_buf_str(&both, prompt->user);
 	ls_buf_char(&both, '\n');
 	ls_buf_str(&both, repair->text);
-	if (both.failed)
-		buf->failed = true;
-	else
-		ls_json_quote(buf, ls_str_make(both.data, both.len));
+	return both.failed ? NULL : ls_document_make(arena, "s%", both.data, both.len);
+}
+
+ls_json_node *
+ls_protocol_message(ls_arena *arena, const char *role, ls_json_node *content)
+{
+	return ls_document_make(arena, "{s:s, s:o}", "role", role, "content", content);
+}
+
+bool
+ls_protocol_write_body(ls_arena *arena, const ls_json_node *body, ls_str *out)
+{
+	ls_buf buf;
+
+	ls_buf_init(&buf, arena);
+	ls_document_write(&buf, body);
+	*out = ls_str_make(buf.data, buf.len);
+	return !buf.failed && !ls_arena_failed(arena);
 }
 
 /* ---- replies ---- */
 
-static ls_protocol_outcome
-begin_reading(ls_protocol_reading *in, int status, ls_str body, ls_arena *arena,
-			  ls_protocol_reply *out)
+int64_t
+ls_protocol_count(const ls_json_node *usage, const char *name)
 {
-	memset(in, 0, sizeof(*in));
-	memset(out, 0, sizeof(*out));
-	out->text = out->model = out->region = LS_STR("");
-	if (status == 408 || status == 429 || status >= 500)
-		return LS_PROTOCOL_OVERLOADED;
-	if (status < 200 || status > 299)
-		return LS_PROTOCOL_UNREACHABLE;
-	if (body.len > LS_PROTOCOL_MAX_REPLY)
-		return LS_PROTOCOL_INVALID;
-	in->arena = arena;
-	in->tool = in->model = in->region = LS_STR("");
-	ls_buf_init(&in->text, arena);
-	ls_json_init(&in->json, body, arena, MAX_DEPTH);
-	return LS_PROTOCOL_OK;
+	int64_t count;
+
+	return ls_node_integer(ls_node_member(usage, name), &count) && count >= 0 &&
+				   count <= LS_PROTOCOL_MAX_TOKENS
+			   ? count
+			   : 0;
 }
 
-void
-ls_protocol_skip(ls_protocol_reading *in)
+bool
+ls_protocol_member_is(const ls_json_node *object, const char *name, const char *const *texts)
 {
-	ls_str raw;
+	ls_str text = ls_node_member_string(object, name);
 
-	ls_json_skip(&in->json, &raw);
-}
-
-/* Reads the next value when it is of that type, else passes over it. */
-static bool
-next(ls_protocol_reading *in, ls_json_type wanted, ls_json_value *value)
-{
-	ls_json_type type;
-
-	if (ls_json_peek(&in->json, &type) && type == wanted)
-		return ls_json_read(&in->json, value);
-	ls_protocol_skip(in);
+	for (; *texts != NULL; texts++)
+	{
+		if (ls_str_eq(text, ls_str_make(*texts, strlen(*texts))))
+			return true;
+	}
 	return false;
 }
 
-bool
-ls_protocol_open(ls_protocol_reading *in, ls_json_type type)
-{
-	ls_json_value value;
-
-	return next(in, type, &value);
-}
-
-bool
-ls_protocol_string(ls_protocol_reading *in, ls_str *text)
-{
-	ls_json_value value;
-
-	if (!next(in, LS_JSON_STRING, &value))
-		return false;
-	*text = value.text;
-	return true;
-}
-
 void
-ls_protocol_count(ls_protocol_reading *in, int64_t *count)
+ls_protocol_tool_call(ls_protocol_reading *in, const ls_json_node *call)
 {
-	ls_json_value value;
-	int64_t number;
-
-	if (next(in, LS_JSON_NUMBER, &value) && ls_json_canonical_int(value.text, &number) &&
-		number >= 0 && number <= LS_PROTOCOL_MAX_TOKENS)
-		*count = number;
-}
-
-void
-ls_protocol_forget(ls_protocol_reading *in)
-{
-	in->text.len = 0;
-	in->tool = LS_STR("");
-	in->tools = 0;
+	if (ls_str_eq(ls_node_member_string(call, "name"), LS_STR(LS_PROTOCOL_TOOL)))
+	{
+		in->tool = ls_node_member(call, "input");
+		in->tools++;
+	}
 }
 
 static ls_protocol_outcome
-conclude(ls_protocol_reading *in, ls_protocol_reply *out)
+conclude(ls_protocol_reading *in, ls_arena *arena, ls_protocol_reply *out)
 {
-	ls_str text = in->tools == 1 ? in->tool : ls_str_make(in->text.data, in->text.len);
+	ls_str text;
 
-	if (in->text.failed || ls_arena_failed(in->arena))
+	if (in->tools == 1)
+	{
+		in->text.len = 0;
+		if (in->tool != NULL)
+			ls_document_write(&in->text, in->tool);
+	}
+	text = ls_str_make(in->text.data, in->text.len);
+	if (in->text.failed || ls_arena_failed(arena))
 		return LS_PROTOCOL_OUT_OF_MEMORY;
-	if (in->json.error != NULL || !ls_json_end(&in->json))
-		return LS_PROTOCOL_INVALID;
-	out->tokens_in = in->in[0] + in->in[1] + in->in[2];
-	out->tokens_out = in->out;
+	out->tokens_in = in->tokens_in;
+	out->tokens_out = in->tokens_out;
 	out->model = in->model;
 	out->region = in->region;
 	/* Two verdicts are none: picking one would be guessing. */
@@ -306,18 +272,26 @@ conclude(ls_protocol_reading *in, ls_protocol_reply *out)
 
 ls_protocol_outcome
 ls_protocol_read(int status, ls_str body, ls_arena *arena,
-				 void (*member)(ls_protocol_reading *in, ls_str key), ls_protocol_reply *out)
+				 void (*read)(ls_protocol_reading *in, const ls_json_node *reply),
+				 ls_protocol_reply *out)
 {
-	ls_protocol_reading in;
-	ls_protocol_outcome outcome = begin_reading(&in, status, body, arena, out);
-	ls_str key;
+	ls_protocol_reading in = {.model = LS_STR(""), .region = LS_STR("")};
+	const ls_json_node *reply;
 
-	if (outcome != LS_PROTOCOL_OK)
-		return outcome;
-	if (ls_protocol_open(&in, LS_JSON_OBJECT))
-	{
-		while (ls_json_member(&in.json, &key))
-			member(&in, key);
-	}
-	return conclude(&in, out);
+	memset(out, 0, sizeof(*out));
+	out->text = out->model = out->region = LS_STR("");
+	if (status == 408 || status == 429 || status >= 500)
+		return LS_PROTOCOL_OVERLOADED;
+	if (status < 200 || status > 299)
+		return LS_PROTOCOL_UNREACHABLE;
+	if (body.len > LS_PROTOCOL_MAX_REPLY)
+		return LS_PROTOCOL_INVALID;
+	reply = ls_document_read(body, LS_PROTOCOL_MAX_DEPTH, arena);
+	if (ls_arena_failed(arena))
+		return LS_PROTOCOL_OUT_OF_MEMORY;
+	if (!ls_node_is(reply, LS_JSON_OBJECT))
+		return LS_PROTOCOL_INVALID;
+	ls_buf_init(&in.text, arena);
+	read(&in, reply);
+	return conclude(&in, arena, out);
 }

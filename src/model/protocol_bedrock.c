@@ -120,108 +120,98 @@ region_valid(ls_str region)
 
 /* ---- the body ---- */
 
-static void
-user_message(ls_buf *buf, ls_str text)
+/* A message with one block of text. */
+static ls_json_node *
+text_message(ls_arena *arena, const char *role, ls_str text)
 {
-	ls_buf_lit(buf, "{\"role\":\"user\",\"content\":[{\"text\":");
-	ls_json_quote(buf, text);
-	ls_buf_lit(buf, "}]}");
+	return ls_protocol_message(arena, role,
+							   ls_document_make(arena, "[{s:s%}]", "text", LS_NODE_STR(text)));
 }
 
-static void
-repair_messages(ls_buf *buf, const ls_protocol_repair *repair, tool_choice choice)
+/* The reply and what is wrong with it, as messages of the conversation. */
+static bool
+add_repair(ls_arena *arena, ls_json_node *messages, const ls_protocol_repair *repair,
+		   tool_choice choice)
 {
-	if (!ls_protocol_has_reply(repair))
-		return;
-
 	/* A model that thinks wants its thoughts back with a call of a tool; text goes without. */
-	if (choice == CHOICE_NAME && ls_protocol_is_object(repair->reply, buf->arena))
+	ls_json_node *shown = choice == CHOICE_NAME ? ls_protocol_shown_object(repair, arena) : NULL;
+	ls_json_node *reply;
+	ls_json_node *answer;
+
+	if (shown != NULL)
 	{
-		ls_buf_lit(buf, ",{\"role\":\"assistant\",\"content\":[{\"toolUse\":{\"toolUseId\":"
-						"\"" LS_PROTOCOL_CALL_ID "\",\"name\":\"" LS_PROTOCOL_TOOL "\",\"input\":");
-		ls_buf_str(buf, repair->reply);
-		ls_buf_lit(buf, "}}]},{\"role\":\"user\",\"content\":[{\"toolResult\":{\"toolUseId\":"
-						"\"" LS_PROTOCOL_CALL_ID "\",\"content\":[{\"text\":");
-		ls_json_quote(buf, repair->text);
-		ls_buf_lit(buf, "}],\"status\":\"error\"}}]}");
-		return;
+		reply = ls_protocol_message(arena, "assistant",
+									ls_document_make(arena, "[{s:{s:s, s:s, s:o}}]", "toolUse",
+													 "toolUseId", LS_PROTOCOL_CALL_ID, "name",
+													 LS_PROTOCOL_TOOL, "input", shown));
+		answer = ls_protocol_message(
+			arena, "user",
+			ls_document_make(arena, "[{s:{s:s, s:[{s:s%}], s:s}}]", "toolResult", "toolUseId",
+							 LS_PROTOCOL_CALL_ID, "content", "text", LS_NODE_STR(repair->text),
+							 "status", "error"));
 	}
-	ls_buf_lit(buf, ",{\"role\":\"assistant\",\"content\":[{\"text\":");
-	ls_json_quote(buf, repair->reply);
-	ls_buf_lit(buf, "}]},");
-	user_message(buf, repair->text);
+	else
+	{
+		reply = text_message(arena, "assistant", repair->reply);
+		answer = text_message(arena, "user", repair->text);
+	}
+	return ls_document_append(arena, messages, reply) &&
+		   ls_document_append(arena, messages, answer);
 }
 
 /* Nova takes type, properties and required at the top of a schema, and nothing else there. */
-static void
-tool_schema(ls_buf *buf, ls_str schema, bool nova)
+static ls_json_node *
+tool_schema(ls_str text, bool nova, ls_arena *arena)
 {
-	ls_json json;
-	ls_json_value value;
-	ls_str key;
-	ls_str raw;
-	bool first = true;
+	const ls_json_node *schema = ls_document_read(text, LS_PROTOCOL_MAX_DEPTH, arena);
 
-	if (!nova)
-	{
-		ls_buf_str(buf, schema);
-		return;
-	}
-	ls_json_init(&json, schema, buf->arena, LS_EVALUATION_MAX_DEPTH);
-	ls_json_read(&json, &value);
-	ls_buf_char(buf, '{');
-	while (ls_json_member(&json, &key))
-	{
-		if (!ls_json_skip(&json, &raw) || ls_str_eq(key, LS_STR("additionalProperties")))
-			continue;
-		if (!first)
-			ls_buf_char(buf, ',');
-		first = false;
-		ls_json_quote(buf, key);
-		ls_buf_char(buf, ':');
-		ls_buf_str(buf, raw);
-	}
-	ls_buf_char(buf, '}');
-	buf->failed |= json.error != NULL;
+	if (!nova || schema == NULL)
+		return (ls_json_node *) schema;
+	return ls_document_make(arena, "{s:o*, s:o*, s:o*}", "type", ls_node_member(schema, "type"),
+							"properties", ls_node_member(schema, "properties"), "required",
+							ls_node_member(schema, "required"));
 }
 
-static void
-write_body(ls_buf *buf, const ls_protocol_settings *settings, const ls_evaluation_prompt *prompt,
-		   const ls_protocol_repair *repair)
+static ls_json_node *
+make_body(const ls_protocol_settings *settings, const ls_evaluation_prompt *prompt,
+		  const ls_protocol_repair *repair, ls_arena *arena)
 {
 	int version = ls_protocol_claude(settings->model);
 	tool_choice choice = choice_of(settings->model);
+	ls_json_node *told =
+		choice != CHOICE_AUTO
+			? NULL
+			: ls_document_make(arena, "{s:s}", "text",
+							   "Answer by calling the tool " LS_PROTOCOL_TOOL
+							   " exactly once; its input is the JSON object. Write no other text.");
+	ls_json_node *temperature =
+		ls_protocol_claude_temperature(version) ? ls_document_make(arena, "i", 0) : NULL;
+	ls_json_node *messages = ls_document_make(
+		arena, "[o]",
+		ls_protocol_message(
+			arena, "user",
+			ls_document_make(arena, "[{s:o}]", "text", ls_protocol_user(prompt, repair, arena))));
+	ls_json_node *tool =
+		ls_document_make(arena, "{s:s, s:s, s:{s:o}}", "name", LS_PROTOCOL_TOOL, "description",
+						 LS_PROTOCOL_TOOL_TEXT, "inputSchema", "json",
+						 tool_schema(prompt->schema, contains(settings->model, "nova"), arena));
+	ls_json_node *chosen =
+		choice == CHOICE_NAME
+			? ls_document_make(arena, "{s:{s:s}}", "tool", "name", LS_PROTOCOL_TOOL)
+			: ls_document_make(arena, "{s:{}}", choice == CHOICE_ANY ? "any" : "auto");
+	ls_json_node *more = NULL;
 
-	ls_buf_lit(buf, "{\"system\":[{\"text\":");
-	ls_json_quote(buf, prompt->system);
-	if (choice == CHOICE_AUTO)
-		ls_buf_lit(buf, "},{\"text\":\"Answer by calling the tool " LS_PROTOCOL_TOOL
-						" exactly once; its input is the JSON object. Write no other text.\"");
-	ls_buf_lit(buf, "}],\"messages\":[{\"role\":\"user\",\"content\":[{\"text\":");
-	ls_protocol_user(buf, prompt, repair);
-	ls_buf_lit(buf, "}]}");
-	repair_messages(buf, repair, choice);
-	ls_buf_printf(buf, "],\"inferenceConfig\":{\"maxTokens\":%d",
-				  output_tokens(settings->model, version, settings->max_output_tokens));
-	if (ls_protocol_claude_temperature(version))
-		ls_buf_lit(buf, ",\"temperature\":0");
-	ls_buf_lit(buf, "},\"toolConfig\":{\"tools\":[{\"toolSpec\":{\"name\":\"" LS_PROTOCOL_TOOL
-					"\",\"description\":\"" LS_PROTOCOL_TOOL_TEXT "\",\"inputSchema\":{\"json\":");
-	tool_schema(buf, prompt->schema, contains(settings->model, "nova"));
-	ls_buf_lit(buf, "}}}],\"toolChoice\":");
-	if (choice == CHOICE_NAME)
-		ls_buf_lit(buf, "{\"tool\":{\"name\":\"" LS_PROTOCOL_TOOL "\"}}");
-	else if (choice == CHOICE_ANY)
-		ls_buf_lit(buf, "{\"any\":{}}");
-	else
-		ls_buf_lit(buf, "{\"auto\":{}}");
-	ls_buf_char(buf, '}');
-
+	if (ls_protocol_has_reply(repair) && !add_repair(arena, messages, repair, choice))
+		return NULL;
 	/* Thinking counts as output and takes time; a verdict has a minute at most. */
 	if (version >= 500)
-		ls_buf_lit(buf, ",\"additionalModelRequestFields\":{\"output_config\":{\"effort\":"
-						"\"low\"}}");
-	ls_buf_char(buf, '}');
+		more = ls_document_make(arena, "{s:{s:s}}", "output_config", "effort", "low");
+	return ls_document_make(arena, "{s:[{s:s%}, o*], s:o, s:{s:i, s:o*}, s:{s:[{s:o}], s:o}, s:o*}",
+							"system", "text", LS_NODE_STR(prompt->system), told, "messages",
+							messages, "inferenceConfig", "maxTokens",
+							output_tokens(settings->model, version, settings->max_output_tokens),
+							"temperature", temperature, "toolConfig", "tools", "toolSpec", tool,
+							"toolChoice", chosen, "additionalModelRequestFields", more);
 }
 
 /* ---- the request ---- */
@@ -287,7 +277,6 @@ write_request(const ls_protocol_settings *settings, const ls_evaluation_prompt *
 {
 	ls_protocol_url base;
 	ls_buf url;
-	ls_buf body;
 	size_t path_start;
 
 	if (!ls_protocol_plain(settings->key) || !ls_protocol_plain(settings->secret) ||
@@ -302,138 +291,43 @@ write_request(const ls_protocol_settings *settings, const ls_evaluation_prompt *
 	ls_buf_lit(&url, "/model/");
 	ls_buf_url(&url, settings->model, false);
 	ls_buf_lit(&url, "/converse");
-	ls_buf_init(&body, arena);
-	write_body(&body, settings, prompt, repair);
-	if (url.failed || body.failed)
-		return false;
 	out->url = ls_str_make(url.data, url.len);
-	out->body = ls_str_make(body.data, body.len);
-	return sign(settings, now, arena, ls_str_make(url.data + path_start, url.len - path_start),
+	return !url.failed &&
+		   ls_protocol_write_body(arena, make_body(settings, prompt, repair, arena), &out->body) &&
+		   sign(settings, now, arena, ls_str_make(url.data + path_start, url.len - path_start),
 				base.host, out->body, out);
 }
 
 /* ---- the reply ---- */
 
 static void
-read_tool_use(ls_protocol_reading *in)
+read_members(ls_protocol_reading *in, const ls_json_node *reply)
 {
-	ls_str name = LS_STR("");
-	ls_str input = LS_STR("");
-	ls_str key;
+	static const char *const refused[] = {"guardrail_intervened", "content_filtered", NULL};
+	static const char *const cut[] = {"max_tokens", "model_context_window_exceeded", NULL};
+	const ls_json_node *usage = ls_node_member(reply, "usage");
+	const ls_json_node *message = ls_node_member(ls_node_member(reply, "output"), "message");
+	const ls_json_node *content = ls_node_member(message, "content");
 
-	if (!ls_protocol_open(in, LS_JSON_OBJECT))
-		return;
-	while (ls_json_member(&in->json, &key))
+	in->refused = ls_protocol_member_is(reply, "stopReason", refused);
+	in->cut = ls_protocol_member_is(reply, "stopReason", cut);
+	in->tokens_in = ls_protocol_count(usage, "inputTokens") +
+					ls_protocol_count(usage, "cacheReadInputTokens") +
+					ls_protocol_count(usage, "cacheWriteInputTokens");
+	in->tokens_out = ls_protocol_count(usage, "outputTokens");
+	for (size_t i = 0; i < ls_node_count(content); i++)
 	{
-		if (ls_str_eq(key, LS_STR("name")))
-			ls_protocol_string(in, &name);
-		else if (ls_str_eq(key, LS_STR("input")))
-			ls_json_skip(&in->json, &input);
-		else
-			ls_protocol_skip(in);
-	}
-	if (ls_str_eq(name, LS_STR(LS_PROTOCOL_TOOL)))
-	{
-		in->tool = input;
-		in->tools++;
-	}
-}
+		const ls_json_node *block = ls_node_element(content, i);
 
-static void
-read_message(ls_protocol_reading *in)
-{
-	ls_str key;
-	ls_str text;
-
-	if (!ls_protocol_open(in, LS_JSON_OBJECT))
-		return;
-	while (ls_json_member(&in->json, &key))
-	{
-		if (!ls_str_eq(key, LS_STR("content")))
-		{
-			ls_protocol_skip(in);
-			continue;
-		}
-		ls_protocol_forget(in);
-		if (!ls_protocol_open(in, LS_JSON_ARRAY))
-			continue;
-		while (ls_json_element(&in->json))
-		{
-			if (!ls_protocol_open(in, LS_JSON_OBJECT))
-				continue;
-			while (ls_json_member(&in->json, &key))
-			{
-				if (ls_str_eq(key, LS_STR("toolUse")))
-					read_tool_use(in);
-				else if (!ls_str_eq(key, LS_STR("text")))
-					ls_protocol_skip(in);
-				else if (ls_protocol_string(in, &text))
-					ls_buf_str(&in->text, text);
-			}
-		}
-	}
-}
-
-static void
-read_usage(ls_protocol_reading *in)
-{
-	ls_str key;
-
-	if (!ls_protocol_open(in, LS_JSON_OBJECT))
-		return;
-	while (ls_json_member(&in->json, &key))
-	{
-		if (ls_str_eq(key, LS_STR("inputTokens")))
-			ls_protocol_count(in, &in->in[0]);
-		else if (ls_str_eq(key, LS_STR("cacheReadInputTokens")))
-			ls_protocol_count(in, &in->in[1]);
-		else if (ls_str_eq(key, LS_STR("cacheWriteInputTokens")))
-			ls_protocol_count(in, &in->in[2]);
-		else if (ls_str_eq(key, LS_STR("outputTokens")))
-			ls_protocol_count(in, &in->out);
-		else
-			ls_protocol_skip(in);
-	}
-}
-
-static void
-read_stop(ls_protocol_reading *in)
-{
-	ls_str stop = LS_STR("");
-
-	ls_protocol_string(in, &stop);
-	in->refused = ls_str_eq(stop, LS_STR("guardrail_intervened")) ||
-				  ls_str_eq(stop, LS_STR("content_filtered"));
-	in->cut = ls_str_eq(stop, LS_STR("max_tokens")) ||
-			  ls_str_eq(stop, LS_STR("model_context_window_exceeded"));
-}
-
-/* A member of the reply. */
-static void
-read_member(ls_protocol_reading *in, ls_str key)
-{
-	if (ls_str_eq(key, LS_STR("stopReason")))
-		read_stop(in);
-	else if (ls_str_eq(key, LS_STR("usage")))
-		read_usage(in);
-	else if (!ls_str_eq(key, LS_STR("output")))
-		ls_protocol_skip(in);
-	else if (ls_protocol_open(in, LS_JSON_OBJECT))
-	{
-		while (ls_json_member(&in->json, &key))
-		{
-			if (ls_str_eq(key, LS_STR("message")))
-				read_message(in);
-			else
-				ls_protocol_skip(in);
-		}
+		ls_buf_str(&in->text, ls_node_member_string(block, "text"));
+		ls_protocol_tool_call(in, ls_node_member(block, "toolUse"));
 	}
 }
 
 static ls_protocol_outcome
 read_reply(int status, ls_str body, ls_arena *arena, ls_protocol_reply *out)
 {
-	return ls_protocol_read(status, body, arena, read_member, out);
+	return ls_protocol_read(status, body, arena, read_members, out);
 }
 
 const ls_protocol ls_protocol_bedrock = {"bedrock", write_request, read_reply};

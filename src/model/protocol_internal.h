@@ -9,12 +9,16 @@
 #ifndef LS_PROTOCOL_INTERNAL_H
 #define LS_PROTOCOL_INTERNAL_H
 
+#include "src/base/json_document.h"
 #include "src/model/protocol.h"
 
 /* The tool or schema that carries the verdict, and the id of the one call that a repair shows. */
 #define LS_PROTOCOL_TOOL "verdict"
 #define LS_PROTOCOL_TOOL_TEXT "Gives the verdict. Call it exactly once, with the whole verdict."
 #define LS_PROTOCOL_CALL_ID "call_verdict_1"
+
+/* The envelope around a verdict, and what providers put beside it. */
+#define LS_PROTOCOL_MAX_DEPTH (LS_EVALUATION_MAX_DEPTH + 16)
 
 /* A larger count of tokens is ignored as a mistake. */
 #define LS_PROTOCOL_MAX_TOKENS INT64_C(1000000000)
@@ -63,45 +67,51 @@ extern int ls_protocol_claude_output(int version, int wanted);
 /* Is there a reply to show?  Without one a repair asks for the same request again. */
 extern bool ls_protocol_has_reply(const ls_protocol_repair *repair);
 
-/* True when the reply can stand as the input of a tool: a JSON object. */
-extern bool ls_protocol_is_object(ls_str text, ls_arena *arena);
+/* The reply as the input of a tool; NULL: it is no JSON object and can only be shown as text. */
+extern ls_json_node *ls_protocol_shown_object(const ls_protocol_repair *repair, ls_arena *arena);
 
-/* Appends the user text as a JSON string, with the repair text after it if no reply is shown. */
-extern void ls_protocol_user(ls_buf *buf, const ls_evaluation_prompt *prompt,
-							 const ls_protocol_repair *repair);
+/* The user text as a node, with the repair text after it if no reply is shown. */
+extern ls_json_node *ls_protocol_user(const ls_evaluation_prompt *prompt,
+									  const ls_protocol_repair *repair, ls_arena *arena);
+
+/* {"role": role, "content": content}; NULL for NULL content. */
+extern ls_json_node *ls_protocol_message(ls_arena *arena, const char *role, ls_json_node *content);
+
+/* Writes the body; false when the node is NULL or memory is short. */
+extern bool ls_protocol_write_body(ls_arena *arena, const ls_json_node *body, ls_str *out);
 
 /* ---- reading ---- */
 
 typedef struct ls_protocol_reading
 {
-	ls_json json;
-	ls_arena *arena;
-	ls_buf text;   /* of all blocks of text */
-	ls_str tool;   /* input of the tool, as written */
-	size_t tools;  /* how often it was called */
-	bool refused;  /* by the model or by a filter */
-	bool cut;      /* by a token limit */
-	int64_t in[3]; /* input tokens: plain, read from a cache, written to it */
-	int64_t out;   /* output tokens */
+	ls_buf text;              /* of all blocks of text */
+	const ls_json_node *tool; /* input of the tool */
+	size_t tools;             /* how often it was called */
+	bool refused;             /* by the model or by a filter */
+	bool cut;                 /* by a token limit */
+	int64_t tokens_in;
+	int64_t tokens_out;
 	ls_str model;
 	ls_str region;
 } ls_protocol_reading;
 
+/* A count of tokens; 0 when it is not there or impossible. */
+extern int64_t ls_protocol_count(const ls_json_node *usage, const char *name);
+
+/* Is that member one of these strings (NULL ends them)? */
+extern bool ls_protocol_member_is(const ls_json_node *object, const char *name,
+								  const char *const *texts);
+
+/* Counts a call of a tool, if it is the one that carries the verdict. */
+extern void ls_protocol_tool_call(ls_protocol_reading *in, const ls_json_node *call);
+
 /*
- * The next value, when it is of the type wanted; else it is passed over and false is returned
- * (and the target left alone), as it is after an error.
+ * Reads a reply: `read` gets its object.  A reply of which JSON readers could take different
+ * things (a member that is there twice) is INVALID.
  */
-extern bool ls_protocol_open(ls_protocol_reading *in, ls_json_type type);
-extern bool ls_protocol_string(ls_protocol_reading *in, ls_str *text);
-extern void ls_protocol_count(ls_protocol_reading *in, int64_t *count);
-extern void ls_protocol_skip(ls_protocol_reading *in);
-
-/* Forgets what a member of the same name said before: the last one wins. */
-extern void ls_protocol_forget(ls_protocol_reading *in);
-
-/* Reads a reply: calls `member` with the name of each member of its object, to read the value. */
 extern ls_protocol_outcome ls_protocol_read(int status, ls_str body, ls_arena *arena,
-											void (*member)(ls_protocol_reading *in, ls_str key),
+											void (*read)(ls_protocol_reading *in,
+														 const ls_json_node *reply),
 											ls_protocol_reply *out);
 
 #endif /* LS_PROTOCOL_INTERNAL_H */

@@ -12,39 +12,34 @@
  */
 #include "src/model/protocol_internal.h"
 
-static void
-message(ls_buf *buf, const char *role, ls_str content)
+static ls_json_node *
+message(ls_arena *arena, const char *role, ls_str content)
 {
-	ls_buf_printf(buf, ",{\"role\":\"%s\",\"content\":", role);
-	ls_json_quote(buf, content);
-	ls_buf_char(buf, '}');
+	return ls_protocol_message(arena, role, ls_document_make(arena, "s%", LS_NODE_STR(content)));
 }
 
-static void
-write_body(ls_buf *buf, const ls_protocol_settings *settings, const ls_evaluation_prompt *prompt,
-		   const ls_protocol_repair *repair, bool hosted)
+static ls_json_node *
+make_body(const ls_protocol_settings *settings, const ls_evaluation_prompt *prompt,
+		  const ls_protocol_repair *repair, bool hosted, ls_arena *arena)
 {
-	ls_buf_lit(buf, "{\"model\":");
-	ls_json_quote(buf, settings->model);
-	ls_buf_lit(buf, ",\"messages\":[{\"role\":\"system\",\"content\":");
-	ls_json_quote(buf, prompt->system);
-	ls_buf_lit(buf, "},{\"role\":\"user\",\"content\":");
-	ls_protocol_user(buf, prompt, repair);
-	ls_buf_char(buf, '}');
-	if (ls_protocol_has_reply(repair))
-	{
-		message(buf, "assistant", repair->reply);
-		message(buf, "user", repair->text);
-	}
-	if (hosted)
-		ls_buf_printf(buf, "],\"max_completion_tokens\":%d",
-					  settings->max_output_tokens + LS_PROTOCOL_THINKING_TOKENS);
-	else
-		ls_buf_printf(buf, "],\"max_tokens\":%d,\"temperature\":0", settings->max_output_tokens);
-	ls_buf_lit(buf, ",\"response_format\":{\"type\":\"json_schema\",\"json_schema\":{\"name\":"
-					"\"" LS_PROTOCOL_TOOL "\",\"strict\":true,\"schema\":");
-	ls_buf_str(buf, prompt->schema);
-	ls_buf_lit(buf, "}}}");
+	ls_json_node *messages = ls_document_make(
+		arena, "[o, o]", message(arena, "system", prompt->system),
+		ls_protocol_message(arena, "user", ls_protocol_user(prompt, repair, arena)));
+	ls_json_node *format =
+		ls_document_make(arena, "{s:s, s:{s:s, s:b, s:o}}", "type", "json_schema", "json_schema",
+						 "name", LS_PROTOCOL_TOOL, "strict", true, "schema",
+						 ls_document_read(prompt->schema, LS_PROTOCOL_MAX_DEPTH, arena));
+	int tokens = settings->max_output_tokens + (hosted ? LS_PROTOCOL_THINKING_TOKENS : 0);
+	ls_json_node *temperature = hosted ? NULL : ls_document_make(arena, "i", 0);
+
+	if (ls_protocol_has_reply(repair) &&
+		(!ls_document_append(arena, messages, message(arena, "assistant", repair->reply)) ||
+		 !ls_document_append(arena, messages, message(arena, "user", repair->text))))
+		return NULL;
+	return ls_document_make(arena, "{s:s%, s:o, s:i, s:o*, s:o}", "model",
+							LS_NODE_STR(settings->model), "messages", messages,
+							hosted ? "max_completion_tokens" : "max_tokens", tokens, "temperature",
+							temperature, "response_format", format);
 }
 
 static ls_protocol_header
@@ -72,7 +67,6 @@ write_request(const ls_protocol_settings *settings, const ls_evaluation_prompt *
 	ls_protocol_header *headers = ls_new_array(arena, ls_protocol_header, 2);
 	ls_protocol_url base;
 	ls_buf url;
-	ls_buf body;
 	size_t n = 0;
 	bool azure;
 
@@ -91,143 +85,60 @@ write_request(const ls_protocol_settings *settings, const ls_evaluation_prompt *
 		ls_buf_char(&url, '?');
 		ls_buf_str(&url, base.query);
 	}
-	ls_buf_init(&body, arena);
-	write_body(&body, settings, prompt, repair,
-			   azure || ls_protocol_below(base.name, "openai.com"));
 	headers[n++] = (ls_protocol_header){LS_STR("content-type"), LS_STR("application/json")};
 	if (settings->key.len > 0)
 		headers[n++] = credential(settings, azure, arena);
 	out->url = ls_str_make(url.data, url.len);
 	out->headers = headers;
 	out->header_count = n;
-	out->body = ls_str_make(body.data, body.len);
-	return !url.failed && !body.failed && !ls_arena_failed(arena);
+	return !url.failed && ls_protocol_write_body(
+							  arena,
+							  make_body(settings, prompt, repair,
+										azure || ls_protocol_below(base.name, "openai.com"), arena),
+							  &out->body);
 }
 
 /* ---- the reply ---- */
 
 /* A string, or a list of parts, of which only text belongs to the answer. */
 static void
-read_content(ls_protocol_reading *in)
+read_content(ls_protocol_reading *in, const ls_json_node *content)
 {
-	ls_json_type type;
-	ls_str text = LS_STR("");
-	ls_str key;
+	static const char *const text[] = {"text", NULL};
 
-	ls_protocol_forget(in);
-	if (!ls_json_peek(&in->json, &type) || type != LS_JSON_ARRAY)
+	ls_buf_str(&in->text, ls_node_string(content));
+	for (size_t i = 0; i < ls_node_count(content); i++)
 	{
-		if (ls_protocol_string(in, &text))
-			ls_buf_str(&in->text, text);
-		return;
-	}
-	ls_protocol_open(in, LS_JSON_ARRAY);
-	while (ls_json_element(&in->json))
-	{
-		ls_str kind = LS_STR("");
+		const ls_json_node *part = ls_node_element(content, i);
 
-		text = LS_STR("");
-		if (!ls_protocol_open(in, LS_JSON_OBJECT))
-			continue;
-		while (ls_json_member(&in->json, &key))
-		{
-			if (ls_str_eq(key, LS_STR("type")))
-				ls_protocol_string(in, &kind);
-			else if (ls_str_eq(key, LS_STR("text")))
-				ls_protocol_string(in, &text);
-			else
-				ls_protocol_skip(in);
-		}
-		if (ls_str_eq(kind, LS_STR("text")))
-			ls_buf_str(&in->text, text);
+		if (ls_protocol_member_is(part, "type", text))
+			ls_buf_str(&in->text, ls_node_member_string(part, "text"));
 	}
 }
 
 static void
-read_message(ls_protocol_reading *in)
+read_members(ls_protocol_reading *in, const ls_json_node *reply)
 {
-	ls_str refusal = LS_STR("");
-	ls_str key;
+	static const char *const refused[] = {"content_filter", NULL};
+	static const char *const cut[] = {"length", "model_length", NULL};
+	const ls_json_node *usage = ls_node_member(reply, "usage");
+	/* One is asked for; the first one counts. */
+	const ls_json_node *choice = ls_node_element(ls_node_member(reply, "choices"), 0);
+	const ls_json_node *answer = ls_node_member(choice, "message");
 
-	if (!ls_protocol_open(in, LS_JSON_OBJECT))
-		return;
-	while (ls_json_member(&in->json, &key))
-	{
-		if (ls_str_eq(key, LS_STR("content")))
-			read_content(in);
-		else if (ls_str_eq(key, LS_STR("refusal")))
-			in->refused |= ls_protocol_string(in, &refusal) && refusal.len > 0;
-		else
-			ls_protocol_skip(in);
-	}
-}
-
-static void
-read_choice(ls_protocol_reading *in)
-{
-	ls_str finish = LS_STR("");
-	ls_str key;
-
-	if (!ls_protocol_open(in, LS_JSON_OBJECT))
-		return;
-	while (ls_json_member(&in->json, &key))
-	{
-		if (ls_str_eq(key, LS_STR("message")))
-			read_message(in);
-		else if (ls_str_eq(key, LS_STR("finish_reason")))
-			ls_protocol_string(in, &finish);
-		else
-			ls_protocol_skip(in);
-	}
-	in->refused |= ls_str_eq(finish, LS_STR("content_filter"));
-	in->cut = ls_str_eq(finish, LS_STR("length")) || ls_str_eq(finish, LS_STR("model_length"));
-}
-
-static void
-read_usage(ls_protocol_reading *in)
-{
-	ls_str key;
-
-	if (!ls_protocol_open(in, LS_JSON_OBJECT))
-		return;
-	while (ls_json_member(&in->json, &key))
-	{
-		if (ls_str_eq(key, LS_STR("prompt_tokens")))
-			ls_protocol_count(in, &in->in[0]);
-		else if (ls_str_eq(key, LS_STR("completion_tokens")))
-			ls_protocol_count(in, &in->out);
-		else
-			ls_protocol_skip(in);
-	}
-}
-
-/* A member of the reply. */
-static void
-read_member(ls_protocol_reading *in, ls_str key)
-{
-	if (ls_str_eq(key, LS_STR("model")))
-		ls_protocol_string(in, &in->model);
-	else if (ls_str_eq(key, LS_STR("usage")))
-		read_usage(in);
-	else if (!ls_str_eq(key, LS_STR("choices")))
-		ls_protocol_skip(in);
-	else if (ls_protocol_open(in, LS_JSON_ARRAY))
-	{
-		/* One is asked for; the first one counts. */
-		for (size_t i = 0; ls_json_element(&in->json); i++)
-		{
-			if (i == 0)
-				read_choice(in);
-			else
-				ls_protocol_skip(in);
-		}
-	}
+	in->model = ls_node_member_string(reply, "model");
+	in->tokens_in = ls_protocol_count(usage, "prompt_tokens");
+	in->tokens_out = ls_protocol_count(usage, "completion_tokens");
+	in->refused = ls_node_member_string(answer, "refusal").len > 0 ||
+				  ls_protocol_member_is(choice, "finish_reason", refused);
+	in->cut = ls_protocol_member_is(choice, "finish_reason", cut);
+	read_content(in, ls_node_member(answer, "content"));
 }
 
 static ls_protocol_outcome
 read_reply(int status, ls_str body, ls_arena *arena, ls_protocol_reply *out)
 {
-	return ls_protocol_read(status, body, arena, read_member, out);
+	return ls_protocol_read(status, body, arena, read_members, out);
 }
 
 const ls_protocol ls_protocol_openai = {"openai", write_request, read_reply};

@@ -3,14 +3,14 @@
 
 GATEWAY_SOURCES := $(sort $(wildcard src/gateway/gateway*.c)) src/gateway/http_syntax.c \
 	src/gateway/routes.c src/gateway/openapi.c src/ipc/frame.c src/base/arena.c src/base/bytes.c \
-	src/base/address.c src/base/json.c src/base/utf8.c test/unit/gateway_host.c
+	src/base/address.c src/base/json.c src/base/json_document.c src/base/utf8.c test/unit/gateway_host.c
 
 # As it is shipped, and once more under sanitizers.
 build/unit/gateway_host: $(GATEWAY_SOURCES:%.c=build/bench/obj/%.o)
 	@mkdir -p $(@D)
-	$(CC) -O2 -o $@ $^ -lssl -lcrypto
+	$(CC) -O2 -o $@ $^ -ljansson -lssl -lcrypto
 build/unit/gateway_host_checked: $(GATEWAY_SOURCES:%.c=build/unit/checked/%.o)
-	$(UNIT_CC) $(SANITIZE) -o $@ $^ -lssl -lcrypto
+	$(UNIT_CC) $(SANITIZE) -o $@ $^ -ljansson -lssl -lcrypto
 
 # What test/bench/search.pl loads.
 build/unit/event_source: test/bench/event_source.c

@@ -296,7 +296,9 @@ test_claims(void)
 	claims_are(key, keys, CLAIMS(I, A, "1699999940", "1699999900", "\"N\"", ""), "it has expired");
 	claims_are(key, keys, CLAIMS(I, A, "1699999941", "1699999900", "\"N\"", ""), NULL);
 	claims_are(key, keys, CLAIMS(I, A, "\"1700000300\"", "1700000000", "\"N\"", ""), "it has expired");
-	claims_are(key, keys, CLAIMS(I, A, "1e400", "1700000000", "\"N\"", ""), "it has expired");
+	claims_are(key, keys, CLAIMS(I, A, "1e400", "1700000000", "\"N\"", ""), "its claims are not a JSON object");
+	claims_are(key, keys, CLAIMS(I, A, "1e300", "1700000000", "\"N\"", ""), "it has expired");
+	claims_are(key, keys, CLAIMS(I, A, "99999999999999999999", "1700000000", "\"N\"", ""), "its claims are not a JSON object");
 	claims_are(key, keys, CLAIMS(I, A, "1700000300", "1700000061", "\"N\"", ""), "it is from the future, or does not say from when");
 	claims_are(key, keys, CLAIMS(I, A, "1700000300", "null", "\"N\"", ""), "it is from the future, or does not say from when");
 	claims_are(key, keys, CLAIMS(I, A, "1700000300", "1699999339", "\"N\"", ""), "it is too old");
@@ -306,6 +308,10 @@ test_claims(void)
 	claims_are(key, keys, CLAIMS(I, A, "1700000300", "1700000000", "\"N\"", ",\"nonce\":\"N\""), "its claims are not a JSON object");
 	claims_are(key, keys, CLAIMS(I, A, "1700000300", "1700000000", "\"N\"", ",\"email\":\"b@x.org\",\"email_verified\":\"false\""), NULL);
 	ok(!person.email_verified, "\"false\" is not true");
+	claims_are(key, keys, CLAIMS(I, A, "1700000300", "1700000000", "\"N\"", ",\"x\":{\"y\":1,\"y\":2}"), "its claims are not a JSON object");
+	claims_are(key, keys, CLAIMS(I, A, "1700000300", "1700000000", "\"N\"", ",\"email\":\"a@x.org\\u0000.org\""), "its claims are not a JSON object");
+	claims_are(key, keys, CLAIMS(I, A, "1700000300", "1700000000", "\"N\"", ",\"x\":[[[[[[[[[[[[[[[]]]]]]]]]]]]]]]"), NULL);
+	claims_are(key, keys, CLAIMS(I, A, "1700000300", "1700000000", "\"N\"", ",\"x\":[[[[[[[[[[[[[[[[]]]]]]]]]]]]]]]]"), "its claims are not a JSON object");
 	claims_are(key, keys, "[]", "its claims are not a JSON object");
 	claims_are(key, keys, "{} {}", "its claims are not a JSON object");
 	claims_are(key, keys,
@@ -345,6 +351,9 @@ test_replies(void)
 	ok(ls_id_read_user(LS_STR("{\"login\":\"ann\",\"id\":42,\"name\":null}"), arena, &p) && ls_str_eq(p.subject, LS_STR("42")) && ls_str_eq(p.name, LS_STR("ann")), "a user");
 	ok(!ls_id_read_user(LS_STR("{\"login\":\"ann\",\"id\":\"42\"}"), arena, &p), "an id that is no number");
 	ok(!ls_id_read_user(LS_STR("{\"login\":\"ann\",\"id\":4.2e1}"), arena, &p), "one of two spellings");
+	ok(!ls_id_read_user(LS_STR("{\"login\":\"ann\",\"id\":-0}"), arena, &p), "nor zero");
+	ok(!ls_id_read_user(LS_STR("{\"login\":\"ann\",\"id\":18446744073709551658}"), arena, &p), "one of more than 64 bits");
+	ok(ls_id_read_user(LS_STR("{\"id\":9223372036854775807}"), arena, &p) && ls_str_eq(p.subject, LS_STR("9223372036854775807")), "the largest");
 	addresses("[{\"email\":\"a@x\",\"primary\":false,\"verified\":true},{\"email\":\"b@x\",\"primary\":true,\"verified\":true}]", "b@x", true);
 	addresses("[{\"email\":\"a@x\",\"primary\":false,\"verified\":true},{\"email\":\"b@x\",\"primary\":true,\"verified\":false}]", "a@x", true);
 	addresses("[{\"email\":\"a@x\",\"primary\":false,\"verified\":false},{\"email\":\"b@x\",\"primary\":true,\"verified\":false}]", "b@x", false);

@@ -364,7 +364,7 @@ test_anthropic(void)
 		   ANTHROPIC_HEAD(
 			   "claude-haiku-4-5",
 			   T0) "\"U\\n2\"},{\"role\":\"assistant\",\"content\":"
-				   "[{\"type\":\"tool_use\",\"id\":\"" CALL "\",\"name\":\"verdict\",\"input\": "
+				   "[{\"type\":\"tool_use\",\"id\":\"" CALL "\",\"name\":\"verdict\",\"input\":"
 				   "{\"verdict\":7}}]},{\"role\":\"user\",\"content\":[{\"type\":\"tool_result\","
 				   "\"tool_use_id\":\"" CALL
 				   "\",\"is_error\":true,\"content\":\"W\\\"\"}]}" ANTHROPIC_TOOL,
@@ -831,9 +831,19 @@ static const reply_case anthropic_replies[] = {
 	 LS_PROTOCOL_INVALID, "", false, 0, 0, "", ""},
 	{"a tool without input", "{\"content\":[{\"type\":\"tool_use\",\"name\":\"verdict\"}]}",
 	 LS_PROTOCOL_INVALID, "", false, 0, 0, "", ""},
-	{"content twice: the last one",
-	 "{\"content\":[{\"type\":\"text\",\"text\":\"x\"}],\"content\":[" A_TOOL "]}", LS_PROTOCOL_OK,
-	 V, false, 0, 0, "", ""},
+	{"content twice",
+	 "{\"content\":[{\"type\":\"text\",\"text\":\"x\"}],\"content\":[" A_TOOL "]}",
+	 LS_PROTOCOL_INVALID, "", false, 0, 0, "", ""},
+	{"a verdict with a member twice",
+	 "{\"content\":[{\"type\":\"tool_use\",\"name\":\"verdict\",\"input\":"
+	 "{\"verdict\":[],\"verdict\":[]}}]}",
+	 LS_PROTOCOL_INVALID, "", false, 0, 0, "", ""},
+	{"numbers and texts of a tool's input",
+	 "{\"content\":[{\"type\":\"tool_use\",\"name\":\"verdict\",\"input\":"
+	 "{\"b\": [0.9, 1e-3, 12, -0.125, true, null], \"a\": \"\\u00e9\\n\\ud83d\\ude00\"}}]}",
+	 LS_PROTOCOL_OK,
+	 "{\"b\":[0.9,0.001,12,-0.125,true,null],\"a\":\"\xC3\xA9\\n\xF0\x9F\x98\x80\"}", false, 0, 0,
+	 "", ""},
 	{"no content", "{\"stop_reason\":\"end_turn\"}", LS_PROTOCOL_INVALID, "", false, 0, 0, "", ""},
 	{"an error with status 200", "{\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\"}}",
 	 LS_PROTOCOL_INVALID, "", false, 0, 0, "", ""},

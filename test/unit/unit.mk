@@ -3,13 +3,13 @@
 
 # Rooms without PostgreSQL, and the pure files of the others.
 PURE_ROOMS = pattern part verdict judge model
-PURE_SOURCES := $(sort src/base/address.c src/base/arena.c src/base/base64.c src/base/bytes.c src/base/digest.c src/base/json.c \
+PURE_SOURCES := $(sort src/base/address.c src/base/arena.c src/base/base64.c src/base/bytes.c src/base/digest.c src/base/json.c src/base/json_document.c \
 	src/base/time.c src/base/utf8.c $(foreach r,$(PURE_ROOMS),$(wildcard src/$(r)/*.c)) \
 	src/gateway/http_syntax.c src/gateway/openapi.c src/gateway/routes.c \
 	$(shell grep -ls '(pure)' src/access/*.c src/ipc/*.c src/ingest/*.c src/query/*.c src/notify/*.c 2>/dev/null) \
 	$(filter %.c,$(GENERATED)))
 PURE_CFLAGS = -std=gnu11 -g -Wall -Wextra -Werror -Wno-unused-parameter -Wno-missing-field-initializers -I. -MMD -MP
-PURE_LIBS = -lzstd -llz4 -lsnappy -lz -lpcre2-8 -lcrypto -lm
+PURE_LIBS = -ljansson -lzstd -llz4 -lsnappy -lz -lpcre2-8 -lcrypto -lm
 # clang sees more than gcc: what is added to NULL, and numbers that do not fit.
 UNIT_CC = clang
 SANITIZE = -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer

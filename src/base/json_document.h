@@ -1,0 +1,76 @@
+/*-------------------------------------------------------------------------
+ *
+ * json_document.h
+ *	  JSON as a tree, read and written by jansson in an arena (pure): for what
+ *	  is small and rare.
+ *
+ * What is hot, or needs the spelling of numbers or the position of an error,
+ * is read by the pull parser of pure.h.
+ *
+ * Only json_document.c includes jansson.h: it declares json_object(), as the
+ * server does.
+ *
+ *-------------------------------------------------------------------------
+ */
+#ifndef LS_JSON_DOCUMENT_H
+#define LS_JSON_DOCUMENT_H
+
+#include "src/base/pure.h"
+
+/* A value of a document: memory of its arena, never freed by itself. */
+typedef struct json_t ls_json_node;
+
+/*
+ * A document of more values is refused.  Reading one takes 1 kB, 512 bytes for each value and 6 for
+ * each byte.
+ */
+#define LS_DOCUMENT_MAX_VALUES 50000
+
+/* A string for ls_document_make: two arguments for "s%". */
+#define LS_NODE_STR(s) ((s).data == NULL ? "" : (s).data), (s).len
+
+/*
+ * Reads one object or array, with nothing after it.  NULL when it is not JSON or not UTF-8, when
+ * an object has a member twice, a string has a NUL or half of a surrogate pair, a number does not
+ * fit (64 bits, or a double), a container is nested deeper than `max_depth`, or memory is short
+ * (ls_arena_failed).
+ */
+extern const ls_json_node *ls_document_read(ls_str text, int max_depth, ls_arena *arena);
+
+/*
+ * Makes a document from a format of json_pack: {s:i} an object, [] a list, s a C string,
+ * s% an LS_NODE_STR, i an int, I a 64-bit integer, b a truth value, o a node, o* one that may be NULL
+ * and is then left out.  NULL when a string is not UTF-8, another node is NULL, or memory is short.
+ */
+extern ls_json_node *ls_document_make(ls_arena *arena, const char *format, ...);
+
+/* Adds a node, which may not be NULL, to the end of a list; false when memory is short. */
+extern bool ls_document_append(ls_arena *arena, ls_json_node *list, ls_json_node *node);
+
+/* Sets a member of an object, as ls_document_append does; one of that name is replaced. */
+extern bool ls_document_set(ls_arena *arena, ls_json_node *object, const char *name,
+							ls_json_node *node);
+
+/*
+ * Appends the text without white space, members in their order; numbers with a fraction have 15
+ * digits.  buf->failed when the node is NULL or memory is short.
+ */
+extern void ls_document_write(ls_buf *buf, const ls_json_node *node);
+
+/*
+ * What a node is and holds.  Each takes NULL for a node that is not there, and one of any type:
+ * no member is found in it then, it has no elements, and its string is empty.
+ */
+extern bool ls_node_is(const ls_json_node *node, ls_json_type type);
+extern const ls_json_node *ls_node_member(const ls_json_node *object, const char *name);
+extern size_t ls_node_count(const ls_json_node *array);
+extern const ls_json_node *ls_node_element(const ls_json_node *array, size_t i);
+extern ls_str ls_node_string(const ls_json_node *node);
+
+/* Numbers; false for other nodes.  One with a fraction or an exponent is no integer. */
+extern bool ls_node_integer(const ls_json_node *node, int64_t *value);
+extern bool ls_node_number(const ls_json_node *node, double *value);
+
+#define ls_node_member_string(object, name) ls_node_string(ls_node_member((object), (name)))
+
+#endif /* LS_JSON_DOCUMENT_H */
