@@ -5,7 +5,8 @@
 # are declared on lines that end with "# internal".
 
 ## PG_CONFIG=pg_config      the server to build for: PostgreSQL 15 or newer
-## DEBUG=1                  a build with assertions and stop points, as tests use it
+## DEBUG=1                  a build with assertions, stop points and test/debug, as tests use it
+## BENCH=1                  a build with what benchmarks call (make bench)
 
 ### Build and run
 ## make                     builds the extension
@@ -20,7 +21,8 @@ MODULE_big = logsvc
 LOGSVC_VERSION := $(shell sed -n "s/^default_version *= *'\(.*\)'/\1/p" logsvc.control)
 
 GENERATED := $(if $(wildcard src/query/parser.y),src/query/parser.c src/query/parser.h src/query/lexer.c)
-SOURCES := $(sort src/logsvc.c $(wildcard src/*/*.c) $(filter %.c,$(GENERATED)))
+SOURCES := $(sort src/logsvc.c $(wildcard src/*/*.c) $(filter %.c,$(GENERATED))) \
+	$(if $(DEBUG),$(sort $(wildcard test/debug/*.c))) $(if $(BENCH),test/bench/measure_access.c)
 OBJS = $(SOURCES:.c=.o)
 
 # What CREATE EXTENSION runs, in order; each upgrade runs the second half of it again.
@@ -30,7 +32,7 @@ UPGRADES := $(patsubst sql/upgrade/%,sql/logsvc--%,$(wildcard sql/upgrade/*.sql)
 
 override DATA = $(wildcard sql/released/logsvc--*.sql)
 DATA_built = sql/logsvc--$(LOGSVC_VERSION).sql $(UPGRADES)
-EXTRA_CLEAN = $(GENERATED) $(OBJS:.o=.d) $(DATA_built) build
+EXTRA_CLEAN = $(GENERATED) $(OBJS:.o=.d) $(wildcard test/debug/*.[do] test/bench/*.[do]) $(DATA_built) build
 
 REGRESS = $(patsubst test/sql/%.sql,%,$(sort $(wildcard test/sql/*.sql)))
 REGRESS_OPTS = --inputdir=test --load-extension=logsvc
@@ -120,6 +122,6 @@ B ?=
 BENCH_PROGRAMS = $(foreach b,$(PURE_BENCHES),$(if $(findstring $(B),$(notdir $(b))),$(b)))
 BENCH_SERVERS = $(strip $(foreach b,$(sort $(wildcard test/bench/*.pl)),$(if $(findstring $(B),$(notdir $(b))),$(b))))
 
-bench: tmp-install $(BENCH_PROGRAMS) build/unit/gateway_host build/unit/event_source
+bench: bench-install $(BENCH_PROGRAMS) build/unit/gateway_host build/unit/event_source
 	@for b in $(BENCH_PROGRAMS); do $$b || exit 1; done
 	@$(if $(BENCH_SERVERS),$(staged) $(BENCH_SERVERS) build/unit/gateway_host)

@@ -56,7 +56,7 @@ sub read_lines
 	return @lines;
 }
 
-my @files = grep { !/src\/query\/(parser|lexer)\.[ch]$/ } split /\n/, `git ls-files --cached --others --exclude-standard 'src/*.c' 'src/*.h' 'src/*.y' 'src/*.l'`;
+my @files = grep { !/src\/query\/(parser|lexer)\.[ch]$/ } split /\n/, `git ls-files --cached --others --exclude-standard 'src/*.c' 'src/*.h' 'src/*.y' 'src/*.l' 'test/debug/*.c'`;
 my %known_name = map { m{([^/]+)$} ? ($1 => 1) : () } split /\n/, `git ls-files --cached --others --exclude-standard`;
 for my $file (grep { -e } @files)
 {
@@ -170,6 +170,20 @@ if (-e 'logsvc.so')
 	}
 }
 else { problem('logsvc.so', 'is not built') }
+
+# What only tests and benchmarks call is not in it: in a debug build, what a release build would have.
+if (-e 'logsvc.so' && `nm logsvc.so` !~ /\bls_stop_point\b/)
+{
+	problem($_) foreach split /\n/, `test/release-library logsvc.so 2>&1`;
+}
+{
+	my $sql = join '', map { join "\n", read_lines($_) } glob 'sql/schema/*.sql sql/api/*.sql sql/released/*.sql';
+	for my $file (grep { m{^src/.*\.c$} && -e } @files)
+	{
+		my $text = join("\n", read_lines($file)) =~ s/^#ifdef LS_STOP_POINTS.*?^#(?:endif|else)//msgr;
+		problem($file, "$_ is for tests or benchmarks: test/debug, test/bench") foreach grep { $sql !~ /'$_'/ } $text =~ /^PG_FUNCTION_INFO_V1\((\w+)\)/mg;
+	}
+}
 
 # Format.
 my @c = grep { /\.[ch]$/ && -e } @files;

@@ -17,10 +17,15 @@ build/flags: FORCE
 	@mkdir -p build
 	@echo '$(CC) $(CFLAGS) $(PG_CONFIG)' | cmp -s - $@ || echo '$(CC) $(CFLAGS) $(PG_CONFIG)' > $@
 $(OBJS): build/flags
+# Files of test/debug and test/bench are linked in or not.
+build/objects: FORCE
+	@mkdir -p build
+	@echo '$(OBJS)' | cmp -s - $@ || echo '$(OBJS)' > $@
+$(shlib): build/objects
 FORCE: ;
 
 .PHONY: test unit check-regress check-pgtap check-tap
-.PHONY: FORCE run-tests test-debug-install tmp-install # internal
+.PHONY: FORCE run-tests test-debug-install bench-install tmp-install # internal
 
 tmp-install: all
 	rm -rf build/tmp_install
@@ -50,6 +55,8 @@ staged = PG_CONFIG='$(PG_CONFIG)' PGXS='$(PGXS)' test/run
 
 test-debug-install:
 	$(MAKE) --no-print-directory DEBUG=1 tmp-install
+bench-install:
+	$(MAKE) --no-print-directory BENCH=1 tmp-install
 
 ## make test                deps, then all tests; T=settings: the test files whose name contains it
 # On a fresh machine deps brings what the next make needs to see.

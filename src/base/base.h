@@ -353,15 +353,15 @@ extern bool ls_password_verify(ls_str password, const char *stored);
 /* Was it hashed with a cost other than the current logsvc.password_cost? */
 extern bool ls_password_outdated(const char *stored);
 
-/* ---- stop points (stop_point.c): debug builds only ---- */
+/* ---- stop points (test/debug): debug builds only ---- */
 
 #ifdef LS_STOP_POINTS
 extern void ls_stop_point(const char *name);
+extern void ls_stop_points_register(void);
 #define LS_STOP_POINT(name) ls_stop_point(name)
 #else
 #define LS_STOP_POINT(name) ((void) 0)
+#define ls_stop_points_register() ((void) 0)
 #endif
-
-extern void ls_stop_points_register(void);
 
 #endif /* LS_BASE_H */

@@ -1,14 +1,12 @@
 /*-------------------------------------------------------------------------
  *
  * debug_part.c
- *	  Ways for tests into this folder's C interface, in debug builds only.
+ *	  A way for tests to read a part by nothing but the part format.
  *
  *-------------------------------------------------------------------------
  */
 #include "src/scan/part_body.h"
 #include "src/store/store.h"
-
-#ifdef LS_STOP_POINTS
 
 #include "fmgr.h"
 #include "funcapi.h"
@@ -64,5 +62,3 @@ logsvc_debug_part_events(PG_FUNCTION_ARGS)
 	ls_arena_destroy(arena);
 	return (Datum) 0;
 }
-
-#endif

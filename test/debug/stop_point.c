@@ -19,8 +19,6 @@
 #include "storage/spin.h"
 #include "utils/builtins.h"
 
-#ifdef LS_STOP_POINTS
-
 #define MAX_STOP_POINTS 16
 #define STOP_POINT_NAME 64
 
@@ -175,12 +173,3 @@ logsvc_stop_point_held(PG_FUNCTION_ARGS)
 	SpinLockRelease(&shared->mutex);
 	PG_RETURN_INT32(pid);
 }
-
-#else
-
-void
-ls_stop_points_register(void)
-{
-}
-
-#endif

@@ -1,13 +1,11 @@
 /*-------------------------------------------------------------------------
  *
  * debug_access.c
- *	  Ways for tests into this folder's C interface, in debug builds only.
+ *	  Ways for tests into the C interface of src/access.
  *
  *-------------------------------------------------------------------------
  */
 #include "src/access/access_internal.h"
-
-#ifdef LS_STOP_POINTS
 
 #include "portability/instr_time.h"
 #include "utils/builtins.h"
@@ -143,5 +141,3 @@ logsvc_debug_time(PG_FUNCTION_ARGS)
 		PG_RETURN_NULL();
 	PG_RETURN_FLOAT8(INSTR_TIME_GET_DOUBLE(end) * 1e9 / n);
 }
-
-#endif

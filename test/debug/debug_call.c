@@ -1,13 +1,11 @@
 /*-------------------------------------------------------------------------
  *
- * curl_debug.c
- *	  A way for tests into the client of curl.h, in debug builds only.
+ * debug_call.c
+ *	  A way for tests into the client of curl.h.
  *
  *-------------------------------------------------------------------------
  */
 #include "src/base/curl.h"
-
-#ifdef LS_STOP_POINTS
 
 #include "utils/builtins.h"
 
@@ -59,5 +57,3 @@ logsvc_debug_call(PG_FUNCTION_ARGS)
 								 ls_cstring_of_str(ls_curl_reply_header(&reply, "x-answer")),
 								 reply.outcome == LS_CURL_OK ? reply.body.data : reply.reason)));
 }
-
-#endif
