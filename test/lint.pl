@@ -30,7 +30,7 @@ my %public = (
 	notify => [qw(mail.h mail_message.h)],
 	workspace => [qw(workspace.h)],
 	gateway => [qw(gateway.h)],
-	api => [qw(http.h)],
+	api => [qw(http.h evaluation_route.h)],
 	workers => [qw(workers.h)]);
 
 # One library, one place.

@@ -61,23 +61,9 @@ refuse_rate(ls_response *response, ls_arena *arena, const char *class_name, cons
 	ls_response_header(response, LS_STR("Retry-After"), number_text(arena, state->retry_after));
 }
 
-/* Headers of the answer that were set before the request was handed over. */
-static void
-take_headers(const ls_request *request, ls_response *response)
-{
-	ls_frame_kind kind;
-	ls_request ignored;
-	ls_response carried;
-
-	if (!ls_frame_parse(request->carried, &kind, &ignored, &carried) || kind != LS_FRAME_RESPONSE)
-		return;
-	for (int i = 0; i < carried.n_headers; i++)
-		ls_response_header(response, carried.headers[i].name, carried.headers[i].value);
-}
-
 /*
  * Sets the rate headers of the request's class, and counts the request against it
- * unless it is refused already (then they say what is left) or was handed over.
+ * unless it is refused already (then they say what is left), was counted or goes on.
  */
 static bool
 within_rate(const ls_request *request, const ls_principal *principal, bool refused, ls_arena *arena,
@@ -87,21 +73,19 @@ within_rate(const ls_request *request, const ls_principal *principal, bool refus
 	ls_rate_state state;
 	ls_rate_class of;
 	uint8 key[16];
+	bool counted = (request->flags & LS_REQUEST_COUNTED) != 0;
 	bool within = true;
 
 	if (request->carried.len > 0)
-	{
-		take_headers(request, response);
 		return true;
-	}
 	if (route->rate_class[0] == '\0' || !ls_rate_limit_of(route->rate_class, &of))
 		return true;
 	ls_rate_key(principal, request, of.scope, key);
-	if (refused || (request->flags & LS_REQUEST_CHECK) != 0)
+	if (refused || counted || (request->flags & LS_REQUEST_CHECK) != 0)
 	{
 		/* Who has nothing left need not send the body. */
 		ls_rate_limit_look(route->rate_class, key, of.per_minute, &state);
-		within = refused || state.remaining > 0;
+		within = refused || counted || state.remaining > 0;
 	}
 	else
 		within = ls_rate_limit_take(route->rate_class, key, of.per_minute, &state);
@@ -225,68 +209,105 @@ ls_http_tenant(const ls_principal *principal)
 }
 
 bool
+ls_http_authorize(const ls_request *request, const ls_principal *principal, ls_arena *arena,
+				  ls_response *response)
+{
+	const ls_route *route = &ls_routes[request->route];
+	ls_error_id error =
+		ls_authorize(principal, route->credentials, route->permission, route->scope);
+	ls_refusal refusal;
+
+	if (error == LS_ALLOWED)
+		return true;
+	ls_describe_refusal(principal, error, route->credentials, route->permission, route->scope,
+						&refusal);
+	ls_http_refuse(response, arena, error, refusal.message, refusal.details);
+	return false;
+}
+
+/* Whose request is it?  Of a public route nobody is the principal, whatever was sent. */
+static bool
+authenticate(const ls_request *request, ls_arena *arena, ls_principal *principal,
+			 ls_response *response)
+{
+	const ls_route *route = &ls_routes[request->route];
+	ls_caught caught;
+
+	memset(principal, 0, sizeof(*principal));
+	if (route->credentials[0] == '\0' ||
+		ls_authenticate(request, route->credentials, principal, &caught))
+		return true;
+	if (ls_http_refuse_lock(&caught, arena, response))
+		return false;
+	if (caught.id == LS_ERROR_INTERNAL)
+		ereport(LOG, errcode(caught.sqlstate),
+				errmsg("logsvc could not check a credential: %s", caught.format));
+	/* Who sends events drops them on a 500, and sends them again on a 503. */
+	if (caught.id == LS_ERROR_INTERNAL && route->pool == LS_POOL_ACCEPTOR)
+		ls_http_refuse(response, arena, LS_ERROR_SERVICE_UNAVAILABLE, NULL, NULL);
+	else
+		ls_http_refuse(response, arena, caught.id, caught.message, caught.detail);
+	ls_http_count_refusal(request, principal, arena, response);
+	return false;
+}
+
+/* May the request come from its address?  *locked: that could not be looked up now. */
+static bool
+from_allowed_address(const ls_request *request, const ls_principal *principal, ls_arena *arena,
+					 ls_response *response, bool *locked)
+{
+	ls_caught caught;
+	ls_error_id error = ls_check_request_address(request, principal, &caught);
+
+	*locked = false;
+	if (error == LS_ALLOWED)
+		return true;
+	if (error == LS_ERROR_INTERNAL && ls_http_refuse_lock(&caught, arena, response))
+	{
+		*locked = true;
+		return false;
+	}
+	if (error == LS_ERROR_INTERNAL)
+		ereport(LOG, errcode(caught.sqlstate),
+				errmsg("logsvc could not look up an IP allow-list: %s", caught.format));
+	ls_http_refuse(response, arena, error, NULL, NULL);
+	return false;
+}
+
+/* May its sender do what the request asks for?  What is refused here is counted. */
+static bool
+may_go_on(const ls_request *request, const ls_principal *principal, ls_arena *arena,
+		  ls_response *response)
+{
+	bool locked;
+
+	if (!from_allowed_address(request, principal, arena, response, &locked))
+	{
+		if (locked)
+			return false;
+	}
+	else if (!from_our_pages(request, principal))
+		ls_http_refuse(response, arena, LS_ERROR_FORBIDDEN,
+					   "the Origin header is none that sessions may be used from", NULL);
+	else if (ls_http_authorize(request, principal, arena, response))
+		return true;
+	within_rate(request, principal, true, arena, response);
+	ls_http_count_refusal(request, principal, arena, response);
+	return false;
+}
+
+bool
 ls_http_admit(const ls_request *request, ls_arena *arena, ls_principal *principal,
 			  ls_response *response)
 {
 	const ls_route *route = &ls_routes[request->route];
-	ls_error_id error;
-	ls_caught caught;
 
 	memset(response, 0, sizeof(*response));
 	response->id = request->id;
 	response->status = route->success;
-
-	/* Of a public route nobody is the principal, whatever was sent. */
-	memset(principal, 0, sizeof(*principal));
-	if (route->credentials[0] != '\0' &&
-		!ls_authenticate(request, route->credentials, principal, &caught))
-	{
-		if (ls_http_refuse_lock(&caught, arena, response))
-			return false;
-		if (caught.id == LS_ERROR_INTERNAL)
-			ereport(LOG, errcode(caught.sqlstate),
-					errmsg("logsvc could not check a credential: %s", caught.format));
-		/* Who sends events drops them on a 500, and sends them again on a 503. */
-		if (caught.id == LS_ERROR_INTERNAL && route->pool == LS_POOL_ACCEPTOR)
-			ls_http_refuse(response, arena, LS_ERROR_SERVICE_UNAVAILABLE, NULL, NULL);
-		else
-			ls_http_refuse(response, arena, caught.id, caught.message, caught.detail);
-		ls_http_count_refusal(request, principal, arena, response);
+	if (!authenticate(request, arena, principal, response) ||
+		!may_go_on(request, principal, arena, response))
 		return false;
-	}
-	error = ls_check_request_address(request, principal, &caught);
-	if (error != LS_ALLOWED)
-	{
-		if (error == LS_ERROR_INTERNAL && ls_http_refuse_lock(&caught, arena, response))
-			return false;
-		if (error == LS_ERROR_INTERNAL)
-			ereport(LOG, errcode(caught.sqlstate),
-					errmsg("logsvc could not look up an IP allow-list: %s", caught.format));
-		ls_http_refuse(response, arena, error, NULL, NULL);
-		within_rate(request, principal, true, arena, response);
-		ls_http_count_refusal(request, principal, arena, response);
-		return false;
-	}
-	if (!from_our_pages(request, principal))
-	{
-		ls_http_refuse(response, arena, LS_ERROR_FORBIDDEN,
-					   "the Origin header is none that sessions may be used from", NULL);
-		within_rate(request, principal, true, arena, response);
-		ls_http_count_refusal(request, principal, arena, response);
-		return false;
-	}
-	error = ls_authorize(principal, route->credentials, route->permission, route->scope);
-	if (error != LS_ALLOWED)
-	{
-		ls_refusal refusal;
-
-		ls_describe_refusal(principal, error, route->credentials, route->permission, route->scope,
-							&refusal);
-		ls_http_refuse(response, arena, error, refusal.message, refusal.details);
-		within_rate(request, principal, true, arena, response);
-		ls_http_count_refusal(request, principal, arena, response);
-		return false;
-	}
 	/* What goes on was let in before: it is put off (handlers.c), not refused. */
 	if (!within_rate(request, principal, false, arena, response) ||
 		(request->carried.len == 0 && !ls_http_within_time(request, principal, arena, response)))

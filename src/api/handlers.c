@@ -308,31 +308,18 @@ put_off(const ls_request *request, ls_response *response)
 	ls_request_enter(NULL);
 }
 
-static void
-execute(const ls_request *request, ls_arena *arena, ls_principal *principal, ls_response *response)
+void
+ls_http_call(const ls_request *request, const ls_principal *principal, ls_arena *arena,
+			 ls_response *response)
 {
 	ls_caught caught;
 	bool committed;
 	ls_time begun = ls_now();
-	ls_call call = {.request = request, .route = &ls_routes[request->route], .arena = arena};
+	ls_call call = {.request = request,
+					.route = &ls_routes[request->route],
+					.principal = principal,
+					.arena = arena};
 
-	if (!ls_http_admit(request, arena, principal, response))
-		return;
-	if (call.route->success == 501)
-	{
-		ls_http_refuse(response, arena, LS_ERROR_NOT_IMPLEMENTED, NULL, NULL);
-		return;
-	}
-	if (request->body.len > 0 && strcmp(call.route->method, "GET") != 0 &&
-		!ls_http_expect_json(request, arena, response))
-		return;
-	if (request->carried.len > 0 && !ls_http_within_time(request, principal, arena, response))
-	{
-		if (request->route == LS_ROUTE_TAIL_NEXT)
-			put_off(request, response);
-		return;
-	}
-	call.principal = principal;
 	call.reads_events = reads_events(&call);
 	call.made.status = call.route->success;
 	ls_buf_init(&call.attributes, arena);
@@ -362,6 +349,28 @@ execute(const ls_request *request, ls_arena *arena, ls_principal *principal, ls_
 		for (int i = 0; i < call.made.n_headers; i++)
 			ls_response_header(response, call.made.headers[i].name, call.made.headers[i].value);
 	}
+}
+
+static void
+execute(const ls_request *request, ls_arena *arena, ls_principal *principal, ls_response *response)
+{
+	const ls_route *route = &ls_routes[request->route];
+
+	if (!ls_http_admit(request, arena, principal, response))
+		return;
+	if (route->success == 501)
+	{
+		ls_http_refuse(response, arena, LS_ERROR_NOT_IMPLEMENTED, NULL, NULL);
+		return;
+	}
+	if (request->body.len > 0 && strcmp(route->method, "GET") != 0 &&
+		!ls_http_expect_json(request, arena, response))
+		return;
+	/* The next look of a tail, which admission lets pass. */
+	if (request->carried.len > 0 && !ls_http_within_time(request, principal, arena, response))
+		put_off(request, response);
+	else
+		ls_http_call(request, principal, arena, response);
 }
 
 void

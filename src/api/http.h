@@ -1,8 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * http.h
- *	  What workers do with requests: admission, the handlers of the executor
- *	  pool, and handing over.
+ *	  What workers do with requests: admission, and the handlers of the
+ *	  executor pool.
  *
  * gateway.h is the other half of this folder: the engine, without PostgreSQL.
  *
@@ -35,26 +35,11 @@ extern bool ls_http_admit(const ls_request *request, ls_arena *arena, ls_princip
 extern bool ls_http_expect_json(const ls_request *request, ls_arena *arena, ls_response *response);
 
 /*
- * An evaluation whose rows come from a search takes two pools.  The evaluator hands the request
- * over to an executor, which looks for the rows as the tenant, within the time limit of searches,
- * and hands it back with them: no search ever keeps an evaluator from its other calls.  Nothing
- * of it stays in a worker meanwhile; all travels in the frames.
- *
- * Evaluator: the request to hand over.  `response` has the headers that its answer will carry.
+ * Has the principal the role and the scope that the route of the request needs?  False: *response
+ * is the refusal, 403.  A part of ls_http_admit.
  */
-extern void ls_http_want_rows(const ls_request *request, ls_str query, const ls_response *response,
-							  ls_buf *frame);
-
-/*
- * Executor: after ls_http_execute, whether the request goes back to an evaluator with the rows
- * that were found.
- */
-extern bool ls_http_give_rows(const ls_request *request, const ls_response *response,
-							  ls_buf *frame);
-
-/* Evaluator: the rows that a request came back with; false when memory ran out. */
-extern bool ls_http_carried_rows(const ls_request *request, ls_arena *arena, ls_str **rows,
-								 size_t *row_count);
+extern bool ls_http_authorize(const ls_request *request, const ls_principal *principal,
+							  ls_arena *arena, ls_response *response);
 
 /*
  * Executor: does the answer go on?  Then `frame` is the request for its next piece, to be sent after
@@ -108,5 +93,11 @@ extern void ls_http_refuse(ls_response *response, ls_arena *arena, ls_error_id i
  * as its principal, in a transaction of its own.
  */
 extern void ls_http_execute(const ls_request *request, ls_arena *arena, ls_response *response);
+
+/*
+ * The same for a request that was admitted as *principal; *response has the headers of the answer.
+ */
+extern void ls_http_call(const ls_request *request, const ls_principal *principal, ls_arena *arena,
+						 ls_response *response);
 
 #endif /* LS_HTTP_H */

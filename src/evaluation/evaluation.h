@@ -8,8 +8,9 @@
  *
  * An evaluation is a state machine that never waits:
  *
- *		prepare		parse and check; a preview ends here
- *		begin		a short transaction: model, region, credits, reservation
+ *		parse		and check the body
+ *		begin		a short transaction: model, region, credits, reservation; a
+ *					preview ends here
  *		call		a provider; no transaction is open while it thinks
  *		conclude	check the reply (one repair call if need be)
  *		settle		a short transaction: debit, ledger
@@ -152,11 +153,11 @@ typedef struct ls_evaluation
 } ls_evaluation;
 
 /*
- * Takes the request body; true when there is more to do.  With allow_query,
- * request->has_query then says whether rows must come from a search
- * (ls_evaluation_set_rows) before ls_evaluation_start.
+ * Makes evaluation->request of a body; false: it is finished, with an error.  With
+ * allow_query, request->has_query then says whether rows must come from a search
+ * (ls_evaluation_set_rows) before ls_evaluation_start.  Needs the arena only.
  */
-extern bool ls_evaluation_prepare(ls_evaluation *evaluation, ls_str body, bool allow_query);
+extern bool ls_evaluation_parse(ls_evaluation *evaluation, ls_str body, bool allow_query);
 
 /*
  * Goes on until a provider has the call or the evaluation is finished.  With

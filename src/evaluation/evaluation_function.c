@@ -239,7 +239,7 @@ logsvc_run_adhoc(PG_FUNCTION_ARGS)
 	evaluation->memory = CurrentMemoryContext;
 	evaluation->arena = ls_context_arena(CurrentMemoryContext, LS_EVALUATION_ARENA_LIMIT);
 	evaluation->organization = principal->organization;
-	if (!ls_evaluation_prepare(evaluation, body_of_arguments(fcinfo, evaluation->arena), true))
+	if (!ls_evaluation_parse(evaluation, body_of_arguments(fcinfo, evaluation->arena), true))
 		raise_error(evaluation);
 
 	if (SPI_connect() != SPI_OK_CONNECT)

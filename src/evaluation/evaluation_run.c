@@ -72,14 +72,11 @@ fail_region(ls_evaluation *evaluation, const char *reason, const char *message)
 }
 
 bool
-ls_evaluation_prepare(ls_evaluation *evaluation, ls_str body, bool allow_query)
+ls_evaluation_parse(ls_evaluation *evaluation, ls_str body, bool allow_query)
 {
 	ls_validation_errors *errors = ls_new(evaluation->arena, ls_validation_errors);
 	ls_buf details;
 
-	evaluation->replied = replied;
-	evaluation->provider = ls_provider_current();
-	evaluation->place = ls_provider_place(evaluation->provider, evaluation->arena);
 	if (errors == NULL)
 	{
 		fail_memory(evaluation);
@@ -499,6 +496,9 @@ reserve(ls_evaluation *evaluation)
 void
 ls_evaluation_start(ls_evaluation *evaluation, bool in_transaction)
 {
+	evaluation->replied = replied;
+	evaluation->provider = ls_provider_current();
+	evaluation->place = ls_provider_place(evaluation->provider, evaluation->arena);
 	evaluation->in_transaction = in_transaction;
 	evaluation->deadline = ls_now() + LS_EVALUATION_CALL_SECONDS * LS_USECS_PER_SEC;
 	evaluation->view = ls_evaluation_view_make(evaluation->request, evaluation->arena);

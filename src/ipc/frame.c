@@ -58,6 +58,21 @@ ls_frame_write_request(ls_buf *buf, const ls_request *request)
 	}
 }
 
+size_t
+ls_frame_request_size(const ls_request *request)
+{
+	size_t size = 64; /* more than the numbers */
+
+	for (size_t i = 0; i < REQUEST_FIELDS; i++)
+	{
+		ls_str text;
+
+		memcpy(&text, (const char *) request + request_fields[i], sizeof(text));
+		size += 10 + text.len; /* the longest varint */
+	}
+	return size;
+}
+
 void
 ls_frame_write_response(ls_buf *buf, const ls_response *response)
 {

@@ -38,6 +38,9 @@ typedef enum ls_frame_kind
 #define LS_REQUEST_CHECK 4
 #define LS_STATUS_GO_ON 100
 
+/* Handed over by a worker that has counted it against its rate limit. */
+#define LS_REQUEST_COUNTED 8
+
 /*
  * One HTTP request as a worker sees it.  Texts are empty when the header was
  * not sent.  They are what a client sent: not yet trusted.
@@ -116,6 +119,9 @@ extern bool ls_request_is_json(const ls_request *request);
 extern bool ls_request_is_encoded(const ls_request *request);
 
 extern void ls_frame_write_request(ls_buf *buf, const ls_request *request);
+
+/* Bytes that the frame of a request takes at most. */
+extern size_t ls_frame_request_size(const ls_request *request);
 extern void ls_frame_write_response(ls_buf *buf, const ls_response *response);
 extern void ls_frame_write_cancel(ls_buf *buf, uint64_t request_id);
 

@@ -139,6 +139,13 @@ extern bool ls_evaluation_request_parse(ls_str json, ls_arena *arena, bool allow
 extern bool ls_evaluation_set_rows(ls_evaluation_request *request, ls_arena *arena,
 								   const ls_str *rows, size_t row_count);
 
+/*
+ * A checked request as bytes, for another process; without the names of unknown members.
+ * Reading keeps views of `bytes`; false when they are no request, or memory ran out.
+ */
+extern void ls_evaluation_request_write(ls_buf *buf, const ls_evaluation_request *request);
+extern bool ls_evaluation_request_read(ls_str bytes, ls_arena *arena, ls_evaluation_request **out);
+
 /* Appends the value of the header X-Ignored-Fields; nothing when no field was ignored. */
 extern void ls_evaluation_ignored_header(ls_buf *buf, const ls_evaluation_request *request);
 

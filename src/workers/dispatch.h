@@ -95,7 +95,6 @@ typedef struct gateway_state
 	dlist_head lately; /* groups that hold executors with slow requests, or have lately */
 	pool pools[3];
 	dlist_head sleeping;    /* the one that wakes first is the first */
-	ls_arena *arena;        /* frames being made */
 	ls_arena *cancel_arena; /* cancellations being sent */
 	uint64 looks;           /* at the queues of pools */
 	TimestampTz reload;     /* of the configuration that was looked at last */

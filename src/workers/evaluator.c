@@ -14,7 +14,7 @@
 
 #include "src/base/curl.h"
 #include "src/evaluation/evaluation.h"
-#include "src/api/http.h"
+#include "src/api/evaluation_route.h"
 
 #define REQUEST_RING ((Size) 2 * 1024 * 1024)
 #define RESPONSE_RING ((Size) 512 * 1024)
@@ -50,37 +50,6 @@ send_response(evaluator_state *state, const ls_response *response)
 		state->lost = !ls_channel_respond(state->channel, state->frames, response, true);
 }
 
-/* Gives a request whose rows come from a search to an executor; it comes back with them. */
-static void
-want_rows(flight *f, const ls_request *request)
-{
-	ls_response *response = &f->response;
-	ls_buf frame;
-
-	ls_arena_reset(f->state->frames);
-	ls_buf_init(&frame, f->state->frames);
-	ls_http_want_rows(request, f->evaluation.request->query, response, &frame);
-	if (frame.failed)
-	{
-		ls_http_refuse(response, f->evaluation.arena, LS_ERROR_SERVICE_UNAVAILABLE, NULL, NULL);
-		send_response(f->state, response);
-	}
-	else if (ls_channel_send(f->state->channel, ls_str_make(frame.data, frame.len), false, true) ==
-			 LS_CHANNEL_DETACHED)
-		f->state->lost = true;
-}
-
-static bool
-take_rows(flight *f, const ls_request *request)
-{
-	ls_evaluation *evaluation = &f->evaluation;
-	ls_str *rows;
-	size_t n;
-
-	return ls_http_carried_rows(request, evaluation->arena, &rows, &n) &&
-		   ls_evaluation_set_rows(evaluation->request, evaluation->arena, rows, n);
-}
-
 /* The evaluation is over; its callers may be on the stack. */
 static void
 land(flight *f)
@@ -105,37 +74,88 @@ static void
 finished(ls_evaluation *evaluation)
 {
 	flight *f = evaluation->context;
-	ls_response *response = &f->response;
-	ls_buf body;
-	ls_buf ignored;
 
-	if (evaluation->request != NULL)
-	{
-		ls_buf_init(&ignored, evaluation->arena);
-		ls_evaluation_ignored_header(&ignored, evaluation->request);
-		if (ignored.len > 0 && !ignored.failed)
-			ls_response_header(response, LS_STR("X-Ignored-Fields"),
-							   ls_str_make(ignored.data, ignored.len));
-	}
-	if (evaluation->failed)
-	{
-		response->status = ls_error_table[evaluation->error].status;
-		response->body = evaluation->body;
-		if (response->status == 503)
-			ls_response_header(response, LS_STR("Retry-After"), LS_STR("30"));
-	}
-	else
-	{
-		ls_buf_init(&body, evaluation->arena);
-		ls_buf_lit(&body, "{\"data\":");
-		ls_buf_str(&body, evaluation->body);
-		ls_buf_char(&body, '}');
-		response->body = ls_str_make(body.data, body.len);
-		if (body.failed)
-			ls_http_refuse(response, evaluation->arena, LS_ERROR_SERVICE_UNAVAILABLE, NULL, NULL);
-	}
-	send_response(f->state, response);
+	ls_http_answer_evaluation(evaluation, &f->response);
+	send_response(f->state, &f->response);
 	land(f);
+}
+
+static void
+refuse(flight *f)
+{
+	send_response(f->state, &f->response);
+	land(f);
+}
+
+static void
+refuse_memory(flight *f)
+{
+	ls_http_refuse(&f->response, f->evaluation.arena, LS_ERROR_SERVICE_UNAVAILABLE, NULL, NULL);
+	refuse(f);
+}
+
+/* Sends a request back whose rows come from a search: an executor is to have it first. */
+static void
+search_first(flight *f, const ls_request *request)
+{
+	ls_buf frame;
+
+	ls_arena_reset(f->state->frames);
+	ls_buf_init(&frame, f->state->frames);
+	ls_http_search_first(request, &frame);
+	if (frame.failed)
+	{
+		refuse_memory(f);
+		return;
+	}
+	if (ls_channel_send(f->state->channel, ls_str_make(frame.data, frame.len), false, true) ==
+		LS_CHANNEL_DETACHED)
+		f->state->lost = true;
+	land(f);
+}
+
+/* Admits a request and parses it; false: it was answered, or sent back. */
+static bool
+admit(flight *f, const ls_request *request)
+{
+	ls_evaluation *evaluation = &f->evaluation;
+	ls_principal principal;
+	ls_str body;
+
+	if (!ls_http_admit(request, f->admission, &principal, &f->response) ||
+		!ls_http_expect_json(request, f->admission, &f->response))
+	{
+		refuse(f);
+		return false;
+	}
+	evaluation->arena = ls_context_arena(f->memory, LS_EVALUATION_ARENA_LIMIT);
+	evaluation->organization = principal.organization;
+	/* The frame is gone with the next one; the request keeps views. */
+	body = ls_arena_strdup(evaluation->arena, request->body);
+	if (body.data == NULL)
+	{
+		refuse_memory(f);
+		return false;
+	}
+	if (!ls_evaluation_parse(evaluation, body, true))
+		return false;
+	if (evaluation->request->has_query)
+	{
+		search_first(f, request);
+		return false;
+	}
+	return true;
+}
+
+/* Takes a request that an executor has admitted and parsed; false: it was answered. */
+static bool
+take_parsed(flight *f, const ls_request *request)
+{
+	f->evaluation.arena = ls_context_arena(f->memory, LS_EVALUATION_ARENA_LIMIT);
+	if (ls_http_take_parsed(request, f->admission, &f->evaluation, &f->response))
+		return true;
+	refuse_memory(f);
+	return false;
 }
 
 static void
@@ -144,8 +164,6 @@ begin(evaluator_state *state, const ls_request *request)
 	MemoryContext memory =
 		AllocSetContextCreate(TopMemoryContext, "logsvc evaluation", ALLOCSET_DEFAULT_SIZES);
 	flight *f = MemoryContextAllocZero(memory, sizeof(flight));
-	ls_principal principal;
-	ls_str body;
 
 	f->memory = memory;
 	f->request_id = request->id;
@@ -156,40 +174,9 @@ begin(evaluator_state *state, const ls_request *request)
 	f->evaluation.done = finished;
 	f->evaluation.context = f;
 
-	if (!ls_http_admit(request, f->admission, &principal, &f->response) ||
-		!ls_http_expect_json(request, f->admission, &f->response))
-	{
-		send_response(state, &f->response);
-		land(f);
+	if (!(request->carried.len > 0 ? take_parsed(f, request) : admit(f, request)))
 		return;
-	}
-	f->evaluation.arena = ls_context_arena(memory, LS_EVALUATION_ARENA_LIMIT);
 	LS_STOP_POINT("evaluate_request");
-	f->evaluation.organization = principal.organization;
-	/* The frame is gone with the next one; the request keeps views. */
-	body = ls_arena_strdup(f->evaluation.arena, request->body);
-	if (body.data == NULL)
-	{
-		ls_http_refuse(&f->response, f->evaluation.arena, LS_ERROR_SERVICE_UNAVAILABLE, NULL, NULL);
-		send_response(state, &f->response);
-		land(f);
-		return;
-	}
-	if (!ls_evaluation_prepare(&f->evaluation, body, true))
-		return;
-	if (f->evaluation.request->has_query && request->carried.len == 0)
-	{
-		want_rows(f, request);
-		land(f);
-		return;
-	}
-	if (f->evaluation.request->has_query && !take_rows(f, request))
-	{
-		ls_http_refuse(&f->response, f->evaluation.arena, LS_ERROR_SERVICE_UNAVAILABLE, NULL, NULL);
-		send_response(state, &f->response);
-		land(f);
-		return;
-	}
 	ls_evaluation_start(&f->evaluation, false);
 }
 

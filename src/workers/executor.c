@@ -12,7 +12,7 @@
 #include "utils/guc.h"
 #include "utils/memutils.h"
 
-#include "src/api/http.h"
+#include "src/api/evaluation_route.h"
 
 #define REQUEST_RING ((Size) 256 * 1024)
 #define RESPONSE_RING ((Size) 1024 * 1024)
@@ -47,7 +47,8 @@ serve(ls_channel *channel, ls_str frame, ls_arena *arena)
 	ls_response response;
 	ls_buf out;
 	ls_buf next;
-	bool goes_on;
+	bool passed_on = false; /* to an evaluator */
+	bool goes_on = false;
 
 	if (!ls_frame_parse(frame, &kind, &request, &response) || kind != LS_FRAME_REQUEST)
 		return true;
@@ -55,11 +56,16 @@ serve(ls_channel *channel, ls_str frame, ls_arena *arena)
 	QueryCancelPending = false;
 
 	limit_lock_waits();
-	ls_http_execute(&request, arena, &response);
 	ls_buf_init(&out, arena);
 	ls_buf_init(&next, arena);
-	goes_on = ls_http_go_on(&request, &response, &next);
-	if (!ls_http_give_rows(&request, &response, &out))
+	if (request.route == LS_ROUTE_EVALUATION_ROWS)
+		passed_on = ls_http_find_rows(&request, arena, &response, &out);
+	else
+	{
+		ls_http_execute(&request, arena, &response);
+		goes_on = ls_http_go_on(&request, &response, &next);
+	}
+	if (!passed_on)
 		ls_frame_write_response(&out, &response);
 	if (out.failed || next.failed)
 	{

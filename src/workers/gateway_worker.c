@@ -26,6 +26,7 @@
 #include "utils/memutils.h"
 
 #include "src/access/access.h"
+#include "src/api/evaluation_route.h"
 #include "src/ingest/wire_format.h"
 
 /* Requests that may wait for a worker of one pool, and those of one group among them. */
@@ -40,6 +41,8 @@
 
 /* How long requests in flight may take when the gateway is to stop (ms). */
 #define DRAIN_TIME 2000
+
+#define OUT_OF_MEMORY "{\"error\":\"out of memory\",\"code\":\"SERVICE_UNAVAILABLE\"}"
 
 static pool *
 pool_of(gateway_state *state, ls_pool which)
@@ -386,13 +389,22 @@ serve_workers(gateway_state *state)
 
 /* ---- hooks of the engine ---- */
 
-static char *
-copy_frame(const ls_buf *frame)
+/*
+ * A request as a frame in memory of its own: the one copy of its body between the connection
+ * and the ring of a worker.  False: no memory.
+ */
+static bool
+make_frame(const ls_request *request, ls_str *frame)
 {
-	char *copy = MemoryContextAllocHuge(TopMemoryContext, frame->len);
+	ls_buf buf = {.capacity = ls_frame_request_size(request)};
 
-	memcpy(copy, frame->data, frame->len);
-	return copy;
+	buf.data = MemoryContextAllocExtended(TopMemoryContext, buf.capacity,
+										  MCXT_ALLOC_HUGE | MCXT_ALLOC_NO_OOM);
+	if (buf.data == NULL)
+		return false;
+	ls_frame_write_request(&buf, request);
+	*frame = ls_str_make(buf.data, buf.len);
+	return true;
 }
 
 /*
@@ -417,8 +429,7 @@ refuse(ls_response *refusal, const char *body)
 }
 
 static task *
-make_task(gateway_state *state, const ls_request *request, pool *p, uint64 sender,
-		  const ls_buf *frame)
+make_task(gateway_state *state, const ls_request *request, pool *p, uint64 sender, ls_str frame)
 {
 	bool found;
 	task *t = hash_search(state->tasks, &request->id, HASH_ENTER, &found);
@@ -434,48 +445,56 @@ make_task(gateway_state *state, const ls_request *request, pool *p, uint64 sende
 	t->sender = sender;
 	t->group = ls_fair_join(state->fair, sender);
 	t->slow = ls_fair_is_slow(ls_routes[request->route].rate_class);
-	t->estimate = ls_dispatch_estimate(p, request, frame->len);
+	t->estimate = ls_dispatch_estimate(p, request, frame.len);
 	t->since = GetCurrentTimestamp();
-	t->frame = copy_frame(frame);
-	t->frame_len = frame->len;
+	t->frame = unconstify(char *, frame.data);
+	t->frame_len = frame.len;
 	return t;
 }
 
+/* Puts the question whose it is before the request itself.  False: no memory. */
 static bool
-take_request(void *context, const ls_request *request, ls_response *refusal)
+ask_first(task *t, const ls_request *request)
+{
+	ls_request question = *request;
+	ls_str frame;
+
+	question.flags |= LS_REQUEST_CHECK;
+	question.body = LS_STR("");
+	if (!make_frame(&question, &frame))
+		return false;
+	t->whole = t->frame;
+	t->whole_len = t->frame_len;
+	t->frame = unconstify(char *, frame.data);
+	t->frame_len = frame.len;
+	return true;
+}
+
+static bool
+take_request(void *context, const ls_request *sent, ls_response *refusal)
 {
 	gateway_state *state = context;
-	pool *p = pool_of(state, ls_routes[request->route].pool);
-	uint64 sender = ls_fair_sender(request);
-	bool identify = is_to_identify(state, request, sender);
-	ls_request question = *request;
-	ls_buf frame;
-	ls_buf check;
+	ls_request request = *sent;
+	uint64 sender = ls_fair_sender(sent);
+	pool *p;
+	ls_str frame;
 	task *t;
 
+	request.route = ls_http_first_route(sent);
+	p = pool_of(state, ls_routes[request.route].pool);
 	if (p->queued >= POOL_QUEUE_LIMIT ||
 		ls_fair_waiting(state->fair, sender, ls_dispatch_number(state, p)) >= GROUP_QUEUE_LIMIT)
 		return refuse(refusal, "{\"error\":\"too many requests are waiting\","
 							   "\"code\":\"SERVICE_UNAVAILABLE\"}");
-	ls_arena_reset(state->arena);
-	ls_buf_init(&frame, state->arena);
-	ls_frame_write_request(&frame, request);
-	question.flags |= LS_REQUEST_CHECK;
-	question.body = LS_STR("");
-	ls_buf_init(&check, state->arena);
-	if (identify)
-		ls_frame_write_request(&check, &question);
-	if (frame.failed || check.failed)
-		return refuse(refusal, "{\"error\":\"out of memory\",\"code\":\"SERVICE_UNAVAILABLE\"}");
-	t = make_task(state, request, p, sender, &frame);
-	if (identify)
-	{
-		t->whole = t->frame;
-		t->whole_len = t->frame_len;
-		t->frame = copy_frame(&check);
-		t->frame_len = check.len;
-	}
+	if (!make_frame(&request, &frame))
+		return refuse(refusal, OUT_OF_MEMORY);
+	t = make_task(state, &request, p, sender, frame);
 	ls_dispatch_enqueue(state, t);
+	if (is_to_identify(state, &request, sender) && !ask_first(t, &request))
+	{
+		forget_task(state, t, 0);
+		return refuse(refusal, OUT_OF_MEMORY);
+	}
 	dispatch(state, p);
 	return true;
 }
@@ -679,7 +698,6 @@ ls_gateway_loop(ls_slot *slot)
 
 	state->cancel_arena = ls_context_arena(TopMemoryContext, 1024 * 1024);
 	make_pools(state);
-	state->arena = ls_context_arena(TopMemoryContext, 64 * 1024 * 1024);
 	dlist_init(&state->sleeping);
 	dlist_init(&state->lately);
 	state->fair = ls_fair_create();

@@ -10,7 +10,7 @@ use LogsvcTest;
 use Test::More;
 use Time::HiRes qw(time);
 
-my $t = LogsvcTest->new(conf => "logsvc.model_region = 'eu'");
+my $t = LogsvcTest->new(conf => "logsvc.model_region = 'eu'\nlogsvc.evaluators = 1");
 my $org = $t->organization('acme');
 my $other = $t->organization('other');
 my $path = '/api/v1/evaluations/run-adhoc';
@@ -18,7 +18,11 @@ my ($true, $false) = (JSON::PP::true, JSON::PP::false);
 
 $t->sql("UPDATE logsvc_internal.rate_limit SET per_minute = 1000000 WHERE class = 'evaluation'");
 
-sub run { my ($json, %opt) = @_; return $t->http(POST => $path, token => $org->{token}, json => $json, %opt); }
+sub run
+{
+	my ($json, %opt) = @_;
+	return $t->http(POST => $path, token => $org->{token}, defined $json ? (json => $json) : (), %opt);
+}
 
 sub is_error
 {
@@ -81,18 +85,69 @@ my $narrow = $t->sql_json("SELECT logsvc.create_token('acme', '$org->{email}', '
 is_error(run(\%good, token => $narrow), 403, 'INSUFFICIENT_SCOPE', 'a token without logs:read');
 is(run({ rows => ['x'], preview => $true }, token => $narrow)->{status}, 200, 'which may judge rows');
 is_error(run(\%good, token => $other->{full_key}), 401, 'INVALID_PAT', 'a key');
+my $reader = $t->sql_json("SELECT logsvc.create_token('acme', '$org->{email}', 'r', ARRAY['logs:read'])")->{token};
+is_error(run(\%good, token => $reader), 403, 'INSUFFICIENT_SCOPE', 'a token without evaluations:run');
+is_error(run({ %good, query => 'source=(' }, token => $reader), 403, 'INSUFFICIENT_SCOPE', '... which no error of the search comes before');
+$r = run({ %good, criteria => 7, Query => 1 });
+is_error($r, 400, 'VALIDATION_ERROR', 'criteria that are a number');
+is($r->{headers}{'x-ignored-fields'}, 'Query', '... and what is unknown is told too');
+$r = run({ %good, query => 'source=(', Query => 1 });
+is($r->{json}{code}, 'QUERY_SYNTAX_ERROR', 'a search that fails, with an unknown member');
+is_error(run(undef, body => '{"query":"x", broken'), 400, 'VALIDATION_ERROR', 'a body that is not JSON');
+is_error(run(undef, body => json_encode(\%good), headers => { 'Content-Type' => 'text/plain' }), 415, 'UNSUPPORTED_MEDIA_TYPE', 'another media type');
 is(scalar(grep { $_ eq '' } keys %{ $t->http(GET => '/api/v1/openapi.json')->{json}{paths} }), 0, 'nor is it in the description');
+
+# ---- which worker comes first ----
+
+# Without a query an evaluator only, also when a row or a name says "query".
+$r = run({ rows => [ 'query', 'step one passed' ], criteria => 'Did step one pass?', expectedItems => [ { id => 'query', description => 'step one passed' } ] });
+is("$r->{status} $r->{json}{data}{verdict}[0]{status} $r->{json}{data}{inputRowCount}", '200 passed 2', 'a row that is the word query');
+
+# A name with an escape, and a body that the gateway does not look into: an evaluator finds the query.
+my $escaped = json_encode(\%good);
+$escaped =~ s/"query"/"\\u0071uery"/ or die;
+my $padded = json_encode(\%good) . (' ' x 2_200_000);
+my $left = run(\%good)->{headers}{'x-ratelimit-remaining'};
+foreach my $case ([ $escaped, 'a name with an escape' ], [ $padded, 'a body of 2.2 MB' ])
+{
+	my ($content, $name) = @$case;
+	$r = run(undef, body => $content);
+	is("$r->{status} " . join(' ', map { $_->{status} } @{ $r->{json}{data}{verdict} // [] }), '200 passed failed not_found', $name);
+	is($r->{headers}{'x-ratelimit-remaining'}, --$left, '... is counted once');
+}
+
+# The one evaluator takes no part in a search that fails.
+$t->stop_at('evaluate_request');
+my $held = begin_request($t, POST => $path, token => $org->{token}, json => { rows => ['x'], criteria => 'x' });
+$t->wait_held('evaluate_request');
+is_error(run({ %good, query => 'source=(' }, timeout => 60), 400, 'QUERY_SYNTAX_ERROR', 'while the evaluator is held');
+$t->let_go('evaluate_request');
+is(end_request($held, 20)->{status}, 200, 'which goes on');
 
 # ---- a search keeps nobody waiting, and can be cancelled ----
 
 $t->stop_at('execute_request');
-my $held = begin_request($t, POST => $path, token => $org->{token}, json => \%good);
+$held = begin_request($t, POST => $path, token => $org->{token}, json => \%good);
 $t->wait_held('execute_request');
 my $start = time;
 is(run({ rows => ['x'], preview => $true }, timeout => 10)->{status}, 200, 'while one searches, others are answered');
 cmp_ok(time - $start, '<', 5, 'at once');
 $t->let_go('execute_request');
 is(end_request($held, 20)->{status}, 200, 'then it goes on');
+
+# A search for rows takes executor time, and is refused when there is none left.
+$t->sql("UPDATE logsvc_internal.rate_limit SET overdraft = 1 WHERE class = 'search'; UPDATE logsvc_internal.rate_limit SET per_minute = 1 WHERE class = 'executor'");
+$t->stop_at('execute_request');
+$held = begin_request($t, POST => $path, token => $org->{token}, json => \%good);
+$t->wait_held('execute_request');
+sleep 2;
+$t->let_go('execute_request');
+is(end_request($held, 20)->{status}, 200, 'a search that takes longer than there is time');
+$r = run(\%good);
+is_error($r, 429, 'RATE_LIMIT_EXCEEDED', 'is charged when it is over');
+like($r->{json}{error}, qr/class executor/, '... as executor time');
+is(run({ rows => ['x'], preview => $true })->{status}, 200, 'an evaluation without a query needs none');
+$t->sql("UPDATE logsvc_internal.rate_limit SET overdraft = 5 WHERE class = 'search'; UPDATE logsvc_internal.rate_limit SET per_minute = 100000 WHERE class = 'executor'");
 
 $t->set('logsvc.query_timeout', '100ms');
 $t->stop_at('execute_request');
