@@ -48,13 +48,13 @@ COMMENT ON FUNCTION logsvc_internal.tail(text) IS
 
 -- ---- fields ----
 
-CREATE OR REPLACE FUNCTION logsvc_internal.part_fields(part_id bigint, header bytea)
+CREATE OR REPLACE FUNCTION logsvc_internal.part_fields(part_id bigint, header bytea, body bytea)
 RETURNS TABLE (name text, type text)
 LANGUAGE c STABLE STRICT PARALLEL SAFE ROWS 20 COST 100
 AS 'MODULE_PATHNAME', 'logsvc_part_fields';
-COMMENT ON FUNCTION logsvc_internal.part_fields(bigint, bytea) IS
+COMMENT ON FUNCTION logsvc_internal.part_fields(bigint, bytea, bytea) IS
   'The attributes of the events of a part and the types of their values (string, number, boolean, '
-  'null, json), from its header alone';
+  'null, json)';
 
 CREATE OR REPLACE FUNCTION logsvc_internal.searched_indexes(index text) RETURNS text[]
 LANGUAGE c VOLATILE PARALLEL UNSAFE SECURITY DEFINER
@@ -161,16 +161,14 @@ BEGIN
      WHERE (answer #>> '{page,hasMore}')::boolean AND 'string' = ANY (s.types)
        AND NOT (s.builtin AND s.name IN ('trace_id', 'span_id'))),
   header AS (
-    SELECT p.id, p.header FROM logsvc_internal.part p
+    SELECT p.id, p.header, p.body FROM logsvc_internal.part p
      WHERE p.organization_id = logsvc_internal.current_organization()
        AND p.index_name = ANY (logsvc_internal.searched_indexes(search_fields.index))
        AND p.day BETWEEN (from_time AT TIME ZONE 'UTC')::date AND (to_time AT TIME ZONE 'UTC')::date
-       AND p.max_time >= from_time AND p.min_time < to_time
-       -- A part with many attributes or shapes has the lists of them in its body.
-       AND CASE WHEN octet_length(p.header) > 5 THEN get_byte(p.header, 5) & 12 = 0 ELSE true END),
+       AND p.max_time >= from_time AND p.min_time < to_time),
   stored AS (
     SELECT f.name, array_agg(DISTINCT f.type) AS types
-      FROM header h CROSS JOIN LATERAL logsvc_internal.part_fields(h.id, h.header) f
+      FROM header h CROSS JOIN LATERAL logsvc_internal.part_fields(h.id, h.header, h.body) f
      WHERE f.type <> 'json'
        AND NOT EXISTS (SELECT FROM sampled s WHERE NOT s.builtin AND s.name = f.name)
      GROUP BY f.name)
@@ -336,7 +334,7 @@ COMMENT ON FUNCTION logsvc.get_template(text, text, text, text) IS
   'One of the 500 most frequent templates of the events that a query finds, by its id';
 
 GRANT EXECUTE ON FUNCTION
-  logsvc_internal.part_fields(bigint, bytea), logsvc_internal.flat_attributes(jsonb),
+  logsvc_internal.part_fields(bigint, bytea, bytea), logsvc_internal.flat_attributes(jsonb),
   logsvc_internal.index_scope(text), logsvc_internal.quoted_field(text),
   logsvc_internal.find_templates(text, text, text, integer),
   logsvc_internal.raise_error(text, text, jsonb, text), logsvc_internal.invalid(text, text, text)

@@ -113,6 +113,8 @@ COMMENT ON TABLE logsvc_internal.api_key IS
 COMMENT ON TABLE logsvc_internal.log_index IS
 'Indexes: named subsets of an organization''s events; retention_days NULL: the organization''s';
 
+DROP FUNCTION logsvc_internal.part_fields(bigint, bytea);
+
 -- One description instead of twenty arguments.
 DROP FUNCTION logsvc_internal.part_scan(bigint, bytea, bytea, text, bytea, timestamptz, timestamptz,
 	text[], boolean, integer, boolean, timestamptz, bigint, integer, text[], text[], text[],

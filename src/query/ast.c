@@ -350,8 +350,6 @@ static void
 warn_text(ls_query_state *state, const ls_query_value *value)
 {
 	ls_str text = value->text;
-	const char *colon = memchr(text.data, ':', text.len);
-
 	if (value->kind != LS_QUERY_WORD)
 		return;
 	warn_leading_wildcard(state, value);
@@ -359,15 +357,6 @@ warn_text(ls_query_state *state, const ls_query_value *value)
 		ls_query_warn(state->query, state->arena, "LEADING_MINUS", value->span,
 					  "%.*s searches for the word; to exclude it write NOT %.*s", (int) text.len,
 					  text.data, (int) text.len - 1, text.data + 1);
-	if (colon != NULL)
-	{
-		ls_str name = ls_str_make(text.data, (size_t) (colon - text.data));
-
-		if (ls_query_builtin_find(name) != LS_QUERY_NOT_BUILTIN)
-			ls_query_warn(state->query, state->arena, "COLON_IN_TEXT", value->span,
-						  "%.*s is searched as text; to compare the field write %.*s=",
-						  (int) text.len, text.data, (int) name.len, name.data);
-	}
 }
 
 /* A word or phrase to search in the event. */
@@ -449,4 +438,125 @@ ls_query_string_predicate(ls_query_state *state, ls_query_filter_kind kind, ls_q
 	if (!ls_query_push(state, &values, ls_query_make_value(state, string, regex)))
 		return NULL;
 	return ls_query_predicate(state, kind, field, LS_QUERY_OP_EQ, negated, values, span);
+}
+
+ls_query_filter *
+ls_query_comparison(ls_query_state *state, ls_query_token field, ls_query_op op,
+					ls_query_values values, ls_query_span span)
+{
+	if (values.n == 1)
+		return ls_query_predicate(state, LS_QUERY_FILTER_COMPARE, field, op, false, values, span);
+	if (op != LS_QUERY_OP_EQ && op != LS_QUERY_OP_NE)
+	{
+		ls_query_fail_at(state, LS_QUERY_ERROR_SEMANTIC, values.items[1]->span, NULL,
+						 "a list of values works with = and != only");
+		return NULL;
+	}
+	return ls_query_predicate(state, LS_QUERY_FILTER_IN, field, LS_QUERY_OP_EQ,
+							  op == LS_QUERY_OP_NE, values, span);
+}
+
+ls_query_filter *
+ls_query_regex(ls_query_state *state, const ls_query_token *field, ls_query_token regex,
+			   ls_query_span span)
+{
+	ls_query_filter *filter = ls_query_make_filter(state, LS_QUERY_FILTER_MATCHES, span);
+	ls_query_value *value = ls_new(state->arena, ls_query_value);
+
+	if (filter == NULL || value == NULL)
+		return NULL;
+	value->kind = LS_QUERY_STRING;
+	value->span = regex.span;
+	value->text = ls_arena_strdup(
+		state->arena,
+		ls_query_slice(state, (ls_query_span){regex.span.start + 1, regex.span.end - 1}));
+	if (field != NULL)
+		filter->field = ls_query_head_field(state, *field);
+	else
+	{
+		filter->field = ls_new(state->arena, ls_query_field);
+		if (filter->field == NULL)
+			return NULL;
+		filter->field->parts = ls_new(state->arena, ls_str);
+		if (filter->field->parts == NULL)
+			return NULL;
+		filter->field->parts[0] = filter->field->name = LS_STR("event");
+		filter->field->n_parts = 1;
+		filter->field->builtin = LS_QUERY_EVENT;
+		filter->field->span = regex.span;
+	}
+	if (filter->field == NULL || value->text.data == NULL)
+		return NULL;
+	return ls_query_push(state, &filter->values, value) ? filter : NULL;
+}
+
+/* _exists_:name */
+static ls_query_filter *
+existence(ls_query_state *state, ls_query_token name, ls_query_span span)
+{
+	ls_query_filter *filter = ls_query_make_filter(state, LS_QUERY_FILTER_EXISTS, span);
+
+	if (filter == NULL)
+		return NULL;
+	if (name.kind == TOK_STRING)
+		name = (ls_query_token){TOK_WORD, {name.span.start + 1, name.span.end - 1}};
+	filter->field = ls_query_head_field(state, name);
+	return filter->field == NULL ? NULL : filter;
+}
+
+/* What name:value is when no event has a field of that name. */
+static ls_query_filter *
+colon_as_text(ls_query_state *state, ls_query_token field, ls_query_token value, ls_query_span span)
+{
+	ls_query_token whole = {TOK_WORD, span};
+	ls_query_filter *name;
+	ls_query_filter *text;
+
+	if (value.kind != TOK_STRING)
+		return ls_query_text(state, whole);
+	name = ls_query_text(state, field);
+	text = name == NULL ? NULL : ls_query_text(state, value);
+	return text == NULL ? NULL : ls_query_join(state, LS_QUERY_FILTER_AND, name, text, true);
+}
+
+ls_query_filter *
+ls_query_colon(ls_query_state *state, ls_query_token field, ls_query_token value,
+			   ls_query_span span)
+{
+	ls_query_filter *either;
+	ls_query_filter *filter;
+	ls_str name = ls_query_slice(state, field.span);
+	ls_query_token names[2] = {field, field};
+	int n_names = 1;
+
+	if (ls_str_eq(name, LS_STR("_exists_")))
+		return existence(state, value, span);
+	if (ls_str_eq(name, LS_STR("_missing_")))
+	{
+		filter = existence(state, value, span);
+		return filter == NULL ? NULL : ls_query_not(state, filter, span);
+	}
+	either = ls_query_make_filter(state, LS_QUERY_FILTER_COLON, span);
+	if (either == NULL)
+		return NULL;
+	/* @status is the field status where there is no @status. */
+	if (field.kind == TOK_WORD && name.data[0] == '@' && name.len > 1)
+		names[n_names++].span.start++;
+	for (int i = 0; i < n_names; i++)
+	{
+		ls_query_values one = {NULL, 0};
+
+		if (!ls_query_push(state, &one, ls_query_make_value(state, value, false)))
+			return NULL;
+		filter = ls_query_predicate(state, LS_QUERY_FILTER_COMPARE, names[i], LS_QUERY_OP_EQ, false,
+									one, span);
+		if (filter == NULL)
+			return NULL;
+		if (i == 0 && filter->field->builtin != LS_QUERY_NOT_BUILTIN)
+			return filter;
+		if (!add_child(state, either, filter))
+			return NULL;
+	}
+	filter = colon_as_text(state, field, value, span);
+	return filter != NULL && add_child(state, either, filter) ? either : NULL;
 }

@@ -252,6 +252,7 @@ typedef enum ls_query_filter_kind
 	LS_QUERY_FILTER_IN,       /* field [NOT] IN values; words may have wildcards */
 	LS_QUERY_FILTER_CONTAINS, /* field [NOT] CONTAINS values[0], a string */
 	LS_QUERY_FILTER_MATCHES,  /* field [NOT] MATCHES values[0], a regular expression */
+	LS_QUERY_FILTER_COLON,    /* field:value: children are comparisons, the last one is a text */
 	LS_QUERY_FILTER_SCOPE     /* inside the parser only: never in a finished tree */
 } ls_query_filter_kind;
 

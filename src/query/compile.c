@@ -190,8 +190,9 @@ ls_search_compile(ls_search *search, const ls_query_filter *filter)
 			node = ls_search_node(search, LS_FILTER_MATCHES, 0);
 			node->text = value->text;
 			break;
+		case LS_QUERY_FILTER_COLON:
 		case LS_QUERY_FILTER_SCOPE:
-			elog(ERROR, "a scope in a finished query");
+			elog(ERROR, "a term that is not resolved");
 	}
 	set_target(search, node, filter->field);
 	return filter->negated ? negate(search, filter->field, node) : node;

@@ -47,7 +47,7 @@ Datum
 logsvc_plan_deletion(PG_FUNCTION_ARGS)
 {
 	MemoryContext caller = CurrentMemoryContext;
-	ls_search search = {.earliest_name = "earliest", .latest_name = "latest"};
+	ls_search search = {.earliest_name = "earliest", .latest_name = "latest", .exact = true};
 	TupleDesc descriptor;
 	Datum values[5];
 	bool nulls[5] = {false};

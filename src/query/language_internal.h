@@ -66,6 +66,12 @@ typedef struct ls_query_state
  */
 extern bool ls_query_scan(ls_query_state *state);
 
+/*
+ * Cuts and joins tokens of the head that people write as in other languages;
+ * terms.c.  False when the arena is full or the error is set.
+ */
+extern bool ls_query_cut_terms(ls_query_state *state);
+
 /* ---- syntax_error.c ---- */
 
 /* Set the error of the parse (the first one wins); always return false. */
@@ -123,6 +129,18 @@ extern ls_query_filter *ls_query_predicate(ls_query_state *state, ls_query_filte
 extern ls_query_filter *ls_query_string_predicate(ls_query_state *state, ls_query_filter_kind kind,
 												  ls_query_token field, bool negated,
 												  ls_query_token string, ls_query_span span);
+/* field op values: several of them only with = and !=. */
+extern ls_query_filter *ls_query_comparison(ls_query_state *state, ls_query_token field,
+											ls_query_op op, ls_query_values values,
+											ls_query_span span);
+
+/* field:value */
+extern ls_query_filter *ls_query_colon(ls_query_state *state, ls_query_token field,
+									   ls_query_token value, ls_query_span span);
+
+/* /regex/, in a field or (NULL) in the text. */
+extern ls_query_filter *ls_query_regex(ls_query_state *state, const ls_query_token *field,
+									   ls_query_token regex, ls_query_span span);
 extern ls_query_filter *ls_query_time_scope(ls_query_state *state, bool latest,
 											ls_query_token value, ls_query_span span);
 extern ls_query_filter *ls_query_index_scope(ls_query_state *state, ls_query_values values,

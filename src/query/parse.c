@@ -268,8 +268,8 @@ parse(ls_str text, ls_arena *arena, bool filter_only, ls_query **query, ls_query
 	if (state.text.data == NULL)
 		return memory_error(error);
 
-	done = ls_query_scan(&state) && classify(&state) && ls_query_yyparse(&state) == 0 &&
-		   ls_query_lift_scopes(&state);
+	done = ls_query_scan(&state) && ls_query_cut_terms(&state) && classify(&state) &&
+		   ls_query_yyparse(&state) == 0 && ls_query_lift_scopes(&state);
 	if (ls_arena_failed(arena))
 		return memory_error(error);
 	if (!done)

@@ -90,13 +90,14 @@ static void ls_query_yyerror(ls_query_span *span, ls_query_state *state, const c
 	NOT_IN "NOT IN" NOT_CONTAINS "NOT CONTAINS" NOT_MATCHES "NOT MATCHES"
 %token <token> BY "by" AS "as"
 %token <token> '=' "=" NE "!=" '<' "<" LE "<=" '>' ">" GE ">="
+%token <token> ':' ":" REGEX "a regular expression"
 %token <token> '+' "+" '-' "-" '*' "*" '/' "/" '%' "%" '.' "."
 %token <token> ',' "," '(' "(" ')' ")"
 /* What no rule accepts. */
 %token <token> OPEN_STRING OPEN_BACKTICK BAD_OPERATOR BAD_QUOTE BAD_WORD BAD_CHARACTER
 
 %type <filter> or and not prim predicate scope
-%type <values> values
+%type <values> values alternatives
 %type <token> value name literal field_token
 %type <op> compare
 %type <field> path field opt_as
@@ -136,6 +137,7 @@ and:
 not:
 	prim
 	| NOT not					{ MUST($$ = ls_query_not(state, $2, @$)); }
+	| '-' prim					{ MUST($$ = ls_query_not(state, $2, @$)); }
 	;
 
 prim:
@@ -145,16 +147,25 @@ prim:
 	| WORD						{ MUST($$ = ls_query_text(state, $1)); }
 	| NUMBER					{ MUST($$ = ls_query_text(state, $1)); }
 	| STRING					{ MUST($$ = ls_query_text(state, $1)); }
+	| REGEX						{ MUST($$ = ls_query_regex(state, NULL, $1, @$)); }
 	;
 
 predicate:
-	field_token compare value
+	field_token compare values
+		{ MUST($$ = ls_query_comparison(state, $1, $compare, $values, @$)); }
+	| field_token ':' value
+		{ MUST($$ = ls_query_colon(state, $1, $value, @$)); }
+	| field_token ':' compare value
 		{
 			ls_query_values one = {NULL, 0};
 
 			MUST(ls_query_push(state, &one, ls_query_make_value(state, $value, false)));
-			MUST($$ = ls_query_predicate(state, LS_QUERY_FILTER_COMPARE, $1, $compare, false, one, @$));
+			MUST($$ = ls_query_comparison(state, $1, $compare, one, @$));
 		}
+	| field_token ':' REGEX
+		{ MUST($$ = ls_query_regex(state, &$1, $REGEX, @$)); }
+	| field_token ':' '(' alternatives ')'
+		{ MUST($$ = ls_query_predicate(state, LS_QUERY_FILTER_IN, $1, LS_QUERY_OP_EQ, false, $alternatives, @$)); }
 	| field_token IN '(' values ')'
 		{ MUST($$ = ls_query_predicate(state, LS_QUERY_FILTER_IN, $1, LS_QUERY_OP_EQ, false, $values, @$)); }
 	| field_token NOT_IN '(' values ')'
@@ -196,6 +207,19 @@ values:
 			MUST(ls_query_push(state, &$$, ls_query_make_value(state, $1, false)));
 		}
 	| values ',' value
+		{
+			$$ = $1;
+			MUST(ls_query_push(state, &$$, ls_query_make_value(state, $3, false)));
+		}
+	;
+
+alternatives:
+	value
+		{
+			$$ = (ls_query_values){NULL, 0};
+			MUST(ls_query_push(state, &$$, ls_query_make_value(state, $1, false)));
+		}
+	| alternatives OR value
 		{
 			$$ = $1;
 			MUST(ls_query_push(state, &$$, ls_query_make_value(state, $3, false)));

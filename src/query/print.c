@@ -80,8 +80,8 @@ print_value(ls_buf *buf, const ls_query_value *value)
 void
 ls_query_print_filter(ls_buf *buf, const ls_query_filter *f)
 {
-	static const char *const names[] = {"and",    "or", "not",      "all",     "text", "",
-										"exists", "in", "contains", "matches", "scope"};
+	static const char *const names[] = {"and",    "or", "not",      "all",     "text",  "",
+										"exists", "in", "contains", "matches", "colon", "scope"};
 
 	if (f->kind == LS_QUERY_FILTER_ALL)
 	{

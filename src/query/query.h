@@ -65,6 +65,7 @@ typedef struct ls_search
 	bool limit_given;
 	bool ascending;
 	bool unordered; /* with no limit and no stage but fields: as they are found */
+	bool exact;     /* what is deleted must not depend on the names that events have */
 	bool explain;
 	bool histogram; /* asked for beside the rows */
 	bool fields;
@@ -115,6 +116,33 @@ extern void ls_search_range(ls_search *search);
  * whose name does not begin with _; for test keys _test only.
  */
 extern void ls_search_indexes(ls_search *search, const ls_query_values *named);
+
+/* ---- field_names.c; in SPI ---- */
+
+typedef struct ls_field_names
+{
+	ls_str *items;
+	int n;
+	bool complete; /* false: there may be others */
+} ls_field_names;
+
+/*
+ * The attributes of the events of so many parts of the range at most, the newest
+ * ones, and of the queue.
+ */
+extern ls_field_names ls_search_field_names(const ls_search *search, int most_parts);
+
+/* Is the name among them?  The second: or a beginning of the path, inside of which the rest may be. */
+extern bool ls_field_names_have(const ls_field_names *names, ls_str name);
+extern bool ls_field_names_have_path(const ls_field_names *names, const ls_query_field *field);
+
+/* ---- resolve.c; in SPI ---- */
+
+/*
+ * Makes a comparison or a text of each name:value of the filter.  QUERY_SEMANTIC_ERROR
+ * if the search is exact.
+ */
+extern void ls_search_resolve(ls_search *search);
 
 /* ---- unknown.c; in SPI ---- */
 

@@ -170,6 +170,12 @@ ls_search_range(ls_search *search)
 						 "-24h", now, tz == NULL ? NULL : &zone);
 	search->to = bound(search, search->query->latest, search->latest, search->latest_name, "now",
 					   now, tz == NULL ? NULL : &zone);
+	if (search->from >= search->to)
+		ls_query_warn(search->query, search->arena, "EMPTY_RANGE",
+					  search->query->earliest != NULL ? search->query->earliest->span
+					  : search->query->latest != NULL ? search->query->latest->span
+													  : (ls_query_span){0, 0},
+					  "earliest is not before latest: no event is in the time range");
 }
 
 /* ---- indexes ---- */

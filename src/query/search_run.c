@@ -42,6 +42,7 @@ ls_search_prepare(ls_search *search)
 		ls_search_raise(&error);
 	ls_search_range(search);
 	ls_search_indexes(search, &search->query->indexes);
+	ls_search_resolve(search);
 	if (search->query->filter != NULL)
 		search->filter =
 			ls_search_and(search, search->filter, ls_search_compile(search, search->query->filter));

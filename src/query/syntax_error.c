@@ -360,6 +360,11 @@ name_expected(ls_query_state *state, const char *const *names, int n, ls_str *ou
 		}
 		else if (strcmp(names[i], "a name in backticks") == 0 && has(names, n, "a name"))
 			continue;
+		/* Of the head: these are for people who know them. */
+		else if (state->stage == NULL &&
+				 (strcmp(names[i], ":") == 0 || strcmp(names[i], "-") == 0 ||
+				  strcmp(names[i], "a regular expression") == 0))
+			continue;
 		else
 			n_out = add(out, n_out, ls_str_make(names[i], strlen(names[i])));
 	}

@@ -11,11 +11,6 @@
  */
 #include "src/query/query.h"
 
-#include "catalog/pg_type.h"
-#include "utils/array.h"
-#include "utils/builtins.h"
-#include "utils/timestamp.h"
-
 /* Parts of the range; with more of them nothing is said. */
 #define MOST_PARTS 200
 
@@ -146,94 +141,15 @@ add_stage(collector *c, const ls_query_stage *stage)
 	}
 }
 
-/*
- * The attributes of the events in the range, or of `most` parts of it; -1: not
- * known.
- */
-static int
-known_names(const ls_search *s, int most, ls_str **names)
-{
-	static const char *const sql =
-		"WITH h AS MATERIALIZED (SELECT id, header, CASE WHEN pg_catalog.octet_length(header) > 5"
-		" THEN pg_catalog.get_byte(header, 5) & 12 <> 0 ELSE true END AS lists FROM ("
-		"(SELECT p.id, p.header FROM logsvc_internal.part p WHERE p.organization_id = $1"
-		" AND p.index_name = ANY ($2) AND p.max_time >= $3 AND p.min_time < $4"
-		" AND p.day BETWEEN ($3 AT TIME ZONE 'UTC')::pg_catalog.date"
-		" AND ($4 AT TIME ZONE 'UTC')::pg_catalog.date"
-		" UNION ALL SELECT q.id, q.header FROM logsvc_internal.queue q"
-		" WHERE q.organization_id = $1 AND (NOT q.audit OR '_audit' = ANY ($2)) AND q.max_time >= "
-		"$3 AND q.min_time < $4)) u LIMIT $5)"
-		/* Some parts have these lists in the body; of damaged ones the search itself tells. */
-		" SELECT NULL WHERE (SELECT pg_catalog.count(*) > " CppAsString2(
-			MOST_PARTS) " OR pg_catalog.bool_or(h.lists) FROM h)"
-						" UNION ALL (SELECT DISTINCT f.name FROM h, LATERAL "
-						"logsvc_internal.part_fields(h.id, "
-						"h.header) f"
-						" WHERE NOT (SELECT pg_catalog.bool_or(h.lists) FROM h))";
-	Oid types[] = {UUIDOID, TEXTARRAYOID, TIMESTAMPTZOID, TIMESTAMPTZOID, INT4OID};
-	Datum *indexes = palloc(sizeof(Datum) * (Size) (s->n_indexes + 1));
-	Datum values[5];
-	int n;
-
-	for (int i = 0; i < s->n_indexes; i++)
-	{
-		/* Entries of the queue may have other indexes as well, of which test keys see nothing. */
-		if (ls_str_eq(s->indexes[i], LS_STR("_test")))
-			return -1;
-		indexes[i] = PointerGetDatum(ls_text_of_str(s->indexes[i]));
-	}
-	values[0] = UUIDPGetDatum(&s->principal->organization);
-	values[1] =
-		PointerGetDatum(construct_array(indexes, s->n_indexes, TEXTOID, -1, false, TYPALIGN_INT));
-	values[2] = TimestampTzGetDatum(ls_timestamptz_of_time(s->from));
-	values[3] = TimestampTzGetDatum(ls_timestamptz_of_time(s->to));
-	values[4] = Int32GetDatum(most);
-	n = (int) ls_statement_read(sql, 5, types, values);
-	*names = palloc(sizeof(ls_str) * (Size) (n + 1));
-	for (int i = 0; i < n; i++)
-	{
-		char *name = SPI_getvalue(SPI_tuptable->vals[i], SPI_tuptable->tupdesc, 1);
-
-		if (name == NULL)
-			return -1;
-		(*names)[i] = ls_str_of_cstring(name);
-	}
-	return n;
-}
-
-static bool
-is_known(const ls_str *names, int n, ls_str name)
-{
-	for (int i = 0; i < n; i++)
-	{
-		if (ls_str_eq(names[i], name))
-			return true;
-	}
-	return false;
-}
-
-/* The name or a beginning of it, inside of which the rest may be. */
-static bool
-path_is_known(const ls_str *names, int n, const ls_query_field *field)
-{
-	for (size_t i = 0; i <= field->name.len; i++)
-	{
-		if ((i == field->name.len || field->name.data[i] == '.') &&
-			is_known(names, n, ls_str_make(field->name.data, i)))
-			return true;
-	}
-	return false;
-}
-
 /* An attribute that is spelt like the name, else a field that every event can have; or empty. */
 static ls_str
-closest_name(ls_str name, const ls_str *names, int n)
+closest_name(ls_str name, const ls_field_names *names)
 {
 	ls_str builtins[LS_QUERY_TEMPLATE_ID + 1] = {{NULL, 0}};
-	int closest = ls_query_closest(name, names, (uint32) n);
+	int closest = ls_query_closest(name, names->items, (uint32) names->n);
 
 	if (closest >= 0)
-		return names[closest];
+		return names->items[closest];
 	/* attributes.level is not spelt wrong, and ip is not id. */
 	if (name.len <= 3 || ls_query_builtin_find(name) != LS_QUERY_NOT_BUILTIN)
 		return LS_STR("");
@@ -244,11 +160,11 @@ closest_name(ls_str name, const ls_str *names, int n)
 }
 
 static void
-warn_unknown(ls_search *s, const reading *r, const ls_str *names, int n)
+warn_unknown(ls_search *s, const reading *r, const ls_field_names *names)
 {
 	ls_str name = r->field->name;
 	int shown = (int) ls_utf8_prefix_chars(name.data, name.len, 60);
-	ls_str closest = closest_name(name, names, n);
+	ls_str closest = closest_name(name, names);
 
 	if (closest.len > 0)
 		ls_query_warn(s->query, s->arena, "UNKNOWN_FIELD", r->field->span,
@@ -264,11 +180,11 @@ warn_unknown(ls_search *s, const reading *r, const ls_str *names, int n)
 }
 
 static bool
-all_known(const collector *c, const ls_str *names, int n)
+all_known(const collector *c, const ls_field_names *names)
 {
 	for (int i = 0; i < c->n; i++)
 	{
-		if (c->items[i].before != NULL || !path_is_known(names, n, c->items[i].field))
+		if (c->items[i].before != NULL || !ls_field_names_have_path(names, c->items[i].field))
 			return false;
 	}
 	return true;
@@ -278,8 +194,7 @@ void
 ls_search_warn_unknown(ls_search *s)
 {
 	collector *c = palloc0(sizeof(collector));
-	ls_str *names;
-	int n;
+	ls_field_names names;
 
 	if (s->query->filter != NULL)
 		add_filter(c, s->query->filter);
@@ -290,12 +205,12 @@ ls_search_warn_unknown(ls_search *s)
 	}
 	if (c->n == 0 || s->n_indexes == 0 || s->from >= s->to)
 		return;
-	n = known_names(s, FIRST_PARTS, &names);
-	if (n < 0 || (n > 0 && all_known(c, names, n)))
+	names = ls_search_field_names(s, FIRST_PARTS);
+	if (names.n > 0 && all_known(c, &names))
 		return;
-	n = known_names(s, MOST_PARTS + 1, &names);
+	names = ls_search_field_names(s, MOST_PARTS + 1);
 	/* Where there are no events there is no wrong name. */
-	for (int i = 0; i < c->n && n > 0; i++)
+	for (int i = 0; i < c->n && names.complete && names.n > 0; i++)
 	{
 		const reading *r = &c->items[i];
 
@@ -304,7 +219,7 @@ ls_search_warn_unknown(ls_search *s)
 			ls_str joined = ls_str_of_cstring(psprintf("%s-%s", ls_cstring_of_str(r->before->name),
 													   ls_cstring_of_str(r->field->name)));
 
-			if (is_known(names, n, joined))
+			if (ls_field_names_have(&names, joined))
 			{
 				ls_query_warn(s->query, s->arena, "MINUS_IN_NAME", r->field->span,
 							  "this is a subtraction: the field is written `%.*s`",
@@ -312,7 +227,7 @@ ls_search_warn_unknown(ls_search *s)
 				continue;
 			}
 		}
-		if (!path_is_known(names, n, r->field))
-			warn_unknown(s, r, names, n);
+		if (!ls_field_names_have_path(&names, r->field))
+			warn_unknown(s, r, &names);
 	}
 }

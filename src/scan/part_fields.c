@@ -1,7 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * part_fields.c
- *	  part_fields: which fields the events of a part have, from its header.
+ *	  part_fields: which fields the events of a part have.  Its header has the list
+ *	  of them, of a part with many of them its body.
  *
  *-------------------------------------------------------------------------
  */
@@ -14,13 +15,6 @@
 PG_FUNCTION_INFO_V1(logsvc_part_fields);
 
 #define HEADER_MEMORY ((size_t) 64 * 1024 * 1024)
-
-/* The header alone is read. */
-static bool
-no_body(void *context, uint64_t offset, size_t length, void *to)
-{
-	return false;
-}
 
 static const char *
 type_name(ls_kind kind)
@@ -43,8 +37,8 @@ type_name(ls_kind kind)
 }
 
 /*
- * part_fields(part_id bigint, header bytea) returns table (name text, type
- * text): each attribute of its events, once for each type that its values have.
+ * part_fields(part_id bigint, header bytea, body bytea) returns table (name text,
+ * type text): each attribute of its events, once for each type that its values have.
  */
 Datum
 logsvc_part_fields(PG_FUNCTION_ARGS)
@@ -52,11 +46,13 @@ logsvc_part_fields(PG_FUNCTION_ARGS)
 	ReturnSetInfo *result;
 	ls_arena *arena = ls_context_arena(CurrentMemoryContext, HEADER_MEMORY);
 	const char *error = NULL;
+	ls_body body;
 	ls_part *part;
 
+	ls_body_init(&body, PG_GETARG_DATUM(2));
 	InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
 	result = (ReturnSetInfo *) fcinfo->resultinfo;
-	part = ls_part_open(arena, ls_str_of_text(PG_GETARG_BYTEA_PP(1)), no_body, NULL, &error);
+	part = ls_part_open(arena, ls_str_of_text(PG_GETARG_BYTEA_PP(1)), ls_body_fetch, &body, &error);
 	if (part == NULL)
 		ereport(ERROR, errcode(ls_errcode(LS_ERROR_CORRUPT_PART)),
 				errmsg("part %lld is corrupt: %s", (long long) PG_GETARG_INT64(0), error));

@@ -377,6 +377,59 @@ test_errors(void)
 	hints("earliest=now-1h", "write -1h");
 }
 
+/* Terms as people know them from other languages. */
+static void
+test_foreign_terms(void)
+{
+	/* name:value depends on the names that events have, so both are kept. */
+	tree("status:500", " (filter (colon (= status 500) (text status:500)))");
+	tree("kubernetes.pod:p1 x", " (filter (and (colon (= kubernetes.pod p1)"
+								" (text kubernetes.pod:p1)) (text x)))");
+	tree("app.kubernetes.io/name:web*",
+		 " (filter (colon (= app.kubernetes.io/name web*) (text app.kubernetes.io/name:web*)))");
+	tree("level:error", " (filter (= level error))");
+	tree("service:\"cart api\"", " (filter (= service \"cart api\"))");
+	tree("name:\"a b\"", " (filter (colon (= name \"a b\") (and (text name) (text \"a b\"))))");
+	tree("@status:500", " (filter (colon (= @status 500) (= status 500) (text @status:500)))");
+	tree("NOT status:500", " (filter (not (colon (= status 500) (text status:500))))");
+	tree("status:>=500 status:<600", " (filter (and (>= status 500) (< status 600)))");
+	tree("status:(500 OR \"x\")", " (filter (in status 500 \"x\"))");
+	tree("_exists_:a.b", " (filter (exists a.b))");
+	tree("_missing_:x", " (filter (not (exists x)))");
+	tree("status:*", " (filter (colon (exists status) (text status:*)))");
+	tree("path:/api/v1/", " (filter (colon (= path /api/v1/) (text path:/api/v1/)))");
+	tree("path:/api.*/", " (filter (matches path \"api.*\"))");
+	/* These have colons of their own. */
+	tree("http://x std::vector 12:30 10.0.0.7:80 error: fe80::1",
+		 " (filter (and (text http://x) (text std::vector) (text 12:30) (text 10.0.0.7:80)"
+		 " (text error:) (text fe80::1)))");
+	tree("a=b:c a IN (b:c, d) a!=-x", " (filter (and (= a b:c) (in a b:c d) (!= a -x)))");
+	tree("| where a = 1", " (where (= a 1))");
+
+	tree("-debug", " (filter (not (text debug)))");
+	tree(
+		"error -\"reset by peer\" -(a OR b)",
+		" (filter (and (text error) (not (text \"reset by peer\")) (not (or (text a) (text b)))))");
+	tree("-level=debug -status:500",
+		 " (filter (and (not (= level debug)) (not (colon (= status 500) (text status:500)))))");
+	tree("-5 -5xx a-b --flag x",
+		 " (filter (and (text -5) (text -5xx) (text a-b) (text --flag) (text x)))");
+
+	tree("event=~\"a.b\"", " (filter (matches event \"a.b\"))");
+	tree("event!~\"a.b\"", " (filter (not-matches event \"a.b\"))");
+	fails("event=~a.b", SYNTAX, "a regular expression is written in quotes", 5, 2);
+	tree("/conn.*refused/", " (filter (matches event \"conn.*refused\"))");
+	tree("/var/log/", " (filter (text /var/log/))");
+	tree("level=error,warn x", " (filter (and (in level error warn) (text x)))");
+	tree("level!=error,\"w\"", " (filter (not-in level error \"w\"))");
+	fails("status>1,2", SEMANTIC, "a list of values works with = and != only", 9, 1);
+	tree("search index=main error", " (index main) (filter (text error))");
+	tree("search level=error", " (filter (= level error))");
+	tree("search", " (filter (text search))");
+	fails("a:(b", SYNTAX, "expected ) at end", 4, 0);
+	fails("a:(b c)", SYNTAX, "unexpected c", 5, 1);
+}
+
 static void
 test_warnings(void)
 {
@@ -388,8 +441,16 @@ test_warnings(void)
 	warns("and", "");
 	warns("a=or b", "");
 	warns("*oo x=*y z=* *", "LEADING_WILDCARD LEADING_WILDCARD");
-	warns("-error", "LEADING_MINUS");
-	warns("level:error http://x", "COLON_IN_TEXT");
+	warns("-5xx", "LEADING_MINUS");
+	warns("-error level:error http://x", "");
+	warns("search error", "SEARCH_IN_TEXT");
+	warns("search level=error", "");
+	warns("last 15m error", "RANGE_IN_TEXT");
+	is_str(query->warnings.items[0]->message,
+		   "last is searched as a word; the time range is written earliest=-15m", "what to write");
+	warns("error past 2 hours", "RANGE_IN_TEXT");
+	warns("last error", "");
+	warns("last 15 rows", "");
 	warns("f!=*", "NEVER_TRUE");
 	warns("earliest=1h", "TIME_IN_FUTURE");
 }
@@ -645,6 +706,7 @@ main(void)
 	test_scopes();
 	test_stages();
 	test_errors();
+	test_foreign_terms();
 	test_warnings();
 	test_filter_only();
 	test_limits();

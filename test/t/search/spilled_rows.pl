@@ -167,7 +167,7 @@ my %sets = (
 		"$rows|$rows", 'part_events') },
 	# What is in a header is never more than fits; longer lists are in the body, and callers leave those parts out.
 	part_fields => sub { is($t->sql(q{SELECT string_agg(DISTINCT f.name || ' ' || f.type, ',' ORDER BY f.name || ' ' || f.type) FROM logsvc_internal.part p JOIN logsvc_internal.organization o ON o.id = organization_id AND slug = 'acme',
-		LATERAL logsvc_internal.part_fields(p.id, header) f WHERE index_name = 'main'}), 'customer string,n number,text string', 'part_fields');
+		LATERAL logsvc_internal.part_fields(p.id, header, body) f WHERE index_name = 'main'}), 'customer string,n number,text string', 'part_fields');
 		is($t->sql("SELECT logsvc.act_as('globex') \\gset _\nSELECT jsonb_array_length(logsvc.search_fields() -> 'data') > 100"), 't', 'fields of events with many') },
 	group_rows => sub { is($t->sql(q{SELECT count(*), sum(r.count), count(DISTINCT r.keys) FROM (SELECT logsvc_internal.group_parts(p.id, header, body, index_name, NULL, '0002-01-01', '9999-01-01', '{.n}', NULL, '{"sum 0 .n"}', NULL) AS groups
 		FROM logsvc_internal.part p JOIN logsvc_internal.organization o ON o.id = organization_id AND slug = 'acme' WHERE index_name = 'main') g, logsvc_internal.group_rows(groups) r}),

@@ -1,0 +1,281 @@
+/*-------------------------------------------------------------------------
+ *
+ * terms.c
+ *	  Terms of the head as people know them from other languages (pure).
+ *
+ * `status:500`, `-debug`, `event=~"x"` and `/conn.*refused/` are one or more
+ * words for the scanner.  They are cut or joined here, before keywords are
+ * looked for, into the tokens of the grammar.  What cannot be understood so, and
+ * would find nothing, gets a warning that says what to write.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "src/query/language_internal.h"
+#include "src/query/parser.h"
+
+static bool
+is_letter(char c)
+{
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || (c & 0x80) != 0;
+}
+
+static bool
+is_digit(char c)
+{
+	return c >= '0' && c <= '9';
+}
+
+static bool
+is_comparison(int kind)
+{
+	return kind == '=' || kind == TOK_NE || kind == '<' || kind == TOK_LE || kind == '>' ||
+		   kind == TOK_GE;
+}
+
+/* Do the tokens touch? */
+static bool
+touch(const ls_query_token *a, const ls_query_token *b)
+{
+	return a->span.end == b->span.start;
+}
+
+/* Does the token begin a term?  Otherwise it is a value: after a comparison, or in a list. */
+static bool
+begins_term(const ls_query_state *state, uint32_t i)
+{
+	const ls_query_token *t = &state->tokens[i];
+
+	if (i == 0)
+		return true;
+	if (is_comparison(t[-1].kind) || t[-1].kind == ',')
+		return false;
+	return t[-1].kind != '(' || i < 2 || t[-2].kind != TOK_WORD ||
+		   !ls_str_eq(ls_query_slice(state, t[-2].span), LS_STR("IN"));
+}
+
+/*
+ * The length of a name before the first colon of a word; 0: the colon belongs to
+ * something else (a URL, a time, an address, a name of C++).
+ */
+static size_t
+name_before_colon(ls_str word)
+{
+	size_t n = 0;
+
+	if (word.len > 0 && (is_letter(word.data[0]) || word.data[0] == '@'))
+		while (n < word.len && (is_letter(word.data[n]) || is_digit(word.data[n]) ||
+								memchr("@.-/", word.data[n], 4) != NULL))
+			n++;
+	if (n == 0 || n == word.len || word.data[n] != ':' || word.data[n - 1] == '.')
+		return 0;
+	if (n + 1 < word.len &&
+		(word.data[n + 1] == ':' || word.data[n + 1] == '/' || word.data[n + 1] == '.'))
+		return n + 2 < word.len && word.data[n + 1] == '/' && word.data[n + 2] != '/' ? n : 0;
+	return n;
+}
+
+/* A word that is a plain decimal number, as the scanner has them. */
+static bool
+is_number(ls_str word)
+{
+	size_t n = word.len > 0 && word.data[0] == '-' ? 1 : 0;
+	size_t digits = 0;
+
+	while (n < word.len && is_digit(word.data[n]))
+	{
+		n++;
+		digits++;
+	}
+	if (digits > 0 && n + 1 < word.len && word.data[n] == '.' && is_digit(word.data[n + 1]))
+		for (n++; n < word.len && is_digit(word.data[n]);)
+			n++;
+	return digits > 0 && n == word.len;
+}
+
+/* Is it /a regular expression/ and not a path?  A path has no "any characters". */
+static bool
+is_regex(ls_str word)
+{
+	if (word.len < 4 || word.data[0] != '/' || word.data[word.len - 1] != '/')
+		return false;
+	for (size_t i = 1; i + 1 < word.len; i++)
+		if (word.data[i] == '.' && (word.data[i + 1] == '*' || word.data[i + 1] == '+'))
+			return true;
+	return false;
+}
+
+static void
+put(ls_query_token *tokens, uint32_t *n, int kind, uint32_t start, uint32_t end)
+{
+	tokens[*n].kind = kind;
+	tokens[*n].span = (ls_query_span){start, end};
+	(*n)++;
+}
+
+/* A word that may be a value: a number, a regular expression, a word. */
+static int
+kind_of(const ls_query_state *state, uint32_t start, uint32_t end)
+{
+	ls_str word = ls_query_slice(state, (ls_query_span){start, end});
+
+	return is_number(word) ? TOK_NUMBER : is_regex(word) ? TOK_REGEX : TOK_WORD;
+}
+
+/* `last 15m`, `last 15 minutes`: words, but surely not meant as such. */
+static void
+warn_range(ls_query_state *state, const ls_query_token *t)
+{
+	static const struct
+	{
+		ls_str name;
+		const char *unit;
+	} units[] = {
+		{LS_STR("s"), "s"},       {LS_STR("sec"), "s"},  {LS_STR("second"), "s"},
+		{LS_STR("m"), "m"},       {LS_STR("min"), "m"},  {LS_STR("minute"), "m"},
+		{LS_STR("h"), "h"},       {LS_STR("hour"), "h"}, {LS_STR("d"), "d"},
+		{LS_STR("day"), "d"},     {LS_STR("w"), "w"},    {LS_STR("week"), "w"},
+		{LS_STR("month"), "mon"}, {LS_STR("year"), "y"},
+	};
+	ls_str word = ls_query_slice(state, t->span);
+	ls_str number = ls_query_slice(state, t[1].span);
+	ls_str unit;
+	size_t digits = 0;
+
+	if ((!ls_str_eq_nocase(word, LS_STR("last")) && !ls_str_eq_nocase(word, LS_STR("past"))) ||
+		(t[1].kind != TOK_WORD && t[1].kind != TOK_NUMBER))
+		return;
+	while (digits < number.len && is_digit(number.data[digits]))
+		digits++;
+	if (digits == 0 || digits > 6)
+		return;
+	unit = ls_str_make(number.data + digits, number.len - digits);
+	if (unit.len == 0 && t[2].kind == TOK_WORD)
+		unit = ls_query_slice(state, t[2].span);
+	if (unit.len > 1 && unit.data[unit.len - 1] == 's')
+		unit.len--;
+	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++)
+		if (ls_str_eq_nocase(unit, units[i].name))
+			ls_query_warn(state->query, state->arena, "RANGE_IN_TEXT", t->span,
+						  "%.*s is searched as a word; the time range is written "
+						  "earliest=-%.*s%s",
+						  (int) word.len, word.data, (int) digits, number.data, units[i].unit);
+}
+
+/* `search level=error`: a command of others, that begins each search. */
+static bool
+is_command(ls_query_state *state)
+{
+	const ls_query_token *t = state->tokens;
+
+	if (t->kind != TOK_WORD || !ls_str_eq_nocase(ls_query_slice(state, t->span), LS_STR("search")))
+		return false;
+	if (t[1].kind == TOK_WORD && is_comparison(t[2].kind))
+		return true;
+	if (t[1].kind == TOK_WORD || t[1].kind == TOK_STRING || t[1].kind == TOK_NUMBER)
+		ls_query_warn(state->query, state->arena, "SEARCH_IN_TEXT", t->span,
+					  "search is searched as a word; leave it out, a query needs no command");
+	return false;
+}
+
+/* =~ and !~, which others write before a regular expression; how many tokens they are. */
+static uint32_t
+regex_operator(ls_query_state *state, uint32_t i, int *kind)
+{
+	const ls_query_token *t = &state->tokens[i];
+	bool negated =
+		t->kind == TOK_BAD_OPERATOR && ls_str_eq(ls_query_slice(state, t->span), LS_STR("!"));
+
+	if ((t->kind != '=' && !negated) || t[1].kind != TOK_WORD || !touch(t, &t[1]) ||
+		state->text.data[t[1].span.start] != '~')
+		return 0;
+	if (t[1].span.end - t[1].span.start > 1 || t[2].kind != TOK_STRING)
+	{
+		ls_query_span span = {t->span.start, t[1].span.start + 1};
+
+		ls_query_fail_at(state, LS_QUERY_ERROR_SYNTAX, span, "write field MATCHES \"...\"",
+						 "a regular expression is written in quotes");
+		return 0;
+	}
+	*kind = negated ? TOK_NOT_MATCHES : TOK_MATCHES;
+	return 2;
+}
+
+/* The tokens of a word of the head; *used: how many were read of the old ones. */
+static void
+cut_word(ls_query_state *state, uint32_t i, ls_query_token *out, uint32_t *n)
+{
+	const ls_query_token *t = &state->tokens[i];
+	uint32_t start = t->span.start;
+	uint32_t end = t->span.end;
+	const char *text = state->text.data;
+	size_t name;
+
+	if (end - start > 1 && text[start] == '-' &&
+		(is_letter(text[start + 1]) || text[start + 1] == '@'))
+	{
+		put(out, n, '-', start, start + 1);
+		start++;
+	}
+	else if (end - start == 1 && text[start] == '-' && touch(t, &t[1]) &&
+			 (t[1].kind == TOK_STRING || t[1].kind == '(' || t[1].kind == TOK_BACKTICK))
+	{
+		put(out, n, '-', start, end);
+		return;
+	}
+	name = name_before_colon(ls_query_slice(state, (ls_query_span){start, end}));
+	/* Of a name and its colon alone the value touches: name:"a b", name:>=500, name:(a b). */
+	if (name > 0 && start + name + 1 == end &&
+		(!touch(t, &t[1]) ||
+		 (t[1].kind != TOK_STRING && t[1].kind != '(' && !is_comparison(t[1].kind))))
+		name = 0;
+	if (name > 0)
+	{
+		put(out, n, TOK_WORD, start, start + (uint32_t) name);
+		start += (uint32_t) name;
+		put(out, n, ':', start, start + 1);
+		start++;
+	}
+	if (start < end)
+		put(out, n, kind_of(state, start, end), start, end);
+}
+
+bool
+ls_query_cut_terms(ls_query_state *state)
+{
+	/* Each token has a byte at least, so that pieces are never more than bytes. */
+	ls_query_token *out = ls_new_array(state->arena, ls_query_token, state->text.len + 1);
+	uint32_t n = 0;
+	uint32_t i = 0;
+
+	if (out == NULL)
+		return false;
+	if (state->n_tokens > 2 && is_command(state))
+		i++;
+	for (bool head = true; i < state->n_tokens; i++)
+	{
+		const ls_query_token *t = &state->tokens[i];
+		uint32_t joined;
+		int kind;
+
+		head = head && t->kind != '|';
+		if (head && t->kind == TOK_WORD && begins_term(state, i))
+		{
+			warn_range(state, t);
+			cut_word(state, i, out, &n);
+			continue;
+		}
+		joined = head ? regex_operator(state, i, &kind) : 0;
+		if (state->failed)
+			return false;
+		if (joined > 0)
+		{
+			put(out, &n, kind, t->span.start, t[1].span.end);
+			i += joined - 1;
+			continue;
+		}
+		out[n++] = *t;
+	}
+	state->tokens = out;
+	state->n_tokens = n;
+	return true;
+}

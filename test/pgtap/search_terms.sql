@@ -1,0 +1,61 @@
+-- Searching: terms as people know them from other languages.
+\set QUIET on
+SELECT plan(34);
+
+SELECT isnt(logsvc.create_organization('Acme', 'pro'), NULL, 'an organization');
+DO $$ BEGIN PERFORM logsvc.act_as('acme'); END $$;
+SELECT is(logsvc.ingest('[
+	{"event":"one conn was refused","level":"error","attributes":{"status":500,"@version":"1","kubernetes":{"pod":"p1"}}},
+	{"event":"two status:404 there","level":"warn","attributes":{"status":404,"user":"ann b"}},
+	{"event":"three host:8080 x","level":"info"}]') ->> 'accepted', '3', 'events');
+
+-- The first words of the events that are found, and the codes of warnings.
+CREATE FUNCTION pg_temp.found(q text) RETURNS text LANGUAGE sql AS $$
+	SELECT concat((SELECT string_agg(split_part(event, ' ', 1), ',' ORDER BY event) FROM logsvc.events(q)),
+		(SELECT string_agg(' ' || (w ->> 'code'), '') FROM jsonb_array_elements(logsvc.search(q) #> '{meta,warnings}') w)) $$;
+CREATE FUNCTION pg_temp.warning(q text) RETURNS text LANGUAGE sql AS $$
+	SELECT logsvc.search(q) #>> '{meta,warnings,0,message}' $$;
+
+-- ---- name:value ----
+
+SELECT is(pg_temp.found('status:500'), 'one', 'a field of events');
+SELECT is(pg_temp.found('status:4*'), 'two', 'a wildcard');
+SELECT is(pg_temp.found('kubernetes.pod:p1'), 'one', 'a path');
+SELECT is(pg_temp.found('NOT status:500'), 'three,two', 'excluded');
+SELECT is(pg_temp.found('-status:500'), 'three,two', 'excluded with a minus');
+SELECT is(pg_temp.found('status:>=500'), 'one', 'a comparison');
+SELECT is(pg_temp.found('status:(500 OR 404)'), 'one,two', 'one of several');
+SELECT is(pg_temp.found('user:"ann b"'), 'two', 'a text in quotes');
+SELECT is(pg_temp.found('level:ERROR'), 'one', 'a field that every event has, in any case');
+SELECT is(pg_temp.found('@status:500'), 'one', 'another mark of a field');
+SELECT is(pg_temp.found('@version:1'), 'one', 'a field whose name begins with the mark');
+SELECT is(pg_temp.found('host:8080'), 'three COLON_IN_TEXT', 'a text, where no event has the field');
+SELECT is(pg_temp.warning('host:8080'), 'no event of the time range has the field host: this is searched as text', 'which is said');
+SELECT is(pg_temp.found('nothing:"conn was"'), ' COLON_IN_TEXT', 'a phrase, where no event has the field');
+SELECT is(pg_temp.found('_exists_:user'), 'two', 'a field is there');
+SELECT is(pg_temp.found('_missing_:status'), 'three', 'a field is not there');
+
+-- Of a part with many attributes the body has the list.
+SELECT is(logsvc.ingest((SELECT jsonb_agg(jsonb_build_object('event', 'wide one', 'attributes',
+	(SELECT jsonb_object_agg('wide_' || n, n) FROM generate_series(e * 100, e * 100 + 99) n))) FROM generate_series(0, 9) e)) ->> 'accepted', '10', 'events with many attributes');
+SELECT is((SELECT count(*) FROM logsvc_internal.queue WHERE NOT audit AND get_byte(header, 5) & 12 <> 0), 1::bigint, 'the body has their list');
+SELECT is(pg_temp.found('wide_300:300'), 'wide', 'a field of a long list');
+SELECT is((SELECT count(*) FROM jsonb_array_elements(logsvc.validate_query('wide_3000=1 OR statis=1') -> 'warnings')), 2::bigint, 'names are told apart in a long list');
+SELECT is(pg_temp.found('wide_3000:1'), ' COLON_IN_TEXT', 'and one that is not in it');
+
+-- What is deleted does not depend on the names that events have.
+SELECT throws_like($$ SELECT * FROM logsvc_internal.plan_deletion('index=main earliest=-1h status:500') $$, 'write status= to compare the field%', 'a deletion');
+SELECT lives_ok($$ SELECT * FROM logsvc_internal.plan_deletion('index=main earliest=-1h level:error') $$, 'with a name that all events have');
+
+-- ---- others ----
+
+SELECT is(pg_temp.found('-refused -wide*'), 'three,two', 'words with a minus');
+SELECT is(pg_temp.found('event=~"conn.*refused"'), 'one', 'a regular expression');
+SELECT is(pg_temp.found('event!~"conn.*refused" -"wide one"'), 'three,two', 'not one');
+SELECT is(pg_temp.found('/conn.*refused/'), 'one', 'between slashes');
+SELECT is(pg_temp.found('level=error,warn'), 'one,two', 'a list');
+SELECT is(pg_temp.found('search level=error'), 'one', 'a command');
+SELECT is(pg_temp.found('last 15m'), ' RANGE_IN_TEXT', 'a range in words');
+SELECT is(pg_temp.found('earliest=1h'), ' TIME_IN_FUTURE EMPTY_RANGE', 'a range without its sign');
+SELECT is(pg_temp.found('earliest=-1h latest=-2h'), ' EMPTY_RANGE', 'a range that ends before it begins');
+SELECT * FROM finish();
