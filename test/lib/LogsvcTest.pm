@@ -133,10 +133,12 @@ sub crash
 	$self->{clients} = {};
 	$self->{running} = 0;
 	$self->{node}->kill9;
-	# Children that have not yet noticed hold the port and the shared memory.
-	# And until it is reaped, the postmaster's number is taken for a running one.
-	wait_until(sub { !grep { kill 0, $_ } $postmaster, @children }, 30)
-	  or die "children of the postmaster outlive it\n";
+	# Children that have not yet noticed hold the port and the shared memory; dead ones
+	# that nobody has reaped hold nothing.  But until the postmaster is reaped, its
+	# number is taken for a running one.
+	my $outlive = sub { return grep { `ps -o stat= -p $_` =~ /^[^Z]/ } @children };
+	wait_until(sub { !(kill 0, $postmaster) && !$outlive->() }, 60)
+	  or die "alive after the postmaster:\n" . join '', map { `ps -o pid=,stat=,wchan=,args= -p $_` } $postmaster, $outlive->();
 	return;
 }
 
