@@ -8,12 +8,14 @@ use Exporter qw(import);
 use File::Temp qw(tempdir);
 use IO::Select;
 use IO::Socket::INET;
+use JSON::PP ();
 use POSIX ();
 use Socket ();
 use Test::More;
 use Time::HiRes qw(time sleep);
 
-our @EXPORT = qw(start_host stop_host host_line connect_to connect_tls read_responses request post cpu_ticks memory
+our @EXPORT = qw(start_host stop_host host_line connect_to connect_tls read_responses request request_and_end at_once post
+	connections wait_for wait_taken wait_left cpu_ticks memory
 	certificate);
 
 my $program = 'build/unit/gateway_host_checked';
@@ -113,19 +115,21 @@ sub read_responses
 	return (\@got, $eof, $data);
 }
 
-# One request on a connection of its own: (first response, was it closed, rest).
+# One request on a connection of its own: the response.
 sub request
 {
 	my ($host, $text, $seconds) = @_;
+	return (request_and_end($host, $text, $seconds, 0))[0];
+}
+
+# The response, and whether the connection ends, for which it waits a moment.
+sub request_and_end
+{
+	my ($host, $text, $seconds, $wait) = @_;
 	my $s = connect_to($host);
 	syswrite($s, $text);
-	my ($got, $eof, $rest) = read_responses($s, 1, $seconds);
-	my $closed = $eof;
-	if (!$eof && @$got)
-	{
-		my (undef, $later) = read_responses($s, 0, 0.3);
-		$closed = $later;
-	}
+	my ($got, $closed, $rest) = read_responses($s, 1, $seconds);
+	(undef, $closed) = read_responses($s, 0, $wait // 0.3) if !$closed && @$got && ($wait // 1);
 	return ($got->[0] // { status => 0, head => '', body => $rest }, $closed);
 }
 
@@ -134,6 +138,57 @@ sub post
 	my ($path, $body, @headers) = @_;
 	return join("\r\n",
 		"POST $path HTTP/1.1", 'Host: test', 'Content-Length: ' . length($body), @headers, '', $body);
+}
+
+# The connections of a host as the kernel sees them, established (01) or half-closed (08):
+# { unread bytes, accepted }.  One that has not been accepted has no inode.
+sub connections
+{
+	my ($host) = @_;
+	open(my $table, '<', '/proc/net/tcp') or die "/proc/net/tcp: $!";
+	my $line = sprintf '^\s*\d+: \w+:%04X \S+ 0[18] \w+:(\w+) \S+ \w+ +\d+ +\d+ (\d+) ', $host->{port};
+	return map { /$line/ ? { unread => hex $1, accepted => $2 } : () } readline $table;
+}
+
+sub wait_for
+{
+	my ($condition, $seconds) = @_;
+	my $end = time + ($seconds // 10);
+	while (!$condition->()) { return 0 if time > $end; sleep 0.03 }
+	return 1;
+}
+
+# Waits until the host has accepted all connections and read all that they have sent.
+sub wait_taken { my ($host) = @_; return wait_for(sub { !grep { $_->{unread} || !$_->{accepted} } connections($host) }) }
+
+# Waits until no more connections than so many are left.
+sub wait_left { my ($host, $n) = @_; return wait_for(sub { connections($host) <= $n }) }
+
+# Runs subs at once, each in a process of its own: what each returns, as array references.
+sub at_once
+{
+	my @subs = @_;
+	my @results = map {
+		pipe(my $in, my $out) or die "pipe: $!";
+		my $pid = fork // die "fork: $!";
+		if (!$pid)
+		{
+			@hosts = ();    # those of the parent are not this one's to end
+			my @result = eval { $_->() };
+			print $out JSON::PP::encode_json($@ ? { died => "$@" } : \@result);
+			close $out;
+			kill 'TERM', map { $_->{pid} } grep { !$_->{stopped} } @hosts;
+			POSIX::_exit(0);
+		}
+		[ $pid, $in ];
+	} @subs;
+	return map {
+		my ($pid, $in) = @$_;
+		my $result = JSON::PP::decode_json(do { local $/; readline $in } || '{"died":"no result"}');
+		waitpid $pid, 0;
+		die $result->{died} if ref $result eq 'HASH';
+		$result;
+	} @results;
 }
 
 # Processor time of the host in clock ticks.

@@ -31,12 +31,13 @@ use File::Path qw(remove_tree);
 use HTTP::Tiny;
 use IO::Socket::INET;
 use JSON::PP ();
+use LogsvcConnection;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 use Time::HiRes qw(sleep time);
 
-our @EXPORT = qw(wait_until json_encode json_decode);
+our @EXPORT = qw(wait_until stays json_encode json_decode);
 
 # An interrupted test stops its servers too.
 $SIG{$_} = sub { die "interrupted\n" } foreach qw(INT TERM HUP);
@@ -48,11 +49,16 @@ my @all;
 sub json_encode { return $json_bytes->encode($_[0]); }
 sub json_decode { return $json_bytes->decode($_[0]); }
 
-# Calls the sub until it returns true; returns that, or undef after the timeout.
+# Connections of `sql`, by server, database and user, while these are kept.
+our $kept;
+
+# Calls the sub until it returns true; returns that, or undef after the timeout.  What it
+# asks with `sql` goes over one connection: a new one each time would keep a processor busy.
 sub wait_until
 {
 	my ($condition, $timeout) = @_;
 	my $end = time + ($timeout // 30);
+	local $kept = $kept // {};
 
 	while (1)
 	{
@@ -60,6 +66,22 @@ sub wait_until
 		return $result if $result;
 		return undef if time > $end;
 		sleep 0.02;
+	}
+}
+
+# Does the sub return true all the time for so many seconds?  For what must not happen: a wait
+# that only ends when its time is over, so keep it short.
+sub stays
+{
+	my ($condition, $seconds) = @_;
+	my $end = time + $seconds;
+	local $kept = $kept // {};
+
+	while (1)
+	{
+		return 0 unless $condition->();
+		return 1 if time > $end;
+		sleep 0.05;
 	}
 }
 
@@ -76,9 +98,22 @@ sub new
 	}, $class;
 	push @all, $self;
 
-	$node->init(
-		allows_streaming => $opt{streaming} ? 1 : 0,
-		extra => [ '--locale=C', '-E', 'UTF8', @{ $opt{initdb} // [] } ]);
+	my $start = !exists $opt{start} || $opt{start};
+	my $extension = $start && (!exists $opt{extension} || $opt{extension});
+	# What run-staged has made is copied, which takes a tenth of the time.
+	my $made = $opt{initdb} ? undef : $ENV{TEST_CLUSTER};
+	my $made_extension = $made && $extension && !$opt{limits};
+	$made .= '.logsvc' if $made_extension;
+	{
+		my $run = \&PostgreSQL::Test::Utils::system_or_bail;
+		no warnings 'redefine';
+		local *PostgreSQL::Test::Utils::system_or_bail = !$made ? $run : sub {
+			return $run->($_[0] eq 'initdb' ? ('cp', '-r', $made, $node->data_dir) : @_);
+		};
+		$node->init(
+			allows_streaming => $opt{streaming} ? 1 : 0,
+			extra => [ '--locale=C', '-E', 'UTF8', @{ $opt{initdb} // [] } ]);
+	}
 	$node->append_conf('postgresql.conf', join "\n",
 		$ENV{TEST_CONF} // "shared_preload_libraries = 'logsvc'",
 		"logsvc.database = '$self->{database}'",
@@ -87,11 +122,11 @@ sub new
 		'max_worker_processes = 32',
 		'max_connections = 50',
 		$opt{conf} // '', '');
-	return $self if exists $opt{start} && !$opt{start};
+	return $self unless $start;
 
 	$self->start;
-	$self->create_extension unless exists $opt{extension} && !$opt{extension};
-	$self->wait_ready unless grep { exists $opt{$_} && !$opt{$_} } qw(extension ready);
+	$self->create_extension if $extension && !$made_extension;
+	$self->wait_ready if $extension && (!exists $opt{ready} || $opt{ready});
 	return $self;
 }
 
@@ -158,9 +193,7 @@ sub set
 sub create_extension
 {
 	my $self = shift;
-	my $raise = $self->{limits} ? '' : 'UPDATE logsvc_internal.rate_limit SET per_minute = 1000000000'
-	  . " WHERE class IN ('ingest', 'otlp', 'logs', 'search', 'templates', 'tail', 'export', 'deletions', 'reports', 'executor', 'unauthorized', 'forbidden')";
-	$self->sql("CREATE EXTENSION logsvc; $raise");
+	$self->sql($self->{limits} ? 'CREATE EXTENSION logsvc' : slurp_file('test/lib/cluster.sql'));
 	return;
 }
 
@@ -186,10 +219,38 @@ sub log_position { return -s $_[0]->{node}->logfile; }
 
 # ---- SQL ----
 
+# One statement in a session of its own: what LogsvcConnection::query returns.  Nothing when psql
+# has to run it: commands of psql, COPY, and several statements, each in its own transaction.
+sub _query
+{
+	my ($self, $query, %opt) = @_;
+	return if $query =~ /;(?!\s*\z)|\\|\bCOPY\b/i;
+
+	my $node = $self->{node};
+	my %to = (host => $node->host, port => $node->port, database => $opt{database} // $self->{database},
+		user => $opt{user} // scalar getpwuid($>));
+	my $key = join "\0", @to{qw(host port database user)};
+	my $connection = $kept && $kept->{$key};
+	my $r = $connection && $connection->query($query);
+	if (!$r || $connection->{lost} && !$r->{error}{state})
+	{
+		$connection = LogsvcConnection->new(%to) or return { error => { text => $LogsvcConnection::error } };
+		$r = $connection->query($query);
+	}
+	if ($kept) { $kept->{$key} = $connection->{lost} ? undef : $connection; }
+	chomp $r->{rows} if defined $r->{rows};
+	return $r;
+}
+
 # Runs SQL as superuser; dies on an error.  Named: database, user.
 sub sql
 {
 	my ($self, $query, %opt) = @_;
+	if (my $r = $self->_query($query, %opt))
+	{
+		die "error running SQL: '$r->{error}{text}'\nwith sql '$query'\n" if $r->{error};
+		return $r->{rows};
+	}
 	my @connstr = $opt{user} ? (extra_params => [ '-U', $opt{user} ]) : ();
 	return $self->{node}->safe_psql($opt{database} // $self->{database}, $query, @connstr);
 }
@@ -199,6 +260,11 @@ sub sql_error
 {
 	my ($self, $query, %opt) = @_;
 	my ($stdout, $stderr);
+	if (my $r = $self->_query($query, %opt))
+	{
+		my $e = $r->{error} or return ($r->{rows}, '', $r->{notices});
+		return ($r->{rows} // '', $e->{state} // '', ($e->{message} // $e->{text}) =~ s/\n.*//sr);
+	}
 	my @connstr = $opt{user} ? (extra_params => [ '-U', $opt{user} ]) : ();
 	$self->{node}->psql($opt{database} // $self->{database},
 		"\\set VERBOSITY verbose\n$query", stdout => \$stdout, stderr => \$stderr,
@@ -233,6 +299,7 @@ sub organization
 	my $plan = $opt{plan} // 'enterprise';
 	my $role = $opt{role} // 'owner';
 	my $email = $opt{email} // lc("$name\@example.org");
+	local $kept = $kept // {};
 	my $scopes = join ',', map { "'$_'" } @{ $opt{scopes} // [ $self->scopes ] };
 	my $org = $self->sql_json("SELECT logsvc.create_organization('$name', '$plan')");
 	my $slug = $org->{slug};
@@ -276,8 +343,8 @@ sub session_headers
 		defined $organization ? ('X-Organization-Id' => $organization) : ());
 }
 
-# An empty directory for a tablespace on a small file system (store or queue), which
-# the tests share one after another.  Only where $ENV{SMALL_DISK} is set (test/run).
+# An empty directory for a tablespace on a small file system: store and queue are those of
+# soak.pl, letters that of dead_letters_many_writers.pl.  Only where $ENV{SMALL_DISK} is set (test/run).
 sub small_disk
 {
 	my ($self, $name) = @_;

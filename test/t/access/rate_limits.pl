@@ -232,7 +232,7 @@ sub slow_request
 	$t->stop_at('execute_request');
 	my $request = begin_request($t, GET => $path // '/api/v1/search/fields', token => $key);
 	$t->wait_held('execute_request');
-	sleep 2;
+	sleep 2;    # the time that it takes
 	$t->let_go('execute_request');
 	return end_request($request, 30)->{status};
 }

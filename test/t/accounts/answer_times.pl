@@ -1,7 +1,8 @@
 # answer_times.pl: the time of an answer does not tell whether an address has an
-# account.  (make bench B=access does it 1,000 times.)
+# account.  (make bench B=access does it 1,000 times.)  It compares ranks of times in random
+# order: what else runs makes it less sharp, never wrong.
 #
-# Runs alone: it measures times.
+# Takes long.
 use strict;
 use warnings;
 

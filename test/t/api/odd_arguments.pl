@@ -2,6 +2,8 @@
 # for a session that acts for nobody and for one with events: an answer or an error, and
 # the server goes on.
 #	SEED=$RANDOM TRIES=500 make check-tap T=odd_arguments
+#
+# Takes long.
 use strict;
 use warnings;
 

@@ -124,7 +124,7 @@ my @held = ($rich, $t->organization('held', plan => 'pro'));
 $open = $t->node->background_psql('postgres');
 $open->query_safe("BEGIN; SELECT logsvc.adjust_ai_credits('rich', 9000, 'test'), logsvc.adjust_ai_credits('held', 9000, 'test')");
 my @waiting = map { begin_request($t, POST => '/api/v1/evaluations/run-adhoc', token => $held[ $_ % 2 ]{token}, json => \%request) } 1 .. 100;
-sleep 1;
+sleep 1;    # in which each asks for its credits, again and again
 my $began = time;
 is($t->http(POST => '/api/v1/evaluations/run-adhoc', token => $org->{token}, json => { %request, preview => JSON::PP::true })->{status}, 200,
 	'a preview of another organization') foreach 1 .. 10;

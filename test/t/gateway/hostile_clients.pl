@@ -2,8 +2,6 @@
 # (request_framing.pl), limits (client_limits.pl) and slow reading (unread_answers.pl):
 # very many requests on a connection, answers that nobody reads, promises that are not
 # kept, half-open TLS.  Each time others are served at once, and nothing is left over.
-#
-# Runs alone: it measures times.
 use strict;
 use warnings;
 
@@ -83,7 +81,7 @@ sub push_all
 	is_served('meanwhile');
 	my ($none, $eof);
 	my $begin = time;
-	sleep 5;
+	sleep 5;    # more than the time of a body
 	my $read = 0;
 	while (my $n = sysread($s, my $part, 1 << 20)) { $read += $n }
 	cmp_ok($read, '<', 30_000_000, '... and after a while they are cut');
@@ -163,7 +161,7 @@ sub push_all
 		}
 		push @pids, $pid;
 	}
-	sleep 0.5;
+	wait_for(sub { connections($h) >= 4 });
 	is_served('four uploads that are thrown away') for 1 .. 3;
 	waitpid $_, 0 foreach @pids;
 }
@@ -182,13 +180,13 @@ sub is_served_by_tls
 	my @held = map { my $s = connect_to($t); syswrite($s, "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" . 'r' x 20); $s } 1 .. 1000;
 	is_served_by_tls('1,000 half-open handshakes');
 	my $open = sub { scalar grep { !IO::Select->new($_)->can_read(0) } @held };
-	for (1 .. 60) { last unless $open->(); sleep 0.1 }
+	wait_for(sub { !$open->() });
 	is($open->(), 0, '... all are cut with the time of a header');
 	close $_ for @held;
 	# Silent ones, and such as speak something else.
 	@held = map { my $s = connect_to($t); syswrite($s, $get) if $_ % 2; $s } 1 .. 200;
 	is_served_by_tls('plain HTTP and silence where TLS is spoken');
-	for (1 .. 60) { last unless $open->(); sleep 0.1 }
+	wait_for(sub { !$open->() });
 	is($open->(), 0, '... all are cut');
 	close $_ for @held;
 
@@ -206,7 +204,7 @@ sub is_served_by_tls
 		$s->syswrite("POST /api/v1/logs HTTP/1.1\r\nHost: a\r\nContent-Length: 1000\r\n\r\nabc");
 		open(my $raw, '+<&', fileno $s) or die "dup: $!";
 		syswrite($raw, $junk);
-		sleep 0.05;
+		wait_taken($t);
 		close $raw;
 		$s->close(SSL_no_shutdown => 1);
 	}

@@ -1,5 +1,7 @@
 # http_protocol.pl: the HTTP gateway alone, driven through raw sockets.  It runs in
 # build/unit/gateway_host_checked (sanitizers on), so it needs no server.
+#
+# Takes long.
 use strict;
 use warnings;
 
@@ -20,7 +22,7 @@ is($h->{line}, "ready\n", 'starts');
 
 # ---- answers of its own ----
 
-my ($r, $closed) = request($h, "$get\r\n");
+my ($r, $closed) = request_and_end($h, "$get\r\n");
 is($r->{status}, 200, '/healthz');
 is($r->{body}, '{"status":"ok"}', 'body of /healthz');
 ok(!$closed, 'the connection is kept');
@@ -56,7 +58,7 @@ like($r->{head}, qr/^Allow: POST, GET, HEAD, DELETE, OPTIONS\r$/m, 'OPTIONS name
 
 # ---- requests that reach a worker ----
 
-($r, $closed) = request($h, post($echo, '{"event":"x"}', 'Authorization: Bearer pat_1',
+($r, $closed) = request_and_end($h, post($echo, '{"event":"x"}', 'Authorization: Bearer pat_1',
 		'Content-Type: application/json', 'Content-Encoding: gzip', 'X-API-Key:   ing_2  '));
 is($r->{status}, 202, 'a worker answers');
 ok(!$closed, 'and the connection is kept');
@@ -83,7 +85,7 @@ like($r->{body}, qr/"bodyLength":11.*"body":"hello world"/, 'a chunked body');
 for my $chunks ("5\r\nhello\r\n6;x=y\r\n world\r\n0\r\nTrailer: 1\r\n\r\n",
 	"5;x\r\nhello\r\n6\r\n world\r\n0\r\n\r\n", "5\r\nhello\r\n6\r\n world\r\n0;x\r\n\r\n")
 {
-	($r, $closed) = request($h, "POST $echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n$chunks");
+	($r) = request($h, "POST $echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n$chunks");
 
 	like($r->{body}, qr/"bodyLength":11.*"body":"hello world"/, 'a chunk extension is passed over');
 }
@@ -101,10 +103,10 @@ for my $chunks ("5\r\nhello\r\n6;x=y\r\n world\r\n0\r\nTrailer: 1\r\n\r\n",
 	($got) = read_responses($s, 1, 2);
 	is($got->[0]{status}, 202, 'and then the answer');
 }
-($r, $closed) = request($h, "GET /healthz HTTP/1.0\r\n\r\n");
+($r, $closed) = request_and_end($h, "GET /healthz HTTP/1.0\r\n\r\n");
 is($r->{status}, 200, 'HTTP/1.0');
 ok($closed, 'HTTP/1.0 closes');
-($r, $closed) = request($h, "GET /healthz HTTP/1.0\r\nConnection: keep-alive\r\n\r\n");
+($r, $closed) = request_and_end($h, "GET /healthz HTTP/1.0\r\nConnection: keep-alive\r\n\r\n");
 ok(!$closed, 'HTTP/1.0 with keep-alive does not');
 
 {
@@ -174,7 +176,7 @@ for (@refused)
 	my ($name, $header, $first_only) = @$_;
 	my $bad = "POST $echo HTTP/1.1\r\nHost: a\r\n$header\r\n";
 
-	my ($r, $closed) = request($h, $bad);
+	my ($r, $closed) = request_and_end($h, $bad);
 	is($r->{status}, 400, "refused: $name");
 	ok($closed, 'and closed');
 	like($r->{body}, qr/\A\{"error":"[^"]+","code":"VALIDATION_ERROR"\}\z/, 'with the reason');
@@ -202,7 +204,7 @@ for (@refused)
 	read_responses($s, 1, 2);
 	my $cut = length("POST $echo HTTP/1.1\r\nHost: a\r\n") + int(length($header) / 2);
 	syswrite($s, substr($bad, 0, $cut));
-	sleep 0.05;
+	wait_taken($h);
 	syswrite($s, substr($bad, $cut));
 	my ($split, $eof) = read_responses($s, 0, 1.2);
 	is(join(' ', map { $_->{status} } @$split), '400', "refused, split: $name");
@@ -221,7 +223,7 @@ for (
 	[ 'a strange method', "GE(T /healthz HTTP/1.1\r\nHost: a\r\n\r\n" ])
 {
 	my ($name, $text) = @$_;
-	my ($r, $closed) = request($h, $text);
+	my ($r, $closed) = request_and_end($h, $text);
 	is($r->{status}, 400, "refused: $name");
 	ok($closed, 'and closed');
 }
@@ -280,68 +282,72 @@ for my $chunked (0, 1)
 
 # ---- slow clients ----
 
+# After a first request or none: a byte each 0.1 s until there is an answer.  Its status, the seconds.
+sub drip
+{
+	my ($first, $text) = @_;
+	my $s = connect_to($h);
+	if ($first)
+	{
+		syswrite($s, $first);
+		read_responses($s, 1, 2);
+	}
+	my $begin = time;
+	my ($got, $eof) = ([], 0);
+	syswrite($s, $text);
+	while (time - $begin < 4)
+	{
+		syswrite($s, 'x') or last;
+		($got, $eof) = read_responses($s, 1, 0.1);
+		last if @$got || $eof;
+	}
+	return ($got->[0]{status}, time - $begin);
+}
+
+# After a first request or none: nothing.  Is the connection closed without a word, after how many seconds?
+sub silent
+{
+	my ($first) = @_;
+	my $s = connect_to($h);
+	if ($first)
+	{
+		syswrite($s, $first);
+		read_responses($s, 1, 2);
+	}
+	my $begin = time;
+	my ($none, $end) = read_responses($s, 1, 4);
+	return ($end && !@$none, time - $begin);
+}
+
+# Reads nothing of a long answer until it must have been cut: the bytes that are there then.
+sub unread
 {
 	my $s = connect_to($h);
-	my $begin = time;
-	my $text = "GET /healthz HTTP/1.1\r\nHost: a\r\nX-Slow: ";
-	syswrite($s, $text);
-	my ($got, $eof) = ([], 0);
-	while (time - $begin < 4)
-	{
-		syswrite($s, 'x') or last;
-		($got, $eof) = read_responses($s, 1, 0.1);
-		last if @$got || $eof;
-	}
-	is($got->[0]{status}, 408, 'dripping a header: 408');
-	cmp_ok(abs(time - $begin - 1), '<', 0.6, 'after header_timeout in total');
-
-	# The same on a kept connection.
-	$s = connect_to($h);
-	syswrite($s, post($echo, 'abc'));
-	read_responses($s, 1, 2);
-	$begin = time;
-	syswrite($s, $text);
-	while (time - $begin < 4)
-	{
-		syswrite($s, 'x') or last;
-		($got, $eof) = read_responses($s, 1, 0.1);
-		last if @$got || $eof;
-	}
-	is($got->[0]{status}, 408, 'the second header dripped: 408');
-	cmp_ok(abs(time - $begin - 1), '<', 0.6, 'after header_timeout in total');
-
-	$s = connect_to($h);
-	$begin = time;
-	syswrite($s, "POST $echo HTTP/1.1\r\nHost: a\r\nContent-Length: 1000\r\n\r\n");
-	while (time - $begin < 4)
-	{
-		syswrite($s, 'x') or last;
-		($got, $eof) = read_responses($s, 1, 0.1);
-		last if @$got || $eof;
-	}
-	is($got->[0]{status}, 408, 'dripping a body: 408');
-	cmp_ok(abs(time - $begin - 1.5), '<', 0.6, 'after body_timeout in total');
-
-	$s = connect_to($h);
-	$begin = time;
-	my ($none, $end) = read_responses($s, 1, 4);
-	ok($end && !@$none, 'a silent connection is closed');
-	cmp_ok(abs(time - $begin - 2), '<', 0.7, 'after idle_timeout');
-	$s = connect_to($h);
-	syswrite($s, "$get\r\n");
-	read_responses($s, 1, 2);
-	$begin = time;
-	($none, $end) = read_responses($s, 1, 4);
-	ok($end && !@$none, 'a kept connection too');
-	cmp_ok(abs(time - $begin - 2), '<', 0.7, 'after idle_timeout');
-
-	# Reads nothing of a long answer.
-	$s = connect_to($h);
 	syswrite($s, "GET /api/v1/search?size=3000000 HTTP/1.1\r\nHost: a\r\n\r\n");
-	sleep 4.5;
+	sleep 4.5;    # three times the time of a body
 	my $read = 0;
 	while (my $n = sysread($s, my $part, 1 << 20)) { $read += $n }
-	cmp_ok($read, '<', 3000000, 'a client that does not read its answer is cut');
+	return $read;
+}
+
+{
+	my $header = "GET /healthz HTTP/1.1\r\nHost: a\r\nX-Slow: ";
+	my $body = "POST $echo HTTP/1.1\r\nHost: a\r\nContent-Length: 1000\r\n\r\n";
+	my ($first, $second, $slow_body, $silent, $kept, $unread) = at_once(sub { drip('', $header) },
+		sub { drip(post($echo, 'abc'), $header) }, sub { drip('', $body) },
+		sub { silent('') }, sub { silent("$get\r\n") }, sub { unread() });
+
+	is($first->[0], 408, 'dripping a header: 408');
+	cmp_ok(abs($first->[1] - 1), '<', 0.6, 'after header_timeout in total');
+	is($second->[0], 408, 'the second header of a connection dripped: 408');
+	cmp_ok(abs($second->[1] - 1), '<', 0.6, 'after header_timeout in total');
+	is($slow_body->[0], 408, 'dripping a body: 408');
+	cmp_ok(abs($slow_body->[1] - 1.5), '<', 0.6, 'after body_timeout in total');
+	ok($silent->[0], 'a silent connection is closed');
+	cmp_ok(abs($silent->[1] - 2), '<', 0.7, 'after idle_timeout');
+	ok($kept->[0], 'a kept connection too');
+	cmp_ok(abs($kept->[1] - 2), '<', 0.7, 'after idle_timeout');
+	cmp_ok($unread->[0], '<', 3000000, 'a client that does not read its answer is cut');
 }
 
 # ---- clients that go away ----
@@ -349,13 +355,13 @@ for my $chunked (0, 1)
 {
 	my $s = connect_to($h);
 	syswrite($s, post("$echo&delay_ms=3000", 'x'));
-	sleep 0.1;
+	wait_taken($h);
 	close $s;
 	is(host_line($h, 1), "cancel\n", 'close while waiting cancels the request');
 
 	$s = connect_to($h);
 	syswrite($s, post("$echo&delay_ms=3000", 'x'));
-	sleep 0.1;
+	wait_taken($h);
 	setsockopt($s, SOL_SOCKET, SO_LINGER, pack('ii', 1, 0));
 	close $s;
 	is(host_line($h, 1), "cancel\n", 'a reset too');
@@ -405,9 +411,9 @@ for my $chunked (0, 1)
 		[ "POST $echo&delay_ms=2000 HTTP/1.1\r\nHost: a\r\n$too_long\r\n\r\nabc" ],
 		[ "GET /api/v1/search?size=3000000 HTTP/1.1\r\nHost: a\r\n\r\n" ],
 		[ "nonsense\r\n\r\n" ]);
-	sleep 0.3;    # the long answer must be made
+	wait_for(sub { IO::Select->new($open[11])->can_read(0) });    # the long answer is made
 	my $before = cpu_ticks($h);
-	sleep 0.6;
+	sleep 0.6;    # in which it could compute
 	cmp_ok(cpu_ticks($h) - $before, '<', 30, 'waiting connections do not keep the processor busy');
 	close $_ for @open;
 	1 while host_line($h, 0.3);
@@ -453,13 +459,13 @@ for my $chunked (0, 1)
 		syswrite($s, "POST $echo HTTP/1.1\r\nHost: a\r\nContent-Length: 950000\r\nAuthorization: x\r\n\r\n" . ('x' x 900000));
 		$s;
 	} 1 .. 4;
-	sleep 0.2;
-	($r, $closed) = request($h, post($echo, 'x' x 900000, 'Authorization: x'));
+	wait_taken($h);
+	($r) = request($h, post($echo, 'x' x 900000, 'Authorization: x'));
 	is($r->{status}, 503, 'bodies beyond memory_limit: 503');
 	like($r->{head}, qr/^Retry-After: 1\r$/m, 'with Retry-After');
 	is((request($h, "$get\r\n"))[0]{status}, 200, 'requests without a body go on');
 	close $_ for @open;
-	sleep 0.2;
+	wait_left($h, 0);
 	is((request($h, post($echo, 'x' x 900000, 'Authorization: x')))[0]{status}, 202, 'and bodies when there is room again');
 }
 
@@ -487,8 +493,7 @@ for my $chunked (0, 1)
 
 is((request($h, "GET /readyz HTTP/1.1\r\nHost: a\r\n\r\n"))[0]{status}, 200, 'ready');
 kill 'USR1', $h->{pid};
-sleep 0.1;
-($r) = request($h, "GET /readyz HTTP/1.1\r\nHost: a\r\n\r\n");
+wait_for(sub { ($r) = request($h, "GET /readyz HTTP/1.1\r\nHost: a\r\n\r\n"); $r->{status} != 200 });
 is("$r->{status} $r->{body}",
 	'503 {"error":"the \"queue\" is full","code":"SERVICE_UNAVAILABLE"}', 'not ready, and why');
 
@@ -565,7 +570,7 @@ is("$r->{status} $r->{body}",
 	syswrite($body, "POST $echo HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nabc");
 	my $header = connect_to($d);
 	syswrite($header, "GET /hea");
-	sleep 0.2;
+	wait_taken($d);
 	my $begin = time;
 	kill 'TERM', $d->{pid};
 	for ([ 'a waiting request', $busy ], [ 'half a body', $body ], [ 'half a header', $header ])

@@ -1,7 +1,7 @@
 # unread_answers.pl: answers that are not read, or slowly: how long the gateway
 # keeps them, how much memory they have, and who loses it when it runs short.
 #
-# Runs alone: it measures times and memory.
+# Takes long.
 use strict;
 use warnings;
 
@@ -25,6 +25,9 @@ sub connect_small
 	connect($s, pack_sockaddr_in($host->{port}, inet_aton('127.0.0.1'))) or die "connect: $!";
 	return bless $s, 'IO::Socket::INET';
 }
+
+# Is there something to read?
+sub has_answer { my ($s) = @_; return IO::Select->new($s)->can_read(0) }
 
 sub get { my ($path) = @_; return "GET $path HTTP/1.1\r\nHost: a\r\n\r\n" }
 
@@ -61,35 +64,38 @@ sub read_slowly
 my $dir = certificate();
 my $h = start_host(later => 1, body_timeout => 2000);
 my $t = start_host(later => 1, body_timeout => 2000, tls_certificate => "$dir/cert.pem", tls_key => "$dir/key.pem");
-foreach my $case ([ 'an answer', '/api/v1/search?size=3000000' ], [ 'a stream', '/api/v1/search?pieces=1500' ])
+sub slow_reader
 {
-	my ($name, $path) = @$case;
-	my $s = connect_small($h, '127.0.0.2');
+	my ($path, $buffer, $step) = @_;
+	my $s = connect_small($h, '127.0.0.2', $buffer);
 	syswrite($s, get($path));
-	my ($seconds, $bytes, $end) = read_slowly($s, 200, 12);
+	return read_slowly($s, $step, 12);
+}
+my ($answer, $stream, $fast, $tls) = at_once(sub { slow_reader('/api/v1/search?size=3000000', 2304, 200) },
+	sub { slow_reader('/api/v1/search?pieces=1500', 2304, 200) }, sub { slow_reader('/api/v1/search?size=400000', 8192, 5000) },
+	sub {
+		# s_client reads all that comes, unless its own output is not read.
+		my $s = connect_tls($t);
+		syswrite($s, get('/api/v1/search?size=20000000'));
+		my ($seconds, $bytes, $end) = read_slowly($s, 200, 12);
+		# What s_client has read already still comes out of it.
+		my $n;
+		do { $n = sysread($s, my $part, 1 << 20); $bytes += $n // 0 } while $n;
+		return $bytes;
+	});
+foreach my $case ([ 'an answer', $answer ], [ 'a stream', $stream ])
+{
+	my ($name, $result) = @$case;
+	my ($seconds, $bytes, $end) = @$result;
 	ok($end, "$name that is read with 2,000 bytes a second is cut")
 	  or diag "$bytes bytes in $seconds seconds";
 	cmp_ok($seconds, '<', 6, '... when it is late by its rate, soon after the time of a body');
-	is(host_line($h, 2), "cancel\n", '... and the worker is told') if $name =~ /stream/;
 }
-{
-	# Above the rate nobody is cut, however long it takes.
-	my $s = connect_small($h, '127.0.0.2', 8192);
-	syswrite($s, get('/api/v1/search?size=400000'));
-	my ($seconds, $bytes, $end) = read_slowly($s, 5000, 12);
-	cmp_ok($bytes, '>', 400_000, 'an answer of 400 KB that is read with 50 KB a second is whole');
-	cmp_ok($seconds, '>', 5, '... after several times the time of a body');
-}
-{
-	# s_client reads all that comes, unless its own output is not read.
-	my $s = connect_tls($t);
-	syswrite($s, get('/api/v1/search?size=20000000'));
-	my ($seconds, $bytes, $end) = read_slowly($s, 200, 12);
-	# What s_client has read already still comes out of it.
-	my $n;
-	do { $n = sysread($s, my $part, 1 << 20); $bytes += $n // 0 } while $n;
-	cmp_ok($bytes, '<', 20_000_000, 'over TLS an answer that is read too slowly is cut too');
-}
+is(host_line($h, 2), "cancel\n", '... and the worker is told of the end of the stream');
+# Above the rate nobody is cut, however long it takes.
+cmp_ok($fast->[1], '>', 400_000, 'an answer of 400 KB that is read with 50 KB a second is whole');
+cmp_ok($fast->[0], '>', 5, '... after several times the time of a body');
+cmp_ok($tls->[0], '<', 20_000_000, 'over TLS an answer that is read too slowly is cut too');
 is((stop_host($t))[0], 0, 'the sanitizers have nothing to report');
 is((stop_host($h))[0], 0, 'the sanitizers have nothing to report');
 
@@ -104,13 +110,13 @@ foreach my $case ([ 'answers', 30, get('/api/v1/search?size=8000000'), 1 ], [ 'A
 {
 	my ($name, $n, $text, $short) = @$case;
 	my @held = map { my $s = connect_small($h, '127.0.0.2'); syswrite($s, $text); $s } 1 .. $n;
-	sleep 1;
+	wait_for(sub { @held == grep { has_answer($_) } @held }, 20);
 	# The host itself has copies until those that are refused have stopped asking.
-	for (1 .. 100) { last if (memory($h) - $before) * 1024 < 1.6 * $limit; sleep 0.1 }
+	wait_for(sub { (memory($h) - $before) * 1024 < 1.6 * $limit });
 	cmp_ok((memory($h) - $before) * 1024, '<', 1.6 * $limit, "$n $name that nobody reads stay within the memory of bodies and answers");
-	my $r = ask($h, '127.0.0.3', get('/api/v1/search?size=5000000'), 20);
+	my $r = ask($h, '127.0.0.3', get('/api/v1/search?size=5000000'), 60);
 	is("$r->{status} " . length $r->{body}, '200 5000000', '... another address gets a large answer');
-	is(ask($h, '127.0.0.3', post('/api/v1/logs', 'x' x 8_000_000, 'Authorization: good'), 10)->{status}, 202, '... and sends a large body');
+	is(ask($h, '127.0.0.3', post('/api/v1/logs', 'x' x 8_000_000, 'Authorization: good'), 60)->{status}, 202, '... and sends a large body');
 	is(ask($h, '127.0.0.3', get('/healthz'))->{status}, 200, '... and asks for health');
 	if ($short)
 	{
@@ -120,8 +126,7 @@ foreach my $case ([ 'answers', 30, get('/api/v1/search?size=8000000'), 1 ], [ 'A
 		is(length ask($h, '127.0.0.2', get('/api/v1/search?size=1000000'))->{body}, 1_000_000, '... and gets what is smaller');
 	}
 	close $_ for @held;
-	sleep 0.5;
-	for (1 .. 50) { last if memory($h) - $before < 25_000; sleep 0.1 }
+	wait_for(sub { memory($h) - $before < 25_000 });
 	cmp_ok(memory($h) - $before, '<', 25_000, '... and the memory comes back');
 }
 
@@ -129,22 +134,23 @@ foreach my $case ([ 'answers', 30, get('/api/v1/search?size=8000000'), 1 ], [ 'A
 {
 	my $head = "POST /api/v1/logs HTTP/1.1\r\nHost: a\r\nAuthorization: good\r\nContent-Length: 9500000\r\n\r\n";
 	my @held = map { my $s = connect_small($h, '127.0.0.2'); syswrite($s, $head . 'x' x 9_000_000); $s } 1 .. 3;
-	sleep 0.5;
-	my $r = ask($h, '127.0.0.3', get('/api/v1/search?size=12000000'), 20);
+	wait_taken($h);
+	my $r = ask($h, '127.0.0.3', get('/api/v1/search?size=12000000'), 60);
 	is("$r->{status} " . length $r->{body}, '200 12000000', 'unfinished bodies of the address that has most give way to an answer');
 	is(scalar(grep { !IO::Select->new($_)->can_read(0) } @held), 2, '... as many as it takes');
 	close $_ for @held;
-	for (1 .. 50) { last if memory($h) - $before < 25_000; sleep 0.1 }
+	wait_for(sub { memory($h) - $before < 25_000 });
 }
 
 # A stream counts too.
 {
 	my $s = connect_small($h, '127.0.0.2');
 	syswrite($s, get('/api/v1/search?pieces=1500'));
-	sleep 0.5;
+	wait_for(sub { has_answer($s) });
+	sleep 0.5;    # time in which it would be fed
 	cmp_ok(memory($h) - $before, '<', 25_000, 'a stream that is not read is not fed');
 	my @held = map { my $s = connect_small($h, '127.0.0.2'); syswrite($s, get('/api/v1/search?size=3000000')); $s } 1 .. 20;
-	sleep 0.5;
+	wait_for(sub { @held == grep { has_answer($_) } @held });
 	is(ask($h, '127.0.0.3', get('/healthz'))->{status}, 200, '... beside large answers');
 	close $_ for $s, @held;
 	host_line($h, 2);
@@ -156,8 +162,8 @@ foreach my $case ([ 'answers', 30, get('/api/v1/search?size=8000000'), 1 ], [ 'A
 		my $s = connect_small($h, '127.0.0.2');
 		syswrite($s, get('/api/v1/openapi.json') . post('/api/v1/logs', 'x' x 60_000, 'Authorization: good'));
 		$s } 1 .. 100;
-	sleep 0.5;
-	is(ask($h, '127.0.0.2', post('/api/v1/logs', 'x' x 9_000_000, 'Authorization: good'), 10)->{status}, 202, 'bodies behind answers that are not read');
+	wait_for(sub { @held == grep { has_answer($_) } @held });
+	is(ask($h, '127.0.0.2', post('/api/v1/logs', 'x' x 9_000_000, 'Authorization: good'), 60)->{status}, 202, 'bodies behind answers that are not read');
 	close $_ for @held;
 }
 is((stop_host($h))[0], 0, 'the sanitizers have nothing to report');

@@ -1,6 +1,8 @@
 # dead_letters.pl: what happens to accepted events that cannot be stored.  After
 # each fault every event with a 202 is stored once or a dead letter, none twice, and
 # the depth of the queue is exact.
+#
+# Takes long.
 use strict;
 use warnings;
 

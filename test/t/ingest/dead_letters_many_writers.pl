@@ -63,10 +63,10 @@ SKIP:
 {
 	skip 'no small file system: root may mount one', 1 unless $disk;
 	my $from = $t->log_position;
-	$t->sql("CREATE TABLESPACE small LOCATION '" . $t->small_disk('store') . "'");
+	$t->sql("CREATE TABLESPACE small LOCATION '" . $t->small_disk('letters') . "'");
 	$t->sql("ALTER TABLE $_ SET TABLESPACE small")
 	  foreach split /\n/, $t->sql(q{SELECT inhrelid::regclass FROM pg_inherits WHERE inhparent = 'logsvc_internal.part'::regclass});
-	open my $filler, '>', "$disk/store/filler" or die;
+	open my $filler, '>', "$disk/letters/filler" or die;
 	foreach my $size (1 << 20, 4096) { 1 while syswrite $filler, "\0" x $size; }
 	close $filler;
 
@@ -88,7 +88,7 @@ SKIP:
 	my $r = $t->http(POST => '/api/v1/logs', token => $orgs[0]{ingest_key}, json => { event => 'x' });
 	is("$r->{status} $r->{json}{code}", '503 STORE_UNAVAILABLE', 'new ones are refused');
 	like($t->log_text($from), qr/could not extend file/, 'the log says why');
-	unlink "$disk/store/filler" or die;
+	unlink "$disk/letters/filler" or die;
 	all_stored('there is room again', 30);
 	$t->set('logsvc.store_timeout', '5min');
 	ok(wait_until(sub { $t->http(POST => '/api/v1/logs', token => $orgs[0]{ingest_key}, json => { event => 'x' })->{status} == 202 }, 5),
@@ -117,7 +117,7 @@ SKIP:
 		my $r = $t->http(POST => '/api/v1/dead-letters/replay', token => $_->{token}, json => { filter => {} });
 		is($r->{status}, 202, 'a replay is asked for');
 	}
-	sleep 1.5;
+	sleep 1.5;    # replays are tried, in vain
 	my $done = dead(q{status = 'replayed' AND reason = 'rejected'});
 	my $marked = dead(q{status = 'replaying'});
 	is($done + $marked, 8 * 50, 'all of them are replayed or wait');

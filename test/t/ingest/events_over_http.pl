@@ -382,7 +382,7 @@ is_error(post($batch, body => '[' . join(',', ('""') x 20) . ']'), 400, 'VALIDAT
 is(post($batch, json => [ ('') x 20, map { "exact $_" } 1 .. 9 ])->{status}, 202,
 	'just as much as fits, beside 20 rejected ones');
 is_error(post($single, json => { event => 'x' }), 429, 'QUEUE_FULL', 'now it is full');
-sleep 6;
+sleep 6;    # the time that Retry-After is to tell
 cmp_ok(post($single, json => { event => 'x' })->{headers}{'retry-after'}, '>=', 6, 'Retry-After is no less than the time for which nothing has moved');
 $t->let_go('write_after_delete');
 ok(wait_written(), 'the writers go on');

@@ -41,7 +41,7 @@ sub attack
 	my @requests = map { send_packed($keys[ $_ % @keys ], $type, $packed) } 1 .. 60;
 	my @seconds;
 	my $bad = 0;
-	sleep 0.1;
+	sleep 0.1;    # they come first
 	foreach (1 .. 10)
 	{
 		my $r = request($t, POST => '/api/v1/logs', token => $victim->{ingest_key}, json => { event => 'x' });

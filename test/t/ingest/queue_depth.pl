@@ -75,8 +75,7 @@ $committed->query_until(qr/committing/, "\\echo committing\nCOMMIT;\n");
 $t->wait_held('queue_before_counting');
 is(queued(), 1, 'a transaction is visible before it has counted its events');
 begin_again();
-sleep 0.5;
-isnt($t->http(GET => '/readyz', timeout => 2)->{status}, 200, 'the count waits for that moment to pass');
+ok(stays(sub { $t->http(GET => '/readyz', timeout => 2)->{status} != 200 }, 0.5), 'the count waits for that moment to pass');
 $t->let_go('queue_before_counting');
 $t->wait_ready;
 settled(0, 853, 'then each is counted once');
@@ -97,7 +96,7 @@ my %status;
 foreach (1 .. 25)
 {
 	$status{ post(1000) }++;
-	sleep 0.02;
+	sleep 0.02;    # a rate that writers can follow
 }
 is_deeply(\%status, { 202 => 25 }, '25,000 events through a queue of 20,000 at a steady rate') or diag explain \%status;
 cmp_ok(depth(), '<', 20000, 'which is not full after them');
@@ -108,8 +107,7 @@ $stored += 25000;
 $t->set('logsvc.flush_interval', '5s');
 $t->set('logsvc.queue_limit', 10000);
 is(post(8191), 202, 'one event less than the writers begin with');
-sleep 0.7;
-is(depth() . ' ' . stored(), "8191 $stored", 'waits');
+ok(stays(sub { depth() . ' ' . stored() eq "8191 $stored" }, 0.7), 'waits');
 is(post(1), 202, 'that one more');
 ok(wait_until(sub { stored() == $stored + 8192 }, 3), 'and all are stored, long before the interval is over');
 settled(0, $stored + 8192, 'exactly');

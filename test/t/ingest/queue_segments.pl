@@ -1,6 +1,8 @@
 # queue_segments.pl: the segments of the queue: they are emptied whatever other sessions
 # do, and nobody misses an event or finds it twice because of that.  LOGSVC_SLOW=1:
 # until all segments that are not needed are dropped, a minute more.
+#
+# Takes long.
 use strict;
 use warnings;
 
@@ -80,7 +82,7 @@ all_once('turns');
 	drained('under a snapshot');
 	fill($full);
 	drained('under a snapshot, again');
-	sleep 1;
+	sleep 1;    # in which segments would be emptied
 	is(last_line($old->query_safe($count)), "$snapshot $snapshot", 'an old snapshot finds what it should, and no more');
 	$old->query_safe('ROLLBACK');
 	$old->quit;

@@ -2,6 +2,8 @@
 # it; with others there, its last quarter is for those that hold less than a quarter, over
 # HTTP and SQL; open transactions keep room for a limited time. What each holds is
 # counted exactly, through crashes, dead letters and sessions that end.
+#
+# Takes long.
 use strict;
 use warnings;
 

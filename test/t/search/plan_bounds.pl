@@ -1,8 +1,6 @@
 # plan_bounds.pl: what a query costs before it reads a row.  The statement of
 # any chain of stages is bounded by the length of the query, and so are the time
 # and the memory that the server takes to plan it.
-#
-# Runs alone: it measures times and memory.
 use strict;
 use warnings;
 use utf8;

@@ -44,7 +44,7 @@ my @held = map { search('one') } 1 .. 6;
 ok(wait_until(sub { busy(2) }, 10), 'an owner who is alone has two of the three places');
 push @held, map { search('two') } 1 .. 6;
 ok(wait_until(sub { busy(3) }, 10), 'a second one, who has used nothing, has the last');
-sleep 8;
+sleep 8;    # what they use is the time for which they are busy
 all_end('two owners', @held);
 
 # ---- two who are busy ----

@@ -1,5 +1,7 @@
 # short_differential.pl: searches against a slow reference; the short form of
 # `make differential` (test/differential).
+#
+# Takes long.
 use strict;
 use warnings;
 use utf8;

@@ -3,6 +3,8 @@
 # events from four clients while everything is killed again and again.
 #
 # CRASH_EVENTS and CRASH_KILLS make it longer.
+#
+# Takes long.
 use strict;
 use warnings;
 

@@ -1,6 +1,4 @@
 # short_soak.pl: a few rounds of what `make soak` does for longer.
-#
-# Runs alone: it loads all processors.
 use strict;
 use warnings;
 

@@ -1,5 +1,7 @@
 # workers.pl: the background workers one by one: killed, in want of slots,
 # of the port, of the extension; pools resized; nothing preloaded.
+#
+# Takes long.
 use strict;
 use warnings;
 

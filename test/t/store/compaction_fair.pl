@@ -1,7 +1,7 @@
 # compaction_fair.pl: what one organization has to merge, or may not merge, keeps no other
 # waiting; nor does a partition that somebody has locked keep a compactor.
 #
-# Runs alone: it measures times.
+# Takes long.
 use strict;
 use warnings;
 

@@ -241,7 +241,7 @@ ok(wait_until(sub { $t->sql("SELECT count(*) FROM logsvc_internal.part p JOIN lo
 is($t->sql("SELECT string_agg(part_id::text, ' ' ORDER BY part_id) FROM logsvc.verify_parts('acme') WHERE index_name ~ '^z'"), join(' ', @bad), 'verify_parts finds them, and no merged part');
 my $busy = sub { (split ' ', slurp_file("/proc/$compactor/stat"))[13] + (split ' ', slurp_file("/proc/$compactor/stat"))[14] };
 my $ticks = $busy->();
-sleep 1.5;
+sleep 1.5;    # in which it could compute
 cmp_ok($busy->() - $ticks, '<', 40, 'the compactor rests');
 my $said = $t->log_text($log);
 is(join(' ', sort { $a <=> $b } $said =~ /logsvc part (\d+) cannot be read and stays as it is: part \1 is corrupt: /g), join(' ', @bad), 'the log names each part once');

@@ -1,4 +1,6 @@
 # delete_logs.pl: events that somebody wants deleted are gone, and no others.
+#
+# Takes long.
 use strict;
 use warnings;
 
@@ -62,8 +64,7 @@ is($t->http(DELETE => '/api/v1/logs', token => $org->{read_key}, json => { q => 
 my $r = delete_logs({ q => $errors, reason => 'try', dryRun => JSON::PP::true });
 is($r->{status}, 202, 'a dry run');
 is_deeply($r->{json}{data}, { runId => undef, matched => 50 }, 'counts only');
-sleep 1.2;
-is(count('index=main earliest=-1h'), 100, 'and deletes nothing');
+ok(stays(sub { count('index=main earliest=-1h') == 100 }, 1.2), 'and deletes nothing');
 
 # ---- some rows of parts, and those that wait in the queue ----
 
@@ -74,8 +75,7 @@ $r = delete_logs({ q => $errors, reason => 'they are noise' });
 is($r->{status}, 202, 'a deletion');
 is($r->{json}{data}{matched}, 51, 'counts what waits too');
 my $id = $r->{json}{data}{runId};
-sleep 1.2;
-is(run_of($id)->{status}, 'waiting', 'and waits for it');
+ok(stays(sub { run_of($id)->{status} eq 'waiting' }, 1.2), 'and waits for it');
 $t->let_go('write_before_commit');
 my $run = finished($id);
 is($run->{deleted}, 51, 'as many as it found');
@@ -145,8 +145,7 @@ $t->stop_at('compact_before_commit');
 small_parts(9);
 $t->wait_held('compact_before_commit');
 $r = delete_logs({ q => $drops, reason => 'merge' });
-sleep 1.5;
-is(run_of($r->{json}{data}{runId})->{status}, 'waiting', 'a deletion waits for a merge under way');
+ok(stays(sub { run_of($r->{json}{data}{runId})->{status} eq 'waiting' }, 1.5), 'a deletion waits for a merge under way');
 $t->let_go('compact_before_commit');
 $run = finished($r->{json}{data}{runId});
 is($run->{deleted}, 9, 'and finds what was merged');
@@ -161,8 +160,7 @@ $r = delete_logs({ q => $drops, reason => 'first' });
 $t->wait_held('delete_before_commit');
 my $second = delete_logs({ q => "index=main earliest=-1h source=kill keep n>=$from", reason => 'second' });
 is($second->{json}{data}{matched}, 5, 'a second deletion');
-sleep 1.5;
-is(run_of($second->{json}{data}{runId})->{status}, 'waiting', '... waits for the first');
+ok(stays(sub { run_of($second->{json}{data}{runId})->{status} eq 'waiting' }, 1.5), '... waits for the first');
 $t->let_go('delete_before_commit');
 is(finished($r->{json}{data}{runId})->{deleted}, 25, '... which deletes what it found');
 is(finished($second->{json}{data}{runId})->{deleted}, 5, '... and then deletes its own');

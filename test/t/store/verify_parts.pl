@@ -49,7 +49,7 @@ sub begin_verify
 	my $pid = $session->query_safe('SELECT pg_backend_pid()');
 	$session->query_until(qr/begin/, "\\echo begin\n$verify;\n\\echo ended\n");
 	wait_until(sub { $t->sql("SELECT state FROM pg_stat_activity WHERE pid = $pid") eq 'active' }, 5);
-	sleep $whole / 4;
+	sleep $whole / 4;    # into the midst of it
 	is($t->sql("SELECT count(*) FROM pg_locks WHERE pid = $pid AND relation = '$partition'::regclass AND granted"), 1, 'it reads');
 	return ($session, $pid);
 }
