@@ -8,7 +8,7 @@
 #ifndef LS_ACCESS_H
 #define LS_ACCESS_H
 
-#include "src/base/base.h"
+#include "src/server/server.h"
 #include "src/ipc/frame.h"
 
 /* Settings, callbacks and (when preloaded) shared memory; in _PG_init. */

@@ -10,7 +10,7 @@
 #define LS_OAUTH_INTERNAL_H
 
 #include "src/access/access_internal.h"
-#include "src/base/curl.h"
+#include "src/server/curl.h"
 
 typedef struct ls_oauth_provider
 {

@@ -32,7 +32,7 @@
 #include "utils/fmgrprotos.h"
 
 #include "src/access/breach.h"
-#include "src/base/curl.h"
+#include "src/server/curl.h"
 
 PG_FUNCTION_INFO_V1(logsvc_password_hash);
 PG_FUNCTION_INFO_V1(logsvc_password_hash_like);

@@ -12,7 +12,7 @@
 #define LS_HTTP_H
 
 #include "src/access/access.h"
-#include "src/base/base.h"
+#include "src/server/server.h"
 #include "src/gateway/gateway.h"
 
 /* ---- admit.c ---- */

@@ -20,7 +20,7 @@
 #ifndef LS_EVALUATION_H
 #define LS_EVALUATION_H
 
-#include "src/base/base.h"
+#include "src/server/server.h"
 #include "src/verdict/evaluation_core.h"
 
 /* Longest life of a call, repair included (decision 40), and of a reservation. */

@@ -18,7 +18,7 @@
 #include "utils/jsonb.h"
 
 #include "src/access/access.h"
-#include "src/base/curl.h"
+#include "src/server/curl.h"
 #include "src/pattern/pattern.h"
 
 #define MINER_MEMORY ((size_t) 1024 * 1024 * 1024)

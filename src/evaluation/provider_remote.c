@@ -11,7 +11,7 @@
  */
 #include "src/evaluation/provider.h"
 
-#include "src/base/curl.h"
+#include "src/server/curl.h"
 
 #define CONNECT_TIMEOUT 5000 /* ms, decision 40 */
 #define REQUEST_MEMORY ((size_t) 16 << 20)

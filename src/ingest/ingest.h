@@ -25,7 +25,7 @@
 #ifndef LS_INGEST_H
 #define LS_INGEST_H
 
-#include "src/base/base.h"
+#include "src/server/server.h"
 #include "src/ingest/decode.h"
 #include "src/ipc/frame.h"
 #include "utils/snapshot.h"

@@ -16,7 +16,7 @@
 #ifndef LS_IPC_H
 #define LS_IPC_H
 
-#include "src/base/base.h"
+#include "src/server/server.h"
 #include "src/ipc/frame.h"
 
 #include "storage/dsm.h"

@@ -8,8 +8,8 @@
 #ifndef LS_MAIL_H
 #define LS_MAIL_H
 
-#include "src/base/base.h"
-#include "src/base/curl.h"
+#include "src/server/server.h"
+#include "src/server/curl.h"
 
 /* ---- smtp.c ---- */
 

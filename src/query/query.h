@@ -28,7 +28,7 @@
 #ifndef LS_QUERY_H
 #define LS_QUERY_H
 
-#include "src/base/base.h"
+#include "src/server/server.h"
 
 #include "access/tupdesc.h"
 #include "executor/spi.h"

@@ -12,7 +12,7 @@
 #ifndef LS_VALUE_H
 #define LS_VALUE_H
 
-#include "src/base/base.h"
+#include "src/server/server.h"
 
 #include "src/query/ast.h"
 

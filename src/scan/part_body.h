@@ -8,7 +8,7 @@
 #ifndef LS_PART_BODY_H
 #define LS_PART_BODY_H
 
-#include "src/base/base.h"
+#include "src/server/server.h"
 
 /*
  * Reads slices of a bytea datum.  A body stored out of line is fetched by

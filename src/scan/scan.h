@@ -14,7 +14,7 @@
 #ifndef LS_SCAN_H
 #define LS_SCAN_H
 
-#include "src/base/base.h"
+#include "src/server/server.h"
 
 #include "port/atomics.h"
 #include "utils/numeric.h"

@@ -8,7 +8,7 @@
 #ifndef LS_STORE_H
 #define LS_STORE_H
 
-#include "src/base/base.h"
+#include "src/server/server.h"
 #include "src/part/part.h"
 
 #include "utils/date.h"

@@ -12,7 +12,7 @@
 #include "storage/ipc.h"
 #include "utils/memutils.h"
 
-#include "src/base/curl.h"
+#include "src/server/curl.h"
 #include "src/evaluation/evaluation.h"
 #include "src/api/evaluation_route.h"
 

@@ -8,7 +8,7 @@
 #ifndef LS_FAIR_H
 #define LS_FAIR_H
 
-#include "src/base/base.h"
+#include "src/server/server.h"
 #include "src/ipc/frame.h"
 #include "src/workers/lately.h"
 

@@ -8,7 +8,7 @@
 #ifndef LS_KNOWN_H
 #define LS_KNOWN_H
 
-#include "src/base/base.h"
+#include "src/server/server.h"
 #include "src/ipc/frame.h"
 
 typedef struct ls_known ls_known;

@@ -8,7 +8,7 @@
 #ifndef LS_LATELY_H
 #define LS_LATELY_H
 
-#include "src/base/base.h"
+#include "src/server/server.h"
 
 #include "lib/ilist.h"
 #include "utils/timestamp.h"

@@ -14,7 +14,7 @@
 #include "utils/memutils.h"
 #include "utils/timestamp.h"
 
-#include "src/base/curl.h"
+#include "src/server/curl.h"
 #include "src/notify/mail.h"
 #include "src/notify/mail_message.h"
 

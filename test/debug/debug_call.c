@@ -5,7 +5,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "src/base/curl.h"
+#include "src/server/curl.h"
 
 #include "utils/builtins.h"
 

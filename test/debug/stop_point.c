@@ -10,7 +10,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "src/base/base.h"
+#include "src/server/server.h"
 
 #include <unistd.h>
 

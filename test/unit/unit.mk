@@ -2,9 +2,8 @@
 # under build/, linked with the pure sources only.  A unit test prints TAP.
 
 # Rooms without PostgreSQL, and the pure files of the others.
-PURE_ROOMS = pattern part verdict judge model
-PURE_SOURCES := $(sort src/base/address.c src/base/arena.c src/base/base64.c src/base/bytes.c src/base/digest.c src/base/json.c src/base/json_document.c \
-	src/base/time.c src/base/utf8.c $(foreach r,$(PURE_ROOMS),$(wildcard src/$(r)/*.c)) \
+PURE_ROOMS = base pattern part verdict judge model
+PURE_SOURCES := $(sort $(foreach r,$(PURE_ROOMS),$(wildcard src/$(r)/*.c)) \
 	src/gateway/http_syntax.c src/gateway/openapi.c src/gateway/routes.c \
 	$(shell grep -ls '(pure)' src/access/*.c src/ipc/*.c src/ingest/*.c src/query/*.c src/notify/*.c 2>/dev/null) \
 	$(filter %.c,$(GENERATED)))

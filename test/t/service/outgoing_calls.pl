@@ -1,4 +1,4 @@
-# outgoing_calls.pl: the client for calls to other services (src/base/curl.h): HTTP,
+# outgoing_calls.pl: the client for calls to other services (src/server/curl.h): HTTP,
 # TLS, mail, limits, and what must never be followed, trusted or sent.
 use strict;
 use warnings;

@@ -6,7 +6,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "src/base/base.h"
+#include "src/server/server.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>

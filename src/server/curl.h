@@ -20,7 +20,7 @@
 #ifndef LS_CURL_H
 #define LS_CURL_H
 
-#include "src/base/base.h"
+#include "src/server/server.h"
 
 typedef struct ls_curl ls_curl;
 typedef struct ls_transfer ls_transfer;

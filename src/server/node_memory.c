@@ -5,7 +5,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "src/base/base.h"
+#include "src/server/server.h"
 
 #include <unistd.h>
 

@@ -6,7 +6,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "src/base/base.h"
+#include "src/server/server.h"
 
 #include "access/xact.h"
 #include "catalog/pg_authid.h"

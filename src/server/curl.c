@@ -14,7 +14,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "src/base/curl.h"
+#include "src/server/curl.h"
 
 #include <curl/curl.h>
 #include <errno.h>

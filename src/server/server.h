@@ -1,15 +1,15 @@
 /*-------------------------------------------------------------------------
  *
- * base.h
+ * server.h
  *	  What every PostgreSQL-side file needs: errors, settings, shared memory,
- *	  transactions, cryptography.  (Pure code uses pure.h only.)
+ *	  transactions, cryptography.  (Code without a server uses src/base.)
  *
  *-------------------------------------------------------------------------
  */
-#ifndef LS_BASE_H
-#define LS_BASE_H
+#ifndef LS_SERVER_H
+#define LS_SERVER_H
 
-#include "src/base/compat.h"
+#include "src/server/compat.h"
 
 #include "datatype/timestamp.h"
 #include "lib/stringinfo.h"
@@ -364,4 +364,4 @@ extern void ls_stop_points_register(void);
 #define ls_stop_points_register() ((void) 0)
 #endif
 
-#endif /* LS_BASE_H */
+#endif /* LS_SERVER_H */
