@@ -1,7 +1,8 @@
 -- Takes from PUBLIC what PostgreSQL gives to every user of a database, and what a tenant could
 -- hold up or fill the server with: advisory locks (the lock table), large objects and temporary
--- tables (locks and disk), messages into the WAL, exported snapshots (files), and blocks of code
--- (which can fill the log).
+-- tables (locks and disk), messages into the WAL, exported snapshots (files), blocks of code
+-- (which can fill the log), and UPDATE of pg_settings (SET does not need it, but it permits to
+-- lock the view, for which pg_dump and monitoring then wait).
 DO $$
 DECLARE
   f regprocedure;
@@ -14,5 +15,6 @@ BEGIN
   END LOOP;
   EXECUTE format('REVOKE TEMP, CREATE ON DATABASE %I FROM PUBLIC', current_database());
   REVOKE USAGE ON LANGUAGE plpgsql FROM PUBLIC;
+  REVOKE UPDATE ON pg_catalog.pg_settings FROM PUBLIC;
 END
 $$;

@@ -28,7 +28,8 @@ my @tries = (
 	'SELECT count(pg_advisory_lock(n)) FROM generate_series(1, 10) AS n',
 	'SELECT pg_try_advisory_lock(1)', 'SELECT pg_advisory_xact_lock_shared(1, 2)', 'SELECT pg_try_advisory_xact_lock(1)',
 	"SELECT lo_from_bytea(0, 'x')", 'SELECT lo_create(0)', 'SELECT lo_creat(-1)', 'CREATE TEMP TABLE x (a int)',
-	q{SELECT pg_logical_emit_message(false, 'x', 'y') IS NULL}, 'BEGIN; SELECT pg_export_snapshot() IS NULL; COMMIT', 'DO $$ BEGIN RAISE LOG $m$x$m$; END $$');
+	q{SELECT pg_logical_emit_message(false, 'x', 'y') IS NULL}, 'BEGIN; SELECT pg_export_snapshot() IS NULL; COMMIT', 'DO $$ BEGIN RAISE LOG $m$x$m$; END $$',
+	'BEGIN; LOCK TABLE pg_settings IN ACCESS EXCLUSIVE MODE; COMMIT');
 is(as_app($_), 'done', "allowed before: $_") foreach @tries;
 is(as_app('SELECT count(pg_advisory_lock(n)) FROM generate_series(1, 200000) AS n'), '53200', 'and it fills the lock table');
 # Its session still has the locks while it ends, after psql is gone: until then others fail too.
@@ -47,7 +48,24 @@ is($t->sql(q{SELECT string_agg(p.oid::regprocedure::text, ' ') FROM pg_proc p WH
 	AND has_function_privilege('app', p.oid, 'EXECUTE')}), '', 'nor one of large objects');
 is(as_app("SET temp_file_limit = '2GB'"), '42501', 'temp_file_limit is not its to raise');
 is($t->sql("SELECT rolconnlimit FROM pg_roles WHERE rolname = 'app'"), '20', 'its connections are limited');
-is($t->sql("SELECT cardinality(setconfig) FROM pg_db_role_setting s JOIN pg_roles r ON r.oid = s.setrole WHERE rolname = 'app'"), '4', 'and four settings');
+is($t->sql("SELECT cardinality(setconfig) FROM pg_db_role_setting s JOIN pg_roles r ON r.oid = s.setrole WHERE rolname = 'app'"), '5', 'and five settings');
+
+# What a session writes into the server's log: its errors, their details, plans.
+sub logged
+{
+	my ($sql) = @_;
+	my $before = length $t->log_text;
+	$t->node->psql('postgres', $sql, extra_params => ['-U', 'app']);
+	return length($t->log_text) - $before;
+}
+my $connection = logged('SELECT 1');
+foreach my $sql ("SELECT repeat('x', 3000000)::int", 'ANALYZE', 'VACUUM', "SET debug_print_plan = on; SET debug_print_rewritten = on; SET debug_print_parse = on; SELECT count(*) FROM information_schema.columns",
+	"SELECT set_config('search_path', repeat('x', 1000000), false)", 'SET trace_sort = on; SELECT n FROM generate_series(1, 10000) AS n ORDER BY -n', 'SELECT a_syntax_error FROM')
+{
+	cmp_ok(logged($sql), '<', $connection + 1000, 'not into the log: ' . substr $sql, 0, 60);
+}
+is(as_app("SET log_min_messages = 'debug5'"), '42501', 'log_min_messages is not its to lower');
+is(as_app("SET work_mem = '8MB'; SELECT set_config('TimeZone', 'UTC', false)"), 'done', 'other settings are');
 
 # Savepoints, one inside the other: each that has written holds a lock, and its rows are slow to judge.
 sub nested
