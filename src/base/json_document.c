@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * json_document.c
- *	  JSON as a tree, read and written by jansson in an arena (pure).
+ *	  JSON as a tree, read and made by jansson in an arena (pure).
  *
  * jansson gets its memory by two functions that a process sets.  They are set
  * for the time of one call: then an arena's limit holds for a tree, nothing
@@ -9,7 +9,7 @@
  * and what else uses jansson in the process keeps its own functions.  So no
  * function that may allocate or free is called outside of enter() and leave().
  *
- * jansson parses and writes nested values by recursion, so the depth is
+ * Nested values are read and written by recursion, so the depth is
  * checked before.  Its reader does not look whether the memory for a longer
  * token was there and then writes out of bounds.  So all that it may need is
  * taken from the arena before it begins.
@@ -18,6 +18,7 @@
  */
 #include "src/base/json_document.h"
 
+#include <inttypes.h>
 #include <jansson.h>
 #include <stdarg.h>
 
@@ -238,19 +239,70 @@ ls_document_set(ls_arena *arena, ls_json_node *object, const char *name, ls_json
 	return done;
 }
 
-static int
-write_bytes(const char *bytes, size_t len, void *buf)
+static void
+write_object(ls_buf *buf, json_t *object)
 {
-	ls_buf_append(buf, bytes, len);
-	return ((ls_buf *) buf)->failed ? -1 : 0;
+	bool first = true;
+
+	ls_buf_char(buf, '{');
+	for (void *i = json_object_iter(object); i != NULL; i = json_object_iter_next(object, i))
+	{
+		const char *name = json_object_iter_key(i);
+
+		if (!first)
+			ls_buf_char(buf, ',');
+		first = false;
+		ls_json_quote(buf, ls_str_make(name, strlen(name)));
+		ls_buf_char(buf, ':');
+		ls_document_write(buf, json_object_iter_value(i));
+	}
+	ls_buf_char(buf, '}');
 }
 
+/*
+ * Not by json_dump: it is a fifth as fast, and from 2.14.1 on keeps memory for numbers with a
+ * fraction for its next call, when the arena may be gone.
+ */
 void
 ls_document_write(ls_buf *buf, const ls_json_node *node)
 {
-	enter(buf->arena);
-	if (json_dump_callback(node, write_bytes, buf,
-						   JSON_COMPACT | JSON_ENCODE_ANY | JSON_REAL_PRECISION(15)) != 0)
+	if (node == NULL)
+	{
 		buf->failed = true;
-	leave();
+		return;
+	}
+	switch (json_typeof(node))
+	{
+		case JSON_OBJECT:
+			write_object(buf, (json_t *) node);
+			break;
+		case JSON_ARRAY:
+			ls_buf_char(buf, '[');
+			for (size_t i = 0; i < json_array_size(node); i++)
+			{
+				if (i > 0)
+					ls_buf_char(buf, ',');
+				ls_document_write(buf, json_array_get(node, i));
+			}
+			ls_buf_char(buf, ']');
+			break;
+		case JSON_STRING:
+			ls_json_quote(buf, ls_node_string(node));
+			break;
+		case JSON_INTEGER:
+			ls_buf_printf(buf, "%" PRId64, (int64_t) json_integer_value(node));
+			break;
+		case JSON_REAL:
+			ls_buf_printf(buf, "%.15g", json_real_value(node));
+			break;
+		case JSON_TRUE:
+			ls_buf_lit(buf, "true");
+			break;
+		case JSON_FALSE:
+			ls_buf_lit(buf, "false");
+			break;
+		case JSON_NULL:
+			ls_buf_lit(buf, "null");
+			break;
+	}
 }

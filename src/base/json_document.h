@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * json_document.h
- *	  JSON as a tree, read and written by jansson in an arena (pure): for what
+ *	  JSON as a tree, read and made by jansson in an arena (pure): for what
  *	  is small and rare.
  *
  * What is hot, or needs the spelling of numbers or the position of an error,
