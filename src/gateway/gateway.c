@@ -10,7 +10,6 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
@@ -23,20 +22,6 @@
 
 #define EVENTS_AT_ONCE 256
 #define PEM_LIMIT (1024 * 1024)
-
-void
-ls_gateway_logf(ls_gateway *gateway, ls_gateway_severity severity, const char *format, ...)
-{
-	char text[512];
-	va_list args;
-
-	if (gateway->hooks.log == NULL)
-		return;
-	va_start(args, format);
-	vsnprintf(text, sizeof(text), format, args);
-	va_end(args);
-	gateway->hooks.log(gateway->hooks.context, severity, text);
-}
 
 static int64_t
 monotonic_ms(void)
@@ -223,6 +208,8 @@ ls_gateway_respond(ls_gateway *gateway, const ls_response *response)
 	if (c->streaming ||
 		(c->state == CONNECTION_WAITING && (response->flags & LS_RESPONSE_MORE) != 0))
 		ls_reply_stream(c, response);
+	else if (c->state == CONNECTION_CHECKING && response->status == LS_STATUS_GO_ON)
+		ls_request_checked(c);
 	else if (c->state == CONNECTION_WAITING || c->state == CONNECTION_CHECKING)
 		ls_reply_response(c, response);
 }

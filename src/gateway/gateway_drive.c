@@ -1,17 +1,24 @@
 /*-------------------------------------------------------------------------
  *
  * gateway_drive.c
- *	  Reading: what comes from a connection, as long as it wants some.
+ *	  Driving connections: reading what comes as long as they want some, their
+ *	  events, and their deadlines.
  *
  * What is read lies in one buffer of the gateway, and a request that is there
  * as a whole is handed over from it without a copy.  Only what is left over,
  * part of a header or the beginning of the next request, is kept by the
  * connection; so those that are idle have no buffer at all.
  *
+ * Is a client that has shut down its sending side gone?  The socket cannot
+ * tell: close() and shutdown(SHUT_WR) look alike (EPOLLRDHUP).  So an interim
+ * answer (100, which HTTP/1.1 clients must pass over) is sent: a closed peer
+ * answers with a reset, and only then is the request cancelled.
+ *
  *-------------------------------------------------------------------------
  */
 #include <errno.h>
 #include <stdlib.h>
+#include <sys/epoll.h>
 #include <sys/socket.h>
 
 #include "src/gateway/gateway_internal.h"
@@ -213,4 +220,122 @@ ls_connections_drive_ready(ls_gateway *gateway)
 			ls_connection_discard(c);
 		c = next;
 	}
+}
+
+/* ---- events ---- */
+
+/* The client of a waiting request has sent all that it will. */
+static void
+probe(ls_connection *c)
+{
+	static const char interim[] = "HTTP/1.1 100 Continue\r\n\r\n";
+	ssize_t n;
+
+	if (c->tls != NULL)
+	{
+		/* TLS has no half-closed clients to speak of. */
+		ls_connection_close(c);
+		return;
+	}
+	if (c->probed || c->scan.check.minor == 0)
+		return;
+	c->probed = true;
+	n = send(c->fd, interim, sizeof(interim) - 1, MSG_DONTWAIT | MSG_NOSIGNAL);
+	/* A part of it would be taken for the beginning of the answer. */
+	if (n < 0 ? errno != EAGAIN && errno != EINTR : (size_t) n < sizeof(interim) - 1)
+		ls_connection_close(c);
+}
+
+void
+ls_connection_event(ls_connection *c, uint32_t events)
+{
+	bool broken = (events & (EPOLLHUP | EPOLLERR)) != 0;
+
+	if ((events & EPOLLRDHUP) != 0)
+		c->half_closed = true;
+	/* TLS may have to write before it can read. */
+	if (c->tls != NULL || (events & ~(uint32_t) EPOLLOUT) != 0)
+		c->drained = false;
+	switch (c->state)
+	{
+		case CONNECTION_FREE:
+			break;
+		case CONNECTION_CHECKING:
+			if (broken)
+				ls_connection_close(c);
+			break;
+		case CONNECTION_WAITING:
+			if (broken)
+				ls_connection_close(c);
+			else if (c->half_closed && c->complete)
+				probe(c);
+			break;
+		case CONNECTION_WRITING:
+			/* No reader of a stream half-closes. */
+			if (broken || (c->streaming && c->half_closed))
+				ls_connection_close(c);
+			else
+				ls_reply_flush(c);
+			break;
+		case CONNECTION_PARKED:
+			if (broken)
+				ls_connection_close(c);
+			break;
+		case CONNECTION_LINGER:
+			if (broken)
+				ls_connection_close(c);
+			else
+				ls_connection_discard(c);
+			break;
+		default:
+			ls_connection_drive(c);
+			break;
+	}
+}
+
+/* ---- deadlines ---- */
+
+static void
+expire(ls_connection *c)
+{
+	switch (c->deadline_kind)
+	{
+		case DEADLINE_HEADER:
+			if (c->state == CONNECTION_HANDSHAKE || c->state == CONNECTION_IDLE)
+				ls_connection_close(c);
+			else
+				ls_reply_now(c, 408, "REQUEST_TIMEOUT",
+							 "The request header did not arrive in time");
+			break;
+		case DEADLINE_BODY:
+			ls_reply_now(c, 408, "REQUEST_TIMEOUT", "The request body did not arrive in time");
+			break;
+		case DEADLINE_PARK:
+			ls_reply_now(c, 503, "SERVICE_UNAVAILABLE", "Too many connections are open");
+			break;
+		case DEADLINE_WRITE:
+			if (ls_out_keeps_pace(c))
+				ls_connection_deadline(c, DEADLINE_WRITE);
+			else
+				ls_connection_cut(c);
+			break;
+		default:
+			ls_connection_close(c);
+			break;
+	}
+}
+
+void
+ls_connections_expire(ls_gateway *gateway)
+{
+	for (int kind = 0; kind < DEADLINE_KINDS; kind++)
+	{
+		ls_connection *c;
+
+		/* Whatever expire does, it gives c another deadline or none. */
+		while ((c = gateway->first_deadline[kind]) != NULL && c->deadline <= gateway->now)
+			expire(c);
+	}
+	if (!gateway->draining)
+		ls_gateway_give_places(gateway);
 }

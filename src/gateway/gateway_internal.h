@@ -271,16 +271,16 @@ struct ls_gateway
 	char head[GATEWAY_HEAD_SIZE];        /* of the answer being made */
 };
 
-/* gateway.c */
-extern void ls_gateway_logf(ls_gateway *gateway, ls_gateway_severity severity, const char *format,
-							...) __attribute__((format(printf, 3, 4)));
-
 /* gateway_listen.c: listening sockets */
 extern bool ls_gateway_listen(ls_gateway *gateway, char *error, size_t error_size);
 extern void ls_gateway_accept(ls_gateway *gateway);
 extern void ls_gateway_watch_listeners(ls_gateway *gateway, bool watch);
 extern void ls_gateway_close_listeners(ls_gateway *gateway);
+
+/* gateway_place.c: places for connections */
 extern bool ls_gateway_has_place(ls_gateway *gateway, const ls_connection *for_whom);
+extern bool ls_gateway_take_reserve(ls_gateway *gateway); /* one beyond the limit ends */
+extern void ls_gateway_give_places(ls_gateway *gateway);  /* to those that wait for one */
 
 /* gateway_tls.c: TLS, over non-blocking sockets */
 extern ls_tls_server *ls_tls_server_create(const char *certificate, const char *key, char *error,
@@ -293,26 +293,33 @@ extern ls_io ls_tls_read(ls_tls *tls, char *to, size_t size, size_t *got);
 extern ls_io ls_tls_write(ls_tls *tls, const char *from, size_t size, size_t *taken);
 extern void ls_tls_say_goodbye(ls_tls *tls); /* nothing more is written */
 
-/* gateway_connection.c: the table of connections, their events and deadlines */
+/* gateway_connection.c: the table of connections, their deadlines, which of them go on */
 extern bool ls_connections_create(ls_gateway *gateway);
 extern void ls_connections_destroy(ls_gateway *gateway);
-extern ls_connection *ls_connection_open(ls_gateway *gateway, int fd);
-extern void ls_connection_event(ls_connection *c, uint32_t events);
 extern void ls_connection_deadline(ls_connection *c, deadline_kind kind);
-extern void ls_connections_expire(ls_gateway *gateway);
 extern int64_t ls_connections_next_deadline(const ls_gateway *gateway); /* -1: none */
 extern void ls_connection_go_on(ls_connection *c); /* is to be driven in this step or the next */
 extern void ls_connection_leave_reserve(ls_connection *c); /* it is within the limit */
+extern uint64_t ls_connection_request_id(const ls_connection *c);
+
+/* gateway_close.c: what is forgotten when a request, an answer or a connection ends */
+extern void ls_request_drop_buffer(ls_connection *c);
+extern void ls_request_drop_body(ls_connection *c);
+extern void ls_request_reset(ls_connection *c);
+extern void ls_out_settle(ls_connection *c);
+extern void ls_out_clear(ls_connection *c);
+extern ls_connection *ls_connection_open(ls_gateway *gateway, int fd);
 extern void ls_connection_close(ls_connection *c);
 extern void
 ls_connection_cut(ls_connection *c); /* closes with a reset; what the kernel has is not sent */
 extern void ls_connection_linger(ls_connection *c);
 extern void ls_connection_discard(ls_connection *c); /* what comes while it lingers */
-extern uint64_t ls_connection_request_id(const ls_connection *c);
 
-/* gateway_drive.c: reading */
+/* gateway_drive.c: reading, events, deadlines */
 extern void ls_connection_drive(ls_connection *c);
 extern void ls_connections_drive_ready(ls_gateway *gateway);
+extern void ls_connection_event(ls_connection *c, uint32_t events);
+extern void ls_connections_expire(ls_gateway *gateway);
 
 /* gateway_fields.c: the fields of a checked header, as views into it */
 extern void ls_request_fields(ls_connection *c, const char *header, size_t len);
@@ -325,26 +332,23 @@ extern size_t ls_request_body(ls_connection *c, const char *data, size_t len);
 extern char *ls_request_body_room(ls_connection *c, size_t *size);
 extern void ls_request_body_arrived(ls_connection *c, size_t size);
 extern void ls_request_checked(ls_connection *c);
-extern void ls_request_drop_body(ls_connection *c);
-extern void ls_request_reset(ls_connection *c);
 
-/* gateway_share.c: who has how much, and who loses it when it runs short */
+/* gateway_share.c: who has how much, and who is to lose it when it runs short */
 extern bool ls_shares_create(ls_gateway *gateway);
 extern void ls_shares_destroy(ls_gateway *gateway);
 extern void ls_share_join(ls_connection *c, const uint8_t key[16]);
 extern void ls_share_leave(ls_connection *c);
 extern void ls_share_of_request(ls_connection *c); /* behind a trusted proxy: its client's */
-extern bool ls_share_yield_place(ls_gateway *gateway, const ls_connection *for_whom);
-extern bool ls_share_yield_stalled(ls_gateway *gateway);
-extern bool ls_share_yield_reserve(ls_gateway *gateway);
-extern bool ls_share_take_memory(ls_connection *c, size_t *counted, size_t size);
+extern ls_connection *ls_share_largest_place(ls_gateway *gateway, const ls_connection *for_whom);
+extern ls_connection *ls_share_stalled_place(ls_gateway *gateway);
+extern ls_connection *ls_share_reserve_place(ls_gateway *gateway);
+extern bool ls_share_take_memory(ls_connection *c, size_t *counted, size_t size,
+								 ls_connection **victim);
 extern void ls_share_give_memory(ls_connection *c, size_t *counted, size_t size);
 
 /* gateway_out.c: what of an answer waits for its client */
 extern bool ls_out_reserve(ls_connection *c, size_t size);
-extern void ls_out_settle(ls_connection *c);
 extern bool ls_out_append(ls_connection *c, ls_str text);
-extern void ls_out_clear(ls_connection *c);
 extern void ls_out_wait(ls_connection *c);
 extern bool ls_out_keeps_pace(ls_connection *c);
 

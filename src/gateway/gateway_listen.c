@@ -3,11 +3,6 @@
  * gateway_listen.c
  *	  Listening sockets: binding them, accepting from them.
  *
- * At the limit of connections a newcomer gets the place of one that has been idle
- * for a second, or of one of the address that has the most, or of one whose request has
- * been incomplete for a second (gateway_share.c).  If there is none it gets one of a few
- * beyond the limit: there a health check is answered, and other requests wait for a place.
- *
  *-------------------------------------------------------------------------
  */
 #ifndef _GNU_SOURCE
@@ -29,7 +24,6 @@
 #define BACKLOG 1024
 #define ACCEPTS_AT_ONCE 64
 #define ACCEPT_RETRY_MS 1000
-#define IDLE_GRACE_MS 1000
 
 /* Bytes of an answer that the kernel takes beyond what is on its way; the rest is counted. */
 #define SOCKET_UNSENT (128 * 1024)
@@ -188,27 +182,6 @@ ls_gateway_close_listeners(ls_gateway *gateway)
 	gateway->n_listeners = 0;
 }
 
-/* Is there a place within the limit, or one that can be taken from somebody? */
-bool
-ls_gateway_has_place(ls_gateway *gateway, const ls_connection *for_whom)
-{
-	int64_t idle_since = gateway->now + gateway->config.idle_timeout - IDLE_GRACE_MS;
-	ls_connection *idle = gateway->first_deadline[DEADLINE_IDLE];
-
-	/* for_whom has a slot, but beyond the limit. */
-	if (gateway->n_open - gateway->n_reserve < gateway->config.connection_limit)
-		return true;
-	while (idle != NULL && idle->deadline <= idle_since && idle->reserved)
-		idle = idle->later;
-	if (idle != NULL && idle->deadline <= idle_since)
-	{
-		ls_connection_close(idle);
-		return true;
-	}
-	return (ls_share_yield_place(gateway, for_whom) || ls_share_yield_stalled(gateway)) &&
-		   gateway->n_open - gateway->n_reserve < gateway->config.connection_limit;
-}
-
 static void
 adopt(ls_gateway *gateway, int fd, const struct sockaddr *address, socklen_t length)
 {
@@ -242,6 +215,18 @@ adopt(ls_gateway *gateway, int fd, const struct sockaddr *address, socklen_t len
 }
 
 static void
+warn(ls_gateway *gateway, const char *problem)
+{
+	char text[256];
+
+	if (gateway->hooks.log == NULL)
+		return;
+	snprintf(text, sizeof(text), "could not accept a connection: %s (%d are open)", problem,
+			 gateway->n_open);
+	gateway->hooks.log(gateway->hooks.context, LS_GATEWAY_WARNING, text);
+}
+
+static void
 pause_accepting(ls_gateway *gateway)
 {
 	gateway->accept_again = gateway->now + ACCEPT_RETRY_MS;
@@ -261,7 +246,7 @@ ls_gateway_accept(ls_gateway *gateway)
 			int fd;
 
 			/* A newcomer begins in the reserve. */
-			if (gateway->n_reserve == GATEWAY_RESERVE && !ls_share_yield_reserve(gateway))
+			if (gateway->n_reserve == GATEWAY_RESERVE && !ls_gateway_take_reserve(gateway))
 			{
 				pause_accepting(gateway);
 				return;
@@ -272,9 +257,7 @@ ls_gateway_accept(ls_gateway *gateway)
 			{
 				if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)
 				{
-					ls_gateway_logf(gateway, LS_GATEWAY_WARNING,
-									"could not accept a connection: %s (%d are open)",
-									strerror(errno), gateway->n_open);
+					warn(gateway, strerror(errno));
 					pause_accepting(gateway);
 					return;
 				}

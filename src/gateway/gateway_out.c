@@ -24,12 +24,24 @@
 
 /* ---- memory ---- */
 
-/* A buffer that any connection may keep is not counted. */
+/*
+ * A buffer that any connection may keep is not counted.  Who yields memory is told nothing: the
+ * gateway has one buffer for heads, which is in use while an answer is made.
+ */
 static bool
 count(ls_connection *c, size_t capacity)
 {
-	return capacity <= GATEWAY_KEPT_BODY || capacity <= c->out_counted ||
-		   ls_share_take_memory(c, &c->out_counted, capacity - c->out_counted);
+	ls_connection *victim;
+
+	if (capacity <= GATEWAY_KEPT_BODY || capacity <= c->out_counted)
+		return true;
+	while (!ls_share_take_memory(c, &c->out_counted, capacity - c->out_counted, &victim))
+	{
+		if (victim == NULL)
+			return false;
+		ls_connection_cut(victim);
+	}
+	return true;
 }
 
 /*
@@ -40,15 +52,6 @@ bool
 ls_out_reserve(ls_connection *c, size_t size)
 {
 	return count(c, size);
-}
-
-void
-ls_out_settle(ls_connection *c)
-{
-	size_t needed = c->out_capacity > GATEWAY_KEPT_BODY ? c->out_capacity : 0;
-
-	if (c->out_counted > needed)
-		ls_share_give_memory(c, &c->out_counted, c->out_counted - needed);
 }
 
 /* False: there is no memory for it. */
@@ -81,20 +84,6 @@ ls_out_append(ls_connection *c, ls_str text)
 	memcpy(c->out + c->out_len, text.data, text.len);
 	c->out_len = need;
 	return true;
-}
-
-/* Nothing waits any more. */
-void
-ls_out_clear(ls_connection *c)
-{
-	c->out_len = c->out_sent = 0;
-	if (c->out_capacity > GATEWAY_KEPT_BODY)
-	{
-		free(c->out);
-		c->out = NULL;
-		c->out_capacity = 0;
-	}
-	ls_out_settle(c);
 }
 
 /* ---- pace ---- */

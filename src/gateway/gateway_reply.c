@@ -388,9 +388,7 @@ ls_reply_now(ls_connection *c, int status, const char *code, const char *error)
 void
 ls_reply_response(ls_connection *c, const ls_response *response)
 {
-	if (c->state == CONNECTION_CHECKING && response->status == LS_STATUS_GO_ON)
-		ls_request_checked(c);
-	else if (response->status < 200 || response->status > 599)
+	if (response->status < 200 || response->status > 599)
 		ls_connection_close(c);
 	else
 		reply(c, response);

@@ -22,62 +22,6 @@ static const ls_refusal refusal_draining = {503, "SERVICE_UNAVAILABLE", "The ser
 static const ls_refusal refusal_memory = {503, "SERVICE_UNAVAILABLE",
 										  "Too many request bodies are being received", true};
 
-/* Nobody needs the body any more, or the host has a copy: large buffers do not stay. */
-static void
-drop_buffer(ls_connection *c)
-{
-	if (c->body_capacity <= GATEWAY_KEPT_BODY)
-		return;
-	free(c->body);
-	c->body = NULL;
-	c->body_capacity = 0;
-}
-
-/* The request has been answered: its body counts no more. */
-void
-ls_request_drop_body(ls_connection *c)
-{
-	c->body_len = 0;
-	ls_share_give_memory(c, &c->body_counted, c->body_counted);
-	drop_buffer(c);
-}
-
-/* Forgets the request; the connection may carry another. */
-void
-ls_request_reset(ls_connection *c)
-{
-	c->generation++;
-	c->complete = false;
-	c->head = false;
-	c->close_after = false;
-	c->probed = false;
-	c->checked = false;
-	c->route = -1;
-	c->error_form = NULL;
-	memset(&c->refusal, 0, sizeof(c->refusal));
-	memset(&c->scan, 0, sizeof(c->scan));
-	memset(&c->chunks, 0, sizeof(c->chunks));
-	memset(&c->request, 0, sizeof(c->request));
-	free(c->header);
-	c->header = NULL;
-	c->header_len = 0;
-	free(c->decoded);
-	c->decoded = NULL;
-	c->body_left = 0;
-	c->discarded = 0;
-	c->request_id_len = 0;
-	ls_request_drop_body(c);
-	c->streaming = false;
-	c->stream_ended = false;
-	if (c->forwarded)
-	{
-		/* Until its next request it is one of the proxy's again. */
-		c->forwarded = false;
-		ls_share_leave(c);
-		ls_share_join(c, c->address);
-	}
-}
-
 static ls_time
 now_utc(void)
 {
@@ -222,7 +166,7 @@ refuse_now(ls_connection *c)
 
 /* Gives the request to the host, with the body or with a flag that says why it is not there. */
 static void
-hand_over(ls_connection *c, connection_state state, uint32_t flags, ls_str body)
+pass_to_host(ls_connection *c, connection_state state, uint32_t flags, ls_str body)
 {
 	ls_gateway *gateway = c->gateway;
 	ls_response refusal = {0};
@@ -241,7 +185,7 @@ hand_over(ls_connection *c, connection_state state, uint32_t flags, ls_str body)
 	}
 	/* The host has it now; it counts until it is answered. */
 	if (c->state == CONNECTION_WAITING)
-		drop_buffer(c);
+		ls_request_drop_buffer(c);
 }
 
 /*
@@ -258,7 +202,7 @@ refuse_large_body(ls_connection *c)
 		refuse_now(c);
 		return;
 	}
-	hand_over(c, CONNECTION_WAITING, LS_REQUEST_BODY_TOO_LARGE, LS_STR(""));
+	pass_to_host(c, CONNECTION_WAITING, LS_REQUEST_BODY_TOO_LARGE, LS_STR(""));
 }
 
 /* The request is complete. */
@@ -274,7 +218,7 @@ finish(ls_connection *c, ls_str body)
 	else if (is_of_gateway(c))
 		ls_reply_route(c);
 	else
-		hand_over(c, CONNECTION_WAITING, 0, body);
+		pass_to_host(c, CONNECTION_WAITING, 0, body);
 }
 
 /* May so much be kept of the body?  False: the connection is in another state now. */
@@ -289,7 +233,7 @@ may_keep(ls_connection *c)
 		c->checked = true;
 		return true;
 	}
-	hand_over(c, CONNECTION_CHECKING, LS_REQUEST_CHECK, LS_STR(""));
+	pass_to_host(c, CONNECTION_CHECKING, LS_REQUEST_CHECK, LS_STR(""));
 	return c->state == CONNECTION_BODY;
 }
 
@@ -382,6 +326,25 @@ ls_request_begin(ls_connection *c, const char *header, size_t len)
 
 /* ---- bodies ---- */
 
+/* Counts bytes of the body; false: memory runs short, and nobody yields any. */
+static bool
+count_body(ls_connection *c, size_t size)
+{
+	ls_connection *victim;
+
+	while (!ls_share_take_memory(c, &c->body_counted, size, &victim))
+	{
+		if (victim == NULL)
+			return false;
+		if (victim->state == CONNECTION_WRITING)
+			ls_connection_cut(victim);
+		else
+			ls_reply_now(victim, 503, "SERVICE_UNAVAILABLE",
+						 "Too many request bodies from this address");
+	}
+	return true;
+}
+
 /* Room for `size` more bytes of body, within the memory of all bodies. */
 static bool
 grow_body(ls_connection *c, size_t size)
@@ -398,8 +361,7 @@ grow_body(ls_connection *c, size_t size)
 		if (!c->scan.check.chunked && capacity > c->scan.check.content_length)
 			capacity = c->scan.check.content_length;
 	}
-	if (capacity > c->body_counted &&
-		!ls_share_take_memory(c, &c->body_counted, capacity - c->body_counted))
+	if (capacity > c->body_counted && !count_body(c, capacity - c->body_counted))
 		return false;
 	if (capacity > c->body_capacity)
 	{

@@ -2,7 +2,7 @@
  *
  * gateway_share.c
  *	  Who has how much of the connections and of the memory of bodies and of
- *	  answers that are not read, and who loses some of it when it runs short.
+ *	  answers that are not read, and who is to lose some of it when it runs short.
  *
  * A share belongs to an address, of IPv6 to a network of 64 bits, and behind a
  * trusted proxy to the address of its client, from the header of a request to
@@ -195,23 +195,12 @@ loss(const ls_connection *c)
 	}
 }
 
-static void
-take_connection(ls_connection *c)
-{
-	if (c->state == CONNECTION_HEADER || c->state == CONNECTION_BODY ||
-		c->state == CONNECTION_PARKED)
-		ls_reply_now(c, 503, "SERVICE_UNAVAILABLE", "Too many connections from this address");
-	if (c->state != CONNECTION_FREE)
-		ls_connection_close(c);
-}
-
 /*
  * A connection within the limit for somebody else: of the largest share, if that
- * has more than the one that asks; the least loss, then the oldest.  True: one was
- * closed.
+ * has more than the one that asks; the least loss, then the oldest.  NULL: there is none.
  */
-bool
-ls_share_yield_place(ls_gateway *gateway, const ls_connection *for_whom)
+ls_connection *
+ls_share_largest_place(ls_gateway *gateway, const ls_connection *for_whom)
 {
 	int own = for_whom->share->count;
 	int looked_at = 0;
@@ -223,7 +212,7 @@ ls_share_yield_place(ls_gateway *gateway, const ls_connection *for_whom)
 			ls_connection *victim = NULL;
 
 			if (++looked_at > SHARES_AT_ONCE)
-				return false;
+				return NULL;
 			for (ls_connection *c = s->first; c != NULL; c = c->share_after)
 			{
 				if (!c->reserved && loss(c) < (victim == NULL ? 3 : loss(victim)))
@@ -232,13 +221,10 @@ ls_share_yield_place(ls_gateway *gateway, const ls_connection *for_whom)
 					break;
 			}
 			if (victim != NULL)
-			{
-				take_connection(victim);
-				return true;
-			}
+				return victim;
 		}
 	}
-	return false;
+	return NULL;
 }
 
 /* May it be cut off?  Its client keeps it waiting, and no worker has said who that is. */
@@ -253,10 +239,10 @@ is_stalled(const ls_connection *c)
 /*
  * A connection within the limit when no share is larger than that of the one that asks: many
  * addresses with a request each that never ends.  The oldest of which a part has been missing
- * for a second.  True: one was closed.
+ * for a second.  NULL: there is none.
  */
-bool
-ls_share_yield_stalled(ls_gateway *gateway)
+ls_connection *
+ls_share_stalled_place(ls_gateway *gateway)
 {
 	const ls_gateway_config *config = &gateway->config;
 	const struct
@@ -282,19 +268,12 @@ ls_share_yield_stalled(ls_gateway *gateway)
 			}
 		}
 	}
-	if (victim == NULL)
-		return false;
-	if (victim->state == CONNECTION_HEADER || victim->state == CONNECTION_BODY)
-		ls_reply_now(victim, 503, "SERVICE_UNAVAILABLE",
-					 "Too many connections are open, and the rest of the request did not arrive");
-	if (victim->state != CONNECTION_FREE)
-		ls_connection_close(victim);
-	return true;
+	return victim;
 }
 
-/* One of those beyond the limit: of the address that has most of them, the oldest. */
-bool
-ls_share_yield_reserve(ls_gateway *gateway)
+/* One of those beyond the limit: of the address that has most of them, the oldest; or NULL. */
+ls_connection *
+ls_share_reserve_place(ls_gateway *gateway)
 {
 	ls_connection *victim = NULL;
 	int most = 0;
@@ -314,10 +293,7 @@ ls_share_yield_reserve(ls_gateway *gateway)
 			victim = c;
 		}
 	}
-	if (victim == NULL)
-		return false;
-	take_connection(victim);
-	return true;
+	return victim;
 }
 
 /* ---- memory ---- */
@@ -371,42 +347,27 @@ largest(const ls_share *share, size_t than, bool only_answers)
 }
 
 /*
- * While another's answer is being made its sender is told nothing: the gateway has one
- * buffer for heads, which is in use.
- */
-static void
-yield_memory(ls_connection *victim, bool for_answer)
-{
-	if (for_answer || victim->state == CONNECTION_WRITING)
-		ls_connection_cut(victim);
-	else
-		ls_reply_now(victim, 503, "SERVICE_UNAVAILABLE",
-					 "Too many request bodies from this address");
-}
-
-/*
  * Counts `size` bytes more in *counted, which is the connection's body_counted or
- * out_counted.  When memory runs short, the largest share yields its largest body or
- * answer, if it has more than this one would have then; and so does this one an
- * answer that waits and is larger than what it wants to keep now.  False: nobody yields.
+ * out_counted.  False when memory runs short: then the largest share is to yield its largest body or
+ * answer (*victim, for the caller to end), if it has more than this one would have then; and so
+ * is this one an answer that waits and is larger than what it wants to keep now.  NULL: nobody
+ * yields.
  */
 bool
-ls_share_take_memory(ls_connection *c, size_t *counted, size_t size)
+ls_share_take_memory(ls_connection *c, size_t *counted, size_t size, ls_connection **victim)
 {
 	ls_gateway *gateway = c->gateway;
 
-	while (gateway->memory + size > gateway->config.memory_limit)
+	*victim = NULL;
+	if (gateway->memory + size > gateway->config.memory_limit)
 	{
 		ls_share *share = heaviest(gateway);
-		ls_connection *victim = NULL;
 
 		if (share == c->share)
-			victim = largest(share, *counted + size, true);
+			*victim = largest(share, *counted + size, true);
 		else if (share->bytes > c->share->bytes + size)
-			victim = largest(share, 0, false);
-		if (victim == NULL)
-			return false;
-		yield_memory(victim, counted == &c->out_counted);
+			*victim = largest(share, 0, false);
+		return false;
 	}
 	gateway->memory += size;
 	*counted += size;

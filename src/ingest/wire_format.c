@@ -13,9 +13,6 @@
 
 #define MOST_FORMATS 2
 
-/* Rejected events that are named one by one in words. */
-#define NAMED 3
-
 typedef struct wire_route
 {
 	const char *expected;                        /* what is said to another media type */
@@ -115,45 +112,4 @@ ls_wire_packing_of(const ls_wire_format *format, const ls_request *request,
 		return true;
 	*packing = &gzip;
 	return is_named(&gzip, request->content_encoding);
-}
-
-/* ---- shared by formats ---- */
-
-bool
-ls_wire_is_lines(const ls_request *request)
-{
-	return ls_request_is_type(request, "application/x-ndjson") ||
-		   ls_request_is_type(request, "application/jsonl") ||
-		   ls_request_is_type(request, "application/ndjson");
-}
-
-bool
-ls_wire_is_protobuf(const ls_request *request)
-{
-	return ls_request_is_type(request, "application/x-protobuf");
-}
-
-ls_str
-ls_rejections(ls_arena *arena, const ls_decode_result *result, const char *what, const char *whole)
-{
-	ls_buf buf;
-
-	if (result->rejected == 0)
-		return LS_STR("");
-	ls_buf_init(&buf, arena);
-	ls_buf_printf(&buf, "%u of %u %s were rejected", result->rejected,
-				  result->accepted + result->rejected, whole);
-	for (uint32_t i = 0; i < result->n_errors && i < NAMED; i++)
-	{
-		const ls_decode_error *error = &result->errors[i];
-
-		ls_buf_printf(&buf, "; %s %u: %s: ", what, error->index, error->code);
-		if (error->path.len > 0)
-		{
-			ls_buf_str(&buf, error->path);
-			ls_buf_lit(&buf, ": ");
-		}
-		ls_buf_str(&buf, error->message);
-	}
-	return buf.failed ? LS_STR("some were rejected") : ls_str_make(buf.data, buf.len);
 }

@@ -112,7 +112,7 @@ extern bool ls_wire_packing_of(const ls_wire_format *format, const ls_request *r
 /* How the sender of a request knows errors; NULL: as on the service's own routes. */
 extern ls_error_form ls_wire_error_form_of(const ls_request *request);
 
-/* ---- shared by formats ---- */
+/* ---- wire_shared.c ---- */
 
 /* Media types. */
 extern bool ls_wire_is_lines(const ls_request *request);

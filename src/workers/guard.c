@@ -15,15 +15,11 @@
 #include "src/workers/workers.h"
 
 #include "access/xact.h"
-#include "catalog/pg_authid.h"
-#include "catalog/pg_database.h"
 #include "commands/dbcommands.h"
 #include "miscadmin.h"
 #include "nodes/parsenodes.h"
 #include "pgstat.h"
 #include "tcop/utility.h"
-#include "utils/acl.h"
-#include "utils/syscache.h"
 #include "utils/timestamp.h"
 
 #define PAUSE_TIMEOUT 10000 /* ms */
@@ -87,19 +83,6 @@ pause_service(void)
 		ResetLatch(MyLatch);
 		CHECK_FOR_INTERRUPTS();
 	}
-}
-
-bool
-ls_owns_database(Oid database)
-{
-	HeapTuple tuple = SearchSysCache1(DATABASEOID, ObjectIdGetDatum(database));
-	bool owns;
-
-	if (!HeapTupleIsValid(tuple))
-		return false;
-	owns = has_privs_of_role(GetUserId(), ((Form_pg_database) GETSTRUCT(tuple))->datdba);
-	ReleaseSysCache(tuple);
-	return owns;
 }
 
 /* Would this statement, by this user, drop what the workers use? */

@@ -25,16 +25,6 @@
 #include "utils/acl.h"
 #include "utils/fmgroids.h"
 
-#define TENANT_ROLE "logsvc_tenant"
-
-bool
-ls_is_tenant(Oid user)
-{
-	Oid tenant = get_role_oid(TENANT_ROLE, true);
-
-	return OidIsValid(tenant) && is_member_of_role_nosuper(user, tenant);
-}
-
 /* Does the user own anything in this database, by itself or by a role whose rights it has? */
 static bool
 owns_something(Oid user)
@@ -85,7 +75,7 @@ ls_guard_tenant(Node *statement)
 		return;
 	ereport(ERROR, errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
 			errmsg("a member of %s that owns nothing in this database cannot change rights",
-				   TENANT_ROLE),
+				   LS_TENANT_ROLE),
 			errdetail("GRANT, REVOKE, ALTER DEFAULT PRIVILEGES, DROP OWNED, REASSIGN OWNED and "
 					  "ALTER ROLE ... SET would only write rows of the catalogs again."));
 }

@@ -55,11 +55,20 @@ extern void ls_worker_share(const ls_slot *slot, int *shard, int *shards);
 
 extern void ls_guard_register(void);
 
-/* Does the current user own that database, itself or by a role? */
-extern bool ls_owns_database(Oid database);
+/* ---- guard_nesting.c ---- */
 
 /* Bounds nested savepoints of tenants; from _PG_init. */
 extern void ls_guard_nesting_register(void);
+
+/* ---- guard_session.c ---- */
+
+#define LS_TENANT_ROLE "logsvc_tenant"
+
+/* Is the user, superuser or not, a member of logsvc_tenant? */
+extern bool ls_is_tenant(Oid user);
+
+/* Does the current user own that database, itself or by a role? */
+extern bool ls_owns_database(Oid database);
 
 /* ---- guard_role.c ---- */
 
@@ -67,9 +76,6 @@ extern void ls_guard_nesting_register(void);
 extern void ls_guard_role(Node *statement);
 
 /* ---- guard_tenant.c ---- */
-
-/* Is the user, superuser or not, a member of logsvc_tenant? */
-extern bool ls_is_tenant(Oid user);
 
 /*
  * Raises when a tenant that owns nothing, and makes no roles, would only have rows of the catalogs
