@@ -332,6 +332,124 @@ is_text(char c)
 	return ((unsigned char) c >= ' ' && c != 0x7f) || c == '\t';
 }
 
+/* A byte of the line before a chunk; what is wrong with it, or NULL. */
+static const char *
+read_size_byte(ls_http_chunks *chunks, char c)
+{
+	int digit = ls_hex_digit(c);
+
+	switch (chunks->state)
+	{
+		case CHUNK_SIZE:
+			if (digit >= 0 && chunks->digits < 16 && chunks->left >> 56 == 0)
+			{
+				chunks->left = chunks->left << 4 | (unsigned) digit;
+				chunks->digits++;
+			}
+			else if (chunks->digits > 0 && c == '\r')
+				chunks->state = CHUNK_SIZE_LF;
+			else if (chunks->digits > 0 && c == ';')
+			{
+				chunks->line = 0;
+				chunks->state = CHUNK_EXTENSION;
+			}
+			else
+				return "Malformed size of a chunk";
+			break;
+		case CHUNK_EXTENSION:
+			if (c == '\r')
+				chunks->state = CHUNK_SIZE_LF;
+			else if (!is_text(c) || ++chunks->line > LS_HTTP_EXTENSION_LIMIT)
+				return "Malformed extension of a chunk";
+			break;
+		default:
+			if (c != '\n')
+				return "Size of a chunk does not end with CR LF";
+			chunks->line = 0;
+			chunks->state = chunks->left > 0 ? CHUNK_DATA : TRAILER_BEGIN;
+			break;
+	}
+	return NULL;
+}
+
+/* A byte of the two after a chunk. */
+static const char *
+read_end_byte(ls_http_chunks *chunks, char c)
+{
+	bool first = chunks->state == CHUNK_DATA_CR;
+
+	if (c != (first ? '\r' : '\n'))
+		return "Chunk does not end with CR LF";
+	if (!first)
+		chunks->digits = 0;
+	chunks->state = first ? CHUNK_DATA_LF : CHUNK_SIZE;
+	return NULL;
+}
+
+/* A byte of the trailer, from its first line to the empty one. */
+static const char *
+read_trailer_byte(ls_http_chunks *chunks, char c)
+{
+	switch (chunks->state)
+	{
+		case TRAILER_BEGIN:
+			if (c == '\r')
+			{
+				chunks->state = CHUNKS_LF;
+				break;
+			}
+			if (!is_token_char((unsigned char) c))
+				return "Malformed trailer";
+			chunks->trailer_name = true;
+			chunks->state = TRAILER_LINE;
+			/* FALLTHROUGH */
+		case TRAILER_LINE:
+			if (++chunks->line > LS_HTTP_TRAILER_LIMIT)
+				return "The trailer is too large";
+			if (chunks->trailer_name)
+			{
+				if (c == ':')
+					chunks->trailer_name = false;
+				else if (!is_token_char((unsigned char) c))
+					return "Malformed trailer";
+			}
+			else if (c == '\r')
+				chunks->state = TRAILER_LF;
+			else if (!is_text(c))
+				return "Malformed trailer";
+			break;
+		default:
+			if (c != '\n')
+				return "Trailer does not end with CR LF";
+			chunks->state = chunks->state == CHUNKS_LF ? CHUNKS_END : TRAILER_BEGIN;
+			break;
+	}
+	return NULL;
+}
+
+/* The next byte that is not of a chunk itself. */
+static const char *
+read_framing_byte(ls_http_chunks *chunks, char c)
+{
+	switch (chunks->state)
+	{
+		case CHUNK_SIZE:
+		case CHUNK_EXTENSION:
+		case CHUNK_SIZE_LF:
+			return read_size_byte(chunks, c);
+		case CHUNK_DATA_CR:
+		case CHUNK_DATA_LF:
+			return read_end_byte(chunks, c);
+		case TRAILER_BEGIN:
+		case TRAILER_LINE:
+		case TRAILER_LF:
+		case CHUNKS_LF:
+			return read_trailer_byte(chunks, c);
+		default:
+			return "Bytes after the last chunk";
+	}
+}
+
 ls_http_verdict
 ls_http_read_chunks(ls_http_chunks *chunks, const char *data, size_t len, size_t *used,
 					ls_str *piece)
@@ -342,7 +460,7 @@ ls_http_read_chunks(ls_http_chunks *chunks, const char *data, size_t len, size_t
 	*used = len;
 	while (i < len)
 	{
-		char c = data[i];
+		const char *problem;
 
 		if (chunks->state == CHUNK_DATA)
 		{
@@ -355,91 +473,13 @@ ls_http_read_chunks(ls_http_chunks *chunks, const char *data, size_t len, size_t
 				chunks->state = CHUNK_DATA_CR;
 			return LS_HTTP_MORE;
 		}
-		i++;
-		switch (chunks->state)
+		problem = read_framing_byte(chunks, data[i++]);
+		if (problem != NULL)
+			return bad_chunk(chunks, problem);
+		if (chunks->state == CHUNKS_END)
 		{
-			case CHUNK_SIZE:
-			{
-				int digit = ls_hex_digit(c);
-
-				if (digit >= 0 && chunks->digits < 16 && chunks->left >> 56 == 0)
-				{
-					chunks->left = chunks->left << 4 | (unsigned) digit;
-					chunks->digits++;
-				}
-				else if (chunks->digits > 0 && c == '\r')
-					chunks->state = CHUNK_SIZE_LF;
-				else if (chunks->digits > 0 && c == ';')
-				{
-					chunks->line = 0;
-					chunks->state = CHUNK_EXTENSION;
-				}
-				else
-					return bad_chunk(chunks, "Malformed size of a chunk");
-				break;
-			}
-			case CHUNK_EXTENSION:
-				if (c == '\r')
-					chunks->state = CHUNK_SIZE_LF;
-				else if (!is_text(c) || ++chunks->line > LS_HTTP_EXTENSION_LIMIT)
-					return bad_chunk(chunks, "Malformed extension of a chunk");
-				break;
-			case CHUNK_SIZE_LF:
-				if (c != '\n')
-					return bad_chunk(chunks, "Size of a chunk does not end with CR LF");
-				chunks->line = 0;
-				chunks->state = chunks->left > 0 ? CHUNK_DATA : TRAILER_BEGIN;
-				break;
-			case CHUNK_DATA_CR:
-				if (c != '\r')
-					return bad_chunk(chunks, "Chunk does not end with CR LF");
-				chunks->state = CHUNK_DATA_LF;
-				break;
-			case CHUNK_DATA_LF:
-				if (c != '\n')
-					return bad_chunk(chunks, "Chunk does not end with CR LF");
-				chunks->digits = 0;
-				chunks->state = CHUNK_SIZE;
-				break;
-			case TRAILER_BEGIN:
-				if (c == '\r')
-				{
-					chunks->state = CHUNKS_LF;
-					break;
-				}
-				if (!is_token_char((unsigned char) c))
-					return bad_chunk(chunks, "Malformed trailer");
-				chunks->trailer_name = true;
-				chunks->state = TRAILER_LINE;
-				/* FALLTHROUGH */
-			case TRAILER_LINE:
-				if (++chunks->line > LS_HTTP_TRAILER_LIMIT)
-					return bad_chunk(chunks, "The trailer is too large");
-				if (chunks->trailer_name)
-				{
-					if (c == ':')
-						chunks->trailer_name = false;
-					else if (!is_token_char((unsigned char) c))
-						return bad_chunk(chunks, "Malformed trailer");
-				}
-				else if (c == '\r')
-					chunks->state = TRAILER_LF;
-				else if (!is_text(c))
-					return bad_chunk(chunks, "Malformed trailer");
-				break;
-			case TRAILER_LF:
-				if (c != '\n')
-					return bad_chunk(chunks, "Trailer does not end with CR LF");
-				chunks->state = TRAILER_BEGIN;
-				break;
-			case CHUNKS_LF:
-				if (c != '\n')
-					return bad_chunk(chunks, "Trailer does not end with CR LF");
-				chunks->state = CHUNKS_END;
-				*used = i;
-				return LS_HTTP_DONE;
-			default:
-				return bad_chunk(chunks, "Bytes after the last chunk");
+			*used = i;
+			return LS_HTTP_DONE;
 		}
 	}
 	return LS_HTTP_MORE;

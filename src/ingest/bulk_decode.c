@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * bulk_decode.c
- *	  Bodies of Elasticsearch's bulk API to drafts (pure).
+ *	  Bodies of Elasticsearch's bulk API to builders (pure).
  *
  * Lines in pairs: what to do, and the document.  A document is an event of
  * another program (json_event.h): whatever it holds is kept.
@@ -33,20 +33,21 @@ typedef struct bulk_reader
 static bool
 fail(bulk_reader *b, const char *problem)
 {
-	ls_draft *draft = &b->json.draft;
+	ls_event_builder *builder = &b->json.builder;
 	ls_buf buf;
 
-	ls_buf_init(&buf, draft->options->arena);
+	ls_buf_init(&buf, builder->options->arena);
 	ls_buf_printf(&buf, "line %llu: %s", (unsigned long long) b->line, problem);
-	return ls_draft_fail(draft, LS_DECODE_INVALID, "",
-						 buf.failed ? LS_STR("malformed action") : ls_str_make(buf.data, buf.len),
-						 0);
+	return ls_event_builder_fail(
+		builder, LS_DECODE_INVALID, "",
+		buf.failed ? LS_STR("malformed action") : ls_str_make(buf.data, buf.len), 0);
 }
 
 static bool
 out_of_memory(bulk_reader *b)
 {
-	return ls_draft_fail(&b->json.draft, LS_DECODE_MEMORY, "", LS_STR("out of memory"), 0);
+	return ls_event_builder_fail(&b->json.builder, LS_DECODE_MEMORY, "", LS_STR("out of memory"),
+								 0);
 }
 
 static bool
@@ -70,14 +71,14 @@ next_line(bulk_reader *b, ls_str *line)
 static ls_bulk_item *
 add_item(bulk_reader *b)
 {
-	ls_decode_result *result = b->json.draft.result;
+	ls_decode_result *result = b->json.builder.result;
 	ls_bulk_item *item;
 
 	if (result->n_items >= b->room)
 	{
 		uint32_t room = b->room == 0 ? 64 : b->room * 2;
 		ls_bulk_item *items =
-			ls_arena_grow(b->json.draft.options->arena, result->items,
+			ls_arena_grow(b->json.builder.options->arena, result->items,
 						  b->room * sizeof(ls_bulk_item), room * sizeof(ls_bulk_item));
 
 		if (items == NULL)
@@ -94,14 +95,15 @@ add_item(bulk_reader *b)
 static bool
 keep_text(bulk_reader *b, ls_str *kept, ls_str text, ls_str before)
 {
-	*kept = ls_str_eq(text, before) ? before : ls_arena_strdup(b->json.draft.options->arena, text);
+	*kept =
+		ls_str_eq(text, before) ? before : ls_arena_strdup(b->json.builder.options->arena, text);
 	return kept->data != NULL || text.len == 0 || out_of_memory(b);
 }
 
 static bool
 read_action_members(bulk_reader *b, ls_json *j, ls_bulk_item *item)
 {
-	const ls_decode_result *result = b->json.draft.result;
+	const ls_decode_result *result = b->json.builder.result;
 	ls_str before = result->n_items > 1 ? item[-1].index : LS_STR("");
 	ls_str key, raw;
 	ls_json_value value;
@@ -133,7 +135,7 @@ static bool
 read_action(bulk_reader *b, ls_str line, ls_bulk_item **out)
 {
 	static const char *const names[] = {"index", "create", "update", "delete"};
-	ls_draft *draft = &b->json.draft;
+	ls_event_builder *builder = &b->json.builder;
 	ls_bulk_item *item = add_item(b);
 	ls_json_value value;
 	ls_json j;
@@ -143,11 +145,11 @@ read_action(bulk_reader *b, ls_str line, ls_bulk_item **out)
 
 	if (item == NULL)
 		return out_of_memory(b);
-	ls_draft_begin(draft);
-	ls_json_init(&j, line, draft->options->scratch, 8);
+	ls_event_builder_begin(builder);
+	ls_json_init(&j, line, builder->options->scratch, 8);
 	if (!ls_json_read(&j, &value) || value.type != LS_JSON_OBJECT || !ls_json_member(&j, &key))
-		return ls_arena_failed(draft->options->scratch) ? out_of_memory(b)
-														: fail(b, "expected an action");
+		return ls_arena_failed(builder->options->scratch) ? out_of_memory(b)
+														  : fail(b, "expected an action");
 	for (int i = 0; i < 4; i++)
 	{
 		if (ls_str_eq(key, ls_str_make(names[i], strlen(names[i]))))
@@ -163,13 +165,13 @@ read_action(bulk_reader *b, ls_str line, ls_bulk_item **out)
 		good = ls_json_skip(&j, &raw);
 	if (!good || j.error != NULL || !ls_json_end(&j))
 	{
-		if (draft->result->failure != LS_DECODE_OK)
+		if (builder->result->failure != LS_DECODE_OK)
 			return false;
-		return ls_arena_failed(draft->options->scratch) ? out_of_memory(b)
-														: fail(b, "malformed action");
+		return ls_arena_failed(builder->options->scratch) ? out_of_memory(b)
+														  : fail(b, "malformed action");
 	}
 	if (item->index.len == 0)
-		item->index = draft->options->target;
+		item->index = builder->options->target;
 	*out = item;
 	return true;
 }
@@ -213,26 +215,26 @@ lead(const ls_decode_options *options, ls_str name)
 static void
 place(bulk_reader *b, const ls_bulk_item *item)
 {
-	ls_draft *draft = &b->json.draft;
+	ls_event_builder *builder = &b->json.builder;
 
 	if (item->id.len > 0)
-		ls_draft_attribute(draft, LS_STR("_id"), LS_KIND_STRING, item->id, 0);
+		ls_event_builder_attribute(builder, LS_STR("_id"), LS_KIND_STRING, item->id, 0);
 	if (item->index.len == 0)
 		return;
 	if (item->index.data[0] == '_')
 	{
-		ls_draft_reject(draft, 400, "VALIDATION_ERROR", "_index",
-						"names that begin with _ are the service's own");
+		ls_event_builder_reject(builder, 400, "VALIDATION_ERROR", "_index",
+								"names that begin with _ are the service's own");
 		return;
 	}
 	if (b->named.data == NULL || !ls_str_eq(b->named, item->index))
 	{
 		b->named = item->index;
-		b->leads = lead(draft->options, item->index);
+		b->leads = lead(builder->options, item->index);
 	}
-	ls_draft_field(draft, LS_FIELD_INDEX, b->leads);
+	ls_event_builder_field(builder, LS_FIELD_INDEX, b->leads);
 	if (!ls_str_eq(b->leads, item->index))
-		ls_draft_attribute(draft, LS_STR("_index"), LS_KIND_STRING, item->index, 0);
+		ls_event_builder_attribute(builder, LS_STR("_index"), LS_KIND_STRING, item->index, 0);
 }
 
 /* ---- documents ---- */
@@ -241,21 +243,22 @@ place(bulk_reader *b, const ls_bulk_item *item)
 static bool
 refuse(bulk_reader *b, size_t bytes, const char *path, const char *message)
 {
-	ls_draft *draft = &b->json.draft;
+	ls_event_builder *builder = &b->json.builder;
 
-	ls_draft_begin(draft);
-	ls_draft_reject(draft, 400, "VALIDATION_ERROR", path, message);
-	return ls_draft_commit(draft, bytes > draft->options->limits.event_bytes ? 0 : bytes);
+	ls_event_builder_begin(builder);
+	ls_event_builder_reject(builder, 400, "VALIDATION_ERROR", path, message);
+	return ls_event_builder_commit(builder,
+								   bytes > builder->options->limits.event_bytes ? 0 : bytes);
 }
 
 static bool
 read_document(bulk_reader *b, const ls_bulk_item *item, ls_str line)
 {
 	ls_json_reader *reader = &b->json;
-	ls_draft *draft = &reader->draft;
+	ls_event_builder *builder = &reader->builder;
 	ls_json_type type;
 
-	ls_json_init(&reader->json, line, draft->options->scratch, LS_JSON_EVENT_DEPTH);
+	ls_json_init(&reader->json, line, builder->options->scratch, LS_JSON_EVENT_DEPTH);
 	if (!ls_json_peek(&reader->json, &type) || type != LS_JSON_OBJECT)
 		return refuse(b, line.len, "", "expected a document, an object");
 	if (ls_json_read_event(reader) && ls_json_end(&reader->json))
@@ -263,7 +266,7 @@ read_document(bulk_reader *b, const ls_bulk_item *item, ls_str line)
 		place(b, item);
 		return ls_json_commit_event(reader);
 	}
-	return draft->result->failure == LS_DECODE_OK && ls_json_reject_line(reader, line, b->line);
+	return builder->result->failure == LS_DECODE_OK && ls_json_reject_line(reader, line, b->line);
 }
 
 /* The bytes that a text takes as a string of JSON, at most. */
@@ -288,16 +291,17 @@ count_answer(bulk_reader *b, const ls_bulk_item *item)
 	b->answer += ANSWER_ITEM + quoted_bytes(item->index) + quoted_bytes(item->id) +
 				 quoted_bytes(item->reason);
 	return b->answer <= LS_BULK_ANSWER_LIMIT ||
-		   ls_draft_fail(&b->json.draft, LS_DECODE_LARGE, "",
-						 LS_STR("too many actions for one answer; send fewer at a time"), 0);
+		   ls_event_builder_fail(&b->json.builder, LS_DECODE_LARGE, "",
+								 LS_STR("too many actions for one answer; send fewer at a time"),
+								 0);
 }
 
 /* What became of the action, for the answer. */
 static bool
 note(bulk_reader *b, ls_bulk_item *item)
 {
-	const ls_decode_error *error = &b->json.draft.error;
-	const ls_decode_options *options = b->json.draft.options;
+	const ls_decode_error *error = &b->json.builder.error;
+	const ls_decode_options *options = b->json.builder.options;
 	ls_buf reason;
 
 	if (item->index.len == 0)

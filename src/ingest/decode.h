@@ -3,10 +3,10 @@
  * decode.h
  *	  Request bodies to events (pure).
  *
- * Two layers.  A draft is one event being put together: it applies every limit
+ * Two layers.  An event builder is one event being put together: it applies every limit
  * and rule that does not depend on the wire format (decisions 68 to 72
  * and 79), so that JSON and OTLP cannot differ.  The JSON
- * decoders read a body with the pull parser and fill drafts; texts without
+ * decoders read a body with the pull parser and fill event builders; texts without
  * escapes stay views into the body until the sink copies them.
  *
  *-------------------------------------------------------------------------
@@ -285,9 +285,9 @@ typedef struct ls_builder_sink
 extern ls_decode_sink ls_builder_sink_make(ls_builder_sink *state, ls_part_builder *builder,
 										   ls_part_builder *(*next)(void *context), void *context);
 
-/* ---- drafts: shared by the decoders of all wire formats ---- */
+/* ---- event builders: shared by the decoders of all wire formats ---- */
 
-typedef struct ls_draft
+typedef struct ls_event_builder
 {
 	const ls_decode_options *options;
 	ls_decode_result *result;
@@ -300,46 +300,46 @@ typedef struct ls_draft
 	char known_index[128]; /* the last index that was found known */
 	size_t known_index_len;
 	ls_time oldest; /* that it keeps */
-} ls_draft;
+} ls_event_builder;
 
 /* Once a body; also empties *result.  False when out of memory. */
-extern bool ls_draft_init(ls_draft *draft, const ls_decode_options *options,
-						  ls_decode_result *result);
+extern bool ls_event_builder_init(ls_event_builder *builder, const ls_decode_options *options,
+								  ls_decode_result *result);
 
 /* Valid UTF-8 without NUL: the text itself, or a copy with U+FFFD for what is not. */
-extern ls_str ls_draft_text(ls_arena *arena, ls_str text);
+extern ls_str ls_event_builder_text(ls_arena *arena, ls_str text);
 
 /* Starts the next event. */
-extern void ls_draft_begin(ls_draft *draft);
+extern void ls_event_builder_begin(ls_event_builder *builder);
 
 /* Sets a named field, cut to its limit; an empty text leaves it absent. */
-extern void ls_draft_field(ls_draft *draft, ls_field field, ls_str text);
+extern void ls_event_builder_field(ls_event_builder *builder, ls_field field, ls_str text);
 
 /*
  * Adds an attribute under the limits of events: the key is cut, a
  * key that is there already loses, and so does one beyond the limit; a long
  * STRING is cut, a long JSON value becomes a cut STRING of its text.  Texts must
- * live until ls_draft_commit; `key` and `text` are valid UTF-8.
+ * live until ls_event_builder_commit; `key` and `text` are valid UTF-8.
  */
-extern void ls_draft_attribute(ls_draft *draft, ls_str key, ls_kind kind, ls_str text,
-							   int64_t integer);
+extern void ls_event_builder_attribute(ls_event_builder *builder, ls_str key, ls_kind kind,
+									   ls_str text, int64_t integer);
 
 /* Marks the event as rejected; the first call counts.  Constant texts. */
-extern void ls_draft_reject(ls_draft *draft, int status, const char *code, const char *path,
-							const char *message);
+extern void ls_event_builder_reject(ls_event_builder *builder, int status, const char *code,
+									const char *path, const char *message);
 
 /*
  * Ends the event, `bytes` long on the wire: checks what is required, then gives
  * it to the sink or records its error.  False when failure is no longer OK.
  */
-extern bool ls_draft_commit(ls_draft *draft, size_t bytes);
+extern bool ls_event_builder_commit(ls_event_builder *builder, size_t bytes);
 
 /* Notes the name of an ignored member for X-Ignored-Fields (decision 11). */
-extern void ls_draft_ignored(ls_draft *draft, ls_str name);
+extern void ls_event_builder_ignored(ls_event_builder *builder, ls_str name);
 
 /* Ends a body as a whole with an error; undoes the sink.  Returns false. */
-extern bool ls_draft_fail(ls_draft *draft, ls_decode_failure failure, const char *path,
-						  ls_str message, size_t offset);
+extern bool ls_event_builder_fail(ls_event_builder *builder, ls_decode_failure failure,
+								  const char *path, ls_str message, size_t offset);
 
 /* ---- normalization ---- */
 

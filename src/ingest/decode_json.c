@@ -12,7 +12,7 @@ syntax_message(ls_json_reader *reader, const char *error, size_t offset)
 {
 	ls_buf buf;
 
-	ls_buf_init(&buf, reader->draft.options->arena);
+	ls_buf_init(&buf, reader->builder.options->arena);
 	ls_buf_printf(&buf, "invalid JSON at byte %zu: %s", offset, error);
 	return buf.failed ? LS_STR("invalid JSON") : ls_str_make(buf.data, buf.len);
 }
@@ -21,28 +21,29 @@ syntax_message(ls_json_reader *reader, const char *error, size_t offset)
 static bool
 end_body(ls_json_reader *reader)
 {
-	ls_draft *draft = &reader->draft;
+	ls_event_builder *builder = &reader->builder;
 	ls_json *j = &reader->json;
 
-	if (draft->result->failure != LS_DECODE_OK)
+	if (builder->result->failure != LS_DECODE_OK)
 		return false;
 	if (j->error == NULL && ls_json_end(j))
 		return true;
-	if (ls_arena_failed(draft->options->scratch))
-		return ls_draft_fail(draft, LS_DECODE_MEMORY, "", LS_STR("out of memory"), 0);
+	if (ls_arena_failed(builder->options->scratch))
+		return ls_event_builder_fail(builder, LS_DECODE_MEMORY, "", LS_STR("out of memory"), 0);
 	if (j->error == NULL)
 	{
 		j->error = "expected nothing more";
 		j->error_offset = (size_t) (j->pos - j->start);
 	}
-	return ls_draft_fail(draft, LS_DECODE_INVALID, "",
-						 syntax_message(reader, j->error, j->error_offset), j->error_offset);
+	return ls_event_builder_fail(builder, LS_DECODE_INVALID, "",
+								 syntax_message(reader, j->error, j->error_offset),
+								 j->error_offset);
 }
 
 static bool
 fail_events(ls_json_reader *reader, ls_str message)
 {
-	return ls_draft_fail(&reader->draft, LS_DECODE_INVALID, "events", message, 0);
+	return ls_event_builder_fail(&reader->builder, LS_DECODE_INVALID, "events", message, 0);
 }
 
 bool
@@ -92,7 +93,7 @@ ls_decode_batch(const ls_decode_options *options, ls_str body, ls_decode_result 
 			bool events = !had_events && ls_str_eq(key, LS_STR("events"));
 
 			if (!events)
-				ls_draft_ignored(&reader.draft, key);
+				ls_event_builder_ignored(&reader.builder, key);
 			if (!ls_json_read(&reader.json, &value))
 				break;
 			if (events && value.type != LS_JSON_ARRAY)
@@ -147,7 +148,7 @@ ls_decode_ndjson(const ls_decode_options *options, ls_str body, ls_decode_result
 			return false;
 	}
 	if (result->accepted + result->rejected == 0)
-		return ls_draft_fail(&reader.draft, LS_DECODE_INVALID, "events",
-							 LS_STR("expected at least one event"), 0);
+		return ls_event_builder_fail(&reader.builder, LS_DECODE_INVALID, "events",
+									 LS_STR("expected at least one event"), 0);
 	return true;
 }

@@ -3,7 +3,7 @@
  * estimate.c
  *	  What a request that ingests will cost, before anybody looks into it.
  *
- * The gateway gives acceptors so much work at a time that nobody waits long (fair.c of
+ * The gateway gives acceptors so much work at a time that nobody waits long (fair_queue.c of
  * src/workers).  What it needs for that is the size of the unpacked body, which packed bodies say of
  * themselves; the decoder refuses those that say too little.
  *

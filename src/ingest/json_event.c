@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * json_event.c
- *	  JSON values to drafts, straight from the pull parser (pure).
+ *	  JSON values to builders, straight from the pull parser (pure).
  *
  * There is no DOM: each member goes to its place when it is read.  Only the
  * members that have stand-ins (event, timestamp, level, ...) wait for the end of
@@ -53,98 +53,76 @@ is(ls_str key, const char *name)
 static json_slot
 slot_of(ls_str key, int *rank)
 {
+#define NAME(text, slot, its_rank) \
+	if (is(key, text))             \
+	return *rank = (its_rank), (slot)
+
 	*rank = 0;
 	switch (key.len)
 	{
 		case 2:
-			if (is(key, "ts"))
-				return *rank = 3, SLOT_TIMESTAMP;
+			NAME("ts", SLOT_TIMESTAMP, 3);
 			break;
 		case 3:
-			if (is(key, "msg"))
-				return *rank = 2, SLOT_EVENT;
-			if (is(key, "log"))
-				return *rank = 3, SLOT_EVENT;
+			NAME("msg", SLOT_EVENT, 2);
+			NAME("log", SLOT_EVENT, 3);
 			break;
 		case 4:
-			if (is(key, "body"))
-				return *rank = 4, SLOT_EVENT;
-			if (is(key, "date"))
-				return *rank = 2, SLOT_TIMESTAMP;
-			if (is(key, "time"))
-				return *rank = 4, SLOT_TIMESTAMP;
+			NAME("body", SLOT_EVENT, 4);
+			NAME("date", SLOT_TIMESTAMP, 2);
+			NAME("time", SLOT_TIMESTAMP, 4);
 			break;
 		case 5:
-			if (is(key, "event"))
-				return SLOT_EVENT;
-			if (is(key, "level"))
-				return SLOT_LEVEL;
-			if (is(key, "index"))
-				return SLOT_INDEX;
+			NAME("event", SLOT_EVENT, 0);
+			NAME("level", SLOT_LEVEL, 0);
+			NAME("index", SLOT_INDEX, 0);
 			break;
 		case 6:
-			if (is(key, "source"))
-				return SLOT_SOURCE;
-			if (is(key, "spanId"))
-				return SLOT_SPAN_ID;
+			NAME("source", SLOT_SOURCE, 0);
+			NAME("spanId", SLOT_SPAN_ID, 0);
 			break;
 		case 7:
-			if (is(key, "service"))
-				return SLOT_SERVICE;
-			if (is(key, "span.id"))
-				return *rank = 2, SLOT_SPAN_ID;
-			if (is(key, "traceId"))
-				return SLOT_TRACE_ID;
-			if (is(key, "message"))
-				return *rank = 1, SLOT_EVENT;
-			if (is(key, "span_id"))
-				return *rank = 1, SLOT_SPAN_ID;
+			NAME("service", SLOT_SERVICE, 0);
+			NAME("span.id", SLOT_SPAN_ID, 2);
+			NAME("traceId", SLOT_TRACE_ID, 0);
+			NAME("message", SLOT_EVENT, 1);
+			NAME("span_id", SLOT_SPAN_ID, 1);
 			break;
 		case 8:
-			if (is(key, "severity"))
-				return *rank = 1, SLOT_LEVEL;
-			if (is(key, "trace_id"))
-				return *rank = 1, SLOT_TRACE_ID;
-			if (is(key, "trace.id"))
-				return *rank = 2, SLOT_TRACE_ID;
+			NAME("severity", SLOT_LEVEL, 1);
+			NAME("trace_id", SLOT_TRACE_ID, 1);
+			NAME("trace.id", SLOT_TRACE_ID, 2);
 			break;
 		case 9:
-			if (is(key, "levelname"))
-				return *rank = 3, SLOT_LEVEL;
-			if (is(key, "log.level"))
-				return *rank = 4, SLOT_LEVEL;
-			if (is(key, "timestamp"))
-				return SLOT_TIMESTAMP;
+			NAME("levelname", SLOT_LEVEL, 3);
+			NAME("log.level", SLOT_LEVEL, 4);
+			NAME("timestamp", SLOT_TIMESTAMP, 0);
 			break;
 		case 10:
-			if (is(key, "attributes"))
-				return SLOT_ATTRIBUTES;
-			if (is(key, "@timestamp"))
-				return *rank = 1, SLOT_TIMESTAMP;
+			NAME("attributes", SLOT_ATTRIBUTES, 0);
+			NAME("@timestamp", SLOT_TIMESTAMP, 1);
 			break;
 		case 12:
-			if (is(key, "service_name"))
-				return *rank = 1, SLOT_SERVICE;
-			if (is(key, "service.name"))
-				return *rank = 2, SLOT_SERVICE;
+			NAME("service_name", SLOT_SERVICE, 1);
+			NAME("service.name", SLOT_SERVICE, 2);
 			break;
 		case 13:
-			if (is(key, "severity_text"))
-				return *rank = 2, SLOT_LEVEL;
+			NAME("severity_text", SLOT_LEVEL, 2);
 			break;
 		default:
 			break;
 	}
 	return SLOT_UNKNOWN;
+#undef NAME
 }
 
 /* Notices an event over its limit, and then keeps the scratch arena small. */
 static inline void
 check_size(ls_json_reader *reader)
 {
-	ls_arena *scratch = reader->draft.options->scratch;
+	ls_arena *scratch = reader->builder.options->scratch;
 
-	if ((size_t) (reader->json.pos - reader->begin) <= reader->draft.options->limits.event_bytes)
+	if ((size_t) (reader->json.pos - reader->begin) <= reader->builder.options->limits.event_bytes)
 		return;
 	reader->too_large = true;
 	if (ls_arena_used(scratch) > DISCARD_BYTES && !ls_arena_failed(scratch))
@@ -240,7 +218,7 @@ ls_json_pass_over(ls_json_reader *reader, const ls_json_value *value)
 static bool
 add_attribute(ls_json_reader *reader, ls_str key, const ls_json_value *value, bool compact)
 {
-	ls_draft *draft = &reader->draft;
+	ls_event_builder *builder = &reader->builder;
 	ls_str text = value->text;
 	int64_t integer;
 	ls_json again;
@@ -249,33 +227,34 @@ add_attribute(ls_json_reader *reader, ls_str key, const ls_json_value *value, bo
 	switch (value->type)
 	{
 		case LS_JSON_STRING:
-			ls_draft_attribute(draft, key, LS_KIND_STRING, text, 0);
+			ls_event_builder_attribute(builder, key, LS_KIND_STRING, text, 0);
 			break;
 		case LS_JSON_NUMBER:
 			if (ls_json_canonical_int(text, &integer))
-				ls_draft_attribute(draft, key, LS_KIND_INTEGER, LS_STR(""), integer);
+				ls_event_builder_attribute(builder, key, LS_KIND_INTEGER, LS_STR(""), integer);
 			else
-				ls_draft_attribute(draft, key, LS_KIND_NUMBER, text, 0);
+				ls_event_builder_attribute(builder, key, LS_KIND_NUMBER, text, 0);
 			break;
 		case LS_JSON_TRUE:
 		case LS_JSON_FALSE:
-			ls_draft_attribute(draft, key, LS_KIND_BOOLEAN, LS_STR(""),
-							   value->type == LS_JSON_TRUE);
+			ls_event_builder_attribute(builder, key, LS_KIND_BOOLEAN, LS_STR(""),
+									   value->type == LS_JSON_TRUE);
 			break;
 		case LS_JSON_NULL:
-			ls_draft_attribute(draft, key, LS_KIND_NULL, LS_STR(""), 0);
+			ls_event_builder_attribute(builder, key, LS_KIND_NULL, LS_STR(""), 0);
 			break;
 		default:
 			if (!compact)
 			{
-				ls_buf_init(&buf, draft->options->scratch);
-				ls_json_init(&again, text, draft->options->scratch, LS_JSON_EVENT_DEPTH);
+				ls_buf_init(&buf, builder->options->scratch);
+				ls_json_init(&again, text, builder->options->scratch, LS_JSON_EVENT_DEPTH);
 				/* It was valid a moment ago: this can only fail for lack of memory. */
 				if (!ls_json_compact(&again, &buf))
-					return ls_draft_fail(draft, LS_DECODE_MEMORY, "", LS_STR("out of memory"), 0);
+					return ls_event_builder_fail(builder, LS_DECODE_MEMORY, "",
+												 LS_STR("out of memory"), 0);
 				text = ls_str_make(buf.data, buf.len);
 			}
-			ls_draft_attribute(draft, key, LS_KIND_JSON, text, 0);
+			ls_event_builder_attribute(builder, key, LS_KIND_JSON, text, 0);
 			break;
 	}
 	return true;
@@ -286,7 +265,7 @@ static bool
 read_attributes(ls_json_reader *reader)
 {
 	ls_json *j = &reader->json;
-	ls_draft *draft = &reader->draft;
+	ls_event_builder *builder = &reader->builder;
 	ls_json_value value;
 	ls_str key;
 	bool compact = true;
@@ -298,7 +277,7 @@ read_attributes(ls_json_reader *reader)
 		if (is_container(value.type) && !walk_container(reader, value.type, &value.text, &compact))
 			return false;
 		check_size(reader);
-		if (!reader->too_large && !draft->dropped && !add_attribute(reader, key, &value, compact))
+		if (!reader->too_large && !builder->dropped && !add_attribute(reader, key, &value, compact))
 			return false;
 	}
 	return j->error == NULL;
@@ -308,7 +287,7 @@ read_attributes(ls_json_reader *reader)
 static void
 keep_spare(ls_json_reader *reader, ls_str name, const ls_json_value *value, bool compact)
 {
-	if (reader->n_spare <= reader->draft.options->limits.attributes)
+	if (reader->n_spare <= reader->builder.options->limits.attributes)
 		reader->spare[reader->n_spare++] = (ls_json_spare){name, *value, compact};
 }
 
@@ -342,11 +321,11 @@ keep_candidate(ls_json_reader *reader, candidate *kept, json_slot slot, ls_str n
 		if (!proper)
 			keep_spare(reader, name, value, compact);
 		else
-			ls_draft_reject(&reader->draft, 400, "VALIDATION_ERROR", paths[slot],
-							slot == SLOT_EVENT ? "expected a non-empty string"
-							: slot == SLOT_TIMESTAMP
-								? "expected an ISO 8601 time or an epoch in milliseconds"
-								: "expected a string");
+			ls_event_builder_reject(&reader->builder, 400, "VALIDATION_ERROR", paths[slot],
+									slot == SLOT_EVENT ? "expected a non-empty string"
+									: slot == SLOT_TIMESTAMP
+										? "expected an ISO 8601 time or an epoch in milliseconds"
+										: "expected a string");
 		return;
 	}
 	if (kept->rank >= 0 && kept->rank <= rank)
@@ -362,28 +341,29 @@ keep_candidate(ls_json_reader *reader, candidate *kept, json_slot slot, ls_str n
 	kept->value = *value;
 }
 
-/* Hands the candidates to the draft. */
+/* Gives the candidates to the event builder. */
 static void
-take_candidates(ls_draft *draft, const candidate *kept)
+take_candidates(ls_event_builder *builder, const candidate *kept)
 {
 	const ls_json_value *time = &kept[SLOT_TIMESTAMP].value;
 
 	if (kept[SLOT_EVENT].rank >= 0)
-		ls_draft_field(draft, LS_FIELD_EVENT, kept[SLOT_EVENT].value.text);
+		ls_event_builder_field(builder, LS_FIELD_EVENT, kept[SLOT_EVENT].value.text);
 	if (kept[SLOT_LEVEL].rank >= 0)
-		ls_draft_field(draft, LS_FIELD_LEVEL, ls_normalize_level(kept[SLOT_LEVEL].value.text));
+		ls_event_builder_field(builder, LS_FIELD_LEVEL,
+							   ls_normalize_level(kept[SLOT_LEVEL].value.text));
 	if (kept[SLOT_TRACE_ID].rank >= 0)
-		ls_draft_field(draft, LS_FIELD_TRACE_ID, kept[SLOT_TRACE_ID].value.text);
+		ls_event_builder_field(builder, LS_FIELD_TRACE_ID, kept[SLOT_TRACE_ID].value.text);
 	if (kept[SLOT_SPAN_ID].rank >= 0)
-		ls_draft_field(draft, LS_FIELD_SPAN_ID, kept[SLOT_SPAN_ID].value.text);
+		ls_event_builder_field(builder, LS_FIELD_SPAN_ID, kept[SLOT_SPAN_ID].value.text);
 	if (kept[SLOT_SERVICE].rank >= 0)
-		ls_draft_field(draft, LS_FIELD_SERVICE, kept[SLOT_SERVICE].value.text);
+		ls_event_builder_field(builder, LS_FIELD_SERVICE, kept[SLOT_SERVICE].value.text);
 	if (kept[SLOT_TIMESTAMP].rank >= 0 &&
 		!(time->type == LS_JSON_STRING
-			  ? ls_normalize_time_text(time->text, &draft->event.timestamp)
-			  : ls_normalize_time_number(time->text, &draft->event.timestamp)))
-		ls_draft_reject(draft, 400, "VALIDATION_ERROR", "timestamp",
-						"expected an ISO 8601 time or an epoch in milliseconds");
+			  ? ls_normalize_time_text(time->text, &builder->event.timestamp)
+			  : ls_normalize_time_number(time->text, &builder->event.timestamp)))
+		ls_event_builder_reject(builder, 400, "VALIDATION_ERROR", "timestamp",
+								"expected an ISO 8601 time or an epoch in milliseconds");
 }
 
 /*
@@ -411,7 +391,7 @@ look_into(ls_json_reader *reader, const ls_json_spare *spare, candidate *kept)
 		if (kept[nested[i].slot].rank >= 0 ||
 			!ls_str_eq(spare->name, ls_str_make(nested[i].object, strlen(nested[i].object))))
 			continue;
-		ls_json_init(&j, spare->value.text, reader->draft.options->scratch, LS_JSON_EVENT_DEPTH);
+		ls_json_init(&j, spare->value.text, reader->builder.options->scratch, LS_JSON_EVENT_DEPTH);
 		if (!ls_json_read(&j, &value))
 			return;
 		while (ls_json_member(&j, &key))
@@ -445,7 +425,7 @@ look_into(ls_json_reader *reader, const ls_json_spare *spare, candidate *kept)
 static bool
 end_members(ls_json_reader *reader, candidate *kept)
 {
-	ls_draft *draft = &reader->draft;
+	ls_event_builder *builder = &reader->builder;
 	bool foreign = reader->documents || kept[SLOT_EVENT].rank > 0;
 
 	for (size_t i = 0; i < reader->n_spare && foreign; i++)
@@ -453,20 +433,21 @@ end_members(ls_json_reader *reader, candidate *kept)
 		if (reader->spare[i].value.type == LS_JSON_OBJECT)
 			look_into(reader, &reader->spare[i], kept);
 	}
-	take_candidates(draft, kept);
+	take_candidates(builder, kept);
 	for (size_t i = 0; i < reader->n_spare; i++)
 	{
 		const ls_json_spare *spare = &reader->spare[i];
 
 		if (!foreign)
-			ls_draft_ignored(draft, spare->name);
-		else if (!draft->dropped &&
+			ls_event_builder_ignored(builder, spare->name);
+		else if (!builder->dropped &&
 				 !add_attribute(reader, spare->name, &spare->value, spare->compact))
 			return false;
 	}
-	if (reader->documents && (draft->event.has & 1u << LS_FIELD_EVENT) == 0)
-		ls_draft_field(draft, LS_FIELD_EVENT,
-					   ls_str_make(reader->begin, (size_t) (reader->json.pos - reader->begin)));
+	if (reader->documents && (builder->event.has & 1u << LS_FIELD_EVENT) == 0)
+		ls_event_builder_field(
+			builder, LS_FIELD_EVENT,
+			ls_str_make(reader->begin, (size_t) (reader->json.pos - reader->begin)));
 	return true;
 }
 
@@ -477,7 +458,7 @@ take_member(ls_json_reader *reader, json_slot slot, ls_str key, const ls_json_va
 {
 	static const ls_field fields[] = {LS_FIELD_SOURCE, LS_FIELD_INDEX};
 	static const char *const paths[] = {"source", "index", "attributes"};
-	ls_draft *draft = &reader->draft;
+	ls_event_builder *builder = &reader->builder;
 	ls_json_value whole = *value;
 	bool compact = true;
 
@@ -498,14 +479,14 @@ take_member(ls_json_reader *reader, json_slot slot, ls_str key, const ls_json_va
 	else if (slot == SLOT_ATTRIBUTES)
 	{
 		if (value->type != LS_JSON_OBJECT)
-			ls_draft_reject(draft, 400, "VALIDATION_ERROR", paths[slot - SLOT_SOURCE],
-							"expected an object");
+			ls_event_builder_reject(builder, 400, "VALIDATION_ERROR", paths[slot - SLOT_SOURCE],
+									"expected an object");
 	}
 	else if (value->type != LS_JSON_STRING)
-		ls_draft_reject(draft, 400, "VALIDATION_ERROR", paths[slot - SLOT_SOURCE],
-						"expected a string");
-	else if ((draft->event.has & 1u << fields[slot - SLOT_SOURCE]) == 0)
-		ls_draft_field(draft, fields[slot - SLOT_SOURCE], value->text);
+		ls_event_builder_reject(builder, 400, "VALIDATION_ERROR", paths[slot - SLOT_SOURCE],
+								"expected a string");
+	else if ((builder->event.has & 1u << fields[slot - SLOT_SOURCE]) == 0)
+		ls_event_builder_field(builder, fields[slot - SLOT_SOURCE], value->text);
 	return true;
 }
 
@@ -565,7 +546,7 @@ ls_json_read_event(ls_json_reader *reader)
 	ls_json *j = &reader->json;
 	ls_json_value value;
 
-	ls_draft_begin(&reader->draft);
+	ls_event_builder_begin(&reader->builder);
 	reader->begin = j->pos;
 	reader->too_large = false;
 	if (!ls_json_read(j, &value))
@@ -581,12 +562,12 @@ ls_json_read_event(ls_json_reader *reader)
 	{
 		while (*reader->begin != '"')
 			reader->begin++;
-		ls_draft_field(&reader->draft, LS_FIELD_EVENT, value.text);
+		ls_event_builder_field(&reader->builder, LS_FIELD_EVENT, value.text);
 	}
 	else
 	{
-		ls_draft_reject(&reader->draft, 400, "VALIDATION_ERROR", "",
-						"expected an object or a string");
+		ls_event_builder_reject(&reader->builder, 400, "VALIDATION_ERROR", "",
+								"expected an object or a string");
 		if (!ls_json_pass_over(reader, &value))
 			return false;
 	}
@@ -597,11 +578,12 @@ bool
 ls_json_reader_init(ls_json_reader *reader, const ls_decode_options *options, ls_str body,
 					ls_decode_result *result)
 {
-	if (!ls_draft_init(&reader->draft, options, result))
+	if (!ls_event_builder_init(&reader->builder, options, result))
 		return false;
 	reader->spare = ls_new_array(options->arena, ls_json_spare, options->limits.attributes + 1);
 	if (reader->spare == NULL)
-		return ls_draft_fail(&reader->draft, LS_DECODE_MEMORY, "", LS_STR("out of memory"), 0);
+		return ls_event_builder_fail(&reader->builder, LS_DECODE_MEMORY, "",
+									 LS_STR("out of memory"), 0);
 	reader->documents = false;
 	ls_json_init(&reader->json, body, options->scratch, LS_JSON_EVENT_DEPTH);
 	if (body.len >= 3 && memcmp(body.data, "\xEF\xBB\xBF", 3) == 0)
@@ -625,29 +607,30 @@ ls_json_blank(ls_str line)
 bool
 ls_json_reject_line(ls_json_reader *reader, ls_str line, uint64_t number)
 {
-	ls_draft *draft = &reader->draft;
+	ls_event_builder *builder = &reader->builder;
 	ls_json *j = &reader->json;
 	size_t offset;
 	ls_buf buf;
 
-	if (ls_arena_failed(draft->options->scratch))
-		return ls_draft_fail(draft, LS_DECODE_MEMORY, "", LS_STR("out of memory"), 0);
+	if (ls_arena_failed(builder->options->scratch))
+		return ls_event_builder_fail(builder, LS_DECODE_MEMORY, "", LS_STR("out of memory"), 0);
 	if (j->error == NULL)
 	{
 		j->error = "expected the end of the line";
 		j->error_offset = (size_t) (j->pos - j->start);
 	}
 	offset = j->error_offset;
-	ls_draft_begin(draft);
-	if (draft->result->n_errors < LS_DECODE_MAX_ERRORS)
+	ls_event_builder_begin(builder);
+	if (builder->result->n_errors < LS_DECODE_MAX_ERRORS)
 	{
-		ls_buf_init(&buf, draft->options->arena);
+		ls_buf_init(&buf, builder->options->arena);
 		ls_buf_printf(&buf, "invalid JSON in line %llu at byte %zu: %s",
 					  (unsigned long long) number, offset, j->error);
 		ls_buf_char(&buf, '\0');
-		ls_draft_reject(draft, 400, "VALIDATION_ERROR", "", buf.failed ? "invalid JSON" : buf.data);
+		ls_event_builder_reject(builder, 400, "VALIDATION_ERROR", "",
+								buf.failed ? "invalid JSON" : buf.data);
 	}
 	else
-		ls_draft_reject(draft, 400, "VALIDATION_ERROR", "", "invalid JSON");
-	return ls_draft_commit(draft, line.len);
+		ls_event_builder_reject(builder, 400, "VALIDATION_ERROR", "", "invalid JSON");
+	return ls_event_builder_commit(builder, line.len);
 }

@@ -23,7 +23,7 @@ typedef struct ls_json_spare
 
 typedef struct ls_json_reader
 {
-	ls_draft draft;
+	ls_event_builder builder;
 	ls_json json;
 	const char *begin; /* of the event being read */
 	bool too_large;    /* it is over its limit: nothing of it is kept */
@@ -43,7 +43,7 @@ typedef struct ls_json_reader
 extern bool ls_json_reader_init(ls_json_reader *reader, const ls_decode_options *options,
 								ls_str body, ls_decode_result *result);
 
-/* The next value into the draft.  False: see json.error or the result's failure. */
+/* The next value into the event builder.  False: see json.error or the result's failure. */
 extern bool ls_json_read_event(ls_json_reader *reader);
 
 /* Passes over the rest of a value of which `value` was read. */
@@ -53,7 +53,7 @@ extern bool ls_json_pass_over(ls_json_reader *reader, const ls_json_value *value
 static inline bool
 ls_json_commit_event(ls_json_reader *reader)
 {
-	return ls_draft_commit(&reader->draft, (size_t) (reader->json.pos - reader->begin));
+	return ls_event_builder_commit(&reader->builder, (size_t) (reader->json.pos - reader->begin));
 }
 
 /*

@@ -28,7 +28,7 @@ typedef struct ls_loki_labels
 
 typedef struct ls_loki
 {
-	ls_draft draft;
+	ls_event_builder builder;
 	ls_loki_labels stream;
 	ls_loki_labels metadata; /* of the entry that is read */
 	uint64_t expanded;       /* bytes of the events so far, with what they share */

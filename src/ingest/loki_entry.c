@@ -36,13 +36,14 @@ ls_loki_init(ls_loki *loki, const ls_decode_options *options, ls_decode_result *
 {
 	size_t most = options->limits.attributes + 1;
 
-	if (!ls_draft_init(&loki->draft, options, result))
+	if (!ls_event_builder_init(&loki->builder, options, result))
 		return false;
 	loki->expanded = 0;
 	loki->stream.labels = ls_new_array(options->arena, ls_loki_label, most);
 	loki->metadata.labels = ls_new_array(options->arena, ls_loki_label, most);
 	if (loki->stream.labels == NULL || loki->metadata.labels == NULL)
-		return ls_draft_fail(&loki->draft, LS_DECODE_MEMORY, "", LS_STR("out of memory"), 0);
+		return ls_event_builder_fail(&loki->builder, LS_DECODE_MEMORY, "", LS_STR("out of memory"),
+									 0);
 	ls_loki_clear(&loki->stream);
 	ls_loki_clear(&loki->metadata);
 	return true;
@@ -59,14 +60,14 @@ void
 ls_loki_add(const ls_loki *loki, ls_loki_labels *labels, ls_str name, ls_str value)
 {
 	labels->bytes += name.len + value.len;
-	if (labels->n <= loki->draft.options->limits.attributes)
+	if (labels->n <= loki->builder.options->limits.attributes)
 		labels->labels[labels->n++] = (ls_loki_label){name, value};
 }
 
 void
 ls_loki_entry_begin(ls_loki *loki)
 {
-	ls_draft_begin(&loki->draft);
+	ls_event_builder_begin(&loki->builder);
 	ls_loki_clear(&loki->metadata);
 }
 
@@ -101,13 +102,13 @@ take_known(ls_loki *loki)
 		}
 		if (known[k].field == LS_FIELD_LEVEL)
 			value = ls_normalize_level(value);
-		ls_draft_field(&loki->draft, known[k].field, value);
+		ls_event_builder_field(&loki->builder, known[k].field, value);
 	}
 }
 
 /* Is the label all said by the field of its name? */
 static bool
-is_field(const ls_draft *draft, const ls_loki_label *label)
+is_field(const ls_event_builder *builder, const ls_loki_label *label)
 {
 	for (size_t k = 0; k < sizeof(known) / sizeof(known[0]); k++)
 	{
@@ -116,7 +117,7 @@ is_field(const ls_draft *draft, const ls_loki_label *label)
 		return label->value.len == 0 ||
 			   ls_str_eq(known[k].field == LS_FIELD_LEVEL ? ls_normalize_level(label->value)
 														  : label->value,
-						 draft->event.field[known[k].field]);
+						 builder->event.field[known[k].field]);
 	}
 	return false;
 }
@@ -128,16 +129,17 @@ add_attributes(ls_loki *loki, const ls_loki_labels *labels)
 	{
 		const ls_loki_label *label = &labels->labels[i];
 
-		if (!is_field(&loki->draft, label))
-			ls_draft_attribute(&loki->draft, label->name, LS_KIND_STRING, label->value, 0);
+		if (!is_field(&loki->builder, label))
+			ls_event_builder_attribute(&loki->builder, label->name, LS_KIND_STRING, label->value,
+									   0);
 	}
 }
 
 bool
 ls_loki_entry_end(ls_loki *loki, const ls_time *time, ls_str line, size_t bytes)
 {
-	ls_draft *draft = &loki->draft;
-	const ls_decode_limits *limits = &draft->options->limits;
+	ls_event_builder *builder = &loki->builder;
+	const ls_decode_limits *limits = &builder->options->limits;
 
 	/* A blank line of a file, as blank lines of NDJSON. */
 	if (line.len == 0)
@@ -147,20 +149,20 @@ ls_loki_entry_end(ls_loki *loki, const ls_time *time, ls_str line, size_t bytes)
 	{
 		loki->expanded += bytes + EVENT_OVERHEAD;
 		if (loki->expanded > limits->expanded_bytes)
-			return ls_draft_fail(
-				draft, LS_DECODE_LARGE, "",
+			return ls_event_builder_fail(
+				builder, LS_DECODE_LARGE, "",
 				LS_STR("the entries with the labels that they share are too large; "
 					   "send smaller batches"),
 				0);
 		if (time == NULL)
-			ls_draft_reject(draft, 400, "VALIDATION_ERROR", "timestamp",
-							"expected nanoseconds since 1970 as a string");
+			ls_event_builder_reject(builder, 400, "VALIDATION_ERROR", "timestamp",
+									"expected nanoseconds since 1970 as a string");
 		else
-			draft->event.timestamp = *time;
+			builder->event.timestamp = *time;
 		take_known(loki);
-		ls_draft_field(draft, LS_FIELD_EVENT, line);
+		ls_event_builder_field(builder, LS_FIELD_EVENT, line);
 		add_attributes(loki, &loki->metadata);
 		add_attributes(loki, &loki->stream);
 	}
-	return ls_draft_commit(draft, bytes);
+	return ls_event_builder_commit(builder, bytes);
 }

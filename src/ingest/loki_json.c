@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * loki_json.c
- *	  Loki's push request in JSON, straight to drafts (pure).
+ *	  Loki's push request in JSON, straight to builders (pure).
  *
  *	{"streams": [{"stream": {"app": "shop"},
  *				  "values": [["1700000000000000000", "line", {"user": "7"}]]}]}
@@ -72,8 +72,8 @@ read_labels(json_reader *reader, ls_json *j, ls_loki_labels *labels, ls_arena *a
 			name = ls_arena_strdup(arena, name);
 			text = ls_arena_strdup(arena, text);
 			if (name.data == NULL || text.data == NULL)
-				return ls_draft_fail(&reader->loki.draft, LS_DECODE_MEMORY, "",
-									 LS_STR("out of memory"), 0);
+				return ls_event_builder_fail(&reader->loki.builder, LS_DECODE_MEMORY, "",
+											 LS_STR("out of memory"), 0);
 		}
 		ls_loki_add(&reader->loki, labels, name, text);
 	}
@@ -137,7 +137,7 @@ static bool
 read_stream(json_reader *reader)
 {
 	ls_json *j = &reader->json;
-	ls_arena *arena = reader->loki.draft.options->arena;
+	ls_arena *arena = reader->loki.builder.options->arena;
 	ls_str later = LS_STR("");
 	bool had_labels = false;
 	ls_json_value value;
@@ -175,7 +175,7 @@ read_stream(json_reader *reader)
 		return false;
 	if (later.len == 0)
 		return true;
-	ls_json_init(&again, later, reader->loki.draft.options->scratch, MAX_DEPTH);
+	ls_json_init(&again, later, reader->loki.builder.options->scratch, MAX_DEPTH);
 	again.start = j->start;
 	return read_values(reader, &again);
 }
@@ -214,7 +214,7 @@ bool
 ls_decode_loki_json(const ls_decode_options *options, ls_str body, ls_decode_result *result)
 {
 	json_reader reader = {.problem = NULL};
-	ls_draft *draft = &reader.loki.draft;
+	ls_event_builder *builder = &reader.loki.builder;
 	ls_buf text;
 
 	if (!ls_loki_init(&reader.loki, options, result))
@@ -225,7 +225,7 @@ ls_decode_loki_json(const ls_decode_options *options, ls_str body, ls_decode_res
 	if (result->failure != LS_DECODE_OK)
 		return false;
 	if (ls_arena_failed(options->scratch) || ls_arena_failed(options->arena))
-		return ls_draft_fail(draft, LS_DECODE_MEMORY, "", LS_STR("out of memory"), 0);
+		return ls_event_builder_fail(builder, LS_DECODE_MEMORY, "", LS_STR("out of memory"), 0);
 	if (reader.problem == NULL)
 	{
 		reader.problem = reader.json.error != NULL ? reader.json.error : "expected nothing more";
@@ -234,7 +234,7 @@ ls_decode_loki_json(const ls_decode_options *options, ls_str body, ls_decode_res
 	}
 	ls_buf_init(&text, options->arena);
 	ls_buf_printf(&text, "invalid JSON at byte %zu: %s", reader.offset, reader.problem);
-	return ls_draft_fail(draft, LS_DECODE_INVALID, "",
-						 text.failed ? LS_STR("invalid JSON") : ls_str_make(text.data, text.len),
-						 reader.offset);
+	return ls_event_builder_fail(
+		builder, LS_DECODE_INVALID, "",
+		text.failed ? LS_STR("invalid JSON") : ls_str_make(text.data, text.len), reader.offset);
 }

@@ -132,7 +132,7 @@ quoted(label_reader *r, ls_str *value)
 		return fail(r, "a string is not closed");
 	*value = escaped ? ls_str_make(buf.data, buf.failed ? 0 : buf.len)
 					 : ls_str_make(r->text.data + start, r->at - start);
-	*value = ls_draft_text(r->arena, *value);
+	*value = ls_event_builder_text(r->arena, *value);
 	r->at++;
 	return true;
 }
@@ -150,14 +150,14 @@ name_of(label_reader *r, ls_str *name)
 	while (r->at < r->text.len && r->text.data[r->at] != '\0' &&
 		   strchr("=!~,{}\"` \t\r\n", r->text.data[r->at]) == NULL)
 		r->at++;
-	*name = ls_draft_text(r->arena, ls_str_make(r->text.data + start, r->at - start));
+	*name = ls_event_builder_text(r->arena, ls_str_make(r->text.data + start, r->at - start));
 	return r->at > start ? true : fail(r, "expected the name of a label");
 }
 
 bool
 ls_loki_read_labels(ls_loki *loki, ls_str text, const char **error)
 {
-	label_reader r = {.text = text, .arena = loki->draft.options->arena};
+	label_reader r = {.text = text, .arena = loki->builder.options->arena};
 
 	ls_loki_clear(&loki->stream);
 	if (!take(&r, '{'))

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * loki_protobuf.c
- *	  Loki's push request in protobuf's wire format, straight to drafts (pure).
+ *	  Loki's push request in protobuf's wire format, straight to builders (pure).
  *
  * Fields may come in any order.  So a stream is walked once for its labels and
  * once for its entries, and an entry once for all; what is too large is not
@@ -41,7 +41,7 @@ read_time(wire_reader *w, ls_str bytes, ls_time *time, bool *valid)
 static bool
 read_pair(wire_reader *w, ls_str bytes)
 {
-	ls_arena *scratch = w->loki.draft.options->scratch;
+	ls_arena *scratch = w->loki.builder.options->scratch;
 	ls_reader r = ls_wire_message(bytes);
 	ls_wire_field field;
 	ls_str name = LS_STR("");
@@ -55,15 +55,15 @@ read_pair(wire_reader *w, ls_str bytes)
 			value = field.bytes;
 	}
 	if (name.len > 0)
-		ls_loki_add(&w->loki, &w->loki.metadata, ls_draft_text(scratch, name),
-					ls_draft_text(scratch, value));
+		ls_loki_add(&w->loki, &w->loki.metadata, ls_event_builder_text(scratch, name),
+					ls_event_builder_text(scratch, value));
 	return w->wire.error == NULL;
 }
 
 static bool
 read_entry(wire_reader *w, ls_str bytes)
 {
-	const ls_decode_options *options = w->loki.draft.options;
+	const ls_decode_options *options = w->loki.builder.options;
 	ls_reader r = ls_wire_message(bytes);
 	ls_wire_field field;
 	ls_str line = LS_STR("");
@@ -84,8 +84,8 @@ read_entry(wire_reader *w, ls_str bytes)
 			return false;
 	}
 	return w->wire.error == NULL &&
-		   ls_loki_entry_end(&w->loki, valid ? &time : NULL, ls_draft_text(options->scratch, line),
-							 bytes.len);
+		   ls_loki_entry_end(&w->loki, valid ? &time : NULL,
+							 ls_event_builder_text(options->scratch, line), bytes.len);
 }
 
 static bool
@@ -106,8 +106,9 @@ read_stream(wire_reader *w, ls_str bytes)
 	r = ls_wire_message(labels);
 	if (!ls_loki_read_labels(&w->loki, labels, &error))
 		return ls_wire_fail(&w->wire, &r, error);
-	if (ls_arena_failed(w->loki.draft.options->arena))
-		return ls_draft_fail(&w->loki.draft, LS_DECODE_MEMORY, "", LS_STR("out of memory"), 0);
+	if (ls_arena_failed(w->loki.builder.options->arena))
+		return ls_event_builder_fail(&w->loki.builder, LS_DECODE_MEMORY, "",
+									 LS_STR("out of memory"), 0);
 	r = ls_wire_message(bytes);
 	while (ls_wire_next(&w->wire, &r, &field))
 	{
@@ -135,6 +136,6 @@ ls_decode_loki_protobuf(const ls_decode_options *options, ls_str body, ls_decode
 		return false;
 	if (w.wire.error == NULL)
 		return true;
-	return ls_draft_fail(&w.loki.draft, LS_DECODE_INVALID, "",
-						 ls_wire_message_of(&w.wire, options->arena), w.wire.offset);
+	return ls_event_builder_fail(&w.loki.builder, LS_DECODE_INVALID, "",
+								 ls_wire_message_of(&w.wire, options->arena), w.wire.offset);
 }

@@ -49,7 +49,7 @@ typedef struct ls_otlp_record
 
 typedef struct ls_otlp
 {
-	ls_draft draft;
+	ls_event_builder builder;
 	ls_otlp_shared resource;
 	ls_otlp_shared scope;
 	bool clean;        /* every text is valid UTF-8 without NUL: the reader saw to it */

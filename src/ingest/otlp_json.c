@@ -2,7 +2,7 @@
  *
  * otlp_json.c
  *	  OTLP logs in protobuf's JSON mapping, straight from the pull parser to
- *	  drafts (pure).
+ *	  builders (pure).
  *
  * Names may be lowerCamelCase or snake_case, numbers may be numbers or strings,
  * ids are hex (base64, which strict protobuf would use, is taken too), null is
@@ -48,7 +48,7 @@ mismatch(json_reader *reader, const char *path, const char *message)
 
 	if (reader->in_record)
 	{
-		ls_draft_reject(&reader->otlp.draft, 400, "VALIDATION_ERROR", path, message);
+		ls_event_builder_reject(&reader->otlp.builder, 400, "VALIDATION_ERROR", path, message);
 		return true;
 	}
 	if (j->error == NULL)
@@ -364,8 +364,8 @@ read_attributes(json_reader *reader, ls_otlp_shared *shared, ls_str prefix)
 		if (shared == NULL)
 			ls_otlp_attribute(&reader->otlp, key, &value);
 		else if (!ls_otlp_share(&reader->otlp, shared, prefix, key, &value))
-			return ls_draft_fail(&reader->otlp.draft, LS_DECODE_MEMORY, "", LS_STR("out of memory"),
-								 0);
+			return ls_event_builder_fail(&reader->otlp.builder, LS_DECODE_MEMORY, "",
+										 LS_STR("out of memory"), 0);
 	}
 	return j->error == NULL;
 }
@@ -382,7 +382,8 @@ share_text(json_reader *reader, ls_str key)
 	if (value.text.len == 0 ||
 		ls_otlp_share(&reader->otlp, &reader->otlp.scope, LS_STR("scope."), key, &value))
 		return true;
-	return ls_draft_fail(&reader->otlp.draft, LS_DECODE_MEMORY, "", LS_STR("out of memory"), 0);
+	return ls_event_builder_fail(&reader->otlp.builder, LS_DECODE_MEMORY, "",
+								 LS_STR("out of memory"), 0);
 }
 
 /* The resource or scope that comes next. */
@@ -395,7 +396,7 @@ read_shared(json_reader *reader, ls_otlp_shared *shared)
 	ls_str key;
 
 	/* What it says is needed for many records. */
-	j->arena = reader->otlp.draft.options->arena;
+	j->arena = reader->otlp.builder.options->arena;
 	if (open_container(reader, LS_JSON_OBJECT, ""))
 	{
 		while (good && ls_json_member(j, &key))
@@ -409,7 +410,7 @@ read_shared(json_reader *reader, ls_otlp_shared *shared)
 				good = skip(reader);
 		}
 	}
-	j->arena = reader->otlp.draft.options->scratch;
+	j->arena = reader->otlp.builder.options->scratch;
 	return good && j->error == NULL;
 }
 
@@ -475,7 +476,7 @@ read_severity(json_reader *reader, int64_t *severity)
 static bool
 read_id(json_reader *reader, ls_str *id, size_t size, const char *path)
 {
-	ls_arena *scratch = reader->otlp.draft.options->scratch;
+	ls_arena *scratch = reader->otlp.builder.options->scratch;
 	ls_str text = LS_STR("");
 	uint8_t bytes[32];
 	size_t len = 0;
@@ -509,7 +510,7 @@ read_id(json_reader *reader, ls_str *id, size_t size, const char *path)
 static bool
 read_member(json_reader *reader, ls_str key, ls_otlp_record *record)
 {
-	ls_arena *scratch = reader->otlp.draft.options->scratch;
+	ls_arena *scratch = reader->otlp.builder.options->scratch;
 
 	if (is(key, "timeUnixNano", "time_unix_nano"))
 		return read_nanos(reader, &record->time, "timeUnixNano");
@@ -540,7 +541,7 @@ read_record(json_reader *reader)
 	const char *begin = j->pos;
 	ls_str key;
 
-	ls_draft_begin(&reader->otlp.draft);
+	ls_event_builder_begin(&reader->otlp.builder);
 	reader->in_record = true;
 	if (open_container(reader, LS_JSON_OBJECT, ""))
 	{
@@ -552,7 +553,7 @@ read_record(json_reader *reader)
 		}
 	}
 	reader->in_record = false;
-	return j->error == NULL && reader->otlp.draft.result->failure == LS_DECODE_OK &&
+	return j->error == NULL && reader->otlp.builder.result->failure == LS_DECODE_OK &&
 		   ls_otlp_record_end(&reader->otlp, &record, (size_t) (j->pos - begin));
 }
 
@@ -676,7 +677,8 @@ ls_decode_otlp_json(const ls_decode_options *options, ls_str body, ls_decode_res
 	if (result->failure != LS_DECODE_OK)
 		return false;
 	if (ls_arena_failed(options->scratch) || ls_arena_failed(options->arena))
-		return ls_draft_fail(&reader.otlp.draft, LS_DECODE_MEMORY, "", LS_STR("out of memory"), 0);
+		return ls_event_builder_fail(&reader.otlp.builder, LS_DECODE_MEMORY, "",
+									 LS_STR("out of memory"), 0);
 	if (j->error == NULL)
 	{
 		j->error = "expected nothing more";
@@ -684,7 +686,7 @@ ls_decode_otlp_json(const ls_decode_options *options, ls_str body, ls_decode_res
 	}
 	ls_buf_init(&text, options->arena);
 	ls_buf_printf(&text, "invalid JSON at byte %zu: %s", j->error_offset, j->error);
-	return ls_draft_fail(&reader.otlp.draft, LS_DECODE_INVALID, "",
-						 text.failed ? LS_STR("invalid JSON") : ls_str_make(text.data, text.len),
-						 j->error_offset);
+	return ls_event_builder_fail(
+		&reader.otlp.builder, LS_DECODE_INVALID, "",
+		text.failed ? LS_STR("invalid JSON") : ls_str_make(text.data, text.len), j->error_offset);
 }

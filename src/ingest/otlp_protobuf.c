@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * otlp_protobuf.c
- *	  OTLP logs in protobuf's wire format, straight to drafts (pure).
+ *	  OTLP logs in protobuf's wire format, straight to builders (pure).
  *
  * Fields may come in any order.  So a ResourceLogs is walked once for its
  * resource and once for its records; the first walk only hops over lengths.
@@ -178,10 +178,11 @@ share_pair(wire_reader *w, ls_otlp_shared *shared, ls_str prefix, ls_str bytes)
 	ls_str key, value;
 
 	if (!split_pair(w, bytes, &key, &value) ||
-		!read_whole_value(w, value, w->otlp.draft.options->arena, &read))
+		!read_whole_value(w, value, w->otlp.builder.options->arena, &read))
 		return false;
 	if (!ls_otlp_share(&w->otlp, shared, prefix, key, &read))
-		return ls_draft_fail(&w->otlp.draft, LS_DECODE_MEMORY, "", LS_STR("out of memory"), 0);
+		return ls_event_builder_fail(&w->otlp.builder, LS_DECODE_MEMORY, "",
+									 LS_STR("out of memory"), 0);
 	return true;
 }
 
@@ -192,7 +193,8 @@ share_text(wire_reader *w, ls_str key, ls_str text)
 
 	if (text.len == 0 || ls_otlp_share(&w->otlp, &w->otlp.scope, LS_STR("scope."), key, &value))
 		return true;
-	return ls_draft_fail(&w->otlp.draft, LS_DECODE_MEMORY, "", LS_STR("out of memory"), 0);
+	return ls_event_builder_fail(&w->otlp.builder, LS_DECODE_MEMORY, "", LS_STR("out of memory"),
+								 0);
 }
 
 static bool
@@ -238,7 +240,7 @@ read_attribute(wire_reader *w, ls_str bytes)
 	ls_str key, value;
 
 	if (!split_pair(w, bytes, &key, &value) ||
-		!read_whole_value(w, value, w->otlp.draft.options->scratch, &read))
+		!read_whole_value(w, value, w->otlp.builder.options->scratch, &read))
 		return false;
 	ls_otlp_attribute(&w->otlp, key, &read);
 	return true;
@@ -247,7 +249,7 @@ read_attribute(wire_reader *w, ls_str bytes)
 static bool
 read_record_field(wire_reader *w, const ls_wire_field *field, ls_otlp_record *record)
 {
-	ls_arena *scratch = w->otlp.draft.options->scratch;
+	ls_arena *scratch = w->otlp.builder.options->scratch;
 
 	switch (field->tag)
 	{
@@ -289,9 +291,9 @@ read_record(wire_reader *w, ls_str bytes)
 	ls_reader r = ls_wire_message(bytes);
 	ls_wire_field field;
 
-	ls_draft_begin(&w->otlp.draft);
+	ls_event_builder_begin(&w->otlp.builder);
 	/* One that is too large is not read: nothing of it is kept. */
-	if (bytes.len <= w->otlp.draft.options->limits.event_bytes)
+	if (bytes.len <= w->otlp.builder.options->limits.event_bytes)
 	{
 		while (ls_wire_next(&w->wire, &r, &field))
 		{
@@ -357,6 +359,6 @@ ls_decode_otlp_protobuf(const ls_decode_options *options, ls_str body, ls_decode
 		return false;
 	if (w.wire.error == NULL)
 		return true;
-	return ls_draft_fail(&w.otlp.draft, LS_DECODE_INVALID, "",
-						 ls_wire_message_of(&w.wire, options->arena), w.wire.offset);
+	return ls_event_builder_fail(&w.otlp.builder, LS_DECODE_INVALID, "",
+								 ls_wire_message_of(&w.wire, options->arena), w.wire.offset);
 }

@@ -29,12 +29,13 @@ ls_otlp_init(ls_otlp *otlp, const ls_decode_options *options, ls_decode_result *
 	memset(&otlp->scope, 0, sizeof(otlp->scope));
 	otlp->clean = clean;
 	otlp->expanded = 0;
-	if (!ls_draft_init(&otlp->draft, options, result))
+	if (!ls_event_builder_init(&otlp->builder, options, result))
 		return false;
 	otlp->resource.attributes = ls_new_array(options->arena, ls_attribute, most);
 	otlp->scope.attributes = ls_new_array(options->arena, ls_attribute, most);
 	if (otlp->resource.attributes == NULL || otlp->scope.attributes == NULL)
-		return ls_draft_fail(&otlp->draft, LS_DECODE_MEMORY, "", LS_STR("out of memory"), 0);
+		return ls_event_builder_fail(&otlp->builder, LS_DECODE_MEMORY, "", LS_STR("out of memory"),
+									 0);
 	return true;
 }
 
@@ -43,7 +44,7 @@ ls_otlp_init(ls_otlp *otlp, const ls_decode_options *options, ls_decode_result *
 ls_str
 ls_otlp_text(const ls_otlp *otlp, ls_arena *arena, ls_str text)
 {
-	return otlp->clean && text.len > 0 ? text : ls_draft_text(arena, text);
+	return otlp->clean && text.len > 0 ? text : ls_event_builder_text(arena, text);
 }
 
 /* Room for "%.17g". */
@@ -202,7 +203,7 @@ bool
 ls_otlp_share(ls_otlp *otlp, ls_otlp_shared *shared, ls_str prefix, ls_str key,
 			  const ls_otlp_value *value)
 {
-	const ls_decode_options *options = otlp->draft.options;
+	const ls_decode_options *options = otlp->builder.options;
 	ls_attribute *attribute;
 	ls_buf name;
 
@@ -237,11 +238,11 @@ ls_otlp_share(ls_otlp *otlp, ls_otlp_shared *shared, ls_str prefix, ls_str key,
 }
 
 static void
-add_shared(ls_draft *draft, const ls_otlp_shared *shared)
+add_shared(ls_event_builder *builder, const ls_otlp_shared *shared)
 {
 	for (size_t i = 0; i < shared->n; i++)
-		ls_draft_attribute(draft, shared->attributes[i].key, shared->attributes[i].kind,
-						   shared->attributes[i].text, shared->attributes[i].integer);
+		ls_event_builder_attribute(builder, shared->attributes[i].key, shared->attributes[i].kind,
+								   shared->attributes[i].text, shared->attributes[i].integer);
 }
 
 /* ---- records ---- */
@@ -249,19 +250,19 @@ add_shared(ls_draft *draft, const ls_otlp_shared *shared)
 void
 ls_otlp_attribute(ls_otlp *otlp, ls_str key, const ls_otlp_value *value)
 {
-	ls_arena *scratch = otlp->draft.options->scratch;
+	ls_arena *scratch = otlp->builder.options->scratch;
 
-	ls_draft_attribute(&otlp->draft, ls_otlp_text(otlp, scratch, key), value->kind,
-					   value->kind == LS_KIND_STRING ? ls_otlp_text(otlp, scratch, value->text)
-													 : value->text,
-					   value->integer);
+	ls_event_builder_attribute(
+		&otlp->builder, ls_otlp_text(otlp, scratch, key), value->kind,
+		value->kind == LS_KIND_STRING ? ls_otlp_text(otlp, scratch, value->text) : value->text,
+		value->integer);
 }
 
 /* The members of a body that is an object, as attributes too. */
 static void
 add_members(ls_otlp *otlp, ls_str object)
 {
-	ls_arena *scratch = otlp->draft.options->scratch;
+	ls_arena *scratch = otlp->builder.options->scratch;
 	ls_json j;
 	ls_json_value read;
 	ls_str key;
@@ -305,7 +306,7 @@ add_members(ls_otlp *otlp, ls_str object)
 					break;
 			}
 		}
-		ls_draft_attribute(&otlp->draft, key, value.kind, value.text, value.integer);
+		ls_event_builder_attribute(&otlp->builder, key, value.kind, value.text, value.integer);
 	}
 }
 
@@ -313,14 +314,14 @@ add_members(ls_otlp *otlp, ls_str object)
 static ls_str
 attributes_json(const ls_otlp *otlp)
 {
-	const ls_draft *draft = &otlp->draft;
+	const ls_event_builder *builder = &otlp->builder;
 	ls_buf buf;
 
-	ls_buf_init(&buf, draft->options->scratch);
+	ls_buf_init(&buf, builder->options->scratch);
 	ls_buf_char(&buf, '{');
-	for (size_t i = 0; i < draft->event.n_attributes; i++)
+	for (size_t i = 0; i < builder->event.n_attributes; i++)
 	{
-		const ls_attribute *a = &draft->attributes[i];
+		const ls_attribute *a = &builder->attributes[i];
 		ls_otlp_value value = {a->kind, a->text, a->integer};
 
 		if (i > 0)
@@ -360,48 +361,49 @@ time_of(uint64_t nanos)
 static void
 fill(ls_otlp *otlp, const ls_otlp_record *record)
 {
-	ls_draft *draft = &otlp->draft;
-	ls_arena *scratch = draft->options->scratch;
+	ls_event_builder *builder = &otlp->builder;
+	ls_arena *scratch = builder->options->scratch;
 	ls_str text = value_text(otlp, scratch, &record->body);
 	ls_str name = ls_otlp_text(otlp, scratch, record->event_name);
 	ls_str severity = ls_otlp_text(otlp, scratch, record->severity_text);
 	bool differs;
 
 	if (record->time != 0 || record->observed != 0)
-		draft->event.timestamp = time_of(record->time != 0 ? record->time : record->observed);
-	ls_draft_field(draft, LS_FIELD_LEVEL, level_of(record, severity, &differs));
-	ls_draft_field(draft, LS_FIELD_SERVICE, otlp->resource.service);
-	ls_draft_field(draft, LS_FIELD_INDEX, otlp->resource.index);
-	ls_draft_field(draft, LS_FIELD_TRACE_ID, record->trace_id);
-	ls_draft_field(draft, LS_FIELD_SPAN_ID, record->span_id);
+		builder->event.timestamp = time_of(record->time != 0 ? record->time : record->observed);
+	ls_event_builder_field(builder, LS_FIELD_LEVEL, level_of(record, severity, &differs));
+	ls_event_builder_field(builder, LS_FIELD_SERVICE, otlp->resource.service);
+	ls_event_builder_field(builder, LS_FIELD_INDEX, otlp->resource.index);
+	ls_event_builder_field(builder, LS_FIELD_TRACE_ID, record->trace_id);
+	ls_event_builder_field(builder, LS_FIELD_SPAN_ID, record->span_id);
 	if (text.len == 0)
 		text = name.len > 0 ? name : attributes_json(otlp);
-	ls_draft_field(draft, LS_FIELD_EVENT, text);
+	ls_event_builder_field(builder, LS_FIELD_EVENT, text);
 	if (name.len > 0)
-		ls_draft_attribute(draft, LS_STR("event.name"), LS_KIND_STRING, name, 0);
+		ls_event_builder_attribute(builder, LS_STR("event.name"), LS_KIND_STRING, name, 0);
 	if (differs)
-		ls_draft_attribute(draft, LS_STR("severity_text"), LS_KIND_STRING, severity, 0);
+		ls_event_builder_attribute(builder, LS_STR("severity_text"), LS_KIND_STRING, severity, 0);
 	if (record->body.kind == LS_KIND_JSON && text.data[0] == '{')
 		add_members(otlp, record->body.text);
-	add_shared(draft, &otlp->scope);
-	add_shared(draft, &otlp->resource);
+	add_shared(builder, &otlp->scope);
+	add_shared(builder, &otlp->resource);
 }
 
 bool
 ls_otlp_record_end(ls_otlp *otlp, const ls_otlp_record *record, size_t bytes)
 {
-	const ls_decode_limits *limits = &otlp->draft.options->limits;
+	const ls_decode_limits *limits = &otlp->builder.options->limits;
 
 	bytes += otlp->resource.bytes + otlp->scope.bytes;
 	if (bytes <= limits->event_bytes)
 	{
 		otlp->expanded += bytes + EVENT_OVERHEAD;
 		if (otlp->expanded > limits->expanded_bytes)
-			return ls_draft_fail(&otlp->draft, LS_DECODE_LARGE, "",
-								 LS_STR("the records with the attributes that they share are too "
-										"large; send smaller batches"),
-								 0);
+			return ls_event_builder_fail(
+				&otlp->builder, LS_DECODE_LARGE, "",
+				LS_STR("the records with the attributes that they share are too "
+					   "large; send smaller batches"),
+				0);
 		fill(otlp, record);
 	}
-	return ls_draft_commit(&otlp->draft, bytes);
+	return ls_event_builder_commit(&otlp->builder, bytes);
 }

@@ -3,7 +3,7 @@
  * dispatch.c
  *	  Which request goes next, and to which worker.
  *
- * Turns are those of fair.c; here is what each kind of worker can take.
+ * Turns are those of fair_queue.c; here is what each kind of worker can take.
  *
  *-------------------------------------------------------------------------
  */
@@ -46,7 +46,7 @@ ls_dispatch_worked(gateway_state *state, task *t, uint64 cost)
 {
 	share_of(state, t)->cost -= t->expected;
 	t->worker->cost -= t->expected;
-	ls_fair_charge(t->group, ls_dispatch_number(state, t->pool), t->expected, cost);
+	ls_fair_queue_charge(t->group, ls_dispatch_number(state, t->pool), t->expected, cost);
 	t->expected = 0;
 }
 
@@ -76,7 +76,7 @@ ls_dispatch_leave(gateway_state *state, task *t, uint32 cost)
 	if (t->slow_held)
 	{
 		t->pool->slow_held--;
-		ls_lately_end(&t->group->lately, t->sent, GetCurrentTimestamp());
+		ls_recent_use_end(&t->group->recent, t->sent, GetCurrentTimestamp());
 		t->slow_held = false;
 	}
 	t->worker = NULL;
@@ -160,23 +160,23 @@ expect(const gateway_state *state, const task *t)
 /*
  * May a group have one more executor for the task, of so many?  Of two or more a group has all but
  * one at most, and so have all requests together that may be slow: one is always there for
- * signing in and managing.  How slow requests divide theirs, lately.c says.
+ * signing in and managing.  How slow requests divide theirs, recent_use.c says.
  */
 static bool
 executor_free(const pool *p, const task *t, const ls_fair_share *share, int workers,
-			  const ls_lately_look *look)
+			  const ls_recent_use_total *look)
 {
 	int most = Max(workers - 1, 1);
 
 	if (share->held >= most)
 		return false;
-	return !is_slow(t) || ls_lately_may(&t->group->lately, look, most, p->slow_held);
+	return !is_slow(t) || ls_recent_use_allows(&t->group->recent, look, most, p->slow_held);
 }
 
 /* May the group have one more of the workers now? */
 static bool
 may_go(const gateway_state *state, const pool *p, const task *t, int workers,
-	   const ls_lately_look *look)
+	   const ls_recent_use_total *look)
 {
 	const ls_fair_share *share = share_of(state, t);
 
@@ -206,22 +206,22 @@ choose_task(gateway_state *state, pool *p, const pool_worker *worker)
 	uint64 look = ++state->looks;
 	uint64 lowest = 0;
 	task *best = NULL;
-	ls_lately_look lately = {0};
+	ls_recent_use_total recent = {0};
 	dlist_iter iter;
 
 	if (p->kind == LS_WORKER_EXECUTOR)
-		ls_lately_look_at(&state->lately, GetCurrentTimestamp(), &lately);
+		ls_recent_use_sum(&state->recent_users, GetCurrentTimestamp(), &recent);
 	dlist_foreach(iter, &p->queue)
 	{
 		task *t = dlist_container(task, node, iter.cur);
 		ls_fair_share *share = share_of(state, t);
-		uint64 end = ls_fair_end(state->fair, t->group, number, expect(state, t));
+		uint64 end = ls_fair_queue_end(state->fair, t->group, number, expect(state, t));
 
 		if (share->looked == look)
 			continue;
 		if (p->kind == LS_WORKER_ACCEPTOR)
 			share->looked = look;
-		if ((best == NULL || end < lowest) && may_go(state, p, t, workers, &lately))
+		if ((best == NULL || end < lowest) && may_go(state, p, t, workers, &recent))
 		{
 			best = t;
 			lowest = end;
@@ -240,7 +240,7 @@ give(gateway_state *state, pool *p, task *t, pool_worker *worker)
 
 	ls_dispatch_dequeue(state, t);
 	t->expected = expect(state, t);
-	ls_fair_take(state->fair, t->group, ls_dispatch_number(state, p), t->expected);
+	ls_fair_queue_take(state->fair, t->group, ls_dispatch_number(state, p), t->expected);
 	share->held++;
 	share->cost += t->expected;
 	t->slow_held = is_slow(t);
@@ -250,7 +250,7 @@ give(gateway_state *state, pool *p, task *t, pool_worker *worker)
 	if (t->slow_held)
 	{
 		p->slow_held++;
-		ls_lately_begin(&state->lately, &t->group->lately, t->sent);
+		ls_recent_use_begin(&state->recent_users, &t->group->recent, t->sent);
 	}
 	dlist_push_tail(&worker->tasks, &t->node);
 	worker->held++;

@@ -5,7 +5,7 @@
  *
  *	gateway_worker.c	the loop, and what goes to workers and comes from them
  *	dispatch.c			which request goes next, and to which worker
- *	lately.c			who may have how many executors for slow requests
+ *	recent_use.c			who may have how many executors for slow requests
  *
  *-------------------------------------------------------------------------
  */
@@ -19,7 +19,7 @@
 #include "utils/timestamp.h"
 
 #include "src/gateway/gateway.h"
-#include "src/workers/fair.h"
+#include "src/workers/fair_queue.h"
 #include "src/workers/known.h"
 
 /* Requests that one worker holds at a time. */
@@ -51,7 +51,7 @@ typedef struct task
 	ls_known_key key; /* when access data had that */
 	uint64 epoch;     /* epoch */
 	ls_fair_group *group;
-	uint32 estimate; /* of what it costs, as a share of its pool counts (fair.h) */
+	uint32 estimate; /* of what it costs, as a share of its pool counts (fair_queue.h) */
 	uint32 expected; /* what its group has been charged for it until it is known */
 	bool slow;       /* it may keep an executor for seconds, */
 	bool slow_held;  /* and is counted as such now */
@@ -90,9 +90,9 @@ typedef struct gateway_state
 {
 	ls_gateway *engine;
 	HTAB *tasks;
-	ls_fair *fair;
+	ls_fair_queue *fair;
 	ls_known *known;
-	dlist_head lately; /* groups that hold executors with slow requests, or have lately */
+	dlist_head recent_users; /* groups that hold executors with slow requests, or have lately */
 	pool pools[3];
 	dlist_head sleeping;    /* the one that wakes first is the first */
 	ls_arena *cancel_arena; /* cancellations being sent */
@@ -101,10 +101,10 @@ typedef struct gateway_state
 	char settings[2 * MAXPGPATH + 256];
 } gateway_state;
 
-/* The number of a pool, as fair.h has it. */
+/* The number of a pool, as fair_queue.h has it. */
 extern int ls_dispatch_number(const gateway_state *state, const pool *p);
 
-/* What a request should cost, as a share of its pool counts (fair.h); its frame has so many bytes. */
+/* What a request should cost, as a share of its pool counts (fair_queue.h); its frame has so many bytes. */
 extern uint32 ls_dispatch_estimate(const pool *p, const ls_request *request, size_t frame_len);
 
 /* A task begins to wait for its pool; it waits no more. */

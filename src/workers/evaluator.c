@@ -22,7 +22,7 @@
 #define LOCK_RETRY 100 /* ms until a lock is tried again */
 #define ADMISSION_MEMORY ((size_t) 1 << 20)
 
-typedef struct flight
+typedef struct in_flight
 {
 	dlist_node node;
 	uint64 request_id;
@@ -31,14 +31,14 @@ typedef struct flight
 	ls_response response; /* its headers; the rest when finished */
 	ls_evaluation evaluation;
 	struct evaluator_state *state;
-} flight;
+} in_flight;
 
 typedef struct evaluator_state
 {
 	ls_channel *channel;
-	bool lost; /* the gateway has gone */
-	dlist_head flights;
-	dlist_head landed; /* answered; their memory is still in use */
+	bool lost;           /* the gateway has gone */
+	dlist_head calls;    /* in flight */
+	dlist_head answered; /* answered; their memory is still in use */
 	ls_arena *frames;
 	ls_time retry_at; /* of those that wait for a lock */
 } evaluator_state;
@@ -52,20 +52,20 @@ send_response(evaluator_state *state, const ls_response *response)
 
 /* The evaluation is over; its callers may be on the stack. */
 static void
-land(flight *f)
+retire(in_flight *call)
 {
-	dlist_delete(&f->node);
-	dlist_push_tail(&f->state->landed, &f->node);
+	dlist_delete(&call->node);
+	dlist_push_tail(&call->state->answered, &call->node);
 }
 
 static void
-free_landed(evaluator_state *state)
+free_answered(evaluator_state *state)
 {
-	while (!dlist_is_empty(&state->landed))
+	while (!dlist_is_empty(&state->answered))
 	{
-		flight *f = dlist_container(flight, node, dlist_pop_head_node(&state->landed));
+		in_flight *call = dlist_container(in_flight, node, dlist_pop_head_node(&state->answered));
 
-		MemoryContextDelete(f->memory);
+		MemoryContextDelete(call->memory);
 	}
 }
 
@@ -73,75 +73,76 @@ free_landed(evaluator_state *state)
 static void
 finished(ls_evaluation *evaluation)
 {
-	flight *f = evaluation->context;
+	in_flight *call = evaluation->context;
 
-	ls_http_answer_evaluation(evaluation, &f->response);
-	send_response(f->state, &f->response);
-	land(f);
+	ls_http_answer_evaluation(evaluation, &call->response);
+	send_response(call->state, &call->response);
+	retire(call);
 }
 
 static void
-refuse(flight *f)
+refuse(in_flight *call)
 {
-	send_response(f->state, &f->response);
-	land(f);
+	send_response(call->state, &call->response);
+	retire(call);
 }
 
 static void
-refuse_memory(flight *f)
+refuse_memory(in_flight *call)
 {
-	ls_http_refuse(&f->response, f->evaluation.arena, LS_ERROR_SERVICE_UNAVAILABLE, NULL, NULL);
-	refuse(f);
+	ls_http_refuse(&call->response, call->evaluation.arena, LS_ERROR_SERVICE_UNAVAILABLE, NULL,
+				   NULL);
+	refuse(call);
 }
 
 /* Sends a request back whose rows come from a search: an executor is to have it first. */
 static void
-search_first(flight *f, const ls_request *request)
+search_first(in_flight *call, const ls_request *request)
 {
 	ls_buf frame;
 
-	ls_arena_reset(f->state->frames);
-	ls_buf_init(&frame, f->state->frames);
+	ls_arena_reset(call->state->frames);
+	ls_buf_init(&frame, call->state->frames);
 	ls_http_search_first(request, &frame);
 	if (frame.failed)
 	{
-		refuse_memory(f);
+		refuse_memory(call);
 		return;
 	}
-	if (ls_channel_send(f->state->channel, ls_str_make(frame.data, frame.len), false, true) ==
+	if (ls_channel_send(call->state->channel, ls_str_make(frame.data, frame.len), false, true) ==
 		LS_CHANNEL_DETACHED)
-		f->state->lost = true;
-	land(f);
+		call->state->lost = true;
+	retire(call);
 }
 
 /* Admits a request and parses it; false: it was answered, or sent back. */
 static bool
-admit(flight *f, const ls_request *request)
+admit(in_flight *call, const ls_request *request)
 {
-	ls_evaluation *evaluation = &f->evaluation;
+	ls_evaluation *evaluation = &call->evaluation;
 	ls_principal principal;
 	ls_str body;
 
-	if (!ls_http_admit(request, f->admission, &principal, &f->response) ||
-		!ls_http_expect_json(request, f->admission, &f->response))
+	if (!ls_http_admit(request, call->admission, &principal, &call->response) ||
+		!ls_http_expect_json(request, call->admission, &call->response))
 	{
-		refuse(f);
+		refuse(call);
 		return false;
 	}
-	evaluation->arena = ls_context_arena(f->memory, LS_EVALUATION_ARENA_LIMIT);
+	evaluation->arena = ls_context_arena(call->memory, LS_EVALUATION_ARENA_LIMIT);
 	evaluation->organization = principal.organization;
 	/* The frame is gone with the next one; the request keeps views. */
 	body = ls_arena_strdup(evaluation->arena, request->body);
 	if (body.data == NULL)
 	{
-		refuse_memory(f);
+		refuse_memory(call);
 		return false;
 	}
 	if (!ls_evaluation_parse(evaluation, body, true))
 		return false;
 	if (evaluation->request->has_query)
 	{
-		search_first(f, request);
+		search_first(call, request);
 		return false;
 	}
 	return true;
@@ -149,12 +150,12 @@ admit(flight *f, const ls_request *request)
 
 /* Takes a request that an executor has admitted and parsed; false: it was answered. */
 static bool
-take_parsed(flight *f, const ls_request *request)
+take_parsed(in_flight *call, const ls_request *request)
 {
-	f->evaluation.arena = ls_context_arena(f->memory, LS_EVALUATION_ARENA_LIMIT);
-	if (ls_http_take_parsed(request, f->admission, &f->evaluation, &f->response))
+	call->evaluation.arena = ls_context_arena(call->memory, LS_EVALUATION_ARENA_LIMIT);
+	if (ls_http_take_parsed(request, call->admission, &call->evaluation, &call->response))
 		return true;
-	refuse_memory(f);
+	refuse_memory(call);
 	return false;
 }
 
@@ -163,21 +164,21 @@ begin(evaluator_state *state, const ls_request *request)
 {
 	MemoryContext memory =
 		AllocSetContextCreate(TopMemoryContext, "logsvc evaluation", ALLOCSET_DEFAULT_SIZES);
-	flight *f = MemoryContextAllocZero(memory, sizeof(flight));
+	in_flight *call = MemoryContextAllocZero(memory, sizeof(in_flight));
 
-	f->memory = memory;
-	f->request_id = request->id;
-	f->state = state;
-	dlist_push_tail(&state->flights, &f->node);
-	f->admission = ls_context_arena(memory, ADMISSION_MEMORY);
-	f->evaluation.memory = memory;
-	f->evaluation.done = finished;
-	f->evaluation.context = f;
+	call->memory = memory;
+	call->request_id = request->id;
+	call->state = state;
+	dlist_push_tail(&state->calls, &call->node);
+	call->admission = ls_context_arena(memory, ADMISSION_MEMORY);
+	call->evaluation.memory = memory;
+	call->evaluation.done = finished;
+	call->evaluation.context = call;
 
-	if (!(request->carried.len > 0 ? take_parsed(f, request) : admit(f, request)))
+	if (!(request->carried.len > 0 ? take_parsed(call, request) : admit(call, request)))
 		return;
 	LS_STOP_POINT("evaluate_request");
-	ls_evaluation_start(&f->evaluation, false);
+	ls_evaluation_start(&call->evaluation, false);
 }
 
 static void
@@ -185,16 +186,16 @@ cancel(evaluator_state *state, uint64 request_id)
 {
 	dlist_iter iter;
 
-	dlist_foreach(iter, &state->flights)
+	dlist_foreach(iter, &state->calls)
 	{
-		flight *f = dlist_container(flight, node, iter.cur);
+		in_flight *call = dlist_container(in_flight, node, iter.cur);
 
-		if (f->request_id == request_id)
+		if (call->request_id == request_id)
 		{
 			ls_response response = {.id = request_id, .status = 503};
 
-			ls_evaluation_cancel(&f->evaluation);
-			land(f);
+			ls_evaluation_cancel(&call->evaluation);
+			retire(call);
 			/* The gateway counts what this worker holds by its answers. */
 			send_response(state, &response);
 			return;
@@ -223,29 +224,29 @@ cancel_all(evaluator_state *state)
 {
 	dlist_mutable_iter iter;
 
-	dlist_foreach_modify(iter, &state->flights)
+	dlist_foreach_modify(iter, &state->calls)
 	{
-		flight *f = dlist_container(flight, node, iter.cur);
+		in_flight *call = dlist_container(in_flight, node, iter.cur);
 
-		ls_evaluation_cancel(&f->evaluation);
-		land(f);
+		ls_evaluation_cancel(&call->evaluation);
+		retire(call);
 	}
 }
 
 /* Does an earlier one of the same organization wait for the lock? */
 static bool
-earlier_waits(const evaluator_state *state, const flight *f)
+earlier_waits(const evaluator_state *state, const in_flight *call)
 {
 	dlist_iter iter;
 
-	dlist_foreach(iter, unconstify(dlist_head *, &state->flights))
+	dlist_foreach(iter, unconstify(dlist_head *, &state->calls))
 	{
-		const flight *earlier = dlist_container(flight, node, iter.cur);
+		const in_flight *earlier = dlist_container(in_flight, node, iter.cur);
 
-		if (earlier == f)
+		if (earlier == call)
 			return false;
 		if (earlier->evaluation.resume != NULL &&
-			memcmp(&earlier->evaluation.organization, &f->evaluation.organization,
+			memcmp(&earlier->evaluation.organization, &call->evaluation.organization,
 				   sizeof(pg_uuid_t)) == 0)
 			return true;
 	}
@@ -263,12 +264,12 @@ retry_locked(evaluator_state *state)
 
 	if (ls_now() < state->retry_at)
 		return;
-	dlist_foreach_modify(iter, &state->flights)
+	dlist_foreach_modify(iter, &state->calls)
 	{
-		flight *f = dlist_container(flight, node, iter.cur);
+		in_flight *call = dlist_container(in_flight, node, iter.cur);
 
-		if (f->evaluation.resume != NULL && !earlier_waits(state, f))
-			ls_evaluation_resume(&f->evaluation);
+		if (call->evaluation.resume != NULL && !earlier_waits(state, call))
+			ls_evaluation_resume(&call->evaluation);
 	}
 	state->retry_at = ls_now() + LOCK_RETRY * 1000;
 }
@@ -278,9 +279,9 @@ any_locked(const evaluator_state *state)
 {
 	dlist_iter iter;
 
-	dlist_foreach(iter, unconstify(dlist_head *, &state->flights))
+	dlist_foreach(iter, unconstify(dlist_head *, &state->calls))
 	{
-		if (dlist_container(flight, node, iter.cur)->evaluation.resume != NULL)
+		if (dlist_container(in_flight, node, iter.cur)->evaluation.resume != NULL)
 			return true;
 	}
 	return false;
@@ -294,12 +295,12 @@ release_all(void *context)
 	evaluator_state *state = context;
 	dlist_iter iter;
 
-	dlist_foreach(iter, &state->flights)
+	dlist_foreach(iter, &state->calls)
 	{
-		flight *f = dlist_container(flight, node, iter.cur);
+		in_flight *call = dlist_container(in_flight, node, iter.cur);
 
-		if (f->evaluation.reservation != 0)
-			ls_credits_release(&f->evaluation.organization, f->evaluation.reservation);
+		if (call->evaluation.reservation != 0)
+			ls_credits_release(&call->evaluation.organization, call->evaluation.reservation);
 	}
 }
 
@@ -313,7 +314,7 @@ at_exit(int code, Datum arg)
 	evaluator_state *state = (evaluator_state *) DatumGetPointer(arg);
 	ls_caught caught;
 
-	if (dlist_is_empty(&state->flights))
+	if (dlist_is_empty(&state->calls))
 		return;
 	ls_transaction_abandon();
 	if (!ls_transaction(release_all, state, &caught))
@@ -356,8 +357,8 @@ ls_evaluator_loop(ls_slot *slot)
 	evaluator_state *state = MemoryContextAllocZero(TopMemoryContext, sizeof(evaluator_state));
 	ls_curl *client = ls_curl_client();
 
-	dlist_init(&state->flights);
-	dlist_init(&state->landed);
+	dlist_init(&state->calls);
+	dlist_init(&state->answered);
 	state->frames = ls_context_arena(TopMemoryContext, LS_EVALUATION_ARENA_LIMIT);
 	before_shmem_exit(at_exit, PointerGetDatum(state));
 	do
@@ -370,7 +371,7 @@ ls_evaluator_loop(ls_slot *slot)
 		ls_broker_serve();
 		if (any_locked(state))
 			retry_locked(state);
-		free_landed(state);
+		free_answered(state);
 		if (!more)
 			ls_curl_wait(client, state->lost ? 10 : any_locked(state) ? LOCK_RETRY : -1);
 	} while (ls_worker_interrupts());

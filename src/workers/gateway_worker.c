@@ -7,7 +7,7 @@
  * reports only the latch when the latch is set, so events tell nothing).
  *
  * Each pool has a bounded queue of requests, which the owners of organizations take
- * in turns (fair.c).  A worker of the executor pool holds one request at a time, and none has
+ * in turns (fair_queue.c).  A worker of the executor pool holds one request at a time, and none has
  * all executors; acceptors and evaluators take many.  What an acceptor works on first
  * in, first out is bounded by what it costs.  When a worker goes away, its requests, and only
  * those, get 503.
@@ -104,7 +104,7 @@ forget_task(gateway_state *state, task *t, uint32 cost)
 		dlist_delete(&t->node);
 	if (t->worker != NULL)
 		ls_dispatch_leave(state, t, cost);
-	ls_fair_leave(state->fair, t->group);
+	ls_fair_queue_leave(state->fair, t->group);
 	if (t->frame != NULL)
 		pfree(t->frame);
 	if (t->whole != NULL)
@@ -233,7 +233,7 @@ expire_queued(gateway_state *state, pool *p)
 
 /* A worker gives a request that it holds to the pool of another route. */
 static void
-hand_over(gateway_state *state, pool_worker *worker, const ls_request *request, ls_str frame)
+forward(gateway_state *state, pool_worker *worker, const ls_request *request, ls_str frame)
 {
 	task *t = hash_search(state->tasks, &request->id, HASH_FIND, NULL);
 
@@ -251,7 +251,7 @@ hand_over(gateway_state *state, pool_worker *worker, const ls_request *request, 
 	memcpy(t->frame, frame.data, frame.len);
 	t->frame_len = frame.len;
 	t->pool = pool_of(state, ls_routes[request->route].pool);
-	t->slow = ls_fair_is_slow(ls_routes[request->route].rate_class);
+	t->slow = ls_fair_queue_is_slow(ls_routes[request->route].rate_class);
 	t->estimate = ls_dispatch_estimate(t->pool, request, frame.len);
 	if ((request->flags & LS_REQUEST_LATER) != 0)
 	{
@@ -308,11 +308,11 @@ static void
 identified(gateway_state *state, task *t, uint64 tenant)
 {
 	/* Who acts for no organization is one of its own. */
-	ls_fair_learn(state->fair, t->sender, tenant != 0 ? tenant : t->sender);
+	ls_fair_queue_learn(state->fair, t->sender, tenant != 0 ? tenant : t->sender);
 	dlist_delete(&t->node);
 	ls_dispatch_leave(state, t, 0);
-	ls_fair_leave(state->fair, t->group);
-	t->group = ls_fair_join(state->fair, t->sender);
+	ls_fair_queue_leave(state->fair, t->group);
+	t->group = ls_fair_queue_join(state->fair, t->sender);
 	t->frame = t->whole;
 	t->frame_len = t->whole_len;
 	t->whole = NULL;
@@ -340,7 +340,7 @@ pull(gateway_state *state, pool_worker *worker)
 		}
 		if (kind == LS_FRAME_REQUEST)
 		{
-			hand_over(state, worker, &request, frame);
+			forward(state, worker, &request, frame);
 			continue;
 		}
 		t = hash_search(state->tasks, &response.id, HASH_FIND, NULL);
@@ -356,7 +356,7 @@ pull(gateway_state *state, pool_worker *worker)
 			identified(state, t, response.tenant);
 			continue;
 		}
-		ls_fair_learn(state->fair, t->sender, response.tenant);
+		ls_fair_queue_learn(state->fair, t->sender, response.tenant);
 		if (t->check && response.status == LS_STATUS_GO_ON)
 			ls_known_add(state->known, &t->key, t->epoch);
 		if (!t->cancelled)
@@ -416,7 +416,8 @@ static bool
 is_to_identify(const gateway_state *state, const ls_request *request, uint64 sender)
 {
 	return (request->flags & LS_REQUEST_CHECK) == 0 &&
-		   ls_routes[request->route].credentials[0] != '\0' && !ls_fair_knows(state->fair, sender);
+		   ls_routes[request->route].credentials[0] != '\0' &&
+		   !ls_fair_queue_knows(state->fair, sender);
 }
 
 static bool
@@ -443,8 +444,8 @@ make_task(gateway_state *state, const ls_request *request, pool *p, uint64 sende
 		t->key = ls_known_key_of(state->known, request);
 	}
 	t->sender = sender;
-	t->group = ls_fair_join(state->fair, sender);
-	t->slow = ls_fair_is_slow(ls_routes[request->route].rate_class);
+	t->group = ls_fair_queue_join(state->fair, sender);
+	t->slow = ls_fair_queue_is_slow(ls_routes[request->route].rate_class);
 	t->estimate = ls_dispatch_estimate(p, request, frame.len);
 	t->since = GetCurrentTimestamp();
 	t->frame = unconstify(char *, frame.data);
@@ -475,7 +476,7 @@ take_request(void *context, const ls_request *sent, ls_response *refusal)
 {
 	gateway_state *state = context;
 	ls_request request = *sent;
-	uint64 sender = ls_fair_sender(sent);
+	uint64 sender = ls_fair_queue_sender(sent);
 	pool *p;
 	ls_str frame;
 	task *t;
@@ -483,7 +484,8 @@ take_request(void *context, const ls_request *sent, ls_response *refusal)
 	request.route = ls_http_first_route(sent);
 	p = pool_of(state, ls_routes[request.route].pool);
 	if (p->queued >= POOL_QUEUE_LIMIT ||
-		ls_fair_waiting(state->fair, sender, ls_dispatch_number(state, p)) >= GROUP_QUEUE_LIMIT)
+		ls_fair_queue_waiting(state->fair, sender, ls_dispatch_number(state, p)) >=
+			GROUP_QUEUE_LIMIT)
 		return refuse(refusal, "{\"error\":\"too many requests are waiting\","
 							   "\"code\":\"SERVICE_UNAVAILABLE\"}");
 	if (!make_frame(&request, &frame))
@@ -699,8 +701,8 @@ ls_gateway_loop(ls_slot *slot)
 	state->cancel_arena = ls_context_arena(TopMemoryContext, 1024 * 1024);
 	make_pools(state);
 	dlist_init(&state->sleeping);
-	dlist_init(&state->lately);
-	state->fair = ls_fair_create();
+	dlist_init(&state->recent_users);
+	state->fair = ls_fair_queue_create();
 	state->known = ls_known_create();
 	state->tasks = hash_create("logsvc requests", 1024, &control, HASH_ELEM | HASH_BLOBS);
 	state->reload = PgReloadTime;

@@ -34,7 +34,7 @@ typedef struct sending
 	char reason[160];
 } sending;
 
-static sending flights[IN_FLIGHT];
+static sending in_flight[IN_FLIGHT];
 
 /* What the log was told; the same is said once, until it is over. */
 static char said[256];
@@ -87,12 +87,12 @@ mail_ended(void *context, const ls_curl_reply *reply)
 }
 
 static sending *
-free_flight(void)
+free_place(void)
 {
 	for (int i = 0; i < IN_FLIGHT; i++)
 	{
-		if (!flights[i].used)
-			return &flights[i];
+		if (!in_flight[i].used)
+			return &in_flight[i];
 	}
 	return NULL;
 }
@@ -100,7 +100,7 @@ free_flight(void)
 static void
 start_mail(const ls_smtp *smtp, const ls_outbox_mail *mail, ls_arena *arena)
 {
-	sending *s = free_flight();
+	sending *s = free_place();
 	char id[2 * UUID_LEN + 1];
 	ls_mail_message message = {.from_name = smtp->from_name,
 							   .from = smtp->from,
@@ -156,7 +156,7 @@ send_due(void)
 	bool taken = true;
 
 	for (int i = 0; i < IN_FLIGHT; i++)
-		room += !flights[i].used;
+		room += !in_flight[i].used;
 	if (room == 0 || !ls_smtp_configured())
 		return -1;
 	memory = AllocSetContextCreate(TopMemoryContext, "logsvc mails", ALLOCSET_DEFAULT_SIZES);
@@ -186,7 +186,7 @@ finish_ended(void)
 
 	for (int i = 0; i < IN_FLIGHT; i++)
 	{
-		sending *s = &flights[i];
+		sending *s = &in_flight[i];
 		bool failed;
 
 		if (!s->used || !s->ended)

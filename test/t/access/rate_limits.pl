@@ -309,7 +309,7 @@ while ($routes =~ /^LS_ROUTE\((\w+),((?:\s*"[^"]*",){5})\s*"([^"]*)",\s*LS_POOL_
 }
 cmp_ok($n_reading, '>', 15, "$n_reading of $n_routes routes read events");
 # The gateway knows these classes by name (it has no database).
-my ($slow) = PostgreSQL::Test::Utils::slurp_file('src/workers/fair.c') =~ /slow\[\] = \{(.*?)\}/s;
+my ($slow) = PostgreSQL::Test::Utils::slurp_file('src/workers/fair_queue.c') =~ /slow\[\] = \{(.*?)\}/s;
 is(join(' ', sort $slow =~ /"(\w+)"/g), join(' ', sort keys %timed), 'they are those that never have the last executor');
 
 # A class without a row has no limit.

@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * fair.c
+ * fair_queue.c
  *	  Whose turn it is at the workers of a pool.
  *
  * Start-time fair queueing.  A pool has a time of its own, that of the turn which was
@@ -15,7 +15,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "src/workers/fair.h"
+#include "src/workers/fair_queue.h"
 
 #include "utils/hsearch.h"
 #include "utils/memutils.h"
@@ -23,7 +23,7 @@
 /* Senders that are remembered; when there are more, all are forgotten. */
 #define MAX_SENDERS 16384
 
-/* Groups, beyond which those without a task are forgotten, but not who is busy (lately.c). */
+/* Groups, beyond which those without a task are forgotten, but not who is busy (recent_use.c). */
 #define MAX_GROUPS 4096
 
 /* Work that took less says nothing of the next: caches were empty, or the machine busy (us). */
@@ -38,7 +38,7 @@ typedef struct known_sender
 	uint64 tenant;
 } known_sender;
 
-struct ls_fair
+struct ls_fair_queue
 {
 	HTAB *groups;
 	HTAB *senders;
@@ -55,10 +55,10 @@ make_senders(MemoryContext context)
 	return hash_create("logsvc senders", 256, &control, HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
 }
 
-ls_fair *
-ls_fair_create(void)
+ls_fair_queue *
+ls_fair_queue_create(void)
 {
-	ls_fair *fair = MemoryContextAllocZero(TopMemoryContext, sizeof(*fair));
+	ls_fair_queue *fair = MemoryContextAllocZero(TopMemoryContext, sizeof(*fair));
 	HASHCTL control = {.keysize = sizeof(uint64), .entrysize = sizeof(ls_fair_group)};
 
 	fair->groups = hash_create("logsvc groups of requests", 256, &control, HASH_ELEM | HASH_BLOBS);
@@ -69,7 +69,7 @@ ls_fair_create(void)
 }
 
 uint64
-ls_fair_sender(const ls_request *request)
+ls_fair_queue_sender(const ls_request *request)
 {
 	const ls_str shown[] = {request->authorization, request->api_key, request->cookie,
 							request->organization};
@@ -85,15 +85,15 @@ ls_fair_sender(const ls_request *request)
 }
 
 static void
-forget(ls_fair *fair, ls_fair_group *group)
+forget(ls_fair_queue *fair, ls_fair_group *group)
 {
-	ls_lately_forget(&group->lately);
+	ls_recent_use_forget(&group->recent);
 	hash_search(fair->groups, &group->id, HASH_REMOVE, NULL);
 }
 
 /* Forgets groups without a task, and the turns they have had; many keys make nobody less busy. */
 static void
-sweep(ls_fair *fair)
+sweep(ls_fair_queue *fair)
 {
 	HASH_SEQ_STATUS all;
 	ls_fair_group *group;
@@ -102,13 +102,13 @@ sweep(ls_fair *fair)
 	hash_seq_init(&all, fair->groups);
 	while ((group = hash_seq_search(&all)) != NULL)
 	{
-		if (group->tasks == 0 && !ls_lately_busy(&group->lately, now))
+		if (group->tasks == 0 && !ls_recent_use_busy(&group->recent, now))
 			forget(fair, group);
 	}
 }
 
 ls_fair_group *
-ls_fair_join(ls_fair *fair, uint64 sender)
+ls_fair_queue_join(ls_fair_queue *fair, uint64 sender)
 {
 	const known_sender *known = hash_search(fair->senders, &sender, HASH_FIND, NULL);
 	uint64 id = known == NULL ? sender : known->tenant;
@@ -129,7 +129,7 @@ ls_fair_join(ls_fair *fair, uint64 sender)
 }
 
 void
-ls_fair_leave(ls_fair *fair, ls_fair_group *group)
+ls_fair_queue_leave(ls_fair_queue *fair, ls_fair_group *group)
 {
 	/* Who has had much is not forgotten because nothing of it waits just now. */
 	if (--group->tasks == 0 && !group->known)
@@ -137,7 +137,7 @@ ls_fair_leave(ls_fair *fair, ls_fair_group *group)
 }
 
 int
-ls_fair_waiting(const ls_fair *fair, uint64 sender, int pool)
+ls_fair_queue_waiting(const ls_fair_queue *fair, uint64 sender, int pool)
 {
 	const known_sender *known = hash_search(fair->senders, &sender, HASH_FIND, NULL);
 	uint64 id = known == NULL ? sender : known->tenant;
@@ -147,13 +147,13 @@ ls_fair_waiting(const ls_fair *fair, uint64 sender, int pool)
 }
 
 bool
-ls_fair_knows(const ls_fair *fair, uint64 sender)
+ls_fair_queue_knows(const ls_fair_queue *fair, uint64 sender)
 {
 	return hash_search(fair->senders, &sender, HASH_FIND, NULL) != NULL;
 }
 
 void
-ls_fair_learn(ls_fair *fair, uint64 sender, uint64 tenant)
+ls_fair_queue_learn(ls_fair_queue *fair, uint64 sender, uint64 tenant)
 {
 	known_sender *known;
 
@@ -169,26 +169,26 @@ ls_fair_learn(ls_fair *fair, uint64 sender, uint64 tenant)
 }
 
 static uint64
-begin_of(const ls_fair *fair, const ls_fair_group *group, int pool)
+begin_of(const ls_fair_queue *fair, const ls_fair_group *group, int pool)
 {
 	return Max(fair->now[pool], group->shares[pool].finish);
 }
 
 uint64
-ls_fair_end(const ls_fair *fair, const ls_fair_group *group, int pool, uint64 expected)
+ls_fair_queue_end(const ls_fair_queue *fair, const ls_fair_group *group, int pool, uint64 expected)
 {
 	return begin_of(fair, group, pool) + expected;
 }
 
 void
-ls_fair_take(ls_fair *fair, ls_fair_group *group, int pool, uint32 expected)
+ls_fair_queue_take(ls_fair_queue *fair, ls_fair_group *group, int pool, uint32 expected)
 {
 	fair->now[pool] = begin_of(fair, group, pool);
 	group->shares[pool].finish = fair->now[pool] + expected;
 }
 
 void
-ls_fair_charge(ls_fair_group *group, int pool, uint32 expected, uint64 spent)
+ls_fair_queue_charge(ls_fair_group *group, int pool, uint32 expected, uint64 spent)
 {
 	ls_fair_share *share = &group->shares[pool];
 	uint64 times;
@@ -205,7 +205,7 @@ ls_fair_charge(ls_fair_group *group, int pool, uint32 expected, uint64 spent)
 }
 
 bool
-ls_fair_is_slow(const char *rate_class)
+ls_fair_queue_is_slow(const char *rate_class)
 {
 	static const char *const slow[] = {"logs",   "search", "templates", "tail",
 									   "export", "assist", "deletions", "reports"};

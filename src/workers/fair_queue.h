@@ -1,16 +1,16 @@
 /*-------------------------------------------------------------------------
  *
- * fair.h
+ * fair_queue.h
  *	  Whose turn it is at the workers of a pool.
  *
  *-------------------------------------------------------------------------
  */
-#ifndef LS_FAIR_H
-#define LS_FAIR_H
+#ifndef LS_FAIR_QUEUE_H
+#define LS_FAIR_QUEUE_H
 
 #include "src/server/server.h"
 #include "src/ipc/frame.h"
-#include "src/workers/lately.h"
+#include "src/workers/recent_use.h"
 
 /* Pools that requests take turns in; the gateway numbers them. */
 #define LS_FAIR_POOLS 3
@@ -35,48 +35,49 @@ typedef struct ls_fair_group
 	uint64 id;  /* hash key */
 	bool known; /* a worker has said whose it is */
 	int tasks;  /* that exist */
-	ls_lately_share lately;
+	ls_recent_use recent;
 	ls_fair_share shares[LS_FAIR_POOLS];
 } ls_fair_group;
 
-typedef struct ls_fair ls_fair;
+typedef struct ls_fair_queue ls_fair_queue;
 
-extern ls_fair *ls_fair_create(void);
+extern ls_fair_queue *ls_fair_queue_create(void);
 
 /* What a request shows of its sender, as a number. */
-extern uint64 ls_fair_sender(const ls_request *request);
+extern uint64 ls_fair_queue_sender(const ls_request *request);
 
 /* The group of a sender gets one more task; one less. */
-extern ls_fair_group *ls_fair_join(ls_fair *fair, uint64 sender);
-extern void ls_fair_leave(ls_fair *fair, ls_fair_group *group);
+extern ls_fair_group *ls_fair_queue_join(ls_fair_queue *fair, uint64 sender);
+extern void ls_fair_queue_leave(ls_fair_queue *fair, ls_fair_group *group);
 
 /* Tasks of a sender's group that wait for a pool. */
-extern int ls_fair_waiting(const ls_fair *fair, uint64 sender, int pool);
+extern int ls_fair_queue_waiting(const ls_fair_queue *fair, uint64 sender, int pool);
 
 /* Has a worker found out who a sender is? */
-extern bool ls_fair_knows(const ls_fair *fair, uint64 sender);
+extern bool ls_fair_queue_knows(const ls_fair_queue *fair, uint64 sender);
 
 /* A worker found out who a sender is; 0: it did not. */
-extern void ls_fair_learn(ls_fair *fair, uint64 sender, uint64 tenant);
+extern void ls_fair_queue_learn(ls_fair_queue *fair, uint64 sender, uint64 tenant);
 
 /*
  * Where a task that is expected to cost so much would end if all groups had the pool in turns, bit by
  * bit: the lowest end is next.  So a small one goes before large ones of others, and a large one
  * waits for no more than its size of each of the others.
  */
-extern uint64 ls_fair_end(const ls_fair *fair, const ls_fair_group *group, int pool,
-						  uint64 expected);
+extern uint64 ls_fair_queue_end(const ls_fair_queue *fair, const ls_fair_group *group, int pool,
+								uint64 expected);
 
 /* The group takes its turn, with a task that is expected to cost so much. */
-extern void ls_fair_take(ls_fair *fair, ls_fair_group *group, int pool, uint32 expected);
+extern void ls_fair_queue_take(ls_fair_queue *fair, ls_fair_group *group, int pool,
+							   uint32 expected);
 
 /* What was expected to cost so much did cost that. */
-extern void ls_fair_charge(ls_fair_group *group, int pool, uint32 expected, uint64 spent);
+extern void ls_fair_queue_charge(ls_fair_group *group, int pool, uint32 expected, uint64 spent);
 
 /*
  * Is that a rate class of requests that read events, which may take an executor for seconds?
  * The classes that are timed in table rate_limit, which the gateway cannot read.
  */
-extern bool ls_fair_is_slow(const char *rate_class);
+extern bool ls_fair_queue_is_slow(const char *rate_class);
 
-#endif /* LS_FAIR_H */
+#endif /* LS_FAIR_QUEUE_H */

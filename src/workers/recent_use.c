@@ -1,6 +1,6 @@
 /*-------------------------------------------------------------------------
  *
- * lately.c
+ * recent_use.c
  *	  Who has held executors with slow requests lately, and so may have how many.
  *
  * Turns decide who goes next, but a request that has begun may keep its executor for
@@ -14,7 +14,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "src/workers/lately.h"
+#include "src/workers/recent_use.h"
 
 #define HALF_LIFE (INT64CONST(20) * USECS_PER_SEC)
 
@@ -41,13 +41,13 @@ faded(uint64 used, int64 age)
 
 /* With what its requests that go on have used until now. */
 static uint64
-used_by(const ls_lately_share *share, TimestampTz now)
+used_by(const ls_recent_use *share, TimestampTz now)
 {
 	return faded(share->used, now - share->at) + (uint64) Max(share->held * now - share->begun, 0);
 }
 
 void
-ls_lately_begin(dlist_head *all, ls_lately_share *share, TimestampTz now)
+ls_recent_use_begin(dlist_head *all, ls_recent_use *share, TimestampTz now)
 {
 	if (!share->listed)
 		dlist_push_tail(all, &share->node);
@@ -57,7 +57,7 @@ ls_lately_begin(dlist_head *all, ls_lately_share *share, TimestampTz now)
 }
 
 void
-ls_lately_end(ls_lately_share *share, TimestampTz since, TimestampTz now)
+ls_recent_use_end(ls_recent_use *share, TimestampTz since, TimestampTz now)
 {
 	share->used = faded(share->used, now - share->at) + (uint64) Max(now - since, 0);
 	share->at = now;
@@ -66,7 +66,7 @@ ls_lately_end(ls_lately_share *share, TimestampTz since, TimestampTz now)
 }
 
 void
-ls_lately_forget(ls_lately_share *share)
+ls_recent_use_forget(ls_recent_use *share)
 {
 	if (share->listed)
 		dlist_delete(&share->node);
@@ -74,35 +74,36 @@ ls_lately_forget(ls_lately_share *share)
 }
 
 bool
-ls_lately_busy(const ls_lately_share *share, TimestampTz now)
+ls_recent_use_busy(const ls_recent_use *share, TimestampTz now)
 {
 	return used_by(share, now) >= BUSY;
 }
 
 void
-ls_lately_look_at(dlist_head *all, TimestampTz now, ls_lately_look *look)
+ls_recent_use_sum(dlist_head *all, TimestampTz now, ls_recent_use_total *look)
 {
 	dlist_mutable_iter iter;
 
-	*look = (ls_lately_look){.now = now, .least = PG_UINT64_MAX};
+	*look = (ls_recent_use_total){.now = now, .least = PG_UINT64_MAX};
 	dlist_foreach_modify(iter, all)
 	{
-		ls_lately_share *share = dlist_container(ls_lately_share, node, iter.cur);
+		ls_recent_use *share = dlist_container(ls_recent_use, node, iter.cur);
 
-		if (ls_lately_busy(share, now))
+		if (ls_recent_use_busy(share, now))
 			look->busy++;
 		else if (share->held == 0)
-			ls_lately_forget(share);
+			ls_recent_use_forget(share);
 		if (share->held > 0)
 			look->least = Min(look->least, used_by(share, now));
 	}
 }
 
 bool
-ls_lately_may(const ls_lately_share *share, const ls_lately_look *look, int places, int taken)
+ls_recent_use_allows(const ls_recent_use *share, const ls_recent_use_total *look, int places,
+					 int taken)
 {
 	int shared = Max(places - 1, 1); /* without the last, if there are more */
-	bool busy = ls_lately_busy(share, look->now);
+	bool busy = ls_recent_use_busy(share, look->now);
 
 	if (taken >= places || share->held >= (busy ? Max(shared / Max(look->busy, 1), 1) : shared))
 		return false;

@@ -1,0 +1,392 @@
+/*-------------------------------------------------------------------------
+ *
+ * event_builder.c
+ *	  One event being put together: limits, required fields, errors (pure).
+ *
+ * Every wire format ends here, so a limit of events is applied in
+ * one place.  Nothing is cut in silence: names of cut fields travel with the
+ * event (decision 70), rejected events are counted and the first 100 named.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "src/ingest/decode.h"
+
+bool
+ls_event_builder_init(ls_event_builder *builder, const ls_decode_options *options,
+					  ls_decode_result *result)
+{
+	/* Not the whole result: its error list is 6 kB and written before read. */
+	result->failure = LS_DECODE_OK;
+	result->path = LS_STR("");
+	result->message = LS_STR("");
+	result->offset = 0;
+	result->accepted = 0;
+	result->rejected = 0;
+	result->bytes = 0;
+	result->n_errors = 0;
+	result->rejected_by_size = 0;
+	result->past_retention = 0;
+	result->rejected_bits = NULL;
+	result->n_rejected_words = 0;
+	result->n_ignored = 0;
+	result->items = NULL;
+	result->n_items = 0;
+
+	builder->options = options;
+	builder->result = result;
+	builder->known_index_len = 0;
+	builder->oldest = INT64_MIN;
+	builder->attributes =
+		ls_new_array(options->arena, ls_attribute, options->limits.attributes + 1);
+	if (builder->attributes == NULL)
+		return ls_event_builder_fail(builder, LS_DECODE_MEMORY, "", LS_STR("out of memory"), 0);
+	ls_event_builder_begin(builder);
+	return true;
+}
+
+ls_str
+ls_event_builder_text(ls_arena *arena, ls_str text)
+{
+	ls_buf buf;
+	size_t begin = 0;
+
+	if (text.len == 0)
+		return LS_STR("");
+	if (memchr(text.data, '\0', text.len) == NULL && ls_utf8_valid(text.data, text.len))
+		return text;
+	ls_buf_init(&buf, arena);
+	while (begin < text.len)
+	{
+		unsigned char lead = (unsigned char) text.data[begin];
+		size_t len = lead < 0x80 ? 1 : lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4;
+
+		if (lead != 0 && begin + len <= text.len && ls_utf8_valid(text.data + begin, len))
+		{
+			ls_buf_append(&buf, text.data + begin, len);
+			begin += len;
+		}
+		else
+		{
+			ls_buf_lit(&buf, "\xEF\xBF\xBD");
+			begin++;
+		}
+	}
+	return buf.failed ? LS_STR("") : ls_str_make(buf.data, buf.len);
+}
+
+void
+ls_event_builder_begin(ls_event_builder *builder)
+{
+	ls_event *event = &builder->event;
+
+	if (ls_arena_used(builder->options->scratch) > 0)
+		ls_arena_reset(builder->options->scratch);
+	ls_buf_init(&builder->truncated, builder->options->scratch);
+	builder->seen_keys = 0;
+	builder->dropped = false;
+	builder->error.code = NULL;
+	event->timestamp = builder->options->now;
+	event->ingested_at = builder->options->now;
+	event->batch = builder->options->batch;
+	event->has = 0;
+	event->attributes = builder->attributes;
+	event->n_attributes = 0;
+}
+
+static void
+note_truncated(ls_event_builder *builder, ls_str prefix, ls_str name)
+{
+	if (builder->truncated.len > 0)
+		ls_buf_char(&builder->truncated, ',');
+	ls_buf_str(&builder->truncated, prefix);
+	ls_buf_str(&builder->truncated, name);
+}
+
+void
+ls_event_builder_field(ls_event_builder *builder, ls_field field, ls_str text)
+{
+	static const char *const names[LS_NAMED_FIELDS] = {
+		"event", "level", "source", "service", "index", "traceId", "spanId", "truncatedFields"};
+	size_t limit = field == LS_FIELD_EVENT ? builder->options->limits.body_field_bytes
+										   : builder->options->limits.value_bytes;
+
+	if (text.len == 0)
+		return;
+	if (text.len > limit)
+	{
+		text.len = ls_utf8_prefix_bytes(text.data, text.len, limit);
+		note_truncated(builder, LS_STR(""), ls_str_make(names[field], strlen(names[field])));
+	}
+	builder->event.field[field] = text;
+	builder->event.has |= 1u << field;
+}
+
+/* Is there an attribute with this key?  A 64-bit filter answers most "no". */
+static bool
+seen_before(ls_event_builder *builder, ls_str key)
+{
+	unsigned hash = (unsigned) key.len * 7;
+	uint64_t bit;
+
+	if (key.len > 0)
+		hash += (unsigned char) key.data[0] * 31 + (unsigned char) key.data[key.len - 1] * 5 +
+				(unsigned char) key.data[key.len / 2] * 11;
+	bit = UINT64_C(1) << ((hash ^ hash >> 6) & 63);
+	if ((builder->seen_keys & bit) != 0)
+	{
+		for (size_t i = 0; i < builder->event.n_attributes; i++)
+		{
+			if (ls_str_eq(builder->attributes[i].key, key))
+				return true;
+		}
+	}
+	builder->seen_keys |= bit;
+	return false;
+}
+
+void
+ls_event_builder_attribute(ls_event_builder *builder, ls_str key, ls_kind kind, ls_str text,
+						   int64_t integer)
+{
+	const ls_decode_limits *limits = &builder->options->limits;
+	bool cut = false;
+	ls_attribute *attribute;
+
+	if (builder->dropped)
+		return;
+	if (key.len > limits->key_chars)
+	{
+		size_t kept = ls_utf8_prefix_chars(key.data, key.len, limits->key_chars);
+
+		cut = kept < key.len;
+		key.len = kept;
+	}
+	if (seen_before(builder, key))
+		return;
+	if (builder->event.n_attributes >= limits->attributes)
+	{
+		/* The first of the dropped ones stands for all. */
+		builder->dropped = true;
+		note_truncated(builder, LS_STR("attributes"), LS_STR(""));
+		return;
+	}
+	if (text.len > limits->value_bytes)
+	{
+		cut = true;
+		text.len = ls_utf8_prefix_bytes(text.data, text.len, limits->value_bytes);
+		/* The beginning of a JSON value, or of a number, is only a text. */
+		kind = LS_KIND_STRING;
+	}
+	if (cut)
+		note_truncated(builder, LS_STR("attributes."), key);
+	attribute = &builder->attributes[builder->event.n_attributes++];
+	attribute->key = key;
+	attribute->kind = kind;
+	attribute->text = text;
+	attribute->integer = integer;
+}
+
+void
+ls_event_builder_reject(ls_event_builder *builder, int status, const char *code, const char *path,
+						const char *message)
+{
+	if (builder->error.code != NULL)
+		return;
+	builder->error.status = status;
+	builder->error.code = code;
+	builder->error.path = ls_str_make(path, strlen(path));
+	builder->error.message = ls_str_make(message, strlen(message));
+}
+
+/* Is the event's index known?  Most events of a body name the same one. */
+static bool
+check_index(ls_event_builder *builder, ls_str index)
+{
+	const ls_decode_options *options = builder->options;
+
+	if (options->known_index == NULL ||
+		ls_str_eq(index, ls_str_make(builder->known_index, builder->known_index_len)))
+		return true;
+	builder->known_index_len = 0;
+	if (index.len > sizeof(builder->known_index) ||
+		!options->known_index(options->index_context, index, &builder->oldest))
+		return false;
+	memcpy(builder->known_index, index.data, index.len);
+	builder->known_index_len = index.len;
+	return true;
+}
+
+/* The rules that need the whole event. */
+static void
+check_event(ls_event_builder *builder, size_t bytes)
+{
+	ls_event *event = &builder->event;
+
+	if (bytes > builder->options->limits.event_bytes)
+	{
+		/* Size comes before all else: the rest of the event was not kept. */
+		builder->error.code = NULL;
+		ls_event_builder_reject(builder, 413, "EVENT_TOO_LARGE", "",
+								"the event is larger than 1 MB");
+		return;
+	}
+	if ((event->has & 1u << LS_FIELD_EVENT) == 0)
+		ls_event_builder_reject(builder, 400, "VALIDATION_ERROR", "event",
+								"required: expected a non-empty string");
+	if (event->timestamp > builder->options->now + builder->options->limits.future_us)
+		ls_event_builder_reject(builder, 400, "VALIDATION_ERROR", "timestamp",
+								"too far ahead: expected a time at most 24 hours from now");
+	if ((event->has & 1u << LS_FIELD_INDEX) == 0)
+		ls_event_builder_field(builder, LS_FIELD_INDEX,
+							   builder->options->index.len > 0 ? builder->options->index
+															   : LS_STR("main"));
+	if (!check_index(builder, event->field[LS_FIELD_INDEX]))
+		ls_event_builder_reject(builder, 404, "INDEX_NOT_FOUND", "index",
+								"there is no index of this name in the organization");
+}
+
+static bool
+record_rejection(ls_event_builder *builder)
+{
+	ls_decode_result *result = builder->result;
+	uint32_t index = result->accepted + result->rejected;
+	uint32_t word = index / 64;
+
+	if (word >= result->n_rejected_words)
+	{
+		uint32_t n =
+			word + 1 > result->n_rejected_words * 2 ? word + 1 : result->n_rejected_words * 2;
+		uint64_t *bits =
+			ls_arena_grow(builder->options->arena, result->rejected_bits,
+						  result->n_rejected_words * sizeof(uint64_t), n * sizeof(uint64_t));
+
+		if (bits == NULL)
+			return false;
+		memset(bits + result->n_rejected_words, 0,
+			   (n - result->n_rejected_words) * sizeof(uint64_t));
+		result->rejected_bits = bits;
+		result->n_rejected_words = n;
+	}
+	result->rejected_bits[word] |= UINT64_C(1) << (index % 64);
+	if (result->n_errors < LS_DECODE_MAX_ERRORS)
+	{
+		builder->error.index = index;
+		result->errors[result->n_errors++] = builder->error;
+	}
+	if (builder->error.status == 413)
+		result->rejected_by_size++;
+	result->rejected++;
+	return true;
+}
+
+/* Can something still come of the body?  Else it ends here, and the rest is not read. */
+static bool
+goes_on(ls_event_builder *builder)
+{
+	const ls_decode_result *result = builder->result;
+	uint32_t most = builder->options->most_rejected;
+	ls_buf message;
+
+	if (most == 0 || result->rejected < most || result->rejected / 10 < result->accepted)
+		return true;
+	ls_buf_init(&message, builder->options->arena);
+	ls_buf_printf(&message,
+				  "%u of the first %u events were rejected; the rest was not read, and nothing of "
+				  "the request is stored",
+				  result->rejected, result->accepted + result->rejected);
+	return ls_event_builder_fail(builder, LS_DECODE_REJECTED, "",
+								 message.failed ? LS_STR("too many events were rejected")
+												: ls_str_make(message.data, message.len),
+								 0);
+}
+
+bool
+ls_event_builder_commit(ls_event_builder *builder, size_t bytes)
+{
+	ls_decode_result *result = builder->result;
+	ls_event *event = &builder->event;
+
+	check_event(builder, bytes);
+	if (builder->error.code != NULL)
+	{
+		if (!record_rejection(builder))
+			return ls_event_builder_fail(builder, LS_DECODE_MEMORY, "", LS_STR("out of memory"), 0);
+		return goes_on(builder);
+	}
+	if (builder->options->most_accepted > 0 && result->accepted >= builder->options->most_accepted)
+		return ls_event_builder_fail(builder, LS_DECODE_MANY, "", LS_STR("too many events"), 0);
+	if (builder->truncated.len > 0)
+	{
+		event->field[LS_FIELD_TRUNCATED] =
+			ls_str_make(builder->truncated.data, builder->truncated.len);
+		event->has |= 1u << LS_FIELD_TRUNCATED;
+	}
+	if (ls_arena_failed(builder->options->scratch))
+		return ls_event_builder_fail(builder, LS_DECODE_MEMORY, "", LS_STR("out of memory"), 0);
+	event->place = builder->options->first_place + result->accepted;
+	if (!builder->options->sink.add(builder->options->sink.context, event))
+		return ls_event_builder_fail(builder, LS_DECODE_FULL, "", LS_STR("no room for the events"),
+									 0);
+	if (event->timestamp < builder->oldest)
+	{
+		if (result->past_retention < LS_DECODE_MAX_ERRORS)
+			result->past[result->past_retention] = result->accepted + result->rejected;
+		result->past_retention++;
+	}
+	result->accepted++;
+	result->bytes += bytes;
+	return true;
+}
+
+void
+ls_event_builder_ignored(ls_event_builder *builder, ls_str name)
+{
+	ls_decode_result *result = builder->result;
+	char clean[LS_DECODE_IGNORED_LEN];
+	ls_str entry;
+
+	if (result->n_ignored >= LS_DECODE_MAX_IGNORED || name.len == 0)
+		return;
+	/* It goes into a header: anything but visible ASCII becomes '?'. */
+	entry = ls_str_make(clean, name.len < sizeof(clean) ? name.len : sizeof(clean));
+	for (size_t i = 0; i < entry.len; i++)
+		clean[i] =
+			name.data[i] > ' ' && name.data[i] < 0x7F && name.data[i] != ',' ? name.data[i] : '?';
+	for (uint32_t i = 0; i < result->n_ignored; i++)
+	{
+		if (ls_str_eq(result->ignored[i], entry))
+			return;
+	}
+	entry = ls_arena_strdup(builder->options->arena, entry);
+	if (entry.data != NULL)
+		result->ignored[result->n_ignored++] = entry;
+}
+
+bool
+ls_event_builder_fail(ls_event_builder *builder, ls_decode_failure failure, const char *path,
+					  ls_str message, size_t offset)
+{
+	ls_decode_result *result = builder->result;
+
+	if (result->failure == LS_DECODE_OK)
+	{
+		result->failure = failure;
+		result->path = ls_str_make(path, strlen(path));
+		result->message = message;
+		result->offset = offset;
+		result->accepted = 0;
+		result->past_retention = 0;
+		result->bytes = 0;
+		if (builder->options->sink.undo != NULL)
+			builder->options->sink.undo(builder->options->sink.context);
+	}
+	return false;
+}
+
+int
+ls_decode_status(const ls_decode_result *result)
+{
+	if (result->accepted > 0)
+		return 202;
+	return result->rejected > 0 && result->rejected_by_size == result->rejected ? 413 : 400;
+}
