@@ -78,6 +78,24 @@ check_view(const ls_evaluation_request *r, ls_arena *arena)
 			tokens <= view->overhead_tokens + LS_EVALUATION_MIN_ROW_TOKENS);
 }
 
+/* As bytes and back it is the same, and what is cut off is none. */
+static void
+check_bytes(const ls_evaluation_request *r, ls_arena *arena)
+{
+	ls_evaluation_request *other;
+	ls_buf first;
+	ls_buf second;
+
+	ls_buf_init(&first, arena);
+	ls_buf_init(&second, arena);
+	ls_evaluation_request_write(&first, r);
+	require(!first.failed);
+	require(ls_evaluation_request_read(ls_str_make(first.data, first.len), arena, &other));
+	ls_evaluation_request_write(&second, other);
+	require(ls_str_eq(ls_str_make(first.data, first.len), ls_str_make(second.data, second.len)));
+	require(!ls_evaluation_request_read(ls_str_make(first.data, first.len - 1), arena, &other));
+}
+
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -91,6 +109,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 									&request, &errors))
 	{
 		check_accepted(request, arena);
+		check_bytes(request, arena);
 		check_view(request, arena);
 	}
 	else
@@ -100,6 +119,8 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		ls_validation_json(&details, &errors);
 		require(ls_utf8_valid(details.data, details.len));
 	}
+	/* Any bytes as those of another process. */
+	(void) ls_evaluation_request_read(ls_str_make((const char *) data, size), arena, &request);
 	ls_arena_destroy(arena);
 	return 0;
 }
