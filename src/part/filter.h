@@ -3,13 +3,13 @@
  * filter.h
  *	  Predicates over the rows of a part (pure).
  *
- * The query planner compiles the head of a search into a filter; it travels
- * to part_scan as bytes (a parameter of the SQL statement) and is evaluated
- * there over whole blocks: a predicate on a dictionary column is decided once
+ * The query planner compiles the head of a search into a filter and passes it
+ * to part_scan as bytes (a parameter of the SQL statement).  There it is evaluated
+ * over whole blocks: a predicate on a dictionary column is decided once
  * per dictionary entry, not once per row.
  *
- * Meaning: section 3 of docs/language.md.  A missing field makes every
- * comparison false, also !=.
+ * docs/language.md defines the meaning.  If a field is missing, every comparison
+ * with it is false, even !=.
  *
  *-------------------------------------------------------------------------
  */
@@ -23,9 +23,9 @@
 typedef enum ls_filter_op
 {
 	/* inner nodes */
-	LS_FILTER_AND, /* of all children; of none: true */
-	LS_FILTER_OR,  /* of any child; of none: false */
-	LS_FILTER_NOT, /* of its one child */
+	LS_FILTER_AND, /* all children are true; without children: true */
+	LS_FILTER_OR,  /* any child is true; without children: false */
+	LS_FILTER_NOT, /* the only child is false */
 
 	/* leaves without a field: on the event text */
 	LS_FILTER_PHRASE, /* the tokens of `text`, adjacent, whole, case-insensitive */
@@ -40,20 +40,20 @@ typedef enum ls_filter_op
 	LS_FILTER_LE,
 	LS_FILTER_GT,
 	LS_FILTER_GE,
-	LS_FILTER_WILDCARD,    /* text with * as any run of characters */
+	LS_FILTER_WILDCARD,    /* matches `text`, where * is any run of characters */
 	LS_FILTER_NE_WILDCARD, /* present and not matching */
-	LS_FILTER_IN,          /* equal to any of the children (EQ or WILDCARD leaves) */
+	LS_FILTER_IN,          /* matches any of the children (EQ or WILDCARD leaves) */
 
-	/* on the event text: as PHRASE, with * as any run of characters of a token */
+	/* on the event text: like PHRASE, where * is any run of characters within a token */
 	LS_FILTER_PHRASE_WILDCARD
 } ls_filter_op;
 
-/* What a leaf looks at. */
+/* What a leaf compares. */
 typedef enum ls_target
 {
 	LS_TARGET_NAMED,     /* `field` */
 	LS_TARGET_ATTRIBUTE, /* `path`: the literal key first, then nested members */
-	LS_TARGET_TIMESTAMP, /* compared as ISO text or epoch number */
+	LS_TARGET_TIMESTAMP, /* compared as ISO text or as a number (s, ms, us or ns since 1970) */
 	LS_TARGET_INGESTED_AT,
 	LS_TARGET_ID
 } ls_target;
@@ -69,64 +69,64 @@ typedef struct ls_filter
 	uint32_t n_path;
 	ls_str text;
 	double number;
-	bool numeric;     /* compare with `number`: numbers, and strings that look like one */
+	bool numeric;     /* compare numbers, and strings that look like numbers, with `number` */
 	bool ignore_case; /* EQ, NE, WILDCARD: case-insensitive */
 	struct ls_filter **children;
 	uint32_t n_children;
 } ls_filter;
 
-/* Appends the filter (NULL: true) as bytes. */
+/* Appends the filter (NULL: always true) as bytes. */
 extern void ls_filter_serialize(ls_buf *buf, const ls_filter *filter);
 
-/* Reads it back; depth and size are bounded.  False when the bytes are bad. */
+/* Reads it back; depth and size are bounded.  False when the bytes are not a filter. */
 extern bool ls_filter_deserialize(ls_arena *arena, ls_str bytes, ls_filter **filter);
 
 /*
- * Levels that a row must have one of for the filter to be true, as a mask of
- * (1 << ls_level); all bits when the filter says nothing about it.  For
- * pruning parts by their level_mask.
+ * The levels of rows that can match the filter, as a mask of (1 << ls_level); all
+ * bits are set when the filter does not restrict levels.  Parts are pruned by it
+ * and their level_mask.
  */
 extern uint32_t ls_filter_level_mask(const ls_filter *filter);
 
 /*
- * Is the filter (NULL: true) true for all rows of a level or for none, for each
- * of `levels`?  Then those for which it is true in *matching.
+ * True when, for each of `levels`, the filter (NULL: always true) matches either all
+ * rows of the level or none.  *matching: the levels that it matches.
  */
 extern bool ls_filter_by_level(const ls_filter *filter, uint32_t levels, uint32_t *matching);
 
 typedef struct ls_filter_run ls_filter_run;
 
 /*
- * Prepares `filter` (may be NULL: all rows; it must outlive the run) and the
- * time range [from, to) for one part.  NULL when out of memory.  A regular
- * expression that is bad makes ls_filter_block fail: see ls_filter_error.
+ * Prepares `filter` (NULL: all rows) and the time range [from, to) for one part.
+ * `filter` must outlive the run.  NULL when out of memory.  With an invalid regular
+ * expression, ls_filter_block fails; see ls_filter_error.
  */
 extern ls_filter_run *ls_filter_prepare(ls_arena *arena, ls_part *part, const ls_filter *filter,
 										ls_time from, ls_time to);
 
 /*
- * A block of long texts may take minutes, so `handle`, which need not return, is called
- * between two values when *pending is not 0.
+ * Makes a run interruptible, because a block of long texts may take minutes: between two
+ * values, it calls `handle` if *pending is not 0.  `handle` need not return.
  */
 extern void ls_filter_interruptible(ls_filter_run *run, const volatile sig_atomic_t *pending,
 									void (*handle)(void));
 
 /*
- * Can a row of the block match, by its times and by what the token filters of
- * the part know?  False: see ls_filter_error.
+ * *may: can a row of the block match, according to its times and the part's token
+ * filters?  Returns false on failure: see ls_filter_error.
  */
 extern bool ls_filter_may_match(ls_filter_run *run, uint32_t block, bool *may);
 
 /*
- * Marks the matching rows of a block: bit r of selected[] (64 words) for row
- * r.  *matched counts them.  False on corruption or lack of memory: see
+ * Sets bit r of selected[] (64 words) for each matching row r of a block, and
+ * *matched to their number.  False on corruption or lack of memory: see
  * ls_filter_error.  Fetches only the columns that the filter needs, and none
  * when times or dictionaries already decide.
  */
 extern bool ls_filter_block(ls_filter_run *run, uint32_t block, uint64_t *selected,
 							uint32_t *matched);
 
-/* After ls_filter_block returned false: why (lives as long as the run). */
+/* Why a function of the run returned false (the text lives as long as the run). */
 extern const char *ls_filter_error(const ls_filter_run *run);
 
 /*

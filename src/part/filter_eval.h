@@ -17,14 +17,14 @@ typedef struct ls_phrase
 {
 	ls_needle *tokens;
 	uint32_t n_tokens;
-	uint32_t anchor; /* the longest token, which is searched for */
+	uint32_t anchor; /* the longest token; it is searched for first */
 	bool ascii;
 	bool from_high;
 } ls_phrase;
 
 extern bool ls_phrase_make(ls_arena *arena, ls_str text, ls_phrase *phrase);
 
-/* Is the phrase around the anchor token that was found at `at`? */
+/* Is the whole phrase there, given that its anchor token was found at `at`? */
 extern bool ls_phrase_at(const ls_phrase *phrase, ls_str text, size_t at);
 extern bool ls_phrase_in(const ls_phrase *phrase, ls_str text, ls_buf *fold);
 
@@ -33,7 +33,7 @@ extern bool ls_equal_folded(ls_str text, ls_str folded, ls_buf *fold);
 
 typedef struct ls_wildcard
 {
-	ls_str *parts; /* between the stars: n_parts >= 1 */
+	ls_str *parts; /* the texts between the stars; n_parts >= 1 */
 	uint32_t n_parts;
 	bool ignore_case;
 } ls_wildcard;
@@ -47,7 +47,7 @@ typedef struct ls_token_pattern
 {
 	ls_wildcard *tokens;
 	size_t n_tokens;
-	ls_needle literal; /* the longest piece without a star */
+	ls_needle literal; /* the longest part without a star */
 } ls_token_pattern;
 
 extern bool ls_token_pattern_make(ls_arena *arena, ls_str text, ls_token_pattern *pattern);
@@ -63,9 +63,9 @@ typedef struct ls_member
 } ls_member;
 
 /*
- * The member `path` of a stored (compact) JSON object: at each level the
- * longest name joined with dots goes first.  A text with escapes is decoded
- * into `scratch`.  False when there is none.
+ * The member at `path` of a stored (compact) JSON object.  At each level, the longest
+ * name that joins parts of the path with dots is tried first.  A text with escapes is
+ * decoded into `scratch`.  False when there is no such member.
  */
 extern bool ls_json_path(ls_str json, const ls_str *path, uint32_t n_path, ls_buf *scratch,
 						 ls_member *member);
@@ -74,7 +74,7 @@ extern bool ls_json_path(ls_str json, const ls_str *path, uint32_t n_path, ls_bu
 
 #define LS_SELECTION_WORDS (LS_PART_BLOCK_ROWS / 64)
 
-/* for each bit of `bits`: row is its number */
+/* A loop over the bits set in `bits`; `row` is the number of the bit. */
 #define LS_FOR_EACH_ROW(row, bits)                                                       \
 	for (uint32_t word_ = 0, row = 0; word_ < LS_SELECTION_WORDS; word_++)               \
 		for (uint64_t left_ = (bits)[word_];                                             \
@@ -91,7 +91,7 @@ ls_count_rows(const uint64_t *bits)
 	return n;
 }
 
-/* Where values of a field are: a column, or a member inside of its objects. */
+/* Where values of a field are: a column, or a member inside the column's objects. */
 typedef struct ls_place
 {
 	uint32_t column;
@@ -100,14 +100,13 @@ typedef struct ls_place
 } ls_place;
 
 /*
- * All places of a named field, or of an attribute by its path, in the order in
- * which they count: the literal key first, then ever shorter prefixes.  False
- * when out of memory.
+ * All places of a named field, or of an attribute by its path, in order of precedence:
+ * the literal key first, then shorter and shorter prefixes.  False when out of memory.
  */
 extern bool ls_find_places(ls_arena *arena, const ls_part *part, ls_field field, const ls_str *path,
 						   uint32_t n_path, ls_place **places, uint32_t *n);
 
-/* One comparison with a constant, prepared. */
+/* A prepared comparison with a constant. */
 typedef struct ls_compare
 {
 	ls_filter_op op; /* EQ, NE, LT, LE, GT, GE, WILDCARD, NE_WILDCARD */
@@ -135,7 +134,7 @@ typedef struct ls_leaf_column
 	uint32_t nested;
 	const ls_str *dictionary; /* the one that `memo` belongs to */
 	uint32_t n_memo;
-	uint8_t *memo;   /* what was decided for each entry, 0: nothing yet */
+	uint8_t *memo;   /* the decision for each entry; 0: none yet */
 	bool never;      /* no entry of the dictionary matches */
 	uint32_t blocks; /* a bit for each block in which a value may match */
 } ls_leaf_column;
@@ -143,7 +142,7 @@ typedef struct ls_leaf_column
 typedef struct ls_leaf
 {
 	const ls_filter *filter;
-	ls_compare *compares; /* of IN: any of them */
+	ls_compare *compares; /* IN: any of them may match */
 	uint32_t n_compares;
 	ls_needle needle;
 	ls_phrase phrase;
@@ -165,12 +164,12 @@ struct ls_filter_run
 	uint32_t blocks;                        /* a bit for each block in which a row may match */
 	ls_buf fold;                            /* scratch, reused */
 	ls_buf member;                          /* scratch, reused */
-	const char *error;                      /* why ls_filter_block fails, if not for the part */
-	const volatile sig_atomic_t *interrupt; /* NULL: nobody interrupts */
+	const char *error;                      /* why ls_filter_block fails; NULL: see the part */
+	const volatile sig_atomic_t *interrupt; /* NULL: not interruptible */
 	void (*on_interrupt)(void);
 };
 
-/* Between two values. */
+/* Called between two values; see ls_filter_interruptible. */
 static inline void
 ls_filter_pause(const ls_filter_run *run)
 {
@@ -178,17 +177,17 @@ ls_filter_pause(const ls_filter_run *run)
 		run->on_interrupt();
 }
 
-/* Does the operator look at the event text, whatever the target says? */
+/* Is the operator always on the event text, whatever the target? */
 static inline bool
 ls_is_text_op(ls_filter_op op)
 {
 	return op == LS_FILTER_PHRASE || op == LS_FILTER_PHRASE_WILDCARD;
 }
 
-/* The constants of a leaf; false when out of memory. */
+/* Prepares the constants of a leaf; false when out of memory. */
 extern bool ls_leaf_prepare(ls_filter_run *run, const ls_filter *filter, ls_leaf *leaf);
 
-/* What a value decides.  SKIP: a nested member is not there, look further. */
+/* The result for one value.  SKIP: the nested member does not exist; try the next place. */
 typedef enum ls_decision
 {
 	LS_UNDECIDED,
@@ -197,27 +196,27 @@ typedef enum ls_decision
 	LS_TRUE
 } ls_decision;
 
-/* Does a value match?  `nested`: path parts before the member to look at. */
+/* Does a value match?  `nested`: number of path parts before the member to compare. */
 extern ls_decision ls_leaf_decide(ls_filter_run *run, const ls_leaf *leaf, uint32_t nested,
 								  ls_kind kind, ls_str text, int64_t integer);
 
-/* The columns of a leaf in the part; false when out of memory. */
+/* Looks up the columns of a leaf in the part; false when out of memory. */
 extern bool ls_leaf_find_columns(ls_filter_run *run, ls_leaf *leaf);
 
 /*
- * Decides a dictionary (or a constant, of one entry) as a whole: column->never.
- * False when out of memory.
+ * Sets column->never if no entry of the dictionary (or the constant, as one entry)
+ * matches.  False when out of memory.
  */
 extern bool ls_leaf_decide_dictionary(ls_filter_run *run, ls_leaf *leaf, ls_leaf_column *column,
 									  const ls_str *entries, uint32_t n);
 
 /*
- * Takes the bits of blocks out of *blocks in which the leaf can be true for no
+ * Clears in *blocks the bit of each block in which the leaf cannot be true for any
  * row (filter_prune.c).  False: see ls_filter_error.
  */
 extern bool ls_leaf_prune(ls_filter_run *run, ls_leaf *leaf, uint32_t *blocks);
 
-/* The rows of `in` that match, into `out`.  False: see ls_filter_error. */
+/* Sets `out` to the rows of `in` that match.  False: see ls_filter_error. */
 extern bool ls_leaf_eval(ls_filter_run *run, ls_leaf *leaf, uint32_t block, const uint64_t *in,
 						 uint64_t *out);
 

@@ -1,8 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * match.h
- *	  Numbers, substrings and regular expressions in texts (pure): what the
- *	  filter and the stages of a search must understand alike.
+ *	  Numbers, substrings and regular expressions in texts (pure), for the
+ *	  filter and the stages of a search, which must treat them the same way.
  *
  *-------------------------------------------------------------------------
  */
@@ -13,7 +13,7 @@
 
 /* ---- text_match.c ---- */
 
-/* Letters, digits and _ make words, as does every byte from 0x80. */
+/* Is the byte part of a word: a letter, a digit, _ or any byte from 0x80 on? */
 static inline bool
 ls_is_word_byte(char ch)
 {
@@ -22,7 +22,7 @@ ls_is_word_byte(char ch)
 	return c >= 0x80 || (unsigned) ((c | 0x20) - 'a') < 26 || (unsigned) (c - '0') < 10 || c == '_';
 }
 
-/* The first word of a text from *at on, which moves past it; false: there is none. */
+/* Finds the next word from *at on, and moves *at past it.  False: no more words. */
 static inline bool
 ls_next_word(ls_str text, size_t *at, ls_str *word)
 {
@@ -39,7 +39,7 @@ ls_next_word(ls_str text, size_t *at, ls_str *word)
 	return i > begin;
 }
 
-/* A number in a text, exact when it is an integer. */
+/* A number in a text; exact if it is an integer of 64 bits. */
 typedef struct ls_num
 {
 	bool is_int;
@@ -48,14 +48,16 @@ typedef struct ls_num
 } ls_num;
 
 /*
- * Does the text look like a number: -?digits[.digits][e[+-]digits]?  Unlike
- * JSON, 007 does.  At most 300 bytes.
+ * Parses a text of at most 300 bytes that looks like a number:
+ * -?digits[.digits][e[+-]digits].  Unlike in JSON, 007 is a number.  False: it does not.
  */
 extern bool ls_num_parse(ls_str text, ls_num *number);
 extern ls_num ls_num_of_double(double d);
+
+/* Less than 0, 0 or more than 0, as a is less than, equal to or greater than b. */
 extern int ls_num_cmp(ls_num a, ls_num b);
 
-/* A substring or a phrase to look for, case-folded. */
+/* A substring or phrase to search for, case-folded. */
 typedef struct ls_needle
 {
 	ls_str text;    /* folded */
@@ -63,21 +65,21 @@ typedef struct ls_needle
 	bool from_high; /* ... unless they have a character that folds to k or s */
 } ls_needle;
 
-/* False when out of memory. */
+/* Folds `text`.  False when out of memory. */
 extern bool ls_needle_make(ls_arena *arena, ls_str text, ls_needle *needle);
 
 #define LS_NOT_FOUND SIZE_MAX
 
 /*
- * Where the (folded) needle begins in s, ignoring the case of ASCII letters in
- * s; s must be folded when the needle is not ASCII.
+ * The offset of the needle in s, or LS_NOT_FOUND.  The case of ASCII letters in s is
+ * ignored; if the needle is not ASCII, s must be folded.
  */
 extern size_t ls_needle_find(const ls_needle *needle, const char *s, size_t len);
 
-/* Must texts of these bytes be folded before ls_needle_find? */
+/* Must this text be folded before ls_needle_find? */
 extern bool ls_needle_must_fold(const ls_needle *needle, const char *s, size_t len);
 
-/* Is the needle in the text?  `fold` is scratch; a failure sets fold->failed. */
+/* Is the needle in the text?  `fold` is scratch; when out of memory, fold->failed is set. */
 extern bool ls_needle_in(const ls_needle *needle, ls_str text, ls_buf *fold);
 
 /* ---- regex.c ---- */
@@ -85,17 +87,17 @@ extern bool ls_needle_in(const ls_needle *needle, ls_str text, ls_buf *fold);
 typedef struct ls_regex ls_regex;
 
 /*
- * NULL: *error is a text (in the arena) that says what is wrong.  `groups`: for
- * ls_regex_group.
+ * Compiles a regular expression.  NULL on failure: *error is a text (in the arena)
+ * that says what is wrong.  `groups`: ls_regex_group will be used.
  */
 extern ls_regex *ls_regex_compile(ls_arena *arena, ls_str pattern, bool groups, const char **error);
 
-/* 1 match, 0 none, -1 gave up: *error says why. */
+/* Returns 1 for a match, 0 for none, -1 if it gave up; then *error says why. */
 extern int ls_regex_match(ls_regex *regex, ls_str text, const char **error);
 
 /*
- * What the named group (NUL-terminated) of the last match in `text` is; false
- * when it took no part.
+ * Sets *group to the text of a named group (NUL-terminated name) in the last match,
+ * which was in `text`.  False when the group took no part in the match.
  */
 extern bool ls_regex_group(const ls_regex *regex, const char *name, ls_str text, ls_str *group);
 

@@ -5,15 +5,15 @@
  *
  * docs/part-format.md describes the bytes.  A part is two byte strings: a
  * small header (directory, shapes, statistics), which readers always load,
- * and a body, of which readers fetch slices.  A queue entry, a fresh part and
- * a merged part are the same format; they differ in codec and order only.
+ * and a body, of which readers fetch slices.  Queue entries, fresh parts and
+ * merged parts have the same format; they differ only in codec and order.
  *
  * Rows and columns: every row has a timestamp, an ingestion time and an id
- * (batch, place).  What else it has is its shape: an ordered list of columns.
- * A column is a field of one kind: attribute "status" as integer and
- * attribute "status" as string are two columns.  A column stores values of
- * only those rows that have it, so typed values, member order and absence all
- * survive a round trip.
+ * (batch, place).  Its other columns, in order, are its shape.  A column is a
+ * field of one kind: attribute "status" as an integer and attribute "status" as
+ * a string are two columns.  A column stores values only for the rows that have
+ * it.  So typed values, the order of members and their absence survive a round
+ * trip.
  *
  *-------------------------------------------------------------------------
  */
@@ -22,7 +22,7 @@
 
 #include "src/base/pure.h"
 
-/* Another number makes other files: for tests of many blocks, make differential BLOCK_ROWS=64. */
+/* Changing it changes the format.  Tests of many blocks do: make differential BLOCK_ROWS=64. */
 #ifndef LS_PART_BLOCK_ROWS
 #define LS_PART_BLOCK_ROWS 4096
 #endif
@@ -30,22 +30,21 @@
 #define LS_PART_MAX_COLUMNS 4096
 
 /*
- * A part of so many rows, or so many KB of text, is full and not merged any
- * more: a larger one is hardly smaller for each event, so a rewrite would buy
- * nothing but a shorter list of parts.
+ * A part with this many rows, or this many KB of text, is full and no longer merged.
+ * A larger part would need hardly fewer bytes per event, so a rewrite would gain
+ * nothing except a shorter list of parts.
  */
 #define LS_PART_FULL 16384
 
 /*
- * A part holds at most this much: the texts of all values and 8 bytes for
- * each value.  So a reader knows what memory it can need; parts of large
- * events have fewer rows.
+ * The limit on a part's texts of all values plus 8 bytes for each value.  So a reader
+ * knows how much memory it may need.  Parts of large events have fewer rows.
  */
 #define LS_PART_MAX_BYTES (UINT64_C(64) << 20)
 
 /* ---- events ---- */
 
-/* The fields that the service names; all else is an attribute. */
+/* The fields with a meaning of their own; all others are attributes. */
 typedef enum ls_field
 {
 	LS_FIELD_EVENT, /* message text */
@@ -106,7 +105,7 @@ typedef enum ls_level
 
 #define LS_LEVELS (LS_LEVEL_NONE + 1)
 
-/* Exact, case-insensitive match of the six standard names. */
+/* The level of a text: one of the six standard names in any case, else LS_LEVEL_OTHER. */
 extern ls_level ls_level_of(ls_str text);
 
 /* ---- building ---- */
@@ -115,7 +114,7 @@ typedef struct ls_part_builder ls_part_builder;
 
 typedef enum ls_part_codec
 {
-	LS_CODEC_FAST,  /* queue entries: lz4, one frame a block, rows as they came */
+	LS_CODEC_FAST,  /* queue entries: lz4, one frame per block, rows in order of arrival */
 	LS_CODEC_FRESH, /* zstd level 1, rows sorted by level, source, time */
 	LS_CODEC_MERGED /* zstd level 6, rows sorted by level, source, time */
 } ls_part_codec;
@@ -135,51 +134,51 @@ extern ls_part_builder *ls_part_builder_create(ls_arena *arena);
 
 /*
  * Adds an event; its texts are copied.  False when the builder is full (65,536
- * rows, 4,096 distinct columns, LS_PART_MAX_BYTES) or out of memory: the event
- * is not in.  An event that an empty builder refuses fits no part.  Of two
- * attributes of the same key and kind the first is kept (decision 71).
+ * rows, 4,096 distinct columns, LS_PART_MAX_BYTES) or out of memory; then the event
+ * was not added.  An event that an empty builder refuses fits into no part.  If two
+ * attributes have the same key and kind, the first is kept (decision 71).
  */
 extern bool ls_part_builder_add(ls_part_builder *builder, const ls_event *event);
 
 extern uint32_t ls_part_builder_rows(const ls_part_builder *builder);
 
-/* Would the rows make a full part (LS_PART_FULL)? */
+/* Are there enough rows for a full part (LS_PART_FULL)? */
 extern bool ls_part_builder_full(const ls_part_builder *builder);
 
-/* Forgets the rows from `rows` on (a request that turned out bad). */
+/* Removes the rows from number `rows` on (of a request that turned out to be bad). */
 extern void ls_part_builder_truncate(ls_part_builder *builder, uint32_t rows);
 
 /*
- * Makes all rows from `first` on one batch (known at commit): sets their
- * ingested_at and batch, and numbers their places from 0, whatever requests
- * they came in.
+ * Turns all rows from `first` on into one batch, once its number is known at commit:
+ * sets their ingested_at and batch, and numbers their places from 0, even if they
+ * came in different requests.
  */
 extern void ls_part_builder_stamp(ls_part_builder *builder, uint32_t first, ls_time ingested_at,
 								  uint64_t batch);
 
 /*
  * Appends the part to `header` and `body`; the builder keeps its rows.  With
- * `drop_index` the index field is left out (it is a column of the table row)
- * and raw_bytes is without it.  `stats` may be NULL.  False when out of
- * memory: then what was appended is useless.
+ * `drop_index` the part has no index field (the table row has it), and raw_bytes
+ * does not count it.  `stats` may be NULL.  False when out of memory; then the
+ * bytes appended so far are useless.
  */
 extern bool ls_part_builder_finish(ls_part_builder *builder, ls_part_codec codec, bool drop_index,
 								   ls_buf *header, ls_buf *body, ls_part_stats *stats);
 
-/* Makes the builder empty again, keeping its memory. */
+/* Empties the builder but keeps its memory. */
 extern void ls_part_builder_reset(ls_part_builder *builder);
 
 /* ---- reading ---- */
 
 typedef struct ls_part ls_part;
 
-/* Copies `length` bytes of the body from `offset` to `to`; false on failure. */
+/* Copies `length` bytes of the body, from `offset` on, to `to`; false on failure. */
 typedef bool (*ls_part_fetch)(void *context, uint64_t offset, size_t length, void *to);
 
 /*
  * Opens a part for reading.  All memory, including decoded vectors, comes from
- * `arena`.  NULL when the header is corrupt, of an unknown version or memory
- * ran out; *error then says what (a constant text).
+ * `arena`.  NULL when the header is corrupt or has an unknown version, or when out
+ * of memory; *error then says which (a constant text).
  */
 extern ls_part *ls_part_open(ls_arena *arena, ls_str header, ls_part_fetch fetch, void *context,
 							 const char **error);
@@ -190,7 +189,7 @@ extern uint32_t ls_part_block_rows(const ls_part *part, uint32_t block);
 extern void ls_part_block_times(const ls_part *part, uint32_t block, ls_time *min_time,
 								ls_time *max_time);
 
-/* After a function returned false or NULL: what was wrong (constant text). */
+/* Why a function returned false or NULL (a constant text). */
 extern const char *ls_part_error(const ls_part *part);
 
 typedef struct ls_column
@@ -204,26 +203,25 @@ extern uint32_t ls_part_columns(const ls_part *part);
 extern const ls_column *ls_part_column(const ls_part *part, uint32_t column);
 
 /*
- * The least and the greatest value of an INTEGER or BOOLEAN column, from the
- * header; false for other kinds.
+ * Sets *min and *max to the least and greatest value of an INTEGER or BOOLEAN
+ * column, from the header.  False for other kinds.
  */
 extern bool ls_part_column_range(const ls_part *part, uint32_t column, int64_t *min, int64_t *max);
 
 /*
- * The columns of a named field, or of attribute `key` (one for each kind):
- * their numbers in *columns.  Returns how many there are, at most `max`.
+ * Writes the numbers of the columns of a named field, or of attribute `key` (one for
+ * each kind), to columns[].  Returns how many it wrote, at most `max`.
  */
 extern uint32_t ls_part_find(const ls_part *part, ls_field field, ls_str key, uint32_t *columns,
 							 uint32_t max);
 
 /*
- * All texts that a text column has in the part, in *entries, when they are in
- * one place (a constant, a dictionary); else *n is 0.  False: see
- * ls_part_error.
+ * Sets *entries to all texts of a text column, if the part has them in one place (a
+ * constant or a dictionary); otherwise *n is 0.  False: see ls_part_error.
  */
 extern bool ls_part_dictionary(ls_part *part, uint32_t column, const ls_str **entries, uint32_t *n);
 
-/* A shape: the columns of a row, in order (named fields first). */
+/* The shapes.  A shape is the list of a row's columns, in order (named fields first). */
 extern uint32_t ls_part_shapes(const ls_part *part);
 extern const uint32_t *ls_part_shape(const ls_part *part, uint32_t shape, uint32_t *n_columns);
 
@@ -245,7 +243,7 @@ typedef struct ls_vector
 	ls_vector_form form;
 	uint32_t count;
 	uint32_t n_dictionary;
-	const ls_str *dictionary; /* shared by all blocks of the part; of CONSTANT: its entry there */
+	const ls_str *dictionary; /* shared by all blocks of the part; CONSTANT: its one entry */
 	const uint16_t *codes;    /* DICTIONARY: count codes */
 	const uint32_t *offsets;  /* TEXT: count + 1 offsets */
 	const char *data;         /* TEXT: the values back to back */
@@ -269,15 +267,16 @@ ls_vector_text(const ls_vector *vector, uint32_t v)
 }
 
 /*
- * Loads (and caches until ls_part_release_block) what a scan needs of a block.
+ * Load arrays of a block, and cache them until ls_part_release_block.
  * NULL on corruption, a failed fetch or lack of memory: see ls_part_error.
  *
  *	vector		the values of a column; form CONSTANT with count 0 when no row
  *				of the block has it; KIND_NULL columns have form CONSTANT
- *	shapes		the shape number of each row of the block
- *	ranks		for each row its value number v in the column's vector, or
+ *	shapes		the shape number of each row
+ *	ranks		for each row, its value number v in the column's vector, or
  *				UINT32_MAX when the row does not have the column
- *	times		timestamp, ingested_at of each row; batches and places: ids
+ *	times		timestamp and ingested_at of each row
+ *	batches, places	the id of each row
  */
 extern const ls_vector *ls_part_vector(ls_part *part, uint32_t block, uint32_t column);
 extern const uint16_t *ls_part_row_shapes(ls_part *part, uint32_t block);
@@ -287,10 +286,10 @@ extern const ls_time *ls_part_ingest_times(ls_part *part, uint32_t block);
 extern const uint64_t *ls_part_batches(ls_part *part, uint32_t block);
 extern const uint32_t *ls_part_places(ls_part *part, uint32_t block);
 
-/* Frees what was decoded of blocks; dictionaries stay. */
+/* Frees the decoded data of blocks; dictionaries stay. */
 extern void ls_part_release_block(ls_part *part);
 
-/* The same, if it takes more than that many bytes. */
+/* The same, if that data takes more than `bytes`. */
 extern void ls_part_release_if(ls_part *part, size_t bytes);
 
 /*
@@ -300,40 +299,41 @@ extern void ls_part_release_if(ls_part *part, size_t bytes);
 extern bool ls_part_row(ls_part *part, uint32_t block, uint32_t row, ls_arena *arena,
 						ls_event *event);
 
-/* An arena whose chunks come from `parent` and are reused after its reset. */
+/* An arena that gets its chunks from `parent` and reuses them after a reset. */
 extern ls_arena *ls_part_pool_arena(ls_arena *parent);
 
 /* ---- token filters ---- */
 
-/* What a token filter knows of the texts of a column. */
+/* The tokens of a column's texts that a token filter has. */
 typedef enum ls_token_kind
 {
 	LS_TOKEN_WORD = 1,  /* the words, folded */
 	LS_TOKEN_VALUE = 2, /* each text as a whole */
-	LS_TOKEN_PIECE = 3  /* three bytes that follow each other, by their classes */
+	LS_TOKEN_PIECE = 3  /* three consecutive bytes, by their classes */
 } ls_token_kind;
 
-#define LS_WORD_BYTES 64 /* of longer words these decide */
+#define LS_WORD_BYTES 64 /* of a longer word, only these count */
 
+/* The hash of a word. */
 extern uint64_t ls_part_hash_word(ls_str folded);
 
-/* Of a value: as a number when ls_num_parse takes it for one, else as a text. */
+/* The hash of a value: as a number if ls_num_parse accepts it, otherwise as a text. */
 extern uint64_t ls_part_hash_text(ls_str text);
 extern uint64_t ls_part_hash_number(bool is_int, int64_t i, double d);
 
-/* Of the piece of classes a, b, c: code (a << 12 | b << 6 | c). */
+/* The hash of the piece with classes a, b, c; its code is (a << 12 | b << 6 | c). */
 extern uint64_t ls_part_hash_piece(uint32_t code);
 extern uint32_t ls_part_piece_class(uint8_t byte);
 
 /*
- * Takes the bits of blocks out of *blocks in which no text of the column can
- * have all of these tokens.  A column without such a filter keeps all.  False:
+ * Clears in *blocks the bit of each block in which no text of the column can have all
+ * of these tokens.  If the column has no such filter, *blocks stays the same.  False:
  * see ls_part_error.
  */
 extern bool ls_part_may_hold(ls_part *part, uint32_t column, ls_token_kind kind,
 							 const uint64_t *hashes, uint32_t n, uint32_t *blocks);
 
-/* Are the checksums of all token filters right?  False: see ls_part_error. */
+/* Checks the checksums of all token filters.  False: see ls_part_error. */
 extern bool ls_part_check_filters(ls_part *part);
 
 /* ---- time counts ---- */
@@ -341,8 +341,8 @@ extern bool ls_part_check_filters(ls_part *part);
 #define LS_PART_MAX_INTERVALS 64
 
 /*
- * Rows by level and interval of time: those of interval i lie in [min[i],
- * max[i]], and between two intervals lies nothing.
+ * Number of rows by level and time interval.  The rows of interval i have times in
+ * [min[i], max[i]]; no row is between two intervals.
  */
 typedef struct ls_part_counts
 {
@@ -352,16 +352,16 @@ typedef struct ls_part_counts
 	uint32_t rows[LS_LEVELS][LS_PART_MAX_INTERVALS];
 } ls_part_counts;
 
-/* What the header knows of that: n is 0 when it does not.  False: see ls_part_error. */
+/* Reads the counts from the header; n is 0 if it has none.  False: see ls_part_error. */
 extern bool ls_part_time_counts(ls_part *part, ls_part_counts *counts);
 
 /* ---- merging ---- */
 
 /*
- * Adds all rows of `part` to `builder`; *done counts the rows added so far, so
- * that a full builder (false, with ls_part_error NULL) can be finished and the
- * rest added to the next one.  This is the one merge routine: queue entries to
- * a fresh part, fresh parts to a merged one.
+ * Adds all rows of `part` to `builder`, from row *done on, and keeps *done up to date.
+ * False with ls_part_error NULL means that the builder is full: finish it, and call
+ * again with the next one.  This is the only merge routine, both for queue entries to
+ * a fresh part and for fresh parts to a merged one.
  */
 extern bool ls_part_append(ls_part *part, ls_part_builder *builder, uint32_t *done);
 

@@ -3,8 +3,8 @@
  * part_impl.h
  *	  What the files of the part format share (pure).
  *
- * Nobody outside part_*.c includes this.  The numbers here are limits of
- * format version 1: a writer keeps them, a reader refuses what exceeds them.
+ * Only part_*.c includes it.  The numbers here are limits of format version 1:
+ * a writer keeps them, and a reader refuses a part that exceeds them.
  *
  *-------------------------------------------------------------------------
  */
@@ -23,10 +23,10 @@
 #define LS_PART_MAX_DICTIONARY 4096
 #define LS_PART_INLINE_CONSTANT 64 /* longest constant kept in the header */
 
-/* A directory or shape list longer than this moves from the header to the body. */
+/* A column list or shape list longer than this moves from the header to the body. */
 #define LS_PART_INLINE_SECTION 1536
 
-/* A header longer than this would not stay in its row as it is: it has no time counts. */
+/* A longer header might be compressed or moved out of its row, so it gets no time counts. */
 #define LS_PART_COUNTED_HEADER 1792
 
 /* Header flags. */
@@ -52,24 +52,24 @@ typedef enum ls_storage
 	((kind) == LS_KIND_STRING || (kind) == LS_KIND_NUMBER || (kind) == LS_KIND_JSON)
 #define LS_KIND_IS_INTEGER(kind) ((kind) == LS_KIND_INTEGER || (kind) == LS_KIND_BOOLEAN)
 
-/* A zeroed array of at most 2^32 elements (so that the size cannot overflow). */
+/* A zeroed array of fewer than 2^32 elements (so that the size cannot overflow). */
 #define LS_PART_ARRAY(arena, type, n) \
 	((type *) ls_arena_alloc0((arena), (size_t) (uint32_t) (n) * sizeof(type)))
 
 /* ---- part_ints.c: vectors of integers ---- */
 
 /*
- * Appends n (1 to 65,536) integers; the smallest of five forms is chosen.
- * `packed`: use widths of single bits, for codecs without entropy coding;
- * else whole bytes, which zstd packs better.  `scratch` has room for n.
+ * Appends n (1 to 65,536) integers in the smallest of five forms.
+ * `packed`: a width is any number of bits, for codecs without entropy coding;
+ * otherwise whole bytes, which zstd packs better.  `scratch` has room for n.
  */
 extern void ls_part_ints_encode(ls_buf *out, const int64_t *values, uint32_t n, bool packed,
 								uint64_t *scratch);
 
-/* Reads n integers; false when the bytes are bad. */
+/* Reads n integers; false when the bytes are not valid. */
 extern bool ls_part_ints_decode(ls_reader *r, uint32_t n, int64_t *values);
 
-/* Unsigned numbers of `width` bits (0 to 56, or 64), lowest bits first. */
+/* Write and read unsigned numbers of `width` bits (0 to 56, or 64), lowest bits first. */
 extern void ls_part_bits_pack(ls_buf *out, const uint64_t *values, uint32_t n, unsigned width);
 extern bool ls_part_bits_unpack(ls_reader *r, uint32_t n, unsigned width, uint64_t *values);
 extern unsigned ls_part_bits_width(uint64_t max, bool packed);
@@ -81,50 +81,50 @@ extern void ls_part_text_encode(ls_buf *out, const ls_str *values, uint32_t n, b
 								uint64_t *scratch);
 
 /*
- * Reads n texts: offsets (n + 1) in `arena`, data there or a view into the
- * bytes read.  False when the bytes are bad or memory ran out.
+ * Reads n texts: n + 1 offsets in `arena`; the data is in `arena` too, or a view into
+ * the bytes read.  False when the bytes are not valid or memory ran out.
  */
 extern bool ls_part_text_decode(ls_reader *r, uint32_t n, ls_arena *arena, const uint32_t **offsets,
 								const char **data);
 
 /* ---- part_templates.c, part_expand.c: texts that are equal except for numbers ---- */
 
-/* The first byte of a payload of texts: as they are, as templates. */
+/* The first byte of a payload of texts: plain, or as templates. */
 #define LS_TEXTS_PLAIN 0
 #define LS_TEXTS_TEMPLATES 4
 
-/* What a template consists of; the parameter is a length, or digits. */
+/* The ops of a template; the parameter is a length or a number of digits. */
 typedef enum ls_template_op
 {
 	LS_TEMPLATE_LITERAL,
 	LS_TEMPLATE_DIGITS,
 	LS_TEMPLATE_HEX,
 	LS_TEMPLATE_CODES,    /* one of a few texts */
-	LS_TEMPLATE_TEXTS,    /* any */
-	LS_TEMPLATE_INTEGERS, /* parameter 0: without zeros in front */
-	LS_TEMPLATE_PACKED,   /* the same, as single bits */
+	LS_TEMPLATE_TEXTS,    /* any text */
+	LS_TEMPLATE_INTEGERS, /* parameter 0: without leading zeros */
+	LS_TEMPLATE_PACKED,   /* the same, with widths in bits */
 	LS_TEMPLATE_OPS
 } ls_template_op;
 
 #define LS_TEMPLATE_MAX_OPS 4096
 #define LS_TEMPLATE_MAX_COLUMNS 64
-#define LS_TEMPLATE_MAX_STREAM 512 /* digits of a template, and hexadecimal ones */
+#define LS_TEMPLATE_MAX_STREAM 512 /* decimal digits of a template, and hexadecimal digits */
 #define LS_TEMPLATE_MAX_DIGITS 18  /* of an integer */
 
 typedef struct ls_part_templater ls_part_templater;
 
-/* Keeps its memory, of `arena`, over many blocks; NULL when out of memory. */
+/* Its memory comes from `arena` and is reused from block to block.  NULL when out of memory. */
 extern ls_part_templater *ls_part_templater_create(ls_arena *arena);
 
 /*
- * Appends 1 to LS_PART_BLOCK_ROWS texts as templates; from *packed on these are
- * bits that no compressor makes shorter.  False when that is not worth it, or
+ * Appends 1 to LS_PART_BLOCK_ROWS texts as templates.  The bytes from *packed on are
+ * bits that a compressor cannot shorten.  False when templates are not worthwhile, or
  * memory ran out.
  */
 extern bool ls_part_templates_encode(ls_part_templater *templater, const ls_str *values, uint32_t n,
 									 ls_buf *out, size_t *packed);
 
-/* As ls_part_text_decode, after the first byte. */
+/* Like ls_part_text_decode, after the first byte. */
 extern bool ls_part_templates_decode(ls_reader *r, uint32_t n, ls_arena *arena,
 									 const uint32_t **offsets, const char **data);
 
@@ -132,12 +132,12 @@ extern bool ls_part_templates_decode(ls_reader *r, uint32_t n, ls_arena *arena,
 
 typedef struct ls_part_compressor ls_part_compressor;
 
-/* Keeps its compression state, of `arena`, over many frames. */
+/* Its compression state comes from `arena` and is reused from frame to frame. */
 extern ls_part_compressor *ls_part_compressor_create(ls_arena *arena);
 
 /*
- * Appends `raw` to `body` as a frame; its length, or 0 when memory ran out.  With
- * zstd what is before and after `cut` is compressed by itself.
+ * Appends `raw` to `body` as a frame.  Returns its length, or 0 when out of memory.  With
+ * zstd, the bytes before and after `cut` are compressed separately.
  */
 extern uint32_t ls_part_frame_write(ls_part_compressor *compressor, ls_part_codec codec, ls_str raw,
 									size_t cut, ls_buf *body);
@@ -149,8 +149,8 @@ typedef struct ls_part_decompressor
 } ls_part_decompressor;
 
 /*
- * Checks a frame and gives its content: a view into `frame`, or memory of
- * `arena`.  NULL, or what was wrong.
+ * Checks a frame and sets *raw to its content: a view into `frame`, or memory from
+ * `arena`.  Returns NULL, or what was wrong.
  */
 extern const char *ls_part_frame_read(ls_part_decompressor *decompressor, ls_str frame,
 									  ls_arena *arena, ls_str *raw);
@@ -190,7 +190,7 @@ typedef struct ls_builder_column
 
 	/*
 	 * Text columns begin as a dictionary: values are codes into `texts`.
-	 * When most values turn out to be different, texts become the values.
+	 * If most values turn out to be different, `texts` becomes the list of values.
 	 */
 	bool dictionary;
 	ls_texts texts;
@@ -256,11 +256,11 @@ struct ls_part_builder
 
 /* ---- part_values.c ---- */
 
-/* Makes room for `need` elements in *array; the new capacity, 0 on failure. */
+/* Makes room for `need` elements in *array.  Returns the new capacity, or 0 on failure. */
 extern uint32_t ls_builder_grow(ls_arena *arena, void *array, uint32_t capacity, uint64_t need,
 								size_t element, uint32_t least);
 
-/* Has `array` room for `need` elements, if need be by growing it? */
+/* Makes room for `need` elements in `array` if necessary; false on failure. */
 #define LS_GROW(arena, array, capacity, need, least)                                            \
 	((need) <= (capacity) || ({                                                                 \
 		 uint32_t grow_n =                                                                      \
@@ -270,7 +270,7 @@ extern uint32_t ls_builder_grow(ls_arena *arena, void *array, uint32_t capacity,
 		 grow_n > 0;                                                                            \
 	 }))
 
-/* Makes room for more texts of together `bytes`. */
+/* Makes room for `texts` more texts with `bytes` bytes in total. */
 extern bool ls_texts_reserve(ls_arena *arena, ls_texts *t, uint32_t texts, size_t bytes);
 
 /* Appends a text. */
@@ -292,7 +292,7 @@ ls_texts_add(ls_arena *arena, ls_texts *t, ls_str text)
 	return true;
 }
 
-/* For merging: find or make a column or a shape; false when full. */
+/* For merging.  Find or make a column or a shape; false when full. */
 extern bool ls_builder_column_of(ls_part_builder *b, const ls_column *column, uint32_t *number);
 extern bool ls_builder_shape_of(ls_part_builder *b, const uint16_t *cells, uint32_t n,
 								uint32_t *number);
@@ -423,15 +423,15 @@ extern const char *ls_part_directory_read_lists(ls_part_directory *d, ls_str col
 
 /* ---- part_plan.c: what is decided before a part is written ---- */
 
-/* A column of the part to be. */
+/* A column of the part to be written. */
 typedef struct ls_part_plan
 {
 	ls_builder_column *from;
-	const uint32_t *order; /* value numbers in the order of the rows; NULL: as they are */
-	uint32_t *starts;      /* of the values of each block; NULL: one value for each row */
+	const uint32_t *order; /* value numbers in the order of the rows; NULL: unchanged */
+	uint32_t *starts;      /* of the values of each block; NULL: each row has a value */
 	const ls_texts *texts; /* dictionary entries or values */
 	const uint16_t *codes; /* codes by value number, when a dictionary */
-	uint16_t *remap;       /* codes to those of the part */
+	uint16_t *remap;       /* from these codes to codes of the part */
 } ls_part_plan;
 
 #define LS_TABLE_NAME ls_batch_number
@@ -445,10 +445,10 @@ typedef struct ls_part_writer
 	const ls_part_builder *b;
 	ls_part_codec codec;
 	bool packed;
-	bool worth; /* token filters and templates? */
+	bool worth; /* token filters and templates are worthwhile */
 	ls_arena *arena;
 	ls_part_directory d;
-	const uint32_t *rows; /* their order; NULL: as they came */
+	const uint32_t *rows; /* their order; NULL: order of arrival */
 	uint32_t *shape_map;
 	uint32_t *column_map;
 	ls_part_plan *plans;
@@ -472,13 +472,13 @@ ls_writer_row(const ls_part_writer *w, uint32_t i)
 	return w->rows == NULL ? i : w->rows[i];
 }
 
-/* Fills d.columns, d.shapes and plans; drop_index: without the index field. */
+/* Fills d.columns, d.shapes and plans.  `drop_index`: without the index field. */
 extern bool ls_part_plan_shapes(ls_part_writer *w, bool drop_index);
 
-/* How each column is stored and in which order; rows must be known. */
+/* Decides how each column is stored, and in which order.  Needs w->rows. */
 extern bool ls_part_plan_columns(ls_part_writer *w);
 
-/* The texts of a plain column in a block, into w->values; how many they are. */
+/* Puts the texts of a plain column in a block into w->values; returns how many. */
 extern uint32_t ls_writer_block_texts(ls_part_writer *w, uint32_t column, uint32_t block);
 
 /* ---- part_bloom.c, part_tokens.c: token filters ---- */
@@ -489,9 +489,9 @@ extern uint32_t ls_writer_block_texts(ls_part_writer *w, uint32_t column, uint32
 #define LS_BLOOM_MAX_WIDTH 16384 /* bytes of a block in a bucket, LS_BLOOM_ANY included */
 #define LS_BLOOM_CHECKSUM 4
 
-/* What a width says; above LS_BLOOM_ANY it is so many bytes more. */
+/* Meaning of a width.  Above LS_BLOOM_ANY it is the number of bytes + LS_BLOOM_ANY. */
 #define LS_BLOOM_EMPTY 0 /* the block has no token */
-#define LS_BLOOM_ANY 1   /* the block may hold every token: it has too many */
+#define LS_BLOOM_ANY 1   /* the block has too many tokens, so it may have any */
 
 /* The filters of all blocks of a column. */
 typedef struct ls_bloom
@@ -499,7 +499,7 @@ typedef struct ls_bloom
 	ls_token_kind kind;
 	uint32_t column;
 	uint32_t buckets;
-	uint32_t hashes; /* bits of a token */
+	uint32_t hashes; /* bits per token */
 	uint32_t widths[LS_PART_MAX_BLOCKS];
 	uint32_t stride; /* bytes of a bucket with its checksum */
 	uint64_t offset; /* of the first bucket in the body (reader only) */
@@ -509,17 +509,17 @@ extern uint32_t ls_bloom_bucket(uint64_t hash, uint32_t buckets);
 extern void ls_bloom_set(uint8_t *bits, uint32_t width, uint32_t hashes, uint64_t hash);
 extern void ls_bloom_write_entry(const ls_bloom *bloom, uint32_t blocks, ls_buf *section);
 
-/* Appends the filters to the body and makes w->d.filters; false when out of memory. */
+/* Appends the filters to the body and sets w->d.filters; false when out of memory. */
 extern bool ls_part_write_filters(ls_part_writer *w, uint64_t body_start);
 
 /* ---- part_counts.c: time counts ---- */
 
-/* Makes w->d.counts of rows that are sorted; false when out of memory. */
+/* Sets w->d.counts from the sorted rows; false when out of memory. */
 extern bool ls_part_write_counts(ls_part_writer *w);
 
 /* ---- part_reader.c ---- */
 
-/* What is decoded of one block. */
+/* The decoded data of one block. */
 typedef struct ls_block_cache
 {
 	ls_vector **vectors; /* by column */
@@ -557,7 +557,7 @@ struct ls_part
 	bool blooms_loaded;
 	uint32_t n_blooms;
 	ls_bloom *blooms;
-	uint8_t *bucket; /* the last one that was asked */
+	uint8_t *bucket; /* the last one that was fetched */
 	uint32_t bucket_capacity;
 	uint32_t cached; /* a bit for each block that has a cache */
 	ls_block_cache caches[LS_PART_MAX_BLOCKS];
@@ -573,10 +573,10 @@ extern bool ls_part_fail(ls_part *part, const char *error);
 extern bool ls_part_load_frame(ls_part *part, uint64_t offset, uint32_t length, ls_arena *arena,
 							   ls_str *raw);
 
-/* The cache of the block; NULL when there is no such block or memory. */
+/* The cache of the block; NULL when the block does not exist or memory ran out. */
 extern ls_block_cache *ls_part_cache(ls_part *part, uint32_t block);
 
-/* Payloads, of which the memory lives until the block is released. */
+/* Payloads; their memory lives until the block is released. */
 extern bool ls_part_stream_payload(ls_part *part, uint32_t block, ls_row_stream stream,
 								   ls_str *payload);
 extern bool ls_part_column_payload(ls_part *part, uint32_t block, uint32_t column, ls_str *payload);

@@ -3,8 +3,8 @@
  * characters.h
  *	  Classes of bytes and the hash of a word, inlined into the scanner.
  *
- * The class table decides what a word is: letters, digits and _ - . $ * \ / @ # +
- * % ~ and every byte from 0x80, so that no character is ever cut.
+ * The class table defines which bytes make a word: letters, digits, _ - . $ * \ / @ # +
+ * % ~ and every byte from 0x80 on, so that no character is ever cut.
  *
  *-------------------------------------------------------------------------
  */
@@ -67,8 +67,8 @@ load(const char *p, size_t n)
 }
 
 /*
- * Words are short: two overlapping loads cover up to 16 bytes.  Ids of patterns
- * are made of these hashes: they are the same whatever the byte order.
+ * Words are short: two overlapping loads cover up to 16 bytes.  Pattern ids are
+ * made from these hashes, so they must not depend on the byte order.
  */
 static inline uint64_t
 hash_word(const char *p, size_t len)

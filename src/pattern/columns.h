@@ -1,10 +1,10 @@
 /*-------------------------------------------------------------------------
  *
  * columns.h
- *	  Columns of a row, as the search for headers sees them.
+ *	  The columns of a row, for finding its header.
  *
- * A column is what stands between white space; a bracketed part or what ends
- * with a bar is a column of its own.
+ * Columns are separated by white space.  Text in brackets, and text that ends
+ * with a bar, is a column of its own.
  *
  *-------------------------------------------------------------------------
  */
@@ -14,8 +14,8 @@
 #include "src/pattern/pattern_internal.h"
 
 #define MAX_COLUMNS 12
-#define TIME_COLUMNS 10 /* the first ones: there times are looked for */
-#define SHAPE_COLUMNS 2 /* ... and the outline counts */
+#define TIME_COLUMNS 10 /* times are searched in the first 10 columns ... */
+#define SHAPE_COLUMNS 2 /* ... and outlines compared in the first 2 */
 
 #define COL_VARIABLE 1
 #define COL_BRACKET 2
@@ -23,9 +23,9 @@
 #define COL_BAR 8
 #define COL_UPPER 16 /* looks like a severity */
 #define COL_TIME 32
-#define COL_SYMBOL 64 /* no word in it */
+#define COL_SYMBOL 64 /* contains no word */
 #define COL_QUOTE 128
-#define COL_DASH 512 /* nothing but a dash or a bar: it parts header and message */
+#define COL_DASH 512 /* only a dash or a bar: it separates header and message */
 #define COL_SIX 256  /* six or eight digits: half a time */
 #define COL_ADDRESS 1024
 
@@ -37,12 +37,12 @@ typedef struct column
 		uint32_t shape; /* hash of its outline */
 		struct
 		{
-			uint16_t start; /* a variable one until it is looked at: bytes in the row */
+			uint16_t start; /* of a variable one, before ls_look_at_columns: bytes in the row */
 			uint16_t stop;
 		};
 	};
 	uint16_t flags;
-	uint16_t end; /* token after it */
+	uint16_t end; /* number of the token after it */
 } column;
 
 typedef struct columns
@@ -52,10 +52,10 @@ typedef struct columns
 } columns;
 
 /*
- * The columns of a signature.  Where they are and what is constant in them is
- * the same for all of its rows (ls_describe_columns); their variables are those of
- * the row that stands for it (ls_place_columns), which is known when all rows have
- * been read (ls_look_at_columns).
+ * The columns of a signature.  All its rows have the same columns and the same
+ * constant texts (ls_describe_columns).  The variables come from the row that
+ * represents the signature (ls_place_columns).  That row is known only when all rows
+ * have been read; then ls_look_at_columns reads the variables.
  */
 extern void ls_describe_columns(columns *out, const token_list *list, const char *row);
 extern void ls_place_columns(columns *out, const token_list *list);

@@ -4,16 +4,16 @@
  *	  What the files of the miner share: tokens, signatures, the run.
  *
  * The steps, one file each:
- *	scan.c			text of a row to tokens (characters.h, classify.c)
+ *	scan_line.c		text of a row to tokens (characters.h, classify.c)
  *	structured.c	JSON and logfmt rows to tokens
  *	signature.c		equal token sequences become one signature with a count
  *	count.c			which words are in more than one signature
  *	header.c		finds the header columns (columns.h, columns.c)
  *	shape.c			canonical token sequence of a signature: its form
- *	join.c			joins similar forms to clusters
- *	split.c			undoes joins of constants: clusters to groups
+ *	join.c			joins similar forms into clusters
+ *	split.c			splits clusters where constants differ: clusters to groups
  *	merge.c			merges groups that are one pattern
- *	phrase.c		... because they differ in some words at one place only
+ *	phrase.c		... because they differ only in some words at one place
  *	render.c		the result (render.h, template.c, line.c)
  *	mine.c			runs the steps
  *	sort.c			sorts by 64-bit keys
@@ -33,9 +33,9 @@ typedef enum token_kind
 {
 	TOKEN_SYMBOL = 1, /* punctuation, JSON member names: constant, no similarity */
 	TOKEN_WORD,       /* constant until proven variable */
-	TOKEN_VARIABLE,   /* variable by its looks: digits, addresses, paths */
-	TOKEN_VALUE,      /* variable by its place: a value of a JSON member */
-	TOKEN_LEVEL       /* severity: never joined with another */
+	TOKEN_VARIABLE,   /* variable by its form: digits, addresses, paths */
+	TOKEN_VALUE,      /* variable by its position: the value of a JSON member */
+	TOKEN_LEVEL       /* a severity: different ones are never joined */
 } token_kind;
 
 #define CODE_SHIFT 56
@@ -47,7 +47,7 @@ typedef enum token_kind
 #define CLASS_ANY 1
 #define CLASS_NUMBER 2
 #define CLASS_ADDRESS 3
-#define CLASS_TAIL 4 /* what follows the last token that is looked at */
+#define CLASS_TAIL 4 /* the rest of the row, after the last token that is read */
 #define CLASS_OF(code) ((int) ((code) &0xFF))
 
 typedef struct token
@@ -70,7 +70,7 @@ typedef struct token_list
 	bool message;    /* structured: a message member was read */
 	bool reason;     /* ... and one that is the message if there is no other */
 	bool no_reason;  /* ... which is a value in this row */
-	uint64_t hash;   /* of what makes the signature: the kind of row, codes and spaces */
+	uint64_t hash;   /* identifies the signature: hash of the kind of row, codes and spaces */
 	token t[MAX_TOKENS + 1];
 } token_list;
 
@@ -85,29 +85,29 @@ struct columns;
 typedef struct signature
 {
 	uint64_t hash;
-	uint64_t row_hash; /* of the row that stands for it: the smallest */
+	uint64_t row_hash; /* of the row that represents it: the smallest */
 	uint32_t row;
 	uint32_t count;
 	uint32_t ntokens;
 	uint32_t body;   /* first token after the header */
 	uint64_t *codes; /* of its tokens */
 	uint64_t hard;   /* levels: signatures that differ here never join */
-	uint64_t soft;   /* component: must be equal to join, not to be the same */
+	uint64_t soft;   /* component: must be equal to join; merged groups may differ in it */
 	union
 	{
-		struct columns *columns; /* until headers are found; NULL: has none */
-		uint64_t id;             /* of a lonely one: that of its pattern */
+		struct columns *columns; /* until headers are found; NULL: it has none */
+		uint64_t id;             /* of the pattern, if the signature is lonely */
 	};
-	uint32_t form; /* index of its canonical sequence; NONE: it is lonely */
+	uint32_t form; /* index of its canonical sequence; NONE: the signature is lonely */
 	bool structured;
 } signature;
 
-/* A canonical token sequence: what signatures are compared by. */
+/* A canonical token sequence; signatures are compared by it. */
 typedef struct form
 {
 	uint64_t hard;
 	uint64_t soft;
-	uint64_t hash; /* of all that makes it: hard, soft, codes */
+	uint64_t hash; /* of hard, soft and codes */
 	uint64_t *codes;
 	uint32_t n;
 	uint32_t count; /* rows */
@@ -119,7 +119,7 @@ typedef struct form
 /* A position with fewer values is constant. */
 #define FEW_VALUES 5
 
-/* A lonely word is weak proof (boot (command 1), halt (command 2)). */
+/* A single word is weak evidence: boot (command 1), halt (command 2). */
 #define MIN_WORDS 2
 
 /* Forms joined to one template. */
@@ -131,15 +131,15 @@ typedef struct group
 	uint32_t n;
 	uint32_t first;    /* its form with the most rows */
 	uint32_t parent;   /* union-find over groups: merged into this one */
-	uint16_t segments; /* bits: may have siblings that differ there */
-	bool alone;        /* its form is */
+	uint16_t segments; /* bits: groups that differ only there may exist */
+	bool alone;        /* as in its form */
 	bool structured;
 	uint64_t id; /* of the pattern: keys and canonical codes */
 } group;
 
 /*
- * How many signatures have a word: 1, 2, or 3 and more.  A table of 2-bit
- * counters without keys: the answer may be too high, never too low.
+ * How many signatures have a word: 1, 2, or at least 3.  A table of 2-bit
+ * counters without keys, so the answer may be too high, but never too low.
  */
 typedef struct word_counts
 {
@@ -181,16 +181,16 @@ mix64(uint64_t a, uint64_t b)
 
 /* ---- classify.c ---- */
 
-/* Class of a word with a digit; `lead` is set to bytes before its value. */
+/* The code of a word with a digit; *lead is set to the number of bytes before its value. */
 extern uint64_t ls_classify_digits(const char *p, const char *end, uint8_t *lead);
 
-/* Is a word without digits, of bytes of the classes in mask, variable? */
+/* Is this word without digits variable?  `mask`: the classes of its bytes. */
 extern bool ls_is_variable_word(const char *p, const char *end, unsigned mask);
 
-/* Is the three-letter word at p a month or weekday with a number near? */
+/* Is the three-letter word at p a month or weekday with a number nearby? */
 extern bool ls_is_calendar_word(const char *p, const char *end);
 
-/* End of the IPv6 or MAC address at p, or NULL. */
+/* The end of the IPv6 or MAC address at p, or NULL; *mac says which it is. */
 extern const char *ls_colon_address(const char *p, const char *end, bool *mac);
 
 /* ---- scan_line.c ---- */
@@ -208,7 +208,7 @@ start_tokens(token_list *list, bool structured)
 /* Appends the tokens of text [pos, end) of `row`; stops when the list is full. */
 extern void ls_scan_text(token_list *list, const char *row, const char *pos, const char *end);
 
-/* Adds one token; false when the list is full (then a TAIL token ends it). */
+/* Adds one token; false when the list is full (then its last token is a TAIL). */
 static inline bool
 add_token(token_list *list, const char *row, const char *start, const char *end, uint64_t code,
 		  bool spaced)
@@ -230,7 +230,7 @@ add_token(token_list *list, const char *row, const char *start, const char *end,
 }
 extern uint64_t ls_hash_text(const char *data, size_t len);
 
-/* The code of a whole value of a member: VALUE when it may be a constant. */
+/* The code of the whole value of a member: VALUE if it may be a constant. */
 extern uint64_t ls_classify_value(const char *start, const char *end);
 extern bool ls_is_level_word(const char *data, size_t len);
 
@@ -248,7 +248,7 @@ extern ls_pattern_set *ls_render_patterns(miner *m);
 /* count.c */
 extern bool ls_count_words(miner *m);
 
-/* Is the word in one signature only? */
+/* Is the word in only one signature? */
 static inline bool
 is_unshared(const miner *m, uint64_t code)
 {
@@ -258,8 +258,8 @@ is_unshared(const miner *m, uint64_t code)
 }
 
 /*
- * Are so many words of the signature in no other one that it can neither join
- * nor be merged?  Never true of one that could.
+ * Is the signature lonely: does no other one have enough of its words for it to join or
+ * be merged?  Never true for a signature that could.
  */
 extern bool ls_is_lonely(const miner *m, const signature *s);
 
@@ -270,8 +270,9 @@ extern uint64_t *ls_copy_codes(miner *m, const uint64_t *codes, uint32_t n);
 extern uint64_t ls_hash_template(uint64_t hard, const uint64_t *codes, uint32_t n);
 
 /*
- * shape.c: the canonical codes of a body.  map (may be NULL) gives each token's
- * place, with MAP_DROPPED where other rows may have less or more of it.
+ * shape.c: writes the canonical codes of a body to `out` and returns their number.
+ * `map` (may be NULL) gets the place of each token, with MAP_DROPPED where other rows
+ * may have fewer or more tokens.
  */
 #define MAP_DROPPED UINT32_C(0x80000000)
 #define MAP_PLACE(entry) ((entry) & ~MAP_DROPPED)
@@ -287,7 +288,7 @@ extern bool ls_merge_phrases(miner *m);
 extern bool ls_merge_groups(miner *m);
 extern uint32_t ls_group_root(group *groups, uint32_t g);
 
-/* sort.c: by key, equal keys stay in their order; scratch has room for n */
+/* sort.c: sorts by key; equal keys keep their order; scratch has room for n */
 typedef struct sort_item
 {
 	uint64_t key;

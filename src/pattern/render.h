@@ -3,8 +3,8 @@
  * render.h
  *	  What the files that make the result share.
  *
- * A draft is a group with what its rows agree on; it becomes one pattern, or
- * one for each of its distinct rows when it is rare.
+ * A draft is a group with what its rows have in common.  It becomes one pattern or,
+ * if it is rare, one pattern for each of its distinct rows.
  *
  *-------------------------------------------------------------------------
  */
@@ -13,11 +13,11 @@
 
 #include "src/pattern/pattern_internal.h"
 
-/* A pattern while it is made. */
+/* A pattern while it is being made. */
 typedef struct draft
 {
-	uint32_t group;     /* NONE: its one signature is lonely */
-	uint32_t signature; /* the one it is written along */
+	uint32_t group;     /* NONE: its only signature is lonely */
+	uint32_t signature; /* the one whose tokens the template follows */
 	uint32_t count;
 	uint32_t nsamples;
 	bool varying;     /* signatures differ in length */
@@ -31,7 +31,7 @@ typedef struct draft
 extern bool ls_render_template(miner *m, const draft *d, token_list *list, ls_str *out);
 extern uint64_t ls_pattern_id(const miner *m, const draft *d);
 
-/* line.c: the row for display, itself where nothing must be escaped. */
+/* line.c: the row for display; *out is the row itself if nothing must be escaped. */
 extern bool ls_display_row(ls_arena *arena, ls_str row, ls_str *out);
 
 #endif

@@ -5,9 +5,9 @@
  *	  src/query (pure).
  *
  * ls_query_parse turns text into an ls_query; the planner turns that into SQL.
- * The tree holds what was written, decoded but not interpreted: names are not
+ * The tree has the query as written, decoded but not interpreted: names are not
  * looked up, times are not resolved, regular expressions are not compiled.
- * What a name or an operator means is section 3 of docs/language.md.
+ * docs/language.md defines what names and operators mean.
  *
  * All memory belongs to the arena given to ls_query_parse, and views point
  * into it, never into the caller's text.  Lists are arrays of pointers with
@@ -20,7 +20,7 @@
 
 #include "src/base/pure.h"
 
-/* Limits: they bound the parser and everything that walks its tree. */
+/* Limits; they bound the parser and all code that walks its tree. */
 #define LS_QUERY_MAX_LENGTH 16384 /* bytes of text */
 #define LS_QUERY_MAX_DEPTH 100    /* of parentheses, and of every tree */
 #define LS_QUERY_MAX_STAGES 100
@@ -36,7 +36,7 @@ typedef struct ls_query_span
 	uint32_t end;
 } ls_query_span;
 
-/* The same for people: Unicode code points. */
+/* The same for people, in Unicode code points. */
 typedef struct ls_query_position
 {
 	uint32_t offset; /* from 0 */
@@ -45,7 +45,7 @@ typedef struct ls_query_position
 	uint32_t length; /* 0 at the end of the query */
 } ls_query_position;
 
-/* Where a span lies; a span beyond the text is clipped. */
+/* The position of a span; a span beyond the end of the text is clipped. */
 extern ls_query_position ls_query_locate(ls_str text, ls_query_span span);
 
 /* ---- errors and warnings ---- */
@@ -104,8 +104,8 @@ typedef enum ls_query_builtin
 /*
  * A field path.  `attributes.x.y` has the parts x, y and attributes = true;
  * `x.y` has the same parts and attributes = false; the bare word `attributes`
- * has no part and attributes = true.  A name in backticks is one part, dots
- * and all.  Only a single part without the prefix can be a built-in.
+ * has no parts and attributes = true.  A name in backticks is one part, including
+ * its dots.  Only a single part without the prefix can be a built-in field.
  */
 typedef struct ls_query_field
 {
@@ -113,7 +113,7 @@ typedef struct ls_query_field
 	uint32_t n_parts;
 	bool attributes;
 	ls_query_builtin builtin;
-	ls_str name; /* the parts joined by dots; "attributes" when there is none */
+	ls_str name; /* the parts joined by dots; "attributes" when there are no parts */
 	ls_query_span span;
 } ls_query_field;
 
@@ -123,13 +123,13 @@ typedef struct ls_query_fields
 	uint32_t n;
 } ls_query_fields;
 
-/* The built-in of that name, case-sensitive, or LS_QUERY_NOT_BUILTIN. */
+/* The built-in field with this name (case-sensitive), or LS_QUERY_NOT_BUILTIN. */
 extern ls_query_builtin ls_query_builtin_find(ls_str name);
 
 /* Its name; "" for LS_QUERY_NOT_BUILTIN. */
 extern const char *ls_query_builtin_name(ls_query_builtin builtin);
 
-/* Same path and same prefix? */
+/* Do two fields have the same path and the same prefix? */
 extern bool ls_query_field_eq(const ls_query_field *a, const ls_query_field *b);
 
 /* ---- times ---- */
@@ -148,13 +148,13 @@ typedef enum ls_query_unit
 
 typedef struct ls_query_duration
 {
-	int64_t amount; /* of `unit`; in a time, negative is the past */
+	int64_t amount; /* in `unit`; in a time, negative is the past */
 	ls_query_unit unit;
 } ls_query_duration;
 
 /*
  * A time as written: either absolute, or now + shift, then snapped down.
- * `now` itself has no shift and no snap.
+ * `now` has neither shift nor snap.
  */
 typedef struct ls_query_time
 {
@@ -168,8 +168,8 @@ typedef struct ls_query_time
 } ls_query_time;
 
 /*
- * A time zone: seconds east of UTC in force at a UTC time.  A NULL zone or
- * callback is UTC.
+ * A time zone: the callback returns the seconds east of UTC in force at a UTC
+ * time.  A NULL zone or callback means UTC.
  */
 typedef struct ls_query_zone
 {
@@ -179,21 +179,22 @@ typedef struct ls_query_zone
 
 /*
  * Parses a time of the language: now, [+-]N unit [@unit], @unit, an ISO date
- * or time, 10 digits (seconds) or 13 digits (milliseconds) of epoch.  Units:
- * s m h d w mon y.  False when it is none.  Also for the parameters earliest
- * and latest of a search.  `text` is kept as a view.
+ * or time, or the time since 1970 as 10 digits (seconds) or 13 digits
+ * (milliseconds).  Units: s m h d w mon y.  False when the text is not a time.
+ * The parameters `earliest` and `latest` of a search use it too.  `text` is kept
+ * as a view.
  */
 extern bool ls_query_time_parse(ls_str text, ls_query_time *time);
 
 /*
- * Resolves it.  Seconds, minutes and hours are exact; days and above are
+ * Resolves a time.  Seconds, minutes and hours are exact; days and longer units use
  * calendar arithmetic in the zone (a month before 31 March is the last day of
- * February).  False when the result leaves the years 1-9999.
+ * February).  False when the result is outside the years 1 to 9999.
  */
 extern bool ls_query_time_resolve(const ls_query_time *time, ls_time now, const ls_query_zone *zone,
 								  ls_time *result);
 
-/* Snaps a time down to the begin of its unit in the zone (unit NONE: as is). */
+/* Snaps a time down to the start of its unit in the zone (unit NONE: unchanged). */
 extern ls_time ls_query_time_snap(ls_time time, ls_query_unit unit, const ls_query_zone *zone);
 
 /* Adds a duration as ls_query_time_resolve does; false when out of range. */
@@ -228,9 +229,9 @@ typedef enum ls_query_value_kind
 typedef struct ls_query_value
 {
 	ls_query_value_kind kind;
-	ls_str text;   /* decoded; of a number: as written */
+	ls_str text;   /* decoded; a number is as written */
 	double number; /* NUMBER */
-	bool wildcard; /* WORD with a *, which stands for any run of characters */
+	bool wildcard; /* WORD with a *, which matches any run of characters */
 	ls_query_span span;
 } ls_query_value;
 
@@ -260,7 +261,7 @@ typedef struct ls_query_filter
 {
 	ls_query_filter_kind kind;
 	bool negated;   /* IN, CONTAINS, MATCHES: like !=, false when the field is missing */
-	uint8_t flags;  /* of the parser */
+	uint8_t flags;  /* used by the parser */
 	uint16_t depth; /* of this tree, from 1 */
 	ls_query_op op;
 	ls_query_field *field;
@@ -292,7 +293,7 @@ typedef enum ls_query_function
 	LS_QUERY_NOW
 } ls_query_function;
 
-/* What is known of a value before any row is seen. */
+/* What is known about a value before any row is read. */
 typedef enum ls_query_type
 {
 	LS_QUERY_TYPE_ANY, /* a field, or depends on one */
@@ -331,7 +332,7 @@ typedef struct ls_query_expr
 	ls_query_type type;
 	bool negated;               /* IN, CONTAINS, MATCHES */
 	bool boolean;               /* BOOLEAN */
-	uint8_t flags;              /* of the parser */
+	uint8_t flags;              /* used by the parser */
 	uint16_t depth;             /* of this tree, from 1 */
 	ls_query_op op;             /* COMPARE */
 	ls_query_function function; /* CALL */
@@ -477,22 +478,23 @@ typedef struct ls_query
 } ls_query;
 
 /*
- * Parses a query of at most LS_QUERY_MAX_LENGTH bytes of UTF-8.  True and
- * *query, or false and *error.  Time and memory are linear in the text; a full
- * arena is an error of kind MEMORY.  4 MB of arena are enough for any query.
+ * Parses a query of at most LS_QUERY_MAX_LENGTH bytes of UTF-8.  Returns true and
+ * sets *query, or returns false and sets *error.  Time and memory are linear in the
+ * length of the text.  A full arena is an error of kind MEMORY; 4 MB are enough for
+ * any query.
  */
 extern bool ls_query_parse(ls_str text, ls_arena *arena, ls_query **query, ls_query_error *error);
 
 /*
- * Only a head without scopes, as in `match` of a pipeline: stages and scopes
- * are errors.  *query has then only a filter and warnings.
+ * Parses only a head without scopes, such as the `match` of a pipeline; stages and
+ * scopes are errors.  *query then has only a filter and warnings.
  */
 extern bool ls_query_parse_filter(ls_str text, ls_arena *arena, ls_query **query,
 								  ls_query_error *error);
 
 /*
- * Fills an error at a span of the query's text, for checks made after parsing
- * (the planner's); `hint` may be NULL.  Always returns false.
+ * Fills in an error at a span of the query's text, for checks after parsing (by the
+ * planner).  `hint` may be NULL.  Always returns false.
  */
 extern bool ls_query_fail(ls_query_error *error, ls_arena *arena, ls_str text,
 						  ls_query_error_kind kind, ls_query_span span, const char *hint,
@@ -506,17 +508,17 @@ extern void ls_query_warn(ls_query *query, ls_arena *arena, const char *code, ls
 						  const char *message, ...) __attribute__((format(printf, 5, 6)));
 
 /*
- * Appends the tree as one line of nested lists, for tests and for people; two
- * queries that differ only in white space print the same.
+ * Append a tree as one line of nested lists, for tests and for people.  Two
+ * queries that differ only in white space give the same line.
  */
 extern void ls_query_print(ls_buf *buf, const ls_query *query);
 extern void ls_query_print_filter(ls_buf *buf, const ls_query_filter *filter);
 extern void ls_query_print_expr(ls_buf *buf, const ls_query_expr *expr);
 
 /*
- * The one of `candidates` nearest to `word` for "did you mean": at most two
- * edits away, one for short words, without regard to ASCII case; -1 when none
- * is near.  Words of more than 64 bytes are near to nothing.
+ * The index of the candidate nearest to `word`, for "did you mean"; -1 if none is near.
+ * Near means at most two edits (one for short words); ASCII case is ignored.  A word of
+ * more than 64 bytes is near to none.
  */
 extern int ls_query_closest(ls_str word, const ls_str *candidates, uint32_t n);
 

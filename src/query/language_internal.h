@@ -12,7 +12,7 @@
 
 #include "src/query/ast.h"
 
-/* A token: its kind is one of the grammar's (parser.h) or a lexical failure. */
+/* A token: its kind is one of the grammar's kinds (parser.h), or a lexical error. */
 typedef struct ls_query_token
 {
 	int kind;
@@ -38,7 +38,7 @@ typedef struct ls_query_exprs
 	uint32_t n;
 } ls_query_exprs;
 
-/* Everything one parse knows; lives on the stack of ls_query_parse. */
+/* The state of one parse; lives on the stack of ls_query_parse. */
 typedef struct ls_query_state
 {
 	ls_arena *arena;
@@ -49,20 +49,20 @@ typedef struct ls_query_state
 	ls_str text;      /* NUL-terminated copy */
 	ls_query_token *tokens;
 	uint32_t n_tokens;
-	uint32_t next;           /* the token that yylex gives next */
+	uint32_t next;           /* the token that yylex returns next */
 	ls_query_stage *stage;   /* being parsed */
-	ls_query_filter *filter; /* of the head, scopes still inside */
+	ls_query_filter *filter; /* of the head, still with its scopes */
 } ls_query_state;
 
 /* Flags of ls_query_filter and ls_query_expr while parsing. */
 #define LS_QUERY_FLAG_PAREN 1  /* was written in parentheses */
-#define LS_QUERY_FLAG_AND 2    /* an explicit AND stands beside it */
+#define LS_QUERY_FLAG_AND 2    /* next to an explicit AND */
 #define LS_QUERY_FLAG_INDEX 4  /* SCOPE: index */
 #define LS_QUERY_FLAG_LATEST 8 /* SCOPE: latest, else earliest */
 
 /*
- * Cuts text into tokens, the last one the end; lexer.l.  False when the arena
- * is full or the scanner failed.
+ * Cuts the text into tokens; the last one is the end token (lexer.l).  False when the
+ * arena is full or the scanner failed.
  */
 extern bool ls_query_scan(ls_query_state *state);
 
@@ -83,19 +83,19 @@ extern bool ls_query_fail_expected(ls_query_state *state, ls_query_error_kind ki
 extern void ls_query_set_hint(ls_query_state *state, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/* "did you mean X?", when one of the candidates is near. */
+/* Sets the hint "did you mean X?" if one of the candidates is near. */
 extern void ls_query_hint_closest(ls_query_state *state, ls_str word, const ls_str *candidates,
 								  uint32_t n);
 
-/* The text of a span; the excerpt is at most 60 characters of it for a message. */
+/* The text of a span; an excerpt is at most 60 characters of it, for a message. */
 extern ls_str ls_query_slice(const ls_query_state *state, ls_query_span span);
 extern ls_str ls_query_excerpt(const ls_query_state *state, ls_query_span span);
 
-/* What the grammar reports: the last token read, and what could stand there. */
+/* Reports a syntax error: the span of the last token read, and the tokens expected there. */
 extern void ls_query_syntax_error(ls_query_state *state, ls_query_span span,
 								  const char *const *expected, int n);
 
-/* The names of options of a stage, and of all aggregates; with their number. */
+/* The names of a stage's options, of all aggregates and of all functions; *n: how many. */
 extern const ls_str *ls_query_option_names(ls_query_stage_kind kind, uint32_t *n);
 extern const ls_str *ls_query_aggregate_names(uint32_t *n);
 extern const ls_str *ls_query_function_names(ls_query_state *state, uint32_t *n);
@@ -103,13 +103,13 @@ extern bool ls_query_is_aggregate(ls_str name);
 
 /* ---- lists ---- */
 
-/* Appends to a list {items, n} that grows by doubling. */
+/* Appends to a list {items, n} that grows by doubling; false when out of memory. */
 extern bool ls_query_append(ls_arena *arena, void ***items, uint32_t *n, void *item);
 
 #define ls_query_push(state, list, item) \
 	ls_query_append((state)->arena, (void ***) &(list)->items, &(list)->n, (item))
 
-/* ---- ast.c: the head; every constructor returns NULL on error ---- */
+/* ---- ast.c: the head; a constructor returns NULL on error, with state->error set ---- */
 
 extern ls_str ls_query_unquote(ls_query_state *state, ls_query_span span, bool regex);
 extern ls_query_value *ls_query_make_value(ls_query_state *state, ls_query_token token, bool regex);
@@ -146,7 +146,7 @@ extern ls_query_filter *ls_query_time_scope(ls_query_state *state, bool latest,
 extern ls_query_filter *ls_query_index_scope(ls_query_state *state, ls_query_values values,
 											 ls_query_span span);
 
-/* Takes the scopes out of state->filter into the query. */
+/* Moves the scopes from state->filter into the query; false: *state->error is set. */
 extern bool ls_query_lift_scopes(ls_query_state *state);
 
 /* ---- stages.c and expr.c ---- */
@@ -172,10 +172,10 @@ extern ls_query_expr *ls_query_call(ls_query_state *state, ls_query_token name, 
 									ls_query_span span);
 extern bool ls_query_condition(ls_query_state *state, const ls_query_expr *expr);
 
-/* The kind of the stage with that name and its token; -1: there is none. */
+/* The kind of the stage with this name, and its token; -1: no stage has this name. */
 extern int ls_query_find_stage(ls_str word, int *token);
 
-/* When the token is the name of a stage, makes the stage; false: no memory. */
+/* If the token is the name of a stage, makes the stage.  False: out of memory. */
 extern bool ls_query_begin_stage(ls_query_state *state, int token);
 
 extern bool ls_query_count(ls_query_state *state, ls_query_token number, int64_t *count);

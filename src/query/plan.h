@@ -1,19 +1,19 @@
 /*-------------------------------------------------------------------------
  *
  * plan.h
- *	  What the files of the planner share.  From below: plan_statement.c,
- *	  plan_field.c, plan_expression.c, plan_scan.c, plan_where.c, plan_table.c,
- *	  plan.c, search_overview.c.
+ *	  What the files of the planner share.  From the lowest layer up:
+ *	  plan_statement.c, plan_field.c, plan_expression.c, plan_scan.c,
+ *	  plan_where.c, plan_table.c, plan.c, search_overview.c.
  *
- * A planner wraps the statement so far, whose rows are `t`, once for each
- * stage.  Events have the columns ts, batch, place, values (of the fields that
- * part_scan was asked for) and event; stages add columns cN, n<stage> and
- * o<stage>.  What a field's value is at a stage is the name of a column: text
- * that later stages repeat must not grow with what came before.
+ * For each stage, the planner wraps the statement so far as a subquery `t`.
+ * Events have the columns ts, batch, place, values (of the fields that part_scan
+ * returns) and event; stages add columns cN, n<stage> and o<stage>.  At each
+ * stage, the value of a field is the name of a column and not an expression, so
+ * the text that later stages repeat does not grow with the stages before.
  *
- * The server copies a subquery once for each level around it, so the levels of
- * a long chain of stages are cut into materialized queries (ls_plan_cut).  With
- * the limits of the text and of columns that bounds what planning takes.
+ * The server copies a subquery once for each level around it, so a long chain of
+ * stages is cut into materialized queries (ls_plan_cut).  Together with the
+ * limits on text and columns, this bounds the cost of planning.
  *
  *-------------------------------------------------------------------------
  */
@@ -24,17 +24,20 @@
 #include "src/scan/scan.h"
 
 #define LS_PLAN_MAX_FIELDS 64
-#define LS_PLAN_MAX_KEYS 32 /* of stats, as group_parts */
+#define LS_PLAN_MAX_KEYS 32 /* of stats; the same limit as group_parts */
 
 #define LS_PLAN_MAX_BUCKETS 1000 /* of a timechart */
 
-#define LS_PLAN_SORT_LIMIT 10000 /* of the stage sort, when it says none */
-#define LS_PLAN_HEAD_LIMIT 10
+#define LS_PLAN_SORT_LIMIT 10000 /* default rows of the stage sort */
+#define LS_PLAN_HEAD_LIMIT 10    /* and of head */
 
 /* Bytes of a statement. */
 #define LS_PLAN_MAX_LENGTH (256 * 1024)
 
-/* Levels of subqueries, and columns that they add; what has more is cut.  make differential LEVELS=1. */
+/*
+ * Levels of subqueries, and columns that they add; beyond this the statement is cut.
+ * `make differential LEVELS=1` tests with one level.
+ */
 #ifndef LS_PLAN_MAX_LEVELS
 #define LS_PLAN_MAX_LEVELS 16
 #endif
@@ -55,26 +58,26 @@ typedef struct ls_binding
 {
 	const ls_query_field *field;
 	char *sql;   /* becomes a column when something refers to it */
-	char *shown; /* what the answer has of it; NULL: nothing */
+	char *shown; /* its value in the answer; NULL: not in the answer */
 } ls_binding;
 
 typedef struct ls_planner
 {
 	ls_search *search;
 	ls_plan *plan;
-	const ls_filter *matching; /* what scanned rows match: the head and some conditions */
-	uint32 first_stage;        /* those before it are in the filter */
-	StringInfoData with;       /* what was cut off: "x1 AS MATERIALIZED (...), ..." */
-	StringInfoData sql;        /* of the stages so far, without that */
+	const ls_filter *matching; /* scanned rows match it: the head and some conditions */
+	uint32 first_stage;        /* the filter covers the stages before it */
+	StringInfoData with;       /* the parts cut off: "x1 AS MATERIALIZED (...), ..." */
+	StringInfoData sql;        /* the stages so far, without these parts */
 	StringInfoData pending;    /* columns that the next level adds: ", ... AS cN" */
 	StringInfoData order;      /* the current order, as terms of ORDER BY */
 	int levels;                /* of sql */
-	int first_column;          /* that sql added */
+	int first_column;          /* the first one that sql added */
 	int stage;                 /* number of the stage, for names */
 	ls_query_span span;        /* of the stage, for errors */
 	int next_column;           /* number of the next cN */
 	int first_pending;         /* of the columns in `pending` */
-	ls_field_set values;       /* what part_scan must return as values */
+	ls_field_set values;       /* fields that part_scan must return as values */
 	ls_field_set shown;
 	ls_field_set hidden;
 	ls_binding bindings[LS_PLAN_MAX_FIELDS];
@@ -89,139 +92,142 @@ typedef struct ls_planner
 	int hide;
 	int scan_number;
 	ls_scan_description scan;
-	bool late;     /* events are made for the rows that remain */
-	uint32 offset; /* of the page, where pages count rows */
+	bool late;     /* events are made at the end, for the remaining rows */
+	uint32 offset; /* of the page, if pages count rows */
 } ls_planner;
 
 /* ---- plan.c ---- */
 
-/* A statement without text: its parameters are what every scan of matching rows is given. */
+/* A planner without text yet; its parameters are those that every scan of matching rows needs. */
 extern ls_planner *ls_plan_begin(ls_search *search, ls_filter *matching);
 
 /* ---- plan_statement.c ---- */
 
-/* Adds a parameter; its number. */
+/* Add a parameter and return its number. */
 extern int ls_plan_parameter(ls_planner *p, Oid type, Datum value, bool isnull);
 extern int ls_plan_integer(ls_planner *p, int64 value);
 
+/* Changes the value of a parameter. */
 extern void ls_plan_set(ls_planner *p, int number, Datum value);
 
+/* Texts as a text[]. */
 extern Datum ls_plan_text_array(const ls_str *texts, int n);
 
 /*
- * before (statement so far) t after.  What was made of `t` before stays valid.
- * QUERY_SEMANTIC_ERROR when the statement becomes longer than LS_PLAN_MAX_LENGTH.
+ * Makes the statement `before (statement so far) t after`.  References to columns of `t`
+ * stay valid.  Raises QUERY_SEMANTIC_ERROR when the statement becomes longer than
+ * LS_PLAN_MAX_LENGTH.
  */
 extern void ls_plan_wrap(ls_planner *p, const char *before, const char *after);
 
-/* The same error when `more` bytes would make it so long. */
+/* Raises the same error if `more` bytes would make it too long. */
 extern void ls_plan_check_length(ls_planner *p, Size more);
 
 /* Makes the pending columns a level, so that p->sql has them. */
 extern void ls_plan_flush(ls_planner *p);
 
 /*
- * Puts the statement so far into a materialized query when it has many levels.
- * Only between stages, or parts of one: it keeps the columns that bindings, the
- * table and the order name.
+ * Turns the statement so far into a materialized query if it has many levels.  Call it
+ * only between stages, or between the parts of one, because it keeps only the columns
+ * that bindings, the table and the order name.
  */
 extern void ls_plan_cut(ls_planner *p);
 
-/* Adds a column to the rows; its number.  Those that do not need one another share a level. */
+/* Adds a column to the rows and returns its number.  Independent columns share a level. */
 extern int ls_plan_add_column(ls_planner *p, const char *value);
 
 /* The name of a column with that value; the value itself when it is only a name. */
 extern char *ls_plan_column_of(ls_planner *p, char *value);
 
-/* The current order for a stage to repeat: a long one becomes a column. */
+/* The current order, for a stage that repeats it; a long one becomes a column. */
 extern const char *ls_plan_order(ls_planner *p);
 
 /* The number of a new column cN. */
 extern int ls_plan_new_column(ls_planner *p);
 
-/* Numbers before text, missing last, whatever the direction. */
+/* Appends a sort key: numbers before text, missing values last, in both directions. */
 extern void ls_plan_append_key(StringInfo order, const char *value, bool descending);
 
-/* The same, ascending, for groups: values of other kinds that look alike have an order. */
+/* The same, ascending, for groups: also orders values that look alike but differ in kind. */
 extern void ls_plan_append_group(StringInfo order, const char *value);
 
 /* ---- plan_field.c ---- */
 
-/* The name of a field as scans take it. */
+/* The name of a field in the form that scans take (src/scan/scan.h). */
 extern ls_str ls_plan_field_name(ls_planner *p, const ls_query_field *field);
 
 /* The names of fields, as a text[]. */
 extern Datum ls_plan_field_array(ls_planner *p, const ls_field_set *set);
 
-/* A field that no one wrote. */
+/* A field that is not written in the query. */
 extern const ls_query_field *ls_plan_field(ls_planner *p, const char *name);
 
-/* The name of a field's value in the current rows; LS_SQL_MISSING when there is none. */
+/* The name of the column with a field's value in the current rows; or LS_SQL_MISSING. */
 extern char *ls_plan_reference(ls_planner *p, const ls_query_field *field);
 
-/* The same, NULL also for a null. */
+/* The same, but a JSON null also becomes NULL. */
 extern char *ls_plan_known(ls_planner *p, const ls_query_field *field);
 
-/* Has no stage made it, nor taken it away? */
+/* Is it still the field of the event, neither made nor removed by a stage? */
 extern bool ls_plan_is_original(const ls_planner *p, const ls_query_field *field);
 
 /* Is it the event's own time, so that the rows have it as t.ts? */
 extern bool ls_plan_is_timestamp(const ls_planner *p, const ls_query_field *field);
 
-/* Makes a field have that value from now on. */
+/* Gives a field this value from now on. */
 extern void ls_plan_bind(ls_planner *p, const ls_query_field *field, char *sql);
 
-/* The same for rows where the value is not NULL; the others stay as they are. */
+/* The same, but only in rows where the value is not NULL. */
 extern void ls_plan_bind_some(ls_planner *p, const ls_query_field *field, char *sql);
 
-/* Takes a field out of events. */
+/* Removes a field from events. */
 extern void ls_plan_hide(ls_planner *p, const ls_query_field *field);
 
-/* The stage fields. */
+/* Plans the stage `fields`. */
 extern void ls_plan_fields(ls_planner *p, const ls_query_stage *stage);
 
 /* ---- plan_expression.c ---- */
 
-/* The text of a stage, for the functions that evaluate it. */
+/* Adds the text of a stage as a parameter, for the functions that evaluate it; its number. */
 extern int ls_plan_stage_text(ls_planner *p, const ls_query_stage *stage);
 
 /*
- * What logsvc_internal.`function` makes of an expression of a stage; `text` 0: the
- * stage's text is added.
+ * The call of logsvc_internal.`function` with an expression of a stage.  *text is the
+ * parameter with the stage's text; if it is 0, the parameter is added.
  */
 extern char *ls_plan_evaluation(ls_planner *p, const ls_query_stage *stage, int number, int *text,
 								const char *function);
 
-/* The value of an expression of a stage. */
+/* The SQL for the value of an expression of a stage; *text as above. */
 extern char *ls_plan_expression(ls_planner *p, const ls_query_stage *stage, int number, int *text);
 
 /* ---- plan_scan.c ---- */
 
 extern bool ls_plan_names_template_id(const ls_query_stage *stage);
 
-/* How many rows, of the first ones, the stages from that one on can need; 0: all. */
+/* How many of the first rows the stages from `stage` on can need; 0: all. */
 extern int ls_plan_rows_wanted(const ls_planner *p, uint32 stage);
 
-/* Do stages choose among the rows, so that most events would be made in vain? */
+/* Do stages select rows, so that most events would be made for nothing? */
 extern bool ls_plan_is_late(const ls_planner *p);
 
-/* The parts and entries of the queue that can have rows of the search: "(...) s". */
+/* Appends the parts and queue entries that can have rows of the search: "(...) s". */
 extern void ls_plan_append_sources(ls_planner *p, StringInfo sql, bool ordered);
 
-/* Begins the statement with part_scan; `first`: the stage that comes next. */
+/* Begins the statement with part_scan; `first` is the stage that comes next. */
 extern void ls_plan_scan(ls_planner *p, const ls_query_stage *first);
 
 /* ---- plan_where.c ---- */
 
 /*
- * The filter of the search (NULL: all rows), narrowed to what the leading where
- * stages say about stored fields; in *done, how many of those it says all of.
+ * The filter of the search (NULL: all rows), narrowed by the conditions on stored fields
+ * in the leading where stages.  *done: how many of these stages it covers completely.
  */
 extern ls_filter *ls_plan_conditions(ls_search *search, uint32 *done);
 
-/* ---- plan_table.c; `first`: there is nothing before the stage ---- */
+/* ---- plan_table.c; `first`: the stage is the first one ---- */
 
-/* Can the stage group and aggregate inside of parts, when it is the first one? */
+/* Can the stage, if it is the first one, group and aggregate inside parts? */
 extern bool ls_plan_groups_parts(const ls_query_stage *stage);
 
 extern void ls_plan_stats(ls_planner *p, const ls_query_stage *stage, bool first);
@@ -229,17 +235,18 @@ extern void ls_plan_top(ls_planner *p, const ls_query_stage *stage, bool first);
 extern void ls_plan_timechart(ls_planner *p, const ls_query_stage *stage, bool first);
 
 /*
- * The begins of the buckets of the search's range, at most LS_PLAN_MAX_BUCKETS;
- * their number.  A span of no unit becomes the shortest usual one that makes some
- * hundred of them; `at` is where the query says it, for errors.
+ * Writes the start times of the buckets of the search's range, at most
+ * LS_PLAN_MAX_BUCKETS, and returns their number.  A span without a unit becomes the
+ * shortest usual span that makes some hundred buckets.  `at` is the place of the span in
+ * the query, for errors.
  */
 extern int ls_plan_buckets(ls_search *search, ls_query_duration *span, ls_query_span at,
 						   ls_time *starts);
 
-/* Adds them as a parameter. */
+/* Adds them as a parameter and returns its number. */
 extern int ls_plan_times(ls_planner *p, const ls_time *starts, int n);
 
-/* The stage patterns; NULL: labels events as `patterns event mode=label` does. */
+/* Plans the stage `patterns`; NULL: labels events as `patterns event mode=label` does. */
 extern void ls_plan_patterns(ls_planner *p, const ls_query_stage *stage);
 
 #endif /* LS_PLAN_H */

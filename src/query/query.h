@@ -4,23 +4,23 @@
  *	  From a parsed query to the answer: what the files of the PostgreSQL half
  *	  of src/query share (the pure half is ast.h).
  *
- *	scope.c		what a search may see and when: indexes, time zone, time range
+ *	scope.c		what a search may see: indexes, time zone, time range
  *	compile.c	the filter of the head -> the filter of part_scan
  *	plan.c		stages -> one SQL statement with parameters
- *	plan_field.c	... what fields are at a stage
+ *	plan_field.c	... what each field is at a stage
  *	plan_scan.c	... the scan of the parts
  *	plan_where.c	... conditions that parts can answer
- *	plan_table.c	... those that make tables: stats, top, rare, timechart, patterns
+ *	plan_table.c	... stages that make tables: stats, top, rare, timechart, patterns
  *	cursor.c	pages
- *	search_overview.c	what is asked for beside the rows: a histogram, fields
+ *	search_overview.c	what a search returns besides rows: a histogram, fields
  *	search_run.c		runs a plan, makes the JSON answer
- *	stream.c	a plan whose rows are asked for some at a time
- *	statement.c	statements that a session has prepared
- *	search_function.c	the functions of SQL
- *	deletion.c	the head of a query as what is to be deleted
+ *	stream.c	a plan that returns its rows some at a time
+ *	statement.c	prepared statements of a session
+ *	search_function.c	the SQL functions
+ *	deletion.c	the head of a query as the condition of a deletion
  *	event_rows.c	events as rows of SQL
  *	foreign.c	the view logs
- *	neighbours.c	one event, and those around it
+ *	neighbours.c	one event, and the events around it
  *	tail.c		events as they come in
  *
  *-------------------------------------------------------------------------
@@ -44,76 +44,78 @@
 #define LS_SEARCH_LIMIT 1000
 #define LS_SEARCH_MAX_LIMIT 10000
 
-/* Texts of one answer; more is QUERY_MEMORY_LIMIT. */
+/* Bytes of text in one answer; more raises QUERY_MEMORY_LIMIT. */
 #define LS_SEARCH_MAX_ANSWER (512 * 1024 * 1024)
 
 /* All times that an event can have: the years 1 to 9999. */
 #define LS_FIRST_EVENT_TIME INT64CONST(-62135596800000000)
 #define LS_LAST_EVENT_TIME INT64CONST(253402300800000000)
 
-/* What of a query is known before any row is read. */
+/* What is known about a query before any row is read. */
 typedef struct ls_search
 {
-	/* asked for; data NULL: not given */
+	/* the request; data NULL: not given */
 	ls_str q;
 	ls_str earliest;
 	ls_str latest;
 	ls_str cursor;
-	const char *earliest_name; /* of these parameters, for errors */
+	const char *earliest_name; /* names of these parameters, for errors */
 	const char *latest_name;
 	int limit; /* 0: all rows (events() only) */
 	bool limit_given;
 	bool ascending;
-	bool unordered; /* with no limit and no stage but fields: as they are found */
-	bool exact;     /* what is deleted must not depend on the names that events have */
+	bool unordered; /* rows in any order, if there is no limit and no stage except fields */
+	bool exact;     /* raise an error if the meaning depends on which fields events have */
 	bool explain;
-	bool histogram; /* asked for beside the rows */
+	bool histogram; /* return these besides the rows */
 	bool fields;
-	ls_buf identity; /* the request as cursors are bound to it */
+	ls_buf identity; /* identifies the request: a cursor is valid only for the same one */
 
-	/* found out */
+	/* derived from it */
 	ls_arena *arena;
 	const ls_principal *principal;
 	ls_query *query;
 	ls_time from;
 	ls_time to;
-	ls_str *indexes; /* to look into; may be none */
+	ls_str *indexes; /* to search; may be empty */
 	int n_indexes;
-	ls_filter *filter;  /* NULL: all events; without the indexes */
+	ls_filter *filter;  /* without the indexes; NULL: all events */
 	ls_query_zone zone; /* of the organization */
 } ls_search;
 
-/* ---- errors.c is of the parser; these raise ---- */
+/* ---- errors; they raise, unlike those of the parser (syntax_error.c) ---- */
 
-/* QUERY_SYNTAX_ERROR or QUERY_SEMANTIC_ERROR with position (language, section 6). */
+/* Raises QUERY_SYNTAX_ERROR or QUERY_SEMANTIC_ERROR with the position (docs/language.md). */
 LS_NORETURN extern void ls_search_raise(const ls_query_error *error);
 
-/* QUERY_SEMANTIC_ERROR at a span of the query's text. */
+/* Raises QUERY_SEMANTIC_ERROR at a span of the query's text. */
 LS_NORETURN extern void ls_search_fail(ls_search *search, ls_query_span span, const char *format,
 									   ...) pg_attribute_printf(3, 4);
 
-/* VALIDATION_ERROR with one detail. */
+/* Raises VALIDATION_ERROR with one detail. */
 LS_NORETURN extern void ls_search_invalid(const char *path, const char *message);
 
 /* ---- search_function.c ---- */
 
 /*
- * An empty search of the session's principal, who must have logs:read; connects
- * to SPI.  The names are those of the parameters of its times, for errors.
+ * Makes an empty search of the session's principal and connects to SPI.  Raises an
+ * error unless the principal has logs:read.  `earliest` and `latest` are the names of
+ * the time parameters, for errors.
  */
 extern void ls_search_begin(ls_search *search, const char *earliest, const char *latest);
 
 /* ---- scope.c; all in SPI ---- */
 
 /*
- * The time range: the query's words win over the parameters; default the last
- * 24 hours; half-open; snapped in the organization's time zone.
+ * Sets the half-open time range [from, to).  Times in the query text win over the
+ * parameters; the default is the last 24 hours.  Times are snapped in the
+ * organization's time zone.
  */
 extern void ls_search_range(ls_search *search);
 
 /*
- * The indexes: those named (INDEX_NOT_FOUND for one that is not there), or all
- * whose name does not begin with _; for test keys _test only.
+ * Sets the indexes to search: the named ones (INDEX_NOT_FOUND if one does not exist),
+ * or by default all with names that do not begin with _.  For test keys, only _test.
  */
 extern void ls_search_indexes(ls_search *search, const ls_query_values *named);
 
@@ -123,47 +125,48 @@ typedef struct ls_field_names
 {
 	ls_str *items;
 	int n;
-	bool complete; /* false: there may be others */
+	bool complete; /* false: there may be more */
 } ls_field_names;
 
 /*
- * The attributes of the events of so many parts of the range at most, the newest
- * ones, and of the queue.
+ * The names of attributes in the queue and in at most `most_parts` parts of the range,
+ * the newest ones.
  */
 extern ls_field_names ls_search_field_names(const ls_search *search, int most_parts);
 
-/* Is the name among them?  The second: or a beginning of the path, inside of which the rest may be. */
+/* Is the name, or a leading part of the path (inside which the rest may be), among them? */
 extern bool ls_field_names_have(const ls_field_names *names, ls_str name);
 extern bool ls_field_names_have_path(const ls_field_names *names, const ls_query_field *field);
 
 /* ---- resolve.c; in SPI ---- */
 
 /*
- * Makes a comparison or a text of each name:value of the filter.  QUERY_SEMANTIC_ERROR
- * if the search is exact.
+ * Turns each name:value of the filter into a comparison or a text.  Raises
+ * QUERY_SEMANTIC_ERROR if the search is exact.
  */
 extern void ls_search_resolve(ls_search *search);
 
 /* ---- unknown.c; in SPI ---- */
 
-/* Warns of attributes that the query reads and no event of its range has. */
+/* Warns about attributes that the query reads but no event in its range has. */
 extern void ls_search_warn_unknown(ls_search *search);
 
 /* ---- compile.c ---- */
 
+/* The filter of a query's head (NULL: every event) as a filter of parts. */
 extern ls_filter *ls_search_compile(ls_search *search, const ls_query_filter *filter);
 
-/* A leaf or an inner node; raises when out of memory. */
+/* A new leaf or inner node; raises when out of memory. */
 extern ls_filter *ls_search_node(ls_search *search, ls_filter_op op, uint32 n_children);
 
-/* The leaf that finds the events whose field is the text; text is kept as it is. */
+/* A leaf for events with this text in the field; `text` is not copied. */
 extern ls_filter *ls_search_equal(ls_search *search, ls_field field, ls_str text);
 
-/* A leaf on a field of a query, without what it compares with. */
+/* A leaf on a field of a query; the caller adds the value to compare with. */
 extern ls_filter *ls_search_leaf(ls_search *search, ls_filter_op op, const ls_query_field *field,
 								 uint32 n_children);
 
-/* The conjunction of two filters, either may be NULL. */
+/* The conjunction of two filters; either may be NULL (all events). */
 extern ls_filter *ls_search_and(ls_search *search, ls_filter *a, ls_filter *b);
 
 /* ---- plan.c ---- */
@@ -175,7 +178,7 @@ extern ls_filter *ls_search_and(ls_search *search, ls_filter *a, ls_filter *b);
 
 typedef enum ls_column_type
 {
-	LS_COLUMN_ANY, /* what its values are */
+	LS_COLUMN_ANY, /* depends on each value */
 	LS_COLUMN_NUMBER,
 	LS_COLUMN_TIME,
 	LS_COLUMN_TEMPLATE
@@ -188,25 +191,25 @@ typedef struct ls_plan_column
 	char *sql; /* its value in the current rows */
 } ls_plan_column;
 
-/* What of an aggregate was no number; for a warning. */
+/* An aggregate of numbers that counts values that are not numbers, for a warning. */
 typedef struct ls_plan_counter
 {
 	ls_str name;
 	ls_query_span span;
-	bool texts_too; /* min, max: texts count when there is no number */
+	bool texts_too; /* min, max: texts count if there is no number */
 } ls_plan_counter;
 
 typedef struct ls_plan
 {
 	bool table;  /* rows of columns, not events */
 	bool series; /* a table by time */
-	bool keyset; /* pages follow the last event, not a number of rows */
+	bool keyset; /* a page begins after the last event, not after a number of rows */
 	bool empty;  /* no index matches: nothing to run */
-	bool hash;   /* joins are to be hash joins: the server cannot estimate their rows */
-	int cuts;    /* materialized queries in it */
-	int64 days;  /* that its range touches */
-	int newest;  /* rows that part_scan must return at most, of the first ones; 0: all */
-	int limit;   /* the parameter with the number of rows; 0: none */
+	bool hash;   /* use hash joins: the server cannot estimate the rows */
+	int cuts;    /* number of materialized queries in it */
+	int64 days;  /* number of days in its range */
+	int newest;  /* part_scan need not return more than the first `newest` rows; 0: all */
+	int limit;   /* number of the parameter with the limit of rows; 0: none */
 	StringInfoData sql;
 	int n_params;
 	Oid types[LS_PLAN_MAX_PARAMS];
@@ -224,120 +227,126 @@ typedef struct ls_position
 {
 	bool set;
 	uint32 offset; /* not keyset */
-	ls_time time;  /* keyset: of the last event before it, and its id */
+	ls_time time;  /* keyset: time and id of the last event before the page */
 	uint64 batch;
 	uint32 place;
 } ls_position;
 
 /*
- * Makes the statement.  Its columns: ts, batch, place, event; of a table, its
- * columns as JSON texts.  It returns up to limit + 1 rows.
+ * Makes the statement.  Its columns are ts, batch, place and event; for a table, the
+ * columns of the table as JSON texts.  It returns up to limit + 1 rows.
  */
 extern ls_plan *ls_search_plan(ls_search *search, const ls_position *position);
 
-/* Values of parameters for explain: "-- $1 = ..." lines. */
+/* Appends the values of the parameters, for explain, as lines "-- $1 = ...". */
 extern void ls_plan_print(StringInfo out, const ls_plan *plan);
 
 /* ---- search_overview.c; in SPI ---- */
 
-/* What is asked for beside the rows, over all events that the head finds. */
+/* What a search returns besides rows, over all events that match the head. */
 typedef struct ls_overview
 {
 	ls_plan *plan;
-	char *span;      /* of the histogram, as a query names it */
-	char *histogram; /* JSON; NULL: not asked for */
-	char *fields;    /* the same */
-	bool all_fields; /* are they all? */
+	char *span;      /* of the histogram, in the form of the language */
+	char *histogram; /* JSON; NULL: not requested */
+	char *fields;    /* JSON; NULL: not requested */
+	bool all_fields; /* `fields` is complete */
 } ls_overview;
 
-/* Plans it; NULL: nothing is asked for. */
+/* Plans it; NULL: nothing was requested. */
 extern ls_overview *ls_overview_plan(ls_search *search);
 
-/* For ls_plan_run: takes the one row of the plan. */
+/* An ls_plan_row: takes the only row of the plan. */
 extern bool ls_overview_row(void *overview, const ls_position *position, char **texts);
 
-/* Appends it as members of an object, each after a comma. */
+/* Appends it as members of an object, each preceded by a comma. */
 extern void ls_overview_append(StringInfo out, const ls_overview *overview);
 
 /* ---- cursor.c; in SPI ---- */
 
-/* Reads search->cursor: the range and where to go on.  Raises INVALID_CURSOR. */
+/* Reads the time range and the position from search->cursor.  Raises INVALID_CURSOR. */
 extern void ls_cursor_read(ls_search *search, ls_position *position);
+
+/* The signed cursor of a position, palloc'd. */
 extern char *ls_cursor_make(ls_search *search, const ls_position *position);
 
-/* The secret of this server, whatever the caller may read.  In SPI. */
+/* The secret of this server, read with the owner's rights.  In SPI. */
 extern ls_str ls_server_key(void);
 
-/* The one value of a statement that the caller may not run himself.  In SPI. */
+/* Runs a statement with the owner's rights and returns its only value.  In SPI. */
 extern Datum ls_owner_value(const char *sql);
 
 /* ---- event_rows.c ---- */
 
 /*
- * Puts events as rows: id, timestamp, ingested_at, event, level, source, service,
+ * Writes events as rows: id, timestamp, ingested_at, event, level, source, service,
  * index, trace_id, span_id, attributes.
  */
 typedef struct ls_event_sink ls_event_sink;
 
-/* Lives in a child of the context, until that goes. */
+/* Makes a sink in a child of `context`; it lives as long as that. */
 extern ls_event_sink *ls_event_sink_make(MemoryContext context, Tuplestorestate *rows,
 										 TupleDesc desc);
 
-/* Takes a row of a plan of events; of type ls_plan_row. */
+/* An ls_plan_row: takes a row of a plan of events. */
 extern bool ls_event_sink_row(void *sink, const ls_position *position, char **texts);
 
 /* ---- tail.c ---- */
 
-/* Shared memory of live tails; from _PG_init. */
+/* Requests shared memory for live tails; called by _PG_init. */
 extern void ls_tail_register(void);
 
 /* ---- statement.c; all in SPI ---- */
 
-/* The plan of a statement, kept in this session. */
+/* The plan of a statement; it is kept in this session. */
 extern SPIPlanPtr ls_statement_prepare(const char *text, int n_types, const Oid *types);
 
 /*
- * The same for a statement over so many days that comes again; NULL: this session
- * sees it for the first time, or it is better planned for its days.
+ * The same, but only for a statement that this session repeats.  `days`: the number of
+ * days in its range.  NULL: this is its first time, or it is better planned each time
+ * for the days of its range.
  */
 extern SPIPlanPtr ls_statement_again(const char *text, int n_types, const Oid *types, int64 days);
 
-/* Runs a SELECT, prepared, without NULL among its values; the number of its rows. */
+/* Prepares (once) and runs a SELECT; no value may be NULL.  Returns the number of rows. */
 extern uint64 ls_statement_read(const char *text, int n_types, const Oid *types, Datum *values);
 
 /* ---- search_run.c ---- */
 
 /*
- * What the functions of a statement note while it runs in this process, for
- * the warnings of its answer.  In a parallel worker there is none.
+ * What the functions of a statement count while it runs in this process, for
+ * the warnings of its answer.
  */
 typedef struct ls_search_notes
 {
-	uint64 numbers[LS_PLAN_MAX_COUNTERS]; /* of each counter of the plan */
-	uint64 others[LS_PLAN_MAX_COUNTERS];
-	uint64 unmined; /* rows that patterns left out */
+	uint64 numbers[LS_PLAN_MAX_COUNTERS]; /* values that are numbers, by counter of the plan */
+	uint64 others[LS_PLAN_MAX_COUNTERS];  /* values that are not */
+	uint64 unmined;                       /* rows that patterns left out */
 } ls_search_notes;
 
+/* Those of the running search; NULL in a parallel worker. */
 extern ls_search_notes *ls_search_notes_current;
 
-/* Principal, query, range, indexes, filter: all but the plan.  In SPI. */
+/* Fills in the query, range, indexes and filter: everything except the plan.  In SPI. */
 extern void ls_search_prepare(ls_search *search);
 
-/* The answer of a search as JSON (api, "Search" and "Logs query"). */
+/* Runs a plan and appends the answer of the search as JSON (docs/api.md). */
 extern void ls_search_answer(ls_search *search, const ls_plan *plan, const ls_position *position,
 							 TimestampTz started, bool logs, StringInfo out);
 
-/* Each row of a plan: columns as C strings (NULL: missing), until it is false. */
+/* Takes a row: its columns as C strings (NULL: missing).  False stops the plan. */
 typedef bool (*ls_plan_row)(void *context, const ls_position *position, char **texts);
+
+/* Runs a plan and calls `row` for each row until it returns false. */
 extern void ls_plan_run(ls_search *search, const ls_plan *plan, ls_plan_row row, void *context);
 
 /*
- * The options of the server with which statements of searches are planned and run, until
- * the caller ends the nest level of options; hash: joins are hash joins.
+ * Sets the server options with which the statements of searches are planned and run, until
+ * the caller ends the nest level of options.  `hash`: joins are hash joins.
  */
 extern void ls_plan_options(bool hash);
 
-/* Sets an option of the server until the caller ends the nest level of options. */
+/* Sets one server option until the caller ends the nest level of options. */
 extern void ls_search_option(const char *name, const char *value);
 
 /* Appends the warnings of a query as members of a JSON array. */
@@ -348,17 +357,17 @@ extern void ls_search_append_warnings(StringInfo out, ls_search *search);
 typedef struct ls_stream ls_stream;
 
 /*
- * Begins a plan of events whose rows are then asked for some at a time.  It lives in
- * `context`, and needs to be closed before that and the current resource owner go,
- * unless an error ends them.  Called in SPI, as the role that the search runs as.
+ * Starts a plan of events; ls_stream_fetch then returns its rows some at a time.  The
+ * stream lives in `context`.  Close it before `context` and the current resource owner
+ * end, unless an error ends them.  Call it in SPI, as the role that runs the search.
  */
 extern ls_stream *ls_stream_open(MemoryContext context, const ls_search *search,
 								 const ls_plan *plan, Snapshot snapshot);
 
 /*
- * Gives `row` so many more rows (1 or more), all of which it must take, and returns
- * their number; it is less when there are no more.  As that role, under the same
- * resource owner.
+ * Passes up to `most` (1 or more) further rows to `row`, which must take them all.
+ * Returns their number; fewer than `most` means that there are no more.  Call it as the
+ * same role, under the same resource owner.
  */
 extern uint64 ls_stream_fetch(ls_stream *stream, uint64 most, ls_plan_row row, void *argument);
 

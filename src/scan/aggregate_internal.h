@@ -1,8 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * aggregate_internal.h
- *	  The state of an aggregate of group_parts: aggregate.c makes it of rows,
- *	  group_merge.c takes it from one process to another.
+ *	  The state of an aggregate of group_parts: aggregate.c builds it from rows,
+ *	  group_merge.c moves it from one process to another.
  *
  *-------------------------------------------------------------------------
  */
@@ -28,14 +28,14 @@ typedef enum ls_aggregate_kind
 	MEASURE_PERCENTILE
 } ls_aggregate_kind;
 
-/* Bytes of a group that others replace again and again, in the same memory while they fit. */
+/* Bytes of a group that are often replaced; the memory is reused if the new ones fit. */
 typedef struct ls_kept
 {
 	ls_str bytes; /* data NULL: none */
 	size_t room;
 } ls_kept;
 
-/* A sum of decimals: units of 10^-scale, and what does not fit into that. */
+/* A sum of decimals: in units of 10^-scale, and a rest that does not fit into these. */
 typedef struct ls_decimal_sum
 {
 	int128 units;
@@ -58,7 +58,7 @@ typedef struct ls_extreme
 typedef struct ls_edge
 {
 	bool set;
-	bool fresh; /* of this block: `value` is still to be read from `row` */
+	bool fresh; /* in this block: `value` has not been read from `row` yet */
 	ls_time time;
 	uint64 batch;
 	uint32 place;
@@ -71,13 +71,13 @@ typedef struct ls_hashed
 {
 	uint64 a;
 	uint32 b;
-	uint32 group; /* whose value it is; 0: free */
+	uint32 group; /* the group with this value; 0: free */
 } ls_hashed;
 
 #define LS_TABLE_NAME ls_distinct
 #define LS_TABLE_SLOT ls_hashed
 #define LS_TABLE_KEY ls_hashed
-/* The hash has a random key; the groups of a value must not lie together. */
+/* The hash has a random key; the groups of one value must not be in neighbouring slots. */
 #define LS_TABLE_HASH(t, key) ((key).a + (key).group * UINT64CONST(0x9E3779B97F4A7C15))
 #define LS_TABLE_EQUAL(t, slot, key) \
 	((slot)->a == (key).a && (slot)->b == (key).b && (slot)->group == (key).group)
@@ -99,7 +99,7 @@ struct ls_aggregate
 {
 	ls_aggregate_kind kind;
 	int percent;
-	int counter; /* of what is no number; -1: none */
+	int counter; /* counts values that are not numbers; -1: none */
 	ls_str name;
 	ls_arena *arena;
 	ls_buf scratch;
@@ -111,7 +111,7 @@ struct ls_aggregate
 	ls_edge *edges;
 	ls_samples *first;
 	ls_samples *last;
-	Size *starts; /* of the sorted values of each group, when finished */
+	Size *starts; /* of the sorted values of each group; set by ls_aggregate_finish */
 	double *values;
 	uint64 numbers;
 	uint64 others;
@@ -119,29 +119,29 @@ struct ls_aggregate
 	/* dc */
 	uint64 key[2];
 	ls_distinct_table set;
-	ls_entries entries; /* of a dictionary: the group that each was counted for last */
+	ls_entries entries; /* by dictionary entry: the group that it was last counted for */
 	ls_hashed pending[LS_PART_BLOCK_ROWS];
 };
 
 /* Makes room for groups below n_groups. */
 extern void ls_aggregate_reserve(ls_aggregate *m, uint32 n_groups);
 
-/* Puts the first n of `pending` into the set, and counts those that are new there. */
+/* Puts the first n of `pending` into the set, and counts the new ones. */
 extern void ls_aggregate_insert(ls_aggregate *m, uint32 n);
 
 extern void ls_aggregate_keep(ls_aggregate *m, ls_kept *kept, ls_str bytes);
 
-/* Adds to a sum: units of 10^-scale, or any number. */
+/* Add to a sum: units of 10^-scale, or any number. */
 extern void ls_aggregate_add_units(ls_aggregate *m, ls_decimal_sum *sum, int64 units, int scale);
 extern void ls_aggregate_put_aside(ls_aggregate *m, ls_decimal_sum *sum, Numeric more);
 extern Numeric ls_aggregate_numeric(int128 units, int scale);
 
-/* `number` NULL: the value is none. */
+/* Adds a value to a min or max; `number` NULL: the value is not a number. */
 extern void ls_aggregate_add_extreme(ls_aggregate *m, ls_extreme *x, const ls_scan_value *value,
 									 const ls_num *number);
 extern void ls_aggregate_add_sample(ls_aggregate *m, uint32 group, double value);
 
-/* In the order of events, newest first: does a row come before the one of the edge? */
+/* Does a row come before the row of the edge, in the order of events (newest first)? */
 extern bool ls_aggregate_before(ls_time time, uint64 batch, uint32 place, const ls_edge *e);
 
 #endif /* LS_MEASURE_INTERNAL_H */

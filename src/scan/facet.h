@@ -12,10 +12,10 @@
 
 typedef struct ls_facets ls_facets;
 
-/* Memory is of the arena; out of it: QUERY_MEMORY_LIMIT, here and below. */
+/* Memory comes from the arena.  This and the functions below raise QUERY_MEMORY_LIMIT. */
 extern ls_facets *ls_facets_make(ls_arena *arena);
 
-/* A part begins. */
+/* Starts with the next part. */
 extern void ls_facets_part(ls_facets *facets, ls_scan *scan);
 
 /* Adds the selected rows of a block, `matched` of them (more than 0). */
@@ -24,7 +24,7 @@ extern void ls_facets_block(ls_facets *facets, uint32 block, const uint64_t *sel
 
 /*
  * Appends [{name, builtin, count, complete, top: [[value, count], ...]}, ...], the
- * most frequent first; false: there are more fields.  The last call.
+ * most frequent first.  False: there are more fields than that.  Must be the last call.
  */
 extern bool ls_facets_json(ls_facets *facets, ls_buf *buf);
 

@@ -3,7 +3,7 @@
  * group_internal.h
  *	  What the files of the aggregate group_parts share: group_keys.c (tables of keys),
  *	  aggregate.c (values), group.c (parts), group_merge.c (what parallel workers send),
- *	  group_workers.c (the workers), group_function.c (the functions of SQL).
+ *	  group_workers.c (the workers), group_function.c (the SQL functions).
  *	  overview_parts.c and facet.c use its tables and buckets.
  *
  *-------------------------------------------------------------------------
@@ -16,7 +16,7 @@
 #define LS_GROUP_MAX_FIELDS 32
 #define LS_GROUP_MAX_AGGREGATES 64
 
-/* Memory of an aggregate ran out. */
+/* Raises QUERY_MEMORY_LIMIT. */
 LS_NORETURN extern void ls_group_out_of_memory(void);
 
 static inline void *
@@ -49,16 +49,16 @@ typedef struct ls_key_table
 	ls_key_number_table numbers;
 } ls_key_table;
 
-/* The number of a key; a new one is copied. */
+/* The number of a key; a new key is copied and added. */
 extern uint32 ls_key_intern(ls_key_table *table, ls_str key);
 
-/* The number of a key; 0: it is not there. */
+/* The number of a key; 0: it is not in the table. */
 extern uint32 ls_key_find(const ls_key_table *table, ls_str key);
 
-/* A timestamptz[] argument as the begins of buckets of time; none when it is NULL. */
+/* Reads a timestamptz[] argument with the start times of buckets; *n is 0 if it is NULL. */
 extern ls_time *ls_group_starts(FunctionCallInfo fcinfo, int argument, ls_arena *arena, int *n);
 
-/* The bucket of a time, from 1; `last` is the one of the time before, or 0. */
+/* The bucket of a time, from 1; `last` is the bucket of the previous time, or 0. */
 static inline uint32
 ls_bucket_of(const ls_time *starts, int n, ls_time time, uint32 last)
 {
@@ -80,12 +80,12 @@ ls_bucket_of(const ls_time *starts, int n, ls_time time, uint32 last)
 }
 
 /*
- * The counts of a part's header that tell how many rows there are in each bucket
- * and in the range of the scan; false: none do.
+ * Reads the counts of a part's header, if they are enough to count the rows in each
+ * bucket and in the range of the scan.  False: they are not, or there are none.
  */
 extern bool ls_group_counts(ls_scan *scan, const ls_time *starts, int n, ls_part_counts *counts);
 
-/* Numbers of the entries of a dictionary, kept from block to block of a part. */
+/* Numbers by dictionary entry, kept from block to block of a part. */
 typedef struct ls_entries
 {
 	const ls_str *dictionary;
@@ -93,12 +93,12 @@ typedef struct ls_entries
 	uint32 *numbers; /* NULL: of none */
 } ls_entries;
 
-/* Makes them for the dictionary of a vector, and one more, with all bytes `fill`. */
+/* Makes them for the dictionary of a vector, plus one more, and sets all bytes to `fill`. */
 extern void ls_entries_make(ls_entries *entries, ls_scan *scan, const ls_vector *vector, int fill);
 
 /*
- * Those of a vector with a dictionary.  The one entry that a block has may be the
- * first of a longer dictionary, so where it begins does not tell which one it is.
+ * The numbers for a vector with a dictionary.  A block's only entry may be the first one
+ * of a longer dictionary, so the address alone does not identify a dictionary.
  */
 static inline uint32 *
 ls_entries_of(ls_entries *entries, ls_scan *scan, const ls_vector *vector, int fill)
@@ -109,7 +109,7 @@ ls_entries_of(ls_entries *entries, ls_scan *scan, const ls_vector *vector, int f
 	return entries->numbers;
 }
 
-/* What is asked for; the same in parallel workers.  Kept as long as the groups. */
+/* The request; parallel workers have the same one.  Must live as long as the groups. */
 typedef struct ls_group_request
 {
 	ls_str filter; /* data NULL: all rows */
@@ -117,17 +117,17 @@ typedef struct ls_group_request
 	ls_time to;
 	ls_str *fields;
 	int n_fields;
-	ls_time *starts; /* of buckets */
+	ls_time *starts; /* start times of buckets */
 	int n_starts;
 	ls_str *aggregates;
 	int n_aggregates;
 	bool has_kept;
 	ls_str *kept;
 	int n_kept;
-	uint64 hash_key[2]; /* of different values */
+	uint64 hash_key[2]; /* for the hash of distinct values */
 } ls_group_request;
 
-/* The rows of a block that are looked at: their numbers, and their groups. */
+/* The selected rows of a block: their numbers and their groups. */
 typedef struct ls_group_rows
 {
 	uint32 block;
@@ -140,38 +140,41 @@ typedef struct ls_group_rows
 
 typedef struct ls_aggregate ls_aggregate;
 
-/* Reads "kind counter field", such as "sum 0 .ms" or "p95 1 .ms"; raises when it is none. */
+/*
+ * Makes the aggregates of a request from texts "kind counter field", such as "sum 0 .ms" or
+ * "p95 1 .ms"; raises an error for any other text.
+ */
 extern ls_aggregate **ls_aggregates_make(ls_arena *arena, const ls_group_request *request);
 
-/* A part begins: looks up the field in it. */
+/* Starts with the next part: looks up the field in it. */
 extern void ls_aggregate_part(ls_aggregate *aggregate, ls_scan *scan);
 
-/* Adds the rows of a block; groups are below n_groups. */
+/* Adds rows of a block; all groups are below n_groups. */
 extern void ls_aggregate_add(ls_aggregate *aggregate, ls_scan *scan, const ls_group_rows *rows,
 							 uint32 n_groups);
 
-/* No rows come any more: makes ready for results, and notes what was no number. */
+/* Call it after the last row: prepares the results, and counts values that were not numbers. */
 extern void ls_aggregate_finish(ls_aggregate *aggregate, uint32 n_groups);
 
-/* Appends the result for a group as JSON; false: null. */
+/* Appends the result for a group as JSON; false: it is null. */
 extern bool ls_aggregate_result(ls_aggregate *aggregate, uint32 group, ls_buf *buf);
 
-/* Memory outside of the arena, and the different values in it. */
+/* The number of distinct values in the set of a `dc`. */
 extern uint64 ls_aggregate_distinct(const ls_aggregate *aggregate);
 
 /* ---- group.c: the groups of all parts so far ---- */
 
-/* A field that is grouped by, and the codes of its values in one block. */
+/* A field to group by, and the codes of its values in one block. */
 typedef struct ls_group_key
 {
 	ls_scan_field field;                  /* of the part */
 	ls_key_table values;                  /* of all parts */
 	ls_entries entries;                   /* their codes */
 	bool constant;                        /* all rows have row_codes[0] */
-	uint32 row_codes[LS_PART_BLOCK_ROWS]; /* by place in the list of rows */
+	uint32 row_codes[LS_PART_BLOCK_ROWS]; /* by position in the list of rows */
 } ls_group_key;
 
-#define LS_GROUP_MISSING 0 /* the code of no value */
+#define LS_GROUP_MISSING 0 /* the code for a missing value */
 
 typedef struct ls_group_queue ls_group_queue;
 
@@ -179,25 +182,25 @@ typedef struct ls_groups
 {
 	ls_arena *arena;
 	ls_group_request request;
-	ls_scan *scan; /* the part that is added */
+	ls_scan *scan; /* the part being added */
 	int n_fields;
 	ls_group_key *fields;
 	ls_buf buf;
 
-	/* Combinations of keys; with one field a code plus 1 is the number. */
+	/* Combinations of keys; with only one field, the number of a tuple is its code plus 1. */
 	ls_key_table tuples;
 	uint32 *cells; /* from codes of the first two fields to tuples */
 	uint32 n_cells;
 	uint32 width;
 
-	/* Keys that have groups of their own; all others are one together. */
+	/* Keys that have groups of their own; all others together are one group. */
 	bool has_kept;
 	uint32 n_kept;
 	ls_key_table kept;
 	uint32 *place_of; /* by tuple; 0: not looked up yet */
 	uint32 place_capacity;
 
-	/* Buckets of time; groups are pairs of bucket and tuple then. */
+	/* Buckets of time; with these, a group is a pair of bucket and tuple. */
 	int n_starts;
 	ls_time *starts;
 	ls_key_table pairs;
@@ -213,51 +216,51 @@ typedef struct ls_groups
 	ls_group_queue *queue; /* parts that wait; NULL: none */
 } ls_groups;
 
-/* No groups yet; what the request points to must live as long as the context. */
+/* Makes groups, without rows; the data of the request must live as long as `context`. */
 extern ls_groups *ls_groups_make(MemoryContext context, ls_arena *arena,
 								 const ls_group_request *request);
 
 /* Adds the rows of a part. */
 extern void ls_groups_add(ls_groups *g, const ls_scan_part *part);
 
-/* Adds rows to the count of a group. */
+/* Adds `rows` to the count of a group. */
 extern void ls_groups_count(ls_groups *g, uint32 group, uint64 rows);
 
-/* All groups that have rows are below it. */
+/* One more than the greatest number of a group with rows. */
 extern uint32 ls_groups_end(const ls_groups *g);
 
 /* The JSON text of key `i` of a tuple; data NULL: missing. */
 extern ls_str ls_group_tuple_key(const ls_groups *g, uint32 tuple, int i);
 
-/* Keys and different values, all of which are looked up when groups are added to others. */
+/* The number of keys and distinct values: the lookups that merging these groups needs. */
 extern uint64 ls_groups_keys(const ls_groups *g);
 
-/* Bytes that the groups take. */
+/* Bytes of memory that the groups take. */
 extern size_t ls_groups_memory(const ls_groups *g);
 
 
 /* ---- group_workers.c: parts that wait, and parallel workers ---- */
 
-/* Adds a part now, or with others that wait. */
+/* Adds a part at once, or queues it. */
 extern void ls_groups_take(ls_groups *g, const ls_scan_part *part);
 
-/* Adds the parts that wait. */
+/* Adds the queued parts; starts parallel workers if that takes long. */
 extern void ls_groups_drain(ls_groups *g);
 
 /* ---- group_merge.c: groups from one process to another ---- */
 
-/* Sends a message; raises when nobody takes it. */
+/* Sends a message; raises an error if the receiver is gone. */
 typedef void (*ls_group_send)(void *context, ls_str message);
 
-/* The request as bytes, and back; false: it is none. */
+/* Write the request as bytes, and read it back.  False: the bytes are not a request. */
 extern void ls_group_request_write(ls_buf *to, const ls_group_request *request);
 extern bool ls_group_request_read(ls_arena *arena, ls_str from, ls_group_request *request);
 
-/* All that the groups are, and the numbers of the session, in messages. */
+/* Sends the groups and the numbers of the session, as messages. */
 extern void ls_groups_send(ls_groups *g, const ls_scan_session *session, ls_group_send send,
 						   void *context);
 
-/* What one worker sends is added to the groups and to the current session. */
+/* Adds the messages of one worker to the groups and to the current session. */
 typedef struct ls_group_merge ls_group_merge;
 
 extern ls_group_merge *ls_group_merge_begin(ls_groups *g);

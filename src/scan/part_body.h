@@ -11,17 +11,19 @@
 #include "src/server/server.h"
 
 /*
- * Reads slices of a bytea datum.  A body stored out of line is fetched by
- * TOAST slices, so that only the columns that a scan needs are read.
+ * Reads slices of a bytea datum.  If the body is stored out of line, only the
+ * TOAST slices are fetched, so a scan reads only the columns that it needs.
  */
 typedef struct ls_body
 {
 	Datum datum;
-	const char *plain; /* the bytes, when they are at hand */
+	const char *plain; /* the bytes, if they are in memory; else NULL */
 	size_t plain_len;
 } ls_body;
 
 extern void ls_body_init(ls_body *body, Datum datum);
+
+/* An ls_part_fetch; `context` is an ls_body.  False: the bytes are not all there. */
 extern bool ls_body_fetch(void *context, uint64_t offset, size_t length, void *to);
 
 #endif /* LS_PART_BODY_H */

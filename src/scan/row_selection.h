@@ -10,7 +10,7 @@
 
 #include "src/scan/part_scan.h"
 
-/* What a row is sorted by: numbers before texts, missing ones last. */
+/* A sort key of a row: numbers before texts, missing values last. */
 typedef struct ls_sort_key
 {
 	bool has_number;
@@ -31,7 +31,7 @@ typedef struct ls_selected_row
 	ls_sort_key *keys; /* of a sort */
 } ls_selected_row;
 
-/* The first row of a combination of values. */
+/* The first row with a combination of values. */
 typedef struct ls_selected_slot
 {
 	uint32 hash;
@@ -50,29 +50,29 @@ typedef struct ls_row_selector
 	bool has_after;
 	ls_selected_row after; /* only rows after this one */
 
-	/* Sorted by fields first. */
+	/* Sort by these fields first. */
 	ls_scan_field *sort;
 	bool *sort_descending;
 	int n_sort;
 
-	/* Only the first row of each combination of these. */
+	/* Return only the first row of each combination of these. */
 	ls_scan_field *distinct;
 	int n_distinct;
-	bool keep_empty; /* ... and all that lack one of them */
+	bool keep_empty; /* ... and all rows that lack one of them */
 	ls_selected_table combinations;
 
-	ls_selected_row *rows; /* with a limit a heap, the last one at its root */
+	ls_selected_row *rows; /* with a limit: a heap with the last row at its root */
 	uint32 n;
 	uint32 capacity;
 } ls_row_selector;
 
-/* Picks of all blocks. */
+/* Selects rows from all blocks of the part. */
 extern void ls_select_rows(ls_scan *scan, ls_row_selector *selector);
 
-/* Can a part or block with that best time have a row that is wanted? */
+/* Can a part or block whose best time is `time` have a row that is still wanted? */
 extern bool ls_select_good_enough(const ls_row_selector *selector, ls_time time);
 
-/* Remembers the time of a row that was returned, for the parts to come. */
+/* Notes the time of a returned row, so that later parts can be skipped. */
 extern void ls_select_note_time(ls_time time);
 
 #endif /* LS_ROW_SELECTION_H */

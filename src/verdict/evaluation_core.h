@@ -4,7 +4,7 @@
  *	  The pure core of an evaluation (pure): request, view of the log, preview, prompt,
  *	  verdict and response, without database, network and clock.
  *
- * The way of one evaluation, and who does which step:
+ * The steps of an evaluation, and who does them:
  *
  *		body --ls_evaluation_request_parse--> request
  *		request --ls_evaluation_view_make--> view (the lines a model sees)
@@ -14,9 +14,9 @@
  *					 ls_verdict_parse --> verdict, or problems and a repair call
  *					 ls_evaluation_response_json
  *
- * Everything that a limit or a rule of the service decides is decided here, so that HTTP and
- * SQL callers, and every provider, get the same answer.  All text handed in must be valid
- * UTF-8 (the JSON parser checks what comes over HTTP).
+ * All limits and rules of the service are applied here, so HTTP and SQL callers get the
+ * same answer, with every provider.  All input must be valid UTF-8 (the JSON parser
+ * checks what comes over HTTP).
  *
  *-------------------------------------------------------------------------
  */
@@ -40,13 +40,14 @@
 #define LS_EVALUATION_TOKEN_BUDGET 50000
 #define LS_EVALUATION_MIN_ROW_TOKENS 10000 /* decision 31 */
 
-/* The JSON depth a body or a reply may have. */
+/* The maximum depth of JSON in a body or a reply. */
 #define LS_EVALUATION_MAX_DEPTH 64
 
 /*
- * An arena limit that every valid request of 10 MB stays under, parsing and mining together; the
- * body itself is not in it.  The worst bodies found took 331 MB (10,000 rows without two words
- * alike), ordinary ones of 10,000 rows take 1 to 10 MB.  Use ls_evaluation_detach, then free it.
+ * Limit of the arena for parsing and mining; every valid request of 10 MB stays below it.  The
+ * body itself is not in the arena.  The worst bodies found took 331 MB (10,000 rows in which no
+ * word occurs twice); ordinary bodies of 10,000 rows take 1 to 10 MB.  Call ls_evaluation_detach,
+ * then free the arena.
  */
 #define LS_EVALUATION_ARENA_LIMIT ((size_t) 512 << 20)
 
@@ -66,17 +67,17 @@ typedef struct ls_validation_errors
 	ls_arena *arena;
 	ls_validation_error items[LS_VALIDATION_MAX_ERRORS];
 	size_t count;
-	size_t dropped;     /* found, but beyond the list's end */
-	bool out_of_memory; /* the arena's limit was hit: not the caller's fault */
+	size_t dropped;     /* further problems that are not in the list */
+	bool out_of_memory; /* the arena's limit was reached: not the caller's fault */
 } ls_validation_errors;
 
 extern void ls_validation_init(ls_validation_errors *errors, ls_arena *arena);
 
-/* Adds a problem; `path`, `code` and the formatted message (255 bytes) are copied. */
+/* Adds a problem; `path`, `code` and the formatted message (at most 255 bytes) are copied. */
 extern void ls_validation_add(ls_validation_errors *errors, const char *path, const char *code,
 							  const char *format, ...) __attribute__((format(printf, 4, 5)));
 
-/* Forgets what was found at `path` and below it (a later member of the same name wins). */
+/* Removes the problems at `path` and below it, because a later member with that name wins. */
 extern void ls_validation_forget(ls_validation_errors *errors, const char *path);
 
 /* Appends the array [{"path","code","message"}, ...] (api: details of VALIDATION_ERROR). */
@@ -98,11 +99,11 @@ typedef struct ls_expected_item
 
 typedef struct ls_evaluation_request
 {
-	const ls_str *rows; /* each at most 2,000 code points; `log` is the last */
+	const ls_str *rows; /* each at most 2,000 code points; `log` is the last one */
 	size_t row_count;
-	size_t cut_rows;               /* how many rows were longer */
-	bool has_query;                /* rows come from this search instead */
-	ls_str query;                  /* then call ls_evaluation_set_rows */
+	size_t cut_rows;               /* rows that were longer and have been cut */
+	bool has_query;                /* the rows come from this search instead; */
+	ls_str query;                  /* pass them to ls_evaluation_set_rows */
 	ls_str criteria;               /* empty only in a preview */
 	const ls_expected_item *items; /* without duplicates, in the order received */
 	size_t item_count;
@@ -111,45 +112,46 @@ typedef struct ls_evaluation_request
 	bool compress;              /* logCompression */
 	ls_pattern_options options; /* compressionOptions */
 	bool preview;
-	bool citations;        /* findings quote the rows they rest on */
+	bool citations;        /* findings must quote the rows that support them */
 	const ls_str *ignored; /* names of unknown fields, safe for a header */
 	size_t ignored_count;
-	bool ignored_more; /* there were more than are listed */
+	bool ignored_more; /* the list is not complete */
 } ls_evaluation_request;
 
 /*
- * Parses and checks a request body.  True and *out, which keeps pointers into `json` and
- * `arena`; or false and every problem found in `errors` (an initialized list; at most 100, a
- * syntax error is always the only one), or errors->out_of_memory.  When a body is JSON and not
- * valid, *out is set too, for the names of its unknown members and nothing else.
+ * Parses and checks a request body.  Returns true and sets *out, which points into `json` and
+ * `arena`.  Or returns false, and `errors` (an initialized list) has all problems (at most 100; a
+ * syntax error is always the only one), or errors->out_of_memory is set.  If the body is JSON but
+ * not valid, *out is set too, but only for the names of unknown members.
  *
- * Decisions 1-11, 14, 25, 27.  Where a member name comes twice the last one wins, as in
- * JavaScript's JSON.parse, and only that one is checked.  null is the absent value of `log` and
- * `model` only.  `query` is a known field when `allow_query` is set, else it is ignored as any
- * unknown field is.
+ * Decisions 1-11, 14, 25, 27.  If a member occurs twice, the last one wins, as in
+ * JavaScript's JSON.parse, and only that one is checked.  null means absent only for `log` and
+ * `model`.  `query` is a known field if `allow_query` is set; otherwise it is ignored like any
+ * unknown field.
  */
 extern bool ls_evaluation_request_parse(ls_str json, ls_arena *arena, bool allow_query,
 										ls_evaluation_request **out, ls_validation_errors *errors);
 
 /*
- * Gives a request with a query the rows that its search found: the first 10,000, each cut to
- * 2,000 code points.  The rows are kept by reference; no row at all is allowed.  False when out
- * of memory.
+ * Sets the rows of a request with a query to those that its search found: the first 10,000, each
+ * cut to 2,000 code points.  The rows are not copied; there may be none.  False when out of
+ * memory.
  */
 extern bool ls_evaluation_set_rows(ls_evaluation_request *request, ls_arena *arena,
 								   const ls_str *rows, size_t row_count);
 
 /*
- * A checked request as bytes, for another process; without the names of unknown members.
- * Reading keeps views of `bytes`; false when they are no request, or memory ran out.
+ * Write a checked request as bytes for another process, without the names of unknown
+ * members, and read it back as views of `bytes`.  False when the bytes are not a request,
+ * or memory ran out.
  */
 extern void ls_evaluation_request_write(ls_buf *buf, const ls_evaluation_request *request);
 extern bool ls_evaluation_request_read(ls_str bytes, ls_arena *arena, ls_evaluation_request **out);
 
-/* Appends the value of the header X-Ignored-Fields; nothing when no field was ignored. */
+/* Appends the value of header X-Ignored-Fields; nothing if no field was ignored. */
 extern void ls_evaluation_ignored_header(ls_buf *buf, const ls_evaluation_request *request);
 
-/* True when each expected item gets exactly one finding (decisions 12, 13). */
+/* Does each expected item get exactly one finding (decisions 12, 13)? */
 static inline bool
 ls_evaluation_by_item(const ls_evaluation_request *request)
 {
@@ -167,40 +169,40 @@ typedef struct ls_evaluation_view
 	bool truncated;         /* decision 24: differs between preview and run */
 	size_t cut_rows;
 	size_t total_rows;
-	size_t hidden_rows;     /* rows that no line stands for */
-	size_t hidden_patterns; /* patterns without a line: cap and budget together */
+	size_t hidden_rows;     /* rows that no line represents */
+	size_t hidden_patterns; /* patterns without a line, because of maxTemplates or the budget */
 
-	/* From the miner; 0 when it did not have to run (uncompressed run). */
+	/* From the miner; 0 if it did not run (uncompressed run). */
 	size_t unique_templates;
-	size_t dropped_templates; /* by maxTemplates alone */
-	size_t rare_line_count;   /* of `lines` of patterns, those that are rows kept verbatim */
+	size_t dropped_templates; /* because of maxTemplates only */
+	size_t rare_line_count;   /* compressed: lines that are rows kept verbatim */
 
 	/* Estimates of decision 32. */
 	int64_t overhead_tokens;   /* instructions, criteria, items, schema */
 	int64_t line_tokens;       /* the lines above */
-	int64_t compressed_tokens; /* the lines of the compressed view; 0 as above */
+	int64_t compressed_tokens; /* the lines of the compressed view; 0 if the miner did not run */
 	int64_t raw_tokens;        /* all rows uncompressed; 0 unless a preview */
 } ls_evaluation_view;
 
 /*
- * Chooses the lines: patterns by count, or the first 200 rows, as many whole lines as fit the
- * token budget (decisions 22-24, 26, 28, 29, 31).  NULL when out of memory.
+ * Chooses the lines: patterns by count, or the first 200 rows; as many whole lines as fit into
+ * the token budget (decisions 22-24, 26, 28, 29, 31).  NULL when out of memory.
  */
 extern ls_evaluation_view *ls_evaluation_view_make(const ls_evaluation_request *request,
 												   ls_arena *arena);
 
 /*
- * Copies what is still needed while a model thinks (all of the view, the request without query
- * and, unless quotes will be looked up in them, without rows) into `arena`, so that the body and
- * the arena of parsing and mining can be freed: an evaluation in flight then holds some hundred
- * kilobytes, not tens of megabytes.  False when out of memory.
+ * Copies into `arena` what is still needed while a model thinks: the whole view, and the request
+ * without the query and, unless quotes will be looked up in them, without the rows.  Then the
+ * body and the arena of parsing and mining can be freed, and an evaluation in flight takes some
+ * hundred kilobytes instead of tens of megabytes.  False when out of memory.
  */
 extern bool ls_evaluation_detach(const ls_evaluation_request *request,
 								 const ls_evaluation_view *view, ls_arena *arena,
 								 ls_evaluation_request **request_copy,
 								 ls_evaluation_view **view_copy);
 
-/* max(ceil(UTF-8 bytes / 3.5), words), decision 32. */
+/* Estimated tokens of a text: max(ceil(UTF-8 bytes / 3.5), words), decision 32. */
 extern int64_t ls_token_estimate(ls_str text);
 
 /* ---- price ---- */
@@ -215,12 +217,12 @@ typedef struct ls_model_price
 } ls_model_price;
 
 /*
- * Cost of tokens in micro-credits, rounded up to one (decision 33).  Negative numbers count as
- * 0, and the result never overflows.
+ * The cost of tokens in micro-credits, rounded up (decision 33).  `rate` is in micro-USD per
+ * million tokens.  Negative numbers count as 0, and the result never overflows.
  */
 extern int64_t ls_credit_cost(int64_t tokens, int64_t rate);
 
-/* Appends micro-credits as a number of credits: at most 4 decimals, no trailing zeros. */
+/* Appends micro-credits as a number of credits with at most 4 decimals, no trailing zeros. */
 extern void ls_credit_format(ls_buf *buf, int64_t micro_credits);
 
 /* Appends the object of a preview (without the `data` around it). */
@@ -239,9 +241,9 @@ typedef struct ls_evaluation_prompt
 } ls_evaluation_prompt;
 
 /*
- * The prompt of a request with its view.  `delimiter` are 32 hexadecimal digits that no row can
- * know; the same arguments give the same bytes (decision 43).  False when out of memory or when
- * the delimiter is not one.
+ * Makes the prompt of a request with its view.  `delimiter` is 32 random hexadecimal digits, which
+ * the rows cannot contain; the same arguments give the same bytes (decision 43).  False when out
+ * of memory, or when `delimiter` is not valid.
  */
 extern bool ls_evaluation_prompt_make(const ls_evaluation_request *request,
 									  const ls_evaluation_view *view, ls_str delimiter,
@@ -252,12 +254,12 @@ extern bool ls_evaluation_prompt_make(const ls_evaluation_request *request,
  */
 extern int64_t ls_evaluation_prompt_overhead(const ls_evaluation_request *request, ls_arena *arena);
 
-/* The most that a model may write for an answer, in tokens. */
+/* The maximum length of a model's answer, in tokens. */
 extern int ls_evaluation_output_tokens(const ls_evaluation_request *request);
 
 /*
- * The user text of the one repair call: what was wrong with the reply.  It is sent after the
- * same prompt and the reply, in the conversation where the provider has one.
+ * The user text of the only repair call: it says what was wrong with the reply.  It is sent after
+ * the same prompt and the reply, as a conversation if the provider supports that.
  */
 extern ls_str ls_evaluation_repair_text(ls_arena *arena, const ls_validation_errors *problems);
 
@@ -265,7 +267,7 @@ extern ls_str ls_evaluation_repair_text(ls_arena *arena, const ls_validation_err
 
 typedef enum ls_finding_status
 {
-	LS_FINDING_NONE, /* not given: generic mode only */
+	LS_FINDING_NONE, /* no status; in generic mode only */
 	LS_FINDING_PASSED,
 	LS_FINDING_FAILED,
 	LS_FINDING_NOT_FOUND,
@@ -274,8 +276,8 @@ typedef enum ls_finding_status
 
 typedef struct ls_citation
 {
-	ls_str quote; /* stands word for word in that row, or in it as a line shows it */
-	size_t row;   /* in the order of the request, 1 is the first */
+	ls_str quote; /* a literal part of that row, or of the line that shows it */
+	size_t row;   /* number in the request, from 1 */
 } ls_citation;
 
 typedef struct ls_finding
@@ -290,7 +292,7 @@ typedef struct ls_finding
 	const ls_str *tags;
 	size_t tag_count;
 	bool has_tags;
-	const ls_citation *citations; /* only those that the rows hold */
+	const ls_citation *citations; /* only quotes that are in the rows */
 	size_t citation_count;
 } ls_finding;
 
@@ -299,27 +301,27 @@ typedef struct ls_verdict
 	const ls_finding *findings;
 	size_t finding_count;
 	ls_str summary;  /* empty: null */
-	bool citations;  /* they were asked for */
-	size_t filled;   /* items the reply left out (decision 15) */
-	size_t invented; /* findings dropped for an unknown id (decision 16) */
-	size_t unproven; /* quotes dropped because no row holds them (decision 43) */
+	bool citations;  /* the request asked for citations */
+	size_t filled;   /* items that the reply left out (decision 15) */
+	size_t invented; /* findings dropped because of an unknown id (decision 16) */
+	size_t unproven; /* quotes dropped because no row contains them (decision 43) */
 } ls_verdict;
 
 /* "passed", "failed", "not_found", "skipped"; empty for NONE. */
 extern ls_str ls_finding_status_name(ls_finding_status status);
 
-/* The status of that name; NONE when there is no such. */
+/* The status with that name; NONE if there is none. */
 extern ls_finding_status ls_finding_status_parse(ls_str name);
 
 /*
- * Checks a model's reply (JSON text; one Markdown code fence around it is allowed) against the
- * request it answers, decisions 12-21.  `complete` is false when the provider says that the
- * reply was cut off.  With request->citations every quote of a finding is looked up in the rows
- * that the finding names, or in all of them when it names none; passed and failed need at least
- * one quote, and all of theirs must be there.
+ * Checks a model's reply (JSON text; one Markdown code fence around it is allowed) against its
+ * request, decisions 12-21.  `complete` is false if the provider says that the reply was cut off.
+ * With request->citations, every quote of a finding is looked up in the rows that the finding
+ * names, or in all rows if it names none.  A finding passed or failed needs at least one quote,
+ * and all its quotes must be found.
  *
- * True and *out; or false, the problems in `problems` and in *repair whether asking once more
- * makes sense (it does not when memory ran out here).  Keeps pointers into `reply`.
+ * Returns true and sets *out, which points into `reply`.  Or returns false: `problems` has the
+ * problems, and *repair says whether a repair call makes sense (not if memory ran out here).
  */
 extern bool ls_verdict_parse(ls_str reply, bool complete, const ls_evaluation_request *request,
 							 const ls_evaluation_view *view, ls_arena *arena, ls_verdict **out,
@@ -334,7 +336,7 @@ typedef struct ls_evaluation_run
 	ls_str region;
 	int64_t tokens_in;
 	int64_t tokens_out;
-	int64_t micro_credits; /* really debited */
+	int64_t micro_credits; /* actually debited */
 } ls_evaluation_run;
 
 /* Appends the object of an answer (without the `data` around it). */

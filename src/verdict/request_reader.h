@@ -3,9 +3,8 @@
  * request_reader.h
  *	  What the readers of a request's fields share; for request*.c only (pure).
  *
- * A reader is called at a value and leaves the parser behind it, whatever the value was; what
- * is wrong goes to the list of problems.  After a syntax error json.error is set and every
- * reader returns at once.
+ * A reader is called at a value and leaves the parser after it, whatever the value is.  Problems
+ * go to the list.  After a syntax error json.error is set, and every reader returns at once.
  *
  *-------------------------------------------------------------------------
  */
@@ -31,29 +30,29 @@ typedef struct ls_reading
 /* "a string", "null", ...: a type in a message. */
 extern const char *ls_reading_type(ls_json_type type);
 
-/* True when s holds nothing but white space (Unicode's). */
+/* Is s empty, or only (Unicode) white space? */
 extern bool ls_reading_blank(ls_str s);
 
-/* Opens a container; false when it is something else, which is reported and passed over. */
+/* Opens a container.  False: the value is something else; it is reported and skipped. */
 extern bool ls_reading_open(ls_reading *in, ls_json_type type, const char *path,
 							const char *expected);
 
 /*
- * A string of min to max code points; true when it is one.  *text is set in this case only.
+ * Reads a string of min to max code points.  True if the value is one; only then is *text set.
  */
 extern bool ls_reading_text(ls_reading *in, const char *path, size_t min, size_t max, ls_str *text);
 
 extern void ls_reading_bool(ls_reading *in, const char *path, bool *value);
 
-/* expectedItems and compressionOptions, into the request. */
+/* Read expectedItems and compressionOptions into the request. */
 extern void ls_reading_items(ls_reading *in, ls_evaluation_request *request);
 extern void ls_reading_options(ls_reading *in, ls_evaluation_request *request);
 
-/* Passes over an unknown member's value and remembers its name (decision 11). */
+/* Skips the value of an unknown member and remembers the name (decision 11). */
 extern void ls_reading_ignored(ls_reading *in, const char *parent, ls_str name);
 
 /*
- * A JSON number as written, as a double; false when it is not finite or absurdly long.
+ * Converts a JSON number to a double.  False if it is not finite or is absurdly long.
  */
 extern bool ls_reading_number(ls_str text, double *value);
 
