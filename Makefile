@@ -62,7 +62,7 @@ src/query/parser.c src/query/parser.h &: src/query/parser.y
 src/query/lexer.c: src/query/lexer.l src/query/parser.h
 	flex -o $@ $<
 $(filter src/query/%,$(OBJS)): src/query/parser.h
-src/access/breach_common.o: src/access/common_passwords.bin
+src/identity/breach_common.o: src/identity/common_passwords.bin
 
 sql/logsvc--$(LOGSVC_VERSION).sql: $(SQL_PARTS) sql/load_order
 	{ printf '%s\n' '\echo Use "CREATE EXTENSION logsvc" to load this file. \quit'; cat $(SQL_PARTS); } > $@

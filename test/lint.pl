@@ -5,10 +5,10 @@ use warnings;
 
 use Digest::SHA;
 
-my @order = qw(base server ipc pattern part verdict judge model gateway access scan store ingest query evaluation notify
+my @order = qw(base server ipc pattern part verdict judge model gateway identity access scan store ingest query evaluation notify
   workspace api workers);
 # Rooms without PostgreSQL; in the others a file says "(pure" in its first lines.
-my %pure_room = map { $_ => 1 } qw(base pattern part verdict judge model gateway);
+my %pure_room = map { $_ => 1 } qw(base pattern part verdict judge model gateway identity);
 my %rank;
 @rank{@order} = (0 .. $#order);
 
@@ -18,6 +18,7 @@ my %public = (
 	server => [qw(server.h compat.h curl.h)],
 	ipc => [qw(ipc.h frame.h)],
 	pattern => [qw(pattern.h)],
+	identity => [qw(breach.h browser.h id_token.h)],
 	access => [qw(access.h)],
 	part => [qw(part.h filter.h filter_eval.h match.h event_id.h)],
 	verdict => [qw(evaluation_core.h request_reader.h verdict_reader.h)],
@@ -39,7 +40,7 @@ my @libraries = (
 	[qr/<curl\//, qr/^src\/server\/curl\.c$/, 'libcurl'],
 	[qr/<jansson/, qr/^src\/base\/json_document\.c$/, 'jansson'],
 	# Small and rare JSON only (src/base/README.md).
-	[qr/"src\/base\/json_document\.h"/, qr/^src\/(base\/json_document\.c|access\/id_token\.h|model\/protocol_internal\.h|gateway\/openapi\.c|api\/oauth_routes\.c)$/, 'jansson'],
+	[qr/"src\/base\/json_document\.h"/, qr/^src\/(base\/json_document\.c|identity\/id_token\.h|model\/protocol_internal\.h|gateway\/openapi\.c|api\/oauth_routes\.c)$/, 'jansson'],
 	[qr/<openssl\//, qr/^src\/(server\/crypto|base\/digest|gateway\/gateway_tls)\.c$/, 'OpenSSL'],
 	[qr/<(zstd|lz4\w*)\.h>/, qr/^src\/part\/part_codec\.c$/, 'zstd and lz4'],
 	[qr/<snappy[\w-]*\.h>/, qr/^src\/ingest\/snappy_decode\.c$/, 'snappy'],

@@ -23,7 +23,7 @@
 #include "utils/fmgrprotos.h"
 #include "utils/memutils.h"
 
-#include "src/access/id_token.h"
+#include "src/identity/id_token.h"
 
 PG_FUNCTION_INFO_V1(logsvc_oauth_facts);
 

@@ -11,8 +11,8 @@
 #include "catalog/pg_type.h"
 #include "storage/ipc.h"
 
-#include "src/access/browser.h"
-#include "src/access/id_token.h"
+#include "src/identity/browser.h"
+#include "src/identity/id_token.h"
 
 #define CONNECT_TIMEOUT 5000
 #define REPLY_LIMIT ((size_t) 64 * 1024)

@@ -8,7 +8,7 @@
  */
 #include "src/access/oauth_internal.h"
 
-#include "src/access/browser.h"
+#include "src/identity/browser.h"
 
 #define STATE_LIFE (INT64_C(600) * LS_USECS_PER_SEC)
 #define RANDOM_BYTES 32

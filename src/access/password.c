@@ -31,7 +31,7 @@
 #include "utils/builtins.h"
 #include "utils/fmgrprotos.h"
 
-#include "src/access/breach.h"
+#include "src/identity/breach.h"
 #include "src/server/curl.h"
 
 PG_FUNCTION_INFO_V1(logsvc_password_hash);

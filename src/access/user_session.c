@@ -18,7 +18,7 @@
  */
 #include "src/access/access_internal.h"
 
-#include "src/access/browser.h"
+#include "src/identity/browser.h"
 
 #define SECRET_LENGTH 43
 #define ENTRY_LIFE (INT64_C(300) * LS_USECS_PER_SEC)

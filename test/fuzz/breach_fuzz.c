@@ -6,7 +6,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "src/access/breach.h"
+#include "src/identity/breach.h"
 
 #define CHECK(condition) \
 	if (!(condition))    \

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/access/browser.h"
+#include "src/identity/browser.h"
 
 #define CHECK(condition) \
 	if (!(condition))    \

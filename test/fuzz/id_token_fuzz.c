@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/access/id_token.h"
+#include "src/identity/id_token.h"
 
 #define CHECK(condition) \
 	if (!(condition))    \

@@ -102,7 +102,7 @@ my @mutations = (
 	['identity provider: a state is used once', 'src/access/oauth.c', 'if (!claim.yes)', 'if (!claim.found)', @providers],
 	['identity provider: where browsers are sent', 'src/access/oauth_state.c', '|| !ls_url_allowed(*out)', '|| false', @providers],
 	['identity provider: verified addresses', 'src/access/oauth.c', '|| !person.email_verified)', '|| false)', @providers],
-	['identity provider: the nonce', 'src/access/id_token.c', '!ls_str_eq(ls_node_member_string(claims, "nonce"), expected->nonce)',
+	['identity provider: the nonce', 'src/identity/id_token.c', '!ls_str_eq(ls_node_member_string(claims, "nonce"), expected->nonce)',
 		'false', @providers],
 	['identity provider: how many at once', 'src/access/oauth_call.c', 
 		'ls_place_take(places, (uint32) Max(ls_executors / 2, 1))', 'ls_place_take(places, 1000)', @providers],

@@ -2,7 +2,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "src/access/breach.h"
+#include "src/identity/breach.h"
 #include "test/unit/tap.h"
 
 typedef struct memory_file

@@ -1,5 +1,5 @@
 /* browser_test.c: cookies and origins. */
-#include "src/access/browser.h"
+#include "src/identity/browser.h"
 #include "test/unit/tap.h"
 
 static ls_str

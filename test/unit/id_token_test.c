@@ -6,7 +6,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 
-#include "src/access/id_token.h"
+#include "src/identity/id_token.h"
 #include "test/unit/tap.h"
 
 static ls_arena *arena;

@@ -19,7 +19,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "src/access/breach.h"
+#include "src/identity/breach.h"
 
 #include <string.h>
 
@@ -52,7 +52,7 @@ __asm__(".pushsection .rodata\n"
 		".globl ls_common_passwords_end\n"
 		".hidden ls_common_passwords_end\n"
 		"ls_common_passwords:\n"
-		".incbin \"src/access/common_passwords.bin\"\n"
+		".incbin \"src/identity/common_passwords.bin\"\n"
 		"ls_common_passwords_end:\n"
 		".byte 0\n"
 		".popsection\n");

@@ -7,7 +7,7 @@
  */
 #include <inttypes.h>
 
-#include "src/access/id_token.h"
+#include "src/identity/id_token.h"
 
 const ls_json_node *
 ls_id_object(ls_str json, ls_arena *arena)

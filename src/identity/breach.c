@@ -6,7 +6,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "src/access/breach.h"
+#include "src/identity/breach.h"
 
 #include <string.h>
 

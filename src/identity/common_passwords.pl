@@ -1,5 +1,5 @@
 #!/usr/bin/perl
-# common_passwords.pl LIST > src/access/common_passwords.bin
+# common_passwords.pl LIST > src/identity/common_passwords.bin
 #
 # Makes the filter of common passwords from a list with the most used one first.
 # Of the 100,000 most used that have a letter (no other can be in a password that

@@ -10,7 +10,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "src/access/id_token.h"
+#include "src/identity/id_token.h"
 
 #define TOKEN_LIMIT 65536
 #define SUBJECT_LIMIT 255

@@ -5,7 +5,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "src/access/browser.h"
+#include "src/identity/browser.h"
 
 #include <string.h>
 
