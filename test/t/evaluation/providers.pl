@@ -352,6 +352,22 @@ kill 'TERM', $gateway;
 ok(wait_until(sub { $double->gone == 3 && reserved() == 0 }, 10), 'a gateway that ends ends the calls of its clients');
 $t->wait_ready;
 
+# The rows of one come from a search: its answer has the headers that were made before the
+# search, whatever the evaluator receives while the model thinks.
+$t->http(POST => '/api/v1/logs', token => $org->{ingest_key}, json => { event => 'item one done', source => 'headers' });
+$double->forget;
+$double->mode('hold');
+my %searched = (%request, query => 'source=headers');
+delete $searched{rows};
+$request = begin_request($t, POST => $path, token => $org->{token}, json => \%searched);
+ok(wait_until(sub { $double->open == 1 }, 10), 'a call about rows of a search');
+run(preview => $true, rows => [ ('x' x 2000) x 1000 ]) for 1 .. 3;    # more than a ring holds
+$double->mode('');
+$r = end_request($request, 20);
+is($r->{status}, 200, 'it is answered');
+is(join(' ', map { $r->{headers}{"x-ratelimit-$_"} // '-' } qw(limit reset)) =~ /^1000000 \d+$/ ? 1 : 0, 1, '... with its headers')
+  or diag explain $r->{headers};
+
 # ---- 200 calls in flight ----
 
 $double->forget;
