@@ -27,6 +27,42 @@ ls_query_builtin_find(ls_str name)
 	return LS_QUERY_NOT_BUILTIN;
 }
 
+ls_query_builtin
+ls_query_builtin_alias(ls_str name)
+{
+	static const struct
+	{
+		ls_str name;
+		ls_query_builtin builtin;
+	} aliases[] = {
+		{LS_STR("message"), LS_QUERY_EVENT},   {LS_STR("msg"), LS_QUERY_EVENT},
+		{LS_STR("_raw"), LS_QUERY_EVENT},      {LS_STR("_msg"), LS_QUERY_EVENT},
+		{LS_STR("severity"), LS_QUERY_LEVEL},  {LS_STR("@timestamp"), LS_QUERY_TIMESTAMP},
+		{LS_STR("_time"), LS_QUERY_TIMESTAMP}, {LS_STR("traceId"), LS_QUERY_TRACE_ID},
+		{LS_STR("spanId"), LS_QUERY_SPAN_ID},  {LS_STR("traceID"), LS_QUERY_TRACE_ID},
+		{LS_STR("spanID"), LS_QUERY_SPAN_ID},  {LS_STR("ingestedAt"), LS_QUERY_INGESTED_AT},
+	};
+
+	for (size_t i = 0; i < sizeof(aliases) / sizeof(aliases[0]); i++)
+		if (ls_str_eq(name, aliases[i].name))
+			return aliases[i].builtin;
+	return LS_QUERY_NOT_BUILTIN;
+}
+
+void
+ls_query_set_builtin(ls_query_field *field, ls_query_builtin builtin)
+{
+	field->alias = field->name;
+	field->name = field->parts[0] = builtin_names[builtin];
+	field->builtin = builtin;
+}
+
+ls_str
+ls_query_field_written(const ls_query_field *field)
+{
+	return field->alias.len > 0 ? field->alias : field->name;
+}
+
 const char *
 ls_query_builtin_name(ls_query_builtin builtin)
 {
@@ -332,8 +368,8 @@ ls_query_parenthesis(ls_query_filter *filter, ls_query_span span)
 	return filter;
 }
 
-static bool
-has_token_character(ls_str s)
+bool
+ls_query_has_token(ls_str s)
 {
 	for (size_t i = 0; i < s.len; i++)
 	{
@@ -373,7 +409,7 @@ ls_query_text(ls_query_state *state, ls_query_token token)
 		filter->kind = LS_QUERY_FILTER_ALL;
 		return filter;
 	}
-	if (!has_token_character(value->text))
+	if (!ls_query_has_token(value->text))
 	{
 		ls_query_fail_at(state, LS_QUERY_ERROR_SEMANTIC, token.span,
 						 "to find punctuation write event CONTAINS \"...\"",
@@ -536,6 +572,9 @@ ls_query_colon(ls_query_state *state, ls_query_token field, ls_query_token value
 		filter = existence(state, value, span);
 		return filter == NULL ? NULL : ls_query_not(state, filter, span);
 	}
+	/* In the event's text a word is looked for, as elsewhere. */
+	if (ls_str_eq(name, builtin_names[LS_QUERY_EVENT]))
+		return ls_query_text(state, value);
 	either = ls_query_make_filter(state, LS_QUERY_FILTER_COLON, span);
 	if (either == NULL)
 		return NULL;

@@ -113,7 +113,8 @@ typedef struct ls_query_field
 	uint32_t n_parts;
 	bool attributes;
 	ls_query_builtin builtin;
-	ls_str name; /* the parts joined by dots; "attributes" when there are no parts */
+	ls_str name;  /* the parts joined by dots; "attributes" when there are no parts */
+	ls_str alias; /* as written, when another name for a built-in; else empty */
 	ls_query_span span;
 } ls_query_field;
 
@@ -128,6 +129,18 @@ extern ls_query_builtin ls_query_builtin_find(ls_str name);
 
 /* Its name; "" for LS_QUERY_NOT_BUILTIN. */
 extern const char *ls_query_builtin_name(ls_query_builtin builtin);
+
+/*
+ * The built-in that others call so (message, severity, _time, ...), or
+ * LS_QUERY_NOT_BUILTIN.
+ */
+extern ls_query_builtin ls_query_builtin_alias(ls_str name);
+
+/* Makes it that built-in; columns keep the name that was written. */
+extern void ls_query_set_builtin(ls_query_field *field, ls_query_builtin builtin);
+
+/* The name as it was written, for columns. */
+extern ls_str ls_query_field_written(const ls_query_field *field);
 
 /* Do two fields have the same path and the same prefix? */
 extern bool ls_query_field_eq(const ls_query_field *a, const ls_query_field *b);
@@ -506,6 +519,19 @@ extern bool ls_query_fail(ls_query_error *error, ls_arena *arena, ls_str text,
  */
 extern void ls_query_warn(ls_query *query, ls_arena *arena, const char *code, ls_query_span span,
 						  const char *message, ...) __attribute__((format(printf, 5, 6)));
+
+/* Has it a letter or a digit, so that it can be looked for in texts? */
+extern bool ls_query_has_token(ls_str s);
+
+/*
+ * Calls `reading` for each place where the query reads a field of events: not one
+ * that a stage before made, nor a column of a table.  `before`: in a subtraction
+ * without spaces the field on its left, else NULL; `right`: on the right side of a
+ * comparison.
+ */
+typedef void (*ls_query_reading)(void *context, ls_query_field *field, const ls_query_field *before,
+								 bool right);
+extern void ls_query_each_reading(const ls_query *query, ls_query_reading reading, void *context);
 
 /*
  * Append a tree as one line of nested lists, for tests and for people.  Two

@@ -298,7 +298,7 @@ ls_plan_stats(ls_planner *p, const ls_query_stage *stage, bool first)
 	{
 		const ls_query_field *by = stage->by.items[i];
 
-		add_column(p, &t, by->name, LS_COLUMN_ANY,
+		add_column(p, &t, ls_query_field_written(by), LS_COLUMN_ANY,
 				   first ? psprintf("g.keys[%d]", i + 1) : ls_plan_known(p, by));
 		ls_plan_append_group(&order, t.columns[i].sql);
 	}
@@ -354,14 +354,14 @@ ls_plan_top(ls_planner *p, const ls_query_stage *stage, bool first)
 
 		for (int j = 0; j < i; j++)
 		{
-			if (ls_str_eq(t.columns[j].name, field->name))
+			if (ls_str_eq(t.columns[j].name, ls_query_field_written(field)))
 				ls_search_fail(p->search, field->span, "the field is named twice");
 		}
 		if (ls_str_eq(field->name, LS_STR("count")) || ls_str_eq(field->name, LS_STR("percent")))
 			ls_search_fail(p->search, field->span,
 						   "%s makes a column of that name: rename the field first",
 						   ls_query_stage_name(stage->kind));
-		add_column(p, &t, field->name, LS_COLUMN_ANY, value);
+		add_column(p, &t, ls_query_field_written(field), LS_COLUMN_ANY, value);
 		if (i >= n_by)
 			appendStringInfo(&where, "%snullif(%s, 'null') IS NOT NULL",
 							 where.len > 0 ? " AND " : " WHERE ", value);
@@ -751,7 +751,8 @@ ls_plan_timechart(ls_planner *p, const ls_query_stage *stage, bool first)
 	texts = time_texts(p, starts, n_starts);
 	add_column(p, &t, LS_STR("time"), LS_COLUMN_TIME, "b.t");
 	for (int i = 0; i < n_by; i++)
-		add_column(p, &t, stage->by.items[i]->name, LS_COLUMN_ANY, psprintf("l.h%d", i + 1));
+		add_column(p, &t, ls_query_field_written(stage->by.items[i]), LS_COLUMN_ANY,
+				   psprintf("l.h%d", i + 1));
 	if (first)
 		group_chart(p, stage, times, texts, &t);
 	else
@@ -835,7 +836,7 @@ ls_plan_patterns(ls_planner *p, const ls_query_stage *stage)
 		char *key = ls_plan_known(p, stage->by.items[i]);
 
 		appendStringInfo(&partition, "%s%s", i > 0 ? ", " : "PARTITION BY ", key);
-		add_column(p, &t, stage->by.items[i]->name, LS_COLUMN_ANY, key);
+		add_column(p, &t, ls_query_field_written(stage->by.items[i]), LS_COLUMN_ANY, key);
 		ls_plan_append_group(&order, t.columns[i].sql);
 	}
 	column = label_rows(p, stage, value, partition.data);

@@ -1,7 +1,10 @@
 /*-------------------------------------------------------------------------
  *
  * resolve.c
- *	  What name:value means in the range of a search.
+ *	  What names mean in the range of a search: name:value, and aliases.
+ *
+ * message, severity or @timestamp are other names of built-in fields, unless
+ * events of the range have an attribute of that name.
  *
  * Where events have a field of that name it is a comparison, as those who write
  * it expect; elsewhere (`host:port`, `user:password`) it is a text, and a warning
@@ -11,25 +14,47 @@
  */
 #include "src/query/query.h"
 
-/* Parts of the range whose names are read, the newest ones. */
+/* Parts of the range whose names are read, the newest ones; most names are in the first. */
+#define FIRST_PARTS 4
 #define MOST_PARTS 200
 
 typedef struct resolver
 {
 	ls_search *search;
-	bool read; /* `names` is */
+	int parts; /* whose names were read */
 	ls_field_names names;
 } resolver;
+
+/* Do events have that attribute?  False also when it is not known: see names.complete. */
+static bool
+is_attribute(resolver *r, const ls_query_field *field)
+{
+	while (!ls_field_names_have_path(&r->names, field))
+	{
+		if (r->names.complete || r->parts == MOST_PARTS)
+			return false;
+		r->parts = r->parts == 0 ? FIRST_PARTS : MOST_PARTS;
+		r->names = ls_search_field_names(r->search, r->parts);
+	}
+	return true;
+}
+
+static void
+set_alias(void *context, ls_query_field *field, const ls_query_field *before, bool right)
+{
+	ls_query_builtin builtin;
+
+	if (field->builtin != LS_QUERY_NOT_BUILTIN || field->attributes || field->n_parts != 1)
+		return;
+	builtin = ls_query_builtin_alias(field->name);
+	if (builtin != LS_QUERY_NOT_BUILTIN && !is_attribute(context, field))
+		ls_query_set_builtin(field, builtin);
+}
 
 static bool
 is_field(resolver *r, const ls_query_field *field)
 {
-	if (field->builtin != LS_QUERY_NOT_BUILTIN)
-		return true;
-	if (!r->read)
-		r->names = ls_search_field_names(r->search, MOST_PARTS);
-	r->read = true;
-	return ls_field_names_have_path(&r->names, field);
+	return field->builtin != LS_QUERY_NOT_BUILTIN || is_attribute(r, field);
 }
 
 static void
@@ -47,6 +72,14 @@ decide(resolver *r, ls_query_filter *filter)
 		if (is_field(r, filter->children[i]->field))
 		{
 			*filter = *filter->children[i];
+			/* message:refused looks for a word. */
+			if (filter->field->builtin == LS_QUERY_EVENT &&
+				filter->kind == LS_QUERY_FILTER_COMPARE &&
+				ls_query_has_token(filter->values.items[0]->text))
+			{
+				filter->kind = LS_QUERY_FILTER_TEXT;
+				filter->field = NULL;
+			}
 			return;
 		}
 	}
@@ -76,6 +109,9 @@ ls_search_resolve(ls_search *search)
 {
 	resolver r = {.search = search};
 
+	/* What is deleted must not depend on the names that events have. */
+	if (!search->exact)
+		ls_query_each_reading(search->query, set_alias, &r);
 	if (search->query->filter != NULL)
 		resolve(&r, search->query->filter);
 }

@@ -30,27 +30,15 @@ typedef struct collector
 {
 	reading items[MOST_NAMES];
 	int n;
-	ls_str made[MOST_NAMES]; /* by stages */
-	int n_made;
 } collector;
 
-static bool
-is_made(const collector *c, const ls_query_field *field)
-{
-	for (int i = 0; i < c->n_made; i++)
-	{
-		/* What is inside of a field that was made is made, too. */
-		if (ls_str_eq(c->made[i], field->name) || ls_str_eq(c->made[i], field->parts[0]))
-			return true;
-	}
-	return false;
-}
-
+/* Each field once; a subtraction always. */
 static void
-add(collector *c, const ls_query_field *field, const ls_query_field *before, bool right)
+collect(void *context, ls_query_field *field, const ls_query_field *before, bool right)
 {
-	if (field == NULL || field->builtin != LS_QUERY_NOT_BUILTIN || field->n_parts == 0 ||
-		c->n == MOST_NAMES || is_made(c, field))
+	collector *c = context;
+
+	if (field->builtin != LS_QUERY_NOT_BUILTIN || field->n_parts == 0 || c->n == MOST_NAMES)
 		return;
 	for (int i = 0; i < c->n; i++)
 	{
@@ -58,87 +46,6 @@ add(collector *c, const ls_query_field *field, const ls_query_field *before, boo
 			return;
 	}
 	c->items[c->n++] = (reading){field, before, right};
-}
-
-static void
-make(collector *c, ls_str name)
-{
-	if (c->n_made < MOST_NAMES)
-		c->made[c->n_made++] = name;
-}
-
-static void
-add_fields(collector *c, const ls_query_fields *fields)
-{
-	for (uint32 i = 0; i < fields->n; i++)
-		add(c, fields->items[i], NULL, false);
-}
-
-static void
-add_filter(collector *c, const ls_query_filter *filter)
-{
-	add(c, filter->field, NULL, false);
-	for (uint32 i = 0; i < filter->n_children; i++)
-		add_filter(c, filter->children[i]);
-}
-
-static void
-add_expression(collector *c, const ls_query_expr *expr, const ls_query_field *before, bool right)
-{
-	add(c, expr->field, before, right);
-	for (uint32 i = 0; i < expr->n_args; i++)
-	{
-		const ls_query_expr *left = i > 0 ? expr->args[i - 1] : NULL;
-		bool joined = expr->kind == LS_QUERY_EXPR_SUBTRACT && left != NULL &&
-					  left->kind == LS_QUERY_EXPR_FIELD &&
-					  left->span.end + 1 == expr->args[i]->span.start;
-
-		add_expression(c, expr->args[i], joined ? left->field : NULL,
-					   expr->kind == LS_QUERY_EXPR_COMPARE && i > 0);
-	}
-}
-
-/* What a stage reads, then what it makes; false when a table begins there. */
-static bool
-add_stage(collector *c, const ls_query_stage *stage)
-{
-	if (stage->condition != NULL)
-		add_expression(c, stage->condition, NULL, false);
-	if (stage->kind != LS_QUERY_FIELDS || !stage->exclude)
-		add_fields(c, &stage->fields);
-	add_fields(c, &stage->by);
-	add(c, stage->field, NULL, false);
-	for (uint32 i = 0; i < stage->keys.n; i++)
-		add(c, stage->keys.items[i]->field, NULL, false);
-	for (uint32 i = 0; i < stage->aggregates.n; i++)
-	{
-		if (stage->aggregates.items[i]->arg != NULL)
-			add_expression(c, stage->aggregates.items[i]->arg, NULL, false);
-	}
-	for (uint32 i = 0; i < stage->assigns.n; i++)
-	{
-		const ls_query_assign *assign = stage->assigns.items[i];
-
-		add(c, assign->from, NULL, false);
-		if (assign->value != NULL)
-			add_expression(c, assign->value, NULL, false);
-		make(c, assign->to->name);
-	}
-	for (uint32 i = 0; i < stage->n_groups; i++)
-		make(c, stage->groups[i]->name);
-	switch (stage->kind)
-	{
-		case LS_QUERY_STATS:
-		case LS_QUERY_TOP:
-		case LS_QUERY_RARE:
-		case LS_QUERY_TIMECHART:
-			return false;
-		case LS_QUERY_PATTERNS:
-			make(c, LS_STR("template"));
-			return stage->label;
-		default:
-			return true;
-	}
 }
 
 /* An attribute that is spelt like the name, else a field that every event can have; or empty. */
@@ -196,13 +103,7 @@ ls_search_warn_unknown(ls_search *s)
 	collector *c = palloc0(sizeof(collector));
 	ls_field_names names;
 
-	if (s->query->filter != NULL)
-		add_filter(c, s->query->filter);
-	for (uint32 i = 0; i < s->query->stages.n; i++)
-	{
-		if (!add_stage(c, s->query->stages.items[i]))
-			break;
-	}
+	ls_query_each_reading(s->query, collect, c);
 	if (c->n == 0 || s->n_indexes == 0 || s->from >= s->to)
 		return;
 	names = ls_search_field_names(s, FIRST_PARTS);

@@ -70,7 +70,9 @@ find_slot(const ls_value_fields *fields, const ls_query_field *field)
 {
 	for (int i = 0; i < fields->n; i++)
 	{
-		if (ls_query_field_eq(fields->items[i], field))
+		/* Two names of one field have a slot each: where the text is parsed again, they are two. */
+		if (ls_query_field_eq(fields->items[i], field) &&
+			ls_str_eq(fields->items[i]->alias, field->alias))
 			return i;
 	}
 	return -1;

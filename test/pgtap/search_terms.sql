@@ -1,6 +1,6 @@
 -- Searching: terms as people know them from other languages.
 \set QUIET on
-SELECT plan(34);
+SELECT plan(49);
 
 SELECT isnt(logsvc.create_organization('Acme', 'pro'), NULL, 'an organization');
 DO $$ BEGIN PERFORM logsvc.act_as('acme'); END $$;
@@ -47,11 +47,31 @@ SELECT is(pg_temp.found('wide_3000:1'), ' COLON_IN_TEXT', 'and one that is not i
 SELECT throws_like($$ SELECT * FROM logsvc_internal.plan_deletion('index=main earliest=-1h status:500') $$, 'write status= to compare the field%', 'a deletion');
 SELECT lives_ok($$ SELECT * FROM logsvc_internal.plan_deletion('index=main earliest=-1h level:error') $$, 'with a name that all events have');
 
+-- ---- other names of fields ----
+
+CREATE FUNCTION pg_temp.table_of(q text) RETURNS text LANGUAGE sql AS $$
+	SELECT concat(r #>> '{columns,0,name}', ' ', r -> 'rows') FROM (SELECT logsvc.search(q) -> 'data') AS t (r) $$;
+SELECT is(pg_temp.found('message CONTAINS "was ref"'), 'one', 'the event''s text');
+SELECT is(pg_temp.found('msg=~"^two" severity=warn'), 'two', 'text and level');
+SELECT is(pg_temp.found('severity:error'), 'one', 'with a colon');
+SELECT is(pg_temp.found('-"wide one" @timestamp>2020-01-01T00:00:00Z _time<2099-01-01T00:00:00Z'), 'one,three,two', 'times');
+SELECT is(pg_temp.found('-"wide one" NOT traceId=* NOT spanId=*'), 'one,three,two', 'of traces');
+SELECT is(pg_temp.table_of('-"wide one" | stats count by severity | sort severity'), 'severity [["error", 1], ["info", 1], ["warn", 1]]', 'a column has the name that was written');
+SELECT is(pg_temp.table_of('-"wide one" | where severity = "warn" AND level = severity AND message CONTAINS "two" | stats count'), 'count [[1]]', 'in expressions');
+SELECT is(pg_temp.table_of('one -wide* | eval message = upper(message), n = len(msg) | stats max(message), max(n)'), 'max(message) [["ONE CONN WAS REFUSED", 20]]', 'read, then made');
+SELECT is(pg_temp.table_of('-"wide one" | top severity | sort severity | head 1'), 'severity [["error", 1, 33.3333]]', 'in top');
+SELECT is(pg_temp.table_of('-"wide one" | dedup severity | sort severity | stats count'), 'count [[3]]', 'in dedup and sort');
+SELECT is(pg_temp.table_of('one -wide* | rename message as text | stats max(text)'), 'max(text) [["one conn was refused"]]', 'in rename');
+SELECT throws_like($$ SELECT * FROM logsvc_internal.plan_deletion('index=main earliest=-1h severity:debug') $$, 'write severity= to compare the field%', 'not in a deletion');
+SELECT is(logsvc.ingest('{"event":"four","attributes":{"message":"own text"}}') ->> 'accepted', '1', 'an event with such an attribute');
+SELECT is(pg_temp.found('message="own text"'), 'four', 'then the name is that of the attribute');
+SELECT is(pg_temp.found('msg:refused OR event:"host 8080"'), 'one,three', 'others are still aliases; a word of the text');
+
 -- ---- others ----
 
-SELECT is(pg_temp.found('-refused -wide*'), 'three,two', 'words with a minus');
+SELECT is(pg_temp.found('-refused -wide* -four'), 'three,two', 'words with a minus');
 SELECT is(pg_temp.found('event=~"conn.*refused"'), 'one', 'a regular expression');
-SELECT is(pg_temp.found('event!~"conn.*refused" -"wide one"'), 'three,two', 'not one');
+SELECT is(pg_temp.found('event!~"conn.*refused" -"wide one" -four'), 'three,two', 'not one');
 SELECT is(pg_temp.found('/conn.*refused/'), 'one', 'between slashes');
 SELECT is(pg_temp.found('level=error,warn'), 'one,two', 'a list');
 SELECT is(pg_temp.found('search level=error'), 'one', 'a command');

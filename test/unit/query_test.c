@@ -388,6 +388,7 @@ test_foreign_terms(void)
 	tree("app.kubernetes.io/name:web*",
 		 " (filter (colon (= app.kubernetes.io/name web*) (text app.kubernetes.io/name:web*)))");
 	tree("level:error", " (filter (= level error))");
+	tree("event:refused", " (filter (text refused))");
 	tree("service:\"cart api\"", " (filter (= service \"cart api\"))");
 	tree("name:\"a b\"", " (filter (colon (= name \"a b\") (and (text name) (text \"a b\"))))");
 	tree("@status:500", " (filter (colon (= @status 500) (= status 500) (text @status:500)))");
