@@ -135,7 +135,7 @@ ls_query_make_value(ls_query_state *state, ls_query_token token, bool regex)
 		if (value->text.data != NULL && token.kind == TOK_NUMBER)
 		{
 			value->number = strtod(value->text.data, NULL);
-			/* Hundreds of digits are no number that anything equals. */
+			/* Nothing equals a number of hundreds of digits, so such a word is not a number. */
 			value->kind = isfinite(value->number) ? LS_QUERY_NUMBER : LS_QUERY_WORD;
 		}
 		else if (value->text.data != NULL)
@@ -174,7 +174,7 @@ not_one_field(ls_query_state *state, const ls_query_field *field)
 							"name one of them: attributes.name", "attributes is not one field");
 }
 
-/* A field of a stage; only the stage fields takes all attributes as one. */
+/* A field of a stage; only stage `fields` accepts all attributes as one field. */
 ls_query_field *
 ls_query_stage_field(ls_query_state *state, ls_query_field *path)
 {
@@ -266,7 +266,7 @@ ls_query_make_field(ls_query_state *state, ls_query_field *path, ls_query_token 
 	return path;
 }
 
-/* The path is complete: takes the prefix off, finds built-ins. */
+/* The path is complete: removes the prefix and finds built-in fields. */
 ls_query_field *
 ls_query_end_field(ls_query_state *state, ls_query_field *path)
 {
@@ -358,7 +358,7 @@ ls_query_not(ls_query_state *state, ls_query_filter *child, ls_query_span span)
 	return filter != NULL && add_child(state, filter, child) ? filter : NULL;
 }
 
-/* Marks what stood in parentheses; a scope keeps its place for the error. */
+/* Marks a filter in parentheses; a scope keeps its position for the error. */
 ls_query_filter *
 ls_query_parenthesis(ls_query_filter *filter, ls_query_span span)
 {
@@ -540,7 +540,7 @@ existence(ls_query_state *state, ls_query_token name, ls_query_span span)
 	return filter->field == NULL ? NULL : filter;
 }
 
-/* What name:value is when no event has a field of that name. */
+/* The meaning of name:value if no event has a field with that name. */
 static ls_query_filter *
 colon_as_text(ls_query_state *state, ls_query_token field, ls_query_token value, ls_query_span span)
 {
@@ -578,7 +578,7 @@ ls_query_colon(ls_query_state *state, ls_query_token field, ls_query_token value
 	either = ls_query_make_filter(state, LS_QUERY_FILTER_COLON, span);
 	if (either == NULL)
 		return NULL;
-	/* @status is the field status where there is no @status. */
+	/* @status means the field status if there is no field @status. */
 	if (field.kind == TOK_WORD && name.data[0] == '@' && name.len > 1)
 		names[n_names++].span.start++;
 	for (int i = 0; i < n_names; i++)

@@ -3,8 +3,8 @@
  * compile.c
  *	  The filter of a query's head as the filter that part_scan evaluates.
  *
- * What a comparison means is decided by what was written: a number, a text in
- * quotes, a word (section 3 of docs/language.md).
+ * The meaning of a comparison depends on how the value is written: as a number,
+ * a text in quotes, or a word (docs/language.md).
  *
  *-------------------------------------------------------------------------
  */
@@ -100,7 +100,7 @@ ls_search_leaf(ls_search *search, ls_filter_op op, const ls_query_field *field, 
 	return leaf;
 }
 
-/* Words for level, source and index are compared without regard to case. */
+/* Comparisons of level, source and index with words ignore case. */
 static ls_filter *
 comparison(ls_search *search, const ls_query_field *field, ls_query_op op,
 		   const ls_query_value *value)
@@ -125,13 +125,13 @@ comparison(ls_search *search, const ls_query_field *field, ls_query_op op,
 		if (value->wildcard)
 			leaf->op = op == LS_QUERY_OP_EQ ? LS_FILTER_WILDCARD : LS_FILTER_NE_WILDCARD;
 		else if (field->builtin == LS_QUERY_LEVEL)
-			/* Aliases were folded when the event came in. */
+			/* Aliases were replaced when the event came in. */
 			leaf->text = ls_normalize_level(value->text);
 	}
 	return leaf;
 }
 
-/* Like !=: true only where the field is there. */
+/* Like !=: true only if the field is present. */
 static ls_filter *
 negate(ls_search *search, const ls_query_field *field, ls_filter *leaf)
 {

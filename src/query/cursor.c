@@ -1,12 +1,12 @@
 /*-------------------------------------------------------------------------
  *
  * cursor.c
- *	  Where the next page begins, signed.
+ *	  Signed cursors: where the next page begins.
  *
- * A cursor carries the resolved time range and the last event (or how many
- * rows were shown), so that pages do not move while events come in.  Its
+ * A cursor has the resolved time range and the last event (or the number of
+ * rows shown so far), so pages do not shift while events come in.  Its
  * signature also covers the organization and the request: a cursor of another
- * tenant or another query is none.
+ * tenant or another query is not valid.
  *
  *-------------------------------------------------------------------------
  */
@@ -137,9 +137,9 @@ ls_cursor_read(ls_search *search, ls_position *position)
 /*
  * ---- cursors of other lists ----
  *
- * A version, the time of issue, a signature and the position: what the list is
- * sorted by, of the last row shown.  The signature also covers `scope`: which
- * list, of whom, with which filter.
+ * Such a cursor has a version, the time of issue, a signature and the position: the
+ * sort key of the last row shown.  The signature also covers `scope`: which list it
+ * is, whose, and with which filter.
  */
 
 PG_FUNCTION_INFO_V1(logsvc_sign_position);

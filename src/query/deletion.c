@@ -1,10 +1,10 @@
 /*-------------------------------------------------------------------------
  *
  * deletion.c
- *	  What a deletion of events means: the head of a query, compiled.
+ *	  The events that a deletion covers: the head of a query, compiled.
  *
- * Nothing is implied: a deletion that leaves out the index or the begin of
- * its time range is refused, though a search has defaults for both.
+ * There are no defaults: a deletion without an index or without the start of
+ * its time range is refused, although a search has defaults for both.
  *
  *-------------------------------------------------------------------------
  */
@@ -41,7 +41,7 @@ index_array(const ls_search *search)
 
 /*
  * plan_deletion(q) returns (indexes, from_time, to_time, filter, level_mask);
- * filter NULL: all events.  Raises UNBOUNDED_DELETION, and what a search raises.
+ * filter NULL: all events.  Raises UNBOUNDED_DELETION, and all errors of a search.
  */
 Datum
 logsvc_plan_deletion(PG_FUNCTION_ARGS)

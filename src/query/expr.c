@@ -3,9 +3,9 @@
  * expr.c
  *	  Builds the expressions of the stages (pure).
  *
- * Types are checked as far as the text alone tells them: adding to a text
- * literal, or `where 5`, is an error here and not a surprise at run time.
- * Fields have any type, so nothing that depends on data is ever refused.
+ * Types are checked as far as the text shows them: adding to a text literal, or
+ * `where 5`, is an error here and not a surprise at run time.  Fields can have
+ * any type, so nothing that depends on data is refused.
  *
  *-------------------------------------------------------------------------
  */
@@ -17,7 +17,7 @@
 
 #define ANY_NUMBER 255
 
-/* What an argument must be able to be. */
+/* The type that an argument must be able to have. */
 typedef enum arg_class
 {
 	ARG_ANY,
@@ -103,7 +103,7 @@ needs_number(ls_query_state *state, const ls_query_expr *arg, const char *what, 
 							"%s needs a number, this is a %s", what, type_name(arg->type));
 }
 
-/* Fields may hold true or false; numbers and texts are no conditions. */
+/* A field may be true or false; numbers and texts are not conditions. */
 bool
 ls_query_condition(ls_query_state *state, const ls_query_expr *expr)
 {
@@ -344,7 +344,7 @@ ls_query_call(ls_query_state *state, ls_query_token name, ls_query_exprs args, l
 		if (!add_arg(state, expr, args.items[i]))
 			return NULL;
 	}
-	/* Both branches of one type: the result has it. */
+	/* If both branches have one type, the result has it. */
 	if (f == LS_QUERY_IF && args.n == 3 && args.items[1]->type == args.items[2]->type)
 		expr->type = args.items[1]->type;
 	return expr;

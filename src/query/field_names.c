@@ -1,9 +1,10 @@
 /*-------------------------------------------------------------------------
  *
  * field_names.c
- *	  Which attributes the events of a search's range have.
+ *	  The names of attributes that events in a search's range have.
  *
- * Headers of parts know it; a part with many of them keeps the list in its body.
+ * They are in the headers of parts; a part with many of them has the list in its
+ * body.
  *
  *-------------------------------------------------------------------------
  */
@@ -28,7 +29,7 @@ ls_search_field_names(const ls_search *s, int most_parts)
 		" WHERE q.organization_id = $1 AND (NOT q.audit OR '_audit' = ANY ($2))"
 		" AND q.max_time >= $3 AND q.min_time < $4) u ORDER BY u.max_time DESC LIMIT $5)"
 		" SELECT NULL WHERE (SELECT pg_catalog.count(*) FROM h) = $5"
-		/* Of damaged ones the search itself tells. */
+		/* Skip damaged parts; the search itself reports them. */
 		" UNION ALL (SELECT DISTINCT f.name FROM h, LATERAL"
 		" logsvc_internal.part_fields(h.id, h.header, h.body) f"
 		" WHERE pg_catalog.octet_length(h.header) > 5)";
@@ -40,7 +41,7 @@ ls_search_field_names(const ls_search *s, int most_parts)
 
 	for (int i = 0; i < s->n_indexes; i++)
 	{
-		/* Entries of the queue may have other indexes as well, of which test keys see nothing. */
+		/* Queue entries may also have events of other indexes, which test keys must not see. */
 		if (ls_str_eq(s->indexes[i], LS_STR("_test")))
 			return (ls_field_names){.complete = false};
 		indexes[i] = PointerGetDatum(ls_text_of_str(s->indexes[i]));

@@ -1,18 +1,19 @@
 /*-------------------------------------------------------------------------
  *
  * foreign.c
- *	  The events of the session's organization as a foreign table, which the
- *	  view logsvc.logs shows.
+ *	  The foreign table for view logsvc.logs: the events of the session's
+ *	  organization.
  *
- * A scan is a search: comparisons of timestamp, index, level, source and
- * service with something that does not depend on the row narrow it, and only
+ * A scan is a search.  Comparisons of timestamp, index, level, source and
+ * service with values that do not depend on the row narrow it, and only
  * the columns that the statement names are read.  The server checks every
- * condition again, so what is pushed down need only never be too narrow.
+ * condition again, so a pushed-down condition may be too wide, but never too
+ * narrow.
  *
- * The search goes on as rows are asked for, so a LIMIT ends it early.
+ * The search continues as rows are requested, so a LIMIT ends it early.
  *
- * The search runs as role logsvc_reader under row security and with the server's
- * operators, whoever owns the view and whatever the statement and the session say.
+ * The search runs as role logsvc_reader, under row security and with the server's
+ * operators, regardless of the owner of the view, the statement and the session.
  *
  *-------------------------------------------------------------------------
  */
@@ -42,7 +43,7 @@
 
 PG_FUNCTION_INFO_V1(logsvc_logs_handler);
 
-/* What the planner is told, who has no statistics of events. */
+/* Estimates for the planner, which has no statistics of events. */
 #define GUESSED_ROWS 1000000
 #define GUESSED_WIDTH 500
 
@@ -58,7 +59,7 @@ enum
 	COLUMNS = COLUMN_ATTRIBUTES
 };
 
-/* As the stage fields names them. */
+/* Their names in the search language. */
 static const char *const column_names[COLUMNS] = {"id",       "timestamp", "ingested_at", "event",
 												  "level",    "source",    "service",     "index",
 												  "trace_id", "span_id",   "attributes"};
@@ -89,7 +90,7 @@ comparison_of(const char *name)
 	return COMPARISON_ANY;
 }
 
-/* Is the operator the ordinary one of the column's type? */
+/* Is it the standard operator of the column's type? */
 static bool
 is_ordinary(Oid op, int column)
 {
@@ -119,7 +120,7 @@ is_text_column(int column)
 		   column == COLUMN_INDEX;
 }
 
-/* Something that one scan can know before it begins. */
+/* Is the expression known before the scan begins? */
 static bool
 is_known(Node *value)
 {
@@ -127,7 +128,7 @@ is_known(Node *value)
 		   !contain_subplans(value);
 }
 
-/* Is a text that is equal the same text? */
+/* Are equal texts identical under this collation? */
 static bool
 is_exact(Oid collation)
 {
@@ -135,8 +136,8 @@ is_exact(Oid collation)
 }
 
 /*
- * Can the condition narrow the search?  Then the column, the comparison and the
- * value that it is compared with.
+ * Can the condition narrow the search?  If so, sets the column, the comparison and the
+ * value to compare with.
  */
 static bool
 match_condition(Expr *clause, Index relid, int *column, comparison *how, Node **value)
@@ -193,7 +194,7 @@ add_paths(PlannerInfo *root, RelOptInfo *rel, Oid table)
 	add_path(rel, (Path *) LS_FOREIGN_PATH(root, rel, startup, total));
 }
 
-/* Which columns the statement names: all with a reference to whole rows. */
+/* The columns that the statement names; all, if it refers to whole rows. */
 static Bitmapset *
 columns_used(RelOptInfo *rel)
 {
@@ -248,7 +249,7 @@ make_plan(PlannerInfo *root, RelOptInfo *rel, Oid table, ForeignPath *path, List
 
 /* ---- the search ---- */
 
-/* Rows that are fetched at once: few at first, as there may be a LIMIT. */
+/* Rows to fetch at once: few at first, because there may be a LIMIT. */
 #define FIRST_ROWS 16
 #define MOST_ROWS 1024
 
@@ -309,7 +310,7 @@ keep_indexes(ls_search *search, const ls_str *names, int n)
 	search->n_indexes = kept;
 }
 
-/* column = one of the texts; of none: nothing. */
+/* column = one of the texts; without texts, nothing matches. */
 static void
 narrow_texts(ls_search *search, int column, const ls_str *texts, int n)
 {
@@ -337,7 +338,7 @@ narrow_time(ls_search *search, comparison how, Datum value)
 
 	if (TIMESTAMP_NOT_FINITE(time))
 		return; /* the server compares again */
-	/* A time of the server can be later than any that the store counts. */
+	/* A timestamptz can be later than any time in the store. */
 	at = ls_time_of_timestamptz(Min(time, ls_timestamptz_of_time(LS_LAST_EVENT_TIME)));
 	if (how == COMPARISON_EQ || how == COMPARISON_GE || how == COMPARISON_GT)
 		search->from = Max(search->from, how == COMPARISON_GT ? at + 1 : at);
@@ -398,7 +399,7 @@ fields_stage(const List *columns)
 	return ls_str_make(q.data, (size_t) q.len);
 }
 
-/* The values of conditions, as who asks has them: before the search is another role. */
+/* The values of conditions, evaluated as the caller, before the role changes. */
 static NullableDatum *
 evaluate(ForeignScanState *node, const logs_scan *scan)
 {
@@ -422,7 +423,7 @@ typedef struct asker
 	int nest;
 } asker;
 
-/* Become who may search, with the server's operators: one of the caller's would run as that role. */
+/* Become the role that may search, with the server's operators: the caller's would run as it. */
 static asker
 become_searcher(void)
 {
@@ -470,7 +471,7 @@ begin_search(ForeignScanState *node, logs_scan *scan)
 	search.to = LS_LAST_EVENT_TIME;
 	for (int i = 0; i < list_length(scan->values); i++)
 	{
-		/* A comparison with NULL is true for no row. */
+		/* A comparison with NULL is never true. */
 		if (values[i].isnull)
 			search.n_indexes = 0;
 		else
@@ -485,7 +486,7 @@ begin_search(ForeignScanState *node, logs_scan *scan)
 	MemoryContextSwitchTo(caller);
 }
 
-/* A session that has become another since the scan began would see a part of the rows. */
+/* If the session's principal has changed since the scan began, it would see only some rows. */
 static void
 check_principal(const logs_scan *scan)
 {
@@ -537,7 +538,7 @@ next_row(ForeignScanState *node)
 		fetch_rows(scan);
 	if (scan->n_read == scan->n_rows)
 		return ExecClearTuple(slot);
-	/* A row that is read from a file is of this context, and freed with the next. */
+	/* A row read from a file lives in this context, until the next row is read. */
 	caller = MemoryContextSwitchTo(node->ss.ps.state->es_query_cxt);
 	found = tuplestore_gettupleslot(scan->rows, true, false, scan->row);
 	MemoryContextSwitchTo(caller);
@@ -566,7 +567,7 @@ end_scan(ForeignScanState *node)
 		end_search(node->fdw_state);
 }
 
-/* The same again, unless a value that it depends on has changed, or rows are gone. */
+/* Rescans the kept rows, unless a value that they depend on has changed, or rows are gone. */
 static void
 begin_again(ForeignScanState *node)
 {

@@ -3,9 +3,9 @@
  * mine_function.c
  *	  pattern_in_window: the miner over the rows of a window.
  *
- * A window function, because the miner must see all rows before it can say
- * anything about one of them.  The rows are mined at the first call for a
- * window; each row then gets the pattern it fell into.
+ * It is a window function, because the miner must see all rows before it can say
+ * anything about one of them.  The first call for a window mines all its rows; then
+ * each row gets its pattern.
  *
  *-------------------------------------------------------------------------
  */
@@ -82,7 +82,7 @@ mine(WindowObject window, mined *m)
 		ls_search_notes_current->unmined += (uint64) (n - m->rows);
 	m->context = AllocSetContextCreate(CurrentMemoryContext, "patterns", ALLOCSET_DEFAULT_SIZES);
 	row_context = AllocSetContextCreate(m->context, "row of patterns", ALLOCSET_DEFAULT_SIZES);
-	/* Half of it is for the texts, half for the miner. */
+	/* Half of the memory is for the texts, half for the miner. */
 	memory = Min(MOST_MEMORY, ls_scan_memory_limit());
 	m->arena = ls_context_arena(m->context, memory);
 	m->pattern = MemoryContextAllocHuge(m->context, sizeof(uint32) * (Size) (m->rows + 1));
@@ -169,7 +169,7 @@ result_of(mined *m, uint32 number)
 	return m->results[number];
 }
 
-/* The place of a pattern, and nothing else: short, as there is one for each row. */
+/* Only the place of a pattern.  It is short, because each row has one. */
 static Datum
 place_of(mined *m, uint32 number)
 {
@@ -193,8 +193,8 @@ place_of(mined *m, uint32 number)
  * pattern_in_window(value text, max int, samples int, rare int, sim float8, once
  * boolean) returns text[]: id, template, samples (JSON), place by count from 0,
  * count.  NULL for rows without the value and rows after the first 1,000,000.
- * With `once` only one row of each pattern gets all of it, the others the place
- * alone.  The options are those of the first row of a window; NULL: the default.
+ * With `once`, only one row of each pattern gets all of these, the other rows only the
+ * place.  The options are those of the first row of a window; NULL: the default.
  */
 Datum
 logsvc_pattern_in_window(PG_FUNCTION_ARGS)

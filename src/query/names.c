@@ -7,7 +7,7 @@
  */
 #include "src/query/language_internal.h"
 
-/* In the order of their kinds; the last one stands for all percentiles. */
+/* In the order of their kinds; the last one represents all percentiles. */
 static const ls_str aggregate_names[] = {
 	LS_STR("count"), LS_STR("dc"),    LS_STR("sum"),  LS_STR("avg"), LS_STR("min"),
 	LS_STR("max"),   LS_STR("first"), LS_STR("last"), LS_STR("p95"),

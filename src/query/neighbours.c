@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * neighbours.c
- *	  One event by its id, and those before and after it.
+ *	  One event by its id, and the events before and after it.
  *
  *-------------------------------------------------------------------------
  */
@@ -49,7 +49,7 @@ run(ls_search *search, const ls_position *position, found *f, int limit)
 	ls_plan_run(search, plan, take, f);
 }
 
-/* The event of an id among all that the principal may see; raises NOT_FOUND. */
+/* The event with an id, if the principal may see it; otherwise raises NOT_FOUND. */
 static void
 find_event(ls_search *search, ls_str id, found *f)
 {
@@ -142,8 +142,8 @@ count_argument(FunctionCallInfo fcinfo, int argument, const char *name)
 
 /*
  * context_json(id text, before int, after int, scope text) returns json: the
- * body of GET /api/v1/logs/{id}/context.  Events in the order of their times,
- * the oldest first, the event itself between them.
+ * body of GET /api/v1/logs/{id}/context.  Events are sorted by time, oldest first,
+ * with the event itself in its place.
  */
 Datum
 logsvc_context_json(PG_FUNCTION_ARGS)

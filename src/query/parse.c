@@ -3,10 +3,10 @@
  * parse.c
  *	  Entry points of the query parser (pure).
  *
- * The text is checked (length, UTF-8), cut into tokens, and the tokens are
- * given their meaning here where it depends on neighbours: a word becomes a
- * keyword, `index` before = a scope, `NOT IN` one token.  So the grammar needs
- * one token of lookahead and every name stays free for fields where it can.
+ * The text is checked (length, UTF-8) and cut into tokens.  Tokens whose meaning
+ * depends on their neighbours get it here: a word becomes a keyword, `index`
+ * before = becomes a scope, `NOT IN` becomes one token.  So the grammar needs only
+ * one token of lookahead, and names remain usable for fields as far as possible.
  *
  *-------------------------------------------------------------------------
  */
@@ -43,7 +43,7 @@ is_comparison(int kind)
 		   kind == TOK_GE;
 }
 
-/* `and` in lower case is a word; say so where an operator was surely meant. */
+/* `and` in lower case is a word; warn where an operator was surely meant. */
 static void
 warn_lower_case(ls_query_state *state, uint32_t i)
 {
@@ -274,7 +274,7 @@ parse(ls_str text, ls_arena *arena, bool filter_only, ls_query **query, ls_query
 		return memory_error(error);
 	if (!done)
 	{
-		/* No way here without an error set; but never return nothing. */
+		/* An error should be set already; make sure that there is one. */
 		if (!state.failed)
 			ls_query_fail_at(&state, LS_QUERY_ERROR_SYNTAX, (ls_query_span){0, 0}, NULL,
 							 "the query cannot be parsed");

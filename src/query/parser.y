@@ -2,10 +2,10 @@
 /*-------------------------------------------------------------------------
  *
  * parser.y
- *	  Grammar of the search language: section 2 of docs/language.md (pure).
+ *	  Grammar of the search language, which docs/language.md defines (pure).
  *
- * Actions only call constructors (ast.c, expr.c, stages.c), which check what
- * they are given; NULL or false from one ends the parse with its error.
+ * Actions only call constructors (ast.c, expr.c, stages.c), which check their
+ * arguments; NULL or false from one ends the parse with its error.
  *
  * Canonical LR tables: bigger than LALR's, but the parser stops at the first
  * wrong token before it reduces anything, so the list of what was expected is
@@ -77,7 +77,7 @@ static void ls_query_yyerror(ls_query_span *span, ls_query_state *state, const c
 	ls_query_assigns assigns;
 }
 
-/* The order is that of the lists of expected things. */
+/* Their order is the order in lists of expected tokens. */
 %token END 0 "end of query"
 %token <token> PIPE '|' "|"
 %token <token> WHERE "where" DEDUP "dedup" STATS "stats" TIMECHART "timechart" TOP "top"
@@ -93,7 +93,7 @@ static void ls_query_yyerror(ls_query_span *span, ls_query_state *state, const c
 %token <token> ':' ":" REGEX "a regular expression"
 %token <token> '+' "+" '-' "-" '*' "*" '/' "/" '%' "%" '.' "."
 %token <token> ',' "," '(' "(" ')' ")"
-/* What no rule accepts. */
+/* Tokens that no rule accepts. */
 %token <token> OPEN_STRING OPEN_BACKTICK BAD_OPERATOR BAD_QUOTE BAD_WORD BAD_CHARACTER
 
 %type <filter> or and not prim predicate scope

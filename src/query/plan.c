@@ -3,10 +3,10 @@
  * plan.c
  *	  A query as one SQL statement.
  *
- * Innermost are the parts and the waiting entries of the queue, scanned by
- * part_scan or grouped by group_parts; each stage wraps what is before it.  The
- * text of the statement is made of constants, numbers of parameters and
- * generated column names only: whatever a user wrote travels as parameter.
+ * The innermost query scans the parts and the waiting queue entries with
+ * part_scan, or groups them with group_parts; each stage wraps the statement so
+ * far.  The text of the statement contains only constants, numbers of parameters
+ * and generated column names: everything that a user wrote is a parameter.
  *
  *-------------------------------------------------------------------------
  */
@@ -96,7 +96,7 @@ where(ls_planner *p, const ls_query_stage *stage)
 				 psprintf(" WHERE %s", ls_plan_evaluation(p, stage, 0, &text, "value_test")));
 }
 
-/* Each assignment sees what those before it made. */
+/* Each assignment sees the results of those before it. */
 static void
 eval(ls_planner *p, const ls_query_stage *stage)
 {
@@ -141,7 +141,7 @@ rename_fields(ls_planner *p, const ls_query_stage *stage)
 		bool *gone = palloc0(sizeof(bool) * (Size) (plan->n_columns + 1));
 		int kept = 0;
 
-		/* A column keeps its place; one that had the new name makes room. */
+		/* A column keeps its position; another column with the new name is dropped. */
 		for (uint32 i = 0; i < n; i++)
 		{
 			for (int c = 0; c < plan->n_columns && places[i] >= 0; c++)
@@ -170,7 +170,7 @@ rename_fields(ls_planner *p, const ls_query_stage *stage)
 		ls_plan_bind(p, stage->assigns.items[i]->to, values[i]);
 }
 
-/* Where nothing matches, a field of that name stays as it was. */
+/* In rows without a match, a field with that name stays unchanged. */
 static void
 rex(ls_planner *p, const ls_query_stage *stage)
 {
@@ -291,7 +291,7 @@ serialized_filter(ls_search *s, ls_filter *matching)
 	return PointerGetDatum(ls_text_of_str(ls_str_make(bytes.data, bytes.len)));
 }
 
-/* The event, with what stages made. */
+/* The event, with the fields that stages made. */
 static void
 append_event(ls_planner *p, const char *rows)
 {
@@ -348,7 +348,7 @@ set_page(ls_planner *p, const ls_position *position)
 		ls_scan_describe(&p->scan, LS_SCAN_AFTER_BATCH, Int64GetDatum((int64) position->batch));
 		ls_scan_describe(&p->scan, LS_SCAN_AFTER_PLACE, Int32GetDatum((int32) position->place));
 	}
-	/* A row for each time and series is more than what a page of events is. */
+	/* One row for each time and series can be more than a page of events. */
 	if (plan->series && !s->limit_given)
 		s->limit = LS_SEARCH_MAX_LIMIT;
 	if (plan->newest > 0)
@@ -382,7 +382,7 @@ set_page(ls_planner *p, const ls_position *position)
 		appendStringInfoString(&plan->sql, rows.data);
 		return;
 	}
-	/* The events of the rows that remain, a part at a time. */
+	/* The events of the remaining rows, a part at a time. */
 	appendStringInfo(&plan->sql,
 					 "%st AS MATERIALIZED (SELECT t.*, pg_catalog.row_number() OVER (ORDER BY %s)"
 					 " AS o%s), w AS MATERIALIZED (SELECT t.part, t.queued,"

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * plan_expression.c
- *	  Expressions of stages in the statement, which functions evaluate (value_function.c).
+ *	  Expressions of stages, as calls of the functions that evaluate them (value_function.c).
  *
  *-------------------------------------------------------------------------
  */
@@ -24,7 +24,7 @@ ls_plan_stage_text(ls_planner *p, const ls_query_stage *stage)
 		false);
 }
 
-/* Patterns are looked at before anything runs, for the position of the error. */
+/* Check regular expressions before anything runs, so that the error has a position. */
 static void
 check_patterns(ls_planner *p, const ls_query_expr *expr)
 {

@@ -1,18 +1,18 @@
 /*-------------------------------------------------------------------------
  *
  * plan_field.c
- *	  What the fields of events are at a stage: the event's own ones, those that
- *	  stages made, and those that they took away.
+ *	  The fields of events at a stage: those of the event itself, those that stages
+ *	  made, and those that stages removed.
  *
- * An event has keys: of a path the longest one that is there counts, with the
- * rest of the path inside of it.  Stages leave the rows of part_scan as they are
- * and note here which keys an event still has:
+ * An event has keys.  A path refers to the longest key that exists, and the rest
+ * of the path is inside its value.  Stages do not change the rows of part_scan;
+ * they only note here which keys an event still has:
  *
- *	hidden	what was taken out of the event: keys, and members of their values
+ *	hidden	removed from the event: keys, and members of their values
  *	shown	if given, the keys that are left, each with the value of its path
  *	bindings	keys with a value that a stage made
  *
- * What shown has was left out of nothing before, so the two do not meet.
+ * A key in `shown` was not hidden before, so the two do not overlap.
  *
  *-------------------------------------------------------------------------
  */
@@ -47,7 +47,7 @@ ls_plan_field_array(ls_planner *p, const ls_field_set *set)
 
 	for (int i = 0; i < set->n; i++)
 	{
-		/* Parts do not have it: the stage patterns makes it. */
+		/* Parts do not have this field; stage `patterns` makes it. */
 		if (set->items[i]->builtin != LS_QUERY_TEMPLATE_ID)
 			names[n++] = ls_plan_field_name(p, set->items[i]);
 	}
@@ -90,7 +90,7 @@ key_of(const ls_query_field *field, uint32 n)
 	return ls_str_make(field->name.data, len);
 }
 
-/* Can the path lead into the value of the key?  Then the number of parts that the key takes; or 0. */
+/* If the path can lead into the value of the key: how many of its parts the key takes.  Else 0. */
 static uint32
 inside(ls_str key, const ls_query_field *field)
 {
@@ -151,7 +151,7 @@ add_field(ls_planner *p, ls_field_set *set, const ls_query_field *field)
 	return set->n++;
 }
 
-/* Do both make the same key? */
+/* Do both give the same key? */
 static bool
 same_key(const ls_query_field *a, const ls_query_field *b)
 {
@@ -188,7 +188,7 @@ covered(const ls_field_set *set, const ls_query_field *field)
 		   (field->builtin == LS_QUERY_NOT_BUILTIN && has_all_attributes(set));
 }
 
-/* Are the keys of attributes those of `shown` and no others? */
+/* Are the keys of attributes exactly those in `shown`? */
 static bool
 keys_are_listed(const ls_planner *p)
 {
@@ -214,7 +214,7 @@ ls_plan_is_original(const ls_planner *p, const ls_query_field *field)
 
 /* ---- values ---- */
 
-/* Is it gone, as far as that can be said of a field that nothing touched? */
+/* Is the field removed?  For fields that no stage changed. */
 static bool
 is_gone(const ls_planner *p, const ls_query_field *field)
 {
@@ -235,7 +235,7 @@ event_value(ls_planner *p, const ls_query_field *field)
 	return psprintf("t.\"values\"[%d]", add_field(p, &p->values, field) + 1);
 }
 
-/* A member of a value, or the value without it: `from` is its first part. */
+/* A member of a value, or the value without that member; `from`: its first part in the path. */
 static char *
 member(ls_planner *p, const char *function, const char *value, const ls_query_field *field,
 	   uint32 from)
@@ -252,7 +252,7 @@ member(ls_planner *p, const char *function, const char *value, const ls_query_fi
 	return psprintf("logsvc_internal.%s(%s, $%d)", function, value, parameter);
 }
 
-/* Does the value of the field depend on what stages made or took away? */
+/* Does the value of the field depend on what stages made or removed? */
 static bool
 is_touched(const ls_planner *p, const ls_query_field *field)
 {
@@ -280,7 +280,7 @@ is_touched(const ls_planner *p, const ls_query_field *field)
 	return false;
 }
 
-/* What a binding is named by from now on. */
+/* The column name of a binding from now on. */
 static char *
 settled(ls_planner *p, int at)
 {
@@ -293,7 +293,7 @@ settled(ls_planner *p, int at)
 	return b->sql;
 }
 
-/* The value of the key that the first n parts make; NULL: there is none. */
+/* The value of the key from the first n parts of the path; NULL: there is none. */
 static char *
 key_value(ls_planner *p, const ls_query_field *field, uint32 n)
 {
@@ -322,7 +322,7 @@ key_value(ls_planner *p, const ls_query_field *field, uint32 n)
 	return value;
 }
 
-/* What `fields - attributes` leaves out of events can still be named. */
+/* Fields that `fields - attributes` removes from events can still be named. */
 char *
 ls_plan_reference(ls_planner *p, const ls_query_field *field)
 {
@@ -362,7 +362,7 @@ ls_plan_reference(ls_planner *p, const ls_query_field *field)
 	return ls_plan_column_of(p, sql.data);
 }
 
-/* Where values are grouped, a null is a missing value. */
+/* For grouping, a null counts as a missing value. */
 char *
 ls_plan_known(ls_planner *p, const ls_query_field *field)
 {
@@ -388,7 +388,7 @@ add_binding(ls_planner *p, const ls_query_field *field, char *sql)
 	p->bindings[p->n_bindings++] = (ls_binding){field, sql, sql};
 }
 
-/* The field is gone, also as a member of other ones. */
+/* The field is removed, also as a member of other fields. */
 void
 ls_plan_hide(ls_planner *p, const ls_query_field *field)
 {
@@ -426,7 +426,7 @@ ls_plan_hide(ls_planner *p, const ls_query_field *field)
 	}
 }
 
-/* The event's own field, if it has one, is not shown any more. */
+/* If the event itself has this field, it is no longer shown. */
 void
 ls_plan_bind(ls_planner *p, const ls_query_field *field, char *sql)
 {
@@ -476,7 +476,7 @@ ls_plan_bind_some(ls_planner *p, const ls_query_field *field, char *sql)
 
 /* ---- the stage fields ---- */
 
-/* Of a table: some of its columns. */
+/* For a table: keeps or drops some of its columns. */
 static void
 columns_listed(ls_planner *p, const ls_query_stage *stage, const ls_field_set *listed)
 {
@@ -512,7 +512,7 @@ columns_listed(ls_planner *p, const ls_query_stage *stage, const ls_field_set *l
 	plan->n_columns = n;
 }
 
-/* `fields a, b`: of events nothing else is left. */
+/* `fields a, b`: events have only these fields left. */
 static void
 show(ls_planner *p, const ls_field_set *listed)
 {
@@ -527,7 +527,7 @@ show(ls_planner *p, const ls_field_set *listed)
 
 		if (find_binding(p, field) >= 0)
 			continue;
-		/* What is no key of its own any more becomes one. */
+		/* A member of another key's value becomes a key of its own. */
 		if (!all && is_touched(p, field))
 			values[add_field(p, &made, field)] = ls_plan_reference(p, field);
 		else if (!p->shown.given || covered(&p->shown, field))
@@ -548,7 +548,7 @@ show(ls_planner *p, const ls_field_set *listed)
 	p->shown = shown;
 }
 
-/* Of events part_scan leaves out what is not shown. */
+/* part_scan leaves out of events what is not shown. */
 void
 ls_plan_fields(ls_planner *p, const ls_query_stage *stage)
 {
@@ -564,7 +564,7 @@ ls_plan_fields(ls_planner *p, const ls_query_stage *stage)
 	{
 		for (int i = 0; i < listed.n; i++)
 			ls_plan_hide(p, listed.items[i]);
-		/* They are left out of the answer, and can still be named. */
+		/* They are not in the answer, but can still be named. */
 		for (int b = 0; b < p->n_bindings && has_all_attributes(&listed); b++)
 		{
 			if (is_attribute(p->bindings[b].field))

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * plan_scan.c
- *	  Where the rows of a statement come from, and how many of them a scan must
+ *	  Where the rows of a statement come from, and how many rows a scan must
  *	  return.
  *
  *-------------------------------------------------------------------------
@@ -60,7 +60,7 @@ ls_plan_names_template_id(const ls_query_stage *stage)
 	return named;
 }
 
-/* Does it leave the rows and their order as they are? */
+/* Does the stage keep all rows, in the same order? */
 static bool
 keeps_rows(const ls_query_stage *stage)
 {
@@ -76,10 +76,10 @@ keeps_rows(const ls_query_stage *stage)
 	}
 }
 
-/* More rows than this are not worth a heap. */
+/* A heap for more rows than this does not pay. */
 #define MOST_WANTED 1000000
 
-/* How many rows, of the first ones, the stages from that one on can need; 0: all. */
+/* How many of the first rows the stages from `stage` on can need; 0: all. */
 int
 ls_plan_rows_wanted(const ls_planner *p, uint32 stage)
 {
@@ -100,7 +100,7 @@ ls_plan_rows_wanted(const ls_planner *p, uint32 stage)
 	return wanted > MOST_WANTED ? 0 : (int) wanted;
 }
 
-/* Do stages choose among the rows, so that most events would be made in vain? */
+/* Do stages select rows, so that most events would be made for nothing? */
 bool
 ls_plan_is_late(const ls_planner *p)
 {
@@ -145,8 +145,8 @@ all_named(const ls_field_set *set)
 }
 
 /*
- * A first stage that chooses by values lets part_scan choose as well: what a
- * part leaves out could not be in the result.
+ * If the first stage selects rows by values, part_scan already applies it to its part:
+ * a row that it leaves out could not be in the result.
  */
 static void
 choose_in_parts(ls_planner *p, const ls_query_stage *stage)
@@ -189,7 +189,7 @@ choose_in_parts(ls_planner *p, const ls_query_stage *stage)
 
 /* ---- the rows ---- */
 
-/* Is only one event asked for?  Then the number of its batch. */
+/* If the search is for one event by its id: the number of its batch. */
 static bool
 only_batch(const ls_filter *filter, uint64 *batch)
 {
@@ -207,7 +207,7 @@ only_batch(const ls_filter *filter, uint64 *batch)
 	return false;
 }
 
-/* Parts and entries of the queue that can have rows of the search. */
+/* The parts and queue entries that can have rows of the search. */
 void
 ls_plan_append_sources(ls_planner *p, StringInfo sql, bool ordered)
 {
@@ -253,7 +253,7 @@ ls_plan_scan(ls_planner *p, const ls_query_stage *first)
 
 	if (first != NULL)
 		choose_in_parts(p, first);
-	/* Whose events are made at the end are known by their part until then. */
+	/* Rows whose events are made at the end carry their part until then. */
 	appendStringInfo(&p->sql, "SELECT r.ts, r.batch, r.place, r.\"values\", %s FROM ",
 					 p->late ? "s.id AS part, s.index_name IS NULL AS queued, r.\"row\""
 							 : "r.event");

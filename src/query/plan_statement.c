@@ -15,7 +15,7 @@
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 
-/* An order of more bytes than this becomes a column when stages repeat it. */
+/* An order with more bytes than this becomes a column when stages repeat it. */
 #define LONG_ORDER 1024
 
 /* ---- parameters ---- */
@@ -93,9 +93,9 @@ wrap(ls_planner *p, const char *before, const char *after)
 }
 
 /*
- * OFFSET 0 keeps the server from putting an expression into each place that
- * names the column: a chain of stages would be evaluated more often with each of
- * them.
+ * OFFSET 0 keeps the server from copying an expression to each place that names the
+ * column.  Otherwise each stage of a chain would multiply the evaluations of the
+ * stages before it.
  */
 void
 ls_plan_flush(ls_planner *p)
@@ -252,7 +252,7 @@ ls_plan_append_key(StringInfo order, const char *value, bool descending)
 					 value, direction, value, direction);
 }
 
-/* ... and never two groups in the same place. */
+/* ... and two groups never have the same position. */
 void
 ls_plan_append_group(StringInfo order, const char *value)
 {

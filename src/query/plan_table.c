@@ -34,7 +34,7 @@ ls_plan_groups_parts(const ls_query_stage *stage)
 		default:
 			return false;
 	}
-	/* Expressions are evaluated outside of parts. */
+	/* Expressions are not evaluated inside parts. */
 	for (uint32 i = 0; i < stage->aggregates.n; i++)
 	{
 		const ls_query_expr *arg = stage->aggregates.items[i]->arg;
@@ -45,7 +45,7 @@ ls_plan_groups_parts(const ls_query_stage *stage)
 	return true;
 }
 
-/* The number of a counter of what is no number; -1: there are too many. */
+/* The number of a new counter for values that are not numbers; -1: too many counters. */
 static int
 new_counter(ls_planner *p, const ls_query_aggregate *aggregate)
 {
@@ -60,7 +60,7 @@ new_counter(ls_planner *p, const ls_query_aggregate *aggregate)
 	return plan->n_counters++;
 }
 
-/* The value as a number; the search counts those that are none. */
+/* The value as a number; the search counts values that are not numbers. */
 static char *
 number_of(ls_planner *p, const ls_query_aggregate *aggregate, const char *value)
 {
@@ -104,7 +104,7 @@ aggregation(ls_planner *p, const ls_query_stage *stage, int number, int *text)
 				psprintf("pg_catalog.avg(%s)::pg_catalog.float8", number_of(p, a, value)));
 		case LS_QUERY_MIN:
 		case LS_QUERY_MAX:
-			/* Of numbers; where there is none, of texts, such as times. */
+			/* Of the numbers; if there are none, of the texts, such as times. */
 			value = psprintf("pg_catalog.%s(%s)", function, number_of(p, a, value));
 			return psprintf("coalesce(CASE WHEN %s = pg_catalog.trunc(%s) AND pg_catalog.abs(%s)"
 							" < 9223372036854775808 THEN %s::pg_catalog.text"
@@ -135,7 +135,7 @@ aggregate_type(const ls_query_aggregate *a)
 
 /* ---- tables ---- */
 
-/* The columns of a table under construction, and what makes them. */
+/* The columns of a table under construction, and their expressions. */
 typedef struct table
 {
 	ls_plan_column *columns;
@@ -196,7 +196,7 @@ check_attribute(ls_planner *p, const ls_query_field *field)
 		ls_search_fail(p->search, field->span, "name an attribute: attributes.<name>");
 }
 
-/* The fields that group_parts is asked for are the keys, in that order. */
+/* group_parts is asked for the fields of the keys, in that order. */
 static void
 set_keys(ls_planner *p, const ls_query_fields *a, const ls_query_fields *b)
 {
@@ -212,8 +212,8 @@ set_keys(ls_planner *p, const ls_query_fields *a, const ls_query_fields *b)
 }
 
 /*
- * The aggregates of a stage as a parameter for group_parts, and what they are
- * in its rows.  `outer`: there may be no row, of which counts are 0.
+ * Adds the aggregates of a stage as a parameter for group_parts, and as columns of its
+ * rows.  `outer`: there may be no row; then counts are 0.
  */
 static int
 aggregates_of(ls_planner *p, const ls_query_stage *stage, char **values, bool outer)
@@ -254,7 +254,7 @@ aggregates_of(ls_planner *p, const ls_query_stage *stage, char **values, bool ou
 		PointerGetDatum(construct_array(texts, n, TEXTOID, -1, false, TYPALIGN_INT)), false);
 }
 
-/* "(groups of all parts) a JOIN rows g": what is NULL is not asked for. */
+/* "(groups of all parts) a JOIN rows g"; arguments that are NULL are not used. */
 static char *
 group_parts(ls_planner *p, const char *starts, const char *with, const char *kept, bool outer)
 {
@@ -424,7 +424,7 @@ span_length(ls_query_duration span)
 	return (double) span.amount * seconds[span.unit] * (double) LS_USECS_PER_SEC;
 }
 
-/* The shortest usual span that makes at most so many buckets. */
+/* The shortest usual span that gives at most this many buckets. */
 static ls_query_duration
 usual_span(const ls_search *s, int buckets)
 {
@@ -444,7 +444,7 @@ floor_to(int64 value, int64 step)
 	return value - (rest < 0 ? rest + step : rest);
 }
 
-/* The begin of the bucket that a time lies in; days and above follow the calendar. */
+/* The start of the bucket that contains a time; days and longer units follow the calendar. */
 static ls_time
 bucket_start(const ls_search *s, ls_time time, ls_query_duration span)
 {
@@ -554,8 +554,8 @@ time_texts(ls_planner *p, const ls_time *starts, int n)
 }
 
 /*
- * timechart made inside of parts.  With `by` there are two passes: the first
- * finds the series with the most rows, the second puts all others together.
+ * A timechart made inside parts.  With `by` there are two passes: the first
+ * finds the series with the most rows, the second combines all others.
  */
 static void
 group_chart(ls_planner *p, const ls_query_stage *stage, int times, int texts, table *t)
@@ -565,7 +565,7 @@ group_chart(ls_planner *p, const ls_query_stage *stage, int times, int texts, ta
 	char **values = palloc(sizeof(char *) * ((Size) n_aggregates + 1));
 	char *starts = psprintf("$%d", times);
 	char *with;
-	StringInfoData inner; /* what the aggregates are: "... AS m1, ..." */
+	StringInfoData inner; /* the aggregates: "... AS m1, ..." */
 
 	set_keys(p, &stage->by, NULL);
 	with = psprintf("$%d", aggregates_of(p, stage, values, false));
@@ -604,7 +604,7 @@ group_chart(ls_planner *p, const ls_query_stage *stage, int times, int texts, ta
 		{
 			const char *comma = i > 0 ? ", " : "";
 
-			/* A series of the rows without the field. */
+			/* The series for rows without the field. */
 			appendStringInfo(&keys, "coalesce(g.keys[%d], 'null') AS h%d, ", i + 1, i + 1);
 			appendStringInfo(&names, "%sn.h%d", comma, i + 1);
 			appendStringInfo(&others, "%s'\"OTHER\"'", comma);
@@ -635,8 +635,8 @@ group_chart(ls_planner *p, const ls_query_stage *stage, int times, int texts, ta
 }
 
 /*
- * Adds the statement of a chart with series: of the rows of a statement, which have
- * the keys as t.gN and the number of their bucket as t.b.
+ * Makes the statement of a chart with series.  The rows of the statement so far have the
+ * keys as t.gN and the number of their bucket as t.b.
  */
 static void
 append_series(ls_planner *p, const ls_query_stage *stage, const char *rows, const char *aggregates,
@@ -695,7 +695,7 @@ row_chart(ls_planner *p, const ls_query_stage *stage, int times, int texts, tabl
 	int text = 0;
 
 	initStringInfo(&keys);
-	/* A series of the rows without the field; null is equal to itself then. */
+	/* The series for rows without the field; here, null equals null. */
 	for (uint32 i = 0; i < stage->by.n; i++)
 		appendStringInfo(&keys, ", coalesce(%s, 'null') AS g%u",
 						 ls_plan_reference(p, stage->by.items[i]), i + 1);
@@ -725,8 +725,8 @@ row_chart(ls_planner *p, const ls_query_stage *stage, int times, int texts, tabl
 }
 
 /*
- * Each point in time has a row, and one for each series with `by`: the `limit`
- * ones with the most rows, and OTHER for all others together.
+ * Each point in time has a row; with `by`, a row for each series: the `limit` series
+ * with the most rows, and OTHER for all others together.
  */
 void
 ls_plan_timechart(ls_planner *p, const ls_query_stage *stage, bool first)
@@ -772,8 +772,8 @@ pattern_option(ls_planner *p, int value)
 }
 
 /*
- * `value` and `partition` with the number of a column for the pattern, and its
- * condition.
+ * Adds a column with the pattern of `value`, mined over the window `partition`, and returns
+ * its number.
  */
 static int
 label_rows(ls_planner *p, const ls_query_stage *stage, const char *value, const char *partition)

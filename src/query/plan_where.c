@@ -4,14 +4,13 @@
  *	  Leading where stages as a filter of part_scan.
  *
  * `* | where level = "error"` should read no more than `level="error"` does.
- * What a condition says about stored fields and constants goes into the filter
- * of the scan, which prunes parts and blocks and looks at a dictionary's entries
- * instead of rows.  The filter must let through each row for which the condition
- * is true.  When it lets through no others, the stage is done with it, and a
- * table after it is made inside of parts.
+ * Comparisons of stored fields with constants become part of the scan's filter,
+ * which prunes parts and blocks, and checks dictionary entries instead of rows.
+ * The filter must pass each row for which the condition is true.  If it passes no
+ * other rows, the stage is complete, and a table after it can be made inside parts.
  *
- * The two differ in a null only: a condition knows no value there, a filter
- * the text null.
+ * The two differ only for null: to a condition it is a missing value, to a filter
+ * it is the text null.
  *
  *-------------------------------------------------------------------------
  */
@@ -19,12 +18,12 @@
 
 #include <math.h>
 
-/* More stages than this are not looked at: the depth of a filter has a limit. */
+/* Only this many stages are used, because the depth of a filter is limited. */
 #define MOST_STAGES 8
 
 static ls_filter *condition(ls_search *search, const ls_query_expr *expr, bool *exact);
 
-/* A leaf on the field; NULL: filters see something else there than conditions. */
+/* A leaf on the field; NULL: filters and conditions see different values there. */
 static ls_filter *
 leaf_on(ls_search *search, const ls_query_expr *expr, ls_filter_op op, uint32 n_children)
 {
@@ -50,7 +49,7 @@ leaf_on(ls_search *search, const ls_query_expr *expr, ls_filter_op op, uint32 n_
 	return ls_search_leaf(search, op, field, n_children);
 }
 
-/* The leaf's constant; false: it is none, or compares in another way. */
+/* Sets the leaf's constant.  False: it is not a constant, or filters compare it differently. */
 static bool
 set_constant(ls_filter *leaf, const ls_query_expr *constant, bool *exact)
 {
@@ -91,7 +90,7 @@ comparison(ls_search *search, const ls_query_expr *expr, bool *exact)
 	bool constant_first = expr->args[0]->kind != LS_QUERY_EXPR_FIELD;
 	ls_filter *leaf;
 
-	/* What is different from a constant prunes nothing. */
+	/* A condition "not equal to a constant" prunes nothing. */
 	if (expr->op == LS_QUERY_OP_NE)
 		return NULL;
 	leaf = leaf_on(search, expr->args[constant_first],
@@ -131,7 +130,7 @@ contains(ls_search *search, const ls_query_expr *expr, bool *exact)
 	return leaf;
 }
 
-/* All of the arguments; of AND those that say something. */
+/* Combines the arguments; AND may leave out those that no filter can express. */
 static ls_filter *
 connected(ls_search *search, const ls_query_expr *expr, bool *exact)
 {
@@ -160,7 +159,7 @@ negation(ls_search *search, const ls_query_expr *expr, bool *exact)
 	ls_filter *child = condition(search, expr->args[0], &child_exact);
 	ls_filter *node;
 
-	/* The inverse of what lets through too much would let through too little. */
+	/* The inverse of a filter that passes too many rows would pass too few. */
 	if (child == NULL || !child_exact)
 		return NULL;
 	node = ls_search_node(search, LS_FILTER_NOT, 1);
@@ -169,8 +168,8 @@ negation(ls_search *search, const ls_query_expr *expr, bool *exact)
 }
 
 /*
- * A filter that is true where the condition is; NULL: nothing is known.  *exact
- * becomes false when it may be true elsewhere, or is NULL.
+ * A filter that is true for all rows for which the condition is; NULL: there is none.
+ * *exact becomes false if it is NULL or may be true for other rows.
  */
 static ls_filter *
 condition(ls_search *search, const ls_query_expr *expr, bool *exact)
@@ -215,7 +214,7 @@ ls_plan_conditions(ls_search *search, uint32 *done)
 		const ls_query_stage *stage = stages->items[i];
 		bool exact = true;
 
-		/* Patterns are found in the rows that the head finds. */
+		/* Patterns are mined from the rows that match the head. */
 		if (stage->kind != LS_QUERY_WHERE || ls_plan_names_template_id(stage))
 			break;
 		filter = ls_search_and(search, filter, condition(search, stage->condition, &exact));

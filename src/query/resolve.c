@@ -1,20 +1,20 @@
 /*-------------------------------------------------------------------------
  *
  * resolve.c
- *	  What names mean in the range of a search: name:value, and aliases.
+ *	  The meaning of names in the range of a search: name:value, and aliases.
  *
- * message, severity or @timestamp are other names of built-in fields, unless
- * events of the range have an attribute of that name.
+ * message, severity and @timestamp are other names of built-in fields, unless
+ * events in the range have an attribute with that name.
  *
- * Where events have a field of that name it is a comparison, as those who write
- * it expect; elsewhere (`host:port`, `user:password`) it is a text, and a warning
- * says so.  When not all names are known it is either.
+ * If events have a field with that name, it is a comparison, as its author
+ * expects.  Otherwise (`host:port`, `user:password`) it is a text, and a warning
+ * says so.  If not all names of fields are known, it matches as either.
  *
  *-------------------------------------------------------------------------
  */
 #include "src/query/query.h"
 
-/* Parts of the range whose names are read, the newest ones; most names are in the first. */
+/* Names are read from this many parts of the range, the newest ones; the first have most names. */
 #define FIRST_PARTS 4
 #define MOST_PARTS 200
 

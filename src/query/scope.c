@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * scope.c
- *	  What a search may look at: errors in words, time range, indexes.
+ *	  What a search may see (time range, indexes), and how it raises errors.
  *
  *-------------------------------------------------------------------------
  */
@@ -180,7 +180,7 @@ ls_search_range(ls_search *search)
 
 /* ---- indexes ---- */
 
-/* Wildcards without case; the last star is the only one that is tried again. */
+/* Case-insensitive match with wildcards; only the last star is ever retried. */
 static bool
 name_matches(ls_str pattern, ls_str name)
 {

@@ -3,9 +3,9 @@
  * scopes.c
  *	  index=, earliest= and latest= of the head of a query (pure).
  *
- * Scopes stand among the terms but are no terms: they say where to search,
+ * Scopes are written among the terms but are not terms: they say where to search,
  * and access control depends on them.  They are parsed as leaves of the filter
- * and lifted out at the end, so that they can be refused with a clear message
+ * and lifted out at the end.  So they can be refused with a clear message
  * wherever lifting would change the meaning.
  *
  *-------------------------------------------------------------------------
@@ -96,7 +96,7 @@ apply_scope(ls_query_state *state, ls_query_filter *scope)
 	return true;
 }
 
-/* Takes out children [from, to) of a list, all of them scopes. */
+/* Removes children [from, to) of a list, all of which are scopes. */
 static bool
 take_children(ls_query_state *state, ls_query_filter *list, uint32_t from, uint32_t to)
 {
@@ -131,7 +131,7 @@ is_free_scope(const ls_query_filter *filter)
 		   (filter->flags & (LS_QUERY_FLAG_AND | LS_QUERY_FLAG_PAREN)) == 0;
 }
 
-/* A list of one is that one. */
+/* A list with one child becomes that child. */
 static ls_query_filter *
 unwrap(ls_query_filter *filter)
 {
@@ -143,9 +143,9 @@ unwrap(ls_query_filter *filter)
 }
 
 /*
- * Of terms joined by AND only, scopes may stand anywhere.  Beside an OR they
- * may stand first or last, without AND: `index=main error OR warn` searches
- * both words in main.
+ * Among terms joined only by AND, scopes may be anywhere.  In a list with OR, they
+ * may only come first or last, without AND: `index=main error OR warn` searches
+ * for both words in main.
  */
 bool
 ls_query_lift_scopes(ls_query_state *state)

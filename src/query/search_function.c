@@ -3,8 +3,8 @@
  * search_function.c
  *	  Searching from SQL.
  *
- * All of these run as role logsvc_reader (SECURITY DEFINER), so that row
- * security keeps them inside the organization whatever the statement says.
+ * All these functions run as role logsvc_reader (SECURITY DEFINER), so row
+ * security keeps them inside the organization, whatever the statement is.
  *
  *-------------------------------------------------------------------------
  */
@@ -65,7 +65,7 @@ set_limit(ls_search *search, int limit)
 	search->limit_given = true;
 }
 
-/* What a cursor is bound to; a text that is not given differs from an empty one. */
+/* Appends to the request's identity for cursors; a missing text differs from an empty one. */
 static void
 identify(ls_search *search, ls_str text)
 {
@@ -73,7 +73,7 @@ identify(ls_search *search, ls_str text)
 	ls_buf_lstr(&search->identity, text);
 }
 
-/* What is asked for beside the rows. */
+/* Reads which results are requested besides the rows. */
 static void
 set_include(ls_search *search, ArrayType *names)
 {
@@ -97,7 +97,7 @@ set_include(ls_search *search, ArrayType *names)
 
 /*
  * search_json(q, earliest, latest, limit, cursor, explain, timeout_ms, include)
- * returns json: the whole body of the answer.  The executor keeps the time limit.
+ * returns json: the whole body of the answer.  The executor enforces the time limit.
  */
 Datum
 logsvc_search_json(PG_FUNCTION_ARGS)
@@ -135,7 +135,7 @@ logsvc_search_json(PG_FUNCTION_ARGS)
 	PG_RETURN_TEXT_P(cstring_to_text_with_len(out.data, out.len));
 }
 
-/* search(...) returns jsonb: the same.  An SQL function would be planned for each call. */
+/* search(...) returns jsonb: the same.  (An SQL function would be planned on each call.) */
 Datum
 logsvc_search(PG_FUNCTION_ARGS)
 {
@@ -181,7 +181,7 @@ require_phrase(ls_search *search, ls_str text)
 	search->filter = ls_search_and(search, search->filter, leaf);
 }
 
-/* Free text: words and "phrases", all of which must be there. */
+/* Free text: words and "phrases"; an event must have them all. */
 static void
 require_text(ls_search *search, ls_str text)
 {
@@ -204,7 +204,7 @@ require_text(ls_search *search, ls_str text)
 	}
 }
 
-/* attr.<key>=<value> pairs: the text of the value, as comparisons see it. */
+/* Pairs attr.<key>=<value>; the value is text, as comparisons see it. */
 static void
 require_attributes(ls_search *search, Jsonb *attributes)
 {
@@ -319,7 +319,7 @@ logsvc_query_logs_json(PG_FUNCTION_ARGS)
 
 /* ---- events, check_query ---- */
 
-/* events(q text, limit int) returns table: NULL as limit: all. */
+/* events(q text, limit int) returns table; limit NULL: all events. */
 Datum
 logsvc_events(PG_FUNCTION_ARGS)
 {
@@ -337,7 +337,7 @@ logsvc_events(PG_FUNCTION_ARGS)
 	if (plan->table)
 		ereport(ERROR, errcode(ls_errcode(LS_ERROR_QUERY_SEMANTIC)),
 				errmsg("the query gives a table, not events"));
-	/* The statement would return one more, to know whether there are more. */
+	/* The statement would return one row more, which shows whether there is a next page. */
 	if (plan->limit > 0)
 		plan->values[plan->limit - 1] = Int64GetDatum(search.limit);
 	ls_plan_run(&search, plan, ls_event_sink_row,
@@ -347,8 +347,8 @@ logsvc_events(PG_FUNCTION_ARGS)
 }
 
 /*
- * check_query(q text) returns json: {warnings, sql} of a query that can be run;
- * raises what a search would raise before it looks at any event.
+ * check_query(q text) returns json: {warnings, sql} for a valid query.  Raises the errors
+ * that a search would raise before it reads any event.
  */
 Datum
 logsvc_check_query(PG_FUNCTION_ARGS)
@@ -381,7 +381,7 @@ logsvc_check_query(PG_FUNCTION_ARGS)
 	PG_RETURN_TEXT_P(cstring_to_text_with_len(out.data, out.len));
 }
 
-/* searched_indexes(index text) returns text[]: where index=... looks; NULL: where no scope does. */
+/* searched_indexes(index text) returns text[]: those that index=... searches; NULL: the default. */
 Datum
 logsvc_searched_indexes(PG_FUNCTION_ARGS)
 {

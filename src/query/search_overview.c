@@ -1,12 +1,13 @@
 /*-------------------------------------------------------------------------
  *
  * search_overview.c
- *	  What a search can be asked for beside its rows: how many events there are
- *	  over time, and which fields and values they have.
+ *	  What a search can return besides its rows: the number of events over time,
+ *	  and their fields and values.
  *
- * Rows are the newest ones and stop early; these look at every event that the
- * head of the query finds, whatever its stages do.  So they are a statement of
- * their own, of one pass over the parts, in the snapshot of the rows.
+ * Rows are the newest events, so the scan for them ends early.  The overview
+ * reads every event that matches the head of the query, whatever its stages do.
+ * So it is a statement of its own, with one pass over the parts, in the same
+ * snapshot as the rows.
  *
  *-------------------------------------------------------------------------
  */

@@ -3,9 +3,9 @@
  * search_run.c
  *	  Runs a plan and makes the answer.
  *
- * A statement runs without the server's parallel query: the numbers of the
- * answer and the times of the best rows so far live in this process.  Searches
- * that read all of what they find are aggregates, which have workers of their
+ * A statement runs without the server's parallel query, because the numbers of the
+ * answer and the times of the best rows so far are in this process.  Searches
+ * that read all matching rows are aggregates, which have workers of their
  * own (src/scan/group_workers.c).
  *
  *-------------------------------------------------------------------------
@@ -148,7 +148,7 @@ ls_plan_options(bool hash)
 	ls_search_option("jit", "off");
 	if (hash)
 		ls_search_option("enable_nestloop", "off");
-	/* Doubles are shown with the digits that they need. */
+	/* Show doubles with the digits that they need. */
 	ls_search_option("extra_float_digits", "1");
 }
 
@@ -162,7 +162,7 @@ run_plan(ls_scan_session *session, ls_search_notes *notes, const ls_plan *plan, 
 	SPIPlanPtr prepared;
 	Portal portal;
 
-	/* Of nothing a table can still have rows: a count is 0. */
+	/* Without any events, a table can still have a row: a count of 0. */
 	if (plan->empty && !plan->table)
 		return;
 	nest = NewGUCNestLevel();
@@ -344,7 +344,7 @@ ls_search_append_warnings(StringInfo out, ls_search *search)
 	}
 }
 
-/* What came to light while the statement ran. */
+/* The warnings that came up while the statement ran. */
 static void
 add_notes(ls_search *search, const ls_plan *plan, const ls_search_notes *notes)
 {
@@ -421,7 +421,7 @@ append_meta(answer *a, const ls_scan_session *session, TimestampTz started)
 	appendStringInfoChar(a->out, '}');
 }
 
-/* What is asked for beside the rows; the numbers of the answer are of both. */
+/* The overview; the numbers of the answer include it. */
 static void
 run_overview(ls_overview *overview, ls_scan_session *session)
 {

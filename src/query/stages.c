@@ -146,7 +146,7 @@ static const struct
 	{LS_STR("perc"), "percentiles are p1 to p99: p95(field)"},
 };
 
-/* p with one or two digits; -1 when it is not. */
+/* The percentage of "p" with one or two digits; -1 for any other name. */
 static int
 percentile(ls_str word)
 {
@@ -163,7 +163,7 @@ percentile(ls_str word)
 	return percent;
 }
 
-/* The kind of an aggregate by its name; -1 when there is none. */
+/* The kind of an aggregate by its name; -1 for an unknown name. */
 static int
 find_aggregate(ls_str word)
 {
@@ -245,8 +245,8 @@ ls_query_make_aggregate(ls_query_state *state, ls_query_token name, ls_query_exp
 }
 
 /*
- * The output columns of stats and timechart must differ.  Quadratic, but over
- * at most 100 columns: more are refused.
+ * The output columns of stats and timechart must have different names.  The check is
+ * quadratic, but over at most 100 columns; more are refused.
  */
 bool
 ls_query_check_columns(ls_query_state *state)
@@ -296,7 +296,7 @@ ls_query_rex_field(ls_query_state *state, ls_query_token option, ls_query_field 
 	return true;
 }
 
-/* One of two words; *second says which. */
+/* Reads one of two words; *second: it was the second. */
 static bool
 one_of(ls_query_state *state, ls_query_token token, ls_str first, ls_str other, bool *second)
 {
@@ -444,8 +444,8 @@ add_group(ls_query_state *state, ls_query_span span)
 
 /*
  * Keeps the regular expression and finds its named groups, which become
- * fields.  Only (?<name> is looked at, outside of brackets and escapes; that
- * the rest is a regular expression is for the engine to say.
+ * fields.  It only looks for (?<name>, outside brackets and escapes; whether
+ * the rest is valid is checked later by the regex library.
  */
 bool
 ls_query_set_rex(ls_query_state *state, ls_query_span span)

@@ -1,17 +1,17 @@
 /*-------------------------------------------------------------------------
  *
  * statement.c
- *	  Statements of searches that a session has prepared.
+ *	  Prepared statements of searches, kept in a session.
  *
  * Parsing and planning a statement over some days takes longer than finding one
- * event in them.  All that differs between two searches of one shape is in
- * parameters, so their statements have one text, and the second of them is
- * prepared.  Its plan is made for any parameters: partitions are chosen when it
- * runs.  The server makes it again when a partition comes or goes.
+ * event in them.  Two searches of the same form differ only in parameters, so
+ * their statements have the same text, and the second one is prepared.  Its plan
+ * is generic: partitions are chosen when it runs.  The server replans it when a
+ * partition is created or dropped.
  *
- * Such a plan has nodes for all partitions, some 10 to 20 kB each.  So the plans
- * have a limit together, and where there are many partitions a search of few of
- * them is planned for these alone.
+ * Such a plan has nodes for all partitions, some 10 to 20 kB each.  So the total
+ * size of the plans is limited, and if there are many partitions, a search of a
+ * few of them is planned for these only.
  *
  *-------------------------------------------------------------------------
  */
@@ -27,7 +27,7 @@
 
 #define FEW_PARTITIONS 64
 
-/* Hashes of statements that were seen once. */
+/* Hashes of statements that were run once. */
 #define MOST_SEEN 256
 
 typedef struct statement
@@ -82,7 +82,7 @@ size_of(const statement *s)
 	return size;
 }
 
-/* Those that were not used for longest make room; one that is free. */
+/* A free entry; if necessary, the least recently used statements are dropped. */
 static statement *
 make_room(void)
 {

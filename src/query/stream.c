@@ -3,16 +3,16 @@
  * stream.c
  *	  The rows of a plan, some at a time, while another statement runs.
  *
- * The view logsvc.logs asks for rows as the statement above it wants them, which
- * may end early, or go on much later: after a FETCH.  So the plan has an
- * executor of its own that lives as long as that of the statement, in the same
- * memory, under the same resource owner and with the same snapshot, as an SQL
- * function's has that is asked for row after row.  A portal would belong to the
- * subtransaction in which the first row was asked for, and be gone after its
- * rollback while the statement's cursor lives on.
+ * The view logsvc.logs fetches rows as the outer statement needs them.  That
+ * statement may end early, or continue much later, after a FETCH.  So the plan has
+ * an executor of its own, which lives as long as the statement's: in the same
+ * memory, under the same resource owner and with the same snapshot, like that of
+ * an SQL function that returns its rows one by one.  A portal would not do: it
+ * belongs to the subtransaction that fetched the first row, and would be gone
+ * after its rollback, while the statement's cursor lives on.
  *
- * Who the session is, the settings and the current search are set for each piece
- * by those who run it, and are the statement's own in between.
+ * The caller sets the role, the settings and the current search for each piece.
+ * In between, those of the outer statement are in force.
  *
  *-------------------------------------------------------------------------
  */
@@ -107,8 +107,8 @@ parameters(const ls_plan *plan)
 }
 
 /*
- * The statement, planned: one that the session keeps, or for this time alone.  SPI
- * leaves its own memory context behind.
+ * The plan of the statement: kept by the session, or made for this time only.  Leaves the
+ * memory context of SPI.
  */
 static PlannedStmt *
 plan_statement(ls_stream *stream, const ls_plan *plan, ParamListInfo list)
@@ -170,7 +170,7 @@ ls_stream_open(MemoryContext context, const ls_search *search, const ls_plan *pl
 	statement = plan_statement(stream, plan, list);
 	stream->query = CreateQueryDesc(statement, MemoryContextStrdup(context, plan->sql.data),
 									snapshot, InvalidSnapshot, &stream->to.receiver, list, NULL, 0);
-	/* The statement's triggers are no matter of this one. */
+	/* AFTER triggers of the outer statement do not concern this one. */
 	ExecutorStart(stream->query, EXEC_FLAG_SKIP_TRIGGERS);
 	PopActiveSnapshot();
 	AtEOXact_GUC(true, nest);

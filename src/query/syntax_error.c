@@ -3,10 +3,10 @@
  * syntax_error.c
  *	  Errors, warnings and positions of the query parser (pure).
  *
- * An error says what stood there, what could have stood there and, when it
- * can be guessed, what was meant.  One thing expected is named in the message
- * ("expected a quoted string"); of several the message names what was found
- * ("unexpected stat") and `expected` lists them.
+ * An error says what was found, what was expected and, if it can be guessed, what
+ * was meant.  If only one thing is expected, the message names it ("expected a
+ * quoted string").  If there are several, the message names what was found
+ * ("unexpected stat"), and `expected` lists them.
  *
  *-------------------------------------------------------------------------
  */
@@ -137,7 +137,7 @@ ls_query_warn(ls_query *query, ls_arena *arena, const char *code, ls_query_span 
 	ls_query_warning *warning;
 	va_list args;
 
-	/* Finding a position takes time: a bound on their number keeps it linear. */
+	/* Finding a position takes time; limiting their number keeps parsing linear. */
 	if (query->warnings.n >= LS_QUERY_MAX_WARNINGS)
 		return;
 	warning = ls_new(arena, ls_query_warning);
@@ -193,7 +193,7 @@ lower(char c)
 	return c >= 'A' && c <= 'Z' ? (char) (c + 32) : c;
 }
 
-/* Optimal string alignment: insertions, deletions, changes, swaps of neighbours. */
+/* Optimal string alignment: insertions, deletions, substitutions, adjacent swaps. */
 static int
 edit_distance(ls_str a, ls_str b)
 {
@@ -321,7 +321,7 @@ add_all(ls_str *out, uint32_t n, const ls_str *items, uint32_t n_items)
 	return n;
 }
 
-/* Names of the grammar's tokens to names for people. */
+/* From the grammar's names of tokens to names for people. */
 static uint32_t
 name_expected(ls_query_state *state, const char *const *names, int n, ls_str *out)
 {
@@ -403,7 +403,7 @@ static const struct
 	{LS_STR("||"), "did you mean OR?"},
 };
 
-/* The position of the innermost ( that is open before token `last`. */
+/* The position of the innermost ( that is still open before token `last`. */
 static const ls_query_token *
 open_parenthesis(const ls_query_state *state, uint32_t last)
 {
@@ -493,7 +493,7 @@ guess(ls_query_state *state, const ls_query_token *token, const char *const *nam
 		ls_query_set_hint(state, "only a filter can stand here, no stages");
 	else if (token->kind == TOK_BAD_CHARACTER && has(names, n, "a quoted string"))
 		ls_query_set_hint(state, "words with this character need quotes");
-	/* `service in (a, b)`: the mistake is a few words back. */
+	/* `service in (a, b)`: the mistake is a few words before. */
 	for (uint32_t i = index; state->error->hint.len == 0 && i > 0 && i + 5 > index; i--)
 		for (size_t j = 0; j < N_OPERATOR_NAMES && state->tokens[i].kind == TOK_WORD; j++)
 			if (ls_str_eq_nocase(ls_query_slice(state, state->tokens[i].span), operator_names[j]))

@@ -3,18 +3,18 @@
  * tail.c
  *	  Following events as they come in: GET /api/v1/logs/tail.
  *
- * A tail is a search that is run again each second for what came in since.
- * Between two runs nothing of it stays in a worker: where it stands travels
- * with the request (tail_state).
+ * A tail is a search that runs each second, for the events that came in since the
+ * last run.  Between two runs no worker keeps anything of it: its state is part of
+ * the request (tail_state).
  *
- * Events are told by the numbers of their batches, which rise in the order in
- * which they are drawn, not in that in which they commit.  So a tail looks at
- * everything above a floor that follows the newest number FLOOR_LAG behind,
- * and remembers which batches it has shown.  What a transaction adds that is
- * open for longer than that is found by searches, not by tails.
+ * New events are recognized by their batch numbers.  These rise in the order in
+ * which they are drawn, but batches may commit in another order.  So a tail reads
+ * everything above a floor, which is FLOOR_LAG older than the newest number, and
+ * remembers which batches it has shown.  If a transaction stays open for longer
+ * than that, its events are found by searches but not by tails.
  *
- * Tails that are open are counted by leases in shared memory, which each run
- * renews: whatever ends, its lease ends soon after.
+ * Open tails are counted by leases in shared memory, which each run renews.  So
+ * however a tail ends, its lease expires soon after.
  *
  *-------------------------------------------------------------------------
  */
@@ -37,7 +37,7 @@ PG_FUNCTION_INFO_V1(logsvc_tail);
 #define LOOK_BACK (24 * INT64CONST(3600) * LS_USECS_PER_SEC)
 #define LOOK_AHEAD (25 * INT64CONST(3600) * LS_USECS_PER_SEC)
 
-/* Of one run: rows that are looked at, events and bytes that are shown. */
+/* Limits of one run: rows that are read, events and bytes that are shown. */
 #define MAX_ROWS 10000
 #define MAX_EVENTS 1000
 #define MAX_BYTES ((size_t) 4 * 1024 * 1024)
@@ -92,9 +92,9 @@ ls_tail_register(void)
 }
 
 /*
- * Takes (*id 0) or renews a lease; NULL, or which limit is reached.  One that has
- * lapsed, because its client did not read or no executor had time, must be within
- * the limits again: others may have been opened meanwhile.
+ * Takes (*id 0) or renews a lease.  Returns NULL, or the limit that is reached.  If a
+ * lease has expired, because its client did not read or no executor was free, renewing
+ * it is subject to the limits again: others may have been opened meanwhile.
  */
 static const char *
 take_lease(const ls_principal *principal, ls_time now, uint64 *id)
@@ -147,7 +147,7 @@ take_lease(const ls_principal *principal, ls_time now, uint64 *id)
 
 /* ---- where a tail stands ---- */
 
-/* The number that was drawn last; the tenant's role may not look at it. */
+/* The batch number that was drawn last; the tenant's role may not read it. */
 static uint64
 newest_batch(void)
 {
@@ -200,7 +200,7 @@ note_seen(tail_state *state, uint64 batch)
 		state->seen[state->n_seen++] = batch;
 }
 
-/* Remembers the newest number of now; the floor follows it FLOOR_LAG behind. */
+/* Notes the current newest number; the floor follows it with a delay of FLOOR_LAG. */
 static void
 note_mark(tail_state *state, ls_time now, uint64 newest)
 {
@@ -221,7 +221,7 @@ note_mark(tail_state *state, ls_time now, uint64 newest)
 	}
 }
 
-/* The first run: after the event that the client saw last, or from now on. */
+/* The first run: start after the last event that the client saw, or now. */
 static void
 begin_state(tail_state *state, const ls_request *request, uint64 newest)
 {
@@ -336,7 +336,7 @@ write_events(StringInfo out, collector *c, tail_state *state)
 }
 
 /*
- * tail(q text) returns logsvc_internal.http_response: what came in since the
+ * tail(q text) returns logsvc_internal.http_response: the events that came in since the
  * last run, as server-sent events.  The executor sends the request back for the
  * next run.
  */

@@ -1,12 +1,12 @@
 /*-------------------------------------------------------------------------
  *
  * terms.c
- *	  Terms of the head as people know them from other languages (pure).
+ *	  Terms of the head that people know from other languages (pure).
  *
- * `status:500`, `-debug`, `event=~"x"` and `/conn.*refused/` are one or more
- * words for the scanner.  They are cut or joined here, before keywords are
- * looked for, into the tokens of the grammar.  What cannot be understood so, and
- * would find nothing, gets a warning that says what to write.
+ * To the scanner, `status:500`, `-debug`, `event=~"x"` and `/conn.*refused/` are
+ * one or more words.  Before keywords are found, this file cuts or joins them into
+ * the tokens of the grammar.  A term that has no meaning here, and would find
+ * nothing, gets a warning that says what to write instead.
  *
  *-------------------------------------------------------------------------
  */
@@ -54,8 +54,8 @@ begins_term(const ls_query_state *state, uint32_t i)
 }
 
 /*
- * The length of a name before the first colon of a word; 0: the colon belongs to
- * something else (a URL, a time, an address, a name of C++).
+ * The length of the name before the first colon of a word; 0: the colon is part of
+ * something else (a URL, a time, an address, a C++ name).
  */
 static size_t
 name_before_colon(ls_str word)
@@ -74,7 +74,7 @@ name_before_colon(ls_str word)
 	return n;
 }
 
-/* A word that is a plain decimal number, as the scanner has them. */
+/* Is the word a plain decimal number, as the scanner defines it? */
 static bool
 is_number(ls_str word)
 {
@@ -121,7 +121,7 @@ kind_of(const ls_query_state *state, uint32_t start, uint32_t end)
 	return is_number(word) ? TOK_NUMBER : is_regex(word) ? TOK_REGEX : TOK_WORD;
 }
 
-/* `last 15m`, `last 15 minutes`: words, but surely not meant as such. */
+/* `last 15m`, `last 15 minutes`: words, but surely meant as a time range. */
 static void
 warn_range(ls_query_state *state, const ls_query_token *t)
 {
@@ -161,7 +161,7 @@ warn_range(ls_query_state *state, const ls_query_token *t)
 						  (int) word.len, word.data, (int) digits, number.data, units[i].unit);
 }
 
-/* `search level=error`: a command of others, that begins each search. */
+/* `search level=error`: a command with which each search begins in another language. */
 static bool
 is_command(ls_query_state *state)
 {
@@ -177,7 +177,7 @@ is_command(ls_query_state *state)
 	return false;
 }
 
-/* =~ and !~, which others write before a regular expression; how many tokens they are. */
+/* =~ and !~ before a regular expression, as in other languages; how many tokens they are. */
 static uint32_t
 regex_operator(ls_query_state *state, uint32_t i, int *kind)
 {
@@ -200,7 +200,7 @@ regex_operator(ls_query_state *state, uint32_t i, int *kind)
 	return 2;
 }
 
-/* The tokens of a word of the head; *used: how many were read of the old ones. */
+/* Makes the tokens for a word of the head; *used: how many of the scanner's tokens were read. */
 static void
 cut_word(ls_query_state *state, uint32_t i, ls_query_token *out, uint32_t *n)
 {
@@ -223,7 +223,7 @@ cut_word(ls_query_state *state, uint32_t i, ls_query_token *out, uint32_t *n)
 		return;
 	}
 	name = name_before_colon(ls_query_slice(state, (ls_query_span){start, end}));
-	/* Of a name and its colon alone the value touches: name:"a b", name:>=500, name:(a b). */
+	/* After a name with only its colon, the value must touch: name:"a b", name:>=500, name:(a b). */
 	if (name > 0 && start + name + 1 == end &&
 		(!touch(t, &t[1]) ||
 		 (t[1].kind != TOK_STRING && t[1].kind != '(' && !is_comparison(t[1].kind))))
@@ -242,7 +242,7 @@ cut_word(ls_query_state *state, uint32_t i, ls_query_token *out, uint32_t *n)
 bool
 ls_query_cut_terms(ls_query_state *state)
 {
-	/* Each token has a byte at least, so that pieces are never more than bytes. */
+	/* Each token has at least one byte, so there are at most as many tokens as bytes. */
 	ls_query_token *out = ls_new_array(state->arena, ls_query_token, state->text.len + 1);
 	uint32_t n = 0;
 	uint32_t i = 0;

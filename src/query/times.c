@@ -3,8 +3,8 @@
  * times.c
  *	  Times of the search language and calendar arithmetic (pure).
  *
- * Zones come in as a function from UTC to an offset, so that this file needs
- * no zone data: PostgreSQL has it.  Local time is kept as microseconds as if
+ * A zone is passed in as a function from UTC to an offset, so this file needs no
+ * time zone data; PostgreSQL has them.  Local time is kept in microseconds as if
  * it were UTC.
  *
  *-------------------------------------------------------------------------
@@ -30,7 +30,7 @@ static const struct
 #define FIRST_TIME INT64_C(-62135596800000000)
 #define END_TIME INT64_C(253402300800000000)
 
-/* Amounts that cannot leave int64 whatever the unit. */
+/* Amounts up to this cannot overflow int64 in any unit. */
 #define MAX_AMOUNT INT64_C(99999999999)
 
 const char *
@@ -53,7 +53,7 @@ find_unit(ls_str s, ls_query_unit *unit)
 	return false;
 }
 
-/* Digits at the front of s; how many. */
+/* Reads the digits at the start of s; returns how many there are. */
 static size_t
 leading_number(ls_str s, int64_t *value)
 {
@@ -71,7 +71,7 @@ after(ls_str s, size_t n)
 	return ls_str_make(s.data + n, s.len - n);
 }
 
-/* Does an ISO time name its zone?  A date alone does not. */
+/* Does an ISO time name its zone?  (A date without a time does not.) */
 static bool
 has_zone(ls_str s)
 {
@@ -167,7 +167,7 @@ month_to_day(int64_t month)
 static int64_t
 day_to_month(int64_t day)
 {
-	/* The mean month is close; at most one step corrects it. */
+	/* The estimate from the mean length of a month needs at most one correction. */
 	int64_t month = floor_div((day + 719528) * 4800, 146097);
 
 	while (month_to_day(month) > day)
@@ -194,7 +194,7 @@ to_local(ls_time utc, const ls_query_zone *zone)
 }
 
 /*
- * Local time that happens twice is the first one; one that a clock change
+ * A local time that occurs twice means the first one.  A local time that a clock change
  * skips is moved forward by the gap.
  */
 static ls_time
@@ -249,7 +249,7 @@ ls_query_time_snap(ls_time time, ls_query_unit unit, const ls_query_zone *zone)
 		return time;
 	if (unit <= LS_QUERY_HOUR)
 	{
-		/* Within one offset, so that an hour that happens twice stays two. */
+		/* Within one offset, so that an hour that occurs twice stays two hours. */
 		int64_t offset = zone_offset(zone, time);
 
 		return snap_local(time + offset, unit) - offset;
@@ -258,7 +258,7 @@ ls_query_time_snap(ls_time time, ls_query_unit unit, const ls_query_zone *zone)
 	return to_utc(local, zone);
 }
 
-/* A local time some months later, on the last day when the month is shorter. */
+/* A local time some months later; on the last day of the month if that is shorter. */
 static ls_time
 add_months(ls_time local, int64_t months)
 {

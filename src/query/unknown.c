@@ -3,18 +3,18 @@
  * unknown.c
  *	  Warnings about attributes that no event has.
  *
- * Which attributes there are is known from the headers of parts, so this is
- * looked at only where it can tell something: when a query is validated, and
- * when a search found nothing or made a table.
+ * The names of attributes are read from the headers of parts.  This is done only
+ * where a warning helps: when a query is validated, and when a search found
+ * nothing or made a table.
  *
  *-------------------------------------------------------------------------
  */
 #include "src/query/query.h"
 
-/* Parts of the range; with more of them nothing is said. */
+/* If the range has more parts than this, there are no warnings. */
 #define MOST_PARTS 200
 
-/* In so few of them most names are found. */
+/* This many parts have most of the names. */
 #define FIRST_PARTS 4
 #define MOST_NAMES 64
 
@@ -57,7 +57,7 @@ closest_name(ls_str name, const ls_field_names *names)
 
 	if (closest >= 0)
 		return names->items[closest];
-	/* attributes.level is not spelt wrong, and ip is not id. */
+	/* attributes.level is not misspelt, and ip is not id. */
 	if (name.len <= 3 || ls_query_builtin_find(name) != LS_QUERY_NOT_BUILTIN)
 		return LS_STR("");
 	for (int i = LS_QUERY_EVENT; i <= LS_QUERY_TEMPLATE_ID; i++)
@@ -110,7 +110,7 @@ ls_search_warn_unknown(ls_search *s)
 	if (names.n > 0 && all_known(c, &names))
 		return;
 	names = ls_search_field_names(s, MOST_PARTS + 1);
-	/* Where there are no events there is no wrong name. */
+	/* Without events, no name is wrong. */
 	for (int i = 0; i < c->n && names.complete && names.n > 0; i++)
 	{
 		const reading *r = &c->items[i];

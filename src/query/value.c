@@ -3,8 +3,8 @@
  * value.c
  *	  Evaluates the expressions of where, eval and of aggregates.
  *
- * Meaning: docs/language.md, "Expressions".  Nothing that depends on data is
- * an error: what cannot be computed is null, a comparison with null is false.
+ * docs/language.md, "Expressions", defines the meaning.  Data never cause errors:
+ * what cannot be computed is null, and a comparison with null is false.
  *
  *-------------------------------------------------------------------------
  */
@@ -24,7 +24,7 @@
 #include "src/part/match.h"
 #include "src/scan/scan.h"
 
-/* Of one expression for one row: many texts on the way to one. */
+/* Limit of memory for one expression and one row, including intermediate texts. */
 #define SCRATCH_LIMIT ((size_t) 64 * 1024 * 1024)
 #define REGEX_LIMIT ((size_t) 64 * 1024 * 1024)
 
@@ -241,7 +241,7 @@ json_value(ls_str json, ls_arena *arena)
 		case 'n':
 			return null_value();
 		default:
-			/* Longer than numbers are looked at: a sum of very different ones. */
+			/* Longer than numbers that are parsed: a sum of very different numbers. */
 			if (ls_num_parse(json, &v.number))
 				v.kind = VALUE_NUMBER;
 			return v;
@@ -275,7 +275,7 @@ render(ls_arena *arena, const value *v)
 	{
 		char digits[40];
 
-		/* The shortest that reads back as the same number; next to 0 there are fewer digits than 15. */
+		/* The shortest text that reads back as the same number; close to 0, fewer than 15 digits. */
 		for (int precision = fabs(v->number.d) < DBL_MIN ? 1 : 15; precision <= 17; precision++)
 		{
 			snprintf(digits, sizeof(digits), "%.*g", precision, v->number.d);
@@ -296,7 +296,7 @@ number_of(const value *v, ls_num *number)
 	return v->kind == VALUE_NUMBER || (v->kind == VALUE_STRING && ls_num_parse(v->text, number));
 }
 
-/* In arithmetic an ISO time with a clock is its seconds since 1970. */
+/* In arithmetic, an ISO date with a time means its seconds since 1970. */
 static bool
 operand(const value *v, ls_num *number)
 {
@@ -371,9 +371,9 @@ holds(ls_query_op op, int order)
 }
 
 /*
- * As in the head: a text in quotes (or made by a function) compares texts, a
- * number compares numbers; what is no number differs from every number and is
- * in no order with it.  Two fields: numbers when one of them is a number.
+ * As in the head: a text in quotes (or made by a function) compares as text, a
+ * number as a number.  A value that is not a number differs from every number, and is
+ * neither less nor greater.  Two fields compare as numbers if one of them is a number.
  */
 static bool
 compare(ls_arena *arena, ls_query_op op, const ls_query_expr *left, const value *a,
@@ -383,7 +383,7 @@ compare(ls_arena *arena, ls_query_op op, const ls_query_expr *left, const value 
 	ls_num x;
 	ls_num y;
 
-	/* The literal null asks whether there is a value. */
+	/* A comparison with the literal null checks whether there is a value. */
 	if (left->kind == LS_QUERY_EXPR_NULL || right->kind == LS_QUERY_EXPR_NULL)
 	{
 		bool both = a->kind == VALUE_NULL && b->kind == VALUE_NULL;
@@ -427,7 +427,7 @@ contains(ls_value_program *program, const node *n, const value *text, const valu
 	return boolean_value(found != n->expr->negated);
 }
 
-/* A pattern that comes from a field and is none matches nothing. */
+/* An invalid regular expression from a field matches nothing. */
 static value
 matches(ls_value_program *program, const node *n, const value *text, const value *pattern)
 {
@@ -495,7 +495,7 @@ trim(ls_str text)
 	return text;
 }
 
-/* A number of characters, also of one that is far more than a text has. */
+/* A number as a number of characters, limited to what a text can have. */
 static double
 characters(ls_num number)
 {
@@ -549,7 +549,7 @@ replace(ls_arena *arena, ls_str text, ls_str from, ls_str to)
 	return buffer_value(&buf);
 }
 
-/* Halves of the number as it is printed go away from zero; digits may be negative. */
+/* Rounds the printed number, halves away from zero; `digits` may be negative. */
 static value
 round_to(ls_arena *arena, const value *args, uint32 n)
 {
@@ -568,7 +568,7 @@ round_to(ls_arena *arena, const value *args, uint32 n)
 	text = DatumGetCString(DirectFunctionCall1(
 		numeric_out, DirectFunctionCall2(numeric_round, NumericGetDatum(number),
 										 Int32GetDatum((int32) Max(Min(digits.d, 400), -400)))));
-	/* Longer than numbers in texts may be. */
+	/* Longer than a number in a text may be. */
 	if (!ls_num_parse(ls_str_of_cstring(text), &v.number))
 		v.number = ls_num_of_double(strtod(text, NULL));
 	return v.number.is_int ? integer_value(v.number.i) : number_value(v.number.d);
@@ -749,7 +749,7 @@ evaluate(ls_value_program *program, const node *n)
 	return arithmetic(expr->kind, &left, &right);
 }
 
-/* The scratch memory is given back after each row: a statement has many programs. */
+/* Free scratch memory after each row, because a statement has many programs. */
 struct varlena *
 ls_value_json(ls_value_program *program, const ls_str *fields)
 {

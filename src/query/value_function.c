@@ -40,9 +40,9 @@ ls_search_notes *ls_search_notes_current = NULL;
 /* ---- expressions ---- */
 
 /*
- * The stage that was parsed last.  A stage of many expressions has a call site
- * for each, and parsing it for each would take the square of its length.  Call
- * sites of a statement share the context that they live in.
+ * The stage that was parsed last.  A stage with many expressions has a call site
+ * for each, and parsing it for each would take quadratic time.  The call
+ * sites of a statement live in the same memory context.
  */
 static struct
 {
@@ -59,7 +59,7 @@ forget_stage(void *callback)
 		last_stage.context = NULL;
 }
 
-/* A stage from its text, in the current context, which lives as long as the call site. */
+/* Parses a stage in the current context, which lives as long as the call site. */
 static const ls_query_stage *
 parse_stage(FunctionCallInfo fcinfo)
 {
@@ -99,8 +99,8 @@ typedef struct eval_state
 } eval_state;
 
 /*
- * The expression that the first two arguments say; constants of the statement,
- * so they are looked at once.
+ * The expression that the first two arguments name.  They are constants of the statement,
+ * so they are read only once.
  */
 static eval_state *
 program_of(FunctionCallInfo fcinfo)
@@ -124,7 +124,7 @@ program_of(FunctionCallInfo fcinfo)
 	return state;
 }
 
-/* The values of the fields, as many as the expression has. */
+/* The values of the expression's fields. */
 static void
 read_fields(FunctionCallInfo fcinfo, const eval_state *state, ls_str *values)
 {
@@ -201,8 +201,8 @@ rex_of(FunctionCallInfo fcinfo)
 }
 
 /*
- * rex_groups(stage text, value text) returns text[]: what the named groups of
- * the first match hold, as JSON strings; NULL without a match.
+ * rex_groups(stage text, value text) returns text[]: the texts of the named groups of
+ * the first match, as JSON strings; NULL without a match.
  */
 Datum
 logsvc_rex_groups(PG_FUNCTION_ARGS)
@@ -311,8 +311,8 @@ read_texts(ArrayType *array, int *n)
 
 /*
  * event_set(event text, names text[], values text[]) returns text: the event
- * with more members.  A name that begins with a dot is an attribute.  The
- * event has none of them before.
+ * with additional members, none of which it has yet.  A name that begins with a dot
+ * is an attribute.
  */
 Datum
 logsvc_event_set(PG_FUNCTION_ARGS)
@@ -368,15 +368,15 @@ logsvc_event_set(PG_FUNCTION_ARGS)
 static bool
 json_number(ls_str *json, ls_num *number)
 {
-	/* A string that needs escapes is no number. */
+	/* A string with escapes is not a number. */
 	if (json->len >= 2 && json->data[0] == '"')
 		*json = ls_str_make(json->data + 1, json->len - 2);
 	return ls_num_parse(*json, number) && isfinite(number->d);
 }
 
 /*
- * sort_number(json text) returns numeric: of a number, or of a string that
- * looks like one, as comparisons see it; else NULL.
+ * sort_number(json text) returns numeric: a number, or a string that looks like
+ * one, as comparisons see it; otherwise NULL.
  */
 Datum
 logsvc_sort_number(PG_FUNCTION_ARGS)
@@ -390,8 +390,8 @@ logsvc_sort_number(PG_FUNCTION_ARGS)
 }
 
 /*
- * aggregate_number(json text, counter int) returns numeric: the same with all
- * its digits, and the search counts what is no number.
+ * aggregate_number(json text, counter int) returns numeric: the same, with all
+ * digits.  The search counts the values that are not numbers.
  */
 Datum
 logsvc_aggregate_number(PG_FUNCTION_ARGS)
@@ -413,7 +413,7 @@ logsvc_aggregate_number(PG_FUNCTION_ARGS)
 	PG_RETURN_NULL();
 }
 
-/* sort_text(json text) returns text: the value as comparisons see it; NULL of null. */
+/* sort_text(json text) returns text: the value as comparisons see it; NULL for null. */
 Datum
 logsvc_sort_text(PG_FUNCTION_ARGS)
 {
