@@ -202,7 +202,8 @@ begin(builtin_job *job)
 {
 	ls_evaluation *evaluation = job->evaluation;
 	const ls_evaluation_request *request = evaluation->request;
-	ls_judge_item *items = ls_new_array(evaluation->arena, ls_judge_item, request->item_count);
+	ls_expected_item *items =
+		ls_new_array(evaluation->arena, ls_expected_item, request->item_count);
 
 	if (items == NULL)
 		return false;

@@ -12,7 +12,7 @@
 
 #define MAX_ITEMS 200
 #define MAX_ROWS 10000
-#define WORK ((size_t) 32 << 20) /* see ls_jroom */
+#define WORK ((size_t) 32 << 20) /* see ls_judge_room */
 #define NUMBER_COST 20           /* of a number that may be the value of an item */
 #define READINGS 3               /* that an item needs of a row that is not kept */
 
@@ -34,7 +34,7 @@ ls_judge_quote(ls_str row)
 }
 
 static bool
-explain(ls_jctx *ctx, const ls_jdecision *d, ls_judge_finding *f)
+explain(ls_judge_ctx *ctx, const ls_judge_decision *d, ls_judge_finding *f)
 {
 	ls_buf buf;
 
@@ -135,7 +135,7 @@ split_criteria(ls_str criteria, ls_str *parts, size_t max, size_t *left)
 }
 
 static bool
-summarize(ls_jctx *ctx, const ls_judge_finding *f, size_t n, size_t left, ls_str *summary)
+summarize(ls_judge_ctx *ctx, const ls_judge_finding *f, size_t n, size_t left, ls_str *summary)
 {
 	size_t counts[LS_FINDING_SKIPPED + 1] = {0};
 	ls_buf buf;
@@ -157,10 +157,10 @@ summarize(ls_jctx *ctx, const ls_judge_finding *f, size_t n, size_t left, ls_str
 
 struct ls_judge_job
 {
-	ls_jctx *ctx;
-	const ls_judge_item *items;
+	ls_judge_ctx *ctx;
+	const ls_expected_item *items;
 	bool own_ids;
-	ls_jitem **parsed;
+	ls_judge_item **parsed;
 	size_t n;    /* items */
 	size_t left; /* that are too many, and not judged */
 	size_t row;  /* read so far */
@@ -173,12 +173,12 @@ struct ls_judge_job
 
 ls_judge_job *
 ls_judge_begin(ls_arena *arena, const ls_str *rows, size_t n_rows, ls_str criteria,
-			   const ls_judge_item *items, size_t n_items, bool generic)
+			   const ls_expected_item *items, size_t n_items, bool generic)
 {
 	ls_judge_job *job = ls_new(arena, ls_judge_job);
-	ls_jctx *ctx = ls_new(arena, ls_jctx);
+	ls_judge_ctx *ctx = ls_new(arena, ls_judge_ctx);
 	ls_str *parts = ls_new_array(arena, ls_str, MAX_ITEMS);
-	ls_jitem **parsed = ls_new_array(arena, ls_jitem *, MAX_ITEMS);
+	ls_judge_item **parsed = ls_new_array(arena, ls_judge_item *, MAX_ITEMS);
 	size_t n = n_items > MAX_ITEMS ? MAX_ITEMS : n_items;
 	size_t left = n_items - n;
 
@@ -187,13 +187,13 @@ ls_judge_begin(ls_arena *arena, const ls_str *rows, size_t n_rows, ls_str criter
 	ctx->arena = arena;
 	ctx->rows = rows;
 	ctx->n_rows = n_rows > MAX_ROWS ? MAX_ROWS : n_rows;
-	ls_jwords_init(&ctx->words);
-	ls_jhostile_init(&ctx->hostile);
-	ctx->memo = ls_new_array(arena, ls_jmemo, LS_JMEMO);
+	ls_judge_words_init(&ctx->words);
+	ls_judge_hostile_init(&ctx->hostile);
+	ctx->memo = ls_new_array(arena, ls_judge_memo, LS_MEMO);
 	if (ctx->memo == NULL)
 		return NULL;
-	ctx->particle = ls_jwords_find(&ctx->words, ls_jstem("the", 3));
-	ctx->n_context = ls_jtext_scan(ctx, criteria, ctx->atoms, LS_JROW_ATOMS);
+	ctx->particle = ls_judge_words_find(&ctx->words, ls_judge_stem("the", 3));
+	ctx->n_context = ls_judge_text_scan(ctx, criteria, ctx->atoms, LS_JUDGE_ROW_ATOMS);
 	ctx->context = ls_new_array(arena, uint64_t, ctx->n_context + 1);
 	if (ctx->context == NULL)
 		return NULL;
@@ -201,8 +201,8 @@ ls_judge_begin(ls_arena *arena, const ls_str *rows, size_t n_rows, ls_str criter
 		ctx->context[i] = ctx->atoms[i].stem;
 	if (n == 0)
 		ctx->n_context = 0; /* the criteria are the items */
-	else if (LS_JRULE(CRITERIA))
-		ls_jcriteria_read(ctx, criteria);
+	else if (LS_JUDGE_RULE(CRITERIA))
+		ls_judge_criteria_read(ctx, criteria);
 	for (size_t i = 0; i < n; i++)
 		parts[i] = items[i].description;
 	if (n == 0)
@@ -215,9 +215,9 @@ ls_judge_begin(ls_arena *arena, const ls_str *rows, size_t n_rows, ls_str criter
 	if (job->out == NULL)
 		return NULL;
 	for (size_t i = 0; i < n; i++)
-		if ((parsed[i] = ls_jitem_parse(ctx, parts[i])) == NULL)
+		if ((parsed[i] = ls_judge_item_parse(ctx, parts[i])) == NULL)
 			return NULL;
-	if (!ls_jindex_begin(ctx, parsed, n) || ls_arena_failed(arena))
+	if (!ls_judge_index_begin(ctx, parsed, n) || ls_arena_failed(arena))
 		return NULL;
 	job->ctx = ctx;
 	job->items = items;
@@ -232,13 +232,13 @@ ls_judge_begin(ls_arena *arena, const ls_str *rows, size_t n_rows, ls_str criter
 static bool
 read_rows(ls_judge_job *job, size_t *work)
 {
-	ls_jctx *ctx = job->ctx;
+	ls_judge_ctx *ctx = job->ctx;
 
 	while (job->row<ctx->n_rows && * work> 0)
 	{
 		size_t cost = ctx->rows[job->row].len * 4 / 3 + 16;
 
-		if (!ls_jindex_row(ctx, (uint32_t) job->row++))
+		if (!ls_judge_index_row(ctx, (uint32_t) job->row++))
 			return false;
 		*work -= *work < cost ? *work : cost;
 	}
@@ -249,7 +249,7 @@ read_rows(ls_judge_job *job, size_t *work)
 static void
 weigh(ls_judge_job *job)
 {
-	ls_jctx *ctx = job->ctx;
+	ls_judge_ctx *ctx = job->ctx;
 
 	ctx->work = WORK;
 	for (size_t r = 0; r < ctx->n_rows; r++)
@@ -261,24 +261,24 @@ weigh(ls_judge_job *job)
 	ctx->row_cost = ctx->n_rows > 0 ? ctx->row_cost / ctx->n_rows + 8 : 8;
 	ctx->value_cost = ctx->n_rows > 0 ? ctx->numbers * NUMBER_COST / ctx->n_rows + 8 : 8;
 	for (size_t i = 0; i < job->n; i++)
-		ls_jitem_reweigh(ctx, job->parsed, job->n, job->parsed[i]);
+		ls_judge_item_reweigh(ctx, job->parsed, job->n, job->parsed[i]);
 	for (size_t i = 0; i < job->n; i++)
-		job->surveys |= ls_jitem_surveys(job->parsed[i]);
+		job->surveys |= ls_judge_item_surveys(job->parsed[i]);
 	job->weighed = true;
 }
 
 static bool
 decide_next(ls_judge_job *job)
 {
-	ls_jctx *ctx = job->ctx;
+	ls_judge_ctx *ctx = job->ctx;
 	size_t i = job->item++;
 	ls_judge_finding *f = &job->out[i];
-	ls_jdecision d;
+	ls_judge_decision d;
 	ls_buf id;
 
 	ctx->items_left = job->n - i;
 	ctx->item_begin = ctx->spent;
-	if (!ls_jdecide_item(ctx, job->parsed[i], &d) || !explain(ctx, &d, f))
+	if (!ls_judge_decide_item(ctx, job->parsed[i], &d) || !explain(ctx, &d, f))
 		return false;
 	if (!job->own_ids)
 	{
@@ -294,7 +294,7 @@ decide_next(ls_judge_job *job)
 ls_judge_state
 ls_judge_step(ls_judge_job *job, size_t work)
 {
-	ls_jctx *ctx = job->ctx;
+	ls_judge_ctx *ctx = job->ctx;
 
 	if (!read_rows(job, &work))
 		return LS_JUDGE_FAILED;
@@ -306,7 +306,7 @@ ls_judge_step(ls_judge_job *job, size_t work)
 	{
 		size_t before = ctx->spent, cost;
 
-		if (!ls_jsurvey(ctx, ctx->surveyed + 1))
+		if (!ls_judge_survey(ctx, ctx->surveyed + 1))
 			return LS_JUDGE_FAILED;
 		cost = ctx->spent - before + 16;
 		work -= work < cost ? work : cost;
@@ -337,7 +337,7 @@ ls_judge_result(const ls_judge_job *job, ls_judge_finding **findings, size_t *n_
 
 bool
 ls_judge(ls_arena *arena, const ls_str *rows, size_t n_rows, ls_str criteria,
-		 const ls_judge_item *items, size_t n_items, bool generic, ls_judge_finding **findings,
+		 const ls_expected_item *items, size_t n_items, bool generic, ls_judge_finding **findings,
 		 size_t *n_findings, ls_str *summary)
 {
 	ls_judge_job *job = ls_judge_begin(arena, rows, n_rows, criteria, items, n_items, generic);

@@ -14,9 +14,6 @@
 
 #include "src/verdict/evaluation_core.h"
 
-/* An expected item of a request, as it was parsed. */
-typedef ls_expected_item ls_judge_item;
-
 typedef struct ls_judge_finding
 {
 	ls_str id;
@@ -38,7 +35,7 @@ typedef struct ls_judge_finding
  * At most 10,000 rows and 200 items are read; the summary says how many items were left.  False when the arena's limit is hit.
  */
 extern bool ls_judge(ls_arena *arena, const ls_str *rows, size_t n_rows, ls_str criteria,
-					 const ls_judge_item *items, size_t n_items, bool generic,
+					 const ls_expected_item *items, size_t n_items, bool generic,
 					 ls_judge_finding **findings, size_t *n_findings, ls_str *summary);
 
 /* What a finding quotes of a row: its first line, at most 180 code points; empty when blank. */
@@ -63,7 +60,7 @@ typedef enum ls_judge_state
 
 /* NULL when the arena's limit is hit. */
 extern ls_judge_job *ls_judge_begin(ls_arena *arena, const ls_str *rows, size_t n_rows,
-									ls_str criteria, const ls_judge_item *items, size_t n_items,
+									ls_str criteria, const ls_expected_item *items, size_t n_items,
 									bool generic);
 extern ls_judge_state ls_judge_step(ls_judge_job *job, size_t work);
 /* Only after LS_JUDGE_DONE. */

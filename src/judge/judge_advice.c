@@ -13,39 +13,16 @@
 #include "src/judge/judge_internal.h"
 
 static inline __attribute__((always_inline)) bool
-is(const ls_jtext *t, int i, const char *word)
+is(const ls_judge_text *t, int i, const char *word)
 {
-	size_t len = strlen(word);
-	const char *p;
-
-	if (i < 0 || i >= t->n || t->atoms[i].len != len)
-		return false;
-	p = t->text.data + t->atoms[i].off;
-	for (size_t k = 0; k < len; k++)
-		if ((p[k] | 0x20) != word[k])
-			return false;
-	return true;
+	return ls_judge_is(ls_judge_atom_text(t, i), word);
 }
 
-static bool
-is_any(const ls_jtext *t, int i, const char *const *words, size_t n)
-{
-	const char *p = t->text.data + t->atoms[i].off;
-
-	if (t->atoms[i].len < 2)
-		return false;
-
-	for (size_t k = 0; k < n; k++)
-		if (words[k][0] == (p[0] | 0x20) && words[k][1] == (p[1] | 0x20) && is(t, i, words[k]))
-			return true;
-	return false;
-}
-
-#define IS_ANY(t, i, words) is_any(t, i, words, sizeof(words) / sizeof(words[0]))
+#define IS_ANY(t, i, words) LS_JUDGE_IS_IN(ls_judge_atom_text(t, i), words)
 
 /* What stands between atom i and the one before it ends a sentence; `colon`: or a label. */
 static bool
-sentence_begins(const ls_jtext *t, int i, bool colon)
+sentence_begins(const ls_judge_text *t, int i, bool colon)
 {
 	size_t from = i > 0 ? t->atoms[i - 1].off + t->atoms[i - 1].len : 0;
 
@@ -69,7 +46,7 @@ typedef struct sentence
 } sentence;
 
 static int
-sentence_end(const ls_jtext *t, int i, sentence *last)
+sentence_end(const ls_judge_text *t, int i, sentence *last)
 {
 	static const char *const means[] = {"run", "use", "add", "set", "execute", "type", "call"};
 
@@ -85,7 +62,7 @@ sentence_end(const ls_jtext *t, int i, sentence *last)
 
 /* "HINT:", "Next steps:" */
 static bool
-is_label(const ls_jtext *t, int i)
+is_label(const ls_judge_text *t, int i)
 {
 	static const char *const labels[] = {"hint",  "tip",        "suggestion", "recommendation",
 										 "usage", "advice",     "help",       "steps",
@@ -96,8 +73,8 @@ is_label(const ls_jtext *t, int i)
 		return false;
 	/* "Action: Identify and stop the process" */
 	if (i == 0 && is(t, 0, "action"))
-		return t->n > 1 && (t->atoms[1].flags & LS_JATOM_CAPITAL) &&
-			   !(t->atoms[1].flags & (LS_JATOM_ED | LS_JATOM_ING | LS_JATOM_UPPER));
+		return t->n > 1 && (t->atoms[1].flags & LS_ATOM_CAPITAL) &&
+			   !(t->atoms[1].flags & (LS_ATOM_ED | LS_ATOM_ING | LS_ATOM_UPPER));
 	if (!IS_ANY(t, i, labels))
 		return false;
 	return !(is(t, i, "step") || is(t, i, "steps")) || is(t, i - 1, "next");
@@ -105,7 +82,7 @@ is_label(const ls_jtext *t, int i)
 
 /* Does advice begin at atom i?  `end` gets the atom behind it. */
 static bool
-advice_at(const ls_jtext *t, int i, sentence *last, int *end)
+advice_at(const ls_judge_text *t, int i, sentence *last, int *end)
 {
 	static const char *const verbs[] = {"run", "use", "try", "see", "check", "ensure", "consider"};
 	static const char *const helpers[] = {"may",  "can",   "should", "must", "need",
@@ -162,7 +139,7 @@ advice_at(const ls_jtext *t, int i, sentence *last, int *end)
 
 /* Marks the action behind a "will" or an "attempting to" at atom i. */
 static void
-mark_unreal(const ls_jctx *ctx, ls_jtext *t, int i)
+mark_unreal(const ls_judge_ctx *ctx, ls_judge_text *t, int i)
 {
 	static const char *const modals[] = {"will", "would", "should", "must",
 										 "may",  "might", "shall",  "could"};
@@ -170,35 +147,35 @@ mark_unreal(const ls_jctx *ctx, ls_jtext *t, int i)
 									   "about",  "attempting", "going", "want",    "wants",
 									   "need",   "needs",      "plan",  "planned", "planning",
 									   "tried",  "attempted",  "needed"};
-	const ls_jatom *a = &t->atoms[i];
+	const ls_judge_atom *a = &t->atoms[i];
 	int from;
 
 	/* "expires in 3 days" has not expired */
-	if (ctx->words.table[a->word].concept == LS_JC_EXPIRE && is(t, i + 1, "in") && i + 2 < t->n &&
-		t->atoms[i + 2].kind == LS_JKIND_NUMBER)
+	if (ctx->words.table[a->word].concept == LS_CONCEPT_EXPIRE && is(t, i + 1, "in") &&
+		i + 2 < t->n && t->atoms[i + 2].kind == LS_ATOM_NUMBER)
 	{
 		t->atoms[i].unreal = 1;
 		return;
 	}
 	if (a->len < 3 || a->len > 10 || !(AIM_LETTERS >> (t->text.data[a->off] & 31) & 1))
 		return;
-	if (is(t, i + 1, "to") && a[1].sep == LS_JSEP_SPACE && IS_ANY(t, i, aims))
+	if (is(t, i + 1, "to") && a[1].sep == LS_SEP_SPACE && IS_ANY(t, i, aims))
 		from = i + 2;
-	else if (a->len <= 6 && i + 1 < t->n && a[1].sep == LS_JSEP_SPACE && IS_ANY(t, i, modals) &&
-			 !(a->flags & LS_JATOM_UPPER))
+	else if (a->len <= 6 && i + 1 < t->n && a[1].sep == LS_SEP_SPACE && IS_ANY(t, i, modals) &&
+			 !(a->flags & LS_ATOM_UPPER))
 		from = i + 1;
 	else
 		return;
 	for (int k = from; k < t->n && k < from + 5; k++)
 	{
-		const ls_jword *w = &ctx->words.table[t->atoms[k].word];
+		const ls_judge_word *w = &ctx->words.table[t->atoms[k].word];
 
-		if (t->atoms[k].sep != LS_JSEP_SPACE && t->atoms[k].sep != LS_JSEP_TIGHT)
+		if (t->atoms[k].sep != LS_SEP_SPACE && t->atoms[k].sep != LS_SEP_TIGHT)
 			break;
-		if (w->pol == LS_JP_NOT)
+		if (w->pol == LS_POL_NOT)
 			break; /* "could not connect" did not */
 		t->atoms[k].unreal = 1;
-		if (w->pol >= LS_JP_POS && w->pol <= LS_JP_PART)
+		if (w->pol >= LS_POL_POS && w->pol <= LS_POL_PART)
 			break;
 	}
 }
@@ -209,7 +186,7 @@ mark_unreal(const ls_jctx *ctx, ls_jtext *t, int i)
  * before it.
  */
 static bool
-is_command(const ls_jtext *t)
+is_command(const ls_judge_text *t)
 {
 	const char *s = t->text.data;
 	size_t n = t->text.len, i = 0;
@@ -217,8 +194,8 @@ is_command(const ls_jtext *t)
 	if (n > 2 && (s[0] == '$' || s[0] == '+' || s[0] == '>') && s[1] == ' ')
 		return true;
 	if (t->n > 1 && (is(t, 0, "run") || is(t, 0, "running")) && t->atoms[0].off < 10 &&
-		t->atoms[1].sep == LS_JSEP_SPACE && !(t->atoms[1].flags & LS_JATOM_CAPITAL) &&
-		t->atoms[1].kind == LS_JKIND_WORD && (t->atoms[0].flags & LS_JATOM_CAPITAL) &&
+		t->atoms[1].sep == LS_SEP_SPACE && !(t->atoms[1].flags & LS_ATOM_CAPITAL) &&
+		t->atoms[1].kind == LS_ATOM_WORD && (t->atoms[0].flags & LS_ATOM_CAPITAL) &&
 		is(t, 0, "run"))
 		return true;
 	if (t->n > 1 && (is(t, 0, "group") || is(t, 0, "endgroup")) && n > 9 &&
@@ -237,9 +214,9 @@ is_command(const ls_jtext *t)
 }
 
 void
-ls_jadvice_mark(const ls_jctx *ctx, ls_jrow *row)
+ls_judge_advice_mark(const ls_judge_ctx *ctx, ls_judge_row *row)
 {
-	ls_jtext *t = &row->text;
+	ls_judge_text *t = &row->text;
 	sentence last = {0, 0, -1};
 	int n = 0, kept = t->n;
 
@@ -247,7 +224,7 @@ ls_jadvice_mark(const ls_jctx *ctx, ls_jrow *row)
 	/* found first, taken out last: the text between atoms must stay what it is */
 	for (int i = 0, end; i < t->n; i++)
 	{
-		if (t->atoms[i].kind != LS_JKIND_WORD || t->atoms[i].len < 2 || t->atoms[i].len > 14)
+		if (t->atoms[i].kind != LS_ATOM_WORD || t->atoms[i].len < 2 || t->atoms[i].len > 14)
 			continue;
 		if (advice_at(t, i, &last, &end))
 		{

@@ -5,7 +5,7 @@
  *
  * A server logs what it did, and beside it what strangers sent: request lines, user agents, user
  * names, comments, search terms.  Whoever sends "migration 42 was applied" as a search term must
- * not thereby prove a migration.  So the atoms of such text carry a level (ls_jclient): the
+ * not thereby prove a migration.  So the atoms of such text carry a level (ls_judge_client): the
  * higher, the less they say.  How rows are judged by it is in judge_match.c.
  *
  * Three shapes are known: prose with quoted strings and keys, access logs of web servers, and
@@ -22,8 +22,8 @@
 
 typedef struct marking
 {
-	const ls_jctx *ctx;
-	ls_jtext *t;
+	const ls_judge_ctx *ctx;
+	ls_judge_text *t;
 	const char *s;
 	bool statement;   /* of SQL: its literals are values */
 	bool has_message; /* JSON: a key msg or message */
@@ -41,93 +41,73 @@ typedef struct marking
 typedef struct client_key
 {
 	const char *name;
-	ls_jclient level;
+	ls_judge_client level;
 } client_key;
 
 /* Keys and nouns of what clients send; sorted by their first letter. */
 static const client_key keys[] = {
-	{"account", LS_JCLIENT_USER},     {"acct", LS_JCLIENT_USER},
-	{"agent", LS_JCLIENT_TEXT},       {"answer", LS_JCLIENT_TEXT},
-	{"attachment", LS_JCLIENT_QUOTE}, {"author", LS_JCLIENT_USER},
-	{"bio", LS_JCLIENT_TEXT},         {"branch", LS_JCLIENT_QUOTE},
-	{"caption", LS_JCLIENT_TEXT},     {"channel", LS_JCLIENT_QUOTE},
-	{"chat", LS_JCLIENT_TEXT},        {"command", LS_JCLIENT_QUOTE},
-	{"comment", LS_JCLIENT_TEXT},     {"comments", LS_JCLIENT_TEXT},
-	{"cookie", LS_JCLIENT_TEXT},      {"cookies", LS_JCLIENT_TEXT},
-	{"email", LS_JCLIENT_USER},       {"feedback", LS_JCLIENT_TEXT},
-	{"file", LS_JCLIENT_QUOTE},       {"filename", LS_JCLIENT_QUOTE},
-	{"form", LS_JCLIENT_TEXT},        {"from", LS_JCLIENT_USER},
-	{"headers", LS_JCLIENT_TEXT},     {"helo", LS_JCLIENT_TEXT},
-	{"input", LS_JCLIENT_TEXT},       {"keyword", LS_JCLIENT_TEXT},
-	{"keywords", LS_JCLIENT_TEXT},    {"label", LS_JCLIENT_QUOTE},
-	{"logname", LS_JCLIENT_USER},     {"name", LS_JCLIENT_QUOTE},
-	{"nick", LS_JCLIENT_USER},        {"nickname", LS_JCLIENT_USER},
-	{"note", LS_JCLIENT_TEXT},        {"notes", LS_JCLIENT_TEXT},
-	{"parameters", LS_JCLIENT_USER},  {"params", LS_JCLIENT_USER},
-	{"path", LS_JCLIENT_PATH},        {"payload", LS_JCLIENT_TEXT},
-	{"prompt", LS_JCLIENT_TEXT},      {"q", LS_JCLIENT_TEXT},
-	{"query", LS_JCLIENT_TEXT},       {"querystring", LS_JCLIENT_TEXT},
-	{"question", LS_JCLIENT_TEXT},    {"recipient", LS_JCLIENT_USER},
-	{"ref", LS_JCLIENT_QUOTE},        {"referer", LS_JCLIENT_TEXT},
-	{"referrer", LS_JCLIENT_TEXT},    {"remark", LS_JCLIENT_TEXT},
-	{"review", LS_JCLIENT_TEXT},      {"room", LS_JCLIENT_QUOTE},
-	{"ruser", LS_JCLIENT_USER},       {"search", LS_JCLIENT_TEXT},
-	{"sender", LS_JCLIENT_USER},      {"sni", LS_JCLIENT_TEXT},
-	{"statement", LS_JCLIENT_TEXT},   {"subject", LS_JCLIENT_TEXT},
-	{"tag", LS_JCLIENT_QUOTE},        {"tags", LS_JCLIENT_QUOTE},
-	{"term", LS_JCLIENT_TEXT},        {"terms", LS_JCLIENT_TEXT},
-	{"text", LS_JCLIENT_TEXT},        {"title", LS_JCLIENT_QUOTE},
-	{"to", LS_JCLIENT_USER},          {"topic", LS_JCLIENT_QUOTE},
-	{"tweet", LS_JCLIENT_TEXT},       {"ua", LS_JCLIENT_TEXT},
-	{"uri", LS_JCLIENT_PATH},         {"url", LS_JCLIENT_PATH},
-	{"user", LS_JCLIENT_USER},        {"useragent", LS_JCLIENT_TEXT},
-	{"username", LS_JCLIENT_USER},    {"usr", LS_JCLIENT_USER},
-	{"utterance", LS_JCLIENT_TEXT},
+	{"account", LS_CLIENT_USER},   {"acct", LS_CLIENT_USER},        {"agent", LS_CLIENT_TEXT},
+	{"answer", LS_CLIENT_TEXT},    {"attachment", LS_CLIENT_QUOTE}, {"author", LS_CLIENT_USER},
+	{"bio", LS_CLIENT_TEXT},       {"branch", LS_CLIENT_QUOTE},     {"caption", LS_CLIENT_TEXT},
+	{"channel", LS_CLIENT_QUOTE},  {"chat", LS_CLIENT_TEXT},        {"command", LS_CLIENT_QUOTE},
+	{"comment", LS_CLIENT_TEXT},   {"comments", LS_CLIENT_TEXT},    {"cookie", LS_CLIENT_TEXT},
+	{"cookies", LS_CLIENT_TEXT},   {"email", LS_CLIENT_USER},       {"feedback", LS_CLIENT_TEXT},
+	{"file", LS_CLIENT_QUOTE},     {"filename", LS_CLIENT_QUOTE},   {"form", LS_CLIENT_TEXT},
+	{"from", LS_CLIENT_USER},      {"headers", LS_CLIENT_TEXT},     {"helo", LS_CLIENT_TEXT},
+	{"input", LS_CLIENT_TEXT},     {"keyword", LS_CLIENT_TEXT},     {"keywords", LS_CLIENT_TEXT},
+	{"label", LS_CLIENT_QUOTE},    {"logname", LS_CLIENT_USER},     {"name", LS_CLIENT_QUOTE},
+	{"nick", LS_CLIENT_USER},      {"nickname", LS_CLIENT_USER},    {"note", LS_CLIENT_TEXT},
+	{"notes", LS_CLIENT_TEXT},     {"parameters", LS_CLIENT_USER},  {"params", LS_CLIENT_USER},
+	{"path", LS_CLIENT_PATH},      {"payload", LS_CLIENT_TEXT},     {"prompt", LS_CLIENT_TEXT},
+	{"q", LS_CLIENT_TEXT},         {"query", LS_CLIENT_TEXT},       {"querystring", LS_CLIENT_TEXT},
+	{"question", LS_CLIENT_TEXT},  {"recipient", LS_CLIENT_USER},   {"ref", LS_CLIENT_QUOTE},
+	{"referer", LS_CLIENT_TEXT},   {"referrer", LS_CLIENT_TEXT},    {"remark", LS_CLIENT_TEXT},
+	{"review", LS_CLIENT_TEXT},    {"room", LS_CLIENT_QUOTE},       {"ruser", LS_CLIENT_USER},
+	{"search", LS_CLIENT_TEXT},    {"sender", LS_CLIENT_USER},      {"sni", LS_CLIENT_TEXT},
+	{"statement", LS_CLIENT_TEXT}, {"subject", LS_CLIENT_TEXT},     {"tag", LS_CLIENT_QUOTE},
+	{"tags", LS_CLIENT_QUOTE},     {"term", LS_CLIENT_TEXT},        {"terms", LS_CLIENT_TEXT},
+	{"text", LS_CLIENT_TEXT},      {"title", LS_CLIENT_QUOTE},      {"to", LS_CLIENT_USER},
+	{"topic", LS_CLIENT_QUOTE},    {"tweet", LS_CLIENT_TEXT},       {"ua", LS_CLIENT_TEXT},
+	{"uri", LS_CLIENT_PATH},       {"url", LS_CLIENT_PATH},         {"user", LS_CLIENT_USER},
+	{"useragent", LS_CLIENT_TEXT}, {"username", LS_CLIENT_USER},    {"usr", LS_CLIENT_USER},
+	{"utterance", LS_CLIENT_TEXT},
 };
 
-/* The first letter tells most words apart without a look at their length. */
-static inline bool
-equals(ls_str a, const char *b)
-{
-	return a.len > 0 && (a.data[0] | 0x20) == b[0] &&
-		   ls_str_eq_nocase(a, ls_str_make(b, strlen(b)));
-}
-
-static ls_jclient
+static ls_judge_client
 level_of_word(ls_str word)
 {
 	char first;
 
 	if (word.len == 0 || word.len > 12)
-		return LS_JCLIENT_NONE;
+		return LS_CLIENT_NONE;
 	first = (char) (word.data[0] | 0x20);
 	for (size_t k = 0; k < sizeof(keys) / sizeof(keys[0]) && keys[k].name[0] <= first; k++)
-		if (keys[k].name[0] == first && equals(word, keys[k].name))
+		if (keys[k].name[0] == first && ls_judge_is(word, keys[k].name))
 			return keys[k].level;
-	return LS_JCLIENT_NONE;
+	return LS_CLIENT_NONE;
 }
 
-static ls_jclient
+static ls_judge_client
 level_of_key(const char *s, size_t begin, size_t end)
 {
-	ls_str word = ls_jkey_word(s, begin, end);
-	ls_jclient level = level_of_word(word);
+	ls_str word = ls_judge_key_word(s, begin, end);
+	ls_judge_client level = level_of_word(word);
 
 	/* jsonPayload is the log's own */
-	if (equals(word, "payload") && word.data > s + begin + 3 &&
+	if (ls_judge_is(word, "payload") && word.data > s + begin + 3 &&
 		(memcmp(word.data - 4, "json", 4) == 0 || memcmp(word.data - 4, "text", 4) == 0))
-		return LS_JCLIENT_NONE;
+		return LS_CLIENT_NONE;
 	/* user_name, user.id */
-	if ((level == LS_JCLIENT_QUOTE || equals(word, "id")) && word.data > s + begin + 3 &&
-		equals(ls_jkey_word(s, begin, (size_t) (word.data - s)), "user"))
-		level = LS_JCLIENT_USER;
+	if ((level == LS_CLIENT_QUOTE || ls_judge_is(word, "id")) && word.data > s + begin + 3 &&
+		ls_judge_is(ls_judge_key_word(s, begin, (size_t) (word.data - s)), "user"))
+		level = LS_CLIENT_USER;
 	return level;
 }
 
 static void
-mark(marking *m, size_t from, size_t to, ls_jclient level)
+mark(marking *m, size_t from, size_t to, ls_judge_client level)
 {
-	ls_jclient_set(m->t, from, to, level);
+	ls_judge_client_set(m->t, from, to, level);
 }
 
 /* A target or URL: its path names what was asked for, its query says nothing. */
@@ -138,8 +118,8 @@ mark_target(marking *m, size_t from, size_t to)
 
 	while (path < to && strchr("?;# ", m->s[path]) == NULL)
 		path++;
-	mark(m, from, path, LS_JCLIENT_PATH);
-	mark(m, path, to, LS_JCLIENT_TEXT);
+	mark(m, from, path, LS_CLIENT_PATH);
+	mark(m, path, to, LS_CLIENT_TEXT);
 }
 
 /*
@@ -149,44 +129,43 @@ mark_target(marking *m, size_t from, size_t to)
 static void
 mark_user(marking *m, size_t from, size_t to)
 {
-	const ls_jtext *t = m->t;
-	int words = 0, first = ls_jatom_at(t, from);
+	const ls_judge_text *t = m->t;
+	int words = 0, first = ls_judge_atom_at(t, from);
 	bool tells = false;
 
 	for (int i = first; i < t->n && t->atoms[i].off < to; i++)
 	{
-		ls_jpol pol = (ls_jpol) m->ctx->words.table[t->atoms[i].word].pol;
+		ls_judge_polarity pol = (ls_judge_polarity) m->ctx->words.table[t->atoms[i].word].pol;
 
-		words +=
-			i == first || (t->atoms[i].sep >= LS_JSEP_SPACE && t->atoms[i].sep != LS_JSEP_EQUAL);
-		tells |= pol != LS_JP_NONE && pol != LS_JP_WEAK;
-		tells |= t->atoms[i].kind != LS_JKIND_WORD;
+		words += i == first || (t->atoms[i].sep >= LS_SEP_SPACE && t->atoms[i].sep != LS_SEP_EQUAL);
+		tells |= pol != LS_POL_NONE && pol != LS_POL_WEAK;
+		tells |= t->atoms[i].kind != LS_ATOM_WORD;
 	}
-	mark(m, from, to, words > 2 || (words == 2 && tells) ? LS_JCLIENT_TEXT : LS_JCLIENT_USER);
+	mark(m, from, to, words > 2 || (words == 2 && tells) ? LS_CLIENT_TEXT : LS_CLIENT_USER);
 }
 
 /* Does the text tell an outcome: "backup completed"? */
 static bool
 tells_outcome(const marking *m, size_t from, size_t to)
 {
-	const ls_jtext *t = m->t;
+	const ls_judge_text *t = m->t;
 
-	for (int i = ls_jatom_at(t, from); i < t->n && t->atoms[i].off < to; i++)
+	for (int i = ls_judge_atom_at(t, from); i < t->n && t->atoms[i].off < to; i++)
 	{
-		ls_jpol pol = (ls_jpol) m->ctx->words.table[t->atoms[i].word].pol;
+		ls_judge_polarity pol = (ls_judge_polarity) m->ctx->words.table[t->atoms[i].word].pol;
 
-		if (pol == LS_JP_POS || pol == LS_JP_NEG)
+		if (pol == LS_POL_POS || pol == LS_POL_NEG)
 			return true;
 	}
 	return false;
 }
 
 static void
-mark_value(marking *m, size_t from, size_t to, ls_jclient level)
+mark_value(marking *m, size_t from, size_t to, ls_judge_client level)
 {
-	if (level == LS_JCLIENT_PATH)
+	if (level == LS_CLIENT_PATH)
 		mark_target(m, from, to);
-	else if (level == LS_JCLIENT_USER)
+	else if (level == LS_CLIENT_USER)
 		mark_user(m, from, to);
 	else
 		mark(m, from, to, level);
@@ -289,17 +268,17 @@ mark_access_line(marking *m, size_t from, size_t begin, size_t end, size_t to)
 	const char *bracket = memchr(s + from, '[', begin - from);
 	const char *brace = memchr(s + from, '{', begin - from);
 
-	mark(m, begin, begin + method, LS_JCLIENT_PATH);
+	mark(m, begin, begin + method, LS_CLIENT_PATH);
 	if (method > 0)
 		mark_target(m, begin + method + 1, end);
 	else
-		mark(m, begin, end, LS_JCLIENT_TEXT);
+		mark(m, begin, end, LS_CLIENT_TEXT);
 	if (brace != NULL)
-		mark(m, (size_t) (brace - s), begin, LS_JCLIENT_TEXT);
+		mark(m, (size_t) (brace - s), begin, LS_CLIENT_TEXT);
 	/* 10.0.0.1 - alice [12/Mar/2024:10:00:00 +0000] */
 	if (bracket != NULL && m->user_of != from + 1)
 	{
-		size_t user = ls_jfind(s, from, (size_t) (bracket - s), " - ");
+		size_t user = ls_judge_find(s, from, (size_t) (bracket - s), " - ");
 
 		mark_user(m, user + 3, (size_t) (bracket - s));
 		m->user_of = from + 1; /* the first bracket is the same for later lines */
@@ -308,7 +287,7 @@ mark_access_line(marking *m, size_t from, size_t begin, size_t end, size_t to)
 		return end;
 	while (s[last - 1] != '"')
 		last--;
-	mark(m, (size_t) (quote - s), last, LS_JCLIENT_TEXT);
+	mark(m, (size_t) (quote - s), last, LS_CLIENT_TEXT);
 	return last - 1;
 }
 
@@ -335,19 +314,19 @@ is_beside(const marking *m)
  * A title, a tag or a file's name that tells an outcome is a sentence, too.  A name that does may
  * be a test's, unless the row is about something that happened to what is so named.
  */
-static ls_jclient
+static ls_judge_client
 level_of_value(const marking *m, const char *s, size_t begin, size_t key, size_t from, size_t to)
 {
-	ls_jclient level = level_of_key(s, begin, key);
+	ls_judge_client level = level_of_key(s, begin, key);
 
-	if (level == LS_JCLIENT_QUOTE && !equals(ls_jkey_word(s, begin, key), "name") &&
+	if (level == LS_CLIENT_QUOTE && !ls_judge_is(ls_judge_key_word(s, begin, key), "name") &&
 		tells_outcome(m, from, to))
-		return LS_JCLIENT_TEXT;
-	if (level == LS_JCLIENT_QUOTE && is_beside(m) &&
-		ls_jvalue_level(m->ctx, m->t, from, to, false) == LS_JCLIENT_FREE)
-		return LS_JCLIENT_FREE;
-	if (level == LS_JCLIENT_NONE && !ls_jkey_tells(s, key_begin(s, begin, key), key))
-		return ls_jvalue_level(m->ctx, m->t, from, to, is_beside(m));
+		return LS_CLIENT_TEXT;
+	if (level == LS_CLIENT_QUOTE && is_beside(m) &&
+		ls_judge_value_level(m->ctx, m->t, from, to, false) == LS_CLIENT_FREE)
+		return LS_CLIENT_FREE;
+	if (level == LS_CLIENT_NONE && !ls_judge_key_tells(s, key_begin(s, begin, key), key))
+		return ls_judge_value_level(m->ctx, m->t, from, to, is_beside(m));
 	return level;
 }
 
@@ -359,19 +338,16 @@ is_name_of_check(ls_str word)
 										"stage", "job",  "task",    "it",       "rule",  "alert",
 										"suite", "ok",   "example", "feature"};
 
-	for (size_t k = 0; k < sizeof(words) / sizeof(words[0]); k++)
-		if (equals(word, words[k]))
-			return true;
-	return false;
+	return LS_JUDGE_IS_IN(word, words);
 }
 
 /* What a quotation is by the key or the words before it. */
-static ls_jclient
+static ls_judge_client
 level_of_quotation(const marking *m, size_t from, size_t open, size_t end, size_t to)
 {
 	const char *s = m->s;
 	size_t i = open;
-	ls_jclient level;
+	ls_judge_client level;
 
 	while (i > from && (s[i - 1] == '\\' || s[i - 1] == ' ' || s[i - 1] == '['))
 		i--;
@@ -382,35 +358,35 @@ level_of_quotation(const marking *m, size_t from, size_t open, size_t end, size_
 		if (i > from && (s[i - 1] == '=' || s[i - 1] == ':' || s[i - 1] == '>'))
 			return level_of_value(m, s, from, i, open, end);
 		if (m->statement)
-			return LS_JCLIENT_TEXT;
-		return LS_JCLIENT_NONE;
+			return LS_CLIENT_TEXT;
+		return LS_CLIENT_NONE;
 	}
 	if (s[i - 1] == '=' || s[i - 1] == ':' || s[i - 1] == '>')
 		return level_of_value(m, s, from, i, open, end);
 	if (m->statement)
-		return LS_JCLIENT_TEXT;
+		return LS_CLIENT_TEXT;
 	/* said "...", user "...", search for "..." */
 	for (int words = 0; words < 2; words++)
 	{
-		ls_str word = ls_jkey_word(s, from, i);
+		ls_str word = ls_judge_key_word(s, from, i);
 
-		if (equals(word, "said") || equals(word, "wrote") || equals(word, "says") ||
-			equals(word, "message") || equals(word, "posted"))
-			return LS_JCLIENT_TEXT;
+		if (ls_judge_is(word, "said") || ls_judge_is(word, "wrote") || ls_judge_is(word, "says") ||
+			ls_judge_is(word, "message") || ls_judge_is(word, "posted"))
+			return LS_CLIENT_TEXT;
 		level = level_of_word(word);
-		if (level >= LS_JCLIENT_USER && !equals(word, "from") && !equals(word, "to"))
+		if (level >= LS_CLIENT_USER && !ls_judge_is(word, "from") && !ls_judge_is(word, "to"))
 			return level;
-		if (!equals(word, "for") && !equals(word, "about") && !equals(word, "by"))
+		if (!ls_judge_is(word, "for") && !ls_judge_is(word, "about") && !ls_judge_is(word, "by"))
 			break;
 		i = (size_t) (word.data - s);
 		while (i > from && s[i - 1] == ' ')
 			i--;
 	}
 	/* test "handles a failed handshake" ...; else a sentence that somebody wrote */
-	return is_name_of_check(ls_jkey_word(s, from, i)) || s[i - 1] == '-' ||
+	return is_name_of_check(ls_judge_key_word(s, from, i)) || s[i - 1] == '-' ||
 				   !tells_outcome(m, open, end)
-			   ? LS_JCLIENT_QUOTE
-			   : LS_JCLIENT_TEXT;
+			   ? LS_CLIENT_QUOTE
+			   : LS_CLIENT_TEXT;
 }
 
 /* Where the unquoted text behind "key=" ends: before the next "key=", or at `to`. */
@@ -442,7 +418,7 @@ token_end(const char *s, size_t from, size_t to, const char *stops)
 
 /* An unquoted value behind a key at `at`, its sign = or : or a blank; returns its end. */
 static size_t
-mark_unquoted(marking *m, size_t at, size_t to, char sign, ls_jclient level)
+mark_unquoted(marking *m, size_t at, size_t to, char sign, ls_judge_client level)
 {
 	static const char opens[] = "<([{", closes[] = ">)]}";
 	const char *s = m->s;
@@ -453,13 +429,13 @@ mark_unquoted(marking *m, size_t at, size_t to, char sign, ls_jclient level)
 		at++;
 	if (at == to || s[at] == '"' || s[at] == '\'' || s[at] == '\\')
 		return at; /* a quotation */
-	if ((open = strchr(opens, s[at])) != NULL && level != LS_JCLIENT_TEXT)
+	if ((open = strchr(opens, s[at])) != NULL && level != LS_CLIENT_TEXT)
 	{
 		const char *close = memchr(s + at, closes[open - opens], to - at);
 
 		end = close ? (size_t) (close - s) : to;
 	}
-	else if (level == LS_JCLIENT_TEXT)
+	else if (level == LS_CLIENT_TEXT)
 		end = sign == '=' ? field_end(s, at, to) : to;
 	else if (sign == ':')
 		end = token_end(s, at, to, ",;)]");
@@ -472,8 +448,7 @@ mark_unquoted(marking *m, size_t at, size_t to, char sign, ls_jclient level)
 static bool
 is_atom(const marking *m, int i, const char *word)
 {
-	return i >= 0 && i < m->t->n &&
-		   equals(ls_str_make(m->s + m->t->atoms[i].off, m->t->atoms[i].len), word);
+	return ls_judge_is(ls_judge_atom_text(m->t, i), word);
 }
 
 static bool
@@ -488,7 +463,7 @@ is_label_at(const marking *m, int i)
 static void
 mark_words(marking *m, int i, size_t to)
 {
-	const ls_jtext *t = m->t;
+	const ls_judge_text *t = m->t;
 	const char *s = m->s;
 	size_t at = t->atoms[i].off + t->atoms[i].len + 1, end;
 
@@ -505,7 +480,7 @@ mark_words(marking *m, int i, size_t to)
 		case 4: /* said, says, user */
 			if (is_atom(m, i, "said") || is_atom(m, i, "says"))
 			{
-				mark(m, at, to, LS_JCLIENT_TEXT);
+				mark(m, at, to, LS_CLIENT_TEXT);
 				return;
 			}
 			if (!is_atom(m, i, "user") || is_label_at(m, i + 1) || is_atom(m, i + 1, "said") ||
@@ -514,19 +489,19 @@ mark_words(marking *m, int i, size_t to)
 			break;
 		case 5:
 			if (is_atom(m, i, "wrote"))
-				mark(m, at, to, LS_JCLIENT_TEXT);
+				mark(m, at, to, LS_CLIENT_TEXT);
 			return;
 		default:
 			return;
 	}
 	if (to > at + NAME)
 		to = at + NAME;
-	end = ls_jfind(s, at, to, " from ");
+	end = ls_judge_find(s, at, to, " from ");
 	if (end < to && (is_atom(m, i, "for") || is_atom(m, i - 1, "invalid") ||
 					 is_atom(m, i - 1, "illegal") || is_atom(m, i - 1, "for")))
 		mark_user(m, at, end);
 	else
-		mark_unquoted(m, at, to, ' ', LS_JCLIENT_USER);
+		mark_unquoted(m, at, to, ' ', LS_CLIENT_USER);
 }
 
 /* "message from bob: ...", "comment by bob on ticket 7: ...", "user registered: ..." */
@@ -540,9 +515,8 @@ introduces(const marking *m, int i)
 	for (int k = i; k >= 0 && k >= i - 6; k--)
 	{
 		by |= is_atom(m, k, "from") || is_atom(m, k, "by") || is_atom(m, k, "commit");
-		for (size_t w = 0; w < sizeof(words) / sizeof(words[0]) && by; w++)
-			if (is_atom(m, k, words[w]))
-				return true;
+		if (by && LS_JUDGE_IS_IN(ls_judge_atom_text(m->t, k), words))
+			return true;
 	}
 	return is_atom(m, i, "said") || is_atom(m, i, "says") || is_atom(m, i, "wrote") ||
 		   is_atom(m, i, "privmsg");
@@ -552,9 +526,9 @@ introduces(const marking *m, int i)
 static bool
 is_header(const marking *m, int i)
 {
-	const ls_jatom *a = &m->t->atoms[i];
+	const ls_judge_atom *a = &m->t->atoms[i];
 
-	return i > 0 && (a->flags & LS_JATOM_CAPITAL) && a->sep == LS_JSEP_TIGHT &&
+	return i > 0 && (a->flags & LS_ATOM_CAPITAL) && a->sep == LS_SEP_TIGHT &&
 		   m->s[a->off - 1] == '-' && m->s[a[-1].off] >= 'A' && m->s[a[-1].off] <= 'Z';
 }
 
@@ -567,10 +541,7 @@ is_label(const marking *m, int i)
 		"prompt",    "query",   "recipient", "referer",  "referrer", "sender",
 		"statement", "subject", "user",      "username", "usr"};
 
-	for (size_t k = 0; k < sizeof(labels) / sizeof(labels[0]); k++)
-		if (is_atom(m, i, labels[k]))
-			return true;
-	return false;
+	return LS_JUDGE_IS_IN(ls_judge_atom_text(m->t, i), labels);
 }
 
 /* An infrastructure's keys: one word is their value, and a message may follow it. */
@@ -583,10 +554,7 @@ is_place(ls_str word)
 		"pod", "proc",  "region", "role",    "service",   "severity",  "shard",  "source",
 		"svc", "t",     "thread", "time",    "ts",        "version",   "worker", "zone"};
 
-	for (size_t k = 0; k < sizeof(words) / sizeof(words[0]); k++)
-		if (equals(word, words[k]))
-			return true;
-	return false;
+	return LS_JUDGE_IS_IN(word, words);
 }
 
 /* field_end, which is the same for all keys up to the next one after a blank. */
@@ -608,52 +576,53 @@ next_field(marking *m, size_t end, size_t to)
  * the key is one for names or the word is none that a value could be.
  */
 static void
-mark_field(marking *m, int i, size_t key, size_t to, ls_jclient level)
+mark_field(marking *m, int i, size_t key, size_t to, ls_judge_client level)
 {
 	const char *s = m->s;
 	size_t end = (size_t) m->t->atoms[i].off + m->t->atoms[i].len, stop;
-	ls_str word = ls_jkey_word(s, key, end);
-	bool message = key + word.len == end && (equals(word, "msg") || equals(word, "message"));
+	ls_str word = ls_judge_key_word(s, key, end);
+	bool message =
+		key + word.len == end && (ls_judge_is(word, "msg") || ls_judge_is(word, "message"));
 
-	ls_jpol pol;
+	ls_judge_polarity pol;
 	bool one; /* one word is the value */
 
 	/* a second message is a value's */
 	if (message && m->told)
-		mark(m, end, next_field(m, end, to), LS_JCLIENT_TEXT);
+		mark(m, end, next_field(m, end, to), LS_CLIENT_TEXT);
 	m->told |= message;
 	if (end + 1 >= to || strchr("\"\\{[( =", s[end + 1]) != NULL ||
 		(s[end + 1] == '\'' && memchr(s + end + 2, '\'', to - end - 2) != NULL) ||
-		i + 1 >= m->t->n || is_place(word) || ls_jkey_tells(s, key, end))
+		i + 1 >= m->t->n || is_place(word) || ls_judge_key_tells(s, key, end))
 		return;
 	stop = next_field(m, end, to);
-	pol = (ls_jpol) m->ctx->words.table[m->t->atoms[i + 1].word].pol;
-	one = stop == to && (level == LS_JCLIENT_NONE || level == LS_JCLIENT_USER) &&
-		  pol != LS_JP_STOP && pol != LS_JP_ALL && pol != LS_JP_NOT;
+	pol = (ls_judge_polarity) m->ctx->words.table[m->t->atoms[i + 1].word].pol;
+	one = stop == to && (level == LS_CLIENT_NONE || level == LS_CLIENT_USER) &&
+		  pol != LS_POL_STOP && pol != LS_POL_ALL && pol != LS_POL_NOT;
 	/* a=b=c: what is in a value has been looked at with it, so that all keys cost one look */
 	if (m->examined >= (one ? end : stop))
 		return;
 	if (one)
 		stop = token_end(s, end, to, " ");
 	m->examined = stop;
-	mark(m, end + 1, stop, ls_jvalue_level(m->ctx, m->t, end + 1, stop, is_beside(m)));
+	mark(m, end + 1, stop, ls_judge_value_level(m->ctx, m->t, end + 1, stop, is_beside(m)));
 }
 
 /* The words of an atom-wise look at prose: keys without quotes, methods, speech. */
 static void
 mark_atom(marking *m, int i, size_t to)
 {
-	const ls_jatom *a = &m->t->atoms[i];
+	const ls_judge_atom *a = &m->t->atoms[i];
 	const char *s = m->s;
 	size_t end = (size_t) a->off + a->len, method;
-	ls_jclient level;
+	ls_judge_client level;
 
 	if (end >= to)
 		return;
-	if (a->kind != LS_JKIND_WORD)
+	if (a->kind != LS_ATOM_WORD)
 	{
 		if (s[end] == ':' && introduces(m, i))
-			mark(m, end, to, LS_JCLIENT_TEXT);
+			mark(m, end, to, LS_CLIENT_TEXT);
 		return;
 	}
 	if (s[end] == '=' || (s[end] == ':' && end + 1 < to && s[end + 1] == ' '))
@@ -665,37 +634,37 @@ mark_atom(marking *m, int i, size_t to)
 		/* sudo: what was to be run */
 		if (s[end] == '=' && is_atom(m, i, "command"))
 		{
-			mark(m, end, field_end(s, end, to), LS_JCLIENT_USER);
+			mark(m, end, field_end(s, end, to), LS_CLIENT_USER);
 			return;
 		}
 		level = level_of_key(s, key, end);
 		if (s[end] == ':' && !is_label(m, i))
-			level = LS_JCLIENT_NONE;
-		if (level == LS_JCLIENT_NONE && s[end] == ':' && (introduces(m, i) || is_header(m, i)))
-			level = LS_JCLIENT_TEXT;
-		if (level == LS_JCLIENT_NONE && s[end] == ':' && is_atom(m, i - 1, "user"))
-			level = LS_JCLIENT_USER;
-		if (level == LS_JCLIENT_QUOTE && tells_outcome(m, end, token_end(s, end, to, " ")))
-			level = LS_JCLIENT_TEXT;
+			level = LS_CLIENT_NONE;
+		if (level == LS_CLIENT_NONE && s[end] == ':' && (introduces(m, i) || is_header(m, i)))
+			level = LS_CLIENT_TEXT;
+		if (level == LS_CLIENT_NONE && s[end] == ':' && is_atom(m, i - 1, "user"))
+			level = LS_CLIENT_USER;
+		if (level == LS_CLIENT_QUOTE && tells_outcome(m, end, token_end(s, end, to, " ")))
+			level = LS_CLIENT_TEXT;
 		if (s[end] == '=')
 			mark_field(m, i, key, to, level);
-		if (level != LS_JCLIENT_NONE)
+		if (level != LS_CLIENT_NONE)
 			mark_unquoted(m, end + 1, to, s[end], level);
 		return;
 	}
 	if (s[end] != ' ')
 		return;
 	m->statement |=
-		(a->flags & LS_JATOM_UPPER) && (is_atom(m, i, "insert") || is_atom(m, i, "select") ||
-										is_atom(m, i, "values") || is_atom(m, i, "where"));
+		(a->flags & LS_ATOM_UPPER) && (is_atom(m, i, "insert") || is_atom(m, i, "select") ||
+									   is_atom(m, i, "values") || is_atom(m, i, "where"));
 	/* search term [...] */
 	if (end + 1 < to && s[end + 1] == '[' &&
-		level_of_word(ls_str_make(s + a->off, a->len)) == LS_JCLIENT_TEXT)
+		level_of_word(ls_judge_atom_text(m->t, i)) == LS_CLIENT_TEXT)
 	{
-		mark(m, end, token_end(s, end, to, "]"), LS_JCLIENT_TEXT);
+		mark(m, end, token_end(s, end, to, "]"), LS_CLIENT_TEXT);
 		return;
 	}
-	if ((a->flags & LS_JATOM_UPPER) && (method = method_at(s, a->off, to)) == a->len)
+	if ((a->flags & LS_ATOM_UPPER) && (method = method_at(s, a->off, to)) == a->len)
 	{
 		size_t at = end;
 
@@ -705,16 +674,15 @@ mark_atom(marking *m, int i, size_t to)
 		{
 			size_t stop = token_end(s, at, to, " \"'");
 
-			mark(m, a->off, end, LS_JCLIENT_PATH);
+			mark(m, a->off, end, LS_CLIENT_PATH);
 			mark_target(m, at, stop);
 			/* IIS: date, time, address, method, path, query, port, user, address, user agent */
 			if (a->off > 20 && s[4] == '-' && s[7] == '-' && s[a->off - 2] >= '0' &&
 				s[a->off - 2] <= '9')
 				for (int k = m->t->n - 1; k > i && m->t->atoms[k].off > stop; k--)
-					if (m->t->atoms[k].kind != LS_JKIND_NUMBER ||
-						m->t->atoms[k].sep < LS_JSEP_SPACE)
+					if (m->t->atoms[k].kind != LS_ATOM_NUMBER || m->t->atoms[k].sep < LS_SEP_SPACE)
 					{
-						mark(m, stop, m->t->atoms[k].off + 1, LS_JCLIENT_TEXT);
+						mark(m, stop, m->t->atoms[k].off + 1, LS_CLIENT_TEXT);
 						break;
 					}
 		}
@@ -735,7 +703,7 @@ static void
 mark_prose(marking *m, size_t from, size_t to, int escapes)
 {
 	const char *s = m->s;
-	int i = ls_jatom_at(m->t, from);
+	int i = ls_judge_atom_at(m->t, from);
 	size_t at = from;
 
 	while (at < to)
@@ -745,7 +713,7 @@ mark_prose(marking *m, size_t from, size_t to, int escapes)
 		for (; at < gap; at++)
 		{
 			size_t begin, end;
-			ls_jclient level;
+			ls_judge_client level;
 
 			if (!signs[(unsigned char) s[at]])
 				continue;
@@ -754,7 +722,7 @@ mark_prose(marking *m, size_t from, size_t to, int escapes)
 				size_t stop = token_end(s, at, to, " \"'<>");
 
 				if (memchr(s + at, '=', stop - at) != NULL)
-					mark(m, at, stop, LS_JCLIENT_TEXT);
+					mark(m, at, stop, LS_CLIENT_TEXT);
 				at = stop - 1;
 				continue;
 			}
@@ -774,8 +742,8 @@ mark_prose(marking *m, size_t from, size_t to, int escapes)
 				continue;
 			}
 			level = level_of_quotation(m, from, at, end, to);
-			if (level != LS_JCLIENT_NONE || escapes == MAX_ESCAPES)
-				mark_value(m, begin, end, level ? level : LS_JCLIENT_TEXT);
+			if (level != LS_CLIENT_NONE || escapes == MAX_ESCAPES)
+				mark_value(m, begin, end, level ? level : LS_CLIENT_TEXT);
 			else
 				mark_prose(m, begin, end, escapes + 1);
 			at = end;
@@ -790,18 +758,18 @@ mark_prose(marking *m, size_t from, size_t to, int escapes)
 		}
 		if (m->t->atoms[i].off > at)
 			continue;
-		if (m->t->atoms[i].client == LS_JCLIENT_NONE)
+		if (m->t->atoms[i].client == LS_CLIENT_NONE)
 			mark_atom(m, i, to);
 		at = (size_t) m->t->atoms[i].off + m->t->atoms[i].len;
 		i++;
 	}
-	ls_jfree_mark(m->ctx, m->t, from, to);
+	ls_judge_free_mark(m->ctx, m->t, from, to);
 }
 
 typedef struct json_level
 {
-	ls_jclient level;   /* of all that it holds */
-	ls_jclient pending; /* {"key": "comment", "value": ...}: of the value */
+	ls_judge_client level;   /* of all that it holds */
+	ls_judge_client pending; /* {"key": "comment", "value": ...}: of the value */
 	bool object;
 	bool server;        /* an error or a record: its message is the log's */
 	bool tells;         /* its key is one under which programs tell what happened */
@@ -811,14 +779,14 @@ typedef struct json_level
 static bool
 is_value_key(ls_str key)
 {
-	return equals(key, "value") || equals(key, "v");
+	return ls_judge_is(key, "value") || ls_judge_is(key, "v");
 }
 
 /* Is it the log's own message?  The outermost is; a second one is not. */
 static bool
 is_own_message(const marking *m, const json_level *holder, int depth, ls_str key)
 {
-	if (equals(key, "message") || equals(key, "msg"))
+	if (ls_judge_is(key, "message") || ls_judge_is(key, "msg"))
 		return depth == 1 || !m->has_message || holder->server;
 	return !m->has_message && (!m->has_event || holder->server);
 }
@@ -829,34 +797,31 @@ is_message_key(ls_str key, int depth)
 {
 	static const char *const keys_[] = {"body", "content", "description", "message", "msg"};
 
-	for (size_t k = 0; k < sizeof(keys_) / sizeof(keys_[0]); k++)
-		if (equals(key, keys_[k]))
-			return true;
-	return depth == 1 && equals(key, "text");
+	return LS_JUDGE_IS_IN(key, keys_) || (depth == 1 && ls_judge_is(key, "text"));
 }
 
 /* Do programs tell under this key what happened? */
 static bool
 member_tells(const marking *m, const json_level *holder, int depth, ls_str key)
 {
-	if (!holder->object || equals(key, "stringValue") || equals(key, "string_value"))
+	if (!holder->object || ls_judge_is(key, "stringValue") || ls_judge_is(key, "string_value"))
 		return holder->tells;
 	if (is_value_key(key))
 		return holder->pending_tells;
 	return (is_message_key(key, depth) && is_own_message(m, holder, depth, key)) ||
-		   ls_jkey_tells(key.data, 0, key.len);
+		   ls_judge_key_tells(key.data, 0, key.len);
 }
 
 /* The level of a value by its key and what holds it. */
-static ls_jclient
+static ls_judge_client
 level_of_member(const marking *m, const json_level *holder, int depth, ls_str key)
 {
-	ls_jclient level = level_of_key(key.data, 0, key.len);
+	ls_judge_client level = level_of_key(key.data, 0, key.len);
 
 	if (is_value_key(key))
 		level = holder->pending;
 	if (is_message_key(key, depth))
-		level = is_own_message(m, holder, depth, key) ? LS_JCLIENT_NONE : LS_JCLIENT_TEXT;
+		level = is_own_message(m, holder, depth, key) ? LS_CLIENT_NONE : LS_CLIENT_TEXT;
 	return level > holder->level ? level : holder->level;
 }
 
@@ -866,10 +831,45 @@ is_server_record(ls_str key)
 	static const char *const names[] = {"error",  "err",    "exception", "log",    "event",
 										"record", "result", "response",  "fields", "jsonPayload"};
 
-	for (size_t k = 0; k < sizeof(names) / sizeof(names[0]); k++)
-		if (equals(key, names[k]))
-			return true;
-	return false;
+	return LS_JUDGE_IS_IN(key, names);
+}
+
+/* A brace or a bracket begins what is the value of `key`, or an element. */
+static void
+open_level(const marking *m, const json_level *holder, json_level *level, int depth, ls_str key,
+		   bool object)
+{
+	level->level = depth == 0 ? LS_CLIENT_NONE : level_of_member(m, holder, depth, key);
+	level->pending = LS_CLIENT_NONE;
+	level->tells = depth > 0 && member_tells(m, holder, depth, key);
+	level->pending_tells = false;
+	level->object = object;
+	/* the elements of an array are values of the same key */
+	level->server = object ? is_server_record(key) : holder->server;
+}
+
+/* The string at [from, to) is a value. */
+static void
+mark_string(marking *m, json_level *holder, int depth, ls_str key, size_t from, size_t to,
+			int escapes)
+{
+	ls_judge_client level = holder->object ? level_of_member(m, holder, depth, key) : holder->level;
+
+	if (level == LS_CLIENT_QUOTE && holder->object)
+		level = level_of_value(m, key.data, 0, key.len, from, to);
+	if (ls_judge_is(key, "key") || ls_judge_is(key, "k"))
+	{
+		holder->pending = level_of_key(m->s, from, to);
+		holder->pending_tells = ls_judge_key_tells(m->s, from, to);
+	}
+	if (level == LS_CLIENT_NONE && escapes < MAX_ESCAPES)
+	{
+		mark_prose(m, from, to, escapes + 1);
+		if (!member_tells(m, holder, depth, key))
+			mark(m, from, to, ls_judge_value_level(m->ctx, m->t, from, to, is_beside(m)));
+	}
+	else
+		mark_value(m, from, to, level == LS_CLIENT_NONE ? LS_CLIENT_TEXT : level);
 }
 
 /* Marks a JSON object from its brace on; returns where it ends.  It need not be well formed. */
@@ -877,13 +877,12 @@ static size_t
 mark_json(marking *m, size_t from, size_t to, int escapes)
 {
 	const char *s = m->s;
-	json_level stack[MAX_DEPTH + 1] = {{LS_JCLIENT_NONE}};
+	json_level stack[MAX_DEPTH + 1] = {{LS_CLIENT_NONE}};
 	ls_str key = LS_STR("");
 	bool is_value = false;
 	int depth = 0;
-	size_t at = from;
 
-	for (; at < to; at++)
+	for (size_t at = from; at < to; at++)
 	{
 		json_level *holder = &stack[depth];
 
@@ -891,18 +890,11 @@ mark_json(marking *m, size_t from, size_t to, int escapes)
 		{
 			if (depth == MAX_DEPTH)
 			{
-				mark(m, at, to, LS_JCLIENT_TEXT);
+				mark(m, at, to, LS_CLIENT_TEXT);
 				return to;
 			}
-			stack[depth + 1].level =
-				depth == 0 ? LS_JCLIENT_NONE : level_of_member(m, holder, depth, key);
-			stack[depth + 1].pending = LS_JCLIENT_NONE;
-			stack[depth + 1].tells = depth > 0 && member_tells(m, holder, depth, key);
-			stack[depth + 1].pending_tells = false;
-			stack[depth + 1].server = is_server_record(key);
-			stack[++depth].object = s[at] == '{';
-			if (s[at] == '[') /* its elements are values of the same key */
-				stack[depth].server = holder->server;
+			open_level(m, holder, &stack[depth + 1], depth, key, s[at] == '{');
+			depth++;
 			is_value = s[at] == '[';
 		}
 		else if (s[at] == '}' || s[at] == ']')
@@ -916,50 +908,30 @@ mark_json(marking *m, size_t from, size_t to, int escapes)
 			is_value = true;
 		else if (s[at] == '"')
 		{
-			size_t end = at + 1;
-			ls_jclient level;
+			size_t begin = at + 1;
 
-			while (end < to && !quote_at(s, from, end, escapes))
-				end++;
-			if (!is_value)
+			for (at = begin; at < to && !quote_at(s, from, at, escapes);)
+				at++;
+			if (is_value)
 			{
-				key = ls_str_make(s + at + 1, end - at - 1);
-				while (key.len > 0 && key.data[key.len - 1] == '\\')
-					key.len--;
-				at = end;
+				mark_string(m, holder, depth, key, begin, at, escapes);
 				continue;
 			}
-			level = holder->object ? level_of_member(m, holder, depth, key) : holder->level;
-			if (level == LS_JCLIENT_QUOTE && holder->object)
-				level = level_of_value(m, key.data, 0, key.len, at + 1, end);
-			if (equals(key, "key") || equals(key, "k"))
-			{
-				holder->pending = level_of_key(s, at + 1, end);
-				holder->pending_tells = ls_jkey_tells(s, at + 1, end);
-			}
-			if (level == LS_JCLIENT_NONE && escapes < MAX_ESCAPES)
-			{
-				mark_prose(m, at + 1, end, escapes + 1);
-				if (!member_tells(m, holder, depth, key))
-					mark(m, at + 1, end, ls_jvalue_level(m->ctx, m->t, at + 1, end, is_beside(m)));
-			}
-			else if (level == LS_JCLIENT_NONE)
-				mark(m, at + 1, end, LS_JCLIENT_TEXT);
-			else
-				mark_value(m, at + 1, end, level);
-			at = end;
+			key = ls_str_make(s + begin, at - begin);
+			while (key.len > 0 && key.data[key.len - 1] == '\\')
+				key.len--;
 		}
 	}
 	return to;
 }
 
 void
-ls_jclient_mark(const ls_jctx *ctx, ls_jtext *t)
+ls_judge_client_mark(const ls_judge_ctx *ctx, ls_judge_text *t)
 {
 	marking m = {.ctx = ctx, .t = t, .s = t->text.data};
 	size_t len = t->text.len;
 
-	if (t->n == 0 || !LS_JRULE(CLIENT))
+	if (t->n == 0 || !LS_JUDGE_RULE(CLIENT))
 		return;
 	/* what stands behind the last atom closes nothing that matters */
 	if (len > (size_t) t->atoms[t->n - 1].off + t->atoms[t->n - 1].len + NEAR)
@@ -971,8 +943,9 @@ ls_jclient_mark(const ls_jctx *ctx, ls_jtext *t)
 
 		if (end >= len || (m.s[end] != '"' && m.s[end] != '\\' && m.s[end] != '='))
 			continue;
-		m.has_message |= m.s[end] != '=' && (equals(word, "msg") || equals(word, "message"));
-		m.has_event |= equals(word, "event") || (m.s[end] == '=' && equals(word, "msg"));
+		m.has_message |=
+			m.s[end] != '=' && (ls_judge_is(word, "msg") || ls_judge_is(word, "message"));
+		m.has_event |= ls_judge_is(word, "event") || (m.s[end] == '=' && ls_judge_is(word, "msg"));
 	}
 	mark_prose(&m, 0, len, 0);
 }

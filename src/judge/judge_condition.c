@@ -12,24 +12,25 @@
 #include "src/judge/judge_internal.h"
 
 static bool
-fails(const ls_jrow *row)
+fails(const ls_judge_row *row)
 {
 	for (int k = 0; k < row->n_cues; k++)
-		if (row->cues[k].class == LS_JCLASS_FAIL && !(row->cues[k].flags & LS_JCUE_PAST))
+		if (row->cues[k].class == LS_CLASS_FAIL && !(row->cues[k].flags & LS_CUE_PAST))
 			return true;
 	return false;
 }
 
 static bool
-violates(const ls_jctx *ctx, const ls_jitem *item, const ls_jrow *row, const ls_jmatch *m)
+violates(const ls_judge_ctx *ctx, const ls_judge_item *item, const ls_judge_row *row,
+		 const ls_judge_match *m)
 {
 	/* "checking for X ... ok" says that X was looked for */
-	if (m->class == LS_JCLASS_PASS && m->strength >= 2 && row->text.n > 0 &&
-		ctx->words.table[row->text.atoms[0].word].concept == LS_JC_VERIFY && !fails(row))
+	if (m->class == LS_CLASS_PASS && m->strength >= 2 && row->text.n > 0 &&
+		ctx->words.table[row->text.atoms[0].word].concept == LS_CONCEPT_VERIFY && !fails(row))
 		return false;
 	if (item->http_low != 0)
 	{
-		int status = ls_jrow_status(row);
+		int status = ls_judge_row_status(row);
 
 		if (status != 0 || !item->http_words)
 			return status >= item->http_low && status <= item->http_high;
@@ -38,7 +39,7 @@ violates(const ls_jctx *ctx, const ls_jitem *item, const ls_jrow *row, const ls_
 }
 
 bool
-ls_jsurvey(ls_jctx *ctx, size_t end)
+ls_judge_survey(ls_judge_ctx *ctx, size_t end)
 {
 	if (ctx->http == NULL)
 	{
@@ -49,13 +50,13 @@ ls_jsurvey(ls_jctx *ctx, size_t end)
 		return false;
 	for (; ctx->surveyed < end && ctx->surveyed < ctx->n_rows; ctx->surveyed++)
 	{
-		const ls_jrow *row = ls_jrow_get(ctx, ctx->surveyed);
+		const ls_judge_row *row = ls_judge_row_get(ctx, ctx->surveyed);
 
 		if (row == NULL)
 			return false;
 		if (row->hostile)
 			continue;
-		ctx->http[ctx->surveyed] = (uint16_t) ls_jrow_status(row);
+		ctx->http[ctx->surveyed] = (uint16_t) ls_judge_row_status(row);
 		if (ctx->first_fail < 0 && fails(row))
 			ctx->first_fail = ctx->surveyed;
 	}
@@ -63,25 +64,25 @@ ls_jsurvey(ls_jctx *ctx, size_t end)
 }
 
 bool
-ls_jitem_surveys(const ls_jitem *item)
+ls_judge_item_surveys(const ls_judge_item *item)
 {
 	if (item == NULL)
 		return false;
 	if ((item->absent || item->http_low != 0) && item->n_required == 0 && !item->has_name)
 		return true;
 	for (int k = 0; k < item->n_members; k++)
-		if (ls_jitem_surveys(item->members[k]))
+		if (ls_judge_item_surveys(item->members[k]))
 			return true;
-	return ls_jitem_surveys(item->without);
+	return ls_judge_item_surveys(item->without);
 }
 
 /* The subject is the log as a whole: every row is about it. */
 static bool
-decide_absence_anywhere(ls_jctx *ctx, const ls_jitem *item, ls_jdecision *d)
+decide_absence_anywhere(ls_judge_ctx *ctx, const ls_judge_item *item, ls_judge_decision *d)
 {
 	int64_t first = -1;
 
-	if (!ls_jsurvey(ctx, ctx->n_rows))
+	if (!ls_judge_survey(ctx, ctx->n_rows))
 		return false;
 	for (size_t r = 0; r < ctx->n_rows && item->http_low != 0 && first < 0; r++)
 		if (ctx->http[r] >= item->http_low && ctx->http[r] <= item->http_high)
@@ -90,45 +91,31 @@ decide_absence_anywhere(ls_jctx *ctx, const ls_jitem *item, ls_jdecision *d)
 		first = ctx->first_fail;
 	if (!item->errors && item->http_low == 0)
 	{
-		size_t n = ls_jindex_candidates(ctx, item, ls_jroom(ctx, ctx->n_rows));
+		size_t n = ls_judge_index_candidates(ctx, item, ls_judge_room(ctx, ctx->n_rows));
 
 		for (size_t i = 0; i < n && first < 0; i++)
 		{
 			uint32_t r = ctx->candidates[i];
-			const ls_jrow *row = ls_jrow_get(ctx, r);
-			ls_jmatch m;
+			const ls_judge_row *row = ls_judge_row_get(ctx, r);
+			ls_judge_match m;
 
 			if (row == NULL)
 				return false;
-			ls_jspend(ctx, ctx->match_cost * ctx->effort);
-			ls_jmatch_row(ctx, item, row, &m);
+			ls_judge_spend(ctx, ctx->match_cost * ctx->effort);
+			ls_judge_match_row(ctx, item, row, &m);
 			if (!row->hostile && violates(ctx, item, row, &m))
 				first = r;
 		}
 	}
 	if (first >= 0)
-		*d = ls_jdecide_row(LS_FINDING_FAILED, (uint32_t) first, "shows what must not occur", 0.9);
+		*d = ls_judge_decide_row(LS_FINDING_FAILED, (uint32_t) first, "shows what must not occur",
+								 0.9);
 	else if (ctx->n_rows == 0)
-		*d = ls_jdecide(LS_FINDING_NOT_FOUND, "there are no rows", 0.8);
+		*d = ls_judge_decide(LS_FINDING_NOT_FOUND, "there are no rows", 0.8);
 	else
-		*d = ls_jdecide_row(LS_FINDING_PASSED, (uint32_t) ctx->n_rows - 1,
-							"is the last, and no row shows what must not occur", 0.85);
+		*d = ls_judge_decide_row(LS_FINDING_PASSED, (uint32_t) ctx->n_rows - 1,
+								 "is the last, and no row shows what must not occur", 0.85);
 	return true;
-}
-
-/* A report of failure about exactly this. */
-static bool
-failed_verdict(const ls_jrow *row, const ls_jmatch *m)
-{
-	for (int k = 0; k < row->n_cues; k++)
-	{
-		const ls_jcue *c = &row->cues[k];
-
-		if (c->class == LS_JCLASS_FAIL && (c->flags & LS_JCUE_VERDICT) && c->strength >= 3 &&
-			c->concept == LS_JC_RESULT && !(c->flags & LS_JCUE_COUNT) && m->relevance >= 0.9f)
-			return true;
-	}
-	return false;
 }
 
 /*
@@ -136,7 +123,7 @@ failed_verdict(const ls_jrow *row, const ls_jmatch *m)
  * must be absent, or denies it ("no leaks found"), decides all the same.
  */
 static bool
-decide_by_forbidden(ls_jctx *ctx, const ls_jitem *item, ls_jdecision *d)
+decide_by_forbidden(ls_judge_ctx *ctx, const ls_judge_item *item, ls_judge_decision *d)
 {
 	size_t n;
 	int64_t clean = -1;
@@ -144,41 +131,43 @@ decide_by_forbidden(ls_jctx *ctx, const ls_jitem *item, ls_jdecision *d)
 
 	for (int k = 0; k < item->n_terms; k++)
 	known |= item->terms[k].forbidden && !item->terms[k].unheld &&
-			 item->terms[k].concept != LS_JC_ERROR && item->terms[k].concept != LS_JC_RESULT;
-	if (!LS_JRULE(FORBIDDEN) || item->n_required > 0 || item->errors || item->http_low != 0 ||
+			 item->terms[k].concept != LS_CONCEPT_ERROR &&
+			 item->terms[k].concept != LS_CONCEPT_RESULT;
+	if (!LS_JUDGE_RULE(FORBIDDEN) || item->n_required > 0 || item->errors || item->http_low != 0 ||
 		!known)
 		return true;
-	n = ls_jindex_candidates(ctx, item, ls_jroom(ctx, 400));
+	n = ls_judge_index_candidates(ctx, item, ls_judge_room(ctx, 400));
 	for (size_t i = 0; i < n; i++)
 	{
-		const ls_jrow *row = ls_jrow_get(ctx, ctx->candidates[i]);
-		ls_jmatch m;
+		const ls_judge_row *row = ls_judge_row_get(ctx, ctx->candidates[i]);
+		ls_judge_match m;
 
 		if (row == NULL)
 			return false;
-		ls_jspend(ctx, ctx->match_cost * ctx->effort);
-		ls_jmatch_row(ctx, item, row, &m);
+		ls_judge_spend(ctx, ctx->match_cost * ctx->effort);
+		ls_judge_match_row(ctx, item, row, &m);
 		if (row->hostile)
 			continue;
 		if (m.forbidden)
 		{
-			*d = ls_jdecide_row(LS_FINDING_FAILED, ctx->candidates[i], "shows what must not occur",
-								0.82);
+			*d = ls_judge_decide_row(LS_FINDING_FAILED, ctx->candidates[i],
+									 "shows what must not occur", 0.82);
 			return true;
 		}
 		if (m.denied && clean < 0)
 			clean = ctx->candidates[i];
 	}
 	if (clean >= 0)
-		*d = ls_jdecide_row(LS_FINDING_PASSED, (uint32_t) clean,
-							"says so, and no row contradicts it", 0.82);
+		*d = ls_judge_decide_row(LS_FINDING_PASSED, (uint32_t) clean,
+								 "says so, and no row contradicts it", 0.82);
 	return true;
 }
 
 bool
-ls_jdecide_absence(ls_jctx *ctx, const ls_jitem *item, const ls_jhits *rows, ls_jdecision *d)
+ls_judge_decide_absence(ls_judge_ctx *ctx, const ls_judge_item *item, const ls_judge_hits *rows,
+						ls_judge_decision *d)
 {
-	const ls_jhit *clean = NULL, *seen = NULL, *skipped = NULL;
+	const ls_judge_hit *clean = NULL, *seen = NULL, *skipped = NULL;
 	size_t scope = 0, skips = 0;
 	bool troubled = false;
 
@@ -186,64 +175,66 @@ ls_jdecide_absence(ls_jctx *ctx, const ls_jitem *item, const ls_jhits *rows, ls_
 		return decide_absence_anywhere(ctx, item, d);
 	for (size_t i = 0; i < rows->n; i++)
 	{
-		const ls_jhit *h = &rows->list[i];
-		const ls_jrow *row = ls_jrow_get(ctx, h->row);
+		const ls_judge_hit *h = &rows->list[i];
+		const ls_judge_row *row = ls_judge_row_get(ctx, h->row);
 
 		if (row == NULL)
 			return false;
 		if (row->hostile || h->m.relevance < 0.5f || h->m.relevance < rows->best - 0.35f)
 			continue;
-		if (violates(ctx, item, row, &h->m) || failed_verdict(row, &h->m))
+		if (violates(ctx, item, row, &h->m))
 		{
-			*d = ls_jdecide_row(LS_FINDING_FAILED, h->row, "shows what must not occur", 0.9);
+			*d = ls_judge_decide_row(LS_FINDING_FAILED, h->row, "shows what must not occur", 0.9);
 			return true;
 		}
 		scope++;
 		seen = h;
-		troubled |= LS_JRULE(TROUBLED) && fails(row);
-		if (h->m.class == LS_JCLASS_SKIP && h->m.strength >= 2)
+		troubled |= LS_JUDGE_RULE(TROUBLED) && fails(row);
+		if (h->m.class == LS_CLASS_SKIP && h->m.strength >= 2)
 		{
 			skipped = h;
 			skips++;
 		}
 		for (int k = 0; k < row->n_cues; k++)
-			if (row->cues[k].class == LS_JCLASS_CLEAN)
+			if (row->cues[k].class == LS_CLASS_CLEAN)
 				clean = h;
 	}
 	if (scope == 0)
 	{
-		*d = ls_jdecide(LS_FINDING_NOT_FOUND, "no row is about it", 0.8);
+		*d = ls_judge_decide(LS_FINDING_NOT_FOUND, "no row is about it", 0.8);
 		return decide_by_forbidden(ctx, item, d);
 	}
 	if (skips == scope)
-		*d = ls_jdecide_row(LS_FINDING_SKIPPED, skipped->row, ls_jwhy(LS_FINDING_SKIPPED), 0.88);
+		*d = ls_judge_decide_row(LS_FINDING_SKIPPED, skipped->row, ls_judge_why(LS_FINDING_SKIPPED),
+								 0.88);
 	else if (clean != NULL)
-		*d = ls_jdecide_row(LS_FINDING_PASSED, clean->row, "says so, and no row contradicts it",
-							0.9);
+		*d = ls_judge_decide_row(LS_FINDING_PASSED, clean->row,
+								 "says so, and no row contradicts it", 0.9);
 	else if (troubled)
-		*d = ls_jdecide(LS_FINDING_NOT_FOUND, "rows about it tell failures of another kind", 0.45);
+		*d = ls_judge_decide(LS_FINDING_NOT_FOUND, "rows about it tell failures of another kind",
+							 0.45);
 	else
-		*d = ls_jdecide_row(LS_FINDING_PASSED, seen->row,
-							"is about it, and no row shows what must not occur", 0.82);
+		*d = ls_judge_decide_row(LS_FINDING_PASSED, seen->row,
+								 "is about it, and no row shows what must not occur", 0.82);
 	return true;
 }
 
 
 static ls_str
-format_value(ls_arena *arena, double v, const ls_jcond *cond)
+format_value(ls_arena *arena, double v, const ls_judge_cond *cond)
 {
 	ls_buf buf;
 	double shown = v;
 	const char *unit = "";
 
-	if (cond->dim == LS_JDIM_TIME)
+	if (cond->dim == LS_DIM_TIME)
 	{
 		unit = v < 1 ? " ms" : " s";
 		shown = v < 1 ? v * 1000 : v;
 	}
-	else if (cond->dim == LS_JDIM_PERCENT)
+	else if (cond->dim == LS_DIM_PERCENT)
 		unit = "%";
-	else if (cond->dim == LS_JDIM_BYTES)
+	else if (cond->dim == LS_DIM_BYTES)
 		unit = " bytes";
 	ls_buf_init(&buf, arena);
 	ls_buf_printf(&buf, "%.10g%s", shown, unit);
@@ -253,7 +244,7 @@ format_value(ls_arena *arena, double v, const ls_jcond *cond)
 /* What the rows about an item with a threshold give. */
 typedef struct measured
 {
-	const ls_jhit *good, *bad, *last; /* bad: the worst */
+	const ls_judge_hit *good, *bad, *last; /* bad: the worst */
 	double good_value, bad_value, last_value;
 	double first_clock, last_clock;
 	size_t clocks, count;
@@ -261,17 +252,16 @@ typedef struct measured
 } measured;
 
 static void
-note_value(measured *v, const ls_jcond *cond, const ls_jhit *h, double value)
+note_value(measured *v, const ls_judge_cond *cond, const ls_judge_hit *h, double value)
 {
 	v->last = h;
 	v->last_value = value;
-	if (ls_jnumber_holds(cond, value))
+	if (ls_judge_number_holds(cond, value))
 	{
 		v->good = h;
 		v->good_value = value;
 	}
-	else if (v->bad == NULL ||
-			 (cond->op <= LS_JOP_LE ? value > v->bad_value : value < v->bad_value))
+	else if (v->bad == NULL || (cond->op <= LS_OP_LE ? value > v->bad_value : value < v->bad_value))
 	{
 		v->bad = h;
 		v->bad_value = value;
@@ -279,21 +269,22 @@ note_value(measured *v, const ls_jcond *cond, const ls_jhit *h, double value)
 }
 
 static void
-note_row(ls_jctx *ctx, const ls_jitem *item, const ls_jhit *h, const ls_jrow *row, measured *v)
+note_row(ls_judge_ctx *ctx, const ls_judge_item *item, const ls_judge_hit *h,
+		 const ls_judge_row *row, measured *v)
 {
 	double value, clock;
 
-	ls_jspend(ctx, ctx->value_cost);
-	if (ls_jnumber_find(ctx, item, row, &value))
+	ls_judge_spend(ctx, ctx->value_cost);
+	if (ls_judge_number_find(ctx, item, row, &value))
 		note_value(v, &item->cond, h, value);
-	if (h->m.relevance >= 0.6f && ls_jrow_clock(row, &clock))
+	if (h->m.relevance >= 0.6f && ls_judge_row_clock(row, &clock))
 	{
 		if (v->clocks++ == 0)
 			v->first_clock = clock;
 		v->last_clock = clock;
 	}
-	if (h->m.relevance >= 0.8f && h->m.class != LS_JCLASS_NONE &&
-		(item->negative ? h->m.class == LS_JCLASS_PASS : true))
+	if (h->m.relevance >= 0.8f && h->m.class != LS_CLASS_NONE &&
+		(item->negative ? h->m.class == LS_CLASS_PASS : true))
 	{
 		v->count++;
 		v->counted = h->row;
@@ -301,18 +292,18 @@ note_row(ls_jctx *ctx, const ls_jitem *item, const ls_jhit *h, const ls_jrow *ro
 }
 
 static void
-measure(ls_jctx *ctx, const ls_jitem *item, const ls_jhits *rows, measured *v)
+measure(ls_judge_ctx *ctx, const ls_judge_item *item, const ls_judge_hits *rows, measured *v)
 {
-	const ls_jrow *row;
+	const ls_judge_row *row;
 	double value;
 
-	for (size_t i = 0; i < rows->n && (row = ls_jrow_get(ctx, rows->list[i].row)) != NULL; i++)
+	for (size_t i = 0; i < rows->n && (row = ls_judge_row_get(ctx, rows->list[i].row)) != NULL; i++)
 	{
-		const ls_jhit *h = &rows->list[i];
+		const ls_judge_hit *h = &rows->list[i];
 
 		if (item->http_low != 0)
 		{
-			int status = ls_jrow_status(row);
+			int status = ls_judge_row_status(row);
 
 			if (status >= item->http_low && status <= item->http_high)
 			{
@@ -320,55 +311,57 @@ measure(ls_jctx *ctx, const ls_jitem *item, const ls_jhits *rows, measured *v)
 				v->counted = h->row;
 			}
 		}
-		else if (h->m.relevance >= LS_JRELEVANT && h->m.relevance >= rows->best - 0.25f)
+		else if (h->m.relevance >= LS_RELEVANT && h->m.relevance >= rows->best - 0.25f)
 			note_row(ctx, item, h, row, v);
 	}
 	/* "[unit] Time: 41.2 s": the one row that gives such a value names less of the item */
-	for (size_t i = 0; i < rows->n && v->last == NULL && item->cond.dim == LS_JDIM_TIME &&
-					   (row = ls_jrow_get(ctx, rows->list[i].row)) != NULL;
+	for (size_t i = 0; i < rows->n && v->last == NULL && item->cond.dim == LS_DIM_TIME &&
+					   (row = ls_judge_row_get(ctx, rows->list[i].row)) != NULL;
 		 i++)
 	{
-		const ls_jhit *h = &rows->list[i];
+		const ls_judge_hit *h = &rows->list[i];
 
 		if (h->m.relevance < 0.4f || !h->m.named || row->hostile)
 			continue;
-		ls_jspend(ctx, ctx->value_cost);
-		if (ls_jnumber_find(ctx, item, row, &value))
+		ls_judge_spend(ctx, ctx->value_cost);
+		if (ls_judge_number_find(ctx, item, row, &value))
 			note_value(v, &item->cond, h, value);
 	}
 }
 
-static ls_jdecision
-decide_by_value(ls_jctx *ctx, const ls_jitem *item, const measured *v, const ls_jdecision *plain)
+static ls_judge_decision
+decide_by_value(ls_judge_ctx *ctx, const ls_judge_item *item, const measured *v,
+				const ls_judge_decision *plain)
 {
-	const ls_jcond *cond = &item->cond;
-	const ls_jhit *chosen = v->bad ? v->bad : v->last;
+	const ls_judge_cond *cond = &item->cond;
+	const ls_judge_hit *chosen = v->bad ? v->bad : v->last;
 	double value = v->bad ? v->bad_value : v->last_value;
-	ls_jdecision d;
+	ls_judge_decision d;
 
 	if (item->at_end)
 		chosen = v->last, value = v->last_value;
-	else if ((item->any || (cond->op >= LS_JOP_GT && !item->all)) && v->good)
+	else if ((item->any || (cond->op >= LS_OP_GT && !item->all)) && v->good)
 		chosen = v->good, value = v->good_value;
-	if (!ls_jnumber_holds(cond, value))
-		d = ls_jdecide_row(LS_FINDING_FAILED, chosen->row, "is beyond the limit", 0.92);
+	if (!ls_judge_number_holds(cond, value))
+		d = ls_judge_decide_row(LS_FINDING_FAILED, chosen->row, "is beyond the limit", 0.92);
 	else if (plain->status == LS_FINDING_FAILED && plain->row > chosen->row && !item->negative &&
 			 plain->relevance >= chosen->m.relevance)
 		return *plain;
 	else
-		d = ls_jdecide_row(LS_FINDING_PASSED, chosen->row, "is within the limit", 0.95);
+		d = ls_judge_decide_row(LS_FINDING_PASSED, chosen->row, "is within the limit", 0.95);
 	d.note = format_value(ctx->arena, value, cond);
 	return d;
 }
 
-static ls_jdecision
-decide_by_clock(ls_jctx *ctx, const ls_jitem *item, const ls_jhits *rows, const measured *v)
+static ls_judge_decision
+decide_by_clock(ls_judge_ctx *ctx, const ls_judge_item *item, const ls_judge_hits *rows,
+				const measured *v)
 {
 	double took = v->last_clock - v->first_clock;
-	bool holds = ls_jnumber_holds(&item->cond, took);
-	ls_jdecision d =
-		ls_jdecide_row(holds ? LS_FINDING_PASSED : LS_FINDING_FAILED, rows->list[rows->n - 1].row,
-					   holds ? "is within the limit" : "is beyond the limit", 0.82);
+	bool holds = ls_judge_number_holds(&item->cond, took);
+	ls_judge_decision d = ls_judge_decide_row(
+		holds ? LS_FINDING_PASSED : LS_FINDING_FAILED, rows->list[rows->n - 1].row,
+		holds ? "is within the limit" : "is beyond the limit", 0.82);
 
 	d.note = format_value(ctx->arena, took, &item->cond);
 	return d;
@@ -376,7 +369,7 @@ decide_by_clock(ls_jctx *ctx, const ls_jitem *item, const ls_jhits *rows, const 
 
 /* Counts the rows with a status code of the item's class; does any row have a code? */
 static bool
-count_status(const ls_jctx *ctx, const ls_jitem *item, measured *v)
+count_status(const ls_judge_ctx *ctx, const ls_judge_item *item, measured *v)
 {
 	bool any = false;
 
@@ -393,29 +386,30 @@ count_status(const ls_jctx *ctx, const ls_jitem *item, measured *v)
 	return any;
 }
 
-static ls_jdecision
-decide_by_count(ls_jctx *ctx, const ls_jitem *item, const ls_jhits *rows, measured *v)
+static ls_judge_decision
+decide_by_count(ls_judge_ctx *ctx, const ls_judge_item *item, const ls_judge_hits *rows,
+				measured *v)
 {
-	bool holds = ls_jnumber_holds(&item->cond, (double) v->count);
-	ls_jdecision d;
+	bool holds = ls_judge_number_holds(&item->cond, (double) v->count);
+	ls_judge_decision d;
 
-	if (item->http_low == 0 && v->count == 0 && rows->best < LS_JRELEVANT)
-		return ls_jdecide(LS_FINDING_NOT_FOUND, "no row is about it", 0.82);
+	if (item->http_low == 0 && v->count == 0 && rows->best < LS_RELEVANT)
+		return ls_judge_decide(LS_FINDING_NOT_FOUND, "no row is about it", 0.82);
 	if (v->count == 0 && rows->n > 0)
 		v->counted = rows->list[0].row;
-	d = ls_jdecide_row(holds ? LS_FINDING_PASSED : LS_FINDING_FAILED, v->counted,
-					   holds ? "is the last that counts; the number is within the limit"
-							 : "is the last that counts; the number is beyond the limit",
-					   holds ? 0.85 : 0.45);
+	d = ls_judge_decide_row(holds ? LS_FINDING_PASSED : LS_FINDING_FAILED, v->counted,
+							holds ? "is the last that counts; the number is within the limit"
+								  : "is the last that counts; the number is beyond the limit",
+							holds ? 0.85 : 0.45);
 	d.note = format_value(ctx->arena, (double) v->count, &item->cond);
 	return d;
 }
 
-ls_jdecision
-ls_jdecide_threshold(ls_jctx *ctx, const ls_jitem *item, const ls_jhits *rows)
+ls_judge_decision
+ls_judge_decide_threshold(ls_judge_ctx *ctx, const ls_judge_item *item, const ls_judge_hits *rows)
 {
-	const ls_jcond *cond = &item->cond;
-	ls_jdecision plain = ls_jdecide_plain(item, rows);
+	const ls_judge_cond *cond = &item->cond;
+	ls_judge_decision plain = ls_judge_decide_plain(item, rows);
 	measured v;
 
 	memset(&v, 0, sizeof(v));
@@ -428,16 +422,16 @@ ls_jdecide_threshold(ls_jctx *ctx, const ls_jitem *item, const ls_jhits *rows)
 		(plain.status == LS_FINDING_SKIPPED && plain.relevance >= 0.7f))
 		if (!(cond->count && item->negative))
 			return plain;
-	if (cond->dim == LS_JDIM_TIME && v.clocks >= 2 && v.last_clock >= v.first_clock)
+	if (cond->dim == LS_DIM_TIME && v.clocks >= 2 && v.last_clock >= v.first_clock)
 		return decide_by_clock(ctx, item, rows, &v);
 	if (ctx->n_rows > 0 && item->http_low != 0 && !item->has_name && item->n_required == 0)
 	{
-		if (!ls_jsurvey(ctx, ctx->n_rows))
+		if (!ls_judge_survey(ctx, ctx->n_rows))
 			return plain;
 		if (!count_status(ctx, item, &v))
-			return ls_jdecide(LS_FINDING_NOT_FOUND, "no row has a status code", 0.82);
+			return ls_judge_decide(LS_FINDING_NOT_FOUND, "no row has a status code", 0.82);
 	}
 	if (cond->count && ctx->n_rows > 0 && (rows->n > 0 || item->http_low != 0))
 		return decide_by_count(ctx, item, rows, &v);
-	return ls_jdecide(LS_FINDING_NOT_FOUND, "no row tells the value", 0.42);
+	return ls_judge_decide(LS_FINDING_NOT_FOUND, "no row tells the value", 0.42);
 }

@@ -14,19 +14,17 @@
 
 typedef struct sentence
 {
-	const ls_jctx *ctx;
-	ls_jtext t;
+	const ls_judge_ctx *ctx;
+	ls_judge_text t;
 } sentence;
 
 static bool
 is(const sentence *s, int i, const char *word)
 {
-	return i >= 0 && i < s->t.n &&
-		   ls_str_eq_nocase(ls_str_make(s->t.text.data + s->t.atoms[i].off, s->t.atoms[i].len),
-							ls_str_make(word, strlen(word)));
+	return ls_judge_is(ls_judge_atom_text(&s->t, i), word);
 }
 
-static const ls_jword *
+static const ls_judge_word *
 word_of(const sentence *s, int i)
 {
 	return &s->ctx->words.table[s->t.atoms[i].word];
@@ -34,7 +32,7 @@ word_of(const sentence *s, int i)
 
 /* The first word of the concept and polarity from atom `from` on, -1: none. */
 static int
-find_word(const sentence *s, int from, ls_jconcept concept, ls_jpol pol)
+find_word(const sentence *s, int from, ls_judge_concept concept, ls_judge_polarity pol)
 {
 	for (int i = from; i < s->t.n; i++)
 		if (word_of(s, i)->concept == concept && word_of(s, i)->pol == pol)
@@ -55,7 +53,7 @@ find_text(const sentence *s, int from, const char *word)
 static int
 find_failure(const sentence *s, int from)
 {
-	int fail = find_word(s, from, LS_JC_RESULT, LS_JP_NEG);
+	int fail = find_word(s, from, LS_CONCEPT_RESULT, LS_POL_NEG);
 	int violation = find_text(s, from, "violation");
 
 	if (violation < 0)
@@ -83,51 +81,51 @@ static bool
 denied(const sentence *s)
 {
 	for (int i = 0; i < s->t.n; i++)
-		if (word_of(s, i)->pol == LS_JP_NOT)
+		if (word_of(s, i)->pol == LS_POL_NOT)
 			return true;
 	return false;
 }
 
 static void
-read_sentence(ls_jctx *ctx, ls_str text)
+read_sentence(ls_judge_ctx *ctx, ls_str text)
 {
 	sentence s = {ctx, {text, ctx->atoms, 0}};
-	ls_jdefs *defs = &ctx->defs;
+	ls_judge_defs *defs = &ctx->defs;
 	int warning, skip, behind, fail, pass;
 
-	s.t.n = ls_jtext_scan(ctx, text, ctx->atoms, LS_JROW_ATOMS);
-	warning = find_word(&s, 0, LS_JC_WARNING, LS_JP_NONE);
+	s.t.n = ls_judge_text_scan(ctx, text, ctx->atoms, LS_JUDGE_ROW_ATOMS);
+	warning = find_word(&s, 0, LS_CONCEPT_WARNING, LS_POL_NONE);
 	behind = defines(&s, 0);
 	fail = find_failure(&s, 0);
-	pass = find_word(&s, 0, LS_JC_RESULT, LS_JP_POS);
+	pass = find_word(&s, 0, LS_CONCEPT_RESULT, LS_POL_POS);
 
 	/* "treat a warning as a failure", "passes only if it logged neither a warning nor an error" */
 	if (warning >= 0 && !denied(&s) && behind > 0 &&
-		(find_failure(&s, behind) >= 0 || find_word(&s, behind, LS_JC_ERROR, LS_JP_NEG) >= 0))
+		(find_failure(&s, behind) >= 0 || find_word(&s, behind, LS_CONCEPT_ERROR, LS_POL_NEG) >= 0))
 		defs->warning_fails = true;
 	if (warning >= 0 && pass >= 0 && denied(&s) && find_text(&s, pass, "only") >= 0)
 		defs->warning_fails = true;
 	/* "skipped counts as failed" */
-	skip = find_word(&s, 0, LS_JC_SKIP, LS_JP_SKIP);
+	skip = find_word(&s, 0, LS_CONCEPT_SKIP, LS_POL_SKIP);
 	if (skip >= 0 && behind > skip && !denied(&s) && (is(&s, behind - 1, "as")))
 	{
 		if (find_failure(&s, behind) >= 0)
 			defs->skipped = LS_FINDING_FAILED;
-		else if (find_word(&s, behind, LS_JC_RESULT, LS_JP_POS) >= 0)
+		else if (find_word(&s, behind, LS_CONCEPT_RESULT, LS_POL_POS) >= 0)
 			defs->skipped = LS_FINDING_PASSED;
 	}
 	/* "passes when the request is REJECTED" */
 	if (pass >= 0 && fail < 0 && !denied(&s))
 		for (int i = pass + 1; i < s.t.n; i++)
 			if ((is(&s, i, "when") || is(&s, i, "if") || is(&s, i, "means")) &&
-				find_word(&s, i, LS_JC_DENY, LS_JP_NEG) >= 0)
+				find_word(&s, i, LS_CONCEPT_DENY, LS_POL_NEG) >= 0)
 				defs->inverted = true;
 	/* "fails if it takes more than 60 s", "a temperature over 80 C is a violation" */
 	if (defs->limit == NULL && (fail >= 0 || pass >= 0))
 	{
-		ls_jitem *limit = ls_jitem_parse(ctx, text);
+		ls_judge_item *limit = ls_judge_item_parse(ctx, text);
 
-		if (limit != NULL && limit->cond.op != LS_JOP_NONE && !limit->any)
+		if (limit != NULL && limit->cond.op != LS_OP_NONE && !limit->any)
 		{
 			defs->limit = limit;
 			defs->limit_fails = fail >= 0;
@@ -136,7 +134,7 @@ read_sentence(ls_jctx *ctx, ls_str text)
 }
 
 void
-ls_jcriteria_read(ls_jctx *ctx, ls_str criteria)
+ls_judge_criteria_read(ls_judge_ctx *ctx, ls_str criteria)
 {
 	size_t start = 0;
 
@@ -156,26 +154,27 @@ ls_jcriteria_read(ls_jctx *ctx, ls_str criteria)
 
 /* Does the row warn, by its level or by a word that is not denied? */
 static bool
-warns(const ls_jctx *ctx, const ls_jrow *row)
+warns(const ls_judge_ctx *ctx, const ls_judge_row *row)
 {
 	for (int i = 0; i < row->text.n; i++)
-		if (ctx->words.table[row->text.atoms[i].word].concept == LS_JC_WARNING &&
-			(row->text.atoms[i].client == LS_JCLIENT_NONE ||
-			 row->text.atoms[i].client == LS_JCLIENT_FREE) &&
-			!ls_jrow_negated(ctx, &row->text, i))
+		if (ctx->words.table[row->text.atoms[i].word].concept == LS_CONCEPT_WARNING &&
+			(row->text.atoms[i].client == LS_CLIENT_NONE ||
+			 row->text.atoms[i].client == LS_CLIENT_FREE) &&
+			!ls_judge_row_negated(ctx, &row->text, i))
 			return true;
 	for (int k = 0; k < row->n_cues; k++)
-		if (row->cues[k].class == LS_JCLASS_FAIL && !(row->cues[k].flags & LS_JCUE_PAST))
+		if (row->cues[k].class == LS_CLASS_FAIL && !(row->cues[k].flags & LS_CUE_PAST))
 			return true;
 	return false;
 }
 
 bool
-ls_jcriteria_apply(ls_jctx *ctx, const ls_jitem *item, const ls_jhits *rows, ls_jdecision *d)
+ls_judge_criteria_apply(ls_judge_ctx *ctx, const ls_judge_item *item, const ls_judge_hits *rows,
+						ls_judge_decision *d)
 {
-	const ls_jdefs *defs = &ctx->defs;
-	bool bare = !item->has_action && !item->absent && item->cond.op == LS_JOP_NONE;
-	const ls_jhit *about = NULL;
+	const ls_judge_defs *defs = &ctx->defs;
+	bool bare = !item->has_action && !item->absent && item->cond.op == LS_OP_NONE;
+	const ls_judge_hit *about = NULL;
 
 	if (defs->inverted && bare && !item->has_outcome)
 	{
@@ -192,38 +191,38 @@ ls_jcriteria_apply(ls_jctx *ctx, const ls_jitem *item, const ls_jhits *rows, ls_
 		d->why = "says that it was skipped, which the criteria define";
 		return true;
 	}
-	if (!(defs->warning_fails || defs->limit != NULL) || item->cond.op != LS_JOP_NONE ||
+	if (!(defs->warning_fails || defs->limit != NULL) || item->cond.op != LS_OP_NONE ||
 		item->absent || !(bare || d->status == LS_FINDING_PASSED))
 		return true;
 	for (size_t i = 0; i < rows->n; i++)
 	{
-		const ls_jhit *h = &rows->list[i];
-		const ls_jrow *row = ls_jrow_get(ctx, h->row);
+		const ls_judge_hit *h = &rows->list[i];
+		const ls_judge_row *row = ls_judge_row_get(ctx, h->row);
 		double v;
 
 		if (row == NULL)
 			return false;
-		if (row->hostile || h->m.relevance < LS_JRELEVANT || h->m.relevance < rows->best - 0.2f)
+		if (row->hostile || h->m.relevance < LS_RELEVANT || h->m.relevance < rows->best - 0.2f)
 			continue;
 		about = h;
-		ls_jspend(ctx, ctx->value_cost);
+		ls_judge_spend(ctx, ctx->value_cost);
 		if (defs->warning_fails && warns(ctx, row))
 		{
-			*d = ls_jdecide_row(LS_FINDING_FAILED, h->row,
-								"warns, which the criteria call a failure", 0.82);
+			*d = ls_judge_decide_row(LS_FINDING_FAILED, h->row,
+									 "warns, which the criteria call a failure", 0.82);
 			return true;
 		}
 		if (defs->limit != NULL && d->status == LS_FINDING_PASSED &&
-			ls_jnumber_find(ctx, defs->limit, row, &v) &&
-			ls_jnumber_holds(&defs->limit->cond, v) == defs->limit_fails)
+			ls_judge_number_find(ctx, defs->limit, row, &v) &&
+			ls_judge_number_holds(&defs->limit->cond, v) == defs->limit_fails)
 		{
-			*d = ls_jdecide_row(LS_FINDING_FAILED, h->row, "is beyond the limit of the criteria",
-								0.82);
+			*d = ls_judge_decide_row(LS_FINDING_FAILED, h->row,
+									 "is beyond the limit of the criteria", 0.82);
 			return true;
 		}
 	}
 	if (bare && defs->warning_fails && about != NULL && d->status == LS_FINDING_NOT_FOUND)
-		*d = ls_jdecide_row(LS_FINDING_PASSED, about->row, "is about it, and no row of it warns",
-							0.82);
+		*d = ls_judge_decide_row(LS_FINDING_PASSED, about->row,
+								 "is about it, and no row of it warns", 0.82);
 	return true;
 }

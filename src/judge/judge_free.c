@@ -5,7 +5,7 @@
  *
  * A program writes the words between values and the names of keys; what stands in a value may
  * come from anywhere.  So a value of several words, or a name put together of words, that says
- * that something happened is free text (LS_JCLIENT_FREE), whatever its key, unless the key is one
+ * that something happened is free text (LS_CLIENT_FREE), whatever its key, unless the key is one
  * under which programs tell what happened.  The same holds for what a server refuses or repeats,
  * for comments, for a line of chat, for text in brackets, and for a host, a file or a mailbox
  * whose name sounds like news.
@@ -23,27 +23,8 @@ is_letter(char c)
 	return (c | 0x20) >= 'a' && (c | 0x20) <= 'z';
 }
 
-/* The first letter tells most words apart without a look at their length. */
-static inline bool
-equals(ls_str a, const char *b)
-{
-	return a.len > 0 && (a.data[0] | 0x20) == b[0] &&
-		   ls_str_eq_nocase(a, ls_str_make(b, strlen(b)));
-}
-
-static bool
-is_one_of(ls_str word, const char *const *words, size_t n)
-{
-	for (size_t k = 0; k < n; k++)
-		if (equals(word, words[k]))
-			return true;
-	return false;
-}
-
-#define IS_ONE_OF(word, words) is_one_of(word, words, sizeof(words) / sizeof(words[0]))
-
 size_t
-ls_jfind(const char *s, size_t from, size_t to, const char *what)
+ls_judge_find(const char *s, size_t from, size_t to, const char *what)
 {
 	size_t len = strlen(what);
 
@@ -54,7 +35,7 @@ ls_jfind(const char *s, size_t from, size_t to, const char *what)
 }
 
 ls_str
-ls_jkey_word(const char *s, size_t begin, size_t end)
+ls_judge_key_word(const char *s, size_t begin, size_t end)
 {
 	size_t from;
 
@@ -72,7 +53,7 @@ ls_jkey_word(const char *s, size_t begin, size_t end)
 }
 
 int
-ls_jatom_at(const ls_jtext *t, size_t at)
+ls_judge_atom_at(const ls_judge_text *t, size_t at)
 {
 	int low = 0, high = t->n;
 
@@ -89,33 +70,26 @@ ls_jatom_at(const ls_jtext *t, size_t at)
 }
 
 void
-ls_jclient_set(ls_jtext *t, size_t from, size_t to, ls_jclient level)
+ls_judge_client_set(ls_judge_text *t, size_t from, size_t to, ls_judge_client level)
 {
-	for (int i = ls_jatom_at(t, from); i < t->n && t->atoms[i].off < to; i++)
+	for (int i = ls_judge_atom_at(t, from); i < t->n && t->atoms[i].off < to; i++)
 		if (t->atoms[i].client < level)
 			t->atoms[i].client = (uint8_t) level;
 }
 
-static ls_str
-atom_text(const ls_jtext *t, int i)
-{
-	return i >= 0 && i < t->n ? ls_str_make(t->text.data + t->atoms[i].off, t->atoms[i].len)
-							  : LS_STR("");
-}
-
 /* Does atom `i` say that something is so or has happened: an outcome, a participle, "was built"? */
 static bool
-claims(const ls_jctx *ctx, const ls_jtext *t, int i)
+claims(const ls_judge_ctx *ctx, const ls_judge_text *t, int i)
 {
 	static const char *const auxiliaries[] = {"is",   "are", "was", "were", "be",
 											  "been", "has", "had", "have", "got"};
-	const ls_jword *w = &ctx->words.table[t->atoms[i].word];
+	const ls_judge_word *w = &ctx->words.table[t->atoms[i].word];
 
-	if (t->atoms[i].kind == LS_JKIND_NUMBER)
+	if (t->atoms[i].kind == LS_ATOM_NUMBER)
 		return false;
-	return w->pol == LS_JP_POS || w->pol == LS_JP_NEG || w->pol == LS_JP_SKIP ||
-		   (w->pol == LS_JP_STATE && w->strength > 0) || (t->atoms[i].flags & LS_JATOM_ED) ||
-		   (i > 0 && IS_ONE_OF(atom_text(t, i - 1), auxiliaries));
+	return w->pol == LS_POL_POS || w->pol == LS_POL_NEG || w->pol == LS_POL_SKIP ||
+		   (w->pol == LS_POL_STATE && w->strength > 0) || (t->atoms[i].flags & LS_ATOM_ED) ||
+		   (i > 0 && LS_JUDGE_IS_IN(ls_judge_atom_text(t, i - 1), auxiliaries));
 }
 
 /*
@@ -123,37 +97,37 @@ claims(const ls_jctx *ctx, const ls_jtext *t, int i)
  * name that is put together a word of failure is a part of the name: error_rate.
  */
 static bool
-tells(const ls_jctx *ctx, const ls_jtext *t, size_t from, size_t to)
+tells(const ls_judge_ctx *ctx, const ls_judge_text *t, size_t from, size_t to)
 {
-	int first = ls_jatom_at(t, from), words = 0, spaces = 0;
+	int first = ls_judge_atom_at(t, from), words = 0, spaces = 0;
 	bool number = false, claim = false, bad = false;
 
 	for (int i = first; i < t->n && t->atoms[i].off < to; i++)
 	{
-		const ls_jatom *a = &t->atoms[i];
+		const ls_judge_atom *a = &t->atoms[i];
 		bool is_claim = claims(ctx, t, i);
-		bool is_bad = ctx->words.table[a->word].pol == LS_JP_NEG;
+		bool is_bad = ctx->words.table[a->word].pol == LS_POL_NEG;
 
 		claim |= is_claim && !is_bad;
 		bad |= is_claim && is_bad;
-		words += a->kind != LS_JKIND_NUMBER && a->len > 2;
-		spaces += i > first && a->sep >= LS_JSEP_SPACE;
-		number |= a->kind == LS_JKIND_NUMBER && a->sep == LS_JSEP_SPACE && words > 1;
-		number |= a->kind == LS_JKIND_NUMBER && a->sep == LS_JSEP_EQUAL && words > 0;
+		words += a->kind != LS_ATOM_NUMBER && a->len > 2;
+		spaces += i > first && a->sep >= LS_SEP_SPACE;
+		number |= a->kind == LS_ATOM_NUMBER && a->sep == LS_SEP_SPACE && words > 1;
+		number |= a->kind == LS_ATOM_NUMBER && a->sep == LS_SEP_EQUAL && words > 0;
 	}
 	return claim || (spaces > 0 && bad) || number;
 }
 
 /* Marks free text, when it tells anything. */
 static void
-mark_free(const ls_jctx *ctx, ls_jtext *t, size_t from, size_t to)
+mark_free(const ls_judge_ctx *ctx, ls_judge_text *t, size_t from, size_t to)
 {
 	if (tells(ctx, t, from, to))
-		ls_jclient_set(t, from, to, LS_JCLIENT_FREE);
+		ls_judge_client_set(t, from, to, LS_CLIENT_FREE);
 }
 
 bool
-ls_jkey_tells(const char *s, size_t begin, size_t end)
+ls_judge_key_tells(const char *s, size_t begin, size_t end)
 {
 	static const char *const keys[] = {
 		"action", "alert", "case",   "check",  "code",      "conclusion", "condition", "decision",
@@ -165,44 +139,45 @@ ls_jkey_tells(const char *s, size_t begin, size_t end)
 	static const char *const heads[] = {"code", "kind", "message", "msg",
 										"name", "text", "type",    "value"};
 	static const char *const rests[] = {"err", "error", "full", "rendered", "short", "string"};
-	ls_str word = ls_jkey_word(s, begin, end), before;
+	ls_str word = ls_judge_key_word(s, begin, end), before;
 
-	if (equals(ls_str_make(s + begin, end - begin), "textPayload"))
+	if (ls_judge_is(ls_str_make(s + begin, end - begin), "textPayload"))
 		return true;
-	if (!IS_ONE_OF(word, heads))
-		return IS_ONE_OF(word, keys);
-	before = ls_jkey_word(s, begin, (size_t) (word.data - s));
-	return before.len == 0 ? IS_ONE_OF(word, keys)
-						   : IS_ONE_OF(before, keys) || IS_ONE_OF(before, rests);
+	if (!LS_JUDGE_IS_IN(word, heads))
+		return LS_JUDGE_IS_IN(word, keys);
+	before = ls_judge_key_word(s, begin, (size_t) (word.data - s));
+	return before.len == 0 ? LS_JUDGE_IS_IN(word, keys)
+						   : LS_JUDGE_IS_IN(before, keys) || LS_JUDGE_IS_IN(before, rests);
 }
 
 /* Does the text name an action: "deploy api"? */
 static bool
-names_action(const ls_jctx *ctx, const ls_jtext *t, size_t from, size_t to)
+names_action(const ls_judge_ctx *ctx, const ls_judge_text *t, size_t from, size_t to)
 {
-	for (int i = ls_jatom_at(t, from); i < t->n && t->atoms[i].off < to; i++)
+	for (int i = ls_judge_atom_at(t, from); i < t->n && t->atoms[i].off < to; i++)
 	{
-		ls_jpol pol = (ls_jpol) ctx->words.table[t->atoms[i].word].pol;
+		ls_judge_polarity pol = (ls_judge_polarity) ctx->words.table[t->atoms[i].word].pol;
 
-		if (pol == LS_JP_ACT || pol == LS_JP_STATE || pol == LS_JP_PART)
+		if (pol == LS_POL_ACT || pol == LS_POL_STATE || pol == LS_POL_PART)
 			return true;
 	}
 	return false;
 }
 
-ls_jclient
-ls_jvalue_level(const ls_jctx *ctx, const ls_jtext *t, size_t from, size_t to, bool beside)
+ls_judge_client
+ls_judge_value_level(const ls_judge_ctx *ctx, const ls_judge_text *t, size_t from, size_t to,
+					 bool beside)
 {
-	int first = ls_jatom_at(t, from);
+	int first = ls_judge_atom_at(t, from);
 
 	/* one word is a word of a program's */
-	if (!LS_JRULE(FREE) || first + 1 >= t->n || t->atoms[first + 1].off >= to)
-		return LS_JCLIENT_NONE;
+	if (!LS_JUDGE_RULE(FREE) || first + 1 >= t->n || t->atoms[first + 1].off >= to)
+		return LS_CLIENT_NONE;
 	if (tells(ctx, t, from, to))
-		return LS_JCLIENT_FREE;
+		return LS_CLIENT_FREE;
 	if (!names_action(ctx, t, from, to))
-		return LS_JCLIENT_NONE;
-	return beside ? LS_JCLIENT_FREE : LS_JCLIENT_QUOTE;
+		return LS_CLIENT_NONE;
+	return beside ? LS_CLIENT_FREE : LS_CLIENT_QUOTE;
 }
 
 /* "<bob> ", and no level */
@@ -220,7 +195,7 @@ is_nick(const char *s, size_t at, size_t to)
 	while (end < to && strchr(" <>=/\"'", s[end]) == NULL)
 		end++;
 	return end + 1 < to && s[end] == '>' && s[end + 1] == ' ' &&
-		   !IS_ONE_OF(ls_str_make(s + at + 1, end - at - 1), levels);
+		   !LS_JUDGE_IS_IN(ls_str_make(s + at + 1, end - at - 1), levels);
 }
 
 /* "#general bob: ", "[#general] bob: " */
@@ -252,7 +227,7 @@ bracket_end(const char *s, size_t at, size_t to)
 		end++;
 	if (end == word || end + 1 >= to || s[end] != ' ' || strchr(" []", s[end + 1]) != NULL)
 		return at;
-	return ls_jfind(s, end, to, "]");
+	return ls_judge_find(s, end, to, "]");
 }
 
 /* The end of free text that a sign at `at` begins, or `at`.  `first`: what stands before says little. */
@@ -265,13 +240,13 @@ span_at(const char *s, size_t at, size_t to, bool first, bool statement)
 			return bracket_end(s, at, to);
 		case '/':
 			if (at + 2 < to && s[at + 1] == '*' && s[at + 2] != '/')
-				return ls_jfind(s, at, to, "*/");
+				return ls_judge_find(s, at, to, "*/");
 			return at;
 		case '-':
 			return statement && at + 2 < to && s[at + 1] == '-' && s[at + 2] == ' ' ? to : at;
 		case '<':
 			if (at + 4 < to && memcmp(s + at, "<!--", 4) == 0)
-				return ls_jfind(s, at, to, "-->");
+				return ls_judge_find(s, at, to, "-->");
 			return first && is_nick(s, at, to) ? to : at;
 		case '#':
 			return first && is_channel(s, at, to) ? to : at;
@@ -285,7 +260,7 @@ span_at(const char *s, size_t at, size_t to, bool first, bool statement)
  * "deploy-finished.example.org" and "finished.txt" it is not.
  */
 static bool
-is_name(const ls_jctx *ctx, const ls_jtext *t, int i, int end)
+is_name(const ls_judge_ctx *ctx, const ls_judge_text *t, int i, int end)
 {
 	size_t off = t->atoms[i].off;
 	int slashes = off > 0 && t->text.data[off - 1] == '/' ? 2 : 0;
@@ -293,21 +268,21 @@ is_name(const ls_jctx *ctx, const ls_jtext *t, int i, int end)
 
 	for (int k = i; k < end; k++)
 	{
-		const ls_jatom *a = &t->atoms[k];
+		const ls_judge_atom *a = &t->atoms[k];
 
-		slashes += k > i && a->sep == LS_JSEP_SLASH;
+		slashes += k > i && a->sep == LS_SEP_SLASH;
 		mailbox |= k > i && t->text.data[a->off - 1] == '@';
 		if (claims(ctx, t, k))
 			claimed = true, dotted = false;
 		else
-			dotted |= claimed && a->sep == LS_JSEP_DOT && a->kind == LS_JKIND_WORD && a->len > 1;
+			dotted |= claimed && a->sep == LS_SEP_DOT && a->kind == LS_ATOM_WORD && a->len > 1;
 	}
 	return claimed && (dotted || mailbox || slashes > 1);
 }
 
 /* Does atom `i` refuse what follows, or repeat it: "unknown option ...", "no such ...", "echo: ..."? */
 static bool
-is_others(const ls_jctx *ctx, const ls_jtext *t, int i, bool label)
+is_others(const ls_judge_ctx *ctx, const ls_judge_text *t, int i, bool label)
 {
 	static const char *const refusals[] = {"unknown",      "invalid",     "unrecognized",
 										   "unrecognised", "unsupported", "unexpected",
@@ -315,33 +290,34 @@ is_others(const ls_jctx *ctx, const ls_jtext *t, int i, bool label)
 	static const char *const repeats[] = {"received", "got", "echo", "recv", "typed", "entered"};
 	static const char *const rejects[] = {"rejected", "refused",   "ignored",  "ignoring",
 										  "bad",      "rejecting", "discarded"};
-	ls_str word = atom_text(t, i);
+	ls_str word = ls_judge_atom_text(t, i);
 
 	if (!label && strchr("uimsp", word.data[0] | 0x20) == NULL)
 		return false;
-	if (IS_ONE_OF(word, refusals)) /* "no invalid rows", "3 unknown records" are counted */
-		return i == 0 || (t->atoms[i - 1].kind != LS_JKIND_NUMBER &&
-						  ctx->words.table[t->atoms[i - 1].word].pol != LS_JP_NOT);
-	if (equals(word, "such"))
-		return equals(atom_text(t, i - 1), "no");
-	if (equals(word, "parse"))
-		return equals(atom_text(t, i - 1), "not") || equals(atom_text(t, i - 1), "to") ||
-			   equals(atom_text(t, i - 1), "cannot");
+	if (LS_JUDGE_IS_IN(word, refusals)) /* "no invalid rows", "3 unknown records" are counted */
+		return i == 0 || (t->atoms[i - 1].kind != LS_ATOM_NUMBER &&
+						  ctx->words.table[t->atoms[i - 1].word].pol != LS_POL_NOT);
+	if (ls_judge_is(word, "such"))
+		return ls_judge_is(ls_judge_atom_text(t, i - 1), "no");
+	if (ls_judge_is(word, "parse"))
+		return ls_judge_is(ls_judge_atom_text(t, i - 1), "not") ||
+			   ls_judge_is(ls_judge_atom_text(t, i - 1), "to") ||
+			   ls_judge_is(ls_judge_atom_text(t, i - 1), "cannot");
 	for (int k = i - 1; label && k >= 0 && k > i - 3; k--)
-		if (IS_ONE_OF(atom_text(t, k), rejects))
+		if (LS_JUDGE_IS_IN(ls_judge_atom_text(t, k), rejects))
 			return true;
-	return equals(word, "privmsg") || (label && IS_ONE_OF(word, repeats));
+	return ls_judge_is(word, "privmsg") || (label && LS_JUDGE_IS_IN(word, repeats));
 }
 
 /* The end of what follows "name:" and its kin: before the next label or key; `at`: no such label. */
 static size_t
-label_end(const ls_jtext *t, int i, size_t at, size_t to)
+label_end(const ls_judge_text *t, int i, size_t at, size_t to)
 {
 	static const char *const labels[] = {"body",  "content", "description", "filename", "host",
 										 "label", "name",    "note",        "payload",  "reason",
 										 "tag",   "text",    "title"};
 
-	if (!IS_ONE_OF(atom_text(t, i), labels))
+	if (!LS_JUDGE_IS_IN(ls_judge_atom_text(t, i), labels))
 		return at;
 	for (i++; i < t->n && t->atoms[i].off < to; i++)
 	{
@@ -355,7 +331,7 @@ label_end(const ls_jtext *t, int i, size_t at, size_t to)
 }
 
 void
-ls_jfree_mark(const ls_jctx *ctx, ls_jtext *t, size_t from, size_t to)
+ls_judge_free_mark(const ls_judge_ctx *ctx, ls_judge_text *t, size_t from, size_t to)
 {
 	static const char *const verbs[] = {"insert", "update", "delete", "where", "from"};
 	const char *s = t->text.data;
@@ -363,11 +339,11 @@ ls_jfree_mark(const ls_jctx *ctx, ls_jtext *t, size_t from, size_t to)
 	int words = 0;
 	size_t at = from, labelled = from; /* what labels before this name has been looked at */
 
-	if (!LS_JRULE(FREE))
+	if (!LS_JUDGE_RULE(FREE))
 		return;
-	for (int i = ls_jatom_at(t, from), end; i < t->n && t->atoms[i].off < to; i++)
+	for (int i = ls_judge_atom_at(t, from), end; i < t->n && t->atoms[i].off < to; i++)
 	{
-		const ls_jatom *a = &t->atoms[i];
+		const ls_judge_atom *a = &t->atoms[i];
 		size_t stop = (size_t) a->off + a->len;
 
 		for (; at < a->off; at++)
@@ -388,18 +364,19 @@ ls_jfree_mark(const ls_jctx *ctx, ls_jtext *t, size_t from, size_t to)
 			}
 		}
 		at = at > stop ? at : stop;
-		if (quoted || a->kind == LS_JKIND_NUMBER)
+		if (quoted || a->kind == LS_ATOM_NUMBER)
 			continue; /* what is quoted has been looked at by itself */
-		words += a->kind == LS_JKIND_WORD && a->len > 1;
-		statement |= equals(atom_text(t, i), "select") ||
-					 ((a->flags & LS_JATOM_UPPER) && IS_ONE_OF(atom_text(t, i), verbs));
-		if ((a->sep >= LS_JSEP_SPACE || a->sep == LS_JSEP_START) && a->client == LS_JCLIENT_NONE)
+		words += a->kind == LS_ATOM_WORD && a->len > 1;
+		statement |=
+			ls_judge_is(ls_judge_atom_text(t, i), "select") ||
+			((a->flags & LS_ATOM_UPPER) && LS_JUDGE_IS_IN(ls_judge_atom_text(t, i), verbs));
+		if ((a->sep >= LS_SEP_SPACE || a->sep == LS_SEP_START) && a->client == LS_CLIENT_NONE)
 		{
 			for (end = i + 1;
-				 end < t->n && t->atoms[end].off < to && t->atoms[end].sep < LS_JSEP_SPACE;)
+				 end < t->n && t->atoms[end].off < to && t->atoms[end].sep < LS_SEP_SPACE;)
 				end++;
 			if (end > i + 1 && is_name(ctx, t, i, end))
-				ls_jclient_set(t, a->off, t->atoms[end - 1].off + 1, LS_JCLIENT_FREE);
+				ls_judge_client_set(t, a->off, t->atoms[end - 1].off + 1, LS_CLIENT_FREE);
 		}
 		label = stop < to && s[stop] == ':';
 		if (stop < to && is_others(ctx, t, i, label))

@@ -109,7 +109,7 @@ starts_with(ls_str text, size_t at, const char *what)
 }
 
 static void
-init_phrases(ls_jphrases *phrases, const char *const *list, size_t n)
+init_phrases(ls_judge_phrases *phrases, const char *const *list, size_t n)
 {
 	memset(phrases, 0, sizeof(*phrases));
 	phrases->list = list;
@@ -125,7 +125,7 @@ init_phrases(ls_jphrases *phrases, const char *const *list, size_t n)
 }
 
 void
-ls_jhostile_init(ls_jphrases *phrases)
+ls_judge_hostile_init(ls_judge_phrases *phrases)
 {
 	init_phrases(phrases, commands, sizeof(commands) / sizeof(commands[0]));
 }
@@ -134,7 +134,7 @@ ls_jhostile_init(ls_jphrases *phrases)
  * How many different phrases of a sorted list begin words of the text, and where the first is.
  */
 static int
-count_phrases(ls_str text, const ls_jphrases *phrases, size_t *first)
+count_phrases(ls_str text, const ls_judge_phrases *phrases, size_t *first)
 {
 	uint64_t seen[2] = {0, 0};
 	int hits = 0;
@@ -166,11 +166,12 @@ count_phrases(ls_str text, const ls_jphrases *phrases, size_t *first)
 }
 
 bool
-ls_jrow_hostile(const ls_jphrases *phrases, ls_str text, size_t *start, size_t *end, bool *quoted)
+ls_judge_row_hostile(const ls_judge_phrases *phrases, ls_str text, size_t *start, size_t *end,
+					 bool *quoted)
 {
 	size_t first, other;
 	int hits = count_phrases(text, phrases, &first);
-	ls_jphrases beside;
+	ls_judge_phrases beside;
 
 	if (hits == 0)
 		return false;

@@ -16,7 +16,7 @@
 #define MAX_KEPT_ATOMS ((size_t) 3 << 19)
 
 static int32_t
-list_of(ls_jctx *ctx, uint64_t hash)
+list_of(ls_judge_ctx *ctx, uint64_t hash)
 {
 	uint32_t slot = (uint32_t) ls_hash_slot(hash, ctx->vocab_size);
 
@@ -31,7 +31,7 @@ list_of(ls_jctx *ctx, uint64_t hash)
 }
 
 static int32_t
-find_list(const ls_jctx *ctx, uint64_t hash)
+find_list(const ls_judge_ctx *ctx, uint64_t hash)
 {
 	uint32_t slot = (uint32_t) ls_hash_slot(hash, ctx->vocab_size);
 
@@ -45,7 +45,7 @@ find_list(const ls_jctx *ctx, uint64_t hash)
 }
 
 bool
-ls_jindex_holds(const ls_jctx *ctx, uint64_t stem)
+ls_judge_index_holds(const ls_judge_ctx *ctx, uint64_t stem)
 {
 	int32_t list = find_list(ctx, stem);
 
@@ -57,40 +57,40 @@ ls_jindex_holds(const ls_jctx *ctx, uint64_t stem)
  * are indexed like all others.
  */
 bool
-ls_jindex_lacks(const ls_jctx *ctx, const ls_jitem *item)
+ls_judge_index_lacks(const ls_judge_ctx *ctx, const ls_judge_item *item)
 {
 	if (ctx->postings >= MAX_POSTINGS)
 		return false;
 	for (int k = 0; k < item->n_idents; k++)
 	{
-		const ls_jident *id = &item->idents[k];
+		const ls_judge_ident *id = &item->idents[k];
 
-		if (!id->forbidden && !ls_jindex_holds(ctx, id->atoms[id->n - 1]) &&
-			!(id->whole && ls_jindex_holds(ctx, id->whole)))
+		if (!id->forbidden && !ls_judge_index_holds(ctx, id->atoms[id->n - 1]) &&
+			!(id->whole && ls_judge_index_holds(ctx, id->whole)))
 			return true;
 	}
 	return false;
 }
 
 static void
-want_item(ls_jctx *ctx, ls_jitem *item)
+want_item(ls_judge_ctx *ctx, ls_judge_item *item)
 {
 	if (item == NULL)
 		return;
 	for (int k = 0; k < item->n_terms; k++)
 	{
-		ls_jterm *term = &item->terms[k];
-		ls_jconcept contrary = ls_jconcept_opposite((ls_jconcept) term->concept);
+		ls_judge_term *term = &item->terms[k];
+		ls_judge_concept contrary = ls_judge_concept_opposite((ls_judge_concept) term->concept);
 
 		term->stem_list = list_of(ctx, term->stem);
 		if (term->joined)
 			term->joined_list = list_of(ctx, term->joined);
-		if (term->concept == LS_JC_NONE)
+		if (term->concept == LS_CONCEPT_NONE)
 			continue;
 		if (ctx->concept_list[term->concept] < 0)
 			ctx->concept_list[term->concept] = ctx->n_lists++;
 		term->concept_list = ctx->concept_list[term->concept];
-		if (contrary != LS_JC_NONE && ctx->concept_list[contrary] < 0)
+		if (contrary != LS_CONCEPT_NONE && ctx->concept_list[contrary] < 0)
 			ctx->concept_list[contrary] = ctx->n_lists++;
 		for (int c = 0; c < term->n_related; c++)
 			if (ctx->concept_list[term->related[c]] < 0)
@@ -114,9 +114,9 @@ want_item(ls_jctx *ctx, ls_jitem *item)
 #define CLIENT_WEIGHT 0.02f
 
 static bool
-post(ls_jctx *ctx, int32_t list, uint32_t row)
+post(ls_judge_ctx *ctx, int32_t list, uint32_t row)
 {
-	ls_jlist *l = &ctx->lists[list];
+	ls_judge_list *l = &ctx->lists[list];
 
 	l->held |= !(row & TEXT_ROW);
 	row &= ~TEXT_ROW;
@@ -144,14 +144,14 @@ post(ls_jctx *ctx, int32_t list, uint32_t row)
 }
 
 static bool
-post_word(ls_jctx *ctx, uint64_t hash, uint32_t row)
+post_word(ls_judge_ctx *ctx, uint64_t hash, uint32_t row)
 {
 	int32_t list = find_list(ctx, hash);
 	uint16_t word;
 
 	if (list >= 0 && !post(ctx, list, row))
 		return false;
-	word = ls_jwords_find(&ctx->words, hash);
+	word = ls_judge_words_find(&ctx->words, hash);
 	if (word == 0)
 		return true;
 	list = ctx->concept_list[ctx->words.table[word].concept];
@@ -159,7 +159,7 @@ post_word(ls_jctx *ctx, uint64_t hash, uint32_t row)
 }
 
 static bool
-post_atom(ls_jctx *ctx, const ls_jatom *atom, uint32_t row)
+post_atom(ls_judge_ctx *ctx, const ls_judge_atom *atom, uint32_t row)
 {
 	if (atom->stem != 0 && !post_word(ctx, atom->stem, row))
 		return false;
@@ -167,7 +167,7 @@ post_atom(ls_jctx *ctx, const ls_jatom *atom, uint32_t row)
 }
 
 static size_t
-count_terms(const ls_jitem *item)
+count_terms(const ls_judge_item *item)
 {
 	size_t n;
 
@@ -180,7 +180,7 @@ count_terms(const ls_jitem *item)
 }
 
 bool
-ls_jindex_begin(ls_jctx *ctx, ls_jitem **items, size_t n_items)
+ls_judge_index_begin(ls_judge_ctx *ctx, ls_judge_item **items, size_t n_items)
 {
 	size_t terms = 16;
 
@@ -191,13 +191,13 @@ ls_jindex_begin(ls_jctx *ctx, ls_jitem **items, size_t n_items)
 		ctx->vocab_size *= 2;
 	ctx->vocab_hash = ls_new_array(ctx->arena, uint64_t, ctx->vocab_size);
 	ctx->vocab_list = ls_new_array(ctx->arena, int32_t, ctx->vocab_size);
-	ctx->lists = ls_new_array(ctx->arena, ls_jlist, terms + LS_JC_COUNT);
-	ctx->cache = ls_new_array(ctx->arena, ls_jrow, ctx->n_rows + 1);
+	ctx->lists = ls_new_array(ctx->arena, ls_judge_list, terms + LS_CONCEPT_COUNT);
+	ctx->cache = ls_new_array(ctx->arena, ls_judge_row, ctx->n_rows + 1);
 	ctx->score = ls_new_array(ctx->arena, float, ctx->n_rows + 1);
 	ctx->candidates = ls_new_array(ctx->arena, uint32_t, ctx->n_rows + 1);
 	if (ls_arena_failed(ctx->arena))
 		return false;
-	for (int c = 0; c < LS_JC_COUNT; c++)
+	for (int c = 0; c < LS_CONCEPT_COUNT; c++)
 		ctx->concept_list[c] = -1;
 	for (size_t i = 0; i < n_items; i++)
 		want_item(ctx, items[i]);
@@ -206,33 +206,33 @@ ls_jindex_begin(ls_jctx *ctx, ls_jitem **items, size_t n_items)
 }
 
 bool
-ls_jindex_row(ls_jctx *ctx, uint32_t r)
+ls_judge_index_row(ls_judge_ctx *ctx, uint32_t r)
 {
-	int n = ls_jtext_scan(ctx, ctx->rows[r], ctx->atoms, LS_JROW_ATOMS);
-	ls_jrow *row = &ctx->cache[r];
-	ls_jtext text = {ctx->rows[r], ctx->atoms, n};
+	int n = ls_judge_text_scan(ctx, ctx->rows[r], ctx->atoms, LS_JUDGE_ROW_ATOMS);
+	ls_judge_row *row = &ctx->cache[r];
+	ls_judge_text text = {ctx->rows[r], ctx->atoms, n};
 
-	ls_jclient_mark(ctx, &text);
+	ls_judge_client_mark(ctx, &text);
 	if (ctx->rows[r].len > 3 && !ctx->report)
 		for (int i = 0; i < n && i < 2; i++)
-			ctx->report |= ctx->atoms[i].kind == LS_JKIND_SYMBOL && ctx->atoms[i].len == 3 &&
-						   ctx->words.table[ctx->atoms[i].word].pol == LS_JP_POS;
+			ctx->report |= ctx->atoms[i].kind == LS_ATOM_SYMBOL && ctx->atoms[i].len == 3 &&
+						   ctx->words.table[ctx->atoms[i].word].pol == LS_POL_POS;
 	for (int i = 0; i < n; i++)
 	{
-		ctx->numbers += ctx->atoms[i].kind == LS_JKIND_NUMBER;
+		ctx->numbers += ctx->atoms[i].kind == LS_ATOM_NUMBER;
 		if (!post_atom(ctx, &ctx->atoms[i],
-					   ctx->atoms[i].client == LS_JCLIENT_TEXT   ? r | CLIENT_ROW | TEXT_ROW
-					   : ctx->atoms[i].client >= LS_JCLIENT_PATH ? r | CLIENT_ROW
-																 : r))
+					   ctx->atoms[i].client == LS_CLIENT_TEXT   ? r | CLIENT_ROW | TEXT_ROW
+					   : ctx->atoms[i].client >= LS_CLIENT_PATH ? r | CLIENT_ROW
+																: r))
 			return false;
 	}
 	ctx->spare_row = UINT32_MAX;
 	if (ctx->kept_atoms + (size_t) n > MAX_KEPT_ATOMS)
 		return true;
-	row->text.atoms = ls_new_array(ctx->arena, ls_jatom, n + 1);
+	row->text.atoms = ls_new_array(ctx->arena, ls_judge_atom, n + 1);
 	if (row->text.atoms == NULL)
 		return false;
-	memcpy(row->text.atoms, ctx->atoms, (size_t) n * sizeof(ls_jatom));
+	memcpy(row->text.atoms, ctx->atoms, (size_t) n * sizeof(ls_judge_atom));
 	row->text.text = ctx->rows[r];
 	row->text.n = n;
 	ctx->kept_atoms += (size_t) n;
@@ -241,12 +241,12 @@ ls_jindex_row(ls_jctx *ctx, uint32_t r)
 
 /* Of a row that instructs its reader only signs of failure count; one without any is no evidence. */
 static void
-keep_failures(ls_jrow *row)
+keep_failures(ls_judge_row *row)
 {
 	int kept = 0;
 
 	for (int k = 0; k < row->n_cues; k++)
-		if (row->cues[k].class == LS_JCLASS_FAIL)
+		if (row->cues[k].class == LS_CLASS_FAIL)
 			row->cues[kept++] = row->cues[k];
 	row->n_cues = kept;
 	row->hostile = kept == 0;
@@ -258,7 +258,7 @@ keep_failures(ls_jrow *row)
 }
 
 static void
-analyse(ls_jctx *ctx, ls_jrow *row)
+analyse(ls_judge_ctx *ctx, ls_judge_row *row)
 {
 	size_t start, end;
 	bool quoted = true;
@@ -267,7 +267,8 @@ analyse(ls_jctx *ctx, ls_jrow *row)
 	row->hostile = false;
 	row->n_cues = 0;
 	memset(row->filter, 0, sizeof(row->filter));
-	if (LS_JRULE(HOSTILE) && ls_jrow_hostile(&ctx->hostile, row->text.text, &start, &end, &quoted))
+	if (LS_JUDGE_RULE(HOSTILE) &&
+		ls_judge_row_hostile(&ctx->hostile, row->text.text, &start, &end, &quoted))
 	{
 		int n = 0;
 
@@ -276,35 +277,35 @@ analyse(ls_jctx *ctx, ls_jrow *row)
 				row->text.atoms[n++] = row->text.atoms[i];
 		row->text.n = n;
 	}
-	if (LS_JRULE(ADVICE))
-		ls_jadvice_mark(ctx, row);
+	if (LS_JUDGE_RULE(ADVICE))
+		ls_judge_advice_mark(ctx, row);
 	for (int i = 0; i < row->text.n; i++)
 	{
-		const ls_jatom *a = &row->text.atoms[i];
-		uint64_t concept = ls_jconcept_hash(ctx->words.table[a->word].concept);
+		const ls_judge_atom *a = &row->text.atoms[i];
+		uint64_t concept = ls_judge_concept_hash(ctx->words.table[a->word].concept);
 
 		row->filter[a->stem >> 62] |= UINT64_C(1) << (a->stem >> 56 & 63);
 		row->filter[concept >> 62] |= UINT64_C(1) << (concept >> 56 & 63);
 		if (a->joined)
 			row->filter[a->joined >> 62] |= UINT64_C(1) << (a->joined >> 56 & 63);
 	}
-	ls_jrow_analyse(ctx, row);
+	ls_judge_row_analyse(ctx, row);
 	if (!quoted)
 		keep_failures(row);
 }
 
 /* What scanning and analysing a row costs: by its bytes, and by its words where they are short. */
 static size_t
-read_cost(const ls_jrow *row)
+read_cost(const ls_judge_row *row)
 {
 	return row->text.text.len + (size_t) row->text.n * 12;
 }
 
-const ls_jrow *
-ls_jrow_get(ls_jctx *ctx, uint32_t r)
+const ls_judge_row *
+ls_judge_row_get(ls_judge_ctx *ctx, uint32_t r)
 {
-	ls_jrow *row = &ctx->cache[r];
-	ls_jcue cues[LS_JROW_CUES];
+	ls_judge_row *row = &ctx->cache[r];
+	ls_judge_cue cues[LS_JUDGE_ROW_CUES];
 
 	if (row->analysed)
 		return row;
@@ -315,11 +316,11 @@ ls_jrow_get(ls_jctx *ctx, uint32_t r)
 		row = &ctx->spare;
 		row->text.text = ctx->rows[r];
 		row->text.atoms = ctx->atoms;
-		row->text.n = ls_jtext_scan(ctx, ctx->rows[r], ctx->atoms, LS_JROW_ATOMS);
-		ls_jclient_mark(ctx, &row->text);
-		ls_jspend(ctx, read_cost(row));
+		row->text.n = ls_judge_text_scan(ctx, ctx->rows[r], ctx->atoms, LS_JUDGE_ROW_ATOMS);
+		ls_judge_client_mark(ctx, &row->text);
+		ls_judge_spend(ctx, read_cost(row));
 		if (row->cues == NULL)
-			row->cues = ls_new_array(ctx->arena, ls_jcue, LS_JROW_CUES);
+			row->cues = ls_new_array(ctx->arena, ls_judge_cue, LS_JUDGE_ROW_CUES);
 		if (row->cues == NULL)
 			return NULL;
 		ctx->spare_row = r;
@@ -327,21 +328,21 @@ ls_jrow_get(ls_jctx *ctx, uint32_t r)
 		return row;
 	}
 	row->cues = cues;
-	ls_jspend(ctx, read_cost(row) / 2);
+	ls_judge_spend(ctx, read_cost(row) / 2);
 	analyse(ctx, row);
-	row->cues = ls_new_array(ctx->arena, ls_jcue, row->n_cues + 1);
+	row->cues = ls_new_array(ctx->arena, ls_judge_cue, row->n_cues + 1);
 	if (row->cues == NULL)
 	{
 		row->analysed = false;
 		return NULL;
 	}
-	memcpy(row->cues, cues, (size_t) row->n_cues * sizeof(ls_jcue));
+	memcpy(row->cues, cues, (size_t) row->n_cues * sizeof(ls_judge_cue));
 	return row;
 }
 
 /* Adds `weight` to the rows of a list; returns the number of candidates so far. */
 static size_t
-add_list(ls_jctx *ctx, int32_t list, float weight, size_t n)
+add_list(ls_judge_ctx *ctx, int32_t list, float weight, size_t n)
 {
 	if (list < 0)
 		return n;
@@ -366,7 +367,7 @@ compare_rows(const void *a, const void *b)
 
 /* Puts the candidates into the order of rows; many are read off the scores instead. */
 static void
-sort_candidates(ls_jctx *ctx, size_t n)
+sort_candidates(ls_judge_ctx *ctx, size_t n)
 {
 	size_t k = 0;
 
@@ -387,7 +388,7 @@ sort_candidates(ls_jctx *ctx, size_t n)
  * words of the item, the later ones on a tie.
  */
 size_t
-ls_jindex_candidates(ls_jctx *ctx, const ls_jitem *item, size_t limit)
+ls_judge_index_candidates(ls_judge_ctx *ctx, const ls_judge_item *item, size_t limit)
 {
 	size_t n = 0, kept = 0;
 	uint32_t buckets[64] = {0};
@@ -396,14 +397,14 @@ ls_jindex_candidates(ls_jctx *ctx, const ls_jitem *item, size_t limit)
 
 	for (int k = 0; k < item->n_terms; k++)
 	{
-		const ls_jterm *term = &item->terms[k];
+		const ls_judge_term *term = &item->terms[k];
 		float weight = term->weight > 0 ? term->weight : 0.1f;
-		ls_jconcept contrary = ls_jconcept_opposite((ls_jconcept) term->concept);
+		ls_judge_concept contrary = ls_judge_concept_opposite((ls_judge_concept) term->concept);
 
 		n = add_list(ctx, term->stem_list, weight, n);
 		n = add_list(ctx, term->joined_list, weight, n);
 		n = add_list(ctx, term->concept_list, weight * 0.8f, n);
-		if (contrary != LS_JC_NONE)
+		if (contrary != LS_CONCEPT_NONE)
 			n = add_list(ctx, ctx->concept_list[contrary], weight * 0.7f, n);
 		for (int c = 0; c < term->n_related; c++)
 			n = add_list(ctx, ctx->concept_list[term->related[c]], weight * 0.5f, n);
@@ -445,15 +446,15 @@ ls_jindex_candidates(ls_jctx *ctx, const ls_jitem *item, size_t limit)
 
 /* The field whose value the word is in some row: "paid" of state=paid. */
 static uint64_t
-field_of(ls_jctx *ctx, const ls_jterm *term)
+field_of(ls_judge_ctx *ctx, const ls_judge_term *term)
 {
 	for (uint32_t i = 0; i < ctx->lists[term->stem_list].n && i < 8; i++)
 	{
-		const ls_jrow *row = &ctx->cache[ctx->lists[term->stem_list].rows[i] & ~CLIENT_ROW];
+		const ls_judge_row *row = &ctx->cache[ctx->lists[term->stem_list].rows[i] & ~CLIENT_ROW];
 
 		for (int k = 1; row->text.atoms != NULL && k < row->text.n; k++)
-			if (row->text.atoms[k].stem == term->stem && row->text.atoms[k].sep == LS_JSEP_EQUAL &&
-				row->text.atoms[k - 1].kind == LS_JKIND_WORD)
+			if (row->text.atoms[k].stem == term->stem && row->text.atoms[k].sep == LS_SEP_EQUAL &&
+				row->text.atoms[k - 1].kind == LS_ATOM_WORD)
 				return row->text.atoms[k - 1].stem;
 	}
 	return 0;
@@ -461,7 +462,7 @@ field_of(ls_jctx *ctx, const ls_jterm *term)
 
 /* Is it a word of the criteria?  Then it names the log, and rows need not repeat it. */
 static bool
-in_context(const ls_jctx *ctx, uint64_t stem)
+in_context(const ls_judge_ctx *ctx, uint64_t stem)
 {
 	for (int i = 0; i < ctx->n_context; i++)
 		if (ctx->context[i] == stem)
@@ -471,7 +472,7 @@ in_context(const ls_jctx *ctx, uint64_t stem)
 
 /* Do several items of the request use the word?  Then it tells none of them apart. */
 static bool
-shared(ls_jitem **items, size_t n_items, const ls_jterm *term)
+shared(ls_judge_item **items, size_t n_items, const ls_judge_term *term)
 {
 	int n = 0;
 
@@ -490,22 +491,22 @@ shared(ls_jitem **items, size_t n_items, const ls_jterm *term)
  * wording that all items of the request share.
  */
 void
-ls_jitem_reweigh(ls_jctx *ctx, ls_jitem **items, size_t n_items, ls_jitem *item)
+ls_judge_item_reweigh(ls_judge_ctx *ctx, ls_judge_item **items, size_t n_items, ls_judge_item *item)
 {
 	item->total = 0;
 	for (int k = 0; k < item->n_terms; k++)
 	{
-		ls_jterm *term = &item->terms[k];
+		ls_judge_term *term = &item->terms[k];
 		bool held = ctx->lists[term->stem_list].held ||
 					(term->joined_list >= 0 && ctx->lists[term->joined_list].held) ||
 					(term->concept_list >= 0 && ctx->lists[term->concept_list].held);
 
 		term->unheld = !held;
-		if (!held && term->forbidden && term->role == LS_JROLE_SUBJECT && term->ident < 0)
+		if (!held && term->forbidden && term->role == LS_TERM_SUBJECT && term->ident < 0)
 			term->weight *= 0.4f; /* the wording of what must be absent */
 		if (held && term->place)
 			item->has_name = true;
-		if (!held && term->pol == LS_JP_WEAK)
+		if (!held && term->pol == LS_POL_WEAK)
 		{
 			/* "the worker deployment": with no other name it says which */
 			bool says_which = ctx->words.table[term->word].strength > 0 && item->n_idents == 0 &&
@@ -515,7 +516,7 @@ ls_jitem_reweigh(ls_jctx *ctx, ls_jitem **items, size_t n_items, ls_jitem *item)
 			term->weight = says_which ? 2.0f : term->weight * 0.3f;
 		}
 		/* With nothing else to go by, a common noun is the subject. */
-		if (held && !item->has_name && term->pol == LS_JP_WEAK && !term->forbidden &&
+		if (held && !item->has_name && term->pol == LS_POL_WEAK && !term->forbidden &&
 			term->ident < 0)
 			term->weight = 1.5f;
 		/* "public key" found as publickey: the second word is found with the first */
@@ -523,7 +524,7 @@ ls_jitem_reweigh(ls_jctx *ctx, ls_jitem **items, size_t n_items, ls_jitem *item)
 			k + 1 < item->n_terms && item->terms[k + 1].ident < 0 &&
 			ctx->lists[item->terms[k + 1].stem_list].n == 0)
 			item->terms[k + 1].weight = 0;
-		if (!held && term->ident < 0 && term->role == LS_JROLE_SUBJECT && term->weight >= 1.2f &&
+		if (!held && term->ident < 0 && term->role == LS_TERM_SUBJECT && term->weight >= 1.2f &&
 			!term->forbidden)
 		{
 			if (shared(items, n_items, term) || in_context(ctx, term->stem))
@@ -531,30 +532,30 @@ ls_jitem_reweigh(ls_jctx *ctx, ls_jitem **items, size_t n_items, ls_jitem *item)
 			else
 				term->weight *= term->object ? 2.5f : 1.6f;
 		}
-		for (int j = k + 1; j < item->n_terms && term->pol == LS_JP_ACT; j++)
-			term->noun |= item->terms[j].role != LS_JROLE_SUBJECT && !item->terms[j].forbidden;
-		if (!held && term->noun && term->role == LS_JROLE_ACTION && term->weight > 1)
+		for (int j = k + 1; j < item->n_terms && term->pol == LS_POL_ACT; j++)
+			term->noun |= item->terms[j].role != LS_TERM_SUBJECT && !item->terms[j].forbidden;
+		if (!held && term->noun && term->role == LS_TERM_ACTION && term->weight > 1)
 			term->weight =
 				shared(items, n_items, term) || in_context(ctx, term->stem) ? 0.4f : 2.5f;
-		if (!held && !term->noun && term->role == LS_JROLE_ACTION && !term->forbidden &&
+		if (!held && !term->noun && term->role == LS_TERM_ACTION && !term->forbidden &&
 			(shared(items, n_items, term) || in_context(ctx, term->stem)))
 			term->weight *= 0.4f;
-		if (held && term->role == LS_JROLE_ACTION && term->ident < 0)
+		if (held && term->role == LS_TERM_ACTION && term->ident < 0)
 			term->key = field_of(ctx, term);
 		if (!term->forbidden)
 			item->total += term->weight;
 	}
 	for (int k = 0; k < item->n_terms && item->n_idents > 0; k++)
 	{
-		const ls_jterm *term = &item->terms[k];
+		const ls_judge_term *term = &item->terms[k];
 
-		item->has_topic |= term->ident < 0 && term->role == LS_JROLE_SUBJECT && !term->unheld &&
+		item->has_topic |= term->ident < 0 && term->role == LS_TERM_SUBJECT && !term->unheld &&
 						   !term->forbidden && term->weight >= 1.2f && item->has_action;
 	}
 	if (item->other != NULL)
-		ls_jitem_reweigh(ctx, items, n_items, item->other);
+		ls_judge_item_reweigh(ctx, items, n_items, item->other);
 	if (item->without != NULL)
-		ls_jitem_reweigh(ctx, items, n_items, item->without);
+		ls_judge_item_reweigh(ctx, items, n_items, item->without);
 	for (int k = 0; k < item->n_members; k++)
-		ls_jitem_reweigh(ctx, items, n_items, item->members[k]);
+		ls_judge_item_reweigh(ctx, items, n_items, item->members[k]);
 }

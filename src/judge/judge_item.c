@@ -14,22 +14,17 @@
 
 typedef struct parse
 {
-	ls_jctx *ctx;
-	const ls_jtext *t;
-	bool used[LS_JROW_ATOMS]; /* consumed by a condition or without meaning */
-	int cond_end;             /* behind the threshold's number */
-	int noun_from, noun_to;   /* "no connection" of "no connection was allowed" */
+	ls_judge_ctx *ctx;
+	const ls_judge_text *t;
+	bool used[LS_JUDGE_ROW_ATOMS]; /* consumed by a condition or without meaning */
+	int cond_end;                  /* behind the threshold's number */
+	int noun_from, noun_to;        /* "no connection" of "no connection was allowed" */
 } parse;
 
 static bool
 is(const parse *p, int i, const char *word)
 {
-	size_t len = strlen(word);
-
-	return i >= 0 && i < p->t->n && p->t->atoms[i].len == len &&
-		   (p->t->text.data[p->t->atoms[i].off] | 0x20) == word[0] &&
-		   ls_str_eq_nocase(ls_str_make(p->t->text.data + p->t->atoms[i].off, len),
-							ls_str_make(word, len));
+	return ls_judge_is(ls_judge_atom_text(p->t, i), word);
 }
 
 /* Is atom `i` one of the words, which blanks separate? */
@@ -39,42 +34,39 @@ is_any(const parse *p, int i, const char *words)
 	for (size_t len; *words != '\0'; words += len + (words[len] == ' '))
 	{
 		len = strcspn(words, " ");
-		if (i >= 0 && i < p->t->n && p->t->atoms[i].len == len &&
-			ls_str_eq_nocase(ls_str_make(p->t->text.data + p->t->atoms[i].off, len),
-							 ls_str_make(words, len)))
+		if (ls_str_eq_nocase(ls_judge_atom_text(p->t, i), ls_str_make(words, len)))
 			return true;
 	}
 	return false;
 }
 
-static const ls_jword *
+static const ls_judge_word *
 word_of(const parse *p, int i)
 {
 	return &p->ctx->words.table[p->t->atoms[i].word];
 }
 
-/* Do the words stand at i?  Returns how many atoms, 0 when they do not. */
+/* Stands one of these phrases, which commas separate, at i?  Returns how many atoms it has, or 0. */
 static int
-phrase(const parse *p, int i, int end, const char *words)
+phrase(const parse *p, int i, int end, const char *phrases)
 {
-	int n = 0;
-
-	while (*words != '\0')
+	for (bool stands;;)
 	{
-		const char *space = strchr(words, ' ');
-		size_t len = space ? (size_t) (space - words) : strlen(words);
-		const ls_jatom *a;
+		int n = 0;
 
-		if (i + n >= end)
-			return 0;
-		a = &p->t->atoms[i + n];
-		if (a->len != len ||
-			!ls_str_eq_nocase(ls_str_make(p->t->text.data + a->off, len), ls_str_make(words, len)))
-			return 0;
-		n++;
-		words += len + (space != NULL);
+		for (stands = true; *phrases != '\0' && *phrases != ','; n++)
+		{
+			size_t len = strcspn(phrases, " ,");
+
+			stands = stands && i + n < end &&
+					 ls_str_eq_nocase(ls_judge_atom_text(p->t, i + n), ls_str_make(phrases, len));
+			phrases += len;
+			phrases += *phrases == ' ';
+		}
+		if (stands || *phrases == '\0')
+			return stands ? n : 0;
+		phrases++;
 	}
-	return n;
 }
 
 /* The number that words tell; `n` gets how many: "two", "a thousand", "a dozen". */
@@ -85,140 +77,137 @@ number_word(const parse *p, int i, double *value, int *n)
 	{
 		const char *name;
 		double value;
-	} names[] = {{"a", 1},    {"an", 1},      {"one", 1},     {"two", 2},       {"three", 3},
-				 {"four", 4}, {"five", 5},    {"six", 6},     {"seven", 7},     {"eight", 8},
-				 {"nine", 9}, {"ten", 10},    {"twice", 2},   {"once", 1},      {"half", 0.5},
-				 {"zero", 0}, {"twelve", 12}, {"twenty", 20}, {"hundred", 100}, {"thousand", 1000}};
+	} names[] = {{"million", 1e6}, {"thousand", 1000}, {"hundred", 100}, {"dozen", 12}, {"a", 1},
+				 {"an", 1},        {"one", 1},         {"two", 2},       {"three", 3},  {"four", 4},
+				 {"five", 5},      {"six", 6},         {"seven", 7},     {"eight", 8},  {"nine", 9},
+				 {"ten", 10},      {"twice", 2},       {"once", 1},      {"half", 0.5}, {"zero", 0},
+				 {"twelve", 12},   {"twenty", 20}};
 
-	static const struct
-	{
-		const char *name;
-		double value;
-	} powers[] = {{"dozen", 12}, {"hundred", 100}, {"thousand", 1000}, {"million", 1e6}};
-
-	for (size_t k = 0; k < sizeof(names) / sizeof(names[0]); k++)
+	*n = 0;
+	for (size_t k = 0; k < sizeof(names) / sizeof(names[0]) && *n == 0; k++)
 		if (is(p, i, names[k].name))
 		{
 			*value = names[k].value;
 			*n = 1;
-			for (size_t j = 0; j < sizeof(powers) / sizeof(powers[0]); j++)
-				if (is(p, i + 1, powers[j].name))
-				{
-					*value *= powers[j].value;
-					*n = 2;
-				}
-			return true;
 		}
-	return false;
+	for (size_t k = 0; k < 4 && *n == 1; k++)
+		if (is(p, i + 1, names[k].name))
+		{
+			*value *= names[k].value;
+			*n = 2;
+		}
+	return *n > 0;
+}
+
+static const struct
+{
+	ls_judge_op op;
+	const char *phrases;
+} comparisons[] = {
+	{LS_OP_LE, "no more than,not more than,no longer than,not longer than,"
+			   "no later than,no higher than,at most,up to,not exceed,never exceed,"
+			   "never exceeds,within,maximum of,limit of,budget of,quota of,max"},
+	{LS_OP_GE, "no fewer than,no less than,not less than,at least,at minimum,"
+			   "reaches,reach,reached,minimum of"},
+	{LS_OP_LT, "less than,fewer than,shorter than,lower than,smaller than,"
+			   "faster than,quicker than,under,below"},
+	{LS_OP_GT, "more than,greater than,higher than,longer than,larger than,"
+			   "slower than,bigger than,above,over,exceeds,exceed,exceeded"},
+	{LS_OP_EQ, "exactly"},
+};
+
+/* "at most", "under", "deeper than" at atom `i`: how many atoms; 0: no comparison. */
+static int
+comparison_at(const parse *p, int i, int end, ls_judge_op *op, bool *keep)
+{
+	const ls_judge_atom *a = &p->t->atoms[i];
+	int n;
+
+	for (size_t k = 0; k < sizeof(comparisons) / sizeof(comparisons[0]); k++)
+		if ((n = phrase(p, i, end, comparisons[k].phrases)) > 0)
+		{
+			*op = comparisons[k].op;
+			return n;
+		}
+	if (i + 1 >= end || !is(p, i + 1, "than") || a->len <= 4 ||
+		memcmp(p->t->text.data + a->off + a->len - 2, "er", 2) != 0)
+		return 0;
+	*op = LS_OP_GT;
+	*keep = true; /* what is deep is a word of the item */
+	return 2;
+}
+
+/* < <= > >= before the number at atom `i` */
+static ls_judge_op
+sign_before(const parse *p, int i)
+{
+	const char *s = p->t->text.data;
+	size_t off = p->t->atoms[i].off;
+
+	if (p->t->atoms[i].kind != LS_ATOM_NUMBER || off < 2)
+		return LS_OP_NONE;
+	off--;
+	while (off > 0 && s[off] == ' ')
+		off--;
+	if (s[off] == '=' && off > 0 && (s[off - 1] == '<' || s[off - 1] == '>'))
+		return s[off - 1] == '<' ? LS_OP_LE : LS_OP_GE;
+	return s[off] == '<' ? LS_OP_LT : s[off] == '>' ? LS_OP_GT : LS_OP_NONE;
+}
+
+/* The value of a limit at atom *at, which moves to the last atom of the number. */
+static bool
+limit_at(parse *p, int *at, int end, double *value, ls_judge_dim *dim)
+{
+	double factor;
+	int words;
+
+	if (ls_judge_number_value(p->t, *at, value, dim))
+		return true;
+	if (!number_word(p, *at, value, &words))
+		return false;
+	for (int k = 1; k < words; k++)
+		p->used[(*at)++] = true;
+	if (*at + 1 < end && ls_judge_number_unit(ls_judge_atom_text(p->t, *at + 1), &factor, dim))
+		*value *= factor;
+	return true;
 }
 
 /* "at most 3", "under 200 ms", "no more than two", "> 5" */
 static void
-find_threshold(parse *p, int begin, int end, ls_jitem *item)
+find_threshold(parse *p, int begin, int end, ls_judge_item *item)
 {
-	static const struct
-	{
-		const char *words;
-		ls_jop op;
-	} ops[] = {
-		{"no more than", LS_JOP_LE},    {"not more than", LS_JOP_LE}, {"no longer than", LS_JOP_LE},
-		{"not longer than", LS_JOP_LE}, {"no later than", LS_JOP_LE}, {"no fewer than", LS_JOP_GE},
-		{"no less than", LS_JOP_GE},    {"not less than", LS_JOP_GE}, {"no higher than", LS_JOP_LE},
-		{"at most", LS_JOP_LE},         {"at least", LS_JOP_GE},      {"at minimum", LS_JOP_GE},
-		{"up to", LS_JOP_LE},           {"less than", LS_JOP_LT},     {"fewer than", LS_JOP_LT},
-		{"shorter than", LS_JOP_LT},    {"lower than", LS_JOP_LT},    {"smaller than", LS_JOP_LT},
-		{"faster than", LS_JOP_LT},     {"quicker than", LS_JOP_LT},  {"more than", LS_JOP_GT},
-		{"greater than", LS_JOP_GT},    {"higher than", LS_JOP_GT},   {"longer than", LS_JOP_GT},
-		{"larger than", LS_JOP_GT},     {"slower than", LS_JOP_GT},   {"bigger than", LS_JOP_GT},
-		{"not exceed", LS_JOP_LE},      {"never exceed", LS_JOP_LE},  {"never exceeds", LS_JOP_LE},
-		{"under", LS_JOP_LT},           {"below", LS_JOP_LT},         {"within", LS_JOP_LE},
-		{"above", LS_JOP_GT},           {"over", LS_JOP_GT},          {"exceeds", LS_JOP_GT},
-		{"exceed", LS_JOP_GT},          {"exceeded", LS_JOP_GT},      {"reaches", LS_JOP_GE},
-		{"reach", LS_JOP_GE},           {"reached", LS_JOP_GE},       {"exactly", LS_JOP_EQ},
-		{"maximum of", LS_JOP_LE},      {"limit of", LS_JOP_LE},      {"budget of", LS_JOP_LE},
-		{"quota of", LS_JOP_LE},        {"minimum of", LS_JOP_GE},    {"max", LS_JOP_LE},
-	};
-
 	for (int i = begin; i < end; i++)
 	{
-		int n = 0;
-		ls_jop op = LS_JOP_NONE;
-		ls_jdim dim = LS_JDIM_NONE;
-		double value, factor;
+		ls_judge_cond *cond = &item->cond;
+		ls_judge_op op = LS_OP_NONE;
+		ls_judge_dim dim = LS_DIM_NONE;
+		double value;
 		bool keep = false;
-		int at, words = 1;
+		int at = i + comparison_at(p, i, end, &op, &keep);
 
-		for (size_t k = 0; k < sizeof(ops) / sizeof(ops[0]) && n == 0; k++)
-			if ((n = phrase(p, i, end, ops[k].words)) > 0)
-				op = ops[k].op;
-		if (n == 0 && i + 1 < end && is(p, i + 1, "than") && p->t->atoms[i].len > 4 &&
-			memcmp(p->t->text.data + p->t->atoms[i].off + p->t->atoms[i].len - 2, "er", 2) == 0)
-		{
-			n = 2; /* deeper than */
-			op = LS_JOP_GT;
-			keep = true;
-		}
-		at = i + n;
-		if (n == 0)
-		{
-			/* < <= > >= before a number */
-			const ls_jatom *a = &p->t->atoms[i];
-			const char *s = p->t->text.data;
-			size_t off = a->off;
-
-			if (a->kind != LS_JKIND_NUMBER || off < 2)
-				continue;
-			off--;
-			while (off > 0 && s[off] == ' ')
-				off--;
-			if (s[off] == '=' && off > 0 && (s[off - 1] == '<' || s[off - 1] == '>'))
-				op = s[off - 1] == '<' ? LS_JOP_LE : LS_JOP_GE;
-			else if (s[off] == '<' || s[off] == '>')
-				op = s[off] == '<' ? LS_JOP_LT : LS_JOP_GT;
-			else
-				continue;
-		}
-		if (at >= end)
+		if (op == LS_OP_NONE)
+			op = sign_before(p, i);
+		if (op == LS_OP_NONE || at >= end || !limit_at(p, &at, end, &value, &dim))
 			continue;
-		if (ls_jnumber_value(p->t, at, &value, &dim))
-			;
-		else if (number_word(p, at, &value, &words))
-		{
-			for (int k = 1; k < words; k++)
-				p->used[at++] = true;
-			if (at + 1 < end &&
-				ls_jnumber_unit(
-					ls_str_make(p->t->text.data + p->t->atoms[at + 1].off, p->t->atoms[at + 1].len),
-					&factor, &dim))
-				value *= factor;
-		}
-		else
-			continue;
-		item->cond.op = op;
-		item->cond.value = value;
-		item->cond.dim = dim;
-		item->cond.count = dim == LS_JDIM_NONE;
+		*cond = (ls_judge_cond){op, value, dim, dim == LS_DIM_NONE};
 		p->cond_end = at;
 		for (int k = i + keep; k <= at; k++)
 			p->used[k] = true;
-		if (dim != LS_JDIM_NONE && dim != LS_JDIM_PERCENT && at + 1 < end)
+		if (dim != LS_DIM_NONE && dim != LS_DIM_PERCENT && at + 1 < end)
 			p->used[at + 1] = true;
-		if (op == LS_JOP_GE && item->cond.count && value == 1)
-		{
-			item->any = true; /* that it happened at all */
-		}
+		item->any |= op == LS_OP_GE && cond->count && value == 1; /* that it happened at all */
 		return;
 	}
 }
 
-static ls_jterm *
-add_term(parse *p, ls_jitem *item, int i, ls_jrole role, float weight)
+static ls_judge_term *
+add_term(parse *p, ls_judge_item *item, int i, ls_judge_role role, float weight)
 {
-	const ls_jatom *a = &p->t->atoms[i];
-	const ls_jword *w = word_of(p, i);
-	ls_jterm *term;
+	const ls_judge_atom *a = &p->t->atoms[i];
+	const ls_judge_word *w = word_of(p, i);
+	ls_judge_term *term;
 
-	if (item->n_terms >= LS_JITEM_TERMS)
+	if (item->n_terms >= LS_ITEM_TERMS)
 		return NULL;
 	term = &item->terms[item->n_terms++];
 	term->stem = a->stem;
@@ -229,15 +218,15 @@ add_term(parse *p, ls_jitem *item, int i, ls_jrole role, float weight)
 	term->role = (uint8_t) role;
 	term->kind = a->kind;
 	term->weight = weight;
-	term->ing = (a->flags & LS_JATOM_ING) != 0;
-	term->joins = i + 1 < p->t->n && word_of(p, i + 1)->pol != LS_JP_STOP;
-	term->verb = (a->flags & (LS_JATOM_ING | LS_JATOM_ED)) != 0;
-	term->past = (a->flags & LS_JATOM_ED) != 0;
+	term->ing = (a->flags & LS_ATOM_ING) != 0;
+	term->joins = i + 1 < p->t->n && word_of(p, i + 1)->pol != LS_POL_STOP;
+	term->verb = (a->flags & (LS_ATOM_ING | LS_ATOM_ED)) != 0;
+	term->past = (a->flags & LS_ATOM_ED) != 0;
 	term->ident = -1;
 	term->stem_list = term->joined_list = term->concept_list = -1;
-	if (role == LS_JROLE_ACTION && w->pol == LS_JP_ACT && w->concept != LS_JC_NONE)
-		for (int c = LS_JC_NONE + 1; c < LS_JC_COUNT && term->n_related < 4; c++)
-			if (ls_jconcept_related((ls_jconcept) w->concept, (ls_jconcept) c))
+	if (role == LS_TERM_ACTION && w->pol == LS_POL_ACT && w->concept != LS_CONCEPT_NONE)
+		for (int c = LS_CONCEPT_NONE + 1; c < LS_CONCEPT_COUNT && term->n_related < 4; c++)
+			if (ls_judge_concept_related((ls_judge_concept) w->concept, (ls_judge_concept) c))
 				term->related[term->n_related++] = (uint8_t) c;
 	return term;
 }
@@ -253,21 +242,18 @@ is_prose_compound(const parse *p, int i, int n)
 		"follow", "first", "cross", "two",  "three", "brute", "man"};
 
 	for (int k = 0; k < n; k++)
-		if (p->t->atoms[i + k].kind != LS_JKIND_WORD ||
-			(k > 0 && p->t->atoms[i + k].sep != LS_JSEP_TIGHT) ||
+		if (p->t->atoms[i + k].kind != LS_ATOM_WORD ||
+			(k > 0 && p->t->atoms[i + k].sep != LS_SEP_TIGHT) ||
 			(k > 0 && p->t->text.data[p->t->atoms[i + k].off - 1] != '-') ||
-			(p->t->atoms[i + k].flags & LS_JATOM_UPPER))
+			(p->t->atoms[i + k].flags & LS_ATOM_UPPER))
 			return false;
-	for (size_t k = 0; k < sizeof(heads) / sizeof(heads[0]); k++)
-		if (is(p, i, heads[k]))
-			return true;
-	return false;
+	return LS_JUDGE_IS_IN(ls_judge_atom_text(p->t, i), heads);
 }
 
 static bool
 is_status_number(const parse *p, int i, int begin)
 {
-	const ls_jatom *a = &p->t->atoms[i];
+	const ls_judge_atom *a = &p->t->atoms[i];
 	static const char *const before[] = {"status",   "code",      "http",    "answer",   "answers",
 										 "answered", "return",    "returns", "returned", "respond",
 										 "responds", "responded", "with",    "a",        "an",
@@ -278,27 +264,24 @@ is_status_number(const parse *p, int i, int begin)
 		return false;
 	if ((is(p, i - 1, "is") || is(p, i - 1, "was")) && i - 2 >= begin)
 		i--; /* the status is 200 */
-	for (size_t k = 0; k < sizeof(before) / sizeof(before[0]); k++)
-		if (is(p, i - 1, before[k]))
-			return true;
-	return false;
+	return LS_JUDGE_IS_IN(ls_judge_atom_text(p->t, i - 1), before);
 }
 
 static int
-add_ident(const parse *p, ls_jitem *item, int i, int n)
+add_ident(const parse *p, ls_judge_item *item, int i, int n)
 {
-	ls_jident *id;
+	ls_judge_ident *id;
 	char whole[48];
 	size_t len = 0;
 
-	if (item->n_idents >= LS_JITEM_IDENTS || n > LS_JIDENT_ATOMS)
+	if (item->n_idents >= LS_ITEM_IDENTS || n > LS_IDENT_ATOMS)
 		return -1;
 	id = &item->idents[item->n_idents];
 	memset(id, 0, sizeof(*id));
 	id->at = (uint16_t) i;
 	for (int k = 0; k < n; k++)
 	{
-		const ls_jatom *a = &p->t->atoms[i + k];
+		const ls_judge_atom *a = &p->t->atoms[i + k];
 
 		id->atoms[id->n++] = a->stem;
 		for (int c = 0; c < a->len && len < sizeof(whole); c++)
@@ -309,11 +292,11 @@ add_ident(const parse *p, ls_jitem *item, int i, int n)
 		}
 	}
 	for (int k = 1; k < n; k++)
-		id->dotted |= p->t->atoms[i + k].sep == LS_JSEP_DOT &&
-					  p->t->atoms[i + k].kind == LS_JKIND_WORD &&
-					  !(p->t->atoms[i + k].flags & LS_JATOM_CAPITAL);
+		id->dotted |= p->t->atoms[i + k].sep == LS_SEP_DOT &&
+					  p->t->atoms[i + k].kind == LS_ATOM_WORD &&
+					  !(p->t->atoms[i + k].flags & LS_ATOM_CAPITAL);
 	if (n > 1 && len < sizeof(whole))
-		id->whole = ls_jstem(whole, len);
+		id->whole = ls_judge_stem(whole, len);
 	id->path = p->t->atoms[i].off > 0 && p->t->text.data[p->t->atoms[i].off - 1] == '/';
 	id->path |=
 		p->t->atoms[i].off > 1 && memcmp(p->t->text.data + p->t->atoms[i].off - 2, "/.", 2) == 0;
@@ -324,21 +307,21 @@ add_ident(const parse *p, ls_jitem *item, int i, int n)
 
 /* An identifier of n atoms: one term that weighs much, the others only mask cues. */
 static void
-add_identifier(parse *p, ls_jitem *item, int i, int n, bool pair, bool forbidden)
+add_identifier(parse *p, ls_judge_item *item, int i, int n, bool pair, bool forbidden)
 {
 	int ident = add_ident(p, item, i, n);
 
 	for (int k = 0; k < n; k++)
 	{
-		ls_jterm *term = add_term(p, item, i + k, LS_JROLE_SUBJECT, k == n - 1 ? 3.0f : 0.0f);
+		ls_judge_term *term = add_term(p, item, i + k, LS_TERM_SUBJECT, k == n - 1 ? 3.0f : 0.0f);
 
 		if (term != NULL)
 		{
 			term->ident = (int8_t) ident;
 			if (pair && k == 0 && n > 1)
 				term->weight = 0.5f;
-			term->concept = LS_JC_NONE;
-			term->pol = LS_JP_NONE;
+			term->concept = LS_CONCEPT_NONE;
+			term->pol = LS_POL_NONE;
 			term->forbidden = forbidden;
 		}
 		p->used[i + k] = true;
@@ -363,16 +346,16 @@ is_version(const parse *p, int i)
 }
 
 static void
-find_identifiers(parse *p, int begin, int end, ls_jitem *item, int neg_from, int neg_to)
+find_identifiers(parse *p, int begin, int end, ls_judge_item *item, int neg_from, int neg_to)
 {
 	for (int i = begin; i < end; i++)
 	{
-		const ls_jatom *a = &p->t->atoms[i];
+		const ls_judge_atom *a = &p->t->atoms[i];
 		int n = 1;
 
 		if (p->used[i])
 			continue;
-		if (a->len == 3 && a->kind == LS_JKIND_MIXED &&
+		if (a->len == 3 && a->kind == LS_ATOM_MIXED &&
 			(p->t->text.data[a->off + 1] | 0x20) == 'x' &&
 			(p->t->text.data[a->off + 2] | 0x20) == 'x')
 		{
@@ -381,8 +364,8 @@ find_identifiers(parse *p, int begin, int end, ls_jitem *item, int neg_from, int
 			p->used[i] = true;
 			continue;
 		}
-		while (i + n < end && n < LS_JIDENT_ATOMS && !p->used[i + n] &&
-			   p->t->atoms[i + n].sep >= LS_JSEP_NONE && p->t->atoms[i + n].sep <= LS_JSEP_AT)
+		while (i + n < end && n < LS_IDENT_ATOMS && !p->used[i + n] &&
+			   p->t->atoms[i + n].sep >= LS_SEP_NONE && p->t->atoms[i + n].sep <= LS_SEP_AT)
 			n++;
 		if (n > 1)
 		{
@@ -394,21 +377,21 @@ find_identifiers(parse *p, int begin, int end, ls_jitem *item, int neg_from, int
 			i += n - 1;
 			continue;
 		}
-		if (a->kind == LS_JKIND_MIXED && is(p, i + 1, "percentile") && a->len > 3 && a->len < 8)
+		if (a->kind == LS_ATOM_MIXED && is(p, i + 1, "percentile") && a->len > 3 && a->len < 8)
 		{
 			/* the 95th percentile: p95 */
 			char name[8] = "p";
 
 			memcpy(name + 1, p->t->text.data + a->off, (size_t) a->len - 2);
-			p->t->atoms[i].stem = ls_jstem(name, (size_t) a->len - 1);
+			p->t->atoms[i].stem = ls_judge_stem(name, (size_t) a->len - 1);
 			p->used[i + 1] = true;
 			continue;
 		}
-		if (a->kind == LS_JKIND_SYMBOL || a->kind == LS_JKIND_MIXED ||
+		if (a->kind == LS_ATOM_SYMBOL || a->kind == LS_ATOM_MIXED ||
 			(a->off > 0 && p->t->text.data[a->off - 1] == '/') ||
-			(a->off > 1 && p->t->text.data[a->off - 1] == '.' && a->sep == LS_JSEP_SPACE))
+			(a->off > 1 && p->t->text.data[a->off - 1] == '.' && a->sep == LS_SEP_SPACE))
 			add_identifier(p, item, i, 1, false, i >= neg_from && i < neg_to);
-		else if (a->kind == LS_JKIND_NUMBER)
+		else if (a->kind == LS_ATOM_NUMBER)
 		{
 			if (is_status_number(p, i, begin))
 			{
@@ -417,11 +400,11 @@ find_identifiers(parse *p, int begin, int end, ls_jitem *item, int neg_from, int
 												   (p->t->text.data[a->off + 2] - '0');
 				p->used[i] = true;
 			}
-			else if (is_version(p, i) && i > begin && word_of(p, i - 1)->pol == LS_JP_STATE)
+			else if (is_version(p, i) && i > begin && word_of(p, i - 1)->pol == LS_POL_STATE)
 				add_identifier(p, item, i, 1, true, false);
-			else if (i > begin && !p->used[i - 1] && p->t->atoms[i - 1].kind == LS_JKIND_WORD &&
-					 a->sep == LS_JSEP_SPACE && word_of(p, i - 1)->pol != LS_JP_STOP &&
-					 word_of(p, i - 1)->pol != LS_JP_NOT && word_of(p, i - 1)->pol != LS_JP_ALL)
+			else if (i > begin && !p->used[i - 1] && p->t->atoms[i - 1].kind == LS_ATOM_WORD &&
+					 a->sep == LS_SEP_SPACE && word_of(p, i - 1)->pol != LS_POL_STOP &&
+					 word_of(p, i - 1)->pol != LS_POL_NOT && word_of(p, i - 1)->pol != LS_POL_ALL)
 				add_identifier(p, item, i - 1, 2, true, false);
 			else
 				add_identifier(p, item, i, 1, true, false);
@@ -437,81 +420,64 @@ is_preposition(const parse *p, int i)
 
 /* Where does the negated part begin and end?  False when nothing is negated. */
 static bool
-find_negation(parse *p, int begin, int end, ls_jitem *item, int *from, int *to)
+find_negation(parse *p, int begin, int end, ls_judge_item *item, int *from, int *to)
 {
 	for (int i = begin; i < end; i++)
 	{
-		bool no, not_;
+		bool no, not_, free_of, cut;
 
 		/* "no-token" is a name */
-		if (p->used[i] || (i + 1 < end && p->t->atoms[i + 1].sep == LS_JSEP_TIGHT &&
-						   p->t->atoms[i].kind == LS_JKIND_WORD))
+		if (p->used[i] || (i + 1 < end && p->t->atoms[i + 1].sep == LS_SEP_TIGHT &&
+						   p->t->atoms[i].kind == LS_ATOM_WORD))
 			continue;
 		no = is_any(p, i, "no zero none without neither 0") || (is(p, i, "nothing") && i == begin);
 		not_ = is(p, i, "not") || is(p, i, "never") ||
-			   (word_of(p, i)->pol == LS_JP_NOT && p->t->atoms[i].len > 2 && !no &&
+			   (word_of(p, i)->pol == LS_POL_NOT && p->t->atoms[i].len > 2 && !no &&
 				!is(p, i, "nothing") && !is(p, i, "nobody"));
-		if (phrase(p, i, end, "free of") || phrase(p, i, end, "free from") ||
-			phrase(p, i, end, "instead of"))
-		{
-			p->used[i] = p->used[i + 1] = true;
-			*from = i + 2;
-			*to = end;
-			return true;
-		}
+		free_of = phrase(p, i, end, "free of,free from,instead of") > 0;
+		cut = no && !free_of && p->t->atoms[i].kind == LS_ATOM_WORD;
+		if (!free_of && !cut && !not_)
+			continue;
+		p->used[i] = true;
+		if (free_of)
+			p->used[i + 1] = true;
+		*from = i + 1 + free_of;
+		*to = end;
 		if (is(p, i, "none") && is(p, i + 1, "of"))
-		{
-			p->used[i] = true;
-			*from = i + 1;
-			*to = end;
 			return true;
-		}
-		if (no && p->t->atoms[i].kind == LS_JKIND_WORD)
-		{
-			p->used[i] = true;
-			*from = i + 1;
-			*to = end;
-			for (int k = i + 2; k < end; k++)
-				if (is_preposition(p, k) && word_of(p, k)->pol == LS_JP_STOP)
-				{
-					*to = k;
-					break;
-				}
-			return true;
-		}
-		if (not_)
-		{
-			p->used[i] = true;
-			*from = i + 1;
-			*to = end;
-			return true;
-		}
+		for (int k = i + 2; k < end && cut; k++)
+			if (is_preposition(p, k) && word_of(p, k)->pol == LS_POL_STOP)
+			{
+				*to = k;
+				break;
+			}
+		return true;
 	}
 	return false;
 }
 
-static ls_jitem *parse_range(parse *p, int begin, int end, int depth);
+static ls_judge_item *parse_range(parse *p, int begin, int end, int depth);
 
 /* "A before B", "A after B", "A, then B" */
 static bool
-find_order(parse *p, int begin, int end, ls_jitem *item, int depth, int *new_end)
+find_order(parse *p, int begin, int end, ls_judge_item *item, int depth, int *new_end)
 {
 	for (int i = begin + 1; i + 1 < end; i++)
 	{
 		bool before = is(p, i, "before") || (is(p, i, "then") && i > begin + 1) ||
-					  phrase(p, i, end, "prior to") || phrase(p, i, end, "followed by");
+					  phrase(p, i, end, "prior to,followed by");
 		bool after = is_any(p, i, "after once following");
 		int next = i + 1 + (is(p, i, "prior") || is(p, i, "followed"));
 
 		if ((!before && !after) || p->used[i] || depth > 0)
 			continue;
-		if (next >= end || p->t->atoms[next].kind == LS_JKIND_NUMBER)
+		if (next >= end || p->t->atoms[next].kind == LS_ATOM_NUMBER)
 			continue; /* after 5 s */
-		item->order = before ? LS_JORDER_BEFORE : LS_JORDER_AFTER;
+		item->order = before ? LS_ORDER_BEFORE : LS_ORDER_AFTER;
 		item->other = parse_range(p, next, end, depth + 1);
 		if (item->other == NULL || item->other->n_terms == 0)
 		{
-			item->order = LS_JORDER_NONE;
+			item->order = LS_ORDER_NONE;
 			item->other = NULL;
 			return item->other != NULL;
 		}
@@ -525,7 +491,7 @@ find_order(parse *p, int begin, int end, ls_jitem *item, int depth, int *new_end
 static bool
 is_light(const parse *p, int i)
 {
-	return word_of(p, i)->concept == LS_JC_EXECUTE || is_any(p, i, "run runs found finds");
+	return word_of(p, i)->concept == LS_CONCEPT_EXECUTE || is_any(p, i, "run runs found finds");
 }
 
 /* Nouns that mean all rows: "no errors in the log". */
@@ -535,120 +501,138 @@ is_whole_log(const parse *p, int i)
 	return is_any(p, i, "log logs row rows output system data file run time lines line entries");
 }
 
+/*
+ * What the word at atom `i` is in the item, and how much it weighs; false when it is no term.
+ * `aux`: an auxiliary stands before it.
+ */
+static bool
+weigh_word(const parse *p, int begin, int end, int i, ls_judge_item *item, bool forbidden, bool aux,
+		   ls_judge_role *role, float *weight)
+{
+	const ls_judge_atom *a = &p->t->atoms[i];
+	const ls_judge_word *w = word_of(p, i);
+	bool last;
+
+	*role = LS_TERM_SUBJECT;
+	*weight = 2.0f;
+	switch (w->pol)
+	{
+		case LS_POL_STOP:
+		case LS_POL_NOT:
+			return false;
+		case LS_POL_ALL:
+			item->all = true;
+			return false;
+		case LS_POL_ANY:
+			item->any = true;
+			return false;
+		case LS_POL_WEAK:
+		case LS_POL_KEY:
+			*weight = 0.5f;
+			return true;
+		case LS_POL_POS:
+			*role = LS_TERM_ACTION;
+			*weight = 1.2f;
+			if (w->concept == LS_CONCEPT_RESULT || w->concept == LS_CONCEPT_COMPLETE)
+			{
+				*role = LS_TERM_OUTCOME;
+				*weight = 0;
+				item->has_outcome = true;
+			}
+			return true;
+		case LS_POL_NEG:
+			*role = LS_TERM_ACTION;
+			*weight =
+				w->concept == LS_CONCEPT_RESULT || w->concept == LS_CONCEPT_ERROR ? 0.8f : 1.2f;
+			return true;
+		case LS_POL_SKIP:
+			*role = LS_TERM_ACTION;
+			*weight = 0.8f;
+			item->wants_skip |= !forbidden;
+			return true;
+		case LS_POL_ACT:
+		case LS_POL_STATE:
+		case LS_POL_PART:
+			*role = LS_TERM_ACTION;
+			*weight = is_light(p, i) ? 0.4f : 1.2f;
+			return true;
+		default:
+			break;
+	}
+	last = i + 1 == end && i > begin + 1 && (a->flags & LS_ATOM_S) && !forbidden &&
+		   item->has_name && word_of(p, i - 1)->pol != LS_POL_ALL;
+	if (w->concept != LS_CONCEPT_NONE)
+		*weight = 1.2f;
+	else if ((aux || last) && a->kind == LS_ATOM_WORD && !(a->flags & LS_ATOM_UPPER))
+	{
+		*role = LS_TERM_ACTION;
+		*weight = 1.6f;
+	}
+	return true;
+}
+
+/* Marks a term that stands behind a preposition or a common noun. */
 static void
-add_words(parse *p, int begin, int end, ls_jitem *item, int neg_from, int neg_to)
+mark_object(const parse *p, int begin, int i, const ls_judge_item *item, ls_judge_term *term)
+{
+	for (int k = i - 1; k >= begin && k > i - 4 && !term->past; k--)
+	{
+		ls_judge_polarity before = word_of(p, k)->pol;
+		bool preposition = is_preposition(p, k) && !is(p, k, "at");
+
+		term->scope |=
+			preposition && (i > p->cond_end || !is(p, k, "of")) && item->cond.op != LS_OP_NONE;
+		term->object |= before == LS_POL_WEAK || preposition;
+		if ((before != LS_POL_STOP && before != LS_POL_ALL) || term->object)
+			break;
+	}
+}
+
+static void
+add_words(parse *p, int begin, int end, ls_judge_item *item, int neg_from, int neg_to)
 {
 	static const char auxiliaries[] = "is are was were be been gets successfully not";
 
 	for (int i = begin; i < end; i++)
 	{
-		const ls_jatom *a = &p->t->atoms[i];
-		const ls_jword *w = word_of(p, i);
+		const ls_judge_word *w = word_of(p, i);
 		bool forbidden = i >= neg_from && i < neg_to;
-		ls_jrole role = LS_JROLE_SUBJECT;
-		float weight = 2.0f;
-		ls_jterm *term;
 		bool aux = i > begin && is_any(p, i - 1, auxiliaries);
+		ls_judge_role role;
+		float weight;
+		ls_judge_term *term;
 
 		if (p->used[i] || is(p, i, "partially") ||
 			(is(p, i, "place") && (is(p, i - 1, "takes") || is(p, i - 1, "took"))))
 			continue;
 		/* "the flag is off" */
-		if (i + 1 == end && i > begin + 1 && (is(p, i, "on") || is(p, i, "off")) && aux)
+		if (i + 1 == end && i > begin + 1 && is_any(p, i, "on off") && aux)
 		{
-			term = add_term(p, item, i, LS_JROLE_ACTION, 1.2f);
-			if (term == NULL)
+			if ((term = add_term(p, item, i, LS_TERM_ACTION, 1.2f)) == NULL)
 				return;
-			term->concept = is(p, i, "on") ? LS_JC_ENABLE : LS_JC_DISABLE;
-			term->pol = LS_JP_STATE;
+			term->concept = is(p, i, "on") ? LS_CONCEPT_ENABLE : LS_CONCEPT_DISABLE;
+			term->pol = LS_POL_STATE;
 			item->has_action = true;
 			continue;
 		}
-		switch (w->pol)
-		{
-			case LS_JP_STOP:
-			case LS_JP_NOT:
-				continue;
-			case LS_JP_ALL:
-				item->all = true;
-				continue;
-			case LS_JP_ANY:
-				item->any = true;
-				continue;
-			case LS_JP_WEAK:
-			case LS_JP_KEY:
-				weight = 0.5f;
-				break;
-			case LS_JP_POS:
-				if (w->concept == LS_JC_RESULT || w->concept == LS_JC_COMPLETE)
-				{
-					role = LS_JROLE_OUTCOME;
-					weight = 0;
-					item->has_outcome = true;
-				}
-				else
-				{
-					role = LS_JROLE_ACTION;
-					weight = 1.2f;
-				}
-				break;
-			case LS_JP_NEG:
-				role = LS_JROLE_ACTION;
-				weight = w->concept == LS_JC_RESULT || w->concept == LS_JC_ERROR ? 0.8f : 1.2f;
-				break;
-			case LS_JP_SKIP:
-				role = LS_JROLE_ACTION;
-				weight = 0.8f;
-				item->wants_skip |= !forbidden;
-				break;
-			case LS_JP_ACT:
-			case LS_JP_STATE:
-			case LS_JP_PART:
-				role = LS_JROLE_ACTION;
-				weight = is_light(p, i) ? 0.4f : 1.2f;
-				break;
-			default:
-				if (w->concept != LS_JC_NONE)
-					weight = 1.2f;
-				else if ((aux ||
-						  (i + 1 == end && i > begin + 1 && (a->flags & LS_JATOM_S) && !forbidden &&
-						   item->has_name && word_of(p, i - 1)->pol != LS_JP_ALL)) &&
-						 a->kind == LS_JKIND_WORD && !(a->flags & LS_JATOM_UPPER))
-				{
-					role = LS_JROLE_ACTION;
-					weight = 1.6f;
-				}
-				break;
-		}
-		term = add_term(p, item, i, role, weight);
-		if (term == NULL)
+		if (!weigh_word(p, begin, end, i, item, forbidden, aux, &role, &weight))
+			continue;
+		if ((term = add_term(p, item, i, role, weight)) == NULL)
 			return;
 		term->forbidden = forbidden;
-		for (int k = i - 1; k >= begin && k > i - 4 && !term->past; k--)
+		mark_object(p, begin, i, item, term);
+		if (i >= p->noun_from && i < p->noun_to && role == LS_TERM_ACTION)
 		{
-			ls_jpol before = word_of(p, k)->pol;
-
-			term->scope |= is_preposition(p, k) && !is(p, k, "at") &&
-						   (i > p->cond_end || !is(p, k, "of")) && item->cond.op != LS_JOP_NONE;
-			term->object |= before == LS_JP_WEAK || (is_preposition(p, k) && !is(p, k, "at"));
-			if ((before != LS_JP_STOP && before != LS_JP_ALL) || term->object)
-				break;
-		}
-		if (i >= p->noun_from && i < p->noun_to && role == LS_JROLE_ACTION)
-		{
-			term->role = LS_JROLE_SUBJECT; /* a noun here */
-			role = LS_JROLE_SUBJECT;
+			term->role = role = LS_TERM_SUBJECT; /* a noun here */
 			term->weight = 0.5f;
 		}
-		term->place = item->absent && !forbidden && w->pol == LS_JP_WEAK && !is_whole_log(p, i);
-		if (role == LS_JROLE_ACTION && !forbidden)
+		term->place = item->absent && !forbidden && w->pol == LS_POL_WEAK && !is_whole_log(p, i);
+		if (role == LS_TERM_ACTION && !forbidden)
 		{
 			item->has_action = true;
-			if (w->pol == LS_JP_NEG)
-				item->negative = true;
+			item->negative |= w->pol == LS_POL_NEG;
 		}
-		if (role == LS_JROLE_SUBJECT && weight >= 1.2f && !forbidden)
-			item->has_name = true;
+		item->has_name |= role == LS_TERM_SUBJECT && weight >= 1.2f && !forbidden;
 	}
 }
 
@@ -661,13 +645,13 @@ after_auxiliary(const parse *p, int from, int end)
 {
 	for (int i = from + 1; i + 1 < end; i++)
 	{
-		const ls_jword *w = word_of(p, i + 1);
+		const ls_judge_word *w = word_of(p, i + 1);
 
 		if (!is_any(p, i, "was were is are has have gets got been") || p->used[i + 1])
 			continue;
-		if ((w->pol == LS_JP_ACT || w->pol == LS_JP_STATE || w->pol == LS_JP_NEG ||
-			 w->pol == LS_JP_POS || w->pol == LS_JP_SKIP) &&
-			w->concept != LS_JC_DETECT)
+		if ((w->pol == LS_POL_ACT || w->pol == LS_POL_STATE || w->pol == LS_POL_NEG ||
+			 w->pol == LS_POL_POS || w->pol == LS_POL_SKIP) &&
+			w->concept != LS_CONCEPT_DETECT)
 			return i + 1;
 	}
 	return from;
@@ -675,26 +659,26 @@ after_auxiliary(const parse *p, int from, int end)
 
 /* Of what must be absent, the nouns that only say where belong to the subject. */
 static void
-settle_absence(ls_jitem *item)
+settle_absence(ls_judge_item *item)
 {
 	bool bad = false, action = false, other = false;
 
 	for (int k = 0; k < item->n_terms; k++)
-		if (item->terms[k].forbidden && item->terms[k].role != LS_JROLE_SUBJECT)
+		if (item->terms[k].forbidden && item->terms[k].role != LS_TERM_SUBJECT)
 		{
 			action = true;
-			bad |= item->terms[k].pol == LS_JP_NEG;
+			bad |= item->terms[k].pol == LS_POL_NEG;
 		}
 	item->has_name = false;
 	for (int k = 0; k < item->n_terms; k++)
 		item->has_name |= !item->terms[k].forbidden && item->terms[k].weight >= 1.2f;
 	for (int k = 0; k < item->n_terms; k++)
 	{
-		ls_jterm *term = &item->terms[k];
-		bool neg = term->pol == LS_JP_NEG;
+		ls_judge_term *term = &item->terms[k];
+		bool neg = term->pol == LS_POL_NEG;
 
 		/* "no failed logins": failures of logins; "no pod restarts": restarts of pods */
-		if (term->forbidden && (bad ? !neg : action && term->role == LS_JROLE_SUBJECT))
+		if (term->forbidden && (bad ? !neg : action && term->role == LS_TERM_SUBJECT))
 		{
 			term->forbidden = false;
 			if (term->ident >= 0)
@@ -702,10 +686,10 @@ settle_absence(ls_jitem *item)
 		}
 		if (!term->forbidden)
 		{
-			item->has_name |= term->role == LS_JROLE_SUBJECT && term->weight >= 1.2f;
+			item->has_name |= term->role == LS_TERM_SUBJECT && term->weight >= 1.2f;
 			continue;
 		}
-		if (!(neg && (term->concept == LS_JC_ERROR || term->concept == LS_JC_RESULT)))
+		if (!(neg && (term->concept == LS_CONCEPT_ERROR || term->concept == LS_CONCEPT_RESULT)))
 			other = true;
 	}
 	item->errors = bad && !other;
@@ -713,7 +697,7 @@ settle_absence(ls_jitem *item)
 
 /* Identifiers behind the verb of a sentence with "every". */
 static void
-mark_predicates(const parse *p, int begin, ls_jitem *item)
+mark_predicates(const parse *p, int begin, ls_judge_item *item)
 {
 	for (int k = 0; k < item->n_idents && item->all; k++)
 	{
@@ -721,10 +705,10 @@ mark_predicates(const parse *p, int begin, ls_jitem *item)
 
 		for (int i = begin; i < item->idents[k].at; i++)
 		{
-			const ls_jword *w = word_of(p, i);
+			const ls_judge_word *w = word_of(p, i);
 
-			every |= w->pol == LS_JP_ALL;
-			item->idents[k].predicate |= every && (w->pol == LS_JP_ACT || w->pol == LS_JP_STATE ||
+			every |= w->pol == LS_POL_ALL;
+			item->idents[k].predicate |= every && (w->pol == LS_POL_ACT || w->pol == LS_POL_STATE ||
 												   is_any(p, i, "is are has have uses use shows"));
 		}
 	}
@@ -734,18 +718,18 @@ mark_predicates(const parse *p, int begin, ls_jitem *item)
 static uint32_t
 find_whole(parse *p, int begin, int end)
 {
-	const ls_jtext *t = p->t;
+	const ls_judge_text *t = p->t;
 	size_t at = begin < end ? t->atoms[begin].off : 0;
 	size_t stop = begin < end ? t->atoms[end - 1].off + t->atoms[end - 1].len : 0;
 	size_t from;
 	uint32_t part, whole;
 
-	while (ls_jnumber_fraction(ls_str_make(t->text.data, stop), &at, &from, &part, &whole))
+	while (ls_judge_number_fraction(ls_str_make(t->text.data, stop), &at, &from, &part, &whole))
 		if (part == whole)
 		{
 			/* its numbers name nothing */
 			for (int i = begin; i < end; i++)
-				p->used[i] |= t->atoms[i].kind == LS_JKIND_NUMBER && t->atoms[i].off >= from &&
+				p->used[i] |= t->atoms[i].kind == LS_ATOM_NUMBER && t->atoms[i].off >= from &&
 							  t->atoms[i].off < at;
 			return whole;
 		}
@@ -753,14 +737,14 @@ find_whole(parse *p, int begin, int end)
 	{
 		int next = i + 1;
 		double value;
-		ls_jdim dim;
+		ls_judge_dim dim;
 
-		if (word_of(p, i)->pol != LS_JP_ALL)
+		if (word_of(p, i)->pol != LS_POL_ALL)
 			continue;
 		next += is(p, next, "of");
 		next += is(p, next, "the");
-		if (next < end && t->atoms[next].kind == LS_JKIND_NUMBER &&
-			ls_jnumber_value(t, next, &value, &dim) && dim == LS_JDIM_NONE && value >= 2 &&
+		if (next < end && t->atoms[next].kind == LS_ATOM_NUMBER &&
+			ls_judge_number_value(t, next, &value, &dim) && dim == LS_DIM_NONE && value >= 2 &&
 			value < 1e6 && value == (uint32_t) value)
 			return (uint32_t) value;
 	}
@@ -778,7 +762,7 @@ is_about_request(const parse *p, int begin, int end, uint64_t *method)
 	{
 		if (is_any(p, i, words))
 			return true;
-		if ((p->t->atoms[i].flags & LS_JATOM_UPPER) &&
+		if ((p->t->atoms[i].flags & LS_ATOM_UPPER) &&
 			is_any(p, i, "get post put delete head patch options"))
 		{
 			*method = p->t->atoms[i].stem;
@@ -788,14 +772,63 @@ is_about_request(const parse *p, int begin, int end, uint64_t *method)
 	return false;
 }
 
-static ls_jitem *
-parse_range(parse *p, int begin, int end, int depth)
+/* "in the end", "first attempt", "was seen": what does not name the item but says how it is meant. */
+static void
+find_manner(parse *p, int begin, int end, ls_judge_item *item)
 {
-	ls_jitem *item = ls_new(p->ctx->arena, ls_jitem);
 	static const char seen[] = "detected seen visible observed recorded logged noticed occurs "
 							   "occurred happens reported raised";
-	int neg_from = 0, neg_to = 0;
-	int new_end = end;
+
+	for (int i = begin; i < end; i++)
+	{
+		int n = phrase(p, i, end, "at the end,in the end,eventually,finally,final,by the end");
+
+		item->at_end |= n > 0;
+		if (n == 0 && (n = phrase(p, i, end, "first attempt,first try")) > 0)
+			item->first = true;
+		for (int k = 0; k < n; k++)
+			p->used[i + k] = true;
+		if (is_any(p, i, seen))
+			item->presence = i > begin && !is(p, i + 1, "in") && !is(p, i + 1, "on");
+	}
+}
+
+/* What must be absent, atoms *from to *to, and the limits that a negation turns round. */
+static void
+find_absence(parse *p, int begin, int end, ls_judge_item *item, int *from, int *to)
+{
+	/* "no request takes longer than 1 s": every one takes at most that */
+	static const ls_judge_op contrary[] = {LS_OP_NONE, LS_OP_GE, LS_OP_GT,
+										   LS_OP_LE,   LS_OP_LT, LS_OP_EQ};
+	int verb;
+
+	*from = *to = 0;
+	item->absent = find_negation(p, begin, end, item, from, to);
+	if (item->absent && item->cond.op != LS_OP_NONE)
+	{
+		item->cond.op = contrary[item->cond.op];
+		item->absent = false;
+		item->all = true;
+		*from = *to = 0;
+	}
+	verb = item->absent ? after_auxiliary(p, *from, end) : *from;
+	for (int k = *from; k < verb; k++)
+		if (word_of(p, k)->pol == LS_POL_NEG)
+			verb = *from; /* "no errors were written" */
+	if (verb > *from)
+	{
+		p->noun_from = *from;
+		p->noun_to = verb;
+		*to = end;
+		*from = verb;
+	}
+}
+
+static ls_judge_item *
+parse_range(parse *p, int begin, int end, int depth)
+{
+	ls_judge_item *item = ls_new(p->ctx->arena, ls_judge_item);
+	int neg_from, neg_to, new_end = end;
 
 	if (item == NULL)
 		return NULL;
@@ -806,74 +839,29 @@ parse_range(parse *p, int begin, int end, int depth)
 			begin = i + 1;
 			break;
 		}
-	for (int i = begin; i < end; i++)
-	{
-		int n;
-
-		if ((n = phrase(p, i, end, "at the end")) || (n = phrase(p, i, end, "in the end")) ||
-			(n = phrase(p, i, end, "eventually")) || (n = phrase(p, i, end, "finally")) ||
-			(n = phrase(p, i, end, "final")) || (n = phrase(p, i, end, "by the end")))
-			item->at_end = true;
-		else if ((n = phrase(p, i, end, "first attempt")) || (n = phrase(p, i, end, "first try")))
-			item->first = true;
-		for (int k = 0; k < n; k++)
-			p->used[i + k] = true;
-		if (is_any(p, i, seen))
-			item->presence = i > begin && !is(p, i + 1, "in") && !is(p, i + 1, "on");
-	}
+	find_manner(p, begin, end, item);
 	item->request = is_about_request(p, begin, end, &item->method);
 	find_order(p, begin, end, item, depth, &new_end);
 	end = new_end;
 	item->whole = find_whole(p, begin, end);
 	find_threshold(p, begin, end, item);
-	if (depth == 0)
-		for (int i = begin + 1; i + 1 < end; i++)
-			if (is(p, i, "without") && !p->used[i])
-			{
-				item->without = parse_range(p, i, end, depth + 1);
-				end = i;
-				break;
-			}
-	if (item->order != LS_JORDER_NONE)
+	for (int i = begin + 1; depth == 0 && i + 1 < end; i++)
+		if (is(p, i, "without") && !p->used[i])
+		{
+			item->without = parse_range(p, i, end, depth + 1);
+			end = i;
+			break;
+		}
+	if (item->order != LS_ORDER_NONE)
 		item->any = true; /* that it happened; when, is asked below */
-	item->absent = find_negation(p, begin, end, item, &neg_from, &neg_to);
-	if (item->absent && item->cond.op != LS_JOP_NONE)
-	{
-		/* "no request takes longer than 1 s": every one takes at most that */
-		static const ls_jop contrary[] = {LS_JOP_NONE, LS_JOP_GE, LS_JOP_GT,
-										  LS_JOP_LE,   LS_JOP_LT, LS_JOP_EQ};
-
-		item->cond.op = contrary[item->cond.op];
-		item->absent = false;
-		item->all = true;
-		neg_from = neg_to = 0;
-	}
+	find_absence(p, begin, end, item, &neg_from, &neg_to);
 	for (int i = begin; i + 1 < end; i++)
-		if ((is(p, i + 1, "error") || is(p, i + 1, "errors")) &&
-			(is(p, i, "server") || is(p, i, "client")))
+		if (is_any(p, i + 1, "error errors") && is_any(p, i, "server client"))
 		{
 			item->http_words = true;
 			item->http_low = is(p, i, "server") ? 500 : 400;
 			item->http_high = item->http_low + 99;
 		}
-	if (item->absent)
-	{
-		int verb = after_auxiliary(p, neg_from, end);
-
-		if (verb > neg_from)
-		{
-			for (int k = neg_from; k < verb; k++)
-				if (word_of(p, k)->pol == LS_JP_NEG)
-					verb = neg_from; /* "no errors were written" */
-			if (verb > neg_from)
-			{
-				p->noun_from = neg_from;
-				p->noun_to = verb;
-				neg_to = end;
-				neg_from = verb;
-			}
-		}
-	}
 	find_identifiers(p, begin, end, item, neg_from, neg_to);
 	add_words(p, begin, end, item, neg_from, neg_to);
 	if (item->absent)
@@ -883,9 +871,10 @@ parse_range(parse *p, int begin, int end, int depth)
 			item->total += item->terms[k].weight;
 	/* "the alarm was cleared" expects the clearing; "the alarm was raised" the alarm */
 	for (int k = 1; k < item->n_terms && item->negative && !item->presence; k++)
-		if (item->terms[k].role == LS_JROLE_ACTION && item->terms[k].past &&
-			!item->terms[k].forbidden && item->terms[k].pol == LS_JP_ACT &&
-			item->terms[k].concept != LS_JC_DETECT && item->terms[k].concept != LS_JC_FIRE)
+		if (item->terms[k].role == LS_TERM_ACTION && item->terms[k].past &&
+			!item->terms[k].forbidden && item->terms[k].pol == LS_POL_ACT &&
+			item->terms[k].concept != LS_CONCEPT_DETECT &&
+			item->terms[k].concept != LS_CONCEPT_FIRE)
 			item->negative = false;
 	mark_predicates(p, begin, item);
 	item->request |= item->http_low != 0;
@@ -900,13 +889,13 @@ name_at(const parse *p, int i, int end)
 {
 	int n = 1;
 
-	if (i >= end || p->t->atoms[i].kind == LS_JKIND_SYMBOL)
+	if (i >= end || p->t->atoms[i].kind == LS_ATOM_SYMBOL)
 		return 0;
-	while (i + n < end && p->t->atoms[i + n].sep >= LS_JSEP_NONE &&
-		   p->t->atoms[i + n].sep <= LS_JSEP_AT)
+	while (i + n < end && p->t->atoms[i + n].sep >= LS_SEP_NONE &&
+		   p->t->atoms[i + n].sep <= LS_SEP_AT)
 		n++;
-	if (n == 1 && (p->t->atoms[i].kind == LS_JKIND_NUMBER || word_of(p, i)->pol != LS_JP_NONE ||
-				   (word_of(p, i)->concept != LS_JC_NONE)))
+	if (n == 1 && (p->t->atoms[i].kind == LS_ATOM_NUMBER || word_of(p, i)->pol != LS_POL_NONE ||
+				   (word_of(p, i)->concept != LS_CONCEPT_NONE)))
 		return 0;
 	return n;
 }
@@ -916,16 +905,16 @@ name_at(const parse *p, int i, int end)
  * becomes one item for each.  False when out of memory.
  */
 static bool
-find_list(parse *p, int end, ls_jitem *item)
+find_list(parse *p, int end, ls_judge_item *item)
 {
-	int from[LS_JITEM_MEMBERS], len[LS_JITEM_MEMBERS], n = 0, i = 0;
+	int from[LS_ITEM_MEMBERS], len[LS_ITEM_MEMBERS], n = 0, i = 0;
 	bool and_ = false;
 
 	while (i < end &&
 		   (is(p, i, "both") || is(p, i, "the") ||
-			(word_of(p, i)->pol == LS_JP_WEAK && p->t->atoms[i + 1].sep == LS_JSEP_SPACE)))
+			(word_of(p, i)->pol == LS_POL_WEAK && p->t->atoms[i + 1].sep == LS_SEP_SPACE)))
 		i++;
-	while (n < LS_JITEM_MEMBERS && (len[n] = name_at(p, i, end)) > 0)
+	while (n < LS_ITEM_MEMBERS && (len[n] = name_at(p, i, end)) > 0)
 	{
 		from[n] = i;
 		i += len[n++];
@@ -936,10 +925,10 @@ find_list(parse *p, int end, ls_jitem *item)
 			and_ = true;
 			i++;
 		}
-		else if (p->t->atoms[i].sep != LS_JSEP_COMMA)
+		else if (p->t->atoms[i].sep != LS_SEP_COMMA)
 			break;
 	}
-	if (!LS_JRULE(LIST) || n < 2 || !and_ || i >= end || !is_any(p, i, "are were have both"))
+	if (!LS_JUDGE_RULE(LIST) || n < 2 || !and_ || i >= end || !is_any(p, i, "are were have both"))
 		return true;
 	for (int k = 0; k < n; k++)
 	{
@@ -961,7 +950,7 @@ find_list(parse *p, int end, ls_jitem *item)
  * when out of memory.
  */
 static bool
-find_conjunction(parse *p, int end, ls_jitem *item)
+find_conjunction(parse *p, int end, ls_judge_item *item)
 {
 	parse absence = {.ctx = p->ctx, .t = p->t}, statement = absence;
 	int i = is(p, 0, "there") ? 2 : 0, at = i;
@@ -970,8 +959,8 @@ find_conjunction(parse *p, int end, ls_jitem *item)
 	if (!(is(p, i, "no") || is(p, i, "zero")) || item->n_members > 0)
 		return true;
 	while (at < end && !is(p, at, "and"))
-		bad |= word_of(p, at++)->pol == LS_JP_NEG;
-	if (!bad || at + 2 >= end || !(is(p, at + 1, "the") || word_of(p, at + 1)->pol == LS_JP_ALL))
+		bad |= word_of(p, at++)->pol == LS_POL_NEG;
+	if (!bad || at + 2 >= end || !(is(p, at + 1, "the") || word_of(p, at + 1)->pol == LS_POL_ALL))
 		return true;
 	item->members[0] = parse_range(&absence, i, at, 0);
 	item->members[1] = parse_range(&statement, at + 1, end, 0);
@@ -979,21 +968,21 @@ find_conjunction(parse *p, int end, ls_jitem *item)
 	return item->members[0] != NULL && item->members[1] != NULL;
 }
 
-ls_jitem *
-ls_jitem_parse(ls_jctx *ctx, ls_str description)
+ls_judge_item *
+ls_judge_item_parse(ls_judge_ctx *ctx, ls_str description)
 {
 	parse p;
-	ls_jtext text = {description, ctx->atoms, 0};
-	ls_jitem *item;
+	ls_judge_text text = {description, ctx->atoms, 0};
+	ls_judge_item *item;
 
 	memset(&p, 0, sizeof(p));
-	text.n = ls_jtext_scan(ctx, description, ctx->atoms, LS_JROW_ATOMS);
+	text.n = ls_judge_text_scan(ctx, description, ctx->atoms, LS_JUDGE_ROW_ATOMS);
 	p.ctx = ctx;
 	p.t = &text;
 	item = parse_range(&p, 0, text.n, 0);
 	if (item == NULL || !find_list(&p, text.n, item) || !find_conjunction(&p, text.n, item))
 		return NULL;
-	if (text.n <= LS_JITEM_WORDS)
+	if (text.n <= LS_ITEM_WORDS)
 		for (int i = 0; i < text.n; i++)
 			item->words[item->n_words++] = text.atoms[i].stem;
 	return item;

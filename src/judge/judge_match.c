@@ -16,35 +16,35 @@
 
 /* Would the identifier go on before or behind these atoms? */
 static bool
-bounded(const ls_jtext *t, int i, int n, const ls_jident *id)
+bounded(const ls_judge_text *t, int i, int n, const ls_judge_ident *id)
 {
-	const ls_jatom *a = &t->atoms[i];
-	const ls_jatom *next = i + n < t->n ? &t->atoms[i + n] : NULL;
+	const ls_judge_atom *a = &t->atoms[i];
+	const ls_judge_atom *next = i + n < t->n ? &t->atoms[i + n] : NULL;
 
 	/* 20240103_drop_legacy: a migration's number and its name */
-	bool numbered = a->sep == LS_JSEP_TIGHT && i > 0 && a[-1].kind == LS_JKIND_NUMBER &&
-					a[-1].len >= 3 && !(a[-1].flags & LS_JATOM_TIME) && id->n > 1 &&
-					(a[-1].sep >= LS_JSEP_SPACE || a[-1].sep == LS_JSEP_START);
+	bool numbered = a->sep == LS_SEP_TIGHT && i > 0 && a[-1].kind == LS_ATOM_NUMBER &&
+					a[-1].len >= 3 && !(a[-1].flags & LS_ATOM_TIME) && id->n > 1 &&
+					(a[-1].sep >= LS_SEP_SPACE || a[-1].sep == LS_SEP_START);
 
-	if ((a->sep == LS_JSEP_TIGHT && !numbered) || (a->sep == LS_JSEP_NONE && i > 0) ||
-		(a->sep == LS_JSEP_DOT && id->dotted))
+	if ((a->sep == LS_SEP_TIGHT && !numbered) || (a->sep == LS_SEP_NONE && i > 0) ||
+		(a->sep == LS_SEP_DOT && id->dotted))
 		return false;
 	if (next != NULL)
 	{
-		if (next->sep == LS_JSEP_NONE || next->sep == LS_JSEP_TIGHT)
+		if (next->sep == LS_SEP_NONE || next->sep == LS_SEP_TIGHT)
 			return false;
-		if (next->sep == LS_JSEP_SLASH && id->path)
+		if (next->sep == LS_SEP_SLASH && id->path)
 			return false;
-		if (next->sep == LS_JSEP_DOT && next->kind == LS_JKIND_NUMBER)
+		if (next->sep == LS_SEP_DOT && next->kind == LS_ATOM_NUMBER)
 			return false;
-		if (next->sep == LS_JSEP_DOT && id->dotted && next->kind == LS_JKIND_WORD)
+		if (next->sep == LS_SEP_DOT && id->dotted && next->kind == LS_ATOM_WORD)
 			return false;
 	}
 	return true;
 }
 
 static void
-mask(ls_jmatching *m, int i)
+mask(ls_judge_matching *m, int i)
 {
 	m->masked[i] = 1;
 	if (m->row->text.atoms[i].clause < 64)
@@ -53,9 +53,9 @@ mask(ls_jmatching *m, int i)
 
 /* The level of n atoms of a row: that of the one that a client may most freely have chosen. */
 static int
-level_of(const ls_jtext *t, int i, int n)
+level_of(const ls_judge_text *t, int i, int n)
 {
-	int level = LS_JCLIENT_NONE;
+	int level = LS_CLIENT_NONE;
 
 	for (int k = i; k < i + n; k++)
 		level = t->atoms[k].client > level ? t->atoms[k].client : level;
@@ -64,20 +64,21 @@ level_of(const ls_jtext *t, int i, int n)
 
 /*
  * Finds an identifier; for a noun with a number `exact` tells whether both stand together.
- * `level` gets its lowest level of ls_jclient; a client's text has no identifiers but those that
+ * `level` gets its lowest level of ls_judge_client; a client's text has no identifiers but those that
  * must be absent.
  */
 static int
-find_ident(ls_jmatching *m, const ls_jident *id, bool *exact, int *level)
+find_ident(ls_judge_matching *m, const ls_judge_ident *id, bool *exact, int *level)
 {
-	const ls_jtext *t = &m->row->text;
-	int most = id->forbidden ? LS_JCLIENT_TEXT : LS_JCLIENT_FREE;
+	const ls_judge_text *t = &m->row->text;
+	int most = id->forbidden ? LS_CLIENT_TEXT : LS_CLIENT_FREE;
 	int found = -1;
 	uint64_t last = id->atoms[id->n - 1];
 
 	*exact = false;
-	*level = LS_JCLIENT_TEXT + 1;
-	if (!ls_jrow_may_hold(m->row, last) && !(id->whole && ls_jrow_may_hold(m->row, id->whole)))
+	*level = LS_CLIENT_TEXT + 1;
+	if (!ls_judge_row_may_hold(m->row, last) &&
+		!(id->whole && ls_judge_row_may_hold(m->row, id->whole)))
 		return -1;
 	for (int i = 0; i < t->n; i++)
 	{
@@ -118,12 +119,12 @@ find_ident(ls_jmatching *m, const ls_jident *id, bool *exact, int *level)
 	/* The number alone, when it is one by itself. */
 	for (int i = 0; i < t->n; i++)
 	{
-		const ls_jatom *a = &t->atoms[i];
+		const ls_judge_atom *a = &t->atoms[i];
 
-		if (a->stem != id->atoms[id->n - 1] || (a->flags & LS_JATOM_TIME) || a->client > most ||
-			a->sep == LS_JSEP_DOT || a->sep == LS_JSEP_NONE || a->sep == LS_JSEP_TIGHT)
+		if (a->stem != id->atoms[id->n - 1] || (a->flags & LS_ATOM_TIME) || a->client > most ||
+			a->sep == LS_SEP_DOT || a->sep == LS_SEP_NONE || a->sep == LS_SEP_TIGHT)
 			continue;
-		if (i + 1 < t->n && t->atoms[i + 1].sep == LS_JSEP_NONE)
+		if (i + 1 < t->n && t->atoms[i + 1].sep == LS_SEP_NONE)
 			continue; /* 2 is not 2 s */
 		if (a->off + a->len < t->text.len && t->text.data[a->off + a->len] == '%')
 			continue;
@@ -137,77 +138,79 @@ find_ident(ls_jmatching *m, const ls_jident *id, bool *exact, int *level)
 }
 
 static bool
-same_sign(const ls_jword *a, const ls_jterm *b)
+same_sign(const ls_judge_word *a, const ls_judge_term *b)
 {
-	bool neg_a = a->pol == LS_JP_NEG, neg_b = b->pol == LS_JP_NEG;
+	bool neg_a = a->pol == LS_POL_NEG, neg_b = b->pol == LS_POL_NEG;
 
-	return neg_a == neg_b || (a->pol != LS_JP_POS && b->pol != LS_JP_POS);
+	return neg_a == neg_b || (a->pol != LS_POL_POS && b->pol != LS_POL_POS);
 }
 
 /* postgres and postgresql, mysql and mysqld */
 static bool
-same_product(const ls_jctx *ctx, uint16_t a, uint16_t b)
+same_product(const ls_judge_ctx *ctx, uint16_t a, uint16_t b)
 {
 	return strncmp(ctx->words.table[a].text, ctx->words.table[b].text, 5) == 0;
 }
 
 /* How well does an atom of the row match a word of the item: 0 .. 1? */
 static float
-atom_match(const ls_jctx *ctx, const ls_jterm *term, const ls_jatom *a, bool tight)
+atom_match(const ls_judge_ctx *ctx, const ls_judge_term *term, const ls_judge_atom *a, bool tight)
 {
-	const ls_jword *w = &ctx->words.table[a->word];
+	const ls_judge_word *w = &ctx->words.table[a->word];
 
 	if (term->stem == a->stem ||
 		(term->joined && (term->joined == a->joined || term->joined == a->stem)) ||
 		(a->joined && a->joined == term->stem))
-		return tight && term->role == LS_JROLE_SUBJECT ? 0.6f : 1.0f;
+		return tight && term->role == LS_TERM_SUBJECT ? 0.6f : 1.0f;
 	/* a database by its product's name or by no name, never by another's */
-	if (term->concept == LS_JC_DATABASE && term->pol == LS_JP_NONE && w->pol == LS_JP_NONE &&
+	if (term->concept == LS_CONCEPT_DATABASE && term->pol == LS_POL_NONE && w->pol == LS_POL_NONE &&
 		term->concept == w->concept && !same_product(ctx, term->word, a->word))
 		return 0;
-	if (term->concept != LS_JC_NONE && term->concept == w->concept && same_sign(w, term))
+	if (term->concept != LS_CONCEPT_NONE && term->concept == w->concept && same_sign(w, term))
 		return 0.85f;
 	/* what was terminated may have been killed */
-	if (term->concept == LS_JC_STOP && term->pol == LS_JP_ACT && w->concept == LS_JC_CRASH &&
-		term->verb)
+	if (term->concept == LS_CONCEPT_STOP && term->pol == LS_POL_ACT &&
+		w->concept == LS_CONCEPT_CRASH && term->verb)
 		return 0.7f;
-	if (term->role == LS_JROLE_ACTION && w->pol == LS_JP_ACT && (a->flags & LS_JATOM_ED) &&
-		ls_jconcept_related((ls_jconcept) term->concept, (ls_jconcept) w->concept))
+	if (term->role == LS_TERM_ACTION && w->pol == LS_POL_ACT && (a->flags & LS_ATOM_ED) &&
+		ls_judge_concept_related((ls_judge_concept) term->concept, (ls_judge_concept) w->concept))
 		return 0.7f;
 	return 0;
 }
 
 static bool
-may_hold(const ls_jrow *row, const ls_jterm *term)
+may_hold(const ls_judge_row *row, const ls_judge_term *term)
 {
-	ls_jconcept contrary;
+	ls_judge_concept contrary;
 
-	if (ls_jrow_may_hold(row, term->stem) || (term->joined && ls_jrow_may_hold(row, term->joined)))
+	if (ls_judge_row_may_hold(row, term->stem) ||
+		(term->joined && ls_judge_row_may_hold(row, term->joined)))
 		return true;
-	if (term->concept == LS_JC_NONE)
+	if (term->concept == LS_CONCEPT_NONE)
 		return false;
-	contrary = ls_jconcept_opposite((ls_jconcept) term->concept);
-	if (ls_jrow_may_hold(row, ls_jconcept_hash(term->concept)) ||
-		(contrary != LS_JC_NONE && ls_jrow_may_hold(row, ls_jconcept_hash(contrary))))
+	contrary = ls_judge_concept_opposite((ls_judge_concept) term->concept);
+	if (ls_judge_row_may_hold(row, ls_judge_concept_hash(term->concept)) ||
+		(contrary != LS_CONCEPT_NONE &&
+		 ls_judge_row_may_hold(row, ls_judge_concept_hash(contrary))))
 		return true;
 	for (int k = 0; k < term->n_related; k++)
-		if (ls_jrow_may_hold(row, ls_jconcept_hash(term->related[k])))
+		if (ls_judge_row_may_hold(row, ls_judge_concept_hash(term->related[k])))
 			return true;
 	return false;
 }
 
 /* Does text of this level name the item by itself? */
 static bool
-names_item(const ls_jitem *item, int level)
+names_item(const ls_judge_item *item, int level)
 {
-	return level <= LS_JCLIENT_QUOTE || (level == LS_JCLIENT_PATH && item->request);
+	return level <= LS_CLIENT_QUOTE || (level == LS_CLIENT_PATH && item->request);
 }
 
 /* A word of the item's subject, or one that must be absent. */
 static float
-match_noun(ls_jmatching *m, const ls_jterm *term, bool *affirmed, float *own)
+match_noun(ls_judge_matching *m, const ls_judge_term *term, bool *affirmed, float *own)
 {
-	const ls_jtext *t = &m->row->text;
+	const ls_judge_text *t = &m->row->text;
 	float best = 0;
 
 	*affirmed = false;
@@ -216,32 +219,32 @@ match_noun(ls_jmatching *m, const ls_jterm *term, bool *affirmed, float *own)
 		return 0;
 	for (int i = 0; i < t->n; i++)
 	{
-		const ls_jatom *a = &t->atoms[i];
+		const ls_judge_atom *a = &t->atoms[i];
 		bool tight =
-			a->sep == LS_JSEP_TIGHT || (i + 1 < t->n && t->atoms[i + 1].sep == LS_JSEP_TIGHT);
+			a->sep == LS_SEP_TIGHT || (i + 1 < t->n && t->atoms[i + 1].sep == LS_SEP_TIGHT);
 		float hit;
 
 		/* kubelet.go is a file, not the kubelet */
-		tight |= i + 1 < t->n && t->atoms[i + 1].sep == LS_JSEP_DOT &&
-				 t->atoms[i + 1].kind == LS_JKIND_WORD && t->atoms[i + 1].len < 5 &&
-				 !(t->atoms[i + 1].flags & LS_JATOM_CAPITAL);
+		tight |= i + 1 < t->n && t->atoms[i + 1].sep == LS_SEP_DOT &&
+				 t->atoms[i + 1].kind == LS_ATOM_WORD && t->atoms[i + 1].len < 5 &&
+				 !(t->atoms[i + 1].flags & LS_ATOM_CAPITAL);
 		hit = atom_match(m->ctx, term, a, tight);
 
-		m->chosen |= hit > 0 && a->client != LS_JCLIENT_NONE && !term->forbidden;
-		if (hit <= 0 || (a->client == LS_JCLIENT_TEXT && !term->forbidden))
+		m->chosen |= hit > 0 && a->client != LS_CLIENT_NONE && !term->forbidden;
+		if (hit <= 0 || (a->client == LS_CLIENT_TEXT && !term->forbidden))
 			continue;
-		m->free |= a->client == LS_JCLIENT_FREE;
+		m->free |= a->client == LS_CLIENT_FREE;
 		best = hit > best ? hit : best;
 		if (hit > *own && names_item(m->item, a->client))
 			*own = hit;
 		if (!term->forbidden &&
-			(term->pol == LS_JP_NONE || term->pol == LS_JP_KEY || term->pol == LS_JP_WEAK) &&
-			i > 0 && m->ctx->words.table[t->atoms[i - 1].word].pol == LS_JP_NOT &&
-			a->sep == LS_JSEP_SPACE)
+			(term->pol == LS_POL_NONE || term->pol == LS_POL_KEY || term->pol == LS_POL_WEAK) &&
+			i > 0 && m->ctx->words.table[t->atoms[i - 1].word].pol == LS_POL_NOT &&
+			a->sep == LS_SEP_SPACE)
 			m->denied = true;
 		if (!term->forbidden)
 			mask(m, i);
-		else if (!a->unreal && !ls_jrow_negated(m->ctx, t, i))
+		else if (!a->unreal && !ls_judge_row_negated(m->ctx, t, i))
 			*affirmed = true;
 	}
 	return best;
@@ -249,137 +252,104 @@ match_noun(ls_jmatching *m, const ls_jterm *term, bool *affirmed, float *own)
 
 /* event=refunded beside event=paid is another event, and no contrary of the first. */
 static bool
-names_event(const ls_jtext *t, int i)
+names_event(const ls_judge_text *t, int i)
 {
 	static const char *const keys[] = {"event",  "type", "action",  "op",   "operation", "method",
 									   "name",   "msg",  "message", "kind", "cmd",       "command",
 									   "reason", "step", "stage",   "note", "detail"};
-	ls_str key = ls_str_make(t->text.data + t->atoms[i].off, t->atoms[i].len);
 
-	for (size_t k = 0; k < sizeof(keys) / sizeof(keys[0]); k++)
-		if (keys[k][0] == (key.data[0] | 0x20) &&
-			ls_str_eq_nocase(key, ls_str_make(keys[k], strlen(keys[k]))))
-			return true;
-	return false;
+	return LS_JUDGE_IS_IN(ls_judge_atom_text(t, i), keys);
 }
 
 /* Does the row give the field another value: state=returned where others have state=paid? */
 static bool
-other_value(const ls_jmatching *m, const ls_jterm *term)
+other_value(const ls_judge_matching *m, const ls_judge_term *term)
 {
 	static const char *const open_values[] = {"pending", "running", "queued",  "open",  "new",
 											  "unknown", "null",    "none",    "retry", "waiting",
 											  "started", "created", "progress"};
-	const ls_jtext *t = &m->row->text;
+	const ls_judge_text *t = &m->row->text;
 
 	uint64_t key = term->key;
 	/* action=COUNT where others have action=BLOCK */
-	bool decision = term->concept == LS_JC_DENY || term->concept == LS_JC_ALLOW;
+	bool decision = term->concept == LS_CONCEPT_DENY || term->concept == LS_CONCEPT_ALLOW;
 
-	if (!LS_JRULE(OTHER_VALUE) || key == 0 || !ls_jrow_may_hold(m->row, key))
+	if (!LS_JUDGE_RULE(OTHER_VALUE) || key == 0 || !ls_judge_row_may_hold(m->row, key))
 		return false;
 	for (int i = 0; i + 1 < t->n; i++)
 	{
-		const ls_jatom *value = &t->atoms[i + 1];
-		ls_str text = ls_str_make(t->text.data + value->off, value->len);
-		bool open_value = false;
+		const ls_judge_atom *value = &t->atoms[i + 1];
 
-		if (t->atoms[i].stem != key || value->sep != LS_JSEP_EQUAL ||
-			value->kind != LS_JKIND_WORD || m->masked[i + 1] || value->client != LS_JCLIENT_NONE ||
-			(names_event(t, i) && !decision))
+		if (t->atoms[i].stem != key || value->sep != LS_SEP_EQUAL || value->kind != LS_ATOM_WORD ||
+			m->masked[i + 1] || value->client != LS_CLIENT_NONE || (names_event(t, i) && !decision))
 			continue;
-		for (size_t k = 0; k < sizeof(open_values) / sizeof(open_values[0]); k++)
-			open_value |=
-				ls_str_eq_nocase(text, ls_str_make(open_values[k], strlen(open_values[k])));
-		return !open_value;
+		return !LS_JUDGE_IS_IN(ls_judge_atom_text(t, i + 1), open_values);
 	}
 	return false;
 }
 
 /* "was shut down at 2024-03-02 ...": tells of another time than the row's own */
 static bool
-told_of_past(const ls_jtext *t, int i)
+told_of_past(const ls_judge_text *t, int i)
 {
 	bool was = false;
 
 	for (int k = i - 1; k >= 0 && k > i - 4; k--)
 		was |= t->atoms[k].len == 3 && memcmp(t->text.data + t->atoms[k].off, "was", 3) == 0;
 	for (int k = i + 1; was && k < t->n && k < i + 4; k++)
-		if (t->atoms[k].flags & LS_JATOM_TIME)
+		if (t->atoms[k].flags & LS_ATOM_TIME)
 			return true;
 	return false;
 }
 
 /* An action whose beginning does not tell that it ends well. */
 static bool
-takes_time(const ls_jword *w)
+takes_time(const ls_judge_word *w)
 {
 	switch (w->concept)
 	{
-		case LS_JC_START:
-		case LS_JC_CREATE:
-		case LS_JC_DEPLOY:
-		case LS_JC_APPLY:
-		case LS_JC_BUILD:
-		case LS_JC_UPDATE:
-		case LS_JC_INSTALL:
-		case LS_JC_RESTORE:
-		case LS_JC_EXECUTE:
-		case LS_JC_VERIFY:
-		case LS_JC_CONNECT:
-		case LS_JC_BACKUP:
-		case LS_JC_FETCH:
-		case LS_JC_LOAD:
-			return w->pol != LS_JP_STATE;
+		case LS_CONCEPT_START:
+		case LS_CONCEPT_CREATE:
+		case LS_CONCEPT_DEPLOY:
+		case LS_CONCEPT_APPLY:
+		case LS_CONCEPT_BUILD:
+		case LS_CONCEPT_UPDATE:
+		case LS_CONCEPT_INSTALL:
+		case LS_CONCEPT_RESTORE:
+		case LS_CONCEPT_EXECUTE:
+		case LS_CONCEPT_VERIFY:
+		case LS_CONCEPT_CONNECT:
+		case LS_CONCEPT_BACKUP:
+		case LS_CONCEPT_FETCH:
+		case LS_CONCEPT_LOAD:
+			return w->pol != LS_POL_STATE;
 		default:
 			return false;
 	}
 }
 
-/* Does a name of the item stand in the key of this value ("db":"UP"), or in the key that it is? */
-bool
-ls_jkeyed(const ls_jmatching *m, int i)
-{
-	const ls_jtext *t = &m->row->text;
-
-	if (t->atoms[i].sep == LS_JSEP_EQUAL)
-		i--;
-	else if (i + 1 >= t->n || t->atoms[i + 1].sep != LS_JSEP_EQUAL)
-		return false;
-	for (int steps = 0; i >= 0 && steps < 4; i--, steps++)
-	{
-		if (m->masked[i])
-			return true;
-		if (t->atoms[i].sep != LS_JSEP_TIGHT && t->atoms[i].sep != LS_JSEP_NONE)
-			break;
-	}
-	return false;
-}
-
 /* Is the word a key, and its value neither yes nor a success? */
 static bool
-is_open_field(const ls_jmatching *m, int i)
+is_open_field(const ls_judge_matching *m, int i)
 {
 	static const char *const yes[] = {"true", "yes", "y", "on", "1", "enabled"};
-	const ls_jtext *t = &m->row->text;
-	const ls_jatom *value = &t->atoms[i + 1];
-	ls_jpol pol;
+	const ls_judge_text *t = &m->row->text;
+	const ls_judge_atom *value = &t->atoms[i + 1];
+	ls_judge_polarity pol;
 
-	if (i + 1 >= t->n || value->sep != LS_JSEP_EQUAL || value->kind != LS_JKIND_WORD)
+	if (i + 1 >= t->n || value->sep != LS_SEP_EQUAL || value->kind != LS_ATOM_WORD)
 		return false;
-	pol = (ls_jpol) m->ctx->words.table[value->word].pol;
-	for (size_t k = 0; k < sizeof(yes) / sizeof(yes[0]); k++)
-		if (ls_str_eq_nocase(ls_str_make(t->text.data + value->off, value->len),
-							 ls_str_make(yes[k], strlen(yes[k]))))
-			return false;
-	return pol != LS_JP_POS && pol != LS_JP_STATE && pol != LS_JP_ACT;
+	pol = (ls_judge_polarity) m->ctx->words.table[value->word].pol;
+	if (LS_JUDGE_IS_IN(ls_judge_atom_text(t, i + 1), yes))
+		return false;
+	return pol != LS_POL_POS && pol != LS_POL_STATE && pol != LS_POL_ACT;
 }
 
 /* The noun of a verb: deployment, migration */
 static bool
-is_deed(const ls_jtext *t, int i)
+is_deed(const ls_judge_text *t, int i)
 {
-	const ls_jatom *a = &t->atoms[i];
+	const ls_judge_atom *a = &t->atoms[i];
 	const char *end = t->text.data + a->off + a->len;
 
 	return (a->len > 7 && memcmp(end - 4, "ment", 4) == 0) ||
@@ -388,17 +358,18 @@ is_deed(const ls_jtext *t, int i)
 
 /* How well atom `i` is the verb of the item; `against`: it is its contrary. */
 static float
-action_hit(const ls_jmatching *m, const ls_jterm *term, int i, bool *against)
+action_hit(const ls_judge_matching *m, const ls_judge_term *term, int i, bool *against)
 {
-	const ls_jatom *a = &m->row->text.atoms[i];
-	const ls_jword *w = &m->ctx->words.table[a->word];
-	ls_jconcept contrary = ls_jconcept_opposite((ls_jconcept) term->concept);
+	const ls_judge_atom *a = &m->row->text.atoms[i];
+	const ls_judge_word *w = &m->ctx->words.table[a->word];
+	ls_judge_concept contrary = ls_judge_concept_opposite((ls_judge_concept) term->concept);
 	float hit = atom_match(m->ctx, term, a, false);
 
-	*against = hit <= 0 && contrary != LS_JC_NONE && w->concept == contrary && w->pol != LS_JP_WEAK;
+	*against =
+		hit <= 0 && contrary != LS_CONCEPT_NONE && w->concept == contrary && w->pol != LS_POL_WEAK;
 	/* "bounced" is no kind of "delivered" */
-	if (hit > 0 && hit < 1 && w->pol == LS_JP_NEG &&
-		(term->pol == LS_JP_ACT || term->pol == LS_JP_STATE))
+	if (hit > 0 && hit < 1 && w->pol == LS_POL_NEG &&
+		(term->pol == LS_POL_ACT || term->pol == LS_POL_STATE))
 	{
 		*against = true;
 		return 0;
@@ -408,88 +379,91 @@ action_hit(const ls_jmatching *m, const ls_jterm *term, int i, bool *against)
 
 /* Does free text or the row's own hold it: what may show a failure? */
 static bool
-is_heard(const ls_jatom *a)
+is_heard(const ls_judge_atom *a)
 {
-	return a->client == LS_JCLIENT_NONE || a->client == LS_JCLIENT_FREE;
+	return a->client == LS_CLIENT_NONE || a->client == LS_CLIENT_FREE;
 }
 
 /* Stands the verb in a clause of the subject, or in a field that the item names? */
 static void
-locate_action(ls_jmatching *m, const ls_jterm *term)
+locate_action(ls_judge_matching *m, const ls_judge_term *term)
 {
-	const ls_jtext *t = &m->row->text;
+	const ls_judge_text *t = &m->row->text;
 	bool against;
 
 	m->near = m->key = false;
 	for (int i = 0; i < t->n; i++)
 	{
-		const ls_jatom *a = &t->atoms[i];
+		const ls_judge_atom *a = &t->atoms[i];
 		float hit = action_hit(m, term, i, &against);
 
 		if ((hit <= 0 && !against) || !is_heard(a))
 			continue;
 		m->near |= a->clause < 64 && m->clauses[a->clause];
-		m->key |= m->row->fields && ls_jkeyed(m, i);
+		m->key |= m->row->fields && ls_judge_keyed(m, i);
 	}
 }
 
 /* Does the verb at `i` tell that the action arrived, and not only its name or its beginning? */
 static bool
-has_arrived(const ls_jmatching *m, const ls_jterm *term, int i, float hit)
+has_arrived(const ls_judge_matching *m, const ls_judge_term *term, int i, float hit)
 {
-	const ls_jtext *t = &m->row->text;
-	const ls_jatom *a = &t->atoms[i];
-	const ls_jword *w = &m->ctx->words.table[a->word];
+	const ls_judge_text *t = &m->row->text;
+	const ls_judge_atom *a = &t->atoms[i];
+	const ls_judge_word *w = &m->ctx->words.table[a->word];
 
-	if (hit < 1 && i + 1 < t->n && i < 8 && t->atoms[i + 1].sep == LS_JSEP_OTHER &&
+	if (hit < 1 && i + 1 < t->n && i < 8 && t->atoms[i + 1].sep == LS_SEP_OTHER &&
 		t->text.data[a->off + a->len] == ':')
 		return false; /* the name of a component: "auth: ..." */
-	if ((a->flags & LS_JATOM_ING) && !term->ing && takes_time(w))
+	if ((a->flags & LS_ATOM_ING) && !term->ing && takes_time(w))
 		return false;
 	if (is_open_field(m, i))
 		return false; /* health=Progressing */
-	if (is_deed(t, i) && term->past && w->pol == LS_JP_ACT)
+	if (is_deed(t, i) && term->past && w->pol == LS_POL_ACT)
 		return false; /* the deployment is not the deploying */
 	/* "the upload succeeds" is not shown by "upload started" */
-	return !term->noun || (a->flags & LS_JATOM_ED) || w->concept == LS_JC_DETECT;
+	return !term->noun || (a->flags & LS_ATOM_ED) || w->concept == LS_CONCEPT_DETECT;
 }
 
 /* The verb at `i` of the row's own text, affirmed. */
 static void
-affirm_action(ls_jmatching *m, const ls_jterm *term, int i, float hit, ls_jmatch *out)
+affirm_action(ls_judge_matching *m, const ls_judge_term *term, int i, float hit,
+			  ls_judge_match *out)
 {
-	const ls_jatom *a = &m->row->text.atoms[i];
-	const ls_jword *w = &m->ctx->words.table[a->word];
+	const ls_judge_atom *a = &m->row->text.atoms[i];
+	const ls_judge_word *w = &m->ctx->words.table[a->word];
 
 	out->action_any = true;
 	m->near_action |= m->near;
 	if (m->row->command || !has_arrived(m, term, i, hit))
 		return;
-	if (!((a->flags & LS_JATOM_ING) && !term->ing && w->pol != LS_JP_STATE) && w->pol != LS_JP_PART)
+	if (!((a->flags & LS_ATOM_ING) && !term->ing && w->pol != LS_POL_STATE) &&
+		w->pol != LS_POL_PART)
 	{
 		out->action = true;
 		m->exact_action |= hit == 1.0f;
-		m->exact_action_past |= hit == 1.0f && (a->flags & LS_JATOM_ED);
+		m->exact_action_past |= hit == 1.0f && (a->flags & LS_ATOM_ED);
 		m->action_clause = a->clause;
 	}
-	else if (w->pol != LS_JP_PART)
+	else if (w->pol != LS_POL_PART)
 		out->action = true; /* a hint only */
-	if (term->pol == LS_JP_NEG || w->pol == LS_JP_NEG)
+	if (term->pol == LS_POL_NEG || w->pol == LS_POL_NEG)
 		m->negative_hit = true;
 }
 
 /* A verb or its contrary at `i`; `best` and `own` get how well the row names it. */
 static void
-weigh_action(ls_jmatching *m, const ls_jterm *term, int i, ls_jmatch *out, float *best, float *own)
+weigh_action(ls_judge_matching *m, const ls_judge_term *term, int i, ls_judge_match *out,
+			 float *best, float *own)
 {
-	const ls_jtext *t = &m->row->text;
-	const ls_jatom *a = &t->atoms[i];
-	const ls_jword *w = &m->ctx->words.table[a->word];
-	ls_jconcept contrary = ls_jconcept_opposite((ls_jconcept) term->concept);
-	bool against, program = a->client == LS_JCLIENT_NONE;
+	const ls_judge_text *t = &m->row->text;
+	const ls_judge_atom *a = &t->atoms[i];
+	const ls_judge_word *w = &m->ctx->words.table[a->word];
+	ls_judge_concept contrary = ls_judge_concept_opposite((ls_judge_concept) term->concept);
+	bool against, program = a->client == LS_CLIENT_NONE;
 	float hit = action_hit(m, term, i, &against);
 
-	if (a->unreal && (term->pol != LS_JP_NEG || term->concept == LS_JC_EXPIRE))
+	if (a->unreal && (term->pol != LS_POL_NEG || term->concept == LS_CONCEPT_EXPIRE))
 	{
 		m->masked[i] |= !against;
 		out->action_any |= !against;
@@ -497,17 +471,17 @@ weigh_action(ls_jmatching *m, const ls_jterm *term, int i, ls_jmatch *out, float
 		*own = program ? *best : *own;
 		return;
 	}
-	if (!against && !(term->noun && w->pol == LS_JP_POS))
+	if (!against && !(term->noun && w->pol == LS_POL_POS))
 		m->masked[i] = 1;
 	if (hit > *best || *best == 0)
 		*best = against ? 0.8f : hit;
 	*own = program ? *best : *own;
-	if (ls_jrow_negated(m->ctx, t, i) && term->pol != LS_JP_SKIP)
+	if (ls_judge_row_negated(m->ctx, t, i) && term->pol != LS_POL_SKIP)
 		against = !against;
 	m->keyed |= m->key;
 	m->opposed = against;
-	m->reversed = against && (contrary == LS_JC_CLOSE || contrary == LS_JC_OPEN ||
-							  contrary == LS_JC_LOCK || contrary == LS_JC_UNLOCK);
+	m->reversed = against && (contrary == LS_CONCEPT_CLOSE || contrary == LS_CONCEPT_OPEN ||
+							  contrary == LS_CONCEPT_LOCK || contrary == LS_CONCEPT_UNLOCK);
 	m->opposed_atom = i;
 	if (against)
 		out->action = false;
@@ -520,9 +494,9 @@ weigh_action(ls_jmatching *m, const ls_jterm *term, int i, ls_jmatch *out, float
  * "open -> closed"), the clause of the subject counts, and in it the last one.
  */
 static float
-match_action(ls_jmatching *m, const ls_jterm *term, ls_jmatch *out, float *own)
+match_action(ls_judge_matching *m, const ls_judge_term *term, ls_judge_match *out, float *own)
 {
-	const ls_jtext *t = &m->row->text;
+	const ls_judge_text *t = &m->row->text;
 	float best = 0;
 
 	*own = 0;
@@ -531,14 +505,14 @@ match_action(ls_jmatching *m, const ls_jterm *term, ls_jmatch *out, float *own)
 	locate_action(m, term);
 	for (int i = 0; i < t->n; i++)
 	{
-		const ls_jatom *a = &t->atoms[i];
+		const ls_judge_atom *a = &t->atoms[i];
 		bool against;
 		float hit = action_hit(m, term, i, &against);
 
-		m->chosen |= hit > 0 && a->client != LS_JCLIENT_NONE;
-		if ((hit <= 0 && !against) || a->client == LS_JCLIENT_TEXT)
+		m->chosen |= hit > 0 && a->client != LS_CLIENT_NONE;
+		if ((hit <= 0 && !against) || a->client == LS_CLIENT_TEXT)
 			continue;
-		m->free |= a->client == LS_JCLIENT_FREE;
+		m->free |= a->client == LS_CLIENT_FREE;
 		if (!is_heard(a))
 		{
 			/* names the item at most */
@@ -553,7 +527,7 @@ match_action(ls_jmatching *m, const ls_jterm *term, ls_jmatch *out, float *own)
 			}
 			continue;
 		}
-		if ((m->key && !ls_jkeyed(m, i)) ||
+		if ((m->key && !ls_judge_keyed(m, i)) ||
 			(m->near && !m->row->fields && !(a->clause < 64 && m->clauses[a->clause])) ||
 			(against && told_of_past(t, i)))
 			continue;
@@ -563,9 +537,9 @@ match_action(ls_jmatching *m, const ls_jterm *term, ls_jmatch *out, float *own)
 }
 
 bool
-ls_jmatch_ident(const ls_jctx *ctx, const ls_jident *id, const ls_jrow *row)
+ls_judge_match_ident(const ls_judge_ctx *ctx, const ls_judge_ident *id, const ls_judge_row *row)
 {
-	ls_jmatching m;
+	ls_judge_matching m;
 	bool exact;
 	int level;
 
@@ -576,15 +550,15 @@ ls_jmatch_ident(const ls_jctx *ctx, const ls_jident *id, const ls_jrow *row)
 
 /* Beside its identifier the item has a topic that no row knows: "stapling is enabled on edge-1". */
 static bool
-other_topic(const ls_jitem *item)
+other_topic(const ls_judge_item *item)
 {
 	int names = 0;
 
 	for (int k = 0; k < item->n_terms; k++)
 	{
-		const ls_jterm *term = &item->terms[k];
+		const ls_judge_term *term = &item->terms[k];
 
-		if (term->unheld && term->ident < 0 && term->role == LS_JROLE_SUBJECT && !term->forbidden &&
+		if (term->unheld && term->ident < 0 && term->role == LS_TERM_SUBJECT && !term->forbidden &&
 			term->weight >= 3 && !term->past)
 			names += term->object ? 2 : 1;
 	}
@@ -593,21 +567,19 @@ other_topic(const ls_jitem *item)
 
 /* Is the row of a request by another method than the item's? */
 static bool
-other_method(const ls_jitem *item, const ls_jtext *t)
+other_method(const ls_judge_item *item, const ls_judge_text *t)
 {
-	static const char *const methods[] = {"GET",  "POST",  "PUT",    "DELETE",
-										  "HEAD", "PATCH", "OPTIONS"};
+	static const char *const methods[] = {"get",  "post",  "put",    "delete",
+										  "head", "patch", "options"};
 	bool other = false;
 
 	for (int i = 0; i < t->n; i++)
 	{
-		if (!(t->atoms[i].flags & LS_JATOM_UPPER))
+		if (!(t->atoms[i].flags & LS_ATOM_UPPER))
 			continue;
 		if (t->atoms[i].stem == item->method)
 			return false;
-		for (size_t k = 0; k < sizeof(methods) / sizeof(methods[0]); k++)
-			other |= ls_str_eq(ls_str_make(t->text.data + t->atoms[i].off, t->atoms[i].len),
-							   ls_str_make(methods[k], strlen(methods[k])));
+		other |= LS_JUDGE_IS_IN(ls_judge_atom_text(t, i), methods);
 	}
 	return other;
 }
@@ -621,30 +593,28 @@ typedef struct tally
 	bool place;           /* an object of the item is missing: "to production" */
 	bool topic;           /* a word of the item that other rows hold is missing */
 	bool mailbox;
-	bool hit[LS_JITEM_IDENTS], exact[LS_JITEM_IDENTS], program[LS_JITEM_IDENTS];
+	bool hit[LS_ITEM_IDENTS], exact[LS_ITEM_IDENTS], program[LS_ITEM_IDENTS];
 } tally;
 
 static void
-match_idents(ls_jmatching *m, tally *y, ls_jmatch *out)
+match_idents(ls_judge_matching *m, tally *y, ls_judge_match *out)
 {
-	const ls_jitem *item = m->item;
-	int lacking = 0;
+	const ls_judge_item *item = m->item;
 
 	out->idents = true;
 	out->exact_pair = true;
 	for (int k = 0; k < item->n_idents; k++)
 	{
-		const ls_jident *id = &item->idents[k];
+		const ls_judge_ident *id = &item->idents[k];
 		int level;
 		int at = find_ident(m, id, &y->exact[k], &level);
 
 		y->hit[k] = at >= 0;
 		y->mailbox |= at >= 0 && id->mailbox;
 		y->program[k] =
-			at >= 0 && (names_item(item, level) || (level == LS_JCLIENT_PATH && id->path) ||
-						(level == LS_JCLIENT_FREE && (id->path || id->dotted)));
-		m->free |= at >= 0 && level == LS_JCLIENT_FREE;
-		lacking += at < 0 && !id->pair && !id->forbidden;
+			at >= 0 && (names_item(item, level) || (level == LS_CLIENT_PATH && id->path) ||
+						(level == LS_CLIENT_FREE && (id->path || id->dotted)));
+		m->free |= at >= 0 && level == LS_CLIENT_FREE;
 		if (id->forbidden)
 		{
 			out->forbidden |= at >= 0;
@@ -660,15 +630,14 @@ match_idents(ls_jmatching *m, tally *y, ls_jmatch *out)
 		if (!y->exact[k])
 			out->exact_pair = false;
 	}
-	out->names = lacking == 0 && out->some_ident;
 }
 
 static void
-match_subject(ls_jmatching *m, tally *y, ls_jmatch *out)
+match_subject(ls_judge_matching *m, tally *y, ls_judge_match *out)
 {
 	for (int k = 0; k < m->item->n_terms; k++)
 	{
-		const ls_jterm *term = &m->item->terms[k];
+		const ls_judge_term *term = &m->item->terms[k];
 		bool affirmed, missing;
 		float hit, named;
 
@@ -679,7 +648,7 @@ match_subject(ls_jmatching *m, tally *y, ls_jmatch *out)
 			y->own += y->program[term->ident] ? hit : 0;
 			continue;
 		}
-		if (term->ident >= 0 || (term->role != LS_JROLE_SUBJECT && !term->forbidden))
+		if (term->ident >= 0 || (term->role != LS_TERM_SUBJECT && !term->forbidden))
 			continue;
 		hit = match_noun(m, term, &affirmed, &named);
 		if (term->forbidden)
@@ -701,14 +670,14 @@ match_subject(ls_jmatching *m, tally *y, ls_jmatch *out)
 }
 
 static void
-match_verbs(ls_jmatching *m, tally *y, ls_jmatch *out)
+match_verbs(ls_judge_matching *m, tally *y, ls_judge_match *out)
 {
 	for (int k = 0; k < m->item->n_terms; k++)
 	{
-		const ls_jterm *term = &m->item->terms[k];
+		const ls_judge_term *term = &m->item->terms[k];
 		float hit, named;
 
-		if (term->ident >= 0 || term->role != LS_JROLE_ACTION || term->forbidden)
+		if (term->ident >= 0 || term->role != LS_TERM_ACTION || term->forbidden)
 			continue;
 		hit = match_action(m, term, out, &named);
 		if (hit == 0 && other_value(m, term))
@@ -723,9 +692,9 @@ match_verbs(ls_jmatching *m, tally *y, ls_jmatch *out)
 
 /* Does the row show what must be absent? */
 static void
-weigh_forbidden(const ls_jmatching *m, const tally *y, ls_jmatch *out)
+weigh_forbidden(const ls_judge_matching *m, const tally *y, ls_judge_match *out)
 {
-	const ls_jitem *item = m->item;
+	const ls_judge_item *item = m->item;
 	int http = m->row->http;
 
 	if (y->bad_total > 0 && y->bad >= 0.6f * y->bad_total && !y->denied)
@@ -733,17 +702,18 @@ weigh_forbidden(const ls_jmatching *m, const tally *y, ls_jmatch *out)
 	out->denied = y->denied;
 	/* A status code may be the forbidden refusal. */
 	for (int k = 0; k < item->n_terms && http >= 400; k++)
-		if (item->terms[k].forbidden && item->terms[k].pol == LS_JP_NEG &&
-			item->terms[k].concept == (http == 401 || http == 403 ? LS_JC_DENY : LS_JC_ERROR))
+		if (item->terms[k].forbidden && item->terms[k].pol == LS_POL_NEG &&
+			item->terms[k].concept ==
+				(http == 401 || http == 403 ? LS_CONCEPT_DENY : LS_CONCEPT_ERROR))
 			out->forbidden = true;
 }
 
 /* What the row says about the item that it names. */
 static void
-weigh_outcome(ls_jmatching *m, const tally *y, ls_jmatch *out)
+weigh_outcome(ls_judge_matching *m, const tally *y, ls_judge_match *out)
 {
-	const ls_jitem *item = m->item;
-	const ls_jtext *t = &m->row->text;
+	const ls_judge_item *item = m->item;
+	const ls_judge_text *t = &m->row->text;
 
 	/* What the second part of an order names is no outcome either. */
 	for (int k = 0; item->other != NULL && k < item->other->n_terms; k++)
@@ -755,24 +725,26 @@ weigh_outcome(ls_jmatching *m, const tally *y, ls_jmatch *out)
 		out->relevance < 0.56f && !other_topic(item) &&
 		(m->named || out->action_any || m->opposed || !item->has_topic))
 		out->relevance = 0.56f;
-	ls_jclassify(m, out);
-	if (LS_JRULE(FRACTION) && (item->whole > 0 || item->all) && !item->absent && !item->negative)
-		ls_jweigh_fraction(item, m->row, out);
+	ls_judge_classify(m, out);
+	if (LS_JUDGE_RULE(FRACTION) && (item->whole > 0 || item->all) && !item->absent &&
+		!item->negative)
+		ls_judge_weigh_fraction(item, m->row, out);
 	/* All of the item is there and nothing speaks against it. */
-	if (out->class == LS_JCLASS_NONE && out->relevance >= 0.9f && !out->action_any &&
+	if (out->class == LS_CLASS_NONE && out->relevance >= 0.9f && !out->action_any &&
 		item->n_terms > 1 && item->has_action)
 	{
-		out->class = LS_JCLASS_PASS;
+		out->class = LS_CLASS_PASS;
 		out->strength = 1;
 	}
-	if (out->class == LS_JCLASS_PASS && ls_jdoubtful(m, out, y->place, y->topic))
-		out->class = LS_JCLASS_NONE;
+	if (out->class == LS_CLASS_PASS && ls_judge_doubtful(m, out, y->place, y->topic))
+		out->class = LS_CLASS_NONE;
 }
 
 void
-ls_jmatch_row(const ls_jctx *ctx, const ls_jitem *item, const ls_jrow *row, ls_jmatch *out)
+ls_judge_match_row(const ls_judge_ctx *ctx, const ls_judge_item *item, const ls_judge_row *row,
+				   ls_judge_match *out)
 {
-	ls_jmatching m;
+	ls_judge_matching m;
 	tally y;
 
 	memset(out, 0, sizeof(*out));
@@ -794,11 +766,11 @@ ls_jmatch_row(const ls_jctx *ctx, const ls_jitem *item, const ls_jrow *row, ls_j
 	if (item->method != 0 && other_method(item, &row->text))
 		y.own = 0;
 	/* what free text names beside the program's own words does not help a success */
-	if (m.free && out->class == LS_JCLASS_PASS && !item->negative && y.own < y.sum)
+	if (m.free && out->class == LS_CLASS_PASS && !item->negative && y.own < y.sum)
 		out->relevance *= y.own / y.sum;
 	/* Only what a client chose names the item. */
 	out->chosen = y.own < OWN && (m.chosen || m.free);
-	if (y.sum > 0 && y.own < OWN && !((y.mailbox || m.free) && out->class == LS_JCLASS_FAIL))
+	if (y.sum > 0 && y.own < OWN && !((y.mailbox || m.free) && out->class == LS_CLASS_FAIL))
 	{
 		bool forbidden = out->forbidden, chosen = out->chosen;
 		float relevance = out->relevance;

@@ -11,74 +11,60 @@
  */
 #include "src/judge/judge_internal.h"
 
-/* The first letter tells most words apart without a look at their length. */
-static inline bool
-text_is(ls_str s, const char *word)
-{
-	return s.len > 0 && (s.data[0] | 0x20) == word[0] &&
-		   ls_str_eq_nocase(s, ls_str_make(word, strlen(word)));
-}
-
-static ls_str
-atom_text(const ls_jtext *t, int i)
-{
-	return ls_str_make(t->text.data + t->atoms[i].off, t->atoms[i].len);
-}
-
 bool
-ls_jnumber_unit(ls_str word, double *factor, ls_jdim *dim)
+ls_judge_number_unit(ls_str word, double *factor, ls_judge_dim *dim)
 {
 	static const struct
 	{
 		const char *name;
 		double factor;
-		ls_jdim dim;
+		ls_judge_dim dim;
 	} units[] = {
-		{"ms", 0.001, LS_JDIM_TIME},
-		{"msec", 0.001, LS_JDIM_TIME},
-		{"millis", 0.001, LS_JDIM_TIME},
-		{"millisecond", 0.001, LS_JDIM_TIME},
-		{"milliseconds", 0.001, LS_JDIM_TIME},
-		{"us", 1e-6, LS_JDIM_TIME},
-		{"usec", 1e-6, LS_JDIM_TIME},
-		{"microseconds", 1e-6, LS_JDIM_TIME},
-		{"ns", 1e-9, LS_JDIM_TIME},
-		{"s", 1, LS_JDIM_TIME},
-		{"sec", 1, LS_JDIM_TIME},
-		{"secs", 1, LS_JDIM_TIME},
-		{"second", 1, LS_JDIM_TIME},
-		{"seconds", 1, LS_JDIM_TIME},
-		{"min", 60, LS_JDIM_TIME},
-		{"mins", 60, LS_JDIM_TIME},
-		{"minute", 60, LS_JDIM_TIME},
-		{"minutes", 60, LS_JDIM_TIME},
-		{"h", 3600, LS_JDIM_TIME},
-		{"hr", 3600, LS_JDIM_TIME},
-		{"hour", 3600, LS_JDIM_TIME},
-		{"hours", 3600, LS_JDIM_TIME},
-		{"d", 86400, LS_JDIM_TIME},
-		{"day", 86400, LS_JDIM_TIME},
-		{"days", 86400, LS_JDIM_TIME},
-		{"week", 604800, LS_JDIM_TIME},
-		{"weeks", 604800, LS_JDIM_TIME},
-		{"b", 1, LS_JDIM_BYTES},
-		{"byte", 1, LS_JDIM_BYTES},
-		{"bytes", 1, LS_JDIM_BYTES},
-		{"kb", 1e3, LS_JDIM_BYTES},
-		{"k", 1e3, LS_JDIM_BYTES},
-		{"kib", 1024, LS_JDIM_BYTES},
-		{"mb", 1e6, LS_JDIM_BYTES},
-		{"mib", 1048576, LS_JDIM_BYTES},
-		{"gb", 1e9, LS_JDIM_BYTES},
-		{"g", 1e9, LS_JDIM_BYTES},
-		{"gib", 1073741824, LS_JDIM_BYTES},
-		{"tb", 1e12, LS_JDIM_BYTES},
-		{"tib", 1099511627776.0, LS_JDIM_BYTES},
-		{"percent", 1, LS_JDIM_PERCENT},
-		{"pct", 1, LS_JDIM_PERCENT},
-		{"c", 1, LS_JDIM_DEGREE},
-		{"celsius", 1, LS_JDIM_DEGREE},
-		{"degrees", 1, LS_JDIM_DEGREE},
+		{"ms", 0.001, LS_DIM_TIME},
+		{"msec", 0.001, LS_DIM_TIME},
+		{"millis", 0.001, LS_DIM_TIME},
+		{"millisecond", 0.001, LS_DIM_TIME},
+		{"milliseconds", 0.001, LS_DIM_TIME},
+		{"us", 1e-6, LS_DIM_TIME},
+		{"usec", 1e-6, LS_DIM_TIME},
+		{"microseconds", 1e-6, LS_DIM_TIME},
+		{"ns", 1e-9, LS_DIM_TIME},
+		{"s", 1, LS_DIM_TIME},
+		{"sec", 1, LS_DIM_TIME},
+		{"secs", 1, LS_DIM_TIME},
+		{"second", 1, LS_DIM_TIME},
+		{"seconds", 1, LS_DIM_TIME},
+		{"min", 60, LS_DIM_TIME},
+		{"mins", 60, LS_DIM_TIME},
+		{"minute", 60, LS_DIM_TIME},
+		{"minutes", 60, LS_DIM_TIME},
+		{"h", 3600, LS_DIM_TIME},
+		{"hr", 3600, LS_DIM_TIME},
+		{"hour", 3600, LS_DIM_TIME},
+		{"hours", 3600, LS_DIM_TIME},
+		{"d", 86400, LS_DIM_TIME},
+		{"day", 86400, LS_DIM_TIME},
+		{"days", 86400, LS_DIM_TIME},
+		{"week", 604800, LS_DIM_TIME},
+		{"weeks", 604800, LS_DIM_TIME},
+		{"b", 1, LS_DIM_BYTES},
+		{"byte", 1, LS_DIM_BYTES},
+		{"bytes", 1, LS_DIM_BYTES},
+		{"kb", 1e3, LS_DIM_BYTES},
+		{"k", 1e3, LS_DIM_BYTES},
+		{"kib", 1024, LS_DIM_BYTES},
+		{"mb", 1e6, LS_DIM_BYTES},
+		{"mib", 1048576, LS_DIM_BYTES},
+		{"gb", 1e9, LS_DIM_BYTES},
+		{"g", 1e9, LS_DIM_BYTES},
+		{"gib", 1073741824, LS_DIM_BYTES},
+		{"tb", 1e12, LS_DIM_BYTES},
+		{"tib", 1099511627776.0, LS_DIM_BYTES},
+		{"percent", 1, LS_DIM_PERCENT},
+		{"pct", 1, LS_DIM_PERCENT},
+		{"c", 1, LS_DIM_DEGREE},
+		{"celsius", 1, LS_DIM_DEGREE},
+		{"degrees", 1, LS_DIM_DEGREE},
 	};
 
 	if (word.len == 0 || word.len > 12)
@@ -86,17 +72,17 @@ ls_jnumber_unit(ls_str word, double *factor, ls_jdim *dim)
 	if (word.len == 1 && word.data[0] == 'M')
 	{
 		*factor = 1e6;
-		*dim = LS_JDIM_BYTES;
+		*dim = LS_DIM_BYTES;
 		return true;
 	}
 	if (word.len == 1 && word.data[0] == 'm')
 	{
 		*factor = 60;
-		*dim = LS_JDIM_TIME;
+		*dim = LS_DIM_TIME;
 		return true;
 	}
 	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++)
-		if (text_is(word, units[i].name))
+		if (ls_judge_is(word, units[i].name))
 		{
 			*factor = units[i].factor;
 			*dim = units[i].dim;
@@ -127,63 +113,64 @@ parse_decimal(ls_str s, double *value)
 }
 
 bool
-ls_jnumber_value(const ls_jtext *t, int i, double *value, ls_jdim *dim)
+ls_judge_number_value(const ls_judge_text *t, int i, double *value, ls_judge_dim *dim)
 {
-	const ls_jatom *a = &t->atoms[i];
+	const ls_judge_atom *a = &t->atoms[i];
 	size_t end = (size_t) a->off + a->len;
 	double factor;
-	ls_jdim unit;
+	ls_judge_dim unit;
 
-	if (a->kind != LS_JKIND_NUMBER || (a->flags & LS_JATOM_TIME) || a->len > 18 ||
-		!parse_decimal(atom_text(t, i), value))
+	if (a->kind != LS_ATOM_NUMBER || (a->flags & LS_ATOM_TIME) || a->len > 18 ||
+		!parse_decimal(ls_judge_atom_text(t, i), value))
 		return false;
 	/* 120,000 */
 	while (i + 1 < t->n && t->text.data[end] == ',' && t->atoms[i + 1].off == end + 1 &&
-		   t->atoms[i + 1].kind == LS_JKIND_NUMBER && t->atoms[i + 1].len == 3 && a->len <= 3 &&
+		   t->atoms[i + 1].kind == LS_ATOM_NUMBER && t->atoms[i + 1].len == 3 && a->len <= 3 &&
 		   *value >= 1 && *value < 1e12)
 	{
 		double low;
 
-		if (!parse_decimal(atom_text(t, i + 1), &low))
+		if (!parse_decimal(ls_judge_atom_text(t, i + 1), &low))
 			break;
 		*value = *value * 1000 + low;
 		i++;
 		end = (size_t) t->atoms[i].off + t->atoms[i].len;
 	}
-	*dim = LS_JDIM_NONE;
+	*dim = LS_DIM_NONE;
 	if (a->off > 0 && t->text.data[a->off - 1] == '-' &&
 		(a->off < 2 || t->text.data[a->off - 2] == ' ' || t->text.data[a->off - 2] == '='))
 		*value = -*value;
 	if (end < t->text.len && t->text.data[end] == '%')
 	{
-		*dim = LS_JDIM_PERCENT;
+		*dim = LS_DIM_PERCENT;
 		return true;
 	}
 	if (i + 1 < t->n &&
-		(t->atoms[i + 1].sep == LS_JSEP_NONE || t->atoms[i + 1].sep == LS_JSEP_SPACE) &&
-		ls_jnumber_unit(atom_text(t, i + 1), &factor, &unit))
+		(t->atoms[i + 1].sep == LS_SEP_NONE || t->atoms[i + 1].sep == LS_SEP_SPACE) &&
+		ls_judge_number_unit(ls_judge_atom_text(t, i + 1), &factor, &unit))
 	{
 		*value *= factor;
 		*dim = unit;
 		/* 41m10s */
-		for (int k = i + 2; k + 1 < t->n && t->atoms[k].sep == LS_JSEP_NONE && unit == LS_JDIM_TIME;
+		for (int k = i + 2; k + 1 < t->n && t->atoms[k].sep == LS_SEP_NONE && unit == LS_DIM_TIME;
 			 k += 2)
 		{
 			double more;
 
-			if (t->atoms[k].kind != LS_JKIND_NUMBER || !parse_decimal(atom_text(t, k), &more) ||
-				!ls_jnumber_unit(atom_text(t, k + 1), &factor, &unit))
+			if (t->atoms[k].kind != LS_ATOM_NUMBER ||
+				!parse_decimal(ls_judge_atom_text(t, k), &more) ||
+				!ls_judge_number_unit(ls_judge_atom_text(t, k + 1), &factor, &unit))
 				break;
 			*value += more * factor;
 		}
 		return true;
 	}
 	/* duration_ms=120, "elapsedSeconds":4 */
-	if (i > 0 && (a->sep == LS_JSEP_EQUAL || a->sep == LS_JSEP_COLON || a->sep == LS_JSEP_OTHER))
+	if (i > 0 && (a->sep == LS_SEP_EQUAL || a->sep == LS_SEP_COLON || a->sep == LS_SEP_OTHER))
 	{
-		ls_str key = atom_text(t, i - 1);
+		ls_str key = ls_judge_atom_text(t, i - 1);
 
-		if (key.len > 1 && ls_jnumber_unit(key, &factor, &unit))
+		if (key.len > 1 && ls_judge_number_unit(key, &factor, &unit))
 		{
 			*value *= factor;
 			*dim = unit;
@@ -193,19 +180,19 @@ ls_jnumber_value(const ls_jtext *t, int i, double *value, ls_jdim *dim)
 }
 
 bool
-ls_jnumber_holds(const ls_jcond *cond, double v)
+ls_judge_number_holds(const ls_judge_cond *cond, double v)
 {
 	switch (cond->op)
 	{
-		case LS_JOP_LT:
+		case LS_OP_LT:
 			return v < cond->value;
-		case LS_JOP_LE:
+		case LS_OP_LE:
 			return v <= cond->value;
-		case LS_JOP_GT:
+		case LS_OP_GT:
 			return v > cond->value;
-		case LS_JOP_GE:
+		case LS_OP_GE:
 			return v >= cond->value;
-		case LS_JOP_EQ:
+		case LS_OP_EQ:
 			return v == cond->value;
 		default:
 			return true;
@@ -214,18 +201,18 @@ ls_jnumber_holds(const ls_jcond *cond, double v)
 
 /* How much a word of the row is a word of the item: names more than concepts. */
 static float
-word_hit(const ls_jctx *ctx, const ls_jitem *item, const ls_jatom *a)
+word_hit(const ls_judge_ctx *ctx, const ls_judge_item *item, const ls_judge_atom *a)
 {
-	const ls_jword *w = &ctx->words.table[a->word];
+	const ls_judge_word *w = &ctx->words.table[a->word];
 
 	for (int k = 0; k < item->n_terms; k++)
 	{
-		const ls_jterm *term = &item->terms[k];
+		const ls_judge_term *term = &item->terms[k];
 
 		if (term->stem == a->stem || (term->joined && term->joined == a->stem) ||
 			(a->joined && a->joined == term->stem))
 			return term->scope ? 0.5f : term->ident >= 0 ? 1 : 3;
-		if (term->concept != LS_JC_NONE && term->concept == w->concept)
+		if (term->concept != LS_CONCEPT_NONE && term->concept == w->concept)
 			return term->scope ? 0.3f : 2;
 	}
 	return 0;
@@ -233,28 +220,29 @@ word_hit(const ls_jctx *ctx, const ls_jitem *item, const ls_jatom *a)
 
 /* "unit":"ms" beside the value of a metric */
 static bool
-row_unit(const ls_jtext *t, double *factor, ls_jdim *dim)
+row_unit(const ls_judge_text *t, double *factor, ls_judge_dim *dim)
 {
 	for (int i = 0; i < t->n; i++)
 	{
 		size_t end = t->atoms[i].off + t->atoms[i].len, stop;
 
 		if (t->atoms[i].len < 4 || t->atoms[i].len > 5 ||
-			!(text_is(atom_text(t, i), "unit") || text_is(atom_text(t, i), "units")))
+			!(ls_judge_is(ls_judge_atom_text(t, i), "unit") ||
+			  ls_judge_is(ls_judge_atom_text(t, i), "units")))
 			continue;
 		while (end < t->text.len && strchr("\":= ", t->text.data[end]) != NULL)
 			end++;
 		if (end < t->text.len && t->text.data[end] == '%')
 		{
 			*factor = 1;
-			*dim = LS_JDIM_PERCENT;
+			*dim = LS_DIM_PERCENT;
 			return true;
 		}
 		stop = end;
 		while (stop < t->text.len && ((t->text.data[stop] | 0x20) >= 'a') &&
 			   (t->text.data[stop] | 0x20) <= 'z')
 			stop++;
-		return ls_jnumber_unit(ls_str_make(t->text.data + end, stop - end), factor, dim);
+		return ls_judge_number_unit(ls_str_make(t->text.data + end, stop - end), factor, dim);
 	}
 	return false;
 }
@@ -268,49 +256,48 @@ key_kind(ls_str key)
 	static const char *const limits[] = {"target", "limit",     "threshold", "expected", "budget",
 										 "goal",   "objective", "quota",     "allowed"};
 
-	for (size_t k = 0; k < sizeof(measured) / sizeof(measured[0]); k++)
-		if (text_is(key, measured[k]))
-			return 1.4f;
-	for (size_t k = 0; k < sizeof(limits) / sizeof(limits[0]); k++)
-		if (text_is(key, limits[k]))
-			return -1.5f;
+	if (LS_JUDGE_IS_IN(key, measured))
+		return 1.4f;
+	if (LS_JUDGE_IS_IN(key, limits))
+		return -1.5f;
 	return 0;
 }
 
 /* May the number at `i` be the item's value?  It gets the value and its kind. */
 static bool
-may_be_value(const ls_jitem *item, const ls_jrow *row, int i, double *value, ls_jdim *dim)
+may_be_value(const ls_judge_item *item, const ls_judge_row *row, int i, double *value,
+			 ls_judge_dim *dim)
 {
-	const ls_jtext *t = &row->text;
-	const ls_jatom *a = &t->atoms[i];
-	ls_jdim wanted = item->cond.dim;
+	const ls_judge_text *t = &row->text;
+	const ls_judge_atom *a = &t->atoms[i];
+	ls_judge_dim wanted = item->cond.dim;
 	bool own = false;
 
-	if (wanted != *dim && !(wanted == LS_JDIM_PERCENT && *dim == LS_JDIM_NONE) &&
-		!(wanted == LS_JDIM_BYTES && *dim == LS_JDIM_NONE) &&
-		!(wanted == LS_JDIM_TIME && *dim == LS_JDIM_NONE && a->sep == LS_JSEP_EQUAL))
+	if (wanted != *dim && !(wanted == LS_DIM_PERCENT && *dim == LS_DIM_NONE) &&
+		!(wanted == LS_DIM_BYTES && *dim == LS_DIM_NONE) &&
+		!(wanted == LS_DIM_TIME && *dim == LS_DIM_NONE && a->sep == LS_SEP_EQUAL))
 		return false;
 	/* a ratio: 0.93 is 93% */
-	if (wanted == LS_JDIM_PERCENT && *dim == LS_JDIM_NONE && *value <= 1 && *value >= 0 &&
+	if (wanted == LS_DIM_PERCENT && *dim == LS_DIM_NONE && *value <= 1 && *value >= 0 &&
 		item->cond.value > 1 && memchr(t->text.data + a->off, '.', a->len) != NULL)
 		*value *= 100;
 	/* A number that names something is no value. */
 	for (int k = 0; k < item->n_terms; k++)
 		own |= item->terms[k].ident >= 0 && item->terms[k].stem == a->stem;
 	/* a batch of 100 is one batch */
-	own |= *dim == LS_JDIM_NONE && i > 0 && text_is(atom_text(t, i - 1), "of");
-	return !(own || (row->http != 0 && *value == row->http) || a->sep == LS_JSEP_TIGHT ||
-			 a->sep == LS_JSEP_DOT);
+	own |= *dim == LS_DIM_NONE && i > 0 && ls_judge_is(ls_judge_atom_text(t, i - 1), "of");
+	return !(own || (row->http != 0 && *value == row->http) || a->sep == LS_SEP_TIGHT ||
+			 a->sep == LS_SEP_DOT);
 }
 
 /* How much the key or the words before the number at `i` are the item's. */
 static float
-score_before(const ls_jctx *ctx, const ls_jitem *item, const ls_jtext *t, int i)
+score_before(const ls_judge_ctx *ctx, const ls_judge_item *item, const ls_judge_text *t, int i)
 {
-	const ls_jatom *a = &t->atoms[i];
+	const ls_judge_atom *a = &t->atoms[i];
 	float score = 0.5f;
 
-	if (a->sep == LS_JSEP_EQUAL || a->sep == LS_JSEP_COLON)
+	if (a->sep == LS_SEP_EQUAL || a->sep == LS_SEP_COLON)
 	{
 		for (int k = i - 1, steps = 0; k >= 0 && steps < 4; k--, steps++)
 		{
@@ -318,8 +305,8 @@ score_before(const ls_jctx *ctx, const ls_jitem *item, const ls_jtext *t, int i)
 
 			score += 2 * hit;
 			if (steps == 0 && hit == 0)
-				score += key_kind(atom_text(t, k));
-			if (t->atoms[k].sep > LS_JSEP_DOT)
+				score += key_kind(ls_judge_atom_text(t, k));
+			if (t->atoms[k].sep > LS_SEP_DOT)
 				break;
 		}
 		return score;
@@ -330,7 +317,7 @@ score_before(const ls_jctx *ctx, const ls_jitem *item, const ls_jtext *t, int i)
 
 		if (hit > 0)
 			return score + hit * (1.0f - 0.15f * (float) steps);
-		if (t->atoms[k].kind == LS_JKIND_NUMBER)
+		if (t->atoms[k].kind == LS_ATOM_NUMBER)
 			break;
 	}
 	return score;
@@ -338,10 +325,10 @@ score_before(const ls_jctx *ctx, const ls_jitem *item, const ls_jtext *t, int i)
 
 /* ... or the noun after it: 3 errors. */
 static float
-score_after(const ls_jctx *ctx, const ls_jitem *item, const ls_jtext *t, int i)
+score_after(const ls_judge_ctx *ctx, const ls_judge_item *item, const ls_judge_text *t, int i)
 {
 	for (int k = i + 1; k < t->n && k < i + 3; k++)
-		if (t->atoms[k].sep == LS_JSEP_SPACE || t->atoms[k].sep == LS_JSEP_NONE)
+		if (t->atoms[k].sep == LS_SEP_SPACE || t->atoms[k].sep == LS_SEP_NONE)
 		{
 			float hit = word_hit(ctx, item, &t->atoms[k]);
 			size_t end = t->atoms[k].off + t->atoms[k].len;
@@ -357,46 +344,48 @@ score_after(const ls_jctx *ctx, const ls_jitem *item, const ls_jtext *t, int i)
 
 /* "count=41", "took 3 s": what the word before the number says about its kind. */
 static float
-score_kind(const ls_jctx *ctx, const ls_jitem *item, const ls_jtext *t, int i, ls_jdim dim)
+score_kind(const ls_judge_ctx *ctx, const ls_judge_item *item, const ls_judge_text *t, int i,
+		   ls_judge_dim dim)
 {
-	const ls_jatom *a = &t->atoms[i];
-	ls_str before = i > 0 ? atom_text(t, i - 1) : LS_STR("");
+	const ls_judge_atom *a = &t->atoms[i];
+	ls_str before = i > 0 ? ls_judge_atom_text(t, i - 1) : LS_STR("");
 	float score = 0;
 
-	if (dim == LS_JDIM_NONE && a->sep == LS_JSEP_EQUAL &&
-		(text_is(before, "count") || text_is(before, "total") || text_is(before, "n") ||
-		 text_is(before, "num")))
-		score += text_is(before, "total") ? 1.2f : 1.4f;
-	if (item->cond.dim == LS_JDIM_TIME && i > 0 &&
-		(ctx->words.table[t->atoms[i - 1].word].concept == LS_JC_LATENCY || text_is(before, "in") ||
-		 text_is(before, "after") || text_is(before, "total") ||
-		 (text_is(before, "time") && a->sep == LS_JSEP_EQUAL)))
+	if (dim == LS_DIM_NONE && a->sep == LS_SEP_EQUAL &&
+		(ls_judge_is(before, "count") || ls_judge_is(before, "total") || ls_judge_is(before, "n") ||
+		 ls_judge_is(before, "num")))
+		score += ls_judge_is(before, "total") ? 1.2f : 1.4f;
+	if (item->cond.dim == LS_DIM_TIME && i > 0 &&
+		(ctx->words.table[t->atoms[i - 1].word].concept == LS_CONCEPT_LATENCY ||
+		 ls_judge_is(before, "in") || ls_judge_is(before, "after") ||
+		 ls_judge_is(before, "total") || (ls_judge_is(before, "time") && a->sep == LS_SEP_EQUAL)))
 		score += 1.5f;
-	if (item->cond.dim != LS_JDIM_NONE && dim == item->cond.dim)
+	if (item->cond.dim != LS_DIM_NONE && dim == item->cond.dim)
 		score += 1;
 	return score;
 }
 
 static bool
-find_value(const ls_jctx *ctx, const ls_jitem *item, const ls_jrow *row, bool same, double *value)
+find_value(const ls_judge_ctx *ctx, const ls_judge_item *item, const ls_judge_row *row, bool same,
+		   double *value)
 {
-	const ls_jtext *t = &row->text;
+	const ls_judge_text *t = &row->text;
 	float best = 0;
 	double factor = 1;
-	ls_jdim unit;
+	ls_judge_dim unit;
 	bool has_unit = row->fields && row_unit(t, &factor, &unit);
 
 	for (int i = 0; i < t->n; i++)
 	{
-		const ls_jatom *a = &t->atoms[i];
+		const ls_judge_atom *a = &t->atoms[i];
 		double v;
-		ls_jdim dim;
+		ls_judge_dim dim;
 		float score;
 
-		if (a->kind != LS_JKIND_NUMBER || a->client != LS_JCLIENT_NONE ||
-			!ls_jnumber_value(t, i, &v, &dim))
+		if (a->kind != LS_ATOM_NUMBER || a->client != LS_CLIENT_NONE ||
+			!ls_judge_number_value(t, i, &v, &dim))
 			continue;
-		if (has_unit && dim == LS_JDIM_NONE && a->sep == LS_JSEP_EQUAL)
+		if (has_unit && dim == LS_DIM_NONE && a->sep == LS_SEP_EQUAL)
 		{
 			v *= factor;
 			dim = unit;
@@ -405,7 +394,7 @@ find_value(const ls_jctx *ctx, const ls_jitem *item, const ls_jrow *row, bool sa
 			continue;
 		score = score_before(ctx, item, t, i) + score_after(ctx, item, t, i) +
 				score_kind(ctx, item, t, i, dim);
-		if (score > best && score >= (item->cond.dim == LS_JDIM_NONE ? 1.6f : 1.0f))
+		if (score > best && score >= (item->cond.dim == LS_DIM_NONE ? 1.6f : 1.0f))
 		{
 			best = score;
 			*value = v;
@@ -415,7 +404,8 @@ find_value(const ls_jctx *ctx, const ls_jitem *item, const ls_jrow *row, bool sa
 }
 
 bool
-ls_jnumber_find(const ls_jctx *ctx, const ls_jitem *item, const ls_jrow *row, double *value)
+ls_judge_number_find(const ls_judge_ctx *ctx, const ls_judge_item *item, const ls_judge_row *row,
+					 double *value)
 {
 	return find_value(ctx, item, row, true, value) || find_value(ctx, item, row, false, value);
 }
@@ -449,7 +439,7 @@ joins_number(ls_str text, size_t i)
 }
 
 bool
-ls_jnumber_fraction(ls_str text, size_t *at, size_t *from, uint32_t *part, uint32_t *whole)
+ls_judge_number_fraction(ls_str text, size_t *at, size_t *from, uint32_t *part, uint32_t *whole)
 {
 	static const char *const between[] = {"/", " / ", " of ", " of the ", " out of "};
 
@@ -479,15 +469,15 @@ ls_jnumber_fraction(ls_str text, size_t *at, size_t *from, uint32_t *part, uint3
 }
 
 bool
-ls_jrow_clock(const ls_jrow *row, double *seconds)
+ls_judge_row_clock(const ls_judge_row *row, double *seconds)
 {
 	const char *s = row->text.text.data;
 	size_t n = row->text.text.len < 64 ? row->text.text.len : 64;
 
 	/* t=8: seconds since some start */
 	if (n > 2 && s[0] == 't' && s[1] == '=' && row->text.n > 1 &&
-		row->text.atoms[1].kind == LS_JKIND_NUMBER && row->text.atoms[1].off == 2)
-		return parse_decimal(atom_text(&row->text, 1), seconds);
+		row->text.atoms[1].kind == LS_ATOM_NUMBER && row->text.atoms[1].off == 2)
+		return parse_decimal(ls_judge_atom_text(&row->text, 1), seconds);
 
 	/* 09:05, and no seconds */
 	if (n > 6 && s[2] == ':' && s[5] == ' ' && s[0] >= '0' && s[0] <= '2' && s[1] >= '0' &&

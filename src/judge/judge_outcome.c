@@ -11,102 +11,120 @@
  */
 #include "src/judge/judge_internal.h"
 
+/* Does a name of the item stand in the key of this value ("db":"UP"), or in the key that it is? */
+bool
+ls_judge_keyed(const ls_judge_matching *m, int i)
+{
+	const ls_judge_text *t = &m->row->text;
+
+	if (t->atoms[i].sep == LS_SEP_EQUAL)
+		i--;
+	else if (i + 1 >= t->n || t->atoms[i + 1].sep != LS_SEP_EQUAL)
+		return false;
+	for (int steps = 0; i >= 0 && steps < 4; i--, steps++)
+	{
+		if (m->masked[i])
+			return true;
+		if (t->atoms[i].sep != LS_SEP_TIGHT && t->atoms[i].sep != LS_SEP_NONE)
+			break;
+	}
+	return false;
+}
+
 /*
  * Does the row tell that something has yet to come: "queued", "waiting for", "40%", "scheduled"?
  * Or deny what it tells: "not requested"?
  */
 static bool
-yet_to_come(const ls_jmatching *m)
+yet_to_come(const ls_judge_matching *m)
 {
 	static const char *const words[] = {
 		"initiated", "required",  "needed",   "queued",   "pending",   "scheduled",
 		"waiting",   "requested", "progress", "awaiting", "postponed", "planned",
 		"enqueued",  "yet",       "will",     "would",    "waits",     "ongoing"};
-	const ls_jtext *t = &m->row->text;
+	const ls_judge_text *t = &m->row->text;
 
 	for (int i = 0; i < t->n; i++)
 	{
-		ls_str word = ls_str_make(t->text.data + t->atoms[i].off, t->atoms[i].len);
-
-		if (m->masked[i] || t->atoms[i].client != LS_JCLIENT_NONE ||
-			t->atoms[i].kind != LS_JKIND_WORD)
+		if (m->masked[i] || t->atoms[i].client != LS_CLIENT_NONE ||
+			t->atoms[i].kind != LS_ATOM_WORD)
 			continue;
-		if (m->ctx->words.table[t->atoms[i].word].pol == LS_JP_NOT && i + 1 < t->n &&
-			(t->atoms[i + 1].flags & LS_JATOM_ED))
+		if (m->ctx->words.table[t->atoms[i].word].pol == LS_POL_NOT && i + 1 < t->n &&
+			(t->atoms[i + 1].flags & LS_ATOM_ED))
 			return true;
 		/* "upload b.zip started" */
-		if (m->ctx->words.table[t->atoms[i].word].concept == LS_JC_START &&
-			m->ctx->words.table[t->atoms[i].word].pol == LS_JP_ACT && !m->exact_action_past)
+		if (m->ctx->words.table[t->atoms[i].word].concept == LS_CONCEPT_START &&
+			m->ctx->words.table[t->atoms[i].word].pol == LS_POL_ACT && !m->exact_action_past)
 			return true;
-		for (size_t k = 0; k < sizeof(words) / sizeof(words[0]); k++)
-			if (ls_str_eq_nocase(word, ls_str_make(words[k], strlen(words[k]))))
-				return !ls_jrow_negated(m->ctx, t, i);
+		if (LS_JUDGE_IS_IN(ls_judge_atom_text(t, i), words))
+			return !ls_judge_row_negated(m->ctx, t, i);
 	}
 	return false;
 }
 
 /* A removal or an end is no sign that something is well. */
 static bool
-takes_away(const ls_jword *w)
+takes_away(const ls_judge_word *w)
 {
-	return w->concept == LS_JC_DELETE || w->concept == LS_JC_STOP || w->concept == LS_JC_LEAVE ||
-		   w->concept == LS_JC_DISABLE || w->concept == LS_JC_CLOSE ||
-		   w->concept == LS_JC_RELEASE || w->concept == LS_JC_ROLLBACK ||
-		   w->concept == LS_JC_RETRY || w->concept == LS_JC_LOGOUT;
+	return w->concept == LS_CONCEPT_DELETE || w->concept == LS_CONCEPT_STOP ||
+		   w->concept == LS_CONCEPT_LEAVE || w->concept == LS_CONCEPT_DISABLE ||
+		   w->concept == LS_CONCEPT_CLOSE || w->concept == LS_CONCEPT_RELEASE ||
+		   w->concept == LS_CONCEPT_ROLLBACK || w->concept == LS_CONCEPT_RETRY ||
+		   w->concept == LS_CONCEPT_LOGOUT;
 }
 
 /* A refusal or a stop may be meant; an error is not. */
 static bool
-on_purpose(const ls_jcue *c)
+on_purpose(const ls_judge_cue *c)
 {
-	return c->concept == LS_JC_DENY || c->concept == LS_JC_STOP || c->concept == LS_JC_NONE ||
-		   c->concept == LS_JC_EXPIRE;
+	return c->concept == LS_CONCEPT_DENY || c->concept == LS_CONCEPT_STOP ||
+		   c->concept == LS_CONCEPT_NONE || c->concept == LS_CONCEPT_EXPIRE;
 }
 
 /* The strongest cue outside the item's words; nearest clauses first. */
-static const ls_jcue *
-outcome_cue(const ls_jmatching *m, bool near, const ls_jcue **fail)
+static const ls_judge_cue *
+outcome_cue(const ls_judge_matching *m, bool near, const ls_judge_cue **fail)
 {
-	const ls_jrow *row = m->row;
-	const ls_jcue *best = NULL;
+	const ls_judge_row *row = m->row;
+	const ls_judge_cue *best = NULL;
 
 	*fail = NULL;
 	for (int i = 0; i < row->n_cues; i++)
 	{
-		const ls_jcue *c = &row->cues[i];
+		const ls_judge_cue *c = &row->cues[i];
 		uint16_t clause = row->text.atoms[c->atom].clause;
 		int rank, best_rank;
 
-		if (m->masked[c->atom] && !(c->flags & LS_JCUE_HTTP))
+		if (m->masked[c->atom] && !(c->flags & LS_CUE_HTTP))
 			continue;
-		if (m->keyed && row->text.atoms[c->atom].sep == LS_JSEP_EQUAL && !ls_jkeyed(m, c->atom))
+		if (m->keyed && row->text.atoms[c->atom].sep == LS_SEP_EQUAL && !ls_judge_keyed(m, c->atom))
 			continue; /* another field's value */
 		if (near && (clause >= 64 || !m->clauses[clause] || c->strength < 2))
 			continue;
 		/* "db up, mail down": the other's state */
 		if (m->near_action && !near && clause < 64 && !m->clauses[clause] &&
-			m->ctx->words.table[row->text.atoms[c->atom].word].concept != LS_JC_NONE &&
-			c->concept != LS_JC_RESULT && c->concept != LS_JC_ERROR && c->concept != LS_JC_SKIP &&
-			!row->fields)
+			m->ctx->words.table[row->text.atoms[c->atom].word].concept != LS_CONCEPT_NONE &&
+			c->concept != LS_CONCEPT_RESULT && c->concept != LS_CONCEPT_ERROR &&
+			c->concept != LS_CONCEPT_SKIP && !row->fields)
 			continue;
-		if (c->class == LS_JCLASS_FAIL && *fail == NULL)
+		if (c->class == LS_CLASS_FAIL && *fail == NULL)
 			*fail = c;
-		rank = c->strength * 4 + (c->class == LS_JCLASS_FAIL || c->class == LS_JCLASS_SKIP) * 2;
-		if (c->flags & LS_JCUE_COUNT && c->class == LS_JCLASS_SKIP)
+		rank = c->strength * 4 + (c->class == LS_CLASS_FAIL || c->class == LS_CLASS_SKIP) * 2;
+		if (c->flags & LS_CUE_COUNT && c->class == LS_CLASS_SKIP)
 			continue;
-		if (c->class == LS_JCLASS_CLEAN)
+		if (c->class == LS_CLASS_CLEAN)
 			rank = 1;
 		best_rank = best ? best->strength * 4 +
-							   (best->class == LS_JCLASS_FAIL || best->class == LS_JCLASS_SKIP) * 2
+							   (best->class == LS_CLASS_FAIL || best->class == LS_CLASS_SKIP) * 2
 						 : -1;
-		if (best && best->class == LS_JCLASS_CLEAN)
+		if (best && best->class == LS_CLASS_CLEAN)
 			best_rank = 1;
 		/* "dropped, ignored": on purpose, unless something plainly failed */
-		if (best != NULL && c->class == LS_JCLASS_SKIP && best->class == LS_JCLASS_FAIL &&
+		if (best != NULL && c->class == LS_CLASS_SKIP && best->class == LS_CLASS_FAIL &&
 			c->strength >= 2 && best->strength <= 2 && on_purpose(best))
 			rank = best_rank + 1;
 		/* "created, booted, agent rejected": a later clause has its own subject */
-		if (m->exact_action && !near && !row->fields && c->class == LS_JCLASS_FAIL &&
+		if (m->exact_action && !near && !row->fields && c->class == LS_CLASS_FAIL &&
 			(on_purpose(c) || c->strength < 2) && clause > m->action_clause &&
 			m->action_clause != UINT16_MAX)
 			continue;
@@ -118,16 +136,16 @@ outcome_cue(const ls_jmatching *m, bool near, const ls_jcue **fail)
 
 /* Does the row tell of another action than the item's? */
 static bool
-other_action(const ls_jmatching *m)
+other_action(const ls_judge_matching *m)
 {
-	const ls_jtext *t = &m->row->text;
+	const ls_judge_text *t = &m->row->text;
 
 	for (int i = 0; i < t->n; i++)
 	{
-		const ls_jword *w = &m->ctx->words.table[t->atoms[i].word];
+		const ls_judge_word *w = &m->ctx->words.table[t->atoms[i].word];
 
-		if (w->pol == LS_JP_ACT && w->strength > 0 && !m->masked[i] &&
-			t->atoms[i].client == LS_JCLIENT_NONE)
+		if (w->pol == LS_POL_ACT && w->strength > 0 && !m->masked[i] &&
+			t->atoms[i].client == LS_CLIENT_NONE)
 			return true;
 	}
 	return false;
@@ -135,17 +153,17 @@ other_action(const ls_jmatching *m)
 
 /* Does the row tell of anything that was done: applied, created? */
 static bool
-arrived(const ls_jmatching *m)
+arrived(const ls_judge_matching *m)
 {
-	const ls_jtext *t = &m->row->text;
+	const ls_judge_text *t = &m->row->text;
 
 	for (int i = 0; i < t->n; i++)
 	{
-		const ls_jword *w = &m->ctx->words.table[t->atoms[i].word];
+		const ls_judge_word *w = &m->ctx->words.table[t->atoms[i].word];
 
-		if (w->pol == LS_JP_ACT && w->strength > 0 && (t->atoms[i].flags & LS_JATOM_ED) &&
-			!t->atoms[i].unreal && t->atoms[i].client == LS_JCLIENT_NONE && !takes_away(w) &&
-			!ls_jrow_negated(m->ctx, t, i))
+		if (w->pol == LS_POL_ACT && w->strength > 0 && (t->atoms[i].flags & LS_ATOM_ED) &&
+			!t->atoms[i].unreal && t->atoms[i].client == LS_CLIENT_NONE && !takes_away(w) &&
+			!ls_judge_row_negated(m->ctx, t, i))
 			return true;
 	}
 	return false;
@@ -153,36 +171,33 @@ arrived(const ls_jmatching *m)
 
 /* "MFAUsed":"No", tls=false: a word of the item is a key that says no. */
 static bool
-denied_by_key(const ls_jmatching *m)
+denied_by_key(const ls_judge_matching *m)
 {
 	static const char *const words[] = {"no", "false", "disabled", "off", "never"};
-	const ls_jtext *t = &m->row->text;
+	const ls_judge_text *t = &m->row->text;
 
 	for (int i = 0; i + 1 < t->n; i++)
 	{
 		int last = i;
 
-		if (!m->masked[i] || t->atoms[i].kind != LS_JKIND_WORD ||
-			t->atoms[i].client != LS_JCLIENT_NONE ||
-			m->ctx->words.table[t->atoms[i].word].pol != LS_JP_NONE)
+		if (!m->masked[i] || t->atoms[i].kind != LS_ATOM_WORD ||
+			t->atoms[i].client != LS_CLIENT_NONE ||
+			m->ctx->words.table[t->atoms[i].word].pol != LS_POL_NONE)
 			continue;
 		while (last + 1 < t->n && last < i + 3 &&
-			   (t->atoms[last + 1].sep == LS_JSEP_TIGHT || t->atoms[last + 1].sep == LS_JSEP_NONE))
+			   (t->atoms[last + 1].sep == LS_SEP_TIGHT || t->atoms[last + 1].sep == LS_SEP_NONE))
 			last++;
-		if (last + 1 >= t->n || t->atoms[last + 1].sep != LS_JSEP_EQUAL || m->masked[last + 1] ||
-			(last + 2 < t->n && t->atoms[last + 2].sep < LS_JSEP_SPACE))
+		if (last + 1 >= t->n || t->atoms[last + 1].sep != LS_SEP_EQUAL || m->masked[last + 1] ||
+			(last + 2 < t->n && t->atoms[last + 2].sep < LS_SEP_SPACE))
 			continue;
-		for (size_t k = 0; k < sizeof(words) / sizeof(words[0]); k++)
-			if (ls_str_eq_nocase(
-					ls_str_make(t->text.data + t->atoms[last + 1].off, t->atoms[last + 1].len),
-					ls_str_make(words[k], strlen(words[k]))))
-				return true;
+		if (LS_JUDGE_IS_IN(ls_judge_atom_text(t, last + 1), words))
+			return true;
 	}
 	return false;
 }
 
 static void
-say(ls_jmatch *out, ls_jclass class, int strength)
+say(ls_judge_match *out, ls_judge_class class, int strength)
 {
 	out->class = class;
 	out->strength = (uint8_t) strength;
@@ -190,141 +205,141 @@ say(ls_jmatch *out, ls_jclass class, int strength)
 
 /* An item that expects a bad outcome: "access is denied". */
 static void
-classify_negative(const ls_jmatching *m, const ls_jcue *c, const ls_jcue *fail, bool verdict,
-				  ls_jmatch *out)
+classify_negative(const ls_judge_matching *m, const ls_judge_cue *c, const ls_judge_cue *fail,
+				  bool verdict, ls_judge_match *out)
 {
 	/* A test that is named after a failure still has its own verdict. */
-	if (verdict && c->class != LS_JCLASS_CLEAN && (m->negative_hit || c->concept == LS_JC_RESULT) &&
-		c->class != LS_JCLASS_FAIL)
+	if (verdict && c->class != LS_CLASS_CLEAN &&
+		(m->negative_hit || c->concept == LS_CONCEPT_RESULT) && c->class != LS_CLASS_FAIL)
 		say(out,
-			m->negative_hit || c->class == LS_JCLASS_SKIP ? (ls_jclass) c->class : LS_JCLASS_FAIL,
+			m->negative_hit || c->class == LS_CLASS_SKIP ? (ls_judge_class) c->class
+														 : LS_CLASS_FAIL,
 			c->strength);
-	else if (verdict && c->class == LS_JCLASS_FAIL && m->negative_hit &&
-			 c->concept == LS_JC_RESULT && !m->row->fields)
-		say(out, LS_JCLASS_FAIL, c->strength);
-	else if (m->negative_hit || (fail != NULL && !(fail->flags & LS_JCUE_LEVEL)))
-		say(out, LS_JCLASS_PASS, 2);
-	else if (m->opposed || (c != NULL && c->class == LS_JCLASS_PASS))
-		say(out, LS_JCLASS_FAIL, 2);
-	else if (c != NULL && c->class == LS_JCLASS_SKIP)
-		say(out, LS_JCLASS_SKIP, c->strength);
+	else if (verdict && c->class == LS_CLASS_FAIL && m->negative_hit &&
+			 c->concept == LS_CONCEPT_RESULT && !m->row->fields)
+		say(out, LS_CLASS_FAIL, c->strength);
+	else if (m->negative_hit || (fail != NULL && !(fail->flags & LS_CUE_LEVEL)))
+		say(out, LS_CLASS_PASS, 2);
+	else if (m->opposed || (c != NULL && c->class == LS_CLASS_PASS))
+		say(out, LS_CLASS_FAIL, 2);
+	else if (c != NULL && c->class == LS_CLASS_SKIP)
+		say(out, LS_CLASS_SKIP, c->strength);
 }
 
 /* The row has a cue of an outcome beside the item's words. */
 static void
-classify_cue(const ls_jmatching *m, const ls_jcue *c, bool verdict, ls_jmatch *out)
+classify_cue(const ls_judge_matching *m, const ls_judge_cue *c, bool verdict, ls_judge_match *out)
 {
-	const ls_jitem *item = m->item;
+	const ls_judge_item *item = m->item;
 	bool unnamed = item->has_action && !out->action_any;
 
 	/* A success word of a part is not the success of the action that the item names. */
-	if (unnamed && item->n_idents == 0 && !m->named && c->class == LS_JCLASS_FAIL)
+	if (unnamed && item->n_idents == 0 && !m->named && c->class == LS_CLASS_FAIL)
 		return;
-	say(out, (ls_jclass) c->class, c->strength);
-	if (c->class == LS_JCLASS_PASS && unnamed && out->strength > 1 && !verdict)
+	say(out, (ls_judge_class) c->class, c->strength);
+	if (c->class == LS_CLASS_PASS && unnamed && out->strength > 1 && !verdict)
 		out->strength = 1;
 	/* ... nor is its failure, when another action is what failed. */
 	if (unnamed && other_action(m))
 	{
-		if (c->class == LS_JCLASS_PASS)
-			out->class = LS_JCLASS_NONE;
-		else if (c->class == LS_JCLASS_FAIL && !verdict)
+		if (c->class == LS_CLASS_PASS)
+			out->class = LS_CLASS_NONE;
+		else if (c->class == LS_CLASS_FAIL && !verdict)
 			out->strength = 1;
 	}
 }
 
 /* No cue: the item's verb, or that something was done to what it names. */
 static void
-classify_action(const ls_jmatching *m, const ls_jcue *c, ls_jmatch *out)
+classify_action(const ls_judge_matching *m, const ls_judge_cue *c, ls_judge_match *out)
 {
-	const ls_jitem *item = m->item;
+	const ls_judge_item *item = m->item;
 
 	if (out->action)
-		say(out, LS_JCLASS_PASS, m->exact_action ? 2 : 1);
-	else if (!item->has_action && item->cond.op == LS_JOP_NONE && !item->absent &&
+		say(out, LS_CLASS_PASS, m->exact_action ? 2 : 1);
+	else if (!item->has_action && item->cond.op == LS_OP_NONE && !item->absent &&
 			 (arrived(m) || (item->has_outcome && c != NULL && !item->all)))
-		say(out, LS_JCLASS_PASS, 1);
+		say(out, LS_CLASS_PASS, 1);
 	else if (item->presence || (!item->has_action && !item->has_outcome && c != NULL))
-		say(out, LS_JCLASS_PASS, 1);
+		say(out, LS_CLASS_PASS, 1);
 }
 
 void
-ls_jclassify(ls_jmatching *m, ls_jmatch *out)
+ls_judge_classify(ls_judge_matching *m, ls_judge_match *out)
 {
-	const ls_jitem *item = m->item;
-	const ls_jrow *row = m->row;
-	const ls_jcue *fail, *c = NULL;
-	int status = item->http_low != 0 ? ls_jrow_status(row) : 0;
+	const ls_judge_item *item = m->item;
+	const ls_judge_row *row = m->row;
+	const ls_judge_cue *fail, *c = NULL;
+	int status = item->http_low != 0 ? ls_judge_row_status(row) : 0;
 	bool verdict;
 
 	if (status != 0)
 	{
 		say(out,
-			status >= item->http_low && status <= item->http_high ? LS_JCLASS_PASS : LS_JCLASS_FAIL,
+			status >= item->http_low && status <= item->http_high ? LS_CLASS_PASS : LS_CLASS_FAIL,
 			3);
 		return;
 	}
 	if (!row->fields)
 		c = outcome_cue(m, true, &fail);
-	if (c == NULL || (c->class == LS_JCLASS_FAIL && on_purpose(c)))
+	if (c == NULL || (c->class == LS_CLASS_FAIL && on_purpose(c)))
 		c = outcome_cue(m, false, &fail);
 	verdict =
-		c != NULL && (c->flags & LS_JCUE_VERDICT) && !(c->flags & LS_JCUE_HTTP) && c->strength >= 3;
+		c != NULL && (c->flags & LS_CUE_VERDICT) && !(c->flags & LS_CUE_HTTP) && c->strength >= 3;
 	out->report = verdict && !row->fields && !item->at_end && c->atom < 2 &&
-				  (c->concept == LS_JC_RESULT || c->concept == LS_JC_SKIP);
+				  (c->concept == LS_CONCEPT_RESULT || c->concept == LS_CONCEPT_SKIP);
 
-	if (item->wants_skip && (out->action || (c != NULL && c->class == LS_JCLASS_SKIP)))
-		say(out, LS_JCLASS_PASS, 2);
-	else if (m->mismatch && !(c != NULL && c->class == LS_JCLASS_SKIP))
-		say(out, LS_JCLASS_FAIL, 3);
+	if (item->wants_skip && (out->action || (c != NULL && c->class == LS_CLASS_SKIP)))
+		say(out, LS_CLASS_PASS, 2);
+	else if (m->mismatch && !(c != NULL && c->class == LS_CLASS_SKIP))
+		say(out, LS_CLASS_FAIL, 3);
 	else if (item->negative)
 		classify_negative(m, c, fail, verdict, out);
-	else if (row->fields && item->has_name && LS_JRULE(KEY_DENIES) && denied_by_key(m))
-		say(out, LS_JCLASS_FAIL, 2);
-	else if (m->opposed && !(c != NULL && c->class == LS_JCLASS_SKIP && c->strength >= 2) &&
-			 !(verdict && c->class == LS_JCLASS_PASS))
+	else if (row->fields && item->has_name && LS_JUDGE_RULE(KEY_DENIES) && denied_by_key(m))
+		say(out, LS_CLASS_FAIL, 2);
+	else if (m->opposed && !(c != NULL && c->class == LS_CLASS_SKIP && c->strength >= 2) &&
+			 !(verdict && c->class == LS_CLASS_PASS))
 	{
-		say(out, LS_JCLASS_FAIL, m->reversed && !item->at_end ? 1 : 2);
+		say(out, LS_CLASS_FAIL, m->reversed && !item->at_end ? 1 : 2);
 		out->anchor = (uint16_t) m->opposed_atom;
 	}
-	else if (c != NULL && c->class != LS_JCLASS_CLEAN &&
-			 !(c->class == LS_JCLASS_FAIL && item->presence && c->strength < 3))
+	else if (c != NULL && c->class != LS_CLASS_CLEAN &&
+			 !(c->class == LS_CLASS_FAIL && item->presence && c->strength < 3))
 		classify_cue(m, c, verdict, out);
 	else
 		classify_action(m, c, out);
 }
 
 static bool
-is_clients(const ls_jtext *t, size_t at)
+is_clients(const ls_judge_text *t, size_t at)
 {
-	int i = ls_jatom_at(t, at);
+	int i = ls_judge_atom_at(t, at);
 
-	return i == t->n || t->atoms[i].off > at /* not read */ ||
-		   t->atoms[i].client != LS_JCLIENT_NONE;
+	return i == t->n || t->atoms[i].off > at /* not read */ || t->atoms[i].client != LS_CLIENT_NONE;
 }
 
 /* The text of the row up to the last word that is read. */
 static ls_str
-read_text(const ls_jtext *t)
+read_text(const ls_judge_text *t)
 {
 	return ls_str_make(t->text.data, (size_t) t->atoms[t->n - 1].off + t->atoms[t->n - 1].len);
 }
 
 /* Where the item says how many there are, a row that counts them says whether it is all of them. */
 void
-ls_jweigh_fraction(const ls_jitem *item, const ls_jrow *row, ls_jmatch *out)
+ls_judge_weigh_fraction(const ls_judge_item *item, const ls_judge_row *row, ls_judge_match *out)
 {
 	size_t at = 0, from;
 	uint32_t part, whole;
 
-	if (out->class == LS_JCLASS_FAIL || out->class == LS_JCLASS_SKIP)
+	if (out->class == LS_CLASS_FAIL || out->class == LS_CLASS_SKIP)
 		return; /* "0/3 failed" speaks of the others */
-	while (ls_jnumber_fraction(read_text(&row->text), &at, &from, &part, &whole))
+	while (ls_judge_number_fraction(read_text(&row->text), &at, &from, &part, &whole))
 		if ((whole == item->whole || item->whole == 0) && part <= whole &&
 			!is_clients(&row->text, from))
 		{
 			out->fraction = true;
-			out->class = part == whole ? LS_JCLASS_PASS : LS_JCLASS_FAIL;
+			out->class = part == whole ? LS_CLASS_PASS : LS_CLASS_FAIL;
 			out->strength = out->strength > 2 ? out->strength : 2;
 			return;
 		}
@@ -332,13 +347,13 @@ ls_jweigh_fraction(const ls_jitem *item, const ls_jrow *row, ls_jmatch *out)
 
 /* An outcome field or a report says that it went well. */
 static bool
-told_outright(const ls_jmatching *m)
+told_outright(const ls_judge_matching *m)
 {
 	for (int k = 0; k < m->row->n_cues; k++)
 	{
-		const ls_jcue *c = &m->row->cues[k];
+		const ls_judge_cue *c = &m->row->cues[k];
 
-		if (c->class == LS_JCLASS_PASS && (c->flags & LS_JCUE_VERDICT) && c->strength >= 3 &&
+		if (c->class == LS_CLASS_PASS && (c->flags & LS_CUE_VERDICT) && c->strength >= 3 &&
 			!m->masked[c->atom])
 			return true;
 	}
@@ -346,33 +361,29 @@ told_outright(const ls_jmatching *m)
 }
 
 static bool
-says_passed(const ls_jmatching *m)
+says_passed(const ls_judge_matching *m)
 {
 	for (int k = 0; k < m->row->n_cues; k++)
-		if (m->row->cues[k].class == LS_JCLASS_PASS && !m->masked[m->row->cues[k].atom])
+		if (m->row->cues[k].class == LS_CLASS_PASS && !m->masked[m->row->cues[k].atom])
 			return true;
 	return false;
 }
 
 /* "790/812", and no step of several: "step 3/4 done", "[2/6] RUN", "attempt 1/3" */
 static bool
-is_partial(const ls_jtext *t)
+is_partial(const ls_judge_text *t)
 {
 	static const char *const counters[] = {"step",  "attempt", "try",  "part",
 										   "stage", "page",    "retry"};
 	size_t at = 0, from;
 	uint32_t part, whole;
 
-	while (ls_jnumber_fraction(read_text(t), &at, &from, &part, &whole))
+	while (ls_judge_number_fraction(read_text(t), &at, &from, &part, &whole))
 	{
-		bool counter = from == 0 || t->text.data[from - 1] == '[' || t->atoms[0].off == from;
+		bool counter =
+			from == 0 || t->text.data[from - 1] == '[' || t->atoms[0].off == from ||
+			LS_JUDGE_IS_IN(ls_judge_atom_text(t, ls_judge_atom_at(t, from) - 1), counters);
 
-		int i = ls_jatom_at(t, from) - 1;
-
-		for (size_t k = 0; i >= 0 && k < sizeof(counters) / sizeof(counters[0]); k++)
-			counter |=
-				ls_str_eq_nocase(ls_str_make(t->text.data + t->atoms[i].off, t->atoms[i].len),
-								 ls_str_make(counters[k], strlen(counters[k])));
 		if (part < whole && !counter && !is_clients(t, from))
 			return true;
 	}
@@ -381,19 +392,19 @@ is_partial(const ls_jtext *t)
 
 /*
  * Does a row that speaks for the item leave it open?  Rather no answer than a wrong `passed`.
- * `place` and `topic`: see ls_jmatch_row.
+ * `place` and `topic`: see ls_judge_match_row.
  */
 bool
-ls_jdoubtful(const ls_jmatching *m, const ls_jmatch *out, bool place, bool topic)
+ls_judge_doubtful(const ls_judge_matching *m, const ls_judge_match *out, bool place, bool topic)
 {
-	const ls_jitem *item = m->item;
+	const ls_judge_item *item = m->item;
 
 	if (item->negative || item->absent || item->http_low != 0 || out->report || out->fraction)
 		return false;
-	if ((place && LS_JRULE(PLACE)) || m->denied)
+	if ((place && LS_JUDGE_RULE(PLACE)) || m->denied)
 		return true;
 	if (told_outright(m))
 		return false;
-	return (LS_JRULE(YET) && yet_to_come(m)) || (topic && !m->held && !out->action_any) ||
-		   (item->cond.op == LS_JOP_NONE && !says_passed(m) && is_partial(&m->row->text));
+	return (LS_JUDGE_RULE(YET) && yet_to_come(m)) || (topic && !m->held && !out->action_any) ||
+		   (item->cond.op == LS_OP_NONE && !says_passed(m) && is_partial(&m->row->text));
 }

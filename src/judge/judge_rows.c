@@ -14,41 +14,33 @@
 
 #include <stdlib.h>
 
-static inline const ls_jword *
-word_of(const ls_jctx *ctx, const ls_jtext *t, int i)
+static inline const ls_judge_word *
+word_of(const ls_judge_ctx *ctx, const ls_judge_text *t, int i)
 {
 	return &ctx->words.table[t->atoms[i].word];
 }
 
-/* Inline, so that the length of a literal is known and most atoms fail on it. */
 static inline __attribute__((always_inline)) bool
-atom_is(const ls_jtext *t, int i, const char *word)
+atom_is(const ls_judge_text *t, int i, const char *word)
 {
-	size_t len = strlen(word);
-	const char *p;
-
-	if (i < 0 || i >= t->n || t->atoms[i].len != len)
-		return false;
-	p = t->text.data + t->atoms[i].off;
-	for (size_t k = 0; k < len; k++)
-		if ((p[k] >= 'A' && p[k] <= 'Z' ? p[k] + 32 : p[k]) != word[k])
-			return false;
-	return true;
+	return ls_judge_is(ls_judge_atom_text(t, i), word);
 }
 
+#define IS_ANY(t, i, words) LS_JUDGE_IS_IN(ls_judge_atom_text(t, i), words)
+
 static inline char
-first_letter(const ls_jtext *t, int i)
+first_letter(const ls_judge_text *t, int i)
 {
 	return (char) (t->text.data[t->atoms[i].off] | 0x20);
 }
 
 /* A whole number atom, not dotted; -1 when it is none. */
 static long
-plain_number(const ls_jtext *t, int i)
+plain_number(const ls_judge_text *t, int i)
 {
 	long v = 0;
 
-	if (i < 0 || i >= t->n || t->atoms[i].kind != LS_JKIND_NUMBER || t->atoms[i].len > 9)
+	if (i < 0 || i >= t->n || t->atoms[i].kind != LS_ATOM_NUMBER || t->atoms[i].len > 9)
 		return -1;
 	for (int k = 0; k < t->atoms[i].len; k++)
 	{
@@ -63,58 +55,55 @@ plain_number(const ls_jtext *t, int i)
 
 /* Is there a value behind this key?  "errors=0", "failed: 0", "ok":false */
 static bool
-has_value(const ls_jtext *t, int i)
+has_value(const ls_judge_text *t, int i)
 {
-	return i + 1 < t->n && !(t->atoms[i + 1].flags & LS_JATOM_EMPTY) &&
-		   (t->atoms[i + 1].sep == LS_JSEP_EQUAL || t->atoms[i + 1].sep == LS_JSEP_COLON ||
+	return i + 1 < t->n && !(t->atoms[i + 1].flags & LS_ATOM_EMPTY) &&
+		   (t->atoms[i + 1].sep == LS_SEP_EQUAL || t->atoms[i + 1].sep == LS_SEP_COLON ||
 			(t->text.data[t->atoms[i].off + t->atoms[i].len] == ':' &&
-			 t->atoms[i + 1].sep == LS_JSEP_OTHER));
+			 t->atoms[i + 1].sep == LS_SEP_OTHER));
 }
 
 static bool
-false_value(const ls_jtext *t, int i)
+false_value(const ls_judge_text *t, int i)
 {
 	static const char *const words[] = {"false", "no", "none", "null", "nil", "off", "never", "n"};
 
 	if (plain_number(t, i) == 0)
-		return i + 1 >= t->n || t->atoms[i].sep == LS_JSEP_EQUAL ||
-			   (t->atoms[i + 1].sep != LS_JSEP_DOT && t->atoms[i + 1].sep != LS_JSEP_SPACE);
-	for (size_t k = 0; k < sizeof(words) / sizeof(words[0]); k++)
-		if (atom_is(t, i, words[k]))
-			return i + 1 >= t->n || t->atoms[i + 1].sep >= LS_JSEP_EQUAL ||
-				   t->atoms[i].sep == LS_JSEP_EQUAL;
-	return false;
+		return i + 1 >= t->n || t->atoms[i].sep == LS_SEP_EQUAL ||
+			   (t->atoms[i + 1].sep != LS_SEP_DOT && t->atoms[i + 1].sep != LS_SEP_SPACE);
+	return IS_ANY(t, i, words) && (i + 1 >= t->n || t->atoms[i + 1].sep >= LS_SEP_EQUAL ||
+								   t->atoms[i].sep == LS_SEP_EQUAL);
 }
 
 /* A number that counts the word behind it (0 errors), and no name (job 0 failed). */
 static long
-count_before(const ls_jctx *ctx, const ls_jtext *t, int i)
+count_before(const ls_judge_ctx *ctx, const ls_judge_text *t, int i)
 {
 	long v = plain_number(t, i - 1);
-	const ls_jword *w;
+	const ls_judge_word *w;
 
-	if (v < 0 || t->atoms[i].sep != LS_JSEP_SPACE || t->atoms[i - 1].sep == LS_JSEP_TIGHT ||
-		(t->atoms[i - 1].sep == LS_JSEP_EQUAL && t->text.data[t->atoms[i - 1].off - 1] != '"') ||
-		t->atoms[i - 1].sep == LS_JSEP_COLON)
+	if (v < 0 || t->atoms[i].sep != LS_SEP_SPACE || t->atoms[i - 1].sep == LS_SEP_TIGHT ||
+		(t->atoms[i - 1].sep == LS_SEP_EQUAL && t->text.data[t->atoms[i - 1].off - 1] != '"') ||
+		t->atoms[i - 1].sep == LS_SEP_COLON)
 		return -1;
-	if (i < 2 || t->atoms[i - 1].sep != LS_JSEP_SPACE || t->atoms[i - 2].kind != LS_JKIND_WORD)
+	if (i < 2 || t->atoms[i - 1].sep != LS_SEP_SPACE || t->atoms[i - 2].kind != LS_ATOM_WORD)
 		return v;
 	w = word_of(ctx, t, i - 2);
-	return w->pol == LS_JP_NONE || w->pol == LS_JP_WEAK ? -1 : v;
+	return w->pol == LS_POL_NONE || w->pol == LS_POL_WEAK ? -1 : v;
 }
 
 bool
-ls_jrow_negated(const ls_jctx *ctx, const ls_jtext *t, int i)
+ls_judge_row_negated(const ls_judge_ctx *ctx, const ls_judge_text *t, int i)
 {
-	if (i + 1 < t->n && (t->atoms[i + 1].flags & LS_JATOM_EMPTY) &&
-		t->atoms[i + 1].sep >= LS_JSEP_EQUAL)
+	if (i + 1 < t->n && (t->atoms[i + 1].flags & LS_ATOM_EMPTY) &&
+		t->atoms[i + 1].sep >= LS_SEP_EQUAL)
 		return true;
 	if (has_value(t, i) && false_value(t, i + 1))
 		return true;
 	/* "pending 0" */
-	if (plain_number(t, i + 1) == 0 && t->atoms[i + 1].sep == LS_JSEP_SPACE &&
-		word_of(ctx, t, i)->pol != LS_JP_KEY && word_of(ctx, t, i)->concept != LS_JC_STOP &&
-		(i + 2 >= t->n || t->atoms[i + 2].sep == LS_JSEP_COMMA))
+	if (plain_number(t, i + 1) == 0 && t->atoms[i + 1].sep == LS_SEP_SPACE &&
+		word_of(ctx, t, i)->pol != LS_POL_KEY && word_of(ctx, t, i)->concept != LS_CONCEPT_STOP &&
+		(i + 2 >= t->n || t->atoms[i + 2].sep == LS_SEP_COMMA))
 		return true;
 	/* the first attempt repeats nothing */
 	if (plain_number(t, i + 1) == 1 && (atom_is(t, i, "attempt") || atom_is(t, i, "try")))
@@ -124,28 +113,28 @@ ls_jrow_negated(const ls_jctx *ctx, const ls_jtext *t, int i)
 		return true;
 	for (int k = i - 1, steps = 0; k >= 0 && steps < 4; k--, steps++)
 	{
-		const ls_jword *w = word_of(ctx, t, k);
+		const ls_judge_word *w = word_of(ctx, t, k);
 
-		if (t->atoms[k + 1].sep == LS_JSEP_COMMA || t->atoms[k + 1].sep == LS_JSEP_EQUAL)
+		if (t->atoms[k + 1].sep == LS_SEP_COMMA || t->atoms[k + 1].sep == LS_SEP_EQUAL)
 			break;
-		if (w->pol == LS_JP_NOT)
+		if (w->pol == LS_POL_NOT)
 			return true;
 		if (atom_is(t, k, "of") && atom_is(t, k - 1, "free"))
 			return true;
 		/* Another statement between the negator and this word ends its reach. */
-		if (t->atoms[k].kind == LS_JKIND_NUMBER || w->pol == LS_JP_POS || w->pol == LS_JP_NEG)
+		if (t->atoms[k].kind == LS_ATOM_NUMBER || w->pol == LS_POL_POS || w->pol == LS_POL_NEG)
 			break;
 	}
 	return false;
 }
 
 static void
-cue(ls_jrow *row, int atom, ls_jclass class, int strength, int concept, int flags)
+cue(ls_judge_row *row, int atom, ls_judge_class class, int strength, int concept, int flags)
 {
-	ls_jcue *c;
+	ls_judge_cue *c;
 
-	if (row->n_cues >= LS_JROW_CUES || (row->text.atoms[atom].client != LS_JCLIENT_NONE &&
-										(class == LS_JCLASS_PASS || class == LS_JCLASS_CLEAN)))
+	if (row->n_cues >= LS_JUDGE_ROW_CUES || (row->text.atoms[atom].client != LS_CLIENT_NONE &&
+											 (class == LS_CLASS_PASS || class == LS_CLASS_CLEAN)))
 		return;
 	c = &row->cues[row->n_cues++];
 	c->atom = (uint16_t) atom;
@@ -157,23 +146,20 @@ cue(ls_jrow *row, int atom, ls_jclass class, int strength, int concept, int flag
 
 /* Does the word stand where a log has its level? */
 static bool
-is_level(const ls_jctx *ctx, const ls_jtext *t, int i)
+is_level(const ls_judge_ctx *ctx, const ls_judge_text *t, int i)
 {
 	static const char *const levels[] = {"error",  "fatal", "err",   "crit",    "critical", "emerg",
 										 "severe", "alert", "panic", "warning", "warn"};
-	const ls_jatom *a = &t->atoms[i];
-	bool known = false;
+	const ls_judge_atom *a = &t->atoms[i];
 
-	for (size_t k = 0; k < sizeof(levels) / sizeof(levels[0]) && !known; k++)
-		known = atom_is(t, i, levels[k]);
-	if (!known)
+	if (!IS_ANY(t, i, levels))
 		return false;
-	if (a->sep == LS_JSEP_EQUAL)
+	if (a->sep == LS_SEP_EQUAL)
 		return atom_is(t, i - 1, "level") || atom_is(t, i - 1, "severity") ||
 			   atom_is(t, i - 1, "lvl") || atom_is(t, i - 1, "loglevel");
-	if ((a->flags & LS_JATOM_UPPER) && i < 14)
+	if ((a->flags & LS_ATOM_UPPER) && i < 14)
 		return true;
-	return (a->flags & LS_JATOM_PAREN) && i < 14; /* [error] */
+	return (a->flags & LS_ATOM_PAREN) && i < 14; /* [error] */
 }
 
 /* Where the last word of a request stands: how many of the program's own atoms are up to it. */
@@ -186,13 +172,13 @@ typedef struct request_word
 
 /* Stands a word of a request before atom `i`, at most 12 of the program's atoms away? */
 static bool
-follows_request(const ls_jtext *t, int i, request_word *w)
+follows_request(const ls_judge_text *t, int i, request_word *w)
 {
 	for (; w->next < i; w->next++)
 	{
 		int k = w->next;
 
-		w->own += t->atoms[k].client == LS_JCLIENT_NONE;
+		w->own += t->atoms[k].client == LS_CLIENT_NONE;
 		if (atom_is(t, k, "http") || atom_is(t, k, "https") || atom_is(t, k, "get") ||
 			atom_is(t, k, "post") || atom_is(t, k, "put") || atom_is(t, k, "delete"))
 			w->last = w->own;
@@ -202,7 +188,7 @@ follows_request(const ls_jtext *t, int i, request_word *w)
 
 /* HTTP status: a field of that name, an access log, or a number beside an address. */
 static int
-http_status(const ls_jtext *t, int i, request_word *request)
+http_status(const ls_judge_text *t, int i, request_word *request)
 {
 	long v = plain_number(t, i);
 	const char *s = t->text.data;
@@ -210,10 +196,10 @@ http_status(const ls_jtext *t, int i, request_word *request)
 
 	if (v < 100 || v > 599 || t->atoms[i].len != 3)
 		return 0;
-	if (t->atoms[i].flags & LS_JATOM_TIME)
+	if (t->atoms[i].flags & LS_ATOM_TIME)
 		return 0;
-	if (i > 0 && (t->atoms[i].sep == LS_JSEP_EQUAL || t->atoms[i].sep == LS_JSEP_COLON ||
-				  t->atoms[i].sep == LS_JSEP_SPACE))
+	if (i > 0 && (t->atoms[i].sep == LS_SEP_EQUAL || t->atoms[i].sep == LS_SEP_COLON ||
+				  t->atoms[i].sep == LS_SEP_SPACE))
 	{
 		if (atom_is(t, i - 1, "status") || atom_is(t, i - 1, "statuscode") ||
 			atom_is(t, i - 1, "code") || atom_is(t, i - 1, "http") || atom_is(t, i - 1, "sc"))
@@ -222,20 +208,11 @@ http_status(const ls_jtext *t, int i, request_word *request)
 	off = t->atoms[i].off;
 	if (off >= 2 && s[off - 1] == ' ' && s[off - 2] == '"')
 		return (int) v; /* "GET / HTTP/1.1" 200 */
-	if ((t->atoms[i].sep == LS_JSEP_SPACE || t->atoms[i].sep == LS_JSEP_OTHER ||
-		 t->atoms[i].sep == LS_JSEP_COLON) &&
+	if ((t->atoms[i].sep == LS_SEP_SPACE || t->atoms[i].sep == LS_SEP_OTHER ||
+		 t->atoms[i].sep == LS_SEP_COLON) &&
 		follows_request(t, i, request))
-		return i + 1 < t->n && t->atoms[i + 1].sep == LS_JSEP_NONE ? 0 : (int) v;
+		return i + 1 < t->n && t->atoms[i + 1].sep == LS_SEP_NONE ? 0 : (int) v;
 	return 0;
-}
-
-static bool
-is_any(const ls_jtext *t, int i, const char *const *words, size_t n)
-{
-	for (size_t k = 0; k < n; k++)
-		if (atom_is(t, i, words[k]))
-			return true;
-	return false;
 }
 
 /*
@@ -243,7 +220,7 @@ is_any(const ls_jtext *t, int i, const char *const *words, size_t n)
  * sign of success or failure by itself: "returned 412" may be a count.
  */
 int
-ls_jrow_status(const ls_jrow *row)
+ls_judge_row_status(const ls_judge_row *row)
 {
 	static const char *const verbs[] = {"answered", "answers",  "responded", "responds", "replied",
 										"replies",  "returned", "returns",   "got",      "gave"};
@@ -251,63 +228,59 @@ ls_jrow_status(const ls_jrow *row)
 	static const char *const after[] = {"in",  "after",   "for",  "from",  "on",   "at",
 										"to",  "with",    "and",  "but",   "then", "again",
 										"not", "instead", "when", "while", "until"};
-	const ls_jtext *t = &row->text;
+	const ls_judge_text *t = &row->text;
 
-	if (row->http != 0 || !LS_JRULE(STATUS))
+	if (row->http != 0 || !LS_JUDGE_RULE(STATUS))
 		return row->http;
 	for (int i = 1; i < t->n; i++)
 	{
 		long v = plain_number(t, i);
 		int verb = i - 1;
 
-		if (v < 100 || v > 599 || t->atoms[i].len != 3 || t->atoms[i].sep != LS_JSEP_SPACE ||
-			t->atoms[i].client != LS_JCLIENT_NONE)
+		if (v < 100 || v > 599 || t->atoms[i].len != 3 || t->atoms[i].sep != LS_SEP_SPACE ||
+			t->atoms[i].client != LS_CLIENT_NONE)
 			continue;
-		for (int k = 0; k < 2 && is_any(t, verb, fillers, sizeof(fillers) / sizeof(fillers[0]));
-			 k++)
+		for (int k = 0; k < 2 && IS_ANY(t, verb, fillers); k++)
 			verb--;
-		if (!is_any(t, verb, verbs, sizeof(verbs) / sizeof(verbs[0])))
+		if (!IS_ANY(t, verb, verbs))
 			continue;
-		if (i + 1 >= t->n || t->atoms[i + 1].sep == LS_JSEP_COMMA ||
-			t->atoms[i + 1].sep == LS_JSEP_OTHER ||
-			is_any(t, i + 1, after, sizeof(after) / sizeof(after[0])))
+		if (i + 1 >= t->n || t->atoms[i + 1].sep == LS_SEP_COMMA ||
+			t->atoms[i + 1].sep == LS_SEP_OTHER || IS_ANY(t, i + 1, after))
 			return (int) v;
 	}
 	return 0;
 }
-
-#define IS_ANY(t, i, words) is_any(t, i, words, sizeof(words) / sizeof(words[0]))
 
 #define LETTER(c) (UINT32_C(1) << ((c) &31))
 #define PHRASE_LETTERS (LETTER('n') | LETTER('o') | LETTER('c') | LETTER('d') | LETTER('u'))
 
 /* "not run", "not found", "not ok" */
 static bool
-not_phrase(const ls_jctx *ctx, ls_jrow *row, int i)
+not_phrase(const ls_judge_ctx *ctx, ls_judge_row *row, int i)
 {
 	static const char *const undone[] = {"run",        "needed",    "required",
 										 "applicable", "executed",  "selected",
 										 "configured", "attempted", "enabled"};
 	static const char *const denied[] = {"in", "allowed", "permitted", "authorized"};
 	static const char *const lacking[] = {"found", "responding", "exist", "available"};
-	const ls_jtext *t = &row->text;
-	const ls_jword *next = word_of(ctx, t, i + 1);
+	const ls_judge_text *t = &row->text;
+	const ls_judge_word *next = word_of(ctx, t, i + 1);
 
 	if (atom_is(t, i + 1, "ok"))
-		cue(row, i, LS_JCLASS_FAIL, 3, LS_JC_RESULT, LS_JCUE_VERDICT);
-	else if (next->concept == LS_JC_EXECUTE || next->concept == LS_JC_VERIFY ||
+		cue(row, i, LS_CLASS_FAIL, 3, LS_CONCEPT_RESULT, LS_CUE_VERDICT);
+	else if (next->concept == LS_CONCEPT_EXECUTE || next->concept == LS_CONCEPT_VERIFY ||
 			 IS_ANY(t, i + 1, undone))
-		cue(row, i, LS_JCLASS_SKIP, 2, LS_JC_SKIP, 0);
+		cue(row, i, LS_CLASS_SKIP, 2, LS_CONCEPT_SKIP, 0);
 	/* "not started: dependency missing" */
 	else if (atom_is(t, i + 1, "started") && i + 2 < t->n &&
 			 (atom_is(t, i + 2, "because") || atom_is(t, i + 2, "since") ||
 			  t->text.data[t->atoms[i + 1].off + t->atoms[i + 1].len] == ':'))
-		cue(row, i, LS_JCLASS_SKIP, 3, LS_JC_SKIP, LS_JCUE_VERDICT);
+		cue(row, i, LS_CLASS_SKIP, 3, LS_CONCEPT_SKIP, LS_CUE_VERDICT);
 	else if (IS_ANY(t, i + 1, denied))
-		cue(row, i + 1, LS_JCLASS_FAIL, 2, LS_JC_DENY, 0);
-	else if (IS_ANY(t, i + 1, lacking) || next->pol == LS_JP_ACT || next->pol == LS_JP_STATE ||
-			 next->concept == LS_JC_LOAD)
-		cue(row, i + 1, LS_JCLASS_FAIL, 2, next->concept, 0);
+		cue(row, i + 1, LS_CLASS_FAIL, 2, LS_CONCEPT_DENY, 0);
+	else if (IS_ANY(t, i + 1, lacking) || next->pol == LS_POL_ACT || next->pol == LS_POL_STATE ||
+			 next->concept == LS_CONCEPT_LOAD)
+		cue(row, i + 1, LS_CLASS_FAIL, 2, next->concept, 0);
 	else
 		return false;
 	return true;
@@ -315,16 +288,16 @@ not_phrase(const ls_jctx *ctx, ls_jrow *row, int i)
 
 /* "no such file", "no backup needed" */
 static bool
-no_phrase(ls_jrow *row, int i)
+no_phrase(ls_judge_row *row, int i)
 {
 	static const char *const unneeded[] = {"necessary", "needed", "required", "pending"};
 	static const char *const lacks[] = {"such", "space", "route", "response", "free"};
-	const ls_jtext *t = &row->text;
+	const ls_judge_text *t = &row->text;
 
 	if (i + 2 < t->n && IS_ANY(t, i + 2, unneeded))
-		cue(row, i, LS_JCLASS_SKIP, 2, LS_JC_SKIP, 0);
+		cue(row, i, LS_CLASS_SKIP, 2, LS_CONCEPT_SKIP, 0);
 	else if (IS_ANY(t, i + 1, lacks))
-		cue(row, i, LS_JCLASS_FAIL, 2, LS_JC_ERROR, 0);
+		cue(row, i, LS_CLASS_FAIL, 2, LS_CONCEPT_ERROR, 0);
 	else
 		return false;
 	return true;
@@ -332,28 +305,28 @@ no_phrase(ls_jrow *row, int i)
 
 /* Words that only mean something together. */
 static bool
-phrases(const ls_jctx *ctx, ls_jrow *row, int i)
+phrases(const ls_judge_ctx *ctx, ls_judge_row *row, int i)
 {
 	static const char *const spent[] = {"sync",  "memory", "space", "disk",
 										"range", "stock",  "date",  "bounds"};
 	static const char *const helpers[] = {"could", "can", "does", "did", "do"};
-	const ls_jtext *t = &row->text;
+	const ls_judge_text *t = &row->text;
 
 	if (!(PHRASE_LETTERS >> (first_letter(t, i) & 31) & 1) || i + 1 >= t->n ||
-		t->atoms[i + 1].sep == LS_JSEP_COMMA || t->atoms[i + 1].sep == LS_JSEP_EQUAL)
+		t->atoms[i + 1].sep == LS_SEP_COMMA || t->atoms[i + 1].sep == LS_SEP_EQUAL)
 		return false;
 	if (atom_is(t, i, "not"))
 		return not_phrase(ctx, row, i);
 	if (atom_is(t, i, "no"))
 		return no_phrase(row, i);
 	if (atom_is(t, i, "out") && atom_is(t, i + 1, "of") && i + 2 < t->n && IS_ANY(t, i + 2, spent))
-		cue(row, i + 2, LS_JCLASS_FAIL, 3, LS_JC_ERROR, LS_JCUE_VERDICT);
+		cue(row, i + 2, LS_CLASS_FAIL, 3, LS_CONCEPT_ERROR, LS_CUE_VERDICT);
 	else if (atom_is(t, i, "up") && atom_is(t, i + 1, "to") && atom_is(t, i + 2, "date"))
-		cue(row, i, LS_JCLASS_SKIP, 1, LS_JC_SKIP, 0);
+		cue(row, i, LS_CLASS_SKIP, 1, LS_CONCEPT_SKIP, 0);
 	else if (atom_is(t, i, "nothing") && atom_is(t, i + 1, "to"))
-		cue(row, i, LS_JCLASS_SKIP, 2, LS_JC_SKIP, 0);
+		cue(row, i, LS_CLASS_SKIP, 2, LS_CONCEPT_SKIP, 0);
 	else if (IS_ANY(t, i, helpers) && atom_is(t, i + 1, "not"))
-		cue(row, i + 1, LS_JCLASS_FAIL, 2, i + 2 < t->n ? word_of(ctx, t, i + 2)->concept : 0, 0);
+		cue(row, i + 1, LS_CLASS_FAIL, 2, i + 2 < t->n ? word_of(ctx, t, i + 2)->concept : 0, 0);
 	else
 		return false;
 	return true;
@@ -361,13 +334,13 @@ phrases(const ls_jctx *ctx, ls_jrow *row, int i)
 
 /* "exit code 1", "rc=0", "exit 2" */
 static bool
-exit_code(ls_jrow *row, int i)
+exit_code(ls_judge_row *row, int i)
 {
-	const ls_jtext *t = &row->text;
+	const ls_judge_text *t = &row->text;
 	char c = first_letter(t, i);
 	bool is_exit = atom_is(t, i, "exit") || atom_is(t, i, "exited");
 
-	if ((c != 'e' && c != 'r') || t->atoms[i].kind != LS_JKIND_WORD)
+	if ((c != 'e' && c != 'r') || t->atoms[i].kind != LS_ATOM_WORD)
 		return false;
 	if (!is_exit && !atom_is(t, i, "rc") && !atom_is(t, i, "exitcode") &&
 		!atom_is(t, i, "returncode") && !(atom_is(t, i, "return") && atom_is(t, i + 1, "code")))
@@ -378,7 +351,8 @@ exit_code(ls_jrow *row, int i)
 
 		if (v >= 0)
 		{
-			cue(row, k, v == 0 ? LS_JCLASS_PASS : LS_JCLASS_FAIL, 2, LS_JC_RESULT, LS_JCUE_VERDICT);
+			cue(row, k, v == 0 ? LS_CLASS_PASS : LS_CLASS_FAIL, 2, LS_CONCEPT_RESULT,
+				LS_CUE_VERDICT);
 			return true;
 		}
 		if (!atom_is(t, k, "code") && !atom_is(t, k, "status") && !atom_is(t, k, "with"))
@@ -388,20 +362,20 @@ exit_code(ls_jrow *row, int i)
 }
 
 static inline bool
-tells_outcome(const ls_jword *w)
+tells_outcome(const ls_judge_word *w)
 {
-	return w->pol == LS_JP_POS || w->pol == LS_JP_NEG || w->pol == LS_JP_SKIP ||
-		   w->pol == LS_JP_STATE;
+	return w->pol == LS_POL_POS || w->pol == LS_POL_NEG || w->pol == LS_POL_SKIP ||
+		   w->pol == LS_POL_STATE;
 }
 
 static void
-word_cue(const ls_jctx *ctx, ls_jrow *row, int i)
+word_cue(const ls_judge_ctx *ctx, ls_judge_row *row, int i)
 {
-	const ls_jtext *t = &row->text;
-	const ls_jatom *a = &t->atoms[i];
-	const ls_jword *w = word_of(ctx, t, i);
-	bool negated = ls_jrow_negated(ctx, t, i);
-	bool value = a->sep == LS_JSEP_EQUAL; /* stands behind a key */
+	const ls_judge_text *t = &row->text;
+	const ls_judge_atom *a = &t->atoms[i];
+	const ls_judge_word *w = word_of(ctx, t, i);
+	bool negated = ls_judge_row_negated(ctx, t, i);
+	bool value = a->sep == LS_SEP_EQUAL; /* stands behind a key */
 	bool prose = value && (atom_is(t, i - 1, "msg") || atom_is(t, i - 1, "message") ||
 						   atom_is(t, i - 1, "reason") || atom_is(t, i - 1, "err") ||
 						   atom_is(t, i - 1, "error") || atom_is(t, i - 1, "note") ||
@@ -410,63 +384,63 @@ word_cue(const ls_jctx *ctx, ls_jrow *row, int i)
 	long after = has_value(t, i) ? plain_number(t, i + 1) : -1;
 	bool counted = (before >= 0 && !has_value(t, i)) || after >= 0;
 	int strength = w->strength;
-	int flags = counted ? LS_JCUE_COUNT : 0;
+	int flags = counted ? LS_CUE_COUNT : 0;
 
-	if ((a->flags & LS_JATOM_UPPER) && w->concept == LS_JC_RESULT)
+	if ((a->flags & LS_ATOM_UPPER) && w->concept == LS_CONCEPT_RESULT)
 	{
 		strength = 3;
-		flags |= LS_JCUE_VERDICT;
+		flags |= LS_CUE_VERDICT;
 	}
-	else if ((a->flags & LS_JATOM_UPPER) && w->pol == LS_JP_SKIP)
-		strength = 3, flags |= LS_JCUE_VERDICT;
+	else if ((a->flags & LS_ATOM_UPPER) && w->pol == LS_POL_SKIP)
+		strength = 3, flags |= LS_CUE_VERDICT;
 	else if (value && !prose)
 	{
 		strength = strength < 2 ? 2 : 3;
-		flags |= LS_JCUE_VERDICT;
+		flags |= LS_CUE_VERDICT;
 	}
-	else if (a->kind == LS_JKIND_SYMBOL)
-		flags |= LS_JCUE_VERDICT;
+	else if (a->kind == LS_ATOM_SYMBOL)
+		flags |= LS_CUE_VERDICT;
 	for (int k = i - 1; k >= 0 && k >= i - 4; k--)
 		if (atom_is(t, k, "after") || atom_is(t, k, "despite") || atom_is(t, k, "previously"))
-			flags |= LS_JCUE_PAST;
+			flags |= LS_CUE_PAST;
 
 	/* "from RED to GREEN": what it was */
 	if (atom_is(t, i - 1, "from") && atom_is(t, i + 1, "to"))
 		return;
 	if (is_level(ctx, t, i))
 	{
-		if (w->pol == LS_JP_NEG)
-			cue(row, i, LS_JCLASS_FAIL, 1, LS_JC_ERROR, LS_JCUE_LEVEL);
+		if (w->pol == LS_POL_NEG)
+			cue(row, i, LS_CLASS_FAIL, 1, LS_CONCEPT_ERROR, LS_CUE_LEVEL);
 		return;
 	}
 	switch (w->pol)
 	{
-		case LS_JP_POS:
+		case LS_POL_POS:
 			if ((counted && (before == 0 || after == 0)) ||
 				(has_value(t, i) && (atom_is(t, i + 1, "null") || atom_is(t, i + 1, "none"))))
 				break;
 			if (negated)
-				cue(row, i, LS_JCLASS_FAIL, 2, w->concept, flags);
+				cue(row, i, LS_CLASS_FAIL, 2, w->concept, flags);
 			else
-				cue(row, i, LS_JCLASS_PASS, strength, w->concept, flags);
+				cue(row, i, LS_CLASS_PASS, strength, w->concept, flags);
 			break;
-		case LS_JP_NEG:
+		case LS_POL_NEG:
 			if (negated)
-				cue(row, i, LS_JCLASS_CLEAN, 1, w->concept, flags);
+				cue(row, i, LS_CLASS_CLEAN, 1, w->concept, flags);
 			else
-				cue(row, i, LS_JCLASS_FAIL, flags & LS_JCUE_PAST ? 1 : strength, w->concept, flags);
+				cue(row, i, LS_CLASS_FAIL, flags & LS_CUE_PAST ? 1 : strength, w->concept, flags);
 			break;
-		case LS_JP_SKIP:
+		case LS_POL_SKIP:
 			if (!negated && !counted)
-				cue(row, i, LS_JCLASS_SKIP, strength, w->concept, flags);
+				cue(row, i, LS_CLASS_SKIP, strength, w->concept, flags);
 			break;
-		case LS_JP_STATE:
-			if (negated && w->concept == LS_JC_ENABLE)
-				cue(row, i, LS_JCLASS_SKIP, 2, LS_JC_DISABLE, flags);
+		case LS_POL_STATE:
+			if (negated && w->concept == LS_CONCEPT_ENABLE)
+				cue(row, i, LS_CLASS_SKIP, 2, LS_CONCEPT_DISABLE, flags);
 			else if (negated && w->strength > 0)
-				cue(row, i, LS_JCLASS_FAIL, 2, w->concept, flags);
-			else if (w->strength > 1 || (w->strength == 1 && (a->flags & LS_JATOM_UPPER)))
-				cue(row, i, LS_JCLASS_PASS, w->strength, w->concept, flags);
+				cue(row, i, LS_CLASS_FAIL, 2, w->concept, flags);
+			else if (w->strength > 1 || (w->strength == 1 && (a->flags & LS_ATOM_UPPER)))
+				cue(row, i, LS_CLASS_PASS, w->strength, w->concept, flags);
 			break;
 		default:
 			break;
@@ -475,9 +449,9 @@ word_cue(const ls_jctx *ctx, ls_jrow *row, int i)
 
 /* JUnit: a test case passed unless it holds a failure, an error or a skip. */
 static bool
-junit(ls_jrow *row)
+junit(ls_judge_row *row)
 {
-	const ls_jtext *t = &row->text;
+	const ls_judge_text *t = &row->text;
 	const char *s = t->text.data;
 	size_t n = t->text.len;
 
@@ -491,25 +465,25 @@ junit(ls_jrow *row)
 			continue;
 		if (atom_is(t, i, "failure") || atom_is(t, i, "error"))
 		{
-			cue(row, i, LS_JCLASS_FAIL, 3, LS_JC_RESULT, LS_JCUE_VERDICT);
+			cue(row, i, LS_CLASS_FAIL, 3, LS_CONCEPT_RESULT, LS_CUE_VERDICT);
 			return true;
 		}
 		if (atom_is(t, i, "skipped"))
 		{
-			cue(row, i, LS_JCLASS_SKIP, 3, LS_JC_SKIP, LS_JCUE_VERDICT);
+			cue(row, i, LS_CLASS_SKIP, 3, LS_CONCEPT_SKIP, LS_CUE_VERDICT);
 			return true;
 		}
 	}
 	if (n > 2 && (memcmp(s + n - 2, "/>", 2) == 0 || s[n - 1] == '>'))
-		cue(row, 0, LS_JCLASS_PASS, 3, LS_JC_RESULT, LS_JCUE_VERDICT);
+		cue(row, 0, LS_CLASS_PASS, 3, LS_CONCEPT_RESULT, LS_CUE_VERDICT);
 	return true;
 }
 
 /* "Tests run: 8, Failures: 2, Errors: 0, Skipped: 1": one verdict for all of them */
 static bool
-summary(ls_jrow *row, int i)
+summary(ls_judge_row *row, int i)
 {
-	const ls_jtext *t = &row->text;
+	const ls_judge_text *t = &row->text;
 	long total, bad = 0, skipped = 0;
 	int last = i + 2;
 
@@ -535,32 +509,16 @@ summary(ls_jrow *row, int i)
 	if (last == i + 2)
 		return false;
 	cue(row, last,
-		bad > 0            ? LS_JCLASS_FAIL
-		: skipped >= total ? LS_JCLASS_SKIP
-						   : LS_JCLASS_PASS,
-		3, LS_JC_RESULT, LS_JCUE_VERDICT);
+		bad > 0            ? LS_CLASS_FAIL
+		: skipped >= total ? LS_CLASS_SKIP
+						   : LS_CLASS_PASS,
+		3, LS_CONCEPT_RESULT, LS_CUE_VERDICT);
 	return true;
-}
-
-/* "customers 120044 expected 120044" */
-static void
-expectation(ls_jrow *row, int i)
-{
-	const ls_jtext *t = &row->text;
-
-	if ((atom_is(t, i, "expected") || atom_is(t, i, "of")) && i > 0 && i + 1 < t->n &&
-		t->atoms[i - 1].kind == LS_JKIND_NUMBER && t->atoms[i + 1].kind == LS_JKIND_NUMBER &&
-		atom_is(t, i, "expected"))
-	{
-		bool same = t->atoms[i - 1].stem == t->atoms[i + 1].stem;
-
-		cue(row, i, same ? LS_JCLASS_PASS : LS_JCLASS_FAIL, 2, LS_JC_RESULT, 0);
-	}
 }
 
 /* Mocha and Jest mark what passed; "1)" is a failure there and "-" is pending. */
 static void
-report_cue(ls_jrow *row, size_t first)
+report_cue(ls_judge_row *row, size_t first)
 {
 	const char *s = row->text.text.data;
 	size_t n = row->text.text.len;
@@ -569,15 +527,15 @@ report_cue(ls_jrow *row, size_t first)
 	while (i < n && s[i] >= '0' && s[i] <= '9')
 		i++;
 	if (i > first && i + 1 < n && s[i] == ')' && s[i + 1] == ' ')
-		cue(row, 0, LS_JCLASS_FAIL, 3, LS_JC_RESULT, LS_JCUE_VERDICT);
+		cue(row, 0, LS_CLASS_FAIL, 3, LS_CONCEPT_RESULT, LS_CUE_VERDICT);
 	else if (first + 1 < n && s[first] == '-' && s[first + 1] == ' ')
-		cue(row, 0, LS_JCLASS_SKIP, 3, LS_JC_SKIP, LS_JCUE_VERDICT);
+		cue(row, 0, LS_CLASS_SKIP, 3, LS_CONCEPT_SKIP, LS_CUE_VERDICT);
 }
 
 void
-ls_jrow_analyse(ls_jctx *ctx, ls_jrow *row)
+ls_judge_row_analyse(ls_judge_ctx *ctx, ls_judge_row *row)
 {
-	const ls_jtext *t = &row->text;
+	const ls_judge_text *t = &row->text;
 	int equals = 0, tests = 0;
 	size_t first = 0;
 	request_word request = {0, 0, -12};
@@ -585,28 +543,28 @@ ls_jrow_analyse(ls_jctx *ctx, ls_jrow *row)
 	row->n_cues = 0;
 	row->http = 0;
 	for (int i = 0; i < t->n; i++)
-		equals += t->atoms[i].sep == LS_JSEP_EQUAL;
+		equals += t->atoms[i].sep == LS_SEP_EQUAL;
 	while (first < t->text.len && t->text.data[first] == ' ')
 		first++;
 	row->fields = equals >= 3 || (first < t->text.len && t->text.data[first] == '{');
-	if (LS_JRULE(JUNIT) && junit(row))
+	if (LS_JUDGE_RULE(JUNIT) && junit(row))
 		return;
 
-	if (LS_JRULE(REPORT) && ctx->report && t->n > 0)
+	if (LS_JUDGE_RULE(REPORT) && ctx->report && t->n > 0)
 		report_cue(row, first);
 
 	/* TAP and its kin: the verdict is the first word. */
 	for (int i = 0; i < t->n; i++)
 	{
-		const ls_jatom *a = &t->atoms[i];
+		const ls_judge_atom *a = &t->atoms[i];
 
-		if (a->client != LS_JCLIENT_NONE && a->client != LS_JCLIENT_FREE)
+		if (a->client != LS_CLIENT_NONE && a->client != LS_CLIENT_FREE)
 			continue;
 		if (i == 0 && atom_is(t, 0, "ok") && t->n > 1 && t->atoms[0].off == first &&
 			(plain_number(t, 1) >= 0 || t->text.data[first + 2] == ':' ||
 			 t->text.data[first + 2] == ' '))
 		{
-			cue(row, 0, LS_JCLASS_PASS, 3, LS_JC_RESULT, LS_JCUE_VERDICT);
+			cue(row, 0, LS_CLASS_PASS, 3, LS_CONCEPT_RESULT, LS_CUE_VERDICT);
 			continue;
 		}
 		if (phrases(ctx, row, i))
@@ -614,21 +572,19 @@ ls_jrow_analyse(ls_jctx *ctx, ls_jrow *row)
 			i++;
 			continue;
 		}
-		if (LS_JRULE(EXIT) && exit_code(row, i))
+		if (LS_JUDGE_RULE(EXIT) && exit_code(row, i))
 			continue;
-		if (LS_JRULE(SUMMARY) && summary(row, i))
+		if (LS_JUDGE_RULE(SUMMARY) && summary(row, i))
 			tests = i + 12;
-		if (LS_JRULE(EXPECTATION))
-			expectation(row, i);
-		if (a->kind == LS_JKIND_NUMBER && a->client == LS_JCLIENT_NONE && row->http == 0 &&
+		if (a->kind == LS_ATOM_NUMBER && a->client == LS_CLIENT_NONE && row->http == 0 &&
 			(row->http = http_status(t, i, &request)) != 0)
 		{
-			int concept = row->http == 401 || row->http == 403 ? LS_JC_DENY : LS_JC_ERROR;
+			int concept = row->http == 401 || row->http == 403 ? LS_CONCEPT_DENY : LS_CONCEPT_ERROR;
 
 			if (row->http >= 400)
-				cue(row, i, LS_JCLASS_FAIL, 3, concept, LS_JCUE_HTTP | LS_JCUE_VERDICT);
+				cue(row, i, LS_CLASS_FAIL, 3, concept, LS_CUE_HTTP | LS_CUE_VERDICT);
 			else if (row->http >= 200)
-				cue(row, i, LS_JCLASS_PASS, 3, LS_JC_RESULT, LS_JCUE_HTTP | LS_JCUE_VERDICT);
+				cue(row, i, LS_CLASS_PASS, 3, LS_CONCEPT_RESULT, LS_CUE_HTTP | LS_CUE_VERDICT);
 			continue;
 		}
 		if (tells_outcome(word_of(ctx, t, i)) && !a->unreal && !(i < tests && has_value(t, i)))

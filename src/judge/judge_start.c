@@ -15,12 +15,12 @@
 #define REACH 200 /* rows behind the announcement */
 
 static bool
-asks_for_start(const ls_jitem *item)
+asks_for_start(const ls_judge_item *item)
 {
-	if (item->negative || item->absent || item->cond.op != LS_JOP_NONE)
+	if (item->negative || item->absent || item->cond.op != LS_OP_NONE)
 		return false;
 	for (int k = 0; k < item->n_terms; k++)
-		if (item->terms[k].role == LS_JROLE_ACTION && item->terms[k].concept == LS_JC_START &&
+		if (item->terms[k].role == LS_TERM_ACTION && item->terms[k].concept == LS_CONCEPT_START &&
 			!item->terms[k].noun && !item->terms[k].forbidden)
 			return true;
 	return false;
@@ -28,15 +28,15 @@ asks_for_start(const ls_jitem *item)
 
 /* "starting", "launching": under way */
 static bool
-announces(const ls_jctx *ctx, const ls_jrow *row)
+announces(const ls_judge_ctx *ctx, const ls_judge_row *row)
 {
 	for (int i = 0; i < row->text.n; i++)
 	{
-		const ls_jatom *a = &row->text.atoms[i];
-		const ls_jword *w = &ctx->words.table[a->word];
+		const ls_judge_atom *a = &row->text.atoms[i];
+		const ls_judge_word *w = &ctx->words.table[a->word];
 
-		if (w->concept == LS_JC_START && w->pol == LS_JP_ACT && (a->flags & LS_JATOM_ING) &&
-			!a->unreal && a->client == LS_JCLIENT_NONE)
+		if (w->concept == LS_CONCEPT_START && w->pol == LS_POL_ACT && (a->flags & LS_ATOM_ING) &&
+			!a->unreal && a->client == LS_CLIENT_NONE)
 			return true;
 	}
 	return false;
@@ -44,10 +44,10 @@ announces(const ls_jctx *ctx, const ls_jrow *row)
 
 /* A word that names nothing in particular. */
 static bool
-is_general(const ls_jword *w, const ls_jatom *a)
+is_general(const ls_judge_word *w, const ls_judge_atom *a)
 {
-	return w->pol == LS_JP_STOP || w->pol == LS_JP_WEAK || w->concept == LS_JC_START ||
-		   w->concept == LS_JC_COMPLETE || a->len < 3;
+	return w->pol == LS_POL_STOP || w->pol == LS_POL_WEAK || w->concept == LS_CONCEPT_START ||
+		   w->concept == LS_CONCEPT_COMPLETE || a->len < 3;
 }
 
 /*
@@ -56,64 +56,67 @@ is_general(const ls_jword *w, const ls_jatom *a)
  * answer for the atom before.
  */
 static bool
-is_unnamed(const ls_jctx *ctx, const ls_jtext *t, int i, const ls_jrow *announcement, bool unnamed)
+is_unnamed(const ls_judge_ctx *ctx, const ls_judge_text *t, int i, const ls_judge_row *announcement,
+		   bool unnamed)
 {
-	const ls_jatom *before = &t->atoms[i - 1];
+	const ls_judge_atom *before = &t->atoms[i - 1];
 	bool inner, known;
 
-	if (before->kind != LS_JKIND_WORD || t->atoms[i].sep == LS_JSEP_COMMA)
+	if (before->kind != LS_ATOM_WORD || t->atoms[i].sep == LS_SEP_COMMA)
 		return true;
-	inner = t->atoms[i].sep == LS_JSEP_SPACE || t->atoms[i].sep == LS_JSEP_TIGHT;
-	known = ls_jrow_may_hold(announcement, before->stem);
+	inner = t->atoms[i].sep == LS_SEP_SPACE || t->atoms[i].sep == LS_SEP_TIGHT;
+	known = ls_judge_row_may_hold(announcement, before->stem);
 	return inner ? unnamed && (known || is_general(&ctx->words.table[before->word], before))
 				 : known;
 }
 
 static ls_finding_status
-end_of_start(const ls_jctx *ctx, const ls_jrow *row, const ls_jrow *announcement)
+end_of_start(const ls_judge_ctx *ctx, const ls_judge_row *row, const ls_judge_row *announcement)
 {
-	const ls_jtext *t = &row->text;
+	const ls_judge_text *t = &row->text;
 	bool unnamed = true;
 
 	for (int i = 0; i < t->n; i++)
 	{
-		const ls_jatom *a = &t->atoms[i];
-		const ls_jword *w = &ctx->words.table[a->word];
-		bool ready = w->concept == LS_JC_START && w->pol == LS_JP_STATE && w->strength == 2;
-		bool done = w->concept == LS_JC_START && w->pol == LS_JP_ACT && i + 1 < t->n &&
-					a[1].sep == LS_JSEP_SPACE &&
-					ctx->words.table[a[1].word].concept == LS_JC_COMPLETE &&
-					ctx->words.table[a[1].word].pol == LS_JP_POS;
+		const ls_judge_atom *a = &t->atoms[i];
+		const ls_judge_word *w = &ctx->words.table[a->word];
+		bool ready = w->concept == LS_CONCEPT_START && w->pol == LS_POL_STATE && w->strength == 2;
+		bool done = w->concept == LS_CONCEPT_START && w->pol == LS_POL_ACT && i + 1 < t->n &&
+					a[1].sep == LS_SEP_SPACE &&
+					ctx->words.table[a[1].word].concept == LS_CONCEPT_COMPLETE &&
+					ctx->words.table[a[1].word].pol == LS_POL_POS;
 
 		unnamed = i == 0 || is_unnamed(ctx, t, i, announcement, unnamed);
-		if (a->client != LS_JCLIENT_NONE || !unnamed || a->unreal)
+		if (a->client != LS_CLIENT_NONE || !unnamed || a->unreal)
 			continue;
-		if ((ready || done) && !ls_jrow_negated(ctx, t, i))
+		if ((ready || done) && !ls_judge_row_negated(ctx, t, i))
 			return LS_FINDING_PASSED;
-		if (w->concept == LS_JC_CRASH && w->pol == LS_JP_NEG && !ls_jrow_negated(ctx, t, i))
+		if (w->concept == LS_CONCEPT_CRASH && w->pol == LS_POL_NEG &&
+			!ls_judge_row_negated(ctx, t, i))
 			return LS_FINDING_FAILED;
 	}
 	return LS_FINDING_NOT_FOUND;
 }
 
 bool
-ls_jdecide_start(ls_jctx *ctx, const ls_jitem *item, const ls_jhits *rows, ls_jdecision *d)
+ls_judge_decide_start(ls_judge_ctx *ctx, const ls_judge_item *item, const ls_judge_hits *rows,
+					  ls_judge_decision *d)
 {
-	ls_jrow announcement;
+	ls_judge_row announcement;
 	size_t reach;
 	bool found = false;
 	uint32_t at = 0;
 
-	if (!LS_JRULE(START) || !asks_for_start(item))
+	if (!LS_JUDGE_RULE(START) || !asks_for_start(item))
 		return true;
 	for (size_t i = rows->n; i > 0 && !found; i--)
 	{
-		const ls_jhit *h = &rows->list[i - 1];
-		const ls_jrow *row;
+		const ls_judge_hit *h = &rows->list[i - 1];
+		const ls_judge_row *row;
 
-		if (h->m.relevance < LS_JRELEVANT || h->m.class != LS_JCLASS_NONE)
+		if (h->m.relevance < LS_RELEVANT || h->m.class != LS_CLASS_NONE)
 			continue;
-		row = ls_jrow_get(ctx, h->row);
+		row = ls_judge_row_get(ctx, h->row);
 		if (row == NULL)
 			return false;
 		found = !row->hostile && announces(ctx, row);
@@ -125,24 +128,24 @@ ls_jdecide_start(ls_jctx *ctx, const ls_jitem *item, const ls_jhits *rows, ls_jd
 	}
 	if (!found)
 		return true;
-	reach = ls_jroom(ctx, REACH);
+	reach = ls_judge_room(ctx, REACH);
 	for (uint32_t r = at + 1; r < ctx->n_rows && r <= at + reach; r++)
 	{
-		const ls_jrow *row = ls_jrow_get(ctx, r);
+		const ls_judge_row *row = ls_judge_row_get(ctx, r);
 		ls_finding_status status;
 
 		if (row == NULL)
 			return false;
-		ls_jspend(ctx, ctx->match_cost * ctx->effort);
+		ls_judge_spend(ctx, ctx->match_cost * ctx->effort);
 		if (row->hostile)
 			continue;
 		status = end_of_start(ctx, row, &announcement);
 		if (status != LS_FINDING_NOT_FOUND)
 		{
-			*d = ls_jdecide_row(status, r,
-								status == LS_FINDING_PASSED ? "tells the end of its start"
-															: "breaks its start off",
-								0.82);
+			*d = ls_judge_decide_row(status, r,
+									 status == LS_FINDING_PASSED ? "tells the end of its start"
+																 : "breaks its start off",
+									 0.82);
 			return true;
 		}
 		if (announces(ctx, row))

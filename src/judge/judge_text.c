@@ -13,8 +13,6 @@
  */
 #include "src/judge/judge_internal.h"
 
-#define MAX_WORD 48 /* longer words are hashed without stemming */
-
 typedef enum char_class
 {
 	CC_SIGN,
@@ -44,178 +42,20 @@ is_word_byte(unsigned char c)
 	return k == CC_LOWER || k == CC_UPPER || k == CC_DIGIT || k == CC_HIGH;
 }
 
-static bool
-has_vowel(const char *w, size_t n)
-{
-	for (size_t i = 0; i < n; i++)
-		if (memchr("aeiouy", w[i], 6) != NULL)
-			return true;
-	return false;
-}
-
-static inline bool
-ends(const char *w, size_t n, const char *suffix, size_t len)
-{
-	return n >= len && memcmp(w + n - len, suffix, len) == 0;
-}
-
-/* Forms of verbs that no suffix tells; base forms, sorted by nothing. */
-static size_t
-irregular(char *w, size_t n)
-{
-	static const char *const forms[][2] = {{"ran", "run"},
-										   {"began", "begin"},
-										   {"begun", "begin"},
-										   {"taken", "take"},
-										   {"overridden", "override"},
-										   {"overrode", "override"},
-										   {"held", "hold"},
-										   {"kept", "keep"},
-										   {"chosen", "choose"},
-										   {"chose", "choose"},
-										   {"frozen", "freeze"},
-										   {"froze", "freeze"},
-										   {"hidden", "hide"},
-										   {"rewritten", "rewrite"},
-										   {"overwritten", "overwrite"},
-										   {"paid", "pay"},
-										   {"sold", "sell"},
-										   {"bought", "buy"},
-										   {"caught", "catch"},
-										   {"brought", "bring"},
-										   {"fell", "fall"},
-										   {"fallen", "fall"},
-										   {"rose", "rise"},
-										   {"risen", "rise"},
-										   {"grew", "grow"},
-										   {"grown", "grow"},
-										   {"given", "give"},
-										   {"thrown", "throw"},
-										   {"threw", "throw"},
-										   {"rebuilt", "rebuild"},
-										   {"reran", "rerun"},
-										   {"resent", "resend"},
-										   {"stolen", "steal"},
-										   {"woke", "wake"},
-										   {"woken", "wake"},
-										   {"won", "win"},
-										   {"withdrawn", "withdraw"},
-										   {"came", "come"},
-										   {"became", "become"},
-										   {"blew", "blow"}};
-
-	if (n < 3 || n > 11)
-		return n;
-	for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++)
-		if (forms[i][0][0] == w[0] && strlen(forms[i][0]) == n && memcmp(forms[i][0], w, n) == 0)
-		{
-			n = strlen(forms[i][1]);
-			memcpy(w, forms[i][1], n);
-			return n;
-		}
-	return n;
-}
-
-/*
- * A light stemmer for English: enough to bring together start/starts/started/starting and
- * connect/connection, cautious enough to leave names alone.
- */
-static size_t
-stem_word(char *w, size_t n)
-{
-	if (n == 4 && (memcmp(w, "note", 4) == 0 || memcmp(w, "done", 4) == 0))
-		return n; /* not the stems of not and don't */
-	n = irregular(w, n);
-	if (n < 3 || (w[n - 1] >= '0' && w[n - 1] <= '9'))
-		return n;
-	if (n > 4 && (ends(w, n, "ies", 3) || ends(w, n, "ied", 3)))
-		n -= 2; /* retries, retried: retri */
-	else if (n > 3 && w[n - 1] == 's' && w[n - 2] != 's' && w[n - 2] != 'u' && w[n - 2] != 'i')
-	{
-		n--;
-		if (n > 4 && (ends(w, n, "sse", 3) || ends(w, n, "she", 3) || ends(w, n, "che", 3) ||
-					  ends(w, n, "xe", 2)))
-			n--;
-	}
-	if (n > 6 && ends(w, n, "fully", 5))
-		n -= 2;
-	else if (n > 5 && ends(w, n, "ly", 2))
-		n -= 2;
-	if (n > 4 && ends(w, n, "ing", 3) && has_vowel(w, n - 3))
-	{
-		n -= 3;
-		if (n > 7 && ends(w, n, "er", 2))
-			n -= 2; /* registering, as register below */
-	}
-	else if (n > 4 && ends(w, n, "ed", 2) && w[n - 3] != 'e' && has_vowel(w, n - 2))
-	{
-		n -= 2;
-		if (n > 7 && ends(w, n, "er", 2))
-			n -= 2;
-	}
-	else if (n > 6 && ends(w, n, "ion", 3))
-		n -= 3;
-	else if (n > 8 && ends(w, n, "ment", 4))
-		n -= 4;
-	else if (n > 7 && (ends(w, n, "er", 2) || ends(w, n, "or", 2)))
-		n -= 2; /* collector */
-	/* stopped, running */
-	if (n > 3 && w[n - 1] == w[n - 2] && w[n - 1] != 'l' && w[n - 1] != 's' && w[n - 1] != 'e' &&
-		w[n - 1] != 'o')
-		n--;
-	if (n > 3 && w[n - 1] == 'e')
-		n--;
-	if (n > 2 && w[n - 1] == 'y')
-		w[n - 1] = 'i';
-	return n;
-}
-
-static uint64_t
-hash_word(const char *w, size_t n)
-{
-	uint64_t h = n * UINT64_C(0x9E3779B97F4A7C15);
-	uint64_t block;
-
-	for (; n >= 8; w += 8, n -= 8)
-	{
-		memcpy(&block, w, 8);
-		h = (h ^ block) * UINT64_C(0xFF51AFD7ED558CCD);
-		h ^= h >> 32;
-	}
-	block = 0;
-	memcpy(&block, w, n);
-	h = (h ^ block) * UINT64_C(0xFF51AFD7ED558CCD);
-	h ^= h >> 29;
-	h *= UINT64_C(0xC4CEB9FE1A85EC53);
-	h ^= h >> 32;
-	return h ? h : 1;
-}
-
-uint64_t
-ls_jstem(const char *word, size_t len)
-{
-	char buf[MAX_WORD];
-
-	if (len > sizeof(buf))
-		return hash_word(word, len);
-	memcpy(buf, word, len);
-	return hash_word(buf, stem_word(buf, len));
-}
-
 /* Folded and stemmed hash of a word as it stands in the text. */
 static uint64_t
 stem_text(const char *p, size_t len, bool high)
 {
-	char buf[MAX_WORD];
+	char buf[LS_STEM_MAX];
 	size_t n = 0;
 
 	if (len > sizeof(buf))
-		return hash_word(p, len);
+		return ls_judge_hash_word(p, len);
 	if (!high)
 	{
 		for (size_t i = 0; i < len; i++)
 			buf[n++] = (char) (p[i] >= 'A' && p[i] <= 'Z' ? p[i] + 32 : p[i]);
-		return hash_word(buf, stem_word(buf, n));
+		return ls_judge_hash_word(buf, ls_judge_stem_word(buf, n));
 	}
 	/* Folding keeps or shrinks almost every letter; what grows is left as it is. */
 	for (const char *pos = p, *end = p + len; pos < end;)
@@ -225,7 +65,7 @@ stem_text(const char *p, size_t len, bool high)
 		size_t size = c < 0x80 ? 1 : c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
 
 		if (pos <= before || size > (size_t) (pos - before))
-			return hash_word(p, len);
+			return ls_judge_hash_word(p, len);
 		if (size == 1)
 			buf[n++] = (char) c;
 		else
@@ -236,11 +76,11 @@ stem_text(const char *p, size_t len, bool high)
 			n += size;
 		}
 	}
-	return hash_word(buf, stem_word(buf, n));
+	return ls_judge_hash_word(buf, ls_judge_stem_word(buf, n));
 }
 
 /* What stands between two atoms. */
-static ls_jsep
+static ls_judge_sep
 separator(const char *p, size_t n, bool *paren, bool *empty)
 {
 	bool comma = false, equal = false, space = false, colon = false;
@@ -248,28 +88,28 @@ separator(const char *p, size_t n, bool *paren, bool *empty)
 	*paren = false;
 	*empty = false;
 	if (n == 0)
-		return LS_JSEP_NONE;
+		return LS_SEP_NONE;
 	if (n == 1)
 		switch (*p)
 		{
 			case '_':
 			case '-':
-				return LS_JSEP_TIGHT;
+				return LS_SEP_TIGHT;
 			case '.':
-				return LS_JSEP_DOT;
+				return LS_SEP_DOT;
 			case '/':
 			case '\\':
-				return LS_JSEP_SLASH;
+				return LS_SEP_SLASH;
 			case ':':
-				return LS_JSEP_COLON;
+				return LS_SEP_COLON;
 			case '@':
 			case '#':
 			case '+':
 			case '~':
 			case '$':
-				return LS_JSEP_AT;
+				return LS_SEP_AT;
 			case ' ':
-				return LS_JSEP_SPACE;
+				return LS_SEP_SPACE;
 			default:
 				break;
 		}
@@ -310,16 +150,16 @@ separator(const char *p, size_t n, bool *paren, bool *empty)
 			*empty = true;
 	}
 	if (equal && n > 1 && n < 4 && !space && memchr(p, '=', n) != NULL && p[0] == '=')
-		return LS_JSEP_EQUAL;
+		return LS_SEP_EQUAL;
 	if (n < 4 && p[n - 1] == '=')
-		return LS_JSEP_EQUAL; /* p(95)=812 */
+		return LS_SEP_EQUAL; /* p(95)=812 */
 	if (comma)
-		return LS_JSEP_COMMA;
+		return LS_SEP_COMMA;
 	if (equal)
-		return n > 6 ? LS_JSEP_OTHER : LS_JSEP_EQUAL;
+		return n > 6 ? LS_SEP_OTHER : LS_SEP_EQUAL;
 	if (n == 2 && p[0] == ':' && p[1] == ':')
-		return LS_JSEP_COLON;
-	return space && !colon ? LS_JSEP_SPACE : LS_JSEP_OTHER;
+		return LS_SEP_COLON;
+	return space && !colon ? LS_SEP_SPACE : LS_SEP_OTHER;
 }
 
 /* A sign that carries an outcome, and punctuation among the multi-byte characters. */
@@ -359,8 +199,8 @@ load4(const char *p)
 }
 
 /* Where a word of at most 16 bytes is remembered; first and last bytes are all of it. */
-static ls_jmemo *
-memo_of(ls_jscan *scan, const char *p, size_t len, ls_jmemo *key)
+static ls_judge_memo *
+memo_of(ls_judge_scan *scan, const char *p, size_t len, ls_judge_memo *key)
 {
 	uint64_t h;
 
@@ -381,16 +221,16 @@ memo_of(ls_jscan *scan, const char *p, size_t len, ls_jmemo *key)
 	}
 	key->len = (uint8_t) len;
 	h = (key->head ^ (key->tail << 7 | key->tail >> 57) ^ len) * UINT64_C(0x9E3779B97F4A7C15);
-	return &scan->memo[(h ^ (h >> 32)) >> 22 & (LS_JMEMO - 1)];
+	return &scan->memo[(h ^ (h >> 32)) >> 22 & (LS_MEMO - 1)];
 }
 
 static void
-push(ls_jscan *scan, size_t off, size_t len, ls_jkind kind, bool high)
+push(ls_judge_scan *scan, size_t off, size_t len, ls_judge_kind kind, bool high)
 {
-	ls_jatom *a;
+	ls_judge_atom *a;
 	const char *p = scan->text.data + off;
 	size_t upper = 0;
-	ls_jmemo key, *memo = NULL;
+	ls_judge_memo key, *memo = NULL;
 
 	if (scan->queued >= (int) (sizeof(scan->queue) / sizeof(scan->queue[0])))
 		return;
@@ -399,8 +239,8 @@ push(ls_jscan *scan, size_t off, size_t len, ls_jkind kind, bool high)
 	a->off = (uint32_t) off;
 	a->len = (uint16_t) (len > UINT16_MAX ? UINT16_MAX : len);
 	a->kind = (uint8_t) kind;
-	a->sep = LS_JSEP_NONE;
-	if (kind == LS_JKIND_WORD && !high && len > 0 && len <= 16)
+	a->sep = LS_SEP_NONE;
+	if (kind == LS_ATOM_WORD && !high && len > 0 && len <= 16)
 	{
 		memo = memo_of(scan, p, len, &key);
 		if (memo->head == key.head && memo->tail == key.tail && memo->len == key.len)
@@ -412,21 +252,21 @@ push(ls_jscan *scan, size_t off, size_t len, ls_jkind kind, bool high)
 		}
 	}
 	a->stem = stem_text(p, len, high);
-	a->word = kind == LS_JKIND_NUMBER ? 0 : ls_jwords_find(scan->words, a->stem);
-	if (kind != LS_JKIND_WORD)
+	a->word = kind == LS_ATOM_NUMBER ? 0 : ls_judge_words_find(scan->words, a->stem);
+	if (kind != LS_ATOM_WORD)
 		return;
 	for (size_t i = 0; i < len; i++)
 		upper += p[i] >= 'A' && p[i] <= 'Z';
 	if (upper == len && len > 1)
-		a->flags |= LS_JATOM_UPPER;
+		a->flags |= LS_ATOM_UPPER;
 	if (p[0] >= 'A' && p[0] <= 'Z')
-		a->flags |= LS_JATOM_CAPITAL;
+		a->flags |= LS_ATOM_CAPITAL;
 	if (len > 4 && memcmp(p + len - 3, "ing", 3) == 0)
-		a->flags |= LS_JATOM_ING;
+		a->flags |= LS_ATOM_ING;
 	if (len > 3 && memcmp(p + len - 2, "ed", 2) == 0)
-		a->flags |= LS_JATOM_ED;
+		a->flags |= LS_ATOM_ED;
 	if (len > 3 && p[len - 1] == 's')
-		a->flags |= LS_JATOM_S;
+		a->flags |= LS_ATOM_S;
 	if (memo != NULL)
 	{
 		key.stem = a->stem;
@@ -456,7 +296,7 @@ is_product(const char *p, size_t len)
 
 /* Letters only: split at camelCase, keeping OOMKilled as OOM, Killed. */
 static void
-split_letters(ls_jscan *scan, size_t off, size_t len, bool high)
+split_letters(ls_judge_scan *scan, size_t off, size_t len, bool high)
 {
 	const char *p = scan->text.data + off;
 	size_t start = 0;
@@ -464,7 +304,7 @@ split_letters(ls_jscan *scan, size_t off, size_t len, bool high)
 
 	if (is_product(p, len))
 	{
-		push(scan, off, len, LS_JKIND_WORD, high);
+		push(scan, off, len, LS_ATOM_WORD, high);
 		return;
 	}
 	for (size_t i = 1; i < len && len > 3 && parts < 6; i++)
@@ -478,19 +318,19 @@ split_letters(ls_jscan *scan, size_t off, size_t len, bool high)
 			cut = true;
 		if (cut)
 		{
-			push(scan, off + start, i - start, LS_JKIND_WORD, high);
+			push(scan, off + start, i - start, LS_ATOM_WORD, high);
 			start = i;
 			parts++;
 		}
 	}
-	push(scan, off + start, len - start, LS_JKIND_WORD, high);
+	push(scan, off + start, len - start, LS_ATOM_WORD, high);
 	if (parts > 0)
 		scan->queue[0].joined = stem_text(p, len, high);
 }
 
 /* Begins with a digit: 41m10s is numbers with units, 9a1 is one piece. */
 static void
-split_digits(ls_jscan *scan, size_t off, size_t len)
+split_digits(ls_judge_scan *scan, size_t off, size_t len)
 {
 	const char *p = scan->text.data + off;
 	int n = 0;
@@ -503,7 +343,7 @@ split_digits(ls_jscan *scan, size_t off, size_t len)
 		{
 			size_t number = i, unit;
 			double factor;
-			ls_jdim dim;
+			ls_judge_dim dim;
 
 			while (i < len && (classify((unsigned char) p[i]) == CC_DIGIT || p[i] == '.'))
 				i++;
@@ -511,17 +351,18 @@ split_digits(ls_jscan *scan, size_t off, size_t len)
 			while (i < len && classify((unsigned char) p[i]) != CC_DIGIT)
 				i++;
 			if (unit == number || (i < len && i == unit) ||
-				(i > unit && !ls_jnumber_unit(ls_str_make(p + unit, i - unit), &factor, &dim)) ||
+				(i > unit &&
+				 !ls_judge_number_unit(ls_str_make(p + unit, i - unit), &factor, &dim)) ||
 				(i == len && i == unit && n > 0 && pass == 0) || ++n > 6)
 			{
-				push(scan, off, len, LS_JKIND_MIXED, false);
+				push(scan, off, len, LS_ATOM_MIXED, false);
 				return;
 			}
 			if (pass == 1)
 			{
-				push(scan, off + number, unit - number, LS_JKIND_NUMBER, false);
+				push(scan, off + number, unit - number, LS_ATOM_NUMBER, false);
 				if (i > unit)
-					push(scan, off + unit, i - unit, LS_JKIND_WORD, false);
+					push(scan, off + unit, i - unit, LS_ATOM_WORD, false);
 			}
 		}
 		if (pass == 0)
@@ -548,110 +389,124 @@ version_at(const char *s, size_t n, size_t i, size_t *skip)
 		   classify((unsigned char) s[k + 1]) == CC_DIGIT;
 }
 
+/* Tells the first atom of a run what stands between it and the one before, which ended at `before`. */
+static void
+set_separator(ls_judge_scan *scan, size_t before, size_t start)
+{
+	bool paren, empty;
+	ls_judge_sep sep = separator(scan->text.data + before, start - before, &paren, &empty);
+
+	scan->queue[0].sep = (uint8_t) (before == 0 ? LS_SEP_START : sep);
+	if (paren)
+		scan->queue[0].flags |= LS_ATOM_PAREN;
+	if (empty)
+		scan->queue[0].flags |= LS_ATOM_EMPTY;
+}
+
+/* v1.4.2 and TLSv1.3 at `i`: the number counts, not the letter; `len` up to its digits. */
+static void
+split_version(ls_judge_scan *scan, size_t i, size_t len)
+{
+	const char *s = scan->text.data;
+	size_t n = scan->text.len, name = len;
+
+	while (i + len < n && (classify((unsigned char) s[i + len]) == CC_DIGIT ||
+						   (s[i + len] == '.' && i + len + 1 < n &&
+							classify((unsigned char) s[i + len + 1]) == CC_DIGIT)))
+		len++;
+	if (name > 1)
+		push(scan, i, name - 1, LS_ATOM_WORD, false);
+	push(scan, i + name, len - name, LS_ATOM_NUMBER, false);
+	if (name > 1)
+		scan->queue[1].sep = LS_SEP_SPACE;
+	scan->pos = i + len;
+}
+
+/* A run of letters and digits at `i`. */
+static void
+split_run(ls_judge_scan *scan, size_t i)
+{
+	const char *s = scan->text.data;
+	size_t n = scan->text.len, start = i, len;
+	bool high = false, letter = false, digit = false;
+	bool digit_first = classify((unsigned char) s[i]) == CC_DIGIT;
+
+	while (i < n)
+	{
+		char_class k = classify((unsigned char) s[i]);
+
+		if (k == CC_HIGH)
+		{
+			if (high_kind(s + i, s + n, &len) != 1)
+				break;
+			high = letter = true;
+			i += len;
+			continue;
+		}
+		if (k == CC_DIGIT)
+			digit = true;
+		else if (k == CC_LOWER || k == CC_UPPER)
+			letter = true;
+		else if (!(digit_first && !letter && s[i] == '.' && i + 1 < n &&
+				   classify((unsigned char) s[i + 1]) == CC_DIGIT))
+			break;
+		i++;
+	}
+	len = i - start;
+	scan->pos = i;
+	if (!digit)
+		split_letters(scan, start, len, high);
+	else if (!letter)
+		push(scan, start, len, LS_ATOM_NUMBER, false);
+	else if (digit_first && !high)
+		split_digits(scan, start, len);
+	else
+		push(scan, start, len, LS_ATOM_MIXED, high);
+}
+
 static bool
-fill(ls_jscan *scan)
+fill(ls_judge_scan *scan)
 {
 	const char *s = scan->text.data;
 	size_t n = scan->text.len;
-	size_t before = scan->pos;
-	size_t i = before;
-	bool paren, empty;
-	ls_jsep sep;
+	size_t before = scan->pos, len;
 
 	scan->queued = scan->taken = 0;
-	while (i < n)
+	for (size_t i = before; i < n;)
 	{
 		unsigned char c = (unsigned char) s[i];
-		size_t start = i, len;
-		bool high = false, digit_first, letter = false, digit = false;
+		int kind = 1;
 
 		if (!is_word_byte(c))
 		{
 			/* A slash alone is the root path. */
 			if (c == '/' && i > 0 && s[i - 1] == ' ' && (i + 1 == n || s[i + 1] == ' '))
 			{
-				push(scan, i, 1, LS_JKIND_SYMBOL, false);
+				push(scan, i, 1, LS_ATOM_SYMBOL, false);
 				scan->pos = i + 1;
-				scan->queue[0].sep = LS_JSEP_SPACE;
+				scan->queue[0].sep = LS_SEP_SPACE;
 				return true;
 			}
 			i++;
 			continue;
 		}
-		if (c >= 0x80)
+		if (c >= 0x80 && (kind = high_kind(s + i, s + n, &len)) == 0)
 		{
-			int kind = high_kind(s + i, s + n, &len);
-
-			if (kind == 0)
-			{
-				i += len;
-				continue;
-			}
-			if (kind == 2)
-			{
-				push(scan, i, len, LS_JKIND_SYMBOL, true);
-				scan->queue[0].sep = (uint8_t) (before == 0 ? LS_JSEP_START : LS_JSEP_OTHER);
-				scan->pos = i + len;
-				return true;
-			}
+			i += len;
+			continue;
 		}
-		if (version_at(s, n, i, &len))
+		if (kind == 2)
 		{
-			/* v1.4.2 and TLSv1.3: the number counts, not the letter */
-			size_t name = len;
-
-			while (i + len < n && (classify((unsigned char) s[i + len]) == CC_DIGIT ||
-								   (s[i + len] == '.' && i + len + 1 < n &&
-									classify((unsigned char) s[i + len + 1]) == CC_DIGIT)))
-				len++;
-			if (name > 1)
-				push(scan, i, name - 1, LS_JKIND_WORD, false);
-			push(scan, i + name, len - name, LS_JKIND_NUMBER, false);
-			if (name > 1)
-				scan->queue[1].sep = LS_JSEP_SPACE;
+			push(scan, i, len, LS_ATOM_SYMBOL, true);
+			scan->queue[0].sep = (uint8_t) (before == 0 ? LS_SEP_START : LS_SEP_OTHER);
 			scan->pos = i + len;
-			sep = separator(s + before, start - before, &paren, &empty);
-			scan->queue[0].sep = (uint8_t) (before == 0 ? LS_JSEP_START : sep);
 			return true;
 		}
-		digit_first = classify(c) == CC_DIGIT;
-		while (i < n)
-		{
-			char_class k = classify((unsigned char) s[i]);
-
-			if (k == CC_HIGH)
-			{
-				if (high_kind(s + i, s + n, &len) != 1)
-					break;
-				high = letter = true;
-				i += len;
-				continue;
-			}
-			if (k == CC_DIGIT)
-				digit = true;
-			else if (k == CC_LOWER || k == CC_UPPER)
-				letter = true;
-			else if (!(digit_first && !letter && s[i] == '.' && i + 1 < n &&
-					   classify((unsigned char) s[i + 1]) == CC_DIGIT))
-				break;
-			i++;
-		}
-		len = i - start;
-		scan->pos = i;
-		if (!digit)
-			split_letters(scan, start, len, high);
-		else if (!letter)
-			push(scan, start, len, LS_JKIND_NUMBER, false);
-		else if (digit_first && !high)
-			split_digits(scan, start, len);
+		if (version_at(s, n, i, &len))
+			split_version(scan, i, len);
 		else
-			push(scan, start, len, LS_JKIND_MIXED, high);
-		sep = separator(s + before, start - before, &paren, &empty);
-		scan->queue[0].sep = (uint8_t) (before == 0 ? LS_JSEP_START : sep);
-		if (paren)
-			scan->queue[0].flags |= LS_JATOM_PAREN;
-		if (empty)
-			scan->queue[0].flags |= LS_JATOM_EMPTY;
+			split_run(scan, i);
+		set_separator(scan, before, i);
 		return scan->queued > 0;
 	}
 	scan->pos = n;
@@ -659,7 +514,7 @@ fill(ls_jscan *scan)
 }
 
 bool
-ls_jscan_next(ls_jscan *scan, ls_jatom *atom)
+ls_judge_scan_next(ls_judge_scan *scan, ls_judge_atom *atom)
 {
 	if (scan->taken >= scan->queued && !fill(scan))
 		return false;
@@ -669,77 +524,77 @@ ls_jscan_next(ls_jscan *scan, ls_jatom *atom)
 
 /* Marks dates and clock times: their numbers are no values. */
 static void
-mark_times(ls_jtext *t)
+mark_times(ls_judge_text *t)
 {
 	for (int i = 0; i + 2 < t->n; i++)
 	{
-		ls_jatom *a = &t->atoms[i];
-		bool clock = a[1].sep == LS_JSEP_COLON && a[2].sep == LS_JSEP_COLON && a[0].len <= 3 &&
-					 a[1].len == 2 && a[0].kind != LS_JKIND_WORD && a[1].kind == LS_JKIND_NUMBER;
-		bool date = a[0].kind == LS_JKIND_NUMBER && a[0].len == 4 && a[1].len == 2 &&
-					((a[1].sep == LS_JSEP_TIGHT && a[2].sep == LS_JSEP_TIGHT) ||
-					 (a[1].sep == LS_JSEP_SLASH && a[2].sep == LS_JSEP_SLASH)) &&
-					a[1].kind == LS_JKIND_NUMBER;
+		ls_judge_atom *a = &t->atoms[i];
+		bool clock = a[1].sep == LS_SEP_COLON && a[2].sep == LS_SEP_COLON && a[0].len <= 3 &&
+					 a[1].len == 2 && a[0].kind != LS_ATOM_WORD && a[1].kind == LS_ATOM_NUMBER;
+		bool date = a[0].kind == LS_ATOM_NUMBER && a[0].len == 4 && a[1].len == 2 &&
+					((a[1].sep == LS_SEP_TIGHT && a[2].sep == LS_SEP_TIGHT) ||
+					 (a[1].sep == LS_SEP_SLASH && a[2].sep == LS_SEP_SLASH)) &&
+					a[1].kind == LS_ATOM_NUMBER;
 
 		if (clock || date)
 			for (int k = 0; k < 3; k++)
-				a[k].flags |= LS_JATOM_TIME;
+				a[k].flags |= LS_ATOM_TIME;
 	}
 }
 
 /* A verb with its particle is one word too: "rolled back", "time-out". */
 void
-ls_jatom_join(ls_str text, ls_jatom *a, const ls_jatom *b)
+ls_judge_atom_join(ls_str text, ls_judge_atom *a, const ls_judge_atom *b)
 {
-	char both[MAX_WORD];
+	char both[LS_STEM_MAX];
 	size_t n = 0;
 
-	if (a->joined != 0 || a->kind != LS_JKIND_WORD || b->kind != LS_JKIND_WORD || b->len > 4 ||
-		b->sep == LS_JSEP_START ||
-		(b->sep != LS_JSEP_SPACE && b->sep != LS_JSEP_TIGHT && b->sep != LS_JSEP_NONE) ||
-		a->len + b->len >= MAX_WORD)
+	if (a->joined != 0 || a->kind != LS_ATOM_WORD || b->kind != LS_ATOM_WORD || b->len > 4 ||
+		b->sep == LS_SEP_START ||
+		(b->sep != LS_SEP_SPACE && b->sep != LS_SEP_TIGHT && b->sep != LS_SEP_NONE) ||
+		a->len + b->len >= LS_STEM_MAX)
 		return;
 	for (size_t k = 0; k < a->len; k++)
 		both[n++] = (char) (text.data[a->off + k] | 0x20);
-	n = stem_word(both, n);
+	n = ls_judge_stem_word(both, n);
 	for (size_t k = 0; k < b->len; k++)
 		both[n++] = (char) (text.data[b->off + k] | 0x20);
-	a->joined = hash_word(both, stem_word(both, n));
+	a->joined = ls_judge_hash_word(both, ls_judge_stem_word(both, n));
 }
 
 int
-ls_jtext_scan(const ls_jctx *ctx, ls_str text, ls_jatom *atoms, int max_atoms)
+ls_judge_text_scan(const ls_judge_ctx *ctx, ls_str text, ls_judge_atom *atoms, int max_atoms)
 {
-	ls_jscan scan = {.text = text, .words = &ctx->words, .memo = ctx->memo};
-	ls_jtext t = {text, atoms, 0};
+	ls_judge_scan scan = {.text = text, .words = &ctx->words, .memo = ctx->memo};
+	ls_judge_text t = {text, atoms, 0};
 	uint16_t clause = 0;
 
-	while (t.n < max_atoms && ls_jscan_next(&scan, &atoms[t.n]))
+	while (t.n < max_atoms && ls_judge_scan_next(&scan, &atoms[t.n]))
 	{
-		ls_jatom *a = &atoms[t.n];
+		ls_judge_atom *a = &atoms[t.n];
 
-		if (a->sep == LS_JSEP_COMMA)
+		if (a->sep == LS_SEP_COMMA)
 			clause++;
 		a->clause = clause;
 		if (t.n++ > 0)
-			ls_jatom_join(text, a - 1, a);
+			ls_judge_atom_join(text, a - 1, a);
 	}
 	mark_times(&t);
 	for (int i = 0; i < t.n; i++)
 	{
-		ls_jatom *a = &atoms[i];
+		ls_judge_atom *a = &atoms[i];
 		uint16_t word;
 
-		if (a->len == 2 && i + 2 < t.n && ctx->words.table[a->word].concept == LS_JC_START &&
+		if (a->len == 2 && i + 2 < t.n && ctx->words.table[a->word].concept == LS_CONCEPT_START &&
 			a[1].len == 2 && a[2].len == 4 && text.data[a[2].off] == 'd')
 			a->word = ctx->particle; /* up to date */
-		word = a->joined ? ls_jwords_find(&ctx->words, a->joined) : 0;
+		word = a->joined ? ls_judge_words_find(&ctx->words, a->joined) : 0;
 
 		if (word == 0)
 			continue;
 		a->word = word;
 		a->stem = a->joined;
-		if (i + 1 < t.n && a[1].sep != LS_JSEP_NONE)
+		if (i + 1 < t.n && a[1].sep != LS_SEP_NONE)
 			a[1].word = ctx->particle; /* its meaning is in the verb now */
 	}
 	return t.n;

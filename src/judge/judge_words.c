@@ -12,13 +12,13 @@
  */
 #include "src/judge/judge_internal.h"
 
-#define W(text, concept, pol, strength)              \
-	{                                                \
-		text, LS_JC_##concept, LS_JP_##pol, strength \
+#define W(text, concept, pol, strength)                    \
+	{                                                      \
+		text, LS_CONCEPT_##concept, LS_POL_##pol, strength \
 	}
 
 /* clang-format off */
-static const ls_jword table[] = {
+static const ls_judge_word table[] = {
 	{NULL, 0, 0, 0}, /* entry 0 means none */
 	/* outcomes in general */
 	W("pass", RESULT, POS, 3), W("success", RESULT, POS, 2), W("succeed", RESULT, POS, 2),
@@ -424,18 +424,18 @@ static const ls_jword table[] = {
 #undef W
 
 void
-ls_jwords_init(ls_jwords *words)
+ls_judge_words_init(ls_judge_words *words)
 {
 	words->table = table;
 	words->n = (int) (sizeof(table) / sizeof(table[0]));
 	memset(words->hash, 0, sizeof(words->hash));
 	for (int i = 1; i < words->n; i++)
 	{
-		uint64_t stem = ls_jstem(table[i].text, strlen(table[i].text));
-		uint32_t slot = (uint32_t) stem & (LS_JWORDS_HASH - 1);
+		uint64_t stem = ls_judge_stem(table[i].text, strlen(table[i].text));
+		uint32_t slot = (uint32_t) stem & (LS_WORDS_HASH - 1);
 
 		while (words->hash[slot] != 0 && words->hash[slot] != stem)
-			slot = (slot + 1) & (LS_JWORDS_HASH - 1);
+			slot = (slot + 1) & (LS_WORDS_HASH - 1);
 		if (words->hash[slot] == stem)
 			continue; /* the first entry of a stem counts */
 		words->hash[slot] = stem;
@@ -444,53 +444,53 @@ ls_jwords_init(ls_jwords *words)
 }
 
 uint16_t
-ls_jwords_find(const ls_jwords *words, uint64_t stem)
+ls_judge_words_find(const ls_judge_words *words, uint64_t stem)
 {
-	uint32_t slot = (uint32_t) stem & (LS_JWORDS_HASH - 1);
+	uint32_t slot = (uint32_t) stem & (LS_WORDS_HASH - 1);
 
 	while (words->hash[slot] != 0)
 	{
 		if (words->hash[slot] == stem)
 			return words->index[slot];
-		slot = (slot + 1) & (LS_JWORDS_HASH - 1);
+		slot = (slot + 1) & (LS_WORDS_HASH - 1);
 	}
 	return 0;
 }
 
 /* What a word says when the item says its contrary. */
-ls_jconcept
-ls_jconcept_opposite(ls_jconcept c)
+ls_judge_concept
+ls_judge_concept_opposite(ls_judge_concept c)
 {
 	static const uint8_t pairs[][2] = {
-		{LS_JC_START, LS_JC_STOP},         {LS_JC_HEALTHY, LS_JC_UNHEALTHY},
-		{LS_JC_CONNECT, LS_JC_DISCONNECT}, {LS_JC_ALLOW, LS_JC_DENY},
-		{LS_JC_OPEN, LS_JC_CLOSE},         {LS_JC_ENABLE, LS_JC_DISABLE},
-		{LS_JC_ACQUIRE, LS_JC_LOSS},       {LS_JC_JOIN, LS_JC_LEAVE},
-		{LS_JC_VALID, LS_JC_INVALID},      {LS_JC_LOCK, LS_JC_UNLOCK},
-		{LS_JC_FIRE, LS_JC_RESOLVE},       {LS_JC_WRITE, LS_JC_READONLY},
+		{LS_CONCEPT_START, LS_CONCEPT_STOP},         {LS_CONCEPT_HEALTHY, LS_CONCEPT_UNHEALTHY},
+		{LS_CONCEPT_CONNECT, LS_CONCEPT_DISCONNECT}, {LS_CONCEPT_ALLOW, LS_CONCEPT_DENY},
+		{LS_CONCEPT_OPEN, LS_CONCEPT_CLOSE},         {LS_CONCEPT_ENABLE, LS_CONCEPT_DISABLE},
+		{LS_CONCEPT_ACQUIRE, LS_CONCEPT_LOSS},       {LS_CONCEPT_JOIN, LS_CONCEPT_LEAVE},
+		{LS_CONCEPT_VALID, LS_CONCEPT_INVALID},      {LS_CONCEPT_LOCK, LS_CONCEPT_UNLOCK},
+		{LS_CONCEPT_FIRE, LS_CONCEPT_RESOLVE},       {LS_CONCEPT_WRITE, LS_CONCEPT_READONLY},
 	};
 
 	for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++)
 	{
 		if (pairs[i][0] == c)
-			return (ls_jconcept) pairs[i][1];
+			return (ls_judge_concept) pairs[i][1];
 		if (pairs[i][1] == c)
-			return (ls_jconcept) pairs[i][0];
+			return (ls_judge_concept) pairs[i][0];
 	}
-	return LS_JC_NONE;
+	return LS_CONCEPT_NONE;
 }
 
 bool
-ls_jconcept_related(ls_jconcept a, ls_jconcept b)
+ls_judge_concept_related(ls_judge_concept a, ls_judge_concept b)
 {
 	static const uint8_t pairs[][2] = {
-		{LS_JC_DEPLOY, LS_JC_UPDATE},  {LS_JC_DEPLOY, LS_JC_INSTALL},
-		{LS_JC_UPDATE, LS_JC_INSTALL}, {LS_JC_DEPLOY, LS_JC_PROMOTE},
-		{LS_JC_FETCH, LS_JC_LOAD},     {LS_JC_WRITE, LS_JC_BACKUP},
-		{LS_JC_CREATE, LS_JC_INSTALL}, {LS_JC_APPLY, LS_JC_UPDATE},
-		{LS_JC_LOGIN, LS_JC_ALLOW},    {LS_JC_CREATE, LS_JC_WRITE},
-		{LS_JC_STOP, LS_JC_CRASH},     {LS_JC_JOIN, LS_JC_CREATE},
-		{LS_JC_DELETE, LS_JC_LEAVE},   {LS_JC_RESTORE, LS_JC_RESOLVE},
+		{LS_CONCEPT_DEPLOY, LS_CONCEPT_UPDATE},  {LS_CONCEPT_DEPLOY, LS_CONCEPT_INSTALL},
+		{LS_CONCEPT_UPDATE, LS_CONCEPT_INSTALL}, {LS_CONCEPT_DEPLOY, LS_CONCEPT_PROMOTE},
+		{LS_CONCEPT_FETCH, LS_CONCEPT_LOAD},     {LS_CONCEPT_WRITE, LS_CONCEPT_BACKUP},
+		{LS_CONCEPT_CREATE, LS_CONCEPT_INSTALL}, {LS_CONCEPT_APPLY, LS_CONCEPT_UPDATE},
+		{LS_CONCEPT_LOGIN, LS_CONCEPT_ALLOW},    {LS_CONCEPT_CREATE, LS_CONCEPT_WRITE},
+		{LS_CONCEPT_STOP, LS_CONCEPT_CRASH},     {LS_CONCEPT_JOIN, LS_CONCEPT_CREATE},
+		{LS_CONCEPT_DELETE, LS_CONCEPT_LEAVE},   {LS_CONCEPT_RESTORE, LS_CONCEPT_RESOLVE},
 	};
 
 	for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++)

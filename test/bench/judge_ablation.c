@@ -9,7 +9,7 @@
 #include "src/judge/judge_internal.h"
 #include "test/unit/judge_cases.h"
 
-int ls_jrule_off = -1;
+int ls_judge_rule_off = -1;
 
 static const char *const parts[] = {"dev",  "dev2",    "dev3",     "dev4",    "dev5",
 									"dev6", "heldout", "heldout2", "heldout3"};
@@ -41,18 +41,18 @@ main(void)
 {
 	static const char *const texts[] = {
 #define R(id, text) text,
-		LS_JRULES(R)
+		LS_JUDGE_RULES(R)
 #undef R
 	};
 	ls_arena *arena = ls_arena_create(NULL, 0);
 	judge_score dev, held;
 	double base[6];
 
-	for (int rule = -1; rule < LS_JRULE_COUNT; rule++)
+	for (int rule = -1; rule < LS_JUDGE_RULE_COUNT; rule++)
 	{
 		double now[6];
 
-		ls_jrule_off = rule;
+		ls_judge_rule_off = rule;
 		if (!score_parts(arena, parts, sizeof(parts) / sizeof(parts[0]), &dev) ||
 			!score_parts(arena, held_out, sizeof(held_out) / sizeof(held_out[0]), &held))
 			return 1;

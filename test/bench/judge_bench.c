@@ -55,7 +55,7 @@ speed(ls_arena *arena, size_t n_rows, size_t row_len, size_t n_items, bool plain
 		"Payment is authorized", "No timeouts in the queue worker",
 		"Every request takes less than 200 ms", "The session cache is refreshed"};
 	ls_str *rows = ls_new_array(arena, ls_str, n_rows);
-	ls_judge_item *items = ls_new_array(arena, ls_judge_item, n_items);
+	ls_expected_item *items = ls_new_array(arena, ls_expected_item, n_items);
 	ls_judge_finding *f;
 	size_t n;
 	ls_str summary;

@@ -15,7 +15,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	ls_arena *arena = ls_arena_create(NULL, (size_t) 64 << 20);
 	ls_str rows[256], criteria = LS_STR("");
-	ls_judge_item items[32];
+	ls_expected_item items[32];
 	ls_judge_finding *f;
 	size_t n_rows = 0, n_items = 0, n, at = 0;
 	ls_str summary;

@@ -15,7 +15,7 @@ typedef struct judge_case
 	ls_str name, category, criteria;
 	ls_str rows[CASE_MAX_ROWS];
 	size_t n_rows;
-	ls_judge_item items[CASE_MAX_ITEMS];
+	ls_expected_item items[CASE_MAX_ITEMS];
 	ls_finding_status labels[CASE_MAX_ITEMS];
 	size_t n_items;
 } judge_case;

@@ -528,7 +528,7 @@ str(const char *s)
 static ls_judge_finding
 finding_of(const ls_str *rows, size_t n_rows, const char *description)
 {
-	ls_judge_item item = {LS_STR("x"), ls_str_make(description, strlen(description))};
+	ls_expected_item item = {LS_STR("x"), ls_str_make(description, strlen(description))};
 	ls_judge_finding *f;
 	ls_str summary;
 	size_t n;

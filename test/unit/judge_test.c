@@ -19,7 +19,7 @@ one(const char *rows, const char *description)
 {
 	ls_str list[64];
 	size_t n = 0, n_findings;
-	ls_judge_item item = {str("x"), str(description)};
+	ls_expected_item item = {str("x"), str(description)};
 	ls_judge_finding *f;
 	ls_str summary;
 
@@ -281,7 +281,7 @@ test_hostile_kinds(void)
 static void
 is_defined(const char *criteria, const char *row, const char *description, ls_finding_status status)
 {
-	ls_judge_item item = {str("x"), str(description)};
+	ls_expected_item item = {str("x"), str(description)};
 	ls_str rows[1] = {str(row)};
 	ls_judge_finding *f;
 	ls_str summary;
@@ -343,7 +343,7 @@ test_findings(void)
 	ls_judge_finding f = one("noise\nbackup failed: disk full", "The backup succeeds");
 	char row[2400];
 	ls_judge_finding *list;
-	ls_judge_item items[2] = {{str("b"), str("backup")}, {str("a"), str("restore")}};
+	ls_expected_item items[2] = {{str("b"), str("backup")}, {str("a"), str("restore")}};
 	ls_str rows[2] = {str("backup passed"), str("restore failed")};
 	ls_str summary;
 	size_t n;
@@ -398,7 +398,7 @@ test_limits(void)
 {
 	ls_arena *small = ls_arena_create(NULL, 20000);
 	ls_str *rows = ls_new_array(arena, ls_str, 10000);
-	ls_judge_item *items = ls_new_array(arena, ls_judge_item, 200);
+	ls_expected_item *items = ls_new_array(arena, ls_expected_item, 200);
 	ls_judge_finding *a, *b;
 	ls_str summary;
 	size_t n, m;
@@ -416,8 +416,9 @@ test_limits(void)
 	for (int i = 0; i < 10000; i++)
 		rows[i] = ls_str_make(text + i % 13, 2000 - 13);
 	for (int i = 0; i < 200; i++)
-		items[i] = (ls_judge_item){str("i"), i % 2 ? str("No errors in a1-b and never c before d")
-												   : str("All b errors stay below 3 ms")};
+		items[i] =
+			(ls_expected_item){str("i"), i % 2 ? str("No errors in a1-b and never c before d")
+											   : str("All b errors stay below 3 ms")};
 	start = clock();
 	ok(ls_judge(arena, rows, 10000, str("x"), items, 200, false, &a, &n, &summary),
 	   "the largest request");
@@ -442,7 +443,7 @@ test_hostile_work(void)
 	} cases[] = {{"ok ", "at most 3 failed a"},
 				 {"p-1 ", "p-1 a is ready before x is ok without a retry"}};
 	ls_str *rows = ls_new_array(arena, ls_str, 10000);
-	ls_judge_item *items = ls_new_array(arena, ls_judge_item, 200);
+	ls_expected_item *items = ls_new_array(arena, ls_expected_item, 200);
 
 	for (size_t c = 0; c < 2; c++)
 	{
@@ -458,7 +459,7 @@ test_hostile_work(void)
 		for (int i = 0; i < 10000; i++)
 			rows[i] = ls_str_make(text, 1000);
 		for (int i = 0; i < 200; i++)
-			items[i] = (ls_judge_item){str("i"), str(cases[c].item)};
+			items[i] = (ls_expected_item){str("i"), str(cases[c].item)};
 		job = ls_judge_begin(own, rows, 10000, str("x"), items, 200, false);
 		while (job != NULL && state == LS_JUDGE_MORE)
 		{
@@ -482,7 +483,7 @@ static void
 test_steps(void)
 {
 	ls_str rows[3] = {str("a1 started"), str("a2 crashed"), str("0 errors in a3")};
-	ls_judge_item items[3] = {
+	ls_expected_item items[3] = {
 		{str("1"), str("a1 is started")}, {str("2"), str("No crash")}, {str("3"), str("a3 is up")}};
 	ls_judge_finding *at_once, *in_steps;
 	ls_judge_job *job = ls_judge_begin(arena, rows, 3, str("x"), items, 3, false);
@@ -548,15 +549,15 @@ test_too_many(void)
 static void
 test_words(void)
 {
-	static ls_jwords words;
+	static ls_judge_words words;
 	int hidden = 0;
 
-	ls_jwords_init(&words);
+	ls_judge_words_init(&words);
 	for (int i = 1; i < words.n; i++)
 	{
 		const char *text = words.table[i].text;
 
-		if (ls_jwords_find(&words, ls_jstem(text, strlen(text))) == i)
+		if (ls_judge_words_find(&words, ls_judge_stem(text, strlen(text))) == i)
 			continue;
 		printf("# %s is in the word list before\n", text);
 		hidden++;

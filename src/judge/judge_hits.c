@@ -1,0 +1,228 @@
+/*-------------------------------------------------------------------------
+ *
+ * judge_hits.c
+ *	  The rows that match an item, and what they say together, for the built-in evaluator (pure).
+ *
+ * Each row that names the item says passed, failed, skipped or nothing.  Among the best matches
+ * the last one that says something decides: what failed first and succeeded later has succeeded.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "src/judge/judge_internal.h"
+
+#define FAR 0.34f  /* in relevance: about something else */
+#define SURE 0.75f /* of the item, that a hint of success must name */
+
+ls_judge_decision
+ls_judge_decide(ls_finding_status status, const char *why, double confidence)
+{
+	ls_judge_decision d = {status, 0, false, confidence, why, 0, {NULL, 0}};
+
+	return d;
+}
+
+ls_judge_decision
+ls_judge_decide_row(ls_finding_status status, uint32_t row, const char *why, double confidence)
+{
+	ls_judge_decision d = {status, row, true, confidence, why, 0, {NULL, 0}};
+
+	return d;
+}
+
+/* A cheap look at the row's filter: false when it lacks an identifier that the item requires. */
+static bool
+may_hold_idents(const ls_judge_item *item, const ls_judge_row *row)
+{
+	for (int k = 0; k < item->n_idents; k++)
+	{
+		const ls_judge_ident *id = &item->idents[k];
+
+		if (!id->forbidden && !ls_judge_row_may_hold(row, id->atoms[id->n - 1]) &&
+			!(id->whole && ls_judge_row_may_hold(row, id->whole)))
+			return false;
+	}
+	return true;
+}
+
+bool
+ls_judge_collect(ls_judge_ctx *ctx, const ls_judge_item *item, size_t limit, float threshold,
+				 ls_judge_hits *out)
+{
+	size_t n = ls_judge_index_lacks(ctx, item)
+				   ? 0
+				   : ls_judge_index_candidates(ctx, item, ls_judge_room(ctx, limit));
+	size_t kept = 0;
+	bool exact = false, whole = false;
+
+	out->n = 0;
+	out->best = 0;
+	out->chosen = false;
+	out->list = ls_new_array(ctx->arena, ls_judge_hit, n + 1);
+	if (out->list == NULL)
+		return false;
+	for (size_t i = 0; i < n; i++)
+	{
+		const ls_judge_row *row = ls_judge_row_get(ctx, ctx->candidates[i]);
+		ls_judge_hit *h = &out->list[out->n];
+
+		if (row == NULL)
+			return false;
+		if (!may_hold_idents(item, row))
+			continue;
+		ls_judge_spend(ctx, ctx->match_cost * ctx->effort);
+		ls_judge_match_row(ctx, item, row, &h->m);
+		out->chosen |= h->m.chosen;
+		if (!h->m.idents || h->m.relevance < threshold)
+			continue;
+		h->row = ctx->candidates[i];
+		exact |= h->m.exact_pair && item->n_idents > 0;
+		whole |= !h->m.tight && h->m.relevance >= LS_RELEVANT;
+		out->n++;
+	}
+	/* A word that is only a part of longer names loses against the word itself. */
+	for (size_t i = 0; i < out->n; i++)
+	{
+		const ls_judge_hit *h = &out->list[i];
+
+		if ((whole && h->m.tight) || (exact && !h->m.exact_pair))
+			continue;
+		out->best = h->m.relevance > out->best ? h->m.relevance : out->best;
+		out->list[kept++] = *h;
+	}
+	out->n = kept;
+	return true;
+}
+
+ls_finding_status
+ls_judge_status(ls_judge_class c)
+{
+	switch (c)
+	{
+		case LS_CLASS_PASS:
+		case LS_CLASS_CLEAN:
+			return LS_FINDING_PASSED;
+		case LS_CLASS_FAIL:
+			return LS_FINDING_FAILED;
+		case LS_CLASS_SKIP:
+			return LS_FINDING_SKIPPED;
+		default:
+			return LS_FINDING_NOT_FOUND;
+	}
+}
+
+const char *
+ls_judge_why(ls_finding_status s)
+{
+	switch (s)
+	{
+		case LS_FINDING_PASSED:
+			return "shows it";
+		case LS_FINDING_FAILED:
+			return "shows a failure or the contrary";
+		case LS_FINDING_SKIPPED:
+			return "says that it was skipped";
+		default:
+			return "is not conclusive";
+	}
+}
+
+float
+ls_judge_score(const ls_judge_hit *h)
+{
+	return h->m.relevance + (h->m.strength == 1 ? 0.0f : h->m.strength == 2 ? 0.2f : 0.3f);
+}
+
+/*
+ * The share of such decisions that is right on cases that were not written for the rules
+ * (docs/builtin-evaluator.md, "Confidence"); so are the constants given to ls_judge_decide.
+ */
+static double
+confidence_in(ls_finding_status status, const ls_judge_match *m)
+{
+	if (status == LS_FINDING_PASSED)
+		return m->strength >= 2 ? 0.92 : 0.88;
+	if (status == LS_FINDING_SKIPPED)
+		return 0.88;
+	if (m->strength >= 3 && m->relevance >= 0.9f)
+		return 0.92;
+	return 0.84;
+}
+
+ls_judge_decision
+ls_judge_decide_plain(const ls_judge_item *item, const ls_judge_hits *rows)
+{
+	const ls_judge_hit *best = NULL, *last = NULL;
+	bool verdict = false;
+	float relevant = item->has_name || item->n_idents > 0 ? LS_RELEVANT : LS_RELEVANT - 0.1f;
+	float least = item->all ? 0 : rows->best - FAR;
+	ls_finding_status status;
+	ls_judge_decision d;
+
+	for (size_t i = 0; i < rows->n; i++)
+	{
+		const ls_judge_hit *h = &rows->list[i];
+
+		/* A row that names much less of the item than another is about something else. */
+		if (h->m.relevance < relevant || h->m.class == LS_CLASS_NONE || h->m.relevance < least)
+			continue;
+		if (best == NULL || ls_judge_score(h) > ls_judge_score(best))
+			best = h;
+	}
+	if (best == NULL)
+		return ls_judge_decide(LS_FINDING_NOT_FOUND,
+							   rows->best >= LS_RELEVANT ? "rows name it but tell no outcome"
+														 : "no row is about it",
+							   rows->best >= LS_RELEVANT ? 0.45 : 0.82);
+	/* where a report tells its verdict, other rows with the name are its details */
+	for (size_t i = 0; i < rows->n; i++)
+		verdict |= rows->list[i].m.report && rows->list[i].m.relevance >= rows->best - 0.05f;
+	for (size_t i = 0; i < rows->n; i++)
+	{
+		const ls_judge_hit *h = &rows->list[i];
+
+		if (verdict && !h->m.report && h->m.class == LS_CLASS_PASS && h->m.strength < 3)
+			continue;
+		if (h->m.relevance < relevant || h->m.class == LS_CLASS_NONE || h->m.relevance < least ||
+			((ls_judge_score(h) <
+				  ls_judge_score(best) -
+					  (h->m.strength == 1 && h->m.class == LS_CLASS_FAIL ? 0.15f : 0.25f) ||
+			  (h->m.relevance < best->m.relevance - 0.12f && h->m.class == LS_CLASS_SKIP)) &&
+			 !(item->first && h->m.class == LS_CLASS_FAIL && h->m.strength > 1)))
+			continue;
+		/* of counts on the way to the whole the last one says how it ended */
+		if (((item->all && !h->m.fraction) || item->first) && h->m.class == LS_CLASS_FAIL)
+		{
+			last = h;
+			break;
+		}
+		if (item->any && h->m.class == LS_CLASS_PASS)
+		{
+			last = h;
+			break;
+		}
+		last = h;
+	}
+	if (last == NULL)
+		last = best;
+	if (last->m.class == LS_CLASS_SKIP)
+		for (size_t i = 0; i < rows->n; i++)
+		{
+			const ls_judge_hit *h = &rows->list[i];
+
+			/* done once, a repetition was skipped */
+			if (h->m.class == LS_CLASS_PASS && h->m.strength >= 2 && h->m.action &&
+				h->m.relevance > last->m.relevance + 0.05f && h->row < last->row)
+			{
+				last = h;
+				break;
+			}
+		}
+	status = ls_judge_status(last->m.class);
+	if (LS_JUDGE_RULE(SURE) && status == LS_FINDING_PASSED && last->m.strength == 1 &&
+		last->m.relevance < SURE && !item->presence)
+		return ls_judge_decide(LS_FINDING_NOT_FOUND, "rows name it but tell no outcome", 0.45);
+	d = ls_judge_decide_row(status, last->row, ls_judge_why(status),
+							confidence_in(status, &last->m));
+	d.relevance = last->m.relevance;
+	return d;
+}
