@@ -5,10 +5,10 @@ use warnings;
 
 use Digest::SHA;
 
-my @order = qw(base server ipc pattern part verdict judge model gateway identity access scan store ingest query evaluation notify
+my @order = qw(base server ipc pattern part verdict judge model gateway decode identity access scan store ingest query evaluation notify
   workspace api workers);
 # Rooms without PostgreSQL; in the others a file says "(pure" in its first lines.
-my %pure_room = map { $_ => 1 } qw(base pattern part verdict judge model gateway identity);
+my %pure_room = map { $_ => 1 } qw(base pattern part verdict judge model gateway decode identity);
 my %rank;
 @rank{@order} = (0 .. $#order);
 
@@ -26,7 +26,8 @@ my %public = (
 	model => [qw(protocol.h protocol_internal.h)],
 	scan => [qw(scan.h part_scan.h part_body.h)],
 	store => [qw(store.h)],
-	ingest => [qw(ingest.h decode.h wire_format.h)],
+	decode => [qw(decode.h wire_format.h)],
+	ingest => [qw(ingest.h)],
 	query => [qw(query.h ast.h)],
 	evaluation => [qw(evaluation.h)],
 	notify => [qw(mail.h mail_message.h)],
@@ -43,8 +44,8 @@ my @libraries = (
 	[qr/"src\/base\/json_document\.h"/, qr/^src\/(base\/json_document\.c|identity\/id_token\.h|model\/protocol_internal\.h|gateway\/openapi\.c|api\/oauth_routes\.c)$/, 'jansson'],
 	[qr/<openssl\//, qr/^src\/(server\/crypto|base\/digest|gateway\/gateway_tls)\.c$/, 'OpenSSL'],
 	[qr/<(zstd|lz4\w*)\.h>/, qr/^src\/part\/part_codec\.c$/, 'zstd and lz4'],
-	[qr/<snappy[\w-]*\.h>/, qr/^src\/ingest\/snappy_decode\.c$/, 'snappy'],
-	[qr/<zlib\.h>/, qr/^src\/ingest\/gunzip\.c$/, 'zlib'],
+	[qr/<snappy[\w-]*\.h>/, qr/^src\/decode\/snappy_decode\.c$/, 'snappy'],
+	[qr/<zlib\.h>/, qr/^src\/decode\/gunzip\.c$/, 'zlib'],
 	[qr/<pcre2\.h>/, qr/^src\/part\/regex\.c$/, 'PCRE2']);
 
 my @problems;

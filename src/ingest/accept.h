@@ -15,7 +15,7 @@
 
 #include "src/ingest/backlog.h"
 #include "src/ingest/quota.h"
-#include "src/ingest/wire_format.h"
+#include "src/decode/wire_format.h"
 
 /* Limits of one group: beyond one of them it is committed. */
 #define GROUP_REQUESTS 1024

@@ -9,7 +9,7 @@
 #define LS_INGEST_BACKLOG_H
 
 #include "src/ingest/ingest.h"
-#include "src/ingest/wire_format.h"
+#include "src/decode/wire_format.h"
 
 /* A request that waits; its texts live until it is removed. */
 typedef struct ls_late

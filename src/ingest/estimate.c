@@ -11,7 +11,7 @@
  */
 #include "src/ingest/ingest.h"
 
-#include "src/ingest/wire_format.h"
+#include "src/decode/wire_format.h"
 
 /* Of any request (us); of so many bytes of a body one microsecond. */
 #define REQUEST_COST 20

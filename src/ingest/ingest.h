@@ -26,7 +26,7 @@
 #define LS_INGEST_H
 
 #include "src/server/server.h"
-#include "src/ingest/decode.h"
+#include "src/decode/decode.h"
 #include "src/ipc/frame.h"
 #include "utils/snapshot.h"
 

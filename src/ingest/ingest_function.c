@@ -19,7 +19,7 @@
 #include "utils/memutils.h"
 
 #include "src/access/access.h"
-#include "src/ingest/wire_format.h"
+#include "src/decode/wire_format.h"
 #include "src/ipc/ipc.h"
 #include "src/part/event_id.h"
 

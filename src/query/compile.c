@@ -10,7 +10,7 @@
  */
 #include "src/query/query.h"
 
-#include "src/ingest/decode.h"
+#include "src/decode/decode.h"
 #include "src/scan/scan.h"
 
 ls_filter *

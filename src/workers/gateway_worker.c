@@ -27,7 +27,7 @@
 
 #include "src/access/access.h"
 #include "src/api/evaluation_route.h"
-#include "src/ingest/wire_format.h"
+#include "src/decode/wire_format.h"
 
 /* Requests that may wait for a worker of one pool, and those of one group among them. */
 #define POOL_QUEUE_LIMIT 1024

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "src/ingest/decode.h"
+#include "src/decode/decode.h"
 
 static uint64_t total;
 

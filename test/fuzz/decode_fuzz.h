@@ -7,7 +7,7 @@
 
 #include <stdlib.h>
 
-#include "src/ingest/wire_format.h"
+#include "src/decode/wire_format.h"
 
 typedef struct sink_state
 {

@@ -2,7 +2,7 @@
 #ifndef DECODED_H
 #define DECODED_H
 
-#include "src/ingest/wire_format.h"
+#include "src/decode/wire_format.h"
 #include "test/unit/tap.h"
 
 #define NOW (INT64_C(1767225600) * LS_USECS_PER_SEC) /* 2026-01-01T00:00:00Z */

@@ -1,7 +1,7 @@
 /* wire_format_test.c: the table of wire formats: every route, media types, packing, answers, errors. */
 #include <stdlib.h>
 
-#include "src/ingest/wire_format.h"
+#include "src/decode/wire_format.h"
 #include "test/unit/tap.h"
 
 static ls_arena *arena;

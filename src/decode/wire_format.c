@@ -6,7 +6,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "src/ingest/wire_format.h"
+#include "src/decode/wire_format.h"
 
 #define JSON_OR_LINES "expected application/json or application/x-ndjson"
 #define PROTOBUF_OR_JSON "expected application/x-protobuf or application/json"

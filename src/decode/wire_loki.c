@@ -8,7 +8,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "src/ingest/wire_format.h"
+#include "src/decode/wire_format.h"
 
 /* Nothing, or why some entries are not stored although the others are. */
 static void

@@ -8,7 +8,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "src/ingest/decode.h"
+#include "src/decode/decode.h"
 
 static bool
 sink_add(void *context, const ls_event *event)

@@ -5,7 +5,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "src/ingest/json_event.h"
+#include "src/decode/json_event.h"
 
 static ls_str
 syntax_message(ls_json_reader *reader, const char *error, size_t offset)

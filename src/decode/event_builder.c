@@ -9,7 +9,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "src/ingest/decode.h"
+#include "src/decode/decode.h"
 
 bool
 ls_event_builder_init(ls_event_builder *builder, const ls_decode_options *options,

@@ -11,7 +11,7 @@
 #ifndef LS_LOKI_H
 #define LS_LOKI_H
 
-#include "src/ingest/decode.h"
+#include "src/decode/decode.h"
 
 typedef struct ls_loki_label
 {

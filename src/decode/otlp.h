@@ -12,7 +12,7 @@
 #ifndef LS_OTLP_H
 #define LS_OTLP_H
 
-#include "src/ingest/decode.h"
+#include "src/decode/decode.h"
 
 /* AnyValue within AnyValue of protobuf; deeper ones refuse the body. */
 #define LS_OTLP_DEPTH 16

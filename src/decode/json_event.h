@@ -11,7 +11,7 @@
 #ifndef LS_JSON_EVENT_H
 #define LS_JSON_EVENT_H
 
-#include "src/ingest/decode.h"
+#include "src/decode/decode.h"
 
 /* A member without a place of its own, until it is known what the event is. */
 typedef struct ls_json_spare

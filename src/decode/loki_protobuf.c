@@ -9,8 +9,8 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "src/ingest/loki.h"
-#include "src/ingest/protobuf.h"
+#include "src/decode/loki.h"
+#include "src/decode/protobuf.h"
 
 typedef struct wire_reader
 {

@@ -8,7 +8,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "src/ingest/otlp.h"
+#include "src/decode/otlp.h"
 
 #include <math.h>
 #include <stdio.h>

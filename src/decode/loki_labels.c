@@ -8,7 +8,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "src/ingest/loki.h"
+#include "src/decode/loki.h"
 
 typedef struct label_reader
 {

@@ -8,7 +8,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "src/ingest/json_event.h"
+#include "src/decode/json_event.h"
 
 /* Digits that make what stands at the end of a name a date, or a part of one. */
 #define DATE_DIGITS 4

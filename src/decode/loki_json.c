@@ -11,7 +11,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "src/ingest/loki.h"
+#include "src/decode/loki.h"
 
 #define MAX_DEPTH 16
 

@@ -21,7 +21,7 @@
 #define LS_WIRE_FORMAT_H
 
 #include "src/gateway/gateway.h"
-#include "src/ingest/decode.h"
+#include "src/decode/decode.h"
 
 /* How bodies are compressed. */
 typedef struct ls_packing

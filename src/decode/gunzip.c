@@ -9,7 +9,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "src/ingest/decode.h"
+#include "src/decode/decode.h"
 
 #include <limits.h>
 #include <zlib.h>

@@ -8,8 +8,8 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "src/ingest/otlp.h"
-#include "src/ingest/protobuf.h"
+#include "src/decode/otlp.h"
+#include "src/decode/protobuf.h"
 
 typedef struct wire_reader
 {

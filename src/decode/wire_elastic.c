@@ -9,7 +9,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "src/ingest/wire_format.h"
+#include "src/decode/wire_format.h"
 
 /* More than of other formats: clients get a result for each document, and send all again after an error. */
 #define MOST_REJECTED_ITEMS 10000

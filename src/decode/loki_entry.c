@@ -13,7 +13,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "src/ingest/loki.h"
+#include "src/decode/loki.h"
 
 /* What an event costs even when it says nothing: it bounds the number of events of a body. */
 #define EVENT_OVERHEAD 64

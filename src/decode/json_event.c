@@ -15,7 +15,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "src/ingest/json_event.h"
+#include "src/decode/json_event.h"
 
 /* Scratch memory of an event that is already too large. */
 #define DISCARD_BYTES (256 * 1024)

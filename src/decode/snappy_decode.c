@@ -10,7 +10,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "src/ingest/decode.h"
+#include "src/decode/decode.h"
 
 #include <snappy-c.h>
 

@@ -11,7 +11,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "src/ingest/decode.h"
+#include "src/decode/decode.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -5,7 +5,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "src/ingest/wire_format.h"
+#include "src/decode/wire_format.h"
 
 /* Rejected events that are named one by one in words. */
 #define NAMED 3

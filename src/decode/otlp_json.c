@@ -13,7 +13,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "src/ingest/otlp.h"
+#include "src/decode/otlp.h"
 
 /* Containers within containers of a body; that is 13 lists within lists in a record. */
 #define MAX_DEPTH 62

@@ -9,7 +9,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "src/ingest/wire_format.h"
+#include "src/decode/wire_format.h"
 
 ls_str
 ls_otlp_message(ls_arena *arena, const ls_decode_result *result)
