@@ -1,6 +1,7 @@
 // loggers.js URL KEY: the loggers pino and winston with transports of Loki,
 // Elasticsearch and OpenTelemetry, each as its documentation sets it up.  Each
-// logs a warning with a number and a nested object, service NAME.
+// logs a warning with a number and a nested object, service NAME.  It ends with its input:
+// not every transport tells when it is through.
 import { finished } from 'node:stream/promises';
 import api from '@opentelemetry/api-logs';
 import { OTLPLogExporter } from '@opentelemetry/exporter-logs-otlp-proto';
@@ -40,9 +41,8 @@ async function winstonWith(name, transport, close) {
 	await finished(transport).catch(error => console.error(name, error));
 }
 
-// Not every transport tells when it is through.
-const patience = new Promise(resolve => setTimeout(resolve, 4000));
-await Promise.race([patience, Promise.all([
+process.stdin.on('end', () => process.exit(0)).resume();
+await Promise.all([
 	pinoWith({ target: 'pino-loki', options: { host: url, headers: bearer, labels: { app: 'pino-loki' } } }),
 	(async () => {
 		const stream = pinoElasticsearch({ node: url, auth: { apiKey: key }, index: 'pino', esVersion: 8, flushBytes: 1000 });
@@ -68,5 +68,4 @@ await Promise.race([patience, Promise.all([
 		await winstonWith('winston-opentelemetry', new OpenTelemetryTransportV3());
 		await provider.shutdown();
 	})(),
-])]);
-process.exit(0);
+]);

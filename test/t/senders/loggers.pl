@@ -3,22 +3,32 @@
 use strict;
 use warnings;
 
-use IPC::Run qw(run timeout);
+use IPC::Run qw(start timeout);
 use LogsvcTest;
 use Test::More;
 
 my $t = LogsvcTest->new(conf => "logsvc.flush_interval = '50ms'");
 my $org = $t->organization('acme');
 
-run [ 'node', 'build/npm/loggers.js', $t->url, $org->{ingest_key} ], '>', \my $out, '2>', \my $err, timeout(120);
+sub search
+{
+	my ($q) = @_;
+	return $t->http(GET => '/api/v1/search', token => $org->{token}, query => { q => $q, earliest => '-1h' })->{json}{data}{rows};
+}
+
+# It ends when its input does, which is when all six have sent.
+my $node = start [ 'node', 'build/npm/loggers.js', $t->url, $org->{ingest_key} ], '<pipe', \*INPUT, '>', \my $out, '2>', \my $err,
+  timeout(120);
+wait_until(sub { @{ search('*') } >= 6 }, 60);
+close INPUT;
+$node->finish;
 is($? . $err, '0', 'all sent without a complaint');
 
 my %meta = (order => 4711, cart => { items => 2 });
 sub one
 {
 	my ($q) = @_;
-	my $rows = $t->http(GET => '/api/v1/search', token => $org->{token},
-		query => { q => $q, earliest => '-1h' })->{json}{data}{rows};
+	my $rows = search($q);
 	is(scalar @$rows, 1, "$q: once");
 	my $e = $rows->[0] // {};
 	my %a = %{ $e->{attributes} // {} };
