@@ -45,7 +45,8 @@ sub server_cpu
 sub connect_http
 {
 	my ($t) = @_;
-	my $socket = IO::Socket::INET->new(PeerAddr => '127.0.0.1', PeerPort => $t->http_port) or die $!;
+	my $socket = IO::Socket::INET->new(PeerAddr => '127.0.0.1', PeerPort => $t->http_port)
+		or die $!;
 	$socket->autoflush(1);
 	setsockopt $socket, IPPROTO_TCP, TCP_NODELAY, 1;
 	return $socket;
@@ -59,7 +60,8 @@ sub send_request
 	my ($begin, $length, $status, $answer) = (time, 0, 0, '');
 
 	print $socket "$method $path HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer $key\r\n"
-	  . (defined $body ? "Content-Type: application/json\r\nContent-Length: " . length($body) . "\r\n" : '')
+	  . (defined $body ? "Content-Type: application/json\r\nContent-Length: " . length($body)
+	  . "\r\n" : '')
 	  . "\r\n" . ($body // '');
 	while (my $line = <$socket>)
 	{

@@ -35,26 +35,31 @@ sub sign_in
 
 # ---- checks ----
 
-my ($cookie) = map { /^logsvc_session=(\w{43});/ } map { ref $_ ? @$_ : $_ } sign_in('known@example.org', $password)->{headers}{'set-cookie'};
+my ($cookie) = map { /^logsvc_session=(\w{43});/ } map { ref $_ ? @$_ : $_ }
+	sign_in('known@example.org', $password)->{headers}{'set-cookie'};
 $t->sql(q{CREATE FUNCTION public.measure_access(what text, secret text, organization text, n int) RETURNS float8
 	LANGUAGE C STRICT AS '$libdir/logsvc', 'logsvc_measure_access'});
 my %secret = (token => $org->{token}, key => $org->{read_key}, session => $cookie);
 foreach my $what (qw(token key session))
 {
 	metric("${what}_check_cpu", sprintf('%.2f',
-		$t->sql("SELECT public.measure_access('$what', '$secret{$what}', 'bench', $checks)") / 1000), 'us');
+		$t->sql("SELECT public.measure_access('$what', '$secret{$what}', 'bench', $checks)")
+			/ 1000), 'us');
 }
 # 100 networks, of which the last is the client's; then none.
 my $list = join ',', map { "{\"network\": \"10.0.$_.0/24\"}" } 0 .. 98;
 foreach my $networks (100, 0)
 {
-	$t->sql("SELECT logsvc.set_ip_allowlist('[" . ($networks ? "$list,{\"network\": \"192.0.2.0/24\"}" : '')
+	$t->sql("SELECT logsvc.set_ip_allowlist('["
+		. ($networks ? "$list,{\"network\": \"192.0.2.0/24\"}" : '')
 		  . "]', organization => 'bench')");
 	metric("token_check_${networks}_networks_cpu", sprintf('%.2f',
-		$t->sql("SELECT public.measure_access('token_address', '$secret{token}', 'bench', $checks)") / 1000), 'us');
+		$t->sql("SELECT public.measure_access('token_address', '$secret{token}', 'bench', $checks)")
+			/ 1000), 'us');
 }
 metric("${_}_check_uncached_cpu", sprintf('%.0f',
-	$t->sql("SELECT public.measure_access('${_}_uncached', '$secret{$_}', 'bench', " . int($checks / 500) . ')') / 1000), 'us')
+	$t->sql("SELECT public.measure_access('${_}_uncached', '$secret{$_}', 'bench', "
+		. int($checks / 500) . ')') / 1000), 'us')
   foreach qw(token session);
 
 # ---- sign-ins: as many at once as strangers may hash, of four executors ----
@@ -93,8 +98,10 @@ foreach my $case ([ 'sign_in', $password, 200 ], [ 'failed_sign_in', 'wrong', 40
 my $client = timing_client($t);
 my $n = 0;
 my $r = compare_times($tries,
-	sub { $client->('/api/v1/auth/sign-in', { email => 'known@example.org', password => 'wrong' }) },
-	sub { $n++; $client->('/api/v1/auth/sign-in', { email => "known$n\@example.org", password => 'wrong' }) });
+	sub { $client->('/api/v1/auth/sign-in', { email => 'known@example.org', password => 'wrong' })
+		},
+	sub { $n++; $client->('/api/v1/auth/sign-in',
+		{ email => "known$n\@example.org", password => 'wrong' }) });
 metric('sign_in_known_p50', sprintf('%.2f', $r->{a}), 'ms');
 metric('sign_in_unknown_p50', sprintf('%.2f', $r->{b}), 'ms');
 metric('sign_in_difference_z', sprintf('%.2f', $r->{z}), 'sigma');

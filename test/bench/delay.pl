@@ -41,7 +41,8 @@ sub run_sender
 	{
 		my $due = $begin + $sent / ($rate / $senders);
 		sleep $due - time if $due > time;
-		send_request($socket, 'POST', '/api/v1/logs/batch', $org->{ingest_key}, '[' . join(',', map {
+		send_request($socket, 'POST', '/api/v1/logs/batch', $org->{ingest_key},
+			'[' . join(',', map {
 			sprintf '{"event":"request %d handled in %d ms by worker %d","level":"info","source":"api-%d",'
 			  . '"attributes":{"user":"u%d","host":"host-%d"}}',
 			  $sent + $_, rand 500, rand 8, $n, rand 1000, rand 20 } 1 .. $batch) . ']');
@@ -67,7 +68,8 @@ sub run_probe
 		while (1)
 		{
 			$tries++;
-			last if send_request($search, 'GET', "/api/v1/search?q=earliest%3D-5m%20$word", $org->{read_key}) =~ /"$word"/;
+			last if send_request($search, 'GET', "/api/v1/search?q=earliest%3D-5m%20$word",
+				$org->{read_key}) =~ /"$word"/;
 			die "not found: $word\n" if time - $since > 60;
 			sleep 0.002;
 		}
@@ -77,7 +79,8 @@ sub run_probe
 	return;
 }
 
-foreach my $job ((map { my $n = $_; sub { run_sender($n) } } 1 .. $senders), (map { my $n = $_; sub { run_probe($n) } } 1 .. 2))
+foreach my $job ((map { my $n = $_; sub { run_sender($n) } } 1 .. $senders),
+	(map { my $n = $_; sub { run_probe($n) } } 1 .. 2))
 {
 	my $pid = fork // die;
 	next if $pid;

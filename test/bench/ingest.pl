@@ -91,7 +91,8 @@ waitpid $host, 0;
 $t->sql('CREATE TABLE plain_single (id bigserial, organization_id uuid DEFAULT gen_random_uuid(),'
 	. ' ts timestamptz DEFAULT now(), level text, source text, event text)');
 append_to_file("$dir/insert.sql", 'INSERT INTO plain_single (level, source, event) VALUES '
-	. "('info', 'api', '" . substr('GET /api/v1/items 200 in 12 ms from worker 3; ' x 5, 0, 150) . "');\n");
+	. "('info', 'api', '" . substr('GET /api/v1/items 200 in 12 ms from worker 3; ' x 5, 0,
+		150) . "');\n");
 my $before = server_cpu($t);
 my ($out, $err) = run_command([ 'pgbench', '-n', '-M', 'prepared', '-c', '64', '-j', '1', '-T',
 	$seconds, '-f', "$dir/insert.sql", '-h', $t->node->host, '-p', $t->node->port, 'postgres' ]);
@@ -143,8 +144,10 @@ sub generate
 		  @tm[3, 2, 1, 0], int rand 1000;
 		my $level = $levels[ int rand 100 ];
 		my $source = $sources[ int rand 16 ];
-		my $attributes = sprintf '{"host":"host-%02d.prod.eu-central-1.internal.example.com","service":"%s",'
-		  . '"request_id":"%08x%08x%08x%08x","region":"eu-central-1","duration_ms":%d}', int rand 20,
+		my $attributes =
+			sprintf '{"host":"host-%02d.prod.eu-central-1.internal.example.com","service":"%s",'
+		  . '"request_id":"%08x%08x%08x%08x","region":"eu-central-1","duration_ms":%d}',
+		  int rand 20,
 		  ('checkout', 'payments', 'search', 'catalog')[ int rand 4 ],
 		  map({ int rand 2**32 } 1 .. 4), int rand 5000;
 		my $json = qq({"timestamp":"$iso","level":"$level","source":"$source","event":"$text","attributes":$attributes});
@@ -172,8 +175,10 @@ sub send_files
 		while (1)
 		{
 			$socket ||= IO::Socket::INET->new(PeerAddr => '127.0.0.1', PeerPort => $port) or die $!;
-			print $socket "POST /api/v1/logs/batch HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer $key\r\n"
-			  . "Content-Type: application/json\r\nContent-Length: " . length($body) . "\r\n\r\n", $body;
+			print $socket
+				"POST /api/v1/logs/batch HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer $key\r\n"
+			  . "Content-Type: application/json\r\nContent-Length: " . length($body)
+			  . "\r\n\r\n", $body;
 			$socket->flush;
 			my ($status, $length, $retry) = (0, 0, 1);
 			while (my $header = <$socket>)
@@ -244,7 +249,8 @@ $disk = disk() - $disk;
 metric('batch_disk', sprintf('%.1f', $disk / $events), 'bytes/event');
 metric('batch_parts', $t->sql('SELECT count(*) FROM logsvc_internal.part') - $parts, 'parts');
 
-$t->sql('CREATE TABLE plain (ts timestamptz, level text, source text, event text, attributes jsonb)');
+$t->sql('CREATE TABLE plain (ts timestamptz, level text, source text, event text, '
+	. 'attributes jsonb)');
 $wal = wal();
 $before = server_cpu($t);
 $begin = time;

@@ -16,10 +16,12 @@ use Test::More;
 use Time::HiRes qw(sleep time);
 
 my $events = $ENV{EVENTS} || 6_000_000;
-my $t = LogsvcTest->new(conf => "shared_buffers = 512MB\nmax_wal_size = 16GB\nlogsvc.query_timeout = 120s");
+my $t = LogsvcTest->new(conf =>
+	"shared_buffers = 512MB\nmax_wal_size = 16GB\nlogsvc.query_timeout = 120s");
 my $org = $t->organization('bench');
 
-sub search_path { return '/api/v1/search?q=' . join '', map { sprintf '%%%02X', ord } split //, $_[0]; }
+sub search_path { return '/api/v1/search?q=' . join '', map { sprintf '%%%02X', ord } split //,
+	$_[0]; }
 
 # ---- events ----
 
@@ -29,10 +31,12 @@ for (my $sent = 0; $sent < $events;)
 	my $batch = '[' . join(',', map {
 		sprintf '{"event":"request %d handled in %d ms by worker %d","level":"info","source":"api","attributes":{"user":"u%d"}}',
 		  $sent + $_, rand 500, rand 8, rand 1000 } 1 .. 8000) . ']';
-	my (undef, $status) = send_request($loader, 'POST', '/api/v1/logs/batch', $org->{ingest_key}, $batch);
+	my (undef, $status) = send_request($loader, 'POST', '/api/v1/logs/batch',
+		$org->{ingest_key}, $batch);
 	if ($status == 202) { $sent += 8000 } else { sleep 0.05 }
 }
-wait_until(sub { $t->sql('SELECT count(*) FROM logsvc_internal.queue') == 0 }, 120) or die "not drained\n";
+wait_until(sub { $t->sql('SELECT count(*) FROM logsvc_internal.queue') == 0 }, 120)
+	or die "not drained\n";
 
 # ---- probes ----
 
@@ -43,8 +47,10 @@ sub probe
 	my (@ingest, @search);
 	while ($while->())
 	{
-		push @ingest, (send_request($one, 'POST', '/api/v1/logs', $org->{ingest_key}, '{"event":"probe"}'))[0];
-		push @search, (send_request($two, 'GET', search_path('level=error | head 10'), $org->{read_key}))[0];
+		push @ingest, (send_request($one, 'POST', '/api/v1/logs', $org->{ingest_key},
+			'{"event":"probe"}'))[0];
+		push @search, (send_request($two, 'GET', search_path('level=error | head 10'),
+			$org->{read_key}))[0];
 		sleep 0.02;
 	}
 	for my $kind ([ 'ingest', \@ingest ], [ 'search', \@search ])
@@ -64,7 +70,8 @@ my $pid = fork // die;
 if (!$pid)
 {
 	my ($ms) = eval { send_request(connect_http($t), 'GET', search_path(
-		'earliest=-1h | sort 10000000 -event, -user | dedup 10000000 id | stats count'), $org->{read_key}) };
+		'earliest=-1h | sort 10000000 -event, -user | dedup 10000000 id | stats count'),
+			$org->{read_key}) };
 	append_to_file($result, $ms // "failed: $@");
 	POSIX::_exit(0);
 }

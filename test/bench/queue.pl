@@ -25,7 +25,8 @@ $hold = $seconds if $hold < $seconds;
 my $dir = PostgreSQL::Test::Utils::tempdir();
 
 my $t = LogsvcTest->new(conf => join "\n",
-	'shared_buffers = 512MB', 'max_wal_size = 16GB', 'checkpoint_timeout = 1h', 'max_connections = 100');
+	'shared_buffers = 512MB', 'max_wal_size = 16GB', 'checkpoint_timeout = 1h',
+		'max_connections = 100');
 my $org = $t->organization('bench');
 
 append_to_file("$dir/post.lua", <<"LUA");
@@ -45,9 +46,11 @@ sub load
 {
 	my ($for) = @_;
 	my $cpu = server_cpu($t);
-	my ($out) = run_command([ 'wrk', '-t1', '-c64', "-d${for}s", '-s', "$dir/post.lua", $t->url . '/api/v1/logs' ]);
+	my ($out) = run_command([ 'wrk', '-t1', '-c64', "-d${for}s", '-s', "$dir/post.lua", $t->url
+		. '/api/v1/logs' ]);
 	my ($requests, $us, $errors) = $out =~ /RESULT (\d+) (\d+) (\d+)/ or die "wrk: $out\n";
-	return [ ($requests - $errors) / $us * 1e6, (server_cpu($t) - $cpu) / ($requests - $errors) * 1e6 ];
+	return [ ($requests - $errors) / $us * 1e6,
+		(server_cpu($t) - $cpu) / ($requests - $errors) * 1e6 ];
 }
 
 sub size
@@ -57,7 +60,8 @@ sub size
 			UNION ALL SELECT 'logsvc_internal.queue'::regclass) AS q(c)}) / 1e6;
 }
 
-sub segments { return $t->sql(q{SELECT count(*) FROM pg_inherits WHERE inhparent = 'logsvc_internal.queue'::regclass}); }
+sub segments { return $t->sql(q{SELECT count(*) FROM pg_inherits WHERE inhparent = }
+	. q{'logsvc_internal.queue'::regclass}); }
 
 sub alone
 {
@@ -108,7 +112,8 @@ foreach my $kind (split /,/, $ENV{KINDS} || 'snapshot,searched')
 	my $after = alone();
 	foreach my $i (0, 1)
 	{
-		metric((qw(rate cpu))[$i] . "_${kind}_to_alone", sprintf('%.2f', 2 * $held->[$i] / ($before->[$i] + $after->[$i])), 'ratio');
+		metric((qw(rate cpu))[$i] . "_${kind}_to_alone",
+			sprintf('%.2f', 2 * $held->[$i] / ($before->[$i] + $after->[$i])), 'ratio');
 	}
 	$before = $after;
 }

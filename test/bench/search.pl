@@ -53,7 +53,8 @@ $| = 1;
 # ---- the cluster ----
 
 my $conf = join "\n", 'shared_buffers = 2GB', 'max_wal_size = 16GB', 'checkpoint_timeout = 1h',
-  'synchronous_commit = off', 'full_page_writes = off', 'wal_level = minimal', 'max_wal_senders = 0',
+  'synchronous_commit = off', 'full_page_writes = off', 'wal_level = minimal',
+  'max_wal_senders = 0',
   'work_mem = 64MB', 'maintenance_work_mem = 1GB', 'autovacuum = on', 'random_page_cost = 1.1',
   'effective_cache_size = 8GB', '';
 
@@ -130,8 +131,10 @@ sub send_batches
 		{
 			$socket ||= IO::Socket::INET->new(PeerAddr => '127.0.0.1', PeerPort => $t->http_port)
 			  or die $!;
-			print $socket "POST /api/v1/logs/batch HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer $key\r\n"
-			  . 'Content-Type: application/json' . "\r\nContent-Length: " . length($body) . "\r\n\r\n", $body;
+			print $socket
+				"POST /api/v1/logs/batch HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer $key\r\n"
+			  . 'Content-Type: application/json' . "\r\nContent-Length: " . length($body)
+			  . "\r\n\r\n", $body;
 			$socket->flush;
 			my ($status, $bytes, $answer) = (0, 0);
 			while (my $header = <$socket>)
@@ -156,7 +159,8 @@ sub load
 
 	$organization = $org->{slug};
 	# Partitions as the scheduler would have made them, when those days were today.
-	my ($first, $last) = map { strftime '%Y-%m-%d', gmtime($_ / 1e6) } $start, $start + span() + 1e6;
+	my ($first, $last) = map { strftime '%Y-%m-%d', gmtime($_ / 1e6) } $start,
+		$start + span() + 1e6;
 	$t->sql(qq{DO \$\$
 		DECLARE d date; name text;
 		BEGIN
@@ -180,15 +184,18 @@ sub load
 	while ((my $pid = wait) > 0) { die "a client failed\n" if $?; }
 	# All stored, and no merging any more: a compactor that finds nothing looks every 10 s.
 	my ($last_parts, $since) = ('', time);
-	my $rest = $t->sql("SELECT current_setting('logsvc.compactors', true)::int > 0") eq 't' ? 25 : 5;
+	my $rest = $t->sql("SELECT current_setting('logsvc.compactors', true)::int > 0")
+		eq 't' ? 25 : 5;
 	out(sprintf "sent %d events in %.0f s\n", $events, time - $begin);
 	wait_until(sub {
-		my $parts = $t->sql("SELECT count(*), max(id) FROM logsvc_internal.part WHERE index_name = 'main'");
+		my $parts = $t->sql("SELECT count(*), max(id) FROM logsvc_internal.part WHERE "
+			. "index_name = 'main'");
 		($last_parts, $since) = ($parts, time) if $parts ne $last_parts;
 		return $t->sql('SELECT count(*) FROM logsvc_internal.queue') == 0
 		  && (time - $since > $rest || time - $begin > $most);
 	}, 900) or die "the queue did not drain\n";
-	out(sprintf "measured after %.0f s%s\n", time - $begin, time - $since > $rest ? '' : ', still merging');
+	out(sprintf "measured after %.0f s%s\n", time - $begin, time - $since > $rest ? ''
+		: ', still merging');
 	my $stored = $t->sql("SELECT sum(rows) FROM logsvc_internal.part WHERE index_name = 'main'");
 	die "$stored events are stored\n" if $stored != $events;
 	$t->sql('VACUUM ANALYZE logsvc_internal.part');
@@ -209,13 +216,15 @@ sub load_baseline
 	for (my $day = floor($start / 86400e6); $day <= ($start + span()) / 86400e6; $day++)
 	{
 		my ($name, $from, $to) = map { strftime $_->[0], gmtime(86400 * $_->[1]) }
-		  [ '%Y%m%d', $day ], [ '%Y-%m-%d 00:00:00+00', $day ], [ '%Y-%m-%d 00:00:00+00', $day + 1 ];
+		  [ '%Y%m%d', $day ], [ '%Y-%m-%d 00:00:00+00', $day ],
+		  [ '%Y-%m-%d 00:00:00+00', $day + 1 ];
 		$t->sql("CREATE TABLE plain_$name PARTITION OF plain FOR VALUES FROM ('$from') TO ('$to')");
 	}
 	my $id = $t->sql("SELECT id FROM logsvc_internal.organization WHERE slug = '$organization'");
 	$t->sql("ALTER TABLE plain ALTER organization_id SET DEFAULT '$id'");
 	system("$source copy $events $start " . span() . " $baseline | psql -qXd '"
-		. $t->node->connstr('postgres') . "' -c '\\copy plain (ts, level, source, event, attributes) from stdin'")
+		. $t->node->connstr('postgres') .
+			"' -c '\\copy plain (ts, level, source, event, attributes) from stdin'")
 	  == 0 or die "COPY failed\n";
 	$t->sql('CREATE INDEX ON plain (organization_id, ts)');
 	$t->sql('CREATE INDEX ON plain USING gin (attributes jsonb_path_ops)');
@@ -275,7 +284,8 @@ sub measure
 	my $needle = sub { my $n = int($_[0] / 2); my $id = `$source request_id $n`; chomp $id; $id };
 	my $failures = 0;
 
-	my $parts = $t->sql("SELECT count(*) || ' parts, levels ' || string_agg(DISTINCT level::text, ', ')"
+	my $parts = $t->sql("SELECT count(*) || ' parts, levels ' || string_agg(DISTINCT "
+		. "level::text, ', ')"
 		. " FROM logsvc_internal.part WHERE index_name = 'main'");
 	my ($disk, $free) = disk('logsvc_internal.part');
 	out(sprintf "%-20s %7.1f bytes/event in relations, of these %.1f dead or free (%s)\n", 'store',
@@ -283,13 +293,16 @@ sub measure
 	out(sprintf "%-20s %7.1f bytes/event\n", 'header and body',
 		$t->sql('SELECT sum(length(header) + length(body)) FROM logsvc_internal.part') / $events);
 	($disk) = $baseline ? disk('plain') : ();
-	out(sprintf "%-20s %7.1f bytes/event in relations\n", 'baseline', $disk / $baseline) if $baseline;
+	out(sprintf "%-20s %7.1f bytes/event in relations\n", 'baseline', $disk / $baseline)
+		if $baseline;
 	out(sprintf "%-24s %9s %9s %7s %10s%s\n", "$events events", 'median', 'p95', 'parts', 'bytes',
-		$baseline ? sprintf(' %9s %9s %7s %s', 'same', "of " . $baseline / 1e6 . "M", 'ratio', 'result') : '');
+		$baseline ? sprintf(' %9s %9s %7s %s', 'same', "of " . $baseline / 1e6 . "M", 'ratio',
+			'result') : '');
 
 	# name, search, rows wanted, statement of the baseline, and how a row of the answer reads
 	my $by_key = sub { "SELECT x->>0, x->>1 FROM json_array_elements($_[0]->'rows') x" };
-	my $by_id = sub { "SELECT x->'attributes'->>'request_id' FROM json_array_elements($_[0]->'rows') x" };
+	my $by_id = sub
+		{ "SELECT x->'attributes'->>'request_id' FROM json_array_elements($_[0]->'rows') x" };
 	my $where = "organization_id = '$id'";
 	my $bucket = sub { "date_bin('$_[0]', ts, '2000-01-01')" };
 	my $iso = sub { "to_char($_[0] AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS.MS\"Z\"')" };
@@ -302,8 +315,10 @@ sub measure
 			"SELECT count(*), NULL FROM plain WHERE $where AND event ILIKE '%connection refused%' AND $_[0]" } ],
 		[ substring_count => 'event CONTAINS "nnection refu" | stats count', 1000, $by_key, sub {
 			"SELECT count(*), NULL FROM plain WHERE $where AND event ILIKE '%nnection refu%' AND $_[0]" } ],
-		[ frequent_substring_count => 'event CONTAINS "uthenticat" | stats count', 1000, $by_key, sub {
-			"SELECT count(*), NULL FROM plain WHERE $where AND event ILIKE '%uthenticat%' AND $_[0]" } ],
+		[ frequent_substring_count => 'event CONTAINS "uthenticat" | stats count', 1000,
+			$by_key, sub {
+			"SELECT count(*), NULL FROM plain WHERE $where AND event ILIKE '%uthenticat%' AND $_[0]"
+				} ],
 		[ request_id => 'request_id=%s', 1000, $by_id, sub {
 			"SELECT * FROM plain WHERE $where AND attributes @> '{\"request_id\": \"%s\"}' AND $_[0]" } ],
 		[ request_id_absent => 'request_id=00000000000000000000000000000000', 1000, $by_id, sub {
@@ -311,15 +326,19 @@ sub measure
 		[ count_by_level => '* | stats count by level', 1000, $by_key, sub {
 			"SELECT level, count(*) FROM plain WHERE $where AND $_[0] GROUP BY 1" } ],
 		[ hourly_histogram => '* | timechart span=1h count', 1000, $by_key, sub {
-			'SELECT ' . $iso->($bucket->('1 hour')) . ", count(*) FROM plain WHERE $where AND $_[0] GROUP BY 1" } ],
+			'SELECT ' . $iso->($bucket->('1 hour'))
+				. ", count(*) FROM plain WHERE $where AND $_[0] GROUP BY 1" } ],
 		[ five_minutes_of_a_day => '* | timechart span=5m count', 1000, $by_key, sub {
-			'SELECT ' . $iso->($bucket->('5 minutes')) . ", count(*) FROM plain WHERE $where AND $_[0] GROUP BY 1" }, 86400e6 ],
+			'SELECT ' . $iso->($bucket->('5 minutes'))
+				. ", count(*) FROM plain WHERE $where AND $_[0] GROUP BY 1" }, 86400e6 ],
 		[ hourly_errors => 'level=error | timechart span=1h count', 1000, $by_key, sub {
-			'SELECT ' . $iso->($bucket->('1 hour')) . ", count(*) FROM plain WHERE $where AND level = 'error' AND $_[0] GROUP BY 1" } ],
+			'SELECT ' . $iso->($bucket->('1 hour'))
+				. ", count(*) FROM plain WHERE $where AND level = 'error' AND $_[0] GROUP BY 1" } ],
 		[ word_by_source => 'failed | stats count by source', 1000, $by_key, sub {
 			"SELECT source, count(*) FROM plain WHERE $where AND event ILIKE '%failed%' AND event ~* '\\mfailed\\M' AND $_[0] GROUP BY 1" } ],
 		[ count_by_service => '* | stats count by attributes.service', 1000, $by_key, sub {
-			"SELECT attributes->>'service', count(*) FROM plain WHERE $where AND $_[0] GROUP BY 1" } ],
+			"SELECT attributes->>'service', count(*) FROM plain WHERE $where AND $_[0] GROUP BY 1" }
+				],
 		[ dc_request_id => '* | stats dc(request_id)', 1000, $by_key, sub {
 			"SELECT count(DISTINCT attributes->>'request_id'), NULL FROM plain WHERE $where AND $_[0]" } ],
 		[ patterns_of_a_day => '* | patterns max=50', 1000, undef, undef, 86400e6 ]);
@@ -355,16 +374,20 @@ sub measure
 			my @plain_times = run_times('', "$plain_sql;", $n);
 			my $result = $t->sql("$acting " . $rows->("($same_search)->'data'"));
 			$result =~ s/^[^\n]*\n?//;
-			my $expected = $t->sql($rows == $by_id ? "SELECT attributes->>'request_id' FROM ($plain_sql) p"
+			my $expected = $t->sql($rows == $by_id
+				? "SELECT attributes->>'request_id' FROM ($plain_sql) p"
 				: "SELECT * FROM ($plain_sql) p ORDER BY 1, 2");
-			my $equal = join("\n", sort split /\n/, $result) eq join("\n", sort split /\n/, $expected);
+			my $equal = join("\n", sort split /\n/, $result) eq join("\n",
+				sort split /\n/, $expected);
 			if (!$equal)
 			{
 				$failures++;
-				out(substr("$name: $result", 0, 1000), "\n-- expected\n", substr($expected, 0, 1000), "\n");
+				out(substr("$name: $result", 0, 1000), "\n-- expected\n",
+					substr($expected, 0, 1000), "\n");
 			}
 			$line .= sprintf ' %9s %9s %7s %s', ms(median(@same_times)), ms(median(@plain_times)),
-			  sprintf('%.3g', median(@same_times) / median(@plain_times)), $equal ? 'equal' : 'DIFFERENT';
+			  sprintf('%.3g', median(@same_times) / median(@plain_times)), $equal ? 'equal'
+			  : 'DIFFERENT';
 		}
 		out("$line\n");
 	}

@@ -38,10 +38,14 @@ sub cpu_of
 sub organizations
 {
 	my ($n, $slug) = @_;
-	$t->sql("INSERT INTO logsvc_internal.organization (slug, name, plan) SELECT '$slug-' || i, '$slug', 'pro' FROM generate_series(1, $n) i;"
-		. "INSERT INTO logsvc_internal.log_index (organization_id, name) SELECT id, 'main' FROM logsvc_internal.organization WHERE name = '$slug';"
-		. "CREATE TABLE public.$slug AS SELECT row_number() OVER () - 1 AS n, logsvc_internal.public_id('org_', id) AS id, id AS uuid"
-		. " FROM logsvc_internal.organization WHERE name = '$slug'; CREATE INDEX ON public.$slug (n)");
+	$t->sql("INSERT INTO logsvc_internal.organization (slug, name, plan) SELECT '$slug-' || i, "
+		. "'$slug', 'pro' FROM generate_series(1, $n) i;"
+		. "INSERT INTO logsvc_internal.log_index (organization_id, name) SELECT id, 'main' FROM "
+			. "logsvc_internal.organization WHERE name = '$slug';"
+		. "CREATE TABLE public.$slug AS SELECT row_number() OVER () - 1 AS n, "
+			. "logsvc_internal.public_id('org_', id) AS id, id AS uuid"
+		. " FROM logsvc_internal.organization WHERE name = '$slug'; CREATE INDEX ON "
+			. "public.$slug (n)");
 	return;
 }
 
@@ -56,7 +60,8 @@ END $$});
 sub parts
 {
 	my ($slug) = @_;
-	return split /\|/, $t->sql("SELECT count(*), coalesce(sum(rows), 0), coalesce(max(n), 0) FROM (SELECT p.rows, count(*) OVER (PARTITION BY organization_id) AS n"
+	return split /\|/, $t->sql("SELECT count(*), coalesce(sum(rows), 0), coalesce(max(n), 0) FROM "
+		. "(SELECT p.rows, count(*) OVER (PARTITION BY organization_id) AS n"
 		. " FROM logsvc_internal.part p JOIN public.$slug o ON o.uuid = p.organization_id) s");
 }
 
@@ -70,11 +75,15 @@ my $sender = fork // die;
 if (!$sender)
 {
 	my $each = $tenants / 60 / 20;
-	$t->sql("DO \$\$ DECLARE began timestamptz := clock_timestamp(); done int := 0; due int; BEGIN LOOP"
-		. " due := least(extract(epoch FROM clock_timestamp() - began) * $tenants / 60, $tenants / 60.0 * $seconds);"
-		. " PERFORM public.send(id, (done + n)::int) FROM public.many WHERE n >= done % $tenants AND n < done % $tenants + due - done;"
+	$t->sql("DO \$\$ DECLARE began timestamptz := clock_timestamp(); done int := 0; due "
+		. "int; BEGIN LOOP"
+		. " due := least(extract(epoch FROM clock_timestamp() - began) * "
+			. "$tenants / 60, $tenants / 60.0 * $seconds);"
+		. " PERFORM public.send(id, (done + n)::int) FROM public.many WHERE n >= done % $tenants "
+			. "AND n < done % $tenants + due - done;"
 		. " COMMIT; done := least(due, done + $tenants - done % $tenants);"
-		. " EXIT WHEN done >= floor($tenants / 60.0 * $seconds); PERFORM pg_sleep(0.05); END LOOP; END \$\$");
+		. " EXIT WHEN done >= floor($tenants / 60.0 * $seconds); PERFORM pg_sleep(0.05); END "
+			. "LOOP; END \$\$");
 	require POSIX;
 	POSIX::_exit(0);
 }
@@ -85,7 +94,8 @@ while (waitpid($sender, 1) == 0)
 	sleep 1;
 }
 my $sent = time - $begin;
-wait_until(sub { $t->sql('SELECT count(*) FROM logsvc_internal.queue') == 0 }, 60) or die "the queue did not drain\n";
+wait_until(sub { $t->sql('SELECT count(*) FROM logsvc_internal.queue') == 0 }, 60)
+	or die "the queue did not drain\n";
 my $drained = time - $begin - $sent;
 my ($parts, $events, $most) = parts('many');
 metric('tenants', $tenants, 'organizations');
@@ -95,7 +105,8 @@ metric('tenants_queue_deepest', $deepest, 'events');
 metric('tenants_drained_after', sprintf('%.1f', $drained), 's');
 metric('tenants_parts', $parts, 'parts');
 metric('tenants_parts_most', $most, 'parts/organization');
-metric("tenants_${_}_cpu", sprintf('%.1f', 100 * (cpu_of($_) - $before{$_}) / $sent), '% of a core') foreach qw(writer compactor);
+metric("tenants_${_}_cpu", sprintf('%.1f', 100 * (cpu_of($_) - $before{$_}) / $sent), '% of a core')
+	foreach qw(writer compactor);
 
 # ---- a day of a few ----
 
@@ -107,8 +118,10 @@ my ($highest, $minute) = (0, 0);
 while ($minute < 1440)
 {
 	# Each minute's events become parts of their own, as if it had passed.
-	$t->sql("DO \$\$ BEGIN FOR i IN $minute .. $minute + 47 LOOP PERFORM public.send(id, i) FROM public.day; COMMIT;"
-		. " WHILE EXISTS (SELECT FROM logsvc_internal.queue) LOOP PERFORM pg_sleep(0.002); COMMIT; END LOOP; END LOOP; END \$\$");
+	$t->sql("DO \$\$ BEGIN FOR i IN $minute .. $minute + 47 LOOP PERFORM public.send(id, i) FROM "
+		. "public.day; COMMIT;"
+		. " WHILE EXISTS (SELECT FROM logsvc_internal.queue) LOOP PERFORM pg_sleep(0.002); COMMIT; "
+			. "END LOOP; END LOOP; END \$\$");
 	$minute += 48;
 	my (undef, undef, $now) = parts('day');
 	$highest = $now if $now > $highest;
@@ -129,8 +142,11 @@ metric('day_merges', $written - $minute * $day_tenants, 'merges');
 metric('day_parts', sprintf('%.1f', $parts / $day_tenants), 'parts/organization');
 metric('day_parts_most', $most, 'parts/organization');
 metric('day_parts_highest', $highest, 'parts/organization');
-metric('day_bytes', $t->sql("SELECT round(sum(octet_length(header) + octet_length(body)) / sum(rows), 1) FROM logsvc_internal.part p JOIN public.day o ON o.uuid = p.organization_id"), 'bytes/event');
-metric("day_${_}_cpu", sprintf('%.1f', 1e6 * (cpu_of($_) - $before{$_}) / $events), 'us/event') foreach qw(writer compactor);
+metric('day_bytes', $t->sql("SELECT round(sum(octet_length(header) + octet_length(body)) / "
+	. "sum(rows), 1) FROM logsvc_internal.part p JOIN public.day o ON o.uuid = p.organization_id"),
+		'bytes/event');
+metric("day_${_}_cpu", sprintf('%.1f', 1e6 * (cpu_of($_) - $before{$_}) / $events), 'us/event')
+	foreach qw(writer compactor);
 die "merging does not come to rest\n" unless $at_rest;
 die "events are missing\n" if $events != $minute * $day_tenants;
 $t->stop;

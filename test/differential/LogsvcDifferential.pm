@@ -22,7 +22,8 @@ use LogsvcTest;
 use Test::More;
 use Time::HiRes qw(time sleep);
 
-my @zones = ('UTC', 'Europe/Berlin', 'America/New_York', 'Asia/Kolkata', 'Australia/Lord_Howe', 'America/St_Johns');
+my @zones = ('UTC', 'Europe/Berlin', 'America/New_York', 'Asia/Kolkata', 'Australia/Lord_Howe',
+	'America/St_Johns');
 
 # Answers as lines, so that rows keep their spelling: E an error, M what is not
 # rows, R a row; H a histogram, F fields; T the time range by PostgreSQL's own arithmetic.
@@ -122,16 +123,20 @@ END $$;
 sub new
 {
 	my ($class, %opt) = @_;
-	my $self = bless { seed => $opt{seed}, n_events => $opt{events}, asked => 0, rows => 0 }, $class;
+	my $self = bless { seed => $opt{seed}, n_events => $opt{events}, asked => 0, rows => 0 },
+		$class;
 
 	srand $self->{seed};
 	$self->{zone} = $zones[ $self->{seed} % @zones ];
-	$self->{t} = LogsvcTest->new(conf => join "\n", "logsvc.flush_interval = '5s'", "logsvc.store_timeout = '1d'",
-		'logsvc.executors = 1', 'logsvc.evaluators = 1', 'fsync = off', 'log_min_messages = warning');
+	$self->{t} = LogsvcTest->new(conf => join "\n", "logsvc.flush_interval = '5s'",
+		"logsvc.store_timeout = '1d'",
+		'logsvc.executors = 1', 'logsvc.evaluators = 1', 'fsync = off',
+			'log_min_messages = warning');
 	$self->{t}->sql($functions);
 	$self->{org} = $self->{t}->organization('acme');
 	$self->{t}->sql("UPDATE logsvc_internal.organization SET timezone = '$self->{zone}';"
-		  . join ';', "SELECT logsvc.act_as('acme')", map { "SELECT logsvc.create_index('$_')" } grep { $_ ne 'main' } LogsvcGenerator::unique_indexes());
+		  . join ';', "SELECT logsvc.act_as('acme')", map { "SELECT logsvc.create_index('$_')" }
+		  grep { $_ ne 'main' } LogsvcGenerator::unique_indexes());
 	$self->load;
 	return $self;
 }
@@ -165,7 +170,8 @@ sub send_events
 	{
 		my $body = '{"events":[' . join(',', map { $_->{json} } @batch) . ']}';
 		utf8::encode($body);
-		my $r = $self->{t}->http(POST => '/api/v1/logs/batch', token => $self->{org}{full_key}, body => $body);
+		my $r = $self->{t}->http(POST => '/api/v1/logs/batch', token => $self->{org}{full_key},
+			body => $body);
 		die "not accepted: $r->{status} " . substr $r->{content}, 0, 500
 		  if $r->{status} != 202 || $r->{json}{data}{rejected};
 		my $ids = $r->{json}{data}{ids};
@@ -182,7 +188,8 @@ sub flush
 {
 	my $self = shift;
 	$self->{t}->set('logsvc.flush_interval', '10ms');
-	wait_until(sub { $self->{t}->sql('SELECT count(*) FROM logsvc_internal.queue') == 0 }, 60) or die 'the queue is not written';
+	wait_until(sub { $self->{t}->sql('SELECT count(*) FROM logsvc_internal.queue') == 0 }, 60)
+		or die 'the queue is not written';
 	return;
 }
 
@@ -201,7 +208,8 @@ sub load
 		$self->send_events(splice @events, 0, int($n * $share) + 1);
 		$self->flush;
 	}
-	# The writer of that organization is held with the first entries, so that those after them wait unlocked.
+	# The writer of that organization is held with the first entries, so that those after them wait
+	# unlocked.
 	$self->{t}->stop_at('write_after_delete');
 	$self->send_events(splice @events, 0, @events / 2);
 	$self->{t}->wait_held('write_after_delete');
@@ -224,13 +232,17 @@ sub read_back
 		my ($id, $ingested) = $row =~ /\A\{"id":"(\w+)","timestamp":"[^"]*","ingestedAt":"([^"]*)"/;
 		my $event = $by_id{$id};
 		next unless $event;
-		$event->{fields}{ingested_at} = [ 's', $ingested, qq("$ingested"), LogsvcReference::parse_time($ingested) ];
+		$event->{fields}{ingested_at} = [ 's', $ingested, qq("$ingested"),
+			LogsvcReference::parse_time($ingested) ];
 		next if LogsvcReference::event_json($event) eq $row;
-		note_bytes "sent $event->{json}", "\nexpected " . LogsvcReference::event_json($event), "\ngot      $row" if !$bad++;
+		note_bytes "sent $event->{json}", "\nexpected " . LogsvcReference::event_json($event),
+			"\ngot      $row" if !$bad++;
 	}
 	$bad ||= grep { !$_->{fields}{ingested_at} } @{ $self->{events} };
-	ok(!$bad, scalar(@{ $self->{events} }) . ' events are found as they were sent') or die "cannot go on\n";
-	$self->{events} = [ sort { $b->{time} <=> $a->{time} || $b->{fields}{id}[1] cmp $a->{fields}{id}[1] } @{ $self->{events} } ];
+	ok(!$bad, scalar(@{ $self->{events} }) . ' events are found as they were sent')
+		or die "cannot go on\n";
+	$self->{events} = [ sort { $b->{time} <=> $a->{time}
+		|| $b->{fields}{id}[1] cmp $a->{fields}{id}[1] } @{ $self->{events} } ];
 	return;
 }
 
@@ -254,13 +266,16 @@ sub ask
 
 	foreach my $request (@requests)
 	{
-		my ($earliest, $latest) = @{ $request->{bounds} // [ { amount => 0, unit => 'second' }, { amount => 0, unit => 'second' } ] };
+		my ($earliest, $latest) = @{ $request->{bounds} // [ { amount => 0, unit => 'second' },
+			{ amount => 0, unit => 'second' } ] };
 		my $pages = $request->{pages} ? 'true' : 'false';
 		my $call = $request->{logs}
 		  ? 'differential_logs(' . join(', ', literal($request->{text}), $request->{limit}, $pages)
 		  : 'differential(' . join(', ', literal($request->{text}), literal($request->{earliest}),
-			literal($request->{latest}), $request->{limit}, $pages, literal(json_encode([ $earliest, $latest ])),
-			literal($self->{zone}), literal($request->{span}), $request->{include} ? 'true' : 'false');
+			literal($request->{latest}), $request->{limit}, $pages,
+				literal(json_encode([ $earliest, $latest ])),
+			literal($self->{zone}), literal($request->{span}), $request->{include}
+				? 'true' : 'false');
 		$script .= "\\echo Q\nSELECT $call);\n";
 	}
 	utf8::encode($script);
@@ -277,7 +292,8 @@ sub ask
 		elsif ($tag eq 'F') { $answer->{fields} = $rest; }
 		elsif ($tag eq 'P') { $answer->{points} = [ split / /, $rest ]; }
 		elsif ($tag eq 'T') { $answer->{times} = [ split / /, $rest ]; }
-		else { $answer->{meta} = eval { LogsvcTest::json_decode(do { my $b = $rest; utf8::encode($b); $b }) } // die "not JSON: $rest"; }
+		else { $answer->{meta} = eval { LogsvcTest::json_decode(do { my $b = $rest;
+			utf8::encode($b); $b }) } // die "not JSON: $rest"; }
 	}
 	if ($status != 0 || @answers != @requests)
 	{
@@ -292,7 +308,8 @@ sub request_of
 	my ($self, $query) = @_;
 	my ($earliest, $latest) = LogsvcGenerator::range($query);
 	my $text = LogsvcGenerator::query_text($query) // return undef;
-	my %request = (text => $text, limit => $query->{limit}, pages => $query->{pages}, include => $query->{include}, bounds => [ $earliest, $latest ]);
+	my %request = (text => $text, limit => $query->{limit}, pages => $query->{pages},
+		include => $query->{include}, bounds => [ $earliest, $latest ]);
 
 	foreach my $stage (@{ $query->{stages} })
 	{
@@ -318,14 +335,17 @@ sub range_of
 	foreach my $i (0, 1)
 	{
 		my ($low, $high) = @times[ 2 * $i, 2 * $i + 1 ];
-		my $said = LogsvcReference::parse_time($answer->{meta}{meta}{range}{ $i ? 'latest' : 'earliest' });
+		my $said = LogsvcReference::parse_time($answer->{meta}{meta}{range}{ $i ? 'latest'
+			: 'earliest' });
 		# A local time that a change of the clock made twice: either is right.
-		if (($said < $low - 999 || $said > $high) && grep { my $off = $_ * 1_000_000; $said >= $low + $off - 999 && $said <= $high + $off } -3600, -1800, 1800, 3600)
+		if (($said < $low - 999 || $said > $high) && grep { my $off = $_ * 1_000_000;
+			$said >= $low + $off - 999 && $said <= $high + $off } -3600, -1800, 1800, 3600)
 		{
 			push @range, $said;
 			next;
 		}
-		return (undef, "the range says $said us, it should be from $low to $high") if $said < $low - 999 || $said > $high;
+		return (undef, "the range says $said us, it should be from $low to $high")
+			if $said < $low - 999 || $said > $high;
 		push @range, $low == $high ? $low : $said;
 	}
 	return @range;
@@ -364,7 +384,8 @@ sub elements
 	my ($raw) = @_;
 	my @elements;
 	pos($raw) = 1;
-	while ($raw =~ /\G,?((?:"(?:[^"\\]|\\.)*"|(\{(?:"(?:[^"\\]|\\.)*"|[^{}"]|(?2))*\})|(\[(?:"(?:[^"\\]|\\.)*"|[^\[\]"]|(?3))*\])|[^,\[\]{}"]+))/gcs)
+	while ($raw =~
+		/\G,?((?:"(?:[^"\\]|\\.)*"|(\{(?:"(?:[^"\\]|\\.)*"|[^{}"]|(?2))*\})|(\[(?:"(?:[^"\\]|\\.)*"|[^\[\]"]|(?3))*\])|[^,\[\]{}"]+))/gcs)
 	{
 		push @elements, $1;
 	}
@@ -377,7 +398,8 @@ sub flat
 	my ($row) = @_;
 	my @members = map {
 		my ($key, $value) = @$_;
-		$value = '{' . join(',', map { LogsvcReference::quote($_->[0]) . ":$_->[1]" } sort { $a->[0] cmp $b->[0] } LogsvcReference::members($value)) . '}' if $key eq 'attributes';
+		$value = '{' . join(',', map { LogsvcReference::quote($_->[0]) . ":$_->[1]" } sort
+			{ $a->[0] cmp $b->[0] } LogsvcReference::members($value)) . '}' if $key eq 'attributes';
 		"$key:$value"
 	} sort { $a->[0] cmp $b->[0] } LogsvcReference::members($row);
 	return join ',', @members;
@@ -391,24 +413,29 @@ sub difference
 	if (defined $answer->{error})
 	{
 		# Points of a timechart are counted from a range that only the server knows.
-		return undef if $answer->{error} =~ /timechart makes at most 1000 points/ && grep { ($_->{span} // '') =~ /[mh]$/ } @{ $query->{stages} };
+		return undef if $answer->{error} =~ /timechart makes at most 1000 points/
+			&& grep { ($_->{span} // '') =~ /[mh]$/ } @{ $query->{stages} };
 		return "error: $answer->{error}";
 	}
 	my ($from, $to) = range_of($answer);
 	return $to unless defined $from;
 	my @names = $query->{indexes} ? @{ $query->{indexes} } : ('*');
 	my @patterns = map { LogsvcReference::wildcard(LogsvcReference::fold($_)) } @names;
-	my %index = map { my $name = $_; $name => scalar grep { $name =~ $_ } @patterns } LogsvcGenerator::unique_indexes();
+	my %index = map { my $name = $_; $name => scalar grep { $name =~ $_ } @patterns }
+		LogsvcGenerator::unique_indexes();
 	my $filter = LogsvcReference::filter($query->{filter});
-	my @found = grep { $_->{time} >= $from && $_->{time} < $to && $index{ $_->{fields}{index}[1] } && $filter->($_) } @{ $self->{events} };
+	my @found = grep { $_->{time} >= $from && $_->{time} < $to && $index{ $_->{fields}{index}[1] }
+		&& $filter->($_) } @{ $self->{events} };
 	my $expected = LogsvcStages::answer(\@found, $query->{stages}, $answer->{points});
 	my @expected = @{ $expected->{rows} };
 	my $all = @expected;
 	my $rows = $answer->{rows};
 
-	splice @expected, $query->{limit} if @expected > $query->{limit} && (!$query->{pages} || $expected->{columns});
+	splice @expected, $query->{limit} if @expected > $query->{limit}
+		&& (!$query->{pages} || $expected->{columns});
 	$self->{rows} += @$rows;
-	return "kind is $answer->{meta}{kind}, not $expected->{kind}" if $answer->{meta}{kind} ne $expected->{kind};
+	return "kind is $answer->{meta}{kind}, not $expected->{kind}"
+		if $answer->{meta}{kind} ne $expected->{kind};
 	if ($expected->{columns})
 	{
 		my $is = join ', ', map { $_->{name} } @{ $answer->{meta}{columns} };
@@ -420,7 +447,8 @@ sub difference
 		my $is = $rows->[$i];
 		my $want = $expected[$i];
 		next if defined $is && defined $want && ($is eq $want || same_row($expected, $is, $want));
-		return "row $i of " . @$rows . ", expected " . @expected . "\n got      " . ($is // 'nothing') . "\n expected " . ($want // 'nothing');
+		return "row $i of " . @$rows . ", expected " . @expected . "\n got      "
+			. ($is // 'nothing') . "\n expected " . ($want // 'nothing');
 	}
 	if ($query->{include})
 	{
@@ -430,7 +458,8 @@ sub difference
 	return undef if $query->{pages};
 	my $more = $all > $query->{limit} ? 1 : 0;
 	return "truncated is wrong: $all rows" if ($answer->{meta}{meta}{truncated} ? 1 : 0) != $more;
-	return 'nextCursor is ' . ($answer->{meta}{page}{nextCursor} // 'null') if defined $answer->{meta}{page}{nextCursor} != ($more && $expected->{kind} eq 'events');
+	return 'nextCursor is ' . ($answer->{meta}{page}{nextCursor} // 'null')
+		if defined $answer->{meta}{page}{nextCursor} != ($more && $expected->{kind} eq 'events');
 	return undef;
 }
 
@@ -439,7 +468,8 @@ sub beside_difference
 {
 	my ($answer, $found) = @_;
 	my $want = LogsvcReference::histogram($found, $answer->{points});
-	return "the histogram differs\n got      $answer->{histogram}\n expected $want" if $answer->{histogram} ne $want || @{ $answer->{points} } > 101;
+	return "the histogram differs\n got      $answer->{histogram}\n expected $want"
+		if $answer->{histogram} ne $want || @{ $answer->{points} } > 101;
 	my @fields = LogsvcReference::fields($found);
 	my $all = @fields;
 	my @is = @{ elements($answer->{fields}) };
@@ -448,16 +478,19 @@ sub beside_difference
 	foreach my $i (0 .. $#is)
 	{
 		last if $all > 1000 && $fields[$i][0] == $fields[-1][0];
-		return "field $i differs\n got      $is[$i]\n expected $fields[$i][1]" if $is[$i] ne $fields[$i][1];
+		return "field $i differs\n got      $is[$i]\n expected $fields[$i][1]"
+			if $is[$i] ne $fields[$i][1];
 	}
-	return "allFields is wrong: $all" if ($answer->{meta}{meta}{allFields} ? 1 : 0) != ($all <= 100);
+	return "allFields is wrong: $all" if ($answer->{meta}{meta}{allFields} ? 1 : 0) !=
+		($all <= 100);
 	return undef;
 }
 
 sub describe
 {
 	my ($request) = @_;
-	return join ', ', $request->{text}, map { "$_ $request->{$_}" } grep { defined $request->{$_} && $request->{$_} } qw(earliest latest limit pages include);
+	return join ', ', $request->{text}, map { "$_ $request->{$_}" } grep { defined $request->{$_}
+		&& $request->{$_} } qw(earliest latest limit pages include);
 }
 
 # The smallest query that still differs.
@@ -501,7 +534,8 @@ sub run
 		while ($next <= $last && @requests < 50)
 		{
 			srand $seed * 1_000_003 + $next++;
-			my $query = LogsvcGenerator::make_query($self->{events}, \&LogsvcStageGenerator::make_stages);
+			my $query = LogsvcGenerator::make_query($self->{events},
+				\&LogsvcStageGenerator::make_stages);
 			my $request = $self->request_of($query) // next;
 			$query->{number} = $next - 1;
 			push @queries, $query;
@@ -531,7 +565,8 @@ sub make_logs
 	my %ask = (from => '-70d');
 	my @all;
 	my $some = LogsvcGenerator::pick(@$events);
-	my $change = sub { my ($text) = @_; my $kind = rand; return $kind < 0.15 ? uc $text : $kind < 0.3 ? lc $text : $text };
+	my $change = sub { my ($text) = @_; my $kind = rand; return $kind < 0.15 ? uc $text
+		: $kind < 0.3 ? lc $text : $text };
 
 	foreach my $name (qw(level source service))
 	{
@@ -548,7 +583,8 @@ sub make_logs
 		my @parts = split /\./, $name, -1;
 		next if LogsvcReference::is_builtin($field) || $name eq '' || $attributes{$name};
 		$field = { parts => \@parts, prefix => 1 };
-		my $value = LogsvcReference::getter($field)->(rand() < 0.7 ? $some : LogsvcGenerator::pick(@$events)) // next;
+		my $value = LogsvcReference::getter($field)->(rand() < 0.7 ? $some
+			: LogsvcGenerator::pick(@$events)) // next;
 		$attributes{$name} = $value->[1];
 		push @all, [ 'compare', $field, '=', { kind => 'string', text => $value->[1] } ];
 	}
@@ -587,12 +623,14 @@ sub asked_for
 		my ($kind, $name, $value) = @$_;
 		my $folded = $kind eq 'same' ? LogsvcReference::fold($value) : undef;
 		$kind ne 'same' && $kind ne 'bound' ? LogsvcReference::filter($_)
-		  : $kind eq 'bound' ? $name eq 'from' ? sub { $_[0]{time} >= $value } : sub { $_[0]{time} < $value }
+		  : $kind eq 'bound' ? $name eq 'from' ? sub { $_[0]{time} >= $value }
+		  : sub { $_[0]{time} < $value }
 		  : $name eq 'service' ? sub { my $is = $_[0]{fields}{$name}; $is && $is->[1] eq $value }
 		  : sub { my $is = $_[0]{fields}{$name}; $is && LogsvcReference::fold($is->[1]) eq $folded }
 	} @all;
 	push @tests, sub { $_[0]{fields}{index}[1] eq $ask->{index} } if defined $ask->{index};
-	return sub { my ($event) = @_; foreach my $test (@tests) { return 0 unless $test->($event) } 1 };
+	return sub { my ($event) = @_; foreach my $test (@tests) { return 0
+		unless $test->($event) } 1 };
 }
 
 # As run, for GET /api/v1/logs.
@@ -610,7 +648,8 @@ sub run_logs
 		my $text = json_encode($ask);
 		utf8::decode($text);
 		push @asked, [ $ask, @all ];
-		push @requests, { logs => 1, text => $text, limit => LogsvcGenerator::pick(3, 50, 10000), pages => rand() < 0.5 };
+		push @requests, { logs => 1, text => $text, limit => LogsvcGenerator::pick(3, 50, 10000),
+			pages => rand() < 0.5 };
 	}
 	my @answers = $self->ask(@requests);
 	$self->{asked} += @answers;
@@ -618,16 +657,21 @@ sub run_logs
 	{
 		my ($answer, $request) = ($answers[$i], $requests[$i]);
 		my $filter = asked_for(@{ $asked[$i] });
-		my @want = map { LogsvcReference::event_json($_) } grep { $filter->($_) } @{ $self->{events} };
+		my @want = map { LogsvcReference::event_json($_) } grep
+			{ $filter->($_) } @{ $self->{events} };
 		@want = reverse @want if ($asked[$i][0]{order} // '') eq 'asc';
 		my $more = @want > $request->{limit} && !$request->{pages} ? 1 : 0;
 		splice @want, $request->{limit} if $more;
 		$self->{rows} += @want;
-		next if !defined $answer->{error} && join("\n", @{ $answer->{rows} }) eq join("\n", @want) && ($answer->{meta}{page}{hasMore} ? 1 : 0) == $more;
+		next if !defined $answer->{error} && join("\n", @{ $answer->{rows} }) eq join("\n", @want)
+			&& ($answer->{meta}{page}{hasMore} ? 1 : 0) == $more;
 		my ($at) = grep { ($answer->{rows}[$_] // '') ne ($want[$_] // '') } 0 .. @want;
-		note_bytes 'list ' . ($i + 1) . " of QUERY_SEED=$seed, events of SEED=$self->{seed} EVENTS=$self->{n_events}: $request->{text}, limit $request->{limit}, pages "
-		  . ($request->{pages} ? 1 : 0) . "\n " . ($answer->{error} // @{ $answer->{rows} } . ' rows, expected ' . @want)
-		  . "\n got      " . ($answer->{rows}[ $at // 0 ] // 'nothing') . "\n expected " . ($want[ $at // 0 ] // 'nothing');
+		note_bytes 'list ' . ($i + 1) . " of QUERY_SEED=$seed, events of SEED=$self->{seed} "
+			. "EVENTS=$self->{n_events}: $request->{text}, limit $request->{limit}, pages "
+		  . ($request->{pages} ? 1 : 0) . "\n " . ($answer->{error} // @{ $answer->{rows} }
+		  . ' rows, expected ' . @want)
+		  . "\n got      " . ($answer->{rows}[ $at // 0 ] // 'nothing') . "\n expected "
+		  . ($want[ $at // 0 ] // 'nothing');
 		last if ++$failures >= 5;
 	}
 	return !$failures;

@@ -20,19 +20,26 @@ sub between { return $_[0] + int rand($_[1] - $_[0] + 1); }
 my @words = (qw(error ERROR Error timeout request REQUEST done user login failed connection reset by peer
 	GET POST api v1 carts order task disk mask Kelvin last_one x42 a b null true 500 404 1e3 007 straße STRASSE
 	Ärger ärger ÄRGER naïve Ωmega ωmega 日本語 日本 emoji😀 İstanbul ǅ), "\x{212a}elvin", "re\x{17f}et", "ta\x{17f}\x{212a}");
-my @separators = ((' ') x 12, ': ', '=', '-', '.', ', ', '/', '  ', "\t", "\n", ' "', '" ', ' (', ') ', '\\', ' [', '] ', '*', '|', "\x{1}", '…', ' ');
-my @levels = qw(error error ERROR err warn warning info info info debug trace fatal Critical custom Küche);
+my @separators = ((' ') x 12, ': ', '=', '-', '.', ', ', '/', '  ', "\t", "\n", ' "', '" ', ' (',
+	') ', '\\', ' [', '] ', '*', '|', "\x{1}", '…', ' ');
+my @levels = qw(error error ERROR err warn warning info info info debug trace fatal Critical
+	custom Küche);
 my @sources = qw(api API worker nginx Ärger ärger sshd);
 my @services = ('checkout', 'cart api', 'Checkout', 'auth', 'a*b');
 our @indexes = qw(main web edge-eu edge-us);
-my @numbers = qw(0 1 2 3 5 7 42 100 200 204 404 499 500 500 500 503 501 1000 -1 -5 -500 0.0 -0 -0.0 0.1 0.5 1.0 1.5 1.50
+my @numbers =
+	qw(0 1 2 3 5 7 42 100 200 204 404 499 500 500 500 503 501 1000 -1 -5 -500 0.0 -0 -0.0 0.1 0.5 1.0 1.5 1.50
 	2.50 2.675 1.005 99.9 500.0 5e2 5E+2 50e1 0.5e3 1e-3 1e21 1e22 1e300 -1e300 1e308 1e-320 1e400 9007199254740991 9007199254740992
 	9007199254740993 -9007199254740993 9007199254740993.0 9223372036854775806 9223372036854775807 9223372036854775808
 	-9223372036854775807 -9223372036854775808 -9223372036854775809 18446744073709551616 123456789012345678901234567890
 	4611686018427387904 3037000500 0.1234567890123456789 1234567.891);
-my @texts = ('', ' ', '500', ' 500', '500 ', '0500', '5e2', '5E2', '500.0', '-0', '+5', '.5', '5.', '0x10', 'NaN', 'Infinity', '1e400', '9007199254740993',
-	'9223372036854775808', 'null', 'true', 'false', 'abc', 'ABC', 'aBc', 'a*c', 'a.c', 'a\\c', 'a"c', "a\nc", "a'c", 'a|c', 'ok', 'OK', '10', '9',
-	'GET', 'POST', '/api/v1/a', '/api/v1/b', '/api/v2/a', '/health', 'Straße', 'strasse', "\x{212a}", 'K', 'k', '日本', '😀', "\x{e000}", "\x{7f}", "\x{1}", 'evt_', '2026-01-31T00:00:00Z', '2026-01-31T00:00:00.000Z',
+my @texts = ('', ' ', '500', ' 500', '500 ', '0500', '5e2', '5E2', '500.0', '-0', '+5', '.5', '5.',
+	'0x10', 'NaN', 'Infinity', '1e400', '9007199254740993',
+	'9223372036854775808', 'null', 'true', 'false', 'abc', 'ABC', 'aBc', 'a*c', 'a.c', 'a\\c',
+		'a"c', "a\nc", "a'c", 'a|c', 'ok', 'OK', '10', '9',
+	'GET', 'POST', '/api/v1/a', '/api/v1/b', '/api/v2/a', '/health', 'Straße', 'strasse',
+		"\x{212a}", 'K', 'k', '日本', '😀', "\x{e000}", "\x{7f}", "\x{1}", 'evt_',
+			'2026-01-31T00:00:00Z', '2026-01-31T00:00:00.000Z',
 	'2026-10-25', '{"a":1}', '[1]', '[]', 'z' x 40);
 
 sub words
@@ -60,8 +67,10 @@ sub number_word
 sub event_text
 {
 	my $kind = rand;
-	return pick('request done in ', 'request failed after ') . between(0, 300) . ' ms for user=' . pick(qw(alice bob bobby carol)) if $kind < 0.25;
-	return pick('login failed', 'Login ok') . ' from 10.0.' . between(0, 1) . '.' . between(1, 9) if $kind < 0.4;
+	return pick('request done in ', 'request failed after ') . between(0, 300) . ' ms for user='
+		. pick(qw(alice bob bobby carol)) if $kind < 0.25;
+	return pick('login failed', 'Login ok') . ' from 10.0.' . between(0, 1) . '.' . between(1, 9)
+		if $kind < 0.4;
 	return words(between(300, 900)) if $kind < 0.41;
 	return words(between(1, 12));
 }
@@ -81,14 +90,18 @@ sub json_value
 	return '[' . join(',', map { json_value($depth + 1) } 1 .. between(0, 3)) . ']' if $kind < 0.94;
 	my %seen;
 	return '{' . join(',', map { quote($_) . ':' . json_value($depth + 1) }
-		  grep { !$seen{$_}++ } map { pick(qw(a b c id name b.c x-y), 'q"r', '') } 1 .. between(0, 3)) . '}';
+		  grep { !$seen{$_}++ } map { pick(qw(a b c id name b.c x-y), 'q"r', '') } 1 ..
+		  between(0, 3)) . '}';
 }
 
 # Key -> what makes its values; undef: anything.
 my %keys = (
-	status => sub { pick(qw(200 204 404 500 500 503 500.0 5e2 null true), '"500"', '"ok"', '"200"') },
-	duration_ms => sub { chance(0.7) ? between(0, 3000) : pick(qw(0.5 1.25 12.5 99.95 1e3 2500.0), '"30"', '"slow"') },
-	user => sub { chance(0.8) ? '{"id":' . between(40, 45) . ',"name":' . quote(pick(qw(alice bob), 'Ärger')) . '}' : json_value(0) },
+	status => sub { pick(qw(200 204 404 500 500 503 500.0 5e2 null true), '"500"',
+		'"ok"', '"200"') },
+	duration_ms => sub { chance(0.7) ? between(0, 3000) : pick(qw(0.5 1.25 12.5 99.95 1e3 2500.0),
+		'"30"', '"slow"') },
+	user => sub { chance(0.8) ? '{"id":' . between(40, 45) . ',"name":'
+		. quote(pick(qw(alice bob), 'Ärger')) . '}' : json_value(0) },
 	'user.id' => sub { pick(40 .. 45) },
 	request_id => sub { quote(sprintf '%08x%08x', between(0, 9), between(0, 30)) },
 	path => sub { quote(pick('/api/v1/', '/api/v2/', '/', '') . pick(qw(a b carts), '*')) },
@@ -98,8 +111,10 @@ my %keys = (
 	ok => sub { pick(qw(true false null), '"true"', '1') },
 	level => sub { quote(pick(@levels)) },
 	event => sub { quote(words(2)) },
-	a => undef, b => undef, c => undef, 'a.b' => undef, 'a.b.c' => undef, 'x-y' => undef, 'odd key' => undef,
-	'Ärger' => undef, 'A' => undef, big => sub { pick(@numbers) }, tags => sub { json_value(3) }, '' => undef,
+	a => undef, b => undef, c => undef, 'a.b' => undef, 'a.b.c' => undef, 'x-y' => undef,
+		'odd key' => undef,
+	'Ärger' => undef, 'A' => undef, big => sub { pick(@numbers) },
+		tags => sub { json_value(3) }, '' => undef,
 );
 my @keys = sort keys %keys;
 our %times;
@@ -112,8 +127,10 @@ sub make_times
 	my @seconds = map { $now - 600 - int rand 3600 } 1 .. 20;
 	push @seconds, map { $now - int rand 86400 * 2 } 1 .. 20;
 	push @seconds, map { $now - int rand 86400 * 60 } 1 .. 20;
-	push @seconds, map { my $d = $_; map { $day - 86400 * $d + $_ } 0, 1, -1, 3600, -3600, 1800, 5.5 * 3600, 5 * 3600, 4 * 3600, 13 * 3600 } 0 .. 2;
-	my @micros = map { $_ * 1_000_000 + pick(0, 0, 0, 1, 999, 1000, 999_999, 500_000, int rand 1_000_000) } grep { $_ < $now - 300 } @seconds;
+	push @seconds, map { my $d = $_; map { $day - 86400 * $d + $_ } 0, 1, -1, 3600, -3600, 1800,
+		5.5 * 3600, 5 * 3600, 4 * 3600, 13 * 3600 } 0 .. 2;
+	my @micros = map { $_ * 1_000_000 + pick(0, 0, 0, 1, 999, 1000, 999_999, 500_000,
+		int rand 1_000_000) } grep { $_ < $now - 300 } @seconds;
 	return \@micros;
 }
 
@@ -131,7 +148,8 @@ sub make_event
 	{
 		my $level = pick(@levels);
 		push @sent, [ level => quote($level) ];
-		$fields{level} = { err => 'error', warning => 'warn', Critical => 'fatal', ERROR => 'error' }->{$level} // $level;
+		$fields{level} = { err => 'error', warning => 'warn', Critical => 'fatal',
+			ERROR => 'error' }->{$level} // $level;
 	}
 	foreach ([ source => \@sources, 0.8 ], [ service => \@services, 0.6 ])
 	{
@@ -151,7 +169,8 @@ sub make_event
 	}
 	my $seconds = LogsvcReference::iso_of($time);
 	$seconds =~ s/\.\d+Z$//;
-	push @sent, [ timestamp => quote(sprintf '%s.%06dZ', $seconds, $time - POSIX::floor($time / 1_000_000) * 1_000_000) ];
+	push @sent, [ timestamp => quote(sprintf '%s.%06dZ', $seconds,
+		$time - POSIX::floor($time / 1_000_000) * 1_000_000) ];
 
 	my @attributes = ([ n => $n ]);
 	my %seen = (n => 1);
@@ -161,7 +180,8 @@ sub make_event
 		next if $seen{$key}++;
 		push @attributes, [ $key, $keys{$key} ? $keys{$key}->() : json_value(0) ];
 	}
-	push @sent, [ attributes => '{' . join(',', map { quote($_->[0]) . ':' . $_->[1] } @attributes) . '}' ];
+	push @sent, [ attributes => '{' . join(',', map { quote($_->[0]) . ':' . $_->[1] } @attributes)
+		. '}' ];
 	$event{attributes} = \@attributes;
 	$event{by_key} = { map { $_->[0] => value($_->[1]) } @attributes };
 	$event{fields} = { map { $_ => value(quote($fields{$_})) } keys %fields };
@@ -218,11 +238,14 @@ sub constant
 	{
 		my $from = int rand length $text;
 		my $cut = between(1, 3);
-		my $changed = substr($text, 0, $from) . '*' . ($from + $cut < length $text ? substr($text, $from + $cut) : '');
+		my $changed = substr($text, 0, $from) . '*'
+			. ($from + $cut < length $text ? substr($text, $from + $cut) : '');
 		return { kind => 'word', text => $changed } if is_word($changed) && $changed !~ /\A\*+\z/;
 	}
-	return { kind => 'number', text => $text } if $text =~ $number && length $text < 300 && chance(0.7);
-	return { kind => 'word', text => $text } if is_word($text) && $text !~ $number && $text !~ /\*/ && chance(0.6);
+	return { kind => 'number', text => $text } if $text =~ $number && length $text < 300
+		&& chance(0.7);
+	return { kind => 'word', text => $text } if is_word($text) && $text !~ $number && $text !~ /\*/
+		&& chance(0.6);
 	return { kind => 'string', text => $text };
 }
 
@@ -249,8 +272,10 @@ sub constant_for
 
 # ---- the head ----
 
-my @regexes = ('user=(alice|bob)\b', 'in \d+ ms', '^request', 'ms$', '(?i)error', '[0-9]{3}', '\bfrom 10\.0\.', 'a.c', '^$', '\d+\.\d+\.\d+\.\d+', '(?i)ärger',
-	'[[:upper:]]{3}', '^[^ ]+ [^ ]+$', '\s\S+\s', 'a|b|c', '(?:re){1,2}', '"', '\\\\', '日', '.', '^\d+$', '(?s)^.*$', '\w+-\w+', '5(?=00)', '^(.).*\1$');
+my @regexes = ('user=(alice|bob)\b', 'in \d+ ms', '^request', 'ms$', '(?i)error', '[0-9]{3}',
+	'\bfrom 10\.0\.', 'a.c', '^$', '\d+\.\d+\.\d+\.\d+', '(?i)ärger',
+	'[[:upper:]]{3}', '^[^ ]+ [^ ]+$', '\s\S+\s', 'a|b|c', '(?:re){1,2}', '"', '\\\\', '日', '.',
+		'^\d+$', '(?s)^.*$', '\w+-\w+', '5(?=00)', '^(.).*\1$');
 
 sub make_text
 {
@@ -270,7 +295,8 @@ sub make_text
 	$some = lc $some if chance(0.1);
 	$some .= pick('.', '-', ':', '/') . pick(@parts) if @parts && chance(0.1);
 	my $constant = constant($some, 1);
-	$constant = { kind => 'string', text => $some } if $constant->{text} !~ /[A-Za-z0-9_\x{80}-\x{10ffff}]/;
+	$constant = { kind => 'string', text => $some }
+		if $constant->{text} !~ /[A-Za-z0-9_\x{80}-\x{10ffff}]/;
 	return $constant;
 }
 
@@ -289,7 +315,8 @@ sub make_leaf
 	}
 	if ($kind < 0.82)
 	{
-		return [ 'in', $field, chance(0.3) ? 1 : 0, [ map { constant_for($events, $field, 1) } 1 .. between(1, 4) ] ];
+		return [ 'in', $field, chance(0.3) ? 1 : 0,
+			[ map { constant_for($events, $field, 1) } 1 .. between(1, 4) ] ];
 	}
 	$field = field('event') if chance(0.5);
 	my $negated = chance(0.25) ? 1 : 0;
@@ -310,7 +337,8 @@ sub make_filter
 	my $kind = rand;
 	return make_leaf($events) if $depth <= 0 || $kind < 0.5;
 	return [ 'not', make_filter($events, $depth - 1) ] if $kind < 0.62;
-	return [ $kind < 0.82 ? 'and' : 'or', map { make_filter($events, $depth - 1) } 1 .. between(2, 3) ];
+	return [ $kind < 0.82 ? 'and' : 'or', map { make_filter($events, $depth - 1) } 1 ..
+		between(2, 3) ];
 }
 
 sub some_regex { return pick(@regexes); }
@@ -351,7 +379,8 @@ sub head_field
 {
 	my ($field) = @_;
 	my $name = join '.', ($field->{prefix} ? 'attributes' : ()), @{ $field->{parts} };
-	my $plain = is_word($name) && $name !~ /\*/ && $name !~ $number && !grep { $_ eq '' || /\./ } @{ $field->{parts} };
+	my $plain = is_word($name) && $name !~ /\*/ && $name !~ $number
+		&& !grep { $_ eq '' || /\./ } @{ $field->{parts} };
 	return $name if $plain && $name !~ /\A(?:index|earliest|latest)\z/;
 	return undef if $field->{prefix} || @{ $field->{parts} } > 1 || $name =~ /`/;
 	return "`$name`";
@@ -382,7 +411,8 @@ sub filter_text
 	my $not = $args[1] ? 'NOT ' : '';
 	$text = "$field=*" if $kind eq 'exists';
 	$text = "$field$args[1]" . constant_text($args[2]) if $kind eq 'compare';
-	$text = "$field ${not}IN (" . join(', ', map { constant_text($_) } @{ $args[2] }) . ')' if $kind eq 'in';
+	$text = "$field ${not}IN (" . join(', ', map { constant_text($_) } @{ $args[2] }) . ')'
+		if $kind eq 'in';
 	$text = "$field ${not}CONTAINS " . string_text($args[2]) if $kind eq 'contains';
 	$text = "$field ${not}MATCHES " . regex_text($args[2]) if $kind eq 'matches';
 	return chance(0.1) ? "($text)" : $text;
@@ -390,7 +420,8 @@ sub filter_text
 
 # ---- scopes ----
 
-my %units = (s => 'second', m => 'minute', h => 'hour', d => 'day', w => 'week', mon => 'month', y => 'year');
+my %units = (s => 'second', m => 'minute', h => 'hour', d => 'day', w => 'week',
+	mon => 'month', y => 'year');
 
 # A time: {text, and either at (microseconds), local (ISO, in the zone) or
 # amount, unit, snap}.
@@ -407,7 +438,8 @@ sub make_time
 	}
 	my $seconds = POSIX::floor($at / 1_000_000);
 	return { text => $seconds, at => $seconds * 1_000_000 } if $kind < 0.45;
-	return { text => POSIX::floor($at / 1000), at => POSIX::floor($at / 1000) * 1000 } if $kind < 0.55;
+	return { text => POSIX::floor($at / 1000), at => POSIX::floor($at / 1000) * 1000 }
+		if $kind < 0.55;
 	if ($kind < 0.65)
 	{
 		my $text = iso_of($at);
@@ -418,8 +450,10 @@ sub make_time
 	my $unit = pick(qw(m h h d d d w mon));
 	my $amount = between(1, $unit eq 'm' ? 3000 : $unit eq 'h' ? 72 : 5);
 	my $snap = chance(0.7) ? pick(qw(m h d d d w mon y)) : undef;
-	return { text => "\@$snap", amount => 0, unit => 'second', snap => $units{$snap} } if defined $snap && chance(0.2);
-	return { text => "-$amount$unit" . (defined $snap ? "\@$snap" : ''), amount => -$amount, unit => $units{$unit}, snap => defined $snap ? $units{$snap} : undef };
+	return { text => "\@$snap", amount => 0, unit => 'second', snap => $units{$snap} }
+		if defined $snap && chance(0.2);
+	return { text => "-$amount$unit" . (defined $snap ? "\@$snap" : ''), amount => -$amount,
+		unit => $units{$unit}, snap => defined $snap ? $units{$snap} : undef };
 }
 
 my $last_day = { text => '-24h', amount => -24, unit => 'hour', snap => undef };
@@ -435,10 +469,12 @@ sub make_query
 	my %query = (stages => [], limit => 10000, pages => 0);
 
 	$query{filter} = make_filter($events, between(0, 3)) if chance(0.93);
-	$query{indexes} = [ map { pick('main', 'web', 'WEB', 'edge-eu', 'edge-*', '*eu', '*', 'm*', 'none*', '_*') } 1 .. between(1, 2) ] if chance(0.25);
+	$query{indexes} = [ map { pick('main', 'web', 'WEB', 'edge-eu', 'edge-*', '*eu', '*', 'm*',
+		'none*', '_*') } 1 .. between(1, 2) ] if chance(0.25);
 	$query{earliest} = chance(0.8) ? make_time($events) : undef;
 	$query{latest} = chance(0.35) ? make_time($events) : undef;
-	$query{earliest} = { text => '-70d', amount => -70, unit => 'day', snap => undef } if chance(0.35);
+	$query{earliest} = { text => '-70d', amount => -70, unit => 'day', snap => undef }
+		if chance(0.35);
 	$query{in_text} = chance(0.7) ? 1 : 0;
 	if (chance(0.35))
 	{
@@ -536,7 +572,8 @@ sub smaller_queries
 	push @smaller, { %$query, filter => undef } if $query->{filter};
 	push @smaller, { %$query, indexes => undef } if $query->{indexes};
 	push @smaller, { %$query, latest => undef } if $query->{latest};
-	push @smaller, map { { %$query, filter => $_ } } smaller_filters($query->{filter}) if $query->{filter};
+	push @smaller, map { { %$query, filter => $_ } } smaller_filters($query->{filter})
+		if $query->{filter};
 	foreach my $i (0 .. $#{ $query->{stages} })
 	{
 		foreach my $less (LogsvcStageGenerator::smaller($query->{stages}[$i]))

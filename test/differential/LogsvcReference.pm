@@ -100,7 +100,8 @@ sub number
 {
 	my ($text) = @_;
 	return undef if length $text > 300 || $text !~ /\A-?[0-9]+(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?\z/;
-	if ($text =~ /\A(-?)0*([0-9]+)\z/ && (length $2 < 19 || length $2 == 19 && $2 le '9223372036854775807'))
+	if ($text =~ /\A(-?)0*([0-9]+)\z/ && (length $2 < 19 || length $2 == 19
+		&& $2 le '9223372036854775807'))
 	{
 		return $2 eq '0' ? 0 : int "$1$2";
 	}
@@ -114,7 +115,8 @@ sub is_integer { my ($n) = @_; return "$n" =~ /\A-?\d+\z/ && "$n" == $n; }
 sub compare_numbers
 {
 	my ($x, $y) = @_;
-	my ($x_beyond, $y_beyond) = map { is_integer($_) || abs($_) < 1e18 ? 0 : $_ > 0 ? 1 : -1 } $x, $y;
+	my ($x_beyond, $y_beyond) = map { is_integer($_) || abs($_) < 1e18 ? 0 : $_ > 0 ? 1 : -1 } $x,
+		$y;
 	return $x_beyond <=> $y_beyond if $x_beyond != $y_beyond;
 	return $x <=> $y;
 }
@@ -168,8 +170,10 @@ sub parse_time
 	my ($y, $m, $d, $h, $min, $s, $fraction, $zone) = $text =~ $iso or return undef;
 	my $micros = substr(($fraction // '') . '000000', 0, 6);
 	my $offset = 0;
-	$offset = ($1 eq '-' ? -1 : 1) * ($2 * 3600 + $3 * 60) if ($zone // '') =~ /([-+])(\d\d):?(\d\d)/;
-	return (days($y, $m, $d) * 86400 + ($h // 0) * 3600 + ($min // 0) * 60 + ($s // 0) - $offset) * 1_000_000
+	$offset = ($1 eq '-' ? -1 : 1) * ($2 * 3600 + $3 * 60)
+		if ($zone // '') =~ /([-+])(\d\d):?(\d\d)/;
+	return (days($y, $m, $d) * 86400 + ($h // 0) * 3600 + ($min // 0) * 60 + ($s // 0) - $offset) *
+		1_000_000
 	  + $micros;
 }
 
@@ -179,7 +183,8 @@ sub iso_of
 	my ($micros) = @_;
 	my $millis = POSIX::floor($micros / 1000);
 	my $seconds = POSIX::floor($millis / 1000);
-	return POSIX::strftime('%Y-%m-%dT%H:%M:%S', gmtime $seconds) . sprintf '.%03dZ', $millis - $seconds * 1000;
+	return POSIX::strftime('%Y-%m-%dT%H:%M:%S', gmtime $seconds) . sprintf '.%03dZ',
+		$millis - $seconds * 1000;
 }
 
 # ---- fields ----
@@ -229,7 +234,8 @@ sub remove
 		my @members = members($found->[2]);
 		my %inside = map { $_->[0] => value($_->[1]) } @members;
 		remove(\%inside, @parts[ $n .. $#parts ]);
-		$by_key->{$key} = value('{' . join(',', map { quote($_->[0]) . ':' . $inside{ $_->[0] }[2] } grep { $inside{ $_->[0] } } @members) . '}');
+		$by_key->{$key} = value('{' . join(',', map { quote($_->[0]) . ':' . $inside{ $_->[0] }[2] }
+			grep { $inside{ $_->[0] } } @members) . '}');
 	}
 	return;
 }
@@ -253,7 +259,8 @@ my %holds = (
 	'=' => sub { $_[0] == 0 }, '!=' => sub { $_[0] != 0 }, '<' => sub { $_[0] < 0 },
 	'<=' => sub { $_[0] <= 0 }, '>' => sub { $_[0] > 0 }, '>=' => sub { $_[0] >= 0 });
 
-my %level_alias = ((map { $_ => $_ } qw(info error warn debug trace fatal)), warning => 'warn', err => 'error', critical => 'fatal', information => 'info',
+my %level_alias = ((map { $_ => $_ } qw(info error warn debug trace fatal)), warning => 'warn',
+	err => 'error', critical => 'fatal', information => 'info',
 	notice => 'info', crit => 'fatal', panic => 'fatal', verbose => 'trace');
 
 # A sub: is the value there in that relation to the constant?
@@ -416,7 +423,8 @@ sub flatten
 	{
 		my ($key, $raw) = @$member;
 		my $name = $prefix . $key;
-		if ($raw =~ /\A\{./ && $raw ne '{}' && $level < 5) { flatten($to, "$name.", $level + 1, members($raw)); }
+		if ($raw =~ /\A\{./ && $raw ne '{}' && $level < 5)
+			{ flatten($to, "$name.", $level + 1, members($raw)); }
 		else { $to->{$name} //= $raw; }
 	}
 	return;
@@ -431,8 +439,10 @@ sub fields
 	{
 		my %attributes;
 		flatten(\%attributes, '', 1, @{ $event->{attributes} });
-		$found{"a$_"}{ $attributes{$_} }++ foreach grep { $attributes{$_} ne 'null' } keys %attributes;
-		$found{"b$_"}{ $event->{fields}{$_}[2] }++ foreach grep { $event->{fields}{$_} } qw(index level source service trace_id span_id);
+		$found{"a$_"}{ $attributes{$_} }++
+			foreach grep { $attributes{$_} ne 'null' } keys %attributes;
+		$found{"b$_"}{ $event->{fields}{$_}[2] }++ foreach grep { $event->{fields}{$_} } qw(index
+			level source service trace_id span_id);
 	}
 	my @fields;
 	foreach my $id (keys %found)
@@ -444,10 +454,12 @@ sub fields
 		splice @top, 10 if @top > 10;
 		my $name = substr $id, 1;
 		my $builtin = $id =~ /\Ab/ ? 'true' : 'false';
-		push @fields, [ $count, $builtin, $name, '{"name":' . quote($name) . qq(,"builtin":$builtin,"count":$count,"complete":true,"top":[)
+		push @fields, [ $count, $builtin, $name, '{"name":' . quote($name)
+			. qq(,"builtin":$builtin,"count":$count,"complete":true,"top":[)
 			  . join(',', map { "[$_,$values->{$_}]" } @top) . ']}' ];
 	}
-	return map { [ $_->[0], $_->[3] ] } sort { $b->[0] <=> $a->[0] || $b->[1] cmp $a->[1] || $a->[2] cmp $b->[2] } @fields;
+	return map { [ $_->[0], $_->[3] ] } sort { $b->[0] <=> $a->[0] || $b->[1] cmp $a->[1]
+		|| $a->[2] cmp $b->[2] } @fields;
 }
 
 # [time, events, errors] of each point (microseconds) as JSON.
@@ -463,12 +475,14 @@ sub histogram
 		my $level = $event->{fields}{level};
 		$errors[$at]++ if $level && $level->[1] =~ /\A(?:error|fatal)\z/i;
 	}
-	return '[' . join(',', map { '["' . iso_of($points->[$_]) . '",' . ($total[$_] // 0) . ',' . ($errors[$_] // 0) . ']' } 0 .. $#$points) . ']';
+	return '[' . join(',', map { '["' . iso_of($points->[$_]) . '",' . ($total[$_] // 0) . ','
+		. ($errors[$_] // 0) . ']' } 0 .. $#$points) . ']';
 }
 
 # ---- events as answers show them ----
 
-my @members = ([ id => 'id' ], [ timestamp => 'timestamp' ], [ ingested_at => 'ingestedAt' ], [ event => 'event' ],
+my @members = ([ id => 'id' ], [ timestamp => 'timestamp' ], [ ingested_at => 'ingestedAt' ],
+	[ event => 'event' ],
 	[ level => 'level' ], [ source => 'source' ], [ service => 'service' ], [ index => 'index' ],
 	[ trace_id => 'traceId' ], [ span_id => 'spanId' ]);
 
@@ -482,7 +496,8 @@ sub event_json
 		my $value = $event->{fields}{ $_->[0] };
 		push @out, qq("$_->[1]":$value->[2]) if defined $value;
 	}
-	push @out, '"attributes":{' . join(',', map { quote($_->[0]) . ":$_->[1]" } @{ $event->{attributes} }) . '}'
+	push @out, '"attributes":{' . join(',',
+		map { quote($_->[0]) . ":$_->[1]" } @{ $event->{attributes} }) . '}'
 	  if @{ $event->{attributes} };
 	return '{' . join(',', @out) . '}';
 }
@@ -498,7 +513,8 @@ sub row_json
 		my $value = $row->{f}{ $_->[0] };
 		push @out, qq("$_->[1]":$value->[2]) if defined $value;
 	}
-	my @attributes = map { quote($_) . ':' . $row->{a}{$_}[2] } sort grep { !$row->{hidden}{$_} } keys %{ $row->{a} };
+	my @attributes = map { quote($_) . ':' . $row->{a}{$_}[2] } sort grep { !$row->{hidden}{$_} }
+		keys %{ $row->{a} };
 	push @out, '"attributes":{' . join(',', @attributes) . '}' if @attributes;
 	return '{' . join(',', @out) . '}';
 }

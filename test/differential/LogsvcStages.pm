@@ -34,7 +34,8 @@ sub get
 	}
 	else
 	{
-		$found = is_builtin($field) ? $row->{f}{ $field->{parts}[0] } : lookup($row->{a}, @{ $field->{parts} });
+		$found = is_builtin($field) ? $row->{f}{ $field->{parts}[0] }
+			: lookup($row->{a}, @{ $field->{parts} });
 	}
 	return defined $found && $found->[0] ne 'z' ? $found : undef;
 }
@@ -81,7 +82,8 @@ sub operand
 {
 	my ($v) = @_;
 	my $n = numeric($v);
-	return $n if defined $n || !defined $v || $v->[0] ne 's' || $v->[1] !~ /\A\d{4}-\d\d-\d\d[T]\d\d:\d\d/;
+	return $n if defined $n || !defined $v || $v->[0] ne 's'
+		|| $v->[1] !~ /\A\d{4}-\d\d-\d\d[T]\d\d:\d\d/;
 	my $micros = parse_time($v->[1]) // return undef;
 	return LogsvcReference::normal(double($micros / 1_000_000));
 }
@@ -99,12 +101,14 @@ sub arithmetic
 	{
 		my ($bx, $by) = (big($x), big($y));
 		my $exact = $op eq '+' ? $bx + $by : $op eq '-' ? $bx - $by : $op eq '*' ? $bx * $by
-		  : $op eq '%' ? $bx->copy->btmod($by) : $bx->copy->btmod($by) == 0 ? $bx->copy->btdiv($by) : undef;
+		  : $op eq '%' ? $bx->copy->btmod($by) : $bx->copy->btmod($by) == 0
+		  ? $bx->copy->btdiv($by) : undef;
 		return [ 'n', "$exact", "$exact" ] if defined $exact && fits($exact);
 	}
 	($x, $y) = (double($x), double($y));
 	return number_value(POSIX::fmod($x, $y)) if $op eq '%';
-	return number_value(double($op eq '+' ? $x + $y : $op eq '-' ? $x - $y : $op eq '*' ? $x * $y : $x / $y));
+	return number_value(double($op eq '+' ? $x + $y : $op eq '-' ? $x - $y : $op eq '*'
+		? $x * $y : $x / $y));
 }
 
 my %holds = (
@@ -149,7 +153,8 @@ sub compare
 my %functions = (
 	lower => sub { defined $_[0] ? string($_[0][1] =~ tr/A-Z/a-z/r) : undef },
 	upper => sub { defined $_[0] ? string($_[0][1] =~ tr/a-z/A-Z/r) : undef },
-	trim => sub { defined $_[0] ? string($_[0][1] =~ s/\A[ \t-\r]+//r =~ s/[ \t-\r]+\z//r) : undef },
+	trim => sub { defined $_[0] ? string($_[0][1] =~ s/\A[ \t-\r]+//r =~ s/[ \t-\r]+\z//r)
+		: undef },
 	len => sub { defined $_[0] ? number_value(length $_[0][1]) : undef },
 	concat => sub { string(join '', map { defined $_ ? $_->[1] : '' } @_) },
 	tostring => sub { defined $_[0] ? string($_[0][1]) : undef },
@@ -176,8 +181,10 @@ my %functions = (
 		$from = 0 if $from < 0;
 		return string($from < $end ? substr $text->[1], $from, $end - $from : '');
 	},
-	floor => sub { my $n = operand($_[0]) // return undef; number_value(LogsvcReference::is_integer($n) ? $n : POSIX::floor($n)) },
-	ceil => sub { my $n = operand($_[0]) // return undef; number_value(LogsvcReference::is_integer($n) ? $n : POSIX::ceil($n)) },
+	floor => sub { my $n = operand($_[0]) // return undef;
+		number_value(LogsvcReference::is_integer($n) ? $n : POSIX::floor($n)) },
+	ceil => sub { my $n = operand($_[0]) // return undef;
+		number_value(LogsvcReference::is_integer($n) ? $n : POSIX::ceil($n)) },
 	abs => sub {
 		my $n = operand($_[0]) // return undef;
 		return number_value(abs $n) unless LogsvcReference::is_integer($n);
@@ -189,12 +196,15 @@ my %functions = (
 		my $n = operand($of) // return undef;
 		my $places = 0;
 		$places = int(numeric($digits) // return undef) if @_ > 1;
-		return number_value($n) if abs($n) == 9**9**9 || LogsvcReference::is_integer($n) && $places >= 0;
+		return number_value($n) if abs($n) == 9**9**9 || LogsvcReference::is_integer($n)
+			&& $places >= 0;
 		my $rounded = Math::BigFloat->new(number_text($n))->bfround(-$places, 'common');
 		# bfround(0) rounds to whole numbers with another meaning.
-		$rounded = Math::BigFloat->new(number_text($n))->bmul(2)->badd($n < 0 ? -1 : 1)->bdiv(2)->bint if $places == 0;
+		$rounded = Math::BigFloat->new(number_text($n))->bmul(2)->badd($n < 0 ? -1
+			: 1)->bdiv(2)->bint if $places == 0;
 		$rounded = _round_left($n, -$places) if $places < 0;
-		return $rounded->is_int && fits($rounded) ? do { my $t = $rounded->as_int; [ 'n', "$t", "$t" ] } : number_value(POSIX::strtod($rounded->bstr));
+		return $rounded->is_int && fits($rounded) ? do { my $t = $rounded->as_int;
+			[ 'n', "$t", "$t" ] } : number_value(POSIX::strtod($rounded->bstr));
 	},
 	now => sub { string('now') },
 );
@@ -218,7 +228,8 @@ sub compile
 	if ($kind eq 'str') { my $v = string($args[0]); return sub { $v }; }
 	if ($kind eq 'bool') { my $v = boolean($args[0] eq 'true'); return sub { $v }; }
 	if ($kind eq 'null') { return sub { undef }; }
-	if ($kind eq 'neg') { my $x = compile($state, $args[0]); return sub { arithmetic('-', [ 'n', '0' ], $x->($_[0])) }; }
+	if ($kind eq 'neg') { my $x = compile($state, $args[0]);
+		return sub { arithmetic('-', [ 'n', '0' ], $x->($_[0])) }; }
 	if ($kind eq 'arith')
 	{
 		my ($op, $x, $y) = ($args[0], map { compile($state, $_) } @args[ 1, 2 ]);
@@ -234,10 +245,12 @@ sub compile
 	{
 		my @all = map { compile($state, $_) } @args;
 		return $kind eq 'and'
-		  ? sub { foreach my $a (@all) { return boolean(0) unless is_true($a->($_[0])) } boolean(1) }
+		  ? sub { foreach my $a (@all) { return boolean(0)
+		  unless is_true($a->($_[0])) } boolean(1) }
 		  : sub { foreach my $a (@all) { return boolean(1) if is_true($a->($_[0])) } boolean(0) };
 	}
-	if ($kind eq 'not') { my $x = compile($state, $args[0]); return sub { boolean(!is_true($x->($_[0]))) }; }
+	if ($kind eq 'not') { my $x = compile($state, $args[0]);
+		return sub { boolean(!is_true($x->($_[0]))) }; }
 	if ($kind eq 'in')
 	{
 		my ($negated, $left, @items) = @args;
@@ -264,7 +277,8 @@ sub compile
 	}
 	if ($kind eq 'matches')
 	{
-		my ($negated, $x, $re) = ($args[0], compile($state, $args[1]), LogsvcReference::regex($args[2][1]));
+		my ($negated, $x, $re) = ($args[0], compile($state, $args[1]),
+			LogsvcReference::regex($args[2][1]));
 		return sub {
 			my $p = $x->($_[0]) // return boolean(0);
 			return boolean(($p->[1] =~ $re ? 1 : 0) != $negated);
@@ -272,8 +286,10 @@ sub compile
 	}
 	my ($name, @list) = @args;
 	my @subs = map { compile($state, $_) } @list;
-	if ($name eq 'if') { return sub { is_true($subs[0]->($_[0])) ? $subs[1]->($_[0]) : $subs[2] ? $subs[2]->($_[0]) : undef }; }
-	if ($name eq 'coalesce') { return sub { foreach my $s (@subs) { my $v = $s->($_[0]); return $v if defined $v } undef }; }
+	if ($name eq 'if') { return sub { is_true($subs[0]->($_[0])) ? $subs[1]->($_[0]) : $subs[2]
+		? $subs[2]->($_[0]) : undef }; }
+	if ($name eq 'coalesce') { return sub { foreach my $s (@subs) { my $v = $s->($_[0]); return $v
+		if defined $v } undef }; }
 	my $function = $functions{$name};
 	return sub { my $row = $_[0]; $function->(map { scalar $_->($row) } @subs) };
 }
@@ -284,7 +300,8 @@ sub compile
 sub order_of
 {
 	my ($x, $y, $direction) = @_;
-	my @n = map { defined $_ ? do { my $n = numeric($_); defined $n && abs($n) != 9**9**9 ? $n : undef } : undef } $x, $y;
+	my @n = map { defined $_ ? do { my $n = numeric($_); defined $n && abs($n) != 9**9**9 ? $n
+		: undef } : undef } $x, $y;
 	if (defined $n[0] || defined $n[1])
 	{
 		return -1 unless defined $n[1];
@@ -350,7 +367,8 @@ sub aggregate
 		my $turn = $name eq 'min' ? 1 : -1;
 		if (@numbers)
 		{
-			my ($best) = sort { $turn * LogsvcReference::compare_numbers($a, $b) } map { numeric($_) } @numbers;
+			my ($best) = sort { $turn * LogsvcReference::compare_numbers($a, $b) } map
+				{ numeric($_) } @numbers;
 			return number_text($best);
 		}
 		my ($best) = sort { $turn * ($a cmp $b) } map { $_->[1] } @known;
@@ -373,10 +391,12 @@ sub aggregate
 	my $at = $percent / 100 * $#sorted;
 	my $low = POSIX::floor($at);
 	my $high = POSIX::ceil($at);
-	return number_text(LogsvcReference::normal($sorted[$low] + ($at - $low) * ($sorted[$high] - $sorted[$low])));
+	return number_text(LogsvcReference::normal($sorted[$low] + ($at - $low) *
+		($sorted[$high] - $sorted[$low])));
 }
 
-sub aggregate_name { my ($a) = @_; return $a->{as} // ($a->{arg} ? "$a->{name}($a->{text})" : $a->{name}); }
+sub aggregate_name { my ($a) = @_; return $a->{as} // ($a->{arg} ? "$a->{name}($a->{text})"
+	: $a->{name}); }
 
 sub table
 {
@@ -387,7 +407,8 @@ sub table
 sub changed
 {
 	my ($row) = @_;
-	return { %$row, f => { %{ $row->{f} } }, a => { %{ $row->{a} } }, hidden => { %{ $row->{hidden} // {} } }, changed => 1 };
+	return { %$row, f => { %{ $row->{f} } }, a => { %{ $row->{a} } },
+		hidden => { %{ $row->{hidden} // {} } }, changed => 1 };
 }
 
 # Sets a field of a row (a copy); undef: it has none any more.
@@ -420,7 +441,8 @@ sub add_column
 	return;
 }
 
-sub copies { my ($state) = @_; return map { $state->{columns} ? [@$_] : changed($_) } @{ $state->{rows} }; }
+sub copies { my ($state) = @_; return map { $state->{columns} ? [@$_] : changed($_) }
+	@{ $state->{rows} }; }
 
 my %stage = (
 	where => sub {
@@ -437,7 +459,8 @@ my %stage = (
 	sort => sub {
 		my ($state, $s) = @_;
 		my @rows = @{ $state->{rows} };
-		my @values = map { my $row = $_; [ map { scalar get($state, $row, $_->{field}) } @{ $s->{keys} } ] } @rows;
+		my @values = map { my $row = $_;
+			[ map { scalar get($state, $row, $_->{field}) } @{ $s->{keys} } ] } @rows;
 		my @order = sort {
 			my $order = 0;
 			foreach my $i (0 .. $#{ $s->{keys} })
@@ -445,7 +468,8 @@ my %stage = (
 				my $key = $s->{keys}[$i];
 				my $direction = $key->{descending} ? -1 : 1;
 				my ($x, $y) = ($values[$a][$i], $values[$b][$i]);
-				$order = defined $x && defined $y && defined $x->[3] && defined $y->[3] && !ref $x->[3]
+				$order = defined $x && defined $y && defined $x->[3] && defined $y->[3]
+					&& !ref $x->[3]
 				  ? $direction * ($x->[3] <=> $y->[3]) : order_of($x, $y, $direction);
 				last if $order;
 			}
@@ -460,7 +484,8 @@ my %stage = (
 		my @rows = grep {
 			my $row = $_;
 			my @keys = map { raw(get($state, $row, $_)) } @{ $s->{fields} };
-			(grep { !defined } @keys) ? $s->{keep_empty} : $seen{ join "\0", @keys }++ < ($s->{count} // 1);
+			(grep { !defined } @keys) ? $s->{keep_empty} : $seen{ join "\0", @keys }++
+				< ($s->{count} // 1);
 		} @{ $state->{rows} };
 		return { %$state, rows => \@rows };
 	},
@@ -485,14 +510,17 @@ my %stage = (
 			my %to = map { field_name($_->[0]) => field_name($_->[1]) } @pairs;
 			my %has = map { $_ => 1 } @{ $state->{columns} };
 			my %taken = map { $to{$_} => 1 } grep { $has{$_} } keys %to;
-			my @keep = grep { my $n = $state->{columns}[$_]; $to{$n} || !$taken{$n} } 0 .. $#{ $state->{columns} };
-			return { %$state, columns => [ map { $to{ $state->{columns}[$_] } // $state->{columns}[$_] } @keep ],
+			my @keep = grep { my $n = $state->{columns}[$_]; $to{$n} || !$taken{$n} } 0 ..
+				$#{ $state->{columns} };
+			return { %$state, columns =>
+				[ map { $to{ $state->{columns}[$_] } // $state->{columns}[$_] } @keep ],
 				rows => [ map { [ @{$_}[@keep] ] } @{ $state->{rows} } ] };
 		}
 		my @rows = copies($state);
 		foreach my $row (@rows)
 		{
-			my @values = map { is_builtin($_->[0]) ? $row->{f}{ $_->[0]{parts}[0] } : lookup($row->{a}, @{ $_->[0]{parts} }) } @pairs;
+			my @values = map { is_builtin($_->[0]) ? $row->{f}{ $_->[0]{parts}[0] }
+				: lookup($row->{a}, @{ $_->[0]{parts} }) } @pairs;
 			assign($state, $row, $_->[0], undef) foreach @pairs;
 			assign($state, $row, $pairs[$_][1], $values[$_]) foreach 0 .. $#pairs;
 		}
@@ -510,7 +538,8 @@ my %stage = (
 		{
 			next unless defined $texts[$i] && $texts[$i][1] =~ $re;
 			my %found = %+;
-			assign($state, $state->{rows}[$i], $_, string($found{ $_->{parts}[0] })) foreach grep { defined $found{ $_->{parts}[0] } } @fields;
+			assign($state, $state->{rows}[$i], $_, string($found{ $_->{parts}[0] }))
+				foreach grep { defined $found{ $_->{parts}[0] } } @fields;
 		}
 		return $state;
 	},
@@ -520,9 +549,13 @@ my %stage = (
 		if ($state->{columns})
 		{
 			my @columns = @{ $state->{columns} };
-			my @names = $s->{exclude} ? grep { !$named{$_} } @columns : LogsvcStages::unique(map { field_name($_) } @{ $s->{fields} });
-			my @at = map { my $n = $_; my ($i) = grep { $columns[$_] eq $n } 0 .. $#columns; $i } @names;
-			return { %$state, columns => \@names, rows => [ map { my $r = $_; [ map { defined $_ ? $r->[$_] : undef } @at ] } @{ $state->{rows} } ] };
+			my @names = $s->{exclude} ? grep { !$named{$_} } @columns
+				: LogsvcStages::unique(map { field_name($_) } @{ $s->{fields} });
+			my @at = map { my $n = $_; my ($i) = grep { $columns[$_] eq $n } 0 .. $#columns;
+				$i } @names;
+			return { %$state, columns => \@names,
+				rows => [ map { my $r = $_; [ map { defined $_ ? $r->[$_] : undef } @at ] }
+					@{ $state->{rows} } ] };
 		}
 		my @rows = copies($state);
 		foreach my $row (@rows)
@@ -531,15 +564,19 @@ my %stage = (
 			{
 				foreach my $field (@{ $s->{fields} })
 				{
-					if (!@{ $field->{parts} }) { $row->{hidden} = { map { $_ => 1 } keys %{ $row->{a} } }; next; }
+					if (!@{ $field->{parts} })
+						{ $row->{hidden} = { map { $_ => 1 } keys %{ $row->{a} } }; next; }
 					assign($state, $row, $field, undef);
 				}
 				next;
 			}
-			my %f = map { my $n = field_name($_); is_builtin($_) && defined $row->{f}{$n} ? ($n => $row->{f}{$n}) : () } @{ $s->{fields} };
+			my %f = map { my $n = field_name($_); is_builtin($_) && defined $row->{f}{$n}
+				? ($n => $row->{f}{$n}) : () } @{ $s->{fields} };
 			unless ($named{attributes})
 			{
-				$row->{a} = { map { my $v = is_builtin($_) ? undef : lookup($row->{a}, @{ $_->{parts} }); defined $v ? (field_name($_) => $v) : () } @{ $s->{fields} } };
+				$row->{a} = { map { my $v = is_builtin($_)
+					? undef : lookup($row->{a}, @{ $_->{parts} }); defined $v
+						? (field_name($_) => $v) : () } @{ $s->{fields} } };
 			}
 			$row->{f} = \%f;
 		}
@@ -548,9 +585,11 @@ my %stage = (
 	stats => sub {
 		my ($state, $s) = @_;
 		my @by = @{ $s->{by} // [] };
-		my @rows = map { my $g = $_; [ @{ $g->[0] }, map { aggregate($state, $_, $g->[1]) } @{ $s->{aggregates} } ] }
+		my @rows = map { my $g = $_; [ @{ $g->[0] },
+			map { aggregate($state, $_, $g->[1]) } @{ $s->{aggregates} } ] }
 		  sort { group_order($a->[0], $b->[0]) } groups($state, $state->{rows}, @by);
-		return table($state, [ (map { field_name($_) } @by), map { aggregate_name($_) } @{ $s->{aggregates} } ], \@rows);
+		return table($state, [ (map { field_name($_) } @by),
+			map { aggregate_name($_) } @{ $s->{aggregates} } ], \@rows);
 	},
 	top => \&top,
 	rare => \&top,
@@ -565,20 +604,23 @@ sub top
 	my @by = @{ $s->{by} // [] };
 	my @fields = @{ $s->{fields} };
 	my $turn = $s->{stage} eq 'top' ? -1 : 1;
-	my @counted = grep { my $row = $_; !grep { !defined get($state, $row, $_) } @fields } @{ $state->{rows} };
+	my @counted = grep { my $row = $_; !grep { !defined get($state, $row, $_) } @fields }
+		@{ $state->{rows} };
 	my @rows;
 
 	foreach my $group (sort { group_order($a->[0], $b->[0]) } groups($state, \@counted, @by))
 	{
 		my @inner = @{ $group->[1] } ? groups($state, $group->[1], @fields) : ();
 		my $all = @{ $group->[1] };
-		@inner = sort { $turn * (@{ $a->[1] } <=> @{ $b->[1] }) || group_order($a->[0], $b->[0]) } @inner;
+		@inner = sort { $turn * (@{ $a->[1] } <=> @{ $b->[1] })
+			|| group_order($a->[0], $b->[0]) } @inner;
 		splice @inner, $s->{count} // 10 if @inner > ($s->{count} // 10);
 		foreach (@inner)
 		{
 			my $n = @{ $_->[1] };
 			my $percent = int((2_000_000 * $n + $all) / (2 * $all)) / 10_000;
-			push @rows, [ @{ $group->[0] }, @{ $_->[0] }, $n, number_text(LogsvcReference::normal($percent)) ];
+			push @rows, [ @{ $group->[0] }, @{ $_->[0] }, $n,
+				number_text(LogsvcReference::normal($percent)) ];
 		}
 	}
 	return table($state, [ (map { field_name($_) } @by, @fields), 'count', 'percent' ], \@rows);
@@ -599,7 +641,8 @@ sub timechart
 		while ($high - $low > 1)
 		{
 			my $middle = int(($low + $high) / 2);
-			if ($times[$middle] <= $row->{event}{time}) { $low = $middle; } else { $high = $middle; }
+			if ($times[$middle] <= $row->{event}{time}) { $low = $middle; } else
+				{ $high = $middle; }
 		}
 		push @at, $low;
 	}
@@ -608,12 +651,14 @@ sub timechart
 	{
 		my $numbered = 0;
 		my %number = map { $_ => $numbered++ } @{ $state->{rows} };
-		my @groups = map { [ $_->[0], [ map { $number{$_} } @{ $_->[1] } ] ] } groups($state, $state->{rows}, @by);
+		my @groups = map { [ $_->[0], [ map { $number{$_} } @{ $_->[1] } ] ] } groups($state,
+			$state->{rows}, @by);
 		@groups = () unless @{ $state->{rows} };
 		@groups = sort { @{ $b->[1] } <=> @{ $a->[1] } || group_order($a->[0], $b->[0]) } @groups;
 		my $limit = $s->{limit} // 10;
 		@series = splice @groups, 0, $limit;
-		push @series, [ [ map { '"OTHER"' } @by ], [ sort { $a <=> $b } map { @{ $_->[1] } } @groups ] ] if @groups;
+		push @series, [ [ map { '"OTHER"' } @by ],
+			[ sort { $a <=> $b } map { @{ $_->[1] } } @groups ] ] if @groups;
 	}
 	my @rows;
 	foreach my $i (0 .. $#times)
@@ -621,11 +666,14 @@ sub timechart
 		my $time = quote(LogsvcReference::iso_of($times[$i]));
 		foreach my $one (@series)
 		{
-			my $in = $one->[2] //= do { my %in; push @{ $in{ $at[$_] } }, $state->{rows}[$_] foreach @{ $one->[1] }; \%in };
-			push @rows, [ $time, @{ $one->[0] }, map { aggregate($state, $_, $in->{$i} // []) } @{ $s->{aggregates} } ];
+			my $in = $one->[2] //= do { my %in; push @{ $in{ $at[$_] } }, $state->{rows}[$_]
+				foreach @{ $one->[1] }; \%in };
+			push @rows, [ $time, @{ $one->[0] }, map { aggregate($state, $_, $in->{$i} // []) }
+				@{ $s->{aggregates} } ];
 		}
 	}
-	my $table = table($state, [ 'time', (map { field_name($_) } @by), map { aggregate_name($_) } @{ $s->{aggregates} } ], \@rows);
+	my $table = table($state, [ 'time', (map { field_name($_) } @by),
+		map { aggregate_name($_) } @{ $s->{aggregates} } ], \@rows);
 	return { %$table, kind => 'series' };
 }
 
@@ -638,11 +686,13 @@ sub answer
 		rows => [ map { { event => $_, f => $_->{fields}, a => $_->{by_key} } } @$events ] };
 
 	$state = $stage{ $_->{stage} }->($state, $_) foreach @$stages;
-	return { kind => 'events', rows => [ map { LogsvcReference::row_json($_) } @{ $state->{rows} } ],
+	return { kind => 'events', rows => [ map { LogsvcReference::row_json($_) }
+		@{ $state->{rows} } ],
 		changed => scalar grep { $_->{changed} } @{ $state->{rows} } } unless $state->{columns};
 	my $last = $#{ $state->{columns} };
 	return { kind => $state->{kind}, columns => $state->{columns},
-		rows => [ map { my $r = $_; '[' . join(',', map { $r->[$_] // 'null' } 0 .. $last) . ']' } @{ $state->{rows} } ] };
+		rows => [ map { my $r = $_; '[' . join(',', map { $r->[$_] // 'null' } 0 .. $last) . ']' }
+			@{ $state->{rows} } ] };
 }
 
 1;

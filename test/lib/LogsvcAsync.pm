@@ -65,7 +65,8 @@ sub end_request
 
 	until (answered($request, 0.05))
 	{
-		return { status => 0, content => 'no answer', headers => {}, seconds => time - $request->{since} }
+		return { status => 0, content => 'no answer', headers => {},
+			seconds => time - $request->{since} }
 		  if time > $end;
 	}
 	my ($head, $content) = split /\r\n\r\n/, $request->{data} // '', 2;

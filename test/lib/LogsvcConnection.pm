@@ -110,11 +110,13 @@ sub _run
 		}
 		elsif ($type eq 'R' && unpack('N', $content))
 		{
-			return { error => { text => 'the server wants a password', state => '', message => '' } };
+			return { error => { text => 'the server wants a password', state => '',
+				message => '' } };
 		}
 	}
 	$self->{lost} = 1;
-	$r{error} //= { text => 'server closed the connection unexpectedly', state => '', message => '' };
+	$r{error} //= { text => 'server closed the connection unexpectedly', state => '',
+		message => '' };
 	return \%r;
 }
 

@@ -13,7 +13,8 @@
 #	$double->forget;
 #	$double->stop;
 #
-# An answer may have: delay (seconds); hold (true: waits until the mode is another); raw (bytes instead of a reply); hang (true:
+# An answer may have: delay (seconds); hold (true: waits until the mode is another); raw (bytes
+# instead of a reply); hang (true:
 # never answered); close (true: the connection is closed).
 #
 # Options: tls => { cert, key } (files); smtp => true: takes mails instead, and
@@ -37,7 +38,8 @@ sub new
 {
 	my ($class, %opt) = @_;
 	my $dir = PostgreSQL::Test::Utils::tempdir();
-	my $listener = IO::Socket::INET->new(LocalAddr => '127.0.0.1', Listen => 1024, Proto => 'tcp', ReuseAddr => 1)
+	my $listener = IO::Socket::INET->new(LocalAddr => '127.0.0.1', Listen => 1024, Proto => 'tcp',
+		ReuseAddr => 1)
 	  or die "cannot listen: $!\n";
 	my $self = bless { dir => $dir, port => $listener->sockport, %opt }, $class;
 
@@ -60,7 +62,8 @@ sub new
 }
 
 sub port { return $_[0]{port}; }
-sub url { return ($_[0]{smtp} ? 'smtp' : $_[0]{tls} ? 'https' : 'http') . "://127.0.0.1:$_[0]{port}"; }
+sub url { return ($_[0]{smtp} ? 'smtp' : $_[0]{tls} ? 'https' : 'http')
+	. "://127.0.0.1:$_[0]{port}"; }
 
 sub stop
 {
@@ -111,7 +114,8 @@ sub _seen
 
 sub requests { return [ map { $json->decode($_) } @{ $_[0]->_seen('request') } ]; }
 sub gone { return scalar @{ $_[0]->_seen('gone') }; }
-sub open { my $self = shift; return @{ $self->_seen('request') } - @{ $self->_seen('answered') } - $self->gone; }
+sub open { my $self = shift; return @{ $self->_seen('request') } - @{ $self->_seen('answered') } -
+	$self->gone; }
 
 # ---- the process of the double ----
 
@@ -186,7 +190,8 @@ sub _request
 	my %headers = map { /^([^:]+):\s*(.*)$/ ? (lc $1 => $2) : () } @lines;
 	my $length = $headers{'content-length'} // 0;
 	return 1 if length($c->{data}) < $at + $length;
-	my $request = { method => $method, path => $path, headers => \%headers, lines => \@lines, body => substr($c->{data}, $at, $length) };
+	my $request = { method => $method, path => $path, headers => \%headers, lines => \@lines,
+		body => substr($c->{data}, $at, $length) };
 	substr($c->{data}, 0, $at + $length) = '';
 	my $mode = $c->{mode} = $self->_mode;
 	my $answer = $self->{answer}->($request, $mode);
@@ -204,9 +209,11 @@ sub _answer
 	my ($self, $c) = @_;
 	my $answer = delete $c->{answer};
 	my $body = $answer->{body} // '';
-	my %headers = ('Content-Type' => 'application/json', 'Content-Length' => length $body, %{ $answer->{headers} // {} });
+	my %headers = ('Content-Type' => 'application/json', 'Content-Length' => length $body,
+		%{ $answer->{headers} // {} });
 	my $bytes = $answer->{raw}
-	  // join("\r\n", "HTTP/1.1 " . ($answer->{status} // 200) . " Double", (map { "$_: $headers{$_}" } sort keys %headers), '', $body);
+	  // join("\r\n", "HTTP/1.1 " . ($answer->{status} // 200) . " Double",
+	  (map { "$_: $headers{$_}" } sort keys %headers), '', $body);
 	my $offset = 0;
 
 	# Before it is sent: who has the answer finds it in the list.
@@ -230,7 +237,8 @@ sub _mail
 		if ($c->{in_data})
 		{
 			return 1 unless $c->{data} =~ s/\A(.*?\r\n|)\.\r\n//s;
-			$self->_note({ event => 'request', at => time, commands => $c->{commands}, body => $1 });
+			$self->_note({ event => 'request', at => time, commands => $c->{commands},
+				body => $1 });
 			$c->{in_data} = 0;
 			$say->('250 taken');
 			next;
@@ -267,11 +275,16 @@ sub certificates
 	CORE::open(my $ext, '>', "$dir/ext") or die;
 	print $ext "subjectAltName=IP:127.0.0.1\n";
 	close $ext;
-	$run->("req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=test-ca -keyout $dir/ca.key -out $dir/ca.pem");
-	$run->("req -newkey rsa:2048 -nodes -subj /CN=127.0.0.1 -keyout $dir/key.pem -out $dir/csr.pem");
-	$run->("x509 -req -in $dir/csr.pem -CA $dir/ca.pem -CAkey $dir/ca.key -CAcreateserial -days 2 -extfile $dir/ext -out $dir/cert.pem");
-	$run->("req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=127.0.0.1 -addext subjectAltName=IP:127.0.0.1 -keyout $dir/other.key -out $dir/other.pem");
-	return { ca => "$dir/ca.pem", cert => "$dir/cert.pem", key => "$dir/key.pem", other_cert => "$dir/other.pem", other_key => "$dir/other.key" };
+	$run->("req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=test-ca -keyout $dir/ca.key -out "
+		. "$dir/ca.pem");
+	$run->("req -newkey rsa:2048 -nodes -subj /CN=127.0.0.1 -keyout $dir/key.pem -out "
+		. "$dir/csr.pem");
+	$run->("x509 -req -in $dir/csr.pem -CA $dir/ca.pem -CAkey $dir/ca.key -CAcreateserial -days 2 "
+		. "-extfile $dir/ext -out $dir/cert.pem");
+	$run->("req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=127.0.0.1 -addext "
+		. "subjectAltName=IP:127.0.0.1 -keyout $dir/other.key -out $dir/other.pem");
+	return { ca => "$dir/ca.pem", cert => "$dir/cert.pem", key => "$dir/key.pem",
+		other_cert => "$dir/other.pem", other_key => "$dir/other.key" };
 }
 
 1;

@@ -14,7 +14,8 @@ use Socket ();
 use Test::More;
 use Time::HiRes qw(time sleep);
 
-our @EXPORT = qw(start_host stop_host host_line connect_to connect_tls read_responses request request_and_end at_once post
+our @EXPORT =
+	qw(start_host stop_host host_line connect_to connect_tls read_responses request request_and_end at_once post
 	connections wait_for wait_taken wait_left cpu_ticks memory
 	certificate);
 
@@ -92,14 +93,16 @@ sub read_responses
 
 	while (1)
 	{
-		while ((!$count || @got < $count) && $data =~ /\A(HTTP\/1\.1 (\d+)[^\r]*\r\n(?:[^\r\n]+\r\n)*)\r\n/)
+		while ((!$count || @got < $count)
+			&& $data =~ /\A(HTTP\/1\.1 (\d+)[^\r]*\r\n(?:[^\r\n]+\r\n)*)\r\n/)
 		{
 			my ($head, $status) = ($1, $2);
 			my ($length) = $head =~ /^Content-Length: (\d+)/mi;
 			$length = 0 if $no_body || $status < 200 || !defined $length;
 			last if length($data) < length($head) + 2 + $length;
 			push @got,
-			  { status => $status, head => $head, body => substr($data, length($head) + 2, $length) };
+			  { status => $status, head => $head,
+			  body => substr($data, length($head) + 2, $length) };
 			substr($data, 0, length($head) + 2 + $length) = '';
 		}
 		last if @got >= $count && $count > 0;
@@ -137,7 +140,8 @@ sub post
 {
 	my ($path, $body, @headers) = @_;
 	return join("\r\n",
-		"POST $path HTTP/1.1", 'Host: test', 'Content-Length: ' . length($body), @headers, '', $body);
+		"POST $path HTTP/1.1", 'Host: test', 'Content-Length: ' . length($body),
+			@headers, '', $body);
 }
 
 # The connections of a host as the kernel sees them, established (01) or half-closed (08):
@@ -146,7 +150,8 @@ sub connections
 {
 	my ($host) = @_;
 	open(my $table, '<', '/proc/net/tcp') or die "/proc/net/tcp: $!";
-	my $line = sprintf '^\s*\d+: \w+:%04X \S+ 0[18] \w+:(\w+) \S+ \w+ +\d+ +\d+ (\d+) ', $host->{port};
+	my $line = sprintf '^\s*\d+: \w+:%04X \S+ 0[18] \w+:(\w+) \S+ \w+ +\d+ +\d+ (\d+) ',
+		$host->{port};
 	return map { /$line/ ? { unread => hex $1, accepted => $2 } : () } readline $table;
 }
 
@@ -159,7 +164,8 @@ sub wait_for
 }
 
 # Waits until the host has accepted all connections and read all that they have sent.
-sub wait_taken { my ($host) = @_; return wait_for(sub { !grep { $_->{unread} || !$_->{accepted} } connections($host) }) }
+sub wait_taken { my ($host) = @_; return wait_for(sub
+	{ !grep { $_->{unread} || !$_->{accepted} } connections($host) }) }
 
 # Waits until no more connections than so many are left.
 sub wait_left { my ($host, $n) = @_; return wait_for(sub { connections($host) <= $n }) }
@@ -214,7 +220,8 @@ sub certificate
 {
 	my $dir = tempdir(CLEANUP => 1);
 	system("openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=localhost "
-		  . "-keyout $dir/key.pem -out $dir/cert.pem 2> $dir/log") == 0 or die "no certificate: see $dir/log";
+		  . "-keyout $dir/key.pem -out $dir/cert.pem 2> $dir/log") == 0
+		  or die "no certificate: see $dir/log";
 	return $dir;
 }
 
@@ -222,13 +229,16 @@ sub certificate
 sub connect_tls
 {
 	my ($host) = @_;
-	socketpair(my $ours, my $theirs, Socket::AF_UNIX(), Socket::SOCK_STREAM(), 0) or die "socketpair: $!";
+	socketpair(my $ours, my $theirs, Socket::AF_UNIX(), Socket::SOCK_STREAM(), 0)
+		or die "socketpair: $!";
 	my $pid = fork // die "fork: $!";
 	if (!$pid)
 	{
-		open(STDIN, '<&', $theirs) && open(STDOUT, '>&', $theirs) && open(STDERR, '>', '/dev/null') or POSIX::_exit(1);
+		open(STDIN, '<&', $theirs) && open(STDOUT, '>&', $theirs) && open(STDERR, '>', '/dev/null')
+			or POSIX::_exit(1);
 		close $ours;
-		exec 'openssl', 's_client', '-quiet', '-nocommands', '-connect', "127.0.0.1:$host->{port}" or POSIX::_exit(1);
+		exec 'openssl', 's_client', '-quiet', '-nocommands', '-connect', "127.0.0.1:$host->{port}"
+			or POSIX::_exit(1);
 	}
 	close $theirs;
 	push @clients, $pid;

@@ -17,7 +17,8 @@ sub varint
 }
 
 # A field of bytes, a text or a message; a field of a number.
-sub bytes { my ($number, $content) = @_; return varint($number << 3 | 2) . varint(length $content) . $content; }
+sub bytes { my ($number, $content) = @_; return varint($number << 3 | 2)
+	. varint(length $content) . $content; }
 sub number { my ($number, $value) = @_; return varint($number << 3) . varint($value); }
 
 1;

@@ -37,7 +37,7 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 use Time::HiRes qw(sleep time);
 
-our @EXPORT = qw(wait_until stays json_encode json_decode);
+our @EXPORT = qw(wait_until stays kill_process json_encode json_decode);
 
 # An interrupted test stops its servers too.
 $SIG{$_} = sub { die "interrupted\n" } foreach qw(INT TERM HUP);
@@ -83,6 +83,16 @@ sub stays
 		return 1 if time > $end;
 		sleep 0.05;
 	}
+}
+
+# Kills processes of a server and waits until the postmaster has seen it: until then sessions begin
+# as if nothing had happened.
+sub kill_process
+{
+	my @pids = @_;
+	kill 'KILL', @pids;
+	wait_until(sub { !grep { kill 0, $_ } @pids }, 30) or die "@pids cannot be killed\n";
+	return;
 }
 
 sub new
@@ -173,7 +183,8 @@ sub crash
 	# number is taken for a running one.
 	my $outlive = sub { return grep { `ps -o stat= -p $_` =~ /^[^Z]/ } @children };
 	wait_until(sub { !(kill 0, $postmaster) && !$outlive->() }, 60)
-	  or die "alive after the postmaster:\n" . join '', map { `ps -o pid=,stat=,wchan=,args= -p $_` } $postmaster, $outlive->();
+	  or die "alive after the postmaster:\n" . join '',
+	  map { `ps -o pid=,stat=,wchan=,args= -p $_` } $postmaster, $outlive->();
 	return;
 }
 
@@ -227,14 +238,16 @@ sub _query
 	return if $query =~ /;(?!\s*\z)|\\|\bCOPY\b/i;
 
 	my $node = $self->{node};
-	my %to = (host => $node->host, port => $node->port, database => $opt{database} // $self->{database},
+	my %to = (host => $node->host, port => $node->port,
+		database => $opt{database} // $self->{database},
 		user => $opt{user} // scalar getpwuid($>));
 	my $key = join "\0", @to{qw(host port database user)};
 	my $connection = $kept && $kept->{$key};
 	my $r = $connection && $connection->query($query);
 	if (!$r || $connection->{lost} && !$r->{error}{state})
 	{
-		$connection = LogsvcConnection->new(%to) or return { error => { text => $LogsvcConnection::error } };
+		$connection = LogsvcConnection->new(%to)
+			or return { error => { text => $LogsvcConnection::error } };
 		$r = $connection->query($query);
 	}
 	if ($kept) { $kept->{$key} = $connection->{lost} ? undef : $connection; }
@@ -344,7 +357,8 @@ sub session_headers
 }
 
 # An empty directory for a tablespace on a small file system: store and queue are those of
-# soak.pl, letters that of dead_letters_many_writers.pl.  Only where $ENV{SMALL_DISK} is set (test/run).
+# soak.pl, letters that of dead_letters_many_writers.pl.  Only where $ENV{SMALL_DISK} is set
+# (test/run).
 sub small_disk
 {
 	my ($self, $name) = @_;

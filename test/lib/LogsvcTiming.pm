@@ -36,7 +36,8 @@ sub timing_client
 		my $body = json_encode($json);
 		my ($status, $length, $answer) = (0, 0);
 
-		print $socket "POST $path HTTP/1.1\r\nHost: test\r\nContent-Type: application/json\r\nContent-Length: "
+		print $socket
+			"POST $path HTTP/1.1\r\nHost: test\r\nContent-Type: application/json\r\nContent-Length: "
 		  . length($body) . "\r\n\r\n$body";
 		while (my $line = <$socket>)
 		{
@@ -64,7 +65,8 @@ sub compare_times
 		$what[$which]->();
 		push @{ $times[$which] }, 1000 * (time - $begin);
 	}
-	my @ranked = sort { $a->[0] <=> $b->[0] } map { my $w = $_; map { [ $_, $w ] } @{ $times[$w] } } 0, 1;
+	my @ranked = sort { $a->[0] <=> $b->[0] } map
+		{ my $w = $_; map { [ $_, $w ] } @{ $times[$w] } } 0, 1;
 	my $sum = 0;
 	$sum += $ranked[$_][1] == 0 ? $_ + 1 : 0 foreach 0 .. $#ranked;
 	my $mean = $n * (2 * $n + 1) / 2;

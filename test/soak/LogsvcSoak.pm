@@ -16,7 +16,8 @@ use POSIX ();
 use PostgreSQL::Test::Utils qw(slurp_file);
 use Time::HiRes qw(sleep time);
 
-my @kinds = (('single') x 6, ('json') x 3, ('ndjson') x 2, ('otlp') x 3, ('otlp_json') x 2, 'gzip', 'sql');
+my @kinds = (('single') x 6, ('json') x 3, ('ndjson') x 2, ('otlp') x 3, ('otlp_json') x 2,
+	'gzip', 'sql');
 
 sub new
 {
@@ -49,7 +50,8 @@ sub _varint
 	while ($n > 127) { $out .= chr($n & 127 | 128); $n >>= 7; }
 	return $out . chr $n;
 }
-sub _bytes { my ($number, $content) = @_; return _varint($number << 3 | 2) . _varint(length $content) . $content; }
+sub _bytes { my ($number, $content) = @_; return _varint($number << 3 | 2)
+	. _varint(length $content) . $content; }
 
 sub _otlp
 {
@@ -65,16 +67,21 @@ sub _request
 	my ($kind, @texts) = @_;
 	my @events = map { { event => $_, level => 'info', attributes => { n => length } } } @texts;
 
-	return ('/api/v1/logs', { 'Content-Type' => 'application/json' }, json_encode($events[0])) if $kind eq 'single';
-	return ('/api/v1/logs/batch', { 'Content-Type' => 'application/json' }, json_encode(\@events)) if $kind eq 'json';
-	return ('/api/v1/logs/batch', { 'Content-Type' => 'application/x-ndjson' }, join "\n", map { json_encode($_) } @events)
+	return ('/api/v1/logs', { 'Content-Type' => 'application/json' }, json_encode($events[0]))
+		if $kind eq 'single';
+	return ('/api/v1/logs/batch', { 'Content-Type' => 'application/json' }, json_encode(\@events))
+		if $kind eq 'json';
+	return ('/api/v1/logs/batch', { 'Content-Type' => 'application/x-ndjson' }, join "\n",
+		map { json_encode($_) } @events)
 	  if $kind eq 'ndjson';
-	return ('/v1/logs', { 'Content-Type' => 'application/x-protobuf' }, _otlp(@texts)) if $kind eq 'otlp';
+	return ('/v1/logs', { 'Content-Type' => 'application/x-protobuf' }, _otlp(@texts))
+		if $kind eq 'otlp';
 	if ($kind eq 'gzip')
 	{
 		require IO::Compress::Gzip;
 		IO::Compress::Gzip::gzip(\json_encode(\@events) => \my $packed) or die;
-		return ('/api/v1/logs/batch', { 'Content-Type' => 'application/json', 'Content-Encoding' => 'gzip' }, $packed);
+		return ('/api/v1/logs/batch', { 'Content-Type' => 'application/json',
+			'Content-Encoding' => 'gzip' }, $packed);
 	}
 	my @records = map { { body => { stringValue => $_ } } } @texts;
 	return ('/v1/logs', { 'Content-Type' => 'application/json' },
@@ -87,7 +94,8 @@ sub _send_sql
 	my ($self, $org, @texts) = @_;
 	my $list = join ',', map { "('$_')" } @texts;
 	my $node = $self->{t}->node;
-	return system('psql', '-X', '-q', '-v', 'ON_ERROR_STOP=1', '-h', $node->host, '-p', $node->port, '-o', '/dev/null',
+	return system('psql', '-X', '-q', '-v', 'ON_ERROR_STOP=1', '-h', $node->host, '-p', $node->port,
+		'-o', '/dev/null',
 		'-d', $self->{t}{database}, '-c', "SELECT logsvc.act_as('$org->{slug}')",
 		'-c', "SELECT logsvc.log(e) FROM (VALUES $list) AS v(e)") == 0;
 }
@@ -120,7 +128,8 @@ sub _client
 		{
 			my ($path, $headers, $body) = _request($kind, @texts);
 			my $r = $http->post($self->{t}->url . $path,
-				{ headers => { Authorization => "Bearer $org->{ingest_key}", %$headers }, content => $body });
+				{ headers => { Authorization => "Bearer $org->{ingest_key}", %$headers },
+					content => $body });
 			$code = $r->{status};
 			$code = 202 if $code == 200 && $path eq '/v1/logs';
 			if ($code == 202 && $path ne '/v1/logs')
@@ -133,7 +142,8 @@ sub _client
 		$status{$code}++;
 		if ($code == 202)
 		{
-			print $out join '', map { "$org->{id}\t$texts[$_]\t" . ($ids[$_] // '') . "\n" } 0 .. $#texts;
+			print $out join '', map { "$org->{id}\t$texts[$_]\t" . ($ids[$_] // '')
+				. "\n" } 0 .. $#texts;
 			sleep $opt{pause} if $opt{pause};
 			next;
 		}
@@ -260,7 +270,8 @@ sub check
 sub clear
 {
 	my ($self) = @_;
-	$self->{t}->sql('SET lock_timeout = 0; TRUNCATE logsvc_internal.part; DELETE FROM logsvc_internal.dead_letter');
+	$self->{t}->sql('SET lock_timeout = 0; TRUNCATE logsvc_internal.part; DELETE FROM '
+		. 'logsvc_internal.dead_letter');
 	return;
 }
 

@@ -4,7 +4,8 @@
 #	make soak                          60 rounds, some 20 minutes
 #	make soak ROUNDS=10 SEED=7         other faults; the seed of a run is printed
 #	make soak FAULTS=full,lock         only faults whose names match, one after the other
-#	make soak DURATION=3600            no faults: load for that time, what searches find, memory of each worker
+#	make soak DURATION=3600            no faults: load for that time, what searches find, memory of
+#	each worker
 #
 # Each round sends events of all kinds from four clients, does something bad at a
 # random moment, waits until the service has recovered, and compares.  SECONDS: how
@@ -29,8 +30,10 @@ my $disk = $ENV{SMALL_DISK};    # test/run: small file systems, when it may moun
 
 $seed = int $seed;
 srand $seed;
-my $t = LogsvcTest->new(conf => join "\n", 'restart_after_crash = on', "logsvc.flush_interval = '200ms'",
-	'logsvc.acceptors = 2', 'logsvc.executors = 2', 'logsvc.store_timeout = 5min', 'log_min_messages = warning',
+my $t = LogsvcTest->new(conf => join "\n", 'restart_after_crash = on',
+	"logsvc.flush_interval = '200ms'",
+	'logsvc.acceptors = 2', 'logsvc.executors = 2', 'logsvc.store_timeout = 5min',
+		'log_min_messages = warning',
 	'log_checkpoints = off', "logsvc.model_region = 'eu-central-1'");
 my @orgs = map { $t->organization($_) } qw(acme globex initech);
 my $load = LogsvcSoak->new($t, orgs => \@orgs, dir => $dir);
@@ -42,7 +45,8 @@ sub say_it { my $out = Test::More->builder->output; print $out "# @_\n"; return;
 sub partitions
 {
 	my ($parent) = @_;
-	return split /\n/, $t->sql("SELECT inhrelid::regclass FROM pg_inherits WHERE inhparent = '$parent'::regclass");
+	return split /\n/, $t->sql("SELECT inhrelid::regclass FROM pg_inherits WHERE inhparent = "
+		. "'$parent'::regclass");
 }
 
 # Statements that wait for no worker for long; a lock that is not to be had now is later.
@@ -90,18 +94,23 @@ sub full
 # dead letter, and stored when it is replayed; the load goes on meanwhile.
 sub poison
 {
-	my $letters = q{SELECT count(*) FROM logsvc_internal.dead_letter WHERE reason = 'rejected' AND sqlstate = 'P0001'};
+	my $letters = q{SELECT count(*) FROM logsvc_internal.dead_letter WHERE reason = 'rejected' AND }
+		. q{sqlstate = 'P0001'};
 	my $began = time;
 	change('CREATE TRIGGER refuse_one BEFORE INSERT ON logsvc_internal.part FOR EACH ROW'
 		. q{ WHEN (NEW.index_name = 'poison') EXECUTE FUNCTION public.refuse('P0001')});
-	$t->http(POST => '/api/v1/logs', token => $orgs[0]{ingest_key}, json => { event => 'refused', index => 'poison' })->{status} == 202
+	$t->http(POST => '/api/v1/logs', token => $orgs[0]{ingest_key},
+		json => { event => 'refused', index => 'poison' })->{status} == 202
 	  or die "not accepted\n";
-	ok(wait_until(sub { $t->sql("$letters AND status = 'dead' AND attempts = 6") }, 60), 'after 5 retries it is a dead letter');
+	ok(wait_until(sub { $t->sql("$letters AND status = 'dead' AND attempts = 6") }, 60),
+		'after 5 retries it is a dead letter');
 	cmp_ok(time - $began, '>', 30, 'which took 31 s');
 	change('DROP TRIGGER refuse_one ON logsvc_internal.part');
-	$t->http(POST => '/api/v1/dead-letters/replay', token => $orgs[0]{token}, json => { filter => {} });
+	$t->http(POST => '/api/v1/dead-letters/replay', token => $orgs[0]{token},
+		json => { filter => {} });
 	ok(wait_until(sub { $t->sql("$letters AND status = 'replayed'")
-			&& $t->sql("SELECT count(*) FROM logsvc_internal.part WHERE index_name = 'poison'") == 1 }, 20), 'and stored when it is replayed');
+			&& $t->sql("SELECT count(*) FROM logsvc_internal.part WHERE index_name = 'poison'")
+				== 1 }, 20), 'and stored when it is replayed');
 	return;
 }
 
@@ -132,8 +141,10 @@ my %faults = (
 	# name => [weight, sub, what the log must say]
 	'SIGKILL of the postmaster' => [ 10, sub { $t->crash; $t->start; } ],
 	'SIGKILL of one worker' => [ 14, sub { kill 'KILL', some_worker(); sleep 0.2; } ],
-	'SIGKILL of two workers' => [ 3, sub { kill 'KILL', some_worker(); sleep rand; eval { kill 'KILL', some_worker(); }; sleep 0.2; } ],
-	'SIGKILL of any process' => [ 4, sub { my @p = all_processes(); kill 'KILL', $p[ rand @p ]; sleep 0.2; } ],
+	'SIGKILL of two workers' => [ 3, sub { kill 'KILL', some_worker(); sleep rand;
+		eval { kill 'KILL', some_worker(); }; sleep 0.2; } ],
+	'SIGKILL of any process' => [ 4, sub { my @p = all_processes(); kill 'KILL', $p[ rand @p ];
+		sleep 0.2; } ],
 	'SIGTERM of one worker' => [ 3, sub { kill 'TERM', some_worker(); } ],
 	'pg_ctl stop -m immediate' => [ 6, sub { $t->stop('immediate'); $t->start; } ],
 	'pg_ctl stop -m fast' => [ 2, sub { $t->stop('fast'); $t->start; } ],
@@ -141,23 +152,31 @@ my %faults = (
 	'full disk of the queue' => [ 3, sub { full('queue') }, qr/could not extend file/ ],
 	'full disk of the store for long' => [ 1, sub {
 		$t->set('logsvc.store_timeout', '3s'); full('store', 14);
-		$t->set('logsvc.store_timeout', '5min'); }, qr/moved \d+ events to the dead letters: its store/ ],
+		$t->set('logsvc.store_timeout', '5min'); },
+			qr/moved \d+ events to the dead letters: its store/ ],
 	'read-only' => [ 2, sub {
 		$t->sql('ALTER SYSTEM SET default_transaction_read_only = on'); $t->reload; hold_for();
-		$t->sql('SET default_transaction_read_only = off; ALTER SYSTEM RESET default_transaction_read_only'); $t->reload; }, qr/read-only transaction/ ],
+		$t->sql('SET default_transaction_read_only = off; ALTER SYSTEM RESET '
+			. 'default_transaction_read_only'); $t->reload; }, qr/read-only transaction/ ],
 	'store renamed' => [ 2, sub {
-		change('ALTER TABLE logsvc_internal.part RENAME TO away'); hold_for(); change('ALTER TABLE logsvc_internal.away RENAME TO part'); } ],
+		change('ALTER TABLE logsvc_internal.part RENAME TO away'); hold_for();
+			change('ALTER TABLE logsvc_internal.away RENAME TO part'); } ],
 	'queue renamed' => [ 1, sub {
-		change('ALTER TABLE logsvc_internal.queue RENAME TO away'); hold_for(); change('ALTER TABLE logsvc_internal.away RENAME TO queue'); } ],
+		change('ALTER TABLE logsvc_internal.queue RENAME TO away'); hold_for();
+			change('ALTER TABLE logsvc_internal.away RENAME TO queue'); } ],
 	'store refuses' => [ 2, sub {
-		change('CREATE TRIGGER refuse BEFORE INSERT ON logsvc_internal.part FOR EACH ROW EXECUTE FUNCTION public.refuse()');
+		change('CREATE TRIGGER refuse BEFORE INSERT ON logsvc_internal.part FOR EACH ROW EXECUTE '
+			. 'FUNCTION public.refuse()');
 		hold_for(); change('DROP TRIGGER refuse ON logsvc_internal.part'); } ],
 	'store refuses, and SIGKILL' => [ 2, sub {
-		change('CREATE TRIGGER refuse BEFORE INSERT ON logsvc_internal.part FOR EACH ROW EXECUTE FUNCTION public.refuse()');
-		hold_for(); kill 'KILL', some_worker(); sleep 1; wait_recovered(); change('DROP TRIGGER refuse ON logsvc_internal.part'); } ],
+		change('CREATE TRIGGER refuse BEFORE INSERT ON logsvc_internal.part FOR EACH ROW EXECUTE '
+			. 'FUNCTION public.refuse()');
+		hold_for(); kill 'KILL', some_worker(); sleep 1; wait_recovered();
+			change('DROP TRIGGER refuse ON logsvc_internal.part'); } ],
 	'permissions revoked' => [ 1, sub {
 		# Of the workers only executors notice: the others are superusers.
-		change('REVOKE ALL ON logsvc_internal.part, logsvc_internal.queue FROM PUBLIC, CURRENT_USER, logsvc_reader'); hold_for(1);
+		change('REVOKE ALL ON logsvc_internal.part, logsvc_internal.queue FROM PUBLIC, '
+			. 'CURRENT_USER, logsvc_reader'); hold_for(1);
 		change('GRANT ALL ON logsvc_internal.part, logsvc_internal.queue TO CURRENT_USER;'
 			. ' GRANT SELECT ON logsvc_internal.part, logsvc_internal.queue TO logsvc_reader'); } ],
 	'old snapshot, and SIGKILL' => [ 2, sub {
@@ -172,13 +191,15 @@ my %faults = (
 
 if ($disk && !$duration)
 {
-	$t->sql("CREATE TABLESPACE small_$_ LOCATION '" . $t->small_disk($_) . "'") foreach qw(store queue);
+	$t->sql("CREATE TABLESPACE small_$_ LOCATION '" . $t->small_disk($_) . "'")
+		foreach qw(store queue);
 	change("ALTER TABLE $_ SET TABLESPACE small_store") foreach partitions('logsvc_internal.part');
 	change("ALTER TABLE $_ SET TABLESPACE small_queue") foreach partitions('logsvc_internal.queue');
 }
 else
 {
-	say_it('no small file system here (root mounts them): no rounds with a full disk') unless $duration;
+	say_it('no small file system here (root mounts them): no rounds with a full disk')
+		unless $duration;
 	delete @faults{ grep { /full/ } keys %faults };
 }
 if ($ENV{FAULTS})
@@ -223,12 +244,15 @@ sub run_round
 	my $left = $load->settle(90);
 	my %result = $load->check;
 	my $codes = $load->statuses;
-	my $strange = join ' ', map { "$codes->{$_} x $_" } grep { !/^(202|429|503|599)$/ } sort keys %$codes;
+	my $strange = join ' ', map { "$codes->{$_} x $_" } grep { !/^(202|429|503|599)$/ }
+		sort keys %$codes;
 
 	# Its counters are right when one event more goes through.
-	my $r = $t->http(POST => '/api/v1/logs', token => $orgs[0]{ingest_key}, json => { event => "round $round probe" });
+	my $r = $t->http(POST => '/api/v1/logs', token => $orgs[0]{ingest_key},
+		json => { event => "round $round probe" });
 	my $probed = $r->{status} == 202 && $load->settle(10) eq '';
-	my $good = $left eq '' && $probed && $strange eq '' && !grep { $result{$_} } qw(missing twice strange dead);
+	my $good = $left eq '' && $probed && $strange eq '' && !grep { $result{$_} } qw(missing twice
+		strange dead);
 
 	# A round in which nothing was accepted shows nothing.
 	$good = 0 if !$result{accepted};
@@ -238,15 +262,20 @@ sub run_round
 		diag("nothing happened: the log does not say $faults{$name}[2]");
 		$good = 0;
 	}
-	ok($good, sprintf '%s: %d accepted, %d missing, %d twice', $name, @result{qw(accepted missing twice)});
-	say_it(sprintf 'round %d, %s: accepted %d, found %d, missing %d, twice %d, depth %s; %s; %.1f s', $round, $name,
+	ok($good, sprintf '%s: %d accepted, %d missing, %d twice', $name,
+		@result{qw(accepted missing twice)});
+	say_it(sprintf
+		'round %d, %s: accepted %d, found %d, missing %d, twice %d, depth %s; %s; %.1f s',
+			$round, $name,
 		@result{qw(accepted found missing twice)}, $load->depth,
 		join(', ', map { "$codes->{$_} x $_" } sort keys %$codes), time - $began);
 	diag("left: $left") if $left ne '';
 	diag('nothing was accepted') if !$result{accepted};
 	diag("unexpected answers: $strange") if $strange ne '';
-	diag("$result{strange} under another id, $result{dead} in the dead letters") if $result{strange} || $result{dead};
-	diag('an event after that is not stored: ' . $load->queued . ' queued, depth ' . $load->depth) if !$probed;
+	diag("$result{strange} under another id, $result{dead} in the dead letters") if $result{strange}
+		|| $result{dead};
+	diag('an event after that is not stored: ' . $load->queued . ' queued, depth ' . $load->depth)
+		if !$probed;
 	$sum{$_} += $result{$_} foreach keys %sum;
 	$status{$_} += $codes->{$_} foreach keys %$codes;
 	$load->clear if $good;
@@ -260,8 +289,10 @@ sub run_rounds
 	{
 		run_round($round, choose($round));
 	}
-	say_it(sprintf 'rounds %d, events accepted %d, missing %d, twice %d; answers %s; %.0f s', $rounds,
-		@sum{qw(accepted missing twice)}, join(', ', map { "$status{$_} x $_" } sort keys %status), time - $start);
+	say_it(sprintf 'rounds %d, events accepted %d, missing %d, twice %d; answers %s; %.0f s',
+		$rounds,
+		@sum{qw(accepted missing twice)}, join(', ', map { "$status{$_} x $_" } sort keys %status),
+			time - $start);
 	# A full disk while the server recovers would be one, so there is none of that.
 	unlike($t->log_text, qr/PANIC|TRAP/, 'no PANIC, no failed assertion');
 	return;
@@ -273,7 +304,8 @@ sub run_rounds
 sub memory
 {
 	my %kb;
-	foreach (split /\n/, $t->sql(q{SELECT pid || ' ' || coalesce(nullif(application_name, ''), backend_type) FROM pg_stat_activity
+	foreach (split /\n/,
+		$t->sql(q{SELECT pid || ' ' || coalesce(nullif(application_name, ''), backend_type) FROM pg_stat_activity
 			WHERE backend_type ~ '^logsvc' AND backend_type <> 'logsvc probe'}))
 	{
 		my ($pid, $name) = split / /, $_, 2;
@@ -289,7 +321,8 @@ sub old_events
 	my ($org, $n) = @_;
 	my $time = POSIX::strftime('%Y-%m-%dT%H:%M:%SZ', gmtime(time - 3 * 86400));
 	return $t->http(POST => '/api/v1/logs/batch', token => $org->{ingest_key},
-		json => [ map { { event => "old $_", index => 'short', timestamp => $time } } 1 .. $n ])->{status};
+		json => [ map { { event => "old $_", index => 'short', timestamp => $time } } 1 ..
+			$n ])->{status};
 }
 
 # A search that must succeed: its rows.
@@ -322,7 +355,8 @@ my %searches = (
 	'earliest=-15m client | head 20' => sub {
 		my ($org, $q, @rows) = @_;
 		my @times = map { $_->{timestamp} } @rows;
-		return @rows == 20 && !(grep { $_->{event} !~ /\bclient\b/ } @rows) && "@times" eq join ' ', reverse sort @times; },
+		return @rows == 20 && !(grep { $_->{event} !~ /\bclient\b/ } @rows) && "@times" eq join ' ',
+			reverse sort @times; },
 	'earliest=-1h | stats count by level' => sub {
 		my ($org, $q, @rows) = @_;
 		return @rows == 2 && no_less($org, $q, map { $_->[1] } @rows); },
@@ -348,7 +382,8 @@ sub probe
 {
 	my ($org) = @_;
 	my $text = 'probe number ' . @probes;
-	my $r = $t->http(POST => '/api/v1/logs', token => $org->{ingest_key}, json => { event => $text });
+	my $r = $t->http(POST => '/api/v1/logs', token => $org->{ingest_key},
+		json => { event => $text });
 
 	push @wrong, "$text: $r->{status} $r->{content}" if $r->{status} != 202;
 	push @probes, [ $org, $text, int time ];
@@ -369,12 +404,16 @@ sub evaluate
 {
 	my ($org) = @_;
 	my $r = $t->http(POST => '/api/v1/evaluations/run-adhoc', token => $org->{token}, json => {
-		rows => [ '10:00:01 step build passed', '10:00:05 step deploy failed: timeout after 30 s', ('10:00:07 cleanup done') x 200 ],
-		criteria => 'Did each step succeed?', expectedItems => [ { id => 'build', description => 'The build step passed' },
+		rows => [ '10:00:01 step build passed', '10:00:05 step deploy failed: timeout after 30 s',
+			('10:00:07 cleanup done') x 200 ],
+		criteria => 'Did each step succeed?',
+			expectedItems => [ { id => 'build', description => 'The build step passed' },
 			{ id => 'deploy', description => 'The deploy step passed' } ] });
-	my $verdict = $r->{json} && $r->{json}{data} ? join ' ', map { $_->{status} } @{ $r->{json}{data}{verdict} } : '';
+	my $verdict = $r->{json} && $r->{json}{data} ? join ' ',
+		map { $_->{status} } @{ $r->{json}{data}{verdict} } : '';
 
-	push @wrong, "evaluation: $r->{status} $r->{content}" if "$r->{status} $verdict" ne '200 passed failed';
+	push @wrong, "evaluation: $r->{status} $r->{content}"
+		if "$r->{status} $verdict" ne '200 passed failed';
 	return 1;
 }
 
@@ -394,9 +433,11 @@ sub run_duration
 
 	foreach my $org (@orgs)
 	{
-		$t->sql("SELECT logsvc.act_as('$org->{slug}'); SELECT logsvc.create_index('short', retention_days => 1)");
+		$t->sql("SELECT logsvc.act_as('$org->{slug}'); SELECT "
+			. "logsvc.create_index('short', retention_days => 1)");
 	}
-	$t->sql("UPDATE logsvc_internal.rate_limit SET per_minute = 1000000 WHERE class = 'evaluation'");
+	$t->sql("UPDATE logsvc_internal.rate_limit SET per_minute = 1000000 WHERE class = "
+		. "'evaluation'");
 	$load->start('duration', clients => 4, seed => $seed, pause => 0.05);
 	sleep 10;
 	while (time - $start < $duration)
@@ -418,29 +459,40 @@ sub run_duration
 	my %result = $load->check;
 	my $codes = $load->statuses;
 	ok($result{accepted}, "$result{accepted} events were accepted");
-	is(join(' ', $left, @result{qw(missing twice strange dead)}, $result{found} - $result{accepted}), ' 0 0 0 0 0',
+	is(join(' ', $left, @result{qw(missing twice strange dead)},
+		$result{found} - $result{accepted}), ' 0 0 0 0 0',
 		'each is stored once, as it was answered, and no other');
-	is(join(' ', grep { !/^(202|429)$/ } sort keys %$codes), '', 'no other answers than 202 and 429');
+	is(join(' ', grep { !/^(202|429)$/ } sort keys %$codes), '',
+		'no other answers than 202 and 429');
 	foreach my $org (@orgs)
 	{
 		my $accepted = $t->sql("SELECT count(*) FROM accepted WHERE organization = '$org->{id}'");
-		my $rows = rows_of($org, 'index=main "duration client" earliest=' . (int($start) - 60) . ' | stats count');
+		my $rows = rows_of($org, 'index=main "duration client" earliest=' . (int($start) - 60)
+			. ' | stats count');
 		is($rows && $rows->[0][0], $accepted, "a search of $org->{slug} counts its events");
 	}
-	is(scalar @wrong, 0, "$n_searches searches, $n_evaluations evaluations and " . @probes . ' events that were looked for');
+	is(scalar @wrong, 0, "$n_searches searches, $n_evaluations evaluations and " . @probes
+		. ' events that were looked for');
 	diag($_) foreach map { substr $_, 0, 500 } grep { defined } @wrong[ 0 .. 9 ];
 	unlike($t->log_text, qr/PANIC|TRAP|terminated by signal/, 'nothing crashed');
-	say_it(sprintf '%.0f s, events accepted %d, missing %d, twice %d, searches %d, parts %d, past the retention %d of %d; answers %s',
-		time - $start, @result{qw(accepted missing twice)}, $n_searches, $t->sql('SELECT count(*) FROM logsvc_internal.part'),
-		$t->sql(q{SELECT coalesce(sum(rows), 0) FROM logsvc_internal.part WHERE index_name = 'short'}), $old_sent,
+	say_it(sprintf
+		'%.0f s, events accepted %d, missing %d, twice %d, searches %d, parts %d, past the retention %d of %d; answers %s',
+		time - $start, @result{qw(accepted missing twice)}, $n_searches,
+			$t->sql('SELECT count(*) FROM logsvc_internal.part'),
+		$t->sql(q{SELECT coalesce(sum(rows), 0) FROM logsvc_internal.part WHERE index_name = }
+			. q{'short'}), $old_sent,
 		join(', ', map { "$codes->{$_} x $_" } sort keys %$codes));
-	say_it(sprintf 'memory, kB: %-26s first %7s  last %7s  largest %7s', $_, $first{$_} // '-', $last{$_} // '-', $largest{$_})
+	say_it(sprintf 'memory, kB: %-26s first %7s  last %7s  largest %7s', $_, $first{$_} // '-',
+		$last{$_} // '-', $largest{$_})
 	  foreach sort keys %largest;
 	cmp_ok($samples, '>', 1, "memory was looked at $samples times");
-	is(join(' ', grep { my $kind = $_; !grep { /\b$kind\b/ } keys %first } @workers), '', 'of workers of each kind');
-	is(join(' ', sort keys %first), join(' ', sort keys %last), 'the same workers from the beginning to the end');
+	is(join(' ', grep { my $kind = $_; !grep { /\b$kind\b/ } keys %first } @workers), '',
+		'of workers of each kind');
+	is(join(' ', sort keys %first), join(' ', sort keys %last),
+		'the same workers from the beginning to the end');
 	# What grows with time would grow by far more than this in an hour.
-	is(join(', ', map { "$_: $first{$_} to $last{$_} kB" } grep { ($last{$_} // 0) > 2 * $first{$_} + 65536 } sort keys %first), '',
+	is(join(', ', map { "$_: $first{$_} to $last{$_} kB" } grep
+		{ ($last{$_} // 0) > 2 * $first{$_} + 65536 } sort keys %first), '',
 		'no worker grows');
 	return;
 }

@@ -12,15 +12,19 @@ my $t = LogsvcTest->new;
 $t->sql('UPDATE logsvc_internal.rate_limit SET per_minute = 1000000');
 my $acme = $t->organization('acme', plan => 'enterprise');
 my $other = $t->organization('other', plan => 'enterprise');
-$t->sql("SELECT logsvc.create_user('ann\@acme.org', 'Ann'); SELECT logsvc.add_member('acme', 'ann\@acme.org', 'viewer')");
+$t->sql("SELECT logsvc.create_user('ann\@acme.org', 'Ann'); SELECT "
+	. "logsvc.add_member('acme', 'ann\@acme.org', 'viewer')");
 
 # ---- what acme has ----
 
 my @owner = (token => $acme->{token});
-my ($member) = grep { $_->{email} eq 'ann@acme.org' } @{ $t->http(GET => '/api/v1/members', @owner)->{json}{data} };
-my $invitation = $t->http(POST => '/api/v1/invitations', @owner, json => { email => 'x@acme.org', role => 'viewer' })->{json}{data};
+my ($member) = grep { $_->{email} eq 'ann@acme.org' } @{ $t->http(GET => '/api/v1/members',
+	@owner)->{json}{data} };
+my $invitation = $t->http(POST => '/api/v1/invitations', @owner,
+	json => { email => 'x@acme.org', role => 'viewer' })->{json}{data};
 my $key = $t->http(GET => '/api/v1/api-keys', @owner)->{json}{data}[0];
-my $index = $t->http(POST => '/api/v1/indexes', @owner, json => { name => 'secrets' })->{json}{data};
+my $index = $t->http(POST => '/api/v1/indexes', @owner,
+	json => { name => 'secrets' })->{json}{data};
 my $cookie = $t->session($acme->{email});
 my $session = $t->http(GET => '/api/v1/auth/sessions', session => $cookie)->{json}{data}[0];
 my ($letter) = $t->sql(q{
@@ -29,10 +33,13 @@ my ($letter) = $t->sql(q{
 	SELECT id, 1, 1, now(), now(), 0, false, 'corrupt', 1, now(), now(), 'LS803', 'x', '', ''
 	FROM logsvc_internal.organization WHERE slug = 'acme'
 	RETURNING logsvc_internal.public_id('dl_', id)}) =~ /(dl_\w+)/;
-my $event = $t->http(POST => '/api/v1/logs', token => $acme->{ingest_key}, json => { event => 'Ann of acme' })->{json}{data};
+my $event = $t->http(POST => '/api/v1/logs', token => $acme->{ingest_key},
+	json => { event => 'Ann of acme' })->{json}{data};
 my $template = $t->http(GET => '/api/v1/templates', token => $acme->{token})->{json}{data}[0];
-my $deletion = $t->http(DELETE => '/api/v1/logs', @owner, json => { q => 'index=main nothing earliest=-1h', reason => 'test' })->{json}{data};
-ok($_->{id} // $_->{name} // $_->{runId}, 'something of acme') foreach $deletion, $event, $template, $member, $invitation, $key, $index, $session;
+my $deletion = $t->http(DELETE => '/api/v1/logs', @owner,
+	json => { q => 'index=main nothing earliest=-1h', reason => 'test' })->{json}{data};
+ok($_->{id} // $_->{name} // $_->{runId}, 'something of acme') foreach $deletion, $event, $template,
+	$member, $invitation, $key, $index, $session;
 
 # Each route that names something, with a request that would be right.
 my %request = (
@@ -64,28 +71,35 @@ $other->{cookie} = $t->session($other->{email});
 
 my $definitions = slurp_file('src/gateway/routes.def');
 my @named;
-while ($definitions =~ /^LS_ROUTE\(\w+,\s*"(\w+)",\s*"([^"]*\{\w+\}[^"]*)",\s*"(\w+)",.*?LS_POOL_\w+,\s*"([\w.]*)",\s*(\d+)/gms)
+while ($definitions
+	=~ /^LS_ROUTE\(\w+,\s*"(\w+)",\s*"([^"]*\{\w+\}[^"]*)",\s*"(\w+)",.*?LS_POOL_\w+,\s*"([\w.]*)",\s*(\d+)/gms)
 {
 	# The name of a field belongs to nobody; shippers name indexes that need not be there.
-	push @named, { route => "$1 $2", credentials => $3 } if $5 != 501 && $2 !~ m{/fields/\{name\}|\{index\}/_};
+	push @named, { route => "$1 $2", credentials => $3 }
+		if $5 != 501 && $2 !~ m{/fields/\{name\}|\{index\}/_};
 }
-is(join("\n", sort map { $_->{route} } @named), join("\n", sort keys %request), 'every route that names something');
+is(join("\n", sort map { $_->{route} } @named), join("\n", sort keys %request),
+	'every route that names something');
 
 # All that acme has, as the tables say.
 sub belongings
 {
 	return $t->sql("SELECT set_config('search_path', 'logsvc_internal', false) IS NULL;"
-	  . join ' UNION ALL ', map { "SELECT '$_->[0]', md5(string_agg(r, ',' ORDER BY r COLLATE \"C\")) FROM (SELECT (to_jsonb(t)"
-		  . " - '{last_used_at,last_seen_at,last_active_at,created_at}'::text[])::text AS r FROM $_->[0] AS t WHERE $_->[1]) AS t" }
+	  . join ' UNION ALL ',
+	  map { "SELECT '$_->[0]', md5(string_agg(r, ',' ORDER BY r COLLATE \"C\")) FROM (SELECT (to_jsonb(t)"
+		  . " - '{last_used_at,last_seen_at,last_active_at,created_at}'::text[])::text AS r FROM "
+		  . "$_->[0] AS t WHERE $_->[1]) AS t" }
 	  ( map { [ $_, "organization_id = (SELECT id FROM organization WHERE slug = 'acme')" ] }
 		  qw(member access_token api_key log_index invitation ip_allowlist organization_limit) ),
 	  [ 'organization', "slug = 'acme'" ], [ 'user_account', "email LIKE '%acme%'" ],
-	  [ 'user_session', "user_id IN (SELECT user_id FROM member WHERE organization_id = (SELECT id FROM organization WHERE slug = 'acme'))" ]);
+	  [ 'user_session', "user_id IN (SELECT user_id FROM member WHERE organization_id = (SELECT id "
+	  . "FROM organization WHERE slug = 'acme'))" ]);
 }
 
 my $before = belongings();
 like($before, qr/^\Q$_\E\|\w{32}$/m, "there are rows in $_")
-  foreach qw(member access_token api_key log_index invitation organization user_account user_session);
+  foreach qw(member access_token api_key log_index invitation organization user_account
+  user_session);
 my $tried = 0;
 foreach my $route (sort { $a->{route} cmp $b->{route} } @named)
 {
@@ -95,9 +109,11 @@ foreach my $route (sort { $a->{route} cmp $b->{route} } @named)
 	foreach my $name (sort keys %who)
 	{
 		# Who may not ask at all is the business of another test.
-		next if $name eq 'full key' && $route->{credentials} !~ /F/ || $name eq 'token' && $route->{credentials} !~ /T/;
+		next if $name eq 'full key' && $route->{credentials} !~ /F/ || $name eq 'token'
+			&& $route->{credentials} !~ /T/;
 		my $r = $t->http($method, $path, $who{$name}->(), defined $body ? (json => $body) : ());
-		is($r->{status}, 404, "$route->{route} by a $name of another organization") or diag $r->{content};
+		is($r->{status}, 404, "$route->{route} by a $name of another organization")
+			or diag $r->{content};
 		unlike($r->{content}, qr/acme|Ann|secrets"/, '... which tells nothing');
 		$tried++;
 	}
@@ -109,31 +125,40 @@ is(belongings(), $before, 'nothing has changed');
 
 foreach my $organization ('acme', $acme->{id})
 {
-	my $r = $t->http(GET => '/api/v1/members', session => $other->{cookie}, organization => $organization);
+	my $r = $t->http(GET => '/api/v1/members', session => $other->{cookie},
+		organization => $organization);
 	is($r->{status}, 404, 'a session in an organization of others');
-	$r = $t->http(GET => '/api/v1/members', headers => { 'X-Organization-Id' => $organization }, token => $other->{token});
-	is_deeply([ map { $_->{email} } @{ $r->{json}{data} } ], [ $other->{email} ], 'a token is of one organization');
+	$r = $t->http(GET => '/api/v1/members', headers => { 'X-Organization-Id' => $organization },
+		token => $other->{token});
+	is_deeply([ map { $_->{email} } @{ $r->{json}{data} } ], [ $other->{email} ],
+		'a token is of one organization');
 }
 
 # ---- events ----
 
-$t->http(POST => '/api/v1/logs', token => $acme->{ingest_key}, json => { event => "from acme in $_", index => $_ })
+$t->http(POST => '/api/v1/logs', token => $acme->{ingest_key}, json => { event => "from acme in $_",
+	index => $_ })
   foreach qw(main secrets);
-is(@{ $t->http(GET => '/api/v1/search?q=acme', @owner)->{json}{data}{rows} } > 0, 1, 'acme finds its events');
-foreach my $path ('/api/v1/search?q=acme', '/api/v1/search?q=index%3D*', '/api/v1/logs?q=acme', '/api/v1/search?q=index%3Dsecrets',
+is(@{ $t->http(GET => '/api/v1/search?q=acme', @owner)->{json}{data}{rows} } > 0, 1,
+	'acme finds its events');
+foreach my $path ('/api/v1/search?q=acme', '/api/v1/search?q=index%3D*', '/api/v1/logs?q=acme',
+	'/api/v1/search?q=index%3Dsecrets',
 	'/api/v1/logs?index=secrets', '/api/v1/search?q=index%3D_audit')
 {
 	my $r = $t->http(GET => $path, token => $other->{token});
 	unlike($r->{content}, qr/from acme|ann\@acme/, "$path shows nothing foreign");
 }
-is($t->http(POST => '/api/v1/logs', token => $other->{ingest_key}, json => { event => 'x', index => 'secrets' })->{status}, 404,
+is($t->http(POST => '/api/v1/logs', token => $other->{ingest_key},
+	json => { event => 'x', index => 'secrets' })->{status}, 404,
 	'nor can one write there');
 
 # A cursor is of one organization.
-$t->http(POST => '/api/v1/invitations', @owner, json => { email => "n$_\@acme.org", role => 'viewer' }) foreach 1 .. 2;
+$t->http(POST => '/api/v1/invitations', @owner, json => { email => "n$_\@acme.org",
+	role => 'viewer' }) foreach 1 .. 2;
 my $cursor = $t->http(GET => '/api/v1/invitations?limit=1', @owner)->{json}{page}{nextCursor};
 ok($cursor, 'a cursor');
-is($t->http(GET => '/api/v1/invitations', query => { limit => 1, cursor => $cursor }, token => $other->{token})->{json}{code},
+is($t->http(GET => '/api/v1/invitations', query => { limit => 1, cursor => $cursor },
+	token => $other->{token})->{json}{code},
 	'INVALID_CURSOR', '... is not good elsewhere');
 
 $t->stop;

@@ -109,7 +109,8 @@ do_sql($two, 'ROLLBACK');
 
 # ---- two-phase commit would bump nothing ----
 
-is(($t->sql_error("BEGIN; UPDATE logsvc_internal.member SET role = 'owner'; PREPARE TRANSACTION 'p'"))[1],
+is(($t->sql_error("BEGIN; UPDATE logsvc_internal.member SET role = 'owner'; PREPARE "
+	. "TRANSACTION 'p'"))[1],
 	'0A000', 'a transaction that changed access data is not prepared');
 is(($t->sql_error("BEGIN; SELECT 1; PREPARE TRANSACTION 'p'; COMMIT PREPARED 'p'"))[1], '',
 	'others are');
@@ -120,7 +121,8 @@ waitpid $_->{pid}, 0 foreach $one, $two;
 # ---- dump and restore ----
 
 $t->sql("UPDATE logsvc_internal.rate_limit SET per_minute = 77 WHERE class = 'logs';"
-	  . "UPDATE logsvc_internal.plan_limit SET amount = 3 WHERE plan = 'free' AND resource = 'kpis'");
+	  . "UPDATE logsvc_internal.plan_limit SET amount = 3 WHERE plan = 'free' AND "
+	  . "resource = 'kpis'");
 my $counts = q{SELECT string_agg(c::text, ',') FROM (
 	SELECT count(*) AS c FROM logsvc_internal.organization UNION ALL
 	SELECT count(*) FROM logsvc_internal.member UNION ALL

@@ -20,7 +20,8 @@ $t->sql('UPDATE logsvc_internal.rate_limit SET per_minute = 1000000');
 my @routes;
 my $read = 0;
 my $definitions = slurp_file('src/gateway/routes.def');
-while ($definitions =~ /^LS_ROUTE\((\w+),\s*"(\w+)",\s*"([^"]*)",\s*"(\w*)",\s*"([\w:]*)",\s*"([\w:]*)",\s*"(\w*)",\s*LS_POOL_(\w+),\s*"([\w.]*)",\s*(\d+),/gm)
+while ($definitions
+	=~ /^LS_ROUTE\((\w+),\s*"(\w+)",\s*"([^"]*)",\s*"(\w*)",\s*"([\w:]*)",\s*"([\w:]*)",\s*"(\w*)",\s*LS_POOL_(\w+),\s*"([\w.]*)",\s*(\d+),/gm)
 {
 	my %r = (name => $1, method => $2, path => $3, credentials => $4, permission => $5, scope => $6,
 		pool => $8, handler => $9, success => $10);
@@ -148,7 +149,8 @@ DELETE /api/v1/auth/sessions/{id}           U  -    -  -
 POST   /api/v1/auth/change-password         U  -    -  -
 TABLE
 {
-	my ($method, $path, $kinds, $roles, $keys, $scope) = map { $_ eq '-' ? '' : $_ } split ' ', $line;
+	my ($method, $path, $kinds, $roles, $keys, $scope) = map { $_ eq '-' ? '' : $_ } split ' ',
+		$line;
 	$who{"$method $path"} = $kinds eq 'everybody' ? { everybody => 1 }
 	  : { kinds => $kinds, roles => $roles, keys => $keys, scope => $scope };
 }
@@ -175,19 +177,22 @@ my %email = (owner => $org->{email});
 foreach my $role (qw(admin member viewer))
 {
 	$email{$role} = "$role\@acme.org";
-	$t->sql("SELECT logsvc.create_user('$email{$role}'); SELECT logsvc.add_member('acme', '$email{$role}', '$role')");
+	$t->sql("SELECT logsvc.create_user('$email{$role}'); SELECT "
+		. "logsvc.add_member('acme', '$email{$role}', '$role')");
 }
 # Owners of their own who may be removed or demoted while this runs: the roles above stay.
 foreach my $role (sort keys %email)
 {
-	push @principals, { name => "token of $role", kind => 'token', role => $role, scopes => \@scopes,
+	push @principals, { name => "token of $role", kind => 'token', role => $role,
+		scopes => \@scopes,
 		token => token('acme', $email{$role}, \@scopes)->{token} };
 	push @principals, { name => "session of $role", kind => 'session', role => $role,
 		session => $t->session($email{$role}) };
 }
 foreach my $scope (@scopes)
 {
-	push @principals, { name => "owner's token with $scope", kind => 'token', role => 'owner', scopes => [$scope],
+	push @principals, { name => "owner's token with $scope", kind => 'token', role => 'owner',
+		scopes => [$scope],
 		token => token('acme', $email{owner}, [$scope])->{token} };
 	push @principals, { name => "owner's token without $scope", kind => 'token', role => 'owner',
 		scopes => [ grep { $_ ne $scope } @scopes ],
@@ -195,61 +200,79 @@ foreach my $scope (@scopes)
 }
 foreach my $key ([ I => 'ingest' ], [ R => 'read' ], [ F => 'full' ])
 {
-	push @principals, { name => "$key->[1] key", kind => 'key', letter => $key->[0], token => $org->{"$key->[1]_key"} };
+	push @principals, { name => "$key->[1] key", kind => 'key', letter => $key->[0],
+		token => $org->{"$key->[1]_key"} };
 	foreach my $kind (qw(live test))
 	{
 		foreach my $state (qw(revoked expired good))
 		{
 			next if $kind eq 'live' && $state eq 'good';
-			my $scope = { ingest => 'ingest-only', read => 'read-only', full => 'full-access' }->{ $key->[1] };
-			my $made = $t->sql_json("SELECT logsvc.create_api_key('acme', '$state', '$scope', '$kind')");
-			push @principals, { name => "$state $kind $key->[1] key", kind => 'key', letter => $key->[0], test => $kind eq 'test',
+			my $scope = { ingest => 'ingest-only', read => 'read-only',
+				full => 'full-access' }->{ $key->[1] };
+			my $made = $t->sql_json("SELECT logsvc.create_api_key('acme', "
+				. "'$state', '$scope', '$kind')");
+			push @principals, { name => "$state $kind $key->[1] key", kind => 'key',
+				letter => $key->[0], test => $kind eq 'test',
 				dead => $state eq 'good' ? undef : $state, token => $made->{key} };
 		}
 	}
 }
-push @principals, { name => 'unknown token', kind => 'token', dead => 'unknown', token => 'pat_' . 'x' x 40 };
-push @principals, { name => 'unknown key', kind => 'key', dead => 'unknown', token => 'ing_live_' . 'x' x 40 };
+push @principals, { name => 'unknown token', kind => 'token', dead => 'unknown',
+	token => 'pat_' . 'x' x 40 };
+push @principals, { name => 'unknown key', kind => 'key', dead => 'unknown',
+	token => 'ing_live_' . 'x' x 40 };
 foreach my $state (qw(revoked expired))
 {
-	push @principals, { name => "$state token", kind => 'token', role => 'owner', scopes => \@scopes, dead => $state,
+	push @principals, { name => "$state token", kind => 'token', role => 'owner',
+		scopes => \@scopes, dead => $state,
 		token => token('acme', $email{owner}, \@scopes)->{token} };
 }
 foreach my $role (sort keys %email)
 {
 	# No function makes a token without scopes; a row may have none all the same.
 	my $made = token('acme', $email{$role}, \@scopes);
-	$t->sql("UPDATE logsvc_internal.access_token SET scopes = '{}' WHERE token_hash = sha256('$made->{token}')");
-	push @principals, { name => "token of $role without scopes", kind => 'token', role => $role, scopes => [],
+	$t->sql("UPDATE logsvc_internal.access_token SET scopes = '{}' WHERE token_hash = "
+		. "sha256('$made->{token}')");
+	push @principals, { name => "token of $role without scopes", kind => 'token',
+		role => $role, scopes => [],
 		token => $made->{token} };
 }
 push @principals, { name => 'nobody', kind => 'none' };
 
 # Of an organization that may be used from elsewhere only.
 my $walled = $t->organization('walled', plan => 'enterprise');
-$t->sql("SELECT logsvc.set_ip_allowlist('[{\"network\": \"192.0.2.0/24\"}]', organization => 'walled')");
-push @principals, { name => 'token from a wrong address', kind => 'token', role => 'owner', scopes => \@scopes,
+$t->sql("SELECT logsvc.set_ip_allowlist('[{\"network\": \"192.0.2.0/24\"}]', organization "
+	. "=> 'walled')");
+push @principals, { name => 'token from a wrong address', kind => 'token', role => 'owner',
+	scopes => \@scopes,
 	walled => 1, token => $walled->{token} };
-push @principals, map { { name => "$_->[1] key from a wrong address", kind => 'key', letter => $_->[0], walled => 1,
+push @principals, map { { name => "$_->[1] key from a wrong address", kind => 'key',
+	letter => $_->[0], walled => 1,
 	token => $walled->{"$_->[1]_key"} } } [ I => 'ingest' ], [ R => 'read' ], [ F => 'full' ];
-push @principals, { name => 'session from a wrong address', kind => 'session', role => 'owner', walled => 1,
+push @principals, { name => 'session from a wrong address', kind => 'session',
+	role => 'owner', walled => 1,
 	session => $t->session($walled->{email}), in => 'walled' };
 
 my $ended = $t->session($email{owner});
-$t->sql("UPDATE logsvc_internal.user_session SET expires_at = now(), created_at = now() - interval '8 days'"
+$t->sql("UPDATE logsvc_internal.user_session SET expires_at = now(), created_at = now() - "
+	. "interval '8 days'"
 	  . " WHERE token_hash = sha256('$ended')");
-push @principals, { name => 'expired session', kind => 'session', dead => 'expired', session => $ended };
-push @principals, { name => 'unknown session', kind => 'session', dead => 'unknown', session => 'x' x 43 };
+push @principals, { name => 'expired session', kind => 'session', dead => 'expired',
+	session => $ended };
+push @principals, { name => 'unknown session', kind => 'session', dead => 'unknown',
+	session => 'x' x 43 };
 push @principals, { name => 'session of nobody here', kind => 'session', foreign => 1,
 	session => $t->session($other->{email}) };
-push @principals, { name => 'session without an organization', kind => 'session', role => '', nowhere => 1,
+push @principals, { name => 'session without an organization', kind => 'session',
+	role => '', nowhere => 1,
 	session => $t->session($email{owner}) };
 $t->sql("UPDATE logsvc_internal.api_key SET revoked_at = now() WHERE name = 'revoked';"
 	  . "UPDATE logsvc_internal.api_key SET expires_at = now() WHERE name = 'expired'");
 foreach my $p (grep { $_->{kind} eq 'token' && ($_->{dead} // 'unknown') ne 'unknown' } @principals)
 {
 	my $column = $p->{dead} eq 'revoked' ? 'revoked_at' : 'expires_at';
-	$t->sql("UPDATE logsvc_internal.access_token SET $column = now() WHERE token_hash = sha256('$p->{token}')");
+	$t->sql("UPDATE logsvc_internal.access_token SET $column = now() WHERE token_hash = "
+		. "sha256('$p->{token}')");
 }
 
 # ---- what must come out ----
@@ -277,7 +300,8 @@ sub expected
 		return '401 INVALID_PAT' if $w->{kinds} eq 'T' && $w->{keys} eq '';
 		return 401 if $p->{dead};
 		return '403 IP_NOT_ALLOWED' if $p->{walled};
-		return '403 INSUFFICIENT_SCOPE' if $p->{test} && $w->{keys} !~ ($function ? qr/t/ : qr/[tf]/);
+		return '403 INSUFFICIENT_SCOPE' if $p->{test}
+			&& $w->{keys} !~ ($function ? qr/t/ : qr/[tf]/);
 		return index($w->{keys}, $p->{letter}) >= 0 ? 'in' : '403 INSUFFICIENT_SCOPE';
 	}
 	else
@@ -285,7 +309,8 @@ sub expected
 		return 401 if $p->{dead};
 		return '403 IP_NOT_ALLOWED' if $p->{walled};
 		return '403 INSUFFICIENT_SCOPE' if $w->{kinds} !~ /T/;
-		return '403 INSUFFICIENT_SCOPE' if $w->{scope} ne '' && !grep { $_ eq $w->{scope} } @{ $p->{scopes} };
+		return '403 INSUFFICIENT_SCOPE' if $w->{scope} ne ''
+			&& !grep { $_ eq $w->{scope} } @{ $p->{scopes} };
 	}
 	return '403 IP_NOT_ALLOWED' if $p->{walled};
 	return '403 FORBIDDEN' if $w->{roles} ne '' && ($role eq '' || index($w->{roles}, $role) < 0);
@@ -323,7 +348,8 @@ foreach my $pair (@pairs, (undef) x 16)
 	my ($r, $p) = @$done{qw(route principal)};
 	my $want = expected($r, $p);
 	my $answer = end_request($done->{request}, 60);
-	my ($got, $code) = ($answer->{status}, ref $answer->{json} eq 'HASH' ? $answer->{json}{code} // '' : '');
+	my ($got, $code) = ($answer->{status}, ref $answer->{json} eq 'HASH'
+		? $answer->{json}{code} // '' : '');
 	# Others' protocols say the code in their message.
 	my $message = $r->{name} eq 'OTLP' ? $answer->{json}{message}
 	  : $r->{name} eq 'LOKI_PUSH' ? $answer->{content}
@@ -341,13 +367,15 @@ foreach my $pair (@pairs, (undef) x 16)
 	push @wrong, "$r->{method} $r->{path} by $p->{name}: $got $code, expected $want"
 	  unless $want eq 'in' ? $in : $want =~ / / ? "$got $code" eq $want : $got eq $want;
 }
-is(scalar @wrong, 0, @pairs . ' pairs of ' . @routes . ' routes and ' . @principals . ' credentials')
+is(scalar @wrong, 0, @pairs . ' pairs of ' . @routes . ' routes and ' . @principals
+	. ' credentials')
   or diag join "\n", @wrong[ 0 .. ($#wrong < 40 ? $#wrong : 40) ];
 note scalar(@pairs) . ' pairs';
 
 # ---- each argument of each route, of a wrong type ----
 
-my %is_not = (text => {}, integer => 'x', boolean => 'x', 'timestamp with time zone' => 'x', 'text[]' => 'x');
+my %is_not = (text => {}, integer => 'x', boolean => 'x', 'timestamp with time zone' => 'x',
+	'text[]' => 'x');
 my %takes = map { /^(\S+) (.*)$/ } split /\n/, $t->sql(q{
 	SELECT format('%s %s', p.oid::regproc, string_agg(a.name || '=' || a.type::regtype, ',' ORDER BY a.n))
 	FROM pg_proc p CROSS JOIN unnest(p.proargnames, p.proargtypes::oid[]) WITH ORDINALITY AS a (name, type, n)
@@ -356,7 +384,8 @@ my %takes = map { /^(\S+) (.*)$/ } split /\n/, $t->sql(q{
 my $member_session = $t->session($email{owner});
 my $arguments_tried = 0;
 @wrong = ();
-foreach my $r (grep { $_->{pool} eq 'EXECUTOR' && $_->{success} != 501 && $_->{name} !~ /^OAUTH_/ } @routes)
+foreach my $r (grep { $_->{pool} eq 'EXECUTOR' && $_->{success} != 501
+	&& $_->{name} !~ /^OAUTH_/ } @routes)
 {
 	my $get = $r->{method} eq 'GET';
 	foreach my $argument (split /,/, $takes{ $r->{handler} } // '')
@@ -376,7 +405,8 @@ foreach my $r (grep { $_->{pool} eq 'EXECUTOR' && $_->{success} != 501 && $_->{n
 		  unless $answer->{status} == 400 && $answer->{json}{code} eq 'VALIDATION_ERROR' && $detail;
 	}
 }
-is(scalar @wrong, 0, "$arguments_tried arguments of a wrong type are refused by name") or diag join "\n", @wrong;
+is(scalar @wrong, 0, "$arguments_tried arguments of a wrong type are refused by name")
+	or diag join "\n", @wrong;
 cmp_ok($arguments_tried, '>', 60, '... which are many');
 
 # ---- the functions themselves: SQL reaches them past the gateway ----
@@ -396,14 +426,19 @@ my $dead = $t->sql(q{
 	RETURNING logsvc_internal.public_id('dl_', id)});
 ($dead) = $dead =~ /(dl_\w+)/;
 my %arguments = (
-	update_organization => { id => $org->{id}, name => 'x' }, delete_organization => { id => $org->{id}, confirm => 'acme' },
+	update_organization => { id => $org->{id}, name => 'x' },
+		delete_organization => { id => $org->{id}, confirm => 'acme' },
 	set_plan => { plan => 'pro' }, create_own_organization => { name => 'x' },
-	get_member => { id => $viewer }, update_member => { id => $viewer, role => 'member' }, delete_member => { id => $viewer },
-	invite => { email => 'x@example.org', role => 'viewer' }, resend_invitation => { id => $invitation },
+	get_member => { id => $viewer }, update_member => { id => $viewer, role => 'member' },
+		delete_member => { id => $viewer },
+	invite => { email => 'x@example.org', role => 'viewer' },
+		resend_invitation => { id => $invitation },
 	revoke_invitation => { id => $invitation }, accept_invitation => { token => 'x' },
-	create_api_key => { name => 'x', scope => 'read-only', kind => 'live' }, revoke_api_key => { id => $key },
+	create_api_key => { name => 'x', scope => 'read-only', kind => 'live' },
+		revoke_api_key => { id => $key },
 	create_own_token => { name => 'x', scopes => '{logs:read}' },
-	create_index => { name => 'x' }, get_index => { name => 'web' }, update_index => { name => 'web', description => 'x' },
+	create_index => { name => 'x' }, get_index => { name => 'web' },
+		update_index => { name => 'web', description => 'x' },
 	delete_index => { name => 'web' }, set_ip_allowlist => { entries => '[]' },
 	get_dead_letter => { id => $dead }, replay_dead_letters => { filter => {} },
 	discard_dead_letters => { filter => {}, reason => 'x' },
@@ -413,10 +448,12 @@ my $arguments = json_encode(\%arguments);
 my $calls = 0;
 my $good = 0;
 my @open;
-foreach my $p (grep { !$_->{dead} && !$_->{walled} && $_->{kind} =~ /^(token|key)$/ && $_->{name} !~ /^owner's/ } @principals)
+foreach my $p (grep { !$_->{dead} && !$_->{walled} && $_->{kind} =~ /^(token|key)$/
+	&& $_->{name} !~ /^owner's/ } @principals)
 {
 	# What get_organization says, whoami says to every credential.
-	my @functions = grep { $_->{handler} =~ /^logsvc\.(?!get_organization$)/ && $_->{credentials} ne '' } @routes;
+	my @functions = grep { $_->{handler} =~ /^logsvc\.(?!get_organization$)/
+		&& $_->{credentials} ne '' } @routes;
 	my $names = join ',', map { "'$_->{handler}'" } @functions;
 	my %refused = map { $_->{handler} => 1 } grep { expected($_, $p, 1) =~ /^403/ } @functions;
 	my $result = $t->sql(qq{
@@ -449,7 +486,8 @@ foreach my $p (grep { !$_->{dead} && !$_->{walled} && $_->{kind} =~ /^(token|key
 	my %result = map { split / / } grep { /^logsvc\./ } split /\n/, $result;
 	$calls += keys %result;
 	$good += grep { $result{$_} eq 'XX999' } keys %result;
-	push @open, map { "$_ $result{$_} by $p->{name}" } grep { $refused{$_} && $result{$_} !~ /^LS20[12]$/ } sort keys %result;
+	push @open, map { "$_ $result{$_} by $p->{name}" } grep
+		{ $refused{$_} && $result{$_} !~ /^LS20[12]$/ } sort keys %result;
 }
 cmp_ok($good, '>', 60, "of $calls calls of functions $good are good");
 is("@open", '', 'none does what its route refuses');

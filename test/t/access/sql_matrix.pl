@@ -109,19 +109,24 @@ whoami	open
 TABLE
 {
 	my ($name, $roles, $keys, $scopes) = split ' ';
-	$who{$name} = defined $scopes ? { roles => $roles, keys => $keys, scopes => $scopes } : { kind => $roles };
+	$who{$name} = defined $scopes ? { roles => $roles, keys => $keys, scopes => $scopes }
+		: { kind => $roles };
 }
 # Views that are for operators; logs is above.
 my %operators = map { $_ => 1 } qw(dead_letters operator_log outbox parts plan_requests);
 
 # ---- what there is ----
 
-my @functions = split /\n/, $t->sql(q{SELECT DISTINCT proname FROM pg_proc WHERE pronamespace = 'logsvc'::regnamespace ORDER BY 1});
-my @views = split /\n/, $t->sql(q{SELECT relname FROM pg_class WHERE relnamespace = 'logsvc'::regnamespace AND relkind IN ('r', 'p', 'v', 'm', 'f') ORDER BY 1});
+my @functions = split /\n/, $t->sql(q{SELECT DISTINCT proname FROM pg_proc WHERE pronamespace = }
+	. q{'logsvc'::regnamespace ORDER BY 1});
+my @views = split /\n/, $t->sql(q{SELECT relname FROM pg_class WHERE relnamespace = }
+	. q{'logsvc'::regnamespace AND relkind IN ('r', 'p', 'v', 'm', 'f') ORDER BY 1});
 my %there = map { $_ => 1 } @functions, @views;
-is(join(' ', grep { !$who{$_} && !$operators{$_} } sort keys %there), '', 'every function and view has a line in the table of this test');
+is(join(' ', grep { !$who{$_} && !$operators{$_} } sort keys %there), '',
+	'every function and view has a line in the table of this test');
 is(join(' ', grep { !$there{$_} } sort keys %who, keys %operators), '', 'and every line has one');
-is($t->sql(q{SELECT string_agg(relname, ' ') FROM pg_class WHERE relnamespace = 'logsvc'::regnamespace AND relkind IN ('r', 'p', 'm', 'f', 'S')}), '',
+is($t->sql(q{SELECT string_agg(relname, ' ') FROM pg_class WHERE relnamespace = }
+	. q{'logsvc'::regnamespace AND relkind IN ('r', 'p', 'm', 'f', 'S')}), '',
 	'the API has no tables');
 
 # ---- the credentials ----
@@ -132,7 +137,8 @@ my %email = (owner => $org->{email});
 foreach my $role (qw(admin member viewer))
 {
 	$email{$role} = "$role\@acme.org";
-	$t->sql("SELECT logsvc.create_user('$email{$role}'); SELECT logsvc.add_member('acme', '$email{$role}', '$role')");
+	$t->sql("SELECT logsvc.create_user('$email{$role}'); SELECT "
+		. "logsvc.add_member('acme', '$email{$role}', '$role')");
 }
 my @principals = ({ name => 'no credential', kind => 'none' });
 sub token
@@ -150,15 +156,19 @@ foreach my $role (sort keys %email)
 	{
 		my $made = token($email{$role}, 'logs:read');
 		my $list = join ',', @$set;
-		$t->sql("UPDATE logsvc_internal.access_token SET scopes = '{$list}' WHERE token_hash = sha256('$made->{token}')");
-		push @principals, { name => "token of $role with " . (@$set == @scopes ? 'all' : $list || 'no') . ' scopes', kind => 'token', role => $role,
+		$t->sql("UPDATE logsvc_internal.access_token SET scopes = '{$list}' WHERE token_hash = "
+			. "sha256('$made->{token}')");
+		push @principals, { name => "token of $role with " . (@$set == @scopes ? 'all' : $list
+			|| 'no') . ' scopes', kind => 'token', role => $role,
 			scopes => $set, token => $made->{token} };
 	}
 }
 foreach my $kind (qw(live test))
 {
-	push @principals, map { { name => "$kind $_ key", kind => 'key', letter => uc substr($_, 0, 1), test => $kind eq 'test',
-		token => $t->sql_json("SELECT logsvc.create_api_key('acme', '$kind $_', '$_', '$kind')")->{key} } } qw(ingest-only read-only full-access);
+	push @principals, map { { name => "$kind $_ key", kind => 'key', letter => uc substr($_, 0, 1),
+		test => $kind eq 'test',
+		token => $t->sql_json("SELECT logsvc.create_api_key('acme', "
+			. "'$kind $_', '$_', '$kind')")->{key} } } qw(ingest-only read-only full-access);
 }
 my $dead = token($email{owner}, @scopes);
 $t->sql("SELECT logsvc.revoke_token('$dead->{id}')");
@@ -168,7 +178,8 @@ sub allowed
 	my ($w, $p) = @_;
 	return 1 if ($w->{kind} // '') eq 'open';
 	return 0 if $w->{kind} || $p->{kind} eq 'none';
-	return index($w->{keys}, $p->{letter}) >= 0 && (!$p->{test} || $w->{keys} =~ /t/) if $p->{kind} eq 'key';
+	return index($w->{keys}, $p->{letter}) >= 0 && (!$p->{test} || $w->{keys} =~ /t/)
+		if $p->{kind} eq 'key';
 	return 0 if index($w->{roles}, $letter{ $p->{role} }) < 0;
 	my %has = map { $_ => 1 } @{ $p->{scopes} };
 	return $w->{scopes} eq '*' || !grep { !$has{$_} } split /,/, $w->{scopes};
@@ -176,15 +187,20 @@ sub allowed
 
 # ---- arguments with which somebody who may would succeed; all is rolled back ----
 
-$t->sql("SELECT logsvc.create_user('target\@acme.org'); SELECT logsvc.add_member('acme', 'target\@acme.org', 'viewer')");
+$t->sql("SELECT logsvc.create_user('target\@acme.org'); SELECT "
+	. "logsvc.add_member('acme', 'target\@acme.org', 'viewer')");
 my $target = token('target@acme.org', 'logs:read')->{id};
-my ($member) = map { $_->{id} } grep { $_->{email} eq 'target@acme.org' } @{ $t->http(GET => '/api/v1/members', token => $org->{token})->{json}{data} };
-my $invitation = $t->http(POST => '/api/v1/invitations', token => $org->{token}, json => { email => 'invited@example.org', role => 'viewer' })->{json}{data}{id};
+my ($member) = map { $_->{id} } grep { $_->{email} eq 'target@acme.org' }
+	@{ $t->http(GET => '/api/v1/members', token => $org->{token})->{json}{data} };
+my $invitation = $t->http(POST => '/api/v1/invitations', token => $org->{token},
+	json => { email => 'invited@example.org', role => 'viewer' })->{json}{data}{id};
 my $key = $t->sql_json("SELECT logsvc.create_api_key('acme', 'k', 'read-only')")->{id};
 $t->http(POST => '/api/v1/indexes', token => $org->{token}, json => { name => 'web' });
-my $event = $t->http(POST => '/api/v1/logs', token => $org->{token}, json => { event => 'hello', index => 'web' })->{json}{data}{id};
+my $event = $t->http(POST => '/api/v1/logs', token => $org->{token},
+	json => { event => 'hello', index => 'web' })->{json}{data}{id};
 $t->http(POST => '/api/v1/logs', token => $other->{token}, json => { event => 'foreign' });
-my $deletion = $t->http(DELETE => '/api/v1/logs', token => $org->{token}, json => { q => 'index=_test earliest=-1h', reason => 'x' })->{json}{data}{runId};
+my $deletion = $t->http(DELETE => '/api/v1/logs', token => $org->{token},
+	json => { q => 'index=_test earliest=-1h', reason => 'x' })->{json}{data}{runId};
 my $letter = $t->sql(q{
 	INSERT INTO logsvc_internal.dead_letter (organization_id, batch, rows, min_time, max_time, level_mask, audit,
 		reason, attempts, first_failed_at, last_failed_at, sqlstate, last_error, header, body)
@@ -193,29 +209,52 @@ my $letter = $t->sql(q{
 	RETURNING logsvc_internal.public_id('dl_', id)});
 ($letter) = $letter =~ /(dl_\w+)/;
 my %arguments = (
-	accept_invitation => "'x'", act_as => "'other'", add_member => "'acme', 'x\@x.org', 'owner'", adjust_ai_credits => "'acme', 1, 'x'",
-	approve_plan_request => "'acme', 'pro'", decline_plan_request => "'acme', 'x'", mail_link => "'00000000-0000-0000-0000-000000000000'",
-	assert_verdict => "'{ok}', 'x', '{\"a\": \"ok\"}', '{passed,failed,not_found,skipped}'", create_api_key => "'acme', 'k', 'read-only'", create_index => "'x'",
-	create_organization => "'x'", create_own_organization => "'x'", create_own_token => "'x', '{logs:read}'",
-	create_token => "'acme', '$email{owner}', 'x', '{logs:read}'", create_user => "'y\@x.org'", delete_index => "'web'",
-	delete_logs => "'index=_test earliest=-1h', 'x', true", delete_member => "'$member'", delete_organization => "'acme', 'acme'", delete_user => "'$email{viewer}'",
-	discard_dead_letters => "'x', filter => '{}'", end_sessions => "'$email{owner}'", evaluate => "'{ok}', 'x', '{\"a\": \"ok\"}'", events => "'*', 1",
-	explain_query => "'*'", get_dead_letter => "'$letter'", get_deletion => "'$deletion'", get_index => "'_test'", get_log => "'$event'", get_log_context => "'$event'",
-	get_member => "'$member'", get_organization => "'acme'", get_template => "'x'", ingest => "'[{\"event\": \"x\"}]'", invite => "'acme', 'z\@x.org', 'viewer'",
-	log => "'x'", pattern_of => "'{x}'", patterns => "'{x}'", remove_member => "'acme', 'target\@acme.org'", replay_dead_letters => "filter => '{}'",
-	resend_invitation => "'$invitation'", restore_organization => "'$org->{id}'", retry_mail => "'00000000-0000-0000-0000-000000000000'", revoke_api_key => "'$key'",
-	revoke_invitation => "'$invitation'", revoke_token => "'$target'", run_adhoc => "rows => '{ok}', criteria => 'x', expected_items => '[{\"id\": \"a\", \"description\": \"ok\"}]'",
-	search => "'*'", search_field_values => "'level'", set_ip_allowlist => "'[]'", set_limit => "'acme', 'kpis', 1", set_member_role => "'acme', 'target\@acme.org', 'viewer'",
-	set_password => "'$email{owner}', 'x'", set_plan => "'acme', 'free'", update_index => "'web', description => 'x'", update_member => "'$member', 'viewer'",
-	update_organization => "'acme', 'x'", use_token => 'NULL', validate_query => "'*'", verify_user => "'$email{owner}'");
+	accept_invitation => "'x'", act_as => "'other'", add_member => "'acme', 'x\@x.org', 'owner'",
+		adjust_ai_credits => "'acme', 1, 'x'",
+	approve_plan_request => "'acme', 'pro'", decline_plan_request => "'acme', 'x'",
+		mail_link => "'00000000-0000-0000-0000-000000000000'",
+	assert_verdict => "'{ok}', 'x', '{\"a\": \"ok\"}', '{passed,failed,not_found,skipped}'",
+		create_api_key => "'acme', 'k', 'read-only'", create_index => "'x'",
+	create_organization => "'x'", create_own_organization => "'x'",
+		create_own_token => "'x', '{logs:read}'",
+	create_token => "'acme', '$email{owner}', 'x', '{logs:read}'", create_user => "'y\@x.org'",
+		delete_index => "'web'",
+	delete_logs => "'index=_test earliest=-1h', 'x', true", delete_member => "'$member'",
+		delete_organization => "'acme', 'acme'", delete_user => "'$email{viewer}'",
+	discard_dead_letters => "'x', filter => '{}'", end_sessions => "'$email{owner}'",
+		evaluate => "'{ok}', 'x', '{\"a\": \"ok\"}'", events => "'*', 1",
+	explain_query => "'*'", get_dead_letter => "'$letter'", get_deletion => "'$deletion'",
+		get_index => "'_test'", get_log => "'$event'", get_log_context => "'$event'",
+	get_member => "'$member'", get_organization => "'acme'", get_template => "'x'",
+		ingest => "'[{\"event\": \"x\"}]'", invite => "'acme', 'z\@x.org', 'viewer'",
+	log => "'x'", pattern_of => "'{x}'", patterns => "'{x}'",
+		remove_member => "'acme', 'target\@acme.org'", replay_dead_letters => "filter => '{}'",
+	resend_invitation => "'$invitation'", restore_organization => "'$org->{id}'",
+		retry_mail => "'00000000-0000-0000-0000-000000000000'", revoke_api_key => "'$key'",
+	revoke_invitation => "'$invitation'", revoke_token => "'$target'",
+		run_adhoc => "rows => '{ok}', criteria => 'x', expected_items => '[{\"id\": \"a\", \"description\": \"ok\"}]'",
+	search => "'*'", search_field_values => "'level'", set_ip_allowlist => "'[]'",
+		set_limit => "'acme', 'kpis', 1", set_member_role => "'acme', 'target\@acme.org', 'viewer'",
+	set_password => "'$email{owner}', 'x'", set_plan => "'acme', 'free'",
+		update_index => "'web', description => 'x'", update_member => "'$member', 'viewer'",
+	update_organization => "'acme', 'x'", use_token => 'NULL', validate_query => "'*'",
+		verify_user => "'$email{owner}'");
 
-my %calls = map { ("logsvc.$_" => "SELECT count(r::text) FROM logsvc.$_(" . ($arguments{$_} // '') . ') AS r') } grep { $_ ne 'logs' } @functions;
-$calls{'logsvc.run_adhoc with a body'} = q{SELECT logsvc.run_adhoc('{"rows": ["ok"], "criteria": "x", "expectedItems": [{"id": "a", "description": "ok"}]}')};
-$calls{'logsvc.run_adhoc with a query'} = q{SELECT logsvc.run_adhoc(query => '*', criteria => 'x', expected_items => '[{"id": "a", "description": "ok"}]', preview => true)};
+my %calls = map { ("logsvc.$_" => "SELECT count(r::text) FROM logsvc.$_(" . ($arguments{$_} // '')
+	. ') AS r') } grep { $_ ne 'logs' } @functions;
+$calls{'logsvc.run_adhoc with a body'} =
+	q{SELECT logsvc.run_adhoc('{"rows": ["ok"], "criteria": "x", "expectedItems": [{"id": "a", "description": "ok"}]}')};
+$calls{'logsvc.run_adhoc with a query'} =
+	q{SELECT logsvc.run_adhoc(query => '*', criteria => 'x', expected_items => }
+		. q{'[{"id": "a", "description": "ok"}]', preview => true)};
 $calls{"logsvc.$_"} = "SELECT count(r::text) FROM logsvc.$_ r" foreach @views;
 # Whatever has a name in the other schema.
-$calls{$_} = "SELECT count(*) FROM $_" foreach split /\n/, $t->sql(q{SELECT oid::regclass FROM pg_class WHERE relnamespace = 'logsvc_internal'::regnamespace AND relkind IN ('r', 'p', 'v', 'm', 'f', 'S') ORDER BY 1});
-my @hidden = split /\n/, $t->sql(q{SELECT format('%s(%s)', p.oid::regproc, (SELECT string_agg('NULL::' || format_type(a, NULL), ', ' ORDER BY n) FROM unnest(proargtypes) WITH ORDINALITY AS u (a, n)))
+$calls{$_} = "SELECT count(*) FROM $_" foreach split /\n/,
+	$t->sql(q{SELECT oid::regclass FROM pg_class WHERE relnamespace = }
+		. q{'logsvc_internal'::regnamespace AND relkind IN ('r', 'p', 'v', 'm', 'f', }
+			. q{'S') ORDER BY 1});
+my @hidden = split /\n/,
+	$t->sql(q{SELECT format('%s(%s)', p.oid::regproc, (SELECT string_agg('NULL::' || format_type(a, NULL), ', ' ORDER BY n) FROM unnest(proargtypes) WITH ORDINALITY AS u (a, n)))
 	FROM pg_proc p WHERE pronamespace = 'logsvc_internal'::regnamespace AND prokind IN ('f', 'a') AND NOT 'internal'::regtype::oid = ANY (proargtypes::oid[])
 	AND prorettype NOT IN ('trigger'::regtype, 'internal'::regtype, 'fdw_handler'::regtype)});
 cmp_ok(@hidden, '>', 100, @hidden . ' functions of logsvc_internal');
@@ -227,10 +266,14 @@ my ($tried, $good) = (0, 0);
 my @wrong;
 foreach my $p (@principals)
 {
-	# The functions without a name for tenants are refused by the schema, whoever it is: one asks for all.
-	my %all = (%calls, $p->{name} eq 'token of owner with all scopes' ? map { ($_ => "SELECT $_") } @hidden : ());
-	my $list = join ', ', map { '(' . $quote->($_) . ', ' . $quote->($all{$_}) . ')' } sort keys %all;
-	my $use = $p->{kind} eq 'none' ? '' : "SELECT FROM (SELECT logsvc.use_token('$p->{token}')) AS u;";
+	# The functions without a name for tenants are refused by the schema, whoever it is: one asks
+	# for all.
+	my %all = (%calls, $p->{name} eq 'token of owner with all scopes'
+		? map { ($_ => "SELECT $_") } @hidden : ());
+	my $list = join ', ', map { '(' . $quote->($_) . ', ' . $quote->($all{$_}) . ')' }
+		sort keys %all;
+	my $use = $p->{kind} eq 'none' ? '' :
+		"SELECT FROM (SELECT logsvc.use_token('$p->{token}')) AS u;";
 	my $result = $t->sql(qq{
 		SET client_min_messages = error;
 		CREATE TEMP TABLE call AS SELECT * FROM (VALUES $list) AS v (name, statement);
@@ -271,20 +314,24 @@ foreach my $p (@principals)
 			# A query takes rows, so it needs logs:read too.
 			$may &&= allowed($who{search}, $p) if $name =~ /with a query/;
 			# What may be done is done, or fails for another reason than whose credential it is.
-			$ok = $may ? $state =~ /^(XX999|LS301)$/ : $p->{kind} eq 'none' ? $state =~ /^(LS802|LS301|LS101|LS201|LS202)$/ : $state =~ /^LS20[12]$/;
+			$ok = $may ? $state =~ /^(XX999|LS301)$/ : $p->{kind} eq 'none'
+				? $state =~ /^(LS802|LS301|LS101|LS201|LS202)$/ : $state =~ /^LS20[12]$/;
 			$good++ if $may && $ok;
 		}
 		push @wrong, "$name by $p->{name}: $state" if !$ok;
 	}
 }
-is(scalar(@wrong), 0, "$tried calls by " . @principals . " credentials, of which $good are good") or diag join "\n", @wrong[ 0 .. ($#wrong < 60 ? $#wrong : 60) ];
+is(scalar(@wrong), 0, "$tried calls by " . @principals . " credentials, of which $good are good")
+	or diag join "\n", @wrong[ 0 .. ($#wrong < 60 ? $#wrong : 60) ];
 cmp_ok($good, '>', 500, 'many are');
 
 # ---- what a key that only ingests finds out ----
 
 my ($ingest) = map { $_->{token} } grep { $_->{name} eq 'live ingest-only key' } @principals;
-my $whoami = $t->sql_json("SELECT FROM (SELECT logsvc.use_token('$ingest')) AS u; SELECT logsvc.whoami()", user => 'app');
-is(join(' ', sort keys %{ $whoami->{organization} }), 'id name slug', 'whose it is, and nothing of its settings');
+my $whoami = $t->sql_json("SELECT FROM (SELECT logsvc.use_token('$ingest')) AS u; SELECT "
+	. "logsvc.whoami()", user => 'app');
+is(join(' ', sort keys %{ $whoami->{organization} }), 'id name slug',
+	'whose it is, and nothing of its settings');
 is(join(' ', @{ $whoami->{permissions} }), 'logs:write', 'and what it may do');
 
 # ---- and those who act for no one any more ----
@@ -294,7 +341,8 @@ is($state, 'LS103', 'a revoked token is nobody');
 foreach my $call ('logsvc.search(\'*\')', 'logsvc.whoami()', 'count(*) FROM logsvc.logs')
 {
 	my $token = token($email{owner}, @scopes);
-	my $session = $t->node->background_psql('postgres', on_error_stop => 0, extra_params => [ '-U', 'app' ]);
+	my $session = $t->node->background_psql('postgres', on_error_stop => 0,
+		extra_params => [ '-U', 'app' ]);
 	$session->query_safe("SELECT logsvc.use_token('$token->{token}')");
 	isnt($session->query("SELECT $call"), '', "$call with a token");
 	$t->sql("SELECT logsvc.revoke_token('$token->{id}')");
@@ -307,10 +355,13 @@ foreach my $call ('logsvc.search(\'*\')', 'logsvc.whoami()', 'count(*) FROM logs
 # ---- operators ----
 
 $t->sql('CREATE ROLE ops LOGIN; GRANT logsvc_admin TO ops');
-(undef, $state) = $t->sql_error("SELECT count(v::text) FROM logsvc.$_ v", user => 'ops') and is($state, '', "an operator reads logsvc.$_") foreach sort keys %operators;
+(undef, $state) = $t->sql_error("SELECT count(v::text) FROM logsvc.$_ v", user => 'ops')
+	and is($state, '', "an operator reads logsvc.$_") foreach sort keys %operators;
 (undef, $state) = $t->sql_error('SELECT count(*) FROM logsvc_internal.member', user => 'ops');
 is($state, '42501', 'an operator has no tables either');
-(undef, $state) = $t->sql_error("SELECT logsvc.act_as('acme'); SELECT logsvc.list_members(); SELECT logsvc.search('*'); SELECT count(*) FROM logsvc.logs; SELECT logsvc.usage()", user => 'ops');
+(undef, $state) = $t->sql_error("SELECT logsvc.act_as('acme'); SELECT logsvc.list_members(); "
+	. "SELECT logsvc.search('*'); SELECT count(*) FROM logsvc.logs; SELECT logsvc.usage()",
+		user => 'ops');
 is($state, '', 'and acts for everybody');
 
 $t->stop;

@@ -12,8 +12,10 @@ my $org = $t->organization('acme');
 
 my ($section) = slurp_file('docs/operations.md') =~ /^### Database users of tenants$(.*?)^## /ms;
 my ($rights, $role) = $section =~ /^```sql\n(.*?)^```/gms;
-is($rights, slurp_file('docker/tenant-rights.sql'), 'the statements of the document are those of make quickstart');
-like(slurp_file('docker/quickstart.sh'), qr/^psql_db -f "\$here\/tenant-rights\.sql"$/m, 'which runs them');
+is($rights, slurp_file('docker/tenant-rights.sql'),
+	'the statements of the document are those of make quickstart');
+like(slurp_file('docker/quickstart.sh'), qr/^psql_db -f "\$here\/tenant-rights\.sql"$/m,
+	'which runs them');
 
 # As role app: the SQLSTATE, or "done".
 sub as_app
@@ -26,29 +28,38 @@ sub as_app
 $t->sql('CREATE ROLE app LOGIN; GRANT logsvc_tenant TO app');
 my @tries = (
 	'SELECT count(pg_advisory_lock(n)) FROM generate_series(1, 10) AS n',
-	'SELECT pg_try_advisory_lock(1)', 'SELECT pg_advisory_xact_lock_shared(1, 2)', 'SELECT pg_try_advisory_xact_lock(1)',
-	"SELECT lo_from_bytea(0, 'x')", 'SELECT lo_create(0)', 'SELECT lo_creat(-1)', 'CREATE TEMP TABLE x (a int)',
-	q{SELECT pg_logical_emit_message(false, 'x', 'y') IS NULL}, 'BEGIN; SELECT pg_export_snapshot() IS NULL; COMMIT', 'DO $$ BEGIN RAISE LOG $m$x$m$; END $$',
+	'SELECT pg_try_advisory_lock(1)', 'SELECT pg_advisory_xact_lock_shared(1, 2)',
+		'SELECT pg_try_advisory_xact_lock(1)',
+	"SELECT lo_from_bytea(0, 'x')", 'SELECT lo_create(0)', 'SELECT lo_creat(-1)',
+		'CREATE TEMP TABLE x (a int)',
+	q{SELECT pg_logical_emit_message(false, 'x', 'y') IS NULL},
+		'BEGIN; SELECT pg_export_snapshot() IS NULL; COMMIT',
+			'DO $$ BEGIN RAISE LOG $m$x$m$; END $$',
 	'BEGIN; LOCK TABLE pg_settings IN ACCESS EXCLUSIVE MODE; COMMIT');
 is(as_app($_), 'done', "allowed before: $_") foreach @tries;
-is(as_app('SELECT count(pg_advisory_lock(n)) FROM generate_series(1, 200000) AS n'), '53200', 'and it fills the lock table');
+is(as_app('SELECT count(pg_advisory_lock(n)) FROM generate_series(1, 200000) AS n'), '53200',
+	'and it fills the lock table');
 # Its session still has the locks while it ends, after psql is gone: until then others fail too.
-ok(wait_until(sub { ($t->sql_error("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'"))[0] eq '0' }, 30), 'until its session is gone');
+ok(wait_until(sub { ($t->sql_error("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'"))[0]
+	eq '0' }, 30), 'until its session is gone');
 $t->sql('DROP OWNED BY app; DROP ROLE app');
 
 $t->sql($rights);
 pass('the rights are taken away');
 $t->sql($role);
 pass('the role is made');
-is(as_app($_), '42501', "refused: $_") foreach @tries, 'SELECT count(pg_advisory_lock(n)) FROM generate_series(1, 200000) AS n';
+is(as_app($_), '42501', "refused: $_") foreach @tries,
+	'SELECT count(pg_advisory_lock(n)) FROM generate_series(1, 200000) AS n';
 is($t->sql(q{SELECT string_agg(p.oid::regprocedure::text, ' ') FROM pg_proc p WHERE proname ~ 'advisory'
 	AND has_function_privilege('app', p.oid, 'EXECUTE')}), '', 'no function of advisory locks is left');
 is($t->sql(q{SELECT string_agg(p.oid::regprocedure::text, ' ') FROM pg_proc p WHERE proname ~ '^lo'
 	AND prosrc ~ '^(be_lo|lo)' AND pronamespace = 'pg_catalog'::regnamespace AND proname ~ '^(lo_|loread|lowrite)'
 	AND has_function_privilege('app', p.oid, 'EXECUTE')}), '', 'nor one of large objects');
 is(as_app("SET temp_file_limit = '2GB'"), '42501', 'temp_file_limit is not its to raise');
-is($t->sql("SELECT rolconnlimit FROM pg_roles WHERE rolname = 'app'"), '20', 'its connections are limited');
-is($t->sql("SELECT cardinality(setconfig) FROM pg_db_role_setting s JOIN pg_roles r ON r.oid = s.setrole WHERE rolname = 'app'"), '5', 'and five settings');
+is($t->sql("SELECT rolconnlimit FROM pg_roles WHERE rolname = 'app'"), '20',
+	'its connections are limited');
+is($t->sql("SELECT cardinality(setconfig) FROM pg_db_role_setting s JOIN pg_roles r ON r.oid = "
+	. "s.setrole WHERE rolname = 'app'"), '5', 'and five settings');
 
 # What a session writes into the server's log: its errors, their details, plans.
 sub logged
@@ -59,19 +70,26 @@ sub logged
 	return length($t->log_text) - $before;
 }
 my $connection = logged('SELECT 1');
-foreach my $sql ("SELECT repeat('x', 3000000)::int", 'ANALYZE', 'VACUUM', "SET debug_print_plan = on; SET debug_print_rewritten = on; SET debug_print_parse = on; SELECT count(*) FROM information_schema.columns",
-	"SELECT set_config('search_path', repeat('x', 1000000), false)", 'SET trace_sort = on; SELECT n FROM generate_series(1, 10000) AS n ORDER BY -n', 'SELECT a_syntax_error FROM')
+foreach my $sql ("SELECT repeat('x', 3000000)::int", 'ANALYZE', 'VACUUM',
+	"SET debug_print_plan = on; SET debug_print_rewritten = on; SET debug_print_parse = on; SELECT "
+		. "count(*) FROM information_schema.columns",
+	"SELECT set_config('search_path', repeat('x', 1000000), false)",
+		'SET trace_sort = on; SELECT n FROM generate_series(1, 10000) AS n ORDER BY -n',
+			'SELECT a_syntax_error FROM')
 {
 	cmp_ok(logged($sql), '<', $connection + 1000, 'not into the log: ' . substr $sql, 0, 60);
 }
 is(as_app("SET log_min_messages = 'debug5'"), '42501', 'log_min_messages is not its to lower');
-is(as_app("SET work_mem = '8MB'; SELECT set_config('TimeZone', 'UTC', false)"), 'done', 'other settings are');
+is(as_app("SET work_mem = '8MB'; SELECT set_config('TimeZone', 'UTC', false)"), 'done',
+	'other settings are');
 
-# Savepoints, one inside the other: each that has written holds a lock, and its rows are slow to judge.
+# Savepoints, one inside the other: each that has written holds a lock, and its rows are slow to
+# judge.
 sub nested
 {
 	my ($n, $role) = @_;
-	my (undef, $state) = $t->sql_error("SET SESSION AUTHORIZATION $role; BEGIN; " . 'SAVEPOINT s; ' x $n . 'COMMIT');
+	my (undef, $state) = $t->sql_error("SET SESSION AUTHORIZATION $role; BEGIN; "
+		. 'SAVEPOINT s; ' x $n . 'COMMIT');
 	return defined $state && $state ne '' ? $state : 'done';
 }
 $t->sql('CREATE ROLE somebody LOGIN');
@@ -79,19 +97,26 @@ is(nested(64, 'app'), 'done', '64 savepoints are nested by a tenant');
 is(nested(65, 'app'), '54000', 'not more');
 is(nested(500, 'somebody'), 'done', 'other users of the database are not concerned');
 is($t->sql("SET SESSION AUTHORIZATION app; SELECT logsvc.use_token('$org->{token}') IS NULL; BEGIN;"
-	. 'SAVEPOINT s; RELEASE SAVEPOINT s; ' x 500 . "COMMIT; SELECT 1"), "f\n1", 'one after the other there may be many');
+	. 'SAVEPOINT s; RELEASE SAVEPOINT s; ' x 500 . "COMMIT; SELECT 1"), "f\n1",
+		'one after the other there may be many');
 
 # What would change no right, but write rows of the catalogs again: each other session then drops
 # what it has cached of them, and an update of the extension waits for the transaction.
-$t->sql('CREATE ROLE owner LOGIN; GRANT logsvc_tenant TO owner; CREATE ROLE crew; GRANT crew TO owner; CREATE SCHEMA own; CREATE TABLE own.mine (a int);'
+$t->sql('CREATE ROLE owner LOGIN; GRANT logsvc_tenant TO owner; CREATE ROLE crew; GRANT crew TO '
+	. 'owner; CREATE SCHEMA own; CREATE TABLE own.mine (a int);'
 	. 'ALTER TABLE own.mine OWNER TO crew; GRANT USAGE ON SCHEMA own TO owner');
 my @rewrites = (
-	'GRANT EXECUTE ON FUNCTION pg_catalog.now() TO app', 'REVOKE EXECUTE ON FUNCTION pg_catalog.now() FROM app',
+	'GRANT EXECUTE ON FUNCTION pg_catalog.now() TO app',
+		'REVOKE EXECUTE ON FUNCTION pg_catalog.now() FROM app',
 	'GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA pg_catalog TO app', 'GRANT SELECT ON pg_class TO app',
-	'GRANT EXECUTE ON FUNCTION logsvc.use_token(text) TO app', 'REVOKE EXECUTE ON ALL FUNCTIONS IN SCHEMA logsvc FROM logsvc_tenant',
-	'GRANT USAGE ON SCHEMA logsvc TO app', 'GRANT CONNECT ON DATABASE postgres TO app', 'GRANT USAGE ON TYPE int4 TO app',
-	'ALTER DEFAULT PRIVILEGES GRANT SELECT ON TABLES TO PUBLIC', 'DROP OWNED BY app', 'DROP OWNED BY logsvc_tenant',
-	'REASSIGN OWNED BY app TO logsvc_tenant', 'GRANT app TO somebody', "ALTER ROLE app SET work_mem = '1MB'", 'ALTER ROLE app RESET ALL',
+	'GRANT EXECUTE ON FUNCTION logsvc.use_token(text) TO app',
+		'REVOKE EXECUTE ON ALL FUNCTIONS IN SCHEMA logsvc FROM logsvc_tenant',
+	'GRANT USAGE ON SCHEMA logsvc TO app', 'GRANT CONNECT ON DATABASE postgres TO app',
+		'GRANT USAGE ON TYPE int4 TO app',
+	'ALTER DEFAULT PRIVILEGES GRANT SELECT ON TABLES TO PUBLIC', 'DROP OWNED BY app',
+		'DROP OWNED BY logsvc_tenant',
+	'REASSIGN OWNED BY app TO logsvc_tenant', 'GRANT app TO somebody',
+		"ALTER ROLE app SET work_mem = '1MB'", 'ALTER ROLE app RESET ALL',
 	'SET ROLE logsvc_tenant; GRANT EXECUTE ON FUNCTION pg_catalog.now() TO app');
 my $catalogs = q{SELECT md5(string_agg(x, ' ' ORDER BY x)) FROM (
 	SELECT 'proc' || oid || xmin::text || ctid::text FROM pg_proc UNION ALL SELECT 'class' || oid || ctid::text FROM pg_class WHERE relnamespace = 'pg_catalog'::regnamespace
@@ -100,15 +125,22 @@ my $catalogs = q{SELECT md5(string_agg(x, ' ' ORDER BY x)) FROM (
 my $before = $t->sql($catalogs);
 is(as_app($_), '42501', "refused: $_") foreach @rewrites;
 is($t->sql($catalogs), $before, 'no row of the catalogs was written');
-is($t->sql('SET SESSION AUTHORIZATION owner; GRANT SELECT ON own.mine TO app; REVOKE SELECT ON own.mine FROM app;'
-	. "ALTER DEFAULT PRIVILEGES GRANT SELECT ON TABLES TO app; SELECT 'done'"), 'done', 'who owns something has rights to give');
+is($t->sql('SET SESSION AUTHORIZATION owner; GRANT SELECT ON own.mine TO app; REVOKE SELECT ON '
+	. 'own.mine FROM app;'
+	. "ALTER DEFAULT PRIVILEGES GRANT SELECT ON TABLES TO app; SELECT 'done'"), 'done',
+		'who owns something has rights to give');
 $t->sql('CREATE ROLE maker CREATEROLE LOGIN; GRANT logsvc_tenant TO maker');
-is($t->sql("SET SESSION AUTHORIZATION maker; ALTER ROLE app SET work_mem = '2MB'; SELECT 'done'"), 'done', 'who makes roles sets their settings');
-is($t->sql("SET SESSION AUTHORIZATION somebody; ALTER ROLE somebody SET work_mem = '1MB'; SELECT 'done'"), 'done', 'who is no tenant is not concerned');
+is($t->sql("SET SESSION AUTHORIZATION maker; ALTER ROLE app SET work_mem = '2MB'; SELECT 'done'"),
+	'done', 'who makes roles sets their settings');
+is($t->sql("SET SESSION AUTHORIZATION somebody; ALTER ROLE somebody SET work_mem = '1MB'; SELECT "
+	. "'done'"), 'done', 'who is no tenant is not concerned');
 
 # The service is not concerned.
-is($t->sql("SET SESSION AUTHORIZATION app; SELECT logsvc.use_token('$org->{token}') ->> 'kind'"), 'token', 'it acts by its token');
-like($t->sql("SET SESSION AUTHORIZATION app; SELECT logsvc.use_token('$org->{token}') IS NULL; SELECT logsvc.log('from sql')"), qr/evt_/, 'sends');
-is($t->http(GET => '/api/v1/search', token => $org->{read_key}, query => { q => 'from' })->{status}, 200, 'and all goes on over HTTP');
+is($t->sql("SET SESSION AUTHORIZATION app; SELECT logsvc.use_token('$org->{token}') ->> 'kind'"),
+	'token', 'it acts by its token');
+like($t->sql("SET SESSION AUTHORIZATION app; SELECT logsvc.use_token('$org->{token}') IS NULL; "
+	. "SELECT logsvc.log('from sql')"), qr/evt_/, 'sends');
+is($t->http(GET => '/api/v1/search', token => $org->{read_key}, query => { q => 'from' })->{status},
+	200, 'and all goes on over HTTP');
 
 done_testing();

@@ -34,7 +34,8 @@ sub same_time
 	$_->() foreach ($known, $unknown) x 2;
 	my $r = compare_times($tries, $known, $unknown);
 	note sprintf '%s: known %.2f ms, unknown %.2f ms, z %.1f', $name, @$r{qw(a b z)};
-	cmp_ok(abs $r->{z}, '<', $tries < 20 ? 3.8 : 4.5, sprintf '%s: the same time for %d known and unknown addresses', $name, $tries)
+	cmp_ok(abs $r->{z}, '<', $tries < 20 ? 3.8 : 4.5,
+		sprintf '%s: the same time for %d known and unknown addresses', $name, $tries)
 	  or diag sprintf 'known %.2f ms, unknown %.2f ms', @$r{qw(a b)};
 	return $r;
 }
@@ -49,7 +50,8 @@ same_time(150, 'resend-verification',
 	sub { post('resend-verification', { email => 'known@example.org' }, 202) },
 	sub { post('resend-verification', { email => unknown() }, 202) });
 same_time(20, 'sign-up',
-	sub { post('sign-up', { email => 'known@example.org', password => 'Blue-kettle-and-7-spoons' }, 202) },
+	sub { post('sign-up', { email => 'known@example.org', password => 'Blue-kettle-and-7-spoons' },
+		202) },
 	sub { post('sign-up', { email => unknown(), password => 'Blue-kettle-and-7-spoons' }, 202) });
 
 # An account whose hash is of an older cost is as slow as none.

@@ -42,12 +42,14 @@ sub start_provider
 	{
 		$SIG{$_} = 'DEFAULT' foreach qw(TERM INT HUP);
 		open STDERR, '>>', "$dir/provider.log";
-		exec 'node', 'build/npm/provider.js', $port, "$own/api/v1/auth/oauth/google/callback", $algorithm;
+		exec 'node', 'build/npm/provider.js', $port, "$own/api/v1/auth/oauth/google/callback",
+			$algorithm;
 		require POSIX;
 		POSIX::_exit(1);
 	}
 	my $line = <$provider_output>;
-	die 'the provider does not start: ' . slurp_file("$dir/provider.log") unless ($line // '') eq "ready\n";
+	die 'the provider does not start: ' . slurp_file("$dir/provider.log")
+		unless ($line // '') eq "ready\n";
 	return;
 }
 END { stop_provider(); }
@@ -65,11 +67,13 @@ sub browse
 	foreach (1 .. 20)
 	{
 		my ($path) = $url =~ m{^http://[^/]*([^?#]*)} or die "not a URL: $url\n";
-		my $cookies = join '; ', map { my ($name, $at) = split / /; index($path, $at) == 0 ? "$name=$jar->{$_}" : () } sort keys %$jar;
+		my $cookies = join '; ', map { my ($name, $at) = split / /; index($path, $at) == 0
+			? "$name=$jar->{$_}" : () } sort keys %$jar;
 		my %headers = (Cookie => $cookies);
 		$headers{'Content-Type'} = 'application/x-www-form-urlencoded' if $form;
 		return { url => $url } if $opt{stop} && index($url, $opt{stop}) == 0;
-		my $r = $client->request($method, $url, { headers => \%headers, $form ? (content => $client->www_form_urlencode($form)) : () });
+		my $r = $client->request($method, $url,
+			{ headers => \%headers, $form ? (content => $client->www_form_urlencode($form)) : () });
 		my $set = $r->{headers}{'set-cookie'} // [];
 		foreach (ref $set ? @$set : $set)
 		{
@@ -85,19 +89,24 @@ sub browse
 			my $from = $url;
 			$url = $r->{headers}{location};
 			$url = ($from =~ m{^(http://[^/]*)})[0] . $url if $url =~ m{^/};
-			return { url => $url, from => $from, status => $r->{status} } if index($from, $own) == 0 && index($url, $issuer) != 0;
+			return { url => $url, from => $from, status => $r->{status} } if index($from, $own) == 0
+				&& index($url, $issuer) != 0;
 			next;
 		}
 		my ($prompt) = ($r->{content} // '') =~ /name="prompt" value="(\w+)"/;
-		return { url => $url, status => $r->{status}, json => eval { json_decode($r->{content}) }, content => $r->{content} } unless $prompt;
+		return { url => $url, status => $r->{status}, json => eval { json_decode($r->{content}) },
+			content => $r->{content} } unless $prompt;
 		if ($opt{abort} && $prompt eq 'consent') { $url .= '/abort'; next; }
-		($method, $form) = ('POST', { prompt => $prompt, $prompt eq 'login' ? (login => $login, password => 'any') : () });
+		($method, $form) = ('POST', { prompt => $prompt, $prompt eq 'login'
+			? (login => $login, password => 'any') : () });
 	}
 	die "in circles\n";
 }
 
 my $start = "$own/api/v1/auth/oauth/google/start";
-sub session { my ($jar) = @_; return $t->http(GET => '/api/v1/auth/session', headers => { Cookie => 'logsvc_session=' . ($jar->{'logsvc_session /'} // '') })->{json}{data}; }
+sub session { my ($jar) = @_; return $t->http(GET => '/api/v1/auth/session',
+	headers => { Cookie => 'logsvc_session=' . ($jar->{'logsvc_session /'} // '') })->{json}{data};
+		}
 sub code { my ($r) = @_; return $r->{status} . ($r->{json}{code} ? " $r->{json}{code}" : ''); }
 
 # ---- sign-ins ----
@@ -112,10 +121,12 @@ $t->set('logsvc.oauth_google_client_id', 'logsvc');
 
 my %ann;
 my $r = browse(\%ann, "$start?redirectTo=/welcome", 'ann');
-is("$r->{status} $r->{url}", "302 $own/welcome", 'authorize, login, consent, callback, and to the page') or diag $r->{content};
+is("$r->{status} $r->{url}", "302 $own/welcome",
+	'authorize, login, consent, callback, and to the page') or diag $r->{content};
 like($r->{from}, qr{^\Q$own\E/api/v1/auth/oauth/google/callback\?}, 'from the callback');
 my $s = session(\%ann);
-is("$s->{user}{email} $s->{user}{name} $s->{provider}", 'ann@example.org Name of ann google', 'a session of the user');
+is("$s->{user}{email} $s->{user}{name} $s->{provider}", 'ann@example.org Name of ann google',
+	'a session of the user');
 ok(!exists $ann{'logsvc_oauth /'}, 'the cookie of the start is gone');
 my $first = $s->{user}{id};
 is(browse(\%ann, $start, 'ann')->{url}, "$own/", 'again, now without forms');
@@ -128,26 +139,33 @@ browse(\%bob, $start, 'bob');
 isnt(session(\%bob)->{user}{id}, $first, 'another person is another one');
 
 # An account that is there: this provider is no authority until the operator says so.
-$t->sql("SELECT logsvc.create_user('$_\@example.org', '$_', 'Blue-kettle-and-7-spoons')") foreach qw(finn gwen);
+$t->sql("SELECT logsvc.create_user('$_\@example.org', '$_', 'Blue-kettle-and-7-spoons')")
+	foreach qw(finn gwen);
 my %finn;
-is(code(browse(\%finn, $start, 'finn')), '403 IDENTITY_NOT_LINKED', 'an account with the address is not linked by the provider\'s word');
+is(code(browse(\%finn, $start, 'finn')), '403 IDENTITY_NOT_LINKED',
+	'an account with the address is not linked by the provider\'s word');
 ok(!exists $finn{'logsvc_session /'}, 'no session');
-$r = $t->http(POST => '/api/v1/auth/sign-in', json => { email => 'finn@example.org', password => 'Blue-kettle-and-7-spoons' });
-my ($password_session) = join(';', map { ref $_ ? @$_ : $_ } $r->{headers}{'set-cookie'}) =~ /logsvc_session=(\w{43})/;
+$r = $t->http(POST => '/api/v1/auth/sign-in', json => { email => 'finn@example.org',
+	password => 'Blue-kettle-and-7-spoons' });
+my ($password_session) = join(';', map { ref $_ ? @$_ : $_ } $r->{headers}{'set-cookie'})
+	=~ /logsvc_session=(\w{43})/;
 $finn{'logsvc_session /'} = $password_session;
 is(browse(\%finn, $start, 'finn')->{url}, "$own/", 'who is signed in to it by password links it');
-is((session(\%finn) // {})->{user}{name} . ' ' . (session(\%finn) // {})->{provider}, 'finn google', 'and is in');
+is((session(\%finn) // {})->{user}{name} . ' ' . (session(\%finn) // {})->{provider},
+	'finn google', 'and is in');
 is(browse({}, $start, 'finn')->{url}, "$own/", 'from then on in any browser');
 my %gwen;
 is(code(browse(\%gwen, $start, 'gwen')), '403 IDENTITY_NOT_LINKED', 'another one is not');
 $t->set('logsvc.oauth_google_authority_domains', 'example.org');
-is(browse(\%gwen, $start, 'gwen')->{url}, "$own/", 'until the provider is the authority for the domain');
+is(browse(\%gwen, $start, 'gwen')->{url}, "$own/",
+	'until the provider is the authority for the domain');
 is((session(\%gwen) // {})->{user}{name}, 'gwen', 'the account');
 
 # ---- what must not work ----
 
 my %unverified;
-is(code(browse(\%unverified, $start, 'unverified')), '403 EMAIL_NOT_VERIFIED', 'an address that is not verified');
+is(code(browse(\%unverified, $start, 'unverified')), '403 EMAIL_NOT_VERIFIED',
+	'an address that is not verified');
 ok(!exists $unverified{'logsvc_session /'}, 'no session');
 is(code(browse({}, $start, 'carl', abort => 1)), '401 INVALID_CREDENTIALS', 'no consent');
 
@@ -157,14 +175,18 @@ like($stopped->{url}, qr/[?&]code=/, 'a code on its way');
 is(code(browse({}, $stopped->{url}, 'x')), '400 VALIDATION_ERROR', 'in another browser');
 my ($stolen) = $stopped->{url} =~ /[?&]code=([^&]*)/;
 my %thief;
-my $own_callback = browse(\%thief, $start, 'eve', stop => "$own/api/v1/auth/oauth/google/callback")->{url};
-is(code(browse(\%thief, $own_callback =~ s/([?&]code=)[^&]*/$1$stolen/r, 'x')), '401 INVALID_CREDENTIALS', 'a stolen code with the state of the thief: PKCE');
+my $own_callback = browse(\%thief, $start, 'eve',
+	stop => "$own/api/v1/auth/oauth/google/callback")->{url};
+is(code(browse(\%thief, $own_callback =~ s/([?&]code=)[^&]*/$1$stolen/r, 'x')),
+	'401 INVALID_CREDENTIALS', 'a stolen code with the state of the thief: PKCE');
 my %copy = %victim;
 is(browse(\%victim, $stopped->{url}, 'x')->{url}, "$own/", 'whose owner comes in');
 is(code(browse(\%copy, $stopped->{url}, 'x')), '400 VALIDATION_ERROR', 'its state works once');
 my ($used) = $stopped->{url} =~ /[?&]code=([^&]*)/;
-my $again = browse(\%victim, $start, 'dora', stop => "$own/api/v1/auth/oauth/google/callback")->{url};
-is(code(browse(\%victim, $again =~ s/([?&]code=)[^&]*/$1$used/r, 'x')), '401 INVALID_CREDENTIALS', 'and so does the code');
+my $again = browse(\%victim, $start, 'dora',
+	stop => "$own/api/v1/auth/oauth/google/callback")->{url};
+is(code(browse(\%victim, $again =~ s/([?&]code=)[^&]*/$1$used/r, 'x')), '401 INVALID_CREDENTIALS',
+	'and so does the code');
 
 # ---- an old start ----
 
@@ -183,10 +205,12 @@ sub reseal
 		process.stdout.write(Buffer.concat([nonce, e.update(plain), e.final(), e.getAuthTag()]).toString('base64url'));
 	};
 	my ($out, $err) = ('', '');
-	IPC::Run::run([ 'node', '-e', $program, '--', $cookie, 'a secret / of 100% + more', $seconds ], '>', \$out, '2>', \$err) or die $err;
+	IPC::Run::run([ 'node', '-e', $program, '--', $cookie, 'a secret / of 100% + more', $seconds ],
+		'>', \$out, '2>', \$err) or die $err;
 	return $out;
 }
-foreach my $case ([ -605, '400 VALIDATION_ERROR', 'older than ten minutes' ], [ -590, '302', 'not quite' ])
+foreach my $case ([ -605, '400 VALIDATION_ERROR', 'older than ten minutes' ],
+	[ -590, '302', 'not quite' ])
 {
 	my %old;
 	my $url = browse(\%old, $start, 'ann', stop => "$own/api/v1/auth/oauth/google/callback")->{url};
@@ -201,7 +225,8 @@ foreach my $algorithm ('RS256', 'ES256')
 	start_provider($algorithm);
 	my %jar;
 	$t->sql('UPDATE logsvc_internal.oauth_document SET tried_at = now()');
-	is(code(browse(\%jar, $start, 'ann')), '401 INVALID_CREDENTIALS', "a new $algorithm key, within a minute");
+	is(code(browse(\%jar, $start, 'ann')), '401 INVALID_CREDENTIALS',
+		"a new $algorithm key, within a minute");
 	$t->sql("UPDATE logsvc_internal.oauth_document SET tried_at = now() - interval '61 seconds'");
 	is(browse(\%jar, $start, 'ann')->{url}, "$own/", 'a minute later');
 	is((session(\%jar) // {})->{user}{id}, $first, 'the account');
@@ -212,8 +237,10 @@ foreach my $algorithm ('RS256', 'ES256')
 my %late;
 $stopped = browse(\%late, $start, 'ann', stop => "$own/api/v1/auth/oauth/google/callback");
 stop_provider();
-is(code(browse(\%late, $stopped->{url}, 'x')), '503 SERVICE_UNAVAILABLE', 'a provider that is gone');
+is(code(browse(\%late, $stopped->{url}, 'x')), '503 SERVICE_UNAVAILABLE',
+	'a provider that is gone');
 
-unlike($t->log_text, qr/PANIC|FATAL|terminated by signal|a secret|\@example/, 'nothing ended by it, and no secret is in the log');
+unlike($t->log_text, qr/PANIC|FATAL|terminated by signal|a secret|\@example/,
+	'nothing ended by it, and no secret is in the log');
 $t->stop;
 done_testing();

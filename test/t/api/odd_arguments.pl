@@ -32,14 +32,17 @@ my @queries = map { "'$_'" } 'level=error | stats count by n', 'event', 'earlies
   '| timechart count by level', '| sort n | head 5', '| eval x = n + 1 | dedup x',
   '| patterns', '| rex "(?<a>e+)" | top a';
 my %values = (
-	text => [ "''", "'x'", "'{}'", "'-1h'", "'*'", "E'\\x01'", "repeat('[', 100000)", "'n'", "'o.c'",
+	text => [ "''", "'x'", "'{}'", "'-1h'", "'*'", "E'\\x01'", "repeat('[', 100000)",
+		"'n'", "'o.c'",
 		"'level'", "'event'", "'1'", "'NaN'", @queries ],
 	integer => [ 0, 1, -1, 2147483647, '(-2147483648)' ],
 	bigint => [ 0, 1, -1, '9223372036854775807', '(-9223372036854775807 - 1)' ],
 	smallint => [ 0, 1, -1, 32767 ],
 	boolean => [ 'true', 'false' ],
-	bytea => [ "''", "'\\x00'", "decode(repeat('ff', 20), 'hex')", "decode(repeat('00', 500), 'hex')" ],
-	'timestamp with time zone' => [ "'infinity'", "'-infinity'", 'now()', "'4713-01-01 BC'", "'294276-12-31'" ],
+	bytea => [ "''", "'\\x00'", "decode(repeat('ff', 20), 'hex')",
+		"decode(repeat('00', 500), 'hex')" ],
+	'timestamp with time zone' => [ "'infinity'", "'-infinity'", 'now()', "'4713-01-01 BC'",
+		"'294276-12-31'" ],
 	'double precision' => [ "'nan'", "'infinity'", 0 ],
 	numeric => [ "'nan'", "'infinity'", 0, '1e1000' ],
 	interval => [ "'1 day'", "'-1000000 years'" ],
@@ -64,7 +67,8 @@ sub argument
 	return "NULL::$type" if !$of;
 	return pick(@$of) . "::$type" unless $is_array;
 	return pick("'{}'", 'ARRAY[NULL]', "ARRAY[[$of->[0], $of->[0]], [$of->[0], $of->[0]]]",
-		map { 'ARRAY[' . join(', ', map { rand() < 0.1 ? 'NULL' : pick(@$of) } 0 .. $_) . ']' } 0 .. 3)
+		map { 'ARRAY[' . join(', ', map { rand() < 0.1 ? 'NULL' : pick(@$of) } 0 .. $_)
+			. ']' } 0 .. 3)
 	  . "::$type";
 }
 
@@ -86,19 +90,22 @@ foreach my $function (@functions)
 	my ($name, $types, $names) = split /;/, $function, -1;
 	my @types = split /,/, $types;
 	my @names = split /,/, $names, -1;
-	my $script = "\\set VERBOSITY verbose\nSET client_min_messages = error;\nSET statement_timeout = '20s';\n";
+	my $script = "\\set VERBOSITY verbose\nSET client_min_messages = error;\nSET "
+		. "statement_timeout = '20s';\n";
 
 	# The first ones have NULLs alone, and a NULL here and nowhere else.
 	my @nulls = ((map { my $only = $_; [ map { $_ == $only ? 1 : 0 } 0 .. $#types ] } 0 .. $#types),
 		([ (1) x @types ]) x 2, ([ (0.15) x @types ]) x (@types ? $tries : 0));
 	while (my ($try, $share) = each @nulls)
 	{
-		my $arguments = join ', ', map { argument($types[$_], $names[$_] // '', $share->[$_]) } 0 .. $#types;
+		my $arguments = join ', ', map { argument($types[$_], $names[$_] // '', $share->[$_])
+			} 0 .. $#types;
 		my $session = $try % 3 ? "SELECT logsvc_internal.set_principal('$id', NULL);" : '';
 		$script .= "BEGIN;$session SELECT count(r::text) FROM (SELECT $name($arguments) AS r) q;\nROLLBACK;\n";
 	}
 	my ($rc, undef, $errors) = $t->node->psql('postgres', $script, on_error_stop => 0);
-	unlike("$rc $errors", qr/^2|connection|invalid memory alloc|statement timeout/, $name) or note $script;
+	unlike("$rc $errors", qr/^2|connection|invalid memory alloc|statement timeout/, $name)
+		or note $script;
 	unlike($errors, qr/ERROR:  XX000/, "$name: no internal error") if $name =~ /^logsvc\./;
 	last if $rc == 2;
 }

@@ -10,33 +10,43 @@ my $t = LogsvcTest->new(name => 'refusals', conf => "logsvc.listen_addresses = '
 my $org = $t->organization('acme');
 my $narrow = $t->organization('narrow', scopes => ['logs:read']);
 my $viewer = $t->organization('viewed', role => 'viewer');
-my $test_key = $t->sql_json("SELECT logsvc.create_api_key('acme', 'test', 'full-access', 'test')")->{key};
+my $test_key = $t->sql_json("SELECT logsvc.create_api_key('acme', 'test', 'full-access', "
+	. "'test')")->{key};
 
 sub said
 {
 	my ($r) = @_;
 	my $d = $r->{json}{details}[0] // {};
-	return join ' | ', $r->{status}, $r->{json}{code}, $r->{json}{error}, map { $_ // '-' } @{$d}{qw(path code message)};
+	return join ' | ', $r->{status}, $r->{json}{code}, $r->{json}{error},
+		map { $_ // '-' } @{$d}{qw(path code message)};
 }
 
 # ---- scopes, over HTTP ----
 
 is(said($t->http(POST => '/api/v1/logs', token => $narrow->{token}, json => { event => 'x' })),
-	'403 | INSUFFICIENT_SCOPE | the token lacks the scope "logs:write" | scope | missing_scope | logs:write', 'a token');
+	'403 | INSUFFICIENT_SCOPE | the token lacks the scope "logs:write" | scope | missing_scope | '
+		. 'logs:write', 'a token');
 is(said($t->http(GET => '/api/v1/search?q=x', token => $org->{ingest_key})),
-	'403 | INSUFFICIENT_SCOPE | the scope of the API key, ingest-only, is not enough: this takes a token with scope logs:read, '
-	  . 'an API key with scope read-only or full-access or the session of a user who has signed in | scope | missing_scope | '
+	'403 | INSUFFICIENT_SCOPE | the scope of the API key, ingest-only, is not enough: this takes a '
+		. 'token with scope logs:read, '
+	  . 'an API key with scope read-only or full-access or the session of a user who has signed in '
+	  . '| scope | missing_scope | '
 	  . 'read-only or full-access', 'a key');
 is(said($t->http(GET => '/api/v1/members', token => $test_key)),
-	'403 | INSUFFICIENT_SCOPE | a test key may only read, write and delete events of the index "_test" | credential | test_key | '
+	'403 | INSUFFICIENT_SCOPE | a test key may only read, write and delete events of the index '
+		. '"_test" | credential | test_key | '
 	  . 'a test key is not enough', 'a test key');
-is(said($t->http(POST => '/api/v1/billing/plan', token => $org->{token}, json => { plan => 'pro' })),
-	'403 | INSUFFICIENT_SCOPE | a token is not enough: this takes the session of a user who has signed in | credential | '
+is(said($t->http(POST => '/api/v1/billing/plan', token => $org->{token},
+	json => { plan => 'pro' })),
+	'403 | INSUFFICIENT_SCOPE | a token is not enough: this takes the session of a user who has '
+		. 'signed in | credential | '
 	  . 'credential_kind | the session of a user who has signed in', 'what takes a session');
 like(said($t->http(GET => '/api/v1/audit', token => $org->{full_key})),
-	qr/\Q| an API key is not enough: this takes a token with scope audit:read or the session of/, 'what takes no key');
+	qr/\Q| an API key is not enough: this takes a token with scope audit:read or the session of/,
+		'what takes no key');
 is(said($t->http(POST => '/api/v1/logs', token => $viewer->{token}, json => { event => 'x' })),
-	'403 | FORBIDDEN | the role viewer does not permit this: it takes the permission "logs:write" | permission | '
+	'403 | FORBIDDEN | the role viewer does not permit this: it takes the permission "logs:write" '
+		. '| permission | '
 	  . 'missing_permission | logs:write', 'a role');
 # What the function of the route asks for, in the executor.
 like(said($t->http(GET => '/api/v1/organizations/acme', token => $org->{read_key})),
@@ -51,45 +61,61 @@ sub sql_said
 	my (undef, $state, $text) = $t->sql_error("SELECT logsvc.use_token('$token'); $sql");
 	return "$state $text";
 }
-like(sql_said($narrow->{token}, "SELECT logsvc.log('x')"), qr/LS201 .*the token lacks the scope "logs:write"/s, 'SQL: a token');
+like(sql_said($narrow->{token}, "SELECT logsvc.log('x')"),
+	qr/LS201 .*the token lacks the scope "logs:write"/s, 'SQL: a token');
 my ($out, $err, $text) = ('', '', '');
-$t->node->psql('postgres', "SELECT logsvc.use_token('$narrow->{token}'); SELECT logsvc.log('x')", stdout => \$out, stderr => \$err);
-like($err, qr/DETAIL: .*\Q{"path":"scope","code":"missing_scope","message":"logs:write"}\E/, 'and its detail');
-like(sql_said($org->{ingest_key}, "SELECT logsvc.search('x')"), qr/LS201 .*API key, ingest-only, is not enough.*read-only or full-access/s,
+$t->node->psql('postgres', "SELECT logsvc.use_token('$narrow->{token}'); SELECT logsvc.log('x')",
+	stdout => \$out, stderr => \$err);
+like($err, qr/DETAIL: .*\Q{"path":"scope","code":"missing_scope","message":"logs:write"}\E/,
+	'and its detail');
+like(sql_said($org->{ingest_key}, "SELECT logsvc.search('x')"),
+	qr/LS201 .*API key, ingest-only, is not enough.*read-only or full-access/s,
 	'SQL: a key');
-like(sql_said($viewer->{token}, "SELECT logsvc.log('x')"), qr/LS202 .*the role viewer does not permit this: .*"logs:write"/s, 'SQL: a role');
-like(sql_said($test_key, "SELECT logsvc.usage()"), qr/LS201 .*a test key may only/s, 'SQL: a test key');
+like(sql_said($viewer->{token}, "SELECT logsvc.log('x')"),
+	qr/LS202 .*the role viewer does not permit this: .*"logs:write"/s, 'SQL: a role');
+like(sql_said($test_key, "SELECT logsvc.usage()"), qr/LS201 .*a test key may only/s,
+	'SQL: a test key');
 
 # ---- limits ----
 
-$t->sql("UPDATE logsvc_internal.rate_limit SET per_minute = CASE class WHEN 'auth' THEN 2 ELSE 0 END WHERE class IN ('auth', 'search')");
+$t->sql("UPDATE logsvc_internal.rate_limit SET per_minute = CASE class WHEN 'auth' THEN 2 ELSE 0 "
+	. "END WHERE class IN ('auth', 'search')");
 my $r;
 $r = $t->http(POST => '/api/v1/auth/sign-in', json => { email => 'x@example.org', password => 'y' },
 	headers => { Origin => 'http://localhost:' . $t->http_port }) for 1 .. 3;
-like(said($r), qr/^429 \| RATE_LIMIT_EXCEEDED \| too many requests: rate class auth allows 2 requests a minute for each address; try again in \d+ seconds \| auth \| rate_limit \| 2 requests a minute for each address; an operator sets it in table logsvc_internal.rate_limit$/,
+like(said($r),
+	qr/^429 \| RATE_LIMIT_EXCEEDED \| too many requests: rate class auth allows 2 requests a minute for each address; try again in \d+ seconds \| auth \| rate_limit \| 2 requests a minute for each address; an operator sets it in table logsvc_internal.rate_limit$/,
 	'a rate says class, limit, time and where it is set');
 like(said($t->http(GET => '/api/v1/search?q=x', token => $org->{read_key})),
-	qr/rate class search allows 0 requests a minute for each organization; try again in 60 seconds/, 'a class that is switched off');
+	qr/rate class search allows 0 requests a minute for each organization; try again in 60 seconds/,
+		'a class that is switched off');
 (undef, undef, $text) = $t->sql_error("SELECT logsvc.set_limit('acme', 'no_such', 1)");
-like($text, qr/resource: must be one of ai_credits_per_month, .*indexes.*, test_bytes_per_day/s, 'a limit that there is not: which there are');
+like($text, qr/resource: must be one of ai_credits_per_month, .*indexes.*, test_bytes_per_day/s,
+	'a limit that there is not: which there are');
 
 # ---- what else a newcomer needs to be told ----
 
-$t->node->psql('postgres', "SELECT logsvc.create_organization('Alone', 'pro')", stdout => \$out, stderr => \$err);
+$t->node->psql('postgres', "SELECT logsvc.create_organization('Alone', 'pro')", stdout => \$out,
+	stderr => \$err);
 like($err, qr/has no owner yet.*logsvc\.create_user\('ann.*logsvc\.add_member\('alone'.*owner => 'ann/s, 'an organization without an owner: how to make one');
-$t->sql("SELECT logsvc.invite('acme', 'new\@example.org', 'viewer') FROM logsvc.act_as('acme', '$org->{email}')");
+$t->sql("SELECT logsvc.invite('acme', 'new\@example.org', 'viewer') FROM "
+	. "logsvc.act_as('acme', '$org->{email}')");
 my $link = $t->sql("SELECT link FROM logsvc_internal.outbox WHERE template = 'invitation'");
-like($link, qr{^http://localhost:@{[ $t->http_port ]}/invitations/accept#t=}, 'without logsvc.public_url a link has the port');
-(undef, undef, $text) = $t->sql_error("SELECT logsvc.set_password('$org->{email}', 'Password1234')");
+like($link, qr{^http://localhost:@{[ $t->http_port ]}/invitations/accept#t=},
+	'without logsvc.public_url a link has the port');
+(undef, undef, $text) =
+	$t->sql_error("SELECT logsvc.set_password('$org->{email}', 'Password1234')");
 like($text, qr/three or more unrelated words/, 'a common password: what to take instead');
 
 # Which setting an evaluation lacks.
-$t->sql($_) foreach "ALTER SYSTEM SET logsvc.model_region = 'eu'", "ALTER SYSTEM SET logsvc.model_provider = 'openai'";
+$t->sql($_) foreach "ALTER SYSTEM SET logsvc.model_region = 'eu'",
+	"ALTER SYSTEM SET logsvc.model_provider = 'openai'";
 $t->reload;
 ok(wait_until(sub
 {
 	$r = $t->http(POST => '/api/v1/evaluations/run-adhoc', token => $org->{token},
-		json => { rows => ['x'], criteria => 'c', expectedItems => [ { id => 'a', description => 'x' } ] });
+		json => { rows => ['x'], criteria => 'c',
+			expectedItems => [ { id => 'a', description => 'x' } ] });
 	return ($r->{json}{details}[0]{message} // '') eq 'logsvc.model_endpoint is not set';
 }, 20), 'an evaluation without logsvc.model_endpoint says so') or diag said($r);
 

@@ -10,9 +10,11 @@ my $t = LogsvcTest->new;
 my $org = $t->organization('acme');
 my $other = $t->organization('other');
 
-sub get { my ($path, %opt) = @_; return $t->http(GET => "/api/v1$path", token => $org->{token}, %opt); }
+sub get { my ($path, %opt) = @_; return $t->http(GET => "/api/v1$path",
+	token => $org->{token}, %opt); }
 
-sub post { my ($path, %opt) = @_; return $t->http(POST => "/api/v1$path", token => $org->{token}, %opt); }
+sub post { my ($path, %opt) = @_; return $t->http(POST => "/api/v1$path",
+	token => $org->{token}, %opt); }
 
 # ---- path parameters ----
 
@@ -20,7 +22,8 @@ my $r = get("/organizations/$org->{id}");
 is($r->{status}, 200, 'an organization by its id');
 is($r->{json}{data}{slug}, 'acme', 'wrapped in data');
 is($r->{json}{data}{role}, 'owner', 'with the role of the caller');
-is(get("/organizations/$org->{id}", token => $org->{full_key})->{status}, 200, 'by a full-access key');
+is(get("/organizations/$org->{id}", token => $org->{full_key})->{status}, 200,
+	'by a full-access key');
 is(get("/organizations/$org->{id}", token => $org->{read_key})->{json}{code}, 'INSUFFICIENT_SCOPE',
 	'not by a read-only key');
 is(get("/organizations/$other->{id}")->{json}{code}, 'NOT_FOUND', 'a foreign one does not exist');
@@ -118,7 +121,8 @@ $r = $t->http(DELETE => "/api/v1/api-keys/$key->{id}", token => $org->{token});
 is($r->{status}, 204, 'revoked');
 is($r->{content} // '', '', 'without a body');
 ok(!exists $r->{headers}{'content-type'}, 'or a content type');
-is($t->http(DELETE => "/api/v1/api-keys/$key->{id}", token => $org->{token})->{status}, 409, 'twice');
+is($t->http(DELETE => "/api/v1/api-keys/$key->{id}", token => $org->{token})->{status},
+	409, 'twice');
 is($t->http(DELETE => "/api/v1/api-keys/$key->{id}", token => $other->{token})->{status}, 404,
 	'a foreign one');
 
@@ -139,9 +143,11 @@ is(post('/api-keys', %once, token => $org->{full_key})->{json}{data}{id} ne $r->
 is(post('/api-keys', %once, token => $other->{token})->{status}, 201, 'of another organization');
 is(post('/api-keys', %once, headers => { 'Idempotency-Key' => 'x' x 256 })->{status}, 400,
 	'too long a key');
-is(post('/api-keys', json => { name => 'k' }, headers => { 'Idempotency-Key' => 'abc-2' })->{status}, 400,
+is(post('/api-keys', json => { name => 'k' },
+	headers => { 'Idempotency-Key' => 'abc-2' })->{status}, 400,
 	'a refusal');
-is(post('/api-keys', json => { %key, scope => 'x' }, headers => { 'Idempotency-Key' => 'abc-2' })->{status},
+is(post('/api-keys', json => { %key, scope => 'x' },
+	headers => { 'Idempotency-Key' => 'abc-2' })->{status},
 	400, 'also one of the function');
 is(post('/api-keys', json => \%key, headers => { 'Idempotency-Key' => 'abc-2' })->{status}, 201,
 	'is not kept');
@@ -171,7 +177,8 @@ $t->sql(q{
 		logsvc_internal.request_header(text), logsvc_internal.is_operator() TO logsvc_reader});
 my %headers = ('User-Agent' => 'test/1', Origin => 'https://example.org',
 	'X-Forwarded-For' => '203.0.113.7, 198.51.100.2');
-$r = get('/members?role=viewer&roles=a,b&flag=true&since=2026-01-01T00:00:00Z', headers => \%headers);
+$r = get('/members?role=viewer&roles=a,b&flag=true&since=2026-01-01T00:00:00Z',
+	headers => \%headers);
 is($r->{status}, 299, 'a status of its own');
 is($r->{content}, 'viewer;{a,b};{role,roles,flag,since};true;1767225600;127.0.0.1;test/1;'
 	. 'https://example.org;false;logsvc_reader', 'values, and what the request was');

@@ -19,12 +19,16 @@ $t->sql("UPDATE logsvc_internal.rate_limit SET per_minute = 1000000 WHERE class 
 my @token = (token => $org->{token});
 
 # No identifier tells rows apart: each item has to be compared with most rows.
-my @rows = map { "request status=200 duration_ms=" . $_ % 400 . " session cache refreshed payment authorized queue worker timeout" } 1 .. 10_000;
-my @wants = ('Payment is authorized', 'No timeouts in the queue worker', 'Every request takes less than 200 ms', 'The session cache is refreshed');
+my @rows = map { "request status=200 duration_ms=" . $_ % 400
+	. " session cache refreshed payment authorized queue worker timeout" } 1 .. 10_000;
+my @wants = ('Payment is authorized', 'No timeouts in the queue worker',
+	'Every request takes less than 200 ms', 'The session cache is refreshed');
 my @items = map { { id => "i$_", description => $wants[ $_ % 4 ] } } 1 .. 200;
-my $large = json_encode({ rows => \@rows, criteria => 'Judge each item.', expectedItems => \@items });
+my $large = json_encode({ rows => \@rows, criteria => 'Judge each item.',
+	expectedItems => \@items });
 
-sub preview { return request($t, POST => $path, @token, json => { rows => ['one'], preview => \1 }); }
+sub preview { return request($t, POST => $path, @token, json => { rows => ['one'], preview => \1 });
+	}
 
 my $alone;
 for (1 .. 5)
@@ -55,7 +59,8 @@ foreach my $round (1 .. 3)
 	my $r = end_request($held, 60);
 	is($r->{status}, 200, 'the large request');
 	is(scalar @{ $r->{json}{data}{verdict} // [] }, 200, 'a finding for each item');
-	note sprintf 'large %.0f ms; longest preview beside it %.1f ms, alone %.1f ms', $r->{seconds} * 1000, $longest * 1000, $alone * 1000;
+	note sprintf 'large %.0f ms; longest preview beside it %.1f ms, alone %.1f ms',
+		$r->{seconds} * 1000, $longest * 1000, $alone * 1000;
 	last if $longest - $alone < $limit && $overtaken;
 }
 ok($overtaken, 'previews are answered while it is judged');

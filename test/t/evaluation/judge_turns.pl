@@ -20,11 +20,15 @@ $t->sql("UPDATE logsvc_internal.rate_limit SET per_minute = 1000000 WHERE class 
 
 # No identifier tells rows apart, and no two rows are alike.
 srand(7);
-my @words = qw(payment authorized queue worker timeout session cache refreshed request status duration);
-my @rows = map { my $n = $_; join ' ', map { $words[ rand @words ] . '=' . int rand 1e6 } 1 .. 62 } 1 .. 10_000;
-my @wants = ('Payment is authorized', 'No timeouts in the queue worker', 'Every request takes less than 200 ms', 'The session cache is refreshed');
+my @words = qw(payment authorized queue worker timeout session cache refreshed request
+	status duration);
+my @rows = map { my $n = $_; join ' ', map { $words[ rand @words ] . '=' . int rand 1e6 } 1 .. 62
+	} 1 .. 10_000;
+my @wants = ('Payment is authorized', 'No timeouts in the queue worker',
+	'Every request takes less than 200 ms', 'The session cache is refreshed');
 my @items = map { { id => "i$_", description => $wants[ $_ % 4 ] } } 1 .. 200;
-my $large = json_encode({ rows => \@rows, criteria => 'Judge each item.', expectedItems => \@items });
+my $large = json_encode({ rows => \@rows, criteria => 'Judge each item.',
+	expectedItems => \@items });
 note sprintf 'a large request has %.1f MB', length($large) / 1e6;
 
 sub ask
@@ -35,7 +39,8 @@ sub ask
 }
 
 is(ask()->{json}{data}{verdict}[0]{status}, 'passed', 'a small one alone');
-my @held = map { begin_request($t, POST => $path, token => $greedy->{token}, body => $large) } 1 .. 9;
+my @held = map { begin_request($t, POST => $path, token => $greedy->{token}, body => $large) } 1 ..
+	9;
 my ($overtaken, @took) = (0);
 while (@took < 60 && grep { !answered($_, 0) } @held)
 {

@@ -14,9 +14,11 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 use Time::HiRes qw(time sleep);
 
-delete @ENV{qw(ANTHROPIC_API_KEY OPENAI_API_KEY AWS_ACCESS_KEY_ID AWS_SECRET_ACCESS_KEY AWS_SESSION_TOKEN)};
+delete @ENV{qw(ANTHROPIC_API_KEY OPENAI_API_KEY AWS_ACCESS_KEY_ID AWS_SECRET_ACCESS_KEY
+	AWS_SESSION_TOKEN)};
 $ENV{OPENAI_API_KEY} = $LogsvcModel::key;
-my $t = LogsvcTest->new(name => 'providers', start => 0, conf => "logsvc.model_region = 'eu-central-1'\nlogsvc.model_endpoint_region = 'eu-central-1'");
+my $t = LogsvcTest->new(name => 'providers', start => 0,
+	conf => "logsvc.model_region = 'eu-central-1'\nlogsvc.model_endpoint_region = 'eu-central-1'");
 {
 	# What the server's environment says about proxies must not count.
 	local @ENV{qw(http_proxy https_proxy all_proxy)} = ('http://127.0.0.1:9') x 3;
@@ -27,7 +29,8 @@ $t->wait_ready;
 my $org = $t->organization('acme');
 my $path = '/api/v1/evaluations/run-adhoc';
 $t->sql("UPDATE logsvc_internal.rate_limit SET per_minute = 1000000 WHERE class = 'evaluation'");
-$t->sql("INSERT INTO logsvc_internal.model_provider (model, provider, provider_model) VALUES ('model-haiku-4-5', 'openai', 'test-model')");
+$t->sql("INSERT INTO logsvc_internal.model_provider (model, provider, provider_model) VALUES "
+	. "('model-haiku-4-5', 'openai', 'test-model')");
 
 my $dir = PostgreSQL::Test::Utils::tempdir();
 sub key_file
@@ -40,13 +43,15 @@ sub key_file
 	return "$dir/$name";
 }
 my $key_file = key_file('key', "$LogsvcModel::key\n");
-my $aws_file = key_file('aws', "[default]\naws_access_key_id = $LogsvcModel::access\naws_secret_access_key=$LogsvcModel::secret\n");
+my $aws_file = key_file('aws', "[default]\naws_access_key_id = "
+	. "$LogsvcModel::access\naws_secret_access_key=$LogsvcModel::secret\n");
 
 my %request = (rows => [ 'item one done', 'item two done' ], criteria => 'Is each item done?',
 	expectedItems => [ map { { id => "item-$_", description => "item $_ is done" } } 1, 2 ]);
 my ($true) = (JSON::PP::true);
 
-sub run { my (%more) = @_; return $t->http(POST => $path, token => $org->{token}, json => { %request, %more }); }
+sub run { my (%more) = @_; return $t->http(POST => $path, token => $org->{token},
+	json => { %request, %more }); }
 sub used { return $t->sql("SELECT coalesce(sum(used), 0) FROM logsvc_internal.ai_credit_month"); }
 sub reserved { return $t->sql('SELECT count(*) FROM logsvc_internal.ai_credit_reservation'); }
 
@@ -55,7 +60,8 @@ sub refused
 {
 	my ($r, $reason, $name) = @_;
 	local $Test::Builder::Level = $Test::Builder::Level + 1;
-	is(join(' ', $r->{status}, $r->{json}{code} // '-', $r->{json}{details}[0]{code} // '-', $r->{headers}{'retry-after'} // '-'),
+	is(join(' ', $r->{status}, $r->{json}{code} // '-', $r->{json}{details}[0]{code} // '-',
+		$r->{headers}{'retry-after'} // '-'),
 		"503 AI_PROVIDER_NOT_EU $reason 30", $name);
 	return;
 }
@@ -68,7 +74,8 @@ sub settings
 	$t->sql($_) foreach split /;/, $text;
 	$t->reload;
 	wait_until(sub {
-		join('|', map { $t->sql("SELECT current_setting('logsvc.$_')") } sort keys %value) eq join('|', map { $value{$_} } sort keys %value);
+		join('|', map { $t->sql("SELECT current_setting('logsvc.$_')") } sort keys %value)
+			eq join('|', map { $value{$_} } sort keys %value);
 	}, 10);
 	return;
 }
@@ -78,23 +85,29 @@ sub settings
 my %double = map { $_ => LogsvcModel::double($_) } qw(anthropic bedrock openai);
 # 1,000 tokens at 1 USD and 200 at 5 USD for a million: 0.002 USD.
 my $price = 200_000;
-my %endpoint = (anthropic => $double{anthropic}->url, bedrock => $double{bedrock}->url . '/', openai => $double{openai}->url . '/v1');
+my %endpoint = (anthropic => $double{anthropic}->url, bedrock => $double{bedrock}->url . '/',
+	openai => $double{openai}->url . '/v1');
 
 foreach my $provider (qw(anthropic bedrock openai))
 {
 	my $double = $double{$provider};
 	my $name = $provider;
 	settings(model_provider => $provider, model_endpoint => $endpoint{$provider},
-		model_key_file => { anthropic => $key_file, bedrock => $aws_file, openai => '' }->{$provider});
+		model_key_file => { anthropic => $key_file, bedrock => $aws_file,
+			openai => '' }->{$provider});
 
 	my $before = used();
 	my $r = run();
-	is($r->{status}, 200, "$name: answered") or diag $r->{content}, map { $_->{note} } @{ $double->requests };
+	is($r->{status}, 200, "$name: answered") or diag $r->{content},
+		map { $_->{note} } @{ $double->requests };
 	is($double->requests->[-1]{note} // 'no request', '', "$name: the request is as published");
 	my $data = $r->{json}{data};
-	is(join(' ', map { "$_->{id}=$_->{status}" } @{ $data->{verdict} // [] }), 'item-1=passed item-2=passed', "$name: the verdict");
-	is(join(' ', @{$data}{qw(model provider region)}), "model-haiku-4-5 $provider eu-central-1", "$name: model, provider and region");
-	is("$data->{usage}{tokensIn} $data->{usage}{tokensOut} $data->{creditsSpent}", '1000 200 0.2', "$name: what it cost");
+	is(join(' ', map { "$_->{id}=$_->{status}" } @{ $data->{verdict} // [] }),
+		'item-1=passed item-2=passed', "$name: the verdict");
+	is(join(' ', @{$data}{qw(model provider region)}), "model-haiku-4-5 $provider eu-central-1",
+		"$name: model, provider and region");
+	is("$data->{usage}{tokensIn} $data->{usage}{tokensOut} $data->{creditsSpent}", '1000 200 0.2',
+		"$name: what it cost");
 	is(used() - $before, $price, "$name: what was debited");
 	is(reserved(), 0, "$name: nothing stays reserved");
 
@@ -103,7 +116,8 @@ foreach my $provider (qw(anthropic bedrock openai))
 	$double->mode('invalid once');
 	$r = run();
 	is($r->{status}, 200, "$name: an invalid verdict is asked for once more");
-	is(join('|', map { $_->{note} } @{ $double->requests }), '|', "$name: both requests are as published");
+	is(join('|', map { $_->{note} } @{ $double->requests }), '|',
+		"$name: both requests are as published");
 	is($r->{json}{data}{creditsSpent}, 0.2, "$name: the repair call costs nothing");
 	foreach my $mode ('invalid', 'cut', 'no_tool', 'garbage', 'huge')
 	{
@@ -117,8 +131,10 @@ foreach my $provider (qw(anthropic bedrock openai))
 	}
 
 	# What ends without an answer.
-	my @cases = (([ 'status=429', 'overloaded' ]), [ 'status=500', 'overloaded' ], [ 'status=529', 'overloaded' ], [ 'status=503', 'overloaded' ],
-		[ 'status=401', 'unreachable' ], [ 'status=404', 'unreachable' ], [ 'redirect', 'unreachable' ], [ 'close', 'unreachable' ]);
+	my @cases = (([ 'status=429', 'overloaded' ]), [ 'status=500', 'overloaded' ],
+		[ 'status=529', 'overloaded' ], [ 'status=503', 'overloaded' ],
+		[ 'status=401', 'unreachable' ], [ 'status=404', 'unreachable' ],
+			[ 'redirect', 'unreachable' ], [ 'close', 'unreachable' ]);
 	foreach my $case (@cases)
 	{
 		$double->forget;
@@ -126,7 +142,8 @@ foreach my $provider (qw(anthropic bedrock openai))
 		$before = used();
 		refused(run(), $case->[1], "$name: $case->[0]");
 		# A kept connection that breaks before the reply may have been old: one more try.
-		cmp_ok(scalar @{ $double->requests }, '<=', $case->[0] eq 'close' ? 2 : 1, "$name: $case->[0]: asked once");
+		cmp_ok(scalar @{ $double->requests }, '<=', $case->[0] eq 'close' ? 2 : 1,
+			"$name: $case->[0]: asked once");
 		is(used() . ' ' . reserved(), "$before 0", "$name: $case->[0]: not charged");
 	}
 	$double->mode('');
@@ -134,14 +151,16 @@ foreach my $provider (qw(anthropic bedrock openai))
 
 	# From SQL.
 	$before = used();
-	my $out = $t->sql_json(sprintf q{SELECT logsvc.run_adhoc('%s') FROM logsvc.act_as('acme')}, json_encode(\%request));
+	my $out = $t->sql_json(sprintf q{SELECT logsvc.run_adhoc('%s') FROM logsvc.act_as('acme')},
+		json_encode(\%request));
 	is($out->{verdict}[1]{status} . ' ' . $out->{creditsSpent}, 'passed 0.2', "$name: from SQL");
 	is(used() - $before, $price, "$name: from SQL: debited");
 }
 
 # ---- where it ran ----
 
-settings(model_provider => 'anthropic', model_endpoint => $endpoint{anthropic}, model_key_file => $key_file);
+settings(model_provider => 'anthropic', model_endpoint => $endpoint{anthropic},
+	model_key_file => $key_file);
 $double{anthropic}->mode('region=us');
 refused(run(), 'region', 'a model that ran outside of the EU');
 is(reserved(), 0, 'it is not charged');
@@ -159,8 +178,10 @@ $double{openai}->mode('');
 foreach my $provider (qw(anthropic bedrock openai))
 {
 	my $name = "$provider, not declared";
-	settings(model_provider => $provider, model_endpoint => $endpoint{$provider}, model_endpoint_region => '',
-		model_key_file => { anthropic => $key_file, bedrock => $aws_file, openai => '' }->{$provider});
+	settings(model_provider => $provider, model_endpoint => $endpoint{$provider},
+		model_endpoint_region => '',
+		model_key_file => { anthropic => $key_file, bedrock => $aws_file,
+			openai => '' }->{$provider});
 	my $double = $double{$provider};
 	my $before = used();
 	foreach my $mode ('', 'invalid', 'invalid once', 'cut', 'no_tool', 'garbage')
@@ -171,18 +192,24 @@ foreach my $provider (qw(anthropic bedrock openai))
 		is(scalar @{ $double->requests }, 1, "$name: no repair call goes there");
 	}
 	is(used() . ' ' . reserved(), "$before 0", "$name: not charged");
-	like($t->log_text, qr/the model provider does not tell in which region it runs.*?HINT:.*?logsvc\.model_endpoint_region/s, "$name: the log says what to set");
+	like($t->log_text,
+		qr/the model provider does not tell in which region it runs.*?HINT:.*?logsvc\.model_endpoint_region/s, "$name: the log says what to set");
 	$double->mode('');
-	my (undef, $state, $message) = $t->sql_error(sprintf q{SELECT logsvc.run_adhoc('%s') FROM logsvc.act_as('acme')}, json_encode(\%request));
+	my (undef, $state, $message) = $t->sql_error(sprintf
+		q{SELECT logsvc.run_adhoc('%s') FROM logsvc.act_as('acme')}, json_encode(\%request));
 	is($state, 'LS703', "$name: from SQL");
 	is(run(preview => $true)->{status}, 200, "$name: a preview");
-	is(run(query => 'nothing_is_called_so')->{status}, 400, 'rows and a query') if $provider eq 'openai';
-	my $nothing = $t->http(POST => $path, token => $org->{token}, json => { query => 'nothing_is_called_so earliest=-1h', criteria => 'c' });
-	is("$nothing->{status} " . ($nothing->{json}{data}{region} // $nothing->{content}), '200 eu-central-1', "$name: where nothing is found nobody is asked");
+	is(run(query => 'nothing_is_called_so')->{status}, 400, 'rows and a query')
+		if $provider eq 'openai';
+	my $nothing = $t->http(POST => $path, token => $org->{token},
+		json => { query => 'nothing_is_called_so earliest=-1h', criteria => 'c' });
+	is("$nothing->{status} " . ($nothing->{json}{data}{region} // $nothing->{content}),
+		'200 eu-central-1', "$name: where nothing is found nobody is asked");
 
 	$double->forget;
 	settings(model_endpoint_region => 'eu-west-3');
-	is(run()->{json}{data}{region}, 'eu-west-3', "$name: declared, the answer shows what was declared");
+	is(run()->{json}{data}{region}, 'eu-west-3',
+		"$name: declared, the answer shows what was declared");
 	is(scalar @{ $double->requests }, 1, "$name: asked");
 	settings(model_endpoint_region => 'us-east-1');
 	refused(run(), 'region', "$name: declared to be elsewhere");
@@ -192,31 +219,39 @@ foreach my $provider (qw(anthropic bedrock openai))
 	is(reserved(), 0, "$name: nothing stays reserved");
 	settings(model_region => 'eu-central-1');
 }
-settings(model_provider => 'anthropic', model_endpoint => $endpoint{anthropic}, model_key_file => $key_file, model_endpoint_region => '');
+settings(model_provider => 'anthropic', model_endpoint => $endpoint{anthropic},
+	model_key_file => $key_file, model_endpoint_region => '');
 $double{anthropic}->mode('region=eu');
-is(run()->{json}{data}{region}, 'eu', 'not declared: a region of the EU that the reply names will do');
+is(run()->{json}{data}{region}, 'eu', 'not declared: a region of the EU that the reply '
+	. 'names will do');
 $double{anthropic}->mode('region=not_available');
 refused(run(), 'region', 'not declared: a region that is not available is none');
 settings(model_endpoint_region => 'eu-west-3', model_region => '');
-is(run()->{json}{data}{region}, 'eu-west-3', 'declared: it is where evaluations run when nothing else is said');
+is(run()->{json}{data}{region}, 'eu-west-3',
+	'declared: it is where evaluations run when nothing else is said');
 $double{anthropic}->mode('region=us');
 refused(run(), 'region', 'declared: what the reply names counts all the same');
 $double{anthropic}->mode('');
 # The providers' own endpoints, which have no place in the EU.
-foreach my $own ([ anthropic => '' ], [ anthropic => 'https://api.anthropic.com' ], [ anthropic => 'https://API.anthropic.com.:443/' ], [ openai => 'https://api.openai.com/v1' ])
+foreach my $own ([ anthropic => '' ], [ anthropic => 'https://api.anthropic.com' ],
+	[ anthropic => 'https://API.anthropic.com.:443/' ], [ openai => 'https://api.openai.com/v1' ])
 {
 	my $position = $t->log_position;
-	settings(model_provider => $own->[0], model_endpoint => $own->[1], model_region => 'eu-central-1');
+	settings(model_provider => $own->[0], model_endpoint => $own->[1],
+		model_region => 'eu-central-1');
 	my $r = run();
 	refused($r, 'region', "the provider's own endpoint: @$own");
-	like($r->{json}{details}[0]{message}, qr/has no place in the European Union/, 'with the reason');
+	like($r->{json}{details}[0]{message}, qr/has no place in the European Union/,
+		'with the reason');
 	settings(model_provider => 'openai', model_endpoint => $endpoint{openai}, model_key_file => '');
 	is(run()->{status}, 200, 'another endpoint');
-	like($t->log_text($position), qr/logsvc refuses evaluations: .*has no place in the European Union/, 'the log says so');
+	like($t->log_text($position),
+		qr/logsvc refuses evaluations: .*has no place in the European Union/, 'the log says so');
 	settings(model_key_file => $key_file);
 }
 # A reload while a model thinks: the repair call goes where the first one went.
-settings(model_provider => 'anthropic', model_endpoint => $endpoint{anthropic}, model_endpoint_region => 'eu-central-1');
+settings(model_provider => 'anthropic', model_endpoint => $endpoint{anthropic},
+	model_endpoint_region => 'eu-central-1');
 {
 	my $elsewhere = LogsvcModel::double('anthropic');
 	$double{anthropic}->forget;
@@ -229,12 +264,14 @@ settings(model_provider => 'anthropic', model_endpoint => $endpoint{anthropic}, 
 	is(scalar @{ $double{anthropic}->requests }, 2, 'and the repair call to the old one');
 	$double{anthropic}->mode('');
 }
-settings(model_endpoint => $endpoint{anthropic}, model_endpoint_region => 'eu-central-1', model_region => 'eu-central-1');
+settings(model_endpoint => $endpoint{anthropic}, model_endpoint_region => 'eu-central-1',
+	model_region => 'eu-central-1');
 
 # ---- settings that are not right ----
 
 $t->sql("SELECT logsvc.adjust_ai_credits('acme', 1000000, 'test')");
-settings(model_provider => 'anthropic', model_endpoint => $endpoint{anthropic}, model_key_file => '');
+settings(model_provider => 'anthropic', model_endpoint => $endpoint{anthropic},
+	model_key_file => '');
 my $position = $t->log_position;
 refused(run(), 'unreachable', 'no key');
 refused(run(), 'unreachable', 'no key, again');
@@ -243,12 +280,18 @@ is(scalar @said, 1, 'the log says so once');
 like($t->log_text($position), qr/HINT:.*logsvc\.model_key_file/, 'and what to set');
 my $n = @{ $double{anthropic}->requests };
 key_file('empty', "\n");
-foreach my $case ([ 'can be read by others', model_key_file => key_file('open', "$LogsvcModel::key\n", 0640) ],
-	[ 'cannot be opened', model_key_file => "$dir/none" ], [ 'can be read by others', model_key_file => $dir ],
+foreach my $case ([ 'can be read by others',
+	model_key_file => key_file('open', "$LogsvcModel::key\n", 0640) ],
+	[ 'cannot be opened', model_key_file => "$dir/none" ],
+		[ 'can be read by others', model_key_file => $dir ],
 	# The same message once more would not be said again.
-	(map { [ 'may be used', model_key_file => $key_file, model_endpoint => $_ ], [ 'there is no key', model_key_file => "$dir/empty", model_endpoint => $endpoint{anthropic} ] }
-		'http://192.0.2.1', 'http://127.0.0.1.example.org', 'http://[::2]', 'ftp://127.0.0.1', 'http:/127.0.0.1', 'nonsense'),
-	[ 'do not fit', model_key_file => $key_file, model_endpoint => 'https://user:word@example.org' ],
+	(map { [ 'may be used', model_key_file => $key_file, model_endpoint => $_ ],
+		[ 'there is no key', model_key_file => "$dir/empty",
+			model_endpoint => $endpoint{anthropic} ] }
+		'http://192.0.2.1', 'http://127.0.0.1.example.org', 'http://[::2]', 'ftp://127.0.0.1',
+			'http:/127.0.0.1', 'nonsense'),
+	[ 'do not fit', model_key_file => $key_file,
+		model_endpoint => 'https://user:word@example.org' ],
 	[ 'is not set', model_provider => 'openai', model_endpoint => '' ],
 	[ 'no key for bedrock', model_provider => 'bedrock', model_endpoint => $endpoint{bedrock} ],
 	[ 'no region', model_region => 'us-east-1', model_key_file => $aws_file ])
@@ -261,9 +304,12 @@ foreach my $case ([ 'can be read by others', model_key_file => key_file('open', 
 	is(run(preview => $true)->{status}, 200, 'a preview needs none of it');
 }
 is(scalar @{ $double{anthropic}->requests }, $n, 'nothing was sent');
-my (undef, $state, $message) = $t->sql_error(sprintf q{SELECT logsvc.run_adhoc('%s') FROM logsvc.act_as('acme')}, json_encode(\%request));
+my (undef, $state, $message) = $t->sql_error(sprintf
+	q{SELECT logsvc.run_adhoc('%s') FROM logsvc.act_as('acme')}, json_encode(\%request));
 is($state, 'LS703', 'from SQL: refused') or diag $message;
-settings(model_region => 'eu-central-1', model_provider => 'anthropic', model_endpoint => 'http://127.0.0.1:' . PostgreSQL::Test::Cluster::get_free_port(), model_key_file => $key_file);
+settings(model_region => 'eu-central-1', model_provider => 'anthropic',
+	model_endpoint => 'http://127.0.0.1:' . PostgreSQL::Test::Cluster::get_free_port(),
+		model_key_file => $key_file);
 refused(run(), 'unreachable', 'nobody listens');
 settings(model_key_file => key_file('wrong', "sk-wrong\n"), model_endpoint => $endpoint{anthropic});
 refused(run(), 'unreachable', 'a wrong key');
@@ -277,7 +323,8 @@ key_file('key', "$LogsvcModel::key\n");
 
 my $files = LogsvcDouble::certificates();
 my $tls = LogsvcModel::double('anthropic', tls => { cert => $files->{cert}, key => $files->{key} });
-my $other = LogsvcModel::double('anthropic', tls => { cert => $files->{other_cert}, key => $files->{other_key} });
+my $other = LogsvcModel::double('anthropic', tls => { cert => $files->{other_cert},
+	key => $files->{other_key} });
 settings(ca_file => $files->{ca}, model_endpoint => $tls->url);
 is(run()->{status}, 200, 'TLS: a certificate of the authority that is set');
 settings(model_endpoint => $other->url);
@@ -293,21 +340,26 @@ $double->mode('hang');
 my $before = used();
 my $request = begin_request($t, POST => $path, token => $org->{token}, json => \%request);
 ok(wait_until(sub { $double->open == 1 && reserved() == 1 }, 10), 'a call in flight');
-is($t->sql("SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'logsvc evaluator' AND xact_start IS NOT NULL"), 0, 'no transaction is open');
+is($t->sql("SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'logsvc evaluator' AND "
+	. "xact_start IS NOT NULL"), 0, 'no transaction is open');
 close $request->{socket};
 ok(wait_until(sub { $double->gone == 1 }, 5), 'a client that hangs up ends its call');
 ok(wait_until(sub { reserved() == 0 }, 5), 'and gives its credits back');
 
 $double->forget;
-(undef, $state) = $t->sql_error(sprintf q{SELECT logsvc.act_as('acme'); SET statement_timeout = '500ms'; SELECT logsvc.run_adhoc('%s')}, json_encode(\%request));
+(undef, $state) =
+	$t->sql_error(sprintf
+		q{SELECT logsvc.act_as('acme'); SET statement_timeout = '500ms'; SELECT logsvc.run_adhoc('%s')}, json_encode(\%request));
 is($state, '57014', 'from SQL: statement_timeout');
 ok(wait_until(sub { $double->gone == 1 }, 5), 'ends the call');
 ok(wait_until(sub { reserved() == 0 }, 5), 'and gives the credits back');
 my $session = $t->node->background_psql('postgres', on_error_stop => 0);
 $session->query_safe("SELECT logsvc.act_as('acme')");
-$session->query_until(qr/started/, sprintf "\\echo started\nSELECT logsvc.run_adhoc('%s');\n", json_encode(\%request));
+$session->query_until(qr/started/, sprintf "\\echo started\nSELECT logsvc.run_adhoc('%s');\n",
+	json_encode(\%request));
 ok(wait_until(sub { $double->open == 1 }, 10), 'from SQL: a call in flight');
-$t->sql("SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE query LIKE '%run_adhoc%' AND pid <> pg_backend_pid()");
+$t->sql("SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE query LIKE '%run_adhoc%' AND "
+	. "pid <> pg_backend_pid()");
 ok(wait_until(sub { $double->gone == 2 }, 5), 'pg_cancel_backend ends it');
 is($session->query('SELECT 1'), 1, 'the session goes on');
 $session->quit;
@@ -328,7 +380,8 @@ $holder->quit;
 
 $double->forget;
 $double->mode('hang');
-my @requests = map { begin_request($t, POST => $path, token => $org->{token}, json => \%request) } 1 .. 5;
+my @requests = map { begin_request($t, POST => $path, token => $org->{token}, json => \%request) } 1
+	.. 5;
 ok(wait_until(sub { $double->open == 5 && reserved() == 5 }, 10), 'five calls in flight');
 my ($pid) = $t->workers('evaluator');
 # In the midst of taking another one.
@@ -336,20 +389,24 @@ $t->stop_at('evaluate_request');
 push @requests, begin_request($t, POST => $path, token => $org->{token}, json => \%request);
 is($t->wait_held('evaluate_request'), $pid, 'a worker that takes another request');
 kill 'TERM', $pid;
-is(join(' ', map { end_request($_, 10)->{status} } @requests), '503 503 503 503 503 503', 'a worker that is ended: its clients get 503');
+is(join(' ', map { end_request($_, 10)->{status} } @requests), '503 503 503 503 503 503',
+	'a worker that is ended: its clients get 503');
 $t->let_go('evaluate_request');
 ok(wait_until(sub { reserved() == 0 }, 5), 'its reservations are given back at once');
 ok(wait_until(sub { $double->gone == 5 }, 5), 'its calls are ended');
 $t->wait_ready;
-ok(wait_until(sub { my ($new) = $t->workers('evaluator'); $new && $new != $pid }, 10), 'another one is there');
+ok(wait_until(sub { my ($new) = $t->workers('evaluator'); $new && $new != $pid }, 10),
+	'another one is there');
 
 # The gateway ends: nobody waits for the answers any more.
 $double->forget;
-@requests = map { begin_request($t, POST => $path, token => $org->{token}, json => \%request) } 1 .. 3;
+@requests = map { begin_request($t, POST => $path, token => $org->{token}, json => \%request) } 1 ..
+	3;
 ok(wait_until(sub { $double->open == 3 }, 10), 'three calls in flight');
 my ($gateway) = $t->workers('gateway');
 kill 'TERM', $gateway;
-ok(wait_until(sub { $double->gone == 3 && reserved() == 0 }, 10), 'a gateway that ends ends the calls of its clients');
+ok(wait_until(sub { $double->gone == 3 && reserved() == 0 }, 10),
+	'a gateway that ends ends the calls of its clients');
 $t->wait_ready;
 
 # The rows of one come from a search: its answer has the headers that were made before the
@@ -375,7 +432,8 @@ is(run(preview => $true)->{status}, 200, 'ready');
 $before = used();
 my $start = time;
 $double->mode('hold');
-@requests = map { begin_request($t, POST => $path, token => $org->{token}, json => \%request) } 1 .. 200;
+@requests = map { begin_request($t, POST => $path, token => $org->{token}, json => \%request) } 1 ..
+	200;
 ok(wait_until(sub { $double->open == 200 }, 30), '200 calls in flight') or diag $double->open;
 note sprintf 'all in flight after %.2f s', time - $start;
 my (%seconds, $in_flight);
@@ -385,7 +443,8 @@ foreach my $phase ('in flight', 'answered')
 	my $end = time + 2;
 	while (time < $end)
 	{
-		my $p = request($t, POST => $path, token => $org->{token}, json => { %request, preview => $true });
+		my $p = request($t, POST => $path, token => $org->{token},
+			json => { %request, preview => $true });
 		is($p->{status}, 200, 'a preview') if $p->{status} != 200;
 		push @{ $seconds{$phase} }, $p->{seconds};
 	}
@@ -393,9 +452,11 @@ foreach my $phase ('in flight', 'answered')
 	$double->mode('');
 	my @seconds = sort { $a <=> $b } @{ $seconds{$phase} };
 	cmp_ok(scalar @seconds, '>', 5, "$phase: previews beside them");
-	note sprintf '%s: %d previews beside 200 calls: median %.1f ms, longest %.1f ms', $phase, scalar @seconds, $seconds[ @seconds / 2 ] * 1000, $seconds[-1] * 1000;
+	note sprintf '%s: %d previews beside 200 calls: median %.1f ms, longest %.1f ms', $phase,
+		scalar @seconds, $seconds[ @seconds / 2 ] * 1000, $seconds[-1] * 1000;
 	# The scheduler of a busy machine delays a single one now and then.
-	cmp_ok($seconds[ @seconds * 0.9 ], '<', $ENV{LATENCY_LIMIT} // 0.1, "$phase: 9 of 10 previews take less than 100 ms")
+	cmp_ok($seconds[ @seconds * 0.9 ], '<', $ENV{LATENCY_LIMIT} // 0.1,
+		"$phase: 9 of 10 previews take less than 100 ms")
 	  or diag join ' ', @seconds;
 	cmp_ok($seconds[-1], '<', 5, "$phase: and none waits for calls");
 }
@@ -411,11 +472,13 @@ is(reserved(), 0, 'nothing stays reserved');
 $t->sql("SELECT logsvc.adjust_ai_credits('other', -1000000, 'test')");
 $t->sql("SELECT logsvc.adjust_ai_credits('other', 1, 'test')");
 $double->mode('delay=0.5');
-@requests = map { begin_request($t, POST => $path, token => $other_org->{token}, json => \%request) } 1 .. 200;
+@requests = map { begin_request($t, POST => $path, token => $other_org->{token},
+	json => \%request) } 1 .. 200;
 %status = ();
 $status{ end_request($_, 20)->{status} }++ foreach @requests;
 note join ' ', map { "$_: $status{$_}" } sort keys %status;
-is(join(' ', sort keys %status), '200 429', 'credits for some of 200 at a time: the others get 429');
+is(join(' ', sort keys %status), '200 429',
+	'credits for some of 200 at a time: the others get 429');
 my $most = 1 + int(1_000_000 / $price);
 cmp_ok($status{200}, '<=', $most, 'no more calls than there are credits for, and one');
 
@@ -424,13 +487,15 @@ cmp_ok($status{200}, '<=', $most, 'no more calls than there are credits for, and
 $double->forget;
 $double->mode('hang');
 ($pid) = $t->workers('evaluator');
-sub memory { my ($kb) = slurp_file("/proc/$pid/status") =~ /^RssAnon:\s+(\d+) kB/m; return $kb / 1024; }
+sub memory { my ($kb) = slurp_file("/proc/$pid/status") =~ /^RssAnon:\s+(\d+) kB/m;
+	return $kb / 1024; }
 my @big = map { sprintf '%05d %s', $_ % 20, join ' ', map { "word$_" } 1 .. 50 } 1 .. 10_000;
 my $body = json_encode({ %request, rows => \@big });
 run(rows => \@big, preview => $true);
 $before = memory();
 @requests = map { begin_request($t, POST => $path, token => $org->{token}, body => $body) } 1 .. 20;
-ok(wait_until(sub { $double->open == 20 }, 30), '20 calls of large requests in flight') or diag $double->open;
+ok(wait_until(sub { $double->open == 20 }, 30), '20 calls of large requests in flight')
+	or diag $double->open;
 my $grown = (memory() - $before) / 20;
 note sprintf 'a body of %.1f MB: %.2f MB for each call in flight', length($body) / 1e6, $grown;
 cmp_ok($grown, '<', 1, 'a call in flight keeps less than 1 MB');
@@ -459,8 +524,10 @@ if ($ENV{LOGSVC_SLOW})
 # ---- keys ----
 
 my $log = $t->log_text;
-unlike($log, qr/\Q$_\E/, 'no key in the log') foreach $LogsvcModel::key, $LogsvcModel::secret, $LogsvcModel::access;
-unlike($log, qr/item one done|Is each item done/, 'no rows and criteria of HTTP clients in the log') if $log !~ /statement: .*run_adhoc/;
+unlike($log, qr/\Q$_\E/, 'no key in the log') foreach $LogsvcModel::key, $LogsvcModel::secret,
+	$LogsvcModel::access;
+unlike($log, qr/item one done|Is each item done/, 'no rows and criteria of HTTP clients in the log')
+	if $log !~ /statement: .*run_adhoc/;
 unlike($log, qr/PANIC|terminated by signal|TRAP:/, 'no process broke');
 $t->stop;
 done_testing;

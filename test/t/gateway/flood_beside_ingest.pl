@@ -19,7 +19,8 @@ $SIG{PIPE} = 'IGNORE';
 sub connect_from
 {
 	my ($from) = @_;
-	return IO::Socket::INET->new(PeerAddr => '127.0.0.1', PeerPort => $t->http_port, LocalAddr => $from, Timeout => 5)
+	return IO::Socket::INET->new(PeerAddr => '127.0.0.1', PeerPort => $t->http_port,
+		LocalAddr => $from, Timeout => 5)
 	  // die "cannot connect from $from: $!";
 }
 
@@ -43,7 +44,8 @@ sub event
 {
 	my ($key) = @_;
 	my $body = '{"event": "x"}';
-	return "POST /api/v1/logs HTTP/1.1\r\nHost: a\r\nX-API-Key: $key\r\nContent-Length: " . length($body) . "\r\n\r\n$body";
+	return "POST /api/v1/logs HTTP/1.1\r\nHost: a\r\nX-API-Key: $key\r\nContent-Length: "
+		. length($body) . "\r\n\r\n$body";
 }
 
 sub others_are_served
@@ -52,7 +54,8 @@ sub others_are_served
 	my $begin = time;
 	my %status;
 	$status{ $t->http(GET => $_)->{status} }++ for ('/healthz', '/readyz') x 3;
-	$status{ $t->http(POST => '/api/v1/logs', token => $org->{ingest_key}, json => { event => 'x' })->{status} }++ for 1 .. 20;
+	$status{ $t->http(POST => '/api/v1/logs', token => $org->{ingest_key},
+		json => { event => 'x' })->{status} }++ for 1 .. 20;
 	is_deeply(\%status, { 200 => 6, 202 => 20 }, "$name: others are served");
 	cmp_ok(time - $begin, '<', 10, 'and need not wait long');
 }
@@ -66,12 +69,14 @@ close $_ for @held;
 
 my $megabytes = 'x' x (10 * 1024 * 1024 - 100);
 # An address has 100 answers 401 a minute: each kind comes from its own.
-foreach ([ '127.0.0.4', 'Content-Length: ' . length $megabytes ], [ '127.0.0.5', 'Transfer-Encoding: chunked' ])
+foreach ([ '127.0.0.4', 'Content-Length: ' . length $megabytes ],
+	[ '127.0.0.5', 'Transfer-Encoding: chunked' ])
 {
 	my ($from, $head) = @$_;
 	@held = map {
 		my $s = connect_from($from);
-		syswrite($s, "POST /api/v1/logs/batch HTTP/1.1\r\nHost: a\r\nX-API-Key: ing_live_" . 'x' x 40 . "\r\n$head\r\n\r\n"
+		syswrite($s, "POST /api/v1/logs/batch HTTP/1.1\r\nHost: a\r\nX-API-Key: ing_live_"
+			. 'x' x 40 . "\r\n$head\r\n\r\n"
 			  . ($head =~ /chunked/ ? sprintf("%x\r\n", length $megabytes) : ''));
 		$s->blocking(0);
 		syswrite($s, substr($megabytes, 0, 100_000));
@@ -84,20 +89,24 @@ foreach ([ '127.0.0.4', 'Content-Length: ' . length $megabytes ], [ '127.0.0.5',
 }
 
 # Large answers that nobody reads.  (unread_answers.pl reaches the limit of memory.)
-$t->http(POST => '/api/v1/logs/batch', token => $org->{ingest_key}, json => [ map { { event => "large $_ " . 'z' x 4000 } } 1 .. 2000 ]);
+$t->http(POST => '/api/v1/logs/batch', token => $org->{ingest_key},
+	json => [ map { { event => "large $_ " . 'z' x 4000 } } 1 .. 2000 ]);
 my $query = '/api/v1/logs?limit=1000&q=large';
 my $large = $t->http(GET => $query, token => $org->{read_key});
-cmp_ok(length $large->{content}, '>', 300_000, 'a large answer') or diag substr $large->{content}, 0, 300;
+cmp_ok(length $large->{content}, '>', 300_000, 'a large answer')
+	or diag substr $large->{content}, 0, 300;
 my $gateway = $t->sql("SELECT pid FROM pg_stat_activity WHERE backend_type = 'logsvc gateway'");
 sub resident { my ($kb) = slurp_file("/proc/$gateway/status") =~ /^VmRSS:\s+(\d+)/m; return $kb }
 my $before = resident();
 @held = map {
 	my $s = connect_from('127.0.0.6');
-	syswrite($s, ($_ % 4 ? "GET /api/v1/openapi.json HTTP/1.1\r\nHost: a\r\n\r\n" : "GET $query HTTP/1.1\r\nHost: a\r\nX-API-Key: $org->{read_key}\r\n\r\n") x 20);
+	syswrite($s, ($_ % 4 ? "GET /api/v1/openapi.json HTTP/1.1\r\nHost: a\r\n\r\n"
+		: "GET $query HTTP/1.1\r\nHost: a\r\nX-API-Key: $org->{read_key}\r\n\r\n") x 20);
 	$s } 1 .. 400;
 others_are_served('400 connections that read no answer');
 my $most = 400 * (length($large->{content}) + 500_000) / 1024;
-cmp_ok(resident() - $before, '<', $most < 600_000 ? $most : 600_000, '... and of each one answer waits at most');
+cmp_ok(resident() - $before, '<', $most < 600_000 ? $most : 600_000,
+	'... and of each one answer waits at most');
 close $_ for @held;
 
 # Many agents behind one address.
@@ -112,22 +121,30 @@ is_deeply(\%status, { 202 => 1000 }, '500 agents of one address send events');
 close $_ for @held;
 
 # Who is known to the gateway is judged by a worker all the same.
-my $key = $t->http(POST => '/api/v1/api-keys', token => $org->{full_key}, json => { name => 'k', scope => 'ingest-only' })->{json}{data};
+my $key = $t->http(POST => '/api/v1/api-keys', token => $org->{full_key},
+	json => { name => 'k', scope => 'ingest-only' })->{json}{data};
 my $batch = '[' . join(',', ('{"event": "' . 'y' x 1000 . '"}') x 200) . ']';
 for (1 .. 3)
 {
-	is($t->http(POST => '/api/v1/logs/batch', token => $key->{key}, body => $batch)->{status}, 202, 'a large batch');
+	is($t->http(POST => '/api/v1/logs/batch', token => $key->{key}, body => $batch)->{status}, 202,
+		'a large batch');
 }
-is($t->http(DELETE => "/api/v1/api-keys/$key->{id}", token => $org->{full_key})->{status}, 204, 'its key is revoked');
-is($t->http(POST => '/api/v1/logs/batch', token => $key->{key}, body => $batch)->{status}, 401, 'the next one is refused');
-is($t->http(POST => '/api/v1/logs/batch', token => $org->{read_key}, body => $batch)->{status}, 403, 'so is one without the right');
+is($t->http(DELETE => "/api/v1/api-keys/$key->{id}", token => $org->{full_key})->{status}, 204,
+	'its key is revoked');
+is($t->http(POST => '/api/v1/logs/batch', token => $key->{key}, body => $batch)->{status}, 401,
+	'the next one is refused');
+is($t->http(POST => '/api/v1/logs/batch', token => $org->{read_key}, body => $batch)->{status}, 403,
+	'so is one without the right');
 
 # The look before a body counts no request.
-$t->sql("UPDATE logsvc_internal.rate_limit SET per_minute = 5, customized = true WHERE class = 'ingest'");
+$t->sql("UPDATE logsvc_internal.rate_limit SET per_minute = 5, customized = true WHERE "
+	. "class = 'ingest'");
 my $fresh = $t->organization('fresh');
 my @statuses = map {
-	$t->http(POST => '/api/v1/logs/batch', token => $fresh->{ingest_key}, body => $batch, headers => { 'X-Organization-Id' => "x$_" })->{status} } 1 .. 6;
-is("@statuses", '202 202 202 202 202 429', 'five requests of a limit of five, each looked at before its body');
+	$t->http(POST => '/api/v1/logs/batch', token => $fresh->{ingest_key}, body => $batch,
+		headers => { 'X-Organization-Id' => "x$_" })->{status} } 1 .. 6;
+is("@statuses", '202 202 202 202 202 429',
+	'five requests of a limit of five, each looked at before its body');
 
 $t->stop;
 done_testing;

@@ -12,8 +12,10 @@ use Test::More;
 use Time::HiRes qw(time sleep);
 
 my $dir = certificate();
-my $h = start_host(later => 1, header_timeout => 2000, body_timeout => 2000, idle_timeout => 60000, connection_limit => 1500);
-my $t = start_host(later => 1, header_timeout => 3000, body_timeout => 2000, idle_timeout => 60000, connection_limit => 1500,
+my $h = start_host(later => 1, header_timeout => 2000, body_timeout => 2000, idle_timeout => 60000,
+	connection_limit => 1500);
+my $t = start_host(later => 1, header_timeout => 3000, body_timeout => 2000, idle_timeout => 60000,
+	connection_limit => 1500,
 	tls_certificate => "$dir/cert.pem", tls_key => "$dir/key.pem");
 my $get = "GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n";
 my $curl = "curl -sS -m 10 --cacert $dir/cert.pem -w ' %{http_code}'";
@@ -48,7 +50,8 @@ sub push_all
 	my $pid = fork // die "fork: $!";
 	if (!$pid)
 	{
-		for my $n (1 .. 100) { syswrite($s, ($get x 98) . post('/api/v1/logs', "x$n") . "HEAD /healthz HTTP/1.1\r\nHost: a\r\n\r\n") }
+		for my $n (1 .. 100) { syswrite($s, ($get x 98) . post('/api/v1/logs', "x$n")
+			. "HEAD /healthz HTTP/1.1\r\nHost: a\r\n\r\n") }
 		POSIX::_exit(0);
 	}
 	my ($n, $data, %status) = (0, '');
@@ -68,7 +71,8 @@ sub push_all
 			$n++;
 		}
 	}
-	is_deeply(\%status, { 200 => 9900, 202 => 100 }, 'each is answered, in its order, HEAD without a body');
+	is_deeply(\%status, { 200 => 9900, 202 => 100 },
+		'each is answered, in its order, HEAD without a body');
 	is($data, '', '... and nothing else');
 	waitpid $pid, 0;
 
@@ -76,7 +80,8 @@ sub push_all
 	$s = connect_to($h);
 	my $before = memory($h);
 	my $took = push_all($s, $get x 500_000);
-	cmp_ok($took, '<', 500_000 * length $get, "pipelined requests whose answers are not read: $took bytes are taken, no more");
+	cmp_ok($took, '<', 500_000 * length $get,
+		"pipelined requests whose answers are not read: $took bytes are taken, no more");
 	cmp_ok(memory($h) - $before, '<', 5_000, '... and cost no memory');
 	is_served('meanwhile');
 	my ($none, $eof);
@@ -92,24 +97,33 @@ sub push_all
 {
 	my $s = connect_to($h);
 	my $begin = time;
-	syswrite($s, "POST /api/v1/logs HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\nExpect: 100-continue\r\n\r\n");
+	syswrite($s, "POST /api/v1/logs HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\nExpect: "
+		. "100-continue\r\n\r\n");
 	my ($got, $eof) = read_responses($s, 0, 5);
 	is(join(' ', map { $_->{status} } @$got), '100 408', '100-continue that no body follows');
 	cmp_ok(abs(time - $begin - 2), '<', 1.5, '... ends with the time of a body');
 	ok($eof, '... and the connection');
 
-	foreach ([ 'Upgrade: websocket', 'Connection: Upgrade', 'Sec-WebSocket-Key: x', 'Sec-WebSocket-Version: 13' ],
-		[ 'Upgrade: h2c', 'Connection: Upgrade, HTTP2-Settings', 'HTTP2-Settings: AAMAAABkAAQAAP__' ], [ 'Upgrade: TLS/1.0', 'Connection: Upgrade' ])
+	foreach ([ 'Upgrade: websocket', 'Connection: Upgrade', 'Sec-WebSocket-Key: x',
+		'Sec-WebSocket-Version: 13' ],
+		[ 'Upgrade: h2c', 'Connection: Upgrade, HTTP2-Settings',
+			'HTTP2-Settings: AAMAAABkAAQAAP__' ], [ 'Upgrade: TLS/1.0', 'Connection: Upgrade' ])
 	{
 		$s = connect_to($h);
 		syswrite($s, join("\r\n", 'GET /healthz HTTP/1.1', 'Host: a', @$_, '', '') . $get);
 		($got) = read_responses($s, 2, 3);
-		is(join(' ', map { $_->{status} } @$got), '200 200', "$_->[0] changes nothing, what follows is HTTP/1.1");
+		is(join(' ', map { $_->{status} } @$got), '200 200',
+			"$_->[0] changes nothing, what follows is HTTP/1.1");
 	}
-	foreach ([ 'GET http://other/healthz HTTP/1.1', 200 ], [ 'GET HTTPS://a:1/healthz?x HTTP/1.1', 200 ], [ 'GET http:///healthz HTTP/1.1', 200 ],
-		[ 'GET ftp://a/healthz HTTP/1.1', 400 ], [ 'GET //healthz HTTP/1.1', 404 ], [ 'GET a:80/healthz HTTP/1.1', 400 ], [ 'CONNECT a:80 HTTP/1.1', 400 ],
-		[ 'OPTIONS * HTTP/1.1', 404 ], [ 'TRACE /healthz HTTP/1.1', 405 ], [ 'GET /../healthz HTTP/1.1', 404 ], [ 'GET /%68ealthz HTTP/1.1', 404 ],
-		[ 'GET http://a HTTP/1.1', 200 ], [ 'GET /healthz HTTP/1.10', 400 ], [ 'GET /healthz HTTP/01.1', 400 ], [ 'GET /healthz http/1.1', 400 ], [ 'GET /healthz HTTP/3.0', 505 ])
+	foreach ([ 'GET http://other/healthz HTTP/1.1', 200 ], [ 'GET HTTPS://a:1/healthz?x HTTP/1.1',
+		200 ], [ 'GET http:///healthz HTTP/1.1', 200 ],
+		[ 'GET ftp://a/healthz HTTP/1.1', 400 ], [ 'GET //healthz HTTP/1.1', 404 ],
+			[ 'GET a:80/healthz HTTP/1.1', 400 ], [ 'CONNECT a:80 HTTP/1.1', 400 ],
+		[ 'OPTIONS * HTTP/1.1', 404 ], [ 'TRACE /healthz HTTP/1.1', 405 ],
+			[ 'GET /../healthz HTTP/1.1', 404 ], [ 'GET /%68ealthz HTTP/1.1', 404 ],
+		[ 'GET http://a HTTP/1.1', 200 ], [ 'GET /healthz HTTP/1.10', 400 ],
+			[ 'GET /healthz HTTP/01.1', 400 ], [ 'GET /healthz http/1.1', 400 ],
+				[ 'GET /healthz HTTP/3.0', 505 ])
 	{
 		my ($line, $status) = @$_;
 		$s = connect_to($h);
@@ -119,12 +133,14 @@ sub push_all
 	}
 	# HTTP/1.0 that asks to be kept, with a body and without, and with what only 1.1 knows.
 	$s = connect_to($h);
-	syswrite($s, "GET /healthz HTTP/1.0\r\nConnection: Keep-Alive\r\n\r\nPOST /api/v1/logs HTTP/1.0\r\nConnection: keep-alive\r\nContent-Length: 2\r\n\r\n{}"
+	syswrite($s, "GET /healthz HTTP/1.0\r\nConnection: Keep-Alive\r\n\r\nPOST /api/v1/logs "
+		. "HTTP/1.0\r\nConnection: keep-alive\r\nContent-Length: 2\r\n\r\n{}"
 		  . "GET /healthz HTTP/1.0\r\n\r\n$get");
 	($got, $eof) = read_responses($s, 0, 2);
 	is(join(' ', map { $_->{status} } @$got), '200 202 200', 'HTTP/1.0 kept, then not');
 	ok($eof, '... and what comes behind is not read');
-	is((request($h, "POST /api/v1/logs HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"))[0]{status}, 400, 'chunks in HTTP/1.0');
+	is((request($h, "POST /api/v1/logs HTTP/1.0\r\nTransfer-Encoding: "
+		. "chunked\r\n\r\n0\r\n\r\n"))[0]{status}, 400, 'chunks in HTTP/1.0');
 }
 
 # ---- long headers cost no more than their length ----
@@ -134,7 +150,8 @@ sub push_all
 	my $before = cpu_ticks($h);
 	for (1 .. 100)
 	{
-		syswrite($s, "GET /healthz HTTP/1.1\r\nHost: a\r\nUser-Agent: " . ('e' x 16_000) . "\r\n\r\n");
+		syswrite($s, "GET /healthz HTTP/1.1\r\nHost: a\r\nUser-Agent: " . ('e' x 16_000)
+			. "\r\n\r\n");
 		read_responses($s, 1, 5);
 	}
 	cmp_ok(cpu_ticks($h) - $before, '<', 40, '100 requests with a User-Agent of 16 KB');
@@ -154,7 +171,8 @@ sub push_all
 			while (time < $end)
 			{
 				my $s = connect_to($h);
-				syswrite($s, "POST /healthz HTTP/1.1\r\nHost: a\r\nContent-Length: 90000000\r\n\r\n") or next;
+				syswrite($s, "POST /healthz HTTP/1.1\r\nHost: a\r\nContent-Length: "
+					. "90000000\r\n\r\n") or next;
 				for (1 .. 70) { syswrite($s, $block) // last }
 			}
 			POSIX::_exit(0);
@@ -172,12 +190,14 @@ sub is_served_by_tls
 {
 	my ($name) = @_;
 	my $begin = time;
-	is(`$curl https://localhost:$t->{port}/healthz`, '{"status":"ok"} 200', "$name: others are served");
+	is(`$curl https://localhost:$t->{port}/healthz`, '{"status":"ok"} 200',
+		"$name: others are served");
 	cmp_ok(time - $begin, '<', 5, '... soon');
 }
 {
 	my $before = memory($t);
-	my @held = map { my $s = connect_to($t); syswrite($s, "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" . 'r' x 20); $s } 1 .. 1000;
+	my @held = map { my $s = connect_to($t);
+		syswrite($s, "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" . 'r' x 20); $s } 1 .. 1000;
 	is_served_by_tls('1,000 half-open handshakes');
 	my $open = sub { scalar grep { !IO::Select->new($_)->can_read(0) } @held };
 	wait_for(sub { !$open->() });
@@ -197,9 +217,11 @@ sub is_served_by_tls
 		syswrite($s, substr("\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" . 'r' x 100, 0, $n));
 		close $s;
 	}
-	foreach my $junk ("\x17\x03\x03\x40", "\x17\x03\x03\x00\x20" . 'j' x 32, "\x17\x03\x03\xff\xff" . 'j' x 100, "\x14\x03\x03\x00\x01\x01" x 100)
+	foreach my $junk ("\x17\x03\x03\x40", "\x17\x03\x03\x00\x20" . 'j' x 32, "\x17\x03\x03\xff\xff"
+		. 'j' x 100, "\x14\x03\x03\x00\x01\x01" x 100)
 	{
-		my $s = IO::Socket::SSL->new(PeerAddr => '127.0.0.1', PeerPort => $t->{port}, SSL_verify_mode => IO::Socket::SSL::SSL_VERIFY_NONE())
+		my $s = IO::Socket::SSL->new(PeerAddr => '127.0.0.1', PeerPort => $t->{port},
+			SSL_verify_mode => IO::Socket::SSL::SSL_VERIFY_NONE())
 		  or die "no handshake: $IO::Socket::SSL::SSL_ERROR\n";
 		$s->syswrite("POST /api/v1/logs HTTP/1.1\r\nHost: a\r\nContent-Length: 1000\r\n\r\nabc");
 		open(my $raw, '+<&', fileno $s) or die "dup: $!";

@@ -9,7 +9,8 @@ use Test::More;
 use Time::HiRes qw(sleep);
 
 my $dir = certificate();
-my %host = (plain => start_host(later => 1), TLS => start_host(later => 1, tls_certificate => "$dir/cert.pem", tls_key => "$dir/key.pem"));
+my %host = (plain => start_host(later => 1),
+	TLS => start_host(later => 1, tls_certificate => "$dir/cert.pem", tls_key => "$dir/key.pem"));
 my %open = (plain => \&connect_to, TLS => \&connect_tls);
 
 my $line = "POST /api/v1/logs?echo=1 HTTP/1.1\r\n";
@@ -88,12 +89,14 @@ my @headers = (
 	[ 'two equal lengths', "Content-Length: 5\r\nContent-Length: 5\r\n" ],
 	[ 'a list of equal lengths', "Content-Length: 5, 5\r\n" ],
 	[ 'a length in hexadecimal', "Content-Length: 0x5\r\n" ],
-	[ 'a length beyond 64 bits, with both', "Content-Length: 18446744073709551621\r\nTransfer-Encoding: chunked\r\n" ],
+	[ 'a length beyond 64 bits, with both',
+		"Content-Length: 18446744073709551621\r\nTransfer-Encoding: chunked\r\n" ],
 	[ 'a folded Transfer-Encoding', "Transfer-Encoding:\r\n chunked\r\n" ],
 	[ 'a tab behind chunked', "Transfer-Encoding: chunked\t\r\n" ],
 	[ 'chunked in quotes', "Transfer-Encoding: \"chunked\"\r\n" ],
 	[ 'an empty Transfer-Encoding', "Transfer-Encoding:\r\n" ],
-	[ 'Transfer-Encoding with an empty one', "Transfer-Encoding: chunked\r\nTransfer-Encoding:\r\n" ]);
+	[ 'Transfer-Encoding with an empty one',
+		"Transfer-Encoding: chunked\r\nTransfer-Encoding:\r\n" ]);
 
 # Sends a request in that position of a connection: what the server answered to it and behind it.
 sub send_as
@@ -137,19 +140,23 @@ foreach my $how ('plain', 'TLS')
 			my $s = send_as($how, $position, $chunked . $framing . $next);
 			my ($got) = read_responses($s, 2 + $skip, 5);
 			my ($r, $after) = @$got[ $skip, $skip + 1 ];
-			like(($r->{status} // '') . ' ' . ($r->{body} // ''), qr/^202 .*"bodyLength":5.*"body":"hello"/, "$how, $position: $name");
+			like(($r->{status} // '') . ' ' . ($r->{body} // ''),
+				qr/^202 .*"bodyLength":5.*"body":"hello"/, "$how, $position: $name");
 			is($after->{body}, '{"status":"ok"}', 'and what follows is a request');
 		}
-		foreach (map({ [ $_->[0], $chunked . $_->[1] ] } @bad), map({ [ $_->[0], "${line}Host: a\r\n$_->[1]\r\nhello" ] } @headers))
+		foreach (map({ [ $_->[0], $chunked . $_->[1] ] } @bad),
+			map({ [ $_->[0], "${line}Host: a\r\n$_->[1]\r\nhello" ] } @headers))
 		{
 			my ($name, $request) = @$_;
 			my $s = send_as($how, $position, $request . $hidden);
 			my ($got, $eof) = read_responses($s, 0, 3);
 			my @status = map { $_->{status} } @$got;
 			shift @status if $skip;
-			is("@status", '400', "$how, $position: $name is refused") or diag(map { $_->{body} } @$got);
+			is("@status", '400', "$how, $position: $name is refused")
+				or diag(map { $_->{body} } @$got);
 			ok($eof, 'and nothing behind it is read');
-			like($got->[-1]{body} // '', qr/^\{"error":"[^"]+","code":"VALIDATION_ERROR"\}$/, 'with the reason');
+			like($got->[-1]{body} // '', qr/^\{"error":"[^"]+","code":"VALIDATION_ERROR"\}$/,
+				'with the reason');
 		}
 	}
 }

@@ -34,7 +34,8 @@ sub get { my ($path) = @_; return "GET $path HTTP/1.1\r\nHost: a\r\n\r\n" }
 sub ask
 {
 	my ($host, $from, $text, $seconds) = @_;
-	my $s = IO::Socket::INET->new(PeerAddr => '127.0.0.1', PeerPort => $host->{port}, LocalAddr => $from) // die "connect: $!";
+	my $s = IO::Socket::INET->new(PeerAddr => '127.0.0.1', PeerPort => $host->{port},
+		LocalAddr => $from) // die "connect: $!";
 	syswrite($s, $text);
 	my ($got) = read_responses($s, 1, $seconds // 5);
 	return $got->[0] // { status => 0, head => '', body => '' };
@@ -63,7 +64,8 @@ sub read_slowly
 
 my $dir = certificate();
 my $h = start_host(later => 1, body_timeout => 2000);
-my $t = start_host(later => 1, body_timeout => 2000, tls_certificate => "$dir/cert.pem", tls_key => "$dir/key.pem");
+my $t = start_host(later => 1, body_timeout => 2000, tls_certificate => "$dir/cert.pem",
+	tls_key => "$dir/key.pem");
 sub slow_reader
 {
 	my ($path, $buffer, $step) = @_;
@@ -71,8 +73,10 @@ sub slow_reader
 	syswrite($s, get($path));
 	return read_slowly($s, $step, 12);
 }
-my ($answer, $stream, $fast, $tls) = at_once(sub { slow_reader('/api/v1/search?size=3000000', 2304, 200) },
-	sub { slow_reader('/api/v1/search?pieces=1500', 2304, 200) }, sub { slow_reader('/api/v1/search?size=400000', 8192, 5000) },
+my ($answer, $stream, $fast, $tls) = at_once(sub
+	{ slow_reader('/api/v1/search?size=3000000', 2304, 200) },
+	sub { slow_reader('/api/v1/search?pieces=1500', 2304, 200) },
+		sub { slow_reader('/api/v1/search?size=400000', 8192, 5000) },
 	sub {
 		# s_client reads all that comes, unless its own output is not read.
 		my $s = connect_tls($t);
@@ -102,10 +106,12 @@ is((stop_host($h))[0], 0, 'the sanitizers have nothing to report');
 # ---- memory ----
 
 my $limit = 36_000_000;
-$h = start_host(later => 1, memory_limit => $limit, body_timeout => 30_000, connection_limit => 600);
+$h = start_host(later => 1, memory_limit => $limit, body_timeout => 30_000,
+	connection_limit => 600);
 ask($h, '127.0.0.3', get('/api/v1/search?size=5000000')); # the host's own memory has its size
 my $before = memory($h);
-foreach my $case ([ 'answers', 30, get('/api/v1/search?size=8000000'), 1 ], [ 'API descriptions', 500, get('/api/v1/openapi.json'), 0 ],
+foreach my $case ([ 'answers', 30, get('/api/v1/search?size=8000000'), 1 ],
+	[ 'API descriptions', 500, get('/api/v1/openapi.json'), 0 ],
 	[ 'pipelined answers', 30, get('/api/v1/search?size=8000000') x 20, 1 ])
 {
 	my ($name, $n, $text, $short) = @$case;
@@ -113,17 +119,21 @@ foreach my $case ([ 'answers', 30, get('/api/v1/search?size=8000000'), 1 ], [ 'A
 	wait_for(sub { @held == grep { has_answer($_) } @held }, 20);
 	# The host itself has copies until those that are refused have stopped asking.
 	wait_for(sub { (memory($h) - $before) * 1024 < 1.6 * $limit });
-	cmp_ok((memory($h) - $before) * 1024, '<', 1.6 * $limit, "$n $name that nobody reads stay within the memory of bodies and answers");
+	cmp_ok((memory($h) - $before) * 1024, '<', 1.6 * $limit,
+		"$n $name that nobody reads stay within the memory of bodies and answers");
 	my $r = ask($h, '127.0.0.3', get('/api/v1/search?size=5000000'), 60);
-	is("$r->{status} " . length $r->{body}, '200 5000000', '... another address gets a large answer');
-	is(ask($h, '127.0.0.3', post('/api/v1/logs', 'x' x 8_000_000, 'Authorization: good'), 60)->{status}, 202, '... and sends a large body');
+	is("$r->{status} " . length $r->{body}, '200 5000000',
+		'... another address gets a large answer');
+	is(ask($h, '127.0.0.3', post('/api/v1/logs', 'x' x 8_000_000, 'Authorization: good'),
+		60)->{status}, 202, '... and sends a large body');
 	is(ask($h, '127.0.0.3', get('/healthz'))->{status}, 200, '... and asks for health');
 	if ($short)
 	{
 		$r = ask($h, '127.0.0.2', get('/api/v1/search?size=34000000'));
 		is("$r->{status} " . ($r->{head} =~ /^Retry-After: 1\r$/m ? 'later' : ''), '503 later',
 			'... the same address is refused what is larger than all that it leaves');
-		is(length ask($h, '127.0.0.2', get('/api/v1/search?size=1000000'))->{body}, 1_000_000, '... and gets what is smaller');
+		is(length ask($h, '127.0.0.2', get('/api/v1/search?size=1000000'))->{body}, 1_000_000,
+			'... and gets what is smaller');
 	}
 	close $_ for @held;
 	wait_for(sub { memory($h) - $before < 25_000 });
@@ -132,11 +142,14 @@ foreach my $case ([ 'answers', 30, get('/api/v1/search?size=8000000'), 1 ], [ 'A
 
 # Bodies give way to an answer, and the answer is the right one.
 {
-	my $head = "POST /api/v1/logs HTTP/1.1\r\nHost: a\r\nAuthorization: good\r\nContent-Length: 9500000\r\n\r\n";
-	my @held = map { my $s = connect_small($h, '127.0.0.2'); syswrite($s, $head . 'x' x 9_000_000); $s } 1 .. 3;
+	my $head = "POST /api/v1/logs HTTP/1.1\r\nHost: a\r\nAuthorization: good\r\nContent-Length: "
+		. "9500000\r\n\r\n";
+	my @held = map { my $s = connect_small($h, '127.0.0.2'); syswrite($s, $head . 'x' x 9_000_000);
+		$s } 1 .. 3;
 	wait_taken($h);
 	my $r = ask($h, '127.0.0.3', get('/api/v1/search?size=12000000'), 60);
-	is("$r->{status} " . length $r->{body}, '200 12000000', 'unfinished bodies of the address that has most give way to an answer');
+	is("$r->{status} " . length $r->{body}, '200 12000000',
+		'unfinished bodies of the address that has most give way to an answer');
 	is(scalar(grep { !IO::Select->new($_)->can_read(0) } @held), 2, '... as many as it takes');
 	close $_ for @held;
 	wait_for(sub { memory($h) - $before < 25_000 });
@@ -149,7 +162,8 @@ foreach my $case ([ 'answers', 30, get('/api/v1/search?size=8000000'), 1 ], [ 'A
 	wait_for(sub { has_answer($s) });
 	sleep 0.5;    # time in which it would be fed
 	cmp_ok(memory($h) - $before, '<', 25_000, 'a stream that is not read is not fed');
-	my @held = map { my $s = connect_small($h, '127.0.0.2'); syswrite($s, get('/api/v1/search?size=3000000')); $s } 1 .. 20;
+	my @held = map { my $s = connect_small($h, '127.0.0.2');
+		syswrite($s, get('/api/v1/search?size=3000000')); $s } 1 .. 20;
 	wait_for(sub { @held == grep { has_answer($_) } @held });
 	is(ask($h, '127.0.0.3', get('/healthz'))->{status}, 200, '... beside large answers');
 	close $_ for $s, @held;
@@ -160,10 +174,12 @@ foreach my $case ([ 'answers', 30, get('/api/v1/search?size=8000000'), 1 ], [ 'A
 {
 	my @held = map {
 		my $s = connect_small($h, '127.0.0.2');
-		syswrite($s, get('/api/v1/openapi.json') . post('/api/v1/logs', 'x' x 60_000, 'Authorization: good'));
+		syswrite($s, get('/api/v1/openapi.json') . post('/api/v1/logs', 'x' x 60_000,
+			'Authorization: good'));
 		$s } 1 .. 100;
 	wait_for(sub { @held == grep { has_answer($_) } @held });
-	is(ask($h, '127.0.0.2', post('/api/v1/logs', 'x' x 9_000_000, 'Authorization: good'), 60)->{status}, 202, 'bodies behind answers that are not read');
+	is(ask($h, '127.0.0.2', post('/api/v1/logs', 'x' x 9_000_000, 'Authorization: good'),
+		60)->{status}, 202, 'bodies behind answers that are not read');
 	close $_ for @held;
 }
 is((stop_host($h))[0], 0, 'the sanitizers have nothing to report');

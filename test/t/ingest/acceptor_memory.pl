@@ -11,7 +11,8 @@ use Test::More;
 use Time::HiRes qw(time);
 
 my $ORGS = 36;
-my $t = LogsvcTest->new(conf => join "\n", "logsvc.flush_interval = '50ms'", 'logsvc.acceptors = 1', 'logsvc.writers = 1', 'logsvc.compactors = 0',
+my $t = LogsvcTest->new(conf => join "\n", "logsvc.flush_interval = '50ms'", 'logsvc.acceptors = 1',
+	'logsvc.writers = 1', 'logsvc.compactors = 0',
 	"logsvc.queue_wait = '4s'");
 my @orgs = map { $t->organization("org$_") } 1 .. $ORGS;
 my ($pid) = $t->workers('^logsvc acceptor$');
@@ -28,7 +29,8 @@ sub memory
 
 # Texts that have nothing in common.
 my $seed = 1;
-sub noise { return join '', map { $seed = ($seed * 1103515245 + 12345) % 2147483648; sprintf '%08x', $seed } 1 .. 40 }
+sub noise { return join '', map { $seed = ($seed * 1103515245 + 12345) % 2147483648; sprintf '%08x',
+	$seed } 1 .. 40 }
 my $large = json_encode([ map { noise() } 1 .. 4500 ]);
 
 # Group after group, in each another builder becomes large.
@@ -36,15 +38,18 @@ my $before = memory();
 foreach my $big (0 .. $ORGS - 1)
 {
 	$t->stop_at('accept_before_commit');
-	my @requests = begin_request($t, POST => '/api/v1/logs', token => $orgs[0]{ingest_key}, json => { event => 'first' });
+	my @requests = begin_request($t, POST => '/api/v1/logs', token => $orgs[0]{ingest_key},
+		json => { event => 'first' });
 	$t->wait_held('accept_before_commit');
-	push @requests, begin_request($t, POST => '/api/v1/logs/batch', token => $orgs[$_]{ingest_key}, $_ == $big ? (body => $large) : (json => ['small']))
+	push @requests, begin_request($t, POST => '/api/v1/logs/batch', token => $orgs[$_]{ingest_key},
+		$_ == $big ? (body => $large) : (json => ['small']))
 	  foreach 0 .. $ORGS - 1;
 	is($t->http(GET => '/healthz')->{status}, 200, 'all have been sent');
 	$t->let_go('accept_before_commit');
 	my %status;
 	$status{ end_request($_, 60)->{status} }++ foreach @requests;
-	is_deeply(\%status, { 202 => $ORGS + 1 }, "a group with a large batch of organization $big") or diag explain \%status;
+	is_deeply(\%status, { 202 => $ORGS + 1 }, "a group with a large batch of organization $big")
+		or diag explain \%status;
 }
 my $after = memory();
 note sprintf '%.1f MB before, %.1f MB after', $before, $after;
@@ -56,20 +61,25 @@ cmp_ok($after - $before, '<', 100, 'what is kept is bounded');
 $t->set('logsvc.queue_limit', 1000);
 ok(wait_until(sub { $t->sql('SELECT logsvc_internal.queue_depth()') == 0 }, 60), 'all is stored');
 $t->stop_at('write_before_commit');
-is($t->http(POST => '/api/v1/logs/batch', token => $orgs[0]{ingest_key}, json => [ ('x') x 750 ])->{status}, 202, 'the share of an organization is full');
+is($t->http(POST => '/api/v1/logs/batch', token => $orgs[0]{ingest_key},
+	json => [ ('x') x 750 ])->{status}, 202, 'the share of an organization is full');
 my $three = json_encode([ 'y' x (250 * 1024), map { 'z' x (250 * 1024) } 1 .. 11 ]);
 my $begin = time;
-my @waiting = map { begin_request($t, POST => '/api/v1/logs/batch', token => $orgs[0]{ingest_key}, body => $three) } 1 .. 4;
+my @waiting = map { begin_request($t, POST => '/api/v1/logs/batch', token => $orgs[0]{ingest_key},
+	body => $three) } 1 .. 4;
 # Which of them come first is chance; two are answered long before the other two.
 my $early = sub { scalar grep { IO::Select->new($_->{socket})->can_read(0) } @waiting };
 wait_until(sub { $early->() == 2 }, 3);
 is($early->(), 2, 'beyond the limit of memory a request does not wait');
-foreach (@waiting) { my $r = end_request($_, 30); is("$r->{status} $r->{json}{code}", '429 QUEUE_FULL', 'refused'); }
+foreach (@waiting) { my $r = end_request($_, 30); is("$r->{status} $r->{json}{code}",
+	'429 QUEUE_FULL', 'refused'); }
 cmp_ok(time - $begin, '>=', 3.9, 'within it, it waits for logsvc.queue_wait');
 
 # What waits is taken as soon as there is room, in its order, and nobody else waits.
-my @late = map { begin_request($t, POST => '/api/v1/logs/batch', token => $orgs[0]{ingest_key}, json => [ ("late $_") x 300 ]) } 1, 2;
-is($t->http(POST => '/api/v1/logs', token => $orgs[1]{ingest_key}, json => { event => 'other' }, timeout => 3)->{status}, 202, 'another organization is answered meanwhile');
+my @late = map { begin_request($t, POST => '/api/v1/logs/batch', token => $orgs[0]{ingest_key},
+	json => [ ("late $_") x 300 ]) } 1, 2;
+is($t->http(POST => '/api/v1/logs', token => $orgs[1]{ingest_key}, json => { event => 'other' },
+	timeout => 3)->{status}, 202, 'another organization is answered meanwhile');
 $t->let_go('write_before_commit');
 is(join(' ', map { end_request($_, 30)->{status} } @late), '202 202', 'with room there is no 429');
 
@@ -77,9 +87,11 @@ is(join(' ', map { end_request($_, 30)->{status} } @late), '202 202', 'with room
 $t->set('logsvc.queue_wait', '0');
 ok(wait_until(sub { $t->sql('SELECT logsvc_internal.queue_depth()') == 0 }, 60), 'all is stored');
 $t->stop_at('write_before_commit');
-is($t->http(POST => '/api/v1/logs/batch', token => $orgs[0]{ingest_key}, json => [ ('x') x 750 ])->{status}, 202, 'full again');
+is($t->http(POST => '/api/v1/logs/batch', token => $orgs[0]{ingest_key},
+	json => [ ('x') x 750 ])->{status}, 202, 'full again');
 $begin = time;
-is($t->http(POST => '/api/v1/logs', token => $orgs[0]{ingest_key}, json => { event => 'no room' })->{status}, 429, 'refused');
+is($t->http(POST => '/api/v1/logs', token => $orgs[0]{ingest_key},
+	json => { event => 'no room' })->{status}, 429, 'refused');
 cmp_ok(time - $begin, '<', 1.5, '... at once');
 $t->let_go('write_before_commit');
 
@@ -91,10 +103,13 @@ $t->set('logsvc.flush_interval', '5s');
 ok(wait_until(sub { $t->sql('SELECT logsvc_internal.queue_depth()') == 0 }, 60), 'all is stored');
 my $last = $t->sql('SELECT coalesce(max(id), 0) FROM logsvc_internal.part');
 $begin = time;
-$t->http(POST => '/api/v1/logs/batch', token => $orgs[2]{ingest_key}, json => [ ('x') x 100 ]) foreach 1 .. 9;
+$t->http(POST => '/api/v1/logs/batch', token => $orgs[2]{ingest_key}, json => [ ('x') x 100 ])
+	foreach 1 .. 9;
 $t->http(POST => '/api/v1/logs/batch', token => $orgs[2]{ingest_key}, json => [ ('x') x 1200 ]);
-ok(wait_until(sub { $t->sql("SELECT coalesce(sum(rows), 0) FROM logsvc_internal.part WHERE id > $last AND index_name = 'main'") == 2100 }, 20), 'stored');
-cmp_ok($t->sql("SELECT max(rows) FROM logsvc_internal.part WHERE id > $last"), '<=', 500, 'no insert has more than logsvc.batch_events');
+ok(wait_until(sub { $t->sql("SELECT coalesce(sum(rows), 0) FROM logsvc_internal.part WHERE id > "
+	. "$last AND index_name = 'main'") == 2100 }, 20), 'stored');
+cmp_ok($t->sql("SELECT max(rows) FROM logsvc_internal.part WHERE id > $last"), '<=', 500,
+	'no insert has more than logsvc.batch_events');
 cmp_ok(time - $begin, '<', 4.5, '... and 500 events do not wait for the flush interval');
 
 $t->stop;

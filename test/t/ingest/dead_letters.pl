@@ -11,7 +11,8 @@ use LogsvcTest;
 use Test::More;
 use Time::HiRes qw(sleep time);
 
-my $t = LogsvcTest->new(conf => join "\n", 'restart_after_crash = on', "logsvc.flush_interval = '50ms'",
+my $t = LogsvcTest->new(conf => join "\n", 'restart_after_crash = on',
+	"logsvc.flush_interval = '50ms'",
 	'logsvc.writers = 1', 'logsvc.executors = 2');
 my @orgs = map { $t->organization($_) } qw(acme globex);
 my %by_slug = map { $_->{slug} => $_ } @orgs;
@@ -63,16 +64,20 @@ sub send_events
 
 sub queued { return $t->sql('SELECT coalesce(sum(rows), 0) FROM logsvc_internal.queue'); }
 sub depth { return $t->sql('SELECT logsvc_internal.queue_depth()'); }
-sub place { my ($text) = @_; return $t->sql("SELECT string_agg(place, ',' ORDER BY place) FROM found WHERE event = '$text'"); }
-sub dead { my ($where) = @_; return $t->sql("SELECT count(*) FROM logsvc_internal.dead_letter WHERE $where"); }
-sub refuse_with { my ($index, $state) = @_; $t->sql("INSERT INTO refused VALUES ('$index', '$state')"); return; }
+sub place { my ($text) = @_; return $t->sql("SELECT string_agg(place, ',' ORDER BY place) FROM "
+	. "found WHERE event = '$text'"); }
+sub dead { my ($where) = @_; return $t->sql("SELECT count(*) FROM logsvc_internal.dead_letter "
+	. "WHERE $where"); }
+sub refuse_with { my ($index, $state) = @_;
+	$t->sql("INSERT INTO refused VALUES ('$index', '$state')"); return; }
 sub refuse_nothing { $t->sql('DELETE FROM refused'); return; }
 
 # Every event is where it was accepted for, once.
 sub check_all
 {
 	my ($name, $timeout) = @_;
-	ok(wait_until(sub { queued() == 0 && depth() == 0 }, $timeout // 20), "$name: the queue is empty, its depth 0")
+	ok(wait_until(sub { queued() == 0 && depth() == 0 }, $timeout // 20),
+		"$name: the queue is empty, its depth 0")
 	  or diag 'queued ' . queued() . ', depth ' . depth();
 	my %seen;
 	my @wrong;
@@ -100,31 +105,42 @@ sub check_all
 		next unless $n == 7 || $n == 12;
 		# One in its header, one in its body.
 		my $column = $n == 7 ? 'header' : 'body';
-		$t->sql("UPDATE logsvc_internal.queue SET $column = set_byte($column, octet_length($column) - 3,"
-			  . " 255 - get_byte($column, octet_length($column) - 3)) WHERE id = (SELECT max(id) FROM logsvc_internal.queue)");
+		$t->sql("UPDATE logsvc_internal.queue SET $column = "
+			. "set_byte($column, octet_length($column) - 3,"
+			  . " 255 - get_byte($column, octet_length($column) - 3)) WHERE id = (SELECT max(id) "
+			  . "FROM logsvc_internal.queue)");
 		delete $expected{$id};
 	}
 	my $start = time;
 	$t->let_go('write_after_delete');
 	check_all('corrupt entries');
 	cmp_ok(time - $start, '<', 8, 'at once, without retries');
-	is(dead("status = 'dead' AND reason = 'corrupt' AND sqlstate = 'LS803'"), 2, 'the corrupt ones are dead letters');
+	is(dead("status = 'dead' AND reason = 'corrupt' AND sqlstate = 'LS803'"), 2,
+		'the corrupt ones are dead letters');
 	is(place('entry 8'), 'store', 'the others are stored');
 	my $list = $t->http(GET => '/api/v1/dead-letters', token => $by_slug{acme}{full_key});
 	is(scalar @{ $list->{json}{data} }, 1, 'an organization sees its own');
 	my $letter = $list->{json}{data}[0];
-	is($letter->{reason} . $letter->{status} . ($letter->{event} // '-'), 'corruptdead-', 'corrupt, dead, without an event');
-	is($t->http(GET => "/api/v1/dead-letters/$letter->{id}", token => $by_slug{acme}{full_key})->{json}{data}{id},
+	is($letter->{reason} . $letter->{status} . ($letter->{event} // '-'), 'corruptdead-',
+		'corrupt, dead, without an event');
+	is($t->http(GET => "/api/v1/dead-letters/$letter->{id}",
+		token => $by_slug{acme}{full_key})->{json}{data}{id},
 		$letter->{id}, 'by its id');
-	is($t->http(GET => "/api/v1/dead-letters/$letter->{id}", token => $by_slug{globex}{full_key})->{status}, 404, 'not by others');
-	is($t->sql("SELECT count(*) FROM logsvc.dead_letters WHERE organization = 'acme'"), 1, 'the view for operators');
+	is($t->http(GET => "/api/v1/dead-letters/$letter->{id}",
+		token => $by_slug{globex}{full_key})->{status}, 404, 'not by others');
+	is($t->sql("SELECT count(*) FROM logsvc.dead_letters WHERE organization = 'acme'"), 1,
+		'the view for operators');
 
 	# By hand it comes back, and is a dead letter again.
-	my $r = $t->http(POST => '/api/v1/dead-letters/replay', token => $by_slug{acme}{token}, json => { ids => [ $letter->{id} ] });
+	my $r = $t->http(POST => '/api/v1/dead-letters/replay', token => $by_slug{acme}{token},
+		json => { ids => [ $letter->{id} ] });
 	is($r->{status} . $r->{json}{data}{count}, '2021', 'replayed by hand');
-	ok(wait_until(sub { dead("status = 'replayed'") == 1 && dead("status = 'dead' AND attempts = 2") == 1 }, 10),
-		'and found corrupt again: attempts are counted on') or diag $t->sql('SELECT * FROM logsvc.dead_letters');
-	$r = $t->http(POST => '/api/v1/dead-letters/replay', token => $by_slug{acme}{token}, json => { ids => [ $letter->{id} ] });
+	ok(wait_until(sub { dead("status = 'replayed'") == 1
+		&& dead("status = 'dead' AND attempts = 2") == 1 }, 10),
+		'and found corrupt again: attempts are counted on')
+			or diag $t->sql('SELECT * FROM logsvc.dead_letters');
+	$r = $t->http(POST => '/api/v1/dead-letters/replay', token => $by_slug{acme}{token},
+		json => { ids => [ $letter->{id} ] });
 	is($r->{status}, 404, 'a replayed one cannot be replayed');
 	$r = $t->http(POST => '/api/v1/dead-letters/discard', token => $by_slug{acme}{token},
 		json => { filter => { reason => 'corrupt' }, reason => 'broken disk' });
@@ -133,9 +149,11 @@ sub check_all
 	is($t->sql(q{SELECT string_agg(action || ' ' || (details->>'count'), ',' ORDER BY number)
 		FROM logsvc_internal.audit_entry WHERE action LIKE 'dead\_letter%'}),
 		'dead_letter.replayed 1,dead_letter.discarded 1', 'both are in the audit log');
-	foreach my $bad ({}, { ids => [] }, { ids => ['x'], filter => {} }, { filter => { x => 1 } }, { filter => { from => 'soon' } })
+	foreach my $bad ({}, { ids => [] }, { ids => ['x'], filter => {} }, { filter => { x => 1 } },
+		{ filter => { from => 'soon' } })
 	{
-		is($t->http(POST => '/api/v1/dead-letters/replay', token => $by_slug{acme}{token}, json => $bad)->{status}, 400,
+		is($t->http(POST => '/api/v1/dead-letters/replay', token => $by_slug{acme}{token},
+			json => $bad)->{status}, 400,
 			'refused: ' . json_encode($bad));
 	}
 }
@@ -144,10 +162,12 @@ sub check_all
 
 {
 	refuse_with('bad', '23514');
-	my @ids = send_events('acme', map { [ "mixed $_", $_ =~ /^(30|31|977)$/ ? 'bad' : 'main' ] } 1 .. 1000);
+	my @ids = send_events('acme', map { [ "mixed $_", $_ =~ /^(30|31|977)$/ ? 'bad' : 'main' ] } 1
+		.. 1000);
 	send_events('globex', ['beside']);
 	check_all('bad events of a batch');
-	is($t->sql("SELECT string_agg(event, ',' ORDER BY event) FROM found WHERE place = 'dead' AND event LIKE 'mixed%'"),
+	is($t->sql("SELECT string_agg(event, ',' ORDER BY event) FROM found WHERE place = 'dead' AND "
+		. "event LIKE 'mixed%'"),
 		'mixed 30,mixed 31,mixed 977', 'just they are dead letters');
 	my $list = $t->http(GET => '/api/v1/dead-letters', token => $by_slug{acme}{full_key},
 		query => { reason => 'rejected', limit => 2 });
@@ -162,17 +182,20 @@ sub check_all
 	unlike($t->log_text, qr/LOG:.*secret/, 'nor does the log tell');
 
 	refuse_nothing();
-	my $r = $t->http(POST => '/api/v1/dead-letters/replay', token => $by_slug{acme}{token}, json => { filter => {} });
+	my $r = $t->http(POST => '/api/v1/dead-letters/replay', token => $by_slug{acme}{token},
+		json => { filter => {} });
 	is($r->{json}{data}{count}, 3, 'all replayed');
 	check_all('replayed by hand');
 	is(place('mixed 30'), 'store', 'they are stored');
-	is(dead("status IN ('dead', 'replaying') AND organization_id = (SELECT id FROM logsvc_internal.organization WHERE slug = 'acme')"),
+	is(dead("status IN ('dead', 'replaying') AND organization_id = (SELECT id FROM "
+		. "logsvc_internal.organization WHERE slug = 'acme')"),
 		0, 'and no dead letters any more');
 }
 
 # ---- killed in the middle of a move and of a replay ----
 
-foreach my $point (qw(dead_letter_before_commit dead_letter_after_commit replay_before_commit replay_after_commit))
+foreach my $point (qw(dead_letter_before_commit dead_letter_after_commit replay_before_commit
+	replay_after_commit))
 {
 	refuse_with('bad', '23514');
 	if ($point =~ /^replay/)
@@ -181,21 +204,24 @@ foreach my $point (qw(dead_letter_before_commit dead_letter_after_commit replay_
 		ok(wait_until(sub { place("$point bad") eq 'dead' }, 10), "$point: dead");
 		refuse_nothing();
 		$t->stop_at($point);
-		$t->http(POST => '/api/v1/dead-letters/replay', token => $by_slug{acme}{token}, json => { filter => {} });
+		$t->http(POST => '/api/v1/dead-letters/replay', token => $by_slug{acme}{token},
+			json => { filter => {} });
 	}
 	else
 	{
 		$t->stop_at($point);
 		send_events('acme', [ "$point bad", 'bad' ], [ "$point good" ]);
 	}
-	kill 'KILL', $t->wait_held($point);
+	kill_process($t->wait_held($point));
 	delete $t->{stop_points};
 	ok(wait_until(sub { $t->sql('SELECT 1') }, 20), "$point: the server recovers");
 	$t->wait_ready;
-	ok(wait_until(sub { place("$point bad") eq ($point =~ /^replay/ ? 'store' : 'dead') }, 10), "$point: it goes on");
+	ok(wait_until(sub { place("$point bad") eq ($point =~ /^replay/ ? 'store' : 'dead') }, 10),
+		"$point: it goes on");
 	check_all($point);
 	refuse_nothing();
-	$t->http(POST => '/api/v1/dead-letters/replay', token => $by_slug{acme}{token}, json => { filter => {} });
+	$t->http(POST => '/api/v1/dead-letters/replay', token => $by_slug{acme}{token},
+		json => { filter => {} });
 	ok(wait_until(sub { place("$point bad") eq 'store' }, 10), "$point: stored in the end");
 }
 
@@ -228,10 +254,12 @@ sub outage
 	send_events('globex', [ "$name 2" ]);
 	ok(wait_until(sub { $t->log_text($from) =~ /attempt 2/ }, 25), "$name: tried again");
 	is(place("$name 1"), 'queue', "$name: buffered in the queue");
-	is($t->http(POST => '/api/v1/logs', token => $by_slug{acme}{ingest_key}, json => { event => 'x' }, timeout => 5)->{status},
+	is($t->http(POST => '/api/v1/logs', token => $by_slug{acme}{ingest_key},
+		json => { event => 'x' }, timeout => 5)->{status},
 		202, "$name: events are accepted");
 	$end->();
-	ok(wait_until(sub { place("$name 1") eq 'store' && place("$name 2") eq 'store' }, 20), "$name: stored when it is over");
+	ok(wait_until(sub { place("$name 1") eq 'store' && place("$name 2") eq 'store' }, 20),
+		"$name: stored when it is over");
 	check_all($name);
 	is(dead("status = 'dead' AND reason = 'store_unavailable'"), 0, "$name: no dead letters");
 	return;
@@ -245,9 +273,11 @@ outage('read-only', sub { refuse_with('*', '25006') }, sub { refuse_nothing() })
 	my $from = $t->log_position;
 	refuse_with('*', '42501');
 	send_events($_ % 2 ? 'acme' : 'globex', [ "outage $_" ]) foreach 1 .. 10;
-	ok(wait_until(sub { place('outage 1') eq 'dead' && place('outage 10') eq 'dead' }, 20), 'events move to the dead letters');
+	ok(wait_until(sub { place('outage 1') eq 'dead' && place('outage 10') eq 'dead' }, 20),
+		'events move to the dead letters');
 	ok(wait_until(sub { queued() == 0 && depth() == 0 }, 5), 'the depth is 0');
-	my $r = $t->http(POST => '/api/v1/logs', token => $by_slug{acme}{ingest_key}, json => { event => 'x' });
+	my $r = $t->http(POST => '/api/v1/logs', token => $by_slug{acme}{ingest_key},
+		json => { event => 'x' });
 	is("$r->{status} $r->{json}{code}", '503 STORE_UNAVAILABLE', 'new ones are refused');
 	like($r->{headers}{'retry-after'}, qr/^\d+$/, 'with Retry-After');
 	my ($out, $state) = $t->sql_error("SELECT logsvc.act_as('acme'); SELECT logsvc.log('x')");
@@ -259,21 +289,27 @@ outage('read-only', sub { refuse_with('*', '25006') }, sub { refuse_nothing() })
 	my $writer = $t->wait_held('replay_before_commit', 25);
 	kill 'TERM', $writer;
 	ok(wait_until(sub { !kill 0, $writer }, 20), 'told to end in the replay');
-	cmp_ok(depth(), '<=', 10, 'the writer gives back what it had reserved, whether or not another one is there');
-	kill 'KILL', wait_until(sub { my $next = $t->wait_held('replay_before_commit', 25); $next != $writer && $next }, 25);
+	cmp_ok(depth(), '<=', 10, 'the writer gives back what it had reserved, whether or not another '
+		. 'one is there');
+	kill_process(wait_until(sub { my $next = $t->wait_held('replay_before_commit', 25);
+		$next != $writer && $next }, 25));
 	delete $t->{stop_points};
 	ok(wait_until(sub { $t->sql('SELECT 1') }, 20), 'killed in the replay: the server recovers');
 	$t->wait_ready;
-	ok(wait_until(sub { dead("status = 'dead' AND reason = 'store_unavailable'") == 0 }, 20), 'they come back by themselves');
-	ok(wait_until(sub { $t->sql("SELECT count(*) FROM found WHERE event LIKE 'outage %' AND place = 'store'") == 10 }, 10),
+	ok(wait_until(sub { dead("status = 'dead' AND reason = 'store_unavailable'") == 0 }, 20),
+		'they come back by themselves');
+	ok(wait_until(sub { $t->sql("SELECT count(*) FROM found WHERE event LIKE 'outage %' AND place "
+		. "= 'store'") == 10 }, 10),
 		'all are stored');
 	is(join(',', map { /outage (\d+)/ } split /\n/,
 			$t->sql("SELECT e.event FROM found e WHERE e.event LIKE 'outage %' ORDER BY e.id")),
 		join(',', 1 .. 10), 'under their ids');
 	check_all('after the outage');
-	is($t->http(POST => '/api/v1/logs', token => $by_slug{acme}{ingest_key}, json => { event => 'x' })->{status}, 202,
+	is($t->http(POST => '/api/v1/logs', token => $by_slug{acme}{ingest_key},
+		json => { event => 'x' })->{status}, 202,
 		'events are accepted again');
-	like($t->log_text($from), qr/has taken nothing for 1 s: events are refused/, 'the log says when');
+	like($t->log_text($from), qr/has taken nothing for 1 s: events are refused/,
+		'the log says when');
 }
 
 # A lock on the store: waiting for it is a failure too, but nothing is lost.
@@ -283,7 +319,8 @@ outage('read-only', sub { refuse_with('*', '25006') }, sub { refuse_nothing() })
 	my $session = $t->node->background_psql('postgres');
 	$session->query_safe('BEGIN; LOCK TABLE logsvc_internal.part IN ACCESS EXCLUSIVE MODE');
 	send_events($_ % 2 ? 'acme' : 'globex', [ "locked $_" ]) foreach 1 .. 4;
-	ok(wait_until(sub { $t->log_text($from) =~ /could not write events to its store: canceling statement due to lock timeout/ }, 20),
+	ok(wait_until(sub { $t->log_text($from)
+		=~ /could not write events to its store: canceling statement due to lock timeout/ }, 20),
 		'a lock that is held for long is a failure');
 	$session->query_safe('ROLLBACK');
 	$session->quit;
@@ -303,15 +340,19 @@ outage('read-only', sub { refuse_with('*', '25006') }, sub { refuse_nothing() })
 	send_events('globex', map { ["much $_"] } 750 .. 789);
 	unlike($t->log_text($from), qr/at 80%/, 'below 80% the log says nothing');
 	send_events('globex', ["much $_"]) foreach 790 .. 829;
-	is(scalar(() = $t->log_text($from) =~ /the ingest queue of logsvc is at 80% of its limit of 1000 events/g), 1,
+	is(scalar(() = $t->log_text($from) =~
+		/the ingest queue of logsvc is at 80% of its limit of 1000 events/g), 1,
 		'at 80% it does, once');
 	send_events('globex', map { ["much $_"] } 830 .. 999);
-	my $r = $t->http(POST => '/api/v1/logs', token => $by_slug{globex}{ingest_key}, json => { event => 'x' });
+	my $r = $t->http(POST => '/api/v1/logs', token => $by_slug{globex}{ingest_key},
+		json => { event => 'x' });
 	is("$r->{status} $r->{json}{code}", '429 QUEUE_FULL', 'at 100% events are refused');
-	like($r->{headers}{'retry-after'}, qr/^([1-9]|[1-5][0-9]|60)$/, 'with the seconds after which there should be room');
+	like($r->{headers}{'retry-after'}, qr/^([1-9]|[1-5][0-9]|60)$/,
+		'with the seconds after which there should be room');
 	$t->let_go('write_after_delete');
 	check_all('the full queue');
-	like($t->log_text($from), qr/the ingest queue of logsvc is back to normal/, 'and the log says that it is over');
+	like($t->log_text($from), qr/the ingest queue of logsvc is back to normal/,
+		'and the log says that it is over');
 	is(scalar(() = $t->log_text($from) =~ /at 80%/g), 1, 'all in all once');
 }
 

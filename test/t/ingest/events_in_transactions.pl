@@ -11,12 +11,15 @@ my $t = LogsvcTest->new(conf => "logsvc.flush_interval = '50ms'");
 my $org = $t->organization('acme');
 
 sub act { my ($query) = @_; return $t->sql("SELECT logsvc.act_as('acme'); $query"); }
-sub fails { my ($query) = @_; my @r = $t->sql_error("SELECT logsvc.act_as('acme'); $query"); return $r[1]; }
+sub fails { my ($query) = @_; my @r = $t->sql_error("SELECT logsvc.act_as('acme'); $query");
+	return $r[1]; }
 sub depth { return $t->sql('SELECT logsvc_internal.queue_depth()'); }
-sub stored { return $t->sql(q{SELECT coalesce(sum(rows), 0) FROM logsvc_internal.part WHERE index_name <> '_audit'}); }
+sub stored { return $t->sql(q{SELECT coalesce(sum(rows), 0) FROM logsvc_internal.part WHERE }
+	. q{index_name <> '_audit'}); }
 sub queued { return $t->sql('SELECT coalesce(sum(rows), 0) FROM logsvc_internal.queue'); }
 sub list { my ($n) = @_; return "(SELECT jsonb_agg('event ' || i) FROM generate_series(1, $n) i)"; }
-sub batch { my ($n) = @_; return $t->http(POST => '/api/v1/logs/batch', token => $org->{ingest_key}, json => [ map { "e $_" } 1 .. $n ])->{status}; }
+sub batch { my ($n) = @_; return $t->http(POST => '/api/v1/logs/batch', token => $org->{ingest_key},
+	json => [ map { "e $_" } 1 .. $n ])->{status}; }
 
 # The first use of a key is written down, which is an event too: let it be over.
 $t->http(POST => '/api/v1/logs/batch', token => $org->{ingest_key}, json => []);
@@ -32,7 +35,8 @@ sub settled
 {
 	my ($stored, $name) = @_;
 	local $Test::Builder::Level = $Test::Builder::Level + 1;
-	ok(wait_until(sub { queued() == 0 && stored() == $stored && depth() == 0 }, 20), $name) or diag(queued() . ' queued, depth ' . depth() . ', stored ' . stored());
+	ok(wait_until(sub { queued() == 0 && stored() == $stored && depth() == 0 }, 20), $name)
+		or diag(queued() . ' queued, depth ' . depth() . ', stored ' . stored());
 	return;
 }
 
@@ -45,14 +49,16 @@ $session->query_safe('BEGIN; SELECT logsvc.ingest(' . list(600) . ')');
 is(queued(), 0, 'an open transaction: nobody sees its events');
 is(batch(3401), 429, 'but they count');
 is(batch(3400), 202, 'just they');
-ok(wait_until(sub { stored() == 3501 && depth() == 600 }, 20), 'events of others are written meanwhile');
+ok(wait_until(sub { stored() == 3501 && depth() == 600 }, 20),
+	'events of others are written meanwhile');
 $session->query_safe('ROLLBACK');
 is(batch(4000), 202, 'rolled back: its share is free');
 settled(7501, 'nothing of it is stored');
 
 # Subtransactions.
 $session->query_safe('BEGIN; SELECT logsvc.ingest(' . list(100) . ')');
-$session->query_safe('SAVEPOINT a; SELECT logsvc.ingest(' . list(200) . '); SAVEPOINT b; SELECT logsvc.ingest(' . list(300) . '); RELEASE b');
+$session->query_safe('SAVEPOINT a; SELECT logsvc.ingest(' . list(200)
+	. '); SAVEPOINT b; SELECT logsvc.ingest(' . list(300) . '); RELEASE b');
 is(batch(3401), 429, '600 in subtransactions');
 $session->query_safe('ROLLBACK TO a');
 is(batch(3900), 202, '500 of them rolled back');
@@ -69,17 +75,24 @@ settled(15501, 'and nothing of it is stored');
 eval { $session->quit };
 
 # Full: of a quarter of the queue for one transaction, and of the queue.
-is(fails('SELECT logsvc.ingest(' . list(1001) . ')'), 'LS510', 'more than a quarter of the queue in one call: BATCH_TOO_LARGE');
-is(fails('BEGIN; SELECT logsvc.ingest(' . list(600) . '); SELECT logsvc.ingest(' . list(401) . ')'), 'LS510', 'and in two');
-like(($t->sql_error("SELECT logsvc.act_as('acme'); BEGIN; SELECT logsvc.ingest(" . list(600) . '); SELECT logsvc.ingest(' . list(401) . ')'))[2] // '',
-	qr/one transaction may hold 1000 events at most, a quarter of logsvc.queue_limit/, '... which says the limit');
-is(fails("DO \$\$BEGIN FOR i IN 1..1001 LOOP PERFORM logsvc.log('x'); END LOOP; END\$\$"), 'LS510', '... and one by one');
-act('BEGIN; SELECT logsvc.ingest(' . list(600) . '); SELECT logsvc.ingest(' . list(400) . '); COMMIT');
+is(fails('SELECT logsvc.ingest(' . list(1001) . ')'), 'LS510',
+	'more than a quarter of the queue in one call: BATCH_TOO_LARGE');
+is(fails('BEGIN; SELECT logsvc.ingest(' . list(600) . '); SELECT logsvc.ingest(' . list(401) . ')'),
+	'LS510', 'and in two');
+like(($t->sql_error("SELECT logsvc.act_as('acme'); BEGIN; SELECT logsvc.ingest(" . list(600)
+	. '); SELECT logsvc.ingest(' . list(401) . ')'))[2] // '',
+	qr/one transaction may hold 1000 events at most, a quarter of logsvc.queue_limit/,
+		'... which says the limit');
+is(fails("DO \$\$BEGIN FOR i IN 1..1001 LOOP PERFORM logsvc.log('x'); END LOOP; END\$\$"), 'LS510',
+	'... and one by one');
+act('BEGIN; SELECT logsvc.ingest(' . list(600) . '); SELECT logsvc.ingest(' . list(400)
+	. '); COMMIT');
 settled(16501, 'a quarter goes');
 is(batch(4000), 202, 'what was refused takes nothing');
 settled(20501, 'written');
 my @sessions = map { $t->node->background_psql('postgres') } 1 .. 4;
-$_->query_safe("SELECT logsvc.act_as('acme'); BEGIN; SELECT logsvc.ingest(" . list(1000) . ')') foreach @sessions;
+$_->query_safe("SELECT logsvc.act_as('acme'); BEGIN; SELECT logsvc.ingest(" . list(1000) . ')')
+	foreach @sessions;
 is(fails("SELECT logsvc.log('x')"), 'LS602', 'beyond the limit: QUEUE_FULL');
 eval { $_->quit } foreach @sessions;
 ok(wait_until(sub { depth() == 0 }, 20), 'all of it is given back');

@@ -61,13 +61,15 @@ $r = post($single, body => '"a bare string"');
 is($r->{status}, 202, 'a bare string is an event');
 $sent++;
 
-$r = post($single, json => { event => 'x', timestamp => '2026-01-02T03:04:05.678Z', level => 'WARNING',
+$r = post($single, json => { event => 'x', timestamp => '2026-01-02T03:04:05.678Z',
+	level => 'WARNING',
 		source => 's', service => 'v', index => 'main', traceId => 't', spanId => 'p',
 		attributes => { a => 1, b => { c => [ 1, 2 ] }, d => undef } });
 is($r->{status}, 202, 'an event with every field');
 $sent++;
 
-$r = post($single, body => '{"event":"x"}', headers => { 'Content-Type' => 'application/json; charset=utf-8' });
+$r = post($single, body => '{"event":"x"}',
+	headers => { 'Content-Type' => 'application/json; charset=utf-8' });
 is($r->{status}, 202, 'content type with a parameter');
 $r = $t->http(POST => $single, body => '{"event":"x"}', headers => { 'X-API-Key' => $key });
 is($r->{status}, 202, 'X-API-Key');
@@ -106,9 +108,11 @@ $r = post($batch, json => [ { event => 'good' }, { event => '' }, { message => '
 my $data = $r->{json}{data};
 is("$r->{status} $data->{accepted} $data->{rejected}", '202 2 5', 'a batch with bad events');
 is($r->{headers}{'x-rejected-count'}, 5, 'X-Rejected-Count');
-is(join(' ', map { $_->{index} } @{ $data->{errors} }), '1 3 4 5 6', 'the positions of the bad ones');
+is(join(' ', map { $_->{index} } @{ $data->{errors} }), '1 3 4 5 6',
+	'the positions of the bad ones');
 is(join(' ', map { "$_->{status}:$_->{code}" } @{ $data->{errors} }),
-	'400:VALIDATION_ERROR 400:VALIDATION_ERROR 404:INDEX_NOT_FOUND 400:VALIDATION_ERROR 400:VALIDATION_ERROR',
+	'400:VALIDATION_ERROR 400:VALIDATION_ERROR 404:INDEX_NOT_FOUND 400:VALIDATION_ERROR '
+		. '400:VALIDATION_ERROR',
 	'their codes');
 is(scalar(grep { !length $_->{message} } @{ $data->{errors} }), 0, 'each has a message');
 is(scalar @{ $data->{ids} }, 2, 'ids of the good ones');
@@ -133,7 +137,8 @@ my $big = 'x' x (1024 * 1024);
 $r = post($batch, json => [ $big, { event => $big } ]);
 is_error($r, 413, 'EVENT_TOO_LARGE', 'all rejected because of their size');
 $r = post($batch, json => [ $big, 'small' ]);
-is("$r->{status} $r->{json}{data}{accepted} $r->{json}{data}{errors}[0]{code} $r->{json}{data}{errors}[0]{status}",
+is("$r->{status} $r->{json}{data}{accepted} $r->{json}{data}{errors}[0]{code} "
+	. "$r->{json}{data}{errors}[0]{status}",
 	'202 1 EVENT_TOO_LARGE 413', 'one event over 1 MB in a batch');
 $sent++;
 $r = post($single, json => { event => $big });
@@ -148,7 +153,8 @@ $sent++;
 $r = post($single, json => { event => 'x', colour => 'red', Event => 'y' });
 is("$r->{status} " . join(',', sort split /, /, $r->{headers}{'x-ignored-fields'} // ''),
 	'202 Event,colour', 'X-Ignored-Fields of a single event');
-$r = post($batch, json => { events => [ { event => 'x', a => 1 }, { event => 'y', a => 2, b => 3 } ], extra => 1 });
+$r = post($batch, json => { events => [ { event => 'x', a => 1 },
+	{ event => 'y', a => 2, b => 3 } ], extra => 1 });
 is(join(',', sort split /, /, $r->{headers}{'x-ignored-fields'} // ''), 'a,b,extra',
 	'X-Ignored-Fields of a batch');
 $r = post($single, json => { event => 'x', "bad\r\nX-Injected: 1" => 1, 'gr\x{fc}n' => 2 });
@@ -165,7 +171,8 @@ foreach my $bad (
 	[ 'an array where one event is expected', $single, '["a"]' ],
 	[ 'text after the end', $single, '{"event":"x"} y' ],
 	[ 'invalid UTF-8', $single, "{\"event\":\"\xff\xfe\"}" ],
-	[ 'deep nesting', $single, '{"event":"x","attributes":' . '{"a":' x 100000 . '1' . '}' x 100000 . '}' ],
+	[ 'deep nesting', $single, '{"event":"x","attributes":' . '{"a":' x 100000 . '1'
+		. '}' x 100000 . '}' ],
 	[ 'an empty batch', $batch, '[]' ],
 	[ 'an object without events', $batch, '{"rows":[]}' ],
 	[ 'events that are no array', $batch, '{"events":{}}' ],
@@ -219,7 +226,8 @@ $sent += $r->{json}{data}{accepted};
 sub key_of
 {
 	my ($slug, $scope, @more) = @_;
-	return $t->sql_json("SELECT logsvc.create_api_key('$slug', 'k', '$scope'" . join('', map { ", $_" } @more) . ')');
+	return $t->sql_json("SELECT logsvc.create_api_key('$slug', 'k', '$scope'"
+		. join('', map { ", $_" } @more) . ')');
 }
 
 sub try { my (%opt) = @_; return $t->http(POST => $single, json => { event => 'x' }, %opt); }
@@ -241,7 +249,8 @@ my $revoked = key_of('acme', 'ingest-only');
 is(try(token => $revoked->{key})->{status}, 202, 'a key before it is revoked');
 $sent++;
 $t->sql("SELECT logsvc.revoke_api_key('$revoked->{id}')");
-is_error(try(token => $revoked->{key}), 401, 'API_KEY_REVOKED', 'the next request after it is revoked');
+is_error(try(token => $revoked->{key}), 401, 'API_KEY_REVOKED',
+	'the next request after it is revoked');
 my $expiring = key_of('acme', 'ingest-only', "'live'", "now() + interval '1 second'");
 is(try(token => $expiring->{key})->{status}, 202, 'a key before it expires');
 $sent++;
@@ -256,11 +265,14 @@ is_error(try(token => $narrow->{token}), 403, 'INSUFFICIENT_SCOPE', 'a token wit
 my $removed = $t->organization('tokens');
 is(try(token => $removed->{token})->{status}, 202, 'a token before it is revoked');
 $t->sql("SELECT logsvc.revoke_token('$removed->{token_id}')");
-is_error(try(token => $removed->{token}), 401, 'PAT_REVOKED', 'the next request after it is revoked');
+is_error(try(token => $removed->{token}), 401, 'PAT_REVOKED',
+	'the next request after it is revoked');
 
-$r = $t->http(POST => $batch, token => 'ing_live_' . 'x' x 32, body => "$body\n", headers => $ndjson);
+$r = $t->http(POST => $batch, token => 'ing_live_' . 'x' x 32, body => "$body\n",
+	headers => $ndjson);
 is_error($r, 401, 'INVALID_API_KEY', 'the credential is checked before the size');
-$r = $t->http(POST => $batch, token => $org->{read_key}, body => 'x', headers => { 'Content-Type' => 'text/plain' });
+$r = $t->http(POST => $batch, token => $org->{read_key}, body => 'x',
+	headers => { 'Content-Type' => 'text/plain' });
 is_error($r, 403, 'INSUFFICIENT_SCOPE', 'and the scope before the media type');
 $r = post($batch, body => "$body\n", headers => { 'Content-Type' => 'text/plain' });
 is_error($r, 413, 'FST_ERR_CTP_BODY_TOO_LARGE', 'the size before the media type');
@@ -273,8 +285,10 @@ is(stored('acme'), $sent, "each of the $sent accepted events is there, no refuse
 is(stored('acme', "p.index_name <> 'main'"), 0, 'all in index main');
 
 my $test_key = key_of('acme', 'ingest-only', "'test'")->{key};
-is($t->http(POST => $single, token => $test_key, json => { event => 'x' })->{status}, 202, 'a test key');
-$r = $t->http(POST => $batch, token => $test_key, json => [ { event => 'x', index => 'main' }, 'y' ]);
+is($t->http(POST => $single, token => $test_key, json => { event => 'x' })->{status}, 202,
+	'a test key');
+$r = $t->http(POST => $batch, token => $test_key,
+	json => [ { event => 'x', index => 'main' }, 'y' ]);
 is($r->{status}, 202, 'a test key that names an index');
 ok(wait_written(), 'its events are written');
 is(stored('acme', "p.index_name = '_test'"), 3, 'to index _test');
@@ -302,11 +316,14 @@ my @group = begin_request($t, POST => $single, token => $key, json => { event =>
 $t->wait_held('accept_before_commit');
 push @group, map {
 	begin_request($t, POST => $_ % 2 ? $single : $batch, token => $key,
-		json => $_ % 2 ? { event => "group $_" } : [ map { { event => $_ } } '', "group $_", "group $_ too" ])
+		json => $_ % 2 ? { event => "group $_" } : [ map { { event => $_ } } '', "group $_",
+			"group $_ too" ])
 } 1 .. 10;
-ok(wait_until(sub { $t->sql('SELECT count(*) FROM logsvc_internal.queue') == 0 }, 1), 'requests wait while one commits');
+ok(wait_until(sub { $t->sql('SELECT count(*) FROM logsvc_internal.queue') == 0 }, 1),
+	'requests wait while one commits');
 $t->let_go('accept_before_commit');
-@ids = map { $_->{json}{data}{id} // @{ $_->{json}{data}{ids} } } map { end_request($_, 10) } @group;
+@ids = map { $_->{json}{data}{id} // @{ $_->{json}{data}{ids} } } map
+	{ end_request($_, 10) } @group;
 is(scalar(@ids), 16, 'all are accepted');
 ok(wait_written(), 'written');
 is($t->sql(q{SELECT string_agg(DISTINCT e.id, ' ') FROM logsvc_internal.part p, LATERAL part_events(p.header, p.body) e
@@ -316,48 +333,70 @@ is($t->sql(q{SELECT string_agg(DISTINCT e.id, ' ') FROM logsvc_internal.part p, 
 
 my $keeper = $t->organization('keeper');
 my $stranger = $t->organization('stranger');
-$t->http(POST => '/api/v1/indexes', token => $keeper->{token}, json => { name => 'short', retentionDays => 2 });
+$t->http(POST => '/api/v1/indexes', token => $keeper->{token},
+	json => { name => 'short', retentionDays => 2 });
 $t->http(POST => '/api/v1/indexes', token => $stranger->{token}, json => { name => 'short' });
 sub days_ago { return strftime('%Y-%m-%dT%H:%M:%SZ', gmtime(time - 86400 * $_[0])); }
-sub old { my ($days, %more) = @_; return { event => "$days days", index => 'short', timestamp => days_ago($days), %more }; }
-sub keep { my ($path, %opt) = @_; return $t->http(POST => $path, token => $keeper->{ingest_key}, %opt); }
+sub old { my ($days, %more) = @_; return { event => "$days days", index => 'short',
+	timestamp => days_ago($days), %more }; }
+sub keep { my ($path, %opt) = @_; return $t->http(POST => $path,
+	token => $keeper->{ingest_key}, %opt); }
 my $past = 'x-past-retention-count';
 my $says = 'the event is older than what its index keeps, and will be removed soon';
 
 $r = keep($single, json => old(3));
 is_deeply([ $r->{status}, $r->{headers}{$past}, $r->{json}{data}{warnings} ],
-	[ 202, 1, [ { code => 'PAST_RETENTION', message => $says } ] ], 'an event that is past its retention');
+	[ 202, 1, [ { code => 'PAST_RETENTION', message => $says } ] ],
+		'an event that is past its retention');
 foreach my $event (old(1), old(3, index => 'main'))
 {
 	$r = keep($single, json => $event);
-	is("$r->{status} " . join(',', sort keys %{ $r->{json}{data} }) . ($r->{headers}{$past} // ''), '202 id,status',
+	is("$r->{status} " . join(',', sort keys %{ $r->{json}{data} }) . ($r->{headers}{$past} // ''),
+		'202 id,status',
 		"$event->{event} in $event->{index}: nothing");
 }
 $r = keep($batch, json => [ 'x', old(3), '', old(1), old(400) ]);
 is_deeply([ $r->{json}{data}{accepted}, $r->{headers}{$past}, $r->{json}{data}{warnings} ],
-	[ 4, 2, [ map { { index => $_, code => 'PAST_RETENTION', message => $says } } 1, 4 ] ], 'some of a batch');
+	[ 4, 2, [ map { { index => $_, code => 'PAST_RETENTION', message => $says } } 1, 4 ] ],
+		'some of a batch');
 $r = keep($single, body => join("\n", map { json_encode($_) } 'x', old(3)), headers => $ndjson);
-is_deeply($r->{json}{data}{warnings}, [ { index => 1, code => 'PAST_RETENTION', message => $says } ], 'one of two lines');
+is_deeply($r->{json}{data}{warnings}, [ { index => 1, code => 'PAST_RETENTION', message => $says }
+	], 'one of two lines');
 $r = keep($batch, json => [ map { old(3) } 1 .. 150 ]);
-is(scalar @{ $r->{json}{data}{warnings} } . " $r->{headers}{$past}", '100 150', 'the first 100 of many, and how many');
+is(scalar @{ $r->{json}{data}{warnings} } . " $r->{headers}{$past}", '100 150',
+	'the first 100 of many, and how many');
 my $nanos = int(time - 3 * 86400) . '000000000';
-$r = keep('/v1/logs', json => { resourceLogs => [ { resource => { attributes => [ { key => 'logsvc.index', value => { stringValue => 'short' } } ] },
-		scopeLogs => [ { logRecords => [ { timeUnixNano => $nanos, body => { stringValue => 'old' } }, { body => { stringValue => 'new' } } ] } ] } ] });
-is_deeply([ $r->{status}, $r->{headers}{$past}, $r->{json} ], [ 200, 1, { partialSuccess => { rejectedLogRecords => '0',
-			errorMessage => '1 of 2 log records are older than what their index keeps, and will be removed soon' } } ],
+$r = keep('/v1/logs', json => { resourceLogs =>
+	[ { resource => { attributes => [ { key => 'logsvc.index',
+		value => { stringValue => 'short' } } ] },
+		scopeLogs => [ { logRecords => [ { timeUnixNano => $nanos,
+			body => { stringValue => 'old' } }, { body => { stringValue => 'new' } } ] } ] } ] });
+is_deeply([ $r->{status}, $r->{headers}{$past}, $r->{json} ],
+	[ 200, 1, { partialSuccess => { rejectedLogRecords => '0',
+			errorMessage =>
+				'1 of 2 log records are older than what their index keeps, and will be removed soon'
+					} } ],
 	'OTLP: a warning, with nothing rejected');
-$r = keep('/loki/api/v1/push', json => { streams => [ { stream => {}, values => [ [ $nanos, 'old' ] ] } ] },
+$r = keep('/loki/api/v1/push', json => {
+	streams => [ { stream => {}, values => [ [ $nanos, 'old' ] ] } ] },
 	headers => { 'X-Logsvc-Index' => 'short' });
 is("$r->{status} $r->{headers}{$past}", '204 1', 'Loki: the header');
-$r = keep('/_bulk', body => qq({"index": {"_index": "short"}}\n{"message": "old", "\@timestamp": "@{[days_ago(3)]}"}\n));
-is("$r->{status} $r->{headers}{$past} $r->{json}{items}[0]{index}{status}", '200 1 201', '_bulk: the header');
-is($t->sql("SELECT logsvc.act_as('keeper'); SELECT logsvc.ingest('" . json_encode([ 'x', old(3) ]) . "') #>> '{warnings,0,index}'") =~ /^(\d)$/m && $1, 1, 'SQL');
+$r = keep('/_bulk',
+	body => qq({"index": {"_index": "short"}}\n{"message": "old", "\@timestamp": "@{[days_ago(3)]}"}\n));
+is("$r->{status} $r->{headers}{$past} $r->{json}{items}[0]{index}{status}", '200 1 201',
+	'_bulk: the header');
+is($t->sql("SELECT logsvc.act_as('keeper'); SELECT logsvc.ingest('" . json_encode([ 'x', old(3) ])
+	. "') #>> '{warnings,0,index}'") =~ /^(\d)$/m && $1, 1, 'SQL');
 
 $r = $t->http(POST => $batch, token => $stranger->{ingest_key}, json => [ old(3) ]);
-is_deeply([ $r->{status}, $r->{json}{data}{warnings} ], [ 202, undef ], 'an index of that name of another organization keeps more');
-my $test = $t->sql_json("SELECT logsvc.create_api_key('keeper', 't', 'ingest-only', 'test')")->{key};
-is($t->http(POST => $single, token => $test, json => old(1.5, index => 'main'))->{headers}{$past}, 1, 'a test key writes into _test, which keeps a day');
-$t->http(PATCH => '/api/v1/indexes/short', token => $keeper->{token}, json => { retentionDays => 30 });
+is_deeply([ $r->{status}, $r->{json}{data}{warnings} ], [ 202, undef ],
+	'an index of that name of another organization keeps more');
+my $test = $t->sql_json("SELECT logsvc.create_api_key('keeper', 't', 'ingest-only', "
+	. "'test')")->{key};
+is($t->http(POST => $single, token => $test, json => old(1.5, index => 'main'))->{headers}{$past},
+	1, 'a test key writes into _test, which keeps a day');
+$t->http(PATCH => '/api/v1/indexes/short', token => $keeper->{token},
+	json => { retentionDays => 30 });
 is(keep($single, json => old(3))->{headers}{$past}, undef, 'another retention counts at once');
 ok(wait_written(), 'all of them are written');
 
@@ -383,7 +422,8 @@ is(post($batch, json => [ ('') x 20, map { "exact $_" } 1 .. 9 ])->{status}, 202
 	'just as much as fits, beside 20 rejected ones');
 is_error(post($single, json => { event => 'x' }), 429, 'QUEUE_FULL', 'now it is full');
 sleep 6;    # the time that Retry-After is to tell
-cmp_ok(post($single, json => { event => 'x' })->{headers}{'retry-after'}, '>=', 6, 'Retry-After is no less than the time for which nothing has moved');
+cmp_ok(post($single, json => { event => 'x' })->{headers}{'retry-after'}, '>=', 6,
+	'Retry-After is no less than the time for which nothing has moved');
 $t->let_go('write_after_delete');
 ok(wait_written(), 'the writers go on');
 ok(wait_until(sub { post($batch, json => [ map { "again $_" } 1 .. 1000 ])->{status} == 202 }, 10),
@@ -393,7 +433,8 @@ ok(wait_written(), 'written');
 # A failed commit gives its share back and answers 503; nothing is stored.
 my $before = stored('acme');
 $t->stop_at('accept_before_commit');
-my @held = map { begin_request($t, POST => $batch, token => $key, json => [ map { "lost $_" } 1 .. 100 ]) } 1 .. 3;
+my @held = map { begin_request($t, POST => $batch, token => $key,
+	json => [ map { "lost $_" } 1 .. 100 ]) } 1 .. 3;
 my $pid = $t->wait_held('accept_before_commit');
 $t->sql("SELECT pg_cancel_backend($pid)");
 $t->let_go('accept_before_commit');

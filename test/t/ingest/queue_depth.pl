@@ -7,14 +7,17 @@ use LogsvcTest;
 use Test::More;
 use Time::HiRes qw(sleep);
 
-my $t = LogsvcTest->new(conf => "logsvc.flush_interval = '50ms'\nlogsvc.queue_limit = 1000\nlogsvc.reservation_timeout = '1h'");
+my $t = LogsvcTest->new(conf =>
+	"logsvc.flush_interval = '50ms'\nlogsvc.queue_limit = 1000\nlogsvc.reservation_timeout = '1h'");
 my $org = $t->organization('acme');
 my $as = q{SELECT logsvc.act_as('acme');};
 
 sub depth { return $t->sql('SELECT logsvc_internal.queue_depth()'); }
 sub queued { return $t->sql('SELECT coalesce(sum(rows), 0) FROM logsvc_internal.queue'); }
-sub stored { return $t->sql("SELECT coalesce(sum(rows), 0) FROM logsvc_internal.part WHERE index_name = 'main'"); }
-sub post { return $t->http(POST => '/api/v1/logs/batch', token => $org->{ingest_key}, json => [ ('x') x $_[0] ])->{status}; }
+sub stored { return $t->sql("SELECT coalesce(sum(rows), 0) FROM logsvc_internal.part WHERE "
+	. "index_name = 'main'"); }
+sub post { return $t->http(POST => '/api/v1/logs/batch', token => $org->{ingest_key},
+	json => [ ('x') x $_[0] ])->{status}; }
 
 sub settled
 {
@@ -30,7 +33,8 @@ sub session_with
 {
 	my ($n) = @_;
 	my $session = $t->node->background_psql('postgres');
-	$session->query_safe("$as BEGIN; SELECT logsvc.ingest((SELECT jsonb_agg('x'::text) FROM generate_series(1, $n))) -> 'accepted'");
+	$session->query_safe("$as BEGIN; SELECT "
+		. "logsvc.ingest((SELECT jsonb_agg('x'::text) FROM generate_series(1, $n))) -> 'accepted'");
 	return $session;
 }
 
@@ -38,7 +42,8 @@ sub session_with
 # DROP, which then fails.  The queue is counted when they have ended.
 sub begin_again
 {
-	is(($t->sql_error("SET lock_timeout = '200ms'; DROP EXTENSION logsvc"))[1], '55P03', 'an attempt to drop the extension');
+	is(($t->sql_error("SET lock_timeout = '200ms'; DROP EXTENSION logsvc"))[1], '55P03',
+		'an attempt to drop the extension');
 	return;
 }
 
@@ -46,7 +51,8 @@ sub begin_again
 
 # The first use of a key is an event of the audit log.
 is(post(1), 202, 'one event');
-ok(wait_until(sub { $t->sql("SELECT count(*) FROM logsvc_internal.audit_entry WHERE action = 'api_key.first_used'") }, 20), 'the key is in use');
+ok(wait_until(sub { $t->sql("SELECT count(*) FROM logsvc_internal.audit_entry WHERE action = "
+	. "'api_key.first_used'") }, 20), 'the key is in use');
 settled(0, 1, 'nothing at first');
 my $open = session_with(250);
 my $rolled_back = session_with(200);
@@ -75,15 +81,18 @@ $committed->query_until(qr/committing/, "\\echo committing\nCOMMIT;\n");
 $t->wait_held('queue_before_counting');
 is(queued(), 1, 'a transaction is visible before it has counted its events');
 begin_again();
-ok(stays(sub { $t->http(GET => '/readyz', timeout => 2)->{status} != 200 }, 0.5), 'the count waits for that moment to pass');
+ok(stays(sub { $t->http(GET => '/readyz', timeout => 2)->{status} != 200 }, 0.5),
+	'the count waits for that moment to pass');
 $t->let_go('queue_before_counting');
 $t->wait_ready;
 settled(0, 853, 'then each is counted once');
 is(post(1000), 202, 'and all of the queue is free');
 settled(0, 1853, 'as before');
-$committed->query_safe("BEGIN; SELECT logsvc.log('x'); SAVEPOINT a; SELECT logsvc.log('y'); ROLLBACK TO a; COMMIT");
+$committed->query_safe("BEGIN; SELECT logsvc.log('x'); SAVEPOINT a; SELECT logsvc.log('y'); "
+	. "ROLLBACK TO a; COMMIT");
 settled(0, 1854, 'the session goes on');
-is(($t->sql_error("$as BEGIN; SELECT logsvc.log('x'); PREPARE TRANSACTION 'p'"))[1], '0A000', 'a prepared transaction is refused');
+is(($t->sql_error("$as BEGIN; SELECT logsvc.log('x'); PREPARE TRANSACTION 'p'"))[1], '0A000',
+	'a prepared transaction is refused');
 settled(0, 1854, 'and gives everything back');
 
 # ---- a small queue is drained before it is full ----
@@ -98,7 +107,8 @@ foreach (1 .. 25)
 	$status{ post(1000) }++;
 	sleep 0.02;    # a rate that writers can follow
 }
-is_deeply(\%status, { 202 => 25 }, '25,000 events through a queue of 20,000 at a steady rate') or diag explain \%status;
+is_deeply(\%status, { 202 => 25 }, '25,000 events through a queue of 20,000 at a steady rate')
+	or diag explain \%status;
 cmp_ok(depth(), '<', 20000, 'which is not full after them');
 cmp_ok(stored() - $stored, '>', 5000, 'because they are stored meanwhile');
 $t->set('logsvc.flush_interval', '50ms');
@@ -109,7 +119,8 @@ $t->set('logsvc.queue_limit', 10000);
 is(post(8191), 202, 'one event less than the writers begin with');
 ok(stays(sub { depth() . ' ' . stored() eq "8191 $stored" }, 0.7), 'waits');
 is(post(1), 202, 'that one more');
-ok(wait_until(sub { stored() == $stored + 8192 }, 3), 'and all are stored, long before the interval is over');
+ok(wait_until(sub { stored() == $stored + 8192 }, 3),
+	'and all are stored, long before the interval is over');
 settled(0, $stored + 8192, 'exactly');
 $t->stop_at('write_before_commit');
 is(post(9999) . post(2) . post(1) . post(1), '202429202429', 'and the limit is where it is');

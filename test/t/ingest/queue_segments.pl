@@ -13,7 +13,8 @@ use Time::HiRes qw(sleep time);
 # What a segment takes in a debug build (FULL_ENTRIES of src/ingest/segment_keep.c).
 my $full = 2048;
 
-my $t = LogsvcTest->new(conf => join "\n", 'restart_after_crash = on', "logsvc.flush_interval = '50ms'",
+my $t = LogsvcTest->new(conf => join "\n", 'restart_after_crash = on',
+	"logsvc.flush_interval = '50ms'",
 	'logsvc.writers = 2', 'logsvc.executors = 2');
 my $org = $t->organization('acme');
 my $as = q{SELECT logsvc.act_as('acme');};
@@ -31,7 +32,8 @@ sub fill
 sub post
 {
 	my ($text) = @_;
-	is($t->http(POST => '/api/v1/logs', token => $org->{ingest_key}, json => { event => $text })->{status}, 202, "$text: accepted");
+	is($t->http(POST => '/api/v1/logs', token => $org->{ingest_key},
+		json => { event => $text })->{status}, 202, "$text: accepted");
 	$sent++;
 	return;
 }
@@ -39,15 +41,19 @@ sub post
 sub last_line { return (split /\n/, $_[0])[-1]; }
 my $count = q{SELECT count(*) || ' ' || count(DISTINCT id) FROM logsvc.events('earliest=-1h')};
 sub found { return last_line($t->sql("$as $count")); }
-sub all_once { my ($name) = @_; is(found(), "$sent $sent", "$name: each event is found once"); return; }
+sub all_once { my ($name) = @_; is(found(), "$sent $sent", "$name: each event is found once");
+	return; }
 
 sub queued { return $t->sql('SELECT coalesce(sum(rows), 0) FROM logsvc_internal.queue'); }
 sub depth { return $t->sql('SELECT logsvc_internal.queue_depth()'); }
-sub drained { my ($name) = @_; ok(wait_until(sub { queued() == 0 && depth() == 0 }, 20), "$name: the queue empties, its depth is 0"); return; }
+sub drained { my ($name) = @_; ok(wait_until(sub { queued() == 0 && depth() == 0 }, 20),
+	"$name: the queue empties, its depth is 0"); return; }
 
-my $segments = q{FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid WHERE i.inhparent = 'logsvc_internal.queue'::regclass};
+my $segments = q{FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid WHERE i.inhparent = }
+	. q{'logsvc_internal.queue'::regclass};
 sub segments { return $t->sql("SELECT count(*) $segments"); }
-sub files { return $t->sql("SELECT string_agg(c.relname || '=' || c.relfilenode, ' ' ORDER BY c.relname) $segments"); }
+sub files { return $t->sql("SELECT string_agg(c.relname || '=' || c.relfilenode, ' ' ORDER BY "
+	. "c.relname) $segments"); }
 
 # Segments with anything in their files, live or dead: one is that which takes entries.
 sub used { return $t->sql("SELECT count(*) FILTER (WHERE pg_relation_size(c.oid) > 0) $segments"); }
@@ -83,7 +89,8 @@ all_once('turns');
 	fill($full);
 	drained('under a snapshot, again');
 	sleep 1;    # in which segments would be emptied
-	is(last_line($old->query_safe($count)), "$snapshot $snapshot", 'an old snapshot finds what it should, and no more');
+	is(last_line($old->query_safe($count)), "$snapshot $snapshot",
+		'an old snapshot finds what it should, and no more');
 	$old->query_safe('ROLLBACK');
 	$old->quit;
 	all_once('after a snapshot');
@@ -105,7 +112,8 @@ all_once('turns');
 		# A fast machine would need more segments before the first one may be emptied.
 		wait_until(sub { used() <= 2 }, 10);
 	}
-	ok(wait_until(sub { used() <= 1 }, 10), 'segments are emptied under an old snapshot') or diag files();
+	ok(wait_until(sub { used() <= 1 }, 10), 'segments are emptied under an old snapshot')
+		or diag files();
 	is(segments(), 4, 'and no more are made');
 	all_once('a new transaction');
 
@@ -114,14 +122,16 @@ all_once('turns');
 	is(last_line($young->query_safe($count)), "$sent $sent", 'one whose snapshot is younger');
 	$old->{stderr} = '';
 	$old->query($count);
-	like($old->{stderr}, qr/too old to find all events/, 'the old one is told that it would miss some');
+	like($old->{stderr}, qr/too old to find all events/,
+		'the old one is told that it would miss some');
 	$old->query('ROLLBACK');
 	$old->quit;
 
 	# As long as somebody can have missed something, it is remembered.
 	fill($full);
 	drained('one more turn');
-	is(last_line($young->query_safe($count)), ($sent - $full) . ' ' . ($sent - $full), 'a transaction that has searched keeps what it sees');
+	is(last_line($young->query_safe($count)), ($sent - $full) . ' ' . ($sent - $full),
+		'a transaction that has searched keeps what it sees');
 	$young->query_safe('ROLLBACK');
 	$young->quit;
 	ok(wait_until(sub { used() <= 1 }, 10), 'emptied when it has ended') or diag files();
@@ -144,7 +154,8 @@ all_once('turns');
 	is(last_line($session->query_safe($count)), "$sent $sent", 'the session finds all');
 	$session->query_safe('ROLLBACK');
 	$session->quit;
-	ok(wait_until(sub { used() <= 1 && segments() == 4 }, 20), 'afterwards they are emptied, and the new ones dropped') or diag files();
+	ok(wait_until(sub { used() <= 1 && segments() == 4 }, 20),
+		'afterwards they are emptied, and the new ones dropped') or diag files();
 	all_once('after locks');
 }
 
@@ -156,7 +167,8 @@ all_once('turns');
 	foreach (1 .. 5)
 	{
 		fill($full);
-		ok(wait_until(sub { queued() == 0 && depth() == 1 }, 10), "turn $_: one event is on its way");
+		ok(wait_until(sub { queued() == 0 && depth() == 1 }, 10),
+			"turn $_: one event is on its way");
 	}
 	all_once('before it commits');
 	$session->query_safe('COMMIT');
@@ -174,7 +186,7 @@ foreach my $point (qw(queue_after_rotation queue_before_truncate queue_after_tru
 	fill($full);
 	my $pid = $t->wait_held($point);
 	post("during $point");
-	kill 'KILL', $pid;
+	kill_process($pid);
 	delete $t->{stop_points};
 	ok(wait_until(sub { $t->sql('SELECT 1') }, 20), "$point: the server recovers");
 	$t->wait_ready;
@@ -192,7 +204,7 @@ foreach my $point (qw(queue_after_rotation queue_before_truncate queue_after_tru
 	my $full_up = qr/logsvc has no segment of its queue left: all 32 are in use/;
 	$t->sql("SELECT logsvc_internal.make_queue_segment(n) FROM generate_series(4, 31) n");
 	# The service finds them when it begins again.
-	kill 'KILL', ($t->workers('^logsvc writer$'))[0];
+	kill_process(($t->workers('^logsvc writer$'))[0]);
 	ok(wait_until(sub { $t->sql('SELECT 1') }, 20), 'the server recovers, with 32 segments');
 	$t->wait_ready;
 	my $session = $t->node->background_psql('postgres');
@@ -200,7 +212,8 @@ foreach my $point (qw(queue_after_rotation queue_before_truncate queue_after_tru
 	ok(wait_until(sub {
 		$t->sql(join ';', map {
 			"BEGIN; INSERT INTO logsvc_internal.queue_$_ (segment, id, organization_id, rows, min_time, max_time, level_mask, header, body)"
-			  . " VALUES ($_, 0, gen_random_uuid(), 1, now(), now(), 0, '', ''); DELETE FROM logsvc_internal.queue_$_ WHERE id = 0; COMMIT"
+			  . " VALUES ($_, 0, gen_random_uuid(), 1, now(), now(), 0, '', ''); DELETE FROM "
+			  . "logsvc_internal.queue_$_ WHERE id = 0; COMMIT"
 		} $t->sql("SELECT substr(c.relname, 7) $segments") =~ /\d+/g);
 		fill($full);
 		drained('on the way to 32');
@@ -215,22 +228,26 @@ foreach my $point (qw(queue_after_rotation queue_before_truncate queue_after_tru
 	my @said = $t->log_text($log) =~ /$full_up/g;
 	is(scalar(@said), 1, 'the log says it once');
 	all_once('none is free');
-	is(last_line($session->query_safe($count)), "$sent $sent", 'the session that is in the way finds all too');
+	is(last_line($session->query_safe($count)), "$sent $sent",
+		'the session that is in the way finds all too');
 	$session->query_safe('ROLLBACK');
 	$session->quit;
 	ok(wait_until(sub { used() <= 1 }, 20), 'when it has ended they are emptied') or diag files();
 	my $before = files();
 	fill($full);
 	drained('afterwards');
-	ok(wait_until(sub { used() <= 1 && files() ne $before }, 10), 'and take turns again') or diag files();
+	ok(wait_until(sub { used() <= 1 && files() ne $before }, 10), 'and take turns again')
+		or diag files();
 	all_once('afterwards');
 	# One goes every two seconds: a minute.
-	ok(wait_until(sub { segments() == 4 }, 90), 'those that are not needed any more are dropped') or diag files() if $ENV{LOGSVC_SLOW};
+	ok(wait_until(sub { segments() == 4 }, 90), 'those that are not needed any more are dropped')
+		or diag files() if $ENV{LOGSVC_SLOW};
 }
 
 # An acceptor that cannot insert says so.
 $t->sql('ALTER TABLE logsvc_internal.queue RENAME TO away');
-is($t->http(POST => '/api/v1/logs', token => $org->{ingest_key}, json => { event => 'x' })->{json}{code},
+is($t->http(POST => '/api/v1/logs', token => $org->{ingest_key},
+	json => { event => 'x' })->{json}{code},
 	'QUEUE_UNAVAILABLE', 'no queue');
 $t->sql('ALTER TABLE logsvc_internal.away RENAME TO queue');
 post('there again');

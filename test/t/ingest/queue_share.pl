@@ -11,26 +11,37 @@ use LogsvcTest;
 use Test::More;
 use Time::HiRes qw(sleep);
 
-my $t = LogsvcTest->new(conf => join "\n", "logsvc.flush_interval = '50ms'", 'logsvc.queue_limit = 4000', 'logsvc.acceptors = 2', 'logsvc.writers = 2',
+my $t = LogsvcTest->new(conf => join "\n", "logsvc.flush_interval = '50ms'",
+	'logsvc.queue_limit = 4000', 'logsvc.acceptors = 2', 'logsvc.writers = 2',
 	"logsvc.store_timeout = '1h'", "logsvc.reservation_timeout = '1h'", 'restart_after_crash = on');
 my %org = (loud => $t->organization('loud'));
 
 sub depth { return $t->sql('SELECT logsvc_internal.queue_depth()'); }
 sub list { my ($n) = @_; return "(SELECT jsonb_agg('event ' || i) FROM generate_series(1, $n) i)"; }
-sub post { my ($slug, $n) = @_; return $t->http(POST => '/api/v1/logs/batch', token => $org{$slug}{ingest_key}, json => [ map { "e $_" } 1 .. $n ])->{status}; }
-sub fails { my ($slug, $query) = @_; my @r = $t->sql_error("SELECT logsvc.act_as('$slug'); $query"); return $r[1]; }
-sub stored { my ($slug) = @_; return $t->sql("SELECT coalesce(sum(rows), 0) FROM logsvc_internal.part p JOIN logsvc_internal.organization o ON o.id = p.organization_id WHERE o.slug = '$slug' AND index_name = 'main'"); }
+sub post { my ($slug, $n) = @_; return $t->http(POST => '/api/v1/logs/batch',
+	token => $org{$slug}{ingest_key}, json => [ map { "e $_" } 1 .. $n ])->{status}; }
+sub fails { my ($slug, $query) = @_; my @r = $t->sql_error("SELECT logsvc.act_as('$slug'); $query");
+	return $r[1]; }
+sub stored { my ($slug) = @_; return $t->sql("SELECT coalesce(sum(rows), 0) FROM "
+	. "logsvc_internal.part p JOIN logsvc_internal.organization o ON o.id = p.organization_id "
+		. "WHERE o.slug = '$slug' AND index_name = 'main'"); }
 
 # What each holds, as shared memory and as the table have it.
-sub held { return $t->sql(q{SELECT string_agg(slug || ' ' || logsvc_internal.queue_held(id), ', ' ORDER BY slug) FROM logsvc_internal.organization}); }
-sub queued { return $t->sql(q{SELECT string_agg(slug || ' ' || (SELECT coalesce(sum(rows), 0) FROM logsvc_internal.queue q WHERE q.organization_id = o.id), ', ' ORDER BY slug) FROM logsvc_internal.organization o}); }
-sub empty { my ($name) = @_; local $Test::Builder::Level = $Test::Builder::Level + 1; ok(wait_until(sub { depth() == 0 && held() !~ / [1-9]/ && queued() !~ / [1-9]/ }, 30), $name) or diag(depth() . ': ' . held() . '; ' . queued()); return; }
+sub held { return $t->sql(q{SELECT string_agg(slug || ' ' || logsvc_internal.queue_held(id), ', ' }
+	. q{ORDER BY slug) FROM logsvc_internal.organization}); }
+sub queued { return $t->sql(q{SELECT string_agg(slug || ' ' || (SELECT coalesce(sum(rows), 0) FROM }
+	. q{logsvc_internal.queue q WHERE q.organization_id = o.id), ', ' ORDER BY slug) FROM }
+		. q{logsvc_internal.organization o}); }
+sub empty { my ($name) = @_; local $Test::Builder::Level = $Test::Builder::Level + 1;
+	ok(wait_until(sub { depth() == 0 && held() !~ / [1-9]/ && queued() !~ / [1-9]/ }, 30), $name)
+		or diag(depth() . ': ' . held() . '; ' . queued()); return; }
 
 sub session_with
 {
 	my ($slug, $n) = @_;
 	my $session = $t->node->background_psql('postgres', on_error_stop => 0);
-	$session->query_safe("SELECT logsvc.act_as('$slug'); BEGIN; SELECT logsvc.ingest(" . list($n) . q{) -> 'accepted'});
+	$session->query_safe("SELECT logsvc.act_as('$slug'); BEGIN; SELECT logsvc.ingest(" . list($n)
+		. q{) -> 'accepted'});
 	return $session;
 }
 sub end { eval { $_->quit } foreach @_; return; }
@@ -38,10 +49,14 @@ sub end { eval { $_->quit } foreach @_; return; }
 # The store takes nothing: what is accepted stays in the queue, whatever is restarted.
 sub close_store { $t->sql('ALTER TABLE logsvc_internal.part RENAME TO part_away'); return; }
 sub open_store { $t->sql('ALTER TABLE logsvc_internal.part_away RENAME TO part'); return; }
-sub refused { my ($slug, $n, $name) = @_; local $Test::Builder::Level = $Test::Builder::Level + 1; is(post($slug, $n), 429, $name); return; }
+sub refused { my ($slug, $n, $name) = @_; local $Test::Builder::Level = $Test::Builder::Level + 1;
+	is(post($slug, $n), 429, $name); return; }
 
 # The first use of a key is an event of the audit log: let it be over.
-sub first_use { my ($slug) = @_; post($slug, 1); wait_until(sub { $t->sql("SELECT count(*) FROM logsvc_internal.audit_entry a JOIN logsvc_internal.organization o ON o.id = a.organization_id WHERE o.slug = '$slug' AND action = 'api_key.first_used'") }, 20); empty("$slug is in use"); return; }
+sub first_use { my ($slug) = @_; post($slug, 1);
+	wait_until(sub { $t->sql("SELECT count(*) FROM logsvc_internal.audit_entry a JOIN "
+		. "logsvc_internal.organization o ON o.id = a.organization_id WHERE o.slug = '$slug' AND "
+			. "action = 'api_key.first_used'") }, 20); empty("$slug is in use"); return; }
 
 # ---- alone ----
 
@@ -67,8 +82,10 @@ refused('quiet', 1, 'and then the queue is full');
 
 # ---- a crash: the table is counted again ----
 
-kill 'KILL', $t->sql('SELECT pid FROM pg_stat_activity WHERE backend_type = $$logsvc writer$$ LIMIT 1');
-ok(wait_until(sub { eval { $t->sql('SELECT 1') } && eval { depth() } == 4000 }, 30), 'a crash: the queue is counted again');
+kill_process($t->sql('SELECT pid FROM pg_stat_activity WHERE backend_type = $$logsvc '
+	. 'writer$$ LIMIT 1'));
+ok(wait_until(sub { eval { $t->sql('SELECT 1') } && eval { depth() } == 4000 }, 30),
+	'a crash: the queue is counted again');
 $t->wait_ready;
 is(held(), 'loud 3000, quiet 1000', '... and whose it is');
 refused('loud', 1, '... so the same is refused');
@@ -79,7 +96,8 @@ is(stored('loud') . ' ' . stored('quiet'), '7001 1001', 'and nothing is lost');
 # A little of one and much of the other: the quarter is of what one holds and sends together.
 close_store();
 is(post('quiet', 3000), 202, 'whoever comes first has three quarters');
-is(post('loud', 999) . post('loud', 1) . post('quiet', 1), '202202429', 'and the last one is for the other');
+is(post('loud', 999) . post('loud', 1) . post('quiet', 1), '202202429',
+	'and the last one is for the other');
 open_store();
 empty('stored');
 
@@ -93,7 +111,8 @@ refused('loud', 1, 'nor has a request');
 is(fails('quiet', "SELECT logsvc.log('x')"), '', 'the other organization has, in SQL');
 is(post('quiet', 900), 202, 'and over HTTP');
 ok(wait_until(sub { stored('quiet') == 4902 }, 20), 'whose events are stored meanwhile');
-is(fails('quiet', 'SELECT logsvc.ingest(' . list(1001) . ')'), 'LS510', 'one transaction has a quarter at most');
+is(fails('quiet', 'SELECT logsvc.ingest(' . list(1001) . ')'), 'LS510',
+	'one transaction has a quarter at most');
 is(fails('loud', 'SELECT logsvc.ingest(' . list(1001) . ')'), 'LS510', '... whoever it is');
 end(@open);
 empty('sessions that end give back what they held');
@@ -115,7 +134,8 @@ is(held(), 'loud 900, quiet 0', '... which is a reload, not for what was taken b
 $late[0]->query('ROLLBACK TO a');
 my $stored = stored('loud');
 $late[0]->{stderr} = '';
-like($late[0]->query_safe('COMMIT; SELECT 12345'), qr/12345/, 'a transaction that was late commits, as there is room');
+like($late[0]->query_safe('COMMIT; SELECT 12345'), qr/12345/,
+	'a transaction that was late commits, as there is room');
 ok(wait_until(sub { stored('loud') == $stored + 700 }, 20), 'and all of it is stored');
 is(held(), 'loud 900, quiet 0', '... and counted');
 close_store();
@@ -123,7 +143,8 @@ is(post('quiet', 2000), 202, 'another organization fills up what was given back'
 $late[1]->query('COMMIT');
 $late[1]->{stderr} =~ /(ERROR.*)/;
 like($1 // '', qr/the ingest queue is full/, 'then the late one fails at its commit');
-like($late[1]->{stderr}, qr/for 700 events for longer than logsvc\.reservation_timeout/, '... and says why');
+like($late[1]->{stderr}, qr/for 700 events for longer than logsvc\.reservation_timeout/,
+	'... and says why');
 is(held(), 'loud 900, quiet 2000', '... with nothing counted twice');
 open_store();
 end($long, @late);
@@ -145,11 +166,14 @@ empty('exactly');
 $t->set('logsvc.store_timeout', '1s');
 close_store();
 is(post('loud', 300) . post('quiet', 200), '202202', 'the store takes nothing');
-ok(wait_until(sub { $t->sql(q{SELECT coalesce(sum(rows), 0) FROM logsvc_internal.dead_letter WHERE status = 'dead'}) == 500 }, 60), 'what waited becomes dead letters');
+ok(wait_until(sub { $t->sql(q{SELECT coalesce(sum(rows), 0) FROM logsvc_internal.dead_letter WHERE }
+	. q{status = 'dead'}) == 500 }, 60), 'what waited becomes dead letters');
 empty('and holds nothing of the queue');
 my ($loud, $quiet) = (0, 0);
 open_store();
-ok(wait_until(sub { $loud = stored('loud'); $quiet = stored('quiet'); $t->sql(q{SELECT count(*) FROM logsvc_internal.dead_letter WHERE status = 'dead'}) == 0 && $loud == $stored + 1501 }, 60), 'they come back by themselves');
+ok(wait_until(sub { $loud = stored('loud'); $quiet = stored('quiet');
+	$t->sql(q{SELECT count(*) FROM logsvc_internal.dead_letter WHERE status = 'dead'}) == 0
+		&& $loud == $stored + 1501 }, 60), 'they come back by themselves');
 empty('and are counted in and out');
 
 unlike($t->log_text, qr/PANIC|TRAP/, 'no assertion failed');

@@ -68,17 +68,20 @@ $check_reading->('when stored');
 (my $unknown = $ids[0]) =~ s/.{6}$/ZZZZZZ/;
 is_error(ask("logs/$unknown"), '404 NOT_FOUND', 'an id that no event has');
 is_error(ask('logs/evt_1'), '404 NOT_FOUND', 'no id');
-is_error(ask("logs/$ids[0]", token => $org->{ingest_key}), '403 INSUFFICIENT_SCOPE', 'not with an ingest key');
+is_error(ask("logs/$ids[0]", token => $org->{ingest_key}), '403 INSUFFICIENT_SCOPE',
+	'not with an ingest key');
 is_error(ask("logs/$ids[0]", token => undef), '401 UNAUTHORIZED', 'nor without credential');
 is_error(ask("logs/$ids[0]", query => { x => 1 }), '400 VALIDATION_ERROR', 'an unknown parameter');
-is($t->sql("SELECT logsvc.use_token('$org->{token}'); SELECT logsvc.get_log('$ids[3]') ->> 'event'") =~ /request 3 took 9 ms/,
+is($t->sql("SELECT logsvc.use_token('$org->{token}'); SELECT logsvc.get_log('$ids[3]') ->> 'event'")
+	=~ /request 3 took 9 ms/,
 	1, 'in SQL');
 like($t->sql_error("SELECT logsvc.use_token('$org->{token}'); SELECT logsvc.get_log('$foreign')"),
 	qr/not found/, 'in SQL none of another organization');
 
 # Whoever may not read the audit log finds no entry of it by its id.
 my $entry = wait_until(sub {
-	my $r = $t->http(GET => '/api/v1/search', token => $org->{token}, query => { q => 'index=_audit | head 1' });
+	my $r = $t->http(GET => '/api/v1/search', token => $org->{token},
+		query => { q => 'index=_audit | head 1' });
 	$r->{json}{data}{rows}[0]{id}
 }, 20);
 like($entry, qr/^evt_/, 'an entry of the audit log');
@@ -95,14 +98,19 @@ is(numbers(ask("logs/$ids[42]/context", query => { before => 3, after => 2, scop
 	'39 40 41 42 43 44', 'of its index');
 is(numbers(ask("logs/$ids[21]/context", query => { before => 0, after => 3, scope => 'index' })),
 	'21 22 23 24', 'none before; the edge index is another one');
-is(numbers(ask("logs/$ids[1]/context", query => { before => 5, after => 0 })), '1', 'the first has none before');
+is(numbers(ask("logs/$ids[1]/context", query => { before => 5, after => 0 })), '1',
+	'the first has none before');
 is(numbers(ask("logs/$edge/context", query => { scope => 'index' })), '-', 'alone in its index');
 is(scalar @{ ask("logs/$ids[50]/context")->{json}{data} }, 21, 'ten and ten by default');
-is(scalar @{ ask("logs/$ids[50]/context", query => { before => 100, after => 100, scope => 'index' })->{json}{data} },
+is(scalar @{ ask("logs/$ids[50]/context", query => { before => 100, after => 100,
+	scope => 'index' })->{json}{data} },
 	100, 'a hundred at most, here all');
-is_error(ask("logs/$ids[50]/context", query => { before => 101 }), '400 VALIDATION_ERROR', '101 before');
-is_error(ask("logs/$ids[50]/context", query => { after => -1 }), '400 VALIDATION_ERROR', '-1 after');
-is_error(ask("logs/$ids[50]/context", query => { scope => 'all' }), '400 VALIDATION_ERROR', 'an unknown scope');
+is_error(ask("logs/$ids[50]/context", query => { before => 101 }), '400 VALIDATION_ERROR',
+	'101 before');
+is_error(ask("logs/$ids[50]/context", query => { after => -1 }),
+	'400 VALIDATION_ERROR', '-1 after');
+is_error(ask("logs/$ids[50]/context", query => { scope => 'all' }), '400 VALIDATION_ERROR',
+	'an unknown scope');
 is_error(ask("logs/$foreign/context"), '404 NOT_FOUND', 'of another organization');
 
 # ---- fields ----
@@ -113,21 +121,28 @@ my %field = map { $_->{name} => $_ } @{ $r->{json}{data} };
 is_deeply([ sort keys %field ],
 	[ sort qw(index level source colour n host user.id user.name odd mixed) ], '... all of them')
   or diag join ' ', sort keys %field;
-is_deeply($field{level}, { name => 'level', builtin => JSON::PP::true, types => ['string'], events => 100,
+is_deeply($field{level}, { name => 'level', builtin => JSON::PP::true, types => ['string'],
+	events => 100,
 	cardinality => 2, examples => [ 'info', 'error' ] }, '... a field of the service');
 is_deeply($field{'user.id'}, { name => 'user.id', builtin => JSON::PP::false, types => ['number'],
 	events => 100, cardinality => 5, examples => [ 0 .. 4 ] }, '... a member of an object');
 is_deeply($field{mixed}{types}, [ 'number', 'string' ], '... one of two types');
 is_deeply($r->{json}{meta}{complete}, JSON::PP::true, '... of all events');
 is($r->{json}{meta}{sampledEvents}, 101, '... which were that many');
-is_deeply([ map { $_->{name} } @{ ask('search/fields', query => { index => 'edge' })->{json}{data} } ],
+is_deeply([ map { $_->{name} } @{ ask('search/fields', query => { index => 'edge' })->{json}{data} }
+	],
 	[qw(index source colour)], 'of one index');
-is(scalar @{ ask('search/fields', query => { latest => '-1d', earliest => '-2d' })->{json}{data} }, 0,
+is(scalar @{ ask('search/fields', query => { latest => '-1d', earliest => '-2d' })->{json}{data} },
+	0,
 	'of a time without events');
-is_error(ask('search/fields', query => { index => 'nowhere' }), '404 INDEX_NOT_FOUND', 'of no index');
-is_error(ask('search/fields', query => { index => '"x" | head' }), '404 INDEX_NOT_FOUND', 'of no name');
-is_error(ask('search/fields', query => { earliest => 'yesterday' }), '400 VALIDATION_ERROR', 'of no time');
-is(scalar @{ $t->http(GET => '/api/v1/search/fields', token => $other->{read_key})->{json}{data} }, 1,
+is_error(ask('search/fields', query => { index => 'nowhere' }), '404 INDEX_NOT_FOUND',
+	'of no index');
+is_error(ask('search/fields', query => { index => '"x" | head' }), '404 INDEX_NOT_FOUND',
+	'of no name');
+is_error(ask('search/fields', query => { earliest => 'yesterday' }), '400 VALIDATION_ERROR',
+	'of no time');
+is(scalar @{ $t->http(GET => '/api/v1/search/fields', token => $other->{read_key})->{json}{data} },
+	1,
 	'another organization sees its own: the index');
 
 # ---- fields with very many values ----
@@ -137,7 +152,8 @@ is(scalar @{ $t->http(GET => '/api/v1/search/fields', token => $other->{read_key
 	my $many = $t->organization('many');
 	foreach my $b (0 .. 11)
 	{
-		wait_until(sub { $t->sql('SELECT coalesce(sum(rows), 0) FROM logsvc_internal.queue') < 50_000 }) or die 'the queue stays full';
+		wait_until(sub { $t->sql('SELECT coalesce(sum(rows), 0) FROM logsvc_internal.queue')
+			< 50_000 }) or die 'the queue stays full';
 		$t->sql("SELECT logsvc.act_as('many');" . q{
 		SELECT logsvc.ingest((SELECT jsonb_agg(jsonb_build_object('event', 'e', 'timestamp', now() - n * interval '10 ms',
 			'traceId', md5(n::text), 'source', 's' || n % 4,
@@ -148,10 +164,14 @@ is(scalar @{ $t->http(GET => '/api/v1/search/fields', token => $other->{read_key
 	my $answer = $t->http(GET => '/api/v1/search/fields', token => $many->{read_key})->{json};
 	my %warned = map { $_->{field} => $_ } @{ $answer->{meta}{warnings} };
 	is_deeply($answer->{meta}{complete}, JSON::PP::false, 'a sample');
-	is(join(' ', sort keys %warned), 'request_id', 'the one field of over 100,000 values, of eight');
-	is($warned{request_id}{code}, 'HIGH_CARDINALITY', '... a warning') or diag explain $answer->{meta};
+	is(join(' ', sort keys %warned), 'request_id',
+		'the one field of over 100,000 values, of eight');
+	is($warned{request_id}{code}, 'HIGH_CARDINALITY', '... a warning')
+		or diag explain $answer->{meta};
 	is($warned{request_id}{estimate}, 120_000, '... with how many there are');
-	like($warned{request_id}{message}, qr/^request_id seems to have some \d+ different values, more than 100,000: keep/, '... says what to do');
+	like($warned{request_id}{message},
+		qr/^request_id seems to have some \d+ different values, more than 100,000: keep/,
+			'... says what to do');
 	is_deeply(ask('search/fields')->{json}{meta}{warnings}, [], 'few events have none');
 }
 
@@ -165,8 +185,10 @@ sub beside
 	return $answer->{json};
 }
 
-sub total { my ($h, $of) = @_; my $sum = 0; $sum += $_->[$of] foreach @{ $h->{buckets} }; return $sum; }
-sub by_name { return map { ($_->{builtin} ? '' : '.') . $_->{name} => $_ } @{ $_[0]{meta}{fields} }; }
+sub total { my ($h, $of) = @_; my $sum = 0; $sum += $_->[$of] foreach @{ $h->{buckets} };
+	return $sum; }
+sub by_name { return map { ($_->{builtin} ? '' : '.') . $_->{name} => $_ } @{ $_[0]{meta}{fields} };
+	}
 
 $r = beside(limit => 5);
 is(scalar @{ $r->{data}{rows} }, 5, '... a page of rows');
@@ -180,14 +202,17 @@ is_deeply([ grep { $_->[1] > 0 } @{ $r->{meta}{histogram}{buckets} } ]->[0],
 is($r->{meta}{stats}{rowsMatched}, 101, '... counted as found');
 is_deeply($r->{meta}{allFields}, JSON::PP::true, '... all fields');
 my %beside = by_name($r);
-is_deeply([ sort keys %beside ], [ sort qw(index level source .colour .n .host .user.id .user.name .odd .mixed) ], '... by name');
-is_deeply($beside{level}, { name => 'level', builtin => JSON::PP::true, count => 100, complete => JSON::PP::true,
+is_deeply([ sort keys %beside ], [ sort qw(index level source .colour .n .host .user.id .user.name
+	.odd .mixed) ], '... by name');
+is_deeply($beside{level}, { name => 'level', builtin => JSON::PP::true, count => 100,
+	complete => JSON::PP::true,
 	top => [ [ 'info', 90 ], [ 'error', 10 ] ] }, '... with their values');
 is_deeply($beside{'.user.id'}{top}, [ map { [ $_, 20 ] } 0 .. 4 ], '... of members of objects');
 is_deeply([ map { $_->[1] } @{ $beside{'.n'}{top} } ], [ (1) x 10 ], '... ten of them');
 is($beside{index}{top}[0][1], 100, '... and of the index');
 
-my $next = ask('search', query => { include => 'histogram,fields', limit => 5, cursor => $r->{page}{nextCursor} })->{json};
+my $next = ask('search', query => { include => 'histogram,fields', limit => 5,
+	cursor => $r->{page}{nextCursor} })->{json};
 is_deeply($next->{meta}{histogram}, $r->{meta}{histogram}, 'the next page has the same histogram');
 is_deeply($next->{meta}{fields}, $r->{meta}{fields}, '... and fields');
 isnt($next->{data}{rows}[0]{id}, $r->{data}{rows}[0]{id}, '... beside other rows');
@@ -199,7 +224,8 @@ $r = ask('search', query => { include => 'histogram', q => 'index=edge' })->{jso
 is(total($r->{meta}{histogram}, 1), 1, 'a histogram alone');
 is($r->{meta}{fields}, undef, '... without fields');
 $r = ask('search', query => { include => 'fields', q => 'index=edge' })->{json};
-is_deeply([ map { $_->{name} } @{ $r->{meta}{fields} } ], [ 'index', 'source', 'colour' ], 'fields alone');
+is_deeply([ map { $_->{name} } @{ $r->{meta}{fields} } ], [ 'index', 'source', 'colour' ],
+	'fields alone');
 is($r->{meta}{histogram}, undef, '... without a histogram');
 $r = beside(q => 'nothing_at_all');
 is(total($r->{meta}{histogram}, 1), 0, 'of nothing there are times without events');
@@ -209,41 +235,60 @@ is(scalar @{ beside(q => 'index=zzz*')->{meta}{histogram}{buckets} }, 49, 'also 
 is(ask('search', query => { include => '' })->{status}, 200, 'nothing is asked for');
 foreach my $bad ('nonsense', 'histogram,,fields', 'Fields')
 {
-	my $answer = is_error(ask('search', query => { include => $bad }), '400 VALIDATION_ERROR', "include=$bad");
-	is_deeply($answer->{json}{details}, [ { path => 'include', code => 'invalid', message => 'expected histogram, fields or both' } ],
+	my $answer = is_error(ask('search', query => { include => $bad }), '400 VALIDATION_ERROR',
+		"include=$bad");
+	is_deeply($answer->{json}{details}, [ { path => 'include', code => 'invalid',
+		message => 'expected histogram, fields or both' } ],
 		'... says what was expected') or diag $answer->{content};
 }
-is($t->http(POST => '/api/v1/search', token => $org->{read_key}, json => { include => ['fields'] })->{json}{meta}{allFields}, JSON::PP::true, 'as a list of a body');
-is_error($t->http(POST => '/api/v1/search', token => $org->{read_key}, json => { include => 'fields' }), '400 VALIDATION_ERROR', 'no text of a body');
-is_error(ask('logs', query => { include => 'fields' }), '400 VALIDATION_ERROR', 'not beside the list of events');
-$r = $t->http(GET => '/api/v1/search', token => $other->{read_key}, query => { include => 'histogram,fields' })->{json};
-is(total($r->{meta}{histogram}, 1) . ' ' . join(',', map { $_->{name} } @{ $r->{meta}{fields} }), '1 index', 'another organization sees its own');
+is($t->http(POST => '/api/v1/search', token => $org->{read_key},
+	json => { include => ['fields'] })->{json}{meta}{allFields}, JSON::PP::true,
+		'as a list of a body');
+is_error($t->http(POST => '/api/v1/search', token => $org->{read_key},
+	json => { include => 'fields' }), '400 VALIDATION_ERROR', 'no text of a body');
+is_error(ask('logs', query => { include => 'fields' }), '400 VALIDATION_ERROR',
+	'not beside the list of events');
+$r = $t->http(GET => '/api/v1/search', token => $other->{read_key},
+	query => { include => 'histogram,fields' })->{json};
+is(total($r->{meta}{histogram}, 1) . ' ' . join(',', map { $_->{name} } @{ $r->{meta}{fields} }),
+	'1 index', 'another organization sees its own');
 my $left = ask('search')->{headers}{'x-ratelimit-remaining'};
-is(ask('search', query => { include => 'histogram,fields' })->{headers}{'x-ratelimit-remaining'}, $left - 1, 'one search counts once');
-like($t->sql("SELECT logsvc.use_token('$org->{token}'); SELECT logsvc.search('colour=red', include => '{fields}') #> '{meta,fields,0,name}'"),
+is(ask('search', query => { include => 'histogram,fields' })->{headers}{'x-ratelimit-remaining'},
+	$left - 1, 'one search counts once');
+like($t->sql("SELECT logsvc.use_token('$org->{token}'); SELECT "
+	. "logsvc.search('colour=red', include => '{fields}') #> '{meta,fields,0,name}'"),
 	qr/^"(?:colour|index)"$/m, 'in SQL');
-like($t->sql("SELECT logsvc.use_token('$org->{token}'); SELECT logsvc.search('', explain => true, include => '{histogram}') #>> '{meta,sql}'"),
+like($t->sql("SELECT logsvc.use_token('$org->{token}'); SELECT "
+	. "logsvc.search('', explain => true, include => '{histogram}') #>> '{meta,sql}'"),
 	qr/part_scan.*overview_parts/s, 'and its SQL');
 
 # More values and more fields than are kept: what is said is right all the same.
 my $many = q{SELECT logsvc.act_as('acme'); SELECT logsvc.create_index('many');};
-$t->sql($many . join ';', map { "SELECT logsvc.ingest((SELECT jsonb_agg(jsonb_build_object('event', 'x', 'index', 'many', 'attributes',"
-	  . " jsonb_build_object('unique', 'u' || n, 'three', n / 3, 'few', n % 20) || CASE WHEN n % 100 = 0 THEN jsonb_build_object('long', repeat('y', 1001)) ELSE '{}' END))"
+$t->sql($many . join ';',
+	map { "SELECT logsvc.ingest((SELECT jsonb_agg(jsonb_build_object('event', 'x', 'index', 'many', 'attributes',"
+	  . " jsonb_build_object('unique', 'u' || n, 'three', n / 3, 'few', n % 20) || CASE WHEN n % "
+	  . "100 = 0 THEN jsonb_build_object('long', repeat('y', 1001)) ELSE '{}' END))"
 	  . " FROM generate_series($_ * 11000, $_ * 11000 + 10999) n)) ->> 'accepted'" } 0 .. 2);
 %beside = by_name(beside(q => 'index=many', limit => 1));
-is_deeply([ @{ $beside{'.unique'} }{qw(count complete top)} ], [ 33000, JSON::PP::false, [] ], 'values that hardly repeat');
+is_deeply([ @{ $beside{'.unique'} }{qw(count complete top)} ], [ 33000, JSON::PP::false, [] ],
+	'values that hardly repeat');
 is_deeply([ @{ $beside{'.few'} }{qw(count complete)} ], [ 33000, JSON::PP::true ], 'few values');
 is_deeply($beside{'.few'}{top}, [ map { [ $_, 1650 ] } 0, 1, 10 .. 17 ], '... with their counts');
-is_deeply([ $beside{'.three'}{complete}, scalar @{ $beside{'.three'}{top} }, grep { $_->[1] != 3 } @{ $beside{'.three'}{top} } ],
+is_deeply([ $beside{'.three'}{complete}, scalar @{ $beside{'.three'}{top} },
+	grep { $_->[1] != 3 } @{ $beside{'.three'}{top} } ],
 	[ JSON::PP::false, 10 ], 'more values than are kept: what is shown is exact');
-is_deeply([ @{ $beside{'.long'} }{qw(count complete top)} ], [ 330, JSON::PP::false, [] ], 'long values');
+is_deeply([ @{ $beside{'.long'} }{qw(count complete top)} ], [ 330, JSON::PP::false, [] ],
+	'long values');
 $t->sql(q{SELECT logsvc.act_as('acme'); SELECT logsvc.create_index('wide');}
-	. q{SELECT logsvc.ingest((SELECT jsonb_agg(jsonb_build_object('event', 'x', 'index', 'wide', 'attributes',}
-	. q{ (SELECT jsonb_object_agg('f' || n * 110 + i, i) || '{"common": 1}' FROM generate_series(1, 110) i))) FROM generate_series(1, 12) n))});
+	. q{SELECT logsvc.ingest((SELECT jsonb_agg(jsonb_build_object('event', 'x', 'index', 'wide', }
+		. q{'attributes',}
+	. q{ (SELECT jsonb_object_agg('f' || n * 110 + i, i) || '{"common": 1}' FROM }
+		. q{generate_series(1, 110) i))) FROM generate_series(1, 12) n))});
 $r = beside(q => 'index=wide', limit => 1);
 is(scalar @{ $r->{meta}{fields} }, 100, 'a hundred fields are shown');
 is_deeply($r->{meta}{allFields}, JSON::PP::false, '... and that there are more');
-is_deeply([ map { "$_->{name} $_->{count}" } @{ $r->{meta}{fields} }[ 0, 1 ] ], [ 'index 12', 'common 12' ], '... the most frequent first');
+is_deeply([ map { "$_->{name} $_->{count}" } @{ $r->{meta}{fields} }[ 0, 1 ] ],
+	[ 'index 12', 'common 12' ], '... the most frequent first');
 
 # One snapshot, while events come in.
 my $sender = fork // die;
@@ -256,11 +301,13 @@ if (!$sender)
 my ($looks, $differ) = (0, 0);
 do
 {
-	my $answer = ask('search', query => { q => 'race', limit => 10000, include => 'histogram,fields' })->{json};
+	my $answer = ask('search', query => { q => 'race', limit => 10000,
+		include => 'histogram,fields' })->{json};
 	my $rows = @{ $answer->{data}{rows} };
 	my %of = by_name($answer);
 	$looks++;
-	$differ++ if grep { $_ != $rows } total($answer->{meta}{histogram}, 1), total($answer->{meta}{histogram}, 2), $of{level}{count} // 0;
+	$differ++ if grep { $_ != $rows } total($answer->{meta}{histogram}, 1),
+		total($answer->{meta}{histogram}, 2), $of{level}{count} // 0;
 } while (waitpid($sender, WNOHANG) == 0);
 is($differ, 0, "rows, histogram and fields of $looks searches are of one snapshot");
 
@@ -270,7 +317,8 @@ wait_until(sub { $t->sql('SELECT count(*) FROM logsvc_internal.queue') == 0 }, 2
 $r = ask('search/fields');
 %field = map { $_->{name} => $_ } @{ $r->{json}{data} };
 is_deeply($r->{json}{meta}{complete}, JSON::PP::false, 'more events than are looked at');
-is_deeply($field{host}, { name => 'host', builtin => JSON::PP::false, types => ['string'], events => 0,
+is_deeply($field{host}, { name => 'host', builtin => JSON::PP::false,
+	types => ['string'], events => 0,
 	cardinality => undef, examples => [] }, 'an older field is named all the same');
 is($field{filler}{cardinality}, 5000, 'a newer one is counted');
 
@@ -285,7 +333,8 @@ sub values_of
 }
 
 my $v = values_of('host');
-is_deeply($v->{data}, [ { value => 'h0', count => 34 }, { value => 'h1', count => 33 }, { value => 'h2', count => 33 } ],
+is_deeply($v->{data}, [ { value => 'h0', count => 34 }, { value => 'h1', count => 33 },
+	{ value => 'h2', count => 33 } ],
 	'... with their counts');
 is_deeply($v->{meta}{complete}, JSON::PP::true, '... all of them');
 $v = values_of('host', limit => 2);
@@ -295,13 +344,16 @@ is(scalar @{ values_of('user.name', prefix => 'U9')->{data} }, 11, 'by their beg
 is(values_of('odd', prefix => "\x{c9}t\x{e9} a.b`")->{data}[0]{count}, 1, 'by an odd begin');
 is(scalar @{ values_of('odd', prefix => '.*')->{data} }, 0, 'no pattern');
 is(scalar @{ values_of('odd', prefix => '"\\')->{data} }, 0, 'nor quotes');
-is_deeply([ map { $_->{value} } @{ values_of('level', index => 'main')->{data} } ], [ 'info', 'error' ], 'of a field of the service');
+is_deeply([ map { $_->{value} } @{ values_of('level', index => 'main')->{data} } ],
+	[ 'info', 'error' ], 'of a field of the service');
 is(values_of('n', index => 'main', prefix => '99')->{data}[0]{value}, 99, 'of a number');
 is(scalar @{ values_of('nothing')->{data} }, 0, 'of a field that no event has');
 is_error(ask('search/fields/event/values'), '400 VALIDATION_ERROR', 'of the text');
 is_error(ask('search/fields/a%60b/values'), '400 VALIDATION_ERROR', 'of no name');
-is_error(ask('search/fields/host/values', query => { limit => 1001 }), '400 VALIDATION_ERROR', 'more than 1,000');
-is_error(ask('search/fields/host/values', query => { prefix => 'x' x 201 }), '400 VALIDATION_ERROR', 'a long begin');
+is_error(ask('search/fields/host/values', query => { limit => 1001 }), '400 VALIDATION_ERROR',
+	'more than 1,000');
+is_error(ask('search/fields/host/values', query => { prefix => 'x' x 201 }), '400 VALIDATION_ERROR',
+	'a long begin');
 
 # ---- templates ----
 
@@ -317,9 +369,11 @@ is(ask("templates/$template->{id}", query => { q => 'level=error' })->{json}{dat
 	'... among those that a query finds');
 is(scalar @{ ask('templates', query => { limit => 1 })->{json}{data} }, 1, 'one of them');
 is_error(ask('templates/0'), '404 NOT_FOUND', 'an id that none has');
-is_error(ask('templates', query => { q => 'level=' }), '400 QUERY_SYNTAX_ERROR', 'a query that is none');
+is_error(ask('templates', query => { q => 'level=' }), '400 QUERY_SYNTAX_ERROR',
+	'a query that is none');
 is_error(ask('templates', query => { limit => 0 }), '400 VALIDATION_ERROR', 'none of them');
-is_deeply([ map { $_->{count} } @{ $t->http(GET => '/api/v1/templates', token => $other->{read_key})->{json}{data} } ],
+is_deeply([ map { $_->{count} } @{ $t->http(GET => '/api/v1/templates',
+	token => $other->{read_key})->{json}{data} } ],
 	[1], 'another organization has its own');
 
 done_testing();

@@ -15,10 +15,12 @@ use Test::More;
 
 my $t = LogsvcTest->new(conf => "logsvc.executors = 2\nfsync = off");
 my $org = $t->organization('acme');
-my $events = [ map { LogsvcGenerator::make_event($_, LogsvcGenerator::make_times(time)) } 1 .. 300 ];
+my $events = [ map { LogsvcGenerator::make_event($_, LogsvcGenerator::make_times(time)) } 1 .. 300
+	];
 my $body = '{"events":[' . join(',', map { $_->{json} } @$events) . ']}';
 utf8::encode($body);
-is($t->http(POST => '/api/v1/logs/batch', token => $org->{full_key}, body => $body)->{status}, 202, 'events');
+is($t->http(POST => '/api/v1/logs/batch', token => $org->{full_key}, body => $body)->{status},
+	202, 'events');
 
 # ---- one query in a session of its own ----
 
@@ -49,7 +51,8 @@ END
 	$t->node->psql('postgres', $sql, stdout => \$out, stderr => \$err, on_error_stop => 0);
 	my %got = (length => 0, err => $err, $out =~ /^(\w+) (\S+)/mg);
 	die 'the server failed: ' . substr($err, 0, 500) . "\n" unless defined $got{after};
-	return { length => $got{length}, state => $got{searched}, seconds => $got{ended} - $got{started},
+	return { length => $got{length}, state => $got{searched},
+		seconds => $got{ended} - $got{started},
 		megabytes => ($got{after} - $got{before}) / 1024, err => $err };
 }
 
@@ -64,15 +67,19 @@ sub bounded
 	my ($name, $q, %opt) = @_;
 	my $c = cost($q);
 	my $state = $opt{state} // qr/^00000$/;
-	my $good = $c->{length} <= allowed($q) && $c->{length} <= $most && $c->{megabytes} < ($opt{megabytes} // 200)
+	my $good = $c->{length} <= allowed($q) && $c->{length} <= $most
+		&& $c->{megabytes} < ($opt{megabytes} // 200)
 	  && $c->{seconds} < 30 && $c->{state} =~ $state;
-	ok($good, $name) or diag(sprintf '%d bytes of query: %d of statement, %.1f s, %d MB, %s', length $q, $c->{length}, $c->{seconds}, $c->{megabytes}, substr "$c->{state} $c->{err}", 0, 300);
+	ok($good, $name) or diag(sprintf '%d bytes of query: %d of statement, %.1f s, %d MB, %s',
+		length $q, $c->{length}, $c->{seconds}, $c->{megabytes},
+			substr "$c->{state} $c->{err}", 0, 300);
 	return $c;
 }
 
 # ---- chains that grew with a power of their length ----
 
-sub chain { my ($n, @stages) = @_; return join ' ', '*', map { '| ' . $stages[ $_ % @stages ] } 0 .. $n - 1; }
+sub chain { my ($n, @stages) = @_; return join ' ', '*',
+	map { '| ' . $stages[ $_ % @stages ] } 0 .. $n - 1; }
 sub list { my ($n, $f) = @_; return join ', ', map { $f->($_) } 1 .. $n; }
 
 my @renames = ('rename a.b.c as a', 'rename a.b.c as a.b');
@@ -83,22 +90,32 @@ my $half = cost(chain(48, @renames))->{length};
 cmp_ok($long, '<', 2.5 * $half, 'twice the stages make twice the statement');
 
 bounded('eval of one name, 100 stages', chain(100, 'eval x = x + 1'));
-bounded('eval of one name, 900 times in a stage', '* | eval ' . list(900, sub { 'x=x+1' }), megabytes => 300);
-bounded('the same of a table', '* | stats count as x | eval ' . list(900, sub { 'x=x+1' }), megabytes => 300);
+bounded('eval of one name, 900 times in a stage', '* | eval ' . list(900, sub { 'x=x+1' }),
+	megabytes => 300);
+bounded('the same of a table', '* | stats count as x | eval ' . list(900, sub { 'x=x+1' }),
+	megabytes => 300);
 bounded('eval of many names', chain(16, 'eval ' . list(60, sub { "a$_[0]=1" })));
-bounded('eval of members of what eval made', chain(80, 'eval a = b', 'eval b = a.x', 'eval a.c = b'));
+bounded('eval of members of what eval made', chain(80, 'eval a = b', 'eval b = a.x',
+	'eval a.c = b'));
 bounded('rex into what rex made', chain(99, 'rex field=x "(?<x>.+)"'));
-bounded('the same of a table', '* | stats count as x ' . substr chain(98, 'rex field=x "(?<x>.+)"'), 2);
+bounded('the same of a table', '* | stats count as x ' . substr chain(98, 'rex field=x "(?<x>.+)"'),
+	2);
 bounded('rex of many groups', chain(20, 'rex "' . join('', map { "(?<g$_>a)" } 1 .. 50) . '"'));
 bounded('rex and sort', chain(98, 'rex field=x "(?<x>.+)"', 'sort x'));
-bounded('a field without its members', '* | eval a=1 ' . join ' ', map { "| eval a.b$_=a" } 1 .. 40);
-bounded('fields without members, and members of them', '* | fields - ' . list(5, sub { "a.b.c.q$_[0]" }) . ' | sort ' . list(5, sub { "a.b.c.q$_[0].z" }));
+bounded('a field without its members', '* | eval a=1 ' . join ' ',
+	map { "| eval a.b$_=a" } 1 .. 40);
+bounded('fields without members, and members of them', '* | fields - '
+	. list(5, sub { "a.b.c.q$_[0]" }) . ' | sort ' . list(5, sub { "a.b.c.q$_[0].z" }));
 bounded('sort by many', chain(20, 'sort ' . list(60, sub { "a$_[0]" })));
 bounded('dedup by many', chain(40, 'dedup ' . list(60, sub { "a$_[0]" })));
-bounded('first in a long order', '* | stats count by ' . list(30, sub { "a$_[0]" }) . ' | stats ' . list(60, sub { "first(a1) as b$_[0]" }));
-bounded('head in a long order', '* | stats count by ' . list(30, sub { "a$_[0]" }) . substr chain(95, 'head'), 1);
-bounded('many aggregates', '* | where a=1 | head | stats ' . list(60, sub { "p50(a$_[0]) as b$_[0]" }) . ' by a1');
-bounded('timechart of many aggregates', '* | head 100 | timechart span=6h ' . list(60, sub { "max(a$_[0]) as b$_[0]" }) . ' by a1, a2');
+bounded('first in a long order', '* | stats count by ' . list(30, sub { "a$_[0]" }) . ' | stats '
+	. list(60, sub { "first(a1) as b$_[0]" }));
+bounded('head in a long order', '* | stats count by ' . list(30, sub { "a$_[0]" })
+	. substr chain(95, 'head'), 1);
+bounded('many aggregates', '* | where a=1 | head | stats '
+	. list(60, sub { "p50(a$_[0]) as b$_[0]" }) . ' by a1');
+bounded('timechart of many aggregates', '* | head 100 | timechart span=6h '
+	. list(60, sub { "max(a$_[0]) as b$_[0]" }) . ' by a1, a2');
 bounded('patterns', chain(40, 'patterns mode=label'));
 bounded('many conditions', chain(100, 'where a.b.c = 1 OR x = 2'));
 bounded('a long list', '* | where x IN (' . list(2500, sub { $_[0] }) . ')');
@@ -110,24 +127,32 @@ bounded('parentheses', '(' x 99 . 'x=1' . ')' x 99);
 # ---- what is too long ----
 
 my $c = bounded('too long', chain(48, 'sort ' . list(60, sub { "a$_[0]" })), state => qr/^LQ002$/);
-like($c->{err}, qr/too complex: up to here it becomes a statement of more than 256 kB at line 1, column \d+/, 'says what and where');
-my $r = $t->http(POST => '/api/v1/search', token => $org->{read_key}, json => { q => chain(48, 'sort ' . list(60, sub { "a$_[0]" })) });
-is("$r->{status} $r->{json}{code} $r->{json}{details}[0]{path}", '400 QUERY_SEMANTIC_ERROR q', 'over HTTP as well');
+like($c->{err},
+	qr/too complex: up to here it becomes a statement of more than 256 kB at line 1, column \d+/,
+		'says what and where');
+my $r = $t->http(POST => '/api/v1/search', token => $org->{read_key},
+	json => { q => chain(48, 'sort ' . list(60, sub { "a$_[0]" })) });
+is("$r->{status} $r->{json}{code} $r->{json}{details}[0]{path}", '400 QUERY_SEMANTIC_ERROR q',
+	'over HTTP as well');
 
 # ---- texts that expressions make ----
 
 foreach my $grow ('concat(x, x, x, x)', 'replace(x, "e", "eeeeeeeee")', 'lower(concat(x, x, x))')
 {
-	bounded("texts that grow: $grow", '* | eval x = concat(event, "e") ' . substr(chain(25, "eval x = $grow"), 2), state => qr/^LQ102$/, megabytes => 150);
+	bounded("texts that grow: $grow", '* | eval x = concat(event, "e") '
+		. substr(chain(25, "eval x = $grow"), 2), state => qr/^LQ102$/, megabytes => 150);
 }
-bounded('many long texts', '* | eval x = "0123456789" ' . join(' ', map { '| eval x = concat(' . list($_, sub { 'x' }) . ')' } 50, 50, 20)
+bounded('many long texts', '* | eval x = "0123456789" '
+	. join(' ', map { '| eval x = concat(' . list($_, sub { 'x' }) . ')' } 50, 50, 20)
 	  . ' | eval ' . list(50, sub { "y$_[0] = concat(x, \"$_[0]\")" }), megabytes => 500);
 
 # ---- the time limit ----
 
-my $wide = '* ' . substr chain(16, map { my $n = $_; 'eval ' . list(60, sub { "a$_[0]=a" . ($_[0] - 1) }) } 1), 2;
+my $wide = '* ' . substr chain(16, map { my $n = $_; 'eval '
+	. list(60, sub { "a$_[0]=a" . ($_[0] - 1) }) } 1), 2;
 my $started = time;
-my (undef, undef, $message) = $t->sql_error("SELECT logsvc.act_as('acme') IS NULL; SET statement_timeout = '20ms'; SELECT logsvc.search('$wide')");
+my (undef, undef, $message) = $t->sql_error("SELECT logsvc.act_as('acme') IS NULL; SET "
+	. "statement_timeout = '20ms'; SELECT logsvc.search('$wide')");
 like($message, qr/canceling statement due to statement timeout/, 'the time limit holds');
 cmp_ok(time - $started, '<', 15, 'soon');
 
@@ -144,7 +169,8 @@ foreach my $i (1 .. $n)
 	# Twice or three times the same stages: that is how things grow.
 	foreach (1 .. 1 + int rand 30)
 	{
-		my $text = LogsvcStageGenerator::text(LogsvcStageGenerator::make_stage($events, $state)) // next;
+		my $text = LogsvcStageGenerator::text(LogsvcStageGenerator::make_stage($events, $state))
+			// next;
 		push @texts, $text;
 	}
 	@texts = (@texts) x (1 + int rand 6) unless $state->{columns};
@@ -152,10 +178,13 @@ foreach my $i (1 .. $n)
 	utf8::encode(my $bytes = $q);
 	next if length $bytes > 16_000 || !@texts;
 	my $got = cost($q);
-	next if $got->{length} <= allowed($q) && $got->{length} <= $most && $got->{megabytes} < 200 && $got->{seconds} < 30 && $got->{state} =~ /^(?:00000|LQ\w+)$/;
+	next if $got->{length} <= allowed($q) && $got->{length} <= $most && $got->{megabytes} < 200
+		&& $got->{seconds} < 30 && $got->{state} =~ /^(?:00000|LQ\w+)$/;
 	$bad++;
 	utf8::encode($q);
-	diag(sprintf 'SEED=%d, query %d: %d bytes of statement, %.1f s, %d MB, %s: %s', $seed, $i, $got->{length}, $got->{seconds}, $got->{megabytes}, substr("$got->{state} $got->{err}", 0, 300), $q);
+	diag(sprintf 'SEED=%d, query %d: %d bytes of statement, %.1f s, %d MB, %s: %s', $seed, $i,
+		$got->{length}, $got->{seconds}, $got->{megabytes},
+			substr("$got->{state} $got->{err}", 0, 300), $q);
 }
 ok(!$bad, "$n random queries: SEED=$seed QUERIES=$n");
 

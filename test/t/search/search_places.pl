@@ -15,10 +15,12 @@ my %org = map { $_ => $t->organization($_) } qw(one two third);
 sub busy
 {
 	my ($n) = @_;
-	return $t->sql(q{SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'logsvc executor' AND xact_start IS NOT NULL}) == $n;
+	return $t->sql(q{SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'logsvc executor' }
+		. q{AND xact_start IS NOT NULL}) == $n;
 }
 
-sub search { my ($who) = @_; return begin_request($t, GET => '/api/v1/search?q=x', token => $org{$who}{token}); }
+sub search { my ($who) = @_; return begin_request($t, GET => '/api/v1/search?q=x',
+	token => $org{$who}{token}); }
 
 sub all_end
 {
@@ -31,7 +33,8 @@ sub all_end
 }
 
 $t->sql("SELECT logsvc.create_organization('another', 'pro', '$org{two}{email}')");
-$org{another} = $t->sql_json("SELECT logsvc.create_token('another', '$org{two}{email}', 'new', ARRAY['logs:read'])");
+$org{another} = $t->sql_json("SELECT logsvc.create_token('another', "
+	. "'$org{two}{email}', 'new', ARRAY['logs:read'])");
 
 # Whose credentials they are is known to the gateway.
 $_->{status} == 200 or die $_->{content} foreach map { end_request(search($_)) } sort keys %org;
@@ -64,7 +67,8 @@ $t->stop_at('execute_request');
 @held = map { search($_) } ('one', 'two') x 2;
 ok(wait_until(sub { busy(2) }, 10), 'they have a place each again');
 push @held, search('another');
-ok(!wait_until(sub { busy(3) }, 2), 'another organization of a busy owner does not have the last either');
+ok(!wait_until(sub { busy(3) }, 2), 'another organization of a busy owner does not have the '
+	. 'last either');
 all_end('another organization', @held);
 
 $t->stop;

@@ -22,10 +22,12 @@ $t->sql('UPDATE logsvc_internal.rate_limit SET per_minute = 1000000');
 sub open_tail
 {
 	my ($query, %opt) = @_;
-	my $socket = IO::Socket::INET->new(PeerAddr => '127.0.0.1', PeerPort => $t->http_port) or die "cannot connect: $!";
+	my $socket = IO::Socket::INET->new(PeerAddr => '127.0.0.1', PeerPort => $t->http_port)
+		or die "cannot connect: $!";
 	my $headers = join '', map { "$_: $opt{headers}{$_}\r\n" } sort keys %{ $opt{headers} // {} };
 	my $token = $opt{token} // $org->{read_key};
-	$socket->print("GET /api/v1/logs/tail$query HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer $token\r\n$headers\r\n");
+	$socket->print("GET /api/v1/logs/tail$query HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer "
+		. "$token\r\n$headers\r\n");
 	$socket->flush;
 	my $tail = { socket => $socket, bytes => '', text => '', ended => 0 };
 	read_tail($tail, sub { $tail->{head} }, 5);
@@ -48,7 +50,8 @@ sub decode
 		$tail->{text} .= $tail->{bytes};
 		$tail->{bytes} = '';
 	}
-	while ($tail->{bytes} =~ /\A([0-9a-fA-F]+)\r\n/ && length($tail->{bytes}) >= length($1) + 4 + hex $1)
+	while ($tail->{bytes} =~ /\A([0-9a-fA-F]+)\r\n/
+		&& length($tail->{bytes}) >= length($1) + 4 + hex $1)
 	{
 		my $size = hex $1;
 		$tail->{text} .= substr($tail->{bytes}, length($1) + 2, $size);
@@ -71,7 +74,8 @@ sub read_tail
 		return undef if $tail->{ended} || time - $start > ($timeout // 10);
 		vec($bits, fileno($tail->{socket}), 1) = 1;
 		next unless select($bits, undef, undef, 0.1);
-		sysread($tail->{socket}, $tail->{bytes}, 65536, length $tail->{bytes}) or $tail->{ended} = 1;
+		sysread($tail->{socket}, $tail->{bytes}, 65536, length $tail->{bytes})
+			or $tail->{ended} = 1;
 	}
 }
 
@@ -100,7 +104,8 @@ send_event($other, event => 'foreign timeout', level => 'error');
 my $last = send_event($org, event => 'third timeout', level => 'error', attributes => { n => 3 });
 my $took = read_tail($all, sub { texts($all) =~ /third/ });
 ok(defined $took && $took < 2.5, 'events arrive within two seconds') or diag $all->{text};
-is(texts($all), 'first timeout second third timeout', 'in the order in which they came, none of before');
+is(texts($all), 'first timeout second third timeout',
+	'in the order in which they came, none of before');
 ok(defined read_tail($errors, sub { texts($errors) =~ /third/ }), 'a filter');
 is(texts($errors), 'first timeout third timeout', '... lets by what matches, nothing of others');
 is((events($errors))[-1]{attributes}{n}, 3, 'events are whole');
@@ -127,7 +132,8 @@ send_event($org, event => 'between');
 ok(defined read_tail($all, sub { texts($all) =~ /between/ }), 'an event arrives');
 sleep 1.2;    # the tail looks again, and does not find it
 $session->query_safe('COMMIT');
-ok(defined read_tail($all, sub { texts($all) =~ /late/ }), 'and an earlier one whose transaction ended after it');
+ok(defined read_tail($all, sub { texts($all) =~ /late/ }),
+	'and an earlier one whose transaction ended after it');
 $session->quit;
 
 # ---- going on after a break ----
@@ -137,12 +143,14 @@ send_event($org, event => 'meanwhile 1');
 send_event($org, event => 'meanwhile 2');
 my $again = open_tail('', headers => { 'Last-Event-ID' => $last });
 ok(defined read_tail($again, sub { texts($again) =~ /meanwhile 2/ }), 'with Last-Event-ID');
-like(texts($again), qr/^many 1 1 .*between meanwhile 1 meanwhile 2$/, '... comes all that came after that event');
+like(texts($again), qr/^many 1 1 .*between meanwhile 1 meanwhile 2$/,
+	'... comes all that came after that event');
 
 # More than a client can read at once.
 $t->http(POST => '/api/v1/logs/batch', token => $org->{ingest_key},
 	json => [ map { { event => "flood $_" } } 1 .. 1500 ]);
-ok(defined read_tail($again, sub { $again->{text} =~ /^event: skipped\ndata: \{"events":500\}$/m }), 'a flood is cut, and it is said');
+ok(defined read_tail($again, sub { $again->{text} =~ /^event: skipped\ndata: \{"events":500\}$/m }),
+	'a flood is cut, and it is said');
 
 # ---- refusals ----
 
@@ -160,9 +168,12 @@ is_refused(open_tail('?q=error+earliest%3D-1h'), '400 QUERY_SEMANTIC_ERROR', 'a 
 is_refused(open_tail('?q=level%3D'), '400 QUERY_SYNTAX_ERROR', 'a query that is none');
 is_refused(open_tail('?q=index%3Dnowhere'), '404 INDEX_NOT_FOUND', 'an index that is not there');
 is_refused(open_tail('?x=1'), '400 VALIDATION_ERROR', 'an unknown parameter');
-is_refused(open_tail('', headers => { 'Last-Event-ID' => 'evt_1' }), '400 VALIDATION_ERROR', 'an id that is none');
-is_refused(open_tail('', token => $org->{ingest_key}), '403 INSUFFICIENT_SCOPE', 'a key that may not read');
-is_refused(open_tail('', token => 'ing_live_' . 'x' x 40), '401 INVALID_API_KEY', 'a key that is none');
+is_refused(open_tail('', headers => { 'Last-Event-ID' => 'evt_1' }), '400 VALIDATION_ERROR',
+	'an id that is none');
+is_refused(open_tail('', token => $org->{ingest_key}), '403 INSUFFICIENT_SCOPE',
+	'a key that may not read');
+is_refused(open_tail('', token => 'ing_live_' . 'x' x 40), '401 INVALID_API_KEY',
+	'a key that is none');
 
 # ---- how many ----
 
@@ -190,9 +201,11 @@ my ($rss) = slurp_file("/proc/$gateway/status") =~ /^VmRSS:\s+(\d+) kB/m;
 cmp_ok($rss, '<', 150_000, "the gateway keeps little for a client that does not read ($rss kB)");
 close $stuck->{socket};
 
-is_refused(open_tail('', token => $org->{token}), '429 RATE_LIMIT_EXCEEDED', 'also later: tails keep their places');
+is_refused(open_tail('', token => $org->{token}), '429 RATE_LIMIT_EXCEEDED',
+	'also later: tails keep their places');
 close $_->{socket} foreach @open;
-ok(wait_until(sub { open_tail('', token => $org->{token})->{status} == 200 }, 10), 'the places of closed ones come free');
+ok(wait_until(sub { open_tail('', token => $org->{token})->{status} == 200 }, 10),
+	'the places of closed ones come free');
 
 # Tails that are not read lose their places, and must not come back beside those that got them.
 {
@@ -201,12 +214,14 @@ ok(wait_until(sub { open_tail('', token => $org->{token})->{status} == 200 }, 10
 	$t->http(POST => '/api/v1/logs/batch', token => $other->{ingest_key},
 		json => [ map { { event => "big $_ " . 'x' x 200_000 } } 1 .. 20 ]) for 1 .. 2;
 	my @later;
-	ok(wait_until(sub { push @later, open_tail('', token => $key); pop @later if $later[-1]{status} != 200; @later == 5 }, 20),
+	ok(wait_until(sub { push @later, open_tail('', token => $key); pop @later
+		if $later[-1]{status} != 200; @later == 5 }, 20),
 		'places of tails that are not read come free');
 	my $ended = 0;
 	foreach my $tail (@unread)
 	{
-		read_tail($tail, sub { $tail->{ended} || $tail->{text} =~ /^event: error\ndata: .*"code":"RATE_LIMIT_EXCEEDED"/m }, 10);
+		read_tail($tail, sub { $tail->{ended}
+			|| $tail->{text} =~ /^event: error\ndata: .*"code":"RATE_LIMIT_EXCEEDED"/m }, 10);
 		$ended++ if $tail->{text} =~ /^event: error\ndata: .*"code":"RATE_LIMIT_EXCEEDED"/m;
 		read_tail($_, sub { 0 }, 0.1) for @later;
 	}
@@ -220,13 +235,15 @@ my $made = $t->sql_json("SELECT logsvc.create_api_key('acme', 'r', 'read-only')"
 my $doomed = open_tail('', token => $made->{key});
 is($doomed->{status}, 200, 'a tail of a key');
 $t->sql("SELECT logsvc.use_token('$org->{token}'); SELECT logsvc.revoke_api_key('$made->{id}')");
-ok(defined read_tail($doomed, sub { $doomed->{ended} || $doomed->{text} =~ /^event: error\ndata: .*"code":"API_KEY_REVOKED"/m }, 5),
+ok(defined read_tail($doomed, sub { $doomed->{ended}
+	|| $doomed->{text} =~ /^event: error\ndata: .*"code":"API_KEY_REVOKED"/m }, 5),
 	'ends when the key is revoked') or diag $doomed->{text};
 read_tail($doomed, sub { $doomed->{ended} }, 5);
 is($doomed->{ended}, 1, '... and the answer is complete');
 
 # Clients that go away leave nothing behind.
-sub tail_runs { return $t->sql("SELECT sum(calls) FROM pg_stat_user_functions WHERE funcname = 'tail'") || 0; }
+sub tail_runs { return $t->sql("SELECT sum(calls) FROM pg_stat_user_functions WHERE funcname = "
+	. "'tail'") || 0; }
 $t->node->append_conf('postgresql.conf', 'track_functions = all');
 $t->node->reload;
 close $_->{socket} foreach $again, $errors, $doomed;

@@ -6,7 +6,8 @@ use warnings;
 use LogsvcTest;
 use Test::More;
 
-my $t = LogsvcTest->new(conf => join "\n", "logsvc.flush_interval = '200ms'", 'logsvc.compactors = 0');
+my $t = LogsvcTest->new(conf => join "\n", "logsvc.flush_interval = '200ms'",
+	'logsvc.compactors = 0');
 $t->organization('acme');
 my $day = "date_trunc('day', now() AT TIME ZONE 'UTC') AT TIME ZONE 'UTC' - interval '1 day'";
 
@@ -25,9 +26,11 @@ sub load
 }
 load(9000, '2h', 36000);
 load(4500, '15h20m', 1200);
-is($t->sql(q{SELECT string_agg(rows::text, ' ' ORDER BY id) FROM logsvc_internal.part WHERE index_name = 'main'}),
+is($t->sql(q{SELECT string_agg(rows::text, ' ' ORDER BY id) FROM logsvc_internal.part WHERE }
+	. q{index_name = 'main'}),
 	'9000 4500', 'parts that are large enough');
-is($t->sql(q{SELECT logsvc.act_as('acme'); SELECT count(*) FROM logsvc.verify_parts() WHERE problem IS NOT NULL}) =~ s/.*\n//sr, 0,
+is($t->sql(q{SELECT logsvc.act_as('acme'); SELECT count(*) FROM logsvc.verify_parts() WHERE }
+	. q{problem IS NOT NULL}) =~ s/.*\n//sr, 0,
 	'all is well with them');
 
 # Each search once more with a stage that keeps the grouping out of the parts.

@@ -53,7 +53,8 @@ sub push_json
 sub json_stream
 {
 	my ($labels, @lines) = @_;
-	return { streams => [ { stream => $labels, values => [ map { [ "${now}005000000", ref $_ ? @$_ : $_ ] } @lines ] } ] };
+	return { streams => [ { stream => $labels,
+		values => [ map { [ "${now}005000000", ref $_ ? @$_ : $_ ] } @lines ] } ] };
 }
 
 sub events
@@ -68,7 +69,8 @@ sub is_text
 {
 	my ($r, $status, $like, $name) = @_;
 	local $Test::Builder::Level = $Test::Builder::Level + 1;
-	is("$r->{status} " . ($r->{headers}{'content-type'} // ''), "$status text/plain; charset=utf-8", $name)
+	is("$r->{status} " . ($r->{headers}{'content-type'} // ''), "$status text/plain; charset=utf-8",
+		$name)
 	  or diag($r->{content});
 	like($r->{content}, $like, "$name: says why");
 	return;
@@ -76,11 +78,15 @@ sub is_text
 
 # ---- both encodings ----
 
-my $labels = '{app="shop", level="Warning", filename="/var/log/shop.log", note="a \"b\" \u00e9\n", raw=`\d`}';
-my $r = push_proto(snappy(stream($labels, entry('refused', trace_id => 'abc', user => '7'), entry('', user => '8'))));
+my $labels = '{app="shop", level="Warning", filename="/var/log/shop.log", note="a \"b\" '
+	. '\u00e9\n", raw=`\d`}';
+my $r = push_proto(snappy(stream($labels, entry('refused', trace_id => 'abc', user => '7'),
+	entry('', user => '8'))));
 is("$r->{status} $r->{content}", '204 ', 'protobuf: 204 without a body') or diag($r->{content});
-$r = push_json({ streams => [ { values => [ [ "${now}005000000", 'refused', { trace_id => 'abc', user => '7' } ], [ "${now}005000000", '' ] ],
-	stream => { app => 'shop', level => 'Warning', filename => '/var/log/shop.log', note => "a \"b\" \x{e9}\n", raw => '\d' } } ] },
+$r = push_json({ streams => [ { values => [ [ "${now}005000000", 'refused',
+	{ trace_id => 'abc', user => '7' } ], [ "${now}005000000", '' ] ],
+	stream => { app => 'shop', level => 'Warning', filename => '/var/log/shop.log',
+		note => "a \"b\" \x{e9}\n", raw => '\d' } } ] },
 	headers => { 'X-Scope-OrgID' => 'tenant' });
 is("$r->{status} $r->{content}", '204 ', 'JSON: the same, with the labels behind the values');
 
@@ -88,16 +94,20 @@ my $found = events('service=shop');
 is(scalar @$found, 2, 'both are found, without the blank lines');
 foreach my $event (@$found)
 {
-	is_deeply({ map { $_ => $event->{$_} } qw(event level service source traceId index attributes) },
-		{ event => 'refused', level => 'warn', service => 'shop', source => '/var/log/shop.log', traceId => 'abc',
+	is_deeply({ map { $_ => $event->{$_} } qw(event level service source traceId index
+		attributes) },
+		{ event => 'refused', level => 'warn', service => 'shop', source => '/var/log/shop.log',
+			traceId => 'abc',
 			index => 'main', attributes => { user => '7', trace_id => 'abc', app => 'shop',
 				filename => '/var/log/shop.log', note => "a \"b\" \x{e9}\n", raw => '\d' } },
 		'with its fields and labels');
-	is($event->{timestamp}, POSIX::strftime('%Y-%m-%dT%H:%M:%S', gmtime $now) . '.005Z', 'and its time');
+	is($event->{timestamp}, POSIX::strftime('%Y-%m-%dT%H:%M:%S', gmtime $now) . '.005Z',
+		'and its time');
 }
 
 is(push_json(json_stream({ job => 'packed' }, 'gzip'), headers => { 'Content-Encoding' => 'gzip' },
-	body => do { gzip(\json_encode(json_stream({ job => 'packed' }, 'gzip')) => \my $z); $z })->{status}, 400,
+	body => do { gzip(\json_encode(json_stream({ job => 'packed' }, 'gzip')) => \my $z);
+		$z })->{status}, 400,
 	'what says gzip and is not is refused');
 {
 	gzip(\json_encode(json_stream({ job => 'packed' }, 'a gzip line')) => \my $packed);
@@ -105,8 +115,10 @@ is(push_json(json_stream({ job => 'packed' }, 'gzip'), headers => { 'Content-Enc
 		headers => { 'Content-Type' => 'application/json', 'Content-Encoding' => 'gzip' });
 	is($r->{status}, 204, 'JSON in gzip');
 	gzip(\stream('{job="packed"}', entry('a gzip line too')) => \$packed);
-	is(push_proto($packed, headers => { 'Content-Encoding' => 'gzip' })->{status}, 204, 'protobuf in gzip');
-	is(push_proto(snappy(stream('{job="packed"}', entry('snappy'))), headers => { 'Content-Encoding' => 'snappy' })->{status},
+	is(push_proto($packed, headers => { 'Content-Encoding' => 'gzip' })->{status}, 204,
+		'protobuf in gzip');
+	is(push_proto(snappy(stream('{job="packed"}', entry('snappy'))),
+		headers => { 'Content-Encoding' => 'snappy' })->{status},
 		204, 'protobuf that says it is snappy');
 	is(scalar @{ events('job=packed service=packed') }, 3, 'are found');
 }
@@ -118,20 +130,26 @@ is(push_json({ streams => [] })->{status}, 204, 'in JSON too');
 foreach my $good ([ 'X-API-Key' => $org->{ingest_key} ],
 	[ Authorization => 'Basic ' . encode_base64("12345:$org->{ingest_key}", '') ])
 {
-	$r = $t->http(POST => $path, json => json_stream({ app => 'auth' }, 'x'), headers => { @$good, 'X-Logsvc-Index' => 'web' });
+	$r = $t->http(POST => $path, json => json_stream({ app => 'auth' }, 'x'),
+		headers => { @$good, 'X-Logsvc-Index' => 'web' });
 	is($r->{status}, 204, "by $good->[0]");
 }
 is(scalar @{ events('index=web service=auth') }, 2, 'into the index of X-Logsvc-Index');
-is_text(push_json(json_stream({}, 'x'), headers => { 'X-Logsvc-Index' => 'nope' }), 404, qr/^INDEX_NOT_FOUND: .*\n\z/,
+is_text(push_json(json_stream({}, 'x'), headers => { 'X-Logsvc-Index' => 'nope' }), 404,
+	qr/^INDEX_NOT_FOUND: .*\n\z/,
 	'an index that is not there');
-is_text(push_json(json_stream({}, 'x'), headers => { 'X-Logsvc-Index' => '_audit' }), 404, qr/^INDEX_NOT_FOUND: /,
+is_text(push_json(json_stream({}, 'x'), headers => { 'X-Logsvc-Index' => '_audit' }), 404,
+	qr/^INDEX_NOT_FOUND: /,
 	'an index of the service');
 is_text(push_json(json_stream({}, 'x'), token => undef), 401, qr/^UNAUTHORIZED: /, 'no key');
-is_text(push_json(json_stream({}, 'x'), token => 'ing_live_' . 'x' x 40), 401, qr/^INVALID_API_KEY: /, 'an unknown key');
-is_text(push_json(json_stream({}, 'x'), token => $org->{read_key}), 403, qr/^INSUFFICIENT_SCOPE: /, 'a read key');
+is_text(push_json(json_stream({}, 'x'), token => 'ing_live_' . 'x' x 40), 401,
+	qr/^INVALID_API_KEY: /, 'an unknown key');
+is_text(push_json(json_stream({}, 'x'), token => $org->{read_key}), 403, qr/^INSUFFICIENT_SCOPE: /,
+	'a read key');
 my $dead = $t->sql_json(q{SELECT logsvc.create_api_key('acme', 'dead', 'ingest-only')});
 $t->sql("SELECT logsvc.revoke_api_key('$dead->{id}')");
-is_text(push_json(json_stream({}, 'x'), token => $dead->{key}), 401, qr/^API_KEY_REVOKED: /, 'a revoked key');
+is_text(push_json(json_stream({}, 'x'), token => $dead->{key}), 401, qr/^API_KEY_REVOKED: /,
+	'a revoked key');
 is_deeply(events('*', $other->{token}), [], "another organization sees nothing");
 is($t->http(GET => '/ready')->{status}, 200, '/ready answers without a key');
 
@@ -143,18 +161,26 @@ is_text(push_proto(varint(4_000_000_000) . "\0x"), 413, qr/too large/, 'four GB 
 is_text(push_proto(snappy('a') . 'x'), 400, qr/snappy/, 'something behind the block');
 my $whole = snappy(stream('{a="b"}', entry('line' x 50)));
 is_text(push_proto(substr($whole, 0, -9)), 400, qr/snappy/, 'a block that is cut off');
-is_text(push_proto(snappy(substr(stream('{a="b"}', entry('line')), 0, -2))), 400, qr/^VALIDATION_ERROR: invalid protobuf at byte/,
+is_text(push_proto(snappy(substr(stream('{a="b"}', entry('line')), 0, -2))), 400,
+	qr/^VALIDATION_ERROR: invalid protobuf at byte/,
 	'protobuf that is cut off');
-is_text(push_proto(snappy(stream('{a=b}', entry('line')))), 400, qr/expected a value in quotes/, 'labels that are none');
-is_text(push_json({ streams => [ { stream => {}, values => [ [ 'yesterday', 'x' ] ] } ] }), 400, qr/all 1 events were rejected/,
+is_text(push_proto(snappy(stream('{a=b}', entry('line')))), 400, qr/expected a value in quotes/,
+	'labels that are none');
+is_text(push_json({ streams => [ { stream => {}, values => [ [ 'yesterday', 'x' ] ] } ] }), 400,
+	qr/all 1 events were rejected/,
 	'a time that is none');
-is_text(push_json({ streams => [ { stream => {}, values => [ [ '1' ] ] } ] }), 400, qr/expected a line/, 'an entry without a line');
-is_text($t->http(POST => $path, token => $org->{ingest_key}, body => '{"streams": [{'), 400, qr/invalid JSON/, 'JSON that is cut off');
-is_text(push_json(json_stream({}, 'x'), headers => { 'Content-Type' => 'text/plain' }), 415, qr/^UNSUPPORTED_MEDIA_TYPE: /,
+is_text(push_json({ streams => [ { stream => {}, values => [ [ '1' ] ] } ] }), 400,
+	qr/expected a line/, 'an entry without a line');
+is_text($t->http(POST => $path, token => $org->{ingest_key}, body => '{"streams": [{'), 400,
+	qr/invalid JSON/, 'JSON that is cut off');
+is_text(push_json(json_stream({}, 'x'), headers => { 'Content-Type' => 'text/plain' }), 415,
+	qr/^UNSUPPORTED_MEDIA_TYPE: /,
 	'another media type');
-is_text(push_proto('x', headers => { 'Content-Encoding' => 'br' }), 415, qr/^UNSUPPORTED_MEDIA_TYPE: /, 'another encoding');
+is_text(push_proto('x', headers => { 'Content-Encoding' => 'br' }), 415,
+	qr/^UNSUPPORTED_MEDIA_TYPE: /, 'another encoding');
 gzip(\('x' x (11 * 1024 * 1024)) => \my $bomb);
-is_text(push_proto($bomb, headers => { 'Content-Encoding' => 'gzip' }), 413, qr/too large/, 'a gzip bomb');
+is_text(push_proto($bomb, headers => { 'Content-Encoding' => 'gzip' }), 413, qr/too large/,
+	'a gzip bomb');
 
 # ---- limits ----
 
@@ -163,7 +189,8 @@ is_text(push_proto(snappy(stream('{app="partly"}', entry('one'), entry($big), en
 	qr/^VALIDATION_ERROR: 1 of 3 log entries were rejected; entry 1: EVENT_TOO_LARGE: .*; the others are stored\n\z/,
 	'some entries are too large');
 is(scalar @{ events('service=partly') }, 2, 'the others are stored');
-is_text(push_proto(snappy(stream('{app="x"}', entry($big)))), 413, qr/^EVENT_TOO_LARGE: /, 'all are too large');
+is_text(push_proto(snappy(stream('{app="x"}', entry($big)))), 413, qr/^EVENT_TOO_LARGE: /,
+	'all are too large');
 
 my $many = '{' . join(',', map { "l$_=\"$_\"" } 1 .. 5000) . '}';
 is(push_proto(snappy(stream($many, entry('many labels'))))->{status}, 204, '5,000 labels');
@@ -171,20 +198,23 @@ my ($event) = @{ events('"many labels"') };
 is(scalar keys %{ $event->{attributes} }, 128, '128 of them are kept');
 is_deeply($event->{truncatedFields}, ['attributes'], 'and it says so');
 my $wide = '{' . join(',', map { "l$_=\"" . 'v' x 20000 . '"' } 1 .. 40) . '}';
-is_text(push_proto(snappy(stream($wide, (entry('x')) x 200))), 413, qr/share/, 'a label set that 200 entries make huge');
+is_text(push_proto(snappy(stream($wide, (entry('x')) x 200))), 413, qr/share/,
+	'a label set that 200 entries make huge');
 
 # Beyond the queue: 429, as a whole, to be sent again.
 # There are other organizations, for which a quarter is kept: this one may have 1,000.
 $t->set('logsvc.queue_limit', 1333);
 my @sessions = map { $t->node->background_psql('postgres') } 1 .. 2;
 $_->query_safe("SELECT logsvc.act_as('acme'); BEGIN;"
-	  . " SELECT logsvc.ingest((SELECT jsonb_agg('x'::text) FROM generate_series(1, 300)))") foreach @sessions;
+	  . " SELECT logsvc.ingest((SELECT jsonb_agg('x'::text) FROM generate_series(1, 300)))")
+	  foreach @sessions;
 $r = push_json(json_stream({ app => 'full' }, map { "line $_" } 1 .. 401));
 is_text($r, 429, qr/^QUEUE_FULL: /, 'more than the queue holds');
 like($r->{headers}{'retry-after'} // '', qr/^\d+$/, 'with Retry-After');
 $_->query_safe('ROLLBACK') foreach @sessions;
 $_->quit foreach @sessions;
-is_text(push_json(json_stream({ app => 'full' }, map { "line $_" } 1 .. 1001)), 413, qr/^BODY_TOO_LARGE: /,
+is_text(push_json(json_stream({ app => 'full' }, map { "line $_" } 1 .. 1001)), 413,
+	qr/^BODY_TOO_LARGE: /,
 	'more than it ever holds');
 is_deeply(events('service=full'), [], 'and nothing is stored');
 

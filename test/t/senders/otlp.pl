@@ -18,7 +18,8 @@ my $protobuf = 'application/x-protobuf';
 
 # ---- bytes of protobuf ----
 
-sub nanos { my ($number, $seconds) = @_; return varint($number << 3 | 1) . pack('Q<', $seconds * 1_000_000_000); }
+sub nanos { my ($number, $seconds) = @_; return varint($number << 3 | 1)
+	. pack('Q<', $seconds * 1_000_000_000); }
 sub string { return bytes(1, $_[0]); }
 sub pair { my ($name, $value) = @_; return bytes(1, $name) . bytes(2, $value); }
 
@@ -74,7 +75,8 @@ sub is_status
 	local $Test::Builder::Level = $Test::Builder::Level + 1;
 	my $type = $r->{headers}{'content-type'} // '';
 	my $got = $type eq $protobuf ? eval { fields($r->{content}) } : $r->{json};
-	my ($number, $message) = $type eq $protobuf ? @{ $got // {} }{ 1, 2 } : @{ $got // {} }{qw(code message)};
+	my ($number, $message) = $type eq $protobuf ? @{ $got // {} }{ 1, 2 }
+		: @{ $got // {} }{qw(code message)};
 	is("$r->{status} " . ($number // '-') . ' ' . join(',', sort keys %{ $got // {} }),
 		"$status $code " . ($type eq $protobuf ? '1,2' : 'code,message'), $name)
 	  or diag($r->{content});
@@ -86,13 +88,15 @@ sub is_status
 sub events
 {
 	my ($q) = @_;
-	my $r = $t->http(GET => '/api/v1/search', token => $org->{token}, query => { q => $q, earliest => '-1h' });
+	my $r = $t->http(GET => '/api/v1/search', token => $org->{token},
+		query => { q => $q, earliest => '-1h' });
 	return $r->{json}{data}{rows} // die "$r->{status} $r->{content}\n";
 }
 
 my $now = int(time);
 my $record = nanos(1, $now) . number(2, 17) . bytes(5, string('payment refused'))
-  . bytes(6, pair('order', number(3, 4711))) . bytes(9, pack('H*', '5b8efff798038103d269b633813fc60c'));
+  . bytes(6, pair('order', number(3, 4711)))
+  . bytes(9, pack('H*', '5b8efff798038103d269b633813fc60c'));
 
 # ---- success ----
 
@@ -114,15 +118,18 @@ sub json_request
 		{ key => 'host.name', value => { stringValue => 'h1' } } ] },
 		scopeLogs => [ { scope => { name => 'lib' }, logRecords => \@records } ] } ] };
 }
-my $json_record = { timeUnixNano => "${now}000000000", severityNumber => 9, body => { stringValue => 'in json' },
+my $json_record = { timeUnixNano => "${now}000000000", severityNumber => 9,
+	body => { stringValue => 'in json' },
 	attributes => [ { key => 'order', value => { intValue => '4712' } } ] };
 foreach my $type ('application/json', 'application/json; charset=utf-8')
 {
 	$r = post(json_encode(json_request($json_record)), type => $type);
-	is("$r->{status} $r->{headers}{'content-type'} $r->{content}", '200 application/json {}', $type);
+	is("$r->{status} $r->{headers}{'content-type'} $r->{content}",
+		'200 application/json {}', $type);
 }
 $found = events('order=4712');
-is_deeply([ map { $_->{attributes}{'resource.host.name'} } @$found ], [ 'h1', 'h1' ], 'both are found');
+is_deeply([ map { $_->{attributes}{'resource.host.name'} } @$found ], [ 'h1', 'h1' ],
+	'both are found');
 is(post('')->{status}, 200, 'an empty message');
 is(post('{}', type => 'application/json')->{content}, '{}', 'an empty object');
 is(post(request_of())->{status}, 200, 'a request without records');
@@ -152,7 +159,8 @@ foreach my $route ([ '/api/v1/logs', '{"event":"zip 1"}', 'application/json' ],
 	$r = post($plain, %to);
 	is("$r->{status} $r->{json}{code}", '400 VALIDATION_ERROR', "$path as $type: no gzip");
 	$r = post(packed($plain) . 'x', %to);
-	is("$r->{status} $r->{json}{code}", '400 VALIDATION_ERROR', "$path as $type: gzip and something else");
+	is("$r->{status} $r->{json}{code}", '400 VALIDATION_ERROR',
+		"$path as $type: gzip and something else");
 	$r = post($bomb, %to);
 	is("$r->{status} $r->{json}{code}", '413 FST_ERR_CTP_BODY_TOO_LARGE', "$path as $type: a bomb");
 	$r = post($plain, %to, headers => { 'Content-Encoding' => 'br' });
@@ -163,7 +171,8 @@ is_deeply([ map { scalar @{ events("\"zip $_\"") } } 1 .. 3 ], [ 1, 2, 3 ], 'all
 my $line = '"' . 'y' x 1000 . "\"\n";
 $body = $line x int($limit / length $line);
 $body .= "\n" x ($limit - length $body);
-my %ndjson = (path => '/api/v1/logs/batch', type => 'application/x-ndjson', headers => { 'Content-Encoding' => 'gzip' });
+my %ndjson = (path => '/api/v1/logs/batch', type => 'application/x-ndjson',
+	headers => { 'Content-Encoding' => 'gzip' });
 is(post(packed($body), %ndjson)->{status}, 202, 'just 10 MB when unpacked');
 is(post(packed("$body\n"), %ndjson)->{status}, 413, 'one byte more');
 
@@ -175,21 +184,29 @@ $r = post(request_of($record, $large, $ahead));
 is($r->{status}, 200, 'a request with bad records');
 my $partial = fields(fields($r->{content})->{1});
 is($partial->{1}, 2, 'says how many');
-is($partial->{2}, '2 of 3 log records were rejected; record 1: EVENT_TOO_LARGE: the event is larger than 1 MB; '
-	. 'record 2: VALIDATION_ERROR: timestamp: too far ahead: expected a time at most 24 hours from now', 'and why');
-$r = post(json_encode(json_request($json_record, { %$json_record, severityText => 5 })), type => 'application/json');
+is($partial->{2}, '2 of 3 log records were rejected; record 1: EVENT_TOO_LARGE: the event is '
+	. 'larger than 1 MB; '
+	. 'record 2: VALIDATION_ERROR: timestamp: too far ahead: expected a time at most 24 hours from '
+		. 'now', 'and why');
+$r = post(json_encode(json_request($json_record, { %$json_record, severityText => 5 })),
+	type => 'application/json');
 is_deeply($r->{json}, { partialSuccess => { rejectedLogRecords => '1', errorMessage =>
-	'1 of 2 log records were rejected; record 1: VALIDATION_ERROR: severityText: expected a string' } }, 'in JSON');
+	'1 of 2 log records were rejected; record 1: VALIDATION_ERROR: severityText: expected a string'
+		} }, 'in JSON');
 is_status(post(request_of($large)), 413, 3, 'all too large', 'EVENT_TOO_LARGE');
 is_status(post(request_of($large, $ahead)), 400, 3, 'all rejected', 'VALIDATION_ERROR');
 
 # ---- errors ----
 
 is_status(post("\x0a\x05x"), 400, 3, 'broken protobuf', 'VALIDATION_ERROR');
-is_status(post('{"resourceLogs":', type => 'application/json'), 400, 3, 'broken JSON', 'VALIDATION_ERROR');
-is_status(post('x', headers => { 'Content-Encoding' => 'gzip' }), 400, 3, 'broken gzip', 'VALIDATION_ERROR');
-is_status(post($bomb, headers => { 'Content-Encoding' => 'gzip' }), 413, 3, 'a bomb', 'FST_ERR_CTP_BODY_TOO_LARGE');
-is_status(post('x', headers => { 'Content-Encoding' => 'deflate' }), 415, 3, 'another encoding', 'UNSUPPORTED_MEDIA_TYPE');
+is_status(post('{"resourceLogs":', type => 'application/json'), 400, 3, 'broken JSON',
+	'VALIDATION_ERROR');
+is_status(post('x', headers => { 'Content-Encoding' => 'gzip' }), 400, 3, 'broken gzip',
+	'VALIDATION_ERROR');
+is_status(post($bomb, headers => { 'Content-Encoding' => 'gzip' }), 413, 3, 'a bomb',
+	'FST_ERR_CTP_BODY_TOO_LARGE');
+is_status(post('x', headers => { 'Content-Encoding' => 'deflate' }), 415, 3, 'another encoding',
+	'UNSUPPORTED_MEDIA_TYPE');
 is_status(post('x', type => 'text/plain'), 415, 3, 'another type', 'UNSUPPORTED_MEDIA_TYPE');
 foreach my $type ($protobuf, 'application/json')
 {
@@ -197,9 +214,12 @@ foreach my $type ($protobuf, 'application/json')
 	$r = post('', %as, token => undef);
 	is_status($r, 401, 16, "$type: no credential", 'UNAUTHORIZED');
 	is($r->{headers}{'www-authenticate'}, 'Bearer', 'WWW-Authenticate stays');
-	is_status(post('', %as, token => 'ing_live_' . 'x' x 32), 401, 16, "$type: an unknown key", 'INVALID_API_KEY');
-	is_status(post('', %as, token => $org->{read_key}), 403, 7, "$type: a read-only key", 'INSUFFICIENT_SCOPE');
-	is_status(post('x' x ($limit + 1), %as), 413, 3, "$type: a body too large", 'FST_ERR_CTP_BODY_TOO_LARGE');
+	is_status(post('', %as, token => 'ing_live_' . 'x' x 32), 401, 16, "$type: an unknown key",
+		'INVALID_API_KEY');
+	is_status(post('', %as, token => $org->{read_key}), 403, 7, "$type: a read-only key",
+		'INSUFFICIENT_SCOPE');
+	is_status(post('x' x ($limit + 1), %as), 413, 3, "$type: a body too large",
+		'FST_ERR_CTP_BODY_TOO_LARGE');
 }
 
 # ---- credentials ----
@@ -207,18 +227,26 @@ foreach my $type ($protobuf, 'application/json')
 is(post('', token => $org->{full_key})->{status}, 200, 'a full-access key');
 is(post('', token => $org->{token})->{status}, 200, 'a personal access token with logs:write');
 is(post('', token => undef, headers => { 'X-API-Key' => $key })->{status}, 200, 'X-API-Key');
-sub basic { return (token => undef, headers => { Authorization => 'Basic ' . encode_base64($_[0], '') }); }
+sub basic { return (token => undef, headers => { Authorization => 'Basic '
+	. encode_base64($_[0], '') }); }
 is(post('', basic("acme:$key"))->{status}, 200, 'Basic with the key as password');
 is(post('', basic(":$org->{token}"))->{status}, 200, 'or a token, without a name');
-is_status(post('', basic('acme:ing_live_' . 'x' x 32)), 401, 16, 'Basic with an unknown key', 'INVALID_API_KEY');
+is_status(post('', basic('acme:ing_live_' . 'x' x 32)), 401, 16, 'Basic with an unknown key',
+	'INVALID_API_KEY');
 is_status(post('', basic($key)), 401, 16, 'Basic without a colon', 'UNAUTHORIZED');
-is_status(post('', basic('x' x 1000 . ":$key")), 401, 16, 'Basic of a name too long', 'UNAUTHORIZED');
-is_status(post('', token => undef, headers => { Authorization => 'Basic ?' }), 401, 16, 'Basic of nonsense', 'UNAUTHORIZED');
-is($t->http(GET => '/api/v1/search', headers => { Authorization => 'Basic ' . encode_base64("x:$org->{token}", '') })->{status},
+is_status(post('', basic('x' x 1000 . ":$key")), 401, 16, 'Basic of a name too long',
+	'UNAUTHORIZED');
+is_status(post('', token => undef, headers => { Authorization => 'Basic ?' }), 401, 16,
+	'Basic of nonsense', 'UNAUTHORIZED');
+is($t->http(GET => '/api/v1/search', headers => { Authorization => 'Basic '
+	. encode_base64("x:$org->{token}", '') })->{status},
 	401, 'Basic is for those who send events');
-my $test_key = $t->sql_json("SELECT logsvc.create_api_key('acme', 't', 'ingest-only', 'test')")->{key};
-is(post(request_of(bytes(5, string('from a test')), bytes(5, string('key'))), token => $test_key)->{status}, 200, 'a test key');
-is_deeply([ map { $_->{index} } @{ events('index=_test') } ], [ '_test', '_test' ], 'its events go to _test');
+my $test_key = $t->sql_json("SELECT logsvc.create_api_key('acme', 't', 'ingest-only', "
+	. "'test')")->{key};
+is(post(request_of(bytes(5, string('from a test')), bytes(5, string('key'))),
+	token => $test_key)->{status}, 200, 'a test key');
+is_deeply([ map { $_->{index} } @{ events('index=_test') } ], [ '_test', '_test' ],
+	'its events go to _test');
 
 # ---- whose events they are ----
 
@@ -227,18 +255,27 @@ my $other = $t->organization('globex');
 sub landed
 {
 	my ($o) = @_;
-	return $t->sql("SELECT coalesce(sum(rows), 0) FROM (SELECT organization_id, rows FROM logsvc_internal.queue WHERE NOT audit"
-		  . " UNION ALL SELECT organization_id, rows FROM logsvc_internal.part WHERE index_name <> '_audit'"
-		  . " UNION ALL SELECT organization_id, rows FROM logsvc_internal.deferred UNION ALL SELECT organization_id, rows FROM logsvc_internal.dead_letter) e"
-		  . " WHERE organization_id = (SELECT id FROM logsvc_internal.organization WHERE slug = '$o->{slug}')");
+	return $t->sql("SELECT coalesce(sum(rows), 0) FROM (SELECT organization_id, rows FROM "
+		. "logsvc_internal.queue WHERE NOT audit"
+		  . " UNION ALL SELECT organization_id, rows FROM logsvc_internal.part WHERE "
+		  . "index_name <> '_audit'"
+		  . " UNION ALL SELECT organization_id, rows FROM logsvc_internal.deferred UNION ALL "
+		  . "SELECT organization_id, rows FROM logsvc_internal.dead_letter) e"
+		  . " WHERE organization_id = (SELECT id FROM logsvc_internal.organization WHERE slug = "
+		  . "'$o->{slug}')");
 }
-my $api_key = sub { return $t->http(POST => '/api/v1/api-keys', token => $other->{token}, json => { name => $_[0], scope => 'ingest-only' })->{json}{data} };
+my $api_key = sub { return $t->http(POST => '/api/v1/api-keys', token => $other->{token},
+	json => { name => $_[0], scope => 'ingest-only' })->{json}{data} };
 my ($revoked, $expired) = map { $api_key->($_) } qw(revoked expired);
 my $cookie = $t->session($other->{email});
-my %bodies = ($protobuf => request_of($record, $record), 'application/json' => json_encode(json_request($json_record, $json_record)));
-is(post($bodies{$protobuf}, token => $_->{key})->{status}, 200, "$_->{name}: a key that is good") foreach $revoked, $expired;
-is($t->http(DELETE => "/api/v1/api-keys/$revoked->{id}", token => $other->{token})->{status}, 204, '... is revoked');
-$t->sql("UPDATE logsvc_internal.api_key SET expires_at = now() - interval '1 s' WHERE name = 'expired'");
+my %bodies = ($protobuf => request_of($record, $record),
+	'application/json' => json_encode(json_request($json_record, $json_record)));
+is(post($bodies{$protobuf}, token => $_->{key})->{status}, 200, "$_->{name}: a key that is good")
+	foreach $revoked, $expired;
+is($t->http(DELETE => "/api/v1/api-keys/$revoked->{id}", token => $other->{token})->{status}, 204,
+	'... is revoked');
+$t->sql("UPDATE logsvc_internal.api_key SET expires_at = now() - interval '1 s' WHERE name "
+	. "= 'expired'");
 foreach my $type (sort keys %bodies)
 {
 	my @counts = map { landed($_) } $org, $other;
@@ -246,15 +283,21 @@ foreach my $type (sort keys %bodies)
 	foreach my $of ([ $revoked, 'API_KEY_REVOKED' ], [ $expired, 'API_KEY_EXPIRED' ])
 	{
 		my ($one, $code) = @$of;
-		foreach my $with ([ token => $one->{key} ], [ token => undef, headers => { 'X-API-Key' => $one->{key} } ], [ basic("globex:$one->{key}") ],
+		foreach my $with ([ token => $one->{key} ],
+			[ token => undef, headers => { 'X-API-Key' => $one->{key} } ],
+				[ basic("globex:$one->{key}") ],
 			[ token => $one->{key}, headers => { 'X-Organization-Id' => 'acme' } ])
 		{
 			my %with = @$with;
-			is_status(post($body, type => $type, %with), 401, 16, "$type: a key that is $one->{name}", $code);
+			is_status(post($body, type => $type, %with), 401, 16,
+				"$type: a key that is $one->{name}", $code);
 		}
 	}
-	is_status(post($body, type => $type, token => $key, headers => { 'X-API-Key' => $other->{ingest_key} }), 401, 16, "$type: keys of two organizations", 'UNAUTHORIZED');
-	is_status(post($body, type => $type, token => undef, headers => { 'Content-Type' => $type, $t->session_headers($cookie, 'acme') }), 404, 5,
+	is_status(post($body, type => $type, token => $key,
+		headers => { 'X-API-Key' => $other->{ingest_key} }), 401, 16,
+			"$type: keys of two organizations", 'UNAUTHORIZED');
+	is_status(post($body, type => $type, token => undef, headers => { 'Content-Type' => $type,
+		$t->session_headers($cookie, 'acme') }), 404, 5,
 		"$type: a session of another organization", 'NOT_FOUND');
 	is_deeply([ map { landed($_) } $org, $other ], \@counts, '... nothing lands with either');
 
@@ -262,9 +305,12 @@ foreach my $type (sort keys %bodies)
 	foreach my $name ('acme', $org->{id})
 	{
 		is(post($body, type => $type, token => $other->{ingest_key},
-				headers => { 'X-Organization-Id' => $name, 'X-Scope-OrgID' => $name, 'X-Organization' => $name })->{status}, 200, "$type: a key of another organization than $name");
+				headers => { 'X-Organization-Id' => $name, 'X-Scope-OrgID' => $name,
+					'X-Organization' => $name })->{status}, 200,
+						"$type: a key of another organization than $name");
 	}
-	is_deeply([ map { landed($_) } $org, $other ], [ $counts[0], $counts[1] + 4 ], '... all lands with its own');
+	is_deeply([ map { landed($_) } $org, $other ], [ $counts[0], $counts[1] + 4 ],
+		'... all lands with its own');
 }
 
 # ---- overload and ends of workers: never 500 ----
@@ -282,9 +328,12 @@ sub is_retryable
 $t->set('logsvc.queue_limit', 1333);
 my @sessions = map { $t->node->background_psql('postgres') } 1 .. 2;
 $_->query_safe("SELECT logsvc.act_as('acme'); BEGIN;"
-	  . " SELECT logsvc.ingest((SELECT jsonb_agg('x'::text) FROM generate_series(1, 300)))") foreach @sessions;
-is_retryable(post(request_of(($record) x 401)), 429, 8, 'more than the queue takes now', 'QUEUE_FULL');
-is_retryable(post(json_encode(json_request(($json_record) x 401)), type => 'application/json'), 429, 8,
+	  . " SELECT logsvc.ingest((SELECT jsonb_agg('x'::text) FROM generate_series(1, 300)))")
+	  foreach @sessions;
+is_retryable(post(request_of(($record) x 401)), 429, 8, 'more than the queue takes now',
+	'QUEUE_FULL');
+is_retryable(post(json_encode(json_request(($json_record) x 401)), type => 'application/json'), 429,
+	8,
 	'the same in JSON', 'QUEUE_FULL');
 $_->query_safe('ROLLBACK') foreach @sessions;
 $_->quit foreach @sessions;
@@ -292,7 +341,8 @@ is_status(post(request_of(($record) x 1001)), 413, 3, 'more than it ever takes',
 $t->set('logsvc.queue_limit', 100000);
 
 $t->sql('ALTER TABLE logsvc_internal.queue RENAME TO queue_away');
-is_retryable(post(request_of($record)), 503, 14, 'the queue cannot be written', 'QUEUE_UNAVAILABLE');
+is_retryable(post(request_of($record)), 503, 14, 'the queue cannot be written',
+	'QUEUE_UNAVAILABLE');
 $t->sql('ALTER TABLE logsvc_internal.queue_away RENAME TO queue');
 $t->sql('ALTER FUNCTION logsvc_internal.find_secret(bytea) RENAME TO find_secret_away');
 is_retryable(post(request_of($record), token => 'ing_live_' . 'y' x 32), 503, 14,
@@ -302,7 +352,8 @@ $t->sql('ALTER FUNCTION logsvc_internal.find_secret_away(bytea) RENAME TO find_s
 foreach my $type ($protobuf, 'application/json')
 {
 	$t->stop_at('accept_before_commit');
-	my $held = begin_request($t, POST => $otlp, token => $key, headers => { 'Content-Type' => $type },
+	my $held = begin_request($t, POST => $otlp, token => $key,
+		headers => { 'Content-Type' => $type },
 		body => $type eq $protobuf ? request_of($record) : json_encode(json_request($json_record)));
 	my $pid = $t->wait_held('accept_before_commit');
 	$t->sql("SELECT pg_terminate_backend($pid)");

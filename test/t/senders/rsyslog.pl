@@ -34,14 +34,17 @@ if \$inputname == "imtcp" then action(type="omelasticsearch" server="127.0.0.1" 
 	queue.type="LinkedList" queue.dequeueBatchSize="100" action.resumeRetryCount="-1" action.resumeInterval="1")
 action(type="omfile" file="$dir/own")
 CONF
-my $rsyslog = start([ 'rsyslogd', '-n', '-f', "$dir/rsyslog.conf", '-i', "$dir/pid" ], '>', "$dir/out", '2>', "$dir/err");
-my $socket = wait_until(sub { IO::Socket::INET->new(PeerAddr => '127.0.0.1', PeerPort => $port, Proto => 'tcp') }, 20)
+my $rsyslog = start([ 'rsyslogd', '-n', '-f', "$dir/rsyslog.conf", '-i', "$dir/pid" ], '>',
+	"$dir/out", '2>', "$dir/err");
+my $socket = wait_until(sub { IO::Socket::INET->new(PeerAddr => '127.0.0.1', PeerPort => $port,
+	Proto => 'tcp') }, 20)
   or die 'rsyslog does not listen: ' . slurp_file("$dir/err");
 
 sub say_syslog
 {
 	my ($severity, $text) = @_;
-	$socket->print('<' . (8 + $severity) . '>1 ' . POSIX::strftime('%Y-%m-%dT%H:%M:%SZ', gmtime) . " h1 app 7 - - $text\n");
+	$socket->print('<' . (8 + $severity) . '>1 ' . POSIX::strftime('%Y-%m-%dT%H:%M:%SZ', gmtime)
+		. " h1 app 7 - - $text\n");
 	$socket->flush;
 	return;
 }
@@ -58,22 +61,27 @@ ok(wait_until(sub { @{ events('"disk almost full"') } }, 20), 'a message is foun
   or diag map { -f "$dir/$_" ? slurp_file("$dir/$_") : () } qw(own err errors);
 my ($e) = @{ events('"disk almost full"') };
 is_deeply({ map { $_ => $e->{$_} } qw(level source service attributes index) },
-	{ level => 'warn', source => 'h1', service => 'app', attributes => { tag => 'app[7]' }, index => 'main' }, 'with its fields');
+	{ level => 'warn', source => 'h1', service => 'app', attributes => { tag => 'app[7]' },
+		index => 'main' }, 'with its fields');
 
 # The writers stop, others fill the queue, and rsyslog goes on.
 wait_until(sub { $t->sql('SELECT logsvc_internal.queue_depth()') == 0 }, 20);
 $t->stop_at('write_before_commit');
-is($t->http(POST => '/api/v1/logs/batch', token => $org->{ingest_key}, json => [ map { "filler $_" } 1 .. 1000 ])->{status}, 202,
+is($t->http(POST => '/api/v1/logs/batch', token => $org->{ingest_key},
+	json => [ map { "filler $_" } 1 .. 1000 ])->{status}, 202,
 	'the queue is full');
 $t->wait_held('write_before_commit');
 say_syslog(3, "kept $_") foreach 1 .. 20;
-ok(wait_until(sub { $t->http(POST => '/api/v1/logs/batch', token => $org->{ingest_key}, json => [ ('x') x 3 ])->{status} == 429 }, 10),
+ok(wait_until(sub { $t->http(POST => '/api/v1/logs/batch', token => $org->{ingest_key},
+	json => [ ('x') x 3 ])->{status} == 429 }, 10),
 	'it is full');
-ok(wait_until(sub { -f "$dir/errors" && (() = slurp_file("$dir/errors") =~ /kept \d+\\"/g) >= 20 }, 20),
+ok(wait_until(sub { -f "$dir/errors" && (() = slurp_file("$dir/errors") =~ /kept \d+\\"/g) >= 20 },
+	20),
 	'what was refused is in the error file');
 is(scalar @{ events('kept') }, 0, 'and nothing of it is stored');
 $t->let_go('write_before_commit');
-ok(wait_until(sub { say_syslog(3, 'after'); @{ events('after') } }, 30), 'when there is room it goes on')
+ok(wait_until(sub { say_syslog(3, 'after'); @{ events('after') } }, 30),
+	'when there is room it goes on')
   or diag map { -f "$dir/$_" ? slurp_file("$dir/$_") : () } qw(own err errors);
 
 $rsyslog->signal('TERM');

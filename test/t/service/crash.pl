@@ -18,7 +18,8 @@ my $events = $ENV{CRASH_EVENTS} // 200_000;
 my $kills = $ENV{CRASH_KILLS} // 10;
 my $clients = 4;
 
-my $t = LogsvcTest->new(conf => join "\n", 'restart_after_crash = on', "logsvc.flush_interval = '100ms'",
+my $t = LogsvcTest->new(conf => join "\n", 'restart_after_crash = on',
+	"logsvc.flush_interval = '100ms'",
 	'logsvc.acceptors = 2', 'logsvc.executors = 1');
 my @orgs = map { $t->organization($_) } qw(acme globex);
 
@@ -34,18 +35,21 @@ $t->sql(q{
 		  FROM logsvc_internal.part p JOIN logsvc_internal.organization o ON o.id = p.organization_id,
 			LATERAL part_events(p.header, p.body) e;});
 
-sub wait_written { return wait_until(sub { $t->sql('SELECT count(*) FROM logsvc_internal.queue') == 0 }, 30); }
+sub wait_written { return wait_until(sub { $t->sql('SELECT count(*) FROM logsvc_internal.queue')
+	== 0 }, 30); }
 
 # ---- at each point ----
 
-foreach my $case ([ accept_before_commit => 0 ], [ accept_after_commit => 1 ], [ write_after_delete => 1 ],
+foreach my $case ([ accept_before_commit => 0 ], [ accept_after_commit => 1 ],
+	[ write_after_delete => 1 ],
 	[ write_before_commit => 1 ], [ write_after_commit => 1 ])
 {
 	my ($point, $expected) = @$case;
 
 	$t->wait_ready;
 	$t->stop_at($point);
-	my $request = begin_request($t, POST => '/api/v1/logs', token => $orgs[0]{ingest_key}, json => { event => $point });
+	my $request = begin_request($t, POST => '/api/v1/logs', token => $orgs[0]{ingest_key},
+		json => { event => $point });
 	my $pid = $t->wait_held($point);
 	my $id;
 	if ($point =~ /^write/)
@@ -54,15 +58,18 @@ foreach my $case ([ accept_before_commit => 0 ], [ accept_after_commit => 1 ], [
 		is($r->{status}, 202, "$point: the event is accepted before");
 		$id = $r->{json}{data}{id};
 	}
-	kill 'KILL', $pid;
-	isnt(end_request($request, 10)->{status}, 202, "$point: no 202 from one who is killed") unless defined $id;
+	kill_process($pid);
+	isnt(end_request($request, 10)->{status}, 202, "$point: no 202 from one who is killed")
+		unless defined $id;
 	delete $t->{stop_points};
 	ok(wait_until(sub { $t->sql('SELECT 1') }, 20), "$point: the server recovers");
-	is($t->sql("SELECT count(*) FROM found WHERE event = '$point'"), $expected, "$point: found $expected times");
+	is($t->sql("SELECT count(*) FROM found WHERE event = '$point'"), $expected,
+		"$point: found $expected times");
 	$t->wait_ready;
 	ok(wait_written(), "$point: the queue empties");
 	is($t->sql("SELECT count(*), min(place), min(id) FROM found WHERE event = '$point'"),
-		$expected ? "1|store|" . ($id // $t->sql("SELECT id FROM found WHERE event = '$point'")) : '0||',
+		$expected ? "1|store|" . ($id // $t->sql("SELECT id FROM found WHERE event = '$point'"))
+			: '0||',
 		"$point: and is stored $expected times");
 }
 
@@ -89,7 +96,8 @@ sub run_client
 		my @texts = map { "client $number event " . ++$serial } 1 .. $n;
 		my ($path, $type, $body) =
 		    $kind eq 'single' ? ('', 'application/json', json_encode({ event => $texts[0] }))
-		  : $kind eq 'json' ? ('/batch', 'application/json', json_encode([ map { { event => $_, attributes => { n => 1 } } } @texts ]))
+		  : $kind eq 'json' ? ('/batch', 'application/json',
+		  json_encode([ map { { event => $_, attributes => { n => 1 } } } @texts ]))
 		  : ('/batch', 'application/x-ndjson', join("\n", map { json_encode($_) } @texts));
 		my $r = $http->post($t->url . "/api/v1/logs$path",
 			{ headers => { %headers, 'Content-Type' => $type }, content => $body });
@@ -98,7 +106,8 @@ sub run_client
 		{
 			my $data = json_decode($r->{content})->{data};
 			my @ids = $kind eq 'single' ? ($data->{id}) : @{ $data->{ids} };
-			print $out join '', map { "$org->{slug}\t$texts[$_]\t" . ($ids[$_] // '') . "\n" } 0 .. $#texts;
+			print $out join '', map { "$org->{slug}\t$texts[$_]\t" . ($ids[$_] // '')
+				. "\n" } 0 .. $#texts;
 			$accepted += $n;
 			next;
 		}
@@ -120,7 +129,8 @@ foreach my $number (0 .. $clients - 1)
 	my $pid = fork // die;
 	if ($pid == 0)
 	{
-		eval { run_client($number, $share, "$dir/$number"); 1 } or print STDERR "client $number: $@";
+		eval { run_client($number, $share, "$dir/$number"); 1 }
+			or print STDERR "client $number: $@";
 		POSIX::_exit($@ ? 1 : 0);
 	}
 	$client{$pid} = $number;
@@ -128,7 +138,8 @@ foreach my $number (0 .. $clients - 1)
 
 # How many events have got a 202, by the length of the files.
 my $line_length = length("acme\tclient 0 event 12345\tevt_01234567890123456789012345\n");
-sub progress { my $n = 0; $n += (-s "$dir/$_" // 0) / $line_length foreach 0 .. $clients - 1; return $n; }
+sub progress { my $n = 0; $n += (-s "$dir/$_" // 0) / $line_length
+	foreach 0 .. $clients - 1; return $n; }
 
 my $start = time;
 my ($done_kills, $down) = (0, 0);
@@ -166,13 +177,15 @@ is($accepted, $events, "$events events got a 202");
 sub check
 {
 	my ($when) = @_;
-	$t->sql("DROP TABLE IF EXISTS snapshot; CREATE TABLE snapshot AS SELECT * FROM found WHERE event LIKE 'client %'");
+	$t->sql("DROP TABLE IF EXISTS snapshot; CREATE TABLE snapshot AS SELECT * FROM found WHERE "
+		. "event LIKE 'client %'");
 	$t->sql('ANALYZE snapshot');
 	my ($found, $texts, $ids) = split /\|/,
 	  $t->sql('SELECT count(*), count(DISTINCT (slug, event)), count(DISTINCT id) FROM snapshot');
 	is($found - $texts, 0, "$when: no event is there twice");
 	is($found - $ids, 0, "$when: no id is there twice");
-	is($t->sql('SELECT count(*) FROM accepted a LEFT JOIN snapshot s USING (slug, event, id) WHERE s.event IS NULL'), 0,
+	is($t->sql('SELECT count(*) FROM accepted a LEFT JOIN snapshot s USING (slug, event, id) WHERE '
+		. 's.event IS NULL'), 0,
 		"$when: each event that got a 202 is there, under the id that was given")
 	  or diag $t->sql('SELECT a.event, a.id AS given, s.id, s.place FROM accepted a LEFT JOIN snapshot s USING (slug, event)
 			WHERE s.id IS DISTINCT FROM a.id ORDER BY 2, 1 LIMIT 40');
@@ -189,7 +202,8 @@ foreach my $org (@orgs)
 {
 	is($t->sql(qq{SELECT logsvc.act_as('$org->{slug}');
 			SELECT count(*) || ' ' || count(DISTINCT (id, event)) FROM logsvc.events('event CONTAINS "client"')}) =~ s/.*\n//sr,
-		$t->sql("SELECT count(*) || ' ' || count(*) FROM snapshot WHERE slug = '$org->{slug}'"), "a search of $org->{slug} finds them");
+		$t->sql("SELECT count(*) || ' ' || count(*) FROM snapshot WHERE slug = '$org->{slug}'"),
+			"a search of $org->{slug} finds them");
 }
 
 my ($sent, $refused, $lost) = (0, 0, 0);
@@ -198,15 +212,18 @@ foreach my $number (0 .. $clients - 1)
 	my @n = split ' ', PostgreSQL::Test::Utils::slurp_file("$dir/$number.summary");
 	$sent += $n[0], $refused += $n[1], $lost += $n[2];
 }
-note sprintf 'events sent %d, accepted %d, found %d (%d without a 202), missing 0, twice 0', $sent, $accepted, $found, $found - $accepted;
-note sprintf 'kills %d, requests refused %d, without an answer %d, %.1f s of which %.1f s down', $done_kills, $refused, $lost, $seconds, $down;
+note sprintf 'events sent %d, accepted %d, found %d (%d without a 202), missing 0, twice 0', $sent,
+	$accepted, $found, $found - $accepted;
+note sprintf 'kills %d, requests refused %d, without an answer %d, %.1f s of which %.1f s down',
+	$done_kills, $refused, $lost, $seconds, $down;
 cmp_ok($lost + $refused, '>=', $kills / 2, 'the kills hit requests');
 
 # The depth was recovered: the limit holds just what is left.
 # There are other organizations, for which a quarter is kept: this one may have 1,000.
 $t->set('logsvc.queue_limit', 1333);
 ok(wait_until(sub { $t->http(POST => '/api/v1/logs/batch', token => $orgs[0]{ingest_key},
-				json => [ map { "x $_" } 1 .. 1000 ])->{status} == 202 }, 10), 'the depth is exact');
+				json => [ map { "x $_" } 1 .. 1000 ])->{status} == 202 }, 10),
+					'the depth is exact');
 unlike($t->log_text, qr/PANIC|corrupt/, 'no PANIC, nothing corrupt');
 $t->stop;
 done_testing;

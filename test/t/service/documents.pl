@@ -19,7 +19,8 @@ sub errors
 	return @errors;
 }
 
-my $source = join "\n", map { "$_->[2] $_->[1] $_->[0] $_->[3]" } errors(slurp_file('src/base/errors.def'));
+my $source = join "\n", map { "$_->[2] $_->[1] $_->[0] $_->[3]" }
+	errors(slurp_file('src/base/errors.def'));
 
 my ($codes) = slurp_file('docs/api.md') =~ /^## Codes$(.*?)(?=^## |\z)/ms;
 my $page = join "\n",
@@ -30,7 +31,8 @@ is($page, $source, 'docs/api.md lists the errors of errors.def');
 
 # ---- routes.def and the routes of docs/api.md ----
 
-my %credential = (T => 'token', S => 'session', U => 'user session', I => 'ingest key', R => 'read key', F => 'full key');
+my %credential = (T => 'token', S => 'session', U => 'user session', I => 'ingest key',
+	R => 'read key', F => 'full key');
 
 # { method, path, class, row: the line of docs/api.md } of each route that clients can ask.
 sub routes
@@ -38,13 +40,17 @@ sub routes
 	my ($text) = @_;
 	my @routes;
 	my $string = qr/"([^"]*)"/;
-	while ($text =~ /^LS_ROUTE\(\w+,\s*$string,\s*$string,\s*$string,\s*$string,\s*$string,\s*$string,\s*\w+,\s*$string,\s*(\d+),\s*$string\)$/mg)
+	while ($text =~
+		/^LS_ROUTE\(\w+,\s*$string,\s*$string,\s*$string,\s*$string,\s*$string,\s*$string,\s*\w+,\s*$string,\s*(\d+),\s*$string\)$/mg)
 	{
-		my ($method, $path, $credentials, $permission, $scope, $class, $status, $summary) = ($1, $2, $3, $4, $5, $6, $8, $9);
+		my ($method, $path, $credentials, $permission, $scope, $class, $status, $summary) = ($1, $2,
+			$3, $4, $5, $6, $8, $9);
 		next if $path eq '';
 		my $who = join(', ', map { $credential{$_} } split //, $credentials) || 'none';
-		my @columns = ("`$method $path`", $who, (map { length ? "`$_`" : '' } $permission, $scope, $class), $status, $summary);
-		push @routes, { method => $method, path => $path, class => $class, row => '| ' . join(' | ', @columns) . ' |' };
+		my @columns = ("`$method $path`", $who, (map { length ? "`$_`" : '' } $permission, $scope,
+			$class), $status, $summary);
+		push @routes, { method => $method, path => $path, class => $class, row => '| '
+			. join(' | ', @columns) . ' |' };
 	}
 	return @routes;
 }
@@ -54,12 +60,15 @@ my @routes = routes($routes_def);
 my ($all_routes) = slurp_file('docs/api.md') =~ /^## All routes$(.*?)(?=^## |\z)/ms;
 my $listed = join "\n", grep { /^\| `/ } split /\n/, $all_routes // '';
 
-is(scalar(@routes), scalar(() = $routes_def =~ /^LS_ROUTE\(\w+, "\w+", "\//mg), 'every route of routes.def is read');
+is(scalar(@routes), scalar(() = $routes_def =~ /^LS_ROUTE\(\w+, "\w+", "\//mg),
+	'every route of routes.def is read');
 cmp_ok(scalar(@routes), '>', 100, 'they are many');
-is($listed, join("\n", map { s/ +\|/ |/gr } map { $_->{row} } @routes), 'docs/api.md lists the routes of routes.def');
+is($listed, join("\n", map { s/ +\|/ |/gr } map { $_->{row} } @routes),
+	'docs/api.md lists the routes of routes.def');
 
 my @guides = (sort(glob('docs/*.md')), 'README.md');
-my %is_route = map { my $path = $_->{path} =~ s/\{\w+\}/{}/gr; ("$_->{method} $path" => 1) } @routes;
+my %is_route = map { my $path = $_->{path} =~ s/\{\w+\}/{}/gr;
+	("$_->{method} $path" => 1) } @routes;
 foreach my $file (grep { !m{/(builtin-evaluator|decisions)\.md$} } @guides)
 {
 	my @unknown;
@@ -69,7 +78,8 @@ foreach my $file (grep { !m{/(builtin-evaluator|decisions)\.md$} } @guides)
 		my ($method, $path) = ($1, $2);
 		my $template = $path =~ s/\{\w+\}/{}/gr;
 		# Documents of one area leave /api/v1 out.
-		push @unknown, "$method $path" unless $template =~ /\.\.\.$/ || $is_route{"$method $template"} || $is_route{"$method /api/v1$template"};
+		push @unknown, "$method $path" unless $template =~ /\.\.\.$/
+			|| $is_route{"$method $template"} || $is_route{"$method /api/v1$template"};
 	}
 	is("@unknown", '', "$file: routes that it names are there");
 }
@@ -79,7 +89,8 @@ foreach my $file (grep { !m{/(builtin-evaluator|decisions)\.md$} } @guides)
 my %class = map { $_->{class} => 1 } grep { length $_->{class} } @routes;
 my ($rates) = slurp_file('docs/quotas.md') =~ /^## Rate limits$(.*?)(?=^## |\z)/ms;
 my %class_listed = map { s/,//gr } $rates =~ /^\| `(\w+)` \| .*? \| ([\d,]+) \|/mg;
-is(join(' ', grep { !$class_listed{$_} } sort keys %class), '', 'docs/quotas.md has each rate class of routes.def');
+is(join(' ', grep { !$class_listed{$_} } sort keys %class), '',
+	'docs/quotas.md has each rate class of routes.def');
 
 # ---- functions and views of schema logsvc, and docs/sql.md ----
 
@@ -96,12 +107,15 @@ foreach (split /\n/, $t->sql(q{
 	my ($name, $arguments) = split /\|/, $_, 2;
 	push @{ $function{$name} }, $arguments // '';
 }
-my %view = map { $_ => 1 } split /\n/, $t->sql("SELECT relname FROM pg_class WHERE relnamespace = 'logsvc'::regnamespace AND relkind = 'v'");
-my $limits = $t->sql("SELECT string_agg(class || ' ' || per_minute, E'\\n' ORDER BY class COLLATE \"C\") FROM logsvc_internal.rate_limit");
+my %view = map { $_ => 1 } split /\n/, $t->sql("SELECT relname FROM pg_class WHERE relnamespace = "
+	. "'logsvc'::regnamespace AND relkind = 'v'");
+my $limits = $t->sql("SELECT string_agg(class || ' ' || per_minute, E'\\n' ORDER BY class COLLATE "
+	. "\"C\") FROM logsvc_internal.rate_limit");
 $t->stop;
 
 cmp_ok(scalar(keys %function), '>', 50, 'functions are read');
-is(join("\n", map { "$_ $class_listed{$_}" } sort keys %class_listed), $limits, 'docs/quotas.md has the classes and limits of table rate_limit');
+is(join("\n", map { "$_ $class_listed{$_}" } sort keys %class_listed), $limits,
+	'docs/quotas.md has the classes and limits of table rate_limit');
 
 # Signatures in tables; of the functions that are listed by name only, the names.
 my (%documented, @wrong);
@@ -114,7 +128,8 @@ while ($sql_page =~ /^\| (`logsvc\.[^|]*)\|/mg)
 		next if !defined $arguments && $view{$name};
 		$arguments //= '';
 		# Names, and types where the page gives them.
-		my @given = map { /^"?(\w+)"?(?:(?: =>)? (?!DEFAULT)(.+?))?(?: DEFAULT .*)?$/ ? [ $1, $2 ] : [ $_, '' ] } split /, /, $arguments;
+		my @given = map { /^"?(\w+)"?(?:(?: =>)? (?!DEFAULT)(.+?))?(?: DEFAULT .*)?$/ ? [ $1, $2 ]
+			: [ $_, '' ] } split /, /, $arguments;
 		my $match = 0;
 		foreach my $signature (@{ $function{$name} // [] })
 		{
@@ -122,11 +137,13 @@ while ($sql_page =~ /^\| (`logsvc\.[^|]*)\|/mg)
 			next if @has != @given;
 			$match ||= !grep {
 				my ($given, $has) = ($given[$_], $has[$_]);
-				my $type = ($given->[1] // $has->[1]) =~ s/^int$/integer/r =~ s/^timestamptz$/timestamp with time zone/r;
+				my $type = ($given->[1] // $has->[1]) =~ s/^int$/integer/r
+					=~ s/^timestamptz$/timestamp with time zone/r;
 				$given->[0] ne $has->[0] || $type ne $has->[1];
 			} 0 .. $#has;
 		}
-		push @wrong, "$entry: there is " . join(' or ', map { "($_)" } @{ $function{$name} // ['nothing'] }) unless $match;
+		push @wrong, "$entry: there is "
+			. join(' or ', map { "($_)" } @{ $function{$name} // ['nothing'] }) unless $match;
 	}
 }
 is(join("\n", @wrong), '', 'docs/sql.md: signatures are those of the catalog');
@@ -134,16 +151,20 @@ my ($twins) = $sql_page =~ /^(The routes of \[management\.md\].*?)\n\n/ms;
 my @twins = $twins =~ /`(\w+)`(?=[,.])/g;
 is(join(' ', grep { !$function{$_} } @twins), '', 'docs/sql.md: functions that it lists are there');
 $documented{$_} = 1 foreach @twins;
-is(join(' ', grep { !$documented{$_} } sort(keys %function, keys %view)), '', 'docs/sql.md has every function and view');
+is(join(' ', grep { !$documented{$_} } sort(keys %function, keys %view)), '',
+	'docs/sql.md has every function and view');
 foreach my $file (@guides)
 {
 	my %called = map { $_ => 1 } slurp_file($file) =~ /\blogsvc\.(\w+)\(/g;
-	is(join(' ', grep { !$function{$_} } sort keys %called), '', "$file: functions that it calls are there");
+	is(join(' ', grep { !$function{$_} } sort keys %called), '',
+		"$file: functions that it calls are there");
 }
 
 # ---- links between documents ----
 
-foreach my $file (sort(glob('docs/*.md src/*/README.md test/README.md test/*/README.md test/data/*/README.md')), 'sql/README.md', 'README.md',
+foreach my $file
+	(sort(glob('docs/*.md src/*/README.md test/README.md test/*/README.md test/data/*/README.md')),
+		'sql/README.md', 'README.md',
 	'CONTRIBUTING.md', 'CHANGELOG.md')
 {
 	my $text = slurp_file($file);

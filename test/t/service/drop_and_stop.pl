@@ -10,7 +10,8 @@ use Test::More;
 use Time::HiRes qw(time sleep);
 
 my $limit = 5;
-my $t = LogsvcTest->new(conf => "logsvc.flush_interval = '50ms'\nlogsvc.executors = 2\nlogsvc.acceptors = 2");
+my $t = LogsvcTest->new(conf =>
+	"logsvc.flush_interval = '50ms'\nlogsvc.executors = 2\nlogsvc.acceptors = 2");
 my $org = $t->organization('acme');
 
 # Runs SQL in a database: the seconds that it took.
@@ -42,7 +43,8 @@ sub start_load
 			while (!$stop && getppid == $parent)
 			{
 				my $start = time;
-				my $r = request($t, POST => '/api/v1/logs', token => $org->{ingest_key}, json => { event => 'load' });
+				my $r = request($t, POST => '/api/v1/logs', token => $org->{ingest_key},
+					json => { event => 'load' });
 				$seen{ $r->{status} }++;
 				$seen{slow}++ if time - $start > 5;
 				sleep 0.02 if $r->{status} != 202;
@@ -93,7 +95,8 @@ sub check_held
 	foreach my $request (@requests)
 	{
 		my $r = end_request($request, $limit);
-		is("$r->{status} " . ($r->{json}{code} // ''), '503 SERVICE_UNAVAILABLE', "$name: a held request gets 503");
+		is("$r->{status} " . ($r->{json}{code} // ''), '503 SERVICE_UNAVAILABLE',
+			"$name: a held request gets 503");
 	}
 	return;
 }
@@ -104,7 +107,8 @@ sub check_load
 	my $seen = stop_load();
 	cmp_ok($seen->{202}, '>', 0, "$name: events were accepted");
 	is($seen->{slow} // 0, 0, "$name: no request of the load took 5 s");
-	is(join(' ', sort grep { !/^(202|503|0|slow)$/ } keys %$seen), '', "$name: 202, 503 or no connection, nothing else")
+	is(join(' ', sort grep { !/^(202|503|0|slow)$/ } keys %$seen), '',
+		"$name: 202, 503 or no connection, nothing else")
 	  or diag join ' ', %$seen;
 	note "$name: ", join ' ', map { "$_: $seen->{$_}" } sort keys %$seen;
 	return;
@@ -126,7 +130,8 @@ foreach my $how ('DROP EXTENSION logsvc', 'BEGIN; DROP EXTENSION logsvc; ROLLBAC
 	if ($how !~ /ROLLBACK/)
 	{
 		check_load($name);
-		is($t->sql("SELECT count(*) FROM pg_namespace WHERE nspname LIKE 'logsvc%'"), 0, 'nothing of it is left');
+		is($t->sql("SELECT count(*) FROM pg_namespace WHERE nspname LIKE 'logsvc%'"), 0,
+			'nothing of it is left');
 		is(scalar(my @workers = $t->workers), 1, 'only the launcher runs');
 		$t->sql("DROP SCHEMA IF EXISTS logsvc_internal CASCADE");
 		my $start = time;
@@ -140,9 +145,11 @@ foreach my $how ('DROP EXTENSION logsvc', 'BEGIN; DROP EXTENSION logsvc; ROLLBAC
 		$t->wait_ready(10);
 		check_load($name);
 	}
-	is($t->http(POST => '/api/v1/logs', token => $org->{ingest_key}, json => { event => 'after' })->{status}, 202,
+	is($t->http(POST => '/api/v1/logs', token => $org->{ingest_key},
+		json => { event => 'after' })->{status}, 202,
 		"$name: the service is back");
-	ok(wait_until(sub { $t->sql('SELECT count(*) FROM logsvc_internal.queue') == 0 }, 10), "$name: and writes");
+	ok(wait_until(sub { $t->sql('SELECT count(*) FROM logsvc_internal.queue') == 0 }, 10),
+		"$name: and writes");
 }
 
 # A session that holds a lock on a table: the drop waits for it, not the service for ever.
@@ -154,7 +161,8 @@ foreach my $how ('DROP EXTENSION logsvc', 'BEGIN; DROP EXTENSION logsvc; ROLLBAC
 	$blocker->query_safe('ROLLBACK');
 	$blocker->quit;
 	$t->wait_ready(10);
-	is($t->http(POST => '/api/v1/logs', token => $org->{ingest_key}, json => { event => 'after' })->{status}, 202,
+	is($t->http(POST => '/api/v1/logs', token => $org->{ingest_key},
+		json => { event => 'after' })->{status}, 202,
 		'and the service is back');
 }
 
@@ -163,7 +171,8 @@ $t->sql('CREATE ROLE nobody_special LOGIN');
 my @before = sort $t->workers;
 my ($out, $state) = $t->sql_error('DROP EXTENSION logsvc', user => 'nobody_special');
 is($state, '42501', 'DROP EXTENSION by somebody without the right');
-($out, $state) = $t->sql_error('DROP DATABASE postgres', user => 'nobody_special', database => 'template1');
+($out, $state) = $t->sql_error('DROP DATABASE postgres', user => 'nobody_special',
+	database => 'template1');
 is($state, '42501', 'DROP DATABASE by somebody without the right');
 is_deeply([ sort $t->workers ], \@before, 'neither ends a worker');
 $t->stop;
@@ -175,7 +184,8 @@ foreach my $how ('DROP DATABASE logs', 'DROP DATABASE logs WITH (FORCE)')
 	my $name = $how =~ /FORCE/ ? 'DROP DATABASE (FORCE)' : 'DROP DATABASE';
 	$t = LogsvcTest->new(name => $how =~ /FORCE/ ? 'force' : 'drop', extension => 0,
 		conf => "logsvc.database = 'logs'\nlogsvc.flush_interval = '50ms'\nlogsvc.executors = 2");
-	ok(wait_until(sub { $t->log_text =~ /waiting: database "logs" does not exist/ }, 15), 'the log says that the database is missing');
+	ok(wait_until(sub { $t->log_text =~ /waiting: database "logs" does not exist/ }, 15),
+		'the log says that the database is missing');
 	$t->sql('CREATE DATABASE logs');
 	$t->{database} = 'logs';
 	$t->create_extension;
@@ -191,7 +201,8 @@ foreach my $how ('DROP DATABASE logs', 'DROP DATABASE logs WITH (FORCE)')
 	check_held($name, @held);
 	check_load($name);
 	$t->{database} = 'postgres';
-	ok(wait_until(sub { my @said = $t->log_text =~ /(waiting: database "logs" does not exist)/g; @said == 2 }, 15),
+	ok(wait_until(sub { my @said = $t->log_text =~ /(waiting: database "logs" does not exist)/g;
+		@said == 2 }, 15),
 		'the log says that it is gone');
 	$t->sql('CREATE DATABASE logs');
 	$t->{database} = 'logs';
@@ -205,7 +216,8 @@ foreach my $how ('DROP DATABASE logs', 'DROP DATABASE logs WITH (FORCE)')
 
 # ---- pg_ctl stop ----
 
-$t = LogsvcTest->new(name => 'stop', conf => "logsvc.flush_interval = '50ms'\nlogsvc.executors = 2");
+$t = LogsvcTest->new(name => 'stop', conf =>
+	"logsvc.flush_interval = '50ms'\nlogsvc.executors = 2");
 $org = $t->organization('acme');
 foreach my $mode (qw(fast smart))
 {

@@ -18,7 +18,8 @@ my $t = LogsvcTest->new(conf => "logsvc.executors = 4\nlogsvc.header_timeout = '
 my $org = $t->organization('acme');
 my $other = $t->organization('other');
 
-sub ingest { return request($t, POST => '/api/v1/logs', token => $org->{ingest_key}, json => { event => 'x' }); }
+sub ingest { return request($t, POST => '/api/v1/logs', token => $org->{ingest_key},
+	json => { event => 'x' }); }
 # An executor answers it: the key may not search.  It is one of another organization.
 sub execute { return request($t, GET => '/api/v1/search?q=x', token => $other->{ingest_key}); }
 
@@ -53,13 +54,15 @@ sub compare
 		($median, $max) = measure($name, 50, $status, $request);
 		last if $max - $base < $limit;
 	}
-	note sprintf '%s: median %.1f ms, longest %.1f ms; without the burden %.1f ms', $name, $median * 1000, $max * 1000, $base * 1000;
+	note sprintf '%s: median %.1f ms, longest %.1f ms; without the burden %.1f ms', $name,
+		$median * 1000, $max * 1000, $base * 1000;
 	cmp_ok($max - $base, '<', $limit, "$name: at most 100 ms more than without the burden");
 	return;
 }
 
 # Warm: connections to the database, caches of credentials.
-measure('warm', 20, $_->[0], $_->[1]) foreach [ 202, \&ingest ], [ 403, \&execute ], [ 200, \&search ];
+measure('warm', 20, $_->[0], $_->[1]) foreach [ 202, \&ingest ], [ 403, \&execute ],
+	[ 200, \&search ];
 my ($ingest) = measure('ingest alone', 50, 202, \&ingest);
 my ($execute) = measure('execute alone', 50, 403, \&execute);
 my ($search) = measure('search alone', 50, 200, \&search);
@@ -78,7 +81,8 @@ sub both
 sub busy
 {
 	my ($n) = @_;
-	return $t->sql(q{SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'logsvc executor' AND xact_start IS NOT NULL}) == $n;
+	return $t->sql(q{SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'logsvc executor' }
+		. q{AND xact_start IS NOT NULL}) == $n;
 }
 
 # As searches that take long: held in their transactions.  However many searches an
@@ -86,18 +90,24 @@ sub busy
 # is left to the searches of others, and one to what is no search.  Nor does it help to have two
 # organizations.
 my $second = $t->sql_json("SELECT logsvc.create_organization('second', 'pro', '$org->{email}')");
-my @tokens = map { $t->sql_json("SELECT logsvc.create_token('$org->{slug}', '$org->{email}', 'new $_',"
+my @tokens = map
+	{ $t->sql_json("SELECT logsvc.create_token('$org->{slug}', '$org->{email}', 'new $_',"
 	  . " ARRAY['logs:read'])")->{token} } 1 .. 8;
-push @tokens, map { $t->sql_json("SELECT logsvc.create_token('second', '$org->{email}', 'new $_', ARRAY['logs:read'])")->{token} } 1 .. 8;
+push @tokens,
+	map { $t->sql_json("SELECT logsvc.create_token('second', "
+		. "'$org->{email}', 'new $_', ARRAY['logs:read'])")->{token} } 1 .. 8;
 $t->stop_at('execute_request');
 my @long = map { begin_request($t, GET => '/api/v1/search?q=x', token => $_) } @tokens;
 # Nor do names of organizations that it makes up.
-push @long, map { begin_request($t, GET => '/api/v1/search?q=x', token => $org->{read_key}, headers => { 'X-Organization-Id' => "made-up-$_" }) } 1 .. 8;
+push @long, map { begin_request($t, GET => '/api/v1/search?q=x', token => $org->{read_key},
+	headers => { 'X-Organization-Id' => "made-up-$_" }) } 1 .. 8;
 ok(wait_until(sub { busy(2) }, 10), 'two of four executors are busy');
 my $busy_since = time;
 ok(!wait_until(sub { busy(3) }, 1), 'and stay the only ones');
-my @guesses = map { begin_request($t, GET => '/api/v1/search?q=x', token => 'pat_' . join('', map { chr(97 + rand 26) } 1 .. 40)) } 1 .. 20;
-is(scalar(grep { end_request($_, 10)->{status} == 401 } @guesses), 20, 'credentials that are made up are answered 401 meanwhile');
+my @guesses = map { begin_request($t, GET => '/api/v1/search?q=x', token => 'pat_'
+	. join('', map { chr(97 + rand 26) } 1 .. 40)) } 1 .. 20;
+is(scalar(grep { end_request($_, 10)->{status} == 401 } @guesses), 20,
+	'credentials that are made up are answered 401 meanwhile');
 both('two of four executors busy');
 
 # The third takes a search of another organization; the last one is left, whoever searches.
@@ -105,8 +115,10 @@ push @long, begin_request($t, GET => '/api/v1/search?q=x3', token => $other->{to
 ok(wait_until(sub { busy(3) }, 10), 'a third one takes a search of another organization');
 my $third = $t->organization('third');
 push @long, begin_request($t, GET => $_, token => $third->{token})
-  foreach '/api/v1/search?q=x', '/api/v1/logs', '/api/v1/templates', '/api/v1/search/fields', '/api/v1/audit/export', '/api/v1/audit', '/api/v1/usage/history', '/api/v1/indexes';
-push @long, begin_request($t, DELETE => '/api/v1/logs?dryRun=true', token => $third->{token}, json => { q => 'index=main', reason => 'x' });
+  foreach '/api/v1/search?q=x', '/api/v1/logs', '/api/v1/templates', '/api/v1/search/fields',
+  '/api/v1/audit/export', '/api/v1/audit', '/api/v1/usage/history', '/api/v1/indexes';
+push @long, begin_request($t, DELETE => '/api/v1/logs?dryRun=true', token => $third->{token},
+	json => { q => 'index=main', reason => 'x' });
 ok(!wait_until(sub { busy(4) }, 1), 'all that reads events has three of four');
 my $manages = begin_request($t, GET => '/api/v1/members', token => $third->{token});
 ok(wait_until(sub { busy(4) }, 10), 'the last one takes what reads none');
@@ -177,8 +189,10 @@ my $line = '{"event":"' . 'y' x 200 . '"}' . "\n";
 my $body = $line x int(9 * 1024 * 1024 / length $line);
 my $socket = $t->connect or die;
 $socket->blocking(0);
-my $head = "POST /api/v1/logs/batch HTTP/1.1\r\nHost: test\r\nAuthorization: Bearer $org->{ingest_key}\r\n"
-  . "Content-Type: application/x-ndjson\r\nConnection: close\r\nContent-Length: " . length($body) . "\r\n\r\n";
+my $head = "POST /api/v1/logs/batch HTTP/1.1\r\nHost: test\r\nAuthorization: Bearer "
+	. "$org->{ingest_key}\r\n"
+  . "Content-Type: application/x-ndjson\r\nConnection: close\r\nContent-Length: "
+  . length($body) . "\r\n\r\n";
 my $whole = $head . $body;
 my $offset = 0;
 # A part of it before each measured request.
@@ -204,18 +218,23 @@ my @large;
 my @behind;
 foreach my $round (1 .. 5)
 {
-	push @large, begin_request($t, POST => '/api/v1/logs/batch', token => $org->{ingest_key}, body => $body,
+	push @large, begin_request($t, POST => '/api/v1/logs/batch', token => $org->{ingest_key},
+		body => $body,
 		headers => { 'Content-Type' => 'application/x-ndjson' });
 	push @behind, ingest()->{seconds};
 	end_request($large[-1], 20);
 }
 note sprintf 'behind a body of 9 MB: %s ms', join ' ', map { sprintf '%.0f', $_ * 1000 } @behind;
-cmp_ok((sort { $a <=> $b } @behind)[2], '<', $limit, 'a single event behind a body of 9 MB: at most 100 ms');
-my @rows = map { "2026-01-01 00:00:0" . $_ % 10 . " worker $_ finished job " . ($_ * 7919) % 100003 . " of user u$_ from 10.1." . $_ % 256 . ".7 in $_ ms" } 1 .. 10_000;
+cmp_ok((sort { $a <=> $b } @behind)[2], '<', $limit,
+	'a single event behind a body of 9 MB: at most 100 ms');
+my @rows = map { "2026-01-01 00:00:0" . $_ % 10 . " worker $_ finished job " . ($_ * 7919) % 100003
+	. " of user u$_ from 10.1." . $_ % 256 . ".7 in $_ ms" } 1 .. 10_000;
 my $heavy = begin_request($t, POST => '/api/v1/evaluations/run-adhoc', token => $org->{token},
 	json => { rows => \@rows, preview => JSON::PP::true });
-my $light = request($t, POST => '/api/v1/evaluations/run-adhoc', token => $org->{token}, json => { rows => ['x'], preview => JSON::PP::true });
-note sprintf 'an evaluation of 10,000 rows: %.0f ms, one behind it %.0f ms', end_request($heavy, 20)->{seconds} * 1000, $light->{seconds} * 1000;
+my $light = request($t, POST => '/api/v1/evaluations/run-adhoc', token => $org->{token},
+	json => { rows => ['x'], preview => JSON::PP::true });
+note sprintf 'an evaluation of 10,000 rows: %.0f ms, one behind it %.0f ms',
+	end_request($heavy, 20)->{seconds} * 1000, $light->{seconds} * 1000;
 
 close $_ foreach @idle, @slow;
 $t->stop;

@@ -7,15 +7,19 @@ use LogsvcAsync;
 use LogsvcTest;
 use Test::More;
 
-my $t = LogsvcTest->new(conf => "logsvc.executors = 4\nlogsvc.acceptors = 1\nlog_statement = 'none'");
+my $t = LogsvcTest->new(conf =>
+	"logsvc.executors = 4\nlogsvc.acceptors = 1\nlog_statement = 'none'");
 my @held = map { $t->organization("held$_") } 1 .. 3;
 my $other = $t->organization('other');
 my $org = $held[0];
 my $unavailable = '503 SERVICE_UNAVAILABLE';
 
 sub answer { my ($r) = @_; return "$r->{status} " . ($r->{json}{code} // ''); }
-sub path_of { my ($of) = @_; return '/api/v1/organizations/' . $t->sql("SELECT logsvc_internal.public_id('org_', id) FROM logsvc_internal.organization WHERE slug = '$of->{slug}'"); }
-sub waiting { return $t->sql(q{SELECT count(*) FROM pg_stat_activity WHERE backend_type LIKE 'logsvc %' AND wait_event_type = 'Lock'}); }
+sub path_of { my ($of) = @_; return '/api/v1/organizations/'
+	. $t->sql("SELECT logsvc_internal.public_id('org_', id) FROM logsvc_internal.organization "
+		. "WHERE slug = '$of->{slug}'"); }
+sub waiting { return $t->sql(q{SELECT count(*) FROM pg_stat_activity WHERE backend_type LIKE }
+	. q{'logsvc %' AND wait_event_type = 'Lock'}); }
 
 sub holder
 {
@@ -28,53 +32,69 @@ sub holder
 sub others_are_served
 {
 	my ($name) = @_;
-	is(end_request(begin_request($t, GET => '/api/v1/members', token => $other->{token}), 20)->{status}, 200, "$name: others manage");
-	is(end_request(begin_request($t, GET => '/api/v1/search?q=x', token => $other->{token}), 20)->{status}, 200, '... search');
-	is(end_request(begin_request($t, POST => '/api/v1/logs', token => $other->{ingest_key}, json => { event => 'x' }), 20)->{status}, 202, '... and send events');
+	is(end_request(begin_request($t, GET => '/api/v1/members', token => $other->{token}),
+		20)->{status}, 200, "$name: others manage");
+	is(end_request(begin_request($t, GET => '/api/v1/search?q=x', token => $other->{token}),
+		20)->{status}, 200, '... search');
+	is(end_request(begin_request($t, POST => '/api/v1/logs', token => $other->{ingest_key},
+		json => { event => 'x' }), 20)->{status}, 202, '... and send events');
 	return;
 }
 
 # Credentials are known, and their use is noted.
 $_->{status} < 300 or die $_->{content} foreach
-  map { ($t->http(GET => '/api/v1/members', token => $_->{token}), $t->http(POST => '/api/v1/logs', token => $_->{ingest_key}, json => { event => 'x' })) } @held, $other;
+  map { ($t->http(GET => '/api/v1/members', token => $_->{token}),
+  $t->http(POST => '/api/v1/logs', token => $_->{ingest_key}, json => { event => 'x' })) } @held,
+  $other;
 
 # ---- rows of organizations ----
 
 my %path = map { $_->{slug} => path_of($_) } @held;
-my $before = $t->sql('SELECT string_agg(name, $$ $$ ORDER BY slug) || count(*) FROM logsvc_internal.organization');
+my $before = $t->sql('SELECT string_agg(name, $$ $$ ORDER BY slug) || count(*) FROM '
+	. 'logsvc_internal.organization');
 my $entries = $t->sql('SELECT count(*) FROM logsvc_internal.audit_entry');
 my $session = holder('SELECT FROM logsvc_internal.organization FOR UPDATE');
-my @requests = map { my $n = $_; map { begin_request($t, PATCH => $path{ $_->{slug} }, token => $_->{token}, json => { name => "changed $n" }) } @held } 1 .. 4;
+my @requests = map { my $n = $_; map { begin_request($t, PATCH => $path{ $_->{slug} },
+	token => $_->{token}, json => { name => "changed $n" }) } @held } 1 .. 4;
 others_are_served('changes of three organizations wait for locks');
 foreach my $request (@requests)
 {
 	my $r = end_request($request, 60);
 	is(answer($r), $unavailable, 'a change that waits for a lock is refused');
 	is($r->{headers}{'retry-after'}, 1, '... and may be sent again');
-	like($r->{json}{error}, qr/another transaction holds a lock.*nothing was changed/, '... it says why');
+	like($r->{json}{error}, qr/another transaction holds a lock.*nothing was changed/,
+		'... it says why');
 }
 
 # What makes something, as a request that is sent again: of a class with a rate, and without.
 my @makes = (
 	[ '/api/v1/api-keys', { name => 'once', scope => 'read-only' } ],
 	[ '/api/v1/indexes', { name => 'once' } ]);
-sub make { my ($path, $body) = @{ $_[0] }; return end_request(begin_request($t, POST => $path, token => $org->{token}, json => $body, headers => { 'Idempotency-Key' => "key of $path" =~ s/\W/-/gr }), 60); }
+sub make { my ($path, $body) = @{ $_[0] };
+	return end_request(begin_request($t, POST => $path, token => $org->{token}, json => $body,
+		headers => { 'Idempotency-Key' => "key of $path" =~ s/\W/-/gr }), 60); }
 is(answer(make($_)), $unavailable, "POST $_->[0] is refused too") foreach @makes;
-is($t->sql('SELECT string_agg(name, $$ $$ ORDER BY slug) || count(*) FROM logsvc_internal.organization'), $before, 'nothing was changed');
-is($t->sql('SELECT count(*) FROM logsvc_internal.audit_entry'), $entries, '... as the audit log says');
+is($t->sql('SELECT string_agg(name, $$ $$ ORDER BY slug) || count(*) FROM '
+	. 'logsvc_internal.organization'), $before, 'nothing was changed');
+is($t->sql('SELECT count(*) FROM logsvc_internal.audit_entry'), $entries,
+	'... as the audit log says');
 is($t->sql('SELECT count(*) FROM logsvc_internal.idempotency'), 0, '... and no answer is kept');
 $session->query_safe('ROLLBACK');
 foreach my $make (@makes)
 {
 	my $r = make($make);
-	is("$r->{status} " . ($r->{headers}{'idempotency-replayed'} // 'new'), '201 new', "POST $make->[0] goes on when the lock is free");
+	is("$r->{status} " . ($r->{headers}{'idempotency-replayed'} // 'new'), '201 new',
+		"POST $make->[0] goes on when the lock is free");
 	is(make($make)->{headers}{'idempotency-replayed'}, 'true', '... and is not done twice');
 }
-is(answer($t->http(PATCH => $path{held1}, token => $org->{token}, json => { name => 'changed' })), '200 ', 'and so does a change');
+is(answer($t->http(PATCH => $path{held1}, token => $org->{token}, json => { name => 'changed' })),
+	'200 ', 'and so does a change');
 
 # Two with the same key: the second waits for the first.
 $session->query_safe('BEGIN; SELECT FROM logsvc_internal.organization FOR UPDATE');
-@requests = map { begin_request($t, POST => '/api/v1/api-keys', token => $org->{token}, json => { name => 'two', scope => 'read-only' }, headers => { 'Idempotency-Key' => 'two' }) } 1, 2;
+@requests = map { begin_request($t, POST => '/api/v1/api-keys', token => $org->{token},
+	json => { name => 'two', scope => 'read-only' }, headers => { 'Idempotency-Key' => 'two' }) } 1,
+		2;
 is(answer(end_request($_, 60)), $unavailable, 'one of two with the same key') foreach @requests;
 $session->query_safe('ROLLBACK');
 
@@ -84,22 +104,31 @@ $session->query_safe('ROLLBACK');
 $t->sql('CREATE ROLE app LOGIN IN ROLE logsvc_tenant');
 my $new = $t->sql_json("SELECT logsvc.create_api_key('held1', 'fresh', 'ingest-only')")->{key};
 my $tenant = $t->node->background_psql('postgres', extra_params => [ '-U', 'app' ]);
-$tenant->query_safe("SELECT logsvc.use_token('$org->{token}'); BEGIN; SET CONSTRAINTS ALL IMMEDIATE; SELECT logsvc.update_organization(timezone => 'Asia/Tokyo')");
-is(($t->sql_error("SET lock_timeout = '100ms'; SELECT FROM logsvc_internal.audit_head h JOIN logsvc_internal.organization o ON o.id = h.organization_id WHERE slug = 'held1' FOR UPDATE OF h"))[1],
+$tenant->query_safe("SELECT logsvc.use_token('$org->{token}'); BEGIN; SET CONSTRAINTS ALL "
+	. "IMMEDIATE; SELECT logsvc.update_organization(timezone => 'Asia/Tokyo')");
+is(($t->sql_error("SET lock_timeout = '100ms'; SELECT FROM logsvc_internal.audit_head h JOIN "
+	. "logsvc_internal.organization o ON o.id = h.organization_id WHERE slug = 'held1' FOR "
+		. "UPDATE OF h"))[1],
 	'55P03', 'a tenant holds the head of its chain');
-@requests = map { begin_request($t, POST => '/api/v1/invitations', token => $org->{token}, json => { email => "x$_\@example.org", role => 'viewer' }) } 1 .. 6;
-push @requests, begin_request($t, DELETE => '/api/v1/logs', token => $org->{token}, json => { q => 'index=main earliest=-1h', reason => 'x' });
+@requests = map { begin_request($t, POST => '/api/v1/invitations', token => $org->{token},
+	json => { email => "x$_\@example.org", role => 'viewer' }) } 1 .. 6;
+push @requests, begin_request($t, DELETE => '/api/v1/logs', token => $org->{token},
+	json => { q => 'index=main earliest=-1h', reason => 'x' });
 # An acceptor notes the first use of a key; a worker that has answered notes what failed.
 my $first = begin_request($t, POST => '/api/v1/logs', token => $new, json => { event => 'x' });
-my @tries = map { begin_request($t, POST => '/api/v1/auth/sign-in', json => { email => $org->{email}, password => 'wrong wrong wrong' }) } 1, 2;
+my @tries = map { begin_request($t, POST => '/api/v1/auth/sign-in',
+	json => { email => $org->{email}, password => 'wrong wrong wrong' }) } 1, 2;
 others_are_served('commits wait for the head of a chain');
 is(answer(end_request($first, 60)), '202 ', 'the first use of a key waits for nobody');
 is(end_request($_, 60)->{status}, 401, 'a sign-in is refused') foreach @tries;
-is(answer(end_request($_, 60)), $unavailable, 'what cannot be in the audit log is not done') foreach @requests;
+is(answer(end_request($_, 60)), $unavailable, 'what cannot be in the audit log is not done')
+	foreach @requests;
 is($t->sql(q{SELECT count(*) FROM logsvc_internal.invitation}), 0, '... indeed');
-ok(wait_until(sub { $t->sql('SELECT count(*) FROM logsvc_internal.account_work WHERE attempts > 0') > 0 }, 30), 'what follows a sign-in is put off');
+ok(wait_until(sub { $t->sql('SELECT count(*) FROM logsvc_internal.account_work WHERE attempts > 0')
+	> 0 }, 30), 'what follows a sign-in is put off');
 
-# The scheduler: one task that cannot write its entry, and all the others.  Rolled back, so that the worker sees nothing of it.
+# The scheduler: one task that cannot write its entry, and all the others.  Rolled back, so that the
+# worker sees nothing of it.
 is($t->sql(q{SET statement_timeout = '60s'; BEGIN;
 	CREATE FUNCTION logsvc_internal.noted(at timestamptz) RETURNS void LANGUAGE sql
 	AS $$SELECT logsvc_internal.audit(id, 'test.noted', 'x') FROM logsvc_internal.organization WHERE slug = 'held1'$$;

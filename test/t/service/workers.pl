@@ -10,11 +10,13 @@ use LogsvcAsync;
 use LogsvcTest;
 use Test::More;
 
-my $t = LogsvcTest->new(conf => "logsvc.flush_interval = '50ms'\nlogsvc.executors = 2\nlogsvc.writers = 2");
+my $t = LogsvcTest->new(conf =>
+	"logsvc.flush_interval = '50ms'\nlogsvc.executors = 2\nlogsvc.writers = 2");
 my $org = $t->organization('acme');
 my $search = '/api/v1/search?q=x';
 
-sub ingest { return $t->http(POST => '/api/v1/logs', token => $org->{ingest_key}, json => { event => 'x' }, client => 'side', @_); }
+sub ingest { return $t->http(POST => '/api/v1/logs', token => $org->{ingest_key},
+	json => { event => 'x' }, client => 'side', @_); }
 
 sub count_workers { return scalar(my @pids = $t->workers("^logsvc $_[0]\$")); }
 
@@ -32,10 +34,12 @@ sub replace_worker
 	}, 15);
 }
 
-sub stored { return $t->sql(q{SELECT coalesce(sum(rows), 0) FROM logsvc_internal.part WHERE index_name <> '_audit'}); }
+sub stored { return $t->sql(q{SELECT coalesce(sum(rows), 0) FROM logsvc_internal.part WHERE }
+	. q{index_name <> '_audit'}); }
 sub queued { return $t->sql('SELECT coalesce(sum(rows), 0) FROM logsvc_internal.queue'); }
 
-is(join(' ', map { count_workers($_) } qw(launcher gateway acceptor executor evaluator writer compactor scheduler notifier)),
+is(join(' ', map { count_workers($_) } qw(launcher gateway acceptor executor evaluator writer
+	compactor scheduler notifier)),
 	'1 1 1 2 1 2 1 1 1', 'every pool has its size');
 
 # ---- SIGTERM to each kind, with a request in it ----
@@ -44,16 +48,20 @@ is(join(' ', map { count_workers($_) } qw(launcher gateway acceptor executor eva
 my %kinds = (
 	acceptor => {
 		point => 'accept_before_commit',
-		begin => sub { begin_request($t, POST => '/api/v1/logs', token => $org->{ingest_key}, json => { event => 'held' }) },
-		others => [ executor => sub { $t->http(GET => '/api/v1/search', token => $org->{ingest_key}, client => 'o') }, 403 ] },
+		begin => sub { begin_request($t, POST => '/api/v1/logs', token => $org->{ingest_key},
+			json => { event => 'held' }) },
+		others => [ executor => sub { $t->http(GET => '/api/v1/search', token => $org->{ingest_key},
+			client => 'o') }, 403 ] },
 	executor => {
 		point => 'execute_request',
 		begin => sub { begin_request($t, GET => $search, token => $org->{token}) },
 		others => [ acceptor => sub { ingest() }, 202,
-			'other executor' => sub { $t->http(GET => '/api/v1/members', token => $org->{ingest_key}, client => 'o') }, 403 ] },
+			'other executor' => sub { $t->http(GET => '/api/v1/members',
+				token => $org->{ingest_key}, client => 'o') }, 403 ] },
 	evaluator => {
 		point => 'evaluate_request',
-		begin => sub { begin_request($t, POST => '/api/v1/evaluations/run-adhoc', token => $org->{token},
+		begin => sub { begin_request($t, POST => '/api/v1/evaluations/run-adhoc',
+			token => $org->{token},
 				json => { rows => ['x'], preview => JSON::PP::true }) },
 		others => [ acceptor => sub { ingest() }, 202 ] });
 
@@ -95,7 +103,8 @@ is($t->http(GET => '/api/v1/members', token => $other->{ingest_key}, client => '
 	'the other executor answers meanwhile');
 kill 'INT', $pid;
 my $r = end_request($held, 10);
-is("$r->{status} $r->{json}{code}", '408 QUERY_TIMEOUT', 'SIGINT cancels the request that an executor runs');
+is("$r->{status} $r->{json}{code}", '408 QUERY_TIMEOUT',
+	'SIGINT cancels the request that an executor runs');
 $t->let_go('execute_request');
 
 # A client that goes away cancels its query.
@@ -125,7 +134,8 @@ foreach my $point (qw(write_after_delete write_before_commit write_after_commit)
 	$pid = $t->wait_held($point);
 	ok(replace_worker($pid, 'TERM'), "$point: SIGTERM, and another writer comes");
 	$t->let_go($point);
-	ok(wait_until(sub { queued() == 0 && stored() == $stored + 1 }, 10), "$point: the event is stored once");
+	ok(wait_until(sub { queued() == 0 && stored() == $stored + 1 }, 10),
+		"$point: the event is stored once");
 }
 
 # After all that the depth is right: all that one of two organizations may have can be taken.
@@ -145,7 +155,8 @@ kill 'TERM', $gateway;
 $r = end_request($held, 10);
 is($r->{status}, 503, 'gateway: SIGTERM, and what is in flight gets 503');
 $t->let_go('execute_request');
-ok(wait_until(sub { my @pids = $t->workers('^logsvc gateway$'); @pids == 1 && $pids[0] != $gateway }, 15),
+ok(wait_until(sub { my @pids = $t->workers('^logsvc gateway$'); @pids == 1
+	&& $pids[0] != $gateway }, 15),
 	'another gateway comes');
 $t->wait_ready(15);
 is(ingest()->{status}, 202, 'and finds the workers');
@@ -155,19 +166,26 @@ my @others = grep { $_ != $launcher } $t->workers;
 # Events that are on their way into the queue must not be forgotten by the new one.
 $t->set('logsvc.queue_limit', 1000);
 $t->stop_at('accept_before_commit');
-$held = begin_request($t, POST => '/api/v1/logs/batch', token => $org->{ingest_key}, json => [ map { "x $_" } 1 .. 600 ]);
+$held = begin_request($t, POST => '/api/v1/logs/batch', token => $org->{ingest_key},
+	json => [ map { "x $_" } 1 .. 600 ]);
 $t->wait_held('accept_before_commit');
 kill 'TERM', $launcher;
-ok(wait_until(sub { my @pids = $t->workers('^logsvc launcher$'); @pids == 1 && $pids[0] != $launcher }, 15),
+ok(wait_until(sub { my @pids = $t->workers('^logsvc launcher$'); @pids == 1
+	&& $pids[0] != $launcher }, 15),
 	'launcher: SIGTERM, and another one comes');
-is_deeply([ sort grep { my $p = $_; !grep { $_ == $p } $t->workers('^logsvc launcher$') } $t->workers ],
+is_deeply([ sort grep { my $p = $_; !grep { $_ == $p } $t->workers('^logsvc launcher$') }
+	$t->workers ],
 	[ sort @others ], 'the other workers stay');
 # It knows the workers: one that ends is replaced.
-ok(replace_worker(($t->workers('^logsvc evaluator$'))[0], 'TERM'), 'the new launcher replaces a worker');
-ok(wait_until(sub { $t->log_text =~ /is starting in database.*is starting in database/s }, 10), 'it has looked for the extension');
-my @full = $t->sql_error("SELECT logsvc.act_as('acme'); SELECT logsvc.ingest((SELECT jsonb_agg('x'::text) FROM generate_series(1, 151)))");
+ok(replace_worker(($t->workers('^logsvc evaluator$'))[0], 'TERM'),
+	'the new launcher replaces a worker');
+ok(wait_until(sub { $t->log_text =~ /is starting in database.*is starting in database/s }, 10),
+	'it has looked for the extension');
+my @full = $t->sql_error("SELECT logsvc.act_as('acme'); SELECT logsvc.ingest((SELECT "
+	. "jsonb_agg('x'::text) FROM generate_series(1, 151)))");
 is($full[1], 'LS602', 'the depth outlives the launcher');
-@full = $t->sql_error("SELECT logsvc.act_as('acme'); SELECT logsvc.ingest((SELECT jsonb_agg('x'::text) FROM generate_series(1, 150)))");
+@full = $t->sql_error("SELECT logsvc.act_as('acme'); SELECT logsvc.ingest((SELECT "
+	. "jsonb_agg('x'::text) FROM generate_series(1, 150)))");
 is($full[1], '', 'as it was');
 $t->let_go('accept_before_commit');
 is(end_request($held, 10)->{status}, 202, 'the events on their way are accepted');
@@ -198,7 +216,8 @@ is(($t->workers('^logsvc acceptor$'))[0], $acceptor, 'the acceptor is the same')
 
 # FATAL inside a transaction.
 $t->stop_at('accept_before_commit');
-$held = begin_request($t, POST => '/api/v1/logs', token => $org->{ingest_key}, json => { event => 'x' });
+$held = begin_request($t, POST => '/api/v1/logs', token => $org->{ingest_key},
+	json => { event => 'x' });
 $pid = $t->wait_held('accept_before_commit');
 $t->sql("SELECT pg_terminate_backend($pid)");
 is(end_request($held, 10)->{status}, 503, 'FATAL in an acceptor: 503');
@@ -208,14 +227,16 @@ is(ingest()->{status}, 202, 'and the next one accepts');
 
 # An acceptor that ends while it answers a failed transaction gives back its share once.
 $t->set('logsvc.queue_limit', 1000);
-sub batch { return $t->http(POST => '/api/v1/logs/batch', token => $org->{ingest_key}, json => [ map { "x $_" } 1 .. $_[0] ], client => 'side'); }
+sub batch { return $t->http(POST => '/api/v1/logs/batch', token => $org->{ingest_key},
+	json => [ map { "x $_" } 1 .. $_[0] ], client => 'side'); }
 ok(wait_until(sub { queued() == 0 }, 10), 'the queue is empty');
 $t->stop_at('write_after_delete');
 is(ingest()->{status}, 202, 'an event for a writer to hold');
 $t->wait_held('write_after_delete');
 is(batch(599)->{status}, 202, '600 of 750 in the queue');
 $t->stop_at($_) foreach qw(accept_before_commit accept_after_failure);
-$held = begin_request($t, POST => '/api/v1/logs/batch', token => $org->{ingest_key}, json => [ map { "x $_" } 1 .. 100 ]);
+$held = begin_request($t, POST => '/api/v1/logs/batch', token => $org->{ingest_key},
+	json => [ map { "x $_" } 1 .. 100 ]);
 $t->sql('SELECT pg_cancel_backend(' . $t->wait_held('accept_before_commit') . ')');
 kill 'TERM', $t->wait_held('accept_after_failure');
 is(end_request($held, 10)->{status}, 503, 'SIGTERM while it answers a failed transaction: 503');
@@ -249,8 +270,10 @@ ok(wait_until(sub { count_workers('acceptor') == 3 }, 15), 'three acceptors');
 $t->wait_ready(15);
 foreach my $round (1 .. 5)
 {
-	my @requests = map { begin_request($t, POST => '/api/v1/logs', token => $org->{ingest_key}, json => { event => 'x' }) } 1 .. 12;
-	is(scalar(grep { end_request($_, 10)->{status} == 202 } @requests), 12, 'events by three acceptors');
+	my @requests = map { begin_request($t, POST => '/api/v1/logs', token => $org->{ingest_key},
+		json => { event => 'x' }) } 1 .. 12;
+	is(scalar(grep { end_request($_, 10)->{status} == 202 } @requests), 12,
+		'events by three acceptors');
 	ok(wait_until(sub { queued() == 0 }, 10), 'are written');
 }
 $t->stop;
@@ -259,39 +282,51 @@ $t->stop;
 
 my @workers;
 my $few = LogsvcTest->new(name => 'few', ready => 0, conf => 'max_worker_processes = 6');
-ok(wait_until(sub { $few->log_text =~ /cannot start all of its workers/ }, 15), 'too few max_worker_processes');
-ok(!wait_until(sub { my @lines = $few->log_text =~ /(cannot start all of its workers)/g; @lines > 1 }, 2.5),
+ok(wait_until(sub { $few->log_text =~ /cannot start all of its workers/ }, 15),
+	'too few max_worker_processes');
+ok(!wait_until(sub { my @lines = $few->log_text =~ /(cannot start all of its workers)/g;
+	@lines > 1 }, 2.5),
 	'is said once');
-like($few->log_text, qr/HINT:  Set max_worker_processes to at least 15/, 'with the setting to change');
+like($few->log_text, qr/HINT:  Set max_worker_processes to at least 15/,
+	'with the setting to change');
 unlike($few->log_text, qr/WARNING|ERROR|FATAL|PANIC/, 'and no other complaint');
 $few->stop;
 
 # With slots for one of four writers the events of every organization are written.
-my $one = LogsvcTest->new(name => 'one', ready => 0, conf => "max_worker_processes = 10\nlogsvc.flush_interval = '50ms'");
+my $one = LogsvcTest->new(name => 'one', ready => 0,
+	conf => "max_worker_processes = 10\nlogsvc.flush_interval = '50ms'");
 $one->wait_ready;
-ok(wait_until(sub { $one->log_text =~ /cannot start all of its workers/ }, 15), 'too few slots for the writers');
+ok(wait_until(sub { $one->log_text =~ /cannot start all of its workers/ }, 15),
+	'too few slots for the writers');
 ok(wait_until(sub { @workers = $one->workers('^logsvc writer$'); @workers == 1 }, 5), 'one runs');
 foreach my $n (1 .. 12)
 {
 	my $sender = $one->organization("org$n");
-	is($one->http(POST => '/api/v1/logs', token => $sender->{ingest_key}, json => { event => 'x' })->{status}, 202, "an event of organization $n");
+	is($one->http(POST => '/api/v1/logs', token => $sender->{ingest_key},
+		json => { event => 'x' })->{status}, 202, "an event of organization $n");
 }
-ok(wait_until(sub { $one->sql('SELECT count(*) FROM logsvc_internal.queue') == 0 }, 10), 'all are written');
+ok(wait_until(sub { $one->sql('SELECT count(*) FROM logsvc_internal.queue') == 0 }, 10),
+	'all are written');
 $one->set('logsvc.executors', 1);
-ok(wait_until(sub { my @writers = $one->workers('^logsvc writer$'); @writers == 4 }, 15), 'slots that become free are used');
+ok(wait_until(sub { my @writers = $one->workers('^logsvc writer$'); @writers == 4 }, 15),
+	'slots that become free are used');
 $one->stop;
 
 # ---- the port is in use ----
 
 my $port = LogsvcTest->new(name => 'port', start => 0);
-my $squatter = IO::Socket::INET->new(Listen => 1, LocalAddr => '127.0.0.1', LocalPort => $port->http_port)
+my $squatter = IO::Socket::INET->new(Listen => 1, LocalAddr => '127.0.0.1',
+	LocalPort => $port->http_port)
   or die "cannot listen: $!";
 $port->start;
 $port->create_extension;
-ok(wait_until(sub { $port->log_text =~ /cannot listen for HTTP: .*in use/i }, 15), 'the port is in use: the log says so')
+ok(wait_until(sub { $port->log_text =~ /cannot listen for HTTP: .*in use/i }, 15),
+	'the port is in use: the log says so')
   or diag $port->log_text;
-like($port->log_text, qr/HINT:  Change logsvc.listen_addresses and logsvc.port/, 'with the setting');
-ok(!wait_until(sub { my @lines = $port->log_text =~ /(cannot listen for HTTP)/g; @lines > 1 }, 2.5), 'once');
+like($port->log_text, qr/HINT:  Change logsvc.listen_addresses and logsvc.port/,
+	'with the setting');
+ok(!wait_until(sub { my @lines = $port->log_text =~ /(cannot listen for HTTP)/g; @lines > 1 }, 2.5),
+	'once');
 close $squatter;
 $port->wait_ready(15);
 pass('the port is free again: the service comes up');
@@ -300,7 +335,8 @@ $port->stop;
 # ---- the extension is missing, or of another version ----
 
 my $bare = LogsvcTest->new(name => 'bare', extension => 0);
-ok(wait_until(sub { $bare->log_text =~ /waiting: its extension is not in database "postgres"/ }, 15),
+ok(wait_until(sub { $bare->log_text =~ /waiting: its extension is not in database "postgres"/ },
+	15),
 	'without the extension the log says so');
 is(scalar(@workers = $bare->workers), 1, 'and only the launcher runs');
 $bare->create_extension;
@@ -315,7 +351,8 @@ $bare->sql("UPDATE pg_extension SET extversion = '0.0.1' WHERE extname = 'logsvc
 $bare->stop;
 $position = $bare->log_position;
 $bare->start;
-ok(wait_until(sub { $bare->log_text($position) =~ /is not of version \S+, that of the library/ }, 15),
+ok(wait_until(sub { $bare->log_text($position) =~ /is not of version \S+, that of the library/ },
+	15),
 	'another version: the log says so');
 like($bare->log_text($position), qr/HINT:  Run ALTER EXTENSION logsvc UPDATE/, 'with what to do');
 is(scalar(@workers = $bare->workers), 1, 'and only the launcher runs');
@@ -324,7 +361,8 @@ $bare->stop;
 # ---- settings of the gateway ----
 {
 	my $t = LogsvcTest->new(name => 'reload');
-	my $pid = sub { $t->sql("SELECT pid FROM pg_stat_activity WHERE backend_type = 'logsvc gateway'") };
+	my $pid = sub { $t->sql("SELECT pid FROM pg_stat_activity WHERE backend_type = "
+		. "'logsvc gateway'") };
 	my $before = $pid->();
 
 	$t->set('logsvc.flush_interval', '500ms');
@@ -343,13 +381,16 @@ $bare->stop;
 	my $t = LogsvcTest->new(name => 'elsewhere');
 
 	$t->sql('CREATE DATABASE elsewhere');
-	$t->sql("CREATE EXTENSION logsvc; SELECT logsvc.create_organization('other')", database => 'elsewhere');
-	my (undef, $state, $message) = $t->sql_error("SELECT logsvc.act_as('other'); SELECT logsvc.log('x')",
+	$t->sql("CREATE EXTENSION logsvc; SELECT logsvc.create_organization('other')",
+		database => 'elsewhere');
+	my (undef, $state, $message) = $t->sql_error("SELECT logsvc.act_as('other'); SELECT "
+		. "logsvc.log('x')",
 		database => 'elsewhere');
 	is($state, '55000', 'events that no writer would see are refused');
 	like($message, qr/does not run in this database/, 'and why');
 	$t->organization('acme');
-	is(($t->sql_error("BEGIN; SELECT logsvc.act_as('acme'); SELECT logsvc.log('x'); PREPARE TRANSACTION 'p'"))[1],
+	is(($t->sql_error("BEGIN; SELECT logsvc.act_as('acme'); SELECT logsvc.log('x'); PREPARE "
+		. "TRANSACTION 'p'"))[1],
 		'0A000', 'a transaction with events is not prepared');
 	($t->sql_error("CREATE DATABASE latin ENCODING 'LATIN1' LOCALE 'C' TEMPLATE template0"));
 	is(($t->sql_error('CREATE EXTENSION logsvc', database => 'latin'))[1], '0A000',
@@ -367,24 +408,30 @@ print $file "$conf\n";
 close $file;
 $plain->start;
 $plain->create_extension;
-is($plain->sql(q{SELECT count FROM logsvc.patterns(ARRAY['a 1', 'a 2', 'a 3'])}), 3, 'not preloaded: patterns');
+is($plain->sql(q{SELECT count FROM logsvc.patterns(ARRAY['a 1', 'a 2', 'a 3'])}), 3,
+	'not preloaded: patterns');
 my $free = $plain->sql_json(q{SELECT logsvc.create_organization('acme', 'pro')});
 is($free->{slug}, 'acme', 'create_organization');
-is($plain->sql(q{SELECT logsvc.act_as('acme'); SELECT logsvc.run_adhoc(rows => ARRAY['a', 'b'], preview => true)->>'inputRowCount'}) =~ s/.*\n//sr,
+is($plain->sql(q{SELECT logsvc.act_as('acme'); SELECT logsvc.run_adhoc(rows => ARRAY['a', 'b'], }
+	. q{preview => true)->>'inputRowCount'}) =~ s/.*\n//sr,
 	2, 'run_adhoc');
 foreach my $call (q{logsvc.ingest('["x"]')}, q{logsvc.log('x')})
 {
 	my ($stdout, $stderr);
-	$plain->node->psql('postgres', "SELECT logsvc.act_as('acme');\n\\set VERBOSITY verbose\nSELECT $call", stderr => \$stderr);
-	like($stderr, qr/LS801: .*\nHINT:  Add logsvc to shared_preload_libraries/, "$call raises with a hint");
+	$plain->node->psql('postgres', "SELECT logsvc.act_as('acme');\n\\set VERBOSITY verbose\nSELECT "
+		. "$call", stderr => \$stderr);
+	like($stderr, qr/LS801: .*\nHINT:  Add logsvc to shared_preload_libraries/,
+		"$call raises with a hint");
 }
-is($plain->sql(q{SELECT logsvc.act_as('acme'); SELECT count(*) FROM logsvc.events('x')}) =~ s/.*\n//sr, 0, 'a search needs no worker');
+is($plain->sql(q{SELECT logsvc.act_as('acme'); SELECT count(*) FROM logsvc.events('x')})
+	=~ s/.*\n//sr, 0, 'a search needs no worker');
 my ($stdout, $stderr);
 $plain->node->psql('postgres', q{
 	CREATE FUNCTION held(text) RETURNS int LANGUAGE C STRICT AS '$libdir/logsvc', 'logsvc_stop_point_held';
 	\set VERBOSITY verbose
 	SELECT held('x');}, stderr => \$stderr);
-like($stderr, qr/ERROR:  LS801: logsvc is not in shared_preload_libraries/, 'what needs shared memory raises');
+like($stderr, qr/ERROR:  LS801: logsvc is not in shared_preload_libraries/,
+	'what needs shared memory raises');
 like($stderr, qr/HINT:  Add logsvc to shared_preload_libraries/, 'with a hint');
 $plain->stop;
 

@@ -18,7 +18,8 @@ my $org = $t->organization('acme');
 my $uuid = $t->sql(q{SELECT id FROM logsvc_internal.organization WHERE slug = 'acme'});
 my $main = "organization_id = '$uuid' AND index_name = 'main'";
 
-sub parts { return $t->sql("SELECT count(*) FROM logsvc_internal.part WHERE $main AND " . ($_[0] // 'true')); }
+sub parts { return $t->sql("SELECT count(*) FROM logsvc_internal.part WHERE $main AND "
+	. ($_[0] // 'true')); }
 
 # Events and different numbers of events of one search.
 sub count
@@ -90,9 +91,12 @@ ok(at_rest(), 'merging comes to rest');
 cmp_ok(parts('level > 1'), '>', 0, 'parts were merged');
 cmp_ok(parts(), '<', 30, 'few parts are left');
 is_deeply([ count() ], [ $number, $number ], 'and all events once');
-is($t->sql("SELECT sum(rows) FROM logsvc_internal.part WHERE $main"), $number, 'so say the columns');
-cmp_ok($t->sql("SELECT max(level) FROM logsvc_internal.part WHERE $main"), '<=', 6, 'no event was rewritten more than five times');
-is($t->sql("SELECT count(*) FROM logsvc_internal.part WHERE min_batch > max_batch OR min_time > max_time"), 0,
+is($t->sql("SELECT sum(rows) FROM logsvc_internal.part WHERE $main"), $number,
+	'so say the columns');
+cmp_ok($t->sql("SELECT max(level) FROM logsvc_internal.part WHERE $main"), '<=', 6,
+	'no event was rewritten more than five times');
+is($t->sql("SELECT count(*) FROM logsvc_internal.part WHERE min_batch > max_batch OR min_time > "
+	. "max_time"), 0,
 	'batches and times of merged parts');
 
 # ---- killed in the middle ----
@@ -108,8 +112,9 @@ foreach my $point (qw(compact_after_delete compact_before_commit))
 	is_deeply([ count() ], [ $number, $number ], "$point: a merge under way is not seen");
 	if ($point eq 'compact_after_delete')
 	{
-		kill 'KILL', $pid;
-		ok(wait_until(sub { $t->http(GET => '/readyz')->{status} == 200 && $t->sql('SELECT pg_postmaster_start_time() IS NOT NULL') }, 30),
+		kill_process($pid);
+		ok(wait_until(sub { $t->http(GET => '/readyz')->{status} == 200
+			&& $t->sql('SELECT pg_postmaster_start_time() IS NOT NULL') }, 30),
 			'the server comes back');
 	}
 	else
@@ -131,7 +136,8 @@ $t->stop_at('compact_before_commit');
 $t->set('logsvc.compactors', 1);
 my $held = $t->wait_held('compact_before_commit');
 $t->sql("SELECT pg_terminate_backend($held)");
-ok(wait_until(sub { ($t->workers('^logsvc compactor$'))[0] // $held != $held }, 10), 'another compactor');
+ok(wait_until(sub { ($t->workers('^logsvc compactor$'))[0] // $held != $held }, 10),
+	'another compactor');
 $t->let_go('compact_before_commit');
 ok(at_rest(), 'merges');
 
@@ -141,30 +147,40 @@ $t->set('logsvc.compactors', 0);
 ok(wait_until(sub { $t->workers('^logsvc compactor$') == 0 }, 20), 'no compactor');
 small_parts(9);
 my $bad = $t->sql("SELECT max(id) FROM logsvc_internal.part WHERE $main");
-$t->sql("UPDATE logsvc_internal.part SET body = set_byte(body, length(body) / 2, get_byte(body, length(body) / 2) # 255) WHERE id = $bad");
+$t->sql("UPDATE logsvc_internal.part SET body = set_byte(body, length(body) / 2, get_byte(body, "
+	. "length(body) / 2) # 255) WHERE id = $bad");
 my $log = $t->log_position;
 $t->set('logsvc.compactors', 2);
 ok(wait_until(sub { $t->sql("SELECT level FROM logsvc_internal.part WHERE id = $bad") == -1 }, 20),
 	'a part that cannot be read is set aside');
 ok(at_rest(), 'the others are merged');
 my @said;
-ok(stays(sub { @said = $t->log_text($log) =~ /logsvc part $bad cannot be read and stays as it is: part $bad is corrupt: (.*)/g; @said == 1 },
+ok(stays(sub { @said = $t->log_text($log)
+	=~ /logsvc part $bad cannot be read and stays as it is: part $bad is corrupt: (.*)/g;
+		@said == 1 },
 	1.5), 'that is said once');
 is($t->sql("SELECT sum(rows) FROM logsvc_internal.part WHERE $main AND id <> $bad"), $number - 1,
 	'no other event is lost');
-is($t->sql('SELECT part_id, organization_id, index_name, level, rows, problem FROM logsvc.verify_parts()'),
+is($t->sql('SELECT part_id, organization_id, index_name, level, rows, problem FROM '
+	. 'logsvc.verify_parts()'),
 	"$bad|$org->{id}|main|-1|1|$said[0]", 'and found by verify_parts, with what is wrong');
 # Every other column that searches prune by, a byte of each part of the bytes, and TOAST.
 my $one = $t->sql("SELECT min(id) FROM logsvc_internal.part WHERE $main AND level > 1");
-foreach my $change ('rows = rows + 1', "min_time = min_time - interval '1 us'", "max_time = max_time + interval '1 s'",
-	'level_mask = level_mask | 64', 'min_batch = max_batch + 1', 'header = set_byte(header, 7, get_byte(header, 7) # 1)',
-	'header = set_byte(header, length(header) - 1, get_byte(header, length(header) - 1) # 1)', 'body = substr(body, 2)', "body = ''")
+foreach my $change ('rows = rows + 1', "min_time = min_time - interval '1 us'",
+	"max_time = max_time + interval '1 s'",
+	'level_mask = level_mask | 64', 'min_batch = max_batch + 1',
+		'header = set_byte(header, 7, get_byte(header, 7) # 1)',
+	'header = set_byte(header, length(header) - 1, get_byte(header, length(header) - 1) # 1)',
+		'body = substr(body, 2)', "body = ''")
 {
-	is($t->sql("BEGIN; UPDATE logsvc_internal.part SET $change WHERE id = $one; SELECT count(*) FROM logsvc.verify_parts('acme') WHERE part_id = $one AND problem <> ''"),
+	is($t->sql("BEGIN; UPDATE logsvc_internal.part SET $change WHERE id = $one; SELECT count(*) "
+		. "FROM logsvc.verify_parts('acme') WHERE part_id = $one AND problem <> ''"),
 		1, "verify_parts finds $change");
 }
-is(($t->sql_error("SET ROLE logsvc_tenant; SELECT * FROM logsvc.verify_parts()"))[1], 'LS202', 'tenants may not');
-is($t->sql("SELECT sum(parts) FROM logsvc.parts WHERE organization = 'acme' AND index_name = 'main'"), parts(), 'the view logsvc.parts');
+is(($t->sql_error("SET ROLE logsvc_tenant; SELECT * FROM logsvc.verify_parts()"))[1], 'LS202',
+	'tenants may not');
+is($t->sql("SELECT sum(parts) FROM logsvc.parts WHERE organization = 'acme' AND index_name = "
+	. "'main'"), parts(), 'the view logsvc.parts');
 $t->sql("DELETE FROM logsvc_internal.part WHERE id = $bad");
 is($t->sql('SELECT count(*) FROM logsvc.verify_parts()'), 0, 'no part is bad without it');
 is_deeply([ count() ], [ $number - 1, $number - 1 ], 'searches work without it');
@@ -176,7 +192,8 @@ ok(wait_until(sub { $t->workers('^logsvc compactor$') == 0 }, 20), 'no compactor
 small_parts(3, at => 86400);
 my $day = "day = (now() AT TIME ZONE 'UTC')::date - 1";
 is(parts($day), 3, 'three parts of yesterday');
-$t->sql("UPDATE logsvc_internal.part SET created_at = now() - interval '2 hours' WHERE $main AND $day");
+$t->sql("UPDATE logsvc_internal.part SET created_at = now() - interval '2 hours' WHERE "
+	. "$main AND $day");
 $t->set('logsvc.compactors', 1);
 ok(wait_until(sub { parts($day) == 1 }, 20), 'become one');
 is_deeply([ count() ], [ $number - 1, $number - 1 ], 'with all events');
@@ -196,15 +213,20 @@ foreach my $wave (1, 2)
 is_deeply([ count('earliest=-72h') ], [ $number - 1, $number - 1 ], 'with all events');
 
 # ... also when there are a thousand newer ones of today.
-my $columns = 'organization_id, index_name, day, level, min_time, max_time, rows, raw_bytes, level_mask, min_batch, max_batch, header, body';
+my $columns = 'organization_id, index_name, day, level, min_time, max_time, rows, raw_bytes, '
+	. 'level_mask, min_batch, max_batch, header, body';
 sub copies
 {
 	my ($index, $where, $n) = @_;
-	return "INSERT INTO logsvc_internal.part ($columns) SELECT " . ($columns =~ s/index_name/$index/r)
-	  . " FROM (SELECT * FROM logsvc_internal.part WHERE $main AND level > 0 AND $where ORDER BY id LIMIT 1) p, generate_series(1, $n) i;";
+	return "INSERT INTO logsvc_internal.part ($columns) SELECT "
+		. ($columns =~ s/index_name/$index/r)
+	  . " FROM (SELECT * FROM logsvc_internal.part WHERE "
+	  . "$main AND level > 0 AND $where ORDER BY id LIMIT 1) p, generate_series(1, $n) i;";
 }
-$t->sql('BEGIN; ' . copies("'copied'", $day, 8) . copies("'copy' || i", "day = (now() AT TIME ZONE 'UTC')::date", 1100) . 'COMMIT');
-ok(wait_until(sub { $t->sql("SELECT count(*) FROM logsvc_internal.part WHERE index_name = 'copied'") == 1 }, 30),
+$t->sql('BEGIN; ' . copies("'copied'", $day, 8)
+	. copies("'copy' || i", "day = (now() AT TIME ZONE 'UTC')::date", 1100) . 'COMMIT');
+ok(wait_until(sub { $t->sql("SELECT count(*) FROM logsvc_internal.part WHERE index_name = 'copied'")
+	== 1 }, 30),
 	'they are seen beside many of today');
 $t->sql("DELETE FROM logsvc_internal.part WHERE index_name LIKE 'cop%'");
 
@@ -221,10 +243,12 @@ no_compactor();
 small_parts(8);
 my $parts = parts();
 my $session = $t->node->background_psql('postgres');
-$session->query_safe("BEGIN; SELECT id FROM logsvc_internal.part WHERE $main ORDER BY id DESC LIMIT 1 FOR UPDATE");
+$session->query_safe("BEGIN; SELECT id FROM logsvc_internal.part WHERE $main ORDER BY id DESC "
+	. "LIMIT 1 FOR UPDATE");
 $log = $t->log_position;
 $t->set('logsvc.compactors', 1);
-ok(wait_until(sub { $t->log_text($log) =~ /logsvc could not merge parts: .*lock timeout/ }, 20), 'a part that is locked: it says so after 5 s');
+ok(wait_until(sub { $t->log_text($log) =~ /logsvc could not merge parts: .*lock timeout/ }, 20),
+	'a part that is locked: it says so after 5 s');
 is(parts(), $parts, 'and leaves everything as it was');
 is_deeply([ count('earliest=-72h') ], [ $number - 1, $number - 1 ], 'all events');
 $session->query_safe('ROLLBACK');
@@ -234,14 +258,17 @@ no_compactor();
 $t->set('default_transaction_read_only', 'on');
 $log = $t->log_position;
 $t->set('logsvc.compactors', 1);
-ok(wait_until(sub { $t->log_text($log) =~ /logsvc could not merge parts: .*read-only/ }, 20), 'a server that is read-only');
-is($t->sql("SELECT count(*) FROM logsvc_internal.part WHERE $main"), $parts, 'leaves everything as it was');
+ok(wait_until(sub { $t->log_text($log) =~ /logsvc could not merge parts: .*read-only/ }, 20),
+	'a server that is read-only');
+is($t->sql("SELECT count(*) FROM logsvc_internal.part WHERE $main"), $parts,
+	'leaves everything as it was');
 no_compactor();
 $t->set('default_transaction_read_only', 'off');
 $t->set('logsvc.compactors', 1);
 ok(wait_until(sub { parts() < $parts }, 20), 'they are merged when that is over');
 is_deeply([ count('earliest=-72h') ], [ $number - 1, $number - 1 ], 'all events');
 
-is(($t->sql_error("SELECT * FROM logsvc.verify_parts('nobody')"))[1], 'LS301', 'verify_parts of an organization that is not there');
+is(($t->sql_error("SELECT * FROM logsvc.verify_parts('nobody')"))[1], 'LS301',
+	'verify_parts of an organization that is not there');
 $t->stop;
 done_testing;

@@ -10,7 +10,8 @@ use POSIX ();
 use Test::More;
 use Time::HiRes qw(time);
 
-my $t = LogsvcTest->new(conf => join "\n", "logsvc.flush_interval = '10ms'", 'logsvc.compactors = 0', 'logsvc.executors = 1',
+my $t = LogsvcTest->new(conf => join "\n", "logsvc.flush_interval = '10ms'",
+	'logsvc.compactors = 0', 'logsvc.executors = 1',
 	'logsvc.writers = 1', 'autovacuum = off');
 $t->organization($_) foreach 'greedy', 'acme';
 my $stored = sub { wait_until(sub { !$t->sql('SELECT count(*) FROM logsvc_internal.queue') }, 60) };
@@ -43,7 +44,8 @@ sub hold
 		eval { $t->sql("BEGIN; $sql; SELECT pg_sleep(600)") };
 		POSIX::_exit(0);
 	}
-	wait_until(sub { $t->sql("SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'PgSleep'") }) or die 'no session';
+	wait_until(sub { $t->sql("SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'PgSleep'")
+		}) or die 'no session';
 	return $child;
 }
 sub let_go
@@ -52,20 +54,26 @@ sub let_go
 	waitpid $_[0], 0;
 	return;
 }
-sub parts { return $t->sql("SELECT string_agg(n::text, ',') FROM (SELECT count(*) AS n FROM logsvc_internal.part p"
-	  . " JOIN logsvc_internal.organization o ON o.id = organization_id AND slug = '$_[0]' AND index_name = 'main' GROUP BY day) k"); }
+sub parts { return $t->sql("SELECT string_agg(n::text, ',') FROM (SELECT count(*) AS n FROM "
+	. "logsvc_internal.part p"
+	  . " JOIN logsvc_internal.organization o ON o.id = organization_id AND slug = '$_[0]' AND "
+	  . "index_name = 'main' GROUP BY day) k"); }
 is(parts('acme'), '8,8', 'another has a little, today and in the same partition');
 
-# A deletion that never ends, since somebody has locked it: until then no part of its organization is merged.
+# A deletion that never ends, since somebody has locked it: until then no part of its organization
+# is merged.
 $t->sql(q{INSERT INTO logsvc_internal.deletion (organization_id, created_by, q, reason, indexes, from_time, to_time, level_mask, batch, matched, status)
 	SELECT id, 'x', 'x', 'x', '{main}', now(), now(), 0, 0, 0, 'running' FROM logsvc_internal.organization WHERE slug = 'greedy'});
 my $holder = hold('SELECT FROM logsvc_internal.deletion FOR UPDATE');
 $t->set('logsvc.compactors', 1);
 ok(wait_until(sub { parts('acme') eq '1,1' }, 30), 'they are merged');
-is($t->sql(q{SELECT count(*) FROM logsvc_internal.part p JOIN logsvc_internal.organization o ON o.id = organization_id AND slug = 'greedy' AND index_name <> '_audit'}), 9 * 560,
+is($t->sql(q{SELECT count(*) FROM logsvc_internal.part p JOIN logsvc_internal.organization o ON }
+	. q{o.id = organization_id AND slug = 'greedy' AND index_name <> '_audit'}), 9 * 560,
 	'nothing of an organization with a deletion is');
 let_go($holder);
-ok(wait_until(sub { $t->sql(q{SELECT count(*) FROM logsvc_internal.part p JOIN logsvc_internal.organization o ON o.id = organization_id AND slug = 'greedy' AND index_name <> '_audit'}) == 560 }, 120),
+ok(wait_until(sub { $t->sql(q{SELECT count(*) FROM logsvc_internal.part p JOIN }
+	. q{logsvc_internal.organization o ON o.id = organization_id AND slug = 'greedy' AND }
+		. q{index_name <> '_audit'}) == 560 }, 120),
 	'all is when it has ended');
 
 # A partition that somebody has locked: what looks at it gives up, and comes again later.
@@ -73,12 +81,14 @@ $t->set('logsvc.compactors', 0);
 ok(wait_until(sub { !$t->workers('^logsvc compactor$') }), 'no compactor');
 $holder = hold('LOCK TABLE logsvc_internal.part_other');
 $t->set('logsvc.compactors', 1);
-ok(wait_until(sub { $t->log_text =~ /could not look for parts to merge/ }, 30), 'merges wait for it a while');
+ok(wait_until(sub { $t->log_text =~ /could not look for parts to merge/ }, 30),
+	'merges wait for it a while');
 ok(wait_until(sub { $t->log_text =~ /could not remove expired events/ }, 30), 'so does retention');
 # It rests as long as it has waited, and then looks for free space.
 my $since;
 ok(wait_until(sub {
-	$since = time if !$since || $t->sql(q{SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'logsvc compactor' AND wait_event_type = 'Lock'});
+	$since = time if !$since || $t->sql(q{SELECT count(*) FROM pg_stat_activity WHERE backend_type }
+		. q{= 'logsvc compactor' AND wait_event_type = 'Lock'});
 	return time > $since + 18;
 }, 60), 'and nothing waits without end');
 let_go($holder);

@@ -122,7 +122,8 @@ for (my $done = $first; $done < $first + $flips; $done += 20)
 {
 	my $last = $done + 20 < $first + $flips ? $done + 20 : $first + $flips;
 	my $out = $t->sql(join '; ', "SELECT logsvc.act_as('acme'); SET statement_timeout = '30s'",
-		map { sprintf 'SELECT setseed(%.9f); SELECT * FROM damage(%d)', ($seed * 7919 + $_) * 7907 % 1_000_003 / 1_000_003, $_ } $done .. $last - 1);
+		map { sprintf 'SELECT setseed(%.9f); SELECT * FROM damage(%d)',
+			($seed * 7919 + $_) * 7907 % 1_000_003 / 1_000_003, $_ } $done .. $last - 1);
 	foreach my $line (grep { /^\d+\|\d+\|/ } split /\n/, $out)
 	{
 		my ($b, $s, $w) = split /\|/, $line, 3;
@@ -132,7 +133,8 @@ for (my $done = $first; $done < $first + $flips; $done += 20)
 	}
 }
 note "$broken errors, $same answers as before";
-is(join("\n", @wrong[ 0 .. ($#wrong > 4 ? 4 : $#wrong) ]), '', "an error that names the part, or the same answer (SEED=$seed)");
+is(join("\n", @wrong[ 0 .. ($#wrong > 4 ? 4 : $#wrong) ]), '',
+	"an error that names the part, or the same answer (SEED=$seed)");
 cmp_ok($broken, '>', $flips, 'damage is found') if $flips >= 40;
 
 # ---- merges, deletions and retention among damaged parts ----
@@ -173,49 +175,62 @@ sub damage_some
 		FROM (SELECT min(id) AS id, row_number() OVER (ORDER BY index_name) AS n FROM logsvc_internal.part
 			WHERE $mine AND level > 0 GROUP BY index_name) v
 		WHERE p.id = v.id});
-	return split /\n/, $t->sql("SELECT part_id FROM logsvc.verify_parts('acme') WHERE index_name ~ '^z[0-9]+\$' AND level > 0 ORDER BY 1");
+	return split /\n/, $t->sql("SELECT part_id FROM logsvc.verify_parts('acme') WHERE index_name ~ "
+		. "'^z[0-9]+\$' AND level > 0 ORDER BY 1");
 }
-sub sum { my ($what, $where) = @_; return $t->sql("SELECT coalesce(sum($what), 0) FROM logsvc_internal.part WHERE $where"); }
+sub sum { my ($what, $where) = @_; return $t->sql("SELECT coalesce(sum($what), 0) FROM "
+	. "logsvc_internal.part WHERE $where"); }
 sub failures { my ($r) = @_; return "$r->{status} " . ($r->{json}{code} // ''); }
 
 # A deletion waits for what is in the queue.
 $t->let_go('write_after_delete');
-ok(wait_until(sub { $t->sql('SELECT count(*) FROM logsvc_internal.queue') == 0 }, 30), 'everything is stored');
+ok(wait_until(sub { $t->sql('SELECT count(*) FROM logsvc_internal.queue') == 0 }, 30),
+	'everything is stored');
 ok(compactors(0), 'no compactor');
-$t->sql("SELECT logsvc.act_as('acme');" . join ';', map { "SELECT logsvc.create_index('$_', retention_days => 100)" } @indexes);
+$t->sql("SELECT logsvc.act_as('acme');" . join ';',
+	map { "SELECT logsvc.create_index('$_', retention_days => 100)" } @indexes);
 copies(2);
 my $size = sum('rows', "$mine") / 24;
 
 # A deletion goes around what it cannot read.
 my %token = (token => $d->{org}{token});
-my $run = $t->http(DELETE => '/api/v1/logs', %token, json => { q => 'index=z* earliest=-100d latest=+1d event=*', reason => 'x' });
+my $run = $t->http(DELETE => '/api/v1/logs', %token,
+	json => { q => 'index=z* earliest=-100d latest=+1d event=*', reason => 'x' });
 is($run->{status}, 202, 'a deletion of what can be read yet') or diag $run->{content};
 my @bad = damage_some(1);
 cmp_ok(scalar(@bad), '>', 6, 'damaged: ' . @bad);
-my $r = $t->http(GET => '/api/v1/search', %token, query => { q => 'index=z* earliest=-100d event=* | stats count, dc(event), min(n)' });
+my $r = $t->http(GET => '/api/v1/search', %token,
+	query => { q => 'index=z* earliest=-100d event=* | stats count, dc(event), min(n)' });
 like(failures($r), qr/^500 /, 'a search of damaged parts is an error');
-$r = $t->http(DELETE => '/api/v1/logs', %token, json => { q => 'index=z* earliest=-100d event=*', reason => 'x' });
+$r = $t->http(DELETE => '/api/v1/logs', %token, json => { q => 'index=z* earliest=-100d event=*',
+	reason => 'x' });
 like(failures($r), qr/^500 /, 'and so is another deletion');
-is($t->http(GET => '/api/v1/search', token => $globex->{token}, query => { q => 'earliest=-100d | stats count' })->{json}{data}{rows}[0][0],
+is($t->http(GET => '/api/v1/search', token => $globex->{token},
+	query => { q => 'earliest=-100d | stats count' })->{json}{data}{rows}[0][0],
 	2 * $size, 'another organization searches');
-is($t->http(GET => '/api/v1/search', %token, query => { q => 'index=web earliest=-100d | head 1' })->{status}, 200, 'as do other indexes');
+is($t->http(GET => '/api/v1/search', %token,
+	query => { q => 'index=web earliest=-100d | head 1' })->{status}, 200, 'as do other indexes');
 my $log = $t->log_position;
 ok(compactors(1), 'a compactor');
 my ($compactor) = $t->workers('^logsvc compactor$');
 my $deletion;
-ok(wait_until(sub { $deletion = $t->http(GET => "/api/v1/log-deletions/$run->{json}{data}{runId}", %token)->{json}{data}; $deletion->{finishedAt} }, 30),
+ok(wait_until(sub { $deletion = $t->http(GET => "/api/v1/log-deletions/$run->{json}{data}{runId}",
+	%token)->{json}{data}; $deletion->{finishedAt} }, 30),
 	'the deletion ends');
 my $left = sum('1', $mine);
-is("$deletion->{status} $deletion->{skippedParts}", ($left ? 'incomplete' : 'done') . " $left", 'it says how many parts it could not read');
+is("$deletion->{status} $deletion->{skippedParts}", ($left ? 'incomplete' : 'done') . " $left",
+	'it says how many parts it could not read');
 is($deletion->{deleted}, (24 - $left) * $size, 'everything else is deleted');
-is($t->sql("SELECT count(*) FROM logsvc_internal.part WHERE $mine AND id NOT IN (@{[ join ',', 0, @bad ]})"), 0, 'only damaged parts are left');
+is($t->sql("SELECT count(*) FROM logsvc_internal.part WHERE $mine AND id NOT IN "
+	. "(@{[ join ',', 0, @bad ]})"), 0, 'only damaged parts are left');
 
 my @left = split /\n/, $t->sql("SELECT id FROM logsvc_internal.part WHERE $mine ORDER BY id");
 # At most ten of each slice.
 sub is_named
 {
 	my %left = map { $_ => 1 } @_;
-	my @named = $t->log_text($log) =~ /logsvc part (\d+) cannot be read, and a deletion leaves it: ./g;
+	my @named = $t->log_text($log)
+		=~ /logsvc part (\d+) cannot be read, and a deletion leaves it: ./g;
 	is(join(' ', grep { !$left{$_} } @named), '', 'the log names no others');
 	cmp_ok(scalar(@named), '>=', @_ > 10 ? 10 : @_, 'but them: ' . @named . ' of ' . @_);
 	return;
@@ -228,30 +243,44 @@ ok(compactors(0), 'no compactor');
 $t->sql("DELETE FROM logsvc_internal.part WHERE $mine");
 copies(9);
 @bad = damage_some(2);
-is($t->log_text($silent) =~ s/^.* statement: .*\n//mgr =~ /logsvc part|could not/, '', 'and says nothing more about it');
+is($t->log_text($silent) =~ s/^.* statement: .*\n//mgr =~ /logsvc part|could not/, '',
+	'and says nothing more about it');
 $log = $t->log_position;
 ok(compactors(1), 'a compactor');
 ($compactor) = $t->workers('^logsvc compactor$');
-ok(wait_until(sub { $t->sql("SELECT count(*) FROM logsvc_internal.part WHERE $mine AND level = 1") == 0 }, 30), 'all that can be read is merged')
-  or diag $t->sql("SELECT index_name, level, count(*) FROM logsvc_internal.part WHERE $mine GROUP BY 1, 2");
-is($t->sql("SELECT string_agg(id::text, ' ' ORDER BY id) FROM logsvc_internal.part WHERE $mine AND level = -1"), join(' ', @bad), 'and nothing else is set aside');
+ok(wait_until(sub { $t->sql("SELECT count(*) FROM logsvc_internal.part WHERE $mine AND level = 1")
+	== 0 }, 30), 'all that can be read is merged')
+  or diag $t->sql("SELECT index_name, level, count(*) FROM logsvc_internal.part WHERE $mine "
+  . "GROUP BY 1, 2");
+is($t->sql("SELECT string_agg(id::text, ' ' ORDER BY id) FROM logsvc_internal.part WHERE $mine AND "
+	. "level = -1"), join(' ', @bad), 'and nothing else is set aside');
 is(sum('rows', "$mine AND level > 1"), (12 * 9 - @bad) * $size, 'no other event is lost');
-ok(wait_until(sub { $t->sql("SELECT count(*) FROM logsvc_internal.part p JOIN logsvc_internal.organization o ON o.id = p.organization_id"
-	. " WHERE o.slug = 'globex' AND level > 1") > 0 }, 20), 'another organization is merged as well');
-is($t->sql("SELECT string_agg(part_id::text, ' ' ORDER BY part_id) FROM logsvc.verify_parts('acme') WHERE index_name ~ '^z'"), join(' ', @bad), 'verify_parts finds them, and no merged part');
-my $busy = sub { (split ' ', slurp_file("/proc/$compactor/stat"))[13] + (split ' ', slurp_file("/proc/$compactor/stat"))[14] };
+ok(wait_until(sub { $t->sql("SELECT count(*) FROM logsvc_internal.part p JOIN "
+	. "logsvc_internal.organization o ON o.id = p.organization_id"
+	. " WHERE o.slug = 'globex' AND level > 1") > 0 }, 20),
+		'another organization is merged as well');
+is($t->sql("SELECT string_agg(part_id::text, ' ' ORDER BY part_id) FROM "
+	. "logsvc.verify_parts('acme') WHERE index_name ~ '^z'"), join(' ', @bad),
+		'verify_parts finds them, and no merged part');
+my $busy = sub { (split ' ', slurp_file("/proc/$compactor/stat"))[13] + (split ' ',
+	slurp_file("/proc/$compactor/stat"))[14] };
 my $ticks = $busy->();
 sleep 1.5;    # in which it could compute
 cmp_ok($busy->() - $ticks, '<', 40, 'the compactor rests');
 my $said = $t->log_text($log);
-is(join(' ', sort { $a <=> $b } $said =~ /logsvc part (\d+) cannot be read and stays as it is: part \1 is corrupt: /g), join(' ', @bad), 'the log names each part once');
+is(join(' ', sort { $a <=> $b } $said =~
+	/logsvc part (\d+) cannot be read and stays as it is: part \1 is corrupt: /g), join(' ', @bad),
+		'the log names each part once');
 unlike($said, qr/logsvc could not/, 'and nothing failed otherwise');
 
 # What is past its retention goes, whatever its bytes are.
 my $partition = $t->sql("SELECT DISTINCT tableoid::regclass FROM logsvc_internal.part WHERE $mine");
-$t->sql("UPDATE logsvc_internal.part SET max_time = now() - interval '1000 days' WHERE $mine AND level = -1");
-is($t->sql("SELECT logsvc_internal.expire_parts('$partition', now(), 1000)"), scalar(@bad), 'retention removes damaged parts');
-is($t->sql("SELECT count(*) FROM logsvc.verify_parts('acme') WHERE index_name ~ '^z'"), 0, 'then all is well');
+$t->sql("UPDATE logsvc_internal.part SET max_time = now() - interval '1000 days' WHERE $mine "
+	. "AND level = -1");
+is($t->sql("SELECT logsvc_internal.expire_parts('$partition', now(), 1000)"), scalar(@bad),
+	'retention removes damaged parts');
+is($t->sql("SELECT count(*) FROM logsvc.verify_parts('acme') WHERE index_name ~ '^z'"), 0,
+	'then all is well');
 is(join(' ', $t->workers('^logsvc compactor$')), $compactor, 'the same compactor runs as before');
 
 # ---- bytes that the disk has lost ----
@@ -261,9 +290,11 @@ ok(compactors(0), 'no compactor');
 $t->sql("DELETE FROM logsvc_internal.part WHERE $mine");
 copies(4);
 $size = sum('rows', "$mine") / 48;
-$run = $t->http(DELETE => '/api/v1/logs', %token, json => { q => 'index=z* earliest=-100d latest=+1d event=*', reason => 'x' });
+$run = $t->http(DELETE => '/api/v1/logs', %token,
+	json => { q => 'index=z* earliest=-100d latest=+1d event=*', reason => 'x' });
 is($run->{status}, 202, 'a deletion of what can be read yet') or diag $run->{content};
-my ($path, $pages) = split /\|/, $t->sql("CHECKPOINT; SELECT pg_relation_filepath(reltoastrelid), pg_relation_size(reltoastrelid) / 8192"
+my ($path, $pages) = split /\|/, $t->sql("CHECKPOINT; SELECT pg_relation_filepath(reltoastrelid), "
+	. "pg_relation_size(reltoastrelid) / 8192"
 	. " FROM pg_class WHERE oid = '$partition'::regclass");
 cmp_ok($pages, '>', 10, "$pages pages");
 $t->stop;
@@ -276,21 +307,27 @@ foreach my $tenth (1 .. 10)
 close $file or die $!;
 $t->start;
 $t->wait_ready;
-@bad = split /\n/, $t->sql("SELECT part_id FROM logsvc.verify_parts('acme') WHERE index_name ~ '^z' ORDER BY 1");
+@bad = split /\n/, $t->sql("SELECT part_id FROM logsvc.verify_parts('acme') WHERE index_name ~ "
+	. "'^z' ORDER BY 1");
 cmp_ok(scalar(@bad), '>', 0, 'damaged: ' . @bad);
 $log = $t->log_position;
 ok(compactors(1), 'a compactor');
-ok(wait_until(sub { $deletion = $t->http(GET => "/api/v1/log-deletions/$run->{json}{data}{runId}", %token)->{json}{data}; $deletion->{finishedAt} }, 30),
+ok(wait_until(sub { $deletion = $t->http(GET => "/api/v1/log-deletions/$run->{json}{data}{runId}",
+	%token)->{json}{data}; $deletion->{finishedAt} }, 30),
 	'the deletion ends');
 # One of which no lost byte is needed to say that all of it goes is gone too.
 @left = split /\n/, $t->sql("SELECT id FROM logsvc_internal.part WHERE $mine ORDER BY id");
-is(join(' ', grep { my $id = $_; !grep { $_ == $id } @bad } @left), '', 'only damaged parts are left: ' . @left);
-is("$deletion->{status} $deletion->{skippedParts} $deletion->{deleted}", (@left ? 'incomplete ' : 'done ') . @left . ' ' . (48 - @left) * $size, 'it says so');
+is(join(' ', grep { my $id = $_; !grep { $_ == $id } @bad } @left), '',
+	'only damaged parts are left: ' . @left);
+is("$deletion->{status} $deletion->{skippedParts} $deletion->{deleted}",
+	(@left ? 'incomplete ' : 'done ') . @left . ' ' . (48 - @left) * $size, 'it says so');
 is_named(@left);
 unlike($t->log_text($log), qr/logsvc could not/, 'and nothing failed otherwise');
 $t->sql("UPDATE logsvc_internal.part SET max_time = now() - interval '1000 days' WHERE $mine");
-is($t->sql("SELECT logsvc_internal.expire_parts('$partition', now(), 1000)"), scalar(@left), 'retention removes them');
-is($t->sql("SELECT count(*) FROM logsvc.verify_parts() WHERE index_name ~ '^z'"), 0, 'then all is well');
+is($t->sql("SELECT logsvc_internal.expire_parts('$partition', now(), 1000)"), scalar(@left),
+	'retention removes them');
+is($t->sql("SELECT count(*) FROM logsvc.verify_parts() WHERE index_name ~ '^z'"), 0,
+	'then all is well');
 
 unlike($t->log_text, qr/was terminated by signal|PANIC/, 'no process crashed');
 $d->stop;

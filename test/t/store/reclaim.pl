@@ -10,7 +10,8 @@ use LogsvcTest;
 use Test::More;
 use Time::HiRes qw(sleep time);
 
-my $t = LogsvcTest->new(conf => join "\n", "logsvc.flush_interval = '20ms'", 'logsvc.compactors = 0',
+my $t = LogsvcTest->new(conf => join "\n", "logsvc.flush_interval = '20ms'",
+	'logsvc.compactors = 0',
 	'autovacuum = off', 'autovacuum_naptime = 1s', 'restart_after_crash = on');
 my $waves = $ENV{WAVES} || 6;
 my $events = 4 * $waves; # of each organization
@@ -25,7 +26,8 @@ sub compactors
 }
 my $log = 0;
 # What has been moved since the last call.
-sub moved { my @n = $t->log_text($log) =~ /logsvc moved (\d+) parts/g; $log = $t->log_position; return @n; }
+sub moved { my @n = $t->log_text($log) =~ /logsvc moved (\d+) parts/g;
+	$log = $t->log_position; return @n; }
 # A new compactor looks at everything; it has had the time when it waits again.
 sub look
 {
@@ -42,12 +44,15 @@ my $name = $t->sql(q{DO $$ DECLARE d date := (now() AT TIME ZONE 'UTC')::date - 
 	EXECUTE format('ALTER TABLE logsvc_internal.%I ENABLE ROW LEVEL SECURITY', name);
 	EXECUTE format('ALTER TABLE logsvc_internal.part ATTACH PARTITION logsvc_internal.%I FOR VALUES FROM (%L) TO (%L)', name, d, d + 1);
 END $$; SELECT 'logsvc_internal.part_' || to_char((now() AT TIME ZONE 'UTC')::date - 2, 'YYYYMMDD')});
-my $today = $t->sql("SELECT 'logsvc_internal.part_' || to_char((now() AT TIME ZONE 'UTC')::date, 'YYYYMMDD')");
-sub toast { return $t->sql("SELECT reltoastrelid::regclass FROM pg_class WHERE oid = '$_[0]'::regclass"); }
+my $today = $t->sql("SELECT 'logsvc_internal.part_' || to_char((now() AT TIME ZONE 'UTC')::date, "
+	. "'YYYYMMDD')");
+sub toast { return $t->sql("SELECT reltoastrelid::regclass FROM pg_class WHERE oid = "
+	. "'$_[0]'::regclass"); }
 sub size { return $t->sql("SELECT pg_relation_size('" . toast($_[0]) . "')"); }
 sub live { return $t->sql("SELECT sum(octet_length(body)) FROM $_[0]"); }
 # When rows were last written, and where.
-sub rows { return $t->sql("SELECT md5(string_agg(id || ' ' || xmin, ',' ORDER BY id)) FROM $name"); }
+sub rows { return $t->sql("SELECT md5(string_agg(id || ' ' || xmin, ',' ORDER BY id)) FROM $name");
+	}
 
 # Some parts of each organization, of events that hardly compress.
 sub load
@@ -56,25 +61,32 @@ sub load
 	foreach my $wave (1 .. $waves)
 	{
 		$t->sql(join '', map { "SELECT logsvc.act_as('$_');"
-			. "SELECT logsvc.ingest(jsonb_build_object('event', (SELECT string_agg(md5(random()::text), '') FROM generate_series(1, 3000) WHERE k > 0),"
+			. "SELECT logsvc.ingest(jsonb_build_object('event', (SELECT "
+				. "string_agg(md5(random()::text), '') FROM generate_series(1, 3000) WHERE k > 0),"
 			. " 'attributes', jsonb_build_object('n', k + 10 * $wave),"
-			. " 'timestamp', (extract(epoch FROM now() - interval '$days days') * 1000)::bigint)) FROM generate_series(1, 4) k;" } @orgs);
-		wait_until(sub { $t->sql('SELECT count(*) FROM logsvc_internal.queue') == 0 }, 20) or die 'queue';
+			. " 'timestamp', (extract(epoch FROM now() - interval "
+				. "'$days days') * 1000)::bigint)) FROM generate_series(1, 4) k;" } @orgs);
+		wait_until(sub { $t->sql('SELECT count(*) FROM logsvc_internal.queue') == 0 }, 20)
+			or die 'queue';
 	}
 	return;
 }
 # All that searches find, by organization.
-my $find = join ';', map { "SELECT logsvc.act_as('$_') IS NULL; SELECT md5(string_agg(concat(e.id, e.event, e.attributes), ',' ORDER BY e.id)),"
-	. " count(*), count(DISTINCT e.attributes ->> 'n') FROM logsvc.events('earliest=-72h latest=-24h') e" } @orgs;
+my $find = join ';',
+	map { "SELECT logsvc.act_as('$_') IS NULL; SELECT md5(string_agg(concat(e.id, e.event, e.attributes), ',' ORDER BY e.id)),"
+	. " count(*), count(DISTINCT e.attributes ->> 'n') FROM logsvc.events('earliest=-72h "
+		. "latest=-24h') e" } @orgs;
 sub found { return join ' ', grep { !/^[tf]?$/ } split /\n/, $_[0] // $t->sql($find); }
 sub healthy
 {
 	my ($all, $what) = @_;
 	is(found(), $all, "$what: every event is there once");
-	is($t->sql('SELECT count(*) FROM logsvc.verify_parts()'), 0, "$what: and every part is as it should be");
+	is($t->sql('SELECT count(*) FROM logsvc.verify_parts()'), 0,
+		"$what: and every part is as it should be");
 	return;
 }
-sub age { $t->sql("UPDATE $_[0] SET created_at = now() - interval '2 hours' WHERE created_at > now() - interval '1 hour'"); return; }
+sub age { $t->sql("UPDATE $_[0] SET created_at = now() - interval '2 hours' WHERE created_at > "
+	. "now() - interval '1 hour'"); return; }
 
 # ---- a day that was loaded in small pieces ----
 
@@ -83,7 +95,8 @@ age($name);
 my $parts = $t->sql("SELECT count(*) FROM $name");
 cmp_ok($parts, '>=', ($waves < 8 ? $waves : 1) * @orgs, "$parts small parts");
 compactors(2);
-ok(wait_until(sub { $t->sql("SELECT count(*) FROM $name") == @orgs }, 30), 'become one for each organization');
+ok(wait_until(sub { $t->sql("SELECT count(*) FROM $name") == @orgs }, 30),
+	'become one for each organization');
 compactors(0);
 $t->sql("VACUUM $name");
 my $live = live($name);
@@ -107,14 +120,16 @@ age($name);
 $rows = rows();
 compactors(0);
 my $toast = toast($name);
-my $last = $t->sql("SELECT id FROM $name WHERE md5(body) = (SELECT md5(string_agg(chunk_data, '' ORDER BY chunk_seq)) FROM $toast"
+my $last = $t->sql("SELECT id FROM $name WHERE md5(body) = "
+	. "(SELECT md5(string_agg(chunk_data, '' ORDER BY chunk_seq)) FROM $toast"
 	. " WHERE chunk_id = (SELECT chunk_id FROM $toast ORDER BY ctid DESC LIMIT 1))");
 my $locker = $t->node->background_psql('postgres');
 $locker->query_safe("BEGIN; DELETE FROM $name WHERE id = $last");
 $t->stop_at('reclaim_before_commit');
 compactors(1);
 $t->wait_held('reclaim_before_commit');
-is($t->sql("SELECT count(*), bool_or(id = $last) FROM $name WHERE id NOT IN (SELECT id FROM $name FOR UPDATE SKIP LOCKED)"), '2|t',
+is($t->sql("SELECT count(*), bool_or(id = $last) FROM $name WHERE id NOT IN "
+	. "(SELECT id FROM $name FOR UPDATE SKIP LOCKED)"), '2|t',
 	'a part that somebody is deleting is left, the next one moves');
 $locker->query_safe('ROLLBACK');
 $locker->quit;
@@ -138,20 +153,25 @@ my $moved;
 my $wal = $t->sql('SELECT pg_current_wal_insert_lsn()');
 compactors(1);
 $t->wait_held('reclaim_before_commit');
-my $held = $t->sql("SELECT id FROM $name WHERE id NOT IN (SELECT id FROM $name FOR UPDATE SKIP LOCKED)");
+my $held = $t->sql("SELECT id FROM $name WHERE id NOT IN "
+	. "(SELECT id FROM $name FOR UPDATE SKIP LOCKED)");
 like($held, qr/^\d+$/, 'the part that is moved');
 
 # Who merges or deletes waits for the row, takes it as it is then, and has all of it.
 my $bytes = $t->sql("SELECT md5(body) FROM $name WHERE id = $held");
 my $taker = $t->node->background_psql('postgres');
-$taker->query_until(qr/go/, "\\echo go\nBEGIN; WITH small AS MATERIALIZED (SELECT id FROM $name), picked AS (SELECT id, sum(id) OVER (ORDER BY id) FROM small)"
-	. " DELETE FROM $name p USING picked WHERE p.id = picked.id AND p.id = $held RETURNING 'taken ' || md5(p.body);\n");
-ok(wait_until(sub { $t->sql("SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query ~ 'taken'") }, 10), 'somebody waits for the row');
+$taker->query_until(qr/go/, "\\echo go\nBEGIN; WITH small AS MATERIALIZED (SELECT id FROM $name), "
+	. "picked AS (SELECT id, sum(id) OVER (ORDER BY id) FROM small)"
+	. " DELETE FROM $name p USING picked WHERE p.id = picked.id AND p.id = $held RETURNING 'taken "
+		. "' || md5(p.body);\n");
+ok(wait_until(sub { $t->sql("SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' "
+	. "AND query ~ 'taken'") }, 10), 'somebody waits for the row');
 $t->let_go('reclaim_before_commit');
 like($taker->query_safe("SELECT 'done'"), qr/taken $bytes/, 'and gets it');
 $taker->query_safe('ROLLBACK');
 $taker->quit;
-ok(wait_until(sub { ($moved) = $t->log_text($log) =~ /logsvc moved \d+ parts with (\d+) MB/ }, 20), 'the pass ends');
+ok(wait_until(sub { ($moved) = $t->log_text($log) =~ /logsvc moved \d+ parts with (\d+) MB/ }, 20),
+	'the pass ends');
 $wal = $t->sql("SELECT pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '$wal')");
 is(found($old->query_safe($find)), $all, 'the old snapshot finds everything');
 healthy($all, 'after moving');
@@ -165,13 +185,16 @@ is(found($old->query_safe($find)), $all, 'the old snapshot finds everything stil
 $t->set('autovacuum', 'on');
 $old->query_safe('COMMIT');
 $old->quit;
-ok(wait_until(sub { size($name) < 1.3 * $live }, 20), 'autovacuum cuts the file off when it has gone')
-	or diag sprintf "%d bytes live: %d in the file before, %d after, %d of WAL, %d of what moved", $live, $full, size($name), $wal, $moved << 20;
+ok(wait_until(sub { size($name) < 1.3 * $live }, 20),
+	'autovacuum cuts the file off when it has gone')
+	or diag sprintf "%d bytes live: %d in the file before, %d after, %d of WAL, %d of what moved",
+		$live, $full, size($name), $wal, $moved << 20;
 healthy($all, 'after vacuum');
 $rows = rows();
 is(look(), 0, 'nothing is left to be gained');
 is(rows(), $rows, 'no row was written');
-diag sprintf "%d bytes live: %d in the file before, %d after, %d of WAL, %d of what moved", $live, $full, size($name), $wal, $moved << 20;
+diag sprintf "%d bytes live: %d in the file before, %d after, %d of WAL, %d of what moved", $live,
+	$full, size($name), $wal, $moved << 20;
 
 unlike($t->log_text, qr/logsvc could not/, 'nothing failed');
 
@@ -179,18 +202,24 @@ unlike($t->log_text, qr/logsvc could not/, 'nothing failed');
 
 # What is at the begin of the file goes.
 $t->set('autovacuum', 'off');
-@orgs = split /\n/, $t->sql("SELECT o.slug FROM $name p JOIN logsvc_internal.organization o ON o.id = p.organization_id"
-	. " JOIN (SELECT min(ctid) AS at, md5(string_agg(chunk_data, '' ORDER BY chunk_seq)) AS hash FROM $toast GROUP BY chunk_id) c ON c.hash = md5(p.body) ORDER BY c.at");
+@orgs = split /\n/, $t->sql("SELECT o.slug FROM $name p JOIN logsvc_internal.organization o ON "
+	. "o.id = p.organization_id"
+	. " JOIN (SELECT min(ctid) AS at, md5(string_agg(chunk_data, '' ORDER BY chunk_seq)) AS hash "
+		. "FROM $toast GROUP BY chunk_id) c ON c.hash = md5(p.body) ORDER BY c.at");
 is(scalar @orgs, 12, 'organizations by place');
 my @rest = splice @orgs, 6;
-$t->sql(join '', map { "SELECT logsvc.act_as('$_'); SELECT logsvc.update_index('main', retention_days => 1);" } @orgs);
+$t->sql(join '',
+	map { "SELECT logsvc.act_as('$_'); SELECT logsvc.update_index('main', retention_days => 1);" }
+		@orgs);
 @orgs = @rest;
 compactors(0);
 compactors(1);
-ok(wait_until(sub { $t->sql("SELECT count(*) FROM $name") == @orgs }, 20), 'parts that are past their retention go');
+ok(wait_until(sub { $t->sql("SELECT count(*) FROM $name") == @orgs }, 20),
+	'parts that are past their retention go');
 compactors(0);
 $t->sql("VACUUM (TRUNCATE false) $name");
-$t->sql("SET allow_system_table_mods = on; BEGIN; UPDATE pg_class SET relkind = 'r' WHERE oid = '$toast'::regclass;"
+$t->sql("SET allow_system_table_mods = on; BEGIN; UPDATE pg_class SET relkind = 'r' WHERE oid = "
+	. "'$toast'::regclass;"
 	. "DELETE FROM $toast WHERE ctid = (SELECT max(ctid) FROM $toast WHERE chunk_seq = 3);"
 	. "UPDATE pg_class SET relkind = 't' WHERE oid = '$toast'::regclass; COMMIT");
 my $bad = $t->sql('SELECT part_id FROM logsvc.verify_parts()');
@@ -201,7 +230,8 @@ compactors(1);
 my $said = qr/logsvc could not move part (\d+) of $name: unexpected chunk/;
 ok(wait_until(sub { $t->log_text($from) =~ $said }, 20), 'which is said');
 my @said;
-ok(stays(sub { @said = $t->log_text($from) =~ /$said/g; "@said" eq $bad }, 0.5), 'a part that cannot be read is named, once');
+ok(stays(sub { @said = $t->log_text($from) =~ /$said/g; "@said" eq $bad }, 0.5),
+	'a part that cannot be read is named, once');
 is($t->sql("SELECT count(*) FROM $name WHERE id = $bad"), 1, 'and stays');
 compactors(0);
 $t->sql("DELETE FROM $name WHERE id = $bad; VACUUM (TRUNCATE false) $name");
@@ -212,10 +242,13 @@ is($t->sql("SELECT sum(rows) FROM $name"), $events * $#orgs, 'the others are the
 $t->stop_at('reclaim_before_commit');
 compactors(1);
 $t->wait_held('reclaim_before_commit');
-$t->sql(join '', map { "SELECT logsvc.act_as('$_'); SELECT logsvc.delete_logs('index=main attributes.n=11 earliest=-72h latest=-24h', 'test');" } @orgs);
+$t->sql(join '',
+	map { "SELECT logsvc.act_as('$_'); SELECT logsvc.delete_logs('index=main attributes.n=11 earliest=-72h latest=-24h', 'test');" } @orgs);
 $t->let_go('reclaim_before_commit');
-ok(wait_until(sub { $t->sql("SELECT count(*) FROM logsvc_internal.deletion WHERE status = 'done'") == @orgs }, 20), 'and is done');
-is($t->sql("SELECT sum(rows), (SELECT sum(deleted) FROM logsvc_internal.deletion) FROM $name"), ($events - 1) * $#orgs . '|' . $#orgs, 'these events are gone');
+ok(wait_until(sub { $t->sql("SELECT count(*) FROM logsvc_internal.deletion WHERE status = 'done'")
+	== @orgs }, 20), 'and is done');
+is($t->sql("SELECT sum(rows), (SELECT sum(deleted) FROM logsvc_internal.deletion) FROM $name"),
+	($events - 1) * $#orgs . '|' . $#orgs, 'these events are gone');
 is($t->sql('SELECT count(*) FROM logsvc.verify_parts()'), 0, 'and every part is as it should be');
 $t->stop;
 done_testing;

@@ -7,17 +7,20 @@ use LogsvcTest;
 use Test::More;
 use Time::HiRes qw(sleep time);
 
-my $t = LogsvcTest->new(conf => join "\n", "logsvc.flush_interval = '20ms'", 'logsvc.compactors = 0',
+my $t = LogsvcTest->new(conf => join "\n", "logsvc.flush_interval = '20ms'",
+	'logsvc.compactors = 0',
 	'restart_after_crash = on');
 my %org = map { $_ => $t->organization($_, plan => $_) } qw(free pro enterprise);
-my %uuid = map { $_ => $t->sql("SELECT id FROM logsvc_internal.organization WHERE slug = '$_'") } keys %org;
+my %uuid = map { $_ => $t->sql("SELECT id FROM logsvc_internal.organization WHERE slug = '$_'") }
+	keys %org;
 
 sub ingest
 {
 	my ($name, @times) = @_;
 	$t->sql("SELECT logsvc.act_as('$name');" . join '', map {
 		"SELECT logsvc.ingest(jsonb_build_object('event', 'old', 'timestamp', (extract(epoch FROM ($_)) * 1000)::bigint));" } @times);
-	wait_until(sub { $t->sql('SELECT count(*) FROM logsvc_internal.queue') == 0 }, 20) or die 'queue';
+	wait_until(sub { $t->sql('SELECT count(*) FROM logsvc_internal.queue') == 0 }, 20)
+		or die 'queue';
 	return;
 }
 sub days { return map { "now() - interval '$_ days'" } @_; }
@@ -25,8 +28,10 @@ sub days { return map { "now() - interval '$_ days'" } @_; }
 sub ages
 {
 	my ($name, $index) = @_;
-	return $t->sql("SELECT coalesce(string_agg(round(extract(epoch FROM now() - max_time) / 86400)::text, ' ' ORDER BY max_time DESC), '')"
-		. " FROM logsvc_internal.part WHERE organization_id = '$uuid{$name}' AND index_name = '" . ($index // 'main') . "'"
+	return $t->sql("SELECT coalesce(string_agg(round(extract(epoch FROM now() - max_time) / "
+		. "86400)::text, ' ' ORDER BY max_time DESC), '')"
+		. " FROM logsvc_internal.part WHERE organization_id = '$uuid{$name}' AND index_name = '"
+			. ($index // 'main') . "'"
 		. " AND (index_name <> '_audit' OR max_time < now() - interval '1 day')");
 }
 sub compactors
@@ -44,13 +49,17 @@ sub pass
 	compactors(0);
 	return;
 }
-sub index_of { $t->sql("UPDATE logsvc_internal.part SET index_name = '$_[1]' WHERE organization_id = '$uuid{$_[0]}' AND max_time < now() - interval '$_[2] days'"); return; }
+sub index_of { $t->sql("UPDATE logsvc_internal.part SET index_name = '$_[1]' WHERE organization_id "
+	. "= '$uuid{$_[0]}' AND max_time < now() - interval '$_[2] days'"); return; }
 
 # ---- each organization and index its own ----
 
-is($t->sql("SELECT string_agg(o.slug || ' ' || r.name || ' ' || coalesce(r.days::text, '-'), ', ' ORDER BY o.slug, r.name)"
-	. " FROM logsvc_internal.index_retention r JOIN logsvc_internal.organization o ON o.id = r.organization_id"),
-	'enterprise _audit 365, enterprise _test 1, enterprise main -, free _audit 365, free _test 1, free main 3, pro _audit 365, pro _test 1, pro main 30',
+is($t->sql("SELECT string_agg(o.slug || ' ' || r.name || ' ' || coalesce(r.days::text, '-'), ', ' "
+	. "ORDER BY o.slug, r.name)"
+	. " FROM logsvc_internal.index_retention r JOIN logsvc_internal.organization o ON o.id = "
+		. "r.organization_id"),
+	'enterprise _audit 365, enterprise _test 1, enterprise main -, free _audit 365, free _test 1, '
+		. 'free main 3, pro _audit 365, pro _test 1, pro main 30',
 	'what is kept how long');
 ingest('pro', days(400, 364));
 index_of('pro', '_audit', 300);
@@ -59,30 +68,41 @@ index_of('enterprise', '_test', 1);
 ingest('free', days(1, 2, 5, 40));
 ingest('pro', days(1, 5, 29, 31, 40));
 ingest('enterprise', days(1, 40, 700));
-pass(sub { ages('pro') eq '1 5 29' && ages('free') eq '1 2' && ages('pro', '_audit') eq '364' && ages('enterprise', '_test') eq '' },
+pass(sub { ages('pro') eq '1 5 29' && ages('free') eq '1 2' && ages('pro', '_audit') eq '364'
+	&& ages('enterprise', '_test') eq '' },
 	'what is past goes');
-is(join('; ', ages('free'), ages('pro'), ages('enterprise'), ages('pro', '_audit'), ages('enterprise', '_test')),
+is(join('; ', ages('free'), ages('pro'), ages('enterprise'), ages('pro', '_audit'),
+	ages('enterprise', '_test')),
 	'1 2; 1 5 29; 1 40 700; 364; ', 'and nothing else');
 
 # A part goes when its newest event does.
-ingest('free', "date_trunc('day', now() AT TIME ZONE 'UTC') AT TIME ZONE 'UTC' - interval '3 days'");
+ingest('free', "date_trunc('day', now() AT TIME ZONE 'UTC') AT TIME ZONE 'UTC' - "
+	. "interval '3 days'");
 my $edge = "organization_id = '$uuid{free}' AND day = (now() AT TIME ZONE 'UTC')::date - 3";
-$t->sql("UPDATE logsvc_internal.part SET max_time = (day + 1)::timestamp AT TIME ZONE 'UTC' - interval '1 s' WHERE $edge");
-ingest('free', "date_trunc('day', now() AT TIME ZONE 'UTC') AT TIME ZONE 'UTC' - interval '4 days'");
+$t->sql("UPDATE logsvc_internal.part SET max_time = (day + 1)::timestamp AT TIME ZONE 'UTC' - "
+	. "interval '1 s' WHERE $edge");
+ingest('free', "date_trunc('day', now() AT TIME ZONE 'UTC') AT TIME ZONE 'UTC' - "
+	. "interval '4 days'");
 pass(sub { ages('free') !~ /[45]/ }, 'a day before that goes');
-is($t->sql("SELECT count(*) FROM logsvc_internal.part WHERE $edge"), 1, 'a part whose newest event is to be kept stays');
+is($t->sql("SELECT count(*) FROM logsvc_internal.part WHERE $edge"), 1,
+	'a part whose newest event is to be kept stays');
 
 # A shorter retention holds at once; organizations that are gone leave nothing.
 $t->sql("SELECT logsvc.act_as('pro'); SELECT logsvc.update_index('main', retention_days => 4)");
-$t->sql("INSERT INTO logsvc_internal.part (organization_id, index_name, day, level, min_time, max_time, rows, raw_bytes, level_mask, min_batch, max_batch, header, body)"
-	. " SELECT gen_random_uuid(), index_name, day, level, min_time, max_time, rows, raw_bytes, level_mask, min_batch, max_batch, header, body"
-	. " FROM logsvc_internal.part WHERE organization_id = '$uuid{enterprise}' AND index_name = 'main'");
-pass(sub { ages('pro') eq '1' && $t->sql('SELECT count(DISTINCT organization_id) FROM logsvc_internal.part') == 3 },
+$t->sql("INSERT INTO logsvc_internal.part (organization_id, index_name, day, level, min_time, "
+	. "max_time, rows, raw_bytes, level_mask, min_batch, max_batch, header, body)"
+	. " SELECT gen_random_uuid(), index_name, day, level, min_time, max_time, rows, raw_bytes, "
+		. "level_mask, min_batch, max_batch, header, body"
+	. " FROM logsvc_internal.part WHERE organization_id = '$uuid{enterprise}' AND "
+		. "index_name = 'main'");
+pass(sub { ages('pro') eq '1' && $t->sql('SELECT count(DISTINCT organization_id) FROM '
+	. 'logsvc_internal.part') == 3 },
 	'a shorter retention, and parts of nobody');
 
 # An index that is not there: as one without a setting of its own.
 ingest('free', days(2, 6));
-$t->sql("UPDATE logsvc_internal.part SET index_name = 'gone' WHERE organization_id = '$uuid{free}' AND id > (SELECT max(id) - 2 FROM logsvc_internal.part)");
+$t->sql("UPDATE logsvc_internal.part SET index_name = 'gone' WHERE organization_id = '$uuid{free}' "
+	. "AND id > (SELECT max(id) - 2 FROM logsvc_internal.part)");
 is(ages('free', 'gone'), '2 6', 'events of an index that is not there');
 pass(sub { ages('free', 'gone') eq '2' }, 'are kept as long as the organization says');
 
@@ -92,12 +112,16 @@ pass(sub { ages('free', 'gone') eq '2' }, 'are kept as long as the organization 
 sub partition
 {
 	my ($age) = @_;
-	my $name = $t->sql("SELECT 'part_' || to_char((now() AT TIME ZONE 'UTC')::date - $age, 'YYYYMMDD')");
-	$t->sql("DELETE FROM logsvc_internal.part_other WHERE day = (now() AT TIME ZONE 'UTC')::date - $age;"
+	my $name = $t->sql("SELECT 'part_' || to_char((now() AT TIME ZONE 'UTC')::date - "
+		. "$age, 'YYYYMMDD')");
+	$t->sql("DELETE FROM logsvc_internal.part_other WHERE day = (now() AT TIME ZONE "
+		. "'UTC')::date - $age;"
 		. "CREATE TABLE logsvc_internal.$name (LIKE logsvc_internal.part_other INCLUDING ALL);"
 		. "ALTER TABLE logsvc_internal.$name ENABLE ROW LEVEL SECURITY");
-	$t->sql("SELECT format('ALTER TABLE logsvc_internal.part ATTACH PARTITION logsvc_internal.$name FOR VALUES FROM (%L) TO (%L)',"
-		. " (now() AT TIME ZONE 'UTC')::date - $age, (now() AT TIME ZONE 'UTC')::date - $age + 1) \\gexec");
+	$t->sql("SELECT format('ALTER TABLE logsvc_internal.part ATTACH PARTITION "
+		. "logsvc_internal.$name FOR VALUES FROM (%L) TO (%L)',"
+		. " (now() AT TIME ZONE 'UTC')::date - $age, (now() AT TIME ZONE 'UTC')::date - $age "
+			. "+ 1) \\gexec");
 	return $name;
 }
 sub there { return $t->sql("SELECT to_regclass('logsvc_internal.$_[0]') IS NOT NULL") eq 't'; }
@@ -110,7 +134,8 @@ my $young = $t->sql("SELECT 'part_' || to_char(now() AT TIME ZONE 'UTC', 'YYYYMM
 ingest('free', days(10, 12));
 ingest('pro', days(10));
 my $log = $t->log_position;
-pass(sub { !there($dead) && !there($empty) && ages('free') !~ /1[02]/ }, 'partitions go in which nothing is to be kept');
+pass(sub { !there($dead) && !there($empty) && ages('free') !~ /1[02]/ },
+	'partitions go in which nothing is to be kept');
 ok(there($shared) && there($young), 'others stay');
 is(ages('pro'), '1 10', 'with what others keep');
 like($t->log_text($log), qr/logsvc dropped partition logsvc_internal.$dead/, 'the log says so');
@@ -123,8 +148,10 @@ $reader->query_safe('BEGIN; SELECT count(*) FROM logsvc_internal.part');
 pass(sub { ages('free') !~ /16/ }, 'an open transaction does not keep events');
 ok(there($held), 'but the partition');
 my $begin = time;
-is($t->http(POST => '/api/v1/logs', token => $org{free}{ingest_key}, json => { event => 'now' })->{status}, 202, 'events come in');
-ok(wait_until(sub { $t->sql('SELECT count(*) FROM logsvc_internal.queue') == 0 }, 10), 'and are stored');
+is($t->http(POST => '/api/v1/logs', token => $org{free}{ingest_key},
+	json => { event => 'now' })->{status}, 202, 'events come in');
+ok(wait_until(sub { $t->sql('SELECT count(*) FROM logsvc_internal.queue') == 0 }, 10),
+	'and are stored');
 $reader->query_safe('COMMIT');
 $reader->quit;
 pass(sub { !there($held) }, 'the partition goes when it can');
@@ -140,7 +167,8 @@ foreach my $kill (qw(worker server))
 	my $pid = $t->wait_held('retention_before_drop');
 	if ($kill eq 'worker')
 	{
-		$t->sql("SELECT stop_point.reset('retention_before_drop'); SELECT pg_terminate_backend($pid)");
+		$t->sql("SELECT stop_point.reset('retention_before_drop'); SELECT "
+			. "pg_terminate_backend($pid)");
 	}
 	else
 	{
@@ -162,7 +190,9 @@ $t->set('default_transaction_read_only', 'on');
 $log = $t->log_position;
 compactors(1);
 ok(wait_until(sub { my $said = $t->log_text($log);
-	$said =~ /logsvc could not drop partition .*read-only/ && $said =~ /logsvc could not remove expired events: .*read-only/ }, 20), 'is told in the log');
+	$said =~ /logsvc could not drop partition .*read-only/
+		&& $said =~ /logsvc could not remove expired events: .*read-only/ }, 20),
+			'is told in the log');
 compactors(0);
 $t->set('default_transaction_read_only', 'off');
 is(ages('free') =~ s/.* (?=20)//r, '20 21', 'and nothing is gone');
