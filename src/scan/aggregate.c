@@ -1,16 +1,16 @@
 /*-------------------------------------------------------------------------
  *
  * aggregate.c
- *	  Aggregates of the values of a field inside of parts, for each group.
+ *	  Aggregates of a field's values inside parts, for each group.
  *
- * What they give is what the statement would get from the server's own
- * aggregates over the values as JSON texts: sums are decimal, percentiles are
- * those of percentile_cont, values that are no numbers are left out and
- * counted.  Only the columns of the fields are decoded.
+ * The results are those of the server's own aggregates over the values as JSON
+ * texts: sums are decimal, percentiles are those of percentile_cont, and values
+ * that are not numbers are left out and counted.  Only the columns of the fields
+ * are decoded.
  *
- * Different values are counted by 96 bits of a keyed hash of each (SipHash, a
- * new key for each search): two of a billion values collide with a probability
- * of 10^-11, and who sends events cannot make them.
+ * Distinct values are counted by 96 bits of a keyed hash (SipHash, with a new key
+ * for each search).  Among a billion values, the probability of a collision is
+ * 10^-11, and senders of events cannot cause one.
  *
  *-------------------------------------------------------------------------
  */
@@ -193,7 +193,7 @@ sip(const uint64 key[2], const char *data, size_t len)
 	return result;
 }
 
-/* Values that differ as JSON texts differ here. */
+/* Values with different JSON texts are distinct. */
 static ls_hashed
 hash_value(const ls_aggregate *m, const ls_scan_value *value)
 {
@@ -204,7 +204,7 @@ hash_value(const ls_aggregate *m, const ls_scan_value *value)
 	return sip(key, value->text.data, value->text.len);
 }
 
-/* All of a block at once: the places in memory can be fetched ahead. */
+/* All values of a block at once, so that memory can be prefetched. */
 void
 ls_aggregate_insert(ls_aggregate *m, uint32 n)
 {
@@ -286,7 +286,7 @@ static const int64 powers[] = {1,
 
 #define MAX_SCALE ((int) lengthof(powers) - 1)
 
-/* Is the value a number?  As sort_number in SQL. */
+/* Is the value a number?  Like sort_number in SQL. */
 static bool
 number_of(const ls_scan_value *value, ls_num *number)
 {
@@ -322,7 +322,7 @@ ls_scan_numeric(ls_str text, ls_num number)
 							   NumericGetDatum(numeric_of_text(ls_cstring_of_str(text)))));
 }
 
-/* A decimal of at most 15 digits as units of 10^-scale, without zeros at its end. */
+/* A decimal of at most 15 digits as units of 10^-scale, without trailing zeros. */
 static bool
 units_of(ls_str text, ls_num number, int64 *units, int *scale)
 {
@@ -393,7 +393,7 @@ add_numerics(Numeric a, Numeric b)
 		DirectFunctionCall2(numeric_add, NumericGetDatum(a), NumericGetDatum(b)));
 }
 
-/* The sum so far in `rest`, which has no limit. */
+/* Moves the sum so far to `rest`, which has no limit. */
 void
 ls_aggregate_put_aside(ls_aggregate *m, ls_decimal_sum *sum, Numeric more)
 {
@@ -449,7 +449,7 @@ ls_aggregate_add_extreme(ls_aggregate *m, ls_extreme *x, const ls_scan_value *va
 		x->has_double = true;
 		return;
 	}
-	/* Texts count where there is no number. */
+	/* Texts count if there is no number. */
 	if (x->has_integer || x->has_double)
 		return;
 	text = value->text;
@@ -519,7 +519,7 @@ add_numbers(ls_aggregate *m, ls_scan *scan, const ls_group_rows *rows)
 
 /* ---- first, last ---- */
 
-/* In the order of events: newest first, at one time the later id first. */
+/* The order of events: newest first; at the same time, the later id first. */
 bool
 ls_aggregate_before(ls_time time, uint64 batch, uint32 place, const ls_edge *e)
 {
@@ -650,7 +650,7 @@ ls_aggregate_finish(ls_aggregate *m, uint32 n_groups)
 	}
 }
 
-/* Puts the k-th smallest value in its place, smaller ones before it. */
+/* Moves the k-th smallest value to its place, with smaller ones before it. */
 static double
 select_value(double *v, Size n, Size k)
 {
@@ -687,7 +687,7 @@ select_value(double *v, Size n, Size k)
 	return v[k];
 }
 
-/* As percentile_cont: interpolated between two values. */
+/* Like percentile_cont: interpolates between two values. */
 static double
 percentile(double *values, Size n, int percent)
 {
@@ -799,7 +799,7 @@ ls_aggregate_result(ls_aggregate *m, uint32 group, ls_buf *buf)
 			if (m->counts[group] == 0)
 				return false;
 			value = percentile(m->values + m->starts[group], (Size) m->counts[group], m->percent);
-			/* Between the largest and the smallest double is more than a double holds. */
+			/* The difference of the largest and the smallest double overflows. */
 			if (isfinite(value))
 				append_double(buf, value);
 			return isfinite(value);

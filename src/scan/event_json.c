@@ -4,8 +4,8 @@
  *	  A stored event as the JSON object that clients see.
  *
  * Attributes come out as they came in: same order, same types, same numbers.
- * What the stage `fields` leaves out is left out here, so that it is never
- * built.  Attributes that are shown by their names are none of the hidden ones.
+ * Fields that stage `fields` removes are left out here, so they are never built.
+ * Attributes that are shown by name are never hidden.
  *
  *-------------------------------------------------------------------------
  */
@@ -141,7 +141,7 @@ copy_without(ls_buf *buf, ls_json *j, const ls_scan_field *field, uint32 from)
 	ls_buf_char(buf, '}');
 }
 
-/* One attribute, unless it is hidden; hidden members inside of it are left out. */
+/* Appends one attribute, unless it is hidden, without its hidden members. */
 static void
 attribute(writer *w, const ls_attribute *a)
 {
@@ -178,7 +178,7 @@ attribute(writer *w, const ls_attribute *a)
 	ls_scan_value_json(w->buf, a->kind, text, a->integer);
 }
 
-/* One attribute, or member of one, that is named. */
+/* Appends one attribute, or a member of one, by its name. */
 static void
 shown_attribute(writer *w, ls_scan *scan, ls_scan_field *field, uint32 block, uint32 row)
 {

@@ -3,14 +3,14 @@
  * facet.c
  *	  The fields of events, and the most frequent values of each.
  *
- * A block is looked at column after column, and only those columns that its
- * matching rows have.  Values become numbers as in group_parts: an entry of a
- * dictionary once for the part, any other value by a look-up of its JSON text.
+ * A block is read column by column, and only the columns that its matching rows
+ * have.  Values become codes as in group_parts: a dictionary entry once per part,
+ * any other value by a lookup of its JSON text.
  *
  * Memory is bounded by counting fewer values, never by an error.  A field keeps
- * at most MAX_VALUES values, those that came first: what it counts of them is
- * exact, since each is counted from its first row on.  A field whose values are
- * mostly different, such as a request id, keeps none once there are too many.
+ * at most MAX_VALUES values, the first ones.  Their counts are exact, because each
+ * value is counted from its first row on.  If most values of a field are
+ * different, as for a request id, it keeps none once there are too many.
  *
  *-------------------------------------------------------------------------
  */
@@ -94,7 +94,7 @@ ls_facets_make(ls_arena *arena)
 
 /* ---- fields and values ---- */
 
-/* The field of a name; NULL: there are too many. */
+/* The field with a name; NULL: there are too many fields. */
 static facet *
 find_facet(ls_facets *facets, bool builtin, ls_str name)
 {
@@ -125,7 +125,7 @@ find_facet(ls_facets *facets, bool builtin, ls_str name)
 	return f;
 }
 
-/* No other value of the field is kept; of one whose values hardly repeat none at all. */
+/* Keeps no further values of the field; and none at all if its values hardly repeat. */
 static void
 close_facet(facet *f)
 {
@@ -172,7 +172,7 @@ code_of(ls_facets *facets, facet *f, ls_kind kind, ls_str text, int64 integer)
 	return code;
 }
 
-/* Is it the first value that the field has in the row?  Longer names come first. */
+/* Is this the first value of the field in the row?  Longer names come first. */
 static bool
 is_first(ls_facets *facets, facet *f, uint32 row)
 {
@@ -237,7 +237,7 @@ by_name(const void *a, const void *b)
 
 static void add_value(ls_facets *facets, ls_str json, int level, uint32 row);
 
-/* The members of an object, longer names first; its own name is in `path`. */
+/* Counts the members of an object, longer names first; its own name is in `path`. */
 static void
 add_members(ls_facets *facets, ls_str json, int level, uint32 row)
 {
@@ -284,7 +284,7 @@ add_members(ls_facets *facets, ls_str json, int level, uint32 row)
 	facets->path.len = len;
 }
 
-/* A value whose name is in `path`. */
+/* Counts a value; its name is in `path`. */
 static void
 add_value(ls_facets *facets, ls_str json, int level, uint32 row)
 {
@@ -315,7 +315,7 @@ add_value(ls_facets *facets, ls_str json, int level, uint32 row)
 																   : LS_KIND_NUMBER;
 	}
 	f = find_facet(facets, false, ls_str_make(facets->path.data, facets->path.len));
-	/* A null is no value, but a path goes no further than to it. */
+	/* A null does not count, but a path stops at it. */
 	if (f != NULL && is_first(facets, f, row) && kind != LS_KIND_NULL)
 		count_rows(f, f->without ? NOT_KEPT : code_of(facets, f, kind, json, integer), 1);
 }
@@ -323,7 +323,7 @@ add_value(ls_facets *facets, ls_str json, int level, uint32 row)
 static void
 add_object(ls_facets *facets, ls_str key, ls_str json, uint32 row)
 {
-	/* Large objects of a block take seconds. */
+	/* A block of large objects can take seconds. */
 	CHECK_FOR_INTERRUPTS();
 	ls_arena_reset(facets->members);
 	facets->path.len = 0;
@@ -344,7 +344,7 @@ by_key(const void *a, const void *b)
 	return by_dots(x->dots, x->column, y->dots, y->column);
 }
 
-/* Lists the columns that are fields; of those that a path can mean the longest name goes first. */
+/* Lists the columns that are fields; if a path can mean several, the longest name comes first. */
 void
 ls_facets_part(ls_facets *facets, ls_scan *scan)
 {
@@ -448,7 +448,7 @@ add_column(ls_facets *facets, source *s, uint32 block, const uint64_t *selected)
 		ls_scan_fail(facets->scan);
 	if (f == NULL && !json)
 		return;
-	/* Of a field without values nothing is decoded. */
+	/* For a field that keeps no values, nothing is decoded. */
 	if (f == NULL || !f->without)
 	{
 		vector = ls_part_vector(part, block, s->column);
@@ -487,7 +487,7 @@ void
 ls_facets_block(ls_facets *facets, uint32 block, const uint64_t *selected, uint32 matched)
 {
 	facets->block++;
-	/* The index of a stored part is no column of it. */
+	/* The index of a stored part is not one of its columns. */
 	if (facets->scan->stored)
 	{
 		facet *f = find_facet(facets, true, LS_STR("index"));
@@ -567,7 +567,7 @@ ls_facets_json(ls_facets *facets, ls_buf *buf)
 
 	qsort(facets->items, facets->n, sizeof(facet *), by_count);
 	ls_buf_char(buf, '[');
-	/* One that has nothing but nulls is none. */
+	/* A field with only nulls does not count. */
 	while (shown < Min(facets->n, MAX_SHOWN) && facets->items[shown]->count > 0)
 	{
 		if (shown > 0)

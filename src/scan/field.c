@@ -3,8 +3,8 @@
  * field.c
  *	  Values of a field as JSON texts.
  *
- * A dotted path is looked up as filters do: the literal key first, then ever
- * shorter prefixes as objects with the rest inside.
+ * A dotted path is looked up as in filters: the literal key first, then shorter
+ * and shorter prefixes as objects that contain the rest.
  *
  *-------------------------------------------------------------------------
  */

@@ -3,12 +3,12 @@
  * group.c
  *	  group_parts: the events of all parts, grouped by fields and time.
  *
- * An aggregate over parts: its state holds the groups of all parts so far, so
- * nothing but the groups themselves ever becomes a text.  Values become small
- * numbers first: an entry of a dictionary once for the part, any other value by
- * a look-up of its JSON text.  Rows are then counted by numbers.  What headers
- * know (rows, rows of each level, the index, times) is taken from there, and
- * time stamps are decoded only where a block lies in more than one bucket.
+ * It is an aggregate over parts.  Its state has the groups of all parts so far, so
+ * only the final groups ever become text.  Values first become small numbers: a
+ * dictionary entry once per part, any other value by a lookup of its JSON text.
+ * Rows are then counted by these numbers.  Data in headers (rows, rows of each
+ * level, the index, times) are used from there, and timestamps are decoded only if
+ * a block covers more than one bucket.
  *
  *-------------------------------------------------------------------------
  */
@@ -55,7 +55,7 @@ widen(ls_groups *g, uint32 **cells, uint32 *rows, uint32 *width, uint32 n_rows, 
 static uint32
 code_of(ls_groups *g, ls_group_key *f, const ls_scan_value *value)
 {
-	/* In stages a null is no value. */
+	/* In stages, a null counts as a missing value. */
 	if (value->kind == LS_KIND_NULL)
 		return LS_GROUP_MISSING;
 	g->buf.len = 0;
@@ -65,7 +65,7 @@ code_of(ls_groups *g, ls_group_key *f, const ls_scan_value *value)
 	return ls_key_intern(&f->values, ls_str_make(g->buf.data, g->buf.len));
 }
 
-/* A field that is one column with a dictionary, which has been loaded; else NULL. */
+/* The column of a field that is only one column, with a loaded dictionary; else NULL. */
 static const ls_vector *
 dictionary_of(ls_groups *g, ls_group_key *f, uint32 block)
 {
@@ -206,7 +206,7 @@ append_kept_key(ls_buf *buf, ls_str key)
 	ls_buf_lstr(buf, key);
 }
 
-/* The place of a tuple among those that are kept; after them: all others. */
+/* The place of a tuple among the kept ones; all others share the place after them. */
 static uint32
 place_of(ls_groups *g, uint32 tuple)
 {
@@ -417,7 +417,7 @@ count_rows(ls_groups *g)
 			g->counts[rows->groups[r]]++;
 		return;
 	}
-	/* Four at a time, so that equal groups in a row do not wait for each other. */
+	/* Four at a time, so that consecutive equal groups do not wait for each other. */
 	for (int i = 0; i < 4; i++)
 		memset(counts[i], 0, n_groups * sizeof(uint32));
 	for (; r + 4 <= rows->n; r += 4)
@@ -463,7 +463,7 @@ add_block(ls_groups *g, uint32 block)
 
 /* ---- what the header knows ---- */
 
-/* Does each interval that has rows lie in one bucket, and in the range or outside of it? */
+/* Is each interval with rows within one bucket, and entirely inside or outside the range? */
 static bool
 intervals_fit(const ls_scan *scan, const ls_time *starts, int n, const ls_part_counts *counts)
 {
@@ -519,7 +519,7 @@ add_intervals(ls_groups *g, const ls_part_counts *counts, const uint32 *rows, ui
 	return matched;
 }
 
-/* Counts the rows of the part without looking at them, if its header suffices. */
+/* Counts the rows of the part from its header, if that suffices. */
 static bool
 add_header(ls_groups *g)
 {
@@ -546,7 +546,7 @@ add_header(ls_groups *g)
 		else if (!nowhere)
 			return false;
 	}
-	/* Any other text as level is counted, but not named, by the header. */
+	/* The header counts rows with another text as level, but does not have the text. */
 	if (level_field >= 0 && (scan->levels & 1u << LS_LEVEL_OTHER) != 0)
 		return false;
 	if (!ls_group_counts(g->scan, g->starts, g->n_starts, &counts))
@@ -666,7 +666,7 @@ ls_groups_add(ls_groups *g, const ls_scan_part *part)
 		}
 	}
 	g->scan = NULL;
-	/* What is kept was found by a first pass over the same rows. */
+	/* The kept keys were found by a first pass over the same rows. */
 	if (session != NULL && g->has_kept)
 	{
 		session->parts = before.parts;

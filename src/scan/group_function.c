@@ -1,8 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * group_function.c
- *	  The functions of SQL that make group_parts: parts in, and rows out as
- *	  bytes, because an aggregate gives one value, and back.
+ *	  The SQL functions of group_parts.  An aggregate returns one value, so the
+ *	  groups are returned as bytes, and group_rows turns these into rows.
  *
  *-------------------------------------------------------------------------
  */
@@ -38,7 +38,7 @@ enum
 
 /* ---- parts in ---- */
 
-/* What the arguments of the first row ask for holds for all of them. */
+/* The arguments of the first row are the request for all rows. */
 static ls_groups *
 first_row(FunctionCallInfo fcinfo, MemoryContext context)
 {

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * group_keys.c
- *	  Tables of keys, of entries of a dictionary and of buckets of time.
+ *	  Tables of keys, of dictionary entries and of time buckets.
  *
  *-------------------------------------------------------------------------
  */

@@ -1,10 +1,10 @@
 /*-------------------------------------------------------------------------
  *
  * group_merge.c
- *	  Groups of one process added to those of another.
+ *	  Adds the groups of one process to those of another.
  *
- * What a parallel worker has grouped travels in messages of whole items: keys
- * first, then what is counted by them.  Numbers of keys and groups are those of
+ * A parallel worker sends its groups in messages of whole items: first the keys,
+ * then the counts and values by key.  The numbers of keys and groups are those of
  * the sender; the receiver looks each key up once and then maps numbers.
  *
  *-------------------------------------------------------------------------
@@ -14,7 +14,7 @@
 #include "miscadmin.h"
 #include "utils/memutils.h"
 
-/* A message is sent when it is that long. */
+/* A message is sent when it has reached this length. */
 #define ENOUGH 65536
 
 typedef enum section
@@ -222,7 +222,7 @@ write_edge(ls_buf *buf, const ls_edge *e)
 	return true;
 }
 
-/* What a group has; false: nothing. */
+/* Writes the values of a group; false: it has none. */
 static bool
 write_value(ls_buf *buf, const ls_aggregate *m, uint32 group)
 {
@@ -377,7 +377,7 @@ code_here(const ls_group_merge *merge, int field, uint32 code)
 	return code == LS_GROUP_MISSING ? code : map_find(&merge->codes[field], code);
 }
 
-/* A combination of keys, or its place where some are kept. */
+/* A combination of keys; or its place, if only some have groups of their own. */
 static uint32
 tuple_here(const ls_group_merge *merge, uint32 tuple)
 {

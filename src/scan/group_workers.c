@@ -3,18 +3,18 @@
  * group_workers.c
  *	  Parallel workers for group_parts.
  *
- * Parts that come to the aggregate wait, up to a MB of headers, and are then
- * added in one round.  A round begins alone.  When it has taken some time and,
- * at the pace so far, will take twice as long again, it starts parallel workers of
- * the server; all of them take one part after the other from a list, and in the
- * end the workers send their groups.  So what is quick never pays for workers,
- * and nobody has to guess beforehand what a filter will cost.
+ * The aggregate queues parts, up to a MB of headers, and then adds them in one
+ * round.  A round begins without workers.  When it has taken some time and, at the
+ * pace so far, needs at least twice as long again, it starts parallel workers of the
+ * server.  All processes take parts from one list, one at a time, and at the end
+ * the workers send their groups.  So a quick search never pays for workers, and
+ * nobody has to estimate in advance what a filter will cost.
  *
  * Workers get rows of tables that the search has already found under row
- * security, with the search's snapshot; they look for none themselves.
+ * security, with the search's snapshot; they do not look for rows themselves.
  *
- * All searches together have at most logsvc.search_workers of them; who finds
- * none free goes on alone.
+ * All searches together have at most logsvc.search_workers workers; a search that
+ * finds none free continues alone.
  *
  *-------------------------------------------------------------------------
  */
@@ -34,15 +34,15 @@
 #include "utils/guc.h"
 #include "utils/memutils.h"
 
-/* A round ends when the headers of the parts that wait take that much. */
+/* A round ends when the headers of the queued parts take this many bytes. */
 #define ROUND_SIZE ((Size) 1024 * 1024)
 
-/* What a worker needs at least: a part has up to 64 MB of text. */
+/* The least memory for a worker: a part has up to 64 MB of text. */
 #define WORKER_MEMORY ((size_t) 256 * 1024 * 1024)
 
 #define QUEUE_SIZE ((Size) 256 * 1024)
 
-/* What a key costs that a worker sends, in us. */
+/* The cost of a key that a worker sends, in us. */
 #define KEY_COST 0.2
 
 enum
@@ -53,7 +53,7 @@ enum
 	KEY_QUEUES
 };
 
-/* What the processes of a round share. */
+/* Shared by the processes of a round. */
 typedef struct round_shared
 {
 	pg_atomic_uint32 next; /* the part that is taken next */
@@ -113,7 +113,7 @@ most_workers(void)
 	return ls_search_workers >= 0 ? (uint32) ls_search_workers : Max(1, processors / 2);
 }
 
-/* Takes up to so many of those that are free. */
+/* Takes up to `wanted` of the free workers. */
 static uint32
 reserve(uint32 wanted)
 {
@@ -166,7 +166,7 @@ write_part(ls_buf *to, const ls_scan_part *part)
 	ls_buf_lstr(to, ls_str_make((const char *) body, VARSIZE_ANY(body)));
 }
 
-/* What it points to lives in `from`, its body in the current memory context. */
+/* The result points into `from`; its body is in the current memory context. */
 static bool
 read_part(ls_str from, ls_scan_part *part)
 {
@@ -215,7 +215,7 @@ logsvc_group_worker(dsm_segment *segment, shm_toc *toc)
 	ls_arena *arena;
 	shm_mq_handle *handle;
 
-	/* Its errors are the search's: who called that logs them, or knows why not. */
+	/* Do not log errors here: they become the search's, and its caller decides. */
 	log_min_messages = FATAL;
 	shm_mq_set_sender(queue, MyProc);
 	handle = shm_mq_attach(queue, segment, NULL);
@@ -234,7 +234,7 @@ logsvc_group_worker(dsm_segment *segment, shm_toc *toc)
 	}
 	part_context = AllocSetContextCreate(CurrentMemoryContext, "part", ALLOCSET_DEFAULT_SIZES);
 	outer = MemoryContextSwitchTo(part_context);
-	/* With half of its memory used it leaves the rest to the others. */
+	/* A worker that has used half of its memory leaves the remaining parts to the others. */
 	while (ls_groups_memory(g) <= shared->memory / 2)
 	{
 		uint32 i = pg_atomic_fetch_add_u32(&shared->next, 1);
@@ -267,7 +267,7 @@ typedef struct round_state
 	uint32 n_workers;
 } round_state;
 
-/* Adds what a worker sends. */
+/* Adds the messages of a worker. */
 static bool
 receive_groups(ls_groups *g, shm_mq_handle *queue)
 {
@@ -305,7 +305,7 @@ write_shared(ParallelContext *context, const round_state *r, const ls_buf *reque
 	shm_toc_insert(context->toc, KEY_PARTS, bytes);
 }
 
-/* Adds the parts together with workers; how many of them are done. */
+/* Adds the parts together with workers; returns how many are done. */
 static uint32
 share_round(round_state *r)
 {
@@ -357,7 +357,7 @@ share_round(round_state *r)
 	for (int i = 0; i < context->nworkers_launched; i++)
 		shm_mq_set_handle(handles[i], context->worker[i].bgwhandle);
 
-	/* Without workers only what was begun is done here. */
+	/* If no worker came, only the part that was begun is done here. */
 	if (session != NULL && !r->g->has_kept)
 		session->shared_rows = &shared->rows;
 	while (context->nworkers_launched > 0 && ls_groups_memory(r->g) <= ls_scan_memory_limit() / 2 &&
@@ -365,7 +365,7 @@ share_round(round_state *r)
 		ls_groups_add(r->g, &r->parts[done]);
 	if (session != NULL)
 		session->shared_rows = NULL;
-	/* Nobody takes more of them now; those that were taken are. */
+	/* From now on no process takes further parts; those taken are finished. */
 	done = pg_atomic_fetch_add_u32(&shared->next, r->n);
 	done = Min(done, r->n);
 	for (int i = 0; i < context->nworkers_launched; i++)
@@ -395,7 +395,7 @@ weight(const ls_scan_part *part)
 	return part->header.len + toast_raw_datum_size(part->body);
 }
 
-/* Adds the rest of a round with workers, if that is worth it; how many parts are done. */
+/* Adds the rest of a round with workers, if worthwhile; returns how many parts are done. */
 static uint32
 try_workers(ls_groups *g, uint32 first, double so_far, double left)
 {
@@ -408,7 +408,7 @@ try_workers(ls_groups *g, uint32 first, double so_far, double left)
 
 	if (q->shared || r.n < 2 || so_far < begun || left < worth || ls_groups_memory(g) > memory / 4)
 		return 0;
-	/* Where nearly each row is a key of its own, adding groups is most of the work. */
+	/* If almost every row is a key of its own, merging groups is most of the work. */
 	if (begun > 0 && left < (double) ls_groups_keys(g) * (so_far + left) / so_far * KEY_COST)
 		return 0;
 	r.n_workers = r.n - 1;
@@ -417,7 +417,7 @@ try_workers(ls_groups *g, uint32 first, double so_far, double left)
 	r.n_workers = reserve((uint32) Min(r.n_workers, memory / 2 / WORKER_MEMORY));
 	if (r.n_workers == 0)
 		return 0;
-	/* What is left behind is left because memory is short, or because none came. */
+	/* Parts are left over if memory was short or no worker came. */
 	q->shared = true;
 	PG_ENSURE_ERROR_CLEANUP(release, Int32GetDatum(r.n_workers));
 	{

@@ -1,12 +1,11 @@
 /*-------------------------------------------------------------------------
  *
  * open_scan.c
- *	  A part, a filter and a time range: what every scan begins with.
+ *	  Opens a part with a filter and a time range, for every kind of scan.
  *
- * The index of a stored part is a column of its row, not of the part, so the
- * leaves of the filter on the index are decided here, once; what is decided is
- * taken out of the filter.  What then remains empty needs no rows at all:
- * counting reads the header.
+ * The index of a stored part is a column of its row, not of the part.  So the
+ * leaves of the filter on the index are decided here, once, and removed from the
+ * filter.  If nothing remains of the filter, counting needs only the header.
  *
  *-------------------------------------------------------------------------
  */
@@ -20,19 +19,19 @@
 PG_FUNCTION_INFO_V1(logsvc_search_memory);
 
 /*
- * Decoded vectors of one block, dictionaries, and rows that were selected: up to half
- * of what a search may use.  Parts with 64 MB of text need the least.
+ * Decoded vectors of one block, dictionaries, and selected rows may take up to half of a
+ * search's memory.  A part with 64 MB of text needs at least this.
  */
 #define LEAST_SCAN ((size_t) 256 * 1024 * 1024)
 #define MOST_SCAN ((size_t) 1024 * 1024 * 1024)
 #define SCAN_MEMORY Min(Max(ls_scan_memory_limit() / 2, LEAST_SCAN), MOST_SCAN)
 
-/* Of one search: whatever the setting says; of the node's memory at least and at most. */
+/* Limits of one search's memory, whatever the setting; and of its share of the server's. */
 #define LEAST_MEMORY ((size_t) 1024 * 1024)
 #define LEAST_SHARE ((size_t) 64 * 1024 * 1024)
 #define MOST_SHARE ((size_t) 2 * 1024 * 1024 * 1024)
 
-/* What is kept of it for the next part. */
+/* How much of it is kept for the next part. */
 #define KEPT_MEMORY ((size_t) 64 * 1024 * 1024)
 
 ls_scan_session *ls_scan_current = NULL;
@@ -113,7 +112,7 @@ fetch(void *context, uint64_t offset, size_t length, void *to)
 static const ls_filter always = {.op = LS_FILTER_AND};
 static const ls_filter never = {.op = LS_FILTER_OR};
 
-/* Is a leaf on the index true for the index of the part? */
+/* Does a leaf on the index match the index of the part? */
 static const ls_filter *
 decide_index(ls_scan *scan, const ls_filter *filter)
 {
@@ -189,7 +188,7 @@ simplify(ls_scan *scan, const ls_filter *filter)
 	}
 }
 
-/* Are all events of an entry of the queue in one index? */
+/* Are all events of a queue entry in one index? */
 static bool
 single_index(ls_scan *scan)
 {
@@ -224,8 +223,8 @@ ls_scan_part_read(ls_scan_part *part, FunctionCallInfo fcinfo, int first)
 }
 
 /*
- * The memory of the part: that of the search's part before, if it has been
- * closed.  What malloc takes back and gives again, the system fills with zeros.
+ * The memory for the part: that of the search's previous part, if it has been closed.
+ * Memory that malloc returns to the system and gets back would be zeroed each time.
  */
 static ls_arena *
 part_arena(ls_scan *scan)
@@ -288,7 +287,7 @@ ls_scan_open_part(ls_scan *scan, FunctionCallInfo fcinfo, int first)
 	open_part(scan, &part);
 }
 
-/* What a filter says of levels may hold for all rows of the part, or for none. */
+/* Conditions on levels may be true for all rows of the part, or for none. */
 static void
 decide_levels(ls_scan *scan)
 {

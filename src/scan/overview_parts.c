@@ -4,8 +4,8 @@
  *	  overview_parts: the events of parts over time, and their fields, in one
  *	  pass.
  *
- * An aggregate over parts, as group_parts: what a person sees beside the rows of
- * a search.
+ * It is an aggregate over parts, like group_parts.  People see its result next to
+ * the rows of a search.
  *
  *-------------------------------------------------------------------------
  */
@@ -40,7 +40,7 @@ typedef struct overview
 
 /* ---- the histogram ---- */
 
-/* The rows of the block that are errors. */
+/* The rows of the block with level error or fatal. */
 static void
 find_errors(ls_scan *scan, uint32 block, const uint64_t *selected, uint64_t *errors)
 {
@@ -70,7 +70,7 @@ find_errors(ls_scan *scan, uint32 block, const uint64_t *selected, uint64_t *err
 			(vector->form == LS_VECTOR_DICTIONARY && vector->codes[v] >= vector->n_dictionary))
 			ls_scan_fail(scan);
 		text = ls_vector_text(vector, v);
-		/* Entries of a dictionary are told by where they are. */
+		/* Dictionary entries are recognized by their address. */
 		if (text.data != last.data || text.len != last.len)
 		{
 			ls_level level = ls_level_of(text);
@@ -113,7 +113,7 @@ add_times(overview *o, ls_scan *scan, uint32 block, const uint64_t *selected, ui
 	}
 }
 
-/* The histogram of the part from its header, when that suffices. */
+/* The histogram of the part from its header, if that suffices. */
 static bool
 add_header(overview *o, ls_scan *scan)
 {

@@ -1,8 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * part_fields.c
- *	  part_fields: which fields the events of a part have.  Its header has the list
- *	  of them, of a part with many of them its body.
+ *	  part_fields: the fields that the events of a part have.  The list is in the
+ *	  header or, if it is long, in the body.
  *
  *-------------------------------------------------------------------------
  */

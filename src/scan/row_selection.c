@@ -3,14 +3,14 @@
  * row_selection.c
  *	  Which rows of a part a scan returns.
  *
- * Rows are selected by time and id, by what they are sorted by, or as the first
- * of those with equal values, and only those that are selected become texts.
- * With a limit a heap keeps the best.  By time, blocks go newest first, and the
- * session of the search remembers how good the best of the earlier parts were:
- * a search for the newest thousand opens a few parts of thousands.
+ * Rows are selected by time and id, by sort keys, or as the first row of each
+ * combination of values; only selected rows become texts.  With a limit, a heap
+ * keeps the best rows.  In time order, the newest blocks come first, and the
+ * session of the search remembers the best times of earlier parts.  So a search
+ * for the newest thousand rows opens only a few of thousands of parts.
  *
- * The order is exactly that of the statement around the scan, which puts the
- * rows of all parts together: what is left out here could not be in its result.
+ * The order is exactly that of the statement around the scan, which combines the
+ * rows of all parts.  So a row that is left out here could not be in its result.
  *
  *-------------------------------------------------------------------------
  */
@@ -34,7 +34,7 @@ numeric_of(const ls_sort_key *key)
 	return DirectFunctionCall1(float8_numeric, Float8GetDatum(key->number));
 }
 
-/* As numerics compare: doubles count with 15 digits. */
+/* Compares like numeric: doubles count with 15 digits. */
 static int
 compare_numbers(const ls_sort_key *a, const ls_sort_key *b)
 {
@@ -282,7 +282,7 @@ static void
 sort_keys(ls_scan *scan, ls_row_selector *p, ls_buf *scratch, ls_selected_row *row)
 {
 	scratch->len = 0;
-	/* No key's text may move when the next one is appended. */
+	/* The text of a key must not move when the next one is appended. */
 	for (int i = 0; i < p->n_sort; i++)
 	{
 		const char *before = scratch->data;
@@ -316,7 +316,7 @@ has_values(const ls_row_selector *p, const ls_selected_slot *slot, ls_hashed_str
 #define LS_TABLE_DEFINE
 #include "src/base/hash_table.h"
 
-/* The values as one text in row->keys; false: one is missing. */
+/* Writes the values to `scratch` as one text; false: one is missing. */
 static bool
 distinct_values(ls_scan *scan, ls_row_selector *p, ls_buf *scratch, const ls_selected_row *row)
 {

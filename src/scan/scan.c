@@ -3,9 +3,9 @@
  * scan.c
  *	  part_scan: the rows of one part that a search wants; part_events.
  *
- * Rows are selected first (row_selection.c), and only those that are selected become texts.
- * Where a search chooses among them once more, they come without their events,
- * with a number by which part_events finds these afterwards.
+ * Rows are selected first (row_selection.c), and only selected rows become texts.
+ * If a later stage selects among them again, they come without their events but with a
+ * number, and part_events finds the events of the remaining rows later.
  *
  *-------------------------------------------------------------------------
  */
@@ -170,7 +170,7 @@ time_of(NullableDatum time)
 	return ls_time_of_timestamptz(DatumGetTimestampTz(time.value));
 }
 
-/* Which rows a scan wants. */
+/* Reads which rows the scan returns. */
 static void
 read_selector(ls_scan *scan, const NullableDatum *wanted, ls_row_selector *p)
 {
@@ -195,7 +195,7 @@ read_selector(ls_scan *scan, const NullableDatum *wanted, ls_row_selector *p)
 				errmsg("distinct_by is possible without sort and most only"));
 }
 
-/* What of them. */
+/* Reads which fields of them it returns. */
 static void
 read_output(ls_scan *scan, const NullableDatum *wanted, output *out)
 {

@@ -1,9 +1,9 @@
 /*-------------------------------------------------------------------------
  *
  * scan_description.c
- *	  What part_scan is to return, as one value of type logsvc_internal.scan.
+ *	  The description of a scan for part_scan: a value of type logsvc_internal.scan.
  *
- * The planner of searches writes it, part_scan reads it once for each part.
+ * The planner of searches writes it; part_scan reads it once for each part.
  *
  *-------------------------------------------------------------------------
  */
@@ -29,7 +29,7 @@ ls_scan_description_type(void)
 	return type;
 }
 
-/* The type's attributes, to be released; raises if they are not those of ls_scan_attribute. */
+/* The type's attributes; the caller releases them.  Raises if they do not match ls_scan_attribute. */
 static TupleDesc
 attributes(Oid type)
 {

@@ -1,22 +1,22 @@
 /*-------------------------------------------------------------------------
  *
  * compact.c
- *	  Merging parts: which, and one merge as one transaction.
+ *	  Merging parts: choosing them, and one merge as one transaction.
  *
- * Size-tiered.  A part's size is its rows, or its text in KB when that is
- * more; from LS_PART_FULL on a part stays as it is.  Below, sizes fall into
- * classes that begin at 1, 8, 64, 512 and 4,096.  When 8 parts of one
- * organization, index and day are in one class, they and all smaller ones are
- * merged, so the result is of a higher class: an event is rewritten at most
- * once for each class, and a day has at most 7 parts of each class beside the
- * full ones.  Some time after its day is over and nothing comes in any more,
- * what is left becomes one part.
+ * Merging is size-tiered.  The size of a part is its number of rows, or the KB of
+ * its text if that is larger.  Parts of size LS_PART_FULL or more are not merged.
+ * Smaller sizes fall into classes that begin at 1, 8, 64, 512 and 4,096.  When 8
+ * parts of one key (organization, index, day) are in one class, they and all
+ * smaller ones are merged, and the result is in a higher class.  So an event is
+ * rewritten at most once for each class, and a key has at most 7 parts in each
+ * class besides the full ones.  When the day is over and nothing has come in for
+ * some time, the remaining small parts become one.
  *
  * One transaction deletes the parts and inserts the merged one.  Keys are
- * dealt out to the compactors by hash, and those of one organization do not go
- * before those of others, however many they are.  While a reload changes their number
- * two of them may want the same parts; so may retention and deletions.  Who
- * finds parts gone gives up, and looks again later.
+ * distributed among the compactors by hash, and an organization with many keys
+ * does not go before others.  While a reload changes the number of compactors, two
+ * of them may want the same parts; so may retention and deletions.  Whoever finds
+ * parts gone gives up, and looks again later.
  *
  *-------------------------------------------------------------------------
  */
@@ -33,19 +33,19 @@
 #define LOOK_KEYS 500    /* that one look finds */
 #define NEWS_PARTS 1000  /* new ones that one look sees */
 
-/* Memory of one merge; a part that needs more is an error. */
+/* Memory of one merge; it is an error if a part needs more. */
 #define MERGE_MEMORY ((size_t) 1024 * 1024 * 1024)
 
 /*
- * A partition with parts that are no older than NEWS_TIME to twice that is
- * looked at each time; others once in COLD_INTERVAL, until COLD_TIME after the
- * last of them and the end of their day, when all small ones become one.
+ * A partition with new parts (younger than NEWS_TIME, or up to twice that) is looked at
+ * each time.  Others are looked at every COLD_INTERVAL, until COLD_TIME after their last
+ * part and the end of their day; then all small parts become one.
  */
 #define NEWS_TIME (60 * USECS_PER_SEC)
 #define COLD_INTERVAL (60 * USECS_PER_SEC)
 #define COLD_TIME (65 * USECS_PER_MINUTE)
 
-/* A key whose merge failed is left alone for so long; one whose organization is locked. */
+/* How long a key is left alone after its merge failed; and if its organization is locked. */
 #define FAILURE_DELAY (60 * USECS_PER_SEC)
 #define LOCKED_DELAY (5 * USECS_PER_SEC)
 
@@ -190,7 +190,7 @@ today(void)
 	return DatumGetDateADT(ls_store_day(ls_now()));
 }
 
-/* Has the partition a part that is newer than the old ones?  One probe of its primary key. */
+/* Does the partition have a new part?  One probe of its primary key. */
 static bool
 has_newer(const ls_compactor *c, const partition *p)
 {
@@ -208,9 +208,9 @@ has_newer(const ls_compactor *c, const partition *p)
 }
 
 /*
- * Finds the partitions of the newest parts, written or merged ones.  Ids
- * ascend, but not all that were given are committed: so a part counts as new
- * for a while, longer than it takes to commit one.
+ * Finds the partitions of the newest parts, both written and merged.  Ids
+ * ascend, but parts commit in another order.  So a part counts as new
+ * for a while, which is longer than it takes to commit one.
  */
 static void
 find_news(ls_compactor *c)
@@ -243,7 +243,7 @@ find_news(ls_compactor *c)
 		c->old_id = c->next_old;
 		c->next_old =
 			DatumGetInt64(SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1, &isnull));
-		/* All partitions are looked at once at first: all that is there is old. */
+		/* At first, all existing parts are old, and each partition is looked at once. */
 		if (c->next_since == 0)
 			c->old_id = c->next_old;
 		c->next_since = now;
@@ -262,7 +262,7 @@ find_news(ls_compactor *c)
 	}
 	all = SPI_processed < NEWS_PARTS;
 	SPI_freetuptable(SPI_tuptable);
-	/* Many of one day may hide one of another. */
+	/* Many new parts of one day may hide one of another day. */
 	for (int i = 0; !all && i < c->n_partitions; i++)
 		c->partitions[i].news = c->partitions[i].news || has_newer(c, &c->partitions[i]);
 	for (int i = 0; i < c->n_partitions; i++)
@@ -272,7 +272,7 @@ find_news(ls_compactor *c)
 	}
 }
 
-/* Can there be something to merge in the partition? */
+/* Can the partition have parts to merge? */
 static bool
 worth_a_look(partition *p)
 {
@@ -303,7 +303,7 @@ add_key(ls_compactor *c, partition *p, HeapTuple tuple, TupleDesc descriptor)
 	key->day = DatumGetDateADT(SPI_getbinval(tuple, descriptor, 3, &isnull));
 	key->below = DatumGetInt32(SPI_getbinval(tuple, descriptor, 4, &isnull));
 	key->last = DatumGetBool(SPI_getbinval(tuple, descriptor, 5, &isnull));
-	/* Of an organization with a deletion nothing is merged. */
+	/* Nothing is merged in an organization with a running deletion. */
 	if (DatumGetBool(SPI_getbinval(tuple, descriptor, 6, &isnull)) || has_failed(c, key))
 		p->looked = 0;
 	else
@@ -361,7 +361,7 @@ look(void *context)
 	ls_store_limit_waits();
 	list_partitions(c);
 	find_news(c);
-	/* The newest first; but one with very many keys does not keep others waiting. */
+	/* Newest first; but a partition with very many keys does not hold up others. */
 	first = c->first < c->n_partitions ? c->first : 0;
 	c->first = 0;
 	for (int i = 0; i < c->n_partitions; i++)
@@ -385,7 +385,7 @@ ls_compactor_look(ls_compactor *c, int shard, int shards, ls_caught *caught)
 	c->n_keys = 0;
 	c->next_key = 0;
 	c->all = true;
-	/* Keys that were another's may be waiting in partitions without news. */
+	/* Keys that belonged to another compactor may wait in partitions without new parts. */
 	for (int i = 0; (shard != c->shard || shards != c->shards) && i < c->n_partitions; i++)
 		c->partitions[i].looked = 0;
 	c->shard = shard;
@@ -424,7 +424,7 @@ typedef struct merge
 	ls_merged *merged;
 } merge;
 
-/* Somebody else has the parts, or had them. */
+/* Another process has locked or removed the parts. */
 static void
 give_up(void)
 {
@@ -432,7 +432,7 @@ give_up(void)
 			errmsg("the parts to merge are not there any more"));
 }
 
-/* Deletes the parts that are to be merged: their id, level, batches, header and body. */
+/* Deletes the parts to merge, and returns their id, level, batches, header and body. */
 static void
 take_parts(const merge_key *key)
 {
@@ -457,7 +457,7 @@ take_parts(const merge_key *key)
 		give_up();
 }
 
-/* Stores what the builder has. */
+/* Stores the rows of the builder as a part. */
 static void
 store_merged(merge *m, bool full)
 {
@@ -474,7 +474,7 @@ store_merged(merge *m, bool full)
 	row.level = full ? LS_LEVEL_FULL : Min(m->level, LS_LEVEL_FULL - 1);
 	ls_buf_init(&header, m->arena);
 	ls_buf_init(&body, m->arena);
-	/* What will be rewritten is not worth much work. */
+	/* A part that will be rewritten is not worth much compression. */
 	if (!ls_part_builder_finish(m->builder, full || m->key->last ? LS_CODEC_MERGED : LS_CODEC_FRESH,
 								true, &header, &body, &stats))
 		ereport(ERROR, errcode(ERRCODE_OUT_OF_MEMORY), errmsg("out of memory"));
@@ -530,7 +530,7 @@ merge_parts(void *context)
 	SPITupleTable *table;
 	uint64 n;
 
-	/* A merge that a crash undoes is done again. */
+	/* If a crash undoes a merge, it is done again, so the commit need not wait for the disk. */
 	ls_transaction_set("synchronous_commit", "off");
 	ls_store_limit_waits();
 	m->locked = !ls_store_may_merge(&m->key->organization);
@@ -557,7 +557,7 @@ merge_parts(void *context)
 	LS_STOP_POINT("compact_before_commit");
 }
 
-/* Takes a part that cannot be read out of all merges. */
+/* Excludes a part that cannot be read from all merges. */
 typedef struct bad_part
 {
 	const partition *of;

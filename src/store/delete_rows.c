@@ -1,18 +1,18 @@
 /*-------------------------------------------------------------------------
  *
  * delete_rows.c
- *	  Deletions of events: rewrites parts without the rows that are to go.
+ *	  Deletions of events: rewrites parts without the deleted rows.
  *
- * A deletion (table logsvc_internal.deletion) begins when the queue has no
- * entry any more that was accepted before it was asked for.  From then on no
- * part of its organization is merged, and it goes through the parts that there
- * are by ascending id, a slice in each transaction; the transaction also moves
- * its place on, so a crash repeats at most what it undid.
+ * A deletion (table logsvc_internal.deletion) begins when the queue no longer has
+ * entries that were accepted before the request.  From then on no part of the
+ * organization is merged, and the deletion goes through the existing parts by
+ * ascending id, one slice in each transaction.  The transaction also saves the
+ * progress, so after a crash only the undone slice is repeated.
  *
- * Merges must not take a part behind its back and give the rows an id that it
- * has passed, or will not come to.  A merge holds a lock of the organization,
- * shared, before it looks whether there is a deletion; the deletion begins
- * under the same lock, exclusive, so it waits for merges under way.
+ * A concurrent merge must not move rows to a part whose id the deletion has
+ * already passed, or will not reach.  So a merge takes a shared lock on the
+ * organization before it checks for a deletion, and a deletion begins under the
+ * same lock, exclusive; so it waits for running merges.
  *
  *-------------------------------------------------------------------------
  */
@@ -31,13 +31,13 @@
 #include "utils/timestamp.h"
 #include "utils/uuid.h"
 
-/* A slice ends after so many parts that were rewritten, or so much time. */
+/* A slice ends after this many rewritten parts, or this much time. */
 #define SLICE_PARTS 16
 #define SLICE_TIME (500 * USECS_PER_SEC / 1000)
 #define FETCH_PARTS 16
 #define NAMED_PARTS 10 /* that cannot be read, in the log, of a slice */
 
-/* Seconds after which a slice that failed is tried again, and each time twice as many. */
+/* Seconds until a failed slice is tried again; each further time twice as long. */
 #define WAIT_FIRST 10
 #define WAIT_MOST 640
 #define MAX_FAILURES 8
@@ -66,7 +66,7 @@ typedef struct deletion
 	bool raised; /* caught in a part, and raised again, which says less */
 } deletion;
 
-/* Deletions that failed a while ago: others need not wait for them. */
+/* Deletions that have failed recently; others do not wait for them. */
 typedef struct failure
 {
 	pg_uuid_t id;
@@ -79,9 +79,9 @@ static failure failures[MAX_FAILURES];
 /* ---- the lock ---- */
 
 /*
- * Of an object that is not there: its class is our table, which is no catalogue, so no
- * command locks such a thing.  Advisory locks are for everybody who may run SQL, and
- * a session that took this one would stop merges and deletions.
+ * A lock on an object that does not exist: its class is our table, which is not a
+ * catalog, so no command takes such a lock.  An advisory lock would not do: anybody who
+ * may run SQL could take it and stop merges and deletions.
  */
 static bool
 lock_organization(const pg_uuid_t *organization, LOCKMODE mode, bool wait)
@@ -113,7 +113,7 @@ ls_store_may_merge(const pg_uuid_t *organization)
 			elog(ERROR, "could not prepare looking for deletions");
 		look = plan;
 	}
-	/* Another statement: its snapshot is younger than the lock. */
+	/* This is a statement of its own, so its snapshot is newer than the lock. */
 	if (SPI_execute_plan(look, values, NULL, false, 1) != SPI_OK_SELECT)
 		elog(ERROR, "could not look for deletions");
 	return SPI_processed == 0;
@@ -138,7 +138,7 @@ open_scan(deletion *d, ls_scan *scan, HeapTuple tuple, TupleDesc descriptor)
 				  ls_time_of_timestamptz(d->from), ls_time_of_timestamptz(d->to));
 }
 
-/* The rows of a block that are to go. */
+/* The rows of a block to delete. */
 static uint32
 doomed_rows(const deletion *d, ls_scan *scan, uint32 block, uint64_t *selected)
 {
@@ -178,7 +178,7 @@ count_doomed(const deletion *d, ls_scan *scan)
 	return n;
 }
 
-/* Stores the part without the rows that are to go. */
+/* Stores the part without the rows to delete. */
 static void
 store_rest(const deletion *d, ls_scan *scan, int level)
 {
@@ -227,7 +227,7 @@ store_rest(const deletion *d, ls_scan *scan, int level)
 	ls_store_insert(&row);
 }
 
-/* Deletes the row of a part; false when somebody else has. */
+/* Deletes the row of a part; false when another process has deleted it. */
 static bool
 remove_part(int64 id, Datum day)
 {
@@ -240,7 +240,7 @@ remove_part(int64 id, Datum day)
 	return SPI_processed == 1;
 }
 
-/* In a subtransaction, so that a part that cannot be read does not undo the others. */
+/* Handles a part in a subtransaction, so an unreadable part does not undo the others. */
 static void
 delete_from_part(void *context)
 {
@@ -265,7 +265,7 @@ delete_from_part(void *context)
 
 /* ---- slices ---- */
 
-/* Those that are not tried yet again: uuid[]. */
+/* The deletions that must not be retried yet, as a uuid[]. */
 static Datum
 failing_deletions(void)
 {
@@ -282,9 +282,9 @@ failing_deletions(void)
 }
 
 /*
- * Takes a deletion that can go on; nobody else has it, or another one of its
- * organization.  A waiting one cannot while the queue, or what is deferred, has
- * older entries of its organization.
+ * Takes a deletion that can continue, unless another process works on it or on another
+ * one of the same organization.  A waiting deletion cannot begin while the queue or the
+ * deferred events have older entries of its organization.
  */
 static bool
 take_deletion(deletion *d)
@@ -330,9 +330,9 @@ take_deletion(deletion *d)
 }
 
 /*
- * From here on nothing of the organization is merged.  There is one deletion of it
- * at a time, because one that rewrites parts gives them ids that another may be
- * past.  Who has begun one meanwhile goes first.
+ * From here on nothing is merged in the organization.  It has one deletion at a time,
+ * because a deletion writes parts with new ids that another one may already have
+ * passed.  If another deletion has begun meanwhile, that one goes first.
  */
 static void
 begin_deletion(const deletion *d)
@@ -385,8 +385,8 @@ delete_slice(deletion *d)
 	bool full = false;
 
 	/*
-	 * Not read-only, which would take the snapshot of the transaction's begin: that one
-	 * may be older than the deletion's, and see parts that have been merged since.
+	 * Not read-only: that would use the snapshot of the start of the transaction, which may
+	 * be older than the deletion's and see parts that have been merged since.
 	 */
 	Portal portal = SPI_cursor_open_with_args(
 		NULL,
@@ -452,7 +452,7 @@ step(void *context)
 	}
 }
 
-/* A query that cannot be evaluated will never be. */
+/* A query that cannot be evaluated now never can be. */
 static void
 give_up(void *context)
 {
@@ -474,7 +474,7 @@ is_of_query(const ls_caught *caught)
 	return caught->id == LS_ERROR_QUERY_SEMANTIC || caught->id == LS_ERROR_QUERY_MEMORY_LIMIT;
 }
 
-/* The failure of that deletion; else the one that is over first, which it may take. */
+/* The failure entry of this deletion; otherwise the one to reuse, which ends first. */
 static failure *
 failure_of(const pg_uuid_t *id)
 {

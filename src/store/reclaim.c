@@ -3,21 +3,20 @@
  * reclaim.c
  *	  Gives the space of merged parts back when their day is over.
  *
- * Merging leaves free space, and the parts of a day that is over do not use it
- * any more.  Vacuum can only cut off what is free at the end of a file, where
- * the latest of the merged parts are.  So these are moved: an UPDATE that
- * stores the same body again puts it into the free pages before, and when
- * vacuum has removed the old one, the end of the file is free.  No lock of it
- * disturbs searches or writers.
+ * Merging leaves free space that a past day no longer uses.  Vacuum can truncate
+ * a file only if its end is free, but that is where the parts merged last are.
+ * So these are moved: an UPDATE stores the same body again, in free pages nearer
+ * to the start, and when vacuum has removed the old version, the end of the file
+ * is free.  The locks for this do not disturb searches or writers.
  *
- * The free space map of a partition's TOAST relation says whether it is worth
- * it, and from which block on (`keep`) everything finds room before it.  The
- * tail from there on is gone through from its end, a window at a time.
+ * The free space map of a partition's TOAST relation shows whether this is
+ * worthwhile, and which tail of the file (from block `keep` on) fits into the
+ * room before it.  The tail is processed from its end, a window at a time.
  *
- * It cannot go round in circles.  In a pass a part is moved to before the tail,
- * and no more bytes than there is room; when the file grows nevertheless, or new
- * parts come in, the pass is over.  The next one needs room that only vacuum
- * makes: as long as somebody's snapshot keeps vacuum from it, nothing moves.
+ * This terminates.  A pass moves parts out of the tail, and at most as many bytes
+ * as there is room; if the file grows nevertheless, or new parts come in, the
+ * pass ends.  The next pass needs room that only vacuum makes, so nothing moves
+ * while a snapshot keeps vacuum from removing old versions.
  *
  *-------------------------------------------------------------------------
  */
@@ -44,9 +43,9 @@
 #include "utils/timestamp.h"
 
 /*
- * A partition is looked at once an hour: organizations whose retention ends
- * leave free space at any time.  One with a part, written or merged, of the last
- * 65 minutes may not have had its last merges yet, and is looked at again soon.
+ * A partition is looked at once an hour, because expired parts leave free space at
+ * any time.  If it has a part written or merged in the last 65 minutes, its last
+ * merges may still come, and it is looked at again soon.
  */
 #define LOOK_INTERVAL USECS_PER_HOUR
 #define QUIET_TIME "65 minutes"
@@ -55,14 +54,14 @@
 #define STUCK_INTERVAL USECS_PER_DAY /* parts cannot be read, or are scattered */
 
 /*
- * Worth it: a fifth of the file, and 4 MB.  A tail of live parts is the worst
- * case, where a byte is written for each that is given back (and WAL for the old
- * pages); and a year of days with 4 MB each is a GB.
+ * Moving is worthwhile for a fifth of the file, and 4 MB.  The worst case is a tail of
+ * live parts: it writes a byte for each byte given back, plus WAL for the old pages.
+ * A year of days with 4 MB each is a GB.
  */
 #define MIN_GAIN_SHARE 5
 #define MIN_GAIN ((BlockNumber) (4 * 1024 * 1024 / BLCKSZ))
 
-/* The map is coarse and holes do not fit exactly: so much of the room is left, 1 of. */
+/* The map is coarse and holes do not fit exactly: 1 / this of the room stays unused. */
 #define SPARE_SHARE 16
 
 /* A full chunk of TOAST with its line pointer; four fill a page. */
@@ -75,20 +74,20 @@
 #define WINDOW ((BlockNumber) (32 * 1024 * 1024 / BLCKSZ))
 
 /*
- * When the parts of a window have more bytes elsewhere than so, they are scattered
- * over the file, and it would be rewritten as a whole to give little back.
+ * If the parts of a window have more bytes than this elsewhere, they are scattered over
+ * the file; the whole file would be rewritten to give little back.
  */
 #define WINDOW_MAX_BYTES ((uint64) 2 * WINDOW * BLCKSZ + 64 * 1024 * 1024)
 
-/* It waits for no lock longer, also not for that of the partition itself. */
+/* The longest wait for a lock, including that of the partition itself. */
 #define LOCK_WAIT "100ms"
 
-/* A step ends after so much time. */
+/* A step ends after this much time. */
 #define STEP_TIME (250 * USECS_PER_SEC / 1000)
 
 /*
- * The tail is free only when vacuum has removed few rows too, from the indexes
- * as well.
+ * The tail becomes free only if vacuum also removes a few dead rows, and their index
+ * entries.
  */
 #define OPTIONS \
 	"autovacuum_vacuum_scale_factor=0", "autovacuum_vacuum_threshold=0", "vacuum_index_cleanup=on"
@@ -100,7 +99,7 @@ typedef struct past_partition
 	TimestampTz next;
 } past_partition;
 
-/* A value that has chunks in a window. */
+/* A TOAST value with chunks in the window. */
 typedef struct found_value
 {
 	Oid value; /* hash key */
@@ -157,7 +156,7 @@ ls_reclaim_create(void)
 
 /* ---- which partition ---- */
 
-/* Finds the oldest partition of a day that is over and that is to be looked at. */
+/* Finds the oldest partition of a past day that is due for a look. */
 static void
 choose(void *context)
 {
@@ -192,8 +191,8 @@ free_chunks(Relation toast, BlockNumber block)
 }
 
 /*
- * The lowest block from which on everything finds room before it; what is in
- * the tail may be more than whole chunks, so each of its pages counts as full.
+ * The lowest block such that everything from it on fits into the room before it.  Pages of
+ * the tail may hold more than whole chunks, so each page counts as full.
  */
 static void
 read_map(ls_reclaim *r, Relation toast)
@@ -227,8 +226,8 @@ read_map(ls_reclaim *r, Relation toast)
 }
 
 /*
- * Few rows that are moved can keep a long tail from being cut off, and autovacuum
- * would wait until there are many.  The lock is that of vacuum: nobody but it waits.
+ * A few moved rows can keep a long tail from being truncated, and autovacuum would wait
+ * until there are many.  The lock is the one that vacuum takes: only vacuum waits for it.
  */
 static void
 hasten_vacuum(const ls_reclaim *r)
@@ -262,7 +261,7 @@ hasten_vacuum(const ls_reclaim *r)
 	}
 }
 
-/* Has all been quiet for long enough? */
+/* Has nothing been written or merged for long enough? */
 static bool
 is_quiet(ls_reclaim *r)
 {
@@ -298,7 +297,7 @@ examine(void *context)
 		return;
 	toast_oid = partition->rd_rel->reltoastrelid;
 	table_close(partition, NoLock);
-	/* Somebody may have attached a table of another kind. */
+	/* An operator may have attached a table of another kind. */
 	if (!OidIsValid(toast_oid))
 		return;
 	toast = table_open(toast_oid, AccessShareLock);
@@ -319,7 +318,7 @@ examine(void *context)
 
 /* ---- which parts ---- */
 
-/* The values that have chunks in a range of blocks. */
+/* Finds the TOAST values with chunks in a range of blocks. */
 static HTAB *
 find_values(Relation toast, BlockNumber begin, BlockNumber end)
 {
@@ -349,7 +348,7 @@ find_values(Relation toast, BlockNumber begin, BlockNumber end)
 	return values;
 }
 
-/* Adds a column to what is known of a part when it is one of the values. */
+/* If a column of a part is one of the values, adds it to the part's data. */
 static void
 add_column(found_part *part, HTAB *values, TupleTableSlot *slot, AttrNumber column)
 {
@@ -369,7 +368,7 @@ add_column(found_part *part, HTAB *values, TupleTableSlot *slot, AttrNumber colu
 	part->last = Max(part->last, found->last);
 }
 
-/* The last ones in the file first. */
+/* Sorts by position in the file, last first. */
 static int
 compare_parts(const void *a, const void *b)
 {
@@ -379,7 +378,7 @@ compare_parts(const void *a, const void *b)
 	return (x < y) - (x > y);
 }
 
-/* Notes the parts that have one of the values; how many bytes they have. */
+/* Notes the parts that have one of the values; returns their bytes. */
 static uint64
 find_parts(ls_reclaim *r, Relation partition, HTAB *values)
 {
@@ -428,8 +427,8 @@ has_news(const ls_reclaim *r)
 }
 
 /*
- * Takes the tail out of the free space map, where vacuum puts it again: nothing
- * is to be stored there.
+ * Removes the tail from the free space map, so that nothing is stored there; vacuum puts
+ * it back.
  */
 static void
 hide_tail(const ls_reclaim *r, Relation toast, BlockNumber length)
@@ -443,7 +442,7 @@ hide_tail(const ls_reclaim *r, Relation toast, BlockNumber length)
 	RelationSetTargetBlock(toast, InvalidBlockNumber);
 }
 
-/* Finds the parts of the next window that has some. */
+/* Finds the parts of the next window that is not empty. */
 static void
 find_window(void *context)
 {
@@ -482,9 +481,9 @@ find_window(void *context)
 /* ---- moving ---- */
 
 /*
- * Stores a part's body again, and its header, which may be out of line too.  Not
- * when the row has changed meanwhile: another compactor may have moved it, while
- * their number changes.  Who has locked it is about to delete it, and we do not wait.
+ * Stores a part's body again, and its header, which may also be out of line.  Skips a row
+ * that has changed: another compactor may have moved it while their number changes.
+ * Does not wait for a locked row, because whoever has locked it is about to delete it.
  */
 static void
 move_part(void *context)
@@ -495,7 +494,7 @@ move_part(void *context)
 	Datum values[] = {Int64GetDatum(part->id), PointerGetDatum(&part->at)};
 	bool isnull;
 
-	/* What a crash undoes is done again. */
+	/* A move that a crash undoes is done again, so the commit need not wait for the disk. */
 	ls_transaction_set("synchronous_commit", "off");
 	ls_transaction_set("lock_timeout", LOCK_WAIT);
 	if (SPI_execute_with_args(
@@ -520,7 +519,7 @@ static void
 failed(ls_reclaim *r, const ls_caught *caught, int64 id)
 {
 	r->over = true;
-	/* Vacuum is about to cut the file off, or the partition is being dropped. */
+	/* Vacuum is about to truncate the file, or the partition is being dropped. */
 	if (caught->sqlstate == ERRCODE_LOCK_NOT_AVAILABLE ||
 		caught->sqlstate == ERRCODE_UNDEFINED_TABLE)
 	{
@@ -539,8 +538,8 @@ failed(ls_reclaim *r, const ls_caught *caught, int64 id)
 }
 
 /*
- * Moves the next part.  When that fails the pass is over: what is before a part
- * that stays cannot be cut off.
+ * Moves the next part.  If that fails, the pass ends: the file cannot be truncated before
+ * a part that stays.
  */
 static void
 move_next(ls_reclaim *r)
@@ -556,7 +555,7 @@ move_next(ls_reclaim *r)
 
 /* ---- steps ---- */
 
-/* Begins with a partition; false: none is to be looked at. */
+/* Starts a pass over the next partition; false: none is due. */
 static bool
 begin(ls_reclaim *r)
 {

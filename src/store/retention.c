@@ -1,13 +1,13 @@
 /*-------------------------------------------------------------------------
  *
  * retention.c
- *	  Removes what is past its retention, a slice at a time.
+ *	  Removes expired parts, a slice at a time.
  *
- * Each partition is looked at once an hour.  When all of it is past for
- * everybody, it is dropped; that takes a lock which searches and writers queue
- * up behind, so we wait for it a moment at most and once an hour, and delete
- * parts instead when somebody keeps it: a transaction that is left open must
- * not keep events alive.
+ * Each partition is looked at once an hour.  If all its parts have expired for all
+ * organizations, the partition is dropped.  That takes a lock, and searches and
+ * writers queue up while we wait for it.  So we wait only for a moment, once an
+ * hour, and delete the parts instead if somebody holds the lock: a transaction
+ * that is left open must not keep events alive.
  *
  *-------------------------------------------------------------------------
  */
@@ -24,7 +24,7 @@
 #define SLICE_PARTS 1000
 #define DROP_LOCK_TIMEOUT "100ms"
 
-/* Days that are left alone: events may still come in for them. */
+/* Partitions of these days are not dropped: events may still come in for them. */
 #define YOUNG_DAYS 1
 
 typedef struct aging_partition
@@ -54,7 +54,7 @@ ls_retention_create(void)
 	return r;
 }
 
-/* Finds the oldest partition that is to be looked at. */
+/* Finds the oldest partition that is due for a look. */
 static void
 choose(void *context)
 {
@@ -118,7 +118,7 @@ expire(void *context)
 	LS_STOP_POINT("retention_before_commit");
 }
 
-/* Tries to drop the partition; once an hour, whatever comes of it. */
+/* Tries to drop the partition; once an hour, whether it succeeds or not. */
 static bool
 try_drop(ls_retention *r, aging_partition *p)
 {

@@ -143,7 +143,7 @@ ls_store_open(const char *what, int64 id, Datum header, Datum body, size_t memor
 	const char *error = NULL;
 	ls_part *part;
 
-	/* All of a body is read: in one piece, not by slices. */
+	/* The whole body will be read, so fetch it in one piece, not in slices. */
 	ls_body_init(reader, PointerGetDatum(DatumGetByteaPP(body)));
 	part =
 		ls_part_open(arena, ls_str_of_text(DatumGetByteaPP(header)), ls_body_fetch, reader, &error);

@@ -1,11 +1,12 @@
 /*-------------------------------------------------------------------------
  *
  * verify.c
- *	  Is a stored part what its row says it is?
+ *	  Checks that a stored part matches its row.
  *
- * Reads everything: checksums, all columns of all blocks, token filters, time
- * counts; and compares counts, times, levels and batches with the columns of the
- * row that searches prune by.  What is wrong is a constant text, never a stored value.
+ * It reads everything: checksums, all columns of all blocks, token filters, time
+ * counts.  It compares counts, times, levels and batches with the columns of the
+ * row by which searches prune.  A problem is described by a constant text, never
+ * by a stored value.
  *
  *-------------------------------------------------------------------------
  */
@@ -44,7 +45,7 @@ enum
 	ARG_MAX_BATCH
 };
 
-/* What differs from the row; NULL: nothing. */
+/* The first difference from the row; NULL: none. */
 static const char *
 compare_row(FunctionCallInfo fcinfo, const ls_part_stats *stats)
 {
@@ -86,7 +87,7 @@ counts_are_right(const verification *v)
 	return true;
 }
 
-/* NULL: all is well.  A failure of the reader is told by ls_part_error. */
+/* The first problem; NULL: none.  If the reader failed, ls_part_error says why. */
 static const char *
 check_block(verification *v, ls_part *part, uint32 block, bool *failed)
 {
@@ -161,8 +162,8 @@ verify(void *context)
 
 /*
  * part_problem(id, header, body, day, min_time, max_time, rows, level_mask,
- * min_batch, max_batch) returns text: what is wrong with the part; NULL: nothing.
- * Bytes that the server cannot read are a problem too, not an error.
+ * min_batch, max_batch) returns text: what is wrong with the part, or NULL.
+ * Bytes that the server cannot read are also a problem, not an error.
  */
 Datum
 logsvc_part_problem(PG_FUNCTION_ARGS)
