@@ -229,13 +229,15 @@ COMMENT ON FUNCTION logsvc_internal.find_rate_limit(text) IS 'The limit of a rat
 
 CREATE OR REPLACE FUNCTION logsvc_internal.find_owner(organization uuid) RETURNS uuid
 LANGUAGE sql STABLE STRICT PARALLEL SAFE
-BEGIN ATOMIC
-	SELECT m.user_id FROM logsvc_internal.member m
-	WHERE m.organization_id = organization AND m.role = 'owner'
-	ORDER BY m.joined_at, m.id LIMIT 1;
-END;
+RETURN (SELECT o.first_owner FROM logsvc_internal.organization o WHERE o.id = organization);
 COMMENT ON FUNCTION logsvc_internal.find_owner(uuid) IS
-'The first owner of an organization; NULL: it has none';
+'The first owner of an organization, also after having left it; NULL: it never had one';
+
+CREATE OR REPLACE FUNCTION logsvc_internal.find_key_maker(api_key uuid) RETURNS uuid
+LANGUAGE sql STABLE STRICT PARALLEL SAFE
+RETURN (SELECT k.created_by FROM logsvc_internal.api_key k WHERE k.id = api_key);
+COMMENT ON FUNCTION logsvc_internal.find_key_maker(uuid) IS
+'The user who made an API key, or the key that made it; NULL: an operator';
 
 -- ---- how often it may be changed ----
 --
@@ -245,12 +247,16 @@ CREATE OR REPLACE FUNCTION logsvc_internal.check_change_rate(takes_away boolean 
 RETURNS void
 LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'logsvc_check_change_rate';
 COMMENT ON FUNCTION logsvc_internal.check_change_rate(boolean) IS
-'Counts one change by the session''s principal (not of operators); an error beyond rate class changes or all_changes; takes_away: a credential or a member, counts by the credential alone';
+'Counts one try to change something by the session''s principal (not of operators); an error '
+'beyond rate class changes or user_changes; takes_away: a credential or a member, counts by the '
+'credential alone';
 
-CREATE OR REPLACE FUNCTION logsvc_internal.charge_changes(amount int) RETURNS void
+CREATE OR REPLACE FUNCTION logsvc_internal.charge_changes(organization uuid, amount int)
+RETURNS void
 LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'logsvc_charge_changes';
-COMMENT ON FUNCTION logsvc_internal.charge_changes(int) IS
-'Counts so many more changes in rate class all_changes, for what a change has written';
+COMMENT ON FUNCTION logsvc_internal.charge_changes(uuid, int) IS
+'Counts an audit entry of the change that was checked last as so many changes of the '
+'organization; an error beyond rate class all_changes, or what the caller has of it';
 
 -- ---- the session's principal ----
 

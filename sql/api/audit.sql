@@ -57,7 +57,7 @@ BEGIN
 	ELSE
 		details := logsvc_internal.audit_text(details::text, NULL)::jsonb;
 	END IF;
-	PERFORM logsvc_internal.charge_changes(octet_length(details::text) / 1024);
+	PERFORM logsvc_internal.charge_changes(organization, 1 + octet_length(details::text) / 1024);
 	resource := logsvc_internal.audit_text(coalesce(resource, ''), 1000);
 	who := logsvc_internal.audit_text(who, 300);
 	IF organization IS NULL THEN

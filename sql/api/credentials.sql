@@ -128,8 +128,10 @@ BEGIN
 		(organization_id, name, scope, kind, key_hash, prefix, created_by, expires_at)
 	VALUES (target, create_api_key.name, create_api_key.scope, create_api_key.kind,
 		logsvc_internal.secret_hash(secret), left(secret, 13),
+		-- Whoever made the key that makes this one has made it too.
 		CASE WHEN target = logsvc_internal.current_organization()
-			THEN logsvc_internal.current_user_id() END,
+			THEN coalesce(logsvc_internal.current_user_id(),
+				logsvc_internal.find_key_maker(logsvc_internal.current_credential())) END,
 		create_api_key.expires_at)
 	RETURNING * INTO created;
 	PERFORM logsvc_internal.audit(target, 'api_key.created',

@@ -49,6 +49,19 @@ $$;
 COMMENT ON FUNCTION logsvc_internal.customize() IS
 'Row trigger of tables that come with rows: marks the rows that an operator has added or changed';
 
+-- For good: an owner who leaves an organization to somebody else must not make it count as
+-- that one's.
+CREATE OR REPLACE FUNCTION logsvc_internal.member_owns() RETURNS trigger
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+	UPDATE logsvc_internal.organization SET first_owner = NEW.user_id
+	WHERE id = NEW.organization_id AND first_owner IS NULL;
+	RETURN NULL;
+END
+$$;
+COMMENT ON FUNCTION logsvc_internal.member_owns() IS
+'Row trigger: the first owner of an organization is the one whose organizations count as one';
+
 -- A person who comes back does not bring the old tokens back (decision 61).
 CREATE OR REPLACE FUNCTION logsvc_internal.member_removed() RETURNS trigger
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$

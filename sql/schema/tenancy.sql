@@ -52,7 +52,7 @@ CREATE TABLE logsvc_internal.rate_limit (
 	class text PRIMARY KEY CHECK (length(class) BETWEEN 1 AND 31),
 	per_minute int NOT NULL CHECK (per_minute >= 0),
 	scope text NOT NULL CHECK (scope IN ('organization', 'caller', 'user', 'address', 'account',
-		'credential', 'owner')),
+		'credential')),
 	timed boolean NOT NULL DEFAULT false,
 	overdraft int NOT NULL DEFAULT 1 CHECK (overdraft BETWEEN 1 AND 100),
 	customized boolean NOT NULL DEFAULT true
@@ -79,9 +79,10 @@ INSERT INTO logsvc_internal.rate_limit (class, per_minute, scope, timed, customi
 	-- Seconds of executors that the timed classes may take together.
 	('executor',		60,		'organization',	false,	false),
 	('evaluation',		10,		'caller',		false,	false),
-	-- What is managed: of one token, key or session; and of all in one owner's organizations.
+	-- What is managed: tries with one token, key or session; of one user; and what was changed.
 	('changes',			120,	'credential',	false,	false),
-	('all_changes',		600,	'owner',		false,	false),
+	('user_changes',	600,	'user',			false,	false),
+	('all_changes',		600,	'organization',	false,	false),
 	('auth',			5,		'address',		false,	false),
 	('password',		5,		'user',			false,	false),
 	-- Tries of a password for one e-mail address, whether it has an account or not.
@@ -110,11 +111,13 @@ CREATE TABLE logsvc_internal.organization (
 	oauth_providers text[] NOT NULL DEFAULT '{google,github}',
 	created_at timestamptz NOT NULL DEFAULT now(),
 	deleted_at timestamptz,
-	erasing_since timestamptz
+	erasing_since timestamptz,
+	first_owner uuid
 );
 COMMENT ON TABLE logsvc_internal.organization IS
 'Tenants; retention_days NULL: that of the plan; deleted_at: no longer usable, will be erased; '
-'erasing_since: some of its data has been erased';
+'erasing_since: some of its data has been erased; first_owner: whose organizations share the '
+'workers as one, without a foreign key because that stays so when the user is gone';
 
 CREATE TABLE logsvc_internal.organization_limit (
 	organization_id uuid NOT NULL REFERENCES logsvc_internal.organization ON DELETE CASCADE,
@@ -198,6 +201,8 @@ CREATE TABLE logsvc_internal.log_index (
 COMMENT ON TABLE logsvc_internal.log_index IS
 'Indexes: named subsets of an organization''s events; retention_days NULL: the organization''s';
 
+CREATE TRIGGER member_owns AFTER INSERT OR UPDATE OF role ON logsvc_internal.member
+FOR EACH ROW WHEN (NEW.role = 'owner') EXECUTE FUNCTION logsvc_internal.member_owns();
 CREATE TRIGGER member_removed AFTER DELETE ON logsvc_internal.member
 FOR EACH ROW EXECUTE FUNCTION logsvc_internal.member_removed();
 
@@ -211,7 +216,7 @@ DECLARE
 BEGIN
 	FOR watched IN
 		SELECT * FROM (VALUES
-			('organization', 'id, slug, name, plan, timezone, retention_days, oauth_providers, deleted_at'),
+			('organization', 'id, slug, name, plan, timezone, retention_days, oauth_providers, deleted_at, first_owner'),
 			('organization_limit', NULL),
 			('plan_limit', NULL),
 			('rate_limit', NULL),

@@ -1,4 +1,4 @@
--- schema c69dde3a3dc46de4
+-- schema db456a882023ea50
 --
 -- From 0.1 to 0.2: rates of changes, and comments.
 
@@ -18,10 +18,11 @@ COMMENT ON TABLE logsvc_internal.rate_limit IS
 
 ALTER TABLE logsvc_internal.rate_limit DROP CONSTRAINT rate_limit_scope_check;
 ALTER TABLE logsvc_internal.rate_limit ADD CONSTRAINT rate_limit_scope_check
-	CHECK (scope IN ('organization', 'caller', 'user', 'address', 'account', 'credential', 'owner'));
+	CHECK (scope IN ('organization', 'caller', 'user', 'address', 'account', 'credential'));
 INSERT INTO logsvc_internal.rate_limit (class, per_minute, scope, timed, customized) VALUES
 	('changes', 120, 'credential', false, false),
-	('all_changes', 600, 'owner', false, false)
+	('user_changes', 600, 'user', false, false),
+	('all_changes', 600, 'organization', false, false)
 ON CONFLICT (class) DO NOTHING;
 COMMENT ON TABLE logsvc_internal.user_session IS
 'Sessions of browsers; token_hash: SHA-256 of the cookie, which is not stored; provider: which '
@@ -98,9 +99,25 @@ COMMENT ON TABLE logsvc_internal.part_other IS
 COMMENT ON COLUMN logsvc_internal.rate_limit.overdraft IS
 'For a timed class: how many times the seconds of class executor may be used before its '
 'requests are refused';
+ALTER TABLE logsvc_internal.organization ADD COLUMN first_owner uuid;
+UPDATE logsvc_internal.organization o SET first_owner = (SELECT m.user_id
+	FROM logsvc_internal.member m WHERE m.organization_id = o.id AND m.role = 'owner'
+	ORDER BY m.joined_at, m.id LIMIT 1);
 COMMENT ON TABLE logsvc_internal.organization IS
 'Tenants; retention_days NULL: that of the plan; deleted_at: no longer usable, will be erased; '
-'erasing_since: some of its data has been erased';
+'erasing_since: some of its data has been erased; first_owner: whose organizations share the '
+'workers as one, without a foreign key because that stays so when the user is gone';
+DROP TRIGGER access_changed ON logsvc_internal.organization;
+CREATE TRIGGER access_changed AFTER INSERT OR DELETE OR TRUNCATE
+	OR UPDATE OF id, slug, name, plan, timezone, retention_days, oauth_providers, deleted_at, first_owner
+	ON logsvc_internal.organization
+FOR EACH STATEMENT EXECUTE FUNCTION logsvc_internal.access_changed();
+ALTER TABLE logsvc_internal.organization ENABLE ALWAYS TRIGGER access_changed;
+-- api/table_functions.sql, which comes later, has what it does.
+CREATE FUNCTION logsvc_internal.member_owns() RETURNS trigger
+LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END';
+CREATE TRIGGER member_owns AFTER INSERT OR UPDATE OF role ON logsvc_internal.member
+FOR EACH ROW WHEN (NEW.role = 'owner') EXECUTE FUNCTION logsvc_internal.member_owns();
 COMMENT ON TABLE logsvc_internal.organization_limit IS
 'Limits that operators have set for one organization in place of its plan''s; amount NULL: '
 'unlimited';

@@ -259,10 +259,9 @@ typedef enum ls_rate_scope
 {
 	LS_RATE_ORGANIZATION,
 	LS_RATE_CALLER, /* within an organization */
-	LS_RATE_USER,   /* in all organizations; principals without a user: as LS_RATE_CALLER */
+	LS_RATE_USER,   /* in all organizations; keys: those that one user has made, together */
 	LS_RATE_ADDRESS,
-	LS_RATE_CREDENTIAL, /* a token, key or session; who has none: as LS_RATE_CALLER */
-	LS_RATE_OWNER       /* the organizations of one owner together; in none: as LS_RATE_USER */
+	LS_RATE_CREDENTIAL /* a token, key or session; who has none: as LS_RATE_CALLER */
 } ls_rate_scope;
 
 typedef struct ls_rate_class
@@ -281,16 +280,16 @@ extern bool ls_rate_limit_of(const char *class_name, ls_rate_class *of);
 
 /*
  * The key that a scope counts by: of the principal, for LS_RATE_ADDRESS of the
- * client's address (an IPv4 address, or a /64 of IPv6).  For LS_RATE_OWNER as ls_owner_of:
- * a transaction, or SPI when one is open.
+ * client's address (an IPv4 address, or a /64 of IPv6).  For LS_RATE_USER of a key it may run a
+ * transaction, or SPI when one is open.
  */
 extern void ls_rate_key(const ls_principal *principal, const ls_request *request,
 						ls_rate_scope scope, uint8 key[16]);
 
 /*
- * Who is counted for an organization where those of one owner count as one: its owner, of
- * several the first; the organization itself when it has none.  Cached; a miss runs a
- * transaction, or SPI when one is open.
+ * Who is counted for an organization where those of one owner count as one: its first owner,
+ * who made it, also after having left it; the organization itself when it never had one.
+ * Cached; a miss runs a transaction, or SPI when one is open.
  */
 extern pg_uuid_t ls_owner_of(const pg_uuid_t *organization);
 

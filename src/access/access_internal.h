@@ -201,8 +201,20 @@ extern void ls_password_register(bool preloaded);
 
 extern void ls_rate_limit_register(void);
 
-/* As ls_rate_limit_take, at another time than now. */
+/* As ls_rate_limit_take, of so many uses if one fits, and at another time than now. */
 extern bool ls_rate_limit_take_at(const char *class_name, const uint8 key[16], int limit_per_minute,
-								  ls_time now, ls_rate_state *state);
+								  uint32 uses, ls_time now, ls_rate_state *state);
+
+/* Takes back uses that were counted at that time, unless they have left the window since. */
+extern void ls_rate_limit_give(const char *class_name, const uint8 key[16], uint32 uses,
+							   ls_time taken);
+
+/* ---- lookup_cache.c ---- */
+
+/*
+ * Who a principal is: the user; of a key the user who made it, or the organization when that is
+ * not known.  Cached; a miss runs a transaction, or SPI when one is open.
+ */
+extern pg_uuid_t ls_person_of(const ls_principal *principal);
 
 #endif /* LS_ACCESS_INTERNAL_H */

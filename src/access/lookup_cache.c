@@ -27,6 +27,7 @@ typedef struct cached_index
 static ls_cache index_cache = {"logsvc indexes", sizeof(cached_index)};
 static ls_cache rate_cache = {"logsvc rate limits", sizeof(rate)};
 static ls_cache owner_cache = {"logsvc owners", sizeof(pg_uuid_t)};
+static ls_cache maker_cache = {"logsvc makers of keys", sizeof(pg_uuid_t)};
 static ls_cache quota_cache = {"logsvc quotas", sizeof(ls_ingest_quota)};
 
 void
@@ -127,9 +128,8 @@ rate_row(void *context, HeapTuple tuple, TupleDesc desc)
 	r->of.scope = strcmp(scope, "organization") == 0 ? LS_RATE_ORGANIZATION
 				  : strcmp(scope, "caller") == 0     ? LS_RATE_CALLER
 				  : strcmp(scope, "user") == 0       ? LS_RATE_USER
-				  : strcmp(scope, "credential") == 0 ? LS_RATE_CREDENTIAL
-				  : strcmp(scope, "owner") == 0
-					  ? LS_RATE_OWNER
+				  : strcmp(scope, "credential") == 0
+					  ? LS_RATE_CREDENTIAL
 					  : LS_RATE_ADDRESS; /* account: of no principal either */
 	r->of.timed = DatumGetBool(SPI_getbinval(tuple, desc, 3, &null));
 	r->of.overdraft = DatumGetInt32(SPI_getbinval(tuple, desc, 4, &null));
@@ -226,7 +226,7 @@ ls_ingest_quota_of(const pg_uuid_t *organization, bool test, ls_ingest_quota *qu
 }
 
 static void
-owner_row(void *context, HeapTuple tuple, TupleDesc desc)
+user_row(void *context, HeapTuple tuple, TupleDesc desc)
 {
 	bool null;
 	Datum value = SPI_getbinval(tuple, desc, 1, &null);
@@ -235,32 +235,52 @@ owner_row(void *context, HeapTuple tuple, TupleDesc desc)
 		*(pg_uuid_t *) context = *DatumGetUUIDP(value);
 }
 
+/* The user that `lookup` finds by an id, or `otherwise` when it finds none or fails. */
+static pg_uuid_t
+find_user(ls_cache *cache, ls_lookup *lookup, const pg_uuid_t *id, const pg_uuid_t *otherwise)
+{
+	uint8 key[LS_CACHE_KEY] = {0};
+	pg_uuid_t by = *id;
+	pg_uuid_t user = *otherwise;
+	pg_uuid_t *cached;
+	uint64 epoch;
+	ls_caught caught;
+
+	memcpy(key, id, UUID_LEN);
+	if (ls_cache_find(cache, key, (void **) &cached) == LS_CACHE_HIT)
+		return *cached;
+	epoch = ls_access_epoch();
+	lookup->values[0] = UUIDPGetDatum(&by);
+	lookup->row = user_row;
+	lookup->context = &user;
+	if (ls_lookup_run(lookup, &caught))
+		ls_cache_store(cache, key, &user, epoch);
+	else
+		ereport(LOG, errcode(caught.sqlstate),
+				errmsg("logsvc could not look up a user: %s", caught.format));
+	return user;
+}
+
 pg_uuid_t
 ls_owner_of(const pg_uuid_t *organization)
 {
 	static const Oid types[] = {UUIDOID};
 	static SPIPlanPtr plan = NULL;
 	ls_lookup lookup = {"SELECT logsvc_internal.find_owner($1)", 1, types, &plan};
-	uint8 key[LS_CACHE_KEY] = {0};
-	pg_uuid_t owner = *organization;
-	pg_uuid_t id = *organization;
-	pg_uuid_t *cached;
-	uint64 epoch;
-	ls_caught caught;
 
-	memcpy(key, &id, UUID_LEN);
-	if (ls_cache_find(&owner_cache, key, (void **) &cached) == LS_CACHE_HIT)
-		return *cached;
-	epoch = ls_access_epoch();
-	lookup.values[0] = UUIDPGetDatum(&id);
-	lookup.row = owner_row;
-	lookup.context = &owner;
-	if (ls_lookup_run(&lookup, &caught))
-		ls_cache_store(&owner_cache, key, &owner, epoch);
-	else
-		ereport(LOG, errcode(caught.sqlstate),
-				errmsg("logsvc could not look up an owner: %s", caught.format));
-	return owner;
+	return find_user(&owner_cache, &lookup, organization, organization);
+}
+
+pg_uuid_t
+ls_person_of(const ls_principal *principal)
+{
+	static const Oid types[] = {UUIDOID};
+	static SPIPlanPtr plan = NULL;
+	ls_lookup lookup = {"SELECT logsvc_internal.find_key_maker($1)", 1, types, &plan};
+
+	if (principal->kind != LS_PRINCIPAL_KEY)
+		return principal->user;
+	return find_user(&maker_cache, &lookup, &principal->credential, &principal->organization);
 }
 
 void
@@ -269,11 +289,11 @@ ls_rate_key(const ls_principal *principal, const ls_request *request, ls_rate_sc
 {
 	static const pg_uuid_t nobody;
 	ls_address address;
-	pg_uuid_t owner;
+	pg_uuid_t person;
+	uint8 hash[LS_SHA256_LENGTH];
 
-	if (scope == LS_RATE_OWNER && memcmp(&principal->organization, &nobody, UUID_LEN) == 0)
-		scope = LS_RATE_USER;
-	if ((scope == LS_RATE_USER && memcmp(&principal->user, &nobody, UUID_LEN) == 0) ||
+	if ((scope == LS_RATE_USER && principal->kind != LS_PRINCIPAL_KEY &&
+		 memcmp(&principal->user, &nobody, UUID_LEN) == 0) ||
 		(scope == LS_RATE_CREDENTIAL && memcmp(&principal->credential, &nobody, UUID_LEN) == 0))
 		scope = LS_RATE_CALLER;
 	switch (scope)
@@ -285,7 +305,14 @@ ls_rate_key(const ls_principal *principal, const ls_request *request, ls_rate_sc
 			memcpy(key, principal->caller, 16);
 			break;
 		case LS_RATE_USER:
-			memcpy(key, &principal->user, 16);
+			person = ls_person_of(principal);
+			/* Others may use the keys: what is done with them does not count for the user. */
+			if (principal->kind == LS_PRINCIPAL_KEY)
+			{
+				ls_sha256(person.data, UUID_LEN, hash);
+				memcpy(person.data, hash, UUID_LEN);
+			}
+			memcpy(key, &person, 16);
 			break;
 		case LS_RATE_ADDRESS:
 			/* Who has no address shares one window. */
@@ -295,10 +322,6 @@ ls_rate_key(const ls_principal *principal, const ls_request *request, ls_rate_sc
 			break;
 		case LS_RATE_CREDENTIAL:
 			memcpy(key, &principal->credential, 16);
-			break;
-		case LS_RATE_OWNER:
-			owner = ls_owner_of(&principal->organization);
-			memcpy(key, &owner, 16);
 			break;
 	}
 }

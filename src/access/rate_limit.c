@@ -123,6 +123,20 @@ vacate(void)
 	return i;
 }
 
+/* The window of a key; NULL: nothing of it has been counted, or it had to make room. */
+static window *
+find_used(uint64 class_hash, const uint8 key[16])
+{
+	for (int32 i = *head_of(class_hash, key); i != NONE; i = shared->entries[i].next)
+	{
+		window *w = &shared->entries[i];
+
+		if (w->class_hash == class_hash && memcmp(w->key, key, 16) == 0)
+			return w;
+	}
+	return NULL;
+}
+
 static window *
 find(uint64 class_hash, const uint8 key[16])
 {
@@ -211,7 +225,7 @@ bool
 ls_rate_limit_take(const char *class_name, const uint8 key[16], int limit_per_minute,
 				   ls_rate_state *state)
 {
-	return ls_rate_limit_take_at(class_name, key, limit_per_minute, ls_now(), state);
+	return ls_rate_limit_take_at(class_name, key, limit_per_minute, 1, ls_now(), state);
 }
 
 /* Fills in `state` from a window that has been slid to `now`. */
@@ -245,6 +259,7 @@ ls_rate_limit_look(const char *class_name, const uint8 key[16], int limit_per_mi
 	uint64 class_hash = ls_hash64(class_name, strlen(class_name), 0);
 	uint32 limit = (uint32) Max(limit_per_minute, 0);
 	ls_time now = ls_now();
+	window *w;
 
 	describe_unused(limit, now, state);
 	if (limit == 0)
@@ -252,16 +267,12 @@ ls_rate_limit_look(const char *class_name, const uint8 key[16], int limit_per_mi
 	if (shared == NULL)
 		return;
 	LWLockAcquire(ls_lwlock(LS_LOCK_LIMITS), LW_EXCLUSIVE);
-	for (int32 i = *head_of(class_hash, key); i != NONE; i = shared->entries[i].next)
+	w = find_used(class_hash, key);
+	if (w != NULL)
 	{
-		window *w = &shared->entries[i];
-
-		if (w->class_hash != class_hash || memcmp(w->key, key, 16) != 0)
-			continue;
 		slide(w, now);
 		if (w->total > 0)
 			describe(w, limit, now, w->total >= limit, state);
-		break;
 	}
 	LWLockRelease(ls_lwlock(LS_LOCK_LIMITS));
 }
@@ -282,9 +293,34 @@ ls_rate_limit_charge(const char *class_name, const uint8 key[16], uint32 amount)
 	LWLockRelease(ls_lwlock(LS_LOCK_LIMITS));
 }
 
+void
+ls_rate_limit_give(const char *class_name, const uint8 key[16], uint32 uses, ls_time taken)
+{
+	int64 bucket = taken / BUCKET;
+	window *w;
+
+	if (shared == NULL)
+		return;
+	LWLockAcquire(ls_lwlock(LS_LOCK_LIMITS), LW_EXCLUSIVE);
+	w = find_used(ls_hash64(class_name, strlen(class_name), 0), key);
+	if (w != NULL)
+	{
+		slide(w, ls_now());
+		if (bucket <= w->bucket && w->bucket - bucket < WINDOW)
+		{
+			uint32 *counted = &w->counts[bucket % WINDOW];
+
+			uses = Min(uses, *counted);
+			*counted -= uses;
+			w->total -= uses;
+		}
+	}
+	LWLockRelease(ls_lwlock(LS_LOCK_LIMITS));
+}
+
 bool
 ls_rate_limit_take_at(const char *class_name, const uint8 key[16], int limit_per_minute,
-					  ls_time now, ls_rate_state *state)
+					  uint32 uses, ls_time now, ls_rate_state *state)
 {
 	uint64 class_hash = ls_hash64(class_name, strlen(class_name), 0);
 	uint32 limit = (uint32) Max(limit_per_minute, 0);
@@ -300,7 +336,7 @@ ls_rate_limit_take_at(const char *class_name, const uint8 key[16], int limit_per
 	slide(w, now);
 	taken = w->total < limit;
 	if (taken)
-		count(w, now, 1);
+		count(w, now, Min(uses, PG_UINT32_MAX - w->total));
 	describe(w, limit, now, !taken, state);
 	LWLockRelease(ls_lwlock(LS_LOCK_LIMITS));
 	return taken;

@@ -134,8 +134,7 @@ ls_describe_rate(const char *class_name, const ls_rate_class *of, const ls_rate_
 										  [LS_RATE_CALLER] = "caller",
 										  [LS_RATE_USER] = "user",
 										  [LS_RATE_ADDRESS] = "address",
-										  [LS_RATE_CREDENTIAL] = "credential",
-										  [LS_RATE_OWNER] = "owner of organizations"};
+										  [LS_RATE_CREDENTIAL] = "credential"};
 	const char *unit = strcmp(class_name, LS_RATE_EXECUTOR) == 0 ? "seconds" : "requests";
 	char text[200];
 

@@ -21,16 +21,10 @@ PG_FUNCTION_INFO_V1(logsvc_new_secret);
 PG_FUNCTION_INFO_V1(logsvc_raise_error);
 PG_FUNCTION_INFO_V1(logsvc_rate_remaining);
 PG_FUNCTION_INFO_V1(logsvc_take_rate);
-PG_FUNCTION_INFO_V1(logsvc_check_change_rate);
-PG_FUNCTION_INFO_V1(logsvc_charge_changes);
 PG_FUNCTION_INFO_V1(logsvc_find_error);
 
 #define ID_LENGTH 26
 #define SECRET_MAX 128
-
-/* Changes of what is managed: of one credential, and of all that are one owner's. */
-#define CHANGES "changes"
-#define ALL_CHANGES "all_changes"
 
 /* new_id() returns uuid: sorts by time. */
 Datum
@@ -174,68 +168,6 @@ logsvc_take_rate(PG_FUNCTION_ARGS)
 		(void) ls_rate_limit_take(class_name, hash, of.per_minute, &state);
 	}
 	PG_RETURN_INT32(state.retry_after);
-}
-
-static void
-take_change(const ls_principal *principal, const char *class_name)
-{
-	ls_rate_class of;
-	ls_rate_state state;
-	ls_refusal refusal;
-	uint8 key[16];
-
-	if (!ls_rate_limit_of(class_name, &of))
-		return;
-	ls_rate_key(principal, NULL, of.scope, key);
-	if (ls_rate_limit_take(class_name, key, of.per_minute, &state))
-		return;
-	ls_describe_rate(class_name, &of, &state, "too many changes", &refusal);
-	ereport(ERROR, errcode(ls_errcode(LS_ERROR_RATE_LIMIT_EXCEEDED)),
-			errmsg_internal("%s", refusal.message), errdetail_internal("%s", refusal.details),
-			errhint("Try again in %d seconds.", state.retry_after));
-}
-
-/* Whose changes are counted; NULL: nobody's, as of operators, who are trusted with more. */
-static const ls_principal *
-who_changes(void)
-{
-	return ls_is_operator() ? NULL : ls_principal_current();
-}
-
-/*
- * check_change_rate(takes_away boolean) returns void: counts one change by the session's
- * principal; RATE_LIMIT_EXCEEDED when that is beyond a limit.  What only takes away a credential
- * or a member, of which there are no more than were made, counts by its credential alone: so
- * whoever uses up what an organization may change can still be thrown out.
- */
-Datum
-logsvc_check_change_rate(PG_FUNCTION_ARGS)
-{
-	const ls_principal *principal = who_changes();
-
-	if (principal == NULL)
-		PG_RETURN_VOID();
-	/* A request has drawn on the class of its route when it was admitted. */
-	if (ls_request_current() == NULL)
-		take_change(principal, CHANGES);
-	if (!PG_GETARG_BOOL(0))
-		take_change(principal, ALL_CHANGES);
-	PG_RETURN_VOID();
-}
-
-/* charge_changes(amount int) returns void: a large audit entry is so many changes more. */
-Datum
-logsvc_charge_changes(PG_FUNCTION_ARGS)
-{
-	const ls_principal *principal = who_changes();
-	ls_rate_class of;
-	uint8 key[16];
-
-	if (principal == NULL || PG_GETARG_INT32(0) <= 0 || !ls_rate_limit_of(ALL_CHANGES, &of))
-		PG_RETURN_VOID();
-	ls_rate_key(principal, NULL, of.scope, key);
-	ls_rate_limit_charge(ALL_CHANGES, key, (uint32) PG_GETARG_INT32(0));
-	PG_RETURN_VOID();
 }
 
 /*
