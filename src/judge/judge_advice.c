@@ -80,7 +80,7 @@ is_label(const ls_judge_text *t, int i)
 	return !(is(t, i, "step") || is(t, i, "steps")) || is(t, i - 1, "next");
 }
 
-/* Does advice begin at atom i?  `end` gets the atom behind it. */
+/* Does advice begin at atom i?  `end` gets the atom after it. */
 static bool
 advice_at(const ls_judge_text *t, int i, sentence *last, int *end)
 {
@@ -137,7 +137,7 @@ advice_at(const ls_judge_text *t, int i, sentence *last, int *end)
 	(LETTER('w') | LETTER('s') | LETTER('m') | LETTER('c') | LETTER('t') | LETTER('a') | \
 	 LETTER('n') | LETTER('p') | LETTER('g'))
 
-/* Marks the action behind a "will" or an "attempting to" at atom i. */
+/* Marks the action after a "will" or an "attempting to" at atom i. */
 static void
 mark_unreal(const ls_judge_ctx *ctx, ls_judge_text *t, int i)
 {

@@ -389,7 +389,7 @@ level_of_quotation(const marking *m, size_t from, size_t open, size_t end, size_
 			   : LS_CLIENT_TEXT;
 }
 
-/* Where the unquoted text behind "key=" ends: before the next "key=", or at `to`. */
+/* Where the unquoted text after "key=" ends: before the next "key=", or at `to`. */
 static size_t
 field_end(const char *s, size_t from, size_t to)
 {
@@ -416,7 +416,7 @@ token_end(const char *s, size_t from, size_t to, const char *stops)
 	return from;
 }
 
-/* An unquoted value behind a key at `at`, its sign = or : or a blank; returns its end. */
+/* An unquoted value of a key, at `at`, its sign = or : or a blank; returns its end. */
 static size_t
 mark_unquoted(marking *m, size_t at, size_t to, char sign, ls_judge_client level)
 {
@@ -933,7 +933,7 @@ ls_judge_client_mark(const ls_judge_ctx *ctx, ls_judge_text *t)
 
 	if (t->n == 0 || !LS_JUDGE_RULE(CLIENT))
 		return;
-	/* what stands behind the last atom closes nothing that matters */
+	/* what stands after the last atom closes nothing that matters */
 	if (len > (size_t) t->atoms[t->n - 1].off + t->atoms[t->n - 1].len + NEAR)
 		len = (size_t) t->atoms[t->n - 1].off + t->atoms[t->n - 1].len + NEAR;
 	for (int i = 0; i < t->n; i++)

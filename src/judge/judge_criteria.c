@@ -61,7 +61,7 @@ find_failure(const sentence *s, int from)
 	return fail >= 0 ? fail : violation;
 }
 
-/* "treat X as", "X counts as", "X is a": the place behind, -1: no such thing. */
+/* "treat X as", "X counts as", "X is a": the place after it, -1: no such thing. */
 static int
 defines(const sentence *s, int from)
 {
@@ -91,27 +91,27 @@ read_sentence(ls_judge_ctx *ctx, ls_str text)
 {
 	sentence s = {ctx, {text, ctx->atoms, 0}};
 	ls_judge_defs *defs = &ctx->defs;
-	int warning, skip, behind, fail, pass;
+	int warning, skip, rest, fail, pass;
 
 	s.t.n = ls_judge_text_scan(ctx, text, ctx->atoms, LS_JUDGE_ROW_ATOMS);
 	warning = find_word(&s, 0, LS_CONCEPT_WARNING, LS_POL_NONE);
-	behind = defines(&s, 0);
+	rest = defines(&s, 0);
 	fail = find_failure(&s, 0);
 	pass = find_word(&s, 0, LS_CONCEPT_RESULT, LS_POL_POS);
 
 	/* "treat a warning as a failure", "passes only if it logged neither a warning nor an error" */
-	if (warning >= 0 && !denied(&s) && behind > 0 &&
-		(find_failure(&s, behind) >= 0 || find_word(&s, behind, LS_CONCEPT_ERROR, LS_POL_NEG) >= 0))
+	if (warning >= 0 && !denied(&s) && rest > 0 &&
+		(find_failure(&s, rest) >= 0 || find_word(&s, rest, LS_CONCEPT_ERROR, LS_POL_NEG) >= 0))
 		defs->warning_fails = true;
 	if (warning >= 0 && pass >= 0 && denied(&s) && find_text(&s, pass, "only") >= 0)
 		defs->warning_fails = true;
 	/* "skipped counts as failed" */
 	skip = find_word(&s, 0, LS_CONCEPT_SKIP, LS_POL_SKIP);
-	if (skip >= 0 && behind > skip && !denied(&s) && (is(&s, behind - 1, "as")))
+	if (skip >= 0 && rest > skip && !denied(&s) && (is(&s, rest - 1, "as")))
 	{
-		if (find_failure(&s, behind) >= 0)
+		if (find_failure(&s, rest) >= 0)
 			defs->skipped = LS_FINDING_FAILED;
-		else if (find_word(&s, behind, LS_CONCEPT_RESULT, LS_POL_POS) >= 0)
+		else if (find_word(&s, rest, LS_CONCEPT_RESULT, LS_POL_POS) >= 0)
 			defs->skipped = LS_FINDING_PASSED;
 	}
 	/* "passes when the request is REJECTED" */

@@ -124,7 +124,7 @@ decide_without(ls_judge_ctx *ctx, const ls_judge_item *item, const ls_judge_hits
 	return true;
 }
 
-/* The value behind a key that ties rows together: request_id=9, "traceId":"ab"; empty: none. */
+/* The value of a key that ties rows together: request_id=9, "traceId":"ab"; empty: none. */
 static ls_str
 correlation_of(ls_str row)
 {
@@ -176,7 +176,7 @@ thread_of(ls_str row)
 
 /*
  * Rows name the item but tell no outcome: a later row of the same thread may, or the output
- * behind a command line.  Looks at the next few rows only.
+ * after a command line.  Looks at the next few rows only.
  */
 static bool
 decide_thread(ls_judge_ctx *ctx, const ls_judge_hits *rows, ls_judge_decision *d)

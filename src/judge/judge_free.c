@@ -384,7 +384,7 @@ ls_judge_free_mark(const ls_judge_ctx *ctx, ls_judge_text *t, size_t from, size_
 			mark_free(ctx, t, stop, to);
 			return;
 		}
-		/* what tells news behind a label within tells it behind the outer one too */
+		/* what tells news after a label within the text tells it after the outer label too */
 		if (label && a->off >= labelled)
 		{
 			labelled = label_end(t, i, stop, to);

@@ -71,7 +71,7 @@ typedef enum ls_judge_sep /* what stands before an atom */
 	LS_SEP_COLON,
 	LS_SEP_AT, /* other single signs inside a word: @ # + ~ */
 	LS_SEP_SPACE,
-	LS_SEP_EQUAL, /* = or a JSON colon: key before, value behind */
+	LS_SEP_EQUAL, /* = or a JSON colon: key before, value after */
 	LS_SEP_COMMA, /* , ; | ( and sentence ends: a new clause */
 	LS_SEP_OTHER
 } ls_judge_sep;
@@ -146,7 +146,7 @@ typedef struct ls_judge_scan
 
 extern bool ls_judge_scan_next(ls_judge_scan *scan, ls_judge_atom *atom);
 
-/* Gives `a` the hash of itself with the short word `b` behind it. */
+/* Gives `a` the hash of itself with the short word `b` after it. */
 extern void ls_judge_atom_join(ls_str text, ls_judge_atom *a, const ls_judge_atom *b);
 
 /* Hash of a lower-case word's stem, as atoms carry it; the stem of one, in place: its length. */
@@ -194,94 +194,30 @@ ls_judge_is_in(ls_str word, const char *const *list, size_t n)
 
 /* ---- words ---- */
 
+/* clang-format off */
 typedef enum ls_judge_concept
 {
-	LS_CONCEPT_NONE,
-	LS_CONCEPT_RESULT,
-	LS_CONCEPT_COMPLETE,
-	LS_CONCEPT_START,
-	LS_CONCEPT_STOP,
-	LS_CONCEPT_HEALTHY,
-	LS_CONCEPT_UNHEALTHY,
-	LS_CONCEPT_CONNECT,
-	LS_CONCEPT_DISCONNECT,
-	LS_CONCEPT_LOGIN,
-	LS_CONCEPT_LOGOUT,
-	LS_CONCEPT_ALLOW,
-	LS_CONCEPT_DENY,
-	LS_CONCEPT_DEPLOY,
-	LS_CONCEPT_UPDATE,
-	LS_CONCEPT_INSTALL,
-	LS_CONCEPT_CREATE,
-	LS_CONCEPT_DELETE,
-	LS_CONCEPT_APPLY,
-	LS_CONCEPT_EXECUTE,
-	LS_CONCEPT_BACKUP,
-	LS_CONCEPT_RESTORE,
-	LS_CONCEPT_SEND,
-	LS_CONCEPT_PUBLISH,
-	LS_CONCEPT_FETCH,
-	LS_CONCEPT_SYNC,
-	LS_CONCEPT_VERIFY,
-	LS_CONCEPT_BUILD,
-	LS_CONCEPT_LOAD,
-	LS_CONCEPT_WRITE,
-	LS_CONCEPT_ROLLBACK,
-	LS_CONCEPT_RETRY,
-	LS_CONCEPT_DETECT,
-	LS_CONCEPT_TIMEOUT,
-	LS_CONCEPT_CRASH,
-	LS_CONCEPT_ERROR,
-	LS_CONCEPT_WARNING,
-	LS_CONCEPT_SKIP,
-	LS_CONCEPT_OPEN,
-	LS_CONCEPT_CLOSE,
-	LS_CONCEPT_ENABLE,
-	LS_CONCEPT_DISABLE,
-	LS_CONCEPT_ACQUIRE,
-	LS_CONCEPT_RELEASE,
-	LS_CONCEPT_JOIN,
-	LS_CONCEPT_LEAVE,
-	LS_CONCEPT_VALID,
-	LS_CONCEPT_INVALID,
-	LS_CONCEPT_LATENCY,
-	LS_CONCEPT_MEMORY,
-	LS_CONCEPT_USAGE,
-	LS_CONCEPT_CONFIG,
-	LS_CONCEPT_RESTART,
-	LS_CONCEPT_MOUNT,
-	LS_CONCEPT_SCALE,
-	LS_CONCEPT_LOSS,
-	LS_CONCEPT_EXPIRE,
-	LS_CONCEPT_PROMOTE,
-	LS_CONCEPT_ACK,
-	LS_CONCEPT_LOCK,
-	LS_CONCEPT_UNLOCK,
-	LS_CONCEPT_MAXIMUM,
-	LS_CONCEPT_AVERAGE,
-	LS_CONCEPT_ACCURACY,
-	LS_CONCEPT_DATABASE,
-	LS_CONCEPT_CERTIFICATE,
-	LS_CONCEPT_TEMPERATURE,
-	LS_CONCEPT_ENVIRONMENT,
-	LS_CONCEPT_PRODUCTION,
-	LS_CONCEPT_REPOSITORY,
-	LS_CONCEPT_PASSWORD,
-	LS_CONCEPT_DEPTH,
-	LS_CONCEPT_MONDAY,
-	LS_CONCEPT_TUESDAY,
-	LS_CONCEPT_WEDNESDAY,
-	LS_CONCEPT_THURSDAY,
-	LS_CONCEPT_FRIDAY,
-	LS_CONCEPT_SATURDAY,
-	LS_CONCEPT_SUNDAY,
-	LS_CONCEPT_FIRE,
-	LS_CONCEPT_RESOLVE,
-	LS_CONCEPT_READONLY,
-	LS_CONCEPT_LEADER,
-	LS_CONCEPT_REPLICA,
-	LS_CONCEPT_COUNT
+	LS_CONCEPT_NONE, LS_CONCEPT_RESULT, LS_CONCEPT_COMPLETE, LS_CONCEPT_START, LS_CONCEPT_STOP,
+	LS_CONCEPT_HEALTHY, LS_CONCEPT_UNHEALTHY, LS_CONCEPT_CONNECT, LS_CONCEPT_DISCONNECT,
+	LS_CONCEPT_LOGIN, LS_CONCEPT_LOGOUT, LS_CONCEPT_ALLOW, LS_CONCEPT_DENY, LS_CONCEPT_DEPLOY,
+	LS_CONCEPT_UPDATE, LS_CONCEPT_INSTALL, LS_CONCEPT_CREATE, LS_CONCEPT_DELETE, LS_CONCEPT_APPLY,
+	LS_CONCEPT_EXECUTE, LS_CONCEPT_BACKUP, LS_CONCEPT_RESTORE, LS_CONCEPT_SEND,
+	LS_CONCEPT_PUBLISH, LS_CONCEPT_FETCH, LS_CONCEPT_SYNC, LS_CONCEPT_VERIFY, LS_CONCEPT_BUILD,
+	LS_CONCEPT_LOAD, LS_CONCEPT_WRITE, LS_CONCEPT_ROLLBACK, LS_CONCEPT_RETRY, LS_CONCEPT_DETECT,
+	LS_CONCEPT_TIMEOUT, LS_CONCEPT_CRASH, LS_CONCEPT_ERROR, LS_CONCEPT_WARNING, LS_CONCEPT_SKIP,
+	LS_CONCEPT_OPEN, LS_CONCEPT_CLOSE, LS_CONCEPT_ENABLE, LS_CONCEPT_DISABLE, LS_CONCEPT_ACQUIRE,
+	LS_CONCEPT_RELEASE, LS_CONCEPT_JOIN, LS_CONCEPT_LEAVE, LS_CONCEPT_VALID, LS_CONCEPT_INVALID,
+	LS_CONCEPT_LATENCY, LS_CONCEPT_MEMORY, LS_CONCEPT_USAGE, LS_CONCEPT_CONFIG,
+	LS_CONCEPT_RESTART, LS_CONCEPT_MOUNT, LS_CONCEPT_SCALE, LS_CONCEPT_LOSS, LS_CONCEPT_EXPIRE,
+	LS_CONCEPT_PROMOTE, LS_CONCEPT_ACK, LS_CONCEPT_LOCK, LS_CONCEPT_UNLOCK, LS_CONCEPT_MAXIMUM,
+	LS_CONCEPT_AVERAGE, LS_CONCEPT_ACCURACY, LS_CONCEPT_DATABASE, LS_CONCEPT_CERTIFICATE,
+	LS_CONCEPT_TEMPERATURE, LS_CONCEPT_ENVIRONMENT, LS_CONCEPT_PRODUCTION, LS_CONCEPT_REPOSITORY,
+	LS_CONCEPT_PASSWORD, LS_CONCEPT_DEPTH, LS_CONCEPT_MONDAY, LS_CONCEPT_TUESDAY,
+	LS_CONCEPT_WEDNESDAY, LS_CONCEPT_THURSDAY, LS_CONCEPT_FRIDAY, LS_CONCEPT_SATURDAY,
+	LS_CONCEPT_SUNDAY, LS_CONCEPT_FIRE, LS_CONCEPT_RESOLVE, LS_CONCEPT_READONLY,
+	LS_CONCEPT_LEADER, LS_CONCEPT_REPLICA, LS_CONCEPT_COUNT
 } ls_judge_concept;
+/* clang-format on */
 
 typedef enum ls_judge_polarity
 {
@@ -300,9 +236,9 @@ typedef enum ls_judge_polarity
 	LS_POL_KEY /* a field that holds an outcome */
 } ls_judge_polarity;
 
-typedef struct ls_judge_word
+typedef struct ls_judge_word /* a group of them */
 {
-	const char *text;
+	const char *words; /* which blanks separate */
 	uint8_t concept;
 	uint8_t pol;
 	uint8_t strength;
@@ -397,7 +333,7 @@ typedef struct ls_judge_term
 	bool joins;                    /* the next term is the second half of `joined` */
 	uint8_t related[4], n_related; /* concepts that may stand for its own */
 	bool past;                     /* ends in -ed */
-	bool object;                   /* stands behind a preposition or a common noun: "for search" */
+	bool object;                   /* stands after a preposition or a common noun: "for search" */
 	bool scope;                    /* says where a threshold holds: "on all partitions" */
 	bool unheld;                   /* no row holds it in any form */
 	bool noun;                     /* an action word that another verb of the item speaks about */
@@ -690,7 +626,7 @@ extern bool ls_judge_number_find(const ls_judge_ctx *ctx, const ls_judge_item *i
 								 const ls_judge_row *row, double *value);
 /*
  * The next fraction in the text from *at on: 2/3, 2 of 3, 2 out of 3.  Dates, paths and versions
- * are none.  It begins at *from; *at moves behind it.
+ * are none.  It begins at *from; *at moves after it.
  */
 extern bool ls_judge_number_fraction(ls_str text, size_t *at, size_t *from, uint32_t *part,
 									 uint32_t *whole);
@@ -760,7 +696,7 @@ extern bool ls_judge_decide_name(ls_judge_ctx *ctx, const ls_judge_item *item, l
 								 bool *decided);
 extern bool ls_judge_decide_every(ls_judge_ctx *ctx, const ls_judge_item *item,
 								  ls_judge_decision *d);
-/* An item that asks for a start: the row behind its announcement that tells how it ended. */
+/* An item that asks for a start: the row after its announcement that tells how it ended. */
 extern bool ls_judge_decide_start(ls_judge_ctx *ctx, const ls_judge_item *item,
 								  const ls_judge_hits *rows, ls_judge_decision *d);
 extern bool ls_judge_decide_item(ls_judge_ctx *ctx, const ls_judge_item *item,

@@ -17,7 +17,7 @@ typedef struct parse
 	ls_judge_ctx *ctx;
 	const ls_judge_text *t;
 	bool used[LS_JUDGE_ROW_ATOMS]; /* consumed by a condition or without meaning */
-	int cond_end;                  /* behind the threshold's number */
+	int cond_end;                  /* the last atom of the threshold's number */
 	int noun_from, noun_to;        /* "no connection" of "no connection was allowed" */
 } parse;
 
@@ -571,7 +571,7 @@ weigh_word(const parse *p, int begin, int end, int i, ls_judge_item *item, bool 
 	return true;
 }
 
-/* Marks a term that stands behind a preposition or a common noun. */
+/* Marks a term that stands after a preposition or a common noun. */
 static void
 mark_object(const parse *p, int begin, int i, const ls_judge_item *item, ls_judge_term *term)
 {
@@ -695,7 +695,7 @@ settle_absence(ls_judge_item *item)
 	item->errors = bad && !other;
 }
 
-/* Identifiers behind the verb of a sentence with "every". */
+/* Identifiers after the verb of a sentence with "every". */
 static void
 mark_predicates(const parse *p, int begin, ls_judge_item *item)
 {

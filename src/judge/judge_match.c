@@ -14,7 +14,7 @@
 #define OWN 0.45f /* weight of the item's words that a row must name itself */
 
 
-/* Would the identifier go on before or behind these atoms? */
+/* Would the identifier go on before or after these atoms? */
 static bool
 bounded(const ls_judge_text *t, int i, int n, const ls_judge_ident *id)
 {
@@ -145,13 +145,6 @@ same_sign(const ls_judge_word *a, const ls_judge_term *b)
 	return neg_a == neg_b || (a->pol != LS_POL_POS && b->pol != LS_POL_POS);
 }
 
-/* postgres and postgresql, mysql and mysqld */
-static bool
-same_product(const ls_judge_ctx *ctx, uint16_t a, uint16_t b)
-{
-	return strncmp(ctx->words.table[a].text, ctx->words.table[b].text, 5) == 0;
-}
-
 /* How well does an atom of the row match a word of the item: 0 .. 1? */
 static float
 atom_match(const ls_judge_ctx *ctx, const ls_judge_term *term, const ls_judge_atom *a, bool tight)
@@ -164,7 +157,7 @@ atom_match(const ls_judge_ctx *ctx, const ls_judge_term *term, const ls_judge_at
 		return tight && term->role == LS_TERM_SUBJECT ? 0.6f : 1.0f;
 	/* a database by its product's name or by no name, never by another's */
 	if (term->concept == LS_CONCEPT_DATABASE && term->pol == LS_POL_NONE && w->pol == LS_POL_NONE &&
-		term->concept == w->concept && !same_product(ctx, term->word, a->word))
+		term->concept == w->concept && term->word != a->word)
 		return 0;
 	if (term->concept != LS_CONCEPT_NONE && term->concept == w->concept && same_sign(w, term))
 		return 0.85f;

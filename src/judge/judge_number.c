@@ -5,7 +5,7 @@
  *
  * An item such as "latency stays under 200 ms" needs the one number of a row that it means.
  * Only numbers of the same kind (time, bytes, percent, plain) compete; the one that stands
- * behind a word of the item wins.
+ * after a word of the item wins.
  *
  *-------------------------------------------------------------------------
  */
@@ -14,58 +14,32 @@
 bool
 ls_judge_number_unit(ls_str word, double *factor, ls_judge_dim *dim)
 {
+	/* clang-format off */
 	static const struct
 	{
 		const char *name;
 		double factor;
 		ls_judge_dim dim;
 	} units[] = {
-		{"ms", 0.001, LS_DIM_TIME},
-		{"msec", 0.001, LS_DIM_TIME},
-		{"millis", 0.001, LS_DIM_TIME},
-		{"millisecond", 0.001, LS_DIM_TIME},
-		{"milliseconds", 0.001, LS_DIM_TIME},
-		{"us", 1e-6, LS_DIM_TIME},
-		{"usec", 1e-6, LS_DIM_TIME},
-		{"microseconds", 1e-6, LS_DIM_TIME},
-		{"ns", 1e-9, LS_DIM_TIME},
-		{"s", 1, LS_DIM_TIME},
-		{"sec", 1, LS_DIM_TIME},
-		{"secs", 1, LS_DIM_TIME},
-		{"second", 1, LS_DIM_TIME},
-		{"seconds", 1, LS_DIM_TIME},
-		{"min", 60, LS_DIM_TIME},
-		{"mins", 60, LS_DIM_TIME},
-		{"minute", 60, LS_DIM_TIME},
-		{"minutes", 60, LS_DIM_TIME},
-		{"h", 3600, LS_DIM_TIME},
-		{"hr", 3600, LS_DIM_TIME},
-		{"hour", 3600, LS_DIM_TIME},
-		{"hours", 3600, LS_DIM_TIME},
-		{"d", 86400, LS_DIM_TIME},
-		{"day", 86400, LS_DIM_TIME},
-		{"days", 86400, LS_DIM_TIME},
-		{"week", 604800, LS_DIM_TIME},
-		{"weeks", 604800, LS_DIM_TIME},
-		{"b", 1, LS_DIM_BYTES},
-		{"byte", 1, LS_DIM_BYTES},
-		{"bytes", 1, LS_DIM_BYTES},
-		{"kb", 1e3, LS_DIM_BYTES},
-		{"k", 1e3, LS_DIM_BYTES},
-		{"kib", 1024, LS_DIM_BYTES},
-		{"mb", 1e6, LS_DIM_BYTES},
-		{"mib", 1048576, LS_DIM_BYTES},
-		{"gb", 1e9, LS_DIM_BYTES},
-		{"g", 1e9, LS_DIM_BYTES},
-		{"gib", 1073741824, LS_DIM_BYTES},
-		{"tb", 1e12, LS_DIM_BYTES},
-		{"tib", 1099511627776.0, LS_DIM_BYTES},
-		{"percent", 1, LS_DIM_PERCENT},
-		{"pct", 1, LS_DIM_PERCENT},
-		{"c", 1, LS_DIM_DEGREE},
-		{"celsius", 1, LS_DIM_DEGREE},
-		{"degrees", 1, LS_DIM_DEGREE},
+		{"ms", 0.001, LS_DIM_TIME}, {"msec", 0.001, LS_DIM_TIME}, {"millis", 0.001, LS_DIM_TIME},
+		{"millisecond", 0.001, LS_DIM_TIME}, {"milliseconds", 0.001, LS_DIM_TIME},
+		{"us", 1e-6, LS_DIM_TIME}, {"usec", 1e-6, LS_DIM_TIME},
+		{"microseconds", 1e-6, LS_DIM_TIME}, {"ns", 1e-9, LS_DIM_TIME}, {"s", 1, LS_DIM_TIME},
+		{"sec", 1, LS_DIM_TIME}, {"secs", 1, LS_DIM_TIME}, {"second", 1, LS_DIM_TIME},
+		{"seconds", 1, LS_DIM_TIME}, {"min", 60, LS_DIM_TIME}, {"mins", 60, LS_DIM_TIME},
+		{"minute", 60, LS_DIM_TIME}, {"minutes", 60, LS_DIM_TIME}, {"h", 3600, LS_DIM_TIME},
+		{"hr", 3600, LS_DIM_TIME}, {"hour", 3600, LS_DIM_TIME}, {"hours", 3600, LS_DIM_TIME},
+		{"d", 86400, LS_DIM_TIME}, {"day", 86400, LS_DIM_TIME}, {"days", 86400, LS_DIM_TIME},
+		{"week", 604800, LS_DIM_TIME}, {"weeks", 604800, LS_DIM_TIME}, {"b", 1, LS_DIM_BYTES},
+		{"byte", 1, LS_DIM_BYTES}, {"bytes", 1, LS_DIM_BYTES}, {"kb", 1e3, LS_DIM_BYTES},
+		{"k", 1e3, LS_DIM_BYTES}, {"kib", 1024, LS_DIM_BYTES}, {"mb", 1e6, LS_DIM_BYTES},
+		{"mib", 1048576, LS_DIM_BYTES}, {"gb", 1e9, LS_DIM_BYTES}, {"g", 1e9, LS_DIM_BYTES},
+		{"gib", 1073741824, LS_DIM_BYTES}, {"tb", 1e12, LS_DIM_BYTES},
+		{"tib", 1099511627776.0, LS_DIM_BYTES}, {"percent", 1, LS_DIM_PERCENT},
+		{"pct", 1, LS_DIM_PERCENT}, {"c", 1, LS_DIM_DEGREE}, {"celsius", 1, LS_DIM_DEGREE},
+		{"degrees", 1, LS_DIM_DEGREE}
 	};
+	/* clang-format on */
 
 	if (word.len == 0 || word.len > 12)
 		return false;
@@ -410,7 +384,7 @@ ls_judge_number_find(const ls_judge_ctx *ctx, const ls_judge_item *item, const l
 	return find_value(ctx, item, row, true, value) || find_value(ctx, item, row, false, value);
 }
 
-/* Digits from *at on, at most six; moves *at behind them. */
+/* Digits from *at on, at most six; moves *at after them. */
 static bool
 read_count(ls_str text, size_t *at, uint32_t *value)
 {

@@ -53,7 +53,7 @@ plain_number(const ls_judge_text *t, int i)
 	return v;
 }
 
-/* Is there a value behind this key?  "errors=0", "failed: 0", "ok":false */
+/* Is there a value after this key?  "errors=0", "failed: 0", "ok":false */
 static bool
 has_value(const ls_judge_text *t, int i)
 {
@@ -75,7 +75,7 @@ false_value(const ls_judge_text *t, int i)
 								   t->atoms[i].sep == LS_SEP_EQUAL);
 }
 
-/* A number that counts the word behind it (0 errors), and no name (job 0 failed). */
+/* A number that counts the word after it (0 errors), not a name (job 0 failed). */
 static long
 count_before(const ls_judge_ctx *ctx, const ls_judge_text *t, int i)
 {
@@ -375,7 +375,7 @@ word_cue(const ls_judge_ctx *ctx, ls_judge_row *row, int i)
 	const ls_judge_atom *a = &t->atoms[i];
 	const ls_judge_word *w = word_of(ctx, t, i);
 	bool negated = ls_judge_row_negated(ctx, t, i);
-	bool value = a->sep == LS_SEP_EQUAL; /* stands behind a key */
+	bool value = a->sep == LS_SEP_EQUAL; /* stands after a key */
 	bool prose = value && (atom_is(t, i - 1, "msg") || atom_is(t, i - 1, "message") ||
 						   atom_is(t, i - 1, "reason") || atom_is(t, i - 1, "err") ||
 						   atom_is(t, i - 1, "error") || atom_is(t, i - 1, "note") ||

@@ -12,7 +12,7 @@
  */
 #include "src/judge/judge_internal.h"
 
-#define REACH 200 /* rows behind the announcement */
+#define REACH 200 /* rows after the announcement */
 
 static bool
 asks_for_start(const ls_judge_item *item)

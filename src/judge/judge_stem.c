@@ -25,58 +25,31 @@ ends(const char *w, size_t n, const char *suffix, size_t len)
 	return n >= len && memcmp(w + n - len, suffix, len) == 0;
 }
 
-/* Forms of verbs that no suffix tells; base forms, sorted by nothing. */
+/* Forms of verbs that no suffix tells: each form and its base, by turns. */
 static size_t
 irregular(char *w, size_t n)
 {
-	static const char *const forms[][2] = {{"ran", "run"},
-										   {"began", "begin"},
-										   {"begun", "begin"},
-										   {"taken", "take"},
-										   {"overridden", "override"},
-										   {"overrode", "override"},
-										   {"held", "hold"},
-										   {"kept", "keep"},
-										   {"chosen", "choose"},
-										   {"chose", "choose"},
-										   {"frozen", "freeze"},
-										   {"froze", "freeze"},
-										   {"hidden", "hide"},
-										   {"rewritten", "rewrite"},
-										   {"overwritten", "overwrite"},
-										   {"paid", "pay"},
-										   {"sold", "sell"},
-										   {"bought", "buy"},
-										   {"caught", "catch"},
-										   {"brought", "bring"},
-										   {"fell", "fall"},
-										   {"fallen", "fall"},
-										   {"rose", "rise"},
-										   {"risen", "rise"},
-										   {"grew", "grow"},
-										   {"grown", "grow"},
-										   {"given", "give"},
-										   {"thrown", "throw"},
-										   {"threw", "throw"},
-										   {"rebuilt", "rebuild"},
-										   {"reran", "rerun"},
-										   {"resent", "resend"},
-										   {"stolen", "steal"},
-										   {"woke", "wake"},
-										   {"woken", "wake"},
-										   {"won", "win"},
-										   {"withdrawn", "withdraw"},
-										   {"came", "come"},
-										   {"became", "become"},
-										   {"blew", "blow"}};
+	static const char *const forms[] = {
+		"ran",         "run",        "began",     "begin",    "begun",    "begin",     "taken",
+		"take",        "overridden", "override",  "overrode", "override", "held",      "hold",
+		"kept",        "keep",       "chosen",    "choose",   "chose",    "choose",    "frozen",
+		"freeze",      "froze",      "freeze",    "hidden",   "hide",     "rewritten", "rewrite",
+		"overwritten", "overwrite",  "paid",      "pay",      "sold",     "sell",      "bought",
+		"buy",         "caught",     "catch",     "brought",  "bring",    "fell",      "fall",
+		"fallen",      "fall",       "rose",      "rise",     "risen",    "rise",      "grew",
+		"grow",        "grown",      "grow",      "given",    "give",     "thrown",    "throw",
+		"threw",       "throw",      "rebuilt",   "rebuild",  "reran",    "rerun",     "resent",
+		"resend",      "stolen",     "steal",     "woke",     "wake",     "woken",     "wake",
+		"won",         "win",        "withdrawn", "withdraw", "came",     "come",      "became",
+		"become",      "blew",       "blow"};
 
 	if (n < 3 || n > 11)
 		return n;
-	for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++)
-		if (forms[i][0][0] == w[0] && strlen(forms[i][0]) == n && memcmp(forms[i][0], w, n) == 0)
+	for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i += 2)
+		if (forms[i][0] == w[0] && strlen(forms[i]) == n && memcmp(forms[i], w, n) == 0)
 		{
-			n = strlen(forms[i][1]);
-			memcpy(w, forms[i][1], n);
+			n = strlen(forms[i + 1]);
+			memcpy(w, forms[i + 1], n);
 			return n;
 		}
 	return n;

@@ -370,7 +370,7 @@ split_digits(ls_judge_scan *scan, size_t off, size_t len)
 	}
 }
 
-/* A dotted version behind a v, and the name before it; `skip` gets the length up to its digits. */
+/* A dotted version after a v, and the name before it; `skip` gets the length up to its digits. */
 static bool
 version_at(const char *s, size_t n, size_t i, size_t *skip)
 {
