@@ -4,7 +4,8 @@ SELECT plan(117);
 CREATE FUNCTION authenticate(authorization_header text, api_key text DEFAULT NULL,
 	tokens_only boolean DEFAULT false) RETURNS text LANGUAGE C
 	AS '$libdir/logsvc', 'logsvc_debug_authenticate';
-CREATE FUNCTION authorize(authorization_header text, api_key text, credentials text, permission text,
+CREATE FUNCTION authorize(authorization_header text, api_key text, credentials text,
+	permission text,
 	scope text) RETURNS text LANGUAGE C AS '$libdir/logsvc', 'logsvc_debug_authorize';
 CREATE FUNCTION rate(class text, key text, per_minute int, ms bigint DEFAULT 1700000000000)
 	RETURNS text LANGUAGE C STRICT
@@ -22,7 +23,8 @@ SELECT r AS who, j->>'id' AS id, j->>'token' AS secret
 FROM unnest('{owner,admin,member,viewer}'::text[]) AS r,
 	LATERAL logsvc.create_user(r || '@acme.example') AS u,
 	LATERAL logsvc.add_member('acme', left(u->>'email', 99), r) AS m,
-	LATERAL logsvc.create_token('acme', m->>'email', 'all', ARRAY(SELECT logsvc_internal.scopes())) AS j;
+	LATERAL logsvc.create_token('acme', m->>'email', 'all', ARRAY(SELECT logsvc_internal.scopes()))
+		AS j;
 INSERT INTO made
 SELECT s || k, j->>'id', j->>'key'
 FROM unnest('{ingest,read}'::text[]) AS s, unnest('{live,test}'::text[]) AS k,
@@ -40,7 +42,8 @@ SELECT is(authenticate(h), 'UNAUTHORIZED', format('header %L', h))
 FROM unnest(ARRAY[NULL, '', 'Bearer', 'Bearer ', 'Basic dXNlcjpwYXNz', 'Bearer a b',
 	'Bearer pat_"', 'Bearerpat_x', 'Bearer ' || repeat('x', 257), E'Bearer pat_\u00e9']) AS h;
 SELECT is(authenticate(h), 'INVALID_PAT', format('header %L', h))
-FROM unnest(ARRAY['Bearer x', 'Bearer pat_', 'Bearer pat_unknown', 'Bearer ' || repeat('x', 256)]) AS h;
+FROM unnest(ARRAY['Bearer x', 'Bearer pat_', 'Bearer pat_unknown', 'Bearer ' || repeat('x', 256)])
+	AS h;
 SELECT is(authenticate('Bearer ing_live_unknown'), 'INVALID_API_KEY', 'unknown key');
 SELECT is(authenticate('Bearer ing_live_unknown'), 'INVALID_API_KEY', 'again, from the cache');
 SELECT is(authenticate(NULL, 'ing_unknown'), 'INVALID_API_KEY', 'in its own header');
@@ -109,7 +112,8 @@ SELECT is(authenticate(pg_temp.bearer('readlive')), 'API_KEY_EXPIRED', 'expires 
 UPDATE logsvc_internal.api_key SET expires_at = NULL WHERE name = 'read';
 SELECT is(authenticate(pg_temp.bearer('readlive')), 'OK 2 R', 'and lives on when prolonged');
 SELECT is(authenticate('Bearer pat_later'), 'INVALID_PAT', 'unknown, and cached as that');
-INSERT INTO logsvc_internal.access_token (organization_id, user_id, name, scopes, token_hash, prefix)
+INSERT INTO logsvc_internal.access_token (organization_id, user_id, name, scopes,
+	token_hash, prefix)
 SELECT organization_id, user_id, 'later', '{logs:read}', sha256('pat_later'), 'pat_late'
 FROM logsvc_internal.member WHERE role = 'owner';
 SELECT is(authenticate('Bearer pat_later'), 'OK 1 owner', 'until it is made');
@@ -167,7 +171,8 @@ SELECT is(rate_limit('evaluation'), '12 1', 'a change counts at once');
 CREATE TEMP TABLE taken AS SELECT n, rate('c', 'a', 3) AS r FROM generate_series(1, 5) AS n;
 SELECT is(array_agg(split_part(r, ' ', 1) ORDER BY n), '{1,1,1,0,0}', 'three fit') FROM taken;
 SELECT is(array_agg(split_part(r, ' ', 2) ORDER BY n), '{2,1,0,0,0}', 'what remains') FROM taken;
-SELECT ok(bool_and(split_part(r, ' ', 3)::int BETWEEN 59 AND 61), 'until the first lapses') FROM taken;
+SELECT ok(bool_and(split_part(r, ' ', 3)::int BETWEEN 59 AND 61), 'until the first lapses')
+	FROM taken;
 SELECT ok(bool_and(split_part(r, ' ', 4)::int BETWEEN 59 AND 60), 'nobody waits more than a minute')
 FROM taken WHERE n > 3;
 SELECT is(max(split_part(r, ' ', 4)), '0', 'who is let in does not wait') FROM taken WHERE n <= 3;
@@ -209,7 +214,8 @@ CREATE TEMP TABLE cost AS
 SELECT what, round(nanoseconds(what, pg_temp.bearer('ingestlive'), 20000)) AS ns
 FROM unnest('{authenticate,authorize,index,rate}'::text[]) AS what;
 SELECT isnt(logsvc.act_as('acme'), NULL, 'acting');
-INSERT INTO cost SELECT 'require', round(nanoseconds('require', pg_temp.bearer('ingestlive'), 20000));
+INSERT INTO cost SELECT 'require', round(nanoseconds('require',
+	pg_temp.bearer('ingestlive'), 20000));
 SELECT diag(format('%s: %s ns', what, ns)) FROM cost;
 SELECT is(array_agg(what), NULL, 'each under 20 microseconds') FROM cost WHERE ns >= 20000;
 SELECT is(count(ns), 5::bigint, 'each worked') FROM cost;

@@ -39,7 +39,8 @@ FROM generate_series(1, 200) AS n,
 -- ---- passwords ----
 
 CREATE TEMP TABLE password AS SELECT logsvc_internal.password_hash('Correct horse 1') AS hash;
-SELECT matches(hash, '^\$scrypt\$ln=15,r=8,p=3\$[0-9a-f]{32}\$[0-9a-f]{64}$', 'scrypt') FROM password;
+SELECT matches(hash, '^\$scrypt\$ln=15,r=8,p=3\$[0-9a-f]{32}\$[0-9a-f]{64}$', 'scrypt')
+	FROM password;
 SELECT ok(logsvc_internal.password_matches('Correct horse 1', hash), 'the password matches')
 FROM password;
 SELECT ok(NOT logsvc_internal.password_matches('correct horse 1', hash), 'another does not')
@@ -138,7 +139,8 @@ FROM (VALUES
 UPDATE logsvc_internal.rate_limit SET per_minute = 20 WHERE class = 'evaluation';
 SELECT ok(customized, 'a changed row is the operator''s')
 FROM logsvc_internal.rate_limit WHERE class = 'evaluation';
-INSERT INTO logsvc_internal.rate_limit (class, per_minute, scope) VALUES ('logs', 7, 'organization');
+INSERT INTO logsvc_internal.rate_limit (class, per_minute, scope)
+	VALUES ('logs', 7, 'organization');
 SELECT is(array_agg(per_minute), '{7}', 'a restored row takes the place of the one that came along')
 FROM logsvc_internal.rate_limit WHERE class = 'logs';
 INSERT INTO logsvc_internal.plan_limit (plan, resource, amount) VALUES ('free', 'kpis', 16);

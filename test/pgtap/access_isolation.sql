@@ -58,17 +58,20 @@ SELECT is(pg_temp.app('SELECT string_agg(slug, '','') FROM logsvc_internal.organ
 	'its own organization');
 SELECT is(pg_temp.app('SELECT string_agg(email, '','') FROM logsvc_internal.user_account'),
 	'u1@example.org', 'its own users');
-SELECT is(pg_temp.app(format('SELECT count(*) FROM logsvc_internal.%I', t)), n, t || ': its own rows')
+SELECT is(pg_temp.app(format('SELECT count(*) FROM logsvc_internal.%I', t)), n,
+	t || ': its own rows')
 FROM (VALUES ('member', '1'), ('access_token', '1'), ('api_key', '1'), ('log_index', '3'),
 	('organization_limit', '1')) AS v (t, n);
-SELECT is(pg_temp.app('SELECT token_hash FROM logsvc_internal.access_token'), '42501', 'not the hashes');
+SELECT is(pg_temp.app('SELECT token_hash FROM logsvc_internal.access_token'), '42501',
+	'not the hashes');
 SELECT is(pg_temp.app('SELECT key_hash FROM logsvc_internal.api_key'), '42501', 'not the hashes');
 SELECT is(pg_temp.app('SELECT password_hash FROM logsvc_internal.user_account'), '42501',
 	'not the passwords');
 SELECT is(pg_temp.app('SELECT t FROM logsvc_internal.access_token t'), '42501', 'nor by the row');
 SELECT is(pg_temp.app($$UPDATE logsvc_internal.member SET role = 'owner' RETURNING 1$$), '42501',
 	'no writing');
-SELECT is(pg_temp.app($$DELETE FROM logsvc_internal.log_index RETURNING 1$$), '42501', 'no deleting');
+SELECT is(pg_temp.app($$DELETE FROM logsvc_internal.log_index RETURNING 1$$), '42501',
+	'no deleting');
 SELECT is(pg_temp.app($$INSERT INTO logsvc_internal.log_index (organization_id, name)
 	VALUES (logsvc_internal.current_organization(), 'x') RETURNING 1$$), '42501', 'no inserting');
 SELECT is(pg_temp.app('SELECT count(*) FROM logsvc_internal.find_secret(''\x00'')'), '42501',

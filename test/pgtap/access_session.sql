@@ -62,7 +62,8 @@ $$;
 -- ---- no one ----
 
 SELECT is(logsvc.whoami(), NULL, 'at first no one');
-SELECT is(pg_temp.as_role('logsvc_reader', 'SELECT logsvc_internal.current_organization()'), NULL, 'for no organization');
+SELECT is(pg_temp.as_role('logsvc_reader', 'SELECT logsvc_internal.current_organization()'), NULL,
+	'for no organization');
 SELECT is(pg_temp.app($$SELECT logsvc.create_index('x')$$), 'LS802', 'nothing is allowed');
 SELECT throws_ok($$SELECT logsvc_internal.require_permission('logs:read')$$, 'LS802', NULL,
 	'a superuser is no exception (decision 37)');
@@ -104,7 +105,8 @@ SELECT matches(pg_temp.by('owner', pg_temp.try('org:manage')), '"name"', 'an own
 SELECT matches(pg_temp.by('admin', pg_temp.try('org:manage')), '"name"', 'an admin may');
 SELECT is(pg_temp.by('member', pg_temp.try('org:manage')), 'LS202', 'a member may not');
 SELECT is(pg_temp.by('viewer', pg_temp.try('org:manage')), 'LS202', 'a viewer may not');
-SELECT is(pg_temp.by('reader', pg_temp.try('org:manage')), 'LS201', 'an owner without scope may not');
+SELECT is(pg_temp.by('reader', pg_temp.try('org:manage')), 'LS201',
+	'an owner without scope may not');
 SELECT matches(pg_temp.by('full-access', pg_temp.try('org:manage')), '"name"', 'a full key may');
 SELECT is(pg_temp.by('read-only', pg_temp.try('org:manage')), 'LS201', 'a read key may not');
 SELECT is(pg_temp.by('ingest-only', pg_temp.try('org:manage')), 'LS201', 'an ingest key may not');
@@ -123,22 +125,29 @@ SELECT is(pg_temp.by('admin', $$SELECT logsvc.create_api_key('other', 'k', 'read
 	'another organization does not exist');
 SELECT is(pg_temp.by('admin', $$SELECT logsvc.create_api_key('org_00000000000000000000000000', 'k',
 	'read-only')$$), 'LS301', 'just as one that does not');
-SELECT matches(pg_temp.by('admin', $$SELECT logsvc.create_api_key(NULL, 'k', 'read-only')$$), '"key"',
+SELECT matches(pg_temp.by('admin', $$SELECT logsvc.create_api_key(NULL, 'k', 'read-only')$$),
+	'"key"',
 	'NULL is the session''s');
-SELECT is(pg_temp.by('owner', $$SELECT logsvc.create_organization('x')$$), 'LS202', 'operators only');
-SELECT is(pg_temp.by('owner', $$SELECT logsvc.create_user('x@x.example')$$), 'LS202', 'operators only');
-SELECT is(pg_temp.by('owner', $$SELECT logsvc.add_member('acme', 'x@x.example', 'owner')$$), 'LS202',
+SELECT is(pg_temp.by('owner', $$SELECT logsvc.create_organization('x')$$), 'LS202',
 	'operators only');
-SELECT is(pg_temp.by('owner', $$SELECT logsvc.set_limit('acme', 'kpis', 1)$$), 'LS202', 'operators only');
+SELECT is(pg_temp.by('owner', $$SELECT logsvc.create_user('x@x.example')$$), 'LS202',
+	'operators only');
+SELECT is(pg_temp.by('owner', $$SELECT logsvc.add_member('acme', 'x@x.example', 'owner')$$),
+	'LS202',
+	'operators only');
+SELECT is(pg_temp.by('owner', $$SELECT logsvc.set_limit('acme', 'kpis', 1)$$), 'LS202',
+	'operators only');
 SELECT is(pg_temp.by('owner', $$SELECT logsvc.act_as('other')$$), 'LS202', 'operators only');
 SELECT is(pg_temp.by('owner', $$SELECT logsvc.create_token('acme', 'owner@acme.example', 'x',
 	'{logs:read}')$$), 'LS201', 'a token makes no tokens');
 
 -- ---- members, by members ----
 
-SELECT is(pg_temp.by('admin', $$SELECT logsvc.set_member_role('acme', 'viewer@acme.example', 'owner')$$),
+SELECT is(pg_temp.by('admin',
+	$$SELECT logsvc.set_member_role('acme', 'viewer@acme.example', 'owner')$$),
 	'LS202', 'an admin grants no ownership (decision 53)');
-SELECT is(pg_temp.by('admin', $$SELECT logsvc.set_member_role('acme', 'owner2@acme.example', 'viewer')$$),
+SELECT is(pg_temp.by('admin',
+	$$SELECT logsvc.set_member_role('acme', 'owner2@acme.example', 'viewer')$$),
 	'LS202', 'nor takes it');
 SELECT is(pg_temp.by('admin', $$SELECT logsvc.remove_member('acme', 'owner2@acme.example')$$),
 	'LS202', 'nor removes an owner');
@@ -148,7 +157,8 @@ SELECT is(pg_temp.by('admin', $$SELECT logsvc.revoke_token('$$ || pg_temp.id('ow
 	'LS202', 'nor an owner''s tokens');
 SELECT is(pg_temp.by('member', $$SELECT logsvc.remove_member('acme', 'viewer@acme.example')$$),
 	'LS202', 'a member removes nobody');
-SELECT is(pg_temp.by('member', $$SELECT logsvc.set_member_role('acme', 'member@acme.example', 'admin')$$),
+SELECT is(pg_temp.by('member',
+	$$SELECT logsvc.set_member_role('acme', 'member@acme.example', 'admin')$$),
 	'LS202', 'nor promotes');
 SELECT is(pg_temp.by('member', $$SELECT logsvc.revoke_token('$$ || pg_temp.id('viewer') || $$')$$),
 	'LS202', 'nor revokes others'' tokens');
@@ -162,16 +172,19 @@ SELECT is(pg_temp.by('viewer', $$SELECT logsvc.whoami()->>'role'$$), 'member',
 SELECT matches(pg_temp.by('owner',
 	$$SELECT logsvc.set_member_role('acme', 'owner2@acme.example', 'admin')$$), '"role": "admin"',
 	'an owner takes ownership');
-SELECT is(pg_temp.by('owner', $$SELECT logsvc.set_member_role('acme', 'owner@acme.example', 'admin')$$),
+SELECT is(pg_temp.by('owner',
+	$$SELECT logsvc.set_member_role('acme', 'owner@acme.example', 'admin')$$),
 	'LS402', 'but the last');
 
 -- ---- revocation takes effect at the next statement ----
 
 SELECT isnt(logsvc.use_token(pg_temp.secret('member')), NULL, 'a session acts as the member');
-SELECT is(pg_temp.as_role('logsvc_reader', 'SELECT count(*) FROM logsvc_internal.organization'), '1', 'sees the organization');
+SELECT is(pg_temp.as_role('logsvc_reader', 'SELECT count(*) FROM logsvc_internal.organization'),
+	'1', 'sees the organization');
 SELECT isnt(logsvc.revoke_token(pg_temp.id('member')), NULL, 'the operator revokes the token');
 SELECT throws_ok('SELECT logsvc.whoami()', 'LS103', NULL, 'the session is out');
-SELECT is(pg_temp.as_role('logsvc_reader', 'SELECT count(*) FROM logsvc_internal.organization'), 'LS103',
+SELECT is(pg_temp.as_role('logsvc_reader', 'SELECT count(*) FROM logsvc_internal.organization'),
+	'LS103',
 	'and sees no row');
 SELECT is(logsvc.use_token(NULL), NULL, 'it can act as no one');
 SELECT is(pg_temp.by('member', 'SELECT logsvc.whoami()'), 'LS103', 'nor begin again');
@@ -191,7 +204,8 @@ DELETE FROM logsvc_internal.api_key WHERE name = 'full-access';
 SELECT throws_ok('SELECT logsvc.whoami()', 'LS105', NULL, 'or deleted');
 
 INSERT INTO made
-SELECT 'short', j->>'id', j->>'token' FROM logsvc.create_token('acme', 'owner@acme.example', 'short',
+SELECT 'short', j->>'id', j->>'token' FROM logsvc.create_token('acme',
+	'owner@acme.example', 'short',
 	'{logs:read}', now() + interval '0.3 s') AS j;
 SELECT isnt(logsvc.use_token(pg_temp.secret('short')), NULL, 'a token of a moment');
 SELECT pg_sleep(0.4);
@@ -204,7 +218,8 @@ SELECT throws_ok(format('SELECT logsvc.use_token(%L)', pg_temp.secret('short')),
 SELECT is(logsvc.act_as(NULL), NULL, 'for no one');
 SELECT is(logsvc.act_as('acme')->>'kind', 'operator', 'as the operator');
 SELECT is(logsvc.act_as('acme', 'admin@acme.example')->>'role', 'admin', 'as a member');
-SELECT throws_ok($$SELECT logsvc.act_as('acme', 'nobody@acme.example')$$, 'LS301', NULL, 'who is none');
+SELECT throws_ok($$SELECT logsvc.act_as('acme', 'nobody@acme.example')$$, 'LS301', NULL,
+	'who is none');
 SELECT throws_ok($$SELECT logsvc.act_as('nowhere')$$, 'LS301', NULL, 'nor nowhere');
 SELECT is(pg_temp.app($$SELECT logsvc.create_token('acme', 'admin@acme.example', 'own', '{org:write}')
 	IS NOT NULL$$), 'true', 'a person makes tokens');
@@ -223,7 +238,8 @@ SELECT isnt(logsvc.act_as('other'), NULL, 'a principal');
 CREATE TEMP TABLE forged AS SELECT current_setting('logsvc.principal') AS value;
 SELECT is(logsvc.act_as(NULL), NULL, 'no principal');
 SELECT throws_ok(format('SET logsvc.principal = %L', value), '22023', NULL, 'SET') FROM forged;
-SELECT throws_ok(format('SET LOCAL logsvc.principal = %L', value), '22023', NULL, 'SET LOCAL') FROM forged;
+SELECT throws_ok(format('SET LOCAL logsvc.principal = %L', value), '22023', NULL, 'SET LOCAL')
+	FROM forged;
 SELECT throws_ok(format('SELECT set_config(''logsvc.principal'', %L, false)', value), '22023', NULL,
 	'set_config') FROM forged;
 SELECT throws_ok(format('ALTER ROLE access_app SET logsvc.principal = %L', value), '22023', NULL,
@@ -233,7 +249,8 @@ SELECT throws_ok(format('ALTER DATABASE %I SET logsvc.principal = %L', current_d
 SELECT throws_ok(format('CREATE FUNCTION pg_temp.f() RETURNS int LANGUAGE sql SET logsvc.principal = %L'
 	' AS ''SELECT 1''', value), '22023', NULL, 'a function''s SET') FROM forged;
 SELECT throws_matching($$ALTER SYSTEM SET logsvc.principal = 'x'$$, '.', 'ALTER SYSTEM');
-SELECT is(pg_temp.app($$SELECT set_config('logsvc.principal', 'x', false)$$), '42501', 'nor a tenant');
+SELECT is(pg_temp.app($$SELECT set_config('logsvc.principal', 'x', false)$$), '42501',
+	'nor a tenant');
 SELECT is(logsvc.whoami(), NULL, 'still no one');
 
 -- ---- transactions ----
@@ -250,11 +267,13 @@ SELECT is(logsvc.whoami(), NULL, 'gone with the transaction');
 -- ---- cursors ----
 
 SELECT isnt(logsvc.act_as('acme'), NULL, 'acting for one');
-DECLARE held CURSOR WITH HOLD FOR SELECT current_setting('server_version') FROM generate_series(1, 10);
+DECLARE held CURSOR WITH HOLD FOR SELECT current_setting('server_version')
+	FROM generate_series(1, 10);
 SELECT isnt(logsvc.act_as('acme'), NULL, 'for the same again');
 SELECT is((SELECT count(*) FROM pg_cursors WHERE name = 'held'), 1::bigint, 'a cursor stays');
 SELECT isnt(logsvc.act_as('other'), NULL, 'for another');
-SELECT is((SELECT count(*) FROM pg_cursors WHERE name = 'held'), 0::bigint, 'it ends when another acts');
+SELECT is((SELECT count(*) FROM pg_cursors WHERE name = 'held'), 0::bigint,
+	'it ends when another acts');
 DECLARE held CURSOR WITH HOLD FOR SELECT 1;
 SELECT lives_ok('SELECT logsvc.use_token(NULL)', 'for no one');
 SELECT is((SELECT count(*) FROM pg_cursors WHERE name = 'held'), 0::bigint, 'or no one');
@@ -268,7 +287,8 @@ SELECT isnt(logsvc.act_as('acme'), NULL, 'for one in a transaction');
 ROLLBACK;
 DECLARE held CURSOR WITH HOLD FOR SELECT 1;
 SELECT isnt(logsvc.act_as('acme'), NULL, 'for that one again');
-SELECT is((SELECT count(*) FROM pg_cursors WHERE name = 'held'), 0::bigint, 'cursors of after a rollback end too');
+SELECT is((SELECT count(*) FROM pg_cursors WHERE name = 'held'), 0::bigint,
+	'cursors of after a rollback end too');
 CREATE FUNCTION pg_temp.turns() RETURNS int LANGUAGE plpgsql AS $$
 DECLARE
 	slug text;
@@ -300,7 +320,8 @@ ROLLBACK;
 SELECT is(logsvc.whoami()->>'role', 'member', 'a rollback brings back who acted before');
 BEGIN;
 SAVEPOINT s;
-SELECT is(logsvc.use_token(pg_temp.secret('late viewer'))->>'role', 'viewer', 'another one, in a subtransaction');
+SELECT is(logsvc.use_token(pg_temp.secret('late viewer'))->>'role', 'viewer',
+	'another one, in a subtransaction');
 ROLLBACK TO s;
 SELECT is(logsvc.whoami()->>'role', 'member', 'of which nothing is left after its end');
 ROLLBACK;

@@ -13,9 +13,11 @@ SELECT is(logsvc.create_organization('Acme & Söhne GmbH')->>'slug', 'acme-s-hne
 	'a slug that is taken gets a number');
 SELECT is(logsvc.create_organization('!!!')->>'slug', 'organization', 'a slug of nothing');
 SELECT is(logsvc.create_organization('Free')->>'plan', 'free', 'the plan is free unless said');
-SELECT throws_ok($$SELECT logsvc.create_organization('')$$, 'LS001', 'name: must not be empty', 'no name');
+SELECT throws_ok($$SELECT logsvc.create_organization('')$$, 'LS001',
+	'name: must not be empty', 'no name');
 SELECT throws_ok($$SELECT logsvc.create_organization(NULL)$$, 'LS001', NULL, 'NULL name');
-SELECT throws_ok($$SELECT logsvc.create_organization(repeat('x', 201))$$, 'LS001', NULL, 'long name');
+SELECT throws_ok($$SELECT logsvc.create_organization(repeat('x', 201))$$, 'LS001', NULL,
+	'long name');
 SELECT throws_ok($$SELECT logsvc.create_organization('x', 'gold')$$, 'LS001', NULL, 'no such plan');
 SELECT results_eq($$
 	SELECT i.name, logsvc_internal.retention_days_of(o.id, i.name)
@@ -42,27 +44,31 @@ SELECT throws_ok(format('SELECT logsvc.create_user(%L, NULL, %L)', 'x@example.or
 	NULL, 'password: ' || left(p, 20))
 FROM unnest(ARRAY['Short1Short', 'alllowercase1', 'ALLUPPERCASE1', 'NoDigitsAtAll',
 	repeat('aA1', 43)]) AS p;
-SELECT lives_ok($$SELECT logsvc.create_user('pw@example.org', NULL, 'Twelve chars1')$$, 'a good one');
+SELECT lives_ok($$SELECT logsvc.create_user('pw@example.org', NULL, 'Twelve chars1')$$,
+	'a good one');
 SELECT ok(logsvc_internal.password_matches('Twelve chars1', password_hash), 'is kept as a hash')
 FROM logsvc_internal.user_account WHERE email = 'pw@example.org';
 
 -- ---- members ----
 
 SELECT is(logsvc.add_member('free', 'Ann@example.org', 'owner') - '{id,userId,joinedAt}'::text[],
-	'{"email": "ann@example.org", "name": "Ann", "role": "owner", "lastActiveAt": null}', 'a member');
+	'{"email": "ann@example.org", "name": "Ann", "role": "owner", "lastActiveAt": null}',
+		'a member');
 SELECT throws_ok($$SELECT logsvc.add_member('free', 'ann@example.org', 'viewer')$$, 'LS401', NULL,
 	'once only');
 SELECT throws_ok($$SELECT logsvc.add_member('free', 'nobody@example.org', 'viewer')$$, 'LS301',
 	'no such user', 'unknown user');
 SELECT throws_ok($$SELECT logsvc.add_member('free', 'bob@example.org', 'king')$$, 'LS001', NULL,
 	'unknown role');
-SELECT throws_ok($$SELECT logsvc.set_member_role('free', 'ann@example.org', 'admin')$$, 'LS402', NULL,
+SELECT throws_ok($$SELECT logsvc.set_member_role('free', 'ann@example.org', 'admin')$$,
+	'LS402', NULL,
 	'the last owner keeps the role');
 SELECT throws_ok($$SELECT logsvc.remove_member('free', 'ann@example.org')$$, 'LS402', NULL,
 	'and stays');
 SELECT is(logsvc.set_member_role('free', 'ann@example.org', 'owner')->>'role', 'owner',
 	'owner to owner is no change');
-SELECT lives_ok($$SELECT logsvc.add_member('free', 'bob@example.org', 'viewer')$$, 'a second member');
+SELECT lives_ok($$SELECT logsvc.add_member('free', 'bob@example.org', 'viewer')$$,
+	'a second member');
 SELECT throws_ok($$SELECT logsvc.add_member('free', 'cyd@example.org', 'viewer')$$, 'LS203',
 	'the plan allows 2 members', 'the plan''s limit');
 SELECT is(logsvc.set_limit('free', 'members', 3), '{"limit": 3, "resource": "members"}',
@@ -71,13 +77,17 @@ SELECT lives_ok($$SELECT logsvc.add_member('free', 'cyd@example.org', 'admin')$$
 SELECT throws_ok($$SELECT logsvc.add_member('free', 'dan@example.org', 'admin')$$, 'LS203', NULL,
 	'no fourth');
 SELECT lives_ok($$SELECT logsvc.set_limit('free', 'members', NULL)$$, 'unlimited');
-SELECT lives_ok($$SELECT logsvc.set_limit('free', 'members_total', 4)$$, 'but for the general rule');
+SELECT lives_ok($$SELECT logsvc.set_limit('free', 'members_total', 4)$$,
+	'but for the general rule');
 SELECT lives_ok($$SELECT logsvc.add_member('free', 'dan@example.org', 'member')$$, 'a fourth');
 SELECT throws_ok($$SELECT logsvc.add_member('free', 'eve@example.org', 'admin')$$, 'LS203', NULL,
 	'the general rule holds beside the plan (decision 49)');
-SELECT throws_ok($$SELECT logsvc.set_limit('free', 'moons', 4)$$, 'LS001', NULL, 'nothing of that name');
-SELECT throws_ok($$SELECT logsvc.set_limit('free', 'kpis', -1)$$, 'LS001', NULL, 'less than nothing');
-SELECT is(logsvc.set_member_role('free', 'bob@example.org', 'owner')->>'role', 'owner', 'a new owner');
+SELECT throws_ok($$SELECT logsvc.set_limit('free', 'moons', 4)$$, 'LS001', NULL,
+	'nothing of that name');
+SELECT throws_ok($$SELECT logsvc.set_limit('free', 'kpis', -1)$$, 'LS001', NULL,
+	'less than nothing');
+SELECT is(logsvc.set_member_role('free', 'bob@example.org', 'owner')->>'role', 'owner',
+	'a new owner');
 SELECT is(logsvc.set_member_role('free', 'ann@example.org', 'member')->>'role', 'member',
 	'now the first may step back');
 SELECT throws_ok($$SELECT logsvc.set_member_role('free', 'eve@example.org', 'admin')$$, 'LS301',
@@ -97,9 +107,11 @@ SELECT is(count(*), 0::bigint, 'the token is in no column')
 FROM logsvc_internal.access_token t, token WHERE t::text LIKE '%' || right(j->>'token', 30) || '%';
 SELECT is(token_hash, sha256((j->>'token')::bytea), 'its hash is')
 FROM logsvc_internal.access_token, token;
-SELECT throws_ok($$SELECT logsvc.create_token('free', 'ann@example.org', 'x', '{}')$$, 'LS001', NULL,
+SELECT throws_ok($$SELECT logsvc.create_token('free', 'ann@example.org', 'x', '{}')$$,
+	'LS001', NULL,
 	'no scope');
-SELECT throws_ok($$SELECT logsvc.create_token('free', 'ann@example.org', 'x', NULL)$$, 'LS001', NULL,
+SELECT throws_ok($$SELECT logsvc.create_token('free', 'ann@example.org', 'x', NULL)$$,
+	'LS001', NULL,
 	'NULL scopes');
 SELECT throws_ok($$SELECT logsvc.create_token('free', 'ann@example.org', 'x', '{logs:read,root}')$$,
 	'LS001', 'scopes: "root" is not a scope', 'unknown scope');
@@ -110,7 +122,8 @@ SELECT throws_ok($$SELECT logsvc.create_token('free', 'ann@example.org', 'x', '{
 SELECT throws_ok($$SELECT logsvc.create_token('free', 'ann@example.org', ' ', '{logs:read}')$$,
 	'LS001', NULL, 'no name');
 SELECT isnt(logsvc.revoke_token(j->>'id')->>'revokedAt', NULL, 'revoked') FROM token;
-SELECT throws_ok(format('SELECT logsvc.revoke_token(%L)', j->>'id'), 'LS401', NULL, 'once') FROM token;
+SELECT throws_ok(format('SELECT logsvc.revoke_token(%L)', j->>'id'), 'LS401', NULL, 'once')
+	FROM token;
 SELECT throws_ok($$SELECT logsvc.revoke_token('tok_00000000000000000000000000')$$, 'LS301', NULL,
 	'unknown token');
 SELECT throws_ok($$SELECT logsvc.revoke_token('key_00000000000000000000000000')$$, 'LS301', NULL,
@@ -126,15 +139,19 @@ SELECT is(j - '{id,key,prefix,createdAt}'::text[], '{"name": "shipper", "scope":
 	'the rest') FROM key;
 SELECT matches(logsvc.create_api_key('free', 't', 'read-only', 'test')->>'key', '^ing_test_',
 	'a test key');
-SELECT throws_ok($$SELECT logsvc.create_api_key('free', 'x', 'all')$$, 'LS001', NULL, 'unknown scope');
+SELECT throws_ok($$SELECT logsvc.create_api_key('free', 'x', 'all')$$, 'LS001', NULL,
+	'unknown scope');
 SELECT throws_ok($$SELECT logsvc.create_api_key('free', 'x', 'read-only', 'dev')$$, 'LS001', NULL,
 	'unknown kind');
-SELECT throws_ok($$SELECT logsvc.create_api_key('free', '', 'read-only')$$, 'LS001', NULL, 'no name');
+SELECT throws_ok($$SELECT logsvc.create_api_key('free', '', 'read-only')$$, 'LS001',
+	NULL, 'no name');
 SELECT lives_ok($$SELECT logsvc.create_api_key('free', 'x', 'full-access') FROM generate_series(1, 3)$$,
 	'five keys');
-SELECT throws_ok($$SELECT logsvc.create_api_key('free', 'x', 'read-only')$$, 'LS203', NULL, 'no sixth');
+SELECT throws_ok($$SELECT logsvc.create_api_key('free', 'x', 'read-only')$$, 'LS203',
+	NULL, 'no sixth');
 SELECT isnt(logsvc.revoke_api_key(j->>'id')->>'revokedAt', NULL, 'revoked') FROM key;
-SELECT throws_ok(format('SELECT logsvc.revoke_api_key(%L)', j->>'id'), 'LS401', NULL, 'once') FROM key;
+SELECT throws_ok(format('SELECT logsvc.revoke_api_key(%L)', j->>'id'), 'LS401', NULL, 'once')
+	FROM key;
 SELECT throws_ok($$SELECT logsvc.revoke_api_key('nonsense')$$, 'LS301', NULL, 'unknown key');
 SELECT lives_ok($$SELECT logsvc.create_api_key('free', 'x', 'read-only')$$,
 	'a revoked one does not count (decision 83)');

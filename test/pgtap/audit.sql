@@ -16,7 +16,8 @@ SELECT lives_ok($$
 $$, 'an entry');
 SELECT is(actor, 'operator:postgres', 'an operator is marked') FROM entry;
 SELECT results_eq('SELECT action, resource, resource_type, details FROM entry',
-	$$VALUES ('test.done', 'thing_1', 'test', '{"a": {"b": 1.50}}'::jsonb)$$, 'action, resource, details');
+	$$VALUES ('test.done', 'thing_1', 'test', '{"a": {"b": 1.50}}'::jsonb)$$,
+		'action, resource, details');
 SELECT ok(at BETWEEN now() - interval '1 minute' AND clock_timestamp(), 'time') FROM entry;
 SELECT is(ip_address, NULL, 'no address over a local socket') FROM entry;
 SELECT is(user_agent, 'psql', 'the application') FROM entry;
@@ -29,40 +30,51 @@ CREATE TEMP TABLE key AS SELECT logsvc.create_api_key('acme', 'k', 'full-access'
 SELECT logsvc.use_token(j->>'key') FROM key \g /dev/null
 SELECT logsvc_internal.audit(id, 'test.by_key', 'x') FROM org WHERE slug = 'acme' \g /dev/null
 SELECT logsvc.act_as(NULL) \g /dev/null
-SELECT is(actor, (SELECT j->>'id' FROM key), 'an API key by its id') FROM entry WHERE action = 'test.by_key';
-SELECT logsvc_internal.audit(id, 'test.named', 'x', actor => 'bob@acme.test') FROM org WHERE slug = 'acme' \g /dev/null
+SELECT is(actor, (SELECT j->>'id' FROM key), 'an API key by its id') FROM entry
+	WHERE action = 'test.by_key';
+SELECT logsvc_internal.audit(id, 'test.named', 'x', actor => 'bob@acme.test') FROM org
+	WHERE slug = 'acme' \g /dev/null
 SELECT is(actor, 'bob@acme.test', 'a given actor') FROM entry WHERE action = 'test.named';
 
-SELECT throws_ok($$SELECT logsvc_internal.audit(id, 'Test', 'x') FROM org$$, '23514', NULL, 'no verb');
-SELECT logsvc_internal.audit(id, 'test.secret', j->>'key', jsonb_build_object('k', j->>'key', 'h', '$scrypt$ln=15,r=8,p=1$' || repeat('a', 32)))
+SELECT throws_ok($$SELECT logsvc_internal.audit(id, 'Test', 'x') FROM org$$, '23514',
+	NULL, 'no verb');
+SELECT logsvc_internal.audit(id, 'test.secret', j->>'key', jsonb_build_object('k', j->>'key', 'h',
+	'$scrypt$ln=15,r=8,p=1$' || repeat('a', 32)))
 FROM org, key WHERE slug = 'acme' \g /dev/null
-SELECT is(resource || details::text, 'ing_live_***{"h": "$scrypt$***", "k": "ing_live_***"}', 'secrets are masked')
+SELECT is(resource || details::text, 'ing_live_***{"h": "$scrypt$***", "k": "ing_live_***"}',
+	'secrets are masked')
 FROM entry WHERE action = 'test.secret';
-SELECT logsvc_internal.audit(id, 'test.large', repeat('x', 5000), jsonb_build_object('x', repeat('x', 20000)))
+SELECT logsvc_internal.audit(id, 'test.large', repeat('x', 5000),
+	jsonb_build_object('x', repeat('x', 20000)))
 FROM org WHERE slug = 'acme' \g /dev/null
-SELECT is(length(resource) || details::text, '1000{"bytes": 20009, "truncated": true}', 'what is too large')
+SELECT is(length(resource) || details::text, '1000{"bytes": 20009, "truncated": true}',
+	'what is too large')
 FROM entry WHERE action = 'test.large';
 SELECT logsvc_internal.audit(id, 'test.null', NULL, NULL) FROM org WHERE slug = 'acme' \g /dev/null
 SELECT is(resource || details::text, '{}', 'NULLs') FROM entry WHERE action = 'test.null';
 
 -- ---- without an organization ----
 
-SELECT logsvc_internal.audit(NULL, 'user.login_failed', 'nobody@acme.test', '{"reason": "unknown"}', 'nobody@acme.test') \g /dev/null
+SELECT logsvc_internal.audit(NULL, 'user.login_failed', 'nobody@acme.test', '{"reason": "unknown"}',
+	'nobody@acme.test') \g /dev/null
 SELECT results_eq('SELECT actor, action, resource, resource_type, details FROM logsvc.operator_log
 	WHERE resource_type = ''user'' AND action LIKE ''%failed''',
 	$$VALUES ('nobody@acme.test', 'user.login_failed', 'nobody@acme.test', 'user', '{"reason": "unknown"}'::jsonb)$$,
 	'the operator log');
 SELECT ok(has_table_privilege('logsvc_admin', 'logsvc.operator_log', 'SELECT')
-	AND NOT has_table_privilege('logsvc_tenant', 'logsvc.operator_log', 'SELECT'), 'for operators only');
+	AND NOT has_table_privilege('logsvc_tenant', 'logsvc.operator_log', 'SELECT'),
+		'for operators only');
 
 -- ---- the chain ----
 
 SELECT results_eq($$SELECT row_number() OVER (ORDER BY number), hash IS NOT NULL FROM logsvc_internal.audit_entry
 	WHERE organization_id = (SELECT id FROM org WHERE slug = 'acme')$$,
 	$$SELECT number, true FROM logsvc_internal.audit_entry
-	WHERE organization_id = (SELECT id FROM org WHERE slug = 'acme') ORDER BY number$$, 'numbers without a gap');
+	WHERE organization_id = (SELECT id FROM org WHERE slug = 'acme') ORDER BY number$$,
+		'numbers without a gap');
 BEGIN;
-SELECT logsvc_internal.audit(id, 'test.first', 'x'), logsvc_internal.audit(id, 'test.second', 'x') FROM org WHERE slug = 'other' \g /dev/null
+SELECT logsvc_internal.audit(id, 'test.first', 'x'), logsvc_internal.audit(id, 'test.second', 'x')
+	FROM org WHERE slug = 'other' \g /dev/null
 SELECT results_eq($$SELECT number FROM logsvc_internal.audit_head h JOIN org o ON o.id = h.organization_id
 	WHERE slug = 'other'$$, ARRAY[1::bigint], 'the chain is not touched before the commit');
 SAVEPOINT s;
@@ -71,12 +83,15 @@ ROLLBACK TO s;
 COMMIT;
 SELECT results_eq($$SELECT number, action FROM logsvc_internal.audit_entry
 	WHERE organization_id = (SELECT id FROM org WHERE slug = 'other') ORDER BY number$$,
-	$$VALUES (1::bigint, 'organization.created'), (2, 'test.first'), (3, 'test.second')$$, 'two of one transaction, without what was rolled back');
+	$$VALUES (1::bigint, 'organization.created'), (2, 'test.first'), (3, 'test.second')$$,
+		'two of one transaction, without what was rolled back');
 
 -- ---- tampering ----
 
-SELECT throws_ok($$UPDATE logsvc_internal.audit_entry SET actor = 'eve'$$, '42501', NULL, 'no change');
-SELECT throws_ok($$UPDATE logsvc_internal.audit_entry SET number = 9, hash = sha256('x')$$, '42501', NULL, 'not of the chain either');
+SELECT throws_ok($$UPDATE logsvc_internal.audit_entry SET actor = 'eve'$$, '42501', NULL,
+	'no change');
+SELECT throws_ok($$UPDATE logsvc_internal.audit_entry SET number = 9, hash = sha256('x')$$, '42501',
+	NULL, 'not of the chain either');
 SELECT throws_ok($$DELETE FROM logsvc_internal.audit_entry$$, '42501', NULL, 'no deletion');
 SELECT throws_ok($$TRUNCATE logsvc_internal.audit_entry$$, '42501', NULL, 'no truncation');
 SET session_replication_role = replica;
@@ -91,7 +106,8 @@ FROM unnest('{logsvc_tenant,logsvc_admin}'::text[]) AS r,
 BEGIN;
 SELECT logsvc_internal.audit(id, 'test.last', 'x') FROM org WHERE slug = 'other' \g /dev/null
 DELETE FROM logsvc_internal.organization WHERE slug = 'other';
-SELECT lives_ok('SET CONSTRAINTS ALL IMMEDIATE', 'an entry of the transaction that erases its organization');
+SELECT lives_ok('SET CONSTRAINTS ALL IMMEDIATE',
+	'an entry of the transaction that erases its organization');
 COMMIT;
 SELECT is_empty($$SELECT FROM logsvc_internal.audit_entry e JOIN org o ON o.id = e.organization_id
 	WHERE slug = 'other'$$, 'nothing is left');

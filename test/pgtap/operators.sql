@@ -46,26 +46,34 @@ BEGIN
 	SELECT id, 'pro' FROM logsvc_internal.organization WHERE slug = 'acme';
 END
 $$;
-SELECT logsvc.create_token('acme', 'owner@acme.org', 'all', ARRAY(SELECT logsvc_internal.scopes())) ->> 'token' AS owner \gset
-SELECT logsvc.create_token('acme', 'former@acme.org', 'all', ARRAY(SELECT logsvc_internal.scopes())) ->> 'token' AS former \gset
-SELECT logsvc.create_token('acme', 'viewer@acme.org', 'all', ARRAY(SELECT logsvc_internal.scopes())) ->> 'token' AS viewer \gset
+SELECT logsvc.create_token('acme', 'owner@acme.org', 'all', ARRAY(SELECT logsvc_internal.scopes()))
+	->> 'token' AS owner \gset
+SELECT logsvc.create_token('acme', 'former@acme.org', 'all', ARRAY(SELECT logsvc_internal.scopes()))
+	->> 'token' AS former \gset
+SELECT logsvc.create_token('acme', 'viewer@acme.org', 'all', ARRAY(SELECT logsvc_internal.scopes()))
+	->> 'token' AS viewer \gset
 
 CREATE TEMP TABLE calls (call text, answer text DEFAULT 'done');
 INSERT INTO calls (call) VALUES
 	('logsvc.create_organization(''x'')'), ('logsvc.set_limit(''acme'', ''kpis'', 1)'),
-	('logsvc.add_member(''acme'', ''new@acme.org'', ''owner'')'), ('logsvc.create_user(''x@acme.org'')'),
+	('logsvc.add_member(''acme'', ''new@acme.org'', ''owner'')'),
+		('logsvc.create_user(''x@acme.org'')'),
 	('logsvc.set_password(''owner@acme.org'', ''Blue-kettle-and-7-spoons'')'),
 	('logsvc.verify_user(''owner@acme.org'')'), ('logsvc.end_sessions(''owner@acme.org'')'),
 	('logsvc.delete_user(''new@acme.org'')'), ('logsvc.restore_organization(''gone'')'),
-	('logsvc.adjust_ai_credits(''acme'', 1, ''x'')'), ('logsvc.approve_plan_request(''acme'', ''pro'')'),
+	('logsvc.adjust_ai_credits(''acme'', 1, ''x'')'),
+		('logsvc.approve_plan_request(''acme'', ''pro'')'),
 	('logsvc.decline_plan_request(''acme'')'), ('logsvc.act_as(''acme'')');
-INSERT INTO calls VALUES ('logsvc.mail_link(''00000000-0000-0000-0000-000000000000'')', 'LS301 no such mail');
-INSERT INTO calls VALUES ('logsvc.retry_mail(''00000000-0000-0000-0000-000000000000'')', 'LS301 no such mail');
+INSERT INTO calls VALUES ('logsvc.mail_link(''00000000-0000-0000-0000-000000000000'')',
+	'LS301 no such mail');
+INSERT INTO calls VALUES ('logsvc.retry_mail(''00000000-0000-0000-0000-000000000000'')',
+	'LS301 no such mail');
 
 -- All that say so are here.
 SELECT bag_eq($$SELECT p.oid::regproc::text FROM pg_proc p
 	WHERE p.pronamespace = 'logsvc'::regnamespace AND p.prosrc ~ 'require_operator'$$,
-	$$SELECT split_part(call, '(', 1) FROM calls WHERE call !~ 'act_as'$$, 'the functions of operators');
+	$$SELECT split_part(call, '(', 1) FROM calls WHERE call !~ 'act_as'$$,
+		'the functions of operators');
 SELECT is(pg_temp.operator('SELECT ' || call), answer, 'an operator may: ' || call)
 FROM calls WHERE answer = 'done' AND call !~ 'act_as' ORDER BY call;
 
@@ -81,19 +89,22 @@ SELECT is_empty($$SELECT call, pg_temp.app('SELECT ' || call) FROM calls
 -- As if the token had not been revoked with the membership.
 SELECT isnt(logsvc.remove_member('acme', 'former@acme.org'), NULL, 'a member leaves');
 UPDATE logsvc_internal.access_token SET revoked_at = NULL;
-SELECT is(pg_temp.app(format('SELECT logsvc.use_token(%L)', :'former')), 'LS103', 'whose token is good no more');
+SELECT is(pg_temp.app(format('SELECT logsvc.use_token(%L)', :'former')), 'LS103',
+	'whose token is good no more');
 
 -- ---- what a role does not permit ----
 
 SELECT isnt(logsvc.use_token(:'viewer'), NULL, 'a viewer with every scope');
 SELECT is(pg_temp.app($$SELECT logsvc.run_adhoc(rows => '{ok}', criteria => 'Errors.',
-	expected_items => '[{"id": "a", "description": "Errors."}]', preview => true)$$), 'LS202', 'evaluates nothing');
+	expected_items => '[{"id": "a", "description": "Errors."}]', preview => true)$$), 'LS202',
+		'evaluates nothing');
 SELECT is(pg_temp.app($$SELECT logsvc.log('x')$$), 'LS202', 'writes nothing');
 SELECT is(pg_temp.app($$SELECT logsvc.search('*')$$), 'XX999', 'searches');
 -- No route calls the first two, and the third can be called past its route.
 SELECT is(pg_temp.app('SELECT logsvc.audit_head()'), 'LS202', 'asks for no head of the audit log');
 SELECT is(pg_temp.app('SELECT logsvc.verify_audit()'), 'LS202', 'verifies none');
-SELECT is(pg_temp.reader('SELECT logsvc_internal.export_audit(NULL)'), 'LS202', 'and takes none away');
+SELECT is(pg_temp.reader('SELECT logsvc_internal.export_audit(NULL)'), 'LS202',
+	'and takes none away');
 SELECT isnt(logsvc.use_token(:'owner'), NULL, 'an owner');
 SELECT is(pg_temp.app('SELECT logsvc.audit_head()'), 'XX999', 'does');
 SELECT is(pg_temp.app('SELECT logsvc.verify_audit()'), 'XX999', 'all');
@@ -105,14 +116,16 @@ SELECT is(logsvc.use_token(NULL), NULL, 'no one');
 SELECT isnt(logsvc.act_as('acme', 'viewer@acme.org'), NULL, 'a member, as with a session');
 SELECT is(pg_temp.app($$SELECT logsvc.create_token('acme', 'viewer@acme.org', 'x', '{logs:read}')$$), 'XX999',
 	'makes tokens of the own');
-SELECT is(pg_temp.app($$SELECT logsvc.create_token('acme', 'owner@acme.org', 'x', '{logs:read}')$$), 'LS202',
+SELECT is(pg_temp.app($$SELECT logsvc.create_token('acme', 'owner@acme.org', 'x', '{logs:read}')$$),
+	'LS202',
 	'and none of others');
 
 -- ---- an organization ends by its owner's hand ----
 
 SELECT isnt(logsvc.add_member('acme', 'new@acme.org', 'admin'), NULL, 'an admin');
 SELECT isnt(logsvc.act_as('acme', 'new@acme.org'), NULL, '... as with a session');
-SELECT is(pg_temp.app($$SELECT logsvc.delete_organization('acme', 'acme')$$), 'LS202', '... does not delete it');
+SELECT is(pg_temp.app($$SELECT logsvc.delete_organization('acme', 'acme')$$), 'LS202',
+	'... does not delete it');
 SELECT isnt(logsvc.act_as('acme', 'owner@acme.org'), NULL, 'the owner');
 SELECT is(pg_temp.app($$SELECT logsvc.delete_organization('acme', 'acme')$$), 'XX999', '... does');
 

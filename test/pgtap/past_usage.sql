@@ -38,9 +38,11 @@ SELECT is(pg_temp.left_of(:'two'), 100::numeric, 'so has a second beside it');
 SELECT is(pg_temp.today(:'two'), 0::bigint, 'and the quota of the day');
 SELECT logsvc.delete_organization('one', 'One') \g /dev/null
 SELECT pg_temp.made('first', 'ann@x.test', 'Three') AS three \gset
-SELECT is(pg_temp.left_of(:'three'), 70::numeric, 'in the place of a deleted one: what that one had left');
+SELECT is(pg_temp.left_of(:'three'), 70::numeric,
+	'in the place of a deleted one: what that one had left');
 SELECT is(pg_temp.today(:'three'), 1000::bigint, 'the day, too');
-SELECT is((SELECT kind || ' ' || micro_credits FROM logsvc_internal.ai_credit_entry WHERE organization_id = :'three'), 'adjustment 30000000', 'the ledger says so');
+SELECT is((SELECT kind || ' ' || micro_credits FROM logsvc_internal.ai_credit_entry
+	WHERE organization_id = :'three'), 'adjustment 30000000', 'the ledger says so');
 SELECT pg_temp.uses(:'three', 50, 500);
 SELECT logsvc.delete_organization('three', 'Three') \g /dev/null
 SELECT pg_temp.made('first', 'ann@x.test', 'Four') AS four \gset
@@ -49,31 +51,41 @@ SELECT is(pg_temp.today(:'four'), 1500::bigint, 'nor of the day');
 
 -- Handed to somebody else instead of deleted.
 SELECT pg_temp.uses(:'four', 15, 0);
-SELECT logsvc.add_member('four', 'bob@x.test', 'owner'), logsvc.remove_member('four', 'ann@x.test') \g /dev/null
+SELECT logsvc.add_member('four', 'bob@x.test', 'owner'),
+	logsvc.remove_member('four', 'ann@x.test') \g /dev/null
 SELECT pg_temp.made('first', 'ann@x.test', 'Five') AS five \gset
 SELECT is(pg_temp.left_of(:'five'), 5::numeric, 'one that was handed on counts as well');
-SELECT is(pg_temp.left_of(pg_temp.made('bobs', 'bob@x.test', 'Of Bob')), 100::numeric, 'not for whom it was handed to');
+SELECT is(pg_temp.left_of(pg_temp.made('bobs', 'bob@x.test', 'Of Bob')), 100::numeric,
+	'not for whom it was handed to');
 
 -- After its data is erased.
-UPDATE logsvc_internal.organization SET deleted_at = now() - interval '8 days' WHERE slug IN ('one', 'three', 'four');
-DELETE FROM logsvc_internal.queue WHERE organization_id IN (:'one', :'three', :'four'); -- no writer runs here
+UPDATE logsvc_internal.organization SET deleted_at = now() - interval '8 days'
+	WHERE slug IN ('one', 'three', 'four');
+DELETE FROM logsvc_internal.queue WHERE organization_id IN (:'one', :'three',
+	:'four'); -- no writer runs here
 SELECT logsvc_internal.erase_organizations(now());
-SELECT is(count(*), 0::bigint, 'erased') FROM logsvc_internal.organization WHERE slug IN ('one', 'three', 'four');
+SELECT is(count(*), 0::bigint, 'erased') FROM logsvc_internal.organization
+	WHERE slug IN ('one', 'three', 'four');
 SELECT logsvc.delete_organization('five', 'Five') \g /dev/null
-SELECT is(pg_temp.left_of(pg_temp.made('first', 'ann@x.test', 'Six')), 5::numeric, 'what was erased still counts');
+SELECT is(pg_temp.left_of(pg_temp.made('first', 'ann@x.test', 'Six')), 5::numeric,
+	'what was erased still counts');
 
 -- One that an operator made, on a larger plan: no more than the bundle of the new one.
-SELECT pg_temp.uses((SELECT id FROM logsvc_internal.organization WHERE slug = 'bobs'), 2000, 5::bigint << 30);
+SELECT pg_temp.uses((SELECT id FROM logsvc_internal.organization WHERE slug = 'bobs'), 2000,
+	5::bigint << 30);
 SELECT logsvc.delete_organization('bobs', 'Bobs') \g /dev/null
 SELECT pg_temp.made('of-bob', 'bob@x.test', 'Of Bob Too') AS too \gset
 SELECT is(pg_temp.left_of(:'too'), 0::numeric, 'all that the plan has');
-SELECT is((SELECT used FROM logsvc_internal.ai_credit_month WHERE organization_id = :'too'), 100000000::bigint, 'and no more');
+SELECT is((SELECT used FROM logsvc_internal.ai_credit_month WHERE organization_id = :'too'),
+	100000000::bigint, 'and no more');
 SELECT is(pg_temp.today(:'too'), 1::bigint << 30, 'of the day likewise');
 
 -- Next month.
 UPDATE logsvc_internal.past_organization SET month = month - 40 WHERE month IS NOT NULL;
 UPDATE logsvc_internal.ai_credit_month SET month = month - interval '1 month';
-SELECT is(pg_temp.left_of(pg_temp.made('first', 'ann@x.test', 'Seven')), 100::numeric, 'a new month, a new bundle');
-SELECT is((SELECT count(*) FROM logsvc_internal.past_organization WHERE user_id = :'ann' AND month IS NOT NULL), 0::bigint, 'and what is over is forgotten');
+SELECT is(pg_temp.left_of(pg_temp.made('first', 'ann@x.test', 'Seven')), 100::numeric,
+	'a new month, a new bundle');
+SELECT is((SELECT count(*) FROM logsvc_internal.past_organization WHERE user_id = :'ann'
+	AND month IS NOT NULL), 0::bigint, 'and what is over is forgotten');
 SELECT throws_ok($$SELECT logsvc.act_as('first', 'ann@x.test'); SET ROLE logsvc_reader; SELECT * FROM logsvc_internal.past_organization$$, '42501', NULL, 'nobody reads the table');
 SELECT * FROM finish();

@@ -84,8 +84,10 @@ SELECT is(pg_temp.e('round(0.49999999999999994)'), '0', 'round next to a half');
 SELECT is(pg_temp.e('round(-1.005, 2)'), '-1.01', 'round of a negative number');
 SELECT is(pg_temp.e('round(2.675, 2) + round(0.5) + round(1.45, 1)'), '5.18', 'round as printed');
 SELECT is(pg_temp.e('round(1234, -2) + round(-1250, -2)'), '-100', 'round to hundreds');
-SELECT is(pg_temp.e('round(9223372036854775807, -2)'), '9223372036854775800', 'round of a long integer');
-SELECT is(pg_temp.e('tostring(round(1e300, -20)) = "1e+300"'), 'true', 'round of what is far larger');
+SELECT is(pg_temp.e('round(9223372036854775807, -2)'), '9223372036854775800',
+	'round of a long integer');
+SELECT is(pg_temp.e('tostring(round(1e300, -20)) = "1e+300"'), 'true',
+	'round of what is far larger');
 SELECT is(pg_temp.e('round(1e-300, 20) + round(5, -400)'), '0', 'and far smaller');
 SELECT is(pg_temp.e('substr("abc", 9223372036854775807)'), '""', 'substr far behind the end');
 SELECT is(pg_temp.e('replace("aXbXXc", "X", "--")'), '"a--b----c"', 'replace of all');
@@ -121,13 +123,18 @@ SELECT is(pg_temp.rows('n=2 | rename user as who, a.b as c, event as message | f
 SELECT is(pg_temp.ns('| rename user as who | where user != null'), NULL, 'the old name is gone');
 SELECT is(pg_temp.rows('| stats count by level | rename level as l, count as c | eval c = c + 1, d = l | sort l | head 1'),
 	'[["debug",2,"debug"]]', 'on a table');
-SELECT is(pg_temp.ns('| eval o = a | where o.b = "nested"'), '2', 'a path into a field that eval made');
+SELECT is(pg_temp.ns('| eval o = a | where o.b = "nested"'), '2',
+	'a path into a field that eval made');
 SELECT is(pg_temp.ns('| rename a as o | where o.b = "nested"'), '2', '... and rename');
-SELECT is(pg_temp.ns('| eval o.p = a, x = o.p.b | where x = "nested"'), '2', '... with a longer name');
-SELECT is(pg_temp.rows('n=2 | eval o = a | stats count by o.b'), '[["nested",1]]', '... as a group');
-SELECT is(pg_temp.ns('| eval a = 1 | where a.b != null'), '1', 'what was inside is gone, a name with a dot is not');
+SELECT is(pg_temp.ns('| eval o.p = a, x = o.p.b | where x = "nested"'), '2',
+	'... with a longer name');
+SELECT is(pg_temp.rows('n=2 | eval o = a | stats count by o.b'), '[["nested",1]]',
+	'... as a group');
+SELECT is(pg_temp.ns('| eval a = 1 | where a.b != null'), '1',
+	'what was inside is gone, a name with a dot is not');
 SELECT is(pg_temp.ns('| fields - a | where a.b != null'), '1', '... also without a new value');
-SELECT is(pg_temp.rows('| stats count as a, dc(n) as b | rename a as b, b as a'), '[[4,4]]', 'swapped');
+SELECT is(pg_temp.rows('| stats count as a, dc(n) as b | rename a as b, b as a'),
+	'[[4,4]]', 'swapped');
 
 -- ---- errors ----
 
@@ -143,20 +150,27 @@ SELECT ok(split_part(logsvc.explain_query('| where event = "secretword"'), E'\n-
 SELECT is(pg_temp.e(repeat('(', 90) || '1' || repeat(')', 90)), '1', 'deep parentheses');
 SELECT throws_like(format('SELECT logsvc.search(%L)', '| where concat("' || repeat('a', 5000)
 	|| '", event) MATCHES "^(a+)+$"'), '%needs too many steps', 'a pattern without end');
-SELECT is(logsvc.search('n=1 | rename status as b | fields status, n') #> '{data,rows,0,attributes}', '{"n": 1}',
+SELECT is(logsvc.search('n=1 | rename status as b | fields status, n') #>
+	'{data,rows,0,attributes}', '{"n": 1}',
 	'what was renamed is not shown by its old name');
-SELECT is(logsvc.search('n=2 | fields - a.b | fields a, n') #> '{data,rows,0,attributes}', '{"a": {}, "n": 2}',
+SELECT is(logsvc.search('n=2 | fields - a.b | fields a, n') #> '{data,rows,0,attributes}',
+	'{"a": {}, "n": 2}',
 	'nor a member that was left out');
-SELECT is(logsvc.search('n=2 | fields - a | fields a.b, n') #> '{data,rows,0,attributes}', '{"n": 2}',
+SELECT is(logsvc.search('n=2 | fields - a | fields a.b, n') #> '{data,rows,0,attributes}',
+	'{"n": 2}',
 	'nor a member of an object that was left out');
-SELECT is(logsvc.search('n=1 | fields - a | fields a.b, n') #> '{data,rows,0,attributes}', '{"n": 1, "a.b": "flat"}',
+SELECT is(logsvc.search('n=1 | fields - a | fields a.b, n') #> '{data,rows,0,attributes}',
+	'{"n": 1, "a.b": "flat"}',
 	'but a key with a dot is no member');
 -- Texts look like numbers that no double holds, or whose difference none holds.
 SELECT logsvc.ingest('[{"event":"huge","attributes":{"n":91,"v":"-1.7e308","w":"1e400","m":"-1e400"}},
 	{"event":"huge","attributes":{"n":92,"v":"1.7e308"}}]') ->> 'accepted' AS huge \gset
 SELECT is(pg_temp.e('concat(substr("abcdef", w, m), ":", substr("abcdef", m, w), ":", substr("abcdef", 2, w))', 91),
 	'":abcdef:bcdef"', 'substr of infinite numbers');
-SELECT is(pg_temp.e('coalesce(w - w, w * 0, round(w), floor(w), abs(w), w % 3)', 91), NULL, 'what no number holds');
-SELECT is(pg_temp.rows('n>90 | stats p50(v), p99(v), count(v)'), '[[null,null,2]]', 'percentiles between such numbers');
-SELECT is(pg_temp.rows('n>90 | where true | stats p50(v), p99(v), count(v)'), '[[null,null,2]]', '... of a stage');
+SELECT is(pg_temp.e('coalesce(w - w, w * 0, round(w), floor(w), abs(w), w % 3)', 91), NULL,
+	'what no number holds');
+SELECT is(pg_temp.rows('n>90 | stats p50(v), p99(v), count(v)'), '[[null,null,2]]',
+	'percentiles between such numbers');
+SELECT is(pg_temp.rows('n>90 | where true | stats p50(v), p99(v), count(v)'), '[[null,null,2]]',
+	'... of a stage');
 SELECT * FROM finish();

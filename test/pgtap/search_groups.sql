@@ -12,14 +12,17 @@ CREATE FUNCTION pg_temp.value(n int) RETURNS jsonb LANGUAGE sql AS $$
 SELECT is((SELECT sum((logsvc.ingest(events) ->> 'accepted')::int) FROM (
 	SELECT jsonb_agg(jsonb_build_object(
 		'event', format('request %s of user%s', n, n % 7),
-		'timestamp', date_trunc('day', now() AT TIME ZONE 'UTC') AT TIME ZONE 'UTC' - interval '1 day'
+		'timestamp', date_trunc('day', now() AT TIME ZONE 'UTC') AT TIME ZONE 'UTC' -
+			interval '1 day'
 			+ ((n * 7919) % 86400) * interval '1 s',
 		'level', (ARRAY['info', 'info', 'info', 'warn', 'error', 'Notice', NULL])[n % 7 + 1],
 		'source', 's' || n % 3,
 		'service', CASE WHEN n % 5 > 0 THEN 'svc' || n % 5 END,
-		'attributes', jsonb_build_object('n', n, 'v', pg_temp.value(n), 'o', jsonb_build_object('k', n % 4,
+		'attributes', jsonb_build_object('n', n, 'v', pg_temp.value(n), 'o',
+			jsonb_build_object('k', n % 4,
 				'v', pg_temp.value(n / 2)), 'many', 'm' || n % 40)
-			|| CASE WHEN n % 3 = 0 THEN '{"few":1.25}' WHEN n % 11 = 0 THEN '{"few":"1.25"}' ELSE '{}' END::jsonb)) AS events
+			|| CASE WHEN n % 3 = 0 THEN '{"few":1.25}' WHEN n % 11 = 0 THEN '{"few":"1.25"}'
+				ELSE '{}' END::jsonb)) AS events
 	FROM generate_series(1, 3000) n GROUP BY n % 4) e), 3000::bigint, 'events in four requests');
 
 CREATE FUNCTION pg_temp.rows(q text) RETURNS text LANGUAGE sql AS $$
@@ -28,7 +31,8 @@ CREATE FUNCTION pg_temp.rows(q text) RETURNS text LANGUAGE sql AS $$
 	FROM logsvc.search(q, earliest => '-1d@d', latest => '@d', "limit" => 10000) r $$;
 
 -- A stage before it keeps the grouping out of the parts.
-CREATE FUNCTION pg_temp.differ(head text, VARIADIC stages text[]) RETURNS TABLE (stage text, inside text, outside text)
+CREATE FUNCTION pg_temp.differ(head text, VARIADIC stages text[]) RETURNS TABLE (stage text,
+	inside text, outside text)
 LANGUAGE sql AS $$
 	SELECT s, pg_temp.rows(head || '| ' || s), pg_temp.rows(head || '| where true | ' || s) FROM unnest(stages) s
 	WHERE pg_temp.rows(head || '| ' || s) IS DISTINCT FROM pg_temp.rows(head || '| where true | ' || s) $$;
@@ -49,11 +53,14 @@ CREATE FUNCTION pg_temp.stages() RETURNS text[] LANGUAGE sql AS $$ SELECT ARRAY[
 	'timechart span=6h limit=1 count by level', 'timechart span=1h count by nothing', 'timechart span=2h dc(v), avg(few)'] $$;
 
 SELECT is_empty($$ SELECT * FROM pg_temp.differ('', VARIADIC pg_temp.stages()) $$, 'of all events');
-SELECT is_empty($$ SELECT * FROM pg_temp.differ('level=error ', VARIADIC pg_temp.stages()) $$, 'of those of a level');
-SELECT is_empty($$ SELECT * FROM pg_temp.differ('user3 n>100 ', VARIADIC pg_temp.stages()) $$, 'of those with a word');
+SELECT is_empty($$ SELECT * FROM pg_temp.differ('level=error ', VARIADIC pg_temp.stages()) $$,
+	'of those of a level');
+SELECT is_empty($$ SELECT * FROM pg_temp.differ('user3 n>100 ', VARIADIC pg_temp.stages()) $$,
+	'of those with a word');
 SELECT is_empty($$ SELECT * FROM pg_temp.differ('v=* earliest=-20h@h latest=-15h@h ', VARIADIC pg_temp.stages()) $$,
 	'of some hours');
-SELECT is_empty($$ SELECT * FROM pg_temp.differ('nothing_of_this ', VARIADIC pg_temp.stages()) $$, 'of none');
+SELECT is_empty($$ SELECT * FROM pg_temp.differ('nothing_of_this ', VARIADIC pg_temp.stages()) $$,
+	'of none');
 
 -- ---- choosing ----
 
@@ -66,9 +73,12 @@ CREATE FUNCTION pg_temp.choices() RETURNS text[] LANGUAGE sql AS $$ SELECT ARRAY
 	'eval a = n + 1 | head 5', 'eval event = "x", b = v | rename n as m', 'rex "user(?<u>[0-9]+)" | head 3 | dedup u',
 	'head 20 | sort -n | fields - v', 'fields n, v | eval a = v | sort 3 -n', 'where n % 2 = 0 | head 11', 'rename v as timestamp | head 3',
 	'fields - event | dedup level | head 2'] $$;
-SELECT is_empty($$ SELECT * FROM pg_temp.differ('', VARIADIC pg_temp.choices()) $$, 'chosen of all events');
-SELECT is_empty($$ SELECT * FROM pg_temp.differ('level=error ', VARIADIC pg_temp.choices()) $$, 'of those of a level');
-SELECT is_empty($$ SELECT * FROM pg_temp.differ('user3 n>100 ', VARIADIC pg_temp.choices()) $$, 'of those with a word');
+SELECT is_empty($$ SELECT * FROM pg_temp.differ('', VARIADIC pg_temp.choices()) $$,
+	'chosen of all events');
+SELECT is_empty($$ SELECT * FROM pg_temp.differ('level=error ', VARIADIC pg_temp.choices()) $$,
+	'of those of a level');
+SELECT is_empty($$ SELECT * FROM pg_temp.differ('user3 n>100 ', VARIADIC pg_temp.choices()) $$,
+	'of those with a word');
 
 -- All pages of a search, one after the other, give its rows.
 CREATE FUNCTION pg_temp.pages(q text, size int) RETURNS jsonb LANGUAGE plpgsql AS $$
@@ -85,26 +95,34 @@ BEGIN
 	END LOOP;
 	RETURN all_rows;
 END $$;
-SELECT is(pg_temp.pages(q, 170), logsvc.search(q, earliest => '-1d@d', latest => '@d', "limit" => 5000) #> '{data,rows}',
-	'pages of ' || q) FROM unnest(ARRAY['level=error | sort 400 v', 'level=error | eval a = n', 'level=error | dedup n',
+SELECT is(pg_temp.pages(q, 170), logsvc.search(q, earliest => '-1d@d', latest => '@d',
+	"limit" => 5000) #> '{data,rows}',
+	'pages of ' || q) FROM unnest(ARRAY['level=error | sort 400 v', 'level=error | eval a = n',
+		'level=error | dedup n',
 	'level=error']) q;
 
 -- ---- limits ----
 
-SELECT is((SELECT setting FROM pg_settings WHERE name = 'logsvc.search_memory'), '-1', 'a search has its share of the node');
+SELECT is((SELECT setting FROM pg_settings WHERE name = 'logsvc.search_memory'), '-1',
+	'a search has its share of the node');
 -- A control group may have less than the machine.
-SELECT cmp_ok(logsvc_internal.search_memory(), '<=', (SELECT greatest(least(m / 3 / current_setting('logsvc.executors')::bigint, 2::bigint << 30), 64::bigint << 20)
-	FROM (SELECT substring(pg_read_file('/proc/meminfo') FROM 'MemTotal:\s+(\d+)')::bigint * 1024 AS m) m), 'a third of the memory, by the number of executors');
+SELECT cmp_ok(logsvc_internal.search_memory(), '<=',
+	(SELECT greatest(least(m / 3 / current_setting('logsvc.executors')::bigint, 2::bigint << 30),
+		64::bigint << 20)
+	FROM (SELECT substring(pg_read_file('/proc/meminfo') FROM 'MemTotal:\s+(\d+)')::bigint * 1024
+		AS m) m), 'a third of the memory, by the number of executors');
 SELECT cmp_ok(logsvc_internal.search_memory(), '>=', 64::bigint << 20, 'and at least 64 MB');
 SET logsvc.search_memory = '3MB';
 SELECT is(logsvc_internal.search_memory(), 3::bigint << 20, 'or what the operator says');
 SET logsvc.search_memory = 0;
 SELECT is(logsvc_internal.search_memory(), 1::bigint << 20, 'at least 1 MB');
 SET logsvc.search_memory = '1MB';
-SELECT throws_ok($$ SELECT pg_temp.rows('* | stats dc(id), count by n, id, event') $$, 'LQ102', NULL, 'a search has so much memory');
+SELECT throws_ok($$ SELECT pg_temp.rows('* | stats dc(id), count by n, id, event') $$, 'LQ102',
+	NULL, 'a search has so much memory');
 RESET logsvc.search_memory;
 SET logsvc.search_rows = 2;
-SELECT throws_ok($$ SELECT pg_temp.rows('n>0 | stats count') $$, 'LQ103', NULL, 'and may scan so many rows');
+SELECT throws_ok($$ SELECT pg_temp.rows('n>0 | stats count') $$, 'LQ103', NULL,
+	'and may scan so many rows');
 RESET logsvc.search_rows;
 
 -- ---- texts that somebody chose ----
@@ -112,8 +130,12 @@ RESET logsvc.search_rows;
 -- Each JSON text of n has the same ls_hash64 of seed 0; those of m have not.
 SELECT is((SELECT sum((logsvc.ingest(events) ->> 'accepted')::int) FROM (
 	SELECT jsonb_agg(jsonb_build_object('event', 'x', 'source', 'chosen', 'attributes',
-		jsonb_build_object('f', n + 0.12345678901234567, 'kind', 'k' || CASE WHEN n > 5000 THEN n % 50 ELSE 0 END, 'word', 'w' || 20000 - n || repeat('x', 80), 'n', 'qgtTYJYWTLQhutN' || w || 'vvLsyMlM', 'm', 'qgtTYJYWTLQhutN' || w || 'vvLsyMlN')) ORDER BY n) AS events
-	FROM generate_series(1, 9000) n, translate(lpad(to_hex(n), 8, '0'), '0123456789abcdef', 'ghijklmnopqrstuv') w
+		jsonb_build_object('f', n + 0.12345678901234567, 'kind', 'k' || CASE WHEN n > 5000
+			THEN n % 50 ELSE 0 END, 'word', 'w' || 20000 - n || repeat('x', 80), 'n',
+				'qgtTYJYWTLQhutN' || w || 'vvLsyMlM', 'm', 'qgtTYJYWTLQhutN' || w || 'vvLsyMlN'))
+					ORDER BY n) AS events
+	FROM generate_series(1, 9000) n, translate(lpad(to_hex(n), 8, '0'), '0123456789abcdef',
+		'ghijklmnopqrstuv') w
 	GROUP BY n / 9001) e), 9000::bigint, 'events whose values collide');
 CREATE FUNCTION pg_temp.took(q text) RETURNS interval LANGUAGE plpgsql AS $$
 DECLARE
@@ -127,24 +149,31 @@ BEGIN
 	END LOOP;
 	RETURN least;
 END $$;
-SELECT cmp_ok(pg_temp.took('stats count by n'), '<', pg_temp.took('stats count by m') * 4, 'they are grouped as fast as others');
+SELECT cmp_ok(pg_temp.took('stats count by n'), '<', pg_temp.took('stats count by m') * 4,
+	'they are grouped as fast as others');
 SELECT cmp_ok(pg_temp.took('dedup n'), '<', pg_temp.took('dedup m') * 4, '... chosen');
 
 -- A block that has one entry of the dictionary only, before one that has others.
 SELECT is(logsvc.search('source=chosen | ' || q, "limit" => 10000) #> '{data,rows}',
 	logsvc.search('source=chosen | where true | ' || q, "limit" => 10000) #> '{data,rows}', q)
-	FROM unnest(ARRAY['stats count by kind', 'stats dc(kind), dc(source), dc(f)', 'stats count by kind, source']) q;
-SELECT is((SELECT jsonb_agg(v -> 1) FROM jsonb_path_query(logsvc.search('source=chosen', include => '{fields}'),
-	'$.meta.fields[*] ? (@.name == "kind").top[*]') v), '[5080, 80, 80, 80, 80, 80, 80, 80, 80, 80]', 'the values of a field');
+	FROM unnest(ARRAY['stats count by kind', 'stats dc(kind), dc(source), dc(f)',
+		'stats count by kind, source']) q;
+SELECT is((SELECT jsonb_agg(v -> 1) FROM jsonb_path_query(logsvc.search('source=chosen',
+	include => '{fields}'),
+	'$.meta.fields[*] ? (@.name == "kind").top[*]') v),
+		'[5080, 80, 80, 80, 80, 80, 80, 80, 80, 80]', 'the values of a field');
 
 -- ---- memory of an aggregate: as much as groups have, not rows ----
 
 SET logsvc.search_memory = '1MB';
-SELECT is(logsvc.search('source=chosen | stats sum(f) as a, sum(f) as b, sum(f) as c, avg(f) as d') #>> '{data,rows,0,0}',
+SELECT is(logsvc.search('source=chosen | stats sum(f) as a, sum(f) as b, sum(f) as c, avg(f) as d')
+	#>> '{data,rows,0,0}',
 	'40505611.11110111111103000', 'a sum of decimals of many digits');
-SELECT is(logsvc.search('source=chosen | stats min(word) as a, min(word) as b') #>> '{data,rows,0,0}', 'w11000' || repeat('x', 80),
+SELECT is(logsvc.search('source=chosen | stats min(word) as a, min(word) as b') #>>
+	'{data,rows,0,0}', 'w11000' || repeat('x', 80),
 	'the least of texts of which each is less than the one before');
-SELECT is(logsvc.search('source=chosen', include => '{fields}') #> '{meta,fields}' @> '[{"name":"source","count":9000,"top":[["chosen",9000]]}]', true,
+SELECT is(logsvc.search('source=chosen', include => '{fields}') #> '{meta,fields}' @>
+	'[{"name":"source","count":9000,"top":[["chosen",9000]]}]', true,
 	'fields keep as many values as there is memory for');
 RESET logsvc.search_memory;
 SELECT * FROM finish();

@@ -15,7 +15,8 @@ SELECT logsvc.ingest(jsonb_build_array(
 	jsonb_build_object('event', 'Connection reset by peer', 'level', 'error', 'source', 'API',
 		'service', 'checkout', 'attributes', '{"n":1,"status":500,"user":{"id":42}}'::jsonb),
 	jsonb_build_object('event', 'request done in 12 ms', 'level', 'info', 'source', 'api',
-		'service', 'cart api', 'attributes', '{"n":2,"status":"500","path":"/api/v1/carts"}'::jsonb),
+		'service', 'cart api', 'attributes',
+			'{"n":2,"status":"500","path":"/api/v1/carts"}'::jsonb),
 	jsonb_build_object('event', 'request failed: TIMEOUT after 30000 ms', 'level', 'WARNING',
 		'source', 'worker', 'attributes', '{"n":3,"status":204,"a.b":7,"path":"/api/v2/x"}'::jsonb),
 	jsonb_build_object('event', 'from 10.0.0.7 login failed', 'index', 'web',
@@ -74,7 +75,8 @@ CREATE FUNCTION pg_temp.store() RETURNS void LANGUAGE sql AS $$
 $$;
 SELECT logsvc.search('earliest=-7d') #> '{data,rows}' AS waiting \gset
 SELECT pg_temp.store();
-SELECT logsvc.ingest('{"event":"second","index":"web","attributes":{"n":9}}') IS NOT NULL AS ok \gset
+SELECT logsvc.ingest('{"event":"second","index":"web","attributes":{"n":9}}') IS NOT NULL
+	AS ok \gset
 SELECT is(pg_temp.hits('index=web earliest=-7d'), '1,2,3,4,5,9', 'parts and the queue together');
 SELECT is(pg_temp.hits('`index`=main'), '', 'the index of a part is that of its row');
 SELECT is((SELECT count(*) FROM jsonb_array_elements(:'waiting'::jsonb)), 5::bigint,
@@ -83,7 +85,8 @@ SELECT is((SELECT count(*) FROM jsonb_array_elements(:'waiting'::jsonb)), 5::big
 -- ---- bounds ----
 
 SELECT is(pg_temp.hits('index=' || repeat('*a', 2000) || '*'), '', 'many wildcards of an index');
-SELECT throws_like(format('SELECT logsvc.search(%L)', (SELECT '| stats ' || string_agg('count as c' || n, ', ')
+SELECT throws_like(format('SELECT logsvc.search(%L)',
+	(SELECT '| stats ' || string_agg('count as c' || n, ', ')
 		FROM generate_series(1, 70) n)),
 	'stats makes at most%', 'columns are bounded');
 SELECT throws_like('SELECT logsvc.search(''| stats count by ' || repeat('n,', 70) || 'n'')',
@@ -95,7 +98,8 @@ SELECT is((SELECT count(*) FROM logsvc.events('earliest=-7d', 2147483647)),
 
 BEGIN;
 UPDATE logsvc_internal.part SET body = '\x00';
-SELECT throws_like($$ SELECT logsvc.search('earliest=-7d') $$, 'part % is corrupt: %', 'a bad body');
+SELECT throws_like($$ SELECT logsvc.search('earliest=-7d') $$, 'part % is corrupt: %',
+	'a bad body');
 UPDATE logsvc_internal.part SET header = '\x0102030405';
 SELECT throws_ok($$ SELECT logsvc.search('earliest=-7d') $$, 'LS803', NULL, 'a bad header');
 ROLLBACK;
@@ -103,7 +107,8 @@ ROLLBACK;
 -- ---- what takes long can be stopped, also within a block ----
 
 SELECT logsvc.ingest((SELECT jsonb_agg(jsonb_build_object('event', repeat('a', 17) || n,
-	'timestamp', now() - interval '5 days')) FROM generate_series(1, 4000) n)) ->> 'accepted' AS slow \gset
+	'timestamp', now() - interval '5 days')) FROM generate_series(1, 4000) n)) ->> 'accepted'
+		AS slow \gset
 CREATE FUNCTION pg_temp.stopped(q text) RETURNS interval LANGUAGE plpgsql AS $$
 BEGIN
 	PERFORM logsvc.search(q);
@@ -112,7 +117,8 @@ EXCEPTION WHEN query_canceled THEN
 	RETURN clock_timestamp() - statement_timestamp();
 END $$;
 SET statement_timeout = '200ms';
-SELECT cmp_ok(pg_temp.stopped('earliest=-6d latest=-4d event MATCHES "(a+)+$"'), '<', interval '3 seconds',
+SELECT cmp_ok(pg_temp.stopped('earliest=-6d latest=-4d event MATCHES "(a+)+$"'), '<',
+	interval '3 seconds',
 	'a block with a slow pattern ends when it is told to');
 RESET statement_timeout;
 
@@ -126,5 +132,6 @@ SELECT throws_ok($$ SELECT logsvc.search('index=web') $$, 'LS302', NULL,
 	'and does not have its index');
 DO $$ BEGIN PERFORM logsvc.use_token(NULL); END $$;
 SELECT throws_ok($$ SELECT logsvc.search('') $$, 'LS802', NULL, 'nobody may search');
-SELECT throws_ok($$ SELECT logsvc_internal.plan_deletion('x') $$, 'LS802', NULL, 'nor plan a deletion');
+SELECT throws_ok($$ SELECT logsvc_internal.plan_deletion('x') $$, 'LS802', NULL,
+	'nor plan a deletion');
 SELECT * FROM finish();

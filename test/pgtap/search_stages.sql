@@ -33,7 +33,8 @@ SELECT is(pg_temp.ns('| sort 2 +n'), '1,2', 'sort n');
 SELECT is(pg_temp.ns('| sort mixed, n | head 4'), '9,8,7,1', 'numbers, text, missing');
 SELECT is(pg_temp.ns('| sort -mixed, n | head 4'), '8,9,7,1', 'missing is last also then');
 SELECT is(pg_temp.ns('| sort -timestamp, n | head 2'), '5,10', 'sort by time');
-SELECT is(pg_temp.ns('| fields n | sort timestamp | head 2'), '50,45', 'a time that is gone sorts nothing');
+SELECT is(pg_temp.ns('| fields n | sort timestamp | head 2'), '50,45',
+	'a time that is gone sorts nothing');
 SELECT is(pg_temp.n('request_id=* | dedup request_id'), 4, 'dedup');
 SELECT is(pg_temp.n('| dedup request_id'), 29, 'dedup keeps rows without the field');
 SELECT is(pg_temp.n('| dedup request_id keepempty=false'), 4, 'or does not');
@@ -79,7 +80,8 @@ SELECT throws_like($$ SELECT logsvc.search('event MATCHES "a("') $$,
 	'not a regular expression: %at line 1, column 15');
 SELECT throws_ok($$ SELECT logsvc.search('', "limit" => 10001) $$, 'LS001', NULL, 'limit');
 SELECT throws_ok($$ SELECT logsvc.search('', "limit" => 0) $$, 'LS001', NULL, 'limit zero');
-SELECT throws_ok($$ SELECT logsvc.search('', earliest => 'yesterday') $$, 'LS001', NULL, 'earliest');
+SELECT throws_ok($$ SELECT logsvc.search('', earliest => 'yesterday') $$, 'LS001',
+	NULL, 'earliest');
 
 -- ---- pages ----
 

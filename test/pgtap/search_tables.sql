@@ -7,11 +7,13 @@ DO $$ BEGIN PERFORM logsvc.act_as('acme'); END $$;
 -- Twelve events, one each ten minutes from midnight of yesterday.
 SELECT is((logsvc.ingest((SELECT jsonb_agg(jsonb_build_object(
 		'event', format('login of user%s from 10.0.0.%s took %s ms', n, n % 3, n * 10),
-		'timestamp', date_trunc('day', now() AT TIME ZONE 'UTC') AT TIME ZONE 'UTC' - interval '1 day'
+		'timestamp', date_trunc('day', now() AT TIME ZONE 'UTC') AT TIME ZONE 'UTC' -
+			interval '1 day'
 			+ n * interval '10 min',
 		'level', CASE WHEN n % 4 = 0 THEN 'error' ELSE 'info' END,
 		'attributes', jsonb_build_object('n', n, 'host', 'h' || n % 3)
-			|| CASE WHEN n = 5 THEN '{"ms":"slow"}' WHEN n = 6 THEN '{"ms":null}' WHEN n = 7 THEN '{}'
+			|| CASE WHEN n = 5 THEN '{"ms":"slow"}' WHEN n = 6 THEN '{"ms":null}'
+				WHEN n = 7 THEN '{}'
 				WHEN n = 8 THEN '{"ms":"80"}' ELSE jsonb_build_object('ms', n * 10) END::jsonb))
 	FROM generate_series(0, 11) n)) ->> 'accepted'), '12', 'events');
 
@@ -25,10 +27,13 @@ CREATE FUNCTION pg_temp.day() RETURNS text LANGUAGE sql AS $$
 -- ---- stats ----
 
 SELECT is(pg_temp.rows('| stats count, count(ms), dc(ms), dc(host)'), '[[12,10,10,3]]', 'counts');
-SELECT is(pg_temp.rows('| stats sum(ms), avg(ms), min(ms), max(ms)'), '[[480,53.333333333333336,0,110]]',
+SELECT is(pg_temp.rows('| stats sum(ms), avg(ms), min(ms), max(ms)'),
+	'[[480,53.333333333333336,0,110]]',
 	'sum, avg, min, max; a text that looks like a number takes part');
-SELECT is(pg_temp.rows('| stats p50(n), p0(n), p90(n), p99(n)'), '[[5.5,0,9.9,10.89]]', 'percentiles');
-SELECT is(pg_temp.rows('| stats first(n), last(n)'), '[[11,0]]', 'first and last in the current order');
+SELECT is(pg_temp.rows('| stats p50(n), p0(n), p90(n), p99(n)'), '[[5.5,0,9.9,10.89]]',
+	'percentiles');
+SELECT is(pg_temp.rows('| stats first(n), last(n)'), '[[11,0]]',
+	'first and last in the current order');
 SELECT is(pg_temp.rows('| sort n | stats first(ms), last(ms)'), '[[0,110]]', '... that of sort');
 SELECT is(pg_temp.rows('n>=5 n<=7 | stats first(ms), last(ms)'), '[["slow","slow"]]',
 	'missing values are none');
@@ -55,8 +60,10 @@ SELECT is(pg_temp.s('| stats max(level), count(ms), first(ms)') #> '{meta,warnin
 SELECT is(pg_temp.s('| stats avg(n) as a by host') #> '{data,columns}',
 	'[{"name":"host","type":"string"},{"name":"a","type":"number"}]', 'columns');
 SELECT is(pg_temp.s('| stats dc(n)') #>> '{meta,stats,approximate}', 'false', 'dc is exact');
-SELECT ok(logsvc.explain_query('| stats count by host') LIKE '%group_parts%', 'counts stay in the parts');
-SELECT is(pg_temp.rows('n=1 | eval x = 1e300 | stats sum(x) as s | eval t = s') #> '{0,1}', ('1' || repeat('0', 300))::jsonb, 'a sum of many digits is kept');
+SELECT ok(logsvc.explain_query('| stats count by host') LIKE '%group_parts%',
+	'counts stay in the parts');
+SELECT is(pg_temp.rows('n=1 | eval x = 1e300 | stats sum(x) as s | eval t = s') #> '{0,1}',
+	('1' || repeat('0', 300))::jsonb, 'a sum of many digits is kept');
 SELECT throws_ok($$ SELECT logsvc.search('| stats median(n)') $$, 'LQ002', NULL, 'an aggregate');
 
 -- ---- top and rare ----
@@ -65,11 +72,13 @@ SELECT is(pg_temp.rows('| top level'), '[["info",9,75],["error",3,25]]', 'top');
 SELECT is(pg_temp.rows('| rare 1 level'), '[["error",3,25]]', 'rare n');
 SELECT is(pg_temp.rows('| top 1 level by host'),
 	'[["h0","info",3,75],["h1","info",3,75],["h2","info",3,75]]', 'top by');
-SELECT is(pg_temp.rows('| top 2 host, level'), '[["h0","info",3,25],["h1","info",3,25]]', 'two fields');
+SELECT is(pg_temp.rows('| top 2 host, level'), '[["h0","info",3,25],["h1","info",3,25]]',
+	'two fields');
 SELECT is(pg_temp.rows('| where n < 9 | top 2 ms'), '[[0,1,14.2857],[10,1,14.2857]]',
 	'behind a stage; events without the field do not count');
 SELECT is(pg_temp.rows('| top 2 ms'), '[[0,1,10],[10,1,10]]', '... nor inside of the parts');
-SELECT is(pg_temp.rows('| stats count by host, level | top 1 level'), '[["error",3,50]]', 'of a table');
+SELECT is(pg_temp.rows('| stats count by host, level | top 1 level'), '[["error",3,50]]',
+	'of a table');
 SELECT is(jsonb_array_length(pg_temp.rows('| top n')), 10, 'ten when no number is given');
 SELECT ok(logsvc.explain_query('| top level') LIKE '%group_parts%', 'top counts in the parts');
 SELECT is(pg_temp.s('| rare level') #> '{data,columns}',
@@ -80,7 +89,8 @@ SELECT throws_ok($$ SELECT logsvc.search('| top host by host') $$, 'LQ002', NULL
 -- ---- timechart ----
 
 SELECT is(pg_temp.s('| timechart span=1h count') #>> '{data,kind}', 'series', 'kind');
-SELECT is(jsonb_array_length(pg_temp.rows('| timechart span=1h count')), 24, 'empty buckets are there');
+SELECT is(jsonb_array_length(pg_temp.rows('| timechart span=1h count')), 24,
+	'empty buckets are there');
 SELECT is(pg_temp.rows('| timechart span=1h count, sum(n) as s | head 3'),
 	format('[["%1$sT00:00:00.000Z",6,15],["%1$sT01:00:00.000Z",6,51],["%1$sT02:00:00.000Z",0,null]]',
 		pg_temp.day())::jsonb, 'values of buckets');
@@ -90,19 +100,23 @@ SELECT is(pg_temp.rows('| timechart span=1h count by level | head 4'),
 SELECT is(jsonb_array_length(pg_temp.rows('| timechart span=1h count by level')), 48,
 	'each time has each series');
 SELECT is(pg_temp.rows('| timechart span=1d limit=1 count, max(n) as m by host'),
-	format('[["%1$sT00:00:00.000Z","h0",4,9],["%1$sT00:00:00.000Z","OTHER",8,11]]', pg_temp.day())::jsonb,
+	format('[["%1$sT00:00:00.000Z","h0",4,9],["%1$sT00:00:00.000Z","OTHER",8,11]]',
+		pg_temp.day())::jsonb,
 	'limit: the others together');
 SELECT is(jsonb_array_length(pg_temp.rows('| timechart count')), 48, 'a span by itself');
 SELECT is(jsonb_array_length(logsvc.search('earliest=2026-02-01 latest=2026-05-01 | timechart span=1mon count')
 	#> '{data,rows}'), 3, 'months');
-SELECT is(logsvc.search('earliest=2026-02-04 latest=2026-02-12 | timechart span=1w count') #> '{data,rows}',
+SELECT is(logsvc.search('earliest=2026-02-04 latest=2026-02-12 | timechart span=1w count') #>
+	'{data,rows}',
 	'[["2026-02-02T00:00:00.000Z",0],["2026-02-09T00:00:00.000Z",0]]', 'weeks begin on Monday');
-SELECT is(pg_temp.rows('| timechart span=1d count | eval double = count * 2 | fields double'), '[[24]]',
+SELECT is(pg_temp.rows('| timechart span=1d count | eval double = count * 2 | fields double'),
+	'[[24]]',
 	'stages behind');
 SELECT is(pg_temp.s('| timechart span=1d count') #> '{data,columns}',
 	'[{"name":"time","type":"time"},{"name":"count","type":"number"}]', 'columns of timechart');
 SELECT throws_ok($$ SELECT logsvc.search('earliest=-1d | timechart span=1s count') $$, 'LQ002',
-	'timechart makes at most 1000 points in time: use span=2m at line 1, column 16', 'too many buckets');
+	'timechart makes at most 1000 points in time: use span=2m at line 1, column 16',
+		'too many buckets');
 SELECT throws_ok($$ SELECT logsvc.search('| stats count | timechart count') $$, 'LQ002',
 	'timechart needs events, this is a table at line 1, column 17', 'timechart of a table');
 
@@ -114,7 +128,8 @@ SELECT is(pg_temp.rows('n=1 | rex "(?<n>user\d)|(?<none>never)" | fields n, none
 	'[{"attributes":{"n":"user1"}}]', 'in events, over the field that is there');
 SELECT is(pg_temp.rows('n=1 | rex "(?<n>never)" | fields n'), '[{"attributes":{"n":1}}]',
 	'without a match all stays');
-SELECT is(pg_temp.rows('n=1 | rex field=host "h(?<number>\d)" | where number = 1 | stats count'), '[[1]]',
+SELECT is(pg_temp.rows('n=1 | rex field=host "h(?<number>\d)" | where number = 1 | stats count'),
+	'[[1]]',
 	'of another field');
 SELECT is(pg_temp.rows('| stats count by host | rex field=host "(?<d>\d)" | fields d | head 2'),
 	'[["0"],["1"]]', 'of a table');
@@ -124,10 +139,13 @@ SELECT throws_like($$ SELECT logsvc.search('| rex "(?<a>x"') $$,
 
 SELECT is(pg_temp.rows('| dedup level | eval x = 1 | sort n | fields x, n'),
 	'[{"attributes":{"n":8,"x":1}},{"attributes":{"n":11,"x":1}}]', 'a mixture');
-SELECT is(pg_temp.rows('| eval x = n | eval x = x + 1 | head 1 | fields x'), '[{"attributes":{"x":12}}]',
+SELECT is(pg_temp.rows('| eval x = n | eval x = x + 1 | head 1 | fields x'),
+	'[{"attributes":{"x":12}}]',
 	'head behind eval');
-SELECT is(pg_temp.rows('| head 1 | eval x = n | fields x'), '[{"attributes":{"x":11}}]', 'eval behind head');
-SELECT is((SELECT attributes FROM logsvc.events('n=1 earliest=-2d | eval x = n + 1 | fields x')), '{"x":2}',
+SELECT is(pg_temp.rows('| head 1 | eval x = n | fields x'), '[{"attributes":{"x":11}}]',
+	'eval behind head');
+SELECT is((SELECT attributes FROM logsvc.events('n=1 earliest=-2d | eval x = n + 1 | fields x')),
+	'{"x":2}',
 	'events() sees what stages make');
 
 -- ---- fields inside of objects ----
@@ -135,16 +153,26 @@ SELECT is((SELECT attributes FROM logsvc.events('n=1 earliest=-2d | eval x = n +
 SELECT isnt(logsvc.ingest('{"event":"nested","attributes":{"user":{"id":4,"name":"x"},"user.id":5,"plain":1}}'), NULL, 'an event with an object');
 CREATE FUNCTION pg_temp.nested(stages text) RETURNS text LANGUAGE sql AS $$
 	SELECT logsvc.search('nested ' || stages) #>> '{data,rows}' $$;
-SELECT is(pg_temp.nested('| where user.id = 5 | stats count'), '[[1]]', 'the key with a dot goes first');
-SELECT is(pg_temp.nested('| fields user | where user.id = 4 | stats count'), '[[1]]', 'without it the member counts');
-SELECT is(pg_temp.nested('| fields - user.id | eval x = user | fields x'), '[{"attributes": {"x": {"name": "x"}}}]', 'what was taken out is gone from the object');
-SELECT is(pg_temp.nested('| rename user.id as old | stats count by old, user'), '[[5, {"name": "x"}, 1]]', 'also by rename');
-SELECT is(pg_temp.nested('| eval user.id = 6 | fields user, user.id'), '[{"attributes": {"user": {"name": "x"}, "user.id": 6}}]', 'and where a stage made the field');
-SELECT is(pg_temp.nested('| fields user.id | fields user'), '[{}]', 'a member that is left is not its object');
-SELECT is(pg_temp.nested('| fields user | fields user.id'), '[{"attributes": {"user.id": 4}}]', 'but a field of its own');
-SELECT is(pg_temp.nested('| fields attributes | fields plain'), '[{"attributes": {"plain": 1}}]', 'one of all attributes');
+SELECT is(pg_temp.nested('| where user.id = 5 | stats count'), '[[1]]',
+	'the key with a dot goes first');
+SELECT is(pg_temp.nested('| fields user | where user.id = 4 | stats count'), '[[1]]',
+	'without it the member counts');
+SELECT is(pg_temp.nested('| fields - user.id | eval x = user | fields x'),
+	'[{"attributes": {"x": {"name": "x"}}}]', 'what was taken out is gone from the object');
+SELECT is(pg_temp.nested('| rename user.id as old | stats count by old, user'),
+	'[[5, {"name": "x"}, 1]]', 'also by rename');
+SELECT is(pg_temp.nested('| eval user.id = 6 | fields user, user.id'),
+	'[{"attributes": {"user": {"name": "x"}, "user.id": 6}}]', 'and where a stage made the field');
+SELECT is(pg_temp.nested('| fields user.id | fields user'), '[{}]',
+	'a member that is left is not its object');
+SELECT is(pg_temp.nested('| fields user | fields user.id'), '[{"attributes": {"user.id": 4}}]',
+	'but a field of its own');
+SELECT is(pg_temp.nested('| fields attributes | fields plain'), '[{"attributes": {"plain": 1}}]',
+	'one of all attributes');
 SELECT is(pg_temp.nested('| eval y = plain | fields - attributes | where y = 1 AND plain = 1 | fields y, event'), '[{"event": "nested"}]',
 	'what is left out of the answer can be named');
-SELECT is(pg_temp.nested('| fields - attributes | rex "(?<plain>never)" | fields plain'), '[{}]', 'where rex matches nothing it stays left out');
-SELECT is(pg_temp.nested('| fields - attributes | rex "(?<plain>nest)" | fields plain'), '[{"attributes": {"plain": "nest"}}]', 'and is there where it matches');
+SELECT is(pg_temp.nested('| fields - attributes | rex "(?<plain>never)" | fields plain'), '[{}]',
+	'where rex matches nothing it stays left out');
+SELECT is(pg_temp.nested('| fields - attributes | rex "(?<plain>nest)" | fields plain'),
+	'[{"attributes": {"plain": "nest"}}]', 'and is there where it matches');
 SELECT * FROM finish();

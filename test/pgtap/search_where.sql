@@ -8,16 +8,20 @@ CREATE FUNCTION pg_temp.value(n int) RETURNS jsonb LANGUAGE sql AS $$
 	SELECT (ARRAY['1', '5', '5.0', '"5"', '"5.0"', '"05"', '-7', '"-7"', '1e3', '9007199254740993', '9007199254740992.0',
 		'"x"', '"X"', '""', '"null"', 'null', 'true', '"true"', 'false', '{"a":1}', '{"a":null}', '[1,2]', '-0.0', '"1e400"',
 		'" 5"', '9223372036854775807', '"nullable"'])[n % 27 + 1]::jsonb $$;
-SELECT is((logsvc.ingest((SELECT jsonb_agg(jsonb_strip_nulls(jsonb_build_object('event', format('Request %s of user%s', n, n % 7),
-		'level', (ARRAY['info', 'warn', 'error', 'Notice', NULL])[n % 5 + 1], 'source', 's' || n % 3,
+SELECT is((logsvc.ingest((SELECT jsonb_agg(jsonb_strip_nulls(jsonb_build_object('event',
+	format('Request %s of user%s', n, n % 7),
+		'level', (ARRAY['info', 'warn', 'error', 'Notice', NULL])[n % 5 + 1], 'source',
+			's' || n % 3,
 		'service', CASE WHEN n % 5 > 0 THEN 'svc' || n % 4 END))
-		|| jsonb_build_object('attributes', jsonb_build_object('o', jsonb_build_object('v', pg_temp.value(n / 2)), 'n', n)
+		|| jsonb_build_object('attributes',
+			jsonb_build_object('o', jsonb_build_object('v', pg_temp.value(n / 2)), 'n', n)
 			|| CASE WHEN n % 4 > 0 THEN jsonb_build_object('v', pg_temp.value(n)) ELSE '{}' END))
 	FROM generate_series(1, 600) n)) ->> 'accepted')::int, 600, 'events');
 
 CREATE FUNCTION pg_temp.rows(stages text) RETURNS text LANGUAGE sql AS $$
 	SELECT (r #> '{data,rows}')::text || (r #>> '{meta,truncated}') FROM logsvc.search('* | ' || stages, "limit" => 10000) r $$;
-CREATE FUNCTION pg_temp.sql(stages text) RETURNS text LANGUAGE sql AS $$ SELECT logsvc.explain_query('* | ' || stages) $$;
+CREATE FUNCTION pg_temp.sql(stages text) RETURNS text LANGUAGE sql
+	AS $$ SELECT logsvc.explain_query('* | ' || stages) $$;
 
 CREATE FUNCTION pg_temp.conditions() RETURNS text[] LANGUAGE sql AS $$
 	SELECT array_agg(c) FROM (
@@ -36,25 +40,33 @@ CREATE FUNCTION pg_temp.conditions() RETURNS text[] LANGUAGE sql AS $$
 SELECT cmp_ok(cardinality(pg_temp.conditions()), '>', 400, 'many conditions');
 SELECT is_empty($$ SELECT c FROM unnest(pg_temp.conditions()) c
 	WHERE pg_temp.rows('where ' || c || ' | fields n, v') IS DISTINCT FROM
-		pg_temp.rows('eval z = 1 | where ' || c || ' | fields n, v') $$, 'find the same rows in the scan and behind it');
+		pg_temp.rows('eval z = 1 | where ' || c || ' | fields n, v') $$,
+			'find the same rows in the scan and behind it');
 SELECT is_empty($$ SELECT c FROM unnest(pg_temp.conditions()) c
 	WHERE pg_temp.rows('where ' || c || ' | where n > 20 | stats count, sum(n) by source') IS DISTINCT FROM
 		pg_temp.rows('eval z = 1 | where ' || c || ' | where n > 20 | stats count, sum(n) by source') $$, '... before a table, too');
 
-SELECT unalike(pg_temp.sql('where level = "error" AND NOT v IN (5, "x") | stats count by source'), '%value_test%',
+SELECT unalike(pg_temp.sql('where level = "error" AND NOT v IN (5, "x") | stats count by source'),
+	'%value_test%',
 	'a condition that says all is looked up');
-SELECT alike(pg_temp.sql('where level = "error" AND NOT v IN (5, "x") | stats count by source'), '%group_parts%',
+SELECT alike(pg_temp.sql('where level = "error" AND NOT v IN (5, "x") | stats count by source'),
+	'%group_parts%',
 	'... and the table behind it is made inside of parts');
-SELECT alike(pg_temp.sql('where level = "error" AND n / 2 > 5'), '%value_test%', 'what cannot be looked up is tested');
-SELECT is(((logsvc.search('* | where level = "error" AND n / 2 > 5')) #>> '{meta,stats,rowsMatched}')::int, 120,
+SELECT alike(pg_temp.sql('where level = "error" AND n / 2 > 5'), '%value_test%',
+	'what cannot be looked up is tested');
+SELECT is(((logsvc.search('* | where level = "error" AND n / 2 > 5')) #>>
+	'{meta,stats,rowsMatched}')::int, 120,
 	'... for rows that match the rest');
 -- Among other lines a word is a variable, alone it is none.
-SELECT is((logsvc.ingest((SELECT jsonb_agg(jsonb_build_object('event', format('connection from %s was closed', w), 'source', w))
-	FROM unnest('{alpha,beta,gamma,delta,epsilon,zeta,eta,theta,iota,kappa,lambda,mu}'::text[]) w)) ->> 'accepted')::int, 12,
+SELECT is((logsvc.ingest((SELECT jsonb_agg(jsonb_build_object('event',
+	format('connection from %s was closed', w), 'source', w))
+	FROM unnest('{alpha,beta,gamma,delta,epsilon,zeta,eta,theta,iota,kappa,lambda,mu}'::text[]) w))
+		->> 'accepted')::int, 12,
 	'events of one pattern');
 SELECT is(pg_temp.rows('where template_id != "x" AND source = "beta" | fields template_id'),
 	pg_temp.rows('eval z = 1 | where template_id != "x" AND source = "beta" | fields template_id'),
 	'patterns are of the rows before the condition that names them');
-SELECT is(pg_temp.rows(array_to_string(array_fill('where n > 5'::text, ARRAY[30]), ' | ') || ' | fields n'),
+SELECT is(pg_temp.rows(array_to_string(array_fill('where n > 5'::text, ARRAY[30]), ' | ')
+	|| ' | fields n'),
 	pg_temp.rows('where n > 5 | fields n'), 'as many stages as the query has room for');
 SELECT * FROM finish();
