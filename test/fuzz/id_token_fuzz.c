@@ -37,7 +37,8 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		token = ls_str_make(bytes, (size_t) (newline - bytes));
 		keys = ls_str_make(newline + 1, size - token.len - 1);
 	}
-	CHECK(ls_id_token_check(token, keys, &expected, arena, &person, &why) != LS_ID_GOOD && why != NULL);
+	CHECK(ls_id_token_check(token, keys, &expected, arena, &person, &why) != LS_ID_GOOD &&
+		  why != NULL);
 	if (ls_base64url_decode(token, arena, &out))
 	{
 		ls_buf again;

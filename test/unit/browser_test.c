@@ -44,7 +44,8 @@ callable(const char *text, bool expected, bool expected_local)
 	char name[200];
 
 	snprintf(name, sizeof(name), "%s may %sbe called", text, expected ? "" : "not ");
-	ok(ls_url_callable(str(text), &local) == expected && (!expected || local == expected_local), name);
+	ok(ls_url_callable(str(text), &local) == expected && (!expected || local == expected_local),
+	   name);
 }
 
 int

@@ -73,11 +73,13 @@ test_labels(void)
 	labels(LS_STR("{}"), "event=x");
 	labels(LS_STR(" { a = \"1\" ,\n\"b c\"=`\\n`, } "), "event=x .a=s:1 .b c=s:\\n");
 	labels(LS_STR("{a=\"\\a\\b\\f\\n\\r\\t\\v\\\\\\'\\\"\"}"), "event=x .a=s:\a\b\f\n\r\t\v\\'\"");
-	labels(LS_STR("{a=\"\\101\\x42\\u20ac\\U0001F600\"}"), "event=x .a=s:AB\xe2\x82\xac\xf0\x9f\x98\x80");
+	labels(LS_STR("{a=\"\\101\\x42\\u20ac\\U0001F600\"}"),
+		   "event=x .a=s:AB\xe2\x82\xac\xf0\x9f\x98\x80");
 	labels(LS_STR("{a=\"\\x00\\377\\ud800\\U00110000\"}"),
 		   "event=x .a=s:\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd");
 	labels(LS_STR("{a=\"\0\xff\"}"), "event=x .a=s:\xef\xbf\xbd\xef\xbf\xbd");
-	labels(LS_STR("{level=\"WARNING\",app=\"shop\"}"), "event=x level=warn service=shop .app=s:shop");
+	labels(LS_STR("{level=\"WARNING\",app=\"shop\"}"),
+		   "event=x level=warn service=shop .app=s:shop");
 
 	no_labels(LS_STR(""), "expected {");
 	no_labels(LS_STR("{"), "expected the name of a label");
@@ -128,17 +130,21 @@ no_json(const char *body, const char *message)
 static void
 test_json(void)
 {
-	json("{\"streams\":[{\"stream\":{\"a\":\"1\"},\"values\":[[\"1700000000000000000\",\"x\",{\"u\":7}]]}]}",
+	json("{\"streams\":[{\"stream\":{\"a\":\"1\"},\"values\":[[\"1700000000000000000\",\"x\",{"
+		 "\"u\":7}]]}]}",
 		 "2023-11-14T22:13:20.000Z event=x .u=s:7 .a=s:1");
-	json("{\"streams\":[{\"values\":[[\"1700000000000000000\",\"x\\n\"]],\"stream\":{\"a\\n\":\"1\"}}]}",
+	json("{\"streams\":[{\"values\":[[\"1700000000000000000\",\"x\\n\"]],\"stream\":{\"a\\n\":"
+		 "\"1\"}}]}",
 		 "2023-11-14T22:13:20.000Z event=x\n .a\n=s:1");
 	json("{\"streams\":null}", "");
 
 	no_json("{\"streams\":", "invalid JSON at byte 11: unexpected end: expected a JSON value");
-	no_json("{\"streams\":[{\"stream\":", "invalid JSON at byte 22: unexpected end: expected a JSON value");
+	no_json("{\"streams\":[{\"stream\":",
+			"invalid JSON at byte 22: unexpected end: expected a JSON value");
 	no_json("{\"streams\":[{\"stream\":{\"a\":",
 			"invalid JSON at byte 27: unexpected end: expected a JSON value");
-	no_json("{\"streams\":[{\"values\":", "invalid JSON at byte 22: unexpected end: expected a JSON value");
+	no_json("{\"streams\":[{\"values\":",
+			"invalid JSON at byte 22: unexpected end: expected a JSON value");
 	no_json("{\"streams\":7}", "invalid JSON at byte 12: expected an array of streams");
 	no_json("{} x", "invalid JSON at byte 3: expected nothing more");
 }

@@ -121,8 +121,8 @@ order(const char *a, const char *b)
 static void
 test_numbers(void)
 {
-	static const char *const none[] = {"", "-", "+1", ".5", "5.", "1e", "1e+", "0x1", "1 ", " 1", "NaN",
-									   "Infinity", "1.5.2", "--1", "1e5x"};
+	static const char *const none[] = {"",   "-",  "+1",  ".5",       "5.",    "1e",  "1e+", "0x1",
+									   "1 ", " 1", "NaN", "Infinity", "1.5.2", "--1", "1e5x"};
 	ls_num n;
 
 	number("0", true, 0, 0);
