@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * access.h
- *	  Who a request or a session acts as, what that one may do, and how often.
+ *	  Who a request or a session acts as, what that principal may do, and how often.
  *
  *-------------------------------------------------------------------------
  */
@@ -35,8 +35,8 @@ typedef enum ls_role
 } ls_role;
 
 /*
- * Who acts.  A plain value without pointers: copied, cached, and handed to
- * parallel workers.  Ids that do not apply are zero.
+ * Who acts.  A plain value without pointers, so it can be copied, cached, and passed
+ * to parallel workers.  Ids that do not apply are zero.
  */
 typedef struct ls_principal
 {
@@ -56,35 +56,34 @@ typedef struct ls_principal
 	uint8 caller[16];     /* the identity that rates "per caller" count by (decision 38) */
 } ls_principal;
 
-/* What ls_authorize and others answer when there is nothing against it. */
+/* The result of ls_authorize and others if there is no objection. */
 #define LS_ALLOWED LS_ERRORS
 
 /*
- * Checks the credential of a request: Authorization: Bearer, X-API-Key.  True:
- * *out is who sent it, as of now (revocations and role changes that are
- * committed count; expiry is compared with the clock at each call).  False:
- * *error says why, to be answered with 401 (or 500 when the lookup itself
- * failed, which the caller should log).
+ * Checks the credential of a request: Authorization: Bearer, or X-API-Key.  True:
+ * *out is the principal as of now (committed revocations and role changes count;
+ * expiry is compared with the clock at each call).  False: *error says why; answer
+ * with 401, or with 500 if the lookup itself failed, which the caller should log.
  *
- * credentials: the letters of the route (routes.def).  Where nothing but a token
- * is good (evaluations), keys are INVALID_PAT; on other routes without a letter
- * of theirs ls_authorize refuses them.
+ * credentials: the letters of the route (routes.def).  If only a token is accepted
+ * (evaluations), an API key is INVALID_PAT.  On other routes that do not take keys,
+ * ls_authorize refuses them.
  *
- * Cached; an unknown credential runs a transaction of its own, so call it
- * outside of one.
+ * Cached; an unknown credential runs a transaction of its own, so call it outside of
+ * transactions.
  */
 extern bool ls_authenticate(const ls_request *request, const char *credentials, ls_principal *out,
 							ls_caught *error);
 
 /*
- * May the principal use a route with these demands (strings as in routes.def)?
- * LS_ALLOWED, INSUFFICIENT_SCOPE or FORBIDDEN; UNAUTHORIZED for NULL or a
- * principal of kind NONE unless the route is public (credentials "").
+ * May the principal use a route with these requirements (strings as in routes.def)?
+ * Returns LS_ALLOWED, INSUFFICIENT_SCOPE or FORBIDDEN; UNAUTHORIZED for NULL or a
+ * principal of kind NONE, unless the route is public (credentials "").
  */
 extern ls_error_id ls_authorize(const ls_principal *principal, const char *credentials,
 								const char *permission, const char *scope);
 
-/* What is missing when ls_authorize refuses: for people, and a JSON array for programs. */
+/* What was missing when ls_authorize refused: a text for people, a JSON array for programs. */
 typedef struct ls_refusal
 {
 	char message[400];
@@ -92,9 +91,9 @@ typedef struct ls_refusal
 } ls_refusal;
 
 /*
- * Says what INSUFFICIENT_SCOPE or FORBIDDEN of ls_authorize is about: the scope, the kind of
- * credential or the permission.  The demands as given to ls_authorize.  Of other errors both texts
- * are empty.
+ * Explains INSUFFICIENT_SCOPE or FORBIDDEN of ls_authorize: names the scope, the kind of
+ * credential or the permission.  Pass the same requirements as to ls_authorize.  For other errors
+ * both texts are empty.
  */
 extern void ls_describe_refusal(const ls_principal *principal, ls_error_id error,
 								const char *credentials, const char *permission, const char *scope,
@@ -104,48 +103,46 @@ struct ls_rate_class;
 struct ls_rate_state;
 
 /*
- * Says what RATE_LIMIT_EXCEEDED of a class is about: `what` is refused, the class, its limit,
- * whom it counts and when to come again.
+ * Explains RATE_LIMIT_EXCEEDED: what is refused (`what`), the class, its limit, what it counts
+ * by, and when to try again.
  */
 extern void ls_describe_rate(const char *class_name, const struct ls_rate_class *of,
 							 const struct ls_rate_state *state, const char *what, ls_refusal *out);
 
 /*
- * May the principal be used from the address that the request comes from, which
- * is the one behind trusted proxies?  LS_ALLOWED when its organization has no
- * allow-list, or the address is in it; IP_NOT_ALLOWED; INTERNAL, with *caught,
- * when the list could not be looked up.  Cached; a miss runs a transaction of
- * its own, so call it outside of one.
+ * May the principal be used from the client's address (behind trusted proxies)?
+ * Returns LS_ALLOWED if its organization has no allow-list, or the address is in it;
+ * IP_NOT_ALLOWED; or INTERNAL, with *caught, if the list could not be looked up.
+ * Cached; a miss runs a transaction of its own, so call it outside of transactions.
  */
 extern ls_error_id ls_check_request_address(const ls_request *request,
 											const ls_principal *principal, ls_caught *caught);
 
 /*
- * Makes the principal that of the current transaction, as SET LOCAL would:
- * SQL functions and row security then act for it, also in parallel workers.
+ * Sets the principal of the current transaction, like SET LOCAL: SQL functions and row
+ * security then act for it, also in parallel workers.
  */
 extern void ls_principal_set(const ls_principal *principal);
 
-/* The principal of the session or transaction; NULL when there is none. */
+/* The principal of the session or transaction; NULL: none. */
 extern const ls_principal *ls_principal_current(void);
 
 /*
- * The same, but still valid: looked up again when access data has changed
- * since.  Raises PAT_REVOKED, PAT_EXPIRED, API_KEY_REVOKED, API_KEY_EXPIRED,
- * IP_NOT_ALLOWED or FORBIDDEN when it is not, NO_ORGANIZATION when there is none.
+ * The same, after checking that it is still valid: it is looked up again if access data
+ * have changed.  Raises PAT_REVOKED, PAT_EXPIRED, API_KEY_REVOKED, API_KEY_EXPIRED,
+ * IP_NOT_ALLOWED or FORBIDDEN if it is not valid, NO_ORGANIZATION if there is none.
  */
 extern const ls_principal *ls_principal_require(void);
 
 /*
- * Raises unless the session's principal has the permission (text as in
- * permissions.def): the errors of ls_principal_require, INSUFFICIENT_SCOPE,
- * FORBIDDEN.
+ * Raises an error unless the session's principal has the permission (named as in
+ * permissions.def): those of ls_principal_require, INSUFFICIENT_SCOPE or FORBIDDEN.
  */
 extern void ls_require_permission(const char *permission);
 
 /*
- * Is the caller an operator: a member of role logsvc_admin or a superuser,
- * outside of SECURITY DEFINER functions, and not inside somebody's request?
+ * Is the caller an operator?  That is a member of role logsvc_admin or a superuser,
+ * outside of SECURITY DEFINER functions and not within a client's request.
  */
 extern bool ls_is_operator(void);
 extern void ls_require_operator(void); /* raises FORBIDDEN */
@@ -166,35 +163,35 @@ extern uint64 ls_access_epoch(void);
 #define LS_INDEX_NAME_LENGTH 64
 
 /*
- * Does the organization have an index of that name, and for how many days does
- * it keep events (-1: for ever)?  Cached; a miss runs a transaction, or SPI when
- * one is open.  A lookup that fails raises in a transaction; outside of one it is
- * logged and reported as false.
+ * Does the organization have an index with this name?  *days: for how many days the index
+ * keeps events (-1: for ever).  Cached; a miss runs a transaction, or SPI if one is open.
+ * A failed lookup raises an error in a transaction; outside of one it is logged and the
+ * result is false.
  */
 extern bool ls_index_find(const pg_uuid_t *organization, ls_str name, int *days);
 
 /* ---- sessions and accounts ---- */
 
 /*
- * Is that the origin of logsvc.public_url (without it: of this server on this
- * machine) or one of logsvc.allowed_origins?
+ * Is it the origin of logsvc.public_url (by default: of this server on this machine),
+ * or one of logsvc.allowed_origins?
  */
 extern bool ls_origin_allowed(ls_str origin);
 
 /*
- * Does what requests about accounts have left to do until after their answer,
- * each piece in a transaction of its own, when its time has come.  due: ms until
- * then, -1 when there is nothing.  For workers that answer requests.
+ * Does work that requests about accounts have postponed until after their answer, each
+ * item in a transaction of its own, when it is due.  due: ms until the next one, -1 if
+ * there is none.  For workers that answer requests.
  */
 extern void ls_account_work(void);
 extern long ls_account_work_due(void);
 
 /*
- * Asks the service of logsvc.breached_passwords_url about a password that the
- * next transaction is going to set: at most 2 s, outside of transactions since
- * none waits for the network.  The answer is kept for this password.  What goes
- * out are the first 5 of 40 digits of its SHA-1.  Without an answer the password
- * is accepted, and the log says so at most once a minute.
+ * Asks the service of logsvc.breached_passwords_url about a password that the next
+ * transaction will set.  Takes at most 2 s.  Call it outside of transactions, because no
+ * transaction waits for the network.  The answer is kept for this password.  Only the
+ * first 5 of 40 digits of its SHA-1 are sent.  Without an answer the password is
+ * accepted, and the log says so at most once a minute.
  */
 extern void ls_password_ask(ls_str password);
 
@@ -212,12 +209,13 @@ typedef struct ls_oauth_query
 } ls_oauth_query;
 
 /*
- * Does what must be done over the network before the transaction of a request that sends a browser
- * to a provider (`back` false) or has it come back: at most 10 s in all, and in half of the
- * executors at a time.  LS_ALLOWED: what was found out waits for the SQL function of the route,
- * also that the provider did not confirm who it is; call ls_oauth_end after it.  Else the error to
- * answer with *message (NULL: the error's own) and *detail (NULL, or the parameter that is wrong):
- * NOT_FOUND, VALIDATION, SERVICE_UNAVAILABLE, INTERNAL.
+ * Makes the network calls that a request needs before its transaction, when it sends a browser
+ * to a provider (`back` false) or the browser returns from there (true).  Takes at most 10 s in
+ * total, in at most half of the executors at a time.  LS_ALLOWED: the result is kept for the SQL
+ * function of the route, even if the provider did not confirm the identity; call ls_oauth_end
+ * after that function.  Otherwise returns the error to answer with: NOT_FOUND, VALIDATION,
+ * SERVICE_UNAVAILABLE or INTERNAL, with *message (NULL: the error's own) and *detail (NULL, or
+ * the wrong parameter).
  */
 extern ls_error_id ls_oauth_begin(const ls_request *request, const ls_oauth_query *query, bool back,
 								  ls_arena *arena, const char **message, const char **detail);
@@ -237,21 +235,21 @@ typedef struct ls_rate_state
 } ls_rate_state;
 
 /*
- * Counts one use of the class by the key; false when the 60 seconds before
- * now are full (then it is not counted).  The window slides in steps of half
- * a second and never admits more than the limit in any 60 seconds.  When
- * logsvc is not preloaded nothing is counted.
+ * Counts one use of the class by the key.  False: the limit of the last 60 seconds is
+ * reached, and the use is not counted.  The window slides in steps of half a second and
+ * never admits more than the limit in any 60 seconds.  If logsvc is not preloaded,
+ * nothing is counted.
  */
 extern bool ls_rate_limit_take(const char *class_name, const uint8 key[16], int limit_per_minute,
 							   ls_rate_state *state);
 
 /*
- * Counts `amount` uses that have happened, beyond the limit too; for classes that
- * count what a request took (milliseconds of an executor), known only after it.
+ * Counts `amount` uses that have already happened, even beyond the limit.  For classes
+ * that count the cost of a request (milliseconds of an executor), known only afterwards.
  */
 extern void ls_rate_limit_charge(const char *class_name, const uint8 key[16], uint32 amount);
 
-/* What is left now, without counting; retry_after says when a request fits again. */
+/* What is left now; counts nothing.  retry_after: when a request fits again. */
 extern void ls_rate_limit_look(const char *class_name, const uint8 key[16], int limit_per_minute,
 							   ls_rate_state *state);
 
@@ -273,23 +271,23 @@ typedef struct ls_rate_class
 } ls_rate_class;
 
 /*
- * The limit of a class, from table logsvc_internal.rate_limit; false for a class
- * that has none.  Cached; a miss runs a transaction, or SPI when one is open.
+ * The limit of a class, from table logsvc_internal.rate_limit; false if the class has
+ * no limit.  Cached; a miss runs a transaction, or SPI if one is open.
  */
 extern bool ls_rate_limit_of(const char *class_name, ls_rate_class *of);
 
 /*
- * The key that a scope counts by: of the principal, for LS_RATE_ADDRESS of the
- * client's address (an IPv4 address, or a /64 of IPv6).  For LS_RATE_USER of a key it may run a
- * transaction, or SPI when one is open.
+ * The key that a scope counts by: from the principal; for LS_RATE_ADDRESS from the
+ * client's address (an IPv4 address, or a /64 of IPv6).  For LS_RATE_USER of a key it may
+ * run a transaction, or SPI if one is open.
  */
 extern void ls_rate_key(const ls_principal *principal, const ls_request *request,
 						ls_rate_scope scope, uint8 key[16]);
 
 /*
- * Who is counted for an organization where those of one owner count as one: its first owner,
- * who made it, also after having left it; the organization itself when it never had one.
- * Cached; a miss runs a transaction, or SPI when one is open.
+ * Who is counted for an organization when all organizations of an owner count as one: the
+ * first owner, who created it, even after having left it; the organization itself if it
+ * never had an owner.  Cached; a miss runs a transaction, or SPI if one is open.
  */
 extern pg_uuid_t ls_owner_of(const pg_uuid_t *organization);
 
@@ -305,24 +303,24 @@ typedef struct ls_ingest_quota
 
 /*
  * The daily quota of an organization, or of its test keys (decision 48).  Cached; a
- * miss runs a transaction, or SPI when one is open.  False, and logged, when it
- * could not be looked up.
+ * miss runs a transaction, or SPI if one is open.  False if it could not be looked up,
+ * which is logged.
  */
 extern bool ls_ingest_quota_of(const pg_uuid_t *organization, bool test, ls_ingest_quota *quota);
 
 /* ---- the HTTP request that is being answered (current_request.c) ---- */
 
 /*
- * From now on this process answers that request (NULL: none); its texts must
- * live as long.  SQL functions ask for its address, headers and id, and nobody
- * is an operator meanwhile.
+ * Sets the request that this process answers (NULL: none); its texts must live until the
+ * next call.  SQL functions read its address, headers and id.  While it is set, nobody is
+ * an operator.
  */
 extern void ls_request_enter(const ls_request *request);
 extern const ls_request *ls_request_current(void);
 
 /*
- * What the request is to carry to its next part (ls_request, carried); copied,
- * and kept until another request is entered.  Empty: there is no next part.
+ * Sets the data that the request carries to its next part (ls_request, carried).  They are
+ * copied, and kept until another request is entered.  Empty: there is no next part.
  */
 extern void ls_request_carry(ls_str what);
 extern ls_str ls_request_carries(void);

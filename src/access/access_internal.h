@@ -25,8 +25,8 @@ extern char ls_key_scope(const char *name);
 extern const char *ls_key_scope_name(char letter);
 
 /*
- * What a permission demands of who has it: the letters of credentials as in routes.def (without
- * U), and the scope of tokens, "" when no token has it.
+ * What a permission requires: the letters of credentials as in routes.def (without U), and the
+ * scope of tokens; "" if no token can have it.
  */
 #define LS_CREDENTIAL_LETTERS 8
 extern const char *ls_permission_demands(const char *name, char credentials[LS_CREDENTIAL_LETTERS]);
@@ -35,8 +35,8 @@ extern const char *ls_permission_demands(const char *name, char credentials[LS_C
 extern void ls_principal_resolve(ls_principal *principal);
 
 /*
- * What `made` may do and `maker` may not, as bits; left out is what no
- * credential of the maker's kind can have.  Both are resolved.
+ * The permissions of `made` that `maker` lacks, as bits, except those that no credential
+ * of the maker's kind can have.  Both must be resolved.
  */
 extern uint32 ls_rights_beyond(const ls_principal *maker, const ls_principal *made);
 
@@ -61,9 +61,9 @@ typedef enum ls_cache_result
 } ls_cache_result;
 
 /*
- * A cache of one process over access data, emptied whenever the epoch moves.
- * Bounded: when full it is emptied; what does not exist goes to a small table
- * of its own, so that guessing keys does not push out live ones.
+ * A cache of access data in one process.  It is emptied whenever the epoch changes, and
+ * when it is full.  Negative results are in a small table of their own, so guessing keys
+ * does not evict valid ones.
  */
 typedef struct ls_cache
 {
@@ -76,7 +76,7 @@ typedef struct ls_cache
 	bool absent_used[LS_CACHE_ABSENTS];
 } ls_cache;
 
-/* HIT: *value points to the stored value, good until the next call. */
+/* HIT: *value points to the stored value, which is valid until the next call. */
 extern ls_cache_result ls_cache_find(ls_cache *cache, const uint8 key[LS_CACHE_KEY], void **value);
 
 /* Stores a value (NULL: absent) that was looked up at `epoch`. */
@@ -84,18 +84,18 @@ extern void ls_cache_store(ls_cache *cache, const uint8 key[LS_CACHE_KEY], const
 						   uint64 epoch);
 
 /*
- * Memory for what a value of the cache points to: as long as the value, if it is
- * stored next and at the same epoch.  Only when ls_access_cacheable().
+ * Memory for data to which a value in the cache points.  It lives as long as the value, if
+ * that is stored next and at the same epoch.  Only if ls_access_cacheable().
  */
 extern void *ls_cache_memory(ls_cache *cache, size_t size, uint64 epoch);
 
 /* ---- lookup.c ---- */
 
 /*
- * Runs one prepared query of `text` over committed data with the rights of the
- * extension's owner, and hands its rows to `row` while SPI is connected.
- * *plan keeps the plan.  The text must name everything with its schema and use
- * no operators: the session's search_path applies to it.
+ * Runs the query `text`, prepared, over committed data with the rights of the
+ * extension's owner, and passes its rows to `row` while SPI is connected.
+ * *plan keeps the plan.  The text must qualify all names with their schema and must
+ * not use operators, because the session's search_path applies to it.
  */
 typedef struct ls_lookup
 {
@@ -112,15 +112,14 @@ typedef struct ls_lookup
 } ls_lookup;
 
 /*
- * In a transaction: raises on error.  Outside of one: runs one, and false says
- * that it failed, with *caught.
+ * In a transaction: raises errors.  Outside of one: runs a transaction; false: it failed,
+ * and *caught says why.
  */
 extern bool ls_lookup_run(ls_lookup *lookup, ls_caught *caught);
 
 /*
- * Finds the principal that a secret (its SHA-256) or `known` (its ids) stands
- * for, fills *out, and returns LS_ALLOWED, or what is wrong with it.
- * INTERNAL: the lookup failed, see *caught.
+ * Finds the principal for a secret (by its SHA-256) or for `known` (by its ids).  Fills
+ * *out and returns LS_ALLOWED, or the error.  INTERNAL: the lookup failed, see *caught.
  */
 extern ls_error_id ls_find_secret(const uint8 hash[LS_SHA256_LENGTH], ls_principal *out,
 								  ls_caught *caught);
@@ -138,14 +137,14 @@ extern ls_error_id ls_find_session(const uint8 hash[LS_SHA256_LENGTH], ls_str or
 /* Past its expiry?  LS_ALLOWED, PAT_EXPIRED, API_KEY_EXPIRED or SESSION_EXPIRED. */
 extern ls_error_id ls_principal_expired(const ls_principal *principal);
 
-/* Notes that the credential is in use, at most every ten minutes. */
+/* Records the use of the credential, at most every ten minutes. */
 extern void ls_touch_credential(const ls_principal *principal);
 
 /* ---- principal.c ---- */
 
 extern void ls_principal_register(void);
 
-/* For the rest of the session, as SET would; kind NONE: for no one. */
+/* Sets the principal for the rest of the session, like SET; kind NONE: no principal. */
 extern void ls_principal_set_session(const ls_principal *principal);
 
 extern LS_NORETURN void ls_raise_access(ls_error_id error);

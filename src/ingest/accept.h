@@ -17,17 +17,17 @@
 #include "src/ingest/quota.h"
 #include "src/decode/wire_format.h"
 
-/* Limits of one group: beyond one of them it is committed. */
+/* Limits of one group: it is committed when one of them is reached. */
 #define GROUP_REQUESTS 1024
 #define GROUP_ORGANIZATIONS 256
 #define GROUP_SPARE 2 /* one request may open two */
 #define GROUP_BYTES (16 * 1024 * 1024)
 #define GROUP_MEMORY (128 * 1024 * 1024) /* of its builders */
 
-/* Work on a group (us), after which others must not wait for more of it. */
+/* Work on a group (us) after which it is committed, so that its requests need not wait longer. */
 #define GROUP_WORK 100000
 
-/* Work on one request of which the gateway is told before the commit (us). */
+/* If one request takes this much work (us), the gateway is told before the commit. */
 #define REPORT_COST 1000
 
 typedef struct open_part
@@ -110,8 +110,8 @@ extern void ls_accept_forget_groups(ls_accept *accept);
 /* ---- accept_body.c ---- */
 
 /*
- * Takes a request: answers it, or keeps its events for the commit.  False: there is no room
- * for so many *events in the queue, and it was not answered.
+ * Takes a request: answers it, or keeps its events for the commit.  False: the queue has no
+ * room for its *events, and it was not answered.
  */
 extern bool ls_accept_body(ls_accept *accept, const ls_wire_format *format, const ls_sender *sender,
 						   const ls_request *request, uint32 *events);
@@ -122,7 +122,7 @@ extern bool ls_accept_body(ls_accept *accept, const ls_wire_format *format, cons
 extern void ls_accept_begin(ls_accept *accept);
 extern void ls_accept_end(ls_accept *accept);
 
-/* Microseconds of work that the gateway has not been told of; 0: no request is at hand. */
+/* Microseconds of work that the gateway has not been told about; 0: there is no current request. */
 extern uint32 ls_accept_cost(const ls_accept *accept);
 
 /* Tells it, when the answer comes later. */
@@ -132,11 +132,11 @@ extern void ls_accept_report(ls_accept *accept, uint64 request_id);
 extern void ls_accept_refuse_for(ls_accept *accept, const ls_request *request, ls_error_id id,
 								 const char *message, const char *details, int retry_after);
 
-/* The same with the usual time after which to try again. */
+/* The same with the usual retry_after. */
 extern void ls_accept_refuse(ls_accept *accept, const ls_request *request, ls_error_id id,
 							 const char *message, const char *details);
 
-/* Nothing of the request was accepted: says why. */
+/* Answers a request of which nothing was accepted, with the reasons. */
 extern void ls_accept_refuse_decoded(ls_accept *accept, const ls_wire_format *format,
 									 const ls_request *request, const ls_decode_result *result);
 

@@ -34,18 +34,18 @@ typedef struct ls_backlog
 
 extern void ls_backlog_register(void);
 
-/* Requests must not wait any more when the process ends: once for each. */
+/* Makes a backlog, once per acceptor; its requests are dropped when the process ends. */
 extern ls_backlog *ls_backlog_create(void);
 
 /*
- * Keeps a copy of a request for logsvc.queue_wait.  False: it may not wait, as requests that
- * wait have no memory left, or by the setting.  `scratch` is emptied.
+ * Keeps a copy of a request for logsvc.queue_wait.  False: it may not wait, because the memory
+ * for waiting requests is used up, or because of the setting.  `scratch` is emptied.
  */
 extern bool ls_backlog_add(ls_backlog *backlog, const ls_wire_format *format,
 						   const ls_sender *sender, const ls_request *request,
 						   const ls_response *headers, uint32 events, ls_arena *scratch);
 
-/* Does the organization have requests in it? */
+/* Does the organization have waiting requests? */
 extern bool ls_backlog_has(const ls_backlog *backlog, const pg_uuid_t *organization);
 
 /* Removes *place, a link of the list. */

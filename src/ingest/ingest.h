@@ -9,13 +9,13 @@
  *				requests in one transaction
  *	insert.c	events -> a row of the queue, or of the deferred store
  *	queue.c		the queue table, its depth and its limit
- *	account.c	how much of it each organization holds
+ *	account.c	how many of its events each organization has
  *	segment.c, segment_keep.c
  *				how the space of the queue is given back
  *	write.c		rows of the queue -> parts of level 1, in one transaction
  *	delivery.c	what a writer does about failures
- *	dead_letter.c	what cannot be stored, and back
- *	reserve.c	what a transaction has taken, until it ends
+ *	dead_letter.c	events that cannot be stored, and their way back
+ *	reserve.c	what a transaction has reserved, until it ends
  *	quota.c		what organizations have sent today
  *	deferred.c	events beyond a quota, until the quota allows them
  *	ingest_function.c	the same from SQL
@@ -35,30 +35,31 @@ extern void ls_ingest_register(void); /* in _PG_init */
 /* ---- queue.c ---- */
 
 /*
- * The depth is the number of events that are in the queue or about to be: room
- * is reserved before the insertion, so that the limit holds, and given back when
- * the transaction fails or a writer has stored them.
+ * The depth is the number of events in the queue, plus those that are about to be.
+ * Room is reserved before the insertion, so the limit holds, and given back when
+ * the transaction fails or a writer has stored the events.
  *
- * The last quarter is kept for organizations that hold less than a quarter, so
- * that the flood of one is not another's QUEUE_FULL.  `alone`: the organization is
- * the only one, and nothing is kept from it.
+ * The last quarter is for organizations that hold less than a quarter, so a flood of
+ * one does not become QUEUE_FULL for another.  `alone`: it is the only organization,
+ * so nothing is kept free for others.
  */
 
-/* Events that one organization may have in the queue at most. */
+/* The maximum number of events that one organization may have in the queue. */
 extern uint32 ls_queue_most(bool alone);
 
-/* Would that many events of an organization fit now? */
+/* Would this many events of an organization fit now? */
 extern bool ls_queue_has_room(const pg_uuid_t *organization, bool alone, uint32 events);
 
-/* Reserves room for them; false, and nothing is reserved, when they do not fit. */
+/* Reserves room for events.  False: they do not fit, and nothing is reserved. */
 extern bool ls_queue_reserve(const pg_uuid_t *organization, bool alone, uint32 events);
 
 /* The same without the limit, for entries that must never be refused. */
 extern void ls_queue_reserve_always(const pg_uuid_t *organization, uint32 events);
 
 /*
- * What was reserved is not committed; or it is, and wakes writers when that is
- * enough: right after the commit, before anything that can fail.
+ * Call one of these when reserved events were not committed, or were.  The second wakes
+ * writers if there are enough events; call it right after the commit, before anything
+ * that can fail.
  */
 extern void ls_queue_release(const pg_uuid_t *organization, uint32 events);
 extern void ls_queue_committed(const pg_uuid_t *organization, uint32 events);
@@ -70,7 +71,7 @@ typedef struct ls_queue_count
 	uint32 events;
 } ls_queue_count;
 
-/* They have left the queue, by a transaction that has committed. */
+/* Call it when a committed transaction has removed them from the queue. */
 extern void ls_queue_drained(const ls_queue_count *counts, int n);
 
 /* After reserving: logs when the queue is nearly full, and when it no longer is. */
@@ -78,22 +79,22 @@ extern void ls_queue_watch(void);
 
 extern uint64 ls_queue_depth(void);
 
-/* The part of the depth that is of one organization. */
+/* How much of the depth belongs to one organization. */
 extern uint64 ls_queue_held(const pg_uuid_t *organization);
 
 /* Events that are committed to the queue and that no writer has stored yet. */
 extern uint64 ls_queue_waiting(void);
 
 /*
- * Seconds after which there should be room again, from the drain rate; 1-60, 5
- * when the rate is not known.
+ * Seconds until there should be room again, from the drain rate; 1 to 60, or 5 if the
+ * rate is not known.
  */
 extern int ls_queue_retry_after(void);
 
 /*
- * Counts the table at the start, when no worker runs; in a transaction with SPI.
- * Sessions may send events meanwhile: what they commit is between these two
- * calls, so that each event is counted once.
+ * Count the table at the start, when no worker runs; in a transaction with SPI.
+ * Sessions may send events meanwhile; what they commit between these two calls is
+ * taken into account, so each event is counted once.
  */
 extern void ls_queue_recover(void);
 extern void ls_queue_commit_begins(void);
@@ -107,8 +108,8 @@ extern void ls_queue_insert(const pg_uuid_t *organization, uint64 batch, bool au
 							ls_str body, const ls_part_stats *stats);
 
 /*
- * Does the store take anything?  When it has not for logsvc.store_timeout, it is
- * unavailable until something is written: then nothing is accepted any more.
+ * The state of the store.  If nothing could be written for logsvc.store_timeout, it is
+ * unavailable until something is written, and no events are accepted meanwhile.
  */
 extern void ls_store_succeeded(void);
 extern void ls_store_failed(void);
@@ -117,18 +118,18 @@ extern TimestampTz ls_store_last_success(void);
 
 #define LS_STORE_RETRY_AFTER 16 /* s; the store is tried as often */
 
-/* Is there something for the replayer, which is the first writer?  Set: wakes it. */
+/* Is there work for the replayer, which is the first writer?  Setting it wakes the replayer. */
 extern void ls_replay_wanted_set(void);
 extern void ls_replay_wanted_clear(void);
 extern bool ls_replay_wanted(void);
 
 /*
- * Events that make a writer run before the flush interval is over:
- * logsvc.batch_events.  By default more than 1,000, as
- * waiting events are searchable all the same: who sends so many in that time gets
- * parts that are full (LS_PART_FULL) at once, which are never rewritten.  A small
- * queue must not fill up meanwhile, so there it is half of logsvc.queue_limit, but
- * not below LS_QUEUE_MIN_BATCH, unless the setting is.
+ * The number of waiting events at which a writer runs before the flush interval is
+ * over: logsvc.batch_events.  The default is more than 1,000, because waiting events
+ * are searchable.  The events of a sender that sends this many in that time become
+ * full parts (LS_PART_FULL) at once, which are never rewritten.  A small queue must
+ * not fill up meanwhile, so it is at most half of logsvc.queue_limit, but not below
+ * LS_QUEUE_MIN_BATCH unless the setting is.
  */
 #define LS_QUEUE_MIN_BATCH 8192
 
@@ -137,37 +138,37 @@ extern int64 ls_queue_batch(void);
 /* ---- segment.c ---- */
 
 /*
- * The queue is partitioned into segments logsvc_internal.queue_<number>; the
- * parent logsvc_internal.queue has all entries, for those who read.
+ * The queue is partitioned into segments logsvc_internal.queue_<number>; readers use
+ * the parent logsvc_internal.queue, which has all entries.
  */
 #define LS_QUEUE_SEGMENTS 32
 
 extern void ls_segments_register(void);
 
 /*
- * The number of the segment that takes entries now, locked for insertion until
- * the end of the transaction; raises QUEUE_UNAVAILABLE.
+ * The number of the segment that takes entries now.  It is locked for insertion until
+ * the end of the transaction.  Raises QUEUE_UNAVAILABLE.
  */
 extern int ls_segment_open(void);
 
-/* Says what was inserted into it. */
+/* Reports what was inserted into it. */
 extern void ls_segment_added(int number, uint64 entries, uint64 bytes);
 
 /* The segments that may have entries, the oldest first; returns how many. */
 extern int ls_segment_list(int numbers[LS_QUEUE_SEGMENTS]);
 
 /*
- * After the queue has been locked and before its rows are used: an error
- * (SQLSTATE 40001) when the snapshot is so old that rows it should see are gone.
+ * Call it after the queue has been locked and before its rows are used.  Raises an error
+ * (SQLSTATE 40001) if the snapshot is so old that rows it should see are gone.
  */
 extern void ls_segment_check(Snapshot snapshot);
 
-/* Sets the states from the tables, as ls_queue_recover; the events in them. */
+/* Sets the states from the tables, like ls_queue_recover; returns the events in them. */
 extern uint64 ls_segments_recover(void);
 
 /*
- * For the first writer: changes and empties segments.  Returns the ms after which
- * it must be called again, -1 for any time.
+ * For the first writer: switches and empties segments.  Returns the ms after which it
+ * must be called again, -1: no need.
  */
 extern long ls_segments_keep(void);
 
@@ -175,19 +176,19 @@ extern long ls_segments_keep(void);
 
 extern void ls_quota_register(void); /* shared memory */
 
-/* As ls_queue_recover: the size of the deferred store. */
+/* Like ls_queue_recover, for the size of the deferred store. */
 extern void ls_quota_recover(void);
 
 /*
- * Moves deferred events that their quota allows into the queue, and discards
- * those that have waited too long.  Returns the ms after which it must be called
- * again, -1 for any time.  Outside of transactions.
+ * Moves deferred events into the queue as their quota allows, and discards those that
+ * have waited too long.  Returns the ms after which it must be called again, -1: no
+ * need.  Call it outside of transactions.
  */
 extern long ls_deferred_keep(void);
 
 /* ---- sender.c ---- */
 
-/* What must be known of who sends events. */
+/* The sender of events. */
 typedef struct ls_sender
 {
 	pg_uuid_t organization;
@@ -203,16 +204,16 @@ typedef struct ls_sender_sink
 } ls_sender_sink;
 
 /*
- * Is its organization the only one?  As of the last look-up of its quota, which ls_quota_ask
- * makes; false when that is not known.
+ * Is its organization the only one?  As of the last lookup of its quota by ls_quota_ask;
+ * false if unknown.
  */
 extern bool ls_queue_alone(const ls_sender *sender);
 
 /*
- * Sets up decoding for a sender: its indexes (INDEX_NOT_FOUND for another and
- * for reserved ones), index main or _test for events without one.  Events go
- * to `first` and then to what `next` gives.  The caller sets options->arena
- * and options->scratch.
+ * Sets up decoding for a sender: its indexes (any other index, and a reserved one, is
+ * INDEX_NOT_FOUND), and index main or _test for events without one.  Events go to
+ * `first`, and then to the builders that `next` returns.  The caller sets
+ * options->arena and options->scratch.
  */
 extern void ls_sender_options(ls_sender_sink *sink, const ls_sender *sender, ls_part_builder *first,
 							  ls_part_builder *(*next)(void *context), void *context,
@@ -221,8 +222,8 @@ extern void ls_sender_options(ls_sender_sink *sink, const ls_sender *sender, ls_
 /* ---- accept.c ---- */
 
 /*
- * The microseconds that an acceptor should take for a request, as far as its size tells: of
- * what it unpacks to at most.  It may be wrong for events of a strange form.
+ * Estimates the microseconds that an acceptor needs for a request, from the maximum size of
+ * its unpacked body.  The estimate may be wrong for events of an unusual form.
  */
 extern uint32 ls_accept_estimate(const ls_request *request);
 
@@ -235,36 +236,35 @@ typedef void (*ls_accept_respond)(void *context, const ls_response *response, bo
 extern ls_accept *ls_accept_create(ls_accept_respond respond, void *context);
 
 /*
- * Takes one request of an acceptor's route (wire_format.c): answers it at once when it is refused, else
- * keeps its events until ls_accept_commit, or, when the queue is full, the request for
- * ls_accept_retry.  Its answer carries the headers of
- * `headers`, whatever it is; their names are literals.  `request` and `headers`
- * are not needed after the call.
+ * Takes one request of an acceptor's route (wire_format.c).  A refused request is answered at
+ * once.  Otherwise its events are kept until ls_accept_commit or, if the queue is full, the
+ * request is kept for ls_accept_retry.  In all cases its answer gets the headers of `headers`,
+ * whose names are literals.  `request` and `headers` are not needed after the call.
  */
 extern void ls_accept_request(ls_accept *accept, const ls_sender *sender, const ls_request *request,
 							  const ls_response *headers);
 
 /*
- * Tries again what waits for room in the queue, and refuses what has waited for
- * logsvc.queue_wait.
+ * Tries again the requests that wait for room in the queue, and refuses those that have
+ * waited for logsvc.queue_wait.
  */
 extern void ls_accept_retry(ls_accept *accept);
 
 /* The ms after which ls_accept_retry must be called again; -1: nothing waits. */
 extern long ls_accept_retry_after(const ls_accept *accept);
 
-/* Forgets waiting requests: nobody is left to receive the answers. */
+/* Drops waiting requests, because nobody is left to receive the answers. */
 extern void ls_accept_drop(ls_accept *accept);
 
-/* Should what was taken be committed before more is? */
+/* Should the events taken so far be committed before more requests are taken? */
 extern bool ls_accept_full(const ls_accept *accept);
 
-/* Commits what was taken, if anything, and answers it. */
+/* Commits the events taken so far, if any, and answers their requests. */
 extern void ls_accept_commit(ls_accept *accept);
 
 /* ---- delivery.c ---- */
 
-/* What a writer knows of its failures. */
+/* A writer's memory of its failures. */
 typedef struct ls_delivery ls_delivery;
 
 extern ls_delivery *ls_delivery_create(void);
@@ -273,15 +273,15 @@ extern ls_delivery *ls_delivery_create(void);
 extern bool ls_delivery_waits(const ls_delivery *delivery);
 
 /*
- * Tries what is due of what could not be stored; the first writer also looks
- * whether the store is back, and then replays dead letters.  Returns the ms after
- * which it must be called again, -1 for any time.
+ * Retries entries that could not be stored and are due.  The first writer also checks
+ * whether the store is available again, and then replays dead letters.  Returns the ms
+ * after which it must be called again, -1: no need.
  */
 extern long ls_delivery_keep(ls_delivery *delivery, bool first, int shard, int shards);
 
 /*
- * Stores what waits in the queue of the organizations of one shard out of
- * `shards`.  True when nothing failed; *events says how many events it stored.
+ * Stores the waiting entries of the organizations in shard `shard` of `shards`.  True if
+ * nothing failed; *events: how many events it stored.
  */
 extern bool ls_delivery_run(ls_delivery *delivery, int shard, int shards, uint32 *events);
 

@@ -1,14 +1,14 @@
 /*-------------------------------------------------------------------------
  *
  * quota.h
- *	  Daily quotas: what an organization may still send today, and the deferred
- *	  store for what is beyond (decisions 64 to 68).  And what a
- *	  transaction has taken of them and of the queue.
+ *	  Daily quotas: how much an organization may still send today, the deferred
+ *	  store for the rest (decisions 64 to 68), and what a transaction has taken of
+ *	  these and of the queue.
  *
- * A request that begins below the quota is accepted whole; the state follows
- * from the counters alone.  The counters of shared memory hold what is
- * committed and what is about to be; they only gate.  What counts is in the
- * tables, written by the transaction that accepts the events.
+ * A request that begins below the quota is accepted as a whole; the state depends
+ * only on the counters.  The counters in shared memory include what is committed
+ * and what is about to be, and serve only for admission.  The authoritative record
+ * is in tables, written by the transaction that accepts the events.
  *
  *-------------------------------------------------------------------------
  */
@@ -37,27 +37,26 @@ typedef struct ls_quota_hold
 } ls_quota_hold;
 
 /*
- * What becomes of events that this sender sends now.  REFUSE: *retry_after is in
- * seconds.  A miss runs a transaction of its own, or SPI when one is open;
- * raises only then.
+ * What happens to events that this sender sends now.  REFUSE: *retry_after is in
+ * seconds.  A cache miss runs a transaction of its own, or SPI if one is open; only
+ * then can it raise an error.
  */
 extern ls_quota_verdict ls_quota_ask(const ls_sender *sender, int *retry_after);
 
 /*
- * Takes bytes, adding them to the hold.  False, and nothing taken, when the
- * verdict is another one by now: ask again.  `verdict`: ACCEPT or DEFER, as the
- * hold's others.
+ * Takes bytes and adds them to the hold.  False: the verdict has changed and nothing was
+ * taken; ask again.  `verdict`: ACCEPT or DEFER, the same for all bytes of a hold.
  */
 extern bool ls_quota_take(const ls_sender *sender, ls_quota_verdict verdict, int64 bytes,
 						  ls_quota_hold *hold);
 
-/* The transaction has ended, however; empties the hold. */
+/* Call it when the transaction has ended, in any way; empties the hold. */
 extern void ls_quota_settle(ls_quota_hold *hold, bool committed);
 
-/* Writes down what was accepted; in a transaction with SPI. */
+/* Records what was accepted; in a transaction with SPI. */
 extern void ls_quota_write(const ls_quota_hold *hold, int64 events);
 
-/* The time by which days are told: now, which tests of debug builds may shift. */
+/* The time that determines the day: now, which tests may shift in debug builds. */
 extern ls_time ls_quota_now(void);
 
 /* ---- what a transaction has taken (reserve.c) ---- */
@@ -74,16 +73,16 @@ typedef struct ls_reservation
 } ls_reservation;
 
 /*
- * What is put into it is counted when the transaction has committed, and given
- * back when it, or the subtransaction of this call, is rolled back.
+ * Makes a reservation.  What is put into it is counted when the transaction commits, and
+ * given back when the transaction, or the subtransaction of this call, is rolled back.
  */
 extern ls_reservation *ls_reservation_make(void);
 
 /*
- * Room of the queue for events of one organization; once for a reservation.  Raises QUEUE_FULL,
- * and BATCH_TOO_LARGE when the transaction would hold more than a quarter of the
- * queue.  After logsvc.reservation_timeout the room may go to others; then the transaction
- * takes it again when it calls this or commits, or fails with QUEUE_FULL.
+ * Reserves room in the queue for events of one organization; once per reservation.  Raises
+ * QUEUE_FULL, and BATCH_TOO_LARGE if the transaction would hold more than a quarter of the
+ * queue.  After logsvc.reservation_timeout the room may go to others.  Then the transaction
+ * reserves it again when it calls this or commits, or fails with QUEUE_FULL.
  */
 extern void ls_reserve(ls_reservation *reservation, const pg_uuid_t *organization, bool alone,
 					   uint32 events);
@@ -94,14 +93,14 @@ extern void ls_reserve_always(ls_reservation *reservation, const pg_uuid_t *orga
 
 /* ---- the deferred store (deferred.c) ---- */
 
-/* Like ls_queue_insert; bytes: of JSON, that it will be charged with. */
+/* Like ls_queue_insert; bytes: the JSON bytes that the organization will be charged. */
 extern void ls_deferred_insert(const pg_uuid_t *organization, uint64 batch, int64 bytes,
 							   ls_str header, ls_str body, const ls_part_stats *stats);
 
 /* Bytes in the deferred store of this node. */
 extern int64 ls_quota_deferred(void);
 
-/* Rows have left the deferred store, by a transaction that has committed. */
+/* Call it when a committed transaction has removed rows from the deferred store. */
 extern void ls_quota_deferred_gone(const pg_uuid_t *organization, int64 bytes);
 
 /* ---- into the queue or the deferred store (insert.c) ---- */
@@ -118,7 +117,7 @@ typedef struct ls_insertion
 	ls_arena *arena;
 } ls_insertion;
 
-/* Inserts a builder's events as one row; returns its batch.  In a transaction with SPI. */
+/* Inserts a builder's events as one row and returns its batch; in a transaction with SPI. */
 extern uint64 ls_insert_part(ls_insertion *to, ls_part_builder *builder);
 
 #endif /* LS_QUOTA_H */

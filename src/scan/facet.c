@@ -475,7 +475,7 @@ add_column(ls_facets *facets, source *s, uint32 block, const uint64_t *selected)
 			if (f == NULL)
 				f = facet_of_column(facets, column);
 		}
-		/* A null is no value, but a path goes no further than to it. */
+		/* A null does not count, but a path stops at it. */
 		if (f == NULL || !is_first(facets, f, row) || column->kind == LS_KIND_NULL)
 			continue;
 		count_rows(f, f->without ? NOT_KEPT : vector_code(facets, s, f, column->kind, vector, v),

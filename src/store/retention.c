@@ -24,7 +24,7 @@
 #define SLICE_PARTS 1000
 #define DROP_LOCK_TIMEOUT "100ms"
 
-/* Partitions of these days are not dropped: events may still come in for them. */
+/* Partitions of the last days are left alone: events may still come in for them. */
 #define YOUNG_DAYS 1
 
 typedef struct aging_partition

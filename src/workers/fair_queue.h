@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * fair_queue.h
- *	  Whose turn it is at the workers of a pool.
+ *	  Fair queueing: whose turn it is at the workers of a pool.
  *
  *-------------------------------------------------------------------------
  */
@@ -16,8 +16,8 @@
 #define LS_FAIR_POOLS 3
 
 /*
- * What a group has of the workers of one pool.  Costs are microseconds of a worker; of evaluators,
- * which work on many at a time, bytes of requests.
+ * A group's use of the workers of one pool.  Costs are microseconds of a worker; for evaluators,
+ * which work on many requests at a time, bytes of requests.
  */
 typedef struct ls_fair_share
 {
@@ -43,40 +43,40 @@ typedef struct ls_fair_queue ls_fair_queue;
 
 extern ls_fair_queue *ls_fair_queue_create(void);
 
-/* What a request shows of its sender, as a number. */
+/* A number for the sender of a request, from its headers. */
 extern uint64 ls_fair_queue_sender(const ls_request *request);
 
-/* The group of a sender gets one more task; one less. */
+/* Add a task to the group of a sender; remove one. */
 extern ls_fair_group *ls_fair_queue_join(ls_fair_queue *fair, uint64 sender);
 extern void ls_fair_queue_leave(ls_fair_queue *fair, ls_fair_group *group);
 
-/* Tasks of a sender's group that wait for a pool. */
+/* The number of tasks of a sender's group that wait for a pool. */
 extern int ls_fair_queue_waiting(const ls_fair_queue *fair, uint64 sender, int pool);
 
-/* Has a worker found out who a sender is? */
+/* Has a worker identified the sender? */
 extern bool ls_fair_queue_knows(const ls_fair_queue *fair, uint64 sender);
 
-/* A worker found out who a sender is; 0: it did not. */
+/* Records that a worker identified the sender; 0: it could not. */
 extern void ls_fair_queue_learn(ls_fair_queue *fair, uint64 sender, uint64 tenant);
 
 /*
- * Where a task that is expected to cost so much would end if all groups had the pool in turns, bit by
- * bit: the lowest end is next.  So a small one goes before large ones of others, and a large one
- * waits for no more than its size of each of the others.
+ * The virtual time at which a task with this expected cost would end, if all groups shared the
+ * pool equally; the task with the lowest one is next.  So a small task goes before large tasks of
+ * other groups, and a large task waits for at most its own size of each other group.
  */
 extern uint64 ls_fair_queue_end(const ls_fair_queue *fair, const ls_fair_group *group, int pool,
 								uint64 expected);
 
-/* The group takes its turn, with a task that is expected to cost so much. */
+/* The group takes its turn, with a task of this expected cost. */
 extern void ls_fair_queue_take(ls_fair_queue *fair, ls_fair_group *group, int pool,
 							   uint32 expected);
 
-/* What was expected to cost so much did cost that. */
+/* Corrects an expected cost to the actual one. */
 extern void ls_fair_queue_charge(ls_fair_group *group, int pool, uint32 expected, uint64 spent);
 
 /*
- * Is that a rate class of requests that read events, which may take an executor for seconds?
- * The classes that are timed in table rate_limit, which the gateway cannot read.
+ * Is it a rate class of requests that read events, which may hold an executor for seconds?
+ * These are the timed classes of table rate_limit, which the gateway cannot read.
  */
 extern bool ls_fair_queue_is_slow(const char *rate_class);
 

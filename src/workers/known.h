@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * known.h
- *	  Senders that a worker has told to go on a moment ago.
+ *	  Senders that a worker has just admitted.
  *
  *-------------------------------------------------------------------------
  */
@@ -13,7 +13,7 @@
 
 typedef struct ls_known ls_known;
 
-/* A sender and what it asks for: credential, address, organization and route. */
+/* Identifies a sender and its request: credential, address, organization and route. */
 typedef struct ls_known_key
 {
 	uint8 bytes[LS_SHA256_LENGTH];
@@ -23,10 +23,10 @@ extern ls_known *ls_known_create(void);
 
 extern ls_known_key ls_known_key_of(const ls_known *known, const ls_request *request);
 
-/* Is it known, and has no access data changed since? */
+/* Is it known, and have access data not changed since? */
 extern bool ls_known_find(ls_known *known, const ls_known_key *key);
 
-/* It may go on, as a worker found that was asked when access data had that epoch. */
+/* Records that a worker admitted it; `epoch`: that of access data when the worker was asked. */
 extern void ls_known_add(ls_known *known, const ls_known_key *key, uint64 epoch);
 
 #endif /* LS_KNOWN_H */

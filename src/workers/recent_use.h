@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * recent_use.h
- *	  Who has held executors with slow requests lately.
+ *	  Who has recently held executors with slow requests.
  *
  *-------------------------------------------------------------------------
  */
@@ -13,7 +13,7 @@
 #include "lib/ilist.h"
 #include "utils/timestamp.h"
 
-/* What a group has; zeros at first. */
+/* The use by one group; zeros at first. */
 typedef struct ls_recent_use
 {
 	dlist_node node; /* among those that hold executors, or have used them lately, */
@@ -24,7 +24,7 @@ typedef struct ls_recent_use
 	TimestampTz at;  /* as of then: it becomes less with time */
 } ls_recent_use;
 
-/* All of them together, as of a moment. */
+/* All groups together, at one moment. */
 typedef struct ls_recent_use_total
 {
 	TimestampTz now;
@@ -32,22 +32,25 @@ typedef struct ls_recent_use_total
 	uint64 least; /* the least that any group has used that holds one now (us) */
 } ls_recent_use_total;
 
-/* A slow request of the group gets an executor at `now`; the one that got it at `since` has it no more. */
+/*
+ * Call these when a slow request of the group gets an executor, at `now`; and when the one that
+ * got its executor at `since` has ended.
+ */
 extern void ls_recent_use_begin(dlist_head *all, ls_recent_use *share, TimestampTz now);
 extern void ls_recent_use_end(ls_recent_use *share, TimestampTz since, TimestampTz now);
 
-/* The group is forgotten; it holds nothing. */
+/* Removes a group, which holds no executor. */
 extern void ls_recent_use_forget(ls_recent_use *share);
 
-/* Looks at all that are listed; those that have used little and hold nothing are not any more. */
+/* Goes through all listed groups, and removes those that have used little and hold nothing. */
 extern void ls_recent_use_sum(dlist_head *all, TimestampTz now, ls_recent_use_total *look);
 
-/* Has the group used executors much lately? */
+/* Has the group used much executor time recently? */
 extern bool ls_recent_use_busy(const ls_recent_use *share, TimestampTz now);
 
 /*
- * May the group have one more executor for a slow request?  All groups have `places` of them for
- * such requests (at least 1), of which `taken` are in use.
+ * May the group have one more executor for a slow request?  All groups together have `places`
+ * executors for such requests (at least 1), of which `taken` are in use.
  */
 extern bool ls_recent_use_allows(const ls_recent_use *share, const ls_recent_use_total *look,
 								 int places, int taken);

@@ -32,22 +32,22 @@ extern void ls_compactor_loop(ls_slot *slot);
 
 /* ---- worker.c: what the loops share ---- */
 
-/* What the worker in that slot does with signals; blocked ones arrive from here on. */
+/* Sets up signal handling for the worker in a slot; unblocks signals. */
 extern void ls_worker_signals(const ls_slot *slot);
 
 /*
- * Waits for the latch at most `timeout` ms (-1: for ever), then resets it and
- * takes note of a reload.  False: the worker should exit.
+ * Waits for the latch for at most `timeout` ms (-1: for ever), resets it, and handles a
+ * reload.  False: the worker should exit.
  */
 extern bool ls_worker_wait(long timeout);
 
-/* As the second half of ls_worker_wait, for those that wait otherwise. */
+/* The second half of ls_worker_wait, for workers that wait in another way. */
 extern bool ls_worker_interrupts(void);
 
 /*
- * Which share of the organizations is this worker's, out of those of its kind that
- * run, not of those that should: what belongs to one that could not be started
- * would wait for ever.
+ * The share of the organizations that this worker handles.  Shares are divided among the
+ * running workers of its kind, not among the configured ones: the organizations of a
+ * worker that could not be started would wait for ever.
  */
 extern void ls_worker_share(const ls_slot *slot, int *shard, int *shards);
 
@@ -67,19 +67,22 @@ extern void ls_guard_nesting_register(void);
 /* Is the user, superuser or not, a member of logsvc_tenant? */
 extern bool ls_is_tenant(Oid user);
 
-/* Does the current user own that database, itself or by a role? */
+/* Does the current user own the database, directly or through a role? */
 extern bool ls_owns_database(Oid database);
 
 /* ---- guard_role.c ---- */
 
-/* Raises when the statement would make a member of logsvc_reader, or a non-superuser change it, or it change anything. */
+/*
+ * Raises an error if the statement would add a member to logsvc_reader, let a non-superuser
+ * change that role, or is run by it and would change anything.
+ */
 extern void ls_guard_role(Node *statement);
 
 /* ---- guard_tenant.c ---- */
 
 /*
- * Raises when a tenant that owns nothing, and makes no roles, would only have rows of the catalogs
- * written again.
+ * Raises an error if a tenant who owns nothing, and may not create roles, would only rewrite rows
+ * of the catalogs.
  */
 extern void ls_guard_tenant(Node *statement);
 
