@@ -278,6 +278,13 @@ DECLARE
 	known boolean := known_number IS NULL;
 BEGIN
 	PERFORM logsvc_internal.require_access(target, 'audit:read');
+	-- A kept head that is not compared must not look as if it had been.
+	IF known_hash IS NOT NULL AND known_number >= 1 IS NOT TRUE
+		OR known_number < 1 THEN
+		PERFORM logsvc_internal.invalid('known_number', 'must be the number of an entry, at least 1');
+	ELSIF known_number IS NOT NULL AND known_hash ~ '^[0-9A-Fa-f]{64}$' IS NOT TRUE THEN
+		PERFORM logsvc_internal.invalid('known_hash', 'must be the hash of that entry, 64 hexadecimal digits');
+	END IF;
 	FOR found_row IN
 		SELECT head, entry FROM logsvc_internal.audit_head head
 		LEFT JOIN logsvc_internal.audit_entry entry
@@ -292,6 +299,11 @@ BEGIN
 			last_hash := h.first_previous;
 			IF h.first_number = 1 AND last_hash <> logsvc_internal.audit_genesis(target) THEN
 				problem := 'the chain does not begin with its organization';
+			ELSIF known_number = last_number THEN
+				known := encode(last_hash, 'hex') = lower(known_hash);
+				IF NOT known THEN
+					problem := 'the entry before does not have the known hash: the chain was rewritten';
+				END IF;
 			END IF;
 		END IF;
 		IF e.id IS NULL THEN
@@ -319,8 +331,10 @@ BEGIN
 		AND (last_number <> h.number OR last_hash <> h.hash) THEN
 		problem := 'the last entries are missing';
 		e := NULL;
-	ELSIF problem IS NULL AND NOT known
-		AND (h.organization_id IS NULL OR known_number >= h.first_number) THEN
+	ELSIF problem IS NULL AND NOT known AND known_number < h.first_number THEN
+		PERFORM logsvc_internal.invalid('known_number',
+			format('must be at least %s: older entries were removed', h.first_number - 1));
+	ELSIF problem IS NULL AND NOT known THEN
 		problem := 'the known entry is missing';
 		e := NULL;
 	END IF;

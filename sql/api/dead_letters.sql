@@ -133,6 +133,12 @@ BEGIN
 		WHERE k NOT IN ('reason', 'from', 'to') LIMIT 1;
 		IF FOUND THEN
 			PERFORM logsvc_internal.invalid('filter.' || unknown, 'is not known', 'unknown');
+		END IF;
+		-- null would select as many as if it were not there.
+		SELECT f.key INTO unknown FROM jsonb_each(filter) AS f
+		WHERE jsonb_typeof(f.value) <> 'string' LIMIT 1;
+		IF FOUND THEN
+			PERFORM logsvc_internal.invalid('filter.' || unknown, 'must be a string');
 		ELSIF wanted_reason NOT IN ('corrupt', 'rejected', 'store_unavailable') THEN
 			PERFORM logsvc_internal.invalid('filter.reason',
 				'must be corrupt, rejected or store_unavailable');

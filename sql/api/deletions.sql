@@ -46,13 +46,15 @@ BEGIN
 	target := logsvc_internal.current_organization();
 	IF coalesce(btrim(reason), '') = '' OR length(reason) > 1000 THEN
 		PERFORM logsvc_internal.invalid('reason', 'must have 1 to 1,000 characters');
+	ELSIF dry_run IS NULL THEN
+		PERFORM logsvc_internal.invalid('dryRun', 'must be true or false');
 	END IF;
 	SELECT p.* INTO plan FROM logsvc_internal.plan_deletion(q) AS p;
 	IF '_audit' = ANY (plan.indexes) THEN
 		PERFORM logsvc_internal.raise_error('PROTECTED', 'entries of the audit log stay');
 	END IF;
 	found_events := logsvc.search(q || E'\n| stats count') #>> '{data,rows,0,0}';
-	IF coalesce(dry_run, false) THEN
+	IF dry_run THEN
 		RETURN jsonb_build_object('runId', NULL, 'matched', coalesce(found_events, 0));
 	END IF;
 	PERFORM logsvc_internal.check_change_rate();

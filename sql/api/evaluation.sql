@@ -193,14 +193,18 @@ SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
   org uuid;
-  micro bigint := round(delta * 1000000);
+  micro bigint;
   balance record;
 BEGIN
   PERFORM logsvc_internal.require_operator();
   org := logsvc_internal.find_organization(organization);
-  IF delta IS NULL OR coalesce(trim(reason), '') = '' THEN
-    RAISE EXCEPTION 'delta and reason must be given' USING ERRCODE = 'LS001';
+  -- NaN is greater than every number.
+  IF delta BETWEEN -1000000000 AND 1000000000 IS NOT TRUE THEN
+    PERFORM logsvc_internal.invalid('delta', 'must be a number from -1,000,000,000 to 1,000,000,000');
+  ELSIF coalesce(trim(reason), '') = '' THEN
+    PERFORM logsvc_internal.invalid('reason', 'must be given');
   END IF;
+  micro := round(delta * 1000000);
   INSERT INTO logsvc_internal.ai_credit_month (organization_id, month)
     VALUES (org, logsvc_internal.credit_month()) ON CONFLICT DO NOTHING;
   PERFORM FROM logsvc_internal.ai_credit_month m

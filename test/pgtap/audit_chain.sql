@@ -1,5 +1,5 @@
 -- The audit log: lists, files, verification, tampering, the end of entries.
-SELECT plan(64);
+SELECT plan(78);
 
 SELECT logsvc.create_organization('Acme', 'business'), logsvc.create_organization('Other'),
 	logsvc.create_user('ann@acme.test'), logsvc.add_member('acme', 'ann@acme.test', 'owner')
@@ -195,8 +195,21 @@ SELECT is(pg_temp.tampered('SELECT pg_temp.forge()', number, hash), 'false ' || 
 		|| (SELECT resource FROM begun ORDER BY begun.number DESC LIMIT 1),
 			'is found by a known head')
 FROM (SELECT number, hash FROM head) AS h;
-SELECT is(logsvc.verify_audit('acme', 1000, 'aa')#>>'{broken,problem}',
+SELECT is(logsvc.verify_audit('acme', 1000, repeat('a', 64))#>>'{broken,problem}',
 	'the known entry is missing', 'a head that is not there');
+SELECT is(logsvc.verify_audit('acme', number, upper(hash))->'valid', 'true',
+	'digits of a known hash may be upper case')
+FROM head;
+-- What is not compared is refused.
+SELECT throws_ok(format('SELECT logsvc.verify_audit(''acme'', %s, %s)', number, hash), 'LS001',
+	'known_number: must be the number of an entry, at least 1',
+	format('number %s, hash %s', number, hash))
+FROM (VALUES ('NULL', '''x'''), ('NULL', '''' || repeat('a', 64) || ''''), ('0', '''x'''),
+	('0', '''' || repeat('a', 64) || ''''), ('-1', '''x'''), ('0', 'NULL'), ('-1', 'NULL'))
+	AS v (number, hash);
+SELECT throws_ok(format('SELECT logsvc.verify_audit(''acme'', 1, %s)', hash), 'LS001',
+	'known_hash: must be the hash of that entry, 64 hexadecimal digits', 'hash ' || hash)
+FROM (VALUES ('NULL'), ('''x'''), ('''''')) AS v (hash);
 
 -- ---- the end of entries ----
 
@@ -219,5 +232,13 @@ SELECT is((SELECT string_agg(resource, ' ' ORDER BY number) FROM logsvc_internal
 SELECT is(logsvc.verify_audit('acme') - 'head',
 	'{"valid": true, "checked": 2, "first": 4, "broken": null}',
 		'and what is left is still a chain');
+SELECT is(logsvc.verify_audit('acme', 3, encode(first_previous, 'hex'))->'valid', 'true',
+	'and continues a head that was kept')
+FROM logsvc_internal.audit_head h, acme WHERE h.organization_id = acme.id;
+SELECT is(logsvc.verify_audit('acme', 3, repeat('a', 64))#>>'{broken,problem}',
+	'the entry before does not have the known hash: the chain was rewritten', 'or not');
+SELECT throws_ok($$SELECT logsvc.verify_audit('acme', 2, repeat('a', 64))$$, 'LS001',
+	'known_number: must be at least 3: older entries were removed',
+	'an older one cannot be compared');
 SELECT is_empty('SELECT FROM logsvc_internal.operator_log', 'the operator log too');
 SELECT * FROM finish();
