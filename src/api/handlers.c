@@ -200,6 +200,29 @@ run(void *context)
 		ls_idempotency_end(call, &idempotency);
 }
 
+bool
+ls_http_takes_rights(const ls_request *request)
+{
+	switch (request->route)
+	{
+		case LS_ROUTE_TOKEN_REVOKE:
+		case LS_ROUTE_API_KEY_REVOKE:
+		case LS_ROUTE_MEMBER_CHANGE:
+		case LS_ROUTE_MEMBER_DELETE:
+		case LS_ROUTE_INVITATION_REVOKE:
+		case LS_ROUTE_ORGANIZATION_CHANGE: /* it disables identity providers */
+		case LS_ROUTE_ORGANIZATION_DELETE:
+		case LS_ROUTE_IP_ALLOWLIST_SET:
+		case LS_ROUTE_SIGN_OUT:
+		case LS_ROUTE_SESSION_END:
+		case LS_ROUTE_RESET_PASSWORD:
+		case LS_ROUTE_CHANGE_PASSWORD:
+			return true;
+		default:
+			return false;
+	}
+}
+
 /* ---- the answer ---- */
 
 static void

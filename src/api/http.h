@@ -100,4 +100,10 @@ extern void ls_http_execute(const ls_request *request, ls_arena *arena, ls_respo
 extern void ls_http_call(const ls_request *request, const ls_principal *principal, ls_arena *arena,
 						 ls_response *response);
 
+/*
+ * Does the request take rights away from somebody: a credential, a session, a role, an address?
+ * It must not wait for those from whom it takes them.
+ */
+extern bool ls_http_takes_rights(const ls_request *request);
+
 #endif /* LS_HTTP_H */

@@ -34,6 +34,7 @@ typedef enum ls_worker_kind
 	LS_WORKER_SCHEDULER,
 	LS_WORKER_NOTIFIER,
 	LS_WORKER_COMPACTOR,
+	LS_WORKER_WATCHER,
 	LS_WORKER_KINDS
 } ls_worker_kind;
 
@@ -59,6 +60,8 @@ typedef struct ls_slot
 	TimestampTz since; /* of the state */
 	uint32 generation; /* of the channel; 0: none yet */
 	dsm_handle channel;
+	/* Executor: when its request began, if that takes rights away (watcher.c); else 0. */
+	pg_atomic_uint64 revoking;
 } ls_slot;
 
 /* What the service as a whole knows about itself. */

@@ -16,8 +16,9 @@
 #include "storage/ipc.h"
 #include "utils/timestamp.h"
 
-const char *const ls_worker_names[LS_WORKER_KINDS] = {
-	"gateway", "acceptor", "executor", "evaluator", "writer", "scheduler", "notifier", "compactor"};
+const char *const ls_worker_names[LS_WORKER_KINDS] = {"gateway",   "acceptor",  "executor",
+													  "evaluator", "writer",    "scheduler",
+													  "notifier",  "compactor", "watcher"};
 
 typedef struct shared_state
 {
@@ -36,6 +37,7 @@ init_shared(void)
 			i == 0 ? LS_WORKER_GATEWAY : (ls_worker_kind) (1 + (i - 1) / LS_MAX_POOL);
 		shared->slots[i].index = i == 0 ? 0 : (i - 1) % LS_MAX_POOL;
 		shared->slots[i].channel = DSM_HANDLE_INVALID;
+		pg_atomic_init_u64(&shared->slots[i].revoking, 0);
 	}
 }
 
@@ -97,6 +99,7 @@ leave_slot(int code, Datum arg)
 	slot->since = GetCurrentTimestamp();
 	slot->pid = 0;
 	slot->proc = NULL;
+	pg_atomic_write_u64(&slot->revoking, 0);
 	slot->channel = DSM_HANDLE_INVALID;
 	if (slot->kind == LS_WORKER_GATEWAY)
 		shared->service.listening = false;

@@ -11,6 +11,7 @@
 #include "miscadmin.h"
 #include "utils/guc.h"
 #include "utils/memutils.h"
+#include "utils/timestamp.h"
 
 #include "src/api/evaluation_route.h"
 
@@ -38,9 +39,25 @@ limit_lock_waits(void)
 	limit = ls_lock_timeout;
 }
 
+/* A request that takes rights away must not wait for a tenant: the watcher sees to it. */
+static void
+execute(ls_slot *slot, const ls_request *request, ls_arena *arena, ls_response *response)
+{
+	bool revoking = ls_http_takes_rights(request);
+
+	if (revoking)
+	{
+		pg_atomic_write_u64(&slot->revoking, (uint64) GetCurrentTimestamp());
+		ls_slot_wake(ls_slot_get(LS_WORKER_WATCHER, 0));
+	}
+	ls_http_execute(request, arena, response);
+	if (revoking)
+		pg_atomic_write_u64(&slot->revoking, 0);
+}
+
 /* Answers one frame.  False: the gateway has gone. */
 static bool
-serve(ls_channel *channel, ls_str frame, ls_arena *arena)
+serve(ls_slot *slot, ls_channel *channel, ls_str frame, ls_arena *arena)
 {
 	ls_frame_kind kind;
 	ls_request request;
@@ -62,7 +79,7 @@ serve(ls_channel *channel, ls_str frame, ls_arena *arena)
 		passed_on = ls_http_find_rows(&request, arena, &response, &out);
 	else
 	{
-		ls_http_execute(&request, arena, &response);
+		execute(slot, &request, arena, &response);
 		goes_on = ls_http_go_on(&request, &response, &next);
 	}
 	if (!passed_on)
@@ -101,7 +118,7 @@ ls_executor_loop(ls_slot *slot)
 		}
 		while (!lost && (result = ls_channel_receive(channel, &frame, true)) == LS_CHANNEL_OK)
 		{
-			lost = !serve(channel, frame, arena);
+			lost = !serve(slot, channel, frame, arena);
 			ls_arena_reset(arena);
 			ls_account_work();
 			if (!ls_worker_interrupts())

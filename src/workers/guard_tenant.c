@@ -1,7 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * guard_tenant.c
- *	  Refuses to tenants the statements that only rewrite the catalogs.
+ *	  Refuses to tenants the statements that only rewrite the catalogs, and
+ *	  PREPARE TRANSACTION.
  *
  * PostgreSQL takes GRANT and REVOKE from everybody who has some right to an object:
  * it warns that there was nothing to grant, and writes the row of the object again
@@ -18,6 +19,7 @@
 #include "access/genam.h"
 #include "access/htup_details.h"
 #include "access/table.h"
+#include "access/xact.h"
 #include "catalog/dependency.h"
 #include "catalog/pg_shdepend.h"
 #include "miscadmin.h"
@@ -66,9 +68,24 @@ rewrites_catalogs(Node *statement)
 	}
 }
 
+/*
+ * A prepared transaction keeps its locks without a session that could be ended (watcher.c).
+ * In an aborted one it is a rollback, and no catalog can be read.
+ */
+static void
+refuse_prepare(const Node *statement)
+{
+	if (IsA(statement, TransactionStmt) &&
+		((const TransactionStmt *) statement)->kind == TRANS_STMT_PREPARE &&
+		!IsAbortedTransactionBlockState() && !superuser() && ls_is_tenant(GetSessionUserId()))
+		ereport(ERROR, errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+				errmsg("a member of %s cannot prepare a transaction", LS_TENANT_ROLE));
+}
+
 void
 ls_guard_tenant(Node *statement)
 {
+	refuse_prepare(statement);
 	if (!rewrites_catalogs(statement) || superuser() || !ls_is_tenant(GetSessionUserId()) ||
 		has_createrole_privilege(GetUserId()) || ls_owns_database(MyDatabaseId) ||
 		owns_something(GetUserId()))

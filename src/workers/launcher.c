@@ -126,7 +126,7 @@ start_worker(const char *name, const char *type, const char *function, Datum arg
 static int
 workers_needed(void)
 {
-	return 4 + ls_acceptors + ls_executors + ls_evaluators + ls_writers + ls_compactors;
+	return 5 + ls_acceptors + ls_executors + ls_evaluators + ls_writers + ls_compactors;
 }
 
 static void
@@ -135,16 +135,17 @@ say_slots_missing(void)
 	if (slots_missing_said)
 		return;
 	slots_missing_said = true;
-	ereport(LOG,
-			errmsg("logsvc cannot start all of its workers: no background worker slot is free"),
-			errdetail("The launcher, the gateway, the scheduler, the notifier, %d acceptors, %d "
-					  "executors, %d evaluators, %d writers and %d compactors need %d slots; "
-					  "max_worker_processes is %d.",
-					  ls_acceptors, ls_executors, ls_evaluators, ls_writers, ls_compactors,
-					  workers_needed(), max_worker_processes),
-			errhint("Set max_worker_processes to at least %d more than what other extensions and "
-					"parallel queries use, and restart the server.",
-					workers_needed()));
+	ereport(
+		LOG, errmsg("logsvc cannot start all of its workers: no background worker slot is free"),
+		errdetail(
+			"The launcher, the gateway, the scheduler, the notifier, the watcher, %d acceptors, %d "
+			"executors, %d evaluators, %d writers and %d compactors need %d slots; "
+			"max_worker_processes is %d.",
+			ls_acceptors, ls_executors, ls_evaluators, ls_writers, ls_compactors, workers_needed(),
+			max_worker_processes),
+		errhint("Set max_worker_processes to at least %d more than what other extensions and "
+				"parallel queries use, and restart the server.",
+				workers_needed()));
 }
 
 /* Says what keeps the service from running, when that has changed. */
@@ -251,6 +252,7 @@ wanted(ls_worker_kind kind)
 		case LS_WORKER_GATEWAY:
 		case LS_WORKER_SCHEDULER:
 		case LS_WORKER_NOTIFIER:
+		case LS_WORKER_WATCHER:
 			return 1;
 		case LS_WORKER_ACCEPTOR:
 			n = ls_acceptors;
@@ -307,7 +309,7 @@ start_slot(int number)
 
 	snprintf(type, sizeof(type), "logsvc %s", ls_worker_names[slot->kind]);
 	if (slot->kind == LS_WORKER_GATEWAY || slot->kind == LS_WORKER_SCHEDULER ||
-		slot->kind == LS_WORKER_NOTIFIER)
+		slot->kind == LS_WORKER_NOTIFIER || slot->kind == LS_WORKER_WATCHER)
 		strlcpy(name, type, sizeof(name));
 	else
 		snprintf(name, sizeof(name), "%s %d", type, slot->index + 1);

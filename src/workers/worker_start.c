@@ -82,6 +82,9 @@ logsvc_worker_main(Datum slot_number)
 		case LS_WORKER_COMPACTOR:
 			ls_compactor_loop(slot);
 			break;
+		case LS_WORKER_WATCHER:
+			ls_watcher_loop(slot);
+			break;
 		case LS_WORKER_KINDS:
 			break;
 	}

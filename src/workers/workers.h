@@ -29,6 +29,7 @@ extern void ls_writer_loop(ls_slot *slot);
 extern void ls_scheduler_loop(ls_slot *slot);
 extern void ls_notifier_loop(ls_slot *slot);
 extern void ls_compactor_loop(ls_slot *slot);
+extern void ls_watcher_loop(ls_slot *slot);
 
 /* ---- worker.c: what the loops share ---- */
 
@@ -82,7 +83,7 @@ extern void ls_guard_role(Node *statement);
 
 /*
  * Raises an error if a tenant who owns nothing, and may not create roles, would only rewrite rows
- * of the catalogs.
+ * of the catalogs; and if any tenant would prepare a transaction.
  */
 extern void ls_guard_tenant(Node *statement);
 

@@ -39,8 +39,8 @@ sub stored { return $t->sql(q{SELECT coalesce(sum(rows), 0) FROM logsvc_internal
 sub queued { return $t->sql('SELECT coalesce(sum(rows), 0) FROM logsvc_internal.queue'); }
 
 is(join(' ', map { count_workers($_) } qw(launcher gateway acceptor executor evaluator writer
-	compactor scheduler notifier)),
-	'1 1 1 2 1 2 1 1 1', 'every pool has its size');
+	compactor scheduler notifier watcher)),
+	'1 1 1 2 1 2 1 1 1 1', 'every pool has its size');
 
 # ---- SIGTERM to each kind, with a request in it ----
 
@@ -287,7 +287,7 @@ ok(wait_until(sub { $few->log_text =~ /cannot start all of its workers/ }, 15),
 ok(!wait_until(sub { my @lines = $few->log_text =~ /(cannot start all of its workers)/g;
 	@lines > 1 }, 2.5),
 	'is said once');
-like($few->log_text, qr/HINT:  Set max_worker_processes to at least 15/,
+like($few->log_text, qr/HINT:  Set max_worker_processes to at least 16/,
 	'with the setting to change');
 unlike($few->log_text, qr/WARNING|ERROR|FATAL|PANIC/, 'and no other complaint');
 $few->stop;

@@ -1,0 +1,181 @@
+/*-------------------------------------------------------------------------
+ *
+ * watcher.c
+ *	  The loop of the watcher: ends sessions of tenants that hold up a request
+ *	  which takes rights away.
+ *
+ * Whoever has stolen a credential may lock its row: a session that revokes its
+ * own token and leaves the transaction open.  The owner who revokes the token
+ * would wait for that row, in vain, as long as the thief likes.  So an executor
+ * tells when it begins such a request (ls_slot, revoking), and from then on the
+ * watcher looks at what the executor is waiting for.
+ *
+ * It is a process of its own, because the executor cannot do it: it sleeps in
+ * the wait queue, and only there nobody can get in front of it again.  The other
+ * workers run statements, which the same session could hold up.  The watcher
+ * runs none: it reads the lock table and the catalogs of roles.
+ *
+ * Only sessions whose user is a tenant are ended: of superusers, operators and
+ * workers none.  A worker that is in the way waits itself; whom it waits for is
+ * ended.  Nobody else's waits are followed, so a session that waits for many,
+ * as DDL does, ends none of them.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "src/workers/workers.h"
+
+#include <signal.h>
+
+#include "catalog/pg_type.h"
+#include "miscadmin.h"
+#include "storage/procarray.h"
+#include "utils/acl.h"
+#include "utils/array.h"
+#include "utils/fmgrprotos.h"
+#include "utils/timestamp.h"
+
+#define LOOK_AGAIN 50    /* ms between looks, while there is such a request */
+#define PATIENCE 200     /* ms that a request waits for a lock before a session is ended */
+#define NEXT_PATIENCE 20 /* the same for further locks of a request for which one was ended */
+#define MAX_DEPTH 4      /* workers that wait for each other */
+#define REMEMBERED 64
+
+/* What is known of the requests that run in executors. */
+static struct
+{
+	uint64 request;
+	bool ended; /* a session was ended for it */
+} watched[LS_MAX_POOL];
+
+/* Sessions that were ended, in turn: one takes a moment to end, and is logged once. */
+static struct
+{
+	int pid;
+	uint64 request;
+} ended[REMEMBERED];
+
+/* The ms for which a process has waited for a lock; -1: it does not wait. */
+static long
+waited(PGPROC *proc)
+{
+	TimestampTz since = (TimestampTz) pg_atomic_read_u64(&proc->waitStart);
+
+	return since == 0 ? -1 : TimestampDifferenceMilliseconds(since, GetCurrentTimestamp());
+}
+
+static bool
+is_worker(int pid)
+{
+	for (int number = 0; number < LS_SLOTS; number++)
+	{
+		if (ls_slot_by_number(number)->pid == pid)
+			return true;
+	}
+	return false;
+}
+
+/* May a session of that user be ended? */
+static bool
+is_only_tenant(Oid user)
+{
+	Oid admin = get_role_oid("logsvc_admin", true);
+
+	return OidIsValid(user) && !superuser_arg(user) && ls_is_tenant(user) &&
+		   !(OidIsValid(admin) && is_member_of_role_nosuper(user, admin));
+}
+
+static void
+log_once(int pid, Oid user, uint64 request)
+{
+	static int next = 0;
+
+	for (int i = 0; i < REMEMBERED; i++)
+	{
+		if (ended[i].pid == pid && ended[i].request == request)
+			return;
+	}
+	ended[next].pid = pid;
+	ended[next].request = request;
+	next = (next + 1) % REMEMBERED;
+	ereport(LOG,
+			errmsg("logsvc ended a session of role \"%s\" (process %d)",
+				   GetUserNameFromId(user, true), pid),
+			errdetail("A request that takes rights away was waiting for a lock of it."));
+}
+
+/* Ends the tenants' sessions that a process waits for.  True: there was one. */
+static bool
+end_blockers(PGPROC *waiting, int pid, long patience, uint64 request, int depth)
+{
+	Datum blockers;
+	Datum *pids;
+	int n;
+	bool any = false;
+
+	if (pid == 0 || depth > MAX_DEPTH || waited(waiting) < patience)
+		return false;
+	blockers = DirectFunctionCall1(pg_blocking_pids, Int32GetDatum(pid));
+	deconstruct_array(DatumGetArrayTypeP(blockers), INT4OID, sizeof(int32), true, TYPALIGN_INT,
+					  &pids, NULL, &n);
+	for (int i = 0; i < n; i++)
+	{
+		int blocker = DatumGetInt32(pids[i]);
+		PGPROC *proc = BackendPidGetProc(blocker);
+		Oid user;
+
+		if (proc == NULL)
+			continue;
+		user = proc->roleId;
+		if (is_worker(blocker))
+			any |= end_blockers(proc, blocker, patience, request, depth + 1);
+		else if (is_only_tenant(user) && kill(blocker, SIGTERM) == 0)
+		{
+			log_once(blocker, user, request);
+			any = true;
+		}
+	}
+	return any;
+}
+
+static void
+look(void *context)
+{
+	bool *again = context;
+	long patience = Min(PATIENCE, ls_lock_timeout / 4);
+
+	for (int i = 0; i < LS_MAX_POOL; i++)
+	{
+		ls_slot *slot = ls_slot_get(LS_WORKER_EXECUTOR, i);
+		uint64 request = pg_atomic_read_u64(&slot->revoking);
+		PGPROC *proc = slot->proc;
+
+		if (request == 0 || proc == NULL)
+			continue;
+		*again = true;
+		if (watched[i].request != request)
+		{
+			watched[i].request = request;
+			watched[i].ended = false;
+		}
+		/* One who has locked many rows in many sessions must not gain time with each. */
+		if (end_blockers(proc, slot->pid,
+						 watched[i].ended ? Min(patience, NEXT_PATIENCE) : patience, request, 0))
+			watched[i].ended = true;
+	}
+}
+
+void
+ls_watcher_loop(ls_slot *slot)
+{
+	bool again;
+
+	do
+	{
+		ls_caught caught;
+
+		again = false;
+		if (!ls_transaction(look, &again, &caught))
+			ereport(LOG, errcode(caught.sqlstate),
+					errmsg("logsvc could not look at locks: %s", caught.format));
+	} while (ls_worker_wait(again ? LOOK_AGAIN : -1));
+}
