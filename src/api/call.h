@@ -44,7 +44,7 @@ typedef enum ls_result_kind
 	LS_RESULT_NOTHING   /* void */
 } ls_result_kind;
 
-/* What pg_proc says about the function of a route. */
+/* The function of a route, from pg_proc. */
 typedef struct ls_function
 {
 	const char *name; /* quoted, with its schema */
@@ -82,15 +82,15 @@ typedef struct ls_call
 /* ---- arguments.c; all in a transaction ---- */
 
 /*
- * The function of a route, from pg_proc; good until the transaction ends.
- * Raises when there is not exactly one, or when it has a type that no request
- * can give.
+ * The function of a route, from pg_proc; valid until the transaction ends.
+ * Raises an error if there is not exactly one, or if an argument has a type that
+ * requests cannot provide.
  */
 extern const ls_function *ls_function_of(const ls_route *route);
 
 /*
- * Reads path, query string and body into the values of the arguments.  What is
- * wrong goes to call->problems; conversions may raise in phase READING.
+ * Reads path, query string and body into the values of the arguments.  Problems
+ * go to call->problems; conversions may raise errors in phase READING.
  */
 extern void ls_call_read(ls_call *call);
 
@@ -99,9 +99,9 @@ extern Oid ls_argument_type(ls_argument_kind kind);
 /* ---- oauth.c; outside of transactions ---- */
 
 /*
- * Does over the network what a sign-in by an identity provider needs before its transaction; for
- * other routes nothing.  The query string is used up: call->request has none after it.  False:
- * *response is the refusal.
+ * Makes the network calls that a sign-in by an identity provider needs before its transaction;
+ * for other routes it does nothing.  It uses up the query string: call->request has none
+ * afterwards.  False: *response is the refusal.
  */
 extern bool ls_http_oauth_begin(ls_call *call, ls_response *response);
 
@@ -115,13 +115,13 @@ typedef struct ls_idempotency
 } ls_idempotency;
 
 /*
- * Begins a request that creates something, when it has an Idempotency-Key.
- * Waits for another one with the same key.  False: that one's answer is in
- * call->made.  Raises IDEMPOTENCY_CONFLICT.
+ * Begins a request that creates something, if it has an Idempotency-Key.  Waits
+ * for another request with the same key.  False: call->made is the answer of that
+ * request.  Raises IDEMPOTENCY_CONFLICT.
  */
 extern bool ls_idempotency_begin(ls_call *call, ls_idempotency *state);
 
-/* Keeps call->made; it commits with what the request did. */
+/* Stores call->made, in the transaction of the request. */
 extern void ls_idempotency_end(const ls_call *call, const ls_idempotency *state);
 
 #endif /* LS_CALL_H */

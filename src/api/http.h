@@ -19,8 +19,8 @@
 
 /*
  * Checks credential, scope and role, rate limit and body size of a request, in
- * this order (docs/api.md).  True: *principal may go on, and *response has the
- * headers that every answer of the route carries.  False: *response is the
+ * this order (docs/api.md).  True: *principal is admitted, and *response has the
+ * headers that every answer of the route has.  False: *response is the
  * refusal, or says that the body may be sent (LS_REQUEST_CHECK).  Memory comes
  * from `arena`.
  */
@@ -28,47 +28,46 @@ extern bool ls_http_admit(const ls_request *request, ls_arena *arena, ls_princip
 						  ls_response *response);
 
 /*
- * Is the body JSON, as far as its headers say?  False: *response is the
- * refusal, 415.  After ls_http_admit (docs/api.md: the size comes before the
- * media type).
+ * Is the body JSON, according to its headers?  False: *response is the refusal, 415.
+ * Call it after ls_http_admit (docs/api.md: the size is checked before the media type).
  */
 extern bool ls_http_expect_json(const ls_request *request, ls_arena *arena, ls_response *response);
 
 /*
- * Has the principal the role and the scope that the route of the request needs?  False: *response
- * is the refusal, 403.  A part of ls_http_admit.
+ * Does the principal have the role and the scope that the request's route needs?  False: *response
+ * is the refusal, 403.  ls_http_admit includes this check.
  */
 extern bool ls_http_authorize(const ls_request *request, const ls_principal *principal,
 							  ls_arena *arena, ls_response *response);
 
 /*
- * Executor: does the answer go on?  Then `frame` is the request for its next piece, to be sent after
- * *response.  A live tail is such a request: a search each second, between which nothing of it stays
- * in a worker.  In the middle of a tail a refusal becomes an event of the stream.
+ * Executor: is the answer not complete yet?  Then `frame` is the request for its next piece; send
+ * it after *response.  A live tail is such a request: it searches each second, and in between no
+ * worker keeps anything of it.  In the middle of a tail, a refusal becomes an event of the stream.
  */
 extern bool ls_http_go_on(const ls_request *request, ls_response *response, ls_buf *frame);
 
 /*
- * Has the organization executor time left for a request of a timed class (table rate_limit)?
- * False: *response is the refusal, 429.
+ * Does the organization have executor time left for a request of a timed class (table
+ * rate_limit)?  False: *response is the refusal, 429.
  */
 extern bool ls_http_within_time(const ls_request *request, const ls_principal *principal,
 								ls_arena *arena, ls_response *response);
 
-/* Charges the time since `begun` to the organization, when the class is timed. */
+/* Charges the time since `begun` to the organization, if the class is timed. */
 extern void ls_http_charge_time(const ls_request *request, const ls_principal *principal,
 								ls_time begun);
 
 /*
- * Counts an answer 401 by the address, 403 by the caller.  When there were too many in the
- * minute, *response becomes 429.
+ * Counts an answer 401 by address, 403 by caller.  If there were too many within a minute,
+ * *response becomes 429.
  */
 extern void ls_http_count_refusal(const ls_request *request, const ls_principal *principal,
 								  ls_arena *arena, ls_response *response);
 
 /*
- * Whose turn a principal's requests take, as a number (ls_response, tenant): that of the owner
- * of its organization, so that nobody has more turns for having more organizations.  0: it has
+ * A number for whoever takes turns with a principal's requests (ls_response, tenant): the owner
+ * of its organization, so that having more organizations does not give more turns.  0: it has
  * no organization.  Call it outside of transactions.
  */
 extern uint64 ls_http_tenant(const ls_principal *principal);
@@ -77,7 +76,7 @@ extern uint64 ls_http_tenant(const ls_principal *principal);
 extern bool ls_http_is_timed(const ls_request *request);
 
 /*
- * Was the error a lock that was not to be had?  Then *response is the refusal: 503, to be sent
+ * Was the error a lock that could not be taken in time?  Then *response is the refusal: 503, try
  * again.  The transaction must have been rolled back.
  */
 extern bool ls_http_refuse_lock(const ls_caught *caught, ls_arena *arena, ls_response *response);
@@ -95,7 +94,7 @@ extern void ls_http_refuse(ls_response *response, ls_arena *arena, ls_error_id i
 extern void ls_http_execute(const ls_request *request, ls_arena *arena, ls_response *response);
 
 /*
- * The same for a request that was admitted as *principal; *response has the headers of the answer.
+ * The same for a request already admitted as *principal; *response has the headers of the answer.
  */
 extern void ls_http_call(const ls_request *request, const ls_principal *principal, ls_arena *arena,
 						 ls_response *response);

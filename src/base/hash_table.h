@@ -3,9 +3,9 @@
  * hash_table.h
  *	  The hash table: open addressing, made for one type of slot (pure).
  *
- * Like PostgreSQL's lib/simplehash.h this header is a template: define what
- * follows, include it, and there are a type and functions of that name, which the
- * compiler inlines.  The header undefines all of it again.
+ * Like PostgreSQL's lib/simplehash.h, this header is a template.  Define the
+ * macros below and include it: it defines a type and functions with that prefix,
+ * which the compiler inlines, and undefines the macros again.
  *
  *	LS_TABLE_NAME		prefix of the type NAME_table and of its functions
  *	LS_TABLE_SLOT		type of a slot: an entry, or the number of one.  A slot of
@@ -14,13 +14,13 @@
  *	LS_TABLE_HASH(t, key)			64 bits.  Keys come from callers who may want
  *						collisions: it must depend on a secret, such as
  *						ls_hash_keyed() or ls_hash_keyed64()
- *	LS_TABLE_EQUAL(t, slot, key)	is a used slot (a pointer) that of the key?
- *	LS_TABLE_IS_FREE(slot)			is there nothing in it?
+ *	LS_TABLE_EQUAL(t, slot, key)	does a used slot (a pointer) have this key?
+ *	LS_TABLE_IS_FREE(slot)			is the slot free?
  *	LS_TABLE_SLOT_HASH(t, slot)		the hash of the key of a used slot, at least its
  *						lower 32 bits; for tables that grow or delete
- *	LS_TABLE_FIXED		optional: so many slots, a power of two, lie in the table
- *						itself, which never grows: for shared memory, and where
- *						the number of keys is known
+ *	LS_TABLE_FIXED		optional: the number of slots, a power of two.  They are in
+ *						the table itself, which never grows: for shared memory, and
+ *						if the number of keys is known
  *	LS_TABLE_LOAD		optional: percent of the slots that may be used, 50 if not
  *						defined
  *	LS_TABLE_PAUSE()	optional: called now and then while a large table grows.  It
@@ -30,29 +30,29 @@
  *						and the functions alone.  So the type can be a member of a
  *						struct that the macros above look at.
  *
- * `t` is the table.  When slots hold numbers, what they number is best found in the
- * struct of which the table is a member, with ls_container().
+ * `t` is the table.  If slots hold numbers of entries, find the entries in the struct
+ * of which the table is a member, with ls_container().
  *
- * A table that grows is ready when it is all zeros except `arena`; a fixed one when
- * it is all zeros.  Its functions:
+ * To initialize a table, set it to zeros; for one that grows, also set `arena`.  The
+ * functions:
  *
  *	SLOT *NAME_find(t, key)			NULL: it is not there
  *	SLOT *NAME_insert(t, key, &found)
- *						The slot of the key.  When it was not there, `found` is
- *						false, and the caller makes the slot used, or deletes it,
- *						before any other call.  NULL: the arena has no more memory, or a fixed table
- *						is full; the table is as it was.
- *	bool NAME_reserve(t, n)			room for n keys in all, so that insertions of
- *						those cannot fail; false: out of memory
- *	void NAME_delete(t, slot)		a slot of the table, be it free by now.  Other
- *						slots move.
- *	void NAME_clear(t)				no keys, the same memory
- *	void NAME_free(t)				no keys, and the memory back to the arena
- *	SLOT *NAME_next(t, &at)			the used slots, in no order that means anything;
- *						`at` is 0 before the first; NULL: no more
- *	void NAME_prefetch(t, key)		that it will be looked for soon
+ *						The slot of the key.  If the key is new, `found` is false,
+ *						and the caller must fill the slot or delete it before any
+ *						other call.  NULL: out of memory, or a fixed table is full;
+ *						the table is unchanged.
+ *	bool NAME_reserve(t, n)			makes room for n keys in total, so that inserting
+ *						them cannot fail; false: out of memory
+ *	void NAME_delete(t, slot)		deletes a slot of the table, even if it is already
+ *						free.  Other slots move.
+ *	void NAME_clear(t)				removes all keys, keeps the memory
+ *	void NAME_free(t)				removes all keys, returns the memory to the arena
+ *	SLOT *NAME_next(t, &at)			iterates over the used slots, in no particular
+ *						order; `at` is 0 at first; NULL: no more
+ *	void NAME_prefetch(t, key)		the key will be looked up soon
  *
- * Pointers to slots are good until the next insertion, reservation or deletion.
+ * Pointers to slots are valid until the next insertion, reservation or deletion.
  * The number of keys is t->n.
  *
  *-------------------------------------------------------------------------

@@ -1,11 +1,11 @@
 /*-------------------------------------------------------------------------
  *
  * json_document.h
- *	  JSON as a tree, read and made by jansson in an arena (pure): for what
- *	  is small and rare.
+ *	  JSON as a tree, read and made by jansson in an arena (pure), for small and
+ *	  rare documents.
  *
- * What is hot, or needs the spelling of numbers or the position of an error,
- * is read by the pull parser of pure.h.
+ * Hot paths, and code that needs the spelling of numbers or the position of an
+ * error, use the pull parser of pure.h.
  *
  * Only json_document.c includes jansson.h: it declares json_object(), as the
  * server does.
@@ -17,12 +17,12 @@
 
 #include "src/base/pure.h"
 
-/* A value of a document: memory of its arena, never freed by itself. */
+/* A value of a document.  It lives in the document's arena and is never freed alone. */
 typedef struct json_t ls_json_node;
 
 /*
- * A document of more values is refused.  Reading one takes 1 kB, 512 bytes for each value and 6 for
- * each byte.
+ * A document with more values is refused.  Reading a document takes 1 kB of memory, plus 512
+ * bytes for each value and 6 for each byte.
  */
 #define LS_DOCUMENT_MAX_VALUES 50000
 
@@ -44,10 +44,10 @@ extern const ls_json_node *ls_document_read(ls_str text, int max_depth, ls_arena
  */
 extern ls_json_node *ls_document_make(ls_arena *arena, const char *format, ...);
 
-/* Adds a node, which may not be NULL, to the end of a list; false when memory is short. */
+/* Adds a node, which must not be NULL, to the end of a list.  False when memory is short. */
 extern bool ls_document_append(ls_arena *arena, ls_json_node *list, ls_json_node *node);
 
-/* Sets a member of an object, as ls_document_append does; one of that name is replaced. */
+/* Sets a member of an object in the same way; an existing member with that name is replaced. */
 extern bool ls_document_set(ls_arena *arena, ls_json_node *object, const char *name,
 							ls_json_node *node);
 
@@ -58,8 +58,8 @@ extern bool ls_document_set(ls_arena *arena, ls_json_node *object, const char *n
 extern void ls_document_write(ls_buf *buf, const ls_json_node *node);
 
 /*
- * What a node is and holds.  Each takes NULL for a node that is not there, and one of any type:
- * no member is found in it then, it has no elements, and its string is empty.
+ * The type and content of a node.  All accept NULL (no such node) and nodes of any type.  If the
+ * type does not fit, no member is found, there are no elements, and the string is empty.
  */
 extern bool ls_node_is(const ls_json_node *node, ls_json_type type);
 extern const ls_json_node *ls_node_member(const ls_json_node *object, const char *name);
@@ -67,7 +67,7 @@ extern size_t ls_node_count(const ls_json_node *array);
 extern const ls_json_node *ls_node_element(const ls_json_node *array, size_t i);
 extern ls_str ls_node_string(const ls_json_node *node);
 
-/* Numbers; false for other nodes.  One with a fraction or an exponent is no integer. */
+/* Read a number; false for other nodes.  A number with a fraction or an exponent is not an integer. */
 extern bool ls_node_integer(const ls_json_node *node, int64_t *value);
 extern bool ls_node_number(const ls_json_node *node, double *value);
 

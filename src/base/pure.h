@@ -50,14 +50,14 @@ ls_str_eq(ls_str a, ls_str b)
 	return a.len == b.len && (a.len == 0 || memcmp(a.data, b.data, a.len) == 0);
 }
 
-/* A setting or a variable of the environment: there, and not empty. */
+/* Is a setting or an environment variable set, and not empty? */
 static inline bool
 ls_is_set(const char *s)
 {
 	return s != NULL && s[0] != '\0';
 }
 
-/* The same without blanks and tabs around it. */
+/* The same text without leading and trailing blanks and tabs. */
 extern ls_str ls_str_trim(ls_str s);
 
 /* The value of a hexadecimal digit of either case; -1 for anything else. */
@@ -105,7 +105,7 @@ extern void *ls_arena_alloc0(ls_arena *arena, size_t size);
  */
 extern void *ls_arena_grow(ls_arena *arena, void *block, size_t old_size, size_t size);
 
-/* Gives a block of `size` bytes back early, when it is a large one. */
+/* Frees a block of `size` bytes early, if it is a large one. */
 extern void ls_arena_drop(ls_arena *arena, void *block, size_t size);
 
 /* A copy of s, NUL-terminated after its length; data is NULL on failure. */
@@ -213,15 +213,15 @@ ls_load64(const void *bytes)
 /* ---- hashes ---- */
 
 /*
- * A fast 64-bit hash of bytes (not for secrets); stable across versions.  Not for
- * tables whose keys a caller chooses: he could choose many of one hash.
+ * A fast 64-bit hash of bytes, stable across versions.  Not for secrets, and not for tables
+ * with keys that callers choose, because they could choose many with the same hash.
  */
 extern uint64_t ls_hash64(const void *data, size_t len, uint64_t seed);
 
-/* The same for tables in memory: of a random key that this process (or its parent) made. */
+/* The same for tables in memory, with a random key that this process (or its parent) made. */
 extern uint64_t ls_hash_keyed(const void *data, size_t len, uint64_t seed);
 
-/* The same with a key of the caller's, for a table that processes share. */
+/* The same with the caller's key, for a table that processes share. */
 extern uint64_t ls_hash_with_key(const void *data, size_t len, const uint64_t key[2]);
 
 /* A text with its hash: a key of a hash table. */
@@ -280,29 +280,29 @@ extern void ls_hex(const void *data, size_t len, char *out);
 
 /*
  * Signatures: RSASSA-PKCS1-v1_5 and ECDSA on P-256, both with SHA-256 (RS256 and ES256 of
- * RFC 7518).  Numbers are big-endian; an ES256 signature is r and s of 32 bytes each.  False for
- * a signature that is not good, and for an invalid key: an RSA modulus of less than 2,048 or
- * more than 8,192 bits, an exponent that is even, 1 or longer than 32 bits, coordinates that are
- * not of 32 bytes or not on the curve.
+ * RFC 7518).  Numbers are big-endian; an ES256 signature is r and s with 32 bytes each.  False if
+ * the signature or the key is not valid.  A key is invalid with an RSA modulus of less than 2,048
+ * or more than 8,192 bits, an exponent that is even, 1 or longer than 32 bits, or coordinates
+ * that do not have 32 bytes or are not on the curve.
  */
 extern bool ls_rs256_verify(ls_str modulus, ls_str exponent, ls_str data, ls_str signature);
 extern bool ls_es256_verify(ls_str x, ls_str y, ls_str data, ls_str signature);
 
 /* ---- base64 (RFC 4648) ---- */
 
-/* Appends bytes with the usual digits and padding, or with those of URLs and without. */
+/* Appends bytes in base64 with padding, or in base64url without padding. */
 extern void ls_base64(ls_buf *buf, const void *data, size_t len);
 extern void ls_base64url(ls_buf *buf, const void *data, size_t len);
 
 /*
- * Bytes from the digits of URLs, without padding.  False for another character, a length that
- * cannot be, bits left over (so that no two texts mean the same bytes), or out of memory.
+ * Decodes base64url without padding.  False for another character, an impossible length, unused
+ * bits that are not 0 (so that no two texts mean the same bytes), or out of memory.
  */
 extern bool ls_base64url_decode(ls_str text, ls_arena *arena, ls_str *out);
 
 /*
- * Reads either kind of digits, padded or not.  False when `text` is none, or when it is more
- * than `room` bytes; else *len is how many.
+ * Decodes either alphabet, with or without padding, and sets *len to the number of bytes.  False
+ * if `text` is not valid, or has more than `room` bytes.
  */
 extern bool ls_base64_decode(ls_str text, void *out, size_t room, size_t *len);
 
@@ -316,7 +316,7 @@ extern size_t ls_utf8_length(const char *data, size_t len);
 /* Bytes of the longest prefix of at most `max_chars` code points. */
 extern size_t ls_utf8_prefix_chars(const char *data, size_t len, size_t max_chars);
 
-/* Bytes of the longest prefix of at most `max_bytes` that cuts no character. */
+/* Bytes of the longest prefix of at most `max_bytes` that does not cut a character. */
 extern size_t ls_utf8_prefix_bytes(const char *data, size_t len, size_t max_bytes);
 
 /* Decodes one code point of valid UTF-8 and advances; 0 at the end. */
@@ -372,8 +372,8 @@ typedef struct ls_json
  *		container is open afterwards and must be walked to its end with
  *			while (ls_json_member(j, &key)) ls_json_read(j, &v) ...
  *			while (ls_json_element(j)) ls_json_read(j, &v) ...
- *		then check j->error.  ls_json_skip passes over the next value,
- *		validates it and gives its text as written, without memory.
+ *		then check j->error.  ls_json_skip skips and validates the next value,
+ *		and returns its text as written; it takes no memory.
  */
 extern void ls_json_init(ls_json *j, ls_str text, ls_arena *arena, int max_depth);
 extern bool ls_json_read(ls_json *j, ls_json_value *value);
@@ -388,7 +388,7 @@ extern bool ls_json_peek(ls_json *j, ls_json_type *type);
 extern bool ls_json_end(ls_json *j);
 
 /*
- * Passes over the next value like ls_json_skip and appends it to `buf` as
+ * Skips the next value like ls_json_skip and appends it to `buf` as
  * compact JSON: no white space, members in the order received, numbers as
  * written, non-ASCII unescaped (decision 25).
  */
@@ -398,8 +398,8 @@ extern bool ls_json_compact(ls_json *j, ls_buf *buf);
 extern void ls_json_quote(ls_buf *buf, ls_str s);
 
 /*
- * A JSON number as written: true and the value when it is an integer in the
- * canonical form that an int64 prints as (so that it survives a round trip).
+ * Converts a JSON number as written.  True if it is an integer in the canonical form
+ * in which an int64 is printed (so that it survives a round trip).
  */
 extern bool ls_json_canonical_int(ls_str number, int64_t *value);
 
@@ -433,13 +433,13 @@ typedef struct ls_address
 #define LS_ADDRESS_LENGTH 46
 
 /*
- * Reads an address, with blanks, quotes, brackets or a port around it as proxies
- * write it.  False when it is none.
+ * Parses an address, also with blanks, quotes, brackets or a port as proxies write
+ * it.  False if the text is not an address.
  */
 extern bool ls_address_parse(ls_str s, ls_address *out);
 extern void ls_address_format(const ls_address *address, char out[LS_ADDRESS_LENGTH]);
 
-/* Whom rates per address count: an IPv4 address, or a /64 of IPv6. */
+/* What rate limits per address count by: an IPv4 address, or a /64 of IPv6. */
 extern void ls_address_rate_key(const ls_address *address, uint8_t key[16]);
 
 /* Lists of networks: "10.0.0.0/8, 2001:db8::/32, 192.0.2.7". */
@@ -450,9 +450,9 @@ extern bool ls_networks_contain(ls_str list, const ls_address *address);
 extern bool ls_network_contains(const ls_address *network, int bits, const ls_address *address);
 
 /*
- * Who sent a request: `remote`, unless that is a trusted proxy; then the
- * rightmost address of X-Forwarded-For that is no trusted proxy.  False when
- * `remote` is no address.
+ * The client's address: `remote` or, if that is a trusted proxy, the rightmost
+ * address in X-Forwarded-For that is not a trusted proxy.  False if `remote` is not
+ * an address.
  */
 extern bool ls_client_address(ls_str remote, ls_str forwarded_for, ls_str trusted, ls_address *out);
 

@@ -51,15 +51,15 @@ typedef struct ls_reply
 } ls_reply;
 
 /*
- * Where an evaluation goes, by the settings when it began: a reload while a model thinks must
- * not send its rows to another endpoint under what was declared about this one.
+ * The destination of an evaluation, from the settings when it began.  A reload while a model
+ * thinks must not send its rows to another endpoint, for which other declarations hold.
  */
 typedef struct ls_model_place
 {
 	ls_str endpoint; /* base URL without a trailing slash; empty: the provider's own */
 	ls_str region;   /* where evaluations are to run; the response shows it */
 	/*
-	 * The region that the endpoint is known to be in before it says so: declared by the operator,
+	 * The region of the endpoint, as far as it is known before a reply: declared by the operator,
 	 * or part of the endpoint's name (bedrock).  Empty: only a reply can prove it.
 	 */
 	ls_str known;
@@ -73,26 +73,26 @@ typedef struct ls_provider
 	bool builtin; /* judges the rows itself and costs no credits */
 
 	/*
-	 * Starts a call for evaluation->prompt (or, when repair is not empty, its
-	 * repetition after evaluation->reply).  The provider calls
-	 * evaluation->replied, now or from ls_curl_step of the process's client,
-	 * the built-in one from ls_provider_builtin_step.
+	 * Starts a call for evaluation->prompt or, if `repair` is not empty, the repair
+	 * call after evaluation->reply.  The provider calls evaluation->replied, now or
+	 * from ls_curl_step of the process's client; the built-in one from
+	 * ls_provider_builtin_step.
 	 */
 	void (*start)(struct ls_evaluation *evaluation, ls_str repair);
 
-	/* The caller has gone: end the call without a reply.  No SQL. */
+	/* The caller is gone: ends the call without a reply.  Runs no SQL. */
 	void (*cancel)(struct ls_evaluation *evaluation);
 } ls_provider;
 
 /* The provider that the settings name. */
 extern const ls_provider *ls_provider_current(void);
 
-/* Where the settings send its calls; texts are copied into `arena`. */
+/* The destination of its calls, from the settings; texts are copied into `arena`. */
 extern ls_model_place ls_provider_place(const ls_provider *provider, ls_arena *arena);
 
 /*
- * Goes on with what the built-in evaluator has to judge, for some 15 ms (60 at most); true while
- * there is more.
+ * Continues the work of the built-in evaluator for some 15 ms (60 at most).  True: there is more
+ * to do.
  */
 extern bool ls_provider_builtin_step(void);
 
@@ -102,8 +102,8 @@ extern const ls_provider ls_provider_bedrock;
 extern const ls_provider ls_provider_openai;
 
 /*
- * Says in the server log, once, why evaluations are refused; `hint` may be NULL.  No keys, no
- * content.  ls_provider_well: a call succeeded, so log the next failure again.
+ * Logs once why evaluations are refused, without keys and content; `hint` may be NULL.
+ * ls_provider_well: a call succeeded, so the next failure is logged again.
  */
 extern void ls_provider_complain(const char *what, const char *hint);
 extern void ls_provider_well(void);
@@ -134,7 +134,7 @@ typedef struct ls_evaluation
 	ls_verdict *verdict;
 	struct ls_transfer *transfer; /* the call in flight */
 
-	/* Set: somebody holds the lock of the organization's credits; call ls_evaluation_resume. */
+	/* Set: another process holds the lock of the organization's credits; call ls_evaluation_resume. */
 	void (*resume)(struct ls_evaluation *evaluation);
 
 	/* What comes out. */
@@ -153,24 +153,24 @@ typedef struct ls_evaluation
 } ls_evaluation;
 
 /*
- * Makes evaluation->request of a body; false: it is finished, with an error.  With
- * allow_query, request->has_query then says whether rows must come from a search
- * (ls_evaluation_set_rows) before ls_evaluation_start.  Needs the arena only.
+ * Parses a body into evaluation->request.  False: the evaluation is finished, with an error.
+ * With allow_query, request->has_query says whether rows must come from a search
+ * (ls_evaluation_set_rows) before ls_evaluation_start.  Needs only the arena.
  */
 extern bool ls_evaluation_parse(ls_evaluation *evaluation, ls_str body, bool allow_query);
 
 /*
- * Goes on until a provider has the call or the evaluation is finished.  With
- * `in_transaction` (SQL callers) its statements join the caller's transaction,
- * except for the credits of a call, which an evaluator keeps where one runs; else
- * each is a transaction of its own.
+ * Runs until a provider has the call or the evaluation is finished.  With
+ * `in_transaction` (SQL callers), its statements join the caller's transaction,
+ * except those for the credits of a call, which an evaluator runs if there is one.
+ * Otherwise each statement is a transaction of its own.
  */
 extern void ls_evaluation_start(ls_evaluation *evaluation, bool in_transaction);
 
-/* Tries again what another process's lock was in the way of. */
+/* Tries again the step that another process's lock prevented. */
 extern void ls_evaluation_resume(ls_evaluation *evaluation);
 
-/* Of a session, when an error is on its way: gives the reservation back without waiting. */
+/* In a session, during an error: gives the reservation back without waiting. */
 extern void ls_evaluation_abandon(ls_evaluation *evaluation);
 
 /* Ends it without an answer and gives its reservation back. */
@@ -200,8 +200,8 @@ extern int64 ls_credits_settle(const pg_uuid_t *organization, int64 reservation,
 extern void ls_credits_release(const pg_uuid_t *organization, int64 reservation);
 
 /*
- * At the start of a transaction of an evaluator: another process's lock on credits is waited for
- * a moment only, and the disk only when it settles.
+ * Call it at the start of a transaction of an evaluator: it waits only briefly for another
+ * process's lock on credits, and for the disk only when it settles.
  */
 extern void ls_credits_transaction(bool settles);
 
@@ -245,10 +245,10 @@ extern void ls_evaluation_register(void); /* in _PG_init */
 /* In a session: is there an evaluator that keeps the credits of this database? */
 extern bool ls_broker_open(void);
 
-/* Has an evaluator run the step; with `wait` until it has. */
+/* Makes an evaluator run the step; `wait`: waits until it has. */
 extern void ls_broker_ask(ls_broker_step *step, bool wait);
 
-/* In an evaluator: runs what sessions ask for. */
+/* In an evaluator: runs the steps that sessions have requested. */
 extern void ls_broker_serve(void);
 
 #endif /* LS_EVALUATION_H */

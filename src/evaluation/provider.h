@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * provider.h
- *	  What the settings say about a remote model provider.
+ *	  The settings of a remote model provider.
  *
  *-------------------------------------------------------------------------
  */
@@ -20,9 +20,9 @@ typedef struct ls_provider_problem
 } ls_provider_problem;
 
 /*
- * Checks the endpoint and reads the keys of the provider of that name, as they are now; memory
- * from `arena`.  False: they are not usable, *problem says why.  Model and tokens are the
- * caller's to set.
+ * Checks the endpoint and reads the keys of the provider with this name, as they are now; memory
+ * comes from `arena`.  False: they cannot be used, and *problem says why.  The caller sets model
+ * and tokens.
  */
 extern bool ls_provider_settings(const char *provider, const ls_model_place *place, ls_arena *arena,
 								 ls_protocol_settings *settings, ls_provider_problem *problem);

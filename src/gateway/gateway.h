@@ -4,10 +4,10 @@
  *	  The HTTP engine: sockets, parsing, limits, routing (pure: no SQL, no
  *	  PostgreSQL headers).
  *
- * Single-threaded and non-blocking: whoever hosts it waits for ls_gateway_fd
- * to be readable or for ls_gateway_timeout to pass, then calls
- * ls_gateway_step.  Complete requests leave through hooks->request and are
- * answered by ls_gateway_respond, at any later time and in any order.
+ * It is single-threaded and non-blocking.  Its host waits until ls_gateway_fd is
+ * readable or ls_gateway_timeout has passed, then calls ls_gateway_step.  Complete
+ * requests are passed to hooks->request; the host answers them with
+ * ls_gateway_respond, at any later time and in any order.
  *
  *-------------------------------------------------------------------------
  */
@@ -45,8 +45,9 @@ typedef enum ls_gateway_severity
 } ls_gateway_severity;
 
 /*
- * How the clients of a route know errors.  `message` is "CODE: text"; *response has the status
- * and the headers of the refusal and gets its content type, and more headers.  Appends the body.
+ * Writes an error in the form that the clients of a route expect: appends the body.  `message` is
+ * "CODE: text"; *response has the status and the headers of the refusal, and gets the content
+ * type and possibly more headers.
  */
 typedef void (*ls_error_form)(ls_str message, ls_buf *body, ls_response *response);
 
@@ -55,19 +56,19 @@ typedef struct ls_gateway_hooks
 	void *context;
 
 	/*
-	 * A complete request, or one without its body: because that is over the limit
-	 * (LS_REQUEST_BODY_TOO_LARGE; its credentials are to be judged first), or
-	 * because more than 64 KB are to come (LS_REQUEST_CHECK; the answer
-	 * LS_STATUS_GO_ON has the rest read, and then it comes again).  Its texts live until the hook returns.  True: it was taken and will be answered
-	 * by ls_gateway_respond, which may be called from inside the hook.  False:
-	 * answer at once with *refusal (its texts must live until the hook is called
-	 * again).
+	 * Takes a request.  It is complete, or it has no body, because the body is over
+	 * the limit (LS_REQUEST_BODY_TOO_LARGE; check its credentials first) or because
+	 * more than 64 KB will come (LS_REQUEST_CHECK; after the answer LS_STATUS_GO_ON the
+	 * rest is read, and the request is passed again).  Its texts live until the hook
+	 * returns.  True: the host will answer with ls_gateway_respond, which it may call
+	 * inside the hook.  False: *refusal is the answer (its texts must live until the
+	 * hook is called again).
 	 */
 	bool (*request)(void *context, const ls_request *request, ls_response *refusal);
 
 	/*
-	 * Has the sender of the request, as its header shows it, been told to go on a
-	 * moment ago?  Then it is not checked before its body is read.
+	 * Has the sender of the request, as its header shows it, just been admitted?  Then
+	 * it is not checked before its body is read.
 	 */
 	bool (*is_known)(void *context, const ls_request *request);
 
@@ -80,15 +81,15 @@ typedef struct ls_gateway_hooks
 	void (*log)(void *context, ls_gateway_severity severity, const char *message);
 
 	/*
-	 * The form of errors of a request, of which the header is known; NULL: {"error", "code"} as
-	 * everywhere.  May be NULL itself.
+	 * The form of errors for a request with a known header; NULL: {"error", "code"}, the usual
+	 * form.  The hook may be NULL.
 	 */
 	ls_error_form (*error_form)(const ls_request *request);
 } ls_gateway_hooks;
 
 /*
- * Binds and starts.  NULL on failure; `error` (error_size bytes) then says
- * what and which setting to change.
+ * Binds and starts.  NULL on failure; then `error` (error_size bytes) says what is
+ * wrong and which setting to change.
  */
 extern ls_gateway *ls_gateway_start(const ls_gateway_config *config, const ls_gateway_hooks *hooks,
 									char *error, size_t error_size);
@@ -97,9 +98,9 @@ extern ls_gateway *ls_gateway_start(const ls_gateway_config *config, const ls_ga
 extern int ls_gateway_fd(const ls_gateway *gateway);
 
 /*
- * Milliseconds until ls_gateway_step must run even without activity; -1: never.
- * Ask before each sleep: an answer given with ls_gateway_respond makes it 0, but
- * does not make the descriptor readable.
+ * Milliseconds until ls_gateway_step must run even without activity; -1: no limit.
+ * Call it before each wait: after ls_gateway_respond it returns 0, but the
+ * descriptor does not become readable.
  */
 extern int ls_gateway_timeout(ls_gateway *gateway);
 
@@ -107,22 +108,22 @@ extern int ls_gateway_timeout(ls_gateway *gateway);
 extern void ls_gateway_step(ls_gateway *gateway);
 
 /*
- * Answers a taken request; unknown ids (client gone) are ignored.  A taken request
- * has no deadline of its own: whoever took it must answer.
+ * Answers a taken request; unknown ids (the client is gone) are ignored.  A taken
+ * request has no deadline, so the host must answer it.
  */
 extern void ls_gateway_respond(ls_gateway *gateway, const ls_response *response);
 
 /*
- * An answer in pieces (LS_RESPONSE_MORE): the first begins it, later ones add to its
- * body, one without the flag ends it (what it has as text/event-stream is added).
- * Whoever answers asks this first: has the client so much to read that no more
- * should be made for it?
+ * An answer can be sent in pieces (LS_RESPONSE_MORE): the first one begins it, later
+ * ones add to its body, and one without the flag ends it (its text/event-stream body is
+ * added).  Before making a piece, ask here: has the client so much left to read that
+ * no more should be made?
  */
 extern bool ls_gateway_stream_full(ls_gateway *gateway, uint64_t request_id);
 
 /*
- * Before stopping: accepts no more connections, answers requests in flight with 503.  Call
- * ls_gateway_step until ls_gateway_idle or a deadline of your own.
+ * Prepares to stop: accepts no more connections, and answers requests in flight with 503.  Then
+ * call ls_gateway_step until ls_gateway_idle, or until a deadline of your own.
  */
 extern void ls_gateway_drain(ls_gateway *gateway);
 extern bool ls_gateway_idle(const ls_gateway *gateway);

@@ -11,21 +11,21 @@
 #include "src/base/pure.h"
 
 /*
- * The value of the cookie of that name in a Cookie header (RFC 6265, 5.4):
- * true when it is there, with a value of printable ASCII.  Two of that name
- * with different values are none: one of them is somebody else's.
+ * The value of the cookie with this name in a Cookie header (RFC 6265, 5.4).
+ * False if it is missing, is not printable ASCII, or occurs twice with different
+ * values, because one of them is somebody else's.
  */
 extern bool ls_cookie_find(ls_str header, ls_str name, ls_str *value);
 
 /*
- * Is an Origin header that of one of the URLs in a comma-separated list?  What
- * counts is scheme, host and port; "null" and invalid origins never are.
+ * Is an Origin header the origin of one of the URLs in a comma-separated list?
+ * Compares scheme, host and port; "null" and invalid origins never match.
  */
 extern bool ls_origin_in_list(ls_str origin, ls_str urls);
 
 /*
- * The same of the origin of a URL to which a browser is to be sent.  What browsers read in ways of
- * their own (backslashes, blanks, control characters, user names) is in no list.
+ * The same for the origin of a URL to which a browser will be sent.  A URL that browsers may read
+ * differently (with backslashes, blanks, control characters or a user name) never matches.
  */
 extern bool ls_url_in_list(ls_str url, ls_str urls);
 

@@ -1,12 +1,12 @@
 /*-------------------------------------------------------------------------
  *
  * id_token.h
- *	  What identity providers send: ID tokens (OpenID Connect Core 1.0, RFC
+ *	  Data from identity providers: ID tokens (OpenID Connect Core 1.0, RFC
  *	  7515, 7517 to 7519) and the JSON of their endpoints (pure).
  *
  * All text comes from the network.  Results are views into it or memory of the
- * arena.  An object that has a member twice is refused: two readers could take
- * different ones.
+ * arena.  An object with the same member twice is refused, because two readers could
+ * take different ones.
  *
  *-------------------------------------------------------------------------
  */
@@ -17,7 +17,7 @@
 
 #define LS_ID_DEPTH 16
 
-/* Clocks may differ by so much; an ID token is not older than the sign-in. */
+/* Clocks may differ by this much; an ID token is not older than the sign-in. */
 #define LS_ID_LEEWAY INT64_C(60)
 #define LS_ID_AGE INT64_C(600)
 
@@ -47,27 +47,27 @@ typedef enum ls_id_result
 } ls_id_result;
 
 /*
- * Checks an ID token: signature (RS256 or ES256, with a key of the set that is made for it), iss,
- * aud, azp, exp, nbf, iat, nonce, sub.  *why: what is wrong, in words for a log.
+ * Checks an ID token: signature (RS256 or ES256, with a suitable key of the set), iss, aud, azp,
+ * exp, nbf, iat, nonce, sub.  *why: what is wrong, as a text for the log.
  */
 extern ls_id_result ls_id_token_check(ls_str token, ls_str key_set, const ls_id_expected *expected,
 									  ls_arena *arena, ls_id_person *person, const char **why);
 
 /*
- * Has the issuer the last word on whose the address is: does it host the mail, or is the domain
- * one of `domains`, of which the operator says so?  That is a list with commas; * is any domain.
- * Any other has seen at some time that somebody could read mail there, and may not hear of it
- * when the address gets another owner.
+ * Is the issuer the authority on who owns the address?  It is if it hosts the mail, or if the
+ * operator says so: the domain is in `domains`, a comma-separated list; * is any domain.  Any
+ * other issuer has only checked once that the user could read mail there, and may not notice when
+ * the address gets another owner.
  */
 extern bool ls_id_is_authority(const ls_id_person *person, ls_str issuer, ls_str domains);
 
-/* The JSON object that a provider sent; NULL: it is none (ls_document_read says what is refused). */
+/* Parses a provider's JSON object; NULL: it is not one (see ls_document_read). */
 extern const ls_json_node *ls_id_object(ls_str json, ls_arena *arena);
 
 /* Do these claims say that the address is verified? */
 extern bool ls_id_is_verified(const ls_json_node *claims);
 
-/* OpenID Connect Discovery 1.0.  False: not such a document, or without one of the first four. */
+/* OpenID Connect Discovery 1.0.  False: not such a document, or one of the first four is missing. */
 typedef struct ls_id_discovery
 {
 	ls_str issuer;
@@ -88,8 +88,8 @@ extern bool ls_id_read_userinfo(ls_str json, ls_arena *arena, ls_id_person *pers
 
 /*
  * The plain provider: its user ({id: a number, login, name}) and that user's addresses
- * ([{email, primary, verified}]).  Of these the primary one when it is verified, else the first
- * verified one, else the primary one, not verified.
+ * ([{email, primary, verified}]).  Takes the primary address if it is verified, otherwise the
+ * first verified one, otherwise the primary one as not verified.
  */
 extern bool ls_id_read_user(ls_str json, ls_arena *arena, ls_id_person *person);
 extern bool ls_id_read_addresses(ls_str json, ls_arena *arena, ls_id_person *person);

@@ -28,12 +28,12 @@ typedef enum ls_frame_kind
 /* The request body was not read: answer 401, 403, 429 or at last 413. */
 #define LS_REQUEST_BODY_TOO_LARGE 1
 
-/* Handed over, but not to be taken up before a second has passed. */
+/* Handed over, but must not be handled before a second has passed. */
 #define LS_REQUEST_LATER 2
 
 /*
- * The request body was not read: may its sender go on?  Answer 401, 403, 429 or
- * LS_STATUS_GO_ON, and count nothing: the request comes again, with its body.
+ * The request body was not read: may its sender continue?  Answer 401, 403, 429 or
+ * LS_STATUS_GO_ON, and count nothing, because the request comes again with its body.
  */
 #define LS_REQUEST_CHECK 4
 #define LS_STATUS_GO_ON 100
@@ -76,14 +76,14 @@ typedef struct ls_request
 #define LS_RESPONSE_HEADERS 12
 
 /*
- * A piece of an answer: the first one with status and headers, each with some of
- * the body, perhaps none.  The worker hands the request over after it.
+ * A piece of an answer.  The first one has status and headers; each has some of the
+ * body, or none.  After it, the worker hands the request over.
  */
 #define LS_RESPONSE_MORE 1
 
 /*
- * No answer yet: the worker has done its work on the request, or has put it aside, and
- * says what that cost.  The answer comes later.
+ * Not an answer yet: the worker has worked on the request, or put it aside, and reports
+ * the cost.  The answer comes later.
  */
 #define LS_RESPONSE_TAKEN 2
 
@@ -120,14 +120,14 @@ extern bool ls_request_is_encoded(const ls_request *request);
 
 extern void ls_frame_write_request(ls_buf *buf, const ls_request *request);
 
-/* Bytes that the frame of a request takes at most. */
+/* The maximum size of a request's frame, in bytes. */
 extern size_t ls_frame_request_size(const ls_request *request);
 extern void ls_frame_write_response(ls_buf *buf, const ls_response *response);
 extern void ls_frame_write_cancel(ls_buf *buf, uint64_t request_id);
 
 /*
- * Reads a frame; texts are views into it.  Only the member that *kind names is
- * filled; for CANCEL the id of `request`.  False when the bytes are no frame.
+ * Reads a frame; texts are views into it.  Fills only the member that *kind names; for
+ * CANCEL, only the id of `request`.  False if the bytes are not a frame.
  */
 extern bool ls_frame_parse(ls_str frame, ls_frame_kind *kind, ls_request *request,
 						   ls_response *response);

@@ -64,7 +64,7 @@ typedef struct ls_slot
 	pg_atomic_uint64 revoking;
 } ls_slot;
 
-/* What the service as a whole knows about itself. */
+/* The state of the service as a whole. */
 typedef enum ls_service_state
 {
 	LS_SERVICE_UNKNOWN, /* not looked yet */
@@ -121,8 +121,7 @@ typedef enum ls_channel_result
 extern ls_channel *ls_channel_create(ls_slot *slot, Size request_ring, Size response_ring);
 
 /*
- * The same in the place of a channel whose gateway has gone, which is closed; NULL: of none
- * yet.
+ * The same, but first closes a channel whose gateway is gone (NULL: there is none yet).
  */
 extern ls_channel *ls_channel_renew(ls_channel *old, ls_slot *slot, Size request_ring,
 									Size response_ring);

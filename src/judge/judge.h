@@ -3,8 +3,8 @@
  * judge.h
  *	  The built-in evaluator (pure): findings about rows without a model.
  *
- * It is the provider `builtin`: for trials, for CI and for places without a network.  It reads
- * rows as evidence only; text in a row that instructs the reader carries no weight
+ * It is the provider `builtin`, for trials, CI and sites without a network.  It reads
+ * rows only as evidence; text in a row that instructs the reader carries no weight
  * (decision 43).  The same input gives the same output.
  *
  *-------------------------------------------------------------------------
@@ -26,26 +26,27 @@ typedef struct ls_judge_finding
 } ls_judge_finding;
 
 /*
- * Judges `n_items` items by the rows (decision 21: findings in the order
- * of the items, one each).  With `generic` set or without items, one finding for each
- * conclusion that the criteria ask for, ids f1, f2, ... (decision 12); expected items are then
- * the conclusions if there are any (decision 13).
+ * Judges `n_items` items by the rows; one finding for each item, in the order of the items
+ * (decision 21).  With `generic` set or without items, there is one finding for each conclusion
+ * that the criteria ask for, with ids f1, f2, ... (decision 12); expected items, if there are
+ * any, are then the conclusions (decision 13).
  *
- * Rows, criteria and descriptions are valid UTF-8.  `summary` gets at most 500 code points.
- * At most 10,000 rows and 200 items are read; the summary says how many items were left.  False when the arena's limit is hit.
+ * Rows, criteria and descriptions must be valid UTF-8.  `summary` gets at most 500 code points.
+ * At most 10,000 rows and 200 items are read; the summary says how many items were not.  False
+ * when the arena's limit is reached.
  */
 extern bool ls_judge(ls_arena *arena, const ls_str *rows, size_t n_rows, ls_str criteria,
 					 const ls_expected_item *items, size_t n_items, bool generic,
 					 ls_judge_finding **findings, size_t *n_findings, ls_str *summary);
 
-/* What a finding quotes of a row: its first line, at most 180 code points; empty when blank. */
+/* The part of a row that a finding quotes: the first line, at most 180 code points, or empty. */
 extern ls_str ls_judge_quote(ls_str row);
 
 /*
- * The same in slices, for a process that has other things to do: begin, step until it is done,
- * take the result.  Rows, criteria and items must live until then.  A step of LS_JUDGE_SLICE
- * takes some 15 ms; one item is not divided and may take 60 ms in the largest requests.  To give
- * up, free the arena.
+ * The same in slices, for a process that has other work: begin, step until it is done, take the
+ * result.  Rows, criteria and items must live until then.  A step of LS_JUDGE_SLICE takes some
+ * 15 ms; an item is not divided and may take 60 ms in the largest requests.  To cancel, free the
+ * arena.
  */
 #define LS_JUDGE_SLICE ((size_t) 1 << 20)
 

@@ -19,29 +19,29 @@
  * Rules that test/bench/judge_ablation.c switches off one at a time; in the library all of them
  * are on, and the switch is no code.
  */
-#define LS_JUDGE_RULES(R)                                                \
-	R(ADVICE, "advice and announcements are no evidence")                \
-	R(HOSTILE, "text that instructs the reader is no evidence")          \
-	R(CLIENT, "text that a client chose is no evidence")                 \
-	R(FREE, "free text of any origin is no evidence of a success")       \
-	R(NAME, "the verdict beside a test's whole name")                    \
-	R(EVERY, "another value of the same field fails an item with every") \
-	R(LIST, "a list of names is an item for each")                       \
-	R(CRITERIA, "definitions of the criteria")                           \
-	R(START, "a start that is announced by name and reported without")   \
-	R(THREAD, "a later row of the same request or command")              \
-	R(FRACTION, "counts of parts: 2/3")                                  \
-	R(STATUS, "status codes in plain words")                             \
-	R(JUNIT, "JUnit's test cases")                                       \
-	R(SUMMARY, "summaries of Maven")                                     \
-	R(REPORT, "reports with check marks")                                \
-	R(EXIT, "exit codes")                                                \
-	R(KEY_DENIES, "a key of the item that says no")                      \
-	R(OTHER_VALUE, "another value of the field of the item's verb")      \
-	R(FORBIDDEN, "an absence that a row without the subject decides")    \
-	R(TROUBLED, "an absence is open where rows about it fail")           \
-	R(YET, "what is queued, scheduled, started has not come yet")        \
-	R(PLACE, "another place or object than the item's")                  \
+#define LS_JUDGE_RULES(R)                                                      \
+	R(ADVICE, "advice and announcements are not evidence")                     \
+	R(HOSTILE, "text that instructs the reader is not evidence")               \
+	R(CLIENT, "text that a client chose is not evidence")                      \
+	R(FREE, "free text of any origin is not evidence of a success")            \
+	R(NAME, "a verdict next to the full name of a test")                       \
+	R(EVERY, "another value of the same field fails an item with \"every\"")   \
+	R(LIST, "a list of names is one item for each name")                       \
+	R(CRITERIA, "definitions in the criteria")                                 \
+	R(START, "a start that is announced with a name and reported without it")  \
+	R(THREAD, "a later row of the same request or command")                    \
+	R(FRACTION, "partial counts: 2/3")                                         \
+	R(STATUS, "status codes in plain words")                                   \
+	R(JUNIT, "JUnit's test cases")                                             \
+	R(SUMMARY, "Maven's summaries")                                            \
+	R(REPORT, "reports with check marks")                                      \
+	R(EXIT, "exit codes")                                                      \
+	R(KEY_DENIES, "a key of the item that says no")                            \
+	R(OTHER_VALUE, "another value of the field of the item's verb")            \
+	R(FORBIDDEN, "an absence decided by a row that does not name the subject") \
+	R(TROUBLED, "an absence stays open if rows about it fail")                 \
+	R(YET, "what is queued, scheduled or started has not happened yet")        \
+	R(PLACE, "a different place or object than the item's")                    \
 	R(SURE, "a weak hint must name most of the item")
 
 typedef enum ls_judge_rule

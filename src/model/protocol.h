@@ -1,9 +1,9 @@
 /*-------------------------------------------------------------------------
  *
  * protocol.h
- *	  How a model is asked, per provider (pure): from a prompt to an HTTP request, from an HTTP
- *	  reply to the text of a verdict.  No network here; whoever has one sends what `write` gives
- *	  and hands what came back to `read`.
+ *	  The protocols of model providers (pure): from a prompt to an HTTP request, and from an HTTP
+ *	  reply to the text of a verdict.  There is no network here: the caller sends the output of
+ *	  `write` and passes the reply to `read`.
  *
  *-------------------------------------------------------------------------
  */
@@ -12,12 +12,12 @@
 
 #include "src/verdict/evaluation_core.h"
 
-/* A reply of more bytes than this is INVALID: no verdict is that long. */
+/* A reply with more bytes than this is INVALID: no verdict is that long. */
 #define LS_PROTOCOL_MAX_REPLY ((size_t) 4 << 20)
 
 /*
- * On top of max_output_tokens for models that think before they answer: thoughts count as output,
- * and a verdict that they leave no room for is lost.
+ * Added to max_output_tokens for models that think before they answer.  Thoughts count as output,
+ * and if they leave no room for the verdict, it is lost.
  */
 #define LS_PROTOCOL_THINKING_TOKENS 4096
 
@@ -39,7 +39,7 @@ typedef struct ls_protocol_header
 	ls_str value;
 } ls_protocol_header;
 
-/* All are POST.  Send the URL and the headers as they are: bedrock's signature covers them. */
+/* All requests are POST.  Send URL and headers unchanged: bedrock's signature covers them. */
 typedef struct ls_protocol_request
 {
 	ls_str url;
@@ -49,9 +49,9 @@ typedef struct ls_protocol_request
 } ls_protocol_request;
 
 /*
- * The one repair call: the model's own reply and ls_evaluation_repair_text.  Empty text: the
- * first call.  An empty reply (after INVALID) is fine: then the same request is asked again with
- * the text after it.
+ * For the repair call: the model's own reply and ls_evaluation_repair_text.  Empty text: it is the
+ * first call.  The reply may be empty (after INVALID); then the same request is sent again,
+ * followed by the text.
  */
 typedef struct ls_protocol_repair
 {
@@ -84,8 +84,8 @@ typedef struct ls_protocol
 
 	/*
 	 * Writes the request.  `now` is the time of the signature (bedrock), so sign just before
-	 * sending.  False when the arena's limit was hit (ls_arena_failed), or when the settings
-	 * cannot be used: something needed is empty, holds a control character, or the model id
+	 * sending.  False when the arena's limit was reached (ls_arena_failed), or when the settings
+	 * cannot be used: a required one is empty or has a control character, or the model id
 	 * names a place outside the EU.  Pointers into settings and prompt may be kept.
 	 */
 	bool (*write)(const ls_protocol_settings *settings, const ls_evaluation_prompt *prompt,
@@ -93,9 +93,9 @@ typedef struct ls_protocol
 				  ls_protocol_request *out);
 
 	/*
-	 * Reads the reply: its HTTP status and its whole body, any bytes at all.  *out is set
-	 * always, with everything empty that was not told; on INVALID too, with the tokens if they
-	 * were told.  Keeps pointers into `body`.
+	 * Reads the reply: its HTTP status and its whole body, which may be any bytes.  *out is
+	 * always set; what the reply does not say is empty.  On INVALID it has the tokens, if the
+	 * reply has them.  Keeps pointers into `body`.
 	 */
 	ls_protocol_outcome (*read)(int status, ls_str body, ls_arena *arena, ls_protocol_reply *out);
 } ls_protocol;
@@ -104,7 +104,7 @@ extern const ls_protocol ls_protocol_anthropic; /* Messages API */
 extern const ls_protocol ls_protocol_bedrock;   /* Amazon Bedrock, Converse */
 extern const ls_protocol ls_protocol_openai;    /* chat completions: vLLM, Ollama, Azure, ... */
 
-/* The protocol of that name ("anthropic", "bedrock", "openai"); NULL: none. */
+/* The protocol with this name ("anthropic", "bedrock", "openai"); NULL: unknown. */
 extern const ls_protocol *ls_protocol_find(const char *name);
 
 #endif /* LS_PROTOCOL_H */

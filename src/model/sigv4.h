@@ -39,9 +39,9 @@ typedef struct ls_sigv4_signature
 extern void ls_sigv4_time(ls_time now, char *out);
 
 /*
- * Signs a request as all services but S3 want it: the path is normalized and encoded once more
- * than on the wire.  False when out of memory, or with more than LS_SIGV4_MAX_HEADERS headers or
- * parameters of the query.
+ * Signs a request as all services except S3 require: the path is normalized, and encoded once more
+ * than on the wire.  False when out of memory, or if there are more than LS_SIGV4_MAX_HEADERS
+ * headers or query parameters.
  */
 extern bool ls_sigv4_sign(const ls_sigv4_request *request, ls_arena *arena,
 						  ls_sigv4_signature *out);

@@ -14,8 +14,8 @@
 /* ---- smtp.c ---- */
 
 /*
- * The mail server, from the settings; texts live in the arena.  NULL when all is well, else what
- * is wrong with them, for the log.
+ * Reads the mail server from the settings; texts live in the arena.  Returns NULL, or what is
+ * wrong with the settings, for the log.
  */
 typedef struct ls_smtp
 {
@@ -30,7 +30,7 @@ typedef struct ls_smtp
 extern bool ls_smtp_configured(void);
 extern const char *ls_smtp_settings(ls_arena *arena, ls_smtp *smtp);
 
-/* Is it pointless to try again?  Then the server has refused this very mail. */
+/* Is it pointless to try again, because the server has refused this mail? */
 extern bool ls_smtp_is_permanent(const ls_curl_reply *reply);
 
 /* ---- outbox.c ---- */
@@ -47,12 +47,12 @@ typedef struct ls_outbox_mail
 
 /* Each runs a transaction of its own; false: it failed, see *caught. */
 
-/* At the start of the only notifier: what another one was sending waits again. */
+/* At the start of the only notifier: mails that a previous one was sending wait again. */
 extern bool ls_outbox_recover(ls_caught *caught);
 
 /*
  * Marks up to `most` due mails as being sent; their texts are palloc'd in `memory`.  *next: when
- * another one is due, 0 for never.
+ * the next one is due, 0: never.
  */
 extern bool ls_outbox_take(int most, MemoryContext memory, ls_outbox_mail *mails, int *count,
 						   ls_time *next, ls_caught *caught);
@@ -64,7 +64,7 @@ typedef enum ls_outbox_outcome
 	LS_OUTBOX_RETRY
 } ls_outbox_outcome;
 
-/* Writes down what became of a mail; *failed: it will not be tried again. */
+/* Records the result for a mail; *failed: it will not be tried again. */
 extern bool ls_outbox_finish(const pg_uuid_t *id, ls_outbox_outcome outcome, const char *reason,
 							 bool *failed, ls_caught *caught);
 

@@ -23,17 +23,17 @@ typedef struct ls_mail_message
 } ls_mail_message;
 
 /*
- * Reads "address" or "Name <address>" as in logsvc.smtp_from.  False when there
- * is no address in it that could stand in a header and in MAIL FROM.
+ * Parses "address" or "Name <address>", as in logsvc.smtp_from.  False if it has
+ * no address that is safe in a header and in MAIL FROM.
  */
 extern bool ls_mail_sender(ls_str setting, ls_str *name, ls_str *address);
 
 /*
  * Appends the message: RFC 5322 headers and multipart/alternative, ASCII only,
- * lines that end with CRLF and are as long as 78 characters or an address.  False when an address or
- * the id has a character that would break out of its header.  Texts are valid
- * UTF-8 with lines that end with LF or CRLF; other control characters become
- * blanks.
+ * lines that end with CRLF and have at most 78 characters, or the length of an
+ * address.  False if an address or the id has a character that would break out of
+ * its header.  Texts must be valid UTF-8 with lines that end with LF or CRLF; other
+ * control characters become blanks.
  */
 extern bool ls_mail_write(ls_buf *buf, const ls_mail_message *mail);
 

@@ -1,9 +1,9 @@
 /*-------------------------------------------------------------------------
  *
  * dispatch.h
- *	  What the gateway keeps of requests and workers.
+ *	  The gateway's records of requests and workers.
  *
- *	gateway_worker.c	the loop, and what goes to workers and comes from them
+ *	gateway_worker.c	the loop, and the frames to and from workers
  *	dispatch.c			which request goes next, and to which worker
  *	recent_use.c			who may have how many executors for slow requests
  *
@@ -22,7 +22,7 @@
 #include "src/workers/fair_queue.h"
 #include "src/workers/known.h"
 
-/* Requests that one worker holds at a time. */
+/* The maximum number of requests that one worker holds at a time. */
 #define EXECUTOR_HOLDS 1
 #define ACCEPTOR_HOLDS 1024
 #define EVALUATOR_HOLDS 256
@@ -70,7 +70,7 @@ typedef struct pool_worker
 	dlist_head tasks; /* sent, or being sent */
 	task *sending;
 
-	/* Cancellations that the worker has not been told yet. */
+	/* Cancellations that have not been sent to the worker yet. */
 	uint64 cancelled[EVALUATOR_HOLDS];
 	int n_cancelled;
 	ls_buf cancel_frame; /* being sent when not empty */
@@ -101,26 +101,29 @@ typedef struct gateway_state
 	char settings[2 * MAXPGPATH + 256];
 } gateway_state;
 
-/* The number of a pool, as fair_queue.h has it. */
+/* The number of a pool in fair_queue.h. */
 extern int ls_dispatch_number(const gateway_state *state, const pool *p);
 
-/* What a request should cost, as a share of its pool counts (fair_queue.h); its frame has so many bytes. */
+/* The expected cost of a request, in the unit of its pool (fair_queue.h); `frame_len`: bytes of its frame. */
 extern uint32 ls_dispatch_estimate(const pool *p, const ls_request *request, size_t frame_len);
 
-/* A task begins to wait for its pool; it waits no more. */
+/* Call these when a task begins to wait for its pool, and when it no longer waits. */
 extern void ls_dispatch_enqueue(gateway_state *state, task *t);
 extern void ls_dispatch_dequeue(gateway_state *state, task *t);
 
-/* Workers of the pool that run. */
+/* The number of running workers of the pool. */
 extern int ls_dispatch_running(const pool *p);
 
 /*
- * The task that goes next, with the worker that it is given to, for the caller to push it; it is
- * in no queue any more.  NULL: none can go now.
+ * Takes the next task from its queue and assigns a worker, to which the caller sends it.  NULL:
+ * no task can be sent now.
  */
 extern task *ls_dispatch_next(gateway_state *state, pool *p);
 
-/* Its worker has worked on it, at that cost, and keeps it; its worker has it no more. */
+/*
+ * Call these when the worker has worked on the task, at this cost, but keeps it; and when it has
+ * finished with the task.
+ */
 extern void ls_dispatch_worked(gateway_state *state, task *t, uint64 cost);
 extern void ls_dispatch_leave(gateway_state *state, task *t, uint32 cost);
 
