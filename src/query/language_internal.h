@@ -184,6 +184,10 @@ extern ls_query_aggregate *ls_query_make_aggregate(ls_query_state *state, ls_que
 												   ls_query_span span);
 extern ls_query_key *ls_query_make_key(ls_query_state *state, ls_query_field *field,
 									   bool descending);
+
+/* field asc, field desc */
+extern ls_query_key *ls_query_directed_key(ls_query_state *state, ls_query_field *field,
+										   ls_query_token direction);
 extern ls_query_assign *ls_query_make_assign(ls_query_state *state, ls_query_field *to,
 											 ls_query_field *from, ls_query_expr *value);
 extern bool ls_query_rex_field(ls_query_state *state, ls_query_token option, ls_query_field *field);

@@ -280,7 +280,7 @@ stage:
 		}
 	| TOP top
 	| RARE top
-	| SORT opt_count keys
+	| SORT opt_count opt_by_word keys
 		{ state->stage->keys = $keys; }
 	| HEAD opt_count
 	| FIELDS opt_minus fields
@@ -299,8 +299,9 @@ stage:
 	;
 
 top:
-	opt_count fields opt_by
+	opt_count options fields opt_by
 		{
+			MUST(ls_query_apply_options(state, $options));
 			state->stage->fields = $fields;
 			state->stage->by = $opt_by;
 		}
@@ -309,6 +310,11 @@ top:
 opt_count:
 	%empty
 	| NUMBER					{ MUST(ls_query_count(state, $1, &state->stage->count)); }
+	;
+
+opt_by_word:
+	%empty
+	| BY
 	;
 
 opt_minus:
@@ -394,6 +400,7 @@ keys:
 
 key:
 	field						{ MUST($$ = ls_query_make_key(state, $field, false)); }
+	| field IDENT				{ MUST($$ = ls_query_directed_key(state, $field, $IDENT)); }
 	| '+' field					{ MUST($$ = ls_query_make_key(state, $field, false)); }
 	| '-' field					{ MUST($$ = ls_query_make_key(state, $field, true)); }
 	;
@@ -442,6 +449,11 @@ fields:
 		{
 			$$ = $1;
 			MUST(ls_query_push(state, &$$, $3));
+		}
+	| fields field
+		{
+			$$ = $1;
+			MUST(ls_query_push(state, &$$, $2));
 		}
 	;
 

@@ -26,7 +26,7 @@
 #define LS_PLAN_MAX_FIELDS 64
 #define LS_PLAN_MAX_KEYS 32 /* of stats; the same limit as group_parts */
 
-#define LS_PLAN_MAX_BUCKETS 1000 /* of a timechart */
+#define LS_PLAN_MAX_BUCKETS 2000 /* of a timechart */
 
 #define LS_PLAN_SORT_LIMIT 10000 /* default rows of the stage sort */
 #define LS_PLAN_HEAD_LIMIT 10    /* and of head */

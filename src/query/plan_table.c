@@ -507,6 +507,15 @@ ls_plan_buckets(ls_search *s, ls_query_duration *span, ls_query_span at, ls_time
 	first = bucket_start(s, s->from, *span);
 	for (next = first; n == 0 || next < s->to;)
 	{
+		if (n == LS_PLAN_MAX_BUCKETS && span_length(*span) < span_length(enough))
+		{
+			ls_query_warn(s->query, s->arena, "SPAN_TOO_SHORT", at,
+						  "timechart makes at most %d points in time: the span is %lld%s",
+						  LS_PLAN_MAX_BUCKETS, (long long) enough.amount,
+						  ls_query_unit_name(enough.unit));
+			*span = enough;
+			return ls_plan_buckets(s, span, at, starts);
+		}
 		if (n == LS_PLAN_MAX_BUCKETS)
 			ls_search_fail(s, at, "timechart makes at most %d points in time: use span=%lld%s",
 						   LS_PLAN_MAX_BUCKETS, (long long) enough.amount,

@@ -111,6 +111,24 @@ ls_query_make_key(ls_query_state *state, ls_query_field *field, bool descending)
 	return key;
 }
 
+ls_query_key *
+ls_query_directed_key(ls_query_state *state, ls_query_field *field, ls_query_token direction)
+{
+	ls_str word = ls_query_slice(state, direction.span);
+	bool descending = ls_str_eq_nocase(word, LS_STR("desc"));
+
+	if (!descending && !ls_str_eq_nocase(word, LS_STR("asc")))
+	{
+		ls_str found = ls_query_excerpt(state, direction.span);
+
+		ls_query_fail_at(state, LS_QUERY_ERROR_SYNTAX, direction.span, NULL, "unexpected %.*s",
+						 (int) found.len, found.data);
+		ls_query_set_hint(state, "put a comma before %.*s", (int) found.len, found.data);
+		return NULL;
+	}
+	return ls_query_make_key(state, field, descending);
+}
+
 ls_query_assign *
 ls_query_make_assign(ls_query_state *state, ls_query_field *to, ls_query_field *from,
 					 ls_query_expr *value)
@@ -134,11 +152,7 @@ static const struct
 	const char *hint;
 } other_aggregates[] = {
 	{LS_STR("median"), "the median is p50"},
-	{LS_STR("mean"), "did you mean avg?"},
-	{LS_STR("average"), "did you mean avg?"},
 	{LS_STR("distinct"), "did you mean dc?"},
-	{LS_STR("distinct_count"), "did you mean dc?"},
-	{LS_STR("dcount"), "did you mean dc?"},
 	{LS_STR("uniq"), "did you mean dc?"},
 	{LS_STR("earliest"), "did you mean min(timestamp)?"},
 	{LS_STR("latest"), "did you mean max(timestamp)?"},
@@ -146,13 +160,35 @@ static const struct
 	{LS_STR("perc"), "percentiles are p1 to p99: p95(field)"},
 };
 
-/* The percentage of "p" with one or two digits; -1 for any other name. */
+/* What others call the same. */
+static const struct
+{
+	ls_str word;
+	ls_query_aggregate_kind kind;
+} aggregate_aliases[] = {
+	{LS_STR("distinct_count"), LS_QUERY_DC}, {LS_STR("dcount"), LS_QUERY_DC},
+	{LS_STR("estdc"), LS_QUERY_DC},          {LS_STR("mean"), LS_QUERY_AVG},
+	{LS_STR("average"), LS_QUERY_AVG},
+};
+
+/*
+ * The percentage of p95, perc95 or percentile95, with one or two digits; -1 for any
+ * other name.
+ */
 static int
 percentile(ls_str word)
 {
+	static const ls_str prefixes[] = {LS_STR("percentile"), LS_STR("perc"), LS_STR("p")};
 	int percent = 0;
+	size_t i = 0;
 
-	if (word.len < 2 || word.len > 3 || word.data[0] != 'p')
+	while (word.len <= prefixes[i].len || memcmp(word.data, prefixes[i].data, prefixes[i].len) != 0)
+	{
+		if (++i == sizeof(prefixes) / sizeof(prefixes[0]))
+			return -1;
+	}
+	word = ls_str_make(word.data + prefixes[i].len - 1, word.len - prefixes[i].len + 1);
+	if (word.len > 3)
 		return -1;
 	for (size_t i = 1; i < word.len; i++)
 	{
@@ -175,6 +211,9 @@ find_aggregate(ls_str word)
 	for (int i = LS_QUERY_COUNT; i < LS_QUERY_PERCENTILE; i++)
 		if (ls_str_eq(word, names[i]))
 			return i;
+	for (size_t i = 0; i < sizeof(aggregate_aliases) / sizeof(aggregate_aliases[0]); i++)
+		if (ls_str_eq(word, aggregate_aliases[i].word))
+			return (int) aggregate_aliases[i].kind;
 	return -1;
 }
 
@@ -355,6 +394,8 @@ apply_option(ls_query_state *state, const ls_query_option *option, int index)
 		stage->keep_empty = !second;
 		return good;
 	}
+	if (stage->kind == LS_QUERY_TOP || stage->kind == LS_QUERY_RARE)
+		return whole_number(state, option->value, 1, LS_QUERY_MAX_COUNT, &stage->count);
 	if (stage->kind == LS_QUERY_TIMECHART)
 		return index == 0 ? bucket(state, option->value, &stage->bucket)
 						  : whole_number(state, option->value, 1, 1000, &stage->count);
@@ -462,7 +503,8 @@ ls_query_set_rex(ls_query_state *state, ls_query_span span)
 
 	for (uint32_t i = span.start + 1; i < end; i++)
 	{
-		ls_query_span name = {i + 3, i + 3};
+		uint32_t python = end - i > 3 && memcmp(text + i, "(?P", 3) == 0; /* (?P<name>...) */
+		ls_query_span name = {i + 3 + python, i + 3 + python};
 
 		if (text[i] == '\\')
 			i++;
@@ -477,8 +519,8 @@ ls_query_set_rex(ls_query_state *state, ls_query_span span)
 			if (i + 1 < end && text[i + 1] == ']')
 				i++;
 		}
-		else if (end - i > 3 && memcmp(text + i, "(?<", 3) == 0 && text[i + 3] != '=' &&
-				 text[i + 3] != '!')
+		else if (end - i > 3 + python && memcmp(text + i, "(?", 2) == 0 &&
+				 text[i + 2 + python] == '<' && text[i + 3] != '=' && text[i + 3] != '!')
 		{
 			while (name.end < end && is_name_character(text[name.end], name.end == name.start))
 				name.end++;

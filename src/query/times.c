@@ -41,13 +41,35 @@ ls_query_unit_name(ls_query_unit unit)
 
 /* ---- reading ---- */
 
+/* Also sec, mins, hour, days and so on. */
 static bool
 find_unit(ls_str s, ls_query_unit *unit)
 {
+	static const struct
+	{
+		ls_str name;
+		ls_query_unit unit;
+	} words[] = {
+		{LS_STR("sec"), LS_QUERY_SECOND},  {LS_STR("second"), LS_QUERY_SECOND},
+		{LS_STR("min"), LS_QUERY_MINUTE},  {LS_STR("minute"), LS_QUERY_MINUTE},
+		{LS_STR("hr"), LS_QUERY_HOUR},     {LS_STR("hour"), LS_QUERY_HOUR},
+		{LS_STR("day"), LS_QUERY_DAY},     {LS_STR("week"), LS_QUERY_WEEK},
+		{LS_STR("month"), LS_QUERY_MONTH}, {LS_STR("yr"), LS_QUERY_YEAR},
+		{LS_STR("year"), LS_QUERY_YEAR},
+	};
+
 	for (int i = LS_QUERY_SECOND; i <= LS_QUERY_YEAR; i++)
 		if (ls_str_eq(s, units[i].name))
 		{
 			*unit = (ls_query_unit) i;
+			return true;
+		}
+	if (s.len > 2 && s.data[s.len - 1] == 's')
+		s.len--;
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		if (ls_str_eq(s, words[i].name))
+		{
+			*unit = words[i].unit;
 			return true;
 		}
 	return false;

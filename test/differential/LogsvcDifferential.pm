@@ -412,11 +412,10 @@ sub difference
 
 	if (defined $answer->{error})
 	{
-		# Points of a timechart are counted from a range that only the server knows.
-		return undef if $answer->{error} =~ /timechart makes at most 1000 points/
-			&& grep { ($_->{span} // '') =~ /[mh]$/ } @{ $query->{stages} };
 		return "error: $answer->{error}";
 	}
+	# Points of a timechart are counted from a range that only the server knows.
+	return undef if grep { $_->{code} eq 'SPAN_TOO_SHORT' } @{ $answer->{meta}{warnings} // [] };
 	my ($from, $to) = range_of($answer);
 	return $to unless defined $from;
 	my @names = $query->{indexes} ? @{ $query->{indexes} } : ('*');

@@ -1,5 +1,5 @@
 -- Searching: stats, top, rare, timechart, rex; fields inside of objects.
-SELECT plan(69);
+SELECT plan(70);
 
 SELECT isnt(logsvc.create_organization('Acme', 'pro'), NULL, 'an organization');
 DO $$ BEGIN PERFORM logsvc.act_as('acme'); END $$;
@@ -114,9 +114,14 @@ SELECT is(pg_temp.rows('| timechart span=1d count | eval double = count * 2 | fi
 	'stages behind');
 SELECT is(pg_temp.s('| timechart span=1d count') #> '{data,columns}',
 	'[{"name":"time","type":"time"},{"name":"count","type":"number"}]', 'columns of timechart');
-SELECT throws_ok($$ SELECT logsvc.search('earliest=-1d | timechart span=1s count') $$, 'LQ002',
-	'timechart makes at most 1000 points in time: use span=2m at line 1, column 16',
-		'too many buckets');
+CREATE FUNCTION pg_temp.points(span text) RETURNS text LANGUAGE sql AS $$
+	SELECT concat_ws(' ', jsonb_array_length(r #> '{data,rows}') BETWEEN 1440 AND 1441,
+		r #>> '{meta,warnings,0,code}', r #>> '{meta,warnings,0,message}')
+	FROM logsvc.search(format('earliest=-1d | timechart span=%s count', span), "limit" => 10000) r $$;
+SELECT is(pg_temp.points('1m'), 't', 'a day by minutes');
+SELECT is(pg_temp.points('1s'),
+	't SPAN_TOO_SHORT timechart makes at most 2000 points in time: the span is 1m',
+	'too many points');
 SELECT throws_ok($$ SELECT logsvc.search('| stats count | timechart count') $$, 'LQ002',
 	'timechart needs events, this is a table at line 1, column 17', 'timechart of a table');
 

@@ -357,8 +357,7 @@ test_errors(void)
 	is_str(error.expected[9], "span=", "options of the stage");
 
 	hints("| where a = 1 and b = 2", "operators are written in capitals: AND");
-	hints("| sort count desc", "write sort -field for descending, sort field for ascending order");
-	hints("| dedup a b", "put a comma before b");
+	hints("| sort count down", "put a comma before down");
 	hints("| stats count BY a", "did you mean by?");
 	hints("method=IN", "write \"IN\"");
 	hints("service in (a, b)", "operators are written in capitals: IN");
@@ -406,6 +405,19 @@ test_foreign_terms(void)
 		 " (text error:) (text fe80::1)))");
 	tree("a=b:c a IN (b:c, d) a!=-x", " (filter (and (= a b:c) (in a b:c d) (!= a -x)))");
 	tree("| where a = 1", " (where (= a 1))");
+
+	tree("| top limit=5 host by a b", " (top 5 (fields host) (by a b))");
+	tree("| rare limit=3 a", " (rare 3 (fields a))");
+	fails("| top 5 limit=0 a", SEMANTIC, "expected a whole number from 1 to 10000000", 14, 1);
+	tree("| sort by d desc, e asc, -f", " (sort (desc d) (asc e) (desc f))");
+	tree("| sort 5 d desc", " (sort 5 (desc d))");
+	tree("| dedup a b keepempty=false", " (dedup keepempty=false (fields a b))");
+	tree("| timechart span=5min perc95(x), distinct_count(y), mean(z) by a b",
+		 " (timechart span=5m (p95 x as \"perc95(x)\") (dc y as \"distinct_count(y)\")"
+		 " (avg z as \"mean(z)\") (by a b))");
+	tree("| rex \"u=(?P<user>\\w+) (?<n>.)\"",
+		 " (rex \"u=(?P<user>\\\\w+) (?<n>.)\" (groups user n))");
+	tree("earliest=-15min@min latest=-2hours", " (earliest -15min@min) (latest -2hours)");
 
 	tree("-debug", " (filter (not (text debug)))");
 	tree(
