@@ -3,9 +3,9 @@
  * event_id.c
  *	  The text form of event ids (pure).
  *
- * An id is 16 bytes like the ids of all other resources: 8 of the batch
- * number, 4 of the place in the batch, both big-endian, and 4 of zero.  So ids
- * sort by text as they sort by number, and an event needs no random bytes.
+ * An id has 16 bytes, like the ids of all other resources: 8 for the batch number
+ * and 4 for the place in the batch, both big-endian, and 4 zeros.  So ids sort as
+ * texts in the same order as by number, and an event needs no random bytes.
  *
  *-------------------------------------------------------------------------
  */

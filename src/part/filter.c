@@ -4,10 +4,10 @@
  *	  Filters over the blocks of a part (pure).
  *
  * A filter is evaluated node by node over a whole block, as bitmaps of rows.
- * Each node looks only at the rows that still count, cheap nodes go first, and
- * a node is left as soon as no row is left: the columns of the rest are then
- * never fetched.  Nodes that are decided by what the part has at all (a field
- * that no row has) are gone before the first block.
+ * Each node reads only the rows that can still match, and cheap nodes come first.
+ * When no row is left, evaluation stops, so the columns of the other nodes are
+ * never fetched.  Nodes that are decided for the whole part (by a field that no
+ * row has) are removed before the first block.
  *
  *-------------------------------------------------------------------------
  */
@@ -30,7 +30,7 @@ typedef struct ls_filter_node
 	ls_leaf leaf;
 } ls_filter_node;
 
-/* A rough rank of what a leaf costs for each row, to order the nodes of AND. */
+/* The rough cost of a leaf per row, for ordering the nodes of AND. */
 static uint32_t
 leaf_cost(const ls_filter *filter)
 {
@@ -194,7 +194,7 @@ is_empty(const uint64_t *bits)
 	return any == 0;
 }
 
-/* The rows of `in` for which the node is true, into `out`. */
+/* Sets `out` to the rows of `in` for which the node is true. */
 static bool
 eval_node(ls_filter_run *run, ls_filter_node *node, uint32_t block, const uint64_t *in,
 		  uint64_t *out)
@@ -247,8 +247,8 @@ eval_node(ls_filter_run *run, ls_filter_node *node, uint32_t block, const uint64
 }
 
 /*
- * Takes the bits of blocks out of *blocks in which the node is true for no
- * row; cheap leaves first, and none when no block is left.
+ * Clears in *blocks the bit of each block in which the node is true for no row.  Cheap
+ * leaves come first; stops when no block is left.
  */
 static bool
 prune_node(ls_filter_run *run, ls_filter_node *node, uint32_t *blocks)

@@ -68,7 +68,7 @@ get_text(ls_arena *arena, ls_reader *r, ls_str *text)
 	return text->data != NULL;
 }
 
-/* Is a node of this operator allowed to have what it has? */
+/* Are the members of the node allowed for its operator? */
 static bool
 valid_shape(const ls_filter *node, bool in_list)
 {
@@ -171,8 +171,8 @@ ls_filter_deserialize(ls_arena *arena, ls_str bytes, ls_filter **filter)
 /* ---- levels ---- */
 
 /*
- * What a filter says about the levels of a row: those for which it may be
- * true, and those for which it surely is.  NOT needs the second.
+ * The levels for which a filter may be true, and those for which it surely is.
+ * NOT needs the second.
  */
 typedef struct level_masks
 {
@@ -190,7 +190,7 @@ equal_masks(const ls_filter *leaf)
 	static const char *const names[] = {"trace", "debug", "info", "warn", "error", "fatal"};
 	level_masks masks = {0, 0};
 
-	/* Only levels of another name can look like a number. */
+	/* Only a level with a non-standard name can look like a number. */
 	if (leaf->op != LS_FILTER_IN && leaf->numeric)
 		return (level_masks){1u << LS_LEVEL_OTHER, 0};
 	if (leaf->op == LS_FILTER_WILDCARD || leaf->op == LS_FILTER_NE_WILDCARD)

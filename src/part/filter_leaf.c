@@ -3,8 +3,8 @@
  * filter_leaf.c
  *	  One leaf of a filter over the rows of a block (pure).
  *
- * Values are decided, not rows: an entry of a dictionary once for the whole
- * part, and a search for a text runs over a whole block of values at once.
+ * It decides values, not rows: a dictionary entry once for the whole part, and a
+ * text search runs over a whole block of values at once.
  *
  *-------------------------------------------------------------------------
  */
@@ -160,7 +160,7 @@ note(ls_decision decision, uint32_t row, uint64_t *undecided, uint64_t *out)
 		clear_bit(undecided, row);
 }
 
-/* A block where all values are one: the same decision for each row that has it. */
+/* A block with only one value: the same decision for each row that has it. */
 static void
 eval_constant(ls_decision decision, const ls_vector *vector, const uint32_t *ranks,
 			  uint64_t *undecided, uint64_t *out)
@@ -172,7 +172,7 @@ eval_constant(ls_decision decision, const ls_vector *vector, const uint32_t *ran
 	}
 }
 
-/* A block of codes: look up what was decided for the entry. */
+/* A block of codes: looks up the decision for the entry. */
 static bool
 eval_dictionary(ls_filter_run *run, ls_leaf *leaf, ls_leaf_column *column, const ls_vector *vector,
 				const uint32_t *ranks, uint64_t *undecided, uint64_t *out)
@@ -194,7 +194,7 @@ eval_dictionary(ls_filter_run *run, ls_leaf *leaf, ls_leaf_column *column, const
 	return true;
 }
 
-/* The values that have the needle or phrase: one search over all of them. */
+/* Finds the values with the needle or phrase, in one search over all values. */
 static void
 search_block(const ls_filter_run *run, const ls_leaf *leaf, const ls_vector *vector,
 			 uint64_t *values)
@@ -215,7 +215,7 @@ search_block(const ls_filter_run *run, const ls_leaf *leaf, const ls_vector *vec
 		at += pos;
 		while (vector->offsets[v + 1] <= at)
 			v++;
-		/* Not across the border of two values. */
+		/* A match must not cross the border of two values. */
 		if (at + needle->text.len <= vector->offsets[v + 1] &&
 			(!is_phrase ||
 			 ls_phrase_at(&leaf->phrase, ls_vector_text(vector, v), at - vector->offsets[v])))
@@ -245,7 +245,7 @@ searchable(const ls_leaf *leaf, const ls_leaf_column *column, const ls_vector *v
 	return !ls_needle_must_fold(&all, data, len);
 }
 
-/* The one comparison for equality that a leaf is, if a look at a text can deny it. */
+/* The leaf's comparison, if it is a single equality that a glance at a text can rule out. */
 static const ls_compare *
 deniable(const ls_leaf *leaf, const ls_leaf_column *column, const ls_vector *vector)
 {
@@ -257,7 +257,7 @@ deniable(const ls_leaf *leaf, const ls_leaf_column *column, const ls_vector *vec
 	return c;
 }
 
-/* Is the text surely not equal?  Most texts are not, and end here. */
+/* Is the text surely not equal?  This rules out most texts. */
 static inline bool
 denied(const ls_compare *c, ls_str text)
 {
@@ -353,7 +353,7 @@ in_block(const ls_leaf_column *column, uint32_t block)
 	return (column->blocks >> block & 1) != 0;
 }
 
-/* No value of the column matches: the rows that have it are decided. */
+/* No value of the column matches, so the rows that have it are decided. */
 static bool
 skip_column(ls_filter_run *run, const ls_leaf_column *column, uint32_t block, uint64_t *undecided)
 {
@@ -399,7 +399,7 @@ eval_times(ls_filter_run *run, ls_leaf *leaf, uint32_t block, const uint64_t *in
 
 			matched = c->has_range && (times[row] >= c->low && times[row] <= c->high) != c->outside;
 		}
-		/* A list may have texts and wildcards beside times. */
+		/* A list may have texts and wildcards besides times. */
 		if (!matched && !ranges)
 		{
 			ls_time_format_iso(times[row], iso);
@@ -463,7 +463,7 @@ ls_leaf_eval(ls_filter_run *run, ls_leaf *leaf, uint32_t block, const uint64_t *
 			return eval_ids(run, leaf, block, in, out);
 	}
 	memcpy(undecided, in, sizeof(undecided));
-	/* What cannot match could only take rows away from the columns after it. */
+	/* Skip trailing columns without a match: they only keep rows from the columns after them. */
 	while (n > 0 && (leaf->columns[n - 1].never || !in_block(&leaf->columns[n - 1], block)))
 		n--;
 	for (uint32_t i = 0; i < n; i++)

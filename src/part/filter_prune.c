@@ -1,18 +1,18 @@
 /*-------------------------------------------------------------------------
  *
  * filter_prune.c
- *	  Which blocks of a part a leaf can be true in, by token filters (pure).
+ *	  Finds the blocks of a part in which a leaf can be true, by token filters (pure).
  *
- * A leaf says which words, values or pieces of text a row must have to match;
- * blocks whose token filter lacks one of them are never opened.  Only what must
- * be there counts: a word that could be the rest of a longer one (at the open
- * end of a substring, beside a star) says nothing.
+ * A leaf requires certain words, values or pieces of text in a row.  Blocks are
+ * never opened if their token filter lacks one of them.  Only complete words are
+ * required: a word at the open end of a substring or next to a star could be part
+ * of a longer one.
  *
  *-------------------------------------------------------------------------
  */
 #include "src/part/filter_eval.h"
 
-/* Hashes that are asked for: each word is a fetch, pieces come in one. */
+/* Maximum number of hashes to look up: each word is a fetch; all pieces are one. */
 #define MAX_WORDS 6
 #define MAX_PIECES 32
 
@@ -43,7 +43,7 @@ want_word(wanted *want, ls_str word)
 		want->words[shortest] = word;
 }
 
-/* The whole words of a folded text; at an open end a word may go on. */
+/* The complete words of a folded text; at an open end, a word may continue. */
 static void
 want_words(wanted *want, ls_str text, bool open_left, bool open_right)
 {
@@ -85,7 +85,7 @@ apply(ls_filter_run *run, uint32_t column, const wanted *want, uint32_t *blocks)
 							blocks);
 }
 
-/* A pattern with stars over the whole text (or, of a phrase, over a token). */
+/* A pattern with stars for the whole text (in a phrase: for a token). */
 static bool
 want_wildcard(ls_filter_run *run, const ls_wildcard *wildcard, wanted *want)
 {
@@ -210,7 +210,7 @@ prune_compares(ls_filter_run *run, const ls_leaf *leaf, const ls_leaf_column *co
 	return true;
 }
 
-/* Texts that are all in one place are decided there. */
+/* If the part has all texts in one place, they are decided there. */
 static bool
 prune_dictionary(ls_filter_run *run, ls_leaf *leaf, ls_leaf_column *column, bool *decided)
 {
@@ -249,7 +249,7 @@ ls_leaf_prune(ls_filter_run *run, ls_leaf *leaf, uint32_t *blocks)
 			return false;
 		if (decided)
 		{
-			/* Of a member, an entry without it leaves its rows to other columns. */
+			/* An entry without the member leaves its rows to other columns. */
 			if (column->never && column->nested == 0)
 				some = 0;
 		}

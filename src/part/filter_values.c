@@ -3,9 +3,9 @@
  * filter_values.c
  *	  Does one value match one leaf of a filter? (pure)
  *
- * The meaning of comparisons (language.md, section 3) is here and nowhere
- * else.  What can be worked out once for a leaf is: numbers become ranges of
- * integers, texts are folded, wildcards are cut at their stars.
+ * Only this file implements the meaning of comparisons (docs/language.md).
+ * Constants of a leaf are prepared once: numbers become ranges of integers, texts
+ * are folded, wildcards are cut at their stars.
  *
  *-------------------------------------------------------------------------
  */
@@ -22,7 +22,7 @@ set_range(ls_compare *c, ls_filter_op op, ls_num number)
 {
 	bool above = !number.is_int && number.d >= 9223372036854775808.0;
 	bool below = !number.is_int && number.d < -9223372036854775808.0;
-	/* number is between floor and ceiling; both are it when it is an integer */
+	/* number is between floor and ceiling; an integer is equal to both */
 	int64_t floor_of = number.is_int ? number.i : above || below ? 0 : (int64_t) floor(number.d);
 	int64_t ceil_of = number.is_int ? number.i : above || below ? 0 : (int64_t) ceil(number.d);
 	bool empty = false;
@@ -73,7 +73,7 @@ set_range(ls_compare *c, ls_filter_op op, ls_num number)
 	}
 }
 
-/* Microseconds of an epoch in seconds, or finer by its magnitude. */
+/* Microseconds since 1970 of a number in seconds, ms, us or ns, depending on its magnitude. */
 static bool
 time_of_number(ls_num number, ls_time *time)
 {
@@ -114,7 +114,7 @@ set_time_range(ls_compare *c, ls_filter_op op, ls_time time)
 		c->low = time + width + 1;
 }
 
-/* Unlike 007, which is equal to no integer as text. */
+/* 007 is not one: as a text it equals no integer. */
 static bool
 is_json_number(ls_str text)
 {
@@ -229,7 +229,7 @@ holds(ls_filter_op op, int order)
 	}
 }
 
-/* One comparison with the text of a value that is there. */
+/* A comparison with the text of an existing value. */
 static bool
 compare_text(ls_filter_run *run, const ls_compare *c, ls_kind kind, ls_str text)
 {
@@ -240,7 +240,7 @@ compare_text(ls_filter_run *run, const ls_compare *c, ls_kind kind, ls_str text)
 		return ls_wildcard_match(&c->wildcard, text, &run->fold) == (c->op == LS_FILTER_WILDCARD);
 	if (c->numeric)
 	{
-		/* What is no number is different from every number, and not in order. */
+		/* A value that is not a number differs from every number, and is neither less nor greater. */
 		if ((kind != LS_KIND_STRING && kind != LS_KIND_NUMBER) || !ls_num_parse(text, &number))
 			return c->op == LS_FILTER_NE;
 		return holds(c->op, ls_num_cmp(number, c->number));

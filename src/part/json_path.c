@@ -4,7 +4,7 @@
  *	  A member of a stored JSON object, without parsing all of it (pure).
  *
  * Stored objects were validated when they came in, so this only scans for the
- * end of each value.  It stays within the bytes whatever they are.
+ * end of each value.  It never reads past the end, whatever the bytes are.
  *
  *-------------------------------------------------------------------------
  */
@@ -36,7 +36,7 @@ take(cursor *c, char ch)
 	return true;
 }
 
-/* A string at its opening quote: what is between the quotes. */
+/* Reads a string from its opening quote on; *raw: the bytes between the quotes. */
 static bool
 scan_string(cursor *c, ls_str *raw, bool *escaped)
 {
@@ -162,7 +162,7 @@ decode(ls_str raw, ls_buf *out)
 	return !out->failed;
 }
 
-/* Is the key these path parts joined with dots? */
+/* Does the key equal these parts of the path, joined by dots? */
 static bool
 key_is(ls_str key, const ls_str *path, uint32_t n)
 {

@@ -1,16 +1,16 @@
 /*-------------------------------------------------------------------------
  *
  * part_bloom.c
- *	  Token filters: which blocks of a part may hold a word (pure).
+ *	  Token filters: the blocks of a part that may contain a word (pure).
  *
- * A token filter is one Bloom filter for each block of a column, cut into
- * buckets: a hash belongs to one bucket, and the bits of that bucket of all
- * blocks lie together.  So one small slice of the body answers for all blocks.
- * A block's share of a bucket is as wide as the block has tokens, and each
- * bucket has a checksum of its own.
+ * A token filter is a Bloom filter for each block of a column, cut into buckets.
+ * A hash belongs to one bucket, and the bits of a bucket are stored together for
+ * all blocks.  So one small slice of the body answers for all blocks.  The width
+ * of a block in a bucket depends on its number of tokens, and each bucket has a
+ * checksum of its own.
  *
- * What is hashed, and how, is here for both sides, the writer (part_tokens.c)
- * and predicates (filter_prune.c): they must agree to the bit.
+ * The writer (part_tokens.c) and predicates (filter_prune.c) both use the hashes
+ * defined here, because they must agree to the bit.
  *
  *-------------------------------------------------------------------------
  */
@@ -30,7 +30,7 @@ ls_part_hash_text(ls_str text)
 	return ls_hash64(text.data, text.len, 1);
 }
 
-/* Numbers that compare as equal have one hash: integers as such. */
+/* Numbers that compare as equal have the same hash; integers are hashed as integers. */
 uint64_t
 ls_part_hash_number(bool is_int, int64_t i, double d)
 {
@@ -53,8 +53,8 @@ ls_part_hash_piece(uint32_t code)
 }
 
 /*
- * What a byte of a folded text is in a piece: letters are themselves, all
- * digits are one, as are all bytes of characters beyond ASCII.
+ * The class of a byte of a folded text in a piece: each letter has its own, all digits
+ * share one, and so do all bytes of non-ASCII characters.
  */
 uint32_t
 ls_part_piece_class(uint8_t byte)
@@ -174,7 +174,7 @@ read_entry(const ls_part_directory *d, ls_reader *r, uint64_t *offset, ls_bloom 
 	return true;
 }
 
-/* Reads the section when a filter is first asked for. */
+/* Reads the section when a filter is first needed. */
 static bool
 load_section(ls_part *part)
 {
@@ -189,7 +189,7 @@ load_section(ls_part *part)
 	r = ls_reader_make(d->filters.data, d->filters.len);
 	offset = ls_read_varint(&r);
 	n = ls_read_varint(&r);
-	/* An entry takes five bytes at least. */
+	/* An entry takes at least five bytes. */
 	if (r.failed || offset > d->body_length || n > (uint64_t) (r.end - r.pos) / 5)
 		return ls_part_fail(part, "token filters of the header are wrong");
 	part->blooms = ls_new_array(part->arena, ls_bloom, n + 1);

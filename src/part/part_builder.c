@@ -3,12 +3,12 @@
  * part_builder.c
  *	  Collects events column by column (pure).
  *
- * This is the hot path of ingest.  What makes it cheap: the events of one
- * sender have the same members in the same order, so after each column the
- * one that followed it last time is tried before any key is hashed; a text is
- * copied once, to the end of its column; and a column of few different values
- * keeps codes instead of texts, which the finished part and every merge of it
- * can then use as they are.
+ * This is the hot path of ingest.  Three things make it cheap.  The events of a
+ * sender have the same members in the same order, so after each column, the
+ * column that followed last time is tried before a key is hashed.  A text is
+ * copied once, to the end of its column.  A column with few distinct values keeps
+ * codes instead of texts, and the finished part and its merges use these codes
+ * directly.
  *
  *-------------------------------------------------------------------------
  */
@@ -18,7 +18,7 @@
 
 /* ---- hash tables ---- */
 
-/* What tells an attribute from others. */
+/* The hash that identifies an attribute. */
 typedef struct column_key
 {
 	uint64_t hash;
@@ -76,7 +76,7 @@ typedef struct shape_key
 
 /* ---- the builder ---- */
 
-/* A part stops here, so that no reader has to hold more than this. */
+/* Parts are limited, so that a reader never needs more memory than this. */
 static bool
 has_room(const ls_part_builder *b, uint64_t bytes, uint64_t values)
 {
@@ -164,7 +164,7 @@ store_key(ls_part_builder *b, ls_str *key)
 	return true;
 }
 
-/* A new column, in a slot whose buffers may be left from before a reset. */
+/* Adds a column; its slot may still have buffers from before a reset. */
 static bool
 add_column(ls_part_builder *b, const ls_column *column, uint64_t hash, uint32_t *number)
 {
@@ -360,7 +360,7 @@ add_attribute(ls_part_builder *b, const ls_attribute *a, uint32_t number)
 	}
 }
 
-/* Adds the values of an event; *n cells are in, also on failure. */
+/* Adds the values of an event; *n: the number of cells added, also on failure. */
 static bool
 add_values(ls_part_builder *b, const ls_event *event, uint32_t *n)
 {
@@ -460,7 +460,7 @@ ls_part_builder_truncate(ls_part_builder *b, uint32_t rows)
 			c->last_row = 0;
 		}
 	}
-	/* An empty builder must have room for all that a part can hold. */
+	/* An empty builder must have room for everything that a part can contain. */
 	if (b->rows == 0)
 		ls_part_builder_reset(b);
 }

@@ -3,8 +3,8 @@
  * part_codec.c
  *	  Frames: the compressed, checksummed pieces of a body (pure).
  *
- * The only file that knows zstd and lz4.  Their states come from the arena:
- * zstd's "static" interface takes a workspace, so it never calls malloc and
+ * This is the only file that uses zstd and lz4.  Their states come from the
+ * arena: zstd's "static" interface takes a workspace, so it never calls malloc, and
  * nothing leaks when the caller is interrupted.
  *
  *-------------------------------------------------------------------------
@@ -24,7 +24,7 @@ typedef enum frame_codec
 
 #define FRAME_CHECKSUM 4
 
-/* Below this a frame is stored plain: the compressor would only add to it. */
+/* Shorter frames are not compressed: the compressor would only make them longer. */
 #define FRAME_PLAIN_BELOW 64
 
 #define ZSTD_LEVEL_FRESH 1
@@ -111,7 +111,7 @@ ls_part_frame_write(ls_part_compressor *compressor, ls_part_codec codec, ls_str 
 		ls_buf_char(body, codec == LS_CODEC_FAST ? FRAME_LZ4 : FRAME_ZSTD);
 		ls_buf_varint(body, raw.len);
 		payload = body->len;
-		/* A capacity below the raw size: what does not shrink by 1/32 stays plain. */
+		/* The capacity is below the raw size: a frame that does not shrink by 1/32 stays plain. */
 		if (codec == LS_CODEC_FAST)
 			n = compress_lz4(compressor, raw, body->data + payload, raw.len - raw.len / 32);
 		else if (cut > 0 && cut < raw.len)
@@ -180,7 +180,7 @@ ls_part_frame_read(ls_part_decompressor *decompressor, ls_str frame, ls_arena *a
 	if (r.failed || size == 0 || size > LS_PART_MAX_FRAME || from.len == 0)
 		return "size of a frame is wrong";
 
-	/* lz4 makes at most 255 bytes of one: do not allocate for an impossible size. */
+	/* lz4 expands a byte to at most 255 bytes: do not allocate for an impossible size. */
 	if (codec == FRAME_LZ4 && size / 255 > from.len)
 		return "size of a frame is wrong";
 	if (codec != FRAME_LZ4 && codec != FRAME_ZSTD)

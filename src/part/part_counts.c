@@ -1,18 +1,18 @@
 /*-------------------------------------------------------------------------
  *
  * part_counts.c
- *	  Time counts: rows of each level by interval of time, in the header (pure).
+ *	  Time counts: rows of each level by time interval, in the header (pure).
  *
- * Histograms are what dashboards ask for all the time, and they ask nothing
- * else.  So the header of a part counts its rows by intervals that begin at
- * whole seconds, minutes or hours of UTC, the shortest ones that are not too
- * many.  A bucket that begins and ends where intervals do needs no rows then.
+ * Dashboards ask for histograms all the time.  So the header of a part counts its
+ * rows by intervals that begin at whole seconds, minutes or hours of UTC; the
+ * shortest unit is used that does not give too many intervals.  A bucket that
+ * begins and ends at interval boundaries then needs no rows.
  *
  *-------------------------------------------------------------------------
  */
 #include "src/part/part_impl.h"
 
-/* Parts of fewer rows are counted as fast as the header is read. */
+/* The rows of smaller parts can be counted as fast as a header is read. */
 #define MIN_ROWS 4096
 
 /* Seconds; each divides the next one. */
@@ -21,14 +21,14 @@ static const uint64_t units[] = {1, 10, 60, 300, 900, 3600};
 #define UNITS (sizeof(units) / sizeof(units[0]))
 #define MAX_UNIT 86400 /* that a reader takes */
 
-/* The number of the interval of `unit` microseconds that a time lies in. */
+/* The number of the interval of `unit` microseconds that contains a time. */
 static int64_t
 interval_of(ls_time time, int64_t unit)
 {
 	return time / unit - (time % unit < 0);
 }
 
-/* How many intervals the part lies in. */
+/* The number of intervals that the part covers. */
 static uint64_t
 intervals(const ls_part_stats *stats, int64_t unit)
 {
@@ -38,7 +38,7 @@ intervals(const ls_part_stats *stats, int64_t unit)
 
 /* ---- writing ---- */
 
-/* Rows are in the order of their levels; those without one come first. */
+/* Rows are sorted by level; those without a level come first. */
 static void
 write_level(ls_part_writer *w, uint32_t first, uint32_t rows, int64_t unit, uint64_t n)
 {
@@ -50,7 +50,7 @@ write_level(ls_part_writer *w, uint32_t first, uint32_t rows, int64_t unit, uint
 	{
 		ls_time time = w->b->timestamps[w->rows[i]];
 
-		/* Mostly the interval of the row before. */
+		/* Mostly the interval of the previous row. */
 		if ((uint64_t) time - (uint64_t) interval * (uint64_t) unit >= (uint64_t) unit)
 			interval = interval_of(time, unit);
 		counts[interval - first_interval]++;
@@ -94,7 +94,7 @@ ls_part_write_counts(ls_part_writer *w)
 
 /* ---- reading ---- */
 
-/* The rows of a level in each interval; false: not as many as it has. */
+/* Reads the rows of a level in each interval; false: the sum is not the level's rows. */
 static bool
 read_level(ls_reader *r, uint32_t rows, uint32_t n, uint32_t *counts)
 {

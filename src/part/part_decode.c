@@ -1,11 +1,11 @@
 /*-------------------------------------------------------------------------
  *
  * part_decode.c
- *	  Payloads of a block to vectors (pure).
+ *	  Decodes the payloads of a block into vectors (pure).
  *
- * Every count that a payload is read with comes from elsewhere (the rows of
- * the block, the rows whose shape has the column), so a payload can only be
- * too short or too long, and both are found.
+ * The number of values in a payload is known from elsewhere (the rows of the
+ * block, or those whose shape has the column).  So a payload can only be too short
+ * or too long, and both are detected.
  *
  *-------------------------------------------------------------------------
  */
@@ -48,7 +48,7 @@ ls_part_timestamps(ls_part *part, uint32_t block)
 	return times;
 }
 
-/* The places: each counts from the one before of the same batch. */
+/* The places: each is relative to the previous one of the same batch. */
 static bool
 decode_places(const int64_t *entries, const int64_t *steps, uint32_t n, uint32_t n_batches,
 			  uint32_t *next, uint32_t *places)
@@ -198,7 +198,7 @@ ls_part_row_shapes(ls_part *part, uint32_t block)
 
 /* ---- which rows have a column ---- */
 
-/* Marks the shapes that have the column, or takes the marks away. */
+/* Marks the shapes that have the column, or removes the marks. */
 static void
 mark_shapes(ls_part *part, uint32_t column, uint8_t mark)
 {
@@ -269,8 +269,8 @@ ls_part_ranks(ls_part *part, uint32_t block, uint32_t column)
 }
 
 /*
- * For reading rows: the value numbers of all cells at once.  Unlike ranks,
- * this takes no more memory than there are values, however many columns.
+ * For reading rows: the value numbers of all cells at once.  Unlike ranks, the memory
+ * depends only on the number of values, not on the number of columns.
  */
 bool
 ls_part_load_cells(ls_part *part, uint32_t block)

@@ -1,13 +1,12 @@
 /*-------------------------------------------------------------------------
  *
  * part_expand.c
- *	  Texts out of templates and what differs between their rows (pure).
+ *	  Rebuilds texts from templates and the values of their rows (pure).
  *
- * part_templates.c writes what this reads.  Before the first text is made all
- * columns are taken apart, so that making one is copying pieces: literals,
- * digits out of a few bits, numbers.  Copies of up to 16 bytes are done as 16,
- * so everything that is copied has as many bytes after it, and the target
- * room for the longest row.
+ * It reads what part_templates.c writes.  All columns are decoded before the first
+ * text is made, so making a text only copies pieces: literals, digits from a few
+ * bits, numbers.  Up to 16 bytes are always copied as 16, so all sources have that
+ * many bytes after them, and the target has room for the longest row.
  *
  *-------------------------------------------------------------------------
  */
@@ -50,7 +49,7 @@ typedef struct template
 }
 template;
 
-/* The digits of numbers below 1,000; others are wrong. */
+/* The digits of numbers below 1,000; larger ones are invalid. */
 typedef struct digit_table
 {
 	char digits[1024][4];
@@ -206,7 +205,7 @@ read_integers(ls_reader *r, ls_arena *arena, const template *t, const op *o, col
 	return true;
 }
 
-/* What lies after the templates, for the compressor or as bits. */
+/* The columns after the templates: compressible ones, then bits. */
 static bool
 read_columns(ls_reader *r, ls_arena *arena, template *t, bool packed)
 {
@@ -354,7 +353,7 @@ put_number(char *to, uint64_t v, uint32_t digits)
 	return to + n;
 }
 
-/* Appends the next text of a template; NULL when something is wrong with it. */
+/* Appends the next text of a template; NULL when it is not valid. */
 static char *
 put_row(template *t, char *to, const char *limit)
 {

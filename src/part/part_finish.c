@@ -3,23 +3,23 @@
  * part_finish.c
  *	  Turns what a builder collected into the two byte strings of a part (pure).
  *
- * A fast part is written block by block, all columns of a block in one frame;
- * the others column by column, so that a scan of one column reads one stretch
- * of the body.  part_plan.c has decided before what there is to write.
+ * A fast part is written block by block, with all columns of a block in one frame.
+ * Other parts are written column by column, so a scan of one column reads one
+ * contiguous range of the body.  part_plan.c has already decided what to write.
  *
  *-------------------------------------------------------------------------
  */
 #include "src/part/part_impl.h"
 
 /*
- * Parts of fewer rows are read as a whole sooner than a token filter is asked,
- * and have no templates to speak of.  Small fresh parts are soon merged; of
- * those with a block and more a few stay until their day is over.
+ * It is faster to read smaller parts as a whole than to query a token filter, and they
+ * have hardly any templates.  Small fresh parts are soon merged; a few of those with a
+ * block or more stay until their day is over.
  */
 #define WORTH_ROWS 512
 #define WORTH_ROWS_FRESH LS_PART_BLOCK_ROWS
 
-/* Shorter payloads of texts are not tried as templates. */
+/* Templates are not tried for shorter payloads of texts. */
 #define TEMPLATES_FROM 1024
 
 /* ---- writing payloads ---- */
@@ -66,8 +66,8 @@ batch_is(const ls_part_writer *w, uint32_t number, batch_key key)
 #include "src/base/hash_table.h"
 
 /*
- * Batches of the block once each, then which one each row is of, and where in
- * it: mostly the place after the last one seen of that batch.
+ * Writes each batch of the block once, then the batch of each row, and its place in the
+ * batch: mostly the one after the previous place of that batch.
  */
 static void
 write_ids(ls_part_writer *w, uint32_t block, ls_buf *out)
@@ -225,8 +225,8 @@ write_frame(ls_part_writer *w, ls_part_codec codec, const ls_buf *payload, size_
 }
 
 /*
- * The frame of a block of texts: as templates, or as they are when that is
- * shorter.  Most often it is not; to see that, quick compression is enough.
+ * The frame of a block of texts: as templates, or plain if that is shorter.  Mostly it
+ * is not, and quick compression is enough to see that.
  */
 static bool
 write_texts(ls_part_writer *w, uint32_t column, uint32_t block, const ls_buf *plain,

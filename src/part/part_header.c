@@ -3,10 +3,9 @@
  * part_header.c
  *	  The header of a part, written and read (pure).
  *
- * Readers load the header of every part that they consider, so it is small
- * and holds what decides whether to read on.  It comes from disk and may be
- * damaged: each number is checked against what is possible before memory is
- * asked for or an offset is made of it.
+ * Readers load the header of every part that they consider, so it is small and has
+ * the data that decides whether to read on.  It comes from disk and may be damaged,
+ * so each number is checked before it is used to allocate memory or as an offset.
  *
  *-------------------------------------------------------------------------
  */
@@ -20,7 +19,7 @@ has_frames(const ls_part_directory *d, const ls_column_entry *e)
 
 /* ---- writing ---- */
 
-/* One byte for what a column is: a named field, or an attribute of a kind. */
+/* One byte for the identity of a column: a named field, or an attribute of a kind. */
 static uint8_t
 column_tag(const ls_column_entry *e)
 {
@@ -226,7 +225,7 @@ read_blocks(ls_part_directory *d, ls_reader *r)
 	return true;
 }
 
-/* The length of a frame at *offset of the body, which moves past it. */
+/* Reads the length of the frame at *offset of the body, and moves *offset past it. */
 static bool
 read_length(const ls_part_directory *d, ls_reader *r, uint64_t *offset, uint32_t *length)
 {
@@ -312,7 +311,7 @@ ls_part_directory_read(ls_part_directory *d, ls_str header, ls_arena *arena, ls_
 		!read_list(d, &r, 1, LS_PART_FAR_SHAPES, shapes))
 		return "lists in the header are wrong";
 
-	/* Sections of types that this version does not know are passed over. */
+	/* Sections with unknown types are skipped. */
 	sections = ls_read_varint(&r);
 	for (uint64_t i = 0; i < sections && !r.failed; i++)
 	{
@@ -431,7 +430,7 @@ ls_part_directory_read_lists(ls_part_directory *d, ls_str columns, ls_str shapes
 	uint32_t *stamps;
 	uint32_t *seen;
 
-	/* An entry takes a byte at least, as does a shape. */
+	/* An entry takes at least one byte, and so does a shape. */
 	if (d->n_columns > columns.len || d->n_shapes > shapes.len)
 		return "lists of the part are too short";
 	d->columns = LS_PART_ARRAY(arena, ls_column_entry, d->n_columns);

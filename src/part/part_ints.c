@@ -3,10 +3,10 @@
  * part_ints.c
  *	  Vectors of integers: five forms, the smallest wins (pure).
  *
- * Timestamps, ids, shape numbers, lengths of texts, and integer attributes
- * all go through here.  The forms are cheap to tell apart in one pass over
- * the values: everything that decides is a minimum, a maximum or a sum.
- * Differences are taken modulo 2^64, so every int64 survives.
+ * Timestamps, ids, shape numbers, lengths of texts, and integer attributes all
+ * use these forms.  One pass over the values is enough to choose a form, because
+ * the choice depends only on minima, maxima and sums.  Differences are taken
+ * modulo 2^64, so every int64 survives.
  *
  *-------------------------------------------------------------------------
  */
@@ -155,7 +155,7 @@ common_scale(const int64_t *values, uint32_t n)
 	return scale;
 }
 
-/* What decides how integers are stored, with the least and the greatest step between two. */
+/* The data for choosing a form, with the least and the greatest step between two values. */
 typedef struct int_range
 {
 	int64_t min;
@@ -195,7 +195,7 @@ find_range(const uint64_t *values, uint32_t n, bool packed, int_range *r)
 	r->step_width = ls_part_bits_width((uint64_t) r->step_max - (uint64_t) r->step_min, packed);
 }
 
-/* The smallest form, and its size without what is the same for all. */
+/* The smallest form, and its size without the bytes that all forms have. */
 static int_form
 choose_form(const int_range *r, uint32_t n, uint64_t *best)
 {

@@ -3,9 +3,9 @@
  * part_merge.c
  *	  Adds the rows of a part to a builder, column by column (pure).
  *
- * The one merge routine: queue entries to a fresh part, fresh parts to a
- * merged one.  Codes of a dictionary are mapped, not looked up again, and
- * texts are copied a block at a time, so merging costs less than building.
+ * This is the only merge routine, both for queue entries to a fresh part and for
+ * fresh parts to a merged one.  Dictionary codes are mapped, not looked up again,
+ * and texts are copied a block at a time, so merging costs less than building.
  *
  *-------------------------------------------------------------------------
  */
@@ -146,7 +146,7 @@ values_before(ls_part *part, uint32_t block, uint32_t column, const ls_vector *v
 	return row == rows ? v->count : ranks[row];
 }
 
-/* Which values of each column rows [from, to) have, and how many bytes they take. */
+/* The values of each column in rows [from, to), and their bytes. */
 static bool
 find_values(ls_part *part, uint32_t block, uint32_t from, uint32_t to, uint32_t (*ranges)[2],
 			uint64_t *bytes)

@@ -1,13 +1,12 @@
 /*-------------------------------------------------------------------------
  *
  * part_plan.c
- *	  Decides what is written of a builder, in which order and how (pure).
+ *	  Decides what is written from a builder, in which order and how (pure).
  *
- * Rows may have been taken away again, and the index field may be dropped, so
- * only now is known which shapes and columns a part has.  How a column is
- * stored is decided for the whole part (constant, dictionary or plain), since
- * blocks share the dictionary; the rest is decided block by block when it is
- * written.
+ * Rows may have been removed, and the index field may be dropped, so the shapes
+ * and columns of a part are known only now.  The storage of a column (constant,
+ * dictionary or plain) is decided for the whole part, because blocks share the
+ * dictionary; the rest is decided block by block when it is written.
  *
  *-------------------------------------------------------------------------
  */
@@ -15,7 +14,7 @@
 
 #define UNUSED UINT32_MAX
 
-/* A late try to make a dictionary: not below this many values. */
+/* A dictionary is tried late only if there are this many values. */
 #define LATE_DICTIONARY_VALUES 2048
 
 /* ---- deciding: shapes and columns in use ---- */
@@ -76,7 +75,7 @@ ls_part_plan_shapes(ls_part_writer *w, bool drop_index)
 	return true;
 }
 
-/* Value numbers and block starts of the columns that some rows lack. */
+/* Value numbers and block starts, for columns that some rows lack. */
 static bool
 plan_values(ls_part_writer *w)
 {
@@ -155,8 +154,8 @@ plan_values(ls_part_writer *w)
 /* ---- deciding: how a column is stored ---- */
 
 /*
- * Builds a dictionary of a column that gave up on one early; sets p->codes
- * and p->texts when it is worth it.
+ * Builds a dictionary for a column that gave up on one early; sets p->codes
+ * and p->texts if it pays.
  */
 static bool
 late_dictionary(ls_part_writer *w, ls_part_plan *p)

@@ -1,19 +1,19 @@
 /*-------------------------------------------------------------------------
  *
  * part_pool.c
- *	  An arena inside an arena, whose memory is used again (pure).
+ *	  An arena inside an arena, with reused memory (pure).
  *
- * A reader decodes block after block and must not keep them all; but the
- * arena that it was given frees only as a whole.  So blocks live in an arena
- * of their own whose chunks come from the given one and, once freed, wait
- * here for the next block.  Nothing has to be closed: when the given arena
- * goes, also after an error in the caller, all goes.
+ * A reader decodes one block after the other and must not keep them all, but the
+ * arena that it was given can only be freed as a whole.  So blocks live in an
+ * arena of their own.  It gets its chunks from the given arena, and freed chunks
+ * wait here for the next block.  Nothing has to be closed: when the given arena is
+ * freed, even after an error in the caller, everything is.
  *
  *-------------------------------------------------------------------------
  */
 #include "src/part/part_impl.h"
 
-/* Four sizes per power of two, so that rounding up wastes a quarter at most. */
+/* Four sizes per power of two, so rounding up wastes at most a quarter. */
 #define POOL_CLASSES 128
 
 typedef struct pool_chunk

@@ -3,17 +3,17 @@
  * part_reader.c
  *	  Opens a part and fetches its frames (pure).
  *
- * Everything is loaded when asked for and kept until the block is released:
- * a filter that looks at one column causes one fetch.  part_decode.c turns
- * the payloads found here into vectors.
+ * Everything is loaded when needed and kept until the block is released, so a
+ * filter on one column causes one fetch.  part_decode.c turns the payloads found
+ * here into vectors.
  *
  *-------------------------------------------------------------------------
  */
 #include "src/part/part_impl.h"
 
 /*
- * Frames of a column up to this many bytes are fetched together.  The fuzzer
- * wants each by itself, to make its checksum right.
+ * Frames of a column up to this many bytes are fetched together.  The fuzzer needs
+ * each one separately, to correct its checksum.
  */
 #ifdef LS_FUZZING
 #define NEAR_BYTES 0
@@ -47,9 +47,9 @@ ls_part_load_frame(ls_part *part, uint64_t offset, uint32_t length, ls_arena *ar
 }
 
 /*
- * As ls_part_load_frame, for a frame of those in [start, end), which belong
- * together: when they are small they are fetched at once and kept, as a fetch
- * costs more than the bytes do.
+ * Like ls_part_load_frame, for a frame in [start, end), a range of related frames.  If
+ * the range is small, it is fetched at once and kept, because a fetch costs more than
+ * the bytes.
  */
 static bool
 load_near_frame(ls_part *part, char **near, uint64_t start, uint64_t end, uint64_t offset,
@@ -93,7 +93,7 @@ load_block_frame(ls_part *part, char **near, uint64_t start, uint64_t offset,
 	return load_near_frame(part, near, start, end, at, lengths[block], raw);
 }
 
-/* Takes the frame of a grouped block apart. */
+/* Splits the frame of a grouped block into payloads. */
 static bool
 load_group(ls_part *part, uint32_t block, ls_str **payloads)
 {

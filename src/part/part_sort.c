@@ -3,10 +3,10 @@
  * part_sort.c
  *	  The order of the rows in a part: level, source, timestamp, batch, place (pure).
  *
- * Lines of one source resemble each other, so keeping them together makes a
- * part smaller and lets most blocks be skipped by a search; see the README.
- * A radix sort from the least significant key: every pass is linear, keeps
- * the order of equal rows, and digits in which all rows agree cost nothing.
+ * Lines of one source are similar, so keeping them together makes a part smaller,
+ * and a search can skip most blocks; see the README.  This is a radix sort from
+ * the least significant key: every pass is linear and keeps the order of equal
+ * rows, and digits in which all rows agree cost nothing.
  *
  *-------------------------------------------------------------------------
  */
@@ -23,7 +23,7 @@ typedef struct sorter
 	uint64_t *keys; /* by row */
 } sorter;
 
-/* Sorts by keys[], which are at most `max`. */
+/* Sorts by keys[]; all are at most `max`. */
 static void
 sort_by_keys(sorter *s, uint64_t max)
 {
@@ -54,7 +54,7 @@ sort_by_keys(sorter *s, uint64_t max)
 	}
 }
 
-/* Makes keys count from their minimum; gives the maximum. */
+/* Subtracts the minimum from all keys; returns the new maximum. */
 static uint64_t
 rebase(sorter *s, bool is_signed)
 {
@@ -121,8 +121,8 @@ rank_texts(const ls_texts *t, uint32_t *rank, ls_arena *arena)
 }
 
 /*
- * Keys become the rank of each row's value of a named field: of the source by
- * its text, those without one first; of the level by its kind.
+ * Sets the keys to the rank of each row's value of a named field: sources by text, rows
+ * without a source first; levels by kind.
  */
 static bool
 field_keys(sorter *s, const ls_part_builder *b, ls_field field, uint64_t *max, ls_arena *arena)

@@ -1,19 +1,19 @@
 /*-------------------------------------------------------------------------
  *
  * part_templates.c
- *	  Texts as templates and what differs between their rows (pure).
+ *	  Texts as templates, and the values that differ between their rows (pure).
  *
- * Most lines of a log come from a few statements of a program and differ in
- * numbers and ids.  A general compressor pays for finding the statement again
- * after each number, and for each digit as for a letter; so a line of 80 bytes
- * with 19 random digits, which hold 8 bytes, costs it 16.  Here the rows of a
- * block that are equal except for their numbers share a template.  What differs
- * is stored by place of the template: as bits when it looks random, as small
- * numbers or codes for the compressor when it does not.
+ * Most lines of a log come from a few statements of a program and differ only in
+ * numbers and ids.  For a general compressor, each match between two numbers costs
+ * something, and a digit costs as much as a letter.  So it needs 16 bytes for a
+ * line of 80 bytes with 19 random digits, which contain 8 bytes of information.
+ * Here, rows of a block that are equal except for their numbers share a template.
+ * The values that differ are stored by position in the template: as bits if they
+ * look random, otherwise as small numbers or codes for the compressor.
  *
- * It does not matter for correctness what is taken for a number, only that
- * all comes back.  Texts that are like no others are kept whole, and whoever
- * calls this keeps the plain form when that is shorter.
+ * For correctness it does not matter what is treated as a number, only that the
+ * same text comes back.  Texts that resemble no others are kept whole, and the
+ * caller keeps the plain form if it is shorter.
  *
  *-------------------------------------------------------------------------
  */
@@ -256,7 +256,7 @@ find_skeleton(ls_part_templater *t, size_t len, uint32_t n_slots)
 	return *slot;
 }
 
-/* Finds the templates and puts rows in order; false when it is not worth it. */
+/* Finds the templates and sorts rows by them; false when templates do not pay. */
 static bool
 find_templates(ls_part_templater *t, uint32_t *n_templates)
 {
@@ -383,7 +383,7 @@ value_of(const ls_part_templater *t, uint32_t i, uint32_t slot_number)
 #define LS_TABLE_DEFINE
 #include "src/base/hash_table.h"
 
-/* Numbers them; false when there are too many different ones. */
+/* Numbers the distinct values; false when there are too many. */
 static bool
 find_codes(ls_part_templater *t, uint32_t slot_number)
 {
@@ -414,8 +414,8 @@ find_codes(ls_part_templater *t, uint32_t slot_number)
 }
 
 /*
- * What follows are estimates, in bits for all rows: of what the compressor
- * makes of small numbers, of which it knows how frequent each is.
+ * Estimates, in bits for all rows, of the compressed size of small numbers, from the
+ * frequency of each.
  */
 static double
 entropy(const ls_part_templater *t, const uint32_t *counts, uint32_t n_counts)
@@ -461,8 +461,8 @@ bits_of_codes(const ls_part_templater *t)
 }
 
 /*
- * The numbers, when all rows have one that comes back: of one length, or
- * without zeros in front.
+ * Reads the values as numbers, if each gives back the same text: all have one length, or
+ * none has leading zeros.
  */
 static bool
 find_integers(ls_part_templater *t, uint32_t slot_number, bool fixed)
@@ -485,7 +485,7 @@ find_integers(ls_part_templater *t, uint32_t slot_number, bool fixed)
 	return true;
 }
 
-/* As bits, as differences from the least, or as differences from row to row? */
+/* Chooses between bits, differences from the minimum, and differences from row to row. */
 static double
 bits_of_integers(ls_part_templater *t, bool *pack)
 {
@@ -545,7 +545,7 @@ write_texts(ls_part_templater *t, uint32_t slot_number)
 		ls_buf_str(&t->columns, value_of(t, i, slot_number));
 }
 
-/* What of a variable of one length differs between rows. */
+/* Finds the characters of a fixed-length variable that differ between rows. */
 typedef struct shape
 {
 	bool differs[MAX_FIXED];
@@ -631,7 +631,7 @@ write_slot(ls_part_templater *t, uint32_t slot_number)
 		best = t->n_rows * (s.n_digits * 10.0 / 3 + s.n_nibbles * 4.0);
 		op = LS_TEMPLATE_DIGITS;
 	}
-	/* A place that is the same everywhere costs nothing as it is. */
+	/* A character that is the same in all rows costs nothing as a literal. */
 	if (best > 0 && find_codes(t, slot_number) && (bits = bits_of_codes(t)) < best)
 	{
 		best = bits;
@@ -741,7 +741,7 @@ write_template(ls_part_templater *t, const skeleton *s, ls_buf *out)
 	ls_buf_append(out, t->ops.data, t->ops.len);
 }
 
-/* The texts that are like no others: a template that is one variable. */
+/* The texts that resemble no others: a template with only one variable. */
 static void
 write_whole(ls_part_templater *t, uint32_t first, ls_buf *out)
 {
@@ -771,7 +771,7 @@ ls_part_templates_encode(ls_part_templater *t, const ls_str *values, uint32_t n,
 	for (uint32_t i = 0; i < t->n_skeletons; i++)
 		grouped += t->skeletons[i].number > 0 ? t->skeletons[i].rows : 0;
 
-	/* Template 0 is there only when some texts are kept whole. */
+	/* Template 0 exists only if some texts are kept whole. */
 	ls_buf_char(out, LS_TEXTS_TEMPLATES);
 	ls_buf_varint(out, total);
 	ls_buf_varint(out, n_templates + (grouped < n));

@@ -1,13 +1,12 @@
 /*-------------------------------------------------------------------------
  *
  * part_text.c
- *	  Vectors of texts: by content as bytes, or as they are (pure).
+ *	  Vectors of texts: plain, or as bytes if their content allows it (pure).
  *
- * A request id of 32 hexadecimal digits costs more than all other columns of
- * an event together, and no compressor finds out that it is 16 bytes.  So
- * lowercase hexadecimal, lowercase UUIDs and IPv4 addresses are stored as the
- * bytes that they spell, when every value of the block spells exactly what
- * comes back.
+ * A request id of 32 hexadecimal digits costs more than all other columns of an
+ * event together, and no compressor detects that it is only 16 bytes.  So
+ * lowercase hexadecimal digits, lowercase UUIDs and IPv4 addresses are stored as
+ * bytes, if that gives back exactly the same text for every value of the block.
  *
  *-------------------------------------------------------------------------
  */
@@ -31,7 +30,7 @@ typedef enum text_form
 #define UUID_LENGTH 36
 #define IPV4_MAX_LENGTH 15
 
-/* The value of a lowercase hexadecimal digit, 0xFF of all else. */
+/* The value of a lowercase hexadecimal digit; 0xFF for any other byte. */
 static inline uint8_t
 hex_value(char c)
 {
@@ -244,7 +243,7 @@ encode_by_content(ls_buf *out, const ls_str *values, uint32_t n)
 	uint8_t bytes[HEX_MAX_LENGTH / 2];
 	ls_str first = values[0];
 
-	/* The first value tells which form is worth trying. */
+	/* The first value shows which form is worth trying. */
 	if (first.len >= HEX_MIN_LENGTH && first.len <= HEX_MAX_LENGTH && first.len % 2 == 0 &&
 		unhex(first.data, first.len, bytes))
 		return encode_as_bytes(out, values, n, TEXTS_HEX);

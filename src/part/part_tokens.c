@@ -3,11 +3,11 @@
  * part_tokens.c
  *	  Writes the token filters of a part (pure).
  *
- * Columns whose values are few need none: their dictionary is decided as a
- * whole.  Of the others the event text gets its words, for words and phrases,
- * and its pieces of three characters, for substrings; a text attribute gets
- * its values, for the needle.  Digits are all one in pieces, which keeps their
- * number small in logs, where numbers are what differs.
+ * Columns with few distinct values need no filter, because their dictionary is
+ * decided as a whole.  The event text gets a filter of its words, for words and
+ * phrases, and one of its pieces of three characters, for substrings.  A text
+ * attribute gets a filter of its values.  All digits are one class in pieces,
+ * which keeps their number small, because log lines differ mostly in numbers.
  *
  *-------------------------------------------------------------------------
  */
@@ -19,7 +19,7 @@
 #include <emmintrin.h>
 #endif
 
-/* Bits and hash functions of a token. */
+/* Bits and hash functions per token. */
 #define WORD_BITS 8
 #define WORD_HASHES 5
 #define VALUE_BITS 13
@@ -33,7 +33,7 @@
 #define MAX_TOKENS 65536
 #define MAX_PIECES 8192
 
-/* Tokens of the fullest block in a bucket, on average. */
+/* Average number of tokens of the fullest block in a bucket. */
 #define BUCKET_TOKENS 48
 
 #define PIECE_CODES (1u << 18)
@@ -41,7 +41,7 @@
 #define SHORT_TEXT 16384 /* folded as a whole */
 
 /*
- * The distinct hashes of a block.  They are those of the filters, which everyone
+ * The distinct hashes of a block.  These are the hashes of the filters, which anybody
  * can compute.
  */
 #define LS_TABLE_NAME token
@@ -94,7 +94,7 @@ add_token(token_set *s, uint64_t hash)
 	}
 }
 
-/* The distinct hashes as a list in the arena; the set is empty then. */
+/* Moves the distinct hashes to a list in the arena, and empties the set. */
 static bool
 take_tokens(token_set *s, uint64_t **list, uint32_t *count)
 {
@@ -300,7 +300,7 @@ add_value(token_writer *t, ls_str text)
 {
 	ls_num number;
 
-	/* What looks like a number can be compared with one. */
+	/* A text that looks like a number can be compared with one. */
 	if (ls_num_parse(text, &number))
 		add_token(&t->words, ls_part_hash_number(number.is_int, number.i, number.d));
 	else
@@ -328,7 +328,7 @@ write_filter(token_writer *t, uint32_t column, ls_token_kind kind, int list, ls_
 		if (t->counts[list][b] != UINT32_MAX && t->counts[list][b] > most)
 			most = t->counts[list][b];
 	}
-	/* Pieces are asked for many at once, so they are one bucket. */
+	/* Pieces are looked up many at a time, so they share one bucket. */
 	bloom.buckets = kind == LS_TOKEN_PIECE ? 1 : most / BUCKET_TOKENS + 1;
 	for (uint32_t b = 0; b < w->d.blocks; b++)
 	{

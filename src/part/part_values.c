@@ -1,11 +1,11 @@
 /*-------------------------------------------------------------------------
  *
  * part_values.c
- *	  The values of a column while a part is collected (pure).
+ *	  The values of a column while a part is being built (pure).
  *
- * Texts lie back to back in one buffer for each column.  A column begins as a
- * dictionary, because a value seen before then costs a look-up instead of a
- * copy; when most values turn out to be different it becomes plain texts.
+ * The texts of a column are back to back in one buffer.  A column begins as a
+ * dictionary, because then a repeated value costs a lookup instead of a copy.  If
+ * most values turn out to be different, it changes to plain texts.
  *
  *-------------------------------------------------------------------------
  */
@@ -114,7 +114,7 @@ add_to_dictionary(ls_part_builder *b, ls_builder_column *c, ls_str text)
 	uint32_t code;
 	bool found;
 
-	/* Many columns hold the same value again and again. */
+	/* Many columns have the same value again and again. */
 	if (c->count > 0 && text.len > 0 && same_text(&c->texts, c->codes[c->count - 1], text))
 		return ls_builder_add_code(b, c, c->codes[c->count - 1]);
 

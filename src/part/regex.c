@@ -1,13 +1,13 @@
 /*-------------------------------------------------------------------------
  *
  * regex.c
- *	  Regular expressions: the one file that uses PCRE2 (pure).
+ *	  Regular expressions: the only file that uses PCRE2 (pure).
  *
- * All memory of the library comes from the arena of the caller, which frees it
- * as a whole.  That is why there is no JIT: its code lives in executable pages
- * that only pcre2_code_free gives back, and an error of the server may unwind
- * past us.  A pattern cannot run away: the match, depth and heap limits make
- * the library give up, and that is reported, never taken for "no match".
+ * All memory of the library comes from the caller's arena, which is freed as a
+ * whole.  That is why the JIT is not used: its code is in executable pages that
+ * only pcre2_code_free releases, and an error of the server may unwind past us.  A
+ * pattern cannot run for ever: the match, depth and heap limits make the library
+ * give up, and that is reported, never treated as "no match".
  *
  *-------------------------------------------------------------------------
  */
@@ -95,7 +95,7 @@ ls_regex_match(ls_regex *regex, ls_str text, const char **error)
 	int code = pcre2_match(regex->code, (PCRE2_SPTR) text.data, text.len, 0, 0, regex->data,
 						   regex->context);
 
-	/* 0: matched, with more groups than the one that we asked for. */
+	/* 0: matched, with more groups than we have room for. */
 	if (code >= 0)
 		return 1;
 	/* Bytes that are not UTF-8 match nothing. */

@@ -3,11 +3,11 @@
  * text_match.c
  *	  Tokens, substrings, phrases, wildcards and numbers in texts (pure).
  *
- * Case is ignored by Unicode simple folding.  Folding every text would cost
- * more than the search, so an ASCII needle is searched in the text as it is,
- * 16 positions at a time.  That is exact except for two characters which fold to
- * ASCII letters (U+017F to s, U+212A to k): texts with those are folded first
- * when the needle has such a letter.
+ * Case is ignored by Unicode simple folding.  Folding every text would cost more
+ * than the search, so an ASCII needle is searched in the unfolded text, 16
+ * positions at a time.  That is exact except for two characters that fold to ASCII
+ * letters (U+017F to s, U+212A to k): if the needle has such a letter, texts with
+ * these characters are folded first.
  *
  *-------------------------------------------------------------------------
  */
@@ -42,8 +42,8 @@ ls_tokenize(ls_str s, void (*token)(void *context, ls_str token), void *context)
 /* ---- substrings ---- */
 
 /*
- * Longer needles are searched in folded texts: a text that is nearly the needle, over and
- * over, would else be looked at once for each byte of the needle.
+ * Longer needles are searched in folded texts.  Otherwise a text that almost repeats the
+ * needle would be read once for each byte of the needle.
  */
 #define MAX_UNFOLDED 64
 
@@ -142,7 +142,7 @@ folds_to_ascii(const char *s, size_t len)
 	while (i < len)
 	{
 #if defined(__SSE2__)
-		/* Most text is ASCII: pass over it 64 bytes at a time. */
+		/* Most text is ASCII: skip it 64 bytes at a time. */
 		for (; i + 64 <= len; i += 64)
 		{
 			const __m128i *chunk = (const __m128i *) (p + i);
@@ -301,7 +301,7 @@ ls_phrase_in(const ls_phrase *phrase, ls_str text, ls_buf *fold)
 {
 	size_t pos = 0;
 
-	/* Without a token there is nothing that a text could lack. */
+	/* A phrase without tokens matches every text. */
 	if (phrase->n_tokens == 0)
 		return true;
 	if (!phrase->ascii || (phrase->from_high && folds_to_ascii(text.data, text.len)))
@@ -355,7 +355,7 @@ ls_wildcard_make(ls_arena *arena, ls_str pattern, bool ignore_case, ls_wildcard 
 	return true;
 }
 
-/* The text is folded when the wildcard is. */
+/* If the wildcard is folded, the text is too. */
 static bool
 wildcard_match(const ls_wildcard *wildcard, ls_str text)
 {
@@ -365,7 +365,7 @@ wildcard_match(const ls_wildcard *wildcard, ls_str text)
 	if (last == 0)
 		return ls_str_eq(text, parts[0]);
 
-	/* The ends are fixed; what is between is found leftmost first. */
+	/* The ends are fixed; the parts between are found leftmost first. */
 	if (text.len < parts[0].len + parts[last].len ||
 		memcmp(text.data, parts[0].data, parts[0].len) != 0 ||
 		memcmp(text.data + text.len - parts[last].len, parts[last].data, parts[last].len) != 0)
@@ -408,7 +408,7 @@ token_end(ls_str s, size_t i)
 	return i;
 }
 
-/* The begin of the next token from i on, or the end of s. */
+/* The start of the next token from i on, or the end of s. */
 static size_t
 token_begin(ls_str s, size_t i)
 {
@@ -475,7 +475,7 @@ ls_token_pattern_in(const ls_token_pattern *pattern, ls_str text, ls_buf *fold)
 {
 	if (pattern->n_tokens == 0)
 		return true;
-	/* Most texts do not even have the longest piece between the stars. */
+	/* Most texts do not even contain the longest literal part. */
 	if (!ls_needle_in(&pattern->literal, text, fold))
 		return false;
 	text = folded(text, fold);
@@ -589,7 +589,7 @@ ls_num_cmp(ls_num a, ls_num b)
 {
 	if (a.is_int && b.is_int)
 		return (a.i > b.i) - (a.i < b.i);
-	/* An integer next to 2^63 would be rounded to it. */
+	/* An integer close to 2^63 would be rounded to it. */
 	if (a.is_int && (b.d >= TWO_TO_63 || b.d < -TWO_TO_63))
 		return b.d > 0 ? -1 : 1;
 	if (b.is_int && (a.d >= TWO_TO_63 || a.d < -TWO_TO_63))
