@@ -459,7 +459,7 @@ find_negation(parse *p, int begin, int end, ls_judge_item *item, int *from, int 
 static ls_judge_item *parse_range(parse *p, int begin, int end, int depth);
 
 /* "A before B", "A after B", "A, then B" */
-static bool
+static void
 find_order(parse *p, int begin, int end, ls_judge_item *item, int depth, int *new_end)
 {
 	for (int i = begin + 1; i + 1 < end; i++)
@@ -473,18 +473,16 @@ find_order(parse *p, int begin, int end, ls_judge_item *item, int depth, int *ne
 			continue;
 		if (next >= end || p->t->atoms[next].kind == LS_ATOM_NUMBER)
 			continue; /* after 5 s */
-		item->order = before ? LS_ORDER_BEFORE : LS_ORDER_AFTER;
 		item->other = parse_range(p, next, end, depth + 1);
-		if (item->other == NULL || item->other->n_terms == 0)
+		if (item->other != NULL && item->other->n_terms > 0)
 		{
-			item->order = LS_ORDER_NONE;
-			item->other = NULL;
-			return item->other != NULL;
+			item->order = before ? LS_ORDER_BEFORE : LS_ORDER_AFTER;
+			*new_end = i;
 		}
-		*new_end = i;
-		return true;
+		else
+			item->other = NULL;
+		return;
 	}
-	return false;
 }
 
 /* Verbs that say little: run, execute, carry out, find. */

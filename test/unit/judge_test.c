@@ -136,6 +136,28 @@ test_thresholds(void)
 	is_status("health check answered 200", "The health check never answered 503", PASSED);
 }
 
+/* A row that leaves the item open is completed by a later one with the same id, and by no other. */
+static void
+test_threads(void)
+{
+	static const char item[] = "The payment of order 7 was captured";
+
+	is_status("level=info request_id=a91 msg=\"capture of the payment of order 7 requested\"", item,
+			  NOT_FOUND);
+	is_status("level=info request_id=a91 msg=\"capture of the payment of order 7 requested\"\n"
+			  "level=info request_id=b11 done\n"
+			  "level=error request_id=a91 failed: card expired",
+			  item, FAILED);
+	is_status("level=info request_id=a91 msg=\"capture of the payment of order 7 requested\"\n"
+			  "level=info request_id=b11 failed: card expired\n"
+			  "level=info request_id=a91 done",
+			  item, PASSED);
+	is_status("{\"traceId\":\"a91\",\"msg\":\"capture of the payment of order 7 requested\"}\n"
+			  "{\"traceId\":\"b11\",\"msg\":\"failed\"}\n"
+			  "{\"traceId\":\"a91\",\"msg\":\"done\"}",
+			  item, PASSED);
+}
+
 static void
 test_states(void)
 {
@@ -583,6 +605,7 @@ main(void)
 	test_negation();
 	test_thresholds();
 	test_states();
+	test_threads();
 	test_advice();
 	test_hostile();
 	test_hidden_failures();
