@@ -24,6 +24,7 @@ my @addresses = ('test/t/access/ip_allowlist.pl');
 my @providers = ('test/t/accounts/oauth.pl');
 my @made = ('test/t/access/made_rights.pl');
 my @rights = ('test/t/access/code_rights.pl');
+my @revoking = ('test/t/access/revocation_wins.pl');
 my @in_sql = ('test/t/access/sql_matrix.pl');
 my @changes = ('test/t/access/change_rates.pl');
 my @foreign = ('test/t/access/foreign_organizations.pl');
@@ -151,6 +152,11 @@ my @mutations = (
 	['rights: what logsvc_reader changes', 'src/workers/guard_role.c', 'GetCommandLogLevel(statement) == LOGSTMT_DDL &&', 'false &&', @rights],
 	['rights: what only rewrites the catalogs', 'src/workers/guard.c', 'ls_guard_tenant(statement->utilityStmt);', '', 'test/t/access/tenant_roles.pl'],
 	['rights: who owns nothing', 'src/workers/guard_tenant.c', 'has_privs_of_role(user, entry->refobjid)', 'OidIsValid(entry->refobjid)', 'test/t/access/tenant_roles.pl'],
+	['revoking: a route', 'src/api/handlers.c', 'case LS_ROUTE_TOKEN_REVOKE:', '', @revoking],
+	['revoking: superusers stay', 'src/workers/watcher.c', '!superuser_arg(user) && ', '', @revoking],
+	['revoking: operators stay', 'src/workers/watcher.c', 'is_member_of_role_nosuper(user, admin))', 'superuser_arg(admin))', @revoking],
+	['revoking: whose waits are followed', 'src/workers/watcher.c', 'if (is_worker(blocker))', 'if (is_worker(blocker) || !is_only_tenant(user))', @revoking],
+	['revoking: prepared transactions', 'src/workers/guard_tenant.c', '->kind == TRANS_STMT_PREPARE &&', '->kind == TRANS_STMT_ROLLBACK_PREPARED &&', @revoking],
 	['rights: an owner that is granted', 'sql/api/rights.sql', 'OWNER TO logsvc_reader', 'OWNER TO logsvc_tenant', @rights],
 	['rights: connections as logsvc_reader', 'sql/schema/roles.sql', 'CONNECTION LIMIT 0 ', '', @rights],
 	['rights: members of a logsvc_reader that was there', 'sql/schema/roles.sql',
