@@ -1,10 +1,10 @@
 /*-------------------------------------------------------------------------
  *
  * classify.c
- *	  Which words are variable by their looks, and of which class.
+ *	  Decides which words are variable by their form, and of which class.
  *
- * Called for words that the mask of their bytes does not decide: with digits,
- * slashes, dots, @, or hex letters only.
+ * It is called for words that the mask of their bytes does not decide: those with
+ * digits, slashes, dots or @, and those with only hex letters.
  *
  *-------------------------------------------------------------------------
  */
@@ -177,7 +177,7 @@ has_suffix(const char *p, const char *end, const char *suffix)
 	return (size_t) (end - p) > len && memcmp(end - len, suffix, len) == 0;
 }
 
-/* Words without digits that are variable all the same. */
+/* Words without digits that are variable nevertheless. */
 bool
 ls_is_variable_word(const char *p, const char *end, unsigned mask)
 {

@@ -3,8 +3,8 @@
  * columns.c
  *	  Describes the first columns of a row: is it a time, a severity, a name?
  *
- * Only the row itself is looked at here; what a column means is decided in
- * header.c from all rows together.
+ * This file looks only at the row itself; header.c decides from all rows
+ * together what a column means.
  *
  *-------------------------------------------------------------------------
  */

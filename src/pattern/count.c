@@ -1,12 +1,12 @@
 /*-------------------------------------------------------------------------
  *
  * count.c
- *	  Which words and symbols are in more than one signature.
+ *	  Finds the words and symbols that are in more than one signature.
  *
  * Two signatures join only if they share words and have the same symbols
- * (names of members too).  Where most words or a symbol are in one signature
- * alone (10,000 rows of unique words), it is lonely: no step that compares it
- * with others need look at it.
+ * (including names of members).  A signature is lonely if most of its words, or a
+ * symbol, are in no other signature (10,000 rows of unique words).  Steps that
+ * compare signatures can skip it.
  *
  *-------------------------------------------------------------------------
  */

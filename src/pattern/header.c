@@ -8,13 +8,13 @@
  * similarity, everything would look alike.  So the header stays out of the
  * comparison.
  *
- * It is found by statistics of columns (words between white space, a bracketed
- * part is one column), per family of rows that begin with a column of the
- * same shape, and only where one of the first columns is a time: text without
- * a time has no header.  Behind the last time follow, in any order, columns
- * that vary (process ids), severities, bracketed parts, and names.  A name
- * column is taken only if a column after it proves that the header goes on:
- * a colon (syslog and many loggers), a bracketed part, a dash or a bar.
+ * It is found by statistics of columns (words between white space; a bracketed
+ * part is one column), for each family of rows that begin with a column of the
+ * same shape.  One of the first columns must be a time: text without a time has no
+ * header.  After the last time come, in any order, columns that vary (process
+ * ids), severities, bracketed parts, and names.  A name column belongs to the
+ * header only if a column after it proves that the header continues: a colon
+ * (syslog and many loggers), a bracketed part, a dash or a bar.
  *
  * Severities become part of the key (never joined); the name of the component
  * must be equal for two shapes to be joined, but the same message of two

@@ -4,10 +4,10 @@
  *	  Values of one or more words in running text: "connection refused" and
  *	  "no route to host" in the same place.
  *
- * Groups that are equal before and after a gap of some words are one, if
- * FEW_VALUES of them differ in the gap, and if what is equal outweighs it.
- * Where gaps can begin is found first, by counting the groups with each
- * beginning: only where fewer have the next word too.
+ * Groups that are equal before and after a gap of some words are merged if at
+ * least FEW_VALUES of them differ in the gap and the equal words outweigh it.  The
+ * possible starts of gaps are found first, by counting the groups with each
+ * prefix: a gap can start only where fewer groups also have the next word.
  *
  *-------------------------------------------------------------------------
  */

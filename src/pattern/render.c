@@ -3,8 +3,8 @@
  * render.c
  *	  The result: patterns with samples, verbatim rows, their order.
  *
- * A pattern is a draft first, one for each group that is left; then rare drafts
- * become their rows, the others get a template and samples.
+ * First there is a draft for each remaining group.  Then a rare draft becomes its
+ * rows, and each other draft gets a template and samples.
  *
  *-------------------------------------------------------------------------
  */

@@ -6,8 +6,8 @@
  * One pass over the bytes with a class table, no regular expressions: the
  * classes of all bytes of a word are OR-ed while it is read, and this mask
  * alone decides for most words (letters only: constant; a digit: variable).
- * The rest, words with slashes, dots or @ and words of hex letters, is looked
- * at a second time.
+ * The other words, with slashes, dots or @ or only hex letters, are read a second
+ * time.
  *
  * Bytes from 0x80 are letters, so that a character is never cut.
  *

@@ -3,11 +3,11 @@
  * shape.c
  *	  The canonical token sequence of a signature.
  *
- * Two rows of one statement may differ in the number of their tokens: a list
- * is longer, an address has a port, a part in parentheses is missing, a stack
- * is deeper.  So runs of variables become one variable, parentheses that hold
- * nothing but variables are dropped, and a short sequence with a variable in
- * it that repeats (at <*> at <*>) is kept once.  Signatures with the same canonical sequence and
+ * Two rows of one statement may differ in their number of tokens: a list is
+ * longer, an address has a port, a part in parentheses is missing, a stack is
+ * deeper.  So runs of variables become one variable, parentheses with only
+ * variables are dropped, and a short repeated sequence with a variable
+ * (at <*> at <*>) is kept once.  Signatures with the same canonical sequence and
  * the same keys are one form.
  *
  *-------------------------------------------------------------------------

@@ -1,16 +1,16 @@
 /*-------------------------------------------------------------------------
  *
  * signature.c
- *	  Makes rows with equal token sequences one signature with a count.
+ *	  Combines rows with equal token sequences into one signature with a count.
  *
  * This is the only step that touches every row; all later ones work on
  * signatures, of which there are about 1,000 for 10,000 rows.  A row costs
- * one scan and one look into a hash table.  Of the row that stands for a
- * signature the tokens' codes and its columns are kept, so that no row need be
- * scanned again before its template is written.
+ * one scan and one lookup in a hash table.  For the row that represents a
+ * signature, the codes of its tokens and its columns are kept, so no row is scanned
+ * again before its template is written.
  *
- * The row that stands for a signature is the one with the smallest hash, not
- * the first: nothing may depend on the order of rows.  For the same reason
+ * A signature is represented by the row with the smallest hash, not by the first
+ * row, because nothing may depend on the order of rows.  For the same reason
  * signatures are sorted at the end.
  *
  *-------------------------------------------------------------------------

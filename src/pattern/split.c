@@ -1,10 +1,10 @@
 /*-------------------------------------------------------------------------
  *
  * split.c
- *	  Undoes joins of constants: one cluster of forms becomes one or more groups.
+ *	  Splits clusters where constants differ: a cluster becomes one or more groups.
  *
  * Similar is not the same: "door opened" and "door closed" share half of their
- * words.  How many values a position takes tells a constant from a variable.
+ * words.  The number of values at a position shows whether it is constant.
  *
  *-------------------------------------------------------------------------
  */

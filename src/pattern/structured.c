@@ -1,17 +1,16 @@
 /*-------------------------------------------------------------------------
  *
  * structured.c
- *	  Tokens of a row: of JSON and logfmt by their structure, of the rest as text.
+ *	  Tokens of a row: JSON and logfmt by their structure, other rows as text.
  *
- * JSON and logfmt say themselves what is constant: names of members are, values
- * vary.  Two members are special: the message is text like any row (a reason or
- * error is the message where there is no other), and the level must never be
- * joined with another level.  A short value without digits is kept as a VALUE,
- * so that it can be shown when all rows of the pattern agree on it.
+ * JSON and logfmt show what is constant: names of members are, and values vary.
+ * Two members are special: the message is text like any row (a reason or error is
+ * the message if there is no other), and different levels must never be joined.  A
+ * short value without digits is kept as a VALUE, so that it can be shown if all
+ * rows of the pattern agree on it.
  *
- * This is a walker of its own rather than ls_json: it allocates nothing, and
- * it reads JSON only well enough to find the tokens.  A row that it cannot
- * read is scanned as text.
+ * It does not use ls_json: this walker allocates nothing, and reads JSON only well
+ * enough to find the tokens.  A row that it cannot read is scanned as text.
  *
  *-------------------------------------------------------------------------
  */
@@ -79,7 +78,7 @@ skip_space(const char *p, const char *end)
 	return p;
 }
 
-/* Behind the closing quote of the string that opens at p, or NULL. */
+/* The position after the closing quote of the string that opens at p, or NULL. */
 static const char *
 string_end(const char *p, const char *end)
 {
@@ -99,7 +98,7 @@ string_end(const char *p, const char *end)
 	return NULL;
 }
 
-/* Behind the container that opens at p, or NULL; nesting is only counted. */
+/* The position after the container that opens at p, or NULL; nesting is only counted. */
 static const char *
 container_end(const char *p, const char *end)
 {
@@ -165,7 +164,7 @@ string_tokens(token_list *list, const char *row, const char *p, const char *end,
 static const char *object_tokens(token_list *list, const char *row, const char *p, const char *end,
 								 int depth);
 
-/* The value at p: after it, or NULL. */
+/* Reads the value at p; the position after it, or NULL. */
 static const char *
 value_tokens(token_list *list, const char *row, const char *p, const char *end, member_role role,
 			 int depth)
@@ -207,7 +206,7 @@ value_tokens(token_list *list, const char *row, const char *p, const char *end, 
 	return stop;
 }
 
-/* The object at p: after it, or NULL. */
+/* Reads the object at p; the position after it, or NULL. */
 static const char *
 object_tokens(token_list *list, const char *row, const char *p, const char *end, int depth)
 {

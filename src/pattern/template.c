@@ -3,12 +3,11 @@
  * template.c
  *	  The text of a template, and its id.
  *
- * The template of a pattern is written along its most frequent signature.  It
- * must hold for all rows of the pattern: a placeholder names a class (<IP>,
- * <NUM>) only when all signatures of the pattern have this class at this
- * place, otherwise it is <*>; a constant of the header is shown only when all
- * agree on it; and where signatures differ in length, a run of variables is
- * one <*>.
+ * The template of a pattern follows the tokens of its most frequent signature.  It
+ * must be true for all rows of the pattern.  A placeholder names a class (<IP>,
+ * <NUM>) only if all signatures of the pattern have this class at this place,
+ * otherwise it is <*>.  A constant of the header is shown only if all signatures
+ * agree on it.  If signatures differ in length, a run of variables is one <*>.
  *
  *-------------------------------------------------------------------------
  */

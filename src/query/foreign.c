@@ -499,7 +499,7 @@ check_principal(const logs_scan *scan)
 		memcmp(&now->user, &scan->who.user, sizeof(pg_uuid_t)) != 0 ||
 		memcmp(&now->credential, &scan->who.credential, sizeof(pg_uuid_t)) != 0)
 		ereport(ERROR, errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				errmsg("the session has become another while rows of logsvc.logs were read"),
+				errmsg("the principal of the session changed while rows of logsvc.logs were read"),
 				errhint("Run the statement again."));
 }
 

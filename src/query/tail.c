@@ -360,7 +360,7 @@ logsvc_tail(PG_FUNCTION_ARGS)
 
 	if (request == NULL)
 		ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				errmsg("a live tail is for HTTP clients"));
+				errmsg("a live tail is only for HTTP clients"));
 	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE || desc->natts != 4)
 		elog(ERROR, "the result of tail is not http_response");
 	initStringInfo(&out);

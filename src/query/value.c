@@ -171,7 +171,7 @@ check_length(size_t length)
 {
 	if (length > LS_VALUE_MAX_LENGTH)
 		ereport(ERROR, errcode(ls_errcode(LS_ERROR_QUERY_MEMORY_LIMIT)),
-				errmsg("an expression makes a text of more than %d kB",
+				errmsg("an expression makes a text longer than %d kB",
 					   (int) (LS_VALUE_MAX_LENGTH / 1024)));
 }
 

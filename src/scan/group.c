@@ -585,7 +585,7 @@ ls_groups_make(MemoryContext context, ls_arena *arena, const ls_group_request *r
 				errmsg("events can be grouped by at most %d fields", LS_GROUP_MAX_FIELDS));
 	if (request->n_aggregates > LS_GROUP_MAX_AGGREGATES)
 		ereport(ERROR, errcode(ls_errcode(LS_ERROR_QUERY_SEMANTIC)),
-				errmsg("at most %d aggregates are possible", LS_GROUP_MAX_AGGREGATES));
+				errmsg("at most %d aggregates are allowed", LS_GROUP_MAX_AGGREGATES));
 	g->arena = arena;
 	g->request = *request;
 	ls_buf_init(&g->buf, arena);

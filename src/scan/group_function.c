@@ -189,7 +189,8 @@ logsvc_group_rows(PG_FUNCTION_ARGS)
 	n_keys = ls_read_u32(&r);
 	n_values = ls_read_u32(&r);
 	if (r.failed || n_keys > LS_GROUP_MAX_FIELDS || n_values > LS_GROUP_MAX_AGGREGATES)
-		ereport(ERROR, errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("these are no groups"));
+		ereport(ERROR, errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				errmsg("the bytes are not groups of group_parts"));
 	while (r.pos < r.end)
 	{
 		MemoryContext outer = MemoryContextSwitchTo(row);
@@ -203,7 +204,8 @@ logsvc_group_rows(PG_FUNCTION_ARGS)
 		values[2] = texts_of(&r, n_keys);
 		values[4] = texts_of(&r, n_values);
 		if (r.failed)
-			ereport(ERROR, errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("these are no groups"));
+			ereport(ERROR, errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+					errmsg("the bytes are not groups of group_parts"));
 		MemoryContextSwitchTo(outer);
 		tuplestore_putvalues(out->setResult, out->setDesc, values, nulls);
 		MemoryContextReset(row);

@@ -194,7 +194,7 @@ send_message(void *context, ls_str message)
 {
 	if (shm_mq_send(context, message.len, message.data, false, true) != SHM_MQ_SUCCESS)
 		ereport(ERROR, errcode(ERRCODE_CONNECTION_FAILURE),
-				errmsg("the search that this worker works for is gone"));
+				errmsg("the search of this parallel worker has ended"));
 }
 
 /* Takes parts until there are no more, and sends the groups. */

@@ -317,7 +317,7 @@ ls_scan_begin(ls_scan *scan, const ls_scan_part *part, ls_str filter, ls_time fr
 
 		if (!ls_filter_deserialize(scan->arena, filter, &tree))
 			ereport(ERROR, errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-					errmsg("the filter is not one"));
+					errmsg("the bytes are not a filter"));
 		rest = tree == NULL ? &always : simplify(scan, tree);
 		scan->nothing = rest == &never;
 		scan->filter = rest == &always || rest == &never ? NULL : rest;

@@ -192,7 +192,7 @@ read_selector(ls_scan *scan, const NullableDatum *wanted, ls_row_selector *p)
 	p->keep_empty = is_set(wanted[LS_SCAN_KEEP_EMPTY]);
 	if (p->n_distinct > 0 && (p->n_sort > 0 || p->most > 0))
 		ereport(ERROR, errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				errmsg("distinct_by is possible without sort and most only"));
+				errmsg("distinct_by cannot be combined with sort or most"));
 }
 
 /* Reads which fields of them it returns. */

@@ -138,8 +138,7 @@ try_drop(ls_retention *r, aging_partition *p)
 		return false;
 	}
 	if (r->dropped)
-		ereport(LOG, errmsg("logsvc dropped partition %s: it had no events that are to be kept",
-							r->name));
+		ereport(LOG, errmsg("logsvc dropped partition %s: it had no events to keep", r->name));
 	return r->dropped;
 }
 

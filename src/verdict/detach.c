@@ -1,11 +1,11 @@
 /*-------------------------------------------------------------------------
  *
  * detach.c
- *	  What of an evaluation must outlive the call to the model (pure).
+ *	  The data of an evaluation that must outlive the call to the model (pure).
  *
- * Hundreds of evaluations wait for models at the same time in one process, whose memory must be
- * bounded.  A body of 10 MB and what mining it took are needed until the view is made, then no
- * more; the lines of a view are never more than the token budget.
+ * In one process, hundreds of evaluations wait for models at the same time, and memory must be
+ * bounded.  A body of 10 MB and the memory for mining it are needed only until the view is made;
+ * the lines of a view never exceed the token budget.
  *
  *-------------------------------------------------------------------------
  */

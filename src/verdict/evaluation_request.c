@@ -3,13 +3,13 @@
  * evaluation_request.c
  *	  From the body of POST run-adhoc to a checked request (pure).
  *
- * One pass with the pull parser, because rows must keep the member order and the spelling of
- * numbers they came with (decision 25), and because a body may be 10 MB: string rows stay views
- * into it, object rows are written compactly into one scratch buffer and only their first 2,000
- * code points are kept.
+ * It makes one pass with the pull parser, because rows must keep the order of their members and
+ * the spelling of numbers (decision 25), and because a body may have 10 MB.  String rows stay views
+ * into the body.  Object rows are written compactly into one scratch buffer, and only their first
+ * 2,000 code points are kept.
  *
- * Each reader passes over its value whatever it finds there, so that one wrong field does not
- * hide the next one's problem.
+ * Each reader skips its value, whatever it is, so a wrong field does not hide the problems of the
+ * next ones.
  *
  *-------------------------------------------------------------------------
  */
@@ -51,7 +51,7 @@ typedef struct body
 
 /* ---- rows and log ---- */
 
-/* Shortens a row to what is considered of it; true when it was longer. */
+/* Cuts a row to its limit; true when it was longer. */
 static bool
 cut_row(ls_str *row)
 {
@@ -136,7 +136,7 @@ read_rows(body *b)
 		n++;
 		if (n > LS_EVALUATION_MAX_ROWS)
 		{
-			/* Refused already: only pass over it, keeping nothing. */
+			/* Already refused: only skip the value. */
 			if (!ls_json_skip(&in->json, &row))
 				return;
 			continue;
@@ -167,7 +167,7 @@ read_rows(body *b)
 						  "rows must have at most %d entries, not %zu.", LS_EVALUATION_MAX_ROWS, n);
 }
 
-/* Any value; null is none (decision 2). */
+/* Any value; null means that there is none (decision 2). */
 static void
 read_log(body *b)
 {
@@ -326,7 +326,7 @@ check_whole(body *b)
 	}
 }
 
-/* A body that is not JSON has this one problem. */
+/* A body that is not JSON has only this problem. */
 static void
 only_syntax(ls_validation_errors *errors, const char *what, size_t offset)
 {
@@ -397,7 +397,7 @@ ls_evaluation_request_parse(ls_str json, ls_arena *arena, bool allow_query,
 					bom + (size_t) (b.in.json.pos - b.in.json.start));
 	else
 	{
-		/* A wrong name is most often the reason why a right one is missing. */
+		/* A misspelt name is the usual reason why a required one is missing. */
 		*out = r;
 		if (errors->count == 0 && errors->dropped > 0)
 			ls_validation_add(errors, "", "too_many", "The body has too many problems to list.");

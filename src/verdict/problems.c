@@ -1,11 +1,11 @@
 /*-------------------------------------------------------------------------
  *
  * problems.c
- *	  The list of what is wrong with a request or with a model's reply (pure).
+ *	  The list of problems of a request or of a model's reply (pure).
  *
- * A caller who fixes one field at a time pays one round trip for each, so all problems are
- * collected.  The list is bounded; what does not fit is counted, so that nothing invalid can be
- * taken for valid because its problem had no room.
+ * All problems are collected, so that a caller does not need a round trip for each.  The list is
+ * bounded; further problems are counted, so an invalid request never passes as valid because the
+ * list was full.
  *
  *-------------------------------------------------------------------------
  */

@@ -1,22 +1,22 @@
 /*-------------------------------------------------------------------------
  *
  * prompt.c
- *	  The one text that every provider's model is given (pure).
+ *	  The prompt, which is the same for the models of all providers (pure).
  *
- * Rows are written by whoever could make a program log something, so they are fenced with a key
- * that they cannot know and declared data (decision 43).  The key stands in the user text only:
- * the system text is the same for all requests of a kind, which lets providers cache it.
+ * Anybody who can make a program log something can write rows.  So rows are fenced with a key
+ * that they cannot know, and declared to be data (decision 43).  The key is only in the user text;
+ * the system text is the same for all requests of a kind, so providers can cache it.
  *
- * Ids and descriptions are given as JSON, one item on a line, so that a line break in one
- * cannot look like another item.
+ * Ids and descriptions are JSON, one item per line, so a line break in one cannot look like
+ * another item.
  *
  *-------------------------------------------------------------------------
  */
 #include "src/verdict/evaluation_core.h"
 
 /*
- * What a model may write, and so what a reservation covers (decision 34): some for the frame, and
- * for each finding an id and an explanation of the largest size.
+ * The tokens that a model may write, and so what a reservation covers (decision 34): some for the
+ * frame, and for each finding an id and an explanation of maximum length.
  */
 #define TOKENS_OF_VERDICT 1024
 #define TOKENS_PER_FINDING 250
@@ -100,10 +100,10 @@ static const char system_escapes[] =
 /*
  * ---- the schema of a reply ----
  *
- * One for all providers, so it keeps to what the strictest take: every member required, null
- * where it may be missing, additionalProperties false, no limits of numbers, lengths and lists
- * (ls_verdict_parse has them).  What a status rests on comes before it: a model writes in this
- * order.
+ * All providers get the same schema, so it uses only what the strictest accept: every member is
+ * required, null where it may be missing, additionalProperties false, and no limits on numbers,
+ * lengths and lists (ls_verdict_parse checks these).  The evidence comes before the status, because
+ * a model writes in this order.
  */
 
 static void
@@ -117,7 +117,7 @@ schema_text(ls_buf *buf, const ls_evaluation_request *request)
 	if (request->citations)
 		ls_buf_lit(buf, ",\"quotes\":{\"type\":\"array\",\"items\":{\"type\":\"string\"},"
 						"\"description\":\"at most 10\"}");
-	/* Lines of patterns have no number of a row: the service finds it by the quote. */
+	/* Lines of patterns have no row number; the service finds the row by the quote. */
 	if (refs)
 		ls_buf_lit(buf, ",\"rowRefs\":{\"type\":\"array\",\"items\":{\"type\":\"integer\"}}");
 	ls_buf_lit(buf, ",\"explanation\":{\"type\":\"string\",\"description\":\"at most 300 "
@@ -178,7 +178,7 @@ fence(ls_buf *buf, const char *edge, const char *part, ls_str key)
 	ls_buf_char(buf, '\n');
 }
 
-/* What the rows below do not show: a judge that does not know it takes absence for proof. */
+/* Says what the rows below do not show; otherwise a judge would take absence for proof. */
 static void
 notes(ls_buf *buf, const ls_evaluation_view *view)
 {

@@ -3,8 +3,8 @@
  * request_bytes.c
  *	  A checked request as bytes, for another process (pure).
  *
- * Both ends are the same binary, so the form has no version; a reader checks
- * lengths and counts all the same, because a request is what a client sent.
+ * Both ends are the same binary, so the format has no version.  The reader checks
+ * lengths and counts nevertheless, because the data came from a client.
  *
  *-------------------------------------------------------------------------
  */

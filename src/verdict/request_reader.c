@@ -4,7 +4,7 @@
  *	  Readers of a request's typed values, unknown fields, expected items and compression
  *	  options (pure).
  *
- * Beside evaluation_request.c, which knows the body as a whole, this file knows the inner objects.
+ * evaluation_request.c reads the body as a whole, this file its inner objects.
  *
  *-------------------------------------------------------------------------
  */
@@ -160,7 +160,7 @@ ls_reading_ignored(ls_reading *in, const char *parent, ls_str name)
 		char c = name.data[i];
 		bool word = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 
-		/* What goes back in a header must not be able to make a header. */
+		/* A name that is returned in a header must not be able to inject a header. */
 		ls_buf_char(&clean, word || (c != '\0' && strchr("_-.$@", c) != NULL) ? c : '?');
 	}
 	if (clean.failed)
@@ -239,7 +239,7 @@ read_item(ls_reading *in, size_t index, ls_expected_item *item)
 	return good_id && good_description;
 }
 
-/* Adds an item unless it is there already; a contradiction is a problem (decision 14). */
+/* Adds an item unless it exists already; a contradiction is a problem (decision 14). */
 static void
 add_item(ls_reading *in, ls_expected_item *items, size_t *count, size_t index,
 		 ls_expected_item item)

@@ -1,10 +1,10 @@
 /*-------------------------------------------------------------------------
  *
  * response.c
- *	  The object that an evaluation answers with (pure).
+ *	  The JSON object of an evaluation's answer (pure).
  *
- * Members that the model did not give are left out, never null, except the summary,
- * which is "string or null".
+ * Members that the model did not give are left out and never null, except the summary,
+ * which is a string or null.
  *
  *-------------------------------------------------------------------------
  */

@@ -1,14 +1,14 @@
 /*-------------------------------------------------------------------------
  *
  * verdict.c
- *	  From a model's reply to a verdict that may be passed on, or to the reasons why not
+ *	  From a model's reply to a verdict that may be passed on, or to the problems with it
  *	  (pure).
  *
- * A model is a source as untrusted as a client, and its words end in somebody's CI gate.  So
- * nothing is guessed: what contradicts itself or breaks the structure is refused (the caller
- * asks once more, then gives up), and only what cannot change a status is put right here:
- * prose that is too long, findings for ids that nobody asked about, items left out of an
- * otherwise whole reply.
+ * A model is as untrusted as a client, and a CI gate may depend on its words.  So nothing is
+ * guessed.  A reply that contradicts itself or has the wrong structure is refused (the caller
+ * asks once more, then gives up).  Only problems that cannot change a status are corrected here:
+ * texts that are too long, findings for unknown ids, and items missing from an otherwise complete
+ * reply.
  *
  *-------------------------------------------------------------------------
  */
@@ -56,7 +56,7 @@ clip(ls_arena *arena, ls_str s, size_t max)
 	return ls_str_make(clipped, keep + sizeof(ellipsis) - 1);
 }
 
-/* The item of that id; item_count when nobody asked for it. */
+/* The number of the item with this id; item_count if the request does not have it. */
 static size_t
 find_item(const ls_evaluation_request *request, ls_str id)
 {
@@ -77,7 +77,7 @@ place_finding(ls_verdict_reading *in, ls_finding *placed, const ls_finding *foun
 
 	if (item == in->request->item_count)
 	{
-		/* It answers nothing that was asked, so its other problems do not matter either. */
+		/* It is for an unknown id, so its other problems do not matter. */
 		snprintf(path, sizeof(path), "verdict[%zu]", index);
 		ls_validation_forget(in->in.errors, path);
 		in->verdict->invented++;

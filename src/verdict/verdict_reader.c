@@ -4,8 +4,8 @@
  *	  Reading one finding of a model's reply (pure).
  *
  * Types are checked strictly (decision 20).  null counts as absent, because a provider's forced
- * structure often demands that every member is there.  A member that comes twice is refused:
- * picking one would be guessing.
+ * structure often requires every member.  A member that occurs twice is refused, because choosing
+ * one would be guessing.
  *
  *-------------------------------------------------------------------------
  */
@@ -138,7 +138,7 @@ read_entity(ls_reading *in, const char *path, ls_finding *finding)
 	if (!has_type || !has_key)
 		ls_validation_add(in->errors, path, "required", "%s must have type and key.", path);
 
-	/* An entity without a name is none. */
+	/* An entity without a name does not count. */
 	if (!ls_reading_blank(type) && !ls_reading_blank(key_text))
 	{
 		finding->entity_type = type;
@@ -147,7 +147,7 @@ read_entity(ls_reading *in, const char *path, ls_finding *finding)
 }
 
 /*
- * An array of strings: calls `take` with each one that is not blank and its place in the list.
+ * Reads an array of strings: calls `take` with each string that is not blank, and its index.
  */
 static void
 read_strings(ls_verdict_reading *reading, const char *path, ls_finding *finding,
@@ -239,8 +239,8 @@ read_refs(ls_verdict_reading *reading, const char *path)
 }
 
 /*
- * Does the row hold the quote word for word?  A model sees control characters of a row as escapes
- * and may quote them so.  The bytes that one reply can have searched are bounded.
+ * Does the row contain the quote literally?  A model sees control characters of a row as escapes,
+ * and may quote these.  The number of bytes searched for one reply is bounded.
  */
 static bool
 row_holds(ls_verdict_reading *reading, size_t row, ls_str quote)
@@ -260,7 +260,7 @@ row_holds(ls_verdict_reading *reading, size_t row, ls_str quote)
 	return !escaped.failed && memmem(escaped.data, escaped.len, quote.data, quote.len) != NULL;
 }
 
-/* The row that the quote stands in: of those named, else of all that were considered; 0: none. */
+/* The row with the quote, among those named, or among all rows if none is named; 0: none. */
 static size_t
 find_row(ls_verdict_reading *reading, ls_str quote)
 {
@@ -283,8 +283,8 @@ find_row(ls_verdict_reading *reading, ls_str quote)
 }
 
 /*
- * Keeps the quotes that the rows hold (decision 43).  A passed or failed that quotes what is not
- * there, or nothing, is a claim without proof, and no verdict.
+ * Keeps the quotes that are in the rows (decision 43).  A passed or failed with a quote that is
+ * not in the rows, or without quotes, is a claim without proof and is refused.
  */
 static void
 check_citations(ls_verdict_reading *reading, size_t index, ls_finding *finding)

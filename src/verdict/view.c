@@ -3,10 +3,10 @@
  * view.c
  *	  The lines of a request that a model sees (pure).
  *
- * Compressed, the lines are patterns, highest count first; else they are the first 200 rows.
- * Either way they are whole lines, as many as the token budget leaves room for: a line cut in
- * its middle could say the opposite of the row.  A preview and the run after it take the same
- * way here, so they show the same lines.
+ * With compression, the lines are patterns, highest count first; otherwise they are the first 200
+ * rows.  There are as many lines as fit into the token budget, and all are whole, because a line
+ * cut in the middle could say the opposite of the row.  A preview and the run after it use the
+ * same code, so they show the same lines.
  *
  *-------------------------------------------------------------------------
  */
@@ -67,7 +67,7 @@ pattern_lines(line_list *list, const ls_pattern_set *set, ls_buf *scratch, ls_ar
 		if (i > 0 || !list->clipped)
 			break;
 
-		/* The first line is shown at any rate: without its samples it always fits. */
+		/* The first line is always shown: without its samples it always fits. */
 		pattern.nsamples = 0;
 		scratch->len = 0;
 		ls_pattern_line(scratch, &pattern);
@@ -96,7 +96,7 @@ raw_lines(line_list *list, const ls_evaluation_request *request, ls_buf *scratch
 	return !scratch->failed && !ls_arena_failed(arena);
 }
 
-/* Tokens of all rows as they are, without limits: what compression saves. */
+/* The tokens of all rows without compression and limits, to show what compression saves. */
 static int64_t
 raw_tokens(const ls_evaluation_request *request, ls_buf *scratch)
 {
