@@ -169,6 +169,25 @@ for my $readme (grep { -e } glob 'src/*/README.md')
 	}
 }
 
+# Code of tests has at most 100 columns: a line without its texts, regular expressions and SQL.
+for my $file (grep { -e && !m{^test/(mutation|corpus|data|npm|upgrade|lint\.pl)} }
+	split /\n/, `git ls-files --cached --others --exclude-standard 'test/*.pl' 'test/*.pm' 'test/*.sql' 'test/*.[ch]'`)
+{
+	my $n = 0;
+	for my $line (read_lines($file))
+	{
+		$n++;
+		utf8::decode($line);
+		1 while $line =~ s/^([^\t]*)\t/$1 . ' ' x (4 - length($1) % 4)/e;
+		next if length $line <= 100;
+		$line =~ s/(["'`])(?:\\.|(?!\1).)*\1/$1$1/g;
+		$line =~ s/\b(?:qr|qq?|m|s)\{[^{}]*\}|(?:\b(?:qr|m|s)|^\s*)\/(?:\\.|[^\/])*\/|^\s*m\{.*//g;
+		$line =~ s/(?:["'`]|\bqq?\{).*// unless $line =~ m{^\s*(?:#|--|\*|/\*)};
+		problem("$file:$n", 'has more than 100 columns')
+			if length $line > 100 && $line !~ /\b(?:SELECT|INSERT|CREATE|FROM|WHERE|AND|VALUES|DEFAULT)\b/;
+	}
+}
+
 # Exported symbols.
 if (-e 'logsvc.so')
 {

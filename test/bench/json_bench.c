@@ -1,7 +1,8 @@
 /*
  * json_bench.c: the two readers of JSON, the pull parser and jansson's tree, on the same texts.
  *
- * Prints rows `metric value unit`.  An event is one of an HTTP service, a refusal the body of a 429;
+ * Prints rows `metric value unit`.  An event is one of an HTTP service, a refusal the body
+ * of a 429;
  * both are read to their end, with each value.  A prompt of 600 kB is written as one string.
  */
 #include <stdio.h>

@@ -75,8 +75,8 @@ logsvc_debug_rate(PG_FUNCTION_ARGS)
 	bool taken;
 
 	ls_sha256(key.data, key.len, hash);
-	taken = ls_rate_limit_take_at(text_to_cstring(PG_GETARG_TEXT_PP(0)), hash, PG_GETARG_INT32(2), 1,
-								  now, &state);
+	taken = ls_rate_limit_take_at(text_to_cstring(PG_GETARG_TEXT_PP(0)), hash, PG_GETARG_INT32(2),
+								  1, now, &state);
 	PG_RETURN_TEXT_P(
 		cstring_to_text(psprintf("%d %d %d %d", taken, state.remaining,
 								 (int) (state.reset - now / LS_USECS_PER_SEC), state.retry_after)));

@@ -77,7 +77,8 @@ DECLARE
 	page int := 0;
 BEGIN
 	LOOP
-		answer := logsvc_internal.search_json(q, earliest, latest, lim, cursor, include => CASE WHEN beside THEN '{histogram,fields}'::text[] END);
+		answer := logsvc_internal.search_json(q, earliest, latest, lim, cursor,
+			include => CASE WHEN beside THEN '{histogram,fields}'::text[] END);
 		RETURN QUERY SELECT 'R ' || r::text FROM json_array_elements(answer #> '{data,rows}') r;
 		cursor := answer #>> '{page,nextCursor}';
 		page := page + 1;
@@ -86,8 +87,10 @@ BEGIN
 	RETURN NEXT 'M ' || json_build_object('meta', (answer -> 'meta')::jsonb - 'fields' - 'histogram', 'page', answer -> 'page', 'kind', answer #> '{data,kind}',
 		'columns', answer #> '{data,columns}', 'pages', page)::text;
 	RETURN NEXT 'T ' || array_to_string(ARRAY[
-		differential_bound(bounds -> 0, before, zone), differential_bound(bounds -> 0, clock_timestamp(), zone),
-		differential_bound(bounds -> 1, before, zone), differential_bound(bounds -> 1, clock_timestamp(), zone)], ' ');
+		differential_bound(bounds -> 0, before, zone), differential_bound(bounds -> 0,
+			clock_timestamp(), zone),
+		differential_bound(bounds -> 1, before, zone), differential_bound(bounds -> 1,
+			clock_timestamp(), zone)], ' ');
 	IF beside THEN
 		span := answer #>> '{meta,histogram,span}';
 		RETURN NEXT 'H ' || (answer #>> '{meta,histogram,buckets}');

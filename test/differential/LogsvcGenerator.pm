@@ -17,8 +17,10 @@ sub between { return $_[0] + int rand($_[1] - $_[0] + 1); }
 
 # ---- events ----
 
-my @words = (qw(error ERROR Error timeout request REQUEST done user login failed connection reset by peer
-	GET POST api v1 carts order task disk mask Kelvin last_one x42 a b null true 500 404 1e3 007 straße STRASSE
+my @words = (qw(error ERROR Error timeout request REQUEST done user login failed connection reset
+	by peer
+	GET POST api v1 carts order task disk mask Kelvin last_one x42 a b null true 500 404 1e3 007
+	straße STRASSE
 	Ärger ärger ÄRGER naïve Ωmega ωmega 日本語 日本 emoji😀 İstanbul ǅ), "\x{212a}elvin", "re\x{17f}et", "ta\x{17f}\x{212a}");
 my @separators = ((' ') x 12, ': ', '=', '-', '.', ', ', '/', '  ', "\t", "\n", ' "', '" ', ' (',
 	') ', '\\', ' [', '] ', '*', '|', "\x{1}", '…', ' ');
@@ -28,10 +30,14 @@ my @sources = qw(api API worker nginx Ärger ärger sshd);
 my @services = ('checkout', 'cart api', 'Checkout', 'auth', 'a*b');
 our @indexes = qw(main web edge-eu edge-us);
 my @numbers =
-	qw(0 1 2 3 5 7 42 100 200 204 404 499 500 500 500 503 501 1000 -1 -5 -500 0.0 -0 -0.0 0.1 0.5 1.0 1.5 1.50
-	2.50 2.675 1.005 99.9 500.0 5e2 5E+2 50e1 0.5e3 1e-3 1e21 1e22 1e300 -1e300 1e308 1e-320 1e400 9007199254740991 9007199254740992
-	9007199254740993 -9007199254740993 9007199254740993.0 9223372036854775806 9223372036854775807 9223372036854775808
-	-9223372036854775807 -9223372036854775808 -9223372036854775809 18446744073709551616 123456789012345678901234567890
+	qw(0 1 2 3 5 7 42 100 200 204 404 499 500 500 500 503 501 1000 -1 -5 -500 0.0 -0 -0.0 0.1
+	0.5 1.0 1.5 1.50
+	2.50 2.675 1.005 99.9 500.0 5e2 5E+2 50e1 0.5e3 1e-3 1e21 1e22 1e300 -1e300 1e308 1e-320 1e400
+	9007199254740991 9007199254740992
+	9007199254740993 -9007199254740993 9007199254740993.0 9223372036854775806 9223372036854775807
+	9223372036854775808
+	-9223372036854775807 -9223372036854775808 -9223372036854775809 18446744073709551616
+	123456789012345678901234567890
 	4611686018427387904 3037000500 0.1234567890123456789 1234567.891);
 my @texts = ('', ' ', '500', ' 500', '500 ', '0500', '5e2', '5E2', '500.0', '-0', '+5', '.5', '5.',
 	'0x10', 'NaN', 'Infinity', '1e400', '9007199254740993',

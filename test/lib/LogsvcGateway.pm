@@ -15,7 +15,8 @@ use Test::More;
 use Time::HiRes qw(time sleep);
 
 our @EXPORT =
-	qw(start_host stop_host host_line connect_to connect_tls read_responses request request_and_end at_once post
+	qw(start_host stop_host host_line connect_to connect_tls read_responses request request_and_end
+	at_once post
 	connections wait_for wait_taken wait_left cpu_ticks memory
 	certificate);
 

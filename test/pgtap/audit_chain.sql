@@ -183,7 +183,8 @@ BEGIN
 		IF e.resource = 'r20' THEN
 			e.actor := 'eve';
 		END IF;
-		last := sha256(coalesce(last, logsvc_internal.audit_genesis(e.organization_id)) || logsvc_internal.audit_content(e, e.number));
+		last := sha256(coalesce(last, logsvc_internal.audit_genesis(e.organization_id))
+			|| logsvc_internal.audit_content(e, e.number));
 		UPDATE logsvc_internal.audit_entry a SET actor = e.actor, hash = last WHERE a.id = e.id;
 	END LOOP;
 	UPDATE logsvc_internal.audit_head h SET hash = last FROM acme WHERE h.organization_id = acme.id;

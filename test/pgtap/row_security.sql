@@ -143,24 +143,32 @@ CREATE TEMP TABLE privileged AS
 SELECT p.oid, n.nspname || '.' || p.proname AS name FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace
 WHERE n.nspname IN ('logsvc', 'logsvc_internal') AND p.prosecdef AND p.proowner <> 'logsvc_reader'::regrole;
 SELECT bag_eq('SELECT name FROM privileged', $$SELECT unnest('{
-	logsvc.accept_invitation, logsvc.act_as, logsvc.add_member, logsvc.adjust_ai_credits, logsvc.approve_plan_request, logsvc.assert_verdict,
+	logsvc.accept_invitation, logsvc.act_as, logsvc.add_member, logsvc.adjust_ai_credits,
+	logsvc.approve_plan_request, logsvc.assert_verdict,
 	logsvc.audit_head, logsvc.audit_log, logsvc.create_api_key, logsvc.create_index,
 	logsvc.create_organization, logsvc.create_own_organization, logsvc.create_own_token,
-	logsvc.create_token, logsvc.create_user, logsvc.decline_plan_request, logsvc.delete_index, logsvc.delete_logs, logsvc.delete_member,
-	logsvc.delete_organization, logsvc.delete_user, logsvc.discard_dead_letters, logsvc.end_sessions, logsvc.evaluate,
-	logsvc.get_billing, logsvc.get_dead_letter, logsvc.get_deletion, logsvc.get_index, logsvc.get_ip_allowlist, logsvc.get_member,
+	logsvc.create_token, logsvc.create_user, logsvc.decline_plan_request, logsvc.delete_index,
+	logsvc.delete_logs, logsvc.delete_member,
+	logsvc.delete_organization, logsvc.delete_user, logsvc.discard_dead_letters,
+	logsvc.end_sessions, logsvc.evaluate,
+	logsvc.get_billing, logsvc.get_dead_letter, logsvc.get_deletion, logsvc.get_index,
+	logsvc.get_ip_allowlist, logsvc.get_member,
 	logsvc.get_organization, logsvc.ingest, logsvc.invite, logsvc.list_api_keys,
-	logsvc.list_dead_letters, logsvc.list_deletions, logsvc.list_indexes, logsvc.list_invitations, logsvc.list_members, logsvc.list_organizations,
-	logsvc.list_tokens, logsvc.log, logsvc.mail_link, logsvc.remove_member, logsvc.replay_dead_letters, logsvc.resend_invitation,
+	logsvc.list_dead_letters, logsvc.list_deletions, logsvc.list_indexes, logsvc.list_invitations,
+	logsvc.list_members, logsvc.list_organizations,
+	logsvc.list_tokens, logsvc.log, logsvc.mail_link, logsvc.remove_member,
+	logsvc.replay_dead_letters, logsvc.resend_invitation,
 	logsvc.restore_organization, logsvc.retry_mail, logsvc.revoke_api_key, logsvc.revoke_invitation,
 	logsvc.revoke_token, logsvc.roles, logsvc.run_adhoc, logsvc.set_ip_allowlist, logsvc.set_limit,
 	logsvc.set_member_role, logsvc.set_password, logsvc.set_plan, logsvc.update_index,
-	logsvc.update_member, logsvc.update_organization, logsvc.usage, logsvc.use_token, logsvc.usage_history, logsvc.verify_audit, logsvc.verify_parts,
+	logsvc.update_member, logsvc.update_organization, logsvc.usage, logsvc.use_token,
+	logsvc.usage_history, logsvc.verify_audit, logsvc.verify_parts,
 	logsvc.verify_user, logsvc.whoami,
 	logsvc_internal.audit, logsvc_internal.auth_change_password, logsvc_internal.auth_end_session,
 	logsvc_internal.auth_forgot_password, logsvc_internal.auth_oauth_callback,
 	logsvc_internal.auth_oauth_start, logsvc_internal.auth_resend_verification,
-	logsvc_internal.auth_reset_password, logsvc_internal.auth_session, logsvc_internal.auth_sessions,
+	logsvc_internal.auth_reset_password, logsvc_internal.auth_session,
+	logsvc_internal.auth_sessions,
 	logsvc_internal.auth_sign_in, logsvc_internal.auth_sign_out, logsvc_internal.auth_sign_up,
 	logsvc_internal.auth_verify_email, logsvc_internal.chain_audit, logsvc_internal.export_audit,
 	logsvc_internal.preview_invitation, logsvc_internal.public_config,
@@ -305,7 +313,8 @@ DO $$
 DECLARE
 	f regprocedure;
 BEGIN
-	-- As if they had never been given more rights than their callers, and these every right to read.
+	-- As if they had never been given more rights than their callers, and these every right to
+	-- read.
 	FOR f IN SELECT p.oid FROM privileged AS p LOOP
 		EXECUTE format('ALTER FUNCTION %s OWNER TO logsvc_reader', f);
 	END LOOP;

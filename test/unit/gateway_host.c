@@ -4,13 +4,13 @@
  *
  *	gateway_host NAME=VALUE...
  *
- * The settings are those of ls_gateway_config, and later=1: answer after the hook.  It prints "ready" or "error ..." and
- * "cancel" for each cancelled request.  The query string of a request says how it
- * is answered: delay_ms=N (later), status=N, refuse=1 (by the hook itself),
- * size=N (bytes of answer), checks=1 (how many senders have been checked before their
- * body was read: all with an Authorization but "bad" may go on), pieces=N (so many pieces of 100,000 bytes, as the
- * client reads them; one such request at a time).  POST routes answer 202, others the
- * request as seen.
+ * The settings are those of ls_gateway_config, and later=1: answer after the hook.  It prints
+ * "ready" or "error ..." and "cancel" for each cancelled request.  The query string of a request
+ * says how it is answered: delay_ms=N (later), status=N, refuse=1 (by the hook itself), size=N
+ * (bytes of answer), checks=1 (how many senders have been checked before their body was read: all
+ * with an Authorization but "bad" may go on), pieces=N (so many pieces of 100,000 bytes, as the
+ * client reads them; one such request at a time).  POST routes answer 202, others the request as
+ * seen.
  * SIGTERM drains and stops, SIGUSR1 makes the service not ready.
  */
 #include <errno.h>

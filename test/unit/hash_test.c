@@ -29,7 +29,8 @@ distinct(uint64_t *values)
 	return n;
 }
 
-/* A block whose first half is the constant of the multiplication makes the product 0, whatever the seed. */
+/* A block whose first half is the constant of the multiplication makes the product 0, whatever the
+ * seed. */
 static void
 test_known_factor(void)
 {

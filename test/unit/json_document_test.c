@@ -58,7 +58,8 @@ test_limits(void)
 
 	ok(ls_document_read(LS_STR("[[[{}]]]"), 4, arena) != NULL, "as deep as allowed");
 	ok(ls_document_read(LS_STR("[[[[{}]]]]"), 4, arena) == NULL, "a level more");
-	ok(ls_document_read(LS_STR("[\"[[[[[\\\"[[[[[\\\\\",\"{{{{{\"]"), 1, arena) != NULL, "brackets in strings");
+	ok(ls_document_read(LS_STR("[\"[[[[[\\\"[[[[[\\\\\",\"{{{{{\"]"), 1, arena) != NULL,
+	   "brackets in strings");
 	ls_buf_init(&text, arena);
 	for (int i = 0; i < 1000000; i++)
 		ls_buf_char(&text, '[');
@@ -68,7 +69,8 @@ test_limits(void)
 	for (int i = 0; i < LS_DOCUMENT_MAX_VALUES - 3; i++)
 		ls_buf_lit(&text, "0,");
 	ls_buf_lit(&text, "0]");
-	ok(ls_node_count(ls_document_read(ls_str_make(text.data, text.len), 4, arena)) == LS_DOCUMENT_MAX_VALUES - 2,
+	ok(ls_node_count(ls_document_read(ls_str_make(text.data, text.len), 4, arena)) ==
+		   LS_DOCUMENT_MAX_VALUES - 2,
 	   "as many values as allowed");
 	text.len--;
 	ls_buf_lit(&text, ",0,0]");
@@ -79,7 +81,8 @@ test_limits(void)
 static void
 test_nodes(void)
 {
-	const ls_json_node *d = ls_document_read(LS_STR("{\"s\":\"x\",\"i\":-7,\"d\":0.5,\"t\":true,\"n\":null,\"l\":[1,\"y\"]}"), 4, arena);
+	const ls_json_node *d = ls_document_read(
+		LS_STR("{\"s\":\"x\",\"i\":-7,\"d\":0.5,\"t\":true,\"n\":null,\"l\":[1,\"y\"]}"), 4, arena);
 	const ls_json_node *nothing = ls_node_member(d, "none");
 	int64_t i = 0;
 	double n = 0;
@@ -91,12 +94,16 @@ test_nodes(void)
 	ok(ls_node_number(ls_node_member(d, "d"), &n) && n == 0.5, "a number");
 	ok(ls_node_number(ls_node_member(d, "i"), &n) && n == -7, "an integer is one too");
 	ok(!ls_node_number(ls_node_member(d, "s"), &n), "a string is not");
-	ok(ls_node_is(ls_node_member(d, "t"), LS_JSON_TRUE) && ls_node_is(ls_node_member(d, "n"), LS_JSON_NULL), "true, null");
+	ok(ls_node_is(ls_node_member(d, "t"), LS_JSON_TRUE) &&
+		   ls_node_is(ls_node_member(d, "n"), LS_JSON_NULL),
+	   "true, null");
 	is_int((long long) ls_node_count(ls_node_member(d, "l")), 2, "a list");
 	is_str(ls_node_string(ls_node_element(ls_node_member(d, "l"), 1)), "y", "its second element");
 	ok(ls_node_element(ls_node_member(d, "l"), 2) == NULL, "a third there is not");
-	ok(nothing == NULL && ls_node_member(nothing, "x") == NULL && ls_node_element(nothing, 0) == NULL && ls_node_count(nothing) == 0 &&
-		   ls_node_string(nothing).len == 0 && !ls_node_integer(nothing, &i) && !ls_node_number(nothing, &n) && !ls_node_is(nothing, LS_JSON_NULL),
+	ok(nothing == NULL && ls_node_member(nothing, "x") == NULL &&
+		   ls_node_element(nothing, 0) == NULL && ls_node_count(nothing) == 0 &&
+		   ls_node_string(nothing).len == 0 && !ls_node_integer(nothing, &i) &&
+		   !ls_node_number(nothing, &n) && !ls_node_is(nothing, LS_JSON_NULL),
 	   "what is not there has nothing");
 }
 
@@ -106,12 +113,17 @@ test_writing(void)
 	ls_json_node *list = ls_document_make(arena, "[i, o*]", 1, NULL);
 	ls_json_node *object;
 
-	ok(ls_document_append(arena, list, ls_document_make(arena, "s%", LS_NODE_STR(LS_STR("a\"b")))), "appended");
+	ok(ls_document_append(arena, list, ls_document_make(arena, "s%", LS_NODE_STR(LS_STR("a\"b")))),
+	   "appended");
 	ok(!ls_document_append(arena, list, NULL), "not NULL");
-	object = ls_document_make(arena, "{s:o, s:b, s:I, s:o*}", "l", list, "b", true, "i", INT64_MAX, "x", NULL);
+	object = ls_document_make(arena, "{s:o, s:b, s:I, s:o*}", "l", list, "b", true, "i", INT64_MAX,
+							  "x", NULL);
 	is_str(written(object), "{\"l\":[1,\"a\\\"b\"],\"b\":true,\"i\":9223372036854775807}", "made");
-	ok(ls_document_set(arena, object, "b", ls_document_make(arena, "n")) && !ls_document_set(arena, object, "c", NULL), "set");
-	is_str(written(object), "{\"l\":[1,\"a\\\"b\"],\"b\":null,\"i\":9223372036854775807}", "in its place");
+	ok(ls_document_set(arena, object, "b", ls_document_make(arena, "n")) &&
+		   !ls_document_set(arena, object, "c", NULL),
+	   "set");
+	is_str(written(object), "{\"l\":[1,\"a\\\"b\"],\"b\":null,\"i\":9223372036854775807}",
+		   "in its place");
 	ok(ls_document_make(arena, "s%", "\xFF", (size_t) 1) == NULL, "not UTF-8");
 	ok(ls_document_make(arena, "{s:o}", "x", NULL) == NULL, "a node that is not there");
 	is_str(written(NULL), "(failed)", "nor is it written");
@@ -128,7 +140,8 @@ reads_in(ls_str text, size_t values, const char *name)
 
 	arena = ls_arena_create(NULL, 0);
 	ok(ls_document_read(text, 2000, arena) != NULL, name);
-	is_int((long long) ls_arena_used(arena), (long long) ((bound + 15) / 16 * 16), "  in the memory for it");
+	is_int((long long) ls_arena_used(arena), (long long) ((bound + 15) / 16 * 16),
+		   "  in the memory for it");
 	ls_arena_destroy(arena);
 	arena = ls_arena_create(NULL, bound - 1);
 	ok(ls_document_read(text, 2000, arena) == NULL && ls_arena_failed(arena), "  and not in less");
@@ -137,7 +150,8 @@ reads_in(ls_str text, size_t values, const char *name)
 }
 
 static void
-reads_many_in(const char *begin, const char *element, const char *end, int n, size_t values, const char *name)
+reads_many_in(const char *begin, const char *element, const char *end, int n, size_t values,
+			  const char *name)
 {
 	ls_buf text;
 
@@ -195,7 +209,8 @@ counting_free(void *block)
 static void
 test_memory(void)
 {
-	static const char text[] = "{\"a\":[1,2.5,{\"b\":\"\\u00e9\"}],\"c\":{\"d\":[[],{},\"x\"]},\"e\":\"a long text \\n with escapes\"}";
+	static const char text[] = "{\"a\":[1,2.5,{\"b\":\"\\u00e9\"}],\"c\":{\"d\":[[],{},\"x\"]},"
+							   "\"e\":\"a long text \\n with escapes\"}";
 	ls_arena *all = arena;
 	json_malloc_t set_malloc;
 	json_free_t set_free;
@@ -209,7 +224,8 @@ test_memory(void)
 		arena = ls_arena_create(NULL, limit);
 		node = ls_document_read(str(text), 10, arena);
 		node = ls_document_make(arena, "{s:o, s:s}", "in", node, "more", "x");
-		if (ls_str_eq(written(node), LS_STR("(failed)")) ? !ls_arena_failed(arena) : ls_arena_failed(arena))
+		if (ls_str_eq(written(node), LS_STR("(failed)")) ? !ls_arena_failed(arena)
+														 : ls_arena_failed(arena))
 			good = -1000000;
 		good += !ls_arena_failed(arena);
 		ls_arena_destroy(arena);
@@ -218,7 +234,8 @@ test_memory(void)
 	ok(good > 0, "short memory at any place is said so");
 	is_int(calls, 0, "nothing was allocated elsewhere");
 	json_get_alloc_funcs(&set_malloc, &set_free);
-	ok(set_malloc == counting_malloc && set_free == counting_free, "and the functions of the process are set again");
+	ok(set_malloc == counting_malloc && set_free == counting_free,
+	   "and the functions of the process are set again");
 }
 
 int

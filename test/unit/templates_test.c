@@ -271,7 +271,8 @@ test_size(void)
 	   "take three quarters of what they take plain, at most");
 }
 
-/* CPU time of 4,096 lines that differ in a word of eight letters before `end`, the least of three. */
+/* CPU time of 4,096 lines that differ in a word of eight letters before `end`, the least of three.
+ * */
 static clock_t
 time_lines(const char *end)
 {

@@ -25,8 +25,10 @@ sub set_rate
 sub rate_of
 {
 	my ($r, $what) = @_;
-	my ($limit, $left, $reset) = @{ $r->{headers} }{map { "x-ratelimit-$_" } qw(limit remaining reset)};
-	ok(defined $limit && defined $left && defined $reset && $reset >= time - 2 && $reset <= time + 62,
+	my ($limit, $left, $reset) = @{ $r->{headers} }{map { "x-ratelimit-$_" } qw(limit
+		remaining reset)};
+	ok(defined $limit && defined $left && defined $reset && $reset >= time - 2
+		&& $reset <= time + 62,
 		"$what: rate headers") or diag explain $r;
 	return ($limit // -1, $left // -1);
 }
@@ -44,14 +46,18 @@ sub refused
 # ---- the figures of the specification ----
 
 is($t->sql('SELECT class, per_minute, scope FROM logsvc_internal.rate_limit ORDER BY class'),
-	join("\n", 'all_changes|600|organization', 'assist|120|caller', 'auth|5|address', 'changes|120|credential', 'deletions|10|organization', 'evaluation|10|caller',
+	join("\n", 'all_changes|600|organization', 'assist|120|caller', 'auth|5|address',
+		'changes|120|credential', 'deletions|10|organization', 'evaluation|10|caller',
 		'executor|60|organization', 'export|10|organization', 'forbidden|100|caller',
 		'ingest|10000|organization', 'logs|100|organization', 'otlp|10000|organization',
-		'password|5|user', 'public|5|address', 'reports|120|caller', 'search|10|organization', 'sign_in|5|account', 'static|600|address',
-		'tail|10|organization', 'templates|10|organization', 'unauthorized|100|address', 'user_changes|600|user'),
+		'password|5|user', 'public|5|address', 'reports|120|caller', 'search|10|organization',
+			'sign_in|5|account', 'static|600|address',
+		'tail|10|organization', 'templates|10|organization', 'unauthorized|100|address',
+			'user_changes|600|user'),
 	'the limits as installed');
 
-sub get_search { return $t->http(GET => '/api/v1/search', token => $_[0]{read_key}, query => { q => 'x' }); }
+sub get_search { return $t->http(GET => '/api/v1/search', token => $_[0]{read_key},
+	query => { q => 'x' }); }
 foreach my $n (1 .. 10)
 {
 	my $r = get_search($org);
@@ -83,13 +89,15 @@ is($r->{headers}{'x-ratelimit-limit'}, undef, 'has no limit');
 $r = $t->http(POST => '/api/v1/logs', token => $org->{ingest_key}, json => $event);
 is($r->{status}, 202, 'an event');
 is_deeply([ rate_of($r, 'event') ], [ 10000, 9999 ], 'of 10,000');
-$r = $t->http(POST => '/api/v1/logs/batch', token => $org->{ingest_key}, json => [ $event, $event ]);
+$r = $t->http(POST => '/api/v1/logs/batch', token => $org->{ingest_key},
+	json => [ $event, $event ]);
 is($r->{status}, 202, 'a batch');
 is_deeply([ rate_of($r, 'batch') ], [ 10000, 9998 ], 'is one request of the same limit');
 $r = $t->http(POST => '/api/v1/logs', token => $org->{ingest_key}, body => '{');
 is($r->{status}, 400, 'a broken one');
 is((rate_of($r, 'broken'))[1], 9997, 'counts');
-my $otlp = { resourceLogs => [ { scopeLogs => [ { logRecords => [ { body => { stringValue => 'x' } } ] } ] } ] };
+my $otlp = { resourceLogs => [ { scopeLogs =>
+	[ { logRecords => [ { body => { stringValue => 'x' } } ] } ] } ] };
 $r = $t->http(POST => '/v1/logs', token => $org->{ingest_key}, json => $otlp);
 is($r->{status}, 200, 'OTLP');
 is_deeply([ rate_of($r, 'OTLP') ], [ 10000, 9999 ], 'has a limit of its own');
@@ -111,7 +119,8 @@ like($r->{content}, qr/\A\x08\x08\x12.{1,2}RATE_LIMIT_EXCEEDED/s, 'as a Status i
 
 foreach my $n (1 .. 6)
 {
-	$r = $t->http(POST => '/api/v1/auth/forgot-password', json => { email => "nobody$n\@example.org" });
+	$r = $t->http(POST => '/api/v1/auth/forgot-password',
+		json => { email => "nobody$n\@example.org" });
 	$n < 6 ? is($r->{status}, 202, "auth $n of 5") : refused($r, 'auth 6');
 }
 refused($t->http(POST => '/api/v1/auth/sign-in',
@@ -140,7 +149,8 @@ foreach my $n (1 .. 6)
 		headers => { 'X-Organization-Id' => $organizations[ $n / 2 % 2 ] },
 		json => { current => 'x', password => 'y' });
 	$n < 6 ? isnt($r->{status}, 429, "password $n of 5") : refused($r, 'password 6');
-	is((rate_of($r, "password $n"))[1], $n < 6 ? 5 - $n : 0, 'one count for sessions and organizations');
+	is((rate_of($r, "password $n"))[1], $n < 6 ? 5 - $n : 0,
+		'one count for sessions and organizations');
 }
 $r = $t->http(POST => '/api/v1/auth/change-password', session => $t->session($other->{email}),
 	json => { current => 'x', password => 'y' });
@@ -175,17 +185,20 @@ is($t->http(POST => '/api/v1/logs', token => $other->{ingest_key}, json => $even
 wait_until(sub { $t->sql('SELECT logsvc_internal.queue_depth()') == 0 }, 20);
 # 1 event, a batch of 2, an OTLP record, and those.
 is($t->sql("SELECT sum(rows) FROM logsvc_internal.part WHERE index_name = 'main'"
-	  . " AND organization_id = (SELECT id FROM logsvc_internal.organization WHERE slug = '$org->{slug}')"),
+	  . " AND organization_id = (SELECT id FROM logsvc_internal.organization WHERE slug = "
+	  . "'$org->{slug}')"),
 	4 + $limit, 'what was refused is not stored');
 
 # A refusal says when to come again; a raised limit lets one in at once.
-refused($t->http(POST => '/api/v1/logs', token => $org->{ingest_key}, json => $event), 'still full');
+refused($t->http(POST => '/api/v1/logs', token => $org->{ingest_key}, json => $event),
+	'still full');
 refused($t->http(POST => '/api/v1/logs', token => $org->{ingest_key}, body => 'x' x 11_000_000),
 	'a body that is too large as well');
 set_rate('ingest', $limit + 4);
 is($t->http(POST => '/api/v1/logs', token => $org->{ingest_key}, json => $event)->{status}, 202,
 	'a limit that is raised lets one more in');
-refused($t->http(POST => '/api/v1/logs', token => $org->{ingest_key}, json => $event), 'and no other');
+refused($t->http(POST => '/api/v1/logs', token => $org->{ingest_key}, json => $event),
+	'and no other');
 set_rate('ingest', 0);
 refused($t->http(POST => '/api/v1/logs', token => $other->{ingest_key}, json => $event), 'limit 0');
 
@@ -193,20 +206,27 @@ refused($t->http(POST => '/api/v1/logs', token => $other->{ingest_key}, json => 
 
 set_rate('unauthorized', 3);
 # One was refused above, less than a minute ago or more.
-sub statuses { return join ' ', map { $r = $t->http(GET => '/api/v1/logs', token => $_); $r->{status} } @_ }
-like(statuses(map { "nothing$_" } 1 .. 5), qr/^401 (401 ){1,2}(429 ?){2,3}$/, 'unknown credentials: 3, and then no more');
+sub statuses { return join ' ', map { $r = $t->http(GET => '/api/v1/logs', token => $_);
+	$r->{status} } @_ }
+like(statuses(map { "nothing$_" } 1 .. 5), qr/^401 (401 ){1,2}(429 ?){2,3}$/,
+	'unknown credentials: 3, and then no more');
 is($r->{json}{code}, 'RATE_LIMIT_EXCEEDED', 'as a rate limit');
 like($r->{headers}{'retry-after'} // '', qr/^([1-9]|[1-5]\d|60)$/, 'with the time to wait');
-is($t->http(POST => '/v1/logs', token => 'nothing', json => $otlp)->{status}, 429, 'on every route');
-is($t->http(POST => '/api/v1/evaluations/run-adhoc', json => {})->{status}, 429, 'and without a credential');
+is($t->http(POST => '/v1/logs', token => 'nothing', json => $otlp)->{status}, 429,
+	'on every route');
+is($t->http(POST => '/api/v1/evaluations/run-adhoc', json => {})->{status}, 429,
+	'and without a credential');
 is($t->http(GET => '/api/v1/logs', token => $org->{read_key})->{status}, 200,
 	'a good credential of the same address goes on');
-is($t->http(GET => '/api/v1/logs', token => 'nothing', headers => { 'X-Forwarded-For' => '192.0.2.1' })->{status},
+is($t->http(GET => '/api/v1/logs', token => 'nothing',
+	headers => { 'X-Forwarded-For' => '192.0.2.1' })->{status},
 	429, 'an address that nobody vouches for is not another one');
 
 set_rate('forbidden', 3);
-like(statuses(($org->{ingest_key}) x 5), qr/^403 (403 ){1,2}(429 ?){2,3}$/, 'forbidden: 3, and then no more');
-is($t->http(GET => '/api/v1/logs', token => $other->{ingest_key})->{status}, 403, 'another caller is not concerned');
+like(statuses(($org->{ingest_key}) x 5), qr/^403 (403 ){1,2}(429 ?){2,3}$/,
+	'forbidden: 3, and then no more');
+is($t->http(GET => '/api/v1/logs', token => $other->{ingest_key})->{status}, 403,
+	'another caller is not concerned');
 is($t->http(POST => '/v1/logs', token => $org->{ingest_key}, json => {})->{status}, 429,
 	'what the caller may do has its own limit');
 
@@ -214,9 +234,11 @@ is($t->http(POST => '/v1/logs', token => $org->{ingest_key}, json => {})->{statu
 $t->sql("SELECT logsvc.create_user('admin\@limited.example'); "
 	  . "SELECT logsvc.add_member('limited', 'admin\@limited.example', 'admin')");
 my $admin = $t->session('admin@limited.example');
-my ($owner) = grep { $_->{role} eq 'owner' } @{ $t->http(GET => '/api/v1/members', token => $org->{token})->{json}{data} };
+my ($owner) = grep { $_->{role} eq 'owner' } @{ $t->http(GET => '/api/v1/members',
+	token => $org->{token})->{json}{data} };
 my %tries = map { $_ => $t->http(PATCH => "/api/v1/members/$owner->{id}", session => $admin,
-		headers => { 'X-Organization-Id' => $organizations[0] }, json => { role => 'viewer' })->{status} } 1 .. 4;
+		headers => { 'X-Organization-Id' => $organizations[0] },
+			json => { role => 'viewer' })->{status} } 1 .. 4;
 is(join(' ', @tries{ 1 .. 4 }), '403 403 403 429', 'raised in SQL');
 set_rate($_, 100) for 'unauthorized', 'forbidden';
 
@@ -224,7 +246,8 @@ set_rate($_, 100) for 'unauthorized', 'forbidden';
 
 set_rate('executor', 1);
 $t->http(GET => '/api/v1/search/fields', token => $org->{read_key}) for 1 .. 2;
-is($t->http(GET => '/api/v1/search/fields', token => $org->{read_key})->{status}, 200, 'within the time');
+is($t->http(GET => '/api/v1/search/fields', token => $org->{read_key})->{status}, 200,
+	'within the time');
 # A request that takes two seconds, however fast this machine is.
 sub slow_request
 {
@@ -240,27 +263,35 @@ sub slow_search { return slow_request($_[0], '/api/v1/search?q=x'); }
 is(slow_request($org->{read_key}), 200, 'a request that takes longer than there is time');
 $r = $t->http(GET => '/api/v1/search/fields', token => $org->{read_key});
 is($r->{status}, 429, 'is charged when it is over');
-like($r->{json}{error}, qr/class executor allows 1 seconds a minute for each organization; try again in \d+ seconds/, 'and the message says what of');
+like($r->{json}{error},
+	qr/class executor allows 1 seconds a minute for each organization; try again in \d+ seconds/,
+		'and the message says what of');
 like($r->{headers}{'retry-after'} // '', qr/^([1-9]|[1-5]\d|60)$/, 'with the time to wait');
-foreach my $path ('/api/v1/search/fields/level/values', '/api/v1/templates', '/api/v1/logs', '/api/v1/logs/tail')
+foreach my $path ('/api/v1/search/fields/level/values', '/api/v1/templates', '/api/v1/logs',
+	'/api/v1/logs/tail')
 {
-	is($t->http(GET => $path, token => $org->{read_key}, timeout => 10)->{status}, 429, "$path draws on the same time");
+	is($t->http(GET => $path, token => $org->{read_key}, timeout => 10)->{status}, 429,
+		"$path draws on the same time");
 }
 is($t->http(GET => '/api/v1/audit/export', token => $org->{token})->{status}, 429, 'exports too');
-is($t->http(GET => $_, token => $org->{token})->{status}, 429, "$_ too") foreach '/api/v1/usage/history', '/api/v1/indexes', '/api/v1/audit';
+is($t->http(GET => $_, token => $org->{token})->{status}, 429, "$_ too")
+	foreach '/api/v1/usage/history', '/api/v1/indexes', '/api/v1/audit';
 my $deletion = { q => 'index=main earliest=-1h', reason => 'test', dryRun => JSON::PP::true };
-is($t->http(DELETE => '/api/v1/logs', token => $org->{token}, json => $deletion)->{status}, 429, 'deletions too, also dry ones');
+is($t->http(DELETE => '/api/v1/logs', token => $org->{token}, json => $deletion)->{status}, 429,
+	'deletions too, also dry ones');
 # Ten searches are promised: they go on until their time is used five times.
 set_rate('search', 100);
 is(get_search($org)->{status}, 200, 'a search goes on although the time is used');
 is(slow_search($org->{read_key}), 200, 'and one more, that takes long') foreach 1 .. 2;
 $r = get_search($org);
 is($r->{status}, 429, 'but searches are charged too');
-like($r->{json}{error}, qr/class executor allows 5 seconds a minute/, 'and have five times the seconds');
+like($r->{json}{error}, qr/class executor allows 5 seconds a minute/,
+	'and have five times the seconds');
 set_rate('search', 10);
 is($t->http(GET => '/api/v1/search/fields', token => $other->{read_key})->{status}, 200,
 	'another organization has its own');
-is($t->http(GET => '/api/v1/members', token => $org->{token})->{status}, 200, 'what is not timed goes on');
+is($t->http(GET => '/api/v1/members', token => $org->{token})->{status}, 200,
+	'what is not timed goes on');
 set_rate('executor', 60);
 is($t->http(GET => '/api/v1/search/fields', token => $org->{read_key})->{status}, 200, 'more time');
 
@@ -293,14 +324,18 @@ sub reads_events
 	return 1 if $body{$name} =~ $reads;
 	return scalar grep { reads_events($_) } $body{$name} =~ /\b(logsvc(?:_internal)?\.\w+)/g;
 }
-my %timed = map { $_ => 1 } split /\n/, $t->sql('SELECT class FROM logsvc_internal.rate_limit WHERE timed');
+my %timed = map { $_ => 1 } split /\n/, $t->sql('SELECT class FROM logsvc_internal.rate_limit '
+	. 'WHERE timed');
 my $routes = PostgreSQL::Test::Utils::slurp_file('src/gateway/routes.def');
 my ($n_routes, $n_reading) = (0, 0);
-while ($routes =~ /^LS_ROUTE\((\w+),((?:\s*"[^"]*",){5})\s*"([^"]*)",\s*LS_POOL_EXECUTOR,\s*"([\w.]+)"/mg)
+while ($routes
+	=~ /^LS_ROUTE\((\w+),((?:\s*"[^"]*",){5})\s*"([^"]*)",\s*LS_POOL_EXECUTOR,\s*"([\w.]+)"/mg)
 {
 	my ($route, $class, $handler) = ($1, $3, $4);
-	is($t->sql("SELECT bool_and(has_function_privilege('logsvc_reader', p.oid, 'EXECUTE')) FROM pg_proc p"
-			. " WHERE p.pronamespace::regnamespace || '.' || p.proname = '$handler'"), 't', "$route: executors may call its handler");
+	is($t->sql("SELECT bool_and(has_function_privilege('logsvc_reader', p.oid, 'EXECUTE')) "
+		. "FROM pg_proc p"
+			. " WHERE p.pronamespace::regnamespace || '.' || p.proname = '$handler'"), 't',
+				"$route: executors may call its handler");
 	$n_routes++;
 	%seen = ();
 	next unless reads_events($handler);
@@ -309,8 +344,10 @@ while ($routes =~ /^LS_ROUTE\((\w+),((?:\s*"[^"]*",){5})\s*"([^"]*)",\s*LS_POOL_
 }
 cmp_ok($n_reading, '>', 15, "$n_reading of $n_routes routes read events");
 # The gateway knows these classes by name (it has no database).
-my ($slow) = PostgreSQL::Test::Utils::slurp_file('src/workers/fair_queue.c') =~ /slow\[\] = \{(.*?)\}/s;
-is(join(' ', sort $slow =~ /"(\w+)"/g), join(' ', sort keys %timed), 'they are those that never have the last executor');
+my ($slow) = PostgreSQL::Test::Utils::slurp_file('src/workers/fair_queue.c')
+	=~ /slow\[\] = \{(.*?)\}/s;
+is(join(' ', sort $slow =~ /"(\w+)"/g), join(' ', sort keys %timed),
+	'they are those that never have the last executor');
 
 # A class without a row has no limit.
 $t->sql("DELETE FROM logsvc_internal.rate_limit WHERE class = 'ingest'");

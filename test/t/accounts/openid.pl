@@ -202,7 +202,8 @@ sub reseal
 		const plain = Buffer.concat([d.update(b.subarray(12, -16)), d.final()]);
 		plain.writeBigUInt64LE(plain.readBigUInt64LE(0) + BigInt(seconds) * 1000000n, 0);
 		const e = c.createCipheriv('aes-256-gcm', key, nonce);
-		process.stdout.write(Buffer.concat([nonce, e.update(plain), e.final(), e.getAuthTag()]).toString('base64url'));
+		process.stdout.write(Buffer.concat([nonce, e.update(plain), e.final(),
+			e.getAuthTag()]).toString('base64url'));
 	};
 	my ($out, $err) = ('', '');
 	IPC::Run::run([ 'node', '-e', $program, '--', $cookie, 'a secret / of 100% + more', $seconds ],

@@ -180,7 +180,8 @@ my %may = map { $_ => 1 } map { "logsvc_internal.$_" }
 $may{"logsvc_internal.$_"} = 1 foreach qw(ingest_tally ingest_day);
 # The helpers of this test, and what its ALTER TABLE and stop points changed.
 $may{$_} = 1 foreach
-	qw(pg_class pg_attribute pg_proc pg_namespace pg_depend pg_constraint pg_type pg_shdepend pg_init_privs
+	qw(pg_class pg_attribute pg_proc pg_namespace pg_depend pg_constraint pg_type pg_shdepend
+	pg_init_privs
   pg_statistic pg_description);
 is(join(' ', grep { ($before{$_} // '') ne ($after{$_} // '') && !$may{$_} } sort keys
 	%{ { %before, %after } }), '',

@@ -190,7 +190,8 @@ my %sets = (
 		$t->sql("UPDATE logsvc_internal.part SET rows = rows - 1") },
 	part_scan => sub
 		{ is($t->sql(q{SELECT count(*), count(DISTINCT r.event), count(DISTINCT r.values), count(DISTINCT (p.id, r.row)) FROM logsvc_internal.part p JOIN logsvc_internal.organization o ON o.id = organization_id AND slug = 'acme',
-		LATERAL logsvc_internal.part_scan(p.id, header, body, index_name, jsonb_populate_record(NULL::logsvc_internal.scan,
+		LATERAL logsvc_internal.part_scan(p.id, header, body, index_name,
+			jsonb_populate_record(NULL::logsvc_internal.scan,
 			'{"from_time": "0002-01-01", "to_time": "9999-01-01", "fields": ["event", ".n"], "want_event": true, "descending": true}')) r WHERE index_name = 'main'}), join('|', ($rows) x 4), 'part_scan') },
 	part_events => sub
 		{ is($t->sql(q{SELECT count(*), count(DISTINCT e.event) FROM logsvc_internal.part p JOIN logsvc_internal.organization o ON o.id = organization_id AND slug = 'acme',

@@ -68,11 +68,13 @@ BEGIN
 		IF in_queue THEN
 			-- The writer that is held has locked some of them.
 			SELECT id INTO STRICT victim FROM logsvc_internal.queue ORDER BY random() LIMIT 1 FOR UPDATE SKIP LOCKED;
-			UPDATE logsvc_internal.queue q SET header = CASE WHEN in_header THEN damaged(header) ELSE header END,
+			UPDATE logsvc_internal.queue q SET header
+				= CASE WHEN in_header THEN damaged(header) ELSE header END,
 				body = CASE WHEN in_header THEN body ELSE damaged(body) END WHERE id = victim;
 		ELSE
 			SELECT id INTO victim FROM logsvc_internal.part ORDER BY random() LIMIT 1;
-			UPDATE logsvc_internal.part p SET header = CASE WHEN in_header THEN damaged(header) ELSE header END,
+			UPDATE logsvc_internal.part p SET header
+				= CASE WHEN in_header THEN damaged(header) ELSE header END,
 				body = CASE WHEN in_header THEN body ELSE damaged(body) END WHERE id = victim;
 		END IF;
 		FOR one IN SELECT * FROM damage_query LOOP
@@ -170,7 +172,8 @@ sub damage_some
 {
 	my ($round) = @_;
 	$t->sql(qq{SELECT setseed(@{[ (($seed + $round) * 7919 % 1_000_003) / 1_000_003 ]});
-		UPDATE logsvc_internal.part p SET header = CASE WHEN v.n % 3 = 0 THEN damaged(p.header) ELSE p.header END,
+		UPDATE logsvc_internal.part p SET header
+			= CASE WHEN v.n % 3 = 0 THEN damaged(p.header) ELSE p.header END,
 			body = CASE WHEN v.n % 3 = 0 THEN p.body ELSE damaged(p.body) END
 		FROM (SELECT min(id) AS id, row_number() OVER (ORDER BY index_name) AS n FROM logsvc_internal.part
 			WHERE $mine AND level > 0 GROUP BY index_name) v
