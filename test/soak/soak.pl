@@ -114,7 +114,8 @@ sub poison
 	return;
 }
 
-my @workers = qw(gateway acceptor writer executor evaluator scheduler notifier launcher compactor watcher);
+my @workers = qw(gateway acceptor writer executor evaluator scheduler notifier launcher
+	compactor watcher);
 
 # A worker of a kind that is chosen first: there are more writers than launchers.
 sub some_worker
