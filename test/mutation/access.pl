@@ -72,7 +72,7 @@ my @mutations = (
 	['changes: what takes away goes on', 'src/access/change_rate.c', 'if (PG_GETARG_BOOL(0))', 'if (false)', @changes],
 	['changes: operators', 'src/access/change_rate.c', 'return ls_is_operator() ? NULL : ls_principal_current();', 'return ls_principal_current();', @changes],
 	['changes: of an organization', 'src/access/change_rate.c', 'take_changes(key, &of, amount);', '(void) 0;', @changes],
-	['changes: one who is no owner', 'src/access/change_rate.c', 'take_changes(hash, &share, amount);', '(void) 0;', @changes],
+	['changes: one who is no owner', 'src/access/change_rate.c', 'take_changes(hash, &share, amount);', '(void) share;', @changes],
 	['changes: the last quarter', 'src/access/change_rate.c', 'of.per_minute -= of.per_minute / SHARE;', '', @changes],
 	['changes: what is rolled back', 'src/access/change_rate.c', 'if (event == XACT_EVENT_ABORT)', 'if (false)', @changes],
 	['changes: rolled back to a savepoint', 'src/access/change_rate.c', 't->subtransaction == own && event == SUBXACT_EVENT_ABORT_SUB', 'false', @changes],
