@@ -39,6 +39,7 @@ REGRESS_OPTS = --inputdir=test --load-extension=logsvc
 
 PG_CFLAGS = -std=gnu11 -Wall -Wextra -Werror -Wno-unused-parameter \
 	-Wno-missing-field-initializers -Wno-declaration-after-statement \
+	$(if $(filter %gcc,$(CC)),-Wshadow=compatible-local) \
 	-ffile-prefix-map=$(CURDIR)=. -DLOGSVC_VERSION='"$(LOGSVC_VERSION)"' -MMD -MP \
 	$(if $(DEBUG),-DLS_STOP_POINTS -DUSE_ASSERT_CHECKING) $(if $(BLOCK_ROWS),-DLS_PART_BLOCK_ROWS=$(BLOCK_ROWS)) \
 	$(if $(LEVELS),-DLS_PLAN_MAX_LEVELS=$(LEVELS)) $(COPT)

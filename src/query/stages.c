@@ -180,14 +180,15 @@ percentile(ls_str word)
 {
 	static const ls_str prefixes[] = {LS_STR("percentile"), LS_STR("perc"), LS_STR("p")};
 	int percent = 0;
-	size_t i = 0;
+	size_t prefix = 0;
 
-	while (word.len <= prefixes[i].len || memcmp(word.data, prefixes[i].data, prefixes[i].len) != 0)
+	while (word.len <= prefixes[prefix].len ||
+		   memcmp(word.data, prefixes[prefix].data, prefixes[prefix].len) != 0)
 	{
-		if (++i == sizeof(prefixes) / sizeof(prefixes[0]))
+		if (++prefix == sizeof(prefixes) / sizeof(prefixes[0]))
 			return -1;
 	}
-	word = ls_str_make(word.data + prefixes[i].len - 1, word.len - prefixes[i].len + 1);
+	word = ls_str_make(word.data + prefixes[prefix].len - 1, word.len - prefixes[prefix].len + 1);
 	if (word.len > 3)
 		return -1;
 	for (size_t i = 1; i < word.len; i++)
