@@ -185,8 +185,13 @@ SKIP:
 				'a session, and what it did is audited');
 
 	# A queue that is not empty: the writer waits, and the server is killed.
-	my $lock = $server->node->background_psql('postgres');
-	$lock->query_safe('BEGIN; LOCK TABLE logsvc_internal.part IN SHARE ROW EXCLUSIVE MODE');
+	# Whoever takes a lock of all partitions may meet the writer in a deadlock, and lose.
+	my $lock;
+	wait_until(sub {
+		$lock = $server->node->background_psql('postgres');
+		eval { $lock->query_safe(
+				'BEGIN; LOCK TABLE logsvc_internal.part IN SHARE ROW EXCLUSIVE MODE'); 1 };
+	}, 60) or die 'the table of parts cannot be locked';
 	$send->($org{acme}, 3000);
 	my $queued = $server->sql("SELECT sum(rows) FROM logsvc_internal.queue q WHERE NOT audit");
 	cmp_ok($queued, '>=', 3000, "$queued events in the queue");
