@@ -72,6 +72,9 @@ extern bool ls_query_scan(ls_query_state *state);
  */
 extern bool ls_query_cut_terms(ls_query_state *state);
 
+/* Is the token =, !=, <, <=, > or >=?  parse.c. */
+extern bool ls_query_is_comparison(int kind);
+
 /* ---- syntax_error.c ---- */
 
 /* Set the error of the parse (the first one wins); always return false. */

@@ -36,8 +36,8 @@ find_operator(ls_str word)
 	return 0;
 }
 
-static bool
-is_comparison(int kind)
+bool
+ls_query_is_comparison(int kind)
 {
 	return kind == '=' || kind == TOK_NE || kind == '<' || kind == TOK_LE || kind == '>' ||
 		   kind == TOK_GE;
@@ -61,7 +61,7 @@ warn_lower_case(ls_query_state *state, uint32_t i)
 		capitals = "AND";
 	else if (ls_str_eq(word, LS_STR("or")) && term_before && term_after)
 		capitals = "OR";
-	else if (ls_str_eq(word, LS_STR("not")) && term_after && !is_comparison(before))
+	else if (ls_str_eq(word, LS_STR("not")) && term_after && !ls_query_is_comparison(before))
 		capitals = "NOT";
 	else if (ls_str_eq(word, LS_STR("in")) && term_before && after == '(')
 		capitals = "IN";
@@ -88,9 +88,9 @@ classify_head_word(ls_query_state *state, uint32_t i)
 		t->kind = kind;
 	else if (ls_str_eq(word, LS_STR("index")) && (t[1].kind == '=' || before_in))
 		t->kind = TOK_INDEX;
-	else if (ls_str_eq(word, LS_STR("earliest")) && is_comparison(t[1].kind))
+	else if (ls_str_eq(word, LS_STR("earliest")) && ls_query_is_comparison(t[1].kind))
 		t->kind = TOK_EARLIEST;
-	else if (ls_str_eq(word, LS_STR("latest")) && is_comparison(t[1].kind))
+	else if (ls_str_eq(word, LS_STR("latest")) && ls_query_is_comparison(t[1].kind))
 		t->kind = TOK_LATEST;
 }
 

@@ -6,9 +6,9 @@
  * message, severity and @timestamp are other names of built-in fields, unless
  * events in the range have an attribute with that name.
  *
- * If events have a field with that name, it is a comparison, as its author
- * expects.  Otherwise (`host:port`, `user:password`) it is a text, and a warning
- * says so.  If not all names of fields are known, it matches as either.
+ * name:value is a comparison if events have a field with that name.  Otherwise
+ * (`host:port`, `user:password`) it is a text, and a warning says so.  If not all
+ * names of fields are known, it matches as either.
  *
  *-------------------------------------------------------------------------
  */

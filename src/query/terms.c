@@ -25,13 +25,6 @@ is_digit(char c)
 	return c >= '0' && c <= '9';
 }
 
-static bool
-is_comparison(int kind)
-{
-	return kind == '=' || kind == TOK_NE || kind == '<' || kind == TOK_LE || kind == '>' ||
-		   kind == TOK_GE;
-}
-
 /* Do the tokens touch? */
 static bool
 touch(const ls_query_token *a, const ls_query_token *b)
@@ -47,7 +40,7 @@ begins_term(const ls_query_state *state, uint32_t i)
 
 	if (i == 0)
 		return true;
-	if (is_comparison(t[-1].kind) || t[-1].kind == ',')
+	if (ls_query_is_comparison(t[-1].kind) || t[-1].kind == ',')
 		return false;
 	return t[-1].kind != '(' || i < 2 || t[-2].kind != TOK_WORD ||
 		   !ls_str_eq(ls_query_slice(state, t[-2].span), LS_STR("IN"));
@@ -125,40 +118,23 @@ kind_of(const ls_query_state *state, uint32_t start, uint32_t end)
 static void
 warn_range(ls_query_state *state, const ls_query_token *t)
 {
-	static const struct
-	{
-		ls_str name;
-		const char *unit;
-	} units[] = {
-		{LS_STR("s"), "s"},       {LS_STR("sec"), "s"},  {LS_STR("second"), "s"},
-		{LS_STR("m"), "m"},       {LS_STR("min"), "m"},  {LS_STR("minute"), "m"},
-		{LS_STR("h"), "h"},       {LS_STR("hour"), "h"}, {LS_STR("d"), "d"},
-		{LS_STR("day"), "d"},     {LS_STR("w"), "w"},    {LS_STR("week"), "w"},
-		{LS_STR("month"), "mon"}, {LS_STR("year"), "y"},
-	};
 	ls_str word = ls_query_slice(state, t->span);
-	ls_str number = ls_query_slice(state, t[1].span);
-	ls_str unit;
-	size_t digits = 0;
+	ls_str amount = ls_query_slice(state, t[1].span);
+	ls_query_time time;
+	ls_buf shift;
 
 	if ((!ls_str_eq_nocase(word, LS_STR("last")) && !ls_str_eq_nocase(word, LS_STR("past"))) ||
-		(t[1].kind != TOK_WORD && t[1].kind != TOK_NUMBER))
+		(t[1].kind != TOK_WORD && t[1].kind != TOK_NUMBER) || !is_digit(amount.data[0]))
 		return;
-	while (digits < number.len && is_digit(number.data[digits]))
-		digits++;
-	if (digits == 0 || digits > 6)
-		return;
-	unit = ls_str_make(number.data + digits, number.len - digits);
-	if (unit.len == 0 && t[2].kind == TOK_WORD)
-		unit = ls_query_slice(state, t[2].span);
-	if (unit.len > 1 && unit.data[unit.len - 1] == 's')
-		unit.len--;
-	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++)
-		if (ls_str_eq_nocase(unit, units[i].name))
-			ls_query_warn(state->query, state->arena, "RANGE_IN_TEXT", t->span,
-						  "%.*s is searched as a word; the time range is written "
-						  "earliest=-%.*s%s",
-						  (int) word.len, word.data, (int) digits, number.data, units[i].unit);
+	ls_buf_init(&shift, state->arena);
+	ls_buf_char(&shift, '-');
+	ls_buf_str(&shift, amount);
+	if (t[1].kind == TOK_NUMBER && t[2].kind == TOK_WORD)
+		ls_buf_str(&shift, ls_query_slice(state, t[2].span));
+	if (!shift.failed && ls_query_time_parse(ls_str_make(shift.data, shift.len), &time))
+		ls_query_warn(state->query, state->arena, "RANGE_IN_TEXT", t->span,
+					  "%.*s is searched as a word; the time range is written earliest=%.*s",
+					  (int) word.len, word.data, (int) shift.len, shift.data);
 }
 
 /* `search level=error`: a command with which each search begins in another language. */
@@ -169,7 +145,7 @@ is_command(ls_query_state *state)
 
 	if (t->kind != TOK_WORD || !ls_str_eq_nocase(ls_query_slice(state, t->span), LS_STR("search")))
 		return false;
-	if (t[1].kind == TOK_WORD && is_comparison(t[2].kind))
+	if (t[1].kind == TOK_WORD && ls_query_is_comparison(t[2].kind))
 		return true;
 	if (t[1].kind == TOK_WORD || t[1].kind == TOK_STRING || t[1].kind == TOK_NUMBER)
 		ls_query_warn(state->query, state->arena, "SEARCH_IN_TEXT", t->span,
@@ -226,7 +202,7 @@ cut_word(ls_query_state *state, uint32_t i, ls_query_token *out, uint32_t *n)
 	/* After a name with only its colon, the value must touch: name:"a b", name:>=500, name:(a b). */
 	if (name > 0 && start + name + 1 == end &&
 		(!touch(t, &t[1]) ||
-		 (t[1].kind != TOK_STRING && t[1].kind != '(' && !is_comparison(t[1].kind))))
+		 (t[1].kind != TOK_STRING && t[1].kind != '(' && !ls_query_is_comparison(t[1].kind))))
 		name = 0;
 	if (name > 0)
 	{
