@@ -35,12 +35,26 @@ ls_query_builtin_alias(ls_str name)
 		ls_str name;
 		ls_query_builtin builtin;
 	} aliases[] = {
-		{LS_STR("message"), LS_QUERY_EVENT},   {LS_STR("msg"), LS_QUERY_EVENT},
-		{LS_STR("_raw"), LS_QUERY_EVENT},      {LS_STR("_msg"), LS_QUERY_EVENT},
-		{LS_STR("severity"), LS_QUERY_LEVEL},  {LS_STR("@timestamp"), LS_QUERY_TIMESTAMP},
-		{LS_STR("_time"), LS_QUERY_TIMESTAMP}, {LS_STR("traceId"), LS_QUERY_TRACE_ID},
-		{LS_STR("spanId"), LS_QUERY_SPAN_ID},  {LS_STR("traceID"), LS_QUERY_TRACE_ID},
-		{LS_STR("spanID"), LS_QUERY_SPAN_ID},  {LS_STR("ingestedAt"), LS_QUERY_INGESTED_AT},
+		{LS_STR("message"), LS_QUERY_EVENT},
+		{LS_STR("msg"), LS_QUERY_EVENT},
+		{LS_STR("_raw"), LS_QUERY_EVENT},
+		{LS_STR("_msg"), LS_QUERY_EVENT},
+		{LS_STR("severity"), LS_QUERY_LEVEL},
+		{LS_STR("@timestamp"), LS_QUERY_TIMESTAMP},
+		{LS_STR("_time"), LS_QUERY_TIMESTAMP},
+		{LS_STR("traceId"), LS_QUERY_TRACE_ID},
+		{LS_STR("spanId"), LS_QUERY_SPAN_ID},
+		{LS_STR("traceID"), LS_QUERY_TRACE_ID},
+		{LS_STR("spanID"), LS_QUERY_SPAN_ID},
+		{LS_STR("ingestedAt"), LS_QUERY_INGESTED_AT},
+		/* Names of OpenTelemetry and Elastic, which are read into these fields. */
+		{LS_STR("service.name"), LS_QUERY_SERVICE},
+		{LS_STR("service_name"), LS_QUERY_SERVICE},
+		{LS_STR("levelname"), LS_QUERY_LEVEL},
+		{LS_STR("severity_text"), LS_QUERY_LEVEL},
+		{LS_STR("log.level"), LS_QUERY_LEVEL},
+		{LS_STR("trace.id"), LS_QUERY_TRACE_ID},
+		{LS_STR("span.id"), LS_QUERY_SPAN_ID},
 	};
 
 	for (size_t i = 0; i < sizeof(aliases) / sizeof(aliases[0]); i++)
@@ -54,6 +68,7 @@ ls_query_set_builtin(ls_query_field *field, ls_query_builtin builtin)
 {
 	field->alias = field->name;
 	field->name = field->parts[0] = builtin_names[builtin];
+	field->n_parts = 1;
 	field->builtin = builtin;
 }
 

@@ -66,7 +66,8 @@ typedef struct ls_query_error
 	ls_str found; /* the text at the position; empty at the end of the query */
 	const ls_str *expected;
 	uint32_t n_expected;
-	ls_str hint; /* may be empty */
+	ls_str hint;       /* may be empty */
+	ls_str suggestion; /* a whole query that was probably meant; may be empty */
 } ls_query_error;
 
 typedef struct ls_query_warning
@@ -75,6 +76,7 @@ typedef struct ls_query_warning
 	ls_str message;
 	ls_query_span span;
 	ls_query_position position;
+	ls_str suggestion; /* a whole query that was probably meant; may be empty */
 } ls_query_warning;
 
 typedef struct ls_query_warnings
@@ -488,7 +490,11 @@ typedef struct ls_query
 	ls_query_filter *filter; /* NULL: every event */
 	ls_query_stages stages;
 	ls_query_warnings warnings;
+	ls_str *spaced_names; /* of `name: value`, which is words; a field in KQL */
+	uint32_t n_spaced_names;
 } ls_query;
+
+#define LS_QUERY_MAX_SPACED_NAMES 16
 
 /*
  * Parses a query of at most LS_QUERY_MAX_LENGTH bytes of UTF-8.  Returns true and
@@ -497,6 +503,10 @@ typedef struct ls_query
  * any query.
  */
 extern bool ls_query_parse(ls_str text, ls_arena *arena, ls_query **query, ls_query_error *error);
+
+/* The same without a look for other languages. */
+extern bool ls_query_parse_only(ls_str text, ls_arena *arena, ls_query **query,
+								ls_query_error *error);
 
 /*
  * Parses only a head without scopes, such as the `match` of a pipeline; stages and
@@ -519,6 +529,12 @@ extern bool ls_query_fail(ls_query_error *error, ls_arena *arena, ls_str text,
  */
 extern void ls_query_warn(ls_query *query, ls_arena *arena, const char *code, ls_query_span span,
 						  const char *message, ...) __attribute__((format(printf, 5, 6)));
+
+/*
+ * Warns that the query is probably in another language, with the same query in ours as
+ * suggestion.  False: it is not, or there is no translation.
+ */
+extern bool ls_query_warn_translation(ls_query *query, ls_arena *arena);
 
 /* Has it a letter or a digit, so that it can be looked for in texts? */
 extern bool ls_query_has_token(ls_str s);

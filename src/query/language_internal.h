@@ -50,6 +50,7 @@ typedef struct ls_query_state
 	ls_query_token *tokens;
 	uint32_t n_tokens;
 	uint32_t next;           /* the token that yylex returns next */
+	bool other_language;     /* it has terms that only other languages have */
 	ls_query_stage *stage;   /* being parsed */
 	ls_query_filter *filter; /* of the head, still with its scopes */
 } ls_query_state;

@@ -12,6 +12,7 @@
  */
 #include "src/query/language_internal.h"
 #include "src/query/parser.h"
+#include "src/query/translate.h"
 
 typedef struct keyword
 {
@@ -69,10 +70,12 @@ warn_lower_case(ls_query_state *state, uint32_t i)
 		capitals = "CONTAINS";
 	else if (ls_str_eq(word, LS_STR("matches")) && term_before && after == TOK_STRING)
 		capitals = "MATCHES";
-	if (capitals != NULL)
-		ls_query_warn(state->query, state->arena, "LOWERCASE_OPERATOR", t->span,
-					  "%.*s is searched as a word; operators are written in capitals: %s",
-					  (int) word.len, word.data, capitals);
+	if (capitals == NULL)
+		return;
+	state->other_language = true;
+	ls_query_warn(state->query, state->arena, "LOWERCASE_OPERATOR", t->span,
+				  "%.*s is searched as a word; operators are written in capitals: %s",
+				  (int) word.len, word.data, capitals);
 }
 
 static void
@@ -247,7 +250,8 @@ check_text(ls_query_state *state, ls_str text)
 }
 
 static bool
-parse(ls_str text, ls_arena *arena, bool filter_only, ls_query **query, ls_query_error *error)
+parse(ls_str text, ls_arena *arena, bool filter_only, bool translate, ls_query **query,
+	  ls_query_error *error)
 {
 	ls_query_state state = {0};
 	bool done;
@@ -278,9 +282,15 @@ parse(ls_str text, ls_arena *arena, bool filter_only, ls_query **query, ls_query
 		if (!state.failed)
 			ls_query_fail_at(&state, LS_QUERY_ERROR_SYNTAX, (ls_query_span){0, 0}, NULL,
 							 "the query cannot be parsed");
-		return false;
+		if (translate)
+			ls_query_explain_error(&state);
+		return ls_arena_failed(arena) ? memory_error(error) : false;
 	}
 	state.query->filter = state.filter;
+	if (translate && state.other_language)
+		(void) ls_query_warn_translation(state.query, arena);
+	if (ls_arena_failed(arena))
+		return memory_error(error);
 	*query = state.query;
 	return true;
 }
@@ -288,11 +298,17 @@ parse(ls_str text, ls_arena *arena, bool filter_only, ls_query **query, ls_query
 bool
 ls_query_parse(ls_str text, ls_arena *arena, ls_query **query, ls_query_error *error)
 {
-	return parse(text, arena, false, query, error);
+	return parse(text, arena, false, true, query, error);
+}
+
+bool
+ls_query_parse_only(ls_str text, ls_arena *arena, ls_query **query, ls_query_error *error)
+{
+	return parse(text, arena, false, false, query, error);
 }
 
 bool
 ls_query_parse_filter(ls_str text, ls_arena *arena, ls_query **query, ls_query_error *error)
 {
-	return parse(text, arena, true, query, error);
+	return parse(text, arena, true, false, query, error);
 }

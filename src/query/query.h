@@ -151,6 +151,11 @@ extern void ls_search_resolve(ls_search *search);
 /* Warns about attributes that the query reads but no event in its range has. */
 extern void ls_search_warn_unknown(ls_search *search);
 
+/* ---- level_note.c; in SPI ---- */
+
+/* Warns about words that are names of levels which events of the range have. */
+extern void ls_search_note_levels(ls_search *search);
+
 /* ---- compile.c ---- */
 
 /* The filter of a query's head (NULL: every event) as a filter of parts. */

@@ -44,7 +44,7 @@ set_alias(void *context, ls_query_field *field, const ls_query_field *before, bo
 {
 	ls_query_builtin builtin;
 
-	if (field->builtin != LS_QUERY_NOT_BUILTIN || field->attributes || field->n_parts != 1)
+	if (field->builtin != LS_QUERY_NOT_BUILTIN || field->attributes || field->n_parts > 2)
 		return;
 	builtin = ls_query_builtin_alias(field->name);
 	if (builtin != LS_QUERY_NOT_BUILTIN && !is_attribute(context, field))
@@ -104,6 +104,38 @@ resolve(resolver *r, ls_query_filter *filter)
 			resolve(r, filter->children[i]);
 }
 
+/* `level: error` searches for two words; where level is a field, it was meant as in KQL. */
+static void
+warn_spaced_names(resolver *r)
+{
+	ls_query *query = r->search->query;
+
+	for (uint32 i = 0; i < query->n_spaced_names; i++)
+	{
+		ls_query_field field = {.name = query->spaced_names[i]};
+
+		field.builtin = ls_query_builtin_find(field.name);
+		if (field.builtin == LS_QUERY_NOT_BUILTIN)
+			field.builtin = ls_query_builtin_alias(field.name);
+		if (is_field(r, &field))
+		{
+			(void) ls_query_warn_translation(query, r->search->arena);
+			return;
+		}
+	}
+}
+
+static bool
+has_warning(const ls_query *query, const char *code)
+{
+	for (uint32 i = 0; i < query->warnings.n; i++)
+	{
+		if (strcmp(query->warnings.items[i]->code, code) == 0)
+			return true;
+	}
+	return false;
+}
+
 void
 ls_search_resolve(ls_search *search)
 {
@@ -114,4 +146,6 @@ ls_search_resolve(ls_search *search)
 		ls_query_each_reading(search->query, set_alias, &r);
 	if (search->query->filter != NULL)
 		resolve(&r, search->query->filter);
+	if (!has_warning(search->query, "OTHER_LANGUAGE"))
+		warn_spaced_names(&r);
 }

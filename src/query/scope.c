@@ -44,6 +44,11 @@ append_error(ls_buf *buf, const ls_query_error *error)
 		ls_buf_lit(buf, ",\"hint\":");
 		ls_json_quote(buf, error->hint);
 	}
+	if (error->suggestion.len > 0)
+	{
+		ls_buf_lit(buf, ",\"suggestion\":");
+		ls_json_quote(buf, error->suggestion);
+	}
 	ls_buf_lit(buf, "}]");
 	ls_buf_char(buf, '\0');
 }
@@ -60,8 +65,11 @@ ls_search_raise(const ls_query_error *error)
 	ls_buf_init(&details, ls_context_arena(CurrentMemoryContext, 1024 * 1024));
 	append_error(&details, error);
 	ereport(ERROR, errcode(ls_errcode(id)),
-			errmsg("%s at line %u, column %u", ls_cstring_of_str(error->message),
-				   error->position.line, error->position.column),
+			/* A message about the whole query may end with one that is ready to copy. */
+			error->span.start == 0 && error->suggestion.len > 0
+				? errmsg("%s", ls_cstring_of_str(error->message))
+				: errmsg("%s at line %u, column %u", ls_cstring_of_str(error->message),
+						 error->position.line, error->position.column),
 			details.failed ? 0 : errdetail_internal("%s", details.data),
 			error->hint.len > 0 ? errhint("%s", ls_cstring_of_str(error->hint)) : 0);
 }

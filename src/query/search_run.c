@@ -339,8 +339,14 @@ ls_search_append_warnings(StringInfo out, ls_search *search)
 		appendStringInfo(out, "%s{\"code\":\"%s\",\"message\":", i > 0 ? "," : "", w->code);
 		append_quoted(out, search->arena, w->message);
 		appendStringInfo(
-			out, ",\"position\":{\"offset\":%u,\"line\":%u,\"column\":%u,\"length\":%u}}",
+			out, ",\"position\":{\"offset\":%u,\"line\":%u,\"column\":%u,\"length\":%u}",
 			w->position.offset, w->position.line, w->position.column, w->position.length);
+		if (w->suggestion.len > 0)
+		{
+			appendStringInfoString(out, ",\"suggestion\":");
+			append_quoted(out, search->arena, w->suggestion);
+		}
+		appendStringInfoChar(out, '}');
 	}
 }
 
@@ -462,6 +468,8 @@ ls_search_answer(ls_search *search, const ls_plan *plan, const ls_position *posi
 	add_notes(search, plan, notes);
 	if (a.n == 0 || plan->table)
 		ls_search_warn_unknown(search);
+	if (!logs && !position->set)
+		ls_search_note_levels(search);
 	if (logs)
 		appendStringInfoChar(out, ']');
 	else

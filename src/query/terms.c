@@ -176,6 +176,41 @@ regex_operator(ls_query_state *state, uint32_t i, int *kind)
 	return 2;
 }
 
+/* name: value, with a space: words here, a field in KQL. */
+static void
+note_spaced_name(ls_query_state *state, const ls_query_token *next, ls_query_span span)
+{
+	ls_str name = ls_query_slice(state, span);
+	ls_query *query = state->query;
+
+	if (next->kind != TOK_WORD && next->kind != TOK_NUMBER && next->kind != TOK_STRING &&
+		next->kind != '(' && !ls_query_is_comparison(next->kind))
+		return;
+	if (memchr(name.data, '.', name.len) != NULL || next->kind == TOK_STRING || next->kind == '(' ||
+		ls_query_is_comparison(next->kind))
+		state->other_language = true;
+	if (query->spaced_names == NULL)
+		query->spaced_names = ls_new_array(state->arena, ls_str, LS_QUERY_MAX_SPACED_NAMES);
+	if (query->spaced_names != NULL && query->n_spaced_names < LS_QUERY_MAX_SPACED_NAMES)
+		query->spaced_names[query->n_spaced_names++] = name;
+}
+
+/* word~2, word^3, "a b"~5: Lucene's words that are similar, important or near each other. */
+static bool
+has_suffix(const ls_query_state *state, uint32_t i, ls_str word)
+{
+	size_t n = word.len;
+
+	while (n > 0 && (is_digit(word.data[n - 1]) || word.data[n - 1] == '.'))
+		n--;
+	if (n == 0 || (word.data[n - 1] != '~' && (word.data[n - 1] != '^' || n == word.len)))
+		return false;
+	if (n == 1)
+		return i > 0 && state->tokens[i - 1].kind == TOK_STRING &&
+			   touch(&state->tokens[i - 1], &state->tokens[i]);
+	return is_letter(word.data[0]) || is_digit(word.data[0]);
+}
+
 /* Makes the tokens for a word of the head; *used: how many of the scanner's tokens were read. */
 static void
 cut_word(ls_query_state *state, uint32_t i, ls_query_token *out, uint32_t *n)
@@ -203,7 +238,13 @@ cut_word(ls_query_state *state, uint32_t i, ls_query_token *out, uint32_t *n)
 	if (name > 0 && start + name + 1 == end &&
 		(!touch(t, &t[1]) ||
 		 (t[1].kind != TOK_STRING && t[1].kind != '(' && !ls_query_is_comparison(t[1].kind))))
+	{
+		if (!touch(t, &t[1]))
+			note_spaced_name(state, &t[1], (ls_query_span){start, start + (uint32_t) name});
 		name = 0;
+	}
+	if (has_suffix(state, i, ls_query_slice(state, t->span)))
+		state->other_language = true;
 	if (name > 0)
 	{
 		put(out, n, TOK_WORD, start, start + (uint32_t) name);

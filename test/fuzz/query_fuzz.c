@@ -18,6 +18,22 @@ check(bool good)
 		abort();
 }
 
+/* What is offered to people is a query. */
+static void
+check_suggestion(ls_str suggestion)
+{
+	ls_arena *arena;
+	ls_query *query;
+	ls_query_error error;
+
+	if (suggestion.len == 0)
+		return;
+	arena = ls_arena_create(NULL, 4 << 20);
+	check(ls_utf8_valid(suggestion.data, suggestion.len));
+	check(ls_query_parse(suggestion, arena, &query, &error));
+	ls_arena_destroy(arena);
+}
+
 static void
 check_tree(const ls_query *query, ls_arena *arena)
 {
@@ -33,7 +49,10 @@ check_tree(const ls_query *query, ls_arena *arena)
 		(void) ls_query_time_resolve(query->latest, INT64_C(1700000000000000), NULL, &t);
 	check(query->filter == NULL || query->filter->depth <= LS_QUERY_MAX_DEPTH);
 	for (uint32_t i = 0; i < query->warnings.n; i++)
+	{
 		check(query->warnings.items[i]->span.end <= query->text.len);
+		check_suggestion(query->warnings.items[i]->suggestion);
+	}
 }
 
 static void
@@ -47,6 +66,7 @@ check_error(const ls_query_error *error, ls_str text)
 	check(ls_utf8_valid(error->message.data, error->message.len));
 	check(ls_utf8_valid(error->found.data, error->found.len));
 	check(ls_utf8_valid(error->hint.data, error->hint.len));
+	check_suggestion(error->suggestion);
 }
 
 int

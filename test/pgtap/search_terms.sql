@@ -1,6 +1,6 @@
 -- Searching: terms as people know them from other languages.
 \set QUIET on
-SELECT plan(49);
+SELECT plan(72);
 
 SELECT isnt(logsvc.create_organization('Acme', 'pro'), NULL, 'an organization');
 DO $$ BEGIN PERFORM logsvc.act_as('acme'); END $$;
@@ -78,4 +78,46 @@ SELECT is(pg_temp.found('search level=error'), 'one', 'a command');
 SELECT is(pg_temp.found('last 15m'), ' RANGE_IN_TEXT', 'a range in words');
 SELECT is(pg_temp.found('earliest=1h'), ' TIME_IN_FUTURE EMPTY_RANGE', 'a range without its sign');
 SELECT is(pg_temp.found('earliest=-1h latest=-2h'), ' EMPTY_RANGE', 'a range that ends before it begins');
+
+-- ---- other languages ----
+
+-- What an error or a warning suggests, and what that finds.
+CREATE FUNCTION pg_temp.suggested(q text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+	details text;
+BEGIN
+	RETURN (SELECT w ->> 'suggestion' FROM jsonb_array_elements(logsvc.search(q) #> '{meta,warnings}') w
+		WHERE w ? 'suggestion' LIMIT 1);
+EXCEPTION WHEN SQLSTATE 'LQ001' OR SQLSTATE 'LQ002' THEN
+	GET STACKED DIAGNOSTICS details = PG_EXCEPTION_DETAIL;
+	RETURN details::jsonb #>> '{0,suggestion}';
+END $$;
+SELECT is(pg_temp.suggested('{service="none"} |= "refused" | status >= 500'), 'service="none" event CONTAINS "refused" status>=500', 'LogQL');
+SELECT throws_like($$ SELECT logsvc.search('{status="500"} |= "refused"') $$,
+	'this is LogQL, which is written here: status="500" event CONTAINS "refused"', 'in the message');
+SELECT is(logsvc.validate_query('{status="500"}') #>> '{errors,0,suggestion}', 'status="500"', 'when a query is checked');
+SELECT is(pg_temp.found(pg_temp.suggested('{user=~"ann.*"} != "refused"')), 'two', 'what it finds');
+SELECT is(pg_temp.found(pg_temp.suggested('{status=~".+"} |~ "conn.*refused" | status > 400')), 'one', 'with a regular expression');
+SELECT is(pg_temp.table_of(pg_temp.suggested('sum by (status) (count_over_time({status=~".+"}[1d]))') || ' | stats sum(count)'), 'sum(count) [[2]]', 'a metric');
+SELECT is(pg_temp.table_of(pg_temp.suggested('rate({status=~".+"}[1d]) > 0') || ' | stats count'), 'count [[1]]', 'a rate');
+SELECT is(pg_temp.found(pg_temp.suggested('status:[400 TO 499]')), 'two', 'Lucene: a range');
+SELECT is(pg_temp.found(pg_temp.suggested('status:{404 TO 500] && !user:x')), 'one', 'operators');
+SELECT is(pg_temp.found(pg_temp.suggested('@timestamp:[now-1h TO now] && status:4*')), 'two', 'a time');
+SELECT is(pg_temp.found(pg_temp.suggested('kubernetes.pod:p? || user:"ann b"')), 'one,two', 'one character');
+SELECT is(pg_temp.found(pg_temp.suggested('status >= 500 and level: "error"')), 'one', 'KQL');
+SELECT is(pg_temp.found('status >= 500 and level: "error"'), ' LOWERCASE_OPERATOR', 'which finds nothing, and says so');
+SELECT is(pg_temp.found('status: 500'), ' OTHER_LANGUAGE', 'a space, where the field is known');
+SELECT is(pg_temp.found('three: "8080"'), 'three OTHER_LANGUAGE', 'before a text in quotes');
+SELECT is(pg_temp.found('host: 8080'), 'three', 'words, where it is not');
+SELECT is(pg_temp.suggested('refusd~1'), 'refusd', 'similar words');
+SELECT is(logsvc.ingest('{"event":"a handler gave up","level":"error","service":"shop"}') ->> 'accepted', '1', 'an event of a service');
+SELECT is(pg_temp.found('service.name:shop log.level=error'), 'a', 'names of other schemas');
+
+-- ---- names of levels as words ----
+
+SELECT is(pg_temp.warning('refused error'), 'error is searched as a word; level=error has 2 events', 'error');
+SELECT is(pg_temp.suggested('refused Error'), 'refused level=error', 'what to search instead');
+SELECT is(pg_temp.warning('warning'), 'warning is searched as a word; level=warn has 1 event', 'warning');
+SELECT is(pg_temp.found('fatal') || pg_temp.found('NOT error refused') || pg_temp.found('error level=info')
+	|| pg_temp.found('refused') || pg_temp.found('error latest=-1h'), 'oneone', 'not without such events, and not for other words');
 SELECT * FROM finish();

@@ -1,0 +1,137 @@
+/*-------------------------------------------------------------------------
+ *
+ * level_note.c
+ *	  A note for those who search for the word `error` and mean the level.
+ *
+ * The events of level error rarely have that word.  So the answer says how many of
+ * them the range has.  The number comes from the headers of parts; only parts
+ * that are partly in the range are read.  A query that names the level itself, or has
+ * no such word, costs nothing.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "src/query/query.h"
+
+/* The levels, and the words for them. */
+static const struct
+{
+	const char *word;
+	const char *level;
+} words[] = {
+	{"trace", "trace"},  {"debug", "debug"},   {"info", "info"},      {"warn", "warn"},
+	{"error", "error"},  {"fatal", "fatal"},   {"warning", "warn"},   {"err", "error"},
+	{"errors", "error"}, {"warnings", "warn"}, {"critical", "fatal"},
+};
+
+/* At most this many levels are counted. */
+#define MOST_WORDS 3
+
+typedef struct found
+{
+	const char *levels[MOST_WORDS];
+	const ls_query_value *values[MOST_WORDS];
+	int n;
+	bool named; /* the query says something about the level */
+} found;
+
+static void
+note_reading(void *context, ls_query_field *field, const ls_query_field *before, bool right)
+{
+	found *f = context;
+
+	f->named = f->named || field->builtin == LS_QUERY_LEVEL;
+}
+
+static const char *
+level_of(const ls_query_value *value)
+{
+	for (size_t i = 0; i < lengthof(words); i++)
+	{
+		if (value->kind == LS_QUERY_WORD &&
+			ls_str_eq_nocase(value->text, ls_str_of_cstring(words[i].word)))
+			return words[i].level;
+	}
+	return NULL;
+}
+
+/* Words that are excluded are no mistake. */
+static void
+find_words(found *f, const ls_query_filter *filter)
+{
+	const char *level;
+
+	if (filter->kind == LS_QUERY_FILTER_AND || filter->kind == LS_QUERY_FILTER_OR)
+	{
+		for (uint32 i = 0; i < filter->n_children; i++)
+			find_words(f, filter->children[i]);
+		return;
+	}
+	if (filter->kind != LS_QUERY_FILTER_TEXT)
+		return;
+	level = level_of(filter->values.items[0]);
+	if (level == NULL || f->n == MOST_WORDS)
+		return;
+	for (int i = 0; i < f->n; i++)
+	{
+		if (strcmp(f->levels[i], level) == 0)
+			return;
+	}
+	f->levels[f->n] = level;
+	f->values[f->n++] = filter->values.items[0];
+}
+
+/* Takes the only row, the count. */
+static bool
+take_count(void *context, const ls_position *position, char **texts)
+{
+	*(char **) context = texts[0] == NULL ? NULL : pstrdup(texts[0]);
+	return true;
+}
+
+static char *
+count_events(const ls_search *search, const char *level)
+{
+	char *text = psprintf("level=%s | stats count", level);
+	ls_position position = {0};
+	ls_search count = *search;
+	ls_query_error error;
+	char *result = NULL;
+
+	count.q = ls_str_of_cstring(text);
+	count.limit = 1;
+	count.explain = count.histogram = count.fields = false;
+	if (!ls_query_parse_only(count.q, search->arena, &count.query, &error))
+		elog(ERROR, "could not parse \"%s\"", text);
+	count.filter = ls_search_compile(&count, count.query->filter);
+	ls_plan_run(&count, ls_search_plan(&count, &position), take_count, &result);
+	return result;
+}
+
+void
+ls_search_note_levels(ls_search *search)
+{
+	ls_query *query = search->query;
+	found f = {0};
+
+	if (query->filter != NULL && search->n_indexes > 0 && search->from < search->to)
+		find_words(&f, query->filter);
+	if (f.n > 0)
+		ls_query_each_reading(query, note_reading, &f);
+	for (int i = 0; i < f.n && !f.named; i++)
+	{
+		char *count = count_events(search, f.levels[i]);
+		ls_query_span span = f.values[i]->span;
+		uint32 n = query->warnings.n;
+
+		if (count == NULL || strcmp(count, "0") == 0)
+			continue;
+		ls_query_warn(query, search->arena, "LEVEL_IN_TEXT", span,
+					  "%.*s is searched as a word; level=%s has %s event%s",
+					  (int) f.values[i]->text.len, f.values[i]->text.data, f.levels[i], count,
+					  strcmp(count, "1") == 0 ? "" : "s");
+		if (query->warnings.n > n)
+			query->warnings.items[n]->suggestion = ls_str_of_cstring(
+				psprintf("%.*slevel=%s%.*s", (int) span.start, query->text.data, f.levels[i],
+						 (int) (query->text.len - span.end), query->text.data + span.end));
+	}
+}

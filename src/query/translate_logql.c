@@ -1,0 +1,643 @@
+/*-------------------------------------------------------------------------
+ *
+ * translate_logql.c
+ *	  LogQL, the language of Grafana Loki, in ours: streams, filters and stages
+ *	  (pure).
+ *
+ * Labels and line filters become terms of the head; what follows a parser stage
+ * (json, logfmt, ...) becomes stages.  LogQL compares a missing label as the empty
+ * text, so != becomes NOT =.  Its regular expressions of labels match the whole value.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "src/query/translate_logql.h"
+
+#include <stdio.h>
+
+#define MAX_PARENTHESES 20
+
+bool
+ls_logql_string(ls_query_source *s, ls_str *value)
+{
+	ls_buf out;
+	char quote;
+
+	ls_query_source_spaces(s);
+	quote = ls_query_source_char(s, 0);
+	if (quote != '"' && quote != '`')
+		return ls_query_source_fail(s, NULL);
+	ls_buf_init(&out, s->arena);
+	for (s->pos++; s->pos < s->text.len && s->text.data[s->pos] != quote; s->pos++)
+	{
+		char c = s->text.data[s->pos];
+
+		if (c == '\\' && quote == '"')
+		{
+			c = ls_query_source_char(s, 1);
+			s->pos++;
+			if (c == 'n' || c == 't' || c == 'r')
+				c = c == 'n' ? '\n' : c == 't' ? '\t' : '\r';
+			else if (c != '"' && c != '\\')
+				return ls_query_source_fail(s, "this escape in a string");
+		}
+		ls_buf_char(&out, c);
+	}
+	if (s->pos >= s->text.len || out.failed)
+		return ls_query_source_fail(s, NULL);
+	s->pos++;
+	*value = out.len > 0 ? ls_str_make(out.data, out.len) : LS_STR("");
+	return true;
+}
+
+ls_str
+ls_logql_label(ls_str name)
+{
+	return ls_str_eq(name, LS_STR("detected_level")) ? LS_STR("level") : name;
+}
+
+/* Terms of the head are next to each other; a condition after other stages is a stage. */
+static void
+begin_term(ls_logql *q)
+{
+	if (q->in_stages)
+		ls_buf_lit(q->out, " | where ");
+	else if (q->terms++ > 0)
+		ls_buf_char(q->out, ' ');
+}
+
+static void
+begin_stage(ls_logql *q, const char *name)
+{
+	q->in_stages = true;
+	ls_buf_printf(q->out, "%s| %s", q->out->len > 0 ? " " : "", name);
+}
+
+static bool
+write_field(ls_logql *q, ls_buf *out, ls_str name)
+{
+	name = ls_logql_label(name);
+	return (q->in_stages ? ls_query_write_field(out, name)
+						 : ls_query_write_head_field(out, name)) ||
+		   ls_query_source_fail(q->s, NULL);
+}
+
+/* field op, with the spaces that are usual there. */
+static bool
+write_comparison(ls_logql *q, ls_buf *out, ls_str name, const char *op)
+{
+	if (!write_field(q, out, name))
+		return false;
+	ls_buf_printf(out, q->in_stages ? " %s " : "%s", op);
+	return true;
+}
+
+/* Does the event have the label? */
+static bool
+write_presence(ls_logql *q, ls_buf *out, ls_str name, bool there)
+{
+	if (!q->in_stages && !there)
+		ls_buf_lit(out, "NOT ");
+	if (!write_field(q, out, name))
+		return false;
+	ls_buf_append(out, q->in_stages ? (there ? " != null" : " = null") : "=*",
+				  q->in_stages ? (there ? 8 : 7) : 2);
+	return true;
+}
+
+/* A part of a regular expression that means itself. */
+static bool
+is_literal(ls_str s)
+{
+	for (size_t i = 0; i < s.len; i++)
+		if (strchr("\\^$.[]()*+?{}|\"", s.data[i]) != NULL)
+			return false;
+	return s.len > 0;
+}
+
+/* a|b|c: the number of literals; 0: it is another expression. */
+static int
+count_alternatives(ls_str regex)
+{
+	size_t start = 0;
+	int n = 0;
+
+	for (size_t i = 0; i <= regex.len; i++)
+	{
+		if (i < regex.len && regex.data[i] != '|')
+			continue;
+		if (!is_literal(ls_str_make(regex.data + start, i - start)))
+			return 0;
+		start = i + 1;
+		n++;
+	}
+	return n;
+}
+
+static bool
+write_alternatives(ls_logql *q, ls_buf *out, ls_str name, ls_str regex)
+{
+	size_t start = 0;
+
+	if (!write_field(q, out, name))
+		return false;
+	ls_buf_lit(out, " IN (");
+	for (size_t i = 0; i <= regex.len; i++)
+	{
+		if (i < regex.len && regex.data[i] != '|')
+			continue;
+		if (start > 0)
+			ls_buf_lit(out, ", ");
+		ls_query_write_text(out, ls_str_make(regex.data + start, i - start));
+		start = i + 1;
+	}
+	ls_buf_char(out, ')');
+	return true;
+}
+
+static bool
+ends_with(ls_str s, const char *end)
+{
+	size_t len = strlen(end);
+
+	return s.len >= len && memcmp(s.data + s.len - len, end, len) == 0;
+}
+
+/* A regular expression matches the whole value of a label. */
+static bool
+write_regex_match(ls_logql *q, ls_buf *out, ls_str name, ls_str regex)
+{
+	int n = count_alternatives(regex);
+	bool open_start = regex.len > 2 && memcmp(regex.data, ".*", 2) == 0;
+	bool open_end = regex.len > 2 && ends_with(regex, ".*") && !ends_with(regex, "\\.*");
+	ls_str prefix = ls_str_make(regex.data, regex.len < 2 ? 0 : regex.len - 2);
+
+	if (n == 1)
+	{
+		if (!write_comparison(q, out, name, "="))
+			return false;
+		ls_query_write_text(out, regex);
+		return true;
+	}
+	if (n > 1)
+		return write_alternatives(q, out, name, regex);
+	while (prefix.len > 0 && prefix.data[prefix.len - 1] == '-')
+		prefix.len--;
+	if (!q->in_stages && open_end && is_literal(prefix) && ls_query_is_plain_word(prefix))
+	{
+		if (!write_comparison(q, out, name, "="))
+			return false;
+		ls_buf_append(out, regex.data, regex.len - 2);
+		ls_buf_char(out, '*');
+		return true;
+	}
+	if (!write_field(q, out, name))
+		return false;
+	ls_buf_lit(out, " MATCHES ");
+	if (open_start && open_end && regex.len > 4)
+		ls_query_write_regex(out, ls_str_make(regex.data + 2, regex.len - 4));
+	else
+	{
+		ls_buf whole;
+
+		ls_buf_init(&whole, q->s->arena);
+		ls_buf_lit(&whole, "^(?:");
+		ls_buf_str(&whole, regex);
+		ls_buf_lit(&whole, ")$");
+		if (whole.failed)
+			return ls_query_source_fail(q->s, NULL);
+		ls_query_write_regex(out, ls_str_make(whole.data, whole.len));
+	}
+	return true;
+}
+
+/* name op "text" */
+static bool
+write_match(ls_logql *q, ls_buf *out, ls_str name, ls_str op, ls_str value)
+{
+	bool regex = ls_str_eq(op, LS_STR("=~")) || ls_str_eq(op, LS_STR("!~"));
+	bool negated = op.data[0] == '!';
+
+	if (regex && (ls_str_eq(value, LS_STR(".+")) || ls_str_eq(value, LS_STR("^.+$"))))
+		return write_presence(q, out, name, !negated);
+	if (regex && (value.len == 0 || ls_str_eq(value, LS_STR(".*"))))
+		return ls_query_source_fail(q->s, "a regular expression that every value matches");
+	if (value.len == 0)
+		return write_presence(q, out, name, negated);
+	if (negated)
+		ls_buf_lit(out, "NOT ");
+	if (regex)
+		return write_regex_match(q, out, name, value);
+	if (!write_comparison(q, out, name, "="))
+		return false;
+	ls_query_write_text(out, value);
+	return true;
+}
+
+static ls_str
+read_operator(ls_query_source *s)
+{
+	static const char *const operators[] = {"=~", "!~", "!=", "==", ">=", "<=", "=", ">", "<"};
+
+	for (size_t i = 0; i < sizeof(operators) / sizeof(operators[0]); i++)
+		if (ls_query_source_take(s, operators[i]))
+			return ls_str_make(operators[i], strlen(operators[i]));
+	return LS_STR("");
+}
+
+/* {app="x", env=~"a|b"} */
+static bool
+read_selector(ls_logql *q)
+{
+	ls_query_source *s = q->s;
+
+	if (!ls_query_source_take(s, "{"))
+		return ls_query_source_fail(s, NULL);
+	while (!ls_query_source_take(s, "}"))
+	{
+		ls_str name = ls_query_source_name(s);
+		ls_str op = read_operator(s);
+		ls_str value;
+
+		if (name.len == 0 || op.len == 0 || op.data[0] == '<' || op.data[0] == '>' ||
+			ls_str_eq(op, LS_STR("==")) || !ls_logql_string(s, &value))
+			return ls_query_source_fail(s, NULL);
+		/* True for every event. */
+		if (!ls_str_eq(op, LS_STR("=~")) || !ls_str_eq(value, LS_STR(".*")))
+		{
+			begin_term(q);
+			if (!write_match(q, q->out, name, op, value))
+				return false;
+		}
+		if (!ls_query_source_take(s, ",") && ls_query_source_char(s, 0) != '}')
+			return ls_query_source_fail(s, NULL);
+	}
+	return true;
+}
+
+/* |= "a" or "b" */
+static bool
+read_line_filter(ls_logql *q, const char *test, bool negated, bool regex)
+{
+	ls_buf terms;
+	int n = 0;
+
+	if (q->formatted)
+		return ls_query_source_fail(q->s, "a line filter after line_format");
+	ls_buf_init(&terms, q->s->arena);
+	do
+	{
+		ls_str text;
+
+		if (ls_query_source_word(q->s, "ip"))
+			return ls_query_source_fail(q->s, "ip()");
+		if (!ls_logql_string(q->s, &text))
+			return false;
+		if (n > 0)
+			ls_buf_printf(&terms, " %s ", negated ? "AND" : "OR");
+		ls_buf_printf(&terms, "event %s ", test);
+		if (regex)
+			ls_query_write_regex(&terms, text);
+		else
+			ls_query_write_text(&terms, text);
+		/* Every line contains the empty text. */
+		if (text.len > 0)
+			n++;
+		else
+			terms.len = 0;
+	} while (ls_query_source_word(q->s, "or"));
+	if (n == 0)
+		return true;
+	begin_term(q);
+	if (n > 1 && !q->in_stages)
+		ls_buf_char(q->out, '(');
+	ls_buf_append(q->out, terms.data, terms.len);
+	if (n > 1 && !q->in_stages)
+		ls_buf_char(q->out, ')');
+	return !terms.failed || ls_query_source_fail(q->s, NULL);
+}
+
+/* ---- label filters ---- */
+
+static bool read_or(ls_logql *q, ls_buf *out, bool *has_or);
+
+static bool
+read_label_test(ls_logql *q, ls_buf *out)
+{
+	ls_query_source *s = q->s;
+	bool has_or;
+	ls_str name;
+	ls_str op;
+	ls_str value;
+	size_t start;
+
+	if (ls_query_source_take(s, "("))
+	{
+		if (++s->depth > MAX_PARENTHESES)
+			return ls_query_source_fail(s, "parentheses nested as deep as these");
+		ls_buf_char(out, '(');
+		if (!read_or(q, out, &has_or) || !ls_query_source_take(s, ")"))
+			return ls_query_source_fail(s, NULL);
+		ls_buf_char(out, ')');
+		s->depth--;
+		return true;
+	}
+	name = ls_query_source_name(s);
+	op = read_operator(s);
+	if (name.len == 0 || op.len == 0)
+		return ls_query_source_fail(s, NULL);
+	ls_query_source_spaces(s);
+	if (ls_query_source_char(s, 0) == '"' || ls_query_source_char(s, 0) == '`')
+	{
+		if (!ls_logql_string(s, &value))
+			return false;
+		if (op.data[0] == '<' || op.data[0] == '>' || ls_str_eq(op, LS_STR("==")))
+			return ls_query_source_fail(s, NULL);
+		return write_match(q, out, name, op, value);
+	}
+	if (ls_query_source_word(s, "ip"))
+		return ls_query_source_fail(s, "ip()");
+	ls_query_source_spaces(s);
+	start = s->pos;
+	while (ls_query_source_char(s, 0) != '\0' &&
+		   strchr(" \t\r\n|,()[]{}\"`", ls_query_source_char(s, 0)) == NULL)
+		s->pos++;
+	value = ls_str_make(s->text.data + start, s->pos - start);
+	if (!ls_query_is_number(value))
+		return ls_query_source_fail(s, value.len > 0 && value.data[0] >= '0' && value.data[0] <= '9'
+										   ? "a comparison with a duration or a size"
+										   : NULL);
+	if (ends_with(op, "~"))
+		return ls_query_source_fail(s, NULL);
+	if (!write_comparison(q, out, name, ls_str_eq(op, LS_STR("==")) ? "=" : op.data))
+		return false;
+	ls_buf_str(out, value);
+	return true;
+}
+
+static bool
+read_and(ls_logql *q, ls_buf *out)
+{
+	ls_query_source *s = q->s;
+
+	for (;;)
+	{
+		if (!read_label_test(q, out))
+			return false;
+		if (!ls_query_source_word(s, "and") && !ls_query_source_take(s, ","))
+			return true;
+		ls_buf_lit(out, " AND ");
+	}
+}
+
+static bool
+read_or(ls_logql *q, ls_buf *out, bool *has_or)
+{
+	*has_or = false;
+	for (;;)
+	{
+		if (!read_and(q, out))
+			return false;
+		if (!ls_query_source_word(q->s, "or"))
+			return true;
+		*has_or = true;
+		ls_buf_lit(out, " OR ");
+	}
+}
+
+static bool
+read_label_filter(ls_logql *q)
+{
+	bool has_or;
+	ls_buf terms;
+
+	ls_buf_init(&terms, q->s->arena);
+	if (!read_or(q, &terms, &has_or))
+		return false;
+	begin_term(q);
+	if (has_or && !q->in_stages)
+		ls_buf_char(q->out, '(');
+	ls_buf_append(q->out, terms.data, terms.len);
+	if (has_or && !q->in_stages)
+		ls_buf_char(q->out, ')');
+	return !terms.failed || ls_query_source_fail(q->s, NULL);
+}
+
+/* ---- stages ---- */
+
+/* json and logfmt: [name="path", name, ...] */
+static bool
+read_parser(ls_logql *q, const char *stage)
+{
+	ls_query_source *s = q->s;
+	int token;
+
+	if (ls_query_find_stage(ls_str_make(stage, strlen(stage)), &token) < 0)
+		ls_query_source_leave_out(s, stage);
+	else
+		begin_stage(q, stage);
+	while (ls_query_source_take(s, "--"))
+		(void) ls_query_source_name(s);
+	for (int n = 0;; n++)
+	{
+		ls_str name = ls_query_source_name(s);
+		ls_str path;
+
+		if (name.len == 0)
+			return n == 0 || ls_query_source_fail(s, NULL);
+		if (ls_query_source_take(s, "="))
+		{
+			if (!ls_logql_string(s, &path))
+				return false;
+			for (size_t i = 0; i < path.len; i++)
+				if (strchr("[]\"' ", path.data[i]) != NULL)
+					return ls_query_source_fail(s, "this path of a field");
+			q->in_stages = true;
+			ls_buf_lit(q->out, " | eval ");
+			if (!ls_query_write_field(q->out, name))
+				return ls_query_source_fail(s, NULL);
+			ls_buf_lit(q->out, " = ");
+			if (!ls_query_write_field(q->out, path))
+				return ls_query_source_fail(s, NULL);
+		}
+		if (!ls_query_source_take(s, ","))
+			return true;
+	}
+}
+
+/* pattern "<ip> - <_> <path>": <name> takes as little as it can, at the end all. */
+static bool
+read_pattern(ls_logql *q)
+{
+	ls_str pattern;
+	ls_buf regex;
+
+	if (!ls_logql_string(q->s, &pattern))
+		return false;
+	ls_buf_init(&regex, q->s->arena);
+	ls_buf_char(&regex, '^');
+	for (size_t i = 0; i < pattern.len;)
+	{
+		size_t end = i + 1;
+
+		while (pattern.data[i] == '<' && end < pattern.len && pattern.data[end] != '>' &&
+			   pattern.data[end] != '<')
+			end++;
+		if (pattern.data[i] == '<' && end < pattern.len && end > i + 1 && pattern.data[end] == '>')
+		{
+			ls_str name = ls_str_make(pattern.data + i + 1, end - i - 1);
+
+			if (ls_str_eq(name, LS_STR("_")))
+				ls_buf_lit(&regex, ".*?");
+			else
+				ls_buf_printf(&regex, "(?<%.*s>.*?)", (int) name.len, name.data);
+			i = end + 1;
+			continue;
+		}
+		if (strchr("\\^$.[]()*+?{}|", pattern.data[i]) != NULL)
+			ls_buf_char(&regex, '\\');
+		ls_buf_char(&regex, pattern.data[i++]);
+	}
+	ls_buf_char(&regex, '$');
+	if (regex.failed)
+		return ls_query_source_fail(q->s, NULL);
+	begin_stage(q, "rex ");
+	ls_query_write_regex(q->out, ls_str_make(regex.data, regex.len));
+	return true;
+}
+
+/* label_format new=old, ... */
+static bool
+read_label_format(ls_logql *q)
+{
+	ls_query_source *s = q->s;
+
+	begin_stage(q, "rename ");
+	for (;;)
+	{
+		ls_str to = ls_query_source_name(s);
+		ls_str from;
+
+		if (to.len == 0 || !ls_query_source_take(s, "="))
+			return ls_query_source_fail(s, NULL);
+		from = ls_query_source_name(s);
+		if (from.len == 0)
+			return ls_query_source_fail(s, "label_format with a template");
+		if (!ls_query_write_field(q->out, ls_logql_label(from)))
+			return ls_query_source_fail(s, NULL);
+		ls_buf_lit(q->out, " as ");
+		if (!ls_query_write_field(q->out, to))
+			return ls_query_source_fail(s, NULL);
+		if (!ls_query_source_take(s, ","))
+			return true;
+		ls_buf_lit(q->out, ", ");
+	}
+}
+
+/* drop a, b and keep a, b */
+static bool
+read_fields(ls_logql *q, const char *stage)
+{
+	ls_query_source *s = q->s;
+
+	begin_stage(q, stage);
+	for (;;)
+	{
+		ls_str name = ls_query_source_name(s);
+
+		if (name.len == 0 || !ls_query_write_field(q->out, ls_logql_label(name)))
+			return ls_query_source_fail(s, NULL);
+		ls_query_source_spaces(s);
+		if (ls_query_source_char(s, 0) == '=' || ls_query_source_char(s, 0) == '!')
+			return ls_query_source_fail(s, "drop and keep with a condition");
+		if (!ls_query_source_take(s, ","))
+			return true;
+		ls_buf_lit(q->out, ", ");
+	}
+}
+
+/* After a | that is no line filter. */
+static bool
+read_stage(ls_logql *q)
+{
+	ls_query_source *s = q->s;
+	ls_str text;
+
+	if (ls_query_source_word(s, "json") || ls_query_source_word(s, "unpack"))
+		return read_parser(q, "json");
+	if (ls_query_source_word(s, "logfmt"))
+		return read_parser(q, "logfmt");
+	if (ls_query_source_word(s, "pattern"))
+		return read_pattern(q);
+	if (ls_query_source_word(s, "regexp"))
+	{
+		if (!ls_logql_string(s, &text))
+			return false;
+		begin_stage(q, "rex ");
+		ls_query_write_regex(q->out, text);
+		return true;
+	}
+	if (ls_query_source_word(s, "line_format"))
+	{
+		q->formatted = true;
+		ls_query_source_leave_out(s, "line_format");
+		return ls_logql_string(s, &text);
+	}
+	if (ls_query_source_word(s, "decolorize"))
+	{
+		ls_query_source_leave_out(s, "decolorize");
+		return true;
+	}
+	if (ls_query_source_word(s, "label_format"))
+		return read_label_format(q);
+	if (ls_query_source_word(s, "drop"))
+		return read_fields(q, "fields - ");
+	if (ls_query_source_word(s, "keep"))
+		return read_fields(q, "fields timestamp, event, ");
+	if (ls_query_source_word(s, "unwrap"))
+	{
+		q->unwrapped = ls_logql_label(ls_query_source_name(s));
+		ls_query_source_spaces(s);
+		if (ls_query_source_char(s, 0) == '(')
+			return ls_query_source_fail(s, "unwrap with a conversion");
+		return q->unwrapped.len > 0 || ls_query_source_fail(s, NULL);
+	}
+	if (ls_query_source_word(s, "__error__"))
+	{
+		/* Here a value that cannot be read is not an error of the row. */
+		ls_query_source_leave_out(s, "__error__");
+		return read_operator(s).len > 0 ? ls_logql_string(s, &text) : ls_query_source_fail(s, NULL);
+	}
+	return read_label_filter(q);
+}
+
+bool
+ls_logql_pipeline(ls_logql *q)
+{
+	ls_query_source *s = q->s;
+
+	if (!read_selector(q))
+		return false;
+	for (;;)
+	{
+		bool good;
+
+		if (ls_query_source_take(s, "|="))
+			good = read_line_filter(q, "CONTAINS", false, false);
+		else if (ls_query_source_take(s, "!="))
+			good = read_line_filter(q, "NOT CONTAINS", true, false);
+		else if (ls_query_source_take(s, "|~"))
+			good = read_line_filter(q, "MATCHES", false, true);
+		else if (ls_query_source_take(s, "!~"))
+			good = read_line_filter(q, "NOT MATCHES", true, true);
+		else if (ls_query_source_take(s, "|>") || ls_query_source_take(s, "!>"))
+			good = ls_query_source_fail(s, "|>");
+		else if (ls_query_source_take(s, "|"))
+			good = read_stage(q);
+		else if (q->metric && ls_query_source_take(s, "["))
+			good = ls_logql_range(q);
+		else
+			return true;
+		if (!good)
+			return false;
+	}
+}

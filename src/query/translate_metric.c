@@ -1,0 +1,438 @@
+/*-------------------------------------------------------------------------
+ *
+ * translate_metric.c
+ *	  LogQL's metrics in our language: rate(...), sum by (x) (...) (pure).
+ *
+ * A function over a range becomes timechart, with the range as span.  LogQL makes one
+ * series for each stream, ours has one in total unless there is `by`; so aggregations are
+ * translated only where they mean the same (a sum of counts, a maximum of maxima).
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "src/query/translate_logql.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+/* What may be aggregated again, and by what. */
+typedef enum metric_kind
+{
+	METRIC_SUM,
+	METRIC_MIN,
+	METRIC_MAX,
+	METRIC_OTHER
+} metric_kind;
+
+typedef struct metric
+{
+	metric_kind kind;
+	char aggregate[16]; /* "count", or the function of the unwrapped label */
+	const char *as;     /* its name, or NULL */
+	bool per_second;
+	bool bytes;
+	ls_str by[LS_LOGQL_MAX_BY];
+	int n_by;
+	int limit;
+} metric;
+
+static const struct
+{
+	const char *name;
+	const char *aggregate;
+	metric_kind kind;
+	bool per_second;
+	bool bytes;
+} functions[] = {
+	{"count_over_time", "count", METRIC_SUM, false, false},
+	{"rate", "count", METRIC_SUM, true, false},
+	{"bytes_over_time", "sum", METRIC_SUM, false, true},
+	{"bytes_rate", "sum", METRIC_SUM, true, true},
+	{"sum_over_time", "sum", METRIC_SUM, false, false},
+	{"avg_over_time", "avg", METRIC_OTHER, false, false},
+	{"min_over_time", "min", METRIC_MIN, false, false},
+	{"max_over_time", "max", METRIC_MAX, false, false},
+	{"first_over_time", "last", METRIC_OTHER, false, false},
+	{"last_over_time", "first", METRIC_OTHER, false, false},
+	{"quantile_over_time", "p", METRIC_OTHER, false, false},
+};
+
+#define N_FUNCTIONS ((int) (sizeof(functions) / sizeof(functions[0])))
+
+/* Functions and aggregations that make a text LogQL, even those that we do not translate. */
+static const char *const others[] = {
+	"sum",
+	"min",
+	"max",
+	"avg",
+	"count",
+	"stddev",
+	"stdvar",
+	"topk",
+	"bottomk",
+	"sort",
+	"sort_desc",
+	"absent_over_time",
+	"rate_counter",
+	"stddev_over_time",
+	"stdvar_over_time",
+	"label_replace",
+	NULL,
+};
+
+static int
+find_function(ls_str name)
+{
+	for (int i = 0; i < N_FUNCTIONS; i++)
+		if (ls_str_eq(name, ls_str_make(functions[i].name, strlen(functions[i].name))))
+			return i;
+	return -1;
+}
+
+static bool
+is_other(ls_str name)
+{
+	for (int i = 0; others[i] != NULL; i++)
+		if (ls_str_eq(name, ls_str_make(others[i], strlen(others[i]))))
+			return true;
+	return false;
+}
+
+bool
+ls_query_is_logql(ls_str text)
+{
+	ls_query_source source = {.text = text};
+	ls_str name;
+
+	while (ls_query_source_take(&source, "("))
+		;
+	if (ls_query_source_take(&source, "{"))
+		return true;
+	name = ls_query_source_name(&source);
+	if (find_function(name) < 0 && !is_other(name))
+		return false;
+	if (!ls_query_source_take(&source, "(") && !ls_query_source_word(&source, "by") &&
+		!ls_query_source_word(&source, "without"))
+		return false;
+	return memchr(text.data, '{', text.len) != NULL;
+}
+
+/* A whole number with a limit; -1: there is none. */
+static int64_t
+read_integer(ls_query_source *s)
+{
+	int64_t n = -1;
+
+	ls_query_source_spaces(s);
+	for (; ls_query_source_char(s, 0) >= '0' && ls_query_source_char(s, 0) <= '9'; s->pos++)
+	{
+		n = (n < 0 ? 0 : n) * 10 + (ls_query_source_char(s, 0) - '0');
+		if (n > 1000000000)
+			n = 1000000000;
+	}
+	return n;
+}
+
+bool
+ls_logql_range(ls_logql *q)
+{
+	static const struct
+	{
+		const char *name;
+		int64_t seconds;
+	} units[] = {{"s", 1}, {"m", 60}, {"h", 3600}, {"d", 86400}, {"w", 604800}, {"y", 31536000}};
+	ls_query_source *s = q->s;
+
+	if (q->seconds != 0)
+		return ls_query_source_fail(s, NULL);
+	if (ls_query_source_take(s, "$"))
+	{
+		q->whole_range = ls_str_eq(ls_query_source_name(s), LS_STR("__range"));
+		q->chosen = !q->whole_range;
+		q->seconds = 60;
+	}
+	while (!ls_query_source_take(s, "]"))
+	{
+		int64_t n = read_integer(s);
+		ls_str unit = ls_query_source_name(s);
+		size_t i = 0;
+		/* 1h30m: the name has the unit and the next number. */
+		size_t len = 0;
+
+		while (len < unit.len && unit.data[len] >= 'a' && unit.data[len] <= 'z')
+			len++;
+		s->pos -= unit.len - len;
+		unit.len = len;
+		while (i < sizeof(units) / sizeof(units[0]) &&
+			   !ls_str_eq(unit, ls_str_make(units[i].name, 1)))
+			i++;
+		if (n < 0 || q->chosen || q->whole_range || i == sizeof(units) / sizeof(units[0]))
+			return ls_query_source_fail(s, "this range");
+		q->seconds += n * units[i].seconds;
+	}
+	if (ls_query_source_word(s, "offset"))
+		return ls_query_source_fail(s, "offset");
+	return (q->seconds > 0 && q->seconds < INT64_C(31536000) * 100) ||
+		   ls_query_source_fail(s, "this range");
+}
+
+/* by (a, b); *found: there is one. */
+static bool
+read_by(ls_query_source *s, metric *m, bool *found)
+{
+	*found = false;
+	if (ls_query_source_word(s, "without"))
+		return ls_query_source_fail(s, "without");
+	if (!ls_query_source_word(s, "by"))
+		return true;
+	*found = true;
+	m->n_by = 0;
+	if (!ls_query_source_take(s, "("))
+		return ls_query_source_fail(s, NULL);
+	while (!ls_query_source_take(s, ")"))
+	{
+		ls_str name = ls_query_source_name(s);
+
+		if (name.len == 0)
+			return ls_query_source_fail(s, NULL);
+		if (m->n_by == LS_LOGQL_MAX_BY)
+			return ls_query_source_fail(s, "by with so many labels");
+		m->by[m->n_by++] = ls_logql_label(name);
+		if (!ls_query_source_take(s, ",") && ls_query_source_char(s, 0) != ')')
+			return ls_query_source_fail(s, NULL);
+	}
+	return true;
+}
+
+/* 0.95 of quantile_over_time, in percent; -1: not a percentile that we have. */
+static int
+read_quantile(ls_query_source *s)
+{
+	int percent = 0;
+
+	if (!ls_query_source_take(s, "0.") && !ls_query_source_take(s, "."))
+		return -1;
+	for (int digits = 0; digits < 2; digits++)
+	{
+		char c = ls_query_source_char(s, 0);
+
+		percent *= 10;
+		if (c >= '0' && c <= '9')
+		{
+			percent += c - '0';
+			s->pos++;
+		}
+	}
+	while (ls_query_source_char(s, 0) == '0')
+		s->pos++;
+	return ls_query_source_take(s, ",") ? percent : -1;
+}
+
+static bool
+read_range_function(ls_logql *q, int function, metric *m)
+{
+	ls_query_source *s = q->s;
+	bool is_quantile = strcmp(functions[function].aggregate, "p") == 0;
+	bool found;
+
+	m->kind = functions[function].kind;
+	m->per_second = functions[function].per_second;
+	m->bytes = functions[function].bytes;
+	snprintf(m->aggregate, sizeof(m->aggregate), "%s", functions[function].aggregate);
+	if (!ls_query_source_take(s, "("))
+		return ls_query_source_fail(s, NULL);
+	if (is_quantile)
+	{
+		int percent = read_quantile(s);
+
+		if (percent < 0)
+			return ls_query_source_fail(s, "this quantile");
+		snprintf(m->aggregate, sizeof(m->aggregate), "p%d", percent);
+	}
+	if (q->metric)
+		return ls_query_source_fail(s, "several metrics in one query");
+	q->metric = true;
+	if (!ls_logql_pipeline(q))
+		return false;
+	if (q->seconds == 0 || !ls_query_source_take(s, ")"))
+		return ls_query_source_fail(s, NULL);
+	if (strcmp(m->aggregate, "count") == 0 && m->per_second && q->unwrapped.len > 0)
+		snprintf(m->aggregate, sizeof(m->aggregate), "sum");
+	else if (strcmp(m->aggregate, "count") == 0 || m->bytes)
+		q->unwrapped.len = 0;
+	else if (q->unwrapped.len == 0)
+		return ls_query_source_fail(s, NULL);
+	return read_by(s, m, &found);
+}
+
+static bool read_metric(ls_logql *q, metric *m);
+
+static bool
+read_aggregation(ls_logql *q, ls_str name, metric *m)
+{
+	ls_query_source *s = q->s;
+	bool top = ls_str_eq(name, LS_STR("topk"));
+	bool sum = ls_str_eq(name, LS_STR("sum"));
+	bool min = ls_str_eq(name, LS_STR("min"));
+	bool max = ls_str_eq(name, LS_STR("max"));
+	bool sort = ls_str_eq(name, LS_STR("sort")) || ls_str_eq(name, LS_STR("sort_desc"));
+	metric outer = {0};
+	bool before;
+	bool after = false;
+
+	if (!top && !sum && !min && !max && !sort)
+	{
+		if (ls_str_eq(name, LS_STR("avg")))
+			return ls_query_source_fail(s, "avg of several series");
+		if (ls_str_eq(name, LS_STR("bottomk")))
+			return ls_query_source_fail(s, "bottomk");
+		return ls_query_source_fail(s, "this function");
+	}
+	if (!read_by(s, &outer, &before))
+		return false;
+	if (!ls_query_source_take(s, "("))
+		return ls_query_source_fail(s, NULL);
+	if (top)
+	{
+		int64_t n = read_integer(s);
+
+		if (n < 1 || n > 100 || !ls_query_source_take(s, ","))
+			return ls_query_source_fail(s, "topk of more than 100");
+		outer.limit = (int) n;
+	}
+	if (!read_metric(q, m) || !ls_query_source_take(s, ")"))
+		return ls_query_source_fail(s, NULL);
+	if (!before && !read_by(s, &outer, &after))
+		return false;
+	if ((sum && m->kind != METRIC_SUM) || (min && m->kind != METRIC_MIN) ||
+		(max && m->kind != METRIC_MAX))
+		return ls_query_source_fail(s, "this aggregation of several series");
+	if (top && (m->n_by == 0 || before || after))
+		return ls_query_source_fail(s, "topk without sum by (...)");
+	if (top)
+		m->limit = outer.limit;
+	else if (!sort)
+	{
+		memcpy(m->by, outer.by, sizeof(m->by));
+		m->n_by = outer.n_by;
+	}
+	return true;
+}
+
+static bool
+read_metric(ls_logql *q, metric *m)
+{
+	ls_query_source *s = q->s;
+	ls_str name;
+	int function;
+
+	if (++s->depth > 20)
+		return ls_query_source_fail(s, "functions nested as deep as these");
+	if (ls_query_source_take(s, "("))
+	{
+		if (!read_metric(q, m) || !ls_query_source_take(s, ")"))
+			return ls_query_source_fail(s, NULL);
+	}
+	else
+	{
+		name = ls_query_source_name(s);
+		function = find_function(name);
+		if (function >= 0 ? !read_range_function(q, function, m) : !read_aggregation(q, name, m))
+			return false;
+	}
+	s->depth--;
+	return true;
+}
+
+/* A span in the largest unit that measures it. */
+static void
+write_span(ls_buf *out, int64_t seconds)
+{
+	if (seconds % 86400 == 0)
+		ls_buf_printf(out, " span=%lldd", (long long) (seconds / 86400));
+	else if (seconds % 3600 == 0)
+		ls_buf_printf(out, " span=%lldh", (long long) (seconds / 3600));
+	else if (seconds % 60 == 0)
+		ls_buf_printf(out, " span=%lldm", (long long) (seconds / 60));
+	else
+		ls_buf_printf(out, " span=%llds", (long long) seconds);
+}
+
+static bool
+write_metric(ls_logql *q, const metric *m, ls_buf *out)
+{
+	const char *column = strcmp(m->aggregate, "count") == 0 ? "count"
+						 : m->bytes                         ? "bytes"
+															: "value";
+
+	ls_buf_printf(out, "%s| %s", out->len > 0 ? " " : "", q->whole_range ? "stats" : "timechart");
+	if (q->whole_range && m->per_second)
+		return ls_query_source_fail(q->s, "a rate over the whole range");
+	if (!q->whole_range && (!q->chosen || m->per_second))
+		write_span(out, q->seconds);
+	if (m->limit > 0 && !q->whole_range)
+		ls_buf_printf(out, " limit=%d", m->limit);
+	ls_buf_printf(out, " %s", m->aggregate);
+	if (m->bytes)
+		ls_buf_lit(out, "(len(event)) as bytes");
+	else if (q->unwrapped.len > 0)
+	{
+		ls_buf_char(out, '(');
+		if (!ls_query_write_field(out, q->unwrapped))
+			return ls_query_source_fail(q->s, NULL);
+		ls_buf_lit(out, ") as value");
+	}
+	for (int i = 0; i < m->n_by; i++)
+	{
+		ls_buf_printf(out, i == 0 ? " by " : ", ");
+		if (!ls_query_write_field(out, m->by[i]))
+			return ls_query_source_fail(q->s, NULL);
+	}
+	if (q->whole_range && m->limit > 0)
+		ls_buf_printf(out, " | sort %d -%s", m->limit, column);
+	if (m->per_second)
+	{
+		ls_buf_printf(out, " | eval rate = %s / %lld", column, (long long) q->seconds);
+		column = "rate";
+	}
+	/* > 5 */
+	for (size_t i = 0; i < 6; i++)
+	{
+		static const char *const operators[] = {">=", "<=", "==", "!=", ">", "<"};
+		size_t start;
+
+		if (!ls_query_source_take(q->s, operators[i]))
+			continue;
+		ls_query_source_spaces(q->s);
+		start = q->s->pos;
+		while (ls_query_source_char(q->s, 0) == '.' ||
+			   (ls_query_source_char(q->s, 0) >= '0' && ls_query_source_char(q->s, 0) <= '9'))
+			q->s->pos++;
+		ls_buf_printf(out, " | where %s %s %.*s", column,
+					  strcmp(operators[i], "==") == 0 ? "=" : operators[i],
+					  (int) (q->s->pos - start), q->s->text.data + start);
+		break;
+	}
+	return true;
+}
+
+bool
+ls_query_read_logql(ls_query_source *source, ls_buf *out)
+{
+	ls_logql q = {.s = source, .out = out};
+	metric m = {0};
+
+	ls_query_source_spaces(source);
+	if (ls_query_source_char(source, 0) == '{')
+	{
+		if (!ls_logql_pipeline(&q))
+			return false;
+		if (out->len == 0)
+			ls_buf_char(out, '*');
+	}
+	else if (!read_metric(&q, &m) || !write_metric(&q, &m, out))
+		return ls_query_source_fail(source, NULL);
+	ls_query_source_spaces(source);
+	if (source->pos < source->text.len)
+		return ls_query_source_fail(source, q.metric ? "arithmetic with metrics" : NULL);
+	return true;
+}

@@ -1,0 +1,256 @@
+/* translation_test.c: queries of other languages, and how they are written in ours. */
+#include "test/unit/tap.h"
+
+#include "src/query/translate.h"
+
+static ls_arena *arena;
+
+/* The translation: in the error of a query that does not parse, or in a warning. */
+static void
+becomes(const char *text, const char *expected)
+{
+	ls_query_error error;
+	ls_query_error again;
+	ls_query *query;
+	ls_str suggestion = {"", 0};
+
+	ls_arena_reset(arena);
+	if (!ls_query_parse(ls_str_make(text, strlen(text)), arena, &query, &error))
+		suggestion = error.suggestion;
+	else
+		for (uint32_t i = 0; i < query->warnings.n && suggestion.len == 0; i++)
+			suggestion = query->warnings.items[i]->suggestion;
+	is_str(suggestion, expected, text);
+	if (suggestion.len > 0)
+		ok(ls_query_parse_only(suggestion, arena, &query, &again), "can be parsed");
+}
+
+static void
+says(const char *text, const char *message)
+{
+	ls_query_error error;
+	ls_query *query;
+
+	ls_arena_reset(arena);
+	if (ok(!ls_query_parse(ls_str_make(text, strlen(text)), arena, &query, &error), text))
+		is_str(error.message, message, "its message");
+}
+
+static void
+warns(const char *text, const char *code, const char *suggestion)
+{
+	ls_query_error error;
+	ls_query *query;
+
+	ls_arena_reset(arena);
+	if (!ok(ls_query_parse(ls_str_make(text, strlen(text)), arena, &query, &error), text))
+		return;
+	if (!is_int(query->warnings.n, code[0] != '\0', "warnings") || code[0] == '\0')
+		return;
+	is_str(ls_str_make(query->warnings.items[0]->code, strlen(query->warnings.items[0]->code)),
+		   code, "its code");
+	is_str(query->warnings.items[0]->suggestion, suggestion, "its suggestion");
+}
+
+static void
+test_logql(void)
+{
+	becomes("{app=\"shop\"}", "app=\"shop\"");
+	becomes("{app=\"shop\", env!=\"dev\"} |= \"err\" != \"foo\" |~ \"a.*b\" !~ `c\\d`",
+			"app=\"shop\" NOT env=\"dev\" event CONTAINS \"err\" event NOT CONTAINS \"foo\""
+			" event MATCHES \"a.*b\" event NOT MATCHES \"c\\d\"");
+	becomes("{app=~\"a|b\", host=~\"web-.*\", pod=~\".*-x[0-9]\", env!~\"dev|test\"}",
+			"app IN (\"a\", \"b\") host=web-* pod MATCHES \"^(?:.*-x[0-9])$\""
+			" NOT env IN (\"dev\", \"test\")");
+	becomes("{app=~\".+\", env=\"\", zone!=\"\", job=~\".*\"}", "app=* NOT env=* zone=*");
+	becomes("{job=~\".*\"}", "*");
+	becomes("{app=\"a\"} |= \"x\" or \"y\" != \"u\" or \"v\"",
+			"app=\"a\" (event CONTAINS \"x\" OR event CONTAINS \"y\")"
+			" (event NOT CONTAINS \"u\" AND event NOT CONTAINS \"v\")");
+	becomes("{app=\"a\"} | detected_level=\"error\" or status >= 500 and method != \"GET\"",
+			"app=\"a\" (level=\"error\" OR status>=500 AND NOT method=\"GET\")");
+	becomes("{app=\"a\"} | regexp \"user=(?P<u>\\\\w+)\" | u=~\"al.*\" | (u=\"a\" or u=\"b\"),n>1",
+			"app=\"a\" | rex \"user=(?P<u>\\w+)\" | where u MATCHES \"^(?:al.*)$\""
+			" | where (u = \"a\" OR u = \"b\") AND n > 1");
+	becomes("{app=\"a\"} | pattern \"<ip> - <_> [<at>]\" | ip != \"\" |= \"x\"",
+			"app=\"a\" | rex \"^(?<ip>.*?) - .*? \\[(?<at>.*?)\\]$\" | where ip != null"
+			" | where event CONTAINS \"x\"");
+	becomes("{app=\"a\"} | label_format who=user | drop x, y | line_format \"{{.who}}\"",
+			"app=\"a\" | rename user as who | fields - x, y");
+	becomes("{index=\"a\", by=\"b\"}", "attributes.index=\"a\" by=\"b\"");
+	becomes("{app=\"say \\\"hi\\\" \\\\ there\"}", "app=\"say \\\"hi\\\" \\\\ there\"");
+	becomes("  {app=\"a\"}\n  |= `x\"y`\n", "app=\"a\" event CONTAINS \"x\\\"y\"");
+}
+
+static void
+test_json(void)
+{
+	int token;
+	bool json = ls_query_find_stage(LS_STR("json"), &token) >= 0;
+
+	becomes("{app=\"shop\"} |= \"err\" | json | level=\"error\" | __error__=\"\"",
+			json ? "app=\"shop\" event CONTAINS \"err\" | json | where level = \"error\""
+				 : "app=\"shop\" event CONTAINS \"err\" level=\"error\"");
+	becomes("{app=\"shop\"} | json status=\"response.code\", method | status >= 500",
+			json ? "app=\"shop\" | json | eval status = response.code | where status >= 500"
+				 : "app=\"shop\" | eval status = response.code | where status >= 500");
+}
+
+static void
+test_metrics(void)
+{
+	becomes("count_over_time({app=\"a\"}[5m])", "app=\"a\" | timechart span=5m count");
+	becomes("rate({app=\"a\"} |= \"x\" [1h30m])",
+			"app=\"a\" event CONTAINS \"x\" | timechart span=90m count | eval rate = count / 5400");
+	becomes("sum by (host, detected_level) (rate({app=\"a\"}[1m])) > 0.5",
+			"app=\"a\" | timechart span=1m count by host, level | eval rate = count / 60"
+			" | where rate > 0.5");
+	becomes("sum(count_over_time({app=\"a\"}[1d])) by (host)",
+			"app=\"a\" | timechart span=1d count by host");
+	becomes("topk(5, sum by (path) (count_over_time({app=\"a\"}[1h])))",
+			"app=\"a\" | timechart span=1h limit=5 count by path");
+	becomes("topk(5, sum by (path) (count_over_time({app=\"a\"}[$__range])))",
+			"app=\"a\" | stats count by path | sort 5 -count");
+	becomes("quantile_over_time(0.99, {app=\"a\"} | unwrap ms [5m]) by (path)",
+			"app=\"a\" | timechart span=5m p99(ms) as value by path");
+	becomes("max by (host) (max_over_time({app=\"a\"} | unwrap ms [10s]))",
+			"app=\"a\" | timechart span=10s max(ms) as value by host");
+	becomes("sum(bytes_rate({app=\"a\"}[2h]))",
+			"app=\"a\" | timechart span=2h sum(len(event)) as bytes | eval rate = bytes / 7200");
+	becomes("sum(count_over_time({app=\"a\"}[$__auto]))", "app=\"a\" | timechart count");
+	becomes("sum(sum_over_time({app=\"a\"} | unwrap ms [5m])) by (index)",
+			"app=\"a\" | timechart span=5m sum(ms) as value by index");
+
+	says("avg by (host) (rate({app=\"a\"}[5m]))",
+		 "this is LogQL; avg of several series cannot be translated");
+	says("sum(rate({app=\"a\"}[5m])) / sum(rate({app=\"b\"}[5m]))",
+		 "this is LogQL; arithmetic with metrics cannot be translated");
+	says("sum without (pod) (rate({app=\"a\"}[5m]))",
+		 "this is LogQL; without cannot be translated");
+	says("max(rate({app=\"a\"}[5m]))",
+		 "this is LogQL; this aggregation of several series cannot be translated");
+	says("rate({app=\"a\"}[5m] offset 1h)", "this is LogQL; offset cannot be translated");
+	says("{app=\"a\"} | addr = ip(\"10.0.0.0/8\")", "this is LogQL; ip() cannot be translated");
+	says("{app=\"a\"} | took > 5s",
+		 "this is LogQL; a comparison with a duration or a size cannot be translated");
+	says("{app=\"a\"", "this is LogQL, which is not understood here");
+	says("{app=\"a\"} | line_format \"x\" | decolorize",
+		 "this is LogQL, which is written here: app=\"a\" (left out: line_format, decolorize)");
+}
+
+static void
+test_lucene(void)
+{
+	becomes("status:[400 TO 499]", "status>=400 status<=499");
+	becomes("status:{400 TO 500} AND -host:a?c",
+			"status>400 status<500 AND NOT host MATCHES \"^a.c$\"");
+	becomes("NOT status:[400 TO 499] OR took:[* TO 5]", "NOT (status>=400 status<=499) OR took<=5");
+	becomes("@timestamp:[now-15m TO now] error", "earliest=-15m latest=now error");
+	becomes("@timestamp:[2026-01-01 TO 2026-01-31} OR status:[5 TO 6]",
+			"timestamp>=\"2026-01-01\" timestamp<\"2026-01-31\" OR status>=5 status<=6");
+	becomes("timestamp:>=now-1d/d && level:error", "earliest=-1d@d AND level=error");
+	becomes("name:[alpha TO beta] || !x:1", "name>=\"alpha\" name<=\"beta\" OR NOT x=1");
+	becomes("roam~1 \"jakarta apache\"~10 title:x^4", "roam \"jakarta apache\" title=x");
+	becomes("host:(a OR b) && message:(lost OR \"gone away\")",
+			"(host=a OR host=b) AND (lost OR \"gone away\")");
+	becomes("path:\\/api\\/* && name:a\\:b", "path=/api/* AND name=\"a:b\"");
+	becomes("(a && b) || c | stats count", "(a AND b) OR c | stats count");
+	becomes("user.name:/jo.+/ && x:[1 TO 2]", "user.name MATCHES \"^(?:jo.+)$\" AND x>=1 x<=2");
+	becomes("_exists_:user && x:*", "user=* AND x=*");
+	becomes("service:web @http.status_code:[500 TO 599] -@usr.id:x",
+			"service=web http.status_code>=500 http.status_code<=599 NOT usr.id=x");
+	becomes("response.status >= 500 and service.name: \"x\"",
+			"response.status>=500 AND service.name=\"x\"");
+	becomes("not level: debug and message: disk full", "NOT level=debug AND (disk OR full)");
+	becomes("http.status: (500 or 503)", "(http.status=500 OR http.status=503)");
+	becomes("a : \"b\"", "a=\"b\"");
+
+	says("status:[400 TO 499]",
+		 "this is Lucene or KQL, which is written here: status>=400 status<=499");
+	says("ip:[10.0.0.1 TO 10.0.0.9]",
+		 "this is Lucene or KQL; a comparison with this value cannot be translated");
+	says("items:{ name: \"x\" }", "this is Lucene or KQL; nested fields cannot be translated");
+	/* What an error says already stays. */
+	says("a || b", "unexpected ||");
+	becomes("a || b", "a OR b");
+
+	warns("a and b", "LOWERCASE_OPERATOR", "a AND b");
+	warns("service.name: \"x\"", "OTHER_LANGUAGE", "service.name=\"x\"");
+	warns("foo~2 bar", "OTHER_LANGUAGE", "foo bar");
+	warns("level: error", "", "");
+	warns("x = 5", "", "");
+}
+
+/* What is only a mistake in our language gets no advice about another. */
+static void
+test_not_recognized(void)
+{
+	static const char *const texts[] = {
+		"(level=error",
+		"x='a'",
+		"a C:\\x",
+		"service in (a, b)",
+		"level=error | stat count",
+		"status:500 | where a == 1",
+		"| where a = 1 and b = 2",
+		"x=\xe2\x80\x9cz\xe2\x80\x9d",
+		"level=error earliest=yesterday",
+		"count(x)",
+		"a [b",
+		"sum {",
+		"",
+		"{",
+		"Error: connection refused",
+		"http://a.example/x?y",
+	};
+
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
+		becomes(texts[i], "");
+}
+
+/* Long and deep ones end soon, in little memory. */
+static void
+test_limits(void)
+{
+	static char text[LS_QUERY_MAX_LENGTH + 1];
+	static const char *const pieces[] = {"(",
+										 "{",
+										 "a:(",
+										 "!",
+										 "-",
+										 "a:[",
+										 "\\",
+										 "/a",
+										 "a:/",
+										 "x: y ",
+										 "a or ",
+										 "sum(",
+										 "{a=\"b\"} | x or "};
+
+	for (size_t p = 0; p < sizeof(pieces) / sizeof(pieces[0]); p++)
+	{
+		size_t len = strlen(pieces[p]);
+		ls_query_translation t;
+
+		for (size_t i = 0; i < LS_QUERY_MAX_LENGTH; i++)
+			text[i] = pieces[p][i % len];
+		ls_arena_reset(arena);
+		if (ls_query_translate(ls_str_make(text, LS_QUERY_MAX_LENGTH), arena, &t))
+			ok(t.query.len == 0, pieces[p]);
+		ok(ls_arena_used(arena) < 8192, "memory");
+	}
+}
+
+int
+main(void)
+{
+	arena = ls_arena_create(NULL, 4 << 20);
+	test_logql();
+	test_json();
+	test_metrics();
+	test_lucene();
+	test_not_recognized();
+	test_limits();
+	ls_arena_destroy(arena);
+	return done_testing();
+}
