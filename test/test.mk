@@ -97,7 +97,7 @@ soak: test-debug-install
 
 .PHONY: mutation
 ## make mutation            removes each check of access, a test must fail, some 90 min; T=regex JOBS=2
-mutation: test-debug-install
+mutation: test-debug-install build/unit/gateway_host_checked
 	PG_CONFIG='$(PG_CONFIG)' PGXS='$(PGXS)' test/mutation/access.pl
 
 .PHONY: differential

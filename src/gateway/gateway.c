@@ -205,6 +205,7 @@ ls_gateway_respond(ls_gateway *gateway, const ls_response *response)
 
 	if (c == NULL)
 		return;
+	ls_share_set_sender(c, response->tenant);
 	if (c->streaming ||
 		(c->state == CONNECTION_WAITING && (response->flags & LS_RESPONSE_MORE) != 0))
 		ls_reply_stream(c, response);

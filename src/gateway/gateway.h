@@ -72,6 +72,12 @@ typedef struct ls_gateway_hooks
 	 */
 	bool (*is_known)(void *context, const ls_request *request);
 
+	/*
+	 * A number for whose request it is, by its header: the owner, if the host knows it, else the
+	 * credential.  0: it shows none.  A response with a tenant says the owner, too.
+	 */
+	uint64_t (*sender)(void *context, const ls_request *request);
+
 	/* The client of a taken request has disconnected; do not answer it. */
 	void (*cancel)(void *context, uint64_t request_id);
 

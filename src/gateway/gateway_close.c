@@ -61,14 +61,16 @@ ls_request_reset(ls_connection *c)
 	c->discarded = 0;
 	c->request_id_len = 0;
 	ls_request_drop_body(c);
+	ls_share_leave(c, SHARE_SENDER);
+	c->sender = 0;
 	c->streaming = false;
 	c->stream_ended = false;
 	if (c->forwarded)
 	{
 		/* Until its next request it is one of the proxy's again. */
 		c->forwarded = false;
-		ls_share_leave(c);
-		ls_share_join(c, c->address);
+		ls_share_leave(c, SHARE_ADDRESS);
+		ls_share_join_address(c);
 	}
 }
 
@@ -149,7 +151,7 @@ ls_connection_close(ls_connection *c)
 	ls_connection_deadline(c, DEADLINE_NONE);
 	ls_out_clear(c);
 	ls_request_reset(c);
-	ls_share_leave(c);
+	ls_share_leave(c, SHARE_ADDRESS);
 	ls_connection_leave_reserve(c);
 	ls_tls_close(c->tls);
 	c->tls = NULL;

@@ -63,6 +63,9 @@
 /* Bytes a second that a client must read on average of what waits for it (gateway_out.c). */
 #define GATEWAY_READ_RATE (16 * 1024)
 
+/* When connections or memory run short, a sender with more than 1 / SENDER_PART of them loses first. */
+#define SENDER_PART 8
+
 #define GATEWAY_LISTENERS 16
 
 typedef enum connection_state
@@ -118,13 +121,29 @@ typedef struct ls_refusal
 
 typedef struct ls_tls ls_tls;               /* of a connection */
 typedef struct ls_tls_server ls_tls_server; /* of the gateway */
-typedef struct ls_share ls_share;           /* what one address has */
+typedef struct ls_share ls_share;           /* what one address or one sender has */
 typedef enum ls_io
 {
 	IO_OK,
 	IO_AGAIN,
 	IO_END
 } ls_io; /* END: the peer has disconnected, or broke TLS */
+
+/* Whose share it is. */
+typedef enum share_kind
+{
+	SHARE_ADDRESS, /* of IPv6 a network of 64 bits: each connection counts there */
+	SHARE_SENDER,  /* an owner or a credential: while a request waits for its client */
+	SHARE_KINDS
+} share_kind;
+
+/* A connection's place in a share. */
+typedef struct ls_membership
+{
+	ls_share *share; /* NULL: in none */
+	struct ls_connection *before;
+	struct ls_connection *after;
+} ls_membership;
 
 typedef struct ls_connection
 {
@@ -142,11 +161,10 @@ typedef struct ls_connection
 	struct ls_connection *earlier;
 	struct ls_connection *later;
 
-	ls_share *share;
-	struct ls_connection *share_before;
-	struct ls_connection *share_after;
-	bool reserved;  /* beyond the limit of connections */
-	bool forwarded; /* its share is that of the client behind a proxy */
+	ls_membership in_share[SHARE_KINDS];
+	uint64_t sender; /* of the request, as the host says; 0: not known, or nobody */
+	bool reserved;   /* beyond the limit of connections */
+	bool forwarded;  /* its share is that of the client behind a proxy */
 
 	bool ready; /* in the gateway's list of those that go on */
 	struct ls_connection *next_ready;
@@ -204,7 +222,7 @@ typedef struct ls_connection
 	char remote[64];
 } ls_connection;
 
-/* The connections of one address (of IPv6: one /64) and the memory of their bodies and answers. */
+/* The connections of one address or sender, and the memory of their bodies and answers. */
 struct ls_share
 {
 	uint8_t key[16];
@@ -216,6 +234,16 @@ struct ls_share
 	ls_share *fewer_before; /* among those with as many connections */
 	ls_share *fewer_after;
 };
+
+/* The shares of one kind. */
+typedef struct ls_share_table
+{
+	ls_share *shares; /* n_slots of them */
+	ls_share *free;
+	ls_share **buckets;
+	ls_share **by_count; /* heads of lists, by the number of connections */
+	int largest;         /* number of connections of any share */
+} ls_share_table;
 
 typedef struct ls_listener
 {
@@ -252,11 +280,7 @@ struct ls_gateway
 	ls_connection *last_deadline[DEADLINE_KINDS];
 	int64_t now; /* ms, monotonic; as of this step */
 
-	ls_share *shares; /* n_slots of them */
-	ls_share *free_shares;
-	ls_share **share_buckets;
-	ls_share **shares_by_count; /* heads of lists, by the number of connections */
-	int largest_share;
+	ls_share_table shares[SHARE_KINDS];
 	uint64_t share_seed;
 
 	size_t memory; /* of bodies and answers of all connections */
@@ -336,10 +360,13 @@ extern void ls_request_checked(ls_connection *c);
 /* gateway_share.c: who has how much, and who is to lose it when it runs short */
 extern bool ls_shares_create(ls_gateway *gateway);
 extern void ls_shares_destroy(ls_gateway *gateway);
-extern void ls_share_join(ls_connection *c, const uint8_t key[16]);
-extern void ls_share_leave(ls_connection *c);
+extern void ls_share_join_address(ls_connection *c);
 extern void ls_share_of_request(ls_connection *c); /* behind a trusted proxy: its client's */
-extern ls_connection *ls_share_largest_place(ls_gateway *gateway, const ls_connection *for_whom);
+extern void ls_share_set_sender(ls_connection *c, uint64_t sender);
+extern void ls_share_join_sender(ls_connection *c);
+extern void ls_share_leave(ls_connection *c, share_kind kind);
+extern ls_connection *ls_share_largest_place(ls_gateway *gateway, const ls_connection *for_whom,
+											 share_kind kind, int than);
 extern ls_connection *ls_share_stalled_place(ls_gateway *gateway);
 extern ls_connection *ls_share_reserve_place(ls_gateway *gateway);
 extern bool ls_share_take_memory(ls_connection *c, size_t *counted, size_t size,

@@ -200,7 +200,7 @@ adopt(ls_gateway *gateway, int fd, const struct sockaddr *address, socklen_t len
 		c->remote[0] = '\0';
 	(void) ls_address_parse(ls_str_make(c->remote, strlen(c->remote)), &peer);
 	ls_address_rate_key(&peer, c->address);
-	ls_share_join(c, c->address);
+	ls_share_join_address(c);
 	if (gateway->tls != NULL && (c->tls = ls_tls_open(gateway->tls, fd)) == NULL)
 	{
 		ls_connection_close(c);

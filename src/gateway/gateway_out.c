@@ -5,7 +5,7 @@
  *	  client must read it.
  *
  * What the socket does not take is kept by the connection, and counts in the
- * memory of its share as bodies do (gateway_share.c).  The kernel takes little
+ * memory of its shares as bodies do (gateway_share.c).  The kernel takes little
  * (SOCKET_UNSENT in gateway_listen.c), so nearly all that waits is counted.
  *
  * From the moment that something waits the client has the time of a body, and
@@ -35,6 +35,7 @@ count(ls_connection *c, size_t capacity)
 
 	if (capacity <= GATEWAY_KEPT_BODY || capacity <= c->out_counted)
 		return true;
+	ls_share_join_sender(c);
 	while (!ls_share_take_memory(c, &c->out_counted, capacity - c->out_counted, &victim))
 	{
 		if (victim == NULL)
@@ -107,6 +108,7 @@ ls_out_wait(ls_connection *c)
 {
 	if (c->deadline_kind == DEADLINE_WRITE)
 		return;
+	ls_share_join_sender(c);
 	c->waits_since = c->gateway->now;
 	c->acknowledged_before = 0;
 	(void) look_at_peer(c, &c->acknowledged_before);

@@ -4,8 +4,8 @@
  *	  Places for connections: who loses one at the limit, and who gets it.
  *
  * At the limit of connections a newcomer gets the place of one that has been idle
- * for a second, or of one of the address that has the most, or of one whose request has
- * been incomplete for a second (gateway_share.c).  If there is none it gets one of a few
+ * for a second, or of one of the sender or the address that has the most, or of one whose request
+ * has been incomplete for a second (gateway_share.c).  If there is none it gets one of a few
  * beyond the limit: there a health check is answered, and other requests wait for a place.
  *
  *-------------------------------------------------------------------------
@@ -26,12 +26,15 @@ take_connection(ls_connection *c, const char *why)
 }
 
 static bool
-yield_largest(ls_gateway *gateway, const ls_connection *for_whom)
+yield_largest(ls_gateway *gateway, const ls_connection *for_whom, share_kind kind, int than)
 {
-	ls_connection *victim = ls_share_largest_place(gateway, for_whom);
+	ls_connection *victim = ls_share_largest_place(gateway, for_whom, kind, than);
 
 	if (victim != NULL)
-		take_connection(victim, "Too many connections from this address");
+		take_connection(victim, kind == SHARE_SENDER
+									? "Too many connections are open, and many requests of this "
+									  "sender are not complete"
+									: "Too many connections from this address");
 	return victim != NULL;
 }
 
@@ -62,9 +65,10 @@ ls_gateway_has_place(ls_gateway *gateway, const ls_connection *for_whom)
 {
 	int64_t idle_since = gateway->now + gateway->config.idle_timeout - IDLE_GRACE_MS;
 	ls_connection *idle = gateway->first_deadline[DEADLINE_IDLE];
+	int limit = gateway->config.connection_limit;
 
 	/* for_whom has a slot, but beyond the limit. */
-	if (gateway->n_open - gateway->n_reserve < gateway->config.connection_limit)
+	if (gateway->n_open - gateway->n_reserve < limit)
 		return true;
 	while (idle != NULL && idle->deadline <= idle_since && idle->reserved)
 		idle = idle->later;
@@ -73,8 +77,11 @@ ls_gateway_has_place(ls_gateway *gateway, const ls_connection *for_whom)
 		ls_connection_close(idle);
 		return true;
 	}
-	return (yield_largest(gateway, for_whom) || yield_stalled(gateway)) &&
-		   gateway->n_open - gateway->n_reserve < gateway->config.connection_limit;
+	/* Last, several senders may have all places, each less than its part. */
+	return (yield_largest(gateway, for_whom, SHARE_SENDER, limit / SENDER_PART) ||
+			yield_largest(gateway, for_whom, SHARE_ADDRESS, 0) || yield_stalled(gateway) ||
+			yield_largest(gateway, for_whom, SHARE_SENDER, 1)) &&
+		   gateway->n_open - gateway->n_reserve < limit;
 }
 
 /* Within the limit there is a place for it now. */

@@ -153,6 +153,7 @@ ls_reply_flush(ls_connection *c)
 	else
 	{
 		ls_out_clear(c);
+		ls_share_leave(c, SHARE_SENDER);
 		ls_connection_deadline(c, DEADLINE_NONE);
 	}
 }

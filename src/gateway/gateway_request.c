@@ -110,6 +110,17 @@ find_route(ls_connection *c, ls_str method)
 	}
 }
 
+/* More of the request is to come: it counts for its sender. */
+static void
+count_for_sender(ls_connection *c)
+{
+	const ls_gateway_hooks *hooks = &c->gateway->hooks;
+
+	if (c->sender == 0)
+		c->sender = hooks->sender(hooks->context, &c->request);
+	ls_share_join_sender(c);
+}
+
 /* The buffer that the header is in will be used for others. */
 void
 ls_request_keep_header(ls_connection *c, const char *header)
@@ -127,6 +138,7 @@ ls_request_keep_header(ls_connection *c, const char *header)
 	memcpy(c->header, header, len);
 	c->header_len = len;
 	look_at_header(c, c->header, len, &method);
+	count_for_sender(c);
 	if (c->route < 0)
 		return;
 	c->request.route = (uint32_t) c->route;
@@ -332,6 +344,7 @@ count_body(ls_connection *c, size_t size)
 {
 	ls_connection *victim;
 
+	count_for_sender(c);
 	while (!ls_share_take_memory(c, &c->body_counted, size, &victim))
 	{
 		if (victim == NULL)
@@ -340,7 +353,7 @@ count_body(ls_connection *c, size_t size)
 			ls_connection_cut(victim);
 		else
 			ls_reply_now(victim, 503, "SERVICE_UNAVAILABLE",
-						 "Too many request bodies from this address");
+						 "Too many request bodies from this address or sender");
 	}
 	return true;
 }

@@ -4,12 +4,20 @@
  *	  Who has how much of the connections and of the memory of bodies and of
  *	  answers that are not read, and who is to lose some of it when it runs short.
  *
- * A share belongs to an address, of IPv6 to a network of 64 bits, and behind a
- * trusted proxy to the address of its client, from the header of a request to
- * its end.  While there is room nobody is limited.  When there is none, the
- * address with the most loses, if it has more than the one that wants: so one
- * client cannot lock the others out, however it holds on to what it has.  Where all
- * have the same, the one loses that has kept its request waiting for longest.
+ * A connection counts in the share of its address, of IPv6 that of a network of
+ * 64 bits, and behind a trusted proxy that of its client, from the header of a
+ * request to its end.  A request that waits for its client, which does not send the
+ * rest of the body or does not read the answer, also counts in the share of its
+ * sender: the owner of the organization, as soon as a worker has said who that is,
+ * else the credential.
+ *
+ * While there is room nobody is limited.  When there is none, a sender with
+ * more than an eighth of it loses first: so one key does not keep the others out from
+ * many addresses, and those who share an address with somebody who floods do not pay
+ * for it.  Then the address with the most loses, if it has more than the one
+ * that wants: so one client cannot lock the others out, however it holds on to what it
+ * has.  Where all have the same, the one loses that has kept its request waiting
+ * for longest.
  *
  * The shares are in lists by their number of connections, so the largest is
  * always known: at the limit each newcomer asks for it.
@@ -34,16 +42,20 @@ ls_shares_create(ls_gateway *gateway)
 {
 	size_t n = (size_t) gateway->n_slots;
 
-	gateway->shares = calloc(n, sizeof(ls_share));
-	gateway->share_buckets = calloc(n, sizeof(ls_share *));
-	gateway->shares_by_count = calloc(n + 1, sizeof(ls_share *));
-	if (gateway->shares == NULL || gateway->share_buckets == NULL ||
-		gateway->shares_by_count == NULL)
-		return false;
-	for (size_t i = n; i-- > 0;)
+	for (int kind = 0; kind < SHARE_KINDS; kind++)
 	{
-		gateway->shares[i].next = gateway->free_shares;
-		gateway->free_shares = &gateway->shares[i];
+		ls_share_table *table = &gateway->shares[kind];
+
+		table->shares = calloc(n, sizeof(ls_share));
+		table->buckets = calloc(n, sizeof(ls_share *));
+		table->by_count = calloc(n + 1, sizeof(ls_share *));
+		if (table->shares == NULL || table->buckets == NULL || table->by_count == NULL)
+			return false;
+		for (size_t i = n; i-- > 0;)
+		{
+			table->shares[i].next = table->free;
+			table->free = &table->shares[i];
+		}
 	}
 	return true;
 }
@@ -51,29 +63,32 @@ ls_shares_create(ls_gateway *gateway)
 void
 ls_shares_destroy(ls_gateway *gateway)
 {
-	free(gateway->shares);
-	free(gateway->share_buckets);
-	free(gateway->shares_by_count);
+	for (int kind = 0; kind < SHARE_KINDS; kind++)
+	{
+		free(gateway->shares[kind].shares);
+		free(gateway->shares[kind].buckets);
+		free(gateway->shares[kind].by_count);
+	}
 }
 
 static ls_share **
-bucket_of(ls_gateway *gateway, const uint8_t key[16])
+bucket_of(ls_gateway *gateway, share_kind kind, const uint8_t key[16])
 {
 	uint64_t hash = ls_hash64(key, 16, gateway->share_seed);
 
-	return &gateway->share_buckets[hash % (uint64_t) gateway->n_slots];
+	return &gateway->shares[kind].buckets[hash % (uint64_t) gateway->n_slots];
 }
 
 /* Out of its list and into that of another count. */
 static void
-recount(ls_gateway *gateway, ls_share *share, int change)
+recount(ls_share_table *table, ls_share *share, int change)
 {
 	if (share->count > 0)
 	{
 		if (share->fewer_before != NULL)
 			share->fewer_before->fewer_after = share->fewer_after;
 		else
-			gateway->shares_by_count[share->count] = share->fewer_after;
+			table->by_count[share->count] = share->fewer_after;
 		if (share->fewer_after != NULL)
 			share->fewer_after->fewer_before = share->fewer_before;
 	}
@@ -81,22 +96,24 @@ recount(ls_gateway *gateway, ls_share *share, int change)
 	share->fewer_before = share->fewer_after = NULL;
 	if (share->count > 0)
 	{
-		share->fewer_after = gateway->shares_by_count[share->count];
+		share->fewer_after = table->by_count[share->count];
 		if (share->fewer_after != NULL)
 			share->fewer_after->fewer_before = share;
-		gateway->shares_by_count[share->count] = share;
+		table->by_count[share->count] = share;
 	}
-	if (share->count > gateway->largest_share)
-		gateway->largest_share = share->count;
-	while (gateway->largest_share > 0 && gateway->shares_by_count[gateway->largest_share] == NULL)
-		gateway->largest_share--;
+	if (share->count > table->largest)
+		table->largest = share->count;
+	while (table->largest > 0 && table->by_count[table->largest] == NULL)
+		table->largest--;
 }
 
-void
-ls_share_join(ls_connection *c, const uint8_t key[16])
+static void
+join(ls_connection *c, share_kind kind, const uint8_t key[16])
 {
 	ls_gateway *gateway = c->gateway;
-	ls_share **bucket = bucket_of(gateway, key);
+	ls_share_table *table = &gateway->shares[kind];
+	ls_membership *member = &c->in_share[kind];
+	ls_share **bucket = bucket_of(gateway, kind, key);
 	ls_share *share = *bucket;
 
 	while (share != NULL && memcmp(share->key, key, 16) != 0)
@@ -104,53 +121,88 @@ ls_share_join(ls_connection *c, const uint8_t key[16])
 	if (share == NULL)
 	{
 		/* There are as many as connections, and each of those has one at most. */
-		share = gateway->free_shares;
-		gateway->free_shares = share->next;
+		share = table->free;
+		table->free = share->next;
 		memset(share, 0, sizeof(*share));
 		memcpy(share->key, key, 16);
 		share->next = *bucket;
 		*bucket = share;
 	}
-	c->share = share;
-	c->share_before = share->last;
-	c->share_after = NULL;
+	member->share = share;
+	member->before = share->last;
+	member->after = NULL;
 	if (share->last != NULL)
-		share->last->share_after = c;
+		share->last->in_share[kind].after = c;
 	else
 		share->first = c;
 	share->last = c;
 	share->bytes += c->body_counted + c->out_counted;
-	recount(gateway, share, 1);
+	recount(table, share, 1);
 }
 
 void
-ls_share_leave(ls_connection *c)
+ls_share_leave(ls_connection *c, share_kind kind)
 {
 	ls_gateway *gateway = c->gateway;
-	ls_share *share = c->share;
+	ls_share_table *table = &gateway->shares[kind];
+	ls_membership *member = &c->in_share[kind];
+	ls_share *share = member->share;
 	ls_share **at;
 
 	if (share == NULL)
 		return;
-	if (c->share_before != NULL)
-		c->share_before->share_after = c->share_after;
+	if (member->before != NULL)
+		member->before->in_share[kind].after = member->after;
 	else
-		share->first = c->share_after;
-	if (c->share_after != NULL)
-		c->share_after->share_before = c->share_before;
+		share->first = member->after;
+	if (member->after != NULL)
+		member->after->in_share[kind].before = member->before;
 	else
-		share->last = c->share_before;
-	c->share = NULL;
+		share->last = member->before;
+	member->share = NULL;
 	share->bytes -= c->body_counted + c->out_counted;
-	recount(gateway, share, -1);
+	recount(table, share, -1);
 	if (share->count > 0)
 		return;
-	at = bucket_of(gateway, share->key);
+	at = bucket_of(gateway, kind, share->key);
 	while (*at != share)
 		at = &(*at)->next;
 	*at = share->next;
-	share->next = gateway->free_shares;
-	gateway->free_shares = share;
+	share->next = table->free;
+	table->free = share;
+}
+
+/* It counts for its peer. */
+void
+ls_share_join_address(ls_connection *c)
+{
+	join(c, SHARE_ADDRESS, c->address);
+}
+
+/* Its request waits for the client.  No effect without a sender, or when it counts already. */
+void
+ls_share_join_sender(ls_connection *c)
+{
+	uint8_t key[16] = {0};
+
+	if (c->sender == 0 || c->in_share[SHARE_SENDER].share != NULL)
+		return;
+	memcpy(key, &c->sender, sizeof(c->sender));
+	join(c, SHARE_SENDER, key);
+}
+
+/* Whose its request is; 0: that is not known. */
+void
+ls_share_set_sender(ls_connection *c, uint64_t sender)
+{
+	bool counts = c->in_share[SHARE_SENDER].share != NULL;
+
+	if (sender == 0 || sender == c->sender)
+		return;
+	ls_share_leave(c, SHARE_SENDER);
+	c->sender = sender;
+	if (counts)
+		ls_share_join_sender(c);
 }
 
 void
@@ -165,10 +217,10 @@ ls_share_of_request(ls_connection *c)
 						   ls_str_make(*trusted, strlen(*trusted)), &address))
 		return;
 	ls_address_rate_key(&address, key);
-	if (memcmp(key, c->share->key, sizeof(key)) == 0)
+	if (memcmp(key, c->in_share[SHARE_ADDRESS].share->key, sizeof(key)) == 0)
 		return;
-	ls_share_leave(c);
-	ls_share_join(c, key);
+	ls_share_leave(c, SHARE_ADDRESS);
+	join(c, SHARE_ADDRESS, key);
 	c->forwarded = true;
 }
 
@@ -195,29 +247,40 @@ loss(const ls_connection *c)
 	}
 }
 
+/* The number of connections in the share that a connection is in. */
+static int
+count_of(const ls_connection *c, share_kind kind)
+{
+	return c->in_share[kind].share == NULL ? 0 : c->in_share[kind].share->count;
+}
+
 /*
- * A connection within the limit for somebody else: of the largest share, if that
- * has more than the one that asks; the least loss, then the oldest.  NULL: there is none.
+ * A connection within the limit for somebody else: of the largest share of the kind, if that has
+ * more than the one that asks, and more than `than`; the least loss, then the oldest.  NULL:
+ * there is none.
  */
 ls_connection *
-ls_share_largest_place(ls_gateway *gateway, const ls_connection *for_whom)
+ls_share_largest_place(ls_gateway *gateway, const ls_connection *for_whom, share_kind kind,
+					   int than)
 {
-	int own = for_whom->share->count;
+	const ls_share_table *table = &gateway->shares[kind];
+	int own = count_of(for_whom, kind);
 	int looked_at = 0;
 
-	for (int count = gateway->largest_share; count > own; count--)
+	for (int count = table->largest; count > own && count > than; count--)
 	{
-		for (ls_share *s = gateway->shares_by_count[count]; s != NULL; s = s->fewer_after)
+		for (ls_share *s = table->by_count[count]; s != NULL; s = s->fewer_after)
 		{
 			ls_connection *victim = NULL;
 
 			if (++looked_at > SHARES_AT_ONCE)
 				return NULL;
-			for (ls_connection *c = s->first; c != NULL; c = c->share_after)
+			for (ls_connection *c = s->first; c != NULL; c = c->in_share[kind].after)
 			{
 				if (!c->reserved && loss(c) < (victim == NULL ? 3 : loss(victim)))
 					victim = c;
-				if (victim != NULL && loss(victim) == 0)
+				/* Who counts for a sender has begun a request. */
+				if (victim != NULL && loss(victim) <= (kind == SHARE_SENDER ? 1 : 0))
 					break;
 			}
 			if (victim != NULL)
@@ -286,7 +349,8 @@ ls_share_reserve_place(ls_gateway *gateway)
 		if (loss(c) > 1)
 			continue;
 		for (int k = 0; k < gateway->n_reserve; k++)
-			n += gateway->reserve[k]->share == c->share;
+			n += gateway->reserve[k]->in_share[SHARE_ADDRESS].share ==
+				 c->in_share[SHARE_ADDRESS].share;
 		if (n > most)
 		{
 			most = n;
@@ -299,13 +363,14 @@ ls_share_reserve_place(ls_gateway *gateway)
 /* ---- memory ---- */
 
 static ls_share *
-heaviest(ls_gateway *gateway)
+heaviest(ls_gateway *gateway, share_kind kind)
 {
+	const ls_share_table *table = &gateway->shares[kind];
 	ls_share *most = NULL;
 
-	for (int count = gateway->largest_share; count > 0; count--)
+	for (int count = table->largest; count > 0; count--)
 	{
-		for (ls_share *s = gateway->shares_by_count[count]; s != NULL; s = s->fewer_after)
+		for (ls_share *s = table->by_count[count]; s != NULL; s = s->fewer_after)
 		{
 			if (most == NULL || s->bytes > most->bytes)
 				most = s;
@@ -331,11 +396,11 @@ can_yield(const ls_connection *c)
 
 /* Who yields most of a share, if it is more than `than`; NULL: nobody. */
 static ls_connection *
-largest(const ls_share *share, size_t than, bool only_answers)
+largest(const ls_share *share, share_kind kind, size_t than, bool only_answers)
 {
 	ls_connection *victim = NULL;
 
-	for (ls_connection *c = share->first; c != NULL; c = c->share_after)
+	for (ls_connection *c = share->first; c != NULL; c = c->in_share[kind].after)
 	{
 		if (can_yield(c) > than && (c->state == CONNECTION_WRITING || !only_answers))
 		{
@@ -346,12 +411,51 @@ largest(const ls_share *share, size_t than, bool only_answers)
 	return victim;
 }
 
+static bool
+is_of_another(const ls_connection *c, const ls_share *sender)
+{
+	return c->in_share[SHARE_SENDER].share != NULL && c->in_share[SHARE_SENDER].share != sender;
+}
+
+/*
+ * Who is to yield memory, so that *counted can become `size` larger; NULL: nobody.  First the
+ * heaviest sender, if it has more than its part and more than this one would have then.  Then the
+ * heaviest address, if it has more than this one would have; of its own address one gives up only an
+ * answer that waits and is larger than what it wants to keep now.  Who would have more than its
+ * part gets nothing of other senders, whatever their addresses have.
+ */
+static ls_connection *
+who_yields(const ls_connection *c, size_t counted, size_t size)
+{
+	ls_gateway *gateway = c->gateway;
+	size_t part = gateway->config.memory_limit / SENDER_PART;
+	const ls_share *sender = c->in_share[SHARE_SENDER].share;
+	const ls_share *address = c->in_share[SHARE_ADDRESS].share;
+	const ls_share *sends_most = heaviest(gateway, SHARE_SENDER);
+	const ls_share *has_most = heaviest(gateway, SHARE_ADDRESS);
+	size_t wants = (sender == NULL ? 0 : sender->bytes) + size;
+	bool is_more = sends_most != NULL && sends_most != sender && sends_most->bytes > wants;
+	ls_connection *victim = NULL;
+
+	if (is_more && sends_most->bytes > part)
+		victim = largest(sends_most, SHARE_SENDER, 0, false);
+	if (victim != NULL)
+		return victim;
+	if (has_most == address)
+		victim = largest(address, SHARE_ADDRESS, counted + size, true);
+	else if (has_most->bytes > address->bytes + size)
+		victim = largest(has_most, SHARE_ADDRESS, 0, false);
+	if (victim != NULL && sender != NULL && wants > part && is_of_another(victim, sender))
+		victim = NULL;
+	if (victim == NULL && is_more)
+		victim = largest(sends_most, SHARE_SENDER, 0, false);
+	return victim;
+}
+
 /*
  * Counts `size` bytes more in *counted, which is the connection's body_counted or
- * out_counted.  False when memory runs short: then the largest share is to yield its largest body or
- * answer (*victim, for the caller to end), if it has more than this one would have then; and so
- * is this one an answer that waits and is larger than what it wants to keep now.  NULL: nobody
- * yields.
+ * out_counted.  False when memory runs short: then *victim is the connection that yields a body or an
+ * answer (for the caller to end, and to try again), or NULL: nobody yields.
  */
 bool
 ls_share_take_memory(ls_connection *c, size_t *counted, size_t size, ls_connection **victim)
@@ -361,17 +465,16 @@ ls_share_take_memory(ls_connection *c, size_t *counted, size_t size, ls_connecti
 	*victim = NULL;
 	if (gateway->memory + size > gateway->config.memory_limit)
 	{
-		ls_share *share = heaviest(gateway);
-
-		if (share == c->share)
-			*victim = largest(share, *counted + size, true);
-		else if (share->bytes > c->share->bytes + size)
-			*victim = largest(share, 0, false);
+		*victim = who_yields(c, *counted, size);
 		return false;
 	}
 	gateway->memory += size;
 	*counted += size;
-	c->share->bytes += size;
+	for (int kind = 0; kind < SHARE_KINDS; kind++)
+	{
+		if (c->in_share[kind].share != NULL)
+			c->in_share[kind].share->bytes += size;
+	}
 	return true;
 }
 
@@ -380,6 +483,9 @@ ls_share_give_memory(ls_connection *c, size_t *counted, size_t size)
 {
 	c->gateway->memory -= size;
 	*counted -= size;
-	if (c->share != NULL)
-		c->share->bytes -= size;
+	for (int kind = 0; kind < SHARE_KINDS; kind++)
+	{
+		if (c->in_share[kind].share != NULL)
+			c->in_share[kind].share->bytes -= size;
+	}
 }

@@ -84,6 +84,19 @@ ls_fair_queue_sender(const ls_request *request)
 	return any ? hash : ls_hash_keyed(request->remote.data, request->remote.len, 1);
 }
 
+uint64
+ls_fair_queue_owner(const ls_fair_queue *fair, const ls_request *request)
+{
+	uint64 sender;
+	const known_sender *known;
+
+	if (request->authorization.len == 0 && request->api_key.len == 0 && request->cookie.len == 0)
+		return 0;
+	sender = ls_fair_queue_sender(request);
+	known = hash_search(fair->senders, &sender, HASH_FIND, NULL);
+	return known == NULL ? sender : known->tenant;
+}
+
 static void
 forget(ls_fair_queue *fair, ls_fair_group *group)
 {

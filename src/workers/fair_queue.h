@@ -46,6 +46,9 @@ extern ls_fair_queue *ls_fair_queue_create(void);
 /* A number for the sender of a request, from its headers. */
 extern uint64 ls_fair_queue_sender(const ls_request *request);
 
+/* The owner that a worker has named for the sender, else the sender; 0: no credential is shown. */
+extern uint64 ls_fair_queue_owner(const ls_fair_queue *fair, const ls_request *request);
+
 /* Add a task to the group of a sender; remove one. */
 extern ls_fair_group *ls_fair_queue_join(ls_fair_queue *fair, uint64 sender);
 extern void ls_fair_queue_leave(ls_fair_queue *fair, ls_fair_group *group);

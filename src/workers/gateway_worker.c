@@ -510,6 +510,14 @@ is_known(void *context, const ls_request *request)
 	return ls_known_find(state->known, &key);
 }
 
+static uint64_t
+sender_of(void *context, const ls_request *request)
+{
+	const gateway_state *state = context;
+
+	return ls_fair_queue_owner(state->fair, request);
+}
+
 static void
 cancel_request(void *context, uint64_t request_id)
 {
@@ -607,6 +615,7 @@ start_engine(gateway_state *state)
 	ls_gateway_hooks hooks = {.context = state,
 							  .request = take_request,
 							  .is_known = is_known,
+							  .sender = sender_of,
 							  .cancel = cancel_request,
 							  .ready = is_ready,
 							  .log = log_message,

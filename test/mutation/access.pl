@@ -53,6 +53,18 @@ my @mutations = (
 		'if (refused || counted || (request->flags & LS_REQUEST_CHECK) != 0)', 'if (refused || counted)', 'test/t/gateway/flood_beside_ingest.pl'],
 	['admission: a look before a large body', 'src/gateway/gateway_request.c', 'if (c->checked)', 'if (true)',
 		'test/t/gateway/flood_beside_ingest.pl'],
+	['places: one sender loses before any address', 'src/gateway/gateway_place.c',
+		'yield_largest(gateway, for_whom, SHARE_SENDER, limit / SENDER_PART)', 'false', 'test/t/gateway/client_limits.pl'],
+	['places: several senders', 'src/gateway/gateway_place.c', 'yield_largest(gateway, for_whom, SHARE_SENDER, 1)', 'false',
+		'test/t/gateway/client_limits.pl'],
+	['places: the keys of one owner', 'src/gateway/gateway.c', 'ls_share_set_sender(c, response->tenant);', '(void) 0;',
+		'test/t/gateway/client_limits.pl'],
+	['memory: the heaviest sender first', 'src/gateway/gateway_share.c', 'if (is_more && sends_most->bytes > part)', 'if (false)',
+		'test/t/gateway/client_limits.pl'],
+	['memory: who has its part gets none of others', 'src/gateway/gateway_share.c', 'wants > part && is_of_another(victim, sender)', 'false',
+		'test/t/gateway/client_limits.pl'],
+	['executors: short waits while many are held up', 'src/workers/executor.c', 'return held_up > 0 && held_up * 2 >= running;',
+		'return false;', 'test/t/service/lock_waits.pl'],
 	['sessions: by https of this host only', 'src/access/user_session.c', 'is_https() ? "__Host-" : ""', 'is_https() ? "" : ""',
 		'test/t/accounts/accounts.pl'],
 	['admission: 401s and 403s count', 'src/api/admit.c', 'if (!ls_rate_limit_take(class_name, key, of.per_minute, &state))',
@@ -385,7 +397,9 @@ sub try_one
 		}
 		write_file($where, $text);
 	}
-	my $result = run($log, 'make', '-s', 'DEBUG=1', 'tmp-install') == 0 ? 'SURVIVED' : 'does not build';
+	# Tests of the gateway alone run a program of their own.
+	my @targets = ('tmp-install', (grep { m{/gateway/} } @tests) ? 'build/unit/gateway_host_checked' : ());
+	my $result = run($log, 'make', '-s', 'DEBUG=1', @targets) == 0 ? 'SURVIVED' : 'does not build';
 	if ($result eq 'SURVIVED')
 	{
 		foreach my $test (@tests)

@@ -5,12 +5,12 @@
  *	gateway_host NAME=VALUE...
  *
  * The settings are those of ls_gateway_config, and later=1: answer after the hook.  It prints
- * "ready" or "error ..." and "cancel" for each cancelled request.  The query string of a request
- * says how it is answered: delay_ms=N (later), status=N, refuse=1 (by the hook itself), size=N
- * (bytes of answer), checks=1 (how many senders have been checked before their body was read: all
- * with an Authorization but "bad" may go on), pieces=N (so many pieces of 100,000 bytes, as the
- * client reads them; one such request at a time).  POST routes answer 202, others the request as
- * seen.
+ * "ready" or "error ..." and "cancel" for each cancelled request.  All with an Authorization but
+ * "bad" may send large bodies; OWNER/KEY are credentials of one owner.  The query string of a
+ * request says how it is answered: delay_ms=N (later), status=N, refuse=1 (by the hook itself),
+ * size=N (bytes of answer), checks=1 (how many senders have been checked before their body was
+ * read), pieces=N (so many pieces of 100,000 bytes, as the client reads them; one such request at a
+ * time).  POST routes answer 202, others the request as seen.
  * SIGTERM drains and stops, SIGUSR1 makes the service not ready.
  */
 #include <errno.h>
@@ -31,7 +31,7 @@ typedef struct delayed
 	uint64_t id;
 	int64_t at;
 	int status;
-	size_t size;
+	uint64_t owner;
 	char *body;
 	size_t body_len;
 } delayed;
@@ -104,9 +104,9 @@ describe(ls_buf *buf, const ls_request *request)
 }
 
 static void
-answer(uint64_t id, int status, ls_str body)
+answer(uint64_t id, int status, uint64_t owner, ls_str body)
 {
-	ls_response response = {.id = id, .status = status, .body = body};
+	ls_response response = {.id = id, .status = status, .tenant = owner, .body = body};
 
 	ls_response_header(&response, LS_STR("X-Answered-By"), LS_STR("host"));
 	ls_gateway_respond(gateway, &response);
@@ -122,6 +122,36 @@ sender_of(const ls_request *request)
 	return ls_hash64(request->authorization.data, request->authorization.len, 1);
 }
 
+/* Keys of one owner: OWNER/KEY. */
+static uint64_t
+owner_of(const ls_request *request)
+{
+	const ls_str *shown = &request->authorization;
+	const char *slash = shown->len > 0 ? memchr(shown->data, '/', shown->len) : NULL;
+	size_t len = slash == NULL ? shown->len : (size_t) (slash - shown->data);
+
+	return len == 0 ? 0 : ls_hash64(shown->data, len, 2);
+}
+
+/* Whose owner has been told. */
+static uint64_t identified[64];
+static int n_identified;
+
+static uint64_t
+owner_or_key(void *context, const ls_request *request)
+{
+	uint64_t sender = sender_of(request);
+
+	if (request->authorization.len == 0)
+		return 0;
+	for (int i = 0; i < n_identified && i < 64; i++)
+	{
+		if (identified[i] == sender)
+			return owner_of(request);
+	}
+	return sender;
+}
+
 static bool
 is_known(void *context, const ls_request *request)
 {
@@ -135,18 +165,22 @@ take_request(void *context, const ls_request *request, ls_response *refusal)
 	long size = parameter(request->query, "&size=", 0);
 	bool post = strcmp(ls_routes[request->route].method, "POST") == 0;
 	int status = (int) parameter(request->query, "&status=", post ? 202 : 200);
+	uint64_t owner = owner_of(request);
 	ls_str body = LS_STR("{\"data\":{\"status\":\"queued\"}}");
 	ls_buf buf;
 
 	if ((request->flags & LS_REQUEST_CHECK) != 0)
 	{
-		bool good = request->authorization.len > 0 &&
-					!ls_str_eq(request->authorization, LS_STR("bad"));
+		bool good =
+			request->authorization.len > 0 && !ls_str_eq(request->authorization, LS_STR("bad"));
 
 		checks++;
 		status = good ? LS_STATUS_GO_ON : 401;
 		if (good)
+		{
 			known_sender = sender_of(request);
+			identified[n_identified++ % 64] = known_sender;
+		}
 	}
 	else if ((request->flags & LS_REQUEST_BODY_TOO_LARGE) != 0)
 	{
@@ -190,12 +224,12 @@ take_request(void *context, const ls_request *request, ls_response *refusal)
 		body = ls_str_make(buf.data, buf.len);
 	}
 	if (delay <= 0 && !later)
-		answer(request->id, status, body);
+		answer(request->id, status, owner, body);
 	else if (n_waiting < MAX_DELAYED)
 	{
 		delayed *d = &waiting[n_waiting++];
 
-		*d = (delayed){.id = request->id, .at = now_ms() + delay, .status = status};
+		*d = (delayed){.id = request->id, .at = now_ms() + delay, .status = status, .owner = owner};
 		d->body = malloc(body.len + 1);
 		d->body_len = body.len;
 		memcpy(d->body, body.data, body.len);
@@ -288,7 +322,7 @@ answer_delayed(int *timeout)
 			delayed d = waiting[i];
 
 			waiting[i] = waiting[--n_waiting];
-			answer(d.id, d.status, ls_str_make(d.body, d.body_len));
+			answer(d.id, d.status, d.owner, ls_str_make(d.body, d.body_len));
 			free(d.body);
 			*timeout = 0;
 			continue;
@@ -312,7 +346,12 @@ main(int argc, char **argv)
 								.memory_limit = 64 * 1024 * 1024,
 								.trusted_proxies = &trusted_proxies,
 								.public_url = &public_url};
-	ls_gateway_hooks hooks = {NULL, take_request, is_known, cancel_request, is_ready, log_message};
+	ls_gateway_hooks hooks = {.request = take_request,
+							  .is_known = is_known,
+							  .sender = owner_or_key,
+							  .cancel = cancel_request,
+							  .ready = is_ready,
+							  .log = log_message};
 	char error[512];
 	int64_t drain_until = 0;
 

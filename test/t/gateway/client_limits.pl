@@ -132,8 +132,8 @@ sub many_addresses
 		header_timeout => 60000);
 	# Older than all of them: one that a worker has said may go on, and one that a worker has.
 	my $upload = connect_from($h, '127.0.0.4');
-	syswrite($upload, "$large\r\nHost: a\r\nAuthorization: good\r\nContent-Length: 200000\r\n\r\n"
-		. 'x' x 100_000);
+	syswrite($upload, "$large\r\nHost: a\r\nAuthorization: upload\r\nContent-Length: "
+		. "200000\r\n\r\n" . 'x' x 100_000);
 	my $served = connect_from($h, '127.0.0.5');
 	syswrite($served, post('/api/v1/logs?delay_ms=8000', 'x', 'Authorization: good'));
 	my @held = map { my $s = connect_from($h, "127.1.0.$_"); syswrite($s, $text); $s } 1 .. 98;
@@ -175,6 +175,63 @@ foreach my $attack (@attacks)
 	ok($saw->{upload}, 'an upload that may go on keeps its place');
 	is($saw->{answers}, '202 202', '... and is answered, as is who was being served');
 	is($saw->{end}, 0, 'the sanitizers have nothing to report');
+}
+
+# ---- one sender behind many addresses ----
+
+# Requests that wait for their client, with a credential.
+sub unfinished_of
+{
+	my ($key, $length) = @_;
+	return "$large\r\nHost: a\r\nAuthorization: $key\r\nContent-Length: " . ($length + 1000)
+		. "\r\n\r\n" . 'x' x $length;
+}
+sub unread_of { return "GET /api/v1/search?size=1000000 HTTP/1.1\r\nHost: a\r\nAuthorization: "
+	. "$_[0]\r\n\r\n"; }
+
+# 70 connections of one sender: where they come from, and what they do.
+@attacks = (
+	[ 'large bodies with one key', sub { "127.1.0.$_[0]" }, sub { unfinished_of('bad guy', 70_000) } ],
+	[ 'large bodies with many keys of one owner', sub { "127.1.0.$_[0]" },
+		sub { unfinished_of("owner/$_[0]", 70_000) } ],
+	[ 'small bodies with one key', sub { "127.1.0.$_[0]" }, sub { unfinished_of('bad guy', 10) } ],
+	[ 'answers that are not read', sub { "127.1.0.$_[0]" }, sub { unread_of('owner/' . $_[0]) } ],
+	[ 'large bodies from the address of others', sub { '127.0.0.9' },
+		sub { unfinished_of('bad guy', 70_000) } ],
+	[ 'half of them with keys that do not exist', sub { $_[0] % 2 ? "127.1.0.$_[0]" : '127.0.0.9' },
+		sub { unfinished_of($_[0] % 2 ? 'bad guy' : "made up $_[0]", $_[0] % 2 ? 70_000 : 10) } ]);
+foreach my $attack (@attacks)
+{
+	my ($name, $from, $text) = @$attack;
+	my $h = start_host(later => 1, connection_limit => 100, memory_limit => 400_000_000,
+		idle_timeout => 60000, body_timeout => 60000);
+	# Other organizations behind one address: it has most connections of all.
+	my @innocent = map { my $s = connect_from($h, '127.0.0.9');
+		syswrite($s, unfinished_of("innocent/$_ of $_", $_ % 2 ? 10 : 70_000)); $s } 1 .. 10;
+	my @held = map { my $s = connect_from($h, $from->($_)); syswrite($s, $text->($_)); $s } 1 .. 70;
+	push @innocent, map { my $s = connect_from($h, '127.0.0.9');
+		syswrite($s, unfinished_of("other $_", 10)); $s } 11 .. 30;
+	wait_taken($h);
+	is(ask($h, '127.0.0.3', $health)->{status}, 200, "one sender, $name: a health check");
+	my @agents = map { connect_from($h, "127.2.0.$_") } 1 .. 20;
+	syswrite($_, $event) for @agents;
+	is(join(' ', map { (read_responses($_, 1, 10))[0][0]{status} // 0 } @agents), join(' ', (202) x 20),
+		'others get in');
+	is(scalar(grep { is_open($_) } @innocent), 30, '... at no cost of others, not of one address');
+	close $_ for @held, @agents, @innocent;
+	is((stop_host($h))[0], 0, 'the sanitizers have nothing to report');
+}
+
+# Several owners have all places, none of them more than its part.
+{
+	my $h = start_host(later => 1, connection_limit => 100, idle_timeout => 60000,
+		body_timeout => 60000);
+	my @held = map { my $s = connect_from($h, "127.1.0.$_");
+		syswrite($s, unfinished_of('owner ' . $_ % 10, 70_000)); $s } 1 .. 100;
+	wait_taken($h);
+	is(ask($h, '127.2.0.1', $event)->{status}, 202, 'ten owners: another one gets in');
+	close $_ for @held;
+	is((stop_host($h))[0], 0, 'the sanitizers have nothing to report');
 }
 
 # ---- behind a trusted proxy the client counts ----
@@ -293,6 +350,23 @@ is(ask($h, '127.0.0.2', "$large\r\nHost: a\r\nContent-Length: 65536\r\n\r\n"
 		. "100-continue\r\nContent-Length: 200000\r\n\r\n")->{status}, 401, 'or 401');
 	is(ask($h, '127.0.0.3', post('/api/v1/auth/sign-in', 'x' x 70_000))->{status}, 401,
 		'a route without credentials reads no large body');
+}
+# One owner from many addresses, each with less than those whose address is shared.
+{
+	my @innocent = map { my $s = connect_from($h, '127.0.0.9');
+		syswrite($s, unfinished_of("innocent $_", 3_000_000)); $s } 1 .. 3;
+	my @held = map { my $s = connect_from($h, "127.1.0.$_");
+		syswrite($s, unfinished_of("owner/$_", 1_000_000)); $s } 1 .. 24;
+	wait_taken($h);
+	my $much = 'y' x 5_000_000;
+	is(ask($h, '127.0.0.3', post('/api/v1/logs', $much, 'Authorization: other'), 5)->{status}, 202,
+		'memory is short: the owner loses who has most, from many addresses');
+	cmp_ok(scalar(grep { is_open($_) } @held), '<', 24, 'some bodies of its own');
+	is(ask($h, '127.1.1.1', post('/api/v1/logs', $much . 'y' x 1_000_000, 'Authorization: owner/99'), 5)->{status}, 503,
+		'... and gets none of others');
+	is(scalar(grep { is_open($_) } @innocent), 3, '... although one address has more');
+	close $_ for @held, @innocent;
+	wait_left($h, 0);
 }
 is((stop_host($h))[0], 0, 'the sanitizers have nothing to report');
 done_testing;

@@ -1,5 +1,5 @@
-# flood_beside_ingest.pl: a client without a credential holds connections and sends large
-# bodies while others send events.  (client_limits.pl has the gateway alone.)
+# flood_beside_ingest.pl: a client without a credential, or with one key, holds connections and
+# sends large bodies while others send events.  (client_limits.pl has the gateway alone.)
 #
 # Runs alone: it measures times.
 use strict;
@@ -66,6 +66,23 @@ my @held = map {
 	$s } 1 .. 1000;
 others_are_served('1,000 connections with an unfinished body');
 close $_ for @held;
+
+# One key, from 1,000 addresses, that other organizations do not share.
+my $flooder = $t->organization('flooder');
+foreach my $length (10, 70_000)
+{
+	my $text = "POST /api/v1/logs HTTP/1.1\r\nHost: a\r\nX-API-Key: $flooder->{ingest_key}\r\n"
+		. 'Content-Length: ' . ($length + 1000) . "\r\n\r\n" . 'x' x $length;
+	@held = map { my $s = connect_from('127.1.' . int($_ / 200) . '.' . (1 + $_ % 200));
+		syswrite($s, $text);
+		$s } 1 .. 1000;
+	others_are_served("1,000 bodies of $length bytes of one key, from as many addresses");
+	is($t->http(GET => '/api/v1/search?q=x', token => $org->{read_key})->{status}, 200,
+		'... and search');
+	cmp_ok(scalar(grep { !IO::Select->new($_)->can_read(0) } @held), '>', 800,
+		'... while nearly all of them are there');
+	close $_ for @held;
+}
 
 my $megabytes = 'x' x (10 * 1024 * 1024 - 100);
 # An address has 100 answers 401 a minute: each kind comes from its own.
