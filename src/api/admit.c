@@ -8,6 +8,8 @@
  */
 #include "src/api/http.h"
 
+#include "storage/proc.h"
+
 void
 ls_http_refuse(ls_response *response, ls_arena *arena, ls_error_id id, const char *message,
 			   const char *details)
@@ -27,16 +29,32 @@ ls_http_refuse(ls_response *response, ls_arena *arena, ls_error_id id, const cha
 						   id == LS_ERROR_AI_PROVIDER_NOT_EU ? LS_STR("30") : LS_STR("1"));
 }
 
+static bool gave_up_lock = false;
+
 bool
 ls_http_refuse_lock(const ls_caught *caught, ls_arena *arena, ls_response *response)
 {
+	char message[160];
+
 	if (caught->sqlstate != ERRCODE_LOCK_NOT_AVAILABLE)
 		return false;
-	ls_http_refuse(response, arena, LS_ERROR_SERVICE_UNAVAILABLE,
-				   "another transaction holds a lock that this request needs; nothing was changed, "
-				   "try again",
-				   NULL);
+	snprintf(
+		message, sizeof(message),
+		"another transaction holds a lock that this request needs, for more than %d ms; nothing "
+		"was changed, try again",
+		LockTimeout);
+	ls_http_refuse(response, arena, LS_ERROR_SERVICE_UNAVAILABLE, message, NULL);
+	gave_up_lock = true;
 	return true;
+}
+
+bool
+ls_http_gave_up_lock(void)
+{
+	bool gave_up = gave_up_lock;
+
+	gave_up_lock = false;
+	return gave_up;
 }
 
 static ls_str

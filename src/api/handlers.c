@@ -15,6 +15,7 @@
 
 #include "catalog/pg_type.h"
 #include "executor/spi.h"
+#include "storage/proc.h"
 #include "utils/builtins.h"
 #include "utils/jsonb.h"
 #include "utils/timeout.h"
@@ -176,6 +177,7 @@ run(void *context)
 {
 	ls_call *call = context;
 	ls_idempotency idempotency;
+	int lock_timeout = LockTimeout;
 
 	call->function = ls_function_of(call->route);
 	call->phase = LS_CALL_READING;
@@ -195,7 +197,7 @@ run(void *context)
 	call_function(call);
 	/* The time of the statement is over, but the commit writes the audit log. */
 	if (call->reads_events)
-		ls_transaction_set("lock_timeout", psprintf("%d", ls_lock_timeout));
+		ls_transaction_set("lock_timeout", psprintf("%d", lock_timeout));
 	if (idempotency.active)
 		ls_idempotency_end(call, &idempotency);
 }

@@ -81,6 +81,9 @@ extern bool ls_http_is_timed(const ls_request *request);
  */
 extern bool ls_http_refuse_lock(const ls_caught *caught, ls_arena *arena, ls_response *response);
 
+/* Has a request of this worker been refused so since the last call? */
+extern bool ls_http_gave_up_lock(void);
+
 /* Makes *response the error answer for `id`. */
 extern void ls_http_refuse(ls_response *response, ls_arena *arena, ls_error_id id,
 						   const char *message, const char *details);

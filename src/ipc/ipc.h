@@ -62,6 +62,8 @@ typedef struct ls_slot
 	dsm_handle channel;
 	/* Executor: when its request began, if that takes rights away (watcher.c); else 0. */
 	pg_atomic_uint64 revoking;
+	/* Executor: when a request of it last gave up waiting for a lock; 0: none did. */
+	pg_atomic_uint64 gave_up;
 } ls_slot;
 
 /* The state of the service as a whole. */

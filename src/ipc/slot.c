@@ -38,6 +38,7 @@ init_shared(void)
 		shared->slots[i].index = i == 0 ? 0 : (i - 1) % LS_MAX_POOL;
 		shared->slots[i].channel = DSM_HANDLE_INVALID;
 		pg_atomic_init_u64(&shared->slots[i].revoking, 0);
+		pg_atomic_init_u64(&shared->slots[i].gave_up, 0);
 	}
 }
 
@@ -100,6 +101,7 @@ leave_slot(int code, Datum arg)
 	slot->pid = 0;
 	slot->proc = NULL;
 	pg_atomic_write_u64(&slot->revoking, 0);
+	pg_atomic_write_u64(&slot->gave_up, 0);
 	slot->channel = DSM_HANDLE_INVALID;
 	if (slot->kind == LS_WORKER_GATEWAY)
 		shared->service.listening = false;

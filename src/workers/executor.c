@@ -21,30 +21,66 @@
 /* Memory of one request beside what its query uses. */
 #define REQUEST_MEMORY ((size_t) 256 * 1024 * 1024)
 
+/* What a request may wait for a lock while locks hold up the executors, as a part of the setting. */
+#define SHORT_LOCK_WAIT(timeout) Max((timeout) / 10, 10)
+
+/* For so long an executor counts as held up by locks after a request of it gave up one (us). */
+#define HELD_UP_TIME (INT64CONST(10) * USECS_PER_SEC)
+
+/* Do locks hold up half of the executors or more: now, or a moment ago? */
+static bool
+many_held_up(void)
+{
+	TimestampTz now = GetCurrentTimestamp();
+	int64 patience = INT64CONST(1000) * SHORT_LOCK_WAIT(ls_lock_timeout);
+	int running = 0;
+	int held_up = 0;
+
+	for (int i = 0; i < LS_MAX_POOL; i++)
+	{
+		ls_slot *slot = ls_slot_get(LS_WORKER_EXECUTOR, i);
+		PGPROC *proc = slot->proc;
+		TimestampTz since;
+
+		if (slot->state != LS_SLOT_RUNNING || proc == NULL)
+			continue;
+		running++;
+		since = (TimestampTz) pg_atomic_read_u64(&proc->waitStart);
+		if ((since != 0 && now - since >= patience) ||
+			now - (TimestampTz) pg_atomic_read_u64(&slot->gave_up) < HELD_UP_TIME)
+			held_up++;
+	}
+	return held_up > 0 && held_up * 2 >= running;
+}
+
 /*
  * Sessions can hold locks of rows for hours, and those who wait for them would keep all
  * executors.  Set for the session, it holds for credentials, for the work on accounts and while a
  * transaction commits, too; what reads events has none (handlers.c).
+ *
+ * Owners whose rows are locked could still keep all executors, each of them for the whole time.  So
+ * it is short while locks hold up many executors; but a request that takes rights away waits until
+ * the watcher has ended who is in its way.
  */
 static void
-limit_lock_waits(void)
+limit_lock_waits(bool revoking)
 {
 	static int limit = -1;
+	int wanted = !revoking && many_held_up() ? SHORT_LOCK_WAIT(ls_lock_timeout) : ls_lock_timeout;
 	char text[32];
 
-	if (limit == ls_lock_timeout)
+	if (limit == wanted)
 		return;
-	snprintf(text, sizeof(text), "%d", ls_lock_timeout);
+	snprintf(text, sizeof(text), "%d", wanted);
 	SetConfigOption("lock_timeout", text, PGC_SUSET, PGC_S_OVERRIDE);
-	limit = ls_lock_timeout;
+	limit = wanted;
 }
 
 /* A request that takes rights away must not wait for a tenant: the watcher sees to it. */
 static void
-execute(ls_slot *slot, const ls_request *request, ls_arena *arena, ls_response *response)
+execute(ls_slot *slot, const ls_request *request, bool revoking, ls_arena *arena,
+		ls_response *response)
 {
-	bool revoking = ls_http_takes_rights(request);
-
 	if (revoking)
 	{
 		pg_atomic_write_u64(&slot->revoking, (uint64) GetCurrentTimestamp());
@@ -64,6 +100,7 @@ serve(ls_slot *slot, ls_channel *channel, ls_str frame, ls_arena *arena)
 	ls_response response;
 	ls_buf out;
 	ls_buf next;
+	bool revoking;
 	bool passed_on = false; /* to an evaluator */
 	bool goes_on = false;
 
@@ -72,16 +109,19 @@ serve(ls_slot *slot, ls_channel *channel, ls_str frame, ls_arena *arena)
 	/* An interrupt meant for the request before comes too late. */
 	QueryCancelPending = false;
 
-	limit_lock_waits();
+	revoking = ls_http_takes_rights(&request);
+	limit_lock_waits(revoking);
 	ls_buf_init(&out, arena);
 	ls_buf_init(&next, arena);
 	if (request.route == LS_ROUTE_EVALUATION_ROWS)
 		passed_on = ls_http_find_rows(&request, arena, &response, &out);
 	else
 	{
-		execute(slot, &request, arena, &response);
+		execute(slot, &request, revoking, arena, &response);
 		goes_on = ls_http_go_on(&request, &response, &next);
 	}
+	if (ls_http_gave_up_lock())
+		pg_atomic_write_u64(&slot->gave_up, (uint64) GetCurrentTimestamp());
 	if (!passed_on)
 		ls_frame_write_response(&out, &response);
 	if (out.failed || next.failed)
@@ -105,7 +145,7 @@ ls_executor_loop(ls_slot *slot)
 	ls_channel *channel = NULL;
 	bool lost = false;
 
-	limit_lock_waits();
+	limit_lock_waits(false);
 	do
 	{
 		ls_channel_result result = LS_CHANNEL_OK;

@@ -138,6 +138,31 @@ is($t->sql(q{SET statement_timeout = '60s'; BEGIN;
 $tenant->query_safe('ROLLBACK');
 $tenant->quit;
 
+# ---- many owners whose rows are locked ----
+
+# More than executors.  Those who wait share nothing with each other, and with nobody else.
+my @locked = map { $t->organization("locked$_") } 1 .. 6;
+sub invite { my ($name) = @_; return map { begin_request($t, POST => '/api/v1/invitations',
+	token => $_->{token}, json => { email => "$name\@example.org", role => 'viewer' }) } @locked; }
+sub waited { my ($r) = @_;
+	return ($r->{json}{error} // '') =~ /for more than (\d+) ms/ ? $1 : answer($r); }
+$session->query_safe(q{BEGIN; SELECT FROM logsvc_internal.audit_head h JOIN }
+	. q{logsvc_internal.organization o ON o.id = h.organization_id WHERE slug LIKE 'locked%' FOR }
+	. q{UPDATE OF h});
+is(answer(end_request($_, 60)), $unavailable, 'a change of an organization that is locked')
+	foreach invite('first');
+@requests = invite('second');
+others_are_served('six locked organizations have all executors');
+is(join(' ', map { waited(end_request($_, 60)) } @requests), join(' ', (100) x 6),
+	'they wait a tenth of the time while locks hold up the executors');
+@requests = invite('third');
+is(waited(end_request(begin_request($t, PATCH => path_of($locked[0]),
+	token => $locked[0]{token}, json => { name => 'x' }), 60)), 1000,
+	'what takes rights away waits for the watcher as long as ever');
+end_request($_, 60) foreach @requests;
+$session->query_safe('ROLLBACK');
+is(end_request($_, 60)->{status}, 201, 'when the locks are gone they go on') foreach invite('last');
+
 # ---- searches ----
 
 $session->query_safe('BEGIN; LOCK TABLE logsvc_internal.part IN ACCESS EXCLUSIVE MODE');
