@@ -181,10 +181,29 @@ close_all();
 like($t->log_text, qr/logsvc ended a session of role "app" \(process $pid\)/, 'the log says so');
 unlike($t->log_text =~ s/^.*statement: .*$//mgr,
 	qr/(?:LOG|DETAIL):.*(?:pat_|key_\w{26}|tok_\w{26})/, '... and names no credential');
-my @ended = $t->log_text =~ /logsvc ended a session/g;
+
+# ---- the watcher ends while a request waits for it ----
+
+my $watcher = "SELECT pid FROM pg_stat_activity WHERE backend_type = 'logsvc watcher'";
+my $first = $t->sql($watcher);
+$key = $t->sql_json("SELECT logsvc.create_api_key('acme', 'x', 'full-access')");
+$pid = holds('app', "SELECT logsvc.use_token('$key->{key}')",
+	"SELECT logsvc.revoke_api_key('$key->{id}')");
+kill 'STOP', $first;
+$request = begin_as_owner(DELETE => "/api-keys/$key->{id}");
+ok(wait_until(sub { $t->sql(q{SELECT count(*) FROM pg_stat_activity WHERE backend_type = }
+	. q{'logsvc executor' AND wait_event_type = 'Lock'}) == 1 }, 20), 'a request waits for the watcher');
+kill 'TERM', $first;
+kill 'CONT', $first;
+is(answer(end_request($request, 60)), '204 ', '... which is started again, and sees to it');
+is_ended($pid, '... as ever');
+ok(wait_until(sub { my $now = $t->sql($watcher); $now ne '' && $now ne $first }, 20),
+	'... it is another process');
+close_all();
 
 # ---- who is not ended ----
 
+my @ended = $t->log_text =~ /logsvc ended a session/g;
 $t->set('logsvc.lock_timeout', '2s');
 $key = $t->sql_json("SELECT logsvc.create_api_key('acme', 'x', 'full-access')");
 my @others = (

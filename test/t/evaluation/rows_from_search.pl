@@ -7,6 +7,7 @@ use utf8;
 
 use LogsvcAsync;
 use LogsvcTest;
+use Socket ();
 use Test::More;
 use Time::HiRes qw(time);
 
@@ -151,6 +152,30 @@ is_error(run({ %good, query => 'source=(' }, timeout => 60), 400, 'QUERY_SYNTAX_
 	'while the evaluator is held');
 $t->let_go('evaluate_request');
 is(end_request($held, 20)->{status}, 200, 'which goes on');
+
+# A client that hangs up when its rows have been found and wait for the evaluator.
+sub reserved { return $t->sql('SELECT count(*) FROM logsvc_internal.ai_credit_reservation'); }
+$t->stop_at('evaluate_request');
+$held = begin_request($t, POST => $path, token => $org->{token},
+	json => { rows => ['x'], criteria => 'x' });
+$t->wait_held('evaluate_request');
+my $reserved = reserved();
+$t->stop_at('execute_request');
+my @gone = map { begin_request($t, POST => $path, token => $org->{token}, json => \%good) } 1 .. 2;
+$t->wait_held('execute_request');
+$t->let_go('execute_request');
+ok(wait_until(sub { $t->sql(q{SELECT count(*) FROM pg_stat_activity WHERE backend_type = }
+	. q{'logsvc executor' AND xact_start IS NOT NULL}) == 0 }, 20), 'two have their rows');
+foreach my $request (@gone)
+{
+	setsockopt($request->{socket}, Socket::SOL_SOCKET(), Socket::SO_LINGER(), pack('ii', 1, 0));
+	close $request->{socket};
+}
+is($t->http(GET => '/healthz')->{status}, 200, '... and their clients go away');
+$t->let_go('evaluate_request');
+is(end_request($held, 20)->{status}, 200, 'who was before them is judged');
+is(run(\%good)->{status}, 200, '... and who comes after them');
+ok(wait_until(sub { reserved() <= $reserved }, 20), '... and no credits stay reserved');
 
 # ---- a search keeps nobody waiting, and can be cancelled ----
 

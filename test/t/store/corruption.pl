@@ -110,7 +110,7 @@ BEGIN
 	wrong := CASE WHEN wrong IS NOT NULL THEN format('FIRST=%s, %s %s: %s', flip, CASE WHEN in_queue THEN 'entry' ELSE 'part' END, victim, wrong) END;
 END $$;
 INSERT INTO damage_query (q) VALUES (''), ('error'), ('"connection reset"'), ('ti*'), ('event CONTAINS "user="'), ('event MATCHES "\d+ ms"'),
-	('status>=500'), ('user.id=42'), ('level=error NOT source=api'), ('request_id=*0a'), ('timestamp>2026-01-01'), ('| head 3'), ('| sort -duration_ms, host | head 5'),
+	('status>=500'), ('user.id=42'), ('user.id:42'), ('request_id:x | head 1'), ('level=error NOT source=api'), ('request_id=*0a'), ('timestamp>2026-01-01'), ('| head 3'), ('| sort -duration_ms, host | head 5'),
 	('| dedup host'), ('| stats count'), ('| stats count by level, index'), ('level=error | stats count, dc(request_id), sum(duration_ms), p95(n), min(path), first(event) by service'),
 	('| timechart span=1w count by level'), ('| top 5 path by host'), ('| eval x = len(event) | where x > 40 | fields x'), ('| rex "user=(?<who>\w+)" | stats count by who'),
 	('| patterns max=20 | fields template, count'), ('| fields - user.id | eval x = user | head 20');
