@@ -215,7 +215,7 @@ for (@refused)
 	syswrite($s, substr($bad, 0, $cut));
 	wait_taken($h);
 	syswrite($s, substr($bad, $cut));
-	my ($split, $eof) = read_responses($s, 0, 1.2);
+	my ($split, $eof) = read_responses($s, 0, 10);
 	is(join(' ', map { $_->{status} } @$split), '400', "refused, split: $name");
 }
 for (
