@@ -182,3 +182,19 @@ CREATE OR REPLACE AGGREGATE logsvc_internal.last_known(text) (
   SFUNC = logsvc_internal.later_of, STYPE = text, PARALLEL = SAFE);
 COMMENT ON AGGREGATE logsvc_internal.last_known(text) IS
   'The last value that is not NULL, in the order of the rows';
+
+CREATE OR REPLACE FUNCTION logsvc_internal.values_step(list internal, value text) RETURNS internal
+LANGUAGE c IMMUTABLE PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'logsvc_values_step';
+COMMENT ON FUNCTION logsvc_internal.values_step(internal, text) IS 'Adds a value to a list of values()';
+
+CREATE OR REPLACE FUNCTION logsvc_internal.values_list(list internal) RETURNS text
+LANGUAGE c STABLE PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'logsvc_values_list';
+COMMENT ON FUNCTION logsvc_internal.values_list(internal) IS 'The list of values() as JSON';
+
+CREATE OR REPLACE AGGREGATE logsvc_internal.values_of(text) (
+  SFUNC = logsvc_internal.values_step, STYPE = internal,
+  FINALFUNC = logsvc_internal.values_list, PARALLEL = SAFE);
+COMMENT ON AGGREGATE logsvc_internal.values_of(text) IS
+  'The distinct values of sorted rows as a list (JSON); a search counts the lists that are cut';

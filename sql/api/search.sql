@@ -130,5 +130,7 @@ GRANT EXECUTE ON FUNCTION
   logsvc_internal.aggregate_number(text, integer),
   logsvc_internal.pattern_in_window(text, integer, integer, integer, double precision, boolean),
   logsvc_internal.earlier_of(text, text), logsvc_internal.later_of(text, text),
-  logsvc_internal.first_known(text), logsvc_internal.last_known(text)
+  logsvc_internal.first_known(text), logsvc_internal.last_known(text),
+  logsvc_internal.values_step(internal, text), logsvc_internal.values_list(internal),
+  logsvc_internal.values_of(text)
 TO logsvc_reader;

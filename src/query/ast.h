@@ -190,6 +190,7 @@ typedef struct ls_query_zone
 {
 	int32_t (*offset)(void *context, ls_time utc);
 	void *context;
+	const char *(*abbreviation)(void *context, ls_time utc); /* "CEST"; may be NULL */
 } ls_query_zone;
 
 /*
@@ -215,6 +216,33 @@ extern ls_time ls_query_time_snap(ls_time time, ls_query_unit unit, const ls_que
 /* Adds a duration as ls_query_time_resolve does; false when out of range. */
 extern bool ls_query_time_add(ls_time time, ls_query_duration duration, const ls_query_zone *zone,
 							  ls_time *result);
+
+/*
+ * The start of the bucket of a time: buckets are `span` long.  Days and longer units follow the
+ * calendar of the zone, shorter ones begin at its midnight, months and years in January.
+ */
+extern ls_time ls_query_time_bucket(ls_time time, ls_query_duration span,
+									const ls_query_zone *zone);
+
+/*
+ * The span of bin(): a duration such as 5m or 1d.  False: it is none, or one with buckets of
+ * different lengths, such as 25h (buckets begin at midnight).
+ */
+extern bool ls_query_bin_span(ls_str text, ls_query_duration *span);
+
+/*
+ * A time as local time, in microseconds as if it were UTC, and back.  A local time that occurs
+ * twice means the first one; one that a clock change skips is moved forward by the gap.
+ */
+extern ls_time ls_query_time_local(ls_time utc, const ls_query_zone *zone);
+extern ls_time ls_query_time_utc(ls_time local, const ls_query_zone *zone);
+
+/*
+ * The first day of a month, in days since 1970-01-01, and the month of a day; months count
+ * from January of year 0.
+ */
+extern int64_t ls_query_month_start(int64_t month);
+extern int64_t ls_query_month_of(int64_t day);
 
 /* The suffix of a unit: "s", "mon", ...; "" for NONE. */
 extern const char *ls_query_unit_name(ls_query_unit unit);
@@ -305,7 +333,23 @@ typedef enum ls_query_function
 	LS_QUERY_ABS,
 	LS_QUERY_TONUMBER,
 	LS_QUERY_TOSTRING,
-	LS_QUERY_NOW
+	LS_QUERY_NOW,
+	LS_QUERY_CASE,
+	LS_QUERY_LIKE,
+	LS_QUERY_SPLIT,
+	LS_QUERY_MVCOUNT,
+	LS_QUERY_MVINDEX,
+	LS_QUERY_MVJOIN,
+	LS_QUERY_STRFTIME,
+	LS_QUERY_STRPTIME,
+	LS_QUERY_BIN,
+	/* Other ways to write an operator or a literal: never in a finished tree. */
+	LS_QUERY_MATCH,
+	LS_QUERY_ISNULL,
+	LS_QUERY_ISNOTNULL,
+	LS_QUERY_TRUE,
+	LS_QUERY_FALSE,
+	LS_QUERY_NULL
 } ls_query_function;
 
 /* What is known about a value before any row is read. */
@@ -374,6 +418,7 @@ typedef enum ls_query_aggregate_kind
 	LS_QUERY_MAX,
 	LS_QUERY_FIRST,
 	LS_QUERY_LAST,
+	LS_QUERY_VALUES,
 	LS_QUERY_PERCENTILE
 } ls_query_aggregate_kind;
 

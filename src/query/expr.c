@@ -11,6 +11,7 @@
  */
 #include "src/query/language_internal.h"
 #include "src/query/parser.h"
+#include "src/query/text.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -50,6 +51,21 @@ static const struct
 	{LS_STR("tonumber"), 1, 1, LS_QUERY_TYPE_NUMBER, ARG_ANY, false},
 	{LS_STR("tostring"), 1, 1, LS_QUERY_TYPE_STRING, ARG_ANY, false},
 	{LS_STR("now"), 0, 0, LS_QUERY_TYPE_ANY, ARG_ANY, false},
+	{LS_STR("case"), 2, ANY_NUMBER, LS_QUERY_TYPE_ANY, ARG_ANY, false},
+	{LS_STR("like"), 2, 2, LS_QUERY_TYPE_BOOLEAN, ARG_ANY, false},
+	{LS_STR("split"), 2, 2, LS_QUERY_TYPE_ANY, ARG_ANY, false},
+	{LS_STR("mvcount"), 1, 1, LS_QUERY_TYPE_NUMBER, ARG_ANY, false},
+	{LS_STR("mvindex"), 2, 3, LS_QUERY_TYPE_ANY, ARG_NUMBER, true},
+	{LS_STR("mvjoin"), 2, 2, LS_QUERY_TYPE_STRING, ARG_ANY, false},
+	{LS_STR("strftime"), 2, 2, LS_QUERY_TYPE_STRING, ARG_ANY, false},
+	{LS_STR("strptime"), 2, 2, LS_QUERY_TYPE_NUMBER, ARG_ANY, false},
+	{LS_STR("bin"), 2, 2, LS_QUERY_TYPE_ANY, ARG_ANY, false},
+	{LS_STR("match"), 2, 2, LS_QUERY_TYPE_BOOLEAN, ARG_ANY, false},
+	{LS_STR("isnull"), 1, 1, LS_QUERY_TYPE_BOOLEAN, ARG_ANY, false},
+	{LS_STR("isnotnull"), 1, 1, LS_QUERY_TYPE_BOOLEAN, ARG_ANY, false},
+	{LS_STR("true"), 0, 0, LS_QUERY_TYPE_BOOLEAN, ARG_ANY, false},
+	{LS_STR("false"), 0, 0, LS_QUERY_TYPE_BOOLEAN, ARG_ANY, false},
+	{LS_STR("null"), 0, 0, LS_QUERY_TYPE_NULL, ARG_ANY, false},
 };
 
 #define N_FUNCTIONS (sizeof(functions) / sizeof(functions[0]))
@@ -298,6 +314,119 @@ unknown_function(ls_query_state *state, ls_query_token name)
 		ls_query_hint_closest(state, word, names, n);
 }
 
+/* ---- calls that are another way to write something ---- */
+
+/* match(), isnull(), true() and so on; NULL on error. */
+static ls_query_expr *
+rewritten(ls_query_state *state, ls_query_function function, ls_query_exprs args,
+		  ls_query_span span)
+{
+	ls_query_expr *null;
+	ls_query_expr *expr;
+
+	switch (function)
+	{
+		case LS_QUERY_MATCH:
+			return ls_query_text_test(state, LS_QUERY_EXPR_MATCHES, false, args.items[0],
+									  args.items[1], span);
+		case LS_QUERY_ISNULL:
+		case LS_QUERY_ISNOTNULL:
+			null = make_expr(state, LS_QUERY_EXPR_NULL, LS_QUERY_TYPE_NULL, span);
+			if (null == NULL)
+				return NULL;
+			expr = ls_query_compare(state,
+									function == LS_QUERY_ISNULL ? LS_QUERY_OP_EQ : LS_QUERY_OP_NE,
+									args.items[0], null);
+			if (expr != NULL)
+				expr->span = span;
+			return expr;
+		case LS_QUERY_NULL:
+			return make_expr(state, LS_QUERY_EXPR_NULL, LS_QUERY_TYPE_NULL, span);
+		default:
+			expr = make_expr(state, LS_QUERY_EXPR_BOOLEAN, LS_QUERY_TYPE_BOOLEAN, span);
+			if (expr != NULL)
+				expr->boolean = function == LS_QUERY_TRUE;
+			return expr;
+	}
+}
+
+/* ---- checks of one function ---- */
+
+/* case(condition, value, ..., [otherwise]) */
+static bool
+check_case(ls_query_state *state, ls_query_exprs args)
+{
+	for (uint32_t i = 0; i + 1 < args.n; i += 2)
+	{
+		if (!ls_query_condition(state, args.items[i]))
+			return false;
+	}
+	return true;
+}
+
+/* The type of all values, if they have one type. */
+static ls_query_type
+case_type(ls_query_exprs args)
+{
+	ls_query_type type = args.items[1]->type;
+
+	for (uint32_t i = 1; i < args.n; i++)
+	{
+		if ((i % 2 == 1 || i + 1 == args.n) && args.items[i]->type != type)
+			return LS_QUERY_TYPE_ANY;
+	}
+	return type;
+}
+
+static bool
+check_format(ls_query_state *state, ls_query_function function, const ls_query_expr *format)
+{
+	bool reading = function == LS_QUERY_STRPTIME;
+	const char *error;
+
+	if (format->kind != LS_QUERY_EXPR_STRING)
+		return ls_query_fail_at(state, LS_QUERY_ERROR_SEMANTIC, format->span, NULL,
+								"%s needs a format in quotes: \"%%Y-%%m-%%d %%H:%%M:%%S\"",
+								functions[function].name.data);
+	error = ls_time_format_error(format->text, reading);
+	return error == NULL ||
+		   ls_query_fail_at(state, LS_QUERY_ERROR_SEMANTIC, format->span, NULL, "%s", error);
+}
+
+/* bin(a, 100), bin(timestamp, "5m") */
+static bool
+check_bin(ls_query_state *state, const ls_query_expr *span)
+{
+	ls_query_duration duration;
+
+	if (span->kind == LS_QUERY_EXPR_NUMBER && span->number > 0)
+		return true;
+	if (span->kind != LS_QUERY_EXPR_STRING || !ls_query_bin_span(span->text, &duration))
+		return ls_query_fail_at(state, LS_QUERY_ERROR_SEMANTIC, span->span, NULL,
+								"expected a number above 0, or a duration: up to 24h in seconds,"
+								" minutes and hours, up to 200y in days and longer units");
+	return true;
+}
+
+static bool
+check_call(ls_query_state *state, ls_query_function function, ls_query_exprs args)
+{
+	switch (function)
+	{
+		case LS_QUERY_IF:
+			return ls_query_condition(state, args.items[0]);
+		case LS_QUERY_CASE:
+			return check_case(state, args);
+		case LS_QUERY_STRFTIME:
+		case LS_QUERY_STRPTIME:
+			return check_format(state, function, args.items[1]);
+		case LS_QUERY_BIN:
+			return check_bin(state, args.items[1]);
+		default:
+			return true;
+	}
+}
+
 ls_query_expr *
 ls_query_call(ls_query_state *state, ls_query_token name, ls_query_exprs args, ls_query_span span)
 {
@@ -329,7 +458,9 @@ ls_query_call(ls_query_state *state, ls_query_token name, ls_query_exprs args, l
 							 functions[f].name.data, most, most == 1 ? "" : "s");
 		return NULL;
 	}
-	if (f == LS_QUERY_IF && !ls_query_condition(state, args.items[0]))
+	if (f >= LS_QUERY_MATCH)
+		return rewritten(state, (ls_query_function) f, args, span);
+	if (!check_call(state, (ls_query_function) f, args))
 		return NULL;
 
 	expr = make_expr(state, LS_QUERY_EXPR_CALL, functions[f].result, span);
@@ -347,5 +478,7 @@ ls_query_call(ls_query_state *state, ls_query_token name, ls_query_exprs args, l
 	/* If both branches have one type, the result has it. */
 	if (f == LS_QUERY_IF && args.n == 3 && args.items[1]->type == args.items[2]->type)
 		expr->type = args.items[1]->type;
+	else if (f == LS_QUERY_CASE)
+		expr->type = case_type(args);
 	return expr;
 }

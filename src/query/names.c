@@ -9,8 +9,8 @@
 
 /* In the order of their kinds; the last one represents all percentiles. */
 static const ls_str aggregate_names[] = {
-	LS_STR("count"), LS_STR("dc"),    LS_STR("sum"),  LS_STR("avg"), LS_STR("min"),
-	LS_STR("max"),   LS_STR("first"), LS_STR("last"), LS_STR("p95"),
+	LS_STR("count"), LS_STR("dc"),    LS_STR("sum"),  LS_STR("avg"),    LS_STR("min"),
+	LS_STR("max"),   LS_STR("first"), LS_STR("last"), LS_STR("values"), LS_STR("p95"),
 };
 
 const ls_str *

@@ -90,6 +90,7 @@ typedef struct ls_planner
 	int fields;
 	int show;
 	int hide;
+	int zone; /* 0: not needed so far */
 	int scan_number;
 	ls_scan_description scan;
 	bool late;     /* events are made at the end, for the remaining rows */

@@ -8,6 +8,8 @@
 #include "src/query/plan.h"
 
 #include "catalog/pg_type.h"
+#include "pgtime.h"
+#include "utils/builtins.h"
 
 #include "src/query/value.h"
 #include "src/scan/scan.h"
@@ -40,6 +42,20 @@ check_patterns(ls_planner *p, const ls_query_expr *expr)
 		check_patterns(p, expr->args[i]);
 }
 
+/* The parameter with the name of the search's time zone; it is added once. */
+static int
+zone_parameter(ls_planner *p)
+{
+	const pg_tz *zone = p->search->zone.context;
+
+	if (p->zone == 0)
+		p->zone = ls_plan_parameter(
+			p, TEXTOID,
+			CStringGetTextDatum(zone == NULL ? "UTC" : pg_get_timezone_name((pg_tz *) zone)),
+			false);
+	return p->zone;
+}
+
 char *
 ls_plan_evaluation(ls_planner *p, const ls_query_stage *stage, int number, int *text,
 				   const char *function)
@@ -58,6 +74,8 @@ ls_plan_evaluation(ls_planner *p, const ls_query_stage *stage, int number, int *
 	appendStringInfo(&sql, "logsvc_internal.%s($%d, %d, ARRAY[", function, *text, number);
 	for (int i = 0; i < named.n; i++)
 		appendStringInfo(&sql, "%s%s", i > 0 ? ", " : "", ls_plan_reference(p, named.items[i]));
+	if (ls_value_needs_zone(expr))
+		appendStringInfo(&sql, "%s$%d", named.n > 0 ? ", " : "", zone_parameter(p));
 	appendStringInfoString(&sql, "]::pg_catalog.text[])");
 	return sql.data;
 }

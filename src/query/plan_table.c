@@ -34,12 +34,12 @@ ls_plan_groups_parts(const ls_query_stage *stage)
 		default:
 			return false;
 	}
-	/* Expressions are not evaluated inside parts. */
+	/* Expressions are not evaluated inside parts, and lists are not made there. */
 	for (uint32 i = 0; i < stage->aggregates.n; i++)
 	{
-		const ls_query_expr *arg = stage->aggregates.items[i]->arg;
+		const ls_query_aggregate *a = stage->aggregates.items[i];
 
-		if (arg != NULL && arg->kind != LS_QUERY_EXPR_FIELD)
+		if (a->kind == LS_QUERY_VALUES || (a->arg != NULL && a->arg->kind != LS_QUERY_EXPR_FIELD))
 			return false;
 	}
 	return true;
@@ -76,6 +76,20 @@ double_text(const char *value)
 		" 9223372036854775808::pg_catalog.float8 THEN %s::pg_catalog.int8::pg_catalog.text"
 		" WHEN pg_catalog.abs(%s) < 'Infinity' THEN %s::pg_catalog.text END",
 		value, value, value, value, value, value);
+}
+
+/* The list of the values; each is named so often that it becomes a column. */
+static char *
+values_of(ls_planner *p, const ls_query_aggregate *aggregate, char *known)
+{
+	StringInfoData order;
+
+	known = ls_plan_column_of(p, known);
+	initStringInfo(&order);
+	ls_plan_append_group(&order, known);
+	order.data[order.len - 2] = '\0'; /* the comma at its end */
+	p->plan->lists = aggregate->span;
+	return psprintf("logsvc_internal.values_of(%s ORDER BY %s)", known, order.data);
 }
 
 /* An aggregate as JSON text. */
@@ -116,6 +130,8 @@ aggregation(ls_planner *p, const ls_query_stage *stage, int number, int *text)
 		case LS_QUERY_LAST:
 			return psprintf("logsvc_internal.%s_known(%s ORDER BY %s)",
 							a->kind == LS_QUERY_FIRST ? "first" : "last", known, ls_plan_order(p));
+		case LS_QUERY_VALUES:
+			return values_of(p, a, known);
 		case LS_QUERY_PERCENTILE:
 			return double_text(psprintf("pg_catalog.percentile_cont(%d / 100.0::pg_catalog.float8)"
 										" WITHIN GROUP (ORDER BY %s::pg_catalog.float8)",
@@ -128,7 +144,7 @@ static ls_column_type
 aggregate_type(const ls_query_aggregate *a)
 {
 	return a->kind == LS_QUERY_MIN || a->kind == LS_QUERY_MAX || a->kind == LS_QUERY_FIRST ||
-				   a->kind == LS_QUERY_LAST
+				   a->kind == LS_QUERY_LAST || a->kind == LS_QUERY_VALUES
 			   ? LS_COLUMN_ANY
 			   : LS_COLUMN_NUMBER;
 }
@@ -436,62 +452,6 @@ usual_span(const ls_search *s, int buckets)
 	return spans[i];
 }
 
-static int64
-floor_to(int64 value, int64 step)
-{
-	int64 rest = value % step;
-
-	return value - (rest < 0 ? rest + step : rest);
-}
-
-/* The start of the bucket that contains a time; days and longer units follow the calendar. */
-static ls_time
-bucket_start(const ls_search *s, ls_time time, ls_query_duration span)
-{
-	const ls_query_zone *zone = &s->zone;
-	ls_time start;
-	int64 days;
-	ls_query_duration back = {0, LS_QUERY_DAY};
-
-	switch (span.unit)
-	{
-		case LS_QUERY_DAY:
-		case LS_QUERY_WEEK:
-			start = ls_query_time_snap(time, span.unit, zone);
-			days = floor_to(start + (zone->offset == NULL
-										 ? 0
-										 : zone->offset(zone->context, start) * LS_USECS_PER_SEC),
-							LS_USECS_PER_DAY) /
-				   LS_USECS_PER_DAY;
-			/* 1970-01-01 was a Thursday. */
-			if (span.unit == LS_QUERY_WEEK)
-				back.amount = -(days + 3 - floor_to(days + 3, 7 * span.amount));
-			else
-				back.amount = -(days - floor_to(days, span.amount));
-			return ls_query_time_add(start, back, zone, &start) ? start : time;
-		case LS_QUERY_MONTH:
-		{
-			ls_time next = ls_query_time_snap(time, LS_QUERY_YEAR, zone);
-
-			start = next;
-			for (int i = 1; i <= 12 && next <= time; i++)
-			{
-				start = next;
-				if (!ls_query_time_add(ls_query_time_snap(time, LS_QUERY_YEAR, zone),
-									   (ls_query_duration){i * span.amount, LS_QUERY_MONTH}, zone,
-									   &next))
-					break;
-			}
-			return start;
-		}
-		case LS_QUERY_YEAR:
-			return ls_query_time_snap(time, LS_QUERY_YEAR, zone);
-		default:
-			start = ls_query_time_snap(time, LS_QUERY_DAY, zone);
-			return start + floor_to(time - start, (int64) span_length(span));
-	}
-}
-
 int
 ls_plan_buckets(ls_search *s, ls_query_duration *span, ls_query_span at, ls_time *starts)
 {
@@ -504,7 +464,7 @@ ls_plan_buckets(ls_search *s, ls_query_duration *span, ls_query_span at, ls_time
 		*span = usual_span(s, AUTO_BUCKETS);
 	if (span_length(*span) > 200.0 * span_length((ls_query_duration){1, LS_QUERY_YEAR}))
 		ls_search_fail(s, at, "span= is longer than 200 years");
-	first = bucket_start(s, s->from, *span);
+	first = ls_query_time_bucket(s->from, *span, &s->zone);
 	for (next = first; n == 0 || next < s->to;)
 	{
 		if (n == LS_PLAN_MAX_BUCKETS && span_length(*span) < span_length(enough))

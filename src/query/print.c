@@ -175,7 +175,8 @@ ls_query_print_expr(ls_buf *buf, const ls_query_expr *e)
 static void
 print_aggregate(ls_buf *buf, const ls_query_aggregate *a)
 {
-	static const char *const names[] = {"count", "dc", "sum", "avg", "min", "max", "first", "last"};
+	static const char *const names[] = {"count", "dc",    "sum",  "avg",   "min",
+										"max",   "first", "last", "values"};
 
 	put(buf, " (");
 	if (a->kind == LS_QUERY_PERCENTILE)

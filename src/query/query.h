@@ -113,6 +113,9 @@ extern void ls_search_begin(ls_search *search, const char *earliest, const char 
  */
 extern void ls_search_range(ls_search *search);
 
+/* A time zone by its name; UTC if there is none of that name. */
+extern ls_query_zone ls_zone_named(const char *name);
+
 /*
  * Sets the indexes to search: the named ones (INDEX_NOT_FOUND if one does not exist),
  * or by default all with names that do not begin with _.  For test keys, only _test.
@@ -225,6 +228,7 @@ typedef struct ls_plan
 	ls_plan_counter counters[LS_PLAN_MAX_COUNTERS];
 	int n_counters;
 	ls_query_span patterns; /* the last stage patterns; for a warning */
+	ls_query_span lists;    /* the last aggregate values; for a warning */
 } ls_plan;
 
 /* Where a page begins. */
@@ -316,6 +320,11 @@ extern SPIPlanPtr ls_statement_again(const char *text, int n_types, const Oid *t
 /* Prepares (once) and runs a SELECT; no value may be NULL.  Returns the number of rows. */
 extern uint64 ls_statement_read(const char *text, int n_types, const Oid *types, Datum *values);
 
+/* ---- value_function.c ---- */
+
+/* Values of one list of values(). */
+#define LS_VALUES_MAX 1000
+
 /* ---- search_run.c ---- */
 
 /*
@@ -327,6 +336,7 @@ typedef struct ls_search_notes
 	uint64 numbers[LS_PLAN_MAX_COUNTERS]; /* values that are numbers, by counter of the plan */
 	uint64 others[LS_PLAN_MAX_COUNTERS];  /* values that are not */
 	uint64 unmined;                       /* rows that patterns left out */
+	uint64 cut_lists;                     /* lists of values() that are not complete */
 } ls_search_notes;
 
 /* Those of the running search; NULL in a parallel worker. */

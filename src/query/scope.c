@@ -124,12 +124,31 @@ zone_offset(void *context, ls_time utc)
 	return local == NULL ? 0 : (int32_t) local->tm_gmtoff;
 }
 
-static pg_tz *
+static const char *
+zone_abbreviation(void *context, ls_time utc)
+{
+	pg_time_t seconds = (pg_time_t) (utc / LS_USECS_PER_SEC - (utc % LS_USECS_PER_SEC < 0));
+	struct pg_tm *local = pg_localtime(&seconds, context);
+
+	return local == NULL ? NULL : local->tm_zone;
+}
+
+ls_query_zone
+ls_zone_named(const char *name)
+{
+	pg_tz *tz = pg_tzset(name);
+
+	if (tz == NULL)
+		return (ls_query_zone){NULL, NULL, NULL};
+	return (ls_query_zone){zone_offset, tz, zone_abbreviation};
+}
+
+static ls_query_zone
 organization_zone(const ls_search *search)
 {
 	Oid types[] = {UUIDOID};
 	Datum values[] = {UUIDPGetDatum(&search->principal->organization)};
-	pg_tz *zone = NULL;
+	ls_query_zone zone = {NULL, NULL, NULL};
 
 	if (ls_statement_read("SELECT timezone FROM logsvc_internal.organization WHERE id = $1", 1,
 						  types, values) == 1)
@@ -137,7 +156,7 @@ organization_zone(const ls_search *search)
 		char *name = SPI_getvalue(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1);
 
 		if (name != NULL)
-			zone = pg_tzset(name);
+			zone = ls_zone_named(name);
 	}
 	return zone;
 }
@@ -168,16 +187,15 @@ bound(ls_search *search, const ls_query_time *in_query, ls_str parameter, const 
 void
 ls_search_range(ls_search *search)
 {
-	pg_tz *tz = organization_zone(search);
-	ls_query_zone zone = {zone_offset, tz};
 	ls_time now = ls_now();
+	const ls_query_zone *zone;
 
-	if (tz != NULL)
-		search->zone = zone;
+	search->zone = organization_zone(search);
+	zone = &search->zone;
 	search->from = bound(search, search->query->earliest, search->earliest, search->earliest_name,
-						 "-24h", now, tz == NULL ? NULL : &zone);
-	search->to = bound(search, search->query->latest, search->latest, search->latest_name, "now",
-					   now, tz == NULL ? NULL : &zone);
+						 "-24h", now, zone);
+	search->to =
+		bound(search, search->query->latest, search->latest, search->latest_name, "now", now, zone);
 	if (search->from >= search->to)
 		ls_query_warn(search->query, search->arena, "EMPTY_RANGE",
 					  search->query->earliest != NULL ? search->query->earliest->span

@@ -369,6 +369,11 @@ add_notes(ls_search *search, const ls_plan *plan, const ls_search_notes *notes)
 		ls_query_warn(search->query, search->arena, "PATTERNS_LIMIT", plan->patterns,
 					  "patterns looks at 1000000 rows, %llu were left out",
 					  (unsigned long long) notes->unmined);
+	if (notes->cut_lists > 0)
+		ls_query_warn(search->query, search->arena, "VALUES_LIMIT", plan->lists,
+					  "values() lists the first %d values, up to 1 MB: %llu list%s not complete",
+					  LS_VALUES_MAX, (unsigned long long) notes->cut_lists,
+					  notes->cut_lists == 1 ? " is" : "s are");
 }
 
 static int64

@@ -171,8 +171,8 @@ floor_div(int64_t a, int64_t b)
 }
 
 /* Days since 1970-01-01 of the first of a month; month counts from year 0. */
-static int64_t
-month_to_day(int64_t month)
+int64_t
+ls_query_month_start(int64_t month)
 {
 	int64_t year = floor_div(month, 12);
 	int64_t m = month - year * 12 + 1;
@@ -186,15 +186,15 @@ month_to_day(int64_t month)
 }
 
 /* The month, counted from year 0, of a day since 1970-01-01. */
-static int64_t
-day_to_month(int64_t day)
+int64_t
+ls_query_month_of(int64_t day)
 {
 	/* The estimate from the mean length of a month needs at most one correction. */
 	int64_t month = floor_div((day + 719528) * 4800, 146097);
 
-	while (month_to_day(month) > day)
+	while (ls_query_month_start(month) > day)
 		month--;
-	while (month_to_day(month + 1) <= day)
+	while (ls_query_month_start(month + 1) <= day)
 		month++;
 	return month;
 }
@@ -209,8 +209,8 @@ zone_offset(const ls_query_zone *zone, ls_time utc)
 	return seconds * LS_USECS_PER_SEC;
 }
 
-static ls_time
-to_local(ls_time utc, const ls_query_zone *zone)
+ls_time
+ls_query_time_local(ls_time utc, const ls_query_zone *zone)
 {
 	return utc + zone_offset(zone, utc);
 }
@@ -219,8 +219,8 @@ to_local(ls_time utc, const ls_query_zone *zone)
  * A local time that occurs twice means the first one.  A local time that a clock change
  * skips is moved forward by the gap.
  */
-static ls_time
-to_utc(ls_time local, const ls_query_zone *zone)
+ls_time
+ls_query_time_utc(ls_time local, const ls_query_zone *zone)
 {
 	int64_t before = zone_offset(zone, local - LS_USECS_PER_DAY);
 	int64_t later = zone_offset(zone, local + LS_USECS_PER_DAY);
@@ -253,10 +253,10 @@ snap_local(ls_time local, ls_query_unit unit)
 			/* 1970-01-05 was a Monday. */
 			return (floor_div(day - 4, 7) * 7 + 4) * LS_USECS_PER_DAY;
 		case LS_QUERY_MONTH:
-			return month_to_day(day_to_month(day)) * LS_USECS_PER_DAY;
+			return ls_query_month_start(ls_query_month_of(day)) * LS_USECS_PER_DAY;
 		case LS_QUERY_YEAR:
-			month = day_to_month(day);
-			return month_to_day(floor_div(month, 12) * 12) * LS_USECS_PER_DAY;
+			month = ls_query_month_of(day);
+			return ls_query_month_start(floor_div(month, 12) * 12) * LS_USECS_PER_DAY;
 		default:
 			return floor_div(local, units[unit].micros) * units[unit].micros;
 	}
@@ -276,8 +276,8 @@ ls_query_time_snap(ls_time time, ls_query_unit unit, const ls_query_zone *zone)
 
 		return snap_local(time + offset, unit) - offset;
 	}
-	local = snap_local(to_local(time, zone), unit);
-	return to_utc(local, zone);
+	local = snap_local(ls_query_time_local(time, zone), unit);
+	return ls_query_time_utc(local, zone);
 }
 
 /* A local time some months later; on the last day of the month if that is shorter. */
@@ -285,10 +285,10 @@ static ls_time
 add_months(ls_time local, int64_t months)
 {
 	int64_t day = floor_div(local, LS_USECS_PER_DAY);
-	int64_t month = day_to_month(day);
-	int64_t day_of_month = day - month_to_day(month);
-	int64_t first = month_to_day(month + months);
-	int64_t length = month_to_day(month + months + 1) - first;
+	int64_t month = ls_query_month_of(day);
+	int64_t day_of_month = day - ls_query_month_start(month);
+	int64_t first = ls_query_month_start(month + months);
+	int64_t length = ls_query_month_start(month + months + 1) - first;
 
 	if (day_of_month >= length)
 		day_of_month = length - 1;
@@ -317,7 +317,7 @@ ls_query_time_add(ls_time time, ls_query_duration duration, const ls_query_zone 
 			amount *= 12;
 		if (amount > 120000 || amount < -120000)
 			return false;
-		local = add_months(to_local(time, zone), amount);
+		local = add_months(ls_query_time_local(time, zone), amount);
 	}
 	else
 	{
@@ -330,12 +330,69 @@ ls_query_time_add(ls_time time, ls_query_duration duration, const ls_query_zone 
 			*result = time + amount * unit;
 			return in_range(*result);
 		}
-		local = to_local(time, zone) + amount * unit;
+		local = ls_query_time_local(time, zone) + amount * unit;
 	}
 	if (!in_range(local))
 		return false;
-	*result = to_utc(local, zone);
+	*result = ls_query_time_utc(local, zone);
 	return in_range(*result);
+}
+
+bool
+ls_query_bin_span(ls_str text, ls_query_duration *span)
+{
+	static const int64_t most[] = {0, 86400, 1440, 24, 73050, 10435, 2400, 1};
+	ls_query_time time;
+
+	if (text.len == 0 || text.data[0] < '0' || text.data[0] > '9' ||
+		!ls_query_time_parse(text, &time) || time.absolute || time.snap != LS_QUERY_UNIT_NONE)
+		return false;
+	*span = time.shift;
+	return span->unit != LS_QUERY_UNIT_NONE && span->amount >= 1 &&
+		   span->amount <= most[span->unit];
+}
+
+ls_time
+ls_query_time_bucket(ls_time time, ls_query_duration span, const ls_query_zone *zone)
+{
+	ls_query_duration back = {0, LS_QUERY_DAY};
+	ls_time start;
+	ls_time next;
+	int64_t days;
+
+	if (!in_range(time) || span.unit == LS_QUERY_UNIT_NONE || span.amount < 1)
+		return time;
+	switch (span.unit)
+	{
+		case LS_QUERY_DAY:
+		case LS_QUERY_WEEK:
+			start = ls_query_time_snap(time, span.unit, zone);
+			days = floor_div(ls_query_time_local(start, zone), LS_USECS_PER_DAY);
+			/* 1970-01-01 was a Thursday. */
+			if (span.unit == LS_QUERY_WEEK)
+				back.amount = -(days + 3 - floor_div(days + 3, 7 * span.amount) * 7 * span.amount);
+			else
+				back.amount = -(days - floor_div(days, span.amount) * span.amount);
+			return ls_query_time_add(start, back, zone, &start) ? start : time;
+		case LS_QUERY_MONTH:
+			next = ls_query_time_snap(time, LS_QUERY_YEAR, zone);
+			start = next;
+			for (int i = 1; i <= 12 && next <= time; i++)
+			{
+				start = next;
+				if (!ls_query_time_add(ls_query_time_snap(time, LS_QUERY_YEAR, zone),
+									   (ls_query_duration){i * span.amount, LS_QUERY_MONTH}, zone,
+									   &next))
+					break;
+			}
+			return start;
+		case LS_QUERY_YEAR:
+			return ls_query_time_snap(time, LS_QUERY_YEAR, zone);
+		default:
+			start = ls_query_time_snap(time, LS_QUERY_DAY, zone);
+			days = span.amount * units[span.unit].micros;
+			return start + floor_div(time - start, days) * days;
+	}
 }
 
 bool
@@ -343,7 +400,7 @@ ls_query_time_resolve(const ls_query_time *time, ls_time now, const ls_query_zon
 					  ls_time *result)
 {
 	if (time->absolute)
-		*result = time->local ? to_utc(time->at, zone) : time->at;
+		*result = time->local ? ls_query_time_utc(time->at, zone) : time->at;
 	else
 	{
 		if (!ls_query_time_add(now, time->shift, zone, result))

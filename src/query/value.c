@@ -22,6 +22,8 @@
 #include <math.h>
 
 #include "src/part/match.h"
+#include "src/query/query.h"
+#include "src/query/text.h"
 #include "src/scan/scan.h"
 
 /* Limit of memory for one expression and one row, including intermediate texts. */
@@ -61,6 +63,9 @@ struct ls_value_program
 	ls_arena *scratch; /* of one row */
 	ls_arena *kept;    /* patterns */
 	const ls_str *fields;
+	int zone_slot;      /* of the name of the time zone; -1: not needed */
+	ls_query_zone zone; /* looked up once: the name is a constant of the statement */
+	bool has_zone;
 };
 
 /* ---- making it ready ---- */
@@ -93,6 +98,18 @@ ls_value_list_fields(const ls_query_expr *expr, ls_value_fields *fields)
 			return false;
 	}
 	return true;
+}
+
+bool
+ls_value_needs_zone(const ls_query_expr *expr)
+{
+	bool needed = expr->kind == LS_QUERY_EXPR_CALL &&
+				  (expr->function == LS_QUERY_STRFTIME || expr->function == LS_QUERY_STRPTIME ||
+				   expr->function == LS_QUERY_BIN);
+
+	for (uint32 i = 0; i < expr->n_args && !needed; i++)
+		needed = ls_value_needs_zone(expr->args[i]);
+	return needed;
 }
 
 const ls_query_expr *
@@ -149,6 +166,7 @@ ls_value_prepare(const ls_query_expr *expr)
 	program->scratch = ls_context_arena(CurrentMemoryContext, SCRATCH_LIMIT);
 	program->kept = ls_context_arena(CurrentMemoryContext, REGEX_LIMIT);
 	program->root = prepare(program, expr, &fields);
+	program->zone_slot = ls_value_needs_zone(expr) ? fields.n : -1;
 	return program;
 }
 
@@ -586,6 +604,170 @@ whole(const value *arg, double (*function)(double))
 	return number_value(function(number.d));
 }
 
+/* ---- functions of lists and times ---- */
+
+/* A list, or any other value, as JSON. */
+static ls_str
+json_of(ls_arena *arena, const value *v)
+{
+	ls_buf buf;
+
+	if (v->kind != VALUE_STRING)
+		return render(arena, v);
+	ls_buf_init(&buf, arena);
+	ls_json_quote(&buf, v->text);
+	if (buf.failed)
+		ls_raise(LS_ERROR_QUERY_MEMORY_LIMIT);
+	return ls_str_make(buf.data, buf.len);
+}
+
+static value
+list_value(const ls_buf *buf)
+{
+	if (buf->failed)
+		ls_raise(LS_ERROR_QUERY_MEMORY_LIMIT);
+	check_length(buf->len);
+	return (value){.kind = VALUE_JSON, .text = ls_str_make(buf->data, buf->len)};
+}
+
+static value
+list_part(ls_arena *arena, const value *args, uint32 n)
+{
+	ls_num from;
+	ls_num to = {true, 0, 0};
+	int64 last;
+	ls_buf buf;
+
+	if (!number_of(&args[1], &from) || (n > 2 && !number_of(&args[2], &to)))
+		return null_value();
+	ls_buf_init(&buf, arena);
+	last = (int64) characters(to);
+	if (!ls_list_slice(&buf, arena, json_of(arena, &args[0]), (int64) characters(from),
+					   n > 2 ? &last : NULL))
+		return null_value();
+	return json_value(list_value(&buf).text, arena);
+}
+
+static const ls_query_zone *
+zone_of(ls_value_program *program)
+{
+	if (!program->has_zone && program->zone_slot >= 0)
+	{
+		ls_str name = program->fields[program->zone_slot];
+
+		if (name.len > 0)
+			program->zone = ls_zone_named(ls_cstring_of_str(name));
+		program->has_zone = true;
+	}
+	return &program->zone;
+}
+
+/* A time, or a number of seconds since 1970. */
+static bool
+time_of(const value *v, ls_time *time)
+{
+	ls_num seconds;
+
+	/* Without a detour through a double, which has some 15 digits. */
+	if (v->kind == VALUE_STRING && !number_of(v, &seconds))
+		return ls_time_parse_iso(v->text, time) && *time >= LS_FIRST_EVENT_TIME &&
+			   *time < LS_LAST_EVENT_TIME;
+	if (!number_of(v, &seconds) || !(fabs(seconds.d) < 1e12))
+		return false;
+	*time = seconds.is_int ? seconds.i * LS_USECS_PER_SEC
+						   : (ls_time) llround(seconds.d * (double) LS_USECS_PER_SEC);
+	return *time >= LS_FIRST_EVENT_TIME && *time < LS_LAST_EVENT_TIME;
+}
+
+static value
+print_time(ls_value_program *program, const value *args)
+{
+	ls_time time;
+	ls_buf buf;
+
+	if (!time_of(&args[0], &time))
+		return null_value();
+	ls_buf_init(&buf, program->scratch);
+	ls_time_print(&buf, args[1].text, time, zone_of(program));
+	return buffer_value(&buf);
+}
+
+/* As seconds since 1970. */
+static value
+read_time(ls_value_program *program, const value *args)
+{
+	ls_time time;
+
+	if (!ls_time_read(render(program->scratch, &args[0]), args[1].text, zone_of(program), &time))
+		return null_value();
+	if (time % LS_USECS_PER_SEC == 0)
+		return integer_value(time / LS_USECS_PER_SEC);
+	return number_value((double) time / (double) LS_USECS_PER_SEC);
+}
+
+/* The start of the bucket of a time or of a number. */
+static value
+bucket_of(ls_value_program *program, const value *args)
+{
+	ls_query_duration span;
+	ls_num number;
+	ls_num width;
+	ls_time time;
+
+	if (args[1].kind == VALUE_STRING)
+	{
+		char *iso = ls_arena_alloc(program->scratch, LS_TIME_ISO_LENGTH + 1);
+
+		if (iso == NULL)
+			ls_raise(LS_ERROR_QUERY_MEMORY_LIMIT);
+		if (!ls_query_bin_span(args[1].text, &span) || !time_of(&args[0], &time))
+			return null_value();
+		ls_time_format_iso(ls_query_time_bucket(time, span, zone_of(program)), iso);
+		return string_value(ls_str_make(iso, LS_TIME_ISO_LENGTH));
+	}
+	if (!number_of(&args[0], &number) || !number_of(&args[1], &width))
+		return null_value();
+	if (number.is_int && width.is_int && width.i > 0)
+	{
+		int64 rest = number.i % width.i;
+		int64 start;
+
+		rest = rest < 0 ? rest + width.i : rest;
+		if (!pg_sub_s64_overflow(number.i, rest, &start))
+			return integer_value(start);
+	}
+	return number_value(floor(number.d / width.d) * width.d);
+}
+
+static value
+like(ls_str text, ls_str pattern)
+{
+	int matched = ls_like(text, pattern);
+
+	if (matched < 0)
+		ereport(ERROR, errcode(ls_errcode(LS_ERROR_QUERY_SEMANTIC)),
+				errmsg("the expression could not be evaluated: like() takes more than %d steps"
+					   " for one text",
+					   LS_LIKE_MAX_STEPS));
+	return boolean_value(matched > 0);
+}
+
+/* case(condition, value, ..., [otherwise]): evaluates no more than it needs. */
+static value
+first_case(ls_value_program *program, const node *n)
+{
+	uint32 i = 0;
+
+	for (; i + 1 < n->expr->n_args; i += 2)
+	{
+		value condition = evaluate(program, n->args[i]);
+
+		if (is_true(&condition))
+			return evaluate(program, n->args[i + 1]);
+	}
+	return i < n->expr->n_args ? evaluate(program, n->args[i]) : null_value();
+}
+
 static value
 call(ls_value_program *program, const node *n)
 {
@@ -595,7 +777,9 @@ call(ls_value_program *program, const node *n)
 	ls_buf buf;
 	ls_num number;
 
-	/* These two do not need all of their arguments. */
+	/* These do not need all of their arguments. */
+	if (n->expr->function == LS_QUERY_CASE)
+		return first_case(program, n);
 	if (n->expr->function == LS_QUERY_IF)
 	{
 		value condition = evaluate(program, n->args[0]);
@@ -674,11 +858,31 @@ call(ls_value_program *program, const node *n)
 			ls_time_format_iso(ls_time_of_timestamptz(GetCurrentStatementStartTimestamp()), iso);
 			return string_value(ls_str_make(iso, LS_TIME_ISO_LENGTH));
 		}
-		case LS_QUERY_IF:
-		case LS_QUERY_COALESCE:
-			break;
+		case LS_QUERY_LIKE:
+			if (args[1].kind == VALUE_NULL)
+				return null_value();
+			return like(render(arena, &args[0]), render(arena, &args[1]));
+		case LS_QUERY_SPLIT:
+			ls_buf_init(&buf, arena);
+			ls_list_split(&buf, render(arena, &args[0]), render(arena, &args[1]));
+			return list_value(&buf);
+		case LS_QUERY_MVCOUNT:
+			return integer_value(ls_list_count(render(arena, &args[0])));
+		case LS_QUERY_MVINDEX:
+			return list_part(arena, args, n_args);
+		case LS_QUERY_MVJOIN:
+			ls_buf_init(&buf, arena);
+			ls_list_join(&buf, arena, json_of(arena, &args[0]), render(arena, &args[1]));
+			return buffer_value(&buf);
+		case LS_QUERY_STRFTIME:
+			return print_time(program, args);
+		case LS_QUERY_STRPTIME:
+			return read_time(program, args);
+		case LS_QUERY_BIN:
+			return bucket_of(program, args);
+		default: /* evaluated above, or not in a finished tree */
+			return null_value();
 	}
-	return null_value();
 }
 
 /* ---- evaluation ---- */

@@ -19,6 +19,9 @@
 /* Fields that one expression may name. */
 #define LS_VALUE_MAX_FIELDS 64
 
+/* Values that an expression is evaluated with: those of its fields, and the time zone. */
+#define LS_VALUE_MAX_VALUES (LS_VALUE_MAX_FIELDS + 1)
+
 /* Bytes of a text that an expression may make: the limit of an event's text. */
 #define LS_VALUE_MAX_LENGTH ((size_t) 1024 * 1024)
 
@@ -33,6 +36,12 @@ typedef struct ls_value_fields
  * False when there are more than LS_VALUE_MAX_FIELDS.
  */
 extern bool ls_value_list_fields(const ls_query_expr *expr, ls_value_fields *fields);
+
+/*
+ * Does the expression have a function that depends on the time zone?  Then the name of the zone
+ * follows the values of its fields.
+ */
+extern bool ls_value_needs_zone(const ls_query_expr *expr);
 
 /* An expression of a stage by its number, from 0; `where` has only number 0. */
 extern const ls_query_expr *ls_value_expression(const ls_query_stage *stage, int number);

@@ -31,6 +31,8 @@ PG_FUNCTION_INFO_V1(logsvc_sort_number);
 PG_FUNCTION_INFO_V1(logsvc_sort_text);
 PG_FUNCTION_INFO_V1(logsvc_earlier_of);
 PG_FUNCTION_INFO_V1(logsvc_later_of);
+PG_FUNCTION_INFO_V1(logsvc_values_step);
+PG_FUNCTION_INFO_V1(logsvc_values_list);
 
 #define PARSE_MEMORY ((size_t) 8 * 1024 * 1024)
 #define ROW_MEMORY ((size_t) 256 * 1024 * 1024)
@@ -95,7 +97,7 @@ parse_stage(FunctionCallInfo fcinfo)
 typedef struct eval_state
 {
 	ls_value_program *program;
-	int n_fields;
+	int n_values;
 } eval_state;
 
 /*
@@ -118,13 +120,13 @@ program_of(FunctionCallInfo fcinfo)
 		ereport(ERROR, errcode(ls_errcode(LS_ERROR_QUERY_SEMANTIC)), errmsg("no such expression"));
 	state = palloc0(sizeof(*state));
 	state->program = ls_value_prepare(expr);
-	state->n_fields = fields.n;
+	state->n_values = fields.n + (ls_value_needs_zone(expr) ? 1 : 0);
 	MemoryContextSwitchTo(outer);
 	fcinfo->flinfo->fn_extra = state;
 	return state;
 }
 
-/* The values of the expression's fields. */
+/* The values of the expression's fields, then the time zone if it is needed. */
 static void
 read_fields(FunctionCallInfo fcinfo, const eval_state *state, ls_str *values)
 {
@@ -132,10 +134,10 @@ read_fields(FunctionCallInfo fcinfo, const eval_state *state, ls_str *values)
 	bool *nulls;
 	int n;
 
-	memset(values, 0, sizeof(*values) * LS_VALUE_MAX_FIELDS);
+	memset(values, 0, sizeof(*values) * LS_VALUE_MAX_VALUES);
 	deconstruct_array(PG_GETARG_ARRAYTYPE_P(2), TEXTOID, -1, false, TYPALIGN_INT, &datums, &nulls,
 					  &n);
-	for (int i = 0; i < n && i < state->n_fields; i++)
+	for (int i = 0; i < n && i < state->n_values; i++)
 	{
 		if (!nulls[i])
 			values[i] = ls_str_of_text(DatumGetTextPP(datums[i]));
@@ -147,7 +149,7 @@ Datum
 logsvc_value_eval(PG_FUNCTION_ARGS)
 {
 	eval_state *state = program_of(fcinfo);
-	ls_str values[LS_VALUE_MAX_FIELDS];
+	ls_str values[LS_VALUE_MAX_VALUES];
 	struct varlena *json;
 
 	read_fields(fcinfo, state, values);
@@ -162,7 +164,7 @@ Datum
 logsvc_value_test(PG_FUNCTION_ARGS)
 {
 	eval_state *state = program_of(fcinfo);
-	ls_str values[LS_VALUE_MAX_FIELDS];
+	ls_str values[LS_VALUE_MAX_VALUES];
 
 	read_fields(fcinfo, state, values);
 	PG_RETURN_BOOL(ls_value_is_true(state->program, values));
@@ -448,4 +450,74 @@ Datum
 logsvc_later_of(PG_FUNCTION_ARGS)
 {
 	PG_RETURN_DATUM(PG_GETARG_DATUM(1));
+}
+
+/* ---- values ---- */
+
+typedef struct value_list
+{
+	StringInfoData json; /* the list without its ] */
+	text *last;
+	int n;
+	bool cut;
+} value_list;
+
+/*
+ * values_step(list internal, value text) returns internal.  The values come sorted, so equal ones
+ * are next to each other, and a list that is full needs no more memory.
+ */
+Datum
+logsvc_values_step(PG_FUNCTION_ARGS)
+{
+	value_list *list = PG_ARGISNULL(0) ? NULL : (value_list *) PG_GETARG_POINTER(0);
+	MemoryContext context;
+	MemoryContext outer;
+	text *value;
+	Size len;
+
+	if (!AggCheckCallContext(fcinfo, &context))
+		elog(ERROR, "values_step is not called by an aggregate");
+	outer = MemoryContextSwitchTo(context);
+	if (list == NULL)
+	{
+		list = palloc0(sizeof(*list));
+		initStringInfo(&list->json);
+	}
+	if (!PG_ARGISNULL(1) && !list->cut)
+	{
+		value = PG_GETARG_TEXT_PP(1);
+		len = VARSIZE_ANY_EXHDR(value);
+		if (list->last != NULL && VARSIZE_ANY_EXHDR(list->last) == len &&
+			memcmp(VARDATA_ANY(list->last), VARDATA_ANY(value), len) == 0)
+			;
+		else if (list->n == LS_VALUES_MAX || (Size) list->json.len + len > LS_VALUE_MAX_LENGTH)
+			list->cut = true;
+		else
+		{
+			appendStringInfoChar(&list->json, list->n++ > 0 ? ',' : '[');
+			appendBinaryStringInfo(&list->json, VARDATA_ANY(value), (int) len);
+			if (list->last != NULL)
+				pfree(list->last);
+			list->last = cstring_to_text_with_len(VARDATA_ANY(value), (int) len);
+		}
+	}
+	MemoryContextSwitchTo(outer);
+	PG_RETURN_POINTER(list);
+}
+
+/* values_list(list internal) returns text; NULL: there is no value. */
+Datum
+logsvc_values_list(PG_FUNCTION_ARGS)
+{
+	const value_list *list = PG_ARGISNULL(0) ? NULL : (value_list *) PG_GETARG_POINTER(0);
+	StringInfoData json;
+
+	if (list != NULL && list->cut && ls_search_notes_current != NULL)
+		ls_search_notes_current->cut_lists++;
+	if (list == NULL || list->n == 0)
+		PG_RETURN_NULL();
+	initStringInfo(&json);
+	appendBinaryStringInfo(&json, list->json.data, list->json.len);
+	appendStringInfoChar(&json, ']');
+	PG_RETURN_TEXT_P(cstring_to_text_with_len(json.data, json.len));
 }

@@ -88,7 +88,7 @@ SELECT is(ARRAY(SELECT pg_temp.errors(q)
 			AS t (q, n) ORDER BY n),
 	ARRAY['9 index= cannot be combined with OR, NOT or parentheses', '15 expected a quoted string',
 		'9 expected now, -15m, -1h@h, ISO, epoch',
-		'12 expected ) at end', '8 expected count, dc, sum, avg, min, max, first, last, p95',
+		'12 expected ) at end', '8 expected count, dc, sum, avg, min, max, first, last, values, p95',
 			'6 expected (?<name>...)', '2 unterminated string'],
 	'errors');
 DO $$ BEGIN PERFORM logsvc.use_token(NULL); END $$;

@@ -75,6 +75,22 @@ expects(const char *const *names, uint32_t n)
 		is_str(error.expected[i], names[i], "expected");
 }
 
+static char big[3 * LS_QUERY_MAX_LENGTH];
+
+/* `n` times a part, then an end. */
+static const char *
+repeat(const char *part, int n, const char *middle, const char *end, int n_end)
+{
+	char *p = big;
+
+	for (int i = 0; i < n; i++)
+		p = stpcpy(p, part);
+	p = stpcpy(p, middle);
+	for (int i = 0; i < n_end; i++)
+		p = stpcpy(p, end);
+	return big;
+}
+
 /* The examples of section 5 of the language definition. */
 static void
 test_examples(void)
@@ -264,8 +280,8 @@ test_errors(void)
 	static const char *const string[] = {"a quoted string"};
 	static const char *const literals[] = {"a word", "a quoted string", "a number", "a duration"};
 	static const char *const group[] = {"(?<name>...)"};
-	static const char *const aggregates[] = {"count", "dc",    "sum",  "avg", "min",
-											 "max",   "first", "last", "p95"};
+	static const char *const aggregates[] = {"count", "dc",    "sum",  "avg",    "min",
+											 "max",   "first", "last", "values", "p95"};
 
 	fails("index=main | stat count", SYNTAX, "unexpected stat", 13, 4);
 	expects(stages, 13);
@@ -283,11 +299,12 @@ test_errors(void)
 	expects(close, 1);
 	is_str(error.found, "", "nothing found at the end");
 	is_str(error.hint, "the ( at line 1, column 1 is not closed", "hint");
-	fails("| stats median(x)", SEMANTIC, "expected count, dc, sum, avg, min, max, first, last, p95",
-		  8, 6);
-	expects(aggregates, 9);
+	fails("| stats median(x)", SEMANTIC,
+		  "expected count, dc, sum, avg, min, max, first, last, values, p95", 8, 6);
+	expects(aggregates, 10);
 	is_str(error.hint, "the median is p50", "hint");
-	fails("| stats (x)", SYNTAX, "expected count, dc, sum, avg, min, max, first, last, p95", 8, 1);
+	fails("| stats (x)", SYNTAX, "expected count, dc, sum, avg, min, max, first, last, values, p95",
+		  8, 1);
 	fails("| rex \"no group\"", SEMANTIC, "expected (?<name>...)", 6, 10);
 	expects(group, 1);
 	fails("a \"b", SYNTAX, "unterminated string", 2, 1);
@@ -320,15 +337,15 @@ test_errors(void)
 	fails("| where a = 1 AND \"x\"", SEMANTIC, "a condition is needed, this is a text", 18, 3);
 	fails("| where a MATCHES 5", SEMANTIC, "MATCHES needs a text, this is a number", 18, 1);
 	fails("| eval a = lowr(b)", SEMANTIC, "unknown function lowr", 11, 4);
-	is_int(error.n_expected, 16, "all functions are listed");
+	is_int(error.n_expected, 31, "all functions are listed");
 	is_str(error.hint, "did you mean lower?", "hint");
 	fails("| eval a = lower()", SEMANTIC, "lower takes 1 argument", 11, 7);
 	fails("| eval a = if(b)", SEMANTIC, "if needs at least 2 arguments", 11, 5);
 	fails("| eval a = round(1, 2, 3)", SEMANTIC, "round takes at most 2 arguments", 11, 14);
 	fails("| eval a = round(\"x\")", SEMANTIC, "round needs a number, this is a text", 17, 3);
 	fails("| stats sum()", SEMANTIC, "sum needs a field: sum(field)", 8, 3);
-	fails("| stats p100(x)", SEMANTIC, "expected count, dc, sum, avg, min, max, first, last, p95",
-		  8, 4);
+	fails("| stats p100(x)", SEMANTIC,
+		  "expected count, dc, sum, avg, min, max, first, last, values, p95", 8, 4);
 	fails("| stats count, count", SEMANTIC, "two columns are named count", 15, 5);
 	fails("| stats count as a by a", SEMANTIC, "two columns are named a", 8, 10);
 	fails("| head 0", SEMANTIC, "expected a whole number from 1 to 10000000", 7, 1);
@@ -354,7 +371,7 @@ test_errors(void)
 	fails("| rex !", SYNTAX, "unexpected !", 6, 1);
 	is_str(error.expected[1], "field=", "options of the stage");
 	fails("| timechart", SYNTAX, "unexpected end of query", 11, 0);
-	is_str(error.expected[9], "span=", "options of the stage");
+	is_str(error.expected[10], "span=", "options of the stage");
 
 	hints("| where a = 1 and b = 2", "operators are written in capitals: AND");
 	hints("| sort count down", "put a comma before down");
@@ -443,6 +460,50 @@ test_foreign_terms(void)
 	fails("a:(b c)", SYNTAX, "unexpected c", 5, 1);
 }
 
+/* Functions as people know them from other languages. */
+static void
+test_foreign_functions(void)
+{
+	tree("| eval a = case(b > 1, \"x\", true(), null())",
+		 " (eval (a (case (> b 1) \"x\" #true #null)))");
+	tree("| where match(event, \"a\\d+\\\"\") AND NOT match(b, c)",
+		 " (where (and (matches event \"a\\\\d+\\\"\") (not (matches b c))))");
+	tree("| where isnull(a) OR isnotnull(b.c)", " (where (or (= a #null) (!= b.c #null)))");
+	tree("| where like(a, \"x%\") AND true = false()",
+		 " (where (and (like a \"x%\") (= #true #false)))");
+	tree("| eval a = mvindex(split(b, \",\"), 0, -1), c = mvjoin(b, mvcount(b))",
+		 " (eval (a (mvindex (split b \",\") 0 (- 1))) (c (mvjoin b (mvcount b))))");
+	tree("| eval a = strftime(strptime(b, \"%d/%b/%Y\"), \"%F\"), c = bin(a, \"5min\"), d = bin(e, "
+		 "0.5)",
+		 " (eval (a (strftime (strptime b \"%d/%b/%Y\") \"%F\")) (c (bin a \"5min\"))"
+		 " (d (bin e 0.5)))");
+	tree("| stats values(a) as v, values(b) by c",
+		 " (stats (values a as \"v\") (values b as \"values(b)\") (by c))");
+
+	fails("| eval a = case(b, 1, \"x\", 2)", SEMANTIC, "a condition is needed, this is a text", 22,
+		  3);
+	fails("| eval a = case(b)", SEMANTIC, "case needs at least 2 arguments", 11, 7);
+	fails("| eval a = strftime(b, c)", SEMANTIC,
+		  "strftime needs a format in quotes: \"%Y-%m-%d %H:%M:%S\"", 23, 1);
+	fails("| eval a = strptime(b, \"%H:%M\")", SEMANTIC,
+		  "the format does not say which day: it needs a year, a month and a day, or %s", 23, 7);
+	fails("| eval a = strptime(b, \"today\")", SEMANTIC,
+		  "the format has no letter after %: \"%Y-%m-%d %H:%M:%S\"", 23, 7);
+	fails("| eval a = strftime(b, \"%3d\")", SEMANTIC,
+		  "only fractions of a second take a number of digits: %3N", 23, 5);
+	ok(!parse("| eval a = strftime(b, \"%K\")"), "an unknown letter");
+	ok(!parse("| eval a = strftime(b, \"%\")"), "% at the end");
+	repeat("| eval a = strftime(b, \"", 1, "", "%Y", 65);
+	strcat(big, "\")");
+	fails(big, SEMANTIC, "the format is longer than 128 bytes", 23, 132);
+	ok(!parse("| eval a = bin(b, \"25h\")"), "hours that do not fit into a day");
+	ok(!parse("| eval a = bin(b, 0)"), "a bin of nothing");
+	ok(!parse("| eval a = bin(b, c)"), "a bin that is not a constant");
+	fails("| eval a = mvindex(b, \"x\")", SEMANTIC, "mvindex needs a number, this is a text", 22,
+		  3);
+	fails("| where match(a, 5)", SEMANTIC, "MATCHES needs a text, this is a number", 17, 1);
+}
+
 static void
 test_warnings(void)
 {
@@ -479,22 +540,6 @@ test_filter_only(void)
 	ok(!ls_query_parse_filter(LS_STR("a | head"), arena, &query, &error), "no stage");
 	is_str(error.message, "unexpected |", "message");
 	is_str(error.hint, "only a filter can stand here, no stages", "hint");
-}
-
-static char big[3 * LS_QUERY_MAX_LENGTH];
-
-/* `n` times a part, then an end. */
-static const char *
-repeat(const char *part, int n, const char *middle, const char *end, int n_end)
-{
-	char *p = big;
-
-	for (int i = 0; i < n; i++)
-		p = stpcpy(p, part);
-	p = stpcpy(p, middle);
-	for (int i = 0; i < n_end; i++)
-		p = stpcpy(p, end);
-	return big;
 }
 
 static void
@@ -720,6 +765,7 @@ main(void)
 	test_stages();
 	test_errors();
 	test_foreign_terms();
+	test_foreign_functions();
 	test_warnings();
 	test_filter_only();
 	test_limits();
