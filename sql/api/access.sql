@@ -218,6 +218,17 @@ RETURN EXISTS (SELECT FROM logsvc_internal.log_index i
 COMMENT ON FUNCTION logsvc_internal.index_exists(uuid, text) IS
 'Does the organization have an index of that name?';
 
+CREATE OR REPLACE FUNCTION logsvc_internal.parses_json(organization uuid, index_name text)
+RETURNS boolean
+LANGUAGE sql STABLE STRICT PARALLEL SAFE
+BEGIN ATOMIC
+	SELECT coalesce(i.parse_json, o.parse_json, false) FROM logsvc_internal.organization o
+	LEFT JOIN logsvc_internal.log_index i ON i.organization_id = o.id AND i.name = index_name
+	WHERE o.id = organization;
+END;
+COMMENT ON FUNCTION logsvc_internal.parses_json(uuid, text) IS
+'Is JSON in texts of events of that index taken apart?';
+
 CREATE OR REPLACE FUNCTION logsvc_internal.find_rate_limit(rate_class text)
 RETURNS TABLE (per_minute int, scope text, timed boolean, overdraft int)
 LANGUAGE sql STABLE STRICT PARALLEL SAFE

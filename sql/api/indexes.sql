@@ -10,6 +10,7 @@ RETURN (SELECT jsonb_build_object('name', i.name, 'description', i.description,
 		'retentionDays', logsvc_internal.retention_days_of(i.organization_id, i.name),
 		'sizeBytes', CASE WHEN shown THEN coalesce(sum(octet_length(p.header) + octet_length(p.body)), 0) END,
 		'events', CASE WHEN shown THEN coalesce(sum(p.rows), 0) END,
+		'parseJson', logsvc_internal.parses_json(i.organization_id, i.name),
 		'oldest', logsvc_internal.iso_time(min(p.min_time)),
 		'newest', logsvc_internal.iso_time(max(p.max_time)),
 		'protected', i.name = 'main' OR starts_with(i.name, '_'))
@@ -84,7 +85,8 @@ COMMENT ON FUNCTION logsvc_internal.check_description(text) IS
 'A description, at most 2,000 characters; empty is none';
 
 CREATE OR REPLACE FUNCTION logsvc.create_index(
-	name text, retention_days int DEFAULT NULL, description text DEFAULT NULL)
+	name text, retention_days int DEFAULT NULL, description text DEFAULT NULL,
+	parse_json boolean DEFAULT NULL)
 RETURNS jsonb
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp AS $$
@@ -113,20 +115,23 @@ BEGIN
 			'the events of an index of this name are still being removed');
 	END IF;
 	PERFORM logsvc_internal.check_plan_limit(target, 'indexes');
-	INSERT INTO logsvc_internal.log_index AS i (organization_id, name, retention_days, description)
-	VALUES (target, create_index.name, create_index.retention_days, create_index.description)
+	INSERT INTO logsvc_internal.log_index AS i
+		(organization_id, name, retention_days, description, parse_json)
+	VALUES (target, create_index.name, create_index.retention_days, create_index.description,
+		create_index.parse_json)
 	RETURNING * INTO created;
 	PERFORM logsvc_internal.audit(target, 'index.created', created.name,
-		jsonb_build_object('retentionDays', created.retention_days));
+		jsonb_build_object('retentionDays', created.retention_days, 'parseJson', created.parse_json));
 	RETURN logsvc_internal.index_json(created);
 END
 $$;
-COMMENT ON FUNCTION logsvc.create_index(text, int, text) IS
-'Creates an index in the session''s organization; retention NULL: the organization''s';
+COMMENT ON FUNCTION logsvc.create_index(text, int, text, boolean) IS
+'Creates an index in the session''s organization; retention_days, parse_json NULL: those of the '
+'organization';
 
 CREATE OR REPLACE FUNCTION logsvc.update_index(
 	name text, retention_days int DEFAULT NULL, description text DEFAULT NULL,
-	given text[] DEFAULT NULL)
+	parse_json boolean DEFAULT NULL, given text[] DEFAULT NULL)
 RETURNS jsonb
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp AS $$
@@ -147,15 +152,19 @@ BEGIN
 	IF logsvc_internal.is_given(given, 'description', description IS NOT NULL) THEN
 		changed.description := logsvc_internal.check_description(description);
 	END IF;
+	IF logsvc_internal.is_given(given, 'parseJson', parse_json IS NOT NULL) THEN
+		changed.parse_json := parse_json;
+	END IF;
 	UPDATE logsvc_internal.log_index i
-	SET retention_days = changed.retention_days, description = changed.description
+	SET retention_days = changed.retention_days, description = changed.description,
+		parse_json = changed.parse_json
 	WHERE i.id = changed.id AND i.organization_id = changed.organization_id;
 	PERFORM logsvc_internal.audit(changed.organization_id, 'index.updated', changed.name,
-		jsonb_build_object('retentionDays', changed.retention_days));
+		jsonb_build_object('retentionDays', changed.retention_days, 'parseJson', changed.parse_json));
 	RETURN logsvc_internal.index_json(changed);
 END
 $$;
-COMMENT ON FUNCTION logsvc.update_index(text, int, text, text[]) IS
+COMMENT ON FUNCTION logsvc.update_index(text, int, text, boolean, text[]) IS
 'Changes an index of the session''s organization; NULL arguments change nothing unless given '
 'names them';
 

@@ -10,6 +10,7 @@ RETURN jsonb_build_object(
 	'timezone', o.timezone,
 	'retentionDays', coalesce(o.retention_days,
 		logsvc_internal.plan_limit_of(o.id, 'retention_days')),
+	'parseJson', coalesce(o.parse_json, false),
 	'oauthProviders', to_jsonb(o.oauth_providers), 'plan', o.plan,
 	'createdAt', logsvc_internal.iso_time(o.created_at),
 	'role', CASE WHEN o.id = logsvc_internal.current_organization()
@@ -313,7 +314,7 @@ COMMENT ON FUNCTION logsvc_internal.is_given(text[], text, boolean) IS
 CREATE OR REPLACE FUNCTION logsvc.update_organization(
 	id text DEFAULT NULL, name text DEFAULT NULL, timezone text DEFAULT NULL,
 	retention_days int DEFAULT NULL, oauth_providers text[] DEFAULT NULL,
-	plan text DEFAULT NULL, given text[] DEFAULT NULL)
+	plan text DEFAULT NULL, parse_json boolean DEFAULT NULL, given text[] DEFAULT NULL)
 RETURNS jsonb
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp AS $$
@@ -346,12 +347,18 @@ BEGIN
 		END IF;
 		after.oauth_providers := ARRAY(SELECT DISTINCT p FROM unnest(oauth_providers) AS p ORDER BY p);
 	END IF;
+	IF logsvc_internal.is_given(given, 'parseJson', parse_json IS NOT NULL) THEN
+		IF parse_json IS NULL THEN
+			PERFORM logsvc_internal.invalid('parseJson', 'must be true or false');
+		END IF;
+		after.parse_json := parse_json;
+	END IF;
 	IF logsvc_internal.is_given(given, 'plan', plan IS NOT NULL) THEN
 		asked := logsvc.set_plan(logsvc_internal.public_id('org_', target), plan) -> 'planRequest';
 	END IF;
 	UPDATE logsvc_internal.organization o
 	SET name = after.name, timezone = after.timezone, retention_days = after.retention_days,
-		oauth_providers = after.oauth_providers
+		oauth_providers = after.oauth_providers, parse_json = after.parse_json
 	WHERE o.id = target
 	RETURNING o.* INTO after;
 	SELECT jsonb_object_agg(n.key, jsonb_build_object('from', b.value, 'to', n.value)) INTO changes
@@ -365,7 +372,8 @@ BEGIN
 		|| CASE WHEN asked IS NULL THEN '{}' ELSE jsonb_build_object('planRequest', asked) END;
 END
 $$;
-COMMENT ON FUNCTION logsvc.update_organization(text, text, text, int, text[], text, text[]) IS
+COMMENT ON FUNCTION
+	logsvc.update_organization(text, text, text, int, text[], text, boolean, text[]) IS
 'Changes settings of an organization; NULL arguments change nothing unless given names them';
 
 -- ---- roles ----

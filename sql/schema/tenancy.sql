@@ -112,12 +112,14 @@ CREATE TABLE logsvc_internal.organization (
 	created_at timestamptz NOT NULL DEFAULT now(),
 	deleted_at timestamptz,
 	erasing_since timestamptz,
-	first_owner uuid
+	first_owner uuid,
+	parse_json boolean
 );
 COMMENT ON TABLE logsvc_internal.organization IS
 'Tenants; retention_days NULL: that of the plan; deleted_at: no longer usable, will be erased; '
 'erasing_since: some of its data has been erased; first_owner: whose organizations share the '
-'workers as one, without a foreign key because that stays so when the user is gone';
+'workers as one, without a foreign key because that stays so when the user is gone; parse_json: '
+'JSON in texts of events is taken apart; NULL: it is not';
 
 CREATE TABLE logsvc_internal.organization_limit (
 	organization_id uuid NOT NULL REFERENCES logsvc_internal.organization ON DELETE CASCADE,
@@ -196,10 +198,12 @@ CREATE TABLE logsvc_internal.log_index (
 	description text CHECK (length(description) <= 2000),
 	retention_days int CHECK (retention_days >= 1),
 	created_at timestamptz NOT NULL DEFAULT now(),
+	parse_json boolean,
 	UNIQUE (organization_id, name)
 );
 COMMENT ON TABLE logsvc_internal.log_index IS
-'Indexes: named subsets of an organization''s events; retention_days NULL: the organization''s';
+'Indexes: named subsets of an organization''s events; retention_days, parse_json NULL: those of '
+'the organization';
 
 CREATE TRIGGER member_owns AFTER INSERT OR UPDATE OF role ON logsvc_internal.member
 FOR EACH ROW WHEN (NEW.role = 'owner') EXECUTE FUNCTION logsvc_internal.member_owns();
@@ -216,7 +220,7 @@ DECLARE
 BEGIN
 	FOR watched IN
 		SELECT * FROM (VALUES
-			('organization', 'id, slug, name, plan, timezone, retention_days, oauth_providers, deleted_at, first_owner'),
+			('organization', 'id, slug, name, plan, timezone, retention_days, oauth_providers, deleted_at, first_owner, parse_json'),
 			('organization_limit', NULL),
 			('plan_limit', NULL),
 			('rate_limit', NULL),

@@ -1,4 +1,4 @@
--- schema db456a882023ea50
+-- schema 0fd9c3f5b710828d
 --
 -- From 0.1 to 0.2: rates of changes, and comments.
 
@@ -100,16 +100,20 @@ COMMENT ON COLUMN logsvc_internal.rate_limit.overdraft IS
 'For a timed class: how many times the seconds of class executor may be used before its '
 'requests are refused';
 ALTER TABLE logsvc_internal.organization ADD COLUMN first_owner uuid;
+ALTER TABLE logsvc_internal.organization ADD COLUMN parse_json boolean;
+ALTER TABLE logsvc_internal.log_index ADD COLUMN parse_json boolean;
 UPDATE logsvc_internal.organization o SET first_owner = (SELECT m.user_id
 	FROM logsvc_internal.member m WHERE m.organization_id = o.id AND m.role = 'owner'
 	ORDER BY m.joined_at, m.id LIMIT 1);
 COMMENT ON TABLE logsvc_internal.organization IS
 'Tenants; retention_days NULL: that of the plan; deleted_at: no longer usable, will be erased; '
 'erasing_since: some of its data has been erased; first_owner: whose organizations share the '
-'workers as one, without a foreign key because that stays so when the user is gone';
+'workers as one, without a foreign key because that stays so when the user is gone; parse_json: '
+'JSON in texts of events is taken apart; NULL: it is not';
 DROP TRIGGER access_changed ON logsvc_internal.organization;
 CREATE TRIGGER access_changed AFTER INSERT OR DELETE OR TRUNCATE
-	OR UPDATE OF id, slug, name, plan, timezone, retention_days, oauth_providers, deleted_at, first_owner
+	OR UPDATE OF id, slug, name, plan, timezone, retention_days, oauth_providers, deleted_at, first_owner,
+		parse_json
 	ON logsvc_internal.organization
 FOR EACH STATEMENT EXECUTE FUNCTION logsvc_internal.access_changed();
 ALTER TABLE logsvc_internal.organization ENABLE ALWAYS TRIGGER access_changed;
@@ -128,7 +132,13 @@ COMMENT ON TABLE logsvc_internal.access_token IS
 COMMENT ON TABLE logsvc_internal.api_key IS
 'API keys; key_hash: SHA-256 of the key, which is not stored';
 COMMENT ON TABLE logsvc_internal.log_index IS
-'Indexes: named subsets of an organization''s events; retention_days NULL: the organization''s';
+'Indexes: named subsets of an organization''s events; retention_days, parse_json NULL: those of '
+'the organization';
+
+-- With parse_json.
+DROP FUNCTION logsvc.create_index(text, int, text);
+DROP FUNCTION logsvc.update_index(text, int, text, text[]);
+DROP FUNCTION logsvc.update_organization(text, text, text, int, text[], text, text[]);
 
 DROP FUNCTION logsvc_internal.part_fields(bigint, bytea);
 

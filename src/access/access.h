@@ -170,6 +170,9 @@ extern uint64 ls_access_epoch(void);
  */
 extern bool ls_index_find(const pg_uuid_t *organization, ls_str name, int *days);
 
+/* Is JSON in texts of events of that index taken apart?  False when there is no such index. */
+extern bool ls_index_parses_json(const pg_uuid_t *organization, ls_str name);
+
 /* ---- sessions and accounts ---- */
 
 /*

@@ -21,7 +21,8 @@ typedef struct rate
 typedef struct cached_index
 {
 	bool exists;
-	int days; /* of retention; -1: for ever */
+	int days;    /* of retention; -1: for ever */
+	bool parses; /* JSON in texts */
 } cached_index;
 
 static ls_cache index_cache = {"logsvc indexes", sizeof(cached_index)};
@@ -51,19 +52,22 @@ index_row(void *context, HeapTuple tuple, TupleDesc desc)
 	fact->exists = !null && DatumGetBool(value);
 	value = SPI_getbinval(tuple, desc, 2, &null);
 	fact->days = null ? -1 : DatumGetInt32(value);
+	value = SPI_getbinval(tuple, desc, 3, &null);
+	fact->parses = !null && DatumGetBool(value);
 }
 
-bool
-ls_index_find(const pg_uuid_t *organization, ls_str name, int *days)
+static bool
+find_index(const pg_uuid_t *organization, ls_str name, cached_index *found)
 {
 	static const Oid types[] = {UUIDOID, TEXTOID};
 	static SPIPlanPtr plan = NULL;
 	ls_lookup lookup = {"SELECT logsvc_internal.index_exists($1, $2),"
-						" logsvc_internal.retention_days_of($1, $2)",
+						" logsvc_internal.retention_days_of($1, $2),"
+						" logsvc_internal.parses_json($1, $2)",
 						2, types, &plan};
 	uint8 material[UUID_LEN + LS_INDEX_NAME_LENGTH];
 	uint8 key[LS_CACHE_KEY];
-	cached_index fact = {false, -1};
+	cached_index fact = {.days = -1};
 	cached_index *cached;
 	uint64 epoch;
 	pg_uuid_t id = *organization;
@@ -88,7 +92,7 @@ ls_index_find(const pg_uuid_t *organization, ls_str name, int *days)
 	switch (ls_cache_find(&index_cache, key, (void **) &cached))
 	{
 		case LS_CACHE_HIT:
-			*days = cached->days;
+			*found = *cached;
 			return true;
 		case LS_CACHE_ABSENT:
 			return false;
@@ -108,8 +112,27 @@ ls_index_find(const pg_uuid_t *organization, ls_str name, int *days)
 		ereport(LOG, errcode(caught.sqlstate),
 				errmsg("logsvc could not look up an index: %s", caught.format));
 	pfree(text);
-	*days = fact.days;
+	*found = fact;
 	return fact.exists;
+}
+
+bool
+ls_index_find(const pg_uuid_t *organization, ls_str name, int *days)
+{
+	cached_index found = {.days = -1};
+
+	if (!find_index(organization, name, &found))
+		return false;
+	*days = found.days;
+	return true;
+}
+
+bool
+ls_index_parses_json(const pg_uuid_t *organization, ls_str name)
+{
+	cached_index found;
+
+	return find_index(organization, name, &found) && found.parses;
 }
 
 static void

@@ -45,6 +45,14 @@ typedef struct ls_decode_limits
  */
 typedef bool (*ls_index_check)(void *context, ls_str index, ls_time *oldest);
 
+/* Is JSON in the text of an event to be taken apart (ls_event_builder_parse)? */
+typedef enum ls_parse
+{
+	LS_PARSE_BY_INDEX, /* as parses_json says */
+	LS_PARSE_NONE,
+	LS_PARSE_JSON
+} ls_parse;
+
 /* Where events go. */
 typedef struct ls_decode_sink
 {
@@ -64,7 +72,10 @@ typedef struct ls_decode_options
 	uint64_t batch;             /* number of the batch (or stamped later) */
 	uint32_t first_place;       /* place of the first accepted event */
 	ls_index_check known_index; /* NULL: every index is known, and keeps everything */
+	/* Does a known index want JSON in texts taken apart?  NULL: none does. */
+	bool (*parses_json)(void *context, ls_str index);
 	void *index_context;
+	ls_parse parse;
 	ls_decode_sink sink;
 	uint32_t most_accepted; /* of a body; more: LS_DECODE_MANY.  0: no limit */
 	uint32_t
@@ -151,14 +162,11 @@ extern int ls_decode_status(const ls_decode_result *result);
  * The same as application/x-ndjson: one JSON value a line, blank lines
  *		skipped; a bad line is rejected by itself.
  *
- * The text of an event comes from `event`, else from the first of message, msg,
- * log, body that is a string; its time from `timestamp`, else @timestamp, date,
- * ts, time; its level (a string or a number) from `level`, else severity,
- * severity_text, levelname, log.level; its service from `service`, else
- * service_name, service.name; trace_id or trace.id and span_id or span.id stand
- * in for traceId and spanId.  Other members of an event with `event` are ignored
- * and named in the result; of one that says its text in another way they become
- * attributes.  The first of two members with one name wins.
+ * The text of an event comes from `event`, its time from `timestamp`, its level from
+ * `level`, its service from `service`, or from what other loggers call them
+ * (docs/api.md); trace_id or trace.id and span_id or span.id stand in for traceId and
+ * spanId.  Other members become attributes, after those of `attributes`.  The first of
+ * two members with one name wins.
  *
  * True when failure is OK (also if every event was rejected).
  */
@@ -299,7 +307,10 @@ typedef struct ls_event_builder
 	ls_decode_error error; /* code not NULL: the event is rejected */
 	char known_index[128]; /* the last index that was found known */
 	size_t known_index_len;
-	ls_time oldest; /* that it keeps */
+	ls_time oldest;              /* that it keeps */
+	bool parses;                 /* JSON in texts, for that index */
+	bool whole;                  /* the text is the whole JSON that the event was made of */
+	struct ls_json_spare *spare; /* of ls_event_builder_parse */
 } ls_event_builder;
 
 /* Once a body; also empties *result.  False when out of memory. */
@@ -324,6 +335,9 @@ extern void ls_event_builder_field(ls_event_builder *builder, ls_field field, ls
 extern void ls_event_builder_attribute(ls_event_builder *builder, ls_str key, ls_kind kind,
 									   ls_str text, int64_t integer);
 
+/* Attributes were lost before they could be added; as if they were beyond the limit. */
+extern void ls_event_builder_drop(ls_event_builder *builder);
+
 /* Marks the event as rejected; the first call counts.  Constant texts. */
 extern void ls_event_builder_reject(ls_event_builder *builder, int status, const char *code,
 									const char *path, const char *message);
@@ -334,7 +348,15 @@ extern void ls_event_builder_reject(ls_event_builder *builder, int status, const
  */
 extern bool ls_event_builder_commit(ls_event_builder *builder, size_t bytes);
 
-/* Notes the name of an ignored member for X-Ignored-Fields (decision 11). */
+/*
+ * json_event.c: when the text of the event is a JSON object, takes its members as those of an
+ * event: level, timestamp and message count before what was set, the other fields where nothing
+ * was set, and the rest are attributes.  One with the name of an attribute that says something
+ * else becomes NAME_extracted.  False when failure is no longer OK.
+ */
+extern bool ls_event_builder_parse(ls_event_builder *builder);
+
+/* Notes the name of an ignored member beside `events` for X-Ignored-Fields. */
 extern void ls_event_builder_ignored(ls_event_builder *builder, ls_str name);
 
 /* Ends a body as a whole with an error; undoes the sink.  Returns false. */
@@ -355,10 +377,41 @@ extern bool ls_normalize_time_number(ls_str number, ls_time *time);
 /* Seconds and nanoseconds since 1970.  False: outside of the years 0001-9999. */
 extern bool ls_normalize_time_of(int64_t seconds, int64_t nanos, ls_time *time);
 
+/* ---- levels (level.c) ---- */
+
 /*
- * The standard name of a level ("warn" for "Warning", for syslog's 4 and pino's
- * 40), or the text itself.
+ * Numbers of levels mean different things to different loggers: 40 is an error to
+ * Python and a warning to pino.  A scale is the numbers of one of them.
  */
+typedef enum ls_level_scale
+{
+	LS_LEVELS_UNKNOWN, /* syslog's 0 to 7, pino's 10 to 69, log4j's from 5000 */
+	LS_LEVELS_SYSLOG,  /* 0 emergency to 7 debug; also GELF, journald */
+	LS_LEVELS_PINO,    /* 10 trace to 60 fatal; also bunyan */
+	LS_LEVELS_PYTHON,  /* 10 debug to 50 critical */
+	LS_LEVELS_DOTNET,  /* 0 trace to 5 critical */
+	LS_LEVELS_LOG4J,   /* 5000 trace to 50000 fatal; also Logback */
+	LS_LEVELS_LOG4J2,  /* 100 fatal to 600 trace */
+	LS_LEVELS_MONOLOG, /* 100 debug to 600 emergency */
+	LS_LEVELS_OTEL     /* 1 trace to 24 fatal: severity numbers of OpenTelemetry */
+} ls_level_scale;
+
+/* The standard name of a number on a scale; empty: it is none of the scale. */
+extern ls_str ls_level_of_number(uint64_t number, ls_level_scale scale);
+
+/* Is the text a known name of a level?  Then *standard is its standard name. */
+extern bool ls_level_of_name(ls_str text, ls_str *standard);
+
+/*
+ * The standard name of a level that is a name or a number of a scale ("warn" for
+ * "Warning", for syslog's 4 and Python's 30), or the text itself when it is neither.
+ */
+extern ls_str ls_normalize_level_on(ls_str level, ls_level_scale scale);
+
+/* The same where nothing says which logger it is from. */
 extern ls_str ls_normalize_level(ls_str level);
+
+/* The scale of the logger that writes a member of this name beside a level; UNKNOWN: any does. */
+extern ls_level_scale ls_level_scale_of_member(ls_str name);
 
 #endif /* LS_DECODE_H */

@@ -36,6 +36,8 @@ ls_event_builder_init(ls_event_builder *builder, const ls_decode_options *option
 	builder->result = result;
 	builder->known_index_len = 0;
 	builder->oldest = INT64_MIN;
+	builder->parses = options->parse == LS_PARSE_JSON;
+	builder->spare = NULL;
 	builder->attributes =
 		ls_new_array(options->arena, ls_attribute, options->limits.attributes + 1);
 	if (builder->attributes == NULL)
@@ -84,6 +86,7 @@ ls_event_builder_begin(ls_event_builder *builder)
 	ls_buf_init(&builder->truncated, builder->options->scratch);
 	builder->seen_keys = 0;
 	builder->dropped = false;
+	builder->whole = false;
 	builder->error.code = NULL;
 	event->timestamp = builder->options->now;
 	event->ingested_at = builder->options->now;
@@ -145,6 +148,15 @@ seen_before(ls_event_builder *builder, ls_str key)
 }
 
 void
+ls_event_builder_drop(ls_event_builder *builder)
+{
+	/* The first of the dropped ones stands for all. */
+	if (!builder->dropped)
+		note_truncated(builder, LS_STR("attributes"), LS_STR(""));
+	builder->dropped = true;
+}
+
+void
 ls_event_builder_attribute(ls_event_builder *builder, ls_str key, ls_kind kind, ls_str text,
 						   int64_t integer)
 {
@@ -165,9 +177,7 @@ ls_event_builder_attribute(ls_event_builder *builder, ls_str key, ls_kind kind, 
 		return;
 	if (builder->event.n_attributes >= limits->attributes)
 	{
-		/* The first of the dropped ones stands for all. */
-		builder->dropped = true;
-		note_truncated(builder, LS_STR("attributes"), LS_STR(""));
+		ls_event_builder_drop(builder);
 		return;
 	}
 	if (text.len > limits->value_bytes)
@@ -213,14 +223,18 @@ check_index(ls_event_builder *builder, ls_str index)
 		return false;
 	memcpy(builder->known_index, index.data, index.len);
 	builder->known_index_len = index.len;
+	builder->parses = options->parse == LS_PARSE_JSON ||
+					  (options->parse == LS_PARSE_BY_INDEX && options->parses_json != NULL &&
+					   options->parses_json(options->index_context, index));
 	return true;
 }
 
-/* The rules that need the whole event. */
-static void
+/* The rules that need the whole event.  False when failure is no longer OK. */
+static bool
 check_event(ls_event_builder *builder, size_t bytes)
 {
 	ls_event *event = &builder->event;
+	bool known;
 
 	if (bytes > builder->options->limits.event_bytes)
 	{
@@ -228,21 +242,26 @@ check_event(ls_event_builder *builder, size_t bytes)
 		builder->error.code = NULL;
 		ls_event_builder_reject(builder, 413, "EVENT_TOO_LARGE", "",
 								"the event is larger than 1 MB");
-		return;
+		return true;
 	}
+	if ((event->has & 1u << LS_FIELD_INDEX) == 0)
+		ls_event_builder_field(builder, LS_FIELD_INDEX,
+							   builder->options->index.len > 0 ? builder->options->index
+															   : LS_STR("main"));
+	known = check_index(builder, event->field[LS_FIELD_INDEX]);
+	if (builder->parses && known && builder->error.code == NULL && !builder->whole &&
+		(event->has & 1u << LS_FIELD_EVENT) != 0 && !ls_event_builder_parse(builder))
+		return false;
 	if ((event->has & 1u << LS_FIELD_EVENT) == 0)
 		ls_event_builder_reject(builder, 400, "VALIDATION_ERROR", "event",
 								"required: expected a non-empty string");
 	if (event->timestamp > builder->options->now + builder->options->limits.future_us)
 		ls_event_builder_reject(builder, 400, "VALIDATION_ERROR", "timestamp",
 								"too far ahead: expected a time at most 24 hours from now");
-	if ((event->has & 1u << LS_FIELD_INDEX) == 0)
-		ls_event_builder_field(builder, LS_FIELD_INDEX,
-							   builder->options->index.len > 0 ? builder->options->index
-															   : LS_STR("main"));
-	if (!check_index(builder, event->field[LS_FIELD_INDEX]))
+	if (!known)
 		ls_event_builder_reject(builder, 404, "INDEX_NOT_FOUND", "index",
 								"there is no index of this name in the organization");
+	return true;
 }
 
 static bool
@@ -306,7 +325,8 @@ ls_event_builder_commit(ls_event_builder *builder, size_t bytes)
 	ls_decode_result *result = builder->result;
 	ls_event *event = &builder->event;
 
-	check_event(builder, bytes);
+	if (!check_event(builder, bytes))
+		return false;
 	if (builder->error.code != NULL)
 	{
 		if (!record_rejection(builder))

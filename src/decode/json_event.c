@@ -6,8 +6,8 @@
  * There is no DOM: each member goes to its place when it is read.  Only the
  * members that have stand-ins (event, timestamp, level, ...) wait for the end of
  * the object, because a stand-in counts only where the proper name is absent.
- * So do members without a place: whether they are attributes or are ignored
- * depends on whether the object has an `event`, that is, on who wrote it.
+ * So do members without a place, which become attributes after those of
+ * `attributes`: of two with one name the one in `attributes` counts.
  *
  * An event that grows over its limit is read on only to find its end; then the
  * scratch arena is emptied on the way, so that a body of one huge event costs
@@ -26,6 +26,7 @@ typedef enum json_slot
 	SLOT_EVENT,
 	SLOT_TIMESTAMP,
 	SLOT_LEVEL,
+	SLOT_LEVEL_NUMBER, /* what a level is as a number; the scale depends on the logger */
 	SLOT_TRACE_ID,
 	SLOT_SPAN_ID,
 	SLOT_SERVICE,
@@ -62,10 +63,14 @@ slot_of(ls_str key, int *rank)
 	{
 		case 2:
 			NAME("ts", SLOT_TIMESTAMP, 3);
+			NAME("@t", SLOT_TIMESTAMP, 8);
+			NAME("@m", SLOT_EVENT, 6);
+			NAME("@l", SLOT_LEVEL, 7);
 			break;
 		case 3:
 			NAME("msg", SLOT_EVENT, 2);
 			NAME("log", SLOT_EVENT, 3);
+			NAME("@mt", SLOT_EVENT, 8);
 			break;
 		case 4:
 			NAME("body", SLOT_EVENT, 4);
@@ -75,6 +80,7 @@ slot_of(ls_str key, int *rank)
 		case 5:
 			NAME("event", SLOT_EVENT, 0);
 			NAME("level", SLOT_LEVEL, 0);
+			NAME("Level", SLOT_LEVEL, 6);
 			NAME("index", SLOT_INDEX, 0);
 			break;
 		case 6:
@@ -87,27 +93,42 @@ slot_of(ls_str key, int *rank)
 			NAME("traceId", SLOT_TRACE_ID, 0);
 			NAME("message", SLOT_EVENT, 1);
 			NAME("span_id", SLOT_SPAN_ID, 1);
+			NAME("levelno", SLOT_LEVEL, 9);
+			NAME("asctime", SLOT_TIMESTAMP, 5);
+			NAME("Message", SLOT_EVENT, 5);
 			break;
 		case 8:
 			NAME("severity", SLOT_LEVEL, 1);
 			NAME("trace_id", SLOT_TRACE_ID, 1);
 			NAME("trace.id", SLOT_TRACE_ID, 2);
+			NAME("LogLevel", SLOT_LEVEL, 8);
+			NAME("datetime", SLOT_TIMESTAMP, 6);
 			break;
 		case 9:
 			NAME("levelname", SLOT_LEVEL, 3);
 			NAME("log.level", SLOT_LEVEL, 4);
 			NAME("timestamp", SLOT_TIMESTAMP, 0);
+			NAME("Timestamp", SLOT_TIMESTAMP, 7);
 			break;
 		case 10:
 			NAME("attributes", SLOT_ATTRIBUTES, 0);
 			NAME("@timestamp", SLOT_TIMESTAMP, 1);
+			NAME("level_name", SLOT_LEVEL, 5);
+			break;
+		case 11:
+			NAME("level_value", SLOT_LEVEL, 11);
 			break;
 		case 12:
 			NAME("service_name", SLOT_SERVICE, 1);
 			NAME("service.name", SLOT_SERVICE, 2);
+			NAME("level_number", SLOT_LEVEL, 10);
 			break;
 		case 13:
 			NAME("severity_text", SLOT_LEVEL, 2);
+			break;
+		case 15:
+			NAME("RenderedMessage", SLOT_EVENT, 7);
+			NAME("MessageTemplate", SLOT_EVENT, 9);
 			break;
 		default:
 			break;
@@ -124,6 +145,8 @@ check_size(ls_json_reader *reader)
 
 	if ((size_t) (reader->json.pos - reader->begin) <= reader->builder.options->limits.event_bytes)
 		return;
+	if (reader->inner)
+		return; /* what it is in was small enough, and its text may be in the arena */
 	reader->too_large = true;
 	if (ls_arena_used(scratch) > DISCARD_BYTES && !ls_arena_failed(scratch))
 		ls_arena_reset(scratch);
@@ -214,6 +237,42 @@ ls_json_pass_over(ls_json_reader *reader, const ls_json_value *value)
 	return true;
 }
 
+/*
+ * Adds what the text of an event says: beside an attribute of the event itself that has the
+ * same name it gets another one, as in Loki.
+ */
+static void
+add_inner(ls_json_reader *reader, ls_str key, ls_kind kind, ls_str text, int64_t integer)
+{
+	ls_event_builder *builder = &reader->builder;
+	ls_buf name;
+
+	for (size_t i = 0; i < reader->n_outer; i++)
+	{
+		const ls_attribute *a = &builder->attributes[i];
+
+		if (!ls_str_eq(a->key, key))
+			continue;
+		if (a->kind == kind && a->integer == integer && ls_str_eq(a->text, text))
+			return;
+		ls_buf_init(&name, builder->options->scratch);
+		ls_buf_str(&name, key);
+		ls_buf_lit(&name, "_extracted");
+		key = ls_str_make(name.data, name.failed ? 0 : name.len);
+		break;
+	}
+	ls_event_builder_attribute(builder, key, kind, text, integer);
+}
+
+static inline void
+add(ls_json_reader *reader, ls_str key, ls_kind kind, ls_str text, int64_t integer)
+{
+	if (reader->inner)
+		add_inner(reader, key, kind, text, integer);
+	else
+		ls_event_builder_attribute(&reader->builder, key, kind, text, integer);
+}
+
 /* Adds a value as an attribute; of a container the raw text. */
 static bool
 add_attribute(ls_json_reader *reader, ls_str key, const ls_json_value *value, bool compact)
@@ -227,21 +286,20 @@ add_attribute(ls_json_reader *reader, ls_str key, const ls_json_value *value, bo
 	switch (value->type)
 	{
 		case LS_JSON_STRING:
-			ls_event_builder_attribute(builder, key, LS_KIND_STRING, text, 0);
+			add(reader, key, LS_KIND_STRING, text, 0);
 			break;
 		case LS_JSON_NUMBER:
 			if (ls_json_canonical_int(text, &integer))
-				ls_event_builder_attribute(builder, key, LS_KIND_INTEGER, LS_STR(""), integer);
+				add(reader, key, LS_KIND_INTEGER, LS_STR(""), integer);
 			else
-				ls_event_builder_attribute(builder, key, LS_KIND_NUMBER, text, 0);
+				add(reader, key, LS_KIND_NUMBER, text, 0);
 			break;
 		case LS_JSON_TRUE:
 		case LS_JSON_FALSE:
-			ls_event_builder_attribute(builder, key, LS_KIND_BOOLEAN, LS_STR(""),
-									   value->type == LS_JSON_TRUE);
+			add(reader, key, LS_KIND_BOOLEAN, LS_STR(""), value->type == LS_JSON_TRUE);
 			break;
 		case LS_JSON_NULL:
-			ls_event_builder_attribute(builder, key, LS_KIND_NULL, LS_STR(""), 0);
+			add(reader, key, LS_KIND_NULL, LS_STR(""), 0);
 			break;
 		default:
 			if (!compact)
@@ -254,7 +312,7 @@ add_attribute(ls_json_reader *reader, ls_str key, const ls_json_value *value, bo
 												 LS_STR("out of memory"), 0);
 				text = ls_str_make(buf.data, buf.len);
 			}
-			ls_event_builder_attribute(builder, key, LS_KIND_JSON, text, 0);
+			add(reader, key, LS_KIND_JSON, text, 0);
 			break;
 	}
 	return true;
@@ -289,45 +347,68 @@ keep_spare(ls_json_reader *reader, ls_str name, const ls_json_value *value, bool
 {
 	if (reader->n_spare <= reader->builder.options->limits.attributes)
 		reader->spare[reader->n_spare++] = (ls_json_spare){name, *value, compact};
+	else
+		reader->spare_lost = true;
+}
+
+/* Is it a time of an event?  Of the text of an event also: not one that would be refused. */
+static bool
+is_time(const ls_json_reader *reader, const ls_json_value *value)
+{
+	const ls_decode_options *options = reader->builder.options;
+	ls_time time;
+
+	if (!(value->type == LS_JSON_STRING ? ls_normalize_time_text(value->text, &time)
+										: ls_normalize_time_number(value->text, &time)))
+		return false;
+	return !reader->inner || time <= options->now + options->limits.future_us;
 }
 
 /* Is this a value that a member with a meaning may have? */
 static bool
-usable(json_slot slot, const ls_json_value *value)
+usable(const ls_json_reader *reader, json_slot slot, const ls_json_value *value)
 {
-	ls_time time;
-
-	if (value->type == LS_JSON_STRING)
-		return slot != SLOT_TIMESTAMP || ls_normalize_time_text(value->text, &time);
-	if (value->type != LS_JSON_NUMBER)
+	if (value->type != LS_JSON_STRING && value->type != LS_JSON_NUMBER)
 		return false;
-	return slot == SLOT_LEVEL ||
-		   (slot == SLOT_TIMESTAMP && ls_normalize_time_number(value->text, &time));
+	if (slot == SLOT_TIMESTAMP)
+		return is_time(reader, value);
+	return value->type == LS_JSON_STRING || slot == SLOT_LEVEL;
 }
+
+#define NOT_A_TIME \
+	"expected an ISO 8601 time, or an epoch in seconds, milliseconds, microseconds or nanoseconds"
 
 /* A member that waits for the end of the event; the best name wins. */
 static void
 keep_candidate(ls_json_reader *reader, candidate *kept, json_slot slot, ls_str name, int rank,
 			   const ls_json_value *value, bool compact)
 {
-	static const char *const paths[] = {"event",   "timestamp", "level",
+	static const char *const paths[] = {"event",   "timestamp", "level",  "level",
 										"traceId", "spanId",    "service"};
 	bool proper = rank == 0 && !reader->documents;
 
 	if (proper ? value->type != LS_JSON_STRING && !(value->type == LS_JSON_NUMBER &&
 													(slot == SLOT_TIMESTAMP || slot == SLOT_LEVEL))
-			   : !usable(slot, value))
+			   : !usable(reader, slot, value))
 	{
 		if (!proper)
 			keep_spare(reader, name, value, compact);
 		else
 			ls_event_builder_reject(&reader->builder, 400, "VALIDATION_ERROR", paths[slot],
-									slot == SLOT_EVENT ? "expected a non-empty string"
-									: slot == SLOT_TIMESTAMP
-										? "expected an ISO 8601 time or an epoch in milliseconds"
-										: "expected a string");
+									slot == SLOT_EVENT       ? "expected a non-empty string"
+									: slot == SLOT_TIMESTAMP ? NOT_A_TIME
+									: slot == SLOT_LEVEL     ? "expected a string or a number"
+															 : "expected a string");
 		return;
 	}
+	if (slot == SLOT_LEVEL)
+	{
+		if (rank == 0 && (kept[SLOT_LEVEL].rank == 0 || kept[SLOT_LEVEL_NUMBER].rank == 0))
+			return; /* the first one counts */
+		if (value->text.data[0] >= '0' && value->text.data[0] <= '9')
+			slot = SLOT_LEVEL_NUMBER;
+	}
+	kept += slot;
 	if (kept->rank >= 0 && kept->rank <= rank)
 	{
 		if (rank > 0)
@@ -341,29 +422,155 @@ keep_candidate(ls_json_reader *reader, candidate *kept, json_slot slot, ls_str n
 	kept->value = *value;
 }
 
+/* ---- whose numbers ---- */
+
+/* Which logger wrote the event?  What stands beside its level tells. */
+static ls_level_scale
+scale_of(const ls_json_reader *reader, const candidate *kept)
+{
+	ls_level_scale found = LS_LEVELS_UNKNOWN;
+	bool pid = false;
+	bool hostname = false;
+
+	for (size_t i = 0; i < N_ALIASED + reader->n_spare; i++)
+	{
+		ls_str name = i >= N_ALIASED      ? reader->spare[i - N_ALIASED].name
+					  : kept[i].rank >= 0 ? kept[i].name
+										  : LS_STR("");
+		ls_level_scale scale = ls_level_scale_of_member(name);
+
+		if (scale == LS_LEVELS_PYTHON)
+			return scale;
+		if (found == LS_LEVELS_UNKNOWN)
+			found = scale;
+		pid = pid || ls_str_eq(name, LS_STR("pid"));
+		hostname = hostname || ls_str_eq(name, LS_STR("hostname"));
+	}
+	return pid && hostname ? LS_LEVELS_PINO : found;
+}
+
+/* The level that stood around a text which says another one. */
+static void
+keep_outer_level(ls_json_reader *reader, ls_str level)
+{
+	const ls_event *event = &reader->builder.event;
+	ls_json_value outer = {.type = LS_JSON_STRING, .text = event->field[LS_FIELD_LEVEL]};
+
+	if ((event->has & 1u << LS_FIELD_LEVEL) != 0 && !ls_str_eq(outer.text, level))
+		keep_spare(reader, LS_STR("level"), &outer, true);
+}
+
+/*
+ * The level: a name that is known counts before any number, because it means the same to
+ * all loggers.  What else was said about it becomes an attribute.
+ */
+static void
+take_level(ls_json_reader *reader, const candidate *kept)
+{
+	const candidate *name = &kept[SLOT_LEVEL];
+	const candidate *number = &kept[SLOT_LEVEL_NUMBER];
+	ls_str level = LS_STR("");
+	ls_str numbered;
+
+	if (number->rank < 0)
+	{
+		if (name->rank >= 0)
+			level = ls_normalize_level_on(name->value.text, LS_LEVELS_UNKNOWN);
+	}
+	else
+	{
+		numbered = ls_normalize_level_on(number->value.text, scale_of(reader, kept));
+		if (name->rank < 0)
+			level = numbered;
+		else if (ls_level_of_name(name->value.text, &level))
+		{
+			if (!ls_str_eq(level, numbered) || number->rank > 0)
+				keep_spare(reader, number->name, &number->value, true);
+		}
+		else if (name->rank < number->rank)
+		{
+			level = name->value.text;
+			keep_spare(reader, number->name, &number->value, true);
+		}
+		else
+		{
+			level = numbered;
+			keep_spare(reader, name->name, &name->value, true);
+		}
+	}
+	if (reader->inner && level.len > 0)
+		keep_outer_level(reader, level);
+	ls_event_builder_field(&reader->builder, LS_FIELD_LEVEL, level);
+}
+
+/*
+ * Python's `created`, seconds since 1970, is exact where asctime has no time zone.  Of other
+ * programs it may be the time when anything was created.
+ */
+static void
+look_for_created(ls_json_reader *reader, candidate *kept)
+{
+	candidate *time = &kept[SLOT_TIMESTAMP];
+	bool local = time->rank > 0 && ls_str_eq(time->name, LS_STR("asctime"));
+
+	if (time->rank >= 0 && !local)
+		return;
+	for (size_t i = 0; i < reader->n_spare; i++)
+	{
+		ls_json_spare *spare = &reader->spare[i];
+
+		if (!ls_str_eq(spare->name, LS_STR("created")) || spare->value.type != LS_JSON_NUMBER ||
+			!is_time(reader, &spare->value))
+			continue;
+		if (scale_of(reader, kept) == LS_LEVELS_PYTHON)
+		{
+			ls_json_spare created = *spare;
+
+			if (local)
+				*spare = (ls_json_spare){time->name, time->value, true};
+			else
+				memmove(spare, spare + 1, (--reader->n_spare - i) * sizeof(*spare));
+			*time = (candidate){1, created.name, created.value};
+		}
+		return;
+	}
+}
+
+/*
+ * A field that a candidate stands for.  What stands around a text says better which service it is
+ * from: there it becomes an attribute.
+ */
+static void
+take_field(ls_json_reader *reader, const candidate *kept, ls_field field)
+{
+	ls_event_builder *builder = &reader->builder;
+
+	if (kept->rank < 0)
+		return;
+	if (!reader->inner || (builder->event.has & 1u << field) == 0)
+		ls_event_builder_field(builder, field, kept->value.text);
+	else if (!ls_str_eq(builder->event.field[field], kept->value.text))
+		keep_spare(reader, kept->name, &kept->value, true);
+}
+
 /* Gives the candidates to the event builder. */
 static void
-take_candidates(ls_event_builder *builder, const candidate *kept)
+take_candidates(ls_json_reader *reader, const candidate *kept)
 {
+	ls_event_builder *builder = &reader->builder;
 	const ls_json_value *time = &kept[SLOT_TIMESTAMP].value;
 
 	if (kept[SLOT_EVENT].rank >= 0)
 		ls_event_builder_field(builder, LS_FIELD_EVENT, kept[SLOT_EVENT].value.text);
-	if (kept[SLOT_LEVEL].rank >= 0)
-		ls_event_builder_field(builder, LS_FIELD_LEVEL,
-							   ls_normalize_level(kept[SLOT_LEVEL].value.text));
-	if (kept[SLOT_TRACE_ID].rank >= 0)
-		ls_event_builder_field(builder, LS_FIELD_TRACE_ID, kept[SLOT_TRACE_ID].value.text);
-	if (kept[SLOT_SPAN_ID].rank >= 0)
-		ls_event_builder_field(builder, LS_FIELD_SPAN_ID, kept[SLOT_SPAN_ID].value.text);
-	if (kept[SLOT_SERVICE].rank >= 0)
-		ls_event_builder_field(builder, LS_FIELD_SERVICE, kept[SLOT_SERVICE].value.text);
+	take_level(reader, kept);
+	take_field(reader, &kept[SLOT_TRACE_ID], LS_FIELD_TRACE_ID);
+	take_field(reader, &kept[SLOT_SPAN_ID], LS_FIELD_SPAN_ID);
+	take_field(reader, &kept[SLOT_SERVICE], LS_FIELD_SERVICE);
 	if (kept[SLOT_TIMESTAMP].rank >= 0 &&
 		!(time->type == LS_JSON_STRING
 			  ? ls_normalize_time_text(time->text, &builder->event.timestamp)
 			  : ls_normalize_time_number(time->text, &builder->event.timestamp)))
-		ls_event_builder_reject(builder, 400, "VALIDATION_ERROR", "timestamp",
-								"expected an ISO 8601 time or an epoch in milliseconds");
+		ls_event_builder_reject(builder, 400, "VALIDATION_ERROR", "timestamp", NOT_A_TIME);
 }
 
 /*
@@ -417,37 +624,35 @@ look_into(ls_json_reader *reader, const ls_json_spare *spare, candidate *kept)
 	}
 }
 
-/*
- * Ends an event.  An object with `event` is one of ours, and what it has
- * besides is ignored and named.  One that says its text in another way was
- * written by another logger: all of it is kept.
- */
+/* Ends an event: the members without a place become attributes. */
 static bool
 end_members(ls_json_reader *reader, candidate *kept)
 {
 	ls_event_builder *builder = &reader->builder;
-	bool foreign = reader->documents || kept[SLOT_EVENT].rank > 0;
 
-	for (size_t i = 0; i < reader->n_spare && foreign; i++)
+	for (size_t i = 0; i < reader->n_spare; i++)
 	{
 		if (reader->spare[i].value.type == LS_JSON_OBJECT)
 			look_into(reader, &reader->spare[i], kept);
 	}
-	take_candidates(builder, kept);
+	look_for_created(reader, kept);
+	take_candidates(reader, kept);
 	for (size_t i = 0; i < reader->n_spare; i++)
 	{
 		const ls_json_spare *spare = &reader->spare[i];
 
-		if (!foreign)
-			ls_event_builder_ignored(builder, spare->name);
-		else if (!builder->dropped &&
-				 !add_attribute(reader, spare->name, &spare->value, spare->compact))
+		if (!builder->dropped && !add_attribute(reader, spare->name, &spare->value, spare->compact))
 			return false;
 	}
+	if (reader->spare_lost)
+		ls_event_builder_drop(builder);
 	if (reader->documents && (builder->event.has & 1u << LS_FIELD_EVENT) == 0)
+	{
 		ls_event_builder_field(
 			builder, LS_FIELD_EVENT,
 			ls_str_make(reader->begin, (size_t) (reader->json.pos - reader->begin)));
+		builder->whole = true;
+	}
 	return true;
 }
 
@@ -487,6 +692,9 @@ take_member(ls_json_reader *reader, json_slot slot, ls_str key, const ls_json_va
 								"expected a string");
 	else if ((builder->event.has & 1u << fields[slot - SLOT_SOURCE]) == 0)
 		ls_event_builder_field(builder, fields[slot - SLOT_SOURCE], value->text);
+	else if (reader->inner &&
+			 !ls_str_eq(builder->event.field[fields[slot - SLOT_SOURCE]], value->text))
+		keep_spare(reader, key, &whole, true);
 	return true;
 }
 
@@ -506,6 +714,7 @@ read_members(ls_json_reader *reader)
 	for (int i = 0; i < N_ALIASED; i++)
 		kept[i].rank = -1;
 	reader->n_spare = 0;
+	reader->spare_lost = false;
 	while (ls_json_member(j, &key))
 	{
 		if (!ls_json_read(j, &value))
@@ -533,7 +742,7 @@ read_members(ls_json_reader *reader)
 			return false;
 		check_size(reader);
 		if (!reader->too_large)
-			keep_candidate(reader, &kept[slot], slot, key, rank, &value, compact);
+			keep_candidate(reader, kept, slot, key, rank, &value, compact);
 	}
 	if (j->error != NULL)
 		return false;
@@ -575,6 +784,33 @@ ls_json_read_event(ls_json_reader *reader)
 }
 
 bool
+ls_event_builder_parse(ls_event_builder *builder)
+{
+	const ls_decode_options *options = builder->options;
+	ls_str text = builder->event.field[LS_FIELD_EVENT];
+	ls_json_reader reader = {.documents = true, .inner = true};
+	ls_json_value value;
+	ls_json_type type;
+
+	ls_json_init(&reader.json, text, options->scratch, LS_JSON_EVENT_DEPTH);
+	if (!ls_json_peek(&reader.json, &type) || type != LS_JSON_OBJECT)
+		return true;
+	if (builder->spare == NULL)
+		builder->spare =
+			ls_new_array(options->arena, ls_json_spare, options->limits.attributes + 1);
+	if (builder->spare == NULL)
+		return ls_event_builder_fail(builder, LS_DECODE_MEMORY, "", LS_STR("out of memory"), 0);
+	/* A copy, so that nothing is taken of what turns out to be no JSON. */
+	reader.builder = *builder;
+	reader.spare = builder->spare;
+	reader.n_outer = builder->event.n_attributes;
+	reader.begin = text.data;
+	if (ls_json_read(&reader.json, &value) && read_members(&reader) && ls_json_end(&reader.json))
+		*builder = reader.builder;
+	return builder->result->failure == LS_DECODE_OK;
+}
+
+bool
 ls_json_reader_init(ls_json_reader *reader, const ls_decode_options *options, ls_str body,
 					ls_decode_result *result)
 {
@@ -585,6 +821,8 @@ ls_json_reader_init(ls_json_reader *reader, const ls_decode_options *options, ls
 		return ls_event_builder_fail(&reader->builder, LS_DECODE_MEMORY, "",
 									 LS_STR("out of memory"), 0);
 	reader->documents = false;
+	reader->inner = false;
+	reader->n_outer = 0;
 	ls_json_init(&reader->json, body, options->scratch, LS_JSON_EVENT_DEPTH);
 	if (body.len >= 3 && memcmp(body.data, "\xEF\xBB\xBF", 3) == 0)
 		reader->json.pos += 3;

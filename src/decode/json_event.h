@@ -32,8 +32,15 @@ typedef struct ls_json_reader
 	 * attribute and no mistake, and without a text the document itself is it.
 	 */
 	bool documents;
+	/*
+	 * The object is the text of an event: what it says is added to an event with attributes
+	 * of its own, so many.
+	 */
+	bool inner;
+	size_t n_outer;
 	ls_json_spare *spare; /* limits.attributes + 1 of them */
 	size_t n_spare;
+	bool spare_lost; /* there were more */
 } ls_json_reader;
 
 /* Deeper than any sane event. */

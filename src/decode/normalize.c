@@ -1,13 +1,10 @@
 /*-------------------------------------------------------------------------
  *
  * normalize.c
- *	  Times and levels as clients send them, to the forms that are stored
- *	  (pure).
+ *	  Times as clients send them, to the form that is stored (pure).
  *
- * Clients disagree about the unit of an epoch and the name of a level, and a
- * log platform that refuses an event for that loses it.  So units are told by
- * magnitude, and the names of the common logging libraries and of syslog are
- * folded to the six standard levels; other names are kept as given.
+ * Clients disagree about the unit of an epoch, and a log platform that refuses
+ * an event for that loses it.  So units are told by magnitude.
  *
  *-------------------------------------------------------------------------
  */
@@ -138,58 +135,4 @@ ls_normalize_time_of(int64_t seconds, int64_t nanos, ls_time *time)
 		return false;
 	*time = seconds * LS_USECS_PER_SEC + nanos / 1000;
 	return true;
-}
-
-/*
- * A level as a number: 0 to 7 are syslog's severities, 10 to 60 the levels of
- * pino and bunyan, with what lies between.  NULL: no number, or another one.
- */
-static const char *
-level_of_number(ls_str level)
-{
-	static const char *const syslog[] = {"fatal", "fatal", "fatal", "error",
-										 "warn",  "info",  "info",  "debug"};
-	static const char *const tens[] = {"trace", "debug", "info", "warn", "error", "fatal"};
-
-	if (level.len == 1 && level.data[0] >= '0' && level.data[0] <= '7')
-		return syslog[level.data[0] - '0'];
-	if (level.len == 2 && level.data[0] >= '1' && level.data[0] <= '6' && level.data[1] >= '0' &&
-		level.data[1] <= '9')
-		return tens[level.data[0] - '1'];
-	return NULL;
-}
-
-ls_str
-ls_normalize_level(ls_str level)
-{
-	static const struct
-	{
-		const char *name;
-		const char *standard;
-	} names[] = {
-		{"info", "info"},        {"error", "error"},        {"warn", "warn"},
-		{"warning", "warn"},     {"debug", "debug"},        {"trace", "trace"},
-		{"fatal", "fatal"},      {"err", "error"},          {"critical", "fatal"},
-		{"information", "info"}, {"informational", "info"}, {"notice", "info"},
-		{"inf", "info"},         {"wrn", "warn"},           {"severe", "error"},
-		{"crit", "fatal"},       {"alert", "fatal"},        {"emerg", "fatal"},
-		{"emergency", "fatal"},  {"panic", "fatal"},        {"dbg", "debug"},
-		{"fine", "debug"},       {"trc", "trace"},          {"verbose", "trace"},
-		{"finer", "trace"},      {"finest", "trace"},
-	};
-
-	const char *numbered;
-
-	if (level.len < 3 && (numbered = level_of_number(level)) != NULL)
-		return ls_str_make(numbered, strlen(numbered));
-	if (level.len < 3 || level.len > 13)
-		return level;
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-	{
-		/* The first letter rules out most names before any call. */
-		if ((level.data[0] | 0x20) == names[i].name[0] &&
-			ls_str_eq_nocase(level, ls_str_make(names[i].name, strlen(names[i].name))))
-			return ls_str_make(names[i].standard, strlen(names[i].standard));
-	}
-	return level;
 }

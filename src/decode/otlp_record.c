@@ -338,15 +338,12 @@ attributes_json(const ls_otlp *otlp)
 static ls_str
 level_of(const ls_otlp_record *record, ls_str text, bool *differs)
 {
-	static const char *const levels[] = {"trace", "debug", "info", "warn", "error", "fatal"};
 	ls_str named = ls_normalize_level(text);
-	ls_str level;
+	ls_str level = ls_level_of_number((uint64_t) record->severity, LS_LEVELS_OTEL);
 
 	*differs = false;
-	if (record->severity < 1 || record->severity > 24)
+	if (level.len == 0)
 		return named;
-	level =
-		ls_str_make(levels[(record->severity - 1) / 4], strlen(levels[(record->severity - 1) / 4]));
 	*differs = text.len > 0 && !ls_str_eq_nocase(named, level);
 	return level;
 }

@@ -52,6 +52,8 @@ wanted_field(ls_request *request, ls_str name)
 		case 14:
 			if (ls_str_eq_nocase(name, LS_STR("X-Logsvc-Index")))
 				return &request->index;
+			if (ls_str_eq_nocase(name, LS_STR("X-Logsvc-Parse")))
+				return &request->parse;
 			break;
 		case 15:
 			if (ls_str_eq_nocase(name, LS_STR("X-Forwarded-For")))

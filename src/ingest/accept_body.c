@@ -83,6 +83,28 @@ choose_index(ls_accept *accept, const ls_request *request, ls_decode_options *op
 	return true;
 }
 
+/*
+ * Whether JSON in texts is taken apart: what the request says in X-Logsvc-Parse, else what each
+ * event's index says.  False: refused, it says something else.
+ */
+static bool
+choose_parse(ls_accept *accept, const ls_request *request, ls_decode_options *options)
+{
+	if (request->parse.len == 0)
+		return true;
+	if (ls_str_eq_nocase(request->parse, LS_STR("json")))
+		options->parse = LS_PARSE_JSON;
+	else if (ls_str_eq_nocase(request->parse, LS_STR("none")))
+		options->parse = LS_PARSE_NONE;
+	else
+	{
+		ls_accept_refuse(accept, request, LS_ERROR_VALIDATION,
+						 "X-Logsvc-Parse: expected json or none", NULL);
+		return false;
+	}
+	return true;
+}
+
 /* Takes the room that the events need: of the queue, or none, and of the quota. */
 static bool
 take_room(sender_group *group, bool alone, const ls_decode_result *result, ls_error_id *error)
@@ -161,7 +183,7 @@ accept_body(ls_accept *accept, const ls_wire_format *format, sender_group *group
 	options.most_rejected = format->most_rejected;
 	options.arena = accept->arena;
 	options.scratch = accept->scratch;
-	if (!choose_index(accept, request, &options))
+	if (!choose_index(accept, request, &options) || !choose_parse(accept, request, &options))
 		return DONE;
 	if (!format->decode(&options, body, result) ||
 		(result->accepted == 0 && result->rejected > 0 && !format->item_by_item))

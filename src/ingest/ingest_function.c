@@ -361,6 +361,7 @@ logsvc_store_audit(PG_FUNCTION_ARGS)
 	call->audit = true;
 	ls_sender_options(&sink, &call->sender, call->builders[0], next_builder, call, &options);
 	options.sink.add = add_to_audit;
+	options.parse = LS_PARSE_NONE;
 	options.arena = call->arena;
 	options.scratch = call->scratch;
 	if (!ls_decode_event(&options, ls_str_of_cstring(text), call->result) ||

@@ -27,6 +27,14 @@ known_index(void *context, ls_str index, ls_time *oldest)
 	return true;
 }
 
+static bool
+parses_json(void *context, ls_str index)
+{
+	ls_sender_sink *sink = context;
+
+	return ls_index_parses_json(&sink->sender->organization, index);
+}
+
 bool
 ls_queue_alone(const ls_sender *sender)
 {
@@ -69,6 +77,7 @@ ls_sender_options(ls_sender_sink *sink, const ls_sender *sender, ls_part_builder
 	options->limits = LS_DECODE_LIMITS;
 	options->now = sink->now = ls_now();
 	options->known_index = known_index;
+	options->parses_json = parses_json;
 	options->index_context = sink;
 	options->sink.add = add_event;
 	options->sink.undo = undo_events;

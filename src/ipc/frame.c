@@ -22,7 +22,8 @@ static const size_t request_fields[] = {
 	offsetof(ls_request, user_agent),    offsetof(ls_request, forwarded_for),
 	offsetof(ls_request, if_match),      offsetof(ls_request, idempotency_key),
 	offsetof(ls_request, last_event_id), offsetof(ls_request, index),
-	offsetof(ls_request, body),          offsetof(ls_request, carried),
+	offsetof(ls_request, parse),         offsetof(ls_request, body),
+	offsetof(ls_request, carried),
 };
 
 #define REQUEST_FIELDS (sizeof(request_fields) / sizeof(request_fields[0]))

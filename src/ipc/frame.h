@@ -68,6 +68,7 @@ typedef struct ls_request
 	ls_str if_match;
 	ls_str idempotency_key;
 	ls_str index; /* X-Logsvc-Index */
+	ls_str parse; /* X-Logsvc-Parse */
 	ls_str last_event_id;
 	ls_str body;
 	ls_str carried; /* from the worker that handed it over; else empty */

@@ -107,7 +107,7 @@ typedef struct decoding
 /*
  * Sets up decoding of an input; false when it is empty.  Of its first byte 4 means small
  * limits, which make cuts and rejections likely, and 8 little scratch memory: 1,000 bytes
- * beside `room`, else 32 MB.
+ * beside `room`, else 32 MB; 16: JSON in texts is taken apart.
  */
 static bool
 begin_decoding(decoding *d, const uint8_t *data, size_t size, size_t room)
@@ -119,8 +119,8 @@ begin_decoding(decoding *d, const uint8_t *data, size_t size, size_t room)
 	d->body = ls_str_make((const char *) data + 1, size - 1);
 	d->options.limits = LS_DECODE_LIMITS;
 	if (d->how & 4)
-		d->options.limits =
-			(ls_decode_limits){100, 3, 4, 10, 20, 1000, LS_DECODE_LIMITS.future_us};
+		d->options.limits = (ls_decode_limits){100, 3, 4, 10, 20, 1000, LS_DECODE_LIMITS.future_us};
+	d->options.parse = (d->how & 16) ? LS_PARSE_JSON : LS_PARSE_BY_INDEX;
 	d->sink.limits = &d->options.limits;
 	d->options.now = INT64_C(1767225600) * LS_USECS_PER_SEC;
 	d->options.sink = (ls_decode_sink){check_event, undo, &d->sink};

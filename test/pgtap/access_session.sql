@@ -80,7 +80,7 @@ SELECT is((pg_temp.by('member', 'SELECT logsvc.whoami()')::jsonb - 'permissions'
 	#- '{user,createdAt}'::text[],
 	'{"kind": "token", "role": "member",
 	"organization": {"name": "Acme", "slug": "acme", "plan": "business", "timezone": "UTC",
-		"retentionDays": 90, "oauthProviders": ["google", "github"], "role": "member"},
+		"retentionDays": 90, "parseJson": false, "oauthProviders": ["google", "github"], "role": "member"},
 	"user": {"email": "member@acme.example", "name": null, "emailVerified": true}}',
 	'whoami says who');
 SELECT is(pg_temp.by('member', $$SELECT logsvc.whoami()->>'permissions'$$)::jsonb,

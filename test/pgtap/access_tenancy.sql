@@ -6,7 +6,7 @@ SELECT plan(98);
 CREATE TEMP TABLE acme AS SELECT logsvc.create_organization('Acme & Söhne GmbH', 'business') AS j;
 SELECT matches(j->>'id', '^org_.{26}$', 'an id') FROM acme;
 SELECT is(j - '{id,createdAt}'::text[], '{"name": "Acme & Söhne GmbH", "slug": "acme-s-hne-gmbh",
-	"plan": "business", "timezone": "UTC", "retentionDays": 90,
+	"plan": "business", "timezone": "UTC", "retentionDays": 90, "parseJson": false,
 	"oauthProviders": ["google", "github"], "role": null}', 'an organization') FROM acme;
 SELECT matches(j->>'createdAt', '^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$', 'ISO time') FROM acme;
 SELECT is(logsvc.create_organization('Acme & Söhne GmbH')->>'slug', 'acme-s-hne-gmbh-2',
@@ -161,6 +161,7 @@ SELECT lives_ok($$SELECT logsvc.create_api_key('free', 'x', 'read-only')$$,
 SELECT throws_ok($$SELECT logsvc.create_index('web')$$, 'LS802', NULL, 'for whom?');
 SELECT is(logsvc.act_as('acme-s-hne-gmbh')->>'kind', 'operator', 'acting for one');
 SELECT is(logsvc.create_index('web', 7), '{"name": "web", "description": null, "retentionDays": 7,
+	"parseJson": false,
 	"sizeBytes": 0, "events": 0, "oldest": null, "newest": null, "protected": false}', 'an index');
 SELECT is(logsvc.create_index('web-2')->>'retentionDays', '90', 'the organization''s retention');
 SELECT throws_ok($$SELECT logsvc.create_index('web')$$, 'LS401', NULL, 'once');

@@ -47,13 +47,24 @@ static int index_calls;
 
 static uint32_t most_accepted, most_rejected;
 
+static ls_parse parse;
+
+static bool
+parses_json(void *context, ls_str index)
+{
+	(void) context;
+	return ls_str_eq(index, LS_STR("web"));
+}
+
 static bool
 run(decoder decode, ls_str body)
 {
 	ls_decode_options options = {.limits = LS_DECODE_LIMITS,
 								 .now = NOW,
 								 .known_index = known,
+								 .parses_json = parses_json,
 								 .index_context = &index_calls,
+								 .parse = parse,
 								 .sink = {record, forget, NULL},
 								 .most_accepted = most_accepted,
 								 .most_rejected = most_rejected,
@@ -137,10 +148,8 @@ test_event(void)
 	/* stand-ins */
 	check("{\"msg\":\"m\"}", "event=m");
 	check("{\"log\":\"l\",\"message\":\"m\",\"body\":\"b\"}", "event=m .log=s:l .body=s:b");
-	check("{\"log\":\"l\",\"event\":\"e\",\"message\":\"m\"}", "event=e");
-	is_int(result.n_ignored, 2, "stand-ins that lost are named");
-	is_str(result.ignored[0], "log", "the first");
-	is_str(result.ignored[1], "message", "the second");
+	check("{\"log\":\"l\",\"event\":\"e\",\"message\":\"m\"}", "event=e .log=s:l .message=s:m");
+	is_int(result.n_ignored, 0, "nothing of an event is ignored");
 	check("{\"message\":{\"a\":[1,{}]},\"body\":\"b\"}", "event=b .message=j:{\"a\":[1,{}]}");
 	check("{\"event\":null,\"message\":\"m\"}", "event=m");
 	check("{\"message\":\"m\",\"severity\":\"ERROR\"}", "event=m level=error");
@@ -160,9 +169,9 @@ test_event(void)
 	check("{\"event\":\"a\",\"timestamp\":1767200000123456}", "2025-12-31T16:53:20.123Z event=a");
 	check("{\"event\":\"a\",\"timestamp\":-1}", "1969-12-31T23:59:59.000Z event=a");
 	check("{\"event\":\"a\",\"time\":\"2025-01-01\",\"ts\":1767200000}",
-		  "2025-12-31T16:53:20.000Z event=a");
+		  "2025-12-31T16:53:20.000Z event=a .time=s:2025-01-01");
 	check("{\"event\":\"a\",\"@timestamp\":\"soon\",\"date\":\"2025-01-01\"}",
-		  "2025-01-01T00:00:00.000Z event=a");
+		  "2025-01-01T00:00:00.000Z event=a .@timestamp=s:soon");
 	check("{\"event\":\"a\",\"timestamp\":\"2026-01-01T23:59:59Z\"}",
 		  "2026-01-01T23:59:59.000Z event=a");
 	check_rejected("{\"event\":\"a\",\"timestamp\":\"2026-01-02T00:00:01Z\"}", 400,
@@ -209,10 +218,161 @@ test_event(void)
 	check_invalid(ls_decode_event, "{\"event\":\"\xff\"}",
 				  "invalid JSON at byte 10: invalid UTF-8 in a string", 10);
 
-	/* unknown members */
-	check("{\"host\":\"h\",\"event\":\"a\",\"x,\\ny\":{\"deep\":[1,2]},\"host\":1}", "event=a");
-	is_int(result.n_ignored, 2, "ignored names, each once");
-	is_str(result.ignored[1], "x??y", "made safe for a header");
+	/* members without a place */
+	check("{\"host\":\"h\",\"event\":\"a\",\"x,\\ny\":{\"deep\":[1,2]},\"host\":1}",
+		  "event=a .host=s:h .x,\ny=j:{\"deep\":[1,2]}");
+	check("{\"n\":1,\"event\":\"a\",\"k\":\"flat\",\"attributes\":{\"k\":\"nested\"},\"z\":null}",
+		  "event=a .k=s:nested .n=i:1 .z=0:");
+	check("{\"event\":\"a\",\"__proto__\":{\"x\":1},\"organization_id\":\"o\",\"id\":\"evt_1\","
+		  "\"ingestedAt\":\"t\",\"truncatedFields\":[],\"\":true,\"batch\":7}",
+		  "event=a .__proto__=j:{\"x\":1} .organization_id=s:o .id=s:evt_1 .ingestedAt=s:t "
+		  ".truncatedFields=j:[] .=b:1 .batch=i:7");
+	check("{\"event\":\"a\",\"severity\":{\"x\":1},\"time\":[],\"service_name\":5}",
+		  "event=a .severity=j:{\"x\":1} .time=j:[] .service_name=i:5");
+}
+
+/* Levels and times of the common loggers, whose numbers mean different things. */
+static void
+test_loggers(void)
+{
+	/* Python: python-json-logger with several formats, structlog */
+	check("{\"message\":\"m\",\"levelname\":\"WARNING\",\"levelno\":30,\"name\":\"app\"}",
+		  "event=m level=warn .name=s:app .levelno=i:30");
+	check("{\"message\":\"m\",\"levelno\":40}", "event=m level=error");
+	check("{\"message\":\"m\",\"level\":40,\"levelname\":\"ERROR\"}", "event=m level=error");
+	check("{\"message\":\"m\",\"level\":40,\"asctime\":\"2025-12-31 16:53:20,125\"}",
+		  "2025-12-31T16:53:20.125Z event=m level=error");
+	check("{\"message\":\"m\",\"level\":40,\"funcName\":\"main\"}",
+		  "event=m level=error .funcName=s:main");
+	check("{\"asctime\":\"2025-12-31 18:53:20,125\",\"message\":\"m\",\"levelno\":50,"
+		  "\"created\":1767200000.1251}",
+		  "2025-12-31T16:53:20.125Z event=m level=fatal .asctime=s:2025-12-31 18:53:20,125");
+	check("{\"message\":\"m\",\"created\":1767200000,\"levelname\":\"INFO\",\"x\":1}",
+		  "2025-12-31T16:53:20.000Z event=m level=info .x=i:1");
+	check("{\"message\":\"m\",\"created\":1767200000}", "event=m .created=i:1767200000");
+	check("{\"message\":\"m\",\"created\":\"2020-01-01\",\"levelname\":\"INFO\"}",
+		  "event=m level=info .created=s:2020-01-01");
+	check("{\"message\":\"m\",\"levelno\":25,\"levelname\":\"NOTE\"}",
+		  "event=m level=NOTE .levelno=i:25");
+	check("{\"message\":\"m\",\"levelno\":0}", "event=m level=0");
+	check("{\"event\":\"m\",\"level\":\"info\",\"level_number\":20}",
+		  "event=m level=info .level_number=i:20");
+
+	/* pino and bunyan: also where nothing tells */
+	check("{\"level\":40,\"time\":1767200000000,\"pid\":1,\"hostname\":\"h\",\"msg\":\"m\"}",
+		  "2025-12-31T16:53:20.000Z event=m level=warn .pid=i:1 .hostname=s:h");
+	check("{\"level\":40,\"pid\":1,\"hostname\":\"h\",\"msg\":\"m\",\"EventId\":3}",
+		  "event=m level=warn .pid=i:1 .hostname=s:h .EventId=i:3");
+	check("{\"event\":\"m\",\"level\":40}", "event=m level=warn");
+	check("{\"event\":\"m\",\"level\":\"40\"}", "event=m level=warn");
+
+	/* syslog, log4j, Monolog, .NET */
+	check("{\"event\":\"m\",\"level\":3}", "event=m level=error");
+	check("{\"event\":\"m\",\"level\":0}", "event=m level=fatal");
+	check("{\"message\":\"m\",\"level\":\"INFO\",\"level_value\":20000}",
+		  "event=m level=info .level_value=i:20000");
+	check("{\"message\":\"m\",\"level_value\":40000}", "event=m level=error");
+	check("{\"message\":\"m\",\"level\":200,\"loggerFqcn\":\"x\"}",
+		  "event=m level=error .loggerFqcn=s:x");
+	check("{\"message\":\"m\",\"level\":200,\"level_name\":\"INFO\",\"channel\":\"app\","
+		  "\"datetime\":\"2025-12-31T16:53:20.000000+00:00\"}",
+		  "2025-12-31T16:53:20.000Z event=m level=info .channel=s:app");
+	check("{\"event\":\"m\",\"level\":200}", "event=m level=200");
+	check("{\"Timestamp\":\"2025-12-31T16:53:20Z\",\"EventId\":0,\"LogLevel\":\"Information\","
+		  "\"Message\":\"m\"}",
+		  "2025-12-31T16:53:20.000Z event=m level=info .EventId=i:0");
+	check("{\"LogLevel\":4,\"Message\":\"m\"}", "event=m level=error");
+	check("{\"@t\":\"2025-12-31T16:53:20Z\",\"@l\":\"Warning\",\"@mt\":\"m {a}\",\"a\":1}",
+		  "2025-12-31T16:53:20.000Z event=m {a} level=warn .a=i:1");
+
+	/* a number that contradicts a name is kept; of two with one name the first counts */
+	check("{\"event\":\"m\",\"level\":30,\"severity\":\"ERROR\"}",
+		  "event=m level=error .level=i:30");
+	check("{\"event\":\"m\",\"level\":30,\"severity\":\"high\"}",
+		  "event=m level=info .severity=s:high");
+	check("{\"event\":\"m\",\"level\":30,\"level\":\"error\"}", "event=m level=info");
+	check("{\"event\":\"m\",\"level\":\"error\",\"level\":30}", "event=m level=error");
+	check("{\"event\":\"m\",\"level\":\"odd\",\"levelno\":20}", "event=m level=odd .levelno=i:20");
+
+	/* numbers that are no level of anybody */
+	check("{\"event\":\"m\",\"level\":-1}", "event=m level=-1");
+	check("{\"event\":\"m\",\"level\":1e300}", "event=m level=1e300");
+	check("{\"event\":\"m\",\"level\":30.0}", "event=m level=info");
+	check("{\"event\":\"m\",\"level\":30.5}", "event=m level=30.5");
+	check("{\"event\":\"m\",\"level\":99999999999999999999999999}",
+		  "event=m level=99999999999999999999999999");
+	check("{\"event\":\"m\",\"level\":\"NaN\"}", "event=m level=NaN");
+	check_invalid(ls_decode_event, "{\"event\":\"m\",\"level\":NaN}",
+				  "invalid JSON at byte 21: expected a JSON value", 21);
+}
+
+/* JSON in the text of an event. */
+static void
+test_text(void)
+{
+	/* by the index of each event, the request, or not at all */
+	check("{\"event\":\"{\\\"a\\\":1}\"}", "event={\"a\":1}");
+	check("{\"event\":\"{\\\"a\\\":1}\",\"index\":\"web\"}", "event={\"a\":1} index=web .a=i:1");
+	check_batch(ls_decode_ndjson,
+				"{\"event\":\"{\\\"a\\\":1}\",\"index\":\"web\"}\n{\"event\":\"{\\\"a\\\":1}\"}\n",
+				"0 event={\"a\":1} index=web .a=i:1\n1 event={\"a\":1}\n", 0);
+	parse = LS_PARSE_NONE;
+	check("{\"event\":\"{\\\"a\\\":1}\",\"index\":\"web\"}", "event={\"a\":1} index=web");
+	parse = LS_PARSE_JSON;
+	check("\"{\\\"a\\\":1}\"", "event={\"a\":1} .a=i:1");
+
+	/* level, time and text count before those around them; the rest is added */
+	check("{\"log\":\"{\\\"level\\\":40,\\\"time\\\":1767200000000,\\\"pid\\\":7,\\\"hostname\\\":"
+		  "\\\"h\\\","
+		  "\\\"msg\\\":\\\"m\\\"}\\n\",\"date\":1767100000,\"stream\":\"stdout\"}",
+		  "2025-12-31T16:53:20.000Z event=m level=warn .stream=s:stdout .pid=i:7 .hostname=s:h");
+	check("{\"event\":\"{\\\"levelno\\\":40,\\\"message\\\":\\\"m\\\"}\",\"level\":\"info\"}",
+		  "event=m level=error .level=s:info");
+	check("{\"event\":\" {\\\"level\\\":\\\"info\\\",\\\"message\\\":\\\"\\\"} "
+		  "\",\"level\":\"info\"}",
+		  "event= {\"level\":\"info\",\"message\":\"\"}  level=info");
+	check("{\"event\":\"{\\\"service\\\":\\\"in\\\",\\\"source\\\":\\\"in\\\",\\\"trace_id\\\":"
+		  "\\\"t\\\","
+		  "\\\"index\\\":\\\"none\\\",\\\"msg\\\":\\\"m\\\"}\",\"service\":\"out\",\"source\":"
+		  "\"out\"}",
+		  "event=m source=out service=out traceId=t .source=s:in .index=s:none .service=s:in");
+	/* attributes of the event itself stay */
+	check("{\"event\":\"{\\\"a\\\":1,\\\"b\\\":2,\\\"a\\\":3,\\\"attributes\\\":{\\\"c\\\":4,"
+		  "\\\"d\\\":[5 ]}}\","
+		  "\"attributes\":{\"b\":2,\"a\":\"x\",\"c\":null}}",
+		  "event={\"a\":1,\"b\":2,\"a\":3,\"attributes\":{\"c\":4,\"d\":[5 ]}} "
+		  ".b=i:2 .a=s:x .c=0: .c_extracted=i:4 .d=j:[5] .a_extracted=i:1");
+	/* a time that would be refused is an attribute, and so is a value of another type */
+	check("{\"event\":\"{\\\"timestamp\\\":\\\"2030-01-01\\\",\\\"level\\\":{},\\\"event\\\":7}\"}",
+		  "event={\"timestamp\":\"2030-01-01\",\"level\":{},\"event\":7} "
+		  ".timestamp=s:2030-01-01 .level=j:{} .event=i:7");
+
+	/* what is no object, or none to the end, stays a text */
+	check("\"[1]\"", "event=[1]");
+	check("\"{\"", "event={");
+	check("\"{\\\"attributes\\\":{\\\"a\\\":1},\\\"level\\\":\\\"warn\\\"\"",
+		  "event={\"attributes\":{\"a\":1},\"level\":\"warn\"");
+	check("\"{\\\"a\\\":1} and more\"", "event={\"a\":1} and more");
+	check("\"{}\"", "event={}");
+	/* not twice */
+	check("\"{\\\"msg\\\":\\\"{\\\\\\\"b\\\\\\\":1}\\\"}\"", "event={\"b\":1}");
+
+	/* other formats */
+	check_batch(ls_decode_loki_json,
+				"{\"streams\":[{\"stream\":{\"app\":\"shop\",\"level\":\"warn\"},\"values\":["
+				"[\"1767200000000000000\",\"{\\\"level\\\":40,\\\"msg\\\":\\\"m\\\",\\\"app\\\":"
+				"\\\"x\\\"}\"],"
+				"[\"1767200000000000000\",\"plain\"]]}]}",
+				"0 2025-12-31T16:53:20.000Z event=m level=warn service=shop .app=s:shop "
+				".app_extracted=s:x\n"
+				"1 2025-12-31T16:53:20.000Z event=plain level=warn service=shop .app=s:shop\n",
+				0);
+	check_batch(
+		ls_decode_bulk,
+		"{\"index\":{\"_index\":\"main\"}}\n{\"log\":\"{\\\"msg\\\":\\\"m\\\",\\\"k\\\":1}\"}\n"
+		"{\"index\":{}}\n{\"a\": 1}\n",
+		"0 event=m .k=i:1\n1 event={\"a\": 1} .a=i:1\n", 0);
+	parse = LS_PARSE_BY_INDEX;
 }
 
 static void
@@ -452,20 +612,73 @@ static void
 test_normalize(void)
 {
 	static const char *const levels[][2] = {
-		{"TRACE", "trace"}, {"Verbose", "trace"},
-		{"dbg", "debug"},   {"Information", "info"},
-		{"notice", "info"}, {"WARNING", "warn"},
-		{"err", "error"},   {"Severe", "error"},
-		{"crit", "fatal"},  {"EMERGENCY", "fatal"},
-		{"panic", "fatal"}, {"alert", "fatal"},
-		{"audit", "audit"}, {"Custom", "Custom"},
-		{"x", "x"},         {"informationally", "informationally"},
+		{"TRACE", "trace"},  {"Verbose", "trace"},
+		{"dbg", "debug"},    {"Information", "info"},
+		{"notice", "info"},  {"WARNING", "warn"},
+		{"err", "error"},    {"Severe", "error"},
+		{"crit", "fatal"},   {"EMERGENCY", "fatal"},
+		{"panic", "fatal"},  {"alert", "fatal"},
+		{"audit", "audit"},  {"Custom", "Custom"},
+		{"x", "x"},          {"informationally", "informationally"},
+		{"W", "warn"},       {"e", "e"},
+		{"INFO+2", "info"},  {"ERROR-1", "error"},
+		{"+2", "+2"},        {"custom+2", "custom+2"},
+		{"debug3", "debug"}, {"fail", "error"},
+		{"7", "debug"},      {"8", "8"},
+		{"69", "fatal"},     {"70", "70"},
+		{"5000", "trace"},   {"50000", "fatal"},
+		{"50001", "50001"},  {"030", "info"},
+		{"30.", "30."},      {"", ""},
+	};
+	/* The standard names of the first and the last number of each step, and of what is beside. */
+	static const struct
+	{
+		ls_level_scale scale;
+		const char *expected;
+		uint64_t numbers[9];
+	} scales[] = {
+		{LS_LEVELS_SYSLOG,
+		 "fatal fatal error warn info info debug - -",
+		 {0, 2, 3, 4, 5, 6, 7, 8, 99}},
+		{LS_LEVELS_PINO,
+		 "- trace trace debug info warn error fatal -",
+		 {9, 10, 19, 20, 30, 40, 50, 69, 70}},
+		{LS_LEVELS_PYTHON,
+		 "- trace debug info warn error error fatal -",
+		 {0, 9, 10, 20, 30, 40, 49, 50, 100}},
+		{LS_LEVELS_DOTNET, "trace debug info warn error fatal - - -", {0, 1, 2, 3, 4, 5, 6, 7, 8}},
+		{LS_LEVELS_LOG4J,
+		 "- trace debug info warn error fatal - -",
+		 {4999, 5000, 10000, 20000, 30000, 49999, 50000, 50001, UINT64_MAX}},
+		{LS_LEVELS_LOG4J2,
+		 "- fatal fatal error warn info debug trace -",
+		 {0, 1, 100, 200, 300, 400, 500, 600, 601}},
+		{LS_LEVELS_MONOLOG,
+		 "- debug info info warn error fatal fatal -",
+		 {99, 100, 200, 250, 300, 400, 550, 600, 601}},
+		{LS_LEVELS_OTEL,
+		 "- trace debug info warn error fatal fatal -",
+		 {0, 4, 5, 12, 13, 20, 21, 24, 25}},
 	};
 	ls_time t;
 
 	for (size_t i = 0; i < sizeof(levels) / sizeof(levels[0]); i++)
 		is_str(ls_normalize_level(ls_str_make(levels[i][0], strlen(levels[i][0]))), levels[i][1],
 			   levels[i][0]);
+	for (size_t i = 0; i < sizeof(scales) / sizeof(scales[0]); i++)
+	{
+		ls_buf text;
+
+		ls_buf_init(&text, arena);
+		for (int n = 0; n < 9; n++)
+		{
+			ls_str level = ls_level_of_number(scales[i].numbers[n], scales[i].scale);
+
+			ls_buf_printf(&text, "%s%.*s", n > 0 ? " " : "", (int) (level.len > 0 ? level.len : 1),
+						  level.len > 0 ? level.data : "-");
+		}
+		is_str(ls_str_make(text.data, text.len), scales[i].expected, "numbers of a scale");
+	}
 	ok(!ls_normalize_time_text(LS_STR("2026"), &t), "a year alone is not a time");
 	ok(!ls_normalize_time_text(LS_STR("12345678901234567890123"), &t), "nor are 23 digits");
 	ok(ls_normalize_time_text(LS_STR("1767200000.25"), &t) && t == INT64_C(1767200000250000),
@@ -601,6 +814,8 @@ main(void)
 	ls_buf_init(&seen, arena);
 
 	test_event();
+	test_loggers();
+	test_text();
 	test_batch();
 	test_early_end();
 	test_ndjson();

@@ -43,6 +43,15 @@ sub is_error
 	return;
 }
 
+# The event that free text finds.
+sub event_of
+{
+	my ($q) = @_;
+	my $r = $t->http(GET => '/api/v1/logs', token => $org->{token}, query => { q => $q });
+	is(scalar @{ $r->{json}{data} // [] }, 1, "$q is found once") or diag $r->{content};
+	return $r->{json}{data}[0] // {};
+}
+
 my $sent = 0;    # events that got a 202
 
 # ---- shapes ----
@@ -148,19 +157,51 @@ $r = post($single, body => $almost);
 is($r->{status}, 202, 'an event of just 1 MB');
 $sent++;
 
-# ---- X-Ignored-Fields ----
+# ---- members without a place ----
 
-$r = post($single, json => { event => 'x', colour => 'red', Event => 'y' });
-is("$r->{status} " . join(',', sort split /, /, $r->{headers}{'x-ignored-fields'} // ''),
-	'202 Event,colour', 'X-Ignored-Fields of a single event');
-$r = post($batch, json => { events => [ { event => 'x', a => 1 },
-	{ event => 'y', a => 2, b => 3 } ], extra => 1 });
-is(join(',', sort split /, /, $r->{headers}{'x-ignored-fields'} // ''), 'a,b,extra',
-	'X-Ignored-Fields of a batch');
-$r = post($single, json => { event => 'x', "bad\r\nX-Injected: 1" => 1, 'gr\x{fc}n' => 2 });
-is($r->{status}, 202, 'a field name with a line break');
+$r = post($single, json => { event => 'flat fields', colour => 'red', Event => 'y', host => 'h1',
+	organization_id => 'other', __proto__ => { polluted => 1 }, attributes => { colour => 'blue' } });
+is("$r->{status} " . ($r->{headers}{'x-ignored-fields'} // 'none'), '202 none',
+	'what stands beside an event');
+is_deeply(event_of('"flat fields"')->{attributes}, { colour => 'blue', Event => 'y', host => 'h1',
+	organization_id => 'other', __proto__ => { polluted => 1 } },
+	'are attributes; those of `attributes` count before them');
+$r = post($single, json => { event => 'many fields', map { ("f$_" => $_) } 1 .. 10_000 });
+is($r->{status}, 202, '10,000 flat fields');
+my $many = event_of('"many fields"');
+is(keys(%{ $many->{attributes} }) . " @{ $many->{truncatedFields} }", '128 attributes',
+	'128 are kept, and the event says so');
+$r = post($batch, json => { events => [ { event => 'x', a => 1 } ], extra => 1,
+	"bad\r\nX-Injected: 1" => 1, 'gr\x{fc}n' => 2 });
+is(join(',', sort split /, /, $r->{headers}{'x-ignored-fields'} // ''),
+	'bad??X-Injected:?1,extra,gr\x{fc}n', 'X-Ignored-Fields of what stands beside events');
 ok(!exists $r->{headers}{'x-injected'}, 'injects no header');
-$sent += 4;
+$sent += 3;
+
+# ---- levels and times of loggers ----
+
+my $at = int(time) - 60;
+foreach my $case (
+	[ { message => 'from python', levelno => 40, levelname => 'ERROR', created => "$at.25" },
+		'error', 250 ],
+	[ { message => 'from pino', level => 40, time => $at * 1000 + 250, pid => 1, hostname => 'h' },
+		'warn', 250 ],
+	[ { event => 'in microseconds', level => 3, timestamp => $at * 1_000_000 + 250_000 },
+		'error', 250 ],
+	[ { event => 'in nanoseconds', level => 'Critical', timestamp => $at . '250000000' },
+		'fatal', 250 ],
+	[ { event => 'in seconds', level => 'NOTICE', timestamp => $at }, 'info', 0 ])
+{
+	my ($event, $level, $ms) = @$case;
+	my $text = $event->{event} // $event->{message};
+
+	$event->{created} += 0 if exists $event->{created};
+	is(post($single, json => $event)->{status}, 202, $text);
+	my $found = event_of("\"$text\"");
+	is("$found->{level} $found->{timestamp}", sprintf('%s %s.%03dZ', $level,
+		POSIX::strftime('%Y-%m-%dT%H:%M:%S', gmtime $at), $ms), "$text: its level and its time");
+	$sent++;
+}
 
 # ---- bad bodies ----
 
