@@ -38,10 +38,13 @@ TEST_PROGRAMS = $(if $(findstring gateway,$(TEST_TAP)),build/unit/gateway_host_c
 # A real identity provider and real exporters from npm; with Node when there is none.
 TEST_NPM = $(if $(strip $(foreach t,openid otlp_sdk loggers resend,$(findstring $(t),$(TEST_TAP)))),build/npm/installed)
 # Shippers of Debian.
-TEST_SHIPPERS = $(if $(findstring rsyslog,$(TEST_TAP)),build/shippers)
+TEST_SHIPPERS = $(if $(strip $(foreach t,rsyslog shippers,$(findstring $(t),$(TEST_TAP)))),build/shippers) \
+	$(if $(findstring shippers,$(TEST_TAP)),build/syslog-ng/versions)
 build/shippers: docker/test-shippers.txt
 	@PG_CONFIG='$(PG_CONFIG)' docker/deps.sh test-shippers.txt
 	@mkdir -p $(@D) && touch $@
+build/syslog-ng/versions: docker/unpack-syslog-ng.sh
+	@docker/unpack-syslog-ng.sh $(@D)
 # The version before this one, as it was released.
 TEST_RELEASED = $(if $(findstring upgrade,$(TEST_TAP)),$(patsubst sql/released/logsvc--%.sql,build/released/%/built,$(wildcard sql/released/*.sql)))
 build/released/%/built: sql/released/versions test/upgrade/build-released
@@ -94,6 +97,12 @@ test-matrix:
 ## make soak                faults under load, nothing accepted may be lost, 20 min; ROUNDS=60 SEED= FAULTS= SECONDS= DURATION=
 soak: test-debug-install
 	$(staged) test/soak/soak.pl
+
+.PHONY: clients
+## make clients             what real clients lose, some 25 min: writes docs/clients.md; T=winston: only those LINES=100000
+clients: test-debug-install build/npm/installed build/shippers build/syslog-ng/versions
+	@T='$(T)' $(staged) test/clients/clients.pl > build/clients.md
+	@cp build/clients.md docs/clients.md
 
 .PHONY: mutation
 ## make mutation            removes each check of access, a test must fail, some 90 min; T=regex JOBS=2

@@ -39,7 +39,9 @@ static const wire_route wire_routes[] = {
 	[LS_ROUTE_ELASTIC_LICENSE] = {NULL, {&ls_wire_elastic_license}},
 	[LS_ROUTE_ELASTIC_LICENSE_PREFIXED] = {NULL, {&ls_wire_elastic_license}},
 	[LS_ROUTE_ELASTIC_REFRESH] = {NULL, {&ls_wire_elastic_refresh}},
+	[LS_ROUTE_ELASTIC_REFRESH_GET] = {NULL, {&ls_wire_elastic_refresh}},
 	[LS_ROUTE_ELASTIC_REFRESH_PREFIXED] = {NULL, {&ls_wire_elastic_refresh}},
+	[LS_ROUTE_ELASTIC_REFRESH_GET_PREFIXED] = {NULL, {&ls_wire_elastic_refresh}},
 };
 
 static const wire_route *

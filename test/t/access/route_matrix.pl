@@ -52,6 +52,7 @@ GET    /ready                               everybody
 POST   /_bulk                               TS OAM  IFt logs:write
 POST   /{index}/_bulk                       TS OAM  IFt logs:write
 POST   /{index}/_refresh                    TS OAM  IFt logs:write
+GET    /{index}/_refresh                    TS OAM  IFt logs:write
 GET    /                                    TS OAM  IFt logs:write
 GET    /_cluster/health                     TS OAM  IFt logs:write
 GET    /_cat/health                         TS OAM  IFt logs:write
@@ -59,6 +60,7 @@ GET    /_license                            TS OAM  IFt logs:write
 POST   /elasticsearch/_bulk                 TS OAM  IFt logs:write
 POST   /elasticsearch/{index}/_bulk         TS OAM  IFt logs:write
 POST   /elasticsearch/{index}/_refresh      TS OAM  IFt logs:write
+GET    /elasticsearch/{index}/_refresh      TS OAM  IFt logs:write
 GET    /elasticsearch/                      TS OAM  IFt logs:write
 GET    /elasticsearch/_cluster/health       TS OAM  IFt logs:write
 GET    /elasticsearch/_cat/health           TS OAM  IFt logs:write

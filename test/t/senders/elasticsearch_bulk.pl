@@ -186,7 +186,8 @@ foreach my $path ('/', '/elasticsearch', '/elasticsearch/')
 }
 foreach my $probe ([ GET => '/_cluster/health?wait_for_status=yellow' ],
 	[ GET => '/elasticsearch/_cluster/health' ],
-	[ GET => '/_license' ], [ GET => '/_cat/health' ], [ POST => '/pino/_refresh' ])
+	[ GET => '/_license' ], [ GET => '/_cat/health' ], [ POST => '/pino/_refresh' ],
+	[ GET => '/pino/_refresh' ], [ GET => '/elasticsearch/pino/_refresh' ])
 {
 	$r = $t->http(@$probe, token => $org->{ingest_key});
 	is("$r->{status} " . ref $r->{json}, $probe->[1] =~ /_cat/ ? '200 ARRAY'

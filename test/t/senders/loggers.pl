@@ -1,10 +1,12 @@
-# loggers.pl: the loggers pino and winston with their transports for Loki,
-# Elasticsearch and OpenTelemetry send logs (test/npm/loggers.js).
+# loggers.pl: the loggers pino, winston and bunyan with their transports for Loki, Elasticsearch,
+# OpenTelemetry and HTTP, and Python's logging, send logs: each configured by its block of code in
+# docs/sending-logs.md.
 use strict;
 use warnings;
 
-use IPC::Run qw(start timeout);
+use LogsvcClients;
 use LogsvcTest;
+use PostgreSQL::Test::Utils;
 use Test::More;
 
 my $t = LogsvcTest->new(conf => "logsvc.flush_interval = '50ms'");
@@ -17,48 +19,54 @@ sub search
 		query => { q => $q, earliest => '-1h' })->{json}{data}{rows};
 }
 
-# It ends when its input does, which is when all six have sent.
-my $node = start [ 'node', 'build/npm/loggers.js', $t->url, $org->{ingest_key} ], '<pipe', \*INPUT,
-	'>', \my $out, '2>', \my $err,
-  timeout(120);
-wait_until(sub { @{ search('*') } >= 6 }, 60);
-close INPUT;
-$node->finish;
-is($? . $err, '0', 'all sent without a complaint');
+# What each logs is a warning with a number and a nested object, "first payment refused by NAME".
+my @names = grep { /^(pino|winston|bunyan|python)/ } LogsvcClients::names();
+my %client = map { $_ => LogsvcClients->start($_, $t->http_port, $org->{ingest_key}) } @names;
+$_->warn_once('first') foreach values %client;
+foreach my $name (@names)
+{
+	my $client = $client{$name};
+	ok(wait_until(sub { $client->done && @{ search("\"refused by $name\"") } }, 60), "$name: found")
+		or diag $client->said;
+	ok($client->close, "$name: it ends");
+	unlike($client->said, qr/error|lost|refused/i, "$name: without a complaint")
+		unless $name eq 'winston-http';
+}
 
 my %meta = (order => 4711, cart => { items => 2 });
+
 sub one
 {
-	my ($q) = @_;
-	my $rows = search($q);
-	is(scalar @$rows, 1, "$q: once");
+	my ($name) = @_;
+	my $rows = search("\"refused by $name\"");
+	is(scalar @$rows, 1, "$name: once");
 	my $e = $rows->[0] // {};
 	my %a = %{ $e->{attributes} // {} };
 	delete @a{ grep { /^(scope|resource)\./ } keys %a };
-	return { map({ $_ => $e->{$_} } qw(event level)), attributes => \%a };
+	return { map({ $_ => $e->{$_} } qw(event level service)), attributes => \%a };
 }
 
-my $refused = 'payment refused';
-is_deeply(one('service="pino-elasticsearch"'),
-	{ event => $refused, level => 'warn', attributes => { %meta, _index => 'pino' } },
-		'pino to Elasticsearch');
-my $e = one('service="pino-loki"');
-my $line = json_decode($e->{event});
-is_deeply([ $e->{level}, $line->{msg}, $line->{level}, $line->{order}, $e->{attributes} ],
-	[ 'warn', $refused, 40, 4711, { app => 'pino-loki' } ], 'pino to Loki: the line is its JSON');
-is_deeply(one('service="pino-opentelemetry"'), { event => $refused, level => 'warn',
-	attributes => \%meta },
-	'pino to OpenTelemetry');
-is_deeply(one('attributes.fields.service="winston-elasticsearch"'),
-	{ event => $refused, level => 'warn', attributes => {
-			fields => { %meta, service => 'winston-elasticsearch' },
-			_index => 'logs-' . POSIX::strftime('%Y.%m.%d', gmtime) } },
-				'winston to Elasticsearch');
-$e = one('service="winston-loki"');
-like($e->{event}, qr/^payment refused \{"order":4711,/, 'winston to Loki, as snappy: its line');
-is_deeply([ $e->{level}, $e->{attributes} ], [ 'warn', { app => 'winston-loki' } ], 'its labels');
-is_deeply(one('service="winston-opentelemetry"'), { event => $refused, level => 'warn',
-		attributes => { %meta, service => 'winston-opentelemetry' } }, 'winston to OpenTelemetry');
+sub is_event
+{
+	my ($name, $attributes, %other) = @_;
+	return is_deeply(one($name), { event => "first payment refused by $name", level => 'warn',
+		service => 'checkout', %other, attributes => $attributes },
+		"$name: text, level, service and attributes");
+}
+
+is_event('pino-opentelemetry', \%meta);
+is_event('pino-elasticsearch', \%meta, service => undef);
+is_event('winston-opentelemetry', \%meta);
+is_event('winston-elasticsearch', { fields => \%meta,
+	_index => 'logs-' . POSIX::strftime('%Y.%m.%d', gmtime) }, service => undef);
+is_event('winston-http', \%meta, service => undef);
+is_event('bunyan-opentelemetry', { %meta, name => 'checkout' });
+is_event('python', \%meta);
+is_event('pino-loki', { %meta, app => 'checkout' });
+my $e = one('winston-loki');
+like($e->{event}, qr/^first payment refused by winston-loki \{"order":4711,/,
+	'winston-loki, as snappy: its line');
+is_deeply([ $e->{level}, $e->{attributes} ], [ 'warn', { app => 'checkout' } ], 'its labels');
 
 # What pino and winston write by themselves, as files of it are sent.
 my $now = int(time);
@@ -74,12 +82,17 @@ my $r = $t->http(POST => '/api/v1/logs/batch', token => $org->{ingest_key}, body
 is($r->{json}{data}{accepted}, 3, 'lines of pino, bunyan and winston') or diag $r->{content};
 is($r->{headers}{'x-ignored-fields'}, undef, 'nothing of them is ignored');
 my %found = map { $_->{event} => $_ } @{ $t->http(GET => '/api/v1/search', token => $org->{token},
-	query => { q => 'pino OR bunyan OR winston', earliest => '-1h' })->{json}{data}{rows} };
+	query => { q => '(pino OR bunyan OR winston) NOT refused', earliest => '-1h' })->{json}{data}{rows} };
 is_deeply([ map { my $f = $found{$_}; [ $f->{level}, $f->{timestamp}, $f->{attributes} ] } qw(pino
 	bunyan winston) ], [
 	[ 'info', $iso, { pid => 7, hostname => 'h1', req => { id => 1 } } ],
 	[ 'error', $iso, { name => 'app', hostname => 'h1', pid => 7, v => 0 } ],
 	[ 'info', $iso, { order => 4711 } ] ], 'with level, time and all that they say');
+
+# Every configuration of the page that names a program is that of a program which is tested.
+is(join(' ', sort(LogsvcClients::blocks())),
+	join(' ', grep { $_ ne 'opentelemetry-http' } LogsvcClients::names()),
+	'every block of the page that has a name is that of a client');
 
 $t->stop;
 done_testing;

@@ -1,44 +1,17 @@
-# rsyslog.pl: rsyslog sends what it gets over the network with its module for
-# Elasticsearch.  While the queue is full it keeps nothing to send again, but
-# writes what was refused into its error file (docs/sending-logs.md).
+# rsyslog.pl: rsyslog, configured as docs/sending-logs.md says, sends what it gets over the network
+# with its module for Elasticsearch.  While the queue is full it keeps nothing to send again, but
+# writes what was refused into its error file.
 use strict;
 use warnings;
 
-use IO::Socket::INET;
-use IPC::Run qw(start finish);
+use LogsvcClients;
 use LogsvcTest;
-use PostgreSQL::Test::Utils;
 use Test::More;
 
 my $t = LogsvcTest->new(conf => "logsvc.queue_limit = 1000\nlogsvc.flush_interval = '50ms'");
 my $org = $t->organization('acme');
-my $dir = PostgreSQL::Test::Utils::tempdir;
-my $port = PostgreSQL::Test::Cluster::get_free_port();
-my $http = $t->http_port;
-
-append_to_file("$dir/rsyslog.conf", <<"CONF");
-global(workDirectory="$dir")
-module(load="imtcp")
-module(load="omelasticsearch")
-input(type="imtcp" port="$port" address="127.0.0.1")
-template(name="document" type="list" option.jsonf="on") {
-	property(outname="\@timestamp" name="timereported" dateFormat="rfc3339" format="jsonf")
-	property(outname="message" name="msg" format="jsonf")
-	property(outname="severity" name="syslogseverity-text" format="jsonf")
-	property(outname="source" name="hostname" format="jsonf")
-	property(outname="service" name="programname" format="jsonf")
-	property(outname="tag" name="syslogtag" format="jsonf")
-}
-if \$inputname == "imtcp" then action(type="omelasticsearch" server="127.0.0.1" serverport="$http" uid="rsyslog" pwd="$org->{ingest_key}"
-	template="document" searchIndex="main" searchType="" bulkmode="on" errorFile="$dir/errors"
-	queue.type="LinkedList" queue.dequeueBatchSize="100" action.resumeRetryCount="-1" action.resumeInterval="1")
-action(type="omfile" file="$dir/own")
-CONF
-my $rsyslog = start([ 'rsyslogd', '-n', '-f', "$dir/rsyslog.conf", '-i', "$dir/pid" ], '>',
-	"$dir/out", '2>', "$dir/err");
-my $socket = wait_until(sub { IO::Socket::INET->new(PeerAddr => '127.0.0.1', PeerPort => $port,
-	Proto => 'tcp') }, 20)
-  or die 'rsyslog does not listen: ' . slurp_file("$dir/err");
+my $client = LogsvcClients->start('rsyslog-elasticsearch', $t->http_port, $org->{ingest_key});
+my $socket = $client->{socket};
 
 sub say_syslog
 {
@@ -58,7 +31,7 @@ sub events
 
 say_syslog(4, 'disk almost full');
 ok(wait_until(sub { @{ events('"disk almost full"') } }, 20), 'a message is found')
-  or diag map { -f "$dir/$_" ? slurp_file("$dir/$_") : () } qw(own err errors);
+  or diag $client->said;
 my ($e) = @{ events('"disk almost full"') };
 is_deeply({ map { $_ => $e->{$_} } qw(level source service attributes index) },
 	{ level => 'warn', source => 'h1', service => 'app', attributes => { tag => 'app[7]' },
@@ -75,16 +48,14 @@ say_syslog(3, "kept $_") foreach 1 .. 20;
 ok(wait_until(sub { $t->http(POST => '/api/v1/logs/batch', token => $org->{ingest_key},
 	json => [ ('x') x 3 ])->{status} == 429 }, 10),
 	'it is full');
-ok(wait_until(sub { -f "$dir/errors" && (() = slurp_file("$dir/errors") =~ /kept \d+\\"/g) >= 20 },
-	20),
+ok(wait_until(sub { (() = $client->said =~ /kept \d+\\"/g) >= 20 }, 20),
 	'what was refused is in the error file');
 is(scalar @{ events('kept') }, 0, 'and nothing of it is stored');
 $t->let_go('write_before_commit');
 ok(wait_until(sub { say_syslog(3, 'after'); @{ events('after') } }, 30),
 	'when there is room it goes on')
-  or diag map { -f "$dir/$_" ? slurp_file("$dir/$_") : () } qw(own err errors);
+  or diag $client->said;
 
-$rsyslog->signal('TERM');
-finish $rsyslog;
+ok($client->close, 'it ends');
 $t->stop;
 done_testing;

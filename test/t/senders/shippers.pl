@@ -1,0 +1,53 @@
+# shippers.pl: what docs/sending-logs.md says about curl, rsyslog and syslog-ng is run: lines of a
+# file and lines of syslog are found, each once, also those that come while the server is away.
+use strict;
+use warnings;
+
+use LogsvcClients;
+use LogsvcTest;
+use Test::More;
+
+my $t = LogsvcTest->new(conf => "logsvc.flush_interval = '50ms'");
+my $org = $t->organization('acme');
+
+sub events
+{
+	my ($q) = @_;
+	return $t->http(GET => '/api/v1/search', token => $org->{token},
+		query => { q => $q, earliest => '-1h', limit => 10_000 })->{json}{data}{rows} // [];
+}
+
+sub numbers { return join ' ', sort { $a <=> $b } map { $_->{event} =~ /line (\d+)$/ } @{ events(@_) }; }
+
+foreach my $name (qw(curl syslog-ng rsyslog-elasticsearch))
+{
+	my $client = LogsvcClients->start($name, $t->http_port, $org->{ingest_key});
+	my $tag = $name =~ s/-//gr;
+	$client->log("before$tag", 20, 0);
+	ok(wait_until(sub { $client->done && @{ events("before$tag") } >= 20 }, 40), "$name: lines are found")
+		or diag $client->said;
+	is(numbers("before$tag"), join(' ', 1 .. 20), "$name: each once");
+	my ($e) = @{ events("before$tag \"line 7\"") };
+	my %expected = (curl => [ undef, 'info', { order => 7 } ],
+		'syslog-ng' => [ 'app', 'info', { pid => '7' } ],
+		'rsyslog-elasticsearch' => [ 'app', 'info', { tag => 'app[7]:' } ]);
+	is_deeply([ $e->{event}, $e->{service}, $e->{level}, $e->{attributes} ],
+		[ "before$tag line 7", @{ $expected{$name} } ], "$name: text, service, level, attributes");
+
+	# Nobody listens while these lines are logged.
+	$t->stop;
+	$client->log("away$tag", 20, 0);
+	if ($name ne 'curl')
+	{
+		ok(wait_until(sub { $client->done }, 20), "$name: takes lines while the server is away");
+	}
+	$t->start;
+	$t->wait_ready;
+	ok(wait_until(sub { $client->done && @{ events("away$tag") } >= 20 }, 60),
+		"$name: it sends them when the server is back") or diag $client->said;
+	is(numbers("away$tag"), join(' ', 1 .. 20), "$name: each of them once");
+	ok($client->close, "$name: it ends");
+}
+
+$t->stop;
+done_testing;
