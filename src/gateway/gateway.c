@@ -40,11 +40,12 @@ check_pem(const char *setting, const char *path, char *error, size_t error_size)
 	struct stat status;
 	bool fine = false;
 
+	/* The path, which may be long, comes last: the rest is never cut. */
 	if (fd < 0 || fstat(fd, &status) != 0)
-		snprintf(error, error_size, "could not open \"%s\" (setting %s): %s", path, setting,
-				 strerror(errno));
+		snprintf(error, error_size, "could not open the file of %s: %s: \"%s\"", setting,
+				 strerror(errno), path);
 	else if (!S_ISREG(status.st_mode) || status.st_size > PEM_LIMIT)
-		snprintf(error, error_size, "\"%s\" (setting %s) is not a PEM file", path, setting);
+		snprintf(error, error_size, "the file of %s is not a PEM file: \"%s\"", setting, path);
 	else
 		fine = true;
 	if (fd >= 0)
@@ -60,25 +61,36 @@ clamp(int *value, int smallest)
 		*value = smallest;
 }
 
+/* *tls is NULL for plain HTTP, which both settings empty ask for. */
 static bool
-start_tls(ls_gateway *gateway, char *error, size_t error_size)
+make_tls(const char *certificate, const char *key, ls_tls_server **tls, char *error,
+		 size_t error_size)
 {
-	const ls_gateway_config *config = &gateway->config;
-
-	if (!ls_is_set(config->tls_certificate) && !ls_is_set(config->tls_key))
+	*tls = NULL;
+	if (!ls_is_set(certificate) && !ls_is_set(key))
 		return true;
-	if (!ls_is_set(config->tls_certificate) || !ls_is_set(config->tls_key))
-	{
+	if (!ls_is_set(key))
 		snprintf(error, error_size,
-				 "logsvc.tls_certificate and logsvc.tls_key must be set together");
-		return false;
-	}
-	if (!check_pem("logsvc.tls_certificate", config->tls_certificate, error, error_size) ||
-		!check_pem("logsvc.tls_key", config->tls_key, error, error_size))
-		return false;
-	gateway->tls =
-		ls_tls_server_create(config->tls_certificate, config->tls_key, error, error_size);
-	return gateway->tls != NULL;
+				 "logsvc.tls_certificate is set, but logsvc.tls_key is not: it must name the file "
+				 "with the private key of the certificate");
+	else if (!ls_is_set(certificate))
+		snprintf(error, error_size,
+				 "logsvc.tls_key is set, but logsvc.tls_certificate is not: it must name the file "
+				 "with the certificate of the key");
+	else if (check_pem("logsvc.tls_certificate", certificate, error, error_size) &&
+			 check_pem("logsvc.tls_key", key, error, error_size))
+		*tls = ls_tls_server_create(certificate, key, error, error_size);
+	return *tls != NULL;
+}
+
+bool
+ls_gateway_check_tls(const char *certificate, const char *key, char *error, size_t error_size)
+{
+	ls_tls_server *tls;
+	bool fine = make_tls(certificate, key, &tls, error, error_size);
+
+	ls_tls_server_destroy(tls);
+	return fine;
 }
 
 static bool
@@ -129,7 +141,8 @@ ls_gateway_start(const ls_gateway_config *config, const ls_gateway_hooks *hooks,
 	else if (!ls_connections_create(gateway) || !ls_shares_create(gateway) ||
 			 !make_answers(gateway))
 		snprintf(error, error_size, "out of memory");
-	else if (start_tls(gateway, error, error_size) && ls_gateway_listen(gateway, error, error_size))
+	else if (make_tls(config->tls_certificate, config->tls_key, &gateway->tls, error, error_size) &&
+			 ls_gateway_listen(gateway, error, error_size))
 		return gateway;
 	ls_gateway_stop(gateway);
 	return NULL;

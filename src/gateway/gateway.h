@@ -100,6 +100,13 @@ typedef struct ls_gateway_hooks
 extern ls_gateway *ls_gateway_start(const ls_gateway_config *config, const ls_gateway_hooks *hooks,
 									char *error, size_t error_size);
 
+/*
+ * Could the gateway start with these PEM files (both NULL or empty: plain HTTP)?  False:
+ * `error` (error_size bytes) says which setting is wrong, and why.
+ */
+extern bool ls_gateway_check_tls(const char *certificate, const char *key, char *error,
+								 size_t error_size);
+
 /* The one descriptor to wait for (an epoll set); it never changes. */
 extern int ls_gateway_fd(const ls_gateway *gateway);
 

@@ -136,7 +136,7 @@ choose_protocol(SSL *ssl, const unsigned char **out, unsigned char *out_len,
 }
 
 static bool
-set_up(SSL_CTX *context, const char *certificate, const char *key)
+set_up(SSL_CTX *context)
 {
 	SSL_CTX_set_options(context, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION |
 									 SSL_OP_NO_TICKET | SSL_OP_CIPHER_SERVER_PREFERENCE);
@@ -148,17 +148,32 @@ set_up(SSL_CTX *context, const char *certificate, const char *key)
 	return SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION) == 1 &&
 		   SSL_CTX_set_num_tickets(context, 0) == 1 &&
 		   SSL_CTX_set_cipher_list(context, ciphers) == 1 &&
-		   SSL_CTX_set1_sigalgs_list(context, signatures) == 1 &&
-		   SSL_CTX_use_certificate_chain_file(context, certificate) == 1 &&
-		   SSL_CTX_use_PrivateKey_file(context, key, SSL_FILETYPE_PEM) == 1 &&
-		   SSL_CTX_check_private_key(context) == 1;
+		   SSL_CTX_set1_sigalgs_list(context, signatures) == 1;
+}
+
+/*
+ * Reads both files.  NULL, or what is wrong with which of them.  The key comes first:
+ * then the library compares the two in the last step only.
+ */
+static const char *
+load_files(SSL_CTX *context, const char *certificate, const char *key)
+{
+	if (SSL_CTX_use_PrivateKey_file(context, key, SSL_FILETYPE_PEM) != 1)
+		return "the file of logsvc.tls_key has no private key in PEM format without a passphrase";
+	if (SSL_CTX_use_certificate_chain_file(context, certificate) != 1)
+		return "the file of logsvc.tls_certificate has no usable certificate in PEM format";
+	if (SSL_CTX_check_private_key(context) != 1)
+		return "the key of logsvc.tls_key does not belong to the first certificate in the file of "
+			   "logsvc.tls_certificate";
+	return NULL;
 }
 
 ls_tls_server *
 ls_tls_server_create(const char *certificate, const char *key, char *error, size_t error_size)
 {
 	ls_tls_server *server = calloc(1, sizeof(*server));
-	unsigned long code;
+	const char *problem = "could not start TLS";
+	const char *reason = NULL;
 
 	ERR_clear_error();
 	if (server != NULL)
@@ -169,14 +184,14 @@ ls_tls_server_create(const char *certificate, const char *key, char *error, size
 	if (server != NULL && server->context != NULL && server->method != NULL &&
 		BIO_meth_set_read(server->method, bio_read) == 1 &&
 		BIO_meth_set_write(server->method, bio_write) == 1 &&
-		BIO_meth_set_ctrl(server->method, bio_control) == 1 &&
-		set_up(server->context, certificate, key))
-		return server;
-	code = ERR_peek_error();
-	snprintf(error, error_size,
-			 "could not start TLS (check logsvc.tls_certificate and logsvc.tls_key): %s",
-			 code != 0 && ERR_reason_error_string(code) != NULL ? ERR_reason_error_string(code)
-																: "out of memory");
+		BIO_meth_set_ctrl(server->method, bio_control) == 1 && set_up(server->context))
+	{
+		problem = load_files(server->context, certificate, key);
+		if (problem == NULL)
+			return server;
+	}
+	reason = ERR_reason_error_string(ERR_peek_error());
+	snprintf(error, error_size, "%s: %s", problem, reason != NULL ? reason : "out of memory");
 	ERR_clear_error();
 	ls_tls_server_destroy(server);
 	return NULL;

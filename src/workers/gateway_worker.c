@@ -42,6 +42,9 @@
 /* How long requests in flight may take when the gateway is to stop (ms). */
 #define DRAIN_TIME 2000
 
+#define TLS_HINT "Correct the setting or the file, then reload: SELECT pg_reload_conf()."
+#define ADDRESS_HINT "Change logsvc.listen_addresses and logsvc.port and restart the server."
+
 #define OUT_OF_MEMORY "{\"error\":\"out of memory\",\"code\":\"SERVICE_UNAVAILABLE\"}"
 
 static pool *
@@ -551,26 +554,46 @@ cancel_request(void *context, uint64_t request_id)
 	}
 }
 
+/* Is a worker of the kind there?  Those that answer requests must have their channel too. */
 static bool
-is_ready(void *context, const char **reason)
+is_running(const gateway_state *state, ls_worker_kind kind)
 {
-	gateway_state *state = context;
-	static char text[128];
+	const pool *answering = NULL;
 
 	for (int i = 0; i < 3; i++)
 	{
-		bool any = false;
-
-		for (int w = 0; w < LS_MAX_POOL && !any; w++)
-			any = state->pools[i].workers[w].channel != NULL;
-		if (!any)
-		{
-			snprintf(text, sizeof(text), "no %s is running", ls_worker_names[state->pools[i].kind]);
-			*reason = text;
-			return false;
-		}
+		if (state->pools[i].kind == kind)
+			answering = &state->pools[i];
 	}
-	return true;
+	for (int w = 0; w < LS_MAX_POOL; w++)
+	{
+		if (answering != NULL ? answering->workers[w].channel != NULL
+							  : ls_slot_get(kind, w)->state == LS_SLOT_RUNNING)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Each kind of worker is needed: without writers the queue fills, without a scheduler
+ * quotas do not begin again, and nobody would notice before it hurts.
+ */
+static bool
+is_ready(void *context, const char **reason)
+{
+	static char text[128];
+	size_t len = 0;
+
+	for (int kind = LS_WORKER_ACCEPTOR; kind < LS_WORKER_KINDS; kind++)
+	{
+		if (kind == LS_WORKER_COMPACTOR && ls_compactors == 0)
+			continue;
+		if (!is_running(context, kind))
+			len += (size_t) snprintf(text + len, sizeof(text) - len, "%s%s",
+									 len == 0 ? "not running: " : ", ", ls_worker_names[kind]);
+	}
+	*reason = text;
+	return len == 0;
 }
 
 static void
@@ -595,8 +618,7 @@ say_not_listening(const char *error)
 		return;
 	strlcpy(service->listen_error, error, sizeof(service->listen_error));
 	ereport(LOG, errmsg("logsvc cannot listen for HTTP: %s", error),
-			errhint("Change logsvc.listen_addresses and logsvc.port and restart the server, or "
-					"mend the TLS files and reload."));
+			errhint("%s", strstr(error, "logsvc.tls_") != NULL ? TLS_HINT : ADDRESS_HINT));
 }
 
 static void
@@ -666,12 +688,14 @@ describe_settings(char *text, size_t size)
 /*
  * Has a reload changed a setting of the engine, or found a new certificate?
  * Then the gateway ends and the launcher starts it with what is new: a second
- * without a listener instead of an engine that is half old.
+ * without a listener instead of an engine that is half old.  With TLS files that
+ * cannot be used nothing would listen: then it goes on with what it has.
  */
 static bool
 settings_changed(gateway_state *state)
 {
 	char now[sizeof(state->settings)];
+	char error[256];
 
 	if (state->reload == PgReloadTime)
 		return false;
@@ -679,6 +703,12 @@ settings_changed(gateway_state *state)
 	describe_settings(now, sizeof(now));
 	if (strcmp(now, state->settings) == 0)
 		return false;
+	if (!ls_gateway_check_tls(ls_tls_certificate, ls_tls_key, error, sizeof(error)))
+	{
+		ereport(LOG, errmsg("logsvc gateway keeps its former settings: %s", error),
+				errhint(TLS_HINT));
+		return false;
+	}
 	ereport(LOG, errmsg("logsvc gateway is restarting with changed settings"));
 	return true;
 }

@@ -536,12 +536,44 @@ is("$r->{status} $r->{body}",
 	is((request($second, "$get\r\n"))[0]{status}, 200, 'listen on two addresses');
 	$second = start_host(tls_certificate => '/nonexistent.pem', tls_key => '/nonexistent.pem');
 	like($second->{line},
-		qr/\Aerror could not open "\/nonexistent\.pem" \(setting logsvc\.tls_certificate\)/,
+		qr/\Aerror could not open the file of logsvc\.tls_certificate: No such file or directory: "\/nonexistent\.pem"/,
 		'a certificate that is not there');
-	$second = start_host(tls_certificate => 'Makefile', tls_key => 'Makefile');
-	like($second->{line},
-		qr/\Aerror could not start TLS \(check logsvc\.tls_certificate and logsvc\.tls_key\): no start line/,
-		'a certificate that is none');
+}
+
+# ---- TLS files that are missing, wrong or not of one kind ----
+
+{
+	my ($dir, $other) = (certificate(), certificate());
+	my ($certificate, $key) = ("$dir/cert.pem", "$dir/key.pem");
+	system("openssl rsa -aes128 -passout pass:secret -in $key -out $dir/locked.pem 2>> $dir/log"
+		. " && openssl genpkey -algorithm ED25519 -out $dir/ed25519.pem 2>> $dir/log"
+		. " && cp $key $dir/closed.pem && chmod 0 $dir/closed.pem") == 0 or die "see $dir/log";
+	my $mismatch = qr/the key of logsvc\.tls_key does not belong to the first certificate in the file of logsvc\.tls_certificate/;
+	my @cases = (
+		[ 'a certificate without a key', $certificate, '',
+			qr/logsvc\.tls_certificate is set, but logsvc\.tls_key is not/ ],
+		[ 'a key without a certificate', '', $key,
+			qr/logsvc\.tls_key is set, but logsvc\.tls_certificate is not/ ],
+		[ 'no such key', $certificate, '/nonexistent.pem',
+			qr/could not open the file of logsvc\.tls_key: No such file or directory: "\/nonexistent\.pem"/ ],
+		[ 'a folder', $certificate, $dir, qr/the file of logsvc\.tls_key is not a PEM file: "\Q$dir\E"/ ],
+		[ 'a certificate that is none', 'Makefile', $key,
+			qr/the file of logsvc\.tls_certificate has no usable certificate in PEM format: no start line/ ],
+		[ 'a key that is none', $certificate, 'Makefile',
+			qr/the file of logsvc\.tls_key has no private key in PEM format without a passphrase: / ],
+		[ 'the files swapped', $key, $certificate, qr/the file of logsvc\.tls_key has no private key/ ],
+		[ 'a key with a passphrase', $certificate, "$dir/locked.pem",
+			qr/the file of logsvc\.tls_key has no private key in PEM format without a passphrase: / ],
+		[ 'the key of another certificate', $certificate, "$other/key.pem", $mismatch ],
+		[ 'a key of another kind', $certificate, "$dir/ed25519.pem", $mismatch ]);
+	push @cases, [ 'a key that cannot be read', $certificate, "$dir/closed.pem",
+		qr/could not open the file of logsvc\.tls_key: Permission denied/ ] if $> != 0;
+	foreach (@cases)
+	{
+		my ($name, $c, $k, $says) = @$_;
+		my $second = start_host(tls_certificate => $c, tls_key => $k);
+		like($second->{line}, qr/\Aerror $says/, $name);
+	}
 }
 
 # ---- connection limit ----

@@ -7,6 +7,7 @@ use warnings;
 
 use IO::Socket::INET;
 use LogsvcAsync;
+use LogsvcGateway ();
 use LogsvcTest;
 use Test::More;
 
@@ -264,6 +265,11 @@ foreach my $pool (qw(acceptor executor evaluator writer))
 	$t->set($setting, $was);
 }
 
+$t->set('logsvc.compactors', 0);
+ok(wait_until(sub { count_workers('compactor') == 0 }, 15), 'no compactors');
+is($t->http(GET => '/readyz')->{status}, 200, 'is ready, as that was asked for');
+$t->set('logsvc.compactors', 1);
+
 # Two acceptors at once: what they commit is written without a further event.
 $t->set('logsvc.acceptors', 3);
 ok(wait_until(sub { count_workers('acceptor') == 3 }, 15), 'three acceptors');
@@ -290,14 +296,22 @@ ok(!wait_until(sub { my @lines = $few->log_text =~ /(cannot start all of its wor
 like($few->log_text, qr/HINT:  Set max_worker_processes to at least 16/,
 	'with the setting to change');
 unlike($few->log_text, qr/WARNING|ERROR|FATAL|PANIC/, 'and no other complaint');
+ok(wait_until(sub { ($r = $few->http(GET => '/readyz', timeout => 5))->{status} == 503 }, 10)
+	&& $r->{json}{code} eq 'SERVICE_UNAVAILABLE', 'the service is not ready')
+	or diag "$r->{status} $r->{content}";
+like($r->{json}{error}, qr/^not running: (?:\w+, )*writer, scheduler, notifier, compactor, watcher$/,
+	'and says which workers are missing');
+is($few->http(GET => '/healthz', timeout => 5)->{status}, 200, 'but alive');
 $few->stop;
 
 # With slots for one of four writers the events of every organization are written.
 my $one = LogsvcTest->new(name => 'one', ready => 0,
 	conf => "max_worker_processes = 10\nlogsvc.flush_interval = '50ms'");
-$one->wait_ready;
 ok(wait_until(sub { $one->log_text =~ /cannot start all of its workers/ }, 15),
 	'too few slots for the writers');
+ok(wait_until(sub { $r = $one->http(GET => '/readyz', timeout => 5);
+	($r->{json}{error} // '') eq 'not running: scheduler, notifier, compactor, watcher' }, 15),
+	'not ready without those that no request needs at once') or diag $r->{content};
 ok(wait_until(sub { @workers = $one->workers('^logsvc writer$'); @workers == 1 }, 5), 'one runs');
 foreach my $n (1 .. 12)
 {
@@ -339,6 +353,17 @@ ok(wait_until(sub { $bare->log_text =~ /waiting: its extension is not in databas
 	15),
 	'without the extension the log says so');
 is(scalar(@workers = $bare->workers), 1, 'and only the launcher runs');
+$bare->sql('CREATE DATABASE elsewhere');
+$bare->sql("CREATE EXTENSION logsvc; SELECT logsvc.create_organization('early')",
+	database => 'elsewhere');
+{
+	my $stderr;
+	$bare->node->psql('elsewhere', "SELECT logsvc.act_as('early'); SELECT logsvc.log('x'); SELECT "
+		. "logsvc.log('y')", stderr => \$stderr);
+	my @warnings = $stderr =~ /^.*(WARNING:  logsvc does not run, and not in this database: events wait in the queue of "elsewhere"\nHINT:  .*)/mg;
+	is(scalar(@warnings), 1, 'events in a database where it will not run: a warning, once')
+		or diag $stderr;
+}
 $bare->create_extension;
 $bare->wait_ready(8);
 pass('CREATE EXTENSION starts the workers');
@@ -373,6 +398,31 @@ $bare->stop;
 		'a reload of its own settings restarts it');
 	$t->wait_ready;
 	like($t->log_text, qr/gateway is restarting with changed settings/, 'and is logged');
+
+	# A certificate that cannot be used does not cost the service its port.
+	$before = $pid->();
+	my $position = $t->log_position;
+	my $dir = LogsvcGateway::certificate();
+	$t->set('logsvc.tls_certificate', "$dir/cert.pem");
+	ok(wait_until(sub { $t->log_text($position) =~ /keeps its former settings: .*/ }, 20),
+		'a certificate without a key');
+	like($t->log_text($position), qr/logsvc\.tls_certificate is set, but logsvc\.tls_key is not.*\n.*HINT:  Correct the setting or the file, then reload/,
+		'says what is missing');
+	is($t->http(GET => '/readyz')->{status}, 200, 'the gateway still listens');
+	is($pid->(), $before, 'the same one');
+	$t->set('logsvc.tls_key', "$dir/key.pem");
+	my $url = 'https://localhost:' . $t->http_port;
+	ok(wait_until(sub { `curl -sS -m 5 --cacert $dir/cert.pem $url/healthz 2> /dev/null` =~ /ok/ }, 20),
+		'with the key it speaks TLS');
+
+	# At a start there is nothing to keep.
+	$t->stop;
+	unlink "$dir/key.pem" or die;
+	$position = $t->log_position;
+	$t->start;
+	ok(wait_until(sub { $t->log_text($position) =~
+		/cannot listen for HTTP: could not open the file of logsvc\.tls_key: .*\n.*HINT:  Correct the setting or the file/ },
+		20), 'a start without the key file says so');
 	$t->stop;
 }
 
@@ -381,8 +431,11 @@ $bare->stop;
 	my $t = LogsvcTest->new(name => 'elsewhere');
 
 	$t->sql('CREATE DATABASE elsewhere');
-	$t->sql("CREATE EXTENSION logsvc; SELECT logsvc.create_organization('other')",
-		database => 'elsewhere');
+	my $stderr;
+	$t->node->psql('elsewhere', 'CREATE EXTENSION logsvc', stderr => \$stderr);
+	like($stderr, qr/NOTICE:  logsvc runs in database "postgres" \(logsvc\.database\), not in "elsewhere".*\nDETAIL:  .*\nHINT:  Create the extension in database "postgres" instead, or set logsvc\.database = 'elsewhere'/,
+		'CREATE EXTENSION there says where the service runs');
+	$t->sql("SELECT logsvc.create_organization('other')", database => 'elsewhere');
 	my (undef, $state, $message) = $t->sql_error("SELECT logsvc.act_as('other'); SELECT "
 		. "logsvc.log('x')",
 		database => 'elsewhere');
@@ -407,7 +460,12 @@ open my $file, '>', $plain->node->data_dir . '/postgresql.conf' or die;
 print $file "$conf\n";
 close $file;
 $plain->start;
-$plain->create_extension;
+{
+	my ($stdout, $stderr);
+	$plain->node->psql('postgres', 'CREATE EXTENSION logsvc', stderr => \$stderr);
+	like($stderr, qr/WARNING:  logsvc is not in shared_preload_libraries.*\nDETAIL:  .*\nHINT:  Add logsvc/,
+		'not preloaded: CREATE EXTENSION says so');
+}
 is($plain->sql(q{SELECT count FROM logsvc.patterns(ARRAY['a 1', 'a 2', 'a 3'])}), 3,
 	'not preloaded: patterns');
 my $free = $plain->sql_json(q{SELECT logsvc.create_organization('acme', 'pro')});
