@@ -7,6 +7,7 @@
  */
 #include "src/server/server.h"
 
+#include "commands/extension.h"
 #include "miscadmin.h"
 
 #include "src/access/access.h"
@@ -33,7 +34,15 @@ _PG_init(void)
 	ls_guc_register(preloaded);
 	ls_access_register(preloaded);
 	if (!preloaded)
+	{
+		/* The script that creates the extension is the first to load the library. */
+		if (creating_extension)
+			ereport(WARNING,
+					errmsg("logsvc is not in shared_preload_libraries, so it does not run"),
+					errdetail("Events cannot be sent, and nothing listens for HTTP."),
+					errhint("Add logsvc to shared_preload_libraries and restart the server."));
 		return;
+	}
 
 	ls_stop_points_register();
 	ls_ipc_register();

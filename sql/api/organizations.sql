@@ -33,12 +33,18 @@ $$;
 COMMENT ON FUNCTION logsvc_internal.check_timezone(text) IS
 'Raises an error unless it is the name of a time zone';
 
+CREATE OR REPLACE FUNCTION logsvc_internal.slug_of(name text) RETURNS text
+LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+RETURN coalesce(nullif(btrim(left(regexp_replace(lower(name), '[^a-z0-9]+', '-', 'g'), 50), '-'), ''),
+	'organization');
+COMMENT ON FUNCTION logsvc_internal.slug_of(text) IS
+'The slug that an organization of this name gets if nobody has it';
+
 CREATE OR REPLACE FUNCTION logsvc_internal.make_organization(
 	name text, plan text, timezone text DEFAULT 'UTC')
 RETURNS logsvc_internal.organization
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-	base_slug text;
 	created logsvc_internal.organization;
 	attempt int := 1;
 BEGIN
@@ -47,13 +53,9 @@ BEGIN
 	PERFORM logsvc_internal.check_timezone(timezone);
 
 	-- From the name; a number when that is taken, also by one who is quicker.
-	base_slug := btrim(left(regexp_replace(lower(name), '[^a-z0-9]+', '-', 'g'), 50), '-');
-	IF base_slug = '' THEN
-		base_slug := 'organization';
-	END IF;
 	LOOP
 		INSERT INTO logsvc_internal.organization AS o (slug, name, plan, timezone)
-		VALUES (base_slug || CASE WHEN attempt > 1 THEN '-' || attempt ELSE '' END,
+		VALUES (logsvc_internal.slug_of(name) || CASE WHEN attempt > 1 THEN '-' || attempt ELSE '' END,
 			make_organization.name, make_organization.plan, make_organization.timezone)
 		ON CONFLICT (slug) DO NOTHING
 		RETURNING * INTO created;
@@ -83,9 +85,22 @@ LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
 	created logsvc_internal.organization;
+	former logsvc_internal.organization;
 BEGIN
 	PERFORM logsvc_internal.require_operator();
 	created := logsvc_internal.make_organization(name, plan);
+	-- Said to operators only: others may not know who else is here.
+	SELECT o.* INTO former FROM logsvc_internal.organization o
+	WHERE o.slug = logsvc_internal.slug_of(created.name) AND o.id <> created.id;
+	IF FOUND THEN
+		RAISE NOTICE 'there is already an organization "%": the new one is "%"',
+			former.slug, created.slug
+			USING HINT = CASE WHEN former.deleted_at IS NULL
+				THEN format('If you meant the one that is there, delete the new one again: SELECT '
+					'logsvc.delete_organization(%L, %L).', created.slug, created.name)
+				ELSE format('That one has been deleted. SELECT logsvc.restore_organization(%L) brings '
+					'it back.', logsvc_internal.public_id('org_', former.id)) END;
+	END IF;
 	IF owner IS NULL THEN
 		RAISE NOTICE 'organization "%" has no owner yet', created.slug
 			USING HINT = format('Make a user and then the owner: SELECT logsvc.create_user(''ann@acme.example''); '
@@ -103,8 +118,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION logsvc.create_organization(text, text, text) IS
-'Operators: creates an organization with its indexes main, _audit and _test; owner: the '
-'address of its first owner; a user is created if there is none';
+'Operators: creates an organization by its name; plan: free, pro, business, enterprise; owner: an email';
 
 CREATE OR REPLACE FUNCTION logsvc.get_organization(id text DEFAULT NULL) RETURNS jsonb
 LANGUAGE plpgsql STABLE PARALLEL SAFE SECURITY DEFINER
@@ -122,7 +136,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION logsvc.get_organization(text) IS
-'An organization, by id or slug; NULL: the session''s';
+'An organization, by id (org_...) or slug; NULL: the session''s';
 
 -- A user sees all of his or her organizations; a token, which belongs to one,
 -- that one only.
@@ -161,8 +175,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION logsvc.list_organizations(int, text) IS
-'A page of the organizations of the session''s user; for operators who act for no one, of all '
-'organizations';
+'The organizations of the session''s user, or for operators all: {data, page}';
 
 -- Two creations at once are serialized by the user's row.
 CREATE OR REPLACE FUNCTION logsvc_internal.check_user_limit(account uuid) RETURNS void
@@ -280,7 +293,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION logsvc.create_own_organization(text, text) IS
-'Creates an organization on plan free; its owner is the session''s user';
+'Creates an organization by its name, on plan free; its owner is the session''s user';
 
 CREATE OR REPLACE FUNCTION logsvc_internal.check_retention(organization uuid, days int) RETURNS void
 LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
@@ -374,7 +387,7 @@ END
 $$;
 COMMENT ON FUNCTION
 	logsvc.update_organization(text, text, text, int, text[], text, boolean, text[]) IS
-'Changes settings of an organization; NULL arguments change nothing unless given names them';
+'Changes settings of the organization with that id: what is not NULL, or what given names';
 
 -- ---- roles ----
 
@@ -435,8 +448,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION logsvc.delete_organization(text, text) IS
-'Deletes an organization: its credentials stop working at once, its data is erased after 7 '
-'days; confirm: its name';
+'Deletes the organization with that id or slug, at once; confirm: its name; erased after 7 days';
 
 CREATE OR REPLACE FUNCTION logsvc.restore_organization(id text) RETURNS jsonb
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
@@ -458,7 +470,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION logsvc.restore_organization(text) IS
-'Operators: undoes the deletion of an organization, within 7 days';
+'Operators: undoes the deletion of the organization with that id (org_...), within 7 days';
 
 -- A slice at each call: a large organization is no long transaction.  What was
 -- removed stays removed, whatever ends a call; the next one goes on.

@@ -10,6 +10,7 @@
  */
 #include "src/ingest/quota.h"
 
+#include "commands/dbcommands.h"
 #include "executor/spi.h"
 #include "fmgr.h"
 #include "miscadmin.h"
@@ -105,6 +106,31 @@ is_service_database(void)
 		   ls_service_get()->database == MyDatabaseId;
 }
 
+/*
+ * Says once in a session that events wait for a service that will not run here: it runs
+ * nowhere yet, and when it does, then in another database.
+ */
+static void
+warn_elsewhere(void)
+{
+	static bool said = false;
+	const char *here;
+
+	if (said || ls_service_get()->state == LS_SERVICE_READY)
+		return;
+	said = true;
+	here = get_database_name(MyDatabaseId);
+	if (here == NULL || strcmp(here, ls_database) == 0)
+		return;
+	ereport(
+		WARNING,
+		errmsg("logsvc does not run, and not in this database: events wait in the queue of \"%s\"",
+			   here),
+		errhint("It runs in the database that logsvc.database names, \"%s\": create the extension "
+				"there, or set logsvc.database = '%s' and restart the server.",
+				ls_database, here));
+}
+
 static ingest_call *
 create_call(void)
 {
@@ -131,6 +157,7 @@ begin_call(void)
 				errhint("It runs in the one that logsvc.database names; events sent here would "
 						"never be stored."));
 	ls_require_permission("logs:write");
+	warn_elsewhere();
 	principal = ls_principal_current();
 	call = create_call();
 	call->sender.organization = principal->organization;

@@ -8,7 +8,8 @@
  * launcher ends all workers, and starts them again when the session's
  * transaction is over and the extension is still there.  The other half of
  * the hook tells the launcher that the extension or the database has come,
- * so that nothing needs to poll.
+ * so that nothing needs to poll, and a session that creates the extension in
+ * another database where the service runs.
  *
  *-------------------------------------------------------------------------
  */
@@ -133,11 +134,34 @@ changes_service(Node *statement)
 	}
 }
 
+/*
+ * After CREATE EXTENSION in another database than that of the service: its functions are
+ * there, but nothing would say why no event can be sent.
+ */
+static void
+say_elsewhere(void)
+{
+	const char *here = get_database_name(MyDatabaseId);
+
+	if (here == NULL || strcmp(here, ls_database) == 0)
+		return;
+	ereport(NOTICE,
+			errmsg("logsvc runs in database \"%s\" (logsvc.database), not in \"%s\"", ls_database,
+				   here),
+			errdetail("Events cannot be sent to \"%s\", and HTTP does not reach it.", here),
+			errhint("Create the extension in database \"%s\" instead, or set logsvc.database = "
+					"'%s' in postgresql.conf and restart the server.",
+					ls_database, here));
+}
+
 static void
 utility(PlannedStmt *statement, const char *query, bool read_only_tree,
 		ProcessUtilityContext context, ParamListInfo parameters, QueryEnvironment *environment,
 		DestReceiver *destination, QueryCompletion *completion)
 {
+	bool creates =
+		IsA(statement->utilityStmt, CreateExtensionStmt) && changes_service(statement->utilityStmt);
+
 	ls_guard_role(statement->utilityStmt);
 	ls_guard_tenant(statement->utilityStmt);
 	if (drops_service(statement->utilityStmt))
@@ -150,6 +174,8 @@ utility(PlannedStmt *statement, const char *query, bool read_only_tree,
 	else
 		standard_ProcessUtility(statement, query, read_only_tree, context, parameters, environment,
 								destination, completion);
+	if (creates)
+		say_elsewhere();
 }
 
 void
