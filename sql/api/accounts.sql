@@ -421,7 +421,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION logsvc.create_user(text, text, text) IS
-'Operators: creates a user, whose address counts as verified';
+'Operators: creates a user with that email, optional name and password; the address counts as verified';
 
 CREATE OR REPLACE FUNCTION logsvc.set_password(email text, password text) RETURNS jsonb
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
@@ -439,7 +439,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION logsvc.set_password(text, text) IS
-'Operators: sets a user''s password, by the same rules, and ends the user''s sessions';
+'Operators: sets another password for the user with that email, and ends the user''s sessions';
 
 CREATE OR REPLACE FUNCTION logsvc.verify_user(email text) RETURNS jsonb
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
@@ -462,7 +462,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION logsvc.verify_user(text) IS
-'Operators: marks the user''s address as verified';
+'Operators: marks the address of the user with that email as verified';
 
 CREATE OR REPLACE FUNCTION logsvc.end_sessions(email text) RETURNS jsonb
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
@@ -474,7 +474,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION logsvc.end_sessions(text) IS
-'Operators: ends all sessions of a user, at once';
+'Operators: ends all sessions of the user with that email, at once';
 
 CREATE OR REPLACE FUNCTION logsvc.delete_user(email text) RETURNS jsonb
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
@@ -501,5 +501,4 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION logsvc.delete_user(text) IS
-'Operators: erases a user with memberships, tokens and sessions; refused for the last owner of '
-'an organization';
+'Operators: erases the user with that email; refused for the last owner of an organization';

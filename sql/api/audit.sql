@@ -121,8 +121,7 @@ CREATE OR REPLACE VIEW logsvc.operator_log AS
 SELECT at AS "timestamp", actor, action, resource, resource_type, ip_address, user_agent, details
 FROM logsvc_internal.operator_log;
 COMMENT ON VIEW logsvc.operator_log IS
-'Operators: audit entries that belong to no organization, such as failed sign-ins without an '
-'account';
+'Operators: audit entries that belong to no organization, such as failed sign-ins without an account';
 GRANT SELECT ON logsvc.operator_log TO logsvc_admin;
 
 -- ---- shapes ----
@@ -176,7 +175,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION logsvc.audit_log(text, text, text, text, timestamptz, timestamptz, int, text) IS
-'A page of the audit log, newest first: {data, page}; from inclusive, to exclusive';
+'Audit entries, newest first: {data, page}; from is inclusive, to exclusive; the others say which entries';
 
 -- At most 50,000 entries and 32 MB; a header says where the next part begins.
 CREATE OR REPLACE FUNCTION logsvc_internal.export_audit(
@@ -348,8 +347,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION logsvc.verify_audit(text, bigint, text) IS
-'Checks the chain of audit entries: {valid, checked, first, head, broken: the first wrong '
-'entry}; known_number, known_hash: a head that was kept';
+'Checks the chain of audit entries; known_number, known_hash: what audit_head() gave earlier';
 
 -- ---- the end of entries ----
 

@@ -96,7 +96,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION logsvc.create_token(text, text, text, text[], timestamptz) IS
-'Creates a personal access token of a member; the token is shown only once';
+'Creates a token, shown once, of the member of organization with that email: name, scopes as {logs:read,...}';
 
 CREATE OR REPLACE FUNCTION logsvc.create_api_key(
 	organization text, name text, scope text, kind text DEFAULT 'live',
@@ -142,7 +142,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION logsvc.create_api_key(text, text, text, text, timestamptz) IS
-'Creates an API key; the key is shown only once';
+'Creates a key of organization, shown once: name; scope ingest-only, read-only or full-access; kind live or test';
 
 CREATE OR REPLACE FUNCTION logsvc.revoke_token(id text) RETURNS jsonb
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
@@ -183,7 +183,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION logsvc.revoke_token(text) IS
-'Revokes a personal access token, at once and permanently';
+'Revokes a personal access token, at once and permanently, by its id (tok_...)';
 
 CREATE OR REPLACE FUNCTION logsvc.revoke_api_key(id text) RETURNS jsonb
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
@@ -214,7 +214,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION logsvc.revoke_api_key(text) IS
-'Revokes an API key, at once and permanently';
+'Revokes an API key, at once and permanently, by its id (key_...)';
 
 CREATE OR REPLACE FUNCTION logsvc.list_api_keys(
 	organization text DEFAULT NULL, "limit" int DEFAULT NULL, cursor text DEFAULT NULL)
@@ -236,7 +236,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION logsvc.list_api_keys(text, int, text) IS
-'The API keys of an organization, including revoked ones, without their secrets';
+'The API keys of an organization, including revoked ones, without their secrets: {data, page}';
 
 CREATE OR REPLACE FUNCTION logsvc.list_tokens("limit" int DEFAULT NULL, cursor text DEFAULT NULL)
 RETURNS logsvc_internal.list
@@ -260,7 +260,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION logsvc.list_tokens(int, text) IS
-'The tokens of the session''s user in the organization, including revoked ones';
+'The tokens of the session''s user in the organization, including revoked ones: {data, page}';
 
 CREATE OR REPLACE FUNCTION logsvc.create_own_token(
 	name text, scopes text[], expires_at timestamptz DEFAULT NULL)
@@ -279,4 +279,4 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION logsvc.create_own_token(text, text[], timestamptz) IS
-'Creates a token of the session''s user; the token is shown only once';
+'Creates a token, shown once, of the session''s user: name, scopes as {logs:read,...}, expires_at';

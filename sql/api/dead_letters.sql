@@ -83,8 +83,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION logsvc.list_dead_letters(text, timestamptz, timestamptz, text, int, text, text) IS
-'A page of dead letters, newest first; from (inclusive) and to refer to the first failure; '
-'status NULL: dead and replaying';
+'Events that could not be stored, newest first: {data, page}; from, to: of the first failure';
 
 CREATE OR REPLACE FUNCTION logsvc.get_dead_letter(id text, organization text DEFAULT NULL)
 RETURNS jsonb
@@ -105,7 +104,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION logsvc.get_dead_letter(text, text) IS
-'A dead letter; organization NULL: the session''s';
+'A dead letter by its id (dl_...); organization: only operators name it';
 
 -- The dead letters that a request means, locked.  Those that are closed, or on
 -- their way back, are passed over in a filter and refused by name.
@@ -219,8 +218,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION logsvc.replay_dead_letters(text[], jsonb, text) IS
-'Puts dead letters back into the queue after the commit: ids, or filter {reason, from, to}; '
-'organization NULL: the session''s';
+'Puts dead letters back into the queue after the commit: ids, or filter {"reason", "from", "to"}';
 
 CREATE OR REPLACE FUNCTION logsvc.discard_dead_letters(
 	reason text, ids text[] DEFAULT NULL, filter jsonb DEFAULT NULL,
@@ -255,8 +253,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION logsvc.discard_dead_letters(text, text[], jsonb, text) IS
-'Discards dead letters permanently, with a reason for the audit log: ids, or filter {reason, '
-'from, to}; organization NULL: the session''s';
+'Discards dead letters permanently, for a reason (audited): ids, or filter {"reason", "from", "to"}';
 
 CREATE OR REPLACE FUNCTION logsvc_internal.purge_dead_letters(at timestamptz) RETURNS void
 LANGUAGE sql VOLATILE PARALLEL UNSAFE

@@ -73,8 +73,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION logsvc.delete_logs(text, text, boolean) IS
-'Deletes the events of the session''s organization that a query without stages finds; the '
-'query must name indexes and a time range; compactors do the work within seconds';
+'Deletes events: q names indexes, earliest and latest, and has no stages; reason is audited; dry_run counts only';
 
 CREATE OR REPLACE FUNCTION logsvc.list_deletions("limit" int DEFAULT NULL, cursor text DEFAULT NULL)
 RETURNS logsvc_internal.list
@@ -97,7 +96,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION logsvc.list_deletions(int, text) IS
-'A page of the deletions of events of the session''s organization, newest first';
+'The deletions of events of the session''s organization, newest first: {data, page}';
 
 CREATE OR REPLACE FUNCTION logsvc.get_deletion(id text) RETURNS jsonb
 LANGUAGE plpgsql STABLE PARALLEL SAFE SECURITY DEFINER
@@ -117,7 +116,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION logsvc.get_deletion(text) IS
-'A deletion of events of the session''s organization, and its progress';
+'A deletion of events by its id (from delete_logs), and its progress';
 
 CREATE OR REPLACE FUNCTION logsvc_internal.purge_deletions(at timestamptz) RETURNS void
 LANGUAGE sql VOLATILE PARALLEL UNSAFE

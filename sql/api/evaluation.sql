@@ -226,8 +226,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION logsvc.adjust_ai_credits(text, numeric, text) IS
-'Operators: grants (delta > 0) or takes (delta < 0) AI credits of this month; remaining '
-'credits never become negative; returns used, reserved, remaining, limit and resetsAt';
+'Operators: grants organization AI credits of this month (delta > 0) or takes some; reason is audited';
 
 -- The evaluation: as one request, or with named arguments.
 CREATE OR REPLACE FUNCTION logsvc.run_adhoc(
@@ -241,9 +240,7 @@ SET search_path = pg_catalog, pg_temp
 AS 'MODULE_PATHNAME', 'logsvc_run_adhoc';
 COMMENT ON FUNCTION logsvc.run_adhoc(jsonb, text[], text, jsonb, text, text, boolean, jsonb,
   boolean, text, boolean) IS
-  'Runs an ad-hoc evaluation for the organization of the session: either a request as its HTTP '
-  'body, or named arguments; query takes the rows from a search; returns the response or preview '
-  'object';
+'Evaluates rows, or those of query, by criteria and expected_items; or request: a body as over HTTP';
 
 -- expectedItems, also in the short form {"id": "description", ...}.
 CREATE OR REPLACE FUNCTION logsvc_internal.expected_items(items jsonb) RETURNS jsonb
@@ -280,9 +277,8 @@ AS $$
            query => query, citations => citations) -> 'verdict') WITH ORDINALITY AS v (f, position)
    ORDER BY position
 $$;
-COMMENT ON FUNCTION logsvc.evaluate(text[], text, jsonb, text, text, boolean, jsonb, text, boolean)
-  IS 'Runs an ad-hoc evaluation and returns its findings as rows; items as expectedItems or as '
-  '{"id": "description"}; query takes the rows from a search';
+COMMENT ON FUNCTION logsvc.evaluate(text[], text, jsonb, text, text, boolean, jsonb, text, boolean) IS
+'Evaluates rows, or those of query => ''...'', by criteria; items: {"id": "description"}; findings as rows';
 
 CREATE OR REPLACE FUNCTION logsvc_internal.raise_verdict(message text, findings text) RETURNS void
 LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE
@@ -334,8 +330,7 @@ END
 $$;
 COMMENT ON FUNCTION logsvc.assert_verdict(text[], text, jsonb, text[], text, text, boolean, jsonb,
   text, boolean) IS
-'Runs an ad-hoc evaluation and raises LS804 unless each finding has a status in allow; DETAIL '
-'lists the others; returns the result of run_adhoc';
+'As evaluate, but raises an error unless each finding has a status in allow (passed)';
 
 CREATE OR REPLACE FUNCTION logsvc.patterns(rows text[], options jsonb DEFAULT '{}')
 RETURNS TABLE (template_id text, count bigint, template text, samples text[])
@@ -343,8 +338,7 @@ LANGUAGE c STABLE STRICT PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp
 AS 'MODULE_PATHNAME', 'logsvc_patterns';
 COMMENT ON FUNCTION logsvc.patterns(text[], jsonb) IS
-'Groups log rows into patterns, most frequent first; options as compressionOptions of an '
-'evaluation (maxTemplates, maxSamples, rareThreshold, simThreshold)';
+'Groups the texts in rows into templates, most frequent first; options: {"maxTemplates": 200, ...}';
 
 CREATE OR REPLACE FUNCTION logsvc.pattern_of(rows text[], options jsonb DEFAULT '{}')
 RETURNS TABLE (row_number bigint, template_id text)
@@ -352,4 +346,4 @@ LANGUAGE c STABLE STRICT PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp
 AS 'MODULE_PATHNAME', 'logsvc_pattern_of';
 COMMENT ON FUNCTION logsvc.pattern_of(text[], jsonb) IS
-'The pattern of each row; rows are numbered from 1';
+'The template of each of the texts in rows, which are numbered from 1; options as of patterns()';

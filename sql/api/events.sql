@@ -25,7 +25,7 @@ LANGUAGE sql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS $$ SELECT logsvc_internal.event_json(id)::jsonb -> 'data' $$;
 COMMENT ON FUNCTION logsvc.get_log(text) IS
-'The event with that id; raises NOT_FOUND if the session may see no such event';
+'The event with that id (evt_...); NOT_FOUND if the session may see no such event';
 
 CREATE OR REPLACE FUNCTION logsvc.get_log_context(
   id text, before integer DEFAULT NULL, after integer DEFAULT NULL, scope text DEFAULT NULL)
@@ -34,8 +34,7 @@ LANGUAGE sql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS $$ SELECT logsvc_internal.context_json(id, before, after, scope)::jsonb $$;
 COMMENT ON FUNCTION logsvc.get_log_context(text, integer, integer, text) IS
-'An event with its neighbours in time, oldest first: {data, page, meta} as GET '
-'/api/v1/logs/{id}/context';
+'The event with that id among before and after neighbours in time, oldest first; scope: source or index';
 
 -- Takes part of its arguments from the request, which is sent back to it each second.
 CREATE OR REPLACE FUNCTION logsvc_internal.tail(q text DEFAULT NULL)
@@ -196,11 +195,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION logsvc.search_fields(text, text, text) IS
-'The fields of the events of an index (default: all) in a time range: names, types, and, among '
-'the newest 5,000 events, how many have the field (events), the number of its values '
-'(cardinality) and the five most frequent (examples). Fields that occur only in older events '
-'have 0 events. meta.warnings names fields that seem to have more than 100,000 different '
-'texts, estimated from that sample.';
+'The fields of events, their types, frequency and examples; of an index, between earliest and latest';
 
 -- A path of plain names stands for itself; every other name goes in backticks, which none can hold.
 CREATE OR REPLACE FUNCTION logsvc_internal.quoted_field(name text) RETURNS text
@@ -255,8 +250,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION logsvc.search_field_values(text, text, text, text, text, integer) IS
-'The values of a field that begin with a prefix (case is ignored), most frequent first, with '
-'their counts: up to 1,000 (default 50); meta.complete says whether the list is complete';
+'The values of the field with that name that begin with prefix, most frequent first, with counts';
 
 -- ---- templates ----
 
@@ -310,8 +304,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION logsvc.list_templates(text, text, text, integer) IS
-'The templates of the events that a query finds (default: all of the last 24 hours), most '
-'frequent first: up to 500 (default 200)';
+'The templates of the events that q finds (default: all of 24 hours), most frequent first';
 
 CREATE OR REPLACE FUNCTION logsvc.get_template(
   template_id text, q text DEFAULT NULL, earliest text DEFAULT NULL, latest text DEFAULT NULL)
@@ -331,7 +324,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION logsvc.get_template(text, text, text, text) IS
-  'One of the 500 most frequent templates of the events that a query finds, by its id';
+'One of the templates that list_templates() shows, by its template_id';
 
 GRANT EXECUTE ON FUNCTION
   logsvc_internal.part_fields(bigint, bytea, bytea), logsvc_internal.flat_attributes(jsonb),

@@ -43,7 +43,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION logsvc.list_indexes(int, text) IS
-'A page of the indexes of the session''s organization, by name';
+'The indexes of the session''s organization, by name: {data, page}';
 
 CREATE OR REPLACE FUNCTION logsvc_internal.index_by_name(name text) RETURNS logsvc_internal.log_index
 LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
@@ -70,7 +70,8 @@ BEGIN
 	RETURN logsvc_internal.index_json(logsvc_internal.index_by_name(name));
 END
 $$;
-COMMENT ON FUNCTION logsvc.get_index(text) IS 'An index of the session''s organization';
+COMMENT ON FUNCTION logsvc.get_index(text) IS
+'The index of the session''s organization with that name';
 
 CREATE OR REPLACE FUNCTION logsvc_internal.check_description(description text) RETURNS text
 LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
@@ -126,8 +127,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION logsvc.create_index(text, int, text, boolean) IS
-'Creates an index in the session''s organization; retention_days, parse_json NULL: those of the '
-'organization';
+'Creates an index in the session''s organization: name; retention_days, parse_json: NULL as the organization';
 
 CREATE OR REPLACE FUNCTION logsvc.update_index(
 	name text, retention_days int DEFAULT NULL, description text DEFAULT NULL,
@@ -165,8 +165,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION logsvc.update_index(text, int, text, boolean, text[]) IS
-'Changes an index of the session''s organization; NULL arguments change nothing unless given '
-'names them';
+'Changes the index with that name: what is not NULL, or what given names';
 
 CREATE OR REPLACE FUNCTION logsvc.delete_index(name text) RETURNS jsonb
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
@@ -190,8 +189,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION logsvc.delete_index(text) IS
-'Deletes an index of the session''s organization: it accepts no more events, and its events '
-'are removed within minutes';
+'Deletes the index with that name: it accepts no more events, and its events go within minutes';
 
 -- Events that were accepted before may still be in the queue, or on their way
 -- into it: the name is free when none of that time waits any more.

@@ -5,9 +5,7 @@ LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS 'MODULE_PATHNAME', 'logsvc_ingest';
 COMMENT ON FUNCTION logsvc.ingest(jsonb) IS
-'Accepts events for the organization of the session: one event, an array or {"events": [...]}; '
-'they commit with the transaction; returns accepted, rejected, ids (null beyond 1,000), '
-'errors, and warnings if events are past the retention of their index';
+'Accepts events: one object, an array or {"events": [...]}; they commit with the transaction';
 
 CREATE OR REPLACE FUNCTION logsvc.log(
   event text, level text DEFAULT 'info', source text DEFAULT NULL,
@@ -17,4 +15,4 @@ LANGUAGE c VOLATILE PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS 'MODULE_PATHNAME', 'logsvc_log';
 COMMENT ON FUNCTION logsvc.log(text, text, text, jsonb, text) IS
-'Accepts one event, which commits with the transaction; returns its id';
+'Accepts one event (its text), which commits with the transaction; returns its id';

@@ -73,7 +73,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION logsvc.list_invitations(text, text, int, text) IS
-'A page of the invitations of an organization; status: only these';
+'The invitations of an organization: {data, page}; status: pending, accepted, expired, revoked';
 
 -- Whoever invites decides who gets mail from this service.  The limits are the
 -- plan's; the organization is locked by the caller, the user here, so that two at
@@ -209,7 +209,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION logsvc.invite(text, text, text) IS
-'Invites an address to an organization, by mail, for 48 hours';
+'Invites an email address to organization, by mail, for 48 hours; role: owner, admin, member, viewer';
 
 -- Locks the organization, so that its invitations stay as they are seen.
 CREATE OR REPLACE FUNCTION logsvc_internal.invitation_by_id(id text)
@@ -265,7 +265,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION logsvc.resend_invitation(text) IS
-'Sends an invitation again, with a new token for another 48 hours, even if it has expired';
+'Sends the invitation with that id again, with a new link for 48 hours, even if it has expired';
 
 CREATE OR REPLACE FUNCTION logsvc.revoke_invitation(id text) RETURNS jsonb
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
@@ -287,7 +287,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION logsvc.revoke_invitation(text) IS
-'Revokes an invitation, and cancels its mail if that has not been sent';
+'Revokes the invitation with that id, and cancels its mail if that has not been sent';
 
 -- A token that was replaced is as unknown as one that never was: both are told
 -- that the link is good no more.
@@ -373,4 +373,4 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION logsvc.accept_invitation(text) IS
-'Makes the session''s user a member, by the token of an invitation to the user''s verified address';
+'Makes the session''s user a member, by the token in the link of an invitation';

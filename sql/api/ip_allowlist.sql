@@ -149,5 +149,4 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION logsvc.set_ip_allowlist(jsonb, boolean, text) IS
-'Sets the networks from which the organization may be used, [{network, note}]; [] allows every '
-'address; force: even if the caller''s address is not in the list';
+'Sets the networks: entries [{"network": "192.0.2.0/24"}], [] for all; force: even without the caller''s';

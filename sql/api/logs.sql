@@ -5,7 +5,5 @@ SELECT id, "timestamp", ingested_at, event, level, source, service, index, trace
        attributes
   FROM logsvc_internal.logs;
 COMMENT ON VIEW logsvc.logs IS
-'The events of the session''s organization in all indexes that a search reads by default. '
-'Comparisons of timestamp, index, level, source and service (=, IN; timestamp also < <= > >=) '
-'narrow the scan';
+'The session''s events, for joins; conditions on timestamp, index, level, source, service narrow the scan';
 GRANT SELECT ON logsvc.logs TO logsvc_admin, logsvc_tenant;

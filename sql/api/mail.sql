@@ -386,7 +386,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION logsvc.retry_mail(uuid) IS
-'Operators: sends a waiting or failed mail at once, and resets its count of attempts';
+'Operators: sends a waiting or failed mail at once, by its id in logsvc.outbox';
 
 -- Who has a link can act for its recipient: it is read one at a time, and that is
 -- in the audit log of whom it concerns.
@@ -416,7 +416,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION logsvc.mail_link(uuid) IS
-'Operators: the link of an unsent mail, to be passed on by other means; each call is audited';
+'Operators: the link in an unsent mail, by its id in logsvc.outbox; each call is audited';
 
 CREATE OR REPLACE VIEW logsvc.outbox AS
 SELECT o.id, s.slug AS organization, o.recipient, o.template, o.subject, o.state,
@@ -425,6 +425,5 @@ SELECT o.id, s.slug AS organization, o.recipient, o.template, o.subject, o.state
 FROM logsvc_internal.outbox o
 LEFT JOIN logsvc_internal.organization s ON s.id = o.organization_id;
 COMMENT ON VIEW logsvc.outbox IS
-'Operators: waiting mails, and the result of those of the last 7 days; for links see '
-'logsvc.mail_link(id)';
+'Operators: waiting mails, and the result of those of the last 7 days; for links see mail_link(id)';
 GRANT SELECT ON logsvc.outbox TO logsvc_admin;

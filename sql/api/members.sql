@@ -99,7 +99,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION logsvc.add_member(text, text, text) IS
-'Operators: makes a user a member without an invitation; role: owner, admin, member, viewer';
+'Operators: makes the user with that email a member of organization; role: owner, admin, member, viewer';
 
 CREATE OR REPLACE FUNCTION logsvc.set_member_role(organization text, email text, role text)
 RETURNS jsonb
@@ -133,7 +133,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION logsvc.set_member_role(text, text, text) IS
-'Changes a member''s role; refused for the last owner';
+'Changes the role of the member of organization with that email; refused for the last owner';
 
 CREATE OR REPLACE FUNCTION logsvc.remove_member(organization text, email text) RETURNS jsonb
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
@@ -171,7 +171,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION logsvc.remove_member(text, text) IS
-'Removes a member; the member''s tokens of the organization are revoked at once';
+'Removes the member of organization with that email, whose tokens of it are revoked at once';
 
 CREATE OR REPLACE FUNCTION logsvc.list_members(
 	organization text DEFAULT NULL, "limit" int DEFAULT NULL, cursor text DEFAULT NULL)
@@ -193,7 +193,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION logsvc.list_members(text, int, text) IS
-'A page of the members of an organization: {data, page}';
+'The members of an organization: {data, page}';
 
 -- Operators who act for no one see all; everybody else the own organization's.
 CREATE OR REPLACE FUNCTION logsvc_internal.member_by_id(
@@ -228,7 +228,8 @@ BEGIN
 	RETURN logsvc_internal.member_json(found_member);
 END
 $$;
-COMMENT ON FUNCTION logsvc.get_member(text) IS 'A member by its id';
+COMMENT ON FUNCTION logsvc.get_member(text) IS
+'A member by its id (mem_...)';
 
 CREATE OR REPLACE FUNCTION logsvc.update_member(id text, role text) RETURNS jsonb
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
@@ -241,7 +242,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION logsvc.update_member(text, text) IS
-'Changes the role of a member, by its id; refused for the last owner';
+'Changes the role of the member with that id (mem_...); refused for the last owner';
 
 CREATE OR REPLACE FUNCTION logsvc.delete_member(id text) RETURNS jsonb
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
@@ -254,4 +255,4 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION logsvc.delete_member(text) IS
-'Removes a member, by its id; the member''s tokens of the organization are revoked at once';
+'Removes the member with that id (mem_...), whose tokens of the organization are revoked at once';

@@ -39,8 +39,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION logsvc.verify_parts(text, date, date) IS
-'Operators: reads and checks every part, of one organization and range of days if given, and '
-'returns the damaged ones';
+'Operators: reads and checks all parts, or those of organization and days; returns the damaged ones';
 
 CREATE OR REPLACE VIEW logsvc.parts AS
 SELECT logsvc_internal.public_id('org_', p.organization_id) AS organization_id, o.slug AS organization,
@@ -52,7 +51,7 @@ FROM logsvc_internal.part p
 LEFT JOIN logsvc_internal.organization o ON o.id = p.organization_id
 GROUP BY p.organization_id, o.slug, p.index_name, p.day, p.level;
 COMMENT ON VIEW logsvc.parts IS
-'Operators: parts of the store by organization, index, day and level of merging (1 as written, 9 full, -1 cannot be read)';
+'Operators: parts by organization, index, day and level of merging (1 as written, 9 full, -1 unreadable)';
 GRANT SELECT ON logsvc.parts TO logsvc_admin;
 
 -- Makes the partitions of today and of the two days that events may already

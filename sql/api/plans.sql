@@ -44,7 +44,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION logsvc.set_limit(text, text, bigint) IS
-'Operators: sets a limit of an organization in place of its plan''s; NULL: unlimited';
+'Operators: sets a limit (resource) of organization to amount, in place of its plan''s; NULL: unlimited';
 
 CREATE OR REPLACE FUNCTION logsvc_internal.limits_json(organization uuid) RETURNS jsonb
 LANGUAGE sql STABLE STRICT PARALLEL SAFE
@@ -81,8 +81,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION logsvc.get_billing(text) IS
-'The plan of an organization, its open request for a larger one, the limits of its plan and of '
-'the others';
+'The plan of an organization, its limits and those of other plans, its request for a larger one';
 
 -- ---- changes ----
 
@@ -196,8 +195,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION logsvc.set_plan(text, text) IS
-'Changes the plan, or requests it if it is larger and operators decide; what exceeds the '
-'limits of a smaller plan is kept (decision 47)';
+'Changes the plan of organization, or requests it if it is larger and operators decide';
 
 CREATE OR REPLACE FUNCTION logsvc_internal.set_plan_json(organization text, plan text)
 RETURNS logsvc_internal.http_response
@@ -223,8 +221,7 @@ FROM logsvc_internal.plan_request r
 JOIN logsvc_internal.organization o ON o.id = r.organization_id AND o.deleted_at IS NULL
 LEFT JOIN logsvc_internal.user_account u ON u.id = r.requested_by;
 COMMENT ON VIEW logsvc.plan_requests IS
-'Operators: open requests for a larger plan, for approve_plan_request() and '
-'decline_plan_request()';
+'Operators: open requests for a larger plan, for approve_plan_request() and decline_plan_request()';
 GRANT SELECT ON logsvc.plan_requests TO logsvc_admin;
 
 -- With the plan, so that nobody approves another one than was looked at.
@@ -257,8 +254,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION logsvc.approve_plan_request(text, text) IS
-'Operators: approves an organization''s request for that plan; raises an error if the open '
-'request is for another one';
+'Operators: approves the request of organization for that plan; an error if it asks for another';
 
 CREATE OR REPLACE FUNCTION logsvc.decline_plan_request(organization text, reason text DEFAULT NULL)
 RETURNS jsonb
@@ -292,5 +288,4 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION logsvc.decline_plan_request(text, text) IS
-'Operators: declines an organization''s request for a larger plan; its owners are told the '
-'reason';
+'Operators: declines the request of organization for a larger plan; its owners get the reason';

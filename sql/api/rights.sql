@@ -13,7 +13,7 @@ BEGIN
                          'explain_query', 'evaluation_rows_json', 'check_query', 'validate_query',
                          'event_json', 'context_json', 'get_log', 'get_log_context', 'tail',
                          'searched_indexes', 'search_fields', 'search_field_values',
-                         'list_templates', 'get_template')
+                         'list_templates', 'get_template', 'help')
   LOOP
     EXECUTE pg_catalog.format('ALTER FUNCTION %s OWNER TO logsvc_reader', f);
   END LOOP;

@@ -33,8 +33,8 @@ RETURNS jsonb
 LANGUAGE c VOLATILE PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS 'MODULE_PATHNAME', 'logsvc_search';
-COMMENT ON FUNCTION logsvc.search(text, text, text, integer, text, boolean, integer, text[])
-  IS 'A search in the query language: {data, page, meta} as GET /api/v1/search';
+COMMENT ON FUNCTION logsvc.search(text, text, text, integer, text, boolean, integer, text[]) IS
+'A search in the query language: {data, page, meta}; q, earliest (such as -1h), latest, limit, cursor';
 
 CREATE OR REPLACE FUNCTION logsvc.query_logs(
   "from" text DEFAULT NULL, "to" text DEFAULT NULL, index text DEFAULT NULL,
@@ -50,7 +50,7 @@ AS $$
 $$;
 COMMENT ON FUNCTION logsvc.query_logs(text, text, text, text, text, text, text, text, integer,
   text, jsonb) IS
-  'Events by simple conditions: {data, page, meta} as GET /api/v1/logs; q is free text';
+'Events by simple conditions: {data, page, meta}; name them: level => ''error''; q is free text';
 
 CREATE OR REPLACE FUNCTION logsvc.events(q text, "limit" integer DEFAULT NULL)
 RETURNS TABLE (id text, "timestamp" timestamptz, ingested_at timestamptz, event text, level text,
@@ -60,7 +60,7 @@ LANGUAGE c VOLATILE PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS 'MODULE_PATHNAME', 'logsvc_events';
 COMMENT ON FUNCTION logsvc.events(text, integer) IS
-  'The events of a search as rows, newest first; all of them unless limit is given';
+'The events that q finds (the query language) as rows, newest first; all of them unless limit is given';
 
 -- The newest 10,000.  Of each the 2,000 characters that an
 -- evaluation considers, and one more, so that it is seen that there were more.
@@ -83,7 +83,7 @@ LANGUAGE sql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS $$ SELECT logsvc_internal.check_query(q) ->> 'sql' $$;
 COMMENT ON FUNCTION logsvc.explain_query(text) IS
-  'The SQL that a search becomes, with the values of its parameters';
+'The SQL that the search q becomes, with the values of its parameters';
 
 CREATE OR REPLACE FUNCTION logsvc.validate_query(q text) RETURNS jsonb
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
@@ -106,8 +106,7 @@ EXCEPTION WHEN SQLSTATE 'LQ001' OR SQLSTATE 'LQ002' OR SQLSTATE 'LS302' THEN
 END
 $$;
 COMMENT ON FUNCTION logsvc.validate_query(text) IS
-'Checks a query without running it: {valid, errors, warnings, sql}; errors as a search raises '
-'them, warnings also about fields that no event of its time range has';
+'Checks the search q without running it: {valid, errors, warnings, sql}';
 
 GRANT EXECUTE ON FUNCTION
   logsvc_internal.part_scan(bigint, bytea, bytea, text, logsvc_internal.scan),

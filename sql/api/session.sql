@@ -39,8 +39,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION logsvc.use_token(text) IS
-'Makes the session act as the owner of the token; NULL: as no one; a rollback restores the '
-'previous principal, as with SET';
+'The session acts as the owner of that token (pat_..., or a key); NULL: as no one; undone by a rollback';
 
 CREATE OR REPLACE FUNCTION logsvc_internal.find_act_as(
 	organization text, email text, OUT organization_id uuid, OUT user_id uuid)
@@ -71,5 +70,4 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION logsvc.act_as(text, text) IS
-'Operators: makes the session act for the organization, or as that member of it; NULL: for no '
-'one';
+'Operators: the session acts for organization, or as its member with that email; NULL: for no one';

@@ -100,5 +100,4 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION logsvc.usage() IS
-'What the session''s organization uses: today''s ingestion, AI credits, queue, resources, '
-'rates; and the limit that is closest';
+'What the session''s organization uses: ingestion, AI credits, queue, rates; and its closest limit';

@@ -1,5 +1,5 @@
 -- Every object of the extension keeps the laws of the house.
-SELECT plan(11);
+SELECT plan(14);
 
 CREATE TEMP VIEW functions AS
 SELECT p.oid::regprocedure AS name, p.*, l.lanname
@@ -19,6 +19,26 @@ WHERE n.nspname IN ('logsvc', 'logsvc_internal');
 SELECT is_empty($$
 	SELECT name FROM functions WHERE obj_description(oid, 'pg_proc') IS NULL
 $$, 'every function has a comment');
+
+-- Of the API it is one line, as \df+ shows it, and names the arguments that must be passed.
+SELECT is_empty($$
+	SELECT name, length(comment), comment
+	FROM (SELECT name, obj_description(oid, 'pg_proc') AS comment FROM functions
+		WHERE pronamespace = 'logsvc'::regnamespace) AS f
+	WHERE comment !~ '^[A-Z]' OR comment ~ '\n|\.$' OR length(comment) > 120
+$$, 'the comment of an API function is one line of at most 120 characters');
+SELECT is_empty($$
+	SELECT c.oid::regclass, length(obj_description(c.oid, 'pg_class')) FROM pg_class c
+	WHERE c.relnamespace = 'logsvc'::regnamespace AND c.relkind = 'v'
+		AND (obj_description(c.oid, 'pg_class') ~ '\n|\.$'
+			OR length(obj_description(c.oid, 'pg_class')) > 120)
+$$, 'that of a view too');
+SELECT is_empty($$
+	SELECT f.name, a.name FROM functions f,
+		unnest(f.proargnames[:f.pronargs - f.pronargdefaults]) AS a (name)
+	WHERE f.pronamespace = 'logsvc'::regnamespace AND a.name <> ''
+		AND obj_description(f.oid, 'pg_proc') !~ ('\m' || a.name || '\M')
+$$, 'it names each argument that has no default');
 
 SELECT is_empty($$
 	SELECT name FROM functions

@@ -179,7 +179,7 @@ SELECT is_empty($$
 	WHERE p.prosecdef AND p.proowner = 'logsvc_reader'::regrole
 		AND p.proname NOT IN ('search_json', 'query_logs_json', 'search', 'query_logs', 'events',
 			'evaluation_rows_json', 'explain_query', 'check_query', 'validate_query', 'event_json', 'context_json', 'get_log', 'get_log_context', 'tail',
-			'searched_indexes', 'search_fields', 'search_field_values', 'list_templates', 'get_template')$$, 'those that run as a tenant');
+			'searched_indexes', 'search_fields', 'search_field_values', 'list_templates', 'get_template', 'help')$$, 'those that run as a tenant');
 
 -- Each of them, asked by an owner of one organization for what the other one has,
 -- in every way to name it: nothing is shown, nothing is changed.

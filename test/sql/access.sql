@@ -16,3 +16,15 @@ SELECT logsvc.act_as('regress-ltd', 'ann@example.org')->>'role' AS role;
 SELECT logsvc.remove_member('regress-ltd', 'ann@example.org');
 SELECT logsvc.act_as(NULL);
 SET logsvc.principal = '00';
+-- Who already has the name operators are told, others are not.
+SET client_min_messages = notice;
+SELECT logsvc.create_organization('Regress, Ltd', owner => 'ann@example.org') ->> 'slug' AS slug;
+SELECT logsvc.delete_organization('regress-ltd-2', 'Regress, Ltd') ? 'deletedAt' AS deleted;
+SELECT logsvc.create_organization('Other', owner => 'bob@example.org') ->> 'slug' AS slug;
+SELECT logsvc.act_as('other', 'bob@example.org') ->> 'role' AS role;
+SELECT logsvc.create_own_organization('Regress Ltd') ->> 'slug' AS slug;
+SELECT logsvc.act_as(NULL);
+-- Help: topics, and the text of one, line by line.
+SELECT logsvc.help() LIMIT 3;
+SELECT logsvc.help(' Limits ') LIMIT 3;
+SELECT logsvc.help('limit');

@@ -60,6 +60,7 @@ get_log_context	OAMV RFt logs:read
 get_member	OAMV F members:read
 get_organization	OAMV F *
 get_template	OAMV RFt logs:read
+help	open
 ingest	OAM IFt logs:write
 invite	OA F members:write,members:read,logs:read,dashboards:read,pipelines:read
 list_api_keys	OA F keys:write

@@ -94,7 +94,7 @@ is(join(' ', grep { !$class_listed{$_} } sort keys %class), '',
 
 # ---- functions and views of schema logsvc, and docs/sql.md ----
 
-my $t = LogsvcTest->new(ready => 0, limits => 1);
+my $t = LogsvcTest->new(ready => 0, limits => 1, conf => "logsvc.model_region = 'eu'");
 my $sql_page = slurp_file('docs/sql.md');
 
 # Arguments as `name type, ...` of each function; the same name may be there with several.
@@ -111,6 +111,41 @@ my %view = map { $_ => 1 } split /\n/, $t->sql("SELECT relname FROM pg_class WHE
 	. "'logsvc'::regnamespace AND relkind = 'v'");
 my $limits = $t->sql("SELECT string_agg(class || ' ' || per_minute, E'\\n' ORDER BY class COLLATE "
 	. "\"C\") FROM logsvc_internal.rate_limit");
+
+# ---- docs/help.md and logsvc.help ----
+
+my $help_page = slurp_file('docs/help.md');
+my @topics = $help_page =~ /^## ([a-z]+): /mg;
+cmp_ok(scalar(@topics), '>', 5, 'docs/help.md has topics');
+is(scalar(() = $help_page =~ /^## /mg), scalar(@topics), 'each with a title');
+is($t->sql('SELECT logsvc.help()') =~ s/^SELECT logsvc\.help\('(\w+)'\);.*$/$1/gmr,
+	join("\n", @topics), 'logsvc.help() lists them');
+my %setting = map { $_ => 1 } split /\n/, $t->sql("SELECT name FROM pg_settings WHERE name LIKE "
+	. "'logsvc.%'");
+$t->sql(q{
+	CREATE ROLE app LOGIN IN ROLE logsvc_tenant;
+	SELECT logsvc.create_organization('acme', 'enterprise', owner => 'ann@acme.example')});
+my $token = $t->sql(q{SELECT logsvc.create_token('acme', 'ann@acme.example', 'help',
+	'{logs:read,logs:write,evaluations:run,keys:write}') ->> 'token'});
+foreach my $topic (@topics)
+{
+	my ($section) = $help_page =~ /^## $topic: [^\n]*\n+(.*?)\n*(?=^## |\z)/ms;
+	is($t->sql("SELECT logsvc.help('$topic')", user => 'app'), $section, "help of $topic");
+	is(join(' ', grep { length > 110 } split /\n/, $section), '', "$topic: fits into a window");
+	cmp_ok(scalar(split /\n/, $section), '<', 40, "$topic: on one screen");
+	is(join(' ', grep { !$setting{$_} && !$function{ s/logsvc\.//r } && !$view{ s/logsvc\.//r } }
+		$section =~ /\b(logsvc\.[a-z_]+)\b(?!')/g), '', "$topic: what it names is there");
+
+	# Its statements work, in one session, as a superuser acting for the organization.
+	my @statements = grep { !/CREATE EXTENSION|create_organization/ }
+	  join("\n", $section =~ /^ {4}((?:SELECT|UPDATE| ).*)$/mg) =~ /((?:SELECT|UPDATE)[^;]*;)/g;
+	my $run = join "\n", "SELECT logsvc.act_as('acme') IS NULL;", @statements;
+	$run =~ s/pat_\.\.\./$token/g;
+	my (undef, $state, $said) = $t->sql_error($run);
+	is($state, '', "$topic: its " . @statements . ' statements work') or diag $said;
+}
+is(($t->sql_error("SELECT logsvc.help('nonsense')", user => 'app'))[1], 'LS001',
+	'another topic is refused');
 $t->stop;
 
 cmp_ok(scalar(keys %function), '>', 50, 'functions are read');
