@@ -13,7 +13,7 @@
 ## make install             installs it into the server; DESTDIR=/tmp/logsvc: below that folder
 
 # DATA is where quickstart keeps its cluster; to PGXS it means files to install.
-QUICKSTART_DATA := $(or $(DATA),.quickstart)
+GIVEN_DATA := $(DATA)
 override DATA :=
 
 EXTENSION = logsvc
@@ -32,7 +32,7 @@ UPGRADES := $(patsubst sql/upgrade/%,sql/logsvc--%,$(wildcard sql/upgrade/*.sql)
 
 override DATA = $(wildcard sql/released/logsvc--*.sql)
 DATA_built = sql/logsvc--$(LOGSVC_VERSION).sql $(UPGRADES)
-EXTRA_CLEAN = $(GENERATED) $(OBJS:.o=.d) $(wildcard test/debug/*.[do] test/bench/*.[do]) $(DATA_built) build
+EXTRA_CLEAN = $(GENERATED) sql/api/help_texts.sql $(OBJS:.o=.d) $(wildcard test/debug/*.[do] test/bench/*.[do]) $(DATA_built) build
 
 REGRESS = $(patsubst test/sql/%.sql,%,$(sort $(wildcard test/sql/*.sql)))
 REGRESS_OPTS = --inputdir=test --load-extension=logsvc
@@ -64,6 +64,9 @@ src/query/lexer.c: src/query/lexer.l src/query/parser.h
 	flex -o $@ $<
 $(filter src/query/%,$(OBJS)): src/query/parser.h
 src/identity/breach_common.o: src/identity/common_passwords.bin
+
+sql/api/help_texts.sql: sql/help_texts.awk docs/help.md
+	awk -f sql/help_texts.awk docs/help.md > $@
 
 sql/logsvc--$(LOGSVC_VERSION).sql: $(SQL_PARTS) sql/load_order
 	{ printf '%s\n' '\echo Use "CREATE EXTENSION logsvc" to load this file. \quit'; cat $(SQL_PARTS); } > $@
@@ -101,14 +104,15 @@ deps:
 ## make quickstart          deps, all, install, then a private cluster with real logs; DATA=.quickstart HTTP_PORT=8080 PG_PORT=54320
 # A fresh machine has no pg_config before deps: make is started again after it.
 quickstart: deps
+	@DATA='$(or $(GIVEN_DATA),.quickstart)' HTTP_PORT='$(HTTP_PORT)' PG_PORT='$(PG_PORT)' docker/check-ports.sh
 	@$(MAKE) -s --no-print-directory all
 	@$(sudo) $(MAKE) -s --no-print-directory install > /dev/null
-	@PG_CONFIG='$(PG_CONFIG)' DATA='$(QUICKSTART_DATA)' HTTP_PORT='$(HTTP_PORT)' PG_PORT='$(PG_PORT)' \
+	@PG_CONFIG='$(PG_CONFIG)' DATA='$(or $(GIVEN_DATA),.quickstart)' HTTP_PORT='$(HTTP_PORT)' PG_PORT='$(PG_PORT)' \
 		docker/quickstart.sh
 
-## make stop                stops that cluster; DATA=.quickstart
+## make stop                stops the cluster of the last make quickstart; DATA=folder: of that folder
 stop:
-	@PG_CONFIG='$(PG_CONFIG)' DATA='$(QUICKSTART_DATA)' docker/stop.sh
+	@PG_CONFIG='$(PG_CONFIG)' DATA='$(GIVEN_DATA)' docker/stop.sh
 
 ## make clean               removes everything that was built (PGXS)
 

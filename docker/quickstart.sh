@@ -8,8 +8,9 @@ set -euo pipefail
 
 here=$(cd "$(dirname "$0")" && pwd)
 bindir=$("$PG_CONFIG" --bindir)
-mkdir -p "$DATA"
+mkdir -p "$DATA" "$here/../build"
 DATA=$(cd "$DATA" && pwd)
+echo "$DATA" > "$here/../build/quickstart" # for make stop
 cluster=$DATA/cluster
 
 # PostgreSQL does not run as root: then the cluster is postgres's.  The
