@@ -1,5 +1,5 @@
-# shippers.pl: what docs/sending-logs.md says about curl, rsyslog and syslog-ng is run: lines of a
-# file and lines of syslog are found, each once, also those that come while the server is away.
+# shippers.pl: what docs/sending-logs.md says about curl, Python, rsyslog and syslog-ng is run:
+# lines are found, each once, also those that come while the server is away or its queue is full.
 use strict;
 use warnings;
 
@@ -7,7 +7,8 @@ use LogsvcClients;
 use LogsvcTest;
 use Test::More;
 
-my $t = LogsvcTest->new(conf => "logsvc.flush_interval = '50ms'");
+my $t = LogsvcTest->new(conf => "logsvc.queue_limit = 1000\n"
+	. "logsvc.queue_wait = '100ms'\nlogsvc.flush_interval = '50ms'");
 my $org = $t->organization('acme');
 
 sub events
@@ -19,7 +20,7 @@ sub events
 
 sub numbers { return join ' ', sort { $a <=> $b } map { $_->{event} =~ /line (\d+)$/ } @{ events(@_) }; }
 
-foreach my $name (qw(curl syslog-ng rsyslog-elasticsearch))
+foreach my $name (qw(curl python syslog-ng rsyslog-elasticsearch))
 {
 	my $client = LogsvcClients->start($name, $t->http_port, $org->{ingest_key});
 	my $tag = $name =~ s/-//gr;
@@ -28,7 +29,7 @@ foreach my $name (qw(curl syslog-ng rsyslog-elasticsearch))
 		or diag $client->said;
 	is(numbers("before$tag"), join(' ', 1 .. 20), "$name: each once");
 	my ($e) = @{ events("before$tag \"line 7\"") };
-	my %expected = (curl => [ undef, 'info', { order => 7 } ],
+	my %expected = (python => [ 'checkout', 'info', { order => 7 } ], curl => [ undef, 'info', { order => 7 } ],
 		'syslog-ng' => [ 'app', 'info', { pid => '7' } ],
 		'rsyslog-elasticsearch' => [ 'app', 'info', { tag => 'app[7]:' } ]);
 	is_deeply([ $e->{event}, $e->{service}, $e->{level}, $e->{attributes} ],
@@ -46,6 +47,25 @@ foreach my $name (qw(curl syslog-ng rsyslog-elasticsearch))
 	ok(wait_until(sub { $client->done && @{ events("away$tag") } >= 20 }, 60),
 		"$name: it sends them when the server is back") or diag $client->said;
 	is(numbers("away$tag"), join(' ', 1 .. 20), "$name: each of them once");
+
+	# Without room in the queue the answer is 429: all but rsyslog try again (rsyslog.pl).
+	if ($name ne 'rsyslog-elasticsearch')
+	{
+		wait_until(sub { $t->sql('SELECT logsvc_internal.queue_depth()') == 0 }, 20);
+		$t->stop_at('write_before_commit');
+		my $filler = $t->http(POST => '/api/v1/logs/batch', token => $org->{ingest_key},
+			json => [ map { "filler $_" } 1 .. 1000 ]);
+		is($filler->{status}, 202, 'the queue is full');
+		$t->wait_held('write_before_commit');
+		is($t->http(POST => '/api/v1/logs', token => $org->{ingest_key}, json => 'x')->{status}, 429,
+			'requests are refused');
+		$client->log("full$tag", 20, 0);
+		ok(stays(sub { !@{ events("full$tag") } }, 2), "$name: also what it sends");
+		$t->let_go('write_before_commit');
+		ok(wait_until(sub { $client->done && @{ events("full$tag") } >= 20 }, 60),
+			"$name: it sends again when there is room") or diag $client->said;
+		is(numbers("full$tag"), join(' ', 1 .. 20), "$name: each of these once");
+	}
 	ok($client->close, "$name: it ends");
 }
 
