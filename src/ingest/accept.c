@@ -74,7 +74,7 @@ ls_accept_full(const ls_accept *accept)
 {
 	return accept->n_requests >= GROUP_REQUESTS || accept->n_groups >= GROUP_ORGANIZATIONS ||
 		   accept->n_bytes >= GROUP_BYTES || accept->n_memory >= GROUP_MEMORY ||
-		   accept->n_work >= GROUP_WORK;
+		   accept->n_work >= GROUP_WORK || accept->n_keys >= GROUP_KEYS;
 }
 
 /* The format of a request whose events are to be stored; NULL: it was answered. */
@@ -92,6 +92,18 @@ find_format(ls_accept *accept, const ls_request *request)
 		return NULL;
 	}
 	return format;
+}
+
+/* A request that can wait no longer. */
+static void
+refuse_waiting(ls_accept *accept, const ls_request *request)
+{
+	if (accept->key_busy)
+		ls_accept_refuse(accept, request, LS_ERROR_SERVICE_UNAVAILABLE,
+						 "another request with this Idempotency-Key is on its way; try again",
+						 NULL);
+	else
+		ls_accept_refuse(accept, request, LS_ERROR_QUEUE_FULL, NULL, NULL);
 }
 
 static bool
@@ -113,6 +125,7 @@ ls_accept_request(ls_accept *accept, const ls_sender *sender, const ls_request *
 
 	ls_accept_begin(accept);
 	accept->headers = headers;
+	accept->key_busy = false;
 	format = find_format(accept, request);
 	/* After what waits already, so that large requests are not overtaken for ever. */
 	if (format == NULL || (!ls_backlog_has(accept->backlog, &sender->organization) &&
@@ -122,7 +135,7 @@ ls_accept_request(ls_accept *accept, const ls_sender *sender, const ls_request *
 							accept->scratch))
 		ls_accept_report(accept, request->id);
 	else
-		ls_accept_refuse(accept, request, LS_ERROR_QUEUE_FULL, NULL, NULL);
+		refuse_waiting(accept, request);
 	ls_accept_end(accept);
 }
 
@@ -133,6 +146,8 @@ static bool
 retry_late(ls_accept *accept, ls_late *late)
 {
 	bool over = late->until <= GetCurrentTimestamp();
+
+	accept->key_busy = false;
 
 	if (late->events > 0 && !ls_store_unavailable() &&
 		!ls_queue_has_room(&late->sender.organization, ls_queue_alone(&late->sender), late->events))
@@ -146,7 +161,7 @@ retry_late(ls_accept *accept, ls_late *late)
 	else if (!over)
 		return false;
 	accept->headers = &late->headers;
-	ls_accept_refuse(accept, &late->request, LS_ERROR_QUEUE_FULL, NULL, NULL);
+	refuse_waiting(accept, &late->request);
 	return true;
 }
 
@@ -233,6 +248,11 @@ insert_groups(void *context)
 
 	for (int i = 0; i < accept->n_groups; i++)
 		insert_group(accept, &accept->groups[i], now);
+	for (int i = 0; i < accept->n_requests && accept->n_keys > 0; i++)
+	{
+		if (accept->requests[i].key != NULL)
+			ls_accept_make_answer(accept, &accept->requests[i]);
+	}
 	LS_STOP_POINT("accept_before_commit");
 }
 
@@ -240,6 +260,7 @@ static void
 forget(ls_accept *accept)
 {
 	ls_accept_forget_groups(accept);
+	ls_accept_key_release(accept, 0);
 	accept->n_requests = 0;
 	accept->n_bytes = 0;
 	accept->n_work = 0;

@@ -6,6 +6,7 @@
  *	accept.c			taking requests, and their commit
  *	accept_body.c		the body of one of them into builders
  *	accept_group.c		the builders of the group
+ *	accept_key.c		requests that are sent again
  *	accept_answer.c		what requests are answered
  *
  *-------------------------------------------------------------------------
@@ -23,6 +24,10 @@
 #define GROUP_SPARE 2 /* one request may open two */
 #define GROUP_BYTES (16 * 1024 * 1024)
 #define GROUP_MEMORY (128 * 1024 * 1024) /* of its builders */
+#define GROUP_KEYS 64                    /* each holds a lock */
+
+/* Bytes of an answer that can be kept for an Idempotency-Key. */
+#define KEPT_ANSWER (1024 * 1024)
 
 /* Work on a group (us) after which it is committed, so that its requests need not wait longer. */
 #define GROUP_WORK 100000
@@ -49,6 +54,13 @@ typedef struct sender_group
 	open_part *last;
 } sender_group;
 
+/* An Idempotency-Key that is locked until the commit. */
+typedef struct accept_key
+{
+	uint8 hash[LS_SHA256_LENGTH];    /* of the key, its caller and its route */
+	uint8 request[LS_SHA256_LENGTH]; /* of what it was sent with */
+} accept_key;
+
 /* An accepted request that waits for the commit. */
 typedef struct waiting
 {
@@ -60,6 +72,11 @@ typedef struct waiting
 	bool deferred;
 	ls_time begun;       /* when it came */
 	ls_response headers; /* of its answer, whatever that is */
+	int n_admission;     /* of them, those that say something of this time only */
+
+	const accept_key *key; /* NULL: none */
+	pg_uuid_t organization;
+	ls_response made; /* of one with a key, from the commit on: the answer that is kept */
 } waiting;
 
 struct ls_accept
@@ -74,6 +91,10 @@ struct ls_accept
 	size_t n_bytes;
 	size_t n_memory; /* bytes of the groups' builders */
 	uint64 n_work;   /* us */
+
+	accept_key keys[GROUP_KEYS];
+	int n_keys;
+	bool key_busy; /* the request at hand waits for another one with its key */
 
 	ls_backlog *backlog; /* what waits for room */
 
@@ -116,6 +137,25 @@ extern void ls_accept_forget_groups(ls_accept *accept);
 extern bool ls_accept_body(ls_accept *accept, const ls_wire_format *format, const ls_sender *sender,
 						   const ls_request *request, uint32 *events);
 
+/* ---- accept_key.c ---- */
+
+typedef enum accept_key_state
+{
+	ACCEPT_KEY_NEW,  /* locked, the last one of accept->keys; go on */
+	ACCEPT_KEY_DONE, /* answered: as before, or refused */
+	ACCEPT_KEY_BUSY  /* another request with the key is on its way: try again */
+} accept_key_state;
+
+/* Begins a request that has an Idempotency-Key; at most GROUP_KEYS at a time. */
+extern accept_key_state ls_accept_key_begin(ls_accept *accept, const ls_sender *sender,
+											const ls_request *request);
+
+/* Releases all keys but the first n. */
+extern void ls_accept_key_release(ls_accept *accept, int n);
+
+/* In the transaction of its events: keeps the answer of a request. */
+extern void ls_accept_key_keep(const waiting *entry, ls_str answer);
+
 /* ---- accept_answer.c ---- */
 
 /* Work on a request begins, and ends. */
@@ -146,8 +186,18 @@ extern void ls_accept_answer_nothing(ls_accept *accept, const ls_wire_format *fo
 
 /* Keeps what the answer to an accepted request needs until the commit of its events. */
 extern void ls_accept_keep(ls_accept *accept, const ls_wire_format *format,
-						   const ls_request *request, bool deferred, open_part *part,
+						   const ls_request *request, const sender_group *group, open_part *part,
 						   uint32 first_row, const ls_decode_result *result);
+
+/* Would the answer be too long to be kept? */
+extern bool ls_accept_answer_too_long(ls_accept *accept, const ls_wire_format *format,
+									  const ls_decode_result *result);
+
+/* In the transaction: makes the answer of a request with a key, and keeps it. */
+extern void ls_accept_make_answer(ls_accept *accept, waiting *entry);
+
+/* Answers a request as it was answered before. */
+extern void ls_accept_answer_again(ls_accept *accept, const ls_request *request, ls_str answer);
 
 /* Answers it after the commit; last: the gateway is woken. */
 extern void ls_accept_answer(ls_accept *accept, const waiting *entry, bool last);

@@ -195,9 +195,11 @@ kept_number(ls_accept *accept, uint32 number)
 /* An accepted request waits for the commit of its events. */
 void
 ls_accept_keep(ls_accept *accept, const ls_wire_format *format, const ls_request *request,
-			   bool deferred, open_part *part, uint32 first_row, const ls_decode_result *result)
+			   const sender_group *group, open_part *part, uint32 first_row,
+			   const ls_decode_result *result)
 {
 	waiting *entry = &accept->requests[accept->n_requests++];
+	bool deferred = group->deferred;
 
 	entry->request_id = request->id;
 	entry->format = format;
@@ -206,7 +208,14 @@ ls_accept_keep(ls_accept *accept, const ls_wire_format *format, const ls_request
 	entry->decoded = result;
 	entry->deferred = deferred;
 	entry->begun = request->received_at;
+	entry->key = NULL;
 	keep_headers(accept, &entry->headers);
+	entry->n_admission = entry->headers.n_headers;
+	if (request->idempotency_key.len > 0)
+	{
+		entry->key = &accept->keys[accept->n_keys - 1];
+		entry->organization = group->sender.organization;
+	}
 	if (result->past_retention > 0)
 		ls_response_header(&entry->headers, LS_STR("X-Past-Retention-Count"),
 						   kept_number(accept, result->past_retention));
@@ -239,10 +248,10 @@ next_id(void *context, char *out)
 	memcpy(out, id, LS_EVENT_ID_LENGTH);
 }
 
-void
-ls_accept_answer(ls_accept *accept, const waiting *entry, bool last)
+/* What an accepted request is answered. */
+static void
+write_answer(const waiting *entry, ls_buf *body, ls_response *response)
 {
-	ls_response response = begin_answer(accept, &entry->headers, entry->request_id, 200);
 	id_walk walk = {entry->part, entry->first_row};
 	ls_wire_result result = {.format = entry->format,
 							 .decoded = entry->decoded,
@@ -250,11 +259,100 @@ ls_accept_answer(ls_accept *accept, const waiting *entry, bool last)
 							 .took_ms = Max(ls_now() - entry->begun, 0) / 1000,
 							 .next_id = next_id,
 							 .ids = &walk};
+
+	entry->format->answer(&result, body, response);
+}
+
+/* Sends an answer that is kept, with the headers of this request's admission. */
+static void
+send_kept(ls_accept *accept, ls_response *response, const ls_response *kept, bool last)
+{
+	response->status = kept->status;
+	response->content_type = kept->content_type;
+	response->body = kept->body;
+	for (int i = 0; i < kept->n_headers; i++)
+		ls_response_header(response, kept->headers[i].name, kept->headers[i].value);
+	accept->respond(accept->context, response, last);
+}
+
+void
+ls_accept_answer(ls_accept *accept, const waiting *entry, bool last)
+{
+	ls_response response = begin_answer(accept, &entry->headers, entry->request_id, 200);
 	ls_buf body;
 
+	if (entry->key != NULL)
+	{
+		response.n_headers = entry->n_admission;
+		send_kept(accept, &response, &entry->made, last);
+		return;
+	}
 	ls_buf_init(&body, accept->answer);
-	entry->format->answer(&result, &body, &response);
+	write_answer(entry, &body, &response);
 	send_answer(accept, &response, &body, last);
+}
+
+void
+ls_accept_make_answer(ls_accept *accept, waiting *entry)
+{
+	ls_response *made = &entry->made;
+	ls_buf body;
+	ls_buf frame;
+
+	memset(made, 0, sizeof(*made));
+	made->status = 200;
+	for (int i = entry->n_admission; i < entry->headers.n_headers; i++)
+		ls_response_header(made, entry->headers.headers[i].name, entry->headers.headers[i].value);
+	ls_buf_init(&body, accept->arena);
+	write_answer(entry, &body, made);
+	made->body = ls_str_make(body.data, body.len);
+	ls_buf_init(&frame, accept->arena);
+	ls_frame_write_response(&frame, made);
+	if (body.failed || frame.failed)
+		ereport(ERROR, errcode(ERRCODE_OUT_OF_MEMORY), errmsg("out of memory"));
+	ls_accept_key_keep(entry, ls_str_make(frame.data, frame.len));
+}
+
+void
+ls_accept_answer_again(ls_accept *accept, const ls_request *request, ls_str answer)
+{
+	ls_response response = begin_answer(accept, accept->headers, request->id, 200);
+	ls_response kept;
+	ls_frame_kind kind;
+	ls_request none;
+
+	if (!ls_frame_parse(answer, &kind, &none, &kept) || kind != LS_FRAME_RESPONSE)
+	{
+		ls_accept_refuse(accept, request, LS_ERROR_INTERNAL, NULL, NULL);
+		return;
+	}
+	ls_response_header(&kept, LS_STR("Idempotency-Replayed"), LS_STR("true"));
+	send_kept(accept, &response, &kept, true);
+}
+
+static void
+no_id(void *context, char *out)
+{
+	memset(out, '0', LS_EVENT_ID_LENGTH);
+}
+
+bool
+ls_accept_answer_too_long(ls_accept *accept, const ls_wire_format *format,
+						  const ls_decode_result *result)
+{
+	ls_wire_result trial = {.format = format, .decoded = result, .next_id = no_id};
+	ls_response response = {0};
+	bool too_long;
+	ls_buf body;
+
+	/* Other formats list only some ids and some errors. */
+	if (!format->item_by_item)
+		return false;
+	ls_buf_init(&body, accept->answer);
+	format->answer(&trial, &body, &response);
+	too_long = body.failed || body.len > KEPT_ANSWER;
+	ls_arena_reset(accept->answer);
+	return too_long;
 }
 
 void

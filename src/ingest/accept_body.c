@@ -202,6 +202,16 @@ accept_body(ls_accept *accept, const ls_wire_format *format, sender_group *group
 		ls_accept_answer_nothing(accept, format, request, result);
 		return DONE;
 	}
+	if (request->idempotency_key.len > 0 && ls_accept_answer_too_long(accept, format, result))
+	{
+		ls_part_builder_truncate(last->builder, first_row);
+		ls_accept_drop_builders(accept, group, last);
+		ls_accept_refuse(accept, request, LS_ERROR_BODY_TOO_LARGE,
+						 "the answer to a request with an Idempotency-Key may have 1 MB; send "
+						 "fewer events at a time",
+						 NULL);
+		return DONE;
+	}
 	if (!take_room(group, alone, result, &error))
 	{
 		ls_part_builder_truncate(last->builder, first_row);
@@ -214,13 +224,14 @@ accept_body(ls_accept *accept, const ls_wire_format *format, sender_group *group
 		refuse_room(accept, request, &group->sender, error);
 		return DONE;
 	}
-	ls_accept_keep(accept, format, request, group->deferred, last, first_row, result);
+	ls_accept_keep(accept, format, request, group, last, first_row, result);
 	return DONE;
 }
 
-bool
-ls_accept_body(ls_accept *accept, const ls_wire_format *format, const ls_sender *sender,
-			   const ls_request *request, uint32 *events)
+/* The body of a request that has not been answered before. */
+static bool
+take_body(ls_accept *accept, const ls_wire_format *format, const ls_sender *sender,
+		  const ls_request *request, uint32 *events)
 {
 	ls_quota_verdict verdict;
 	int retry_after = 1;
@@ -260,4 +271,33 @@ ls_accept_body(ls_accept *accept, const ls_wire_format *format, const ls_sender 
 	else
 		ls_accept_refuse(accept, request, LS_ERROR_QUEUE_UNAVAILABLE, NULL, NULL);
 	return true;
+}
+
+bool
+ls_accept_body(ls_accept *accept, const ls_wire_format *format, const ls_sender *sender,
+			   const ls_request *request, uint32 *events)
+{
+	int n_keys = accept->n_keys;
+	int n_requests = accept->n_requests;
+	bool done;
+
+	accept->key_busy = false;
+	if (request->idempotency_key.len == 0)
+		return take_body(accept, format, sender, request, events);
+	/* Before the quota and the store: what was accepted once stays accepted. */
+	switch (ls_accept_key_begin(accept, sender, request))
+	{
+		case ACCEPT_KEY_NEW:
+			break;
+		case ACCEPT_KEY_DONE:
+			return true;
+		case ACCEPT_KEY_BUSY:
+			accept->key_busy = true;
+			*events = 0;
+			return false;
+	}
+	done = take_body(accept, format, sender, request, events);
+	if (accept->n_requests == n_requests)
+		ls_accept_key_release(accept, n_keys);
+	return done;
 }

@@ -192,7 +192,8 @@ extern long ls_deferred_keep(void);
 typedef struct ls_sender
 {
 	pg_uuid_t organization;
-	bool test; /* a test key: events go to index _test (decision 48) */
+	bool test;        /* a test key: events go to index _test (decision 48) */
+	uint8 caller[16]; /* whose Idempotency-Key it is; of requests only */
 } ls_sender;
 
 typedef struct ls_sender_sink

@@ -60,6 +60,7 @@ take(acceptor_state *state, ls_str frame)
 	response.tenant = ls_http_tenant(&principal);
 	sender.organization = principal.organization;
 	sender.test = principal.test_key;
+	memcpy(sender.caller, principal.caller, sizeof(sender.caller));
 	ls_accept_request(state->accept, &sender, &request, &response);
 }
 
