@@ -478,7 +478,12 @@ typedef enum ls_query_stage_kind
 	LS_QUERY_RENAME,
 	LS_QUERY_EVAL,
 	LS_QUERY_REX,
-	LS_QUERY_PATTERNS
+	LS_QUERY_PATTERNS,
+	LS_QUERY_TABLE,
+	LS_QUERY_TAIL,
+	LS_QUERY_BIN_STAGE,
+	LS_QUERY_FILLNULL,
+	LS_QUERY_EVENTSTATS
 } ls_query_stage_kind;
 
 /* "where", "dedup", ... */
@@ -496,16 +501,17 @@ typedef struct ls_query_stage
 	ls_query_stage_kind kind;
 	ls_query_span span;
 
-	ls_query_expr *condition;       /* where */
-	int64_t count;                  /* dedup top rare sort head timechart(limit): -1 not given */
-	ls_query_fields fields;         /* dedup top rare fields */
-	ls_query_fields by;             /* stats timechart top rare patterns */
-	bool keep_empty;                /* dedup: true unless keepempty=false */
-	bool exclude;                   /* fields - */
-	ls_query_aggregates aggregates; /* stats timechart */
+	ls_query_expr *condition; /* where */
+	int64_t count;            /* dedup top rare sort head tail timechart(limit): -1 not given */
+	ls_query_fields fields;   /* dedup top rare fields table fillnull */
+	ls_query_fields by;       /* stats eventstats timechart top rare patterns */
+	bool keep_empty;          /* dedup: true unless keepempty=false */
+	bool exclude;             /* fields - */
+	ls_query_aggregates aggregates; /* stats eventstats timechart */
 	ls_query_duration bucket;       /* timechart span=; unit NONE: not given */
 	ls_query_keys keys;             /* sort */
-	ls_query_assigns assigns;       /* rename eval */
+	ls_query_assigns assigns;       /* rename eval bin */
+	ls_query_expr *literal;         /* bin span=, fillnull value=; NULL: not given */
 	ls_query_field *field;          /* rex patterns; NULL: event */
 	ls_str pattern;                 /* rex: the regular expression */
 	ls_query_span pattern_span;     /* rex */

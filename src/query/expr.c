@@ -157,6 +157,41 @@ ls_query_literal(ls_query_state *state, ls_query_token token)
 	return expr;
 }
 
+/* The value of an option: a number, or a text. */
+ls_query_expr *
+ls_query_option_literal(ls_query_state *state, ls_query_token token)
+{
+	ls_str text = ls_query_slice(state, token.span);
+	ls_query_expr *expr;
+
+	if (token.kind == TOK_NUMBER && text.data[0] == '-')
+	{
+		/* There may be spaces after the sign. */
+		do
+			token.span.start++;
+		while (state->text.data[token.span.start] < '0' ||
+			   state->text.data[token.span.start] > '9');
+		expr = ls_query_literal(state, token);
+		if (expr != NULL)
+		{
+			ls_buf buf;
+
+			ls_buf_init(&buf, state->arena);
+			ls_buf_char(&buf, '-');
+			ls_buf_str(&buf, expr->text);
+			expr->text = ls_str_make(buf.data, buf.len);
+			expr->number = -expr->number;
+		}
+		return expr == NULL || expr->text.data == NULL ? NULL : expr;
+	}
+	if (token.kind == TOK_NUMBER || token.kind == TOK_STRING)
+		return ls_query_literal(state, token);
+	expr = make_expr(state, LS_QUERY_EXPR_STRING, LS_QUERY_TYPE_STRING, token.span);
+	if (expr != NULL)
+		expr->text = ls_arena_strdup(state->arena, ls_query_slice(state, token.span));
+	return expr != NULL && expr->text.data != NULL ? expr : NULL;
+}
+
 /* A field, or one of the words true, false and null. */
 ls_query_expr *
 ls_query_field_expr(ls_query_state *state, ls_query_field *field)
@@ -406,6 +441,20 @@ check_bin(ls_query_state *state, const ls_query_expr *span)
 								"expected a number above 0, or a duration: up to 24h in seconds,"
 								" minutes and hours, up to 200y in days and longer units");
 	return true;
+}
+
+/* bin(field, span), which the stage of that name evaluates. */
+ls_query_expr *
+ls_query_make_bin(ls_query_state *state, ls_query_field *field, ls_query_expr *span)
+{
+	ls_query_expr *expr = make_expr(state, LS_QUERY_EXPR_CALL, LS_QUERY_TYPE_ANY, field->span);
+	ls_query_expr *of = make_expr(state, LS_QUERY_EXPR_FIELD, LS_QUERY_TYPE_ANY, field->span);
+
+	if (expr == NULL || of == NULL || !check_bin(state, span))
+		return NULL;
+	of->field = field;
+	expr->function = LS_QUERY_BIN;
+	return add_arg(state, expr, of) && add_arg(state, expr, span) ? expr : NULL;
 }
 
 static bool

@@ -174,6 +174,9 @@ extern ls_query_expr *ls_query_compare(ls_query_state *state, ls_query_op op, ls
 									   ls_query_expr *right);
 extern ls_query_expr *ls_query_call(ls_query_state *state, ls_query_token name, ls_query_exprs args,
 									ls_query_span span);
+extern ls_query_expr *ls_query_option_literal(ls_query_state *state, ls_query_token token);
+extern ls_query_expr *ls_query_make_bin(ls_query_state *state, ls_query_field *field,
+										ls_query_expr *span);
 extern bool ls_query_condition(ls_query_state *state, const ls_query_expr *expr);
 
 /* The kind of the stage with this name, and its token; -1: no stage has this name. */
@@ -195,8 +198,16 @@ extern ls_query_key *ls_query_directed_key(ls_query_state *state, ls_query_field
 extern ls_query_assign *ls_query_make_assign(ls_query_state *state, ls_query_field *to,
 											 ls_query_field *from, ls_query_expr *value);
 extern bool ls_query_rex_field(ls_query_state *state, ls_query_token option, ls_query_field *field);
+/* Adds name=value, or the options of another list. */
+extern bool ls_query_add_option(ls_query_state *state, ls_query_options *options,
+								ls_query_token name, ls_query_token value);
+extern bool ls_query_join_options(ls_query_state *state, ls_query_options *options,
+								  ls_query_options more);
 extern bool ls_query_apply_options(ls_query_state *state, ls_query_options options);
 extern bool ls_query_check_columns(ls_query_state *state);
+
+/* bin: after its options are applied; `as` may be NULL. */
+extern bool ls_query_set_bin(ls_query_state *state, ls_query_field *field, ls_query_field *as);
 extern bool ls_query_set_rex(ls_query_state *state, ls_query_span pattern);
 
 #endif /* LS_QUERY_INTERNAL_H */

@@ -23,6 +23,8 @@ ls_query_aggregate_names(uint32_t *n)
 static const ls_str dedup_options[] = {LS_STR("keepempty")};
 static const ls_str timechart_options[] = {LS_STR("span"), LS_STR("limit")};
 static const ls_str top_options[] = {LS_STR("limit")};
+static const ls_str bin_options[] = {LS_STR("span")};
+static const ls_str fillnull_options[] = {LS_STR("value")};
 static const ls_str rex_options[] = {LS_STR("field")};
 static const ls_str patterns_options[] = {
 	LS_STR("max"), LS_STR("samples"), LS_STR("sim"), LS_STR("rare"), LS_STR("mode"),
@@ -43,6 +45,12 @@ ls_query_option_names(ls_query_stage_kind kind, uint32_t *n)
 		case LS_QUERY_RARE:
 			*n = 1;
 			return top_options;
+		case LS_QUERY_BIN_STAGE:
+			*n = 1;
+			return bin_options;
+		case LS_QUERY_FILLNULL:
+			*n = 1;
+			return fillnull_options;
 		case LS_QUERY_REX:
 			*n = 1;
 			return rex_options;

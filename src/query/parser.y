@@ -82,7 +82,8 @@ static void ls_query_yyerror(ls_query_span *span, ls_query_state *state, const c
 %token <token> PIPE '|' "|"
 %token <token> WHERE "where" DEDUP "dedup" STATS "stats" TIMECHART "timechart" TOP "top"
 	RARE "rare" SORT "sort" HEAD "head" FIELDS "fields" RENAME "rename" EVAL "eval" REX "rex"
-	PATTERNS "patterns"
+	PATTERNS "patterns" TABLE "table" TAIL "tail" BIN "bin" FILLNULL "fillnull"
+	EVENTSTATS "eventstats"
 %token <token> INDEX "index" EARLIEST "earliest" LATEST "latest"
 %token <token> WORD "a word" IDENT "a name" BACKTICK "a name in backticks"
 	STRING "a quoted string" NUMBER "a number" DURATION "a duration" OPTION "an option"
@@ -101,10 +102,10 @@ static void ls_query_yyerror(ls_query_span *span, ls_query_state *state, const c
 %type <token> value name literal field_token
 %type <op> compare
 %type <field> path field opt_as
-%type <fields> fields opt_by
+%type <fields> fields opt_fields opt_by
 %type <expr> expr conjunction condition sum product unary
 %type <exprs> exprs opt_exprs
-%type <options> options
+%type <options> options fill_options
 %type <aggregate> aggregate
 %type <aggregates> aggregates
 %type <key> key
@@ -296,6 +297,26 @@ stage:
 			state->stage->by = $opt_by;
 			MUST(ls_query_apply_options(state, $options));
 		}
+	| TABLE fields
+		{ state->stage->fields = $fields; }
+	| TAIL opt_count
+	| BIN options[before] field options[after] opt_as
+		{
+			MUST(ls_query_join_options(state, &$before, $after));
+			MUST(ls_query_apply_options(state, $before));
+			MUST(ls_query_set_bin(state, $field, $opt_as));
+		}
+	| FILLNULL fill_options opt_fields
+		{
+			MUST(ls_query_apply_options(state, $fill_options));
+			state->stage->fields = $opt_fields;
+		}
+	| EVENTSTATS aggregates opt_by
+		{
+			state->stage->aggregates = $aggregates;
+			state->stage->by = $opt_by;
+			MUST(ls_query_check_columns(state));
+		}
 	;
 
 top:
@@ -336,13 +357,23 @@ options:
 	%empty						{ $$ = (ls_query_options){NULL, 0}; }
 	| options OPTION '=' literal
 		{
-			ls_query_option *option = ls_new(state->arena, ls_query_option);
-
-			MUST(option != NULL);
-			option->name = @OPTION;
-			option->value = $literal;
 			$$ = $1;
-			MUST(ls_query_push(state, &$$, option));
+			MUST(ls_query_add_option(state, &$$, $OPTION, $literal));
+		}
+	;
+
+fill_options:
+	%empty						{ $$ = (ls_query_options){NULL, 0}; }
+	| OPTION '=' literal
+		{
+			$$ = (ls_query_options){NULL, 0};
+			MUST(ls_query_add_option(state, &$$, $OPTION, $literal));
+		}
+	| OPTION '=' '-' NUMBER
+		{
+			$$ = (ls_query_options){NULL, 0};
+			$NUMBER.span.start = @3.start;
+			MUST(ls_query_add_option(state, &$$, $OPTION, $NUMBER));
 		}
 	;
 
@@ -378,6 +409,11 @@ aggregate:
 opt_as:
 	%empty						{ $$ = NULL; }
 	| AS field					{ $$ = $field; }
+	;
+
+opt_fields:
+	%empty						{ $$ = (ls_query_fields){NULL, 0}; }
+	| fields
 	;
 
 opt_by:

@@ -12,9 +12,12 @@
  */
 #include "src/query/plan.h"
 
+#include "catalog/pg_type.h"
+#include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/timestamp.h"
 
+#include "src/query/value.h"
 #include "src/scan/scan.h"
 
 /* ---- stages ---- */
@@ -112,6 +115,17 @@ eval(ls_planner *p, const ls_query_stage *stage)
 	}
 }
 
+/* Here, other names of the time are known. */
+static void
+check_bin(ls_planner *p, const ls_query_stage *stage)
+{
+	const ls_query_field *field = stage->assigns.items[0]->value->args[0]->field;
+
+	if (stage->literal->kind == LS_QUERY_EXPR_NUMBER &&
+		(field->builtin == LS_QUERY_TIMESTAMP || field->builtin == LS_QUERY_INGESTED_AT))
+		ls_search_fail(p->search, stage->literal->span, "the span of a time needs a unit: span=5m");
+}
+
 /* All at once: `rename a as b, b as a` swaps them. */
 static void
 rename_fields(ls_planner *p, const ls_query_stage *stage)
@@ -187,6 +201,68 @@ rex(ls_planner *p, const ls_query_stage *stage)
 						  psprintf("t.c%d[%u]", column, i + 1));
 }
 
+/* The last rows, in the order that they had. */
+static void
+tail(ls_planner *p, const ls_query_stage *stage)
+{
+	int count = ls_plan_integer(p, stage->count < 0 ? LS_PLAN_HEAD_LIMIT : stage->count);
+	const char *order = ls_plan_order(p);
+	const char *reversed = NULL;
+
+	if (strcmp(order, ls_plan_scan_order(p, false)) == 0)
+		reversed = ls_plan_scan_order(p, true);
+	else if (strncmp(order, "t.o", 3) == 0 && strspn(order + 3, "0123456789") == strlen(order + 3))
+		reversed = psprintf("%s DESC", order);
+	if (reversed != NULL)
+	{
+		ls_plan_wrap(p, "SELECT t.* FROM ", psprintf(" ORDER BY %s LIMIT $%d", reversed, count));
+		return;
+	}
+	ls_plan_wrap(p,
+				 psprintf("SELECT t.*, pg_catalog.row_number() OVER (ORDER BY %s) AS o%d,"
+						  " pg_catalog.count(*) OVER () AS n%d FROM ",
+						  order, p->stage, p->stage),
+				 "");
+	ls_plan_wrap(p, "SELECT t.* FROM ",
+				 psprintf(" WHERE t.o%d > t.n%d - $%d", p->stage, p->stage, count));
+	resetStringInfo(&p->order);
+	appendStringInfo(&p->order, "t.o%d", p->stage);
+}
+
+static void
+fillnull(ls_planner *p, const ls_query_stage *stage)
+{
+	ls_plan *plan = p->plan;
+	bool number = stage->literal == NULL || stage->literal->kind == LS_QUERY_EXPR_NUMBER;
+	int value = ls_plan_parameter(
+		p, TEXTOID,
+		stage->literal == NULL
+			? CStringGetTextDatum("0")
+			: PointerGetDatum(ls_value_json(ls_value_prepare(stage->literal), NULL)),
+		false);
+
+	if (stage->fields.n == 0 && !plan->table)
+		ls_search_fail(
+			p->search, stage->span,
+			"name the fields to fill, because events can have any: fillnull value=0 a, b");
+	for (uint32 i = 0; i < stage->fields.n; i++)
+	{
+		const ls_query_field *field = stage->fields.items[i];
+		char *filled = psprintf("coalesce(%s, $%d)", ls_plan_known(p, field), value);
+
+		ls_plan_bind(p, field, psprintf("t.c%d", ls_plan_add_column(p, filled)));
+	}
+	for (int c = 0; stage->fields.n == 0 && c < plan->n_columns; c++)
+	{
+		ls_plan_column *column = &plan->columns[c];
+		char *filled = psprintf("coalesce(nullif(%s, 'null'), $%d)", column->sql, value);
+
+		column->sql = psprintf("t.c%d", ls_plan_add_column(p, filled));
+		if (column->type != LS_COLUMN_NUMBER || !number)
+			column->type = LS_COLUMN_ANY;
+	}
+}
+
 /* The first stage that names it finds the patterns of the rows it sees. */
 static void
 label_if_needed(ls_planner *p, const ls_query_stage *stage)
@@ -226,6 +302,10 @@ add_stages(ls_planner *p)
 			case LS_QUERY_WHERE:
 				where(p, stage);
 				break;
+			case LS_QUERY_BIN_STAGE:
+				check_bin(p, stage);
+				eval(p, stage);
+				break;
 			case LS_QUERY_EVAL:
 				eval(p, stage);
 				break;
@@ -259,6 +339,18 @@ add_stages(ls_planner *p)
 				break;
 			case LS_QUERY_PATTERNS:
 				ls_plan_patterns(p, stage);
+				break;
+			case LS_QUERY_TABLE:
+				ls_plan_columns(p, stage);
+				break;
+			case LS_QUERY_TAIL:
+				tail(p, stage);
+				break;
+			case LS_QUERY_FILLNULL:
+				fillnull(p, stage);
+				break;
+			case LS_QUERY_EVENTSTATS:
+				ls_plan_eventstats(p, stage);
 				break;
 		}
 	}

@@ -3,7 +3,7 @@
  * plan.h
  *	  What the files of the planner share.  From the lowest layer up:
  *	  plan_statement.c, plan_field.c, plan_expression.c, plan_scan.c,
- *	  plan_where.c, plan_table.c, plan.c, search_overview.c.
+ *	  plan_where.c, plan_table.c, plan_eventstats.c, plan.c, search_overview.c.
  *
  * For each stage, the planner wraps the statement so far as a subquery `t`.
  * Events have the columns ts, batch, place, values (of the fields that part_scan
@@ -27,6 +27,8 @@
 #define LS_PLAN_MAX_KEYS 32 /* of stats; the same limit as group_parts */
 
 #define LS_PLAN_MAX_BUCKETS 2000 /* of a timechart */
+
+#define LS_PLAN_MAX_EVENTSTATS 4 /* of a query; each keeps all of its rows */
 
 #define LS_PLAN_SORT_LIMIT 10000 /* default rows of the stage sort */
 #define LS_PLAN_HEAD_LIMIT 10    /* and of head */
@@ -90,7 +92,8 @@ typedef struct ls_planner
 	int fields;
 	int show;
 	int hide;
-	int zone; /* 0: not needed so far */
+	int zone;       /* 0: not needed so far */
+	int eventstats; /* stages of this kind so far */
 	int scan_number;
 	ls_scan_description scan;
 	bool late;     /* events are made at the end, for the remaining rows */
@@ -133,6 +136,9 @@ extern void ls_plan_flush(ls_planner *p);
  * that bindings, the table and the order name.
  */
 extern void ls_plan_cut(ls_planner *p);
+
+/* Does so in any case; the name of the query is then in p->sql. */
+extern void ls_plan_materialize(ls_planner *p);
 
 /* Adds a column to the rows and returns its number.  Independent columns share a level. */
 extern int ls_plan_add_column(ls_planner *p, const char *value);
@@ -184,8 +190,9 @@ extern void ls_plan_bind_some(ls_planner *p, const ls_query_field *field, char *
 /* Removes a field from events. */
 extern void ls_plan_hide(ls_planner *p, const ls_query_field *field);
 
-/* Plans the stage `fields`. */
+/* Plan the stages `fields` and `table`. */
 extern void ls_plan_fields(ls_planner *p, const ls_query_stage *stage);
+extern void ls_plan_columns(ls_planner *p, const ls_query_stage *stage);
 
 /* ---- plan_expression.c ---- */
 
@@ -215,6 +222,9 @@ extern bool ls_plan_is_late(const ls_planner *p);
 /* Appends the parts and queue entries that can have rows of the search: "(...) s". */
 extern void ls_plan_append_sources(ls_planner *p, StringInfo sql, bool ordered);
 
+/* The order in which the scan returns rows, as terms of ORDER BY, or its reverse. */
+extern const char *ls_plan_scan_order(const ls_planner *p, bool reversed);
+
 /* Begins the statement with part_scan; `first` is the stage that comes next. */
 extern void ls_plan_scan(ls_planner *p, const ls_query_stage *first);
 
@@ -230,6 +240,12 @@ extern ls_filter *ls_plan_conditions(ls_search *search, uint32 *done);
 
 /* Can the stage, if it is the first one, group and aggregate inside parts? */
 extern bool ls_plan_groups_parts(const ls_query_stage *stage);
+
+/*
+ * An aggregate of a stage over the current rows, as JSON text.  *text: the parameter with the
+ * stage's text, or 0.
+ */
+extern char *ls_plan_aggregate(ls_planner *p, const ls_query_stage *stage, int number, int *text);
 
 extern void ls_plan_stats(ls_planner *p, const ls_query_stage *stage, bool first);
 extern void ls_plan_top(ls_planner *p, const ls_query_stage *stage, bool first);
@@ -249,5 +265,9 @@ extern int ls_plan_times(ls_planner *p, const ls_time *starts, int n);
 
 /* Plans the stage `patterns`; NULL: labels events as `patterns event mode=label` does. */
 extern void ls_plan_patterns(ls_planner *p, const ls_query_stage *stage);
+
+/* ---- plan_eventstats.c ---- */
+
+extern void ls_plan_eventstats(ls_planner *p, const ls_query_stage *stage);
 
 #endif /* LS_PLAN_H */

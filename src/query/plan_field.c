@@ -572,3 +572,38 @@ ls_plan_fields(ls_planner *p, const ls_query_stage *stage)
 		}
 	}
 }
+
+/* ---- the stage table ---- */
+
+/* Rows of these columns, in this order.  They stay in the order of the events. */
+void
+ls_plan_columns(ls_planner *p, const ls_query_stage *stage)
+{
+	ls_plan *plan = p->plan;
+	ls_plan_column *columns = palloc0(sizeof(*columns) * (Size) (stage->fields.n + 1));
+	int n = 0;
+
+	if (plan->table)
+	{
+		ls_plan_fields(p, stage);
+		return;
+	}
+	for (uint32 i = 0; i < stage->fields.n; i++)
+	{
+		const ls_query_field *field = stage->fields.items[i];
+		ls_str name = ls_query_field_written(field);
+		bool named = false;
+
+		for (int c = 0; c < n; c++)
+			named = named || ls_str_eq(columns[c].name, name);
+		if (named)
+			continue;
+		columns[n].name = name;
+		columns[n].type = ls_plan_is_timestamp(p, field) ? LS_COLUMN_TIME : LS_COLUMN_ANY;
+		columns[n++].sql = ls_plan_reference(p, field);
+	}
+	plan->table = true;
+	plan->columns = columns;
+	plan->n_columns = n;
+	p->n_bindings = 0;
+}

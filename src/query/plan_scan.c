@@ -70,6 +70,9 @@ keeps_rows(const ls_query_stage *stage)
 		case LS_QUERY_EVAL:
 		case LS_QUERY_RENAME:
 		case LS_QUERY_REX:
+		case LS_QUERY_TABLE:
+		case LS_QUERY_BIN_STAGE:
+		case LS_QUERY_FILLNULL:
 			return !ls_plan_names_template_id(stage);
 		default:
 			return false;
@@ -117,6 +120,7 @@ ls_plan_is_late(const ls_planner *p)
 			case LS_QUERY_TOP:
 			case LS_QUERY_RARE:
 			case LS_QUERY_TIMECHART:
+			case LS_QUERY_TABLE:
 				return false; /* there are no events at the end */
 			case LS_QUERY_PATTERNS:
 				if (!stage->label)
@@ -246,10 +250,16 @@ ls_plan_append_sources(ls_planner *p, StringInfo sql, bool ordered)
 	appendStringInfoString(sql, ") s");
 }
 
+const char *
+ls_plan_scan_order(const ls_planner *p, bool reversed)
+{
+	return p->search->ascending != reversed ? "t.ts, t.batch, t.place"
+											: "t.ts DESC, t.batch DESC, t.place DESC";
+}
+
 void
 ls_plan_scan(ls_planner *p, const ls_query_stage *first)
 {
-	const char *direction = p->search->ascending ? "" : " DESC";
 
 	if (first != NULL)
 		choose_in_parts(p, first);
@@ -262,5 +272,5 @@ ls_plan_scan(ls_planner *p, const ls_query_stage *first)
 					 " CROSS JOIN LATERAL logsvc_internal.part_scan(s.id, s.header, s.body,"
 					 " s.index_name, $%d) r",
 					 p->scan_number);
-	appendStringInfo(&p->order, "t.ts%s, t.batch%s, t.place%s", direction, direction, direction);
+	appendStringInfoString(&p->order, ls_plan_scan_order(p, false));
 }

@@ -209,17 +209,25 @@ keep_columns(StringInfo list, const char *text)
 void
 ls_plan_cut(ls_planner *p)
 {
+	if (p->levels >= LS_PLAN_MAX_LEVELS || p->next_column - p->first_column >= LS_PLAN_MAX_ADDED)
+		ls_plan_materialize(p);
+}
+
+void
+ls_plan_materialize(ls_planner *p)
+{
 	const ls_plan *plan = p->plan;
 	StringInfoData list;
 
-	if (p->levels < LS_PLAN_MAX_LEVELS && p->next_column - p->first_column < LS_PLAN_MAX_ADDED)
-		return;
 	ls_plan_flush(p);
 	initStringInfo(&list);
 	appendStringInfoChar(&list, ',');
 	if (!plan->table)
 		appendStringInfo(&list, "t.ts,t.batch,t.place,t.\"values\",%s",
 						 p->late ? "t.part,t.queued,t.\"row\"," : "t.event,");
+	/* A table that was made of events without grouping them is in their order. */
+	else if (strstr(p->order.data, "t.ts") != NULL)
+		appendStringInfoString(&list, "t.ts,t.batch,t.place,");
 	for (int i = 0; i < p->n_bindings; i++)
 	{
 		keep_columns(&list, p->bindings[i].sql);

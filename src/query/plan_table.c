@@ -92,9 +92,8 @@ values_of(ls_planner *p, const ls_query_aggregate *aggregate, char *known)
 	return psprintf("logsvc_internal.values_of(%s ORDER BY %s)", known, order.data);
 }
 
-/* An aggregate as JSON text. */
-static char *
-aggregation(ls_planner *p, const ls_query_stage *stage, int number, int *text)
+char *
+ls_plan_aggregate(ls_planner *p, const ls_query_stage *stage, int number, int *text)
 {
 	const ls_query_aggregate *a = stage->aggregates.items[number];
 	const char *function = a->kind == LS_QUERY_MIN ? "min" : "max";
@@ -323,7 +322,7 @@ ls_plan_stats(ls_planner *p, const ls_query_stage *stage, bool first)
 		const ls_query_aggregate *a = stage->aggregates.items[i];
 
 		add_column(p, &t, a->name, aggregate_type(a),
-				   first ? values[i] : aggregation(p, stage, i, &text));
+				   first ? values[i] : ls_plan_aggregate(p, stage, i, &text));
 	}
 	if (first)
 	{
@@ -671,7 +670,8 @@ row_chart(ls_planner *p, const ls_query_stage *stage, int times, int texts, tabl
 	for (int i = 0; i < n_aggregates; i++)
 	{
 		const ls_query_aggregate *a = stage->aggregates.items[i];
-		char *name = add_column(p, &inner, a->name, LS_COLUMN_ANY, aggregation(p, stage, i, &text));
+		char *name =
+			add_column(p, &inner, a->name, LS_COLUMN_ANY, ls_plan_aggregate(p, stage, i, &text));
 
 		add_column(p, t, a->name, aggregate_type(a),
 				   psprintf(a->kind == LS_QUERY_COUNT || a->kind == LS_QUERY_DC

@@ -247,6 +247,11 @@ print_stage(ls_buf *buf, const ls_query_stage *s)
 		print_field(buf, s->field);
 		ls_buf_char(buf, ')');
 	}
+	if (s->literal != NULL)
+	{
+		ls_buf_char(buf, ' ');
+		ls_query_print_expr(buf, s->literal);
+	}
 	print_fields(buf, " (fields", s->fields);
 	for (uint32_t i = 0; i < s->aggregates.n; i++)
 		print_aggregate(buf, s->aggregates.items[i]);

@@ -11,6 +11,7 @@
  *	plan_scan.c	... the scan of the parts
  *	plan_where.c	... conditions that parts can answer
  *	plan_table.c	... stages that make tables: stats, top, rare, timechart, patterns
+ *	plan_eventstats.c	... aggregates beside the rows
  *	cursor.c	pages
  *	search_overview.c	what a search returns besides rows: a histogram, fields
  *	search_run.c		runs a plan, makes the JSON answer

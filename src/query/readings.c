@@ -95,6 +95,8 @@ read_stage(walk *w, const ls_query_stage *stage)
 		if (stage->aggregates.items[i]->arg != NULL)
 			read_expression(w, stage->aggregates.items[i]->arg, NULL, false);
 	}
+	for (uint32_t i = 0; stage->kind == LS_QUERY_EVENTSTATS && i < stage->aggregates.n; i++)
+		make(w, stage->aggregates.items[i]->name);
 	for (uint32_t i = 0; i < stage->assigns.n; i++)
 	{
 		const ls_query_assign *assign = stage->assigns.items[i];
@@ -112,6 +114,7 @@ read_stage(walk *w, const ls_query_stage *stage)
 		case LS_QUERY_TOP:
 		case LS_QUERY_RARE:
 		case LS_QUERY_TIMECHART:
+		case LS_QUERY_TABLE:
 			return false;
 		case LS_QUERY_PATTERNS:
 			make(w, LS_STR("template"));

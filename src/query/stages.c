@@ -12,13 +12,23 @@
 
 /* In the order of ls_query_stage_kind. */
 static const char *const stage_names[] = {
-	"where", "dedup",  "stats",  "timechart", "top", "rare",     "sort",
-	"head",  "fields", "rename", "eval",      "rex", "patterns",
+	"where",  "dedup", "stats", "timechart", "top",   "rare", "sort", "head",     "fields",
+	"rename", "eval",  "rex",   "patterns",  "table", "tail", "bin",  "fillnull", "eventstats",
 };
 
 static const int stage_tokens[] = {
-	TOK_WHERE, TOK_DEDUP,  TOK_STATS,  TOK_TIMECHART, TOK_TOP, TOK_RARE,     TOK_SORT,
-	TOK_HEAD,  TOK_FIELDS, TOK_RENAME, TOK_EVAL,      TOK_REX, TOK_PATTERNS,
+	TOK_WHERE,    TOK_DEDUP, TOK_STATS,  TOK_TIMECHART, TOK_TOP,      TOK_RARE,
+	TOK_SORT,     TOK_HEAD,  TOK_FIELDS, TOK_RENAME,    TOK_EVAL,     TOK_REX,
+	TOK_PATTERNS, TOK_TABLE, TOK_TAIL,   TOK_BIN,       TOK_FILLNULL, TOK_EVENTSTATS,
+};
+
+/* Other names of stages. */
+static const struct
+{
+	ls_str name;
+	ls_query_stage_kind kind;
+} stage_aliases[] = {
+	{LS_STR("bucket"), LS_QUERY_BIN_STAGE},
 };
 
 #define N_STAGES ((int) (sizeof(stage_tokens) / sizeof(stage_tokens[0])))
@@ -56,6 +66,14 @@ ls_query_find_stage(ls_str word, int *token)
 		{
 			*token = stage_tokens[i];
 			return i;
+		}
+	}
+	for (size_t i = 0; i < sizeof(stage_aliases) / sizeof(stage_aliases[0]); i++)
+	{
+		if (ls_str_eq(word, stage_aliases[i].name))
+		{
+			*token = stage_tokens[stage_aliases[i].kind];
+			return (int) stage_aliases[i].kind;
 		}
 	}
 	return -1;
@@ -397,6 +415,11 @@ apply_option(ls_query_state *state, const ls_query_option *option, int index)
 	}
 	if (stage->kind == LS_QUERY_TOP || stage->kind == LS_QUERY_RARE)
 		return whole_number(state, option->value, 1, LS_QUERY_MAX_COUNT, &stage->count);
+	if (stage->kind == LS_QUERY_BIN_STAGE || stage->kind == LS_QUERY_FILLNULL)
+	{
+		stage->literal = ls_query_option_literal(state, option->value);
+		return stage->literal != NULL;
+	}
 	if (stage->kind == LS_QUERY_TIMECHART)
 		return index == 0 ? bucket(state, option->value, &stage->bucket)
 						  : whole_number(state, option->value, 1, 1000, &stage->count);
@@ -426,6 +449,30 @@ apply_option(ls_query_state *state, const ls_query_option *option, int index)
 }
 
 bool
+ls_query_add_option(ls_query_state *state, ls_query_options *options, ls_query_token name,
+					ls_query_token value)
+{
+	ls_query_option *option = ls_new(state->arena, ls_query_option);
+
+	if (option == NULL)
+		return false;
+	option->name = name.span;
+	option->value = value;
+	return ls_query_push(state, options, option);
+}
+
+bool
+ls_query_join_options(ls_query_state *state, ls_query_options *options, ls_query_options more)
+{
+	for (uint32_t i = 0; i < more.n; i++)
+	{
+		if (!ls_query_push(state, options, more.items[i]))
+			return false;
+	}
+	return true;
+}
+
+bool
 ls_query_apply_options(ls_query_state *state, ls_query_options options)
 {
 	uint32_t seen = 0;
@@ -450,6 +497,23 @@ ls_query_apply_options(ls_query_state *state, ls_query_options options)
 			return false;
 	}
 	return true;
+}
+
+/* ---- bin ---- */
+
+bool
+ls_query_set_bin(ls_query_state *state, ls_query_field *field, ls_query_field *as)
+{
+	ls_query_stage *stage = state->stage;
+	ls_query_expr *value;
+
+	if (stage->literal == NULL)
+		return ls_query_fail_at(state, LS_QUERY_ERROR_SEMANTIC, field->span,
+								"bin span=5m timestamp, bin span=100 bytes", "bin needs a span");
+	value = ls_query_make_bin(state, field, stage->literal);
+	return value != NULL &&
+		   ls_query_push(state, &stage->assigns,
+						 ls_query_make_assign(state, as != NULL ? as : field, NULL, value));
 }
 
 /* ---- rex ---- */

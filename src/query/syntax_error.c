@@ -377,7 +377,6 @@ static const struct
 	ls_str word;
 	const char *hint;
 } other_names[] = {
-	{LS_STR("table"), "did you mean fields?"},
 	{LS_STR("project"), "did you mean fields?"},
 	{LS_STR("select"), "did you mean fields?"},
 	{LS_STR("filter"), "did you mean where?"},
@@ -393,7 +392,6 @@ static const struct
 	{LS_STR("uniq"), "did you mean dedup?"},
 	{LS_STR("distinct"), "did you mean dedup?"},
 	{LS_STR("chart"), "did you mean timechart?"},
-	{LS_STR("bin"), "did you mean timechart span=?"},
 	{LS_STR("cluster"), "did you mean patterns?"},
 	{LS_STR("reduce"), "did you mean patterns?"},
 	{LS_STR("=="), "did you mean =?"},

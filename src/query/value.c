@@ -119,7 +119,7 @@ ls_value_expression(const ls_query_stage *stage, int number)
 		return number == 0 ? stage->condition : NULL;
 	if (number < 0)
 		return NULL;
-	if (stage->kind == LS_QUERY_EVAL)
+	if (stage->kind == LS_QUERY_EVAL || stage->kind == LS_QUERY_BIN_STAGE)
 		return (uint32) number < stage->assigns.n ? stage->assigns.items[number]->value : NULL;
 	return (uint32) number < stage->aggregates.n ? stage->aggregates.items[number]->arg : NULL;
 }

@@ -116,6 +116,9 @@ sub text_expression
 		if $name eq 'replace';
 	return [ 'call', $name, map { any_expression($events, $state, $depth - 1) } 1 .. between(1, 3) ]
 		if $name =~ /^(?:concat|coalesce)$/;
+	return [ 'call', 'case',
+		(map { condition($events, $state, $depth - 1), $inner->() } 1 .. between(1, 2)),
+		chance(0.5) ? $inner->() : () ] if $name eq 'if' && chance(0.3);
 	return [ 'call', 'if', condition($events, $state, $depth - 1), $inner->(), chance(0.7)
 		? $inner->() : () ] if $name eq 'if';
 	return [ 'call', $name, any_expression($events, $state, $depth - 1) ];
@@ -159,6 +162,10 @@ sub condition
 		map { any_expression($events, $state, 0) } 1 .. between(1, 3) ] if $kind < 0.85;
 	return [ 'contains', chance(0.3) ? 1 : 0, text_expression($events, $state, 0), chance(0.8)
 		? text_literal($events) : [ 'field', stage_field($state) ] ] if $kind < 0.93;
+	return [ 'call', pick(qw(isnull isnotnull)), any_expression($events, $state, 0) ] if $kind < 0.95;
+	return [ 'call', 'like', text_expression($events, $state, 0),
+		[ 'str', pick('', '%') . pick('e', 'ti', '0', '_', 'user') . pick('%', '_%', '') ] ]
+		if $kind < 0.965;
 	return [ 'matches', chance(0.3) ? 1 : 0, text_expression($events, $state, 0),
 		[ 're', LogsvcGenerator::some_regex() ] ];
 }
@@ -211,7 +218,8 @@ sub make_aggregates
 	my @aggregates;
 	foreach my $i (1 .. between(1, 3))
 	{
-		my $name = pick(qw(count count count dc sum avg min max p50 p95 p99 p0 p1 first last));
+		my $name = pick(qw(count count count dc sum avg min max p50 p95 p99 p0 p1 first last
+			values));
 		my %aggregate = (name => $name);
 		if ($name ne 'count' || chance(0.3))
 		{
@@ -241,7 +249,19 @@ sub make_stage
 	my $kind = rand;
 
 	if ($kind < 0.18) { return { stage => 'where', condition => condition($events, $state, 2) }; }
-	if ($kind < 0.26) { return { stage => 'head', chance(0.8) ? (count => between(1, 30)) : () }; }
+	if ($kind < 0.20) { return { stage => 'tail', chance(0.8) ? (count => between(1, 30)) : () }; }
+	if ($kind < 0.22)
+	{
+		my @fields = different_fields($state, between(1, 3), \&stage_field);
+		foreach my $field ($state->{columns} ? @fields : ())
+		{
+			push @{ $state->{columns} }, field_name($field)
+				unless grep { $_ eq field_name($field) } @{ $state->{columns} };
+		}
+		return { stage => 'fillnull', value => pick('0', '-1.5', '"none"', '"a b"'),
+			$state->{columns} && chance(0.4) ? () : (fields => \@fields) };
+	}
+	if ($kind < 0.27) { return { stage => 'head', chance(0.8) ? (count => between(1, 30)) : () }; }
 	if ($kind < 0.36)
 	{
 		return { stage => 'sort', chance(0.3) ? (count => between(1, 50)) : (),
@@ -288,7 +308,25 @@ sub make_stage
 		return { stage => 'rex', pattern => $pattern, groups => $groups, $state->{columns}
 			|| chance(0.2) ? (field => stage_field($state)) : () };
 	}
-	if ($kind < 0.75)
+	if ($kind < 0.71 && ($state->{eventstats} // 0) < 3)
+	{
+		my @by = chance(0.6) ? different_fields($state, between(1, 2), \&group_field) : ();
+		my $aggregates = make_aggregates($events, $state);
+		$aggregates->[$_]{as} = 'e' . ($_ + 1) foreach 0 .. $#$aggregates;
+		foreach my $name ($state->{columns} ? map { $_->{as} } @$aggregates : ())
+		{
+			push @{ $state->{columns} }, $name unless grep { $_ eq $name } @{ $state->{columns} };
+		}
+		$state->{eventstats}++;
+		return { stage => 'eventstats', aggregates => $aggregates, by => \@by };
+	}
+	if ($kind < 0.72)
+	{
+		my @fields = different_fields($state, between(1, 4), \&stage_field);
+		$state->{columns} = [ LogsvcStages::unique(map { field_name($_) } @fields) ];
+		return { stage => 'table', fields => \@fields };
+	}
+	if ($kind < 0.77)
 	{
 		my @fields = different_fields($state, between(1, 4), \&stage_field);
 		my $exclude = chance(0.4) ? 1 : 0;
@@ -385,6 +423,11 @@ sub stage_text
 		. LogsvcGenerator::regex_text($s->{pattern}) if $name eq 'rex';
 	return 'fields ' . ($s->{exclude} ? '- ' : '') . fields_text(@{ $s->{fields} })
 		if $name eq 'fields';
+	return 'table ' . fields_text(@{ $s->{fields} }) if $name eq 'table';
+	return 'tail' . count_text($s) if $name eq 'tail';
+	return "fillnull value=$s->{value}" . ($s->{fields} ? ' ' . fields_text(@{ $s->{fields} }) : '')
+		if $name eq 'fillnull';
+	return 'eventstats ' . aggregates_text(@{ $s->{aggregates} }) . by_text($s) if $name eq 'eventstats';
 	return 'stats ' . aggregates_text(@{ $s->{aggregates} }) . by_text($s) if $name eq 'stats';
 	return $name . count_text($s) . ' ' . fields_text(@{ $s->{fields} }) . by_text($s)
 		if $name =~ /^(?:top|rare)$/;

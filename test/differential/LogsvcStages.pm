@@ -40,6 +40,14 @@ sub get
 	return defined $found && $found->[0] ne 'z' ? $found : undef;
 }
 
+# A field with a null that was sent.
+sub stored
+{
+	my ($state, $row, $field) = @_;
+	return is_builtin($field) ? $row->{f}{ $field->{parts}[0] }
+		: lookup($row->{a}, @{ $field->{parts} });
+}
+
 sub raw { return defined $_[0] ? $_[0][2] : undef; }
 sub string { return [ 's', $_[0], quote($_[0]) ]; }
 sub boolean { return $_[0] ? [ 'b', 'true', 'true' ] : [ 'b', 'false', 'false' ]; }
@@ -127,6 +135,13 @@ sub type_of
 	return 'condition' if $kind ne 'call';
 	return 'text' if $e->[1] =~ /^(?:lower|upper|trim|substr|replace|concat|tostring)$/;
 	return 'number' if $e->[1] =~ /^(?:len|round|floor|ceil|abs|tonumber)$/;
+	return 'condition' if $e->[1] =~ /^(?:like|isnull|isnotnull)$/;
+	if ($e->[1] eq 'case')
+	{
+		my @args = @$e[ 2 .. $#$e ];
+		my %types = map { type_of($args[$_]) => 1 } grep { $_ % 2 || $_ == $#args } 0 .. $#args;
+		return keys %types == 1 ? (keys %types)[0] : 'any';
+	}
 	return type_of($e->[3]) if $e->[1] eq 'if' && @$e == 5 && type_of($e->[3]) eq type_of($e->[4]);
 	return 'any';
 }
@@ -150,7 +165,18 @@ sub compare
 	return $holds{$op}->($x->[1] cmp $y->[1]);
 }
 
+# % is any text, _ one character.
+sub like
+{
+	my ($text, $pattern) = @_;
+	my $re = join '', map { $_ eq '%' ? '.*' : $_ eq '_' ? '.' : quotemeta } split //, $pattern;
+	return $text =~ /\A$re\z/s;
+}
+
 my %functions = (
+	isnull => sub { boolean(!defined $_[0]) },
+	isnotnull => sub { boolean(defined $_[0]) },
+	like => sub { defined $_[0] && defined $_[1] ? boolean(like($_[0][1], $_[1][1])) : undef },
 	lower => sub { defined $_[0] ? string($_[0][1] =~ tr/A-Z/a-z/r) : undef },
 	upper => sub { defined $_[0] ? string($_[0][1] =~ tr/a-z/A-Z/r) : undef },
 	trim => sub { defined $_[0] ? string($_[0][1] =~ s/\A[ \t-\r]+//r =~ s/[ \t-\r]+\z//r)
@@ -288,6 +314,15 @@ sub compile
 	my @subs = map { compile($state, $_) } @list;
 	if ($name eq 'if') { return sub { is_true($subs[0]->($_[0])) ? $subs[1]->($_[0]) : $subs[2]
 		? $subs[2]->($_[0]) : undef }; }
+	if ($name eq 'case')
+	{
+		return sub {
+			my $i = 0;
+			for (; $i < $#subs; $i += 2)
+				{ return $subs[ $i + 1 ]->($_[0]) if is_true($subs[$i]->($_[0])); }
+			return $i == $#subs ? $subs[$i]->($_[0]) : undef;
+		};
+	}
 	if ($name eq 'coalesce') { return sub { foreach my $s (@subs) { my $v = $s->($_[0]); return $v
 		if defined $v } undef }; }
 	my $function = $functions{$name};
@@ -358,6 +393,12 @@ sub aggregate
 	{
 		my %seen = map { $_->[2] => 1 } @known;
 		return scalar keys %seen;
+	}
+	if ($name eq 'values')
+	{
+		my @sorted = sort { group_order([ $a ], [ $b ]) }
+			LogsvcStages::unique(map { $_->[2] } @known);
+		return @sorted ? '[' . join(',', @sorted) . ']' : undef;
 	}
 	return @known ? $known[0][2] : undef if $name eq 'first';
 	return @known ? $known[-1][2] : undef if $name eq 'last';
@@ -444,7 +485,8 @@ sub add_column
 sub copies { my ($state) = @_; return map { $state->{columns} ? [@$_] : changed($_) }
 	@{ $state->{rows} }; }
 
-my %stage = (
+my %stage;
+%stage = (
 	where => sub {
 		my ($state, $s) = @_;
 		my $test = compile($state, $s->{condition});
@@ -590,6 +632,59 @@ my %stage = (
 		  sort { group_order($a->[0], $b->[0]) } groups($state, $state->{rows}, @by);
 		return table($state, [ (map { field_name($_) } @by),
 			map { aggregate_name($_) } @{ $s->{aggregates} } ], \@rows);
+	},
+	tail => sub {
+		my ($state, $s) = @_;
+		my @rows = @{ $state->{rows} };
+		splice @rows, 0, @rows - ($s->{count} // 10) if @rows > ($s->{count} // 10);
+		return { %$state, rows => \@rows };
+	},
+	table => sub {
+		my ($state, $s) = @_;
+		my @fields = @{ $s->{fields} };
+		my %seen;
+		return $stage{fields}->($state, { %$s, exclude => 0 }) if $state->{columns};
+		@fields = grep { !$seen{ field_name($_) }++ } @fields;
+		my @rows = map { my $row = $_;
+			[ map { raw(LogsvcStages::stored($state, $row, $_)) } @fields ] } @{ $state->{rows} };
+		return table($state, [ map { field_name($_) } @fields ], \@rows);
+	},
+	fillnull => sub {
+		my ($state, $s) = @_;
+		$state = { %$state, rows => [ copies($state) ] };
+		my @fields = $s->{fields} ? @{ $s->{fields} }
+			: map { { parts => [$_], prefix => 0 } } @{ $state->{columns} };
+		add_column($state, $_) foreach @fields;
+		foreach my $field (@fields)
+		{
+			defined get($state, $_, $field) || assign($state, $_, $field, value($s->{value}))
+				foreach @{ $state->{rows} };
+			next if $state->{columns};
+			# What was inside of another field is a field of its own.
+			assign($state, $_, $field, get($state, $_, $field)) foreach @{ $state->{rows} };
+		}
+		return $state;
+	},
+	eventstats => sub {
+		my ($state, $s) = @_;
+		my @rows = copies($state);
+		my @by = @{ $s->{by} // [] };
+		my @values = map { my $a = $_;
+			my %of = map { my $g = $_; my $v = aggregate($state, $a, $g->[1]);
+				map { ($_ => $v) } @{ $g->[1] } } groups($state, \@rows, @by);
+			\%of } @{ $s->{aggregates} };
+		$state = { %$state, rows => [ copies({ %$state, rows => \@rows }) ] };
+		foreach my $i (0 .. $#values)
+		{
+			my $field = { parts => [ aggregate_name($s->{aggregates}[$i]) ], prefix => 0 };
+			add_column($state, $field);
+			foreach my $r (0 .. $#rows)
+			{
+				my $v = $values[$i]{ $rows[$r] };
+				assign($state, $state->{rows}[$r], $field, defined $v ? value("$v") : undef);
+			}
+		}
+		return $state;
 	},
 	top => \&top,
 	rare => \&top,

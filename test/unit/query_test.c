@@ -272,9 +272,9 @@ test_stages(void)
 static void
 test_errors(void)
 {
-	static const char *const stages[] = {"where", "dedup", "stats",   "timechart", "top",
-										 "rare",  "sort",  "head",    "fields",    "rename",
-										 "eval",  "rex",   "patterns"};
+	static const char *const stages[] = {"where", "dedup", "stats", "timechart", "top", "rare",
+										 "sort", "head", "fields", "rename", "eval", "rex",
+										 "patterns", "table", "tail", "bin", "fillnull", "eventstats"};
 	static const char *const times[] = {"now", "-15m", "-1h@h", "ISO", "epoch"};
 	static const char *const close[] = {")"};
 	static const char *const string[] = {"a quoted string"};
@@ -284,7 +284,7 @@ test_errors(void)
 											 "max",   "first", "last", "values", "p95"};
 
 	fails("index=main | stat count", SYNTAX, "unexpected stat", 13, 4);
-	expects(stages, 13);
+	expects(stages, 18);
 	is_int(error.position.line, 1, "line");
 	is_int(error.position.column, 14, "column");
 	is_str(error.found, "stat", "found");
@@ -322,7 +322,7 @@ test_errors(void)
 	fails("()", SYNTAX, "unexpected )", 1, 1);
 	fails("x=", SYNTAX, "unexpected end of query", 2, 0);
 	fails("|", SYNTAX, "unexpected end of query", 1, 0);
-	expects(stages, 13);
+	expects(stages, 18);
 	fails("f*o=1", SYNTAX, "wildcards are not allowed in field names", 0, 3);
 	fails("a..b=1", SYNTAX, "empty name in a field path", 2, 0);
 	fails("``=1", SYNTAX, "empty name in a field path", 0, 2);
@@ -381,7 +381,7 @@ test_errors(void)
 	hints("level=(a OR b)", "for one of several values write field IN (a, b)");
 	hints("| where a == 1", "did you mean =?");
 	hints("a || b", "did you mean OR?");
-	hints("a | table x", "did you mean fields?");
+	hints("a | project x", "did you mean fields?");
 	hints("x='a'", "texts are written in straight double quotes: \"...\"");
 	hints("x=\xe2\x80\x9c"
 		  "a\xe2\x80\x9d",
@@ -502,6 +502,36 @@ test_foreign_functions(void)
 	fails("| eval a = mvindex(b, \"x\")", SEMANTIC, "mvindex needs a number, this is a text", 22,
 		  3);
 	fails("| where match(a, 5)", SEMANTIC, "MATCHES needs a text, this is a number", 17, 1);
+}
+
+/* Stages as people know them from other languages. */
+static void
+test_foreign_stages(void)
+{
+	tree("| table _time, a.b c", " (table (fields _time a.b c))");
+	tree("| tail | tail 3", " (tail) (tail 3)");
+	tree("| bin span=5m timestamp", " (bin \"5m\" (timestamp (bin timestamp \"5m\")))");
+	tree("| bucket bytes span=100 as b", " (bin 100 (b (bin bytes 100)))");
+	tree("| fillnull", " (fillnull)");
+	tree("| fillnull value=- 1.5 a b.c", " (fillnull -1.5 (fields a b.c))");
+	tree("| fillnull value=none a", " (fillnull \"none\" (fields a))");
+	tree("| eventstats count, values(a) as v by b",
+		 " (eventstats (count as \"count\") (values a as \"v\") (by b))");
+	tree("| where table = tail + bin AND span = fillnull",
+		 " (where (and (= table (+ tail bin)) (= span fillnull)))");
+	fails("| bin a", SEMANTIC, "bin needs a span", 6, 1);
+	is_str(error.hint, "bin span=5m timestamp, bin span=100 bytes", "hint");
+	fails("| bin span=auto a", SEMANTIC,
+		  "expected a number above 0, or a duration: up to 24h in seconds, minutes and hours, up to"
+		  " 200y in days and longer units",
+		  11, 4);
+	fails("| bin bins=10 a", SYNTAX, "expected span", 6, 4);
+	fails("| fillnull value=-a b", SYNTAX, "expected a number", 18, 1);
+	fails("| tail 0", SEMANTIC, "expected a whole number from 1 to 10000000", 7, 1);
+	fails("| table", SYNTAX, "unexpected end of query", 7, 0);
+	fails("| table - a", SYNTAX, "unexpected -", 8, 1);
+	fails("| eventstats", SYNTAX, "expected count, dc, sum, avg, min, max, first, last, values, p95 at end", 12, 0);
+	fails("| eventstats count as a by a", SEMANTIC, "two columns are named a", 13, 10);
 }
 
 static void
@@ -766,6 +796,7 @@ main(void)
 	test_errors();
 	test_foreign_terms();
 	test_foreign_functions();
+	test_foreign_stages();
 	test_warnings();
 	test_filter_only();
 	test_limits();
