@@ -17,8 +17,6 @@ AS 'MODULE_PATHNAME', 'logsvc_log';
 COMMENT ON FUNCTION logsvc.log(text, text, text, jsonb, text) IS
 'Accepts one event (its text), which commits with the transaction; returns its id';
 
-'Accepts one event, which commits with the transaction; returns its id';
-
 -- ---- Idempotency-Key of requests that ingest (src/ingest/accept_key.c) ----
 
 -- Of an organization whose keys come faster only the last are kept, so that it cannot fill the
