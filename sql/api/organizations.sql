@@ -104,9 +104,8 @@ BEGIN
 	IF owner IS NULL THEN
 		RAISE NOTICE 'organization "%" has no owner yet', created.slug
 			USING HINT = format('Make a user and then the owner: SELECT logsvc.create_user(''ann@acme.example''); '
-				'SELECT logsvc.add_member(%L, ''ann@acme.example'', ''owner''). Or name one at once: '
-				'logsvc.create_organization(%L, %L, owner => ''ann@acme.example'').',
-				created.slug, created.name, created.plan);
+				'SELECT logsvc.add_member(%L, ''ann@acme.example'', ''owner''). For the next organization '
+				'name one at once: create_organization(..., owner => ''ann@acme.example'').', created.slug);
 	ELSE
 		owner := logsvc_internal.check_email(owner);
 		IF NOT EXISTS (SELECT FROM logsvc_internal.user_account u WHERE u.email = owner) THEN
