@@ -230,10 +230,10 @@ COMMENT ON FUNCTION logsvc_internal.parses_json(uuid, text) IS
 'Is JSON in texts of events of that index taken apart?';
 
 CREATE OR REPLACE FUNCTION logsvc_internal.find_rate_limit(rate_class text)
-RETURNS TABLE (per_minute int, scope text, timed boolean, overdraft int)
+RETURNS TABLE (per_minute int, scope text, timed boolean, overdraft int, customized boolean)
 LANGUAGE sql STABLE STRICT PARALLEL SAFE
 BEGIN ATOMIC
-	SELECT r.per_minute, r.scope, r.timed, r.overdraft
+	SELECT r.per_minute, r.scope, r.timed, r.overdraft, r.customized
 	FROM logsvc_internal.rate_limit r WHERE r.class = rate_class;
 END;
 COMMENT ON FUNCTION logsvc_internal.find_rate_limit(text) IS 'The limit of a rate class';

@@ -11,11 +11,11 @@ COMMENT ON FUNCTION logsvc_internal.queue_depth() IS
 'Events that are in the ingest queue or about to be, of all organizations';
 
 CREATE OR REPLACE FUNCTION logsvc_internal.rate_remaining(
-	class text, OUT remaining int, OUT resets_at timestamptz)
+	class text, OUT remaining int, OUT resets_at timestamptz, OUT "limit" int)
 LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED AS 'MODULE_PATHNAME', 'logsvc_rate_remaining';
 COMMENT ON FUNCTION logsvc_internal.rate_remaining(text) IS
-'How many more requests of a rate class the session''s principal may send now; NULL for '
-'classes that count addresses';
+'How many more requests of a rate class the session''s principal may send now, and the limit; '
+'NULL for classes that count addresses';
 
 -- Every resource that plans limit and that is there: see check_plan_limit.
 CREATE OR REPLACE FUNCTION logsvc_internal.resources_json(organization uuid) RETURNS jsonb
@@ -91,7 +91,7 @@ BEGIN
 				WHEN depth >= most * 0.8 THEN 'warning' ELSE 'normal' END),
 		'resources', resources,
 		'rateLimits', (SELECT coalesce(jsonb_agg(jsonb_build_object('name', r.class,
-				'limit', r.per_minute, 'remaining', s.remaining,
+				'limit', s."limit", 'remaining', s.remaining,
 				'resetsAt', logsvc_internal.iso_time(s.resets_at)) ORDER BY r.class), '[]')
 			FROM logsvc_internal.rate_limit r, logsvc_internal.rate_remaining(r.class) AS s
 			WHERE s.remaining IS NOT NULL),

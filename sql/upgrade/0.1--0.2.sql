@@ -141,6 +141,8 @@ DROP FUNCTION logsvc.update_index(text, int, text, text[]);
 DROP FUNCTION logsvc.update_organization(text, text, text, int, text[], text, text[]);
 
 DROP FUNCTION logsvc_internal.part_fields(bigint, bytea);
+DROP FUNCTION logsvc_internal.find_rate_limit(text);
+DROP FUNCTION logsvc_internal.rate_remaining(text);
 
 -- One description instead of twenty arguments.
 DROP FUNCTION logsvc_internal.part_scan(bigint, bytea, bytea, text, bytea, timestamptz, timestamptz,

@@ -104,7 +104,7 @@ struct ls_rate_state;
 
 /*
  * Explains RATE_LIMIT_EXCEEDED: what is refused (`what`), the class, its limit, what it counts
- * by, and when to try again.
+ * by, when to try again, and with what an operator changes the limit.
  */
 extern void ls_describe_rate(const char *class_name, const struct ls_rate_class *of,
 							 const struct ls_rate_state *state, const char *what, ls_refusal *out);
@@ -269,13 +269,14 @@ typedef struct ls_rate_class
 {
 	int per_minute;
 	ls_rate_scope scope;
-	bool timed;    /* its requests also draw on class executor, */
-	int overdraft; /* how many times the seconds of that may be used */
+	bool timed;      /* its requests also draw on class executor, */
+	int overdraft;   /* how many times the seconds of that may be used */
+	bool by_setting; /* logsvc.limits decides how high it is */
 } ls_rate_class;
 
 /*
- * The limit of a class, from table logsvc_internal.rate_limit; false if the class has
- * no limit.  Cached; a miss runs a transaction, or SPI if one is open.
+ * The limit of a class, from table logsvc_internal.rate_limit and setting logsvc.limits; false
+ * if the class has no limit.  Cached; a miss runs a transaction, or SPI if one is open.
  */
 extern bool ls_rate_limit_of(const char *class_name, ls_rate_class *of);
 

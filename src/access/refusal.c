@@ -126,23 +126,46 @@ ls_describe_refusal(const ls_principal *principal, ls_error_id error, const char
 	}
 }
 
+/* What a class counts. */
+static const char *
+unit_of(const char *class_name)
+{
+	static const struct
+	{
+		const char *class_name;
+		const char *unit;
+	} units[] = {{"search", "searches"},     {"evaluation", "evaluations"},
+				 {"changes", "changes"},     {"user_changes", "changes"},
+				 {"all_changes", "changes"}, {LS_RATE_EXECUTOR, "seconds of executors"}};
+
+	for (size_t i = 0; i < lengthof(units); i++)
+	{
+		if (strcmp(class_name, units[i].class_name) == 0)
+			return units[i].unit;
+	}
+	return "requests";
+}
+
 void
 ls_describe_rate(const char *class_name, const ls_rate_class *of, const ls_rate_state *state,
 				 const char *what, ls_refusal *out)
 {
 	static const char *const counted[] = {[LS_RATE_ORGANIZATION] = "organization",
-										  [LS_RATE_CALLER] = "caller",
+										  [LS_RATE_CALLER] = "user or key",
 										  [LS_RATE_USER] = "user",
 										  [LS_RATE_ADDRESS] = "address",
 										  [LS_RATE_CREDENTIAL] = "credential"};
-	const char *unit = strcmp(class_name, LS_RATE_EXECUTOR) == 0 ? "seconds" : "requests";
+	bool raise = of->by_setting && ls_limits != LS_LIMITS_GENEROUS;
+	char limit[100];
 	char text[200];
 
+	snprintf(limit, sizeof(limit), "%d %s a minute for this %s", of->per_minute,
+			 unit_of(class_name), counted[of->scope]);
 	snprintf(out->message, sizeof(out->message),
-			 "%s: rate class %s allows %d %s a minute for each %s; try again in %d seconds", what,
-			 class_name, of->per_minute, unit, counted[of->scope], state->retry_after);
-	snprintf(text, sizeof(text),
-			 "%d %s a minute for each %s; an operator sets it in table logsvc_internal.rate_limit",
-			 of->per_minute, unit, counted[of->scope]);
+			 "%s: %s; try again in %d seconds; an operator changes it with %stable "
+			 "logsvc_internal.rate_limit (class %s)",
+			 what, limit, state->retry_after, raise ? "setting logsvc.limits or " : "", class_name);
+	snprintf(text, sizeof(text), "%s; %slogsvc_internal.rate_limit", limit,
+			 raise ? "logsvc.limits or " : "");
 	detail(out, class_name, "rate_limit", text);
 }

@@ -171,7 +171,7 @@ logsvc_take_rate(PG_FUNCTION_ARGS)
 }
 
 /*
- * rate_remaining(class text) returns (remaining int, resets_at timestamptz): of
+ * rate_remaining(class text) returns (remaining int, resets_at timestamptz, limit int): of
  * the session's principal; NULLs for a class that counts addresses.
  */
 Datum
@@ -180,8 +180,8 @@ logsvc_rate_remaining(PG_FUNCTION_ARGS)
 	const char *class_name = text_to_cstring(PG_GETARG_TEXT_PP(0));
 	const ls_principal *principal = ls_principal_require();
 	TupleDesc descriptor;
-	Datum values[2] = {0};
-	bool nulls[2] = {true, true};
+	Datum values[3] = {0};
+	bool nulls[3] = {true, true, true};
 	ls_rate_class of;
 	ls_rate_state state;
 	uint8 key[16];
@@ -194,7 +194,8 @@ logsvc_rate_remaining(PG_FUNCTION_ARGS)
 		ls_rate_limit_look(class_name, key, of.per_minute, &state);
 		values[0] = Int32GetDatum(state.remaining);
 		values[1] = TimestampTzGetDatum(ls_timestamptz_of_time(state.reset * LS_USECS_PER_SEC));
-		nulls[0] = nulls[1] = false;
+		values[2] = Int32GetDatum(of.per_minute);
+		nulls[0] = nulls[1] = nulls[2] = false;
 	}
 	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(descriptor), values, nulls)));
 }

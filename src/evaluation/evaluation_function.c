@@ -163,10 +163,14 @@ count_call(const ls_principal *principal)
 	for (size_t i = 0; i < sizeof(role); i++)
 		key[i] ^= ((uint8 *) &role)[i];
 	if (!ls_rate_limit_take("evaluation", key, of.per_minute, &state))
-		ereport(
-			ERROR, errcode(ls_errcode(LS_ERROR_RATE_LIMIT_EXCEEDED)),
-			errmsg("more than %d evaluations in a minute: rate class evaluation", of.per_minute),
-			errhint("Try again in %d seconds.", state.retry_after));
+	{
+		ls_refusal refusal;
+
+		ls_describe_rate("evaluation", &of, &state, "too many evaluations", &refusal);
+		ereport(ERROR, errcode(ls_errcode(LS_ERROR_RATE_LIMIT_EXCEEDED)),
+				errmsg_internal("%s", refusal.message), errdetail_internal("%s", refusal.details),
+				errhint("Try again in %d seconds.", state.retry_after));
+	}
 }
 
 /* The rows of a search, as they were received: the event text. */

@@ -49,6 +49,7 @@ int ls_smtp_tls = LS_SMTP_TLS_AUTO;
 char *ls_public_url = NULL;
 char *ls_operator_email = NULL;
 int ls_plan_changes = LS_PLANS_REQUESTED;
+int ls_limits = LS_LIMITS_SPECIFICATION;
 bool ls_builtin_needs_credits = true;
 char *ls_trusted_proxies = NULL;
 int ls_password_cost = LS_PASSWORD_COST_MIN;
@@ -86,6 +87,10 @@ static const struct config_enum_entry smtp_tls[] = {{"auto", LS_SMTP_TLS_AUTO, f
 
 static const struct config_enum_entry plan_changes[] = {
 	{"request", LS_PLANS_REQUESTED, false}, {"self", LS_PLANS_SELF, false}, {NULL, 0, false}};
+
+static const struct config_enum_entry limits[] = {{"specification", LS_LIMITS_SPECIFICATION, false},
+												  {"generous", LS_LIMITS_GENEROUS, false},
+												  {NULL, 0, false}};
 
 /* Without user and password: settings can be seen. */
 static bool
@@ -307,6 +312,11 @@ ls_guc_register(bool preloaded)
 	DefineCustomEnumVariable(
 		"logsvc.plan_changes", "Who decides about larger plans of organizations.", NULL,
 		&ls_plan_changes, LS_PLANS_REQUESTED, plan_changes, PGC_SIGHUP, 0, NULL, NULL, NULL);
+	DefineCustomEnumVariable("logsvc.limits",
+							 "Rate limits: those of the specification, or those for a server of "
+							 "one's own.",
+							 NULL, &ls_limits, LS_LIMITS_SPECIFICATION, limits, PGC_SIGHUP, 0, NULL,
+							 NULL, NULL);
 	DefineCustomStringVariable(
 		"logsvc.operator_email", "Mail addresses of operators, comma-separated.", NULL,
 		&ls_operator_email, "", PGC_SIGHUP, GUC_LIST_INPUT, check_addresses, NULL, NULL);

@@ -120,6 +120,7 @@ extern int ls_smtp_tls; /* ls_smtp_tls_kind */
 extern char *ls_public_url;
 extern char *ls_operator_email;
 extern int ls_plan_changes; /* ls_plan_changes_kind */
+extern int ls_limits;       /* ls_limits_kind */
 extern bool ls_builtin_needs_credits;
 extern char *ls_trusted_proxies;
 extern int ls_password_cost; /* log2 of scrypt's N */
@@ -149,6 +150,13 @@ typedef enum ls_plan_changes_kind
 	LS_PLANS_REQUESTED,
 	LS_PLANS_SELF
 } ls_plan_changes_kind;
+
+/* How high the limits of table rate_limit are. */
+typedef enum ls_limits_kind
+{
+	LS_LIMITS_SPECIFICATION, /* as the table has them */
+	LS_LIMITS_GENEROUS       /* for a server of one's own */
+} ls_limits_kind;
 
 typedef enum ls_smtp_tls_kind
 {

@@ -77,6 +77,10 @@ my @mutations = (
 		'	ls_http_charge_time(request, principal, begun);', '	(void) begun;', 'test/t/access/rate_limits.pl'],
 	['admission: a rate by user, not by organization', 'src/access/lookup_cache.c', 'memcpy(key, &person, 16);',
 		'memcpy(key, principal->caller, 16);', 'test/t/access/rate_limits.pl'],
+	['rates: generous limits are not for guessing', 'src/access/lookup_cache.c', 'return scope != LS_RATE_ADDRESS &&',
+		'return', 'test/t/access/rate_limits.pl'],
+	['rates: an operator decides about one class', 'src/access/lookup_cache.c',
+		'of->by_setting = of->by_setting && follows_setting', 'of->by_setting = follows_setting', 'test/t/access/rate_limits.pl'],
 
 	# ---- changes ----
 	['changes: of a request on its route', 'src/gateway/routes.def', '"org:write", "changes", LS_POOL_EXECUTOR, "logsvc.update_organization"',

@@ -76,7 +76,7 @@ my $r = $t->http(PUT => '/api/v1/ip-allowlist', token => $org->{full_key},
 	json => { entries => [] });
 is(left($r), '429 3 0', 'no fourth, by another route');
 is($r->{json}{code}, 'RATE_LIMIT_EXCEEDED', 'as a rate limit');
-like($r->{json}{error}, qr/rate class changes allows 3 requests a minute for each credential/,
+like($r->{json}{error}, qr/: 3 changes a minute for this credential; .*\(class changes\)/,
 	'which says of what');
 like($r->{headers}{'retry-after'} // '', qr/^([1-9]|[1-5]\d|60)$/, 'and when to come again');
 is($t->http(GET => "/api/v1/organizations/$org->{id}", token => $org->{full_key})->{status}, 200,
@@ -103,7 +103,7 @@ my ($out, $state, $message) = $t->sql_error("SELECT logsvc.use_token('$made') IS
 	. "SELECT logsvc.update_organization(name => 'more')", user => 'app');
 is($state, 'LS601', 'in SQL there are as many');
 like($message,
-	qr/^too many changes: rate class changes allows 5 requests a minute for each credential; try again in \d+ seconds/, 'and the same words');
+	qr/^too many changes: 5 changes a minute for this credential; try again in \d+ seconds/, 'and the same words');
 (undef, $state) = $t->sql_error("SELECT logsvc.use_token('$made') IS NULL; BEGIN; SAVEPOINT s; "
 	. "SELECT logsvc.update_organization(name => 'more')", user => 'app');
 is($state, 'LS601', 'another session has no more of it');
@@ -142,7 +142,7 @@ is(json_change($_, $team, POST => '/api/v1/tokens',
 $r = json_change($sessions[0], $team, POST => '/api/v1/tokens',
 	{ name => '', scopes => ['logs:read'] });
 is($r->{status}, 429, 'five sessions of one user count together');
-like($r->{json}{error}, qr/rate class user_changes allows 5 requests a minute for each user/,
+like($r->{json}{error}, qr/: 5 changes a minute for this user; .*\(class user_changes\)/,
 	'which says of what');
 is($r->{json}{details}[0]{path}, 'user_changes', 'for programs too');
 like($r->{headers}{'retry-after'} // '', qr/^([1-9]|[1-5]\d|60)$/, 'and when to come again');
@@ -185,7 +185,7 @@ is(join(' ', map { rename_by($of_house{a}, $house, "a $_") } 1 .. 3), '200 200 4
 	'one who is not an owner has a quarter');
 $r = json_change($of_house{a}, $house, PATCH => "/api/v1/organizations/$house->{id}",
 	{ name => 'a' });
-like($r->{json}{error}, qr/rate class all_changes allows 2 requests a minute for each caller/,
+like($r->{json}{error}, qr/: 2 changes a minute for this user or key; .*\(class all_changes\)/,
 	'which says of what');
 like($r->{headers}{'retry-after'} // '', qr/^([1-9]|[1-5]\d|60)$/, 'and when to come again');
 is(join(' ', map { rename_by($of_house{b}, $house, "b $_") } 1 .. 3), '200 200 429',
@@ -198,7 +198,7 @@ is(join(' ', map { rename_by($house->{session}, $house, "o $_") } 1 .. 3), '200 
 	'the last quarter is for owners');
 like(json_change($house->{session}, $house, PATCH => "/api/v1/organizations/$house->{id}",
 	{ name => 'o' })->{json}{error},
-	qr/rate class all_changes allows 8 requests a minute for each organization/,
+	qr/: 8 changes a minute for this organization; .*\(class all_changes\)/,
 		'which is refused with the whole limit');
 is($t->http(POST => '/api/v1/indexes', token => $house->{token},
 	json => { name => 'web' })->{status}, 429, 'routes with a class of their own draw on it too');
@@ -330,10 +330,10 @@ foreach my $call (@by_people)
 	rates(changes => 0);
 	my @request = ($method => $path, session => $session, organization => $org->{id},
 		json => $body);
-	like($t->http(@request)->{json}{error}, qr/class changes allows/,
+	like($t->http(@request)->{json}{error}, qr/\(class changes\)/,
 		"$name counts by the credential");
 	rates(user_changes => 0);
-	like($t->http(@request)->{json}{error}, qr/class user_changes allows/,
+	like($t->http(@request)->{json}{error}, qr/\(class user_changes\)/,
 		"$name counts by the user");
 }
 # create_token and set_plan are what create_own_token and set_plan_json call.

@@ -71,6 +71,49 @@ refused($t->http(POST => '/api/v1/search', token => $org->{token}, json => { q =
 	'by POST, with another credential');
 is(get_search($other)->{status}, 200, 'another organization is not concerned');
 
+# ---- on a server of one's own ----
+
+$r = get_search($org);
+like($r->{json}{error}, qr/^too many requests: 10 searches a minute for this organization; try again in \d+ seconds; an operator changes it with setting logsvc.limits or table logsvc_internal.rate_limit \(class search\)$/,
+	'the refusal says with what the limit is changed');
+is($r->{json}{details}[0]{message},
+	'10 searches a minute for this organization; logsvc.limits or logsvc_internal.rate_limit',
+	'its detail too');
+sub set_limits
+{
+	my ($value) = @_;
+	$t->sql("ALTER SYSTEM SET logsvc.limits = $value");
+	$t->reload;
+	return;
+}
+set_limits('generous');
+ok(wait_until(sub { $r = get_search($org); $r->{status} == 200 }, 20), 'more searches') or diag explain $r;
+my $left;
+($_, $left) = rate_of($r, 'more searches');
+is($_, 600, '600 a minute');
+is((rate_of($t->http(POST => '/api/v1/search', token => $org->{token}, json => { q => 'x' }),
+	'another credential'))[1], 599, 'for each user and key');
+is((rate_of(get_search($org), 'the first one'))[1], $left - 1, 'which count by themselves');
+is_deeply([ rate_of($t->http(POST => '/v1/logs', token => $other->{ingest_key}, json => {}), 'OTLP') ],
+	[ 600000, 599999 ], 'the rest in proportion');
+my ($usage) = grep { $_->{name} eq 'search' } @{ $t->http(GET => '/api/v1/usage',
+	token => $org->{read_key})->{json}{data}{rateLimits} };
+is_deeply([ @{$usage}{qw(limit remaining)} ], [ 600, $left - 1 ], 'as the usage says');
+$r = $t->http(POST => '/api/v1/auth/verify-email', json => { token => 'none' });
+is((rate_of($r, 'guesses'))[0], 5, 'but no more guesses');
+set_rate('templates', 3);
+$r = $t->http(GET => '/api/v1/templates', token => $org->{read_key});
+is_deeply([ rate_of($r, 'templates') ], [ 3, 2 ], 'a figure of the operator stays');
+set_rate('search', 600);
+$r = get_search($org);
+is((rate_of($r, 'search of the operator'))[0], 600, 'also one that is the same');
+set_rate('templates', 10);
+$t->sql("DELETE FROM logsvc_internal.rate_limit WHERE class = 'search'; INSERT INTO "
+	. "logsvc_internal.rate_limit (class, per_minute, scope, timed, overdraft, customized) "
+	. "VALUES ('search', 10, 'organization', true, 5, false)");
+set_limits('specification');
+ok(wait_until(sub { $r = get_search($org); $r->{status} == 429 }, 20), 'and back');
+
 $r = $t->http(GET => '/api/v1/logs', token => $org->{read_key});
 is($r->{status}, 200, 'queries of logs have a limit of their own');
 is_deeply([ rate_of($r, 'logs') ], [ 100, 99 ], 'of 100');
@@ -117,7 +160,7 @@ like($r->{content}, qr/\A\x08\x08\x12.{1,2}RATE_LIMIT_EXCEEDED/s, 'as a Status i
 
 # ---- by address ----
 
-foreach my $n (1 .. 6)
+foreach my $n (2 .. 6)    # one was sent above
 {
 	$r = $t->http(POST => '/api/v1/auth/forgot-password',
 		json => { email => "nobody$n\@example.org" });
@@ -264,7 +307,7 @@ is(slow_request($org->{read_key}), 200, 'a request that takes longer than there 
 $r = $t->http(GET => '/api/v1/search/fields', token => $org->{read_key});
 is($r->{status}, 429, 'is charged when it is over');
 like($r->{json}{error},
-	qr/class executor allows 1 seconds a minute for each organization; try again in \d+ seconds/,
+	qr/: 1 seconds of executors a minute for this organization; try again in \d+ seconds/,
 		'and the message says what of');
 like($r->{headers}{'retry-after'} // '', qr/^([1-9]|[1-5]\d|60)$/, 'with the time to wait');
 foreach my $path ('/api/v1/search/fields/level/values', '/api/v1/templates', '/api/v1/logs',
@@ -285,7 +328,7 @@ is(get_search($org)->{status}, 200, 'a search goes on although the time is used'
 is(slow_search($org->{read_key}), 200, 'and one more, that takes long') foreach 1 .. 2;
 $r = get_search($org);
 is($r->{status}, 429, 'but searches are charged too');
-like($r->{json}{error}, qr/class executor allows 5 seconds a minute/,
+like($r->{json}{error}, qr/: 5 seconds of executors a minute/,
 	'and have five times the seconds');
 set_rate('search', 10);
 is($t->http(GET => '/api/v1/search/fields', token => $other->{read_key})->{status}, 200,
