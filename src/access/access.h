@@ -99,6 +99,13 @@ extern void ls_describe_refusal(const ls_principal *principal, ls_error_id error
 								const char *credentials, const char *permission, const char *scope,
 								ls_refusal *out);
 
+/*
+ * Explains a 401 of a route: `message`, and the kinds of credential that the route takes
+ * (credentials and scope as in routes.def), which says nothing about the one that was sent.
+ */
+extern void ls_describe_credentials(const char *message, const char *credentials, const char *scope,
+									ls_refusal *out);
+
 struct ls_rate_class;
 struct ls_rate_state;
 

@@ -99,42 +99,58 @@ authorization(ls_str header, char *text, ls_str *secret)
 	return is_secret(*secret);
 }
 
+/* `why`: more than the error's own message says; NULL for that one. */
 static bool
-refuse(ls_caught *caught, ls_error_id error)
+refuse(ls_caught *caught, ls_error_id error, const char *why)
 {
 	memset(caught, 0, sizeof(*caught));
 	caught->id = error;
-	caught->sqlstate = ls_errcode(error);
-	strlcpy(caught->message, ls_error_table[error].message, sizeof(caught->message));
+	strlcpy(caught->message, why != NULL ? why : ls_error_table[error].message,
+			sizeof(caught->message));
 	return false;
 }
 
 /*
- * The one secret of a request; LS_ALLOWED or why there is none.  `text`: room
- * for that of Basic, NULL where it is not taken.
+ * The one secret of a request; LS_ALLOWED or why there is none, with *why when there is more to
+ * say.  `text`: room for that of Basic, NULL where it is not taken.
  */
 static ls_error_id
-secret_of(const ls_request *request, bool tokens_only, char *text, ls_str *secret)
+secret_of(const ls_request *request, bool tokens_only, char *text, ls_str *secret, const char **why)
 {
 	ls_str key = request->api_key;
 
 	if (request->authorization.len > 0)
 	{
 		if (!authorization(request->authorization, text, secret))
+		{
+			*why = "the Authorization header has another form than Bearer and a credential";
 			return LS_ERROR_UNAUTHORIZED;
+		}
 		if (key.len > 0 && !ls_str_eq(key, *secret))
+		{
+			*why = "Authorization and X-API-Key have different credentials";
 			return LS_ERROR_UNAUTHORIZED;
+		}
 	}
 	else if (key.len > 0)
 	{
 		*secret = key;
 		if (!is_secret(key))
+		{
+			*why = "X-API-Key has another form than a credential";
 			return LS_ERROR_UNAUTHORIZED;
+		}
+		if (begins(key, "pat_"))
+			*why = "X-API-Key is for API keys: send a token as Authorization: Bearer";
 		/* A credential was sent, but not one that is good here. */
-		if (tokens_only)
-			return LS_ERROR_INVALID_PAT;
-		if (!begins(key, "ing_"))
+		if (!tokens_only && !begins(key, "ing_"))
 			return LS_ERROR_INVALID_API_KEY;
+		if (tokens_only)
+		{
+			if (begins(key, "ing_"))
+				*why = "API keys are not taken here";
+			return LS_ERROR_INVALID_PAT;
+		}
 	}
 	else
 		return LS_ERROR_UNAUTHORIZED;
@@ -143,6 +159,8 @@ secret_of(const ls_request *request, bool tokens_only, char *text, ls_str *secre
 		return LS_ALLOWED;
 	if (begins(*secret, "ing_") && !tokens_only)
 		return LS_ALLOWED;
+	if (begins(*secret, "ing_"))
+		*why = "API keys are not taken here";
 	return LS_ERROR_INVALID_PAT;
 }
 
@@ -171,14 +189,12 @@ by_session(const ls_request *request, const char *credentials, ls_principal *out
 	if (result == LS_ERROR_INTERNAL)
 		return false;
 	if (result != LS_ALLOWED)
-		return refuse(error, result);
+		return refuse(error, result, NULL);
 	if (strchr(credentials, 'U') != NULL || memcmp(&out->organization, &none, sizeof(none)) != 0)
 		return true;
 	if (request->organization.len > 0)
-		return refuse(error, LS_ERROR_NOT_FOUND);
-	refuse(error, LS_ERROR_VALIDATION);
-	strlcpy(error->message, "header X-Organization-Id is required with a session",
-			sizeof(error->message));
+		return refuse(error, LS_ERROR_NOT_FOUND, NULL);
+	refuse(error, LS_ERROR_VALIDATION, "header X-Organization-Id is required with a session");
 	strlcpy(error->detail,
 			"[{\"path\":\"X-Organization-Id\",\"code\":\"required\","
 			"\"message\":\"say which organization: its slug or id\"}]",
@@ -195,6 +211,7 @@ ls_authenticate(const ls_request *request, const char *credentials, ls_principal
 	/* Only shippers of events need Basic. */
 	bool takes_basic = strchr(credentials, 'I') != NULL;
 	char text[BASIC_SIZE];
+	const char *why = NULL;
 	ls_str secret;
 	uint8 hash[LS_SHA256_LENGTH];
 	cached_credential fresh;
@@ -207,9 +224,9 @@ ls_authenticate(const ls_request *request, const char *credentials, ls_principal
 	if (request->authorization.len == 0 && request->api_key.len == 0 &&
 		strpbrk(credentials, "SU") != NULL && ls_has_session_cookie(request))
 		return by_session(request, credentials, out, error);
-	result = secret_of(request, tokens_only, takes_basic ? text : NULL, &secret);
+	result = secret_of(request, tokens_only, takes_basic ? text : NULL, &secret, &why);
 	if (result != LS_ALLOWED)
-		return refuse(error, result);
+		return refuse(error, result, why);
 	absent = begins(secret, "pat_") ? LS_ERROR_INVALID_PAT : LS_ERROR_INVALID_API_KEY;
 
 	ls_sha256(secret.data, secret.len, hash);
@@ -219,9 +236,9 @@ ls_authenticate(const ls_request *request, const char *credentials, ls_principal
 			if (entry->stored_at + ENTRY_LIFE < request->received_at)
 				break;
 			result = use(entry, out);
-			return result == LS_ALLOWED ? true : refuse(error, result);
+			return result == LS_ALLOWED ? true : refuse(error, result, NULL);
 		case LS_CACHE_ABSENT:
-			return refuse(error, absent);
+			return refuse(error, absent, NULL);
 		case LS_CACHE_MISS:
 			break;
 	}
@@ -234,7 +251,7 @@ ls_authenticate(const ls_request *request, const char *credentials, ls_principal
 	if (result == LS_ERROR_INVALID_PAT)
 	{
 		ls_cache_store(&cache, hash, NULL, epoch);
-		return refuse(error, absent);
+		return refuse(error, absent, NULL);
 	}
 	if (result == LS_ALLOWED)
 	{
@@ -250,5 +267,5 @@ ls_authenticate(const ls_request *request, const char *credentials, ls_principal
 	fresh.stored_at = ls_now();
 	ls_cache_store(&cache, hash, &fresh, epoch);
 	result = use(&fresh, out);
-	return result == LS_ALLOWED ? true : refuse(error, result);
+	return result == LS_ALLOWED ? true : refuse(error, result, NULL);
 }

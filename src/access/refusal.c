@@ -106,6 +106,17 @@ lacks_scope(const ls_principal *principal, const char *credentials, const char *
 }
 
 void
+ls_describe_credentials(const char *message, const char *credentials, const char *scope,
+						ls_refusal *out)
+{
+	char would_do[256];
+
+	what_would_do(credentials, scope, would_do, sizeof(would_do));
+	snprintf(out->message, sizeof(out->message), "%s: this takes %s", message, would_do);
+	detail(out, "credential", "credential_kind", would_do);
+}
+
+void
 ls_describe_refusal(const ls_principal *principal, ls_error_id error, const char *credentials,
 					const char *permission, const char *scope, ls_refusal *out)
 {

@@ -249,6 +249,7 @@ authenticate(const ls_request *request, ls_arena *arena, ls_principal *principal
 			 ls_response *response)
 {
 	const ls_route *route = &ls_routes[request->route];
+	ls_refusal kinds;
 	ls_caught caught;
 
 	memset(principal, 0, sizeof(*principal));
@@ -263,6 +264,12 @@ authenticate(const ls_request *request, ls_arena *arena, ls_principal *principal
 	/* Who sends events drops them on a 500, and sends them again on a 503. */
 	if (caught.id == LS_ERROR_INTERNAL && route->pool == LS_POOL_ACCEPTOR)
 		ls_http_refuse(response, arena, LS_ERROR_SERVICE_UNAVAILABLE, NULL, NULL);
+	else if (caught.id == LS_ERROR_UNAUTHORIZED || caught.id == LS_ERROR_INVALID_PAT ||
+			 caught.id == LS_ERROR_INVALID_API_KEY)
+	{
+		ls_describe_credentials(caught.message, route->credentials, route->scope, &kinds);
+		ls_http_refuse(response, arena, caught.id, kinds.message, kinds.details);
+	}
 	else
 		ls_http_refuse(response, arena, caught.id, caught.message, caught.detail);
 	ls_http_count_refusal(request, principal, arena, response);
@@ -314,6 +321,25 @@ may_go_on(const ls_request *request, const ls_principal *principal, ls_arena *ar
 	return false;
 }
 
+/* Says how large a body of the route may be. */
+static void
+refuse_body(const ls_route *route, ls_arena *arena, ls_response *response)
+{
+	size_t limit = ls_route_body_limit(route, LS_BODY_LIMIT);
+	bool small = limit < 1024 * 1024;
+	char most[32];
+	char message[96];
+	char details[128];
+
+	snprintf(most, sizeof(most), "%zu %s", limit / (small ? 1024 : 1024 * 1024),
+			 small ? "kB" : "MB");
+	snprintf(message, sizeof(message), "%s: this takes at most %s",
+			 ls_error_table[LS_ERROR_BODY_TOO_LARGE].message, most);
+	snprintf(details, sizeof(details),
+			 "[{\"path\":\"body\",\"code\":\"too_large\",\"message\":\"at most %s\"}]", most);
+	ls_http_refuse(response, arena, LS_ERROR_BODY_TOO_LARGE, message, details);
+}
+
 bool
 ls_http_admit(const ls_request *request, ls_arena *arena, ls_principal *principal,
 			  ls_response *response)
@@ -340,7 +366,7 @@ ls_http_admit(const ls_request *request, ls_arena *arena, ls_principal *principa
 	if ((request->flags & LS_REQUEST_BODY_TOO_LARGE) != 0 ||
 		(route->pool == LS_POOL_EXECUTOR && request->body.len > LS_EXECUTOR_BODY_LIMIT))
 	{
-		ls_http_refuse(response, arena, LS_ERROR_BODY_TOO_LARGE, NULL, NULL);
+		refuse_body(route, arena, response);
 		return false;
 	}
 	return true;

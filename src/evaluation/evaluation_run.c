@@ -444,6 +444,18 @@ place_allowed(ls_evaluation *evaluation, bool granted)
 					   region_allowed(evaluation, place->known));
 }
 
+/* Which setting keeps rows from going there. */
+static const char *
+unusable_place(const ls_model_place *place, bool granted)
+{
+	if (place->region.len == 0)
+		return "logsvc.model_region is not set";
+	/* Without the one, the other stands for it. */
+	if (granted || !ls_is_set(ls_model_region))
+		return "logsvc.model_endpoint_region names no region of the European Union";
+	return "logsvc.model_region names no region of the European Union";
+}
+
 static void
 reserve(ls_evaluation *evaluation)
 {
@@ -476,7 +488,8 @@ reserve(ls_evaluation *evaluation)
 	}
 	if (!place_allowed(evaluation, s.grant.region_allowed))
 	{
-		refuse_region(evaluation, "the settings name no region of the European Union", REGION_HINT);
+		refuse_region(evaluation, unusable_place(&evaluation->place, s.grant.region_allowed),
+					  REGION_HINT);
 		return;
 	}
 	if (evaluation->view->total_rows == 0)

@@ -148,6 +148,9 @@ extern void ls_gateway_stop(ls_gateway *gateway);
 /* Bodies of what executors do: questions and settings, not events. */
 #define LS_EXECUTOR_BODY_LIMIT ((size_t) 1024 * 1024)
 
+/* Bodies that are read before it is known who sends them, and of routes without credentials. */
+#define LS_UNCHECKED_BODY_LIMIT ((size_t) 64 * 1024)
+
 typedef enum ls_pool
 {
 	LS_POOL_GATEWAY, /* answered by the gateway itself */
@@ -190,6 +193,9 @@ extern const uint32_t ls_n_routes;
  */
 extern int ls_route_find(ls_str method, ls_str path, ls_str *parameter, char *allow,
 						 size_t allow_size);
+
+/* The largest body of a route, in bytes, where bodies of events have at most `most`. */
+extern size_t ls_route_body_limit(const ls_route *route, size_t most);
 
 /* The API as an OpenAPI 3.1 document; empty when the arena is too small. */
 extern ls_str ls_openapi(ls_arena *arena);

@@ -36,7 +36,7 @@
 #define GATEWAY_READS_AT_ONCE 16
 
 /* Bytes of a body that are kept before a worker has looked who sends it. */
-#define GATEWAY_UNCHECKED_BODY (64 * 1024)
+#define GATEWAY_UNCHECKED_BODY LS_UNCHECKED_BODY_LIMIT
 
 /* Head of an answer. */
 #define GATEWAY_HEAD_SIZE (32 * 1024)

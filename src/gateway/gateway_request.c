@@ -160,12 +160,7 @@ body_limit(const ls_connection *c)
 
 	if (is_of_gateway(c))
 		return GATEWAY_DISCARD_LIMIT < limit ? GATEWAY_DISCARD_LIMIT : limit;
-	/* Where there is no credential to check nobody needs more. */
-	if (ls_routes[c->route].credentials[0] == '\0' && limit > GATEWAY_UNCHECKED_BODY)
-		return GATEWAY_UNCHECKED_BODY;
-	if (ls_routes[c->route].pool == LS_POOL_EXECUTOR && limit > LS_EXECUTOR_BODY_LIMIT)
-		return LS_EXECUTOR_BODY_LIMIT;
-	return limit;
+	return ls_route_body_limit(&ls_routes[c->route], limit);
 }
 
 /* Answers c->refusal although the body has not been read. */

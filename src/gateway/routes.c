@@ -152,3 +152,14 @@ ls_route_find(ls_str method, ls_str path, ls_str *parameter, char *allow, size_t
 		add_method(allow, allow_size, "OPTIONS");
 	return -2;
 }
+
+size_t
+ls_route_body_limit(const ls_route *route, size_t most)
+{
+	/* Where there is no credential to check nobody needs more. */
+	size_t limit = route->credentials[0] == '\0'     ? LS_UNCHECKED_BODY_LIMIT
+				   : route->pool == LS_POOL_EXECUTOR ? LS_EXECUTOR_BODY_LIMIT
+													 : most;
+
+	return limit < most ? limit : most;
+}

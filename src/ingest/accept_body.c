@@ -51,7 +51,7 @@ unpack(ls_accept *accept, const ls_wire_format *format, const ls_request *reques
 			return false;
 		case LS_UNPACK_TOO_LARGE:
 			ls_accept_refuse(accept, request, LS_ERROR_BODY_TOO_LARGE,
-							 "Request body is too large when it is unpacked", NULL);
+							 "Request body is too large when it is unpacked: at most 10 MB", NULL);
 			return false;
 		case LS_UNPACK_MEMORY:
 			break;

@@ -16,12 +16,21 @@ const ls_error_info ls_error_table[LS_ERRORS] = {
 #undef LS_ERROR
 };
 
-int
-ls_errcode(ls_error_id error)
+static int
+sqlstate_of(ls_error_id error)
 {
 	const char *s = ls_error_table[error].sqlstate;
 
 	return MAKE_SQLSTATE(s[0], s[1], s[2], s[3], s[4]);
+}
+
+int
+ls_errcode(ls_error_id error)
+{
+	/* Whoever catches the error puts the stack back. */
+	if (ls_error_table[error].status < 500)
+		error_context_stack = NULL;
+	return sqlstate_of(error);
 }
 
 /* The entry of a packed SQLSTATE; LS_ERROR_INTERNAL for one that is not ours. */
@@ -30,7 +39,7 @@ error_of_sqlstate(int sqlstate)
 {
 	for (int i = 0; i < LS_ERRORS; i++)
 	{
-		if (ls_errcode((ls_error_id) i) == sqlstate)
+		if (sqlstate_of((ls_error_id) i) == sqlstate)
 			return (ls_error_id) i;
 	}
 	return LS_ERROR_INTERNAL;

@@ -40,7 +40,11 @@ typedef struct ls_error_info
 
 extern const ls_error_info ls_error_table[LS_ERRORS];
 
-/* The packed SQLSTATE of an error, for errcode(). */
+/*
+ * The packed SQLSTATE of an error, for errcode() in ereport(ERROR), and for nothing else: an error
+ * of the caller (status below 500) loses its CONTEXT, many lines about functions of ours that
+ * tell the caller nothing.
+ */
 extern int ls_errcode(ls_error_id error);
 
 /* The first entry with a code; LS_ERROR_INTERNAL for a code that is not ours. */

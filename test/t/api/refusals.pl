@@ -53,6 +53,42 @@ like(said($t->http(GET => '/api/v1/organizations/acme', token => $org->{read_key
 	qr/\Q| INSUFFICIENT_SCOPE | the scope of the API key, read-only, is not enough\E.*\Q| scope | missing_scope | full-access\E/,
 	'a key on a route');
 
+# ---- credentials that are not known, and what a route takes ----
+
+my $kinds = 'a token with scope logs:read, an API key with scope read-only or full-access or the '
+  . 'session of a user who has signed in';
+foreach my $secret ('pat_' . 'x' x 40, 'hunter2', 'ing_live_' . 'x' x 40)
+{
+	like(said($t->http(GET => '/api/v1/search?q=x', token => $secret)),
+		qr/^401 \| INVALID_(PAT|API_KEY) \| \Qthis credential is not known: this takes $kinds | credential | credential_kind | $kinds\E$/,
+		"an unknown credential: $secret");
+}
+is(said($t->http(GET => '/api/v1/search?q=x')),
+	"401 | UNAUTHORIZED | a credential is required: this takes $kinds | credential | "
+	  . "credential_kind | $kinds", 'none');
+my %evaluation = (json => { rows => ['x'], preview => JSON::PP::true });
+foreach my $key ($org->{full_key}, 'ing_live_' . 'x' x 40)
+{
+	is(said($t->http(POST => '/api/v1/evaluations/run-adhoc', token => $key, %evaluation)),
+		'401 | INVALID_PAT | API keys are not taken here: this takes a token with scope '
+		  . 'evaluations:run | credential | credential_kind | a token with scope evaluations:run',
+		'a key for evaluations, known or not');
+}
+like(said($t->http(GET => '/api/v1/search?q=x', headers => { 'X-API-Key' => $org->{token} })),
+	qr/INVALID_API_KEY \| \QX-API-Key is for API keys: send a token as Authorization: Bearer\E/,
+	'a token in the header of keys');
+like(said($t->http(GET => '/api/v1/search?q=x', headers => { Authorization => $org->{token} })),
+	qr/UNAUTHORIZED \| the Authorization header has another form than Bearer/, 'without Bearer');
+
+# ---- bodies ----
+
+is(said($t->http(POST => '/api/v1/search', token => $org->{read_key}, body => ' ' x 1_048_577)),
+	'413 | FST_ERR_CTP_BODY_TOO_LARGE | Request body is too large: this takes at most 1 MB | body '
+	  . '| too_large | at most 1 MB', 'a body says how large it may be');
+is(said($t->http(POST => '/api/v1/auth/sign-in', body => ' ' x 65_537)),
+	'413 | FST_ERR_CTP_BODY_TOO_LARGE | Request body is too large: this takes at most 64 kB | body '
+	  . '| too_large | at most 64 kB', 'without a credential too');
+
 # ---- in SQL ----
 
 sub sql_said
@@ -68,6 +104,19 @@ $t->node->psql('postgres', "SELECT logsvc.use_token('$narrow->{token}'); SELECT 
 	stdout => \$out, stderr => \$err);
 like($err, qr/DETAIL: .*\Q{"path":"scope","code":"missing_scope","message":"logs:write"}\E/,
 	'and its detail');
+unlike($err, qr/CONTEXT/, 'nothing about functions of ours');
+foreach my $sql ("SELECT logsvc.create_organization('acme', 'nonsense')",
+	"SELECT logsvc.use_token('nothing')",
+	"SELECT logsvc.act_as('acme'); SELECT logsvc.search('level=error | nonsense')",
+	"SELECT logsvc.act_as('acme'); SELECT count(*) FROM logsvc.events('| stats count')",
+	"SELECT logsvc.act_as('acme'); SELECT logsvc.create_api_key('acme', '', 'x')",
+	"SELECT logsvc.act_as('acme'); SELECT logsvc.query_logs(\"order\" => 'x')",
+	"SELECT logsvc.act_as('acme'); SELECT logsvc.log('')")
+{
+	$t->node->psql('postgres', $sql, stdout => \$out, stderr => \$err);
+	like($err, qr/ERROR:/, "an error: $sql");
+	unlike($err, qr/CONTEXT/, 'without lines of context');
+}
 like(sql_said($org->{ingest_key}, "SELECT logsvc.search('x')"),
 	qr/LS201 .*API key, ingest-only, is not enough.*read-only or full-access/s,
 	'SQL: a key');
@@ -108,6 +157,23 @@ like($link, qr{^http://localhost:@{[ $t->http_port ]}/invitations/accept#t=},
 like($text, qr/three or more unrelated words/, 'a common password: what to take instead');
 
 # Which setting an evaluation lacks.
+%evaluation = (token => $org->{token}, json => { rows => ['x'], criteria => 'c',
+		expectedItems => [ { id => 'a', description => 'x' } ] });
+sub lacks
+{
+	my ($region) = @_;
+	$t->sql("ALTER SYSTEM SET logsvc.model_region = '$region'");
+	$t->reload;
+	my $said = '';
+	wait_until(sub { my $before = $said; $r = $t->http(POST => '/api/v1/evaluations/run-adhoc',
+		%evaluation); $said = $r->{json}{details}[0]{message} // '-'; $said eq $before
+		&& $said ne '-' }, 20);
+	return $said;
+}
+is(lacks(''), 'logsvc.model_region is not set', 'an evaluation without logsvc.model_region');
+is($r->{json}{code}, 'AI_PROVIDER_NOT_EU', 'as before');
+ok(wait_until(sub { lacks('moon') =~ /^logsvc.model_region names no region/ }, 20),
+	'with one that is not in the European Union');
 $t->sql($_) foreach "ALTER SYSTEM SET logsvc.model_region = 'eu'",
 	"ALTER SYSTEM SET logsvc.model_provider = 'openai'";
 $t->reload;
