@@ -32,7 +32,7 @@ my %public = (
 	evaluation => [qw(evaluation.h)],
 	notify => [qw(mail.h mail_message.h)],
 	workspace => [qw(workspace.h)],
-	gateway => [qw(gateway.h)],
+	gateway => [qw(gateway.h http_choice.h)],
 	api => [qw(http.h evaluation_route.h)],
 	workers => [qw(workers.h)]);
 

@@ -135,12 +135,8 @@ RETURN jsonb_build_object(
 COMMENT ON FUNCTION logsvc_internal.audit_json(logsvc_internal.audit_entry) IS
 'An audit entry as the API shows it';
 
--- What a spreadsheet would take for a formula gets an apostrophe before it; some
--- take full-width and small signs for the usual ones.
 CREATE OR REPLACE FUNCTION logsvc_internal.csv_cell(t text) RETURNS text
-LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN '"' || CASE WHEN t ~ '^[\s\ufeff]*[=+@|\u2212\ufe62\ufe63\ufe66\ufe6b\uff0b\uff0d\uff1d\uff20\uff5c-]' THEN '''' ELSE '' END
-	|| replace(coalesce(t, ''), '"', '""') || '"';
+LANGUAGE C IMMUTABLE PARALLEL SAFE AS 'MODULE_PATHNAME', 'logsvc_csv_cell';
 COMMENT ON FUNCTION logsvc_internal.csv_cell(text) IS
 'A cell of a CSV file, in quotes; one that begins like a formula gets an apostrophe';
 

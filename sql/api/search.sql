@@ -16,13 +16,14 @@ CREATE OR REPLACE FUNCTION logsvc_internal.query_logs_json(
   "from" text DEFAULT NULL, "to" text DEFAULT NULL, index text DEFAULT NULL,
   level text DEFAULT NULL, source text DEFAULT NULL, service text DEFAULT NULL,
   q text DEFAULT NULL, "order" text DEFAULT NULL, "limit" integer DEFAULT NULL,
-  cursor text DEFAULT NULL, attributes jsonb DEFAULT NULL)
+  cursor text DEFAULT NULL, attributes jsonb DEFAULT NULL, trace_id text DEFAULT NULL,
+  fields text[] DEFAULT NULL)
 RETURNS json
 LANGUAGE c VOLATILE PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS 'MODULE_PATHNAME', 'logsvc_query_logs_json';
 COMMENT ON FUNCTION logsvc_internal.query_logs_json(text, text, text, text, text, text, text, text,
-  integer, text, jsonb) IS
+  integer, text, jsonb, text, text[]) IS
   'Events by simple conditions: the body of GET /api/v1/logs; q is free text';
 
 CREATE OR REPLACE FUNCTION logsvc.search(
@@ -40,16 +41,17 @@ CREATE OR REPLACE FUNCTION logsvc.query_logs(
   "from" text DEFAULT NULL, "to" text DEFAULT NULL, index text DEFAULT NULL,
   level text DEFAULT NULL, source text DEFAULT NULL, service text DEFAULT NULL,
   q text DEFAULT NULL, "order" text DEFAULT NULL, "limit" integer DEFAULT NULL,
-  cursor text DEFAULT NULL, attributes jsonb DEFAULT NULL)
+  cursor text DEFAULT NULL, attributes jsonb DEFAULT NULL, trace_id text DEFAULT NULL,
+  fields text[] DEFAULT NULL)
 RETURNS jsonb
 LANGUAGE sql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS $$
   SELECT logsvc_internal.query_logs_json("from", "to", index, level, source, service, q, "order",
-                                         "limit", cursor, attributes)::jsonb
+                                         "limit", cursor, attributes, trace_id, fields)::jsonb
 $$;
 COMMENT ON FUNCTION logsvc.query_logs(text, text, text, text, text, text, text, text, integer,
-  text, jsonb) IS
+  text, jsonb, text, text[]) IS
 'Events by simple conditions: {data, page, meta}; name them: level => ''error''; q is free text';
 
 CREATE OR REPLACE FUNCTION logsvc.events(q text, "limit" integer DEFAULT NULL)

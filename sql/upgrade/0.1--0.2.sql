@@ -142,6 +142,9 @@ DROP FUNCTION logsvc.update_organization(text, text, text, int, text[], text, te
 
 DROP FUNCTION logsvc_internal.part_fields(bigint, bytea);
 DROP FUNCTION logsvc_internal.find_rate_limit(text);
+DROP FUNCTION logsvc_internal.query_logs_json(text, text, text, text, text, text, text, text, integer,
+	text, jsonb);
+DROP FUNCTION logsvc.query_logs(text, text, text, text, text, text, text, text, integer, text, jsonb);
 DROP FUNCTION logsvc_internal.rate_remaining(text);
 
 -- One description instead of twenty arguments.

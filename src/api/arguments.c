@@ -25,6 +25,7 @@
 #include "utils/syscache.h"
 
 #include "src/api/parameter.h"
+#include "src/query/ast.h"
 
 #define MAX_DEPTH 64
 #define MAX_PROBLEMS 100
@@ -248,18 +249,69 @@ wrong(ls_call *call, ls_str name, const char *message)
 	problem(call, name, "invalid", message);
 }
 
-/* The argument that a parameter or member of that name is for; -1: none. */
 static int
-find_argument(const ls_call *call, ls_str name)
+find_exactly(const ls_call *call, ls_str name)
 {
 	for (int i = 0; i < call->function->n_arguments; i++)
 	{
 		const ls_argument *a = &call->function->arguments[i];
 
-		if (a->kind < LS_ARGUMENT_ATTRIBUTES && ls_str_eq(name, ls_str_of_cstring(a->parameter)))
+		if (a->kind < LS_ARGUMENT_ATTRIBUTES && (ls_str_eq(name, ls_str_of_cstring(a->parameter)) ||
+												 ls_str_eq(name, ls_str_of_cstring(a->name))))
 			return i;
 	}
 	return -1;
+}
+
+/*
+ * The argument that a parameter or member of that name is for; -1: none.  SQL's name of it will
+ * do, and the two pairs of names for the ends of a time range stand for each other everywhere.
+ */
+static int
+find_argument(const ls_call *call, ls_str name)
+{
+	static const ls_str same[][2] = {{LS_STR("earliest"), LS_STR("from")},
+									 {LS_STR("latest"), LS_STR("to")}};
+	int found = find_exactly(call, name);
+
+	for (size_t i = 0; found < 0 && i < lengthof(same); i++)
+	{
+		if (ls_str_eq(name, same[i][0]))
+			found = find_exactly(call, same[i][1]);
+		else if (ls_str_eq(name, same[i][1]))
+			found = find_exactly(call, same[i][0]);
+	}
+	return found;
+}
+
+/* Notes a name that no argument has, with the nearest that one has, or all of them. */
+static void
+unknown(ls_call *call, ls_str name)
+{
+	static const char not_known[] = "this parameter is not known here";
+	ls_str names[LS_MAX_ARGUMENTS];
+	StringInfoData all;
+	uint32 n = 0;
+	int nearest;
+
+	if (call->n_problems >= MAX_PROBLEMS)
+		return;
+	initStringInfo(&all);
+	for (int i = 0; i < call->function->n_arguments; i++)
+	{
+		const ls_argument *a = &call->function->arguments[i];
+
+		/* That of the path has its value already. */
+		if (a->kind >= LS_ARGUMENT_ATTRIBUTES || i == call->in_path)
+			continue;
+		appendStringInfo(&all, "%s%s", n > 0 ? ", " : "", a->parameter);
+		names[n++] = ls_str_of_cstring(a->parameter);
+	}
+	nearest = ls_query_closest(name, names, n);
+	problem(call, name, "unknown",
+			nearest >= 0 ? psprintf("%s: did you mean %s?", not_known, names[nearest].data)
+			: n > 0      ? psprintf("%s: it takes %s", not_known, all.data)
+						 : psprintf("%s: it takes none", not_known));
 }
 
 /* find_argument, with what is wrong noted: not known, or given before. */
@@ -269,7 +321,7 @@ claim(ls_call *call, ls_str name)
 	int i = find_argument(call, name);
 
 	if (i < 0)
-		problem(call, name, "unknown", "this parameter is not known here");
+		unknown(call, name);
 	else if (call->set[i])
 	{
 		wrong(call, name, "given twice");
@@ -278,7 +330,8 @@ claim(ls_call *call, ls_str name)
 	else
 	{
 		call->set[i] = true;
-		call->given = lappend(call->given, ls_cstring_of_str(name));
+		call->given =
+			lappend(call->given, unconstify(char *, call->function->arguments[i].parameter));
 	}
 	return i;
 }
@@ -426,6 +479,7 @@ read_path(ls_call *call)
 	/* An id that is not even text does not exist. */
 	if (!ls_utf8_valid(value.data, value.len))
 		ls_raise(LS_ERROR_NOT_FOUND);
+	call->in_path = find_exactly(call, name);
 	set_text(call, name, value);
 }
 
@@ -598,6 +652,7 @@ set_given_by_us(ls_call *call, int i)
 void
 ls_call_read(ls_call *call)
 {
+	call->in_path = -1;
 	read_path(call);
 	read_query_string(call);
 	read_body(call);

@@ -73,7 +73,8 @@ typedef struct ls_call
 	bool nulls[LS_MAX_ARGUMENTS];
 	Datum values[LS_MAX_ARGUMENTS];
 	ls_buf attributes; /* members of the object of LS_ARGUMENT_ATTRIBUTES */
-	List *given;       /* names, as C strings */
+	List *given;       /* names of parameters, as C strings */
+	int in_path;       /* the argument whose value the path has; -1: none */
 	int timeout;       /* ms */
 	bool reads_events; /* and waits for locks as long as it may run */
 	ls_response made;  /* what the function answers */

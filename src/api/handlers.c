@@ -357,7 +357,6 @@ ls_http_call(const ls_request *request, const ls_principal *principal, ls_arena 
 	committed = ls_transaction(run, &call, &caught);
 	ls_request_enter(NULL);
 	ls_oauth_end();
-	ls_http_charge_time(request, principal, begun);
 	if (!committed)
 	{
 		refuse_caught(&call, &caught, response);
@@ -373,7 +372,9 @@ ls_http_call(const ls_request *request, const ls_principal *principal, ls_arena 
 		response->body = call.made.body;
 		for (int i = 0; i < call.made.n_headers; i++)
 			ls_response_header(response, call.made.headers[i].name, call.made.headers[i].value);
+		ls_http_represent(request, arena, response);
 	}
+	ls_http_charge_time(request, principal, begun);
 }
 
 static void

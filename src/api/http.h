@@ -88,6 +88,14 @@ extern bool ls_http_gave_up_lock(void);
 extern void ls_http_refuse(ls_response *response, ls_arena *arena, ls_error_id id,
 						   const char *message, const char *details);
 
+/* ---- represent.c ---- */
+
+/*
+ * Gives an answer 200 to a reading request the form that its headers Accept, If-None-Match and
+ * Accept-Encoding ask for: CSV or lines of JSON, 304, gzip.
+ */
+extern void ls_http_represent(const ls_request *request, ls_arena *arena, ls_response *response);
+
 /* ---- handlers.c ---- */
 
 /*

@@ -403,6 +403,14 @@ extern void ls_json_quote(ls_buf *buf, ls_str s);
  */
 extern bool ls_json_canonical_int(ls_str number, int64_t *value);
 
+/* ---- CSV (csv.c) ---- */
+
+/*
+ * Appends valid UTF-8 as a cell, in quotes.  One that a spreadsheet would take for a formula gets
+ * an apostrophe before it.
+ */
+extern void ls_csv_cell(ls_buf *buf, ls_str text);
+
 /* ---- time ---- */
 
 /* Microseconds since 1970-01-01 UTC; proleptic Gregorian, years 0001-9999. */

@@ -268,6 +268,9 @@ extern size_t ls_snappy_decoded_size(ls_str packed);
  */
 extern ls_unpack_result ls_gunzip(ls_str packed, size_t limit, ls_arena *arena, ls_str *body);
 
+/* Compresses a text as gzip, quickly.  False: out of memory. */
+extern bool ls_gzip(ls_str text, ls_arena *arena, ls_str *packed);
+
 /* The same for a block of snappy; the arena needs limit + 1 bytes. */
 extern ls_unpack_result ls_snappy_decode(ls_str packed, size_t limit, ls_arena *arena,
 										 ls_str *body);

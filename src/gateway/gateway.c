@@ -105,6 +105,7 @@ make_answers(ls_gateway *gateway)
 	{
 		memcpy(gateway->openapi, text.data, text.len);
 		gateway->openapi_len = text.len;
+		ls_http_make_tag(text, gateway->openapi_tag);
 	}
 	ls_arena_destroy(arena);
 	gateway->error_arena = ls_arena_create(NULL, 256 * 1024);

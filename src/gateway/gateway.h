@@ -188,7 +188,7 @@ extern const ls_route ls_routes[];
 extern const uint32_t ls_n_routes;
 
 /*
- * The route of a request.  -1: no such path; -2: the path exists but not with
+ * The route of a request; one slash at the end of the path does not count.  -1: no such path; -2: the path exists but not with
  * this method (*allow then names the methods, comma-separated).
  */
 extern int ls_route_find(ls_str method, ls_str path, ls_str *parameter, char *allow,

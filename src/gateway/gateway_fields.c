@@ -24,6 +24,8 @@ wanted_field(ls_request *request, ls_str name)
 				return &request->cookie;
 			if (ls_str_eq_nocase(name, LS_STR("Origin")))
 				return &request->origin;
+			if (ls_str_eq_nocase(name, LS_STR("Accept")))
+				return &request->accept;
 			break;
 		case 8:
 			if (ls_str_eq_nocase(name, LS_STR("If-Match")))
@@ -48,6 +50,8 @@ wanted_field(ls_request *request, ls_str name)
 				return &request->authorization;
 			if (ls_str_eq_nocase(name, LS_STR("Last-Event-ID")))
 				return &request->last_event_id;
+			if (ls_str_eq_nocase(name, LS_STR("If-None-Match")))
+				return &request->if_none_match;
 			break;
 		case 14:
 			if (ls_str_eq_nocase(name, LS_STR("X-Logsvc-Index")))
@@ -60,6 +64,8 @@ wanted_field(ls_request *request, ls_str name)
 				return &request->forwarded_for;
 			if (ls_str_eq_nocase(name, LS_STR("Idempotency-Key")))
 				return &request->idempotency_key;
+			if (ls_str_eq_nocase(name, LS_STR("Accept-Encoding")))
+				return &request->accept_encoding;
 			break;
 		case 16:
 			if (ls_str_eq_nocase(name, LS_STR("Content-Encoding")))
@@ -143,11 +149,6 @@ take_other(ls_connection *c, ls_str name, ls_str value)
 {
 	switch (name.len)
 	{
-		case 6:
-			if (ls_str_eq_nocase(name, LS_STR("Accept")) &&
-				mentions(value, "application/vnd.elasticsearch+"))
-				c->elastic = true;
-			break;
 		case 10:
 			if (ls_str_eq_nocase(name, LS_STR("Connection")))
 				take_connection(c, value);
@@ -195,7 +196,8 @@ ls_request_fields(ls_connection *c, const char *header, size_t len)
 			check->problem = "A credential header was sent twice";
 		}
 	}
-	if (request->user_agent.len > 0 && is_elastic_agent(request->user_agent))
+	if ((request->user_agent.len > 0 && is_elastic_agent(request->user_agent)) ||
+		mentions(request->accept, "application/vnd.elasticsearch+"))
 		c->elastic = true;
 	if (request->authorization.len > 7 &&
 		ls_str_eq_nocase(ls_str_make(request->authorization.data, 7), LS_STR("ApiKey ")))

@@ -20,6 +20,7 @@
 #include <sys/types.h>
 
 #include "src/gateway/gateway.h"
+#include "src/gateway/http_choice.h"
 #include "src/gateway/http_syntax.h"
 
 #ifdef POSTGRES_H
@@ -291,6 +292,7 @@ struct ls_gateway
 	ls_arena *error_arena; /* of the answer being translated */
 	char *openapi;
 	size_t openapi_len;
+	char openapi_tag[LS_HTTP_TAG_SIZE];
 	char scratch[GATEWAY_READ_SIZE + 1]; /* what is being read */
 	char head[GATEWAY_HEAD_SIZE];        /* of the answer being made */
 };

@@ -274,6 +274,13 @@ is_https(const ls_gateway *gateway)
 									ls_str_eq_nocase(ls_str_make(*url, 6), LS_STR("https:")));
 }
 
+/* 204 and 304 have no body, and so no length of one. */
+static bool
+has_body(const ls_response *response)
+{
+	return response->status != 204 && response->status != 304;
+}
+
 /*
  * Status line and headers.  What answers is data, never a page: browsers must not
  * guess another type, keep it, or say elsewhere where they were.
@@ -312,8 +319,7 @@ make_head(ls_connection *c, const ls_response *response, bool pieces)
 		put_header(&w, LS_STR("Connection"), LS_STR("keep-alive"));
 	if (pieces && c->scan.check.minor > 0)
 		put_header(&w, LS_STR("Transfer-Encoding"), LS_STR("chunked"));
-	/* 204 has no body, and so no length of one. */
-	else if (!pieces && response->status != 204)
+	else if (!pieces && has_body(response))
 	{
 		snprintf(line, sizeof(line), "%zu", response->body.len);
 		put_header(&w, LS_STR("Content-Length"), ls_str_make(line, strlen(line)));
@@ -331,7 +337,7 @@ reply(ls_connection *c, const ls_response *response)
 
 	response = ls_error_translate(c, response, &translated);
 	head = make_head(c, response, false);
-	body = c->head || response->status == 204 ? LS_STR("") : response->body;
+	body = c->head || !has_body(response) ? LS_STR("") : response->body;
 	if (ls_out_reserve(c, head.len + body.len))
 		send_answer(c, head, body);
 	else
@@ -507,15 +513,30 @@ reply_ready(ls_connection *c)
 	reply_text(c, 503, ls_str_make(text, len));
 }
 
+/* The same for everybody, until another version: who has it is told so. */
+static void
+reply_openapi(ls_connection *c)
+{
+	const ls_gateway *gateway = c->gateway;
+	ls_response response = {.status = 200};
+
+	ls_response_header(&response, LS_STR("ETag"),
+					   ls_str_make(gateway->openapi_tag, strlen(gateway->openapi_tag)));
+	ls_response_header(&response, LS_STR("Cache-Control"), LS_STR("public, no-cache"));
+	if (ls_http_tag_matches(c->request.if_none_match, gateway->openapi_tag))
+		response.status = 304;
+	else
+		response.body = ls_str_make(gateway->openapi, gateway->openapi_len);
+	reply(c, &response);
+}
+
 void
 ls_reply_route(ls_connection *c)
 {
-	ls_gateway *gateway = c->gateway;
-
 	if (c->route == LS_ROUTE_READY || c->route == LS_ROUTE_LOKI_READY)
 		reply_ready(c);
 	else if (c->route == LS_ROUTE_OPENAPI)
-		reply_text(c, 200, ls_str_make(gateway->openapi, gateway->openapi_len));
+		reply_openapi(c);
 	else if (c->route == LS_ROUTE_ABOUT)
 		reply_text(c, 200,
 				   LS_STR("{\"data\":{\"service\":\"logsvc\",\"version\":\"" LOGSVC_VERSION

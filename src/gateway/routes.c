@@ -95,8 +95,8 @@ add_method(char *allow, size_t allow_size, const char *method)
 		snprintf(allow + used, allow_size - used, "%s%s", used > 0 ? ", " : "", method);
 }
 
-int
-ls_route_find(ls_str method, ls_str path, ls_str *parameter, char *allow, size_t allow_size)
+static int
+find_exactly(ls_str method, ls_str path, ls_str *parameter, char *allow, size_t allow_size)
 {
 	int by_parameter = -1;
 	ls_str by_parameter_value = LS_STR("");
@@ -151,6 +151,18 @@ ls_route_find(ls_str method, ls_str path, ls_str *parameter, char *allow, size_t
 	if (allow_size > 0)
 		add_method(allow, allow_size, "OPTIONS");
 	return -2;
+}
+
+int
+ls_route_find(ls_str method, ls_str path, ls_str *parameter, char *allow, size_t allow_size)
+{
+	int route = find_exactly(method, path, parameter, allow, allow_size);
+
+	/* People and programs that join paths leave a slash at the end. */
+	if (route == -1 && path.len > 1 && path.data[path.len - 1] == '/')
+		route = find_exactly(method, ls_str_make(path.data, path.len - 1), parameter, allow,
+							 allow_size);
+	return route;
 }
 
 size_t

@@ -70,11 +70,14 @@ typedef struct ls_request
 	ls_str index; /* X-Logsvc-Index */
 	ls_str parse; /* X-Logsvc-Parse */
 	ls_str last_event_id;
+	ls_str accept;
+	ls_str accept_encoding;
+	ls_str if_none_match;
 	ls_str body;
 	ls_str carried; /* from the worker that handed it over; else empty */
 } ls_request;
 
-#define LS_RESPONSE_HEADERS 12
+#define LS_RESPONSE_HEADERS 16
 
 /*
  * A piece of an answer.  The first one has status and headers; each has some of the

@@ -10,6 +10,8 @@
  */
 #include "src/query/query.h"
 
+#include <ctype.h>
+
 #include "catalog/pg_type.h"
 #include "executor/spi.h"
 #include "funcapi.h"
@@ -262,9 +264,65 @@ require_attributes(ls_search *search, Jsonb *attributes)
 	}
 }
 
+/* Is it a.b or attributes, which stand for themselves in a query? */
+static bool
+is_plain_path(ls_str name)
+{
+	bool begins = true;
+
+	for (size_t i = 0; i < name.len; i++)
+	{
+		unsigned char c = (unsigned char) name.data[i];
+
+		if (c >= 128 || (c == '.' ? begins : !(isalpha(c) || c == '_' || (isdigit(c) && !begins))))
+			return false;
+		begins = c == '.';
+	}
+	return !begins &&
+		   (memchr(name.data, '.', name.len) != NULL || ls_str_eq(name, LS_STR("attributes")));
+}
+
+/* The name of a field as the language takes it. */
+static void
+append_field(StringInfo text, ls_str name)
+{
+	bool plain = ls_query_builtin_find(name) != LS_QUERY_NOT_BUILTIN || is_plain_path(name);
+
+	if (name.len == 0 || name.len > LS_QUERY_MAX_LENGTH || memchr(name.data, '`', name.len) != NULL)
+		ls_search_invalid("fields", "expected names of fields");
+	appendStringInfo(text, plain ? "%.*s" : "`%.*s`", (int) name.len, name.data);
+}
+
+/* The query that shows those fields and finds all events. */
+static ls_query *
+choose_fields(ls_search *search, ArrayType *names)
+{
+	ls_query *query = NULL;
+	ls_query_error error = {0};
+	StringInfoData written;
+	Datum *values;
+	bool *nulls;
+	int n;
+
+	initStringInfo(&written);
+	deconstruct_array(names, TEXTOID, -1, false, TYPALIGN_INT, &values, &nulls, &n);
+	for (int i = 0; i < n; i++)
+	{
+		ls_str name = nulls[i] ? LS_STR("") : ls_str_of_text(DatumGetTextPP(values[i]));
+
+		identify(search, name);
+		appendStringInfoString(&written, i > 0 ? ", " : "| fields ");
+		append_field(&written, name);
+	}
+	if (!ls_query_parse(ls_str_make(written.data, (size_t) written.len), search->arena, &query,
+						&error))
+		ls_search_raise(&error);
+	return query;
+}
+
 /*
  * query_logs_json(from, to, index, level, source, service, q, order, limit,
- * cursor, attributes) returns json: the body of GET /api/v1/logs.
+ * cursor, attributes, trace_id, fields) returns json: the body of GET /api/v1/logs.
  */
 Datum
 logsvc_query_logs_json(PG_FUNCTION_ARGS)
@@ -306,9 +364,13 @@ logsvc_query_logs_json(PG_FUNCTION_ARGS)
 	search.cursor = text_argument(fcinfo, 9);
 	if (!PG_ARGISNULL(10))
 		require_attributes(&search, PG_GETARG_JSONB_P(10));
+	require_equal(&search, text_argument(fcinfo, 11), LS_FIELD_TRACE_ID, true);
+	if (!PG_ARGISNULL(12))
+		search.query = choose_fields(&search, PG_GETARG_ARRAYTYPE_P(12));
 
 	ls_search_range(&search);
 	ls_search_indexes(&search, &named);
+	ls_search_resolve(&search);
 	if (search.cursor.len > 0)
 		ls_cursor_read(&search, &position);
 	plan = ls_search_plan(&search, &position);

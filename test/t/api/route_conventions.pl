@@ -3,6 +3,7 @@
 use strict;
 use warnings;
 
+use IO::Uncompress::Gunzip;
 use LogsvcTest;
 use Test::More;
 
@@ -73,6 +74,209 @@ foreach my $limit (0, 101, -1, 'x', '', '1.5', '99999999999')
 is(get('/members?limit=1&limit=2')->{status}, 400, 'given twice');
 is(get('/members?x=%')->{status}, 400, 'a bad escape');
 is(get('/members?organization=other')->{status}, 400, 'the organization is not for clients to say');
+
+# ---- names of parameters ----
+
+sub problem_of { my ($answer) = @_; my $d = $answer->{json}{details}[0] // {};
+	return "$answer->{status} $d->{path}: " . ($d->{message} // ''); }
+my $unknown = 'this parameter is not known here';
+is(problem_of(get('/members?limt=5')), "400 limt: $unknown: did you mean limit?",
+	'an unknown parameter: the nearest one');
+is(problem_of(get('/search?q=x&earlyest=-1h')), "400 earlyest: $unknown: did you mean earliest?",
+	'of a range too');
+is(problem_of(get('/members?nonsense=5')), "400 nonsense: $unknown: it takes limit, cursor",
+	'far from all: which there are');
+is(problem_of(get("/organizations/$org->{id}?limit=1")), "400 limit: $unknown: it takes none",
+	'the one of the path is none');
+is(problem_of(post('/search', json => { query => 'x' })),
+	"400 query: $unknown: it takes q, earliest, latest, limit, cursor, explain, timeoutMs, include",
+	'members of a body too');
+is(problem_of(get('/members?%22%0D%0AX-Evil:%201=2')), "400 \"\r\nX-Evil: 1: $unknown: it takes limit, "
+	. 'cursor', 'whatever they are');
+is(get('/members?%22%0D%0AX-Evil:%201=2')->{headers}{'x-evil'}, undef, 'no header of theirs');
+
+# ---- time ranges ----
+
+$t->http(POST => '/api/v1/logs/batch', token => $org->{full_key}, json => [
+	{ event => 'one', level => 'info', traceId => '0af7651916cd43dd8448eb211c80319c',
+		attributes => { order => 1, 'a-b' => { c => 2 } } },
+	{ event => '=two', level => 'error', attributes => { order => 2 } },
+	{ event => 'three', level => 'info', timestamp => '2020-01-01T00:00:00Z' } ]);
+foreach my $names ([ 'earliest', 'latest' ], [ 'from', 'to' ])
+{
+	my $range = "$names->[0]=-1h&$names->[1]=now";
+	my $times = "$names->[0]=2020-01-01T00:00:00Z&$names->[1]=2100-01-01T00:00:00Z";
+	is(scalar @{ get("/search?$range")->{json}{data}{rows} // [] }, 2, "search by @$names");
+	is(scalar @{ get("/logs?$range")->{json}{data} // [] }, 2, "logs by @$names");
+	is(get("/$_")->{status}, 200, $_)
+	  foreach "search/fields?$range", "search/fields/level/values?$range", "templates?$range",
+	  "audit?$times", "audit/export?$times", "dead-letters?$times";
+	is(scalar @{ post('/search', json => { $names->[0] => '2019-01-01T00:00:00Z',
+		$names->[1] => '2021-01-01T00:00:00Z' })->{json}{data}{rows} // [] }, 1, 'in a body');
+}
+is(problem_of(get('/search?from=-1h&earliest=-1h')), '400 earliest: given twice', 'not both');
+is(problem_of(get('/logs?from=-1h&earliest=-1h')), '400 earliest: given twice', 'nowhere');
+is(get("/audit?$_=member")->{status}, 200, $_) foreach 'resourceType', 'resource_type';
+
+# ---- fields and trace_id of logs ----
+
+sub logs { my ($query) = @_; return get('/logs', query => $query)->{json}{data}; }
+my $trace = '0af7651916cd43dd8448eb211c80319c';
+is_deeply([ map { $_->{event} } @{ logs({ trace_id => $trace }) } ], ['one'], 'logs of a trace');
+is_deeply([ map { $_->{event} } @{ logs({ traceId => uc $trace }) } ], ['one'],
+	'in capitals, by the name that events have');
+is_deeply(logs({ trace_id => 'x' }), [], 'of no trace');
+is_deeply(logs({ fields => 'event,attributes.order,traceId', order => 'asc' }), [
+	{ event => 'one', traceId => $trace, attributes => { order => 1 } },
+	{ event => '=two', attributes => { order => 2 } } ], 'chosen fields');
+is_deeply(logs({ fields => 'a-b,level', level => 'info' }),
+	[ { level => 'info', attributes => { 'a-b' => { c => 2 } } } ], 'by any name');
+is_deeply(logs({ fields => 'order' }), [ { attributes => { order => 2 } },
+	{ attributes => { order => 1 } } ], 'of attributes');
+is_deeply(logs({ fields => 'message' }), [ { event => '=two' }, { event => 'one' } ],
+	'an alias of the language');
+is(problem_of(get('/logs', query => { fields => $_ })), '400 fields: expected names of fields',
+	"no field: $_") foreach '`', 'event,`| delete', ',event';
+is(get('/logs', query => { fields => $_ })->{status}, 200, "a name only: $_")
+  foreach 'x | stats count', '"', 'count()', "a\\", 'x' x 1000;
+$r = get('/logs?fields=event&limit=1&order=asc');
+is_deeply($r->{json}{data}, [ { event => 'one' } ], 'a page of them');
+$cursor = $r->{json}{page}{nextCursor};
+is_deeply(get("/logs?fields=event&limit=1&order=asc&cursor=$cursor")->{json}{data},
+	[ { event => '=two' } ], 'and the next');
+is(get("/logs?fields=level&limit=1&order=asc&cursor=$cursor")->{json}{code}, 'INVALID_CURSOR',
+	'which is of these fields');
+like($t->sql("SELECT logsvc.act_as('acme'); SELECT logsvc.query_logs(trace_id => '$trace', "
+	. "fields => ARRAY['event'])->'data'"), qr/\n\Q[{"event": "one"}]\E\z/, 'in SQL too');
+
+# ---- a slash at the end, and HEAD ----
+
+is(get('/members/')->{status}, 200, 'a slash at the end');
+is(post('/search/', json => { q => 'x' })->{status}, 200, 'of any method');
+is(get('/members//')->{status}, 404, 'two are another path');
+is($t->http(GET => '/api/v1/')->{json}{data}{service}, 'logsvc', 'the root of the API');
+is($t->http(PUT => '/api/v1/members/', token => $org->{token})->{status}, 405, 'not all methods');
+
+my $routes = PostgreSQL::Test::Utils::slurp_file('src/gateway/routes.def');
+my $n = 0;
+while ($routes =~ /^LS_ROUTE\((\w+), "GET", "([^"]+)"/mg)
+{
+	my ($name, $path) = ($1, $2);
+	$path =~ s/\{[^}]*\}/x/g;
+	$n++;
+	my $head = $t->http(HEAD => $path, token => $org->{token}, timeout => 10);
+	is($head->{content} // '', '', "HEAD $path: no body");
+	if ($name eq 'TAIL')
+	{
+		is($head->{status}, 200, "HEAD $path: an answer at once");
+		next;
+	}
+	my $get = $t->http(GET => $path, token => $org->{token});
+	is($head->{status}, $get->{status}, "HEAD $path: as GET");
+	is($head->{headers}{'content-type'}, $get->{headers}{'content-type'}, 'its type');
+}
+cmp_ok($n, '>', 40, "$n routes");
+is($t->http(HEAD => '/api/v1/members', token => 'nothing')->{status}, 401, 'HEAD needs rights');
+
+# ---- CSV and lines of JSON ----
+
+sub as { my ($type, $path, %opt) = @_;
+	return get($path, headers => { Accept => $type, %{ $opt{headers} // {} } }, %opt{'token'}); }
+$r = as('text/csv', '/logs?fields=event,level,order&order=asc', token => $org->{token});
+is($r->{headers}{'content-type'}, 'text/csv; charset=utf-8; header=present', 'logs as CSV');
+is($r->{content}, qq{"event","level","attributes"\r\n"one","info","{""order"":1}"\r\n}
+	. qq{"'=two","error","{""order"":2}"\r\n}, 'without formulas');
+$r = as('text/csv', '/search?q=' . '%7C%20stats%20count%20by%20level%20%7C%20sort%20level',
+	token => $org->{read_key});
+is($r->{content}, qq{"level","count"\r\n"error",1\r\n"info",1\r\n}, 'a search as CSV');
+$r = as('application/x-ndjson', '/search?limit=1', token => $org->{read_key});
+is($r->{headers}{'content-type'}, 'application/x-ndjson', 'as lines');
+like($r->{content}, qr/\A\{"id":"evt_[^\n]*\}\n\z/, 'one for each row');
+like($r->{headers}{'x-next-cursor'} // '', qr/^\w+$/, 'with the cursor of the next page');
+is($r->{headers}{'x-truncated'}, 'true', 'and that there is one');
+is(scalar(() = as('application/x-ndjson', "/search?limit=1&cursor=$r->{headers}{'x-next-cursor'}",
+	token => $org->{read_key})->{content} =~ /\n/g), 1, 'which is good for it');
+$r = as('text/csv', '/search?q=nonsense%3D1%20earliest%3D-1h', token => $org->{read_key});
+is($r->{headers}{'x-warnings'}, 'UNKNOWN_FIELD', 'warnings are not lost');
+is($r->{content}, '', 'no rows');
+like(as('text/csv', '/members', token => $org->{token})->{content},
+	qr/\A"[^\n]*"email"[^\n]*\r\n.*"u1\@example.org"/s, 'a list as CSV');
+is(as('text/csv', "/organizations/$org->{id}", token => $org->{token})->{json}{data}{slug}, 'acme',
+	'what has no rows is JSON');
+is(as('text/csv', '/members?limit=0', token => $org->{token})->{json}{code}, 'VALIDATION_ERROR',
+	'as errors are');
+$r = $t->http(POST => '/api/v1/search', token => $org->{read_key}, json => { q => 'one' },
+	headers => { Accept => 'text/csv;q=0.9, application/json;q=0.1' });
+like($r->{content}, qr/\A"id",/, 'POST too');
+is(as($_, '/members', token => $org->{token})->{headers}{'content-type'},
+	'application/json; charset=utf-8', 'JSON: ' . substr $_, 0, 20)
+  foreach '*/*', 'text/html', 'text/csv;q=0', ',;q=', 'a/b,' x 2000;
+
+# ---- compression ----
+
+sub packed
+{
+	my ($path, $encoding, %opt) = @_;
+	return $t->http(GET => "/api/v1$path", token => $org->{token}, %opt,
+		headers => { 'Accept-Encoding' => $encoding, %{ $opt{headers} // {} } });
+}
+$t->http(POST => '/api/v1/logs/batch', token => $org->{full_key},
+	json => [ map { { event => "a text to compress, number $_" } } 1 .. 200 ]);
+my $whole = get('/logs?limit=200&fields=event')->{content};
+$whole =~ s/"page".*//;
+$r = packed('/logs?limit=200&fields=event', 'gzip');
+is($r->{headers}{'content-encoding'}, 'gzip', 'compressed');
+like($r->{headers}{vary}, qr/Accept-Encoding.*Authorization/, 'and says on what that depends');
+my $plain;
+ok(IO::Uncompress::Gunzip::gunzip(\$r->{content} => \$plain), 'with gzip');
+cmp_ok(length $r->{content}, '<', length($plain) / 3, 'and smaller');
+$plain =~ s/"page".*//;
+is($plain, $whole, 'the same');
+is(packed('/logs?limit=200', $_)->{headers}{'content-encoding'}, undef, "not: $_")
+  foreach 'identity', 'gzip;q=0', 'br', 'identity, gzip;q=0.5', 'identity;q=0';
+is(packed('/logs?limit=1&fields=event', 'gzip')->{headers}{'content-encoding'}, undef,
+	'a short answer is not');
+is(packed('/logs?limit=1&fields=event', 'gzip, identity;q=0')->{headers}{'content-encoding'}, 'gzip',
+	'unless it must be');
+is(packed('/logs?limit=200&fields=event', 'gzip', headers => { Accept => 'text/csv' })
+	  ->{headers}{'content-encoding'}, 'gzip', 'CSV is');
+$r = $t->http(HEAD => '/api/v1/logs?limit=200&fields=event', token => $org->{token},
+	headers => { 'Accept-Encoding' => 'gzip' });
+is($r->{headers}{'content-encoding'}, 'gzip', 'HEAD says so');
+# Nothing that may hold a secret: its length would tell.
+$r = post('/api-keys', json => { name => 'n' x 200, scope => 'read-only' },
+	headers => { 'Accept-Encoding' => 'gzip, identity;q=0', 'Idempotency-Key' => 'zip' });
+is($r->{status}, 201, 'a new key');
+is($r->{headers}{'content-encoding'}, undef, 'is not compressed');
+my $session = $t->session($org->{email});
+is($t->http(GET => '/api/v1/auth/session', session => $session,
+	headers => { 'Accept-Encoding' => 'gzip, identity;q=0' })->{headers}{'content-encoding'}, undef,
+	'nor is a session');
+
+# ---- ETag ----
+
+foreach my $path ('/api/v1/openapi.json', '/api/v1/config', '/api/v1/roles')
+{
+	my %as = $path =~ /roles/ ? (token => $org->{token}) : ();
+	$r = $t->http(GET => $path, %as);
+	my $tag = $r->{headers}{etag} // '';
+	like($tag, qr{^W/"[0-9a-f]{32}"$}, "$path: a tag");
+	unlike($r->{headers}{'cache-control'}, qr/no-store/, 'which may be kept');
+	$r = $t->http(GET => $path, %as, headers => { 'If-None-Match' => qq{"x", $tag} });
+	is($r->{status}, 304, '304 for who has it');
+	is($r->{content} // '', '', 'without a body');
+	is($r->{headers}{'content-length'}, undef, 'or a length');
+	is($r->{headers}{etag}, $tag, 'with the tag');
+	is($t->http(HEAD => $path, %as, headers => { 'If-None-Match' => $tag })->{status}, 304, 'HEAD too');
+	is($t->http(GET => $path, %as, headers => { 'If-None-Match' => '"x"' })->{status}, 200,
+		'200 for others');
+}
+my $roles_tag = get('/roles')->{headers}{etag};
+like(get('/roles')->{headers}{'cache-control'}, qr/private/, 'for its caller only');
+is($t->http(GET => '/api/v1/roles', headers => { 'If-None-Match' => $roles_tag, %$_ })->{status}, 401,
+	'a tag is no credential') foreach {}, { Authorization => 'Bearer nothing' };
+is(get('/members')->{headers}{etag}, undef, 'what changes has none');
+is(get('/members')->{headers}{'cache-control'}, 'no-store', 'and is not kept');
 
 # ---- bodies ----
 

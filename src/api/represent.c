@@ -1,0 +1,180 @@
+/*-------------------------------------------------------------------------
+ *
+ * represent.c
+ *	  An executor's answer in the form that its client asked for: rows as CSV or
+ *	  lines, 304 for what the client has, compressed.
+ *
+ * All of this is work of the executor, which is charged to the organization, and
+ * none of the gateway, which has one thread for everybody.
+ *
+ * The length of a compressed answer says something about what is in it.  So
+ * answers that may hold a secret (of a change, of signing in, with a cookie) are
+ * never compressed.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "src/api/http.h"
+
+#include "fmgr.h"
+#include "utils/builtins.h"
+
+#include "src/api/rows.h"
+#include "src/decode/decode.h"
+#include "src/gateway/http_choice.h"
+
+PG_FUNCTION_INFO_V1(logsvc_csv_cell);
+
+/* Less than that is one packet in any case. */
+#define COMPRESS_FROM 1024
+
+/* More than that would take an executor too long, and nothing can interrupt it. */
+#define COMPRESS_TO ((size_t) 32 * 1024 * 1024)
+
+typedef struct form
+{
+	const char *type;
+	ls_rows_form rows;
+} form;
+
+static const form forms[] = {{"application/json", LS_ROWS_JSON},
+							 {"text/csv", LS_ROWS_CSV},
+							 {"application/x-ndjson", LS_ROWS_LINES},
+							 {"application/ndjson", LS_ROWS_LINES},
+							 {"application/jsonl", LS_ROWS_LINES}};
+
+static const form *
+choose_form(ls_str accept)
+{
+	const char *types[lengthof(forms)];
+
+	for (size_t i = 0; i < lengthof(forms); i++)
+		types[i] = forms[i].type;
+	return &forms[ls_http_choose_type(accept, types, lengthof(forms))];
+}
+
+/* What the JSON says beside its rows becomes headers: nothing gets lost without a word. */
+static void
+add_about(const ls_rows_about *about, ls_response *response)
+{
+	if (about->next_cursor.len > 0)
+		ls_response_header(response, LS_STR("X-Next-Cursor"), about->next_cursor);
+	if (about->truncated)
+		ls_response_header(response, LS_STR("X-Truncated"), LS_STR("true"));
+	if (about->warnings.len > 0)
+		ls_response_header(response, LS_STR("X-Warnings"), about->warnings);
+}
+
+/* Rows in the form that the request prefers; an answer without rows stays JSON. */
+static void
+take_form(const ls_request *request, ls_arena *arena, ls_response *response)
+{
+	const form *wanted = choose_form(request->accept);
+	ls_rows_about about;
+	ls_buf out;
+
+	if (wanted->rows == LS_ROWS_JSON || response->content_type.len > 0)
+		return;
+	ls_buf_init(&out, arena);
+	if (!ls_rows_write(response->body, wanted->rows, arena, &out, &about))
+		return;
+	if (out.failed)
+	{
+		ls_http_refuse(response, arena, LS_ERROR_QUERY_MEMORY_LIMIT,
+					   "the rows are too large in this form: ask for fewer", NULL);
+		return;
+	}
+	response->body = ls_str_make(out.data, out.len);
+	response->content_type = wanted->rows == LS_ROWS_CSV
+								 ? LS_STR("text/csv; charset=utf-8; header=present")
+								 : ls_str_of_cstring(wanted->type);
+	add_about(&about, response);
+}
+
+/*
+ * Tags what is the same for long.  The tag is of the answer that this caller would get, after all
+ * checks: another one's tag fits only an answer that is the same.
+ */
+static void
+take_tag(const ls_request *request, ls_arena *arena, ls_response *response)
+{
+	bool private = request->route == LS_ROUTE_ROLES;
+	char *tag;
+
+	if (!private && request->route != LS_ROUTE_CONFIG)
+		return;
+	tag = ls_arena_alloc(arena, LS_HTTP_TAG_SIZE);
+	if (tag == NULL)
+		return;
+	ls_http_make_tag(response->body, tag);
+	ls_response_header(response, LS_STR("ETag"), ls_str_of_cstring(tag));
+	if (private)
+		ls_response_header(response, LS_STR("Cache-Control"), LS_STR("private, no-cache"));
+	if (ls_http_tag_matches(request->if_none_match, tag))
+	{
+		response->status = 304;
+		response->content_type = ls_str_make(NULL, 0);
+		response->body = ls_str_make(NULL, 0);
+	}
+}
+
+static bool
+may_hold_secret(const ls_request *request, const ls_response *response)
+{
+	for (int i = 0; i < response->n_headers; i++)
+	{
+		if (ls_str_eq_nocase(response->headers[i].name, LS_STR("Set-Cookie")))
+			return true;
+	}
+	return request->route == LS_ROUTE_SESSION || request->route == LS_ROUTE_SESSIONS;
+}
+
+static void
+compress(const ls_request *request, ls_arena *arena, ls_response *response)
+{
+	ls_http_coding coding = ls_http_choose_coding(request->accept_encoding);
+	ls_str packed;
+
+	if (coding == LS_HTTP_PLAIN || response->body.len == 0 || response->body.len > COMPRESS_TO ||
+		(coding == LS_HTTP_GZIP && response->body.len < COMPRESS_FROM) ||
+		may_hold_secret(request, response))
+		return;
+	if (!ls_gzip(response->body, arena, &packed))
+		return;
+	response->body = packed;
+	ls_response_header(response, LS_STR("Content-Encoding"), LS_STR("gzip"));
+}
+
+void
+ls_http_represent(const ls_request *request, ls_arena *arena, ls_response *response)
+{
+	const ls_route *route = &ls_routes[request->route];
+
+	if (response->status != 200 || request->route == LS_ROUTE_TAIL ||
+		request->route == LS_ROUTE_TAIL_NEXT ||
+		(strcmp(route->method, "GET") != 0 && request->route != LS_ROUTE_SEARCH_POST))
+		return;
+	take_form(request, arena, response);
+	if (response->status != 200)
+		return;
+	ls_response_header(response, LS_STR("Vary"),
+					   route->credentials[0] == '\0'
+						   ? LS_STR("Accept, Accept-Encoding")
+						   : LS_STR("Accept, Accept-Encoding, Authorization, Cookie, X-API-Key, "
+									"X-Organization-Id"));
+	take_tag(request, arena, response);
+	compress(request, arena, response);
+}
+
+/* csv_cell(t text) returns text; NULL: an empty cell. */
+Datum
+logsvc_csv_cell(PG_FUNCTION_ARGS)
+{
+	ls_str t = PG_ARGISNULL(0) ? LS_STR("") : ls_str_of_text(PG_GETARG_TEXT_PP(0));
+	ls_buf cell = {.capacity = 2 * t.len + 3}; /* quotes around, doubled ones, an apostrophe */
+	text *result = palloc(VARHDRSZ + cell.capacity);
+
+	cell.data = VARDATA(result);
+	ls_csv_cell(&cell, t);
+	SET_VARSIZE(result, VARHDRSZ + cell.len);
+	PG_RETURN_TEXT_P(result);
+}

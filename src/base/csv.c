@@ -1,0 +1,67 @@
+/*-------------------------------------------------------------------------
+ *
+ * csv.c
+ *	  Cells of CSV files (RFC 4180), which no spreadsheet takes for a formula (pure).
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "src/base/pure.h"
+
+/* Spreadsheets skip these before they look for a formula; more of them does no harm. */
+static bool
+is_skipped(uint32_t c)
+{
+	return c <= ' ' || (c >= 0x7F && c <= 0xA0) || c == 0x1680 || c == 0x180E ||
+		   (c >= 0x2000 && c <= 0x200F) || (c >= 0x2028 && c <= 0x202F) ||
+		   (c >= 0x205F && c <= 0x2064) || c == 0x3000 || c == 0xFEFF;
+}
+
+/* Some take full-width and small signs for the usual ones. */
+static bool
+begins_formula(uint32_t c)
+{
+	static const uint32_t signs[] = {'=',    '+',    '-',    '@',    '|',    0x2212, 0xFE62, 0xFE63,
+									 0xFE66, 0xFE6B, 0xFF0B, 0xFF0D, 0xFF1D, 0xFF20, 0xFF5C};
+
+	for (size_t i = 0; i < sizeof(signs) / sizeof(signs[0]); i++)
+	{
+		if (c == signs[i])
+			return true;
+	}
+	return false;
+}
+
+static bool
+is_formula(ls_str text)
+{
+	const char *at = text.data;
+	const char *end = text.data + text.len;
+
+	while (at < end)
+	{
+		uint32_t c = ls_utf8_next(&at, end);
+
+		if (!is_skipped(c))
+			return begins_formula(c);
+	}
+	return false;
+}
+
+void
+ls_csv_cell(ls_buf *buf, ls_str text)
+{
+	ls_buf_char(buf, '"');
+	if (is_formula(text))
+		ls_buf_char(buf, '\'');
+	while (text.len > 0)
+	{
+		const char *quote = memchr(text.data, '"', text.len);
+		size_t len = quote == NULL ? text.len : (size_t) (quote - text.data) + 1;
+
+		ls_buf_append(buf, text.data, len);
+		if (quote != NULL)
+			ls_buf_char(buf, '"');
+		text = ls_str_make(text.data + len, text.len - len);
+	}
+	ls_buf_char(buf, '"');
+}
