@@ -147,6 +147,9 @@ DROP FUNCTION logsvc_internal.query_logs_json(text, text, text, text, text, text
 DROP FUNCTION logsvc.query_logs(text, text, text, text, text, text, text, text, integer, text, jsonb);
 DROP FUNCTION logsvc_internal.rate_remaining(text);
 
+-- It says the owner too.
+DROP FUNCTION logsvc_internal.find_ingest_quota(uuid, boolean);
+
 -- One description instead of twenty arguments.
 DROP FUNCTION logsvc_internal.part_scan(bigint, bytea, bytea, text, bytea, timestamptz, timestamptz,
 	text[], boolean, integer, boolean, timestamptz, bigint, integer, text[], text[], text[],

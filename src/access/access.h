@@ -310,6 +310,7 @@ typedef struct ls_ingest_quota
 	int64 overage_seconds; /* how long events beyond it wait; 0: they are refused */
 	int64 deferred_limit;  /* bytes that may wait; -1: no limit of the organization */
 	bool alone;            /* it is the only organization */
+	pg_uuid_t owner;       /* ls_owner_of */
 } ls_ingest_quota;
 
 /*

@@ -242,6 +242,7 @@ quota_row(void *context, HeapTuple tuple, TupleDesc desc)
 		*members[i] = null ? -1 : DatumGetInt64(value);
 	}
 	quota->alone = DatumGetBool(SPI_getbinval(tuple, desc, lengthof(members) + 1, &null));
+	quota->owner = *DatumGetUUIDP(SPI_getbinval(tuple, desc, lengthof(members) + 2, &null));
 }
 
 bool
@@ -264,7 +265,7 @@ ls_ingest_quota_of(const pg_uuid_t *organization, bool test, ls_ingest_quota *qu
 		return true;
 	}
 	epoch = ls_access_epoch();
-	*quota = (ls_ingest_quota){-1, 0, -1, false};
+	*quota = (ls_ingest_quota){-1, 0, -1, false, id};
 	lookup.values[0] = UUIDPGetDatum(&id);
 	lookup.values[1] = BoolGetDatum(test);
 	lookup.row = quota_row;
