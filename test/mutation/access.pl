@@ -66,6 +66,8 @@ my @mutations = (
 		'test/t/gateway/client_limits.pl'],
 	['memory: who has its part gets none of others', 'src/gateway/gateway_share.c', 'wants > part && is_of_another(victim, sender)', 'false',
 		'test/t/gateway/client_limits.pl'],
+	['queue: the organizations of one owner together', 'src/ingest/queue.c', 'Max(ls_account_held_by(&share->owner), ls_account_held(ls_account_find(organization)))',
+		'ls_account_held(ls_account_find(organization))', 'test/t/ingest/queue_share.pl'],
 	['executors: short waits while many are held up', 'src/workers/executor.c', 'return held_up > 0 && held_up * 2 >= running;',
 		'return false;', 'test/t/service/lock_waits.pl'],
 	['sessions: by https of this host only', 'src/access/user_session.c', 'is_https() ? "__Host-" : ""', 'is_https() ? "" : ""',
