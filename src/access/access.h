@@ -76,6 +76,14 @@ extern bool ls_authenticate(const ls_request *request, const char *credentials, 
 							ls_caught *error);
 
 /*
+ * The principal of a request of a listener: the organization that it names by slug or id, as the
+ * operator has set it.  It may send events and nothing else.  False: *error says why.  Cached;
+ * call it outside of transactions.
+ */
+extern bool ls_authenticate_listener(const ls_request *request, ls_principal *out,
+									 ls_caught *error);
+
+/*
  * May the principal use a route with these requirements (strings as in routes.def)?
  * Returns LS_ALLOWED, INSUFFICIENT_SCOPE or FORBIDDEN; UNAUTHORIZED for NULL or a
  * principal of kind NONE, unless the route is public (credentials "").

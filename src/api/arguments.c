@@ -24,7 +24,7 @@
 #include "utils/lsyscache.h"
 #include "utils/syscache.h"
 
-#include "src/api/parameter.h"
+#include "src/base/parameter.h"
 #include "src/query/ast.h"
 
 #define MAX_DEPTH 64

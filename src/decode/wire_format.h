@@ -14,6 +14,8 @@
  *	wire_otlp.c		OpenTelemetry, as protobuf and as JSON
  *	wire_loki.c		Grafana Loki's push API, as protobuf and as JSON
  *	wire_elastic.c	Elasticsearch's bulk API, and what its clients ask before
+ *	wire_syslog.c	messages of listeners: syslog and GELF
+ *	wire_splunk.c	Splunk's HTTP Event Collector, events and raw lines
  *
  *-------------------------------------------------------------------------
  */
@@ -93,6 +95,11 @@ extern const ls_wire_format ls_wire_otlp_protobuf;
 extern const ls_wire_format ls_wire_loki_json;
 extern const ls_wire_format ls_wire_loki_protobuf;
 extern const ls_wire_format ls_wire_bulk;
+extern const ls_wire_format ls_wire_document;
+extern const ls_wire_format ls_wire_splunk_events;
+extern const ls_wire_format ls_wire_splunk_raw;
+extern const ls_wire_format ls_wire_syslog;
+extern const ls_wire_format ls_wire_gelf;
 extern const ls_wire_format ls_wire_elastic_info;
 extern const ls_wire_format ls_wire_elastic_health;
 extern const ls_wire_format ls_wire_elastic_cat_health;

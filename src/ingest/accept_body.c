@@ -70,6 +70,8 @@ choose_index(ls_accept *accept, const ls_request *request, ls_decode_options *op
 	ls_time oldest;
 
 	options->target = request->parameter;
+	options->path = request->path;
+	options->query = request->query;
 	if (request->index.len == 0)
 		return true;
 	if (!options->known_index(options->index_context, request->index, &oldest))
@@ -103,6 +105,26 @@ choose_parse(ls_accept *accept, const ls_request *request, ls_decode_options *op
 		return false;
 	}
 	return true;
+}
+
+/* May a message of a listener come from this address? */
+static ls_peer
+check_peer(void *context, ls_str address)
+{
+	const ls_sender *sender = context;
+	ls_principal principal = {.organization = sender->organization};
+	ls_request request = {.remote = address};
+	ls_caught caught;
+
+	switch (ls_check_request_address(&request, &principal, &caught))
+	{
+		case LS_ALLOWED:
+			return LS_PEER_ALLOWED;
+		case LS_ERROR_INTERNAL:
+			return LS_PEER_UNKNOWN;
+		default:
+			return LS_PEER_REFUSED;
+	}
 }
 
 /* Takes the room that the events need: of the queue, or none, and of the quota. */
@@ -182,6 +204,8 @@ accept_body(ls_accept *accept, const ls_wire_format *format, sender_group *group
 	ls_sender_options(&state.sink, &group->sender, last->builder, next_builder, &state, &options);
 	options.most_accepted = ls_queue_most(share.alone);
 	options.most_rejected = format->most_rejected;
+	options.check_peer = check_peer;
+	options.peer_context = &group->sender;
 	options.arena = accept->arena;
 	options.scratch = accept->scratch;
 	if (!choose_index(accept, request, &options) || !choose_parse(accept, request, &options))

@@ -66,6 +66,23 @@ GET    /elasticsearch/_cluster/health       TS OAM  IFt logs:write
 GET    /elasticsearch/_cat/health           TS OAM  IFt logs:write
 GET    /elasticsearch/_license              TS OAM  IFt logs:write
 GET    /elasticsearch                       TS OAM  IFt logs:write
+POST   /{index}/_doc                        TS OAM  IFt logs:write
+POST   /{index}/_doc/{id}                   TS OAM  IFt logs:write
+PUT    /{index}/_doc/{id}                   TS OAM  IFt logs:write
+POST   /{index}/_create/{id}                TS OAM  IFt logs:write
+PUT    /{index}/_create/{id}                TS OAM  IFt logs:write
+POST   /elasticsearch/{index}/_doc          TS OAM  IFt logs:write
+POST   /elasticsearch/{index}/_doc/{id}     TS OAM  IFt logs:write
+PUT    /elasticsearch/{index}/_doc/{id}     TS OAM  IFt logs:write
+POST   /elasticsearch/{index}/_create/{id}  TS OAM  IFt logs:write
+PUT    /elasticsearch/{index}/_create/{id}  TS OAM  IFt logs:write
+POST   /services/collector                  TS OAM  IFt logs:write
+POST   /services/collector/event            TS OAM  IFt logs:write
+POST   /services/collector/event/1.0        TS OAM  IFt logs:write
+POST   /services/collector/raw              TS OAM  IFt logs:write
+POST   /services/collector/raw/1.0          TS OAM  IFt logs:write
+GET    /services/collector/health           everybody
+GET    /services/collector/health/1.0       everybody
 GET    /api/v1/logs                         TS OAMV RFt logs:read
 GET    /api/v1/search                       TS OAMV RFt logs:read
 GET    /api/v1/logs/tail                    TS OAMV RFt logs:read
@@ -355,9 +372,12 @@ foreach my $pair (@pairs, (undef) x 16)
 	# Others' protocols say the code in their message.
 	my $message = $r->{name} eq 'OTLP' ? $answer->{json}{message}
 	  : $r->{name} eq 'LOKI_PUSH' ? $answer->{content}
-	  : $r->{name} =~ /^(BULK|ELASTIC)/ && $got >= 400 ? $answer->{json}{error}{reason} : undef;
+	  : $r->{name} =~ /^(BULK|ELASTIC|DOC)/ && $got >= 400 ? $answer->{json}{error}{reason}
+	  : $r->{name} =~ /^HEC/ ? $answer->{json}{reason} : undef;
 	($code) = $message =~ /^([A-Z_]+): / if defined $message;
 	$code //= '';
+	# Splunk's clients know 403 for a token that is not good.
+	$got = 401 if $r->{name} =~ /^HEC/ && $got == 403 && $code =~ /^(INVALID|PAT|API_KEY)_/;
 
 	# Who is in is served or refused for the request itself.  An executor refuses the name
 	# that it does not know, but for what a provider may have added to a return.

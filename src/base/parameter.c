@@ -5,11 +5,10 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "src/api/parameter.h"
+#include "src/base/parameter.h"
 
-/* Decodes + and %XX; false for a bad escape, NUL or invalid UTF-8. */
-static bool
-decode(ls_str text, ls_arena *arena, ls_str *out)
+bool
+ls_percent_decode(ls_str text, bool form, ls_arena *arena, ls_str *out)
 {
 	char *to = ls_arena_alloc(arena, text.len + 1);
 	size_t n = 0;
@@ -20,7 +19,7 @@ decode(ls_str text, ls_arena *arena, ls_str *out)
 	{
 		char c = text.data[i];
 
-		if (c == '+')
+		if (c == '+' && form)
 			c = ' ';
 		else if (c == '%')
 		{
@@ -32,6 +31,8 @@ decode(ls_str text, ls_arena *arena, ls_str *out)
 			c = (char) (high << 4 | low);
 			i += 2;
 		}
+		else if (c == '\0')
+			return false;
 		to[n++] = c;
 	}
 	to[n] = '\0';
@@ -60,6 +61,7 @@ ls_parameter_next(ls_str *query, ls_arena *arena, ls_str *name, ls_str *value, b
 	raw_name = ls_str_make(pair.data, stop == NULL ? pair.len : (size_t) (stop - pair.data));
 	raw_value =
 		stop == NULL ? ls_str_make("", 0) : ls_str_make(stop + 1, pair.len - raw_name.len - 1);
-	*bad = !decode(raw_name, arena, name) || !decode(raw_value, arena, value);
+	*bad = !ls_percent_decode(raw_name, true, arena, name) ||
+		   !ls_percent_decode(raw_value, true, arena, value);
 	return true;
 }
