@@ -210,4 +210,10 @@ extern bool ls_query_check_columns(ls_query_state *state);
 extern bool ls_query_set_bin(ls_query_state *state, ls_query_field *field, ls_query_field *as);
 extern bool ls_query_set_rex(ls_query_state *state, ls_query_span pattern);
 
+/* lookup table key [as field] [output column [as field], ...]; `field` NULL: named as the key. */
+extern ls_query_output *ls_query_make_output(ls_query_state *state, ls_query_token column,
+											 ls_query_field *as);
+extern bool ls_query_set_lookup(ls_query_state *state, ls_query_token table, ls_query_token key,
+								ls_query_field *field, ls_query_outputs outputs);
+
 #endif /* LS_QUERY_INTERNAL_H */

@@ -315,6 +315,9 @@ add_stages(ls_planner *p)
 			case LS_QUERY_REX:
 				rex(p, stage);
 				break;
+			case LS_QUERY_LOOKUP:
+				ls_plan_lookup(p, stage);
+				break;
 			case LS_QUERY_HEAD:
 				head(p, stage);
 				break;

@@ -209,6 +209,11 @@ extern char *ls_plan_evaluation(ls_planner *p, const ls_query_stage *stage, int 
 /* The SQL for the value of an expression of a stage; *text as above. */
 extern char *ls_plan_expression(ls_planner *p, const ls_query_stage *stage, int number, int *text);
 
+/* ---- plan_lookup.c ---- */
+
+/* Plans the stage `lookup`.  Raises QUERY_SEMANTIC_ERROR if there is no such table or column. */
+extern void ls_plan_lookup(ls_planner *p, const ls_query_stage *stage);
+
 /* ---- plan_scan.c ---- */
 
 extern bool ls_plan_names_template_id(const ls_query_stage *stage);

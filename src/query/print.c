@@ -274,6 +274,22 @@ print_stage(ls_buf *buf, const ls_query_stage *s)
 		}
 		put(buf, s->n_groups > 0 ? ")" : "");
 	}
+	if (s->kind == LS_QUERY_LOOKUP)
+	{
+		put(buf, " (table ");
+		ls_buf_str(buf, s->table);
+		ls_buf_char(buf, ' ');
+		ls_buf_str(buf, s->key);
+		ls_buf_char(buf, ')');
+		for (uint32_t i = 0; i < s->outputs.n; i++)
+		{
+			put(buf, " (output ");
+			ls_buf_str(buf, s->outputs.items[i]->column);
+			ls_buf_char(buf, ' ');
+			print_field(buf, s->outputs.items[i]->to);
+			ls_buf_char(buf, ')');
+		}
+	}
 	print_fields(buf, " (by", s->by);
 	ls_buf_char(buf, ')');
 }

@@ -108,8 +108,13 @@ read_stage(walk *w, const ls_query_stage *stage)
 	}
 	for (uint32_t i = 0; i < stage->n_groups; i++)
 		make(w, stage->groups[i]->name);
+	for (uint32_t i = 0; i < stage->outputs.n; i++)
+		make(w, stage->outputs.items[i]->to->name);
 	switch (stage->kind)
 	{
+		case LS_QUERY_LOOKUP:
+			/* Without a list it makes fields of columns that are not known here. */
+			return stage->outputs.n > 0;
 		case LS_QUERY_STATS:
 		case LS_QUERY_TOP:
 		case LS_QUERY_RARE:

@@ -12,14 +12,15 @@
 
 /* In the order of ls_query_stage_kind. */
 static const char *const stage_names[] = {
-	"where",  "dedup", "stats", "timechart", "top",   "rare", "sort", "head",     "fields",
-	"rename", "eval",  "rex",   "patterns",  "table", "tail", "bin",  "fillnull", "eventstats",
+	"where", "dedup",  "stats",    "timechart",  "top",    "rare",     "sort",
+	"head",  "fields", "rename",   "eval",       "rex",    "patterns", "table",
+	"tail",  "bin",    "fillnull", "eventstats", "lookup",
 };
 
 static const int stage_tokens[] = {
-	TOK_WHERE,    TOK_DEDUP, TOK_STATS,  TOK_TIMECHART, TOK_TOP,      TOK_RARE,
-	TOK_SORT,     TOK_HEAD,  TOK_FIELDS, TOK_RENAME,    TOK_EVAL,     TOK_REX,
-	TOK_PATTERNS, TOK_TABLE, TOK_TAIL,   TOK_BIN,       TOK_FILLNULL, TOK_EVENTSTATS,
+	TOK_WHERE, TOK_DEDUP,  TOK_STATS,    TOK_TIMECHART,  TOK_TOP,    TOK_RARE,     TOK_SORT,
+	TOK_HEAD,  TOK_FIELDS, TOK_RENAME,   TOK_EVAL,       TOK_REX,    TOK_PATTERNS, TOK_TABLE,
+	TOK_TAIL,  TOK_BIN,    TOK_FILLNULL, TOK_EVENTSTATS, TOK_LOOKUP,
 };
 
 /* Other names of stages. */
@@ -601,4 +602,63 @@ ls_query_set_rex(ls_query_state *state, ls_query_span span)
 	if (state->stage->n_groups == 0)
 		return ls_query_fail_expected(state, LS_QUERY_ERROR_SEMANTIC, span, form, 1);
 	return true;
+}
+
+/* ---- lookup ---- */
+
+/* The text of a name, without backticks. */
+static ls_str
+name_text(ls_query_state *state, ls_query_token name)
+{
+	ls_query_span inner = name.span;
+
+	if (name.kind == TOK_BACKTICK)
+	{
+		inner.start++;
+		inner.end--;
+	}
+	return ls_arena_strdup(state->arena, ls_query_slice(state, inner));
+}
+
+/* A field with the name of a column, which may have dots. */
+static ls_query_field *
+column_field(ls_query_state *state, ls_query_token name)
+{
+	ls_query_field *path = ls_query_make_field(state, NULL, name);
+
+	return path == NULL ? NULL : ls_query_stage_field(state, path);
+}
+
+ls_query_output *
+ls_query_make_output(ls_query_state *state, ls_query_token column, ls_query_field *as)
+{
+	ls_query_output *output = ls_new(state->arena, ls_query_output);
+
+	if (output == NULL)
+		return NULL;
+	output->column = name_text(state, column);
+	output->span = column.span;
+	output->to = as != NULL ? as : column_field(state, column);
+	return output->to != NULL && output->column.data != NULL ? output : NULL;
+}
+
+bool
+ls_query_set_lookup(ls_query_state *state, ls_query_token table, ls_query_token key,
+					ls_query_field *field, ls_query_outputs outputs)
+{
+	ls_query_stage *stage = state->stage;
+	const ls_query_stages *stages = &state->query->stages;
+	int n = 1;
+
+	for (uint32_t i = 0; i < stages->n; i++)
+		n += stages->items[i]->kind == LS_QUERY_LOOKUP;
+	if (n > LS_QUERY_MAX_LOOKUPS)
+		return ls_query_fail_at(state, LS_QUERY_ERROR_SEMANTIC, table.span, NULL,
+								"a query has at most %d stages lookup", LS_QUERY_MAX_LOOKUPS);
+	stage->table = name_text(state, table);
+	stage->table_span = table.span;
+	stage->key = name_text(state, key);
+	stage->field = field != NULL ? field : column_field(state, key);
+	stage->outputs = outputs;
+	return stage->table.data != NULL && stage->key.data != NULL && stage->field != NULL;
 }

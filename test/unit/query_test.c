@@ -91,6 +91,20 @@ repeat(const char *part, int n, const char *middle, const char *end, int n_end)
 	return big;
 }
 
+static void
+test_lookup(void)
+{
+	tree("| lookup owners service", " (lookup (field service) (table owners service))");
+	tree("| lookup owners `a b` as user.id output team, `x y` as z",
+		 " (lookup (field user.id) (table owners a b) (output team team) (output x y z))");
+	tree("| lookup t k OUTPUT a b as c.d",
+		 " (lookup (field k) (table t k) (output a a) (output b c.d))");
+	fails("| lookup t", SYNTAX, "unexpected end of query", 10, 0);
+	fails("| lookup t k output", SYNTAX, "unexpected end of query", 19, 0);
+	fails("| lookup t k as", SYNTAX, "unexpected end of query", 15, 0);
+	fails("| lookup t attributes", SEMANTIC, "attributes is not one field", 11, 10);
+}
+
 /* The examples of section 5 of the language definition. */
 static void
 test_examples(void)
@@ -272,9 +286,10 @@ test_stages(void)
 static void
 test_errors(void)
 {
-	static const char *const stages[] = {"where", "dedup", "stats", "timechart", "top", "rare",
-										 "sort", "head", "fields", "rename", "eval", "rex",
-										 "patterns", "table", "tail", "bin", "fillnull", "eventstats"};
+	static const char *const stages[] = {"where", "dedup",    "stats",      "timechart", "top",
+										 "rare",  "sort",     "head",       "fields",    "rename",
+										 "eval",  "rex",      "patterns",   "table",     "tail",
+										 "bin",   "fillnull", "eventstats", "lookup"};
 	static const char *const times[] = {"now", "-15m", "-1h@h", "ISO", "epoch"};
 	static const char *const close[] = {")"};
 	static const char *const string[] = {"a quoted string"};
@@ -284,7 +299,7 @@ test_errors(void)
 											 "max",   "first", "last", "values", "p95"};
 
 	fails("index=main | stat count", SYNTAX, "unexpected stat", 13, 4);
-	expects(stages, 18);
+	expects(stages, 19);
 	is_int(error.position.line, 1, "line");
 	is_int(error.position.column, 14, "column");
 	is_str(error.found, "stat", "found");
@@ -322,7 +337,7 @@ test_errors(void)
 	fails("()", SYNTAX, "unexpected )", 1, 1);
 	fails("x=", SYNTAX, "unexpected end of query", 2, 0);
 	fails("|", SYNTAX, "unexpected end of query", 1, 0);
-	expects(stages, 18);
+	expects(stages, 19);
 	fails("f*o=1", SYNTAX, "wildcards are not allowed in field names", 0, 3);
 	fails("a..b=1", SYNTAX, "empty name in a field path", 2, 0);
 	fails("``=1", SYNTAX, "empty name in a field path", 0, 2);
@@ -530,7 +545,8 @@ test_foreign_stages(void)
 	fails("| tail 0", SEMANTIC, "expected a whole number from 1 to 10000000", 7, 1);
 	fails("| table", SYNTAX, "unexpected end of query", 7, 0);
 	fails("| table - a", SYNTAX, "unexpected -", 8, 1);
-	fails("| eventstats", SYNTAX, "expected count, dc, sum, avg, min, max, first, last, values, p95 at end", 12, 0);
+	fails("| eventstats", SYNTAX,
+		  "expected count, dc, sum, avg, min, max, first, last, values, p95 at end", 12, 0);
 	fails("| eventstats count as a by a", SEMANTIC, "two columns are named a", 13, 10);
 }
 
@@ -790,6 +806,7 @@ main(void)
 {
 	arena = ls_arena_create(NULL, 4 << 20);
 	test_examples();
+	test_lookup();
 	test_head();
 	test_scopes();
 	test_stages();

@@ -128,6 +128,10 @@ DELETE /api/v1/api-keys/{id}                TS OA   F  keys:write
 GET    /api/v1/tokens                       S  -    -  -
 POST   /api/v1/tokens                       S  -    -  -
 DELETE /api/v1/tokens/{id}                  TS -    -  -
+GET    /api/v1/lookups                      TS OAMV F   pipelines:read
+GET    /api/v1/lookups/{name}               TS OAMV F   pipelines:read
+PUT    /api/v1/lookups/{name}               TS OAM  F   pipelines:write
+DELETE /api/v1/lookups/{name}               TS OAM  F   pipelines:write
 GET    /api/v1/indexes                      TS OAMV RFt logs:read
 POST   /api/v1/indexes                      TS OA   F  org:write
 GET    /api/v1/indexes/{name}               TS OAMV RFt logs:read
@@ -440,6 +444,7 @@ my $invitation = $t->http(POST => '/api/v1/invitations', token => $org->{token},
 	json => { email => 'invited@example.org', role => 'viewer' })->{json}{data}{id};
 my $key = $t->sql_json("SELECT logsvc.create_api_key('acme', 'k', 'read-only')")->{id};
 $t->http(POST => '/api/v1/indexes', token => $org->{token}, json => { name => 'web' });
+$t->http(PUT => '/api/v1/lookups/kept', token => $org->{token}, json => { csv => "a\n1" });
 my $dead = $t->sql(q{
 	INSERT INTO logsvc_internal.dead_letter (organization_id, batch, rows, min_time, max_time, level_mask, audit,
 		reason, attempts, first_failed_at, last_failed_at, sqlstate, last_error, header, body)
@@ -461,6 +466,8 @@ my %arguments = (
 	create_own_token => { name => 'x', scopes => '{logs:read}' },
 	create_index => { name => 'x' }, get_index => { name => 'web' },
 		update_index => { name => 'web', description => 'x' },
+	get_lookup => { name => 'kept' }, set_lookup => { name => 'x', csv => "a\n1" },
+		delete_lookup => { name => 'kept' },
 	delete_index => { name => 'web' }, set_ip_allowlist => { entries => '[]' },
 	get_dead_letter => { id => $dead }, replay_dead_letters => { filter => {} },
 	discard_dead_letters => { filter => {}, reason => 'x' },
