@@ -151,6 +151,9 @@ typedef struct ls_decode_result
 	ls_str ignored[LS_DECODE_MAX_IGNORED]; /* visible ASCII, no comma */
 	uint32_t n_ignored;
 
+	/* Not by decoding: whoever answers says whether the sender reads little (ls_wire_is_brief). */
+	bool brief;
+
 	struct ls_bulk_item *items; /* of ls_decode_bulk: what to say of each */
 	uint32_t n_items;
 } ls_decode_result;

@@ -193,6 +193,7 @@ accept_body(ls_accept *accept, const ls_wire_format *format, sender_group *group
 	ls_decode_options options;
 	ls_decode_result *result = ls_new(accept->arena, ls_decode_result);
 	ls_queue_share share = ls_queue_share_of(&group->sender);
+	bool decoded;
 	ls_error_id error;
 
 	if (result == NULL)
@@ -210,8 +211,9 @@ accept_body(ls_accept *accept, const ls_wire_format *format, sender_group *group
 	options.scratch = accept->scratch;
 	if (!choose_index(accept, request, &options) || !choose_parse(accept, request, &options))
 		return DONE;
-	if (!format->decode(&options, body, result) ||
-		(result->accepted == 0 && result->rejected > 0 && !format->item_by_item))
+	decoded = format->decode(&options, body, result);
+	result->brief = ls_wire_is_brief(request);
+	if (!decoded || (result->accepted == 0 && result->rejected > 0 && !format->item_by_item))
 	{
 		ls_accept_drop_builders(accept, group, last);
 		if (result->failure == LS_DECODE_MANY)
