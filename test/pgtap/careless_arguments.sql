@@ -1,6 +1,6 @@
 -- Arguments that a careless caller leaves NULL, or fills with what is no number, never mean
 -- the more dangerous of two things.
-SELECT plan(21);
+SELECT plan(25);
 
 SELECT logsvc.create_organization('acme', 'enterprise') \g /dev/null
 CREATE ROLE careless_app;
@@ -18,7 +18,7 @@ $$;
 
 -- Who adds a function with a switch decides here what NULL means.
 SELECT is(array_agg(DISTINCT p.proname::text ORDER BY p.proname::text),
-	'{assert_verdict,delete_logs,evaluate,run_adhoc,search,set_ip_allowlist}',
+	'{assert_verdict,create_index,delete_logs,evaluate,run_adhoc,search,set_ip_allowlist,update_index,update_organization}',
 	'functions of the API with a switch')
 FROM pg_proc p, unnest(p.proargtypes) AS t
 WHERE p.pronamespace = 'logsvc'::regnamespace AND t = 'boolean'::regtype;
@@ -52,5 +52,15 @@ FROM (VALUES ('replay_dead_letters('), ('discard_dead_letters(''x'',')) AS v (f)
 		'to')) AS w (filter, field);
 SELECT is(logsvc.discard_dead_letters('x', filter => '{}')->'count', '0',
 	'an empty one selects all');
+
+-- ---- parse_json: NULL takes nothing apart, and changes nothing ----
+
+SELECT is(logsvc.create_index('careless', parse_json => NULL)->'parseJson', 'false',
+	'an index with parse_json NULL, as the organization');
+SELECT is(logsvc.update_index('careless', parse_json => true)->'parseJson', 'true', 'switched on');
+SELECT is(logsvc.update_index('careless', parse_json => NULL)->'parseJson', 'true',
+	'NULL leaves it');
+SELECT is(logsvc.update_organization('acme', parse_json => NULL)->'parseJson', 'false',
+	'that of an organization too');
 
 SELECT * FROM finish();
