@@ -167,6 +167,12 @@ ls_queue_watch(void)
 
 /* ---- room; under the lock ---- */
 
+static uint64
+held_by(const ls_account *account)
+{
+	return account == NULL ? 0 : (uint64) Max((int64) account->reserved + account->waiting, 0);
+}
+
 uint32
 ls_queue_most(bool alone)
 {
@@ -174,30 +180,28 @@ ls_queue_most(bool alone)
 }
 
 static bool
-fits(const pg_uuid_t *organization, const ls_queue_share *share, uint32 events)
+fits(const ls_account *account, bool alone, uint32 events)
 {
 	uint64 depth = depth_with(pg_atomic_read_u64(&shared->reserved)) + events;
-	uint64 held;
 
-	if (depth <= ls_queue_most(share->alone))
-		return true;
-	/* Its account may not count for the owner yet. */
-	held = Max(ls_account_held_by(&share->owner), ls_account_held(ls_account_find(organization)));
-	return depth <= (uint64) ls_queue_limit && held + events <= (uint64) ls_queue_limit / 4;
+	return depth <= ls_queue_most(alone) ||
+		   (depth <= (uint64) ls_queue_limit &&
+			held_by(account) + events <= (uint64) ls_queue_limit / 4);
 }
 
 bool
-ls_room_take(const pg_uuid_t *organization, const ls_queue_share *share, uint32 events, bool always)
+ls_room_take(const pg_uuid_t *organization, bool alone, uint32 events, bool always)
 {
-	ls_account *account;
+	ls_account *account = ls_account_find(organization);
 
-	if (!always && !fits(organization, share, events))
+	if (!always && !fits(account, alone, events))
 		return false;
 	if (events == 0)
 		return true;
-	account = ls_account_open(organization, share == NULL ? NULL : &share->owner);
+	if (account == NULL)
+		account = ls_account_open(organization);
 	if (account != NULL)
-		ls_account_add(account, events, 0);
+		account->reserved += events;
 	else if (!always)
 		return false;
 	pg_atomic_fetch_add_u64(&shared->reserved, events);
@@ -211,7 +215,10 @@ unreserve(ls_account *account, uint32 events, bool committed)
 	if (account == NULL)
 		return;
 	events = Min(events, account->reserved);
-	ls_account_add(account, -(int64) events, committed ? events : 0);
+	account->reserved -= events;
+	if (committed)
+		account->waiting += (int32) events;
+	ls_account_changed(account);
 }
 
 void
@@ -226,29 +233,29 @@ ls_room_give(const pg_uuid_t *organization, uint32 events)
 /* ---- room ---- */
 
 bool
-ls_queue_has_room(const pg_uuid_t *organization, const ls_queue_share *share, uint32 events)
+ls_queue_has_room(const pg_uuid_t *organization, bool alone, uint32 events)
 {
 	bool room;
 
 	lock();
 	if (ls_holds_due())
 		ls_holds_lapse(ls_room_give);
-	room = fits(organization, share, events);
+	room = fits(ls_account_find(organization), alone, events);
 	unlock();
 	return room;
 }
 
 bool
-ls_queue_reserve(const pg_uuid_t *organization, const ls_queue_share *share, uint32 events)
+ls_queue_reserve(const pg_uuid_t *organization, bool alone, uint32 events)
 {
 	bool taken;
 
 	lock();
-	taken = ls_room_take(organization, share, events, false);
+	taken = ls_room_take(organization, alone, events, false);
 	if (!taken && ls_holds_due())
 	{
 		ls_holds_lapse(ls_room_give);
-		taken = ls_room_take(organization, share, events, false);
+		taken = ls_room_take(organization, alone, events, false);
 	}
 	unlock();
 	if (taken)
@@ -260,7 +267,7 @@ void
 ls_queue_reserve_always(const pg_uuid_t *organization, uint32 events)
 {
 	lock();
-	(void) ls_room_take(organization, NULL, events, true);
+	(void) ls_room_take(organization, false, events, true);
 	unlock();
 	ls_queue_watch();
 }
@@ -281,7 +288,7 @@ ls_queue_held(const pg_uuid_t *organization)
 	uint64 held;
 
 	lock();
-	held = ls_account_held(ls_account_find(organization));
+	held = held_by(ls_account_find(organization));
 	unlock();
 	return held;
 }
@@ -297,15 +304,14 @@ ls_queue_drained(const ls_queue_count *counts, int n)
 	for (int i = 0; i < n; i++)
 	{
 		ls_account *account = ls_account_find(&counts[i].organization);
-		int64 drained;
 
 		events += counts[i].events;
 		if (account == NULL)
 			continue;
-		drained = counts[i].events;
+		account->waiting -= (int32) counts[i].events;
 		if (account->reserved == 0)
-			drained = Min(drained, account->waiting);
-		ls_account_add(account, 0, -drained);
+			account->waiting = Max(account->waiting, 0);
+		ls_account_changed(account);
 	}
 	empty = (int64) pg_atomic_sub_fetch_u64(&shared->waiting, events) <= 0;
 	unlock();
@@ -394,8 +400,7 @@ recover_accounts(const ls_account *counted, int n_counted)
 	uint64 n;
 	bool isnull;
 
-	if (SPI_execute("SELECT organization_id, pg_catalog.sum(rows)::pg_catalog.int4,"
-					" logsvc_internal.find_owner(organization_id)"
+	if (SPI_execute("SELECT organization_id, pg_catalog.sum(rows)::pg_catalog.int4"
 					" FROM logsvc_internal.queue GROUP BY organization_id",
 					true, 0) != SPI_OK_SELECT)
 		elog(ERROR, "could not read who is in the queue");
@@ -405,21 +410,23 @@ recover_accounts(const ls_account *counted, int n_counted)
 	lock();
 	for (uint64 i = 0; i < n; i++)
 	{
-		HeapTuple row = table->vals[i];
-		pg_uuid_t *organization = DatumGetUUIDP(SPI_getbinval(row, table->tupdesc, 1, &isnull));
-		int32 rows = DatumGetInt32(SPI_getbinval(row, table->tupdesc, 2, &isnull));
-		Datum owner = SPI_getbinval(row, table->tupdesc, 3, &isnull);
-		ls_account *account = ls_account_open(organization, isnull ? NULL : DatumGetUUIDP(owner));
+		ls_account *account = ls_account_open(
+			DatumGetUUIDP(SPI_getbinval(table->vals[i], table->tupdesc, 1, &isnull)));
 
-		if (account != NULL)
-			ls_account_add(account, 0, rows);
+		if (account == NULL)
+			continue;
+		account->waiting +=
+			DatumGetInt32(SPI_getbinval(table->vals[i], table->tupdesc, 2, &isnull));
+		ls_account_changed(account);
 	}
 	for (int i = 0; i < n_counted; i++)
 	{
 		ls_account *account = ls_account_find(&counted[i].organization);
 
-		if (account != NULL)
-			ls_account_add(account, 0, -(int64) counted[i].waiting);
+		if (account == NULL)
+			continue;
+		account->waiting -= counted[i].waiting;
+		ls_account_changed(account);
 	}
 	unlock();
 }
