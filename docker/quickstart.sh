@@ -208,7 +208,8 @@ show 24 curl -sS -X POST '$LOGSVC_URL/api/v1/evaluations/run-adhoc' \
 stop_options=
 [ "$DATA" = "$(dirname "$here")/.quickstart" ] || stop_options=" DATA=$DATA"
 say "logsvc is running at $url"
+echo "The variables of the lines above are in $DATA/env; try them: cd $DATA && . ./env"
+echo "Then psql works too: psql -c \"SELECT logsvc.help()\"; how to send your own logs: docs/sending-logs.md"
 echo "An organization may run 10 searches a minute. More, in psql as a superuser:"
 echo "  ALTER SYSTEM SET logsvc.limits = 'generous'; SELECT pg_reload_conf();"
-echo "The variables of the lines above are in $DATA/env; try them: cd $DATA && . ./env"
 echo "Stop it with: make -C $(dirname "$here") stop$stop_options"

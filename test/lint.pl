@@ -14,7 +14,7 @@ my %rank;
 
 # The public headers of a folder: what other folders may include.
 my %public = (
-	base => [qw(pure.h json_document.h hash_table.h errors.def)],
+	base => [qw(pure.h json_document.h hash_table.h errors.def parameter.h listener.h)],
 	server => [qw(server.h compat.h curl.h)],
 	ipc => [qw(ipc.h frame.h)],
 	pattern => [qw(pattern.h)],
@@ -32,7 +32,7 @@ my %public = (
 	evaluation => [qw(evaluation.h)],
 	notify => [qw(mail.h mail_message.h)],
 	workspace => [qw(workspace.h)],
-	gateway => [qw(gateway.h http_choice.h)],
+	gateway => [qw(gateway.h http_choice.h framing.h)],
 	api => [qw(http.h evaluation_route.h)],
 	workers => [qw(workers.h)]);
 

@@ -244,6 +244,14 @@ RETURN (SELECT o.first_owner FROM logsvc_internal.organization o WHERE o.id = or
 COMMENT ON FUNCTION logsvc_internal.find_owner(uuid) IS
 'The first owner of an organization, also after having left it; NULL: it never had one';
 
+CREATE OR REPLACE FUNCTION logsvc_internal.find_listener(organization text) RETURNS uuid
+LANGUAGE sql STABLE STRICT PARALLEL SAFE
+RETURN (SELECT o.id FROM logsvc_internal.organization o
+	WHERE (o.slug = organization OR logsvc_internal.public_id('org_', o.id) = organization)
+		AND o.deleted_at IS NULL);
+COMMENT ON FUNCTION logsvc_internal.find_listener(text) IS
+'The organization of this slug or id, as logsvc.syslog_listeners names it; NULL: there is none';
+
 CREATE OR REPLACE FUNCTION logsvc_internal.find_key_maker(api_key uuid) RETURNS uuid
 LANGUAGE sql STABLE STRICT PARALLEL SAFE
 RETURN (SELECT k.created_by FROM logsvc_internal.api_key k WHERE k.id = api_key);

@@ -15,7 +15,8 @@ COMMENT ON FUNCTION logsvc_internal.quota_day(timestamptz) IS 'The quota day of 
 
 CREATE OR REPLACE FUNCTION logsvc_internal.find_ingest_quota(
 	organization uuid, test boolean,
-	OUT day_limit bigint, OUT overage_seconds bigint, OUT deferred_limit bigint, OUT alone boolean)
+	OUT day_limit bigint, OUT overage_seconds bigint, OUT deferred_limit bigint, OUT alone boolean,
+	OUT owner uuid)
 LANGUAGE sql STABLE PARALLEL SAFE
 BEGIN ATOMIC
 	SELECT CASE WHEN test THEN logsvc_internal.allowed_of(organization, 'test_bytes_per_day')
@@ -24,11 +25,13 @@ BEGIN ATOMIC
 			ELSE coalesce(logsvc_internal.allowed_of(organization, 'overage_queue_seconds'), 0) END,
 		logsvc_internal.allowed_of(organization, 'deferred_bytes'),
 		NOT EXISTS (SELECT FROM logsvc_internal.organization o
-			WHERE o.id <> organization AND o.deleted_at IS NULL);
+			WHERE o.id <> organization AND o.deleted_at IS NULL),
+		coalesce(logsvc_internal.find_owner(organization), organization);
 END;
 COMMENT ON FUNCTION logsvc_internal.find_ingest_quota(uuid, boolean) IS
 'The daily quota of an organization, or of its test keys, in bytes (NULL: none); how long, and '
-'how many bytes of, events beyond it may wait; whether the organization is the only one';
+'how many bytes of, events beyond it may wait; whether the organization is the only one; its '
+'first owner, or itself';
 
 -- One statement: a row that moves from the tally to the day is seen once.
 CREATE OR REPLACE FUNCTION logsvc_internal.ingested(

@@ -27,6 +27,7 @@ FROM (VALUES
 	('dashboards',			1, 20, 100, NULL),
 	('saved_queries',		5, 100, 500, NULL),
 	('scheduled_exports',	0, 5, 20, NULL),
+	('lookups',				3, 25, 100, 1000),
 	('services',			3, 25, 200, NULL),
 	('kpis',				15, 150, 1500, NULL),
 	('organizations_per_user', 5, 5, 5, 5),

@@ -1,4 +1,4 @@
--- schema c499ec84fd831c6c
+-- schema 11c47e67d4d7c0da
 --
 -- From 0.1 to 0.2: rates of changes, and comments.
 
@@ -147,6 +147,9 @@ DROP FUNCTION logsvc_internal.query_logs_json(text, text, text, text, text, text
 DROP FUNCTION logsvc.query_logs(text, text, text, text, text, text, text, text, integer, text, jsonb);
 DROP FUNCTION logsvc_internal.rate_remaining(text);
 
+-- It says the owner too.
+DROP FUNCTION logsvc_internal.find_ingest_quota(uuid, boolean);
+
 -- One description instead of twenty arguments.
 DROP FUNCTION logsvc_internal.part_scan(bigint, bytea, bytea, text, bytea, timestamptz, timestamptz,
 	text[], boolean, integer, boolean, timestamptz, bigint, integer, text[], text[], text[],
@@ -192,3 +195,28 @@ ALTER TABLE logsvc_internal.ingest_answer ENABLE ROW LEVEL SECURITY;
 SELECT pg_extension_config_dump('logsvc_internal.ingest_answer', 'WHERE false');
 INSERT INTO logsvc_internal.scheduled_task (name, period) VALUES ('purge_ingest_answers', 'minute')
 ON CONFLICT DO NOTHING;
+
+-- Lookup tables.
+CREATE TABLE logsvc_internal.lookup (
+	organization_id uuid NOT NULL REFERENCES logsvc_internal.organization ON DELETE CASCADE,
+	name text NOT NULL CHECK (name ~ '^[a-z][a-z0-9_]{0,63}$'),
+	columns text[] NOT NULL,
+	rows int NOT NULL CHECK (rows BETWEEN 0 AND 10000),
+	csv text NOT NULL CHECK (octet_length(csv) <= 1000000),
+	created_at timestamptz NOT NULL DEFAULT now(),
+	updated_at timestamptz NOT NULL DEFAULT now(),
+	PRIMARY KEY (organization_id, name)
+);
+COMMENT ON TABLE logsvc_internal.lookup IS
+'Lookup tables of organizations, as they were uploaded; columns: their names';
+
+ALTER TABLE logsvc_internal.lookup ENABLE ROW LEVEL SECURITY;
+CREATE POLICY tenant ON logsvc_internal.lookup TO logsvc_reader
+	USING (organization_id = logsvc_internal.current_organization());
+GRANT SELECT ON logsvc_internal.lookup TO logsvc_reader;
+
+SELECT pg_extension_config_dump('logsvc_internal.lookup', '');
+INSERT INTO logsvc_internal.plan_limit (plan, resource, amount, customized) VALUES
+	('free', 'lookups', 3, false), ('pro', 'lookups', 25, false), ('business', 'lookups', 100, false),
+	('enterprise', 'lookups', 1000, false)
+ON CONFLICT (plan, resource) DO NOTHING;

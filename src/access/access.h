@@ -76,6 +76,14 @@ extern bool ls_authenticate(const ls_request *request, const char *credentials, 
 							ls_caught *error);
 
 /*
+ * The principal of a request of a listener: the organization that it names by slug or id, as the
+ * operator has set it.  It may send events and nothing else.  False: *error says why.  Cached;
+ * call it outside of transactions.
+ */
+extern bool ls_authenticate_listener(const ls_request *request, ls_principal *out,
+									 ls_caught *error);
+
+/*
  * May the principal use a route with these requirements (strings as in routes.def)?
  * Returns LS_ALLOWED, INSUFFICIENT_SCOPE or FORBIDDEN; UNAUTHORIZED for NULL or a
  * principal of kind NONE, unless the route is public (credentials "").
@@ -310,6 +318,7 @@ typedef struct ls_ingest_quota
 	int64 overage_seconds; /* how long events beyond it wait; 0: they are refused */
 	int64 deferred_limit;  /* bytes that may wait; -1: no limit of the organization */
 	bool alone;            /* it is the only organization */
+	pg_uuid_t owner;       /* ls_owner_of */
 } ls_ingest_quota;
 
 /*

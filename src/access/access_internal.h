@@ -211,6 +211,12 @@ extern void ls_rate_limit_give(const char *class_name, const uint8 key[16], uint
 /* ---- lookup_cache.c ---- */
 
 /*
+ * The organization with this slug or id.  LS_ALLOWED, NOT_FOUND, or INTERNAL with *caught.
+ * Cached; a miss runs a transaction.
+ */
+extern ls_error_id ls_find_listener(ls_str name, pg_uuid_t *organization, ls_caught *caught);
+
+/*
  * Who a principal is: the user; of a key the user who made it, or the organization when that is
  * not known.  Cached; a miss runs a transaction, or SPI when one is open.
  */

@@ -73,8 +73,8 @@ basic(ls_str encoded, char text[BASIC_SIZE], ls_str *secret)
 }
 
 /*
- * "Bearer x": true and x; blanks around are let pass.  And "Basic x" and
- * "ApiKey x", unless `text` is NULL.
+ * "Bearer x": true and x; blanks around are let pass.  And "Basic x",
+ * "ApiKey x" and "Splunk x", unless `text` is NULL.
  */
 static bool
 authorization(ls_str header, char *text, ls_str *secret)
@@ -89,6 +89,12 @@ authorization(ls_str header, char *text, ls_str *secret)
 	{
 		*secret = ls_str_make(header.data + 7, header.len - 7);
 		return (is_secret(*secret) && begins(*secret, "ing_")) || basic(*secret, text, secret);
+	}
+	if (text != NULL && header.len > 7 &&
+		ls_str_eq_nocase(ls_str_make(header.data, 7), LS_STR("splunk ")))
+	{
+		*secret = ls_str_make(header.data + 7, header.len - 7);
+		return is_secret(*secret);
 	}
 	if (header.len < 7 || !ls_str_eq_nocase(ls_str_make(header.data, 6), LS_STR("bearer")) ||
 		header.data[6] != ' ')
@@ -200,6 +206,24 @@ by_session(const ls_request *request, const char *credentials, ls_principal *out
 			"\"message\":\"say which organization: its slug or id\"}]",
 			sizeof(error->detail));
 	return false;
+}
+
+bool
+ls_authenticate_listener(const ls_request *request, ls_principal *out, ls_caught *error)
+{
+	ls_error_id result;
+
+	memset(out, 0, sizeof(*out));
+	result = ls_find_listener(request->organization, &out->organization, error);
+	if (result == LS_ERROR_INTERNAL)
+		return false;
+	if (result != LS_ALLOWED)
+		return refuse(error, result,
+					  "there is no organization of the name in logsvc.syslog_listeners");
+	out->kind = LS_PRINCIPAL_KEY;
+	out->key_scope = 'I';
+	ls_principal_resolve(out);
+	return true;
 }
 
 bool

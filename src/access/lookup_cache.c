@@ -34,6 +34,7 @@ static ls_cache index_cache = {"logsvc indexes", sizeof(cached_index)};
 static ls_cache rate_cache = {"logsvc rate limits", sizeof(rate)};
 static ls_cache owner_cache = {"logsvc owners", sizeof(pg_uuid_t)};
 static ls_cache maker_cache = {"logsvc makers of keys", sizeof(pg_uuid_t)};
+static ls_cache listener_cache = {"logsvc organizations of listeners", sizeof(pg_uuid_t)};
 static ls_cache quota_cache = {"logsvc quotas", sizeof(ls_ingest_quota)};
 
 void
@@ -242,6 +243,7 @@ quota_row(void *context, HeapTuple tuple, TupleDesc desc)
 		*members[i] = null ? -1 : DatumGetInt64(value);
 	}
 	quota->alone = DatumGetBool(SPI_getbinval(tuple, desc, lengthof(members) + 1, &null));
+	quota->owner = *DatumGetUUIDP(SPI_getbinval(tuple, desc, lengthof(members) + 2, &null));
 }
 
 bool
@@ -264,7 +266,7 @@ ls_ingest_quota_of(const pg_uuid_t *organization, bool test, ls_ingest_quota *qu
 		return true;
 	}
 	epoch = ls_access_epoch();
-	*quota = (ls_ingest_quota){-1, 0, -1, false};
+	*quota = (ls_ingest_quota){-1, 0, -1, false, id};
 	lookup.values[0] = UUIDPGetDatum(&id);
 	lookup.values[1] = BoolGetDatum(test);
 	lookup.row = quota_row;
@@ -313,6 +315,49 @@ find_user(ls_cache *cache, ls_lookup *lookup, const pg_uuid_t *id, const pg_uuid
 		ereport(LOG, errcode(caught.sqlstate),
 				errmsg("logsvc could not look up a user: %s", caught.format));
 	return user;
+}
+
+ls_error_id
+ls_find_listener(ls_str name, pg_uuid_t *organization, ls_caught *caught)
+{
+	static const Oid types[] = {TEXTOID};
+	static const pg_uuid_t none;
+	static SPIPlanPtr plan = NULL;
+	ls_lookup lookup = {"SELECT logsvc_internal.find_listener($1)", 1, types, &plan};
+	uint8 key[LS_CACHE_KEY];
+	pg_uuid_t *cached;
+	struct varlena *text;
+	uint64 epoch;
+	bool done;
+
+	ls_sha256(name.data, name.len, key);
+	switch (ls_cache_find(&listener_cache, key, (void **) &cached))
+	{
+		case LS_CACHE_HIT:
+			*organization = *cached;
+			return LS_ALLOWED;
+		case LS_CACHE_ABSENT:
+			return LS_ERROR_NOT_FOUND;
+		case LS_CACHE_MISS:
+			break;
+	}
+	epoch = ls_access_epoch();
+	*organization = none;
+	text = ls_text_of_str(name);
+	lookup.values[0] = PointerGetDatum(text);
+	lookup.row = user_row;
+	lookup.context = organization;
+	done = ls_lookup_run(&lookup, caught);
+	pfree(text);
+	if (!done)
+		return LS_ERROR_INTERNAL;
+	if (memcmp(organization, &none, sizeof(none)) == 0)
+	{
+		ls_cache_store(&listener_cache, key, NULL, epoch);
+		return LS_ERROR_NOT_FOUND;
+	}
+	ls_cache_store(&listener_cache, key, organization, epoch);
+	return LS_ALLOWED;
 }
 
 pg_uuid_t

@@ -243,6 +243,13 @@ ls_http_authorize(const ls_request *request, const ls_principal *principal, ls_a
 	return false;
 }
 
+/* Is it of a listener without HTTP?  Workers get such requests from the gateway alone. */
+static bool
+is_of_listener(const ls_request *request)
+{
+	return request->route == LS_ROUTE_SYSLOG || request->route == LS_ROUTE_GELF;
+}
+
 /* Whose request is it?  Of a public route nobody is the principal, whatever was sent. */
 static bool
 authenticate(const ls_request *request, ls_arena *arena, ls_principal *principal,
@@ -254,7 +261,9 @@ authenticate(const ls_request *request, ls_arena *arena, ls_principal *principal
 
 	memset(principal, 0, sizeof(*principal));
 	if (route->credentials[0] == '\0' ||
-		ls_authenticate(request, route->credentials, principal, &caught))
+		(is_of_listener(request)
+			 ? ls_authenticate_listener(request, principal, &caught)
+			 : ls_authenticate(request, route->credentials, principal, &caught)))
 		return true;
 	if (ls_http_refuse_lock(&caught, arena, response))
 		return false;
@@ -306,7 +315,9 @@ may_go_on(const ls_request *request, const ls_principal *principal, ls_arena *ar
 {
 	bool locked;
 
-	if (!from_allowed_address(request, principal, arena, response, &locked))
+	/* Its messages come from many addresses: each is looked at when they are decoded. */
+	if (!is_of_listener(request) &&
+		!from_allowed_address(request, principal, arena, response, &locked))
 	{
 		if (locked)
 			return false;

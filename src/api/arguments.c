@@ -24,7 +24,7 @@
 #include "utils/lsyscache.h"
 #include "utils/syscache.h"
 
-#include "src/api/parameter.h"
+#include "src/base/parameter.h"
 #include "src/query/ast.h"
 
 #define MAX_DEPTH 64
@@ -581,6 +581,24 @@ read_member(ls_call *call, ls_json *j, ls_str name)
 		wrong(call, name, expected);
 }
 
+bool
+ls_call_takes_csv(const ls_request *request)
+{
+	return request->route == LS_ROUTE_LOOKUP_SET && ls_request_is_csv(request);
+}
+
+/* The whole body is the argument `csv`. */
+static void
+read_csv(ls_call *call)
+{
+	ls_str body = call->request->body;
+
+	if (!ls_utf8_valid(body.data, body.len) || memchr(body.data, '\0', body.len) != NULL)
+		wrong(call, LS_STR("csv"), "is not UTF-8 text");
+	else
+		set_text(call, LS_STR("csv"), body);
+}
+
 static void
 read_body(ls_call *call)
 {
@@ -591,6 +609,11 @@ read_body(ls_call *call)
 
 	if (call->request->body.len == 0 || strcmp(call->route->method, "GET") == 0)
 		return;
+	if (ls_call_takes_csv(call->request))
+	{
+		read_csv(call);
+		return;
+	}
 	ls_json_init(&j, call->request->body, call->arena, MAX_DEPTH);
 	if (whole)
 		ls_json_skip(&j, &name);

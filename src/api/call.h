@@ -95,6 +95,9 @@ extern const ls_function *ls_function_of(const ls_route *route);
  */
 extern void ls_call_read(ls_call *call);
 
+/* May the body be CSV, which is then the argument `csv`, and is it? */
+extern bool ls_call_takes_csv(const ls_request *request);
+
 extern Oid ls_argument_type(ls_argument_kind kind);
 
 /* ---- oauth.c; outside of transactions ---- */

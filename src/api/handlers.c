@@ -390,6 +390,7 @@ execute(const ls_request *request, ls_arena *arena, ls_principal *principal, ls_
 		return;
 	}
 	if (request->body.len > 0 && strcmp(route->method, "GET") != 0 &&
+		!(ls_call_takes_csv(request) && !ls_request_is_encoded(request)) &&
 		!ls_http_expect_json(request, arena, response))
 		return;
 	/* The next look of a tail, which admission lets pass. */

@@ -8,7 +8,7 @@
  */
 #include "src/api/call.h"
 
-#include "src/api/parameter.h"
+#include "src/base/parameter.h"
 #include "src/base/json_document.h"
 
 static bool

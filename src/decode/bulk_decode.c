@@ -1,13 +1,15 @@
 /*-------------------------------------------------------------------------
  *
  * bulk_decode.c
- *	  Bodies of Elasticsearch's bulk API to builders (pure).
+ *	  Bodies of Elasticsearch's bulk API, and single documents, to builders
+ *	  (pure).
  *
  * Lines in pairs: what to do, and the document.  A document is an event of
  * another program (json_event.h): whatever it holds is kept.
  *
  *-------------------------------------------------------------------------
  */
+#include "src/base/parameter.h"
 #include "src/decode/json_event.h"
 
 /* Digits that make what stands at the end of a name a date, or a part of one. */
@@ -354,4 +356,71 @@ ls_decode_bulk(const ls_decode_options *options, ls_str body, ls_decode_result *
 			return false;
 	}
 	return result->n_items > 0 || fail(&b, "expected at least one action");
+}
+
+/* ---- single documents ---- */
+
+/* Index and id of "/web/_doc/7", perhaps below /elasticsearch, decoded; the id may be empty. */
+static bool
+read_path(const ls_decode_options *options, ls_bulk_item *item)
+{
+	static const char prefix[] = "/elasticsearch/";
+	ls_str rest = options->path;
+	ls_str segments[3] = {LS_STR(""), LS_STR(""), LS_STR("")};
+	size_t n = 0;
+
+	if (rest.len >= sizeof(prefix) && memcmp(rest.data, prefix, sizeof(prefix) - 1) == 0 &&
+		rest.data[sizeof(prefix) - 1] != '_')
+		rest = ls_str_make(rest.data + sizeof(prefix) - 2, rest.len - (sizeof(prefix) - 2));
+	while (rest.len > 0 && n < 3)
+	{
+		const char *slash = memchr(rest.data + 1, '/', rest.len - 1);
+		size_t len = slash != NULL ? (size_t) (slash - rest.data) : rest.len;
+
+		segments[n++] = ls_str_make(rest.data + 1, len - 1);
+		rest = ls_str_make(rest.data + len, rest.len - len);
+	}
+	return ls_percent_decode(segments[0], false, options->arena, &item->index) &&
+		   ls_percent_decode(segments[2], false, options->arena, &item->id);
+}
+
+bool
+ls_decode_document(const ls_decode_options *options, ls_str body, ls_decode_result *result)
+{
+	bulk_reader b = {.named = LS_STR(""), .leads = LS_STR("")};
+	ls_event_builder *builder = &b.json.builder;
+	ls_json *j = &b.json.json;
+	ls_bulk_item *item;
+	ls_json_type type;
+	ls_buf text;
+
+	if (!ls_json_reader_init(&b.json, options, body, result))
+		return false;
+	b.json.documents = true;
+	item = add_item(&b);
+	if (item == NULL)
+		return out_of_memory(&b);
+	if (!read_path(options, item))
+		return ls_event_builder_fail(builder, LS_DECODE_INVALID, "",
+									 LS_STR("malformed escape in the path"), 0);
+	if (ls_json_peek(j, &type) && type != LS_JSON_OBJECT)
+		return ls_event_builder_fail(builder, LS_DECODE_INVALID, "",
+									 LS_STR("expected a document, an object"), 0);
+	if (ls_json_read_event(&b.json) && ls_json_end(j))
+	{
+		place(&b, item);
+		return ls_json_commit_event(&b.json) && note(&b, item);
+	}
+	if (result->failure != LS_DECODE_OK)
+		return false;
+	if (ls_arena_failed(options->scratch))
+		return out_of_memory(&b);
+	ls_buf_init(&text, options->arena);
+	ls_buf_printf(&text, "invalid JSON at byte %zu: %s",
+				  j->error != NULL ? j->error_offset : (size_t) (j->pos - j->start),
+				  j->error != NULL ? j->error : "expected nothing more");
+	return ls_event_builder_fail(builder, LS_DECODE_INVALID, "",
+								 text.failed ? LS_STR("invalid JSON")
+											 : ls_str_make(text.data, text.len),
+								 j->error != NULL ? j->error_offset : (size_t) (j->pos - j->start));
 }

@@ -53,6 +53,16 @@ typedef enum ls_parse
 	LS_PARSE_JSON
 } ls_parse;
 
+/* May events come from a sender with this address? */
+typedef enum ls_peer
+{
+	LS_PEER_ALLOWED,
+	LS_PEER_REFUSED,
+	LS_PEER_UNKNOWN /* it cannot be said now */
+} ls_peer;
+
+typedef ls_peer (*ls_peer_check)(void *context, ls_str address);
+
 /* Where events go. */
 typedef struct ls_decode_sink
 {
@@ -69,6 +79,8 @@ typedef struct ls_decode_options
 	ls_time now;                /* default timestamp, and ingested_at */
 	ls_str index;               /* of events that name none; empty: "main" */
 	ls_str target;              /* the index in the path of a bulk request; may be empty */
+	ls_str path;                /* of the request, as sent */
+	ls_str query;               /* its query string, as sent */
 	uint64_t batch;             /* number of the batch (or stamped later) */
 	uint32_t first_place;       /* place of the first accepted event */
 	ls_index_check known_index; /* NULL: every index is known, and keeps everything */
@@ -76,6 +88,8 @@ typedef struct ls_decode_options
 	bool (*parses_json)(void *context, ls_str index);
 	void *index_context;
 	ls_parse parse;
+	ls_peer_check check_peer; /* of messages of listeners; NULL: all are allowed */
+	void *peer_context;
 	ls_decode_sink sink;
 	uint32_t most_accepted; /* of a body; more: LS_DECODE_MANY.  0: no limit */
 	uint32_t
@@ -136,6 +150,9 @@ typedef struct ls_decode_result
 
 	ls_str ignored[LS_DECODE_MAX_IGNORED]; /* visible ASCII, no comma */
 	uint32_t n_ignored;
+
+	/* Not by decoding: whoever answers says whether the sender reads little (ls_wire_is_brief). */
+	bool brief;
 
 	struct ls_bulk_item *items; /* of ls_decode_bulk: what to say of each */
 	uint32_t n_items;
@@ -240,6 +257,35 @@ typedef struct ls_bulk_item
  * the name becomes attribute _index: what shippers send by default is theirs.
  */
 extern bool ls_decode_bulk(const ls_decode_options *options, ls_str body, ls_decode_result *result);
+
+/*
+ * POST /{index}/_doc, PUT /{index}/_doc/{id}, PUT /{index}/_create/{id}: one document.
+ * options->path says index and id; result->items has one item.
+ */
+extern bool ls_decode_document(const ls_decode_options *options, ls_str body,
+							   ls_decode_result *result);
+
+/*
+ * POST /services/collector/event of Splunk's HTTP Event Collector: JSON objects, one
+ * after the other, each with an event and what is said of it.  A syntax error anywhere
+ * refuses the whole body.  README.md has the mapping.
+ */
+extern bool ls_decode_splunk_events(const ls_decode_options *options, ls_str body,
+									ls_decode_result *result);
+
+/* POST /services/collector/raw: each line is an event; options->query says the rest. */
+extern bool ls_decode_splunk_raw(const ls_decode_options *options, ls_str body,
+								 ls_decode_result *result);
+
+/*
+ * Messages that came over a listener (src/gateway/framing.h): syslog of RFC 5424 or RFC 3164,
+ * or GELF.  Every message is an event, however it is formed; only a GELF message that is
+ * no JSON object, and one whose sender may not send, is rejected.  README.md has the
+ * mapping.
+ */
+extern bool ls_decode_syslog(const ls_decode_options *options, ls_str body,
+							 ls_decode_result *result);
+extern bool ls_decode_gelf(const ls_decode_options *options, ls_str body, ls_decode_result *result);
 
 /* ---- compressed bodies ---- */
 

@@ -29,6 +29,7 @@ ls_event_builder_init(ls_event_builder *builder, const ls_decode_options *option
 	result->rejected_bits = NULL;
 	result->n_rejected_words = 0;
 	result->n_ignored = 0;
+	result->brief = false;
 	result->items = NULL;
 	result->n_items = 0;
 

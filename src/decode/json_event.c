@@ -318,9 +318,8 @@ add_attribute(ls_json_reader *reader, ls_str key, const ls_json_value *value, bo
 	return true;
 }
 
-/* The members of `attributes`, which is open. */
-static bool
-read_attributes(ls_json_reader *reader)
+bool
+ls_json_read_attributes(ls_json_reader *reader)
 {
 	ls_json *j = &reader->json;
 	ls_event_builder *builder = &reader->builder;
@@ -670,7 +669,7 @@ take_member(ls_json_reader *reader, json_slot slot, ls_str key, const ls_json_va
 	if (slot == SLOT_ATTRIBUTES && value->type == LS_JSON_OBJECT && !*had_attributes)
 	{
 		*had_attributes = true;
-		return read_attributes(reader);
+		return ls_json_read_attributes(reader);
 	}
 	if (is_container(value->type) && !walk_container(reader, value->type, &whole.text, &compact))
 		return false;

@@ -53,6 +53,9 @@ extern bool ls_json_reader_init(ls_json_reader *reader, const ls_decode_options 
 /* The next value into the event builder.  False: see json.error or the result's failure. */
 extern bool ls_json_read_event(ls_json_reader *reader);
 
+/* The members of an open object as attributes.  False: see json.error or the result's failure. */
+extern bool ls_json_read_attributes(ls_json_reader *reader);
+
 /* Passes over the rest of a value of which `value` was read. */
 extern bool ls_json_pass_over(ls_json_reader *reader, const ls_json_value *value);
 

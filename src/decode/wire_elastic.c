@@ -1,8 +1,8 @@
 /*-------------------------------------------------------------------------
  *
  * wire_elastic.c
- *	  The wire format of Elasticsearch's bulk API, and the answers to what its
- *	  clients ask before they send (pure).
+ *	  The wire formats of Elasticsearch's bulk API and of its single documents,
+ *	  and the answers to what its clients ask before they send (pure).
  *
  * Shippers look at each item of the answer, and send everything again when it
  * is not of the shape that they know.
@@ -88,6 +88,25 @@ answer_bulk(const ls_wire_result *result, ls_buf *body, ls_response *response)
 	finish(response);
 }
 
+/* Of one document; one that was rejected is refused. */
+static void
+answer_document(const ls_wire_result *result, ls_buf *body, ls_response *response)
+{
+	const ls_bulk_item *item = &result->decoded->items[0];
+	char own[30];
+
+	result->next_id(result->ids, own);
+	ls_buf_lit(body, "{\"_index\":");
+	ls_json_quote(body, item->index);
+	ls_buf_lit(body, ",\"_id\":");
+	ls_json_quote(body, item->id.len > 0 ? item->id : ls_str_make(own, sizeof(own)));
+	ls_buf_lit(body, ",\"_version\":1,\"result\":\"created\","
+					 "\"_shards\":{\"total\":1,\"successful\":1,\"failed\":0},"
+					 "\"_seq_no\":0,\"_primary_term\":1}");
+	finish(response);
+	response->status = 201;
+}
+
 static void
 answer_constant(const ls_wire_result *result, ls_buf *body, ls_response *response)
 {
@@ -142,12 +161,26 @@ accepts(const ls_request *request)
 		   ls_request_is_type(request, "application/vnd.elasticsearch+json");
 }
 
+static bool
+accepts_document(const ls_request *request)
+{
+	return ls_request_is_json(request) ||
+		   ls_request_is_type(request, "application/vnd.elasticsearch+json");
+}
+
 const ls_wire_format ls_wire_bulk = {.accepts = accepts,
 									 .decode = ls_decode_bulk,
 									 .answer = answer_bulk,
 									 .refuse = refuse,
 									 .most_rejected = MOST_REJECTED_ITEMS,
 									 .item_by_item = true};
+
+const ls_wire_format ls_wire_document = {.accepts = accepts_document,
+										 .decode = ls_decode_document,
+										 .answer = answer_document,
+										 .refuse = refuse,
+										 .most_rejected = LS_MOST_REJECTED,
+										 .one_event = true};
 
 #define CONSTANT(text)                                                \
 	{                                                                 \

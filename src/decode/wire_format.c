@@ -9,6 +9,8 @@
 #include "src/decode/wire_format.h"
 
 #define JSON_OR_LINES "expected application/json or application/x-ndjson"
+#define JSON "expected application/json"
+#define ANY "any type is taken"
 #define PROTOBUF_OR_JSON "expected application/x-protobuf or application/json"
 
 #define MOST_FORMATS 2
@@ -29,6 +31,23 @@ static const wire_route wire_routes[] = {
 	[LS_ROUTE_BULK_INDEX] = {JSON_OR_LINES, {&ls_wire_bulk}},
 	[LS_ROUTE_BULK_PREFIXED] = {JSON_OR_LINES, {&ls_wire_bulk}},
 	[LS_ROUTE_BULK_INDEX_PREFIXED] = {JSON_OR_LINES, {&ls_wire_bulk}},
+	[LS_ROUTE_DOC_NEW] = {JSON, {&ls_wire_document}},
+	[LS_ROUTE_DOC] = {JSON, {&ls_wire_document}},
+	[LS_ROUTE_DOC_PUT] = {JSON, {&ls_wire_document}},
+	[LS_ROUTE_DOC_CREATE] = {JSON, {&ls_wire_document}},
+	[LS_ROUTE_DOC_CREATE_PUT] = {JSON, {&ls_wire_document}},
+	[LS_ROUTE_DOC_NEW_PREFIXED] = {JSON, {&ls_wire_document}},
+	[LS_ROUTE_DOC_PREFIXED] = {JSON, {&ls_wire_document}},
+	[LS_ROUTE_DOC_PUT_PREFIXED] = {JSON, {&ls_wire_document}},
+	[LS_ROUTE_DOC_CREATE_PREFIXED] = {JSON, {&ls_wire_document}},
+	[LS_ROUTE_DOC_CREATE_PUT_PREFIXED] = {JSON, {&ls_wire_document}},
+	[LS_ROUTE_HEC] = {ANY, {&ls_wire_splunk_events}},
+	[LS_ROUTE_HEC_EVENT] = {ANY, {&ls_wire_splunk_events}},
+	[LS_ROUTE_HEC_EVENT_1] = {ANY, {&ls_wire_splunk_events}},
+	[LS_ROUTE_HEC_RAW] = {ANY, {&ls_wire_splunk_raw}},
+	[LS_ROUTE_HEC_RAW_1] = {ANY, {&ls_wire_splunk_raw}},
+	[LS_ROUTE_SYSLOG] = {ANY, {&ls_wire_syslog}},
+	[LS_ROUTE_GELF] = {ANY, {&ls_wire_gelf}},
 	[LS_ROUTE_ELASTIC_INFO] = {NULL, {&ls_wire_elastic_info}},
 	[LS_ROUTE_ELASTIC_INFO_PREFIX] = {NULL, {&ls_wire_elastic_info}},
 	[LS_ROUTE_ELASTIC_INFO_PREFIXED] = {NULL, {&ls_wire_elastic_info}},

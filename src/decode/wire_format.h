@@ -14,6 +14,8 @@
  *	wire_otlp.c		OpenTelemetry, as protobuf and as JSON
  *	wire_loki.c		Grafana Loki's push API, as protobuf and as JSON
  *	wire_elastic.c	Elasticsearch's bulk API, and what its clients ask before
+ *	wire_syslog.c	messages of listeners: syslog and GELF
+ *	wire_splunk.c	Splunk's HTTP Event Collector, events and raw lines
  *
  *-------------------------------------------------------------------------
  */
@@ -93,6 +95,11 @@ extern const ls_wire_format ls_wire_otlp_protobuf;
 extern const ls_wire_format ls_wire_loki_json;
 extern const ls_wire_format ls_wire_loki_protobuf;
 extern const ls_wire_format ls_wire_bulk;
+extern const ls_wire_format ls_wire_document;
+extern const ls_wire_format ls_wire_splunk_events;
+extern const ls_wire_format ls_wire_splunk_raw;
+extern const ls_wire_format ls_wire_syslog;
+extern const ls_wire_format ls_wire_gelf;
 extern const ls_wire_format ls_wire_elastic_info;
 extern const ls_wire_format ls_wire_elastic_health;
 extern const ls_wire_format ls_wire_elastic_cat_health;
@@ -119,6 +126,12 @@ extern bool ls_wire_is_lines(const ls_request *request);
 extern bool ls_wire_is_protobuf(const ls_request *request);
 
 /*
+ * Does the sender read no more than 4 KB of an answer, with its headers?  Output `http` of Fluent Bit
+ * takes a longer one for a failure and sends its events again, until the end of time.
+ */
+extern bool ls_wire_is_brief(const ls_request *request);
+
+/*
  * Why events were rejected, in words; empty when none was.  `what`: how the
  * format calls an event ("record"), `whole`: in full and plural ("log records").
  */
@@ -136,7 +149,8 @@ extern void ls_ingest_errors_json(ls_buf *buf, const ls_decode_result *result, b
 
 /*
  * Appends the members `accepted`, `rejected` and `ids` of an answer; `id` writes the
- * LS_EVENT_ID_LENGTH characters of the next event's id.  Beyond 1,000 they are null.
+ * LS_EVENT_ID_LENGTH characters of the next event's id.  Beyond 1,000, and where `id` is NULL, they are
+ * null.
  */
 extern void ls_ingest_counts_json(ls_buf *buf, uint32_t accepted, uint32_t rejected,
 								  void (*id)(void *context, char *out), void *context);

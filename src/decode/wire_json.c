@@ -13,6 +13,18 @@
 /* Beyond so many events a batch's ids are not listed. */
 #define MAX_LISTED_IDS 1000
 
+/* Of a brief answer: so many errors, and warnings, are listed. */
+#define BRIEF_LIST 3
+
+/* How many of so many errors or warnings are listed. */
+static uint32_t
+listed(const ls_decode_result *result, uint32_t count)
+{
+	uint32_t most = result->brief ? BRIEF_LIST : LS_DECODE_MAX_ERRORS;
+
+	return count < most ? count : most;
+}
+
 static void
 append_error(ls_buf *buf, const ls_decode_error *error, bool as_detail, bool single)
 {
@@ -43,7 +55,7 @@ ls_ingest_counts_json(ls_buf *buf, uint32_t accepted, uint32_t rejected,
 	char text[LS_EVENT_ID_LENGTH];
 
 	ls_buf_printf(buf, "\"accepted\":%u,\"rejected\":%u,\"ids\":", accepted, rejected);
-	if (accepted > MAX_LISTED_IDS)
+	if (accepted > MAX_LISTED_IDS || id == NULL)
 	{
 		ls_buf_lit(buf, "null");
 		return;
@@ -67,7 +79,7 @@ ls_ingest_warnings_json(ls_buf *buf, const ls_decode_result *result, bool single
 	if (result->past_retention == 0)
 		return;
 	ls_buf_lit(buf, ",\"warnings\":[");
-	for (uint32_t i = 0; i < result->past_retention && i < LS_DECODE_MAX_ERRORS; i++)
+	for (uint32_t i = 0; i < listed(result, result->past_retention); i++)
 	{
 		if (i > 0)
 			ls_buf_char(buf, ',');
@@ -84,7 +96,7 @@ void
 ls_ingest_errors_json(ls_buf *buf, const ls_decode_result *result, bool as_details, bool single)
 {
 	ls_buf_char(buf, '[');
-	for (uint32_t i = 0; i < result->n_errors; i++)
+	for (uint32_t i = 0; i < listed(result, result->n_errors); i++)
 	{
 		if (i > 0)
 			ls_buf_char(buf, ',');
@@ -101,7 +113,7 @@ add_ignored(const ls_decode_result *decoded, ls_arena *arena, ls_response *respo
 {
 	ls_buf names;
 
-	if (decoded->n_ignored == 0)
+	if (decoded->n_ignored == 0 || decoded->brief)
 		return;
 	ls_buf_init(&names, arena);
 	for (uint32_t i = 0; i < decoded->n_ignored; i++)
@@ -131,7 +143,8 @@ answer_batch(const ls_wire_result *result, ls_buf *body, ls_response *response)
 	ls_buf rejected;
 
 	ls_buf_lit(body, "{\"data\":{");
-	ls_ingest_counts_json(body, decoded->accepted, decoded->rejected, result->next_id, result->ids);
+	ls_ingest_counts_json(body, decoded->accepted, decoded->rejected,
+						  decoded->brief ? NULL : result->next_id, result->ids);
 	ls_buf_lit(body, ",\"errors\":");
 	ls_ingest_errors_json(body, decoded, false, false);
 	if (result->deferred)

@@ -24,6 +24,15 @@ ls_wire_is_protobuf(const ls_request *request)
 	return ls_request_is_type(request, "application/x-protobuf");
 }
 
+bool
+ls_wire_is_brief(const ls_request *request)
+{
+	const ls_str name = LS_STR("Fluent-Bit");
+
+	return request->user_agent.len >= name.len &&
+		   memcmp(request->user_agent.data, name.data, name.len) == 0;
+}
+
 ls_str
 ls_rejections(ls_arena *arena, const ls_decode_result *result, const char *what, const char *whole)
 {

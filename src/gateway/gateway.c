@@ -144,7 +144,10 @@ ls_gateway_start(const ls_gateway_config *config, const ls_gateway_hooks *hooks,
 		snprintf(error, error_size, "out of memory");
 	else if (make_tls(config->tls_certificate, config->tls_key, &gateway->tls, error, error_size) &&
 			 ls_gateway_listen(gateway, error, error_size))
+	{
+		ls_intakes_start(gateway);
 		return gateway;
+	}
 	ls_gateway_stop(gateway);
 	return NULL;
 }
@@ -159,6 +162,7 @@ int
 ls_gateway_timeout(ls_gateway *gateway)
 {
 	int64_t deadline = ls_connections_next_deadline(gateway);
+	int64_t due = ls_intakes_due(gateway);
 	int64_t wait;
 
 	if (gateway->first_ready != NULL || gateway->accept_ready ||
@@ -166,6 +170,8 @@ ls_gateway_timeout(ls_gateway *gateway)
 		return 0;
 	if (gateway->accept_again > 0 && (deadline < 0 || gateway->accept_again < deadline))
 		deadline = gateway->accept_again;
+	if (due >= 0 && (deadline < 0 || due < deadline))
+		deadline = due;
 	if (deadline < 0)
 		return -1;
 	wait = deadline - monotonic_ms();
@@ -188,6 +194,8 @@ ls_gateway_step(ls_gateway *gateway)
 
 		if (watch->kind == WATCH_CONNECTION)
 			ls_connection_event((ls_connection *) watch, events[i].events);
+		else if (watch->kind == WATCH_DATAGRAMS)
+			ls_intake_receive((ls_listener *) watch);
 		else
 			gateway->accept_ready = true;
 	}
@@ -200,6 +208,7 @@ ls_gateway_step(ls_gateway *gateway)
 	if (gateway->accept_ready)
 		ls_gateway_accept(gateway);
 	ls_connections_expire(gateway);
+	ls_intakes_step(gateway);
 }
 
 /* The connection of a request that is not answered; NULL when there is none. */
@@ -218,7 +227,10 @@ ls_gateway_respond(ls_gateway *gateway, const ls_response *response)
 	ls_connection *c = connection_of(gateway, response->id);
 
 	if (c == NULL)
+	{
+		(void) ls_intake_respond(gateway, response);
 		return;
+	}
 	ls_share_set_sender(c, response->tenant);
 	if (c->streaming ||
 		(c->state == CONNECTION_WAITING && (response->flags & LS_RESPONSE_MORE) != 0))
@@ -271,6 +283,11 @@ ls_gateway_drain(ls_gateway *gateway)
 			case CONNECTION_IDLE:
 				ls_connection_close(c);
 				break;
+			case CONNECTION_INTAKE:
+				(void) ls_intake_take(c, c->in, c->in_len, true);
+				if (c->state != CONNECTION_FREE)
+					ls_connection_close(c);
+				break;
 			default:
 				break;
 		}
@@ -280,7 +297,7 @@ ls_gateway_drain(ls_gateway *gateway)
 bool
 ls_gateway_idle(const ls_gateway *gateway)
 {
-	return gateway->n_open == 0;
+	return gateway->n_open == 0 && ls_intakes_idle(gateway);
 }
 
 void
@@ -297,6 +314,7 @@ ls_gateway_stop(ls_gateway *gateway)
 	}
 	ls_connections_destroy(gateway);
 	ls_shares_destroy(gateway);
+	ls_intakes_stop(gateway);
 	ls_tls_server_destroy(gateway->tls);
 	if (gateway->epoll_fd >= 0)
 		close(gateway->epoll_fd);

@@ -32,6 +32,8 @@ typedef struct ls_gateway_config
 	size_t
 		memory_limit; /* bytes of all bodies that are not answered and answers that are not read */
 
+	const char *listeners; /* listeners without HTTP, as logsvc.syslog_listeners; NULL: none */
+
 	/* Settings that may change meanwhile; NULL: not set. */
 	const char *const *trusted_proxies; /* networks whose X-Forwarded-For is believed */
 	const char *const *public_url;
@@ -63,6 +65,9 @@ typedef struct ls_gateway_hooks
 	 * returns.  True: the host will answer with ls_gateway_respond, which it may call
 	 * inside the hook.  False: *refusal is the answer (its texts must live until the
 	 * hook is called again).
+	 *
+	 * Of route SYSLOG or GELF it is one of a listener: `organization` and `index` are
+	 * those of its entry, and the body has messages (framing.h).
 	 */
 	bool (*request)(void *context, const ls_request *request, ls_response *refusal);
 

@@ -149,6 +149,8 @@ ls_connection_close(ls_connection *c)
 	bool had_place = !c->reserved;
 
 	ls_connection_deadline(c, DEADLINE_NONE);
+	ls_intake_forget(c);
+	c->intake = NULL;
 	ls_out_clear(c);
 	ls_request_reset(c);
 	ls_share_leave(c, SHARE_ADDRESS);

@@ -89,6 +89,8 @@ duration(const ls_gateway *gateway, deadline_kind kind)
 			return gateway->config.idle_timeout;
 		case DEADLINE_PARK:
 			return GATEWAY_PARK_MS;
+		case DEADLINE_INTAKE:
+			return GATEWAY_INTAKE_MS;
 		default:
 			return GATEWAY_LINGER_MS;
 	}

@@ -125,7 +125,18 @@ static bool
 wants_input(const ls_connection *c)
 {
 	return c->state == CONNECTION_HANDSHAKE || c->state == CONNECTION_IDLE ||
-		   c->state == CONNECTION_HEADER || c->state == CONNECTION_BODY;
+		   c->state == CONNECTION_HEADER || c->state == CONNECTION_BODY ||
+		   (c->state == CONNECTION_INTAKE && !c->intake_waits);
+}
+
+/* The other side sends no more. */
+static void
+end(ls_connection *c, const char *data, size_t len)
+{
+	if (c->state == CONNECTION_INTAKE)
+		(void) ls_intake_take(c, data, len, true);
+	if (c->state != CONNECTION_FREE)
+		ls_connection_close(c);
 }
 
 /* Looks at what is left over, or reads; false when there is nothing. */
@@ -143,7 +154,9 @@ step(ls_connection *c)
 	if (c->state == CONNECTION_HANDSHAKE)
 	{
 		io = ls_tls_handshake(c->tls);
-		if (io == IO_OK)
+		if (io == IO_OK && c->intake != NULL)
+			ls_intake_begin(c);
+		else if (io == IO_OK)
 			c->state = CONNECTION_IDLE;
 		else if (io == IO_END)
 			ls_connection_close(c);
@@ -167,18 +180,20 @@ step(ls_connection *c)
 	{
 		io = read_some(c, scratch + len, GATEWAY_READ_SIZE - len, &got);
 		if (io == IO_END)
-			ls_connection_close(c);
+			end(c, scratch, len);
 		if (io != IO_OK)
 			return false;
 		len += got;
 	}
 	c->in_len = 0;
 	c->in_fresh = false;
-	used = consume(c, scratch, len);
+	used = c->state == CONNECTION_INTAKE ? ls_intake_take(c, scratch, len, false)
+										 : consume(c, scratch, len);
 	if (c->state == CONNECTION_FREE || c->state == CONNECTION_LINGER)
 		return false;
 	/* An incomplete header has been looked at; whatever else is left has not. */
-	c->in_fresh = used < len && c->state != CONNECTION_HEADER;
+	c->in_fresh = used < len && c->state != CONNECTION_HEADER &&
+				  (c->state != CONNECTION_INTAKE || c->intake_waits);
 	if (!keep(c, scratch + used, len - used))
 	{
 		ls_connection_close(c);

@@ -14,9 +14,8 @@
  */
 #include "src/gateway/gateway_internal.h"
 
-/* "CODE: error" of an error body of ours. */
-static void
-write_message(ls_buf *message, ls_str body)
+void
+ls_error_message(ls_buf *message, ls_str body)
 {
 	ls_json j;
 	ls_json_value value;
@@ -57,7 +56,7 @@ ls_error_translate(ls_connection *c, const ls_response *response, ls_response *t
 		return response;
 	ls_arena_reset(arena);
 	ls_buf_init(&message, arena);
-	write_message(&message, response->body);
+	ls_error_message(&message, response->body);
 	ls_buf_init(&body, arena);
 	*translated = *response;
 	c->error_form(ls_str_make(message.data, message.len), &body, translated);

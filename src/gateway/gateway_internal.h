@@ -19,9 +19,11 @@
 
 #include <sys/types.h>
 
+#include "src/base/listener.h"
 #include "src/gateway/gateway.h"
 #include "src/gateway/http_choice.h"
 #include "src/gateway/http_syntax.h"
+#include "src/gateway/framing.h"
 
 #ifdef POSTGRES_H
 #error "the gateway must not see PostgreSQL headers"
@@ -67,7 +69,12 @@
 /* When connections or memory run short, a sender with more than 1 / SENDER_PART of them loses first. */
 #define SENDER_PART 8
 
+/* Addresses of HTTP, and those of all listeners. */
 #define GATEWAY_LISTENERS 16
+#define GATEWAY_ALL_LISTENERS (GATEWAY_LISTENERS + 4 * LS_LISTENERS)
+
+/* A sender of a listener without HTTP that says nothing for so long is cut off. */
+#define GATEWAY_INTAKE_MS (24 * 3600 * 1000)
 
 typedef enum connection_state
 {
@@ -80,7 +87,8 @@ typedef enum connection_state
 	CONNECTION_CHECKING,  /* a worker looks who sends the body */
 	CONNECTION_WAITING,   /* a worker has the request */
 	CONNECTION_WRITING,   /* the answer is on the way */
-	CONNECTION_LINGER     /* answered; input is thrown away */
+	CONNECTION_LINGER,    /* answered; input is thrown away */
+	CONNECTION_INTAKE     /* no HTTP: messages, until the sender goes (gateway_intake.c) */
 } connection_state;
 
 /*
@@ -95,6 +103,7 @@ typedef enum deadline_kind
 	DEADLINE_WRITE,
 	DEADLINE_LINGER,
 	DEADLINE_PARK,
+	DEADLINE_INTAKE,
 	DEADLINE_KINDS,
 	DEADLINE_NONE = DEADLINE_KINDS
 } deadline_kind;
@@ -103,6 +112,7 @@ typedef enum deadline_kind
 typedef enum watch_kind
 {
 	WATCH_LISTENER,
+	WATCH_DATAGRAMS,
 	WATCH_CONNECTION
 } watch_kind;
 
@@ -123,6 +133,7 @@ typedef struct ls_refusal
 typedef struct ls_tls ls_tls;               /* of a connection */
 typedef struct ls_tls_server ls_tls_server; /* of the gateway */
 typedef struct ls_share ls_share;           /* what one address or one sender has */
+typedef struct ls_intake ls_intake;         /* a listener without HTTP */
 typedef enum ls_io
 {
 	IO_OK,
@@ -217,6 +228,13 @@ typedef struct ls_connection
 	bool streaming;    /* the answer comes in pieces */
 	bool stream_ended; /* there are no more */
 
+	/* a sender without HTTP */
+	ls_intake *intake; /* NULL: HTTP */
+	ls_line_scan lines;
+	bool intake_waits; /* for room: it is in the list of its intake */
+	struct ls_connection *waits_before;
+	struct ls_connection *waits_after;
+
 	char request_id[LS_REQUEST_ID_MAX];
 	size_t request_id_len;
 	uint8_t address[16]; /* of the peer, as shares count it */
@@ -250,7 +268,47 @@ typedef struct ls_listener
 {
 	ls_watch watch;
 	int fd;
+	ls_intake *intake; /* NULL: HTTP */
 } ls_listener;
+
+/* An entry of logsvc.syslog_listeners: its messages become requests of an organization. */
+struct ls_intake
+{
+	ls_gateway *gateway;
+	uint32_t number;
+	ls_listener_kind kind;
+	int port;
+	char name[300]; /* for the log */
+	char address[256];
+	char organization[65];
+	char index[65];
+	bool open; /* its sockets are bound */
+	bool said_closed;
+	int64_t retry_open_at;
+
+	char *batch; /* what gathers */
+	size_t batch_len;
+	size_t batch_capacity;
+	uint32_t n_messages;
+	int64_t since; /* when the first of them came */
+
+	char *sent; /* what the host has, or gets when retry_at has come */
+	size_t sent_len;
+	size_t sent_capacity;
+	uint32_t generation; /* of the request */
+	bool waits;          /* the host has it */
+	int64_t retry_at;
+
+	ls_connection *first_waiting; /* connections that are not read until there is room */
+	ls_connection *last_waiting;
+
+	uint64_t dropped; /* since the log said so */
+	uint64_t rejected;
+	int64_t say_at; /* it does so again */
+	bool refused;   /* the last request was */
+	int64_t say_refused_at;
+	char reason[200];
+};
 
 struct ls_gateway
 {
@@ -261,7 +319,9 @@ struct ls_gateway
 	bool draining;
 	bool stopping;
 
-	ls_listener listeners[GATEWAY_LISTENERS];
+	ls_listener listeners[GATEWAY_ALL_LISTENERS];
+	ls_intake intakes[LS_LISTENERS];
+	int n_intakes;
 	int n_listeners;
 	bool accept_ready;
 	bool accept_paused;   /* listeners are not watched */
@@ -299,6 +359,8 @@ struct ls_gateway
 
 /* gateway_listen.c: listening sockets */
 extern bool ls_gateway_listen(ls_gateway *gateway, char *error, size_t error_size);
+extern bool ls_gateway_listen_for(ls_gateway *gateway, ls_intake *intake, char *error,
+								  size_t error_size);
 extern void ls_gateway_accept(ls_gateway *gateway);
 extern void ls_gateway_watch_listeners(ls_gateway *gateway, bool watch);
 extern void ls_gateway_close_listeners(ls_gateway *gateway);
@@ -391,6 +453,23 @@ extern void ls_reply_stream(ls_connection *c, const ls_response *response);
 extern void ls_reply_stream_end(ls_connection *c);
 extern void ls_reply_flush(ls_connection *c);
 extern void ls_reply_request_id(ls_connection *c, ls_str wanted);
+
+/* gateway_intake.c: listeners without HTTP */
+extern void ls_intakes_start(ls_gateway *gateway);
+extern void ls_intakes_step(ls_gateway *gateway);
+extern int64_t ls_intakes_due(const ls_gateway *gateway); /* -1: nothing is to be done */
+extern bool ls_intakes_idle(const ls_gateway *gateway);   /* all that came is with a worker */
+extern void ls_intakes_stop(ls_gateway *gateway);
+extern void ls_intake_receive(ls_listener *listener);
+extern void ls_intake_begin(ls_connection *c);
+extern void ls_intake_forget(ls_connection *c); /* it waits for room no longer */
+/* Takes whole messages of `data`, if `last` all of it; returns how much that was. */
+extern size_t ls_intake_take(ls_connection *c, const char *data, size_t len, bool last);
+/* False: the response is none of an intake's request. */
+extern bool ls_intake_respond(ls_gateway *gateway, const ls_response *response);
+
+/* gateway_error.c: "CODE: error" of an error body of ours */
+extern void ls_error_message(ls_buf *message, ls_str body);
 
 /* gateway_error.c: errors of routes with other clients; the response itself where there is nothing to do */
 extern const ls_response *ls_error_translate(ls_connection *c, const ls_response *response,

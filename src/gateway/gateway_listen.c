@@ -49,25 +49,54 @@ describe(const struct sockaddr *address, char *text, size_t size)
 	}
 }
 
-/* Binds one address.  0, or the errno of the failure. */
+/* What the kernel keeps of datagrams until they are read; it may allow less. */
+#define DATAGRAM_BUFFER (4 * 1024 * 1024)
+
+/* Senders that are silent are asked whether they are there after so many seconds. */
+#define KEEPALIVE_IDLE 60
+
+/* What distinguishes the socket of an intake: options are inherited by its connections. */
+static void
+set_up_intake(int fd, bool datagrams)
+{
+	int size = DATAGRAM_BUFFER;
+	int one = 1;
+	int idle = KEEPALIVE_IDLE;
+
+	if (datagrams)
+		(void) setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof(size));
+	else
+	{
+		(void) setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &one, sizeof(one));
+		(void) setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof(idle));
+	}
+}
+
+/* Binds one address, for HTTP if intake is NULL.  0, or the errno of the failure. */
 static int
-bind_address(ls_gateway *gateway, const struct addrinfo *address)
+bind_address(ls_gateway *gateway, const struct addrinfo *address, ls_intake *intake)
 {
 	int one = 1;
 	int unsent = SOCKET_UNSENT;
-	int fd = socket(address->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	bool datagrams = address->ai_socktype == SOCK_DGRAM;
+	int fd = socket(address->ai_family, address->ai_socktype | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	ls_listener *listener = &gateway->listeners[gateway->n_listeners];
 	struct epoll_event event = {.events = EPOLLIN, .data.ptr = listener};
 
 	if (fd < 0)
 		return errno;
-	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
+	/* Of datagrams it would let another process take a part. */
+	if (!datagrams)
+		setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
+	if (intake != NULL)
+		set_up_intake(fd, datagrams);
 	/* These two are inherited. */
 	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
 	setsockopt(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &unsent, sizeof(unsent));
 	if (address->ai_family == AF_INET6)
 		setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &one, sizeof(one));
-	if (bind(fd, address->ai_addr, address->ai_addrlen) != 0 || listen(fd, BACKLOG) != 0 ||
+	if (bind(fd, address->ai_addr, address->ai_addrlen) != 0 ||
+		(!datagrams && listen(fd, BACKLOG) != 0) ||
 		epoll_ctl(gateway->epoll_fd, EPOLL_CTL_ADD, fd, &event) != 0)
 	{
 		int failure = errno;
@@ -75,30 +104,33 @@ bind_address(ls_gateway *gateway, const struct addrinfo *address)
 		close(fd);
 		return failure;
 	}
-	listener->watch.kind = WATCH_LISTENER;
+	listener->watch.kind = datagrams ? WATCH_DATAGRAMS : WATCH_LISTENER;
 	listener->fd = fd;
+	listener->intake = intake;
 	gateway->n_listeners++;
 	return 0;
 }
 
 /* Binds what one entry of listen_addresses stands for. */
 static bool
-listen_on(ls_gateway *gateway, const char *host, char *error, size_t error_size)
+listen_on(ls_gateway *gateway, const char *host, ls_intake *intake, char *error, size_t error_size)
 {
+	const char *setting = intake == NULL ? "logsvc.listen_addresses" : "logsvc.syslog_listeners";
 	struct addrinfo hints = {
-		.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE};
+		.ai_family = AF_UNSPEC,
+		.ai_socktype = intake != NULL && intake->kind == LS_LISTENER_UDP ? SOCK_DGRAM : SOCK_STREAM,
+		.ai_flags = AI_PASSIVE};
 	struct addrinfo *addresses = NULL;
 	char port[16];
 	int bound = 0;
 	int failure;
 
-	snprintf(port, sizeof(port), "%d", gateway->config.port);
+	snprintf(port, sizeof(port), "%d", intake == NULL ? gateway->config.port : intake->port);
 	failure = getaddrinfo(strcmp(host, "*") == 0 ? NULL : host, port, &hints, &addresses);
 	if (failure != 0)
 	{
-		snprintf(error, error_size,
-				 "could not resolve \"%s\": %s (setting logsvc.listen_addresses)", host,
-				 gai_strerror(failure));
+		snprintf(error, error_size, "could not resolve \"%s\": %s (setting %s)", host,
+				 gai_strerror(failure), setting);
 		return false;
 	}
 	error[0] = '\0';
@@ -106,13 +138,13 @@ listen_on(ls_gateway *gateway, const char *host, char *error, size_t error_size)
 	{
 		char text[80];
 
-		if (gateway->n_listeners == GATEWAY_LISTENERS)
+		if (gateway->n_listeners == (intake == NULL ? GATEWAY_LISTENERS : GATEWAY_ALL_LISTENERS))
 		{
-			snprintf(error, error_size, "more than %d listen addresses", GATEWAY_LISTENERS);
+			snprintf(error, error_size, "more than %d listen addresses", gateway->n_listeners);
 			bound = 0;
 			break;
 		}
-		failure = bind_address(gateway, a);
+		failure = bind_address(gateway, a, intake);
 		if (failure == 0)
 		{
 			bound++;
@@ -120,9 +152,10 @@ listen_on(ls_gateway *gateway, const char *host, char *error, size_t error_size)
 		}
 		describe(a->ai_addr, text, sizeof(text));
 		snprintf(error, error_size, "could not bind %s: %s%s", text, strerror(failure),
-				 failure == EADDRINUSE || failure == EACCES ? " (change logsvc.port)"
-				 : failure == EADDRNOTAVAIL                 ? " (change logsvc.listen_addresses)"
-															: "");
+				 intake != NULL                               ? " (setting logsvc.syslog_listeners)"
+				 : failure == EADDRINUSE || failure == EACCES ? " (change logsvc.port)"
+				 : failure == EADDRNOTAVAIL                   ? " (change logsvc.listen_addresses)"
+															  : "");
 
 		/* A host without IPv6 is no reason to refuse "*" or "localhost". */
 		if (failure != EADDRNOTAVAIL && failure != EAFNOSUPPORT)
@@ -135,10 +168,11 @@ listen_on(ls_gateway *gateway, const char *host, char *error, size_t error_size)
 	return bound > 0;
 }
 
-bool
-ls_gateway_listen(ls_gateway *gateway, char *error, size_t error_size)
+/* Binds a list of addresses. */
+static bool
+listen_on_all(ls_gateway *gateway, const char *rest, ls_intake *intake, char *error,
+			  size_t error_size)
 {
-	const char *rest = gateway->config.listen_addresses;
 
 	while (rest != NULL && *rest != '\0')
 	{
@@ -150,9 +184,32 @@ ls_gateway_listen(ls_gateway *gateway, char *error, size_t error_size)
 		if (entry.len == 0)
 			continue;
 		snprintf(host, sizeof(host), "%.*s", (int) entry.len, entry.data);
-		if (!listen_on(gateway, host, error, error_size))
+		if (!listen_on(gateway, host, intake, error, error_size))
 			return false;
 	}
+	return true;
+}
+
+bool
+ls_gateway_listen_for(ls_gateway *gateway, ls_intake *intake, char *error, size_t error_size)
+{
+	int before = gateway->n_listeners;
+
+	if (listen_on_all(gateway,
+					  intake->address[0] != '\0' ? intake->address
+												 : gateway->config.listen_addresses,
+					  intake, error, error_size))
+		return true;
+	while (gateway->n_listeners > before)
+		close(gateway->listeners[--gateway->n_listeners].fd);
+	return false;
+}
+
+bool
+ls_gateway_listen(ls_gateway *gateway, char *error, size_t error_size)
+{
+	if (!listen_on_all(gateway, gateway->config.listen_addresses, NULL, error, error_size))
+		return false;
 	if (gateway->n_listeners == 0)
 	{
 		snprintf(error, error_size, "no address to listen on: logsvc.listen_addresses is empty");
@@ -170,7 +227,8 @@ ls_gateway_watch_listeners(ls_gateway *gateway, bool watch)
 		struct epoll_event event = {.events = watch ? EPOLLIN : 0,
 									.data.ptr = &gateway->listeners[i]};
 
-		epoll_ctl(gateway->epoll_fd, EPOLL_CTL_MOD, gateway->listeners[i].fd, &event);
+		if (gateway->listeners[i].watch.kind == WATCH_LISTENER)
+			epoll_ctl(gateway->epoll_fd, EPOLL_CTL_MOD, gateway->listeners[i].fd, &event);
 	}
 }
 
@@ -183,8 +241,10 @@ ls_gateway_close_listeners(ls_gateway *gateway)
 }
 
 static void
-adopt(ls_gateway *gateway, int fd, const struct sockaddr *address, socklen_t length)
+adopt(ls_gateway *gateway, ls_intake *intake, int fd, const struct sockaddr *address,
+	  socklen_t length)
 {
+	ls_tls_server *tls = intake == NULL || intake->kind == LS_LISTENER_TLS ? gateway->tls : NULL;
 	ls_connection *c = ls_connection_open(gateway, fd);
 	ls_address peer = {{0}};
 
@@ -193,6 +253,7 @@ adopt(ls_gateway *gateway, int fd, const struct sockaddr *address, socklen_t len
 		close(fd);
 		return;
 	}
+	c->intake = intake;
 	/* Until it is known where it belongs. */
 	c->reserved = true;
 	gateway->reserve[gateway->n_reserve++] = c;
@@ -201,16 +262,24 @@ adopt(ls_gateway *gateway, int fd, const struct sockaddr *address, socklen_t len
 	(void) ls_address_parse(ls_str_make(c->remote, strlen(c->remote)), &peer);
 	ls_address_rate_key(&peer, c->address);
 	ls_share_join_address(c);
-	if (gateway->tls != NULL && (c->tls = ls_tls_open(gateway->tls, fd)) == NULL)
+	if (tls != NULL && (c->tls = ls_tls_open(tls, fd)) == NULL)
 	{
 		ls_connection_close(c);
 		return;
 	}
-	c->state = gateway->tls != NULL ? CONNECTION_HANDSHAKE : CONNECTION_IDLE;
+	c->state = tls != NULL ? CONNECTION_HANDSHAKE : CONNECTION_IDLE;
 	/* The first header is due soon: a handshake is as good as its first byte. */
-	ls_connection_deadline(c, gateway->tls != NULL ? DEADLINE_HEADER : DEADLINE_IDLE);
+	ls_connection_deadline(c, tls != NULL ? DEADLINE_HEADER : DEADLINE_IDLE);
 	if (ls_gateway_has_place(gateway, c))
 		ls_connection_leave_reserve(c);
+	else if (intake != NULL)
+	{
+		/* It has no request that could wait for a place. */
+		ls_connection_close(c);
+		return;
+	}
+	if (intake != NULL && tls == NULL)
+		ls_intake_begin(c);
 	ls_connection_drive(c);
 }
 
@@ -239,7 +308,8 @@ ls_gateway_accept(ls_gateway *gateway)
 	gateway->accept_ready = false;
 	for (int i = 0; i < gateway->n_listeners; i++)
 	{
-		for (int n = 0; n < ACCEPTS_AT_ONCE; n++)
+		for (int n = 0; n < ACCEPTS_AT_ONCE && gateway->listeners[i].watch.kind == WATCH_LISTENER;
+			 n++)
 		{
 			struct sockaddr_storage address;
 			socklen_t length = sizeof(address);
@@ -265,7 +335,7 @@ ls_gateway_accept(ls_gateway *gateway)
 					continue;
 				break;
 			}
-			adopt(gateway, fd, (struct sockaddr *) &address, length);
+			adopt(gateway, gateway->listeners[i].intake, fd, (struct sockaddr *) &address, length);
 		}
 	}
 }

@@ -5,7 +5,8 @@
  *
  * At the limit of connections a newcomer gets the place of one that has been idle
  * for a second, or of one of the sender or the address that has the most, or of one whose request
- * has been incomplete for a second (gateway_share.c).  If there is none it gets one of a few
+ * has been incomplete for a second (gateway_share.c), or of one without HTTP that has been quiet
+ * for ten.  If there is none it gets one of a few
  * beyond the limit: there a health check is answered, and other requests wait for a place.
  *
  *-------------------------------------------------------------------------
@@ -13,6 +14,9 @@
 #include "src/gateway/gateway_internal.h"
 
 #define IDLE_GRACE_MS 1000
+
+/* A sender without HTTP may lose its place when it has sent no whole message for so long. */
+#define QUIET_MS 10000
 
 /* Ends a connection; one that has begun a request is told why. */
 static void
@@ -49,6 +53,17 @@ yield_stalled(ls_gateway *gateway)
 	return victim != NULL;
 }
 
+static bool
+yield_quiet(ls_gateway *gateway)
+{
+	ls_connection *quiet = gateway->first_deadline[DEADLINE_INTAKE];
+
+	if (quiet == NULL || quiet->deadline > gateway->now + GATEWAY_INTAKE_MS - QUIET_MS)
+		return false;
+	ls_connection_close(quiet);
+	return true;
+}
+
 bool
 ls_gateway_take_reserve(ls_gateway *gateway)
 {
@@ -80,7 +95,7 @@ ls_gateway_has_place(ls_gateway *gateway, const ls_connection *for_whom)
 	/* Last, several senders may have all places, each less than its part. */
 	return (yield_largest(gateway, for_whom, SHARE_SENDER, limit / SENDER_PART) ||
 			yield_largest(gateway, for_whom, SHARE_ADDRESS, 0) || yield_stalled(gateway) ||
-			yield_largest(gateway, for_whom, SHARE_SENDER, 1)) &&
+			yield_largest(gateway, for_whom, SHARE_SENDER, 1) || yield_quiet(gateway)) &&
 		   gateway->n_open - gateway->n_reserve < limit;
 }
 

@@ -360,13 +360,13 @@ write_refusal(const ls_connection *c, const ls_refusal *refusal, ls_response *re
 					   "{\"statusCode\":413,\"code\":\"%s\",\"error\":\"%s\","
 					   "\"message\":\"Request body is too large\"}",
 					   refusal->code, refusal->error);
-	else if (refusal->status != 204)
+	else if (refusal->code[0] != '\0')
 		len = snprintf(text, 512, "{\"error\":\"%s\",\"code\":\"%s\"}", refusal->error,
 					   refusal->code);
 	response->body = ls_str_make(text, (size_t) len);
 	if (refusal->status == 503)
 		ls_response_header(response, LS_STR("Retry-After"), LS_STR("1"));
-	if (refusal->status == 405 || refusal->status == 204)
+	if (refusal->status == 405 || refusal->code[0] == '\0')
 		ls_response_header(response, LS_STR("Allow"), ls_str_make(c->allow, strlen(c->allow)));
 }
 
@@ -488,6 +488,19 @@ reply_text(ls_connection *c, int status, ls_str body)
 	reply(c, &response);
 }
 
+/* The same in the words of Splunk, whose health check says nothing else. */
+static void
+reply_splunk_health(ls_connection *c)
+{
+	const ls_gateway_hooks *hooks = &c->gateway->hooks;
+	const char *reason;
+
+	if (hooks->ready(hooks->context, &reason))
+		reply_text(c, 200, LS_STR("{\"text\":\"HEC is healthy\",\"code\":17}"));
+	else
+		reply_text(c, 503, LS_STR("{\"text\":\"HEC is unhealthy, queues are full\",\"code\":18}"));
+}
+
 static void
 reply_ready(ls_connection *c)
 {
@@ -535,6 +548,8 @@ ls_reply_route(ls_connection *c)
 {
 	if (c->route == LS_ROUTE_READY || c->route == LS_ROUTE_LOKI_READY)
 		reply_ready(c);
+	else if (c->route == LS_ROUTE_HEC_HEALTH || c->route == LS_ROUTE_HEC_HEALTH_1)
+		reply_splunk_health(c);
 	else if (c->route == LS_ROUTE_OPENAPI)
 		reply_openapi(c);
 	else if (c->route == LS_ROUTE_ABOUT)

@@ -84,6 +84,15 @@ route_for(const ls_connection *c, int route)
 	return route == LS_ROUTE_ELASTIC_INFO && !c->elastic ? LS_ROUTE_ABOUT : route;
 }
 
+/* Docker's splunk driver asks by OPTIONS whether there is a server, and wants 200. */
+static bool
+is_splunk(ls_str path)
+{
+	static const char prefix[] = "/services/collector";
+
+	return path.len >= sizeof(prefix) - 1 && memcmp(path.data, prefix, sizeof(prefix) - 1) == 0;
+}
+
 /* The route; sets c->refusal when there is none. */
 static void
 find_route(ls_connection *c, ls_str method)
@@ -98,7 +107,7 @@ find_route(ls_connection *c, ls_str method)
 	if (c->route == -1)
 		set_refusal(c, 404, "NOT_FOUND", "No such path", false);
 	else if (c->route < 0 && ls_str_eq(method, LS_STR("OPTIONS")))
-		set_refusal(c, 204, "", "", false);
+		set_refusal(c, is_splunk(c->request.path) ? 200 : 204, "", "", false);
 	else if (c->route < 0)
 		set_refusal(c, 405, "METHOD_NOT_ALLOWED", "The path does not allow this method", false);
 	else
@@ -295,7 +304,8 @@ static bool
 is_health_check(const ls_connection *c)
 {
 	return c->route == LS_ROUTE_HEALTH || c->route == LS_ROUTE_READY ||
-		   c->route == LS_ROUTE_LOKI_READY;
+		   c->route == LS_ROUTE_LOKI_READY || c->route == LS_ROUTE_HEC_HEALTH ||
+		   c->route == LS_ROUTE_HEC_HEALTH_1;
 }
 
 /* The header is complete, and well-formed line by line. */

@@ -239,6 +239,7 @@ loss(const ls_connection *c)
 		case CONNECTION_HEADER:
 		case CONNECTION_BODY:
 		case CONNECTION_PARKED:
+		case CONNECTION_INTAKE:
 			return 1;
 		case CONNECTION_WRITING:
 			return 2;

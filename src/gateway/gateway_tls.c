@@ -173,7 +173,8 @@ ls_tls_server_create(const char *certificate, const char *key, char *error, size
 {
 	ls_tls_server *server = calloc(1, sizeof(*server));
 	const char *problem = "could not start TLS";
-	const char *reason = NULL;
+	const char *reason;
+	unsigned long code;
 
 	ERR_clear_error();
 	if (server != NULL)
@@ -190,8 +191,9 @@ ls_tls_server_create(const char *certificate, const char *key, char *error, size
 		if (problem == NULL)
 			return server;
 	}
-	reason = ERR_reason_error_string(ERR_peek_error());
-	snprintf(error, error_size, "%s: %s", problem, reason != NULL ? reason : "out of memory");
+	code = ERR_peek_error();
+	reason = code != 0 ? ERR_reason_error_string(code) : "out of memory";
+	snprintf(error, error_size, "%s: %s", problem, reason != NULL ? reason : "unknown error");
 	ERR_clear_error();
 	ls_tls_server_destroy(server);
 	return NULL;

@@ -146,11 +146,12 @@ static bool
 retry_late(ls_accept *accept, ls_late *late)
 {
 	bool over = late->until <= GetCurrentTimestamp();
+	ls_queue_share share = ls_queue_share_of(&late->sender);
 
 	accept->key_busy = false;
 
 	if (late->events > 0 && !ls_store_unavailable() &&
-		!ls_queue_has_room(&late->sender.organization, ls_queue_alone(&late->sender), late->events))
+		!ls_queue_has_room(&late->sender.organization, &share, late->events))
 	{
 		if (!over)
 			return false;

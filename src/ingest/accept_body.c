@@ -70,6 +70,8 @@ choose_index(ls_accept *accept, const ls_request *request, ls_decode_options *op
 	ls_time oldest;
 
 	options->target = request->parameter;
+	options->path = request->path;
+	options->query = request->query;
 	if (request->index.len == 0)
 		return true;
 	if (!options->known_index(options->index_context, request->index, &oldest))
@@ -105,15 +107,36 @@ choose_parse(ls_accept *accept, const ls_request *request, ls_decode_options *op
 	return true;
 }
 
+/* May a message of a listener come from this address? */
+static ls_peer
+check_peer(void *context, ls_str address)
+{
+	const ls_sender *sender = context;
+	ls_principal principal = {.organization = sender->organization};
+	ls_request request = {.remote = address};
+	ls_caught caught;
+
+	switch (ls_check_request_address(&request, &principal, &caught))
+	{
+		case LS_ALLOWED:
+			return LS_PEER_ALLOWED;
+		case LS_ERROR_INTERNAL:
+			return LS_PEER_UNKNOWN;
+		default:
+			return LS_PEER_REFUSED;
+	}
+}
+
 /* Takes the room that the events need: of the queue, or none, and of the quota. */
 static bool
-take_room(sender_group *group, bool alone, const ls_decode_result *result, ls_error_id *error)
+take_room(sender_group *group, const ls_queue_share *share, const ls_decode_result *result,
+		  ls_error_id *error)
 {
 	const pg_uuid_t *organization = &group->sender.organization;
 
-	if (result->accepted > ls_queue_most(alone))
+	if (result->accepted > ls_queue_most(share->alone))
 		*error = LS_ERROR_BATCH_TOO_LARGE;
-	else if (!group->deferred && !ls_queue_reserve(organization, alone, result->accepted))
+	else if (!group->deferred && !ls_queue_reserve(organization, share, result->accepted))
 		*error = LS_ERROR_QUEUE_FULL;
 	else if (ls_quota_take(&group->sender, group->deferred ? LS_QUOTA_DEFER : LS_QUOTA_ACCEPT,
 						   (int64) result->bytes, &group->hold))
@@ -145,7 +168,7 @@ refuse_room(ls_accept *accept, const ls_request *request, const ls_sender *sende
 	}
 	snprintf(message, sizeof(message),
 			 "the request holds more than %u events, which is what may wait in the queue",
-			 ls_queue_most(ls_queue_alone(sender)));
+			 ls_queue_most(ls_queue_share_of(sender).alone));
 	ls_accept_refuse(accept, request, error, message, NULL);
 }
 
@@ -169,7 +192,8 @@ accept_body(ls_accept *accept, const ls_wire_format *format, sender_group *group
 	uint32 first_row = ls_part_builder_rows(last->builder);
 	ls_decode_options options;
 	ls_decode_result *result = ls_new(accept->arena, ls_decode_result);
-	bool alone = ls_queue_alone(&group->sender);
+	ls_queue_share share = ls_queue_share_of(&group->sender);
+	bool decoded;
 	ls_error_id error;
 
 	if (result == NULL)
@@ -179,14 +203,17 @@ accept_body(ls_accept *accept, const ls_wire_format *format, sender_group *group
 	}
 	ls_arena_reset(accept->scratch);
 	ls_sender_options(&state.sink, &group->sender, last->builder, next_builder, &state, &options);
-	options.most_accepted = ls_queue_most(alone);
+	options.most_accepted = ls_queue_most(share.alone);
 	options.most_rejected = format->most_rejected;
+	options.check_peer = check_peer;
+	options.peer_context = &group->sender;
 	options.arena = accept->arena;
 	options.scratch = accept->scratch;
 	if (!choose_index(accept, request, &options) || !choose_parse(accept, request, &options))
 		return DONE;
-	if (!format->decode(&options, body, result) ||
-		(result->accepted == 0 && result->rejected > 0 && !format->item_by_item))
+	decoded = format->decode(&options, body, result);
+	result->brief = ls_wire_is_brief(request);
+	if (!decoded || (result->accepted == 0 && result->rejected > 0 && !format->item_by_item))
 	{
 		ls_accept_drop_builders(accept, group, last);
 		if (result->failure == LS_DECODE_MANY)
@@ -212,7 +239,7 @@ accept_body(ls_accept *accept, const ls_wire_format *format, sender_group *group
 						 NULL);
 		return DONE;
 	}
-	if (!take_room(group, alone, result, &error))
+	if (!take_room(group, &share, result, &error))
 	{
 		ls_part_builder_truncate(last->builder, first_row);
 		ls_accept_drop_builders(accept, group, last);

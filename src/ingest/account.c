@@ -1,10 +1,11 @@
 /*-------------------------------------------------------------------------
  *
  * account.c
- *	  How much of the queue each organization holds.
+ *	  How much of the queue each organization holds, and all of an owner together.
  *
- * A hash table in shared memory with an account for each organization that has
- * events in the queue or on their way into it, and for no other.
+ * Hash tables in shared memory with an account for each organization that has
+ * events in the queue or on their way into it, and for no other, and with the sums
+ * of those of one owner.
  *
  *-------------------------------------------------------------------------
  */
@@ -32,10 +33,31 @@ static uint64 hash_of(const pg_uuid_t *organization);
 #define LS_TABLE_LOAD 75
 #include "src/base/hash_table.h"
 
+/* The accounts of one owner together. */
+typedef struct owner_sum
+{
+	pg_uuid_t owner;
+	uint32 accounts; /* how many; 0: a free slot */
+	uint64 held;     /* of ls_account_held */
+} owner_sum;
+
+/* No more than there are accounts, so there is room for each of them. */
+#define LS_TABLE_NAME owner
+#define LS_TABLE_SLOT owner_sum
+#define LS_TABLE_KEY const pg_uuid_t *
+#define LS_TABLE_HASH(t, key) hash_of(key)
+#define LS_TABLE_EQUAL(t, slot, key) (memcmp(&(slot)->owner, key, UUID_LEN) == 0)
+#define LS_TABLE_IS_FREE(slot) ((slot)->accounts == 0)
+#define LS_TABLE_SLOT_HASH(t, slot) hash_of(&(slot)->owner)
+#define LS_TABLE_FIXED 65536
+#define LS_TABLE_LOAD 75
+#include "src/base/hash_table.h"
+
 typedef struct accounts_state
 {
 	uint64 key[2]; /* of the hash */
 	account_table accounts;
+	owner_table owners;
 } accounts_state;
 
 static accounts_state *shared = NULL;
@@ -68,22 +90,83 @@ ls_account_find(const pg_uuid_t *organization)
 	return account_find(&shared->accounts, organization);
 }
 
+uint64
+ls_account_held(const ls_account *account)
+{
+	return account == NULL ? 0 : (uint64) Max((int64) account->reserved + account->waiting, 0);
+}
+
+uint64
+ls_account_held_by(const pg_uuid_t *owner)
+{
+	const owner_sum *sum = owner_find(&shared->owners, owner);
+
+	return sum == NULL ? 0 : sum->held;
+}
+
+/* The account counts for its owner from now on; it does not for another. */
+static void
+join_owner(const ls_account *account)
+{
+	bool found;
+	owner_sum *sum = owner_insert(&shared->owners, &account->owner, &found);
+
+	Assert(sum != NULL);
+	if (!found)
+		sum->owner = account->owner;
+	sum->accounts++;
+	sum->held += ls_account_held(account);
+}
+
+static void
+leave_owner(const ls_account *account)
+{
+	owner_sum *sum = owner_find(&shared->owners, &account->owner);
+
+	Assert(sum != NULL && sum->held >= ls_account_held(account));
+	sum->held -= ls_account_held(account);
+	if (--sum->accounts == 0)
+		owner_delete(&shared->owners, sum);
+}
+
 ls_account *
-ls_account_open(const pg_uuid_t *organization)
+ls_account_open(const pg_uuid_t *organization, const pg_uuid_t *owner)
 {
 	bool found;
 	ls_account *account = account_insert(&shared->accounts, organization, &found);
 
-	if (account != NULL && !found)
+	if (account == NULL)
+		return NULL;
+	if (!found)
+	{
 		account->organization = *organization;
+		account->owner = owner == NULL ? *organization : *owner;
+		join_owner(account);
+	}
+	else if (owner != NULL && memcmp(&account->owner, owner, UUID_LEN) != 0)
+	{
+		leave_owner(account);
+		account->owner = *owner;
+		join_owner(account);
+	}
 	return account;
 }
 
 void
-ls_account_changed(ls_account *account)
+ls_account_add(ls_account *account, int64 reserved, int64 waiting)
 {
+	owner_sum *sum = owner_find(&shared->owners, &account->owner);
+
+	Assert(sum != NULL && sum->held >= ls_account_held(account));
+	sum->held -= ls_account_held(account);
+	account->reserved = (uint32) ((int64) account->reserved + reserved);
+	account->waiting = (int32) (account->waiting + waiting);
+	sum->held += ls_account_held(account);
 	if (is_free(account))
+	{
+		leave_owner(account);
 		account_delete(&shared->accounts, account);
+	}
 }
 
 ls_account *

@@ -39,19 +39,27 @@ extern void ls_ingest_register(void); /* in _PG_init */
  * Room is reserved before the insertion, so the limit holds, and given back when
  * the transaction fails or a writer has stored the events.
  *
- * The last quarter is for organizations that hold less than a quarter, so a flood of
- * one does not become QUEUE_FULL for another.  `alone`: it is the only organization,
- * so nothing is kept free for others.
+ * The last quarter is for owners whose organizations together hold less than a
+ * quarter, so a flood of one does not become QUEUE_FULL for another.
  */
+
+/* What decides how much of the queue an organization may have. */
+typedef struct ls_queue_share
+{
+	pg_uuid_t owner; /* whose organizations count as one: ls_owner_of */
+	bool alone;      /* it is the only organization, so nothing is kept free for others */
+} ls_queue_share;
 
 /* The maximum number of events that one organization may have in the queue. */
 extern uint32 ls_queue_most(bool alone);
 
 /* Would this many events of an organization fit now? */
-extern bool ls_queue_has_room(const pg_uuid_t *organization, bool alone, uint32 events);
+extern bool ls_queue_has_room(const pg_uuid_t *organization, const ls_queue_share *share,
+							  uint32 events);
 
 /* Reserves room for events.  False: they do not fit, and nothing is reserved. */
-extern bool ls_queue_reserve(const pg_uuid_t *organization, bool alone, uint32 events);
+extern bool ls_queue_reserve(const pg_uuid_t *organization, const ls_queue_share *share,
+							 uint32 events);
 
 /* The same without the limit, for entries that must never be refused. */
 extern void ls_queue_reserve_always(const pg_uuid_t *organization, uint32 events);
@@ -205,10 +213,10 @@ typedef struct ls_sender_sink
 } ls_sender_sink;
 
 /*
- * Is its organization the only one?  As of the last lookup of its quota by ls_quota_ask;
- * false if unknown.
+ * Its organization's share of the queue, as of the last lookup of its quota by ls_quota_ask;
+ * one of its own if unknown.
  */
-extern bool ls_queue_alone(const ls_sender *sender);
+extern ls_queue_share ls_queue_share_of(const ls_sender *sender);
 
 /*
  * Sets up decoding for a sender: its indexes (any other index, and a reserved one, is

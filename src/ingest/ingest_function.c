@@ -55,6 +55,8 @@ reserve_quota(ls_reservation *r, const ls_sender *sender, const ls_decode_result
 static bool
 reserve(ls_reservation *r, const ls_sender *sender, const ls_decode_result *result)
 {
+	ls_queue_share share;
+
 	if (ls_store_unavailable())
 		ereport(ERROR, errcode(ls_errcode(LS_ERROR_STORE_UNAVAILABLE)),
 				errmsg("the log store is unavailable"),
@@ -65,7 +67,8 @@ reserve(ls_reservation *r, const ls_sender *sender, const ls_decode_result *resu
 					   ls_queue_limit));
 	if (reserve_quota(r, sender, result))
 		return true;
-	ls_reserve(r, &sender->organization, ls_queue_alone(sender), result->accepted);
+	share = ls_queue_share_of(sender);
+	ls_reserve(r, &sender->organization, &share, result->accepted);
 	return false;
 }
 

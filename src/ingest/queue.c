@@ -167,12 +167,6 @@ ls_queue_watch(void)
 
 /* ---- room; under the lock ---- */
 
-static uint64
-held_by(const ls_account *account)
-{
-	return account == NULL ? 0 : (uint64) Max((int64) account->reserved + account->waiting, 0);
-}
-
 uint32
 ls_queue_most(bool alone)
 {
@@ -180,28 +174,30 @@ ls_queue_most(bool alone)
 }
 
 static bool
-fits(const ls_account *account, bool alone, uint32 events)
+fits(const pg_uuid_t *organization, const ls_queue_share *share, uint32 events)
 {
 	uint64 depth = depth_with(pg_atomic_read_u64(&shared->reserved)) + events;
+	uint64 held;
 
-	return depth <= ls_queue_most(alone) ||
-		   (depth <= (uint64) ls_queue_limit &&
-			held_by(account) + events <= (uint64) ls_queue_limit / 4);
+	if (depth <= ls_queue_most(share->alone))
+		return true;
+	/* Its account may not count for the owner yet. */
+	held = Max(ls_account_held_by(&share->owner), ls_account_held(ls_account_find(organization)));
+	return depth <= (uint64) ls_queue_limit && held + events <= (uint64) ls_queue_limit / 4;
 }
 
 bool
-ls_room_take(const pg_uuid_t *organization, bool alone, uint32 events, bool always)
+ls_room_take(const pg_uuid_t *organization, const ls_queue_share *share, uint32 events, bool always)
 {
-	ls_account *account = ls_account_find(organization);
+	ls_account *account;
 
-	if (!always && !fits(account, alone, events))
+	if (!always && !fits(organization, share, events))
 		return false;
 	if (events == 0)
 		return true;
-	if (account == NULL)
-		account = ls_account_open(organization);
+	account = ls_account_open(organization, share == NULL ? NULL : &share->owner);
 	if (account != NULL)
-		account->reserved += events;
+		ls_account_add(account, events, 0);
 	else if (!always)
 		return false;
 	pg_atomic_fetch_add_u64(&shared->reserved, events);
@@ -215,10 +211,7 @@ unreserve(ls_account *account, uint32 events, bool committed)
 	if (account == NULL)
 		return;
 	events = Min(events, account->reserved);
-	account->reserved -= events;
-	if (committed)
-		account->waiting += (int32) events;
-	ls_account_changed(account);
+	ls_account_add(account, -(int64) events, committed ? events : 0);
 }
 
 void
@@ -233,29 +226,29 @@ ls_room_give(const pg_uuid_t *organization, uint32 events)
 /* ---- room ---- */
 
 bool
-ls_queue_has_room(const pg_uuid_t *organization, bool alone, uint32 events)
+ls_queue_has_room(const pg_uuid_t *organization, const ls_queue_share *share, uint32 events)
 {
 	bool room;
 
 	lock();
 	if (ls_holds_due())
 		ls_holds_lapse(ls_room_give);
-	room = fits(ls_account_find(organization), alone, events);
+	room = fits(organization, share, events);
 	unlock();
 	return room;
 }
 
 bool
-ls_queue_reserve(const pg_uuid_t *organization, bool alone, uint32 events)
+ls_queue_reserve(const pg_uuid_t *organization, const ls_queue_share *share, uint32 events)
 {
 	bool taken;
 
 	lock();
-	taken = ls_room_take(organization, alone, events, false);
+	taken = ls_room_take(organization, share, events, false);
 	if (!taken && ls_holds_due())
 	{
 		ls_holds_lapse(ls_room_give);
-		taken = ls_room_take(organization, alone, events, false);
+		taken = ls_room_take(organization, share, events, false);
 	}
 	unlock();
 	if (taken)
@@ -267,7 +260,7 @@ void
 ls_queue_reserve_always(const pg_uuid_t *organization, uint32 events)
 {
 	lock();
-	(void) ls_room_take(organization, false, events, true);
+	(void) ls_room_take(organization, NULL, events, true);
 	unlock();
 	ls_queue_watch();
 }
@@ -288,7 +281,7 @@ ls_queue_held(const pg_uuid_t *organization)
 	uint64 held;
 
 	lock();
-	held = held_by(ls_account_find(organization));
+	held = ls_account_held(ls_account_find(organization));
 	unlock();
 	return held;
 }
@@ -304,14 +297,15 @@ ls_queue_drained(const ls_queue_count *counts, int n)
 	for (int i = 0; i < n; i++)
 	{
 		ls_account *account = ls_account_find(&counts[i].organization);
+		int64 drained;
 
 		events += counts[i].events;
 		if (account == NULL)
 			continue;
-		account->waiting -= (int32) counts[i].events;
+		drained = counts[i].events;
 		if (account->reserved == 0)
-			account->waiting = Max(account->waiting, 0);
-		ls_account_changed(account);
+			drained = Min(drained, account->waiting);
+		ls_account_add(account, 0, -drained);
 	}
 	empty = (int64) pg_atomic_sub_fetch_u64(&shared->waiting, events) <= 0;
 	unlock();
@@ -400,7 +394,8 @@ recover_accounts(const ls_account *counted, int n_counted)
 	uint64 n;
 	bool isnull;
 
-	if (SPI_execute("SELECT organization_id, pg_catalog.sum(rows)::pg_catalog.int4"
+	if (SPI_execute("SELECT organization_id, pg_catalog.sum(rows)::pg_catalog.int4,"
+					" logsvc_internal.find_owner(organization_id)"
 					" FROM logsvc_internal.queue GROUP BY organization_id",
 					true, 0) != SPI_OK_SELECT)
 		elog(ERROR, "could not read who is in the queue");
@@ -410,23 +405,21 @@ recover_accounts(const ls_account *counted, int n_counted)
 	lock();
 	for (uint64 i = 0; i < n; i++)
 	{
-		ls_account *account = ls_account_open(
-			DatumGetUUIDP(SPI_getbinval(table->vals[i], table->tupdesc, 1, &isnull)));
+		HeapTuple row = table->vals[i];
+		pg_uuid_t *organization = DatumGetUUIDP(SPI_getbinval(row, table->tupdesc, 1, &isnull));
+		int32 rows = DatumGetInt32(SPI_getbinval(row, table->tupdesc, 2, &isnull));
+		Datum owner = SPI_getbinval(row, table->tupdesc, 3, &isnull);
+		ls_account *account = ls_account_open(organization, isnull ? NULL : DatumGetUUIDP(owner));
 
-		if (account == NULL)
-			continue;
-		account->waiting +=
-			DatumGetInt32(SPI_getbinval(table->vals[i], table->tupdesc, 2, &isnull));
-		ls_account_changed(account);
+		if (account != NULL)
+			ls_account_add(account, 0, rows);
 	}
 	for (int i = 0; i < n_counted; i++)
 	{
 		ls_account *account = ls_account_find(&counted[i].organization);
 
-		if (account == NULL)
-			continue;
-		account->waiting -= counted[i].waiting;
-		ls_account_changed(account);
+		if (account != NULL)
+			ls_account_add(account, 0, -(int64) counted[i].waiting);
 	}
 	unlock();
 }

@@ -84,8 +84,8 @@ extern ls_reservation *ls_reservation_make(void);
  * queue.  After logsvc.reservation_timeout the room may go to others.  Then the transaction
  * reserves it again when it calls this or commits, or fails with QUEUE_FULL.
  */
-extern void ls_reserve(ls_reservation *reservation, const pg_uuid_t *organization, bool alone,
-					   uint32 events);
+extern void ls_reserve(ls_reservation *reservation, const pg_uuid_t *organization,
+					   const ls_queue_share *share, uint32 events);
 
 /* ls_queue_reserve_always, into it; always of the same organization. */
 extern void ls_reserve_always(ls_reservation *reservation, const pg_uuid_t *organization,

@@ -29,8 +29,8 @@ struct ls_hold
 	pg_uuid_t organization;
 	ls_shared_hold *place; /* NULL: of a worker, which does not linger, or none was free */
 	uint32 events;
-	bool limited; /* not only what is always taken */
-	bool alone;
+	bool limited;         /* not only what is always taken */
+	ls_queue_share share; /* of limited ones */
 	struct ls_hold *next;
 };
 
@@ -87,8 +87,8 @@ take(ls_hold *hold, uint32 events, bool always)
 {
 	bool lapsed = hold->place != NULL && hold->place->lapsed;
 
-	if (!ls_room_take(&hold->organization, hold->alone, events + (lapsed ? hold->events : 0),
-					  always))
+	if (!ls_room_take(&hold->organization, hold->limited ? &hold->share : NULL,
+					  events + (lapsed ? hold->events : 0), always))
 		return false;
 	hold->events += events;
 	if (hold->place != NULL)
@@ -281,10 +281,12 @@ ls_reservation_make(void)
 }
 
 void
-ls_reserve(ls_reservation *reservation, const pg_uuid_t *organization, bool alone, uint32 events)
+ls_reserve(ls_reservation *reservation, const pg_uuid_t *organization, const ls_queue_share *share,
+		   uint32 events)
 {
 	uint32 most = (uint32) ls_queue_limit / 4;
 	uint64 held = 0;
+	bool was_limited;
 	ls_hold *hold;
 
 	for (hold = holds; hold != NULL; hold = hold->next)
@@ -296,10 +298,14 @@ ls_reserve(ls_reservation *reservation, const pg_uuid_t *organization, bool alon
 					   most),
 				errhint("Send fewer events, or commit in between."));
 	hold = hold_of(organization);
-	hold->alone = alone;
-	if ((hold->place == NULL && !in_worker()) || !hold_events(hold, events, false))
-		raise_full(hold);
+	hold->share = *share;
+	was_limited = hold->limited;
 	hold->limited = true;
+	if ((hold->place == NULL && !in_worker()) || !hold_events(hold, events, false))
+	{
+		hold->limited = was_limited;
+		raise_full(hold);
+	}
 	reservation->queue = hold;
 	reservation->events = events;
 }

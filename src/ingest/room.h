@@ -4,7 +4,7 @@
  *	  What the files about the room of the queue share.
  *
  *	queue.c		the depth, the limit and who may have how much of it
- *	account.c	what each organization holds
+ *	account.c	what each organization and each owner holds
  *	holds.c		what open transactions hold, and for how long
  *
  * All of it is read and changed under LS_LOCK_QUEUE.
@@ -22,6 +22,7 @@
 typedef struct ls_account
 {
 	pg_uuid_t organization;
+	pg_uuid_t owner; /* whom it counts for: ls_queue_share */
 	uint32 reserved; /* that somebody is about to commit */
 	int32 waiting;   /* committed; below 0 when a writer is faster than who counts them */
 } ls_account;
@@ -33,20 +34,31 @@ extern ls_account *ls_account_find(const pg_uuid_t *organization);
 
 /*
  * The same, and a new one when there is none, which must get something at once; NULL: there
- * are too many.
+ * are too many.  From now on it counts for the owner (NULL: as before; a new one for itself).
  */
-extern ls_account *ls_account_open(const pg_uuid_t *organization);
+extern ls_account *ls_account_open(const pg_uuid_t *organization, const pg_uuid_t *owner);
 
-/* After a change: an account with nothing goes away, and pointers to others are void. */
-extern void ls_account_changed(ls_account *account);
+/*
+ * Adds to both, or subtracts.  An account with nothing goes away, and pointers to others are
+ * void.
+ */
+extern void ls_account_add(ls_account *account, int64 reserved, int64 waiting);
+
+/* Events that it has, 0 for NULL; that all accounts of the owner have. */
+extern uint64 ls_account_held(const ls_account *account);
+extern uint64 ls_account_held_by(const pg_uuid_t *owner);
 
 /* All accounts as they are, `*n` of them, in memory of the current context. */
 extern ls_account *ls_accounts_copy(int *n);
 
 /* ---- queue.c ---- */
 
-/* ls_queue_reserve and ls_queue_release under the lock; `always`: beyond the limit too. */
-extern bool ls_room_take(const pg_uuid_t *organization, bool alone, uint32 events, bool always);
+/*
+ * ls_queue_reserve and ls_queue_release under the lock; `always`: beyond the limit too, and then
+ * the share may be NULL.
+ */
+extern bool ls_room_take(const pg_uuid_t *organization, const ls_queue_share *share, uint32 events,
+						 bool always);
 extern void ls_room_give(const pg_uuid_t *organization, uint32 events);
 
 /* ---- holds.c ---- */

@@ -35,12 +35,18 @@ parses_json(void *context, ls_str index)
 	return ls_index_parses_json(&sink->sender->organization, index);
 }
 
-bool
-ls_queue_alone(const ls_sender *sender)
+ls_queue_share
+ls_queue_share_of(const ls_sender *sender)
 {
+	ls_queue_share share = {.owner = sender->organization};
 	ls_ingest_quota quota;
 
-	return ls_ingest_quota_of(&sender->organization, sender->test, &quota) && quota.alone;
+	if (ls_ingest_quota_of(&sender->organization, sender->test, &quota))
+	{
+		share.owner = quota.owner;
+		share.alone = quota.alone;
+	}
+	return share;
 }
 
 /* Events of a test key go to index _test, whatever they say. */

@@ -193,6 +193,12 @@ ls_request_is_json(const ls_request *request)
 }
 
 bool
+ls_request_is_csv(const ls_request *request)
+{
+	return is_type(request->content_type, "text/csv");
+}
+
+bool
 ls_request_is_encoded(const ls_request *request)
 {
 	return request->content_encoding.len > 0 && !is_type(request->content_encoding, "identity");

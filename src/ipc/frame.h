@@ -119,6 +119,9 @@ extern bool ls_request_is_type(const ls_request *request, const char *type);
 /* A body without a type, or of the type that curl -d sends, is JSON too. */
 extern bool ls_request_is_json(const ls_request *request);
 
+/* Is it text/csv? */
+extern bool ls_request_is_csv(const ls_request *request);
+
 /* Is the body compressed, or encoded in another way? */
 extern bool ls_request_is_encoded(const ls_request *request);
 

@@ -24,6 +24,7 @@
 #define LS_QUERY_MAX_LENGTH 16384 /* bytes of text */
 #define LS_QUERY_MAX_DEPTH 100    /* of parentheses, and of every tree */
 #define LS_QUERY_MAX_STAGES 100
+#define LS_QUERY_MAX_LOOKUPS 10 /* stages `lookup` of a query: each has its table in memory */
 #define LS_QUERY_MAX_WARNINGS 20
 #define LS_QUERY_MAX_COUNT 10000000 /* of rows in head, sort, top, ... */
 
@@ -450,6 +451,20 @@ typedef struct ls_query_keys
 	uint32_t n;
 } ls_query_keys;
 
+/* A column of a lookup table, and the field that gets its value. */
+typedef struct ls_query_output
+{
+	ls_str column;
+	ls_query_field *to;
+	ls_query_span span;
+} ls_query_output;
+
+typedef struct ls_query_outputs
+{
+	ls_query_output **items;
+	uint32_t n;
+} ls_query_outputs;
+
 /* rename: from AS to; eval: to = value. */
 typedef struct ls_query_assign
 {
@@ -484,9 +499,7 @@ typedef enum ls_query_stage_kind
 	LS_QUERY_BIN_STAGE,
 	LS_QUERY_FILLNULL,
 	LS_QUERY_EVENTSTATS,
-	LS_QUERY_JSON,
-	LS_QUERY_LOGFMT,
-	LS_QUERY_KV
+	LS_QUERY_LOOKUP
 } ls_query_stage_kind;
 
 /* "where", "dedup", ... */
@@ -515,11 +528,7 @@ typedef struct ls_query_stage
 	ls_query_keys keys;             /* sort */
 	ls_query_assigns assigns;       /* rename eval bin */
 	ls_query_expr *literal;         /* bin span=, fillnull value=; NULL: not given */
-	ls_query_field *field;          /* rex patterns json logfmt kv; NULL: event */
-	ls_str path;                    /* json path=; data NULL: all members */
-	ls_query_field *output;         /* json output=; NULL: named as the path */
-	ls_str between;                 /* kv pairdelim= */
-	ls_str inside;                  /* kv kvdelim= */
+	ls_query_field *field;          /* lookup; rex patterns; NULL: event */
 	ls_str pattern;                 /* rex: the regular expression */
 	ls_query_span pattern_span;     /* rex */
 	ls_query_group **groups;        /* rex: named groups, distinct, in order */
@@ -529,6 +538,10 @@ typedef struct ls_query_stage
 	int rare_threshold;   /* patterns rare=0..50; -1 not given */
 	double sim_threshold; /* patterns sim=0..1; -1 not given */
 	bool label;           /* patterns mode=label */
+	ls_str table;         /* lookup: its name */
+	ls_query_span table_span;
+	ls_str key;               /* lookup: the column that is compared with `field` */
+	ls_query_outputs outputs; /* lookup: empty: all other columns */
 } ls_query_stage;
 
 typedef struct ls_query_stages

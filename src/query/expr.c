@@ -343,9 +343,7 @@ unknown_function(ls_query_state *state, ls_query_token name)
 					 (int) ls_query_excerpt(state, name.span).len, word.data);
 	state->error->expected = names;
 	state->error->n_expected = n;
-	if (ls_query_other_function(word) != NULL)
-		ls_query_set_hint(state, "%s", ls_query_other_function(word));
-	else if (ls_query_is_aggregate(word))
+	if (ls_query_is_aggregate(word))
 		ls_query_set_hint(state, "aggregates belong into stats and timechart");
 	else
 		ls_query_hint_closest(state, word, names, n);

@@ -121,6 +121,9 @@ classify_stage_word(ls_query_state *state, uint32_t i, int *stage, int depth)
 		t->kind = TOK_BY;
 	else if (ls_str_eq(word, LS_STR("as")))
 		t->kind = TOK_AS;
+	else if (*stage == LS_QUERY_LOOKUP && (ls_str_eq_nocase(word, LS_STR("output")) ||
+										   ls_str_eq_nocase(word, LS_STR("outputnew"))))
+		t->kind = TOK_OUTPUT;
 	else if (t[1].kind == '=' && depth == 0 && *stage >= 0)
 	{
 		uint32_t n;

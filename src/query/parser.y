@@ -75,6 +75,8 @@ static void ls_query_yyerror(ls_query_span *span, ls_query_state *state, const c
 	ls_query_keys keys;
 	ls_query_assign *assign;
 	ls_query_assigns assigns;
+	ls_query_output *output;
+	ls_query_outputs outputs;
 }
 
 /* Their order is the order in lists of expected tokens. */
@@ -83,13 +85,13 @@ static void ls_query_yyerror(ls_query_span *span, ls_query_state *state, const c
 %token <token> WHERE "where" DEDUP "dedup" STATS "stats" TIMECHART "timechart" TOP "top"
 	RARE "rare" SORT "sort" HEAD "head" FIELDS "fields" RENAME "rename" EVAL "eval" REX "rex"
 	PATTERNS "patterns" TABLE "table" TAIL "tail" BIN "bin" FILLNULL "fillnull"
-	EVENTSTATS "eventstats" JSON "json" LOGFMT "logfmt" KV "kv"
+	EVENTSTATS "eventstats" LOOKUP "lookup"
 %token <token> INDEX "index" EARLIEST "earliest" LATEST "latest"
 %token <token> WORD "a word" IDENT "a name" BACKTICK "a name in backticks"
 	STRING "a quoted string" NUMBER "a number" DURATION "a duration" OPTION "an option"
 %token <token> AND "AND" OR "OR" NOT "NOT" IN "IN" CONTAINS "CONTAINS" MATCHES "MATCHES"
 	NOT_IN "NOT IN" NOT_CONTAINS "NOT CONTAINS" NOT_MATCHES "NOT MATCHES"
-%token <token> BY "by" AS "as"
+%token <token> BY "by" AS "as" OUTPUT "output"
 %token <token> '=' "=" NE "!=" '<' "<" LE "<=" '>' ">" GE ">="
 %token <token> ':' ":" REGEX "a regular expression"
 %token <token> '+' "+" '-' "-" '*' "*" '/' "/" '%' "%" '.' "."
@@ -112,6 +114,8 @@ static void ls_query_yyerror(ls_query_span *span, ls_query_state *state, const c
 %type <keys> keys
 %type <assign> renaming assignment
 %type <assigns> renamings assignments
+%type <output> output
+%type <outputs> outputs opt_output
 
 %%
 
@@ -317,17 +321,35 @@ stage:
 			state->stage->by = $opt_by;
 			MUST(ls_query_check_columns(state));
 		}
-	| JSON extract_items		{ MUST(ls_query_check_extract(state)); }
-	| LOGFMT extract_items
-	| KV extract_items
+	| LOOKUP name[table] name[key] opt_as opt_output
+		{ MUST(ls_query_set_lookup(state, $table, $key, $opt_as, $opt_output)); }
 	;
 
-extract_items:
-	%empty
-	| extract_items OPTION '=' path		{ MUST(ls_query_extract_field(state, &$OPTION, $path)); }
-	| extract_items OPTION '=' STRING	{ MUST(ls_query_extract_text(state, &$OPTION, $STRING)); }
-	| extract_items path				{ MUST(ls_query_extract_field(state, NULL, $path)); }
-	| extract_items STRING				{ MUST(ls_query_extract_text(state, NULL, $STRING)); }
+opt_output:
+	%empty						{ $$ = (ls_query_outputs){NULL, 0}; }
+	| OUTPUT outputs			{ $$ = $outputs; }
+	;
+
+outputs:
+	output
+		{
+			$$ = (ls_query_outputs){NULL, 0};
+			MUST(ls_query_push(state, &$$, $1));
+		}
+	| outputs ',' output
+		{
+			$$ = $1;
+			MUST(ls_query_push(state, &$$, $3));
+		}
+	| outputs output
+		{
+			$$ = $1;
+			MUST(ls_query_push(state, &$$, $2));
+		}
+	;
+
+output:
+	name opt_as					{ MUST($$ = ls_query_make_output(state, $name, $opt_as)); }
 	;
 
 top:

@@ -73,9 +73,7 @@ keeps_rows(const ls_query_stage *stage)
 		case LS_QUERY_TABLE:
 		case LS_QUERY_BIN_STAGE:
 		case LS_QUERY_FILLNULL:
-		case LS_QUERY_JSON:
-		case LS_QUERY_LOGFMT:
-		case LS_QUERY_KV:
+		case LS_QUERY_LOOKUP:
 			return !ls_plan_names_template_id(stage);
 		default:
 			return false;

@@ -247,28 +247,6 @@ print_stage(ls_buf *buf, const ls_query_stage *s)
 		print_field(buf, s->field);
 		ls_buf_char(buf, ')');
 	}
-	if (s->path.data != NULL)
-	{
-		put(buf, " (path ");
-		ls_json_quote(buf, s->path);
-		ls_buf_char(buf, ')');
-	}
-	if (s->output != NULL)
-	{
-		put(buf, " (output ");
-		print_field(buf, s->output);
-		ls_buf_char(buf, ')');
-	}
-	if (s->between.len > 0)
-	{
-		put(buf, " between ");
-		ls_json_quote(buf, s->between);
-	}
-	if (s->inside.len > 0)
-	{
-		put(buf, " inside ");
-		ls_json_quote(buf, s->inside);
-	}
 	if (s->literal != NULL)
 	{
 		ls_buf_char(buf, ' ');
@@ -295,6 +273,22 @@ print_stage(ls_buf *buf, const ls_query_stage *s)
 			ls_buf_str(buf, s->groups[i]->name);
 		}
 		put(buf, s->n_groups > 0 ? ")" : "");
+	}
+	if (s->kind == LS_QUERY_LOOKUP)
+	{
+		put(buf, " (table ");
+		ls_buf_str(buf, s->table);
+		ls_buf_char(buf, ' ');
+		ls_buf_str(buf, s->key);
+		ls_buf_char(buf, ')');
+		for (uint32_t i = 0; i < s->outputs.n; i++)
+		{
+			put(buf, " (output ");
+			ls_buf_str(buf, s->outputs.items[i]->column);
+			ls_buf_char(buf, ' ');
+			print_field(buf, s->outputs.items[i]->to);
+			ls_buf_char(buf, ')');
+		}
 	}
 	print_fields(buf, " (by", s->by);
 	ls_buf_char(buf, ')');

@@ -15,7 +15,6 @@
 
 typedef struct walk
 {
-	bool extracted; /* a stage has made fields of any name */
 	ls_query_reading reading;
 	void *context;
 	ls_str made[MOST_NAMES];
@@ -44,9 +43,6 @@ make(walk *w, ls_str name)
 static void
 read_field(walk *w, ls_query_field *field, const ls_query_field *before, bool right)
 {
-	/* Where any field may be made, only names of built-in fields in other languages are not. */
-	if (w->extracted && field != NULL && field->n_parts > 0 && field->name.data[0] != '_')
-		return;
 	if (field != NULL && field->n_parts > 0 && !is_made(w, field))
 		w->reading(w->context, field, before, right);
 }
@@ -112,24 +108,19 @@ read_stage(walk *w, const ls_query_stage *stage)
 	}
 	for (uint32_t i = 0; i < stage->n_groups; i++)
 		make(w, stage->groups[i]->name);
+	for (uint32_t i = 0; i < stage->outputs.n; i++)
+		make(w, stage->outputs.items[i]->to->name);
 	switch (stage->kind)
 	{
+		case LS_QUERY_LOOKUP:
+			/* Without a list it makes fields of columns that are not known here. */
+			return stage->outputs.n > 0;
 		case LS_QUERY_STATS:
 		case LS_QUERY_TOP:
 		case LS_QUERY_RARE:
 		case LS_QUERY_TIMECHART:
 		case LS_QUERY_TABLE:
 			return false;
-		case LS_QUERY_JSON:
-			if (stage->path.data != NULL)
-				make(w, stage->output != NULL ? stage->output->name : stage->path);
-			else
-				w->extracted = true;
-			return true;
-		case LS_QUERY_LOGFMT:
-		case LS_QUERY_KV:
-			w->extracted = true;
-			return true;
 		case LS_QUERY_PATTERNS:
 			make(w, LS_STR("template"));
 			return stage->label;

@@ -12,9 +12,12 @@
 
 #include "utils/guc.h"
 
+#include "src/base/listener.h"
+
 char *ls_database = NULL;
 char *ls_listen_addresses = NULL;
 int ls_port = 8080;
+char *ls_syslog_listeners = NULL;
 char *ls_tls_certificate = NULL;
 char *ls_tls_key = NULL;
 int ls_acceptors = 1;
@@ -157,6 +160,26 @@ check_networks(char **value, void **extra, GucSource source)
 	return false;
 }
 
+static bool
+check_listeners(char **value, void **extra, GucSource source)
+{
+	ls_str list = ls_str_of_cstring(*value);
+	ls_listener_entry entry;
+	const char *error = NULL;
+	int n = 0;
+
+	while (ls_listener_next(&list, &entry, &error))
+		n++;
+	if (error == NULL && n <= LS_LISTENERS)
+		return true;
+	if (error == NULL)
+		GUC_check_errdetail("There may be at most %d entries.", LS_LISTENERS);
+	else
+		GUC_check_errdetail("%s", error);
+	GUC_check_errhint("An entry is written as tcp:5514=acme or tls:10.0.0.5:6514=acme/web.");
+	return false;
+}
+
 /*
  * Settings of the workers.  PGC_POSTMASTER ones exist only when logsvc is
  * preloaded: defining them later is an error of the server.
@@ -219,6 +242,10 @@ ls_guc_register(bool preloaded)
 				   &ls_tls_certificate, "", PGC_SIGHUP, GUC_SUPERUSER_ONLY);
 	string_setting("logsvc.tls_key", "PEM file with the gateway's private key.", &ls_tls_key, "",
 				   PGC_SIGHUP, GUC_SUPERUSER_ONLY);
+	DefineCustomStringVariable("logsvc.syslog_listeners",
+							   "Ports on which syslog and GELF are taken, and for whom.", NULL,
+							   &ls_syslog_listeners, "", PGC_SIGHUP,
+							   GUC_SUPERUSER_ONLY | GUC_LIST_INPUT, check_listeners, NULL, NULL);
 	int_setting("logsvc.connection_limit", "Largest number of open HTTP connections.",
 				&ls_connection_limit, 1000, 16, 65536, PGC_SIGHUP, 0);
 	int_setting("logsvc.header_timeout", "Time for the headers of a request to arrive.",

@@ -87,6 +87,7 @@ typedef enum ls_model_provider_kind
 extern char *ls_database;
 extern char *ls_listen_addresses;
 extern int ls_port;
+extern char *ls_syslog_listeners;
 extern char *ls_tls_certificate;
 extern char *ls_tls_key;
 extern int ls_acceptors;

@@ -647,6 +647,7 @@ start_engine(gateway_state *state)
 		.port = ls_port,
 		.tls_certificate = ls_tls_certificate,
 		.tls_key = ls_tls_key,
+		.listeners = ls_syslog_listeners,
 		.connection_limit = ls_connection_limit,
 		.header_timeout = ls_header_timeout,
 		.body_timeout = ls_body_timeout,
@@ -680,9 +681,10 @@ describe_settings(char *text, size_t size)
 
 	(void) stat(ls_tls_certificate, &certificate);
 	(void) stat(ls_tls_key, &key);
-	snprintf(text, size, "%d %d %d %d %lld %lld %s %s", ls_connection_limit, ls_header_timeout,
-			 ls_body_timeout, ls_idle_timeout, (long long) certificate.st_mtime,
-			 (long long) key.st_mtime, ls_tls_certificate, ls_tls_key);
+	snprintf(text, size, "%d %d %d %d %lld %lld %s %s %016llx", ls_connection_limit,
+			 ls_header_timeout, ls_body_timeout, ls_idle_timeout, (long long) certificate.st_mtime,
+			 (long long) key.st_mtime, ls_tls_certificate, ls_tls_key,
+			 (unsigned long long) ls_hash64(ls_syslog_listeners, strlen(ls_syslog_listeners), 0));
 }
 
 /*
@@ -713,7 +715,10 @@ settings_changed(gateway_state *state)
 	return true;
 }
 
-/* Answers what is in flight with 503, lets it reach the clients, then stops. */
+/*
+ * Answers what is in flight with 503 and lets it reach the clients; what came over listeners
+ * goes to acceptors, unless these stop too.  Then stops.
+ */
 static void
 drain(gateway_state *state)
 {
@@ -724,6 +729,7 @@ drain(gateway_state *state)
 		   !TimestampDifferenceExceeds(start, GetCurrentTimestamp(), DRAIN_TIME))
 	{
 		ls_gateway_step(state->engine);
+		serve_workers(state);
 		pg_usleep(1000);
 	}
 }

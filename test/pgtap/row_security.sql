@@ -36,6 +36,7 @@ BEGIN
 		PERFORM logsvc.adjust_ai_credits(word, 1, word);
 		PERFORM logsvc.act_as(word, 'owner@' || word || '.org');
 		PERFORM logsvc.create_index(word);
+		PERFORM logsvc.set_lookup(word, E'who\n' || word);
 		PERFORM logsvc.log(word, source => word);
 		PERFORM logsvc.invite(NULL, 'guest@' || word || '.org', 'viewer');
 		PERFORM logsvc.act_as(NULL);
@@ -146,6 +147,7 @@ SELECT bag_eq('SELECT name FROM privileged', $$SELECT unnest('{
 	logsvc.accept_invitation, logsvc.act_as, logsvc.add_member, logsvc.adjust_ai_credits,
 	logsvc.approve_plan_request, logsvc.assert_verdict,
 	logsvc.audit_head, logsvc.audit_log, logsvc.create_api_key, logsvc.create_index,
+	logsvc.delete_lookup, logsvc.get_lookup, logsvc.list_lookups, logsvc.set_lookup,
 	logsvc.create_organization, logsvc.create_own_organization, logsvc.create_own_token,
 	logsvc.create_token, logsvc.create_user, logsvc.decline_plan_request, logsvc.delete_index,
 	logsvc.delete_logs, logsvc.delete_member,
@@ -203,7 +205,7 @@ UNION ALL VALUES ('name', '''zulu'''), ('role', '''viewer'''), ('scope', '''read
 	('entries', '''[]'''), ('force', 'true'), ('resource', '''kpis'''), ('amount', '2'), ('plan', '''free'''), ('delta', '1'),
 	('reason', '''corrupt'''), ('q', '''index=main earliest=-1h'''), ('password', '''a-new-Password-7'''), ('current', '''x'''), ('token', '''x'''), ('provider', '''google'''),
 	('events', '''[{"event": "x"}]'''), ('event', '''x'''), ('rows', '''{x}'''), ('criteria', '''x'''), ('action', '''test.x'''),
-	('recipient', '''x@zulu.org'''), ('template', '''invitation'''), ('parameters', '''{}''');
+	('recipient', '''x@zulu.org'''), ('template', '''invitation'''), ('csv', '''a'''), ('parameters', '''{}''');
 CREATE TEMP TABLE attack AS
 WITH RECURSIVE parameter AS (
 	SELECT f.oid, f.name, a.name::text COLLATE "default" AS argument, row_number() OVER (PARTITION BY f.oid ORDER BY a.position) AS n
@@ -214,7 +216,7 @@ call AS (
 	SELECT f.oid, f.name COLLATE "default" AS name, 0::bigint AS n, ''::text AS arguments FROM privileged f
 	UNION ALL
 	SELECT c.oid, c.name, c.n + 1, c.arguments || CASE c.n WHEN 0 THEN '' ELSE ', ' END || format('%I => %s', p.argument COLLATE "default",
-		CASE WHEN p.argument = 'name' AND c.name LIKE '%.create%' THEN '''x''' ELSE a.value END)
+		CASE WHEN p.argument = 'name' AND c.name ~ '\.(create|set_lookup)' THEN '''x''' ELSE a.value END)
 	FROM call c JOIN parameter p ON p.oid = c.oid AND p.n = c.n + 1 JOIN argument a ON a.name = p.argument)
 SELECT c.name, format('SELECT %s(%s)', c.name, c.arguments) AS statement
 FROM call c JOIN pg_proc p ON p.oid = c.oid

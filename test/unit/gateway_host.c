@@ -10,7 +10,9 @@
  * request says how it is answered: delay_ms=N (later), status=N, refuse=1 (by the hook itself),
  * size=N (bytes of answer), checks=1 (how many senders have been checked before their body was
  * read), pieces=N (so many pieces of 100,000 bytes, as the client reads them; one such request at a
- * time).  POST routes answer 202, others the request as seen.
+ * time).  POST routes answer 202, others the request as seen.  What came over listeners
+ * (listeners=...) is counted; lines=1 says how much, what the last message was, and what was logged
+ * last.  lines_status=N: requests of listeners get this status from then on.
  * SIGTERM drains and stops, SIGUSR1 makes the service not ready.
  */
 #include <errno.h>
@@ -22,6 +24,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "src/gateway/framing.h"
 #include "src/gateway/gateway.h"
 
 #define MAX_DELAYED 4096
@@ -45,6 +48,20 @@ static bool later; /* no answer inside the hook, as with real workers */
 static volatile sig_atomic_t stop;
 static volatile sig_atomic_t unready;
 static ls_arena *arena;
+static struct
+{
+	int status; /* of the answers */
+	long requests;
+	long messages;
+	long bytes;
+	long cut;
+	long largest; /* request, in messages */
+	char organization[80];
+	char index[80];
+	char peer[80];
+	char text[80];
+	char log[400];
+} lines = {.status = 200};
 static const char *trusted_proxies;
 static const char *public_url;
 
@@ -158,6 +175,52 @@ is_known(void *context, const ls_request *request)
 	return request->authorization.len > 0 && sender_of(request) == known_sender;
 }
 
+static void
+copy(char to[80], ls_str from)
+{
+	snprintf(to, 80, "%.*s", (int) from.len, from.len > 0 ? from.data : "");
+}
+
+/* The request of a listener. */
+static void
+count_lines(const ls_request *request)
+{
+	ls_str body = request->body;
+	ls_line line;
+	long n = 0;
+
+	lines.requests++;
+	if (lines.status >= 300)
+		return;
+	for (; ls_line_read(&body, &line); n++)
+	{
+		lines.bytes += (long) line.text.len;
+		lines.cut += line.cut;
+		copy(lines.peer, line.peer);
+		copy(lines.text, line.text);
+	}
+	if (body.len > 0)
+		abort();
+	lines.messages += n;
+	lines.largest = n > lines.largest ? n : lines.largest;
+	copy(lines.organization, request->organization);
+	copy(lines.index, request->index);
+}
+
+static void
+describe_lines(ls_buf *buf)
+{
+	ls_buf_printf(buf,
+				  "{\"requests\":%ld,\"messages\":%ld,\"bytes\":%ld,\"cut\":%ld,\"largest\":%ld",
+				  lines.requests, lines.messages, lines.bytes, lines.cut, lines.largest);
+	member(buf, "organization", ls_str_make(lines.organization, strlen(lines.organization)));
+	member(buf, "index", ls_str_make(lines.index, strlen(lines.index)));
+	member(buf, "peer", ls_str_make(lines.peer, strlen(lines.peer)));
+	member(buf, "text", ls_str_make(lines.text, strlen(lines.text)));
+	member(buf, "log", ls_str_make(lines.log, strlen(lines.log)));
+	ls_buf_char(buf, '}');
+}
+
 static bool
 take_request(void *context, const ls_request *request, ls_response *refusal)
 {
@@ -169,7 +232,14 @@ take_request(void *context, const ls_request *request, ls_response *refusal)
 	ls_str body = LS_STR("{\"data\":{\"status\":\"queued\"}}");
 	ls_buf buf;
 
-	if ((request->flags & LS_REQUEST_CHECK) != 0)
+	if (parameter(request->query, "&lines_status=", 0) != 0)
+		lines.status = (int) parameter(request->query, "&lines_status=", 0);
+	if (request->route == LS_ROUTE_SYSLOG || request->route == LS_ROUTE_GELF)
+	{
+		count_lines(request);
+		status = lines.status;
+	}
+	else if ((request->flags & LS_REQUEST_CHECK) != 0)
 	{
 		bool good =
 			request->authorization.len > 0 && !ls_str_eq(request->authorization, LS_STR("bad"));
@@ -216,6 +286,11 @@ take_request(void *context, const ls_request *request, ls_response *refusal)
 	else if (parameter(request->query, "&checks=", 0) != 0)
 	{
 		ls_buf_printf(&buf, "%ld", checks);
+		body = ls_str_make(buf.data, buf.len);
+	}
+	else if (parameter(request->query, "&lines=", 0) != 0)
+	{
+		describe_lines(&buf);
 		body = ls_str_make(buf.data, buf.len);
 	}
 	else if (status != 202 || parameter(request->query, "&echo=", 0) != 0)
@@ -299,6 +374,7 @@ static void
 log_message(void *context, ls_gateway_severity severity, const char *message)
 {
 	fprintf(stderr, "gateway: %d: %s\n", (int) severity, message);
+	snprintf(lines.log, sizeof(lines.log), "%s", message);
 }
 
 static void
@@ -366,6 +442,8 @@ main(int argc, char **argv)
 			config.listen_addresses = value;
 		else if (strcmp(argv[i], "tls_certificate") == 0)
 			config.tls_certificate = value;
+		else if (strcmp(argv[i], "listeners") == 0)
+			config.listeners = value;
 		else if (strcmp(argv[i], "tls_key") == 0)
 			config.tls_key = value;
 		else if (strcmp(argv[i], "later") == 0)
@@ -424,6 +502,8 @@ main(int argc, char **argv)
 			poll(&wait, 1, timeout);
 		ls_gateway_step(gateway);
 	}
+	if (lines.messages > 0)
+		printf("%ld messages\n", lines.messages);
 	printf("%s\n", ls_gateway_idle(gateway) ? "drained" : "stopped");
 	ls_gateway_stop(gateway);
 	while (n_waiting > 0)

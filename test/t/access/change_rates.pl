@@ -278,7 +278,8 @@ $t->sql("SELECT logsvc.create_user('eve\@acme.example'); SELECT "
 	. "logsvc.add_member('acme', 'eve\@acme.example', 'viewer')");
 my ($eve) = grep { $_->{email} eq 'eve@acme.example' } @{ $t->http(GET => '/api/v1/members',
 	token => $org->{token})->{json}{data} };
-$t->sql("SELECT logsvc.act_as('acme') IS NULL; SELECT logsvc.create_index('web') IS NULL");
+$t->sql("SELECT logsvc.act_as('acme') IS NULL; SELECT logsvc.create_index('web') IS NULL; "
+	. "SELECT logsvc.set_lookup('kept', E'a\\n1') IS NULL");
 my $invited = $t->sql_json("SELECT logsvc.invite('acme', 'ida\@acme.example', 'viewer')")->{id};
 my $read_key = $t->sql_json("SELECT logsvc.create_api_key('acme', 'k', 'read-only')")->{id};
 my $token_id = $t->sql_json("SELECT logsvc.create_token('acme', "
@@ -292,6 +293,7 @@ my @in_sql = (
 			[ 'replay_dead_letters', "filter => '{}'" ],
 	[ 'invite', "'acme', 'z\@x.example', 'viewer'" ], [ 'resend_invitation', "'$invited'" ],
 		[ 'revoke_invitation', "'$invited'", 1 ],
+	[ 'set_lookup', q{'x', E'a\n1'} ], [ 'delete_lookup', "'kept'" ],
 	[ 'set_ip_allowlist', q{'[{"network": "0.0.0.0/0"}, {"network": "::/0"}]'} ],
 		[ 'set_member_role', "'acme', 'eve\@acme.example', 'member'" ],
 			[ 'update_member', "'$eve->{id}', 'member'" ],

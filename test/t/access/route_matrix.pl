@@ -66,6 +66,23 @@ GET    /elasticsearch/_cluster/health       TS OAM  IFt logs:write
 GET    /elasticsearch/_cat/health           TS OAM  IFt logs:write
 GET    /elasticsearch/_license              TS OAM  IFt logs:write
 GET    /elasticsearch                       TS OAM  IFt logs:write
+POST   /{index}/_doc                        TS OAM  IFt logs:write
+POST   /{index}/_doc/{id}                   TS OAM  IFt logs:write
+PUT    /{index}/_doc/{id}                   TS OAM  IFt logs:write
+POST   /{index}/_create/{id}                TS OAM  IFt logs:write
+PUT    /{index}/_create/{id}                TS OAM  IFt logs:write
+POST   /elasticsearch/{index}/_doc          TS OAM  IFt logs:write
+POST   /elasticsearch/{index}/_doc/{id}     TS OAM  IFt logs:write
+PUT    /elasticsearch/{index}/_doc/{id}     TS OAM  IFt logs:write
+POST   /elasticsearch/{index}/_create/{id}  TS OAM  IFt logs:write
+PUT    /elasticsearch/{index}/_create/{id}  TS OAM  IFt logs:write
+POST   /services/collector                  TS OAM  IFt logs:write
+POST   /services/collector/event            TS OAM  IFt logs:write
+POST   /services/collector/event/1.0        TS OAM  IFt logs:write
+POST   /services/collector/raw              TS OAM  IFt logs:write
+POST   /services/collector/raw/1.0          TS OAM  IFt logs:write
+GET    /services/collector/health           everybody
+GET    /services/collector/health/1.0       everybody
 GET    /api/v1/logs                         TS OAMV RFt logs:read
 GET    /api/v1/search                       TS OAMV RFt logs:read
 GET    /api/v1/logs/tail                    TS OAMV RFt logs:read
@@ -111,6 +128,10 @@ DELETE /api/v1/api-keys/{id}                TS OA   F  keys:write
 GET    /api/v1/tokens                       S  -    -  -
 POST   /api/v1/tokens                       S  -    -  -
 DELETE /api/v1/tokens/{id}                  TS -    -  -
+GET    /api/v1/lookups                      TS OAMV F   pipelines:read
+GET    /api/v1/lookups/{name}               TS OAMV F   pipelines:read
+PUT    /api/v1/lookups/{name}               TS OAM  F   pipelines:write
+DELETE /api/v1/lookups/{name}               TS OAM  F   pipelines:write
 GET    /api/v1/indexes                      TS OAMV RFt logs:read
 POST   /api/v1/indexes                      TS OA   F  org:write
 GET    /api/v1/indexes/{name}               TS OAMV RFt logs:read
@@ -355,9 +376,12 @@ foreach my $pair (@pairs, (undef) x 16)
 	# Others' protocols say the code in their message.
 	my $message = $r->{name} eq 'OTLP' ? $answer->{json}{message}
 	  : $r->{name} eq 'LOKI_PUSH' ? $answer->{content}
-	  : $r->{name} =~ /^(BULK|ELASTIC)/ && $got >= 400 ? $answer->{json}{error}{reason} : undef;
+	  : $r->{name} =~ /^(BULK|ELASTIC|DOC)/ && $got >= 400 ? $answer->{json}{error}{reason}
+	  : $r->{name} =~ /^HEC/ ? $answer->{json}{reason} : undef;
 	($code) = $message =~ /^([A-Z_]+): / if defined $message;
 	$code //= '';
+	# Splunk's clients know 403 for a token that is not good.
+	$got = 401 if $r->{name} =~ /^HEC/ && $got == 403 && $code =~ /^(INVALID|PAT|API_KEY)_/;
 
 	# Who is in is served or refused for the request itself.  An executor refuses the name
 	# that it does not know, but for what a provider may have added to a return.
@@ -420,6 +444,7 @@ my $invitation = $t->http(POST => '/api/v1/invitations', token => $org->{token},
 	json => { email => 'invited@example.org', role => 'viewer' })->{json}{data}{id};
 my $key = $t->sql_json("SELECT logsvc.create_api_key('acme', 'k', 'read-only')")->{id};
 $t->http(POST => '/api/v1/indexes', token => $org->{token}, json => { name => 'web' });
+$t->http(PUT => '/api/v1/lookups/kept', token => $org->{token}, json => { csv => "a\n1" });
 my $dead = $t->sql(q{
 	INSERT INTO logsvc_internal.dead_letter (organization_id, batch, rows, min_time, max_time, level_mask, audit,
 		reason, attempts, first_failed_at, last_failed_at, sqlstate, last_error, header, body)
@@ -441,6 +466,8 @@ my %arguments = (
 	create_own_token => { name => 'x', scopes => '{logs:read}' },
 	create_index => { name => 'x' }, get_index => { name => 'web' },
 		update_index => { name => 'web', description => 'x' },
+	get_lookup => { name => 'kept' }, set_lookup => { name => 'x', csv => "a\n1" },
+		delete_lookup => { name => 'kept' },
 	delete_index => { name => 'web' }, set_ip_allowlist => { entries => '[]' },
 	get_dead_letter => { id => $dead }, replay_dead_letters => { filter => {} },
 	discard_dead_letters => { filter => {}, reason => 'x' },

@@ -42,6 +42,7 @@ create_user	operator
 decline_plan_request	operator
 delete_index	OA F org:write
 delete_logs	OA Ft logs:export,logs:read
+delete_lookup	OAM F pipelines:write
 delete_member	OA F members:write
 delete_organization	person
 delete_user	operator
@@ -57,6 +58,7 @@ get_index	OAMV RFt logs:read
 get_ip_allowlist	OA F org:write
 get_log	OAMV RFt logs:read
 get_log_context	OAMV RFt logs:read
+get_lookup	OAMV F pipelines:read
 get_member	OAMV F members:read
 get_organization	OAMV F *
 get_template	OAMV RFt logs:read
@@ -68,6 +70,7 @@ list_dead_letters	OAM F pipelines:write
 list_deletions	OA Ft logs:export
 list_indexes	OAMV RFt logs:read
 list_invitations	OA F members:read
+list_lookups	OAMV F pipelines:read
 list_members	OAMV F members:read
 list_organizations	OAMV - *
 list_templates	OAMV RFt logs:read
@@ -93,6 +96,7 @@ search_field_values	OAMV RFt logs:read
 search_fields	OAMV RFt logs:read
 set_ip_allowlist	OA F org:write
 set_limit	operator
+set_lookup	OAM F pipelines:write
 set_member_role	OA F members:write,members:read,logs:read,dashboards:read,pipelines:read
 set_password	operator
 set_plan	person
@@ -197,6 +201,7 @@ my $invitation = $t->http(POST => '/api/v1/invitations', token => $org->{token},
 	json => { email => 'invited@example.org', role => 'viewer' })->{json}{data}{id};
 my $key = $t->sql_json("SELECT logsvc.create_api_key('acme', 'k', 'read-only')")->{id};
 $t->http(POST => '/api/v1/indexes', token => $org->{token}, json => { name => 'web' });
+$t->http(PUT => '/api/v1/lookups/kept', token => $org->{token}, json => { csv => "a\n1" });
 my $event = $t->http(POST => '/api/v1/logs', token => $org->{token},
 	json => { event => 'hello', index => 'web' })->{json}{data}{id};
 $t->http(POST => '/api/v1/logs', token => $other->{token}, json => { event => 'foreign' });
@@ -219,7 +224,8 @@ my %arguments = (
 	create_organization => "'x'", create_own_organization => "'x'",
 		create_own_token => "'x', '{logs:read}'",
 	create_token => "'acme', '$email{owner}', 'x', '{logs:read}'", create_user => "'y\@x.org'",
-		delete_index => "'web'",
+		delete_index => "'web'", delete_lookup => "'kept'", get_lookup => "'kept'",
+		set_lookup => "'x', E'a\\n1'",
 	delete_logs => "'index=_test earliest=-1h', 'x', true", delete_member => "'$member'",
 		delete_organization => "'acme', 'acme'", delete_user => "'$email{viewer}'",
 	discard_dead_letters => "'x', filter => '{}'", end_sessions => "'$email{owner}'",

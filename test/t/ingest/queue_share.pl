@@ -176,6 +176,41 @@ ok(wait_until(sub { $loud = stored('loud'); $quiet = stored('quiet');
 		&& $loud == $stored + 1501 }, 60), 'they come back by themselves');
 empty('and are counted in and out');
 
+# ---- several organizations of one owner ----
+
+$t->set('logsvc.store_timeout', '1h');
+$org{more} = $t->organization('more');
+first_use('more');
+$t->sql(q{UPDATE logsvc_internal.organization SET first_owner = (SELECT first_owner FROM }
+	. q{logsvc_internal.organization WHERE slug = 'loud') WHERE slug = 'more'});
+close_store();
+is(post('loud', 2000) . post('more', 900) . post('quiet', 100), '202202202', 'three quarters are full');
+is(held(), 'loud 2000, more 900, quiet 100', 'most of it with organizations of one owner');
+refused('more', 100, 'the last quarter is not for an owner who holds more than a quarter in all of them');
+is(fails('more', 'SELECT logsvc.ingest(' . list(100) . ')'), 'LS602', '... in SQL neither');
+kill_process($t->sql('SELECT pid FROM pg_stat_activity WHERE backend_type = $$logsvc '
+	. 'writer$$ LIMIT 1'));
+ok(wait_until(sub { eval { $t->sql('SELECT 1') } && eval { depth() } == 3000 }, 30),
+	'a crash: the queue is counted again');
+$t->wait_ready;
+refused('more', 100, '... and the same is refused');
+is(post('quiet', 900), 202, 'it is for the organization of another owner');
+open_store();
+empty('stored');
+my $open = session_with('loud', 1000);
+my @others = map { session_with('more', 1000) } 1 .. 2;
+is(fails('more', "SELECT logsvc.log('x')"), 'LS602', 'open transactions of one owner count together');
+is(fails('quiet', "SELECT logsvc.log('x')"), '', 'another owner has room');
+$open->query_safe('ROLLBACK');
+is(fails('more', "SELECT logsvc.log('x')"), '', 'what is rolled back does not count');
+end($open, @others);
+empty('in the end nothing is held');
+$t->sql(q{UPDATE logsvc_internal.organization SET first_owner = NULL WHERE slug = 'more'});
+close_store();
+is(post('loud', 1000) . post('more', 2000) . post('loud', 1) . post('quiet', 999), '202202429202', 'and the sums are exact');
+open_store();
+empty('stored again');
+
 unlike($t->log_text, qr/PANIC|TRAP/, 'no assertion failed');
 $t->stop;
 done_testing;

@@ -168,7 +168,7 @@ foreach my $agent ('curl/8.5.0', 'Mozilla/5.0 (X11; Linux x86_64; rv:121.0) Geck
 			[ 200, undef, { data => { service => 'logsvc', version => '0.2',
 				api => '/api/v1/openapi.json' } } ], "GET $path by '$agent'");
 	}
-	foreach my $path ('/nothing', '/web', '/web/_doc/1', '/_search', '/_nodes')
+	foreach my $path ('/nothing', '/web', '/web/_source/1', '/_search', '/_nodes')
 	{
 		$r = $t->http(GET => $path, headers => { 'User-Agent' => $agent });
 		is_deeply([ $r->{status}, $r->{headers}{'x-elastic-product'}, $r->{json}{code} ],

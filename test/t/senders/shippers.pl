@@ -69,5 +69,28 @@ foreach my $name (qw(curl python syslog-ng rsyslog-elasticsearch))
 	ok($client->close, "$name: it ends");
 }
 
+# Output http of Fluent Bit reads 4 KB of an answer, with its headers: what has a longer one it
+# sends again, without end.
+sub answer
+{
+	my ($agent, @events) = @_;
+	my $body = join '', map { json_encode($_) . "\n" } @events;
+	return $t->raw("POST /api/v1/logs/batch HTTP/1.1\r\nHost: x\r\nConnection: close\r\n"
+		. "Authorization: Bearer $org->{ingest_key}\r\nUser-Agent: $agent\r\n"
+		. "Content-Type: application/x-ndjson\r\nContent-Length: " . length($body)
+		. "\r\n\r\n$body", 20);
+}
+
+my @good = map { { log => "line $_", order => $_ } } 1 .. 500;
+my @bad = map { { level => 'info' } } 1 .. 100;
+my $answer = answer('Fluent-Bit', @good, @bad);
+like($answer, qr/^HTTP\/1.1 202 .*"accepted":500,"rejected":100,"ids":null,"errors":\[\{"index":500,/s,
+	'Fluent Bit is told what became of its events');
+cmp_ok(length $answer, '<', 4096, 'within 4 KB');
+$answer = answer('Fluent-Bit', @bad);
+like($answer, qr/^HTTP\/1.1 400 .*"all 100 events were rejected"/s, 'and that all were rejected');
+cmp_ok(length $answer, '<', 4096, 'within 4 KB too');
+is(scalar(() = answer('curl/7.88', @good, @bad) =~ /"evt_/g), 500, 'others get the ids');
+
 $t->stop;
 done_testing;

@@ -216,11 +216,12 @@ foreach my $file
 	is("@broken", '', "$file: links lead somewhere");
 }
 
-# The anchors of the headings, as they are made from them.
+# The anchors of the headings, as they are made from them, and those that are written out.
 sub anchors
 {
 	my ($text) = @_;
-	return map { my $a = lc; $a =~ s/[^\w\- ]//g; $a =~ tr/ /-/; $a } $text =~ /^#+ (.+)$/mg;
+	return $text =~ /<a id="([\w-]+)">/g,
+	  map { my $a = lc; $a =~ s/[^\w\- ]//g; $a =~ tr/ /-/; $a } $text =~ /^#+ (.+)$/mg;
 }
 
 done_testing;
