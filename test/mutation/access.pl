@@ -64,7 +64,7 @@ my @mutations = (
 		'test/t/gateway/client_limits.pl'],
 	['memory: the heaviest sender first', 'src/gateway/gateway_share.c', 'if (is_more && sends_most->bytes > part)', 'if (false)',
 		'test/t/gateway/client_limits.pl'],
-	['memory: who has its part gets none of others', 'src/gateway/gateway_share.c', 'wants > part && is_of_another(victim, sender)', 'false',
+	['memory: who has its part gets none of others', 'src/gateway/gateway_share.c', 'return c->in_share[SHARE_SENDER].share != NULL && c->in_share[SHARE_SENDER].share != sender;', 'return false;',
 		'test/t/gateway/client_limits.pl'],
 	['queue: the organizations of one owner together', 'src/ingest/queue.c', 'Max(ls_account_held_by(&share->owner), ls_account_held(ls_account_find(organization)))',
 		'ls_account_held(ls_account_find(organization))', 'test/t/ingest/queue_share.pl'],
