@@ -14,7 +14,7 @@ my %rank;
 
 # The public headers of a folder: what other folders may include.
 my %public = (
-	base => [qw(pure.h json_document.h hash_table.h errors.def parameter.h listener.h)],
+	base => [qw(pure.h json_document.h json_schema.h hash_table.h errors.def parameter.h listener.h)],
 	server => [qw(server.h compat.h curl.h)],
 	ipc => [qw(ipc.h frame.h)],
 	pattern => [qw(pattern.h)],
@@ -31,7 +31,7 @@ my %public = (
 	query => [qw(query.h ast.h)],
 	evaluation => [qw(evaluation.h)],
 	notify => [qw(mail.h mail_message.h)],
-	workspace => [qw(workspace.h)],
+	workspace => [],
 	gateway => [qw(gateway.h http_choice.h framing.h)],
 	api => [qw(http.h evaluation_route.h)],
 	workers => [qw(workers.h)]);
@@ -41,7 +41,7 @@ my @libraries = (
 	[qr/<curl\//, qr/^src\/server\/curl\.c$/, 'libcurl'],
 	[qr/<jansson/, qr/^src\/base\/json_document\.c$/, 'jansson'],
 	# Small and rare JSON only (src/base/README.md).
-	[qr/"src\/base\/json_document\.h"/, qr/^src\/(base\/json_document\.c|identity\/id_token\.h|model\/protocol_internal\.h|gateway\/openapi\.c|api\/oauth_routes\.c)$/, 'jansson'],
+	[qr/"src\/base\/json_document\.h"/, qr/^src\/(base\/json_(document|schema)\.[ch]|identity\/id_token\.h|model\/protocol_internal\.h|gateway\/(openapi\.c|schemas\.c|gateway\.h)|workspace\/document\.c|api\/oauth_routes\.c)$/, 'jansson'],
 	[qr/<openssl\//, qr/^src\/(server\/crypto|base\/digest|gateway\/gateway_tls)\.c$/, 'OpenSSL'],
 	[qr/<(zstd|lz4\w*)\.h>/, qr/^src\/part\/part_codec\.c$/, 'zstd and lz4'],
 	[qr/<snappy[\w-]*\.h>/, qr/^src\/decode\/snappy_decode\.c$/, 'snappy'],

@@ -502,22 +502,13 @@ RETURN CASE WHEN resource = 'members'
 COMMENT ON FUNCTION logsvc_internal.allowed_of(uuid, text) IS
 'How many of a resource an organization may have; NULL: unlimited';
 
--- Two that create at once are serialized by the lock, so that both cannot see
--- room for one.
-CREATE OR REPLACE FUNCTION logsvc_internal.check_plan_limit(organization uuid, resource text)
+CREATE OR REPLACE FUNCTION logsvc_internal.check_plan_amount(
+	organization uuid, resource text, used bigint)
 RETURNS void
-LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-	allowed bigint;
-	used bigint;
+	allowed bigint := logsvc_internal.allowed_of(organization, resource);
 BEGIN
-	PERFORM logsvc_internal.lock_organization(organization);
-	allowed := logsvc_internal.allowed_of(organization, resource);
-	IF allowed IS NULL THEN
-		RETURN;
-	END IF;
-	EXECUTE format('SELECT logsvc_internal.%I($1)', 'count_' || resource)
-		INTO used USING organization;
 	IF used >= allowed THEN
 		PERFORM logsvc_internal.raise_error('PLAN_LIMIT_REACHED',
 			format('the plan allows %s %s', allowed, replace(resource, '_', ' ')),
@@ -525,6 +516,24 @@ BEGIN
 				'message', format('%s of %s used', used, allowed))),
 			'Delete what is not needed, or change the plan.');
 	END IF;
+END
+$$;
+COMMENT ON FUNCTION logsvc_internal.check_plan_amount(uuid, text, bigint) IS
+'Raises an error unless the organization may have one more of a resource than it uses; it must be '
+'locked';
+
+-- Two that create at once are serialized by the lock, so that both cannot see
+-- room for one.
+CREATE OR REPLACE FUNCTION logsvc_internal.check_plan_limit(organization uuid, resource text)
+RETURNS void
+LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	used bigint;
+BEGIN
+	PERFORM logsvc_internal.lock_organization(organization);
+	EXECUTE format('SELECT logsvc_internal.%I($1)', 'count_' || resource)
+		INTO used USING organization;
+	PERFORM logsvc_internal.check_plan_amount(organization, resource, used);
 END
 $$;
 COMMENT ON FUNCTION logsvc_internal.check_plan_limit(uuid, text) IS

@@ -182,6 +182,20 @@ ls_node_string(const ls_json_node *node)
 								: LS_STR("");
 }
 
+void *
+ls_node_next(const ls_json_node *object, void *at, ls_str *name, const ls_json_node **value)
+{
+	json_t *members = (json_t *) object;
+
+	at = at == NULL ? json_object_iter(members) : json_object_iter_next(members, at);
+	if (at != NULL)
+	{
+		*name = ls_str_make(json_object_iter_key(at), strlen(json_object_iter_key(at)));
+		*value = json_object_iter_value(at);
+	}
+	return at;
+}
+
 bool
 ls_node_integer(const ls_json_node *node, int64_t *value)
 {

@@ -67,6 +67,13 @@ extern size_t ls_node_count(const ls_json_node *array);
 extern const ls_json_node *ls_node_element(const ls_json_node *array, size_t i);
 extern ls_str ls_node_string(const ls_json_node *node);
 
+/*
+ * Goes through the members of an object in their order: start with NULL.  NULL after the last one, and
+ * when the node is not an object.
+ */
+extern void *ls_node_next(const ls_json_node *object, void *at, ls_str *name,
+						  const ls_json_node **value);
+
 /* Read a number; false for other nodes.  A number with a fraction or an exponent is not an integer. */
 extern bool ls_node_integer(const ls_json_node *node, int64_t *value);
 extern bool ls_node_number(const ls_json_node *node, double *value);

@@ -14,6 +14,7 @@
 #ifndef LS_GATEWAY_H
 #define LS_GATEWAY_H
 
+#include "src/base/json_document.h"
 #include "src/ipc/frame.h"
 
 typedef struct ls_gateway ls_gateway;
@@ -204,5 +205,8 @@ extern size_t ls_route_body_limit(const ls_route *route, size_t most);
 
 /* The API as an OpenAPI 3.1 document; empty when the arena is too small. */
 extern ls_str ls_openapi(ls_arena *arena);
+
+/* The schemas of documents, by name, as the description shows them; NULL when the arena is too small. */
+extern const ls_json_node *ls_api_schemas(ls_arena *arena);
 
 #endif /* LS_GATEWAY_H */

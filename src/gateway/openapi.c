@@ -10,7 +10,6 @@
  */
 #include <stdio.h>
 
-#include "src/base/json_document.h"
 #include "src/gateway/gateway.h"
 
 #ifndef LOGSVC_VERSION

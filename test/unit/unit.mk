@@ -4,7 +4,7 @@
 # Rooms without PostgreSQL, and the pure files of the others.
 PURE_ROOMS = base pattern part verdict judge model identity decode
 PURE_SOURCES := $(sort $(foreach r,$(PURE_ROOMS),$(wildcard src/$(r)/*.c)) \
-	src/gateway/http_choice.c src/gateway/http_syntax.c src/gateway/framing.c src/gateway/openapi.c src/gateway/routes.c \
+	src/gateway/http_choice.c src/gateway/http_syntax.c src/gateway/framing.c src/gateway/openapi.c src/gateway/routes.c src/gateway/schemas.c \
 	$(shell grep -ls '(pure)' src/ipc/*.c src/query/*.c src/notify/*.c src/api/*.c 2>/dev/null) \
 	$(filter %.c,$(GENERATED)))
 PURE_CFLAGS = -std=gnu11 -g -Wall -Wextra -Werror -Wno-unused-parameter -Wno-missing-field-initializers -I. -MMD -MP
@@ -29,6 +29,7 @@ build/bench/obj/%.o: %.c | $(GENERATED)
 
 # What is taken in by .incbin is in no .d file.
 $(foreach d,unit/checked fuzz/obj bench/obj,build/$(d)/src/identity/breach_common.o): src/identity/common_passwords.bin
+$(foreach d,unit/checked fuzz/obj bench/obj,build/$(d)/src/gateway/schemas.o): $(wildcard src/gateway/schemas/*.json)
 
 build/unit/libpure.a: $(PURE_SOURCES:%.c=build/unit/checked/%.o)
 build/fuzz/libpure.a: $(PURE_SOURCES:%.c=build/fuzz/obj/%.o)

@@ -137,6 +137,11 @@ POST   /api/v1/indexes                      TS OA   F  org:write
 GET    /api/v1/indexes/{name}               TS OAMV RFt logs:read
 PATCH  /api/v1/indexes/{name}               TS OA   F  org:write
 DELETE /api/v1/indexes/{name}               TS OA   F  org:write
+GET    /api/v1/saved-queries                TS OAMV RF dashboards:read
+POST   /api/v1/saved-queries                TS OAM  F  dashboards:write
+GET    /api/v1/saved-queries/{id}           TS OAMV RF dashboards:read
+PATCH  /api/v1/saved-queries/{id}           TS OAM  F  dashboards:write
+DELETE /api/v1/saved-queries/{id}           TS OAM  F  dashboards:write
 GET    /api/v1/usage                        TS OAMV RFf logs:read
 GET    /api/v1/usage/history                TS OAMV RFf logs:read
 GET    /api/v1/ip-allowlist                 TS OA   F  org:write

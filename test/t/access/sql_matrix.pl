@@ -37,6 +37,7 @@ create_index	OA F org:write
 create_organization	operator
 create_own_organization	person
 create_own_token	person
+create_saved_query	OAM F dashboards:write
 create_token	person
 create_user	operator
 decline_plan_request	operator
@@ -45,6 +46,7 @@ delete_logs	OA Ft logs:export,logs:read
 delete_lookup	OAM F pipelines:write
 delete_member	OA F members:write
 delete_organization	person
+delete_saved_query	OA F dashboards:write
 delete_user	operator
 discard_dead_letters	OA F logs:export
 end_sessions	operator
@@ -61,6 +63,7 @@ get_log_context	OAMV RFt logs:read
 get_lookup	OAMV F pipelines:read
 get_member	OAMV F members:read
 get_organization	OAMV F *
+get_saved_query	OAMV RF dashboards:read
 get_template	OAMV RFt logs:read
 help	open
 ingest	OAM IFt logs:write
@@ -73,6 +76,7 @@ list_invitations	OA F members:read
 list_lookups	OAMV F pipelines:read
 list_members	OAMV F members:read
 list_organizations	OAMV - *
+list_saved_queries	OAMV RF dashboards:read
 list_templates	OAMV RFt logs:read
 list_tokens	person
 log	OAM IFt logs:write
@@ -103,6 +107,7 @@ set_plan	person
 update_index	OA F org:write
 update_member	OA F members:write,members:read,logs:read,dashboards:read,pipelines:read
 update_organization	OA F org:write
+update_saved_query	OAM F dashboards:write
 usage	OAMV RF logs:read
 usage_history	OAMV RF logs:read
 use_token	open
@@ -214,6 +219,9 @@ my $letter = $t->sql(q{
 	FROM logsvc_internal.organization WHERE slug = 'acme'
 	RETURNING logsvc_internal.public_id('dl_', id)});
 ($letter) = $letter =~ /(dl_\w+)/;
+# Of the owner: another member may not delete it.
+my $saved = $t->http(POST => '/api/v1/saved-queries', token => $org->{token},
+	json => { name => 'errors', q => 'level=error' })->{json}{data}{id};
 my %arguments = (
 	accept_invitation => "'x'", act_as => "'other'", add_member => "'acme', 'x\@x.org', 'owner'",
 		adjust_ai_credits => "'acme', 1, 'x'",
@@ -245,7 +253,9 @@ my %arguments = (
 	set_password => "'$email{owner}', 'x'", set_plan => "'acme', 'free'",
 		update_index => "'web', description => 'x'", update_member => "'$member', 'viewer'",
 	update_organization => "'acme', 'x'", use_token => 'NULL', validate_query => "'*'",
-		verify_user => "'$email{owner}'");
+		verify_user => "'$email{owner}'",
+	create_saved_query => q{'{"name": "x", "q": "*"}'}, delete_saved_query => "'$saved'",
+		get_saved_query => "'$saved'", update_saved_query => qq{'$saved', '{"name": "y"}'});
 
 my %calls = map { ("logsvc.$_" => "SELECT count(r::text) FROM logsvc.$_(" . ($arguments{$_} // '')
 	. ') AS r') } grep { $_ ne 'logs' } @functions;

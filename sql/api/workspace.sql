@@ -1,0 +1,310 @@
+-- Resources of the workspace: what all kinds have in common.
+--
+-- A kind is a row of resource_kind, a schema in src/gateway/schemas, and a file of its own
+-- with its functions of the API and three that are called from here:
+--
+--	KIND_content(content jsonb, author uuid) returns jsonb: the content after the rules
+--		that a schema cannot say; raises VALIDATION_ERROR
+--	KIND_uses(content jsonb) returns setof uuid: the resources that it names
+--	KIND_json(r resource) returns jsonb: as the API shows it
+
+CREATE OR REPLACE FUNCTION logsvc_internal.resource_kind(
+	kind text, OUT prefix text, OUT schema text, OUT plural text,
+	OUT reads text, OUT writes text, OUT deletes text, OUT author_deletes boolean)
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+BEGIN ATOMIC
+	SELECT k.prefix, k.schema, k.plural, k.reads, k.writes, k.deletes, k.author_deletes
+	FROM (VALUES
+		('saved_query', 'sq_', 'SavedQuery', 'saved_queries', 'saved_queries:read',
+			'dashboards:write', 'dashboards:delete', true)
+	) AS k (name, prefix, schema, plural, reads, writes, deletes, author_deletes)
+	WHERE k.name = resource_kind.kind;
+END;
+COMMENT ON FUNCTION logsvc_internal.resource_kind(text) IS
+'A kind of resource: the prefix of its ids, its schema, its limit in plans, the permissions to '
+'read, write and delete one; author_deletes: for who made it, that to write is enough';
+
+CREATE OR REPLACE FUNCTION logsvc_internal.check_document(
+	schema text, document jsonb, patch jsonb DEFAULT NULL)
+RETURNS jsonb
+LANGUAGE C STABLE PARALLEL SAFE AS 'MODULE_PATHNAME', 'logsvc_check_document';
+COMMENT ON FUNCTION logsvc_internal.check_document(text, jsonb, jsonb) IS
+'A document, after a merge patch (RFC 7396) unless that is NULL, checked against a schema of the '
+'API and completed with its defaults; raises VALIDATION_ERROR with all that is wrong';
+
+CREATE OR REPLACE FUNCTION logsvc_internal.check_document_names(schema text, patch jsonb)
+RETURNS void
+LANGUAGE C STABLE PARALLEL SAFE AS 'MODULE_PATHNAME', 'logsvc_check_document_names';
+COMMENT ON FUNCTION logsvc_internal.check_document_names(text, jsonb) IS
+'Raises VALIDATION_ERROR when a patch has members that its schema does not know';
+
+CREATE OR REPLACE FUNCTION logsvc_internal.resource_json(r logsvc_internal.resource)
+RETURNS jsonb
+LANGUAGE sql STABLE PARALLEL SAFE
+RETURN jsonb_build_object(
+		'id', logsvc_internal.public_id((logsvc_internal.resource_kind(r.kind)).prefix, r.id),
+		'name', r.name)
+	|| r.content
+	|| jsonb_build_object('version', r.version,
+		'createdBy', logsvc_internal.public_id('usr_', r.created_by),
+		'createdAt', logsvc_internal.iso_time(r.created_at),
+		'updatedAt', logsvc_internal.iso_time(r.updated_at));
+COMMENT ON FUNCTION logsvc_internal.resource_json(logsvc_internal.resource) IS
+'What the API shows of a resource of any kind';
+
+-- ---- who, which ----
+
+CREATE OR REPLACE FUNCTION logsvc_internal.current_author() RETURNS uuid
+LANGUAGE sql STABLE PARALLEL RESTRICTED
+RETURN coalesce(logsvc_internal.current_user_id(),
+	logsvc_internal.find_key_maker(logsvc_internal.current_credential()));
+COMMENT ON FUNCTION logsvc_internal.current_author() IS
+'Who makes what the session makes: its user, or who made its API key';
+
+-- A private resource is its author's alone, and not that of the keys which the author made.
+CREATE OR REPLACE FUNCTION logsvc_internal.may_see(r logsvc_internal.resource) RETURNS boolean
+LANGUAGE sql STABLE PARALLEL RESTRICTED
+RETURN r.content ->> 'visibility' = 'private' IS NOT TRUE
+	OR (r.created_by = logsvc_internal.current_user_id()) IS TRUE;
+COMMENT ON FUNCTION logsvc_internal.may_see(logsvc_internal.resource) IS
+'Does the session see this resource of its organization?';
+
+CREATE OR REPLACE FUNCTION logsvc_internal.find_resource(kind text, id text)
+RETURNS logsvc_internal.resource
+LANGUAGE plpgsql STABLE PARALLEL RESTRICTED SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	found_resource logsvc_internal.resource;
+BEGIN
+	SELECT r.* INTO found_resource FROM logsvc_internal.resource r
+	WHERE r.id = logsvc_internal.parse_public_id(
+			(logsvc_internal.resource_kind(find_resource.kind)).prefix, find_resource.id)
+		AND r.organization_id = logsvc_internal.current_organization()
+		AND r.kind = find_resource.kind AND logsvc_internal.may_see(r);
+	IF NOT FOUND THEN
+		PERFORM logsvc_internal.raise_error('NOT_FOUND', 'no such ' || replace(kind, '_', ' '));
+	END IF;
+	RETURN found_resource;
+END
+$$;
+COMMENT ON FUNCTION logsvc_internal.find_resource(text, text) IS
+'A resource of the session''s organization; raises NOT_FOUND, also for what the session may not '
+'see';
+
+-- Changes of one organization wait for each other, so the version that was read is the one that
+-- is replaced.
+CREATE OR REPLACE FUNCTION logsvc_internal.lock_resource(
+	kind text, id text, version int, body jsonb DEFAULT NULL)
+RETURNS logsvc_internal.resource
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	locked logsvc_internal.resource;
+	wanted text := coalesce(version::text,
+		regexp_replace(btrim(logsvc_internal.request_header('if-match')), '^(?:W/)?"([^"]*)"$', '\1'),
+		body ->> 'version');
+BEGIN
+	PERFORM logsvc_internal.lock_organization(logsvc_internal.current_organization());
+	locked := logsvc_internal.find_resource(kind, id);
+	IF wanted NOT IN ('*', locked.version::text) THEN
+		PERFORM logsvc_internal.raise_error('VERSION_CONFLICT',
+			format('the version is %s', locked.version),
+			jsonb_build_array(jsonb_build_object('path', 'version', 'code', 'stale',
+				'message', format('expected %s, found %s', left(wanted, 40), locked.version))),
+			'Read it again, and make the change to what is there now.');
+	END IF;
+	RETURN locked;
+END
+$$;
+COMMENT ON FUNCTION logsvc_internal.lock_resource(text, text, int, jsonb) IS
+'A resource to change; raises VERSION_CONFLICT unless it has the version given, or else that of the '
+'request''s If-Match, or else of its body; with none of them, any will do';
+
+-- ---- create, update, delete ----
+
+CREATE OR REPLACE FUNCTION logsvc_internal.check_content(kind text, document jsonb, author uuid)
+RETURNS jsonb
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	content jsonb;
+BEGIN
+	EXECUTE format('SELECT logsvc_internal.%I($1, $2)', kind || '_content')
+		INTO content USING document - 'name', author;
+	RETURN content;
+END
+$$;
+COMMENT ON FUNCTION logsvc_internal.check_content(text, jsonb, uuid) IS
+'The content of a resource from its checked document, after the rules of its kind';
+
+-- What a resource names must be there, and seen by all who see the resource.
+CREATE OR REPLACE FUNCTION logsvc_internal.note_uses(r logsvc_internal.resource) RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+	DELETE FROM logsvc_internal.resource_use u WHERE u.used_by = r.id;
+	EXECUTE format('INSERT INTO logsvc_internal.resource_use (used, used_by) '
+		'SELECT DISTINCT used, $1.id FROM logsvc_internal.%I($1.content) AS used', r.kind || '_uses')
+		USING r;
+END
+$$;
+COMMENT ON FUNCTION logsvc_internal.note_uses(logsvc_internal.resource) IS
+'Records which other resources a resource names';
+
+CREATE OR REPLACE FUNCTION logsvc_internal.show_resource(r logsvc_internal.resource) RETURNS jsonb
+LANGUAGE plpgsql STABLE PARALLEL RESTRICTED SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	shown jsonb;
+BEGIN
+	EXECUTE format('SELECT logsvc_internal.%I($1)', r.kind || '_json') INTO shown USING r;
+	RETURN shown;
+END
+$$;
+COMMENT ON FUNCTION logsvc_internal.show_resource(logsvc_internal.resource) IS
+'A resource as the API shows those of its kind';
+
+CREATE OR REPLACE FUNCTION logsvc_internal.create_resource(kind text, body jsonb) RETURNS jsonb
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	k record := logsvc_internal.resource_kind(kind);
+	target uuid := logsvc_internal.current_organization();
+	author uuid := logsvc_internal.current_author();
+	document jsonb;
+	created logsvc_internal.resource;
+BEGIN
+	PERFORM logsvc_internal.require_permission(k.writes);
+	PERFORM logsvc_internal.check_change_rate();
+	document := logsvc_internal.check_document(k.schema, body);
+	PERFORM logsvc_internal.lock_organization(target);
+	PERFORM logsvc_internal.check_plan_amount(target, k.plural, (
+		SELECT count(*) FROM logsvc_internal.resource r
+		WHERE r.organization_id = target AND r.kind = create_resource.kind));
+	INSERT INTO logsvc_internal.resource AS r (organization_id, kind, name, content, created_by)
+	VALUES (target, create_resource.kind,
+		logsvc_internal.check_name('name', document ->> 'name'),
+		logsvc_internal.check_content(create_resource.kind, document, author), author)
+	RETURNING * INTO created;
+	PERFORM logsvc_internal.note_uses(created);
+	PERFORM logsvc_internal.audit(target, kind || '.created',
+		logsvc_internal.public_id(k.prefix, created.id), jsonb_build_object('name', created.name));
+	RETURN logsvc_internal.show_resource(created);
+END
+$$;
+COMMENT ON FUNCTION logsvc_internal.create_resource(text, jsonb) IS
+'Creates a resource of a kind in the session''s organization';
+
+CREATE OR REPLACE FUNCTION logsvc_internal.update_resource(
+	kind text, id text, body jsonb, version int DEFAULT NULL)
+RETURNS jsonb
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	k record := logsvc_internal.resource_kind(kind);
+	before logsvc_internal.resource;
+	changed logsvc_internal.resource;
+	document jsonb;
+BEGIN
+	PERFORM logsvc_internal.require_permission(k.writes);
+	PERFORM logsvc_internal.check_change_rate();
+	-- What is wrong with the request is said before what it is about.
+	PERFORM logsvc_internal.check_document_names(k.schema, body);
+	IF jsonb_typeof(body -> 'version') <> 'number' THEN
+		PERFORM logsvc_internal.invalid('version', 'must be a number');
+	END IF;
+	before := logsvc_internal.lock_resource(kind, id, version, body);
+	document := logsvc_internal.check_document(k.schema,
+		jsonb_build_object('name', before.name) || before.content, body);
+	changed := before;
+	changed.name := logsvc_internal.check_name('name', document ->> 'name');
+	changed.content := logsvc_internal.check_content(kind, document, before.created_by);
+	IF changed.name = before.name AND changed.content = before.content THEN
+		RETURN logsvc_internal.show_resource(before);
+	END IF;
+	UPDATE logsvc_internal.resource r
+	SET name = changed.name, content = changed.content, version = r.version + 1,
+		updated_at = greatest(now(), r.updated_at)
+	WHERE r.id = before.id
+	RETURNING * INTO changed;
+	PERFORM logsvc_internal.note_uses(changed);
+	PERFORM logsvc_internal.audit(changed.organization_id, kind || '.updated',
+		logsvc_internal.public_id(k.prefix, changed.id),
+		jsonb_build_object('name', changed.name, 'version', changed.version, 'changed', (
+			SELECT jsonb_agg(m.key ORDER BY m.key)
+			FROM jsonb_each(changed.content || jsonb_build_object('name', changed.name)) AS m
+			WHERE m.value IS DISTINCT FROM
+				(before.content || jsonb_build_object('name', before.name)) -> m.key)));
+	RETURN logsvc_internal.show_resource(changed);
+END
+$$;
+COMMENT ON FUNCTION logsvc_internal.update_resource(text, text, jsonb, int) IS
+'Changes a resource by a merge patch (RFC 7396); version NULL: as If-Match says';
+
+CREATE OR REPLACE FUNCTION logsvc_internal.delete_resource(
+	kind text, id text, version int DEFAULT NULL)
+RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	k record := logsvc_internal.resource_kind(kind);
+	doomed logsvc_internal.resource;
+	used_by jsonb;
+BEGIN
+	PERFORM logsvc_internal.require_permission(k.writes);
+	PERFORM logsvc_internal.check_change_rate();
+	doomed := logsvc_internal.lock_resource(kind, id, version);
+	IF (k.author_deletes AND doomed.created_by = logsvc_internal.current_user_id()) IS NOT TRUE THEN
+		PERFORM logsvc_internal.require_permission(k.deletes);
+	END IF;
+	SELECT jsonb_agg(jsonb_build_object('path', 'id', 'code', 'in_use',
+			'message', format('used by %s "%s" (%s)', replace(r.kind, '_', ' '), r.name,
+				logsvc_internal.public_id((logsvc_internal.resource_kind(r.kind)).prefix, r.id))))
+	INTO used_by
+	FROM (SELECT user_of.* FROM logsvc_internal.resource_use u
+			JOIN logsvc_internal.resource user_of ON user_of.id = u.used_by
+		WHERE u.used = doomed.id ORDER BY user_of.name, user_of.id LIMIT 100) AS r;
+	IF used_by IS NOT NULL THEN
+		PERFORM logsvc_internal.raise_error('IN_USE',
+			format('the %s is used by others', replace(kind, '_', ' ')), used_by);
+	END IF;
+	DELETE FROM logsvc_internal.resource r WHERE r.id = doomed.id;
+	PERFORM logsvc_internal.audit(doomed.organization_id, kind || '.deleted',
+		logsvc_internal.public_id(k.prefix, doomed.id), jsonb_build_object('name', doomed.name));
+END
+$$;
+COMMENT ON FUNCTION logsvc_internal.delete_resource(text, text, int) IS
+'Deletes a resource that no other one uses; version NULL: as If-Match says';
+
+-- ---- read ----
+
+CREATE OR REPLACE FUNCTION logsvc_internal.get_resource(kind text, id text) RETURNS jsonb
+LANGUAGE plpgsql STABLE PARALLEL RESTRICTED SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+	PERFORM logsvc_internal.require_permission((logsvc_internal.resource_kind(kind)).reads);
+	RETURN logsvc_internal.show_resource(logsvc_internal.find_resource(kind, id));
+END
+$$;
+COMMENT ON FUNCTION logsvc_internal.get_resource(text, text) IS
+'A resource of the session''s organization';
+
+-- By name; filter: members that the content must have, with their values.
+CREATE OR REPLACE FUNCTION logsvc_internal.list_resources(
+	kind text, "limit" int, cursor text, filter jsonb DEFAULT '{}')
+RETURNS logsvc_internal.list
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	k record := logsvc_internal.resource_kind(kind);
+	target uuid := logsvc_internal.current_organization();
+	scope text := logsvc_internal.list_scope(k.plural, target, filter::text,
+		logsvc_internal.current_user_id()::text);
+	size int := logsvc_internal.page_limit("limit");
+	after jsonb := logsvc_internal.open_position(scope, cursor)::jsonb;
+BEGIN
+	PERFORM logsvc_internal.require_permission(k.reads);
+	RETURN (SELECT logsvc_internal.page(
+			array_agg(logsvc_internal.show_resource(r) ORDER BY r.name COLLATE "C", r.id),
+			array_agg(jsonb_build_array(r.name, r.id)::text ORDER BY r.name COLLATE "C", r.id),
+			size, scope)
+		FROM (SELECT * FROM logsvc_internal.resource one
+			WHERE one.organization_id = target AND one.kind = list_resources.kind
+				AND one.content @> filter AND logsvc_internal.may_see(one)
+				AND (after IS NULL
+					OR (one.name COLLATE "C", one.id) > (after ->> 0, (after ->> 1)::uuid))
+			ORDER BY one.name COLLATE "C", one.id LIMIT size + 1) AS r);
+END
+$$;
+COMMENT ON FUNCTION logsvc_internal.list_resources(text, int, text, jsonb) IS
+'A page of the resources of a kind that the session sees, by name';

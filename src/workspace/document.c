@@ -1,0 +1,176 @@
+/*-------------------------------------------------------------------------
+ *
+ * document.c
+ *	  Documents of the workspace, checked against the schemas of the API.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "src/server/server.h"
+
+#include "utils/builtins.h"
+#include "utils/jsonb.h"
+#include "utils/memutils.h"
+
+#include "src/base/json_schema.h"
+#include "src/gateway/gateway.h"
+#include "src/query/query.h"
+
+PG_FUNCTION_INFO_V1(logsvc_check_document);
+PG_FUNCTION_INFO_V1(logsvc_check_document_names);
+
+/* Bytes of a document, and its levels: more than a schema allows. */
+#define MAX_LENGTH ((size_t) 512 * 1024)
+#define MAX_DEPTH 24
+
+/* For a document, its patch and what becomes of them; for a query in it. */
+#define DOCUMENT_MEMORY ((size_t) 128 * 1024 * 1024)
+#define QUERY_MEMORY ((size_t) 8 * 1024 * 1024)
+
+/* ---- formats ---- */
+
+static const char *
+check_query(ls_str value, bool only_filter, ls_arena *arena)
+{
+	ls_arena *own = ls_context_arena(CurrentMemoryContext, QUERY_MEMORY);
+	const char *wrong = NULL;
+	ls_query *query;
+	ls_query_error error;
+	ls_buf message;
+
+	if (!(only_filter ? ls_query_parse_filter(value, own, &query, &error)
+					  : ls_query_parse(value, own, &query, &error)))
+	{
+		ls_buf_init(&message, arena);
+		ls_buf_printf(&message, "is not a valid %s: ", only_filter ? "filter" : "query");
+		ls_buf_str(&message, error.message);
+		if (error.kind != LS_QUERY_ERROR_MEMORY)
+			ls_buf_printf(&message, " (line %u, column %u)", error.position.line,
+						  error.position.column);
+		if (error.kind != LS_QUERY_ERROR_MEMORY && error.hint.len > 0)
+		{
+			ls_buf_lit(&message, "; ");
+			ls_buf_str(&message, error.hint);
+		}
+		ls_buf_char(&message, '\0');
+		wrong = message.failed ? "is too large" : message.data;
+	}
+	ls_arena_destroy(own);
+	return wrong;
+}
+
+static const char *
+check_format(void *context, ls_str format, ls_str value, ls_arena *arena)
+{
+	ls_query_time time;
+
+	if (ls_str_eq(format, LS_STR("query")))
+		return check_query(value, false, arena);
+	if (ls_str_eq(format, LS_STR("filter")))
+		return check_query(value, true, arena);
+	if (ls_str_eq(format, LS_STR("search-time")) && !ls_query_time_parse(value, &time))
+		return "is not a time; expected now, -1h, -7d@d or an ISO 8601 time";
+	return NULL;
+}
+
+/* ---- from jsonb and back ---- */
+
+static const ls_json_node *
+read_document(Jsonb *document, ls_arena *arena)
+{
+	ls_str text = ls_str_of_cstring(JsonbToCString(NULL, &document->root, (int) VARSIZE(document)));
+	const ls_json_node *node;
+
+	if (text.len > MAX_LENGTH)
+		ls_search_invalid("", "the document is larger than 512 kB");
+	node = ls_document_read(text, MAX_DEPTH, arena);
+	if (!ls_node_is(node, LS_JSON_OBJECT))
+		ls_search_invalid("", "expected a JSON object of at most 50,000 values on 24 levels, "
+							  "with numbers that a double holds");
+	return node;
+}
+
+static LS_NORETURN void
+refuse(const ls_schema_check *check)
+{
+	ls_buf details;
+
+	if (check->n_problems == 0 || check->problems.failed)
+		ls_search_invalid("", "the document is too large");
+	ls_buf_init(&details, check->arena);
+	ls_buf_char(&details, '[');
+	ls_buf_append(&details, check->problems.data, check->problems.len);
+	ls_buf_char(&details, ']');
+	ls_buf_char(&details, '\0');
+	if (details.failed)
+		ls_search_invalid("", "the document is too large");
+	ereport(ERROR, errcode(ls_errcode(LS_ERROR_VALIDATION)),
+			errmsg("%s", ls_error_table[LS_ERROR_VALIDATION].message),
+			errdetail_internal("%s", details.data));
+}
+
+static void
+begin_check(ls_schema_check *check)
+{
+	static const ls_json_node *schemas = NULL;
+
+	if (schemas == NULL)
+		schemas = ls_api_schemas(ls_context_arena(TopMemoryContext, 0));
+	if (schemas == NULL)
+		elog(ERROR, "the schemas of the API cannot be read");
+	*check = (ls_schema_check){.schemas = schemas,
+							   .format = check_format,
+							   .arena = ls_context_arena(CurrentMemoryContext, DOCUMENT_MEMORY)};
+}
+
+/*
+ * check_document(schema text, document jsonb, patch jsonb) returns jsonb: the document as it is to be
+ * kept: after the merge patch (NULL: none), with defaults, without members that are read only.
+ * Raises VALIDATION_ERROR with all that is wrong.
+ */
+Datum
+logsvc_check_document(PG_FUNCTION_ARGS)
+{
+	ls_schema_check check;
+	const ls_json_node *document;
+	const ls_json_node *checked;
+	ls_buf kept;
+	Datum result;
+
+	if (PG_ARGISNULL(0) || PG_ARGISNULL(1))
+		ls_search_invalid("", "expected a JSON object");
+	begin_check(&check);
+	document = read_document(PG_GETARG_JSONB_P(1), check.arena);
+	if (!PG_ARGISNULL(2))
+		document = ls_document_merge(document, read_document(PG_GETARG_JSONB_P(2), check.arena),
+									 check.arena);
+	checked = ls_schema_apply(&check, text_to_cstring(PG_GETARG_TEXT_PP(0)), document);
+	if (checked == NULL)
+		refuse(&check);
+	ls_buf_init(&kept, check.arena);
+	ls_document_write(&kept, checked);
+	ls_buf_char(&kept, '\0');
+	if (kept.failed)
+		ls_search_invalid("", "the document is too large");
+	result = DirectFunctionCall1(jsonb_in, CStringGetDatum(kept.data));
+	ls_arena_destroy(check.arena);
+	PG_RETURN_DATUM(result);
+}
+
+/*
+ * check_document_names(schema text, patch jsonb) returns void: raises VALIDATION_ERROR when the
+ * patch has members that are not known, or is no object.
+ */
+Datum
+logsvc_check_document_names(PG_FUNCTION_ARGS)
+{
+	ls_schema_check check;
+
+	if (PG_ARGISNULL(0) || PG_ARGISNULL(1))
+		ls_search_invalid("", "expected a JSON object");
+	begin_check(&check);
+	if (!ls_schema_check_names(&check, text_to_cstring(PG_GETARG_TEXT_PP(0)),
+							   read_document(PG_GETARG_JSONB_P(1), check.arena)))
+		refuse(&check);
+	ls_arena_destroy(check.arena);
+	PG_RETURN_VOID();
+}

@@ -1,0 +1,95 @@
+# Saved queries over HTTP: versions and If-Match, Idempotency-Key, pages, who sees private ones;
+# what all resources of the workspace do in the same way.
+use strict;
+use warnings;
+
+use LogsvcTest;
+use Test::More;
+
+my $t = LogsvcTest->new;
+my $org = $t->organization('acme', plan => 'pro');
+my $other = $t->organization('other', plan => 'pro');
+my $path = '/api/v1/saved-queries';
+
+sub ask
+{
+	my ($method, $where, $expected, $name, %options) = @_;
+	my $r = $t->http($method => $path . $where, token => $org->{token}, %options);
+	is($r->{status} . ($r->{json}{code} ? " $r->{json}{code}" : ''), $expected, $name) or diag $r->{content};
+	return $r;
+}
+
+# ---- create ----
+
+my $r = ask(POST => '', 201, 'a query is saved', json => { name => 'errors', q => 'level=error', folder => 'web' });
+my $made = $r->{json}{data};
+like($made->{id}, qr/^sq_\w{26}$/, 'its id');
+is($made->{version}, 1, 'its first version');
+like($made->{createdBy}, qr/^usr_/, 'who made it');
+is($made->{updatedAt}, $made->{createdAt}, 'never changed');
+$r = ask(POST => '', '400 VALIDATION_ERROR', 'all that is wrong is said',
+	json => { q => 'level=error | stat count', visibilty => 'org' });
+is_deeply([ sort map { "$_->{path} $_->{code}" } @{ $r->{json}{details} } ],
+	[ 'name required', 'q invalid', 'visibilty unknown' ], 'with paths');
+ask(POST => '', '400 VALIDATION_ERROR', 'no document', json => []);
+ask(POST => '', '400 VALIDATION_ERROR', 'no body');
+my %again = (json => { name => 'once', q => '*' }, headers => { 'Idempotency-Key' => 'k1' });
+my $first = ask(POST => '', 201, 'with an Idempotency-Key', %again)->{json}{data}{id};
+is(ask(POST => '', 201, 'and again', %again)->{json}{data}{id}, $first, 'one query');
+
+# ---- versions ----
+
+my $one = "/$made->{id}";
+$r = ask(PATCH => $one, 200, 'a member is changed', json => { q => 'level=warn' }, headers => { 'If-Match' => '1' });
+is_deeply([ @{ $r->{json}{data} }{qw(q folder version)} ], [ 'level=warn', 'web', 2 ], 'and the version');
+$r = ask(PATCH => $one, '412 VERSION_CONFLICT', 'an old version', json => { q => '*' }, headers => { 'If-Match' => $_ })
+	foreach '1', '"1"', 'W/"1"', 'x', '"2';
+is($r->{json}{details}[0]{path}, 'version', 'what was stale');
+ask(PATCH => $one, 200, "If-Match: $_->[0]", json => { q => "level=$_->[1]" }, headers => { 'If-Match' => $_->[0] })
+	foreach [ '"2"', 'info' ], [ '3', 'debug' ], [ '*', 'trace' ];
+ask(PATCH => $one, '412 VERSION_CONFLICT', 'what was read is sent back, but it is old',
+	json => { %$made, name => 'x' });
+$r = ask(PATCH => $one, 200, 'null removes', json => { folder => undef });
+is($r->{json}{data}{folder}, undef, 'the folder');
+ask(PATCH => $one, '400 VALIDATION_ERROR', 'what is required stays', json => { q => undef });
+ask(DELETE => $one, '412 VERSION_CONFLICT', 'an old version is not deleted', headers => { 'If-Match' => '"1"' });
+
+# ---- who ----
+
+is($t->http(GET => "$path$one", token => $other->{token})->{status}, 404, 'another organization');
+is($t->http(GET => "$path$one", token => $org->{read_key})->{status}, 200, 'a read-only key reads');
+is($t->http(POST => $path, token => $org->{read_key}, json => { name => 'x', q => '*' })->{status}, 403,
+	'and saves nothing');
+is($t->http(POST => $path, token => $org->{full_key}, json => { name => 'x', q => '*' })->{status}, 201,
+	'a full-access key does');
+my $own = ask(POST => '', 201, 'a private one', json => { name => 'own', q => '*', visibility => 'private' })->{json}{data}{id};
+is($t->http(GET => "$path/$own", token => $org->{read_key})->{status}, 404, 'is not seen by keys');
+is(ask(GET => "/$own", 200, 'only by its author')->{json}{data}{visibility}, 'private', 'as it is');
+
+# ---- pages ----
+
+ask(POST => '', 201, "query $_", json => { name => sprintf('q%02d', $_), q => '*', folder => 'many' }) foreach 1 .. 7;
+my (@names, $cursor);
+do
+{
+	$r = ask(GET => '?folder=many&limit=3' . ($cursor ? "&cursor=$cursor" : ''), 200, 'a page');
+	push @names, map { $_->{name} } @{ $r->{json}{data} };
+	$cursor = $r->{json}{page}{nextCursor};
+} while ($cursor);
+is_deeply(\@names, [ map { sprintf 'q%02d', $_ } 1 .. 7 ], 'each once, by name');
+$cursor = ask(GET => '?limit=1', 200, 'a page of all')->{json}{page}{nextCursor};
+is($t->http(GET => "$path?limit=1&cursor=$cursor", token => $org->{read_key})->{status}, 400,
+	'a cursor is for who got it');
+ask(GET => '?folde=x', '400 VALIDATION_ERROR', 'a parameter that is not known');
+
+# ---- delete ----
+
+ask(DELETE => $one, 204, 'it is deleted');
+ask(GET => $one, '404 NOT_FOUND', 'and gone');
+ask(DELETE => $one, '404 NOT_FOUND', 'once');
+is($t->sql("SELECT string_agg(action, ' ' ORDER BY number) FROM logsvc_internal.audit_entry a JOIN "
+	. "logsvc_internal.organization o ON o.id = a.organization_id AND o.slug = 'acme' WHERE a.resource = '$made->{id}'"),
+	'saved_query.created' . ' saved_query.updated' x 5 . ' saved_query.deleted', 'the audit log has it all');
+
+$t->stop;
+done_testing();
