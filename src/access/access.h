@@ -197,6 +197,12 @@ extern bool ls_index_parses_json(const pg_uuid_t *organization, ls_str name);
 extern bool ls_origin_allowed(ls_str origin);
 
 /*
+ * May pages of that origin send events and read the answers (logsvc.ingest_origins)?  What
+ * Access-Control-Allow-Origin says to them; empty: they may not.
+ */
+extern ls_str ls_origin_of_senders(ls_str origin);
+
+/*
  * Does work that requests about accounts have postponed until after their answer, each
  * item in a transaction of its own, when it is due.  due: ms until the next one, -1 if
  * there is none.  For workers that answer requests.

@@ -90,6 +90,16 @@ ls_origin_allowed(ls_str origin)
 	return is_ours(origin, ls_origin_in_list);
 }
 
+ls_str
+ls_origin_of_senders(ls_str origin)
+{
+	if (origin.len == 0 || !ls_is_set(ls_ingest_origins))
+		return LS_STR("");
+	if (strcmp(ls_ingest_origins, "*") == 0)
+		return LS_STR("*");
+	return ls_origin_in_list(origin, ls_str_of_cstring(ls_ingest_origins)) ? origin : LS_STR("");
+}
+
 bool
 ls_url_allowed(ls_str url)
 {

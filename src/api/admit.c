@@ -214,6 +214,20 @@ from_our_pages(const ls_request *request, const ls_principal *principal)
 		   ls_origin_allowed(request->origin);
 }
 
+/*
+ * A page of logsvc.ingest_origins may send events and no more, with a key that may no more either:
+ * what is in a page is known to all who open it.
+ */
+static bool
+may_be_in_page(const ls_request *request, const ls_principal *principal)
+{
+	const ls_route *route = &ls_routes[request->route];
+
+	return request->origin.len == 0 || route->pool != LS_POOL_ACCEPTOR ||
+		   (principal->kind == LS_PRINCIPAL_KEY && principal->key_scope == 'I') ||
+		   ls_origin_allowed(request->origin) || ls_origin_of_senders(request->origin).len == 0;
+}
+
 uint64
 ls_http_tenant(const ls_principal *principal)
 {
@@ -325,6 +339,9 @@ may_go_on(const ls_request *request, const ls_principal *principal, ls_arena *ar
 	else if (!from_our_pages(request, principal))
 		ls_http_refuse(response, arena, LS_ERROR_FORBIDDEN,
 					   "the Origin header is none that sessions may be used from", NULL);
+	else if (!may_be_in_page(request, principal))
+		ls_http_refuse(response, arena, LS_ERROR_FORBIDDEN,
+					   "pages of other origins need an API key with scope ingest-only", NULL);
 	else if (ls_http_authorize(request, principal, arena, response))
 		return true;
 	within_rate(request, principal, true, arena, response);

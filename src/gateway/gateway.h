@@ -97,6 +97,12 @@ typedef struct ls_gateway_hooks
 	 * form.  The hook may be NULL.
 	 */
 	ls_error_form (*error_form)(const ls_request *request);
+
+	/*
+	 * May pages of another origin send events?  What Access-Control-Allow-Origin says to them,
+	 * which lives until the hook is called again; empty: they may not.  The hook may be NULL.
+	 */
+	ls_str (*origin_of_senders)(ls_str origin);
 } ls_gateway_hooks;
 
 /*

@@ -57,6 +57,9 @@ ls_request_reset(ls_connection *c)
 	c->header_len = 0;
 	free(c->decoded);
 	c->decoded = NULL;
+	free(c->origin);
+	c->origin = NULL;
+	c->preflight = false;
 	c->body_left = 0;
 	c->discarded = 0;
 	c->request_id_len = 0;

@@ -220,6 +220,8 @@ typedef struct ls_connection
 	ls_refusal refusal;       /* decided, to be sent when the body has been read */
 	char allow[64];           /* for 405 and OPTIONS */
 	char *decoded;            /* {id} */
+	char *origin;             /* what pages of others are told (CORS); NULL: nothing */
+	bool preflight;           /* they ask before they send */
 	char *body;
 	size_t body_len;
 	size_t body_capacity;

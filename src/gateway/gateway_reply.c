@@ -282,6 +282,32 @@ has_body(const ls_response *response)
 }
 
 /*
+ * For pages of other origins that may send events.  They authenticate with a key, so
+ * Access-Control-Allow-Credentials, which lets cookies count, is never sent.
+ */
+static void
+put_sharing(head_writer *w)
+{
+	const ls_connection *c = w->c;
+
+	put_header(w, LS_STR("Access-Control-Allow-Origin"), ls_str_make(c->origin, strlen(c->origin)));
+	put_header(w, LS_STR("Vary"), LS_STR("Origin"));
+	if (c->preflight)
+	{
+		put_header(w, LS_STR("Access-Control-Allow-Methods"), LS_STR("POST"));
+		put_header(w, LS_STR("Access-Control-Allow-Headers"),
+				   LS_STR("Authorization, X-API-Key, Content-Type, Content-Encoding, "
+						  "Idempotency-Key, X-Logsvc-Index, X-Logsvc-Parse, X-Request-Id"));
+		put_header(w, LS_STR("Access-Control-Max-Age"), LS_STR("600"));
+	}
+	else
+		put_header(w, LS_STR("Access-Control-Expose-Headers"),
+				   LS_STR("X-Request-Id, Retry-After, X-RateLimit-Limit, X-RateLimit-Remaining, "
+						  "X-RateLimit-Reset, X-Rejected-Count, X-Ignored-Fields, "
+						  "X-Past-Retention-Count, X-Quota-State, Idempotency-Replayed"));
+}
+
+/*
  * Status line and headers.  What answers is data, never a page: browsers must not
  * guess another type, keep it, or say elsewhere where they were.
  */
@@ -297,6 +323,8 @@ make_head(ls_connection *c, const ls_response *response, bool pieces)
 	put(&w, ls_str_make(line, strlen(line)));
 	put_header(&w, LS_STR("Date"), date(c->gateway));
 	put_header(&w, LS_STR("X-Request-Id"), ls_str_make(c->request_id, c->request_id_len));
+	if (c->origin != NULL)
+		put_sharing(&w);
 	if (response->content_type.len > 0)
 		put_header(&w, LS_STR("Content-Type"), response->content_type);
 	else if (response->body.len > 0 || pieces)

@@ -93,6 +93,33 @@ is_splunk(ls_str path)
 	return path.len >= sizeof(prefix) - 1 && memcmp(path.data, prefix, sizeof(prefix) - 1) == 0;
 }
 
+/*
+ * Does a page of another origin want to send events?  Routes that take some are all that is
+ * shared with them.
+ */
+static void
+look_at_origin(ls_connection *c, ls_str method)
+{
+	const ls_gateway_hooks *hooks = &c->gateway->hooks;
+	bool preflight = ls_str_eq(method, LS_STR("OPTIONS"));
+	ls_str parameter;
+	ls_str allowed;
+	int route;
+
+	if (c->request.origin.len == 0 || hooks->origin_of_senders == NULL ||
+		(!preflight && !ls_str_eq(method, LS_STR("POST"))))
+		return;
+	route = ls_route_find(LS_STR("POST"), c->request.path, &parameter, NULL, 0);
+	if (route < 0 || ls_routes[route].pool != LS_POOL_ACCEPTOR)
+		return;
+	allowed = hooks->origin_of_senders(c->request.origin);
+	if (allowed.len == 0 || (c->origin = malloc(allowed.len + 1)) == NULL)
+		return;
+	memcpy(c->origin, allowed.data, allowed.len);
+	c->origin[allowed.len] = '\0';
+	c->preflight = preflight;
+}
+
 /* The route; sets c->refusal when there is none. */
 static void
 find_route(ls_connection *c, ls_str method)
@@ -104,6 +131,7 @@ find_route(ls_connection *c, ls_str method)
 		return;
 	c->route = route_for(
 		c, ls_route_find(method, c->request.path, &parameter, c->allow, sizeof(c->allow)));
+	look_at_origin(c, method);
 	if (c->route == -1)
 		set_refusal(c, 404, "NOT_FOUND", "No such path", false);
 	else if (c->route < 0 && ls_str_eq(method, LS_STR("OPTIONS")))

@@ -59,6 +59,7 @@ int ls_password_cost = LS_PASSWORD_COST_MIN;
 char *ls_breached_passwords_file = NULL;
 char *ls_breached_passwords_url = NULL;
 char *ls_allowed_origins = NULL;
+char *ls_ingest_origins = NULL;
 bool ls_sign_up = true;
 char *ls_oauth_google_issuer = NULL;
 char *ls_oauth_google_client_id = NULL;
@@ -371,6 +372,9 @@ ls_guc_register(bool preloaded)
 		"logsvc.allowed_origins",
 		"Further origins whose pages may use sessions, in addition to that of logsvc.public_url.",
 		&ls_allowed_origins, "", PGC_SIGHUP, GUC_LIST_INPUT);
+	string_setting("logsvc.ingest_origins",
+				   "Origins whose pages may send events with an ingest-only key; * for all.",
+				   &ls_ingest_origins, "", PGC_SIGHUP, GUC_LIST_INPUT);
 	DefineCustomBoolVariable("logsvc.sign_up", "Lets users create accounts for themselves.", NULL,
 							 &ls_sign_up, true, PGC_SIGHUP, 0, NULL, NULL, NULL);
 	register_oauth_settings();

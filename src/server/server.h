@@ -132,6 +132,7 @@ extern int ls_password_cost; /* log2 of scrypt's N */
 extern char *ls_breached_passwords_file;
 extern char *ls_breached_passwords_url;
 extern char *ls_allowed_origins;
+extern char *ls_ingest_origins;
 extern bool ls_sign_up;
 extern char *ls_oauth_google_issuer;
 extern char *ls_oauth_google_client_id;

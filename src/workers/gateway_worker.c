@@ -641,7 +641,8 @@ start_engine(gateway_state *state)
 							  .cancel = cancel_request,
 							  .ready = is_ready,
 							  .log = log_message,
-							  .error_form = ls_wire_error_form_of};
+							  .error_form = ls_wire_error_form_of,
+							  .origin_of_senders = ls_origin_of_senders};
 	ls_gateway_config config = {
 		.listen_addresses = ls_listen_addresses,
 		.port = ls_port,
