@@ -419,7 +419,7 @@ ls_query_text(ls_query_state *state, ls_query_token token)
 
 	if (filter == NULL || value == NULL)
 		return NULL;
-	if (value->wildcard && only_stars(value->text))
+	if (value->wildcard && (only_stars(value->text) || ls_str_eq(value->text, LS_STR("*:*"))))
 	{
 		filter->kind = LS_QUERY_FILTER_ALL;
 		return filter;
@@ -433,6 +433,64 @@ ls_query_text(ls_query_state *state, ls_query_token token)
 	}
 	warn_text(state, value);
 	return ls_query_push(state, &filter->values, value) ? filter : NULL;
+}
+
+/* 10.0.0.0/24 */
+static bool
+is_network(ls_str s)
+{
+	int dots = 0;
+	size_t slash = 0;
+
+	for (size_t i = 0; i < s.len; i++)
+	{
+		if (s.data[i] == '.' && slash == 0)
+			dots++;
+		else if (s.data[i] == '/' && slash == 0 && i > 0)
+			slash = i;
+		else if (s.data[i] < '0' || s.data[i] > '9')
+			return false;
+	}
+	return dots == 3 && slash > 0 && slash + 1 < s.len;
+}
+
+/* Values that are compared as texts, and were surely meant as something else. */
+static void
+warn_value(ls_query_state *state, const ls_query_filter *filter, const ls_query_value *value)
+{
+	ls_str text = value->text;
+	int shown = (int) ls_utf8_prefix_chars(text.data, text.len, 60);
+	const ls_query_warnings *warnings = &state->query->warnings;
+	bool ordered = filter->kind == LS_QUERY_FILTER_COMPARE && filter->op != LS_QUERY_OP_EQ &&
+				   filter->op != LS_QUERY_OP_NE;
+	ls_query_time time;
+
+	/* @field:value is read twice. */
+	if (warnings->n > 0 && warnings->items[warnings->n - 1]->span.start == value->span.start)
+		return;
+	if (value->kind == LS_QUERY_STRING && memchr(text.data, '*', text.len) != NULL)
+		ls_query_warn(state->query, state->arena, "WILDCARD_IN_QUOTES", value->span,
+					  "in quotes a * is an ordinary character; it is a wildcard without them, "
+					  "and for part of a text there is CONTAINS");
+	else if (value->kind == LS_QUERY_WORD && is_network(text))
+		ls_query_warn(state->query, state->arena, "NETWORK_AS_TEXT", value->span,
+					  "%.*s is compared as a text; for the addresses of a network write its "
+					  "beginning with a wildcard, as 10.0.0.*",
+					  shown, text.data);
+	else if (value->kind == LS_QUERY_WORD && text.len > 2 && text.data[0] == '/' &&
+			 text.data[text.len - 1] == '/' && memchr(text.data, '.', text.len) != NULL)
+		ls_query_warn(state->query, state->arena, "REGEX_AS_TEXT", value->span,
+					  "%.*s is compared as a text; a regular expression is written "
+					  "%.*s MATCHES \"%.*s\"",
+					  shown, text.data, (int) filter->field->name.len, filter->field->name.data,
+					  shown > 2 ? shown - 2 : 0, text.data + 1);
+	else if (ordered && value->kind == LS_QUERY_WORD && text.data[0] >= '0' &&
+			 text.data[0] <= '9' && (!ls_query_time_parse(text, &time) || !time.absolute))
+		ls_query_warn(state->query, state->arena, "TEXT_COMPARISON", value->span,
+					  "%.*s is no number and is compared as a text", shown, text.data);
+	else if (ordered && value->kind == LS_QUERY_WORD && text.len >= 3 &&
+			 memcmp(text.data, "now", 3) == 0)
+		state->other_language = true;
 }
 
 ls_query_filter *
@@ -456,7 +514,11 @@ ls_query_predicate(ls_query_state *state, ls_query_filter_kind kind, ls_query_to
 		return NULL;
 	}
 	for (uint32_t i = 0; i < values.n; i++)
+	{
 		warn_leading_wildcard(state, values.items[i]);
+		if (kind == LS_QUERY_FILTER_COMPARE || kind == LS_QUERY_FILTER_IN)
+			warn_value(state, filter, values.items[i]);
+	}
 	if (kind == LS_QUERY_FILTER_COMPARE && values.items[0]->wildcard)
 	{
 		const ls_query_value *value = values.items[0];
@@ -539,6 +601,37 @@ ls_query_regex(ls_query_state *state, const ls_query_token *field, ls_query_toke
 	if (filter->field == NULL || value->text.data == NULL)
 		return NULL;
 	return ls_query_push(state, &filter->values, value) ? filter : NULL;
+}
+
+ls_query_filter *
+ls_query_colon_predicate(ls_query_state *state, ls_query_filter_kind kind, ls_query_token field,
+						 ls_query_op op, ls_query_values values, ls_query_span span)
+{
+	ls_query_token other = field;
+	ls_query_filter *either;
+	ls_query_filter *first;
+
+	first = ls_query_predicate(state, kind, field, op, false, values, span);
+	if (first == NULL)
+		return NULL;
+	first->colon = true;
+	if (field.kind != TOK_WORD || state->text.data[field.span.start] != '@' ||
+		field.span.end - field.span.start < 2 || first->field->builtin != LS_QUERY_NOT_BUILTIN)
+		return first;
+	/* @status means the field status if there is no field @status. */
+	other.span.start++;
+	either = ls_query_make_filter(state, LS_QUERY_FILTER_COLON, span);
+	if (either == NULL || !add_child(state, either, first))
+		return NULL;
+	for (int i = 0; i < 2; i++)
+	{
+		ls_query_filter *second = ls_query_predicate(state, kind, other, op, false, values, span);
+
+		if (second == NULL || !add_child(state, either, second))
+			return NULL;
+		second->colon = true;
+	}
+	return either;
 }
 
 /* _exists_:name */

@@ -297,14 +297,15 @@ typedef enum ls_query_filter_kind
 	LS_QUERY_FILTER_IN,       /* field [NOT] IN values; words may have wildcards */
 	LS_QUERY_FILTER_CONTAINS, /* field [NOT] CONTAINS values[0], a string */
 	LS_QUERY_FILTER_MATCHES,  /* field [NOT] MATCHES values[0], a regular expression */
-	LS_QUERY_FILTER_COLON,    /* field:value: children are comparisons, the last one is a text */
-	LS_QUERY_FILTER_SCOPE     /* inside the parser only: never in a finished tree */
+	LS_QUERY_FILTER_COLON, /* field:value: children by what the field may be, the last one if it is nothing */
+	LS_QUERY_FILTER_SCOPE /* inside the parser only: never in a finished tree */
 } ls_query_filter_kind;
 
 typedef struct ls_query_filter
 {
 	ls_query_filter_kind kind;
 	bool negated;   /* IN, CONTAINS, MATCHES: like !=, false when the field is missing */
+	bool colon;     /* IN: written field:(a OR b), which in the event's text looks for words */
 	uint8_t flags;  /* used by the parser */
 	uint16_t depth; /* of this tree, from 1 */
 	ls_query_op op;

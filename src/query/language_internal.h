@@ -138,6 +138,11 @@ extern ls_query_filter *ls_query_comparison(ls_query_state *state, ls_query_toke
 											ls_query_op op, ls_query_values values,
 											ls_query_span span);
 
+/* field:>=value and field:(a OR b): @field is also the field without its mark. */
+extern ls_query_filter *ls_query_colon_predicate(ls_query_state *state, ls_query_filter_kind kind,
+												 ls_query_token field, ls_query_op op,
+												 ls_query_values values, ls_query_span span);
+
 /* field:value */
 extern ls_query_filter *ls_query_colon(ls_query_state *state, ls_query_token field,
 									   ls_query_token value, ls_query_span span);

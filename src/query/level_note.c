@@ -30,8 +30,10 @@ typedef struct found
 {
 	const char *levels[MOST_WORDS];
 	const ls_query_value *values[MOST_WORDS];
+	const ls_query_filter *filters[MOST_WORDS]; /* status=error; NULL: a word */
 	int n;
-	bool named; /* the query says something about the level */
+	bool nothing; /* the search has found no rows */
+	bool named;   /* the query says something about the level */
 } found;
 
 static void
@@ -54,21 +56,11 @@ level_of(const ls_query_value *value)
 	return NULL;
 }
 
-/* Words that are excluded are no mistake. */
 static void
-find_words(found *f, const ls_query_filter *filter)
+add_word(found *f, const ls_query_value *value, const ls_query_filter *filter)
 {
-	const char *level;
+	const char *level = level_of(value);
 
-	if (filter->kind == LS_QUERY_FILTER_AND || filter->kind == LS_QUERY_FILTER_OR)
-	{
-		for (uint32 i = 0; i < filter->n_children; i++)
-			find_words(f, filter->children[i]);
-		return;
-	}
-	if (filter->kind != LS_QUERY_FILTER_TEXT)
-		return;
-	level = level_of(filter->values.items[0]);
 	if (level == NULL || f->n == MOST_WORDS)
 		return;
 	for (int i = 0; i < f->n; i++)
@@ -77,7 +69,31 @@ find_words(found *f, const ls_query_filter *filter)
 			return;
 	}
 	f->levels[f->n] = level;
-	f->values[f->n++] = filter->values.items[0];
+	f->filters[f->n] = filter;
+	f->values[f->n++] = value;
+}
+
+/* Words that are excluded are no mistake. */
+static void
+find_words(found *f, const ls_query_filter *filter)
+{
+	if (filter->kind == LS_QUERY_FILTER_AND || filter->kind == LS_QUERY_FILTER_OR)
+	{
+		for (uint32 i = 0; i < filter->n_children; i++)
+			find_words(f, filter->children[i]);
+		return;
+	}
+	if (filter->kind == LS_QUERY_FILTER_TEXT)
+		add_word(f, filter->values.items[0], NULL);
+	/* Datadog's level is the status; with us that is mostly HTTP's, a number. */
+	if (f->nothing && !filter->negated &&
+		ls_str_eq(filter->field == NULL ? LS_STR("") : filter->field->name, LS_STR("status")) &&
+		(filter->kind == LS_QUERY_FILTER_IN ||
+		 (filter->kind == LS_QUERY_FILTER_COMPARE && filter->op == LS_QUERY_OP_EQ)))
+	{
+		for (uint32 i = 0; i < filter->values.n; i++)
+			add_word(f, filter->values.items[i], filter);
+	}
 }
 
 /* Takes the only row, the count. */
@@ -107,11 +123,37 @@ count_events(const ls_search *search, const char *level)
 	return result;
 }
 
-void
-ls_search_note_levels(ls_search *search)
+static void
+warn(ls_search *search, const found *f, int i, const char *count)
 {
 	ls_query *query = search->query;
-	found f = {0};
+	const ls_query_filter *filter = f->filters[i];
+	ls_query_span span = filter == NULL ? f->values[i]->span : filter->span;
+	uint32 n = query->warnings.n;
+	const char *events = strcmp(count, "1") == 0 ? "event" : "events";
+
+	if (filter == NULL)
+		ls_query_warn(query, search->arena, "LEVEL_IN_TEXT", span,
+					  "%.*s is searched as a word; level=%s has %s %s",
+					  (int) f->values[i]->text.len, f->values[i]->text.data, f->levels[i], count,
+					  events);
+	else
+		ls_query_warn(query, search->arena, "LEVEL_IN_STATUS", span,
+					  "status is compared with %.*s; level=%s has %s %s",
+					  (int) f->values[i]->text.len, f->values[i]->text.data, f->levels[i], count,
+					  events);
+	/* Of several values each has its warning, and none is the whole. */
+	if (query->warnings.n > n && (filter == NULL || filter->values.n == 1))
+		query->warnings.items[n]->suggestion = ls_str_of_cstring(
+			psprintf("%.*slevel=%s%.*s", (int) span.start, query->text.data, f->levels[i],
+					 (int) (query->text.len - span.end), query->text.data + span.end));
+}
+
+void
+ls_search_note_levels(ls_search *search, bool nothing)
+{
+	ls_query *query = search->query;
+	found f = {.nothing = nothing};
 
 	if (query->filter != NULL && search->n_indexes > 0 && search->from < search->to)
 		find_words(&f, query->filter);
@@ -120,18 +162,8 @@ ls_search_note_levels(ls_search *search)
 	for (int i = 0; i < f.n && !f.named; i++)
 	{
 		char *count = count_events(search, f.levels[i]);
-		ls_query_span span = f.values[i]->span;
-		uint32 n = query->warnings.n;
 
-		if (count == NULL || strcmp(count, "0") == 0)
-			continue;
-		ls_query_warn(query, search->arena, "LEVEL_IN_TEXT", span,
-					  "%.*s is searched as a word; level=%s has %s event%s",
-					  (int) f.values[i]->text.len, f.values[i]->text.data, f.levels[i], count,
-					  strcmp(count, "1") == 0 ? "" : "s");
-		if (query->warnings.n > n)
-			query->warnings.items[n]->suggestion = ls_str_of_cstring(
-				psprintf("%.*slevel=%s%.*s", (int) span.start, query->text.data, f.levels[i],
-						 (int) (query->text.len - span.end), query->text.data + span.end));
+		if (count != NULL && strcmp(count, "0") != 0)
+			warn(search, &f, i, count);
 	}
 }

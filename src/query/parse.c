@@ -117,9 +117,9 @@ classify_stage_word(ls_query_state *state, uint32_t i, int *stage, int depth)
 		; /* a part of a path may have any name */
 	else if (kind != 0)
 		t->kind = kind;
-	else if (ls_str_eq(word, LS_STR("by")))
+	else if (ls_str_eq_nocase(word, LS_STR("by")))
 		t->kind = TOK_BY;
-	else if (ls_str_eq(word, LS_STR("as")))
+	else if (ls_str_eq_nocase(word, LS_STR("as")))
 		t->kind = TOK_AS;
 	else if (*stage == LS_QUERY_LOOKUP && (ls_str_eq_nocase(word, LS_STR("output")) ||
 										   ls_str_eq_nocase(word, LS_STR("outputnew"))))

@@ -165,12 +165,12 @@ predicate:
 			ls_query_values one = {NULL, 0};
 
 			MUST(ls_query_push(state, &one, ls_query_make_value(state, $value, false)));
-			MUST($$ = ls_query_comparison(state, $1, $compare, one, @$));
+			MUST($$ = ls_query_colon_predicate(state, LS_QUERY_FILTER_COMPARE, $1, $compare, one, @$));
 		}
 	| field_token ':' REGEX
 		{ MUST($$ = ls_query_regex(state, &$1, $REGEX, @$)); }
 	| field_token ':' '(' alternatives ')'
-		{ MUST($$ = ls_query_predicate(state, LS_QUERY_FILTER_IN, $1, LS_QUERY_OP_EQ, false, $alternatives, @$)); }
+		{ MUST($$ = ls_query_colon_predicate(state, LS_QUERY_FILTER_IN, $1, LS_QUERY_OP_EQ, $alternatives, @$)); }
 	| field_token IN '(' values ')'
 		{ MUST($$ = ls_query_predicate(state, LS_QUERY_FILTER_IN, $1, LS_QUERY_OP_EQ, false, $values, @$)); }
 	| field_token NOT_IN '(' values ')'
@@ -427,6 +427,11 @@ aggregates:
 		{
 			$$ = $1;
 			MUST(ls_query_push(state, &$$, $3));
+		}
+	| aggregates aggregate
+		{
+			$$ = $1;
+			MUST(ls_query_push(state, &$$, $2));
 		}
 	;
 

@@ -157,8 +157,11 @@ extern void ls_search_warn_unknown(ls_search *search);
 
 /* ---- level_note.c; in SPI ---- */
 
-/* Warns about words that are names of levels which events of the range have. */
-extern void ls_search_note_levels(ls_search *search);
+/*
+ * Warns about words that are names of levels which events of the range have, and about
+ * status=error if the search has found nothing.
+ */
+extern void ls_search_note_levels(ls_search *search, bool nothing);
 
 /* ---- compile.c ---- */
 

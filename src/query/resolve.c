@@ -88,10 +88,41 @@ decide(resolver *r, ls_query_filter *filter)
 		filter->kind = LS_QUERY_FILTER_OR;
 		return;
 	}
-	ls_query_warn(s->query, s->arena, "COLON_IN_TEXT", filter->span,
-				  "no event of the time range has the field %s: this is searched as text",
-				  ls_cstring_of_str(field->name));
+	/* A comparison that is left gets UNKNOWN_FIELD. */
+	if (filter->children[n - 1]->field == NULL)
+		ls_query_warn(s->query, s->arena, "COLON_IN_TEXT", filter->span,
+					  "no event of the time range has the field %s: this is searched as text",
+					  ls_cstring_of_str(field->name));
 	*filter = *filter->children[n - 1];
+}
+
+/* message:(refused OR "timed out") looks for words, as message:refused does. */
+static void
+look_for_words(resolver *r, ls_query_filter *filter)
+{
+	uint32 n = filter->values.n;
+	ls_query_filter **children = palloc(sizeof(ls_query_filter *) * n);
+
+	for (uint32 i = 0; i < n; i++)
+	{
+		ls_query_value **value = palloc(sizeof(ls_query_value *));
+
+		if (!ls_query_has_token(filter->values.items[i]->text))
+			return;
+		*value = filter->values.items[i];
+		children[i] = palloc0(sizeof(ls_query_filter));
+		children[i]->kind = LS_QUERY_FILTER_TEXT;
+		children[i]->depth = 1;
+		children[i]->span = (*value)->span;
+		children[i]->values = (ls_query_values){value, 1};
+	}
+	filter->kind = LS_QUERY_FILTER_OR;
+	filter->field = NULL;
+	filter->values = (ls_query_values){NULL, 0};
+	filter->children = children;
+	filter->n_children = n;
+	if (n == 1)
+		*filter = *children[0];
 }
 
 static void
@@ -99,6 +130,9 @@ resolve(resolver *r, ls_query_filter *filter)
 {
 	if (filter->kind == LS_QUERY_FILTER_COLON)
 		decide(r, filter);
+	else if (filter->kind == LS_QUERY_FILTER_IN && filter->colon &&
+			 filter->field->builtin == LS_QUERY_EVENT)
+		look_for_words(r, filter);
 	else
 		for (uint32 i = 0; i < filter->n_children; i++)
 			resolve(r, filter->children[i]);

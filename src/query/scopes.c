@@ -45,6 +45,10 @@ ls_query_time_scope(ls_query_state *state, bool latest, ls_query_token token, ls
 			ls_query_set_hint(state, "yesterday is earliest=-1d@d latest=@d");
 		else if (ls_str_eq_nocase(value->text, LS_STR("today")))
 			ls_query_set_hint(state, "today is earliest=@d");
+		else if (memchr(value->text.data, '/', value->text.len) != NULL)
+			ls_query_set_hint(state, "a date is written 2026-01-31, a time 2026-01-31T15:00:00Z");
+		else if (value->text.len > 2 && value->text.data[value->text.len - 2] == 'w')
+			ls_query_set_hint(state, "weeks begin on Monday: write @w");
 		else if (value->text.len > 4 && memcmp(value->text.data, "now-", 4) == 0)
 			ls_query_set_hint(state, "write %s", value->text.data + 3);
 		return NULL;

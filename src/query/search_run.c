@@ -474,7 +474,7 @@ ls_search_answer(ls_search *search, const ls_plan *plan, const ls_position *posi
 	if (a.n == 0 || plan->table)
 		ls_search_warn_unknown(search);
 	if (!logs && !position->set)
-		ls_search_note_levels(search);
+		ls_search_note_levels(search, a.n == 0);
 	if (logs)
 		appendStringInfoChar(out, ']');
 	else

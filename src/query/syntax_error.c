@@ -391,7 +391,19 @@ static const struct
 	{LS_STR("parse"), "did you mean rex?"},
 	{LS_STR("uniq"), "did you mean dedup?"},
 	{LS_STR("distinct"), "did you mean dedup?"},
-	{LS_STR("chart"), "did you mean timechart?"},
+	{LS_STR("chart"), "did you mean stats ... by, or timechart?"},
+	{LS_STR("regex"), "did you mean where field MATCHES \"...\"?"},
+	{LS_STR("transaction"), "did you mean stats min(timestamp), max(timestamp), count by ...? "
+							"More is possible in SQL, over the view logsvc.logs"},
+	{LS_STR("join"), "lookup adds fields from a table that you have uploaded; searches are joined "
+					 "in SQL, over the view logsvc.logs"},
+	{LS_STR("append"), "write a OR b; searches are united in SQL, over the view logsvc.logs"},
+	{LS_STR("streamstats"), "did you mean eventstats? SQL has window functions, over the view "
+							"logsvc.logs"},
+	{LS_STR("mvexpand"), "lists are taken apart in SQL, over the view logsvc.logs"},
+	{LS_STR("inputlookup"), "GET /api/v1/lookups/NAME shows a table; in a search it is lookup"},
+	{LS_STR("outputlookup"), "PUT /api/v1/lookups/NAME stores a table; in a search it is lookup"},
+	{LS_STR("makeresults"), "a query begins with events; SELECT makes rows in SQL"},
 	{LS_STR("cluster"), "did you mean patterns?"},
 	{LS_STR("reduce"), "did you mean patterns?"},
 	{LS_STR("=="), "did you mean =?"},

@@ -275,6 +275,10 @@ ls_query_cut_terms(ls_query_state *state)
 		int kind;
 
 		head = head && t->kind != '|';
+		/* TERM(x) of another language is the word x. */
+		if (head && t->kind == TOK_WORD && t[1].kind == '(' && touch(t, &t[1]) &&
+			begins_term(state, i) && ls_str_eq(ls_query_slice(state, t->span), LS_STR("TERM")))
+			continue;
 		if (head && t->kind == TOK_WORD && begins_term(state, i))
 		{
 			warn_range(state, t);

@@ -63,9 +63,10 @@ read_word(ls_query_source *s, bool name, lucene_value *value)
 			s->pos++;
 			continue;
 		}
-		/* Straight or curly: not a quote of these languages. */
-		if (c == '\'' || (c == '\xe2' && ls_query_source_char(s, 1) == '\x80' &&
-						  (ls_query_source_char(s, 2) & 0xf8) == 0x98))
+		/* Straight or curly: not a quote of these languages; a list is ours. */
+		if (c == '\'' || c == ',' ||
+			(c == '\xe2' && ls_query_source_char(s, 1) == '\x80' &&
+			 (ls_query_source_char(s, 2) & 0xf8) == 0x98))
 			return ls_query_source_fail(s, NULL);
 		value->star = value->star || c == '*';
 		value->one = value->one || c == '?';

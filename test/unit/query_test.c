@@ -390,7 +390,7 @@ test_errors(void)
 
 	hints("| where a = 1 and b = 2", "operators are written in capitals: AND");
 	hints("| sort count down", "put a comma before down");
-	hints("| stats count BY a", "did you mean by?");
+	tree("| stats count AS n dc(x) BY a", " (stats (count as \"n\") (dc x as \"dc(x)\") (by a))");
 	hints("method=IN", "write \"IN\"");
 	hints("service in (a, b)", "operators are written in capitals: IN");
 	hints("level=(a OR b)", "for one of several values write field IN (a, b)");

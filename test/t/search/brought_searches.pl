@@ -1,0 +1,94 @@
+# Searches as people type them from the manuals of other products, each with what it must do: the
+# rows that it finds, a warning, or an error with what to write instead (test/data/searches).  None
+# may find nothing without a word about it.
+use strict;
+use warnings;
+
+use JSON::PP;
+use LogsvcTest;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $t = LogsvcTest->new;
+my $folder = 'test/data/searches';
+my $json = JSON::PP->new->canonical->allow_nonref;
+
+# ---- the corpus ----
+
+my @entries;
+foreach (split /\n/, slurp_file("$folder/corpus.txt"))
+{
+	next if /^(#|\s*$)/;
+	if (/^(\S.*)/) { push @entries, { query => $1, says => [] }; }
+	elsif (/^\t([=~!>]) ?(.*)/) { push @{ $entries[-1]{says} }, "$1 $2"; }
+	else { die "corpus.txt: $_\n"; }
+}
+cmp_ok(scalar @entries, '>=', 150, scalar(@entries) . ' searches');
+
+# ---- all of them in one session ----
+
+# What a search does, in the words of the corpus.  A table of few rows is shown, else they are
+# counted.
+$t->sql(<<'SQL');
+CREATE FUNCTION tried(q text, suggested boolean DEFAULT false) RETURNS text[]
+LANGUAGE plpgsql AS $$
+DECLARE
+	answer jsonb;
+	details jsonb;
+	message text;
+	detail text;
+	suggestion text;
+	says text[] := '{}';
+BEGIN
+	BEGIN
+		answer := logsvc.search(q);
+		says := ARRAY['= ' || CASE WHEN answer #>> '{data,kind}' = 'table'
+				AND jsonb_array_length(answer #> '{data,rows}') BETWEEN 1 AND 6
+			THEN (answer #> '{data,rows}')::text
+			ELSE jsonb_array_length(answer #> '{data,rows}')::text END]
+			|| ARRAY(SELECT '~ ' || (w ->> 'code')
+				FROM jsonb_array_elements(answer #> '{meta,warnings}') AS w);
+		suggestion := (SELECT w ->> 'suggestion'
+			FROM jsonb_array_elements(answer #> '{meta,warnings}') AS w WHERE w ? 'suggestion' LIMIT 1);
+	EXCEPTION WHEN OTHERS THEN
+		GET STACKED DIAGNOSTICS message = MESSAGE_TEXT, detail = PG_EXCEPTION_DETAIL;
+		IF SQLSTATE LIKE 'L%' AND detail LIKE '[%' THEN
+			details := detail::jsonb;
+			suggestion := details #>> '{0,suggestion}';
+			message := concat(message, ': ' || (details #>> '{0,hint}'));
+		END IF;
+		says := ARRAY['! ' || CASE WHEN SQLSTATE LIKE 'L%' THEN '' ELSE SQLSTATE || ' ' END || message];
+	END;
+	IF suggestion IS NOT NULL AND NOT suggested THEN
+		says := says || ('> ' || suggestion) || tried(suggestion, true);
+	END IF;
+	RETURN says;
+END $$;
+SQL
+$t->organization('acme');
+my $events = slurp_file("$folder/events.json");
+is($t->sql("SELECT logsvc.act_as('acme') IS NULL; SELECT logsvc.set_lookup('owners', "
+		. "E'service,team\npay,money\nshop,checkout\n') IS NULL; "
+		. "SELECT logsvc.ingest(\$events\$$events\$events\$) ->> 'accepted'") =~ s/.*\n//sr,
+	scalar @{ decode_json($events) }, 'events are sent');
+my $queries = $json->encode([ map { $_->{query} } @entries ]);
+my $tried = $json->decode($t->sql("SELECT logsvc.act_as('acme') IS NULL; SELECT "
+		. "jsonb_agg(to_jsonb(tried(q)) ORDER BY n) FROM jsonb_array_elements_text("
+		. "\$queries\$$queries\$queries\$) WITH ORDINALITY AS t (q, n)") =~ s/^.*?\n//sr);
+
+# ---- what they did ----
+
+my (@wrong, @silent);
+foreach my $i (0 .. $#entries)
+{
+	my ($query, @says) = ($entries[$i]{query}, @{ $entries[$i]{says} });
+	my @does = @{ $tried->[$i] };
+	push @wrong, "$query\n\t" . join("\n\t", @does) if "@says" ne "@does";
+	# Nothing found, and no warning.
+	push @silent, $query if "@does" eq '= 0';
+}
+is(scalar @wrong, 0, 'each does what it must') or diag join "\n", 'what these do:', @wrong;
+is(join(' | ', @silent), '', 'none finds nothing without a word about it');
+
+$t->stop;
+done_testing;
