@@ -39,7 +39,7 @@ TEST_PROGRAMS = $(if $(findstring gateway,$(TEST_TAP)),build/unit/gateway_host_c
 TEST_NPM = $(if $(strip $(foreach t,openid otlp_sdk loggers resend,$(findstring $(t),$(TEST_TAP)))),build/npm/installed)
 # Shippers of Debian.
 TEST_SHIPPERS = $(if $(strip $(foreach t,syslog shippers,$(findstring $(t),$(TEST_TAP)))),build/shippers) \
-	$(if $(findstring shippers,$(TEST_TAP)),build/syslog-ng/versions)
+	$(if $(strip $(foreach t,senders/syslog shippers,$(findstring $(t),$(TEST_TAP)))),build/syslog-ng/versions)
 build/shippers: docker/test-shippers.txt
 	@PG_CONFIG='$(PG_CONFIG)' docker/deps.sh test-shippers.txt
 	@mkdir -p $(@D) && touch $@

@@ -220,6 +220,9 @@ read_5424(ls_event_builder *builder, ls_str rest)
 	take_data(builder, &rest);
 	if (rest.len >= 3 && memcmp(rest.data, "\xEF\xBB\xBF", 3) == 0)
 		rest = drop(rest, 3);
+	/* rsyslog keeps the blank that follows the tag in messages that came to it in the old form. */
+	if (rest.len > 1 && rest.data[0] == ' ')
+		rest = drop(rest, 1);
 	ls_event_builder_field(builder, LS_FIELD_EVENT, rest);
 }
 

@@ -256,6 +256,7 @@ ls_gateway_drain(ls_gateway *gateway)
 	gateway->now = monotonic_ms();
 	gateway->accept_ready = false;
 	gateway->accept_again = 0;
+	ls_intakes_drain(gateway);
 	ls_gateway_close_listeners(gateway);
 	for (int i = 0; i < gateway->n_slots; i++)
 	{
@@ -282,11 +283,6 @@ ls_gateway_drain(ls_gateway *gateway)
 			case CONNECTION_HANDSHAKE:
 			case CONNECTION_IDLE:
 				ls_connection_close(c);
-				break;
-			case CONNECTION_INTAKE:
-				(void) ls_intake_take(c, c->in, c->in_len, true);
-				if (c->state != CONNECTION_FREE)
-					ls_connection_close(c);
 				break;
 			default:
 				break;

@@ -9,8 +9,9 @@
  * batch grows.  When that is full, its connections are not read any more, so TCP
  * makes the senders wait; datagrams are read all the same, dropped and counted.
  *
- * A request that was refused is sent again each second, whatever the reason: nobody
- * else keeps the messages.  The log says why, at most once a minute.
+ * A request that was refused is sent again each second: nobody else keeps the
+ * messages.  Only one that can never be taken is given up.  The log says why, at most
+ * once a minute.
  *
  * Connections have places, shares and TLS as those of HTTP have (gateway_place.c).
  *
@@ -55,7 +56,7 @@ static void
 say(ls_intake *intake, ls_gateway_severity severity, const char *text)
 {
 	const ls_gateway_hooks *hooks = &intake->gateway->hooks;
-	char message[400];
+	char message[700];
 
 	if (hooks->log == NULL)
 		return;
@@ -178,6 +179,7 @@ hand_over(ls_intake *intake)
 
 	intake->sent = intake->batch;
 	intake->sent_len = intake->batch_len;
+	intake->sent_messages = intake->n_messages;
 	intake->sent_capacity = intake->batch_capacity;
 	intake->batch = batch;
 	intake->batch_capacity = capacity;
@@ -230,6 +232,13 @@ ls_intake_respond(ls_gateway *gateway, const ls_response *response)
 			intake->rejected += strtoul(response->headers[i].value.data, NULL, 10);
 			keep_reason(intake, response);
 		}
+		return true;
+	}
+	if (response->status == 400 || response->status == 413 || response->status == 415)
+	{
+		intake->rejected += intake->sent_messages;
+		intake->sent_len = 0;
+		keep_reason(intake, response);
 		return true;
 	}
 	intake->retry_at = gateway->now + RETRY_MS;
@@ -463,6 +472,29 @@ ls_intakes_step(ls_gateway *gateway)
 		if (!is_full(intake) && !gateway->draining)
 			wake(intake);
 		say_lost(intake);
+	}
+}
+
+void
+ls_intakes_drain(ls_gateway *gateway)
+{
+	for (int i = 0; i < gateway->n_listeners; i++)
+	{
+		if (gateway->listeners[i].watch.kind == WATCH_DATAGRAMS)
+			ls_intake_receive(&gateway->listeners[i]);
+	}
+	for (int i = 0; i < gateway->n_slots; i++)
+	{
+		ls_connection *c = &gateway->connections[i];
+
+		if (c->state != CONNECTION_INTAKE)
+			continue;
+		c->drained = false;
+		ls_connection_drive(c);
+		if (c->state == CONNECTION_INTAKE)
+			(void) ls_intake_take(c, c->in, c->in_len, true);
+		if (c->state == CONNECTION_INTAKE)
+			ls_connection_close(c);
 	}
 }
 

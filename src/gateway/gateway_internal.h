@@ -297,6 +297,7 @@ struct ls_intake
 	char *sent; /* what the host has, or gets when retry_at has come */
 	size_t sent_len;
 	size_t sent_capacity;
+	uint32_t sent_messages;
 	uint32_t generation; /* of the request */
 	bool waits;          /* the host has it */
 	int64_t retry_at;
@@ -460,7 +461,8 @@ extern void ls_reply_request_id(ls_connection *c, ls_str wanted);
 extern void ls_intakes_start(ls_gateway *gateway);
 extern void ls_intakes_step(ls_gateway *gateway);
 extern int64_t ls_intakes_due(const ls_gateway *gateway); /* -1: nothing is to be done */
-extern bool ls_intakes_idle(const ls_gateway *gateway);   /* all that came is with a worker */
+extern void ls_intakes_drain(ls_gateway *gateway); /* takes what has come, closes connections */
+extern bool ls_intakes_idle(const ls_gateway *gateway); /* all that came is with a worker */
 extern void ls_intakes_stop(ls_gateway *gateway);
 extern void ls_intake_receive(ls_listener *listener);
 extern void ls_intake_begin(ls_connection *c);

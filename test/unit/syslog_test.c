@@ -274,6 +274,8 @@ test_5424(void)
 		   ".examplePriority@32473.class=s:high .peer=s:10.0.0.1");
 	syslog("<11>1 - - - - - - x", "event=x level=error source=10.0.0.1 .facility=s:user "
 								  ".peer=s:10.0.0.1");
+	syslog("<11>1 - h a - - -   x", "event= x level=error source=h service=a .facility=s:user "
+									".peer=s:10.0.0.1");
 	syslog("<11>1 - h a - - [x] y", "event=y level=error source=h service=a .facility=s:user "
 									".peer=s:10.0.0.1");
 	syslog("<11>1 - h a - - [x k=\"a \\\" \\\\ \\] \\n\"] y",

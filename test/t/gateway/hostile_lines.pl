@@ -155,13 +155,23 @@ like($got->{log}, qr/^listener udp:\S+: \d+ messages were dropped/, 'the log cou
 
 # ---- the end ----
 
-syswrite(sender('tcp'), "<1>last\n");
+# A request that can never be taken is given up, and what comes after it is not held up.
+$n = ask($h, 'lines_status=413&lines=1')->{requests};
+my $last = sender('tcp');
+syswrite($last, "<1>never\n");
+ok(wait_for(sub { ask($h, 'lines=1')->{requests} > $n }, 10), 'a request is refused for good');
+my $before = ask($h, 'lines_status=200&lines=1')->{messages};
+syswrite($last, "<1>after it\n");
+is(has($h, $before + 1, 'what comes after it is taken')->{text}, '<1>after it', 'and nothing else');
+# All that has reached the sockets is handed over.
+kill 'STOP', $h->{pid};
+syswrite($last, "<1>last\n<1>without an end");
 syswrite($udp, '<1>datagram');
-sleep 0.05;    # they are in the socket; the batch is not handed over yet
-my $before = $got->{messages};
+kill 'TERM', $h->{pid};
+kill 'CONT', $h->{pid};
 my ($status, $out) = stop_host($h);
 like($out, qr/drained/, 'it ends');
-cmp_ok(($out =~ /(\d+) messages/)[0] // 0, '>=', $before + 1, 'after it has handed over what came');
+is(($out =~ /(\d+) messages/)[0] // 0, $before + 4, 'after it has handed over what came');
 
 # ---- ports ----
 

@@ -63,6 +63,8 @@ my %formats = (
 	Loki => [ '/loki/api/v1/push', json =>
 		{ streams => [ { stream => {}, values => [ [ '0', 'format' ] ] } ] } ],
 	bulk => [ '/_bulk', body => qq({"index": {}}\n{"message": "format"}\n) ],
+	document => [ '/main/_doc', json => { message => 'format' } ],
+	Splunk => [ '/services/collector', json => { event => 'format' } ],
 	OTLP => [ '/v1/logs', json => { resourceLogs =>
 		[ { scopeLogs => [ { logRecords => [ { body => { stringValue => 'format' } } ] } ] } ] } ]);
 foreach my $end (1, 0)
@@ -92,7 +94,7 @@ foreach my $end (1, 0)
 	$t->let_go('accept_before_commit');
 	$t->wait_ready;
 }
-ok(wait_until(sub { (entries() || 0) eq '1 3' }, 10),
+ok(wait_until(sub { (entries() || 0) eq '1 5' }, 10),
 	'the events of clients that hung up are accepted') or diag entries();
 is($t->sql('SELECT logsvc_internal.queue_depth() - sum(rows) FROM logsvc_internal.queue'), 0,
 	'the depth counts those alone');

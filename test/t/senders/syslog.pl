@@ -1,9 +1,10 @@
 # syslog.pl: listeners of logsvc.syslog_listeners with real senders: logger, and rsyslog over TCP,
-# UDP and TLS; GELF.  Whose events they are, what holds for them as for HTTP (quota, queue, IP
-# allow-list), and what happens when the operator changes the setting.
+# UDP and TLS; syslog-ng over TCP and UDP; GELF.  Whose events they are, what holds for them as for
+# HTTP (queue, IP allow-list), and what happens when the operator changes the setting.
 use strict;
 use warnings;
 
+use Cwd qw(getcwd);
 use IO::Socket::INET;
 use IPC::Run qw(start finish);
 use LogsvcTest;
@@ -82,6 +83,44 @@ is_deeply(part(found('"logger by 3164"', 1, 'RFC 3164')), { index => 'main', lev
 print { connect_to('gelf') } qq({"version":"1.1","host":"node1","short_message":"by gelf","level":3,"_tag":"t"}\0);
 is_deeply(part(found('"by gelf"', 1, 'GELF')), { index => 'main', level => 'error', source => 'node1' },
 	'its fields');
+
+# ---- syslog-ng ----
+
+# Debian's is unpacked there, because it cannot be installed next to rsyslog.
+my $ng = getcwd() . '/build/syslog-ng';
+my ($modules) = glob "$ng/usr/lib/syslog-ng/[0-9]*" or die "no syslog-ng in $ng\n";
+my ($version) = $modules =~ m{([^/]+)$};
+my $to_ng = PostgreSQL::Test::Cluster::get_free_port();
+append_to_file("$dir/syslog-ng.conf", <<"CONF");
+\@version: $version
+options { keep-hostname(yes); use-dns(no); };
+source s { network(transport(tcp) ip(127.0.0.1) port($to_ng)); };
+destination d { syslog("127.0.0.1" transport("tcp") port($port{tcp})); };
+destination u { network("127.0.0.1" transport("udp") port($port{udp})); };
+log { source(s); destination(d); destination(u); };
+CONF
+my $syslog_ng;
+{
+	local $ENV{LD_LIBRARY_PATH} = join ':', "$ng/usr/lib/syslog-ng", glob("$ng/usr/lib/*-linux-gnu"),
+		glob("$ng/lib/*-linux-gnu");
+	$syslog_ng = start([ "$ng/usr/sbin/syslog-ng", '-F', '--no-caps', '-e', "--module-path=$modules",
+		'-f', "$dir/syslog-ng.conf", '-R', "$dir/persist", '-p', "$dir/ng.pid", '-c', "$dir/control" ],
+		'>', "$dir/ng.out", '2>', "$dir/ng.err");
+}
+my $feed = wait_until(sub { IO::Socket::INET->new(PeerAddr => '127.0.0.1', PeerPort => $to_ng,
+	Proto => 'tcp') }, 20) || die 'syslog-ng does not listen: ' . slurp_file("$dir/ng.err");
+my $when = POSIX::strftime('%b %e %H:%M:%S', localtime);
+$feed->print("<27>$when h2 app[8]: syslog-ng says $_\n") foreach 1 .. 50;
+$feed->flush;
+foreach my $index (qw(main web))
+{
+	$e = found("index=$index \"syslog ng says\"", 50, "syslog-ng, index $index");
+	is_deeply(part($e), { index => $index, level => 'error', service => 'app', source => 'h2' },
+		'with its fields') or diag(slurp_file("$dir/ng.err"));
+	is($e->{attributes}{procid}, 8, 'its process');
+}
+$syslog_ng->signal('TERM');
+finish $syslog_ng;
 
 # ---- rsyslog; the setting is changed while it sends ----
 
