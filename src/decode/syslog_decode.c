@@ -344,8 +344,12 @@ static bool
 decode(ls_json_reader *reader, ls_str text)
 {
 	ls_event_builder *builder = &reader->builder;
-	ls_str rest = text;
+	ls_str rest;
 
+	/* Ends of messages that are not of the text: syslog-ng's newline within the counted octets. */
+	while (text.len > 0 && strchr("\r\n", text.data[text.len - 1]) != NULL) /* or NUL */
+		text.len--;
+	rest = text;
 	if (!take_priority(builder, &rest))
 		ls_event_builder_field(builder, LS_FIELD_EVENT, text);
 	else if (rest.len >= 2 && rest.data[0] == '1' && rest.data[1] == ' ')

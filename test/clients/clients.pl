@@ -19,8 +19,15 @@ my $at_once = $ENV{LINES} || 100_000;
 my $wanted = $ENV{T} // '';
 my $table = slurp_file('docs/clients.md');
 
+# Where each sender of syslog sends.
+my %syslog_port = map { ($_ => PostgreSQL::Test::Cluster::get_free_port()) }
+	grep { LogsvcClients::route($_) eq 'syslog' } LogsvcClients::names();
+
+sub slug { return $_[0] =~ s/-//gr; }
+
 # The limits are those that users have.
-my $t = LogsvcTest->new(limits => 1);
+my $t = LogsvcTest->new(limits => 1, conf => "logsvc.syslog_listeners = '"
+	. join(', ', map { "tcp:$syslog_port{$_}=" . slug($_) } sort keys %syslog_port) . "'");
 
 sub progress
 {
@@ -93,6 +100,7 @@ sub restart
 sub wrong_key
 {
 	my ($name, $org) = @_;
+	return 'has none' if $syslog_port{$name};
 	my $client = LogsvcClients->start($name, $t->http_port, $org->{ingest_key} =~ s/_(\w)(\w+)$/_$2$1/r);
 	my $complains = qr/\b401\b|INVALID_API_KEY|unauthori[sz]ed|authenticat/i;
 	$client->log('wrong', 100, 0);
@@ -110,8 +118,9 @@ sub wrong_key
 sub row
 {
 	my ($name) = @_;
-	my $org = $t->organization($name =~ s/-//gr);
-	my $client = LogsvcClients->start($name, $t->http_port, $org->{ingest_key});
+	my $org = $t->organization(slug($name));
+	my $client = LogsvcClients->start($name, $t->http_port, $org->{ingest_key},
+		$syslog_port{$name});
 	my @cells = (
 		measured($client, $name, $org, 'steady', 1000, 200),
 		measured($client, $name, $org, 'burst', $at_once, 0),
@@ -119,8 +128,8 @@ sub row
 	my $ended = $client->close(60);
 	progress("$name: it does not end by itself") unless $ended;
 	progress("$name said: ", substr($client->said, 0, 1000) =~ s/\s+/ /gr);
-	return join ' | ', $name, LogsvcClients::version($name), '`' . LogsvcClients::route($name) . '`',
-		@cells, wrong_key($name, $org);
+	return join ' | ', $name, LogsvcClients::version($name),
+		LogsvcClients::route($name) =~ s/^(\/.*)/`$1`/r, @cells, wrong_key($name, $org);
 }
 
 foreach my $name (grep { /$wanted/ } LogsvcClients::names())

@@ -2,7 +2,7 @@
 # is the block of code of that page whose first line names them (```js pino-loki), so that page and
 # test cannot differ.
 #
-#	my $client = LogsvcClients->start('pino-loki', $t->http_port, $org->{ingest_key});
+#	my $client = LogsvcClients->start('pino-loki', $t->http_port, $org->{ingest_key}, $syslog_port);
 #	$client->log('tag', 1000, 200);         # lines "tag line 1" ..., 200 a second; does not wait
 #	wait_until(sub { $client->done }, 60);  # it has logged them; it need not have sent them
 #	$client->close;                         # false when it does not end by itself
@@ -28,7 +28,7 @@ use Time::HiRes qw(sleep time);
 # block     the name of its block, if it is not its own
 # change    what the page says to write instead, [from, to]
 # packages  of npm, for the version
-# route     where it sends
+# route     where it sends; "syslog": to a port of its own, which the test opens
 # patience  seconds without news after which nothing more is expected of it
 my %clients = (
 	'bunyan-opentelemetry' => { kind => 'node', route => '/v1/logs',
@@ -51,6 +51,8 @@ my %clients = (
 		packages => [qw(winston winston-loki)] },
 	'winston-opentelemetry' => { kind => 'node', route => '/v1/logs',
 		packages => [qw(winston @opentelemetry/winston-transport)] },
+	'splunk-logging' => { kind => 'node', route => '/services/collector',
+		packages => [qw(splunk-logging)] },
 	'curl' => { kind => 'shell', route => '/api/v1/logs/batch' },
 	# No registry has it: only where fluent-bit is on the PATH.
 	'fluent-bit-http' => { kind => 'fluent_bit', route => '/api/v1/logs/batch' },
@@ -58,8 +60,12 @@ my %clients = (
 	'fluent-bit-loki' => { kind => 'fluent_bit', route => '/loki/api/v1/push' },
 	'fluent-bit-opentelemetry' => { kind => 'fluent_bit', route => '/v1/logs' },
 	'python' => { kind => 'python', route => '/api/v1/logs/batch' },
+	'fluent-bit-splunk' => { kind => 'fluent_bit', route => '/services/collector' },
+	'logger' => { kind => 'shell', route => 'syslog' },
 	'rsyslog-elasticsearch' => { kind => 'rsyslog', route => '/_bulk' },
-	'syslog-ng' => { kind => 'syslog_ng', route => '/api/v1/logs/batch' });
+	'rsyslog-syslog' => { kind => 'rsyslog', route => 'syslog' },
+	'syslog-ng' => { kind => 'syslog_ng', route => '/api/v1/logs/batch' },
+	'syslog-ng-syslog' => { kind => 'syslog_ng', route => 'syslog' });
 
 sub names { return sort keys %clients; }
 
@@ -89,7 +95,7 @@ my $syslog_ng = getcwd() . '/build/syslog-ng';
 
 sub start
 {
-	my ($class, $name, $port, $key) = @_;
+	my ($class, $name, $port, $key, $syslog_port) = @_;
 	my $client = $clients{$name} // die "no client $name\n";
 	my $self = bless { %$client, name => $name, port => $port, key => $key,
 		dir => tempdir(CLEANUP => 1) }, $class;
@@ -97,6 +103,7 @@ sub start
 	my ($from, $to) = @{ $client->{change} // [] };
 	!defined $from || $text =~ s/\Q$from\E/$to/g or die "$name: nothing to change\n";
 	$text =~ s/\b8080\b/$port/g;
+	$text =~ s/\b5514\b/$syslog_port/g if $client->{route} eq 'syslog';
 	$self->{text} = $text;
 	local %ENV = (%ENV, LOGSVC_URL => "http://127.0.0.1:$port", LOGSVC_INGEST_KEY => $key);
 	my $start = "_start_$client->{kind}";
@@ -365,10 +372,10 @@ sub version
 	my $kind = $client->{kind};
 	my ($version) = ($kind eq 'rsyslog' ? `rsyslogd -v` : $kind eq 'python' ? `python3 --version`
 		: $kind eq 'fluent_bit' ? `fluent-bit --version` =~ s/Fluent Bit v/fluent-bit /r
-		: $kind eq 'shell' ? `curl --version` : '') =~ /^[\w-]+\s+([\d.]+)/;
+		: $kind eq 'shell' ? `$name --version` =~ s/ from util-linux / /r : '') =~ /^[\w-]+\s+([\d.]+)/;
 	($version) = slurp_file("$syslog_ng/versions") =~ /^syslog-ng-core_([\d.]+)/m
 		if $kind eq 'syslog_ng';
-	return ($kind eq 'shell' ? 'curl' : $kind =~ s/_/-/r) . " $version";
+	return ($kind eq 'shell' ? $name : $kind =~ s/_/-/r) . " $version";
 }
 
 sub route { return $clients{ $_[0] }{route}; }

@@ -13,6 +13,7 @@ const clients = await Promise.all(process.argv.slice(2).map(async name => {
 		pino: level => (text, meta) => logger[level](meta, text),
 		bunyan: level => (text, meta) => logger[level](meta, text),
 		winston: level => (text, meta) => logger.log(level, text, meta),
+		splunk: level => (text, meta) => logger.send({ message: { message: text, ...meta }, severity: level }),
 		opentelemetry: level => (text, attributes) => logger.emit({
 			severityNumber: level === 'warn' ? 13 : 9, body: text, attributes }),
 	}[name.split('-')[0]];
@@ -44,3 +45,5 @@ const alive = setInterval(() => {}, 1000);
 await Promise.all(clients.map(({ close }) => close?.()));
 clearInterval(alive);
 console.log('closed');
+// Some have timers that never end.
+process.exit(0);

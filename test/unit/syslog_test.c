@@ -284,6 +284,9 @@ test_5424(void)
 	syslog("<11>1 9999-01-01T00:00:00Z h a - - - future",
 		   "event=future level=error source=h service=a .facility=s:user "
 		   ".timestamp=s:9999-01-01T00:00:00Z .peer=s:10.0.0.1");
+	/* syslog-ng counts a newline at the end of each message. */
+	syslog("<11>1 - h a - - - lines\nand one\r\n",
+		   "event=lines\nand one level=error source=h service=a .facility=s:user .peer=s:10.0.0.1");
 	/* Structured data that is none belongs to the text. */
 	syslog("<11>1 - h a - - [x k=\"1\" y",
 		   "event=[x k=\"1\" y level=error source=h service=a .facility=s:user .x.k=s:1 "

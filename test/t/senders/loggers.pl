@@ -20,7 +20,7 @@ sub search
 }
 
 # What each logs is a warning with a number and a nested object, "first payment refused by NAME".
-my @names = grep { /^(pino|winston|bunyan|python)/ } LogsvcClients::names();
+my @names = grep { /^(pino|winston|bunyan|python|splunk)/ } LogsvcClients::names();
 my %client = map { $_ => LogsvcClients->start($_, $t->http_port, $org->{ingest_key}) } @names;
 $_->warn_once('first') foreach values %client;
 foreach my $name (@names)
@@ -62,6 +62,7 @@ is_event('winston-elasticsearch', { fields => \%meta,
 is_event('winston-http', \%meta, service => undef);
 is_event('bunyan-opentelemetry', { %meta, name => 'checkout' });
 is_event('python', \%meta);
+is_event('splunk-logging', \%meta, service => undef);
 is_event('pino-loki', { %meta, app => 'checkout' });
 my $e = one('winston-loki');
 like($e->{event}, qr/^first payment refused by winston-loki \{"order":4711,/,

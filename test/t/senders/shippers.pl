@@ -7,8 +7,10 @@ use LogsvcClients;
 use LogsvcTest;
 use Test::More;
 
+my $port = PostgreSQL::Test::Cluster::get_free_port();
 my $t = LogsvcTest->new(conf => "logsvc.queue_limit = 1000\n"
-	. "logsvc.queue_wait = '100ms'\nlogsvc.flush_interval = '50ms'");
+	. "logsvc.queue_wait = '100ms'\nlogsvc.flush_interval = '50ms'\n"
+	. "logsvc.syslog_listeners = 'tcp:$port=acme'");
 my $org = $t->organization('acme');
 
 sub events
@@ -20,9 +22,9 @@ sub events
 
 sub numbers { return join ' ', sort { $a <=> $b } map { $_->{event} =~ /line (\d+)$/ } @{ events(@_) }; }
 
-foreach my $name (qw(curl python syslog-ng rsyslog-elasticsearch))
+foreach my $name (qw(curl python syslog-ng syslog-ng-syslog rsyslog-elasticsearch))
 {
-	my $client = LogsvcClients->start($name, $t->http_port, $org->{ingest_key});
+	my $client = LogsvcClients->start($name, $t->http_port, $org->{ingest_key}, $port);
 	my $tag = $name =~ s/-//gr;
 	$client->log("before$tag", 20, 0);
 	ok(wait_until(sub { $client->done && @{ events("before$tag") } >= 20 }, 40), "$name: lines are found")
@@ -30,6 +32,8 @@ foreach my $name (qw(curl python syslog-ng rsyslog-elasticsearch))
 	is(numbers("before$tag"), join(' ', 1 .. 20), "$name: each once");
 	my ($e) = @{ events("before$tag \"line 7\"") };
 	my %expected = (python => [ 'checkout', 'info', { order => 7 } ], curl => [ undef, 'info', { order => 7 } ],
+		'syslog-ng-syslog' => [ 'app', 'info',
+			{ facility => 'user', procid => '7', peer => '127.0.0.1' } ],
 		'syslog-ng' => [ 'app', 'info', { pid => '7' } ],
 		'rsyslog-elasticsearch' => [ 'app', 'info', { tag => 'app[7]:' } ]);
 	is_deeply([ $e->{event}, $e->{service}, $e->{level}, $e->{attributes} ],
