@@ -129,9 +129,13 @@ BEGIN
 	END IF;
 	IF filter IS NOT NULL THEN
 		SELECT k INTO unknown FROM jsonb_object_keys(filter) AS k
-		WHERE k NOT IN ('reason', 'from', 'to') LIMIT 1;
+		WHERE k NOT IN ('reason', 'earliest', 'latest', 'from', 'to') LIMIT 1;
 		IF FOUND THEN
-			PERFORM logsvc_internal.invalid('filter.' || unknown, 'is not known', 'unknown');
+			PERFORM logsvc_internal.invalid('filter.' || unknown,
+				'is not known here: it takes reason, earliest, latest', 'unknown');
+		ELSIF filter ?& '{earliest,from}' OR filter ?& '{latest,to}' THEN
+			PERFORM logsvc_internal.invalid('filter',
+				'from is another name of earliest, and to of latest: give one of them');
 		END IF;
 		-- null would select as many as if it were not there.
 		SELECT f.key INTO unknown FROM jsonb_each(filter) AS f
@@ -143,10 +147,10 @@ BEGIN
 				'must be corrupt, rejected or store_unavailable');
 		END IF;
 		BEGIN
-			wanted_from := (filter ->> 'from')::timestamptz;
-			wanted_to := (filter ->> 'to')::timestamptz;
+			wanted_from := coalesce(filter ->> 'earliest', filter ->> 'from')::timestamptz;
+			wanted_to := coalesce(filter ->> 'latest', filter ->> 'to')::timestamptz;
 		EXCEPTION WHEN data_exception THEN
-			PERFORM logsvc_internal.invalid('filter', 'from and to must be times');
+			PERFORM logsvc_internal.invalid('filter', 'earliest and latest must be times');
 		END;
 	ELSE
 		named := ARRAY(SELECT DISTINCT logsvc_internal.parse_public_id('dl_', i)
@@ -168,7 +172,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION logsvc_internal.choose_dead_letters(uuid, text[], jsonb) IS
-'Locks the dead letters of an organization that ids or filter {reason, from, to} select; '
+'Locks the dead letters of an organization that ids or filter {reason, earliest, latest} select; '
 'raises NOT_FOUND for an unknown id';
 
 CREATE OR REPLACE FUNCTION logsvc_internal.audit_dead_letters(
@@ -218,7 +222,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION logsvc.replay_dead_letters(text[], jsonb, text) IS
-'Puts dead letters back into the queue after the commit: ids, or filter {"reason", "from", "to"}';
+'Puts dead letters back into the queue after the commit: ids, or filter {"reason", "earliest", "latest"}';
 
 CREATE OR REPLACE FUNCTION logsvc.discard_dead_letters(
 	reason text, ids text[] DEFAULT NULL, filter jsonb DEFAULT NULL,
@@ -253,7 +257,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION logsvc.discard_dead_letters(text, text[], jsonb, text) IS
-'Discards dead letters permanently, for a reason (audited): ids, or filter {"reason", "from", "to"}';
+'Discards dead letters permanently, for a reason (audited): ids, or filter {"reason", "earliest", "latest"}';
 
 CREATE OR REPLACE FUNCTION logsvc_internal.purge_dead_letters(at timestamptz) RETURNS void
 LANGUAGE sql VOLATILE PARALLEL UNSAFE

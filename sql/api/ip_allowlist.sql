@@ -98,7 +98,8 @@ BEGIN
 		SELECT k INTO unknown FROM jsonb_object_keys(entry) AS k
 		WHERE k NOT IN ('network', 'note', 'createdAt') LIMIT 1;
 		IF FOUND THEN
-			PERFORM logsvc_internal.invalid(place || '.' || unknown, 'is not known', 'unknown');
+			PERFORM logsvc_internal.invalid(place || '.' || unknown,
+				'is not known here: it takes network, note', 'unknown');
 		ELSIF jsonb_typeof(entry -> 'network') = 'string' IS NOT TRUE THEN
 			PERFORM logsvc_internal.invalid(place || '.network', 'must be a string');
 		ELSIF jsonb_typeof(entry -> 'note') IN ('string', 'null') IS FALSE THEN

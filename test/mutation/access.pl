@@ -94,6 +94,9 @@ my @mutations = (
 		'memcpy(key, principal->caller, 16);', 'test/t/access/rate_limits.pl'],
 	['rates: generous limits are not for guessing', 'src/access/lookup_cache.c', 'return scope != LS_RATE_ADDRESS &&',
 		'return', 'test/t/access/rate_limits.pl'],
+	['answers: none that may hold a secret is compressed', 'src/api/represent.c',
+		'return request->route == LS_ROUTE_SESSION || request->route == LS_ROUTE_SESSIONS;', 'return false;',
+		'test/t/api/route_conventions.pl'],
 	['rates: an operator decides about one class', 'src/access/lookup_cache.c',
 		'of->by_setting = of->by_setting && follows_setting', 'of->by_setting = follows_setting', 'test/t/access/rate_limits.pl'],
 

@@ -142,15 +142,23 @@ sub check_all
 	$r = $t->http(POST => '/api/v1/dead-letters/replay', token => $by_slug{acme}{token},
 		json => { ids => [ $letter->{id} ] });
 	is($r->{status}, 404, 'a replayed one cannot be replayed');
+	foreach my $later ('earliest', 'from')
+	{
+		$r = $t->http(POST => '/api/v1/dead-letters/discard', token => $by_slug{acme}{token},
+			json => { filter => { $later => '2100-01-01T00:00:00Z' }, reason => 'none' });
+		is("$r->{status} $r->{json}{data}{count}", '200 0', "none is of a later time: $later");
+	}
 	$r = $t->http(POST => '/api/v1/dead-letters/discard', token => $by_slug{acme}{token},
-		json => { filter => { reason => 'corrupt' }, reason => 'broken disk' });
+		json => { filter => { reason => 'corrupt', earliest => '2020-01-01T00:00:00Z',
+			to => '2100-01-01T00:00:00Z' }, reason => 'broken disk' });
 	is($r->{status} . $r->{json}{data}{count}, '2001', 'discarded');
 	is(dead("status = 'discarded' AND header IS NULL AND body IS NULL"), 1, 'its bytes are gone');
 	is($t->sql(q{SELECT string_agg(action || ' ' || (details->>'count'), ',' ORDER BY number)
 		FROM logsvc_internal.audit_entry WHERE action LIKE 'dead\_letter%'}),
 		'dead_letter.replayed 1,dead_letter.discarded 1', 'both are in the audit log');
 	foreach my $bad ({}, { ids => [] }, { ids => ['x'], filter => {} }, { filter => { x => 1 } },
-		{ filter => { from => 'soon' } })
+		{ filter => { from => 'soon' } }, { filter => { latest => 'soon' } },
+		{ filter => { from => '2026-01-01T00:00:00Z', earliest => '2026-01-02T00:00:00Z' } })
 	{
 		is($t->http(POST => '/api/v1/dead-letters/replay', token => $by_slug{acme}{token},
 			json => $bad)->{status}, 400,
