@@ -16,8 +16,8 @@ const ls_error_info ls_error_table[LS_ERRORS] = {
 #undef LS_ERROR
 };
 
-static int
-sqlstate_of(ls_error_id error)
+int
+ls_sqlstate(ls_error_id error)
 {
 	const char *s = ls_error_table[error].sqlstate;
 
@@ -30,7 +30,7 @@ ls_errcode(ls_error_id error)
 	/* Whoever catches the error puts the stack back. */
 	if (ls_error_table[error].status < 500)
 		error_context_stack = NULL;
-	return sqlstate_of(error);
+	return ls_sqlstate(error);
 }
 
 /* The entry of a packed SQLSTATE; LS_ERROR_INTERNAL for one that is not ours. */
@@ -39,7 +39,7 @@ error_of_sqlstate(int sqlstate)
 {
 	for (int i = 0; i < LS_ERRORS; i++)
 	{
-		if (sqlstate_of((ls_error_id) i) == sqlstate)
+		if (ls_sqlstate((ls_error_id) i) == sqlstate)
 			return (ls_error_id) i;
 	}
 	return LS_ERROR_INTERNAL;

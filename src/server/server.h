@@ -40,8 +40,11 @@ typedef struct ls_error_info
 
 extern const ls_error_info ls_error_table[LS_ERRORS];
 
+/* The packed SQLSTATE of an error. */
+extern int ls_sqlstate(ls_error_id error);
+
 /*
- * The packed SQLSTATE of an error, for errcode() in ereport(ERROR), and for nothing else: an error
+ * The same for errcode() in ereport(ERROR), and for nothing else: an error
  * of the caller (status below 500) loses its CONTEXT, many lines about functions of ours that
  * tell the caller nothing.
  */

@@ -155,7 +155,7 @@ ls_store_open(const char *what, int64 id, Datum header, Datum body, size_t memor
 bool
 ls_store_is_corrupt(int sqlstate)
 {
-	return sqlstate == ls_errcode(LS_ERROR_CORRUPT_PART) || sqlstate == ERRCODE_DATA_CORRUPTED ||
+	return sqlstate == ls_sqlstate(LS_ERROR_CORRUPT_PART) || sqlstate == ERRCODE_DATA_CORRUPTED ||
 		   sqlstate == ERRCODE_INDEX_CORRUPTED;
 }
 
