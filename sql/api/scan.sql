@@ -141,11 +141,29 @@ AS 'MODULE_PATHNAME', 'logsvc_rex_groups';
 COMMENT ON FUNCTION logsvc_internal.rex_groups(text, text) IS
   'What the named groups of a stage rex hold, as JSON texts; NULL when nothing matches';
 
+CREATE OR REPLACE FUNCTION logsvc_internal.text_fields(stage text, number integer, value text) RETURNS text
+LANGUAGE c STABLE STRICT PARALLEL SAFE COST 10
+AS 'MODULE_PATHNAME', 'logsvc_text_fields';
+COMMENT ON FUNCTION logsvc_internal.text_fields(text, integer, text) IS
+  'The fields that a stage json, logfmt or kv finds in a text, as a JSON object; the search counts the texts';
+
+CREATE OR REPLACE FUNCTION logsvc_internal.text_value(stage text, number integer, value text) RETURNS text
+LANGUAGE c STABLE STRICT PARALLEL SAFE COST 10
+AS 'MODULE_PATHNAME', 'logsvc_text_value';
+COMMENT ON FUNCTION logsvc_internal.text_value(text, integer, text) IS
+  'The value at the path of a stage json in a JSON text; the search counts the texts';
+
+CREATE OR REPLACE FUNCTION logsvc_internal.object_merge(older text, newer text, number integer) RETURNS text
+LANGUAGE c STABLE PARALLEL SAFE COST 10
+AS 'MODULE_PATHNAME', 'logsvc_object_merge';
+COMMENT ON FUNCTION logsvc_internal.object_merge(text, text, integer) IS
+  'The members of two JSON objects; those of the second win; the search counts what is too large';
+
 CREATE OR REPLACE FUNCTION logsvc_internal.event_set(event text, names text[], "values" text[]) RETURNS text
 LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE COST 10
 AS 'MODULE_PATHNAME', 'logsvc_event_set';
 COMMENT ON FUNCTION logsvc_internal.event_set(text, text[], text[]) IS
-  'An event (JSON) with more members; names that begin with a dot are attributes';
+  'An event (JSON) with more members; names that begin with a dot are attributes, * is an object of them';
 
 CREATE OR REPLACE FUNCTION logsvc_internal.aggregate_number(value text, counter integer) RETURNS numeric
 LANGUAGE c STABLE STRICT PARALLEL SAFE

@@ -500,7 +500,10 @@ typedef enum ls_query_stage_kind
 	LS_QUERY_BIN_STAGE,
 	LS_QUERY_FILLNULL,
 	LS_QUERY_EVENTSTATS,
-	LS_QUERY_LOOKUP
+	LS_QUERY_LOOKUP,
+	LS_QUERY_JSON,
+	LS_QUERY_LOGFMT,
+	LS_QUERY_KV
 } ls_query_stage_kind;
 
 /* "where", "dedup", ... */
@@ -529,7 +532,11 @@ typedef struct ls_query_stage
 	ls_query_keys keys;             /* sort */
 	ls_query_assigns assigns;       /* rename eval bin */
 	ls_query_expr *literal;         /* bin span=, fillnull value=; NULL: not given */
-	ls_query_field *field;          /* lookup; rex patterns; NULL: event */
+	ls_query_field *field;          /* lookup; rex patterns json logfmt kv; NULL: event */
+	ls_str path;                    /* json path=; data NULL: all members */
+	ls_query_field *output;         /* json output=; NULL: named as the path */
+	ls_str between;                 /* kv pairdelim= */
+	ls_str inside;                  /* kv kvdelim= */
 	ls_str pattern;                 /* rex: the regular expression */
 	ls_query_span pattern_span;     /* rex */
 	ls_query_group **groups;        /* rex: named groups, distinct, in order */
@@ -620,6 +627,9 @@ extern bool ls_query_has_token(ls_str s);
 typedef void (*ls_query_reading)(void *context, ls_query_field *field, const ls_query_field *before,
 								 bool right);
 extern void ls_query_each_reading(const ls_query *query, ls_query_reading reading, void *context);
+
+/* The same for all fields that are read before a table is made, whoever made them. */
+extern void ls_query_each_mention(const ls_query *query, ls_query_reading reading, void *context);
 
 /*
  * Append a tree as one line of nested lists, for tests and for people.  Two

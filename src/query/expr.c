@@ -343,8 +343,8 @@ unknown_function(ls_query_state *state, ls_query_token name)
 					 (int) ls_query_excerpt(state, name.span).len, word.data);
 	state->error->expected = names;
 	state->error->n_expected = n;
-	if (ls_str_eq(word, LS_STR("eval")))
-		ls_query_set_hint(state, "to count rows with a condition write sum(if(condition, 1, 0))");
+	if (ls_query_other_function(word) != NULL)
+		ls_query_set_hint(state, "%s", ls_query_other_function(word));
 	else if (ls_query_is_aggregate(word))
 		ls_query_set_hint(state, "aggregates belong into stats and timechart");
 	else

@@ -105,6 +105,11 @@ extern const ls_str *ls_query_aggregate_names(uint32_t *n);
 extern const ls_str *ls_query_function_names(ls_query_state *state, uint32_t *n);
 extern bool ls_query_is_aggregate(ls_str name);
 
+/* ---- other_names.c: what to write for a stage or function of another language; or NULL ---- */
+
+extern const char *ls_query_other_stage(ls_str word);
+extern const char *ls_query_other_function(ls_str word);
+
 /* ---- lists ---- */
 
 /* Appends to a list {items, n} that grows by doubling; false when out of memory. */
@@ -213,6 +218,16 @@ extern bool ls_query_check_columns(ls_query_state *state);
 
 /* bin: after its options are applied; `as` may be NULL. */
 extern bool ls_query_set_bin(ls_query_state *state, ls_query_field *field, ls_query_field *as);
+
+/*
+ * json, logfmt, kv: name=field or name="text", or without a name (NULL) a path.  `path` is not
+ * yet ended.  When all are read, check_extract.
+ */
+extern bool ls_query_extract_field(ls_query_state *state, const ls_query_token *option,
+								   ls_query_field *path);
+extern bool ls_query_extract_text(ls_query_state *state, const ls_query_token *option,
+								  ls_query_token string);
+extern bool ls_query_check_extract(ls_query_state *state);
 extern bool ls_query_set_rex(ls_query_state *state, ls_query_span pattern);
 
 /* lookup table key [as field] [output column [as field], ...]; `field` NULL: named as the key. */

@@ -25,6 +25,10 @@ static const ls_str timechart_options[] = {LS_STR("span"), LS_STR("limit")};
 static const ls_str top_options[] = {LS_STR("limit")};
 static const ls_str bin_options[] = {LS_STR("span")};
 static const ls_str fillnull_options[] = {LS_STR("value")};
+static const ls_str json_options[] = {LS_STR("field"), LS_STR("input"), LS_STR("path"),
+									  LS_STR("output")};
+static const ls_str logfmt_options[] = {LS_STR("field")};
+static const ls_str kv_options[] = {LS_STR("field"), LS_STR("pairdelim"), LS_STR("kvdelim")};
 static const ls_str rex_options[] = {LS_STR("field")};
 static const ls_str patterns_options[] = {
 	LS_STR("max"), LS_STR("samples"), LS_STR("sim"), LS_STR("rare"), LS_STR("mode"),
@@ -51,6 +55,15 @@ ls_query_option_names(ls_query_stage_kind kind, uint32_t *n)
 		case LS_QUERY_FILLNULL:
 			*n = 1;
 			return fillnull_options;
+		case LS_QUERY_JSON:
+			*n = 4;
+			return json_options;
+		case LS_QUERY_LOGFMT:
+			*n = 1;
+			return logfmt_options;
+		case LS_QUERY_KV:
+			*n = 3;
+			return kv_options;
 		case LS_QUERY_REX:
 			*n = 1;
 			return rex_options;

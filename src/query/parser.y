@@ -85,7 +85,7 @@ static void ls_query_yyerror(ls_query_span *span, ls_query_state *state, const c
 %token <token> WHERE "where" DEDUP "dedup" STATS "stats" TIMECHART "timechart" TOP "top"
 	RARE "rare" SORT "sort" HEAD "head" FIELDS "fields" RENAME "rename" EVAL "eval" REX "rex"
 	PATTERNS "patterns" TABLE "table" TAIL "tail" BIN "bin" FILLNULL "fillnull"
-	EVENTSTATS "eventstats" LOOKUP "lookup"
+	EVENTSTATS "eventstats" LOOKUP "lookup" JSON "json" LOGFMT "logfmt" KV "kv"
 %token <token> INDEX "index" EARLIEST "earliest" LATEST "latest"
 %token <token> WORD "a word" IDENT "a name" BACKTICK "a name in backticks"
 	STRING "a quoted string" NUMBER "a number" DURATION "a duration" OPTION "an option"
@@ -323,6 +323,17 @@ stage:
 		}
 	| LOOKUP name[table] name[key] opt_as opt_output
 		{ MUST(ls_query_set_lookup(state, $table, $key, $opt_as, $opt_output)); }
+	| JSON extract_items		{ MUST(ls_query_check_extract(state)); }
+	| LOGFMT extract_items
+	| KV extract_items
+	;
+
+extract_items:
+	%empty
+	| extract_items OPTION '=' path		{ MUST(ls_query_extract_field(state, &$OPTION, $path)); }
+	| extract_items OPTION '=' STRING	{ MUST(ls_query_extract_text(state, &$OPTION, $STRING)); }
+	| extract_items path				{ MUST(ls_query_extract_field(state, NULL, $path)); }
+	| extract_items STRING				{ MUST(ls_query_extract_text(state, NULL, $STRING)); }
 	;
 
 opt_output:

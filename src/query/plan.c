@@ -352,6 +352,11 @@ add_stages(ls_planner *p)
 			case LS_QUERY_FILLNULL:
 				fillnull(p, stage);
 				break;
+			case LS_QUERY_JSON:
+			case LS_QUERY_LOGFMT:
+			case LS_QUERY_KV:
+				ls_plan_extract(p, stage);
+				break;
 			case LS_QUERY_EVENTSTATS:
 				ls_plan_eventstats(p, stage);
 				break;
@@ -404,7 +409,7 @@ append_event(ls_planner *p, const char *rows)
 		[LS_QUERY_TEMPLATE_ID] = "templateId",
 	};
 	StringInfo sql = &p->plan->sql;
-	ls_str names[LS_PLAN_MAX_FIELDS];
+	ls_str names[3 * LS_PLAN_MAX_FIELDS + 1];
 	StringInfoData values;
 	int n = 0;
 
@@ -419,6 +424,17 @@ append_event(ls_planner *p, const char *rows)
 		names[n++] = ls_str_of_cstring(field->builtin != LS_QUERY_NOT_BUILTIN
 										   ? builtins[field->builtin]
 										   : psprintf(".%s", ls_cstring_of_str(field->name)));
+	}
+	/* Then all that was found in texts, without the names that have another value, or none. */
+	if (p->extracted != NULL)
+	{
+		appendStringInfo(&values, "%s%s", n > 0 ? ", " : "", p->extracted);
+		names[n++] = LS_STR("*");
+	}
+	for (int i = 0; p->extracted != NULL && i < p->n_unwanted; i++)
+	{
+		appendStringInfoString(&values, ", " LS_SQL_MISSING);
+		names[n++] = ls_str_of_cstring(psprintf("-%s", ls_cstring_of_str(p->unwanted[i])));
 	}
 	if (n == 0)
 		appendStringInfo(sql, "%s.event", rows);

@@ -61,6 +61,7 @@ typedef struct ls_binding
 	const ls_query_field *field;
 	char *sql;   /* becomes a column when something refers to it */
 	char *shown; /* its value in the answer; NULL: not in the answer */
+	bool path;   /* it stands for a path inside of other fields, which the answer has */
 } ls_binding;
 
 typedef struct ls_planner
@@ -84,6 +85,9 @@ typedef struct ls_planner
 	ls_field_set hidden;
 	ls_binding bindings[LS_PLAN_MAX_FIELDS];
 	int n_bindings;
+	char *extracted; /* JSON of all fields that stages found in texts; NULL: none */
+	ls_str unwanted[2 * LS_PLAN_MAX_FIELDS]; /* members of it that a stage removed or replaced */
+	int n_unwanted;
 	int organization; /* numbers of parameters */
 	int indexes;
 	int from;
@@ -187,6 +191,17 @@ extern void ls_plan_bind(ls_planner *p, const ls_query_field *field, char *sql);
 /* The same, but only in rows where the value is not NULL. */
 extern void ls_plan_bind_some(ls_planner *p, const ls_query_field *field, char *sql);
 
+/*
+ * Gives the path of a field inside of others this value.  In the answer it stays where it is.
+ */
+extern void ls_plan_bind_path(ls_planner *p, const ls_query_field *field, char *sql);
+
+/* Can stages find this field in texts: an attribute, level, source, service, trace_id, span_id? */
+extern bool ls_plan_can_extract(const ls_query_field *field);
+
+/* The member of a JSON text that has the path of the field, as SQL. */
+extern char *ls_plan_member(ls_planner *p, const char *value, const ls_query_field *field);
+
 /* Removes a field from events. */
 extern void ls_plan_hide(ls_planner *p, const ls_query_field *field);
 
@@ -270,6 +285,11 @@ extern int ls_plan_times(ls_planner *p, const ls_time *starts, int n);
 
 /* Plans the stage `patterns`; NULL: labels events as `patterns event mode=label` does. */
 extern void ls_plan_patterns(ls_planner *p, const ls_query_stage *stage);
+
+/* ---- plan_extract.c ---- */
+
+/* Plans the stages json, logfmt and kv. */
+extern void ls_plan_extract(ls_planner *p, const ls_query_stage *stage);
 
 /* ---- plan_eventstats.c ---- */
 

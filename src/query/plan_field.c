@@ -385,7 +385,65 @@ add_binding(ls_planner *p, const ls_query_field *field, char *sql)
 	if (p->n_bindings == LS_PLAN_MAX_FIELDS)
 		ls_search_fail(p->search, field->span, "the query makes more than %d fields",
 					   LS_PLAN_MAX_FIELDS);
-	p->bindings[p->n_bindings++] = (ls_binding){field, sql, sql};
+	p->bindings[p->n_bindings++] = (ls_binding){field, sql, sql, false};
+}
+
+bool
+ls_plan_can_extract(const ls_query_field *field)
+{
+	switch (field->builtin)
+	{
+		case LS_QUERY_NOT_BUILTIN:
+			return field->n_parts > 0;
+		case LS_QUERY_LEVEL:
+		case LS_QUERY_SOURCE:
+		case LS_QUERY_SERVICE:
+		case LS_QUERY_TRACE_ID:
+		case LS_QUERY_SPAN_ID:
+			return true;
+		default:
+			return false;
+	}
+}
+
+char *
+ls_plan_member(ls_planner *p, const char *value, const ls_query_field *field)
+{
+	return member(p, "value_member", value, field, 0);
+}
+
+void
+ls_plan_bind_path(ls_planner *p, const ls_query_field *field, char *sql)
+{
+	int at = find_binding(p, field);
+
+	if (at >= 0)
+		unbind(p, at);
+	add_binding(p, field, sql);
+	p->bindings[p->n_bindings - 1].shown = NULL;
+	p->bindings[p->n_bindings - 1].path = true;
+}
+
+/* What was found in texts no longer has the field. */
+static void
+hide_extracted(ls_planner *p, const ls_query_field *field)
+{
+	if (p->extracted == NULL || !ls_plan_can_extract(field))
+		return;
+	if (field->n_parts > 1)
+	{
+		p->extracted = ls_plan_column_of(p, member(p, "value_without", p->extracted, field, 0));
+		return;
+	}
+	for (int i = 0; i < p->n_unwanted; i++)
+	{
+		if (ls_str_eq(p->unwanted[i], field->name))
+			return;
+	}
+	if (p->n_unwanted == lengthof(p->unwanted))
+		ls_search_fail(p->search, field->span, "the query changes more than %d fields",
+					   (int) lengthof(p->unwanted));
+	p->unwanted[p->n_unwanted++] = field->name;
 }
 
 /* The field is removed, also as a member of other fields. */
@@ -396,6 +454,14 @@ ls_plan_hide(ls_planner *p, const ls_query_field *field)
 
 	if (at >= 0)
 		unbind(p, at);
+	for (int i = p->n_bindings - 1; i >= 0; i--)
+	{
+		/* It was inside of the field. */
+		if (p->bindings[i].path && is_attribute(field) &&
+			inside(field->name, p->bindings[i].field) > 0)
+			unbind(p, i);
+	}
+	hide_extracted(p, field);
 	for (int i = 0; i < p->n_bindings; i++)
 	{
 		ls_binding *b = &p->bindings[i];
@@ -525,8 +591,16 @@ show(ls_planner *p, const ls_field_set *listed)
 	{
 		const ls_query_field *field = listed->items[i];
 
-		if (find_binding(p, field) >= 0)
+		int bound = find_binding(p, field);
+
+		if (bound >= 0)
+		{
+			/* What was inside of another field is a field now. */
+			if (p->bindings[bound].path)
+				p->bindings[bound].shown = p->bindings[bound].sql;
+			p->bindings[bound].path = false;
 			continue;
+		}
 		/* A member of another key's value becomes a key of its own. */
 		if (!all && is_touched(p, field))
 			values[add_field(p, &made, field)] = ls_plan_reference(p, field);
@@ -545,6 +619,8 @@ show(ls_planner *p, const ls_field_set *listed)
 	}
 	for (int i = 0; i < made.n; i++)
 		add_binding(p, made.items[i], values[i]);
+	if (!all)
+		p->extracted = NULL;
 	p->shown = shown;
 }
 
@@ -564,6 +640,8 @@ ls_plan_fields(ls_planner *p, const ls_query_stage *stage)
 	{
 		for (int i = 0; i < listed.n; i++)
 			ls_plan_hide(p, listed.items[i]);
+		if (has_all_attributes(&listed))
+			p->extracted = NULL;
 		/* They are not in the answer, but can still be named. */
 		for (int b = 0; b < p->n_bindings && has_all_attributes(&listed); b++)
 		{
@@ -600,10 +678,15 @@ ls_plan_columns(ls_planner *p, const ls_query_stage *stage)
 			continue;
 		columns[n].name = name;
 		columns[n].type = ls_plan_is_timestamp(p, field) ? LS_COLUMN_TIME : LS_COLUMN_ANY;
-		columns[n++].sql = ls_plan_reference(p, field);
+		columns[n].sql = ls_plan_reference(p, field);
+		/* A table keeps no values of events when it is cut. */
+		if (strstr(columns[n].sql, "\"values\"") != NULL)
+			columns[n].sql = psprintf("t.c%d", ls_plan_add_column(p, columns[n].sql));
+		n++;
 	}
 	plan->table = true;
 	plan->columns = columns;
 	plan->n_columns = n;
 	p->n_bindings = 0;
+	p->extracted = NULL;
 }

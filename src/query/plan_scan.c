@@ -74,6 +74,9 @@ keeps_rows(const ls_query_stage *stage)
 		case LS_QUERY_BIN_STAGE:
 		case LS_QUERY_FILLNULL:
 		case LS_QUERY_LOOKUP:
+		case LS_QUERY_JSON:
+		case LS_QUERY_LOGFMT:
+		case LS_QUERY_KV:
 			return !ls_plan_names_template_id(stage);
 		default:
 			return false;

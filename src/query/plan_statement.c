@@ -233,6 +233,7 @@ ls_plan_materialize(ls_planner *p)
 		keep_columns(&list, p->bindings[i].sql);
 		keep_columns(&list, p->bindings[i].shown);
 	}
+	keep_columns(&list, p->extracted);
 	for (int i = 0; plan->table && i < plan->n_columns; i++)
 		keep_columns(&list, plan->columns[i].sql);
 	keep_columns(&list, p->order.data);

@@ -189,6 +189,7 @@ set_table(ls_planner *p, const table *t, const char *order)
 	p->plan->columns = t->columns;
 	p->plan->n_columns = t->n;
 	p->n_bindings = 0;
+	p->extracted = NULL;
 }
 
 static char *

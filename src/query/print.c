@@ -247,6 +247,28 @@ print_stage(ls_buf *buf, const ls_query_stage *s)
 		print_field(buf, s->field);
 		ls_buf_char(buf, ')');
 	}
+	if (s->path.data != NULL)
+	{
+		put(buf, " (path ");
+		ls_json_quote(buf, s->path);
+		ls_buf_char(buf, ')');
+	}
+	if (s->output != NULL)
+	{
+		put(buf, " (output ");
+		print_field(buf, s->output);
+		ls_buf_char(buf, ')');
+	}
+	if (s->between.len > 0)
+	{
+		put(buf, " between ");
+		ls_json_quote(buf, s->between);
+	}
+	if (s->inside.len > 0)
+	{
+		put(buf, " inside ");
+		ls_json_quote(buf, s->inside);
+	}
 	if (s->literal != NULL)
 	{
 		ls_buf_char(buf, ' ');

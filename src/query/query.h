@@ -12,6 +12,7 @@
  *	plan_where.c	... conditions that parts can answer
  *	plan_table.c	... stages that make tables: stats, top, rare, timechart, patterns
  *	plan_eventstats.c	... aggregates beside the rows
+ *	plan_extract.c	... fields that stages find in texts
  *	cursor.c	pages
  *	search_overview.c	what a search returns besides rows: a histogram, fields
  *	search_run.c		runs a plan, makes the JSON answer
@@ -341,6 +342,11 @@ typedef struct ls_search_notes
 	uint64 others[LS_PLAN_MAX_COUNTERS];  /* values that are not */
 	uint64 unmined;                       /* rows that patterns left out */
 	uint64 cut_lists;                     /* lists of values() that are not complete */
+
+	/* by number of the stage json, logfmt or kv: */
+	uint64 read_texts[LS_QUERY_MAX_STAGES];
+	uint64 other_texts[LS_QUERY_MAX_STAGES]; /* have no such form, or no fields */
+	uint64 large_texts[LS_QUERY_MAX_STAGES]; /* were not read: they exceed a limit */
 } ls_search_notes;
 
 /* Those of the running search; NULL in a parallel worker. */

@@ -15,6 +15,8 @@
 
 typedef struct walk
 {
+	bool extracted; /* a stage has made fields of any name */
+	bool all;       /* also those that stages have made */
 	ls_query_reading reading;
 	void *context;
 	ls_str made[MOST_NAMES];
@@ -43,6 +45,15 @@ make(walk *w, ls_str name)
 static void
 read_field(walk *w, ls_query_field *field, const ls_query_field *before, bool right)
 {
+	if (w->all)
+	{
+		if (field != NULL && field->n_parts > 0)
+			w->reading(w->context, field, before, right);
+		return;
+	}
+	/* Where any field may be made, only names of built-in fields in other languages are not. */
+	if (w->extracted && field != NULL && field->n_parts > 0 && field->name.data[0] != '_')
+		return;
 	if (field != NULL && field->n_parts > 0 && !is_made(w, field))
 		w->reading(w->context, field, before, right);
 }
@@ -114,13 +125,24 @@ read_stage(walk *w, const ls_query_stage *stage)
 	{
 		case LS_QUERY_LOOKUP:
 			/* Without a list it makes fields of columns that are not known here. */
-			return stage->outputs.n > 0;
+			w->extracted = w->extracted || stage->outputs.n == 0;
+			return true;
 		case LS_QUERY_STATS:
 		case LS_QUERY_TOP:
 		case LS_QUERY_RARE:
 		case LS_QUERY_TIMECHART:
 		case LS_QUERY_TABLE:
 			return false;
+		case LS_QUERY_JSON:
+			if (stage->path.data != NULL)
+				make(w, stage->output != NULL ? stage->output->name : stage->path);
+			else
+				w->extracted = true;
+			return true;
+		case LS_QUERY_LOGFMT:
+		case LS_QUERY_KV:
+			w->extracted = true;
+			return true;
 		case LS_QUERY_PATTERNS:
 			make(w, LS_STR("template"));
 			return stage->label;
@@ -129,16 +151,31 @@ read_stage(walk *w, const ls_query_stage *stage)
 	}
 }
 
+static void
+walk_query(walk *w, const ls_query *query)
+{
+
+	if (query->filter != NULL)
+		read_filter(w, query->filter);
+	for (uint32_t i = 0; i < query->stages.n; i++)
+	{
+		if (!read_stage(w, query->stages.items[i]))
+			break;
+	}
+}
+
 void
 ls_query_each_reading(const ls_query *query, ls_query_reading reading, void *context)
 {
 	walk w = {.reading = reading, .context = context};
 
-	if (query->filter != NULL)
-		read_filter(&w, query->filter);
-	for (uint32_t i = 0; i < query->stages.n; i++)
-	{
-		if (!read_stage(&w, query->stages.items[i]))
-			break;
-	}
+	walk_query(&w, query);
+}
+
+void
+ls_query_each_mention(const ls_query *query, ls_query_reading reading, void *context)
+{
+	walk w = {.reading = reading, .context = context, .all = true};
+
+	walk_query(&w, query);
 }

@@ -27,6 +27,7 @@
 
 #include "src/ingest/ingest.h"
 #include "src/part/event_id.h"
+#include "src/query/text.h"
 #include "src/scan/scan.h"
 
 StaticAssertDecl(LS_SCAN_MAX_COUNTERS >= LS_PLAN_MAX_COUNTERS, "a counter for each aggregate");
@@ -350,6 +351,29 @@ ls_search_append_warnings(StringInfo out, ls_search *search)
 	}
 }
 
+/* Texts in which json, logfmt or kv found nothing, or that they did not read. */
+static void
+add_extractions(ls_search *search, const ls_search_notes *notes)
+{
+	for (uint32 i = 0; i < search->query->stages.n; i++)
+	{
+		const ls_query_stage *stage = search->query->stages.items[i];
+		const char *name = ls_query_stage_name(stage->kind);
+
+		if (notes->large_texts[i] > 0)
+			ls_query_warn(search->query, search->arena, "EXTRACT_LIMIT", stage->span,
+						  "%s reads at most %d fields, 1 MB and 50 levels of a text: %llu text%s"
+						  " not read",
+						  name, LS_EXTRACT_MAX, (unsigned long long) notes->large_texts[i],
+						  notes->large_texts[i] == 1 ? " was" : "s were");
+		if (notes->other_texts[i] > 0 && notes->read_texts[i] == 0 && notes->large_texts[i] == 0)
+			ls_query_warn(search->query, search->arena, "NOTHING_EXTRACTED", stage->span,
+						  "%s found %s in none of %llu texts", name,
+						  stage->kind == LS_QUERY_JSON ? "JSON" : "name=value",
+						  (unsigned long long) notes->other_texts[i]);
+	}
+}
+
 /* The warnings that came up while the statement ran. */
 static void
 add_notes(ls_search *search, const ls_plan *plan, const ls_search_notes *notes)
@@ -374,6 +398,7 @@ add_notes(ls_search *search, const ls_plan *plan, const ls_search_notes *notes)
 					  "values() lists the first %d values, up to 1 MB: %llu list%s not complete",
 					  LS_VALUES_MAX, (unsigned long long) notes->cut_lists,
 					  notes->cut_lists == 1 ? " is" : "s are");
+	add_extractions(search, notes);
 }
 
 static int64

@@ -7,20 +7,22 @@
  */
 #include "src/query/language_internal.h"
 #include "src/query/parser.h"
+#include "src/query/text.h"
 
 #include <stdlib.h>
 
 /* In the order of ls_query_stage_kind. */
 static const char *const stage_names[] = {
-	"where", "dedup",  "stats",    "timechart",  "top",    "rare",     "sort",
-	"head",  "fields", "rename",   "eval",       "rex",    "patterns", "table",
-	"tail",  "bin",    "fillnull", "eventstats", "lookup",
+	"where",    "dedup",      "stats",  "timechart", "top",      "rare",  "sort", "head",
+	"fields",   "rename",     "eval",   "rex",       "patterns", "table", "tail", "bin",
+	"fillnull", "eventstats", "lookup", "json",      "logfmt",   "kv",
 };
 
 static const int stage_tokens[] = {
-	TOK_WHERE, TOK_DEDUP,  TOK_STATS,    TOK_TIMECHART,  TOK_TOP,    TOK_RARE,     TOK_SORT,
-	TOK_HEAD,  TOK_FIELDS, TOK_RENAME,   TOK_EVAL,       TOK_REX,    TOK_PATTERNS, TOK_TABLE,
-	TOK_TAIL,  TOK_BIN,    TOK_FILLNULL, TOK_EVENTSTATS, TOK_LOOKUP,
+	TOK_WHERE,    TOK_DEDUP, TOK_STATS,  TOK_TIMECHART, TOK_TOP,      TOK_RARE,
+	TOK_SORT,     TOK_HEAD,  TOK_FIELDS, TOK_RENAME,    TOK_EVAL,     TOK_REX,
+	TOK_PATTERNS, TOK_TABLE, TOK_TAIL,   TOK_BIN,       TOK_FILLNULL, TOK_EVENTSTATS,
+	TOK_LOOKUP,   TOK_JSON,  TOK_LOGFMT, TOK_KV,
 };
 
 /* Other names of stages. */
@@ -30,6 +32,8 @@ static const struct
 	ls_query_stage_kind kind;
 } stage_aliases[] = {
 	{LS_STR("bucket"), LS_QUERY_BIN_STAGE},
+	{LS_STR("spath"), LS_QUERY_JSON},
+	{LS_STR("extract"), LS_QUERY_KV},
 };
 
 #define N_STAGES ((int) (sizeof(stage_tokens) / sizeof(stage_tokens[0])))
@@ -177,6 +181,19 @@ static const struct
 	{LS_STR("latest"), "did you mean max(timestamp)?"},
 	{LS_STR("percentile"), "percentiles are p1 to p99: p95(field)"},
 	{LS_STR("perc"), "percentiles are p1 to p99: p95(field)"},
+	{LS_STR("range"), "write max(a) as high, min(a) as low, then eval range = high - low"},
+	{LS_STR("mode"), "write top 1 a"},
+	{LS_STR("list"), "values has each value once; with all of them it is the rows themselves"},
+	{LS_STR("make_list"), "values has each value once; with all of them it is the rows themselves"},
+	{LS_STR("make_set"), "did you mean values?"},
+	{LS_STR("countif"), "write sum(if(condition, 1, 0))"},
+	{LS_STR("stdev"), "standard deviations are made in SQL: SELECT stddev(...) FROM"
+					  " logsvc.events('...')"},
+	{LS_STR("stddev"), "standard deviations are made in SQL: SELECT stddev(...) FROM"
+					   " logsvc.events('...')"},
+	{LS_STR("var"), "variances are made in SQL: SELECT variance(...) FROM logsvc.events('...')"},
+	{LS_STR("rate"), "write timechart span=1m count, then eval rate = count / 60"},
+	{LS_STR("per_second"), "write timechart span=1m count, then eval rate = count / 60"},
 };
 
 /* What others call the same. */
@@ -515,6 +532,131 @@ ls_query_set_bin(ls_query_state *state, ls_query_field *field, ls_query_field *a
 	return value != NULL &&
 		   ls_query_push(state, &stage->assigns,
 						 ls_query_make_assign(state, as != NULL ? as : field, NULL, value));
+}
+
+/* ---- json, logfmt, kv ---- */
+
+static bool
+given_twice(ls_query_state *state, ls_query_span span, const char *name)
+{
+	return ls_query_fail_at(state, LS_QUERY_ERROR_SEMANTIC, span, NULL, "%s is given twice", name);
+}
+
+static bool
+set_path(ls_query_state *state, ls_str path, ls_query_span span)
+{
+	if (state->stage->path.data != NULL)
+		return given_twice(state, span, "path");
+	if (!ls_extract_path_valid(path))
+		return ls_query_fail_at(state, LS_QUERY_ERROR_SEMANTIC, span, NULL,
+								"expected a path of at most 256 bytes: \"a.b\", \"list{0}.a\","
+								" \"list{}.a\"");
+	state->stage->path = path;
+	return true;
+}
+
+bool
+ls_query_extract_field(ls_query_state *state, const ls_query_token *option, ls_query_field *path)
+{
+	ls_query_stage *stage = state->stage;
+	ls_str name = option == NULL ? LS_STR("path") : ls_query_slice(state, option->span);
+	ls_query_span span = path->span;
+	ls_query_field *field = ls_query_stage_field(state, path);
+
+	if (field == NULL)
+		return false;
+	if (stage->kind == LS_QUERY_JSON && ls_str_eq(name, LS_STR("path")))
+		return set_path(state, field->name, span);
+	if (ls_str_eq(name, LS_STR("field")) ||
+		(stage->kind == LS_QUERY_JSON && ls_str_eq(name, LS_STR("input"))))
+	{
+		if (stage->field != NULL)
+			return given_twice(state, span, "the field");
+		stage->field = field;
+		return true;
+	}
+	if (stage->kind == LS_QUERY_JSON && ls_str_eq(name, LS_STR("output")))
+	{
+		if (stage->output != NULL)
+			return given_twice(state, span, "output");
+		stage->output = field;
+		return true;
+	}
+	if (option == NULL)
+		return ls_query_fail_at(state, LS_QUERY_ERROR_SYNTAX, span, "write field= before the field",
+								"unexpected %.*s", (int) ls_query_excerpt(state, span).len,
+								ls_query_excerpt(state, span).data);
+	if (stage->kind == LS_QUERY_KV &&
+		(ls_str_eq(name, LS_STR("pairdelim")) || ls_str_eq(name, LS_STR("kvdelim"))))
+		return ls_query_fail_at(state, LS_QUERY_ERROR_SYNTAX, span, NULL,
+								"expected a quoted string");
+	return unknown_option(state, option->span);
+}
+
+/* The characters of \t, \n and \\ are known here. */
+static bool
+set_delimiters(ls_query_state *state, ls_str *delimiters, ls_query_span span, ls_str text)
+{
+	char *out = ls_arena_alloc(state->arena, text.len + 1);
+	size_t n = 0;
+
+	if (out == NULL)
+		return false;
+	if (delimiters->len > 0)
+		return given_twice(state, span, "the delimiter");
+	for (size_t i = 0; i < text.len; i++)
+	{
+		char c = text.data[i];
+
+		if (c == '\\' && i + 1 < text.len)
+		{
+			c = text.data[++i];
+			c = c == 't' ? '\t' : c == 'n' ? '\n' : c == 'r' ? '\r' : c;
+		}
+		if ((unsigned char) c >= 0x80 || c == '"')
+			return ls_query_fail_at(state, LS_QUERY_ERROR_SEMANTIC, span, NULL,
+									"delimiters are ASCII characters, without quotes");
+		out[n++] = c;
+	}
+	if (n == 0 || n > 16)
+		return ls_query_fail_at(state, LS_QUERY_ERROR_SEMANTIC, span, NULL,
+								"expected 1 to 16 characters");
+	*delimiters = ls_str_make(out, n);
+	return true;
+}
+
+bool
+ls_query_extract_text(ls_query_state *state, const ls_query_token *option, ls_query_token string)
+{
+	ls_query_stage *stage = state->stage;
+	ls_str name = option == NULL ? LS_STR("path") : ls_query_slice(state, option->span);
+	ls_str text = ls_query_unquote(state, string.span, false);
+
+	if (text.data == NULL)
+		return false;
+	if (stage->kind == LS_QUERY_JSON && ls_str_eq(name, LS_STR("path")))
+		return set_path(state, text, string.span);
+	if (stage->kind == LS_QUERY_KV && ls_str_eq(name, LS_STR("pairdelim")))
+		return set_delimiters(state, &stage->between, string.span, text);
+	if (stage->kind == LS_QUERY_KV && ls_str_eq(name, LS_STR("kvdelim")))
+		return set_delimiters(state, &stage->inside, string.span, text);
+	if (option != NULL && !ls_str_eq(name, LS_STR("field")) &&
+		!(stage->kind == LS_QUERY_JSON &&
+		  (ls_str_eq(name, LS_STR("input")) || ls_str_eq(name, LS_STR("output")))))
+		return unknown_option(state, option->span);
+	return ls_query_fail_at(state, LS_QUERY_ERROR_SYNTAX, string.span, NULL,
+							"expected a field name");
+}
+
+bool
+ls_query_check_extract(ls_query_state *state)
+{
+	const ls_query_stage *stage = state->stage;
+
+	if (stage->output != NULL && stage->path.data == NULL)
+		return ls_query_fail_at(state, LS_QUERY_ERROR_SEMANTIC, stage->output->span,
+								"spath input=event path=a.b output=x", "output= needs path=");
+	return true;
 }
 
 /* ---- rex ---- */

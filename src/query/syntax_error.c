@@ -371,48 +371,6 @@ name_expected(ls_query_state *state, const char *const *names, int n, ls_str *ou
 	return n_out;
 }
 
-/* What other languages call things. */
-static const struct
-{
-	ls_str word;
-	const char *hint;
-} other_names[] = {
-	{LS_STR("project"), "did you mean fields?"},
-	{LS_STR("select"), "did you mean fields?"},
-	{LS_STR("filter"), "did you mean where?"},
-	{LS_STR("search"), "did you mean where?"},
-	{LS_STR("summarize"), "did you mean stats?"},
-	{LS_STR("group"), "did you mean stats ... by?"},
-	{LS_STR("count"), "did you mean stats count?"},
-	{LS_STR("limit"), "did you mean head?"},
-	{LS_STR("take"), "did you mean head?"},
-	{LS_STR("order"), "did you mean sort?"},
-	{LS_STR("extend"), "did you mean eval?"},
-	{LS_STR("parse"), "did you mean rex?"},
-	{LS_STR("uniq"), "did you mean dedup?"},
-	{LS_STR("distinct"), "did you mean dedup?"},
-	{LS_STR("chart"), "did you mean stats ... by, or timechart?"},
-	{LS_STR("regex"), "did you mean where field MATCHES \"...\"?"},
-	{LS_STR("transaction"), "did you mean stats min(timestamp), max(timestamp), count by ...? "
-							"More is possible in SQL, over the view logsvc.logs"},
-	{LS_STR("join"), "lookup adds fields from a table that you have uploaded; searches are joined "
-					 "in SQL, over the view logsvc.logs"},
-	{LS_STR("append"), "write a OR b; searches are united in SQL, over the view logsvc.logs"},
-	{LS_STR("streamstats"), "did you mean eventstats? SQL has window functions, over the view "
-							"logsvc.logs"},
-	{LS_STR("mvexpand"), "lists are taken apart in SQL, over the view logsvc.logs"},
-	{LS_STR("inputlookup"), "GET /api/v1/lookups/NAME shows a table; in a search it is lookup"},
-	{LS_STR("outputlookup"), "PUT /api/v1/lookups/NAME stores a table; in a search it is lookup"},
-	{LS_STR("makeresults"), "a query begins with events; SELECT makes rows in SQL"},
-	{LS_STR("cluster"), "did you mean patterns?"},
-	{LS_STR("reduce"), "did you mean patterns?"},
-	{LS_STR("=="), "did you mean =?"},
-	{LS_STR("<>"), "did you mean !=?"},
-	{LS_STR("!"), "did you mean NOT?"},
-	{LS_STR("&&"), "did you mean AND?"},
-	{LS_STR("||"), "did you mean OR?"},
-};
-
 /* The position of the innermost ( that is still open before token `last`. */
 static const ls_query_token *
 open_parenthesis(const ls_query_state *state, uint32_t last)
@@ -487,13 +445,17 @@ guess(ls_query_state *state, const ls_query_token *token, const char *const *nam
 							  operator_names[i].data);
 			return;
 		}
-	if (before == '|' || token->kind == TOK_BAD_OPERATOR)
-		for (size_t i = 0; i < sizeof(other_names) / sizeof(other_names[0]); i++)
-			if (ls_str_eq(word, other_names[i].word))
-			{
-				ls_query_set_hint(state, "%s", other_names[i].hint);
-				return;
-			}
+	if ((before == '|' || token->kind == TOK_BAD_OPERATOR) && ls_query_other_stage(word) != NULL)
+	{
+		ls_query_set_hint(state, "%s", ls_query_other_stage(word));
+		return;
+	}
+	if (word.data[0] == '[')
+	{
+		ls_query_set_hint(state, "a search inside of a search is written in SQL: ... IN (SELECT ..."
+								 " FROM logsvc.events('...'))");
+		return;
+	}
 	if (token->kind == TOK_IDENT || token->kind == TOK_OPTION)
 		ls_query_hint_closest(state, word, expected, n_expected);
 	if (token->kind == TOK_IDENT && state->error->hint.len == 0 && has(names, n, ","))

@@ -14,6 +14,8 @@
 
 #include "src/server/server.h"
 
+#include "fmgr.h"
+
 #include "src/query/ast.h"
 
 /* Fields that one expression may name. */
@@ -60,6 +62,12 @@ extern ls_value_program *ls_value_prepare(const ls_query_expr *expr);
  */
 extern struct varlena *ls_value_json(ls_value_program *program, const ls_str *fields); /* or NULL */
 extern bool ls_value_is_true(ls_value_program *program, const ls_str *fields);
+
+/*
+ * The stage whose text is the first argument of a function, parsed in the current memory context,
+ * which must live as long as the call site.  value_function.c.
+ */
+extern const ls_query_stage *ls_value_stage(FunctionCallInfo fcinfo);
 
 /* A JSON text as comparisons see it; a string with escapes is decoded into the arena. */
 extern ls_str ls_value_plain(ls_str json, ls_arena *arena);

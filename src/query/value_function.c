@@ -18,6 +18,7 @@
 
 #include <math.h>
 
+#include "src/query/text.h"
 #include "src/query/value.h"
 #include "src/part/match.h"
 #include "src/scan/scan.h"
@@ -61,9 +62,8 @@ forget_stage(void *callback)
 		last_stage.context = NULL;
 }
 
-/* Parses a stage in the current context, which lives as long as the call site. */
-static const ls_query_stage *
-parse_stage(FunctionCallInfo fcinfo)
+const ls_query_stage *
+ls_value_stage(FunctionCallInfo fcinfo)
 {
 	ls_str written = ls_str_of_text(PG_GETARG_TEXT_PP(0));
 	MemoryContextCallback *callback;
@@ -115,7 +115,7 @@ program_of(FunctionCallInfo fcinfo)
 	if (state != NULL)
 		return state;
 	outer = MemoryContextSwitchTo(fcinfo->flinfo->fn_mcxt);
-	expr = ls_value_expression(parse_stage(fcinfo), PG_GETARG_INT32(1));
+	expr = ls_value_expression(ls_value_stage(fcinfo), PG_GETARG_INT32(1));
 	if (expr == NULL || !ls_value_list_fields(expr, &fields))
 		ereport(ERROR, errcode(ls_errcode(LS_ERROR_QUERY_SEMANTIC)), errmsg("no such expression"));
 	state = palloc0(sizeof(*state));
@@ -190,7 +190,7 @@ rex_of(FunctionCallInfo fcinfo)
 		return state;
 	outer = MemoryContextSwitchTo(fcinfo->flinfo->fn_mcxt);
 	state = palloc0(sizeof(*state));
-	state->stage = parse_stage(fcinfo);
+	state->stage = ls_value_stage(fcinfo);
 	state->regex = ls_regex_compile(ls_context_arena(CurrentMemoryContext, ROW_MEMORY),
 									state->stage->pattern, true, &error);
 	if (state->regex == NULL)
@@ -248,7 +248,7 @@ logsvc_rex_groups(PG_FUNCTION_ARGS)
 		construct_md_array(values, nulls, 1, &n, bounds, TEXTOID, -1, false, TYPALIGN_INT));
 }
 
-/* ---- event_set ---- */
+/* ---- members of events ---- */
 
 static void
 append_member(StringInfo out, ls_arena *arena, ls_str key, ls_str json)
@@ -275,7 +275,7 @@ append_new(StringInfo out, ls_arena *arena, const ls_str *names, const ls_str *v
 	{
 		bool attribute = names[i].len > 0 && names[i].data[0] == '.';
 
-		if (values[i].data == NULL || attribute != attributes)
+		if (values[i].data == NULL || attribute != attributes || ls_str_eq(names[i], LS_STR("*")))
 			continue;
 		append_member(out, arena,
 					  attribute ? ls_str_make(names[i].data + 1, names[i].len - 1) : names[i],
@@ -283,12 +283,144 @@ append_new(StringInfo out, ls_arena *arena, const ls_str *names, const ls_str *v
 	}
 }
 
+/* ---- what stages found in texts ---- */
+
+typedef struct found_member
+{
+	ls_str name;
+	ls_str json;
+	bool field; /* replaces a field that every event can have, not an attribute */
+} found_member;
+
+typedef struct found
+{
+	found_member *members; /* sorted by name */
+	int n;
+} found;
+
+static int
+by_name(const void *a, const void *b)
+{
+	return ls_str_cmp(((const found_member *) a)->name, ((const found_member *) b)->name);
+}
+
+/* The name of a member that is a field of events; empty: of an attribute. */
+static ls_str
+field_of(ls_str name, ls_str json)
+{
+	static const ls_str names[][2] = {
+		{LS_STR("level"), LS_STR("level")},     {LS_STR("source"), LS_STR("source")},
+		{LS_STR("service"), LS_STR("service")}, {LS_STR("trace_id"), LS_STR("traceId")},
+		{LS_STR("span_id"), LS_STR("spanId")},
+	};
+
+	for (size_t i = 0; i < lengthof(names) && json.len > 0 && json.data[0] == '"'; i++)
+	{
+		if (ls_str_eq(name, names[i][0]))
+			return names[i][1];
+	}
+	return LS_STR("");
+}
+
 static bool
-has_new(const ls_str *names, const ls_str *values, int n)
+is_unwanted(const ls_str *names, int n, ls_str name)
+{
+	for (int i = 0; i < n; i++)
+	{
+		if (names[i].len == name.len + 1 && names[i].data[0] == '-' &&
+			memcmp(names[i].data + 1, name.data, name.len) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* The members of the object named *, without the unwanted ones, which are named "-name". */
+static found
+read_found(const ls_str *names, const ls_str *values, int n, ls_arena *arena)
+{
+	found f = {NULL, 0};
+	ls_str object = {NULL, 0};
+	ls_json j;
+	ls_json_value v;
+	ls_str name;
+	ls_str raw;
+
+	for (int i = 0; i < n; i++)
+	{
+		if (ls_str_eq(names[i], LS_STR("*")))
+			object = values[i];
+	}
+	if (object.len == 0)
+		return f;
+	f.members = palloc(sizeof(found_member) * LS_EXTRACT_MAX);
+	ls_json_init(&j, object, arena, 1100);
+	ls_json_read(&j, &v);
+	while (f.n < LS_EXTRACT_MAX && ls_json_member(&j, &name) && ls_json_skip(&j, &raw))
+	{
+		if (is_unwanted(names, n, name))
+			continue;
+		f.members[f.n] = (found_member){name, raw, false};
+		v.text = field_of(name, raw);
+		if (v.text.len > 0)
+			f.members[f.n] = (found_member){v.text, raw, true};
+		f.n++;
+	}
+	qsort(f.members, (size_t) f.n, sizeof(found_member), by_name);
+	return f;
+}
+
+static bool
+is_found(const found *f, ls_str name, bool field)
+{
+	found_member key = {.name = name};
+	const found_member *at =
+		f->n == 0 ? NULL : bsearch(&key, f->members, (size_t) f->n, sizeof(found_member), by_name);
+
+	return at != NULL && at->field == field;
+}
+
+static void
+append_found(StringInfo out, ls_arena *arena, const found *f, bool field)
+{
+	for (int i = 0; i < f->n; i++)
+	{
+		if (f->members[i].field == field)
+			append_member(out, arena, f->members[i].name, f->members[i].json);
+	}
+}
+
+/* Attributes as they are, without those that were found. */
+static void
+append_attributes(StringInfo out, ls_arena *arena, ls_str raw, const found *f)
+{
+	ls_json j;
+	ls_json_value v;
+	ls_str key;
+
+	append_member(out, arena, LS_STR("attributes"), LS_STR("{"));
+	ls_json_init(&j, raw, arena, 1100);
+	ls_json_read(&j, &v);
+	while (ls_json_member(&j, &key) && ls_json_skip(&j, &raw))
+	{
+		if (!is_found(f, key, false))
+			append_member(out, arena, key, raw);
+	}
+}
+
+/* ---- event_set ---- */
+
+/* Is there a new attribute? */
+static bool
+has_new(const ls_str *names, const ls_str *values, int n, const found *f)
 {
 	for (int i = 0; i < n; i++)
 	{
 		if (values[i].data != NULL && names[i].len > 0 && names[i].data[0] == '.')
+			return true;
+	}
+	for (int i = 0; i < f->n; i++)
+	{
+		if (!f->members[i].field)
 			return true;
 	}
 	return false;
@@ -314,7 +446,8 @@ read_texts(ArrayType *array, int *n)
 /*
  * event_set(event text, names text[], values text[]) returns text: the event
  * with additional members, none of which it has yet.  A name that begins with a dot
- * is an attribute.
+ * is an attribute.  The members of the value named * are added, too, and replace those of the
+ * event; they are not added if "-" and their name is among the names.
  */
 Datum
 logsvc_event_set(PG_FUNCTION_ARGS)
@@ -325,6 +458,7 @@ logsvc_event_set(PG_FUNCTION_ARGS)
 	ls_str *names = read_texts(PG_GETARG_ARRAYTYPE_P(1), &n_names);
 	ls_str *values = read_texts(PG_GETARG_ARRAYTYPE_P(2), &n_values);
 	int n = Min(n_names, n_values);
+	found f = read_found(names, values, n, arena);
 	bool attributes_done = false;
 	StringInfoData out;
 	ls_json j;
@@ -340,23 +474,29 @@ logsvc_event_set(PG_FUNCTION_ARGS)
 	{
 		if (!ls_json_skip(&j, &raw))
 			break;
-		if (ls_str_eq(key, LS_STR("attributes")) && has_new(names, values, n))
+		if (ls_str_eq(key, LS_STR("attributes")) && has_new(names, values, n, &f))
 		{
 			/* Without its closing brace, then the others, then the brace. */
-			append_member(&out, arena, key, ls_str_make(raw.data, raw.len - 1));
+			if (f.n == 0)
+				append_member(&out, arena, key, ls_str_make(raw.data, raw.len - 1));
+			else
+				append_attributes(&out, arena, raw, &f);
+			append_found(&out, arena, &f, false);
 			append_new(&out, arena, names, values, n, true);
 			appendStringInfoChar(&out, '}');
 			attributes_done = true;
 		}
-		else
+		else if (!is_found(&f, key, true))
 			append_member(&out, arena, key, raw);
 	}
 	if (j.error != NULL)
 		elog(ERROR, "an event is not JSON: %s", j.error);
+	append_found(&out, arena, &f, true);
 	append_new(&out, arena, names, values, n, false);
-	if (!attributes_done && has_new(names, values, n))
+	if (!attributes_done && has_new(names, values, n, &f))
 	{
 		append_member(&out, arena, LS_STR("attributes"), LS_STR("{"));
+		append_found(&out, arena, &f, false);
 		append_new(&out, arena, names, values, n, true);
 		appendStringInfoChar(&out, '}');
 	}

@@ -1,6 +1,6 @@
 -- Searching: stages as people know them from other languages.
 \set QUIET on
-SELECT plan(50);
+SELECT plan(51);
 
 SELECT isnt(logsvc.create_organization('Acme', 'pro'), NULL, 'an organization');
 DO $$ BEGIN PERFORM logsvc.act_as('acme'); END $$;
@@ -36,6 +36,7 @@ SELECT is(pg_temp.rows('| stats count, max(n) as m by level | table m, level, x 
 SELECT is(pg_temp.rows('| table n | eval b = n | fields - n | head 1'), '[[6]]', 'fields of it');
 SELECT is(logsvc.search('| table n', "limit" => 2) #> '{data,rows}', '[[6], [5]]', 'a page');
 SELECT is(pg_temp.rows('| table n ' || repeat('| where n > 0 | eval n = n + 1 ', 20) || '| head 1'), '[[26]]', 'a long chain after it');
+SELECT is(pg_temp.rows('| table n, level ' || repeat('| where n > 2 | sort n ', 10) || '| head 1'), '[[3, "error"]]', 'that does not change its columns');
 SELECT alike(pg_temp.error('| table n | timechart count'), 'timechart needs events, this is a table%', 'not by time');
 SELECT alike(pg_temp.error('| table attributes'), 'attributes is not one field%', 'not all attributes');
 

@@ -69,7 +69,7 @@ SELECT ok(logsvc.validate_query('secretword | stats count') ->> 'sql' LIKE '%gro
 SELECT is(logsvc.validate_query('x | stat count'),
 	'{"valid":false,"warnings":[],"sql":null,"errors":[{"path":"q","message":"unexpected stat",
 	"position":{"offset":4,"line":1,"column":5,"length":4},"found":"stat","hint":"did you mean stats?",
-	"expected":["where","dedup","stats","timechart","top","rare","sort","head","fields","rename","eval","rex","patterns","table","tail","bin","fillnull","eventstats","lookup"]}]}', 'a wrong one');
+	"expected":["where","dedup","stats","timechart","top","rare","sort","head","fields","rename","eval","rex","patterns","table","tail","bin","fillnull","eventstats","lookup","json","logfmt","kv"]}]}', 'a wrong one');
 SELECT is(logsvc.validate_query('event MATCHES "a("') ->> 'valid', 'false', 'a pattern');
 SELECT is(logsvc.validate_query('index=nowhere') #> '{errors,0,message}',
 	'"index \"nowhere\" does not exist"', 'an index');

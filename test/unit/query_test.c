@@ -286,10 +286,10 @@ test_stages(void)
 static void
 test_errors(void)
 {
-	static const char *const stages[] = {"where", "dedup",    "stats",      "timechart", "top",
-										 "rare",  "sort",     "head",       "fields",    "rename",
-										 "eval",  "rex",      "patterns",   "table",     "tail",
-										 "bin",   "fillnull", "eventstats", "lookup"};
+	static const char *const stages[] = {
+		"where",    "dedup",      "stats",  "timechart", "top",      "rare",  "sort", "head",
+		"fields",   "rename",     "eval",   "rex",       "patterns", "table", "tail", "bin",
+		"fillnull", "eventstats", "lookup", "json",      "logfmt",   "kv"};
 	static const char *const times[] = {"now", "-15m", "-1h@h", "ISO", "epoch"};
 	static const char *const close[] = {")"};
 	static const char *const string[] = {"a quoted string"};
@@ -299,7 +299,7 @@ test_errors(void)
 											 "max",   "first", "last", "values", "p95"};
 
 	fails("index=main | stat count", SYNTAX, "unexpected stat", 13, 4);
-	expects(stages, 19);
+	expects(stages, 22);
 	is_int(error.position.line, 1, "line");
 	is_int(error.position.column, 14, "column");
 	is_str(error.found, "stat", "found");
@@ -337,7 +337,7 @@ test_errors(void)
 	fails("()", SYNTAX, "unexpected )", 1, 1);
 	fails("x=", SYNTAX, "unexpected end of query", 2, 0);
 	fails("|", SYNTAX, "unexpected end of query", 1, 0);
-	expects(stages, 19);
+	expects(stages, 22);
 	fails("f*o=1", SYNTAX, "wildcards are not allowed in field names", 0, 3);
 	fails("a..b=1", SYNTAX, "empty name in a field path", 2, 0);
 	fails("``=1", SYNTAX, "empty name in a field path", 0, 2);
@@ -397,6 +397,14 @@ test_errors(void)
 	hints("| where a == 1", "did you mean =?");
 	hints("a || b", "did you mean OR?");
 	hints("a | project x", "did you mean fields?");
+	hints("a | join type=left id [search b]", "rows of a table are joined by lookup, others in "
+											  "SQL: SELECT * FROM logsvc.events('...') a JOIN"
+											  " logsvc.events('...') b ON a.trace_id = b.trace_id");
+	hints("a [search b]", "a search inside of a search is written in SQL: ... IN (SELECT ... FROM"
+						  " logsvc.events('...'))");
+	hints("| where strlen(a) > 1", "did you mean len?");
+	hints("| stats stdev(a)",
+		  "standard deviations are made in SQL: SELECT stddev(...) FROM logsvc.events('...')");
 	hints("x='a'", "texts are written in straight double quotes: \"...\"");
 	hints("x=\xe2\x80\x9c"
 		  "a\xe2\x80\x9d",
@@ -534,6 +542,28 @@ test_foreign_stages(void)
 		 " (eventstats (count as \"count\") (values a as \"v\") (by b))");
 	tree("| where table = tail + bin AND span = fillnull",
 		 " (where (and (= table (+ tail bin)) (= span fillnull)))");
+	tree("| json | spath field=a.b", " (json) (json (field a.b))");
+	tree("| spath input=event path=a.b output=x",
+		 " (json (field event) (path \"a.b\") (output x))");
+	tree("| spath a.b output=`x y`", " (json (path \"a.b\") (output `x y`))");
+	tree("| json \"a{}.b{2}\" field=c", " (json (field c) (path \"a{}.b{2}\"))");
+	tree("| logfmt | logfmt field=c", " (logfmt) (logfmt (field c))");
+	tree("| kv | extract pairdelim=\"|;\\t\" kvdelim=\":\" field=c",
+		 " (kv) (kv (field c) between \"|;\\t\" inside \":\")");
+	tree("| where json = logfmt OR kv = path", " (where (or (= json logfmt) (= kv path)))");
+	fails("| json output=x", SEMANTIC, "output= needs path=", 14, 1);
+	fails("| json a b", SEMANTIC, "path is given twice", 9, 1);
+	fails("| json input=a field=b", SEMANTIC, "the field is given twice", 21, 1);
+	fails("| json path=\"a{\"", SEMANTIC,
+		  "expected a path of at most 256 bytes: \"a.b\", \"list{0}.a\", \"list{}.a\"", 12, 4);
+	fails("| json pth=a", SYNTAX, "expected field, input, path, output", 7, 3);
+	fails("| json field=\"a\"", SYNTAX, "expected a field name", 13, 3);
+	fails("| kv event", SYNTAX, "unexpected event", 5, 5);
+	fails("| kv pairdelim=x", SYNTAX, "expected a quoted string", 15, 1);
+	fails("| kv kvdelim=\"\"", SEMANTIC, "expected 1 to 16 characters", 13, 2);
+	fails("| kv kvdelim=\"\xc3\xa4\"", SEMANTIC, "delimiters are ASCII characters, without quotes",
+		  13, 3);
+	fails("| logfmt path=a", SYNTAX, "expected field", 9, 4);
 	fails("| bin a", SEMANTIC, "bin needs a span", 6, 1);
 	is_str(error.hint, "bin span=5m timestamp, bin span=100 bytes", "hint");
 	fails("| bin span=auto a", SEMANTIC,

@@ -219,6 +219,164 @@ test_buckets(void)
 	ok(!ls_query_bin_span(LS_STR("99999999999d"), &duration), "very long");
 }
 
+/* ---- fields in texts ---- */
+
+static const char *const results[] = {
+	[LS_EXTRACT_NOTHING] = "nothing",
+	[LS_EXTRACT_MISSING] = "missing",
+	[LS_EXTRACT_LIMIT] = "limit",
+	[LS_EXTRACT_MEMORY] = "memory",
+};
+
+static void
+extracts(ls_extraction result, const char *expected, const char *text)
+{
+	is_str(result == LS_EXTRACTED ? made() : str(results[result]), expected, text);
+}
+
+static void
+json(const char *text, const char *expected)
+{
+	ls_buf_init(&buf, arena);
+	extracts(ls_extract_json(&buf, arena, LS_STR(""), str(text)), expected, text);
+}
+
+static void
+path(const char *text, const char *at, const char *expected)
+{
+	ok(ls_extract_path_valid(str(at)), at);
+	ls_buf_init(&buf, arena);
+	extracts(ls_extract_path(&buf, arena, str(text), str(at)), expected, text);
+}
+
+static void
+logfmt(const char *text, const char *expected)
+{
+	ls_buf_init(&buf, arena);
+	extracts(ls_extract_logfmt(&buf, arena, str(text)), expected, text);
+}
+
+static void
+pairs(const char *text, const char *between, const char *inside, const char *expected)
+{
+	ls_buf_init(&buf, arena);
+	extracts(ls_extract_pairs(&buf, arena, str(text), str(between), str(inside)), expected, text);
+}
+
+static void
+test_json(void)
+{
+	static char text[1100000];
+	char *p = text;
+
+	json("{\"a\":1,\"b\":{\"c\":[1, 2]} }", "{\"a\":1,\"b\":{\"c\":[1,2]}}");
+	json("  {\"a\":null}\n", "{\"a\":null}");
+	json("{\"a\":1,\"b\":2,\"a\":3}", "{\"b\":2,\"a\":3}");
+	json("{\"a\":\"\\u0000\\ud800\\u00e9\"}", "{\"a\":\"\xef\xbf\xbd\xef\xbf\xbd\xc3\xa9\"}");
+	json("{}", "nothing");
+	json("[1]", "nothing");
+	json("text", "nothing");
+	json("", "nothing");
+	json("{\"a\":1} x", "nothing");
+	json("{\"a\":1", "nothing");
+	json("{\"a\":1e999999}", "limit");
+	json("{\"a\":[1e99,\"1e999999\\\"\"]}", "{\"a\":[1e99,\"1e999999\\\"\"]}");
+	path("{\"a\":[1e1000000]}", "a", "limit");
+	ls_buf_init(&buf, arena);
+	extracts(ls_extract_json(&buf, arena, LS_STR("{\"a\":1,\"b\":2}"), LS_STR("{\"b\":3,\"c\":4}")),
+			 "{\"a\":1,\"b\":3,\"c\":4}", "added to another");
+
+	/* 1,000 members, then one more; deep lists; a name of 257 bytes. */
+	for (int n = 999; n <= 1000; n++)
+	{
+		p = stpcpy(text, "{\"x\":0");
+		for (int i = 0; i < n; i++)
+			p += sprintf(p, ",\"k%d\":%d", i, i);
+		strcpy(p, "}");
+		ls_buf_init(&buf, arena);
+		is_int(ls_extract_json(&buf, arena, LS_STR(""), str(text)),
+			   n == 999 ? LS_EXTRACTED : LS_EXTRACT_LIMIT, "many members");
+	}
+	for (int n = 49; n <= 60; n += 11)
+	{
+		p = stpcpy(text, "{\"x\":");
+		memset(p, '[', (size_t) n);
+		memset(p + n, ']', (size_t) n);
+		strcpy(p + 2 * n, "}");
+		ls_buf_init(&buf, arena);
+		is_int(ls_extract_json(&buf, arena, LS_STR(""), str(text)),
+			   n == 49 ? LS_EXTRACTED : LS_EXTRACT_LIMIT, "deep lists");
+		ls_buf_init(&buf, arena);
+		is_int(ls_extract_path(&buf, arena, str(text), LS_STR("x{}{}{}{}")),
+			   n == 49 ? LS_EXTRACTED : LS_EXTRACT_LIMIT, "a path into them");
+	}
+	p = stpcpy(text, "{\"");
+	memset(p, 'n', 257);
+	strcpy(p + 257, "\":1}");
+	json(text, "limit");
+	memset(text, '[', sizeof(text) - 1);
+	text[sizeof(text) - 1] = '\0';
+	json(text, "nothing");
+	path(text, "a", "limit");
+}
+
+static void
+test_paths(void)
+{
+	path("{\"a\":{\"b\":5}}", "a.b", "5");
+	path("{\"a.b\":6,\"a\":{\"b\":5}}", "a.b", "6");
+	path("{\"a\":{\"b\":5}}", "a", "{\"b\":5}");
+	path("{\"a\":{\"b\":5}}", "a.c", "missing");
+	path("{\"a\":{\"b\":5}}", "b", "missing");
+	path("{\"a\":5}", "a.b", "missing");
+	path("{\"a\":[1,{\"b\":2},{\"b\":[3]}]}", "a{}.b", "[2,[3]]");
+	path("{\"a\":[1,{\"b\":2},{\"b\":[3]}]}", "a{1}.b", "2");
+	path("{\"a\":[1,{\"b\":2},{\"b\":[3,4]}]}", "a{2}.b{1}", "4");
+	path("{\"a\":[1]}", "a{1}", "missing");
+	path("{\"a\":[[1,2],[3]]}", "a{}{}", "[1,2,3]");
+	path("{\"a\":[]}", "a{}", "missing");
+	path("{\"a\":1,\"a\":2}", "a", "2");
+	path("[{\"a\":1}]", "{0}.a", "1");
+	path("text", "a", "nothing");
+	path("{\"a\":1", "a", "nothing");
+	path("{\"a\":\"\\u0000\"}", "a", "\"\xef\xbf\xbd\"");
+	ok(!ls_extract_path_valid(LS_STR("")), "no path");
+	ok(!ls_extract_path_valid(LS_STR("a..b")), "an empty name");
+	ok(!ls_extract_path_valid(LS_STR(".a")), "a dot at the beginning");
+	ok(!ls_extract_path_valid(LS_STR("a.")), "at the end");
+	ok(!ls_extract_path_valid(LS_STR("a{x}")), "no number");
+	ok(!ls_extract_path_valid(LS_STR("a{1}b")), "no dot");
+	ok(!ls_extract_path_valid(LS_STR("a}")), "a brace alone");
+	ok(!ls_extract_path_valid(LS_STR("a{123456789}")), "a large number");
+}
+
+static void
+test_pairs(void)
+{
+	static char text[100000];
+	char *p = text;
+
+	logfmt("a=1 b=\"x y\" c= d e=\"\\\"q\\n\"",
+		   "{\"a\":\"1\",\"b\":\"x y\",\"c\":\"\",\"e\":\"\\\"q\\n\"}");
+	logfmt("level=info msg=\"no end", "{\"level\":\"info\",\"msg\":\"no end\"}");
+	logfmt("just words", "nothing");
+	logfmt("a==b =x", "{\"a\":\"=b\"}");
+	logfmt("", "nothing");
+	pairs("user=ann, id=5; path=/a/b?x=1 t='a b' (k=v) x==y", "", "",
+		  "{\"user\":\"ann\",\"id\":\"5\",\"path\":\"/a/b?x=1\",\"t\":\"a b\",\"k\":\"v\"}");
+	pairs("a:1;b: x y ;c;\"d e\":\"f;g\" z;", ";", ":",
+		  "{\"a\":\"1\",\"b\":\"x y\",\"d e\":\"f;g\"}");
+	pairs("a:1 b:2", "", ":", "{\"a\":\"1\",\"b\":\"2\"}");
+	pairs("a=1|b=2", "|", "", "{\"a\":\"1\",\"b\":\"2\"}");
+	pairs("no pairs", "", "", "nothing");
+	pairs("a=1 a=2", "", "", "{\"a\":\"2\"}");
+	for (int i = 0; i < 1001; i++)
+		p += sprintf(p, "k%d=%d ", i, i);
+	pairs(text, "", "", "limit");
+	logfmt(text, "limit");
+	pairs(text, " ", "=", "limit");
+}
+
 int
 main(void)
 {
@@ -227,6 +385,9 @@ main(void)
 	test_lists();
 	test_times();
 	test_buckets();
+	test_json();
+	test_paths();
+	test_pairs();
 	ls_arena_destroy(arena);
 	return done_testing();
 }

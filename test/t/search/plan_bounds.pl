@@ -116,6 +116,15 @@ bounded('many aggregates', '* | where a=1 | head | stats '
 	. list(60, sub { "p50(a$_[0]) as b$_[0]" }) . ' by a1');
 bounded('timechart of many aggregates', '* | head 100 | timechart span=6h '
 	. list(60, sub { "max(a$_[0]) as b$_[0]" }) . ' by a1, a2');
+bounded('bin and fillnull', chain(49, 'bin span=5 x', 'fillnull value=1 x'));
+bounded('tables of tables', chain(49, 'table x, y', 'tail 5'));
+bounded('many aggregates beside the rows', '* | fields x ' . join ' ', map { my $n = $_;
+	'| eventstats ' . list(60, sub { "values(a$_[0]) as b$_[0]" }) . ' by x | sort x' } 1 .. 4);
+bounded('json', chain(99, 'json'));
+bounded('json and what it found', chain(49, 'json field=x', 'where x.y.z = 1'));
+bounded('many paths of JSON', '* | json | where ' . join ' OR ', map { "a.b$_.c = 1" } 1 .. 60);
+bounded('json without members', '* | json ' . join ' ', map { "| fields - a.b$_" } 1 .. 60);
+bounded('kv of many fields', chain(24, 'kv field=x', 'sort ' . list(30, sub { "a$_[0]" })));
 bounded('patterns', chain(40, 'patterns mode=label'));
 bounded('many conditions', chain(100, 'where a.b.c = 1 OR x = 2'));
 bounded('a long list', '* | where x IN (' . list(2500, sub { $_[0] }) . ')');
