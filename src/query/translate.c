@@ -273,6 +273,7 @@ attempt(ls_str text, ls_arena *arena, translator read, bool compare_times,
 		ls_query_translation *translation)
 {
 	ls_query_source source = {.arena = arena, .text = text, .compare_times = compare_times};
+	ls_buf quoted;
 	ls_buf out;
 
 	ls_buf_init(&source.left_out, arena);
@@ -289,7 +290,9 @@ attempt(ls_str text, ls_arena *arena, translator read, bool compare_times,
 		return false;
 	if (!is_query(&out))
 		return false;
-	if (out.len > LS_QUERY_MAX_TRANSLATION)
+	ls_buf_init(&quoted, arena);
+	ls_json_quote(&quoted, ls_str_make(out.data, out.len));
+	if (quoted.failed || quoted.len > LS_QUERY_MAX_TRANSLATION)
 	{
 		translation->problem = "a query of this length";
 		return false;
@@ -387,6 +390,7 @@ ls_query_explain_error(ls_query_state *state)
 bool
 ls_query_warn_translation(ls_query *query, ls_arena *arena)
 {
+	uint32_t n = query->warnings.n;
 	ls_query_translation t;
 	ls_buf message;
 
@@ -402,10 +406,13 @@ ls_query_warn_translation(ls_query *query, ls_arena *arena)
 	}
 	ls_buf_init(&message, arena);
 	describe(&t, &message);
-	if (message.failed || query->warnings.n >= LS_QUERY_MAX_WARNINGS)
+	if (message.failed)
 		return false;
 	ls_query_warn(query, arena, "OTHER_LANGUAGE", (ls_query_span){0, (uint32_t) query->text.len},
 				  "%.*s", (int) message.len, message.data);
-	query->warnings.items[query->warnings.n - 1]->suggestion = t.query;
+	/* There may be too many warnings, or no memory. */
+	if (query->warnings.n == n)
+		return false;
+	query->warnings.items[n]->suggestion = t.query;
 	return true;
 }

@@ -13,8 +13,11 @@
 
 #include "src/query/language_internal.h"
 
-/* Longer translations are not offered: an answer has limited space for them. */
-#define LS_QUERY_MAX_TRANSLATION 1200
+/*
+ * Bytes of a translation as a JSON string.  Longer ones are not offered: the details of an error
+ * have it twice, and limited space.
+ */
+#define LS_QUERY_MAX_TRANSLATION 1500
 
 /* A query of another language while it is read. */
 typedef struct ls_query_source

@@ -181,6 +181,25 @@ test_lucene(void)
 	warns("x = 5", "", "");
 }
 
+/* The details of an error have limited space. */
+static void
+test_long(void)
+{
+	ls_query_translation t;
+	char text[1024];
+	size_t n = 0;
+
+	n += (size_t) sprintf(text, "{app=`");
+	while (n < 800)
+		text[n++] = '"';
+	strcpy(text + n, "`}");
+	says(text, "this is LogQL; a query of this length cannot be translated");
+	memset(text + 6, 'x', n - 6);
+	ls_arena_reset(arena);
+	ok(ls_query_translate(ls_str_make(text, strlen(text)), arena, &t) && t.query.len == 800,
+	   "one without escapes is short enough");
+}
+
 /* What is only a mistake in our language gets no advice about another. */
 static void
 test_not_recognized(void)
@@ -249,6 +268,7 @@ main(void)
 	test_json();
 	test_metrics();
 	test_lucene();
+	test_long();
 	test_not_recognized();
 	test_limits();
 	ls_arena_destroy(arena);

@@ -336,6 +336,44 @@ answers(admin => POST => '/indexes', { name => 'web' }, 201, 'then it is');
 audited('index.created', 2);
 audited('index.deleted', 1);
 
+# ---- lookup tables ----
+
+sub put_csv
+{
+	my ($name, $body, $type) = @_;
+	return $t->http(PUT => "/api/v1/lookups/$name", token => $org->{token}, body => $body,
+		headers => { 'Content-Type' => $type // 'text/csv; charset=utf-8' });
+}
+
+$r = put_csv('owners', "\xef\xbb\xbfservice,team\r\nshop,\"a, \"\"b\"\"\"\r\n");
+is_deeply([ $r->{status}, @{ $r->{json}{data} }{qw(rows columns)} ],
+	[ 200, 1, [qw(service team)] ], 'a table is sent as CSV');
+is(put_csv('owners', "service,team\nshop,money\n")->{status}, 200, 'and sent again');
+is(answers(full => GET => '/lookups/owners', undef, 200)->{data}{csv},
+	"service,team\nshop,money\n", 'which replaces it');
+answers(admin => PUT => '/lookups/codes', { csv => "code,text\n7,seven\n" }, 200);
+is_deeply([ map { $_->{name} } @{ answers(full => GET => '/lookups', undef, 200)->{data} } ],
+	[qw(codes owners)], 'the list');
+answers(read => GET => '/lookups', undef, '403 INSUFFICIENT_SCOPE');
+answers(other => GET => '/lookups/owners', undef, '404 NOT_FOUND');
+answers(other => DELETE => '/lookups/owners', undef, '404 NOT_FOUND');
+$r = put_csv('bad', "a,b\n1\n");
+is("$r->{status} $r->{json}{details}[0]{path} $r->{json}{details}[0]{message}",
+	'400 csv line 2: 1 cell, but the table has 2 columns', 'a mistake has its line');
+is(put_csv('bad', "a\n\xff\n")->{status}, 400, 'what is no UTF-8');
+is(put_csv('bad', "a\n\0\n")->{status}, 400, 'nor text');
+is(put_csv('bad', '')->{status}, 400, 'nothing');
+is(put_csv('Bad.Name', 'a')->{status}, 400, 'a name that no search can write');
+is(put_csv('bad', 'a', 'text/plain')->{status}, 415, 'another type');
+is(put_csv('bad', "a\n" . "x\n" x 600_000)->{status}, 413, 'too many bytes');
+is($t->http(POST => '/api/v1/search', token => $org->{token}, body => 'a,b',
+	headers => { 'Content-Type' => 'text/csv' })->{status}, 415, 'no other route takes CSV');
+answers(admin => DELETE => '/lookups/codes', undef, 204);
+answers(admin => DELETE => '/lookups/codes', undef, '404 NOT_FOUND');
+audited('lookup.created', 2);
+audited('lookup.updated', 1);
+audited('lookup.deleted', 1);
+
 # ---- usage ----
 
 $r = answers(read => GET => '/usage', undef, 200)->{data};

@@ -65,7 +65,7 @@ BEGIN
 	RETURN says;
 END $$;
 SQL
-$t->organization('acme');
+my $org = $t->organization('acme');
 my $events = slurp_file("$folder/events.json");
 is($t->sql("SELECT logsvc.act_as('acme') IS NULL; SELECT logsvc.set_lookup('owners', "
 		. "E'service,team\npay,money\nshop,checkout\n') IS NULL; "
@@ -89,6 +89,20 @@ foreach my $i (0 .. $#entries)
 }
 is(scalar @wrong, 0, 'each does what it must') or diag join "\n", 'what these do:', @wrong;
 is(join(' | ', @silent), '', 'none finds nothing without a word about it');
+
+# ---- over HTTP, the longest suggestion too ----
+
+my $long = 'x' x 1480;
+my $r = $t->http(POST => '/api/v1/search', token => $org->{token}, json => { q => "{app=`$long`}" });
+is_deeply([ $r->{status}, $r->{json}{details}[0]{suggestion} ], [ 400, qq{app="$long"} ],
+	'a long suggestion fits into the details');
+$r = $t->http(POST => '/api/v1/search', token => $org->{token},
+	json => { q => "{app=`$long$long`}" });
+is_deeply([ $r->{status}, $r->{json}{details}[0]{suggestion}, $r->{json}{details}[0]{message} ],
+	[ 400, undef, 'this is LogQL; a query of this length cannot be translated' ],
+	'a longer one is not made');
+$r = $t->http(GET => '/api/v1/search', token => $org->{token}, query => { q => 'refused error' });
+is($r->{json}{meta}{warnings}[0]{suggestion}, 'refused level=error', 'with a warning');
 
 $t->stop;
 done_testing;
