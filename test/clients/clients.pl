@@ -138,8 +138,8 @@ foreach my $name (grep { /$wanted/ } LogsvcClients::names())
 	my $row = eval { row($name) };
 	if (!defined $row) { progress("$name: $@"); next; }
 	progress($row);
-	$table =~ s/^\| \Q$name\E \|.*$/| $row |/m
-		or $table =~ s/^(\| client \|.*\n\|---.*\n(?:\| .*\n)*)/$1| $row |\n/m
+	$table =~ s/^\| \Q$name\E \|.*\n//m;
+	$table =~ s/^(\| client \|.*\n\|---.*\n)((?:\| .*\n)*)/$1 . join '', sort "| $row |\n", split \/^\/m, $2/me
 		or die "docs/clients.md has no table\n";
 }
 $t->stop;
