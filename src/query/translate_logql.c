@@ -452,12 +452,15 @@ read_parser(ls_logql *q, const char *stage)
 				if (strchr("[]\"' ", path.data[i]) != NULL)
 					return ls_query_source_fail(s, "this path of a field");
 			q->in_stages = true;
-			ls_buf_lit(q->out, " | eval ");
-			if (!ls_query_write_field(q->out, name))
-				return ls_query_source_fail(s, NULL);
-			ls_buf_lit(q->out, " = ");
-			if (!ls_query_write_field(q->out, path))
-				return ls_query_source_fail(s, NULL);
+			if (!ls_str_eq(name, path))
+			{
+				ls_buf_lit(q->out, " | eval ");
+				if (!ls_query_write_field(q->out, name))
+					return ls_query_source_fail(s, NULL);
+				ls_buf_lit(q->out, " = ");
+				if (!ls_query_write_field(q->out, path))
+					return ls_query_source_fail(s, NULL);
+			}
 		}
 		if (!ls_query_source_take(s, ","))
 			return true;
