@@ -46,7 +46,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION logsvc.update_saved_query(text, jsonb, int) IS
-'Changes the members of a saved query that body has; version: the one it must have now';
+'Changes the saved query with that id: the members that body has; version: the one it must have now';
 
 CREATE OR REPLACE FUNCTION logsvc.delete_saved_query(id text, version int DEFAULT NULL) RETURNS void
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
@@ -56,7 +56,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION logsvc.delete_saved_query(text, int) IS
-'Deletes a saved query that nothing uses; version: the one it must have now';
+'Deletes the saved query with that id if nothing uses it; version: the one it must have now';
 
 CREATE OR REPLACE FUNCTION logsvc.get_saved_query(id text) RETURNS jsonb
 LANGUAGE plpgsql STABLE PARALLEL RESTRICTED SECURITY DEFINER
