@@ -44,8 +44,9 @@ void
 ls_json_init(ls_json *j, ls_str text, ls_arena *arena, int max_depth)
 {
 	memset(j, 0, sizeof(ls_json));
-	if (text.len == 0)
-		text = LS_STR(""); /* not NULL, to which nothing can be added */
+	/* Nothing can be added to NULL; another text stays where it is, as who reads it by lines expects. */
+	if (text.data == NULL)
+		text = LS_STR("");
 	j->start = text.data;
 	j->pos = text.data;
 	j->end = text.data + text.len;

@@ -105,9 +105,9 @@ slot_of(ls_str key, int *rank)
 			NAME("datetime", SLOT_TIMESTAMP, 6);
 			break;
 		case 9:
+			NAME("timestamp", SLOT_TIMESTAMP, 0);
 			NAME("levelname", SLOT_LEVEL, 3);
 			NAME("log.level", SLOT_LEVEL, 4);
-			NAME("timestamp", SLOT_TIMESTAMP, 0);
 			NAME("Timestamp", SLOT_TIMESTAMP, 7);
 			break;
 		case 10:

@@ -375,6 +375,22 @@ test_text(void)
 	parse = LS_PARSE_BY_INDEX;
 }
 
+/* Lines of a body without any: where it is in memory must not matter. */
+static void
+test_nothing(void)
+{
+	decoder readers[] = {ls_decode_ndjson, ls_decode_bulk};
+	char *high = malloc(1);
+	ls_json j;
+
+	for (size_t i = 0; i < 2; i++)
+		ok(!run(readers[i], ls_str_make(high, 0)) && result.failure == LS_DECODE_INVALID,
+		   "a body of no bytes");
+	ls_json_init(&j, ls_str_make(high, 0), scratch, 8);
+	ok(j.pos == high && j.end == high, "a reader of nothing is where nothing is");
+	free(high);
+}
+
 static void
 test_batch(void)
 {
@@ -816,6 +832,7 @@ main(void)
 	test_event();
 	test_loggers();
 	test_text();
+	test_nothing();
 	test_batch();
 	test_early_end();
 	test_ndjson();

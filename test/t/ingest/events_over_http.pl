@@ -236,6 +236,16 @@ is_error(post($single, body => 'event=x', headers => { 'Content-Type' => 'text/p
 is_error(post($batch, body => '[]', headers => { 'Content-Type' => 'application/jsonp' }), 415,
 	'UNSUPPORTED_MEDIA_TYPE', 'a type that only begins like a known one');
 
+# Nothing at all, from keys that are known: where it is in memory must not matter.
+foreach my $path ($single, $batch, '/_bulk')
+{
+	foreach my $body ('', "\n", "\xEF\xBB\xBF")
+	{
+		is(post($path, body => $body, headers => $ndjson)->{status}, 400,
+			length($body) . " bytes of lines to $path");
+	}
+}
+
 # ---- the body limit ----
 
 my $limit = 10 * 1024 * 1024;
