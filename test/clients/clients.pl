@@ -102,7 +102,7 @@ sub wrong_key
 	my ($name, $org) = @_;
 	return 'has none' if $syslog_port{$name};
 	my $client = LogsvcClients->start($name, $t->http_port, $org->{ingest_key} =~ s/_(\w)(\w+)$/_$2$1/r);
-	my $complains = qr/\b401\b|INVALID_API_KEY|unauthori[sz]ed|authenticat/i;
+	my $complains = qr/\b401\b|INVALID_API_KEY|invalid token|unauthori[sz]ed|authenticat/i;
 	$client->log('wrong', 100, 0);
 	wait_until(sub { $client->done || !$client->alive }, 30);
 	my $said = wait_until(sub { $client->said =~ $complains }, 15);
