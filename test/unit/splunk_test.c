@@ -192,6 +192,8 @@ test_raw(void)
 	raw("one",
 		"2025-12-31T23:58:20.500Z event=one source=a/b index=web .host=s:h .sourcetype=s:x y");
 	invalid(ls_decode_splunk_raw, "\n", "no data: expected at least one event");
+	query = LS_STR("host=a\0b");
+	invalid(ls_decode_splunk_raw, "one", "malformed escape in the query string");
 	query = LS_STR("host=%zz");
 	invalid(ls_decode_splunk_raw, "one", "malformed escape in the query string");
 	query = LS_STR("");

@@ -380,6 +380,10 @@ test_lines(void)
 	   "a body that is cut off");
 	ok(!run(ls_decode_syslog, body_of("unknown", LS_STR("x"))) && result.failure == LS_DECODE_FULL,
 	   "an allow-list that cannot be looked up: later");
+	ok(run(ls_decode_syslog, LS_STR("\0\2\1\0\0\0a\0x")) && result.accepted == 1,
+	   "an address that is no text");
+	is_str(ls_str_make(seen.data, seen.len), "event=x source=a\xef\xbf\xbd .peer=s:a\xef\xbf\xbd",
+		   "is made one");
 	ok(run(ls_decode_syslog, LS_STR("")) && result.accepted == 0, "nothing");
 }
 
