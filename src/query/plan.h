@@ -288,6 +288,12 @@ extern void ls_plan_patterns(ls_planner *p, const ls_query_stage *stage);
 
 /* ---- plan_extract.c ---- */
 
+/*
+ * Binds a field to what stages found in texts, if they can have it: for a stage that changes
+ * fields that the query does not name.
+ */
+extern void ls_plan_bind_extracted(ls_planner *p, const ls_query_field *field);
+
 /* Plans the stages json, logfmt and kv. */
 extern void ls_plan_extract(ls_planner *p, const ls_query_stage *stage);
 

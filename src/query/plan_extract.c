@@ -89,6 +89,20 @@ bind_members(ls_planner *p, const later *l, const char *found)
 }
 
 void
+ls_plan_bind_extracted(ls_planner *p, const ls_query_field *field)
+{
+	if (p->plan->table || p->extracted == NULL || !ls_plan_can_extract(field))
+		return;
+	/* A field that is bound already has been taken out. */
+	for (int i = 0; i < p->n_unwanted; i++)
+	{
+		if (ls_str_eq(p->unwanted[i], field->name))
+			return;
+	}
+	ls_plan_bind_some(p, field, ls_plan_column_of(p, ls_plan_member(p, p->extracted, field)));
+}
+
+void
 ls_plan_extract(ls_planner *p, const ls_query_stage *stage)
 {
 	const ls_query_field *from = stage->field != NULL ? stage->field : ls_plan_field(p, "event");

@@ -100,5 +100,7 @@ ls_plan_lookup(ls_planner *p, const ls_query_stage *stage)
 					p->organization, table, key, ls_plan_known(p, stage->field),
 					ls_plan_parameter(p, TEXTARRAYOID, ls_plan_text_array(names, n_names), false)));
 	for (int i = 0; i < n_names; i++)
+		ls_plan_bind_extracted(p, fields[i]);
+	for (int i = 0; i < n_names; i++)
 		ls_plan_bind_some(p, fields[i], psprintf("t.c%d[%d]", column, i + 1));
 }

@@ -1,6 +1,6 @@
 -- Searching: fields in texts: json, spath, logfmt, kv.
 \set QUIET on
-SELECT plan(59);
+SELECT plan(62);
 
 SELECT isnt(logsvc.create_organization('Acme', 'pro'), NULL, 'an organization');
 DO $$ BEGIN PERFORM logsvc.act_as('acme'); END $$;
@@ -56,6 +56,10 @@ SELECT is(pg_temp.ns('| spath | where _raw CONTAINS "plain"'), '3', 'other names
 
 SELECT is(logsvc.set_lookup('owners', E'status,owner\n500,carol\n') IS NULL, false, 'a lookup table');
 SELECT is(pg_temp.attributes('n=1 | json | lookup owners status | where status = 500') ->> 'owner', 'carol', 'is joined with what was found');
+
+SELECT is(logsvc.set_lookup('words', E'status,msg\n404,missing\n') IS NULL, false, 'a table with a column that texts have');
+SELECT is(pg_temp.attributes('n=1 | json | lookup words status') ->> 'msg', 'no', 'a field of the text stays where the table has no row');
+SELECT is(pg_temp.attributes('n=2 | json | lookup words status') ->> 'msg', 'missing', 'and is replaced where it has one');
 
 -- ---- paths ----
 
