@@ -170,10 +170,32 @@ has_warning(const ls_query *query, const char *code)
 	return false;
 }
 
+/* What is deleted must be what was meant: not words that were probably operators or fields. */
+static void
+refuse_guesses(ls_search *search)
+{
+	const ls_query *query = search->query;
+
+	for (uint32 i = 0; i < query->warnings.n; i++)
+	{
+		const ls_query_warning *w = query->warnings.items[i];
+
+		if (w->suggestion.len > 0)
+			ls_search_fail(search, w->span, "%s", ls_cstring_of_str(w->message));
+	}
+	if (query->n_spaced_names > 0)
+		ls_search_fail(search, (ls_query_span){0, (uint32) query->text.len},
+					   "write %s=... to compare the field, or a text in quotes",
+					   ls_cstring_of_str(query->spaced_names[0]));
+}
+
 void
 ls_search_resolve(ls_search *search)
 {
 	resolver r = {.search = search};
+
+	if (search->exact)
+		refuse_guesses(search);
 
 	/* What is deleted must not depend on the names that events have. */
 	if (!search->exact)

@@ -1,6 +1,6 @@
 -- Searching: terms as people know them from other languages.
 \set QUIET on
-SELECT plan(72);
+SELECT plan(75);
 
 SELECT isnt(logsvc.create_organization('Acme', 'pro'), NULL, 'an organization');
 DO $$ BEGIN PERFORM logsvc.act_as('acme'); END $$;
@@ -120,4 +120,9 @@ SELECT is(pg_temp.suggested('refused Error'), 'refused level=error', 'what to se
 SELECT is(pg_temp.warning('warning'), 'warning is searched as a word; level=warn has 1 event', 'warning');
 SELECT is(pg_temp.found('fatal') || pg_temp.found('NOT error refused') || pg_temp.found('error level=info')
 	|| pg_temp.found('refused') || pg_temp.found('error latest=-1h'), 'oneone', 'not without such events, and not for other words');
+
+-- What is deleted must not be a guess.
+SELECT throws_like($$ SELECT * FROM logsvc_internal.plan_deletion('index=main earliest=-1h level: error') $$, 'write level=... to compare the field, or a text in quotes%', 'words that may be a field');
+SELECT throws_like($$ SELECT * FROM logsvc_internal.plan_deletion('index=main earliest=-1h refused and error') $$, 'and is searched as a word%', 'a word that may be an operator');
+SELECT lives_ok($$ SELECT * FROM logsvc_internal.plan_deletion('index=main earliest=-1h refused AND "level: error"') $$, 'in quotes they are words');
 SELECT * FROM finish();
