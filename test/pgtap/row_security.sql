@@ -37,6 +37,7 @@ BEGIN
 		PERFORM logsvc.act_as(word, 'owner@' || word || '.org');
 		PERFORM logsvc.create_index(word);
 		PERFORM logsvc.set_lookup(word, E'who\n' || word);
+		PERFORM logsvc.create_saved_query(jsonb_build_object('name', word, 'q', word));
 		PERFORM logsvc.log(word, source => word);
 		PERFORM logsvc.invite(NULL, 'guest@' || word || '.org', 'viewer');
 		PERFORM logsvc.act_as(NULL);
@@ -149,6 +150,8 @@ SELECT bag_eq('SELECT name FROM privileged', $$SELECT unnest('{
 	logsvc.audit_head, logsvc.audit_log, logsvc.create_api_key, logsvc.create_index,
 	logsvc.delete_lookup, logsvc.get_lookup, logsvc.list_lookups, logsvc.set_lookup,
 	logsvc.create_organization, logsvc.create_own_organization, logsvc.create_own_token,
+	logsvc.create_saved_query, logsvc.delete_saved_query, logsvc.get_saved_query,
+	logsvc.list_saved_queries, logsvc.update_saved_query,
 	logsvc.create_token, logsvc.create_user, logsvc.decline_plan_request, logsvc.delete_index,
 	logsvc.delete_logs, logsvc.delete_member,
 	logsvc.delete_organization, logsvc.delete_user, logsvc.discard_dead_letters,
@@ -197,6 +200,7 @@ UNION ALL SELECT 'id', quote_literal(v) FROM ids z,
 		UNION ALL SELECT logsvc_internal.public_id('tok_', t.id) FROM logsvc_internal.access_token t WHERE t.organization_id = z.id
 		UNION ALL SELECT logsvc_internal.public_id('key_', k.id) FROM logsvc_internal.api_key k WHERE k.organization_id = z.id
 		UNION ALL SELECT logsvc_internal.public_id('inv_', i.id) FROM logsvc_internal.invitation i WHERE i.organization_id = z.id
+		UNION ALL SELECT logsvc_internal.public_id('sq_', r.id) FROM logsvc_internal.resource r WHERE r.organization_id = z.id
 		UNION ALL SELECT logsvc_internal.public_id('dl_', d.id) FROM logsvc_internal.dead_letter d WHERE d.organization_id = z.id
 		UNION ALL SELECT o.id::text FROM logsvc_internal.outbox o WHERE o.organization_id = z.id) AS t (v) WHERE z.slug = 'zulu'
 UNION ALL SELECT 'ids', format('ARRAY[%L]', logsvc_internal.public_id('dl_', d.id)) FROM logsvc_internal.dead_letter d JOIN ids z ON z.id = d.organization_id AND z.slug = 'zulu'
@@ -205,7 +209,7 @@ UNION ALL VALUES ('name', '''zulu'''), ('role', '''viewer'''), ('scope', '''read
 	('entries', '''[]'''), ('force', 'true'), ('resource', '''kpis'''), ('amount', '2'), ('plan', '''free'''), ('delta', '1'),
 	('reason', '''corrupt'''), ('q', '''index=main earliest=-1h'''), ('password', '''a-new-Password-7'''), ('current', '''x'''), ('token', '''x'''), ('provider', '''google'''),
 	('events', '''[{"event": "x"}]'''), ('event', '''x'''), ('rows', '''{x}'''), ('criteria', '''x'''), ('action', '''test.x'''),
-	('recipient', '''x@zulu.org'''), ('template', '''invitation'''), ('csv', '''a'''), ('parameters', '''{}''');
+	('body', '''{"name": "x", "q": "x"}'''), ('recipient', '''x@zulu.org'''), ('template', '''invitation'''), ('csv', '''a'''), ('parameters', '''{}''');
 CREATE TEMP TABLE attack AS
 WITH RECURSIVE parameter AS (
 	SELECT f.oid, f.name, a.name::text COLLATE "default" AS argument, row_number() OVER (PARTITION BY f.oid ORDER BY a.position) AS n
