@@ -40,6 +40,15 @@ RETURN coalesce(nullif(btrim(left(regexp_replace(lower(name), '[^a-z0-9]+', '-',
 COMMENT ON FUNCTION logsvc_internal.slug_of(text) IS
 'The slug that an organization of this name gets if nobody has it';
 
+-- Whoever had such a name would get what senders send to the listener: also when it was that of an
+-- organization that is gone, or of one that is still to come.
+CREATE OR REPLACE FUNCTION logsvc_internal.is_of_listener(slug text) RETURNS boolean
+LANGUAGE sql STABLE STRICT PARALLEL SAFE
+RETURN slug IN (SELECT btrim(split_part(split_part(entry, '=', 2), '/', 1))
+	FROM string_to_table(current_setting('logsvc.syslog_listeners', true), ',') AS entry);
+COMMENT ON FUNCTION logsvc_internal.is_of_listener(text) IS
+'Does logsvc.syslog_listeners name this slug? Only operators make an organization of that name';
+
 CREATE OR REPLACE FUNCTION logsvc_internal.make_organization(
 	name text, plan text, timezone text DEFAULT 'UTC')
 RETURNS logsvc_internal.organization
@@ -47,6 +56,7 @@ LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp 
 DECLARE
 	created logsvc_internal.organization;
 	attempt int := 1;
+	wanted text;
 BEGIN
 	name := logsvc_internal.check_name('name', name);
 	PERFORM logsvc_internal.check_plan(plan);
@@ -54,13 +64,15 @@ BEGIN
 
 	-- From the name; a number when that is taken, also by one who is quicker.
 	LOOP
+		wanted := logsvc_internal.slug_of(name)
+			|| CASE WHEN attempt > 1 THEN '-' || attempt ELSE '' END;
+		attempt := attempt + 1;
+		CONTINUE WHEN NOT logsvc_internal.is_operator() AND logsvc_internal.is_of_listener(wanted);
 		INSERT INTO logsvc_internal.organization AS o (slug, name, plan, timezone)
-		VALUES (logsvc_internal.slug_of(name) || CASE WHEN attempt > 1 THEN '-' || attempt ELSE '' END,
-			make_organization.name, make_organization.plan, make_organization.timezone)
+		VALUES (wanted, make_organization.name, make_organization.plan, make_organization.timezone)
 		ON CONFLICT (slug) DO NOTHING
 		RETURNING * INTO created;
 		EXIT WHEN FOUND;
-		attempt := attempt + 1;
 	END LOOP;
 
 	-- main: the default; _audit: the audit log; _test: decision 48.

@@ -12,10 +12,11 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 
 my $dir = PostgreSQL::Test::Utils::tempdir;
-my %port = map { $_ => PostgreSQL::Test::Cluster::get_free_port() } qw(tcp udp tls gelf other);
+my %port = map { $_ => PostgreSQL::Test::Cluster::get_free_port() }
+	qw(tcp udp tls gelf other later);
 my $set = "tcp:$port{tcp}=acme, udp:127.0.0.1:$port{udp}=acme/web, gelf:$port{gelf}=acme";
 my $t = LogsvcTest->new(conf => "logsvc.flush_interval = '50ms'\n"
-	. "logsvc.syslog_listeners = '$set, tcp:$port{other}=other/nope'");
+	. "logsvc.syslog_listeners = '$set, tcp:$port{other}=other/nope, udp:$port{later} = later/web'");
 my $org = $t->organization('acme');
 my $other = $t->organization('other');
 $t->http(POST => '/api/v1/indexes', token => $org->{token}, json => { name => 'web' });
@@ -56,6 +57,15 @@ sub log_has
 	my ($like) = @_;
 	return wait_until(sub { slurp_file($t->node->logfile) =~ $like }, 20);
 }
+
+# ---- names that the setting has and nobody else ----
+
+# Somebody else must not get what is sent to an organization that is gone, or not there yet.
+$t->sql("SELECT logsvc.create_user('mallory\@example.org')");
+my $mallory = $t->session('mallory@example.org');
+my $taken = $t->http(POST => '/api/v1/organizations', session => $mallory, json => { name => 'Later' });
+is($taken->{json}{data}{slug}, 'later-2', 'its slug is not given to users') or diag $taken->{content};
+is($t->sql("SELECT logsvc.create_organization('Later') ->> 'slug'"), 'later', 'an operator may take it');
 
 # ---- logger ----
 
