@@ -114,9 +114,13 @@ main(void)
 	check_route("GET", "/things/sort", "THING", "sort");
 	check_route("POST", "/things/sort", "THING_SORT", "");
 	check_route("GET", "/things/x/runs", "THING_RUNS", "x");
-	check_route("GET", "/things/", "", "");
+	check_route("GET", "/things/", "THINGS", "");
+	check_route("GET", "/things//", "", "");
+	check_route("PUT", "/things/", "GET, HEAD, POST, OPTIONS", "");
+	check_route("GET", "/", "", "");
 	check_route("GET", "/things//runs", "", "");
-	check_route("GET", "/things/x/", "", "");
+	check_route("GET", "/things/x/", "THING", "x");
+	check_route("GET", "/things/x/runs/", "THING_RUNS", "x");
 	check_route("GET", "/thing", "", "");
 	check_route("GET", "/thingsx", "", "");
 	check_route("GET", "", "", "");
