@@ -221,7 +221,7 @@ my @mutations = (
 	['decision: a token has no more than its scopes', 'src/access/permission.c',
 		'allowed = by_role && has_scope(principal, p->scope);', 'allowed = by_role;', @matrix],
 	['decision: a key has no more than its scope', 'src/access/permission.c',
-		'allowed = key_has(principal, p);', 'allowed = true;', @matrix],
+		'allowed = key_has(principal, p);', 'allowed = key_has(principal, p) || true;', @matrix],
 	['decision: functions ask for the permission', 'src/access/principal.c', 'if (p->permissions & bit)',
 		'if (p->permissions | bit)', @matrix],
 	['decision: SQL sessions look again', 'src/access/principal.c',
@@ -237,7 +237,8 @@ my @mutations = (
 	['decision: who sets the principal', 'src/access/principal.c', '(permitted || InitializingParallelWorker) && parse',
 		'parse', @sessions],
 	['decision: act_as is for operators', 'src/access/session.c', "\tls_require_operator();\n\tif (PG_ARGISNULL(0))",
-		"\tif (PG_ARGISNULL(0))", @rows, @functions],
+		"\tif (PG_ARGISNULL(0))", ['sql/api/session.sql', "\tPERFORM logsvc_internal.require_operator();\n\tIF organization IS NULL THEN",
+		"\tIF organization IS NULL THEN"], @rows, @functions],
 	['requests run as logsvc_reader', 'src/workers/worker_start.c', 'service->database, user, 0)', 'service->database, InvalidOid, 0)', 'test/t/api/route_conventions.pl'],
 
 	# ---- addresses ----
