@@ -98,6 +98,7 @@ $$, $$
 		('pipelines:read',		true,	true,	true,	true),
 		('roles:manage',		true,	true,	false,	false),
 		('roles:read',			true,	true,	true,	true),
+		('saved_queries:read',	true,	true,	true,	true),
 		('users:invite',		true,	true,	false,	false)
 $$, 'the roles');
 SELECT is_empty($$
