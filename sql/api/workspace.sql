@@ -10,19 +10,37 @@
 
 CREATE OR REPLACE FUNCTION logsvc_internal.resource_kind(
 	kind text, OUT prefix text, OUT schema text, OUT plural text,
-	OUT reads text, OUT writes text, OUT deletes text, OUT author_deletes boolean)
+	OUT reads text, OUT writes text, OUT deletes text, OUT keys_read boolean,
+	OUT author_deletes boolean)
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 BEGIN ATOMIC
-	SELECT k.prefix, k.schema, k.plural, k.reads, k.writes, k.deletes, k.author_deletes
+	SELECT k.prefix, k.schema, k.plural, k.reads, k.writes, k.deletes, k.keys_read, k.author_deletes
 	FROM (VALUES
-		('saved_query', 'sq_', 'SavedQuery', 'saved_queries', 'saved_queries:read',
-			'dashboards:write', 'dashboards:delete', true)
-	) AS k (name, prefix, schema, plural, reads, writes, deletes, author_deletes)
+		('saved_query', 'sq_', 'SavedQuery', 'saved_queries', 'dashboards:read',
+			'dashboards:write', 'dashboards:delete', true, true)
+	) AS k (name, prefix, schema, plural, reads, writes, deletes, keys_read, author_deletes)
 	WHERE k.name = resource_kind.kind;
 END;
 COMMENT ON FUNCTION logsvc_internal.resource_kind(text) IS
 'A kind of resource: the prefix of its ids, its schema, its limit in plans, the permissions to '
-'read, write and delete one; author_deletes: for who made it, that to write is enough';
+'read, write and delete one; keys_read: read-only keys read it too; author_deletes: for who made '
+'it, that to write is enough';
+
+CREATE OR REPLACE FUNCTION logsvc_internal.require_reading(kind text) RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	k record := logsvc_internal.resource_kind(kind);
+BEGIN
+	IF k.keys_read AND logsvc_internal.current_kind() = 'key' THEN
+		PERFORM logsvc_internal.require_live();
+		PERFORM logsvc_internal.require_permission('logs:read');
+	ELSE
+		PERFORM logsvc_internal.require_permission(k.reads);
+	END IF;
+END
+$$;
+COMMENT ON FUNCTION logsvc_internal.require_reading(text) IS
+'Raises an error unless the session may read resources of this kind';
 
 CREATE OR REPLACE FUNCTION logsvc_internal.check_document(
 	schema text, document jsonb, patch jsonb DEFAULT NULL)
@@ -273,7 +291,7 @@ COMMENT ON FUNCTION logsvc_internal.delete_resource(text, text, int) IS
 CREATE OR REPLACE FUNCTION logsvc_internal.get_resource(kind text, id text) RETURNS jsonb
 LANGUAGE plpgsql STABLE PARALLEL RESTRICTED SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-	PERFORM logsvc_internal.require_permission((logsvc_internal.resource_kind(kind)).reads);
+	PERFORM logsvc_internal.require_reading(kind);
 	RETURN logsvc_internal.show_resource(logsvc_internal.find_resource(kind, id));
 END
 $$;
@@ -293,7 +311,7 @@ DECLARE
 	size int := logsvc_internal.page_limit("limit");
 	after jsonb := logsvc_internal.open_position(scope, cursor)::jsonb;
 BEGIN
-	PERFORM logsvc_internal.require_permission(k.reads);
+	PERFORM logsvc_internal.require_reading(kind);
 	RETURN (SELECT logsvc_internal.page(
 			array_agg(logsvc_internal.show_resource(r) ORDER BY r.name COLLATE "C", r.id),
 			array_agg(jsonb_build_array(r.name, r.id)::text ORDER BY r.name COLLATE "C", r.id),

@@ -98,7 +98,6 @@ $$, $$
 		('pipelines:read',		true,	true,	true,	true),
 		('roles:manage',		true,	true,	false,	false),
 		('roles:read',			true,	true,	true,	true),
-		('saved_queries:read',	true,	true,	true,	true),
 		('users:invite',		true,	true,	false,	false)
 $$, 'the roles');
 SELECT is_empty($$
