@@ -38,8 +38,11 @@ my $event = $t->http(POST => '/api/v1/logs', token => $acme->{ingest_key},
 my $template = $t->http(GET => '/api/v1/templates', token => $acme->{token})->{json}{data}[0];
 my $deletion = $t->http(DELETE => '/api/v1/logs', @owner,
 	json => { q => 'index=main nothing earliest=-1h', reason => 'test' })->{json}{data};
+my $saved = $t->http(POST => '/api/v1/saved-queries', @owner,
+	json => { name => 'secrets', q => 'acme' })->{json}{data};
+$t->http(PUT => '/api/v1/lookups/secrets', @owner, json => { csv => "word,means\nacme,Ann\n" });
 ok($_->{id} // $_->{name} // $_->{runId}, 'something of acme') foreach $deletion, $event, $template,
-	$member, $invitation, $key, $index, $session;
+	$saved, $member, $invitation, $key, $index, $session;
 
 # Each route that names something, with a request that would be right.
 my %request = (
@@ -60,6 +63,11 @@ my %request = (
 	'GET /api/v1/log-deletions/{id}' => [ $deletion->{runId} ],
 	'GET /api/v1/logs/{id}' => [ $event->{id} ],
 	'GET /api/v1/logs/{id}/context' => [ $event->{id} ],
+	'GET /api/v1/saved-queries/{id}' => [ $saved->{id} ],
+	'PATCH /api/v1/saved-queries/{id}' => [ $saved->{id}, { q => 'taken' } ],
+	'DELETE /api/v1/saved-queries/{id}' => [ $saved->{id} ],
+	'GET /api/v1/lookups/{name}' => [ 'secrets' ],
+	'DELETE /api/v1/lookups/{name}' => [ 'secrets' ],
 	'GET /api/v1/templates/{templateId}' => [ $template->{id} ],
 	'DELETE /api/v1/auth/sessions/{id}' => [ $session->{id} ]);
 
@@ -74,9 +82,10 @@ my @named;
 while ($definitions
 	=~ /^LS_ROUTE\(\w+,\s*"(\w+)",\s*"([^"]*\{\w+\}[^"]*)",\s*"(\w+)",.*?LS_POOL_\w+,\s*"([\w.]*)",\s*(\d+)/gms)
 {
-	# The name of a field belongs to nobody; shippers name indexes that need not be there.
+	# The name of a field belongs to nobody; shippers name indexes that need not be there; what is
+	# PUT is one's own.
 	push @named, { route => "$1 $2", credentials => $3 }
-		if $5 != 501 && $2 !~ m{/fields/\{name\}|\{index\}/_};
+		if $5 != 501 && $1 ne 'PUT' && $2 !~ m{/fields/\{name\}|\{index\}/_};
 }
 is(join("\n", sort map { $_->{route} } @named), join("\n", sort keys %request),
 	'every route that names something');
@@ -90,7 +99,8 @@ sub belongings
 		  . " - '{last_used_at,last_seen_at,last_active_at,created_at}'::text[])::text AS r FROM "
 		  . "$_->[0] AS t WHERE $_->[1]) AS t" }
 	  ( map { [ $_, "organization_id = (SELECT id FROM organization WHERE slug = 'acme')" ] }
-		  qw(member access_token api_key log_index invitation ip_allowlist organization_limit) ),
+		  qw(member access_token api_key log_index invitation ip_allowlist organization_limit
+		  resource lookup) ),
 	  [ 'organization', "slug = 'acme'" ], [ 'user_account', "email LIKE '%acme%'" ],
 	  [ 'user_session', "user_id IN (SELECT user_id FROM member WHERE organization_id = (SELECT id "
 	  . "FROM organization WHERE slug = 'acme'))" ]);
@@ -99,7 +109,7 @@ sub belongings
 my $before = belongings();
 like($before, qr/^\Q$_\E\|\w{32}$/m, "there are rows in $_")
   foreach qw(member access_token api_key log_index invitation organization user_account
-  user_session);
+  user_session resource lookup);
 my $tried = 0;
 foreach my $route (sort { $a->{route} cmp $b->{route} } @named)
 {

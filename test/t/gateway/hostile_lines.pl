@@ -158,6 +158,12 @@ cmp_ok($got->{largest}, '<=', 600, 'in requests of a limited size');
 
 # ---- the end ----
 
+# Datagrams that wait are sent again each second; then nothing but what follows makes requests.
+ok(wait_for(sub {
+		$n = ask($h, 'lines=1')->{requests};
+		sleep 1.5;    # longer than that
+		ask($h, 'lines=1')->{requests} == $n;
+	}, 30), 'all datagrams are handed over');
 # A request that can never be taken is given up, and what comes after it is not held up.
 $n = ask($h, 'lines_status=413&lines=1')->{requests};
 my $last = sender('tcp');
