@@ -15,6 +15,10 @@
  * last.  lines_status=N: requests of listeners get this status from then on.
  * SIGTERM drains and stops, SIGUSR1 makes the service not ready.
  */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
@@ -430,6 +434,8 @@ main(int argc, char **argv)
 							  .log = log_message};
 	char error[512];
 	int64_t drain_until = 0;
+	sigset_t signals;
+	sigset_t outside;
 
 	for (int i = 1; i < argc; i++)
 	{
@@ -470,6 +476,11 @@ main(int argc, char **argv)
 			return 2;
 	}
 	arena = ls_arena_create(NULL, 256 * 1024 * 1024);
+	/* They come while it waits only: one before it waits must not be slept through. */
+	sigemptyset(&signals);
+	sigaddset(&signals, SIGTERM);
+	sigaddset(&signals, SIGUSR1);
+	sigprocmask(SIG_BLOCK, &signals, &outside);
 	signal(SIGTERM, on_signal);
 	signal(SIGUSR1, on_signal);
 	gateway = ls_gateway_start(&config, &hooks, error, sizeof(error));
@@ -484,6 +495,7 @@ main(int argc, char **argv)
 	for (;;)
 	{
 		struct pollfd wait = {.fd = ls_gateway_fd(gateway), .events = POLLIN};
+		struct timespec interval;
 		int timeout;
 
 		if (stop && drain_until == 0)
@@ -498,8 +510,8 @@ main(int argc, char **argv)
 			timeout = 100;
 		answer_delayed(&timeout);
 		answer_in_pieces(&timeout);
-		if (timeout != 0)
-			poll(&wait, 1, timeout);
+		interval = (struct timespec){timeout / 1000, timeout % 1000 * 1000000L};
+		ppoll(&wait, 1, timeout < 0 ? NULL : &interval, &outside);
 		ls_gateway_step(gateway);
 	}
 	if (lines.messages > 0)
