@@ -383,7 +383,9 @@ sub unread
 	syswrite($s, post("$echo&delay_ms=3000", 'x'));
 	shutdown($s, SHUT_WR);
 	my ($got, $eof) = read_responses($s, 2, 10);
-	is(join(' ', map { $_->{status} } @$got), '100 202', 'a half-closed client gets its answer');
+	# Without the 100 when the end came together with the request.
+	like(join(' ', map { $_->{status} } @$got), qr/^(100 )?202$/,
+		'a half-closed client gets its answer');
 	is(host_line($h, 0.2), '', 'and nothing is cancelled');
 
 	$s = connect_to($h);
