@@ -143,7 +143,8 @@ $tenant->quit;
 # More than executors.  Those who wait share nothing with each other, and with nobody else.
 my @locked = map { $t->organization("locked$_") } 1 .. 6;
 sub invite { my ($name) = @_; return map { begin_request($t, POST => '/api/v1/invitations',
-	token => $_->{token}, json => { email => "$name\@example.org", role => 'viewer' }) } @locked; }
+	token => $_->{token}, json => { email => "$name.$_->{id}\@example.org", role => 'viewer' }) }
+	@locked; }
 sub waited { my ($r) = @_;
 	return ($r->{json}{error} // '') =~ /for more than (\d+) ms/ ? $1 : answer($r); }
 $session->query_safe(q{BEGIN; SELECT FROM logsvc_internal.audit_head h JOIN }
