@@ -442,6 +442,7 @@ typedef enum ls_level_scale
 	LS_LEVELS_LOG4J,   /* 5000 trace to 50000 fatal; also Logback */
 	LS_LEVELS_LOG4J2,  /* 100 fatal to 600 trace */
 	LS_LEVELS_MONOLOG, /* 100 debug to 600 emergency */
+	LS_LEVELS_GOOGLE,  /* 100 debug to 800 emergency */
 	LS_LEVELS_OTEL     /* 1 trace to 24 fatal: severity numbers of OpenTelemetry */
 } ls_level_scale;
 

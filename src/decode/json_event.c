@@ -96,6 +96,8 @@ slot_of(ls_str key, int *rank)
 			NAME("levelno", SLOT_LEVEL, 9);
 			NAME("asctime", SLOT_TIMESTAMP, 5);
 			NAME("Message", SLOT_EVENT, 5);
+			NAME("MESSAGE", SLOT_EVENT,
+				 10); /* of the systemd journal, and what is in capitals below */
 			break;
 		case 8:
 			NAME("severity", SLOT_LEVEL, 1);
@@ -103,6 +105,7 @@ slot_of(ls_str key, int *rank)
 			NAME("trace.id", SLOT_TRACE_ID, 2);
 			NAME("LogLevel", SLOT_LEVEL, 8);
 			NAME("datetime", SLOT_TIMESTAMP, 6);
+			NAME("PRIORITY", SLOT_LEVEL, 12);
 			break;
 		case 9:
 			NAME("timestamp", SLOT_TIMESTAMP, 0);
@@ -129,6 +132,12 @@ slot_of(ls_str key, int *rank)
 		case 15:
 			NAME("RenderedMessage", SLOT_EVENT, 7);
 			NAME("MessageTemplate", SLOT_EVENT, 9);
+			break;
+		case 17:
+			NAME("SYSLOG_IDENTIFIER", SLOT_SERVICE, 3);
+			break;
+		case 20:
+			NAME("__REALTIME_TIMESTAMP", SLOT_TIMESTAMP, 9);
 			break;
 		default:
 			break;

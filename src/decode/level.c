@@ -79,6 +79,12 @@ static const level_scale scales[] = {
 							{300, LEVEL(warn)},
 							{400, LEVEL(error)},
 							{500, LEVEL(fatal)}}},
+	[LS_LEVELS_GOOGLE] = {800,
+						  {{100, LEVEL(debug)},
+						   {200, LEVEL(info)},
+						   {400, LEVEL(warn)},
+						   {500, LEVEL(error)},
+						   {600, LEVEL(fatal)}}},
 	[LS_LEVELS_OTEL] = {24,
 						{{1, LEVEL(trace)},
 						 {5, LEVEL(debug)},
@@ -286,6 +292,11 @@ ls_level_scale_of_member(ls_str name)
 		{LS_STR("threadPriority"), LS_LEVELS_LOG4J2},
 		/* of Monolog */
 		{LS_STR("level_name"), LS_LEVELS_MONOLOG},
+		/* of Google's Cloud Logging */
+		{LS_STR("insertId"), LS_LEVELS_GOOGLE},
+		{LS_STR("logName"), LS_LEVELS_GOOGLE},
+		/* of the systemd journal */
+		{LS_STR("PRIORITY"), LS_LEVELS_SYSLOG},
 	};
 
 	for (size_t i = 0; i < sizeof(members) / sizeof(members[0]); i++)

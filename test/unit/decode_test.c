@@ -285,6 +285,15 @@ test_loggers(void)
 	check("{\"@t\":\"2025-12-31T16:53:20Z\",\"@l\":\"Warning\",\"@mt\":\"m {a}\",\"a\":1}",
 		  "2025-12-31T16:53:20.000Z event=m {a} level=warn .a=i:1");
 
+	/* the systemd journal, Cloud Logging */
+	check("{\"__REALTIME_TIMESTAMP\":\"1767200000000000\",\"PRIORITY\":\"3\",\"_PID\":\"7\","
+		  "\"SYSLOG_IDENTIFIER\":\"sshd\",\"MESSAGE\":\"m\"}",
+		  "2025-12-31T16:53:20.000Z event=m level=error service=sshd ._PID=s:7");
+	check("{\"message\":\"m\",\"severity\":300,\"logName\":\"l\"}",
+		  "event=m level=info .logName=s:l");
+	check("{\"message\":\"m\",\"severity\":800,\"insertId\":\"i\"}",
+		  "event=m level=fatal .insertId=s:i");
+
 	/* a number that contradicts a name is kept; of two with one name the first counts */
 	check("{\"event\":\"m\",\"level\":30,\"severity\":\"ERROR\"}",
 		  "event=m level=error .level=i:30");
