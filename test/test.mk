@@ -106,7 +106,7 @@ clients: test-debug-install build/npm/installed build/shippers build/syslog-ng/v
 
 .PHONY: mutation
 ## make mutation            removes each check of access, a test must fail, some 90 min; T=regex JOBS=2
-mutation: test-debug-install build/unit/gateway_host_checked
+mutation: test-debug-install build/unit/gateway_host_checked build/shippers build/syslog-ng/versions
 	PG_CONFIG='$(PG_CONFIG)' PGXS='$(PGXS)' test/mutation/access.pl
 
 .PHONY: differential
