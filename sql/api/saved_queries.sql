@@ -27,6 +27,51 @@ RETURN logsvc_internal.resource_json(r);
 COMMENT ON FUNCTION logsvc_internal.saved_query_json(logsvc_internal.resource) IS
 'A saved query as the API shows it';
 
+-- ---- queries of other resources ----
+--
+-- A resource, or a part of one such as a panel, has a query of its own (q or query), or names a
+-- saved one (savedQueryId).
+
+CREATE OR REPLACE FUNCTION logsvc_internal.saved_query_of(content jsonb) RETURNS uuid
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN logsvc_internal.parse_public_id('sq_', content ->> 'savedQueryId');
+COMMENT ON FUNCTION logsvc_internal.saved_query_of(jsonb) IS
+'The saved query that a resource, or a part of one, names; NULL: none';
+
+CREATE OR REPLACE FUNCTION logsvc_internal.check_query_of(
+	content jsonb, path text, only_author uuid DEFAULT NULL)
+RETURNS void
+LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+	IF num_nonnulls(content ->> 'q', content ->> 'query', content ->> 'savedQueryId') <> 1 THEN
+		PERFORM logsvc_internal.invalid(path || CASE WHEN content ? 'q' THEN 'q' ELSE 'query' END,
+			'expected either a query or savedQueryId', 'required');
+	END IF;
+	IF content ->> 'savedQueryId' IS NOT NULL AND NOT EXISTS (
+		SELECT FROM logsvc_internal.resource r
+		WHERE logsvc_internal.public_id('sq_', r.id) = check_query_of.content ->> 'savedQueryId'
+			AND r.organization_id = logsvc_internal.current_organization() AND r.kind = 'saved_query'
+			AND (r.content ->> 'visibility' = 'org' OR r.created_by = only_author)) THEN
+		PERFORM logsvc_internal.invalid(path || 'savedQueryId',
+			'no such saved query, or it is private and others would see what it finds');
+	END IF;
+END
+$$;
+COMMENT ON FUNCTION logsvc_internal.check_query_of(jsonb, text, uuid) IS
+'Raises VALIDATION_ERROR unless it has one query, its own or a saved one that all see who see the '
+'resource (only_author: the user who alone does); path: where it is, such as panels[0].';
+
+CREATE OR REPLACE FUNCTION logsvc_internal.query_of(content jsonb) RETURNS text
+LANGUAGE sql STABLE PARALLEL SAFE
+RETURN coalesce(content ->> 'q', content ->> 'query', (
+	SELECT r.content ->> 'q' FROM logsvc_internal.resource r
+	WHERE r.id = logsvc_internal.saved_query_of(query_of.content)
+		AND r.organization_id = logsvc_internal.current_organization() AND r.kind = 'saved_query'));
+COMMENT ON FUNCTION logsvc_internal.query_of(jsonb) IS
+'The query of a resource or of a part of one: its own, or that of the saved query which it names';
+
+-- ---- the API ----
+
 CREATE OR REPLACE FUNCTION logsvc.create_saved_query(body jsonb) RETURNS jsonb
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp AS $$

@@ -17,7 +17,9 @@ BEGIN ATOMIC
 	SELECT k.prefix, k.schema, k.plural, k.reads, k.writes, k.deletes, k.keys_read, k.author_deletes
 	FROM (VALUES
 		('saved_query', 'sq_', 'SavedQuery', 'saved_queries', 'dashboards:read',
-			'dashboards:write', 'dashboards:delete', true, true)
+			'dashboards:write', 'dashboards:delete', true, true),
+		('dashboard', 'dash_', 'Dashboard', 'dashboards', 'dashboards:read',
+			'dashboards:write', 'dashboards:delete', false, false)
 	) AS k (name, prefix, schema, plural, reads, writes, deletes, keys_read, author_deletes)
 	WHERE k.name = resource_kind.kind;
 END;
@@ -79,10 +81,16 @@ RETURN coalesce(logsvc_internal.current_user_id(),
 COMMENT ON FUNCTION logsvc_internal.current_author() IS
 'Who makes what the session makes: its user, or who made its API key';
 
+CREATE OR REPLACE FUNCTION logsvc_internal.is_private(content jsonb) RETURNS boolean
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN (coalesce(content ->> 'visibility', content -> 'shared' ->> 'kind') = 'private') IS TRUE;
+COMMENT ON FUNCTION logsvc_internal.is_private(jsonb) IS
+'Does only its author see a resource with this content?';
+
 -- A private resource is its author's alone, and not that of the keys which the author made.
 CREATE OR REPLACE FUNCTION logsvc_internal.may_see(r logsvc_internal.resource) RETURNS boolean
 LANGUAGE sql STABLE PARALLEL RESTRICTED
-RETURN r.content ->> 'visibility' = 'private' IS NOT TRUE
+RETURN NOT logsvc_internal.is_private(r.content)
 	OR (r.created_by = logsvc_internal.current_user_id()) IS TRUE;
 COMMENT ON FUNCTION logsvc_internal.may_see(logsvc_internal.resource) IS
 'Does the session see this resource of its organization?';
@@ -137,6 +145,40 @@ COMMENT ON FUNCTION logsvc_internal.lock_resource(text, text, int, jsonb) IS
 'request''s If-Match, or else of its body; with none of them, any will do';
 
 -- ---- create, update, delete ----
+
+CREATE OR REPLACE FUNCTION logsvc_internal.users_of(used_resource uuid, unseen_by uuid DEFAULT NULL)
+RETURNS jsonb
+LANGUAGE sql STABLE PARALLEL RESTRICTED
+RETURN (SELECT jsonb_agg(jsonb_build_object('path', 'id', 'code', 'in_use',
+		'message', CASE WHEN r.seen THEN format('used by %s "%s" (%s)', replace(r.kind, '_', ' '), r.name,
+			logsvc_internal.public_id((logsvc_internal.resource_kind(r.kind)).prefix, r.id))
+			ELSE format('used by a private %s of another user', replace(r.kind, '_', ' ')) END))
+	FROM (SELECT user_of.*, logsvc_internal.may_see(user_of) AS seen FROM logsvc_internal.resource_use u
+			JOIN logsvc_internal.resource user_of ON user_of.id = u.used_by
+		WHERE u.used = used_resource AND (unseen_by IS NULL
+			OR (logsvc_internal.is_private(user_of.content) AND user_of.created_by = unseen_by) IS NOT TRUE)
+		ORDER BY user_of.name, user_of.id LIMIT 100) AS r);
+COMMENT ON FUNCTION logsvc_internal.users_of(uuid, uuid) IS
+'The resources that name this one, as details of an error; unseen_by: without those that only '
+'this user sees; NULL: none';
+
+-- What a private resource finds must not be shown by one that others see.
+CREATE OR REPLACE FUNCTION logsvc_internal.check_users_see(r logsvc_internal.resource) RETURNS void
+LANGUAGE plpgsql STABLE PARALLEL RESTRICTED SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	used_by jsonb;
+BEGIN
+	IF logsvc_internal.is_private(r.content) THEN
+		used_by := logsvc_internal.users_of(r.id, r.created_by);
+		IF used_by IS NOT NULL THEN
+			PERFORM logsvc_internal.raise_error('IN_USE',
+				format('the %s is used by what others see', replace(r.kind, '_', ' ')), used_by);
+		END IF;
+	END IF;
+END
+$$;
+COMMENT ON FUNCTION logsvc_internal.check_users_see(logsvc_internal.resource) IS
+'Raises IN_USE if a resource is private and one that others see names it';
 
 CREATE OR REPLACE FUNCTION logsvc_internal.check_content(kind text, document jsonb, author uuid)
 RETURNS jsonb
@@ -239,6 +281,7 @@ BEGIN
 	WHERE r.id = before.id
 	RETURNING * INTO changed;
 	PERFORM logsvc_internal.note_uses(changed);
+	PERFORM logsvc_internal.check_users_see(changed);
 	PERFORM logsvc_internal.audit(changed.organization_id, kind || '.updated',
 		logsvc_internal.public_id(k.prefix, changed.id),
 		jsonb_build_object('name', changed.name, 'version', changed.version, 'changed', (
@@ -267,13 +310,7 @@ BEGIN
 	IF (k.author_deletes AND doomed.created_by = logsvc_internal.current_user_id()) IS NOT TRUE THEN
 		PERFORM logsvc_internal.require_permission(k.deletes);
 	END IF;
-	SELECT jsonb_agg(jsonb_build_object('path', 'id', 'code', 'in_use',
-			'message', format('used by %s "%s" (%s)', replace(r.kind, '_', ' '), r.name,
-				logsvc_internal.public_id((logsvc_internal.resource_kind(r.kind)).prefix, r.id))))
-	INTO used_by
-	FROM (SELECT user_of.* FROM logsvc_internal.resource_use u
-			JOIN logsvc_internal.resource user_of ON user_of.id = u.used_by
-		WHERE u.used = doomed.id ORDER BY user_of.name, user_of.id LIMIT 100) AS r;
+	used_by := logsvc_internal.users_of(doomed.id);
 	IF used_by IS NOT NULL THEN
 		PERFORM logsvc_internal.raise_error('IN_USE',
 			format('the %s is used by others', replace(kind, '_', ' ')), used_by);

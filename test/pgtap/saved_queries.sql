@@ -1,5 +1,5 @@
 -- Saved queries, and with them what all resources of the workspace have in common.
-SELECT plan(52);
+SELECT plan(65);
 
 DO $$
 BEGIN
@@ -125,6 +125,24 @@ SELECT is(pg_temp.by('member', 'SELECT jsonb_array_length(to_jsonb(logsvc.list_s
 SELECT is(pg_temp.by('member', 'SELECT jsonb_array_length(to_jsonb(logsvc.list_saved_queries(''web'')) -> ''data'')'),
 	'1', 'of a folder');
 
+-- ---- queries of other resources ----
+
+SELECT is(pg_temp.by('member', format('SELECT logsvc_internal.query_of(%L)', c)), expected, 'the query of ' || left(c, 20))
+FROM saved, LATERAL (VALUES ('{"q": "a"}', 'a'), ('{"query": "b", "savedQueryId": null}', 'b'),
+	(format('{"savedQueryId": "%s"}', j ->> 'id'), 'level=warn')) AS v (c, expected);
+SELECT is(pg_temp.by('stranger', format('SELECT logsvc_internal.query_of(%L)', jsonb_build_object('savedQueryId', j ->> 'id'))),
+	NULL, 'not that of another organization') FROM saved;
+SELECT is(pg_temp.by(who, format('SELECT logsvc_internal.check_query_of(%L, %L)', c, 'panels[2].')), expected,
+	format('%s: %s', who, left(c, 24)))
+FROM saved, own, LATERAL (VALUES ('member', '{"q": "a"}', ''), ('member', '{}', 'LS001'),
+	('member', format('{"q": "a", "savedQueryId": "%s"}', j ->> 'id'), 'LS001'),
+	('member', format('{"savedQueryId": "%s"}', j ->> 'id'), ''),
+	('stranger', format('{"savedQueryId": "%s"}', j ->> 'id'), 'LS001'),
+	('member', '{"savedQueryId": "sq_x"}', 'LS001'),
+	('member', format('{"savedQueryId": "%s"}', id), 'LS001')) AS v (who, c, expected);
+SELECT is(pg_temp.by('member', format('SELECT logsvc_internal.check_query_of(%L, %L, logsvc_internal.current_user_id())',
+	jsonb_build_object('savedQueryId', id), '')), '', 'a private one in what only its author sees') FROM own;
+
 -- ---- delete, limits ----
 
 SELECT is(pg_temp.by('member', format('SELECT logsvc.delete_saved_query(%L)', id)), '', 'its author may')
@@ -144,6 +162,8 @@ END
 $$;
 SELECT is(pg_temp.by('owner', format('SELECT logsvc.delete_saved_query(%L)', j ->> 'id')), 'LS411', 'not while it is used')
 FROM saved;
+SELECT is(pg_temp.by('owner', format($$SELECT logsvc.update_saved_query(%L, '{"visibility": "private"}')$$, j ->> 'id')),
+	'LS411', 'nor hidden from those who see what uses it') FROM saved;
 DELETE FROM logsvc_internal.resource WHERE name = 'panel';
 SELECT is(pg_temp.by('owner', format('SELECT logsvc.delete_saved_query(%L, 1)', j ->> 'id')), 'LS407', 'nor an old version')
 FROM saved;
