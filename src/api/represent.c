@@ -151,7 +151,8 @@ ls_http_represent(const ls_request *request, ls_arena *arena, ls_response *respo
 
 	if (response->status != 200 || request->route == LS_ROUTE_TAIL ||
 		request->route == LS_ROUTE_TAIL_NEXT ||
-		(strcmp(route->method, "GET") != 0 && request->route != LS_ROUTE_SEARCH_POST))
+		(strcmp(route->method, "GET") != 0 && request->route != LS_ROUTE_SEARCH_POST &&
+		 request->route != LS_ROUTE_SEARCH_ROWS))
 		return;
 	take_form(request, arena, response);
 	if (response->status != 200)

@@ -15,6 +15,37 @@
 #include "utils/builtins.h"
 #include "utils/timestamp.h"
 
+/* Adds the names that a statement has found. */
+static void
+add_names(ls_field_names *names, int n)
+{
+	names->items = palloc(sizeof(ls_str) * (Size) (n + 1));
+	for (int i = 0; i < n; i++)
+	{
+		char *name = SPI_getvalue(SPI_tuptable->vals[i], SPI_tuptable->tupdesc, 1);
+
+		if (name == NULL)
+			names->complete = false;
+		else
+			names->items[names->n++] = ls_str_of_cstring(name);
+	}
+}
+
+static ls_field_names
+given_names(const ls_search *s)
+{
+	Oid types[] = {BYTEAOID, BYTEAOID};
+	Datum values[] = {PointerGetDatum(ls_text_of_str(s->given->header)),
+					  PointerGetDatum(ls_text_of_str(s->given->body))};
+	ls_field_names names = {.complete = true};
+
+	if (s->given->rows > 0)
+		add_names(&names, (int) ls_statement_read("SELECT DISTINCT f.name FROM"
+												  " logsvc_internal.part_fields(0, $1, $2) f",
+												  2, types, values));
+	return names;
+}
+
 ls_field_names
 ls_search_field_names(const ls_search *s, int most_parts)
 {
@@ -37,8 +68,9 @@ ls_search_field_names(const ls_search *s, int most_parts)
 	ls_field_names names = {.complete = true};
 	Datum *indexes = palloc(sizeof(Datum) * (Size) (s->n_indexes + 1));
 	Datum values[5];
-	int n;
 
+	if (s->given != NULL)
+		return given_names(s);
 	for (int i = 0; i < s->n_indexes; i++)
 	{
 		/* Queue entries may also have events of other indexes, which test keys must not see. */
@@ -54,17 +86,7 @@ ls_search_field_names(const ls_search *s, int most_parts)
 	values[2] = TimestampTzGetDatum(ls_timestamptz_of_time(s->from));
 	values[3] = TimestampTzGetDatum(ls_timestamptz_of_time(s->to));
 	values[4] = Int32GetDatum(most_parts);
-	n = (int) ls_statement_read(sql, 5, types, values);
-	names.items = palloc(sizeof(ls_str) * (Size) (n + 1));
-	for (int i = 0; i < n; i++)
-	{
-		char *name = SPI_getvalue(SPI_tuptable->vals[i], SPI_tuptable->tupdesc, 1);
-
-		if (name == NULL)
-			names.complete = false;
-		else
-			names.items[names.n++] = ls_str_of_cstring(name);
-	}
+	add_names(&names, (int) ls_statement_read(sql, 5, types, values));
 	return names;
 }
 

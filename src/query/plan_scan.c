@@ -228,6 +228,15 @@ ls_plan_append_sources(ls_planner *p, StringInfo sql, bool ordered)
 	const char *in_queue = "";
 	uint64 batch;
 
+	if (s->given != NULL)
+	{
+		appendStringInfo(sql,
+						 "(SELECT g.id, g.header, g.body, g.index_name, g.min_time, g.max_time"
+						 " FROM logsvc_internal.given_part() g"
+						 " WHERE g.max_time >= $%d AND g.min_time < $%d) s",
+						 p->from, p->to);
+		return;
+	}
 	if (only_batch(p->matching, &batch))
 	{
 		int number = ls_plan_integer(p, (int64) batch);

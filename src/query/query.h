@@ -24,6 +24,7 @@
  *	foreign.c	the view logs
  *	neighbours.c	one event, and the events around it
  *	tail.c		events as they come in
+ *	given_rows.c	rows that come with the search
  *
  *-------------------------------------------------------------------------
  */
@@ -35,12 +36,14 @@
 #include "access/tupdesc.h"
 #include "executor/spi.h"
 #include "lib/stringinfo.h"
+#include "utils/jsonb.h"
 #include "utils/snapshot.h"
 #include "utils/tuplestore.h"
 
 #include "src/access/access.h"
 #include "src/query/ast.h"
 #include "src/part/filter.h"
+#include "src/scan/scan.h"
 
 /* Rows of a page (decision 75). */
 #define LS_SEARCH_LIMIT 1000
@@ -72,6 +75,12 @@ typedef struct ls_search
 	bool histogram; /* return these besides the rows */
 	bool fields;
 	ls_buf identity; /* identifies the request: a cursor is valid only for the same one */
+	ls_time now;     /* that relative times count from; 0: ls_search_range sets it */
+
+	/* Rows to search instead of the stored events; NULL: the events (given_rows.c). */
+	const ls_given_part *given;
+	ls_str *given_indexes; /* that the rows are in */
+	int n_given_indexes;
 
 	/* derived from it */
 	ls_arena *arena;
@@ -106,14 +115,31 @@ LS_NORETURN extern void ls_search_invalid(const char *path, const char *message)
  */
 extern void ls_search_begin(ls_search *search, const char *earliest, const char *latest);
 
+/* ---- given_rows.c ---- */
+
+/* Rows of one search, bytes of them, and indexes that they may name. */
+#define LS_GIVEN_ROWS 10000
+#define LS_GIVEN_BYTES (10 * 1024 * 1024)
+#define LS_GIVEN_INDEXES 100
+
+/*
+ * Makes the search one over `rows`, a JSON array of events in the form that POST
+ * /api/v1/logs/batch takes; relative timestamps count back from search->now.  Their ids begin
+ * with number 1.  Raises VALIDATION_ERROR with the path of each bad row.  In SPI.
+ */
+extern void ls_search_give(ls_search *search, Jsonb *rows);
+
 /* ---- scope.c; all in SPI ---- */
 
 /*
  * Sets the half-open time range [from, to).  Times in the query text win over the
- * parameters; the default is the last 24 hours.  Times are snapped in the
+ * parameters; the default is the last 24 hours, of given rows all of them.  Times are snapped in the
  * organization's time zone.
  */
 extern void ls_search_range(ls_search *search);
+
+/* Sets the time zone to that of the organization. */
+extern void ls_search_zone(ls_search *search);
 
 /* A time zone by its name; UTC if there is none of that name. */
 extern ls_query_zone ls_zone_named(const char *name);

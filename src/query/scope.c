@@ -143,43 +143,44 @@ ls_zone_named(const char *name)
 	return (ls_query_zone){zone_offset, tz, zone_abbreviation};
 }
 
-static ls_query_zone
-organization_zone(const ls_search *search)
+void
+ls_search_zone(ls_search *search)
 {
 	Oid types[] = {UUIDOID};
 	Datum values[] = {UUIDPGetDatum(&search->principal->organization)};
-	ls_query_zone zone = {NULL, NULL, NULL};
 
+	search->zone = (ls_query_zone){NULL, NULL, NULL};
 	if (ls_statement_read("SELECT timezone FROM logsvc_internal.organization WHERE id = $1", 1,
 						  types, values) == 1)
 	{
 		char *name = SPI_getvalue(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1);
 
 		if (name != NULL)
-			zone = ls_zone_named(name);
+			search->zone = ls_zone_named(name);
 	}
-	return zone;
 }
 
+/* `otherwise`: without one in the query and without a parameter. */
 static ls_time
 bound(ls_search *search, const ls_query_time *in_query, ls_str parameter, const char *name,
-	  const char *otherwise, ls_time now, const ls_query_zone *zone)
+	  ls_time otherwise)
 {
+	const ls_query_zone *zone = &search->zone;
 	ls_query_time parsed;
 	ls_time result;
 
 	if (in_query != NULL)
 	{
-		if (!ls_query_time_resolve(in_query, now, zone, &result))
+		if (!ls_query_time_resolve(in_query, search->now, zone, &result))
 			ls_search_fail(search, in_query->span, "this time is outside of the years 1 to 9999");
 		return result;
 	}
 	if (parameter.data == NULL || parameter.len == 0)
-		parameter = ls_str_of_cstring(otherwise);
+		return otherwise;
 	if (!ls_query_time_parse(parameter, &parsed))
 		ls_search_invalid(name, "expected now, -15m, -1h@h, an ISO time, or an epoch of 10 or 13 "
 								"digits");
-	if (!ls_query_time_resolve(&parsed, now, zone, &result))
+	if (!ls_query_time_resolve(&parsed, search->now, zone, &result))
 		ls_search_invalid(name, "this time is outside of the years 1 to 9999");
 	return result;
 }
@@ -187,15 +188,15 @@ bound(ls_search *search, const ls_query_time *in_query, ls_str parameter, const 
 void
 ls_search_range(ls_search *search)
 {
-	ls_time now = ls_now();
-	const ls_query_zone *zone;
+	bool all = search->given != NULL && search->given->rows > 0;
 
-	search->zone = organization_zone(search);
-	zone = &search->zone;
+	if (search->now == 0)
+		search->now = ls_now();
+	ls_search_zone(search);
 	search->from = bound(search, search->query->earliest, search->earliest, search->earliest_name,
-						 "-24h", now, zone);
-	search->to =
-		bound(search, search->query->latest, search->latest, search->latest_name, "now", now, zone);
+						 all ? search->given->min_time : search->now - LS_USECS_PER_DAY);
+	search->to = bound(search, search->query->latest, search->latest, search->latest_name,
+					   all ? search->given->max_time + 1 : search->now);
 	if (search->from >= search->to)
 		ls_query_warn(search->query, search->arena, "EMPTY_RANGE",
 					  search->query->earliest != NULL ? search->query->earliest->span
@@ -258,6 +259,32 @@ index_not_found(ls_str name)
 			errmsg("index \"%s\" does not exist", ls_cstring_of_str(name)));
 }
 
+/*
+ * The indexes of given rows that are searched.  To name one that no row is in is no mistake: it
+ * finds nothing, as a rule should among rows that are not for it.
+ */
+static void
+given_indexes(ls_search *search, const ls_query_values *named)
+{
+	search->indexes = palloc0(sizeof(ls_str) * (Size) (search->n_given_indexes + 1));
+	for (int i = 0; i < search->n_given_indexes; i++)
+	{
+		ls_str name = search->given_indexes[i];
+		bool internal = name.data[0] == '_';
+		bool wanted = named->n == 0 && !internal;
+
+		for (uint32 v = 0; v < named->n && !wanted; v++)
+		{
+			const ls_query_value *value = named->items[v];
+
+			wanted = value->wildcard ? !internal && name_matches(value->text, name)
+									 : ls_str_eq_nocase(value->text, name);
+		}
+		if (wanted)
+			search->indexes[search->n_indexes++] = name;
+	}
+}
+
 void
 ls_search_indexes(ls_search *search, const ls_query_values *named)
 {
@@ -267,6 +294,11 @@ ls_search_indexes(ls_search *search, const ls_query_values *named)
 	ls_str *names;
 	int n;
 
+	if (search->given != NULL)
+	{
+		given_indexes(search, named);
+		return;
+	}
 	n = (int) ls_statement_read("SELECT name FROM logsvc_internal.log_index"
 								" WHERE organization_id = $1 ORDER BY name",
 								1, types, values);

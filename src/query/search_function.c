@@ -26,6 +26,8 @@
 
 PG_FUNCTION_INFO_V1(logsvc_search_json);
 PG_FUNCTION_INFO_V1(logsvc_search);
+PG_FUNCTION_INFO_V1(logsvc_search_rows_json);
+PG_FUNCTION_INFO_V1(logsvc_search_rows);
 PG_FUNCTION_INFO_V1(logsvc_query_logs_json);
 PG_FUNCTION_INFO_V1(logsvc_events);
 PG_FUNCTION_INFO_V1(logsvc_check_query);
@@ -65,6 +67,17 @@ set_limit(ls_search *search, int limit)
 		ls_search_invalid("limit", "must be between 1 and 10000");
 	search->limit = limit;
 	search->limit_given = true;
+}
+
+static void
+set_now(ls_search *search, TimestampTz now)
+{
+	ls_time time = ls_time_of_timestamptz(now);
+
+	/* -infinity, and what is earlier than any event, are no time to count from. */
+	if (TIMESTAMP_NOT_FINITE(now) || time < LS_FIRST_EVENT_TIME || time >= LS_LAST_EVENT_TIME)
+		ls_search_invalid("now", "must be a time in the years 1 to 9999");
+	search->now = time;
 }
 
 /* Appends to the request's identity for cursors; a missing text differs from an empty one. */
@@ -142,6 +155,51 @@ Datum
 logsvc_search(PG_FUNCTION_ARGS)
 {
 	text *answer = DatumGetTextPP(logsvc_search_json(fcinfo));
+
+	return DirectFunctionCall1(jsonb_in, CStringGetDatum(text_to_cstring(answer)));
+}
+
+/*
+ * search_rows_json(rows, q, earliest, latest, limit, explain, timeout_ms, include, now) returns
+ * json: the body of the answer of a search over the rows.
+ */
+Datum
+logsvc_search_rows_json(PG_FUNCTION_ARGS)
+{
+	TimestampTz started = GetCurrentTimestamp();
+	ls_position position = {0};
+	ls_search search;
+	StringInfoData out;
+
+	initStringInfo(&out);
+	ls_search_begin(&search, "earliest", "latest");
+	if (PG_ARGISNULL(0))
+		ls_search_invalid("rows", "must be an array of events");
+	search.q = text_argument(fcinfo, 1);
+	search.earliest = text_argument(fcinfo, 2);
+	search.latest = text_argument(fcinfo, 3);
+	if (!PG_ARGISNULL(4))
+		set_limit(&search, PG_GETARG_INT32(4));
+	search.explain = !PG_ARGISNULL(5) && PG_GETARG_BOOL(5);
+	if (!PG_ARGISNULL(6) && PG_GETARG_INT32(6) < 1)
+		ls_search_invalid("timeoutMs", "must be at least 1");
+	if (!PG_ARGISNULL(7))
+		set_include(&search, PG_GETARG_ARRAYTYPE_P(7));
+	if (!PG_ARGISNULL(8))
+		set_now(&search, PG_GETARG_TIMESTAMPTZ(8));
+	ls_search_give(&search, PG_GETARG_JSONB_P(0));
+
+	ls_search_prepare(&search);
+	ls_search_answer(&search, ls_search_plan(&search, &position), &position, started, false, &out);
+	SPI_finish();
+	PG_RETURN_TEXT_P(cstring_to_text_with_len(out.data, out.len));
+}
+
+/* search_rows(...) returns jsonb: the same. */
+Datum
+logsvc_search_rows(PG_FUNCTION_ARGS)
+{
+	text *answer = DatumGetTextPP(logsvc_search_rows_json(fcinfo));
 
 	return DirectFunctionCall1(jsonb_in, CStringGetDatum(text_to_cstring(answer)));
 }

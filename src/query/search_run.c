@@ -197,8 +197,11 @@ run_plan(ls_scan_session *session, ls_search_notes *notes, const ls_plan *plan, 
 static ls_scan_session
 new_session(const ls_search *search, const ls_plan *plan)
 {
-	return (ls_scan_session){
-		.descending = !search->ascending, .newest = plan->newest, .context = CurrentMemoryContext};
+	return (ls_scan_session){.given = search->given,
+							 .now = search->given == NULL ? 0 : search->now,
+							 .descending = !search->ascending,
+							 .newest = plan->newest,
+							 .context = CurrentMemoryContext};
 }
 
 void
@@ -309,7 +312,7 @@ append_page(answer *a, const ls_position *position)
 	ls_position next = a->last;
 
 	appendStringInfoString(a->out, ",\"page\":{\"nextCursor\":");
-	if (a->more && !a->plan->table)
+	if (a->more && !a->plan->table && a->search->given == NULL)
 	{
 		next.offset = (position->set ? position->offset : 0) + (uint32) a->n;
 		appendStringInfo(a->out, "\"%s\"", ls_cursor_make(a->search, &next));
@@ -408,6 +411,8 @@ all_parts(const ls_search *search)
 	Datum values[] = {UUIDPGetDatum(&search->principal->organization)};
 	bool isnull;
 
+	if (search->given != NULL)
+		return search->given->rows > 0;
 	if (ls_statement_read("SELECT (SELECT pg_catalog.count(*) FROM logsvc_internal.part"
 						  " WHERE organization_id = $1) + (SELECT pg_catalog.count(*)"
 						  " FROM logsvc_internal.queue WHERE organization_id = $1)",

@@ -852,10 +852,13 @@ call(ls_value_program *program, const node *n)
 		case LS_QUERY_NOW:
 		{
 			char *iso = ls_arena_alloc(arena, LS_TIME_ISO_LENGTH + 1);
+			ls_time now = ls_scan_current == NULL ? 0 : ls_scan_current->now;
 
 			if (iso == NULL)
 				ls_raise(LS_ERROR_QUERY_MEMORY_LIMIT);
-			ls_time_format_iso(ls_time_of_timestamptz(GetCurrentStatementStartTimestamp()), iso);
+			if (now == 0)
+				now = ls_time_of_timestamptz(GetCurrentStatementStartTimestamp());
+			ls_time_format_iso(now, iso);
 			return string_value(ls_str_make(iso, LS_TIME_ISO_LENGTH));
 		}
 		case LS_QUERY_LIKE:

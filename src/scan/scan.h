@@ -24,6 +24,19 @@
 #define LS_SCAN_MAX_COUNTERS 128
 
 /*
+ * Rows that came with a search, as a part of the queue's format.  Without rows, `rows` is 0
+ * and there are no bytes.
+ */
+typedef struct ls_given_part
+{
+	uint32 rows;
+	ls_str header;
+	ls_str body;
+	ls_time min_time;
+	ls_time max_time;
+} ls_given_part;
+
+/*
  * One search in this process.  While it is current, scans add to its numbers, and
  * scans for the newest N rows skip rows that cannot be among them any more.  A
  * worker of group_parts has a session of its own, and its numbers are added to
@@ -32,6 +45,9 @@
  */
 typedef struct ls_scan_session
 {
+	const ls_given_part *given; /* search these rows; NULL: those that are stored */
+	ls_time now;                /* of the search over given rows; 0: the statement's */
+
 	uint64 parts;   /* parts whose rows, or counts in the header, were read */
 	uint64 rows;    /* rows in the blocks that this process read */
 	uint64 matched; /* rows that matched */

@@ -3,6 +3,8 @@
 #
 #	my $d = LogsvcDifferential->new(seed => 1, events => 2000);
 #	$d->run(500) or die;
+#	$d->give_rows;    # from now on the events are rows of logsvc.search_rows
+#	$d->run(500) or die;
 #	$d->stop;
 #
 # Each query has a seed of its own, so it can be made again without those before
@@ -14,6 +16,7 @@ use strict;
 use warnings;
 use utf8;
 
+use JSON::PP ();
 use LogsvcGenerator;
 use LogsvcReference;
 use LogsvcStageGenerator;
@@ -98,6 +101,36 @@ BEGIN
 	END IF;
 	IF span IS NOT NULL THEN
 		RETURN NEXT 'P ' || differential_points((answer #>> '{meta,range,earliest}')::timestamptz, (answer #>> '{meta,range,latest}')::timestamptz, span, zone);
+	END IF;
+EXCEPTION WHEN OTHERS THEN
+	RETURN NEXT 'E ' || SQLSTATE || ' ' || replace(SQLERRM, E'\n', ' ');
+END $$;
+-- The same over rows that come with the search.
+CREATE TABLE differential_rows (rows jsonb, now timestamptz);
+CREATE FUNCTION differential_given(q text, earliest text, latest text, lim int, bounds jsonb,
+	zone text, span text, beside boolean) RETURNS SETOF text LANGUAGE plpgsql AS $$
+DECLARE
+	given differential_rows;
+	answer json;
+BEGIN
+	SELECT * INTO STRICT given FROM differential_rows;
+	answer := logsvc_internal.search_rows_json(given.rows, q, earliest, latest, lim,
+		now => given.now, include => CASE WHEN beside THEN '{histogram,fields}'::text[] END);
+	RETURN QUERY SELECT 'R ' || r::text FROM json_array_elements(answer #> '{data,rows}') r;
+	RETURN NEXT 'M ' || json_build_object('meta', (answer -> 'meta')::jsonb - 'fields' - 'histogram',
+		'page', answer -> 'page', 'kind', answer #> '{data,kind}',
+		'columns', answer #> '{data,columns}')::text;
+	RETURN NEXT 'T ' || (SELECT string_agg(concat(bound, ' ', bound), ' ' ORDER BY n)
+		FROM (SELECT n, differential_bound(b, given.now, zone) AS bound
+			FROM jsonb_array_elements(bounds) WITH ORDINALITY AS e (b, n)) AS x);
+	IF beside THEN
+		span := answer #>> '{meta,histogram,span}';
+		RETURN NEXT 'H ' || (answer #>> '{meta,histogram,buckets}');
+		RETURN NEXT 'F ' || (answer #>> '{meta,fields}');
+	END IF;
+	IF span IS NOT NULL THEN
+		RETURN NEXT 'P ' || differential_points((answer #>> '{meta,range,earliest}')::timestamptz,
+			(answer #>> '{meta,range,latest}')::timestamptz, span, zone);
 	END IF;
 EXCEPTION WHEN OTHERS THEN
 	RETURN NEXT 'E ' || SQLSTATE || ' ' || replace(SQLERRM, E'\n', ' ');
@@ -249,6 +282,53 @@ sub read_back
 	return;
 }
 
+# ---- the same events as rows of a search ----
+
+# JSON with the members of objects sorted and without spaces.
+my $canonical = JSON::PP->new->canonical->allow_nonref->allow_bignum;
+
+# From now on they are rows.  jsonb sorts members and writes numbers in its own way, so what the
+# events are is read back, after it was found to be what was given.
+sub give_rows
+{
+	my $self = shift;
+	my $rows = '[' . join(',', map { $_->{json} } @{ $self->{events} }) . ']';
+	my %by_n = map { $_->{n} => $_ } @{ $self->{events} };
+	my $bad = 0;
+	my $found = 0;
+
+	utf8::encode($rows);
+	$self->{t}->sql("INSERT INTO differential_rows VALUES (\$rows\$$rows\$rows\$, "
+		. 'clock_timestamp())');
+	$self->{given} = 1;
+	my ($answer) = $self->ask({ text => 'earliest=-100d latest=+1d', limit => 10000 });
+	die "error: $answer->{error}\n" if defined $answer->{error};
+	foreach my $row (@{ $answer->{rows} })
+	{
+		my %member = map { $_->[0] => $_->[1] } LogsvcReference::members($row);
+		my @attributes = LogsvcReference::members($member{attributes});
+		my ($n) = map { $_->[1] } grep { $_->[0] eq 'n' } @attributes;
+		my $event = $by_n{$n};
+		my ($sent, $is) = map { my $json = '{' . join(',', map { LogsvcReference::quote($_->[0])
+			. ":$_->[1]" } @$_) . '}'; utf8::encode($json);
+			$canonical->encode($canonical->decode($json)) } $event->{attributes}, \@attributes;
+		$event->{fields}{id} = LogsvcReference::value($member{id});
+		$event->{fields}{ingested_at} = [ 's', LogsvcReference::unquote($member{ingestedAt}),
+			$member{ingestedAt},
+			LogsvcReference::parse_time(LogsvcReference::unquote($member{ingestedAt})) ];
+		$event->{attributes} = \@attributes;
+		$event->{by_key} = { map { $_->[0] => LogsvcReference::value($_->[1]) } @attributes };
+		$found++;
+		next if $sent eq $is && LogsvcReference::event_json($event) eq $row;
+		note_bytes "sent $event->{json}", "\ngot $row" if !$bad++;
+	}
+	$bad ||= $found != @{ $self->{events} };
+	ok(!$bad, "$found rows are found as they were given") or die "cannot go on\n";
+	$self->{events} = [ sort { $b->{time} <=> $a->{time}
+		|| $b->{fields}{id}[1] cmp $a->{fields}{id}[1] } @{ $self->{events} } ];
+	return;
+}
+
 # ---- asking ----
 
 sub literal
@@ -272,11 +352,12 @@ sub ask
 		my ($earliest, $latest) = @{ $request->{bounds} // [ { amount => 0, unit => 'second' },
 			{ amount => 0, unit => 'second' } ] };
 		my $pages = $request->{pages} ? 'true' : 'false';
+		my $given = $self->{given} && !$request->{logs};
 		my $call = $request->{logs}
 		  ? 'differential_logs(' . join(', ', literal($request->{text}), $request->{limit}, $pages)
-		  : 'differential(' . join(', ', literal($request->{text}), literal($request->{earliest}),
-			literal($request->{latest}), $request->{limit}, $pages,
-				literal(json_encode([ $earliest, $latest ])),
+		  : ($given ? 'differential_given(' : 'differential(') . join(', ', literal($request->{text}),
+			literal($request->{earliest}), literal($request->{latest}), $request->{limit},
+				$given ? () : $pages, literal(json_encode([ $earliest, $latest ])),
 			literal($self->{zone}), literal($request->{span}), $request->{include}
 				? 'true' : 'false');
 		$script .= "\\echo Q\nSELECT $call);\n";
@@ -323,6 +404,9 @@ sub request_of
 		$request{earliest} = $query->{earliest}{text} if $query->{earliest};
 		$request{latest} = $query->{latest}{text} if $query->{latest};
 	}
+	# Without a range, all rows would be searched.
+	$request{earliest} //= '-24h' if $self->{given};
+	$request{latest} //= 'now' if $self->{given};
 	return \%request;
 }
 
@@ -434,7 +518,7 @@ sub difference
 	my $rows = $answer->{rows};
 
 	splice @expected, $query->{limit} if @expected > $query->{limit}
-		&& (!$query->{pages} || $expected->{columns});
+		&& (!$query->{pages} || $expected->{columns} || $self->{given});
 	$self->{rows} += @$rows;
 	return "kind is $answer->{meta}{kind}, not $expected->{kind}"
 		if $answer->{meta}{kind} ne $expected->{kind};
@@ -457,11 +541,12 @@ sub difference
 		my $wrong = beside_difference($answer, \@found);
 		return $wrong if defined $wrong;
 	}
-	return undef if $query->{pages};
+	return undef if $query->{pages} && !$self->{given};
 	my $more = $all > $query->{limit} ? 1 : 0;
 	return "truncated is wrong: $all rows" if ($answer->{meta}{meta}{truncated} ? 1 : 0) != $more;
 	return 'nextCursor is ' . ($answer->{meta}{page}{nextCursor} // 'null')
-		if defined $answer->{meta}{page}{nextCursor} != ($more && $expected->{kind} eq 'events');
+		if defined $answer->{meta}{page}{nextCursor} !=
+		($more && $expected->{kind} eq 'events' && !$self->{given});
 	return undef;
 }
 

@@ -17,6 +17,9 @@ ok($d->run($ENV{QUERIES} || 5000, seed => $ENV{QUERY_SEED} || $seed, first => $E
 	'all answers are those of the reference');
 ok($d->run_logs($ENV{FIRST} ? 0 : ($ENV{QUERIES} || 5000) / 10, seed => $ENV{QUERY_SEED} || $seed),
 	'so are lists of events');
+$d->give_rows;    # at most 10,000
+ok($d->run(($ENV{QUERIES} || 5000) / 5, seed => $ENV{QUERY_SEED} || $seed, first => $ENV{FIRST}),
+	'so are searches over rows');
 diag "$d->{asked} queries, $d->{rows} rows";
 $d->stop;
 done_testing;

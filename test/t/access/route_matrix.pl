@@ -85,6 +85,7 @@ GET    /services/collector/health           everybody
 GET    /services/collector/health/1.0       everybody
 GET    /api/v1/logs                         TS OAMV RFt logs:read
 GET    /api/v1/search                       TS OAMV RFt logs:read
+POST   /api/v1/search/rows                  TS OAMV RFt logs:read
 GET    /api/v1/logs/tail                    TS OAMV RFt logs:read
 DELETE /api/v1/logs                         TS OA   Ft  logs:export
 GET    /api/v1/log-deletions                TS OA   Ft  logs:export

@@ -98,6 +98,7 @@ run_adhoc	OAM - evaluations:run
 search	OAMV RFt logs:read
 search_field_values	OAMV RFt logs:read
 search_fields	OAMV RFt logs:read
+search_rows	OAMV RFt logs:read
 set_ip_allowlist	OA F org:write
 set_limit	operator
 set_lookup	OAM F pipelines:write
@@ -248,7 +249,7 @@ my %arguments = (
 		retry_mail => "'00000000-0000-0000-0000-000000000000'", revoke_api_key => "'$key'",
 	revoke_invitation => "'$invitation'", revoke_token => "'$target'",
 		run_adhoc => "rows => '{ok}', criteria => 'x', expected_items => '[{\"id\": \"a\", \"description\": \"ok\"}]'",
-	search => "'*'", search_field_values => "'level'", set_ip_allowlist => "'[]'",
+	search => "'*'", search_rows => q('[{"event": "x"}]'), search_field_values => "'level'", set_ip_allowlist => "'[]'",
 		set_limit => "'acme', 'kpis', 1", set_member_role => "'acme', 'target\@acme.org', 'viewer'",
 	set_password => "'$email{owner}', 'x'", set_plan => "'acme', 'free'",
 		update_index => "'web', description => 'x'", update_member => "'$member', 'viewer'",

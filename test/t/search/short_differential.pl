@@ -22,6 +22,8 @@ ok($d->run(200, seed => 882451), "with workers: $how QUERY_SEED=882451 WORKERS=2
 cmp_ok($d->t->sql('SELECT started FROM logsvc_internal.search_workers()'), '>', 20,
 	'there were workers');
 ok($d->run_logs(100, seed => 1), 'lists of events by simple conditions');
+$d->give_rows;
+ok($d->run(100, seed => 7), "searches over rows: $how QUERY_SEED=7");
 note "$d->{asked} queries, $d->{rows} rows";
 $d->stop;
 done_testing;
