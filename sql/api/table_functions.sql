@@ -211,6 +211,23 @@ COMMENT ON FUNCTION logsvc_internal.keep_audit() IS
 'Trigger: keeps audit entries from being changed for 365 days, or until their organization is '
 'erased';
 
+-- What shows the figures of another search must not show the former ones.
+CREATE OR REPLACE FUNCTION logsvc_internal.watch_health() RETURNS trigger
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+	INSERT INTO logsvc_internal.health AS h (resource_id, organization_id, search)
+	VALUES (NEW.id, NEW.organization_id, md5(jsonb_build_array(NEW.kind, NEW.content -> 'match',
+		NEW.content -> 'q', NEW.content -> 'window')::text)::uuid)
+	ON CONFLICT (resource_id) DO UPDATE
+		SET search = excluded.search, at = NULL, value = NULL, error_rate = NULL, last_seen_at = NULL,
+			error = NULL, next_at = greatest(now(), h.begun_at + interval '1 minute')
+		WHERE h.search <> excluded.search;
+	RETURN NULL;
+END
+$$;
+COMMENT ON FUNCTION logsvc_internal.watch_health() IS
+'Trigger: has the health of a service or the value of a KPI computed';
+
 CREATE OR REPLACE FUNCTION logsvc_internal.logs_handler() RETURNS fdw_handler
 LANGUAGE c PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'logsvc_logs_handler';

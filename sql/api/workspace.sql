@@ -19,7 +19,11 @@ BEGIN ATOMIC
 		('saved_query', 'sq_', 'SavedQuery', 'saved_queries', 'dashboards:read',
 			'dashboards:write', 'dashboards:delete', true, true),
 		('dashboard', 'dash_', 'Dashboard', 'dashboards', 'dashboards:read',
-			'dashboards:write', 'dashboards:delete', false, false)
+			'dashboards:write', 'dashboards:delete', false, false),
+		('service', 'svc_', 'Service', 'services', 'dashboards:read',
+			'dashboards:write', 'dashboards:delete', true, false),
+		('kpi', 'kpi_', 'Kpi', 'kpis', 'dashboards:read',
+			'dashboards:write', 'dashboards:delete', true, false)
 	) AS k (name, prefix, schema, plural, reads, writes, deletes, keys_read, author_deletes)
 	WHERE k.name = resource_kind.kind;
 END;
@@ -304,7 +308,8 @@ DECLARE
 	doomed logsvc_internal.resource;
 	used_by jsonb;
 BEGIN
-	PERFORM logsvc_internal.require_permission(k.writes);
+	PERFORM logsvc_internal.require_permission(
+		CASE WHEN k.author_deletes THEN k.writes ELSE k.deletes END);
 	PERFORM logsvc_internal.check_change_rate();
 	doomed := logsvc_internal.lock_resource(kind, id, version);
 	IF (k.author_deletes AND doomed.created_by = logsvc_internal.current_user_id()) IS NOT TRUE THEN

@@ -7,6 +7,8 @@
  */
 #include "src/server/server.h"
 
+#include <ctype.h>
+
 #include "utils/builtins.h"
 #include "utils/jsonb.h"
 #include "utils/memutils.h"
@@ -58,6 +60,45 @@ check_query(ls_str value, bool only_filter, ls_arena *arena)
 	return wrong;
 }
 
+/* A number of one to four digits and a unit. */
+static bool
+is_duration(ls_str value)
+{
+	size_t digits = value.len - 1;
+
+	if (value.len < 2 || value.len > 5 || value.data[0] == '0' ||
+		strchr("smhdw", value.data[digits]) == NULL)
+		return false;
+	for (size_t i = 0; i < digits; i++)
+	{
+		if (!isdigit((unsigned char) value.data[i]))
+			return false;
+	}
+	return true;
+}
+
+/* A link of http or https to some host: nothing that a browser would run, and no invisible parts. */
+static bool
+is_web_address(ls_str value)
+{
+	size_t scheme;
+
+	if (value.len > 8 && ls_str_eq_nocase(ls_str_make(value.data, 8), LS_STR("https://")))
+		scheme = 8;
+	else if (value.len > 7 && ls_str_eq_nocase(ls_str_make(value.data, 7), LS_STR("http://")))
+		scheme = 7;
+	else
+		return false;
+	for (size_t i = 0; i < value.len; i++)
+	{
+		unsigned char c = (unsigned char) value.data[i];
+
+		if (c <= ' ' || c == 0x7f || strchr("\"<>\\^`{|}", c) != NULL)
+			return false;
+	}
+	return strchr("/?#@:", value.data[scheme]) == NULL;
+}
+
 static const char *
 check_format(void *context, ls_str format, ls_str value, ls_arena *arena)
 {
@@ -69,6 +110,10 @@ check_format(void *context, ls_str format, ls_str value, ls_arena *arena)
 		return check_query(value, true, arena);
 	if (ls_str_eq(format, LS_STR("search-time")) && !ls_query_time_parse(value, &time))
 		return "is not a time; expected now, -1h, -7d@d or an ISO 8601 time";
+	if (ls_str_eq(format, LS_STR("duration")) && !is_duration(value))
+		return "is not a duration; expected a number and s, m, h, d or w, such as 5m";
+	if (ls_str_eq(format, LS_STR("web-address")) && !is_web_address(value))
+		return "is not an address of a page; expected https:// or http://";
 	return NULL;
 }
 

@@ -38,6 +38,9 @@ BEGIN
 		PERFORM logsvc.create_index(word);
 		PERFORM logsvc.set_lookup(word, E'who\n' || word);
 		PERFORM logsvc.create_saved_query(jsonb_build_object('name', word, 'q', word));
+		PERFORM logsvc.create_kpi(jsonb_build_object('name', word, 'q', word, 'warn', 1, 'critical', 2,
+			'direction', 'lowerIsBetter', 'serviceId', logsvc.create_service(
+				jsonb_build_object('name', word, 'match', word)) ->> 'id'));
 		PERFORM logsvc.log(word, source => word);
 		PERFORM logsvc.invite(NULL, 'guest@' || word || '.org', 'viewer');
 		PERFORM logsvc.act_as(NULL);
@@ -152,6 +155,11 @@ SELECT bag_eq('SELECT name FROM privileged', $$SELECT unnest('{
 	logsvc.create_organization, logsvc.create_own_organization, logsvc.create_own_token,
 	logsvc.create_saved_query, logsvc.delete_saved_query, logsvc.get_saved_query,
 	logsvc.list_saved_queries, logsvc.update_saved_query,
+	logsvc.create_service, logsvc.delete_service, logsvc.get_service, logsvc.get_service_health,
+	logsvc.list_services, logsvc.update_service,
+	logsvc.create_kpi, logsvc.delete_kpi, logsvc.get_kpi, logsvc.kpi_series, logsvc.list_kpis,
+	logsvc.update_kpi, logsvc_internal.claim_health, logsvc_internal.finish_health,
+	logsvc_internal.health_due,
 	logsvc.create_token, logsvc.create_user, logsvc.decline_plan_request, logsvc.delete_index,
 	logsvc.delete_logs, logsvc.delete_member,
 	logsvc.delete_organization, logsvc.delete_user, logsvc.discard_dead_letters,
@@ -200,10 +208,12 @@ UNION ALL SELECT 'id', quote_literal(v) FROM ids z,
 		UNION ALL SELECT logsvc_internal.public_id('tok_', t.id) FROM logsvc_internal.access_token t WHERE t.organization_id = z.id
 		UNION ALL SELECT logsvc_internal.public_id('key_', k.id) FROM logsvc_internal.api_key k WHERE k.organization_id = z.id
 		UNION ALL SELECT logsvc_internal.public_id('inv_', i.id) FROM logsvc_internal.invitation i WHERE i.organization_id = z.id
-		UNION ALL SELECT logsvc_internal.public_id('sq_', r.id) FROM logsvc_internal.resource r WHERE r.organization_id = z.id
+		UNION ALL SELECT logsvc_internal.public_id((logsvc_internal.resource_kind(r.kind)).prefix, r.id) FROM logsvc_internal.resource r WHERE r.organization_id = z.id
 		UNION ALL SELECT logsvc_internal.public_id('dl_', d.id) FROM logsvc_internal.dead_letter d WHERE d.organization_id = z.id
 		UNION ALL SELECT o.id::text FROM logsvc_internal.outbox o WHERE o.organization_id = z.id) AS t (v) WHERE z.slug = 'zulu'
 UNION ALL SELECT 'ids', format('ARRAY[%L]', logsvc_internal.public_id('dl_', d.id)) FROM logsvc_internal.dead_letter d JOIN ids z ON z.id = d.organization_id AND z.slug = 'zulu'
+UNION ALL SELECT 'resources', format('ARRAY[%L]::uuid[]', r.id) FROM logsvc_internal.resource r JOIN ids z ON z.id = r.organization_id AND z.slug = 'zulu'
+UNION ALL VALUES ('slow', '''{}'''), ('claim', 'now()'), ('value', '7'), ('error_rate', '1'), ('last_seen_at', 'now()'), ('error', '''x'''), ('took', '''1 s''')
 UNION ALL SELECT 'email', quote_literal(v) FROM unnest('{owner@zulu.org,viewer@zulu.org}'::text[]) AS v
 UNION ALL VALUES ('name', '''zulu'''), ('role', '''viewer'''), ('scope', '''read-only'''), ('scopes', '''{logs:read}'''), ('confirm', '''zulu'''),
 	('entries', '''[]'''), ('force', 'true'), ('resource', '''kpis'''), ('amount', '2'), ('plan', '''free'''), ('delta', '1'),

@@ -290,6 +290,13 @@ my $token_id = $t->sql_json("SELECT logsvc.create_token('acme', "
 my ($saved) = $t->sql("SELECT logsvc.act_as('acme') IS NULL; SELECT "
 	. q{logsvc.create_saved_query('{"name": "kept", "q": "x", "visibility": "org"}') ->> 'id'})
   =~ /(\w+)\z/;
+my $service = $t->http(POST => '/api/v1/services', token => $org->{token},
+	json => { name => 'web', match => 'service=web' })->{json}{data}{id};
+my %kpi = (name => 'x', serviceId => $service, q => 'x | stats count', direction => 'lowerIsBetter', warn => 1,
+	critical => 2);
+my $kpi = $t->http(POST => '/api/v1/kpis', token => $org->{token}, json => \%kpi)->{json}{data}{id};
+my $unused = $t->http(POST => '/api/v1/services', token => $org->{token},
+	json => { name => 'unused', match => 'service=unused' })->{json}{data}{id};
 # Name, arguments in SQL, does it only take away?
 my @in_sql = (
 	[ 'create_api_key', "'acme', 'k', 'read-only'" ], [ 'create_index', "'x'" ],
@@ -301,6 +308,10 @@ my @in_sql = (
 		[ 'revoke_invitation', "'$invited'", 1 ],
 	[ 'create_saved_query', q{'{"name": "more", "q": "x"}'} ],
 	[ 'update_saved_query', qq{'$saved', '{"name": "another"}'} ], [ 'delete_saved_query', "'$saved'" ],
+	[ 'create_service', q{'{"name": "more", "match": "x"}'} ],
+	[ 'update_service', qq{'$service', '{"name": "another"}'} ], [ 'delete_service', "'$unused'" ],
+	[ 'create_kpi', "'" . json_encode(\%kpi) . "'" ], [ 'update_kpi', qq{'$kpi', '{"name": "another"}'} ],
+		[ 'delete_kpi', "'$kpi'" ],
 	[ 'set_lookup', q{'x', E'a\n1'} ], [ 'delete_lookup', "'kept'" ],
 	[ 'set_ip_allowlist', q{'[{"network": "0.0.0.0/0"}, {"network": "::/0"}]'} ],
 		[ 'set_member_role', "'acme', 'eve\@acme.example', 'member'" ],

@@ -40,9 +40,13 @@ my $deletion = $t->http(DELETE => '/api/v1/logs', @owner,
 	json => { q => 'index=main nothing earliest=-1h', reason => 'test' })->{json}{data};
 my $saved = $t->http(POST => '/api/v1/saved-queries', @owner,
 	json => { name => 'secrets', q => 'acme' })->{json}{data};
+my $service = $t->http(POST => '/api/v1/services', @owner,
+	json => { name => 'secrets', match => 'acme' })->{json}{data};
+my $kpi = $t->http(POST => '/api/v1/kpis', @owner, json => { name => 'secrets', serviceId => $service->{id},
+	q => 'acme | stats count', direction => 'lowerIsBetter', warn => 1, critical => 2 })->{json}{data};
 $t->http(PUT => '/api/v1/lookups/secrets', @owner, json => { csv => "word,means\nacme,Ann\n" });
 ok($_->{id} // $_->{name} // $_->{runId}, 'something of acme') foreach $deletion, $event, $template,
-	$saved, $member, $invitation, $key, $index, $session;
+	$saved, $service, $kpi, $member, $invitation, $key, $index, $session;
 
 # Each route that names something, with a request that would be right.
 my %request = (
@@ -66,6 +70,14 @@ my %request = (
 	'GET /api/v1/saved-queries/{id}' => [ $saved->{id} ],
 	'PATCH /api/v1/saved-queries/{id}' => [ $saved->{id}, { q => 'taken' } ],
 	'DELETE /api/v1/saved-queries/{id}' => [ $saved->{id} ],
+	'GET /api/v1/services/{id}' => [ $service->{id} ],
+	'GET /api/v1/services/{id}/health' => [ $service->{id} ],
+	'PATCH /api/v1/services/{id}' => [ $service->{id}, { match => 'taken' } ],
+	'DELETE /api/v1/services/{id}' => [ $service->{id} ],
+	'GET /api/v1/kpis/{id}' => [ $kpi->{id} ],
+	'GET /api/v1/kpis/{id}/series' => [ $kpi->{id} ],
+	'PATCH /api/v1/kpis/{id}' => [ $kpi->{id}, { warn => 2 } ],
+	'DELETE /api/v1/kpis/{id}' => [ $kpi->{id} ],
 	'GET /api/v1/lookups/{name}' => [ 'secrets' ],
 	'DELETE /api/v1/lookups/{name}' => [ 'secrets' ],
 	'GET /api/v1/templates/{templateId}' => [ $template->{id} ],

@@ -34,19 +34,23 @@ audit_head	OA - audit:read
 audit_log	OA - audit:read
 create_api_key	OA F keys:write,logs:read
 create_index	OA F org:write
+create_kpi	OAM F dashboards:write
 create_organization	operator
 create_own_organization	person
 create_own_token	person
 create_saved_query	OAM F dashboards:write
+create_service	OAM F dashboards:write
 create_token	person
 create_user	operator
 decline_plan_request	operator
 delete_index	OA F org:write
+delete_kpi	OA F dashboards:write
 delete_logs	OA Ft logs:export,logs:read
 delete_lookup	OAM F pipelines:write
 delete_member	OA F members:write
 delete_organization	person
 delete_saved_query	OA F dashboards:write
+delete_service	OA F dashboards:write
 delete_user	operator
 discard_dead_letters	OA F logs:export
 end_sessions	operator
@@ -58,25 +62,31 @@ get_dead_letter	OAM F pipelines:write
 get_deletion	OA Ft logs:export
 get_index	OAMV RFt logs:read
 get_ip_allowlist	OA F org:write
+get_kpi	OAMV RF dashboards:read
 get_log	OAMV RFt logs:read
 get_log_context	OAMV RFt logs:read
 get_lookup	OAMV F pipelines:read
 get_member	OAMV F members:read
 get_organization	OAMV F *
 get_saved_query	OAMV RF dashboards:read
+get_service	OAMV RF dashboards:read
+get_service_health	OAMV RF dashboards:read
 get_template	OAMV RFt logs:read
 help	open
 ingest	OAM IFt logs:write
 invite	OA F members:write,members:read,logs:read,dashboards:read,pipelines:read
+kpi_series	OAMV RF dashboards:read
 list_api_keys	OA F keys:write
 list_dead_letters	OAM F pipelines:write
 list_deletions	OA Ft logs:export
 list_indexes	OAMV RFt logs:read
 list_invitations	OA F members:read
+list_kpis	OAMV RF dashboards:read
 list_lookups	OAMV F pipelines:read
 list_members	OAMV F members:read
 list_organizations	OAMV - *
 list_saved_queries	OAMV RF dashboards:read
+list_services	OAMV RF dashboards:read
 list_templates	OAMV RFt logs:read
 list_tokens	person
 log	OAM IFt logs:write
@@ -106,9 +116,11 @@ set_member_role	OA F members:write,members:read,logs:read,dashboards:read,pipeli
 set_password	operator
 set_plan	person
 update_index	OA F org:write
+update_kpi	OAM F dashboards:write
 update_member	OA F members:write,members:read,logs:read,dashboards:read,pipelines:read
 update_organization	OA F org:write
 update_saved_query	OAM F dashboards:write
+update_service	OAM F dashboards:write
 usage	OAMV RF logs:read
 usage_history	OAMV RF logs:read
 use_token	open
@@ -223,7 +235,19 @@ my $letter = $t->sql(q{
 # Of the owner: another member may not delete it.
 my $saved = $t->http(POST => '/api/v1/saved-queries', token => $org->{token},
 	json => { name => 'errors', q => 'level=error' })->{json}{data}{id};
+my $service = $t->http(POST => '/api/v1/services', token => $org->{token},
+	json => { name => 'web', match => 'service=web' })->{json}{data}{id};
+my %kpi = (name => 'x', serviceId => $service, q => 'service=web | stats count', direction => 'lowerIsBetter',
+	warn => 1, critical => 2);
+my $kpi = $t->http(POST => '/api/v1/kpis', token => $org->{token}, json => \%kpi)->{json}{data}{id};
+my $unused = $t->http(POST => '/api/v1/services', token => $org->{token},
+	json => { name => 'unused', match => 'service=unused' })->{json}{data}{id};
 my %arguments = (
+	create_service => q{'{"name": "x", "match": "x"}'}, delete_service => "'$unused'",
+		get_service => "'$service'", get_service_health => "'$service', '1h'",
+		update_service => qq{'$service', '{"name": "y"}'},
+	create_kpi => "'" . json_encode(\%kpi) . "'", delete_kpi => "'$kpi'", get_kpi => "'$kpi'",
+		kpi_series => "'$kpi'", update_kpi => qq{'$kpi', '{"name": "y"}'},
 	accept_invitation => "'x'", act_as => "'other'", add_member => "'acme', 'x\@x.org', 'owner'",
 		adjust_ai_credits => "'acme', 1, 'x'",
 	approve_plan_request => "'acme', 'pro'", decline_plan_request => "'acme', 'x'",
