@@ -92,8 +92,16 @@ BEGIN ATOMIC
 				'The reason given: {reason}'],
 			'See the plan',
 			ARRAY['You get this mail because you are an owner of the organization.']),
-		('alert', 'Alert "{title}"', ARRAY['An alert rule of the organization "{organization}" says:', '{text}'], 'Open',
-			ARRAY['You get this mail because that rule names your address.'])
+		('alert', 'Alert {verb}: "{title}"',
+			ARRAY['An alert rule of the organization "{organization}" says: {verb}; {facts}.',
+				'What it is about, in the words of the events: "{text}"'],
+			'Open',
+			ARRAY['You get this mail because that rule names your address.']),
+		('export', 'Export {verb}: "{title}"',
+			ARRAY['A scheduled export of the organization "{organization}" says: {verb}.',
+				'"{text}"'],
+			'Open',
+			ARRAY['You get this mail because that export names your address.'])
 	) AS t (name, subject, opening, label, closing)
 	WHERE t.name = mail_template.name;
 END;
@@ -184,7 +192,7 @@ RETURN CASE
 	WHEN key IN ('expires', 'time', 'resets')
 		THEN to_char(value::timestamptz AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI "UTC"')
 	WHEN key IN ('email', 'role', 'percent', 'used', 'limit', 'consequence', 'events', 'size',
-		'slug', 'plan', 'from', 'reason')
+		'slug', 'plan', 'from', 'reason', 'verb', 'facts')
 		THEN left(logsvc_internal.one_line(value), 2000)
 	-- Who has no name is shown by the address, which is his or hers.
 	WHEN key = 'inviter' AND logsvc_internal.is_mail_address(value) THEN logsvc_internal.quoted_address(value)
@@ -192,6 +200,7 @@ RETURN CASE
 	WHEN key IN ('by', 'requester') AND value LIKE '%@%' THEN '"' || logsvc_internal.quoted_address(value) || '"'
 	WHEN key IN ('organization', 'inviter', 'title') THEN logsvc_internal.quoted_name(value)
 	WHEN key IN ('by', 'requester') THEN left(logsvc_internal.quotable(value), 64)
+	WHEN key = 'text' THEN left(logsvc_internal.quotable(value), 2000)
 	ELSE left(logsvc_internal.no_link(value), 2000)
 END;
 COMMENT ON FUNCTION logsvc_internal.mail_value(text, text) IS
@@ -347,6 +356,11 @@ BEGIN
 	ELSIF result = 'failed' THEN
 		UPDATE logsvc_internal.outbox o SET finished_at = now() WHERE o.id = mail;
 	END IF;
+	-- What it was a notification of, if it was one.
+	UPDATE logsvc_internal.delivery d SET state = o.state, attempts = o.attempts,
+		error = o.last_error, finished_at = o.finished_at
+	FROM logsvc_internal.outbox o
+	WHERE d.mail_id = mail AND o.id = mail AND d.state = 'waiting';
 	RETURN result;
 END
 $$;

@@ -7,6 +7,8 @@
 --		that a schema cannot say; raises VALIDATION_ERROR
 --	KIND_uses(content jsonb) returns setof uuid: the resources that it names
 --	KIND_json(r resource) returns jsonb: as the API shows it
+--
+-- A kind with channels (channels.sql) names where they are in channel_member().
 
 CREATE OR REPLACE FUNCTION logsvc_internal.resource_kind(
 	kind text, OUT prefix text, OUT schema text, OUT plural text,
@@ -68,7 +70,7 @@ LANGUAGE sql STABLE PARALLEL SAFE
 RETURN jsonb_build_object(
 		'id', logsvc_internal.public_id((logsvc_internal.resource_kind(r.kind)).prefix, r.id),
 		'name', r.name)
-	|| r.content
+	|| logsvc_internal.show_channels(r.kind, r.content, r.secrets)
 	|| jsonb_build_object('version', r.version,
 		'createdBy', logsvc_internal.public_id('usr_', r.created_by),
 		'createdAt', logsvc_internal.iso_time(r.created_at),
@@ -230,6 +232,7 @@ DECLARE
 	target uuid := logsvc_internal.current_organization();
 	author uuid := logsvc_internal.current_author();
 	document jsonb;
+	parts record;
 	created logsvc_internal.resource;
 BEGIN
 	PERFORM logsvc_internal.require_permission(k.writes);
@@ -239,15 +242,22 @@ BEGIN
 	PERFORM logsvc_internal.check_plan_amount(target, k.plural, (
 		SELECT count(*) FROM logsvc_internal.resource r
 		WHERE r.organization_id = target AND r.kind = create_resource.kind));
-	INSERT INTO logsvc_internal.resource AS r (organization_id, kind, name, content, created_by)
+	created.organization_id := target;
+	created.kind := kind;
+	created.content := '{}';
+	created.secrets := '{}';
+	parts := logsvc_internal.take_secrets(created, document);
+	INSERT INTO logsvc_internal.resource AS r
+		(organization_id, kind, name, content, secrets, created_by)
 	VALUES (target, create_resource.kind,
 		logsvc_internal.check_name('name', document ->> 'name'),
-		logsvc_internal.check_content(create_resource.kind, document, author), author)
+		logsvc_internal.check_content(create_resource.kind, parts.content, author), parts.secrets,
+		author)
 	RETURNING * INTO created;
 	PERFORM logsvc_internal.note_uses(created);
 	PERFORM logsvc_internal.audit(target, kind || '.created',
 		logsvc_internal.public_id(k.prefix, created.id), jsonb_build_object('name', created.name));
-	RETURN logsvc_internal.show_resource(created);
+	RETURN logsvc_internal.show_made_secrets(kind, logsvc_internal.show_resource(created), parts.made);
 END
 $$;
 COMMENT ON FUNCTION logsvc_internal.create_resource(text, jsonb) IS
@@ -262,6 +272,7 @@ DECLARE
 	before logsvc_internal.resource;
 	changed logsvc_internal.resource;
 	document jsonb;
+	parts record;
 BEGIN
 	PERFORM logsvc_internal.require_permission(k.writes);
 	PERFORM logsvc_internal.check_change_rate();
@@ -273,14 +284,18 @@ BEGIN
 	before := logsvc_internal.lock_resource(kind, id, version, body);
 	document := logsvc_internal.check_document(k.schema,
 		jsonb_build_object('name', before.name) || before.content, body);
+	parts := logsvc_internal.take_secrets(before, document);
 	changed := before;
 	changed.name := logsvc_internal.check_name('name', document ->> 'name');
-	changed.content := logsvc_internal.check_content(kind, document, before.created_by);
-	IF changed.name = before.name AND changed.content = before.content THEN
+	changed.content := logsvc_internal.check_content(kind, parts.content, before.created_by);
+	changed.secrets := parts.secrets;
+	IF changed.name = before.name AND changed.content = before.content
+		AND changed.secrets = before.secrets THEN
 		RETURN logsvc_internal.show_resource(before);
 	END IF;
 	UPDATE logsvc_internal.resource r
-	SET name = changed.name, content = changed.content, version = r.version + 1,
+	SET name = changed.name, content = changed.content, secrets = changed.secrets,
+		version = r.version + 1,
 		updated_at = greatest(now(), r.updated_at)
 	WHERE r.id = before.id
 	RETURNING * INTO changed;
@@ -289,11 +304,12 @@ BEGIN
 	PERFORM logsvc_internal.audit(changed.organization_id, kind || '.updated',
 		logsvc_internal.public_id(k.prefix, changed.id),
 		jsonb_build_object('name', changed.name, 'version', changed.version, 'changed', (
-			SELECT jsonb_agg(m.key ORDER BY m.key)
+			SELECT coalesce(jsonb_agg(m.key ORDER BY m.key), '[]')
 			FROM jsonb_each(changed.content || jsonb_build_object('name', changed.name)) AS m
 			WHERE m.value IS DISTINCT FROM
-				(before.content || jsonb_build_object('name', before.name)) -> m.key)));
-	RETURN logsvc_internal.show_resource(changed);
+				(before.content || jsonb_build_object('name', before.name)) -> m.key)
+			|| CASE WHEN changed.secrets <> before.secrets THEN jsonb '["secrets"]' ELSE '[]' END));
+	RETURN logsvc_internal.show_made_secrets(kind, logsvc_internal.show_resource(changed), parts.made);
 END
 $$;
 COMMENT ON FUNCTION logsvc_internal.update_resource(text, text, jsonb, int) IS

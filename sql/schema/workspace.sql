@@ -9,6 +9,7 @@ CREATE TABLE logsvc_internal.resource (
 	kind text NOT NULL,
 	name text NOT NULL CHECK (name <> '' AND length(name) <= 200),
 	content jsonb NOT NULL,
+	secrets jsonb NOT NULL DEFAULT '{}',
 	version int NOT NULL DEFAULT 1 CHECK (version >= 1),
 	created_by uuid REFERENCES logsvc_internal.user_account ON DELETE SET NULL,
 	created_at timestamptz NOT NULL DEFAULT now(),
@@ -16,7 +17,8 @@ CREATE TABLE logsvc_internal.resource (
 );
 COMMENT ON TABLE logsvc_internal.resource IS
 'Saved queries and other resources of organizations; kind: logsvc_internal.resource_kind; '
-'content: what the client wrote, checked and completed, without name';
+'content: what the client wrote, checked and completed, without name; secrets: those of its '
+'channels, by logsvc_internal.channel_key';
 CREATE INDEX resource_list ON logsvc_internal.resource (organization_id, kind, name COLLATE "C", id);
 CREATE INDEX resource_created_by ON logsvc_internal.resource (created_by);
 

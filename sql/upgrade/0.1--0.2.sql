@@ -1,4 +1,4 @@
--- schema c0f5dca2af10aa81
+-- schema 7954f56726736370
 --
 -- From 0.1 to 0.2: rates of changes, and comments.
 
@@ -229,6 +229,7 @@ CREATE TABLE logsvc_internal.resource (
 	kind text NOT NULL,
 	name text NOT NULL CHECK (name <> '' AND length(name) <= 200),
 	content jsonb NOT NULL,
+	secrets jsonb NOT NULL DEFAULT '{}',
 	version int NOT NULL DEFAULT 1 CHECK (version >= 1),
 	created_by uuid REFERENCES logsvc_internal.user_account ON DELETE SET NULL,
 	created_at timestamptz NOT NULL DEFAULT now(),
@@ -236,7 +237,8 @@ CREATE TABLE logsvc_internal.resource (
 );
 COMMENT ON TABLE logsvc_internal.resource IS
 'Saved queries and other resources of organizations; kind: logsvc_internal.resource_kind; '
-'content: what the client wrote, checked and completed, without name';
+'content: what the client wrote, checked and completed, without name; secrets: those of its '
+'channels, by logsvc_internal.channel_key';
 CREATE INDEX resource_list ON logsvc_internal.resource (organization_id, kind, name COLLATE "C", id);
 CREATE INDEX resource_created_by ON logsvc_internal.resource (created_by);
 
@@ -321,3 +323,51 @@ ON CONFLICT DO NOTHING;
 -- The trigger makes its rows again when resources are restored.
 SELECT pg_extension_config_dump('logsvc_internal.health', 'WHERE false');
 SELECT pg_extension_config_dump('logsvc_internal.health_point', '');
+
+-- Deliveries: one row for each notification and channel.  It is inserted by the transaction that
+-- causes it, and sent by the notifier when that has committed.
+
+CREATE TABLE logsvc_internal.delivery (
+	id uuid PRIMARY KEY DEFAULT logsvc_internal.new_id(),
+	organization_id uuid NOT NULL REFERENCES logsvc_internal.organization ON DELETE CASCADE,
+	resource_id uuid NOT NULL REFERENCES logsvc_internal.resource ON DELETE CASCADE,
+	kind text NOT NULL CHECK (kind IN ('email', 'webhook')),
+	target text NOT NULL,
+	host text NOT NULL,
+	format text,
+	type text NOT NULL,
+	subject text,
+	body jsonb,
+	mail_id uuid REFERENCES logsvc_internal.outbox ON DELETE SET NULL,
+	state text NOT NULL DEFAULT 'waiting' CHECK (state IN ('waiting', 'sending', 'sent', 'failed')),
+	attempts int NOT NULL DEFAULT 0,
+	next_attempt_at timestamptz NOT NULL DEFAULT now(),
+	status int,
+	answer text,
+	error text,
+	created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+	finished_at timestamptz
+);
+COMMENT ON TABLE logsvc_internal.delivery IS
+'Notifications to channels of resources, those that wait and those of the last 30 days; host: those '
+'of one share places in flight; subject: what it is about, of which one goes out after the other; '
+'body: of a webhook, until it is finished; mail_id: the mail that it is';
+CREATE INDEX delivery_waiting ON logsvc_internal.delivery (organization_id, host, next_attempt_at)
+	WHERE state = 'waiting' AND kind = 'webhook';
+CREATE INDEX delivery_due ON logsvc_internal.delivery (next_attempt_at)
+	WHERE state = 'waiting' AND kind = 'webhook';
+CREATE INDEX delivery_sending ON logsvc_internal.delivery (organization_id, host)
+	WHERE state = 'sending';
+CREATE INDEX delivery_subject ON logsvc_internal.delivery (resource_id, subject, target, created_at)
+	WHERE state IN ('waiting', 'sending') AND kind = 'webhook';
+CREATE INDEX delivery_log ON logsvc_internal.delivery (resource_id, created_at, id);
+CREATE INDEX delivery_organization ON logsvc_internal.delivery (organization_id, created_at);
+CREATE INDEX delivery_mail ON logsvc_internal.delivery (mail_id) WHERE mail_id IS NOT NULL;
+
+ALTER TABLE logsvc_internal.delivery ENABLE ROW LEVEL SECURITY;
+
+INSERT INTO logsvc_internal.scheduled_task (name, period) VALUES ('purge_deliveries', 'hour')
+ON CONFLICT DO NOTHING;
+
+-- What waits in a dump would be sent by each server that restores it.
+SELECT pg_extension_config_dump('logsvc_internal.delivery', 'WHERE state IN (''sent'', ''failed'')');

@@ -166,6 +166,36 @@ ls_networks_contain(ls_str list, const ls_address *address)
 	return false;
 }
 
+/*
+ * What is no public address: of IANA's registries of special-purpose addresses, all that is not
+ * "globally reachable", and what is only a cover for another address.
+ */
+bool
+ls_address_is_public(const ls_address *address)
+{
+	static const char *const special_v4 =
+		"0.0.0.0/8,10.0.0.0/8,100.64.0.0/10,127.0.0.0/8,169.254.0.0/16,172.16.0.0/12,192.0.0.0/24,"
+		"192.0.2.0/24,192.88.99.0/24,192.168.0.0/16,198.18.0.0/15,198.51.100.0/24,203.0.113.0/24,"
+		"224.0.0.0/4,240.0.0.0/4";
+	/* IETF protocols with Teredo, documentation, 6to4. */
+	static const char *const special_v6 = "2001::/23,2001:db8::/32,2002::/16,3fff::/20";
+	static const uint8_t nat64[12] = {0x00, 0x64, 0xff, 0x9b};
+	ls_address v4;
+
+	if (is_mapped(address))
+		return !ls_networks_contain(ls_str_make(special_v4, strlen(special_v4)), address);
+	/* A translator sends it on to the IPv4 address in it. */
+	if (memcmp(address->bytes, nat64, sizeof(nat64)) == 0)
+	{
+		memcpy(v4.bytes, mapped_prefix, sizeof(mapped_prefix));
+		memcpy(v4.bytes + 12, address->bytes + 12, 4);
+		return ls_address_is_public(&v4);
+	}
+	/* 2000::/3 has all that is given out. */
+	return address->bytes[0] >> 5 == 1 &&
+		   !ls_networks_contain(ls_str_make(special_v6, strlen(special_v6)), address);
+}
+
 bool
 ls_client_address(ls_str remote, ls_str forwarded_for, ls_str trusted, ls_address *out)
 {

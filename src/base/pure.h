@@ -458,6 +458,13 @@ extern bool ls_networks_contain(ls_str list, const ls_address *address);
 extern bool ls_network_contains(const ls_address *network, int bits, const ls_address *address);
 
 /*
+ * Is it an address of a machine on the internet?  Not: private, local, link-local, multicast,
+ * reserved ones, and forms of IPv6 that stand for such an IPv4 address (mapped, NAT64) or for any
+ * (6to4, Teredo).
+ */
+extern bool ls_address_is_public(const ls_address *address);
+
+/*
  * The client's address: `remote` or, if that is a trusted proxy, the rightmost
  * address in X-Forwarded-For that is not a trusted proxy.  False if `remote` is not
  * an address.

@@ -118,6 +118,7 @@ replied(void *context, const ls_curl_reply *reply)
 			return;
 		case LS_CURL_UNREACHABLE:
 		case LS_CURL_REFUSED:
+		case LS_CURL_FORBIDDEN:
 		case LS_CURL_INVALID:
 			unavailable(evaluation, "unreachable", what, NULL);
 			return;

@@ -20,6 +20,8 @@
 #include <errno.h>
 #include <signal.h>
 #include <sys/epoll.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -66,7 +68,12 @@ struct ls_transfer
 	bool mail;
 	bool again; /* on a new connection */
 	bool too_large;
+	bool cut_reply;
+	bool cut;       /* what came of the body is its beginning */
+	bool forbidden; /* may_connect has said no */
+	bool opened;    /* a socket, to an address that it allowed */
 	bool running;
+	bool (*may_connect)(void *context, const ls_address *address);
 	char error[CURL_ERROR_SIZE];
 	ls_curl_reply reply;
 	void (*done)(void *context, const ls_curl_reply *reply);
@@ -126,7 +133,9 @@ on_body(char *data, size_t size, size_t n, void *context)
 
 	if (t->mail || gather(&t->body, data, size * n, t->reply_limit))
 		return size * n;
-	t->too_large = true;
+	if (t->cut_reply)
+		t->cut = gather(&t->body, data, t->reply_limit - t->body.len, t->reply_limit);
+	t->too_large = !t->cut;
 	return 0;
 }
 
@@ -195,6 +204,30 @@ on_socket(CURL *easy, curl_socket_t socket, int what, void *context, void *socke
 	if (epoll_ctl(client->epoll, EPOLL_CTL_MOD, socket, &event) == 0)
 		return 0;
 	return errno == ENOENT && epoll_ctl(client->epoll, EPOLL_CTL_ADD, socket, &event) == 0 ? 0 : -1;
+}
+
+/* The address is that of the connection: no name is resolved after this. */
+static curl_socket_t
+on_open(void *context, curlsocktype purpose, struct curl_sockaddr *to)
+{
+	static const uint8 mapped[12] = {[10] = 0xff, [11] = 0xff};
+	ls_transfer *t = context;
+	ls_address address;
+
+	if (to->family == AF_INET)
+	{
+		memcpy(address.bytes, mapped, sizeof(mapped));
+		memcpy(address.bytes + 12, &((struct sockaddr_in *) &to->addr)->sin_addr, 4);
+	}
+	else if (to->family == AF_INET6)
+		memcpy(address.bytes, &((struct sockaddr_in6 *) &to->addr)->sin6_addr, 16);
+	if ((to->family != AF_INET && to->family != AF_INET6) || !t->may_connect(t->context, &address))
+	{
+		t->forbidden = true;
+		return CURL_SOCKET_BAD;
+	}
+	t->opened = true;
+	return socket(to->family, to->socktype | SOCK_CLOEXEC, to->protocol);
 }
 
 static int
@@ -469,6 +502,11 @@ set_transfer(ls_transfer *t, const ls_curl_request *request)
 		ok = ok && SET(CURLOPT_CAINFO, ls_ca_file) && SET(CURLOPT_CAPATH, NULL);
 	ok = ok && SET(CURLOPT_WRITEFUNCTION, on_body) && SET(CURLOPT_WRITEDATA, t);
 	ok = ok && SET(CURLOPT_HEADERFUNCTION, on_header) && SET(CURLOPT_HEADERDATA, t);
+	if (t->may_connect != NULL)
+	{
+		ok = ok && SET(CURLOPT_OPENSOCKETFUNCTION, on_open) && SET(CURLOPT_OPENSOCKETDATA, t);
+		ok = ok && SET(CURLOPT_FRESH_CONNECT, 1L) && SET(CURLOPT_FORBID_REUSE, 1L);
+	}
 	ok = ok && SET(CURLOPT_ERRORBUFFER, t->error) && SET(CURLOPT_PRIVATE, t);
 	return ok && (mail ? set_mail(t, request) : set_http(t, request));
 }
@@ -483,6 +521,8 @@ ls_curl_start(ls_curl *client, const ls_curl_request *request,
 	ReserveExternalFD();
 	t->client = client;
 	t->reply_limit = request->reply_limit;
+	t->cut_reply = request->cut_reply;
+	t->may_connect = request->may_connect;
 	t->done = done;
 	t->context = context;
 	block_signals(&signals);
@@ -518,6 +558,7 @@ ls_curl_outcome_name(ls_curl_outcome outcome)
 		[LS_CURL_TLS] = "tls",
 		[LS_CURL_TOO_LARGE] = "too large",
 		[LS_CURL_REFUSED] = "refused",
+		[LS_CURL_FORBIDDEN] = "forbidden",
 		[LS_CURL_INVALID] = "invalid",
 	};
 
@@ -529,6 +570,10 @@ outcome_of(const ls_transfer *t, CURLcode code, long status)
 {
 	if (t->too_large)
 		return LS_CURL_TOO_LARGE;
+	if (t->cut)
+		return LS_CURL_OK;
+	if (t->forbidden && !t->opened)
+		return LS_CURL_FORBIDDEN;
 	switch (code)
 	{
 		case CURLE_OK:
@@ -573,9 +618,10 @@ conclude(ls_transfer *t, CURLcode code)
 	else
 	{
 		strlcpy(reply->reason,
-				t->too_large          ? "the reply is too large"
-				: t->error[0] != '\0' ? t->error
-									  : curl_easy_strerror(code),
+				t->too_large                          ? "the reply is too large"
+				: reply->outcome == LS_CURL_FORBIDDEN ? "this address may not be called"
+				: t->error[0] != '\0'                 ? t->error
+													  : curl_easy_strerror(code),
 				sizeof(reply->reason));
 		for (char *c = reply->reason; *c != '\0'; c++)
 		{

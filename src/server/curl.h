@@ -54,7 +54,14 @@ typedef struct ls_curl_request
 	int connect_timeout; /* ms, name lookup and TLS included */
 	int timeout;         /* ms, in total */
 	size_t reply_limit;  /* bytes of a reply's body */
+	bool cut_reply;      /* a longer one is cut off there, instead of LS_CURL_TOO_LARGE */
 	ls_str body;         /* HTTP: may be empty; SMTP: the mail with its headers, lines end CRLF */
+
+	/*
+	 * May it connect to this address, which the name has now?  Asked before each connection is
+	 * made, and none is kept for others.  NULL: yes.  It must neither palloc nor raise errors.
+	 */
+	bool (*may_connect)(void *context, const ls_address *address);
 
 	/* HTTP */
 	ls_str method;                 /* empty: POST when there is a body, else GET */
@@ -78,6 +85,7 @@ typedef enum ls_curl_outcome
 	LS_CURL_TLS,         /* handshake or certificate */
 	LS_CURL_TOO_LARGE,   /* more than reply_limit, or 64 kB of headers */
 	LS_CURL_REFUSED,     /* SMTP: the server said no (login, sender, recipient, mail) */
+	LS_CURL_FORBIDDEN,   /* may_connect said no to each address */
 	LS_CURL_INVALID      /* not a URL, another protocol, a control character, out of memory */
 } ls_curl_outcome;
 

@@ -55,6 +55,7 @@ int ls_plan_changes = LS_PLANS_REQUESTED;
 int ls_limits = LS_LIMITS_SPECIFICATION;
 bool ls_builtin_needs_credits = true;
 char *ls_trusted_proxies = NULL;
+char *ls_webhook_networks = NULL;
 int ls_password_cost = LS_PASSWORD_COST_MIN;
 char *ls_breached_passwords_file = NULL;
 char *ls_breached_passwords_url = NULL;
@@ -358,6 +359,11 @@ ls_guc_register(bool preloaded)
 		"logsvc.trusted_proxies",
 		"Networks of proxies whose X-Forwarded-For is trusted, comma-separated.", NULL,
 		&ls_trusted_proxies, "", PGC_SIGHUP, GUC_LIST_INPUT, check_networks, NULL, NULL);
+	DefineCustomStringVariable(
+		"logsvc.webhook_networks",
+		"Networks that webhooks may reach although they are private, comma-separated.", NULL,
+		&ls_webhook_networks, "", PGC_SIGHUP, GUC_SUPERUSER_ONLY | GUC_LIST_INPUT, check_networks,
+		NULL, NULL);
 
 	int_setting("logsvc.password_cost", "Memory of password hashes: scrypt with N = 2^this.",
 				&ls_password_cost, LS_PASSWORD_COST_MIN, LS_PASSWORD_COST_MIN, LS_PASSWORD_COST_MAX,

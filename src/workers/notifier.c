@@ -1,10 +1,11 @@
 /*-------------------------------------------------------------------------
  *
  * notifier.c
- *	  The loop of the notifier: sends the mails of the outbox.
+ *	  The loop of the notifier: sends the mails of the outbox, and webhooks.
  *
- * It is woken when a transaction with a mail commits, and by time.  Up to
- * IN_FLIGHT mails are sent at once; no transaction is open meanwhile.
+ * It is woken when a transaction with a mail or a webhook commits, and by time.  Up to
+ * IN_FLIGHT mails are sent at once, and beside them LS_WEBHOOKS_IN_FLIGHT webhooks; no transaction
+ * is open meanwhile.
  *
  *-------------------------------------------------------------------------
  */
@@ -15,6 +16,7 @@
 #include "utils/timestamp.h"
 
 #include "src/server/curl.h"
+#include "src/notify/deliveries.h"
 #include "src/notify/mail.h"
 #include "src/notify/mail_message.h"
 
@@ -205,13 +207,38 @@ finish_ended(void)
 	return true;
 }
 
+/* What the log was told of webhooks. */
+static void
+complain_of_webhooks(const ls_caught *caught)
+{
+	static char told[256];
+
+	if (is_same(told, caught->format))
+		return;
+	strlcpy(told, caught->format, sizeof(told));
+	ereport(LOG, errmsg("logsvc cannot send webhooks: %s", caught->format));
+}
+
+/* Writes down and sends webhooks.  Returns ms until there is more, -1 for never. */
+static long
+send_webhooks(ls_curl *client)
+{
+	ls_caught caught;
+	long timeout;
+
+	if (ls_webhooks_finish(&caught) && (timeout = ls_webhooks_start_due(client, &caught)) != -2)
+		return timeout;
+	complain_of_webhooks(&caught);
+	return RETRY_WAIT;
+}
+
 void
 ls_notifier_loop(ls_slot *slot)
 {
 	ls_curl *client = ls_curl_client();
 	ls_caught caught;
 
-	while (!ls_outbox_recover(&caught))
+	while (!ls_outbox_recover(&caught) || !ls_deliveries_recover(&caught))
 	{
 		complain(caught.format);
 		if (!ls_worker_wait(RETRY_WAIT))
@@ -220,6 +247,7 @@ ls_notifier_loop(ls_slot *slot)
 	for (;;)
 	{
 		long timeout = RETRY_WAIT;
+		long webhooks;
 
 		ls_curl_step(client);
 		/* A mail that was cut off because of it has not failed. */
@@ -227,6 +255,9 @@ ls_notifier_loop(ls_slot *slot)
 			return;
 		if (finish_ended())
 			timeout = send_due();
+		webhooks = send_webhooks(client);
+		if (webhooks >= 0 && (timeout < 0 || webhooks < timeout))
+			timeout = webhooks;
 		ls_curl_wait(client, timeout < 0 ? LONGEST_WAIT : Min(timeout, LONGEST_WAIT));
 	}
 }

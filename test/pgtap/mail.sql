@@ -25,7 +25,8 @@ SELECT name, logsvc_internal.send_mail(NULL, 'ann@acme.test', name, jsonb_build_
 		'bob@acme.test', 'by', 'bob@acme.test',
 	'role', 'admin', 'percent', 80, 'used', '0.8 GB', 'limit', '1 GB', 'resets',
 		'2026-01-03T00:00:00Z',
-	'consequence', 'Nothing.', 'title', '{text} {name}', 'text', 'Text {title}')) AS id
+	'consequence', 'Nothing.', 'title', '{text} {name}', 'text', 'Text "{title}"', 'verb', 'firing',
+	'facts', 'severity info; value 1.5')) AS id
 FROM unnest('{verify_email,reset_password,password_changed,account_exists,invitation,quota_warning,alert}'::text[]) AS name;
 CREATE TEMP VIEW mail AS SELECT s.name, o.* FROM sent s JOIN logsvc_internal.outbox o USING (id);
 SELECT is(count(*), 7::bigint, 'seven mails wait') FROM mail WHERE state = 'waiting';
@@ -53,7 +54,8 @@ SELECT ok(body_text LIKE '%until 2999-01-02 03:04 UTC.%' AND expires_at = '2999-
 	'when it expires')
 FROM mail WHERE name = 'reset_password';
 SELECT is(subject || body_text,
-	E'Alert "{text} {name}"An alert rule of the organization "A&B <b>''GmbH''< / b> Bcc: eve@ x. test h…" says:\n\nText {title}\n\nhttps://logs.example.org/x#t=abc&d="1"\n\n'
+	E'Alert firing: "{text} {name}"An alert rule of the organization "A&B <b>''GmbH''< / b> Bcc: eve@ x. test h…" says: firing; severity info; value 1.5.\n\n'
+	|| E'What it is about, in the words of the events: "Text ''{title}''"\n\nhttps://logs.example.org/x#t=abc&d="1"\n\n'
 	|| E'You get this mail because that rule names your address.\n',
 	'values are no templates') FROM mail WHERE name = 'alert';
 
@@ -69,7 +71,7 @@ SELECT name, key, logsvc_internal.send_mail(NULL, 'ann@acme.test', CASE key WHEN
 	jsonb_build_object('link', 'https://logs.acme.test/#t=abc', 'expires', '2999-01-02T03:04:05Z',
 		'role', 'admin',
 		'organization', 'Acme', 'inviter', 'Bob', 'by', 'bob-at-acme', 'title', 'High', 'text',
-			'Text') || jsonb_build_object(key, name)) AS id
+			'Text', 'verb', 'firing', 'facts', 'severity info') || jsonb_build_object(key, name)) AS id
 FROM unnest(ARRAY['Click https://evil.example', 'evil.example/login', 'www.evil.example',
 	'HTTPS://EVIL.EXAMPLE',
 	'evil.example', 'evil。example', 'evil．example', 'evil｡example', 'evil․example',
@@ -119,7 +121,7 @@ FROM unnest('{invitation,quota_warning,quota_discarded,plan_request,plan_approve
 			'pro', 'reason', 'none', 'role', 'admin',
 		'percent', 80, 'used', '1', 'limit', '2', 'resets', '2026-01-03T00:00:00Z', 'consequence',
 			'Nothing.', 'events', 3, 'size', '4',
-		'text', 'Text')) AS m (id);
+		'text', 'Text', 'verb', 'firing', 'facts', 'severity info')) AS m (id);
 CREATE TEMP VIEW lure AS SELECT l.name, l.lure, o.subject, o.body_text FROM lured l
 	JOIN logsvc_internal.outbox o USING (id);
 SELECT is((SELECT count(*) FROM unnest(ARRAY[subject, body_text]) AS part
