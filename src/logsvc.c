@@ -48,7 +48,7 @@ _PG_init(void)
 	ls_ipc_register();
 	ls_ingest_register();
 	ls_scan_register();
-	ls_tail_register();
+	ls_lease_register();
 	ls_evaluation_register();
 	ls_workers_register();
 	ls_shmem_register();

@@ -13,6 +13,7 @@ BEGIN
                          'search_rows_json', 'query_logs', 'events',
                          'explain_query', 'evaluation_rows_json', 'check_query', 'validate_query',
                          'event_json', 'context_json', 'get_log', 'get_log_context', 'tail',
+                         'export', 'export_piece',
                          'searched_indexes', 'search_fields', 'search_field_values',
                          'list_templates', 'get_template', 'help')
   LOOP

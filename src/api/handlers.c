@@ -319,15 +319,15 @@ ask_about_password(const ls_call *call)
 	}
 }
 
-/* A look of a live tail that there is no time for: the next one finds what came in. */
+/* A piece that there is no time for: the next look of a tail finds what came in. */
 static void
 put_off(const ls_request *request, ls_response *response)
 {
 	memset(response, 0, sizeof(*response));
 	response->id = request->id;
 	response->status = 200;
-	response->content_type = LS_STR("text/event-stream");
-	response->body = LS_STR(": waiting for executor time of the organization\n\n");
+	if (request->route == LS_ROUTE_TAIL_NEXT)
+		response->body = LS_STR(": waiting for executor time of the organization\n\n");
 	ls_request_enter(request);
 	ls_request_carry(request->carried);
 	ls_request_enter(NULL);
@@ -393,7 +393,7 @@ execute(const ls_request *request, ls_arena *arena, ls_principal *principal, ls_
 		!(ls_call_takes_csv(request) && !ls_request_is_encoded(request)) &&
 		!ls_http_expect_json(request, arena, response))
 		return;
-	/* The next look of a tail, which admission lets pass. */
+	/* The next piece of an answer, which admission lets pass. */
 	if (request->carried.len > 0 && !ls_http_within_time(request, principal, arena, response))
 		put_off(request, response);
 	else

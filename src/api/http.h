@@ -40,10 +40,15 @@ extern bool ls_http_expect_json(const ls_request *request, ls_arena *arena, ls_r
 extern bool ls_http_authorize(const ls_request *request, const ls_principal *principal,
 							  ls_arena *arena, ls_response *response);
 
+/* ---- pieces_route.c ---- */
+
+/* Is an answer to this route, or a part of one, sent in pieces: a live tail, an export? */
+extern bool ls_http_comes_in_pieces(uint32 route);
+
 /*
  * Executor: is the answer not complete yet?  Then `frame` is the request for its next piece; send
- * it after *response.  A live tail is such a request: it searches each second, and in between no
- * worker keeps anything of it.  In the middle of a tail, a refusal becomes an event of the stream.
+ * it after *response.  Live tails and exports are such requests: a piece is a short search, and in
+ * between no worker keeps anything of it.  In the middle, a refusal becomes the end of the stream.
  */
 extern bool ls_http_go_on(const ls_request *request, ls_response *response, ls_buf *frame);
 

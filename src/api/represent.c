@@ -149,8 +149,7 @@ ls_http_represent(const ls_request *request, ls_arena *arena, ls_response *respo
 {
 	const ls_route *route = &ls_routes[request->route];
 
-	if (response->status != 200 || request->route == LS_ROUTE_TAIL ||
-		request->route == LS_ROUTE_TAIL_NEXT ||
+	if (response->status != 200 || ls_http_comes_in_pieces(request->route) ||
 		(strcmp(route->method, "GET") != 0 && request->route != LS_ROUTE_SEARCH_POST &&
 		 request->route != LS_ROUTE_SEARCH_ROWS))
 		return;

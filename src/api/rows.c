@@ -257,29 +257,6 @@ find_columns(ls_str rows, ls_arena *arena, columns *c)
 
 /* ---- writing ---- */
 
-/* A value as it is written: texts and JSON in quotes, null as nothing. */
-static void
-write_cell(ls_buf *out, ls_str raw, ls_arena *arena, ls_buf *scratch)
-{
-	ls_json j;
-	ls_json_value v;
-	ls_json_type type;
-
-	ls_json_init(&j, raw, arena, MAX_DEPTH);
-	if (!ls_json_peek(&j, &type) || type == LS_JSON_NULL)
-		return;
-	if (type == LS_JSON_OBJECT || type == LS_JSON_ARRAY)
-	{
-		scratch->len = 0;
-		ls_json_compact(&j, scratch);
-		ls_csv_cell(out, ls_str_make(scratch->data, scratch->len));
-	}
-	else if (type == LS_JSON_STRING && ls_json_read(&j, &v))
-		ls_csv_cell(out, v.text);
-	else
-		ls_buf_str(out, raw);
-}
-
 /* The values of a row, by column. */
 static void
 read_row(ls_json *j, const columns *c, ls_str *values)
@@ -350,7 +327,7 @@ write_csv(const columns *c, ls_str rows, ls_arena *arena, ls_buf *out)
 			if (i > 0)
 				ls_buf_char(out, ',');
 			if (values[i].len > 0)
-				write_cell(out, values[i], arena, &scratch);
+				ls_csv_json(out, values[i], &scratch);
 		}
 		ls_buf_lit(out, "\r\n");
 	}

@@ -7,6 +7,9 @@
  */
 #include "src/base/pure.h"
 
+/* Events may be nested so deep, and an answer around them. */
+#define MAX_DEPTH 1200
+
 /* Spreadsheets skip these before they look for a formula; more of them does no harm. */
 static bool
 is_skipped(uint32_t c)
@@ -64,4 +67,33 @@ ls_csv_cell(ls_buf *buf, ls_str text)
 		text = ls_str_make(text.data + len, text.len - len);
 	}
 	ls_buf_char(buf, '"');
+}
+
+void
+ls_csv_json(ls_buf *buf, ls_str raw, ls_buf *scratch)
+{
+	ls_json j;
+	ls_json_value v;
+	ls_json_type type;
+
+	/* Most texts have no escapes: what is between the quotes is the text. */
+	if (raw.len >= 2 && raw.data[0] == '"' && memchr(raw.data, '\\', raw.len) == NULL)
+	{
+		ls_csv_cell(buf, ls_str_make(raw.data + 1, raw.len - 2));
+		return;
+	}
+	ls_json_init(&j, raw, scratch->arena, MAX_DEPTH);
+	if (!ls_json_peek(&j, &type) || type == LS_JSON_NULL)
+		return;
+	if (type == LS_JSON_OBJECT || type == LS_JSON_ARRAY)
+	{
+		scratch->len = 0;
+		ls_json_compact(&j, scratch);
+		buf->failed = buf->failed || scratch->failed;
+		ls_csv_cell(buf, ls_str_make(scratch->data, scratch->len));
+	}
+	else if (type == LS_JSON_STRING && ls_json_read(&j, &v))
+		ls_csv_cell(buf, v.text);
+	else
+		ls_buf_str(buf, raw);
 }

@@ -411,6 +411,12 @@ extern bool ls_json_canonical_int(ls_str number, int64_t *value);
  */
 extern void ls_csv_cell(ls_buf *buf, ls_str text);
 
+/*
+ * The same for a JSON value as it is written: a text without its escapes, objects and lists as
+ * JSON, null as nothing; numbers and booleans stay as they are.  `scratch` is overwritten.
+ */
+extern void ls_csv_json(ls_buf *buf, ls_str raw, ls_buf *scratch);
+
 /* ---- time ---- */
 
 /* Microseconds since 1970-01-01 UTC; proleptic Gregorian, years 0001-9999. */

@@ -317,6 +317,20 @@ extern ls_unpack_result ls_gunzip(ls_str packed, size_t limit, ls_arena *arena, 
 /* Compresses a text as gzip, quickly.  False: out of memory. */
 extern bool ls_gzip(ls_str text, ls_arena *arena, ls_str *packed);
 
+/*
+ * Compresses a text that comes in pieces as one gzip member.  Between two pieces nothing is kept
+ * but *state, which begins as zeros, so different processes can make them.  Appends to `out`.
+ * False: out of memory.
+ */
+typedef struct ls_gzip_state
+{
+	bool begun;
+	uint32_t crc;  /* of the text so far */
+	uint32_t size; /* bytes of it, modulo 2^32 */
+} ls_gzip_state;
+
+extern bool ls_gzip_piece(ls_gzip_state *state, ls_str text, bool last, ls_buf *out);
+
 /* The same for a block of snappy; the arena needs limit + 1 bytes. */
 extern ls_unpack_result ls_snappy_decode(ls_str packed, size_t limit, ls_arena *arena,
 										 ls_str *body);

@@ -143,3 +143,56 @@ ls_gzip(ls_str text, ls_arena *arena, ls_str *packed)
 	deflateEnd(&z);
 	return done;
 }
+
+/* The head of a gzip file without a name or a time, made on Unix. */
+static const char gzip_head[10] = {0x1F, (char) 0x8B, 8, 0, 0, 0, 0, 0, 4, 3};
+
+static void
+little_endian(ls_buf *out, uint32_t number)
+{
+	for (int i = 0; i < 4; i++)
+		ls_buf_char(out, (char) (number >> 8 * i & 0xFF));
+}
+
+bool
+ls_gzip_piece(ls_gzip_state *state, ls_str text, bool last, ls_buf *out)
+{
+	z_stream z = {.zalloc = zlib_alloc, .zfree = zlib_free, .opaque = out->arena};
+	bool done;
+
+	if (!state->begun)
+		ls_buf_append(out, gzip_head, sizeof(gzip_head));
+	/* Blocks without a frame of their own: those of all pieces are one member. */
+	if (text.len > UINT_MAX / 2 ||
+		deflateInit2(&z, Z_BEST_SPEED, Z_DEFLATED, -15, 8, Z_DEFAULT_STRATEGY) != Z_OK)
+		return false;
+	/* A sync flush adds an empty block. */
+	done = ls_buf_reserve(out, deflateBound(&z, (uLong) text.len) + 16);
+	if (done)
+	{
+		size_t room = out->capacity - out->len;
+
+		if (room > UINT_MAX)
+			room = UINT_MAX;
+		z.next_in = (z_const Bytef *) text.data;
+		z.avail_in = (uInt) text.len;
+		z.next_out = (Bytef *) out->data + out->len;
+		z.avail_out = (uInt) room;
+		done = last ? deflate(&z, Z_FINISH) == Z_STREAM_END
+					: deflate(&z, Z_SYNC_FLUSH) == Z_OK && z.avail_in == 0 && z.avail_out > 0;
+		out->len += room - z.avail_out;
+	}
+	deflateEnd(&z);
+	if (!done)
+		return false;
+	state->crc = (uint32_t) crc32(state->begun ? state->crc : crc32(0, NULL, 0),
+								  (const Bytef *) text.data, (uInt) text.len);
+	state->size = (state->begun ? state->size : 0) + (uint32_t) text.len;
+	state->begun = true;
+	if (last)
+	{
+		little_endian(out, state->crc);
+		little_endian(out, state->size);
+	}
+	return !out->failed;
+}

@@ -249,6 +249,15 @@ ls_gateway_stream_full(ls_gateway *gateway, uint64_t request_id)
 	return c != NULL && c->streaming && c->out_len - c->out_sent >= GATEWAY_STREAM_FULL;
 }
 
+bool
+ls_gateway_streams_read(ls_gateway *gateway)
+{
+	bool read = gateway->streams_read;
+
+	gateway->streams_read = false;
+	return read;
+}
+
 void
 ls_gateway_drain(ls_gateway *gateway)
 {
@@ -265,7 +274,7 @@ ls_gateway_drain(ls_gateway *gateway)
 		if (c->streaming && !c->stream_ended)
 		{
 			gateway->hooks.cancel(gateway->hooks.context, ls_connection_request_id(c));
-			ls_reply_stream_end(c);
+			ls_reply_stream_break(c);
 			continue;
 		}
 		switch (c->state)

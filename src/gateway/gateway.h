@@ -140,11 +140,17 @@ extern void ls_gateway_respond(ls_gateway *gateway, const ls_response *response)
 
 /*
  * An answer can be sent in pieces (LS_RESPONSE_MORE): the first one begins it, later
- * ones add to its body, and one without the flag ends it (its text/event-stream body is
- * added).  Before making a piece, ask here: has the client so much left to read that
- * no more should be made?
+ * ones add to its body, and one without the flag ends it.  With status 200 that is the last piece
+ * of the body, and its headers are trailers.  With any other status the answer is cut off there,
+ * so that the client sees that it is not complete; a body is added if it is of a type that streams
+ * have (text/event-stream, which has no end that could be missed, or application/x-ndjson).
+ *
+ * Before making a piece, ask here: has the client so much left to read that no more should be made?
  */
 extern bool ls_gateway_stream_full(ls_gateway *gateway, uint64_t request_id);
+
+/* May a stream that was so full have room now?  Since the last call of this function. */
+extern bool ls_gateway_streams_read(ls_gateway *gateway);
 
 /*
  * Prepares to stop: accepts no more connections, and answers requests in flight with 503.  Then

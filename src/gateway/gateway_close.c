@@ -68,6 +68,8 @@ ls_request_reset(ls_connection *c)
 	c->sender = 0;
 	c->streaming = false;
 	c->stream_ended = false;
+	c->stream_open = false;
+	c->stream_cut = false;
 	if (c->forwarded)
 	{
 		/* Until its next request it is one of the proxy's again. */

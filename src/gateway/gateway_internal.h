@@ -229,6 +229,8 @@ typedef struct ls_connection
 	size_t discarded;
 	bool streaming;    /* the answer comes in pieces */
 	bool stream_ended; /* there are no more */
+	bool stream_open;  /* a stream of events, which may end anywhere */
+	bool stream_cut;   /* its client must see that it is not complete */
 
 	/* a sender without HTTP */
 	ls_intake *intake; /* NULL: HTTP */
@@ -336,7 +338,8 @@ struct ls_gateway
 	int n_open;
 	ls_connection *reserve[GATEWAY_RESERVE]; /* of them: beyond the limit, the oldest first */
 	int n_reserve;
-	bool place_freed; /* since somebody was given one */
+	bool streams_read; /* one has room again */
+	bool place_freed;  /* since somebody was given one */
 	ls_connection *first_ready;
 	ls_connection *last_ready;
 
@@ -453,7 +456,7 @@ extern void ls_reply_route(ls_connection *c);
 extern void ls_reply_now(ls_connection *c, int status, const char *code, const char *error);
 extern void ls_reply_continue(ls_connection *c);
 extern void ls_reply_stream(ls_connection *c, const ls_response *response);
-extern void ls_reply_stream_end(ls_connection *c);
+extern void ls_reply_stream_break(ls_connection *c);
 extern void ls_reply_flush(ls_connection *c);
 extern void ls_reply_request_id(ls_connection *c, ls_str wanted);
 

@@ -111,7 +111,10 @@ answered(ls_connection *c)
 	int unread = 0;
 
 	ls_out_clear(c);
-	if (!must_close(c))
+	/* Without chunks nothing but a reset tells this end from a good one. */
+	if (c->stream_cut && c->scan.check.minor == 0)
+		ls_connection_cut(c);
+	else if (!must_close(c))
 	{
 		ls_request_reset(c);
 		c->state = CONNECTION_IDLE;
@@ -144,6 +147,8 @@ ls_reply_flush(ls_connection *c)
 						 &written);
 		c->out_sent += written;
 	}
+	if (c->streaming && c->out_len - c->out_sent < GATEWAY_STREAM_FULL)
+		c->gateway->streams_read = true;
 	if (io == IO_END)
 		ls_connection_close(c);
 	else if (c->out_sent < c->out_len)
@@ -455,12 +460,61 @@ append_piece(ls_connection *c, ls_str text)
 		   ls_out_append(c, LS_STR("\r\n"));
 }
 
+static bool
+is_of_stream(ls_str type)
+{
+	return ls_str_eq(type, LS_STR("text/event-stream")) ||
+		   ls_str_eq(type, LS_STR("application/x-ndjson"));
+}
+
+/* The last chunk, and after it the headers of the last piece. */
+static bool
+append_end(ls_connection *c, const ls_response *last)
+{
+	head_writer w = {.c = c, .limit = GATEWAY_HEAD_SIZE - 2};
+
+	if (c->scan.check.minor == 0 || c->head)
+		return true;
+	put(&w, LS_STR("0\r\n"));
+	for (int i = 0; !c->stream_open && i < last->n_headers; i++)
+		put_header(&w, last->headers[i].name, last->headers[i].value);
+	put(&w, LS_STR("\r\n"));
+	return ls_out_append(c, ls_str_make(c->gateway->head, w.len));
+}
+
+/* There is no more: what has been made is sent, then the answer ends. */
+static void
+end_stream(ls_connection *c, const ls_response *last)
+{
+	c->stream_ended = true;
+	if (append_end(c, last))
+		ls_reply_flush(c);
+	else
+		ls_connection_cut(c);
+}
+
+void
+ls_reply_stream_break(ls_connection *c)
+{
+	static const ls_response none = {0};
+
+	if (c->stream_open)
+	{
+		end_stream(c, &none);
+		return;
+	}
+	c->stream_ended = true;
+	c->stream_cut = true;
+	c->close_after = true;
+	ls_reply_flush(c);
+}
+
 /* A piece of an answer; the first one, without LS_RESPONSE_MORE the last one. */
 void
 ls_reply_stream(ls_connection *c, const ls_response *response)
 {
 	bool more = (response->flags & LS_RESPONSE_MORE) != 0;
-	bool fits = more || ls_str_eq(response->content_type, LS_STR("text/event-stream"));
+	bool good = more || response->status == 200;
 
 	if (c->stream_ended)
 		return;
@@ -469,6 +523,7 @@ ls_reply_stream(ls_connection *c, const ls_response *response)
 		ls_str head;
 
 		c->streaming = true;
+		c->stream_open = ls_str_eq(response->content_type, LS_STR("text/event-stream"));
 		/* Without chunks only the end of the connection tells the end. */
 		c->close_after = c->close_after || c->scan.check.minor == 0;
 		head = make_head(c, response, true);
@@ -479,29 +534,17 @@ ls_reply_stream(ls_connection *c, const ls_response *response)
 		}
 		c->state = CONNECTION_WRITING;
 	}
-	if (fits && !append_piece(c, response->body))
-	{
-		ls_connection_close(c);
-		return;
-	}
-	if (!more)
-		ls_reply_stream_end(c);
+	if ((good || is_of_stream(response->content_type)) && !append_piece(c, response->body))
+		ls_connection_cut(c);
+	else if (!good)
+		ls_reply_stream_break(c);
+	else if (!more)
+		end_stream(c, response);
 	else if (c->head)
 	{
 		c->gateway->hooks.cancel(c->gateway->hooks.context, ls_connection_request_id(c));
-		ls_reply_stream_end(c);
+		end_stream(c, response);
 	}
-	else
-		ls_reply_flush(c);
-}
-
-/* There is no more: what has been made is sent, then the answer ends. */
-void
-ls_reply_stream_end(ls_connection *c)
-{
-	c->stream_ended = true;
-	if (c->scan.check.minor > 0 && !c->head && !ls_out_append(c, LS_STR("0\r\n\r\n")))
-		ls_connection_close(c);
 	else
 		ls_reply_flush(c);
 }

@@ -38,6 +38,9 @@ typedef enum ls_frame_kind
 #define LS_REQUEST_CHECK 4
 #define LS_STATUS_GO_ON 100
 
+/* Handed over, but must not be handled before its client has read most of the answer so far. */
+#define LS_REQUEST_WHEN_READ 16
+
 /* Handed over by a worker that has counted it against its rate limit. */
 #define LS_REQUEST_COUNTED 8
 
@@ -81,7 +84,8 @@ typedef struct ls_request
 
 /*
  * A piece of an answer.  The first one has status and headers; each has some of the
- * body, or none.  After it, the worker hands the request over.
+ * body, or none.  After it comes another piece, or the worker hands the request over.  Headers of
+ * a last piece with status 200 are trailers.
  */
 #define LS_RESPONSE_MORE 1
 

@@ -413,6 +413,34 @@ eval_times(ls_filter_run *run, ls_leaf *leaf, uint32_t block, const uint64_t *in
 }
 
 static bool
+id_order(ls_filter_op op)
+{
+	return op == LS_FILTER_EQ || op == LS_FILTER_LT || op == LS_FILTER_LE || op == LS_FILTER_GT ||
+		   op == LS_FILTER_GE;
+}
+
+static bool
+id_matches(const ls_compare *c, uint64_t batch, uint32_t place)
+{
+	int order =
+		batch != c->batch ? (batch < c->batch ? -1 : 1) : (place > c->place) - (place < c->place);
+
+	switch (c->op)
+	{
+		case LS_FILTER_LT:
+			return order < 0;
+		case LS_FILTER_LE:
+			return order <= 0;
+		case LS_FILTER_GT:
+			return order > 0;
+		case LS_FILTER_GE:
+			return order >= 0;
+		default:
+			return order == 0;
+	}
+}
+
+static bool
 eval_ids(ls_filter_run *run, ls_leaf *leaf, uint32_t block, const uint64_t *in, uint64_t *out)
 {
 	const uint64_t *batches;
@@ -432,10 +460,10 @@ eval_ids(ls_filter_run *run, ls_leaf *leaf, uint32_t block, const uint64_t *in, 
 	{
 		const ls_compare *c = leaf->compares;
 
-		/* The common case is one id, or a page that begins after one. */
-		if (leaf->n_compares == 1 && c->has_id && c->op == LS_FILTER_EQ)
+		/* The common case is one id, or all before or after one: ids sort as their numbers do. */
+		if (leaf->n_compares == 1 && c->has_id && id_order(c->op))
 		{
-			if (batches[row] == c->batch && places[row] == c->place)
+			if (id_matches(c, batches[row], places[row]))
 				set_bit(out, row);
 			continue;
 		}

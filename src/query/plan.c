@@ -278,11 +278,14 @@ static void
 add_stages(ls_planner *p)
 {
 	const ls_query *query = p->search->query;
+	uint32 n_stages = p->search->places ? 0 : query->stages.n;
 	bool scanned = false;
 
-	p->late = ls_plan_is_late(p);
-	p->plan->newest = ls_plan_rows_wanted(p, p->first_stage);
-	for (uint32 i = p->first_stage; i < query->stages.n; i++)
+	p->late = !p->search->places && ls_plan_is_late(p);
+	p->plan->drops = p->search->by_row && ls_plan_drops_rows(p);
+	p->plan->newest =
+		p->search->by_row ? p->search->limit + 1 : ls_plan_rows_wanted(p, p->first_stage);
+	for (uint32 i = p->first_stage; i < n_stages; i++)
 	{
 		const ls_query_stage *stage = query->stages.items[i];
 		bool first =
@@ -291,10 +294,16 @@ add_stages(ls_planner *p)
 		p->stage = (int) i + 1;
 		p->span = stage->span;
 		ls_plan_cut(p);
-		if (stage->kind != LS_QUERY_FIELDS || p->plan->table || ls_plan_names_template_id(stage))
+		if (!p->search->by_row &&
+			(stage->kind != LS_QUERY_FIELDS || p->plan->table || ls_plan_names_template_id(stage)))
 			p->plan->keyset = false;
 		if (!scanned && !first)
 			ls_plan_scan(p, stage);
+		/* So the next page can begin after the rows that were looked at. */
+		if (!scanned && p->plan->drops)
+			ls_plan_wrap(p, "SELECT t.* FROM ",
+						 psprintf(" ORDER BY %s LIMIT $%d", p->order.data,
+								  ls_plan_integer(p, p->search->limit)));
 		scanned = true;
 		label_if_needed(p, stage);
 		switch (stage->kind)
@@ -480,9 +489,12 @@ set_page(ls_planner *p, const ls_position *position)
 	}
 	if (plan->table)
 	{
-		appendStringInfoString(&plan->sql, "SELECT ");
+		plan->placed = s->by_row;
+		appendStringInfoString(&plan->sql,
+							   plan->placed ? "SELECT t.ts, t.batch, t.place" : "SELECT ");
 		for (int i = 0; i < plan->n_columns; i++)
-			appendStringInfo(&plan->sql, "%s%s", i > 0 ? ", " : "", plan->columns[i].sql);
+			appendStringInfo(&plan->sql, "%s%s", i > 0 || plan->placed ? ", " : "",
+							 plan->columns[i].sql);
 		appendStringInfoString(&plan->sql, rows.data);
 		return;
 	}
@@ -566,7 +578,8 @@ end_scan(ls_planner *p)
 		ls_scan_describe(&p->scan, LS_SCAN_FIELDS, ls_plan_field_array(p, &p->values));
 		ls_plan_set(p, p->fields, p->scan.attributes[LS_SCAN_FIELDS].value);
 	}
-	ls_scan_describe(&p->scan, LS_SCAN_WANT_EVENT, BoolGetDatum(!plan->table && !p->late));
+	ls_scan_describe(&p->scan, LS_SCAN_WANT_EVENT,
+					 BoolGetDatum(!plan->table && !p->late && !p->search->places));
 	if (p->shown.given)
 	{
 		ls_scan_describe(&p->scan, LS_SCAN_SHOWN, ls_plan_field_array(p, &p->shown));
@@ -579,6 +592,27 @@ end_scan(ls_planner *p)
 	}
 	ls_plan_set(p, p->scan_number,
 				ls_scan_description_datum(&p->scan, plan->types[p->scan_number - 1]));
+}
+
+/* Which members can the events have (ls_plan, members)? */
+static uint32
+members_of(const ls_planner *p)
+{
+	uint32 members = p->shown.given ? 0 : ~(1u << LS_QUERY_TEMPLATE_ID);
+
+	for (int i = 0; i < p->shown.n; i++)
+		members |= 1u << p->shown.items[i]->builtin;
+	for (int i = 0; i < p->hidden.n; i++)
+	{
+		if (p->hidden.items[i]->builtin != LS_QUERY_NOT_BUILTIN || p->hidden.items[i]->n_parts == 0)
+			members &= ~(1u << p->hidden.items[i]->builtin);
+	}
+	for (int i = 0; i < p->n_bindings; i++)
+	{
+		if (p->bindings[i].shown != NULL)
+			members |= 1u << p->bindings[i].field->builtin;
+	}
+	return p->extracted != NULL ? members | 1u << LS_QUERY_NOT_BUILTIN : members;
 }
 
 ls_plan *
@@ -604,6 +638,7 @@ ls_search_plan(ls_search *search, const ls_position *position)
 		ls_plan_check_length(p, (Size) plan->sql.len);
 
 	end_scan(p);
+	plan->members = members_of(p);
 	return plan;
 }
 

@@ -233,6 +233,9 @@ extern void ls_plan_lookup(ls_planner *p, const ls_query_stage *stage);
 
 extern bool ls_plan_names_template_id(const ls_query_stage *stage);
 
+/* Of a query that is by row: do stages leave out rows that are scanned? */
+extern bool ls_plan_drops_rows(const ls_planner *p);
+
 /* How many of the first rows the stages from `stage` on can need; 0: all. */
 extern int ls_plan_rows_wanted(const ls_planner *p, uint32 stage);
 

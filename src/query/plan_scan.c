@@ -83,6 +83,33 @@ keeps_rows(const ls_query_stage *stage)
 	}
 }
 
+bool
+ls_plan_is_by_row(const ls_query *query)
+{
+	for (uint32 i = 0; i < query->stages.n; i++)
+	{
+		const ls_query_stage *stage = query->stages.items[i];
+
+		if (!keeps_rows(stage) &&
+			(stage->kind != LS_QUERY_WHERE || ls_plan_names_template_id(stage)))
+			return false;
+	}
+	return true;
+}
+
+bool
+ls_plan_drops_rows(const ls_planner *p)
+{
+	const ls_query_stages *stages = &p->search->query->stages;
+
+	for (uint32 i = p->first_stage; i < stages->n; i++)
+	{
+		if (stages->items[i]->kind == LS_QUERY_WHERE)
+			return true;
+	}
+	return false;
+}
+
 /* A heap for more rows than this does not pay. */
 #define MOST_WANTED 1000000
 

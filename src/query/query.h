@@ -25,6 +25,8 @@
  *	neighbours.c	one event, and the events around it
  *	tail.c		events as they come in
  *	given_rows.c	rows that come with the search
+ *	lease.c		how many tails and exports are open
+ *	export.c	all rows of a search, in pieces
  *
  *-------------------------------------------------------------------------
  */
@@ -70,6 +72,9 @@ typedef struct ls_search
 	bool limit_given;
 	bool ascending;
 	bool unordered; /* rows in any order, if there is no limit and no stage except fields */
+	bool by_row;    /* pages begin after the last event: each stage takes rows one by one */
+	bool places;    /* only where the scanned rows are, without their stages and events */
+	bool has_range; /* from and to are set already */
 	bool exact;     /* raise an error if the meaning depends on which fields events have */
 	bool explain;
 	bool histogram; /* return these besides the rows */
@@ -128,11 +133,13 @@ extern void ls_search_begin(ls_search *search, const char *earliest, const char 
  * with number 1.  Raises VALIDATION_ERROR with the path of each bad row.  In SPI.
  */
 extern void ls_search_give(ls_search *search, Jsonb *rows);
+/* Appends the name of a field as the language takes it.  Raises VALIDATION_ERROR for `fields`. */
+extern void ls_search_append_field(StringInfo text, ls_str name);
 
 /* ---- scope.c; all in SPI ---- */
 
 /*
- * Sets the half-open time range [from, to).  Times in the query text win over the
+ * Sets the half-open time range [from, to), unless search->has_range.  Times in the query text win over the
  * parameters; the default is the last 24 hours, of given rows all of them.  Times are snapped in the
  * organization's time zone.
  */
@@ -245,7 +252,10 @@ typedef struct ls_plan
 	bool keyset; /* a page begins after the last event, not after a number of rows */
 	bool empty;  /* no index matches: nothing to run */
 	bool hash;   /* use hash joins: the server cannot estimate the rows */
+	bool placed; /* a table whose rows have ts, batch and place before their columns */
+	bool drops;  /* by_row: stages leave out rows of the first `limit` that are scanned */
 	int cuts;    /* number of materialized queries in it */
+	int memory;  /* kB for its sort, if that is more than work_mem */
 	int64 days;  /* number of days in its range */
 	int newest;  /* part_scan need not return more than the first `newest` rows; 0: all */
 	int limit;   /* number of the parameter with the limit of rows; 0: none */
@@ -256,6 +266,7 @@ typedef struct ls_plan
 	char nulls[LS_PLAN_MAX_PARAMS];
 	ls_plan_column *columns; /* table */
 	int n_columns;
+	uint32 members; /* events: bits of ls_query_builtin that they can have; bit 0: attributes */
 	ls_plan_counter counters[LS_PLAN_MAX_COUNTERS];
 	int n_counters;
 	ls_query_span patterns; /* the last stage patterns; for a warning */
@@ -277,6 +288,9 @@ typedef struct ls_position
  * columns of the table as JSON texts.  It returns up to limit + 1 rows.
  */
 extern ls_plan *ls_search_plan(ls_search *search, const ls_position *position);
+
+/* Does each stage take rows one by one, and keep their order? */
+extern bool ls_plan_is_by_row(const ls_query *query);
 
 /* Appends the values of the parameters, for explain, as lines "-- $1 = ...". */
 extern void ls_plan_print(StringInfo out, const ls_plan *plan);
@@ -333,8 +347,41 @@ extern bool ls_event_sink_row(void *sink, const ls_position *position, char **te
 
 /* ---- tail.c ---- */
 
-/* Requests shared memory for live tails; called by _PG_init. */
-extern void ls_tail_register(void);
+/* The batch number that was drawn last, which the tenant's role may not read.  In SPI. */
+extern uint64 ls_newest_batch(void);
+
+/* ---- lease.c ---- */
+
+/* What is answered in pieces, and limited by how many are open. */
+typedef enum ls_lease_kind
+{
+	LS_LEASE_TAIL,
+	LS_LEASE_EXPORT,
+	LS_LEASE_KINDS
+} ls_lease_kind;
+
+/* Requests shared memory; called by _PG_init. */
+extern void ls_lease_register(void);
+
+/*
+ * Takes (*id 0) or renews a lease for a request.  Raises RATE_LIMIT_EXCEEDED when the caller, its
+ * organization or all have as many as they may.  If a lease has expired, because its client did
+ * not read or no executor was free, renewing it is subject to the limits again: others may have
+ * been opened meanwhile.
+ */
+extern void ls_lease_take(ls_lease_kind kind, const ls_principal *principal, uint64 request,
+						  uint64 *id);
+
+/* Ends the leases of a request, by the gateway's number; 0: all, because the gateway is new. */
+extern void ls_lease_end(uint64 request);
+
+/* ---- export.c ---- */
+
+/*
+ * What an export adds to its stream when it fails on the way: `carried` is the state of the piece
+ * that failed, `error` the JSON of the error.  Empty: nothing (CSV has no place for it).
+ */
+extern ls_str ls_export_failure(ls_str carried, ls_str error, ls_arena *arena);
 
 /* ---- statement.c; all in SPI ---- */
 

@@ -193,6 +193,8 @@ ls_search_range(ls_search *search)
 	if (search->now == 0)
 		search->now = ls_now();
 	ls_search_zone(search);
+	if (search->has_range)
+		return;
 	search->from = bound(search, search->query->earliest, search->earliest, search->earliest_name,
 						 all ? search->given->min_time : search->now - LS_USECS_PER_DAY);
 	search->to = bound(search, search->query->latest, search->latest, search->latest_name,

@@ -340,9 +340,8 @@ is_plain_path(ls_str name)
 		   (memchr(name.data, '.', name.len) != NULL || ls_str_eq(name, LS_STR("attributes")));
 }
 
-/* The name of a field as the language takes it. */
-static void
-append_field(StringInfo text, ls_str name)
+void
+ls_search_append_field(StringInfo text, ls_str name)
 {
 	bool plain = ls_query_builtin_find(name) != LS_QUERY_NOT_BUILTIN || is_plain_path(name);
 
@@ -370,7 +369,7 @@ choose_fields(ls_search *search, ArrayType *names)
 
 		identify(search, name);
 		appendStringInfoString(&written, i > 0 ? ", " : "| fields ");
-		append_field(&written, name);
+		ls_search_append_field(&written, name);
 	}
 	if (!ls_query_parse(ls_str_make(written.data, (size_t) written.len), search->arena, &query,
 						&error))

@@ -94,18 +94,20 @@ take_row(TupleTableSlot *slot, DestReceiver *self)
 	receiver *r = (receiver *) self;
 	MemoryContext outer = MemoryContextSwitchTo(r->memory);
 	ls_position position = {0};
+	bool placed = !r->plan->table || r->plan->placed;
+	int first = placed ? 3 : 0;
 	int n = r->plan->table ? r->plan->n_columns : 1;
 	bool more;
 
 	slot_getallattrs(slot);
-	if (!r->plan->table)
+	if (placed)
 	{
 		position.time = ls_time_of_timestamptz(DatumGetTimestampTz(slot->tts_values[0]));
 		position.batch = (uint64) DatumGetInt64(slot->tts_values[1]);
 		position.place = (uint32) DatumGetInt32(slot->tts_values[2]);
 	}
 	for (int c = 0; c < n; c++)
-		r->texts[c] = text_of(r, slot, r->plan->table ? c : 3);
+		r->texts[c] = text_of(r, slot, first + c);
 	more = r->row(r->context, &position, r->texts);
 	for (int c = 0; c < n; c++)
 	{
@@ -171,6 +173,8 @@ run_plan(ls_scan_session *session, ls_search_notes *notes, const ls_plan *plan, 
 	/* Each of them keeps rows. */
 	if (plan->cuts > 0)
 		ls_search_option("work_mem", psprintf("%d", Max(work_mem / (plan->cuts + 1), 64)));
+	else if (plan->memory > work_mem)
+		ls_search_option("work_mem", psprintf("%d", plan->memory));
 	ls_scan_current = session;
 	ls_search_notes_current = notes;
 	PG_TRY();

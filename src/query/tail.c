@@ -13,8 +13,7 @@
  * remembers which batches it has shown.  If a transaction stays open for longer
  * than that, its events are found by searches but not by tails.
  *
- * Open tails are counted by leases in shared memory, which each run renews.  So
- * however a tail ends, its lease expires soon after.
+ * Open tails are counted by leases (lease.c), which each run renews.
  *
  *-------------------------------------------------------------------------
  */
@@ -22,7 +21,6 @@
 
 #include "executor/spi.h"
 #include "funcapi.h"
-#include "storage/lwlock.h"
 #include "utils/builtins.h"
 
 #include "src/part/event_id.h"
@@ -31,7 +29,6 @@ PG_FUNCTION_INFO_V1(logsvc_tail);
 
 #define FLOOR_LAG (5 * LS_USECS_PER_SEC)
 #define HEARTBEAT (15 * LS_USECS_PER_SEC)
-#define LEASE (5 * LS_USECS_PER_SEC)
 
 /* Events whose own time is within these bounds are new. */
 #define LOOK_BACK (24 * INT64CONST(3600) * LS_USECS_PER_SEC)
@@ -44,10 +41,6 @@ PG_FUNCTION_INFO_V1(logsvc_tail);
 
 #define MAX_MARKS 16
 #define MAX_SEEN 512
-
-#define MAX_TAILS 1024
-#define TAILS_PER_CALLER 5
-#define TAILS_PER_ORGANIZATION 20
 
 typedef struct tail_state
 {
@@ -65,91 +58,10 @@ typedef struct tail_state
 	uint64 seen[MAX_SEEN]; /* batches above the floor that were shown */
 } tail_state;
 
-/* ---- leases ---- */
-
-typedef struct lease
-{
-	uint64 id; /* 0: free */
-	ls_time until;
-	pg_uuid_t organization;
-	uint8 caller[16];
-} lease;
-
-typedef struct leases
-{
-	uint64 last_id;
-	lease items[MAX_TAILS];
-} leases;
-
-static leases *shared = NULL;
-
-static const ls_shmem_item item = {"logsvc tails", sizeof(leases), (void **) &shared, NULL};
-
-void
-ls_tail_register(void)
-{
-	ls_shmem_add(&item);
-}
-
-/*
- * Takes (*id 0) or renews a lease.  Returns NULL, or the limit that is reached.  If a
- * lease has expired, because its client did not read or no executor was free, renewing
- * it is subject to the limits again: others may have been opened meanwhile.
- */
-static const char *
-take_lease(const ls_principal *principal, ls_time now, uint64 *id)
-{
-	const char *refused = NULL;
-	lease *place = NULL;
-	bool renews = false;
-	int of_caller = 0;
-	int of_organization = 0;
-
-	LWLockAcquire(ls_lwlock(LS_LOCK_TAILS), LW_EXCLUSIVE);
-	for (int i = 0; i < MAX_TAILS; i++)
-	{
-		lease *l = &shared->items[i];
-
-		if (l->id != 0 && l->id == *id)
-		{
-			place = l;
-			renews = true;
-			break;
-		}
-		if (l->until < now)
-			l->id = 0;
-		if (l->id == 0)
-			place = place == NULL ? l : place;
-		else if (memcmp(&l->organization, &principal->organization, sizeof(pg_uuid_t)) == 0)
-		{
-			of_organization++;
-			of_caller += memcmp(l->caller, principal->caller, sizeof(l->caller)) == 0;
-		}
-	}
-	if (!renews && of_caller >= TAILS_PER_CALLER)
-		refused = "5 live tails are open already";
-	else if (!renews && of_organization >= TAILS_PER_ORGANIZATION)
-		refused = "20 live tails of the organization are open already";
-	else if (place == NULL)
-		refused = "too many live tails are open";
-	else
-	{
-		if (*id == 0)
-			*id = ++shared->last_id;
-		place->id = *id;
-		place->until = now + LEASE;
-		place->organization = principal->organization;
-		memcpy(place->caller, principal->caller, sizeof(place->caller));
-	}
-	LWLockRelease(ls_lwlock(LS_LOCK_TAILS));
-	return refused;
-}
-
 /* ---- where a tail stands ---- */
 
-/* The batch number that was drawn last; the tenant's role may not read it. */
-static uint64
-newest_batch(void)
+uint64
+ls_newest_batch(void)
 {
 	return (uint64) DatumGetInt64(
 		ls_owner_value("SELECT last_value FROM logsvc_internal.batch_number"));
@@ -350,7 +262,6 @@ logsvc_tail(PG_FUNCTION_ARGS)
 	MemoryContext caller = CurrentMemoryContext;
 	ls_str q = PG_ARGISNULL(0) ? LS_STR("") : ls_str_of_text(PG_GETARG_TEXT_PP(0));
 	bool first;
-	const char *refused;
 	uint64 newest;
 	ls_search search;
 	StringInfoData out;
@@ -365,7 +276,7 @@ logsvc_tail(PG_FUNCTION_ARGS)
 		elog(ERROR, "the result of tail is not http_response");
 	initStringInfo(&out);
 	ls_search_begin(&search, "earliest", "latest");
-	newest = newest_batch();
+	newest = ls_newest_batch();
 	first = request->carried.len != sizeof(*state);
 	if (first)
 		begin_state(state, request, newest);
@@ -373,9 +284,7 @@ logsvc_tail(PG_FUNCTION_ARGS)
 		memcpy(state, request->carried.data, sizeof(*state));
 
 	prepare(&search, q, state, now);
-	refused = take_lease(search.principal, now, &state->lease);
-	if (refused != NULL)
-		ereport(ERROR, errcode(ls_errcode(LS_ERROR_RATE_LIMIT_EXCEEDED)), errmsg("%s", refused));
+	ls_lease_take(LS_LEASE_TAIL, search.principal, request->id, &state->lease);
 	if (!first || request->last_event_id.len > 0)
 	{
 		ls_position start = {0};

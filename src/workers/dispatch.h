@@ -32,7 +32,7 @@ typedef enum task_state
 	TASK_QUEUED,
 	TASK_SENDING, /* the head of its worker's outgoing list, partly sent */
 	TASK_HELD,    /* the worker has it */
-	TASK_SLEEPING /* until it is queued again (LS_REQUEST_LATER) */
+	TASK_SLEEPING /* until it is queued again (LS_REQUEST_LATER, LS_REQUEST_WHEN_READ) */
 } task_state;
 
 typedef struct task
@@ -53,11 +53,12 @@ typedef struct task
 	ls_fair_group *group;
 	uint32 estimate; /* of what it costs, as a share of its pool counts (fair_queue.h) */
 	uint32 expected; /* what its group has been charged for it until it is known */
+	bool leased;     /* it comes in pieces: its lease ends with it */
 	bool slow;       /* it may keep an executor for seconds, */
 	bool slow_held;  /* and is counted as such now */
 	char *whole;     /* the request, while a worker is asked whose it is; else NULL */
 	size_t whole_len;
-	dlist_node node; /* in the pool's queue, in the worker's list, or among the sleeping */
+	dlist_node node; /* in the pool's queue, in the worker's list, or in one of those that sleep */
 } task;
 
 typedef struct pool_worker
@@ -95,6 +96,7 @@ typedef struct gateway_state
 	dlist_head recent_users; /* groups that hold executors with slow requests, or have lately */
 	pool pools[3];
 	dlist_head sleeping;    /* the one that wakes first is the first */
+	dlist_head unread;      /* sleep until their clients have read */
 	ls_arena *cancel_arena; /* cancellations being sent */
 	uint64 looks;           /* at the queues of pools */
 	TimestampTz reload;     /* of the configuration that was looked at last */

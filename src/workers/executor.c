@@ -18,6 +18,9 @@
 #define REQUEST_RING ((Size) 256 * 1024)
 #define RESPONSE_RING ((Size) 1024 * 1024)
 
+/* A piece of an answer is sent in slices of so many bytes. */
+#define SLICE ((size_t) 512 * 1024)
+
 /* Memory of one request beside what its query uses. */
 #define REQUEST_MEMORY ((size_t) 256 * 1024 * 1024)
 
@@ -91,6 +94,31 @@ execute(ls_slot *slot, const ls_request *request, bool revoking, ls_arena *arena
 		pg_atomic_write_u64(&slot->revoking, 0);
 }
 
+/*
+ * Sends a long piece of an answer but for its end, in slices: so neither a ring nor the gateway
+ * needs memory for all of it.  False: the gateway has gone.
+ */
+static bool
+send_slices(ls_channel *channel, ls_response *response, ls_buf *out)
+{
+	while ((response->flags & LS_RESPONSE_MORE) != 0 && response->body.len > SLICE)
+	{
+		ls_response slice = *response;
+
+		slice.body.len = SLICE;
+		ls_frame_write_response(out, &slice);
+		if (out->failed)
+			return true;
+		if (ls_channel_send(channel, ls_str_make(out->data, out->len), false, true) !=
+			LS_CHANNEL_OK)
+			return false;
+		out->len = 0;
+		response->n_headers = 0;
+		response->body = ls_str_make(response->body.data + SLICE, response->body.len - SLICE);
+	}
+	return true;
+}
+
 /* Answers one frame.  False: the gateway has gone. */
 static bool
 serve(ls_slot *slot, ls_channel *channel, ls_str frame, ls_arena *arena)
@@ -122,6 +150,8 @@ serve(ls_slot *slot, ls_channel *channel, ls_str frame, ls_arena *arena)
 	}
 	if (ls_http_gave_up_lock())
 		pg_atomic_write_u64(&slot->gave_up, (uint64) GetCurrentTimestamp());
+	if (!passed_on && !send_slices(channel, &response, &out))
+		return false;
 	if (!passed_on)
 		ls_frame_write_response(&out, &response);
 	if (out.failed || next.failed)

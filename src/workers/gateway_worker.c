@@ -28,6 +28,7 @@
 #include "src/access/access.h"
 #include "src/api/evaluation_route.h"
 #include "src/decode/wire_format.h"
+#include "src/query/query.h"
 
 /* Requests that may wait for a worker of one pool, and those of one group among them. */
 #define POOL_QUEUE_LIMIT 1024
@@ -108,6 +109,8 @@ forget_task(gateway_state *state, task *t, uint32 cost)
 	if (t->worker != NULL)
 		ls_dispatch_leave(state, t, cost);
 	ls_fair_queue_leave(state->fair, t->group);
+	if (t->leased)
+		ls_lease_end(t->request_id);
 	if (t->frame != NULL)
 		pfree(t->frame);
 	if (t->whole != NULL)
@@ -262,8 +265,35 @@ forward(gateway_state *state, pool_worker *worker, const ls_request *request, ls
 		dlist_push_tail(&state->sleeping, &t->node);
 		return;
 	}
+	if ((request->flags & LS_REQUEST_WHEN_READ) != 0 &&
+		ls_gateway_stream_full(state->engine, t->request_id))
+	{
+		t->state = TASK_SLEEPING;
+		dlist_push_tail(&state->unread, &t->node);
+		return;
+	}
 	ls_dispatch_enqueue(state, t);
 	dispatch(state, t->pool);
+}
+
+/* Wakes those whose clients have read what there was. */
+static void
+wake_read(gateway_state *state)
+{
+	dlist_mutable_iter iter;
+
+	if (dlist_is_empty(&state->unread) || !ls_gateway_streams_read(state->engine))
+		return;
+	dlist_foreach_modify(iter, &state->unread)
+	{
+		task *t = dlist_container(task, node, iter.cur);
+
+		if (ls_gateway_stream_full(state->engine, t->request_id))
+			continue;
+		dlist_delete(&t->node);
+		ls_dispatch_enqueue(state, t);
+		dispatch(state, t->pool);
+	}
 }
 
 /* Wakes what has slept enough; a client that reads slowly sleeps on. */
@@ -448,6 +478,7 @@ make_task(gateway_state *state, const ls_request *request, pool *p, uint64 sende
 	}
 	t->sender = sender;
 	t->group = ls_fair_queue_join(state->fair, sender);
+	t->leased = ls_http_comes_in_pieces(request->route);
 	t->slow = ls_fair_queue_is_slow(ls_routes[request->route].rate_class);
 	t->estimate = ls_dispatch_estimate(p, request, frame.len);
 	t->since = GetCurrentTimestamp();
@@ -747,6 +778,7 @@ ls_gateway_loop(ls_slot *slot)
 	state->cancel_arena = ls_context_arena(TopMemoryContext, 1024 * 1024);
 	make_pools(state);
 	dlist_init(&state->sleeping);
+	dlist_init(&state->unread);
 	dlist_init(&state->recent_users);
 	state->fair = ls_fair_queue_create();
 	state->known = ls_known_create();
@@ -754,6 +786,7 @@ ls_gateway_loop(ls_slot *slot)
 	state->reload = PgReloadTime;
 	describe_settings(state->settings, sizeof(state->settings));
 	start_engine(state);
+	ls_lease_end(0);
 
 	AddWaitEventToSet(events, WL_LATCH_SET, PGINVALID_SOCKET, MyLatch, NULL);
 	AddWaitEventToSet(events, WL_EXIT_ON_PM_DEATH, PGINVALID_SOCKET, NULL, NULL);
@@ -767,6 +800,7 @@ ls_gateway_loop(ls_slot *slot)
 		ls_gateway_step(state->engine);
 		serve_workers(state);
 		wake_sleepers(state);
+		wake_read(state);
 
 		timeout = ls_gateway_timeout(state->engine);
 		sleep = sleep_left(state);

@@ -177,7 +177,8 @@ SELECT bag_eq('SELECT name FROM privileged', $$SELECT unnest('{
 	logsvc.update_member, logsvc.update_organization, logsvc.usage, logsvc.use_token,
 	logsvc.usage_history, logsvc.verify_audit, logsvc.verify_parts,
 	logsvc.verify_user, logsvc.whoami,
-	logsvc_internal.audit, logsvc_internal.auth_change_password, logsvc_internal.auth_end_session,
+	logsvc_internal.audit, logsvc_internal.audit_export,
+	logsvc_internal.auth_change_password, logsvc_internal.auth_end_session,
 	logsvc_internal.auth_forgot_password, logsvc_internal.auth_oauth_callback,
 	logsvc_internal.auth_oauth_start, logsvc_internal.auth_resend_verification,
 	logsvc_internal.auth_reset_password, logsvc_internal.auth_session,
@@ -191,7 +192,7 @@ SELECT is_empty($$
 	SELECT p.oid::regprocedure FROM pg_proc p
 	WHERE p.prosecdef AND p.proowner = 'logsvc_reader'::regrole
 		AND p.proname NOT IN ('search_json', 'query_logs_json', 'search', 'search_rows', 'search_rows_json', 'query_logs', 'events',
-			'evaluation_rows_json', 'explain_query', 'check_query', 'validate_query', 'event_json', 'context_json', 'get_log', 'get_log_context', 'tail',
+			'evaluation_rows_json', 'explain_query', 'check_query', 'validate_query', 'event_json', 'context_json', 'get_log', 'get_log_context', 'tail', 'export', 'export_piece',
 			'searched_indexes', 'search_fields', 'search_field_values', 'list_templates', 'get_template', 'help')$$, 'those that run as a tenant');
 
 -- Each of them, asked by an owner of one organization for what the other one has,

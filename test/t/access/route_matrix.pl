@@ -87,6 +87,7 @@ GET    /api/v1/logs                         TS OAMV RFt logs:read
 GET    /api/v1/search                       TS OAMV RFt logs:read
 POST   /api/v1/search/rows                  TS OAMV RFt logs:read
 GET    /api/v1/logs/tail                    TS OAMV RFt logs:read
+GET    /api/v1/search/export                TS OA   Ft  logs:export
 DELETE /api/v1/logs                         TS OA   Ft  logs:export
 GET    /api/v1/log-deletions                TS OA   Ft  logs:export
 GET    /api/v1/log-deletions/{id}           TS OA   Ft  logs:export
