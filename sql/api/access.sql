@@ -126,10 +126,11 @@ BEGIN ATOMIC
 			AND logsvc_internal.provider_allowed(s.provider, o.oauth_providers)
 	WHERE find_principal.kind = 3 AND s.id = credential
 	UNION ALL
-	SELECT 4, NULL::uuid, o.id, NULL::uuid, NULL::text, NULL::text[], NULL::text, false,
+	-- An operator, or a worker of ours, which acts for the organization itself.
+	SELECT find_principal.kind, NULL::uuid, o.id, NULL::uuid, NULL::text, NULL::text[], NULL::text, false,
 		NULL::timestamptz, o.deleted_at IS NOT NULL
 	FROM logsvc_internal.organization o
-	WHERE find_principal.kind = 4 AND o.id = organization;
+	WHERE find_principal.kind IN (4, 5) AND o.id = organization;
 END;
 COMMENT ON FUNCTION logsvc_internal.find_principal(int, uuid, uuid, uuid) IS
 'The current state of a principal, by its ids; no row if it no longer exists';
@@ -297,7 +298,7 @@ COMMENT ON FUNCTION logsvc_internal.current_role_name() IS
 CREATE OR REPLACE FUNCTION logsvc_internal.current_kind() RETURNS text
 LANGUAGE C STABLE PARALLEL SAFE AS 'MODULE_PATHNAME', 'logsvc_current_kind';
 COMMENT ON FUNCTION logsvc_internal.current_kind() IS
-'What the session acts as: none, token, key, user, operator';
+'What the session acts as: none, token, key, user, operator, worker';
 
 CREATE OR REPLACE FUNCTION logsvc_internal.current_permissions() RETURNS text[]
 LANGUAGE C STABLE PARALLEL SAFE AS 'MODULE_PATHNAME', 'logsvc_current_permissions';
@@ -331,6 +332,11 @@ CREATE OR REPLACE FUNCTION logsvc_internal.require_permission(permission text) R
 LANGUAGE C VOLATILE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'logsvc_require_permission';
 COMMENT ON FUNCTION logsvc_internal.require_permission(text) IS
 'Raises an error unless the session''s principal has the permission';
+
+CREATE OR REPLACE FUNCTION logsvc_internal.require_worker() RETURNS void
+LANGUAGE C VOLATILE PARALLEL SAFE AS 'MODULE_PATHNAME', 'logsvc_require_worker';
+COMMENT ON FUNCTION logsvc_internal.require_worker() IS
+'Raises an error unless a worker of ours that reads events for organizations calls, or a superuser';
 
 CREATE OR REPLACE FUNCTION logsvc_internal.is_operator() RETURNS boolean
 LANGUAGE C STABLE PARALLEL SAFE AS 'MODULE_PATHNAME', 'logsvc_is_operator';

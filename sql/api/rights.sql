@@ -15,7 +15,8 @@ BEGIN
                          'event_json', 'context_json', 'get_log', 'get_log_context', 'tail',
                          'export', 'export_piece',
                          'searched_indexes', 'search_fields', 'search_field_values',
-                         'list_templates', 'get_template', 'help')
+                         'list_templates', 'get_template', 'help', 'rule_rows',
+                         'query_columns')
   LOOP
     EXECUTE pg_catalog.format('ALTER FUNCTION %s OWNER TO logsvc_reader', f);
   END LOOP;

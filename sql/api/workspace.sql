@@ -25,13 +25,16 @@ BEGIN ATOMIC
 		('service', 'svc_', 'Service', 'services', 'dashboards:read',
 			'dashboards:write', 'dashboards:delete', true, false),
 		('kpi', 'kpi_', 'Kpi', 'kpis', 'dashboards:read',
-			'dashboards:write', 'dashboards:delete', true, false)
+			'dashboards:write', 'dashboards:delete', true, false),
+		('alert_rule', 'rule_', 'AlertRule', 'alert_rules', 'logs:read',
+			'alerts:write', 'alerts:delete', false, false)
 	) AS k (name, prefix, schema, plural, reads, writes, deletes, keys_read, author_deletes)
 	WHERE k.name = resource_kind.kind;
 END;
 COMMENT ON FUNCTION logsvc_internal.resource_kind(text) IS
 'A kind of resource: the prefix of its ids, its schema, its limit in plans, the permissions to '
-'read, write and delete one; keys_read: read-only keys read it too; author_deletes: for who made '
+'read, write and delete one; keys_read: read-only keys read it too, else only those that write '
+'it; author_deletes: for who made '
 'it, that to write is enough';
 
 CREATE OR REPLACE FUNCTION logsvc_internal.require_reading(kind text) RETURNS void
@@ -44,6 +47,9 @@ BEGIN
 		PERFORM logsvc_internal.require_permission('logs:read');
 	ELSE
 		PERFORM logsvc_internal.require_permission(k.reads);
+		IF logsvc_internal.current_kind() = 'key' THEN
+			PERFORM logsvc_internal.require_permission(k.writes);
+		END IF;
 	END IF;
 END
 $$;

@@ -19,10 +19,11 @@ extern void ls_access_register(bool preloaded);
 typedef enum ls_principal_kind
 {
 	LS_PRINCIPAL_NONE,
-	LS_PRINCIPAL_TOKEN,   /* a personal access token: scopes and the user's role */
-	LS_PRINCIPAL_KEY,     /* an API key: acts as itself, has no role */
-	LS_PRINCIPAL_USER,    /* a member, with all that the role permits */
-	LS_PRINCIPAL_OPERATOR /* an operator acting for the organization */
+	LS_PRINCIPAL_TOKEN,    /* a personal access token: scopes and the user's role */
+	LS_PRINCIPAL_KEY,      /* an API key: acts as itself, has no role */
+	LS_PRINCIPAL_USER,     /* a member, with all that the role permits */
+	LS_PRINCIPAL_OPERATOR, /* an operator acting for the organization */
+	LS_PRINCIPAL_WORKER    /* a worker that reads events for the organization */
 } ls_principal_kind;
 
 typedef enum ls_role
@@ -45,6 +46,7 @@ typedef struct ls_principal
 	char key_scope;      /* of a key: I, R, F */
 	bool test_key;       /* ing_test_: sees and writes the index _test only */
 	bool session;        /* set by use_token or act_as, not for one request */
+	bool audit;          /* of a worker: may read _audit */
 	uint32 scopes;       /* of a token: bits by LS_SCOPE */
 	uint32 role_permits; /* what the role permits, bits by LS_PERMISSION */
 	uint32 permissions;  /* what may be done: role and scope together */
@@ -138,6 +140,15 @@ extern ls_error_id ls_check_request_address(const ls_request *request,
  * security then act for it, also in parallel workers.
  */
 extern void ls_principal_set(const ls_principal *principal);
+
+/*
+ * For workers that are connected as logsvc_reader, in a transaction, which then acts for the
+ * organization until it ends: it may read events, those of _audit only with `audit`, and change
+ * nothing.  Row security holds, no rate is counted.  Statements of the transaction have
+ * logsvc.query_timeout together; a worker may set a shorter time (STATEMENT_TIMEOUT).  Raises FORBIDDEN
+ * in any other process, and for an organization that is deleted.
+ */
+extern void ls_act_for_organization(const pg_uuid_t *organization, bool audit);
 
 /* The principal of the session or transaction; NULL: none. */
 extern const ls_principal *ls_principal_current(void);

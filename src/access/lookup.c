@@ -282,6 +282,7 @@ ls_find_principal(const ls_principal *known, ls_principal *out, ls_caught *caugh
 	static SPIPlanPtr plan = NULL;
 	static const pg_uuid_t none = {{0}};
 	bool session = known->session;
+	bool audit = known->audit;
 	ls_principal copy = *known;
 	ls_error_id error;
 	ls_lookup lookup = {"SELECT * FROM logsvc_internal.find_principal($1, $2, $3, $4)", 4, types,
@@ -293,6 +294,9 @@ ls_find_principal(const ls_principal *known, ls_principal *out, ls_caught *caugh
 	lookup.values[3] = UUIDPGetDatum(&copy.credential);
 	error = find(&lookup, copy.kind, out, caught);
 	out->session = session;
+	out->audit = audit;
+	if (audit)
+		ls_principal_resolve(out);
 	/* Of one with a session there is no row any more when the session has ended. */
 	if (error == LS_ERROR_FORBIDDEN && copy.kind == LS_PRINCIPAL_USER &&
 		memcmp(&copy.credential, &none, sizeof(none)) != 0)

@@ -147,6 +147,10 @@ ls_principal_resolve(ls_principal *principal)
 			case LS_PRINCIPAL_OPERATOR:
 				allowed = true;
 				break;
+			case LS_PRINCIPAL_WORKER:
+				allowed = strcmp(p->name, "logs:read") == 0 ||
+						  (principal->audit && strcmp(p->name, "audit:read") == 0);
+				break;
 		}
 		if (by_role)
 			principal->role_permits |= bit;
@@ -201,6 +205,8 @@ ls_authorize(const ls_principal *principal, const char *credentials, const char 
 					   : LS_ERROR_INSUFFICIENT_SCOPE;
 		case LS_PRINCIPAL_OPERATOR:
 			return LS_ALLOWED;
+		case LS_PRINCIPAL_WORKER:
+			return LS_ERROR_FORBIDDEN;
 		case LS_PRINCIPAL_TOKEN:
 			if (!has_letter(credentials, 'T') || (scope[0] != '\0' && !has_scope(principal, scope)))
 				return LS_ERROR_INSUFFICIENT_SCOPE;

@@ -52,7 +52,7 @@ parse(const char *value, ls_principal *out)
 			return false;
 		bytes[i] = (uint8) (high << 4 | low);
 	}
-	return out->kind > LS_PRINCIPAL_NONE && out->kind <= LS_PRINCIPAL_OPERATOR &&
+	return out->kind > LS_PRINCIPAL_NONE && out->kind <= LS_PRINCIPAL_WORKER &&
 		   out->role <= LS_ROLE_VIEWER;
 }
 

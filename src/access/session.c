@@ -205,9 +205,9 @@ logsvc_current_role(PG_FUNCTION_ARGS)
 	PG_RETURN_TEXT_P(cstring_to_text(ls_role_name((ls_role) p->role)));
 }
 
-static const char *const kind_names[] = {"none", "token", "key", "user", "operator"};
+static const char *const kind_names[] = {"none", "token", "key", "user", "operator", "worker"};
 
-/* current_kind() returns text: none, token, key, user, operator. */
+/* current_kind() returns text: none, token, key, user, operator, worker. */
 Datum
 logsvc_current_kind(PG_FUNCTION_ARGS)
 {
@@ -233,7 +233,7 @@ logsvc_acting(PG_FUNCTION_ARGS)
 
 	if (get_call_result_type(fcinfo, NULL, &descriptor) != TYPEFUNC_COMPOSITE)
 		elog(ERROR, "the result of acting() is no row");
-	if (p != NULL)
+	if (p != NULL && p->kind != LS_PRINCIPAL_WORKER)
 		kind = kind_names[p->kind];
 	else
 		kind = MyBgworkerEntry != NULL ? "service" : kind_names[LS_PRINCIPAL_NONE];

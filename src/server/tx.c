@@ -43,6 +43,8 @@ ls_transaction(void (*work)(void *context), void *context, ls_caught *caught)
 
 		work(context);
 
+		/* The time of its statements is over; nothing may interrupt the commit. */
+		disable_timeout(STATEMENT_TIMEOUT, false);
 		SPI_finish();
 		if (ActiveSnapshotSet())
 			PopActiveSnapshot();

@@ -16,6 +16,7 @@ PG_FUNCTION_INFO_V1(logsvc_debug_rate);
 PG_FUNCTION_INFO_V1(logsvc_debug_rate_limit);
 PG_FUNCTION_INFO_V1(logsvc_debug_index_exists);
 PG_FUNCTION_INFO_V1(logsvc_debug_time);
+PG_FUNCTION_INFO_V1(logsvc_debug_act_for);
 
 static ls_request
 request_of(FunctionCallInfo fcinfo)
@@ -100,6 +101,14 @@ logsvc_debug_index_exists(PG_FUNCTION_ARGS)
 	int days;
 
 	PG_RETURN_BOOL(ls_index_find(PG_GETARG_UUID_P(0), ls_str_of_text(PG_GETARG_TEXT_PP(1)), &days));
+}
+
+/* (organization uuid, audit bool) */
+Datum
+logsvc_debug_act_for(PG_FUNCTION_ARGS)
+{
+	ls_act_for_organization(PG_GETARG_UUID_P(0), PG_GETARG_BOOL(1));
+	PG_RETURN_VOID();
 }
 
 /* (what text, authorization text, n int): nanoseconds of one, when cached */

@@ -1,5 +1,5 @@
 -- The C interface of access, through the functions of a debug build.
-SELECT plan(117);
+SELECT plan(120);
 
 CREATE FUNCTION authenticate(authorization_header text, api_key text DEFAULT NULL,
 	tokens_only boolean DEFAULT false) RETURNS text LANGUAGE C
@@ -16,6 +16,9 @@ CREATE FUNCTION index_exists(organization uuid, name text) RETURNS boolean LANGU
 	AS '$libdir/logsvc', 'logsvc_debug_index_exists';
 CREATE FUNCTION nanoseconds(what text, authorization_header text, n int) RETURNS float8
 	LANGUAGE C STRICT AS '$libdir/logsvc', 'logsvc_debug_time';
+
+CREATE FUNCTION act_for(organization uuid, audit boolean) RETURNS void LANGUAGE C STRICT
+	AS '$libdir/logsvc', 'logsvc_debug_act_for';
 
 SELECT isnt(logsvc.create_organization('Acme', 'enterprise'), NULL, 'an organization');
 CREATE TEMP TABLE made AS
@@ -220,5 +223,15 @@ SELECT diag(format('%s: %s ns', what, ns)) FROM cost;
 SELECT is(array_agg(what), NULL, 'each under 20 microseconds') FROM cost WHERE ns >= 20000;
 SELECT is(count(ns), 5::bigint, 'each worked') FROM cost;
 SELECT isnt(logsvc.act_as(NULL), '{}', 'done');
+
+-- ---- what only workers may ----
+
+SELECT throws_ok($$SELECT act_for(id, true) FROM logsvc_internal.organization$$, 'LS202',
+	'only workers act for organizations', 'no session acts as a worker, not even a superuser''s');
+SELECT throws_ok(format('SET logsvc.principal = %L', repeat('05', 100)), '22023', NULL, 'nor by the setting');
+SET SESSION AUTHORIZATION logsvc_reader;
+SELECT throws_ok('SELECT logsvc_internal.due_alert_rules(1)', 'LS202', 'this is for workers only',
+	'nor does a session of logsvc_reader do the work of one');
+RESET SESSION AUTHORIZATION;
 
 SELECT * FROM finish();

@@ -160,6 +160,10 @@ SELECT bag_eq('SELECT name FROM privileged', $$SELECT unnest('{
 	logsvc.create_kpi, logsvc.delete_kpi, logsvc.get_kpi, logsvc.kpi_series, logsvc.list_kpis,
 	logsvc.update_kpi, logsvc_internal.claim_health, logsvc_internal.finish_health,
 	logsvc_internal.health_due,
+	logsvc.create_alert_rule, logsvc.update_alert_rule, logsvc.delete_alert_rule,
+	logsvc.enable_alert_rule, logsvc.disable_alert_rule, logsvc.get_alert_rule,
+	logsvc.list_alert_rules, logsvc.get_alert, logsvc.list_alerts, logsvc.acknowledge_alert,
+	logsvc.resolve_alert,
 	logsvc.create_token, logsvc.create_user, logsvc.decline_plan_request, logsvc.delete_index,
 	logsvc.delete_logs, logsvc.delete_member,
 	logsvc.delete_organization, logsvc.delete_user, logsvc.discard_dead_letters,
@@ -179,6 +183,10 @@ SELECT bag_eq('SELECT name FROM privileged', $$SELECT unnest('{
 	logsvc.verify_user, logsvc.whoami,
 	logsvc_internal.audit, logsvc_internal.audit_export,
 	logsvc_internal.auth_change_password, logsvc_internal.auth_end_session,
+	logsvc_internal.apply_alert_tick, logsvc_internal.ask_alert_history,
+	logsvc_internal.due_alert_rules, logsvc_internal.finish_alert_tick,
+	logsvc_internal.next_alert_rule, logsvc_internal.take_alert_rule,
+	logsvc_internal.audit, logsvc_internal.auth_change_password, logsvc_internal.auth_end_session,
 	logsvc_internal.auth_forgot_password, logsvc_internal.auth_oauth_callback,
 	logsvc_internal.auth_oauth_start, logsvc_internal.auth_resend_verification,
 	logsvc_internal.auth_reset_password, logsvc_internal.auth_session,
@@ -194,6 +202,8 @@ SELECT is_empty($$
 		AND p.proname NOT IN ('search_json', 'query_logs_json', 'search', 'search_rows', 'search_rows_json', 'query_logs', 'events',
 			'evaluation_rows_json', 'explain_query', 'check_query', 'validate_query', 'event_json', 'context_json', 'get_log', 'get_log_context', 'tail', 'export', 'export_piece',
 			'searched_indexes', 'search_fields', 'search_field_values', 'list_templates', 'get_template', 'help')$$, 'those that run as a tenant');
+			'evaluation_rows_json', 'explain_query', 'check_query', 'validate_query', 'event_json', 'context_json', 'get_log', 'get_log_context', 'tail',
+			'searched_indexes', 'search_fields', 'search_field_values', 'list_templates', 'get_template', 'help', 'query_columns', 'rule_rows')$$, 'those that run as a tenant');
 
 -- Each of them, asked by an owner of one organization for what the other one has,
 -- in every way to name it: nothing is shown, nothing is changed.
@@ -220,7 +230,9 @@ UNION ALL VALUES ('name', '''zulu'''), ('role', '''viewer'''), ('scope', '''read
 	('entries', '''[]'''), ('force', 'true'), ('resource', '''kpis'''), ('amount', '2'), ('plan', '''free'''), ('delta', '1'),
 	('reason', '''corrupt'''), ('q', '''index=main earliest=-1h'''), ('password', '''a-new-Password-7'''), ('current', '''x'''), ('token', '''x'''), ('provider', '''google'''),
 	('events', '''[{"event": "x"}]'''), ('event', '''x'''), ('rows', '''{x}'''), ('criteria', '''x'''), ('action', '''test.x'''),
-	('body', '''{"name": "x", "q": "x"}'''), ('recipient', '''x@zulu.org'''), ('template', '''invitation'''), ('csv', '''a'''), ('parameters', '''{}''');
+	('body', '''{"name": "x", "q": "x"}'''), ('recipient', '''x@zulu.org'''), ('template', '''invitation'''), ('csv', '''a'''), ('parameters', '''{}'''),
+	('taken', '''{}'''), ('outcome', '''{}'''), ('samples', '''{}'''), ('most', '1'),
+	('rule', '''00000000-0000-0000-0000-000000000000''');
 CREATE TEMP TABLE attack AS
 WITH RECURSIVE parameter AS (
 	SELECT f.oid, f.name, a.name::text COLLATE "default" AS argument, row_number() OVER (PARTITION BY f.oid ORDER BY a.position) AS n

@@ -297,6 +297,13 @@ my %kpi = (name => 'x', serviceId => $service, q => 'x | stats count', direction
 my $kpi = $t->http(POST => '/api/v1/kpis', token => $org->{token}, json => \%kpi)->{json}{data}{id};
 my $unused = $t->http(POST => '/api/v1/services', token => $org->{token},
 	json => { name => 'unused', match => 'service=unused' })->{json}{data}{id};
+my ($rule) = $t->sql("SELECT logsvc.act_as('acme') IS NULL; SELECT "
+	. q{logsvc.create_alert_rule('{"name": "kept", "query": "x", "condition": {"kind": "absence"}}') ->> 'id'})
+  =~ /(\w+)\z/;
+my ($alert) = $t->sql(q{
+	INSERT INTO logsvc_internal.alert (organization_id, rule_id, rule_name, severity, key, group_key, search, started_at, last_seen_at)
+	SELECT organization_id, id, name, 'info', '', '{}', '{}', now(), now() FROM logsvc_internal.resource WHERE kind = 'alert_rule'
+	RETURNING logsvc_internal.public_id('alr_', id)}) =~ /(alr_\w+)/;
 # Name, arguments in SQL, does it only take away?
 my @in_sql = (
 	[ 'create_api_key', "'acme', 'k', 'read-only'" ], [ 'create_index', "'x'" ],
@@ -312,6 +319,10 @@ my @in_sql = (
 	[ 'update_service', qq{'$service', '{"name": "another"}'} ], [ 'delete_service', "'$unused'" ],
 	[ 'create_kpi', "'" . json_encode(\%kpi) . "'" ], [ 'update_kpi', qq{'$kpi', '{"name": "another"}'} ],
 		[ 'delete_kpi', "'$kpi'" ],
+	[ 'create_alert_rule', q{'{"name": "more", "query": "x", "condition": {"kind": "absence"}}'} ],
+	[ 'update_alert_rule', qq{'$rule', '{"name": "another"}'} ], [ 'delete_alert_rule', "'$rule'" ],
+	[ 'disable_alert_rule', "'$rule'" ], [ 'enable_alert_rule', "'$rule'" ],
+	[ 'acknowledge_alert', "'$alert'" ], [ 'resolve_alert', "'$alert'" ],
 	[ 'set_lookup', q{'x', E'a\n1'} ], [ 'delete_lookup', "'kept'" ],
 	[ 'set_ip_allowlist', q{'[{"network": "0.0.0.0/0"}, {"network": "::/0"}]'} ],
 		[ 'set_member_role', "'acme', 'eve\@acme.example', 'member'" ],
@@ -319,8 +330,9 @@ my @in_sql = (
 	[ 'remove_member', "'acme', 'eve\@acme.example'", 1 ], [ 'delete_member', "'$eve->{id}'", 1 ],
 		[ 'revoke_api_key', "'$read_key'", 1 ],
 	[ 'revoke_token', "'$token_id'", 1 ], [ 'update_organization', "name => 'x'" ]);
-# There are no dead letters.
-my %changes_nothing = map { $_ => 1 } qw(discard_dead_letters replay_dead_letters);
+# There are no dead letters, and the rule is enabled.
+my %changes_nothing =
+  map { $_ => 1 } qw(discard_dead_letters replay_dead_letters enable_alert_rule);
 foreach my $call (@in_sql)
 {
 	my ($name, $arguments, $takes_away) = @$call;

@@ -44,9 +44,15 @@ my $service = $t->http(POST => '/api/v1/services', @owner,
 	json => { name => 'secrets', match => 'acme' })->{json}{data};
 my $kpi = $t->http(POST => '/api/v1/kpis', @owner, json => { name => 'secrets', serviceId => $service->{id},
 	q => 'acme | stats count', direction => 'lowerIsBetter', warn => 1, critical => 2 })->{json}{data};
+my $rule = $t->http(POST => '/api/v1/alert-rules', @owner, json => { name => 'secrets', query => 'acme',
+	condition => { kind => 'absence' } })->{json}{data};
+my ($alert) = $t->sql(q{
+	INSERT INTO logsvc_internal.alert (organization_id, rule_id, rule_name, severity, key, group_key, search, started_at, last_seen_at)
+	SELECT organization_id, id, 'Ann of acme', 'info', '', '{}', '{"q": "acme"}', now(), now()
+	FROM logsvc_internal.resource WHERE kind = 'alert_rule' RETURNING logsvc_internal.public_id('alr_', id)}) =~ /(alr_\w+)/;
 $t->http(PUT => '/api/v1/lookups/secrets', @owner, json => { csv => "word,means\nacme,Ann\n" });
 ok($_->{id} // $_->{name} // $_->{runId}, 'something of acme') foreach $deletion, $event, $template,
-	$saved, $service, $kpi, $member, $invitation, $key, $index, $session;
+	$saved, $rule, $service, $kpi, $member, $invitation, $key, $index, $session;
 
 # Each route that names something, with a request that would be right.
 my %request = (
@@ -78,6 +84,14 @@ my %request = (
 	'GET /api/v1/kpis/{id}/series' => [ $kpi->{id} ],
 	'PATCH /api/v1/kpis/{id}' => [ $kpi->{id}, { warn => 2 } ],
 	'DELETE /api/v1/kpis/{id}' => [ $kpi->{id} ],
+	'GET /api/v1/alert-rules/{id}' => [ $rule->{id} ],
+	'PATCH /api/v1/alert-rules/{id}' => [ $rule->{id}, { query => 'taken' } ],
+	'DELETE /api/v1/alert-rules/{id}' => [ $rule->{id} ],
+	'POST /api/v1/alert-rules/{id}/enable' => [ $rule->{id} ],
+	'POST /api/v1/alert-rules/{id}/disable' => [ $rule->{id} ],
+	'GET /api/v1/alerts/{id}' => [ $alert ],
+	'POST /api/v1/alerts/{id}/acknowledge' => [ $alert, { note => 'taken' } ],
+	'POST /api/v1/alerts/{id}/resolve' => [ $alert, { note => 'taken' } ],
 	'GET /api/v1/lookups/{name}' => [ 'secrets' ],
 	'DELETE /api/v1/lookups/{name}' => [ 'secrets' ],
 	'GET /api/v1/templates/{templateId}' => [ $template->{id} ],

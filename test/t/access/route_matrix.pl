@@ -156,6 +156,17 @@ GET    /api/v1/kpis/{id}                    TS OAMV RF dashboards:read
 PATCH  /api/v1/kpis/{id}                    TS OAM  F  dashboards:write
 DELETE /api/v1/kpis/{id}                    TS OA   F  dashboards:write
 GET    /api/v1/kpis/{id}/series             TS OAMV RF dashboards:read
+GET    /api/v1/alert-rules                  TS OAMV Ff logs:read
+POST   /api/v1/alert-rules                  TS OAM  F  alerts:write
+GET    /api/v1/alert-rules/{id}             TS OAMV Ff logs:read
+PATCH  /api/v1/alert-rules/{id}             TS OAM  F  alerts:write
+DELETE /api/v1/alert-rules/{id}             TS OA   F  alerts:write
+POST   /api/v1/alert-rules/{id}/enable      TS OAM  F  alerts:write
+POST   /api/v1/alert-rules/{id}/disable     TS OAM  F  alerts:write
+GET    /api/v1/alerts                       TS OAMV RFf logs:read
+GET    /api/v1/alerts/{id}                  TS OAMV RFf logs:read
+POST   /api/v1/alerts/{id}/acknowledge      TS OAM  F  alerts:write
+POST   /api/v1/alerts/{id}/resolve          TS OAM  F  alerts:write
 GET    /api/v1/usage                        TS OAMV RFf logs:read
 GET    /api/v1/usage/history                TS OAMV RFf logs:read
 GET    /api/v1/ip-allowlist                 TS OA   F  org:write

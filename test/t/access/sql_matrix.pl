@@ -25,6 +25,7 @@ $t->sql('CREATE ROLE app LOGIN; GRANT logsvc_tenant TO app');
 my %who;
 foreach (split /\n/, <<'TABLE')
 accept_invitation	person
+acknowledge_alert	OAM F alerts:write
 act_as	operator
 add_member	operator
 adjust_ai_credits	operator
@@ -32,6 +33,7 @@ approve_plan_request	operator
 assert_verdict	OAM - evaluations:run
 audit_head	OA - audit:read
 audit_log	OA - audit:read
+create_alert_rule	OAM F alerts:write
 create_api_key	OA F keys:write,logs:read
 create_index	OA F org:write
 create_kpi	OAM F dashboards:write
@@ -43,6 +45,7 @@ create_service	OAM F dashboards:write
 create_token	person
 create_user	operator
 decline_plan_request	operator
+delete_alert_rule	OA F alerts:write
 delete_index	OA F org:write
 delete_kpi	OA F dashboards:write
 delete_logs	OA Ft logs:export,logs:read
@@ -52,11 +55,15 @@ delete_organization	person
 delete_saved_query	OA F dashboards:write
 delete_service	OA F dashboards:write
 delete_user	operator
+disable_alert_rule	OAM F alerts:write
 discard_dead_letters	OA F logs:export
+enable_alert_rule	OAM F alerts:write
 end_sessions	operator
 evaluate	OAM - evaluations:run
 events	OAMV RFt logs:read
 explain_query	OAMV RFt logs:read
+get_alert	OAMV RF logs:read
+get_alert_rule	OAMV F logs:read
 get_billing	person
 get_dead_letter	OAM F pipelines:write
 get_deletion	OA Ft logs:export
@@ -76,6 +83,8 @@ help	open
 ingest	OAM IFt logs:write
 invite	OA F members:write,members:read,logs:read,dashboards:read,pipelines:read
 kpi_series	OAMV RF dashboards:read
+list_alert_rules	OAMV F logs:read
+list_alerts	OAMV RF logs:read
 list_api_keys	OA F keys:write
 list_dead_letters	OAM F pipelines:write
 list_deletions	OA Ft logs:export
@@ -98,6 +107,7 @@ query_logs	OAMV RFt logs:read
 remove_member	OA F members:write
 replay_dead_letters	OAM F pipelines:write
 resend_invitation	OA F members:write,members:read,logs:read,dashboards:read,pipelines:read
+resolve_alert	OAM F alerts:write
 restore_organization	operator
 retry_mail	operator
 revoke_api_key	OA F keys:write
@@ -115,6 +125,7 @@ set_lookup	OAM F pipelines:write
 set_member_role	OA F members:write,members:read,logs:read,dashboards:read,pipelines:read
 set_password	operator
 set_plan	person
+update_alert_rule	OAM F alerts:write
 update_index	OA F org:write
 update_kpi	OAM F dashboards:write
 update_member	OA F members:write,members:read,logs:read,dashboards:read,pipelines:read
@@ -242,6 +253,12 @@ my %kpi = (name => 'x', serviceId => $service, q => 'service=web | stats count',
 my $kpi = $t->http(POST => '/api/v1/kpis', token => $org->{token}, json => \%kpi)->{json}{data}{id};
 my $unused = $t->http(POST => '/api/v1/services', token => $org->{token},
 	json => { name => 'unused', match => 'service=unused' })->{json}{data}{id};
+my $rule = $t->http(POST => '/api/v1/alert-rules', token => $org->{token}, json => { name => 'errors', query => '*',
+	condition => { kind => 'count', op => '>', threshold => 5 } })->{json}{data}{id};
+my ($alert) = $t->sql(q{
+	INSERT INTO logsvc_internal.alert (organization_id, rule_id, rule_name, severity, key, group_key, search, started_at, last_seen_at)
+	SELECT organization_id, id, name, 'info', '', '{}', '{}', now(), now() FROM logsvc_internal.resource WHERE kind = 'alert_rule'
+	RETURNING logsvc_internal.public_id('alr_', id)}) =~ /(alr_\w+)/;
 my %arguments = (
 	create_service => q{'{"name": "x", "match": "x"}'}, delete_service => "'$unused'",
 		get_service => "'$service'", get_service_health => "'$service', '1h'",
@@ -280,7 +297,11 @@ my %arguments = (
 	update_organization => "'acme', 'x'", use_token => 'NULL', validate_query => "'*'",
 		verify_user => "'$email{owner}'",
 	create_saved_query => q{'{"name": "x", "q": "*"}'}, delete_saved_query => "'$saved'",
-		get_saved_query => "'$saved'", update_saved_query => qq{'$saved', '{"name": "y"}'});
+		get_saved_query => "'$saved'", update_saved_query => qq{'$saved', '{"name": "y"}'},
+	create_alert_rule => q{'{"name": "x", "query": "*", "condition": {"kind": "absence"}}'},
+		update_alert_rule => qq{'$rule', '{"name": "y"}'},
+		map({ ("${_}_alert_rule" => "'$rule'") } qw(get delete enable disable)),
+		map({ ("${_}_alert" => "'$alert'") } qw(get acknowledge resolve)));
 
 my %calls = map { ("logsvc.$_" => "SELECT count(r::text) FROM logsvc.$_(" . ($arguments{$_} // '')
 	. ') AS r') } grep { $_ ne 'logs' } @functions;

@@ -1,0 +1,1002 @@
+-- Alert rules, and the alerts that they raise.
+--
+-- A rule is a resource.  At each of its ticks an alert worker takes it, runs its search and applies
+-- what was found, all in one transaction (src/workers/alert_worker.c): so each tick is evaluated
+-- at most once, and alerts and their notifications are there exactly when the tick is done.
+
+-- ---- from a rule to a search ----
+
+CREATE OR REPLACE FUNCTION logsvc_internal.alert_interval(lookback text) RETURNS interval
+LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+RETURN CASE WHEN lookback ~ '^[1-9][0-9]{0,6}[smhd]$' THEN make_interval(
+	secs => left(lookback, -1)::float8
+		* CASE right(lookback, 1) WHEN 's' THEN 1 WHEN 'm' THEN 60 WHEN 'h' THEN 3600 ELSE 86400 END) END;
+COMMENT ON FUNCTION logsvc_internal.alert_interval(text) IS
+'The time that a rule looks back, such as 5m; NULL when it is not written so';
+
+CREATE OR REPLACE FUNCTION logsvc_internal.query_field(name text) RETURNS text
+LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+RETURN CASE WHEN name ~ '^[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)+$' THEN name
+	ELSE '`' || name || '`' END;
+COMMENT ON FUNCTION logsvc_internal.query_field(text) IS
+'A field as a stage of a query names it; the name must have no backtick';
+
+CREATE OR REPLACE FUNCTION logsvc_internal.query_value(value jsonb) RETURNS text
+LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+RETURN CASE jsonb_typeof(value)
+	WHEN 'string' THEN '"' || replace(replace(value #>> '{}', '\', '\\'), '"', '\"') || '"'
+	ELSE value::text END;
+COMMENT ON FUNCTION logsvc_internal.query_value(jsonb) IS 'A value as an expression of a query has it';
+
+CREATE OR REPLACE FUNCTION logsvc_internal.rule_query(rule jsonb) RETURNS text
+LANGUAGE plpgsql STABLE PARALLEL RESTRICTED SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	q text := logsvc_internal.query_of(rule);
+	condition jsonb := rule -> 'condition';
+	upward boolean := condition ->> 'op' IN ('>', '>=');
+	downward boolean := condition ->> 'op' IN ('<', '<=');
+	groups text := (SELECT string_agg(logsvc_internal.query_field(g.name), ', ' ORDER BY g.place)
+		FROM jsonb_array_elements_text(rule -> 'groupBy') WITH ORDINALITY AS g (name, place));
+BEGIN
+	IF condition ->> 'kind' = 'newTemplate' THEN
+		RETURN q || ' | patterns max=500 samples=0 rare=0 | rename count as value'
+			|| ' | table template_id, template, value';
+	END IF;
+	RETURN q || ' | stats '
+		|| CASE WHEN condition ->> 'kind' = 'value'
+			THEN format('%s(%s)', CASE WHEN upward THEN 'max' WHEN downward THEN 'min' ELSE 'first' END,
+				logsvc_internal.query_field(condition ->> 'column'))
+			ELSE 'count' END
+		|| ' as value'
+		|| CASE WHEN groups IS NULL THEN ''
+			ELSE format(' by %s | sort 1001 %svalue', groups, CASE WHEN downward THEN '' ELSE '-' END) END;
+END
+$$;
+COMMENT ON FUNCTION logsvc_internal.rule_query(jsonb) IS
+'The search of a rule: one row for each group, with its columns and then value; the groups that '
+'are nearest to firing first';
+
+CREATE OR REPLACE FUNCTION logsvc_internal.check_rule_query(q text) RETURNS text
+LANGUAGE C STABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'logsvc_check_rule_query';
+COMMENT ON FUNCTION logsvc_internal.check_rule_query(text) IS
+'Why a query cannot be that of a rule, whose time range is its own; NULL: it can';
+
+CREATE OR REPLACE FUNCTION logsvc_internal.event_query(q text) RETURNS text
+LANGUAGE C STABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'logsvc_event_query';
+COMMENT ON FUNCTION logsvc_internal.event_query(text) IS
+'The first part of a query, which finds events: up to the first stage that has not all of them';
+
+CREATE OR REPLACE FUNCTION logsvc_internal.query_columns(q text) RETURNS text[]
+LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE SECURITY DEFINER SET search_path = pg_catalog, pg_temp
+AS 'MODULE_PATHNAME', 'logsvc_query_columns';
+COMMENT ON FUNCTION logsvc_internal.query_columns(text) IS
+'The columns of the table that a query makes; NULL: it gives events';
+
+CREATE OR REPLACE FUNCTION logsvc_internal.rule_rows(
+	q text, earliest timestamptz, latest timestamptz, most int)
+RETURNS jsonb
+LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE SECURITY DEFINER SET search_path = pg_catalog, pg_temp
+AS 'MODULE_PATHNAME', 'logsvc_rule_rows';
+COMMENT ON FUNCTION logsvc_internal.rule_rows(text, timestamptz, timestamptz, int) IS
+'The first so many rows of a query that makes a table: {rows, more}';
+
+CREATE OR REPLACE FUNCTION logsvc_internal.group_query(q text, group_key jsonb) RETURNS text
+LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+	SELECT logsvc_internal.event_query(q) || coalesce(' | where ' || string_agg(
+			format('%s = %s', logsvc_internal.query_field(g.key), logsvc_internal.query_value(g.value)),
+			' AND ' ORDER BY g.key), '')
+	FROM jsonb_each(group_key) AS g
+	WHERE jsonb_typeof(g.value) NOT IN ('object', 'array')
+$$;
+COMMENT ON FUNCTION logsvc_internal.group_query(text, jsonb) IS
+'A query that finds the events of one group';
+
+-- ---- the resource ----
+
+CREATE OR REPLACE FUNCTION logsvc_internal.check_alert_condition(rule jsonb) RETURNS void
+LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	condition jsonb := rule -> 'condition';
+	kind text := condition ->> 'kind';
+	name text;
+BEGIN
+	FOREACH name IN ARRAY CASE kind WHEN 'count' THEN '{op,threshold}'::text[]
+			WHEN 'value' THEN '{column,op,threshold}' ELSE '{}' END
+	LOOP
+		IF condition ->> name IS NULL THEN
+			PERFORM logsvc_internal.invalid('condition.' || name, 'is required for ' || kind, 'required');
+		END IF;
+	END LOOP;
+	IF condition ->> 'column' ~ '[`\n\r]' THEN
+		PERFORM logsvc_internal.invalid('condition.column', 'must have no backtick and no line break');
+	END IF;
+	FOR name IN SELECT jsonb_array_elements_text(rule -> 'groupBy') LOOP
+		IF name ~ '[`\n\r]' THEN
+			PERFORM logsvc_internal.invalid('groupBy', 'must have no backtick and no line break');
+		END IF;
+	END LOOP;
+	IF (SELECT count(*) <> count(DISTINCT g) FROM jsonb_array_elements_text(rule -> 'groupBy') AS g) THEN
+		PERFORM logsvc_internal.invalid('groupBy', 'must name each field once');
+	END IF;
+	IF kind = 'newTemplate' AND rule -> 'groupBy' <> '[]' THEN
+		PERFORM logsvc_internal.invalid('groupBy', 'must be empty: each new pattern is a group');
+	END IF;
+END
+$$;
+COMMENT ON FUNCTION logsvc_internal.check_alert_condition(jsonb) IS
+'Raises VALIDATION_ERROR unless a rule has what the kind of its condition needs';
+
+-- Who may not read events sees nothing of them here: the query is only parsed then.
+CREATE OR REPLACE FUNCTION logsvc_internal.check_alert_query(rule jsonb) RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	path text := CASE WHEN rule ->> 'query' IS NULL THEN 'savedQueryId' ELSE 'query' END;
+	wrong text;
+	columns text[];
+	named record;
+BEGIN
+	PERFORM logsvc_internal.check_query_of(rule, '');
+	BEGIN
+		wrong := logsvc_internal.check_rule_query(logsvc_internal.query_of(rule));
+		IF wrong IS NULL AND 'logs:read' = ANY (logsvc_internal.current_permissions()) THEN
+			PERFORM logsvc_internal.check_query(logsvc_internal.rule_query(rule));
+			columns := logsvc_internal.query_columns(logsvc_internal.query_of(rule));
+		END IF;
+	EXCEPTION WHEN SQLSTATE 'LQ001' OR SQLSTATE 'LQ002' OR SQLSTATE 'LS302' THEN
+		wrong := SQLERRM;
+	END;
+	IF wrong IS NOT NULL THEN
+		PERFORM logsvc_internal.invalid(path, wrong);
+	END IF;
+	FOR named IN
+		SELECT 'condition.column' AS place, rule #>> '{condition,column}' AS name
+		WHERE rule #>> '{condition,kind}' = 'value'
+		UNION ALL SELECT format('groupBy[%s]', g.ordinality - 1), g.value
+		FROM jsonb_array_elements_text(rule -> 'groupBy') WITH ORDINALITY AS g
+	LOOP
+		IF named.name <> ALL (columns) AND split_part(named.name, '.', 1) <> ALL (columns) THEN
+			PERFORM logsvc_internal.invalid(named.place, format('"%s" is no column of the query: it has %s',
+				named.name, left(array_to_string(columns, ', '), 500)));
+		END IF;
+	END LOOP;
+END
+$$;
+COMMENT ON FUNCTION logsvc_internal.check_alert_query(jsonb) IS
+'Raises VALIDATION_ERROR unless the search of a rule can be run';
+
+CREATE OR REPLACE FUNCTION logsvc_internal.require_rule_tests(rule jsonb) RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	failed jsonb;
+BEGIN
+	IF NOT (rule -> 'enabled')::boolean OR NOT (rule -> 'requireTests')::boolean
+			OR rule -> 'tests' = '[]' THEN
+		RETURN;
+	END IF;
+	IF to_regprocedure('logsvc_internal.run_rule_tests(jsonb)') IS NULL THEN
+		PERFORM logsvc_internal.invalid('requireTests', 'tests cannot be run yet');
+	END IF;
+	SELECT jsonb_agg(jsonb_build_object('path', format('tests[%s]', t.ordinality - 1),
+			'code', 'failing', 'message', format('test "%s" fails: expected %s, got %s%s',
+				t.value ->> 'name', t.value -> 'expected', t.value -> 'got',
+				', row ' || (t.value ->> 'row')))
+		|| jsonb_strip_nulls(jsonb_build_object('test', t.value -> 'name', 'row', t.value -> 'row')))
+	INTO failed
+	FROM jsonb_array_elements(logsvc_internal.run_rule_tests(rule)) WITH ORDINALITY AS t
+	WHERE NOT (t.value -> 'passed')::boolean;
+	IF failed IS NOT NULL THEN
+		PERFORM logsvc_internal.raise_error('RULE_TESTS_FAILING', failed #>> '{0,message}', failed);
+	END IF;
+END
+$$;
+COMMENT ON FUNCTION logsvc_internal.require_rule_tests(jsonb) IS
+'Raises RULE_TESTS_FAILING when a rule is enabled, requires its tests, and one of them fails';
+
+CREATE OR REPLACE FUNCTION logsvc_internal.alert_rule_content(content jsonb, author uuid)
+RETURNS jsonb
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	lookback interval := logsvc_internal.alert_interval(content #>> '{schedule,lookback}');
+	label text;
+BEGIN
+	IF lookback BETWEEN '1 second' AND '30 days' IS NOT TRUE THEN
+		PERFORM logsvc_internal.invalid('schedule.lookback',
+			'must be a number and s, m, h or d, from 1s to 30d');
+	END IF;
+	PERFORM logsvc_internal.check_alert_condition(content);
+	FOR label IN SELECT jsonb_object_keys(content -> 'labels') LOOP
+		IF label !~ '^[A-Za-z_][A-Za-z0-9_.-]{0,63}$' THEN
+			PERFORM logsvc_internal.invalid('labels',
+				'names are letters, digits and _ . -, at most 64, and begin with a letter');
+		END IF;
+	END LOOP;
+	PERFORM logsvc_internal.check_alert_query(content);
+	PERFORM logsvc_internal.require_rule_tests(content);
+	RETURN content;
+END
+$$;
+COMMENT ON FUNCTION logsvc_internal.alert_rule_content(jsonb, uuid) IS
+'The content of an alert rule, when all of it can be used and its tests pass, if they must';
+
+CREATE OR REPLACE FUNCTION logsvc_internal.alert_rule_uses(content jsonb) RETURNS SETOF uuid
+LANGUAGE sql IMMUTABLE PARALLEL SAFE ROWS 1
+BEGIN ATOMIC
+	SELECT logsvc_internal.saved_query_of(p.part)
+	FROM (SELECT content AS part UNION ALL SELECT jsonb_array_elements(content -> 'tests')) AS p
+	WHERE p.part ->> 'savedQueryId' IS NOT NULL;
+END;
+COMMENT ON FUNCTION logsvc_internal.alert_rule_uses(jsonb) IS
+'The saved queries that an alert rule names';
+
+CREATE OR REPLACE FUNCTION logsvc_internal.alert_state_json(rule uuid) RETURNS jsonb
+LANGUAGE sql STABLE PARALLEL SAFE
+RETURN coalesce((
+	SELECT jsonb_build_object('state', s.state, 'stateSince', logsvc_internal.iso_time(s.state_since),
+		'lastEvaluatedAt', logsvc_internal.iso_time(s.evaluated_at),
+		'nextEvaluationAt', logsvc_internal.iso_time(s.next_due), 'tookMs', s.took_ms,
+		'missed', s.missed, 'lastError', s.error, 'warning', s.warning)
+	FROM logsvc_internal.alert_rule_state s WHERE s.rule_id = rule), '{"state": "ok"}');
+COMMENT ON FUNCTION logsvc_internal.alert_state_json(uuid) IS 'The state of a rule as the API shows it';
+
+CREATE OR REPLACE FUNCTION logsvc_internal.alert_rule_json(r logsvc_internal.resource)
+RETURNS jsonb
+LANGUAGE sql STABLE PARALLEL SAFE
+RETURN logsvc_internal.resource_json(r) || logsvc_internal.alert_state_json(r.id);
+COMMENT ON FUNCTION logsvc_internal.alert_rule_json(logsvc_internal.resource) IS
+'An alert rule as the API shows it, with its state';
+
+-- ---- ticks ----
+
+-- Each rule has ticks of its own, so that those of a thousand rules are spread over the minute.
+CREATE OR REPLACE FUNCTION logsvc_internal.alert_tick(rule uuid, every int, at timestamptz)
+RETURNS timestamptz
+LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+RETURN to_timestamp((floor(extract(epoch FROM at) * 1000)
+	- mod(floor(extract(epoch FROM at) * 1000) - mod(uuid_hash_extended(rule, 0), every * 1000::bigint)
+		+ every * 1000::bigint, every * 1000::bigint)) / 1000.0);
+COMMENT ON FUNCTION logsvc_internal.alert_tick(uuid, int, timestamptz) IS
+'The latest tick of a rule at that time';
+
+-- A rule that a worker is evaluating is not waited for: at its next tick the worker sees how it is
+-- then.  But when it is enabled, there may be no next tick.
+CREATE OR REPLACE FUNCTION logsvc_internal.schedule_alert_rule(rule uuid) RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	r logsvc_internal.resource;
+	every int;
+	due timestamptz;
+BEGIN
+	SELECT * INTO STRICT r FROM logsvc_internal.resource one WHERE one.id = rule;
+	every := (r.content #> '{schedule,everySeconds}')::int;
+	INSERT INTO logsvc_internal.alert_rule_state (rule_id, organization_id)
+	VALUES (r.id, r.organization_id) ON CONFLICT (rule_id) DO NOTHING;
+	IF (r.content -> 'enabled')::boolean THEN
+		due := logsvc_internal.alert_tick(r.id, every, clock_timestamp()) + make_interval(secs => every);
+		UPDATE logsvc_internal.alert_rule_state s SET next_due = due
+		WHERE s.rule_id = r.id AND s.next_due IS NULL;
+		UPDATE logsvc_internal.alert_rule_state s SET next_due = least(s.next_due, due)
+		WHERE s.rule_id = (SELECT one.rule_id FROM logsvc_internal.alert_rule_state one
+			WHERE one.rule_id = r.id AND one.next_due > due FOR UPDATE SKIP LOCKED);
+	ELSE
+		UPDATE logsvc_internal.alert_rule_state s
+		SET next_due = NULL, state = 'ok', state_since = now(), error = NULL, warning = NULL
+		WHERE s.rule_id = (SELECT one.rule_id FROM logsvc_internal.alert_rule_state one
+			WHERE one.rule_id = r.id AND one.next_due IS NOT NULL FOR UPDATE SKIP LOCKED);
+		IF FOUND THEN
+			PERFORM logsvc_internal.end_alerts(r.id, 'the rule was disabled');
+		END IF;
+	END IF;
+END
+$$;
+COMMENT ON FUNCTION logsvc_internal.schedule_alert_rule(uuid) IS
+'Makes the state of a rule follow what the rule says now: when it is due, or never';
+
+-- ---- the rules of the API ----
+
+CREATE OR REPLACE FUNCTION logsvc_internal.change_alert_rule(id text, patch jsonb, version int)
+RETURNS jsonb
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	before jsonb;
+	changed jsonb;
+	rule uuid;
+BEGIN
+	SELECT r.content INTO before FROM logsvc_internal.resource r
+	WHERE r.organization_id = logsvc_internal.current_organization() AND r.kind = 'alert_rule'
+		AND logsvc_internal.public_id('rule_', r.id) = change_alert_rule.id;
+	changed := logsvc_internal.update_resource('alert_rule', id, patch, version);
+	rule := logsvc_internal.parse_public_id('rule_', id);
+	IF changed -> 'enabled' <> before -> 'enabled' THEN
+		PERFORM logsvc_internal.audit(logsvc_internal.current_organization(),
+			CASE WHEN (changed -> 'enabled')::boolean THEN 'alert_rule.enabled' ELSE 'alert_rule.disabled' END,
+			id, jsonb_build_object('name', changed -> 'name'));
+	END IF;
+	PERFORM logsvc_internal.schedule_alert_rule(rule);
+	RETURN changed || logsvc_internal.alert_state_json(rule);
+END
+$$;
+COMMENT ON FUNCTION logsvc_internal.change_alert_rule(text, jsonb, int) IS
+'Changes a rule by a merge patch, and when it is due';
+
+CREATE OR REPLACE FUNCTION logsvc.create_alert_rule(body jsonb) RETURNS jsonb
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	made jsonb := logsvc_internal.create_resource('alert_rule', body);
+	rule uuid := logsvc_internal.parse_public_id('rule_', made ->> 'id');
+BEGIN
+	PERFORM logsvc_internal.schedule_alert_rule(rule);
+	RETURN made || logsvc_internal.alert_state_json(rule);
+END
+$$;
+COMMENT ON FUNCTION logsvc.create_alert_rule(jsonb) IS
+'Makes an alert rule: body is {name, query, condition, schedule?, groupBy?, severity?, notify?, ...}';
+
+CREATE OR REPLACE FUNCTION logsvc.update_alert_rule(id text, body jsonb, version int DEFAULT NULL)
+RETURNS jsonb
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+	RETURN logsvc_internal.change_alert_rule(id, body, version);
+END
+$$;
+COMMENT ON FUNCTION logsvc.update_alert_rule(text, jsonb, int) IS
+'Changes the alert rule with that id: the members that body has; version: the one it must have now';
+
+CREATE OR REPLACE FUNCTION logsvc.enable_alert_rule(id text) RETURNS jsonb
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+	RETURN logsvc_internal.change_alert_rule(id, '{"enabled": true}', NULL);
+END
+$$;
+COMMENT ON FUNCTION logsvc.enable_alert_rule(text) IS
+'Enables the alert rule with that id, if the tests pass that it requires';
+
+CREATE OR REPLACE FUNCTION logsvc.disable_alert_rule(id text) RETURNS jsonb
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+	RETURN logsvc_internal.change_alert_rule(id, '{"enabled": false}', NULL);
+END
+$$;
+COMMENT ON FUNCTION logsvc.disable_alert_rule(text) IS
+'Disables the alert rule with that id, and resolves its alerts';
+
+CREATE OR REPLACE FUNCTION logsvc.delete_alert_rule(id text, version int DEFAULT NULL) RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+	PERFORM logsvc_internal.delete_resource('alert_rule', id, version);
+	UPDATE logsvc_internal.alert a
+	SET status = 'resolved', resolved_at = now(), resolved_by = 'the rule was deleted', to_notify = NULL
+	WHERE a.rule_id = logsvc_internal.parse_public_id('rule_', delete_alert_rule.id)
+		AND a.resolved_at IS NULL;
+END
+$$;
+COMMENT ON FUNCTION logsvc.delete_alert_rule(text, int) IS
+'Deletes the alert rule with that id, and resolves its alerts; version: the one it must have now';
+
+CREATE OR REPLACE FUNCTION logsvc.get_alert_rule(id text) RETURNS jsonb
+LANGUAGE plpgsql STABLE PARALLEL RESTRICTED SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+	RETURN logsvc_internal.get_resource('alert_rule', id);
+END
+$$;
+COMMENT ON FUNCTION logsvc.get_alert_rule(text) IS 'An alert rule and its state, by its id (rule_...)';
+
+CREATE OR REPLACE FUNCTION logsvc.list_alert_rules(
+	enabled boolean DEFAULT NULL, severity text DEFAULT NULL, "limit" int DEFAULT NULL,
+	cursor text DEFAULT NULL)
+RETURNS logsvc_internal.list
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+	RETURN logsvc_internal.list_resources('alert_rule', "limit", cursor,
+		jsonb_strip_nulls(jsonb_build_object('enabled', enabled, 'severity', severity)));
+END
+$$;
+COMMENT ON FUNCTION logsvc.list_alert_rules(boolean, text, int, text) IS
+'A page of the alert rules, by name; enabled, severity: of these only';
+
+-- ---- alerts ----
+
+CREATE OR REPLACE FUNCTION logsvc_internal.url_encode(t text) RETURNS text
+LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+	SELECT coalesce(string_agg(CASE WHEN chr(get_byte(b, i)) ~ '[A-Za-z0-9_.~-]' THEN chr(get_byte(b, i))
+			ELSE '%' || upper(lpad(to_hex(get_byte(b, i)), 2, '0')) END, '' ORDER BY i), '')
+	FROM convert_to(t, 'UTF8') AS b, generate_series(0, length(b) - 1) AS i
+$$;
+COMMENT ON FUNCTION logsvc_internal.url_encode(text) IS 'A text as a value in the query of a URL';
+
+CREATE OR REPLACE FUNCTION logsvc_internal.alert_json(a logsvc_internal.alert) RETURNS jsonb
+LANGUAGE sql STABLE PARALLEL SAFE
+RETURN jsonb_build_object('id', logsvc_internal.public_id('alr_', a.id),
+	'ruleId', logsvc_internal.public_id('rule_', a.rule_id), 'ruleName', a.rule_name,
+	'severity', a.severity, 'status', a.status, 'groupKey', a.group_key, 'value', a.value,
+	'threshold', a.threshold, 'startedAt', logsvc_internal.iso_time(a.started_at),
+	'lastSeenAt', logsvc_internal.iso_time(a.last_seen_at),
+	'resolvedAt', logsvc_internal.iso_time(a.resolved_at), 'resolvedBy', a.resolved_by,
+	'acknowledgedAt', logsvc_internal.iso_time(a.acknowledged_at),
+	'acknowledgedBy', a.acknowledged_by, 'note', a.note, 'sampleEventIds', to_jsonb(a.sample_ids),
+	'search', a.search || jsonb_build_object('url', format('/api/v1/search?q=%s&earliest=%s&latest=%s',
+		logsvc_internal.url_encode(a.search ->> 'q'), logsvc_internal.url_encode(a.search ->> 'earliest'),
+		logsvc_internal.url_encode(a.search ->> 'latest'))));
+COMMENT ON FUNCTION logsvc_internal.alert_json(logsvc_internal.alert) IS
+'An alert as the API and webhooks show it';
+
+CREATE OR REPLACE FUNCTION logsvc_internal.alert_message(
+	r logsvc_internal.resource, type text, more jsonb)
+RETURNS jsonb
+LANGUAGE sql STABLE PARALLEL SAFE
+RETURN jsonb_build_object('type', type,
+	'rule', jsonb_build_object('id', logsvc_internal.public_id('rule_', r.id), 'name', r.name,
+		'query', logsvc_internal.query_of(r.content), 'severity', r.content -> 'severity',
+		'labels', r.content -> 'labels', 'runbookUrl', r.content -> 'runbookUrl')) || more;
+COMMENT ON FUNCTION logsvc_internal.alert_message(logsvc_internal.resource, text, jsonb) IS
+'What a channel is told about a rule: the body of a webhook';
+
+-- Some at a time: who has a thousand groups fire at once is told over several ticks.
+CREATE OR REPLACE FUNCTION logsvc_internal.send_alerts(rule uuid) RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	r logsvc_internal.resource;
+	a logsvc_internal.alert;
+	channel jsonb;
+BEGIN
+	IF NOT EXISTS (SELECT FROM logsvc_internal.alert one
+			WHERE one.rule_id = rule AND one.to_notify IS NOT NULL) THEN
+		RETURN;
+	END IF;
+	SELECT * INTO r FROM logsvc_internal.resource one WHERE one.id = rule;
+	FOR a IN
+		SELECT * FROM logsvc_internal.alert one
+		WHERE one.rule_id = rule AND one.to_notify IS NOT NULL
+		ORDER BY one.started_at, one.id LIMIT 50 FOR UPDATE
+	LOOP
+		FOR channel IN SELECT jsonb_array_elements(r.content -> 'notify') LOOP
+			PERFORM logsvc_internal.queue_delivery(r.organization_id, r.id, channel,
+				logsvc_internal.alert_message(r, 'alert.' || a.to_notify,
+					jsonb_build_object('alert', logsvc_internal.alert_json(a))));
+		END LOOP;
+		UPDATE logsvc_internal.alert one SET to_notify = NULL, notified_at = now() WHERE one.id = a.id;
+	END LOOP;
+END
+$$;
+COMMENT ON FUNCTION logsvc_internal.send_alerts(uuid) IS
+'Puts what the channels of a rule are to be told of its alerts into the deliveries';
+
+CREATE OR REPLACE FUNCTION logsvc_internal.end_alerts(rule uuid, why text) RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+	DELETE FROM logsvc_internal.alert_group g WHERE g.rule_id = rule;
+	UPDATE logsvc_internal.alert a
+	SET status = 'resolved', resolved_at = now(), resolved_by = why, to_notify = 'resolved'
+	WHERE a.rule_id = rule AND a.resolved_at IS NULL;
+	PERFORM logsvc_internal.send_alerts(rule);
+END
+$$;
+COMMENT ON FUNCTION logsvc_internal.end_alerts(uuid, text) IS
+'Resolves the alerts of a rule that is not evaluated any more';
+
+CREATE OR REPLACE FUNCTION logsvc_internal.require_reading_alerts() RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+	PERFORM logsvc_internal.require_permission('logs:read');
+	PERFORM logsvc_internal.require_live();
+END
+$$;
+COMMENT ON FUNCTION logsvc_internal.require_reading_alerts() IS
+'Raises an error unless the session may read alerts';
+
+CREATE OR REPLACE FUNCTION logsvc_internal.find_alert(id text) RETURNS logsvc_internal.alert
+LANGUAGE plpgsql STABLE PARALLEL RESTRICTED SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	found_alert logsvc_internal.alert;
+BEGIN
+	SELECT * INTO found_alert FROM logsvc_internal.alert a
+	WHERE a.id = logsvc_internal.parse_public_id('alr_', find_alert.id)
+		AND a.organization_id = logsvc_internal.current_organization();
+	IF NOT FOUND THEN
+		PERFORM logsvc_internal.raise_error('NOT_FOUND', 'no such alert');
+	END IF;
+	RETURN found_alert;
+END
+$$;
+COMMENT ON FUNCTION logsvc_internal.find_alert(text) IS
+'An alert of the session''s organization; raises NOT_FOUND';
+
+CREATE OR REPLACE FUNCTION logsvc.get_alert(id text) RETURNS jsonb
+LANGUAGE plpgsql STABLE PARALLEL RESTRICTED SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+	PERFORM logsvc_internal.require_reading_alerts();
+	RETURN logsvc_internal.alert_json(logsvc_internal.find_alert(id));
+END
+$$;
+COMMENT ON FUNCTION logsvc.get_alert(text) IS 'An alert, by its id (alr_...)';
+
+CREATE OR REPLACE FUNCTION logsvc.list_alerts(
+	status text DEFAULT 'firing', severity text DEFAULT NULL, rule_id text DEFAULT NULL,
+	"limit" int DEFAULT NULL, cursor text DEFAULT NULL)
+RETURNS logsvc_internal.list
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	target uuid := logsvc_internal.current_organization();
+	scope text;
+	size int := logsvc_internal.page_limit("limit");
+	after jsonb;
+	rule uuid;
+BEGIN
+	PERFORM logsvc_internal.require_reading_alerts();
+	IF status NOT IN ('firing', 'acknowledged', 'resolved', 'open', 'all') THEN
+		PERFORM logsvc_internal.invalid('status',
+			'must be firing, acknowledged, open (both of these), resolved or all');
+	END IF;
+	IF severity NOT IN ('info', 'warning', 'critical') THEN
+		PERFORM logsvc_internal.invalid('severity', 'must be info, warning or critical');
+	END IF;
+	rule := logsvc_internal.parse_public_id('rule_', rule_id);
+	scope := logsvc_internal.list_scope('alerts', target, coalesce(status, 'firing'), severity, rule_id);
+	after := logsvc_internal.open_position(scope, cursor)::jsonb;
+	RETURN (SELECT logsvc_internal.page(
+			array_agg(logsvc_internal.alert_json(p) ORDER BY p.started_at DESC, p.id DESC),
+			array_agg(jsonb_build_array(p.started_at, p.id)::text ORDER BY p.started_at DESC, p.id DESC),
+			size, scope)
+		FROM (SELECT * FROM logsvc_internal.alert a
+			WHERE a.organization_id = target
+				AND CASE coalesce(list_alerts.status, 'firing') WHEN 'all' THEN true
+					WHEN 'open' THEN a.resolved_at IS NULL ELSE a.status = list_alerts.status END
+				AND (list_alerts.severity IS NULL OR a.severity = list_alerts.severity)
+				AND (rule IS NULL OR a.rule_id = rule)
+				AND (after IS NULL OR (a.started_at, a.id)
+					< ((after ->> 0)::timestamptz, (after ->> 1)::uuid))
+			ORDER BY a.started_at DESC, a.id DESC LIMIT size + 1) AS p);
+END
+$$;
+COMMENT ON FUNCTION logsvc.list_alerts(text, text, text, int, text) IS
+'A page of alerts, the newest first: those that fire; status: others; severity, rule_id: of these only';
+
+CREATE OR REPLACE FUNCTION logsvc_internal.alert_person() RETURNS text
+LANGUAGE sql STABLE PARALLEL RESTRICTED
+RETURN coalesce(logsvc_internal.public_id('usr_', logsvc_internal.current_user_id()),
+	logsvc_internal.public_id('key_', logsvc_internal.current_credential()), 'operator');
+COMMENT ON FUNCTION logsvc_internal.alert_person() IS 'Who the session acts as: the id of a user or key';
+
+CREATE OR REPLACE FUNCTION logsvc.acknowledge_alert(id text, note text DEFAULT NULL) RETURNS jsonb
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	a logsvc_internal.alert;
+BEGIN
+	PERFORM logsvc_internal.require_permission('alerts:write');
+	PERFORM logsvc_internal.check_change_rate();
+	IF length(note) > 2000 THEN
+		PERFORM logsvc_internal.invalid('note', 'must have at most 2000 characters');
+	END IF;
+	a := logsvc_internal.find_alert(id);
+	UPDATE logsvc_internal.alert one
+	SET status = 'acknowledged', acknowledged_at = coalesce(one.acknowledged_at, now()),
+		acknowledged_by = coalesce(one.acknowledged_by, logsvc_internal.alert_person()),
+		note = coalesce(acknowledge_alert.note, one.note)
+	WHERE one.id = a.id AND one.resolved_at IS NULL
+	RETURNING * INTO a;
+	IF NOT FOUND THEN
+		PERFORM logsvc_internal.raise_error('ALERT_RESOLVED');
+	END IF;
+	PERFORM logsvc_internal.audit(a.organization_id, 'alert.acknowledged', acknowledge_alert.id,
+		jsonb_build_object('rule', a.rule_name));
+	RETURN logsvc_internal.alert_json(a);
+END
+$$;
+COMMENT ON FUNCTION logsvc.acknowledge_alert(text, text) IS
+'Says that somebody looks after the alert with that id: its rule does not repeat it any more';
+
+CREATE OR REPLACE FUNCTION logsvc.resolve_alert(id text, note text DEFAULT NULL) RETURNS jsonb
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	a logsvc_internal.alert;
+	before logsvc_internal.alert;
+BEGIN
+	PERFORM logsvc_internal.require_permission('alerts:write');
+	PERFORM logsvc_internal.check_change_rate();
+	IF length(note) > 2000 THEN
+		PERFORM logsvc_internal.invalid('note', 'must have at most 2000 characters');
+	END IF;
+	before := logsvc_internal.find_alert(id);
+	UPDATE logsvc_internal.alert one
+	SET status = 'resolved', resolved_at = now(), resolved_by = logsvc_internal.alert_person(),
+		note = coalesce(resolve_alert.note, one.note), to_notify = 'resolved'
+	WHERE one.id = before.id AND one.resolved_at IS NULL
+	RETURNING * INTO a;
+	IF NOT FOUND THEN
+		RETURN logsvc_internal.alert_json(logsvc_internal.find_alert(id));
+	END IF;
+	UPDATE logsvc_internal.alert_group g SET muted = true WHERE g.rule_id = a.rule_id AND g.key = a.key;
+	PERFORM logsvc_internal.send_alerts(a.rule_id);
+	PERFORM logsvc_internal.audit(a.organization_id, 'alert.resolved', resolve_alert.id,
+		jsonb_build_object('rule', a.rule_name));
+	RETURN logsvc_internal.alert_json(a);
+END
+$$;
+COMMENT ON FUNCTION logsvc.resolve_alert(text, text) IS
+'Resolves the alert with that id: it is raised again only after its condition was false';
+
+CREATE OR REPLACE FUNCTION logsvc_internal.purge_alerts(at timestamptz) RETURNS void
+LANGUAGE sql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+	DELETE FROM logsvc_internal.alert WHERE resolved_at < at - interval '90 days'
+$$;
+COMMENT ON FUNCTION logsvc_internal.purge_alerts(timestamptz) IS
+'Removes alerts that were resolved 90 days ago; a scheduled task';
+
+-- ---- for alert workers ----
+--
+-- Workers are logsvc_reader; what they may write is in these functions.
+
+CREATE OR REPLACE FUNCTION logsvc_internal.due_alert_rules(most int)
+RETURNS TABLE (rule_id uuid, organization_id uuid)
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+	PERFORM logsvc_internal.require_worker();
+	RETURN QUERY
+		SELECT d.rule_id, d.organization_id
+		FROM (SELECT s.rule_id, s.organization_id, s.next_due,
+				row_number() OVER (PARTITION BY s.organization_id ORDER BY s.next_due) AS place
+			FROM logsvc_internal.alert_rule_state s WHERE s.next_due <= clock_timestamp()) AS d
+		WHERE d.place <= 100
+		ORDER BY d.next_due LIMIT most;
+END
+$$;
+COMMENT ON FUNCTION logsvc_internal.due_alert_rules(int) IS
+'Rules that are due, at most 100 of each organization, those that have waited longest first';
+
+CREATE OR REPLACE FUNCTION logsvc_internal.next_alert_rule() RETURNS int
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+	PERFORM logsvc_internal.require_worker();
+	RETURN (SELECT least(greatest(ceil(1000 * extract(epoch FROM min(s.next_due) - clock_timestamp())), 0),
+			3600000)
+		FROM logsvc_internal.alert_rule_state s WHERE s.next_due IS NOT NULL);
+END
+$$;
+COMMENT ON FUNCTION logsvc_internal.next_alert_rule() IS
+'Milliseconds until a rule is due; NULL: no rule is enabled';
+
+CREATE OR REPLACE FUNCTION logsvc_internal.take_alert_rule(rule uuid) RETURNS jsonb
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	s logsvc_internal.alert_rule_state;
+	r logsvc_internal.resource;
+	every int;
+	tick timestamptz;
+	latest timestamptz;
+BEGIN
+	PERFORM logsvc_internal.require_worker();
+	SELECT * INTO s FROM logsvc_internal.alert_rule_state one
+	WHERE one.rule_id = rule AND one.next_due <= clock_timestamp()
+	FOR UPDATE SKIP LOCKED;
+	IF NOT FOUND THEN
+		RETURN NULL;
+	END IF;
+	SELECT * INTO STRICT r FROM logsvc_internal.resource one WHERE one.id = rule;
+	IF NOT (r.content -> 'enabled')::boolean THEN
+		UPDATE logsvc_internal.alert_rule_state one
+		SET next_due = NULL, state = 'ok', state_since = now(), error = NULL, warning = NULL
+		WHERE one.rule_id = rule;
+		PERFORM logsvc_internal.end_alerts(rule, 'the rule was disabled');
+		RETURN NULL;
+	END IF;
+	every := (r.content #> '{schedule,everySeconds}')::int;
+	tick := logsvc_internal.alert_tick(rule, every, clock_timestamp());
+	IF tick <= s.last_tick THEN
+		UPDATE logsvc_internal.alert_rule_state one
+		SET next_due = s.last_tick + make_interval(secs => every) WHERE one.rule_id = rule;
+		RETURN NULL;
+	END IF;
+	latest := tick - make_interval(secs => (r.content #> '{schedule,delaySeconds}')::int);
+	RETURN jsonb_strip_nulls(jsonb_build_object('tick', tick,
+		'q', logsvc_internal.rule_query(r.content), 'latest', latest,
+		'earliest', latest - logsvc_internal.alert_interval(r.content #>> '{schedule,lookback}'),
+		'most', 1000, 'every', every, 'begun', clock_timestamp(),
+		'missed', greatest(floor(extract(epoch FROM tick - s.next_due) / every), 0)));
+END
+$$;
+COMMENT ON FUNCTION logsvc_internal.take_alert_rule(uuid) IS
+'Takes a rule that is due: its tick and the search, without q when its saved query is gone; '
+'NULL: it is not due, or another worker has it';
+
+CREATE OR REPLACE FUNCTION logsvc_internal.template_query(q text, template text) RETURNS text
+LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+	SELECT logsvc_internal.event_query(q) || ' | where ' || string_agg(
+		'event CONTAINS ' || logsvc_internal.query_value(to_jsonb(p.part)), ' AND ' ORDER BY length(p.part) DESC)
+	FROM (SELECT DISTINCT btrim(s) AS part
+		FROM regexp_split_to_table(template, '<IP>|<NUM>|<\*>|\\.') AS s
+		WHERE length(btrim(s)) >= 3 ORDER BY 1 LIMIT 20) AS p
+$$;
+COMMENT ON FUNCTION logsvc_internal.template_query(text, text) IS
+'A query that finds the events with the constant parts of a template; NULL: it has none';
+
+CREATE OR REPLACE FUNCTION logsvc_internal.ask_alert_history(rule uuid, taken jsonb, outcome jsonb)
+RETURNS jsonb
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	r logsvc_internal.resource;
+	began timestamptz := (taken ->> 'earliest')::timestamptz;
+BEGIN
+	PERFORM logsvc_internal.require_worker();
+	SELECT * INTO r FROM logsvc_internal.resource one WHERE one.id = rule;
+	IF NOT FOUND OR r.content #>> '{condition,kind}' <> 'newTemplate' OR outcome ? 'error' THEN
+		RETURN NULL;
+	END IF;
+	RETURN (SELECT jsonb_agg(jsonb_build_object('id', u.id, 'q', u.q || ' | head 1 | table id',
+			'earliest', began - make_interval(days => (r.content #> '{condition,days}')::int),
+			'latest', began, 'most', 1))
+		FROM (SELECT t.value ->> 0 AS id,
+				logsvc_internal.template_query(logsvc_internal.query_of(r.content), t.value ->> 1) AS q
+			FROM jsonb_array_elements(outcome -> 'rows') WITH ORDINALITY AS t
+			WHERE NOT EXISTS (SELECT FROM logsvc_internal.alert_group g
+				WHERE g.rule_id = rule AND g.key = t.value ->> 0)
+			ORDER BY t.ordinality LIMIT 100) AS u
+		WHERE u.q IS NOT NULL);
+END
+$$;
+COMMENT ON FUNCTION logsvc_internal.ask_alert_history(uuid, jsonb, jsonb) IS
+'The searches that say which patterns there were before the range of a tick; NULL: none are needed';
+
+CREATE OR REPLACE FUNCTION logsvc_internal.compares(value jsonb, op text, threshold numeric)
+RETURNS boolean
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN CASE WHEN jsonb_typeof(value) = 'number' THEN CASE op
+	WHEN '>' THEN value::numeric > threshold WHEN '>=' THEN value::numeric >= threshold
+	WHEN '<' THEN value::numeric < threshold WHEN '<=' THEN value::numeric <= threshold
+	WHEN '=' THEN value::numeric = threshold WHEN '!=' THEN value::numeric <> threshold END
+	ELSE false END;
+COMMENT ON FUNCTION logsvc_internal.compares(jsonb, text, numeric) IS
+'Does a value compare so with a threshold?  False unless it is a number';
+
+-- The groups of a tick for which the condition holds, and the state that this leads to.
+CREATE OR REPLACE FUNCTION logsvc_internal.judge_alert_rows(
+	r logsvc_internal.resource, tick timestamptz, outcome jsonb, known jsonb,
+	OUT keys text[], OUT groups jsonb[], OUT group_values jsonb[], OUT no_data boolean)
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	condition jsonb := r.content -> 'condition';
+	kind text := condition ->> 'kind';
+	names jsonb := r.content -> 'groupBy';
+	memory interval;
+BEGIN
+	no_data := false;
+	IF kind = 'newTemplate' THEN
+		memory := make_interval(days => (condition -> 'days')::int);
+		-- What the history has is known from now on, and so is what it has not.
+		INSERT INTO logsvc_internal.alert_group AS g (rule_id, key, organization_id, group_key, seen_at,
+			holds_since)
+		SELECT r.id, t ->> 0, r.organization_id,
+			jsonb_build_object('templateId', t -> 0, 'template', t -> 1), tick,
+			CASE WHEN known -> (t ->> 0) -> 'rows' = '[]' THEN tick END
+		FROM jsonb_array_elements(outcome -> 'rows') AS t
+		WHERE known -> (t ->> 0) -> 'rows' IS NOT NULL
+			OR EXISTS (SELECT FROM logsvc_internal.alert_group one
+				WHERE one.rule_id = r.id AND one.key = t ->> 0)
+		ON CONFLICT (rule_id, key) DO UPDATE SET seen_at = tick;
+		DELETE FROM logsvc_internal.alert_group g WHERE g.rule_id = r.id AND g.seen_at < tick - memory;
+		SELECT array_agg(g.key), array_agg(g.group_key), array_agg(t -> 2)
+		INTO keys, groups, group_values
+		FROM jsonb_array_elements(outcome -> 'rows') AS t
+		JOIN logsvc_internal.alert_group g ON g.rule_id = r.id AND g.key = t ->> 0
+		WHERE g.holds_since IS NOT NULL;
+		RETURN;
+	END IF;
+	SELECT array_agg(md5(k.g::text)), array_agg(k.g), array_agg(k.v),
+		kind = 'value' AND count(*) FILTER (WHERE jsonb_typeof(k.v) = 'number') = 0
+	INTO keys, groups, group_values, no_data
+	FROM (SELECT coalesce((SELECT jsonb_object_agg(n.name, t -> (n.place - 1)::int)
+				FROM jsonb_array_elements_text(names) WITH ORDINALITY AS n (name, place)), '{}') AS g,
+			t -> -1 AS v
+		FROM jsonb_array_elements(outcome -> 'rows') AS t) AS k
+	WHERE CASE kind WHEN 'absence' THEN names <> '[]' OR k.v = '0'
+		ELSE kind = 'value' AND jsonb_typeof(k.v) <> 'number'
+			OR logsvc_internal.compares(k.v, condition ->> 'op', (condition ->> 'threshold')::numeric) END;
+	IF kind = 'value' THEN
+		no_data := NOT EXISTS (SELECT FROM jsonb_array_elements(outcome -> 'rows') AS t
+			WHERE jsonb_typeof(t -> -1) = 'number');
+		SELECT array_agg(k), array_agg(g), array_agg(v) INTO keys, groups, group_values
+		FROM unnest(keys, groups, group_values) AS u (k, g, v) WHERE jsonb_typeof(v) = 'number';
+	ELSIF kind = 'absence' AND names <> '[]' THEN
+		memory := greatest(interval '24 hours',
+			2 * logsvc_internal.alert_interval(r.content #>> '{schedule,lookback}'));
+		UPDATE logsvc_internal.alert_group g SET seen_at = tick
+		WHERE g.rule_id = r.id AND g.key = ANY (keys);
+		INSERT INTO logsvc_internal.alert_group (rule_id, key, organization_id, group_key, seen_at)
+		SELECT r.id, u.k, r.organization_id, u.g, tick FROM unnest(keys, groups) AS u (k, g)
+		LIMIT greatest(1000 - (SELECT count(*) FROM logsvc_internal.alert_group g WHERE g.rule_id = r.id
+			AND g.key <> ALL (keys)), 0)
+		ON CONFLICT (rule_id, key) DO NOTHING;
+		DELETE FROM logsvc_internal.alert_group g WHERE g.rule_id = r.id AND g.seen_at < tick - memory;
+		SELECT array_agg(g.key), array_agg(g.group_key), array_agg('0'::jsonb)
+		INTO keys, groups, group_values
+		FROM logsvc_internal.alert_group g WHERE g.rule_id = r.id AND g.seen_at < tick;
+	END IF;
+END
+$$;
+COMMENT ON FUNCTION logsvc_internal.judge_alert_rows(logsvc_internal.resource, timestamptz, jsonb, jsonb) IS
+'The groups of a tick for which the condition of a rule holds; no_data: there was no value at all';
+
+CREATE OR REPLACE FUNCTION logsvc_internal.raise_alerts(
+	r logsvc_internal.resource, taken jsonb, keys text[], groups jsonb[], group_values jsonb[])
+RETURNS jsonb
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	tick timestamptz := (taken ->> 'tick')::timestamptz;
+	condition jsonb := r.content -> 'condition';
+	remembers boolean := condition ->> 'kind' = 'newTemplate'
+		OR condition ->> 'kind' = 'absence' AND r.content -> 'groupBy' <> '[]';
+	q text := logsvc_internal.query_of(r.content);
+	asked jsonb;
+BEGIN
+	INSERT INTO logsvc_internal.alert_group AS g (rule_id, key, organization_id, group_key, seen_at,
+		holds_since)
+	SELECT r.id, u.k, r.organization_id, u.g, tick, tick FROM unnest(keys, groups) AS u (k, g)
+	ON CONFLICT (rule_id, key) DO UPDATE
+	SET holds_since = coalesce(g.holds_since, tick),
+		seen_at = CASE WHEN remembers THEN g.seen_at ELSE tick END
+	WHERE g.holds_since IS NULL OR NOT remembers;
+	IF remembers THEN
+		UPDATE logsvc_internal.alert_group g SET holds_since = NULL, muted = false
+		WHERE g.rule_id = r.id AND g.holds_since IS NOT NULL AND g.key <> ALL (keys);
+	ELSE
+		DELETE FROM logsvc_internal.alert_group g WHERE g.rule_id = r.id AND g.key <> ALL (keys);
+	END IF;
+	-- Who was not told that it fires is not told that it ended.
+	UPDATE logsvc_internal.alert a
+	SET status = 'resolved', resolved_at = tick, resolved_by = 'rule',
+		to_notify = CASE WHEN a.notified_at IS NOT NULL THEN 'resolved' END
+	WHERE a.rule_id = r.id AND a.resolved_at IS NULL AND a.key <> ALL (keys);
+	UPDATE logsvc_internal.alert a
+	SET value = u.v, last_seen_at = tick, to_notify = CASE WHEN a.status = 'firing'
+			AND a.notified_at <= tick - make_interval(secs => (r.content ->> 'repeatSeconds')::int)
+		THEN 'firing' ELSE a.to_notify END
+	FROM unnest(keys, group_values) AS u (k, v)
+	WHERE a.rule_id = r.id AND a.resolved_at IS NULL AND a.key = u.k;
+	WITH raised AS (
+		INSERT INTO logsvc_internal.alert (organization_id, rule_id, rule_name, severity, key, group_key,
+			value, threshold, search, started_at, last_seen_at, to_notify)
+		SELECT r.organization_id, r.id, r.name, r.content ->> 'severity', g.key, g.group_key, u.v,
+			condition -> 'threshold', jsonb_build_object(
+				'q', CASE WHEN condition ->> 'kind' = 'newTemplate'
+					THEN logsvc_internal.template_query(q, g.group_key ->> 'template')
+					ELSE logsvc_internal.group_query(q, g.group_key) END,
+				'earliest', logsvc_internal.iso_time((taken ->> 'earliest')::timestamptz),
+				'latest', logsvc_internal.iso_time((taken ->> 'latest')::timestamptz)),
+			tick, tick, 'firing'
+		FROM unnest(keys, group_values) AS u (k, v)
+		JOIN logsvc_internal.alert_group g ON g.rule_id = r.id AND g.key = u.k
+		WHERE NOT g.muted
+			AND g.holds_since <= tick - make_interval(secs => (condition -> 'forSeconds')::int)
+			AND NOT EXISTS (SELECT FROM logsvc_internal.alert one
+				WHERE one.rule_id = r.id AND one.key = u.k AND one.resolved_at IS NULL)
+		RETURNING *)
+	SELECT jsonb_agg(jsonb_build_object('id', n.id, 'q', (n.search ->> 'q') || ' | head 5 | table id',
+		'earliest', n.search -> 'earliest', 'latest', n.search -> 'latest', 'most', 5))
+	INTO asked
+	FROM (SELECT * FROM raised ORDER BY raised.id LIMIT 20) AS n;
+	RETURN CASE WHEN condition ->> 'kind' <> 'absence' THEN asked END;
+END
+$$;
+COMMENT ON FUNCTION logsvc_internal.raise_alerts(
+	logsvc_internal.resource, jsonb, text[], jsonb[], jsonb[]) IS
+'Raises, continues and resolves the alerts of a rule, given the groups for which its condition '
+'holds at a tick; the searches for events of the first 20 that are new';
+
+CREATE OR REPLACE FUNCTION logsvc_internal.tell_rule_owner(r logsvc_internal.resource, error jsonb)
+RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	address text;
+	author boolean := EXISTS (SELECT FROM logsvc_internal.member m
+		WHERE m.organization_id = r.organization_id AND m.user_id = r.created_by);
+BEGIN
+	FOR address IN
+		SELECT u.email FROM logsvc_internal.member m
+		JOIN logsvc_internal.user_account u ON u.id = m.user_id
+		WHERE m.organization_id = r.organization_id
+			AND CASE WHEN author THEN m.user_id = r.created_by ELSE m.role = 'owner' END
+		ORDER BY u.email LIMIT 20
+	LOOP
+		PERFORM logsvc_internal.queue_delivery(r.organization_id, r.id,
+			jsonb_build_object('kind', 'email', 'target', address),
+			logsvc_internal.alert_message(r, 'alert.error',
+				jsonb_build_object('error', error -> 'message', 'code', error -> 'code')));
+	END LOOP;
+END
+$$;
+COMMENT ON FUNCTION logsvc_internal.tell_rule_owner(logsvc_internal.resource, jsonb) IS
+'Tells the author of a rule, or else the owners, that it cannot be evaluated';
+
+CREATE OR REPLACE FUNCTION logsvc_internal.apply_alert_tick(
+	rule uuid, taken jsonb, outcome jsonb, known jsonb DEFAULT '{}')
+RETURNS jsonb
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	r logsvc_internal.resource;
+	s logsvc_internal.alert_rule_state;
+	tick timestamptz := (taken ->> 'tick')::timestamptz;
+	judged record;
+	asked jsonb;
+	condition_key text;
+	new_state text;
+BEGIN
+	PERFORM logsvc_internal.require_worker();
+	SELECT * INTO STRICT r FROM logsvc_internal.resource one WHERE one.id = rule;
+	SELECT * INTO STRICT s FROM logsvc_internal.alert_rule_state one WHERE one.rule_id = rule;
+	condition_key := s.condition_key;
+	IF outcome ? 'error' THEN
+		new_state := 'error';
+		IF s.state <> 'error' THEN
+			PERFORM logsvc_internal.tell_rule_owner(r, outcome -> 'error');
+		END IF;
+	ELSE
+		condition_key := md5(jsonb_build_array(taken -> 'q', r.content -> 'groupBy',
+			r.content -> 'condition')::text);
+		IF condition_key <> s.condition_key THEN
+			DELETE FROM logsvc_internal.alert_group g WHERE g.rule_id = rule;
+		END IF;
+		judged := logsvc_internal.judge_alert_rows(r, tick, outcome, known);
+		IF NOT judged.no_data AND (judged.keys IS NOT NULL OR s.state <> 'ok'
+				OR EXISTS (SELECT FROM logsvc_internal.alert_group g WHERE g.rule_id = rule)) THEN
+			asked := logsvc_internal.raise_alerts(r, taken, coalesce(judged.keys, '{}'),
+				coalesce(judged.groups, '{}'), coalesce(judged.group_values, '{}'));
+		END IF;
+		new_state := CASE
+			WHEN EXISTS (SELECT FROM logsvc_internal.alert a
+				WHERE a.rule_id = rule AND a.resolved_at IS NULL) THEN 'firing'
+			WHEN judged.no_data THEN 'noData' ELSE 'ok' END;
+	END IF;
+	UPDATE logsvc_internal.alert_rule_state one
+	SET next_due = tick + make_interval(secs => (taken -> 'every')::int), last_tick = tick,
+		state = new_state, error = outcome -> 'error', condition_key = apply_alert_tick.condition_key,
+		state_since = CASE WHEN s.state = new_state THEN s.state_since ELSE now() END,
+		evaluated_at = clock_timestamp(), missed = s.missed + (taken -> 'missed')::bigint,
+		took_ms = 1000 * extract(epoch FROM clock_timestamp() - (taken ->> 'begun')::timestamptz),
+		warning = CASE WHEN (outcome -> 'more')::boolean
+			THEN 'there are more than 1,000 groups: those nearest to firing are looked at' END
+	WHERE one.rule_id = rule;
+	RETURN asked;
+END
+$$;
+COMMENT ON FUNCTION logsvc_internal.apply_alert_tick(uuid, jsonb, jsonb, jsonb) IS
+'Writes down what the search of a tick found, and that the tick is done; the searches for events of '
+'the alerts that are new, NULL: none; known: answers of the history';
+
+CREATE OR REPLACE FUNCTION logsvc_internal.finish_alert_tick(rule uuid, samples jsonb) RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+	PERFORM logsvc_internal.require_worker();
+	IF samples <> '{}' THEN
+		UPDATE logsvc_internal.alert a
+		SET sample_ids = ARRAY(SELECT t ->> 0 FROM jsonb_array_elements(m.value -> 'rows') AS t)
+		FROM jsonb_each(samples) AS m
+		WHERE a.id = m.key::uuid AND a.rule_id = rule AND m.value ? 'rows';
+	END IF;
+	PERFORM logsvc_internal.send_alerts(rule);
+END
+$$;
+COMMENT ON FUNCTION logsvc_internal.finish_alert_tick(uuid, jsonb) IS
+'Adds the events of new alerts and puts what is to be told into the deliveries; the end of a tick';
+
+GRANT EXECUTE ON FUNCTION
+	logsvc_internal.due_alert_rules(int), logsvc_internal.next_alert_rule(),
+	logsvc_internal.take_alert_rule(uuid), logsvc_internal.rule_rows(text, timestamptz, timestamptz, int),
+	logsvc_internal.ask_alert_history(uuid, jsonb, jsonb),
+	logsvc_internal.apply_alert_tick(uuid, jsonb, jsonb, jsonb),
+	logsvc_internal.finish_alert_tick(uuid, jsonb)
+TO logsvc_reader;
