@@ -186,7 +186,6 @@ SELECT bag_eq('SELECT name FROM privileged', $$SELECT unnest('{
 	logsvc_internal.apply_alert_tick, logsvc_internal.ask_alert_history,
 	logsvc_internal.due_alert_rules, logsvc_internal.finish_alert_tick,
 	logsvc_internal.next_alert_rule, logsvc_internal.take_alert_rule,
-	logsvc_internal.audit, logsvc_internal.auth_change_password, logsvc_internal.auth_end_session,
 	logsvc_internal.auth_forgot_password, logsvc_internal.auth_oauth_callback,
 	logsvc_internal.auth_oauth_start, logsvc_internal.auth_resend_verification,
 	logsvc_internal.auth_reset_password, logsvc_internal.auth_session,
@@ -201,8 +200,6 @@ SELECT is_empty($$
 	WHERE p.prosecdef AND p.proowner = 'logsvc_reader'::regrole
 		AND p.proname NOT IN ('search_json', 'query_logs_json', 'search', 'search_rows', 'search_rows_json', 'query_logs', 'events',
 			'evaluation_rows_json', 'explain_query', 'check_query', 'validate_query', 'event_json', 'context_json', 'get_log', 'get_log_context', 'tail', 'export', 'export_piece',
-			'searched_indexes', 'search_fields', 'search_field_values', 'list_templates', 'get_template', 'help')$$, 'those that run as a tenant');
-			'evaluation_rows_json', 'explain_query', 'check_query', 'validate_query', 'event_json', 'context_json', 'get_log', 'get_log_context', 'tail',
 			'searched_indexes', 'search_fields', 'search_field_values', 'list_templates', 'get_template', 'help', 'query_columns', 'rule_rows')$$, 'those that run as a tenant');
 
 -- Each of them, asked by an owner of one organization for what the other one has,
