@@ -62,6 +62,7 @@ char *ls_breached_passwords_url = NULL;
 char *ls_allowed_origins = NULL;
 char *ls_ingest_origins = NULL;
 bool ls_sign_up = true;
+bool ls_shared_links = true;
 char *ls_oauth_google_issuer = NULL;
 char *ls_oauth_google_client_id = NULL;
 char *ls_oauth_google_secret_file = NULL;
@@ -383,6 +384,9 @@ ls_guc_register(bool preloaded)
 				   &ls_ingest_origins, "", PGC_SIGHUP, GUC_LIST_INPUT);
 	DefineCustomBoolVariable("logsvc.sign_up", "Lets users create accounts for themselves.", NULL,
 							 &ls_sign_up, true, PGC_SIGHUP, 0, NULL, NULL, NULL);
+	DefineCustomBoolVariable("logsvc.shared_links",
+							 "Lets dashboards be read by whoever has a link to them.", NULL,
+							 &ls_shared_links, true, PGC_SIGHUP, 0, NULL, NULL, NULL);
 	register_oauth_settings();
 
 	MarkGUCPrefixReserved("logsvc");

@@ -138,6 +138,7 @@ extern char *ls_breached_passwords_url;
 extern char *ls_allowed_origins;
 extern char *ls_ingest_origins;
 extern bool ls_sign_up;
+extern bool ls_shared_links;
 extern char *ls_oauth_google_issuer;
 extern char *ls_oauth_google_client_id;
 extern char *ls_oauth_google_secret_file;

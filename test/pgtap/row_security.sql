@@ -41,6 +41,8 @@ BEGIN
 		PERFORM logsvc.create_kpi(jsonb_build_object('name', word, 'q', word, 'warn', 1, 'critical', 2,
 			'direction', 'lowerIsBetter', 'serviceId', logsvc.create_service(
 				jsonb_build_object('name', word, 'match', word)) ->> 'id'));
+		PERFORM logsvc.share_dashboard(logsvc.create_dashboard(jsonb_build_object('name', word, 'panels', jsonb_build_array(
+			jsonb_build_object('kind', 'logs', 'query', word)))) ->> 'id', 'link');
 		PERFORM logsvc.log(word, source => word);
 		PERFORM logsvc.invite(NULL, 'guest@' || word || '.org', 'viewer');
 		PERFORM logsvc.act_as(NULL);
@@ -153,6 +155,10 @@ SELECT bag_eq('SELECT name FROM privileged', $$SELECT unnest('{
 	logsvc.audit_head, logsvc.audit_log, logsvc.create_api_key, logsvc.create_index,
 	logsvc.delete_lookup, logsvc.get_lookup, logsvc.list_lookups, logsvc.set_lookup,
 	logsvc.create_organization, logsvc.create_own_organization, logsvc.create_own_token,
+	logsvc.create_dashboard, logsvc.dashboard_data, logsvc.delete_dashboard,
+	logsvc.export_dashboard,
+	logsvc.get_dashboard, logsvc.import_dashboard, logsvc.list_dashboards, logsvc.share_dashboard,
+	logsvc.update_dashboard, logsvc_internal.dashboard_data_json,
 	logsvc.create_saved_query, logsvc.delete_saved_query, logsvc.get_saved_query,
 	logsvc.list_saved_queries, logsvc.update_saved_query,
 	logsvc.create_service, logsvc.delete_service, logsvc.get_service, logsvc.get_service_health,
@@ -223,7 +229,7 @@ UNION ALL SELECT 'ids', format('ARRAY[%L]', logsvc_internal.public_id('dl_', d.i
 UNION ALL SELECT 'resources', format('ARRAY[%L]::uuid[]', r.id) FROM logsvc_internal.resource r JOIN ids z ON z.id = r.organization_id AND z.slug = 'zulu'
 UNION ALL VALUES ('slow', '''{}'''), ('claim', 'now()'), ('value', '7'), ('error_rate', '1'), ('last_seen_at', 'now()'), ('error', '''x'''), ('took', '''1 s''')
 UNION ALL SELECT 'email', quote_literal(v) FROM unnest('{owner@zulu.org,viewer@zulu.org}'::text[]) AS v
-UNION ALL VALUES ('name', '''zulu'''), ('role', '''viewer'''), ('scope', '''read-only'''), ('scopes', '''{logs:read}'''), ('confirm', '''zulu'''),
+UNION ALL VALUES ('name', '''zulu'''), ('role', '''viewer'''), ('kind', '''org'''), ('scope', '''read-only'''), ('scopes', '''{logs:read}'''), ('confirm', '''zulu'''),
 	('entries', '''[]'''), ('force', 'true'), ('resource', '''kpis'''), ('amount', '2'), ('plan', '''free'''), ('delta', '1'),
 	('reason', '''corrupt'''), ('q', '''index=main earliest=-1h'''), ('password', '''a-new-Password-7'''), ('current', '''x'''), ('token', '''x'''), ('provider', '''google'''),
 	('events', '''[{"event": "x"}]'''), ('event', '''x'''), ('rows', '''{x}'''), ('criteria', '''x'''), ('action', '''test.x'''),

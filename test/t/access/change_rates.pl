@@ -304,6 +304,8 @@ my ($alert) = $t->sql(q{
 	INSERT INTO logsvc_internal.alert (organization_id, rule_id, rule_name, severity, key, group_key, search, started_at, last_seen_at)
 	SELECT organization_id, id, name, 'info', '', '{}', '{}', now(), now() FROM logsvc_internal.resource WHERE kind = 'alert_rule'
 	RETURNING logsvc_internal.public_id('alr_', id)}) =~ /(alr_\w+)/;
+my ($dashboard) = $t->sql("SELECT logsvc.act_as('acme') IS NULL; SELECT "
+	. q{logsvc.create_dashboard('{"name": "kept"}') ->> 'id'}) =~ /(\w+)\z/;
 # Name, arguments in SQL, does it only take away?
 my @in_sql = (
 	[ 'create_api_key', "'acme', 'k', 'read-only'" ], [ 'create_index', "'x'" ],
@@ -323,6 +325,9 @@ my @in_sql = (
 	[ 'update_alert_rule', qq{'$rule', '{"name": "another"}'} ], [ 'delete_alert_rule', "'$rule'" ],
 	[ 'disable_alert_rule', "'$rule'" ], [ 'enable_alert_rule', "'$rule'" ],
 	[ 'acknowledge_alert', "'$alert'" ], [ 'resolve_alert', "'$alert'" ],
+	[ 'create_dashboard', q{'{"name": "more"}'} ], [ 'import_dashboard', q{'{"format": "logsvc.dashboard.1", "name": "x"}'} ],
+	[ 'update_dashboard', qq{'$dashboard', '{"name": "another"}'} ], [ 'share_dashboard', "'$dashboard', 'org'" ],
+	[ 'delete_dashboard', "'$dashboard'" ],
 	[ 'set_lookup', q{'x', E'a\n1'} ], [ 'delete_lookup', "'kept'" ],
 	[ 'set_ip_allowlist', q{'[{"network": "0.0.0.0/0"}, {"network": "::/0"}]'} ],
 		[ 'set_member_role', "'acme', 'eve\@acme.example', 'member'" ],

@@ -53,6 +53,9 @@ my ($alert) = $t->sql(q{
 $t->http(PUT => '/api/v1/lookups/secrets', @owner, json => { csv => "word,means\nacme,Ann\n" });
 ok($_->{id} // $_->{name} // $_->{runId}, 'something of acme') foreach $deletion, $event, $template,
 	$saved, $rule, $service, $kpi, $member, $invitation, $key, $index, $session;
+my $dashboard = $t->http(POST => '/api/v1/dashboards', @owner, json => { name => 'secrets',
+	panels => [ { kind => 'stat', query => 'acme | stats count' } ] })->{json}{data};
+ok($dashboard->{id}, 'and a dashboard');
 
 # Each route that names something, with a request that would be right.
 my %request = (
@@ -92,6 +95,12 @@ my %request = (
 	'GET /api/v1/alerts/{id}' => [ $alert ],
 	'POST /api/v1/alerts/{id}/acknowledge' => [ $alert, { note => 'taken' } ],
 	'POST /api/v1/alerts/{id}/resolve' => [ $alert, { note => 'taken' } ],
+	'GET /api/v1/dashboards/{id}' => [ $dashboard->{id} ],
+	'PATCH /api/v1/dashboards/{id}' => [ $dashboard->{id}, { name => 'taken' } ],
+	'DELETE /api/v1/dashboards/{id}' => [ $dashboard->{id} ],
+	'POST /api/v1/dashboards/{id}/data' => [ $dashboard->{id}, {} ],
+	'GET /api/v1/dashboards/{id}/export' => [ $dashboard->{id} ],
+	'POST /api/v1/dashboards/{id}/share' => [ $dashboard->{id}, { kind => 'link' } ],
 	'GET /api/v1/lookups/{name}' => [ 'secrets' ],
 	'DELETE /api/v1/lookups/{name}' => [ 'secrets' ],
 	'GET /api/v1/templates/{templateId}' => [ $template->{id} ],

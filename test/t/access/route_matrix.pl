@@ -167,6 +167,15 @@ GET    /api/v1/alerts                       TS OAMV RFf logs:read
 GET    /api/v1/alerts/{id}                  TS OAMV RFf logs:read
 POST   /api/v1/alerts/{id}/acknowledge      TS OAM  F  alerts:write
 POST   /api/v1/alerts/{id}/resolve          TS OAM  F  alerts:write
+GET    /api/v1/dashboards                   TS OAMV F  dashboards:read
+POST   /api/v1/dashboards                   TS OAM  F  dashboards:write
+POST   /api/v1/dashboards/import            TS OAM  F  dashboards:write
+GET    /api/v1/dashboards/{id}              TS OAMV F  dashboards:read
+PATCH  /api/v1/dashboards/{id}              TS OAM  F  dashboards:write
+DELETE /api/v1/dashboards/{id}              TS OA   F  dashboards:write
+POST   /api/v1/dashboards/{id}/data         TS OAMV F  dashboards:read
+GET    /api/v1/dashboards/{id}/export       TS OAMV F  dashboards:read
+POST   /api/v1/dashboards/{id}/share        TS OAM  F  dashboards:write
 GET    /api/v1/usage                        TS OAMV RFf logs:read
 GET    /api/v1/usage/history                TS OAMV RFf logs:read
 GET    /api/v1/ip-allowlist                 TS OA   F  org:write

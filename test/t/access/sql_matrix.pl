@@ -40,8 +40,10 @@ create_kpi	OAM F dashboards:write
 create_organization	operator
 create_own_organization	person
 create_own_token	person
+create_dashboard	OAM F dashboards:write
 create_saved_query	OAM F dashboards:write
 create_service	OAM F dashboards:write
+dashboard_data	OAMV F dashboards:read,logs:read
 create_token	person
 create_user	operator
 decline_plan_request	operator
@@ -52,6 +54,7 @@ delete_logs	OA Ft logs:export,logs:read
 delete_lookup	OAM F pipelines:write
 delete_member	OA F members:write
 delete_organization	person
+delete_dashboard	OA F dashboards:write
 delete_saved_query	OA F dashboards:write
 delete_service	OA F dashboards:write
 delete_user	operator
@@ -75,6 +78,7 @@ get_log_context	OAMV RFt logs:read
 get_lookup	OAMV F pipelines:read
 get_member	OAMV F members:read
 get_organization	OAMV F *
+get_dashboard	OAMV F dashboards:read
 get_saved_query	OAMV RF dashboards:read
 get_service	OAMV RF dashboards:read
 get_service_health	OAMV RF dashboards:read
@@ -94,6 +98,7 @@ list_kpis	OAMV RF dashboards:read
 list_lookups	OAMV F pipelines:read
 list_members	OAMV F members:read
 list_organizations	OAMV - *
+list_dashboards	OAMV F dashboards:read
 list_saved_queries	OAMV RF dashboards:read
 list_services	OAMV RF dashboards:read
 list_templates	OAMV RFt logs:read
@@ -124,12 +129,16 @@ set_limit	operator
 set_lookup	OAM F pipelines:write
 set_member_role	OA F members:write,members:read,logs:read,dashboards:read,pipelines:read
 set_password	operator
+share_dashboard	OAM F dashboards:write
+import_dashboard	OAM F dashboards:write
+export_dashboard	OAMV F dashboards:read
 set_plan	person
 update_alert_rule	OAM F alerts:write
 update_index	OA F org:write
 update_kpi	OAM F dashboards:write
 update_member	OA F members:write,members:read,logs:read,dashboards:read,pipelines:read
 update_organization	OA F org:write
+update_dashboard	OAM F dashboards:write
 update_saved_query	OAM F dashboards:write
 update_service	OAM F dashboards:write
 usage	OAMV RF logs:read
@@ -243,6 +252,8 @@ my $letter = $t->sql(q{
 	FROM logsvc_internal.organization WHERE slug = 'acme'
 	RETURNING logsvc_internal.public_id('dl_', id)});
 ($letter) = $letter =~ /(dl_\w+)/;
+my $dashboard = $t->http(POST => '/api/v1/dashboards', token => $org->{token},
+	json => { name => 'x' })->{json}{data}{id};
 # Of the owner: another member may not delete it.
 my $saved = $t->http(POST => '/api/v1/saved-queries', token => $org->{token},
 	json => { name => 'errors', q => 'level=error' })->{json}{data}{id};
@@ -296,6 +307,9 @@ my %arguments = (
 		update_index => "'web', description => 'x'", update_member => "'$member', 'viewer'",
 	update_organization => "'acme', 'x'", use_token => 'NULL', validate_query => "'*'",
 		verify_user => "'$email{owner}'",
+	create_dashboard => q{'{"name": "x"}'}, import_dashboard => q{'{"format": "logsvc.dashboard.1", "name": "x"}'},
+		map({ $_ => "'$dashboard'" } qw(get_dashboard delete_dashboard dashboard_data export_dashboard)),
+		update_dashboard => qq{'$dashboard', '{"name": "y"}'}, share_dashboard => "'$dashboard', 'org'",
 	create_saved_query => q{'{"name": "x", "q": "*"}'}, delete_saved_query => "'$saved'",
 		get_saved_query => "'$saved'", update_saved_query => qq{'$saved', '{"name": "y"}'},
 	create_alert_rule => q{'{"name": "x", "query": "*", "condition": {"kind": "absence"}}'},

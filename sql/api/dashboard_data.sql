@@ -1,0 +1,276 @@
+-- What the panels of a dashboard find.
+
+CREATE OR REPLACE FUNCTION logsvc_internal.resolve_range(earliest text, latest text) RETURNS text[]
+LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'logsvc_resolve_range';
+COMMENT ON FUNCTION logsvc_internal.resolve_range(text, text) IS
+'Both times of a range as ISO times, so that all searches of a load have the same now';
+
+CREATE OR REPLACE FUNCTION logsvc_internal.run_panel(
+	q text, earliest text, latest text, "limit" int, ms int)
+RETURNS json
+LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'logsvc_run_panel';
+COMMENT ON FUNCTION logsvc_internal.run_panel(text, text, text, int, int) IS
+'The answer of a search, or {"error": {code, message, details}}; it is cancelled after ms '
+'milliseconds';
+
+-- ---- variables ----
+
+CREATE OR REPLACE FUNCTION logsvc_internal.variable_values(variable jsonb, given jsonb, declared boolean)
+RETURNS jsonb
+LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	name text := variable ->> 'name';
+	path text := 'variables.' || name;
+	chosen jsonb := CASE WHEN given ? name THEN given -> name ELSE variable -> 'default' END;
+	result jsonb;
+BEGIN
+	IF coalesce(chosen, 'null') = 'null' THEN
+		RETURN '[]';
+	ELSIF jsonb_typeof(chosen) = 'object' THEN
+		PERFORM logsvc_internal.invalid(path, 'expected a value or a list of values');
+	ELSIF jsonb_typeof(chosen) <> 'array' THEN
+		chosen := jsonb_build_array(chosen);
+	END IF;
+	IF jsonb_array_length(chosen) > 100 THEN
+		PERFORM logsvc_internal.invalid(path, 'must have at most 100 values');
+	ELSIF jsonb_array_length(chosen) > 1 AND NOT (variable ->> 'multi')::boolean THEN
+		PERFORM logsvc_internal.invalid(path, 'takes one value');
+	ELSIF EXISTS (SELECT FROM jsonb_array_elements(chosen) AS v
+		WHERE jsonb_typeof(v) NOT IN ('string', 'number', 'boolean') OR length(v #>> '{}') > 1000) THEN
+		PERFORM logsvc_internal.invalid(path, 'expected texts of at most 1000 characters, numbers or booleans');
+	END IF;
+	SELECT coalesce(jsonb_agg(to_jsonb(v #>> '{}')), '[]') INTO result FROM jsonb_array_elements(chosen) AS v;
+	IF declared AND given ? name
+		AND NOT (variable ->> 'kind' = 'list' AND variable -> 'values' @> result) THEN
+		PERFORM logsvc_internal.invalid(path, CASE variable ->> 'kind'
+			WHEN 'list' THEN 'must be among the values of the dashboard''s list'
+			ELSE 'cannot be chosen by who has the link only' END);
+	END IF;
+	RETURN result;
+END
+$$;
+COMMENT ON FUNCTION logsvc_internal.variable_values(jsonb, jsonb, boolean) IS
+'The values that a variable of a dashboard has in a load, as a list; given: what the request says; '
+'declared: only values of lists may be given';
+
+CREATE OR REPLACE FUNCTION logsvc_internal.load_variables(variables jsonb, given jsonb, declared boolean)
+RETURNS jsonb
+LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	unknown text;
+BEGIN
+	given := coalesce(nullif(given, 'null'), '{}');
+	IF jsonb_typeof(given) <> 'object' THEN
+		PERFORM logsvc_internal.invalid('variables', 'must be an object of names and values');
+	END IF;
+	SELECT k INTO unknown FROM jsonb_object_keys(given) AS k
+	WHERE k NOT IN (SELECT v ->> 'name' FROM jsonb_array_elements(variables) AS v) LIMIT 1;
+	IF FOUND THEN
+		PERFORM logsvc_internal.invalid('variables.' || left(unknown, 60), 'the dashboard has no such variable', 'unknown');
+	END IF;
+	RETURN (SELECT coalesce(jsonb_object_agg(v ->> 'name',
+			logsvc_internal.variable_values(v, given, declared)), '{}')
+		FROM jsonb_array_elements(variables) AS v);
+END
+$$;
+COMMENT ON FUNCTION logsvc_internal.load_variables(jsonb, jsonb, boolean) IS
+'The values of all variables of a dashboard in a load, for bind_query';
+
+-- ---- what is to be searched ----
+
+CREATE OR REPLACE FUNCTION logsvc_internal.load_range(range jsonb, path text) RETURNS text[]
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+	IF jsonb_typeof(range) <> 'object' OR EXISTS (SELECT FROM jsonb_each(range) AS m
+		WHERE m.key NOT IN ('earliest', 'latest') OR jsonb_typeof(m.value) NOT IN ('string', 'null')) THEN
+		PERFORM logsvc_internal.invalid(path, 'expected {"earliest": "-1h", "latest": "now"}');
+	END IF;
+	RETURN logsvc_internal.resolve_range(coalesce(range ->> 'earliest', '-24h'), coalesce(range ->> 'latest', 'now'));
+END
+$$;
+COMMENT ON FUNCTION logsvc_internal.load_range(jsonb, text) IS
+'The range of a load or a panel, {earliest, latest}, as ISO times';
+
+CREATE OR REPLACE FUNCTION logsvc_internal.panel_limit(kind text) RETURNS int
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN CASE kind WHEN 'logs' THEN 200 ELSE 1000 END;
+COMMENT ON FUNCTION logsvc_internal.panel_limit(text) IS 'How many rows a panel shows';
+
+CREATE OR REPLACE FUNCTION logsvc_internal.panel_result(answer json) RETURNS json
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN CASE WHEN answer -> 'error' IS NOT NULL THEN answer
+	ELSE json_build_object('kind', answer #> '{data,kind}', 'columns', answer #> '{data,columns}',
+		'rows', answer #> '{data,rows}', 'range', answer #> '{meta,range}',
+		'truncated', answer #> '{meta,truncated}', 'warnings', answer #> '{meta,warnings}',
+		'rowsScanned', answer #> '{meta,stats,rowsScanned}', 'tookMs', answer #> '{meta,stats,tookMs}') END;
+COMMENT ON FUNCTION logsvc_internal.panel_result(json) IS
+'What a load shows of the answer of a search';
+
+CREATE OR REPLACE FUNCTION logsvc_internal.bind_panel(q text, variables jsonb, OUT bound text, OUT error json)
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	details text;
+BEGIN
+	bound := logsvc_internal.bind_query(q, variables);
+EXCEPTION WHEN SQLSTATE 'LQ001' OR SQLSTATE 'LQ002' THEN
+	GET STACKED DIAGNOSTICS details = PG_EXCEPTION_DETAIL;
+	error := json_build_object('error', json_build_object(
+		'code', CASE SQLSTATE WHEN 'LQ001' THEN 'QUERY_SYNTAX_ERROR' ELSE 'QUERY_SEMANTIC_ERROR' END,
+		'message', SQLERRM, 'details', CASE WHEN details LIKE '[%' THEN details::json ELSE '[]' END));
+END
+$$;
+COMMENT ON FUNCTION logsvc_internal.bind_panel(text, jsonb) IS
+'The query of a panel with its variables'' values, or what is wrong with it';
+
+-- ---- a load ----
+
+-- All searches of a load share the time that one search has: each may take half of what is left, so that a
+-- slow one leaves time for the others.
+CREATE OR REPLACE FUNCTION logsvc_internal.slice_of(deadline timestamptz, last boolean) RETURNS int
+LANGUAGE sql VOLATILE PARALLEL SAFE
+RETURN (extract(epoch FROM deadline - clock_timestamp()) * 1000 / CASE WHEN last THEN 1 ELSE 2 END)::int;
+COMMENT ON FUNCTION logsvc_internal.slice_of(timestamptz, boolean) IS
+'Milliseconds that the next search of a load may take';
+
+-- What one search of a load found; of a shared dashboard it is kept for half a minute.
+CREATE OR REPLACE FUNCTION logsvc_internal.load_search(job jsonb, kept_for uuid, ms int) RETURNS json
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	found_answer json;
+BEGIN
+	IF ms < 10 THEN
+		RETURN json_build_object('error', json_build_object('code', 'QUERY_TIMEOUT', 'message',
+			'the other panels took all the time of the load'));
+	END IF;
+	found_answer := logsvc_internal.run_panel(job ->> 'q', job ->> 'earliest', job ->> 'latest',
+		(job ->> 'limit')::int, ms);
+	RETURN logsvc_internal.panel_result(found_answer);
+END
+$$;
+COMMENT ON FUNCTION logsvc_internal.load_search(jsonb, uuid, int) IS
+'Runs one search of a load; kept_for: the shared dashboard that may know the answer; NULL: none';
+
+CREATE OR REPLACE FUNCTION logsvc_internal.load_panels(
+	content jsonb, given_range jsonb, given_variables jsonb, panel_ids text[], include text[], kept_for uuid)
+RETURNS json
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	-- The statement itself is cancelled a little later.
+	deadline timestamptz := clock_timestamp() + 0.9 * current_setting('logsvc.query_timeout')::interval;
+	shared_range jsonb := coalesce(nullif(given_range, 'null'), content -> 'timeRange');
+	whole text[] := logsvc_internal.load_range(shared_range, 'range');
+	chosen jsonb := logsvc_internal.load_variables(content -> 'variables', given_variables, kept_for IS NOT NULL);
+	item jsonb;
+	part text[];
+	bound record;
+	job jsonb;
+	jobs jsonb[] := '{}';
+	at int;
+	names text[] := '{}';
+	job_of int[] := '{}';
+	errors json[] := '{}';
+	answers json[] := '{}';
+	answer json;
+	bytes bigint := 0;
+	unknown text;
+BEGIN
+	SELECT p INTO unknown FROM unnest(panel_ids) AS p
+	WHERE p NOT IN (SELECT e ->> 'id' FROM jsonb_array_elements(content -> 'panels') AS e) LIMIT 1;
+	IF FOUND THEN
+		PERFORM logsvc_internal.invalid('panelIds', format('the dashboard has no panel "%s"', left(unknown, 64)));
+	ELSIF NOT coalesce(include, '{}') <@ '{variables}' THEN
+		PERFORM logsvc_internal.invalid('include', 'expected variables');
+	END IF;
+
+	-- The searches of panels, and of the variables that are asked for; equal ones are one.
+	FOR item IN
+		SELECT e || jsonb_build_object('bound', chosen) FROM jsonb_array_elements(content -> 'panels') AS e
+		WHERE e ->> 'kind' <> 'markdown' AND (panel_ids IS NULL OR e ->> 'id' = ANY (panel_ids))
+		UNION ALL
+		SELECT v || '{"bound": {}}' || jsonb_build_object('id', '$' || (v ->> 'name'))
+		FROM jsonb_array_elements(content -> 'variables') AS v
+		WHERE include = '{variables}' AND v ->> 'kind' = 'query' AND kept_for IS NULL
+	LOOP
+		bound := logsvc_internal.bind_panel(logsvc_internal.query_of(item), item -> 'bound');
+		names := names || (item ->> 'id');
+		errors := errors || bound.error;
+		IF bound.error IS NULL THEN
+			part := CASE WHEN coalesce(item -> 'timeRange', 'null') = 'null' THEN whole
+				ELSE logsvc_internal.load_range(item -> 'timeRange', 'timeRange') END;
+			job := jsonb_build_object('q', bound.bound, 'earliest', part[1], 'latest', part[2],
+				'limit', logsvc_internal.panel_limit(item ->> 'kind'),
+				'range', coalesce(nullif(item -> 'timeRange', 'null'), shared_range));
+			at := array_position(jobs, job);
+			IF at IS NULL THEN
+				jobs := jobs || job;
+				at := cardinality(jobs);
+			END IF;
+		ELSE
+			at := NULL;
+		END IF;
+		job_of := job_of || at;
+	END LOOP;
+
+	FOR i IN 1 .. cardinality(jobs) LOOP
+		answer := logsvc_internal.load_search(jobs[i], kept_for,
+			logsvc_internal.slice_of(deadline, i = cardinality(jobs)));
+		bytes := bytes + octet_length(answer::text);
+		IF bytes > 64 * 1024 * 1024 THEN
+			bytes := bytes - octet_length(answer::text);
+			answer := json_build_object('error', json_build_object('code', 'QUERY_MEMORY_LIMIT',
+				'message', 'the panels of a load show at most 64 MB'));
+		END IF;
+		answers[i] := answer;
+	END LOOP;
+
+	RETURN json_build_object(
+		'range', json_build_object('earliest', whole[1], 'latest', whole[2]),
+		'panels', (SELECT coalesce(json_object_agg(n.name, coalesce(errors[n.i], answers[job_of[n.i]]) ORDER BY n.i), '{}')
+			FROM unnest(names) WITH ORDINALITY AS n (name, i) WHERE n.name NOT LIKE '$%'),
+		'variables', (SELECT coalesce(json_object_agg(substr(n.name, 2),
+				CASE WHEN a.answer -> 'error' IS NOT NULL THEN a.answer
+					ELSE json_build_object('values', (SELECT coalesce(json_agg(DISTINCT r ->> 0), '[]')
+						FROM json_array_elements(CASE WHEN json_typeof(a.answer -> 'columns') = 'array'
+							THEN a.answer -> 'rows' ELSE '[]' END) AS r WHERE r ->> 0 IS NOT NULL)) END
+				ORDER BY n.i), '{}')
+			FROM unnest(names) WITH ORDINALITY AS n (name, i),
+				LATERAL (SELECT coalesce(errors[n.i], answers[job_of[n.i]]) AS answer) AS a WHERE n.name LIKE '$%'));
+END
+$$;
+COMMENT ON FUNCTION logsvc_internal.load_panels(jsonb, jsonb, jsonb, text[], text[], uuid) IS
+'What the panels of a dashboard find; kept_for: a shared dashboard, whose viewer may choose from '
+'lists only';
+
+CREATE OR REPLACE FUNCTION logsvc_internal.dashboard_data_json(
+	id text, range jsonb DEFAULT NULL, variables jsonb DEFAULT NULL, panel_ids text[] DEFAULT NULL,
+	include text[] DEFAULT NULL)
+RETURNS json
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	r logsvc_internal.resource;
+BEGIN
+	PERFORM logsvc_internal.require_reading('dashboard');
+	r := logsvc_internal.find_resource('dashboard', id);
+	PERFORM logsvc_internal.require_permission('logs:read');
+	RETURN json_build_object('data', logsvc_internal.load_panels(
+		r.content, range, variables, panel_ids, include, NULL));
+END
+$$;
+COMMENT ON FUNCTION logsvc_internal.dashboard_data_json(text, jsonb, jsonb, text[], text[]) IS
+'What the panels of a dashboard find: the body of POST /api/v1/dashboards/{id}/data';
+GRANT EXECUTE ON FUNCTION logsvc_internal.dashboard_data_json(text, jsonb, jsonb, text[], text[])
+TO logsvc_reader;
+
+CREATE OR REPLACE FUNCTION logsvc.dashboard_data(
+	id text, range jsonb DEFAULT NULL, variables jsonb DEFAULT NULL, panel_ids text[] DEFAULT NULL,
+	include text[] DEFAULT NULL)
+RETURNS jsonb
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+	RETURN logsvc_internal.dashboard_data_json(id, range, variables, panel_ids, include) -> 'data';
+END
+$$;
+COMMENT ON FUNCTION logsvc.dashboard_data(text, jsonb, jsonb, text[], text[]) IS
+'What the panels of the dashboard with that id find; range: {earliest, latest}, variables: {name: value}';

@@ -1,0 +1,333 @@
+-- Dashboards: panels with searches.  What their searches find: dashboard_data.sql.
+
+CREATE OR REPLACE FUNCTION logsvc_internal.bind_query(q text, variables jsonb) RETURNS text
+LANGUAGE C STABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'logsvc_bind_query';
+COMMENT ON FUNCTION logsvc_internal.bind_query(text, jsonb) IS
+'A query with literals in the place of its variables ($name); variables: {"name": ["value", ...]}; '
+'raises QUERY_SYNTAX_ERROR or QUERY_SEMANTIC_ERROR when the result is no query';
+
+-- ---- what a schema cannot say ----
+
+CREATE OR REPLACE FUNCTION logsvc_internal.sample_values(variables jsonb, otherwise text)
+RETURNS jsonb
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN (SELECT coalesce(jsonb_object_agg(v ->> 'name', CASE
+		WHEN jsonb_typeof(v -> 'default') = 'array' AND v -> 'default' <> '[]' THEN v -> 'default'
+		WHEN jsonb_typeof(v -> 'default') = 'string' THEN jsonb_build_array(v -> 'default')
+		WHEN v ->> 'kind' = 'list' THEN jsonb_build_array(v -> 'values' -> 0)
+		ELSE jsonb_build_array(otherwise) END), '{}')
+	FROM jsonb_array_elements(variables) AS v);
+COMMENT ON FUNCTION logsvc_internal.sample_values(jsonb, text) IS
+'Values with which the queries of a dashboard are checked: defaults, the first of a list, or else '
+'the one given';
+
+-- A variable without a default may stand for a number or a duration.
+CREATE OR REPLACE FUNCTION logsvc_internal.check_panel_query(q text, variables jsonb, path text)
+RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	sample text;
+	wrong text;
+BEGIN
+	FOREACH sample IN ARRAY '{1,1m,x}'::text[] LOOP
+		BEGIN
+			PERFORM logsvc_internal.bind_query(q, logsvc_internal.sample_values(variables, sample));
+			RETURN;
+		EXCEPTION WHEN SQLSTATE 'LQ001' OR SQLSTATE 'LQ002' THEN
+			wrong := coalesce(wrong, SQLERRM);
+		END;
+	END LOOP;
+	PERFORM logsvc_internal.invalid(path, 'is not a valid query: ' || wrong);
+END
+$$;
+COMMENT ON FUNCTION logsvc_internal.check_panel_query(text, jsonb, text) IS
+'Raises VALIDATION_ERROR unless it is a query once its variables have values';
+
+CREATE OR REPLACE FUNCTION logsvc_internal.check_variables(variables jsonb) RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	v jsonb;
+	i int := 0;
+	path text;
+	names text[] := '{}';
+BEGIN
+	FOR v IN SELECT e FROM jsonb_array_elements(variables) AS e LOOP
+		path := format('variables[%s].', i);
+		IF v ->> 'name' !~ '^[A-Za-z_][A-Za-z0-9_]*$' THEN
+			PERFORM logsvc_internal.invalid(path || 'name',
+				'must have letters, digits and _ only, and no digit first');
+		ELSIF v ->> 'name' = ANY (names) THEN
+			PERFORM logsvc_internal.invalid(path || 'name', 'is the name of another variable');
+		END IF;
+		names := names || (v ->> 'name');
+		IF v ->> 'kind' = 'query' AND v ->> 'query' IS NULL THEN
+			PERFORM logsvc_internal.invalid(path || 'query', 'is required for kind query', 'required');
+		ELSIF v ->> 'kind' <> 'query' AND v ->> 'query' IS NOT NULL THEN
+			PERFORM logsvc_internal.invalid(path || 'query', 'is for kind query only');
+		ELSIF v ->> 'kind' = 'list' AND coalesce(nullif(v -> 'values', 'null'), '[]') = '[]' THEN
+			PERFORM logsvc_internal.invalid(path || 'values', 'is required for kind list', 'required');
+		ELSIF v ->> 'kind' <> 'list' AND coalesce(nullif(v -> 'values', 'null'), '[]') <> '[]' THEN
+			PERFORM logsvc_internal.invalid(path || 'values', 'is for kind list only');
+		END IF;
+		IF v ->> 'query' IS NOT NULL THEN
+			PERFORM logsvc_internal.check_panel_query(v ->> 'query', '[]', path || 'query');
+		END IF;
+		IF jsonb_typeof(v -> 'default') = 'array' AND NOT (v ->> 'multi')::boolean THEN
+			PERFORM logsvc_internal.invalid(path || 'default', 'must be one value unless multi is true');
+		ELSIF v ->> 'kind' = 'list' AND v -> 'default' <> 'null' AND NOT v -> 'values' @> (v -> 'default') THEN
+			PERFORM logsvc_internal.invalid(path || 'default', 'must be among the values');
+		END IF;
+		i := i + 1;
+	END LOOP;
+END
+$$;
+COMMENT ON FUNCTION logsvc_internal.check_variables(jsonb) IS
+'Raises VALIDATION_ERROR for variables of a dashboard that make no sense';
+
+-- Panels without an id or a place get one.
+CREATE OR REPLACE FUNCTION logsvc_internal.place_panels(panels jsonb) RETURNS jsonb
+LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	panel jsonb;
+	result jsonb := '[]';
+	path text;
+	i int := 0;
+	n int := 0;
+	seen text[] := '{}';
+	taken text[] := (SELECT coalesce(array_agg(p ->> 'id'), '{}') FROM jsonb_array_elements(panels) AS p
+		WHERE p ->> 'id' IS NOT NULL);
+	bottom int := (SELECT coalesce(max((p -> 'layout' ->> 'y')::int + (p -> 'layout' ->> 'h')::int), 0)
+		FROM jsonb_array_elements(panels) AS p);
+	placed int := 0;
+BEGIN
+	FOR panel IN SELECT e FROM jsonb_array_elements(panels) AS e LOOP
+		path := format('panels[%s].', i);
+		IF panel ->> 'id' IS NULL THEN
+			LOOP
+				n := n + 1;
+				EXIT WHEN 'p' || n <> ALL (taken);
+			END LOOP;
+			panel := panel || jsonb_build_object('id', 'p' || n);
+		ELSIF panel ->> 'id' !~ '^[A-Za-z0-9_.-]+$' THEN
+			PERFORM logsvc_internal.invalid(path || 'id', 'must have letters, digits, _, . and - only');
+		END IF;
+		IF panel ->> 'id' = ANY (seen) THEN
+			PERFORM logsvc_internal.invalid(path || 'id', 'is the id of another panel');
+		END IF;
+		seen := seen || (panel ->> 'id');
+		IF panel -> 'layout' = 'null' THEN
+			panel := panel || jsonb_build_object('layout', jsonb_build_object(
+				'x', placed % 2 * 12, 'y', bottom + placed / 2 * 8, 'w', 12, 'h', 8));
+			placed := placed + 1;
+		ELSIF (panel -> 'layout' ->> 'x')::int + (panel -> 'layout' ->> 'w')::int > 24 THEN
+			PERFORM logsvc_internal.invalid(path || 'layout', 'must fit into 24 columns');
+		END IF;
+		result := result || jsonb_build_array(panel);
+		i := i + 1;
+	END LOOP;
+	RETURN result;
+END
+$$;
+COMMENT ON FUNCTION logsvc_internal.place_panels(jsonb) IS
+'The panels of a dashboard, each with an id and a place; raises VALIDATION_ERROR';
+
+CREATE OR REPLACE FUNCTION logsvc_internal.dashboard_content(content jsonb, author uuid)
+RETURNS jsonb
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	private boolean := content -> 'shared' ->> 'kind' = 'private';
+	panel jsonb;
+	path text;
+	i int := 0;
+BEGIN
+	IF private AND (author = logsvc_internal.current_user_id()) IS NOT TRUE THEN
+		PERFORM logsvc_internal.invalid('shared.kind', 'only the user who made it can make it private');
+	END IF;
+	PERFORM logsvc_internal.check_variables(content -> 'variables');
+	content := content || jsonb_build_object('panels', logsvc_internal.place_panels(content -> 'panels'));
+	FOR panel IN SELECT e FROM jsonb_array_elements(content -> 'panels') AS e LOOP
+		path := format('panels[%s].', i);
+		IF panel ->> 'kind' = 'markdown' THEN
+			IF num_nonnulls(panel ->> 'query', panel ->> 'savedQueryId') > 0 THEN
+				PERFORM logsvc_internal.invalid(path || 'query', 'a markdown panel has none, but options.text');
+			END IF;
+		ELSE
+			PERFORM logsvc_internal.check_query_of(panel, path, CASE WHEN private THEN author END);
+			PERFORM logsvc_internal.check_panel_query(logsvc_internal.query_of(panel), content -> 'variables',
+				path || CASE WHEN panel ->> 'query' IS NULL THEN 'savedQueryId' ELSE 'query' END);
+		END IF;
+		i := i + 1;
+	END LOOP;
+	RETURN content;
+END
+$$;
+COMMENT ON FUNCTION logsvc_internal.dashboard_content(jsonb, uuid) IS
+'The content of a dashboard; its queries are valid, its panels have ids and places';
+
+CREATE OR REPLACE FUNCTION logsvc_internal.dashboard_uses(content jsonb) RETURNS SETOF uuid
+LANGUAGE sql STABLE PARALLEL SAFE
+BEGIN ATOMIC
+	SELECT logsvc_internal.saved_query_of(p) FROM jsonb_array_elements(dashboard_uses.content -> 'panels') AS p
+	WHERE p ->> 'savedQueryId' IS NOT NULL;
+END;
+COMMENT ON FUNCTION logsvc_internal.dashboard_uses(jsonb) IS 'The saved queries of a dashboard''s panels';
+
+CREATE OR REPLACE FUNCTION logsvc_internal.dashboard_json(r logsvc_internal.resource)
+RETURNS jsonb
+LANGUAGE sql STABLE PARALLEL SAFE
+RETURN logsvc_internal.resource_json(r);
+COMMENT ON FUNCTION logsvc_internal.dashboard_json(logsvc_internal.resource) IS
+'A dashboard as the API shows it';
+
+-- ---- the API ----
+
+CREATE OR REPLACE FUNCTION logsvc.create_dashboard(body jsonb) RETURNS jsonb
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+	IF body #>> '{shared,kind}' = 'link' THEN
+		PERFORM logsvc_internal.require_permission('dashboards:write');
+		PERFORM logsvc_internal.invalid('shared.kind', 'a link is made by POST .../share, once the dashboard is there');
+	END IF;
+	RETURN logsvc_internal.create_resource('dashboard', body);
+END
+$$;
+COMMENT ON FUNCTION logsvc.create_dashboard(jsonb) IS
+'Creates a dashboard: body is {name, panels, variables?, timeRange?, tags?, description?, shared?}';
+
+CREATE OR REPLACE FUNCTION logsvc.update_dashboard(id text, body jsonb, version int DEFAULT NULL)
+RETURNS jsonb
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	shown jsonb := logsvc_internal.update_resource('dashboard', id, body, version);
+	target uuid := logsvc_internal.parse_public_id('dash_', id);
+BEGIN
+	IF shown #>> '{shared,kind}' <> 'link' THEN
+		DELETE FROM logsvc_internal.dashboard_link l WHERE l.dashboard = target;
+	ELSIF NOT EXISTS (SELECT FROM logsvc_internal.dashboard_link l WHERE l.dashboard = target) THEN
+		PERFORM logsvc_internal.invalid('shared.kind', 'a link is made by POST .../share');
+	END IF;
+	RETURN shown;
+END
+$$;
+COMMENT ON FUNCTION logsvc.update_dashboard(text, jsonb, int) IS
+'Changes the dashboard with that id: the members that body has; version: the one it must have now';
+
+CREATE OR REPLACE FUNCTION logsvc.delete_dashboard(id text, version int DEFAULT NULL) RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+	PERFORM logsvc_internal.delete_resource('dashboard', id, version);
+END
+$$;
+COMMENT ON FUNCTION logsvc.delete_dashboard(text, int) IS
+'Deletes the dashboard with that id, and its link; version: the one it must have now';
+
+CREATE OR REPLACE FUNCTION logsvc.get_dashboard(id text) RETURNS jsonb
+LANGUAGE plpgsql STABLE PARALLEL RESTRICTED SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+	RETURN logsvc_internal.get_resource('dashboard', id);
+END
+$$;
+COMMENT ON FUNCTION logsvc.get_dashboard(text) IS 'A dashboard, by its id (dash_...)';
+
+-- Without the panels: a hundred dashboards may have megabytes of them.
+CREATE OR REPLACE FUNCTION logsvc.list_dashboards(
+	tag text DEFAULT NULL, "limit" int DEFAULT NULL, cursor text DEFAULT NULL)
+RETURNS logsvc_internal.list
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	page jsonb := logsvc_internal.list_resources('dashboard', "limit", cursor, CASE WHEN tag IS NULL
+		THEN '{}' ELSE jsonb_build_object('tags', jsonb_build_array(tag)) END);
+BEGIN
+	RETURN page || jsonb_build_object('data', (
+		SELECT coalesce(jsonb_agg(d.value - '{panels,variables}'::text[]
+				|| jsonb_build_object('panelCount', jsonb_array_length(d.value -> 'panels'))
+			ORDER BY d.ordinality), '[]')
+		FROM jsonb_array_elements(page -> 'data') WITH ORDINALITY AS d));
+END
+$$;
+COMMENT ON FUNCTION logsvc.list_dashboards(text, int, text) IS
+'A page of the dashboards that the session sees, by name and without panels; tag: with this one only';
+
+-- ---- sharing ----
+
+CREATE OR REPLACE FUNCTION logsvc_internal.shared_links() RETURNS boolean
+LANGUAGE sql STABLE PARALLEL SAFE
+RETURN current_setting('logsvc.shared_links')::boolean;
+COMMENT ON FUNCTION logsvc_internal.shared_links() IS 'May dashboards be shared by links?';
+
+CREATE OR REPLACE FUNCTION logsvc.share_dashboard(id text, kind text, version int DEFAULT NULL)
+RETURNS jsonb
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	r logsvc_internal.resource;
+	token text;
+BEGIN
+	PERFORM logsvc_internal.require_permission('dashboards:write');
+	PERFORM logsvc_internal.check_change_rate();
+	IF kind IN ('private', 'org', 'link') IS NOT TRUE THEN
+		PERFORM logsvc_internal.invalid('kind', 'must be private, org or link');
+	ELSIF kind = 'link' AND NOT logsvc_internal.shared_links() THEN
+		PERFORM logsvc_internal.raise_error('FORBIDDEN',
+			'links to dashboards are turned off on this server (logsvc.shared_links)');
+	END IF;
+	r := logsvc_internal.lock_resource('dashboard', id, version);
+	UPDATE logsvc_internal.resource d
+	SET content = logsvc_internal.dashboard_content(
+			r.content || jsonb_build_object('shared', jsonb_build_object('kind', share_dashboard.kind)), r.created_by),
+		version = d.version + 1, updated_at = greatest(now(), d.updated_at)
+	WHERE d.id = r.id
+	RETURNING d.* INTO r;
+	DELETE FROM logsvc_internal.dashboard_link l WHERE l.dashboard = r.id;
+	IF kind = 'link' THEN
+		token := logsvc_internal.new_secret('shl_', 43);
+		INSERT INTO logsvc_internal.dashboard_link (dashboard, organization_id, token_hash, created_by)
+		VALUES (r.id, r.organization_id, logsvc_internal.secret_hash(token), logsvc_internal.current_author());
+	END IF;
+	PERFORM logsvc_internal.audit(r.organization_id, 'dashboard.shared',
+		logsvc_internal.public_id('dash_', r.id), jsonb_build_object('name', r.name, 'kind', kind));
+	RETURN jsonb_strip_nulls(jsonb_build_object('kind', kind, 'token', token,
+		'path', '/api/v1/shared/' || token, 'version', r.version));
+END
+$$;
+COMMENT ON FUNCTION logsvc.share_dashboard(text, text, int) IS
+'Who sees the dashboard with that id; kind: private, org, or link: also who has the token, shown once';
+
+-- ---- as a file ----
+
+CREATE OR REPLACE FUNCTION logsvc.export_dashboard(id text) RETURNS jsonb
+LANGUAGE plpgsql STABLE PARALLEL RESTRICTED SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	shown jsonb := logsvc_internal.get_resource('dashboard', id);
+BEGIN
+	RETURN jsonb_build_object('format', 'logsvc.dashboard.1') || shown
+		- '{id,shared,version,createdBy,createdAt,updatedAt}'::text[]
+		|| jsonb_build_object('panels', (
+			SELECT coalesce(jsonb_agg(CASE WHEN p.value ->> 'savedQueryId' IS NULL THEN p.value
+					ELSE p.value - 'savedQueryId' || jsonb_build_object('query', logsvc_internal.query_of(p.value)) END
+				ORDER BY p.ordinality), '[]')
+			FROM jsonb_array_elements(shown -> 'panels') WITH ORDINALITY AS p));
+END
+$$;
+COMMENT ON FUNCTION logsvc.export_dashboard(text) IS
+'The dashboard with that id as a document that import_dashboard takes; saved queries are written out';
+
+CREATE OR REPLACE FUNCTION logsvc.import_dashboard(body jsonb) RETURNS jsonb
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+	PERFORM logsvc_internal.require_permission('dashboards:write');
+	IF jsonb_typeof(body) = 'object' IS NOT TRUE OR body ->> 'format' = 'logsvc.dashboard.1' IS NOT TRUE THEN
+		PERFORM logsvc_internal.invalid('format', 'must be "logsvc.dashboard.1", as export_dashboard writes it');
+	END IF;
+	RETURN logsvc.create_dashboard(body - 'format');
+END
+$$;
+COMMENT ON FUNCTION logsvc.import_dashboard(jsonb) IS
+'Creates a dashboard from a document of export_dashboard: body';
