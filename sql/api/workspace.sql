@@ -27,7 +27,9 @@ BEGIN ATOMIC
 		('kpi', 'kpi_', 'Kpi', 'kpis', 'dashboards:read',
 			'dashboards:write', 'dashboards:delete', true, false),
 		('alert_rule', 'rule_', 'AlertRule', 'alert_rules', 'logs:read',
-			'alerts:write', 'alerts:delete', false, false)
+			'alerts:write', 'alerts:delete', false, false),
+		('scheduled_export', 'exp_', 'ScheduledExport', 'scheduled_exports', 'logs:export',
+			'logs:export', 'logs:export', false, false)
 	) AS k (name, prefix, schema, plural, reads, writes, deletes, keys_read, author_deletes)
 	WHERE k.name = resource_kind.kind;
 END;

@@ -101,6 +101,11 @@ extern void ls_http_refuse(ls_response *response, ls_arena *arena, ls_error_id i
  */
 extern void ls_http_represent(const ls_request *request, ls_arena *arena, ls_response *response);
 
+/* ---- download_route.c ---- */
+
+/* Is it a request for the file of an export by a signed link?  Its route is LS_ROUTE_EXPORT_LINK then. */
+extern bool ls_http_is_signed(const ls_request *request, ls_arena *arena);
+
 /* ---- handlers.c ---- */
 
 /*

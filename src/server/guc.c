@@ -25,9 +25,11 @@ int ls_executors = 4;
 int ls_evaluators = 1;
 int ls_writers = 4;
 int ls_compactors = 1;
+int ls_exporters = 1;
 int ls_max_pool_workers = 16;
 int ls_queue_limit = 100000;
 int ls_deferred_limit = 10240;
+int ls_export_space = 1024;
 int ls_flush_interval = 1000;
 int ls_search_memory = -1;
 int ls_search_rows = 10000000;
@@ -269,6 +271,12 @@ ls_guc_register(bool preloaded)
 	int_setting("logsvc.compactors",
 				"Workers that merge small parts of the store and remove expired events.",
 				&ls_compactors, 1, 0, 64, PGC_SIGHUP, 0);
+
+	int_setting("logsvc.exporters", "Workers that run scheduled exports.", &ls_exporters, 1, 0, 64,
+				PGC_SIGHUP, 0);
+	int_setting("logsvc.export_space",
+				"Size that the files of scheduled exports of one organization may have together.",
+				&ls_export_space, 1024, 1, INT_MAX, PGC_SIGHUP, GUC_UNIT_MB);
 
 	int_setting("logsvc.queue_limit", "Largest number of events waiting in the queue.",
 				&ls_queue_limit, 100000, 1000, INT_MAX / 2, PGC_SIGHUP, 0);

@@ -98,9 +98,11 @@ extern int ls_executors;
 extern int ls_evaluators;
 extern int ls_writers;
 extern int ls_compactors;
+extern int ls_exporters;
 extern int ls_max_pool_workers;
 extern int ls_queue_limit;
 extern int ls_deferred_limit;       /* MB */
+extern int ls_export_space;         /* MB, of an organization */
 extern int ls_flush_interval;       /* ms */
 extern int ls_search_memory;        /* kB; -1: a share of the node's */
 extern int ls_search_rows;          /* thousands */

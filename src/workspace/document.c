@@ -16,6 +16,7 @@
 #include "src/base/json_schema.h"
 #include "src/gateway/gateway.h"
 #include "src/query/query.h"
+#include "src/workspace/cron.h"
 
 PG_FUNCTION_INFO_V1(logsvc_check_document);
 PG_FUNCTION_INFO_V1(logsvc_check_document_names);
@@ -103,6 +104,8 @@ static const char *
 check_format(void *context, ls_str format, ls_str value, ls_arena *arena)
 {
 	ls_query_time time;
+	ls_cron cron;
+	char problem[LS_CRON_PROBLEM];
 
 	if (ls_str_eq(format, LS_STR("query")))
 		return check_query(value, false, arena);
@@ -114,6 +117,8 @@ check_format(void *context, ls_str format, ls_str value, ls_arena *arena)
 		return "is not a duration; expected a number and s, m, h, d or w, such as 5m";
 	if (ls_str_eq(format, LS_STR("web-address")) && !is_web_address(value))
 		return "is not an address of a page; expected https:// or http://";
+	if (ls_str_eq(format, LS_STR("cron")) && !ls_cron_parse(value, &cron, problem))
+		return ls_arena_strdup(arena, ls_str_make(problem, strlen(problem))).data;
 	return NULL;
 }
 

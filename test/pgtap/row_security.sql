@@ -43,6 +43,8 @@ BEGIN
 				jsonb_build_object('name', word, 'match', word)) ->> 'id'));
 		PERFORM logsvc.share_dashboard(logsvc.create_dashboard(jsonb_build_object('name', word, 'panels', jsonb_build_array(
 			jsonb_build_object('kind', 'logs', 'query', word)))) ->> 'id', 'link');
+		PERFORM logsvc.create_scheduled_export(jsonb_build_object('name', word,
+			'q', word, 'cron', '@yearly', 'delivery', '{"kind": "download"}'::jsonb));
 		PERFORM logsvc.log(word, source => word);
 		PERFORM logsvc.invite(NULL, 'guest@' || word || '.org', 'viewer');
 		PERFORM logsvc.act_as(NULL);
@@ -170,6 +172,13 @@ SELECT bag_eq('SELECT name FROM privileged', $$SELECT unnest('{
 	logsvc.enable_alert_rule, logsvc.disable_alert_rule, logsvc.get_alert_rule,
 	logsvc.list_alert_rules, logsvc.get_alert, logsvc.list_alerts, logsvc.acknowledge_alert,
 	logsvc.resolve_alert,
+	logsvc.create_scheduled_export, logsvc.delete_scheduled_export, logsvc.get_scheduled_export,
+	logsvc.list_export_runs, logsvc.list_scheduled_exports, logsvc.run_scheduled_export,
+	logsvc.update_scheduled_export, logsvc_internal.download_export,
+	logsvc_internal.download_export_by_link, logsvc_internal.fail_export_run,
+	logsvc_internal.finish_export_run, logsvc_internal.make_export_piece,
+	logsvc_internal.plan_export_runs, logsvc_internal.recover_export_runs,
+	logsvc_internal.release_export_run, logsvc_internal.take_export_run,
 	logsvc.create_token, logsvc.create_user, logsvc.decline_plan_request, logsvc.delete_index,
 	logsvc.delete_logs, logsvc.delete_member,
 	logsvc.delete_organization, logsvc.delete_user, logsvc.discard_dead_letters,
@@ -236,6 +245,8 @@ UNION ALL VALUES ('name', '''zulu'''), ('role', '''viewer'''), ('kind', '''org''
 	('body', '''{"name": "x", "q": "x"}'''), ('recipient', '''x@zulu.org'''), ('template', '''invitation'''), ('csv', '''a'''), ('parameters', '''{}'''),
 	('taken', '''{}'''), ('outcome', '''{}'''), ('samples', '''{}'''), ('most', '1'),
 	('rule', '''00000000-0000-0000-0000-000000000000''');
+	('worker', '0'), ('run', 'gen_random_uuid()'), ('code', '''x'''), ('message', '''x'''), ('permanent', 'true'),
+	('expires', '''1'''), ('signature', '''x''');
 CREATE TEMP TABLE attack AS
 WITH RECURSIVE parameter AS (
 	SELECT f.oid, f.name, a.name::text COLLATE "default" AS argument, row_number() OVER (PARTITION BY f.oid ORDER BY a.position) AS n

@@ -306,6 +306,9 @@ my ($alert) = $t->sql(q{
 	RETURNING logsvc_internal.public_id('alr_', id)}) =~ /(alr_\w+)/;
 my ($dashboard) = $t->sql("SELECT logsvc.act_as('acme') IS NULL; SELECT "
 	. q{logsvc.create_dashboard('{"name": "kept"}') ->> 'id'}) =~ /(\w+)\z/;
+my ($exported) = $t->sql("SELECT logsvc.act_as('acme') IS NULL; SELECT "
+	. q{logsvc.create_scheduled_export('{"name": "kept", "q": "x", "cron": "@yearly", "delivery": {"kind": "download"}}') ->> 'id'})
+  =~ /(\w+)\z/;
 # Name, arguments in SQL, does it only take away?
 my @in_sql = (
 	[ 'create_api_key', "'acme', 'k', 'read-only'" ], [ 'create_index', "'x'" ],
@@ -328,6 +331,10 @@ my @in_sql = (
 	[ 'create_dashboard', q{'{"name": "more"}'} ], [ 'import_dashboard', q{'{"format": "logsvc.dashboard.1", "name": "x"}'} ],
 	[ 'update_dashboard', qq{'$dashboard', '{"name": "another"}'} ], [ 'share_dashboard', "'$dashboard', 'org'" ],
 	[ 'delete_dashboard', "'$dashboard'" ],
+	[ 'create_scheduled_export',
+		q{'{"name": "more", "q": "x", "cron": "@yearly", "delivery": {"kind": "download"}}'} ],
+	[ 'update_scheduled_export', qq{'$exported', '{"name": "another"}'} ],
+		[ 'run_scheduled_export', "'$exported'" ], [ 'delete_scheduled_export', "'$exported'" ],
 	[ 'set_lookup', q{'x', E'a\n1'} ], [ 'delete_lookup', "'kept'" ],
 	[ 'set_ip_allowlist', q{'[{"network": "0.0.0.0/0"}, {"network": "::/0"}]'} ],
 		[ 'set_member_role', "'acme', 'eve\@acme.example', 'member'" ],

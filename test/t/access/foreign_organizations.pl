@@ -40,6 +40,9 @@ my $deletion = $t->http(DELETE => '/api/v1/logs', @owner,
 	json => { q => 'index=main nothing earliest=-1h', reason => 'test' })->{json}{data};
 my $saved = $t->http(POST => '/api/v1/saved-queries', @owner,
 	json => { name => 'secrets', q => 'acme' })->{json}{data};
+my $export = $t->http(POST => '/api/v1/scheduled-exports', @owner,
+	json => { name => 'secrets', q => 'acme', cron => '@yearly', delivery => { kind => 'download' } })->{json}{data};
+my $run = $t->http(POST => "/api/v1/scheduled-exports/$export->{id}/run", @owner)->{json}{data};
 my $service = $t->http(POST => '/api/v1/services', @owner,
 	json => { name => 'secrets', match => 'acme' })->{json}{data};
 my $kpi = $t->http(POST => '/api/v1/kpis', @owner, json => { name => 'secrets', serviceId => $service->{id},
@@ -56,6 +59,7 @@ ok($_->{id} // $_->{name} // $_->{runId}, 'something of acme') foreach $deletion
 my $dashboard = $t->http(POST => '/api/v1/dashboards', @owner, json => { name => 'secrets',
 	panels => [ { kind => 'stat', query => 'acme | stats count' } ] })->{json}{data};
 ok($dashboard->{id}, 'and a dashboard');
+	$saved, $export, $run, $rule, $service, $kpi, $member, $invitation, $key, $index, $session;
 
 # Each route that names something, with a request that would be right.
 my %request = (
@@ -101,6 +105,12 @@ my %request = (
 	'POST /api/v1/dashboards/{id}/data' => [ $dashboard->{id}, {} ],
 	'GET /api/v1/dashboards/{id}/export' => [ $dashboard->{id} ],
 	'POST /api/v1/dashboards/{id}/share' => [ $dashboard->{id}, { kind => 'link' } ],
+	'GET /api/v1/scheduled-exports/{id}' => [ $export->{id} ],
+	'PATCH /api/v1/scheduled-exports/{id}' => [ $export->{id}, { q => 'taken' } ],
+	'DELETE /api/v1/scheduled-exports/{id}' => [ $export->{id} ],
+	'POST /api/v1/scheduled-exports/{id}/run' => [ $export->{id} ],
+	'GET /api/v1/scheduled-exports/{id}/runs' => [ $export->{id} ],
+	'GET /api/v1/exports/{id}/download' => [ $run->{id} ],
 	'GET /api/v1/lookups/{name}' => [ 'secrets' ],
 	'DELETE /api/v1/lookups/{name}' => [ 'secrets' ],
 	'GET /api/v1/templates/{templateId}' => [ $template->{id} ],
@@ -135,7 +145,7 @@ sub belongings
 		  . "$_->[0] AS t WHERE $_->[1]) AS t" }
 	  ( map { [ $_, "organization_id = (SELECT id FROM organization WHERE slug = 'acme')" ] }
 		  qw(member access_token api_key log_index invitation ip_allowlist organization_limit
-		  resource lookup) ),
+		  resource lookup export_schedule) ),
 	  [ 'organization', "slug = 'acme'" ], [ 'user_account', "email LIKE '%acme%'" ],
 	  [ 'user_session', "user_id IN (SELECT user_id FROM member WHERE organization_id = (SELECT id "
 	  . "FROM organization WHERE slug = 'acme'))" ]);
@@ -144,7 +154,7 @@ sub belongings
 my $before = belongings();
 like($before, qr/^\Q$_\E\|\w{32}$/m, "there are rows in $_")
   foreach qw(member access_token api_key log_index invitation organization user_account
-  user_session resource lookup);
+  user_session resource lookup export_schedule);
 my $tried = 0;
 foreach my $route (sort { $a->{route} cmp $b->{route} } @named)
 {

@@ -176,6 +176,14 @@ DELETE /api/v1/dashboards/{id}              TS OA   F  dashboards:write
 POST   /api/v1/dashboards/{id}/data         TS OAMV F  dashboards:read
 GET    /api/v1/dashboards/{id}/export       TS OAMV F  dashboards:read
 POST   /api/v1/dashboards/{id}/share        TS OAM  F  dashboards:write
+GET    /api/v1/scheduled-exports            TS OA   Ff logs:export
+POST   /api/v1/scheduled-exports            TS OA   F  logs:export
+GET    /api/v1/scheduled-exports/{id}       TS OA   Ff logs:export
+PATCH  /api/v1/scheduled-exports/{id}       TS OA   F  logs:export
+DELETE /api/v1/scheduled-exports/{id}       TS OA   Ff logs:export
+POST   /api/v1/scheduled-exports/{id}/run   TS OA   Ff logs:export
+GET    /api/v1/scheduled-exports/{id}/runs  TS OA   Ff logs:export
+GET    /api/v1/exports/{id}/download        TS OA   Ff logs:export
 GET    /api/v1/usage                        TS OAMV RFf logs:read
 GET    /api/v1/usage/history                TS OAMV RFf logs:read
 GET    /api/v1/ip-allowlist                 TS OA   F  org:write

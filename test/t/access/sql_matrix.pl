@@ -44,6 +44,7 @@ create_dashboard	OAM F dashboards:write
 create_saved_query	OAM F dashboards:write
 create_service	OAM F dashboards:write
 dashboard_data	OAMV F dashboards:read,logs:read
+create_scheduled_export	OA F logs:export
 create_token	person
 create_user	operator
 decline_plan_request	operator
@@ -57,6 +58,7 @@ delete_organization	person
 delete_dashboard	OA F dashboards:write
 delete_saved_query	OA F dashboards:write
 delete_service	OA F dashboards:write
+delete_scheduled_export	OA F logs:export
 delete_user	operator
 disable_alert_rule	OAM F alerts:write
 discard_dead_letters	OA F logs:export
@@ -82,6 +84,7 @@ get_dashboard	OAMV F dashboards:read
 get_saved_query	OAMV RF dashboards:read
 get_service	OAMV RF dashboards:read
 get_service_health	OAMV RF dashboards:read
+get_scheduled_export	OA F logs:export
 get_template	OAMV RFt logs:read
 help	open
 ingest	OAM IFt logs:write
@@ -92,6 +95,7 @@ list_alerts	OAMV RF logs:read
 list_api_keys	OA F keys:write
 list_dead_letters	OAM F pipelines:write
 list_deletions	OA Ft logs:export
+list_export_runs	OA F logs:export
 list_indexes	OAMV RFt logs:read
 list_invitations	OA F members:read
 list_kpis	OAMV RF dashboards:read
@@ -101,6 +105,7 @@ list_organizations	OAMV - *
 list_dashboards	OAMV F dashboards:read
 list_saved_queries	OAMV RF dashboards:read
 list_services	OAMV RF dashboards:read
+list_scheduled_exports	OA F logs:export
 list_templates	OAMV RFt logs:read
 list_tokens	person
 log	OAM IFt logs:write
@@ -120,6 +125,7 @@ revoke_invitation	OA F members:write
 revoke_token	OA - members:write
 roles	OAMV F members:read
 run_adhoc	OAM - evaluations:run
+run_scheduled_export	OA F logs:export
 search	OAMV RFt logs:read
 search_field_values	OAMV RFt logs:read
 search_fields	OAMV RFt logs:read
@@ -141,6 +147,7 @@ update_organization	OA F org:write
 update_dashboard	OAM F dashboards:write
 update_saved_query	OAM F dashboards:write
 update_service	OAM F dashboards:write
+update_scheduled_export	OA F logs:export
 usage	OAMV RF logs:read
 usage_history	OAMV RF logs:read
 use_token	open
@@ -270,6 +277,8 @@ my ($alert) = $t->sql(q{
 	INSERT INTO logsvc_internal.alert (organization_id, rule_id, rule_name, severity, key, group_key, search, started_at, last_seen_at)
 	SELECT organization_id, id, name, 'info', '', '{}', '{}', now(), now() FROM logsvc_internal.resource WHERE kind = 'alert_rule'
 	RETURNING logsvc_internal.public_id('alr_', id)}) =~ /(alr_\w+)/;
+my $exported = $t->http(POST => '/api/v1/scheduled-exports', token => $org->{token},
+	json => { name => 'errors', q => '*', cron => '@yearly', delivery => { kind => 'download' } })->{json}{data}{id};
 my %arguments = (
 	create_service => q{'{"name": "x", "match": "x"}'}, delete_service => "'$unused'",
 		get_service => "'$service'", get_service_health => "'$service', '1h'",
@@ -310,6 +319,10 @@ my %arguments = (
 	create_dashboard => q{'{"name": "x"}'}, import_dashboard => q{'{"format": "logsvc.dashboard.1", "name": "x"}'},
 		map({ $_ => "'$dashboard'" } qw(get_dashboard delete_dashboard dashboard_data export_dashboard)),
 		update_dashboard => qq{'$dashboard', '{"name": "y"}'}, share_dashboard => "'$dashboard', 'org'",
+	create_scheduled_export => q{'{"name": "x", "q": "*", "cron": "@yearly", "delivery": {"kind": "download"}}'},
+		update_scheduled_export => qq{'$exported', '{"name": "y"}'},
+		map({ $_ => "'$exported'" } qw(delete_scheduled_export get_scheduled_export list_export_runs
+			run_scheduled_export)),
 	create_saved_query => q{'{"name": "x", "q": "*"}'}, delete_saved_query => "'$saved'",
 		get_saved_query => "'$saved'", update_saved_query => qq{'$saved', '{"name": "y"}'},
 	create_alert_rule => q{'{"name": "x", "query": "*", "condition": {"kind": "absence"}}'},

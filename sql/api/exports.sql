@@ -1,0 +1,809 @@
+-- Scheduled exports: the resource, its schedule, its runs and their files.
+
+-- ---- times ----
+
+CREATE OR REPLACE FUNCTION logsvc_internal.cron_shortest_gap(cron text) RETURNS int
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'logsvc_cron_shortest_gap';
+COMMENT ON FUNCTION logsvc_internal.cron_shortest_gap(text) IS
+'The fewest minutes between two runs of a cron expression';
+
+CREATE OR REPLACE FUNCTION logsvc_internal.next_run(cron text, timezone text, after timestamptz)
+RETURNS timestamptz
+LANGUAGE C STABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'logsvc_next_run';
+COMMENT ON FUNCTION logsvc_internal.next_run(text, text, timestamptz) IS
+'The first run of a cron expression after a time, by the clock of a time zone; NULL: never';
+
+CREATE OR REPLACE FUNCTION logsvc_internal.last_run(cron text, timezone text, until timestamptz)
+RETURNS timestamptz
+LANGUAGE C STABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'logsvc_last_run';
+COMMENT ON FUNCTION logsvc_internal.last_run(text, text, timestamptz) IS
+'The last run of a cron expression at or before a time, by the clock of a time zone; NULL: none';
+
+CREATE OR REPLACE FUNCTION logsvc_internal.resolve_time("time" text, at timestamptz, timezone text)
+RETURNS timestamptz
+LANGUAGE C STABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'logsvc_resolve_time';
+COMMENT ON FUNCTION logsvc_internal.resolve_time(text, timestamptz, text) IS
+'A time of the search language, such as -1d@d, as it is at a time in a time zone';
+
+-- A day's worth of clock, so that cron may come a second after the hour.
+CREATE OR REPLACE FUNCTION logsvc_internal.export_range(
+	content jsonb, tick timestamptz, period_start timestamptz,
+	OUT from_time timestamptz, OUT to_time timestamptz)
+LANGUAGE sql STABLE PARALLEL SAFE
+BEGIN ATOMIC
+	SELECT CASE WHEN jsonb_typeof(content -> 'range') = 'object'
+			THEN logsvc_internal.resolve_time(content #>> '{range,earliest}', tick, content ->> 'timezone')
+			ELSE period_start END,
+		CASE WHEN jsonb_typeof(content -> 'range') = 'object'
+			THEN logsvc_internal.resolve_time(content #>> '{range,latest}', tick, content ->> 'timezone')
+			ELSE tick END;
+END;
+COMMENT ON FUNCTION logsvc_internal.export_range(jsonb, timestamptz, timestamptz) IS
+'The range that a run of a scheduled export searches, when it is due at a time';
+
+-- ---- the resource ----
+
+CREATE OR REPLACE FUNCTION logsvc_internal.query_reads_audit(q text) RETURNS boolean
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE AS 'MODULE_PATHNAME', 'logsvc_query_reads_audit';
+COMMENT ON FUNCTION logsvc_internal.query_reads_audit(text) IS
+'Does a valid query name the index _audit?  (No wildcard finds it.)';
+
+CREATE OR REPLACE FUNCTION logsvc_internal.scheduled_export_content(content jsonb, author uuid)
+RETURNS jsonb
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	target uuid := logsvc_internal.current_organization();
+	from_time timestamptz;
+	to_time timestamptz;
+BEGIN
+	PERFORM logsvc_internal.check_query_of(content, '');
+	IF logsvc_internal.cron_shortest_gap(content ->> 'cron') < 5 THEN
+		PERFORM logsvc_internal.invalid('cron', 'runs must be at least 5 minutes apart');
+	END IF;
+	IF content ->> 'timezone' IS NULL THEN
+		content := content || (SELECT jsonb_build_object('timezone', o.timezone)
+			FROM logsvc_internal.organization o WHERE o.id = target);
+	END IF;
+	PERFORM logsvc_internal.check_timezone(content ->> 'timezone');
+	SELECT r.from_time, r.to_time INTO from_time, to_time
+	FROM logsvc_internal.export_range(content, now(), now()) AS r;
+	IF to_time < from_time THEN
+		PERFORM logsvc_internal.invalid('range', 'latest must not be before earliest');
+	END IF;
+	-- Row security asks for the same right again, at each run for the author.
+	content := content || jsonb_build_object('readsAudit',
+		logsvc_internal.query_reads_audit(logsvc_internal.query_of(content)));
+	IF (content ->> 'readsAudit')::boolean THEN
+		PERFORM logsvc_internal.require_permission('audit:read');
+		IF author IS NULL THEN
+			PERFORM logsvc_internal.invalid('q', 'an export of the audit log needs a user as its author');
+		END IF;
+	END IF;
+	RETURN content;
+END
+$$;
+COMMENT ON FUNCTION logsvc_internal.scheduled_export_content(jsonb, uuid) IS
+'The content of a scheduled export: its query, cron, range and delivery fit together';
+
+CREATE OR REPLACE FUNCTION logsvc_internal.scheduled_export_uses(content jsonb) RETURNS SETOF uuid
+LANGUAGE sql IMMUTABLE PARALLEL SAFE ROWS 1
+BEGIN ATOMIC
+	SELECT logsvc_internal.saved_query_of(content) WHERE content ->> 'savedQueryId' IS NOT NULL;
+END;
+COMMENT ON FUNCTION logsvc_internal.scheduled_export_uses(jsonb) IS
+'The saved query that a scheduled export names';
+
+-- Who may not read the audit log gets no link to a file with it.
+CREATE OR REPLACE FUNCTION logsvc_internal.may_get_export(u logsvc_internal.export_run)
+RETURNS boolean
+LANGUAGE sql STABLE PARALLEL RESTRICTED
+RETURN NOT u.audit OR logsvc_internal.may_read_audit();
+COMMENT ON FUNCTION logsvc_internal.may_get_export(logsvc_internal.export_run) IS
+'May the session, which may export, get the file of this run?';
+
+CREATE OR REPLACE FUNCTION logsvc_internal.sign_link(what text) RETURNS text
+LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED AS 'MODULE_PATHNAME', 'logsvc_sign_link';
+COMMENT ON FUNCTION logsvc_internal.sign_link(text) IS
+'The signature of a link, by the server''s key: hexadecimal';
+
+CREATE OR REPLACE FUNCTION logsvc_internal.export_signature(run text, expires bigint) RETURNS text
+LANGUAGE sql VOLATILE PARALLEL RESTRICTED
+RETURN logsvc_internal.sign_link('export ' || run || ' until ' || expires);
+COMMENT ON FUNCTION logsvc_internal.export_signature(text, bigint) IS
+'The signature of a link to the file of one run, good until a time (seconds since 1970)';
+
+CREATE OR REPLACE FUNCTION logsvc_internal.export_link(run uuid) RETURNS text
+LANGUAGE plpgsql VOLATILE PARALLEL RESTRICTED SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	id text := logsvc_internal.public_id('run_', run);
+	expires bigint := extract(epoch FROM clock_timestamp() + interval '15 minutes');
+BEGIN
+	RETURN logsvc_internal.public_link(format('/api/v1/exports/%s/download?expires=%s&signature=%s',
+		id, expires, logsvc_internal.export_signature(id, expires)), NULL);
+END
+$$;
+COMMENT ON FUNCTION logsvc_internal.export_link(uuid) IS
+'A link to the file of a run, which is good for 15 minutes without a credential';
+
+CREATE OR REPLACE FUNCTION logsvc_internal.export_run_json(u logsvc_internal.export_run) RETURNS jsonb
+LANGUAGE plpgsql VOLATILE PARALLEL RESTRICTED SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+	RETURN jsonb_build_object(
+		'id', logsvc_internal.public_id('run_', u.id),
+		'exportId', logsvc_internal.public_id('exp_', u.resource_id),
+		'status', u.status,
+		'scheduledFor', logsvc_internal.iso_time(u.tick),
+		'range', jsonb_build_object('earliest', logsvc_internal.iso_time(u.from_time),
+			'latest', logsvc_internal.iso_time(u.to_time)),
+		'rows', u.rows, 'bytes', u.bytes, 'truncated', u.truncated, 'attempts', u.attempts,
+		'createdAt', logsvc_internal.iso_time(u.created_at),
+		'startedAt', logsvc_internal.iso_time(u.started_at),
+		'finishedAt', logsvc_internal.iso_time(u.finished_at),
+		'fileExpiresAt', logsvc_internal.iso_time(u.file_until),
+		'downloadUrl', CASE WHEN u.complete AND u.file_until > now() AND logsvc_internal.may_get_export(u)
+			THEN logsvc_internal.export_link(u.id) END,
+		'error', CASE WHEN u.error_code IS NOT NULL
+			THEN jsonb_build_object('code', u.error_code, 'message', u.error) END);
+END
+$$;
+COMMENT ON FUNCTION logsvc_internal.export_run_json(logsvc_internal.export_run) IS
+'A run as the API shows it';
+
+CREATE OR REPLACE FUNCTION logsvc_internal.scheduled_export_json(r logsvc_internal.resource)
+RETURNS jsonb
+LANGUAGE plpgsql VOLATILE PARALLEL RESTRICTED SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	last_run logsvc_internal.export_run;
+BEGIN
+	SELECT u.* INTO last_run FROM logsvc_internal.export_run u
+	WHERE u.resource_id = r.id ORDER BY u.id DESC LIMIT 1;
+	RETURN logsvc_internal.resource_json(r) || jsonb_build_object(
+		'nextRunAt', (SELECT logsvc_internal.iso_time(s.next_tick)
+			FROM logsvc_internal.export_schedule s WHERE s.resource_id = r.id),
+		'lastRun', CASE WHEN last_run.id IS NOT NULL THEN logsvc_internal.export_run_json(last_run) END);
+END
+$$;
+COMMENT ON FUNCTION logsvc_internal.scheduled_export_json(logsvc_internal.resource) IS
+'A scheduled export as the API shows it';
+
+-- Not later than what has been exported: a new cron leaves no gap.
+CREATE OR REPLACE FUNCTION logsvc_internal.schedule_export(resource uuid) RETURNS void
+LANGUAGE sql VOLATILE PARALLEL UNSAFE
+BEGIN ATOMIC
+	INSERT INTO logsvc_internal.export_schedule AS s
+		(resource_id, organization_id, period_start, next_tick)
+	SELECT r.id, r.organization_id,
+		coalesce(logsvc_internal.last_run(r.content ->> 'cron', r.content ->> 'timezone', now()), now()),
+		CASE WHEN (r.content ->> 'enabled')::boolean
+			THEN logsvc_internal.next_run(r.content ->> 'cron', r.content ->> 'timezone', now()) END
+	FROM logsvc_internal.resource r WHERE r.id = resource
+	ON CONFLICT (resource_id) DO UPDATE SET next_tick = excluded.next_tick,
+		period_start = CASE WHEN s.next_tick IS NULL THEN excluded.period_start
+			ELSE least(s.period_start, excluded.period_start) END
+	WHERE (s.next_tick IS NULL) <> (excluded.next_tick IS NULL)
+		OR s.next_tick > now() AND s.next_tick <> excluded.next_tick;
+END;
+COMMENT ON FUNCTION logsvc_internal.schedule_export(uuid) IS
+'Sets when a new or changed export runs next; runs that are due already stay due';
+
+-- An API key that may export may not read the audit log, nor send its exports elsewhere.
+CREATE OR REPLACE FUNCTION logsvc_internal.require_exporting(r logsvc_internal.resource) RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL RESTRICTED SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+	IF (r.content ->> 'readsAudit')::boolean THEN
+		PERFORM logsvc_internal.require_permission('audit:read');
+	END IF;
+END
+$$;
+COMMENT ON FUNCTION logsvc_internal.require_exporting(logsvc_internal.resource) IS
+'Raises an error unless the session may read what an export exports';
+
+CREATE OR REPLACE FUNCTION logsvc_internal.require_exports() RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL RESTRICTED SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+	PERFORM logsvc_internal.require_live();
+	PERFORM logsvc_internal.require_permission('logs:export');
+END
+$$;
+COMMENT ON FUNCTION logsvc_internal.require_exports() IS
+'Raises an error unless the session may use scheduled exports: test keys, which have one index only, '
+'may not';
+
+-- ---- the API ----
+
+CREATE OR REPLACE FUNCTION logsvc.create_scheduled_export(body jsonb) RETURNS jsonb
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	created jsonb;
+BEGIN
+	PERFORM logsvc_internal.require_exports();
+	created := logsvc_internal.create_resource('scheduled_export', body);
+	PERFORM logsvc_internal.schedule_export(logsvc_internal.parse_public_id('exp_', created ->> 'id'));
+	RETURN created || (logsvc_internal.get_resource('scheduled_export', created ->> 'id')
+		- 'delivery');
+END
+$$;
+COMMENT ON FUNCTION logsvc.create_scheduled_export(jsonb) IS
+'Exports by a schedule: body is {name, q or savedQueryId, cron, timezone?, range?, format?, delivery, maxRows?, enabled?}';
+
+CREATE OR REPLACE FUNCTION logsvc.update_scheduled_export(
+	id text, body jsonb, version int DEFAULT NULL)
+RETURNS jsonb
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	before logsvc_internal.resource;
+	changed jsonb;
+BEGIN
+	PERFORM logsvc_internal.require_exports();
+	SELECT r.* INTO before FROM logsvc_internal.resource r
+	WHERE logsvc_internal.public_id('exp_', r.id) = update_scheduled_export.id
+		AND r.organization_id = logsvc_internal.current_organization()
+		AND r.kind = 'scheduled_export';
+	changed := logsvc_internal.update_resource('scheduled_export', id, body, version);
+	PERFORM logsvc_internal.require_exporting(before);
+	PERFORM logsvc_internal.schedule_export(logsvc_internal.parse_public_id('exp_', id));
+	RETURN changed || (logsvc_internal.get_resource('scheduled_export', id) - 'delivery');
+END
+$$;
+COMMENT ON FUNCTION logsvc.update_scheduled_export(text, jsonb, int) IS
+'Changes the export with that id: the members that body has; version: the one it must have now';
+
+CREATE OR REPLACE FUNCTION logsvc.delete_scheduled_export(id text, version int DEFAULT NULL)
+RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+	PERFORM logsvc_internal.require_exports();
+	PERFORM logsvc_internal.delete_resource('scheduled_export', id, version);
+END
+$$;
+COMMENT ON FUNCTION logsvc.delete_scheduled_export(text, int) IS
+'Deletes the export with that id, its runs and their files; version: the one it must have now';
+
+CREATE OR REPLACE FUNCTION logsvc.get_scheduled_export(id text) RETURNS jsonb
+LANGUAGE plpgsql VOLATILE PARALLEL RESTRICTED SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+	PERFORM logsvc_internal.require_exports();
+	RETURN logsvc_internal.get_resource('scheduled_export', id);
+END
+$$;
+COMMENT ON FUNCTION logsvc.get_scheduled_export(text) IS
+'A scheduled export, by its id (exp_...), with its last run';
+
+CREATE OR REPLACE FUNCTION logsvc.list_scheduled_exports(
+	"limit" int DEFAULT NULL, cursor text DEFAULT NULL)
+RETURNS logsvc_internal.list
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+	PERFORM logsvc_internal.require_exports();
+	RETURN logsvc_internal.list_resources('scheduled_export', "limit", cursor);
+END
+$$;
+COMMENT ON FUNCTION logsvc.list_scheduled_exports(int, text) IS
+'A page of the scheduled exports, by name';
+
+-- ---- runs ----
+
+-- One at a time: who asks again gets the run that waits.
+CREATE OR REPLACE FUNCTION logsvc.run_scheduled_export(id text) RETURNS jsonb
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	found_export logsvc_internal.resource;
+	run logsvc_internal.export_run;
+	until timestamptz;
+	since timestamptz;
+BEGIN
+	PERFORM logsvc_internal.require_exports();
+	PERFORM logsvc_internal.check_change_rate();
+	PERFORM logsvc_internal.lock_organization(logsvc_internal.current_organization());
+	found_export := logsvc_internal.find_resource('scheduled_export', id);
+	PERFORM logsvc_internal.require_exporting(found_export);
+	SELECT u.* INTO run FROM logsvc_internal.export_run u
+	WHERE u.resource_id = found_export.id AND u.tick IS NULL AND u.finished_at IS NULL;
+	IF NOT FOUND THEN
+		-- The last period that is over.
+		until := coalesce(logsvc_internal.last_run(found_export.content ->> 'cron',
+			found_export.content ->> 'timezone', now()), now());
+		since := coalesce(logsvc_internal.last_run(found_export.content ->> 'cron',
+			found_export.content ->> 'timezone', until - interval '1 second'), until);
+		INSERT INTO logsvc_internal.export_run AS u
+			(organization_id, resource_id, from_time, to_time, asked_by)
+		SELECT found_export.organization_id, found_export.id, g.from_time, g.to_time,
+			logsvc_internal.audit_actor()
+		FROM logsvc_internal.export_range(found_export.content,
+			CASE jsonb_typeof(found_export.content -> 'range') WHEN 'object' THEN now() ELSE until END,
+			since) AS g
+		RETURNING u.* INTO run;
+		PERFORM logsvc_internal.audit(run.organization_id, 'scheduled_export.run',
+			logsvc_internal.public_id('exp_', found_export.id),
+			jsonb_build_object('runId', logsvc_internal.public_id('run_', run.id)));
+	END IF;
+	RETURN logsvc_internal.export_run_json(run);
+END
+$$;
+COMMENT ON FUNCTION logsvc.run_scheduled_export(text) IS
+'Runs the export with that id now, for the last period that is over; returns the run';
+
+CREATE OR REPLACE FUNCTION logsvc.list_export_runs(
+	id text, "limit" int DEFAULT NULL, cursor text DEFAULT NULL)
+RETURNS logsvc_internal.list
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	found_export logsvc_internal.resource;
+	scope text := logsvc_internal.list_scope('export_runs', logsvc_internal.current_organization(), id);
+	size int := logsvc_internal.page_limit("limit");
+	before uuid := logsvc_internal.open_position(scope, cursor)::uuid;
+BEGIN
+	PERFORM logsvc_internal.require_exports();
+	found_export := logsvc_internal.find_resource('scheduled_export', id);
+	RETURN (SELECT logsvc_internal.page(
+			array_agg(logsvc_internal.export_run_json(u) ORDER BY u.id DESC),
+			array_agg(u.id::text ORDER BY u.id DESC), size, scope)
+		FROM (SELECT * FROM logsvc_internal.export_run one
+			WHERE one.resource_id = found_export.id AND (before IS NULL OR one.id < before)
+			ORDER BY one.id DESC LIMIT size + 1) AS u);
+END
+$$;
+COMMENT ON FUNCTION logsvc.list_export_runs(text, int, text) IS
+'A page of the runs of the export with that id, the latest first';
+
+-- ---- files ----
+
+CREATE OR REPLACE FUNCTION logsvc_internal.export_file_type(format text) RETURNS text
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN CASE format WHEN 'csv' THEN 'text/csv; charset=utf-8' WHEN 'json' THEN 'application/json'
+	ELSE 'application/x-ndjson' END;
+COMMENT ON FUNCTION logsvc_internal.export_file_type(text) IS 'The media type of a file of a format';
+
+CREATE OR REPLACE FUNCTION logsvc_internal.export_file_name(u logsvc_internal.export_run)
+RETURNS text
+LANGUAGE sql STABLE PARALLEL SAFE
+RETURN (SELECT logsvc_internal.slug_of(r.name) FROM logsvc_internal.resource r WHERE r.id = u.resource_id)
+	|| to_char(u.from_time AT TIME ZONE 'UTC', '-YYYYMMDD"T"HH24MISS"Z-"')
+	|| to_char(u.to_time AT TIME ZONE 'UTC', 'YYYYMMDD"T"HH24MISS"Z."') || u.format;
+COMMENT ON FUNCTION logsvc_internal.export_file_name(logsvc_internal.export_run) IS
+'The name of the file of a run: of its export and of its range';
+
+-- A piece at a time: src/api/download_route.c goes on until the last one.
+CREATE OR REPLACE FUNCTION logsvc_internal.export_file_response(u logsvc_internal.export_run)
+RETURNS logsvc_internal.http_response
+LANGUAGE plpgsql STABLE PARALLEL RESTRICTED SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	content bytea;
+BEGIN
+	IF NOT u.complete OR (u.file_until > now()) IS NOT TRUE
+		OR u.pieces <> (SELECT count(*) FROM logsvc_internal.export_file f WHERE f.run_id = u.id) THEN
+		IF u.finished_at IS NULL THEN
+			PERFORM logsvc_internal.raise_error('NOT_FOUND', 'the run has no file yet');
+		END IF;
+		PERFORM logsvc_internal.raise_error('LINK_EXPIRED', 'the file of this run is no longer kept');
+	END IF;
+	SELECT string_agg(f.data, '' ORDER BY f.number) INTO content
+	FROM logsvc_internal.export_file f WHERE f.run_id = u.id;
+	RETURN ROW(NULL, jsonb_build_object(
+			'Content-Disposition', format('attachment; filename="%s"', logsvc_internal.export_file_name(u)),
+			'Cache-Control', 'private, no-store', 'X-Row-Count', u.rows::text),
+		logsvc_internal.export_file_type(u.format), coalesce(content, ''))::logsvc_internal.http_response;
+END
+$$;
+COMMENT ON FUNCTION logsvc_internal.export_file_response(logsvc_internal.export_run) IS
+'The file of a run as an answer; raises LINK_EXPIRED when it is no longer there';
+
+CREATE OR REPLACE FUNCTION logsvc_internal.download_export(id text)
+RETURNS logsvc_internal.http_response
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	run logsvc_internal.export_run;
+BEGIN
+	PERFORM logsvc_internal.require_exports();
+	SELECT u.* INTO run FROM logsvc_internal.export_run u
+	WHERE u.id = logsvc_internal.parse_public_id('run_', download_export.id)
+		AND u.organization_id = logsvc_internal.current_organization();
+	IF NOT FOUND THEN
+		PERFORM logsvc_internal.raise_error('NOT_FOUND', 'no such run');
+	END IF;
+	IF run.audit THEN
+		PERFORM logsvc_internal.require_permission('audit:read');
+	END IF;
+	RETURN logsvc_internal.export_file_response(run);
+END
+$$;
+COMMENT ON FUNCTION logsvc_internal.download_export(text) IS
+'The file of a run of the session''s organization';
+
+-- Who has the link needs nothing else.  One that was changed is of no run: what is there stays unknown.
+CREATE OR REPLACE FUNCTION logsvc_internal.download_export_by_link(
+	id text, expires text, signature text)
+RETURNS logsvc_internal.http_response
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	run logsvc_internal.export_run;
+BEGIN
+	IF expires ~ '^[0-9]{1,15}$' IS NOT TRUE
+		OR sha256(convert_to(signature, 'UTF8')) <> sha256(convert_to(
+			logsvc_internal.export_signature(id, expires::bigint), 'UTF8')) THEN
+		PERFORM logsvc_internal.raise_error('NOT_FOUND', 'no such link');
+	END IF;
+	IF expires::bigint <= extract(epoch FROM clock_timestamp()) THEN
+		PERFORM logsvc_internal.raise_error('LINK_EXPIRED', 'the link was good for 15 minutes',
+			hint => 'The run has a new one: GET /api/v1/scheduled-exports/{id}/runs.');
+	END IF;
+	SELECT u.* INTO run FROM logsvc_internal.export_run u
+	JOIN logsvc_internal.organization o ON o.id = u.organization_id AND o.deleted_at IS NULL
+	WHERE u.id = logsvc_internal.parse_public_id('run_', download_export_by_link.id);
+	IF NOT FOUND THEN
+		PERFORM logsvc_internal.raise_error('LINK_EXPIRED', 'the file of this run is no longer kept');
+	END IF;
+	RETURN logsvc_internal.export_file_response(run);
+END
+$$;
+COMMENT ON FUNCTION logsvc_internal.download_export_by_link(text, text, text) IS
+'The file of a run for whoever has a link to it that is signed and not older than 15 minutes';
+
+GRANT EXECUTE ON FUNCTION logsvc_internal.download_export(text),
+	logsvc_internal.download_export_by_link(text, text, text) TO logsvc_reader;
+
+-- ---- for exporters: what is due ----
+
+-- Each tick makes one run, however many exporters there are and whenever they are killed: the run
+-- and the next tick commit together, and a tick has one run.  After a pause all periods of the last
+-- 7 days are exported, and before them the rest in one.
+CREATE OR REPLACE FUNCTION logsvc_internal.plan_export_runs() RETURNS timestamptz
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	s record;
+	tick timestamptz;
+BEGIN
+	FOR s IN SELECT p.*, r.content FROM logsvc_internal.export_schedule p
+		JOIN logsvc_internal.resource r ON r.id = p.resource_id
+		JOIN logsvc_internal.organization o ON o.id = p.organization_id AND o.deleted_at IS NULL
+		WHERE p.next_tick <= clock_timestamp()
+		ORDER BY p.next_tick LIMIT 100 FOR UPDATE OF p SKIP LOCKED
+	LOOP
+		tick := s.next_tick;
+		IF tick < now() - interval '7 days' THEN
+			tick := greatest(tick, logsvc_internal.last_run(s.content ->> 'cron',
+				s.content ->> 'timezone', now() - interval '7 days'));
+		END IF;
+		INSERT INTO logsvc_internal.export_run (organization_id, resource_id, tick, from_time, to_time)
+		SELECT s.organization_id, s.resource_id, tick, g.from_time, greatest(g.from_time, g.to_time)
+		FROM logsvc_internal.export_range(s.content, tick, s.period_start) AS g
+		ON CONFLICT (resource_id, tick) DO NOTHING;
+		UPDATE logsvc_internal.export_schedule p SET period_start = tick,
+			next_tick = logsvc_internal.next_run(s.content ->> 'cron', s.content ->> 'timezone', tick)
+		WHERE p.resource_id = s.resource_id;
+	END LOOP;
+	RETURN least((SELECT min(p.next_tick) FROM logsvc_internal.export_schedule p),
+		(SELECT min(u.next_attempt_at) FROM logsvc_internal.export_run u
+			WHERE u.status IN ('waiting', 'running', 'delivering')));
+END
+$$;
+COMMENT ON FUNCTION logsvc_internal.plan_export_runs() IS
+'Makes the runs of exports that are due; returns when there is something to do next';
+
+CREATE OR REPLACE FUNCTION logsvc_internal.recover_export_runs(worker int) RETURNS void
+LANGUAGE sql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
+BEGIN ATOMIC
+	UPDATE logsvc_internal.export_run u SET worker = NULL, next_attempt_at = now()
+	WHERE u.worker = recover_export_runs.worker AND u.finished_at IS NULL;
+END;
+COMMENT ON FUNCTION logsvc_internal.recover_export_runs(int) IS
+'Gives back what an exporter had that has ended; only while no other one has its number';
+
+-- Organizations take turns, each of some seconds: a million rows of one hold up nobody for long.
+-- next_attempt_at of what an exporter has is when others may take it for dead.
+CREATE OR REPLACE FUNCTION logsvc_internal.take_export_run(
+	worker int, OUT run uuid, OUT organization uuid, OUT audit boolean, OUT complete boolean)
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	taken logsvc_internal.export_run;
+	r logsvc_internal.resource;
+BEGIN
+	SELECT u.* INTO taken FROM logsvc_internal.export_run u
+	JOIN logsvc_internal.organization o ON o.id = u.organization_id AND o.deleted_at IS NULL
+	WHERE u.status IN ('waiting', 'running', 'delivering') AND u.next_attempt_at <= now()
+	ORDER BY (SELECT max(other.turn_at) FROM logsvc_internal.export_run other
+			WHERE other.organization_id = u.organization_id) NULLS FIRST,
+		u.turn_at NULLS FIRST, u.created_at
+	LIMIT 1 FOR UPDATE OF u SKIP LOCKED;
+	IF NOT FOUND THEN
+		RETURN;
+	END IF;
+	SELECT one.* INTO r FROM logsvc_internal.resource one WHERE one.id = taken.resource_id;
+	IF taken.status = 'waiting' THEN
+		taken.status := 'running';
+		taken.format := r.content ->> 'format';
+		taken.max_rows := (r.content ->> 'maxRows')::int;
+		taken.audit := (r.content ->> 'readsAudit')::boolean;
+		taken.started_at := coalesce(taken.started_at, now());
+	END IF;
+	UPDATE logsvc_internal.export_run u
+	SET worker = take_export_run.worker, turn_at = clock_timestamp(),
+		next_attempt_at = clock_timestamp() + interval '15 minutes', status = taken.status,
+		format = taken.format, max_rows = taken.max_rows, audit = taken.audit,
+		started_at = taken.started_at
+	WHERE u.id = taken.id;
+	run := taken.id;
+	organization := taken.organization_id;
+	audit := taken.audit AND logsvc_internal.author_reads_audit(r);
+	complete := taken.status = 'delivering';
+END
+$$;
+COMMENT ON FUNCTION logsvc_internal.take_export_run(int) IS
+'The run that an exporter should go on with now; NULL: none';
+
+CREATE OR REPLACE FUNCTION logsvc_internal.author_reads_audit(r logsvc_internal.resource)
+RETURNS boolean
+LANGUAGE sql STABLE PARALLEL SAFE
+RETURN EXISTS (SELECT FROM logsvc_internal.member m, logsvc_internal.permissions() AS p
+	WHERE m.organization_id = r.organization_id AND m.user_id = r.created_by
+		AND p.permission = 'audit:read' AND (to_jsonb(p) ->> m.role)::boolean);
+COMMENT ON FUNCTION logsvc_internal.author_reads_audit(logsvc_internal.resource) IS
+'May the author of a resource read the audit log now?';
+
+-- ---- for exporters: the file ----
+
+-- Files have a bound for each organization.  What there is no room for takes that of the oldest
+-- files; one that is larger than all of it fails.
+CREATE OR REPLACE FUNCTION logsvc_internal.make_export_room(u logsvc_internal.export_run, more bigint)
+RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	room bigint := pg_size_bytes(current_setting('logsvc.export_space'));
+	used bigint;
+	old record;
+BEGIN
+	SELECT coalesce(sum(other.bytes), 0) INTO used FROM logsvc_internal.export_run other
+	WHERE other.organization_id = u.organization_id AND other.pieces > 0;
+	FOR old IN SELECT other.id, other.bytes FROM logsvc_internal.export_run other
+		WHERE other.organization_id = u.organization_id AND other.pieces > 0
+			AND other.finished_at IS NOT NULL AND used + more > room
+		ORDER BY other.finished_at, other.id
+	LOOP
+		EXIT WHEN used + more <= room;
+		PERFORM logsvc_internal.erase_export_file(old.id);
+		used := used - old.bytes;
+	END LOOP;
+	IF used + more > room THEN
+		PERFORM logsvc_internal.raise_error('EXPORT_TOO_LARGE',
+			format('the files of exports of an organization have %s', pg_size_pretty(room)),
+			hint => 'Export fewer rows or a shorter range; an operator can raise logsvc.export_space.');
+	END IF;
+END
+$$;
+COMMENT ON FUNCTION logsvc_internal.make_export_room(logsvc_internal.export_run, bigint) IS
+'Erases the oldest files of the run''s organization until so many bytes fit; raises '
+'EXPORT_TOO_LARGE when they cannot';
+
+CREATE OR REPLACE FUNCTION logsvc_internal.erase_export_file(run uuid) RETURNS void
+LANGUAGE sql VOLATILE PARALLEL UNSAFE
+BEGIN ATOMIC
+	DELETE FROM logsvc_internal.export_file f WHERE f.run_id = run;
+	UPDATE logsvc_internal.export_run u SET pieces = 0, file_until = least(u.file_until, now())
+	WHERE u.id = run;
+END;
+COMMENT ON FUNCTION logsvc_internal.erase_export_file(uuid) IS
+'Erases the file of a run; the run says so';
+
+CREATE OR REPLACE FUNCTION logsvc_internal.restart_export(run uuid) RETURNS void
+LANGUAGE sql VOLATILE PARALLEL UNSAFE
+BEGIN ATOMIC
+	DELETE FROM logsvc_internal.export_file f WHERE f.run_id = run;
+	UPDATE logsvc_internal.export_run u
+	SET pieces = 0, bytes = 0, rows = 0, cursor = NULL, q = NULL, complete = false, truncated = false,
+		upload = NULL, status = 'running'
+	WHERE u.id = run;
+END;
+COMMENT ON FUNCTION logsvc_internal.restart_export(uuid) IS
+'Lets a run begin its file again';
+
+-- Piece and cursor commit together, so a run that is killed goes on where its last piece ends.
+-- The caller acts for the organization of the run: row security holds for what is read.
+CREATE OR REPLACE FUNCTION logsvc_internal.make_export_piece(run uuid, worker int) RETURNS boolean
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	u logsvc_internal.export_run;
+	r logsvc_internal.resource;
+	piece record;
+	done boolean;
+BEGIN
+	SELECT one.* INTO u FROM logsvc_internal.export_run one
+	WHERE one.id = run AND one.worker = make_export_piece.worker AND one.status = 'running' FOR UPDATE;
+	IF NOT FOUND THEN
+		RETURN false;
+	END IF;
+	SELECT one.* INTO r FROM logsvc_internal.resource one WHERE one.id = u.resource_id;
+	IF u.audit AND NOT logsvc_internal.author_reads_audit(r) THEN
+		PERFORM logsvc_internal.raise_error('FORBIDDEN',
+			'the author of this export is no member any more who may read the audit log');
+	END IF;
+	u.q := coalesce(u.q, logsvc_internal.query_of(r.content));
+	SELECT p.* INTO piece FROM logsvc_internal.export_piece(u.q,
+		logsvc_internal.iso_time(u.from_time), logsvc_internal.iso_time(u.to_time), u.format, u.cursor,
+		u.max_rows) AS p;
+	u.rows := u.rows + piece.rows;
+	u.cursor := piece.next_position;
+	u.truncated := coalesce(piece.truncated, false);
+	done := piece.next_position IS NULL;
+	PERFORM logsvc_internal.make_export_room(u, octet_length(piece.data));
+	IF octet_length(piece.data) > 0 THEN
+		INSERT INTO logsvc_internal.export_file (run_id, number, organization_id, start, data)
+		VALUES (u.id, u.pieces, u.organization_id, u.bytes, piece.data);
+		u.pieces := u.pieces + 1;
+		u.bytes := u.bytes + octet_length(piece.data);
+	END IF;
+	UPDATE logsvc_internal.export_run one
+	SET q = u.q, rows = u.rows, bytes = u.bytes, pieces = u.pieces, cursor = u.cursor,
+		truncated = u.truncated, complete = done,
+		status = CASE WHEN done THEN 'delivering' ELSE 'running' END,
+		file_until = CASE WHEN done THEN now() + interval '7 days' END,
+		next_attempt_at = clock_timestamp() + interval '15 minutes'
+	WHERE one.id = u.id;
+	RETURN NOT done;
+END
+$$;
+COMMENT ON FUNCTION logsvc_internal.make_export_piece(uuid, int) IS
+'Adds the next piece to the file of a run that the exporter has; false: it was the last one, or the '
+'run is gone';
+
+CREATE OR REPLACE FUNCTION logsvc_internal.release_export_run(run uuid, worker int) RETURNS void
+LANGUAGE sql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
+BEGIN ATOMIC
+	UPDATE logsvc_internal.export_run u
+	SET worker = NULL, turn_at = clock_timestamp(), next_attempt_at = now()
+	WHERE u.id = run AND u.worker = release_export_run.worker AND u.finished_at IS NULL;
+END;
+COMMENT ON FUNCTION logsvc_internal.release_export_run(uuid, int) IS
+'Gives a run back that is not finished, so that others have their turn';
+
+-- ---- for exporters: the end ----
+
+CREATE OR REPLACE FUNCTION logsvc_internal.export_message(
+	type text, u logsvc_internal.export_run, r logsvc_internal.resource)
+RETURNS jsonb
+LANGUAGE sql VOLATILE PARALLEL RESTRICTED
+RETURN jsonb_build_object('type', type,
+	'organizationId', logsvc_internal.public_id('org_', u.organization_id),
+	'export', jsonb_build_object('id', logsvc_internal.public_id('exp_', r.id), 'name', r.name),
+	'run', logsvc_internal.export_run_json(u) || CASE WHEN u.complete AND u.error_code IS NULL
+		THEN jsonb_build_object('downloadUrl', logsvc_internal.export_link(u.id)) ELSE '{}' END,
+	'sentAt', logsvc_internal.iso_time(now()));
+COMMENT ON FUNCTION logsvc_internal.export_message(
+	text, logsvc_internal.export_run, logsvc_internal.resource) IS
+'What a webhook gets about a run';
+
+CREATE OR REPLACE FUNCTION logsvc_internal.mail_export(
+	u logsvc_internal.export_run, r logsvc_internal.resource)
+RETURNS void
+LANGUAGE sql VOLATILE PARALLEL UNSAFE
+BEGIN ATOMIC
+	SELECT logsvc_internal.send_mail(u.organization_id, r.content #>> '{delivery,target}',
+		'export_finished', jsonb_build_object('link', logsvc_internal.export_link(u.id),
+			'title', r.name, 'organization', o.name, 'rows', to_char(u.rows, 'FM999,999,999'),
+			'size', pg_size_pretty(u.bytes), 'from', u.from_time, 'until', u.to_time,
+			'kept', u.file_until, 'id', logsvc_internal.public_id('exp_', r.id)))
+	FROM logsvc_internal.organization o WHERE o.id = u.organization_id;
+END;
+COMMENT ON FUNCTION logsvc_internal.mail_export(logsvc_internal.export_run, logsvc_internal.resource) IS
+'Puts a mail with a link to the file of a run into the outbox';
+
+-- What is sent and that it was made commit together.
+CREATE OR REPLACE FUNCTION logsvc_internal.finish_export_run(run uuid, worker int) RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	u logsvc_internal.export_run;
+	r logsvc_internal.resource;
+BEGIN
+	UPDATE logsvc_internal.export_run one
+	SET status = 'succeeded', worker = NULL, finished_at = clock_timestamp(), error_code = NULL,
+		error = NULL
+	WHERE one.id = run AND one.worker = finish_export_run.worker AND one.status = 'delivering'
+	RETURNING one.* INTO u;
+	IF NOT FOUND THEN
+		RETURN;
+	END IF;
+	SELECT one.* INTO r FROM logsvc_internal.resource one WHERE one.id = u.resource_id;
+	IF r.content #>> '{delivery,kind}' = 'email' THEN
+		PERFORM logsvc_internal.mail_export(u, r);
+	ELSIF r.content #>> '{delivery,kind}' = 'webhook' THEN
+		PERFORM logsvc_internal.queue_delivery(u.organization_id, r.id, r.content -> 'delivery',
+			logsvc_internal.export_message('export.finished', u, r));
+	END IF;
+	UPDATE logsvc_internal.export_schedule s SET failure_told = false
+	WHERE s.resource_id = u.resource_id AND s.failure_told;
+	PERFORM logsvc_internal.audit(u.organization_id, 'export.created',
+		logsvc_internal.public_id('run_', u.id), jsonb_build_object(
+			'exportId', logsvc_internal.public_id('exp_', r.id), 'name', r.name,
+			'from', logsvc_internal.iso_time(u.from_time), 'to', logsvc_internal.iso_time(u.to_time),
+			'rows', u.rows, 'bytes', u.bytes, 'format', u.format,
+			'delivery', r.content #>> '{delivery,kind}', 'readsAudit', u.audit));
+END
+$$;
+COMMENT ON FUNCTION logsvc_internal.finish_export_run(uuid, int) IS
+'Delivers the file of a run, unless it was uploaded, and ends the run';
+
+-- After 1, 5, 15 and 60 minutes once more; what is wrong with the export itself fails at once.
+CREATE OR REPLACE FUNCTION logsvc_internal.fail_export_run(
+	run uuid, worker int, code text, message text, permanent boolean)
+RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	delays CONSTANT interval[] := '{1 min,5 min,15 min,1 h}';
+	u logsvc_internal.export_run;
+	failed boolean;
+	told boolean;
+BEGIN
+	SELECT one.* INTO u FROM logsvc_internal.export_run one
+	WHERE one.id = run AND one.worker = fail_export_run.worker AND one.finished_at IS NULL FOR UPDATE;
+	IF NOT FOUND THEN
+		RETURN;
+	END IF;
+	failed := permanent OR u.attempts >= cardinality(delays);
+	UPDATE logsvc_internal.export_run one
+	SET worker = NULL, attempts = u.attempts + 1, error_code = code, error = left(message, 500),
+		status = CASE WHEN failed THEN 'failed' ELSE u.status END,
+		finished_at = CASE WHEN failed THEN clock_timestamp() END,
+		next_attempt_at = clock_timestamp() + coalesce(delays[u.attempts + 1], '0')
+	WHERE one.id = u.id RETURNING one.* INTO u;
+	-- A cursor lives for a day, and only as long as the key of the server.
+	IF code = 'INVALID_CURSOR' OR failed AND NOT u.complete THEN
+		DELETE FROM logsvc_internal.export_file f WHERE f.run_id = u.id;
+		UPDATE logsvc_internal.export_run one
+		SET pieces = 0, bytes = 0, rows = 0, cursor = NULL, q = NULL WHERE one.id = u.id;
+	END IF;
+	IF NOT failed THEN
+		RETURN;
+	END IF;
+	UPDATE logsvc_internal.export_schedule s SET failure_told = true
+	WHERE s.resource_id = u.resource_id AND NOT s.failure_told;
+	GET DIAGNOSTICS told = ROW_COUNT;
+	IF told THEN
+		PERFORM logsvc_internal.mail_owners(u.organization_id, 'export_failed', jsonb_build_object(
+			'link', logsvc_internal.public_link('/', NULL), 'title', r.name, 'organization', o.name,
+			'reason', u.error, 'id', logsvc_internal.public_id('exp_', r.id)))
+		FROM logsvc_internal.resource r
+		JOIN logsvc_internal.organization o ON o.id = r.organization_id
+		WHERE r.id = u.resource_id;
+	END IF;
+	PERFORM logsvc_internal.queue_delivery(u.organization_id, r.id, r.content -> 'delivery',
+		logsvc_internal.export_message('export.failed', u, r))
+	FROM logsvc_internal.resource r
+	WHERE r.id = u.resource_id AND r.content #>> '{delivery,kind}' = 'webhook';
+	PERFORM logsvc_internal.audit(u.organization_id, 'export.failed',
+		logsvc_internal.public_id('run_', u.id), jsonb_build_object(
+			'exportId', logsvc_internal.public_id('exp_', u.resource_id), 'code', u.error_code,
+			'message', u.error));
+END
+$$;
+COMMENT ON FUNCTION logsvc_internal.fail_export_run(uuid, int, text, text, boolean) IS
+'Records that a try of a run failed; permanent: another one would fail too; owners get one mail until '
+'a run of the export succeeds';
+
+CREATE OR REPLACE FUNCTION logsvc_internal.purge_exports(at timestamptz) RETURNS void
+LANGUAGE sql VOLATILE PARALLEL UNSAFE
+BEGIN ATOMIC
+	SELECT logsvc_internal.erase_export_file(u.id) FROM logsvc_internal.export_run u
+	WHERE u.file_until <= at AND u.pieces > 0;
+	DELETE FROM logsvc_internal.export_run u WHERE u.finished_at < at - interval '90 days';
+END;
+COMMENT ON FUNCTION logsvc_internal.purge_exports(timestamptz) IS
+'Scheduled: erases files of exports after 7 days, and runs 90 days after their end';
+
+GRANT EXECUTE ON FUNCTION logsvc_internal.plan_export_runs(),
+	logsvc_internal.recover_export_runs(int), logsvc_internal.take_export_run(int),
+	logsvc_internal.make_export_piece(uuid, int), logsvc_internal.release_export_run(uuid, int),
+	logsvc_internal.finish_export_run(uuid, int),
+	logsvc_internal.fail_export_run(uuid, int, text, text, boolean) TO logsvc_reader;
