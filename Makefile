@@ -65,6 +65,7 @@ src/query/lexer.c: src/query/lexer.l src/query/parser.h
 $(filter src/query/%,$(OBJS)): src/query/parser.h
 src/identity/breach_common.o: src/identity/common_passwords.bin
 src/gateway/schemas.o: $(wildcard src/gateway/schemas/*.json)
+src/api/mcp_route.o: src/api/mcp_tools.json docs/language.md docs/evaluation.md
 
 sql/api/help_texts.sql: sql/help_texts.awk docs/help.md
 	awk -f sql/help_texts.awk docs/help.md > $@

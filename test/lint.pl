@@ -33,7 +33,7 @@ my %public = (
 	notify => [qw(mail.h mail_message.h deliveries.h)],
 	workspace => [],
 	gateway => [qw(gateway.h http_choice.h framing.h)],
-	api => [qw(http.h evaluation_route.h)],
+	api => [qw(http.h evaluation_route.h mcp_route.h)],
 	workers => [qw(workers.h)]);
 
 # One library, one place.

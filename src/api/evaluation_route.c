@@ -112,8 +112,10 @@ static void
 write_parsed(const ls_request *request, const ls_principal *principal,
 			 const ls_evaluation_request *evaluation, const ls_response *response, ls_buf *frame)
 {
-	ls_request parsed = {
-		.id = request->id, .route = LS_ROUTE_EVALUATE, .received_at = request->received_at};
+	ls_request parsed = {.id = request->id,
+						 .route = LS_ROUTE_EVALUATE,
+						 .received_at = request->received_at,
+						 .rpc_id = request->rpc_id};
 	ls_response headers = *response;
 	ls_buf carried;
 	ls_buf body;

@@ -37,6 +37,7 @@ static const size_t request_fields[] = {
 	offsetof(ls_request, if_none_match),
 	offsetof(ls_request, body),
 	offsetof(ls_request, carried),
+	offsetof(ls_request, rpc_id),
 };
 
 #define REQUEST_FIELDS (sizeof(request_fields) / sizeof(request_fields[0]))

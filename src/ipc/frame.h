@@ -78,6 +78,7 @@ typedef struct ls_request
 	ls_str if_none_match;
 	ls_str body;
 	ls_str carried; /* from the worker that handed it over; else empty */
+	ls_str rpc_id;  /* of a call of a tool: its JSON-RPC id, as JSON; else empty */
 } ls_request;
 
 #define LS_RESPONSE_HEADERS 16

@@ -15,6 +15,7 @@
 #include "src/server/curl.h"
 #include "src/evaluation/evaluation.h"
 #include "src/api/evaluation_route.h"
+#include "src/api/mcp_route.h"
 
 #define REQUEST_RING ((Size) 2 * 1024 * 1024)
 #define RESPONSE_RING ((Size) 512 * 1024)
@@ -26,6 +27,7 @@ typedef struct in_flight
 {
 	dlist_node node;
 	uint64 request_id;
+	ls_str rpc_id;        /* of a call of a tool; else empty */
 	MemoryContext memory; /* of this evaluation */
 	ls_arena *admission;  /* of the headers of its response, which come first and stay */
 	ls_response response; /* its headers; the rest when finished */
@@ -69,6 +71,16 @@ free_answered(evaluator_state *state)
 	}
 }
 
+static void
+answer(in_flight *call)
+{
+	ls_mcp_answer(call->rpc_id,
+				  call->evaluation.arena != NULL ? call->evaluation.arena : call->admission,
+				  &call->response);
+	send_response(call->state, &call->response);
+	retire(call);
+}
+
 /* The evaluation is finished: answer. */
 static void
 finished(ls_evaluation *evaluation)
@@ -76,23 +88,16 @@ finished(ls_evaluation *evaluation)
 	in_flight *call = evaluation->context;
 
 	ls_http_answer_evaluation(evaluation, &call->response);
-	send_response(call->state, &call->response);
-	retire(call);
+	answer(call);
 }
 
-static void
-refuse(in_flight *call)
-{
-	send_response(call->state, &call->response);
-	retire(call);
-}
 
 static void
 refuse_memory(in_flight *call)
 {
 	ls_http_refuse(&call->response, call->evaluation.arena, LS_ERROR_SERVICE_UNAVAILABLE, NULL,
 				   NULL);
-	refuse(call);
+	answer(call);
 }
 
 /* Sends a request back whose rows come from a search: an executor is to have it first. */
@@ -126,7 +131,7 @@ admit(in_flight *call, const ls_request *request)
 	if (!ls_http_admit(request, call->admission, &principal, &call->response) ||
 		!ls_http_expect_json(request, call->admission, &call->response))
 	{
-		refuse(call);
+		answer(call);
 		return false;
 	}
 	evaluation->arena = ls_context_arena(call->memory, LS_EVALUATION_ARENA_LIMIT);
@@ -171,6 +176,7 @@ begin(evaluator_state *state, const ls_request *request)
 	call->state = state;
 	dlist_push_tail(&state->calls, &call->node);
 	call->admission = ls_context_arena(memory, ADMISSION_MEMORY);
+	call->rpc_id = ls_arena_strdup(call->admission, request->rpc_id);
 	call->evaluation.memory = memory;
 	call->evaluation.done = finished;
 	call->evaluation.context = call;

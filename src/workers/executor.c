@@ -14,6 +14,7 @@
 #include "utils/timestamp.h"
 
 #include "src/api/evaluation_route.h"
+#include "src/api/mcp_route.h"
 
 #define REQUEST_RING ((Size) 256 * 1024)
 #define RESPONSE_RING ((Size) 1024 * 1024)
@@ -142,7 +143,13 @@ serve(ls_slot *slot, ls_channel *channel, ls_str frame, ls_arena *arena)
 	ls_buf_init(&out, arena);
 	ls_buf_init(&next, arena);
 	if (request.route == LS_ROUTE_EVALUATION_ROWS)
+	{
 		passed_on = ls_http_find_rows(&request, arena, &response, &out);
+		if (!passed_on)
+			ls_mcp_answer(request.rpc_id, arena, &response);
+	}
+	else if (request.route == LS_ROUTE_MCP)
+		passed_on = ls_mcp_execute(&request, arena, &response, &out);
 	else
 	{
 		execute(slot, &request, revoking, arena, &response);

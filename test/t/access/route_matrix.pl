@@ -100,6 +100,7 @@ GET    /api/v1/templates                    TS OAMV RFt logs:read
 GET    /api/v1/templates/{templateId}       TS OAMV RFt logs:read
 POST   /api/v1/search                       TS OAMV RFt logs:read
 POST   /api/v1/evaluations/run-adhoc        T  OAM  -  evaluations:run
+POST   /mcp                                 T  OAMV RFt -
 GET    /api/v1/organizations                TU -    -  -
 POST   /api/v1/organizations                U  -    -  -
 GET    /api/v1/organizations/{id}           TS -    F  -
@@ -432,7 +433,8 @@ foreach my $pair (@pairs, (undef) x 16)
 
 	# Who is in is served or refused for the request itself.  An executor refuses the name
 	# that it does not know, but for what a provider may have added to a return.
-	my $in = $r->{pool} eq 'EXECUTOR' && $r->{success} != 501 && $r->{name} ne 'OAUTH_CALLBACK'
+	my $in = $r->{name} eq 'MCP' ? $got == 200
+	  : $r->{pool} eq 'EXECUTOR' && $r->{success} != 501 && $r->{name} ne 'OAUTH_CALLBACK'
 	  ? "$got $code" eq '400 VALIDATION_ERROR'
 	  : $got == 501
 	  || $got >= 200 && $got < 500 && $got != 401 && $got != 429
