@@ -435,27 +435,27 @@ LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp 
 DECLARE
 	most CONSTANT int := 30;
 	k record := logsvc_internal.resource_kind(kind);
-	target uuid := logsvc_internal.current_organization();
+	organization uuid := logsvc_internal.current_organization();
 	r logsvc_internal.resource;
 	channels jsonb;
 	sent uuid[];
 BEGIN
 	PERFORM logsvc_internal.require_permission(k.writes);
 	PERFORM logsvc_internal.check_change_rate();
-	PERFORM logsvc_internal.lock_organization(target);
+	PERFORM logsvc_internal.lock_organization(organization);
 	r := logsvc_internal.find_resource(kind, id);
 	channels := logsvc_internal.channels_of(kind, r.content);
 	IF jsonb_array_length(channels) + (SELECT count(*) FROM logsvc_internal.delivery d
-			WHERE d.organization_id = target AND d.created_at > clock_timestamp() - interval '1 minute'
+			WHERE d.organization_id = organization AND d.created_at > clock_timestamp() - interval '1 minute'
 				AND d.type = message ->> 'type') > most THEN
 		PERFORM logsvc_internal.raise_error('RATE_LIMIT_EXCEEDED',
 			format('an organization may send %s tests of notifications in a minute', most));
 	END IF;
 	message := message || jsonb_build_object('rule', jsonb_build_object(
 		'id', logsvc_internal.public_id(k.prefix, r.id), 'name', r.name));
-	sent := ARRAY(SELECT logsvc_internal.queue_delivery(target, r.id, c.channel, message)
+	sent := ARRAY(SELECT logsvc_internal.queue_delivery(organization, r.id, c.channel, message)
 		FROM jsonb_array_elements(channels) WITH ORDINALITY AS c (channel, i) ORDER BY c.i);
-	PERFORM logsvc_internal.audit(target, kind || '.notify_tested',
+	PERFORM logsvc_internal.audit(organization, kind || '.notify_tested',
 		logsvc_internal.public_id(k.prefix, r.id),
 		jsonb_build_object('name', r.name, 'channels', jsonb_array_length(channels)));
 	RETURN (SELECT coalesce(jsonb_agg(logsvc_internal.delivery_json(d) ORDER BY s.i), '[]')
@@ -465,3 +465,27 @@ END
 $$;
 COMMENT ON FUNCTION logsvc_internal.test_channels(text, text, jsonb) IS
 'Sends a message to each channel of a resource, and returns the deliveries';
+
+-- ---- of alert rules ----
+
+CREATE OR REPLACE FUNCTION logsvc.list_alert_rule_deliveries(
+	id text, "limit" int DEFAULT NULL, cursor text DEFAULT NULL)
+RETURNS logsvc_internal.list
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+	RETURN logsvc_internal.list_deliveries('alert_rule', id, "limit", cursor);
+END
+$$;
+COMMENT ON FUNCTION logsvc.list_alert_rule_deliveries(text, int, text) IS
+'A page of the notifications of the alert rule with that id, the latest first';
+
+CREATE OR REPLACE FUNCTION logsvc.test_alert_rule_channels(id text) RETURNS jsonb
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+	RETURN logsvc_internal.test_channels('alert_rule', id, '{"type": "alert.test"}');
+END
+$$;
+COMMENT ON FUNCTION logsvc.test_alert_rule_channels(text) IS
+'Sends a test to each channel of the alert rule with that id, and returns the deliveries';

@@ -169,6 +169,7 @@ SELECT bag_eq('SELECT name FROM privileged', $$SELECT unnest('{
 	logsvc.update_kpi, logsvc_internal.claim_health, logsvc_internal.finish_health,
 	logsvc_internal.health_due,
 	logsvc.create_alert_rule, logsvc.update_alert_rule, logsvc.delete_alert_rule,
+	logsvc.list_alert_rule_deliveries, logsvc.test_alert_rule_channels,
 	logsvc.enable_alert_rule, logsvc.disable_alert_rule, logsvc.get_alert_rule,
 	logsvc.list_alert_rules, logsvc.get_alert, logsvc.list_alerts, logsvc.acknowledge_alert,
 	logsvc.resolve_alert,

@@ -326,7 +326,7 @@ my @in_sql = (
 		[ 'delete_kpi', "'$kpi'" ],
 	[ 'create_alert_rule', q{'{"name": "more", "query": "x", "condition": {"kind": "absence"}}'} ],
 	[ 'update_alert_rule', qq{'$rule', '{"name": "another"}'} ], [ 'delete_alert_rule', "'$rule'" ],
-	[ 'disable_alert_rule', "'$rule'" ], [ 'enable_alert_rule', "'$rule'" ],
+	[ 'test_alert_rule_channels', "'$rule'" ], [ 'disable_alert_rule', "'$rule'" ], [ 'enable_alert_rule', "'$rule'" ],
 	[ 'acknowledge_alert', "'$alert'" ], [ 'resolve_alert', "'$alert'" ],
 	[ 'create_dashboard', q{'{"name": "more"}'} ], [ 'import_dashboard', q{'{"format": "logsvc.dashboard.1", "name": "x"}'} ],
 	[ 'update_dashboard', qq{'$dashboard', '{"name": "another"}'} ], [ 'share_dashboard', "'$dashboard', 'org'" ],

@@ -96,6 +96,8 @@ my %request = (
 	'DELETE /api/v1/alert-rules/{id}' => [ $rule->{id} ],
 	'POST /api/v1/alert-rules/{id}/enable' => [ $rule->{id} ],
 	'POST /api/v1/alert-rules/{id}/disable' => [ $rule->{id} ],
+	'GET /api/v1/alert-rules/{id}/deliveries' => [ $rule->{id} ],
+	'POST /api/v1/alert-rules/{id}/notify-test' => [ $rule->{id} ],
 	'GET /api/v1/alerts/{id}' => [ $alert ],
 	'POST /api/v1/alerts/{id}/acknowledge' => [ $alert, { note => 'taken' } ],
 	'POST /api/v1/alerts/{id}/resolve' => [ $alert, { note => 'taken' } ],

@@ -92,6 +92,7 @@ invite	OA F members:write,members:read,logs:read,dashboards:read,pipelines:read
 kpi_series	OAMV RF dashboards:read
 list_alert_rules	OAMV F logs:read
 list_alerts	OAMV RF logs:read
+list_alert_rule_deliveries	OAMV F logs:read
 list_api_keys	OA F keys:write
 list_dead_letters	OAM F pipelines:write
 list_deletions	OA Ft logs:export
@@ -139,6 +140,7 @@ share_dashboard	OAM F dashboards:write
 import_dashboard	OAM F dashboards:write
 export_dashboard	OAMV F dashboards:read
 set_plan	person
+test_alert_rule_channels	OAM F alerts:write
 update_alert_rule	OAM F alerts:write
 update_index	OA F org:write
 update_kpi	OAM F dashboards:write
@@ -328,6 +330,7 @@ my %arguments = (
 	create_alert_rule => q{'{"name": "x", "query": "*", "condition": {"kind": "absence"}}'},
 		update_alert_rule => qq{'$rule', '{"name": "y"}'},
 		map({ ("${_}_alert_rule" => "'$rule'") } qw(get delete enable disable)),
+		list_alert_rule_deliveries => "'$rule'", test_alert_rule_channels => "'$rule'",
 		map({ ("${_}_alert" => "'$alert'") } qw(get acknowledge resolve)));
 
 my %calls = map { ("logsvc.$_" => "SELECT count(r::text) FROM logsvc.$_(" . ($arguments{$_} // '')

@@ -182,6 +182,74 @@ foreach my $point (qw(webhook_sending webhook_ended))
 		if $point eq 'webhook_ended';
 }
 
+# ---- over HTTP: a secret is shown once, a test is sent ----
+
+my $path = '/api/v1/alert-rules';
+sub ask
+{
+	my ($method, $where, $status, $name, %options) = @_;
+	my $r = $t->http($method => $path . $where, token => $org->{token}, %options);
+	is($r->{status}, $status, $name) or diag $r->{content};
+	return $r;
+}
+$receiver->forget;
+my %rule = (name => 'errors', query => 'level=error', enabled => JSON::PP::false,
+	condition => { kind => 'count', op => '>', threshold => 0 });
+my $hook = { kind => 'webhook', target => $receiver->url . '/hook' };
+foreach my $bad ([ { kind => 'webhook', target => 'https://10.0.0.1/' }, 'notify[0].target' ],
+	[ { kind => 'email', target => 'stranger@example.org' }, 'notify[0].target' ],
+	[ { %$hook, secret => 'short' }, 'notify[0].secret' ],
+	[ { %$hook, format => 'pagerduty' }, 'notify[0].secret' ],
+	[ { kind => 'pager', target => 'x' }, 'notify[0].kind' ])
+{
+	my $r = ask(POST => '', 400, "refused: $bad->[1]", json => { %rule, notify => [ $bad->[0] ] });
+	is($r->{json}{details}[0]{path}, $bad->[1], 'with its path');
+}
+my $made = ask(POST => '', 201, 'a rule', json => { %rule,
+	notify => [ $hook, { kind => 'email', target => $org->{email} } ] })->{json}{data};
+$secret = $made->{notify}[0]{secret};
+like($secret, qr/^whsec_\w{43}$/, 'its secret was made, and is shown');
+is_deeply($made->{notify}, [ { %$hook, format => 'logsvc', secret => $secret,
+	secretSet => JSON::PP::true }, { kind => 'email', target => $org->{email} } ], 'its channels');
+my $one = "/$made->{id}";
+sub shown { return ask(GET => $one, 200, 'the rule')->{json}{data}{notify}[0]; }
+my $kept = { %$hook, format => 'logsvc', secretSet => JSON::PP::true };
+is_deeply(shown(), $kept, 'later it is not shown');
+unlike(ask(GET => '', 200, 'the list')->{content}, qr/whsec/, 'nor in a list');
+my $r = ask(PATCH => $one, 200, 'a channel is repeated', json => { notify => [ $kept ] });
+is_deeply($r->{json}{data}{notify}, [ $kept ], 'and no secret shown');
+my $test = ask(POST => "$one/notify-test", 200, 'a test is sent')->{json}{data};
+is_deeply([ map { "$_->{type} $_->{kind} $_->{state}" } @$test ], [ 'alert.test webhook waiting' ],
+	'to its channel');
+ok(wait_until(sub { @{ $receiver->requests } == 1 }, 20), 'which hears of it');
+($request) = @{ $receiver->requests };
+is($request->{headers}{'x-logsvc-delivery'}, $test->[0]{id}, 'by the same id');
+ok(signed($request), 'signed with the secret that was kept');
+ok(wait_until(sub { my $r = $t->http(GET => "$path$one/deliveries", token => $org->{token});
+	($r->{json}{data}[0]{state} // '') eq 'sent' }, 20),
+	'the log says that it was sent');
+my ($entry) = @{ ask(GET => "$one/deliveries?limit=1", 200, 'the log')->{json}{data} };
+is_deeply([ @{$entry}{qw(id attempts status answer error)} ],
+	[ $test->[0]{id}, 1, 200, '{"ok": true}', undef ], 'with the answer');
+is($t->http(GET => "$path$one/deliveries", token => $other->{token})->{status}, 404,
+	'another organization sees no log');
+$r = ask(PATCH => $one, 200, 'another secret', json => { notify => [ { %$hook,
+	secret => 'another-secret-of-mine' } ] });
+is($r->{json}{data}{version}, 3, 'is a change');
+unlike($r->{content}, qr/another-secret/, 'that is not shown');
+$receiver->forget;
+$secret = 'another-secret-of-mine';
+ask(POST => "$one/notify-test", 200, 'a test');
+ok(wait_until(sub { @{ $receiver->requests } == 1 }, 20), 'is sent');
+ok(signed($receiver->requests->[0]), 'with that one');
+is($t->sql("SELECT count(*) FROM logsvc_internal.audit_entry WHERE details::text ~ 'whsec|another-secret'"), 0,
+	'the audit log has no secret');
+is($t->sql("SELECT string_agg(DISTINCT action, ' ') FROM logsvc_internal.audit_entry WHERE resource = '$made->{id}'"),
+	'alert_rule.created alert_rule.notify_tested alert_rule.updated', 'but what was done');
+ask(POST => "$one/notify-test", 200, 'tests') foreach 1 .. 28;
+is(ask(POST => "$one/notify-test", 429, 'not more than 30 a minute')->{json}{code},
+	'RATE_LIMIT_EXCEEDED', 'which is said');
+
 # ---- secrets ----
 
 unlike(join("\n", grep { !/LOG:  statement:|STATEMENT:/ } split /\n/, $t->log_text($log)),
