@@ -98,6 +98,7 @@ my %request = (
 	'POST /api/v1/alert-rules/{id}/disable' => [ $rule->{id} ],
 	'GET /api/v1/alert-rules/{id}/deliveries' => [ $rule->{id} ],
 	'POST /api/v1/alert-rules/{id}/notify-test' => [ $rule->{id} ],
+	'POST /api/v1/alert-rules/{id}/backtest' => [ $rule->{id}, {} ],
 	'GET /api/v1/alerts/{id}' => [ $alert ],
 	'POST /api/v1/alerts/{id}/acknowledge' => [ $alert, { note => 'taken' } ],
 	'POST /api/v1/alerts/{id}/resolve' => [ $alert, { note => 'taken' } ],

@@ -166,6 +166,8 @@ POST   /api/v1/alert-rules/{id}/enable      TS OAM  F  alerts:write
 POST   /api/v1/alert-rules/{id}/disable     TS OAM  F  alerts:write
 GET    /api/v1/alert-rules/{id}/deliveries  TS OAMV Ff logs:read
 POST   /api/v1/alert-rules/{id}/notify-test TS OAM  F  alerts:write
+POST   /api/v1/alert-rules/test             TS OAM  F  alerts:write
+POST   /api/v1/alert-rules/{id}/backtest    TS OAM  F  alerts:write
 GET    /api/v1/alerts                       TS OAMV RFf logs:read
 GET    /api/v1/alerts/{id}                  TS OAMV RFf logs:read
 POST   /api/v1/alerts/{id}/acknowledge      TS OAM  F  alerts:write

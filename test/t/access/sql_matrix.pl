@@ -33,6 +33,7 @@ approve_plan_request	operator
 assert_verdict	OAM - evaluations:run
 audit_head	OA - audit:read
 audit_log	OA - audit:read
+backtest_alert_rule	OAM F alerts:write,logs:read
 create_alert_rule	OAM F alerts:write
 create_api_key	OA F keys:write,logs:read
 create_index	OA F org:write
@@ -141,6 +142,7 @@ import_dashboard	OAM F dashboards:write
 export_dashboard	OAMV F dashboards:read
 set_plan	person
 test_alert_rule_channels	OAM F alerts:write
+test_alert_rule	OAM F alerts:write,logs:read
 update_alert_rule	OAM F alerts:write
 update_index	OA F org:write
 update_kpi	OAM F dashboards:write
@@ -329,8 +331,9 @@ my %arguments = (
 		get_saved_query => "'$saved'", update_saved_query => qq{'$saved', '{"name": "y"}'},
 	create_alert_rule => q{'{"name": "x", "query": "*", "condition": {"kind": "absence"}}'},
 		update_alert_rule => qq{'$rule', '{"name": "y"}'},
-		map({ ("${_}_alert_rule" => "'$rule'") } qw(get delete enable disable)),
 		list_alert_rule_deliveries => "'$rule'", test_alert_rule_channels => "'$rule'",
+		map({ ("${_}_alert_rule" => "'$rule'") } qw(get delete enable disable backtest)),
+		test_alert_rule => q('{"query": "*", "condition": {"kind": "absence"}}', '[{"name": "x", "rows": [], "expect": {"firing": true}}]'),
 		map({ ("${_}_alert" => "'$alert'") } qw(get acknowledge resolve)));
 
 my %calls = map { ("logsvc.$_" => "SELECT count(r::text) FROM logsvc.$_(" . ($arguments{$_} // '')
