@@ -5,10 +5,10 @@ use warnings;
 
 use Digest::SHA;
 
-my @order = qw(base server ipc pattern part verdict judge model gateway decode identity access scan store ingest query evaluation notify
+my @order = qw(base server ipc pattern part verdict judge model gateway decode pipeline identity access scan store ingest query evaluation notify
   workspace api workers);
 # Rooms without PostgreSQL; in the others a file says "(pure" in its first lines.
-my %pure_room = map { $_ => 1 } qw(base pattern part verdict judge model gateway decode identity);
+my %pure_room = map { $_ => 1 } qw(base pattern part verdict judge model gateway decode pipeline identity);
 my %rank;
 @rank{@order} = (0 .. $#order);
 
@@ -27,6 +27,7 @@ my %public = (
 	scan => [qw(scan.h part_scan.h part_body.h)],
 	store => [qw(store.h)],
 	decode => [qw(decode.h wire_format.h)],
+	pipeline => [qw(pipeline.h)],
 	ingest => [qw(ingest.h)],
 	query => [qw(query.h ast.h bind.h)],
 	evaluation => [qw(evaluation.h)],
@@ -41,7 +42,7 @@ my @libraries = (
 	[qr/<curl\//, qr/^src\/server\/curl\.c$/, 'libcurl'],
 	[qr/<jansson/, qr/^src\/base\/json_document\.c$/, 'jansson'],
 	# Small and rare JSON only (src/base/README.md).
-	[qr/"src\/base\/json_document\.h"/, qr/^src\/(base\/json_(document|schema)\.[ch]|identity\/id_token\.h|model\/protocol_internal\.h|gateway\/(openapi\.c|schemas\.c|gateway\.h)|workspace\/document\.c|api\/oauth_routes\.c)$/, 'jansson'],
+	[qr/"src\/base\/json_document\.h"/, qr/^src\/(base\/json_(document|schema)\.[ch]|identity\/id_token\.h|model\/protocol_internal\.h|gateway\/(openapi\.c|schemas\.c|gateway\.h)|workspace\/document\.c|pipeline\/pipeline_compile\.c|api\/oauth_routes\.c)$/, 'jansson'],
 	[qr/<openssl\//, qr/^src\/(server\/crypto|base\/digest|gateway\/gateway_tls)\.c$/, 'OpenSSL'],
 	[qr/<(zstd|lz4\w*)\.h>/, qr/^src\/part\/part_codec\.c$/, 'zstd and lz4'],
 	[qr/<snappy[\w-]*\.h>/, qr/^src\/decode\/snappy_decode\.c$/, 'snappy'],

@@ -29,7 +29,9 @@ BEGIN ATOMIC
 		('alert_rule', 'rule_', 'AlertRule', 'alert_rules', 'logs:read',
 			'alerts:write', 'alerts:delete', false, false),
 		('scheduled_export', 'exp_', 'ScheduledExport', 'scheduled_exports', 'logs:export',
-			'logs:export', 'logs:export', false, false)
+			'logs:export', 'logs:export', false, false),
+		('pipeline', 'pipe_', 'Pipeline', 'pipelines', 'pipelines:read',
+			'pipelines:manage', 'pipelines:manage', false, false)
 	) AS k (name, prefix, schema, plural, reads, writes, deletes, keys_read, author_deletes)
 	WHERE k.name = resource_kind.kind;
 END;

@@ -199,6 +199,19 @@ extern bool ls_index_find(const pg_uuid_t *organization, ls_str name, int *days)
 /* Is JSON in texts of events of that index taken apart?  False when there is no such index. */
 extern bool ls_index_parses_json(const pg_uuid_t *organization, ls_str name);
 
+/* ---- pipelines ---- */
+
+/* May what was looked up be kept now, in this transaction and process, until the epoch changes? */
+extern bool ls_access_cacheable(void);
+
+/*
+ * What the program of an organization's events is compiled from, in `context`; empty: it has no
+ * pipelines.  Not cached.  Runs a transaction, or SPI if one is open; there a failed lookup raises an
+ * error, otherwise it is logged and the result is false.
+ */
+extern bool ls_pipelines_find(const pg_uuid_t *organization, MemoryContext context,
+							  ls_str *definition);
+
 /* ---- sessions and accounts ---- */
 
 /*

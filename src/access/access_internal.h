@@ -45,9 +45,6 @@ extern Datum ls_permission_names(uint32 bits);
 
 /* ---- epoch.c ---- */
 
-/* May lookups be cached now, in this transaction and process? */
-extern bool ls_access_cacheable(void);
-
 extern void ls_epoch_register(bool preloaded);
 
 #define LS_CACHE_KEY 32

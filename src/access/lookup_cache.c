@@ -141,6 +141,53 @@ ls_index_parses_json(const pg_uuid_t *organization, ls_str name)
 	return find_index(organization, name, &found) && found.parses;
 }
 
+typedef struct found_pipelines
+{
+	MemoryContext context;
+	ls_str definition;
+} found_pipelines;
+
+static void
+pipelines_row(void *context, HeapTuple tuple, TupleDesc desc)
+{
+	found_pipelines *found = context;
+	bool null;
+	Datum value = SPI_getbinval(tuple, desc, 1, &null);
+	ls_str found_text;
+	char *copy;
+
+	if (null)
+		return;
+	found_text = ls_str_of_text(DatumGetTextPP(value));
+	copy = MemoryContextAlloc(found->context, found_text.len + 1);
+	memcpy(copy, found_text.data, found_text.len);
+	found->definition = ls_str_make(copy, found_text.len);
+}
+
+bool
+ls_pipelines_find(const pg_uuid_t *organization, MemoryContext context, ls_str *definition)
+{
+	static const Oid types[] = {UUIDOID};
+	static SPIPlanPtr plan = NULL;
+	ls_lookup lookup = {"SELECT logsvc_internal.find_pipelines($1)", 1, types, &plan};
+	found_pipelines found = {context, LS_STR("")};
+	pg_uuid_t id = *organization;
+	ls_caught caught;
+
+	lookup.values[0] = UUIDPGetDatum(&id);
+	lookup.row = pipelines_row;
+	lookup.context = &found;
+	if (!ls_lookup_run(&lookup, &caught))
+	{
+		ereport(
+			LOG, errcode(caught.sqlstate),
+			errmsg("logsvc could not look up the pipelines of an organization: %s", caught.format));
+		return false;
+	}
+	*definition = found.definition;
+	return true;
+}
+
 static void
 rate_row(void *context, HeapTuple tuple, TupleDesc desc)
 {

@@ -309,7 +309,15 @@ note(bulk_reader *b, ls_bulk_item *item)
 	if (item->index.len == 0)
 		item->index = options->index.len > 0 ? options->index : LS_STR("main");
 	if (error->code == NULL)
+	{
+		/* What a pipeline has masked must not stand in an answer that is kept. */
+		if (options->sink.fate != NULL && *options->sink.fate != LS_FATE_KEPT)
+		{
+			item->id = LS_STR("");
+			item->index = options->index.len > 0 ? options->index : LS_STR("main");
+		}
 		return count_answer(b, item);
+	}
 	item->code = error->code;
 	item->status = (uint16_t) error->status;
 	item->reason = error->message;

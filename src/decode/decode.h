@@ -63,6 +63,14 @@ typedef enum ls_peer
 
 typedef ls_peer (*ls_peer_check)(void *context, ls_str address);
 
+/* What became of an event on its way to the store. */
+typedef enum ls_event_fate
+{
+	LS_FATE_KEPT,
+	LS_FATE_CHANGED, /* what is stored differs from what was sent */
+	LS_FATE_DROPPED  /* accepted, but nothing of it is stored */
+} ls_event_fate;
+
 /* Where events go. */
 typedef struct ls_decode_sink
 {
@@ -71,6 +79,7 @@ typedef struct ls_decode_sink
 	/* Forgets all that was added since the call began. */
 	void (*undo)(void *context);
 	void *context;
+	const ls_event_fate *fate; /* of the event that was added last; NULL: all are kept */
 } ls_decode_sink;
 
 typedef struct ls_decode_options
@@ -148,6 +157,10 @@ typedef struct ls_decode_result
 	uint64_t *rejected_bits; /* use ls_decode_was_rejected */
 	uint32_t n_rejected_words;
 
+	uint32_t dropped;       /* of those accepted: nothing of them is stored */
+	uint64_t *dropped_bits; /* use ls_decode_was_dropped */
+	uint32_t n_dropped_words;
+
 	ls_str ignored[LS_DECODE_MAX_IGNORED]; /* visible ASCII, no comma */
 	uint32_t n_ignored;
 
@@ -164,6 +177,21 @@ ls_decode_was_rejected(const ls_decode_result *result, uint32_t index)
 {
 	return index / 64 < result->n_rejected_words &&
 		   (result->rejected_bits[index / 64] >> (index % 64) & 1) != 0;
+}
+
+/* Was the accepted event number `accepted` (from 0) dropped? */
+static inline bool
+ls_decode_was_dropped(const ls_decode_result *result, uint32_t accepted)
+{
+	return accepted / 64 < result->n_dropped_words &&
+		   (result->dropped_bits[accepted / 64] >> (accepted % 64) & 1) != 0;
+}
+
+/* Events that are stored. */
+static inline uint32_t
+ls_decode_stored(const ls_decode_result *result)
+{
+	return result->accepted - result->dropped;
 }
 
 /*

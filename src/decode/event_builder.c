@@ -28,6 +28,9 @@ ls_event_builder_init(ls_event_builder *builder, const ls_decode_options *option
 	result->past_retention = 0;
 	result->rejected_bits = NULL;
 	result->n_rejected_words = 0;
+	result->dropped = 0;
+	result->dropped_bits = NULL;
+	result->n_dropped_words = 0;
 	result->n_ignored = 0;
 	result->brief = false;
 	result->items = NULL;
@@ -265,29 +268,36 @@ check_event(ls_event_builder *builder, size_t bytes)
 	return true;
 }
 
+/* Sets bit `index`; false: out of memory. */
+static bool
+set_bit(ls_arena *arena, uint64_t **bits, uint32_t *n_words, uint32_t index)
+{
+	uint32_t word = index / 64;
+
+	if (word >= *n_words)
+	{
+		uint32_t n = word + 1 > *n_words * 2 ? word + 1 : *n_words * 2;
+		uint64_t *grown =
+			ls_arena_grow(arena, *bits, *n_words * sizeof(uint64_t), n * sizeof(uint64_t));
+
+		if (grown == NULL)
+			return false;
+		memset(grown + *n_words, 0, (n - *n_words) * sizeof(uint64_t));
+		*bits = grown;
+		*n_words = n;
+	}
+	(*bits)[word] |= UINT64_C(1) << (index % 64);
+	return true;
+}
+
 static bool
 record_rejection(ls_event_builder *builder)
 {
 	ls_decode_result *result = builder->result;
 	uint32_t index = result->accepted + result->rejected;
-	uint32_t word = index / 64;
 
-	if (word >= result->n_rejected_words)
-	{
-		uint32_t n =
-			word + 1 > result->n_rejected_words * 2 ? word + 1 : result->n_rejected_words * 2;
-		uint64_t *bits =
-			ls_arena_grow(builder->options->arena, result->rejected_bits,
-						  result->n_rejected_words * sizeof(uint64_t), n * sizeof(uint64_t));
-
-		if (bits == NULL)
-			return false;
-		memset(bits + result->n_rejected_words, 0,
-			   (n - result->n_rejected_words) * sizeof(uint64_t));
-		result->rejected_bits = bits;
-		result->n_rejected_words = n;
-	}
-	result->rejected_bits[word] |= UINT64_C(1) << (index % 64);
+	if (!set_bit(builder->options->arena, &result->rejected_bits, &result->n_rejected_words, index))
+		return false;
 	if (result->n_errors < LS_DECODE_MAX_ERRORS)
 	{
 		builder->error.index = index;
@@ -348,7 +358,14 @@ ls_event_builder_commit(ls_event_builder *builder, size_t bytes)
 	if (!builder->options->sink.add(builder->options->sink.context, event))
 		return ls_event_builder_fail(builder, LS_DECODE_FULL, "", LS_STR("no room for the events"),
 									 0);
-	if (event->timestamp < builder->oldest)
+	if (builder->options->sink.fate != NULL && *builder->options->sink.fate == LS_FATE_DROPPED)
+	{
+		if (!set_bit(builder->options->arena, &result->dropped_bits, &result->n_dropped_words,
+					 result->accepted))
+			return ls_event_builder_fail(builder, LS_DECODE_MEMORY, "", LS_STR("out of memory"), 0);
+		result->dropped++;
+	}
+	else if (event->timestamp < builder->oldest)
 	{
 		if (result->past_retention < LS_DECODE_MAX_ERRORS)
 			result->past[result->past_retention] = result->accepted + result->rejected;
@@ -396,6 +413,7 @@ ls_event_builder_fail(ls_event_builder *builder, ls_decode_failure failure, cons
 		result->message = message;
 		result->offset = offset;
 		result->accepted = 0;
+		result->dropped = 0;
 		result->past_retention = 0;
 		result->bytes = 0;
 		if (builder->options->sink.undo != NULL)

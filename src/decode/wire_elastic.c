@@ -26,17 +26,23 @@ type_of_code(const char *code)
 }
 
 static void
-append_item(ls_buf *buf, const ls_bulk_item *item, void (*id)(void *context, char *out),
+append_item(ls_buf *buf, const ls_bulk_item *item, bool (*id)(void *context, char *out),
 			void *context)
 {
 	static const char *const names[] = {"index", "create", "update", "delete"};
+	bool stored;
 	char own[30];
 
 	ls_buf_printf(buf, "{\"%s\":{\"_index\":", names[item->action]);
 	ls_json_quote(buf, item->index);
 	ls_buf_lit(buf, ",\"_id\":");
-	if (item->code == NULL)
-		id(context, own);
+	stored = item->code == NULL && id(context, own);
+	if (item->code == NULL && !stored)
+	{
+		/* As Elasticsearch says it of what an ingest pipeline dropped. */
+		ls_buf_lit(buf, "\"auto-generated\",\"_version\":-3,\"result\":\"noop\",\"status\":200}}");
+		return;
+	}
 	if (item->id.len > 0)
 		ls_json_quote(buf, item->id);
 	else if (item->code == NULL)
@@ -56,7 +62,7 @@ append_item(ls_buf *buf, const ls_bulk_item *item, void (*id)(void *context, cha
 
 void
 ls_bulk_answer(ls_buf *buf, const ls_bulk_item *items, uint32_t n, int64_t took_ms,
-			   void (*id)(void *context, char *out), void *context)
+			   bool (*id)(void *context, char *out), void *context)
 {
 	bool errors = false;
 
@@ -94,17 +100,20 @@ answer_document(const ls_wire_result *result, ls_buf *body, ls_response *respons
 {
 	const ls_bulk_item *item = &result->decoded->items[0];
 	char own[30];
+	bool stored = result->next_id(result->ids, own);
 
-	result->next_id(result->ids, own);
+	if (!stored)
+		memcpy(own, "auto-generated                ", sizeof(own));
 	ls_buf_lit(body, "{\"_index\":");
 	ls_json_quote(body, item->index);
 	ls_buf_lit(body, ",\"_id\":");
-	ls_json_quote(body, item->id.len > 0 ? item->id : ls_str_make(own, sizeof(own)));
-	ls_buf_lit(body, ",\"_version\":1,\"result\":\"created\","
-					 "\"_shards\":{\"total\":1,\"successful\":1,\"failed\":0},"
+	ls_json_quote(body, item->id.len > 0 ? item->id : ls_str_trim(ls_str_make(own, sizeof(own))));
+	ls_buf_printf(body, ",\"_version\":%d,\"result\":\"%s\",", stored ? 1 : -3,
+				  stored ? "created" : "noop");
+	ls_buf_lit(body, "\"_shards\":{\"total\":1,\"successful\":1,\"failed\":0},"
 					 "\"_seq_no\":0,\"_primary_term\":1}");
 	finish(response);
-	response->status = 201;
+	response->status = stored ? 201 : 200;
 }
 
 static void

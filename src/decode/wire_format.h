@@ -54,8 +54,8 @@ typedef struct ls_wire_result
 	bool deferred; /* beyond the quota: its events wait until the quota allows them */
 	int64_t took_ms;
 
-	/* Writes the LS_EVENT_ID_LENGTH characters of the next accepted event's id. */
-	void (*next_id)(void *ids, char *out);
+	/* Writes the LS_EVENT_ID_LENGTH characters of the next accepted event's id; false: it was dropped. */
+	bool (*next_id)(void *ids, char *out);
 	void *ids;
 } ls_wire_result;
 
@@ -149,11 +149,11 @@ extern void ls_ingest_errors_json(ls_buf *buf, const ls_decode_result *result, b
 
 /*
  * Appends the members `accepted`, `rejected` and `ids` of an answer; `id` writes the
- * LS_EVENT_ID_LENGTH characters of the next event's id.  Beyond 1,000, and where `id` is NULL, they are
- * null.
+ * LS_EVENT_ID_LENGTH characters of the next event's id, or returns false when the event was dropped.
+ * Beyond 1,000, and where `id` is NULL, they are null.
  */
 extern void ls_ingest_counts_json(ls_buf *buf, uint32_t accepted, uint32_t rejected,
-								  void (*id)(void *context, char *out), void *context);
+								  bool (*id)(void *context, char *out), void *context);
 
 /*
  * Appends the member `warnings` of an answer with a comma before it, about events
@@ -173,9 +173,9 @@ extern void ls_otlp_answer(ls_buf *buf, bool protobuf, uint32_t rejected, ls_str
 
 /*
  * Appends the answer to a bulk request.  `id` writes the 30 characters of the next
- * accepted event's id; it is asked once for each accepted item.
+ * accepted event's id, or returns false; it is asked once for each accepted item.
  */
 extern void ls_bulk_answer(ls_buf *buf, const ls_bulk_item *items, uint32_t n, int64_t took_ms,
-						   void (*id)(void *context, char *out), void *context);
+						   bool (*id)(void *context, char *out), void *context);
 
 #endif /* LS_WIRE_FORMAT_H */

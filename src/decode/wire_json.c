@@ -50,7 +50,7 @@ append_error(ls_buf *buf, const ls_decode_error *error, bool as_detail, bool sin
 
 void
 ls_ingest_counts_json(ls_buf *buf, uint32_t accepted, uint32_t rejected,
-					  void (*id)(void *context, char *out), void *context)
+					  bool (*id)(void *context, char *out), void *context)
 {
 	char text[LS_EVENT_ID_LENGTH];
 
@@ -63,9 +63,13 @@ ls_ingest_counts_json(ls_buf *buf, uint32_t accepted, uint32_t rejected,
 	ls_buf_char(buf, '[');
 	for (uint32_t i = 0; i < accepted; i++)
 	{
-		id(context, text);
 		if (i > 0)
 			ls_buf_char(buf, ',');
+		if (!id(context, text))
+		{
+			ls_buf_lit(buf, "null");
+			continue;
+		}
 		ls_buf_char(buf, '"');
 		ls_buf_append(buf, text, sizeof(text));
 		ls_buf_char(buf, '"');
@@ -147,6 +151,8 @@ answer_batch(const ls_wire_result *result, ls_buf *body, ls_response *response)
 						  decoded->brief ? NULL : result->next_id, result->ids);
 	ls_buf_lit(body, ",\"errors\":");
 	ls_ingest_errors_json(body, decoded, false, false);
+	if (decoded->dropped > 0)
+		ls_buf_printf(body, ",\"dropped\":%u", decoded->dropped);
 	if (result->deferred)
 		ls_buf_lit(body, ",\"status\":\"deferred\"");
 	ls_buf_init(&rejected, body->arena);
@@ -167,9 +173,11 @@ answer_event(const ls_wire_result *result, ls_buf *body, ls_response *response)
 		answer_batch(result, body, response);
 		return;
 	}
-	result->next_id(result->ids, id);
-	ls_buf_printf(body, "{\"data\":{\"id\":\"%.*s\",\"status\":\"%s\"", LS_EVENT_ID_LENGTH, id,
-				  result->deferred ? "deferred" : "queued");
+	if (result->next_id(result->ids, id))
+		ls_buf_printf(body, "{\"data\":{\"id\":\"%.*s\",\"status\":\"%s\"", LS_EVENT_ID_LENGTH, id,
+					  result->deferred ? "deferred" : "queued");
+	else
+		ls_buf_lit(body, "{\"data\":{\"id\":null,\"status\":\"dropped\"");
 	end_answer(result, true, body, response);
 }
 

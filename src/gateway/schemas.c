@@ -24,13 +24,14 @@ FILE_OF_SCHEMAS(alert_rule);
 FILE_OF_SCHEMAS(channel);
 FILE_OF_SCHEMAS(dashboard);
 FILE_OF_SCHEMAS(kpi);
+FILE_OF_SCHEMAS(pipeline);
 FILE_OF_SCHEMAS(saved_query);
 FILE_OF_SCHEMAS(scheduled_export);
 FILE_OF_SCHEMAS(service);
 
 static const char *const files[] = {
-	ls_schemas_alert_rule,  ls_schemas_channel,          ls_schemas_dashboard, ls_schemas_kpi,
-	ls_schemas_saved_query, ls_schemas_scheduled_export, ls_schemas_service};
+	ls_schemas_alert_rule, ls_schemas_channel,     ls_schemas_dashboard,        ls_schemas_kpi,
+	ls_schemas_pipeline,   ls_schemas_saved_query, ls_schemas_scheduled_export, ls_schemas_service};
 
 /* Their nesting; of documents that clients write as well. */
 #define MAX_DEPTH 32

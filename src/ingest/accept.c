@@ -102,6 +102,9 @@ refuse_waiting(ls_accept *accept, const ls_request *request)
 		ls_accept_refuse(accept, request, LS_ERROR_SERVICE_UNAVAILABLE,
 						 "another request with this Idempotency-Key is on its way; try again",
 						 NULL);
+	else if (accept->pipelines_busy)
+		ls_accept_refuse(accept, request, LS_ERROR_SERVICE_UNAVAILABLE,
+						 "the pipelines of the organization take too much time; try again", NULL);
 	else
 		ls_accept_refuse(accept, request, LS_ERROR_QUEUE_FULL, NULL, NULL);
 }
@@ -125,7 +128,7 @@ ls_accept_request(ls_accept *accept, const ls_sender *sender, const ls_request *
 
 	ls_accept_begin(accept);
 	accept->headers = headers;
-	accept->key_busy = false;
+	accept->key_busy = accept->pipelines_busy = false;
 	format = find_format(accept, request);
 	/* After what waits already, so that large requests are not overtaken for ever. */
 	if (format == NULL || (!ls_backlog_has(accept->backlog, &sender->organization) &&
@@ -148,7 +151,7 @@ retry_late(ls_accept *accept, ls_late *late)
 	bool over = late->until <= GetCurrentTimestamp();
 	ls_queue_share share = ls_queue_share_of(&late->sender);
 
-	accept->key_busy = false;
+	accept->key_busy = accept->pipelines_busy = false;
 
 	if (late->events > 0 && !ls_store_unavailable() &&
 		!ls_queue_has_room(&late->sender.organization, &share, late->events))
@@ -229,7 +232,9 @@ insert_group(ls_accept *accept, sender_group *group, ls_time now)
 
 	for (open_part *part = group->first; part != NULL; part = part->next)
 		to.events += ls_part_builder_rows(part->builder);
-	if ((events = to.events) == 0)
+	events = to.events;
+	/* What pipelines have dropped counts too. */
+	if (events == 0 && group->hold.bytes == 0)
 		return;
 	for (open_part *part = group->first; part != NULL; part = part->next)
 	{

@@ -94,7 +94,8 @@ struct ls_accept
 
 	accept_key keys[GROUP_KEYS];
 	int n_keys;
-	bool key_busy; /* the request at hand waits for another one with its key */
+	bool key_busy;       /* the request at hand waits for another one with its key */
+	bool pipelines_busy; /* it waits until its organization's pipelines may take time again */
 
 	ls_backlog *backlog; /* what waits for room */
 

@@ -230,14 +230,19 @@ typedef struct id_walk
 {
 	open_part *part;
 	uint32 row;
+	const ls_decode_result *decoded;
+	uint32 n;
 } id_walk;
 
 /* The id of the next event of an accepted request: LS_EVENT_ID_LENGTH characters. */
-static void
+static bool
 next_id(void *context, char *out)
 {
 	id_walk *walk = context;
 	char id[LS_EVENT_ID_LENGTH + 1];
+
+	if (ls_decode_was_dropped(walk->decoded, walk->n++))
+		return false;
 
 	while (walk->row >= ls_part_builder_rows(walk->part->builder))
 	{
@@ -246,13 +251,14 @@ next_id(void *context, char *out)
 	}
 	ls_event_id_format(walk->part->batch, walk->row++, id);
 	memcpy(out, id, LS_EVENT_ID_LENGTH);
+	return true;
 }
 
 /* What an accepted request is answered. */
 static void
 write_answer(const waiting *entry, ls_buf *body, ls_response *response)
 {
-	id_walk walk = {entry->part, entry->first_row};
+	id_walk walk = {entry->part, entry->first_row, entry->decoded, 0};
 	ls_wire_result result = {.format = entry->format,
 							 .decoded = entry->decoded,
 							 .deferred = entry->deferred,
@@ -330,10 +336,11 @@ ls_accept_answer_again(ls_accept *accept, const ls_request *request, ls_str answ
 	send_kept(accept, &response, &kept, true);
 }
 
-static void
+static bool
 no_id(void *context, char *out)
 {
 	memset(out, '0', LS_EVENT_ID_LENGTH);
+	return true;
 }
 
 bool

@@ -133,22 +133,25 @@ take_room(sender_group *group, const ls_queue_share *share, const ls_decode_resu
 		  ls_error_id *error)
 {
 	const pg_uuid_t *organization = &group->sender.organization;
+	uint32 stored = ls_decode_stored(result);
 
 	if (result->accepted > ls_queue_most(share->alone))
 		*error = LS_ERROR_BATCH_TOO_LARGE;
-	else if (!group->deferred && !ls_queue_reserve(organization, share, result->accepted))
+	else if (stored > 0 && !group->deferred && !ls_queue_reserve(organization, share, stored))
 		*error = LS_ERROR_QUEUE_FULL;
-	else if (ls_quota_take(&group->sender, group->deferred ? LS_QUOTA_DEFER : LS_QUOTA_ACCEPT,
+	/* What pipelines have dropped counts too, unless it would only wait. */
+	else if ((stored == 0 && group->deferred) ||
+			 ls_quota_take(&group->sender, group->deferred ? LS_QUOTA_DEFER : LS_QUOTA_ACCEPT,
 						   (int64) result->bytes, &group->hold))
 	{
 		if (!group->deferred)
-			group->reserved += result->accepted;
+			group->reserved += stored;
 		return true;
 	}
 	else
 	{
-		if (!group->deferred)
-			ls_queue_release(organization, result->accepted);
+		if (stored > 0 && !group->deferred)
+			ls_queue_release(organization, stored);
 		*error = LS_ERROR_DAILY_QUOTA_EXCEEDED;
 	}
 	return false;
@@ -211,7 +214,21 @@ accept_body(ls_accept *accept, const ls_wire_format *format, sender_group *group
 	options.scratch = accept->scratch;
 	if (!choose_index(accept, request, &options) || !choose_parse(accept, request, &options))
 		return DONE;
+	switch (ls_pipelines_enter(&state.sink, &options, true))
+	{
+		case LS_PIPELINES_READY:
+			break;
+		case LS_PIPELINES_BUSY:
+			accept->pipelines_busy = true;
+			*events = 0;
+			return NO_ROOM;
+		case LS_PIPELINES_UNKNOWN:
+			/* Nothing is stored that was to be masked. */
+			ls_accept_refuse(accept, request, LS_ERROR_QUEUE_UNAVAILABLE, NULL, NULL);
+			return DONE;
+	}
 	decoded = format->decode(&options, body, result);
+	ls_pipelines_leave(&state.sink, decoded);
 	result->brief = ls_wire_is_brief(request);
 	if (!decoded || (result->accepted == 0 && result->rejected > 0 && !format->item_by_item))
 	{
@@ -309,6 +326,7 @@ ls_accept_body(ls_accept *accept, const ls_wire_format *format, const ls_sender 
 	bool done;
 
 	accept->key_busy = false;
+	accept->pipelines_busy = false;
 	if (request->idempotency_key.len == 0)
 		return take_body(accept, format, sender, request, events);
 	/* Before the quota and the store: what was accepted once stays accepted. */

@@ -204,12 +204,16 @@ typedef struct ls_sender
 	uint8 caller[16]; /* whose Idempotency-Key it is; of requests only */
 } ls_sender;
 
+struct ls_pipelines;
+
 typedef struct ls_sender_sink
 {
 	const ls_sender *sender;
 	ls_time now;
 	ls_builder_sink builders;
 	ls_decode_sink inner;
+	struct ls_pipelines *pipelines; /* NULL: none */
+	ls_event_fate fate;             /* of the last event */
 } ls_sender_sink;
 
 /*
@@ -227,6 +231,32 @@ extern ls_queue_share ls_queue_share_of(const ls_sender *sender);
 extern void ls_sender_options(ls_sender_sink *sink, const ls_sender *sender, ls_part_builder *first,
 							  ls_part_builder *(*next)(void *context), void *context,
 							  ls_decode_options *options);
+
+/* ---- pipelines.c ---- */
+
+typedef enum ls_pipelines_state
+{
+	LS_PIPELINES_READY,  /* with or without pipelines */
+	LS_PIPELINES_BUSY,   /* those of the organization have taken too much time: try again later */
+	LS_PIPELINES_UNKNOWN /* they could not be looked up; the log says why */
+} ls_pipelines_state;
+
+/*
+ * Prepares what the pipelines of the sender's organization do to the events of one request, which
+ * then go through `sink`.  `budget`: the request has a share of this process's time, and no more.
+ * Cached; may run a transaction, or SPI if one is open.
+ */
+extern ls_pipelines_state ls_pipelines_enter(ls_sender_sink *sink, ls_decode_options *options,
+											 bool budget);
+
+/* An event in the pipelines; *out is to be stored unless it is dropped. */
+extern ls_event_fate ls_pipelines_run(ls_sender_sink *sink, const ls_event *event,
+									  const ls_event **out);
+
+/* The request ends; its events were taken, or will come again. */
+extern void ls_pipelines_leave(ls_sender_sink *sink, bool taken);
+
+extern void ls_pipelines_register(void); /* in _PG_init */
 
 /* ---- accept.c ---- */
 

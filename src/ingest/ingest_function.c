@@ -47,6 +47,9 @@ reserve_quota(ls_reservation *r, const ls_sender *sender, const ls_decode_result
 			ereport(ERROR, errcode(ls_errcode(LS_ERROR_DAILY_QUOTA_EXCEEDED)),
 					errmsg("%s", ls_error_table[LS_ERROR_DAILY_QUOTA_EXCEEDED].message),
 					errhint("Try again in %d seconds.", retry_after));
+		/* What pipelines have dropped counts too, unless it would only wait. */
+		if (verdict == LS_QUOTA_DEFER && ls_decode_stored(result) == 0)
+			break;
 	} while (!ls_quota_take(sender, verdict, (int64) result->bytes, &r->hold));
 	return verdict == LS_QUOTA_DEFER;
 }
@@ -68,7 +71,8 @@ reserve(ls_reservation *r, const ls_sender *sender, const ls_decode_result *resu
 	if (reserve_quota(r, sender, result))
 		return true;
 	share = ls_queue_share_of(sender);
-	ls_reserve(r, &sender->organization, &share, result->accepted);
+	if (ls_decode_stored(result) > 0)
+		ls_reserve(r, &sender->organization, &share, ls_decode_stored(result));
 	return false;
 }
 
@@ -208,7 +212,7 @@ insert_call(ingest_call *call)
 	ls_insertion to = {.organization = call->sender.organization,
 					   .audit = call->audit,
 					   .bytes = (int64) call->result->bytes,
-					   .events = call->result->accepted,
+					   .events = ls_decode_stored(call->result),
 					   .now = ls_now(),
 					   .arena = call->arena};
 
@@ -226,8 +230,8 @@ insert_call(ingest_call *call)
 		if (ls_part_builder_rows(call->builders[i]) > 0)
 			call->batches[i] = ls_insert_part(&to, call->builders[i]);
 	}
-	if (!call->audit && !call->deferred)
-		ls_quota_write(&reservation->hold, call->result->accepted);
+	if (!call->audit && !call->deferred && reservation->hold.taken)
+		ls_quota_write(&reservation->hold, ls_decode_stored(call->result));
 	SPI_finish();
 }
 
@@ -236,15 +240,18 @@ typedef struct id_walk
 	const ingest_call *call;
 	int part;
 	uint32 row;
+	uint32 n;
 } id_walk;
 
-/* The id of the next event: LS_EVENT_ID_LENGTH characters. */
-static void
+/* The id of the next event: LS_EVENT_ID_LENGTH characters; false: it was dropped. */
+static bool
 next_id(void *context, char *out)
 {
 	id_walk *walk = context;
 	char id[LS_EVENT_ID_LENGTH + 1];
 
+	if (ls_decode_was_dropped(walk->call->result, walk->n++))
+		return false;
 	while (walk->row >= ls_part_builder_rows(walk->call->builders[walk->part]))
 	{
 		walk->part++;
@@ -252,6 +259,7 @@ next_id(void *context, char *out)
 	}
 	ls_event_id_format(walk->call->batches[walk->part], walk->row++, id);
 	memcpy(out, id, LS_EVENT_ID_LENGTH);
+	return true;
 }
 
 /* Is this one event, and not a list of events? */
@@ -294,8 +302,10 @@ logsvc_ingest(PG_FUNCTION_ARGS)
 	ls_sender_options(&sink, &call->sender, call->builders[0], next_builder, call, &options);
 	options.arena = call->arena;
 	options.scratch = call->scratch;
+	(void) ls_pipelines_enter(&sink, &options, false);
 	decoded = single ? ls_decode_event(&options, text, call->result)
 					 : ls_decode_batch(&options, text, call->result);
+	ls_pipelines_leave(&sink, decoded);
 	if (!decoded || call->result->accepted == 0)
 		refuse(call, single);
 	insert_call(call);
@@ -305,6 +315,8 @@ logsvc_ingest(PG_FUNCTION_ARGS)
 	ls_ingest_counts_json(&out, call->result->accepted, call->result->rejected, next_id, &walk);
 	ls_buf_lit(&out, ",\"errors\":");
 	ls_ingest_errors_json(&out, call->result, false, false);
+	if (call->result->dropped > 0)
+		ls_buf_printf(&out, ",\"dropped\":%u", call->result->dropped);
 	ls_ingest_warnings_json(&out, call->result, false);
 	if (call->deferred)
 		ls_buf_lit(&out, ",\"status\":\"deferred\"");
@@ -332,6 +344,7 @@ logsvc_log(PG_FUNCTION_ARGS)
 	char id[LS_EVENT_ID_LENGTH + 1];
 	ls_decode_options options;
 	ls_sender_sink sink;
+	bool decoded;
 	ls_buf text;
 
 	ls_buf_init(&text, call->arena);
@@ -354,10 +367,14 @@ logsvc_log(PG_FUNCTION_ARGS)
 	ls_sender_options(&sink, &call->sender, call->builders[0], next_builder, call, &options);
 	options.arena = call->arena;
 	options.scratch = call->scratch;
-	if (!ls_decode_event(&options, ls_str_make(text.data, text.len), call->result) ||
-		call->result->accepted != 1)
+	(void) ls_pipelines_enter(&sink, &options, false);
+	decoded = ls_decode_event(&options, ls_str_make(text.data, text.len), call->result);
+	ls_pipelines_leave(&sink, decoded);
+	if (!decoded || call->result->accepted != 1)
 		refuse(call, true);
 	insert_call(call);
+	if (call->result->dropped > 0)
+		PG_RETURN_NULL();
 	ls_event_id_format(call->batches[0], 0, id);
 	PG_RETURN_TEXT_P(cstring_to_text(id));
 }

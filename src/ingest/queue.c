@@ -80,6 +80,7 @@ ls_ingest_register(void)
 	ls_backlog_register();
 	ls_segments_register();
 	ls_quota_register();
+	ls_pipelines_register();
 }
 
 /* The depth when so many are reserved, which must have been read first: see ls_queue_committed. */

@@ -54,8 +54,15 @@ static bool
 add_event(void *context, const ls_event *event)
 {
 	ls_sender_sink *sink = context;
-	ls_event moved = *event;
+	ls_event moved;
 
+	if (sink->pipelines != NULL)
+	{
+		sink->fate = ls_pipelines_run(sink, event, &event);
+		if (sink->fate == LS_FATE_DROPPED)
+			return true;
+	}
+	moved = *event;
 	if (sink->sender->test)
 		moved.field[LS_FIELD_INDEX] = LS_STR("_test");
 	else if ((event->has & 1u << LS_FIELD_INDEX) == 0)
@@ -79,6 +86,8 @@ ls_sender_options(ls_sender_sink *sink, const ls_sender *sender, ls_part_builder
 {
 	memset(options, 0, sizeof(*options));
 	sink->sender = sender;
+	sink->pipelines = NULL;
+	sink->fate = LS_FATE_KEPT;
 	sink->inner = ls_builder_sink_make(&sink->builders, first, next, context);
 	options->limits = LS_DECODE_LIMITS;
 	options->now = sink->now = ls_now();
@@ -88,4 +97,5 @@ ls_sender_options(ls_sender_sink *sink, const ls_sender *sender, ls_part_builder
 	options->sink.add = add_event;
 	options->sink.undo = undo_events;
 	options->sink.context = sink;
+	options->sink.fate = &sink->fate;
 }

@@ -129,6 +129,21 @@ extern bool ls_filter_block(ls_filter_run *run, uint32_t block, uint64_t *select
 /* Why a function of the run returned false (the text lives as long as the run). */
 extern const char *ls_filter_error(const ls_filter_run *run);
 
+/* ---- on one event (filter_event.c) ---- */
+
+typedef struct ls_event_filter ls_event_filter;
+struct ls_regex_set;
+
+/*
+ * Prepares a filter for events that are in no part yet.  `filter` must outlive it, and so must the
+ * set of its regular expressions.  NULL: *error says why.
+ */
+extern ls_event_filter *ls_event_filter_make(ls_arena *arena, const ls_filter *filter,
+											 struct ls_regex_set *regexes, const char **error);
+
+/* 1: it matches, 0: it does not, -1: that took too many steps, or more memory than there is. */
+extern int ls_event_filter_match(ls_event_filter *filter, const ls_event *event);
+
 /*
  * Calls `token` for each token of s (a run of letters, digits and _; every
  * byte from 0x80 counts as a letter).

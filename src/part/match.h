@@ -101,4 +101,40 @@ extern int ls_regex_match(ls_regex *regex, ls_str text, const char **error);
  */
 extern bool ls_regex_group(const ls_regex *regex, const char *name, ls_str text, ls_str *group);
 
+/*
+ * Regular expressions that are kept and used very often, bounded in time: those of one set are
+ * freed together.  `late` (may be NULL) says that the time of whoever searches is over.
+ */
+typedef struct ls_regex_set
+{
+	ls_regex *first;
+	size_t machine_bytes;
+	bool (*late)(void *context);
+	void *context;
+} ls_regex_set;
+
+/* Bytes of machine code of one set; beyond, expressions are interpreted. */
+#define LS_REGEX_MACHINE_BYTES ((size_t) 8 * 1024 * 1024)
+
+/*
+ * As ls_regex_compile, with groups.  The expression has memory outside of the arena: the set must be
+ * freed before it.  ls_regex_match on it is ls_regex_search from 0.
+ */
+extern ls_regex *ls_regex_compile_kept(ls_arena *arena, ls_str pattern, ls_regex_set *set,
+									   const char **error);
+extern void ls_regex_set_free(ls_regex_set *set);
+
+/*
+ * Searches valid UTF-8 from byte `from` on.  Returns 1, 0, or -1 if it gave up: the text is longer than
+ * 32 KB, it takes too many steps, or time is over.  Between two looks at the clock it takes some
+ * milliseconds at most.
+ */
+extern int ls_regex_search(ls_regex *regex, ls_str text, size_t from, const char **error);
+
+/* The text of group `number` (0: the match) in the last match.  False: it took no part in it. */
+extern bool ls_regex_numbered(const ls_regex *regex, uint32_t number, ls_str text, ls_str *group);
+
+/* The i-th named group, in the order of names.  False: there are no more. */
+extern bool ls_regex_named(const ls_regex *regex, uint32_t i, uint32_t *number, const char **name);
+
 #endif /* LS_MATCH_H */

@@ -224,6 +224,7 @@ typedef enum ls_lock
 	LS_LOCK_TAILS,
 	LS_LOCK_QUOTAS,
 	LS_LOCK_QUEUE,
+	LS_LOCK_PIPELINES,
 	LS_LOCKS
 } ls_lock;
 

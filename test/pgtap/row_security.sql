@@ -161,6 +161,8 @@ SELECT bag_eq('SELECT name FROM privileged', $$SELECT unnest('{
 	logsvc.export_dashboard,
 	logsvc.get_dashboard, logsvc.import_dashboard, logsvc.list_dashboards, logsvc.share_dashboard,
 	logsvc.update_dashboard, logsvc_internal.dashboard_data_json,
+	logsvc.create_pipeline, logsvc.delete_pipeline, logsvc.get_pipeline, logsvc.list_pipelines,
+	logsvc.reorder_pipelines, logsvc.test_pipeline, logsvc.update_pipeline,
 	logsvc.create_saved_query, logsvc.delete_saved_query, logsvc.get_saved_query,
 	logsvc.list_saved_queries, logsvc.update_saved_query,
 	logsvc.create_service, logsvc.delete_service, logsvc.get_service, logsvc.get_service_health,

@@ -309,6 +309,8 @@ my ($dashboard) = $t->sql("SELECT logsvc.act_as('acme') IS NULL; SELECT "
 my ($exported) = $t->sql("SELECT logsvc.act_as('acme') IS NULL; SELECT "
 	. q{logsvc.create_scheduled_export('{"name": "kept", "q": "x", "cron": "@yearly", "delivery": {"kind": "download"}}') ->> 'id'})
   =~ /(\w+)\z/;
+my ($pipeline) = $t->sql("SELECT logsvc.act_as('acme') IS NULL; SELECT "
+	. q{logsvc.create_pipeline('{"name": "kept", "processors": []}') ->> 'id'}) =~ /(\w+)\z/;
 # Name, arguments in SQL, does it only take away?
 my @in_sql = (
 	[ 'create_api_key', "'acme', 'k', 'read-only'" ], [ 'create_index', "'x'" ],
@@ -335,6 +337,9 @@ my @in_sql = (
 		q{'{"name": "more", "q": "x", "cron": "@yearly", "delivery": {"kind": "download"}}'} ],
 	[ 'update_scheduled_export', qq{'$exported', '{"name": "another"}'} ],
 		[ 'run_scheduled_export', "'$exported'" ], [ 'delete_scheduled_export', "'$exported'" ],
+	[ 'create_pipeline', q{'{"name": "more", "processors": []}'} ],
+	[ 'update_pipeline', qq{'$pipeline', '{"name": "another"}'} ], [ 'delete_pipeline', "'$pipeline'" ],
+	[ 'reorder_pipelines', "ARRAY['$pipeline']" ],
 	[ 'set_lookup', q{'x', E'a\n1'} ], [ 'delete_lookup', "'kept'" ],
 	[ 'set_ip_allowlist', q{'[{"network": "0.0.0.0/0"}, {"network": "::/0"}]'} ],
 		[ 'set_member_role', "'acme', 'eve\@acme.example', 'member'" ],
@@ -345,6 +350,9 @@ my @in_sql = (
 # There are no dead letters, and the rule is enabled.
 my %changes_nothing =
   map { $_ => 1 } qw(discard_dead_letters replay_dead_letters enable_alert_rule);
+# There are no dead letters, and one pipeline is in order.
+my %changes_nothing = map { $_ => 1 } qw(discard_dead_letters replay_dead_letters
+	reorder_pipelines);
 foreach my $call (@in_sql)
 {
 	my ($name, $arguments, $takes_away) = @$call;

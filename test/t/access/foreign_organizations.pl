@@ -60,6 +60,9 @@ my $dashboard = $t->http(POST => '/api/v1/dashboards', @owner, json => { name =>
 	panels => [ { kind => 'stat', query => 'acme | stats count' } ] })->{json}{data};
 ok($dashboard->{id}, 'and a dashboard');
 	$saved, $export, $run, $rule, $service, $kpi, $member, $invitation, $key, $index, $session;
+my $pipeline = $t->http(POST => '/api/v1/pipelines', @owner,
+	json => { name => 'secrets', processors => [] })->{json}{data};
+ok($pipeline->{id}, 'and a pipeline');
 
 # Each route that names something, with a request that would be right.
 my %request = (
@@ -114,6 +117,9 @@ my %request = (
 	'POST /api/v1/scheduled-exports/{id}/run' => [ $export->{id} ],
 	'GET /api/v1/scheduled-exports/{id}/runs' => [ $export->{id} ],
 	'GET /api/v1/exports/{id}/download' => [ $run->{id} ],
+	'GET /api/v1/pipelines/{id}' => [ $pipeline->{id} ],
+	'PATCH /api/v1/pipelines/{id}' => [ $pipeline->{id}, { name => 'taken' } ],
+	'DELETE /api/v1/pipelines/{id}' => [ $pipeline->{id} ],
 	'GET /api/v1/lookups/{name}' => [ 'secrets' ],
 	'DELETE /api/v1/lookups/{name}' => [ 'secrets' ],
 	'GET /api/v1/templates/{templateId}' => [ $template->{id} ],

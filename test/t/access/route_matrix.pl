@@ -189,6 +189,13 @@ DELETE /api/v1/scheduled-exports/{id}       TS OA   Ff logs:export
 POST   /api/v1/scheduled-exports/{id}/run   TS OA   Ff logs:export
 GET    /api/v1/scheduled-exports/{id}/runs  TS OA   Ff logs:export
 GET    /api/v1/exports/{id}/download        TS OA   Ff logs:export
+GET    /api/v1/pipelines                    TS OAMV F  pipelines:read
+POST   /api/v1/pipelines                    TS OAM  F  pipelines:write
+POST   /api/v1/pipelines/test               TS OAM  F  pipelines:write
+POST   /api/v1/pipelines/reorder            TS OAM  F  pipelines:write
+GET    /api/v1/pipelines/{id}               TS OAMV F  pipelines:read
+PATCH  /api/v1/pipelines/{id}               TS OAM  F  pipelines:write
+DELETE /api/v1/pipelines/{id}               TS OAM  F  pipelines:write
 GET    /api/v1/usage                        TS OAMV RFf logs:read
 GET    /api/v1/usage/history                TS OAMV RFf logs:read
 GET    /api/v1/ip-allowlist                 TS OA   F  org:write

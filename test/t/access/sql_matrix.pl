@@ -42,6 +42,7 @@ create_organization	operator
 create_own_organization	person
 create_own_token	person
 create_dashboard	OAM F dashboards:write
+create_pipeline	OAM F pipelines:write
 create_saved_query	OAM F dashboards:write
 create_service	OAM F dashboards:write
 dashboard_data	OAMV F dashboards:read,logs:read
@@ -57,6 +58,7 @@ delete_lookup	OAM F pipelines:write
 delete_member	OA F members:write
 delete_organization	person
 delete_dashboard	OA F dashboards:write
+delete_pipeline	OAM F pipelines:write
 delete_saved_query	OA F dashboards:write
 delete_service	OA F dashboards:write
 delete_scheduled_export	OA F logs:export
@@ -82,6 +84,7 @@ get_lookup	OAMV F pipelines:read
 get_member	OAMV F members:read
 get_organization	OAMV F *
 get_dashboard	OAMV F dashboards:read
+get_pipeline	OAMV F pipelines:read
 get_saved_query	OAMV RF dashboards:read
 get_service	OAMV RF dashboards:read
 get_service_health	OAMV RF dashboards:read
@@ -105,6 +108,7 @@ list_lookups	OAMV F pipelines:read
 list_members	OAMV F members:read
 list_organizations	OAMV - *
 list_dashboards	OAMV F dashboards:read
+list_pipelines	OAMV F pipelines:read
 list_saved_queries	OAMV RF dashboards:read
 list_services	OAMV RF dashboards:read
 list_scheduled_exports	OA F logs:export
@@ -149,6 +153,9 @@ update_kpi	OAM F dashboards:write
 update_member	OA F members:write,members:read,logs:read,dashboards:read,pipelines:read
 update_organization	OA F org:write
 update_dashboard	OAM F dashboards:write
+reorder_pipelines	OAM F pipelines:write
+test_pipeline	OAM F pipelines:write
+update_pipeline	OAM F pipelines:write
 update_saved_query	OAM F dashboards:write
 update_service	OAM F dashboards:write
 update_scheduled_export	OA F logs:export
@@ -283,6 +290,8 @@ my ($alert) = $t->sql(q{
 	RETURNING logsvc_internal.public_id('alr_', id)}) =~ /(alr_\w+)/;
 my $exported = $t->http(POST => '/api/v1/scheduled-exports', token => $org->{token},
 	json => { name => 'errors', q => '*', cron => '@yearly', delivery => { kind => 'download' } })->{json}{data}{id};
+my $pipeline = $t->http(POST => '/api/v1/pipelines', token => $org->{token},
+	json => { name => 'kept', processors => [] })->{json}{data}{id};
 my %arguments = (
 	create_service => q{'{"name": "x", "match": "x"}'}, delete_service => "'$unused'",
 		get_service => "'$service'", get_service_health => "'$service', '1h'",
@@ -327,6 +336,9 @@ my %arguments = (
 		update_scheduled_export => qq{'$exported', '{"name": "y"}'},
 		map({ $_ => "'$exported'" } qw(delete_scheduled_export get_scheduled_export list_export_runs
 			run_scheduled_export)),
+	create_pipeline => q{'{"name": "x", "processors": []}'}, delete_pipeline => "'$pipeline'",
+		get_pipeline => "'$pipeline'", reorder_pipelines => "ARRAY['$pipeline']",
+		test_pipeline => q{'{"events": ["x"]}'}, update_pipeline => qq{'$pipeline', '{"name": "y"}'},
 	create_saved_query => q{'{"name": "x", "q": "*"}'}, delete_saved_query => "'$saved'",
 		get_saved_query => "'$saved'", update_saved_query => qq{'$saved', '{"name": "y"}'},
 	create_alert_rule => q{'{"name": "x", "query": "*", "condition": {"kind": "absence"}}'},

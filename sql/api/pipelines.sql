@@ -1,0 +1,262 @@
+-- Pipelines: what an organization does to its events before they are stored (src/pipeline).
+
+CREATE OR REPLACE FUNCTION logsvc_internal.filter_hex(filter text) RETURNS text
+LANGUAGE C STABLE STRICT PARALLEL RESTRICTED AS 'MODULE_PATHNAME', 'logsvc_filter_hex';
+COMMENT ON FUNCTION logsvc_internal.filter_hex(text) IS
+'A filter of the search language as pipelines are compiled from, in hexadecimal digits; empty: '
+'every event matches';
+
+CREATE OR REPLACE FUNCTION logsvc_internal.check_pipelines(definition text) RETURNS void
+LANGUAGE C STABLE STRICT PARALLEL RESTRICTED AS 'MODULE_PATHNAME', 'logsvc_check_pipelines';
+COMMENT ON FUNCTION logsvc_internal.check_pipelines(text) IS
+'Raises VALIDATION_ERROR unless the definition can be compiled';
+
+CREATE OR REPLACE FUNCTION logsvc_internal.try_pipelines(definition text, events text) RETURNS jsonb
+LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED AS 'MODULE_PATHNAME', 'logsvc_try_pipelines';
+COMMENT ON FUNCTION logsvc_internal.try_pipelines(text, text) IS
+'What pipelines do to events (a JSON list) of the session''s organization, step by step; nothing is '
+'stored or counted';
+
+CREATE OR REPLACE FUNCTION logsvc_internal.pipeline_counts(organization uuid, pipeline text)
+RETURNS jsonb
+LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED AS 'MODULE_PATHNAME', 'logsvc_pipeline_counts';
+COMMENT ON FUNCTION logsvc_internal.pipeline_counts(uuid, text) IS
+'How many events went in and out of a pipeline and its processors; NULL: none since the server started';
+
+CREATE OR REPLACE FUNCTION logsvc_internal.processor_definition(processor jsonb) RETURNS jsonb
+LANGUAGE sql STABLE PARALLEL RESTRICTED
+RETURN processor
+	|| CASE WHEN processor ->> 'if' IS NULL THEN '{}'
+		ELSE jsonb_build_object('if', logsvc_internal.filter_hex(processor ->> 'if')) END
+	|| CASE WHEN processor ->> 'filter' IS NULL THEN '{}'
+		ELSE jsonb_build_object('filter', logsvc_internal.filter_hex(processor ->> 'filter')) END;
+COMMENT ON FUNCTION logsvc_internal.processor_definition(jsonb) IS
+'A processor as programs are compiled from: its filters are hexadecimal digits';
+
+CREATE OR REPLACE FUNCTION logsvc_internal.pipeline_definition(
+	id text, name text, version int, content jsonb)
+RETURNS jsonb
+LANGUAGE sql STABLE PARALLEL RESTRICTED
+RETURN jsonb_build_object('id', id, 'name', name, 'version', version,
+	'continue', content -> 'continue',
+	'match', logsvc_internal.filter_hex(content ->> 'match'),
+	'processors', (SELECT coalesce(jsonb_agg(logsvc_internal.processor_definition(p.processor)
+			ORDER BY p.number), '[]')
+		FROM jsonb_array_elements(content -> 'processors') WITH ORDINALITY AS p (processor, number)));
+COMMENT ON FUNCTION logsvc_internal.pipeline_definition(text, text, int, jsonb) IS
+'A pipeline as programs are compiled from';
+
+-- The key, or while there is none zeros, with which nothing is stored.
+CREATE OR REPLACE FUNCTION logsvc_internal.pipelines_definition(organization uuid, pipelines jsonb)
+RETURNS text
+LANGUAGE sql STABLE PARALLEL RESTRICTED
+RETURN jsonb_build_object(
+	'key', encode(coalesce((SELECT k.key FROM logsvc_internal.pipeline_key k
+			WHERE k.organization_id = organization), sha256('')), 'hex'),
+	'pipelines', pipelines)::text;
+COMMENT ON FUNCTION logsvc_internal.pipelines_definition(uuid, jsonb) IS
+'What a program is compiled from';
+
+CREATE OR REPLACE FUNCTION logsvc_internal.find_pipelines(organization uuid) RETURNS text
+LANGUAGE sql STABLE PARALLEL RESTRICTED
+BEGIN ATOMIC
+	SELECT logsvc_internal.pipelines_definition(organization,
+		jsonb_agg(logsvc_internal.pipeline_definition(
+				logsvc_internal.public_id('pipe_', r.id), r.name, r.version, r.content)
+			ORDER BY (r.content -> 'order')::int, r.id))
+	FROM logsvc_internal.resource r
+	WHERE r.organization_id = organization AND r.kind = 'pipeline' AND (r.content -> 'enabled')::boolean
+	HAVING count(*) > 0;
+END;
+COMMENT ON FUNCTION logsvc_internal.find_pipelines(uuid) IS
+'What the program of an organization''s events is compiled from; NULL: it has no pipelines that are '
+'enabled';
+
+-- ---- resource ----
+
+-- A route must lead somewhere, and nowhere that is the service's own.
+CREATE OR REPLACE FUNCTION logsvc_internal.pipeline_content(content jsonb, author uuid)
+RETURNS jsonb
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	target uuid := logsvc_internal.current_organization();
+	step record;
+	checked jsonb := content;
+BEGIN
+	FOR step IN SELECT * FROM jsonb_array_elements(content -> 'processors') WITH ORDINALITY AS e (processor, number)
+		WHERE e.processor ->> 'type' = 'route'
+	LOOP
+		IF NOT logsvc_internal.index_exists(target, step.processor ->> 'index') THEN
+			PERFORM logsvc_internal.invalid(format('processors[%s].index', step.number - 1), 'there is no such index');
+		END IF;
+	END LOOP;
+	PERFORM logsvc_internal.check_pipelines(logsvc_internal.pipelines_definition(target,
+		jsonb_build_array(logsvc_internal.pipeline_definition('', '', 0, content))));
+	INSERT INTO logsvc_internal.pipeline_key (organization_id)
+	SELECT target WHERE NOT EXISTS (SELECT FROM logsvc_internal.pipeline_key k WHERE k.organization_id = target);
+	IF content ->> 'order' IS NULL THEN
+		checked := content || jsonb_build_object('order', (
+			SELECT coalesce(max((r.content -> 'order')::int), 0) + 1 FROM logsvc_internal.resource r
+			WHERE r.organization_id = target AND r.kind = 'pipeline'));
+	END IF;
+	RETURN checked;
+END
+$$;
+COMMENT ON FUNCTION logsvc_internal.pipeline_content(jsonb, uuid) IS
+'The content of a pipeline that can be compiled; without an order it comes last';
+
+CREATE OR REPLACE FUNCTION logsvc_internal.pipeline_uses(content jsonb) RETURNS SETOF uuid
+LANGUAGE sql IMMUTABLE PARALLEL SAFE ROWS 1
+BEGIN ATOMIC
+	SELECT NULL::uuid WHERE false;
+END;
+COMMENT ON FUNCTION logsvc_internal.pipeline_uses(jsonb) IS 'A pipeline names no other resource';
+
+CREATE OR REPLACE FUNCTION logsvc_internal.pipeline_json(r logsvc_internal.resource)
+RETURNS jsonb
+LANGUAGE sql VOLATILE PARALLEL RESTRICTED
+RETURN logsvc_internal.resource_json(r) || jsonb_build_object('stats',
+	logsvc_internal.pipeline_counts(r.organization_id, logsvc_internal.public_id('pipe_', r.id)));
+COMMENT ON FUNCTION logsvc_internal.pipeline_json(logsvc_internal.resource) IS
+'A pipeline as the API shows it; stats: since the server started';
+
+CREATE OR REPLACE FUNCTION logsvc.create_pipeline(body jsonb) RETURNS jsonb
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+	RETURN logsvc_internal.create_resource('pipeline', body);
+END
+$$;
+COMMENT ON FUNCTION logsvc.create_pipeline(jsonb) IS
+'Creates a pipeline: body is {name, processors, match?, enabled?, order?, continue?}';
+
+CREATE OR REPLACE FUNCTION logsvc.update_pipeline(id text, body jsonb, version int DEFAULT NULL)
+RETURNS jsonb
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+	RETURN logsvc_internal.update_resource('pipeline', id, body, version);
+END
+$$;
+COMMENT ON FUNCTION logsvc.update_pipeline(text, jsonb, int) IS
+'Changes the pipeline with that id: the members that body has; version: the one it must have now';
+
+CREATE OR REPLACE FUNCTION logsvc.delete_pipeline(id text, version int DEFAULT NULL) RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+	PERFORM logsvc_internal.delete_resource('pipeline', id, version);
+END
+$$;
+COMMENT ON FUNCTION logsvc.delete_pipeline(text, int) IS
+'Deletes the pipeline with that id; version: the one it must have now';
+
+CREATE OR REPLACE FUNCTION logsvc.get_pipeline(id text) RETURNS jsonb
+LANGUAGE plpgsql STABLE PARALLEL RESTRICTED SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+	RETURN logsvc_internal.get_resource('pipeline', id);
+END
+$$;
+COMMENT ON FUNCTION logsvc.get_pipeline(text) IS 'A pipeline and its counts, by its id (pipe_...)';
+
+CREATE OR REPLACE FUNCTION logsvc.list_pipelines("limit" int DEFAULT NULL, cursor text DEFAULT NULL)
+RETURNS logsvc_internal.list
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	target uuid := logsvc_internal.current_organization();
+	scope text := logsvc_internal.list_scope('pipelines', target);
+	size int := logsvc_internal.page_limit("limit");
+	after jsonb := logsvc_internal.open_position(scope, cursor)::jsonb;
+BEGIN
+	PERFORM logsvc_internal.require_reading('pipeline');
+	RETURN (SELECT logsvc_internal.page(
+			array_agg(logsvc_internal.show_resource(r.one) ORDER BY r.place, (r.one).id),
+			array_agg(jsonb_build_array(r.place, (r.one).id)::text ORDER BY r.place, (r.one).id),
+			size, scope)
+		FROM (SELECT one, (one.content -> 'order')::int AS place FROM logsvc_internal.resource one
+			WHERE one.organization_id = target AND one.kind = 'pipeline'
+				AND (after IS NULL OR ((one.content -> 'order')::int, one.id)
+					> ((after -> 0)::int, (after ->> 1)::uuid))
+			ORDER BY place, one.id LIMIT size + 1) AS r);
+END
+$$;
+COMMENT ON FUNCTION logsvc.list_pipelines(int, text) IS
+'A page of the organization''s pipelines, in the order in which they run';
+
+-- ---- reorder, test ----
+
+CREATE OR REPLACE FUNCTION logsvc.reorder_pipelines(ids text[]) RETURNS logsvc_internal.list
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	target uuid := logsvc_internal.current_organization();
+	moved logsvc_internal.resource;
+BEGIN
+	PERFORM logsvc_internal.require_permission('pipelines:manage');
+	PERFORM logsvc_internal.check_change_rate();
+	PERFORM logsvc_internal.lock_organization(target);
+	IF (SELECT array_agg(given ORDER BY given) FROM unnest(ids) AS given) IS DISTINCT FROM
+		(SELECT array_agg(logsvc_internal.public_id('pipe_', r.id) ORDER BY logsvc_internal.public_id('pipe_', r.id))
+		FROM logsvc_internal.resource r WHERE r.organization_id = target AND r.kind = 'pipeline')
+	THEN
+		PERFORM logsvc_internal.raise_error('STALE_ORDER', 'ids must name each pipeline once',
+			NULL, 'Read the list again, and order what is there now.');
+	END IF;
+	FOR moved IN
+		UPDATE logsvc_internal.resource r
+		SET content = r.content || jsonb_build_object('order', g.place), version = r.version + 1,
+			updated_at = greatest(now(), r.updated_at)
+		FROM unnest(ids) WITH ORDINALITY AS g (id, place)
+		WHERE r.organization_id = target AND r.kind = 'pipeline'
+			AND logsvc_internal.public_id('pipe_', r.id) = g.id
+			AND (r.content -> 'order')::int IS DISTINCT FROM g.place
+		RETURNING r.*
+	LOOP
+		PERFORM logsvc_internal.audit(target, 'pipeline.updated',
+			logsvc_internal.public_id('pipe_', moved.id),
+			jsonb_build_object('name', moved.name, 'version', moved.version, 'changed', '["order"]'::jsonb));
+	END LOOP;
+	RETURN logsvc.list_pipelines(100);
+END
+$$;
+COMMENT ON FUNCTION logsvc.reorder_pipelines(text[]) IS
+'Sets the order in which pipelines run: ids names each of them once';
+
+CREATE OR REPLACE FUNCTION logsvc.test_pipeline(body jsonb, last int DEFAULT NULL) RETURNS jsonb
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	target uuid := logsvc_internal.current_organization();
+	document jsonb;
+	definition text;
+	events jsonb;
+BEGIN
+	PERFORM logsvc_internal.require_permission('pipelines:manage');
+	document := logsvc_internal.check_document('PipelineTest', body);
+	IF last NOT BETWEEN 1 AND 100 THEN
+		PERFORM logsvc_internal.invalid('last', 'must be from 1 to 100');
+	END IF;
+	IF (last IS NULL) = (document ->> 'events' IS NULL) THEN
+		PERFORM logsvc_internal.invalid('events', 'is required, or the parameter last');
+	END IF;
+	IF document ->> 'pipeline' IS NULL THEN
+		definition := coalesce(logsvc_internal.find_pipelines(target),
+			logsvc_internal.pipelines_definition(target, '[]'));
+	ELSE
+		definition := logsvc_internal.pipelines_definition(target, jsonb_build_array(
+			logsvc_internal.pipeline_definition('', coalesce(document #>> '{pipeline,name}', ''), 0, document -> 'pipeline')));
+	END IF;
+	events := document -> 'events';
+	IF last IS NOT NULL THEN
+		PERFORM logsvc_internal.require_permission('logs:read');
+		SELECT coalesce(jsonb_agg(e.event - '{id,ingestedAt,templateId,truncatedFields}'::text[]), '[]')
+		INTO events FROM jsonb_array_elements(
+			logsvc_internal.search_json('*', '-24h', 'now', last, NULL, false, NULL, NULL)::jsonb #> '{data,rows}') AS e (event);
+	END IF;
+	RETURN logsvc_internal.try_pipelines(definition, events::text);
+END
+$$;
+COMMENT ON FUNCTION logsvc.test_pipeline(jsonb, int) IS
+'What a pipeline does to events, step by step: body is {pipeline?, events}; last: the latest events';

@@ -1,0 +1,480 @@
+/*-------------------------------------------------------------------------
+ *
+ * pipelines.c
+ *	  The pipelines of organizations on the way of their events: between the decoder and
+ *	  the part builders, for HTTP and SQL.
+ *
+ * Each process keeps the programs of organizations and looks them up again when the epoch of access
+ * data has changed, so a change acts on the next request after its COMMIT.  A program is compiled
+ * again only if its definition differs.
+ *
+ * Time.  An acceptor serves many organizations, one request after the other.  A request may take
+ * REQUEST_TIME in pipelines, and EVENT_TIME for each event.  What an organization takes beyond EVENT_TIME
+ * for each event is its debt, paid back with a fifth of the time.  While the debt is above MOST_DEBT, its
+ * requests wait in the backlog, and those of others go on.
+ *
+ * Counts and limits are in shared memory, of fixed size; they begin again when the server starts.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "src/ingest/pipelines.h"
+
+#include <time.h>
+
+#include "fmgr.h"
+#include "utils/hsearch.h"
+#include "utils/memutils.h"
+#include "utils/timestamp.h"
+
+#include "src/access/access.h"
+
+/* Nanoseconds. */
+#define REQUEST_TIME INT64CONST(25000000)
+#define EVENT_TIME INT64CONST(10000)
+#define MOST_DEBT INT64CONST(20000000)
+#define PAID_BACK 5 /* one part of so many */
+
+/* Programs of one process; beyond, all are forgotten. */
+#define MAX_PROGRAMS 256
+
+/* Memory of one program, and of one event in it. */
+#define PROGRAM_MEMORY ((size_t) 32 * 1024 * 1024)
+#define EVENT_MEMORY ((size_t) 16 * 1024 * 1024)
+
+/* ---- shared memory ---- */
+
+#define COUNTED 512 /* pipelines */
+#define COUNTED_WAYS 8
+#define LIMITERS 256 /* processors of type limit */
+#define LIMITER_WAYS 8
+#define LIMITER_KEYS 512 /* that one tells apart in a minute; more share counts */
+#define KEY_WAYS 16
+
+typedef struct counted
+{
+	pg_uuid_t organization;
+	uint64 hash; /* of the pipeline's id; 0: free */
+	uint32 version;
+	uint32 n_processors;
+	ls_time since;
+	ls_time used;
+	ls_pipeline_counts total;
+	ls_pipeline_counts processors[LS_PIPELINE_MAX_PROCESSORS];
+} counted;
+
+typedef struct limiter
+{
+	uint64 number;
+	int64 minute;
+	struct
+	{
+		uint32 tag;
+		uint32 count;
+	} keys[LIMITER_KEYS];
+} limiter;
+
+typedef struct shared_pipelines
+{
+	counted counts[COUNTED];
+	limiter limiters[LIMITERS];
+} shared_pipelines;
+
+static shared_pipelines *shared = NULL;
+
+static const ls_shmem_item item = {"logsvc pipelines", sizeof(shared_pipelines), (void **) &shared,
+								   NULL};
+
+void
+ls_pipelines_register(void)
+{
+	ls_shmem_add(&item);
+}
+
+static uint64
+hash_id(ls_str id)
+{
+	uint64 hash = ls_hash64(id.data, id.len, 0);
+
+	return hash != 0 ? hash : 1;
+}
+
+/* Under the lock: the place of a pipeline's counts; make: an old one's, when it has none. */
+static counted *
+find_counted(const pg_uuid_t *organization, ls_str id, bool make)
+{
+	uint64 hash = hash_id(id);
+	counted *oldest = NULL;
+
+	for (int i = 0; i < COUNTED_WAYS; i++)
+	{
+		counted *c = &shared->counts[(hash + (uint64) i) % COUNTED];
+
+		if (c->hash == hash && memcmp(&c->organization, organization, UUID_LEN) == 0)
+			return c;
+		if (oldest == NULL || c->used < oldest->used)
+			oldest = c;
+	}
+	if (!make)
+		return NULL;
+	memset(oldest, 0, sizeof(*oldest));
+	oldest->organization = *organization;
+	oldest->hash = hash;
+	oldest->since = ls_now();
+	return oldest;
+}
+
+static void
+add_counts(ls_pipeline_counts *to, ls_pipeline_counts *from)
+{
+	to->in += from->in;
+	to->out += from->out;
+	to->dropped += from->dropped;
+	to->failed += from->failed;
+	to->nanoseconds += from->nanoseconds;
+}
+
+/* Moves the counts of a program to shared memory, or forgets them. */
+static void
+flush_counts(ls_program *program, const pg_uuid_t *organization, bool keep)
+{
+	keep = keep && shared != NULL;
+	if (keep)
+		LWLockAcquire(ls_lwlock(LS_LOCK_PIPELINES), LW_EXCLUSIVE);
+	for (uint32 i = 0; i < ls_program_pipelines(program); i++)
+	{
+		ls_pipeline_counts *total = ls_program_counts(program, i, -1);
+		ls_pipeline_counts *one;
+		counted *c = NULL;
+
+		if (total->in == 0)
+			continue;
+		if (keep)
+		{
+			c = find_counted(organization, ls_program_pipeline_id(program, i), true);
+			if (c->version != ls_program_pipeline_version(program, i))
+			{
+				memset(&c->total, 0, sizeof(c->total));
+				memset(c->processors, 0, sizeof(c->processors));
+				c->version = ls_program_pipeline_version(program, i);
+				c->since = ls_now();
+			}
+			c->used = ls_now();
+			add_counts(&c->total, total);
+		}
+		for (int p = 0; (one = ls_program_counts(program, i, p)) != NULL; p++)
+		{
+			if (c != NULL)
+			{
+				add_counts(&c->processors[p], one);
+				c->n_processors = (uint32) p + 1;
+				c->total.failed += one->failed;
+			}
+			memset(one, 0, sizeof(*one));
+		}
+		memset(total, 0, sizeof(*total));
+	}
+	if (keep)
+		LWLockRelease(ls_lwlock(LS_LOCK_PIPELINES));
+}
+
+bool
+ls_pipelines_counted(const pg_uuid_t *organization, ls_str id, ls_pipeline_counts *total,
+					 ls_pipeline_counts processors[LS_PIPELINE_MAX_PROCESSORS], uint32 *n,
+					 ls_time *since)
+{
+	counted *c;
+
+	if (shared == NULL)
+		return false;
+	LWLockAcquire(ls_lwlock(LS_LOCK_PIPELINES), LW_SHARED);
+	c = find_counted(organization, id, false);
+	if (c != NULL)
+	{
+		*total = c->total;
+		memcpy(processors, c->processors, sizeof(c->processors));
+		*n = c->n_processors;
+		*since = c->since;
+	}
+	LWLockRelease(ls_lwlock(LS_LOCK_PIPELINES));
+	return c != NULL;
+}
+
+/* Counts an event by the hash of its key; false: there were `most` in this minute. */
+static bool
+take(void *context, uint64 number, uint64 key, uint32 most)
+{
+	int64 minute = ls_now() / (60 * LS_USECS_PER_SEC);
+	uint32 tag = (uint32) (key >> 32) | 1;
+	limiter *found = NULL;
+	uint32 *count = NULL;
+	bool allowed;
+
+	if (shared == NULL)
+		return true;
+	LWLockAcquire(ls_lwlock(LS_LOCK_PIPELINES), LW_EXCLUSIVE);
+	for (int i = 0; i < LIMITER_WAYS; i++)
+	{
+		limiter *l = &shared->limiters[(number + (uint64) i) % LIMITERS];
+
+		if (l->number == number)
+		{
+			found = l;
+			break;
+		}
+		if (found == NULL || l->minute < found->minute)
+			found = l;
+	}
+	if (found->number != number || found->minute != minute)
+	{
+		memset(found, 0, sizeof(*found));
+		found->number = number;
+		found->minute = minute;
+	}
+	for (int i = 0; i < KEY_WAYS && count == NULL; i++)
+	{
+		uint32 at = (uint32) ((key + (uint64) i) % LIMITER_KEYS);
+
+		if (found->keys[at].tag == tag || found->keys[at].tag == 0)
+		{
+			found->keys[at].tag = tag;
+			count = &found->keys[at].count;
+		}
+	}
+	if (count == NULL)
+		count = &found->keys[key % LIMITER_KEYS].count;
+	allowed = *count < most;
+	*count += allowed;
+	LWLockRelease(ls_lwlock(LS_LOCK_PIPELINES));
+	return allowed;
+}
+
+/* ---- programs of this process ---- */
+
+typedef struct program_entry
+{
+	pg_uuid_t organization; /* the key */
+	uint64 epoch;           /* of the last look; 0: look again */
+	MemoryContext context;
+	ls_str definition;
+	ls_program *program; /* NULL: no pipelines */
+	int64 debt;          /* nanoseconds, as of `paid` */
+	ls_time paid;
+} program_entry;
+
+/* What goes through the pipelines at the moment. */
+struct ls_pipelines
+{
+	ls_pipeline_run run;
+	program_entry *entry;
+	bool budget;
+	uint32 events;
+};
+
+static HTAB *programs = NULL;
+static struct ls_pipelines current;
+
+static uint64
+cpu_time(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+	return (uint64) now.tv_sec * UINT64CONST(1000000000) + (uint64) now.tv_nsec;
+}
+
+/* Machine code of regular expressions is in no memory context. */
+static void
+free_program(void *program)
+{
+	ls_program_free(program);
+}
+
+ls_program *
+ls_pipelines_compile(ls_str definition, MemoryContext context, const char **error,
+					 const char **path)
+{
+	MemoryContextCallback *callback =
+		MemoryContextAllocZero(context, sizeof(MemoryContextCallback));
+	ls_program *program =
+		ls_program_compile(definition, ls_context_arena(context, PROGRAM_MEMORY), error, path);
+
+	if (program == NULL)
+		return NULL;
+	callback->func = free_program;
+	callback->arg = program;
+	MemoryContextRegisterResetCallback(context, callback);
+	return program;
+}
+
+static void
+forget_programs(void)
+{
+	HASH_SEQ_STATUS status;
+	program_entry *entry;
+
+	hash_seq_init(&status, programs);
+	while ((entry = hash_seq_search(&status)) != NULL)
+	{
+		if (entry->context != NULL)
+			MemoryContextDelete(entry->context);
+	}
+	hash_destroy(programs);
+	programs = NULL;
+}
+
+static program_entry *
+find_entry(const pg_uuid_t *organization)
+{
+	bool found;
+	program_entry *entry;
+
+	if (programs != NULL && hash_get_num_entries(programs) >= MAX_PROGRAMS &&
+		hash_search(programs, organization, HASH_FIND, NULL) == NULL)
+		forget_programs();
+	if (programs == NULL)
+	{
+		HASHCTL control = {.keysize = sizeof(pg_uuid_t), .entrysize = sizeof(program_entry)};
+
+		control.hcxt = TopMemoryContext;
+		programs =
+			hash_create("logsvc pipelines", 64, &control, HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
+	}
+	entry = hash_search(programs, organization, HASH_ENTER, &found);
+	if (!found)
+	{
+		memset((char *) entry + sizeof(pg_uuid_t), 0, sizeof(*entry) - sizeof(pg_uuid_t));
+		entry->paid = ls_now();
+	}
+	return entry;
+}
+
+/* Looks the definition up, and compiles it if it is another one.  False: that failed. */
+static bool
+look_up(program_entry *entry)
+{
+	uint64 epoch = ls_access_cacheable() ? ls_access_epoch() : 0;
+	MemoryContext context;
+	ls_str definition;
+	const char *error;
+	const char *path;
+
+	entry->epoch = 0;
+	context = AllocSetContextCreate(TopMemoryContext, "logsvc pipelines of an organization",
+									ALLOCSET_DEFAULT_SIZES);
+	if (!ls_pipelines_find(&entry->organization, context, &definition))
+	{
+		MemoryContextDelete(context);
+		return false;
+	}
+	if (ls_str_eq(definition, entry->definition))
+		MemoryContextDelete(context);
+	else
+	{
+		if (entry->context != NULL)
+			MemoryContextDelete(entry->context);
+		entry->context = NULL;
+		entry->program = NULL;
+		entry->definition = LS_STR("");
+		if (definition.len == 0)
+			MemoryContextDelete(context);
+		else
+		{
+			entry->context = context;
+			entry->program = ls_pipelines_compile(definition, context, &error, &path);
+			if (entry->program == NULL)
+			{
+				ereport(
+					LOG, errcode(ERRCODE_INTERNAL_ERROR),
+					errmsg("logsvc could not compile the pipelines of an organization: %s", error));
+				MemoryContextDelete(context);
+				entry->context = NULL;
+				return false;
+			}
+			entry->definition = definition;
+		}
+	}
+	entry->epoch = epoch;
+	return true;
+}
+
+static bool
+known_index(void *context, ls_str index)
+{
+	int days;
+
+	return ls_index_find(&current.entry->organization, index, &days);
+}
+
+ls_pipelines_state
+ls_pipelines_enter(ls_sender_sink *sink, ls_decode_options *options, bool budget)
+{
+	static ls_arena *event_arena = NULL;
+	static ls_arena *run_arena = NULL;
+	program_entry *entry = find_entry(&sink->sender->organization);
+	ls_time now;
+
+	sink->pipelines = NULL;
+	/* Epoch 0 is of a process that keeps nothing. */
+	if ((entry->epoch == 0 || entry->epoch != ls_access_epoch() || !ls_access_cacheable()) &&
+		!look_up(entry))
+	{
+		if (!budget)
+			ls_raise(LS_ERROR_QUEUE_UNAVAILABLE);
+		return LS_PIPELINES_UNKNOWN;
+	}
+	if (entry->program == NULL)
+		return LS_PIPELINES_READY;
+	now = ls_now();
+	if (now > entry->paid)
+		entry->debt = Max(entry->debt - (now - entry->paid) * 1000 / PAID_BACK, 0);
+	entry->paid = now;
+	if (budget && entry->debt > MOST_DEBT)
+		return LS_PIPELINES_BUSY;
+	if (event_arena == NULL)
+	{
+		event_arena = ls_context_arena(TopMemoryContext, EVENT_MEMORY);
+		run_arena = ls_context_arena(TopMemoryContext, EVENT_MEMORY);
+	}
+	ls_arena_reset(run_arena);
+	current = (struct ls_pipelines){.entry = entry, .budget = budget};
+	current.run = (ls_pipeline_run){.program = entry->program,
+									.arena = event_arena,
+									.limits = options->limits,
+									.now = options->now,
+									.test = sink->sender->test,
+									.known_index = known_index,
+									.take = take,
+									.cpu = cpu_time,
+									.budget = budget ? REQUEST_TIME : INT64_MAX / 2};
+	if (!ls_pipeline_begin(&current.run, run_arena))
+		return LS_PIPELINES_UNKNOWN;
+	sink->pipelines = &current;
+	return LS_PIPELINES_READY;
+}
+
+ls_event_fate
+ls_pipelines_run(ls_sender_sink *sink, const ls_event *event, const ls_event **out)
+{
+	struct ls_pipelines *pipelines = sink->pipelines;
+
+	pipelines->events++;
+	pipelines->run.budget += pipelines->budget ? EVENT_TIME : 0;
+	return ls_pipeline_run_event(&pipelines->run, event, out);
+}
+
+void
+ls_pipelines_leave(ls_sender_sink *sink, bool taken)
+{
+	struct ls_pipelines *pipelines = sink->pipelines;
+	program_entry *entry;
+	int64 over;
+
+	if (pipelines == NULL)
+		return;
+	sink->pipelines = NULL;
+	entry = pipelines->entry;
+	over = (int64) pipelines->run.used - (int64) pipelines->events * EVENT_TIME;
+	if (pipelines->budget && over > 0)
+		entry->debt += over;
+	flush_counts(entry->program, &entry->organization, taken);
+}

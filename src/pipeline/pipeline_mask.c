@@ -1,0 +1,398 @@
+/*-------------------------------------------------------------------------
+ *
+ * pipeline_mask.c
+ *	  Masks: what a pattern or a preset finds in a field is replaced (pure).
+ *
+ * Inside JSON every string, number and name is masked as the text that it stands for, so escapes hide
+ * nothing.  When it is not certain that all was found, the field is replaced as a whole.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "src/pipeline/pipeline_internal.h"
+
+#include <stdio.h>
+
+/* Bytes of a hash: 128 bits, as digits. */
+#define HASH_DIGITS 32
+
+typedef struct masking
+{
+	ls_pipeline_run *run;
+	const processor *p;
+	const char *failure;
+} masking;
+
+static bool
+append_replacement(masking *m, ls_str found, ls_buf *out)
+{
+	uint8_t mac[LS_SHA256_LENGTH];
+	char digits[2 * LS_SHA256_LENGTH + 1];
+
+	if (!m->p->hash)
+		ls_buf_str(out, m->p->replacement);
+	else if (ls_hmac_sha256(m->run->program->key, LS_SHA256_LENGTH, found.data, found.len, mac))
+	{
+		ls_hex(mac, LS_SHA256_LENGTH, digits);
+		ls_buf_append(out, digits, HASH_DIGITS);
+	}
+	else
+	{
+		m->failure = "out of memory";
+		return false;
+	}
+	return true;
+}
+
+/* 1: found, 0: nothing more, -1: it is not known. */
+static int
+find_next(masking *m, ls_str text, size_t from, size_t *begin, size_t *end)
+{
+	ls_str found;
+	int result;
+
+	if (m->p->finder != NULL)
+		return from < text.len && m->p->finder(text, from, begin, end);
+	result = ls_regex_search(m->p->regex, text, from, &m->failure);
+	if (result <= 0)
+		return result;
+	/* \K may have moved the begin past the end: what the match was is not known. */
+	if (!ls_regex_numbered(m->p->regex, 0, text, &found))
+	{
+		m->failure = "the regular expression matches backwards";
+		return -1;
+	}
+	*begin = (size_t) (found.data - text.data);
+	*end = *begin + found.len;
+	return 1;
+}
+
+/* Masks a text; *out is the text itself when nothing was found.  False: see failure. */
+static bool
+mask_text(masking *m, ls_str text, ls_str *out)
+{
+	size_t from = 0;
+	size_t copied = 0;
+	bool any = false;
+	ls_buf buf;
+	size_t begin;
+	size_t end;
+	int found;
+
+	*out = text;
+	while (from <= text.len && (found = find_next(m, text, from, &begin, &end)) != 0)
+	{
+		if (found < 0 || begin < copied)
+		{
+			if (m->failure == NULL)
+				m->failure = "the regular expression matches backwards";
+			return false;
+		}
+		if (end == begin)
+		{
+			/* An empty match masks nothing. */
+			from = begin + 1;
+			while (from < text.len && ((unsigned char) text.data[from] & 0xC0) == 0x80)
+				from++;
+			continue;
+		}
+		if (!any)
+			ls_buf_init(&buf, m->run->arena);
+		any = true;
+		ls_buf_append(&buf, text.data + copied, begin - copied);
+		if (!append_replacement(m, ls_str_make(text.data + begin, end - begin), &buf))
+			return false;
+		from = copied = end;
+		if (buf.len > 2 * (size_t) m->run->limits.event_bytes || ls_pipeline_late(m->run))
+		{
+			m->failure = "out of time or memory";
+			return false;
+		}
+	}
+	if (!any)
+		return true;
+	ls_buf_append(&buf, text.data + copied, text.len - copied);
+	if (buf.failed)
+	{
+		m->failure = "out of memory";
+		return false;
+	}
+	*out = ls_str_make(buf.data, buf.len);
+	return true;
+}
+
+/* ---- inside JSON ---- */
+
+static bool
+mask_string(masking *m, ls_str text, ls_buf *out)
+{
+	ls_str masked;
+
+	if (!mask_text(m, text, &masked))
+		return false;
+	ls_json_quote(out, masked);
+	return true;
+}
+
+/* Appends the value that comes next, masked. */
+static bool
+mask_json(masking *m, ls_json *j, ls_buf *out)
+{
+	ls_json_value value;
+	ls_str masked;
+	ls_str key;
+	bool first = true;
+
+	if (!ls_json_read(j, &value))
+		return false;
+	switch (value.type)
+	{
+		case LS_JSON_STRING:
+			return mask_string(m, value.text, out);
+		case LS_JSON_NUMBER:
+			if (!mask_text(m, value.text, &masked))
+				return false;
+			if (masked.data == value.text.data)
+				ls_buf_str(out, masked);
+			else
+				ls_json_quote(out, masked);
+			return true;
+		case LS_JSON_OBJECT:
+			ls_buf_char(out, '{');
+			while (ls_json_member(j, &key))
+			{
+				if (!first)
+					ls_buf_char(out, ',');
+				first = false;
+				if (!mask_string(m, key, out))
+					return false;
+				ls_buf_char(out, ':');
+				if (!mask_json(m, j, out))
+					return false;
+			}
+			ls_buf_char(out, '}');
+			break;
+		case LS_JSON_ARRAY:
+			ls_buf_char(out, '[');
+			while (ls_json_element(j))
+			{
+				if (!first)
+					ls_buf_char(out, ',');
+				first = false;
+				if (!mask_json(m, j, out))
+					return false;
+			}
+			ls_buf_char(out, ']');
+			break;
+		case LS_JSON_TRUE:
+			ls_buf_lit(out, "true");
+			break;
+		case LS_JSON_FALSE:
+			ls_buf_lit(out, "false");
+			break;
+		case LS_JSON_NULL:
+			ls_buf_lit(out, "null");
+			break;
+	}
+	return j->error == NULL;
+}
+
+static bool
+mask_member(void *context, ls_str value, ls_buf *out)
+{
+	masking *m = context;
+	ls_json j;
+
+	ls_json_init(&j, value, m->run->arena, 128);
+	if (mask_json(m, &j, out) && !out->failed)
+		return true;
+	if (m->failure == NULL)
+		m->failure = "out of memory";
+	return false;
+}
+
+static bool
+close_member(void *context, ls_str value, ls_buf *out)
+{
+	masking *m = context;
+
+	ls_json_quote(out, m->p->replacement);
+	return true;
+}
+
+/* ---- fields ---- */
+
+static void
+replace_attribute(masking *m, ls_attribute *a)
+{
+	*a = (ls_attribute){.key = a->key, .kind = LS_KIND_STRING, .text = m->p->replacement};
+	m->run->changed = true;
+}
+
+static void
+mask_attribute(masking *m, ls_attribute *a, bool closed)
+{
+	ls_str masked = a->text;
+	char digits[24];
+	ls_buf json;
+	int n;
+
+	if (closed)
+	{
+		replace_attribute(m, a);
+		return;
+	}
+	switch (a->kind)
+	{
+		case LS_KIND_BOOLEAN:
+		case LS_KIND_NULL:
+			return;
+		case LS_KIND_JSON:
+			ls_buf_init(&json, m->run->arena);
+			if (!mask_member(m, a->text, &json))
+				replace_attribute(m, a);
+			else if (json.len != a->text.len || memcmp(json.data, a->text.data, json.len) != 0)
+			{
+				a->text = ls_str_make(json.data, json.len);
+				m->run->changed = true;
+			}
+			break;
+		case LS_KIND_INTEGER:
+			n = snprintf(digits, sizeof(digits), "%lld", (long long) a->integer);
+			masked = ls_str_make(digits, (size_t) n);
+			if (!mask_text(m, masked, &masked))
+				replace_attribute(m, a);
+			else if (masked.data != digits)
+			{
+				*a = (ls_attribute){.key = a->key, .kind = LS_KIND_STRING, .text = masked};
+				m->run->changed = true;
+			}
+			break;
+		default:
+			if (!mask_text(m, a->text, &masked))
+				replace_attribute(m, a);
+			else if (masked.data != a->text.data)
+			{
+				a->kind = LS_KIND_STRING;
+				a->text = masked;
+				m->run->changed = true;
+			}
+			break;
+	}
+	/* A replacement may be longer than what it replaces. */
+	if (a->text.len > m->run->limits.value_bytes)
+	{
+		ls_pipeline_note_cut(m->run, LS_STR("attributes."), a->key);
+		if (a->kind == LS_KIND_JSON)
+			replace_attribute(m, a);
+		else
+			a->text.len =
+				ls_utf8_prefix_bytes(a->text.data, a->text.len, m->run->limits.value_bytes);
+	}
+}
+
+static void
+mask_field(masking *m, ls_field field, bool closed)
+{
+	ls_event *event = &m->run->event;
+	size_t limit =
+		field == LS_FIELD_EVENT ? m->run->limits.body_field_bytes : m->run->limits.value_bytes;
+	ls_str masked;
+
+	if ((event->has & 1u << field) == 0)
+		return;
+	if (closed || !mask_text(m, event->field[field], &masked))
+		masked = m->p->replacement;
+	if (masked.len == 0)
+		masked = LS_STR("***"); /* no field is empty */
+	if (masked.data == event->field[field].data)
+		return;
+	if (masked.len > limit)
+		masked.len = ls_utf8_prefix_bytes(masked.data, masked.len, limit);
+	event->field[field] = masked;
+	m->run->changed = true;
+}
+
+/* Of a mask of everything the names of attributes too: what senders put there is as they like. */
+static void
+mask_name(masking *m, ls_attribute *a, bool closed)
+{
+	ls_str masked = a->key;
+
+	if (closed || !mask_text(m, a->key, &masked))
+		masked = m->p->replacement;
+	if (masked.data == a->key.data)
+		return;
+	masked.len = ls_utf8_prefix_chars(masked.data, masked.len, m->run->limits.key_chars);
+	a->key = masked;
+	m->run->changed = true;
+}
+
+/* Inside the attributes whose names are the begin of the path. */
+static void
+mask_inside(masking *m, ls_attribute *a, const event_name *name, bool closed)
+{
+	size_t length = 0;
+	bool found;
+	ls_str json;
+
+	for (uint32_t k = 0; k + 1 < name->n_path; k++)
+	{
+		length += name->path[k].len + (k > 0);
+		if (!ls_str_eq(a->key, ls_str_make(name->key.data, length)))
+			continue;
+		if (!ls_pipeline_rewrite(m->run->arena, a->text, name->path + k + 1, name->n_path - k - 1,
+								 closed ? close_member : mask_member, m, &json, &found))
+		{
+			if (m->failure == NULL)
+				m->failure = "out of memory";
+			replace_attribute(m, a);
+			return;
+		}
+		if (found && json.len > m->run->limits.value_bytes)
+			replace_attribute(m, a);
+		else if (found)
+		{
+			a->text = json;
+			m->run->changed = true;
+		}
+	}
+}
+
+/*
+ * Masks the field of the processor.  Returns NULL, or why it was not certain what to mask; then the
+ * field has been replaced.
+ */
+const char *
+ls_pipeline_mask(ls_pipeline_run *run, const processor *p, bool closed)
+{
+	masking m = {.run = run, .p = p};
+	const event_name *name = &p->name;
+
+	if (name->kind == NAME_FIELD)
+		mask_field(&m, name->field, closed);
+	if (name->kind == NAME_ALL)
+	{
+		for (int f = 0; f < LS_NAMED_FIELDS; f++)
+		{
+			/* Where it goes, and names of fields, are no text of the sender's. */
+			if (f != LS_FIELD_INDEX && f != LS_FIELD_TRUNCATED && (f != LS_FIELD_LEVEL || closed))
+				mask_field(&m, (ls_field) f, closed);
+		}
+	}
+	for (size_t i = 0; i < run->event.n_attributes; i++)
+	{
+		ls_attribute *a = &run->attributes[i];
+
+		/* Of the service itself: no text of a sender is in it. */
+		if (ls_str_eq(a->key, LS_STR(LS_PIPELINE_ERROR_ATTRIBUTE)))
+			continue;
+		if (name->kind == NAME_ALL)
+			mask_name(&m, a, closed);
+		if (name->kind == NAME_ALL ||
+			(name->kind == NAME_ATTRIBUTE && ls_str_eq(a->key, name->key)))
+			mask_attribute(&m, a, closed);
+		else if (name->kind == NAME_ATTRIBUTE && name->n_path > 1 && a->kind == LS_KIND_JSON)
+			mask_inside(&m, a, name, closed);
+	}
+	return m.failure;
+}

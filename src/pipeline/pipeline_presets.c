@@ -1,0 +1,475 @@
+/*-------------------------------------------------------------------------
+ *
+ * pipeline_presets.c
+ *	  What the presets of masks find: addresses, card numbers, tokens (pure).
+ *
+ * Written by hand and not as regular expressions: each looks at a text once, so they need no limit of
+ * steps, and they check what an expression cannot (Luhn, mod 97, the groups of an IPv6 address).  What
+ * is found too much is masked too much; what is not found is on disk.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "src/pipeline/pipeline.h"
+
+static inline bool
+is_digit(char c)
+{
+	return (unsigned) (c - '0') < 10;
+}
+
+static inline bool
+is_letter(char c)
+{
+	return (unsigned) ((c | 0x20) - 'a') < 26;
+}
+
+static inline bool
+is_alnum(char c)
+{
+	return is_digit(c) || is_letter(c);
+}
+
+static inline char
+at(ls_str text, size_t i)
+{
+	return i < text.len ? text.data[i] : '\0';
+}
+
+/* ---- mail addresses ---- */
+
+/* Of the part before the @; letters of other scripts count. */
+static bool
+is_local(char c)
+{
+	return is_alnum(c) || (unsigned char) c >= 0x80 ||
+		   (c != '\0' && strchr("._+-'*#$^`{|}~!%", c) != NULL);
+}
+
+static bool
+is_label(char c)
+{
+	return is_alnum(c) || c == '-' || c == '_' || (unsigned char) c >= 0x80;
+}
+
+/* The end of a domain with a dot in it, or of an address in brackets; 0: there is none. */
+static size_t
+domain_end(ls_str text, size_t from)
+{
+	size_t i = from;
+	size_t end = 0;
+
+	if (at(text, i) == '[')
+	{
+		while (is_alnum(at(text, ++i)) || at(text, i) == '.' || at(text, i) == ':')
+			;
+		return at(text, i) == ']' && i > from + 1 ? i + 1 : 0;
+	}
+	while (is_label(at(text, i)))
+	{
+		size_t label = i;
+
+		while (is_label(at(text, i)))
+			i++;
+		if (label > from && i - label >= 2)
+			end = i;
+		if (at(text, i) != '.')
+			break;
+		i++;
+	}
+	return end;
+}
+
+static size_t
+find_byte(ls_str text, size_t from, char c)
+{
+	const char *found = from < text.len ? memchr(text.data + from, c, text.len - from) : NULL;
+
+	return found != NULL ? (size_t) (found - text.data) : text.len;
+}
+
+static bool
+find_email(ls_str text, size_t from, size_t *begin, size_t *end)
+{
+	size_t i = from;
+	size_t sign = 0;
+	size_t percent = 0;
+
+	while (i < text.len)
+	{
+		size_t place;
+		size_t after;
+
+		/* Each is looked for once: a text of a thousand @ is read once. */
+		if (sign <= i)
+			sign = find_byte(text, i, '@');
+		/* As in a URL: bob%40example.com. */
+		while (percent < sign && (percent < i || at(text, percent) != '%' ||
+								  at(text, percent + 1) != '4' || at(text, percent + 2) != '0'))
+			percent = find_byte(text, percent < i ? i : percent + 1, '%');
+		place = percent < sign ? percent : sign;
+		if (place >= text.len)
+			return false;
+		after = place + (place == percent ? 3 : 1);
+		*begin = place;
+		if (place > from && text.data[place - 1] == '"')
+		{
+			/* "a quoted name"@example.com */
+			*begin = place - 1;
+			while (*begin > from && text.data[*begin - 1] != '"')
+				(*begin)--;
+			*begin -= *begin > from;
+		}
+		else
+		{
+			while (*begin > from && is_local(text.data[*begin - 1]))
+				(*begin)--;
+		}
+		*end = *begin < place ? domain_end(text, after) : 0;
+		if (*end > 0)
+			return true;
+		/* Not before this sign again: it ends what may stand before the next one. */
+		i = after;
+		from = after;
+		sign = sign < i ? 0 : sign;
+	}
+	return false;
+}
+
+/* ---- card numbers ---- */
+
+#define CARD_LEAST 13
+#define CARD_MOST 19
+
+static bool
+luhn(const char *digits, size_t n)
+{
+	unsigned sum = 0;
+
+	for (size_t i = 0; i < n; i++)
+	{
+		unsigned d = (unsigned) (digits[n - 1 - i] - '0');
+
+		if (i % 2 == 1)
+			d = d > 4 ? 2 * d - 9 : 2 * d;
+		sum += d;
+	}
+	return sum % 10 == 0;
+}
+
+static inline bool
+is_separator(char c)
+{
+	return c == ' ' || c == '-' || c == '.';
+}
+
+/* The end of the longest card number that begins here, at a group of digits; 0: none does. */
+static size_t
+card_end(ls_str text, size_t from)
+{
+	char digits[CARD_MOST];
+	size_t n = 0;
+	size_t end = 0;
+
+	/* Networks have the first digits 2 to 6; a time in milliseconds begins with 1. */
+	if (text.data[from] < '2' || text.data[from] > '6')
+		return 0;
+	for (size_t i = from; i < text.len; i++)
+	{
+		if (is_digit(text.data[i]))
+		{
+			if (n == CARD_MOST)
+				return end;
+			digits[n++] = text.data[i];
+			if (n >= CARD_LEAST && !is_digit(at(text, i + 1)) && luhn(digits, n))
+				end = i + 1;
+		}
+		else if (!is_separator(text.data[i]) || !is_digit(at(text, i + 1)))
+			break;
+	}
+	return end;
+}
+
+static bool
+find_card(ls_str text, size_t from, size_t *begin, size_t *end)
+{
+	size_t i = from;
+
+	if (i > 0 && i < text.len && is_digit(text.data[i - 1]))
+		while (i < text.len && is_digit(text.data[i]))
+			i++;
+	while (i + CARD_LEAST <= text.len)
+	{
+		if (!is_digit(text.data[i]))
+		{
+			i++;
+			continue;
+		}
+		*end = card_end(text, i);
+		if (*end > 0)
+		{
+			*begin = i;
+			return true;
+		}
+		while (i < text.len && is_digit(text.data[i]))
+			i++;
+	}
+	return false;
+}
+
+/* ---- network addresses ---- */
+
+/* The end of an IPv4 address that begins here; 0: none does. */
+static size_t
+ipv4_end(ls_str text, size_t from)
+{
+	size_t i = from;
+
+	for (int part = 0; part < 4; part++)
+	{
+		unsigned value = 0;
+		size_t digits = 0;
+
+		if (part > 0 && at(text, i++) != '.')
+			return 0;
+		while (is_digit(at(text, i)) && digits < 4)
+		{
+			value = value * 10 + (unsigned) (text.data[i++] - '0');
+			digits++;
+		}
+		if (digits == 0 || digits > 3 || value > 255)
+			return 0;
+	}
+	/* 1.2.3.4.5 is a version. */
+	return at(text, i) == '.' && is_digit(at(text, i + 1)) ? 0 : i;
+}
+
+/* The same of IPv6. */
+static size_t
+ipv6_end(ls_str text, size_t from)
+{
+	size_t i = from;
+	int groups = 0;
+	bool gap = false;
+
+	if (at(text, i) == ':')
+	{
+		if (at(text, i + 1) != ':')
+			return 0;
+		gap = true;
+		i += 2;
+	}
+	while (groups < 8 && ls_hex_digit(at(text, i)) >= 0)
+	{
+		size_t v4 = groups <= 6 && (gap || groups == 6) ? ipv4_end(text, i) : 0;
+		size_t digits = 0;
+
+		if (v4 > 0)
+		{
+			groups += 2;
+			i = v4;
+			break;
+		}
+		while (ls_hex_digit(at(text, i + digits)) >= 0 && digits < 5)
+			digits++;
+		if (digits > 4)
+			return 0;
+		i += digits;
+		groups++;
+		if (at(text, i) != ':')
+			break;
+		if (at(text, i + 1) == ':' && !gap)
+		{
+			gap = true;
+			i += 2;
+		}
+		else if (ls_hex_digit(at(text, i + 1)) >= 0 && groups < 8)
+			i++;
+		else
+			break;
+	}
+	if (groups == 0 || (gap ? groups > 7 : groups != 8))
+		return 0;
+	/* The zone: fe80::1%eth0 */
+	if (at(text, i) == '%' && is_alnum(at(text, i + 1)))
+	{
+		i++;
+		while (is_alnum(at(text, i)) || at(text, i) == '.' || at(text, i) == '-')
+			i++;
+	}
+	return is_alnum(at(text, i)) ? 0 : i;
+}
+
+static bool
+find_ip(ls_str text, size_t from, size_t *begin, size_t *end)
+{
+	for (size_t i = from; i < text.len; i++)
+	{
+		char c = text.data[i];
+		char before = i > 0 ? text.data[i - 1] : '\0';
+
+		if ((c != ':' && ls_hex_digit(c) < 0) || is_alnum(before))
+			continue;
+		*begin = i;
+		*end = 0;
+		if (is_digit(c) && before != '.')
+			*end = ipv4_end(text, i);
+		if (*end > 0 && is_alnum(at(text, *end)))
+			*end = 0;
+		if (*end == 0)
+			*end = ipv6_end(text, i);
+		if (*end > 0)
+			return true;
+	}
+	return false;
+}
+
+/* ---- JSON Web Tokens ---- */
+
+static inline bool
+is_base64url(char c)
+{
+	return is_alnum(c) || c == '-' || c == '_' || c == '=';
+}
+
+static bool
+find_jwt(ls_str text, size_t from, size_t *begin, size_t *end)
+{
+	size_t i = from;
+
+	while (i < text.len)
+	{
+		/* The base64url of {" begins with eyJ; J is the rarest of the three. */
+		size_t found = find_byte(text, i, 'J');
+		size_t parts = 0;
+		size_t pos;
+
+		if (found >= text.len)
+			return false;
+		i = found + 1;
+		if (found < from + 2 || text.data[found - 1] != 'y' || text.data[found - 2] != 'e')
+			continue;
+		pos = *begin = found - 2;
+		while (is_base64url(at(text, pos)))
+			pos++;
+		/* The signature may be empty. */
+		while (parts < 4 && at(text, pos) == '.' && (is_base64url(at(text, pos + 1)) || parts == 1))
+		{
+			pos++;
+			while (is_base64url(at(text, pos)))
+				pos++;
+			parts++;
+		}
+		if (parts > 0)
+		{
+			*end = pos;
+			return true;
+		}
+		i = pos;
+	}
+	return false;
+}
+
+/* ---- bank account numbers ---- */
+
+/* Countries with the length of their IBANs. */
+static const char ibans[] =
+	"AD24AE23AL28AT20AZ28BA20BE16BG22BH22BI27BR29BY28CH21CR22CY28CZ24DE22DJ27DK18DO28EE20EG29ES24"
+	"FI18FK18FO18FR27GB22GE22GI23GL18GR27GT28HN28HR21HU28IE22IL23IQ23IS26IT27JO30KW30KZ20LB28LC32"
+	"LI21LT20LU20LV21LY25MC27MD24ME22MK19MN20MR27MT31MU30NI28NL18NO15OM23PK24PL28PS29PT25QA29RO24"
+	"RS22RU33SA24SC31SD18SE24SI19SK24SM27SO23ST25SV28TL23TN24TR26UA29VA22VG24XK20YE30";
+
+static size_t
+iban_length(char a, char b)
+{
+	for (size_t i = 0; i + 3 < sizeof(ibans); i += 4)
+	{
+		if (ibans[i] == (a & ~0x20) && ibans[i + 1] == (b & ~0x20))
+			return (size_t) (ibans[i + 2] - '0') * 10 + (size_t) (ibans[i + 3] - '0');
+	}
+	return 0;
+}
+
+static unsigned
+add_mod97(unsigned rest, char c)
+{
+	if (is_digit(c))
+		return (rest * 10 + (unsigned) (c - '0')) % 97;
+	return (rest * 100 + (unsigned) ((c | 0x20) - 'a') + 10) % 97;
+}
+
+/* The end of the IBAN that begins here; 0: none does. */
+static size_t
+iban_end(ls_str text, size_t from)
+{
+	size_t length = iban_length(text.data[from], text.data[from + 1]);
+	unsigned rest = 0;
+	size_t n = 0;
+
+	for (size_t i = from; length > 0 && i < text.len; i++)
+	{
+		char c = text.data[i];
+
+		if ((c == ' ' || c == '-') && is_alnum(at(text, i + 1)))
+			continue;
+		if (!is_alnum(c))
+			return 0;
+		if (++n > 4)
+			rest = add_mod97(rest, c);
+		if (n < length)
+			continue;
+		for (size_t k = from, first = 0; first < 4; k++)
+		{
+			if (text.data[k] == ' ' || text.data[k] == '-')
+				continue;
+			rest = add_mod97(rest, text.data[k]);
+			first++;
+		}
+		return rest == 1 && !is_alnum(at(text, i + 1)) ? i + 1 : 0;
+	}
+	return 0;
+}
+
+static bool
+find_iban(ls_str text, size_t from, size_t *begin, size_t *end)
+{
+	for (size_t i = from; i + 15 <= text.len; i++)
+	{
+		if (!is_digit(text.data[i + 2]))
+		{
+			/* No IBAN has its check digits there: none begins here, nor at the next place. */
+			i += !is_digit(text.data[i + 3]);
+			continue;
+		}
+		if (!is_letter(text.data[i]) || !is_letter(text.data[i + 1]) ||
+			!is_digit(text.data[i + 3]) || (i > 0 && is_alnum(text.data[i - 1])))
+			continue;
+		*end = iban_end(text, i);
+		if (*end > 0)
+		{
+			*begin = i;
+			return true;
+		}
+	}
+	return false;
+}
+
+ls_mask_finder
+ls_mask_preset(ls_str name)
+{
+	static const struct
+	{
+		const char *name;
+		ls_mask_finder find;
+	} presets[] = {{"email", find_email},
+				   {"creditcard", find_card},
+				   {"ip", find_ip},
+				   {"jwt", find_jwt},
+				   {"iban", find_iban}};
+
+	for (size_t i = 0; i < sizeof(presets) / sizeof(presets[0]); i++)
+	{
+		if (ls_str_eq(name, ls_str_make(presets[i].name, strlen(presets[i].name))))
+			return presets[i].find;
+	}
+	return NULL;
+}
