@@ -160,17 +160,15 @@ END
 $$;
 COMMENT ON FUNCTION logsvc.get_pipeline(text) IS 'A pipeline and its counts, by its id (pipe_...)';
 
-CREATE OR REPLACE FUNCTION logsvc.list_pipelines("limit" int DEFAULT NULL, cursor text DEFAULT NULL)
+CREATE OR REPLACE FUNCTION logsvc_internal.page_of_pipelines("limit" int, cursor text)
 RETURNS logsvc_internal.list
-LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
-SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
 	target uuid := logsvc_internal.current_organization();
 	scope text := logsvc_internal.list_scope('pipelines', target);
 	size int := logsvc_internal.page_limit("limit");
 	after jsonb := logsvc_internal.open_position(scope, cursor)::jsonb;
 BEGIN
-	PERFORM logsvc_internal.require_reading('pipeline');
 	RETURN (SELECT logsvc_internal.page(
 			array_agg(logsvc_internal.show_resource(r.one) ORDER BY r.place, (r.one).id),
 			array_agg(jsonb_build_array(r.place, (r.one).id)::text ORDER BY r.place, (r.one).id),
@@ -180,6 +178,18 @@ BEGIN
 				AND (after IS NULL OR ((one.content -> 'order')::int, one.id)
 					> ((after -> 0)::int, (after ->> 1)::uuid))
 			ORDER BY place, one.id LIMIT size + 1) AS r);
+END
+$$;
+COMMENT ON FUNCTION logsvc_internal.page_of_pipelines(int, text) IS
+'A page of the organization''s pipelines, in the order in which they run';
+
+CREATE OR REPLACE FUNCTION logsvc.list_pipelines("limit" int DEFAULT NULL, cursor text DEFAULT NULL)
+RETURNS logsvc_internal.list
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+	PERFORM logsvc_internal.require_reading('pipeline');
+	RETURN logsvc_internal.page_of_pipelines("limit", cursor);
 END
 $$;
 COMMENT ON FUNCTION logsvc.list_pipelines(int, text) IS
@@ -218,7 +228,7 @@ BEGIN
 			logsvc_internal.public_id('pipe_', moved.id),
 			jsonb_build_object('name', moved.name, 'version', moved.version, 'changed', '["order"]'::jsonb));
 	END LOOP;
-	RETURN logsvc.list_pipelines(100);
+	RETURN logsvc_internal.page_of_pipelines(100, NULL);
 END
 $$;
 COMMENT ON FUNCTION logsvc.reorder_pipelines(text[]) IS

@@ -28,13 +28,14 @@ known(void *context, ls_str index, ls_time *oldest)
 	return index.len % 2 == 1;
 }
 
-static void
+static bool
 next_id(void *context, char *out)
 {
 	uint32_t *n = context;
 
 	memset(out, 'x', 30);
 	++*n;
+	return true;
 }
 
 /* The answer to a bulk request is JSON, with an item for each action. */

@@ -201,11 +201,12 @@ test_raw(void)
 
 /* ---- what senders are told ---- */
 
-static void
+static bool
 next_id(void *ids, char *out)
 {
 	(void) ids;
 	memset(out, '0', 30);
+	return true;
 }
 
 /* The answer to what was decoded last; an error as it is on its way out. */

@@ -159,13 +159,14 @@ test_errors(void)
 
 /* ---- answers ---- */
 
-static void
+static bool
 next_id(void *ids, char *out)
 {
 	int *n = ids;
 
 	memset(out, '0', 30);
 	out[29] = (char) ('1' + (*n)++);
+	return true;
 }
 
 static void

@@ -1,0 +1,245 @@
+/*
+ * pipeline_test.c: masks, Grok, times, and what bounds a pipeline.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "src/pipeline/pipeline.h"
+#include "test/unit/tap.h"
+
+#define KEY "\"key\":\"000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f\","
+
+static ls_arena *arena;
+static ls_arena *event_arena;
+
+static ls_str
+str(const char *s)
+{
+	return ls_str_make(s, strlen(s));
+}
+
+static ls_program *
+compile(const char *processors)
+{
+	char definition[8192];
+	const char *error;
+	const char *path;
+	ls_program *program;
+
+	snprintf(definition, sizeof(definition),
+			 "{" KEY "\"pipelines\":[{\"id\":\"p\",\"name\":\"p\",\"version\":1,\"processors\":[%s]}]}",
+			 processors);
+	program = ls_program_compile(str(definition), arena, &error, &path);
+	if (program == NULL)
+		printf("# %s: %s\n", path, error);
+	return program;
+}
+
+static bool
+no_index(void *context, ls_str index)
+{
+	(void) context;
+	return ls_str_eq(index, LS_STR("web"));
+}
+
+static ls_pipeline_run
+begin(ls_program *program)
+{
+	ls_pipeline_run run = {.program = program,
+						   .arena = event_arena,
+						   .limits = LS_DECODE_LIMITS,
+						   .now = INT64_C(1767225600) * LS_USECS_PER_SEC,
+						   .known_index = no_index,
+						   .budget = INT64_MAX / 2};
+
+	if (!ls_pipeline_begin(&run, arena))
+		exit(1);
+	return run;
+}
+
+/* The text of an event after processors. */
+static ls_str
+after(const char *processors, ls_str text, ls_event_fate *fate, const ls_event **out)
+{
+	static ls_program *program = NULL;
+	static ls_pipeline_run run;
+	static ls_event event;
+
+	if (program != NULL)
+		ls_program_free(program);
+	ls_arena_reset(arena);
+	program = compile(processors);
+	if (program == NULL)
+		return LS_STR("?");
+	run = begin(program);
+	memset(&event, 0, sizeof(event));
+	event.has = 1u << LS_FIELD_EVENT;
+	event.field[LS_FIELD_EVENT] = text;
+	*fate = ls_pipeline_run_event(&run, &event, out);
+	return (*out)->field[LS_FIELD_EVENT];
+}
+
+static void
+masked(const char *preset, const char *text, const char *expected)
+{
+	char processor[200];
+	ls_event_fate fate;
+	const ls_event *out;
+
+	snprintf(processor, sizeof(processor),
+			 "{\"type\":\"mask\",\"field\":\"event\",\"preset\":\"%s\"}", preset);
+	is_str(after(processor, str(text), &fate, &out), expected, text);
+}
+
+static void
+test_presets(void)
+{
+	masked("email", "a@b.co,x@y.example.org;@ a@ @b.co a@b", "***,***;@ a@ @b.co a@b");
+	masked("email", "\"john doe\"@example.com <j\xc3\xb6rg@m\xc3\xbcller.de>", "*** <***>");
+	masked("email", "mailto:ann+tag@x.example?cc=bob%40y.example", "mailto:***?cc=***");
+	masked("email", "user@[10.0.0.1] ann@x.example.", "*** ***.");
+	masked("creditcard", "4111111111111111", "***");
+	masked("creditcard", "id 12 4111 1111 1111 1111 ok", "id 12 *** ok");
+	masked("creditcard", "378282246310005/6011111111111117", "***/***");
+	masked("creditcard", "41111111111111112 and 4111111111111112", "41111111111111112 and 4111111111111112");
+	masked("creditcard", "1767225600000 20260101000000 0000000000000000", "1767225600000 20260101000000 0000000000000000");
+	masked("ip", "10.0.0.1 256.1.1.1 1.2.3 _10.0.0.2_ (::1)", "*** 256.1.1.1 1.2.3 _***_ (***)");
+	masked("ip", "2001:db8:0:0:0:0:0:1 2001:db8::1/64 std::string 12:34:56", "*** ***/64 std::string 12:34:56");
+	masked("ip", "client:2001:db8::1, 64:ff9b::10.0.0.1 00:11:22:33:44:55", "client:***, *** 00:11:22:33:44:55");
+	masked("jwt", "eyJhbGciOiJub25lIn0.eyJhIjoxfQ. x eyJhbGciOiJub25lIn0", "*** x eyJhbGciOiJub25lIn0");
+	masked("iban", "NL91ABNA0417164300 nl91 abna 0417 1643 00 NL92ABNA0417164300",
+		   "*** *** NL92ABNA0417164300");
+	masked("iban", "xDE89370400440532013000 DE8937040044053201300", "xDE89370400440532013000 DE8937040044053201300");
+}
+
+/* Presets look at a text once: half a megabyte of what they begin with takes moments. */
+static void
+test_linear(void)
+{
+	static const char *const begins[] = {"@", "a@", "%40", "4", "4 ", "1.", "a:", "::", "eyJ", "eyJ.", "DE89", "a\"@"};
+	static const char *const presets[] = {"email", "creditcard", "ip", "jwt", "iban"};
+	size_t size = 512 * 1024;
+	char *text = malloc(size);
+	size_t total = 0;
+
+	for (size_t b = 0; b < sizeof(begins) / sizeof(begins[0]); b++)
+	{
+		for (size_t i = 0; i < size; i++)
+			text[i] = begins[b][i % strlen(begins[b])];
+		for (size_t p = 0; p < sizeof(presets) / sizeof(presets[0]); p++)
+		{
+			size_t from = 0, begin, end;
+
+			while (ls_mask_preset(str(presets[p]))(ls_str_make(text, size), from, &begin, &end))
+			{
+				if (begin < from || end <= begin || end > size)
+					exit(1);
+				from = end;
+				total++;
+			}
+		}
+	}
+	free(text);
+	ok(total > 0, "long texts");
+}
+
+static void
+test_closed(void)
+{
+	static char text[40000];
+	ls_event_fate fate;
+	const ls_event *out;
+
+	memset(text, 'a', sizeof(text) - 1);
+	memcpy(text + 3000, " bob c", 7);
+	is_str(after("{\"type\":\"mask\",\"field\":\"event\",\"pattern\":\"(a+)+[!?]c\"}", str(text), &fate, &out),
+		   "***", "too many steps: the field is replaced");
+	is_int((long long) out->n_attributes, 1, "and marked");
+	is_str(after("{\"type\":\"mask\",\"field\":\"event\",\"pattern\":\"[^x]*[^z]*+[!?]c\",\"onFailure\":\"keep\"}", str(text), &fate, &out),
+		   "***", "quadratic: too");
+	is_int((long long) out->n_attributes, 0, "not marked");
+	memset(text, 'a', sizeof(text) - 1);
+	is_str(after("{\"type\":\"mask\",\"field\":\"event\",\"pattern\":\"bob\"}", str(text), &fate, &out),
+		   "***", "a text that is too long for a pattern");
+	is_str(after("{\"type\":\"mask\",\"field\":\"event\",\"pattern\":\"a\\\\Kb|\\\\Kx\"}", LS_STR("ab"), &fate, &out), "a***",
+		   "a match that begins later");
+	(void) after("{\"type\":\"parse_json\",\"onFailure\":\"drop\"}", LS_STR("x"), &fate, &out);
+	is_int(fate, LS_FATE_DROPPED, "dropped on failure");
+	(void) after("{\"type\":\"route\",\"index\":\"nowhere\",\"onFailure\":\"keep\"}", LS_STR("x"), &fate, &out);
+	is_int(fate, LS_FATE_KEPT, "an index that is gone");
+	(void) after("{\"type\":\"route\",\"index\":\"web\"}", LS_STR("x"), &fate, &out);
+	is_str(out->field[LS_FIELD_INDEX], "web", "and one that is there");
+}
+
+/* When the time of a request is over, masks replace and others fail. */
+static void
+test_budget(void)
+{
+	ls_program *program;
+	ls_pipeline_run run;
+	ls_event event = {.has = 1u << LS_FIELD_EVENT};
+	const ls_event *out;
+
+	ls_arena_reset(arena);
+	program = compile("{\"type\":\"mask\",\"field\":\"event\",\"preset\":\"ip\"},{\"type\":\"set\",\"field\":\"a\",\"value\":1}");
+	run = begin(program);
+	run.budget = 0;
+	event.field[LS_FIELD_EVENT] = LS_STR("x");
+	is_int(ls_pipeline_run_event(&run, &event, &out), LS_FATE_CHANGED, "no time left");
+	is_str(out->field[LS_FIELD_EVENT], "***", "replaced");
+	is_int((long long) out->n_attributes, 1, "nothing was set");
+	is_str(out->attributes[0].key, "_pipelineError", "but the error");
+	ls_program_free(program);
+}
+
+static void
+test_grok(void)
+{
+	static const char line[] = "127.0.0.1 - frank [10/Oct/2000:13:55:36 -0700] \"GET /a?b=c HTTP/1.0\" 200 2326 "
+							   "\"http://x.example/\" \"curl/7\"";
+	ls_grok_field fields[LS_GROK_MAX_FIELDS];
+	const ls_event *out;
+	ls_event_fate fate;
+	const char *error;
+	uint32_t n;
+	ls_str regex;
+
+	(void) after("{\"type\":\"parse_grok\",\"pattern\":\"%{COMBINEDAPACHELOG}\"}", str(line), &fate, &out);
+	is_int(out->timestamp, INT64_C(971211336) * LS_USECS_PER_SEC, "the time of an Apache line");
+	is_int((long long) out->n_attributes, 10, "and what else it says");
+	(void) after("{\"type\":\"parse_grok\",\"pattern\":\"%{TIMESTAMP_ISO8601:timestamp} %{LOGLEVEL:level} %{IPV6:ip} %{UUID:id} %{URI:u}\"}",
+				 LS_STR("2026-01-01T00:00:00Z WARN 2001:db8::1 00112233-4455-6677-8899-aabbccddeeff http://a.example:80/x?y=1"), &fate, &out);
+	is_int((long long) out->n_attributes, 3, "other patterns");
+	is_str(out->field[LS_FIELD_LEVEL], "warn", "a level");
+	(void) after("{\"type\":\"parse_grok\",\"pattern\":\"%{SYSLOGLINE}\",\"onFailure\":\"keep\"}",
+				 LS_STR("Oct 11 22:14:15 host su[230]: failed"), &fate, &out);
+	is_str(out->field[LS_FIELD_EVENT], "failed", "a line of syslog");
+	ok(!ls_grok_expand(LS_STR("%{NONE}"), NULL, NULL, arena, &regex, fields, &n, &error), "no such pattern");
+	ok(!ls_grok_expand(LS_STR("%{IP"), NULL, NULL, arena, &regex, fields, &n, &error), "no end");
+}
+
+static ls_str
+itself(void *context, ls_str name)
+{
+	(void) context;
+	return name.len == 1 ? LS_STR("%{A}%{A}") : LS_STR("");
+}
+
+int
+main(void)
+{
+	ls_grok_field fields[LS_GROK_MAX_FIELDS];
+	const char *error;
+	uint32_t n;
+	ls_str regex;
+
+	arena = ls_arena_create(NULL, 64 * 1024 * 1024);
+	event_arena = ls_arena_create(NULL, 16 * 1024 * 1024);
+	test_presets();
+	test_linear();
+	test_closed();
+	test_budget();
+	test_grok();
+	ok(!ls_grok_expand(LS_STR("%{A}"), itself, NULL, arena, &regex, fields, &n, &error), "a pattern of itself");
+	return done_testing();
+}
