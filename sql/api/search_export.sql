@@ -1,7 +1,9 @@
 -- All rows of a search as a file, in pieces.  What searches runs as logsvc_reader: row security
 -- keeps it inside the organization.
 
-CREATE OR REPLACE FUNCTION logsvc_internal.audit_export(action text, details jsonb) RETURNS void
+CREATE OR REPLACE FUNCTION logsvc_internal.audit_export(
+	action text, details jsonb DEFAULT '{}')
+RETURNS void
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
