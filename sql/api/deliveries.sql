@@ -23,7 +23,9 @@ CREATE OR REPLACE FUNCTION logsvc_internal.message_severity(message jsonb) RETUR
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN CASE WHEN message #>> '{alert,severity}' IN ('info', 'warning', 'critical')
 	THEN message #>> '{alert,severity}'
-	WHEN message ->> 'type' = 'alert.test' THEN 'info'
+	WHEN message #>> '{rule,severity}' IN ('info', 'warning', 'critical')
+		AND message ->> 'type' <> 'alert.test' THEN message #>> '{rule,severity}'
+	WHEN message ->> 'type' IN ('alert.test', 'export.finished') THEN 'info'
 	ELSE 'error' END;
 COMMENT ON FUNCTION logsvc_internal.message_severity(jsonb) IS
 'How severe a message is: info, warning, error or critical';
@@ -194,7 +196,8 @@ LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp 
 DECLARE
 	most CONSTANT int := 5000;
 	delivery uuid := logsvc_internal.new_id();
-	subject text := coalesce(message #>> '{alert,id}', message #>> '{run,id}');
+	subject text := coalesce(message #>> '{alert,id}', message #>> '{run,id}',
+		CASE message ->> 'type' WHEN 'alert.error' THEN message #>> '{rule,id}' END);
 	recent int := (SELECT count(*) FROM (SELECT FROM logsvc_internal.delivery d
 		WHERE d.organization_id = organization
 			AND d.created_at > clock_timestamp() - interval '1 hour' LIMIT most + 1) AS d);
@@ -296,11 +299,13 @@ BEGIN
 					AND w.state = 'waiting' FOR UPDATE SKIP LOCKED))
 			AND r.id = v.resource_id
 		RETURNING v.id, v.target, v.format, v.body,
-			logsvc_internal.find_channel(r, v.kind || ' ' || v.target) IS NOT NULL AS there,
+			logsvc_internal.find_channel(r, v.kind || ' ' || v.target) IS NOT NULL
+				AND EXISTS (SELECT FROM logsvc_internal.organization o
+					WHERE o.id = v.organization_id AND o.deleted_at IS NULL) AS there,
 			r.secrets ->> (v.kind || ' ' || v.target) AS secret
 	LOOP
 		IF NOT d.there OR (d.secret IS NULL AND d.format <> 'slack') THEN
-			PERFORM logsvc_internal.finish_delivery(d.id, 'failed', NULL, NULL, 'the channel was removed');
+			PERFORM logsvc_internal.finish_delivery(d.id, 'failed', NULL, NULL, 'the channel or the organization was removed');
 			CONTINUE;
 		END IF;
 		id := d.id;

@@ -25,6 +25,12 @@
 #define SEND_TIMEOUT 60000
 #define LONGEST_WAIT 60000 /* should a wake-up ever get lost */
 #define RETRY_WAIT 1000    /* after a transaction that failed */
+
+/*
+ * After a mail that the server did not take in time: libcurl has held up the whole process
+ * meanwhile, so webhooks have their turn before the next mail does.
+ */
+#define PAUSE_AFTER_TIMEOUT (60 * LS_USECS_PER_SEC)
 #define MESSAGE_MEMORY ((size_t) 16 * 1024 * 1024)
 
 typedef struct sending
@@ -37,6 +43,7 @@ typedef struct sending
 } sending;
 
 static sending in_flight[IN_FLIGHT];
+static ls_time no_mail_before = 0;
 
 /* What the log was told; the same is said once, until it is over. */
 static char said[256];
@@ -81,6 +88,8 @@ mail_ended(void *context, const ls_curl_reply *reply)
 		said[0] = '\0';
 		return;
 	}
+	if (reply->outcome == LS_CURL_TIMEOUT)
+		no_mail_before = ls_now() + PAUSE_AFTER_TIMEOUT;
 	s->outcome = ls_smtp_is_permanent(reply) ? LS_OUTBOX_REFUSED : LS_OUTBOX_RETRY;
 	snprintf(s->reason, sizeof(s->reason), "%s: %s", ls_curl_outcome_name(reply->outcome),
 			 reply->reason);
@@ -161,6 +170,8 @@ send_due(void)
 		room += !in_flight[i].used;
 	if (room == 0 || !ls_smtp_configured())
 		return -1;
+	if (ls_now() < no_mail_before)
+		return (long) ((no_mail_before - ls_now()) / 1000) + 1;
 	memory = AllocSetContextCreate(TopMemoryContext, "logsvc mails", ALLOCSET_DEFAULT_SIZES);
 	arena = ls_context_arena(memory, MESSAGE_MEMORY);
 	problem = ls_smtp_settings(arena, &smtp);
