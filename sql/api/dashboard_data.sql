@@ -13,6 +13,16 @@ COMMENT ON FUNCTION logsvc_internal.run_panel(text, text, text, int, int) IS
 'The answer of a search, or {"error": {code, message, details}}; it is cancelled after ms '
 'milliseconds';
 
+CREATE OR REPLACE FUNCTION logsvc_internal.hold_load(dashboard uuid) RETURNS boolean
+LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'logsvc_hold_load';
+COMMENT ON FUNCTION logsvc_internal.hold_load(uuid) IS
+'Is this the only load of a shared dashboard, until the transaction ends?';
+
+CREATE OR REPLACE FUNCTION logsvc_internal.act_for_link(organization uuid) RETURNS void
+LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'logsvc_act_for_link';
+COMMENT ON FUNCTION logsvc_internal.act_for_link(uuid) IS
+'The request of a public route, whose link is good, reads events of the organization from now on';
+
 -- ---- variables ----
 
 CREATE OR REPLACE FUNCTION logsvc_internal.variable_values(variable jsonb, given jsonb, declared boolean)
@@ -132,34 +142,82 @@ RETURN (extract(epoch FROM deadline - clock_timestamp()) * 1000 / CASE WHEN last
 COMMENT ON FUNCTION logsvc_internal.slice_of(timestamptz, boolean) IS
 'Milliseconds that the next search of a load may take';
 
--- What one search of a load found; of a shared dashboard it is kept for half a minute.
-CREATE OR REPLACE FUNCTION logsvc_internal.load_search(job jsonb, kept_for uuid, ms int) RETURNS json
+CREATE OR REPLACE FUNCTION logsvc_internal.load_error(code text, message text) RETURNS json
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN json_build_object('error', json_build_object('code', code, 'message', message));
+COMMENT ON FUNCTION logsvc_internal.load_error(text, text) IS
+'The error of a panel that was not searched';
+
+CREATE OR REPLACE FUNCTION logsvc_internal.load_search(job jsonb, ms int, most_bytes int) RETURNS json
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-	found_answer json;
+	answer json;
 BEGIN
 	IF ms < 10 THEN
-		RETURN json_build_object('error', json_build_object('code', 'QUERY_TIMEOUT', 'message',
-			'the other panels took all the time of the load'));
+		RETURN logsvc_internal.load_error('QUERY_TIMEOUT', 'the other panels took all the time of the load');
 	END IF;
-	found_answer := logsvc_internal.run_panel(job ->> 'q', job ->> 'earliest', job ->> 'latest',
-		(job ->> 'limit')::int, ms);
-	RETURN logsvc_internal.panel_result(found_answer);
+	answer := logsvc_internal.panel_result(logsvc_internal.run_panel(
+		job ->> 'q', job ->> 'earliest', job ->> 'latest', (job ->> 'limit')::int, ms));
+	IF octet_length(answer::text) > most_bytes THEN
+		RETURN logsvc_internal.load_error('QUERY_MEMORY_LIMIT', 'the panel shows more than there is room for');
+	END IF;
+	RETURN answer;
 END
 $$;
-COMMENT ON FUNCTION logsvc_internal.load_search(jsonb, uuid, int) IS
-'Runs one search of a load; kept_for: the shared dashboard that may know the answer; NULL: none';
+COMMENT ON FUNCTION logsvc_internal.load_search(jsonb, int, int) IS
+'Runs one search of a load';
+
+-- Viewers of a link share what was found in the last half minute.  Who loads what another one is loading
+-- gets what was found before.
+CREATE OR REPLACE FUNCTION logsvc_internal.shared_search(
+	job jsonb, shared_dashboard uuid, holds boolean, ms int)
+RETURNS json
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	search_key bytea := sha256(convert_to((job - '{earliest,latest}'::text[])::text, 'UTF8'));
+	kept logsvc_internal.shared_answer;
+	found_answer json;
+BEGIN
+	IF pg_is_in_recovery() THEN
+		RETURN logsvc_internal.load_search(job, ms, 512 * 1024);
+	END IF;
+	SELECT * INTO kept FROM logsvc_internal.shared_answer a
+	WHERE a.dashboard = shared_dashboard AND a.key = search_key AND a.made_at > now() - interval '5 minutes';
+	IF kept.made_at > now() - interval '30 seconds' OR (kept.answer IS NOT NULL AND NOT holds) THEN
+		RETURN kept.answer::json;
+	ELSIF NOT holds THEN
+		RETURN logsvc_internal.load_error('SERVICE_UNAVAILABLE',
+			'the dashboard is being loaded for another viewer; try again in some seconds');
+	ELSIF (SELECT count(*) FROM logsvc_internal.shared_answer a
+		WHERE a.dashboard = shared_dashboard AND a.made_at > now() - interval '5 minutes') >= 200 THEN
+		RETURN logsvc_internal.load_error('RATE_LIMIT_EXCEEDED',
+			'too many different values were chosen in the last five minutes');
+	END IF;
+	found_answer := logsvc_internal.load_search(job, ms, 512 * 1024);
+	DELETE FROM logsvc_internal.shared_answer a
+	WHERE (a.dashboard, a.key) IN (SELECT old.dashboard, old.key FROM logsvc_internal.shared_answer old
+		WHERE old.made_at < now() - interval '5 minutes' LIMIT 200 FOR UPDATE SKIP LOCKED);
+	INSERT INTO logsvc_internal.shared_answer AS a (dashboard, key, organization_id, answer, made_at)
+	VALUES (shared_dashboard, search_key, logsvc_internal.current_organization(), found_answer, clock_timestamp())
+	ON CONFLICT ON CONSTRAINT shared_answer_pkey DO UPDATE SET answer = excluded.answer, made_at = excluded.made_at;
+	RETURN found_answer;
+END
+$$;
+COMMENT ON FUNCTION logsvc_internal.shared_search(jsonb, uuid, boolean, int) IS
+'One search of a load for viewers of a link, at most once in 30 seconds; holds: is it their only load?';
 
 CREATE OR REPLACE FUNCTION logsvc_internal.load_panels(
-	content jsonb, given_range jsonb, given_variables jsonb, panel_ids text[], include text[], kept_for uuid)
+	content jsonb, given_range jsonb, given_variables jsonb, panel_ids text[], include text[], shared uuid)
 RETURNS json
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
 	-- The statement itself is cancelled a little later.
-	deadline timestamptz := clock_timestamp() + 0.9 * current_setting('logsvc.query_timeout')::interval;
+	deadline timestamptz := clock_timestamp() + CASE WHEN shared IS NULL THEN 0.9 ELSE 0.3 END
+		* current_setting('logsvc.query_timeout')::interval;
+	holds boolean := shared IS NOT NULL AND logsvc_internal.hold_load(shared);
 	shared_range jsonb := coalesce(nullif(given_range, 'null'), content -> 'timeRange');
 	whole text[] := logsvc_internal.load_range(shared_range, 'range');
-	chosen jsonb := logsvc_internal.load_variables(content -> 'variables', given_variables, kept_for IS NOT NULL);
+	chosen jsonb := logsvc_internal.load_variables(content -> 'variables', given_variables, shared IS NOT NULL);
 	item jsonb;
 	part text[];
 	bound record;
@@ -171,7 +229,7 @@ DECLARE
 	errors json[] := '{}';
 	answers json[] := '{}';
 	answer json;
-	bytes bigint := 0;
+	bytes int := 0;
 	unknown text;
 BEGIN
 	SELECT p INTO unknown FROM unnest(panel_ids) AS p
@@ -189,7 +247,7 @@ BEGIN
 		UNION ALL
 		SELECT v || '{"bound": {}}' || jsonb_build_object('id', '$' || (v ->> 'name'))
 		FROM jsonb_array_elements(content -> 'variables') AS v
-		WHERE include = '{variables}' AND v ->> 'kind' = 'query' AND kept_for IS NULL
+		WHERE include = '{variables}' AND v ->> 'kind' = 'query' AND shared IS NULL
 	LOOP
 		bound := logsvc_internal.bind_panel(logsvc_internal.query_of(item), item -> 'bound');
 		names := names || (item ->> 'id');
@@ -212,14 +270,14 @@ BEGIN
 	END LOOP;
 
 	FOR i IN 1 .. cardinality(jobs) LOOP
-		answer := logsvc_internal.load_search(jobs[i], kept_for,
-			logsvc_internal.slice_of(deadline, i = cardinality(jobs)));
-		bytes := bytes + octet_length(answer::text);
-		IF bytes > 64 * 1024 * 1024 THEN
-			bytes := bytes - octet_length(answer::text);
-			answer := json_build_object('error', json_build_object('code', 'QUERY_MEMORY_LIMIT',
-				'message', 'the panels of a load show at most 64 MB'));
+		IF shared IS NULL THEN
+			answer := logsvc_internal.load_search(jobs[i],
+				logsvc_internal.slice_of(deadline, i = cardinality(jobs)), 64 * 1024 * 1024 - bytes);
+		ELSE
+			answer := logsvc_internal.shared_search(jobs[i], shared, holds,
+				logsvc_internal.slice_of(deadline, i = cardinality(jobs)));
 		END IF;
+		bytes := bytes + octet_length(answer::text);
 		answers[i] := answer;
 	END LOOP;
 
@@ -238,8 +296,8 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION logsvc_internal.load_panels(jsonb, jsonb, jsonb, text[], text[], uuid) IS
-'What the panels of a dashboard find; kept_for: a shared dashboard, whose viewer may choose from '
-'lists only';
+'What the panels of a dashboard find; shared: the dashboard when a link leads to it, whose viewer '
+'chooses from lists only; else NULL';
 
 CREATE OR REPLACE FUNCTION logsvc_internal.dashboard_data_json(
 	id text, range jsonb DEFAULT NULL, variables jsonb DEFAULT NULL, panel_ids text[] DEFAULT NULL,
@@ -274,3 +332,62 @@ END
 $$;
 COMMENT ON FUNCTION logsvc.dashboard_data(text, jsonb, jsonb, text[], text[]) IS
 'What the panels of the dashboard with that id find; range: {earliest, latest}, variables: {name: value}';
+
+-- ---- links ----
+
+CREATE OR REPLACE FUNCTION logsvc_internal.open_link(token text) RETURNS logsvc_internal.resource
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	r logsvc_internal.resource;
+BEGIN
+	SELECT d.* INTO r FROM logsvc_internal.dashboard_link l
+	JOIN logsvc_internal.resource d ON d.id = l.dashboard AND d.organization_id = l.organization_id
+	WHERE l.token_hash = logsvc_internal.secret_hash(token) AND d.kind = 'dashboard'
+		AND d.content -> 'shared' ->> 'kind' = 'link' AND logsvc_internal.shared_links();
+	IF NOT FOUND THEN
+		PERFORM logsvc_internal.raise_error('NOT_FOUND', 'no such link');
+	END IF;
+	PERFORM logsvc_internal.act_for_link(r.organization_id);
+	RETURN r;
+END
+$$;
+COMMENT ON FUNCTION logsvc_internal.open_link(text) IS
+'The dashboard of a link, for whose organization the request then reads events; raises NOT_FOUND';
+
+-- No queries: they may name what is not for everybody.
+CREATE OR REPLACE FUNCTION logsvc_internal.shared_dashboard(token text) RETURNS jsonb
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	r logsvc_internal.resource := logsvc_internal.open_link(token);
+BEGIN
+	RETURN jsonb_build_object('data', jsonb_build_object(
+		'name', r.name, 'description', r.content -> 'description', 'timeRange', r.content -> 'timeRange',
+		'refreshSeconds', r.content -> 'refreshSeconds',
+		'variables', (SELECT coalesce(jsonb_agg(v.value - 'query' ORDER BY v.ordinality), '[]')
+			FROM jsonb_array_elements(r.content -> 'variables') WITH ORDINALITY AS v),
+		'panels', (SELECT coalesce(jsonb_agg(p.value - '{query,savedQueryId}'::text[] ORDER BY p.ordinality), '[]')
+			FROM jsonb_array_elements(r.content -> 'panels') WITH ORDINALITY AS p),
+		'version', r.version));
+END
+$$;
+COMMENT ON FUNCTION logsvc_internal.shared_dashboard(text) IS
+'A dashboard without its queries, for who has a link to it: the body of GET /api/v1/shared/{token}';
+
+CREATE OR REPLACE FUNCTION logsvc_internal.shared_dashboard_data(
+	token text, variables jsonb DEFAULT NULL, panel_ids text[] DEFAULT NULL)
+RETURNS json
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	r logsvc_internal.resource := logsvc_internal.open_link(token);
+BEGIN
+	RETURN json_build_object('data', logsvc_internal.load_panels(
+		r.content, NULL, variables, panel_ids, NULL, r.id));
+END
+$$;
+COMMENT ON FUNCTION logsvc_internal.shared_dashboard_data(text, jsonb, text[]) IS
+'What the panels of a shared dashboard find: the body of POST /api/v1/shared/{token}/data';
+GRANT EXECUTE ON FUNCTION logsvc_internal.shared_dashboard(text),
+	logsvc_internal.shared_dashboard_data(text, jsonb, text[])
+TO logsvc_reader;

@@ -12,11 +12,13 @@
 #include "executor/spi.h"
 #include "miscadmin.h"
 #include "storage/latch.h"
+#include "storage/lock.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/jsonb.h"
 #include "utils/resowner.h"
 #include "utils/timeout.h"
+#include "utils/uuid.h"
 
 #include "src/query/bind.h"
 #include "src/query/query.h"
@@ -24,9 +26,13 @@
 PG_FUNCTION_INFO_V1(logsvc_bind_query);
 PG_FUNCTION_INFO_V1(logsvc_resolve_range);
 PG_FUNCTION_INFO_V1(logsvc_run_panel);
+PG_FUNCTION_INFO_V1(logsvc_hold_load);
 
 #define BIND_MEMORY ((size_t) 16 * 1024 * 1024)
 #define MAX_VARIABLES 20
+
+/* The fourth field of the lock's tag: SQL's advisory locks have 1 and 2 there. */
+#define LOCK_CLASS 0x4C44
 
 /* ---- variables ---- */
 
@@ -263,4 +269,21 @@ logsvc_run_panel(PG_FUNCTION_ARGS)
 	}
 	PG_END_TRY();
 	PG_RETURN_TEXT_P(result);
+}
+
+/* ---- loads for viewers of a link ---- */
+
+/*
+ * hold_load(dashboard uuid) returns boolean: is this the only load of the shared dashboard until the
+ * transaction ends?  So viewers of a link, however many, have one executor.  Waits for nobody.
+ */
+Datum
+logsvc_hold_load(PG_FUNCTION_ARGS)
+{
+	LOCKTAG tag;
+	uint32 parts[4];
+
+	memcpy(parts, PG_GETARG_UUID_P(0)->data, sizeof(parts));
+	SET_LOCKTAG_ADVISORY(tag, MyDatabaseId, parts[0] ^ parts[2], parts[1] ^ parts[3], LOCK_CLASS);
+	PG_RETURN_BOOL(LockAcquire(&tag, ExclusiveLock, false, true) != LOCKACQUIRE_NOT_AVAIL);
 }

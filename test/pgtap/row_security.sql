@@ -160,9 +160,10 @@ SELECT bag_eq('SELECT name FROM privileged', $$SELECT unnest('{
 	logsvc.create_dashboard, logsvc.dashboard_data, logsvc.delete_dashboard,
 	logsvc.export_dashboard,
 	logsvc.get_dashboard, logsvc.import_dashboard, logsvc.list_dashboards, logsvc.share_dashboard,
-	logsvc.update_dashboard, logsvc_internal.dashboard_data_json,
 	logsvc.create_pipeline, logsvc.delete_pipeline, logsvc.get_pipeline, logsvc.list_pipelines,
 	logsvc.reorder_pipelines, logsvc.test_pipeline, logsvc.update_pipeline,
+	logsvc.update_dashboard, logsvc_internal.dashboard_data_json, logsvc_internal.shared_dashboard,
+	logsvc_internal.shared_dashboard_data,
 	logsvc.create_saved_query, logsvc.delete_saved_query, logsvc.get_saved_query,
 	logsvc.list_saved_queries, logsvc.update_saved_query,
 	logsvc.create_service, logsvc.delete_service, logsvc.get_service, logsvc.get_service_health,
@@ -241,7 +242,7 @@ UNION ALL SELECT 'ids', format('ARRAY[%L]', logsvc_internal.public_id('dl_', d.i
 UNION ALL SELECT 'resources', format('ARRAY[%L]::uuid[]', r.id) FROM logsvc_internal.resource r JOIN ids z ON z.id = r.organization_id AND z.slug = 'zulu'
 UNION ALL VALUES ('slow', '''{}'''), ('claim', 'now()'), ('value', '7'), ('error_rate', '1'), ('last_seen_at', 'now()'), ('error', '''x'''), ('took', '''1 s''')
 UNION ALL SELECT 'email', quote_literal(v) FROM unnest('{owner@zulu.org,viewer@zulu.org}'::text[]) AS v
-UNION ALL VALUES ('name', '''zulu'''), ('role', '''viewer'''), ('kind', '''org'''), ('scope', '''read-only'''), ('scopes', '''{logs:read}'''), ('confirm', '''zulu'''),
+UNION ALL VALUES ('name', '''zulu'''), ('role', '''viewer'''), ('kind', '''org'''), ('kind', '''live'''), ('scope', '''read-only'''), ('scopes', '''{logs:read}'''), ('confirm', '''zulu'''),
 	('entries', '''[]'''), ('force', 'true'), ('resource', '''kpis'''), ('amount', '2'), ('plan', '''free'''), ('delta', '1'),
 	('reason', '''corrupt'''), ('q', '''index=main earliest=-1h'''), ('password', '''a-new-Password-7'''), ('current', '''x'''), ('token', '''x'''), ('provider', '''google'''),
 	('events', '''[{"event": "x"}]'''), ('event', '''x'''), ('rows', '''{x}'''), ('criteria', '''x'''), ('action', '''test.x'''),

@@ -196,6 +196,8 @@ POST   /api/v1/pipelines/reorder            TS OAM  F  pipelines:write
 GET    /api/v1/pipelines/{id}               TS OAMV F  pipelines:read
 PATCH  /api/v1/pipelines/{id}               TS OAM  F  pipelines:write
 DELETE /api/v1/pipelines/{id}               TS OAM  F  pipelines:write
+GET    /api/v1/shared/{token}               everybody
+POST   /api/v1/shared/{token}/data          everybody
 GET    /api/v1/usage                        TS OAMV RFf logs:read
 GET    /api/v1/usage/history                TS OAMV RFf logs:read
 GET    /api/v1/ip-allowlist                 TS OA   F  org:write
