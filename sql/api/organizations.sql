@@ -179,6 +179,7 @@ BEGIN
 			LEFT JOIN logsvc_internal.member m
 				ON m.organization_id = o.id AND m.user_id = account
 			WHERE o.deleted_at IS NULL AND (after IS NULL OR o.id > after)
+				AND o.id NOT IN (SELECT p.organization_id FROM logsvc_internal.probe_organization p)
 				AND CASE WHEN operator THEN true WHEN kind = 'user' THEN m.id IS NOT NULL
 					ELSE o.id = acting END
 			ORDER BY o.id LIMIT size + 1) AS m

@@ -25,7 +25,8 @@ BEGIN ATOMIC
 			ELSE coalesce(logsvc_internal.allowed_of(organization, 'overage_queue_seconds'), 0) END,
 		logsvc_internal.allowed_of(organization, 'deferred_bytes'),
 		NOT EXISTS (SELECT FROM logsvc_internal.organization o
-			WHERE o.id <> organization AND o.deleted_at IS NULL),
+			WHERE o.id <> organization AND o.deleted_at IS NULL
+				AND o.id NOT IN (SELECT p.organization_id FROM logsvc_internal.probe_organization p)),
 		coalesce(logsvc_internal.find_owner(organization), organization);
 END;
 COMMENT ON FUNCTION logsvc_internal.find_ingest_quota(uuid, boolean) IS

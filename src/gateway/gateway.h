@@ -54,6 +54,14 @@ typedef enum ls_gateway_severity
  */
 typedef void (*ls_error_form)(ls_str message, ls_buf *body, ls_response *response);
 
+/* A document that everybody may get; texts live as its source says. */
+typedef struct ls_status_document
+{
+	ls_str body;
+	ls_str policy;   /* Content-Security-Policy of a page */
+	const char *tag; /* as the header ETag has it */
+} ls_status_document;
+
 typedef struct ls_gateway_hooks
 {
 	void *context;
@@ -103,6 +111,12 @@ typedef struct ls_gateway_hooks
 	 * which lives until the hook is called again; empty: they may not.  The hook may be NULL.
 	 */
 	ls_str (*origin_of_senders)(ls_str origin);
+
+	/*
+	 * The public status as JSON, or as a page for people; its texts live until the hook is called
+	 * again.  False: it is not known.  The hook may be NULL.
+	 */
+	bool (*status)(bool page, ls_status_document *document);
 } ls_gateway_hooks;
 
 /*

@@ -313,7 +313,7 @@ put_sharing(head_writer *w)
 }
 
 /*
- * Status line and headers.  What answers is data, never a page: browsers must not
+ * Status line and headers.  What answers is data, but for one page: browsers must not
  * guess another type, keep it, or say elsewhere where they were.
  */
 static ls_str
@@ -614,6 +614,34 @@ reply_openapi(ls_connection *c)
 	reply(c, &response);
 }
 
+/* The host has it ready, so nobody is counted who asks for it. */
+static void
+reply_status(ls_connection *c, bool page)
+{
+	const ls_gateway_hooks *hooks = &c->gateway->hooks;
+	ls_response response = {.status = 200};
+	ls_status_document document;
+
+	if (hooks->status == NULL || !hooks->status(page, &document))
+	{
+		c->refusal = (ls_refusal){503, "SERVICE_UNAVAILABLE", "The status is not known", false};
+		ls_reply_refusal(c);
+		return;
+	}
+	ls_response_header(&response, LS_STR("ETag"), ls_str_make(document.tag, strlen(document.tag)));
+	ls_response_header(&response, LS_STR("Cache-Control"), LS_STR("public, max-age=60"));
+	if (page)
+	{
+		response.content_type = LS_STR("text/html; charset=utf-8");
+		ls_response_header(&response, LS_STR("Content-Security-Policy"), document.policy);
+	}
+	if (ls_http_tag_matches(c->request.if_none_match, document.tag))
+		response.status = 304;
+	else
+		response.body = document.body;
+	reply(c, &response);
+}
+
 void
 ls_reply_route(ls_connection *c)
 {
@@ -623,6 +651,8 @@ ls_reply_route(ls_connection *c)
 		reply_splunk_health(c);
 	else if (c->route == LS_ROUTE_OPENAPI)
 		reply_openapi(c);
+	else if (c->route == LS_ROUTE_STATUS || c->route == LS_ROUTE_STATUS_PAGE)
+		reply_status(c, c->route == LS_ROUTE_STATUS_PAGE);
 	else if (c->route == LS_ROUTE_ABOUT)
 		reply_text(c, 200,
 				   LS_STR("{\"data\":{\"service\":\"logsvc\",\"version\":\"" LOGSVC_VERSION

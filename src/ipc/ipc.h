@@ -35,6 +35,7 @@ typedef enum ls_worker_kind
 	LS_WORKER_NOTIFIER,
 	LS_WORKER_COMPACTOR,
 	LS_WORKER_WATCHER,
+	LS_WORKER_PROBER,
 	LS_WORKER_KINDS
 } ls_worker_kind;
 

@@ -16,9 +16,9 @@
 #include "storage/ipc.h"
 #include "utils/timestamp.h"
 
-const char *const ls_worker_names[LS_WORKER_KINDS] = {"gateway",   "acceptor",  "executor",
-													  "evaluator", "writer",    "scheduler",
-													  "notifier",  "compactor", "watcher"};
+const char *const ls_worker_names[LS_WORKER_KINDS] = {
+	"gateway",   "acceptor", "executor",  "evaluator", "writer",
+	"scheduler", "notifier", "compactor", "watcher",   "prober"};
 
 typedef struct shared_state
 {

@@ -498,6 +498,8 @@ set_transfer(ls_transfer *t, const ls_curl_request *request)
 	/* Else the end of a transfer waits for the thread that still looks up its name. */
 	ok = ok && SET(CURLOPT_QUICK_EXIT, 1L);
 #endif
+	if (request->own_server)
+		ok = ok && SET(CURLOPT_SSL_VERIFYPEER, 0L) && SET(CURLOPT_SSL_VERIFYHOST, 0L);
 	if (ls_is_set(ls_ca_file))
 		ok = ok && SET(CURLOPT_CAINFO, ls_ca_file) && SET(CURLOPT_CAPATH, NULL);
 	ok = ok && SET(CURLOPT_WRITEFUNCTION, on_body) && SET(CURLOPT_WRITEDATA, t);

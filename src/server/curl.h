@@ -9,7 +9,7 @@
  * (ls_curl_wait, or a WaitEventSet of one's own), then call ls_curl_step.  All
  * transfers of a client share its connections.
  *
- * What holds for every transfer: certificates are verified; redirects are not
+ * What holds for every transfer: certificates are verified (but see own_server); redirects are not
  * followed; proxies and passwords of the environment are ignored; only the
  * protocols that the caller names are spoken; nothing is logged.  What is sent on a kept
  * connection that turns out to be broken is sent once more on a new one: an HTTP request before
@@ -55,6 +55,8 @@ typedef struct ls_curl_request
 	int timeout;         /* ms, in total */
 	size_t reply_limit;  /* bytes of a reply's body */
 	bool cut_reply;      /* a longer one is cut off there, instead of LS_CURL_TOO_LARGE */
+	bool own_server;     /* HTTPS to our own gateway, whose certificate names other addresses and
+						  * may be self-signed: it is not verified, so send nothing that matters */
 	ls_str body;         /* HTTP: may be empty; SMTP: the mail with its headers, lines end CRLF */
 
 	/*

@@ -65,6 +65,7 @@ char *ls_allowed_origins = NULL;
 char *ls_ingest_origins = NULL;
 bool ls_sign_up = true;
 bool ls_shared_links = true;
+bool ls_status_probe = true;
 char *ls_oauth_google_issuer = NULL;
 char *ls_oauth_google_client_id = NULL;
 char *ls_oauth_google_secret_file = NULL;
@@ -395,6 +396,9 @@ ls_guc_register(bool preloaded)
 	DefineCustomBoolVariable("logsvc.shared_links",
 							 "Lets dashboards be read by whoever has a link to them.", NULL,
 							 &ls_shared_links, true, PGC_SIGHUP, 0, NULL, NULL, NULL);
+	DefineCustomBoolVariable("logsvc.status_probe",
+							 "Sends an event each minute and searches for it, for the status.",
+							 NULL, &ls_status_probe, true, PGC_SIGHUP, 0, NULL, NULL, NULL);
 	register_oauth_settings();
 
 	MarkGUCPrefixReserved("logsvc");

@@ -141,6 +141,7 @@ extern char *ls_allowed_origins;
 extern char *ls_ingest_origins;
 extern bool ls_sign_up;
 extern bool ls_shared_links;
+extern bool ls_status_probe;
 extern char *ls_oauth_google_issuer;
 extern char *ls_oauth_google_client_id;
 extern char *ls_oauth_google_secret_file;
@@ -225,6 +226,7 @@ typedef enum ls_lock
 	LS_LOCK_QUOTAS,
 	LS_LOCK_QUEUE,
 	LS_LOCK_PIPELINES,
+	LS_LOCK_STATUS,
 	LS_LOCKS
 } ls_lock;
 

@@ -13,7 +13,7 @@
 #include "storage/shmem.h"
 #include "utils/memutils.h"
 
-#define MAX_ITEMS 16
+#define MAX_ITEMS 32
 #define TRANCHE "logsvc"
 
 static const ls_shmem_item *items[MAX_ITEMS];

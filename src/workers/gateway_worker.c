@@ -29,6 +29,7 @@
 #include "src/api/evaluation_route.h"
 #include "src/decode/wire_format.h"
 #include "src/query/query.h"
+#include "src/workers/status_board.h"
 
 /* Requests that may wait for a worker of one pool, and those of one group among them. */
 #define POOL_QUEUE_LIMIT 1024
@@ -673,7 +674,8 @@ start_engine(gateway_state *state)
 							  .ready = is_ready,
 							  .log = log_message,
 							  .error_form = ls_wire_error_form_of,
-							  .origin_of_senders = ls_origin_of_senders};
+							  .origin_of_senders = ls_origin_of_senders,
+							  .status = ls_status_board_read};
 	ls_gateway_config config = {
 		.listen_addresses = ls_listen_addresses,
 		.port = ls_port,

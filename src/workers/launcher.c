@@ -38,6 +38,7 @@
 #include "utils/timestamp.h"
 
 #include "src/ingest/ingest.h"
+#include "src/workers/status_board.h"
 
 #define PROBE_INTERVAL 10000 /* ms, while there is no extension */
 #define RESTART_DELAY 1000   /* ms, before a worker that ended is started again */
@@ -126,7 +127,7 @@ start_worker(const char *name, const char *type, const char *function, Datum arg
 static int
 workers_needed(void)
 {
-	return 5 + ls_acceptors + ls_executors + ls_evaluators + ls_writers + ls_compactors;
+	return 6 + ls_acceptors + ls_executors + ls_evaluators + ls_writers + ls_compactors;
 }
 
 static void
@@ -135,17 +136,17 @@ say_slots_missing(void)
 	if (slots_missing_said)
 		return;
 	slots_missing_said = true;
-	ereport(
-		LOG, errmsg("logsvc cannot start all of its workers: no background worker slot is free"),
-		errdetail(
-			"The launcher, the gateway, the scheduler, the notifier, the watcher, %d acceptors, %d "
-			"executors, %d evaluators, %d writers and %d compactors need %d slots; "
-			"max_worker_processes is %d.",
-			ls_acceptors, ls_executors, ls_evaluators, ls_writers, ls_compactors, workers_needed(),
-			max_worker_processes),
-		errhint("Set max_worker_processes to at least %d more than what other extensions and "
-				"parallel queries use, and restart the server.",
-				workers_needed()));
+	ereport(LOG,
+			errmsg("logsvc cannot start all of its workers: no background worker slot is free"),
+			errdetail("The launcher, the gateway, the scheduler, the notifier, the watcher, the "
+					  "prober, %d acceptors, %d "
+					  "executors, %d evaluators, %d writers and %d compactors need %d slots; "
+					  "max_worker_processes is %d.",
+					  ls_acceptors, ls_executors, ls_evaluators, ls_writers, ls_compactors,
+					  workers_needed(), max_worker_processes),
+			errhint("Set max_worker_processes to at least %d more than what other extensions and "
+					"parallel queries use, and restart the server.",
+					workers_needed()));
 }
 
 /* Says what keeps the service from running, when that has changed. */
@@ -253,6 +254,7 @@ wanted(ls_worker_kind kind)
 		case LS_WORKER_SCHEDULER:
 		case LS_WORKER_NOTIFIER:
 		case LS_WORKER_WATCHER:
+		case LS_WORKER_PROBER:
 			return 1;
 		case LS_WORKER_ACCEPTOR:
 			n = ls_acceptors;
@@ -309,7 +311,8 @@ start_slot(int number)
 
 	snprintf(type, sizeof(type), "logsvc %s", ls_worker_names[slot->kind]);
 	if (slot->kind == LS_WORKER_GATEWAY || slot->kind == LS_WORKER_SCHEDULER ||
-		slot->kind == LS_WORKER_NOTIFIER || slot->kind == LS_WORKER_WATCHER)
+		slot->kind == LS_WORKER_NOTIFIER || slot->kind == LS_WORKER_WATCHER ||
+		slot->kind == LS_WORKER_PROBER)
 		strlcpy(name, type, sizeof(name));
 	else
 		snprintf(name, sizeof(name), "%s %d", type, slot->index + 1);
@@ -425,6 +428,7 @@ ls_workers_register(void)
 	strlcpy(worker.bgw_name, "logsvc launcher", BGW_MAXLEN);
 	strlcpy(worker.bgw_type, "logsvc launcher", BGW_MAXLEN);
 	RegisterBackgroundWorker(&worker);
+	ls_status_board_register();
 	ls_guard_register();
 	ls_guard_nesting_register();
 }

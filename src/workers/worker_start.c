@@ -85,6 +85,9 @@ logsvc_worker_main(Datum slot_number)
 		case LS_WORKER_WATCHER:
 			ls_watcher_loop(slot);
 			break;
+		case LS_WORKER_PROBER:
+			ls_prober_loop(slot);
+			break;
 		case LS_WORKER_KINDS:
 			break;
 	}

@@ -129,7 +129,9 @@ sub new
 		"logsvc.database = '$self->{database}'",
 		"logsvc.listen_addresses = '127.0.0.1'",
 		"logsvc.port = $self->{http_port}",
-		'max_worker_processes = 32',
+		'max_worker_processes = 40',
+		# Its events and searches would be among those that tests count.
+		'logsvc.status_probe = off',
 		'max_connections = 50',
 		$opt{conf} // '', '');
 	return $self unless $start;

@@ -1,5 +1,5 @@
 -- What is for operators is refused to everybody else, whatever they hold.
-SELECT plan(40);
+SELECT plan(41);
 
 CREATE ROLE operators_app;
 GRANT logsvc_tenant TO operators_app;
@@ -63,9 +63,12 @@ INSERT INTO calls (call) VALUES
 	('logsvc.delete_user(''new@acme.org'')'), ('logsvc.restore_organization(''gone'')'),
 	('logsvc.adjust_ai_credits(''acme'', 1, ''x'')'),
 		('logsvc.approve_plan_request(''acme'', ''pro'')'),
+	('logsvc.announce_maintenance(now() + interval ''3 days'', now() + interval ''4 days'', ''x'')'),
 	('logsvc.decline_plan_request(''acme'')'), ('logsvc.act_as(''acme'')');
 INSERT INTO calls VALUES ('logsvc.mail_link(''00000000-0000-0000-0000-000000000000'')',
 	'LS301 no such mail');
+INSERT INTO calls VALUES ('logsvc.cancel_maintenance(''mnt_00000000000000000000000000'')',
+	'LS301 no such maintenance, or it is over');
 INSERT INTO calls VALUES ('logsvc.retry_mail(''00000000-0000-0000-0000-000000000000'')',
 	'LS301 no such mail');
 

@@ -183,6 +183,7 @@ SELECT bag_eq('SELECT name FROM privileged', $$SELECT unnest('{
 	logsvc_internal.plan_export_runs, logsvc_internal.recover_export_runs,
 	logsvc_internal.release_export_run, logsvc_internal.take_export_run,
 	logsvc.resolve_alert, logsvc.test_alert_rule, logsvc.backtest_alert_rule,
+	logsvc.announce_maintenance, logsvc.cancel_maintenance,
 	logsvc.create_token, logsvc.create_user, logsvc.decline_plan_request, logsvc.delete_index,
 	logsvc.delete_logs, logsvc.delete_member,
 	logsvc.delete_organization, logsvc.delete_user, logsvc.discard_dead_letters,
@@ -240,7 +241,7 @@ UNION ALL SELECT 'id', quote_literal(v) FROM ids z,
 		UNION ALL SELECT o.id::text FROM logsvc_internal.outbox o WHERE o.organization_id = z.id) AS t (v) WHERE z.slug = 'zulu'
 UNION ALL SELECT 'ids', format('ARRAY[%L]', logsvc_internal.public_id('dl_', d.id)) FROM logsvc_internal.dead_letter d JOIN ids z ON z.id = d.organization_id AND z.slug = 'zulu'
 UNION ALL SELECT 'resources', format('ARRAY[%L]::uuid[]', r.id) FROM logsvc_internal.resource r JOIN ids z ON z.id = r.organization_id AND z.slug = 'zulu'
-UNION ALL VALUES ('slow', '''{}'''), ('claim', 'now()'), ('value', '7'), ('error_rate', '1'), ('last_seen_at', 'now()'), ('error', '''x'''), ('took', '''1 s''')
+UNION ALL VALUES ('slow', '''{}'''), ('claim', 'now()'), ('value', '7'), ('error_rate', '1'), ('last_seen_at', 'now()'), ('error', '''x'''), ('took', '''1 s'''), ('from', '''2026-03-01'''), ('to', '''2026-03-02'''), ('text', '''x''')
 UNION ALL SELECT 'email', quote_literal(v) FROM unnest('{owner@zulu.org,viewer@zulu.org}'::text[]) AS v
 UNION ALL VALUES ('name', '''zulu'''), ('role', '''viewer'''), ('kind', '''org'''), ('kind', '''live'''), ('scope', '''read-only'''), ('scopes', '''{logs:read}'''), ('confirm', '''zulu'''),
 	('entries', '''[]'''), ('force', 'true'), ('resource', '''kpis'''), ('amount', '2'), ('plan', '''free'''), ('delta', '1'),

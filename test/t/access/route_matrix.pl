@@ -43,6 +43,8 @@ GET    /healthz                             everybody
 GET    /readyz                              everybody
 GET    /api/v1/openapi.json                 everybody
 GET    /api/v1                              everybody
+GET    /api/v1/status                       everybody
+GET    /status                              everybody
 GET    /api/v1/config                       everybody
 POST   /api/v1/logs                         TS OAM  IFt logs:write
 POST   /api/v1/logs/batch                   TS OAM  IFt logs:write

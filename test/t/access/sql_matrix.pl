@@ -29,39 +29,41 @@ acknowledge_alert	OAM F alerts:write
 act_as	operator
 add_member	operator
 adjust_ai_credits	operator
+announce_maintenance	operator
 approve_plan_request	operator
 assert_verdict	OAM - evaluations:run
 audit_head	OA - audit:read
 audit_log	OA - audit:read
 backtest_alert_rule	OAM F alerts:write,logs:read
+cancel_maintenance	operator
 create_alert_rule	OAM F alerts:write
 create_api_key	OA F keys:write,logs:read
+create_dashboard	OAM F dashboards:write
 create_index	OA F org:write
 create_kpi	OAM F dashboards:write
 create_organization	operator
 create_own_organization	person
 create_own_token	person
-create_dashboard	OAM F dashboards:write
 create_pipeline	OAM F pipelines:write
 create_saved_query	OAM F dashboards:write
-create_service	OAM F dashboards:write
-dashboard_data	OAMV F dashboards:read,logs:read
 create_scheduled_export	OA F logs:export
+create_service	OAM F dashboards:write
 create_token	person
 create_user	operator
+dashboard_data	OAMV F dashboards:read,logs:read
 decline_plan_request	operator
 delete_alert_rule	OA F alerts:write
+delete_dashboard	OA F dashboards:write
 delete_index	OA F org:write
 delete_kpi	OA F dashboards:write
 delete_logs	OA Ft logs:export,logs:read
 delete_lookup	OAM F pipelines:write
 delete_member	OA F members:write
 delete_organization	person
-delete_dashboard	OA F dashboards:write
 delete_pipeline	OAM F pipelines:write
 delete_saved_query	OA F dashboards:write
-delete_service	OA F dashboards:write
 delete_scheduled_export	OA F logs:export
+delete_service	OA F dashboards:write
 delete_user	operator
 disable_alert_rule	OAM F alerts:write
 discard_dead_letters	OA F logs:export
@@ -70,9 +72,11 @@ end_sessions	operator
 evaluate	OAM - evaluations:run
 events	OAMV RFt logs:read
 explain_query	OAMV RFt logs:read
+export_dashboard	OAMV F dashboards:read
 get_alert	OAMV RF logs:read
 get_alert_rule	OAMV F logs:read
 get_billing	person
+get_dashboard	OAMV F dashboards:read
 get_dead_letter	OAM F pipelines:write
 get_deletion	OA Ft logs:export
 get_index	OAMV RFt logs:read
@@ -83,21 +87,22 @@ get_log_context	OAMV RFt logs:read
 get_lookup	OAMV F pipelines:read
 get_member	OAMV F members:read
 get_organization	OAMV F *
-get_dashboard	OAMV F dashboards:read
 get_pipeline	OAMV F pipelines:read
 get_saved_query	OAMV RF dashboards:read
+get_scheduled_export	OA F logs:export
 get_service	OAMV RF dashboards:read
 get_service_health	OAMV RF dashboards:read
-get_scheduled_export	OA F logs:export
 get_template	OAMV RFt logs:read
 help	open
+import_dashboard	OAM F dashboards:write
 ingest	OAM IFt logs:write
 invite	OA F members:write,members:read,logs:read,dashboards:read,pipelines:read
 kpi_series	OAMV RF dashboards:read
+list_alert_rule_deliveries	OAMV F logs:read
 list_alert_rules	OAMV F logs:read
 list_alerts	OAMV RF logs:read
-list_alert_rule_deliveries	OAMV F logs:read
 list_api_keys	OA F keys:write
+list_dashboards	OAMV F dashboards:read
 list_dead_letters	OAM F pipelines:write
 list_deletions	OA Ft logs:export
 list_export_runs	OA F logs:export
@@ -107,11 +112,10 @@ list_kpis	OAMV RF dashboards:read
 list_lookups	OAMV F pipelines:read
 list_members	OAMV F members:read
 list_organizations	OAMV - *
-list_dashboards	OAMV F dashboards:read
 list_pipelines	OAMV F pipelines:read
 list_saved_queries	OAMV RF dashboards:read
-list_services	OAMV RF dashboards:read
 list_scheduled_exports	OA F logs:export
+list_services	OAMV RF dashboards:read
 list_templates	OAMV RFt logs:read
 list_tokens	person
 log	OAM IFt logs:write
@@ -121,6 +125,7 @@ pattern_of	open
 patterns	open
 query_logs	OAMV RFt logs:read
 remove_member	OA F members:write
+reorder_pipelines	OAM F pipelines:write
 replay_dead_letters	OAM F pipelines:write
 resend_invitation	OA F members:write,members:read,logs:read,dashboards:read,pipelines:read
 resolve_alert	OAM F alerts:write
@@ -141,24 +146,21 @@ set_limit	operator
 set_lookup	OAM F pipelines:write
 set_member_role	OA F members:write,members:read,logs:read,dashboards:read,pipelines:read
 set_password	operator
-share_dashboard	OAM F dashboards:write
-import_dashboard	OAM F dashboards:write
-export_dashboard	OAMV F dashboards:read
 set_plan	person
-test_alert_rule_channels	OAM F alerts:write
+share_dashboard	OAM F dashboards:write
 test_alert_rule	OAM F alerts:write,logs:read
+test_alert_rule_channels	OAM F alerts:write
+test_pipeline	OAM F pipelines:write
 update_alert_rule	OAM F alerts:write
+update_dashboard	OAM F dashboards:write
 update_index	OA F org:write
 update_kpi	OAM F dashboards:write
 update_member	OA F members:write,members:read,logs:read,dashboards:read,pipelines:read
 update_organization	OA F org:write
-update_dashboard	OAM F dashboards:write
-reorder_pipelines	OAM F pipelines:write
-test_pipeline	OAM F pipelines:write
 update_pipeline	OAM F pipelines:write
 update_saved_query	OAM F dashboards:write
-update_service	OAM F dashboards:write
 update_scheduled_export	OA F logs:export
+update_service	OAM F dashboards:write
 usage	OAMV RF logs:read
 usage_history	OAMV RF logs:read
 use_token	open
@@ -293,6 +295,8 @@ my $exported = $t->http(POST => '/api/v1/scheduled-exports', token => $org->{tok
 my $pipeline = $t->http(POST => '/api/v1/pipelines', token => $org->{token},
 	json => { name => 'kept', processors => [] })->{json}{data}{id};
 my %arguments = (
+	announce_maintenance => "now() + interval '3 days', now() + interval '4 days', 'x'",
+		cancel_maintenance => "'mnt_00000000000000000000000000'",
 	create_service => q{'{"name": "x", "match": "x"}'}, delete_service => "'$unused'",
 		get_service => "'$service'", get_service_health => "'$service', '1h'",
 		update_service => qq{'$service', '{"name": "y"}'},
