@@ -492,6 +492,7 @@ COMMENT ON FUNCTION logsvc_internal.plan_export_runs() IS
 
 CREATE OR REPLACE FUNCTION logsvc_internal.recover_export_runs(worker int) RETURNS void
 LANGUAGE sql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
 BEGIN ATOMIC
 	UPDATE logsvc_internal.export_run u SET worker = NULL, next_attempt_at = now()
 	WHERE u.worker = recover_export_runs.worker AND u.finished_at IS NULL;
@@ -659,6 +660,7 @@ COMMENT ON FUNCTION logsvc_internal.make_export_piece(uuid, int) IS
 
 CREATE OR REPLACE FUNCTION logsvc_internal.release_export_run(run uuid, worker int) RETURNS void
 LANGUAGE sql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp
 BEGIN ATOMIC
 	UPDATE logsvc_internal.export_run u
 	SET worker = NULL, turn_at = clock_timestamp(), next_attempt_at = now()

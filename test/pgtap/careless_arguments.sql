@@ -18,7 +18,7 @@ $$;
 
 -- Who adds a function with a switch decides here what NULL means.
 SELECT is(array_agg(DISTINCT p.proname::text ORDER BY p.proname::text),
-	'{assert_verdict,create_index,delete_logs,evaluate,run_adhoc,search,search_rows,set_ip_allowlist,update_index,update_organization}',
+	'{assert_verdict,create_index,delete_logs,evaluate,list_alert_rules,run_adhoc,search,search_rows,set_ip_allowlist,update_index,update_organization}',
 	'functions of the API with a switch')
 FROM pg_proc p, unnest(p.proargtypes) AS t
 WHERE p.pronamespace = 'logsvc'::regnamespace AND t = 'boolean'::regtype;
