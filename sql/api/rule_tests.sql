@@ -296,7 +296,6 @@ DECLARE
 	results jsonb;
 BEGIN
 	PERFORM logsvc_internal.require_permission('alerts:write');
-	PERFORM logsvc_internal.require_permission('logs:read');
 	IF tests IS NOT NULL AND jsonb_typeof(rule) = 'object' THEN
 		rule := rule || jsonb_build_object('tests', tests);
 	END IF;

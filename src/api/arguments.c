@@ -599,6 +599,39 @@ read_csv(ls_call *call)
 		set_text(call, LS_STR("csv"), body);
 }
 
+/*
+ * Are the exponents of numbers small?  1e100000 takes 14 bytes of jsonb and 100,000 characters as
+ * text again: a body of them would need gigabytes wherever it becomes a text.
+ */
+#define MAX_EXPONENT 400
+
+static bool
+exponents_are_small(ls_str json)
+{
+	bool in_string = false;
+
+	for (size_t i = 0; i < json.len; i++)
+	{
+		char c = json.data[i];
+		int exponent = 0;
+
+		if (c == '\\' && in_string)
+			i++;
+		else if (c == '"')
+			in_string = !in_string;
+		if (in_string || (c != 'e' && c != 'E') || i == 0 || json.data[i - 1] < '0' ||
+			json.data[i - 1] > '9')
+			continue;
+		i += i + 1 < json.len && (json.data[i + 1] == '-' || json.data[i + 1] == '+');
+		while (i + 1 < json.len && json.data[i + 1] >= '0' && json.data[i + 1] <= '9' &&
+			   exponent <= MAX_EXPONENT)
+			exponent = exponent * 10 + (json.data[++i] - '0');
+		if (exponent > MAX_EXPONENT)
+			return false;
+	}
+	return true;
+}
+
 static void
 read_body(ls_call *call)
 {
@@ -612,6 +645,11 @@ read_body(ls_call *call)
 	if (ls_call_takes_csv(call->request))
 	{
 		read_csv(call);
+		return;
+	}
+	if (!exponents_are_small(call->request->body))
+	{
+		wrong(call, LS_STR(""), "numbers must not have exponents beyond 400");
 		return;
 	}
 	ls_json_init(&j, call->request->body, call->arena, MAX_DEPTH);

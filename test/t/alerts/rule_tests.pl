@@ -36,6 +36,17 @@ ask(POST => $rows, 200, 'an index of nobody', json => { rows => ['x'], q => 'ind
 ask(POST => $rows, '408 QUERY_TIMEOUT', 'a search that takes long is ended', json => { timeoutMs => 1,
 	rows => [ map { { event => 'x' x 60, n => $_ } } 1 .. 8000 ], q => '* | eval a = concat(event, event) | sort a | dedup n | sort n' });
 
+# 30,000 numbers of 100,000 digits each would need gigabytes wherever they become a text.
+my $numbers = join ',', ('1E+100000') x 30000;
+foreach ([ $rows => qq({"rows": ["x"], "x": [$numbers]}) ], [ $rules => qq({"name": "x", "x": [$numbers]}) ],
+	[ $rows => '{"rows": [{"event": "x", "n": 5e-401}]}' ])
+{
+	$answer = ask(POST => $_->[0], '400 VALIDATION_ERROR', 'numbers that grow', body => $_->[1]);
+	like($answer->{details}[0]{message}, qr/exponents/, 'are refused');
+}
+is(ask(POST => $rows, 200, 'other numbers', body => '{"rows": [{"event": "e401 \\" 1e500", "n": 1e-400}]}')
+	->{data}{rows}[0]{event}, 'e401 " 1e500', 'are not');
+
 # Nothing was stored.
 is(scalar @{ ask(GET => '/api/v1/search?q=*', 200, 'the organization')->{data}{rows} }, 0, 'has no events');
 
