@@ -126,7 +126,8 @@ $$;
 COMMENT ON FUNCTION logsvc_internal.check_alert_condition(jsonb) IS
 'Raises VALIDATION_ERROR unless a rule has what the kind of its condition needs';
 
--- Who may not read events sees nothing of them here: the query is only parsed then.
+-- Who may not read events sees nothing of them here: the query is only parsed then.  So it is when the
+-- rule is disabled: one whose index was deleted can be.
 CREATE OR REPLACE FUNCTION logsvc_internal.check_alert_query(rule jsonb) RETURNS void
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -138,7 +139,8 @@ BEGIN
 	PERFORM logsvc_internal.check_query_of(rule, '');
 	BEGIN
 		wrong := logsvc_internal.check_rule_query(logsvc_internal.query_of(rule));
-		IF wrong IS NULL AND 'logs:read' = ANY (logsvc_internal.current_permissions()) THEN
+		IF wrong IS NULL AND (rule -> 'enabled')::boolean
+				AND 'logs:read' = ANY (logsvc_internal.current_permissions()) THEN
 			PERFORM logsvc_internal.check_query(logsvc_internal.rule_query(rule));
 			columns := logsvc_internal.query_columns(logsvc_internal.query_of(rule));
 		END IF;
@@ -172,9 +174,6 @@ BEGIN
 	IF NOT (rule -> 'enabled')::boolean OR NOT (rule -> 'requireTests')::boolean
 			OR rule -> 'tests' = '[]' THEN
 		RETURN;
-	END IF;
-	IF to_regprocedure('logsvc_internal.run_rule_tests(jsonb)') IS NULL THEN
-		PERFORM logsvc_internal.invalid('requireTests', 'tests cannot be run yet');
 	END IF;
 	SELECT jsonb_agg(jsonb_build_object('path', format('tests[%s]', t.ordinality - 1),
 			'code', 'failing', 'message', format('test "%s" fails: expected %s, got %s%s',
@@ -257,6 +256,11 @@ RETURN to_timestamp((floor(extract(epoch FROM at) * 1000)
 COMMENT ON FUNCTION logsvc_internal.alert_tick(uuid, int, timestamptz) IS
 'The latest tick of a rule at that time';
 
+CREATE OR REPLACE FUNCTION logsvc_internal.wake_alert_workers() RETURNS void
+LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'logsvc_wake_alert_workers';
+COMMENT ON FUNCTION logsvc_internal.wake_alert_workers() IS
+'Wakes the alert workers after the commit, to look which rules are due';
+
 -- A rule that a worker is evaluating is not waited for: at its next tick the worker sees how it is
 -- then.  But when it is enabled, there may be no next tick.
 CREATE OR REPLACE FUNCTION logsvc_internal.schedule_alert_rule(rule uuid) RETURNS void
@@ -268,8 +272,10 @@ DECLARE
 BEGIN
 	SELECT * INTO STRICT r FROM logsvc_internal.resource one WHERE one.id = rule;
 	every := (r.content #> '{schedule,everySeconds}')::int;
+	-- Not ON CONFLICT: it waits for the worker that is changing the row.
 	INSERT INTO logsvc_internal.alert_rule_state (rule_id, organization_id)
-	VALUES (r.id, r.organization_id) ON CONFLICT (rule_id) DO NOTHING;
+	SELECT r.id, r.organization_id WHERE NOT EXISTS (
+		SELECT FROM logsvc_internal.alert_rule_state one WHERE one.rule_id = r.id);
 	IF (r.content -> 'enabled')::boolean THEN
 		due := logsvc_internal.alert_tick(r.id, every, clock_timestamp()) + make_interval(secs => every);
 		UPDATE logsvc_internal.alert_rule_state s SET next_due = due
@@ -277,6 +283,7 @@ BEGIN
 		UPDATE logsvc_internal.alert_rule_state s SET next_due = least(s.next_due, due)
 		WHERE s.rule_id = (SELECT one.rule_id FROM logsvc_internal.alert_rule_state one
 			WHERE one.rule_id = r.id AND one.next_due > due FOR UPDATE SKIP LOCKED);
+		PERFORM logsvc_internal.wake_alert_workers();
 	ELSE
 		UPDATE logsvc_internal.alert_rule_state s
 		SET next_due = NULL, state = 'ok', state_since = now(), error = NULL, warning = NULL
@@ -861,7 +868,9 @@ BEGIN
 	WHERE a.rule_id = r.id AND a.resolved_at IS NULL AND a.key <> ALL (keys);
 	UPDATE logsvc_internal.alert a
 	SET value = u.v, last_seen_at = tick, to_notify = CASE WHEN a.status = 'firing'
-			AND a.notified_at <= tick - make_interval(secs => (r.content ->> 'repeatSeconds')::int)
+			-- A little less: a tick is never exactly on time.
+			AND a.notified_at <= now() - make_interval(secs => (r.content ->> 'repeatSeconds')::int
+				- least((r.content ->> 'repeatSeconds')::int, (taken -> 'every')::int) / 2.0)
 		THEN 'firing' ELSE a.to_notify END
 	FROM unnest(keys, group_values) AS u (k, v)
 	WHERE a.rule_id = r.id AND a.resolved_at IS NULL AND a.key = u.k;
@@ -931,22 +940,22 @@ DECLARE
 	tick timestamptz := (taken ->> 'tick')::timestamptz;
 	judged record;
 	asked jsonb;
-	condition_key text;
+	looked_for text;
 	new_state text;
 BEGIN
 	PERFORM logsvc_internal.require_worker();
 	SELECT * INTO STRICT r FROM logsvc_internal.resource one WHERE one.id = rule;
 	SELECT * INTO STRICT s FROM logsvc_internal.alert_rule_state one WHERE one.rule_id = rule;
-	condition_key := s.condition_key;
+	looked_for := s.condition_key;
 	IF outcome ? 'error' THEN
 		new_state := 'error';
 		IF s.state <> 'error' THEN
 			PERFORM logsvc_internal.tell_rule_owner(r, outcome -> 'error');
 		END IF;
 	ELSE
-		condition_key := md5(jsonb_build_array(taken -> 'q', r.content -> 'groupBy',
+		looked_for := md5(jsonb_build_array(taken -> 'q', r.content -> 'groupBy',
 			r.content -> 'condition')::text);
-		IF condition_key <> s.condition_key THEN
+		IF looked_for <> s.condition_key THEN
 			DELETE FROM logsvc_internal.alert_group g WHERE g.rule_id = rule;
 		END IF;
 		judged := logsvc_internal.judge_alert_rows(r, tick, outcome, known);
@@ -962,7 +971,7 @@ BEGIN
 	END IF;
 	UPDATE logsvc_internal.alert_rule_state one
 	SET next_due = tick + make_interval(secs => (taken -> 'every')::int), last_tick = tick,
-		state = new_state, error = outcome -> 'error', condition_key = apply_alert_tick.condition_key,
+		state = new_state, error = outcome -> 'error', condition_key = looked_for,
 		state_since = CASE WHEN s.state = new_state THEN s.state_since ELSE now() END,
 		evaluated_at = clock_timestamp(), missed = s.missed + (taken -> 'missed')::bigint,
 		took_ms = 1000 * extract(epoch FROM clock_timestamp() - (taken ->> 'begun')::timestamptz),

@@ -36,6 +36,7 @@ typedef enum ls_worker_kind
 	LS_WORKER_COMPACTOR,
 	LS_WORKER_WATCHER,
 	LS_WORKER_PROBER,
+	LS_WORKER_ALERTER,
 	LS_WORKER_KINDS
 } ls_worker_kind;
 
@@ -104,6 +105,9 @@ extern void ls_slot_take(ls_slot *slot);
 
 /* Wakes a worker or the launcher (no effect when it is not there). */
 extern void ls_slot_wake(const ls_slot *slot);
+
+/* Wakes the workers of a kind when, and if, the current transaction commits. */
+extern void ls_wake_at_commit(ls_worker_kind kind);
 extern void ls_launcher_wake(void);
 
 /* Asks the launcher to look for the extension again, and wakes it. */

@@ -12,13 +12,15 @@
  */
 #include "src/ipc/ipc.h"
 
+#include "access/xact.h"
+
 #include "miscadmin.h"
 #include "storage/ipc.h"
 #include "utils/timestamp.h"
 
 const char *const ls_worker_names[LS_WORKER_KINDS] = {
-	"gateway",   "acceptor", "executor",  "evaluator", "writer",
-	"scheduler", "notifier", "compactor", "watcher",   "prober"};
+	"gateway",  "acceptor",  "executor", "evaluator", "writer", "scheduler",
+	"notifier", "compactor", "watcher",  "prober",    "alerter"};
 
 typedef struct shared_state
 {
@@ -130,6 +132,36 @@ ls_slot_wake(const ls_slot *slot)
 	/* A stale pointer is still a PGPROC: at worst a needless wake-up. */
 	if (proc != NULL)
 		SetLatch(&proc->procLatch);
+}
+
+static uint32 kinds_to_wake = 0; /* bits */
+
+static void
+at_transaction_end(XactEvent event, void *arg)
+{
+	if (event == XACT_EVENT_COMMIT && kinds_to_wake != 0)
+	{
+		for (int number = 0; number < LS_SLOTS; number++)
+		{
+			if (kinds_to_wake & ((uint32) 1 << shared->slots[number].kind))
+				ls_slot_wake(&shared->slots[number]);
+		}
+	}
+	if (event == XACT_EVENT_COMMIT || event == XACT_EVENT_ABORT || event == XACT_EVENT_PREPARE)
+		kinds_to_wake = 0;
+}
+
+void
+ls_wake_at_commit(ls_worker_kind kind)
+{
+	static bool registered = false;
+
+	if (!ls_shmem_ready())
+		return;
+	if (!registered)
+		RegisterXactCallback(at_transaction_end, NULL);
+	registered = true;
+	kinds_to_wake |= (uint32) 1 << kind;
 }
 
 void

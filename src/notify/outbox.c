@@ -19,32 +19,13 @@
 
 /* ---- waking ---- */
 
-static bool wake_wanted = false;
-
-static void
-at_transaction_end(XactEvent event, void *arg)
-{
-	if (event == XACT_EVENT_COMMIT && wake_wanted)
-		ls_slot_wake(ls_slot_get(LS_WORKER_NOTIFIER, 0));
-	if (event == XACT_EVENT_COMMIT || event == XACT_EVENT_ABORT || event == XACT_EVENT_PREPARE)
-		wake_wanted = false;
-}
-
 PG_FUNCTION_INFO_V1(logsvc_wake_notifier);
 
 /* wake_notifier() returns void: when, and if, the transaction commits. */
 Datum
 logsvc_wake_notifier(PG_FUNCTION_ARGS)
 {
-	static bool registered = false;
-
-	if (ls_shmem_ready())
-	{
-		if (!registered)
-			RegisterXactCallback(at_transaction_end, NULL);
-		registered = true;
-		wake_wanted = true;
-	}
+	ls_wake_at_commit(LS_WORKER_NOTIFIER);
 	PG_RETURN_VOID();
 }
 

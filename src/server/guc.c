@@ -26,6 +26,7 @@ int ls_evaluators = 1;
 int ls_writers = 4;
 int ls_compactors = 1;
 int ls_exporters = 1;
+int ls_alert_workers = 1;
 int ls_max_pool_workers = 16;
 int ls_queue_limit = 100000;
 int ls_deferred_limit = 10240;
@@ -272,6 +273,8 @@ ls_guc_register(bool preloaded)
 	int_setting("logsvc.compactors",
 				"Workers that merge small parts of the store and remove expired events.",
 				&ls_compactors, 1, 0, 64, PGC_SIGHUP, 0);
+	int_setting("logsvc.alert_workers", "Workers that evaluate alert rules.", &ls_alert_workers, 1,
+				0, 16, PGC_SIGHUP, 0);
 
 	int_setting("logsvc.exporters", "Workers that run scheduled exports.", &ls_exporters, 1, 0, 64,
 				PGC_SIGHUP, 0);

@@ -618,7 +618,8 @@ is_ready(void *context, const char **reason)
 
 	for (int kind = LS_WORKER_ACCEPTOR; kind < LS_WORKER_KINDS; kind++)
 	{
-		if (kind == LS_WORKER_COMPACTOR && ls_compactors == 0)
+		if ((kind == LS_WORKER_COMPACTOR && ls_compactors == 0) ||
+			(kind == LS_WORKER_ALERTER && ls_alert_workers == 0))
 			continue;
 		if (!is_running(context, kind))
 			len += (size_t) snprintf(text + len, sizeof(text) - len, "%s%s",

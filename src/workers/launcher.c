@@ -127,7 +127,8 @@ start_worker(const char *name, const char *type, const char *function, Datum arg
 static int
 workers_needed(void)
 {
-	return 6 + ls_acceptors + ls_executors + ls_evaluators + ls_writers + ls_compactors;
+	return 6 + ls_acceptors + ls_executors + ls_evaluators + ls_writers + ls_compactors +
+		   ls_alert_workers;
 }
 
 static void
@@ -140,10 +141,11 @@ say_slots_missing(void)
 			errmsg("logsvc cannot start all of its workers: no background worker slot is free"),
 			errdetail("The launcher, the gateway, the scheduler, the notifier, the watcher, the "
 					  "prober, %d acceptors, %d "
-					  "executors, %d evaluators, %d writers and %d compactors need %d slots; "
+					  "executors, %d evaluators, %d writers, %d compactors and %d alert workers "
+					  "need %d slots; "
 					  "max_worker_processes is %d.",
 					  ls_acceptors, ls_executors, ls_evaluators, ls_writers, ls_compactors,
-					  workers_needed(), max_worker_processes),
+					  ls_alert_workers, workers_needed(), max_worker_processes),
 			errhint("Set max_worker_processes to at least %d more than what other extensions and "
 					"parallel queries use, and restart the server.",
 					workers_needed()));
@@ -270,6 +272,9 @@ wanted(ls_worker_kind kind)
 			break;
 		case LS_WORKER_COMPACTOR:
 			n = ls_compactors;
+			break;
+		case LS_WORKER_ALERTER:
+			n = ls_alert_workers;
 			break;
 		case LS_WORKER_KINDS:
 			break;

@@ -14,7 +14,7 @@
 #include "utils/guc.h"
 
 /*
- * Executors run what requests ask for, so they are logsvc_reader from the start:
+ * Executors run what requests ask for, and alert workers what rules do, so they are logsvc_reader from the start:
  * the session's user is no superuser, and nothing in the process can become one.
  * The other kinds run no statement that a tenant could write or change.
  */
@@ -30,7 +30,7 @@ connect_worker(ls_worker_kind kind)
 		BackgroundWorkerInitializeConnection(NULL, NULL, 0);
 		return;
 	}
-	if (kind == LS_WORKER_EXECUTOR)
+	if (kind == LS_WORKER_EXECUTOR || kind == LS_WORKER_ALERTER)
 	{
 		user = service->reader;
 		/* Without a user it would be a superuser. */
@@ -39,7 +39,8 @@ connect_worker(ls_worker_kind kind)
 					errmsg("role %s does not exist", LS_READER),
 					errhint("It was renamed or dropped: give it its name again, or create the "
 							"extension again."));
-		ls_use_reserved_slots();
+		if (kind == LS_WORKER_EXECUTOR)
+			ls_use_reserved_slots();
 	}
 	BackgroundWorkerInitializeConnectionByOid(service->database, user, 0);
 	/* Whatever a database, a role or the server has as a default. */
@@ -87,6 +88,9 @@ logsvc_worker_main(Datum slot_number)
 			break;
 		case LS_WORKER_PROBER:
 			ls_prober_loop(slot);
+			break;
+		case LS_WORKER_ALERTER:
+			ls_alert_worker_loop(slot);
 			break;
 		case LS_WORKER_KINDS:
 			break;

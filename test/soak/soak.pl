@@ -115,7 +115,7 @@ sub poison
 }
 
 my @workers = qw(gateway acceptor writer executor evaluator scheduler notifier launcher
-	compactor watcher);
+	compactor watcher alerter);
 
 # A worker of a kind that is chosen first: there are more writers than launchers.
 sub some_worker

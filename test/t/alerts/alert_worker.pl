@@ -1,0 +1,275 @@
+# Alert workers: rules over events that are really sent; groups, forSeconds, repeats, no data,
+# errors, missed ticks; two workers; what is killed loses and doubles nothing.
+use strict;
+use warnings;
+
+use LogsvcTest;
+use Test::More;
+
+my $t = LogsvcTest->new(conf => 'restart_after_crash = on');
+my $org = $t->organization('acme', plan => 'enterprise');
+my $other = $t->organization('other', plan => 'enterprise');
+my $rules = '/api/v1/alert-rules';
+
+sub ask
+{
+	my ($method, $path, %options) = @_;
+	my $r = $t->http($method => $path, token => $org->{token}, %options);
+	$r->{status} < 300 or die "$method $path: $r->{status} $r->{content}";
+	return $r->{json}{data};
+}
+
+# Most rules here have a tick an hour, and events of two hours ago: so no tick comes by itself.
+sub send_events
+{
+	my ($key, @events) = @_;
+	$_->{timestamp} //= (time - 2 * 3600) * 1000 foreach @events;
+	my $r = $t->http(POST => '/api/v1/logs/batch', token => $key, json => { events => \@events });
+	is($r->{json}{data}{accepted}, scalar @events, scalar(@events) . ' events are sent');
+	return;
+}
+
+sub rule
+{
+	my (%more) = @_;
+	return ask(POST => $rules, json => { name => 'rule', schedule => { everySeconds => 3600, lookback => '1d' }, %more })->{id};
+}
+
+# Rules are made due at once: a tick is then the latest one that there was.
+sub due
+{
+	my (@ids) = @_;
+	my $list = join ',', map { "'$_'" } @ids;
+	$t->sql("UPDATE logsvc_internal.alert_rule_state SET next_due = now() - interval '1 ms', last_tick = NULL
+		WHERE logsvc_internal.public_id('rule_', rule_id) IN ($list) AND next_due IS NOT NULL");
+	$t->sql('SELECT logsvc_internal.wake_alert_workers()');
+	return;
+}
+
+sub ticks { return $t->sql("SELECT evaluated_at FROM logsvc_internal.alert_rule_state
+	WHERE logsvc_internal.public_id('rule_', rule_id) = '$_[0]'"); }
+
+# Evaluates a rule once more; its state then.
+sub evaluate
+{
+	my ($id) = @_;
+	my $before = ticks($id);
+	due($id);
+	wait_until(sub { ticks($id) ne $before }, 30) or die 'not evaluated';
+	return ask(GET => "$rules/$id")->{state};
+}
+
+sub alerts { my ($id, $status) = @_; return @{ ask(GET => "/api/v1/alerts?limit=100&ruleId=$id&status=" . ($status // 'open')) }; }
+
+sub deliveries
+{
+	my ($id) = @_;
+	return $t->sql("SELECT coalesce(string_agg(d.type, ' ' ORDER BY d.created_at), '') FROM logsvc_internal.delivery d
+		WHERE logsvc_internal.public_id('rule_', resource_id) = '$id'");
+}
+
+my %hook = (notify => [ { kind => 'webhook', target => 'https://hooks.example/x' } ]);
+sub over { return { condition => { kind => 'count', op => '>', threshold => $_[0] } }; }
+
+# ---- a rule that fires ----
+
+send_events($org->{ingest_key}, map { { event => "payment refused $_", level => 'error', service => $_ % 2 ? 'web' : 'api' } } 1 .. 8);
+send_events($other->{ingest_key}, map { { event => "payment refused $_", level => 'error' } } 1 .. 20);
+my $count = rule(query => 'level=error', %{ over(7) }, %hook, schedule => { everySeconds => 10, lookback => '1d' });
+ok(wait_until(sub { ask(GET => "$rules/$count")->{state} eq 'firing' }, 30), 'it fires by itself')
+  or BAIL_OUT('nothing will fire');
+my ($alert) = alerts($count);
+is_deeply([ @{$alert}{qw(value threshold status groupKey)} ], [ 8, 7, 'firing', {} ],
+	'with the events of its own organization');
+is(scalar @{ $alert->{sampleEventIds} }, 5, 'and some events');
+my $found = $t->http(GET => $alert->{search}{url}, token => $org->{token})->{json}{data}{rows};
+is(scalar @$found, 8, 'its search finds them all');
+ok((grep { $_->{id} eq $alert->{sampleEventIds}[0] } @$found), 'and the samples');
+is(deliveries($count), 'alert.firing', 'the channel is told');
+is(evaluate($count), 'firing', 'it goes on');
+is(alerts($count), 1, 'as one alert');
+is(deliveries($count), 'alert.firing', 'told once');
+ask(PATCH => "$rules/$count", json => { condition => { threshold => 8 } });
+is(evaluate($count), 'ok', 'it ends');
+is(deliveries($count), 'alert.firing alert.resolved', 'which the channel is told');
+is_deeply([ map { "$_->{status} $_->{resolvedBy}" } alerts($count, 'all') ], ['resolved rule'], 'and the alert');
+
+# ---- groups, a rule of a value, groups with odd names ----
+
+send_events($org->{ingest_key},
+	map { { event => 'took', attributes => { ms => $_ * 100, 'a b' => $_ == 3 ? undef : qq(x"\\$_), user => { id => $_ } } } } 1 .. 4);
+my $groups = rule(query => 'took', groupBy => ['a b'], condition => { kind => 'value', column => 'ms', op => '>=', threshold => 200 });
+is(evaluate($groups), 'firing', 'by group');
+is_deeply({ map { (json_encode($_->{groupKey}) => $_->{value}) } alerts($groups) },
+	{ '{"a b":"x\\"\\\\2"}' => 200, '{"a b":null}' => 300, '{"a b":"x\\"\\\\4"}' => 400 }, 'an alert for each');
+is_deeply([ map { scalar @{ $_->{sampleEventIds} } } alerts($groups) ], [ 1, 1, 1 ], 'each with its events');
+my $table = rule(query => 'took | stats max(ms) as slow by user.id', groupBy => ['user.id'],
+	condition => { kind => 'value', column => 'slow', op => '<', threshold => 200 });
+is(evaluate($table), 'firing', 'of a table');
+is_deeply([ map { @{$_}{qw(value groupKey)} } alerts($table) ], [ 100, { 'user.id' => 1 } ], 'by its columns');
+my $nothing = rule(query => 'nowhere', condition => { kind => 'value', column => 'ms', op => '>', threshold => 1 });
+is(evaluate($nothing), 'noData', 'no value');
+send_events($org->{ingest_key}, { event => 'nowhere', attributes => { ms => 'x' } });
+is(evaluate($nothing), 'noData', 'nor a number');
+send_events($org->{ingest_key}, { event => 'nowhere', attributes => { ms => 2 } });
+is(evaluate($nothing), 'firing', 'one at last');
+
+# ---- many groups ----
+
+send_events($org->{ingest_key}, map { { event => 'crowd', source => "s$_" } } 1 .. 1100);
+my $crowd = rule(query => 'crowd', groupBy => ['source'], %{ over(0) }, %hook);
+is(evaluate($crowd), 'firing', 'more groups than there may be');
+is($t->sql("SELECT count(*) FROM logsvc_internal.alert WHERE logsvc_internal.public_id('rule_', rule_id) = '$crowd'"), 1000,
+	'a thousand fire');
+like(ask(GET => "$rules/$crowd")->{warning}, qr/more than 1,000 groups/, 'with a warning');
+is(scalar(split / /, deliveries($crowd)), 50, 'fifty are told at a time');
+evaluate($crowd);
+is(scalar(split / /, deliveries($crowd)), 100, 'then fifty more');
+ask(POST => "$rules/$crowd/disable");
+
+# ---- for a while, repeats, acknowledge, resolve ----
+
+my $slow = rule(query => 'level=error', condition => { kind => 'count', op => '>', threshold => 1, forSeconds => 60 });
+is(evaluate($slow), 'ok', 'not yet');
+is(alerts($slow), 0, 'no alert');
+$t->sql("UPDATE logsvc_internal.alert_group SET holds_since = holds_since - interval '60 s'");
+is(evaluate($slow), 'firing', 'after a minute');
+my $again = rule(query => 'level=error', %{ over(1) }, %hook, repeatSeconds => 600);
+evaluate($again);
+evaluate($again);
+is(deliveries($again), 'alert.firing', 'not repeated at once');
+my $past = "UPDATE logsvc_internal.alert SET notified_at = notified_at - interval '11 min' WHERE resolved_at IS NULL";
+$t->sql($past);
+evaluate($again);
+is(deliveries($again), 'alert.firing alert.firing', 'but later');
+my ($one) = alerts($again);
+ask(POST => "/api/v1/alerts/$one->{id}/acknowledge");
+$t->sql($past);
+is(evaluate($again), 'firing', 'it is acknowledged');
+is(deliveries($again), 'alert.firing alert.firing', 'and not repeated');
+ask(POST => "/api/v1/alerts/$one->{id}/resolve");
+is(deliveries($again), 'alert.firing alert.firing alert.resolved', 'it is resolved');
+is(evaluate($again), 'ok', 'and not raised again');
+ask(PATCH => "$rules/$again", json => { condition => { threshold => 100 } });
+evaluate($again);
+ask(PATCH => "$rules/$again", json => { condition => { threshold => 1 } });
+is(evaluate($again), 'firing', 'until it was well');
+
+# ---- absence ----
+
+my $absent = rule(query => 'heartbeat', condition => { kind => 'absence' });
+is(evaluate($absent), 'firing', 'there is none');
+send_events($org->{ingest_key}, { event => 'heartbeat' });
+is(evaluate($absent), 'ok', 'there is one');
+my $beats = rule(query => 'beat', groupBy => ['source'], condition => { kind => 'absence' });
+send_events($org->{ingest_key}, { event => 'beat', source => 'a' }, { event => 'beat', source => 'b' });
+is(evaluate($beats), 'ok', 'both groups');
+$t->sql("UPDATE logsvc_internal.resource SET content = jsonb_set(content, '{query}', '\"beat source=a\"') WHERE "
+	. "logsvc_internal.public_id('rule_', id) = '$beats'; UPDATE logsvc_internal.alert_rule_state SET condition_key = NULL; "
+	. "UPDATE logsvc_internal.alert_group SET seen_at = seen_at - interval '1 h'");
+is(evaluate($beats), 'firing', 'one of them is missing');
+is_deeply([ map { $_->{groupKey} } alerts($beats) ], [ { source => 'b' } ], 'the one');
+
+# ---- new patterns ----
+
+my $old = time - 30 * 3600;
+send_events($org->{ingest_key}, map { { event => "user $_ logged in from 10.0.0.$_", service => 'auth', timestamp => $old * 1000 } } 1 .. 20);
+send_events($org->{ingest_key}, map { { event => "user $_ logged in from 10.0.1.$_", service => 'auth' } } 30 .. 40);
+my $new = rule(query => 'service=auth', condition => { kind => 'newTemplate', days => 2 });
+is(evaluate($new), 'ok', 'what was there before is known');
+send_events($org->{ingest_key}, map { { event => "disk sd$_ failed to spin up", service => 'auth' } } 'a' .. 'e');
+is(evaluate($new), 'firing', 'a new pattern');
+my ($template) = alerts($new);
+like($template->{groupKey}{template}, qr/^disk .*failed to spin up/, 'which it names');
+is($template->{value}, 5, 'with how many there are');
+is(scalar @{ $template->{sampleEventIds} }, 5, 'and which');
+is(evaluate($new), 'firing', 'as long as it is seen');
+is(alerts($new, 'all'), 1, 'as one alert');
+
+# ---- errors ----
+
+my $broken = rule(query => 'level=error', %{ over(0) });
+$t->sql("UPDATE logsvc_internal.resource SET content = jsonb_set(content, '{query}', '\"index=gone x\"') WHERE "
+	. "logsvc_internal.public_id('rule_', id) = '$broken'");
+is(evaluate($broken), 'error', 'a rule that cannot be evaluated');
+is(ask(GET => "$rules/$broken")->{lastError}{code}, 'INDEX_NOT_FOUND', 'says why');
+is(deliveries($broken), 'alert.error', 'its author is told');
+evaluate($broken);
+is(deliveries($broken), 'alert.error', 'once');
+ask(PATCH => "$rules/$broken", json => { query => 'level=error' });
+is(evaluate($broken), 'firing', 'it is well again');
+$t->sql("UPDATE logsvc_internal.resource SET content = jsonb_set(content, '{query}', '\"index=_audit x\"') WHERE "
+	. "logsvc_internal.public_id('rule_', id) = '$broken'");
+is(evaluate($broken), 'error', 'and not: nobody sees the audit log by a rule');
+is(deliveries($broken), 'alert.error alert.error', 'which is told anew');
+is(alerts($broken), 1, 'its alert stays');
+
+$t->sql("UPDATE logsvc_internal.resource SET content = jsonb_set(content, '{query}', '\"index=gone x\"') WHERE "
+	. "logsvc_internal.public_id('rule_', id) = '$broken'");
+is(ask(POST => "$rules/$broken/disable")->{state}, 'ok', 'it can be disabled');
+
+# ---- missed ticks ----
+
+$t->sql("UPDATE logsvc_internal.alert_rule_state SET next_due = last_tick - interval '10 h', last_tick = last_tick - interval '11 h'
+	WHERE logsvc_internal.public_id('rule_', rule_id) = '$absent'");
+my $missed = ask(GET => "$rules/$absent")->{missed};
+$t->sql('SELECT logsvc_internal.wake_alert_workers()');
+ok(wait_until(sub { ask(GET => "$rules/$absent")->{missed} >= $missed + 10 }, 30),
+	'ticks that were missed are counted');
+cmp_ok(ask(GET => "$rules/$absent")->{missed}, '<=', $missed + 11, 'and not made up for');
+
+# ---- workers that are killed ----
+
+ask(POST => "$rules/$_->{id}/disable") foreach grep { $_->{enabled} } @{ ask(GET => "$rules?limit=100") };
+my $killed = rule(query => 'level=error', groupBy => ['service'], %{ over(3) }, %hook);
+foreach my $point (qw(alert_taken alert_searched alert_applied alert_before_commit))
+{
+	$t->sql("DELETE FROM logsvc_internal.alert; DELETE FROM logsvc_internal.delivery; DELETE FROM logsvc_internal.alert_group");
+	$t->stop_at($point);
+	due($killed);
+	my $pid = $t->wait_held($point);
+	kill_process($pid);
+	$t->wait_ready;
+	ok(wait_until(sub { deliveries($killed) ne '' }, 60), "killed at $point: the tick is done");
+	is(alerts($killed), 2, 'two alerts');
+	is(deliveries($killed), 'alert.firing alert.firing', 'each told once');
+}
+
+# ---- two workers ----
+
+$t->set('logsvc.alert_workers', 2);
+wait_until(sub { $t->workers('^logsvc alerter$') == 2 }, 30) or die 'two workers';
+my @many = map { rule(query => "level=error $_ OR payment", %{ over(1) }, %hook) } 1 .. 20;
+due(@many);
+ok(wait_until(sub { !grep { deliveries($_) eq '' } @many }, 60), 'twenty rules of two workers');
+is(join(' ', map { deliveries($_) } @many), join(' ', ('alert.firing') x 20), 'each tick once');
+$t->stop_at('alert_before_commit');
+due($many[0]);
+$t->wait_held('alert_before_commit');
+ask(PATCH => "$rules/$many[0]", json => { severity => 'info' });
+is(ask(GET => "$rules/$many[0]")->{severity}, 'info', 'a rule that is being evaluated can be changed');
+$t->let_go('alert_before_commit');
+
+# ---- an organization that locks its rows holds up nobody ----
+
+my $session = $t->node->background_psql('postgres');
+$session->query_safe("BEGIN; SELECT 1 FROM logsvc_internal.alert WHERE resolved_at IS NULL FOR UPDATE");
+my $before = ticks($many[5]);
+due($many[5]);
+send_events($other->{ingest_key}, { event => 'x' });
+my $theirs = $t->http(POST => $rules, token => $other->{token}, json => { name => 'x', query => '*', %{ over(0) },
+	schedule => { everySeconds => 3600, lookback => '1d' } })->{json}{data}{id};
+due($theirs);
+ok(wait_until(sub { $t->http(GET => "$rules/$theirs", token => $other->{token})->{json}{data}{state} eq 'firing' }, 30),
+	'rules of others are evaluated');
+is(ticks($many[5]), $before, 'while rows are locked');
+$session->query_safe('COMMIT');
+$session->quit;
+ok(wait_until(sub { ticks($many[5]) ne $before }, 30), 'and then that rule');
+
+$t->set('logsvc.alert_workers', 0);
+ok(wait_until(sub { $t->workers('^logsvc alerter$') == 0 }, 30), 'no worker');
+is($t->http(GET => '/readyz')->{status}, 200, 'is ready all the same');
+
+$t->stop;
+done_testing();
