@@ -29,7 +29,6 @@ $t->sql('UPDATE logsvc_internal.rate_limit SET per_minute = 1000000');
 
 # ---- events ----
 
-my $socket = connect_http($t);
 open my $in, '-|', 'build/unit/event_source', 'batches', $events, $start, 3600 * 1e6, 0, 1 or die $!;
 binmode $in;
 while (defined(my $length = <$in>))
@@ -76,6 +75,7 @@ sub export
 	my %before = map { $_ => private_memory($_) } keys %pids;
 	my %most;
 	my ($bytes, $lines, $looked) = (0, 0, 0);
+	my $cpu = server_cpu($t);
 	my $begin = time;
 	my $http = connect_http($t);
 	my $end = '';
@@ -98,7 +98,8 @@ sub export
 	}
 	my $seconds = time - $begin;
 	die "not complete: $end\n" if $end !~ /X-Rows: (\d+)/ || $1 != $events && $parameters !~ /stats/;
-	return { rows => $1, bytes => $bytes, seconds => $seconds, memory => \%most };
+	return { rows => $1, bytes => $bytes, seconds => $seconds,
+		cpu => server_cpu($t) - $cpu, memory => \%most };
 }
 
 foreach (
@@ -111,6 +112,8 @@ foreach (
 	my @results = map { export($parameters, $headers) } 1 .. $runs;
 	my ($median) = (sort { $a->{seconds} <=> $b->{seconds} } @results)[ $runs / 2 ];
 	metric(sprintf '%s_rows_per_second %.0f rows/s', $name, $median->{rows} / $median->{seconds});
+	metric(sprintf '%s_cpu_per_million %.2f s', $name,
+		(sort { $a <=> $b } map { $_->{cpu} } @results)[ $runs / 2 ] / $median->{rows} * 1e6);
 	metric(sprintf '%s_size %.0f MB', $name, $median->{bytes} / 1e6);
 	foreach my $kind (qw(executor gateway))
 	{
