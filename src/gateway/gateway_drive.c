@@ -202,8 +202,30 @@ step(ls_connection *c)
 	return true;
 }
 
-void
-ls_connection_drive(ls_connection *c)
+/* The client of a waiting request has sent all that it will. */
+static void
+probe(ls_connection *c)
+{
+	static const char interim[] = "HTTP/1.1 100 Continue\r\n\r\n";
+	ssize_t n;
+
+	if (c->tls != NULL)
+	{
+		/* TLS has no half-closed clients to speak of. */
+		ls_connection_close(c);
+		return;
+	}
+	if (c->probed || c->scan.check.minor == 0)
+		return;
+	c->probed = true;
+	n = send(c->fd, interim, sizeof(interim) - 1, MSG_DONTWAIT | MSG_NOSIGNAL);
+	/* A part of it would be taken for the beginning of the answer. */
+	if (n < 0 ? errno != EAGAIN && errno != EINTR : (size_t) n < sizeof(interim) - 1)
+		ls_connection_close(c);
+}
+
+static void
+read_on(ls_connection *c)
 {
 	for (int reads = 0; wants_input(c); reads++)
 	{
@@ -215,6 +237,15 @@ ls_connection_drive(ls_connection *c)
 		if (!step(c))
 			return;
 	}
+}
+
+void
+ls_connection_drive(ls_connection *c)
+{
+	read_on(c);
+	/* The end of its input may have come with the request: no other event will tell. */
+	if (c->state == CONNECTION_WAITING && c->half_closed && c->complete)
+		probe(c);
 }
 
 /* Those that have something to do although no event says so. */
@@ -238,28 +269,6 @@ ls_connections_drive_ready(ls_gateway *gateway)
 }
 
 /* ---- events ---- */
-
-/* The client of a waiting request has sent all that it will. */
-static void
-probe(ls_connection *c)
-{
-	static const char interim[] = "HTTP/1.1 100 Continue\r\n\r\n";
-	ssize_t n;
-
-	if (c->tls != NULL)
-	{
-		/* TLS has no half-closed clients to speak of. */
-		ls_connection_close(c);
-		return;
-	}
-	if (c->probed || c->scan.check.minor == 0)
-		return;
-	c->probed = true;
-	n = send(c->fd, interim, sizeof(interim) - 1, MSG_DONTWAIT | MSG_NOSIGNAL);
-	/* A part of it would be taken for the beginning of the answer. */
-	if (n < 0 ? errno != EAGAIN && errno != EINTR : (size_t) n < sizeof(interim) - 1)
-		ls_connection_close(c);
-}
 
 void
 ls_connection_event(ls_connection *c, uint32_t events)

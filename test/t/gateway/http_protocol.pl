@@ -388,6 +388,16 @@ sub unread
 		'a half-closed client gets its answer');
 	is(host_line($h, 0.2), '', 'and nothing is cancelled');
 
+	# Here it comes together with the request, in one event.
+	$s = connect_to($h);
+	syswrite($s, post($echo, 'x'));
+	read_responses($s, 1, 2);
+	kill 'STOP', $h->{pid};
+	syswrite($s, post("$echo&delay_ms=3000", 'x'));
+	close $s;
+	kill 'CONT', $h->{pid};
+	is(host_line($h, 2), "cancel\n", 'one that sends its request and has gone in the same moment');
+
 	$s = connect_to($h);
 	syswrite($s, "GET /api/v1/search?delay_ms=300 HTTP/1.0\r\n\r\n");
 	shutdown($s, SHUT_WR);
