@@ -206,6 +206,23 @@ $$;
 COMMENT ON FUNCTION logsvc_internal.shared_search(jsonb, uuid, boolean, int) IS
 'One search of a load for viewers of a link, at most once in 30 seconds; holds: is it their only load?';
 
+-- Not for viewers of a link: names and groups of alerts say more than panels do.
+CREATE OR REPLACE FUNCTION logsvc_internal.load_annotations(earliest timestamptz, latest timestamptz)
+RETURNS jsonb
+LANGUAGE sql STABLE PARALLEL SAFE
+RETURN (SELECT coalesce(jsonb_agg(jsonb_build_object(
+			'alertId', logsvc_internal.public_id('alr_', a.id),
+			'ruleId', logsvc_internal.public_id('rule_', a.rule_id), 'ruleName', a.rule_name,
+			'severity', a.severity, 'status', a.status, 'groupKey', a.group_key,
+			'startedAt', logsvc_internal.iso_time(a.started_at),
+			'resolvedAt', logsvc_internal.iso_time(a.resolved_at)) ORDER BY a.started_at DESC, a.id), '[]')
+	FROM (SELECT * FROM logsvc_internal.alert one
+		WHERE one.organization_id = logsvc_internal.current_organization()
+			AND one.started_at >= earliest AND one.started_at < latest
+		ORDER BY one.started_at DESC, one.id LIMIT 200) AS a);
+COMMENT ON FUNCTION logsvc_internal.load_annotations(timestamptz, timestamptz) IS
+'The latest 200 alerts that fired in a range, as notes on the panels';
+
 CREATE OR REPLACE FUNCTION logsvc_internal.load_panels(
 	content jsonb, given_range jsonb, given_variables jsonb, panel_ids text[], include text[], shared uuid)
 RETURNS json
@@ -292,7 +309,9 @@ BEGIN
 							THEN a.answer -> 'rows' ELSE '[]' END) AS r WHERE r ->> 0 IS NOT NULL)) END
 				ORDER BY n.i), '{}')
 			FROM unnest(names) WITH ORDINALITY AS n (name, i),
-				LATERAL (SELECT coalesce(errors[n.i], answers[job_of[n.i]]) AS answer) AS a WHERE n.name LIKE '$%'));
+				LATERAL (SELECT coalesce(errors[n.i], answers[job_of[n.i]]) AS answer) AS a WHERE n.name LIKE '$%'),
+		'annotations', CASE WHEN shared IS NULL
+			THEN logsvc_internal.load_annotations(whole[1]::timestamptz, whole[2]::timestamptz) ELSE '[]' END);
 END
 $$;
 COMMENT ON FUNCTION logsvc_internal.load_panels(jsonb, jsonb, jsonb, text[], text[], uuid) IS

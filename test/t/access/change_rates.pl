@@ -331,6 +331,7 @@ my @in_sql = (
 	[ 'test_alert_rule_channels', "'$rule'" ], [ 'disable_alert_rule', "'$rule'" ], [ 'enable_alert_rule', "'$rule'" ],
 	[ 'acknowledge_alert', "'$alert'" ], [ 'resolve_alert', "'$alert'" ],
 	[ 'create_dashboard', q{'{"name": "more"}'} ], [ 'import_dashboard', q{'{"format": "logsvc.dashboard.1", "name": "x"}'} ],
+	[ 'create_dashboard_from_template', "'usage'" ],
 	[ 'update_dashboard', qq{'$dashboard', '{"name": "another"}'} ], [ 'share_dashboard', "'$dashboard', 'org'" ],
 	[ 'delete_dashboard', "'$dashboard'" ],
 	[ 'create_scheduled_export',

@@ -177,6 +177,7 @@ POST   /api/v1/alerts/{id}/resolve          TS OAM  F  alerts:write
 GET    /api/v1/dashboards                   TS OAMV F  dashboards:read
 POST   /api/v1/dashboards                   TS OAM  F  dashboards:write
 POST   /api/v1/dashboards/import            TS OAM  F  dashboards:write
+POST   /api/v1/dashboards/from-template     TS OAM  F  dashboards:write
 GET    /api/v1/dashboards/{id}              TS OAMV F  dashboards:read
 PATCH  /api/v1/dashboards/{id}              TS OAM  F  dashboards:write
 DELETE /api/v1/dashboards/{id}              TS OA   F  dashboards:write

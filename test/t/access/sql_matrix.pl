@@ -44,6 +44,7 @@ create_kpi	OAM F dashboards:write
 create_organization	operator
 create_own_organization	person
 create_own_token	person
+create_dashboard_from_template	OAM F dashboards:write,logs:read
 create_pipeline	OAM F pipelines:write
 create_saved_query	OAM F dashboards:write
 create_scheduled_export	OA F logs:export
@@ -333,7 +334,7 @@ my %arguments = (
 		update_index => "'web', description => 'x'", update_member => "'$member', 'viewer'",
 	update_organization => "'acme', 'x'", use_token => 'NULL', validate_query => "'*'",
 		verify_user => "'$email{owner}'",
-	create_dashboard => q{'{"name": "x"}'}, import_dashboard => q{'{"format": "logsvc.dashboard.1", "name": "x"}'},
+	create_dashboard_from_template => "'usage'", create_dashboard => q{'{"name": "x"}'}, import_dashboard => q{'{"format": "logsvc.dashboard.1", "name": "x"}'},
 		map({ $_ => "'$dashboard'" } qw(get_dashboard delete_dashboard dashboard_data export_dashboard)),
 		update_dashboard => qq{'$dashboard', '{"name": "y"}'}, share_dashboard => "'$dashboard', 'org'",
 	create_scheduled_export => q{'{"name": "x", "q": "*", "cron": "@yearly", "delivery": {"kind": "download"}}'},

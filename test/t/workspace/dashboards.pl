@@ -184,6 +184,31 @@ is_deeply(ask(GET => "/$again->{id}/export", 200, 'and exported')->{data}, $file
 is(ask(GET => "/$uses->{id}/export", 200, 'with a saved query')->{data}{panels}[0]{query}, 'service=$v | stats count', 'written out');
 ask(POST => '/import', '400 VALIDATION_ERROR', 'not such a file', json => { name => 'x' });
 
+# ---- templates, alerts in the range ----
+
+foreach my $case ([ { template => 'index' }, qw(service status path) ], [ { template => 'http-service', service => 'api' }, qw(status ms path) ],
+	[ { template => 'usage' } ])
+{
+	my ($body, @fields) = @$case;
+	my $made = ask(POST => '/from-template', 201, "template $body->{template}", json => $body)->{data};
+	my $queries = join "\n", map { $_->{query} // '' } @{ $made->{panels} };
+	like($queries, qr/\b$_\b/, "with what was found: $_") foreach @fields;
+	my $found = load($made);
+	is_deeply([ grep { $found->{$_}{error} } sort keys %$found ], [], 'its panels find something') or diag encode_json($found);
+	is($found->{p1}{rows}[0][0] // $found->{p2}{rows}[0][0], $body->{service} ? 30 : 60, 'that is right');
+	ask(DELETE => "/$made->{id}", 204, 'deleted');
+}
+ask(POST => '/from-template', '400 VALIDATION_ERROR', "not a template: @{[ %$_ ]}", json => $_)
+  foreach { template => 'x' }, { template => 'index', index => 'a b' }, { template => 'index', index => 'main | stats count' };
+ask(POST => '/from-template', '404 INDEX_NOT_FOUND', 'an index that is not there', json => { template => 'index', index => 'nowhere' });
+is($t->http(POST => "$path/from-template", token => $other->{token}, json => { template => 'http-service' })->{status}, 400,
+	'no fields of requests');
+$t->sql(q{INSERT INTO logsvc_internal.alert (organization_id, rule_id, rule_name, severity, key, group_key, search, started_at, last_seen_at)
+	SELECT o.id, logsvc_internal.new_id(), o.slug || n, 'info', n::text, '{}', '{}', now() - n * interval '1 hour', now()
+	FROM logsvc_internal.organization o, generate_series(1, 30, 29) AS n WHERE o.slug IN ('acme', 'other')});
+is_deeply([ map { "$_->{ruleName} $_->{severity} $_->{status}" } @{ ask(POST => "/$d->{id}/data", 200, 'with alerts', json => {})
+	  ->{data}{annotations} } ], ['acme1 info firing'], 'those that fired in the range');
+
 # ---- limits, audit ----
 
 $t->sql("SELECT logsvc.act_as('acme') IS NULL; SELECT logsvc.set_limit('acme', 'dashboards', 7)");
