@@ -213,6 +213,8 @@ ls_pipeline_set(ls_pipeline_run *run, const event_name *name, const event_value 
 		case NAME_ATTRIBUTE:
 			break;
 	}
+	if (text.len == 0)
+		text = LS_STR(""); /* never NULL */
 	if (text.len > run->limits.value_bytes)
 	{
 		text.len = ls_utf8_prefix_bytes(text.data, text.len, run->limits.value_bytes);

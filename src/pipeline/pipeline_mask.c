@@ -116,7 +116,7 @@ mask_text(masking *m, ls_str text, ls_str *out)
 		m->failure = "out of memory";
 		return false;
 	}
-	*out = ls_str_make(buf.data, buf.len);
+	*out = buf.len > 0 ? ls_str_make(buf.data, buf.len) : LS_STR("");
 	return true;
 }
 
