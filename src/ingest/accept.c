@@ -153,6 +153,8 @@ retry_late(ls_accept *accept, ls_late *late)
 
 	accept->key_busy = accept->pipelines_busy = false;
 
+	if (!over && ls_pipelines_busy(&late->sender.organization))
+		return false;
 	if (late->events > 0 && !ls_store_unavailable() &&
 		!ls_queue_has_room(&late->sender.organization, &share, late->events))
 	{

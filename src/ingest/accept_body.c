@@ -326,7 +326,13 @@ ls_accept_body(ls_accept *accept, const ls_wire_format *format, const ls_sender 
 	bool done;
 
 	accept->key_busy = false;
-	accept->pipelines_busy = false;
+	/* Before anything is looked at: it may be asked many times. */
+	accept->pipelines_busy = ls_pipelines_busy(&sender->organization);
+	if (accept->pipelines_busy)
+	{
+		*events = 0;
+		return false;
+	}
 	if (request->idempotency_key.len == 0)
 		return take_body(accept, format, sender, request, events);
 	/* Before the quota and the store: what was accepted once stays accepted. */

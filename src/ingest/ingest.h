@@ -249,6 +249,9 @@ typedef enum ls_pipelines_state
 extern ls_pipelines_state ls_pipelines_enter(ls_sender_sink *sink, ls_decode_options *options,
 											 bool budget);
 
+/* Would the state be BUSY now?  Costs nothing, so that who waits can ask often. */
+extern bool ls_pipelines_busy(const pg_uuid_t *organization);
+
 /* An event in the pipelines; *out is to be stored unless it is dropped. */
 extern ls_event_fate ls_pipelines_run(ls_sender_sink *sink, const ls_event *event,
 									  const ls_event **out);

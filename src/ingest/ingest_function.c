@@ -172,6 +172,14 @@ begin_call(void)
 	return call;
 }
 
+/* Nothing is stored that was to be masked. */
+static void
+enter_pipelines(ls_sender_sink *sink, ls_decode_options *options)
+{
+	if (ls_pipelines_enter(sink, options, false) != LS_PIPELINES_READY)
+		ls_raise(LS_ERROR_QUEUE_UNAVAILABLE);
+}
+
 /* Raises what a body that was not accepted at all answers. */
 static void
 refuse(const ingest_call *call, bool single)
@@ -302,7 +310,7 @@ logsvc_ingest(PG_FUNCTION_ARGS)
 	ls_sender_options(&sink, &call->sender, call->builders[0], next_builder, call, &options);
 	options.arena = call->arena;
 	options.scratch = call->scratch;
-	(void) ls_pipelines_enter(&sink, &options, false);
+	enter_pipelines(&sink, &options);
 	decoded = single ? ls_decode_event(&options, text, call->result)
 					 : ls_decode_batch(&options, text, call->result);
 	ls_pipelines_leave(&sink, decoded);
@@ -367,7 +375,7 @@ logsvc_log(PG_FUNCTION_ARGS)
 	ls_sender_options(&sink, &call->sender, call->builders[0], next_builder, call, &options);
 	options.arena = call->arena;
 	options.scratch = call->scratch;
-	(void) ls_pipelines_enter(&sink, &options, false);
+	enter_pipelines(&sink, &options);
 	decoded = ls_decode_event(&options, ls_str_make(text.data, text.len), call->result);
 	ls_pipelines_leave(&sink, decoded);
 	if (!decoded || call->result->accepted != 1)

@@ -405,30 +405,42 @@ known_index(void *context, ls_str index)
 	return ls_index_find(&current.entry->organization, index, &days);
 }
 
+/* After what was paid back since the last look. */
+static bool
+in_debt(program_entry *entry)
+{
+	ls_time now = ls_now();
+
+	if (now > entry->paid)
+		entry->debt = Max(entry->debt - (now - entry->paid) * 1000 / PAID_BACK, 0);
+	entry->paid = now;
+	return entry->debt > MOST_DEBT;
+}
+
+bool
+ls_pipelines_busy(const pg_uuid_t *organization)
+{
+	program_entry *entry =
+		programs != NULL ? hash_search(programs, organization, HASH_FIND, NULL) : NULL;
+
+	return entry != NULL && entry->debt > 0 && in_debt(entry);
+}
+
 ls_pipelines_state
 ls_pipelines_enter(ls_sender_sink *sink, ls_decode_options *options, bool budget)
 {
 	static ls_arena *event_arena = NULL;
 	static ls_arena *run_arena = NULL;
 	program_entry *entry = find_entry(&sink->sender->organization);
-	ls_time now;
 
 	sink->pipelines = NULL;
 	/* Epoch 0 is of a process that keeps nothing. */
 	if ((entry->epoch == 0 || entry->epoch != ls_access_epoch() || !ls_access_cacheable()) &&
 		!look_up(entry))
-	{
-		if (!budget)
-			ls_raise(LS_ERROR_QUEUE_UNAVAILABLE);
 		return LS_PIPELINES_UNKNOWN;
-	}
 	if (entry->program == NULL)
 		return LS_PIPELINES_READY;
-	now = ls_now();
-	if (now > entry->paid)
-		entry->debt = Max(entry->debt - (now - entry->paid) * 1000 / PAID_BACK, 0);
-	entry->paid = now;
-	if (budget && entry->debt > MOST_DEBT)
+	if (budget && in_debt(entry))
 		return LS_PIPELINES_BUSY;
 	if (event_arena == NULL)
 	{

@@ -65,7 +65,7 @@ metric('mask_4_presets_to_none', sprintf('%.2f', $masked / $none), 'ratio');
 
 # ---- fairness ----
 
-# Single events of one organization, while another one sends events that take its pipeline a millisecond.
+# Single events of one organization, while another one sends events that take its pipeline long.
 sub delays
 {
 	my ($name, $hostile) = @_;
