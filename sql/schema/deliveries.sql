@@ -28,11 +28,12 @@ COMMENT ON TABLE logsvc_internal.delivery IS
 'body: of a webhook, until it is finished; mail_id: the mail that it is';
 CREATE INDEX delivery_waiting ON logsvc_internal.delivery (organization_id, host, next_attempt_at)
 	WHERE state = 'waiting' AND kind = 'webhook';
-CREATE INDEX delivery_due ON logsvc_internal.delivery (next_attempt_at)
-	WHERE state = 'waiting' AND kind = 'webhook';
+-- What was not tried yet is due; and no other search is to find this index good enough.
+CREATE INDEX delivery_retry ON logsvc_internal.delivery (next_attempt_at)
+	WHERE state = 'waiting' AND kind = 'webhook' AND attempts > 0;
 CREATE INDEX delivery_sending ON logsvc_internal.delivery (organization_id, host)
 	WHERE state = 'sending';
-CREATE INDEX delivery_subject ON logsvc_internal.delivery (resource_id, subject, target, created_at)
+CREATE INDEX delivery_subject ON logsvc_internal.delivery (subject, target, created_at)
 	WHERE state IN ('waiting', 'sending') AND kind = 'webhook';
 CREATE INDEX delivery_log ON logsvc_internal.delivery (resource_id, created_at, id);
 CREATE INDEX delivery_organization ON logsvc_internal.delivery (organization_id, created_at);
