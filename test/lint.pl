@@ -146,6 +146,15 @@ for my $folder (@order)
 		if (() = glob("src/$folder/*.c")) && !-e "src/$folder/README.md";
 }
 
+# A code or an SQLSTATE says which error it is.
+{
+	my %seen;
+	foreach (map { /^LS_ERROR\((\w+),\s*"(\w+)"/ ? ($1, $2) : () } read_lines('src/base/errors.def'))
+	{
+		problem('src/base/errors.def', "$_ is there twice") if $seen{$_}++;
+	}
+}
+
 # The tables of a folder's README name its files, all and no others, in lines of `FILE`, `FILE` | role.
 for my $readme (grep { -e } glob 'src/*/README.md')
 {
