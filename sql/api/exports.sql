@@ -166,6 +166,11 @@ $$;
 COMMENT ON FUNCTION logsvc_internal.scheduled_export_json(logsvc_internal.resource) IS
 'A scheduled export as the API shows it';
 
+CREATE OR REPLACE FUNCTION logsvc_internal.wake_exporters() RETURNS void
+LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'logsvc_wake_exporters';
+COMMENT ON FUNCTION logsvc_internal.wake_exporters() IS
+'Wakes the exporters after the commit, to look what is due';
+
 -- Not later than what has been exported: a new cron leaves no gap.
 CREATE OR REPLACE FUNCTION logsvc_internal.schedule_export(resource uuid) RETURNS void
 LANGUAGE sql VOLATILE PARALLEL UNSAFE
@@ -220,6 +225,7 @@ BEGIN
 	PERFORM logsvc_internal.require_exports();
 	created := logsvc_internal.create_resource('scheduled_export', body);
 	PERFORM logsvc_internal.schedule_export(logsvc_internal.parse_public_id('exp_', created ->> 'id'));
+	PERFORM logsvc_internal.wake_exporters();
 	RETURN created || (logsvc_internal.get_resource('scheduled_export', created ->> 'id')
 		- 'delivery');
 END
@@ -244,6 +250,7 @@ BEGIN
 	changed := logsvc_internal.update_resource('scheduled_export', id, body, version);
 	PERFORM logsvc_internal.require_exporting(before);
 	PERFORM logsvc_internal.schedule_export(logsvc_internal.parse_public_id('exp_', id));
+	PERFORM logsvc_internal.wake_exporters();
 	RETURN changed || (logsvc_internal.get_resource('scheduled_export', id) - 'delivery');
 END
 $$;
@@ -322,6 +329,7 @@ BEGIN
 		PERFORM logsvc_internal.audit(run.organization_id, 'scheduled_export.run',
 			logsvc_internal.public_id('exp_', found_export.id),
 			jsonb_build_object('runId', logsvc_internal.public_id('run_', run.id)));
+		PERFORM logsvc_internal.wake_exporters();
 	END IF;
 	RETURN logsvc_internal.export_run_json(run);
 END
@@ -370,11 +378,14 @@ RETURN (SELECT logsvc_internal.slug_of(r.name) FROM logsvc_internal.resource r W
 COMMENT ON FUNCTION logsvc_internal.export_file_name(logsvc_internal.export_run) IS
 'The name of the file of a run: of its export and of its range';
 
--- A piece at a time: src/api/download_route.c goes on until the last one.
-CREATE OR REPLACE FUNCTION logsvc_internal.export_file_response(u logsvc_internal.export_run)
+-- An answer is in memory as a whole, so large files are downloaded in parts of 16 pieces (of 2 MB,
+-- rows of tables up to 8 MB).
+CREATE OR REPLACE FUNCTION logsvc_internal.export_file_response(
+	u logsvc_internal.export_run, part int)
 RETURNS logsvc_internal.http_response
 LANGUAGE plpgsql STABLE PARALLEL RESTRICTED SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
+	parts int := greatest((u.pieces + 15) / 16, 1);
 	content bytea;
 BEGIN
 	IF NOT u.complete OR (u.file_until > now()) IS NOT TRUE
@@ -384,18 +395,26 @@ BEGIN
 		END IF;
 		PERFORM logsvc_internal.raise_error('LINK_EXPIRED', 'the file of this run is no longer kept');
 	END IF;
+	IF part NOT BETWEEN 0 AND parts - 1 THEN
+		PERFORM logsvc_internal.invalid('part', format('must be from 0 to %s', parts - 1));
+	ELSIF part IS NULL AND u.bytes > 64 * 1024 * 1024 THEN
+		PERFORM logsvc_internal.raise_error('EXPORT_TOO_LARGE',
+			format('the file has %s: download its %s parts', pg_size_pretty(u.bytes), parts),
+			hint => format('With part=0 to part=%s; one after the other they are the file.', parts - 1));
+	END IF;
 	SELECT string_agg(f.data, '' ORDER BY f.number) INTO content
-	FROM logsvc_internal.export_file f WHERE f.run_id = u.id;
+	FROM logsvc_internal.export_file f
+	WHERE f.run_id = u.id AND (part IS NULL OR f.number / 16 = part);
 	RETURN ROW(NULL, jsonb_build_object(
 			'Content-Disposition', format('attachment; filename="%s"', logsvc_internal.export_file_name(u)),
-			'Cache-Control', 'private, no-store', 'X-Row-Count', u.rows::text),
+			'Cache-Control', 'private, no-store', 'X-Row-Count', u.rows::text, 'X-Part-Count', parts::text),
 		logsvc_internal.export_file_type(u.format), coalesce(content, ''))::logsvc_internal.http_response;
 END
 $$;
-COMMENT ON FUNCTION logsvc_internal.export_file_response(logsvc_internal.export_run) IS
-'The file of a run as an answer; raises LINK_EXPIRED when it is no longer there';
+COMMENT ON FUNCTION logsvc_internal.export_file_response(logsvc_internal.export_run, int) IS
+'The file of a run, or a part of it, as an answer; raises LINK_EXPIRED when it is no longer there';
 
-CREATE OR REPLACE FUNCTION logsvc_internal.download_export(id text)
+CREATE OR REPLACE FUNCTION logsvc_internal.download_export(id text, part int DEFAULT NULL)
 RETURNS logsvc_internal.http_response
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp AS $$
@@ -412,15 +431,15 @@ BEGIN
 	IF run.audit THEN
 		PERFORM logsvc_internal.require_permission('audit:read');
 	END IF;
-	RETURN logsvc_internal.export_file_response(run);
+	RETURN logsvc_internal.export_file_response(run, part);
 END
 $$;
-COMMENT ON FUNCTION logsvc_internal.download_export(text) IS
+COMMENT ON FUNCTION logsvc_internal.download_export(text, int) IS
 'The file of a run of the session''s organization';
 
 -- Who has the link needs nothing else.  One that was changed is of no run: what is there stays unknown.
 CREATE OR REPLACE FUNCTION logsvc_internal.download_export_by_link(
-	id text, expires text, signature text)
+	id text, expires text, signature text, part int DEFAULT NULL)
 RETURNS logsvc_internal.http_response
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp AS $$
@@ -442,14 +461,14 @@ BEGIN
 	IF NOT FOUND THEN
 		PERFORM logsvc_internal.raise_error('LINK_EXPIRED', 'the file of this run is no longer kept');
 	END IF;
-	RETURN logsvc_internal.export_file_response(run);
+	RETURN logsvc_internal.export_file_response(run, part);
 END
 $$;
-COMMENT ON FUNCTION logsvc_internal.download_export_by_link(text, text, text) IS
+COMMENT ON FUNCTION logsvc_internal.download_export_by_link(text, text, text, int) IS
 'The file of a run for whoever has a link to it that is signed and not older than 15 minutes';
 
-GRANT EXECUTE ON FUNCTION logsvc_internal.download_export(text),
-	logsvc_internal.download_export_by_link(text, text, text) TO logsvc_reader;
+GRANT EXECUTE ON FUNCTION logsvc_internal.download_export(text, int),
+	logsvc_internal.download_export_by_link(text, text, text, int) TO logsvc_reader;
 
 -- ---- for exporters: what is due ----
 
@@ -461,25 +480,26 @@ LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
 	s record;
-	tick timestamptz;
+	due timestamptz;
 BEGIN
+	PERFORM logsvc_internal.require_worker();
 	FOR s IN SELECT p.*, r.content FROM logsvc_internal.export_schedule p
 		JOIN logsvc_internal.resource r ON r.id = p.resource_id
 		JOIN logsvc_internal.organization o ON o.id = p.organization_id AND o.deleted_at IS NULL
 		WHERE p.next_tick <= clock_timestamp()
 		ORDER BY p.next_tick LIMIT 100 FOR UPDATE OF p SKIP LOCKED
 	LOOP
-		tick := s.next_tick;
-		IF tick < now() - interval '7 days' THEN
-			tick := greatest(tick, logsvc_internal.last_run(s.content ->> 'cron',
+		due := s.next_tick;
+		IF due < now() - interval '7 days' THEN
+			due := greatest(due, logsvc_internal.last_run(s.content ->> 'cron',
 				s.content ->> 'timezone', now() - interval '7 days'));
 		END IF;
 		INSERT INTO logsvc_internal.export_run (organization_id, resource_id, tick, from_time, to_time)
-		SELECT s.organization_id, s.resource_id, tick, g.from_time, greatest(g.from_time, g.to_time)
-		FROM logsvc_internal.export_range(s.content, tick, s.period_start) AS g
+		SELECT s.organization_id, s.resource_id, due, g.from_time, greatest(g.from_time, g.to_time)
+		FROM logsvc_internal.export_range(s.content, due, s.period_start) AS g
 		ON CONFLICT (resource_id, tick) DO NOTHING;
-		UPDATE logsvc_internal.export_schedule p SET period_start = tick,
-			next_tick = logsvc_internal.next_run(s.content ->> 'cron', s.content ->> 'timezone', tick)
+		UPDATE logsvc_internal.export_schedule p SET period_start = due,
+			next_tick = logsvc_internal.next_run(s.content ->> 'cron', s.content ->> 'timezone', due)
 		WHERE p.resource_id = s.resource_id;
 	END LOOP;
 	RETURN least((SELECT min(p.next_tick) FROM logsvc_internal.export_schedule p),
@@ -494,6 +514,7 @@ CREATE OR REPLACE FUNCTION logsvc_internal.recover_export_runs(worker int) RETUR
 LANGUAGE sql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 BEGIN ATOMIC
+	SELECT logsvc_internal.require_worker();
 	UPDATE logsvc_internal.export_run u SET worker = NULL, next_attempt_at = now()
 	WHERE u.worker = recover_export_runs.worker AND u.finished_at IS NULL;
 END;
@@ -510,6 +531,7 @@ DECLARE
 	taken logsvc_internal.export_run;
 	r logsvc_internal.resource;
 BEGIN
+	PERFORM logsvc_internal.require_worker();
 	SELECT u.* INTO taken FROM logsvc_internal.export_run u
 	JOIN logsvc_internal.organization o ON o.id = u.organization_id AND o.deleted_at IS NULL
 	WHERE u.status IN ('waiting', 'running', 'delivering') AND u.next_attempt_at <= now()
@@ -619,6 +641,7 @@ DECLARE
 	piece record;
 	done boolean;
 BEGIN
+	PERFORM logsvc_internal.require_worker();
 	SELECT one.* INTO u FROM logsvc_internal.export_run one
 	WHERE one.id = run AND one.worker = make_export_piece.worker AND one.status = 'running' FOR UPDATE;
 	IF NOT FOUND THEN
@@ -662,6 +685,7 @@ CREATE OR REPLACE FUNCTION logsvc_internal.release_export_run(run uuid, worker i
 LANGUAGE sql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 BEGIN ATOMIC
+	SELECT logsvc_internal.require_worker();
 	UPDATE logsvc_internal.export_run u
 	SET worker = NULL, turn_at = clock_timestamp(), next_attempt_at = now()
 	WHERE u.id = run AND u.worker = release_export_run.worker AND u.finished_at IS NULL;
@@ -674,31 +698,25 @@ COMMENT ON FUNCTION logsvc_internal.release_export_run(uuid, int) IS
 CREATE OR REPLACE FUNCTION logsvc_internal.export_message(
 	type text, u logsvc_internal.export_run, r logsvc_internal.resource)
 RETURNS jsonb
-LANGUAGE sql VOLATILE PARALLEL RESTRICTED
-RETURN jsonb_build_object('type', type,
-	'organizationId', logsvc_internal.public_id('org_', u.organization_id),
-	'export', jsonb_build_object('id', logsvc_internal.public_id('exp_', r.id), 'name', r.name),
-	'run', logsvc_internal.export_run_json(u) || CASE WHEN u.complete AND u.error_code IS NULL
-		THEN jsonb_build_object('downloadUrl', logsvc_internal.export_link(u.id)) ELSE '{}' END,
-	'sentAt', logsvc_internal.iso_time(now()));
+LANGUAGE plpgsql VOLATILE PARALLEL RESTRICTED SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	link text := CASE WHEN u.complete AND u.status = 'succeeded'
+		THEN logsvc_internal.export_link(u.id) END;
+BEGIN
+	RETURN jsonb_strip_nulls(jsonb_build_object('type', type, 'url', link,
+		'text', CASE WHEN link IS NULL THEN u.error
+			ELSE format('%s rows, %s, from %s until %s. The link is good for 15 minutes; the runs of export '
+				'%s have new ones until %s.', u.rows, pg_size_pretty(u.bytes),
+				logsvc_internal.iso_time(u.from_time), logsvc_internal.iso_time(u.to_time),
+				logsvc_internal.public_id('exp_', r.id), logsvc_internal.iso_time(u.file_until)) END))
+		|| jsonb_build_object(
+			'export', jsonb_build_object('id', logsvc_internal.public_id('exp_', r.id), 'name', r.name),
+			'run', logsvc_internal.export_run_json(u) || jsonb_build_object('downloadUrl', link));
+END
+$$;
 COMMENT ON FUNCTION logsvc_internal.export_message(
 	text, logsvc_internal.export_run, logsvc_internal.resource) IS
-'What a webhook gets about a run';
-
-CREATE OR REPLACE FUNCTION logsvc_internal.mail_export(
-	u logsvc_internal.export_run, r logsvc_internal.resource)
-RETURNS void
-LANGUAGE sql VOLATILE PARALLEL UNSAFE
-BEGIN ATOMIC
-	SELECT logsvc_internal.send_mail(u.organization_id, r.content #>> '{delivery,target}',
-		'export_finished', jsonb_build_object('link', logsvc_internal.export_link(u.id),
-			'title', r.name, 'organization', o.name, 'rows', to_char(u.rows, 'FM999,999,999'),
-			'size', pg_size_pretty(u.bytes), 'from', u.from_time, 'until', u.to_time,
-			'kept', u.file_until, 'id', logsvc_internal.public_id('exp_', r.id)))
-	FROM logsvc_internal.organization o WHERE o.id = u.organization_id;
-END;
-COMMENT ON FUNCTION logsvc_internal.mail_export(logsvc_internal.export_run, logsvc_internal.resource) IS
-'Puts a mail with a link to the file of a run into the outbox';
+'What a webhook or a mail says about a run: export.finished or export.failed';
 
 -- What is sent and that it was made commit together.
 CREATE OR REPLACE FUNCTION logsvc_internal.finish_export_run(run uuid, worker int) RETURNS void
@@ -708,6 +726,7 @@ DECLARE
 	u logsvc_internal.export_run;
 	r logsvc_internal.resource;
 BEGIN
+	PERFORM logsvc_internal.require_worker();
 	UPDATE logsvc_internal.export_run one
 	SET status = 'succeeded', worker = NULL, finished_at = clock_timestamp(), error_code = NULL,
 		error = NULL
@@ -717,9 +736,7 @@ BEGIN
 		RETURN;
 	END IF;
 	SELECT one.* INTO r FROM logsvc_internal.resource one WHERE one.id = u.resource_id;
-	IF r.content #>> '{delivery,kind}' = 'email' THEN
-		PERFORM logsvc_internal.mail_export(u, r);
-	ELSIF r.content #>> '{delivery,kind}' = 'webhook' THEN
+	IF r.content #>> '{delivery,kind}' IN ('email', 'webhook') THEN
 		PERFORM logsvc_internal.queue_delivery(u.organization_id, r.id, r.content -> 'delivery',
 			logsvc_internal.export_message('export.finished', u, r));
 	END IF;
@@ -748,6 +765,7 @@ DECLARE
 	failed boolean;
 	told boolean;
 BEGIN
+	PERFORM logsvc_internal.require_worker();
 	SELECT one.* INTO u FROM logsvc_internal.export_run one
 	WHERE one.id = run AND one.worker = fail_export_run.worker AND one.finished_at IS NULL FOR UPDATE;
 	IF NOT FOUND THEN
@@ -783,7 +801,7 @@ BEGIN
 	PERFORM logsvc_internal.queue_delivery(u.organization_id, r.id, r.content -> 'delivery',
 		logsvc_internal.export_message('export.failed', u, r))
 	FROM logsvc_internal.resource r
-	WHERE r.id = u.resource_id AND r.content #>> '{delivery,kind}' = 'webhook';
+	WHERE r.id = u.resource_id AND r.content #>> '{delivery,kind}' IN ('email', 'webhook');
 	PERFORM logsvc_internal.audit(u.organization_id, 'export.failed',
 		logsvc_internal.public_id('run_', u.id), jsonb_build_object(
 			'exportId', logsvc_internal.public_id('exp_', u.resource_id), 'code', u.error_code,

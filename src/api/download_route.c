@@ -13,8 +13,8 @@
  * Browsers send the cookie of a session with a link from a mail, but not the organization, so what
  * is signed counts alone.
  */
-bool
-ls_http_is_signed(const ls_request *request, ls_arena *arena)
+static bool
+is_signed(const ls_request *request, ls_arena *arena)
 {
 	ls_str query = request->query;
 	ls_str name;
@@ -28,4 +28,25 @@ ls_http_is_signed(const ls_request *request, ls_arena *arena)
 			return true;
 	}
 	return false;
+}
+
+bool
+ls_http_by_link(const ls_request *request, ls_arena *arena, ls_request *by_link)
+{
+	ls_buf query;
+
+	if (!is_signed(request, arena))
+		return false;
+	/* A route without a path has no part of it either. */
+	ls_buf_init(&query, arena);
+	ls_buf_lit(&query, "id=");
+	ls_buf_url(&query, request->parameter, false);
+	ls_buf_char(&query, '&');
+	ls_buf_str(&query, request->query);
+	if (query.failed)
+		return false;
+	*by_link = *request;
+	by_link->route = LS_ROUTE_EXPORT_LINK;
+	by_link->query = ls_str_make(query.data, query.len);
+	return true;
 }

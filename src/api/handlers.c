@@ -404,13 +404,10 @@ void
 ls_http_execute(const ls_request *request, ls_arena *arena, ls_response *response)
 {
 	ls_principal principal = {0};
-	ls_request by_link = *request;
+	ls_request by_link;
 
-	if (ls_http_is_signed(request, arena))
-	{
-		by_link.route = LS_ROUTE_EXPORT_LINK;
+	if (ls_http_by_link(request, arena, &by_link))
 		request = &by_link;
-	}
 	execute(request, arena, &principal, response);
 	response->tenant = ls_http_tenant(&principal);
 }

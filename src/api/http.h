@@ -103,8 +103,11 @@ extern void ls_http_represent(const ls_request *request, ls_arena *arena, ls_res
 
 /* ---- download_route.c ---- */
 
-/* Is it a request for the file of an export by a signed link?  Its route is LS_ROUTE_EXPORT_LINK then. */
-extern bool ls_http_is_signed(const ls_request *request, ls_arena *arena);
+/*
+ * Is it a request for the file of an export by a signed link?  Then *by_link is the same for the route
+ * that takes these (LS_ROUTE_EXPORT_LINK).
+ */
+extern bool ls_http_by_link(const ls_request *request, ls_arena *arena, ls_request *by_link);
 
 /* ---- handlers.c ---- */
 

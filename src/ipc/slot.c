@@ -19,8 +19,8 @@
 #include "utils/timestamp.h"
 
 const char *const ls_worker_names[LS_WORKER_KINDS] = {
-	"gateway",  "acceptor",  "executor", "evaluator", "writer", "scheduler",
-	"notifier", "compactor", "watcher",  "prober",    "alerter"};
+	"gateway",  "acceptor",  "executor", "evaluator", "writer",  "scheduler",
+	"notifier", "compactor", "watcher",  "prober",    "alerter", "exporter"};
 
 typedef struct shared_state
 {

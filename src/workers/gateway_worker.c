@@ -613,13 +613,14 @@ is_running(const gateway_state *state, ls_worker_kind kind)
 static bool
 is_ready(void *context, const char **reason)
 {
-	static char text[128];
+	static char text[256];
 	size_t len = 0;
 
 	for (int kind = LS_WORKER_ACCEPTOR; kind < LS_WORKER_KINDS; kind++)
 	{
 		if ((kind == LS_WORKER_COMPACTOR && ls_compactors == 0) ||
-			(kind == LS_WORKER_ALERTER && ls_alert_workers == 0))
+			(kind == LS_WORKER_ALERTER && ls_alert_workers == 0) ||
+			(kind == LS_WORKER_EXPORTER && ls_exporters == 0))
 			continue;
 		if (!is_running(context, kind))
 			len += (size_t) snprintf(text + len, sizeof(text) - len, "%s%s",

@@ -14,7 +14,8 @@
 #include "utils/guc.h"
 
 /*
- * Executors run what requests ask for, and alert workers what rules do, so they are logsvc_reader from the start:
+ * Executors run what requests ask for, alert workers what rules do, and exporters what scheduled
+ * exports do, so they are logsvc_reader from the start:
  * the session's user is no superuser, and nothing in the process can become one.
  * The other kinds run no statement that a tenant could write or change.
  */
@@ -30,7 +31,7 @@ connect_worker(ls_worker_kind kind)
 		BackgroundWorkerInitializeConnection(NULL, NULL, 0);
 		return;
 	}
-	if (kind == LS_WORKER_EXECUTOR || kind == LS_WORKER_ALERTER)
+	if (kind == LS_WORKER_EXECUTOR || kind == LS_WORKER_ALERTER || kind == LS_WORKER_EXPORTER)
 	{
 		user = service->reader;
 		/* Without a user it would be a superuser. */
@@ -91,6 +92,9 @@ logsvc_worker_main(Datum slot_number)
 			break;
 		case LS_WORKER_ALERTER:
 			ls_alert_worker_loop(slot);
+			break;
+		case LS_WORKER_EXPORTER:
+			ls_exporter_loop(slot);
 			break;
 		case LS_WORKER_KINDS:
 			break;

@@ -11,6 +11,7 @@
 #include "utils/builtins.h"
 #include "utils/timestamp.h"
 
+#include "src/ipc/ipc.h"
 #include "src/query/query.h"
 #include "src/workspace/cron.h"
 
@@ -20,6 +21,7 @@ PG_FUNCTION_INFO_V1(logsvc_last_run);
 PG_FUNCTION_INFO_V1(logsvc_resolve_time);
 PG_FUNCTION_INFO_V1(logsvc_query_reads_audit);
 PG_FUNCTION_INFO_V1(logsvc_sign_link);
+PG_FUNCTION_INFO_V1(logsvc_wake_exporters);
 
 #define QUERY_MEMORY ((size_t) 8 * 1024 * 1024)
 
@@ -126,4 +128,12 @@ logsvc_sign_link(PG_FUNCTION_ARGS)
 	SPI_finish();
 	ls_hex(digest, sizeof(digest), hex);
 	PG_RETURN_TEXT_P(cstring_to_text(hex));
+}
+
+/* wake_exporters() returns void: when, and if, the transaction commits. */
+Datum
+logsvc_wake_exporters(PG_FUNCTION_ARGS)
+{
+	ls_wake_at_commit(LS_WORKER_EXPORTER);
+	PG_RETURN_VOID();
 }

@@ -298,7 +298,7 @@ ok(wait_until(sub { $few->log_text =~ /cannot start all of its workers/ }, 15),
 ok(!wait_until(sub { my @lines = $few->log_text =~ /(cannot start all of its workers)/g;
 	@lines > 1 }, 2.5),
 	'is said once');
-like($few->log_text, qr/HINT:  Set max_worker_processes to at least 18/,
+like($few->log_text, qr/HINT:  Set max_worker_processes to at least 19/,
 	'with the setting to change');
 unlike($few->log_text, qr/WARNING|ERROR|FATAL|PANIC/, 'and no other complaint');
 ok(wait_until(sub { ($r = $few->http(GET => '/readyz', timeout => 5))->{status} == 503 }, 10)

@@ -6,7 +6,7 @@ use warnings;
 use LogsvcTest;
 use Test::More;
 
-my $t = LogsvcTest->new;
+my $t = LogsvcTest->new(conf => "restart_after_crash = on\nlogsvc.public_url = 'https://logs.example'");
 my $org = $t->organization('acme', plan => 'pro');
 my $other = $t->organization('other', plan => 'pro');
 my $free = $t->organization('poor', plan => 'free');
@@ -19,7 +19,8 @@ sub ask
 	my ($method, $where, $expected, $name, %options) = @_;
 	my $r = $t->http($method => $where =~ m{^/api} ? $where : $path . $where,
 		token => $org->{token}, %options);
-	is($r->{status} . ($r->{json}{code} ? " $r->{json}{code}" : ''), $expected, $name) or diag $r->{content};
+	my $code = ref $r->{json} eq 'HASH' ? $r->{json}{code} : undef;
+	is($r->{status} . ($code ? " $code" : ''), $expected, $name) or diag $r->{content};
 	return $r;
 }
 
@@ -94,6 +95,202 @@ foreach my $what ([ PATCH => '', { name => 'x' } ], [ PATCH => '', { q => '*' } 
 }
 is($t->http(PATCH => "$path/$made->{id}", token => $org->{full_key}, json => { q => 'index=_audit' })->{status}, 403,
 	'nor makes one');
+
+ask(DELETE => "/$_->{id}", 204, 'away with it') foreach @{ ask(GET => '', 200, 'all')->{json}{data} };
+
+# ---- runs ----
+
+$t->sql("SELECT logsvc.set_plan('acme', 'enterprise')");
+
+sub events
+{
+	my ($n, $service, $text) = @_;
+	my $r = $t->http(POST => '/api/v1/logs/batch', token => $org->{token},
+		json => [ map { { event => "$_ $text", service => $service } } 1 .. $n ]);
+	is($r->{json}{data}{accepted}, $n, "$n events");
+	return;
+}
+
+sub runs_of
+{
+	my ($id) = @_;
+	return @{ $t->http(GET => "$path/$id/runs?limit=100", token => $org->{token})->{json}{data} };
+}
+
+# Runs it, and waits for its end.
+sub run
+{
+	my ($id, $status) = @_;
+	my $run = ask(POST => "/$id/run", 202, 'a run')->{json}{data};
+	my $ended = wait_until(sub {
+		my ($r) = grep { $_->{id} eq $run->{id} } runs_of($id);
+		return $r->{finishedAt} ? $r : undef;
+	}, 60);
+	is($ended->{status}, $status, "it has $status") or diag explain $ended;
+	return $ended;
+}
+
+# A link as somebody without a credential follows it.
+sub follow
+{
+	my ($url) = @_;
+	$url =~ s{^https://logs\.example}{};
+	return $t->http(GET => $url);
+}
+
+events(5, 'api', 'took "3" ms');
+my %whole = (%export, q => 'service=api', cron => '@hourly', range => { earliest => '-1h', latest => '+1h' });
+my %id = map { $_ => ask(POST => '', 201, "as $_", json => { %whole, name => "Ours, as $_", format => $_ })->{json}{data}{id} }
+  qw(csv ndjson json);
+my %made = map { $_ => run($id{$_}, 'succeeded') } sort keys %id;
+is_deeply([ @{ $made{csv} }{qw(rows truncated error scheduledFor)} ],
+	[ 5, JSON::PP::false, undef, undef ], 'what it says');
+my %file = map { $_ => ask(GET => "/api/v1/exports/$made{$_}{id}/download", 200, "its file, $_") } sort keys %made;
+like($file{csv}{content}, qr/^"id","timestamp",.*\n(.*\n){5}\z/, 'a line of names and five rows');
+like($file{csv}{headers}{'content-disposition'}, qr/^attachment; filename="ours-as-csv-\w+Z-\w+Z\.csv"$/, 'its name');
+is(length $file{csv}{content}, $made{csv}{bytes}, 'its size');
+is(ask(GET => "/api/v1/exports/$made{csv}{id}/download?part=0", 200, 'its first part')->{content},
+	$file{csv}{content}, 'which is all of it');
+ask(GET => "/api/v1/exports/$made{csv}{id}/download?part=1", '400 VALIDATION_ERROR', 'there is no other');
+is_deeply([ sort map { json_decode($_)->{event} } split /\n/, $file{ndjson}{content} ],
+	[ map { "$_ took \"3\" ms" } 1 .. 5 ], 'lines of JSON');
+is(@{ json_decode($file{json}{content}) }, 5, 'a JSON array');
+is(ask(GET => "/$id{csv}", 200, 'the export')->{json}{data}{lastRun}{id}, $made{csv}{id}, 'names its last run');
+is($t->sql("SELECT details ->> 'rows' FROM logsvc_internal.audit_entry WHERE action = 'export.created' AND resource = '$made{csv}{id}'"),
+	5, 'it is in the audit log');
+my $few = run(ask(POST => '', 201, 'two rows', json => { %whole, name => 'few', maxRows => 2 })->{json}{data}{id}, 'succeeded');
+is_deeply([ @$few{qw(rows truncated)} ], [ 2, JSON::PP::true ], 'and it says that there were more');
+
+$t->sql("UPDATE logsvc_internal.export_run SET bytes = 65 * 1048576 WHERE id = "
+	. "logsvc_internal.parse_public_id('run_', '$made{ndjson}{id}')");
+ask(GET => "/api/v1/exports/$made{ndjson}{id}/download", '422 EXPORT_TOO_LARGE', 'a large file comes in parts');
+ask(GET => "/api/v1/exports/$made{ndjson}{id}/download?part=0", 200, 'only');
+
+# ---- links ----
+
+my $link = $made{csv}{downloadUrl};
+like($link, qr/^https:.*run_\w{26}.download\?expires=\d{10}&signature=[0-9a-f]{64}$/, 'a link');
+is(follow($link)->{content}, $file{csv}{content}, 'needs no credential');
+(my $of_another = $link) =~ s/run_\w+/$made{json}{id}/;
+(my $later = $link) =~ s/expires=(\d+)/'expires=' . ($1 + 1)/e;
+(my $changed = $link) =~ s/(signature=)(.)/$1 . ($2 eq '0' ? '1' : '0')/e;
+(my $cut = $link) =~ s/[0-9a-f]{32}$//;
+(my $unsigned = $link) =~ s/&signature=.*//;
+is(follow($of_another)->{status}, 404, 'of another run');
+is(follow($later)->{status}, 404, 'with a later end');
+is(follow($changed)->{status}, 404, 'with another signature');
+is(follow($cut)->{status}, 404, 'with half of it');
+is(follow($unsigned)->{status}, 401, 'without one a credential is needed');
+my $past = int(time) - 1;
+my $old = $t->sql("SELECT logsvc_internal.export_signature('$made{csv}{id}', $past)");
+is(follow("/api/v1/exports/$made{csv}{id}/download?expires=$past&signature=$old")->{json}{code}, 'LINK_EXPIRED', 'over');
+is($t->http(GET => "/api/v1/exports/$made{csv}{id}/download", token => $_)->{status}, 403, 'others may not')
+  foreach $org->{read_key}, $test_key;
+is($t->http(GET => "/api/v1/exports/$made{csv}{id}/download", token => $other->{token})->{status}, 404, 'nor see it');
+$t->sql("UPDATE logsvc_internal.export_run SET file_until = now() WHERE id = "
+	. "logsvc_internal.parse_public_id('run_', '$made{json}{id}'); SELECT logsvc_internal.purge_exports(now())");
+is($t->http(GET => "/api/v1/exports/$made{json}{id}/download", token => $org->{token})->{json}{code}, 'LINK_EXPIRED',
+	'after 7 days there is no file');
+is($t->sql("SELECT count(*) FROM logsvc_internal.export_file WHERE run_id = "
+	. "logsvc_internal.parse_public_id('run_', '$made{json}{id}')"), 0, 'nothing of it');
+
+# ---- the schedule ----
+
+my $hourly = ask(POST => '', 201, 'each hour', json => { %export, name => 'hourly', cron => '@hourly', q => '*' })->{json}{data}{id};
+my $uuid = "logsvc_internal.parse_public_id('exp_', '$hourly')";
+$t->sql("UPDATE logsvc_internal.export_schedule SET next_tick = date_trunc('hour', now()) - interval '3 hours', "
+	. "period_start = date_trunc('hour', now()) - interval '4 hours' WHERE resource_id = $uuid");
+$t->sql('SELECT logsvc_internal.wake_exporters()');
+my @runs = wait_until(sub {
+	my @all = runs_of($hourly);
+	return @all >= 4 && !grep({ $_->{status} ne 'succeeded' } @all) ? [ reverse @all ] : undef;
+}, 60);
+@runs = @{ $runs[0] };
+is_deeply([ map { $_->{scheduledFor} } @runs ], [ map { $_->{range}{latest} } @runs ], 'each until it was due');
+is_deeply([ map { $_->{range}{earliest} } @runs[ 1 .. $#runs ] ],
+	[ map { $_->{range}{latest} } @runs[ 0 .. $#runs - 1 ] ],
+	'from the end of the one before');
+$t->sql("UPDATE logsvc_internal.export_schedule SET next_tick = '2020-01-01', period_start = '2019-12-31' WHERE resource_id = $uuid");
+$t->sql('SELECT logsvc_internal.plan_export_runs()');
+is($t->sql("SELECT max(to_time) > now() - interval '8 days' AND bool_and(from_time = '2019-12-31') AND count(*) = 1 "
+	. "FROM logsvc_internal.export_run WHERE resource_id = $uuid AND from_time < '2020-01-02'"), 't',
+	'after years the time before the last 7 days is one period');
+ask(DELETE => "/$hourly", 204, 'it is deleted, with its runs');
+
+# ---- somebody presses the button ----
+
+$t->set('logsvc.exporters', 0);
+wait_until(sub { my @n = $t->workers('^logsvc exporter'); !@n }, 20);
+my %pressed = map { ask(POST => "/$id{csv}/run", 202, 'pressed')->{json}{data}{id} => 1 } 1 .. 5;
+is(keys %pressed, 1, 'one run at a time');
+$t->set('logsvc.exporters', 1);
+ok(wait_until(sub { !grep { !$_->{finishedAt} } runs_of($id{csv}) }, 60), 'which runs');
+
+# ---- workers that are killed ----
+
+events(9000, 'big', 'x' x 400);
+my $big = ask(POST => '', 201, 'a file of pieces', json => { %whole, name => 'big', q => 'service=big' })->{json}{data}{id};
+foreach my $point (qw(exporter_taken exporter_piece exporter_finished))
+{
+	$t->stop_at($point);
+	my $run = ask(POST => "/$big/run", 202, "killed at $point")->{json}{data}{id};
+	kill_process($t->wait_held($point));
+	$t->wait_ready;
+	wait_until(sub { grep { $_->{id} eq $run && $_->{finishedAt} } runs_of($big) }, 60);
+	my ($ended) = grep { $_->{id} eq $run } runs_of($big);
+	is_deeply([ @$ended{qw(status rows)} ], [ 'succeeded', 9000 ], 'it ends all the same');
+	my $content = $t->http(GET => "/api/v1/exports/$run/download", token => $org->{token})->{content};
+	my %seen = map { json_decode($_)->{event} =~ /^(\d+)/ => 1 } split /\n/, $content;
+	is(($content =~ tr/\n//) . ' ' . keys %seen, '9000 9000', 'each row once');
+	is($t->sql("SELECT count(*) FROM logsvc_internal.audit_entry WHERE action = 'export.created' AND resource = '$run'"),
+		1, 'and it was made once');
+}
+
+# ---- room ----
+
+$t->set('logsvc.export_space', '2MB');
+is(run($big, 'failed')->{error}{code}, 'EXPORT_TOO_LARGE', 'no room for a file of 4 MB');
+my $small = run($id{csv}, 'succeeded');
+is(ask(GET => "/api/v1/exports/$small->{id}/download", 200, 'a small one')->{content}, $file{csv}{content},
+	'takes the place of the large ones');
+$t->set('logsvc.export_space', '1GB');
+
+# ---- the audit log ----
+
+$t->sql("SELECT logsvc.create_user('ann\@acme.example'); SELECT logsvc.add_member('acme', 'ann\@acme.example', 'admin')");
+my $ann = $t->sql_json("SELECT logsvc.create_token('acme', 'ann\@acme.example', 'a', '{logs:export,audit:read}')")->{token};
+my $audit = $t->http(POST => $path, token => $ann, json => { %whole, name => 'audit', q => 'index=_audit' })->{json}{data}{id};
+my $entries = run($audit, 'succeeded');
+cmp_ok($entries->{rows}, '>', 10, 'an export of the audit log');
+my $key_sees = $t->http(GET => "$path/$audit/runs", token => $org->{full_key})->{json}{data}[0];
+is_deeply([ $key_sees->{id}, $key_sees->{downloadUrl} ], [ $entries->{id}, undef ], 'an API key gets no link to it');
+is($t->http(GET => "/api/v1/exports/$entries->{id}/download", token => $org->{full_key})->{status}, 403, 'nor the file');
+$t->sql("SELECT logsvc.set_member_role('acme', 'ann\@acme.example', 'member')");
+is(run($audit, 'failed')->{error}{code}, 'FORBIDDEN', 'not any more when its author may not') foreach 1 .. 2;
+is($t->sql("SELECT count(*) FROM logsvc_internal.outbox WHERE template = 'export_failed' AND subject LIKE '%acme%' "
+	. "AND body_text LIKE '%audit%'"), 1, 'owners are told, once');
+is(run(ask(POST => '', 201, 'a saved query', json => { %whole, name => 'sly', q => undef, savedQueryId =>
+	$t->http(POST => '/api/v1/saved-queries', token => $org->{token}, json => { name => 'sly', q => '*' })->{json}{data}{id} })
+	->{json}{data}{id}, 'succeeded')->{error}, undef, 'of events') ;
+$t->sql("UPDATE logsvc_internal.resource SET content = content || '{\"q\": \"index=_audit\"}' WHERE name = 'sly' AND kind = 'saved_query'");
+my ($sly) = grep { $_->{name} eq 'sly' } @{ $t->http(GET => "$path?limit=100", token => $org->{token})->{json}{data} };
+like(run($sly->{id}, 'failed')->{error}{code}, qr/^(FORBIDDEN|INSUFFICIENT_SCOPE)$/,
+	'a query that somebody changes later reads no audit log');
+
+# ---- deliveries ----
+
+$t->sql("UPDATE logsvc_internal.user_account SET verified_at = now() WHERE email = '$org->{email}'");
+my $mailed = run(ask(PATCH => "/$sly->{id}", 200, 'by mail', json => { q => 'service=api', savedQueryId => undef,
+	delivery => { kind => 'email', target => $org->{email} } })->{json}{data}{id}, 'succeeded');
+my ($url) = $t->sql("SELECT link FROM logsvc_internal.outbox WHERE template = 'export'");
+like($url, qr{/\Q$mailed->{id}\E/download\?expires=}, 'a mail has the link');
+is(follow($url)->{status}, 200, 'which is good');
+
+# ---- the organization is deleted ----
+
+$link = run($id{csv}, 'succeeded')->{downloadUrl};
+$t->sql("SELECT logsvc.act_as('acme', '$org->{email}') IS NULL; SELECT logsvc.delete_organization('acme', 'acme') IS NULL");
+is(follow($link)->{json}{code}, 'LINK_EXPIRED', 'links to its files are over');
 
 $t->stop;
 done_testing();
