@@ -69,7 +69,7 @@ my @panels = (
 	[ stat => 'source=$source | stats count' ], [ timeseries => 'source=$source | timechart span=1h count by level' ],
 	[ logs => 'level=error' ], [ stat => '* | stats count' ]);
 my $dashboard = $t->http(POST => '/api/v1/dashboards', token => $org->{token}, json => { name => 'overview',
-	timeRange => { earliest => int($start / 1e6) . '', latest => int(($start + $span) / 1e6) . '' },
+	timeRange => { earliest => int($start / 1e6 - 60) . '', latest => int(($start + $span) / 1e6 + 60) . '' },
 	variables => [ { name => 'source', kind => 'text', default => 'hdfs-datanode' } ],
 	panels => [ map { { kind => $_->[0], query => $_->[1] } } @panels ] })->{json}{data};
 die "no dashboard\n" unless $dashboard->{id};
@@ -109,5 +109,3 @@ foreach my $i (0 .. $#panels)
 }
 metric('searches', $sum, 'ms');
 $t->stop;
-ok(1, 'done');
-done_testing();
