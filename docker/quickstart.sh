@@ -60,6 +60,8 @@ logsvc.port = $HTTP_PORT
 # Where evaluations run: the built-in evaluator runs in this server, so this
 # says where the server is.
 logsvc.model_region = 'eu'
+# So that alert rules may call receivers on this machine.
+logsvc.webhook_networks = '127.0.0.0/8'
 logging_collector = on
 log_directory = '$DATA/log'
 log_filename = 'postgresql.log'
@@ -203,6 +205,59 @@ say "An evaluation: did the server start and accept connections?"
 show 24 curl -sS -X POST '$LOGSVC_URL/api/v1/evaluations/run-adhoc' \
 	-H '"Authorization: Bearer $LOGSVC_PAT"' -H "'Content-Type: application/json'" \
 	-d @evaluation.json
+
+# ---- a mask, an alert that reaches a receiver, a dashboard ----
+
+# The value of a member of the last answer, such as data.id.
+member() {
+	perl -MJSON::PP -e '
+		local $/; my $v = decode_json(<STDIN>); $v = $v->{$_} // "" foreach split /\./, $ARGV[0];
+		print $v' "$1" < "$DATA/answer.json" 2> /dev/null || true
+}
+
+if [ ! -e "$DATA/workspace" ]; then
+	say "A pipeline: what it masks is never stored"
+	show 3 curl -sS '$LOGSVC_URL/api/v1/pipelines' -H '"Authorization: Bearer $LOGSVC_PAT"' \
+		-H "'Content-Type: application/json'" \
+		-d "'{\"name\": \"no personal data\", \"match\": \"service=checkout\", \"processors\": [{\"type\": \"mask\", \"field\": \"*\", \"preset\": \"email\"}, {\"type\": \"mask\", \"field\": \"*\", \"preset\": \"creditcard\"}]}'"
+
+	rm -f "$DATA/receiver.port" "$DATA/webhook.json"
+	perl "$here/webhook-receiver.pl" "$DATA/receiver.port" "$DATA/webhook.json" &
+	receiver=$!
+	for attempt in $(seq 50); do [ -e "$DATA/receiver.port" ] && break; sleep 0.1; done
+	say "An alert rule: it looks every 10 seconds, and tells a receiver on this machine"
+	show 3 curl -sS '$LOGSVC_URL/api/v1/alert-rules' -H '"Authorization: Bearer $LOGSVC_PAT"' \
+		-H "'Content-Type: application/json'" \
+		-d "'{\"name\": \"refused payments\", \"query\": \"service=checkout level=error\", \"schedule\": {\"everySeconds\": 10, \"lookback\": \"5m\"}, \"condition\": {\"kind\": \"count\", \"op\": \">\", \"threshold\": 0}, \"notify\": [{\"kind\": \"webhook\", \"target\": \"http://127.0.0.1:$(cat "$DATA/receiver.port")/\"}]}'"
+	rule=$(member data.id)
+
+	say "An error with an address and a card number"
+	show 3 curl -sS '$LOGSVC_URL/api/v1/logs' -H '"Authorization: Bearer $LOGSVC_INGEST_KEY"' \
+		-d "'{\"event\": \"payment of ann@example.org with 4111 1111 1111 1111 refused\", \"level\": \"error\", \"service\": \"checkout\"}'"
+	show 4 curl -sS -G '$LOGSVC_URL/api/v1/search' -H '"Authorization: Bearer $LOGSVC_READ_KEY"' \
+		--data-urlencode "'q=service=checkout'"
+
+	say "What the receiver got"
+	for attempt in $(seq 400); do [ -e "$DATA/webhook.json" ] && break; sleep 0.1; done
+	if [ -e "$DATA/webhook.json" ]; then
+		head -c 1500 "$DATA/webhook.json" | fold -s -w 110
+		echo
+	else
+		echo "nothing within 40 seconds; see $url/api/v1/alert-rules/$rule/deliveries"
+	fi
+	kill "$receiver" 2> /dev/null || true
+	# There is no receiver any more: the rule goes on, and tells nobody.
+	curl -sS -o /dev/null -X PATCH "$url/api/v1/alert-rules/$rule" -H "Authorization: Bearer $LOGSVC_PAT" \
+		-H 'Content-Type: application/json' -d '{"notify": []}'
+
+	say "A dashboard, made for the fields that the events have"
+	show 3 curl -sS '$LOGSVC_URL/api/v1/dashboards/from-template' -H '"Authorization: Bearer $LOGSVC_PAT"' \
+		-H "'Content-Type: application/json'" -d "'{\"template\": \"index\", \"index\": \"main\"}'"
+	dashboard=$(member data.id)
+	show 6 curl -sS "'$url/api/v1/dashboards/$dashboard/data'" -H '"Authorization: Bearer $LOGSVC_PAT"' \
+		-H "'Content-Type: application/json'" -d "'{}'"
+	touch "$DATA/workspace"
+fi
 
 # What make stop must be told: the cluster, when it is not in the usual place.
 stop_options=
