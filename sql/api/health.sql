@@ -14,14 +14,14 @@ COMMENT ON FUNCTION logsvc_internal.duration_of(text) IS
 CREATE OR REPLACE FUNCTION logsvc_internal.require_nobody() RETURNS void
 LANGUAGE plpgsql STABLE PARALLEL RESTRICTED SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-	IF logsvc_internal.current_kind() <> 'none' OR logsvc_internal.request_id() IS NOT NULL THEN
+	PERFORM logsvc_internal.require_worker();
+	IF logsvc_internal.current_kind() <> 'none' THEN
 		PERFORM logsvc_internal.raise_error('FORBIDDEN', 'this is for workers only');
 	END IF;
 END
 $$;
 COMMENT ON FUNCTION logsvc_internal.require_nobody() IS
-'Raises FORBIDDEN when the session acts for somebody: what workers of all organizations call is not '
-'for requests';
+'Raises FORBIDDEN unless a worker calls that acts for no organization';
 
 -- Not locked rows but a time in the future keep others away: who takes one and dies has only put
 -- it off by a minute.

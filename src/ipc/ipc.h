@@ -38,6 +38,7 @@ typedef enum ls_worker_kind
 	LS_WORKER_PROBER,
 	LS_WORKER_ALERTER,
 	LS_WORKER_EXPORTER,
+	LS_WORKER_HEALTH,
 	LS_WORKER_KINDS
 } ls_worker_kind;
 

@@ -19,8 +19,8 @@
 #include "utils/timestamp.h"
 
 const char *const ls_worker_names[LS_WORKER_KINDS] = {
-	"gateway",  "acceptor",  "executor", "evaluator", "writer",  "scheduler",
-	"notifier", "compactor", "watcher",  "prober",    "alerter", "exporter"};
+	"gateway",   "acceptor", "executor", "evaluator", "writer",   "scheduler", "notifier",
+	"compactor", "watcher",  "prober",   "alerter",   "exporter", "health"};
 
 typedef struct shared_state
 {

@@ -25,6 +25,7 @@ int ls_executors = 4;
 int ls_evaluators = 1;
 int ls_writers = 4;
 int ls_compactors = 1;
+int ls_health_workers = 1;
 int ls_exporters = 1;
 int ls_alert_workers = 1;
 int ls_max_pool_workers = 16;
@@ -275,6 +276,8 @@ ls_guc_register(bool preloaded)
 				&ls_compactors, 1, 0, 64, PGC_SIGHUP, 0);
 	int_setting("logsvc.alert_workers", "Workers that evaluate alert rules.", &ls_alert_workers, 1,
 				0, 16, PGC_SIGHUP, 0);
+	int_setting("logsvc.health_workers", "Workers that compute services and KPIs.",
+				&ls_health_workers, 1, 0, 64, PGC_SIGHUP, 0);
 
 	int_setting("logsvc.exporters", "Workers that run scheduled exports.", &ls_exporters, 1, 0, 64,
 				PGC_SIGHUP, 0);

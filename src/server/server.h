@@ -98,6 +98,7 @@ extern int ls_executors;
 extern int ls_evaluators;
 extern int ls_writers;
 extern int ls_compactors;
+extern int ls_health_workers;
 extern int ls_exporters;
 extern int ls_alert_workers;
 extern int ls_max_pool_workers;

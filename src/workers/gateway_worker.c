@@ -620,7 +620,8 @@ is_ready(void *context, const char **reason)
 	{
 		if ((kind == LS_WORKER_COMPACTOR && ls_compactors == 0) ||
 			(kind == LS_WORKER_ALERTER && ls_alert_workers == 0) ||
-			(kind == LS_WORKER_EXPORTER && ls_exporters == 0))
+			(kind == LS_WORKER_EXPORTER && ls_exporters == 0) ||
+			(kind == LS_WORKER_HEALTH && ls_health_workers == 0))
 			continue;
 		if (!is_running(context, kind))
 			len += (size_t) snprintf(text + len, sizeof(text) - len, "%s%s",

@@ -128,7 +128,7 @@ static int
 workers_needed(void)
 {
 	return 6 + ls_acceptors + ls_executors + ls_evaluators + ls_writers + ls_compactors +
-		   ls_alert_workers + ls_exporters;
+		   ls_alert_workers + ls_exporters + ls_health_workers;
 }
 
 static void
@@ -141,12 +141,13 @@ say_slots_missing(void)
 			errmsg("logsvc cannot start all of its workers: no background worker slot is free"),
 			errdetail("The launcher, the gateway, the scheduler, the notifier, the watcher, the "
 					  "prober, %d acceptors, %d "
-					  "executors, %d evaluators, %d writers, %d compactors, %d alert workers "
-					  "and %d exporters "
+					  "executors, %d evaluators, %d writers, %d compactors, %d alert workers, "
+					  "%d exporters and %d health workers "
 					  "need %d slots; "
 					  "max_worker_processes is %d.",
 					  ls_acceptors, ls_executors, ls_evaluators, ls_writers, ls_compactors,
-					  ls_alert_workers, ls_exporters, workers_needed(), max_worker_processes),
+					  ls_alert_workers, ls_exporters, ls_health_workers, workers_needed(),
+					  max_worker_processes),
 			errhint("Set max_worker_processes to at least %d more than what other extensions and "
 					"parallel queries use, and restart the server.",
 					workers_needed()));
@@ -279,6 +280,9 @@ wanted(ls_worker_kind kind)
 			break;
 		case LS_WORKER_EXPORTER:
 			n = ls_exporters;
+			break;
+		case LS_WORKER_HEALTH:
+			n = ls_health_workers;
 			break;
 		case LS_WORKER_KINDS:
 			break;

@@ -14,8 +14,8 @@
 #include "utils/guc.h"
 
 /*
- * Executors run what requests ask for, alert workers what rules do, and exporters what scheduled
- * exports do, so they are logsvc_reader from the start:
+ * Executors run what requests ask for, alert workers what rules do, exporters what scheduled
+ * exports do, and health workers what services and KPIs do, so they are logsvc_reader from the start:
  * the session's user is no superuser, and nothing in the process can become one.
  * The other kinds run no statement that a tenant could write or change.
  */
@@ -31,7 +31,8 @@ connect_worker(ls_worker_kind kind)
 		BackgroundWorkerInitializeConnection(NULL, NULL, 0);
 		return;
 	}
-	if (kind == LS_WORKER_EXECUTOR || kind == LS_WORKER_ALERTER || kind == LS_WORKER_EXPORTER)
+	if (kind == LS_WORKER_EXECUTOR || kind == LS_WORKER_ALERTER || kind == LS_WORKER_EXPORTER ||
+		kind == LS_WORKER_HEALTH)
 	{
 		user = service->reader;
 		/* Without a user it would be a superuser. */
@@ -95,6 +96,9 @@ logsvc_worker_main(Datum slot_number)
 			break;
 		case LS_WORKER_EXPORTER:
 			ls_exporter_loop(slot);
+			break;
+		case LS_WORKER_HEALTH:
+			ls_health_loop(slot);
 			break;
 		case LS_WORKER_KINDS:
 			break;

@@ -33,6 +33,7 @@ extern void ls_watcher_loop(ls_slot *slot);
 extern void ls_prober_loop(ls_slot *slot);
 extern void ls_alert_worker_loop(ls_slot *slot);
 extern void ls_exporter_loop(ls_slot *slot);
+extern void ls_health_loop(ls_slot *slot);
 
 /* ---- worker.c: what the loops share ---- */
 

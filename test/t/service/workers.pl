@@ -40,8 +40,9 @@ sub stored { return $t->sql(q{SELECT coalesce(sum(rows), 0) FROM logsvc_internal
 sub queued { return $t->sql('SELECT coalesce(sum(rows), 0) FROM logsvc_internal.queue'); }
 
 is(join(' ', map { count_workers($_) } qw(launcher gateway acceptor executor evaluator writer
-	compactor scheduler notifier watcher prober alerter)),
-	'1 1 1 2 1 2 1 1 1 1 1 1', 'every pool has its size');
+	compactor scheduler notifier watcher prober alerter exporter
+	health)),
+	'1 1 1 2 1 2 1 1 1 1 1 1 1 1', 'every pool has its size');
 
 # ---- SIGTERM to each kind, with a request in it ----
 
@@ -298,13 +299,13 @@ ok(wait_until(sub { $few->log_text =~ /cannot start all of its workers/ }, 15),
 ok(!wait_until(sub { my @lines = $few->log_text =~ /(cannot start all of its workers)/g;
 	@lines > 1 }, 2.5),
 	'is said once');
-like($few->log_text, qr/HINT:  Set max_worker_processes to at least 19/,
+like($few->log_text, qr/HINT:  Set max_worker_processes to at least 20/,
 	'with the setting to change');
 unlike($few->log_text, qr/WARNING|ERROR|FATAL|PANIC/, 'and no other complaint');
 ok(wait_until(sub { ($r = $few->http(GET => '/readyz', timeout => 5))->{status} == 503 }, 10)
 	&& $r->{json}{code} eq 'SERVICE_UNAVAILABLE', 'the service is not ready')
 	or diag "$r->{status} $r->{content}";
-like($r->{json}{error}, qr/^not running: (?:\w+, )*writer, scheduler, notifier, compactor, watcher, prober, alerter$/,
+like($r->{json}{error}, qr/^not running: (?:\w+, )*writer, scheduler, notifier, compactor, watcher, prober, alerter, exporter, health$/,
 	'and says which workers are missing');
 is($few->http(GET => '/healthz', timeout => 5)->{status}, 200, 'but alive');
 $few->stop;
@@ -315,7 +316,7 @@ my $one = LogsvcTest->new(name => 'one', ready => 0,
 ok(wait_until(sub { $one->log_text =~ /cannot start all of its workers/ }, 15),
 	'too few slots for the writers');
 ok(wait_until(sub { $r = $one->http(GET => '/readyz', timeout => 5);
-	($r->{json}{error} // '') eq 'not running: scheduler, notifier, compactor, watcher, prober, alerter' }, 15),
+	($r->{json}{error} // '') eq 'not running: scheduler, notifier, compactor, watcher, prober, alerter, exporter, health' }, 15),
 	'not ready without those that no request needs at once') or diag $r->{content};
 ok(wait_until(sub { @workers = $one->workers('^logsvc writer$'); @workers == 1 }, 5), 'one runs');
 foreach my $n (1 .. 12)
