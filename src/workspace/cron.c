@@ -16,8 +16,8 @@
 #define MINUTE (60 * LS_USECS_PER_SEC)
 #define MINUTES_OF_DAY (24 * 60)
 
-/* From 29 February to the next one it can be eight years. */
-#define MOST_DAYS (9 * 366)
+/* From one 29 February that is a Sunday to the next one it can be forty years. */
+#define MOST_DAYS (41 * 366)
 
 /* ---- reading ---- */
 
@@ -350,7 +350,7 @@ ls_cron_last(const ls_cron *cron, ls_time until, const ls_query_zone *zone, ls_t
 			return false;
 		span *= 2;
 	}
-	while (end - *last > LS_USECS_PER_SEC)
+	while (end > *last)
 	{
 		ls_time middle = *last + (end - *last) / 2;
 		ls_time found;

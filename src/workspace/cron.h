@@ -41,12 +41,12 @@ extern int ls_cron_shortest_gap(const ls_cron *cron);
 /*
  * The first run after a time.  A local time that a clock change skips means the moment of the
  * change, and one that occurs twice the first of the two: what falls into such an hour runs once.
- * False: there is none in the next nine years (which only the end of the calendar makes so).
+ * False: there is none in the next 41 years (which only the end of the calendar makes so).
  */
 extern bool ls_cron_next(const ls_cron *cron, ls_time after, const ls_query_zone *zone,
 						 ls_time *next);
 
-/* The last run at or before a time, found in some 50 steps; false: there is none in nine years. */
+/* The last run at or before a time, found in some 50 steps; false: there is none in 41 years. */
 extern bool ls_cron_last(const ls_cron *cron, ls_time until, const ls_query_zone *zone,
 						 ls_time *last);
 

@@ -131,6 +131,9 @@ test_parse(void)
 	runs("0 0 31 * *", &utc, "2026-01-31T00:00:00Z", "2026-03-31T00:00 2026-05-31T00:00");
 	/* 2100 is no leap year. */
 	runs("0 0 29 2 *", &utc, "2096-02-29T00:00:00Z", "2104-02-29T00:00");
+	/* Both, where one begins with *: a first of February that is a Monday, a 29th that is a Sunday. */
+	runs("0 0 */51 2 1", &utc, "1999-02-01T00:00:00Z", "2010-02-01T00:00");
+	runs("0 0 29 2 */7", &utc, "2088-02-29T00:00:00Z", "2128-02-29T00:00");
 	runs("59 23 31 12 *", &utc, "1969-12-31T23:58:59Z", "1969-12-31T23:59 1970-12-31T23:59");
 
 	refused("", "five fields");
