@@ -184,6 +184,40 @@ $$;
 COMMENT ON FUNCTION logsvc_internal.lapse_ai_reservations(timestamptz) IS
 'Scheduled, each minute: removes expired reservations of calls that never ended (decision 34)';
 
+-- Who has used up the credits has been warned too late: that one gets the second mail only.
+CREATE OR REPLACE FUNCTION logsvc_internal.warn_ai_credits(at timestamptz) RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	this_month date := logsvc_internal.credit_month(at);
+	near record;
+BEGIN
+	FOR near IN
+		SELECT o.id, o.name, b.credit_limit, b.used, b.resets_at, k.kind
+		FROM logsvc_internal.ai_credit_month m
+		JOIN logsvc_internal.organization o ON o.id = m.organization_id,
+		LATERAL logsvc_internal.credit_balance(o.id, at) AS b,
+		LATERAL (SELECT CASE WHEN b.used >= b.credit_limit THEN 'ai_credits_used'
+			ELSE 'ai_credits_warning' END AS kind) AS k
+		WHERE m.month = this_month AND m.used > 0 AND o.deleted_at IS NULL
+			AND b.used >= b.credit_limit * 0.8
+			AND NOT EXISTS (SELECT FROM logsvc_internal.quota_notice n
+				WHERE n.organization_id = o.id AND n.day = this_month AND n.kind = k.kind)
+	LOOP
+		INSERT INTO logsvc_internal.quota_notice (organization_id, day, kind)
+		VALUES (near.id, this_month, near.kind);
+		PERFORM logsvc_internal.mail_owners(near.id, near.kind, jsonb_build_object(
+			'organization', near.name,
+			'percent', coalesce(floor(100.0 * near.used / nullif(near.credit_limit, 0)), 100)::text,
+			'used', round(near.used / 1000000.0, 1)::text,
+			'limit', round(near.credit_limit / 1000000.0, 1)::text,
+			'resets', near.resets_at, 'expires', clock_timestamp() + interval '1 day',
+			'link', logsvc_internal.public_link('/usage', NULL)));
+	END LOOP;
+END
+$$;
+COMMENT ON FUNCTION logsvc_internal.warn_ai_credits(timestamptz) IS
+'Scheduled: mails the owners when 80%, and when all, of the AI credits of a month are used';
+
 -- Operator: grants credits of this month (delta > 0) or takes some (delta < 0;
 -- at most what is left).
 CREATE OR REPLACE FUNCTION logsvc.adjust_ai_credits(organization text, delta numeric, reason text)

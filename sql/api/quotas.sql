@@ -148,7 +148,8 @@ CREATE OR REPLACE FUNCTION logsvc_internal.purge_quotas(at timestamptz) RETURNS 
 LANGUAGE sql VOLATILE PARALLEL UNSAFE
 BEGIN ATOMIC
 	DELETE FROM logsvc_internal.ingest_day d WHERE d.day < (at AT TIME ZONE 'UTC')::date - 400;
-	DELETE FROM logsvc_internal.quota_notice n WHERE n.day < (at AT TIME ZONE 'UTC')::date - 7;
+	DELETE FROM logsvc_internal.quota_notice n WHERE n.day < (at AT TIME ZONE 'UTC')::date
+		- CASE WHEN n.kind IN ('warning', 'discarded') THEN 7 ELSE 62 END;
 END;
 COMMENT ON FUNCTION logsvc_internal.purge_quotas(timestamptz) IS
 'Scheduled: removes usage figures older than 400 days';

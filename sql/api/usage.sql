@@ -27,11 +27,18 @@ DECLARE
 	shown jsonb := '{}';
 BEGIN
 	FOR name IN SELECT p.resource FROM logsvc_internal.plan_limit p WHERE p.plan = 'free'
-		AND to_regprocedure(format('logsvc_internal.%I(uuid)', 'count_' || p.resource)) IS NOT NULL
+		AND (to_regprocedure(format('logsvc_internal.%I(uuid)', 'count_' || p.resource)) IS NOT NULL
+			OR p.resource IN (SELECT k.plural FROM logsvc_internal.resource_kinds() AS k))
 		ORDER BY p.resource
 	LOOP
-		EXECUTE format('SELECT logsvc_internal.%I($1)', 'count_' || name) INTO used
-			USING organization;
+		IF to_regprocedure(format('logsvc_internal.%I(uuid)', 'count_' || name)) IS NOT NULL THEN
+			EXECUTE format('SELECT logsvc_internal.%I($1)', 'count_' || name) INTO used
+				USING organization;
+		ELSE
+			SELECT count(*) INTO used FROM logsvc_internal.resource r
+			WHERE r.organization_id = organization AND r.kind = (
+				SELECT k.kind FROM logsvc_internal.resource_kinds() AS k WHERE k.plural = name);
+		END IF;
 		-- api_keys is apiKeys in answers.
 		words := replace(initcap(replace(name, '_', ' ')), ' ', '');
 		shown := shown || jsonb_build_object(lower(left(words, 1)) || substr(words, 2),
@@ -43,6 +50,15 @@ END
 $$;
 COMMENT ON FUNCTION logsvc_internal.resources_json(uuid) IS
 'Usage and limit of each limited resource; null: unlimited';
+
+CREATE OR REPLACE FUNCTION logsvc_internal.seconds_left(
+	used numeric, most numeric, passed numeric, period numeric)
+RETURNS bigint
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN CASE WHEN used > 0 AND most > used AND most / used * passed < period
+	THEN ceil((most - used) / used * passed)::bigint END;
+COMMENT ON FUNCTION logsvc_internal.seconds_left(numeric, numeric, numeric, numeric) IS
+'In how many seconds a limit is reached at the pace of its period so far; NULL: not in this one';
 
 CREATE OR REPLACE FUNCTION logsvc.usage() RETURNS jsonb
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
@@ -56,6 +72,7 @@ DECLARE
 	moment timestamptz := logsvc_internal.quota_time(clock_timestamp());
 	most bigint := current_setting('logsvc.queue_limit')::bigint;
 	passed numeric := extract(epoch FROM moment - date_trunc('day', moment, 'UTC'));
+	month_began timestamptz := logsvc_internal.credit_month()::timestamp AT TIME ZONE 'UTC';
 	next_limit record;
 BEGIN
 	PERFORM logsvc_internal.require_permission('logs:read');
@@ -64,20 +81,22 @@ BEGIN
 	resources := logsvc_internal.resources_json(target);
 	SELECT * INTO credits FROM logsvc_internal.credit_balance(target);
 	ingest := logsvc_internal.ingest_usage(target);
-	SELECT n.name, n.eta INTO next_limit FROM (
-		-- At the pace of today, if that is before the quota is reset.
-		SELECT 'ingest', used / nullif(most_bytes, 0), CASE WHEN used > 0
-			AND passed + greatest(most_bytes - used, 0) / used * passed < 86400
-			THEN ceil(greatest(most_bytes - used, 0) / used * passed)::bigint END
+	-- What is used up, then what will be before it is reset, at the pace of its day or month; then
+	-- what is used most.
+	SELECT n.name, CASE WHEN n.share >= 1 THEN 0 ELSE n.eta END AS eta INTO next_limit FROM (
+		SELECT 'ingest', i.used / nullif(i.most, 0),
+			logsvc_internal.seconds_left(i.used, i.most, passed, 86400)
 		FROM (SELECT (ingest->>'usedBytes')::numeric, (ingest->>'limitBytes')::numeric)
-			AS i (used, most_bytes)
+			AS i (used, most)
 		UNION ALL
 		SELECT r.key, (r.value->>'used')::numeric / nullif((r.value->>'limit')::numeric, 0), NULL
 		FROM jsonb_each(resources) AS r
 		UNION ALL
-		SELECT 'aiCredits', credits.used::numeric / nullif(credits.credit_limit, 0), NULL
+		SELECT 'aiCredits', credits.used::numeric / nullif(credits.credit_limit, 0),
+			logsvc_internal.seconds_left(credits.used, credits.credit_limit,
+				extract(epoch FROM now() - month_began), extract(epoch FROM credits.resets_at - month_began))
 	) AS n (name, share, eta)
-	WHERE n.share IS NOT NULL ORDER BY n.share DESC, n.name LIMIT 1;
+	WHERE n.share IS NOT NULL ORDER BY n.share >= 1 DESC, n.eta, n.share DESC, n.name LIMIT 1;
 	RETURN jsonb_build_object(
 		'ingest', ingest,
 		'aiCredits', jsonb_build_object(

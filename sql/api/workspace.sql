@@ -10,14 +10,12 @@
 --
 -- A kind with channels (channels.sql) names where they are in channel_member().
 
-CREATE OR REPLACE FUNCTION logsvc_internal.resource_kind(
-	kind text, OUT prefix text, OUT schema text, OUT plural text,
-	OUT reads text, OUT writes text, OUT deletes text, OUT keys_read boolean,
-	OUT author_deletes boolean)
-LANGUAGE sql IMMUTABLE PARALLEL SAFE
+CREATE OR REPLACE FUNCTION logsvc_internal.resource_kinds()
+RETURNS TABLE (kind text, prefix text, schema text, plural text, reads text, writes text,
+	deletes text, keys_read boolean, author_deletes boolean)
+LANGUAGE sql IMMUTABLE PARALLEL SAFE ROWS 10
 BEGIN ATOMIC
-	SELECT k.prefix, k.schema, k.plural, k.reads, k.writes, k.deletes, k.keys_read, k.author_deletes
-	FROM (VALUES
+	VALUES
 		('saved_query', 'sq_', 'SavedQuery', 'saved_queries', 'dashboards:read',
 			'dashboards:write', 'dashboards:delete', true, true),
 		('dashboard', 'dash_', 'Dashboard', 'dashboards', 'dashboards:read',
@@ -31,9 +29,19 @@ BEGIN ATOMIC
 		('scheduled_export', 'exp_', 'ScheduledExport', 'scheduled_exports', 'logs:export',
 			'logs:export', 'logs:export', false, false),
 		('pipeline', 'pipe_', 'Pipeline', 'pipelines', 'pipelines:read',
-			'pipelines:manage', 'pipelines:manage', false, false)
-	) AS k (name, prefix, schema, plural, reads, writes, deletes, keys_read, author_deletes)
-	WHERE k.name = resource_kind.kind;
+			'pipelines:manage', 'pipelines:manage', false, false);
+END;
+COMMENT ON FUNCTION logsvc_internal.resource_kinds() IS
+'The kinds of resources: see resource_kind';
+
+CREATE OR REPLACE FUNCTION logsvc_internal.resource_kind(
+	kind text, OUT prefix text, OUT schema text, OUT plural text,
+	OUT reads text, OUT writes text, OUT deletes text, OUT keys_read boolean,
+	OUT author_deletes boolean)
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+BEGIN ATOMIC
+	SELECT k.prefix, k.schema, k.plural, k.reads, k.writes, k.deletes, k.keys_read, k.author_deletes
+	FROM logsvc_internal.resource_kinds() AS k WHERE k.kind = resource_kind.kind;
 END;
 COMMENT ON FUNCTION logsvc_internal.resource_kind(text) IS
 'A kind of resource: the prefix of its ids, its schema, its limit in plans, the permissions to '

@@ -111,7 +111,8 @@ SELECT pg_catalog.pg_extension_config_dump('logsvc_internal.ai_credit_entry', ''
 SELECT pg_catalog.pg_extension_config_dump('logsvc_internal.ai_credit_entry_id_seq', '');
 
 INSERT INTO logsvc_internal.scheduled_task (name, period) VALUES
-  ('lapse_ai_reservations', 'minute'), ('open_ai_credit_month', 'month');
+  ('lapse_ai_reservations', 'minute'), ('warn_ai_credits', 'minute'),
+  ('open_ai_credit_month', 'month');
 
 ALTER TABLE logsvc_internal.ai_credit_month ENABLE ROW LEVEL SECURITY;
 ALTER TABLE logsvc_internal.ai_credit_reservation ENABLE ROW LEVEL SECURITY;

@@ -55,11 +55,13 @@ COMMENT ON TABLE logsvc_internal.deferred IS
 CREATE TABLE logsvc_internal.quota_notice (
 	organization_id uuid NOT NULL REFERENCES logsvc_internal.organization ON DELETE CASCADE,
 	day date NOT NULL,
-	kind text NOT NULL CHECK (kind IN ('warning', 'discarded')),
+	kind text NOT NULL
+		CHECK (kind IN ('warning', 'discarded', 'ai_credits_warning', 'ai_credits_used')),
 	PRIMARY KEY (organization_id, day, kind)
 );
 COMMENT ON TABLE logsvc_internal.quota_notice IS
-'Mails about quotas that owners have received, at most one of each kind a day';
+'Mails about quotas that owners have received, at most one of each kind a day; about AI credits '
+'a month, with its first day';
 
 ALTER TABLE logsvc_internal.ingest_tally ENABLE ROW LEVEL SECURITY;
 ALTER TABLE logsvc_internal.ingest_day ENABLE ROW LEVEL SECURITY;

@@ -1,4 +1,4 @@
--- schema 73965c7505276ee6
+-- schema de07399e2b92eb5a
 --
 -- From 0.1 to 0.2: rates of changes, and comments.
 
@@ -85,7 +85,8 @@ COMMENT ON TABLE logsvc_internal.deferred IS
 'Accepted events beyond a daily quota: they move to the queue when the quota allows it, or are '
 'discarded after expires_at';
 COMMENT ON TABLE logsvc_internal.quota_notice IS
-'Mails about quotas that owners have received, at most one of each kind a day';
+'Mails about quotas that owners have received, at most one of each kind a day; about AI credits '
+'a month, with its first day';
 COMMENT ON TABLE logsvc_internal.scheduled_task IS
 'Functions logsvc_internal.<name>(timestamptz) that the scheduler calls when a period (UTC) '
 'begins; failures: consecutive ones';
@@ -658,3 +659,12 @@ SELECT pg_extension_config_dump('logsvc_internal.status_minute', '');
 SELECT pg_extension_config_dump('logsvc_internal.status_day', '');
 SELECT pg_extension_config_dump('logsvc_internal.maintenance', '');
 SELECT pg_extension_config_dump('logsvc_internal.probe_organization', '');
+
+-- ---- mails about AI credits ----
+
+ALTER TABLE logsvc_internal.quota_notice
+	DROP CONSTRAINT quota_notice_kind_check,
+	ADD CONSTRAINT quota_notice_kind_check
+		CHECK (kind IN ('warning', 'discarded', 'ai_credits_warning', 'ai_credits_used'));
+INSERT INTO logsvc_internal.scheduled_task (name, period) VALUES ('warn_ai_credits', 'minute')
+ON CONFLICT DO NOTHING;

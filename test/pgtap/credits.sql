@@ -1,6 +1,6 @@
 -- AI credits: reservation and settlement, the change of the month, what lapses,
 -- prices that survive a dump; the scheduler's tasks.
-SELECT plan(31);
+SELECT plan(38);
 
 SELECT logsvc.create_organization('Thrift', 'free');
 SELECT id AS org FROM logsvc_internal.organization WHERE slug = 'thrift' \gset
@@ -99,6 +99,35 @@ SELECT is((SELECT failure FROM logsvc_internal.run_scheduled('2031-06-01 00:03:3
 SELECT is((SELECT row(failures, next_run_at)::text FROM logsvc_internal.scheduled_task
 	WHERE name = 'no_such_task'),
   row(1, '2031-06-01 00:04:30+00'::timestamptz)::text, 'and tried again after a minute');
+
+-- ---- mails to owners ----
+
+SELECT logsvc.create_organization('Spender', 'free', owner => 'owner@spender.example') \g /dev/null
+SELECT id AS spender FROM logsvc_internal.organization WHERE slug = 'spender' \gset
+CREATE FUNCTION pg_temp.warned(at timestamptz, credits int) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+	spender uuid := (SELECT id FROM logsvc_internal.organization WHERE slug = 'spender');
+BEGIN
+	INSERT INTO logsvc_internal.ai_credit_month AS m (organization_id, month, used)
+	VALUES (spender, logsvc_internal.credit_month(at), credits * 1000000::bigint)
+	ON CONFLICT ON CONSTRAINT ai_credit_month_pkey DO UPDATE SET used = excluded.used;
+	DELETE FROM logsvc_internal.outbox;
+	PERFORM logsvc_internal.warn_ai_credits(at);
+	RETURN (SELECT string_agg(recipient || ': ' || subject, E'\n') FROM logsvc_internal.outbox);
+END
+$$;
+SELECT is(pg_temp.warned('2031-07-02', 79), NULL, 'below 80%');
+SELECT is(pg_temp.warned('2031-07-02', 80),
+	'owner@spender.example: AI credits at 80%: organization "Spender"', '80%');
+SELECT is(pg_temp.warned('2031-07-31', 99), NULL, 'once a month');
+SELECT is(pg_temp.warned('2031-07-31', 100),
+	'owner@spender.example: AI credits are used up: organization "Spender"', 'all');
+SELECT logsvc_internal.purge_quotas('2031-07-31') \g /dev/null
+SELECT is(pg_temp.warned('2031-07-31', 100), NULL, 'once a month, too');
+SELECT is(pg_temp.warned('2031-08-01', 120),
+	'owner@spender.example: AI credits are used up: organization "Spender"', 'and again in the next');
+SELECT ok(body_text LIKE '%120.0 of 100.0%' AND body_text LIKE '%2031-09-01%',
+	'it says how much, and until when') FROM logsvc_internal.outbox;
 
 -- ---- prices ----
 

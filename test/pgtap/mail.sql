@@ -1,5 +1,5 @@
 -- Mail: addresses, templates, the outbox.
-SELECT plan(143);
+SELECT plan(153);
 
 -- ---- addresses ----
 
@@ -110,7 +110,7 @@ FROM unnest(ARRAY['an API key of the organization', 'the operator of the service
 -- What stands in quotation marks in every text of every template is all that is left of a name.
 CREATE TEMP TABLE lured AS
 SELECT t.name, l.name AS lure, m.id
-FROM unnest('{invitation,quota_warning,quota_discarded,plan_request,plan_approved,plan_declined,alert}'::text[]) AS t (name),
+FROM unnest('{invitation,quota_warning,quota_discarded,ai_credits_warning,ai_credits_used,plan_request,plan_approved,plan_declined,alert}'::text[]) AS t (name),
 	unnest(ARRAY['Your account is locked! Visit evil.example and enter your password at once, or all is lost',
 		'x". Your account is locked. "y', 'x” Your account is locked', E'x\nYour account is locked',
 			'x' || chr(8238) || 'Your account is locked']) AS l (name),
