@@ -99,9 +99,19 @@ CREATE OR REPLACE FUNCTION logsvc_internal.late_components() RETURNS text[]
 LANGUAGE sql STABLE PARALLEL RESTRICTED
 RETURN CASE WHEN EXISTS (SELECT FROM logsvc_internal.outbox m
 		WHERE m.state = 'waiting' AND m.created_at < now() - interval '15 minutes'
-			AND (m.expires_at > now()) IS NOT FALSE) THEN ARRAY['mail'] ELSE '{}' END;
+			AND (m.expires_at > now()) IS NOT FALSE) THEN ARRAY['mail'] ELSE '{}' END
+	-- Slow rules of one organization are its own affair.
+	|| CASE WHEN (SELECT late.organizations > 0 AND late.organizations * 2 >= late.all_organizations
+		FROM (SELECT count(DISTINCT s.organization_id) AS all_organizations,
+				count(DISTINCT s.organization_id)
+					FILTER (WHERE s.next_due < now() - interval '2 minutes') AS organizations
+			FROM logsvc_internal.alert_rule_state s
+				JOIN logsvc_internal.organization o ON o.id = s.organization_id
+			WHERE s.next_due IS NOT NULL AND o.deleted_at IS NULL) AS late)
+		THEN ARRAY['alerts'] ELSE '{}' END;
 COMMENT ON FUNCTION logsvc_internal.late_components() IS
-'Components whose work has waited for too long: mails for more than 15 minutes';
+'Components whose work has waited for too long: mails for more than 15 minutes; alert rules, of at '
+'least half of the organizations that have some, for more than 2';
 
 -- Minutes that nobody noted are those in which the service was down.
 CREATE OR REPLACE FUNCTION logsvc_internal.count_status(

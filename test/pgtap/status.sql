@@ -1,5 +1,5 @@
 -- The status of the service: uptime, incidents, maintenance, the page.
-SELECT plan(43);
+SELECT plan(46);
 
 -- Minutes after the time below, which is long past: the clock has no part in this.
 CREATE FUNCTION pg_temp.t(minutes int) RETURNS timestamptz LANGUAGE sql AS $$
@@ -73,6 +73,27 @@ SELECT is((SELECT array_agg(m ->> 'leftOut') FROM jsonb_array_elements(pg_temp.d
 SELECT matches(logsvc_internal.status_page(pg_temp.document(7)), '&lt;b&gt;late&lt;/b&gt;', 'texts are escaped');
 SELECT doesnt_match(logsvc_internal.status_page(pg_temp.document(7)), '<script|javascript:|https?://| on[a-z]+=|<b>', 'no script, nothing from elsewhere');
 SELECT cmp_ok(octet_length(logsvc_internal.status_page(pg_temp.document(7))), '<', 30000, 'its size');
+
+-- ---- what is late ----
+
+SELECT logsvc.create_organization(n, 'pro') \g /dev/null
+FROM unnest(ARRAY['Rules a', 'Rules b', 'Rules c']) AS n;
+SELECT logsvc.act_as('rules-a') \g /dev/null
+SELECT logsvc.create_alert_rule('{"name": "a", "query": "x", "condition": {"kind": "absence"}}') \g /dev/null
+SELECT logsvc.act_as('rules-b') \g /dev/null
+SELECT logsvc.create_alert_rule('{"name": "b", "query": "x", "condition": {"kind": "absence"}}') \g /dev/null
+SELECT logsvc.act_as('rules-c') \g /dev/null
+SELECT logsvc.create_alert_rule('{"name": "c", "query": "x", "condition": {"kind": "absence"}}') \g /dev/null
+SELECT logsvc.act_as(NULL) \g /dev/null
+CREATE FUNCTION pg_temp.late(slugs text[]) RETURNS text[] LANGUAGE sql AS $$
+	UPDATE logsvc_internal.alert_rule_state s
+	SET next_due = now() + CASE WHEN o.slug = ANY (slugs) THEN interval '-3 minutes' ELSE '1 minute' END
+	FROM logsvc_internal.organization o WHERE o.id = s.organization_id;
+	SELECT logsvc_internal.late_components();
+$$;
+SELECT is(pg_temp.late('{}'), '{}', 'rules in time');
+SELECT is(pg_temp.late('{rules-a}'), '{}', 'slow rules of one organization are its own affair');
+SELECT is(pg_temp.late('{rules-a,rules-c}'), '{alerts}', 'those of many are not');
 
 -- ---- operators ----
 
