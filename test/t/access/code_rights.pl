@@ -216,7 +216,8 @@ is($t->sql(q{SELECT string_agg(DISTINCT usename, ' ') FROM pg_stat_activity WHER
 	. q{'logsvc executor'}), 'logsvc_reader', 'executors connect as it');
 is($t->sql(q{SELECT string_agg(DISTINCT backend_type, ' ') FROM pg_stat_activity WHERE }
 	. q{backend_type LIKE 'logsvc %' AND usename = 'logsvc_reader'}),
-	'logsvc executor', 'and nobody else');
+	'logsvc alerter logsvc executor logsvc exporter logsvc health',
+	'and so do all workers that act for organizations, and nobody else');
 my %attempts = (
 	'RESET ROLE' => 'RESET ROLE', 'SET ROLE' => "SET ROLE $superuser",
 		'SET ROLE NONE' => 'SET ROLE NONE', 'SET LOCAL ROLE' => 'SET LOCAL ROLE logsvc_admin',
