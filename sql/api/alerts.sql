@@ -479,9 +479,13 @@ LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp 
 BEGIN
 	DELETE FROM logsvc_internal.alert_group g WHERE g.rule_id = rule;
 	UPDATE logsvc_internal.alert a
-	SET status = 'resolved', resolved_at = now(), resolved_by = why, to_notify = 'resolved'
+	SET status = 'resolved', resolved_at = now(), resolved_by = why,
+		to_notify = CASE WHEN a.notified_at IS NOT NULL THEN 'resolved' END
 	WHERE a.rule_id = rule AND a.resolved_at IS NULL;
-	PERFORM logsvc_internal.send_alerts(rule);
+	-- There is no next tick to tell the others: all of up to 1,000 groups are told of now.
+	FOR i IN 1 .. 20 LOOP
+		PERFORM logsvc_internal.send_alerts(rule);
+	END LOOP;
 END
 $$;
 COMMENT ON FUNCTION logsvc_internal.end_alerts(uuid, text) IS
@@ -616,7 +620,8 @@ BEGIN
 	before := logsvc_internal.find_alert(id);
 	UPDATE logsvc_internal.alert one
 	SET status = 'resolved', resolved_at = now(), resolved_by = logsvc_internal.alert_person(),
-		note = coalesce(resolve_alert.note, one.note), to_notify = 'resolved'
+		note = coalesce(resolve_alert.note, one.note),
+		to_notify = CASE WHEN one.notified_at IS NOT NULL THEN 'resolved' END
 	WHERE one.id = before.id AND one.resolved_at IS NULL
 	RETURNING * INTO a;
 	IF NOT FOUND THEN
@@ -653,7 +658,9 @@ BEGIN
 		SELECT d.rule_id, d.organization_id
 		FROM (SELECT s.rule_id, s.organization_id, s.next_due,
 				row_number() OVER (PARTITION BY s.organization_id ORDER BY s.next_due) AS place
-			FROM logsvc_internal.alert_rule_state s WHERE s.next_due <= clock_timestamp()) AS d
+			FROM logsvc_internal.alert_rule_state s
+				JOIN logsvc_internal.organization o ON o.id = s.organization_id AND o.deleted_at IS NULL
+			WHERE s.next_due <= clock_timestamp()) AS d
 		WHERE d.place <= 100
 		ORDER BY d.next_due LIMIT most;
 END
@@ -668,7 +675,9 @@ BEGIN
 	PERFORM logsvc_internal.require_worker();
 	RETURN (SELECT least(greatest(ceil(1000 * extract(epoch FROM min(s.next_due) - clock_timestamp())), 0),
 			3600000)
-		FROM logsvc_internal.alert_rule_state s WHERE s.next_due IS NOT NULL);
+		FROM logsvc_internal.alert_rule_state s
+			JOIN logsvc_internal.organization o ON o.id = s.organization_id AND o.deleted_at IS NULL
+		WHERE s.next_due IS NOT NULL);
 END
 $$;
 COMMENT ON FUNCTION logsvc_internal.next_alert_rule() IS

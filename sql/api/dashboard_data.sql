@@ -13,10 +13,10 @@ COMMENT ON FUNCTION logsvc_internal.run_panel(text, text, text, int, int) IS
 'The answer of a search, or {"error": {code, message, details}}; it is cancelled after ms '
 'milliseconds';
 
-CREATE OR REPLACE FUNCTION logsvc_internal.hold_load(dashboard uuid) RETURNS boolean
+CREATE OR REPLACE FUNCTION logsvc_internal.hold_load(place uuid) RETURNS boolean
 LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'logsvc_hold_load';
 COMMENT ON FUNCTION logsvc_internal.hold_load(uuid) IS
-'Is this the only load of a shared dashboard, until the transaction ends?';
+'Is this the only load for viewers of a link that has the place, until the transaction ends?';
 
 CREATE OR REPLACE FUNCTION logsvc_internal.act_for_link(organization uuid) RETURNS void
 LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'logsvc_act_for_link';
@@ -148,6 +148,20 @@ RETURN json_build_object('error', json_build_object('code', code, 'message', mes
 COMMENT ON FUNCTION logsvc_internal.load_error(text, text) IS
 'The error of a panel that was not searched';
 
+-- What a search says about itself, and about what is wrong with it, has parts of its query.
+CREATE OR REPLACE FUNCTION logsvc_internal.for_viewers(answer json) RETURNS json
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN CASE WHEN answer IS NULL THEN NULL WHEN answer -> 'error' IS NOT NULL
+	THEN logsvc_internal.load_error(answer #>> '{error,code}',
+		CASE WHEN answer #>> '{error,code}' IN ('SERVICE_UNAVAILABLE', 'RATE_LIMIT_EXCEEDED',
+				'QUERY_TIMEOUT', 'QUERY_MEMORY_LIMIT')
+			THEN answer #>> '{error,message}' ELSE 'the panel cannot be shown' END)
+	ELSE json_build_object('kind', answer -> 'kind', 'columns', answer -> 'columns',
+		'rows', answer -> 'rows', 'range', answer -> 'range', 'truncated', answer -> 'truncated',
+		'tookMs', answer -> 'tookMs') END;
+COMMENT ON FUNCTION logsvc_internal.for_viewers(json) IS
+'What a panel shows to who has a link';
+
 CREATE OR REPLACE FUNCTION logsvc_internal.load_search(job jsonb, ms int, most_bytes int) RETURNS json
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -206,6 +220,14 @@ $$;
 COMMENT ON FUNCTION logsvc_internal.shared_search(jsonb, uuid, boolean, int) IS
 'One search of a load for viewers of a link, at most once in 30 seconds; holds: is it their only load?';
 
+CREATE OR REPLACE FUNCTION logsvc_internal.purge_shared_answers(at timestamptz) RETURNS void
+LANGUAGE sql VOLATILE PARALLEL UNSAFE
+BEGIN ATOMIC
+	DELETE FROM logsvc_internal.shared_answer a WHERE a.made_at < at - interval '5 minutes';
+END;
+COMMENT ON FUNCTION logsvc_internal.purge_shared_answers(timestamptz) IS
+'Scheduled: removes what viewers of links are not shown any more';
+
 -- Not for viewers of a link: names and groups of alerts say more than panels do.
 CREATE OR REPLACE FUNCTION logsvc_internal.load_annotations(earliest timestamptz, latest timestamptz)
 RETURNS jsonb
@@ -228,10 +250,13 @@ CREATE OR REPLACE FUNCTION logsvc_internal.load_panels(
 RETURNS json
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
+	most_bytes CONSTANT int := 64 * 1024 * 1024;
 	-- The statement itself is cancelled a little later.
 	deadline timestamptz := clock_timestamp() + CASE WHEN shared IS NULL THEN 0.9 ELSE 0.3 END
 		* current_setting('logsvc.query_timeout')::interval;
-	holds boolean := shared IS NOT NULL AND logsvc_internal.hold_load(shared);
+	-- However many viewers and shared dashboards there are, they have two executors.
+	holds boolean := shared IS NOT NULL AND logsvc_internal.hold_load(md5(
+		logsvc_internal.current_organization()::text || get_byte(uuid_send(shared), 15) % 2)::uuid);
 	shared_range jsonb := coalesce(nullif(given_range, 'null'), content -> 'timeRange');
 	whole text[] := logsvc_internal.load_range(shared_range, 'range');
 	chosen jsonb := logsvc_internal.load_variables(content -> 'variables', given_variables, shared IS NOT NULL);
@@ -289,19 +314,29 @@ BEGIN
 	FOR i IN 1 .. cardinality(jobs) LOOP
 		IF shared IS NULL THEN
 			answer := logsvc_internal.load_search(jobs[i],
-				logsvc_internal.slice_of(deadline, i = cardinality(jobs)), 64 * 1024 * 1024 - bytes);
+				logsvc_internal.slice_of(deadline, i = cardinality(jobs)), most_bytes - bytes);
 		ELSE
 			answer := logsvc_internal.shared_search(jobs[i], shared, holds,
 				logsvc_internal.slice_of(deadline, i = cardinality(jobs)));
 		END IF;
-		bytes := bytes + octet_length(answer::text);
+		-- It is shown by each panel that asks for it.
+		at := octet_length(answer::text) * cardinality(array_positions(job_of, i));
+		IF bytes + at > most_bytes THEN
+			answer := logsvc_internal.load_error('QUERY_MEMORY_LIMIT',
+				'the panel shows more than there is room for');
+			at := octet_length(answer::text) * cardinality(array_positions(job_of, i));
+		END IF;
+		bytes := bytes + at;
 		answers[i] := answer;
 	END LOOP;
 
 	RETURN json_build_object(
 		'range', json_build_object('earliest', whole[1], 'latest', whole[2]),
-		'panels', (SELECT coalesce(json_object_agg(n.name, coalesce(errors[n.i], answers[job_of[n.i]]) ORDER BY n.i), '{}')
-			FROM unnest(names) WITH ORDINALITY AS n (name, i) WHERE n.name NOT LIKE '$%'),
+		'panels', (SELECT coalesce(json_object_agg(n.name, CASE WHEN shared IS NULL THEN a.answer
+				ELSE logsvc_internal.for_viewers(a.answer) END ORDER BY n.i), '{}')
+			FROM unnest(names) WITH ORDINALITY AS n (name, i),
+				LATERAL (SELECT coalesce(errors[n.i], answers[job_of[n.i]]) AS answer) AS a
+			WHERE n.name NOT LIKE '$%'),
 		'variables', (SELECT coalesce(json_object_agg(substr(n.name, 2),
 				CASE WHEN a.answer -> 'error' IS NOT NULL THEN a.answer
 					ELSE json_build_object('values', (SELECT coalesce(json_agg(DISTINCT r ->> 0), '[]')

@@ -142,6 +142,9 @@ DECLARE
 BEGIN
 	IF private AND (author = logsvc_internal.current_user_id()) IS NOT TRUE THEN
 		PERFORM logsvc_internal.invalid('shared.kind', 'only the user who made it can make it private');
+	ELSIF content -> 'shared' ->> 'kind' = 'link' THEN
+		-- Who decides what a link shows could read it.
+		PERFORM logsvc_internal.require_permission('logs:read');
 	END IF;
 	PERFORM logsvc_internal.check_variables(content -> 'variables');
 	content := content || jsonb_build_object('panels', logsvc_internal.place_panels(content -> 'panels'));
@@ -284,6 +287,7 @@ BEGIN
 	WHERE d.id = r.id
 	RETURNING d.* INTO r;
 	DELETE FROM logsvc_internal.dashboard_link l WHERE l.dashboard = r.id;
+	DELETE FROM logsvc_internal.shared_answer a WHERE a.dashboard = r.id;
 	IF kind = 'link' THEN
 		token := logsvc_internal.new_secret('shl_', 43);
 		INSERT INTO logsvc_internal.dashboard_link (dashboard, organization_id, token_hash, created_by)

@@ -320,7 +320,8 @@ BEGIN
 			found_export.content ->> 'timezone', until - interval '1 second'), until);
 		INSERT INTO logsvc_internal.export_run AS u
 			(organization_id, resource_id, from_time, to_time, asked_by)
-		SELECT found_export.organization_id, found_export.id, g.from_time, g.to_time,
+		SELECT found_export.organization_id, found_export.id, g.from_time,
+			greatest(g.from_time, g.to_time),
 			logsvc_internal.audit_actor()
 		FROM logsvc_internal.export_range(found_export.content,
 			CASE jsonb_typeof(found_export.content -> 'range') WHEN 'object' THEN now() ELSE until END,
@@ -494,10 +495,17 @@ BEGIN
 			due := greatest(due, logsvc_internal.last_run(s.content ->> 'cron',
 				s.content ->> 'timezone', now() - interval '7 days'));
 		END IF;
-		INSERT INTO logsvc_internal.export_run (organization_id, resource_id, tick, from_time, to_time)
-		SELECT s.organization_id, s.resource_id, due, g.from_time, greatest(g.from_time, g.to_time)
-		FROM logsvc_internal.export_range(s.content, due, s.period_start) AS g
-		ON CONFLICT (resource_id, tick) DO NOTHING;
+		BEGIN
+			INSERT INTO logsvc_internal.export_run (organization_id, resource_id, tick, from_time, to_time)
+			SELECT s.organization_id, s.resource_id, due, g.from_time, greatest(g.from_time, g.to_time)
+			FROM logsvc_internal.export_range(s.content, due, s.period_start) AS g
+			ON CONFLICT (resource_id, tick) DO NOTHING;
+		EXCEPTION WHEN data_exception OR SQLSTATE 'LS001' THEN
+			-- A range that has left the calendar is empty, and no reason to hold up other exports.
+			INSERT INTO logsvc_internal.export_run (organization_id, resource_id, tick, from_time, to_time)
+			VALUES (s.organization_id, s.resource_id, due, due, due)
+			ON CONFLICT (resource_id, tick) DO NOTHING;
+		END;
 		UPDATE logsvc_internal.export_schedule p SET period_start = due,
 			next_tick = logsvc_internal.next_run(s.content ->> 'cron', s.content ->> 'timezone', due)
 		WHERE p.resource_id = s.resource_id;
@@ -769,6 +777,12 @@ BEGIN
 	SELECT one.* INTO u FROM logsvc_internal.export_run one
 	WHERE one.id = run AND one.worker = fail_export_run.worker AND one.finished_at IS NULL FOR UPDATE;
 	IF NOT FOUND THEN
+		RETURN;
+	END IF;
+	-- An organization that is being deleted may come back.
+	IF EXISTS (SELECT FROM logsvc_internal.organization o
+			WHERE o.id = u.organization_id AND o.deleted_at IS NOT NULL) THEN
+		UPDATE logsvc_internal.export_run one SET worker = NULL WHERE one.id = u.id;
 		RETURN;
 	END IF;
 	failed := permanent OR u.attempts >= cardinality(delays);

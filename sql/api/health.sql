@@ -126,6 +126,10 @@ BEGIN
 	found := answer #> '{rows,0,0}';
 	IF jsonb_typeof(found) = 'number' THEN
 		value := found::text::double precision;
+		-- Sums and squares of what is kept must not overflow.
+		IF abs(value) > 1e100 THEN
+			PERFORM logsvc_internal.raise_error('VALIDATION_ERROR', 'the value is too large');
+		END IF;
 	ELSIF jsonb_typeof(found) <> 'null' THEN
 		PERFORM logsvc_internal.raise_error('VALIDATION',
 			format('the query gives a value of type %s, not a number',

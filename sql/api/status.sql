@@ -95,9 +95,14 @@ $$;
 COMMENT ON FUNCTION logsvc_internal.begin_probe() IS
 'For the prober: new keys of its organization, which is made when it is needed; the former ones are gone';
 
+-- What one recipient's server puts off is no fault of this one: nothing was tried, or three recipients
+-- wait and nothing was sent meanwhile.
 CREATE OR REPLACE FUNCTION logsvc_internal.late_components() RETURNS text[]
 LANGUAGE sql STABLE PARALLEL RESTRICTED
-RETURN CASE WHEN EXISTS (SELECT FROM logsvc_internal.outbox m
+RETURN CASE WHEN (SELECT coalesce(bool_or(m.attempts = 0), false) OR (count(DISTINCT m.recipient) >= 3
+			AND NOT EXISTS (SELECT FROM logsvc_internal.outbox s
+				WHERE s.state = 'sent' AND s.finished_at > now() - interval '15 minutes'))
+		FROM logsvc_internal.outbox m
 		WHERE m.state = 'waiting' AND m.created_at < now() - interval '15 minutes'
 			AND (m.expires_at > now()) IS NOT FALSE) THEN ARRAY['mail'] ELSE '{}' END
 	-- Slow rules of one organization are its own affair.

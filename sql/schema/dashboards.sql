@@ -21,12 +21,14 @@ CREATE UNLOGGED TABLE logsvc_internal.shared_answer (
 	PRIMARY KEY (dashboard, key)
 );
 COMMENT ON TABLE logsvc_internal.shared_answer IS
-'What searches of shared dashboards found in the last 30 seconds; key: of the search';
+'What searches of shared dashboards found in the last 5 minutes; key: of the search';
 CREATE INDEX shared_answer_organization ON logsvc_internal.shared_answer (organization_id);
 CREATE INDEX shared_answer_made_at ON logsvc_internal.shared_answer (made_at);
 
 ALTER TABLE logsvc_internal.dashboard_link ENABLE ROW LEVEL SECURITY;
 ALTER TABLE logsvc_internal.shared_answer ENABLE ROW LEVEL SECURITY;
+
+INSERT INTO logsvc_internal.scheduled_task (name, period) VALUES ('purge_shared_answers', 'minute');
 
 SELECT pg_extension_config_dump('logsvc_internal.dashboard_link', '');
 SELECT pg_extension_config_dump('logsvc_internal.shared_answer', 'WHERE false');

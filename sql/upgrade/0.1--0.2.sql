@@ -484,7 +484,7 @@ CREATE UNLOGGED TABLE logsvc_internal.shared_answer (
 	PRIMARY KEY (dashboard, key)
 );
 COMMENT ON TABLE logsvc_internal.shared_answer IS
-'What searches of shared dashboards found in the last 30 seconds; key: of the search';
+'What searches of shared dashboards found in the last 5 minutes; key: of the search';
 CREATE INDEX shared_answer_organization ON logsvc_internal.shared_answer (organization_id);
 CREATE INDEX shared_answer_made_at ON logsvc_internal.shared_answer (made_at);
 
@@ -667,4 +667,6 @@ ALTER TABLE logsvc_internal.quota_notice
 	ADD CONSTRAINT quota_notice_kind_check
 		CHECK (kind IN ('warning', 'discarded', 'ai_credits_warning', 'ai_credits_used'));
 INSERT INTO logsvc_internal.scheduled_task (name, period) VALUES ('warn_ai_credits', 'minute')
+ON CONFLICT DO NOTHING;
+INSERT INTO logsvc_internal.scheduled_task (name, period) VALUES ('purge_shared_answers', 'minute')
 ON CONFLICT DO NOTHING;

@@ -19,6 +19,9 @@
 /* Nesting of what clients send, and what is embedded below. */
 #define MAX_DEPTH 32
 
+/* Bytes of a JSON-RPC id, as JSON. */
+#define MAX_ID 1024
+
 /* Rows of a search when the model does not say: what it can read. */
 #define DEFAULT_LIMIT 50
 
@@ -418,7 +421,7 @@ read_id(const ls_json_node *message, ls_arena *arena, ls_str *id)
 	else
 		return false;
 	*id = ls_str_make(buf.data, buf.failed ? 0 : buf.len);
-	return !buf.failed;
+	return !buf.failed && buf.len <= MAX_ID;
 }
 
 bool
@@ -448,7 +451,7 @@ ls_mcp_execute(const ls_request *request, ls_arena *arena, ls_response *response
 		response->status = 202;
 	}
 	else if (!read_id(message, arena, &id))
-		answer_error(response, arena, id, INVALID_REQUEST, "id must be a text or a whole number");
+		answer_error(response, arena, id, INVALID_REQUEST, "id must be a short text or a whole number");
 	else if (ls_str_eq(method, LS_STR("tools/call")))
 		return call_tool(request, params, id, arena, response, frame);
 	else if (ls_str_eq(method, LS_STR("initialize")))

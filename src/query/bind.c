@@ -378,6 +378,9 @@ bind_variable(binder *b, const place *p)
 					"there is no variable $%.*s", p->name);
 	if (v->n_values == 0)
 		return fail(b, p->span, NULL, "the variable $%.*s has no value", p->name);
+	/* Each token has a byte, so the result is too long.  What is expected beyond is not kept. */
+	if (b->n_expected >= b->max_expected)
+		return fail(b, p->span, NULL, "with the value of $%.*s the query is too long", p->name);
 	r->made.start = (uint32_t) b->out.len;
 	r->origin = p->span;
 	b->binding->n++;

@@ -56,6 +56,13 @@ ls_error_of_code(const char *code)
 	return LS_ERROR_INTERNAL;
 }
 
+/* As strlcpy, but no character is cut in two: what is kept of an error may be stored. */
+static void
+copy_text(char *to, const char *text, size_t size)
+{
+	strlcpy(to, text, ls_utf8_prefix_bytes(text, strlen(text), size - 1) + 1);
+}
+
 void
 ls_catch_error(MemoryContext context, ls_caught *caught)
 {
@@ -69,7 +76,7 @@ ls_catch_error(MemoryContext context, ls_caught *caught)
 	caught->sqlstate = data->sqlerrcode;
 	caught->id = error_of_sqlstate(data->sqlerrcode);
 	if (data->message)
-		strlcpy(caught->message, data->message, sizeof(caught->message));
+		copy_text(caught->message, data->message, sizeof(caught->message));
 	/* "%s" says nothing: of ours there is the table, of SQL code no more than its SQLSTATE. */
 	if (data->message_id && strcmp(data->message_id, "%s") != 0)
 		strlcpy(caught->format, data->message_id, sizeof(caught->format));
@@ -84,10 +91,10 @@ ls_catch_error(MemoryContext context, ls_caught *caught)
 
 		/* A JSON list that does not fit is dropped whole: half of it is none. */
 		if (len < sizeof(caught->detail) || data->detail[0] != '[')
-			strlcpy(caught->detail, data->detail, sizeof(caught->detail));
+			copy_text(caught->detail, data->detail, sizeof(caught->detail));
 	}
 	if (data->hint)
-		strlcpy(caught->hint, data->hint, sizeof(caught->hint));
+		copy_text(caught->hint, data->hint, sizeof(caught->hint));
 	FreeErrorData(data);
 }
 

@@ -112,7 +112,8 @@ typedef struct tick
 	Datum earliest;
 	Datum latest;
 	int most;
-	Datum rows; /* what it found */
+	Datum rows;        /* what it found */
+	TimestampTz until; /* all of its searches */
 	bool done;
 } tick;
 
@@ -170,7 +171,11 @@ search(void *context)
 	bool null;
 	Datum found;
 
-	enable_timeout_after(STATEMENT_TIMEOUT, Min(ls_query_timeout, LONGEST_SEARCH));
+	enable_timeout_after(
+		STATEMENT_TIMEOUT,
+		Max(Min(ls_query_timeout,
+				(int) TimestampDifferenceMilliseconds(GetCurrentTimestamp(), t->until)),
+			1));
 	found = call("SELECT logsvc_internal.rule_rows($1, $2, $3, $4)", 4, types, values, &null);
 	disable_timeout(STATEMENT_TIMEOUT, false);
 	t->rows = PointerGetDatum(PG_DETOAST_DATUM_COPY(found));
@@ -229,6 +234,9 @@ answer(tick *t, Jsonb *questions)
 
 		if (token != WJB_ELEM)
 			continue;
+		/* What is not answered is asked again at the next tick. */
+		if (GetCurrentTimestamp() >= t->until)
+			break;
 		question = JsonbValueToJsonb(&v);
 		set_search(t, question);
 		found = run_search(t);
@@ -258,6 +266,7 @@ evaluate(void *context)
 	if (null)
 		return;
 	t->taken = DatumGetJsonbPCopy(asked);
+	t->until = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), LONGEST_SEARCH);
 	LS_STOP_POINT("alert_taken");
 	values[1] = JsonbPGetDatum(t->taken);
 	if (has_member(t->taken, "q"))

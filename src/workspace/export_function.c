@@ -85,8 +85,9 @@ logsvc_resolve_time(PG_FUNCTION_ARGS)
 	ls_query_time time;
 	ls_time resolved;
 
-	if (TIMESTAMP_NOT_FINITE(at) || !ls_query_time_parse(written, &time) ||
-		!ls_query_time_resolve(&time, ls_time_of_timestamptz(at), &zone, &resolved))
+	if (TIMESTAMP_NOT_FINITE(at) || !ls_query_time_parse(written, &time))
+		ls_search_invalid("range", "has a time that cannot be read");
+	if (!ls_query_time_resolve(&time, ls_time_of_timestamptz(at), &zone, &resolved))
 		ls_search_invalid("range", "has a time that is not in the years 1 to 9999");
 	PG_RETURN_TIMESTAMPTZ(ls_timestamptz_of_time(resolved));
 }

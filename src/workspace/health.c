@@ -31,6 +31,7 @@
 #define SLOW_REST 60000
 #define MAX_SLOW 64
 
+#define SHORTEST_WAIT 250 /* ms: what is due may be locked */
 #define LONGEST_WAIT 3000 /* ms: new services and KPIs wake nobody */
 #define RETRY_WAIT 5000   /* ms, after a transaction that failed */
 
@@ -142,7 +143,7 @@ find_next(task *t)
 					 : Max(Min(TimestampDifferenceMilliseconds(GetCurrentTimestamp(),
 															   DatumGetTimestampTz(due)),
 							   LONGEST_WAIT),
-						   1);
+						   SHORTEST_WAIT);
 }
 
 static void

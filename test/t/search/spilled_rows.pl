@@ -235,6 +235,10 @@ my %sets = (
 	run_scheduled => sub
 		{ is($t->sql('BEGIN; SELECT count(*) FROM logsvc_internal.run_scheduled(); ROLLBACK')
 			=~ /^\d+$/, 1, 'run_scheduled') },
+	given_part => sub
+		{ is($t->sql(q{SELECT logsvc.act_as('acme') IS NULL; SELECT logsvc.search_rows((SELECT }
+			. q{jsonb_agg('row ' || n) FROM generate_series(1, 10000) n), '* | stats count') }
+				. q{#>> '{data,rows,0,0}'}), "f\n10000", 'given_part') },
 	part_options => sub { is($t->sql('SELECT count(*) > 0 FROM logsvc_internal.part_options()'),
 		't', 'part_options') });
 
