@@ -126,7 +126,9 @@ LANGUAGE sql STABLE PARALLEL RESTRICTED
 BEGIN ATOMIC
 	WITH noted AS (
 		SELECT c.component, t.minute, s.minute IS NULL OR c.component = ANY (s.failed) AS failed
-		FROM generate_series(since, until - interval '1 minute', interval '1 minute') AS t (minute)
+		FROM generate_series(CASE WHEN isfinite(since) AND isfinite(until)
+				THEN greatest(since, until - interval '40 days') END,
+			until - interval '1 minute', interval '1 minute') AS t (minute)
 		CROSS JOIN unnest('{ingest,search,evaluation,alerts,mail}'::text[]) AS c (component)
 		LEFT JOIN logsvc_internal.status_minute s ON s.minute = t.minute
 		WHERE s.measured IS NOT FALSE AND NOT EXISTS (SELECT FROM logsvc_internal.maintenance m
@@ -147,6 +149,9 @@ DECLARE
 	first timestamptz;
 	last date;
 BEGIN
+	IF NOT isfinite(at) THEN
+		RETURN;
+	END IF;
 	SELECT max(d.day) INTO last FROM logsvc_internal.status_day d;
 	SELECT min(s.minute) INTO first FROM logsvc_internal.status_minute s;
 	INSERT INTO logsvc_internal.status_day (day, component, minutes, failed, incidents)

@@ -1,4 +1,4 @@
--- schema de07399e2b92eb5a
+-- schema 5b0019bbd2e35352
 --
 -- From 0.1 to 0.2: rates of changes, and comments.
 

@@ -451,7 +451,8 @@ ls_mcp_execute(const ls_request *request, ls_arena *arena, ls_response *response
 		response->status = 202;
 	}
 	else if (!read_id(message, arena, &id))
-		answer_error(response, arena, id, INVALID_REQUEST, "id must be a short text or a whole number");
+		answer_error(response, arena, id, INVALID_REQUEST,
+					 "id must be a short text or a whole number");
 	else if (ls_str_eq(method, LS_STR("tools/call")))
 		return call_tool(request, params, id, arena, response, frame);
 	else if (ls_str_eq(method, LS_STR("initialize")))

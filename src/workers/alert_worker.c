@@ -171,11 +171,10 @@ search(void *context)
 	bool null;
 	Datum found;
 
-	enable_timeout_after(
-		STATEMENT_TIMEOUT,
-		Max(Min(ls_query_timeout,
-				(int) TimestampDifferenceMilliseconds(GetCurrentTimestamp(), t->until)),
-			1));
+	enable_timeout_after(STATEMENT_TIMEOUT,
+						 Max(Min(ls_query_timeout, (int) TimestampDifferenceMilliseconds(
+													   GetCurrentTimestamp(), t->until)),
+							 1));
 	found = call("SELECT logsvc_internal.rule_rows($1, $2, $3, $4)", 4, types, values, &null);
 	disable_timeout(STATEMENT_TIMEOUT, false);
 	t->rows = PointerGetDatum(PG_DETOAST_DATUM_COPY(found));
