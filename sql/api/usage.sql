@@ -21,29 +21,30 @@ COMMENT ON FUNCTION logsvc_internal.rate_remaining(text) IS
 CREATE OR REPLACE FUNCTION logsvc_internal.resources_json(organization uuid) RETURNS jsonb
 LANGUAGE plpgsql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
-	name text;
+	resource_name text;
 	words text;
 	used bigint;
 	shown jsonb := '{}';
 BEGIN
-	FOR name IN SELECT p.resource FROM logsvc_internal.plan_limit p WHERE p.plan = 'free'
+	FOR resource_name IN SELECT p.resource FROM logsvc_internal.plan_limit p WHERE p.plan = 'free'
 		AND (to_regprocedure(format('logsvc_internal.%I(uuid)', 'count_' || p.resource)) IS NOT NULL
 			OR p.resource IN (SELECT k.plural FROM logsvc_internal.resource_kinds() AS k))
 		ORDER BY p.resource
 	LOOP
-		IF to_regprocedure(format('logsvc_internal.%I(uuid)', 'count_' || name)) IS NOT NULL THEN
-			EXECUTE format('SELECT logsvc_internal.%I($1)', 'count_' || name) INTO used
+		IF to_regprocedure(format('logsvc_internal.%I(uuid)', 'count_' || resource_name)) IS NOT NULL THEN
+			EXECUTE format('SELECT logsvc_internal.%I($1)', 'count_' || resource_name) INTO used
 				USING organization;
 		ELSE
 			SELECT count(*) INTO used FROM logsvc_internal.resource r
 			WHERE r.organization_id = organization AND r.kind = (
-				SELECT k.kind FROM logsvc_internal.resource_kinds() AS k WHERE k.plural = name);
+				SELECT k.kind FROM logsvc_internal.resource_kinds() AS k
+				WHERE k.plural = resource_name);
 		END IF;
 		-- api_keys is apiKeys in answers.
-		words := replace(initcap(replace(name, '_', ' ')), ' ', '');
+		words := replace(initcap(replace(resource_name, '_', ' ')), ' ', '');
 		shown := shown || jsonb_build_object(lower(left(words, 1)) || substr(words, 2),
 			jsonb_build_object('used', used,
-				'limit', logsvc_internal.allowed_of(organization, name)));
+				'limit', logsvc_internal.allowed_of(organization, resource_name)));
 	END LOOP;
 	RETURN shown;
 END

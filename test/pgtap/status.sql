@@ -76,8 +76,8 @@ SELECT cmp_ok(octet_length(logsvc_internal.status_page(pg_temp.document(7))), '<
 
 -- ---- what is late ----
 
-SELECT logsvc.create_organization(n, 'pro') \g /dev/null
-FROM unnest(ARRAY['Rules a', 'Rules b', 'Rules c']) AS n;
+SELECT logsvc.create_organization(n, 'pro') FROM unnest(ARRAY['Rules a', 'Rules b', 'Rules c']) AS n
+\g /dev/null
 SELECT logsvc.act_as('rules-a') \g /dev/null
 SELECT logsvc.create_alert_rule('{"name": "a", "query": "x", "condition": {"kind": "absence"}}') \g /dev/null
 SELECT logsvc.act_as('rules-b') \g /dev/null
