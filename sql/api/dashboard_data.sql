@@ -18,6 +18,12 @@ LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'logsvc_hold_lo
 COMMENT ON FUNCTION logsvc_internal.hold_load(uuid) IS
 'Is this the only load for viewers of a link that has the place, until the transaction ends?';
 
+CREATE OR REPLACE FUNCTION logsvc_internal.load_place(organization uuid, dashboard uuid) RETURNS uuid
+LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+RETURN md5(organization::text || get_byte(uuid_send(dashboard), 15) % 2)::uuid;
+COMMENT ON FUNCTION logsvc_internal.load_place(uuid, uuid) IS
+'The place of a load for viewers of a link: an organization has two, however many it shares';
+
 CREATE OR REPLACE FUNCTION logsvc_internal.act_for_link(organization uuid) RETURNS void
 LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'logsvc_act_for_link';
 COMMENT ON FUNCTION logsvc_internal.act_for_link(uuid) IS
@@ -254,9 +260,8 @@ DECLARE
 	-- The statement itself is cancelled a little later.
 	deadline timestamptz := clock_timestamp() + CASE WHEN shared IS NULL THEN 0.9 ELSE 0.3 END
 		* current_setting('logsvc.query_timeout')::interval;
-	-- However many viewers and shared dashboards there are, they have two executors.
-	holds boolean := shared IS NOT NULL AND logsvc_internal.hold_load(md5(
-		logsvc_internal.current_organization()::text || get_byte(uuid_send(shared), 15) % 2)::uuid);
+	holds boolean := shared IS NOT NULL AND logsvc_internal.hold_load(
+		logsvc_internal.load_place(logsvc_internal.current_organization(), shared));
 	shared_range jsonb := coalesce(nullif(given_range, 'null'), content -> 'timeRange');
 	whole text[] := logsvc_internal.load_range(shared_range, 'range');
 	chosen jsonb := logsvc_internal.load_variables(content -> 'variables', given_variables, shared IS NOT NULL);

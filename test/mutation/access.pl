@@ -157,7 +157,7 @@ my @mutations = (
 	['links: variables of lists only', 'sql/api/dashboard_data.sql', 'IF declared AND given ? name', 'IF false AND given ? name', 'test/t/workspace/shared_dashboards.pl'],
 	['links: shared as a link now', 'sql/api/dashboard_data.sql', "AND d.content -> 'shared' ->> 'kind' = 'link' AND logsvc_internal.shared_links()", '', 'test/t/workspace/shared_dashboards.pl'],
 	['links: allowed addresses', 'src/access/act_for.c', 'error = ls_check_request_address(request, &principal, &caught);', 'error = LS_ALLOWED;', 'test/t/workspace/shared_dashboards.pl'],
-	['links: one load at a time', 'sql/api/dashboard_data.sql', 'shared IS NOT NULL AND logsvc_internal.hold_load(md5(', 'coalesce(true, md5(', 'test/t/workspace/shared_dashboards.pl'],
+	['links: one load at a time', 'sql/api/dashboard_data.sql', "shared IS NOT NULL AND logsvc_internal.hold_load(\n\t\tlogsvc_internal.load_place(", "coalesce(true, NULL IS DISTINCT FROM\n\t\tlogsvc_internal.load_place(", 'test/t/workspace/shared_dashboards.pl'],
 	['links: only in requests', 'src/access/act_for.c', '!is_reading_worker() || request == NULL || ls_principal_current() != NULL)', 'false)', 'test/t/workspace/shared_dashboards.pl'],
 	['evaluations: a region that nobody tells', 'src/evaluation/evaluation_run.c', 'if (region.len == 0)', 'if (false)', 'test/t/evaluation/providers.pl'],
 	['evaluations: the providers\' own endpoints', 'src/evaluation/provider.c', 'if (ls_str_eq_nocase(url.name', 'if (i > 9 && ls_str_eq_nocase(url.name', 'test/t/evaluation/providers.pl'],

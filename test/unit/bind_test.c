@@ -286,6 +286,29 @@ test_attacks(void)
 	}
 }
 
+/* More tokens than a query may have are refused before anything looks at the last of them. */
+static void
+test_many(void)
+{
+	static ls_str many[100];
+	static char text[4096];
+	size_t len = 0;
+
+	for (size_t i = 0; i < 100; i++)
+		many[i] = LS_STR("1");
+	n_variables = 0;
+	set("m", "x", NULL);
+	variables[0].values = many;
+	variables[0].n_values = 100;
+	set("s", "*", NULL);
+	while (len < 3000)
+		len += (size_t) snprintf(text + len, sizeof(text) - len, "$m ");
+	snprintf(text + len, sizeof(text) - len, "x:$s");
+	ok(!bind(text), "very many values before a colon");
+	snprintf(text + len, sizeof(text) - len, "| where a=$m");
+	ok(!bind(text), "... before a stage");
+}
+
 int
 main(void)
 {
@@ -295,6 +318,7 @@ main(void)
 	test_stage_values();
 	test_names();
 	test_attacks();
+	test_many();
 	ls_arena_destroy(arena);
 	return done_testing();
 }

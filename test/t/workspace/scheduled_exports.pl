@@ -286,6 +286,15 @@ my ($url) = $t->sql("SELECT link FROM logsvc_internal.outbox WHERE template = 'e
 like($url, qr{/\Q$mailed->{id}\E/download\?expires=}, 'a mail has the link');
 is(follow($url)->{status}, 200, 'which is good');
 
+# ---- a range that leaves the calendar ----
+
+$t->sql(q{UPDATE logsvc_internal.resource SET content = jsonb_set(content, '{range}',
+	'{"earliest": "-1d", "latest": "+99999999999m"}') WHERE kind = 'scheduled_export' AND name = 'sly'});
+$t->sql("UPDATE logsvc_internal.export_schedule SET next_tick = now() - interval '1 minute' "
+	. 'WHERE next_tick IS NOT NULL');
+ok(wait_until(sub { $t->sql('SELECT count(*) = 0 FROM logsvc_internal.export_schedule '
+	. 'WHERE next_tick < now()') eq 't' }, 30), 'no export holds up the others');
+
 # ---- the organization is deleted ----
 
 $link = run($id{csv}, 'succeeded')->{downloadUrl};

@@ -96,8 +96,8 @@ is_deeply(viewer($token, { panelIds => ['p4'] })->{json}{data}{panels}{p4}{rows}
 $t->sql("UPDATE logsvc_internal.shared_answer SET made_at = made_at - interval '31 seconds'");
 is(send_events($org, { event => 'latest', service => 'web' }), 202, 'one more');
 my $holder = $t->node->background_psql('postgres');
-is($holder->query_safe("BEGIN; SELECT logsvc_internal.hold_load(id) FROM logsvc_internal.resource WHERE name = 'wall'"), 't',
-	'a load runs');
+is($holder->query_safe('BEGIN; SELECT logsvc_internal.hold_load(logsvc_internal.load_place('
+	. "organization_id, id)) FROM logsvc_internal.resource WHERE name = 'wall'"), 't', 'a load runs');
 $p = viewer($token, { variables => { service => 'web' } })->{json}{data}{panels};
 is_deeply($p->{p4}{rows}, [ [21] ], 'another one shows what was found before');
 is($p->{p1}{error}{code}, 'SERVICE_UNAVAILABLE', 'and what was not found before, not');
@@ -109,6 +109,17 @@ $t->sql("INSERT INTO logsvc_internal.shared_answer SELECT dashboard, sha256(n::t
 is(viewer($token, { variables => { service => ['web'] }, panelIds => ['p1'] })->{json}{data}{panels}{p1}{error}{code},
 	'RATE_LIMIT_EXCEEDED', 'no more than 200 searches are kept');
 $t->sql('DELETE FROM logsvc_internal.shared_answer');
+
+# ---- a right that the link would go around ----
+
+my $writer = $t->sql("SELECT logsvc.create_token('acme', '$org->{email}', 'writer', "
+	. "ARRAY['dashboards:read', 'dashboards:write']) ->> 'token'");
+foreach ([ POST => "/$d->{id}/share", { kind => 'link' } ], [ PATCH => "/$d->{id}", { name => 'wall 2' } ])
+{
+	my ($method, $where, $json) = @$_;
+	is($t->http($method => $path . $where, token => $writer, json => $json)->{json}{code},
+		'INSUFFICIENT_SCOPE', "who may not read events does not decide what a link shows: $method");
+}
 
 # ---- when a link ends ----
 
