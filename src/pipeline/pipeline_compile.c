@@ -142,7 +142,8 @@ add_capture(compiler *c, processor *p, uint32_t number, ls_str field, char type)
 		return out_of_memory(c);
 	if (added->name.kind == NAME_ALL ||
 		(added->name.kind == NAME_FIELD && added->name.field == LS_FIELD_INDEX) ||
-		(added->name.kind == NAME_ATTRIBUTE && field.len > 0 && field.data[0] == '_'))
+		(added->name.kind == NAME_ATTRIBUTE && added->name.key.len > 0 &&
+		 added->name.key.data[0] == '_'))
 		return wrong(c, "pattern", "a group has a name that cannot be set");
 	/* The time of a line that cannot be read is still worth something. */
 	return true;

@@ -222,6 +222,9 @@ ls_pipeline_set(ls_pipeline_run *run, const event_name *name, const event_value 
 		ls_pipeline_note_cut(run, LS_STR("attributes."), key);
 	}
 	key.len = ls_utf8_prefix_chars(key.data, key.len, run->limits.key_chars);
+	/* Masks do not look at it, so no text of a sender may get there. */
+	if (ls_str_eq(key, LS_STR(LS_PIPELINE_ERROR_ATTRIBUTE)))
+		return LS_PIPELINE_ERROR_ATTRIBUTE " is the service's own";
 	a = find_attribute(run, key);
 	if (a == NULL)
 	{
@@ -258,6 +261,35 @@ parts_of(ls_str key, const ls_str *path, uint32_t n_path)
 	return 0;
 }
 
+static bool rewrite(ls_arena *arena, ls_str json, const ls_str *path, uint32_t n_path,
+					value_change change, void *context, ls_buf *out, bool *found);
+
+/* A path goes into the elements of an array: any of them may have the member. */
+static bool
+rewrite_elements(ls_json *j, ls_arena *arena, const ls_str *path, uint32_t n_path,
+				 value_change change, void *context, ls_buf *out, bool *found)
+{
+	ls_json_value value;
+	bool first = true;
+	ls_str raw;
+
+	if (!ls_json_read(j, &value))
+		return false;
+	ls_buf_char(out, '[');
+	while (ls_json_element(j))
+	{
+		if (!ls_json_skip(j, &raw))
+			return false;
+		if (!first)
+			ls_buf_char(out, ',');
+		first = false;
+		if (!rewrite(arena, raw, path, n_path, change, context, out, found))
+			return false;
+	}
+	ls_buf_char(out, ']');
+	return j->error == NULL;
+}
+
 static bool
 rewrite(ls_arena *arena, ls_str json, const ls_str *path, uint32_t n_path, value_change change,
 		void *context, ls_buf *out, bool *found)
@@ -270,7 +302,11 @@ rewrite(ls_arena *arena, ls_str json, const ls_str *path, uint32_t n_path, value
 	ls_str raw;
 
 	ls_json_init(&j, json, arena, 128);
-	if (!ls_json_peek(&j, &type) || type != LS_JSON_OBJECT || n_path == 0)
+	if (!ls_json_peek(&j, &type))
+		return false;
+	if (type == LS_JSON_ARRAY)
+		return rewrite_elements(&j, arena, path, n_path, change, context, out, found);
+	if (type != LS_JSON_OBJECT)
 	{
 		ls_buf_str(out, json);
 		return true;
@@ -326,9 +362,31 @@ ls_pipeline_rewrite(ls_arena *arena, ls_str json, const ls_str *path, uint32_t n
 	return true;
 }
 
+bool
+ls_pipeline_is_cut_json(const ls_attribute *a, const event_name *name)
+{
+	size_t length = 0;
+	size_t i = 0;
+
+	if (a->kind != LS_KIND_STRING || name->n_path < 2)
+		return false;
+	while (i < a->text.len && strchr(" \t\r\n", a->text.data[i]) != NULL && a->text.data[i] != '\0')
+		i++;
+	if (i == a->text.len || (a->text.data[i] != '{' && a->text.data[i] != '['))
+		return false;
+	for (uint32_t k = 0; k + 1 < name->n_path; k++)
+	{
+		length += name->path[k].len + (k > 0);
+		if (ls_str_eq(a->key, ls_str_make(name->key.data, length)))
+			return true;
+	}
+	return false;
+}
+
 const char *
 ls_pipeline_remove(ls_pipeline_run *run, const event_name *name)
 {
+	const char *failure = NULL;
 	size_t kept = 0;
 	bool found;
 	ls_str json;
@@ -347,8 +405,9 @@ ls_pipeline_remove(ls_pipeline_run *run, const event_name *name)
 	{
 		ls_attribute *a = &run->attributes[i];
 		size_t length = 0;
+		bool gone = false;
 
-		if (ls_str_eq(a->key, name->key))
+		if (ls_str_eq(a->key, name->key) || ls_pipeline_is_cut_json(a, name))
 		{
 			run->changed = true;
 			continue;
@@ -360,13 +419,19 @@ ls_pipeline_remove(ls_pipeline_run *run, const event_name *name)
 				continue;
 			if (!ls_pipeline_rewrite(run->arena, a->text, name->path + k + 1, name->n_path - k - 1,
 									 NULL, NULL, &json, &found))
-				return "out of memory";
+			{
+				/* Whole: what was to be removed may be anywhere in it. */
+				failure = "out of memory";
+				gone = run->changed = true;
+				break;
+			}
 			if (found)
 				a->text = json;
 			run->changed = run->changed || found;
 		}
-		run->attributes[kept++] = *a;
+		if (!gone)
+			run->attributes[kept++] = *a;
 	}
 	run->event.n_attributes = kept;
-	return NULL;
+	return failure;
 }

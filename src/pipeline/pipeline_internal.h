@@ -167,6 +167,12 @@ extern ls_str ls_pipeline_text(ls_pipeline_run *run, const event_value *value);
 extern const char *ls_pipeline_set(ls_pipeline_run *run, const event_name *name,
 								   const event_value *value);
 
+/*
+ * Is it a text that begins as JSON does, in which the name would be a member?  JSON beyond the limit of
+ * values is cut and then a text, so nobody can say where the member is.
+ */
+extern bool ls_pipeline_is_cut_json(const ls_attribute *a, const event_name *name);
+
 /* NULL, or why it could not be removed. */
 extern const char *ls_pipeline_remove(ls_pipeline_run *run, const event_name *name);
 
@@ -174,12 +180,15 @@ extern const char *ls_pipeline_remove(ls_pipeline_run *run, const event_name *na
 extern void ls_pipeline_note_cut(ls_pipeline_run *run, ls_str prefix, ls_str name);
 
 /*
- * A JSON object in which each value at `path` is replaced by what `change` appends, or left out when
+ * JSON in which each value at `path`, also in the elements of arrays, is replaced by what `change` appends, or left out when
  * `change` is NULL.  False: out of memory, or `change` failed.
  */
 typedef bool (*value_change)(void *context, ls_str value, ls_buf *out);
 extern bool ls_pipeline_rewrite(ls_arena *arena, ls_str json, const ls_str *path, uint32_t n_path,
 								value_change change, void *context, ls_str *out, bool *found);
+
+/* Why a processor that had no time left has failed. */
+#define TOO_LATE "the time of the event is over"
 
 /* Is the time of the event over? */
 extern bool ls_pipeline_late(ls_pipeline_run *run);

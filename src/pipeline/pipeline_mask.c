@@ -323,8 +323,76 @@ mask_name(masking *m, ls_attribute *a, bool closed)
 	if (masked.data == a->key.data)
 		return;
 	masked.len = ls_utf8_prefix_chars(masked.data, masked.len, m->run->limits.key_chars);
+	/* A replacement by nothing can make the service's own name, whose value masks leave out. */
+	if (ls_str_eq(masked, LS_STR(LS_PIPELINE_ERROR_ATTRIBUTE)))
+		masked = LS_STR("***");
 	a->key = masked;
 	m->run->changed = true;
+}
+
+/*
+ * The names of what was cut, separated by commas: keys are senders' text, and may have commas too.  If
+ * anything is found in all of them or in one, `attributes` stands for those of attributes.
+ */
+static ls_str
+mask_cut_names(masking *m, ls_str names, bool closed)
+{
+	static const char *const fields[] = {"event",   "level",    "source",  "service", "severity",
+										 "traceId", "trace_id", "message", "spanId",  "span_id"};
+	ls_str prefix = LS_STR("attributes.");
+	bool found = closed;
+	ls_str masked = names;
+	ls_buf kept;
+
+	found = found || !mask_text(m, names, &masked) || masked.data != names.data;
+	ls_buf_init(&kept, m->run->arena);
+	ls_buf_lit(&kept, "attributes");
+	for (size_t begin = 0, end; begin <= names.len; begin = end + 1)
+	{
+		const char *comma = memchr(names.data + begin, ',', names.len - begin);
+		ls_str name;
+
+		end = comma != NULL ? (size_t) (comma - names.data) : names.len;
+		name = ls_str_make(names.data + begin, end - begin);
+		for (size_t f = 0; f < sizeof(fields) / sizeof(fields[0]); f++)
+		{
+			if (!ls_str_eq(name, ls_str_make(fields[f], strlen(fields[f]))))
+				continue;
+			ls_buf_char(&kept, ',');
+			ls_buf_str(&kept, name);
+		}
+		if (found || name.len <= prefix.len || memcmp(name.data, prefix.data, prefix.len) != 0)
+			continue;
+		name = ls_str_make(name.data + prefix.len, name.len - prefix.len);
+		found = !mask_text(m, name, &masked) || masked.data != name.data;
+	}
+	if (!found)
+		return names;
+	return kept.failed ? LS_STR("attributes") : ls_str_make(kept.data, kept.len);
+}
+
+static void
+mask_cuts(masking *m, bool closed)
+{
+	ls_pipeline_run *run = m->run;
+	ls_str *names = &run->event.field[LS_FIELD_TRUNCATED];
+	ls_str before;
+	ls_str after;
+
+	if ((run->event.has & 1u << LS_FIELD_TRUNCATED) != 0)
+	{
+		before = *names;
+		*names = mask_cut_names(m, before, closed);
+		run->changed = run->changed || names->data != before.data;
+	}
+	if (run->cuts.len == 0)
+		return;
+	before = ls_str_make(run->cuts.data, run->cuts.len);
+	after = mask_cut_names(m, before, closed);
+	if (after.data == before.data)
+		return;
+	ls_buf_init(&run->cuts, run->arena);
+	ls_buf_str(&run->cuts, after);
 }
 
 /* Inside the attributes whose names are the begin of the path. */
@@ -358,6 +426,16 @@ mask_inside(masking *m, ls_attribute *a, const event_name *name, bool closed)
 	}
 }
 
+static bool
+is_standard_level(const ls_event *event)
+{
+	ls_str level = event->field[LS_FIELD_LEVEL];
+	ls_str standard;
+
+	return (event->has & 1u << LS_FIELD_LEVEL) != 0 && ls_level_of_name(level, &standard) &&
+		   ls_str_eq(level, standard);
+}
+
 /*
  * Masks the field of the processor.  Returns NULL, or why it was not certain what to mask; then the
  * field has been replaced.
@@ -374,10 +452,12 @@ ls_pipeline_mask(ls_pipeline_run *run, const processor *p, bool closed)
 	{
 		for (int f = 0; f < LS_NAMED_FIELDS; f++)
 		{
-			/* Where it goes, and names of fields, are no text of the sender's. */
-			if (f != LS_FIELD_INDEX && f != LS_FIELD_TRUNCATED && (f != LS_FIELD_LEVEL || closed))
+			/* Where it goes, and a standard level, are no text of the sender's. */
+			if (f != LS_FIELD_INDEX && f != LS_FIELD_TRUNCATED &&
+				(f != LS_FIELD_LEVEL || closed || !is_standard_level(&run->event)))
 				mask_field(&m, (ls_field) f, closed);
 		}
+		mask_cuts(&m, closed);
 	}
 	for (size_t i = 0; i < run->event.n_attributes; i++)
 	{
@@ -393,6 +473,8 @@ ls_pipeline_mask(ls_pipeline_run *run, const processor *p, bool closed)
 			mask_attribute(&m, a, closed);
 		else if (name->kind == NAME_ATTRIBUTE && name->n_path > 1 && a->kind == LS_KIND_JSON)
 			mask_inside(&m, a, name, closed);
+		else if (name->kind == NAME_ATTRIBUTE && ls_pipeline_is_cut_json(a, name))
+			replace_attribute(&m, a);
 	}
 	return m.failure;
 }

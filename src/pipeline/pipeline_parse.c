@@ -12,6 +12,9 @@
 /* Of pairs in one text; more are not looked at. */
 #define MAX_PAIRS 1000
 
+/* Members, words or pairs between two looks at the clock. */
+#define LOOK_EVERY 64
+
 static bool
 value_of_json(ls_json *j, ls_arena *arena, event_value *value)
 {
@@ -88,14 +91,16 @@ ls_pipeline_parse_json(ls_pipeline_run *run, const processor *p)
 		return "not a JSON object";
 	ls_json_init(&j, source.text, run->arena, 64);
 	(void) ls_json_read(&j, &open);
-	while (ls_json_member(&j, &key))
+	for (uint32_t n = 1; failure == NULL && ls_json_member(&j, &key); n++)
 	{
 		event_name name;
 
+		if (n % LOOK_EVERY == 0 && ls_pipeline_late(run))
+			return TOO_LATE;
 		if (!value_of_json(&j, run->arena, &value))
 			return "out of memory";
 		name = (event_name){.kind = NAME_ATTRIBUTE, .key = key};
-		if ((p->overwrite || !is_there(run, &name)) && failure == NULL)
+		if (p->overwrite || !is_there(run, &name))
 			failure = ls_pipeline_set(run, &name, &value);
 	}
 	return failure;
@@ -224,33 +229,40 @@ const char *
 ls_pipeline_parse_kv(ls_pipeline_run *run, const processor *p)
 {
 	const char *failure = NULL;
+	const char *separator = NULL;
 	size_t pos = 0;
 	bool any = false;
 	event_value source;
 	ls_str text;
+	int pairs = 0;
 
 	if (!ls_pipeline_get(run, &p->name, &source))
 		return NULL;
 	text = ls_pipeline_text(run, &source);
-	for (int pairs = 0; pos < text.len && pairs < MAX_PAIRS; pairs++)
+	for (uint32_t n = 1; pos < text.len && pairs < MAX_PAIRS; n++)
 	{
-		const char *separator = find_text(text, pos, p->key_separator);
-		const char *pair_end = find_text(text, pos, p->pair_separator);
+		const char *pair_end;
 		size_t equal;
 		size_t end;
 		ls_str key;
 		ls_buf name;
 
+		if (n % LOOK_EVERY == 0 && ls_pipeline_late(run))
+			return TOO_LATE;
+		/* Words before it do not look for it again: the text is read once. */
+		if (separator == NULL || separator < text.data + pos)
+			separator = find_text(text, pos, p->key_separator);
 		if (separator == NULL)
 			break;
+		pair_end = find_text(text, pos, p->pair_separator);
 		equal = (size_t) (separator - text.data);
 		/* A word without a value. */
 		if (pair_end != NULL && pair_end < separator)
 		{
 			pos = (size_t) (pair_end - text.data) + p->pair_separator.len;
-			pairs--;
 			continue;
 		}
+		pairs++;
 		end = value_end(text, equal + p->key_separator.len, p->pair_separator);
 		key = ls_str_trim(ls_str_make(text.data + pos, equal - pos));
 		if (key.len > 0 && key.len <= 4 * run->limits.key_chars)

@@ -260,8 +260,6 @@ note_step(ls_pipeline_run *run, const pipeline *in, const processor *p, bool ran
 		run->step(run->context, &step);
 }
 
-#define TOO_LATE "the time of the event is over"
-
 /* One processor; false: the event is dropped. */
 static bool
 step(ls_pipeline_run *run, const pipeline *in, processor *p, bool timed)
