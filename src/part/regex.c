@@ -31,9 +31,15 @@
 #define WINDOW 128
 #define WINDOW_STEPS 8000000
 #define START_STEPS 8000000
-#define LEAST_LIMIT 1000
+#define LEAST_LIMIT 64
 #define MOST_LIMIT 20000
 #define LONGEST_TEXT (32 * 1024)
+
+/*
+ * Longer texts have shorter windows.  Machine code counts steps only where it may go back, so at each
+ * place an expression may read the whole text, some times, for one step.
+ */
+#define WINDOW_TEXT 2048
 
 /* Bytes of what one pattern is compiled to, before it becomes machine code. */
 #define COMPILED_LIMIT (48 * 1024)
@@ -191,6 +197,7 @@ ls_regex_search(ls_regex *regex, ls_str text, size_t from, const char **error)
 	uint32_t window_limit;
 	uint32_t start_limit;
 	uint64_t steps = START_STEPS / (text.len + 1);
+	size_t window = text.len <= WINDOW_TEXT ? WINDOW : WINDOW * WINDOW_TEXT / text.len;
 
 	if (text.len > LONGEST_TEXT)
 	{
@@ -209,7 +216,7 @@ ls_regex_search(ls_regex *regex, ls_str text, size_t from, const char **error)
 	window_limit = (uint32_t) (WINDOW_STEPS / WINDOW / (text.len + 1)) + 16;
 	while (from <= text.len)
 	{
-		size_t last = text.len - from < WINDOW ? text.len : from + WINDOW - 1;
+		size_t last = text.len - from < window ? text.len : from + window - 1;
 		int code = match_from(regex, text, from, last, window_limit);
 
 		if (code == PCRE2_ERROR_MATCHLIMIT)

@@ -35,6 +35,50 @@ at(ls_str text, size_t i)
 	return i < text.len ? text.data[i] : '\0';
 }
 
+static bool
+is_at(ls_str text, size_t i, const char *what, size_t length)
+{
+	return i <= text.len && text.len - i >= length && memcmp(text.data + i, what, length) == 0;
+}
+
+static bool
+are_hex(ls_str text, size_t i, size_t n)
+{
+	for (size_t k = 0; k < n; k++)
+	{
+		if (ls_hex_digit(at(text, i + k)) < 0)
+			return false;
+	}
+	return true;
+}
+
+/*
+ * Is what ends before byte i the escape of a character: \n, \u000a, \x0a, %0A, or a color of a
+ * terminal?  Its letters and digits are no part of what comes next.
+ */
+static bool
+after_escape(ls_str text, size_t i)
+{
+	size_t k = i;
+
+	if (i >= 2 && text.data[i - 2] == '\\' && is_letter(text.data[i - 1]))
+		return true;
+	if (i >= 3 && text.data[i - 3] == '%' && are_hex(text, i - 2, 2))
+		return true;
+	if (i >= 4 && is_at(text, i - 4, "\\x", 2) && are_hex(text, i - 2, 2))
+		return true;
+	if (i >= 6 && is_at(text, i - 6, "\\u", 2) && are_hex(text, i - 4, 4))
+		return true;
+	if (i < 2 || text.data[i - 1] != 'm')
+		return false;
+	for (k = i - 1; k > 0 && i - k < 16; k--)
+	{
+		if (!is_digit(text.data[k - 1]) && text.data[k - 1] != ';')
+			return text.data[k - 1] == '[';
+	}
+	return false;
+}
+
 /* ---- mail addresses ---- */
 
 /* Of the part before the @; letters of other scripts count. */
@@ -87,12 +131,22 @@ find_byte(ls_str text, size_t from, char c)
 	return found != NULL ? (size_t) (found - text.data) : text.len;
 }
 
+/* The next `code` of the places from i to `bound`; `mark` is the last one that was found. */
+static size_t
+next_mark(ls_str text, size_t mark, size_t i, size_t bound, const char *code, size_t length)
+{
+	while (mark < bound && (mark < i || !is_at(text, mark, code, length)))
+		mark = find_byte(text, mark < i ? i : mark + 1, code[0]);
+	return mark;
+}
+
 static bool
 find_email(ls_str text, size_t from, size_t *begin, size_t *end)
 {
 	size_t i = from;
 	size_t sign = 0;
 	size_t percent = 0;
+	size_t escape = 0;
 
 	while (i < text.len)
 	{
@@ -103,13 +157,14 @@ find_email(ls_str text, size_t from, size_t *begin, size_t *end)
 		if (sign <= i)
 			sign = find_byte(text, i, '@');
 		/* As in a URL: bob%40example.com. */
-		while (percent < sign && (percent < i || at(text, percent) != '%' ||
-								  at(text, percent + 1) != '4' || at(text, percent + 2) != '0'))
-			percent = find_byte(text, percent < i ? i : percent + 1, '%');
+		percent = next_mark(text, percent, i, sign, "%40", 3);
 		place = percent < sign ? percent : sign;
+		/* As in JSON that is a text. */
+		escape = next_mark(text, escape, i, place, "\\u0040", 6);
+		place = escape < place ? escape : place;
 		if (place >= text.len)
 			return false;
-		after = place + (place == percent ? 3 : 1);
+		after = place + (place == escape ? 6 : place == percent ? 3 : 1);
 		*begin = place;
 		if (place > from && text.data[place - 1] == '"')
 		{
@@ -156,10 +211,25 @@ luhn(const char *digits, size_t n)
 	return sum % 10 == 0;
 }
 
-static inline bool
-is_separator(char c)
+/* The length of one separator of groups; 0: none is here. */
+static size_t
+separator_length(ls_str text, size_t i)
 {
-	return c == ' ' || c == '-' || c == '.';
+	switch (text.data[i])
+	{
+		case ' ':
+		case '-':
+		case '.':
+		case '+':
+		case '\t':
+			return 1;
+		case '\xc2':
+			return at(text, i + 1) == '\xa0' ? 2 : 0; /* that does not break */
+		case '%':
+			return is_at(text, i, "%20", 3) ? 3 : 0;
+		default:
+			return 0;
+	}
 }
 
 /* The end of the longest card number that begins here, at a group of digits; 0: none does. */
@@ -170,11 +240,12 @@ card_end(ls_str text, size_t from)
 	size_t n = 0;
 	size_t end = 0;
 
-	/* Networks have the first digits 2 to 6; a time in milliseconds begins with 1. */
-	if (text.data[from] < '2' || text.data[from] > '6')
+	/* A time in milliseconds begins with 1. */
+	if (!is_digit(at(text, from)) || text.data[from] < '2')
 		return 0;
-	for (size_t i = from; i < text.len; i++)
+	for (size_t i = from, length; i < text.len; i += length)
 	{
+		length = 1;
 		if (is_digit(text.data[i]))
 		{
 			if (n == CARD_MOST)
@@ -183,10 +254,27 @@ card_end(ls_str text, size_t from)
 			if (n >= CARD_LEAST && !is_digit(at(text, i + 1)) && luhn(digits, n))
 				end = i + 1;
 		}
-		else if (!is_separator(text.data[i]) || !is_digit(at(text, i + 1)))
-			break;
+		else
+		{
+			length = separator_length(text, i);
+			if (length == 0 || !is_digit(at(text, i + length)))
+				break;
+		}
 	}
 	return end;
+}
+
+/* Digits that belong to the escape of a character, when a group begins here: %20, \x20, \u0020. */
+static size_t
+escape_digits(ls_str text, size_t from)
+{
+	for (size_t n = 1; n <= 4; n++)
+	{
+		if (is_digit(at(text, from + n - 1)) && is_digit(at(text, from + n)) &&
+			(n == 2 || n == 4) && after_escape(text, from + n))
+			return n;
+	}
+	return 0;
 }
 
 static bool
@@ -204,12 +292,15 @@ find_card(ls_str text, size_t from, size_t *begin, size_t *end)
 			i++;
 			continue;
 		}
+		*begin = i;
 		*end = card_end(text, i);
-		if (*end > 0)
+		if (*end == 0)
 		{
-			*begin = i;
-			return true;
+			*begin = i + escape_digits(text, i);
+			*end = *begin > i ? card_end(text, *begin) : 0;
 		}
+		if (*end > 0)
+			return true;
 		while (i < text.len && is_digit(text.data[i]))
 			i++;
 	}
@@ -239,8 +330,8 @@ ipv4_end(ls_str text, size_t from)
 		if (digits == 0 || digits > 3 || value > 255)
 			return 0;
 	}
-	/* 1.2.3.4.5 is a version. */
-	return at(text, i) == '.' && is_digit(at(text, i + 1)) ? 0 : i;
+	/* 10.0.0.1.443 is an address with its port, as tcpdump writes it. */
+	return i;
 }
 
 /* The same of IPv6. */
@@ -306,16 +397,17 @@ find_ip(ls_str text, size_t from, size_t *begin, size_t *end)
 	{
 		char c = text.data[i];
 		char before = i > 0 ? text.data[i - 1] : '\0';
+		bool begins;
 
-		if ((c != ':' && ls_hex_digit(c) < 0) || is_alnum(before))
+		if (c != ':' && ls_hex_digit(c) < 0)
 			continue;
+		begins = !is_alnum(before) || after_escape(text, i);
 		*begin = i;
 		*end = 0;
-		if (is_digit(c) && before != '.')
+		/* Letters may touch it: 10.0.0.1ms. */
+		if (is_digit(c) && (begins || !is_digit(before)))
 			*end = ipv4_end(text, i);
-		if (*end > 0 && is_alnum(at(text, *end)))
-			*end = 0;
-		if (*end == 0)
+		if (*end == 0 && begins)
 			*end = ipv6_end(text, i);
 		if (*end > 0)
 			return true;
@@ -441,7 +533,8 @@ find_iban(ls_str text, size_t from, size_t *begin, size_t *end)
 			continue;
 		}
 		if (!is_letter(text.data[i]) || !is_letter(text.data[i + 1]) ||
-			!is_digit(text.data[i + 3]) || (i > 0 && is_alnum(text.data[i - 1])))
+			!is_digit(text.data[i + 3]) ||
+			(i > 0 && is_alnum(text.data[i - 1]) && !after_escape(text, i)))
 			continue;
 		*end = iban_end(text, i);
 		if (*end > 0)

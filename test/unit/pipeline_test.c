@@ -3,6 +3,7 @@
  */
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include "src/pipeline/pipeline.h"
 #include "test/unit/tap.h"
@@ -12,10 +13,24 @@
 static ls_arena *arena;
 static ls_arena *event_arena;
 
+/* Of the events of run_on; empty: they have none. */
+static ls_str level;
+static ls_str truncated;
+
 static ls_str
 str(const char *s)
 {
 	return ls_str_make(s, strlen(s));
+}
+
+/* CPU time in nanoseconds. */
+static uint64_t
+now(void)
+{
+	struct timespec cpu;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &cpu);
+	return (uint64_t) cpu.tv_sec * UINT64_C(1000000000) + (uint64_t) cpu.tv_nsec;
 }
 
 static ls_program *
@@ -57,9 +72,9 @@ begin(ls_program *program)
 	return run;
 }
 
-/* The text of an event after processors. */
-static ls_str
-after(const char *processors, ls_str text, ls_event_fate *fate, const ls_event **out)
+/* An event with a text and, unless its key is NULL, an attribute, after processors. */
+static ls_event_fate
+run_on(const char *processors, ls_str text, const ls_attribute *attribute, const ls_event **out)
 {
 	static ls_program *program = NULL;
 	static ls_pipeline_run run;
@@ -68,14 +83,33 @@ after(const char *processors, ls_str text, ls_event_fate *fate, const ls_event *
 	if (program != NULL)
 		ls_program_free(program);
 	ls_arena_reset(arena);
+	memset(&event, 0, sizeof(event));
+	event.has = 1u << LS_FIELD_EVENT | 1u << LS_FIELD_LEVEL | 1u << LS_FIELD_TRUNCATED;
+	event.field[LS_FIELD_EVENT] = text;
+	event.field[LS_FIELD_LEVEL] = level;
+	event.field[LS_FIELD_TRUNCATED] = truncated;
+	event.attributes = (ls_attribute *) attribute;
+	event.n_attributes = attribute != NULL;
+	if (level.len == 0)
+		event.has &= ~(1u << LS_FIELD_LEVEL);
+	if (truncated.len == 0)
+		event.has &= ~(1u << LS_FIELD_TRUNCATED);
+	*out = &event;
 	program = compile(processors);
 	if (program == NULL)
-		return LS_STR("?");
+	{
+		event.field[LS_FIELD_EVENT] = LS_STR("?");
+		return LS_FATE_KEPT;
+	}
 	run = begin(program);
-	memset(&event, 0, sizeof(event));
-	event.has = 1u << LS_FIELD_EVENT;
-	event.field[LS_FIELD_EVENT] = text;
-	*fate = ls_pipeline_run_event(&run, &event, out);
+	return ls_pipeline_run_event(&run, &event, out);
+}
+
+/* The text of an event after processors. */
+static ls_str
+after(const char *processors, ls_str text, ls_event_fate *fate, const ls_event **out)
+{
+	*fate = run_on(processors, text, NULL, out);
 	return (*out)->field[LS_FIELD_EVENT];
 }
 
@@ -112,11 +146,121 @@ test_presets(void)
 	masked("iban", "xDE89370400440532013000 DE8937040044053201300", "xDE89370400440532013000 DE8937040044053201300");
 }
 
+/* Escapes, and what stands at an address without a space. */
+static void
+test_touching(void)
+{
+	masked("ip", "client\\n10.0.0.1 \\u000a10.0.0.2 \\u002010.0.0.3 %2C10.0.0.4 %2010.0.0.5",
+		   "client\\n*** \\u000a*** \\u0020*** %2C*** %20***");
+	masked("ip", "\x1b[32m10.0.0.1\x1b[0m Connecting...10.0.0.2 10.0.0.3ms", "\x1b[32m***\x1b[0m Connecting...*** ***ms");
+	masked("ip", "IP 10.0.0.1.443 > 10.0.0.2.80: 256.1.1.1 1.2.3", "IP ***.443 > ***.80: 256.1.1.1 1.2.3");
+	masked("ip", "\\n2001:db8:0:0:0:0:0:1 \\tfe80::1 %20fe80::2 std::string", "\\n*** \\t*** %20*** std::string");
+	masked("iban", "\\nDE89370400440532013000 %0aNL91ABNA0417164300 \\nDE88370400440532013000", "\\n*** %0a*** \\nDE88370400440532013000");
+	masked("email", "{\\\"m\\\":\\\"bob\\u0040example.com\\\"} a@b.co \\u0040 %40", "{\\\"m\\\":\\\"***\\\"} *** \\u0040 %40");
+	masked("creditcard", "4111+1111+1111+1111 4111%201111%201111%201111 4111\t1111\t1111\t1111", "*** *** ***");
+	masked("creditcard", "4111\xc2\xa0" "1111\xc2\xa0" "1111\xc2\xa0" "1111 %204111111111111111 8171999927660000", "*** %20*** ***");
+	masked("creditcard", "4111++1111++1111++1111 1000000000000008", "4111++1111++1111++1111 1000000000000008");
+}
+
+/* No text of a sender is where masks do not look. */
+static void
+test_names(void)
+{
+	static const char *const makers[] = {
+		"{\"type\":\"parse_kv\"}", "{\"type\":\"parse_json\"}"};
+	static const char *const texts[] = {"_pipelineError=bob@example.com", "{\"_pipelineError\":\"bob@example.com\"}"};
+	char processors[300];
+	ls_attribute attribute = {.kind = LS_KIND_STRING, .text = LS_STR("bob@example.com")};
+	const ls_event *out;
+	const char *error;
+	const char *path;
+
+	for (int i = 0; i < 2; i++)
+	{
+		snprintf(processors, sizeof(processors), "%s,{\"type\":\"mask\",\"field\":\"*\",\"preset\":\"email\"}", makers[i]);
+		(void) run_on(processors, str(texts[i]), NULL, &out);
+		is_int((long long) out->n_attributes, 1, "one attribute:");
+		ok(strstr(out->attributes[0].text.data, "service's own") != NULL, "the failure");
+	}
+	attribute.key = LS_STR("_pipexlineError");
+	(void) run_on("{\"type\":\"mask\",\"field\":\"*\",\"pattern\":\"x\",\"replacement\":\"\"},"
+				  "{\"type\":\"mask\",\"field\":\"*\",\"pattern\":\"bob\"}",
+				  LS_STR("a"), &attribute, &out);
+	is_str(out->attributes[0].key, "***", "a mask does not make the name either");
+	is_str(out->attributes[0].text, "***@eample.com", "and the next one looks at it");
+	ls_arena_reset(arena);
+	ok(ls_program_compile(str("{" KEY "\"pipelines\":[{\"id\":\"p\",\"name\":\"p\",\"processors\":[{\"type\":\"parse_grok\","
+							  "\"pattern\":\"%{DATA:attributes._pipelineError}\"}]}]}"),
+						  arena, &error, &path) == NULL, "nor does a group");
+	level = LS_STR("bob@example.com");
+	truncated = LS_STR("event,attributes.bob@example.com");
+	(void) run_on("{\"type\":\"mask\",\"field\":\"*\",\"preset\":\"email\"}", LS_STR("a"), NULL, &out);
+	is_str(out->field[LS_FIELD_LEVEL], "***", "a level is text");
+	is_str(out->field[LS_FIELD_TRUNCATED], "attributes,event", "names of what was cut are too");
+	level = LS_STR("error");
+	truncated = LS_STR("attributes.user-7,attributes.b");
+	(void) run_on("{\"type\":\"mask\",\"field\":\"*\",\"pattern\":\"^user-[0-9]+$|err\"}", LS_STR("a"), NULL, &out);
+	is_str(out->field[LS_FIELD_LEVEL], "error", "but not a standard one");
+	is_str(out->field[LS_FIELD_TRUNCATED], "attributes", "each of the names");
+	level = truncated = LS_STR("");
+}
+
+/* Where a member may be, but cannot be found: nothing of it is left. */
+static void
+test_inside(void)
+{
+	static const char mask[] = "{\"type\":\"mask\",\"field\":\"user.mail\",\"preset\":\"email\"}";
+	ls_attribute attribute = {.key = LS_STR("user"), .kind = LS_KIND_STRING, .text = LS_STR("{\"mail\":\"bob@example.com\",\"x")};
+	const ls_event *out;
+
+	(void) run_on(mask, LS_STR("a"), &attribute, &out);
+	is_str(out->attributes[0].text, "***", "JSON that was cut");
+	(void) run_on("{\"type\":\"remove\",\"fields\":[\"user.mail\"]}", LS_STR("a"), &attribute, &out);
+	is_int((long long) out->n_attributes, 0, "is removed as a whole");
+	attribute.text = LS_STR("bob@example.com");
+	(void) run_on(mask, LS_STR("a"), &attribute, &out);
+	is_str(out->attributes[0].text, "bob@example.com", "another text is not");
+	attribute.kind = LS_KIND_JSON;
+	attribute.text = LS_STR("[{\"mail\":\"bob@example.com\",\"id\":1},[{\"mail\":[\"a@b.co\"]}],2]");
+	(void) run_on(mask, LS_STR("a"), &attribute, &out);
+	is_str(out->attributes[0].text, "[{\"mail\":\"***\",\"id\":1},[{\"mail\":[\"***\"]}],2]", "elements of an array");
+	(void) run_on("{\"type\":\"remove\",\"fields\":[\"user.mail\"]}", LS_STR("a"), &attribute, &out);
+	is_str(out->attributes[0].text, "[{\"id\":1},[{}],2]", "are looked into by remove too");
+}
+
+/* Texts of any length are read once, or given up.  CPU time, with much room: before, it took seconds. */
+static void
+test_time(void)
+{
+	static char text[256 * 1024 + 1];
+	ls_event_fate fate;
+	const ls_event *out;
+	uint64_t began;
+
+	for (size_t i = 0; i < sizeof(text) - 1; i++)
+		text[i] = "a "[i % 2];
+	memcpy(text + sizeof(text) - 4, "=>b", 3);
+	began = now();
+	(void) after("{\"type\":\"parse_kv\"}", str(text), &fate, &out);
+	for (size_t i = 0; i < sizeof(text) - 4; i++)
+		text[i] = "= "[i % 2];
+	(void) after("{\"type\":\"parse_kv\",\"keySeparator\":\"=>\"}", str(text), &fate, &out);
+	ok(now() - began < UINT64_C(1000000000), "words without a value, false separators");
+	memset(text, 'x', 32 * 1024);
+	text[32 * 1024] = '\0';
+	began = now();
+	(void) after("{\"type\":\"mask\",\"field\":\"event\",\"pattern\":\"(?=x*+)(?=x*+)(?=x*+)(?=x*+)(?=x*+)(?=x*+)(?=x*+)"
+				 "(?=x*+)(?=x*+)(?=x*+)(?=x*+)(?=x*+)(?=x*+)(?=x*+)[xy](?!x|$)\"}", str(text), &fate, &out);
+	ok(now() - began < UINT64_C(1000000000), "an expression that reads ahead");
+	is_str(out->field[LS_FIELD_EVENT], "***", "is given up");
+	printf("# %llu us\n", (unsigned long long) (now() - began) / 1000);
+}
+
 /* Presets look at a text once: half a megabyte of what they begin with takes moments. */
 static void
 test_linear(void)
 {
-	static const char *const begins[] = {"@", "a@", "%40", "4", "4 ", "1.", "a:", "::", "eyJ", "eyJ.", "DE89", "a\"@"};
+	static const char *const begins[] = {"@", "a@", "%40", "4", "4 ", "1.", "a:", "::", "eyJ", "eyJ.", "DE89", "a\"@", "\\u0040", "%20", "4%20", "\\n"};
 	static const char *const presets[] = {"email", "creditcard", "ip", "jwt", "iban"};
 	size_t size = 512 * 1024;
 	char *text = malloc(size);
@@ -236,6 +380,10 @@ main(void)
 	arena = ls_arena_create(NULL, 64 * 1024 * 1024);
 	event_arena = ls_arena_create(NULL, 16 * 1024 * 1024);
 	test_presets();
+	test_touching();
+	test_names();
+	test_inside();
+	test_time();
 	test_linear();
 	test_closed();
 	test_budget();
