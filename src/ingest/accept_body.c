@@ -232,6 +232,7 @@ accept_body(ls_accept *accept, const ls_wire_format *format, sender_group *group
 	result->brief = ls_wire_is_brief(request);
 	if (!decoded || (result->accepted == 0 && result->rejected > 0 && !format->item_by_item))
 	{
+		ls_pipelines_give_back();
 		ls_accept_drop_builders(accept, group, last);
 		if (result->failure == LS_DECODE_MANY)
 		{
@@ -248,6 +249,7 @@ accept_body(ls_accept *accept, const ls_wire_format *format, sender_group *group
 	}
 	if (request->idempotency_key.len > 0 && ls_accept_answer_too_long(accept, format, result))
 	{
+		ls_pipelines_give_back();
 		ls_part_builder_truncate(last->builder, first_row);
 		ls_accept_drop_builders(accept, group, last);
 		ls_accept_refuse(accept, request, LS_ERROR_BODY_TOO_LARGE,
@@ -258,6 +260,7 @@ accept_body(ls_accept *accept, const ls_wire_format *format, sender_group *group
 	}
 	if (!take_room(group, &share, result, &error))
 	{
+		ls_pipelines_give_back();
 		ls_part_builder_truncate(last->builder, first_row);
 		ls_accept_drop_builders(accept, group, last);
 		*events = result->accepted;

@@ -259,6 +259,9 @@ extern ls_event_fate ls_pipelines_run(ls_sender_sink *sink, const ls_event *even
 /* The request ends; its events were taken, or will come again. */
 extern void ls_pipelines_leave(ls_sender_sink *sink, bool taken);
 
+/* Nothing of the last request is stored: takes its events off the limits again. */
+extern void ls_pipelines_give_back(void);
+
 extern void ls_pipelines_register(void); /* in _PG_init */
 
 /* ---- accept.c ---- */

@@ -199,19 +199,13 @@ ls_pipelines_counted(const pg_uuid_t *organization, ls_str id, ls_pipeline_count
 	return c != NULL;
 }
 
-/* Counts an event by the hash of its key; false: there were `most` in this minute. */
-static bool
-take(void *context, uint64 number, uint64 key, uint32 most)
+/* Under the lock: the count of a key at a limit in a minute. */
+static uint32 *
+find_count(uint64 number, uint64 key, int64 minute)
 {
-	int64 minute = ls_now() / (60 * LS_USECS_PER_SEC);
-	uint32 tag = (uint32) (key >> 32) | 1;
 	limiter *found = NULL;
-	uint32 *count = NULL;
-	bool allowed;
+	uint32 tag;
 
-	if (shared == NULL)
-		return true;
-	LWLockAcquire(ls_lwlock(LS_LOCK_PIPELINES), LW_EXCLUSIVE);
 	for (int i = 0; i < LIMITER_WAYS; i++)
 	{
 		limiter *l = &shared->limiters[(number + (uint64) i) % LIMITERS];
@@ -224,28 +218,27 @@ take(void *context, uint64 number, uint64 key, uint32 most)
 		if (found == NULL || l->minute < found->minute)
 			found = l;
 	}
-	if (found->number != number || found->minute != minute)
+	/* All places have counts of this minute: it shares one, by keys of its own. */
+	if (found->number != number && found->minute >= minute)
+		key = ls_hash_keyed64(key ^ number);
+	else if (found->number != number || found->minute != minute)
 	{
 		memset(found, 0, sizeof(*found));
 		found->number = number;
 		found->minute = minute;
 	}
-	for (int i = 0; i < KEY_WAYS && count == NULL; i++)
+	tag = (uint32) (key >> 32) | 1;
+	for (int i = 0; i < KEY_WAYS; i++)
 	{
 		uint32 at = (uint32) ((key + (uint64) i) % LIMITER_KEYS);
 
 		if (found->keys[at].tag == tag || found->keys[at].tag == 0)
 		{
 			found->keys[at].tag = tag;
-			count = &found->keys[at].count;
+			return &found->keys[at].count;
 		}
 	}
-	if (count == NULL)
-		count = &found->keys[key % LIMITER_KEYS].count;
-	allowed = *count < most;
-	*count += allowed;
-	LWLockRelease(ls_lwlock(LS_LOCK_PIPELINES));
-	return allowed;
+	return &found->keys[key % LIMITER_KEYS].count;
 }
 
 /* ---- programs of this process ---- */
@@ -257,9 +250,22 @@ typedef struct program_entry
 	MemoryContext context;
 	ls_str definition;
 	ls_program *program; /* NULL: no pipelines */
+	bool broken;         /* they could not be compiled: nothing can be taken until the next look */
 	int64 debt;          /* nanoseconds, as of `paid` */
 	ls_time paid;
 } program_entry;
+
+/* Of one request; beyond, they are not given back. */
+#define MAX_TAKEN 4096
+
+/* What a request has counted at a limit. */
+typedef struct taken
+{
+	uint64 number;
+	uint64 key;
+	int64 minute;
+	uint32 events;
+} taken;
 
 /* What goes through the pipelines at the moment. */
 struct ls_pipelines
@@ -268,6 +274,9 @@ struct ls_pipelines
 	program_entry *entry;
 	bool budget;
 	uint32 events;
+	ls_arena *arena; /* of the request */
+	taken *taken;    /* of limits, to be given back if nothing is stored */
+	uint32 n_taken;
 };
 
 static HTAB *programs = NULL;
@@ -359,6 +368,15 @@ look_up(program_entry *entry)
 	const char *path;
 
 	entry->epoch = 0;
+	entry->broken = false;
+	/* Compiled as new, with new memory. */
+	if (entry->program != NULL && ls_program_failed(entry->program))
+	{
+		MemoryContextDelete(entry->context);
+		entry->context = NULL;
+		entry->program = NULL;
+		entry->definition = LS_STR("");
+	}
 	context = AllocSetContextCreate(TopMemoryContext, "logsvc pipelines of an organization",
 									ALLOCSET_DEFAULT_SIZES);
 	if (!ls_pipelines_find(&entry->organization, context, &definition))
@@ -388,6 +406,9 @@ look_up(program_entry *entry)
 					errmsg("logsvc could not compile the pipelines of an organization: %s", error));
 				MemoryContextDelete(context);
 				entry->context = NULL;
+				/* Each request would compile them, for nothing. */
+				entry->broken = true;
+				entry->epoch = epoch;
 				return false;
 			}
 			entry->definition = definition;
@@ -395,6 +416,54 @@ look_up(program_entry *entry)
 	}
 	entry->epoch = epoch;
 	return true;
+}
+
+/* Counts an event by the hash of its key; false: there were `most` in this minute. */
+static bool
+take(void *context, uint64 number, uint64 key, uint32 most)
+{
+	int64 minute = ls_now() / (60 * LS_USECS_PER_SEC);
+	taken *last = current.n_taken > 0 ? &current.taken[current.n_taken - 1] : NULL;
+	uint32 *count;
+	bool allowed;
+
+	if (shared == NULL)
+		return true;
+	LWLockAcquire(ls_lwlock(LS_LOCK_PIPELINES), LW_EXCLUSIVE);
+	count = find_count(number, key, minute);
+	allowed = *count < most;
+	*count += allowed;
+	LWLockRelease(ls_lwlock(LS_LOCK_PIPELINES));
+	if (!allowed)
+		return false;
+	if (current.taken == NULL)
+		current.taken = ls_new_array(current.arena, taken, MAX_TAKEN);
+	if (last != NULL && last->number == number && last->key == key && last->minute == minute)
+		last->events++;
+	else if (current.taken != NULL && current.n_taken < MAX_TAKEN)
+		current.taken[current.n_taken++] = (taken){number, key, minute, 1};
+	return true;
+}
+
+void
+ls_pipelines_give_back(void)
+{
+	if (current.n_taken == 0)
+		return;
+	LWLockAcquire(ls_lwlock(LS_LOCK_PIPELINES), LW_EXCLUSIVE);
+	for (uint32 i = 0; i < current.n_taken; i++)
+	{
+		taken *t = &current.taken[i];
+		uint32 *count;
+
+		/* What was counted in another minute is forgotten already. */
+		if (t->minute != ls_now() / (60 * LS_USECS_PER_SEC))
+			continue;
+		count = find_count(t->number, t->key, t->minute);
+		*count -= Min(*count, t->events);
+	}
+	LWLockRelease(ls_lwlock(LS_LOCK_PIPELINES));
+	current.n_taken = 0;
 }
 
 static bool
@@ -432,11 +501,23 @@ ls_pipelines_enter(ls_sender_sink *sink, ls_decode_options *options, bool budget
 	static ls_arena *event_arena = NULL;
 	static ls_arena *run_arena = NULL;
 	program_entry *entry = find_entry(&sink->sender->organization);
+	bool known = true;
 
 	sink->pipelines = NULL;
+	current.n_taken = 0;
 	/* Epoch 0 is of a process that keeps nothing. */
-	if ((entry->epoch == 0 || entry->epoch != ls_access_epoch() || !ls_access_cacheable()) &&
-		!look_up(entry))
+	if (entry->epoch == 0 || entry->epoch != ls_access_epoch() || !ls_access_cacheable() ||
+		(entry->program != NULL && ls_program_failed(entry->program)))
+	{
+		uint64 began = cpu_time();
+
+		(void) in_debt(entry);
+		known = look_up(entry);
+		/* Who has large pipelines and changes them often pays for it. */
+		if (budget)
+			entry->debt += (int64) (cpu_time() - began);
+	}
+	if (!known || entry->broken)
 		return LS_PIPELINES_UNKNOWN;
 	if (entry->program == NULL)
 		return LS_PIPELINES_READY;
@@ -448,7 +529,7 @@ ls_pipelines_enter(ls_sender_sink *sink, ls_decode_options *options, bool budget
 		run_arena = ls_context_arena(TopMemoryContext, EVENT_MEMORY);
 	}
 	ls_arena_reset(run_arena);
-	current = (struct ls_pipelines){.entry = entry, .budget = budget};
+	current = (struct ls_pipelines){.entry = entry, .budget = budget, .arena = run_arena};
 	current.run = (ls_pipeline_run){.program = entry->program,
 									.arena = event_arena,
 									.limits = options->limits,

@@ -47,6 +47,9 @@ extern ls_program *ls_program_compile(ls_str definition, ls_arena *arena, const 
 									  const char **path);
 extern void ls_program_free(ls_program *program);
 
+/* Did it run out of memory?  Then filters cannot be decided any more: it must be compiled again. */
+extern bool ls_program_failed(const ls_program *program);
+
 extern uint32_t ls_program_pipelines(const ls_program *program);
 extern ls_str ls_program_pipeline_id(const ls_program *program, uint32_t pipeline);
 extern ls_str ls_program_processor_type(const ls_program *program, uint32_t pipeline,

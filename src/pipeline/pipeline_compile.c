@@ -564,6 +564,12 @@ ls_program_free(ls_program *program)
 	ls_regex_set_free(&program->regexes);
 }
 
+bool
+ls_program_failed(const ls_program *program)
+{
+	return ls_arena_failed(program->arena);
+}
+
 uint32_t
 ls_program_pipelines(const ls_program *program)
 {

@@ -228,6 +228,12 @@ is(rows('index=web routed')->[0]{index}, 'web', 'an event in another index');
 send_one({ event => "limited $_", attributes => { user => $_ % 2 ? 'ann' : 'bob' } }) foreach 1 .. 12;
 cmp_ok(scalar @{ rows('limited') }, '>=', 6, 'three a minute for each key');
 cmp_ok(scalar @{ rows('limited') }, '<', 12, 'but not all');
+# What was refused does not count: a body whose end is no JSON.
+my $cat = JSON::PP->new->encode({ event => 'limited cat', attributes => { user => 'cat' } });
+is($t->http(POST => '/api/v1/logs/batch', @key, body => "[$cat,$cat,$cat,",
+	headers => { 'Content-Type' => 'application/json' })->{status}, 400, 'a body that ends too early');
+send_one({ event => 'limited cat', attributes => { user => 'cat' } });
+is(scalar @{ rows('limited cat') }, 1, 'has not used up the limit');
 my $before = $t->http(GET => '/api/v1/usage', token => $org->{token})->{json}{data}{ingest}{usedBytes};
 send_one({ event => 'counted', attributes => { filler => 'x' x 10000 } });
 cmp_ok($t->http(GET => '/api/v1/usage', token => $org->{token})->{json}{data}{ingest}{usedBytes} - $before, '>=', 10000,
