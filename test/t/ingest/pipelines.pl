@@ -127,7 +127,8 @@ for (
 for (
 	[ email => 'see bob.o+x@mail.example.com now', 'see *** now' ], [ email => 'u=bob%40example.com&x', 'u=***&x' ],
 	[ creditcard => 'card 4111 1111 1111 1111, 5500-0000-0000-0004 and 1234567890123', 'card ***, *** and 1234567890123' ],
-	[ ip => 'from 10.1.2.3:80 to [2001:db8::1]:443 at 12:30:45 v1.2.3', 'from ***:80 to [***]:443 at 12:30:45 v1.2.3' ],
+	[ ip => 'from 10.1.2.3:80 to [2001:db8::1]:443 at 12:30:45 v1.2.3',
+		'from ***:80 to [***]:443 at 12:30:45 v1.2.3' ],
 	[ ip => 'fe80::1%eth0 ::ffff:10.0.0.1 x::y', '*** *** x::y' ],
 	[ jwt => 'Bearer eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.abc-_1 end', 'Bearer *** end' ],
 	[ iban => 'to DE89 3704 0044 0532 0130 00 or GB82WEST12345698765432, not DE88370400440532013000', 'to *** or ***, not DE88370400440532013000' ])
