@@ -274,8 +274,9 @@ logsvc_run_panel(PG_FUNCTION_ARGS)
 /* ---- loads for viewers of a link ---- */
 
 /*
- * hold_load(dashboard uuid) returns boolean: is this the only load of the shared dashboard until the
- * transaction ends?  So viewers of a link, however many, have one executor.  Waits for nobody.
+ * hold_load(place uuid) returns boolean: is this the only load that has the place until the transaction
+ * ends?  An organization has two places, so viewers of its links, however many, have two executors.
+ * Waits for nobody.
  */
 Datum
 logsvc_hold_load(PG_FUNCTION_ARGS)
