@@ -118,10 +118,9 @@ static bool
 redeem(ls_oauth_attempt *a, const ls_oauth_state *s, ls_str *access_token, ls_str *id_token)
 {
 	ls_oauth_provider *p = &a->provider;
-	ls_curl_header headers[3] = {
-		{LS_STR("Content-Type"), LS_STR("application/x-www-form-urlencoded")},
-		{LS_STR("Accept"), LS_STR("application/json")},
-		{LS_STR("Authorization")}};
+	ls_header headers[3] = {{LS_STR("Content-Type"), LS_STR("application/x-www-form-urlencoded")},
+							{LS_STR("Accept"), LS_STR("application/json")},
+							{LS_STR("Authorization")}};
 	ls_curl_reply reply;
 	ls_buf body;
 	ls_buf pair;

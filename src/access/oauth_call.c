@@ -200,7 +200,7 @@ ls_oauth_ask(ls_oauth_attempt *a, const char *statement, SPIPlanPtr *plan, Oid t
 /* ---- the network ---- */
 
 bool
-ls_oauth_fetch(ls_oauth_attempt *a, const char *what, ls_str url, const ls_curl_header *headers,
+ls_oauth_fetch(ls_oauth_attempt *a, const char *what, ls_str url, const ls_header *headers,
 			   size_t n_headers, ls_str body, ls_curl_reply *reply)
 {
 	long left = (long) ((a->deadline - ls_now()) / 1000);
@@ -234,8 +234,8 @@ ls_oauth_fetch(ls_oauth_attempt *a, const char *what, ls_str url, const ls_curl_
 bool
 ls_oauth_get(ls_oauth_attempt *a, const char *what, ls_str url, ls_str access_token, ls_str *body)
 {
-	ls_curl_header headers[2] = {{LS_STR("Accept"), LS_STR("application/json")},
-								 {LS_STR("Authorization")}};
+	ls_header headers[2] = {{LS_STR("Accept"), LS_STR("application/json")},
+							{LS_STR("Authorization")}};
 	ls_curl_reply reply;
 	ls_buf buf;
 

@@ -81,7 +81,7 @@ extern bool ls_oauth_ask(ls_oauth_attempt *a, const char *statement, SPIPlanPtr 
 
 /* A call with what is left of the time; what: of it, for the log.  A status below 500. */
 extern bool ls_oauth_fetch(ls_oauth_attempt *a, const char *what, ls_str url,
-						   const ls_curl_header *headers, size_t n_headers, ls_str body,
+						   const ls_header *headers, size_t n_headers, ls_str body,
 						   ls_curl_reply *reply);
 
 /* The body of a 200; without an access token as nobody. */

@@ -341,7 +341,7 @@ static bool asked_found = false;
 static void
 ask(const char hash[2 * LS_SHA1_LENGTH + 1])
 {
-	static const ls_curl_header padding = {LS_STR("Add-Padding"), LS_STR("true")};
+	static const ls_header padding = {LS_STR("Add-Padding"), LS_STR("true")};
 	const char *what = "logsvc.breached_passwords_url";
 	size_t len = strlen(ls_breached_passwords_url);
 	bool slash = len > 0 && ls_breached_passwords_url[len - 1] == '/';

@@ -77,6 +77,13 @@ extern bool ls_str_eq_nocase(ls_str a, ls_str b);
 /* memcmp order, the shorter first on a tie: <0, 0, >0. */
 extern int ls_str_cmp(ls_str a, ls_str b);
 
+/* A header of HTTP. */
+typedef struct ls_header
+{
+	ls_str name;
+	ls_str value;
+} ls_header;
+
 /* ---- arena: bump allocation with a limit, freed as a whole ---- */
 
 typedef struct ls_arena ls_arena;

@@ -137,7 +137,7 @@ write_request(ls_evaluation *evaluation, ls_str repair_text, ls_arena *arena,
 	ls_protocol_settings settings;
 	ls_protocol_request written;
 	ls_provider_problem problem;
-	ls_curl_header *headers;
+	ls_header *headers;
 
 	if (!ls_provider_settings(evaluation->provider->name, &evaluation->place, arena, &settings,
 							  &problem))
@@ -164,7 +164,7 @@ write_request(ls_evaluation *evaluation, ls_str repair_text, ls_arena *arena,
 						"logsvc_internal.model_provider.");
 		return false;
 	}
-	headers = ls_new_array(arena, ls_curl_header, written.header_count);
+	headers = ls_new_array(arena, ls_header, written.header_count);
 	if (headers == NULL)
 	{
 		unavailable(evaluation, "overloaded", "a request needs too much memory", NULL);

@@ -96,12 +96,6 @@ typedef struct ls_request
  */
 #define LS_RESPONSE_TAKEN 2
 
-typedef struct ls_header
-{
-	ls_str name;
-	ls_str value;
-} ls_header;
-
 typedef struct ls_response
 {
 	uint64_t id; /* of the request */

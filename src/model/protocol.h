@@ -33,17 +33,11 @@ typedef struct ls_protocol_settings
 	int max_output_tokens; /* of the verdict; models that think get more, for their thoughts */
 } ls_protocol_settings;
 
-typedef struct ls_protocol_header
-{
-	ls_str name; /* lower case */
-	ls_str value;
-} ls_protocol_header;
-
 /* All requests are POST.  Send URL and headers unchanged: bedrock's signature covers them. */
 typedef struct ls_protocol_request
 {
 	ls_str url;
-	const ls_protocol_header *headers; /* content-type among them */
+	const ls_header *headers; /* names in lower case; content-type among them */
 	size_t header_count;
 	ls_str body;
 } ls_protocol_request;

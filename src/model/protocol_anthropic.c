@@ -82,7 +82,7 @@ write_request(const ls_protocol_settings *settings, const ls_evaluation_prompt *
 			  const ls_protocol_repair *repair, ls_time now, ls_arena *arena,
 			  ls_protocol_request *out)
 {
-	ls_protocol_header *headers = ls_new_array(arena, ls_protocol_header, 3);
+	ls_header *headers = ls_new_array(arena, ls_header, 3);
 	ls_protocol_url base;
 	ls_buf url;
 
@@ -93,9 +93,9 @@ write_request(const ls_protocol_settings *settings, const ls_evaluation_prompt *
 	ls_buf_init(&url, arena);
 	ls_buf_str(&url, base.base);
 	ls_buf_lit(&url, "/v1/messages");
-	headers[0] = (ls_protocol_header){LS_STR("content-type"), LS_STR("application/json")};
-	headers[1] = (ls_protocol_header){LS_STR("anthropic-version"), LS_STR("2023-06-01")};
-	headers[2] = (ls_protocol_header){LS_STR("x-api-key"), settings->key};
+	headers[0] = (ls_header){LS_STR("content-type"), LS_STR("application/json")};
+	headers[1] = (ls_header){LS_STR("anthropic-version"), LS_STR("2023-06-01")};
+	headers[2] = (ls_header){LS_STR("x-api-key"), settings->key};
 	out->url = ls_str_make(url.data, url.len);
 	out->headers = headers;
 	out->header_count = 3;

@@ -11,7 +11,7 @@
  */
 #include "src/model/protocol_internal.h"
 
-#include "src/model/sigv4.h"
+#include "src/base/sigv4.h"
 
 #define MAX_HEADERS 5
 
@@ -237,7 +237,7 @@ static bool
 sign(const ls_protocol_settings *settings, ls_time now, ls_arena *arena, ls_str path, ls_str host,
 	 ls_str body, ls_protocol_request *out)
 {
-	ls_protocol_header *headers = ls_new_array(arena, ls_protocol_header, MAX_HEADERS);
+	ls_header *headers = ls_new_array(arena, ls_header, MAX_HEADERS);
 	char *date = ls_arena_alloc(arena, LS_SIGV4_TIME_LENGTH + 1);
 	ls_sigv4_request request = {.method = LS_STR("POST"),
 								.path = path,
@@ -255,16 +255,15 @@ sign(const ls_protocol_settings *settings, ls_time now, ls_arena *arena, ls_str 
 	if (headers == NULL || date == NULL)
 		return false;
 	ls_sigv4_time(now, date);
-	headers[n++] = (ls_protocol_header){LS_STR("content-type"), LS_STR("application/json")};
-	headers[n++] = (ls_protocol_header){LS_STR("host"), host};
-	headers[n++] =
-		(ls_protocol_header){LS_STR("x-amz-date"), ls_str_make(date, LS_SIGV4_TIME_LENGTH)};
+	headers[n++] = (ls_header){LS_STR("content-type"), LS_STR("application/json")};
+	headers[n++] = (ls_header){LS_STR("host"), host};
+	headers[n++] = (ls_header){LS_STR("x-amz-date"), ls_str_make(date, LS_SIGV4_TIME_LENGTH)};
 	if (settings->session.len > 0)
-		headers[n++] = (ls_protocol_header){LS_STR("x-amz-security-token"), settings->session};
+		headers[n++] = (ls_header){LS_STR("x-amz-security-token"), settings->session};
 	request.header_count = n;
 	if (!ls_sigv4_sign(&request, arena, &signature))
 		return false;
-	headers[n++] = (ls_protocol_header){LS_STR("authorization"), signature.authorization};
+	headers[n++] = (ls_header){LS_STR("authorization"), signature.authorization};
 	out->headers = headers;
 	out->header_count = n;
 	return true;

@@ -42,10 +42,10 @@ make_body(const ls_protocol_settings *settings, const ls_evaluation_prompt *prom
 							temperature, "response_format", format);
 }
 
-static ls_protocol_header
+static ls_header
 credential(const ls_protocol_settings *settings, bool azure, ls_arena *arena)
 {
-	ls_protocol_header header = {LS_STR("api-key"), settings->key};
+	ls_header header = {LS_STR("api-key"), settings->key};
 	ls_buf value;
 
 	if (!azure)
@@ -64,7 +64,7 @@ write_request(const ls_protocol_settings *settings, const ls_evaluation_prompt *
 			  const ls_protocol_repair *repair, ls_time now, ls_arena *arena,
 			  ls_protocol_request *out)
 {
-	ls_protocol_header *headers = ls_new_array(arena, ls_protocol_header, 2);
+	ls_header *headers = ls_new_array(arena, ls_header, 2);
 	ls_protocol_url base;
 	ls_buf url;
 	size_t n = 0;
@@ -85,7 +85,7 @@ write_request(const ls_protocol_settings *settings, const ls_evaluation_prompt *
 		ls_buf_char(&url, '?');
 		ls_buf_str(&url, base.query);
 	}
-	headers[n++] = (ls_protocol_header){LS_STR("content-type"), LS_STR("application/json")};
+	headers[n++] = (ls_header){LS_STR("content-type"), LS_STR("application/json")};
 	if (settings->key.len > 0)
 		headers[n++] = credential(settings, azure, arena);
 	out->url = ls_str_make(url.data, url.len);

@@ -110,8 +110,8 @@ start_webhook(ls_curl *client, const ls_delivery *delivery, ls_arena *arena)
 {
 	flight *f = free_place();
 	ls_webhook_url url;
-	ls_curl_header headers[3] = {{LS_STR("Content-Type"), LS_STR("application/json")},
-								 {LS_STR("X-Logsvc-Delivery"), delivery->public_id}};
+	ls_header headers[3] = {{LS_STR("Content-Type"), LS_STR("application/json")},
+							{LS_STR("X-Logsvc-Delivery"), delivery->public_id}};
 	ls_curl_request request = {.protocols = LS_CURL_HTTP | LS_CURL_HTTPS,
 							   .url = delivery->url,
 							   .connect_timeout = CONNECT_TIMEOUT,
@@ -134,7 +134,7 @@ start_webhook(ls_curl *client, const ls_delivery *delivery, ls_arena *arena)
 	{
 		if (ls_webhook_sign(&signature, delivery->secret, ls_now() / LS_USECS_PER_SEC,
 							delivery->body))
-			headers[request.header_count++] = (ls_curl_header){
+			headers[request.header_count++] = (ls_header){
 				LS_STR("X-Logsvc-Signature"), ls_str_make(signature.data, signature.len)};
 		else
 			wrong = "could not be signed";

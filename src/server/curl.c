@@ -370,7 +370,7 @@ add_line(struct curl_slist **list, const char *line)
 }
 
 static bool
-add_header(ls_transfer *t, const ls_curl_header *header)
+add_header(ls_transfer *t, const ls_header *header)
 {
 	char *name = c_string(header->name, ": ;");
 	char *value = c_string(header->value, "");

@@ -40,12 +40,6 @@ typedef enum ls_curl_starttls
 	LS_CURL_STARTTLS_NEVER
 } ls_curl_starttls;
 
-typedef struct ls_curl_header
-{
-	ls_str name;
-	ls_str value;
-} ls_curl_header;
-
 /* What to send.  ls_curl_start copies all of it. */
 typedef struct ls_curl_request
 {
@@ -66,8 +60,8 @@ typedef struct ls_curl_request
 	bool (*may_connect)(void *context, const ls_address *address);
 
 	/* HTTP */
-	ls_str method;                 /* empty: POST when there is a body, else GET */
-	const ls_curl_header *headers; /* Content-Type among them */
+	ls_str method;            /* empty: POST when there is a body, else GET */
+	const ls_header *headers; /* Content-Type among them */
 	size_t header_count;
 
 	/* SMTP: addresses without angle brackets */

@@ -91,8 +91,8 @@ ask(const char *path, const char *key, const char *body,
 {
 	char url[URL_SIZE + 256];
 	char authorization[SECRET_SIZE + 8];
-	ls_curl_header headers[2] = {{LS_STR("Authorization"), LS_STR("")},
-								 {LS_STR("Content-Type"), LS_STR("application/json")}};
+	ls_header headers[2] = {{LS_STR("Authorization"), LS_STR("")},
+							{LS_STR("Content-Type"), LS_STR("application/json")}};
 	ls_curl_request request = {.protocols = LS_CURL_HTTP | LS_CURL_HTTPS,
 							   .connect_timeout = ANSWER_TIME,
 							   .timeout = ANSWER_TIME,

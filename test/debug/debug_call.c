@@ -30,7 +30,7 @@ int_argument(FunctionCallInfo fcinfo, int n, int otherwise)
 Datum
 logsvc_debug_call(PG_FUNCTION_ARGS)
 {
-	ls_curl_header header = {LS_STR("X-Test"), text_argument(fcinfo, 4)};
+	ls_header header = {LS_STR("X-Test"), text_argument(fcinfo, 4)};
 	ls_str recipient = text_argument(fcinfo, 8);
 	ls_curl_request request = {
 		.url = text_argument(fcinfo, 0),

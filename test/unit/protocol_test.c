@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "src/model/protocol.h"
-#include "src/model/sigv4.h"
+#include "src/base/sigv4.h"
 #include "test/unit/protocol_schema.h"
 
 #define KEY "0123456789abcdef0123456789ABCDEF"
@@ -579,7 +579,7 @@ test_signature(void)
 							  .service = LS_STR("bedrock"),
 							  .key = LS_STR("KEYID"),
 							  .secret = LS_STR("SECRET")};
-	ls_protocol_header headers[8];
+	ls_header headers[8];
 
 	ls_arena_reset(arena);
 	write_with(&ls_protocol_bedrock, s, &small, "", "");
@@ -831,8 +831,7 @@ static const reply_case anthropic_replies[] = {
 	 LS_PROTOCOL_INVALID, "", false, 0, 0, "", ""},
 	{"a tool without input", "{\"content\":[{\"type\":\"tool_use\",\"name\":\"verdict\"}]}",
 	 LS_PROTOCOL_INVALID, "", false, 0, 0, "", ""},
-	{"content twice",
-	 "{\"content\":[{\"type\":\"text\",\"text\":\"x\"}],\"content\":[" A_TOOL "]}",
+	{"content twice", "{\"content\":[{\"type\":\"text\",\"text\":\"x\"}],\"content\":[" A_TOOL "]}",
 	 LS_PROTOCOL_INVALID, "", false, 0, 0, "", ""},
 	{"a verdict with a member twice",
 	 "{\"content\":[{\"type\":\"tool_use\",\"name\":\"verdict\",\"input\":"

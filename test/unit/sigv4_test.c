@@ -7,7 +7,7 @@
 
 #include <stdlib.h>
 
-#include "src/model/sigv4.h"
+#include "src/base/sigv4.h"
 
 #define KEY_ID "AKIDEXAMPLE"
 #define SECRET "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY"
@@ -229,7 +229,7 @@ str(const char *s)
 static bool
 sign(const vector *v, ls_sigv4_signature *out)
 {
-	ls_protocol_header headers[6];
+	ls_header headers[6];
 	ls_sigv4_request request = {.method = str(v->method),
 								.path = str(v->path),
 								.query = str(v->query),
@@ -241,13 +241,10 @@ sign(const vector *v, ls_sigv4_signature *out)
 								.service = LS_STR("service")};
 
 	ls_time_parse_iso(LS_STR("2015-08-30T12:36:00Z"), &request.now);
-	headers[request.header_count++] =
-		(ls_protocol_header){LS_STR("X-Amz-Date"), LS_STR("20150830T123600Z")};
+	headers[request.header_count++] = (ls_header){LS_STR("X-Amz-Date"), LS_STR("20150830T123600Z")};
 	for (int i = 0; i < 8 && v->headers[i] != NULL; i += 2)
-		headers[request.header_count++] =
-			(ls_protocol_header){str(v->headers[i]), str(v->headers[i + 1])};
-	headers[request.header_count++] =
-		(ls_protocol_header){LS_STR("Host"), LS_STR("example.amazonaws.com")};
+		headers[request.header_count++] = (ls_header){str(v->headers[i]), str(v->headers[i + 1])};
+	headers[request.header_count++] = (ls_header){LS_STR("Host"), LS_STR("example.amazonaws.com")};
 	return ls_sigv4_sign(&request, arena, out);
 }
 
@@ -304,12 +301,98 @@ test_texts(void)
 		   "the header");
 }
 
+/* The examples of the S3 manual, "Signature Calculations for the Authorization Header". */
+static void
+test_s3(void)
+{
+#define NO_BODY "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
+	static const struct
+	{
+		const char *name;
+		const char *method;
+		const char *path;
+		const char *query;
+		ls_header more[2];
+		const char *body;
+		const char *body_sha256;
+		const char *signature;
+	} examples[] = {
+		{"S3: GET Object",
+		 "GET",
+		 "/test.txt",
+		 "",
+		 {{LS_STR("Range"), LS_STR("bytes=0-9")}},
+		 "",
+		 NO_BODY,
+		 "f0e8bdb87c964420e857bd35b5d6ed310bd44f0170aba48dd91039c6036bdb41"},
+		{"S3: PUT Object",
+		 "PUT",
+		 "/test%24file.text",
+		 "",
+		 {{LS_STR("Date"), LS_STR("Fri, 24 May 2013 00:00:00 GMT")},
+		  {LS_STR("x-amz-storage-class"), LS_STR("REDUCED_REDUNDANCY")}},
+		 "Welcome to Amazon S3.",
+		 "44ce7dd67c959e0d3524ffac1771dfbba87d2b6b4b4e99e42034a8b803f8b072",
+		 "98ad721746da40c64f1a55b78f14c238d841ea1380cd77a1b5971af0ece108bd"},
+		{"S3: GET Bucket lifecycle",
+		 "GET",
+		 "/",
+		 "lifecycle",
+		 {{{0}}},
+		 "",
+		 NO_BODY,
+		 "fea454ca298b7da1c68078a5d1bdbfbbe0d65c699e0f91ac7a200a0136783543"},
+		{"S3: List Objects",
+		 "GET",
+		 "/",
+		 "max-keys=2&prefix=J",
+		 {{{0}}},
+		 "",
+		 NO_BODY,
+		 "34b48302e7b5fa45bde8084f4b7868a86f0a534bc59db6670ed5711ef69dc6f7"},
+	};
+
+	for (size_t i = 0; i < sizeof(examples) / sizeof(examples[0]); i++)
+	{
+		ls_header headers[5] = {
+			{LS_STR("Host"), LS_STR("examplebucket.s3.amazonaws.com")},
+			{LS_STR("x-amz-content-sha256"), str(examples[i].body_sha256)},
+			{LS_STR("x-amz-date"), LS_STR("20130524T000000Z")},
+		};
+		ls_sigv4_request request = {.method = str(examples[i].method),
+									.path = str(examples[i].path),
+									.query = str(examples[i].query),
+									.headers = headers,
+									.header_count = 3,
+									.body = str(examples[i].body),
+									.plain_path = true,
+									.key = LS_STR("AKIAIOSFODNN7EXAMPLE"),
+									.secret = LS_STR("wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY"),
+									.region = LS_STR("us-east-1"),
+									.service = LS_STR("s3")};
+		ls_sigv4_signature got;
+
+		ls_arena_reset(arena);
+		ls_time_parse_iso(LS_STR("2013-05-24T00:00:00Z"), &request.now);
+		for (int j = 0; j < 2 && examples[i].more[j].name.len > 0; j++)
+			headers[request.header_count++] = examples[i].more[j];
+		ok(ls_sigv4_sign(&request, arena, &got) &&
+			   ends_with(got.authorization, examples[i].signature),
+		   examples[i].name);
+		request.body = LS_STR("not looked at");
+		request.body_sha256 = str(examples[i].body_sha256);
+		ok(ls_sigv4_sign(&request, arena, &got) &&
+			   ends_with(got.authorization, examples[i].signature),
+		   "with the hash of the body given");
+	}
+}
+
 static void
 test_limits(void)
 {
 	ls_arena *tiny = ls_arena_create(NULL, 600);
 	ls_arena *all = arena;
-	ls_protocol_header headers[LS_SIGV4_MAX_HEADERS + 1] = {{{0}}};
+	ls_header headers[LS_SIGV4_MAX_HEADERS + 1] = {{{0}}};
 	ls_sigv4_request request = {.headers = headers, .header_count = LS_SIGV4_MAX_HEADERS + 1};
 	ls_sigv4_signature got;
 	char query[200] = "";
@@ -334,6 +417,7 @@ main(void)
 	arena = ls_arena_create(NULL, 1 << 20);
 	test_vectors();
 	test_texts();
+	test_s3();
 	test_limits();
 	ls_arena_destroy(arena);
 	return done_testing();

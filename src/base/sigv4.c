@@ -8,7 +8,7 @@
  *
  *-------------------------------------------------------------------------
  */
-#include "src/model/sigv4.h"
+#include "src/base/sigv4.h"
 
 #define HEX_LENGTH (2 * LS_SHA256_LENGTH)
 #define DATE_LENGTH 8
@@ -92,7 +92,7 @@ encode_parameter(ls_str s, ls_arena *arena)
 
 /* Few elements, so a plain insertion sort by name, then value; stable. */
 static void
-insert_sorted(ls_protocol_header *sorted, size_t count, ls_protocol_header item, bool by_value)
+insert_sorted(ls_header *sorted, size_t count, ls_header item, bool by_value)
 {
 	while (count > 0)
 	{
@@ -111,7 +111,7 @@ insert_sorted(ls_protocol_header *sorted, size_t count, ls_protocol_header item,
 static bool
 canonical_query(ls_buf *buf, ls_str query, ls_arena *arena)
 {
-	ls_protocol_header sorted[LS_SIGV4_MAX_HEADERS];
+	ls_header sorted[LS_SIGV4_MAX_HEADERS];
 	size_t count = 0;
 	size_t start = 0;
 
@@ -119,7 +119,7 @@ canonical_query(ls_buf *buf, ls_str query, ls_arena *arena)
 	{
 		size_t end = start;
 		size_t equals = query.len;
-		ls_protocol_header parameter;
+		ls_header parameter;
 
 		for (; end < query.len && query.data[end] != '&'; end++)
 		{
@@ -196,14 +196,13 @@ lower_case(ls_str name, ls_arena *arena)
 static bool
 canonical_headers(ls_buf *buf, ls_buf *names, const ls_sigv4_request *request, ls_arena *arena)
 {
-	ls_protocol_header sorted[LS_SIGV4_MAX_HEADERS];
+	ls_header sorted[LS_SIGV4_MAX_HEADERS];
 
 	if (request->header_count > LS_SIGV4_MAX_HEADERS)
 		return false;
 	for (size_t i = 0; i < request->header_count; i++)
 	{
-		ls_protocol_header header = {lower_case(request->headers[i].name, arena),
-									 request->headers[i].value};
+		ls_header header = {lower_case(request->headers[i].name, arena), request->headers[i].value};
 
 		insert_sorted(sorted, i, header, false);
 	}
@@ -288,7 +287,10 @@ ls_sigv4_sign(const ls_sigv4_request *request, ls_arena *arena, ls_sigv4_signatu
 
 	ls_buf_str(&canonical, request->method);
 	ls_buf_char(&canonical, '\n');
-	canonical_path(&canonical, request->path, arena);
+	if (request->plain_path)
+		ls_buf_str(&canonical, request->path);
+	else
+		canonical_path(&canonical, request->path, arena);
 	ls_buf_char(&canonical, '\n');
 	if (!canonical_query(&canonical, request->query, arena))
 		return false;
@@ -296,7 +298,10 @@ ls_sigv4_sign(const ls_sigv4_request *request, ls_arena *arena, ls_sigv4_signatu
 	if (!canonical_headers(&canonical, &names, request, arena))
 		return false;
 	ls_buf_char(&canonical, '\n');
-	hash(&canonical, request->body.data, request->body.len);
+	if (request->body_sha256.len > 0)
+		ls_buf_str(&canonical, request->body_sha256);
+	else
+		hash(&canonical, request->body.data, request->body.len);
 
 	ls_buf_append(&scope, date, DATE_LENGTH);
 	ls_buf_char(&scope, '/');

@@ -8,7 +8,7 @@
 #ifndef LS_SIGV4_H
 #define LS_SIGV4_H
 
-#include "src/model/protocol.h"
+#include "src/base/pure.h"
 
 #define LS_SIGV4_MAX_HEADERS 32
 #define LS_SIGV4_TIME_LENGTH 16 /* 20150830T123600Z */
@@ -16,12 +16,14 @@
 typedef struct ls_sigv4_request
 {
 	ls_str method;
-	ls_str path;                       /* as on the wire, from the first '/' */
-	ls_str query;                      /* as on the wire, without the '?' */
-	const ls_protocol_header *headers; /* all are signed; host and x-amz-date among them */
+	ls_str path;              /* as on the wire, from the first '/' */
+	ls_str query;             /* as on the wire, without the '?' */
+	const ls_header *headers; /* all are signed; host and x-amz-date among them */
 	size_t header_count;
 	ls_str body;
-	ls_str key; /* access key id */
+	ls_str body_sha256; /* its hash in hexadecimal, if the caller has it; empty: it is computed */
+	bool plain_path;    /* sign the path as it is on the wire, as S3 requires */
+	ls_str key;         /* access key id */
 	ls_str secret;
 	ls_str region;
 	ls_str service;
@@ -39,9 +41,9 @@ typedef struct ls_sigv4_signature
 extern void ls_sigv4_time(ls_time now, char *out);
 
 /*
- * Signs a request as all services except S3 require: the path is normalized, and encoded once more
- * than on the wire.  False when out of memory, or if there are more than LS_SIGV4_MAX_HEADERS
- * headers or query parameters.
+ * Signs a request.  Unless plain_path is set, the path is normalized, and encoded once more than on
+ * the wire: all services except S3 require that.  False when out of memory, or if there are more
+ * than LS_SIGV4_MAX_HEADERS headers or query parameters.
  */
 extern bool ls_sigv4_sign(const ls_sigv4_request *request, ls_arena *arena,
 						  ls_sigv4_signature *out);
