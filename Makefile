@@ -7,6 +7,7 @@
 ## PG_CONFIG=pg_config      the server to build for: PostgreSQL 15 or newer
 ## DEBUG=1                  a build with assertions, stop points and test/debug, as tests use it
 ## BENCH=1                  a build with what benchmarks call (make bench)
+## NO_CONSOLE=1             a build without the web console
 
 ### Build and run
 ## make                     builds the extension
@@ -78,6 +79,38 @@ sql/logsvc--$(LOGSVC_VERSION).sql: $(SQL_PARTS) sql/load_order
 $(UPGRADES): sql/logsvc--%.sql: sql/upgrade/%.sql $(SQL_API) sql/load_order
 	{ printf '%s\n' '\echo Use "ALTER EXTENSION logsvc UPDATE" to load this file. \quit'; \
 	cat $< $(if $(filter %--$(LOGSVC_VERSION).sql,$@),$(SQL_API)); } > $@
+
+# ---- the web console: files that the gateway serves ----
+
+ESBUILD ?= $(shell command -v esbuild)
+console_folder = $(DESTDIR)$(datadir)/logsvc/console
+CONSOLE := $(if $(NO_CONSOLE),,$(if $(wildcard src/console/index.html),build/console/assets.tsv))
+
+all: $(CONSOLE)
+# With other tools than before the files are made again.
+build/console.tools: FORCE
+	@mkdir -p build
+	@echo '$(ESBUILD) $(shell command -v brotli)' | cmp -s - $@ || echo '$(ESBUILD) $(shell command -v brotli)' > $@
+build/console/assets.tsv: $(if $(CONSOLE),$(shell find src/console -type f)) tools/console-pack build/console.tools
+	@ESBUILD='$(ESBUILD)' tools/console-pack src/console build/console
+
+.PHONY: console-vendor-check
+.PHONY: install-console uninstall-console # internal
+install: $(if $(CONSOLE),install-console)
+# Whole, in the place of the one before: its list and its files belong together.
+install-console: $(CONSOLE)
+	rm -rf '$(console_folder).new'
+	mkdir -p '$(console_folder).new'
+	cp -R build/console/. '$(console_folder).new'
+	chmod -R u=rwX,go=rX '$(console_folder).new'
+	rm -rf '$(console_folder)'
+	mv '$(console_folder).new' '$(console_folder)'
+uninstall: uninstall-console
+uninstall-console:
+	rm -rf '$(console_folder)'
+## make console-vendor-check  compares the console's libraries with their checksums
+console-vendor-check:
+	@tools/console-vendor-check
 
 # ---- unit tests of the pure parts, under sanitizers ----
 

@@ -156,7 +156,8 @@ for my $folder (@order)
 }
 
 # The tables of a folder's README name its files, all and no others, in lines of `FILE`, `FILE` | role.
-for my $readme (grep { -e } glob 'src/*/README.md')
+# (The console has a rule of its own: each of its files says its role itself.)
+for my $readme (grep { -e && $_ ne 'src/console/README.md' } glob 'src/*/README.md')
 {
 	my ($folder) = $readme =~ m{^(.*/)};
 	my %named = map { $_ => 1 } map { /^\| (`[^|]*?) \|/ ? $1 =~ /`([\w]+\.\w+)`/g : () } read_lines($readme);
@@ -196,6 +197,38 @@ for my $file (grep { -e && !m{^test/(mutation|corpus|data|npm|upgrade|lint\.pl)}
 		problem("$file:$n", 'has more than 100 columns')
 			if length $line > 100 && $line !~ /\b(?:SELECT|INSERT|CREATE|FROM|WHERE|AND|VALUES|DEFAULT)\b/;
 	}
+}
+
+# The web console: small modules, of which nothing turns text into markup or code, and which speak with
+# this server only.
+for my $file (grep { -e && !m{^src/console/vendor/} } split /\n/, `git ls-files --cached --others --exclude-standard src/console`)
+{
+	my @lines = read_lines($file);
+	my $is_page = $file =~ /\.html$/;
+	my @forbidden = (
+		[qr/\b(?:innerHTML|outerHTML|insertAdjacentHTML|dangerouslySetInnerHTML|srcdoc)\b|\bdocument\.write/, 'text becomes markup'],
+		[qr/\beval\s*\(|\bnew\s+Function\b|\bset(?:Timeout|Interval)\s*\(\s*["'`]/, 'text becomes code'],
+		[qr/\bstyle\s*=\s*["'`]|\bstyle=\$\{\s*`|setAttribute\(\s*["'`]style\b/, 'an inline style'],
+		[qr{\b(?:https?|wss?)://(?!www\.w3\.org/|[.`'"\$]|\.\.\.)}, 'the name of a host'],
+		[qr/^ +\S/, 'indented with spaces'],
+		[qr/[ \t]$/, 'space at the end of a line']);
+
+	next unless $file =~ /\.(?:js|css|html|svg)$/;
+	push @forbidden, [qr/\bon\w+\s*=\s*["']|<script(?![^>]*\bsrc=)|<style\b/, 'an inline script or style'] if $is_page;
+	push @forbidden, [qr/\bfetch\s*\(|\bnew\s+(?:EventSource|XMLHttpRequest|WebSocket)\b/, 'a call outside of api.js']
+		if $file =~ /\.js$/ && $file ne 'src/console/api.js';
+	problem($file, scalar(@lines) . ' lines, more than 400') if @lines > 400;
+	problem($file, 'does not say its role in its first line') if $file =~ /\.(?:js|css)$/ && ($lines[0] // '') !~ m{^/[/*]};
+	for my $i (0 .. $#lines)
+	{
+		# Continued comments are indented by one space more than tabs.
+		my $line = $lines[$i] =~ s/^(\t*) \*/$1*/r;
+		problem("$file:" . ($i + 1), $_->[1]) foreach grep { $line =~ $_->[0] } @forbidden;
+	}
+}
+if (-e 'src/console/vendor')
+{
+	problem('src/console/vendor', $_) foreach split /\n/, `tools/console-vendor-check 2>&1`;
 }
 
 # Exported symbols.

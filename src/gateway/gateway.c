@@ -324,6 +324,7 @@ ls_gateway_stop(ls_gateway *gateway)
 	if (gateway->epoll_fd >= 0)
 		close(gateway->epoll_fd);
 	ls_arena_destroy(gateway->error_arena);
+	ls_console_close(gateway);
 	free(gateway->openapi);
 	free(gateway);
 }

@@ -133,6 +133,14 @@ extern ls_gateway *ls_gateway_start(const ls_gateway_config *config, const ls_ga
 extern bool ls_gateway_check_tls(const char *certificate, const char *key, char *error,
 								 size_t error_size);
 
+/*
+ * Serves the web console from the files of a folder (console_files.h), as they are now; NULL: no
+ * console.  False: `error` (error_size bytes) says what is wrong with them, and there is no
+ * console.  It may be called at any time, but not inside a hook.
+ */
+extern bool ls_gateway_set_console(ls_gateway *gateway, const char *directory, char *error,
+								   size_t error_size);
+
 /* The one descriptor to wait for (an epoll set); it never changes. */
 extern int ls_gateway_fd(const ls_gateway *gateway);
 

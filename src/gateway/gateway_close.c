@@ -47,6 +47,7 @@ ls_request_reset(ls_connection *c)
 	c->probed = false;
 	c->checked = false;
 	c->route = -1;
+	c->console = false;
 	c->error_form = NULL;
 	memset(&c->refusal, 0, sizeof(c->refusal));
 	memset(&c->scan, 0, sizeof(c->scan));

@@ -134,6 +134,7 @@ typedef struct ls_tls ls_tls;               /* of a connection */
 typedef struct ls_tls_server ls_tls_server; /* of the gateway */
 typedef struct ls_share ls_share;           /* what one address or one sender has */
 typedef struct ls_intake ls_intake;         /* a listener without HTTP */
+typedef struct ls_console_state ls_console_state;
 typedef enum ls_io
 {
 	IO_OK,
@@ -216,6 +217,7 @@ typedef struct ls_connection
 	bool probed;              /* an interim answer was sent to see whether the peer lives */
 	bool checked;             /* a worker has said that its sender may go on */
 	int route;                /* index, -1: none */
+	bool console;             /* a file of the console is asked for */
 	ls_error_form error_form; /* NULL: as errors are everywhere */
 	ls_refusal refusal;       /* decided, to be sent when the body has been read */
 	char allow[64];           /* for 405 and OPTIONS */
@@ -359,6 +361,7 @@ struct ls_gateway
 	char *openapi;
 	size_t openapi_len;
 	char openapi_tag[LS_HTTP_TAG_SIZE];
+	ls_console_state *console;           /* NULL: none is served */
 	char scratch[GATEWAY_READ_SIZE + 1]; /* what is being read */
 	char head[GATEWAY_HEAD_SIZE];        /* of the answer being made */
 };
@@ -459,6 +462,11 @@ extern void ls_reply_stream(ls_connection *c, const ls_response *response);
 extern void ls_reply_stream_break(ls_connection *c);
 extern void ls_reply_flush(ls_connection *c);
 extern void ls_reply_request_id(ls_connection *c, ls_str wanted);
+
+/* gateway_console.c: the web console */
+extern bool ls_console_takes(const ls_connection *c); /* has its path a file or a screen? */
+extern void ls_console_reply(ls_connection *c);
+extern void ls_console_close(ls_gateway *gateway);
 
 /* gateway_intake.c: listeners without HTTP */
 extern void ls_intakes_start(ls_gateway *gateway);

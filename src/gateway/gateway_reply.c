@@ -397,7 +397,7 @@ write_refusal(const ls_connection *c, const ls_refusal *refusal, ls_response *re
 		len = snprintf(text, 512, "{\"error\":\"%s\",\"code\":\"%s\"}", refusal->error,
 					   refusal->code);
 	response->body = ls_str_make(text, (size_t) len);
-	if (refusal->status == 503)
+	if (refusal->status == 503 || refusal->status == 429)
 		ls_response_header(response, LS_STR("Retry-After"), LS_STR("1"));
 	if (refusal->status == 405 || refusal->code[0] == '\0')
 		ls_response_header(response, LS_STR("Allow"), ls_str_make(c->allow, strlen(c->allow)));
@@ -645,7 +645,9 @@ reply_status(ls_connection *c, bool page)
 void
 ls_reply_route(ls_connection *c)
 {
-	if (c->route == LS_ROUTE_READY || c->route == LS_ROUTE_LOKI_READY)
+	if (c->console)
+		ls_console_reply(c);
+	else if (c->route == LS_ROUTE_READY || c->route == LS_ROUTE_LOKI_READY)
 		reply_ready(c);
 	else if (c->route == LS_ROUTE_HEC_HEALTH || c->route == LS_ROUTE_HEC_HEALTH_1)
 		reply_splunk_health(c);

@@ -10,6 +10,7 @@
  *
  *-------------------------------------------------------------------------
  */
+#include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 
@@ -120,6 +121,19 @@ look_at_origin(ls_connection *c, ls_str method)
 	c->preflight = preflight;
 }
 
+/* Files can only be read. */
+static void
+look_at_console(ls_connection *c, ls_str method)
+{
+	if (!ls_console_takes(c))
+		return;
+	c->console = c->head || ls_str_eq(method, LS_STR("GET"));
+	if (c->console)
+		return;
+	c->route = -2;
+	snprintf(c->allow, sizeof(c->allow), "GET, HEAD, OPTIONS");
+}
+
 /* The route; sets c->refusal when there is none. */
 static void
 find_route(ls_connection *c, ls_str method)
@@ -132,6 +146,9 @@ find_route(ls_connection *c, ls_str method)
 	c->route = route_for(
 		c, ls_route_find(method, c->request.path, &parameter, c->allow, sizeof(c->allow)));
 	look_at_origin(c, method);
+	look_at_console(c, method);
+	if (c->console)
+		return;
 	if (c->route == -1)
 		set_refusal(c, 404, "NOT_FOUND", "No such path", false);
 	else if (c->route < 0 && ls_str_eq(method, LS_STR("OPTIONS")))

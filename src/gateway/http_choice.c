@@ -122,11 +122,12 @@ ls_http_choose_type(ls_str accept, const char *const *offers, int n)
 	return best;
 }
 
-ls_http_coding
-ls_http_choose_coding(ls_str accept_encoding)
+int
+ls_http_coding_weight(ls_str accept_encoding, ls_str coding)
 {
-	int gzip = -1;
-	int plain = -1;
+	bool plain = ls_str_eq_nocase(coding, LS_STR("identity"));
+	bool gzip = ls_str_eq_nocase(coding, LS_STR("gzip"));
+	int named = -1;
 	int any = -1;
 
 	while (accept_encoding.len > 0)
@@ -134,18 +135,25 @@ ls_http_choose_coding(ls_str accept_encoding)
 		int weight;
 		ls_str name = next_element(&accept_encoding, &weight);
 
-		if (ls_str_eq_nocase(name, LS_STR("gzip")) || ls_str_eq_nocase(name, LS_STR("x-gzip")))
-			gzip = weight;
-		else if (ls_str_eq_nocase(name, LS_STR("identity")))
-			plain = weight;
+		if (ls_str_eq_nocase(name, coding) || (gzip && ls_str_eq_nocase(name, LS_STR("x-gzip"))))
+			named = weight;
 		else if (ls_str_eq(name, LS_STR("*")))
 			any = weight;
 	}
-	if (gzip < 0)
-		gzip = any;
-	if (plain < 0 && any == 0)
-		plain = 0;
-	if (gzip <= 0 || plain > gzip)
+	if (named >= 0)
+		return named;
+	if (plain)
+		return any == 0 ? 0 : -1;
+	return any > 0 ? any : 0;
+}
+
+ls_http_coding
+ls_http_choose_coding(ls_str accept_encoding)
+{
+	int gzip = ls_http_coding_weight(accept_encoding, LS_STR("gzip"));
+	int plain = ls_http_coding_weight(accept_encoding, LS_STR("identity"));
+
+	if (gzip == 0 || plain > gzip)
 		return LS_HTTP_PLAIN;
 	return plain == 0 ? LS_HTTP_GZIP_ONLY : LS_HTTP_GZIP;
 }

@@ -25,6 +25,12 @@ typedef enum ls_http_coding
 	LS_HTTP_GZIP_ONLY, /* gzip, and not the plain text (identity;q=0) */
 } ls_http_coding;
 
+/*
+ * The weight that the header Accept-Encoding gives a coding such as "br": 0 (not wanted) to 1,000.
+ * The plain text ("identity") that nothing names has -1: it will do if there is nothing else.
+ */
+extern int ls_http_coding_weight(ls_str accept_encoding, ls_str coding);
+
 /* What the header Accept-Encoding says of gzip. */
 extern ls_http_coding ls_http_choose_coding(ls_str accept_encoding);
 

@@ -54,6 +54,8 @@ char *ls_smtp_user = NULL;
 char *ls_smtp_password_file = NULL;
 int ls_smtp_tls = LS_SMTP_TLS_AUTO;
 char *ls_public_url = NULL;
+bool ls_serve_console = true;
+char *ls_console_directory = NULL;
 char *ls_operator_email = NULL;
 int ls_plan_changes = LS_PLANS_REQUESTED;
 int ls_limits = LS_LIMITS_SPECIFICATION;
@@ -371,6 +373,11 @@ ls_guc_register(bool preloaded)
 		&ls_builtin_needs_credits, true, PGC_SIGHUP, 0, NULL, NULL, NULL);
 	string_setting("logsvc.public_url", "URL at which users reach the service.", &ls_public_url, "",
 				   PGC_SIGHUP, 0);
+	DefineCustomBoolVariable("logsvc.console", "Serves the web console.", NULL, &ls_serve_console,
+							 true, PGC_SIGHUP, 0, NULL, NULL, NULL);
+	string_setting("logsvc.console_directory",
+				   "Folder with the files of the web console; empty: where they are installed.",
+				   &ls_console_directory, "", PGC_SIGHUP, GUC_SUPERUSER_ONLY);
 	DefineCustomStringVariable(
 		"logsvc.trusted_proxies",
 		"Networks of proxies whose X-Forwarded-For is trusted, comma-separated.", NULL,

@@ -130,6 +130,8 @@ extern char *ls_smtp_user;
 extern char *ls_smtp_password_file;
 extern int ls_smtp_tls; /* ls_smtp_tls_kind */
 extern char *ls_public_url;
+extern bool ls_serve_console;
+extern char *ls_console_directory; /* empty: where make install puts it */
 extern char *ls_operator_email;
 extern int ls_plan_changes; /* ls_plan_changes_kind */
 extern int ls_limits;       /* ls_limits_kind */

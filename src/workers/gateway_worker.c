@@ -666,6 +666,28 @@ stop_engine(int code, Datum arg)
 	state->engine = NULL;
 }
 
+/* Reads the files of the console again, since a reload or a start may have brought others. */
+static void
+serve_console(gateway_state *state)
+{
+	char installed[MAXPGPATH];
+	const char *directory = NULL;
+	char error[512];
+
+	if (ls_serve_console && ls_is_set(ls_console_directory))
+		directory = ls_console_directory;
+	else if (ls_serve_console)
+	{
+		get_share_path(my_exec_path, installed);
+		strlcat(installed, "/logsvc/console", sizeof(installed));
+		directory = installed;
+	}
+	if (!ls_gateway_set_console(state->engine, directory, error, sizeof(error)))
+		ereport(WARNING, errmsg("logsvc gateway serves no console: %s", error),
+				errhint("Install it with make install, say where it is with "
+						"logsvc.console_directory, or set logsvc.console = off; then reload."));
+}
+
 static void
 start_engine(gateway_state *state)
 {
@@ -703,6 +725,7 @@ start_engine(gateway_state *state)
 		proc_exit(0);
 	}
 	before_shmem_exit(stop_engine, PointerGetDatum(state));
+	serve_console(state);
 	ls_service_get()->listening = true;
 	ls_service_get()->listen_error[0] = '\0';
 	ereport(LOG,
@@ -741,7 +764,10 @@ settings_changed(gateway_state *state)
 	state->reload = PgReloadTime;
 	describe_settings(now, sizeof(now));
 	if (strcmp(now, state->settings) == 0)
+	{
+		serve_console(state);
 		return false;
+	}
 	if (!ls_gateway_check_tls(ls_tls_certificate, ls_tls_key, error, sizeof(error)))
 	{
 		ereport(LOG, errmsg("logsvc gateway keeps its former settings: %s", error),

@@ -13,7 +13,8 @@
  * time).  POST routes answer 202, others the request as seen.  What came over listeners
  * (listeners=...) is counted; lines=1 says how much, what the last message was, and what was logged
  * last.  lines_status=N: requests of listeners get this status from then on.
- * SIGTERM drains and stops, SIGUSR1 makes the service not ready.
+ * console=FOLDER: files of the web console; SIGHUP reads them again.  "console ..." says what is
+ * wrong with them.  SIGTERM drains and stops, SIGUSR1 makes the service not ready.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -51,6 +52,7 @@ static int n_waiting;
 static bool later; /* no answer inside the hook, as with real workers */
 static volatile sig_atomic_t stop;
 static volatile sig_atomic_t unready;
+static volatile sig_atomic_t reload;
 static ls_arena *arena;
 static struct
 {
@@ -386,8 +388,25 @@ on_signal(int number)
 {
 	if (number == SIGTERM)
 		stop = 1;
+	else if (number == SIGHUP)
+		reload = 1;
 	else
 		unready = 1;
+}
+
+static void
+read_console(const char *folder)
+{
+	char error[512];
+
+	reload = 0;
+	if (folder == NULL)
+		return;
+	if (ls_gateway_set_console(gateway, folder, error, sizeof(error)))
+		printf("console\n");
+	else
+		printf("console %s\n", error);
+	fflush(stdout);
 }
 
 static void
@@ -433,6 +452,7 @@ main(int argc, char **argv)
 							  .ready = is_ready,
 							  .log = log_message};
 	char error[512];
+	const char *console = NULL;
 	int64_t drain_until = 0;
 	sigset_t signals;
 	sigset_t outside;
@@ -470,6 +490,8 @@ main(int argc, char **argv)
 			trusted_proxies = value;
 		else if (strcmp(argv[i], "public_url") == 0)
 			public_url = value;
+		else if (strcmp(argv[i], "console") == 0)
+			console = value;
 		else if (strcmp(argv[i], "memory_limit") == 0)
 			config.memory_limit = (size_t) atol(value);
 		else
@@ -480,9 +502,11 @@ main(int argc, char **argv)
 	sigemptyset(&signals);
 	sigaddset(&signals, SIGTERM);
 	sigaddset(&signals, SIGUSR1);
+	sigaddset(&signals, SIGHUP);
 	sigprocmask(SIG_BLOCK, &signals, &outside);
 	signal(SIGTERM, on_signal);
 	signal(SIGUSR1, on_signal);
+	signal(SIGHUP, on_signal);
 	gateway = ls_gateway_start(&config, &hooks, error, sizeof(error));
 	if (gateway == NULL)
 	{
@@ -491,6 +515,7 @@ main(int argc, char **argv)
 	}
 	printf("ready\n");
 	fflush(stdout);
+	read_console(console);
 
 	for (;;)
 	{
@@ -498,6 +523,8 @@ main(int argc, char **argv)
 		struct timespec interval;
 		int timeout;
 
+		if (reload)
+			read_console(console);
 		if (stop && drain_until == 0)
 		{
 			ls_gateway_drain(gateway);

@@ -1,0 +1,130 @@
+# console_build.pl: tools/console-pack, from modules to the files that the gateway serves.
+use strict;
+use warnings;
+
+use Digest::SHA qw(sha256_hex);
+use File::Find qw(find);
+use File::Path qw(make_path);
+use File::Temp qw(tempdir);
+use Test::More;
+
+my $tmp = tempdir(CLEANUP => 1);
+
+sub write_file
+{
+	my ($name, $text) = @_;
+	make_path("$tmp/$name" =~ s{/[^/]+$}{}r);
+	open my $out, '>:raw', "$tmp/$name" or die "$name: $!";
+	print $out $text;
+	close $out;
+}
+
+sub content
+{
+	my ($file) = @_;
+	open my $in, '<:raw', $file or return undef;
+	local $/;
+	return scalar <$in>;
+}
+
+# All files below a folder with their contents.
+sub tree
+{
+	my ($folder) = @_;
+	my %files;
+	find({ no_chdir => 1, wanted => sub { $files{ s{^\Q$folder\E/}{}r } = content($_) if -f } }, $folder);
+	return \%files;
+}
+
+my $page = '<!doctype html><link rel="icon" href="data:image/svg+xml,%3Csvg/%3E">'
+  . '<link rel="stylesheet" href="/app.css"><script type="module" src="/main.js"></script>'
+  . '<img src="logo.svg" alt="">' . '<p>' x 100;
+sub make_source
+{
+	my ($name, %more) = @_;
+	my %files = ('index.html' => $page, 'main.js' => "// main.js\nimport { a } from './ui/a.js';\n"
+		  . "import('./later.js').then(m => m.run(a));\n" . "console.log(a);\n" x 50,
+		'ui/a.js' => "// a.js\nexport const a = 'a rather long name';\n",
+		'later.js' => "// later.js\nexport function run(a) { console.log(a); }\n",
+		'app.css' => "\@import './ui/a.css';\nbody { margin: 0 }\n", 'ui/a.css' => "p { margin: 0 }\n",
+		'logo.svg' => '<svg xmlns="http://www.w3.org/2000/svg"/>', 'vendor/LICENSES' => "MIT\n" x 100,
+		'vendor/SHA256SUMS' => '', 'README.md' => '', %more);
+	write_file("$name/$_", $files{$_}) foreach keys %files;
+}
+
+# Runs it; what it said.
+sub pack_console
+{
+	my ($source, $to, $esbuild) = @_;
+	local $ENV{ESBUILD} = $esbuild;
+	return scalar `tools/console-pack $tmp/$source $tmp/$to 2>&1`;
+}
+
+my ($esbuild) = grep { -x } map { "$_/esbuild" } split /:/, $ENV{PATH};
+make_source('one');
+make_source('two');
+for my $with ('', $esbuild // ())
+{
+	my $how = $with ? 'bundled' : 'unbundled';
+	my $said = pack_console('one', "$how/one", $with);
+	is($?, 0, "$how: built") or diag($said);
+	is($said, $with ? '' : "console: there is no esbuild: the modules are installed one by one, which "
+		  . "loads slower\n", "$how: what is said");
+	pack_console('one', "$how/again", $with);
+	my $built = tree("$tmp/$how/one");
+	is_deeply(tree("$tmp/$how/again"), $built, "$how: the same bytes each time");
+	if (!$with)
+	{
+		pack_console('two', "$how/two", $with);
+		is_deeply(tree("$tmp/$how/two"), $built, 'wherever the source is');
+	}
+
+	my %listed = ('assets.tsv' => 1);
+	for my $line (split /\n/, $built->{'assets.tsv'})
+	{
+		my ($path, $file, $type, $sum, $class, @variants) = split /\t/, $line;
+		is($sum, substr(sha256_hex($built->{$file}), 0, 32), "$how: the checksum of $file");
+		is("$path $class", $file eq 'index.html' ? '/ index' : "/$file immutable", 'its path and class');
+		$listed{$_} = 1 foreach $file, map { "$file.$_" } @variants;
+		my ($name) = $file =~ m{([^/]+)$};
+		like($with || $name !~ /\.(js|css)$/ ? $name : $file, qr/^(index\.html|assets\/\w{10}\/.+|[\w-]+\.\w{8}\.\w+)$/,
+			'its name has a hash') unless $file eq 'index.html';
+		if (grep { $_ eq 'gz' } @variants)
+		{
+			is(scalar `gzip -dc $tmp/$how/one/$file.gz`, $built->{$file}, 'its gzip');
+			cmp_ok(length $built->{"$file.gz"}, '<', length $built->{$file}, 'is smaller');
+		}
+		is(scalar `brotli -dc $tmp/$how/one/$file.br`, $built->{$file}, 'its brotli') if grep { $_ eq 'br' } @variants;
+	}
+	is_deeply([ sort keys %listed ], [ sort keys %$built ], "$how: the list names all files and no other");
+	like($built->{'assets.tsv'}, qr/^\/\tindex.html\ttext\/html; charset=utf-8\t\w+\tindex\tgz/m, "$how: the page is packed");
+	for my $name ($built->{'index.html'} =~ /(?:src|href)="([^"]+)"/g)
+	{
+		ok($name =~ /^data:/ || $built->{ $name =~ s{^/}{}r }, "$how: the page names $name, which is there");
+	}
+	like($built->{'assets.tsv'}, qr{^/assets/LICENSES\.\w{8}\.txt\t}m, "$how: the licences are served");
+	unlike($built->{'assets.tsv'}, qr/README|SHA256SUMS/, "$how: what is for developers is not");
+
+	# Another content is another name.
+	write_file('one/ui/a.js', "// a.js\nexport const a = 'another';\n");
+	pack_console('one', "$how/changed", $with);
+	my $other = tree("$tmp/$how/changed");
+	my ($before) = $built->{'index.html'} =~ /src="([^"]+main[^"]+)"/;
+	ok(!$other->{ $before =~ s{^/}{}r }, "$how: a changed module changes names");
+	write_file('one/ui/a.js', "// a.js\nexport const a = 'a rather long name';\n");
+}
+
+# What is wrong stops the build, and leaves what was there.
+for my $case ([ 'a file that is not there', '<script src="/none.js"></script>', qr/index\.html names none\.js/ ],
+	[ 'another host', '<script src="https://cdn.example/x.js"></script>', qr/index\.html names https:/ ],
+	[ 'a host without a scheme', '<script src="//cdn.example/x.js"></script>', qr/index\.html names / ])
+{
+	my ($what, $text, $message) = @$case;
+	make_source('wrong', 'index.html' => $text);
+	my $before = tree("$tmp/unbundled/one");
+	like(pack_console('wrong', 'unbundled/one', ''), $message, "$what in the page");
+	isnt($?, 0, 'is an error');
+	is_deeply(tree("$tmp/unbundled/one"), $before, 'the last build is still there');
+}
+
+done_testing();
