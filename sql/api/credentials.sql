@@ -10,7 +10,9 @@ RETURN jsonb_build_object(
 	'createdAt', logsvc_internal.iso_time(t.created_at),
 	'expiresAt', logsvc_internal.iso_time(t.expires_at),
 	'lastUsedAt', logsvc_internal.iso_time(t.last_used_at),
-	'revokedAt', logsvc_internal.iso_time(t.revoked_at));
+	'revokedAt', logsvc_internal.iso_time(t.revoked_at),
+	'aiCreditLimit', t.ai_credit_limit,
+	'aiCreditsUsed', logsvc_internal.credits_used_by(t.organization_id, t.id));
 COMMENT ON FUNCTION logsvc_internal.token_json(logsvc_internal.access_token) IS
 'A personal access token as the API shows it, without the secret';
 
@@ -30,8 +32,23 @@ COMMENT ON FUNCTION logsvc_internal.api_key_json(logsvc_internal.api_key) IS
 
 -- ---- tokens and keys ----
 
+CREATE OR REPLACE FUNCTION logsvc_internal.check_token_credit_limit(owner logsvc_internal.member, credits int)
+RETURNS void
+LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+	PERFORM logsvc_internal.check_credit_cap(credits);
+	IF credits > owner.ai_credit_limit THEN
+		PERFORM logsvc_internal.invalid('aiCreditLimit',
+			format('must be at most %s, as many as the member may use', owner.ai_credit_limit));
+	END IF;
+END
+$$;
+COMMENT ON FUNCTION logsvc_internal.check_token_credit_limit(logsvc_internal.member, int) IS
+'Raises an error unless a token of that member may have that cap of AI credits a month';
+
 CREATE OR REPLACE FUNCTION logsvc.create_token(
-	organization text, email text, name text, scopes text[], expires_at timestamptz DEFAULT NULL)
+	organization text, email text, name text, scopes text[], expires_at timestamptz DEFAULT NULL,
+	ai_credit_limit int DEFAULT NULL)
 RETURNS jsonb
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp AS $$
@@ -78,24 +95,27 @@ BEGIN
 				format('the role does not permit scope "%s"', unknown));
 		END IF;
 	END IF;
+	PERFORM logsvc_internal.check_token_credit_limit(owner, ai_credit_limit);
 
 	secret := logsvc_internal.new_secret('pat_');
 	INSERT INTO logsvc_internal.access_token AS t
-		(organization_id, user_id, name, scopes, token_hash, prefix, expires_at)
+		(organization_id, user_id, name, scopes, token_hash, prefix, expires_at, ai_credit_limit)
 	VALUES (target, owner.user_id, create_token.name,
 		ARRAY(SELECT s FROM unnest(create_token.scopes) WITH ORDINALITY AS u (s, n)
 			GROUP BY s ORDER BY min(n)),
-		logsvc_internal.secret_hash(secret), left(secret, 8), create_token.expires_at)
+		logsvc_internal.secret_hash(secret), left(secret, 8), create_token.expires_at,
+		create_token.ai_credit_limit)
 	RETURNING * INTO created;
 	PERFORM logsvc_internal.audit(target, 'token.created',
 		logsvc_internal.public_id('tok_', created.id),
 		jsonb_build_object('name', created.name, 'email', lower(btrim(email)),
 			'scopes', to_jsonb(created.scopes),
-			'expiresAt', logsvc_internal.iso_time(created.expires_at)));
+			'expiresAt', logsvc_internal.iso_time(created.expires_at),
+			'aiCreditLimit', created.ai_credit_limit));
 	RETURN logsvc_internal.token_json(created) || jsonb_build_object('token', secret);
 END
 $$;
-COMMENT ON FUNCTION logsvc.create_token(text, text, text, text[], timestamptz) IS
+COMMENT ON FUNCTION logsvc.create_token(text, text, text, text[], timestamptz, int) IS
 'Creates a token, shown once, of the member of organization with that email: name, scopes as {logs:read,...}';
 
 CREATE OR REPLACE FUNCTION logsvc.create_api_key(
@@ -263,7 +283,7 @@ COMMENT ON FUNCTION logsvc.list_tokens(int, text) IS
 'The tokens of the session''s user in the organization, including revoked ones: {data, page}';
 
 CREATE OR REPLACE FUNCTION logsvc.create_own_token(
-	name text, scopes text[], expires_at timestamptz DEFAULT NULL)
+	name text, scopes text[], expires_at timestamptz DEFAULT NULL, ai_credit_limit int DEFAULT NULL)
 RETURNS jsonb
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp AS $$
@@ -275,8 +295,57 @@ BEGIN
 	IF NOT FOUND THEN
 		PERFORM logsvc_internal.raise_error('INSUFFICIENT_SCOPE', 'only a person has tokens');
 	END IF;
-	RETURN logsvc.create_token(NULL, address, name, scopes, expires_at);
+	RETURN logsvc.create_token(NULL, address, name, scopes, expires_at, ai_credit_limit);
 END
 $$;
-COMMENT ON FUNCTION logsvc.create_own_token(text, text[], timestamptz) IS
-'Creates a token, shown once, of the session''s user: name, scopes as {logs:read,...}, expires_at';
+COMMENT ON FUNCTION logsvc.create_own_token(text, text[], timestamptz, int) IS
+'Creates a token, shown once, of the session''s user: name, scopes as {logs:read,...}';
+
+-- With a session: a token that could lift its own cap would have none.
+CREATE OR REPLACE FUNCTION logsvc.update_token(
+	id text, ai_credit_limit int DEFAULT NULL, given text[] DEFAULT NULL)
+RETURNS jsonb
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	target logsvc_internal.access_token;
+	owner logsvc_internal.member;
+	before int;
+BEGIN
+	IF NOT logsvc_internal.is_operator() AND logsvc_internal.current_kind() = 'user' IS NOT TRUE THEN
+		PERFORM logsvc_internal.raise_error('INSUFFICIENT_SCOPE', 'only a person changes tokens');
+	END IF;
+	PERFORM logsvc_internal.check_change_rate();
+	IF NOT logsvc_internal.is_given(given, 'aiCreditLimit', true) THEN
+		PERFORM logsvc_internal.invalid('aiCreditLimit', 'must be a whole number, or null', 'required');
+	END IF;
+	-- The cap of its owner must not become smaller meanwhile.
+	SELECT t.* INTO target FROM logsvc_internal.access_token t
+	WHERE t.id = logsvc_internal.parse_public_id('tok_', update_token.id)
+		AND (logsvc_internal.is_operator() OR t.user_id = logsvc_internal.current_user_id()
+			AND t.organization_id = logsvc_internal.current_organization());
+	IF NOT FOUND THEN
+		PERFORM logsvc_internal.raise_error('NOT_FOUND', 'no such token');
+	END IF;
+	PERFORM logsvc_internal.lock_organization(target.organization_id);
+	SELECT t.* INTO target FROM logsvc_internal.access_token t WHERE t.id = target.id FOR NO KEY UPDATE;
+	IF NOT FOUND OR target.revoked_at IS NOT NULL THEN
+		PERFORM logsvc_internal.raise_error('NOT_FOUND', 'no such token');
+	END IF;
+	SELECT m.* INTO owner FROM logsvc_internal.member m
+	WHERE m.organization_id = target.organization_id AND m.user_id = target.user_id;
+	PERFORM logsvc_internal.check_token_credit_limit(owner, ai_credit_limit);
+	before := target.ai_credit_limit;
+	UPDATE logsvc_internal.access_token t SET ai_credit_limit = update_token.ai_credit_limit
+	WHERE t.id = target.id
+	RETURNING * INTO target;
+	IF before IS DISTINCT FROM target.ai_credit_limit THEN
+		PERFORM logsvc_internal.audit(target.organization_id, 'token.ai_credits_limited',
+			logsvc_internal.public_id('tok_', target.id),
+			jsonb_build_object('name', target.name, 'from', before, 'to', target.ai_credit_limit));
+	END IF;
+	RETURN logsvc_internal.token_json(target);
+END
+$$;
+COMMENT ON FUNCTION logsvc.update_token(text, int, text[]) IS
+'Changes ai_credit_limit of one''s own token with that id (tok_...); NULL: as many as the member may use';

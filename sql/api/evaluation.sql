@@ -45,21 +45,58 @@ COMMENT ON FUNCTION logsvc_internal.credit_balance(uuid, timestamptz) IS
   'AI credits of an organization in the month of that time, in micro-credits; limit and remaining '
   'NULL: unlimited';
 
+-- What was used of each cap in a month, with what is reserved; in micro-credits.
+CREATE OR REPLACE FUNCTION logsvc_internal.credit_caps(organization uuid, user_id uuid, token_id uuid)
+RETURNS TABLE (cap text, credit_limit bigint, used bigint, reserved bigint)
+LANGUAGE sql STABLE PARALLEL SAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+  SELECT c.cap, c.amount * 1000000::bigint, coalesce(u.used, 0),
+         coalesce((SELECT sum(r.micro_credits) FROM logsvc_internal.ai_credit_reservation r
+                    WHERE r.organization_id = $1 AND r.month = logsvc_internal.credit_month()
+                      AND r.expires_at > clock_timestamp()
+                      AND CASE c.cap WHEN 'member' THEN r.user_id ELSE r.token_id END = c.holder), 0)::bigint
+    FROM (SELECT 'member', m.user_id, m.ai_credit_limit FROM logsvc_internal.member m
+           WHERE m.organization_id = $1 AND m.user_id = $2
+          UNION ALL
+          SELECT 'token', t.id, t.ai_credit_limit FROM logsvc_internal.access_token t
+           WHERE t.organization_id = $1 AND t.id = $3) AS c (cap, holder, amount)
+    LEFT JOIN logsvc_internal.ai_credit_use u
+      ON u.organization_id = $1 AND u.month = logsvc_internal.credit_month() AND u.holder = c.holder
+$$;
+COMMENT ON FUNCTION logsvc_internal.credit_caps(uuid, uuid, uuid) IS
+  'What a member and a token may use this month, and have used and reserved, in micro-credits; limit NULL: no cap';
+
+CREATE OR REPLACE FUNCTION logsvc_internal.check_credit_cap(cap int) RETURNS void
+LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE
+SET search_path = pg_catalog, pg_temp
+AS $$
+BEGIN
+  IF cap NOT BETWEEN 0 AND 1000000000 THEN
+    PERFORM logsvc_internal.invalid('aiCreditLimit', 'must be a whole number from 0 to 1,000,000,000, or null');
+  END IF;
+END
+$$;
+COMMENT ON FUNCTION logsvc_internal.check_credit_cap(int) IS
+  'Raises an error unless it is a cap of AI credits a month, or NULL';
+
 -- Everything that must be known and reserved before a call to a model, in one
 -- statement of the caller: the model that will be used (decision 8), whether
 -- the region is allowed, whether credits are left, and the reservation.  A
--- call may start on the last remaining fraction (decision 35).
+-- call may start on the last remaining fraction (decision 35), of the organization's credits and of
+-- each cap; exhausted says which of them has none.
 CREATE OR REPLACE FUNCTION logsvc_internal.begin_evaluation(
   organization uuid, wanted_model text, region text, tokens_in bigint, tokens_out bigint,
-  free boolean, lifetime interval, provider text,
+  free boolean, lifetime interval, provider text, user_id uuid DEFAULT NULL, token_id uuid DEFAULT NULL,
   OUT model text, OUT provider_model text, OUT input_rate bigint, OUT output_rate bigint, OUT region_allowed boolean,
   OUT credits_left boolean, OUT reservation bigint, OUT credit_limit bigint,
-  OUT remaining bigint, OUT resets_at timestamptz)
+  OUT remaining bigint, OUT resets_at timestamptz, OUT exhausted text)
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
   balance record;
+  reached record;
   cost bigint;
 BEGIN
   SELECT m.id, m.input_rate, m.output_rate INTO model, input_rate, output_rate
@@ -88,26 +125,39 @@ BEGIN
   remaining := balance.remaining;
   resets_at := balance.resets_at;
   credits_left := balance.remaining IS NULL OR balance.remaining - balance.reserved > 0;
+  IF NOT credits_left THEN
+    exhausted := 'organization';
+  ELSE
+    SELECT c.* INTO reached FROM logsvc_internal.credit_caps(organization, user_id, token_id) AS c
+      WHERE c.credit_limit - c.used - c.reserved <= 0 ORDER BY c.cap LIMIT 1;
+    IF FOUND THEN
+      credits_left := false;
+      exhausted := reached.cap;
+      credit_limit := reached.credit_limit;
+      remaining := greatest(reached.credit_limit - reached.used, 0);
+    END IF;
+  END IF;
 
   IF credits_left AND region_allowed AND NOT free THEN
     cost := ceil((tokens_in::numeric * input_rate + tokens_out::numeric * output_rate)
                  / 10000)::bigint;
     INSERT INTO logsvc_internal.ai_credit_reservation
-        (organization_id, month, micro_credits, expires_at)
-      VALUES (organization, logsvc_internal.credit_month(), cost, clock_timestamp() + lifetime)
+        (organization_id, month, micro_credits, expires_at, user_id, token_id)
+      VALUES (organization, logsvc_internal.credit_month(), cost, clock_timestamp() + lifetime, user_id, token_id)
       RETURNING id INTO reservation;
   END IF;
 END
 $$;
 COMMENT ON FUNCTION logsvc_internal.begin_evaluation(uuid, text, text, bigint, bigint, boolean,
-  interval, text) IS 'Chooses the model of an evaluation, checks region and credits and reserves them';
+  interval, text, uuid, uuid) IS 'Chooses the model of an evaluation, checks region, credits and caps and reserves them';
 
 -- Debits a call and drops its reservation.  The month that pays is the one in
 -- which the call began.  The debit stops at the limit (decision 35), and one of more than was
 -- reserved takes nothing that other calls in flight have reserved; returns what was really debited.
+-- A cap makes no call cheaper: what the call that reaches it costs beyond it counts too.
 CREATE OR REPLACE FUNCTION logsvc_internal.settle_evaluation(
   organization uuid, reservation bigint, micro_credits bigint, model text, tokens_in bigint,
-  tokens_out bigint) RETURNS bigint
+  tokens_out bigint, user_id uuid DEFAULT NULL, token_id uuid DEFAULT NULL) RETURNS bigint
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
@@ -138,6 +188,10 @@ BEGIN
       greatest(own, balance.remaining - greatest(balance.reserved - own, 0)));
     UPDATE logsvc_internal.ai_credit_month m SET used = m.used + debit
       WHERE m.organization_id = organization AND m.month = its_month;
+    INSERT INTO logsvc_internal.ai_credit_use AS u (organization_id, month, holder, used)
+      SELECT organization, its_month, h.holder, debit FROM unnest(ARRAY[user_id, token_id]) AS h (holder)
+       WHERE h.holder IS NOT NULL
+      ON CONFLICT ON CONSTRAINT ai_credit_use_pkey DO UPDATE SET used = u.used + excluded.used;
   END IF;
   DELETE FROM logsvc_internal.ai_credit_reservation r
     WHERE r.id = reservation AND r.organization_id = organization;
@@ -147,7 +201,7 @@ BEGIN
   RETURN debit;
 END
 $$;
-COMMENT ON FUNCTION logsvc_internal.settle_evaluation(uuid, bigint, bigint, text, bigint, bigint)
+COMMENT ON FUNCTION logsvc_internal.settle_evaluation(uuid, bigint, bigint, text, bigint, bigint, uuid, uuid)
   IS 'Debits an evaluation in micro-credits and drops its reservation';
 
 CREATE OR REPLACE FUNCTION logsvc_internal.release_evaluation(organization uuid, reservation bigint)
@@ -170,7 +224,10 @@ AS $$
   INSERT INTO logsvc_internal.ai_credit_month (organization_id, month)
   SELECT o.id, logsvc_internal.credit_month(at)
     FROM logsvc_internal.organization o WHERE o.deleted_at IS NULL
-  ON CONFLICT DO NOTHING
+  ON CONFLICT DO NOTHING;
+  -- A call of the month before may still be settled.
+  DELETE FROM logsvc_internal.ai_credit_use u
+   WHERE u.month < logsvc_internal.credit_month(at) - interval '1 month'
 $$;
 COMMENT ON FUNCTION logsvc_internal.open_ai_credit_month(timestamptz) IS
 'Scheduled, on the first of a month (UTC): opens the month''s AI credits of every organization';

@@ -10,6 +10,15 @@ RETURN jsonb_build_object(
 COMMENT ON FUNCTION logsvc_internal.user_json(logsvc_internal.user_account) IS
 'A user as the API shows it';
 
+CREATE OR REPLACE FUNCTION logsvc_internal.credits_used_by(organization uuid, holder uuid)
+RETURNS numeric
+LANGUAGE sql STABLE PARALLEL SAFE
+RETURN coalesce((SELECT round(u.used / 1000000.0, 4) FROM logsvc_internal.ai_credit_use u
+	WHERE u.organization_id = credits_used_by.organization AND u.holder = credits_used_by.holder
+		AND u.month = date_trunc('month', now() AT TIME ZONE 'UTC')::date), 0);
+COMMENT ON FUNCTION logsvc_internal.credits_used_by(uuid, uuid) IS
+'AI credits that a user or a token of an organization has used this month';
+
 CREATE OR REPLACE FUNCTION logsvc_internal.member_json(m logsvc_internal.member)
 RETURNS jsonb
 LANGUAGE sql STABLE PARALLEL SAFE
@@ -17,7 +26,9 @@ RETURN (SELECT jsonb_build_object(
 		'id', logsvc_internal.public_id('mem_', m.id),
 		'userId', logsvc_internal.public_id('usr_', u.id), 'email', u.email, 'name', u.name,
 		'role', m.role, 'joinedAt', logsvc_internal.iso_time(m.joined_at),
-		'lastActiveAt', logsvc_internal.iso_time(m.last_active_at))
+		'lastActiveAt', logsvc_internal.iso_time(m.last_active_at),
+		'aiCreditLimit', m.ai_credit_limit,
+		'aiCreditsUsed', logsvc_internal.credits_used_by(m.organization_id, m.user_id))
 	FROM logsvc_internal.user_account u WHERE u.id = m.user_id);
 COMMENT ON FUNCTION logsvc_internal.member_json(logsvc_internal.member) IS
 'A member as the API shows it';
@@ -231,18 +242,70 @@ $$;
 COMMENT ON FUNCTION logsvc.get_member(text) IS
 'A member by its id (mem_...)';
 
-CREATE OR REPLACE FUNCTION logsvc.update_member(id text, role text) RETURNS jsonb
+-- Owners set anybody's; who else may change roles, that of others who are no owners: a cap that its
+-- member could lift would be none.
+CREATE OR REPLACE FUNCTION logsvc_internal.set_member_credit_limit(
+	organization uuid, member_id uuid, email text, credits int)
+RETURNS jsonb
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	before int;
+	changed logsvc_internal.member;
+BEGIN
+	PERFORM logsvc_internal.require_access(organization, 'members:role');
+	PERFORM logsvc_internal.check_change_rate();
+	PERFORM logsvc_internal.check_credit_cap(credits);
+	PERFORM logsvc_internal.lock_organization(organization);
+	SELECT m.* INTO changed FROM logsvc_internal.member m
+	WHERE m.id = set_member_credit_limit.member_id
+		AND m.organization_id = set_member_credit_limit.organization FOR NO KEY UPDATE;
+	IF NOT FOUND THEN
+		PERFORM logsvc_internal.raise_error('NOT_FOUND', 'no such member');
+	END IF;
+	IF NOT logsvc_internal.is_operator()
+		AND logsvc_internal.current_role_name() = 'owner' IS NOT TRUE
+		AND (changed.role = 'owner' OR changed.user_id = coalesce(logsvc_internal.current_user_id(),
+			logsvc_internal.find_key_maker(logsvc_internal.current_credential()))) THEN
+		PERFORM logsvc_internal.raise_error('FORBIDDEN',
+			'only an owner may change the AI credits of an owner, or the own ones');
+	END IF;
+	before := changed.ai_credit_limit;
+	UPDATE logsvc_internal.member m SET ai_credit_limit = credits WHERE m.id = changed.id
+	RETURNING * INTO changed;
+	IF before IS DISTINCT FROM credits THEN
+		PERFORM logsvc_internal.audit(organization, 'member.ai_credits_limited',
+			logsvc_internal.public_id('mem_', changed.id),
+			jsonb_build_object('email', set_member_credit_limit.email, 'from', before, 'to', credits));
+	END IF;
+	RETURN logsvc_internal.member_json(changed);
+END
+$$;
+COMMENT ON FUNCTION logsvc_internal.set_member_credit_limit(uuid, uuid, text, int) IS
+'Sets how many AI credits a member may use in a month; NULL: as many as the organization has';
+
+CREATE OR REPLACE FUNCTION logsvc.update_member(
+	id text, role text DEFAULT NULL, ai_credit_limit int DEFAULT NULL, given text[] DEFAULT NULL)
+RETURNS jsonb
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
 	target record;
+	capped boolean := logsvc_internal.is_given(given, 'aiCreditLimit', ai_credit_limit IS NOT NULL);
+	answer jsonb;
 BEGIN
 	SELECT * INTO target FROM logsvc_internal.member_by_id(id);
-	RETURN logsvc.set_member_role(target.organization, target.email, role);
+	IF capped THEN
+		answer := logsvc_internal.set_member_credit_limit(target.organization_id, target.member_id,
+			target.email, ai_credit_limit);
+	END IF;
+	IF NOT capped OR logsvc_internal.is_given(given, 'role', role IS NOT NULL) THEN
+		answer := logsvc.set_member_role(target.organization, target.email, role);
+	END IF;
+	RETURN answer;
 END
 $$;
-COMMENT ON FUNCTION logsvc.update_member(text, text) IS
-'Changes the role of the member with that id (mem_...); refused for the last owner';
+COMMENT ON FUNCTION logsvc.update_member(text, text, int, text[]) IS
+'Changes role or ai_credit_limit of the member with that id (mem_...): what is not NULL, or what given names';
 
 CREATE OR REPLACE FUNCTION logsvc.delete_member(id text) RETURNS jsonb
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER

@@ -105,7 +105,15 @@ BEGIN
 			'reserved', round(credits.reserved / 1000000.0, 4),
 			'remaining', round(credits.remaining / 1000000.0, 4),
 			'limit', round(credits.credit_limit / 1000000.0, 4),
-			'resetsAt', logsvc_internal.iso_time(credits.resets_at)),
+			'resetsAt', logsvc_internal.iso_time(credits.resets_at),
+			-- Of the caller, with or without a cap.
+			'caps', (SELECT coalesce(jsonb_agg(jsonb_build_object('of', c.cap,
+					'used', round(c.used / 1000000.0, 4), 'reserved', round(c.reserved / 1000000.0, 4),
+					'remaining', round(greatest(c.credit_limit - c.used, 0) / 1000000.0, 4),
+					'limit', round(c.credit_limit / 1000000.0, 4)) ORDER BY c.cap), '[]')
+				FROM logsvc_internal.credit_caps(target, logsvc_internal.current_user_id(),
+					CASE WHEN logsvc_internal.current_kind() = 'token'
+						THEN logsvc_internal.current_credential() END) AS c)),
 		'queue', jsonb_build_object('depth', depth, 'max', most,
 			'state', CASE WHEN depth >= most THEN 'backpressure'
 				WHEN depth >= most * 0.8 THEN 'warning' ELSE 'normal' END),

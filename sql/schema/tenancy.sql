@@ -150,9 +150,12 @@ CREATE TABLE logsvc_internal.member (
 	role text NOT NULL CHECK (role IN ('owner', 'admin', 'member', 'viewer')),
 	joined_at timestamptz NOT NULL DEFAULT now(),
 	last_active_at timestamptz,
+	ai_credit_limit int CHECK (ai_credit_limit >= 0),
 	UNIQUE (organization_id, user_id)
 );
-COMMENT ON TABLE logsvc_internal.member IS 'Who belongs to which organization, with one role there';
+COMMENT ON TABLE logsvc_internal.member IS
+'Who belongs to which organization, with one role there; ai_credit_limit: AI credits that the '
+'member may use in a month, NULL: as many as the organization has';
 CREATE INDEX member_user_id ON logsvc_internal.member (user_id);
 
 CREATE TABLE logsvc_internal.access_token (
@@ -166,10 +169,12 @@ CREATE TABLE logsvc_internal.access_token (
 	created_at timestamptz NOT NULL DEFAULT now(),
 	expires_at timestamptz,
 	last_used_at timestamptz,
-	revoked_at timestamptz
+	revoked_at timestamptz,
+	ai_credit_limit int CHECK (ai_credit_limit >= 0)
 );
 COMMENT ON TABLE logsvc_internal.access_token IS
-'Personal access tokens; token_hash: SHA-256 of the token, which is not stored';
+'Personal access tokens; token_hash: SHA-256 of the token, which is not stored; ai_credit_limit: '
+'AI credits that it may use in a month, NULL: as many as its user may';
 CREATE INDEX access_token_member ON logsvc_internal.access_token (organization_id, user_id);
 CREATE INDEX access_token_user_id ON logsvc_internal.access_token (user_id);
 

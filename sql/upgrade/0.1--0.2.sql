@@ -1,4 +1,4 @@
--- schema 5b0019bbd2e35352
+-- schema d0f767d248f0270b
 --
 -- From 0.1 to 0.2: rates of changes, and comments.
 
@@ -55,8 +55,6 @@ COMMENT ON TABLE logsvc_internal.model_provider IS
 COMMENT ON TABLE logsvc_internal.ai_credit_month IS
 'AI credits of an organization in a calendar month (UTC), in micro-credits: granted beyond the '
 'plan, and used';
-COMMENT ON TABLE logsvc_internal.ai_credit_reservation IS
-'Credits reserved for calls in flight; an expired reservation no longer counts (decision 34)';
 COMMENT ON TABLE logsvc_internal.ai_credit_entry IS
 'Ledger of AI credits: amounts only, never rows or criteria (decision 42)';
 COMMENT ON TABLE logsvc_internal.idempotency IS
@@ -128,8 +126,6 @@ COMMENT ON TABLE logsvc_internal.organization_limit IS
 'unlimited';
 COMMENT ON TABLE logsvc_internal.user_account IS
 'Users; password_hash: scrypt, NULL if the user has no password';
-COMMENT ON TABLE logsvc_internal.access_token IS
-'Personal access tokens; token_hash: SHA-256 of the token, which is not stored';
 COMMENT ON TABLE logsvc_internal.api_key IS
 'API keys; key_hash: SHA-256 of the key, which is not stored';
 COMMENT ON TABLE logsvc_internal.log_index IS
@@ -670,3 +666,39 @@ INSERT INTO logsvc_internal.scheduled_task (name, period) VALUES ('warn_ai_credi
 ON CONFLICT DO NOTHING;
 INSERT INTO logsvc_internal.scheduled_task (name, period) VALUES ('purge_shared_answers', 'minute')
 ON CONFLICT DO NOTHING;
+
+-- ---- caps of AI credits ----
+
+ALTER TABLE logsvc_internal.member
+	ADD COLUMN ai_credit_limit int CHECK (ai_credit_limit >= 0);
+COMMENT ON TABLE logsvc_internal.member IS
+'Who belongs to which organization, with one role there; ai_credit_limit: AI credits that the '
+'member may use in a month, NULL: as many as the organization has';
+ALTER TABLE logsvc_internal.access_token
+	ADD COLUMN ai_credit_limit int CHECK (ai_credit_limit >= 0);
+COMMENT ON TABLE logsvc_internal.access_token IS
+'Personal access tokens; token_hash: SHA-256 of the token, which is not stored; ai_credit_limit: '
+'AI credits that it may use in a month, NULL: as many as its user may';
+ALTER TABLE logsvc_internal.ai_credit_reservation
+	ADD COLUMN user_id uuid, ADD COLUMN token_id uuid;
+COMMENT ON TABLE logsvc_internal.ai_credit_reservation IS
+'Credits reserved for calls in flight; an expired reservation no longer counts (decision 34); '
+'user_id, token_id: within whose caps, without foreign keys because users and tokens may go meanwhile';
+CREATE TABLE logsvc_internal.ai_credit_use (
+  organization_id uuid NOT NULL REFERENCES logsvc_internal.organization ON DELETE CASCADE,
+  month date NOT NULL,
+  holder uuid NOT NULL,
+  used bigint NOT NULL DEFAULT 0 CHECK (used >= 0),
+  PRIMARY KEY (organization_id, month, holder)
+);
+COMMENT ON TABLE logsvc_internal.ai_credit_use IS
+'AI credits that users and tokens (holder) have used in a month (UTC), in micro-credits; not of the '
+'membership, so that a member who is removed and added again has still used them';
+ALTER TABLE logsvc_internal.ai_credit_use ENABLE ROW LEVEL SECURITY;
+SELECT pg_extension_config_dump('logsvc_internal.ai_credit_use', '');
+-- They say whose credits, and whose cap is reached.
+DROP FUNCTION logsvc_internal.begin_evaluation(uuid, text, text, bigint, bigint, boolean, interval, text);
+DROP FUNCTION logsvc_internal.settle_evaluation(uuid, bigint, bigint, text, bigint, bigint);
+DROP FUNCTION logsvc.update_member(text, text);
+DROP FUNCTION logsvc.create_token(text, text, text, text[], timestamptz);
+DROP FUNCTION logsvc.create_own_token(text, text[], timestamptz);

@@ -117,10 +117,11 @@ write_parsed(const ls_request *request, const ls_principal *principal,
 						 .received_at = request->received_at,
 						 .rpc_id = request->rpc_id};
 	ls_response headers = *response;
+	ls_credit_payer payer = ls_credit_payer_of(principal);
 	ls_buf carried;
 	ls_buf body;
 
-	headers.body = ls_str_make((const char *) &principal->organization, UUID_LEN);
+	headers.body = ls_str_make((const char *) &payer, sizeof(payer));
 	headers.content_type = LS_STR("");
 	ls_buf_init(&carried, frame->arena);
 	ls_frame_write_response(&carried, &headers);
@@ -173,13 +174,13 @@ ls_http_take_parsed(const ls_request *request, ls_arena *headers, ls_evaluation 
 	memset(response, 0, sizeof(*response));
 	if (carried.data == NULL || body.data == NULL ||
 		!ls_frame_parse(carried, &kind, &ignored, response) || kind != LS_FRAME_RESPONSE ||
-		response->body.len != UUID_LEN ||
+		response->body.len != sizeof(evaluation->payer) ||
 		!ls_evaluation_request_read(body, evaluation->arena, &evaluation->request))
 	{
 		response->id = request->id;
 		return false;
 	}
-	memcpy(&evaluation->organization, response->body.data, UUID_LEN);
+	memcpy(&evaluation->payer, response->body.data, sizeof(evaluation->payer));
 	response->id = request->id;
 	response->status = 200;
 	response->body = LS_STR("");

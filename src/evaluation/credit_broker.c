@@ -50,7 +50,7 @@ typedef struct note
 
 	ls_broker_kind kind;
 	ls_broker_outcome outcome;
-	pg_uuid_t organization;
+	ls_credit_payer payer;
 	int64 reservation;
 	int64 micro_credits;
 	int64 tokens_in;
@@ -165,7 +165,7 @@ leave_note(const ls_broker_step *step, bool wait, uint64 *ticket)
 		n->abandoned = !wait;
 		n->asker = MyProc;
 		n->kind = step->kind;
-		n->organization = step->organization;
+		n->payer = step->payer;
 		n->reservation = step->reservation;
 		n->micro_credits = step->micro_credits;
 		n->tokens_in = step->tokens_in;
@@ -288,20 +288,19 @@ work(void *context)
 	{
 		case LS_BROKER_RESERVE:
 			arena = ls_context_arena(CurrentMemoryContext, 65536);
-			ls_credits_begin(&n->organization, ls_str_of_cstring(n->model),
-							 ls_str_of_cstring(n->region), n->provider, n->tokens_in, n->tokens_out,
-							 false, arena, &n->grant);
+			ls_credits_begin(&n->payer, ls_str_of_cstring(n->model), ls_str_of_cstring(n->region),
+							 n->provider, n->tokens_in, n->tokens_out, false, arena, &n->grant);
 			put_text(n->granted_model, sizeof(n->granted_model), n->grant.price.model);
 			put_text(n->provider_model, sizeof(n->provider_model), n->grant.provider_model);
 			n->grant.price.model = n->grant.provider_model = LS_STR("");
 			break;
 		case LS_BROKER_SETTLE:
 			n->micro_credits =
-				ls_credits_settle(&n->organization, n->reservation, n->micro_credits,
+				ls_credits_settle(&n->payer, n->reservation, n->micro_credits,
 								  ls_str_of_cstring(n->model), n->tokens_in, n->tokens_out);
 			break;
 		case LS_BROKER_RELEASE:
-			ls_credits_release(&n->organization, n->reservation);
+			ls_credits_release(&n->payer.organization, n->reservation);
 			break;
 	}
 }

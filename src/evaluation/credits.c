@@ -13,6 +13,8 @@
 #include "utils/timestamp.h"
 #include "utils/uuid.h"
 
+#include "src/access/access.h"
+
 static SPIPlanPtr
 prepare(const char *sql, int n, const Oid *types)
 {
@@ -29,24 +31,47 @@ column(int number, bool *isnull)
 	return SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, number, isnull);
 }
 
+ls_credit_payer
+ls_credit_payer_of(const ls_principal *principal)
+{
+	ls_credit_payer payer = {.organization = principal->organization, .user = principal->user};
+
+	if (principal->kind == LS_PRINCIPAL_TOKEN)
+		payer.token = principal->credential;
+	return payer;
+}
+
+/* Zeros are NULL. */
+static void
+set_holder(Datum *values, char *nulls, int at, const pg_uuid_t *holder)
+{
+	static const pg_uuid_t none = {{0}};
+
+	values[at] = UUIDPGetDatum(holder);
+	if (memcmp(holder, &none, sizeof(none)) == 0)
+		nulls[at] = 'n';
+}
+
 void
-ls_credits_begin(const pg_uuid_t *organization, ls_str model, ls_str region, const char *provider,
+ls_credits_begin(const ls_credit_payer *payer, ls_str model, ls_str region, const char *provider,
 				 int64 tokens_in, int64 tokens_out, bool free, ls_arena *arena,
 				 ls_credit_grant *grant)
 {
 	static SPIPlanPtr plan = NULL;
-	static const Oid types[] = {UUIDOID, TEXTOID, TEXTOID, INT8OID,
-								INT8OID, BOOLOID, INT4OID, TEXTOID};
+	static const Oid types[] = {UUIDOID, TEXTOID, TEXTOID, INT8OID, INT8OID,
+								BOOLOID, INT4OID, TEXTOID, UUIDOID, UUIDOID};
 	Datum values[lengthof(types)];
+	char nulls[lengthof(types) + 1] = "          ";
+	Datum exhausted;
 	bool isnull;
 
 	if (plan == NULL)
 		plan = prepare("SELECT model, input_rate, output_rate, region_allowed, credits_left, "
-					   "reservation, credit_limit, remaining, resets_at, provider_model "
+					   "reservation, credit_limit, remaining, resets_at, provider_model, exhausted "
 					   "FROM logsvc_internal.begin_evaluation($1, $2, $3, $4, $5, $6, "
-					   "pg_catalog.make_interval(secs => $7), $8)",
+					   "pg_catalog.make_interval(secs => $7), $8, $9, $10)",
 					   lengthof(types), types);
-	values[0] = UUIDPGetDatum(organization);
+	values[0] = UUIDPGetDatum(&payer->organization);
 	values[1] = PointerGetDatum(ls_text_of_str(model));
 	values[2] = PointerGetDatum(ls_text_of_str(region));
 	values[3] = Int64GetDatum(tokens_in);
@@ -54,7 +79,9 @@ ls_credits_begin(const pg_uuid_t *organization, ls_str model, ls_str region, con
 	values[5] = BoolGetDatum(free);
 	values[6] = Int32GetDatum(LS_EVALUATION_RESERVATION_SECONDS);
 	values[7] = CStringGetTextDatum(provider);
-	if (SPI_execute_plan(plan, values, NULL, false, 1) != SPI_OK_SELECT || SPI_processed != 1)
+	set_holder(values, nulls, 8, &payer->user);
+	set_holder(values, nulls, 9, &payer->token);
+	if (SPI_execute_plan(plan, values, nulls, false, 1) != SPI_OK_SELECT || SPI_processed != 1)
 		elog(ERROR, "could not begin an evaluation");
 
 	memset(grant, 0, sizeof(*grant));
@@ -71,27 +98,34 @@ ls_credits_begin(const pg_uuid_t *organization, ls_str model, ls_str region, con
 	grant->resets_at = ls_time_of_timestamptz(DatumGetTimestampTz(column(9, &isnull)));
 	grant->provider_model =
 		ls_arena_strdup(arena, ls_str_of_text(DatumGetTextPP(column(10, &isnull))));
+	exhausted = column(11, &isnull);
+	if (!isnull)
+		strlcpy(grant->exhausted, TextDatumGetCString(exhausted), sizeof(grant->exhausted));
 }
 
 int64
-ls_credits_settle(const pg_uuid_t *organization, int64 reservation, int64 micro_credits,
+ls_credits_settle(const ls_credit_payer *payer, int64 reservation, int64 micro_credits,
 				  ls_str model, int64 tokens_in, int64 tokens_out)
 {
 	static SPIPlanPtr plan = NULL;
-	static const Oid types[] = {UUIDOID, INT8OID, INT8OID, TEXTOID, INT8OID, INT8OID};
+	static const Oid types[] = {UUIDOID, INT8OID, INT8OID, TEXTOID,
+								INT8OID, INT8OID, UUIDOID, UUIDOID};
 	Datum values[lengthof(types)];
+	char nulls[lengthof(types) + 1] = "        ";
 	bool isnull;
 
 	if (plan == NULL)
-		plan = prepare("SELECT logsvc_internal.settle_evaluation($1, $2, $3, $4, $5, $6)",
+		plan = prepare("SELECT logsvc_internal.settle_evaluation($1, $2, $3, $4, $5, $6, $7, $8)",
 					   lengthof(types), types);
-	values[0] = UUIDPGetDatum(organization);
+	values[0] = UUIDPGetDatum(&payer->organization);
 	values[1] = Int64GetDatum(reservation);
 	values[2] = Int64GetDatum(micro_credits);
 	values[3] = PointerGetDatum(ls_text_of_str(model));
 	values[4] = Int64GetDatum(tokens_in);
 	values[5] = Int64GetDatum(tokens_out);
-	if (SPI_execute_plan(plan, values, NULL, false, 1) != SPI_OK_SELECT || SPI_processed != 1)
+	set_holder(values, nulls, 6, &payer->user);
+	set_holder(values, nulls, 7, &payer->token);
+	if (SPI_execute_plan(plan, values, nulls, false, 1) != SPI_OK_SELECT || SPI_processed != 1)
 		elog(ERROR, "could not settle an evaluation");
 	return DatumGetInt64(column(1, &isnull));
 }

@@ -110,11 +110,23 @@ extern void ls_provider_well(void);
 
 /* ---- one evaluation (evaluation_run.c) ---- */
 
+/* Whose credits a call takes, and within whose caps; zeros: no user, no token. */
+typedef struct ls_credit_payer
+{
+	pg_uuid_t organization;
+	pg_uuid_t user;
+	pg_uuid_t token;
+} ls_credit_payer;
+
+/* The payer of what a principal has evaluated. */
+struct ls_principal;
+extern ls_credit_payer ls_credit_payer_of(const struct ls_principal *principal);
+
 typedef struct ls_evaluation
 {
 	MemoryContext memory; /* outlives it; its arenas are made in it */
 	ls_arena *arena;      /* replaced by a smaller one before a model is called */
-	pg_uuid_t organization;
+	ls_credit_payer payer;
 	const ls_provider *provider;
 	ls_model_place place;
 
@@ -184,19 +196,19 @@ typedef struct ls_credit_grant
 	bool region_allowed;
 	bool credits_left;
 	int64 reservation;
-	int64 credit_limit; /* micro-credits */
+	int64 credit_limit; /* micro-credits, of what is exhausted or of the organization */
 	int64 remaining;
+	char exhausted[16]; /* organization, member or token; "" with credits_left */
 	ls_time resets_at;
 	ls_str provider_model;
 } ls_credit_grant;
 
 /* In a transaction with SPI: begin_evaluation, settle_evaluation, release. */
-extern void ls_credits_begin(const pg_uuid_t *organization, ls_str model, ls_str region,
+extern void ls_credits_begin(const ls_credit_payer *payer, ls_str model, ls_str region,
 							 const char *provider, int64 tokens_in, int64 tokens_out, bool free,
 							 ls_arena *arena, ls_credit_grant *grant);
-extern int64 ls_credits_settle(const pg_uuid_t *organization, int64 reservation,
-							   int64 micro_credits, ls_str model, int64 tokens_in,
-							   int64 tokens_out);
+extern int64 ls_credits_settle(const ls_credit_payer *payer, int64 reservation, int64 micro_credits,
+							   ls_str model, int64 tokens_in, int64 tokens_out);
 extern void ls_credits_release(const pg_uuid_t *organization, int64 reservation);
 
 /*
@@ -227,7 +239,7 @@ typedef enum ls_broker_outcome
 typedef struct ls_broker_step
 {
 	ls_broker_kind kind;
-	pg_uuid_t organization;
+	ls_credit_payer payer;
 	ls_str model;
 	ls_str region;        /* RESERVE */
 	const char *provider; /* RESERVE */

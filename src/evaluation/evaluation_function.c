@@ -242,7 +242,7 @@ logsvc_run_adhoc(PG_FUNCTION_ARGS)
 
 	evaluation->memory = CurrentMemoryContext;
 	evaluation->arena = ls_context_arena(CurrentMemoryContext, LS_EVALUATION_ARENA_LIMIT);
-	evaluation->organization = principal->organization;
+	evaluation->payer = ls_credit_payer_of(principal);
 	if (!ls_evaluation_parse(evaluation, body_of_arguments(fcinfo, evaluation->arena), true))
 		raise_error(evaluation);
 

@@ -166,7 +166,7 @@ begin(void *context)
 	ls_evaluation *e = s->evaluation;
 
 	prepare_transaction(e, false);
-	ls_credits_begin(&e->organization, e->request->model, e->place.region, e->provider->name,
+	ls_credits_begin(&e->payer, e->request->model, e->place.region, e->provider->name,
 					 e->view->overhead_tokens + e->view->line_tokens, reserved_output(e),
 					 e->provider->builtin || e->request->preview, e->arena, &s->grant);
 }
@@ -178,7 +178,7 @@ settle(void *context)
 	ls_evaluation *e = s->evaluation;
 
 	prepare_transaction(e, true);
-	s->micro_credits = ls_credits_settle(&e->organization, e->reservation, s->micro_credits,
+	s->micro_credits = ls_credits_settle(&e->payer, e->reservation, s->micro_credits,
 										 e->reply.model, e->tokens_in, e->tokens_out);
 }
 
@@ -197,7 +197,7 @@ release(void *context)
 
 	/* Not released in time, it lapses. */
 	prepare_transaction(s->evaluation, false);
-	ls_credits_release(&s->evaluation->organization, s->evaluation->reservation);
+	ls_credits_release(&s->evaluation->payer.organization, s->evaluation->reservation);
 }
 
 /* ---- a session's steps, run by an evaluator ---- */
@@ -206,7 +206,7 @@ release(void *context)
 static step_result
 ask_broker(ls_evaluation *evaluation, ls_broker_step *step)
 {
-	step->organization = evaluation->organization;
+	step->payer = evaluation->payer;
 	step->reservation = evaluation->reservation;
 	step->arena = evaluation->arena;
 	while (true)
@@ -270,7 +270,7 @@ void
 ls_evaluation_abandon(ls_evaluation *evaluation)
 {
 	ls_broker_step step = {.kind = LS_BROKER_RELEASE,
-						   .organization = evaluation->organization,
+						   .payer = evaluation->payer,
 						   .model = LS_STR(""),
 						   .region = LS_STR(""),
 						   .provider = "",
@@ -323,6 +323,22 @@ answer_preview(ls_evaluation *evaluation)
 	finish(evaluation);
 }
 
+/* Whose credits are used up, in words. */
+static const char *
+exhausted_message(const ls_evaluation *evaluation, const ls_credit_grant *grant)
+{
+	if (strcmp(grant->exhausted, "member") == 0)
+		return "the AI credits that this member may use this month are used up (aiCreditLimit of "
+			   "the "
+			   "member)";
+	if (strcmp(grant->exhausted, "token") == 0)
+		return "the AI credits that this token may use this month are used up (aiCreditLimit of "
+			   "the "
+			   "token)";
+	return evaluation->provider->builtin ? BUILTIN_EXHAUSTED
+										 : ls_error_table[LS_ERROR_AI_CREDITS_EXHAUSTED].message;
+}
+
 /* Its own body, not the standard envelope. */
 static void
 fail_exhausted(ls_evaluation *evaluation, const ls_credit_grant *grant)
@@ -333,15 +349,13 @@ fail_exhausted(ls_evaluation *evaluation, const ls_credit_grant *grant)
 	ls_time_format_iso(grant->resets_at, resets_at);
 	ls_buf_init(&body, evaluation->arena);
 	ls_buf_lit(&body, "{\"error\":");
+	ls_json_quote(&body, ls_str_of_cstring(exhausted_message(evaluation, grant)));
 	if (evaluation->provider->builtin)
-	{
-		ls_json_quote(&body, LS_STR(BUILTIN_EXHAUSTED));
 		evaluation->hint = BUILTIN_EXHAUSTED_HINT;
-	}
-	else
-		ls_json_quote(&body,
-					  ls_str_of_cstring(ls_error_table[LS_ERROR_AI_CREDITS_EXHAUSTED].message));
-	ls_buf_lit(&body, ",\"code\":\"AI_CREDITS_EXHAUSTED\",\"remaining\":");
+	ls_buf_lit(&body, ",\"code\":\"AI_CREDITS_EXHAUSTED\"");
+	if (strcmp(grant->exhausted, "organization") != 0)
+		ls_buf_printf(&body, ",\"limitOf\":\"%s\"", grant->exhausted);
+	ls_buf_lit(&body, ",\"remaining\":");
 	ls_credit_format(&body, grant->remaining);
 	ls_buf_lit(&body, ",\"limit\":");
 	ls_credit_format(&body, grant->credit_limit);

@@ -283,12 +283,12 @@ tenant_of(const ls_evaluation *evaluation)
 	{
 		tenant *t = dlist_container(tenant, node, iter.cur);
 
-		if (memcmp(&t->organization, &evaluation->organization, sizeof(pg_uuid_t)) == 0)
+		if (memcmp(&t->organization, &evaluation->payer.organization, sizeof(pg_uuid_t)) == 0)
 			return t;
 		used = Min(used, t->used);
 	}
 	new = MemoryContextAllocZero(TopMemoryContext, sizeof(tenant));
-	new->organization = evaluation->organization;
+	new->organization = evaluation->payer.organization;
 	new->used = dlist_is_empty(&tenants) ? 0 : used;
 	dlist_init(&new->jobs);
 	dlist_push_tail(&tenants, &new->node);

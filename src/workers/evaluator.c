@@ -135,7 +135,7 @@ admit(in_flight *call, const ls_request *request)
 		return false;
 	}
 	evaluation->arena = ls_context_arena(call->memory, LS_EVALUATION_ARENA_LIMIT);
-	evaluation->organization = principal.organization;
+	evaluation->payer = ls_credit_payer_of(&principal);
 	/* The frame is gone with the next one; the request keeps views. */
 	body = ls_arena_strdup(evaluation->arena, request->body);
 	if (body.data == NULL)
@@ -252,7 +252,7 @@ earlier_waits(const evaluator_state *state, const in_flight *call)
 		if (earlier == call)
 			return false;
 		if (earlier->evaluation.resume != NULL &&
-			memcmp(&earlier->evaluation.organization, &call->evaluation.organization,
+			memcmp(&earlier->evaluation.payer.organization, &call->evaluation.payer.organization,
 				   sizeof(pg_uuid_t)) == 0)
 			return true;
 	}
@@ -306,7 +306,7 @@ release_all(void *context)
 		in_flight *call = dlist_container(in_flight, node, iter.cur);
 
 		if (call->evaluation.reservation != 0)
-			ls_credits_release(&call->evaluation.organization, call->evaluation.reservation);
+			ls_credits_release(&call->evaluation.payer.organization, call->evaluation.reservation);
 	}
 }
 

@@ -372,6 +372,7 @@ foreach my $call (@in_sql)
 my @by_people = (
 	[ 'create_own_organization', POST => '/api/v1/organizations', { name => 'x' } ],
 		[ 'create_own_token', POST => '/api/v1/tokens', { name => 'x', scopes => ['logs:read'] } ],
+		[ 'update_token', PATCH => "/api/v1/tokens/$token_id", { aiCreditLimit => 1 } ],
 	[ 'delete_organization', DELETE => "/api/v1/organizations/$org->{id}", { confirm => 'x' } ],
 		[ 'accept_invitation', POST => '/api/v1/invitations/accept', { token => 'x' } ],
 	[ 'set_plan_json', POST => '/api/v1/billing/plan', { plan => 'pro' } ]);

@@ -75,6 +75,7 @@ my %request = (
 	'POST /api/v1/invitations/{id}/resend' => [ $invitation->{id} ],
 	'DELETE /api/v1/invitations/{id}' => [ $invitation->{id} ],
 	'DELETE /api/v1/api-keys/{id}' => [ $key->{id} ],
+	'PATCH /api/v1/tokens/{id}' => [ $acme->{token_id}, { aiCreditLimit => 1 } ],
 	'DELETE /api/v1/tokens/{id}' => [ $acme->{token_id} ],
 	'GET /api/v1/indexes/{name}' => [ 'secrets' ],
 	'PATCH /api/v1/indexes/{name}' => [ 'secrets', { description => 'taken' } ],

@@ -132,6 +132,7 @@ POST   /api/v1/api-keys                     TS OA   F  keys:write
 DELETE /api/v1/api-keys/{id}                TS OA   F  keys:write
 GET    /api/v1/tokens                       S  -    -  -
 POST   /api/v1/tokens                       S  -    -  -
+PATCH  /api/v1/tokens/{id}                  S  -    -  -
 DELETE /api/v1/tokens/{id}                  TS -    -  -
 GET    /api/v1/lookups                      TS OAMV F   pipelines:read
 GET    /api/v1/lookups/{name}               TS OAMV F   pipelines:read

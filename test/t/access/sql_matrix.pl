@@ -156,6 +156,7 @@ update_alert_rule	OAM F alerts:write
 update_dashboard	OAM F dashboards:write
 update_index	OA F org:write
 update_kpi	OAM F dashboards:write
+update_token	person
 update_member	OA F members:write,members:read,logs:read,dashboards:read,pipelines:read
 update_organization	OA F org:write
 update_pipeline	OAM F pipelines:write
@@ -332,6 +333,7 @@ my %arguments = (
 		set_limit => "'acme', 'kpis', 1", set_member_role => "'acme', 'target\@acme.org', 'viewer'",
 	set_password => "'$email{owner}', 'x'", set_plan => "'acme', 'free'",
 		update_index => "'web', description => 'x'", update_member => "'$member', 'viewer'",
+		update_token => "'$target', 1",
 	update_organization => "'acme', 'x'", use_token => 'NULL', validate_query => "'*'",
 		verify_user => "'$email{owner}'",
 	create_dashboard_from_template => "'usage'", create_dashboard => q{'{"name": "x"}'}, import_dashboard => q{'{"format": "logsvc.dashboard.1", "name": "x"}'},

@@ -222,7 +222,7 @@ SKIP:
 	my $counts = sub {
 		return join ' ',
 			map { $server->sql("SELECT count(*) || ':' || coalesce(sum(hashtext((to_jsonb(t) - "
-				. "'{first_owner,parse_json}'::text[])::text)::numeric), 0) FROM logsvc_internal.$_ t") }
+				. "'{first_owner,parse_json,ai_credit_limit}'::text[])::text)::numeric), 0) FROM logsvc_internal.$_ t") }
 		  qw(organization organization_limit user_account member access_token api_key log_index
 		user_session
 			invitation
