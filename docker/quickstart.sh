@@ -117,6 +117,12 @@ SELECT 'LOGSVC_FULL_KEY=' || (logsvc.create_api_key('quickstart', 'quickstart fu
 SQL
 	mv "$DATA/credentials" "$DATA/env"
 fi
+# Who signs in to the console.
+if ! grep -q '^LOGSVC_PASSWORD=' "$DATA/env"; then
+	LOGSVC_PASSWORD=$(head -c 18 /dev/urandom | base64 | tr '+/' '-_')
+	psql_db <<< "SELECT logsvc.set_password('owner@example.com', '$LOGSVC_PASSWORD') \\g /dev/null"
+	printf '%s\n' LOGSVC_EMAIL=owner@example.com "LOGSVC_PASSWORD=$LOGSVC_PASSWORD" >> "$DATA/env"
+fi
 sed -i '/^LOGSVC_URL=\|^LOGSVC_ORG=\|^PG[A-Z]*=\|^export /d' "$DATA/env"
 cat >> "$DATA/env" <<ENV
 LOGSVC_URL=$url
@@ -126,6 +132,7 @@ PGPORT=$PG_PORT
 PGDATABASE=logsvc
 PGUSER=$superuser
 export LOGSVC_URL LOGSVC_ORG LOGSVC_PAT LOGSVC_INGEST_KEY LOGSVC_READ_KEY LOGSVC_FULL_KEY
+export LOGSVC_EMAIL LOGSVC_PASSWORD
 export PGHOST PGPORT PGDATABASE PGUSER
 ENV
 chmod 600 "$DATA/env"
@@ -263,6 +270,7 @@ fi
 stop_options=
 [ "$DATA" = "$(dirname "$here")/.quickstart" ] || stop_options=" DATA=$DATA"
 say "logsvc is running at $url"
+echo "The console: open $url/ and sign in as $LOGSVC_EMAIL with the password $LOGSVC_PASSWORD"
 echo "The variables of the lines above are in $DATA/env; try them: cd $DATA && . ./env"
 echo "Then psql works too: psql -c \"SELECT logsvc.help()\"; how to send your own logs: docs/sending-logs.md"
 echo "An organization may run 10 searches a minute. More, in psql as a superuser:"

@@ -14,12 +14,18 @@ COMMENT ON FUNCTION logsvc_internal.is_mail_address(text) IS
 'Is this an e-mail address that mail can be sent to?';
 
 -- The token travels in the fragment, so that it reaches no access log and no
--- Referer.  Without logsvc.public_url the link is good on this machine.
+-- Referer.  Without logsvc.public_url it leads to the first address that the gateway listens
+-- on; where that is any address, it is good on this machine.
 CREATE OR REPLACE FUNCTION logsvc_internal.public_link(path text, token text) RETURNS text
 LANGUAGE sql STABLE PARALLEL SAFE
 RETURN coalesce(nullif(rtrim(current_setting('logsvc.public_url', true), '/'), ''),
 		CASE WHEN current_setting('logsvc.tls_certificate', true) <> '' THEN 'https' ELSE 'http' END
-		|| '://localhost:' || current_setting('logsvc.port', true), 'http://localhost')
+		|| '://' || coalesce((
+			SELECT CASE WHEN a LIKE '%:%' THEN '[' || a || ']' ELSE a END
+			FROM unnest(string_to_array(current_setting('logsvc.listen_addresses', true), ','))
+				WITH ORDINALITY AS l(listed, n), btrim(l.listed, ' "') AS a
+			WHERE a NOT IN ('', '*', '0.0.0.0', '::') ORDER BY l.n LIMIT 1), 'localhost')
+		|| ':' || current_setting('logsvc.port', true), 'http://localhost')
 	|| path || coalesce('#t=' || token, '');
 COMMENT ON FUNCTION logsvc_internal.public_link(text, text) IS
 'The link of a mail: a path under logsvc.public_url, with a token in its fragment';

@@ -66,18 +66,47 @@ ls_session_cookie(const ls_request *request, ls_str *secret)
 		   secret->len == SECRET_LENGTH;
 }
 
+/*
+ * The origins of a server without logsvc.public_url: on one's own machine, and the addresses that it
+ * listens on, where no page but its own can be.
+ */
+static void
+own_origins(char *text, size_t size)
+{
+	const char *scheme = is_https() ? "https" : "http";
+	ls_str rest = ls_str_of_cstring(ls_is_set(ls_listen_addresses) ? ls_listen_addresses : "");
+	size_t len = (size_t) snprintf(text, size, "%s://localhost:%d,%s://127.0.0.1:%d,%s://[::1]:%d",
+								   scheme, ls_port, scheme, ls_port, scheme, ls_port);
+
+	while (rest.len > 0 && len < size)
+	{
+		const char *comma = memchr(rest.data, ',', rest.len);
+		size_t n = comma != NULL ? (size_t) (comma - rest.data) : rest.len;
+		ls_str address = ls_str_trim(ls_str_make(rest.data, n));
+		bool v6 = memchr(rest.data, ':', n) != NULL;
+		int written = snprintf(text + len, size - len, ",%s://%s%.*s%s:%d", scheme, v6 ? "[" : "",
+							   (int) address.len, address.data, v6 ? "]" : "", ls_port);
+
+		/* What does not fit is left out as a whole. */
+		if (written < 0 || (size_t) written >= size - len)
+			break;
+		len += (size_t) written;
+		n += comma != NULL;
+		rest = ls_str_make(rest.data + n, rest.len - n);
+	}
+	text[len] = '\0';
+}
+
 /* Is it in the list of those whose pages are ours? */
 static bool
 is_ours(ls_str text, bool (*in_list)(ls_str, ls_str))
 {
-	char local[128];
+	char local[1024];
 	const char *own = ls_public_url;
 
-	/* Of a server without logsvc.public_url: what one has on one's own machine. */
 	if (!ls_is_set(own))
 	{
-		snprintf(local, sizeof(local), "http://localhost:%d,http://127.0.0.1:%d,http://[::1]:%d",
-				 ls_port, ls_port, ls_port);
+		own_origins(local, sizeof(local));
 		own = local;
 	}
 	return in_list(text, ls_str_of_cstring(own)) ||

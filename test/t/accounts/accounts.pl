@@ -84,7 +84,7 @@ my $r = auth('sign-up', { email => ' Ann@Example.org ', password => $password, n
 is_answer($r, '202', 'sign-up');
 my $accepted = $r->{content};
 my $link = mailed('ann@example.org', 'verify_email');
-like($link, qr{^http://localhost[:\d]*/verify-email#t=\w{43}$},
+like($link, qr{^http://127\.0\.0\.1:\d+/verify-email#t=\w{43}$},
 	'the link has its token in the fragment');
 is($t->sql('SELECT count(*) FROM logsvc_internal.account_work'), 0, 'no work is left');
 is($t->sql("SELECT count(*) FROM logsvc_internal.one_time_link WHERE token_hash = sha256('"

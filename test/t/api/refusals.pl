@@ -150,8 +150,8 @@ like($err, qr/has no owner yet.*logsvc\.create_user\('ann.*logsvc\.add_member\('
 $t->sql("SELECT logsvc.invite('acme', 'new\@example.org', 'viewer') FROM "
 	. "logsvc.act_as('acme', '$org->{email}')");
 my $link = $t->sql("SELECT link FROM logsvc_internal.outbox WHERE template = 'invitation'");
-like($link, qr{^http://localhost:@{[ $t->http_port ]}/invitations/accept#t=},
-	'without logsvc.public_url a link has the port');
+like($link, qr{^http://127\.0\.0\.1:@{[ $t->http_port ]}/invitations/accept#t=},
+	'without logsvc.public_url a link has the address and the port');
 (undef, undef, $text) =
 	$t->sql_error("SELECT logsvc.set_password('$org->{email}', 'Password1234')");
 like($text, qr/three or more unrelated words/, 'a common password: what to take instead');

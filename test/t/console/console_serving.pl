@@ -32,7 +32,8 @@ sub make_folder
 }
 
 make_folder($page);
-my $t = LogsvcTest->new(conf => "logsvc.console_directory = '$folder'");
+my $t = LogsvcTest->new(conf => "logsvc.console = on\nlogsvc.console_directory = '$folder'\n"
+	. "logsvc.listen_addresses = '127.0.0.2, 127.0.0.1'");
 my %browser = (headers => { Accept => 'text/html,application/xhtml+xml,*/*;q=0.8' });
 
 sub content { return $t->http(GET => $_[0], %browser)->{content}; }
@@ -59,6 +60,19 @@ for my $path ('/api/v1/nothing', '/v1/nothing', '/scim/v2', '/mcp/x', '/api', '/
 {
 	$r = $t->http(GET => $path, %browser);
 	is("$r->{status} $r->{headers}{'content-type'}", '404 application/json; charset=utf-8', "no page at $path");
+}
+
+# ---- without logsvc.public_url ----
+
+my $own = 'http://127.0.0.2:' . $t->http_port;
+is($t->sql("SELECT logsvc_internal.public_link('/verify-email', 'x')"), "$own/verify-email#t=x",
+	'links lead to the address that the gateway listens on');
+for my $case ([ $own, 202 ], [ 'http://localhost:' . $t->http_port, 202 ], [ 'http://127.0.0.3:' . $t->http_port, 403 ],
+	[ 'http://127.0.0.2', 403 ], [ "https://127.0.0.2:" . $t->http_port, 403 ])
+{
+	$r = $t->http(POST => '/api/v1/auth/forgot-password', json => { email => 'nobody@example.org' },
+		headers => { Origin => $case->[0] });
+	is($r->{status}, $case->[1], "its pages may use sessions, others not: $case->[0]");
 }
 
 # ---- reloads ----
