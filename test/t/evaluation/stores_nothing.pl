@@ -178,6 +178,8 @@ my %may = map { $_ => 1 } map { "logsvc_internal.$_" }
   ai_credit_reservation_id_seq access_token member scheduled_task);
 # Events that were sent before are counted some time later.
 $may{"logsvc_internal.$_"} = 1 foreach qw(ingest_tally ingest_day);
+# Once a minute an owner whose credits are used up is told so.
+$may{"logsvc_internal.$_"} = 1 foreach qw(quota_notice outbox);
 # The helpers of this test, and what its ALTER TABLE and stop points changed.
 $may{$_} = 1 foreach
 	qw(pg_class pg_attribute pg_proc pg_namespace pg_depend pg_constraint pg_type pg_shdepend
