@@ -478,6 +478,7 @@ CREATE OR REPLACE FUNCTION logsvc_internal.end_alerts(rule uuid, why text) RETUR
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
 	DELETE FROM logsvc_internal.alert_group g WHERE g.rule_id = rule;
+	UPDATE logsvc_internal.alert_rule_state s SET condition_key = NULL WHERE s.rule_id = rule;
 	UPDATE logsvc_internal.alert a
 	SET status = 'resolved', resolved_at = now(), resolved_by = why,
 		to_notify = CASE WHEN a.notified_at IS NOT NULL THEN 'resolved' END
@@ -727,16 +728,65 @@ COMMENT ON FUNCTION logsvc_internal.take_alert_rule(uuid) IS
 'Takes a rule that is due: its tick and the search, without q when its saved query is gone; '
 'NULL: it is not due, or another worker has it';
 
-CREATE OR REPLACE FUNCTION logsvc_internal.template_query(q text, template text) RETURNS text
+-- A template is told from others by its id.  But what is a variable depends on all the rows that are
+-- mined, so the events of the range and earlier ones are mined together: of those that have the constant
+-- words of the template, all of the range and the newest 20,000 before it.
+CREATE OR REPLACE FUNCTION logsvc_internal.template_history(
+	q text, template text, began timestamptz, total numeric) RETURNS text
 LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
-	SELECT logsvc_internal.event_query(q) || ' | where ' || string_agg(
-		'event CONTAINS ' || logsvc_internal.query_value(to_jsonb(p.part)), ' AND ' ORDER BY length(p.part) DESC)
+	SELECT logsvc_internal.event_query(q) || coalesce(' | where ' || string_agg(
+			'event CONTAINS ' || logsvc_internal.query_value(to_jsonb(p.part)), ' AND ' ORDER BY length(p.part) DESC), '')
+		|| format(' | head %s | eval logsvc_before = if(timestamp < "%s", 1, 0)'
+			' | stats max(logsvc_before) as before, min(logsvc_before) as within by template_id'
+			' | where within = 0 | table template_id, before',
+			least(total + 20000, 1000000), logsvc_internal.iso_time(began))
 	FROM (SELECT DISTINCT btrim(s) AS part
 		FROM regexp_split_to_table(template, '<IP>|<NUM>|<\*>|\\.') AS s
 		WHERE length(btrim(s)) >= 3 ORDER BY 1 LIMIT 20) AS p
 $$;
-COMMENT ON FUNCTION logsvc_internal.template_query(text, text) IS
-'A query that finds the events with the constant parts of a template; NULL: it has none';
+COMMENT ON FUNCTION logsvc_internal.template_history(text, text, timestamptz, numeric) IS
+'A query for the templates like this one that events of a range have, and whether there were events of '
+'them before it; total: events of the range';
+
+-- Rows before the range can make a word of the template a variable.  Then its events have another id, which
+-- is that of earlier events too.
+CREATE OR REPLACE FUNCTION logsvc_internal.template_known(id text, found jsonb) RETURNS boolean
+LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+	SELECT coalesce(bool_or(t ->> 1 = '1') FILTER (WHERE t ->> 0 = id), bool_or(t ->> 1 = '1'), false)
+	FROM jsonb_array_elements(found) AS t
+$$;
+COMMENT ON FUNCTION logsvc_internal.template_known(text, jsonb) IS
+'Were there events of a template before the range?  found: what the search of template_history found';
+
+CREATE OR REPLACE FUNCTION logsvc_internal.group_memory(rule jsonb) RETURNS interval
+LANGUAGE sql STABLE PARALLEL SAFE
+RETURN greatest(interval '24 hours', 2 * logsvc_internal.alert_interval(rule #>> '{schedule,lookback}'));
+COMMENT ON FUNCTION logsvc_internal.group_memory(jsonb) IS
+'For how long a rule for absence remembers a group';
+
+-- Groups of a table have no time, only a value.
+CREATE OR REPLACE FUNCTION logsvc_internal.group_history(rule jsonb) RETURNS text
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	q text := logsvc_internal.query_of(rule);
+BEGIN
+	IF logsvc_internal.query_columns(q) IS NOT NULL THEN
+		RETURN logsvc_internal.rule_query(rule);
+	END IF;
+	RETURN q || ' | stats max(timestamp) as value by ' || (
+		SELECT string_agg(logsvc_internal.query_field(g.name), ', ' ORDER BY g.place)
+		FROM jsonb_array_elements_text(rule -> 'groupBy') WITH ORDINALITY AS g (name, place))
+		|| ' | sort 1001 -value';
+END
+$$;
+COMMENT ON FUNCTION logsvc_internal.group_history(jsonb) IS
+'The search that finds the groups of a rule before its range, each with the time of its newest event';
+
+CREATE OR REPLACE FUNCTION logsvc_internal.condition_key(rule jsonb, q text) RETURNS text
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN md5(jsonb_build_array(q, rule -> 'groupBy', rule -> 'condition')::text);
+COMMENT ON FUNCTION logsvc_internal.condition_key(jsonb, text) IS
+'A hash of what a rule looks for; what it remembers is of that';
 
 CREATE OR REPLACE FUNCTION logsvc_internal.ask_alert_history(rule uuid, taken jsonb, outcome jsonb)
 RETURNS jsonb
@@ -744,27 +794,40 @@ LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
 	r logsvc_internal.resource;
+	kind text;
 	began timestamptz := (taken ->> 'earliest')::timestamptz;
+	total numeric;
 BEGIN
 	PERFORM logsvc_internal.require_worker();
 	SELECT * INTO r FROM logsvc_internal.resource one WHERE one.id = rule;
-	IF NOT FOUND OR r.content #>> '{condition,kind}' <> 'newTemplate' OR outcome ? 'error' THEN
+	IF NOT FOUND OR outcome ? 'error' THEN
 		RETURN NULL;
 	END IF;
-	RETURN (SELECT jsonb_agg(jsonb_build_object('id', u.id, 'q', u.q || ' | head 1 | table id',
+	kind := r.content #>> '{condition,kind}';
+	IF kind = 'absence' AND r.content -> 'groupBy' <> '[]' THEN
+		-- Once: then the rule remembers its groups.
+		RETURN (SELECT jsonb_build_array(jsonb_build_object('id', 'groups',
+				'q', logsvc_internal.group_history(r.content), 'latest', began, 'most', 1000,
+				'earliest', (taken ->> 'latest')::timestamptz - logsvc_internal.group_memory(r.content)))
+			FROM logsvc_internal.alert_rule_state s
+			WHERE s.rule_id = rule AND s.condition_key IS DISTINCT FROM
+				logsvc_internal.condition_key(r.content, taken ->> 'q'));
+	ELSIF kind <> 'newTemplate' THEN
+		RETURN NULL;
+	END IF;
+	total := (SELECT sum((t ->> 2)::numeric) FROM jsonb_array_elements(outcome -> 'rows') AS t);
+	RETURN (SELECT jsonb_agg(jsonb_build_object('id', t.value ->> 0, 'q', logsvc_internal.template_history(
+				logsvc_internal.query_of(r.content), t.value ->> 1, began, total),
 			'earliest', began - make_interval(days => (r.content #> '{condition,days}')::int),
-			'latest', began, 'most', 1))
-		FROM (SELECT t.value ->> 0 AS id,
-				logsvc_internal.template_query(logsvc_internal.query_of(r.content), t.value ->> 1) AS q
-			FROM jsonb_array_elements(outcome -> 'rows') WITH ORDINALITY AS t
+			'latest', taken -> 'latest', 'most', 1000))
+		FROM (SELECT one.value FROM jsonb_array_elements(outcome -> 'rows') WITH ORDINALITY AS one
 			WHERE NOT EXISTS (SELECT FROM logsvc_internal.alert_group g
-				WHERE g.rule_id = rule AND g.key = t.value ->> 0)
-			ORDER BY t.ordinality LIMIT 100) AS u
-		WHERE u.q IS NOT NULL);
+				WHERE g.rule_id = rule AND g.key = one.value ->> 0)
+			ORDER BY one.ordinality LIMIT 100) AS t);
 END
 $$;
 COMMENT ON FUNCTION logsvc_internal.ask_alert_history(uuid, jsonb, jsonb) IS
-'The searches that say which patterns there were before the range of a tick; NULL: none are needed';
+'The searches that say which patterns or groups there were before the range of a tick; NULL: none are needed';
 
 CREATE OR REPLACE FUNCTION logsvc_internal.compares(value jsonb, op text, threshold numeric)
 RETURNS boolean
@@ -796,7 +859,7 @@ BEGIN
 			holds_since)
 		SELECT r.id, t ->> 0, r.organization_id,
 			jsonb_build_object('templateId', t -> 0, 'template', t -> 1), tick,
-			CASE WHEN known -> (t ->> 0) -> 'rows' = '[]' THEN tick END
+			CASE WHEN NOT logsvc_internal.template_known(t ->> 0, known -> (t ->> 0) -> 'rows') THEN tick END
 		FROM jsonb_array_elements(outcome -> 'rows') AS t
 		WHERE known -> (t ->> 0) -> 'rows' IS NOT NULL
 			OR EXISTS (SELECT FROM logsvc_internal.alert_group one
@@ -826,14 +889,20 @@ BEGIN
 		SELECT array_agg(k), array_agg(g), array_agg(v) INTO keys, groups, group_values
 		FROM unnest(keys, groups, group_values) AS u (k, g, v) WHERE jsonb_typeof(v) = 'number';
 	ELSIF kind = 'absence' AND names <> '[]' THEN
-		memory := greatest(interval '24 hours',
-			2 * logsvc_internal.alert_interval(r.content #>> '{schedule,lookback}'));
+		memory := logsvc_internal.group_memory(r.content);
 		UPDATE logsvc_internal.alert_group g SET seen_at = tick
 		WHERE g.rule_id = r.id AND g.key = ANY (keys);
 		INSERT INTO logsvc_internal.alert_group (rule_id, key, organization_id, group_key, seen_at)
 		SELECT r.id, u.k, r.organization_id, u.g, tick FROM unnest(keys, groups) AS u (k, g)
 		LIMIT greatest(1000 - (SELECT count(*) FROM logsvc_internal.alert_group g WHERE g.rule_id = r.id
 			AND g.key <> ALL (keys)), 0)
+		ON CONFLICT (rule_id, key) DO NOTHING;
+		INSERT INTO logsvc_internal.alert_group (rule_id, key, organization_id, group_key, seen_at)
+		SELECT r.id, md5(g.group_key::text), r.organization_id, g.group_key,
+			least(CASE WHEN jsonb_typeof(g.value) = 'string' THEN (g.value #>> '{}')::timestamptz END,
+				tick - logsvc_internal.alert_interval(r.content #>> '{schedule,lookback}'))
+		FROM logsvc_internal.rule_groups(r.content, known #> '{groups,rows}') AS g
+		LIMIT greatest(1000 - (SELECT count(*) FROM logsvc_internal.alert_group g WHERE g.rule_id = r.id), 0)
 		ON CONFLICT (rule_id, key) DO NOTHING;
 		DELETE FROM logsvc_internal.alert_group g WHERE g.rule_id = r.id AND g.seen_at < tick - memory;
 		SELECT array_agg(g.key), array_agg(g.group_key), array_agg('0'::jsonb)
@@ -889,7 +958,7 @@ BEGIN
 		SELECT r.organization_id, r.id, r.name, r.content ->> 'severity', g.key, g.group_key, u.v,
 			condition -> 'threshold', jsonb_build_object(
 				'q', CASE WHEN condition ->> 'kind' = 'newTemplate'
-					THEN logsvc_internal.template_query(q, g.group_key ->> 'template')
+					THEN logsvc_internal.event_query(q) || format(' | where template_id = "%s"', g.key)
 					ELSE logsvc_internal.group_query(q, g.group_key) END,
 				'earliest', logsvc_internal.iso_time((taken ->> 'earliest')::timestamptz),
 				'latest', logsvc_internal.iso_time((taken ->> 'latest')::timestamptz)),
@@ -962,8 +1031,7 @@ BEGIN
 			PERFORM logsvc_internal.tell_rule_owner(r, outcome -> 'error');
 		END IF;
 	ELSE
-		looked_for := md5(jsonb_build_array(taken -> 'q', r.content -> 'groupBy',
-			r.content -> 'condition')::text);
+		looked_for := logsvc_internal.condition_key(r.content, taken ->> 'q');
 		IF looked_for <> s.condition_key THEN
 			DELETE FROM logsvc_internal.alert_group g WHERE g.rule_id = rule;
 		END IF;
@@ -985,7 +1053,10 @@ BEGIN
 		evaluated_at = clock_timestamp(), missed = s.missed + (taken -> 'missed')::bigint,
 		took_ms = 1000 * extract(epoch FROM clock_timestamp() - (taken ->> 'begun')::timestamptz),
 		warning = CASE WHEN (outcome -> 'more')::boolean
-			THEN 'there are more than 1,000 groups: those nearest to firing are looked at' END
+				THEN 'there are more than 1,000 groups: those nearest to firing are looked at'
+			WHEN known #> '{groups,error}' IS NOT NULL THEN format('groups that were silent before the first evaluation '
+				'are not known, because the search for them failed: %s', known #>> '{groups,error,message}')
+			WHEN looked_for = s.condition_key AND s.warning LIKE 'groups that were silent %' THEN s.warning END
 	WHERE one.rule_id = rule;
 	RETURN asked;
 END

@@ -39,22 +39,22 @@ DECLARE
 		logsvc_internal.iso_time(tick), 1000, now => now) #> '{data,rows}';
 	known jsonb;
 	pattern record;
-	history text;
 BEGIN
 	IF kind = 'newTemplate' THEN
 		FOR pattern IN SELECT t.value FROM jsonb_array_elements(found) AS t LIMIT 100 LOOP
-			history := logsvc_internal.template_query(logsvc_internal.query_of(rule), pattern.value ->> 1);
-			IF history IS NOT NULL AND logsvc.search_rows(rows, history || ' | head 1 | table id',
+			IF NOT logsvc_internal.template_known(pattern.value ->> 0, logsvc.search_rows(rows,
+					logsvc_internal.template_history(logsvc_internal.query_of(rule), pattern.value ->> 1, began,
+						jsonb_array_length(rows)),
 					logsvc_internal.iso_time(began - make_interval(days => (condition -> 'days')::int)),
-					logsvc_internal.iso_time(began), now => now) #> '{data,rows}' = '[]' THEN
+					logsvc_internal.iso_time(tick), 1000, now => now) #> '{data,rows}') THEN
 				group_key := jsonb_build_object('templateId', pattern.value -> 0, 'template', pattern.value -> 1);
 				value := pattern.value -> 2;
 				RETURN NEXT;
 			END IF;
 		END LOOP;
 	ELSIF kind = 'absence' AND rule -> 'groupBy' <> '[]' THEN
-		known := logsvc.search_rows(rows, q,
-			logsvc_internal.iso_time(tick - greatest(interval '24 hours', 2 * lookback)),
+		known := logsvc.search_rows(rows, logsvc_internal.group_history(rule),
+			logsvc_internal.iso_time(tick - logsvc_internal.group_memory(rule)),
 			logsvc_internal.iso_time(began), 1000, now => now) #> '{data,rows}';
 		RETURN QUERY SELECT g.group_key, '0'::jsonb
 			FROM logsvc_internal.rule_groups(rule, known) AS g

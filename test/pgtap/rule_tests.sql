@@ -1,6 +1,6 @@
 -- Tests and backtests of alert rules: what a rule says to fixtures is what it would do, and a
 -- backtest is what its evaluations one by one would find.
-SELECT plan(55);
+SELECT plan(59);
 
 SELECT isnt(logsvc.create_organization('acme', 'pro'), NULL, 'an organization');
 SELECT isnt(logsvc.act_as('acme'), NULL, 'acting for it');
@@ -60,7 +60,15 @@ SELECT is(pg_temp.tested(pg_temp.rule('heartbeat', '{"kind": "absence"}', '{"gro
 	'{"firing": true}') #> '{details,groups}', '[{"value": 0, "groupKey": {"host": "a"}}]', 'one of two hosts');
 SELECT is(pg_temp.fires(pg_temp.rule('*', '{"kind": "newTemplate"}'), rows), fires, what)
 FROM (VALUES ('[{"event": "disk sda1 failed"}]'::jsonb, 'true', 'a new pattern'),
-	('[{"event": "disk sda1 failed", "timestamp": "-1h"}, {"event": "disk sda1 failed"}]', 'false', 'a known one')) AS v (rows, fires, what);
+	('[{"event": "disk sda1 failed", "timestamp": "-1h"}, {"event": "disk sda1 failed"}]', 'false', 'a known one'),
+	('[{"event": "volume attached to node", "timestamp": "-10m"}, {"event": "volume attached"}]', 'true', 'one whose words are in a known one'),
+	('[{"event": "volume attached", "timestamp": "-10m"}, {"event": "volume attached to node"}]', 'true', 'one with more words than a known one'),
+	('[{"event": "ok", "timestamp": "-10m"}, {"event": "no"}]', 'true', 'one without a long word')) AS v (rows, fires, what);
+
+-- Five different words are a variable: only together with the old ones the new ones have a pattern.
+SELECT is(pg_temp.fires(pg_temp.rule('*', '{"kind": "newTemplate"}'), (SELECT jsonb_agg(jsonb_build_object(
+		'event', format('the volume %s was attached to the node', (ARRAY['red', 'green', 'blue', 'grey', 'pink', 'black', 'white'])[n]),
+		'timestamp', CASE WHEN n < 3 THEN '-10m' ELSE '-1m' END)) FROM generate_series(1, 7) AS n)), 'false', 'a known one with other words');
 
 -- ---- what is said ----
 

@@ -170,6 +170,20 @@ $t->sql("UPDATE logsvc_internal.resource SET content = jsonb_set(content, '{quer
 is(evaluate($beats), 'firing', 'one of them is missing');
 is_deeply([ map { $_->{groupKey} } alerts($beats) ], [ { source => 'b' } ], 'the one');
 
+send_events($org->{ingest_key}, { event => 'pulse', source => 'a', timestamp => (time - 10 * 3600) * 1000 },
+	{ event => 'pulse', source => 'b' }, { event => 'pulse', source => 'c', timestamp => (time - 40 * 3600) * 1000 });
+my $silent = rule(query => 'pulse', groupBy => ['source'], condition => { kind => 'absence' },
+	schedule => { everySeconds => 3600, lookback => '4h' });
+is(evaluate($silent), 'firing', 'a group that was silent before there was a rule');
+is_deeply([ map { $_->{groupKey} } alerts($silent) ], [ { source => 'a' } ], 'of the last day');
+ask(POST => "$rules/$silent/disable");
+ask(POST => "$rules/$silent/enable");
+is(evaluate($silent), 'firing', 'it is known again after the rule was disabled');
+my $silent_table = rule(query => 'pulse | stats count by source', groupBy => ['source'], condition => { kind => 'absence' },
+	schedule => { everySeconds => 3600, lookback => '4h' });
+is(evaluate($silent_table), 'firing', 'a group of a table');
+is_deeply([ map { $_->{groupKey} } alerts($silent_table) ], [ { source => 'a' } ], 'which it was');
+
 # ---- new patterns ----
 
 my $old = time - 30 * 3600;
@@ -185,6 +199,15 @@ is($template->{value}, 5, 'with how many there are');
 is(scalar @{ $template->{sampleEventIds} }, 5, 'and which');
 is(evaluate($new), 'firing', 'as long as it is seen');
 is(alerts($new, 'all'), 1, 'as one alert');
+send_events($org->{ingest_key}, map { { event => $_, service => 'volumes', timestamp => $old * 1000 } } 'volume attached to node') foreach 1 .. 2;
+send_events($org->{ingest_key}, map { { event => $_, service => 'volumes' } } 'volume attached', 'volume attached to node', 'volume attached');
+my $words = rule(query => 'service=volumes', condition => { kind => 'newTemplate', days => 2 });
+is(evaluate($words), 'firing', 'a new pattern whose words are in a known one');
+my @like = alerts($words);
+is_deeply([ map { "$_->{value} $_->{groupKey}{template}" } @like ], ['2 volume attached'], 'and no other');
+is_deeply([ map { $_->{event} } @{ ask(GET => $like[0]{search}{url})->{rows} } ],
+	[ ('volume attached') x 2 ], 'its search finds its events only');
+is(scalar @{ $like[0]{sampleEventIds} }, 2, 'and so do its samples');
 
 # ---- errors ----
 
