@@ -218,7 +218,17 @@ for my $file (grep { -e && !m{^src/console/vendor/} } split /\n/, `git ls-files 
 	push @forbidden, [qr/\bfetch\s*\(|\bnew\s+(?:EventSource|XMLHttpRequest|WebSocket)\b/, 'a call outside of api.js']
 		if $file =~ /\.js$/ && $file ne 'src/console/api.js';
 	problem($file, scalar(@lines) . ' lines, more than 400') if @lines > 400;
-	problem($file, 'does not say its role in its first line') if $file =~ /\.(?:js|css)$/ && ($lines[0] // '') !~ m{^/[/*]};
+	my ($name) = $file =~ m{([^/]+)$};
+	my $text = join "\n", @lines;
+	problem($file, "does not begin with a comment '$name: ' and its role") if $file =~ /\.(?:js|css)$/ && $text !~ m{^/(?:/|\*\s+\*) \Q$name\E: };
+	for my $list ($text =~ /^import \{([^}]*)\}/mg)
+	{
+		for my $import ($list =~ /(\w+)\s*(?:,|$)/g)
+		{
+			my $uses = () = $text =~ /\b$import\b/g;
+			problem($file, "imports $import and does not use it") if $uses < 2;
+		}
+	}
 	for my $i (0 .. $#lines)
 	{
 		# Continued comments are indented by one space more than tabs.

@@ -1,0 +1,65 @@
+/*
+ * dialog.js: dialogs over the page. The browser's own <dialog> keeps the focus inside, makes the rest inert and gives
+ * the focus back; Escape closes.
+ */
+import { html, signal, useEffect, useId, useRef } from '../view.js';
+import { IconButton } from './button.js';
+
+/**
+ * A dialog with a title. onClose: Escape, the cross, or a press beside it; without it the dialog stays until the page
+ * takes it away. footer: its buttons; size: small, medium or large. The first element with autofocus gets the focus.
+ */
+export function Dialog({ title, onClose, footer, size = 'medium', children, closeBeside = true })
+{
+	const ref = useRef(null);
+	const id = useId();
+	const pressedBeside = useRef(false);
+	useEffect(() => {
+		const dialog = ref.current;
+		const before = document.activeElement;
+		dialog.showModal();
+		dialog.querySelector('[data-autofocus]')?.focus();
+		return () => {
+			dialog.close();
+			before?.focus?.();
+		};
+	}, []);
+	return html`<dialog class=${`dialog dialog-${size}`} ref=${ref} aria-labelledby=${id}
+		onCancel=${(event) => { event.preventDefault(); if (event.target === ref.current) onClose?.(); }}
+		onMouseDown=${(event) => { pressedBeside.current = event.target === ref.current; }}
+		onClick=${(event) => { if (closeBeside && pressedBeside.current && event.target === ref.current) onClose?.(); }}>
+		<div class="dialog-box">
+			<header class="dialog-head">
+				<h2 id=${id}>${title}</h2>
+				${onClose && html`<${IconButton} icon="close" label="Close" size="small" onClick=${onClose} />`}
+			</header>
+			<div class="dialog-body">${children}</div>
+			${footer && html`<footer class="dialog-foot">${footer}</footer>`}
+		</div>
+	</dialog>`;
+}
+
+const opened = signal([]);
+let last = 0;
+
+/**
+ * Shows a dialog from anywhere and answers a promise of what it is closed with. `render(close)` returns a Dialog:
+ * const name = await openDialog((close) => html`<${Rename} close=${close} />`).
+ */
+export function openDialog(render)
+{
+	return new Promise((resolve) => {
+		const key = ++last;
+		const close = (value) => {
+			opened.value = opened.value.filter((one) => one.key !== key);
+			resolve(value);
+		};
+		opened.value = [...opened.value, { key, render, close }];
+	});
+}
+
+/** Where openDialog's dialogs appear; the shell has it once. */
+export function DialogHost()
+{
+	return opened.value.map((one) => html`<div key=${one.key}>${one.render(one.close)}</div>`);
+}
