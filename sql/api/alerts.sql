@@ -876,10 +876,7 @@ BEGIN
 	SELECT array_agg(md5(k.g::text)), array_agg(k.g), array_agg(k.v),
 		kind = 'value' AND count(*) FILTER (WHERE jsonb_typeof(k.v) = 'number') = 0
 	INTO keys, groups, group_values, no_data
-	FROM (SELECT coalesce((SELECT jsonb_object_agg(n.name, t -> (n.place - 1)::int)
-				FROM jsonb_array_elements_text(names) WITH ORDINALITY AS n (name, place)), '{}') AS g,
-			t -> -1 AS v
-		FROM jsonb_array_elements(outcome -> 'rows') AS t) AS k
+	FROM logsvc_internal.rule_groups(r.content, outcome -> 'rows') AS k (g, v)
 	WHERE CASE kind WHEN 'absence' THEN names <> '[]' OR k.v = '0'
 		ELSE kind = 'value' AND jsonb_typeof(k.v) <> 'number'
 			OR logsvc_internal.compares(k.v, condition ->> 'op', (condition ->> 'threshold')::numeric) END;
@@ -1082,8 +1079,34 @@ $$;
 COMMENT ON FUNCTION logsvc_internal.finish_alert_tick(uuid, jsonb) IS
 'Adds the events of new alerts and puts what is to be told into the deliveries; the end of a tick';
 
+-- The tick is over: its next evaluation is at the next one.  That nobody can be told must not undo that.
+CREATE OR REPLACE FUNCTION logsvc_internal.fail_alert_tick(rule uuid, outcome jsonb) RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	taken jsonb := logsvc_internal.take_alert_rule(rule);
+BEGIN
+	IF taken IS NULL THEN
+		RETURN;
+	END IF;
+	taken := taken || jsonb_build_object('missed', (taken -> 'missed')::bigint + 1);
+	BEGIN
+		PERFORM logsvc_internal.apply_alert_tick(rule, taken, outcome);
+	EXCEPTION WHEN OTHERS THEN
+		UPDATE logsvc_internal.alert_rule_state s
+		SET next_due = (taken ->> 'tick')::timestamptz + make_interval(secs => (taken -> 'every')::int),
+			last_tick = (taken ->> 'tick')::timestamptz, state = 'error', error = outcome -> 'error',
+			state_since = CASE WHEN s.state = 'error' THEN s.state_since ELSE now() END,
+			evaluated_at = clock_timestamp(), missed = s.missed + (taken -> 'missed')::bigint
+		WHERE s.rule_id = rule;
+	END;
+END
+$$;
+COMMENT ON FUNCTION logsvc_internal.fail_alert_tick(uuid, jsonb) IS
+'Writes down that a tick could not be evaluated, and tells the author; outcome: {error: {code, message}}';
+
 GRANT EXECUTE ON FUNCTION
-	logsvc_internal.due_alert_rules(int), logsvc_internal.next_alert_rule(),
+	logsvc_internal.fail_alert_tick(uuid, jsonb), logsvc_internal.due_alert_rules(int), logsvc_internal.next_alert_rule(),
 	logsvc_internal.take_alert_rule(uuid), logsvc_internal.rule_rows(text, timestamptz, timestamptz, int),
 	logsvc_internal.ask_alert_history(uuid, jsonb, jsonb),
 	logsvc_internal.apply_alert_tick(uuid, jsonb, jsonb, jsonb),

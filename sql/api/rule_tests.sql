@@ -11,14 +11,24 @@ COMMENT ON FUNCTION logsvc_internal.given_place(text) IS
 
 -- ---- one evaluation ----
 
+-- A search tells values apart by how they were written: {"a": 1, "b": 2} and {"b": 2, "a": 1} are two rows
+-- and one group.
 CREATE OR REPLACE FUNCTION logsvc_internal.rule_groups(rule jsonb, found jsonb)
 RETURNS TABLE (group_key jsonb, value jsonb)
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 SET search_path = pg_catalog, pg_temp AS $$
-	SELECT coalesce((SELECT jsonb_object_agg(n.name, t.value -> (n.place - 1)::int)
-			FROM jsonb_array_elements_text(rule -> 'groupBy') WITH ORDINALITY AS n (name, place)), '{}'),
-		t.value -> -1
-	FROM jsonb_array_elements(found) AS t
+	SELECT (array_agg(k.g))[1],
+		CASE WHEN count(k.n) < count(*) OR count(*) = 1 THEN (array_agg(k.v ORDER BY k.place))[1]
+			WHEN rule #>> '{condition,kind}' <> 'value' THEN to_jsonb(sum(k.n))
+			WHEN rule #>> '{condition,op}' IN ('>', '>=') THEN to_jsonb(max(k.n))
+			WHEN rule #>> '{condition,op}' IN ('<', '<=') THEN to_jsonb(min(k.n))
+			ELSE (array_agg(k.v ORDER BY k.place))[1] END
+	FROM (SELECT coalesce((SELECT jsonb_object_agg(n.name, t.value -> (n.place - 1)::int)
+				FROM jsonb_array_elements_text(rule -> 'groupBy') WITH ORDINALITY AS n (name, place)), '{}') AS g,
+			t.value -> -1 AS v, t.ordinality AS place,
+			CASE WHEN jsonb_typeof(t.value -> -1) = 'number' THEN (t.value -> -1)::numeric END AS n
+		FROM jsonb_array_elements(found) WITH ORDINALITY AS t) AS k
+	GROUP BY k.g::text ORDER BY min(k.place)
 $$;
 COMMENT ON FUNCTION logsvc_internal.rule_groups(jsonb, jsonb) IS
 'The groups that the search of a rule has found, with their values';

@@ -105,9 +105,10 @@ RETURN CASE WHEN (SELECT coalesce(bool_or(m.attempts = 0), false) OR (count(DIST
 		FROM logsvc_internal.outbox m
 		WHERE m.state = 'waiting' AND m.created_at < now() - interval '15 minutes'
 			AND (m.expires_at > now()) IS NOT FALSE) THEN ARRAY['mail'] ELSE '{}' END
-	-- Slow rules of one organization are its own affair.
+	-- Slow rules of one organization are its own affair, unless nothing at all is evaluated.
 	|| CASE WHEN (SELECT late.organizations > 0 AND late.organizations * 2 >= late.all_organizations
-		FROM (SELECT count(DISTINCT s.organization_id) AS all_organizations,
+			AND (late.organizations > 1 OR (late.newest > now() - interval '2 minutes') IS NOT TRUE)
+		FROM (SELECT count(DISTINCT s.organization_id) AS all_organizations, max(s.evaluated_at) AS newest,
 				count(DISTINCT s.organization_id)
 					FILTER (WHERE s.next_due < now() - interval '2 minutes') AS organizations
 			FROM logsvc_internal.alert_rule_state s

@@ -5,7 +5,8 @@
  *
  * A tick of a rule is one transaction, for the rule's organization under row security: it takes
  * the rule's row if nobody else has it, searches, and writes down state, alerts and what is to be sent.
- * So a tick happens once or not at all.  There is no network in it.
+ * So a tick happens once or not at all.  There is no network in it.  If it fails, another transaction
+ * says so in the rule's state.
  *
  * The worker reads which rules are due, then takes them in turns of the organizations: whose turn would
  * begin first goes next, and a turn lasts as long as the tick took.
@@ -302,6 +303,20 @@ evaluate(void *context)
 	LS_STOP_POINT("alert_before_commit");
 }
 
+/* The tick could not be written down: that it failed is, for who looks after the rule. */
+static void
+note_failure(void *context)
+{
+	static const Oid types[] = {UUIDOID, JSONBOID};
+	tick *t = context;
+	Datum values[2] = {UUIDPGetDatum(&t->rule->rule)};
+	bool null;
+
+	ls_act_for_organization(&t->rule->organization, false);
+	values[1] = error_result(LS_ERROR_INTERNAL, ls_error_table[LS_ERROR_INTERNAL].message);
+	(void) call("SELECT logsvc_internal.fail_alert_tick($1, $2) IS NULL", 2, types, values, &null);
+}
+
 /* ---- turns ---- */
 
 static uint64
@@ -377,6 +392,41 @@ next_rule(due_rule *rule)
 }
 
 static void
+put_off_rule(const pg_uuid_t *rule)
+{
+	bool found;
+	put_off *p = hash_search(put_offs, rule, HASH_ENTER, &found);
+
+	p->until = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), RETRY_WAIT);
+}
+
+/* Is it an error of the moment: who holds rows lets them go, and the same tick can be done then? */
+static bool
+is_passing(int sqlstate)
+{
+	return sqlstate == ERRCODE_LOCK_NOT_AVAILABLE || sqlstate == ERRCODE_T_R_DEADLOCK_DETECTED ||
+		   sqlstate == ERRCODE_T_R_SERIALIZATION_FAILURE || sqlstate == ERRCODE_QUERY_CANCELED;
+}
+
+/* Writes down that a tick failed.  False: not even that was possible. */
+static bool
+give_up(tick *t, const ls_caught *why)
+{
+	ls_caught caught;
+
+	ereport(LOG, errcode(why->sqlstate),
+			errmsg("logsvc could not evaluate an alert rule: %s", why->format),
+			errhint("The rule is in state error until a later tick of it can be evaluated."));
+	if (ls_transaction(note_failure, t, &caught))
+		return true;
+	if (!is_passing(caught.sqlstate))
+		ereport(LOG, errcode(caught.sqlstate),
+				errmsg("logsvc could not write down that an alert rule failed: %s", caught.format),
+				errhint("It is tried again after 10 seconds."));
+	return false;
+}
+
+static void
 evaluate_rule(const due_rule *rule)
 {
 	TimestampTz begun = GetCurrentTimestamp();
@@ -384,17 +434,9 @@ evaluate_rule(const due_rule *rule)
 	tick t = {.rule = rule};
 	ls_caught caught;
 
-	if (!ls_transaction(evaluate, &t, &caught))
-	{
-		bool found;
-		put_off *p = hash_search(put_offs, &rule->rule, HASH_ENTER, &found);
-
-		p->until = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), RETRY_WAIT);
-		if (caught.sqlstate != ERRCODE_LOCK_NOT_AVAILABLE)
-			ereport(LOG, errcode(caught.sqlstate),
-					errmsg("logsvc could not evaluate an alert rule: %s", caught.format),
-					errhint("It is tried again after 10 seconds."));
-	}
+	if (!ls_transaction(evaluate, &t, &caught) &&
+		(is_passing(caught.sqlstate) || !give_up(&t, &caught)))
+		put_off_rule(&rule->rule);
 	end_turn(&rule->organization, start, (uint64) (GetCurrentTimestamp() - begun));
 }
 

@@ -1,5 +1,5 @@
 -- The status of the service: uptime, incidents, maintenance, the page.
-SELECT plan(46);
+SELECT plan(48);
 
 -- Minutes after the time below, which is long past: the clock has no part in this.
 CREATE FUNCTION pg_temp.t(minutes int) RETURNS timestamptz LANGUAGE sql AS $$
@@ -94,6 +94,11 @@ $$;
 SELECT is(pg_temp.late('{}'), '{}', 'rules in time');
 SELECT is(pg_temp.late('{rules-a}'), '{}', 'slow rules of one organization are its own affair');
 SELECT is(pg_temp.late('{rules-a,rules-c}'), '{alerts}', 'those of many are not');
+DELETE FROM logsvc_internal.alert_rule_state s USING logsvc_internal.organization o
+WHERE o.id = s.organization_id AND o.slug <> 'rules-a';
+SELECT is(pg_temp.late('{rules-a}'), '{alerts}', 'nothing is evaluated');
+UPDATE logsvc_internal.alert_rule_state SET evaluated_at = now();
+SELECT is(pg_temp.late('{rules-a}'), '{}', 'slow rules of the only organization that has some');
 
 -- ---- operators ----
 

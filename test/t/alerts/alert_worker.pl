@@ -221,6 +221,32 @@ evaluate($broken);
 is(deliveries($broken), 'alert.error', 'once');
 ask(PATCH => "$rules/$broken", json => { query => 'level=error' });
 is(evaluate($broken), 'firing', 'it is well again');
+
+# Objects with the same members in another order are two rows of a search, and one group.
+my $sent = $t->http(POST => '/api/v1/logs/batch', token => $org->{ingest_key},
+	body => sprintf('{"events":[%s]}', join ',', map { sprintf '{"event":"dupobj","timestamp":%d,"attributes":{"a":%s}}',
+		(time - 7200) * 1000, $_ } '{"x":1,"y":2}', '{"y":2,"x":1}', '{"y":2,"x":1}'));
+is($sent->{json}{data}{accepted}, 3, 'objects in another order');
+my $twins = rule(query => 'dupobj', groupBy => ['a'], %{ over(2) });
+is(evaluate($twins), 'firing', 'are one group');
+is_deeply([ map { @{$_}{qw(groupKey value)} } alerts($twins) ],
+	[ { a => { x => 1, y => 2 } }, 3 ], 'whose rows are counted together');
+
+# What nobody foresaw.
+my $fails = rule(query => 'level=error', %{ over(0) });
+$t->sql("CREATE FUNCTION public.refuse() RETURNS trigger LANGUAGE plpgsql AS \$\$ BEGIN RAISE 'a bug'; END \$\$;
+	CREATE TRIGGER refuse BEFORE INSERT ON logsvc_internal.alert FOR EACH ROW
+	WHEN (logsvc_internal.public_id('rule_', NEW.rule_id) = '$fails') EXECUTE FUNCTION public.refuse()");
+my $before_failure = ask(GET => "$rules/$fails")->{missed};
+is(evaluate($fails), 'error', 'an error that is ours is in the state of the rule');
+my $failed = ask(GET => "$rules/$fails");
+is($failed->{lastError}{code}, 'INTERNAL_ERROR', 'with its code');
+unlike($failed->{lastError}{message}, qr/a bug/, 'but not its text');
+cmp_ok($failed->{missed}, '>', $before_failure, 'the tick counts as missed');
+ok($failed->{nextEvaluationAt} gt $failed->{lastEvaluatedAt}, 'and the rule is not late');
+is(deliveries($fails), 'alert.error', 'its author is told');
+$t->sql('DROP TRIGGER refuse ON logsvc_internal.alert; DROP FUNCTION public.refuse()');
+is(evaluate($fails), 'firing', 'then it is well again');
 $t->sql("UPDATE logsvc_internal.resource SET content = jsonb_set(content, '{query}', '\"index=_audit x\"') WHERE "
 	. "logsvc_internal.public_id('rule_', id) = '$broken'");
 is(evaluate($broken), 'error', 'and not: nobody sees the audit log by a rule');
