@@ -228,11 +228,10 @@ accept_body(ls_accept *accept, const ls_wire_format *format, sender_group *group
 			return DONE;
 	}
 	decoded = format->decode(&options, body, result);
-	ls_pipelines_leave(&state.sink, decoded);
 	result->brief = ls_wire_is_brief(request);
 	if (!decoded || (result->accepted == 0 && result->rejected > 0 && !format->item_by_item))
 	{
-		ls_pipelines_give_back();
+		ls_pipelines_leave(&state.sink, false);
 		ls_accept_drop_builders(accept, group, last);
 		if (result->failure == LS_DECODE_MANY)
 		{
@@ -244,12 +243,13 @@ accept_body(ls_accept *accept, const ls_wire_format *format, sender_group *group
 	}
 	if (result->accepted == 0)
 	{
+		ls_pipelines_leave(&state.sink, true);
 		ls_accept_answer_nothing(accept, format, request, result);
 		return DONE;
 	}
 	if (request->idempotency_key.len > 0 && ls_accept_answer_too_long(accept, format, result))
 	{
-		ls_pipelines_give_back();
+		ls_pipelines_leave(&state.sink, false);
 		ls_part_builder_truncate(last->builder, first_row);
 		ls_accept_drop_builders(accept, group, last);
 		ls_accept_refuse(accept, request, LS_ERROR_BODY_TOO_LARGE,
@@ -260,7 +260,7 @@ accept_body(ls_accept *accept, const ls_wire_format *format, sender_group *group
 	}
 	if (!take_room(group, &share, result, &error))
 	{
-		ls_pipelines_give_back();
+		ls_pipelines_leave(&state.sink, false);
 		ls_part_builder_truncate(last->builder, first_row);
 		ls_accept_drop_builders(accept, group, last);
 		*events = result->accepted;
@@ -271,6 +271,7 @@ accept_body(ls_accept *accept, const ls_wire_format *format, sender_group *group
 		refuse_room(accept, request, &group->sender, error);
 		return DONE;
 	}
+	ls_pipelines_leave(&state.sink, true);
 	ls_accept_keep(accept, format, request, group, last, first_row, result);
 	return DONE;
 }

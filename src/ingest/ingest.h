@@ -256,11 +256,11 @@ extern bool ls_pipelines_busy(const pg_uuid_t *organization);
 extern ls_event_fate ls_pipelines_run(ls_sender_sink *sink, const ls_event *event,
 									  const ls_event **out);
 
-/* The request ends; its events were taken, or will come again. */
+/*
+ * The request ends.  Its events were taken; or nothing of it is stored, and neither counters nor limits
+ * have counted it.
+ */
 extern void ls_pipelines_leave(ls_sender_sink *sink, bool taken);
-
-/* Nothing of the last request is stored: takes its events off the limits again. */
-extern void ls_pipelines_give_back(void);
 
 extern void ls_pipelines_register(void); /* in _PG_init */
 

@@ -313,8 +313,9 @@ logsvc_ingest(PG_FUNCTION_ARGS)
 	enter_pipelines(&sink, &options);
 	decoded = single ? ls_decode_event(&options, text, call->result)
 					 : ls_decode_batch(&options, text, call->result);
+	decoded = decoded && call->result->accepted > 0;
 	ls_pipelines_leave(&sink, decoded);
-	if (!decoded || call->result->accepted == 0)
+	if (!decoded)
 		refuse(call, single);
 	insert_call(call);
 
@@ -377,8 +378,9 @@ logsvc_log(PG_FUNCTION_ARGS)
 	options.scratch = call->scratch;
 	enter_pipelines(&sink, &options);
 	decoded = ls_decode_event(&options, ls_str_make(text.data, text.len), call->result);
+	decoded = decoded && call->result->accepted == 1;
 	ls_pipelines_leave(&sink, decoded);
-	if (!decoded || call->result->accepted != 1)
+	if (!decoded)
 		refuse(call, true);
 	insert_call(call);
 	if (call->result->dropped > 0)

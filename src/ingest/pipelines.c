@@ -445,8 +445,9 @@ take(void *context, uint64 number, uint64 key, uint32 most)
 	return true;
 }
 
-void
-ls_pipelines_give_back(void)
+/* What the request has counted at limits is as if it had not come. */
+static void
+give_back(void)
 {
 	if (current.n_taken == 0)
 		return;
@@ -570,4 +571,6 @@ ls_pipelines_leave(ls_sender_sink *sink, bool taken)
 	if (pipelines->budget && over > 0)
 		entry->debt += over;
 	flush_counts(entry->program, &entry->organization, taken);
+	if (!taken)
+		give_back();
 }
