@@ -299,6 +299,38 @@ ask(PATCH => "$rules/$many[0]", json => { severity => 'info' });
 is(ask(GET => "$rules/$many[0]")->{severity}, 'info', 'a rule that is being evaluated can be changed');
 $t->let_go('alert_before_commit');
 
+# ---- slow rules of several organizations, two workers ----
+
+sub others_rule
+{
+	my ($who, $query) = @_;
+	my $r = $t->http(POST => $rules, token => $who->{token}, json => { name => 'x', query => $query, %{ over(0) },
+		schedule => { everySeconds => 3600, lookback => '1d' } });
+	return $r->{json}{data}{id} // die $r->{content};
+}
+# A search that takes half a second.
+$t->sql(q{ALTER FUNCTION logsvc_internal.rule_rows RENAME TO real_rule_rows;
+	CREATE FUNCTION logsvc_internal.rule_rows(q text, earliest timestamptz, latest timestamptz, most int) RETURNS jsonb
+	LANGUAGE plpgsql AS $$ BEGIN
+		IF q LIKE '%slowly%' THEN PERFORM pg_sleep(0.5); END IF;
+		RETURN logsvc_internal.real_rule_rows(q, earliest, latest, most);
+	END $$; GRANT EXECUTE ON FUNCTION logsvc_internal.rule_rows TO logsvc_reader});
+my $third = $t->organization('third', plan => 'enterprise');
+my @slow = map { (others_rule($org, "slowly $_"), others_rule($other, "slowly $_")) } 1 .. 6;
+my $quick = others_rule($third, 'quickly');
+# All of them at the same moment.
+$t->sql('UPDATE logsvc_internal.alert_rule_state SET evaluated_at = NULL');
+due(@slow, $quick);
+ok(wait_until(sub { !grep { ticks($_) eq '' } @slow, $quick }, 60), 'twelve slow ones and one that is not');
+my @order = split / /, $t->sql("SELECT string_agg(o.slug, ' ' ORDER BY s.evaluated_at) FROM logsvc_internal.alert_rule_state s "
+	. 'JOIN logsvc_internal.organization o ON o.id = s.organization_id WHERE s.evaluated_at IS NOT NULL');
+is(scalar @order, 13, 'each is evaluated once');
+my ($before_quick) = grep { $order[$_] eq 'third' } 0 .. $#order;
+# Each worker may have had a rule of both of the others.
+cmp_ok($before_quick, '<=', 4, 'the one that is not slow comes after at most four') or diag "@order";
+cmp_ok(scalar(grep { $_ eq 'other' } @order[ 0 .. 6 ]), '>=', 2, 'the other organizations take turns') or diag "@order";
+$t->sql('DROP FUNCTION logsvc_internal.rule_rows; ALTER FUNCTION logsvc_internal.real_rule_rows RENAME TO rule_rows');
+
 # ---- an organization that locks its rows holds up nobody ----
 
 my $session = $t->node->background_psql('postgres');

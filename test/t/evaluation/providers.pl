@@ -347,6 +347,14 @@ ok(wait_until(sub { $double->gone == 1 }, 5), 'a client that hangs up ends its c
 ok(wait_until(sub { reserved() == 0 }, 5), 'and gives its credits back');
 
 $double->forget;
+$request = begin_request($t, POST => '/mcp', token => $org->{token}, headers => { Accept => 'application/json, text/event-stream' },
+	json => { jsonrpc => '2.0', id => 1, method => 'tools/call', params => { name => 'evaluate', arguments =>
+		{ rows => $request{rows}, criteria => 'No step failed.' } } });
+ok(wait_until(sub { $double->open == 1 && reserved() == 1 }, 10), 'a call in flight for a tool of MCP');
+close $request->{socket};
+ok(wait_until(sub { $double->gone == 1 && reserved() == 0 }, 10), 'ends with its client, and gives its credits back');
+
+$double->forget;
 (undef, $state) =
 	$t->sql_error(sprintf
 		q{SELECT logsvc.act_as('acme'); SET statement_timeout = '500ms'; SELECT logsvc.run_adhoc('%s')}, json_encode(\%request));

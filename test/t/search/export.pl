@@ -221,6 +221,18 @@ is_deeply([ @n[ 0 .. 3 ] ], [ 1, 2, 3, 4 ], '... in order');
 $e = compare('n<100000 | stats count by n, event, host, source, level, _time', 'a table of several pieces', 90_000);
 is(scalar(keys %{ numbers($e) }), 90_000, '... each once');
 like($e->{head}, qr/^Trailer: /m, '... it is');
+# The table is computed again for each piece: when events of its range are deleted meanwhile, it is another one.
+$e = open_export({ q => 'n<100000 | stats count by n, event, host, source, level, _time', earliest => '-2h', format => 'ndjson' },
+	room => 65536);
+read_until($e, sub { length $e->{text} > 100_000 });
+$r = $t->http(DELETE => '/api/v1/logs', token => $org->{token}, json => { q => 'index=main n=1 earliest=-2h', reason => 'test' });
+is($r->{status}, 202, 'an event of a table is deleted while the table is exported');
+ok(wait_until(sub { $t->http(GET => "/api/v1/log-deletions/$r->{json}{data}{runId}", token => $org->{token})->{json}{data}{status} eq 'done' }, 60),
+	'... it is gone');
+read_until($e, sub { $e->{end} });
+is($e->{end}, 'cut', '... the file has no end') or diag length $e->{text};
+is(eval { json_decode((lines($e))[-1])->{code} }, 'SERVICE_UNAVAILABLE', '... and its last line says that it may be tried again');
+send_events($org, { timestamp => at(1), event => 'event number 1', source => 's1', level => 'info', attributes => { n => 1, host => 'h1' } });
 compare('level=info | head 5', 'a stage with an end', 5);
 compare('level=none', 'no row', 0);
 is(export({ q => 'n<60000 | stats count', format => 'csv', earliest => '-2h' })->{text}, qq{"count"\r\n$left\r\n}, 'one row');

@@ -14,7 +14,7 @@ system_or_bail('openssl', 'req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_param
 chmod 0600, "$dir/key.pem";
 my $tls = LogsvcTest->new(name => 'tls', ready => 0, conf => "logsvc.status_probe = on\n"
 	. "logsvc.tls_certificate = '$dir/cert.pem'\nlogsvc.tls_key = '$dir/key.pem'");
-my $t = LogsvcTest->new(limits => 1, conf => 'logsvc.status_probe = on');
+my $t = LogsvcTest->new(limits => 1, conf => "logsvc.status_probe = on\nrestart_after_crash = on");
 my $acme = $t->organization('acme', plan => 'pro');
 my $path = '/api/v1/status';
 
@@ -83,6 +83,23 @@ unlike($t->sql('SELECT logsvc.list_organizations()'), qr/$slug/, 'also of operat
 ok($t->sql("SELECT alone FROM logsvc_internal.find_ingest_quota(logsvc_internal.find_organization('acme'), false)") eq 't',
 	'others do not share the queue with it');
 unlike($t->log_text, qr/ing_live_/, 'its keys are not in the log');
+
+# ---- killed with what it has found ----
+
+$t->sql('DELETE FROM logsvc_internal.status_minute');
+$t->set('logsvc.status_probe', 'off');
+status_when(sub { !$_[0]{probe} }, 'without a probe');
+$t->sql('DELETE FROM logsvc_internal.status_minute');
+$t->stop_at('prober_note');
+$t->set('logsvc.status_probe', 'on');
+kill_process($t->wait_held('prober_note', 60));
+ok(wait_until(sub { $t->sql('SELECT 1') }, 60), 'a prober is killed');
+$t->wait_ready;
+status_when(sub { $_[0]{probe} && $_[0]{probe}{ok} }, 'another one looks again');
+is($t->sql($keys), 2, 'with two keys');
+is($t->sql('SELECT count(*) FROM logsvc_internal.probe_organization'), 1, 'of one organization');
+my $twice = $t->sql("SELECT logsvc.act_as('$slug') IS NULL; SELECT count(*) - count(DISTINCT event) FROM logsvc.logs WHERE event LIKE 'probe %'");
+like($twice, qr/^0\z/m, 'no event is there twice');
 
 # ---- maintenance ----
 

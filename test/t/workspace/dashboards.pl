@@ -126,6 +126,28 @@ is($p->{p3}{error}{details}[0]{position}{offset}, 9, 'and where it stands');
 like($p->{p4}{error}{message}, qr/no value/, 'a variable without a value');
 is_deeply($p->{p5}{rows}, [ [0] ], 'a range of its own');
 
+# ---- a panel that takes all the time that it has ----
+
+is($t->http(PUT => '/api/v1/lookups/names', token => $org->{token}, body => "service,name\napi,API\n", headers => { 'Content-Type' => 'text/csv' })
+	->{status}, 200, 'a lookup table');
+my $waits = create(name => 'waits', panels => [ { kind => 'stat', query => '* | stats count' },
+		{ kind => 'table', query => '* | lookup names service | stats count by name' }, { kind => 'stat', query => 'level=error | stats count' } ]);
+is(scalar @{ load($waits)->{p2}{rows} }, 2, 'three panels');
+# Somebody holds the table: longer than any panel waits.
+my $holder = $t->node->background_psql('postgres');
+$holder->query_safe('BEGIN; LOCK TABLE logsvc_internal.lookup IN ACCESS EXCLUSIVE MODE');
+$t->set('logsvc.lock_timeout', '5min');
+$t->set('logsvc.query_timeout', '4s');
+$p = load($waits);
+is($p->{p2}{error}{code}, 'QUERY_TIMEOUT', 'one that waits is cancelled at the end of its slice');
+is_deeply([ $p->{p1}{rows}, $p->{p3}{rows} ], [ [ [60] ], [ [15] ] ], 'the one before and the one after have their rows');
+$holder->query_safe('ROLLBACK');
+$holder->quit;
+$t->sql('ALTER SYSTEM RESET logsvc.query_timeout');
+$t->set('logsvc.lock_timeout', '1s');
+is(scalar @{ load($waits)->{p2}{rows} }, 2, 'later it has rows, too');
+ask(DELETE => "/$waits->{id}", 204, 'deleted');
+
 # ---- attacks by values ----
 
 my $attack = create(name => 'attack', variables => [ { name => 'v', kind => 'text' }, { name => 'w', kind => 'text', multi => JSON::PP::true } ],

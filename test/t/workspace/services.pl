@@ -5,7 +5,7 @@ use warnings;
 use LogsvcTest;
 use Test::More;
 
-my $t = LogsvcTest->new;
+my $t = LogsvcTest->new(conf => 'restart_after_crash = on');
 my $org = $t->organization('acme', plan => 'pro');
 my $other = $t->organization('other', plan => 'pro');
 
@@ -76,14 +76,33 @@ is($t->sql('SELECT count(*) FROM logsvc_internal.health WHERE next_at < begun_at
 
 # ---- killed in the middle ----
 
+sub due { $t->sql("UPDATE logsvc_internal.health SET next_at = now(), begun_at = now() - interval '2 minutes', at = NULL"); return; }
+my $computed = 'SELECT count(*) FROM logsvc_internal.health WHERE at IS NULL';
 $t->stop_at('health_finish');
-$t->sql("UPDATE logsvc_internal.health SET next_at = now(), begun_at = now() - interval '2 minutes', at = NULL");
+due();
 my $pid = $t->wait_held('health_finish');
-ok($pid, 'a worker has searched and not noted it');
 $t->let_go('health_finish');
 $t->sql("SELECT pg_terminate_backend($pid)");
-ok(wait_until(sub { $t->sql('SELECT count(*) FROM logsvc_internal.health WHERE at IS NULL AND next_at <= now()') == 0 }, 30),
-	'another goes on');
+ok(wait_until(sub { $t->sql("$computed AND next_at <= now()") == 0 }, 30), 'a worker that is ended: another goes on');
+foreach my $point (qw(health_measure health_finish))
+{
+	# One that was computed a moment ago would be there without the worker that is killed.
+	$t->stop_at($point);
+	$t->sql('DELETE FROM logsvc_internal.health_point');
+	due();
+	kill_process($t->wait_held($point));
+	delete $t->{stop_points};
+	ok(wait_until(sub { $t->sql('SELECT 1') }, 60), "killed at $point: the server is there again");
+	$t->wait_ready;
+	is($t->sql("SELECT count(*) FROM logsvc_internal.health WHERE next_at > greatest(begun_at, now()) + interval '61 seconds'"), 0,
+		'what was begun is due again within a minute');
+	# That minute is over now.
+	$t->sql("UPDATE logsvc_internal.health SET next_at = now(), begun_at = begun_at - interval '2 minutes' WHERE at IS NULL");
+	ok(wait_until(sub { $t->sql($computed) == 0 }, 60), 'all are computed');
+	is($t->sql('SELECT count(*) FROM logsvc_internal.health h WHERE value IS NOT NULL AND NOT EXISTS (SELECT FROM '
+		. 'logsvc_internal.health_point p WHERE p.resource_id = h.resource_id AND p.value = h.value)'), 0, 'with their points of history');
+	is(get("kpis/$made{slowest}{id}")->{current}{value}, 90, 'and are right');
+}
 
 # ---- in use, gone ----
 
