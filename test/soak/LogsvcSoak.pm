@@ -5,7 +5,10 @@
 #	$load->start('round 1', clients => 4, seed => 7);
 #	... something bad happens ...
 #	$load->stop;
-#	my %result = $load->check;    # accepted, found, missing, twice, strange
+#	my %result = $load->check;    # accepted, found, missing, twice, strange, unmasked
+#
+# Events of an organization with `pipeline` are sent with secrets that its pipeline masks, and some
+# are such that it drops them.
 package LogsvcSoak;
 
 use strict;
@@ -38,7 +41,31 @@ sub new
 			  FROM logsvc_internal.dead_letter d, LATERAL part_events(d.header, d.body) e
 			 WHERE d.header IS NOT NULL;
 		CREATE UNLOGGED TABLE accepted (organization text, event text, id text);});
+	$_->{pipeline} && $self->_make_pipeline($_) foreach @{ $opt{orgs} };
 	return $self;
+}
+
+# ---- what pipelines mask and drop ----
+
+my $secrets = 'zqx[0-9a-f]{12}|4111 1111';
+
+sub _make_pipeline
+{
+	my ($self, $org) = @_;
+	my $r = $self->{t}->http(POST => '/api/v1/pipelines', token => $org->{token}, json => { name => 'masks', processors => [
+		{ type => 'drop_if', filter => 'event CONTAINS "noise"' },
+		{ type => 'mask', field => '*', pattern => 'zqx[0-9a-f]{12}' },
+		{ type => 'mask', field => 'event', preset => 'creditcard' } ] });
+	die "pipeline: $r->{status} $r->{content}\n" if $r->{status} != 201;
+	return;
+}
+
+# A text as it is sent, and as it is stored: nothing if it is dropped.
+sub _for_pipeline
+{
+	my ($text) = @_;
+	return ("$text noise", undef) if rand() < 0.2;
+	return (sprintf('%s zqx%012x card 4111 1111 1111 1111', $text, rand 2**48), "$text *** card ***");
 }
 
 # ---- OTLP ----
@@ -118,7 +145,13 @@ sub _client
 		my $kind = $kinds[ rand @kinds ];
 		my $n = $kind eq 'single' ? 1 : $kind eq 'sql' ? 1 + int rand 20 : 1 + int rand 400;
 		my @texts = map { "$name client $number event " . ++$serial } 1 .. $n;
+		my @stored = @texts;
 		my ($code, @ids);
+
+		foreach my $i ($org->{pipeline} ? 0 .. $#texts : ())
+		{
+			($texts[$i], $stored[$i]) = _for_pipeline($texts[$i]);
+		}
 
 		if ($kind eq 'sql')
 		{
@@ -135,15 +168,20 @@ sub _client
 			if ($code == 202 && $path ne '/v1/logs')
 			{
 				my $data = json_decode($r->{content})->{data};
-				@ids = grep { defined } $kind eq 'single' ? $data->{id} : @{ $data->{ids} };
-				die "not an id for each event\n" if @ids != @texts;
+				@ids = $kind eq 'single' ? $data->{id} : @{ $data->{ids} };
+				die "not an id for each event, and only for those that are stored\n"
+				  if @ids != @texts
+				  || grep { defined $ids[$_] xor defined $stored[$_] } 0 .. $#texts;
+				die "not the number of dropped events\n"
+				  if $kind ne 'single' && ($data->{dropped} // 0) != grep { !defined } @stored;
 			}
 		}
 		$status{$code}++;
 		if ($code == 202)
 		{
-			print $out join '', map { "$org->{id}\t$texts[$_]\t" . ($ids[$_] // '')
-				. "\n" } 0 .. $#texts;
+			print $out join '', map { "$org->{id}\t$stored[$_]\t" . ($ids[$_] // '')
+				. "\n" } grep { defined $stored[$_] } 0 .. $#texts;
+			$status{dropped} += grep { !defined } @stored;
 			sleep $opt{pause} if $opt{pause};
 			next;
 		}
@@ -219,8 +257,12 @@ sub statuses
 			$sum{$code} += $n;
 		}
 	}
+	$self->{dropped} = delete $sum{dropped} // 0;
 	return \%sum;
 }
+
+# Events that were accepted and are not to be stored, as `statuses` found them.
+sub dropped { return $_[0]{dropped}; }
 
 # ---- what is there ----
 
@@ -254,14 +296,15 @@ sub check
 	$t->sql("COPY accepted FROM '$_' (NULL 'nothing')") foreach @{ $self->{files} };
 	$t->sql("DROP TABLE IF EXISTS snapshot; CREATE UNLOGGED TABLE snapshot AS SELECT * FROM found"
 		  . " WHERE event LIKE '$self->{name} client %'; ANALYZE snapshot; ANALYZE accepted");
-	@result{qw(accepted found twice missing strange dead)} = split /\|/, $t->sql(q{
+	@result{qw(accepted found twice missing strange dead unmasked)} = split /\|/, $t->sql(q{
 		SELECT (SELECT count(*) FROM accepted),
 			(SELECT count(*) FROM snapshot),
 			(SELECT count(*) - count(DISTINCT event) FROM snapshot) + (SELECT count(*) - count(DISTINCT id) FROM snapshot),
 			(SELECT count(*) FROM accepted a WHERE NOT EXISTS (SELECT FROM snapshot s WHERE s.event = a.event)),
 			(SELECT count(*) FROM accepted a JOIN snapshot s USING (event)
 				WHERE logsvc_internal.public_id('org_', s.organization_id) <> a.organization OR a.id NOT IN ('', s.id)),
-			(SELECT count(*) FROM snapshot WHERE place = 'dead')});
+			(SELECT count(*) FROM snapshot WHERE place = 'dead'),
+			(SELECT count(*) FROM found WHERE event ~ '} . "$secrets|noise" . q{')});
 	unlink @{ $self->{files} };
 	return %result;
 }
@@ -270,8 +313,12 @@ sub check
 sub clear
 {
 	my ($self) = @_;
-	$self->{t}->sql('SET lock_timeout = 0; TRUNCATE logsvc_internal.part; DELETE FROM '
-		. 'logsvc_internal.dead_letter');
+	my $slugs = join ',', map { "'$_->{slug}'" } @{ $self->{orgs} };
+	my $others = "organization_id NOT IN (SELECT id FROM logsvc_internal.organization WHERE slug IN ($slugs))";
+	# TRUNCATE gives the space back, so that a full disk is full at once.
+	$self->{t}->sql("SET lock_timeout = 0; BEGIN; LOCK TABLE logsvc_internal.part IN ACCESS EXCLUSIVE MODE; CREATE TEMP TABLE kept AS "
+		. "SELECT * FROM logsvc_internal.part WHERE $others; TRUNCATE logsvc_internal.part; INSERT INTO logsvc_internal.part "
+		. "SELECT * FROM kept; COMMIT; DELETE FROM logsvc_internal.dead_letter WHERE NOT $others");
 	return;
 }
 

@@ -1,5 +1,6 @@
 # soak.pl: whatever happens to the server, an event that was accepted is stored once
-# or a dead letter, none is there twice, and the depth of the queue is exact.
+# or a dead letter, none is there twice, and the depth of the queue is exact; what pipelines mask or
+# drop is stored nowhere; each alert is raised and told once, each period exported once.
 #
 #	make soak                          60 rounds, some 20 minutes
 #	make soak ROUNDS=10 SEED=7         other faults; the seed of a run is printed
@@ -15,6 +16,7 @@ use warnings;
 
 use lib 'test/soak';
 use LogsvcSoak;
+use LogsvcSoakWorkspace;
 use LogsvcTest;
 use PostgreSQL::Test::Utils;
 use Test::More;
@@ -31,12 +33,16 @@ my $disk = $ENV{SMALL_DISK};    # test/run: small file systems, when it may moun
 $seed = int $seed;
 srand $seed;
 my $t = LogsvcTest->new(conf => join "\n", 'restart_after_crash = on',
-	"logsvc.flush_interval = '200ms'",
+	"logsvc.flush_interval = '200ms'", "logsvc.webhook_networks = '127.0.0.0/8'",
+	'logsvc.alert_workers = 2', 'logsvc.exporters = 2',
+	'logsvc.status_probe = ' . ($ENV{WORKSPACE} // 1 ? 'on' : 'off'),
 	'logsvc.acceptors = 2', 'logsvc.executors = 2', 'logsvc.store_timeout = 5min',
 		'log_min_messages = warning',
 	'log_checkpoints = off', "logsvc.model_region = 'eu-central-1'");
-my @orgs = map { $t->organization($_) } qw(acme globex initech);
+my @orgs = map { $t->organization($_) } qw(acme globex initech masked);
+$orgs[-1]{pipeline} = 1;
 my $load = LogsvcSoak->new($t, orgs => \@orgs, dir => $dir);
+my $work = $ENV{WORKSPACE} // 1 ? LogsvcSoakWorkspace->new($t, dir => $dir) : undef;
 
 sub say_it { my $out = Test::More->builder->output; print $out "# @_\n"; return; }
 
@@ -115,7 +121,7 @@ sub poison
 }
 
 my @workers = qw(gateway acceptor writer executor evaluator scheduler notifier launcher
-	compactor watcher alerter);
+	compactor watcher alerter exporter health prober);
 
 # A worker of a kind that is chosen first: there are more writers than launchers.
 sub some_worker
@@ -144,6 +150,9 @@ my %faults = (
 	'SIGKILL of one worker' => [ 14, sub { kill 'KILL', some_worker(); sleep 0.2; } ],
 	'SIGKILL of two workers' => [ 3, sub { kill 'KILL', some_worker(); sleep rand;
 		eval { kill 'KILL', some_worker(); }; sleep 0.2; } ],
+	'SIGKILL at a stop point' => [ 10, sub { $work->at_stop_point(\&kill_process); } ],
+	'SIGKILL of the postmaster at a stop point' => [ 5, sub {
+		$work->at_stop_point(sub { $t->crash; $t->start; }); } ],
 	'SIGKILL of any process' => [ 4, sub { my @p = all_processes(); kill 'KILL', $p[ rand @p ];
 		sleep 0.2; } ],
 	'SIGTERM of one worker' => [ 3, sub { kill 'TERM', some_worker(); } ],
@@ -203,6 +212,7 @@ else
 		unless $duration;
 	delete @faults{ grep { /full/ } keys %faults };
 }
+delete @faults{ grep { /stop point/ } keys %faults } unless $work;
 if ($ENV{FAULTS})
 {
 	my $wanted = join '|', map { quotemeta } split /,/, $ENV{FAULTS};
@@ -226,7 +236,7 @@ sub choose
 
 # ---- rounds ----
 
-my %sum = map { $_ => 0 } qw(accepted missing twice strange dead);
+my %sum = map { $_ => 0 } qw(accepted missing twice strange dead unmasked dropped);
 my %status;
 my $start = time;
 
@@ -236,12 +246,16 @@ sub run_round
 	my $began = time;
 	my $from = $t->log_position;
 
+	$work->begin($round) if $work;
 	$load->start("round $round", clients => 4, seed => $seed + $round);
+	# At stop points it begins when workers are held.
+	$work->start_export if $work && $name !~ /stop point/;
 	sleep 0.3 + rand 1.5;
 	$faults{$name}[1]->();
 	wait_recovered();
 	sleep 0.3;
 	$load->stop;
+	$work->end if $work;
 	my $left = $load->settle(90);
 	my %result = $load->check;
 	my $codes = $load->statuses;
@@ -253,7 +267,7 @@ sub run_round
 		json => { event => "round $round probe" });
 	my $probed = $r->{status} == 202 && $load->settle(10) eq '';
 	my $good = $left eq '' && $probed && $strange eq '' && !grep { $result{$_} } qw(missing twice
-		strange dead);
+		strange dead unmasked);
 
 	# A round in which nothing was accepted shows nothing.
 	$good = 0 if !$result{accepted};
@@ -273,13 +287,25 @@ sub run_round
 	diag("left: $left") if $left ne '';
 	diag('nothing was accepted') if !$result{accepted};
 	diag("unexpected answers: $strange") if $strange ne '';
+	diag("$result{unmasked} that were to be masked or dropped") if $result{unmasked};
 	diag("$result{strange} under another id, $result{dead} in the dead letters") if $result{strange}
 		|| $result{dead};
 	diag('an event after that is not stored: ' . $load->queued . ' queued, depth ' . $load->depth)
 		if !$probed;
-	$sum{$_} += $result{$_} foreach keys %sum;
+	$sum{$_} += $result{$_} foreach keys %result;
+	$sum{dropped} += $load->dropped;
 	$status{$_} += $codes->{$_} foreach keys %$codes;
 	$load->clear if $good;
+	return;
+}
+
+sub check_workspace
+{
+	return unless $work;
+	my @wrong = $work->check;
+	is(scalar @wrong, 0, 'alerts, exports, KPIs and the probe');
+	diag($_) foreach map { substr $_, 0, 500 } grep { defined } @wrong[ 0 .. 19 ];
+	say_it($work->figures);
 	return;
 }
 
@@ -290,9 +316,10 @@ sub run_rounds
 	{
 		run_round($round, choose($round));
 	}
-	say_it(sprintf 'rounds %d, events accepted %d, missing %d, twice %d; answers %s; %.0f s',
+	check_workspace();
+	say_it(sprintf 'rounds %d, events accepted %d, missing %d, twice %d, dropped by pipelines %d; answers %s; %.0f s',
 		$rounds,
-		@sum{qw(accepted missing twice)}, join(', ', map { "$status{$_} x $_" } sort keys %status),
+		@sum{qw(accepted missing twice dropped)}, join(', ', map { "$status{$_} x $_" } sort keys %status),
 			time - $start);
 	# A full disk while the server recovers would be one, so there is none of that.
 	unlike($t->log_text, qr/PANIC|TRAP/, 'no PANIC, no failed assertion');
@@ -422,6 +449,7 @@ sub run_duration
 {
 	my (%first, %last, %largest);
 	my ($n_searches, $n_evaluations, $old_sent, $samples, $next) = (0, 0, 0, 0, 0);
+	my ($n_rounds, $next_round) = (0, 0);
 	my $warm = time + ($duration > 600 ? 120 : $duration / 5);
 	my $sample = sub {
 		my $now = memory();
@@ -443,6 +471,13 @@ sub run_duration
 	sleep 10;
 	while (time - $start < $duration)
 	{
+		if ($work && time > $next_round)
+		{
+			$work->end if $n_rounds;
+			$work->begin(++$n_rounds);
+			$work->start_export;
+			$next_round = time + 60;
+		}
 		my $org = $orgs[ rand @orgs ];
 		my $q = (sort keys %searches)[ rand keys %searches ];
 		my $rows = rows_of($org, $q);
@@ -455,8 +490,10 @@ sub run_duration
 		$sample->() if time > $next && time > $warm;
 	}
 	$load->stop;
+	$work->end if $work;
 	my $left = $load->settle(60);
 	$sample->();
+	check_workspace();
 	my %result = $load->check;
 	my $codes = $load->statuses;
 	ok($result{accepted}, "$result{accepted} events were accepted");

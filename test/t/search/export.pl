@@ -221,7 +221,8 @@ is_deeply([ @n[ 0 .. 3 ] ], [ 1, 2, 3, 4 ], '... in order');
 $e = compare('n<100000 | stats count by n, event, host, source, level, _time', 'a table of several pieces', 90_000);
 is(scalar(keys %{ numbers($e) }), 90_000, '... each once');
 like($e->{head}, qr/^Trailer: /m, '... it is');
-# The table is computed again for each piece: when events of its range are deleted meanwhile, it is another one.
+# The table is computed again for each piece: events of its range that are deleted meanwhile make it
+# another one.
 $e = open_export({ q => 'n<100000 | stats count by n, event, host, source, level, _time', earliest => '-2h', format => 'ndjson' },
 	room => 65536);
 read_until($e, sub { length $e->{text} > 100_000 });

@@ -6,5 +6,6 @@ use LogsvcTest;
 
 $ENV{ROUNDS} //= 3;
 $ENV{SECONDS} //= 2;
+$ENV{WORKSPACE} //= 0;
 $ENV{FAULTS} //= 'SIGKILL of one worker,pg_ctl stop -m immediate,full disk of the queue';
 do './test/soak/soak.pl' or die $@ || $!;
