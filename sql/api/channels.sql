@@ -31,9 +31,12 @@ COMMENT ON FUNCTION logsvc_internal.with_channels(text, jsonb, jsonb) IS
 
 CREATE OR REPLACE FUNCTION logsvc_internal.channel_key(channel jsonb) RETURNS text
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
-RETURN (channel ->> 'kind') || ' ' || coalesce(channel ->> 'target', '');
+RETURN (channel ->> 'kind') || ' ' || CASE channel ->> 'kind'
+	WHEN 'objectStore' THEN concat_ws(' ', channel ->> 'endpoint', channel ->> 'bucket', channel ->> 'accessKeyId')
+	ELSE coalesce(channel ->> 'target', '') END;
 COMMENT ON FUNCTION logsvc_internal.channel_key(jsonb) IS
-'What names a channel among those of its resource: its kind and its target';
+'What names a channel among those of its resource, and its secret: its kind and its target; of an '
+'object store also the bucket and who writes to it';
 
 CREATE OR REPLACE FUNCTION logsvc_internal.find_channel(r logsvc_internal.resource, key text)
 RETURNS jsonb
@@ -75,7 +78,9 @@ LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $
 DECLARE
 	wrong text;
 BEGIN
-	IF channel ->> 'kind' = 'webhook' THEN
+	IF channel ->> 'kind' = 'objectStore' THEN
+		PERFORM logsvc_internal.check_object_store(path, channel);
+	ELSIF channel ->> 'kind' = 'webhook' THEN
 		wrong := logsvc_internal.check_webhook_url(channel ->> 'target');
 	ELSIF channel ->> 'kind' = 'email'
 		AND NOT logsvc_internal.is_mail_target(organization, channel ->> 'target') THEN
@@ -119,7 +124,8 @@ BEGIN
 			PERFORM logsvc_internal.invalid(path || '.target', 'must not be there twice');
 		END IF;
 		keys := keys || key;
-		IF logsvc_internal.find_channel(before, key) IS NULL THEN
+		IF logsvc_internal.find_channel(before, key) IS NULL OR (channel ->> 'kind' = 'objectStore'
+			AND logsvc_internal.find_channel(before, key) <> channel - 'secretAccessKey') THEN
 			PERFORM logsvc_internal.check_channel(before.organization_id, path, channel);
 		END IF;
 		secret := channel ->> 'secret';
@@ -127,18 +133,25 @@ BEGIN
 			PERFORM logsvc_internal.invalid(path || '.secret',
 				'must have 16 to 200 printable characters of ASCII, without blanks');
 		END IF;
-		secret := coalesce(secret, before.secrets ->> key);
+		IF channel ->> 'secretAccessKey' !~ '^[!-~]+$' THEN
+			PERFORM logsvc_internal.invalid(path || '.secretAccessKey',
+				'must have printable characters of ASCII, without blanks');
+		END IF;
+		secret := coalesce(secret, channel ->> 'secretAccessKey', before.secrets ->> key);
 		IF secret IS NULL AND channel ->> 'format' = 'logsvc' THEN
 			secret := logsvc_internal.new_secret('whsec_', 43);
 			made := made || jsonb_build_object(key, secret);
 		ELSIF secret IS NULL AND channel ->> 'format' = 'pagerduty' THEN
 			PERFORM logsvc_internal.invalid(path || '.secret',
 				'is required for pagerduty: the integration key', 'required');
+		ELSIF secret IS NULL AND channel ->> 'kind' = 'objectStore' THEN
+			PERFORM logsvc_internal.invalid(path || '.secretAccessKey',
+				'is required for a new endpoint, bucket or accessKeyId', 'required');
 		END IF;
 		IF secret IS NOT NULL THEN
 			secrets := secrets || jsonb_build_object(key, secret);
 		END IF;
-		kept := kept || (channel - 'secret');
+		kept := kept || (channel - 'secret' - 'secretAccessKey');
 	END LOOP;
 	content := logsvc_internal.with_channels(before.kind, document, kept);
 END

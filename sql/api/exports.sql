@@ -125,6 +125,13 @@ $$;
 COMMENT ON FUNCTION logsvc_internal.export_link(uuid) IS
 'A link to the file of a run, which is good for 15 minutes without a credential';
 
+CREATE OR REPLACE FUNCTION logsvc_internal.export_object(u logsvc_internal.export_run) RETURNS text
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN CASE WHEN u.status = 'succeeded'
+	THEN 's3://' || (u.upload #>> '{to,bucket}') || '/' || (u.upload #>> '{to,key}') END;
+COMMENT ON FUNCTION logsvc_internal.export_object(logsvc_internal.export_run) IS
+'Where an object store has the file of a run; NULL: it was not sent to one';
+
 CREATE OR REPLACE FUNCTION logsvc_internal.export_run_json(u logsvc_internal.export_run) RETURNS jsonb
 LANGUAGE plpgsql VOLATILE PARALLEL RESTRICTED SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
@@ -143,7 +150,8 @@ BEGIN
 		'downloadUrl', CASE WHEN u.complete AND u.file_until > now() AND logsvc_internal.may_get_export(u)
 			THEN logsvc_internal.export_link(u.id) END,
 		'error', CASE WHEN u.error_code IS NOT NULL
-			THEN jsonb_build_object('code', u.error_code, 'message', u.error) END);
+			THEN jsonb_build_object('code', u.error_code, 'message', u.error) END,
+		'object', logsvc_internal.export_object(u));
 END
 $$;
 COMMENT ON FUNCTION logsvc_internal.export_run_json(logsvc_internal.export_run) IS
@@ -512,7 +520,7 @@ BEGIN
 	END LOOP;
 	RETURN least((SELECT min(p.next_tick) FROM logsvc_internal.export_schedule p),
 		(SELECT min(u.next_attempt_at) FROM logsvc_internal.export_run u
-			WHERE u.status IN ('waiting', 'running', 'delivering')));
+			WHERE u.status IN ('waiting', 'running', 'delivering') AND u.upload IS NULL));
 END
 $$;
 COMMENT ON FUNCTION logsvc_internal.plan_export_runs() IS
@@ -543,6 +551,7 @@ BEGIN
 	SELECT u.* INTO taken FROM logsvc_internal.export_run u
 	JOIN logsvc_internal.organization o ON o.id = u.organization_id AND o.deleted_at IS NULL
 	WHERE u.status IN ('waiting', 'running', 'delivering') AND u.next_attempt_at <= now()
+		AND u.upload IS NULL
 	ORDER BY (SELECT max(other.turn_at) FROM logsvc_internal.export_run other
 			WHERE other.organization_id = u.organization_id) NULLS FIRST,
 		u.turn_at NULLS FIRST, u.created_at
@@ -648,6 +657,7 @@ DECLARE
 	r logsvc_internal.resource;
 	piece record;
 	done boolean;
+	uploaded boolean;
 BEGIN
 	PERFORM logsvc_internal.require_worker();
 	SELECT one.* INTO u FROM logsvc_internal.export_run one
@@ -668,6 +678,7 @@ BEGIN
 	u.cursor := piece.next_position;
 	u.truncated := coalesce(piece.truncated, false);
 	done := piece.next_position IS NULL;
+	uploaded := done AND r.content #>> '{delivery,kind}' = 'objectStore';
 	PERFORM logsvc_internal.make_export_room(u, octet_length(piece.data));
 	IF octet_length(piece.data) > 0 THEN
 		INSERT INTO logsvc_internal.export_file (run_id, number, organization_id, start, data)
@@ -680,8 +691,14 @@ BEGIN
 		truncated = u.truncated, complete = done,
 		status = CASE WHEN done THEN 'delivering' ELSE 'running' END,
 		file_until = CASE WHEN done THEN now() + interval '7 days' END,
-		next_attempt_at = clock_timestamp() + interval '15 minutes'
+		-- The notifier goes on with what is uploaded.
+		upload = CASE WHEN uploaded THEN jsonb '{}' END,
+		worker = CASE WHEN NOT uploaded THEN u.worker END,
+		next_attempt_at = clock_timestamp() + CASE WHEN uploaded THEN interval '0' ELSE interval '15 minutes' END
 	WHERE one.id = u.id;
+	IF uploaded THEN
+		PERFORM logsvc_internal.wake_notifier();
+	END IF;
 	RETURN NOT done;
 END
 $$;
@@ -755,7 +772,8 @@ BEGIN
 			'exportId', logsvc_internal.public_id('exp_', r.id), 'name', r.name,
 			'from', logsvc_internal.iso_time(u.from_time), 'to', logsvc_internal.iso_time(u.to_time),
 			'rows', u.rows, 'bytes', u.bytes, 'format', u.format,
-			'delivery', r.content #>> '{delivery,kind}', 'readsAudit', u.audit));
+			'delivery', r.content #>> '{delivery,kind}', 'readsAudit', u.audit,
+			'object', logsvc_internal.export_object(u)));
 END
 $$;
 COMMENT ON FUNCTION logsvc_internal.finish_export_run(uuid, int) IS

@@ -384,7 +384,7 @@ ls_guc_register(bool preloaded)
 		&ls_trusted_proxies, "", PGC_SIGHUP, GUC_LIST_INPUT, check_networks, NULL, NULL);
 	DefineCustomStringVariable(
 		"logsvc.webhook_networks",
-		"Networks that webhooks may reach although they are private, comma-separated.", NULL,
+		"Networks that webhooks and uploads may reach although private, comma-separated.", NULL,
 		&ls_webhook_networks, "", PGC_SIGHUP, GUC_SUPERUSER_ONLY | GUC_LIST_INPUT, check_networks,
 		NULL, NULL);
 

@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * notifier.c
- *	  The loop of the notifier: sends the mails of the outbox, and webhooks.
+ *	  The loop of the notifier: sends the mails of the outbox, webhooks, and files to object stores.
  *
  * It is woken when a transaction with a mail or a webhook commits, and by time.  Up to
  * IN_FLIGHT mails are sent at once, and beside them LS_WEBHOOKS_IN_FLIGHT webhooks; no transaction
@@ -19,6 +19,7 @@
 #include "src/notify/deliveries.h"
 #include "src/notify/mail.h"
 #include "src/notify/mail_message.h"
+#include "src/notify/uploads.h"
 
 #define IN_FLIGHT 8
 #define CONNECT_TIMEOUT 10000 /* ms */
@@ -218,16 +219,16 @@ finish_ended(void)
 	return true;
 }
 
-/* What the log was told of webhooks. */
+/* What the log was told of webhooks and uploads. */
 static void
-complain_of_webhooks(const ls_caught *caught)
+complain_of(const char *what, const ls_caught *caught)
 {
 	static char told[256];
 
 	if (is_same(told, caught->format))
 		return;
 	strlcpy(told, caught->format, sizeof(told));
-	ereport(LOG, errmsg("logsvc cannot send webhooks: %s", caught->format));
+	ereport(LOG, errmsg("logsvc cannot send %s: %s", what, caught->format));
 }
 
 /* Writes down and sends webhooks.  Returns ms until there is more, -1 for never. */
@@ -239,8 +240,27 @@ send_webhooks(ls_curl *client)
 
 	if (ls_webhooks_finish(&caught) && (timeout = ls_webhooks_start_due(client, &caught)) != -2)
 		return timeout;
-	complain_of_webhooks(&caught);
+	complain_of("webhooks", &caught);
 	return RETRY_WAIT;
+}
+
+/* Goes on with files on their way to object stores.  Returns ms until there is more, -1 for never. */
+static long
+send_uploads(ls_curl *client)
+{
+	ls_caught caught;
+	long timeout = ls_uploads_go_on(client, &caught);
+
+	if (timeout != -2)
+		return timeout;
+	complain_of("files of exports", &caught);
+	return RETRY_WAIT;
+}
+
+static long
+sooner(long a, long b)
+{
+	return a < 0 || (b >= 0 && b < a) ? b : a;
 }
 
 void
@@ -249,7 +269,8 @@ ls_notifier_loop(ls_slot *slot)
 	ls_curl *client = ls_curl_client();
 	ls_caught caught;
 
-	while (!ls_outbox_recover(&caught) || !ls_deliveries_recover(&caught))
+	while (!ls_outbox_recover(&caught) || !ls_deliveries_recover(&caught) ||
+		   !ls_uploads_recover(&caught))
 	{
 		complain(caught.format);
 		if (!ls_worker_wait(RETRY_WAIT))
@@ -258,7 +279,6 @@ ls_notifier_loop(ls_slot *slot)
 	for (;;)
 	{
 		long timeout = RETRY_WAIT;
-		long webhooks;
 
 		ls_curl_step(client);
 		/* A mail that was cut off because of it has not failed. */
@@ -266,9 +286,8 @@ ls_notifier_loop(ls_slot *slot)
 			return;
 		if (finish_ended())
 			timeout = send_due();
-		webhooks = send_webhooks(client);
-		if (webhooks >= 0 && (timeout < 0 || webhooks < timeout))
-			timeout = webhooks;
+		timeout = sooner(timeout, send_webhooks(client));
+		timeout = sooner(timeout, send_uploads(client));
 		ls_curl_wait(client, timeout < 0 ? LONGEST_WAIT : Min(timeout, LONGEST_WAIT));
 	}
 }
