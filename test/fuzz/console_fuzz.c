@@ -58,7 +58,9 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	(void) ls_console_is_screen(path);
 	console = ls_console_read(arena, rest, &error, &line);
 	if (console == NULL)
+	{
 		CHECK(error != NULL && line >= 0);
+	}
 	else
 	{
 		CHECK(ls_console_page(console) != NULL);

@@ -35,6 +35,19 @@ my @functions = ('test/pgtap/access_functions.sql', 'test/pgtap/access_tenancy.s
 # name, file, what is there, what is put in its place, tests; among the tests
 # [file, what is there, what is put in its place] where two checks do the same
 my @mutations = (
+	# ---- files of the console ----
+	['console: links', 'src/gateway/gateway_console.c', 'O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK',
+		'O_RDONLY | O_CLOEXEC | O_NONBLOCK', 'test/t/gateway/console_files.pl'],
+	['console: names that leave the folder', 'src/gateway/console_files.c', 'if (!is_relative_name(file->file))',
+		'if (file->file.len == 0)', 'test/t/gateway/console_files.pl'],
+	['console: paths of routes', 'src/gateway/console_files.c', '!starts_with(file->path, LS_STR(ASSETS)) ||',
+		'false ||', 'test/t/gateway/console_files.pl'],
+	['console: checksums', 'src/gateway/console_files.c', 'if (variant == LS_VARIANT_PLAIN && memcmp(digits, file->sum.data, 32) != 0)',
+		'if (variant == LS_VARIANTS)', 'test/t/gateway/console_files.pl'],
+	['console: the page for those who ask for it', 'src/gateway/gateway_console.c', '(ls_console_is_screen(path) && wants_page(c))',
+		'ls_console_is_screen(path)', 'test/t/gateway/console_files.pl'],
+	['console: rate', 'src/gateway/gateway_console.c', 'else if (!may_ask(c))', 'else if (c->route == 9999 && !may_ask(c))',
+		'test/t/gateway/console_files.pl'],
 	# ---- where requests are admitted ----
 	['admission: scope and role', 'src/api/admit.c',
 		"ls_authorize(principal, route->credentials, route->permission, route->scope);",
