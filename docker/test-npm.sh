@@ -1,6 +1,6 @@
 #!/bin/sh
-# test-npm.sh DIRECTORY: puts what test/npm/package-lock.json names, and no other
-# version, into DIRECTORY.  Brings Debian's Node when there is none that will do.
+# test-npm.sh DIRECTORY [SOURCE]: puts what the package-lock.json of SOURCE (test/npm)
+# names, and no other version, into DIRECTORY.  Brings Debian's Node when there is none that will do.
 set -eu
 
 root=$(cd "$(dirname "$0")/.." && pwd)
@@ -16,7 +16,7 @@ has_node || {
 	exit 1
 }
 mkdir -p "$1"
-cp "$root"/test/npm/* "$1"
+cp "$root/${2:-test/npm}"/* "$1"
 cd "$1"
 npm ci --ignore-scripts --no-audit --no-fund --loglevel=error > npm.log 2>&1 || {
 	cat npm.log >&2

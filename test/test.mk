@@ -50,6 +50,11 @@ TEST_RELEASED = $(if $(findstring upgrade,$(TEST_TAP)),$(patsubst sql/released/l
 build/released/%/built: sql/released/versions test/upgrade/build-released
 	@PG_CONFIG='$(PG_CONFIG)' test/upgrade/build-released $*
 	@touch $@
+# What drives Chromium, where there is one or has to be one (test/browser/README.md).
+TEST_BROWSER = $(if $(findstring console/,$(TEST_TAP)),$(if $(or $(LOGSVC_REQUIRE_BROWSER),$(shell command -v chromium)),build/browser/installed))
+build/browser/installed: $(wildcard test/browser/package*.json)
+	@docker/test-npm.sh $(@D) test/browser
+	@touch $@
 build/npm/installed: $(wildcard test/npm/*)
 	@docker/test-npm.sh $(@D)
 	@touch $@
@@ -65,7 +70,7 @@ bench-install:
 # On a fresh machine deps brings what the next make needs to see.
 test: deps
 	@$(MAKE) --no-print-directory run-tests
-run-tests: test-debug-install $(TEST_UNIT) $(TEST_PROGRAMS) $(TEST_NPM) $(TEST_SHIPPERS) $(TEST_RELEASED)
+run-tests: test-debug-install $(TEST_UNIT) $(TEST_PROGRAMS) $(TEST_NPM) $(TEST_BROWSER) $(TEST_SHIPPERS) $(TEST_RELEASED)
 	$(staged) $(TEST_UNIT) $(TEST_REGRESS) $(TEST_PGTAP) $(TEST_TAP)
 ## make unit                unit tests of pure code under sanitizers; T=query: those whose name contains it
 unit: $(TEST_UNIT)
@@ -77,7 +82,7 @@ check-regress: test-debug-install
 check-pgtap: test-debug-install
 	$(staged) $(TEST_PGTAP)
 ## make check-tap           whole servers: test/t; T=name or T=room/
-check-tap: test-debug-install $(TEST_PROGRAMS) $(TEST_NPM) $(TEST_SHIPPERS) $(TEST_RELEASED)
+check-tap: test-debug-install $(TEST_PROGRAMS) $(TEST_NPM) $(TEST_BROWSER) $(TEST_SHIPPERS) $(TEST_RELEASED)
 	$(staged) $(TEST_TAP)
 
 # Other versions of PostgreSQL, in folders of other Debian suites (test/servers); root only.

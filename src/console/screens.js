@@ -9,6 +9,11 @@
 export const screens = [
 	// auth
 	{ path: '~/sign-in', title: 'Sign in', open: true, load: () => import('./auth/sign-in.js') },
+	{ path: '~/sign-up', title: 'Sign up', open: true, load: () => import('./auth/sign-up.js') },
+	{ path: '~/verify-email', title: 'Confirm your address', open: true, load: () => import('./auth/verify-email.js') },
+	{ path: '~/forgot-password', title: 'Forgot password', open: true, load: () => import('./auth/forgot-password.js') },
+	{ path: '~/reset-password', title: 'Choose a password', open: true, load: () => import('./auth/reset-password.js') },
+	{ path: '~/invitations/accept', title: 'Invitation', open: true, load: () => import('./auth/invitation.js') },
 	{ path: '~/welcome', title: 'New organization', load: () => import('./auth/welcome.js') },
 
 	// search

@@ -17,6 +17,14 @@ import { useForm } from '../ui/use-form.js';
 import { useLoad } from '../ui/use-load.js';
 import { NewPassword, brokenRule } from './new-password.js';
 
+/** "Firefox on Linux" from what a browser says of itself. */
+function browserName(agent)
+{
+	const name = [['Edg', 'Edge'], ['OPR', 'Opera'], ['Firefox', 'Firefox'], ['Chrome', 'Chrome'], ['Safari', 'Safari']].find(([part]) => agent?.includes(part));
+	const system = ['iPhone', 'iPad', 'Android', 'Windows', 'Mac OS', 'Linux'].find((part) => agent?.includes(part));
+	return name ? name[1] + (system ? ` on ${system}` : '') : agent || 'An unknown browser';
+}
+
 function Password({ onChanged })
 {
 	const form = useForm({
@@ -46,7 +54,7 @@ function Password({ onChanged })
 function Sessions({ list })
 {
 	const end = (row) => confirm({ title: 'End this session?', danger: true, action: 'End session',
-		text: `${row.userAgent ?? 'An unknown browser'}, ${row.address ?? 'address unknown'}. Whoever uses it has to sign in again.`,
+		text: `${browserName(row.userAgent)}, ${row.address ?? 'address unknown'}. Whoever uses it has to sign in again.`,
 		run: () => api.delete(`/api/v1/auth/sessions/${row.id}`, { organization: null }) }).then((done) => done && list.reload());
 	const endOthers = () => confirm({ title: 'Sign out everywhere?', danger: true, action: 'Sign out everywhere',
 		text: 'Every session of yours ends, this one too. Tokens and API keys stay.', run: () => signOut({ all: true }) });
@@ -55,7 +63,7 @@ function Sessions({ list })
 		<${ErrorNotice} error=${list.error} retry=${list.reload} />
 		${list.slow && html`<${Skeleton} lines="3" />`}
 		${list.data && html`<${Table} caption="Your sessions" rows=${list.data} columns=${[
-			{ key: 'userAgent', title: 'Browser', class: 'break', render: (row) => html`${row.userAgent ?? 'unknown'} ${row.current && html`<${Badge} kind="accent">this one<//>`}` },
+			{ key: 'userAgent', title: 'Browser', class: 'break', render: (row) => html`<span title=${row.userAgent}>${browserName(row.userAgent)}</span> ${row.current && html`<${Badge} kind="accent">this one<//>`}` },
 			{ key: 'address', title: 'Address', class: 'mono', render: (row) => row.address ?? '-' },
 			{ key: 'createdAt', title: 'Began', render: (row) => html`<${Time} value=${row.createdAt} />` },
 			{ key: 'lastSeenAt', title: 'Last use', render: (row) => html`<${RelativeTime} value=${row.lastSeenAt} />` },
