@@ -171,9 +171,11 @@ LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp 
 DECLARE
 	failed jsonb;
 BEGIN
-	IF NOT (rule -> 'enabled')::boolean OR NOT (rule -> 'requireTests')::boolean
-			OR rule -> 'tests' = '[]' THEN
+	IF NOT (rule -> 'enabled')::boolean OR NOT (rule -> 'requireTests')::boolean THEN
 		RETURN;
+	ELSIF rule -> 'tests' = '[]' THEN
+		PERFORM logsvc_internal.raise_error('RULE_TESTS_FAILING', 'the rule requires its tests, and has none',
+			'[{"path": "tests", "code": "required", "message": "expected at least one test, because of requireTests"}]');
 	END IF;
 	SELECT jsonb_agg(jsonb_build_object('path', format('tests[%s]', t.ordinality - 1),
 			'code', 'failing', 'message', format('test "%s" fails: expected %s, got %s%s',
@@ -440,12 +442,14 @@ LANGUAGE sql STABLE PARALLEL SAFE
 RETURN jsonb_build_object('type', type,
 	'rule', jsonb_build_object('id', logsvc_internal.public_id('rule_', r.id), 'name', r.name,
 		'query', logsvc_internal.query_of(r.content), 'severity', r.content -> 'severity',
-		'labels', r.content -> 'labels', 'runbookUrl', r.content -> 'runbookUrl')) || more;
+		'labels', r.content -> 'labels', 'runbookUrl', r.content -> 'runbookUrl',
+		'description', r.content -> 'description')) || more;
 COMMENT ON FUNCTION logsvc_internal.alert_message(logsvc_internal.resource, text, jsonb) IS
 'What a channel is told about a rule: the body of a webhook';
 
 -- Some at a time: who has a thousand groups fire at once is told over several ticks.
-CREATE OR REPLACE FUNCTION logsvc_internal.send_alerts(rule uuid) RETURNS void
+CREATE OR REPLACE FUNCTION logsvc_internal.send_alerts(rule uuid, samples jsonb DEFAULT '{}')
+RETURNS void
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
 	r logsvc_internal.resource;
@@ -465,14 +469,17 @@ BEGIN
 		FOR channel IN SELECT jsonb_array_elements(r.content -> 'notify') LOOP
 			PERFORM logsvc_internal.queue_delivery(r.organization_id, r.id, channel,
 				logsvc_internal.alert_message(r, 'alert.' || a.to_notify,
-					jsonb_build_object('alert', logsvc_internal.alert_json(a))));
+					jsonb_build_object('alert', logsvc_internal.alert_json(a)
+						|| jsonb_strip_nulls(jsonb_build_object('sampleText',
+							left(samples -> a.id::text #>> '{rows,0,1}', 300))))));
 		END LOOP;
 		UPDATE logsvc_internal.alert one SET to_notify = NULL, notified_at = now() WHERE one.id = a.id;
 	END LOOP;
 END
 $$;
-COMMENT ON FUNCTION logsvc_internal.send_alerts(uuid) IS
-'Puts what the channels of a rule are to be told of its alerts into the deliveries';
+COMMENT ON FUNCTION logsvc_internal.send_alerts(uuid, jsonb) IS
+'Puts what the channels of a rule are to be told of its alerts into the deliveries; samples: events '
+'of alerts that are new';
 
 CREATE OR REPLACE FUNCTION logsvc_internal.end_alerts(rule uuid, why text) RETURNS void
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
@@ -626,6 +633,13 @@ BEGIN
 	WHERE one.id = before.id AND one.resolved_at IS NULL
 	RETURNING * INTO a;
 	IF NOT FOUND THEN
+		-- Why it ended is often known only later.
+		UPDATE logsvc_internal.alert one SET note = resolve_alert.note
+		WHERE one.id = before.id AND resolve_alert.note IS DISTINCT FROM one.note AND resolve_alert.note IS NOT NULL;
+		IF FOUND THEN
+			PERFORM logsvc_internal.audit(before.organization_id, 'alert.noted', resolve_alert.id,
+				jsonb_build_object('rule', before.rule_name));
+		END IF;
 		RETURN logsvc_internal.alert_json(logsvc_internal.find_alert(id));
 	END IF;
 	UPDATE logsvc_internal.alert_group g SET muted = true WHERE g.rule_id = a.rule_id AND g.key = a.key;
@@ -967,7 +981,7 @@ BEGIN
 			AND NOT EXISTS (SELECT FROM logsvc_internal.alert one
 				WHERE one.rule_id = r.id AND one.key = u.k AND one.resolved_at IS NULL)
 		RETURNING *)
-	SELECT jsonb_agg(jsonb_build_object('id', n.id, 'q', (n.search ->> 'q') || ' | head 5 | table id',
+	SELECT jsonb_agg(jsonb_build_object('id', n.id, 'q', (n.search ->> 'q') || ' | head 5 | eval logsvc_text = substr(event, 1, 300) | table id, logsvc_text',
 		'earliest', n.search -> 'earliest', 'latest', n.search -> 'latest', 'most', 5))
 	INTO asked
 	FROM (SELECT * FROM raised ORDER BY raised.id LIMIT 20) AS n;
@@ -979,6 +993,22 @@ COMMENT ON FUNCTION logsvc_internal.raise_alerts(
 'Raises, continues and resolves the alerts of a rule, given the groups for which its condition '
 'holds at a tick; the searches for events of the first 20 that are new';
 
+CREATE OR REPLACE FUNCTION logsvc_internal.tell_rule_channels(
+	r logsvc_internal.resource, type text, more jsonb)
+RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	channel jsonb;
+BEGIN
+	FOR channel IN SELECT jsonb_array_elements(r.content -> 'notify') LOOP
+		PERFORM logsvc_internal.queue_delivery(r.organization_id, r.id, channel,
+			logsvc_internal.alert_message(r, type, more));
+	END LOOP;
+END
+$$;
+COMMENT ON FUNCTION logsvc_internal.tell_rule_channels(logsvc_internal.resource, text, jsonb) IS
+'Tells the channels of a rule about the rule itself';
+
 CREATE OR REPLACE FUNCTION logsvc_internal.tell_rule_owner(r logsvc_internal.resource, error jsonb)
 RETURNS void
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
@@ -987,11 +1017,14 @@ DECLARE
 	author boolean := EXISTS (SELECT FROM logsvc_internal.member m
 		WHERE m.organization_id = r.organization_id AND m.user_id = r.created_by);
 BEGIN
+	PERFORM logsvc_internal.tell_rule_channels(r, 'alert.error',
+		jsonb_build_object('error', error -> 'message', 'code', error -> 'code'));
 	FOR address IN
 		SELECT u.email FROM logsvc_internal.member m
 		JOIN logsvc_internal.user_account u ON u.id = m.user_id
 		WHERE m.organization_id = r.organization_id
 			AND CASE WHEN author THEN m.user_id = r.created_by ELSE m.role = 'owner' END
+			AND NOT r.content -> 'notify' @> jsonb_build_array(jsonb_build_object('kind', 'email', 'target', u.email))
 		ORDER BY u.email LIMIT 20
 	LOOP
 		PERFORM logsvc_internal.queue_delivery(r.organization_id, r.id,
@@ -1002,7 +1035,7 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION logsvc_internal.tell_rule_owner(logsvc_internal.resource, jsonb) IS
-'Tells the author of a rule, or else the owners, that it cannot be evaluated';
+'Tells the channels of a rule and its author, or else the owners, that it cannot be evaluated';
 
 CREATE OR REPLACE FUNCTION logsvc_internal.apply_alert_tick(
 	rule uuid, taken jsonb, outcome jsonb, known jsonb DEFAULT '{}')
@@ -1028,6 +1061,10 @@ BEGIN
 			PERFORM logsvc_internal.tell_rule_owner(r, outcome -> 'error');
 		END IF;
 	ELSE
+		IF s.state = 'error' THEN
+			PERFORM logsvc_internal.tell_rule_channels(r, 'alert.recovered',
+				'{"text": "The rule can be evaluated again."}');
+		END IF;
 		looked_for := logsvc_internal.condition_key(r.content, taken ->> 'q');
 		IF looked_for <> s.condition_key THEN
 			DELETE FROM logsvc_internal.alert_group g WHERE g.rule_id = rule;
@@ -1073,7 +1110,7 @@ BEGIN
 		FROM jsonb_each(samples) AS m
 		WHERE a.id = m.key::uuid AND a.rule_id = rule AND m.value ? 'rows';
 	END IF;
-	PERFORM logsvc_internal.send_alerts(rule);
+	PERFORM logsvc_internal.send_alerts(rule, samples);
 END
 $$;
 COMMENT ON FUNCTION logsvc_internal.finish_alert_tick(uuid, jsonb) IS

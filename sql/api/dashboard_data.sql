@@ -56,11 +56,10 @@ BEGIN
 		PERFORM logsvc_internal.invalid(path, 'expected texts of at most 1000 characters, numbers or booleans');
 	END IF;
 	SELECT coalesce(jsonb_agg(to_jsonb(v #>> '{}')), '[]') INTO result FROM jsonb_array_elements(chosen) AS v;
-	IF declared AND given ? name
-		AND NOT (variable ->> 'kind' = 'list' AND variable -> 'values' @> result) THEN
-		PERFORM logsvc_internal.invalid(path, CASE variable ->> 'kind'
-			WHEN 'list' THEN 'must be among the values of the dashboard''s list'
-			ELSE 'cannot be chosen by who has the link only' END);
+	IF given ? name AND variable ->> 'kind' = 'list' AND NOT variable -> 'values' @> result THEN
+		PERFORM logsvc_internal.invalid(path, 'must be among the values of the dashboard''s list');
+	ELSIF declared AND given ? name AND variable ->> 'kind' <> 'list' THEN
+		PERFORM logsvc_internal.invalid(path, 'cannot be chosen by anyone who has only the link');
 	END IF;
 	RETURN result;
 END

@@ -131,6 +131,21 @@ $$;
 COMMENT ON FUNCTION logsvc_internal.place_panels(jsonb) IS
 'The panels of a dashboard, each with an id and a place; raises VALIDATION_ERROR';
 
+CREATE OR REPLACE FUNCTION logsvc_internal.check_range_order(range jsonb, path text) RETURNS void
+LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	zone text := (SELECT o.timezone FROM logsvc_internal.organization o
+		WHERE o.id = logsvc_internal.current_organization());
+BEGIN
+	IF logsvc_internal.resolve_time(range ->> 'earliest', now(), zone)
+			> logsvc_internal.resolve_time(coalesce(range ->> 'latest', 'now'), now(), zone) THEN
+		PERFORM logsvc_internal.invalid(path, 'earliest must be before latest');
+	END IF;
+END
+$$;
+COMMENT ON FUNCTION logsvc_internal.check_range_order(jsonb, text) IS
+'Raises VALIDATION_ERROR when a range, {earliest, latest}, ends before it begins now';
+
 CREATE OR REPLACE FUNCTION logsvc_internal.dashboard_content(content jsonb, author uuid)
 RETURNS jsonb
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
@@ -146,10 +161,12 @@ BEGIN
 		-- Who decides what a link shows could read it.
 		PERFORM logsvc_internal.require_permission('logs:read');
 	END IF;
+	PERFORM logsvc_internal.check_range_order(content -> 'timeRange', 'timeRange');
 	PERFORM logsvc_internal.check_variables(content -> 'variables');
 	content := content || jsonb_build_object('panels', logsvc_internal.place_panels(content -> 'panels'));
 	FOR panel IN SELECT e FROM jsonb_array_elements(content -> 'panels') AS e LOOP
 		path := format('panels[%s].', i);
+		PERFORM logsvc_internal.check_range_order(panel -> 'timeRange', path || 'timeRange');
 		IF panel ->> 'kind' = 'markdown' THEN
 			IF num_nonnulls(panel ->> 'query', panel ->> 'savedQueryId') > 0 THEN
 				PERFORM logsvc_internal.invalid(path || 'query', 'a markdown panel has none, but options.text');
@@ -327,8 +344,13 @@ LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
 	PERFORM logsvc_internal.require_permission('dashboards:write');
+	-- The answer of an export, as it was saved, has the document in data.
+	IF jsonb_typeof(body -> 'data') = 'object' AND NOT body ? 'format' THEN
+		body := body -> 'data';
+	END IF;
 	IF jsonb_typeof(body) = 'object' IS NOT TRUE OR body ->> 'format' = 'logsvc.dashboard.1' IS NOT TRUE THEN
-		PERFORM logsvc_internal.invalid('format', 'must be "logsvc.dashboard.1", as export_dashboard writes it');
+		PERFORM logsvc_internal.invalid('format', 'must be "logsvc.dashboard.1", as in what GET '
+			'/api/v1/dashboards/{id}/export or logsvc.export_dashboard() answers');
 	END IF;
 	RETURN logsvc.create_dashboard(body - 'format');
 END

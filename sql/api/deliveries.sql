@@ -24,8 +24,8 @@ LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN CASE WHEN message #>> '{alert,severity}' IN ('info', 'warning', 'critical')
 	THEN message #>> '{alert,severity}'
 	WHEN message #>> '{rule,severity}' IN ('info', 'warning', 'critical')
-		AND message ->> 'type' <> 'alert.test' THEN message #>> '{rule,severity}'
-	WHEN message ->> 'type' IN ('alert.test', 'export.finished') THEN 'info'
+		AND message ->> 'type' NOT IN ('alert.test', 'alert.recovered') THEN message #>> '{rule,severity}'
+	WHEN message ->> 'type' IN ('alert.test', 'alert.recovered', 'export.finished') THEN 'info'
 	ELSE 'error' END;
 COMMENT ON FUNCTION logsvc_internal.message_severity(jsonb) IS
 'How severe a message is: info, warning, error or critical';
@@ -47,7 +47,7 @@ COMMENT ON FUNCTION logsvc_internal.message_facts(jsonb) IS
 CREATE OR REPLACE FUNCTION logsvc_internal.message_text(message jsonb) RETURNS text
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN left(logsvc_internal.one_line(coalesce(message ->> 'text', message ->> 'error',
-	(SELECT string_agg(g.key || '=' || coalesce(g.value, 'null'), ', ' ORDER BY g.key)
+	(SELECT string_agg(coalesce(g.key || '=' || g.value, 'without ' || g.key), ', ' ORDER BY g.key)
 		FROM jsonb_each_text(CASE jsonb_typeof(message #> '{alert,groupKey}')
 			WHEN 'object' THEN message #> '{alert,groupKey}' ELSE '{}' END) AS g),
 	CASE WHEN message ->> 'type' = 'alert.test' THEN 'This is a test.' ELSE 'all events' END)), 1000);
@@ -62,6 +62,28 @@ RETURN CASE WHEN message ->> 'url' ~ '^https?://[!-~]+$' AND length(message ->> 
 		NULL) END;
 COMMENT ON FUNCTION logsvc_internal.message_link(jsonb) IS
 'The link of a message: its url, or the page of its kind';
+
+-- Those who are on call look at the runbook first.
+CREATE OR REPLACE FUNCTION logsvc_internal.message_links(message jsonb)
+RETURNS TABLE (place int, label text, url text)
+LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+	SELECT l.* FROM (VALUES
+		(1, 'Open', logsvc_internal.message_link(message)),
+		(2, 'Runbook', message #>> '{rule,runbookUrl}'),
+		(3, 'Search', CASE WHEN message #>> '{alert,search,url}' ~ '^/[!-~]+$'
+			THEN logsvc_internal.public_link(message #>> '{alert,search,url}', NULL) END)) AS l (place, label, url)
+	WHERE l.url ~ '^https?://[!-~]+$' AND length(l.url) <= 2000
+$$;
+COMMENT ON FUNCTION logsvc_internal.message_links(jsonb) IS
+'The links of a message: to its page, to the runbook of its rule, to its events';
+
+CREATE OR REPLACE FUNCTION logsvc_internal.message_labels(message jsonb) RETURNS text
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN (SELECT left(logsvc_internal.one_line(string_agg(l.key || '=' || l.value, ', ' ORDER BY l.key)), 500)
+	FROM jsonb_each_text(CASE jsonb_typeof(message #> '{rule,labels}')
+		WHEN 'object' THEN message #> '{rule,labels}' ELSE '{}' END) AS l);
+COMMENT ON FUNCTION logsvc_internal.message_labels(jsonb) IS
+'The labels of a message''s rule, as one line of at most 500 characters; NULL: it has none';
 
 -- ---- formats ----
 
@@ -99,12 +121,17 @@ RETURN (SELECT jsonb_build_object(
 			jsonb_build_object('type', 'header', 'text',
 				jsonb_build_object('type', 'plain_text', 'text', left(m.title, 150), 'emoji', false)),
 			jsonb_build_object('type', 'section', 'text', jsonb_build_object('type', 'plain_text',
-				'text', logsvc_internal.message_text(message), 'emoji', false)),
+				'text', concat_ws(E'\n', logsvc_internal.message_text(message),
+					left(logsvc_internal.one_line(nullif(message #>> '{rule,description}', '')), 1000),
+					left(logsvc_internal.one_line(nullif(message #>> '{alert,sampleText}', '')), 300)),
+				'emoji', false)),
 			jsonb_build_object('type', 'context', 'elements', jsonb_build_array(jsonb_build_object(
-				'type', 'plain_text', 'text', logsvc_internal.message_facts(message), 'emoji', false))),
-			jsonb_build_object('type', 'actions', 'elements', jsonb_build_array(jsonb_build_object(
-				'type', 'button', 'text', jsonb_build_object('type', 'plain_text', 'text', 'Open'),
-				'url', logsvc_internal.message_link(message))))))
+				'type', 'plain_text', 'text', concat_ws('; ', logsvc_internal.message_facts(message),
+					logsvc_internal.message_labels(message)), 'emoji', false))),
+			jsonb_build_object('type', 'actions', 'elements', (SELECT jsonb_agg(jsonb_build_object(
+					'type', 'button', 'text', jsonb_build_object('type', 'plain_text', 'text', l.label),
+					'url', l.url) ORDER BY l.place)
+				FROM logsvc_internal.message_links(message) AS l))))
 	FROM (SELECT left(initcap(logsvc_internal.message_verb(message)) || ': '
 		|| logsvc_internal.message_name(message), 250) AS title) AS m);
 COMMENT ON FUNCTION logsvc_internal.slack_message(jsonb) IS
@@ -114,9 +141,10 @@ COMMENT ON FUNCTION logsvc_internal.slack_message(jsonb) IS
 CREATE OR REPLACE FUNCTION logsvc_internal.pagerduty_event(message jsonb, dedup_key text) RETURNS jsonb
 LANGUAGE sql STABLE PARALLEL SAFE
 RETURN jsonb_build_object(
-		'event_action', CASE WHEN message ->> 'type' = 'alert.resolved' THEN 'resolve' ELSE 'trigger' END,
+		'event_action', CASE WHEN message ->> 'type' IN ('alert.resolved', 'alert.recovered') THEN 'resolve'
+			ELSE 'trigger' END,
 		'dedup_key', left(dedup_key, 255))
-	|| CASE WHEN message ->> 'type' = 'alert.resolved' THEN '{}' ELSE jsonb_build_object(
+	|| CASE WHEN message ->> 'type' IN ('alert.resolved', 'alert.recovered') THEN '{}' ELSE jsonb_build_object(
 		'payload', jsonb_build_object(
 			'summary', left(initcap(logsvc_internal.message_verb(message)) || ': '
 				|| logsvc_internal.message_name(message) || ': '
@@ -127,8 +155,9 @@ RETURN jsonb_build_object(
 			'custom_details', message),
 		'client', 'logsvc',
 		'client_url', logsvc_internal.message_link(message),
-		'links', jsonb_build_array(jsonb_build_object(
-			'href', logsvc_internal.message_link(message), 'text', 'Open in logsvc'))) END;
+		'links', (SELECT jsonb_agg(jsonb_build_object('href', l.url,
+				'text', CASE l.label WHEN 'Open' THEN 'Open in logsvc' ELSE l.label END) ORDER BY l.place)
+			FROM logsvc_internal.message_links(message) AS l)) END;
 COMMENT ON FUNCTION logsvc_internal.pagerduty_event(jsonb, text) IS
 'A message as an event of PagerDuty''s Events API v2, without its routing_key';
 
@@ -197,7 +226,7 @@ DECLARE
 	most CONSTANT int := 5000;
 	delivery uuid := logsvc_internal.new_id();
 	subject text := coalesce(message #>> '{alert,id}', message #>> '{run,id}',
-		CASE message ->> 'type' WHEN 'alert.error' THEN message #>> '{rule,id}' END);
+		CASE WHEN message ->> 'type' IN ('alert.error', 'alert.recovered') THEN message #>> '{rule,id}' END);
 	recent int := (SELECT count(*) FROM (SELECT FROM logsvc_internal.delivery d
 		WHERE d.organization_id = organization
 			AND d.created_at > clock_timestamp() - interval '1 hour' LIMIT most + 1) AS d);

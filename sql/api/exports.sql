@@ -57,6 +57,11 @@ DECLARE
 	to_time timestamptz;
 BEGIN
 	PERFORM logsvc_internal.check_query_of(content, '');
+	-- One whose index was deleted can be disabled.
+	IF (content -> 'enabled')::boolean THEN
+		PERFORM logsvc_internal.check_indexes(CASE WHEN content ->> 'q' IS NULL THEN 'savedQueryId' ELSE 'q' END,
+			logsvc_internal.query_of(content));
+	END IF;
 	IF logsvc_internal.cron_shortest_gap(content ->> 'cron') < 5 THEN
 		PERFORM logsvc_internal.invalid('cron', 'runs must be at least 5 minutes apart');
 	END IF;

@@ -21,13 +21,13 @@ COMMENT ON FUNCTION logsvc_internal.organization_json(logsvc_internal.organizati
 CREATE OR REPLACE FUNCTION logsvc_internal.check_timezone(timezone text) RETURNS void
 LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-	-- Names such as Europe/Berlin, no rules such as <+05>-5.
-	IF timezone ~ '^[A-Za-z][A-Za-z0-9_+-]*(/[A-Za-z0-9_+-]+)*$' IS NOT TRUE THEN
-		PERFORM logsvc_internal.invalid('timezone', 'must be a time zone as Europe/Berlin');
+	-- The server also takes rules such as <+05>-5 and CET+1, whose sign says the opposite of what one
+	-- expects, and abbreviations, which have no daylight saving time.
+	IF (timezone ~ '^[A-Za-z][A-Za-z0-9_+-]*(/[A-Za-z0-9_+-]+)*$' AND EXISTS (
+			SELECT FROM pg_timezone_names n WHERE lower(n.name) = lower(timezone))) IS NOT TRUE THEN
+		PERFORM logsvc_internal.invalid('timezone',
+			'must be a name of the time zone database, such as Europe/Berlin');
 	END IF;
-	PERFORM now() AT TIME ZONE timezone;
-EXCEPTION WHEN invalid_parameter_value THEN
-	PERFORM logsvc_internal.invalid('timezone', 'must be a time zone as Europe/Berlin');
 END
 $$;
 COMMENT ON FUNCTION logsvc_internal.check_timezone(text) IS

@@ -105,6 +105,62 @@ $$;
 COMMENT ON FUNCTION logsvc_internal.pipeline_content(jsonb, uuid) IS
 'The content of a pipeline that can be compiled; without an order it comes last';
 
+-- ---- masks that do not run ----
+--
+-- The first pipeline that matches is the only one.  Put before one that masks, it switches the masks off
+-- for its events, which nobody expects of a pipeline that sets a field.
+
+-- Whether two filters have events in common cannot be computed.  They have none if both say the service,
+-- the source or the level in plain words, and another one.
+CREATE OR REPLACE FUNCTION logsvc_internal.filters_overlap(a text, b text) RETURNS boolean
+LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+	SELECT NOT EXISTS (
+		SELECT FROM regexp_split_to_table(btrim(a), '\s+') AS x (term)
+		JOIN regexp_split_to_table(btrim(b), '\s+') AS y (term)
+			ON split_part(x.term, '=', 1) = split_part(y.term, '=', 1)
+				AND lower(split_part(x.term, '=', 2)) <> lower(split_part(y.term, '=', 2))
+		WHERE a || ' ' || b !~* '[^a-z0-9_.=\s-]|\m(or|not|in)\M'
+			AND x.term ~ '^(service|source)=[A-Za-z0-9_.-]+$|^level=(debug|info|warn|error|fatal)$'
+			AND y.term ~ '^(service|source)=[A-Za-z0-9_.-]+$|^level=(debug|info|warn|error|fatal)$')
+$$;
+COMMENT ON FUNCTION logsvc_internal.filters_overlap(text, text) IS
+'May two filters of pipelines match the same event?';
+
+-- How often a mask is there twice, or where it stands among the others, does not matter here.
+CREATE OR REPLACE FUNCTION logsvc_internal.masks_of(content jsonb) RETURNS jsonb
+LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+	SELECT coalesce(jsonb_agg(p - '{replacement,hash,onFailure}'::text[]), '[]')
+	FROM jsonb_array_elements(content -> 'processors') AS p WHERE p ->> 'type' = 'mask'
+$$;
+COMMENT ON FUNCTION logsvc_internal.masks_of(jsonb) IS 'The masks of a pipeline: what each finds, and where';
+
+CREATE OR REPLACE FUNCTION logsvc_internal.pipeline_warnings(
+	organization uuid, pipeline uuid, content jsonb)
+RETURNS jsonb
+LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+	SELECT coalesce(jsonb_agg(jsonb_build_object('code', 'MASKS_SHADOWED',
+			'pipelineId', logsvc_internal.public_id('pipe_', o.id),
+			'message', CASE WHEN o.later
+				THEN format('events that match this pipeline do not reach the masks of pipeline "%s", which comes later: '
+					'set continue to true, or put it after that one', o.name)
+				ELSE format('its masks do not run for events that match pipeline "%s", which comes before it: '
+					'set continue of that one to true, or put it after this one', o.name) END)
+			ORDER BY o.place, o.id), '[]')
+	FROM (SELECT r.id, r.name, (r.content -> 'order')::int AS place, s.later
+		FROM logsvc_internal.resource r, LATERAL (
+			SELECT ((r.content -> 'order')::int, r.id) > (coalesce((pipeline_warnings.content ->> 'order')::int, 1000001), pipeline) AS later) AS s
+		WHERE r.organization_id = organization AND r.kind = 'pipeline' AND r.id <> pipeline
+			AND (r.content -> 'enabled')::boolean AND (pipeline_warnings.content -> 'enabled')::boolean
+			AND CASE WHEN s.later THEN NOT (pipeline_warnings.content -> 'continue')::boolean
+					AND NOT logsvc_internal.masks_of(pipeline_warnings.content) @> logsvc_internal.masks_of(r.content)
+				ELSE NOT (r.content -> 'continue')::boolean
+					AND NOT logsvc_internal.masks_of(r.content) @> logsvc_internal.masks_of(pipeline_warnings.content) END
+			AND logsvc_internal.filters_overlap(pipeline_warnings.content ->> 'match', r.content ->> 'match')
+		ORDER BY place, r.id LIMIT 20) AS o
+$$;
+COMMENT ON FUNCTION logsvc_internal.pipeline_warnings(uuid, uuid, jsonb) IS
+'Which masks a pipeline switches off for its events, and which pipelines switch off its own: the first 20';
+
 CREATE OR REPLACE FUNCTION logsvc_internal.pipeline_uses(content jsonb) RETURNS SETOF uuid
 LANGUAGE sql IMMUTABLE PARALLEL SAFE ROWS 1
 BEGIN ATOMIC
@@ -116,9 +172,10 @@ CREATE OR REPLACE FUNCTION logsvc_internal.pipeline_json(r logsvc_internal.resou
 RETURNS jsonb
 LANGUAGE sql VOLATILE PARALLEL RESTRICTED
 RETURN logsvc_internal.resource_json(r) || jsonb_build_object('stats',
-	logsvc_internal.pipeline_counts(r.organization_id, logsvc_internal.public_id('pipe_', r.id)));
+	logsvc_internal.pipeline_counts(r.organization_id, logsvc_internal.public_id('pipe_', r.id)),
+	'warnings', logsvc_internal.pipeline_warnings(r.organization_id, r.id, r.content));
 COMMENT ON FUNCTION logsvc_internal.pipeline_json(logsvc_internal.resource) IS
-'A pipeline as the API shows it; stats: since the server started';
+'A pipeline as the API shows it; stats: since the server started; warnings: masks that do not run';
 
 CREATE OR REPLACE FUNCTION logsvc.create_pipeline(body jsonb) RETURNS jsonb
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
@@ -211,8 +268,19 @@ BEGIN
 		(SELECT array_agg(logsvc_internal.public_id('pipe_', r.id) ORDER BY logsvc_internal.public_id('pipe_', r.id))
 		FROM logsvc_internal.resource r WHERE r.organization_id = target AND r.kind = 'pipeline')
 	THEN
-		PERFORM logsvc_internal.raise_error('STALE_ORDER', 'ids must name each pipeline once',
-			NULL, 'Read the list again, and order what is there now.');
+		PERFORM logsvc_internal.raise_error('STALE_ORDER', 'ids must name each pipeline once', (
+			SELECT jsonb_agg(jsonb_build_object('path', 'ids', 'code', d.code, 'message', d.message)) FROM (
+				SELECT 'missing' AS code, format('%s "%s" is missing', logsvc_internal.public_id('pipe_', r.id), r.name) AS message
+				FROM logsvc_internal.resource r WHERE r.organization_id = target AND r.kind = 'pipeline'
+					AND (logsvc_internal.public_id('pipe_', r.id) = ANY (ids)) IS NOT TRUE
+				UNION ALL SELECT CASE WHEN count(*) > 1 THEN 'twice' ELSE 'unknown' END, coalesce(left(given, 60), 'null')
+					|| CASE WHEN count(*) > 1 THEN ' is there more than once' ELSE ' is no pipeline' END
+				FROM unnest(ids) AS given GROUP BY given
+				HAVING count(*) > 1 OR NOT EXISTS (SELECT FROM logsvc_internal.resource r
+					WHERE r.organization_id = target AND r.kind = 'pipeline'
+						AND logsvc_internal.public_id('pipe_', r.id) = given)
+				LIMIT 50) AS d),
+			'Read the list again, and order what is there now.');
 	END IF;
 	FOR moved IN
 		UPDATE logsvc_internal.resource r
@@ -248,8 +316,10 @@ BEGIN
 	IF last NOT BETWEEN 1 AND 100 THEN
 		PERFORM logsvc_internal.invalid('last', 'must be from 1 to 100');
 	END IF;
-	IF (last IS NULL) = (document ->> 'events' IS NULL) THEN
-		PERFORM logsvc_internal.invalid('events', 'is required, or the parameter last');
+	IF num_nonnulls(last, document ->> 'events') = 0 THEN
+		PERFORM logsvc_internal.invalid('events', 'is required, or the parameter last', 'required');
+	ELSIF num_nonnulls(last, document ->> 'events') = 2 THEN
+		PERFORM logsvc_internal.invalid('events', 'give either events or the parameter last, not both');
 	END IF;
 	IF document ->> 'pipeline' IS NULL THEN
 		definition := coalesce(logsvc_internal.find_pipelines(target),
@@ -265,7 +335,9 @@ BEGIN
 		INTO events FROM jsonb_array_elements(
 			logsvc_internal.search_json('*', '-24h', 'now', last, NULL, false, NULL, NULL)::jsonb #> '{data,rows}') AS e (event);
 	END IF;
-	RETURN logsvc_internal.try_pipelines(definition, events::text);
+	RETURN logsvc_internal.try_pipelines(definition, events::text) || jsonb_build_object('warnings',
+		CASE WHEN document ->> 'pipeline' IS NULL THEN '[]'
+			ELSE logsvc_internal.pipeline_warnings(target, '00000000-0000-0000-0000-000000000000', document -> 'pipeline') END);
 END
 $$;
 COMMENT ON FUNCTION logsvc.test_pipeline(jsonb, int) IS

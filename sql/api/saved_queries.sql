@@ -2,11 +2,12 @@
 
 CREATE OR REPLACE FUNCTION logsvc_internal.saved_query_content(content jsonb, author uuid)
 RETURNS jsonb
-LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
 	IF content ->> 'visibility' = 'private' AND author IS NULL THEN
 		PERFORM logsvc_internal.invalid('visibility', 'must be org for what no user has made');
 	END IF;
+	PERFORM logsvc_internal.check_indexes('q', content ->> 'q');
 	RETURN content;
 END
 $$;
@@ -26,6 +27,22 @@ LANGUAGE sql STABLE PARALLEL SAFE
 RETURN logsvc_internal.resource_json(r);
 COMMENT ON FUNCTION logsvc_internal.saved_query_json(logsvc_internal.resource) IS
 'A saved query as the API shows it';
+
+-- Who may not read events sees nothing of the indexes here.
+CREATE OR REPLACE FUNCTION logsvc_internal.check_indexes(path text, q text) RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+	IF 'logs:read' = ANY (logsvc_internal.current_permissions()) AND NOT logsvc_internal.query_reads_audit(q) THEN
+		PERFORM logsvc_internal.check_query(q);
+	END IF;
+EXCEPTION WHEN SQLSTATE 'LS302' THEN
+	PERFORM logsvc_internal.invalid(path, SQLERRM);
+WHEN SQLSTATE 'LQ001' OR SQLSTATE 'LQ002' THEN
+	NULL; -- of a dashboard: its variables have no values yet
+END
+$$;
+COMMENT ON FUNCTION logsvc_internal.check_indexes(text, text) IS
+'Raises VALIDATION_ERROR when a query names an index that is not there';
 
 -- ---- queries of other resources ----
 --

@@ -148,25 +148,27 @@ RETURNS logsvc_internal.resource
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
 	locked logsvc_internal.resource;
-	wanted text := coalesce(version::text,
+	wanted text[] := array_remove(ARRAY[version::text,
 		regexp_replace(btrim(logsvc_internal.request_header('if-match')), '^(?:W/)?"([^"]*)"$', '\1'),
-		body ->> 'version');
+		body ->> 'version'], NULL);
+	stale text;
 BEGIN
 	PERFORM logsvc_internal.lock_organization(logsvc_internal.current_organization());
 	locked := logsvc_internal.find_resource(kind, id);
-	IF wanted NOT IN ('*', locked.version::text) THEN
+	SELECT w INTO stale FROM unnest(wanted) AS w WHERE w NOT IN ('*', locked.version::text) LIMIT 1;
+	IF FOUND THEN
 		PERFORM logsvc_internal.raise_error('VERSION_CONFLICT',
 			format('the version is %s', locked.version),
 			jsonb_build_array(jsonb_build_object('path', 'version', 'code', 'stale',
-				'message', format('expected %s, found %s', left(wanted, 40), locked.version))),
+				'message', format('expected %s, found %s', coalesce(nullif(left(stale, 40), ''), '"" (an empty If-Match)'), locked.version))),
 			'Read it again, and make the change to what is there now.');
 	END IF;
 	RETURN locked;
 END
 $$;
 COMMENT ON FUNCTION logsvc_internal.lock_resource(text, text, int, jsonb) IS
-'A resource to change; raises VERSION_CONFLICT unless it has the version given, or else that of the '
-'request''s If-Match, or else of its body; with none of them, any will do';
+'A resource to change; raises VERSION_CONFLICT unless it has the version given, that of the request''s '
+'If-Match and that of its body, as far as they are there; with none of them, any will do';
 
 -- ---- create, update, delete ----
 

@@ -72,6 +72,7 @@ typedef struct trial
 	ls_pipeline_run run;
 	ls_buf out;
 	ls_buf matched;
+	ls_buf shadowed;
 	ls_buf steps;
 	ls_buf event; /* as it was before the step */
 	uint32 n;
@@ -148,11 +149,13 @@ note_step(void *context, const ls_pipeline_step *step)
 
 	if (step->processor < 0)
 	{
-		if (!step->ran)
+		ls_buf *list = step->processor == -1 ? &t->matched : &t->shadowed;
+
+		if (step->processor == -1 && !step->ran)
 			return;
-		if (t->matched.len > 0)
-			ls_buf_char(&t->matched, ',');
-		append_id(&t->matched, t, step->pipeline);
+		if (list->len > 0)
+			ls_buf_char(list, ',');
+		append_id(list, t, step->pipeline);
 		return;
 	}
 	ls_buf_printf(out, "%s{\"pipeline\":", out->len > 0 ? "," : "");
@@ -193,7 +196,7 @@ try_event(void *context, const ls_event *event)
 	ls_event_fate fate;
 	uint64 used = t->run.used;
 
-	t->matched.len = t->steps.len = t->event.len = 0;
+	t->matched.len = t->shadowed.len = t->steps.len = t->event.len = 0;
 	append_event(&t->event, event);
 	if (t->n++ > 0)
 		ls_buf_char(&t->out, ',');
@@ -208,15 +211,18 @@ try_event(void *context, const ls_event *event)
 	ls_buf_printf(&t->out, ",\"dropped\":%s,\"microseconds\":%.3f,\"matched\":[",
 				  fate == LS_FATE_DROPPED ? "true" : "false", (double) (t->run.used - used) / 1000);
 	ls_buf_append(&t->out, t->matched.data, t->matched.len);
+	ls_buf_lit(&t->out, "],\"shadowedMasks\":[");
+	ls_buf_append(&t->out, t->shadowed.data, t->shadowed.len);
 	ls_buf_lit(&t->out, "],\"steps\":[");
 	ls_buf_append(&t->out, t->steps.data, t->steps.len);
 	ls_buf_lit(&t->out, "]}");
-	return !t->out.failed && !t->steps.failed && !t->matched.failed && !t->event.failed;
+	return !t->out.failed && !t->steps.failed && !t->matched.failed && !t->shadowed.failed &&
+		   !t->event.failed;
 }
 
 /*
  * try_pipelines(definition text, events text) returns jsonb: {events: [{before, after, dropped,
- * microseconds, matched, steps}], errors: [...]}.
+ * microseconds, matched, shadowedMasks, steps}], errors: [...]}.
  */
 Datum
 logsvc_try_pipelines(PG_FUNCTION_ARGS)
@@ -246,6 +252,7 @@ logsvc_try_pipelines(PG_FUNCTION_ARGS)
 							  .budget = INT64_MAX / 2};
 	ls_buf_init(&t.out, arena);
 	ls_buf_init(&t.matched, arena);
+	ls_buf_init(&t.shadowed, arena);
 	ls_buf_init(&t.steps, arena);
 	ls_buf_init(&t.event, arena);
 	if (!ls_pipeline_begin(&t.run, arena))

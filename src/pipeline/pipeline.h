@@ -63,8 +63,8 @@ extern ls_pipeline_counts *ls_program_counts(ls_program *program, uint32_t pipel
 typedef struct ls_pipeline_step
 {
 	uint32_t pipeline;
-	int processor;       /* -1: does the pipeline match? */
-	bool ran;            /* its condition was true; -1: it matches */
+	int processor; /* -1: does the pipeline match?  -2: it does, has masks, and does not run */
+	bool ran;      /* its condition was true; -1: it matches */
 	const char *failure; /* NULL: none */
 	bool dropped;
 	uint64_t nanoseconds;

@@ -407,6 +407,24 @@ is_used_up(ls_pipeline_run *run)
 	return run->budget <= 0;
 }
 
+/* A trial is also told which pipelines with masks match and do not run: the first one was the last. */
+static void
+note_shadowed(ls_pipeline_run *run, uint32_t from)
+{
+	const ls_program *program = run->program;
+
+	for (uint32_t i = from; i < program->n_pipelines && run->step != NULL; i++)
+	{
+		const pipeline *p = &program->pipelines[i];
+		bool masks = false;
+
+		for (uint32_t n = 0; n < p->n_processors; n++)
+			masks = masks || p->processors[n].type == PROCESSOR_MASK;
+		if (masks && (p->match == NULL || ls_event_filter_match(p->match, &run->event) != 0))
+			run->step(run->context, &(ls_pipeline_step){.pipeline = i, .processor = -2});
+	}
+}
+
 ls_event_fate
 ls_pipeline_run_event(ls_pipeline_run *run, const ls_event *event, const ls_event **out)
 {
@@ -447,7 +465,11 @@ ls_pipeline_run_event(ls_pipeline_run *run, const ls_event *event, const ls_even
 		kept = run_pipeline(run, p, timed);
 		/* Which one is the first is not known either. */
 		if (matched > 0 && !p->goes_on)
+		{
+			if (kept)
+				note_shadowed(run, i + 1);
 			break;
+		}
 	}
 	program->regexes.late = NULL;
 	began = wall() - began;

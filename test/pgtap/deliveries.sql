@@ -1,5 +1,5 @@
 -- Channels and deliveries: secrets that are in no content, targets, formats, the queue of webhooks.
-SELECT plan(81);
+SELECT plan(90);
 
 SELECT isnt(logsvc.create_organization('acme', 'pro', owner => 'owner@acme.org'), NULL, 'an organization');
 SELECT isnt(logsvc.create_organization('other', 'pro', owner => 'owner@other.org'), NULL, 'another');
@@ -112,6 +112,27 @@ SELECT is(logsvc_internal.pagerduty_event(m, 'alr_1') - 'payload' - 'links' - 'c
 SELECT is(logsvc_internal.pagerduty_event(m, 'alr_1') #>> '{payload,severity}', 'critical', 'pagerduty: severity') FROM message;
 SELECT is(logsvc_internal.pagerduty_event(m || '{"type": "alert.resolved"}', 'alr_1'),
 	'{"dedup_key": "alr_1", "event_action": "resolve"}', 'pagerduty: resolve') FROM message;
+
+CREATE TEMP TABLE rich AS SELECT '{"type": "alert.firing", "alert": {"id": "alr_1", "severity": "info",
+	"groupKey": {"host": null, "user": "ann"}, "sampleText": "payment refused",
+	"search": {"url": "/api/v1/search?q=x"}},
+	"rule": {"id": "rule_1", "name": "x", "runbookUrl": "https://wiki.example/x", "description": "Call\nthe bank.",
+		"labels": {"team": "pay", "env": "live"}}}'::jsonb AS m;
+SELECT is(logsvc_internal.slack_message(m) #>> '{blocks,1,text,text}', E'without host, user=ann\nCall the bank.\npayment refused',
+	'slack: group, description, sample') FROM rich;
+SELECT is(logsvc_internal.slack_message(m) #>> '{blocks,2,elements,0,text}', 'severity info; env=live, team=pay', 'slack: labels') FROM rich;
+SELECT matches((SELECT string_agg(b #>> '{text,text}' || ' ' || (b ->> 'url'), ' ')
+		FROM jsonb_array_elements(logsvc_internal.slack_message(m) #> '{blocks,3,elements}') AS b),
+	'^Open http\S+/alerts Runbook https://wiki.example/x Search http\S+/api/v1/search\?q=x$', 'slack: links') FROM rich;
+SELECT matches((SELECT string_agg(concat(l ->> 'text', ' ', l ->> 'href'), ' ')
+		FROM jsonb_array_elements(logsvc_internal.pagerduty_event(m, 'alr_1') -> 'links') AS l),
+	'^Open in logsvc http\S+/alerts Runbook https://wiki.example/x Search http\S+/api/v1/search\?q=x$', 'pagerduty: links') FROM rich;
+SELECT is(jsonb_array_length(logsvc_internal.slack_message(m || jsonb_build_object('rule',
+	(m -> 'rule') || jsonb_build_object('runbookUrl', u))) #> '{blocks,3,elements}'), 2, 'no link: ' || left(u, 20))
+FROM rich, unnest(ARRAY['javascript:alert(1)', 'https://x/' || repeat('y', 2000), 'https://x y']) AS u;
+SELECT is(logsvc_internal.pagerduty_event('{"type": "alert.recovered", "rule": {"id": "rule_1"}}', 'rule_1'),
+	'{"dedup_key": "rule_1", "event_action": "resolve"}', 'pagerduty: a rule that can be evaluated again');
+SELECT is(logsvc_internal.message_severity('{"type": "alert.recovered", "rule": {"severity": "critical"}}'), 'info', 'which is good news');
 
 -- ---- the queue ----
 

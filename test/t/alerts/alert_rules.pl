@@ -145,8 +145,9 @@ my $resolved = ask(POST => "$alerts/$alerts[0]/resolve", 200, 'it is resolved');
 is_deeply([ @{$resolved}{qw(status note)} ], [ 'resolved', 'mine' ], 'as such');
 ask(POST => "$alerts/$alerts[0]/acknowledge", '409 ALERT_RESOLVED', 'too late to acknowledge it');
 is(ask(POST => "$alerts/$alerts[0]/resolve", 200, 'again')->{resolvedAt}, $resolved->{resolvedAt}, 'changes nothing');
+is(ask(POST => "$alerts/$alerts[0]/resolve", 200, 'a note comes later', json => { note => 'done' })->{note}, 'done', 'and is kept');
 is($t->sql("SELECT string_agg(a.action, ' ' ORDER BY number) FROM logsvc_internal.audit_entry a WHERE a.resource = '$alerts[0]'"),
-	'alert.acknowledged alert.resolved', 'the audit log has both');
+	'alert.acknowledged alert.resolved alert.noted', 'the audit log has them');
 ask(POST => "$one/disable", 200, 'the rule is disabled');
 is_deeply(ask(GET => "$alerts?status=open", 200, 'and its alerts'), [], 'are resolved');
 $t->sql("UPDATE logsvc_internal.alert SET resolved_at = now() - interval '91 days' WHERE status = 'resolved' AND severity = 'critical'");

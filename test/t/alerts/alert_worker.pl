@@ -86,6 +86,8 @@ my $found = $t->http(GET => $alert->{search}{url}, token => $org->{token})->{jso
 is(scalar @$found, 8, 'its search finds them all');
 ok((grep { $_->{id} eq $alert->{sampleEventIds}[0] } @$found), 'and the samples');
 is(deliveries($count), 'alert.firing', 'the channel is told');
+like($t->sql("SELECT body #>> '{alert,sampleText}' FROM logsvc_internal.delivery d WHERE d.type = 'alert.firing'
+	AND logsvc_internal.public_id('rule_', resource_id) = '$count'"), qr/^(?:payment refused \d)?$/, 'with a text');
 is(evaluate($count), 'firing', 'it goes on');
 is(alerts($count), 1, 'as one alert');
 is(deliveries($count), 'alert.firing', 'told once');
@@ -247,10 +249,18 @@ ok($failed->{nextEvaluationAt} gt $failed->{lastEvaluatedAt}, 'and the rule is n
 is(deliveries($fails), 'alert.error', 'its author is told');
 $t->sql('DROP TRIGGER refuse ON logsvc_internal.alert; DROP FUNCTION public.refuse()');
 is(evaluate($fails), 'firing', 'then it is well again');
+ask(PATCH => "$rules/$broken", json => { %hook });
 $t->sql("UPDATE logsvc_internal.resource SET content = jsonb_set(content, '{query}', '\"index=_audit x\"') WHERE "
 	. "logsvc_internal.public_id('rule_', id) = '$broken'");
 is(evaluate($broken), 'error', 'and not: nobody sees the audit log by a rule');
-is(deliveries($broken), 'alert.error alert.error', 'which is told anew');
+is(deliveries($broken), 'alert.error alert.error alert.error', 'which its channel is told too');
+$t->sql("UPDATE logsvc_internal.resource SET content = jsonb_set(content, '{query}', '\"level=error\"') WHERE "
+	. "logsvc_internal.public_id('rule_', id) = '$broken'");
+is(evaluate($broken), 'firing', 'it is well once more');
+like(deliveries($broken), qr/ alert\.recovered$/, 'which the channel is told');
+$t->sql("UPDATE logsvc_internal.resource SET content = jsonb_set(content, '{query}', '\"index=gone x\"') WHERE "
+	. "logsvc_internal.public_id('rule_', id) = '$broken'");
+is(evaluate($broken), 'error', 'and broken again');
 is(alerts($broken), 1, 'its alert stays');
 
 $t->sql("UPDATE logsvc_internal.resource SET content = jsonb_set(content, '{query}', '\"index=gone x\"') WHERE "

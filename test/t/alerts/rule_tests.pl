@@ -94,6 +94,8 @@ my $good = ask(POST => $rules, 201, 'a rule whose tests pass', json => { named(t
 $answer = ask(POST => $rules, '409 RULE_TESTS_FAILING', 'one whose tests fail',
 	json => { named(query => 'level=fatal', tests => \@tests, requireTests => JSON::PP::true) });
 is_deeply([ @{ $answer->{details}[0] }{qw(path test row)} ], [ 'tests[0]', 'fires', 0 ], 'test and row are named');
+$answer = ask(POST => $rules, '409 RULE_TESTS_FAILING', 'one that requires tests and has none', json => { named(requireTests => JSON::PP::true) });
+is($answer->{details}[0]{path}, 'tests', 'which is said');
 my $off = ask(POST => $rules, 201, 'it can be made disabled', json => { named(query => 'level=fatal', tests => \@tests,
 	requireTests => JSON::PP::true, enabled => JSON::PP::false) })->{data};
 ask(POST => "$rules/$off->{id}/enable", '409 RULE_TESTS_FAILING', 'but not enabled');

@@ -88,6 +88,34 @@ for ([ 'match', 'level=', 'processors', [] ], [ 'processors[0].type', undef, 'pr
 	is("$r->{status} " . ($r->{json}{details}[0]{path} // ''), "400 $where", "what is wrong: $where") or diag $r->{content};
 }
 ask(DELETE => "/$_->{id}", 204, 'deleted') foreach $made, $second, $third;
+
+# ---- masks that others switch off ----
+
+sub shadows { return join ' ', map { "$_->{code} $_->{pipelineId}" } @{ $_[0]{warnings} }; }
+my $mask = ask(POST => '', 201, 'a mask', json => { name => 'masks', match => 'service=checkout',
+	processors => [ { type => 'mask', field => '*', preset => 'creditcard' } ] });
+is(shadows($mask), '', 'runs');
+my %set = (processors => [ { type => 'set', field => 'team', value => 'pay' } ]);
+my $front = ask(POST => '', 201, 'one before it', json => { name => 'add team', order => 0, %set });
+is(shadows($front), "MASKS_SHADOWED $mask->{id}", 'says that the mask does not run');
+is(shadows(ask(GET => "/$mask->{id}", 200, 'the mask')), "MASKS_SHADOWED $front->{id}", 'says it too');
+is(shadows(ask(PATCH => "/$front->{id}", 200, $_->[0], json => $_->[1])), $_->[2] ? "MASKS_SHADOWED $mask->{id}" : '', '... ' . $_->[0])
+	foreach [ 'another service', { match => 'service=web' } ], [ 'perhaps the same', { match => 'service=web OR level=error' }, 1 ],
+	[ 'it goes on', { continue => JSON::PP::true } ], [ 'it does not', { continue => JSON::PP::false, match => 'source=x' }, 1 ],
+	[ 'disabled', { enabled => JSON::PP::false } ], [ 'enabled', { enabled => JSON::PP::true }, 1 ],
+	[ 'with the same mask', { processors => [ { type => 'mask', field => '*', preset => 'creditcard', replacement => '#' } ] } ],
+	[ 'with another one', { %set, match => '*' }, 1 ];
+my $tried = $t->http(POST => "$path/test", token => $org->{token}, json => { events => [ { event => 'x', service => 'checkout' }, { event => 'y' } ] })->{json}{data};
+is_deeply([ map { $_->{shadowedMasks} } @{ $tried->{events} } ], [ [ $mask->{id} ], [] ], 'a trial says which events are not masked');
+$tried = $t->http(POST => "$path/test", token => $org->{token}, json => { pipeline => { %set, order => 0 }, events => ['x'] })->{json}{data};
+is(shadows($tried), "MASKS_SHADOWED $mask->{id}", 'a trial of one pipeline says what it would switch off');
+is_deeply([ map { shadows($_) } @{ ask(POST => '/reorder', 200, 'the mask first', json => { ids => [ $mask->{id}, $front->{id} ] }) } ],
+	[ '', '' ], 'is right');
+is_deeply([ map { shadows($_) } @{ ask(POST => '/reorder', 200, 'the mask last', json => { ids => [ $front->{id}, $mask->{id} ] }) } ],
+	[ map { "MASKS_SHADOWED $_->{id}" } $mask, $front ], 'is told');
+my $stale = $t->http(POST => "$path/reorder", token => $org->{token}, json => { ids => [ $mask->{id}, 'pipe_x', $mask->{id} ] })->{json};
+is(join(' ', sort map { $_->{code} } @{ $stale->{details} }), 'missing twice unknown', 'what is wrong with an order');
+ask(DELETE => "/$_->{id}", 204, 'deleted') foreach $mask, $front;
 send_one({ event => 'four' });
 is_deeply(rows('event="four"')->[0]{attributes} // {}, {}, 'nothing is done any more');
 is($t->http(POST => $path, token => $other->{token}, json => { name => 'p', processors => [] })->{status}, $_ <= 3 ? 201 : 403,

@@ -81,6 +81,9 @@ my %wrong = (
 	'a name that is none' => [ { variables => [ { name => 'a b', kind => 'text' } ] }, 'variables[0].name' ],
 	'a name twice' => [ { variables => [ map { { name => 'a', kind => 'text' } } 1, 2 ] }, 'variables[1].name' ],
 	'a time that is none' => [ { timeRange => { earliest => 'x' } }, 'timeRange.earliest' ],
+	'a range that ends before it begins' => [ { timeRange => { earliest => 'now', latest => '-1h' } }, 'timeRange' ],
+	'that of a panel' => [ { panels => [ { kind => 'stat', query => '*', timeRange => { earliest => '-1h', latest => '-2h' } } ] },
+		'panels[0].timeRange' ],
 	'a link before it is there' => [ { shared => { kind => 'link' } }, 'shared.kind' ],
 	'markdown with a query' => [ { panels => [ { kind => 'markdown', query => '*' } ] }, 'panels[0].query' ]);
 foreach my $name (sort keys %wrong)
@@ -204,6 +207,8 @@ my $file = ask(GET => "/$d->{id}/export", 200, 'exported')->{data};
 my $again = ask(POST => '/import', 201, 'imported', json => $file)->{data};
 is_deeply(ask(GET => "/$again->{id}/export", 200, 'and exported')->{data}, $file, 'it is the same');
 is(ask(GET => "/$uses->{id}/export", 200, 'with a saved query')->{data}{panels}[0]{query}, 'service=$v | stats count', 'written out');
+is(ask(POST => '/import', 201, 'the whole answer of an export', json => { data => $file })->{data}{name}, $file->{name}, 'is imported too');
+ask(POST => "/$d->{id}/data", '400 VALIDATION_ERROR', 'a value that is not in the list', json => { variables => { level => 'nonsense' } });
 ask(POST => '/import', '400 VALIDATION_ERROR', 'not such a file', json => { name => 'x' });
 
 # ---- templates, alerts in the range ----
@@ -233,10 +238,10 @@ is_deeply([ map { "$_->{ruleName} $_->{severity} $_->{status}" } @{ ask(POST => 
 
 # ---- limits, audit ----
 
-$t->sql("SELECT logsvc.act_as('acme') IS NULL; SELECT logsvc.set_limit('acme', 'dashboards', 7)");
+$t->sql("SELECT logsvc.act_as('acme') IS NULL; SELECT logsvc.set_limit('acme', 'dashboards', 8)");
 my $count = $t->sql("SELECT count(*) FROM logsvc_internal.resource WHERE kind = 'dashboard'");
-is($count, 7, 'seven dashboards');
-ask(POST => '', '403 PLAN_LIMIT_REACHED', 'and no eighth', json => { name => 'x' });
+is($count, 8, 'eight dashboards');
+ask(POST => '', '403 PLAN_LIMIT_REACHED', 'and no ninth', json => { name => 'x' });
 ask(DELETE => "/$again->{id}", 204, 'one is deleted');
 ask(GET => "/$again->{id}", '404 NOT_FOUND', 'and gone');
 is($t->sql("SELECT string_agg(DISTINCT action, ' ') FROM logsvc_internal.audit_entry WHERE resource_type = 'dashboard'"),

@@ -45,6 +45,8 @@ is_deeply([ @{ $r->{json}{data} }{qw(q folder version)} ], [ 'level=warn', 'web'
 $r = ask(PATCH => $one, '412 VERSION_CONFLICT', 'an old version', json => { q => '*' }, headers => { 'If-Match' => $_ })
 	foreach '1', '"1"', 'W/"1"', 'x', '"2';
 is($r->{json}{details}[0]{path}, 'version', 'what was stale');
+ask(PATCH => $one, '412 VERSION_CONFLICT', 'an old version in the body', json => { q => '*', version => 1 }, headers => { 'If-Match' => '2' });
+ask(PATCH => $one, '400 VALIDATION_ERROR', 'an index that is not there', json => { q => 'index=nowhere' });
 ask(PATCH => $one, 200, "If-Match: $_->[0]", json => { q => "level=$_->[1]" }, headers => { 'If-Match' => $_->[0] })
 	foreach [ '"2"', 'info' ], [ '3', 'debug' ], [ '*', 'trace' ];
 ask(PATCH => $one, '412 VERSION_CONFLICT', 'what was read is sent back, but it is old',

@@ -41,7 +41,8 @@ is_deeply([ @$made{qw(timezone range format maxRows enabled readsAudit lastRun)}
 like($made->{nextRunAt}, qr/T06:00:00\.000Z$/, 'when it runs');
 refused('cron', "no cron: $_", cron => $_) foreach '', '* * * *', '61 * * * *', '0 0 31 2 *', '@reboot';
 refused('cron', "too often: $_", cron => $_) foreach '* * * * *', '*/4 * * * *', '0,58 * * * *', '1-2 3 * * *';
-refused('timezone', "no time zone: $_", timezone => $_) foreach 'Mars', '<+05>-5', 'UTC; DROP TABLE x';
+refused('timezone', "no time zone: $_", timezone => $_) foreach 'Mars', '<+05>-5', 'CET+1', 'UTC; DROP TABLE x';
+refused('q', 'an index that is not there', q => 'index=nowhere x');
 refused('maxRows', "rows: $_", maxRows => $_) foreach 0, 1000001, -1;
 refused('q', 'no query', q => undef);
 refused('q', 'two queries', savedQueryId => 'sq_00000000000000000000000000');
