@@ -309,16 +309,25 @@ sub check
 	return %result;
 }
 
+# Writes the store again, with the parts for which the condition holds: so it has no free space.
+sub repack
+{
+	my ($self, $condition) = @_;
+	$self->{t}->sql("SET lock_timeout = 0; BEGIN; LOCK TABLE logsvc_internal.part IN ACCESS EXCLUSIVE "
+		. "MODE; CREATE TEMP TABLE kept AS SELECT * FROM logsvc_internal.part WHERE $condition; TRUNCATE "
+		. "logsvc_internal.part; INSERT INTO logsvc_internal.part SELECT * FROM kept; COMMIT");
+	return;
+}
+
 # Takes what was compared away, so that the next comparison is quick.
 sub clear
 {
 	my ($self) = @_;
 	my $slugs = join ',', map { "'$_->{slug}'" } @{ $self->{orgs} };
-	my $others = "organization_id NOT IN (SELECT id FROM logsvc_internal.organization WHERE slug IN ($slugs))";
-	# TRUNCATE gives the space back, so that a full disk is full at once.
-	$self->{t}->sql("SET lock_timeout = 0; BEGIN; LOCK TABLE logsvc_internal.part IN ACCESS EXCLUSIVE MODE; CREATE TEMP TABLE kept AS "
-		. "SELECT * FROM logsvc_internal.part WHERE $others; TRUNCATE logsvc_internal.part; INSERT INTO logsvc_internal.part "
-		. "SELECT * FROM kept; COMMIT; DELETE FROM logsvc_internal.dead_letter WHERE NOT $others");
+	my $others = 'organization_id NOT IN (SELECT id FROM logsvc_internal.organization WHERE slug IN '
+		. "($slugs))";
+	$self->repack($others);
+	$self->{t}->sql("DELETE FROM logsvc_internal.dead_letter WHERE NOT $others");
 	return;
 }
 

@@ -90,6 +90,7 @@ sub fill
 sub full
 {
 	my ($which, $seconds) = @_;
+	$load->repack('true') if $which eq 'store';
 	fill("$disk/$which/filler");
 	hold_for($seconds);
 	unlink "$disk/$which/filler" or die;
@@ -246,7 +247,7 @@ sub run_round
 	my $began = time;
 	my $from = $t->log_position;
 
-	$work->begin($round) if $work;
+	$work->begin($round, dead_letters => scalar $name =~ /for long/) if $work;
 	$load->start("round $round", clients => 4, seed => $seed + $round);
 	# At stop points it begins when workers are held.
 	$work->start_export if $work && $name !~ /stop point/;
@@ -256,7 +257,7 @@ sub run_round
 	sleep 0.3;
 	$load->stop;
 	$work->end if $work;
-	my $left = $load->settle(90);
+	my $left = $load->settle(180);
 	my %result = $load->check;
 	my $codes = $load->statuses;
 	my $strange = join ' ', map { "$codes->{$_} x $_" } grep { !/^(202|429|503|599)$/ }
