@@ -33,7 +33,7 @@ UPGRADES := $(patsubst sql/upgrade/%,sql/logsvc--%,$(wildcard sql/upgrade/*.sql)
 
 override DATA = $(wildcard sql/released/logsvc--*.sql)
 DATA_built = sql/logsvc--$(LOGSVC_VERSION).sql $(UPGRADES)
-EXTRA_CLEAN = $(GENERATED) sql/api/help_texts.sql $(OBJS:.o=.d) $(wildcard test/debug/*.[do] test/bench/*.[do]) $(DATA_built) build
+EXTRA_CLEAN = $(GENERATED) src/gateway/signatures.json sql/api/help_texts.sql $(OBJS:.o=.d) $(wildcard test/debug/*.[do] test/bench/*.[do]) $(DATA_built) build
 
 REGRESS = $(patsubst test/sql/%.sql,%,$(sort $(wildcard test/sql/*.sql)))
 REGRESS_OPTS = --inputdir=test --load-extension=logsvc
@@ -65,7 +65,10 @@ src/query/lexer.c: src/query/lexer.l src/query/parser.h
 	flex -o $@ $<
 $(filter src/query/%,$(OBJS)): src/query/parser.h
 src/identity/breach_common.o: src/identity/common_passwords.bin
-src/gateway/schemas.o: $(wildcard src/gateway/schemas/*.json)
+src/gateway/signatures.json: src/gateway/signatures.awk src/gateway/routes.def $(wildcard sql/api/*.sql)
+	awk -f src/gateway/signatures.awk src/gateway/routes.def $(filter-out sql/api/help_texts.sql,$(wildcard sql/api/*.sql)) > $@.new
+	mv $@.new $@
+src/gateway/schemas.o: $(wildcard src/gateway/schemas/*.json) src/gateway/signatures.json
 src/api/mcp_route.o: src/api/mcp_tools.json docs/language.md docs/evaluation.md
 
 sql/api/help_texts.sql: sql/help_texts.awk docs/help.md

@@ -33,10 +33,10 @@ tmp-install: all
 
 # Programs that TAP tests run.
 include test/unit/gateway.mk
-TEST_PROGRAMS = $(if $(findstring gateway,$(TEST_TAP)),build/unit/gateway_host_checked)
+TEST_PROGRAMS = $(if $(TEST_TAP),build/unit/openapi) $(if $(findstring gateway,$(TEST_TAP)),build/unit/gateway_host_checked)
 
 # A real identity provider and real exporters from npm; with Node when there is none.
-TEST_NPM = $(if $(strip $(foreach t,openid otlp_sdk loggers resend mcp object_store,$(findstring $(t),$(TEST_TAP)))),build/npm/installed)
+TEST_NPM = $(if $(strip $(foreach t,openid openapi otlp_sdk loggers resend mcp object_store,$(findstring $(t),$(TEST_TAP)))),build/npm/installed)
 # Shippers of Debian.
 TEST_SHIPPERS = $(if $(strip $(foreach t,syslog shippers,$(findstring $(t),$(TEST_TAP)))),build/shippers) \
 	$(if $(strip $(foreach t,senders/syslog shippers,$(findstring $(t),$(TEST_TAP)))),build/syslog-ng/versions)
@@ -111,7 +111,7 @@ clients: test-debug-install build/npm/installed build/shippers build/syslog-ng/v
 
 .PHONY: mutation
 ## make mutation            removes each check of access, a test must fail, some 90 min; T=regex JOBS=2
-mutation: test-debug-install build/unit/gateway_host_checked build/shippers build/syslog-ng/versions
+mutation: test-debug-install build/unit/openapi build/unit/gateway_host_checked build/shippers build/syslog-ng/versions
 	PG_CONFIG='$(PG_CONFIG)' PGXS='$(PGXS)' test/mutation/access.pl
 
 .PHONY: differential
@@ -122,5 +122,5 @@ differential: test-debug-install
 # The long form of test/t/store/corruption.pl; without SEED= another seed each time.
 .PHONY: corruption
 ## make corruption          searches in damaged parts; SEED= FLIPS=5000 FIRST=
-corruption: test-debug-install
+corruption: test-debug-install build/unit/openapi
 	SEED=$${SEED:-$$$$} FLIPS=$(or $(FLIPS),5000) $(staged) test/t/store/corruption.pl

@@ -96,7 +96,7 @@ ls_gateway_check_tls(const char *certificate, const char *key, char *error, size
 static bool
 make_answers(ls_gateway *gateway)
 {
-	ls_arena *arena = ls_arena_create(NULL, 16 * 1024 * 1024);
+	ls_arena *arena = ls_arena_create(NULL, LS_OPENAPI_MEMORY);
 	ls_str text = LS_STR("");
 
 	if (arena != NULL)

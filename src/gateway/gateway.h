@@ -237,10 +237,26 @@ extern int ls_route_find(ls_str method, ls_str path, ls_str *parameter, char *al
 /* The largest body of a route, in bytes, where bodies of events have at most `most`. */
 extern size_t ls_route_body_limit(const ls_route *route, size_t most);
 
-/* The API as an OpenAPI 3.1 document; empty when the arena is too small. */
+/* The API as an OpenAPI 3.1 document; empty when the arena, of this size, is too small. */
+#define LS_OPENAPI_MEMORY ((size_t) 64 * 1024 * 1024)
 extern ls_str ls_openapi(ls_arena *arena);
 
 /* The schemas of documents, by name, as the description shows them; NULL when the arena is too small. */
 extern const ls_json_node *ls_api_schemas(ls_arena *arena);
+
+/* What the API description is made of besides routes.def; each an object by name. */
+typedef struct ls_api_description
+{
+	const ls_json_node *checked;    /* schemas: those of ls_api_schemas */
+	const ls_json_node *answers;    /* schemas of answers, and of bodies that functions check */
+	const ls_json_node *management; /* the same, of what manages organizations and accounts */
+	const ls_json_node *components; /* other components of the document */
+	const ls_json_node *operations; /* by route: what its function does not say */
+	const ls_json_node *parameters; /* schemas of parameters, wherever they are taken */
+	const ls_json_node *signatures; /* by function: a list of its arguments */
+} ls_api_description;
+
+/* Reads all of that.  False when the arena is too small or a file is not JSON. */
+extern bool ls_api_describe(ls_arena *arena, ls_api_description *d);
 
 #endif /* LS_GATEWAY_H */

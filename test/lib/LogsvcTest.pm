@@ -32,6 +32,7 @@ use HTTP::Tiny;
 use IO::Socket::INET;
 use JSON::PP ();
 use LogsvcConnection;
+use LogsvcOpenapi;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
@@ -383,7 +384,8 @@ sub scopes
 # One request on a kept connection: { status, headers, content, json }.
 # Options: token (Authorization: Bearer), session (a cookie) and organization
 # (X-Organization-Id), headers, json (encoded, with content type) or body, query
-# (hash), timeout, client (a name: another connection).
+# (hash), timeout, client (a name: another connection), undescribed (true: the answer is not
+# compared with the API description, because the test has changed what answers).
 sub http
 {
 	my ($self, $method, $path, %opt) = @_;
@@ -413,7 +415,25 @@ sub http
 	my $r = $client->request($method, $self->url . $path, { headers => \%headers, %request });
 	$r->{json} = eval { json_decode($r->{content}) }
 	  if ($r->{headers}{'content-type'} // '') =~ m{^application/json};
+	_compare_with_description($method, $path, $r) unless $opt{undescribed};
 	return $r;
+}
+
+# What answers differ in from the API description; the END block fails the test for it.
+my $description;
+my %undescribed;
+
+sub _compare_with_description
+{
+	my ($method, $path, $r) = @_;
+	my $type = $r->{headers}{'content-type'};
+
+	# 599: HTTP::Tiny got no answer.
+	return if !$ENV{TEST_OPENAPI} || !$ENV{TEST_COMPARE} || $r->{status} == 599 || $r->{headers}{'content-encoding'};
+	$description //= LogsvcOpenapi->from_store($ENV{TEST_OPENAPI});
+	$undescribed{$_ =~ s/\[\d+\]/[]/gr}++
+	  foreach $description->check_answer($method, $path, $r->{status}, $type, $r->{json});
+	return;
 }
 
 # Bytes as they are on a connection of their own; returns all that comes back
@@ -486,6 +506,18 @@ sub let_go
 	$self->_stop_points;
 	$self->sql("SELECT stop_point.reset('$point')");
 	return;
+}
+
+END
+{
+	if (%undescribed)
+	{
+		diag 'answers differ from GET /api/v1/openapi.json (src/gateway/schemas):';
+		my @all = sort keys %undescribed;
+		splice @all, 30 if @all > 30;
+		diag "  $_ ($undescribed{$_} times)" foreach @all;
+		$? ||= 1;
+	}
 }
 
 # What the log said is what one wants to know first of a test that failed.

@@ -2,7 +2,7 @@
 # test/bench/gateway.sh.
 
 GATEWAY_SOURCES := $(sort $(wildcard src/gateway/gateway*.c)) src/gateway/console_files.c src/gateway/http_choice.c src/gateway/http_syntax.c \
-	src/gateway/framing.c src/base/listener.c src/gateway/routes.c src/gateway/openapi.c src/ipc/frame.c src/base/arena.c src/base/bytes.c src/base/digest.c \
+	src/gateway/framing.c src/base/listener.c src/gateway/routes.c src/gateway/openapi.c src/gateway/schemas.c src/ipc/frame.c src/base/arena.c src/base/bytes.c src/base/digest.c \
 	src/base/address.c src/base/json.c src/base/json_document.c src/base/utf8.c test/unit/gateway_host.c
 
 # As it is shipped, and once more under sanitizers.
@@ -16,3 +16,10 @@ build/unit/gateway_host_checked: $(GATEWAY_SOURCES:%.c=build/unit/checked/%.o)
 build/unit/event_source: test/bench/event_source.c
 	@mkdir -p $(@D)
 	$(CC) -O2 -Wall -Wextra -Werror -o $@ $<
+
+# The API description, with which tests compare answers.
+OPENAPI_SOURCES = src/gateway/openapi.c src/gateway/schemas.c src/gateway/routes.c src/base/arena.c src/base/bytes.c \
+	src/base/json.c src/base/json_document.c src/base/utf8.c test/unit/openapi.c
+build/unit/openapi: $(OPENAPI_SOURCES:%.c=build/bench/obj/%.o)
+	@mkdir -p $(@D)
+	$(CC) -O2 -o $@ $^ -ljansson

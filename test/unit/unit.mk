@@ -29,7 +29,7 @@ build/bench/obj/%.o: %.c | $(GENERATED)
 
 # What is taken in by .incbin is in no .d file.
 $(foreach d,unit/checked fuzz/obj bench/obj,build/$(d)/src/identity/breach_common.o): src/identity/common_passwords.bin
-$(foreach d,unit/checked fuzz/obj bench/obj,build/$(d)/src/gateway/schemas.o): $(wildcard src/gateway/schemas/*.json)
+$(foreach d,unit/checked fuzz/obj bench/obj,build/$(d)/src/gateway/schemas.o): $(wildcard src/gateway/schemas/*.json) src/gateway/signatures.json
 
 build/unit/libpure.a: $(PURE_SOURCES:%.c=build/unit/checked/%.o)
 build/fuzz/libpure.a: $(PURE_SOURCES:%.c=build/fuzz/obj/%.o)
