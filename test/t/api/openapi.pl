@@ -212,6 +212,7 @@ send_example($_) foreach qw(SEARCH SEARCH_POST SEARCH_ROWS SEARCH_VALIDATE SEARC
   EVALUATE MCP DELETE_LOGS INDEX_NEW API_KEY_NEW TOKEN_NEW PIPELINE_TEST ALERT_RULE_TEST
   DASHBOARD_TEMPLATE DASHBOARD_IMPORT IP_ALLOWLIST_SET DEAD_LETTERS_REPLAY DEAD_LETTERS_DISCARD);
 send_example('INDEX_CHANGE', name => 'web');
+send_example('TOKEN_CHANGE', kind => 'tok');
 send_example('LOOKUP_SET', name => 'owners');
 send_example('ORGANIZATION_CHANGE', id => $org->{slug});
 foreach my $one ([ SAVED_QUERY => 'sq' ], [ SERVICE => 'svc' ], [ KPI => 'kpi' ],
