@@ -14,7 +14,7 @@ BEGIN
 	IF d.header IS NULL OR d.reason = 'corrupt' THEN
 		RETURN NULL;
 	END IF;
-	RETURN (SELECT s.event::jsonb FROM logsvc_internal.part_scan(0, d.header, d.body, NULL,
+	RETURN (SELECT logsvc_internal.jsonb_of_events(s.event::json) FROM logsvc_internal.part_scan(0, d.header, d.body, NULL,
 		jsonb_populate_record(NULL::logsvc_internal.scan, jsonb_build_object(
 			'from_time', d.min_time, 'to_time', d.max_time + interval '1 second',
 			'want_event', true, 'most', 1))) AS s);

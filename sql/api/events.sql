@@ -23,7 +23,7 @@ COMMENT ON FUNCTION logsvc_internal.context_json(text, integer, integer, text) I
 CREATE OR REPLACE FUNCTION logsvc.get_log(id text) RETURNS jsonb
 LANGUAGE sql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
-AS $$ SELECT logsvc_internal.event_json(id)::jsonb -> 'data' $$;
+AS $$ SELECT logsvc_internal.jsonb_of_events(logsvc_internal.event_json(id)) -> 'data' $$;
 COMMENT ON FUNCTION logsvc.get_log(text) IS
 'The event with that id (evt_...); NOT_FOUND if the session may see no such event';
 
@@ -32,7 +32,8 @@ CREATE OR REPLACE FUNCTION logsvc.get_log_context(
 RETURNS jsonb
 LANGUAGE sql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
-AS $$ SELECT logsvc_internal.context_json(id, before, after, scope)::jsonb $$;
+AS $$ SELECT logsvc_internal.jsonb_of_events(
+  logsvc_internal.context_json(id, before, after, scope)) $$;
 COMMENT ON FUNCTION logsvc.get_log_context(text, integer, integer, text) IS
 'The event with that id among before and after neighbours in time, oldest first; scope: source or index';
 
@@ -102,8 +103,8 @@ LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
-  answer jsonb := logsvc_internal.search_json(
-    logsvc_internal.index_scope(index) || '| fields - event', earliest, latest, 5000);
+  answer jsonb := logsvc_internal.jsonb_of_events(logsvc_internal.search_json(
+    logsvc_internal.index_scope(index) || '| fields - event', earliest, latest, 5000));
   from_time timestamptz := (answer #>> '{meta,range,earliest}')::timestamptz;
   to_time timestamptz := (answer #>> '{meta,range,latest}')::timestamptz;
   found jsonb;
@@ -233,12 +234,12 @@ BEGIN
   ELSIF length(prefix) > 200 THEN
     PERFORM logsvc_internal.invalid('prefix', 'must not be longer than 200 characters');
   END IF;
-  answer := logsvc_internal.search_json(
+  answer := logsvc_internal.jsonb_of_events(logsvc_internal.search_json(
     logsvc_internal.index_scope(index)
     || CASE WHEN coalesce(prefix, '') = '' THEN field || '=*'
             ELSE field || ' MATCHES "^(?i)' || regexp_replace(prefix, '(\W)', '\\\1', 'g') || '"'
        END
-    || ' | top ' || size + 1 || ' ' || field, earliest, latest, size + 1);
+    || ' | top ' || size + 1 || ' ' || field, earliest, latest, size + 1));
   RETURN jsonb_build_object(
     'data', coalesce((SELECT jsonb_agg(jsonb_build_object('value', row -> 0, 'count', row -> 1)
                                        ORDER BY n)
@@ -260,8 +261,8 @@ LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
-  answer jsonb := logsvc_internal.search_json(
-    coalesce(q, '') || ' | patterns max=' || size || ' samples=3', earliest, latest, size);
+  answer jsonb := logsvc_internal.jsonb_of_events(logsvc_internal.search_json(
+    coalesce(q, '') || ' | patterns max=' || size || ' samples=3', earliest, latest, size));
 BEGIN
   SELECT coalesce(jsonb_agg(jsonb_build_object('id', r.row -> c.id, 'template', r.row -> c.template,
            'count', r.row -> c.count, 'share', r.row -> c.share, 'firstSeen', r.row -> c.first_seen,

@@ -98,8 +98,8 @@ DECLARE
 	found jsonb;
 BEGIN
 	IF kind = 'service' THEN
-		answer := logsvc_internal.search_json(q => q || ' | stats count, max(timestamp) by level',
-			earliest => earliest, "limit" => 10000);
+		answer := logsvc_internal.jsonb_of_events(logsvc_internal.search_json(
+			q => q || ' | stats count, max(timestamp) by level', earliest => earliest, "limit" => 10000));
 		SELECT coalesce(sum((r ->> 1)::bigint), 0) / 5.0,
 			sum((r ->> 1)::bigint) FILTER (WHERE r ->> 0 IN ('error', 'fatal')) / sum((r ->> 1)::bigint),
 			max((r ->> 2)::timestamptz)
@@ -108,12 +108,14 @@ BEGIN
 		IF value > 0 THEN
 			error_rate := coalesce(error_rate, 0);
 		ELSIF new THEN
-			answer := logsvc_internal.search_json(q => q, earliest => '-24h', "limit" => 1);
+			answer := logsvc_internal.jsonb_of_events(logsvc_internal.search_json(
+				q => q, earliest => '-24h', "limit" => 1));
 			last_seen_at := (answer #>> '{data,rows,0,timestamp}')::timestamptz;
 		END IF;
 		RETURN;
 	END IF;
-	answer := logsvc_internal.search_json(q => q, earliest => earliest, "limit" => 2) -> 'data';
+	answer := logsvc_internal.jsonb_of_events(logsvc_internal.search_json(
+		q => q, earliest => earliest, "limit" => 2)) -> 'data';
 	IF answer ->> 'kind' = 'events' THEN
 		PERFORM logsvc_internal.raise_error('VALIDATION',
 			'the query gives events, not a number; end it with | stats ...');

@@ -333,7 +333,8 @@ BEGIN
 		PERFORM logsvc_internal.require_permission('logs:read');
 		SELECT coalesce(jsonb_agg(e.event - '{id,ingestedAt,templateId,truncatedFields}'::text[]), '[]')
 		INTO events FROM jsonb_array_elements(
-			logsvc_internal.search_json('*', '-24h', 'now', last, NULL, false, NULL, NULL)::jsonb #> '{data,rows}') AS e (event);
+			logsvc_internal.jsonb_of_events(logsvc_internal.search_json('*', '-24h', 'now', last, NULL, false, NULL, NULL))
+				#> '{data,rows}') AS e (event);
 	END IF;
 	RETURN logsvc_internal.try_pipelines(definition, events::text) || jsonb_build_object('warnings',
 		CASE WHEN document ->> 'pipeline' IS NULL THEN '[]'

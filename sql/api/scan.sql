@@ -1,5 +1,11 @@
 -- Scanning parts: what the statements of searches are made of.
 
+CREATE OR REPLACE FUNCTION logsvc_internal.jsonb_of_events(answer json) RETURNS jsonb
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'logsvc_jsonb_of_events';
+COMMENT ON FUNCTION logsvc_internal.jsonb_of_events(json) IS
+  'JSON with values of events as jsonb: numbers that numeric cannot hold become strings: a cast would fail';
+
 CREATE OR REPLACE FUNCTION logsvc_internal.part_scan(
   part_id bigint, header bytea, body bytea, index_name text, scan logsvc_internal.scan)
 RETURNS TABLE (ts timestamptz, batch bigint, place integer, "values" text[], event text,

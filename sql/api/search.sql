@@ -47,8 +47,8 @@ RETURNS jsonb
 LANGUAGE sql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp
 AS $$
-  SELECT logsvc_internal.query_logs_json("from", "to", index, level, source, service, q, "order",
-                                         "limit", cursor, attributes, trace_id, fields)::jsonb
+  SELECT logsvc_internal.jsonb_of_events(logsvc_internal.query_logs_json("from", "to", index, level,
+    source, service, q, "order", "limit", cursor, attributes, trace_id, fields))
 $$;
 COMMENT ON FUNCTION logsvc.query_logs(text, text, text, text, text, text, text, text, integer,
   text, jsonb, text, text[]) IS
@@ -111,6 +111,7 @@ COMMENT ON FUNCTION logsvc.validate_query(text) IS
 'Checks the search q without running it: {valid, errors, warnings, sql}';
 
 GRANT EXECUTE ON FUNCTION
+  logsvc_internal.jsonb_of_events(json),
   logsvc_internal.part_scan(bigint, bytea, bytea, text, logsvc_internal.scan),
   logsvc_internal.part_events(bigint, bytea, bytea, text, integer[], text[], text[]),
   logsvc_internal.group_add(internal, bigint, bytea, bytea, text, bytea, timestamptz, timestamptz,

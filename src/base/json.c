@@ -16,6 +16,9 @@
  */
 #include "src/base/pure.h"
 
+#include <math.h>
+#include <stdlib.h>
+
 #if defined(__SSE2__)
 #include <emmintrin.h>
 #endif
@@ -538,7 +541,10 @@ compact_value(ls_json *j, ls_buf *buf)
 			ls_buf_lit(buf, "false");
 			break;
 		case LS_JSON_NUMBER:
-			ls_buf_str(buf, value.text);
+			if (j->narrow && !ls_json_number_fits(value.text))
+				ls_json_quote(buf, value.text);
+			else
+				ls_buf_str(buf, value.text);
 			break;
 		case LS_JSON_STRING:
 			ls_json_quote(buf, value.text);
@@ -655,4 +661,88 @@ ls_json_canonical_int(ls_str number, int64_t *value)
 		return false;
 	*value = (int64_t) (negative ? ~v + 1 : v);
 	return true;
+}
+
+/* ---- numbers that do not fit ---- */
+
+#define MAX_NUMBER 300
+#define MAX_EXPONENT 400
+
+/* A sum of doubles, without rounding, is shorter. */
+#define MAX_SUM 2000
+
+/* The exponent of a number; more than MAX_EXPONENT: it is larger than that. */
+static int
+exponent_of(ls_str number)
+{
+	size_t at = number.len;
+	int exponent = 0;
+
+	/* From its end: what comes before its last digits says whether they are an exponent. */
+	while (at > 0 && number.data[at - 1] >= '0' && number.data[at - 1] <= '9')
+		at--;
+	if (at < 2 || number.data[at - 1] == '.')
+		return 0;
+	for (; at < number.len && exponent <= MAX_EXPONENT; at++)
+		exponent = exponent * 10 + (number.data[at] - '0');
+	return exponent;
+}
+
+bool
+ls_json_number_fits(ls_str number)
+{
+	char copy[MAX_NUMBER + 1];
+	int exponent;
+
+	if (number.len > MAX_NUMBER)
+		return false;
+	exponent = exponent_of(number);
+	if (exponent > MAX_EXPONENT)
+		return false;
+	/* Less than 1e300, whatever its digits are; else reading it says so. */
+	if (exponent + (int) number.len <= MAX_NUMBER)
+		return true;
+	memcpy(copy, number.data, number.len);
+	copy[number.len] = '\0';
+	return isfinite(strtod(copy, NULL));
+}
+
+/* Is the byte part of a number? */
+static inline bool
+in_number(char c)
+{
+	return (c >= '0' && c <= '9') || c == '.' || c == 'e' || c == 'E' || c == '+' || c == '-';
+}
+
+bool
+ls_json_wide_number(ls_str json, size_t from, ls_str *number)
+{
+	const char *p = json.data + from;
+	const char *end = json.data + json.len;
+	bool ascii;
+
+	while (p < end)
+	{
+		const char *begin = p;
+
+		if (*p == '"')
+		{
+			p = find_special(p + 1, end, &ascii);
+			while (p < end && *p != '"')
+				p = find_special(*p == '\\' && end - p > 1 ? p + 2 : p + 1, end, &ascii);
+			p++;
+			continue;
+		}
+		if (*p != '-' && (*p < '0' || *p > '9'))
+		{
+			p++;
+			continue;
+		}
+		while (p < end && in_number(*p))
+			p++;
+		*number = ls_str_make(begin, (size_t) (p - begin));
+		if (number->len > MAX_SUM || exponent_of(*number) > MAX_EXPONENT)
+			return true;
+	}
+	return false;
 }

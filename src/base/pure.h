@@ -366,6 +366,7 @@ typedef struct ls_json
 	int depth;
 	int max_depth;
 	bool first;          /* no member of the open container read yet */
+	bool narrow;         /* ls_json_compact writes numbers that do not fit as strings */
 	const char *error;   /* NULL, or what was wrong ("expected ...") */
 	size_t error_offset; /* byte offset into the input */
 } ls_json;
@@ -409,6 +410,19 @@ extern void ls_json_quote(ls_buf *buf, ls_str s);
  * in which an int64 is printed (so that it survives a round trip).
  */
 extern bool ls_json_canonical_int(ls_str number, int64_t *value);
+
+/*
+ * Does a JSON number as written fit: at most 300 characters, an exponent of -400 to 400, and finite
+ * as a double?  With others nothing can be computed.
+ */
+extern bool ls_json_number_fits(ls_str number);
+
+/*
+ * Finds the first number in a valid JSON text, from byte `from` on, that numeric cannot hold, or that
+ * takes few bytes there and very many as a text: it has more than 2,000 characters, or an exponent
+ * beyond 400.  `from` must not be inside a string.  False: there is none.
+ */
+extern bool ls_json_wide_number(ls_str json, size_t from, ls_str *number);
 
 /* ---- CSV (csv.c) ---- */
 

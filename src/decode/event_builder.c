@@ -191,6 +191,9 @@ ls_event_builder_attribute(ls_event_builder *builder, ls_str key, ls_kind kind, 
 		/* The beginning of a JSON value, or of a number, is only a text. */
 		kind = LS_KIND_STRING;
 	}
+	/* Nothing could compute with it; as a text nothing of it is lost. */
+	if (kind == LS_KIND_NUMBER && !ls_json_number_fits(text))
+		kind = LS_KIND_STRING;
 	if (cut)
 		note_truncated(builder, LS_STR("attributes."), key);
 	attribute = &builder->attributes[builder->event.n_attributes++];

@@ -204,6 +204,7 @@ walk_container(ls_json_reader *reader, ls_json_type type, ls_str *raw, bool *com
 				break;
 			case LS_JSON_NUMBER:
 				length += value.text.len;
+				views = views && ls_json_number_fits(value.text);
 				break;
 			default:
 				length += value.type == LS_JSON_FALSE ? 5 : 4;
@@ -315,6 +316,7 @@ add_attribute(ls_json_reader *reader, ls_str key, const ls_json_value *value, bo
 			{
 				ls_buf_init(&buf, builder->options->scratch);
 				ls_json_init(&again, text, builder->options->scratch, LS_JSON_EVENT_DEPTH);
+				again.narrow = true;
 				/* It was valid a moment ago: this can only fail for lack of memory. */
 				if (!ls_json_compact(&again, &buf))
 					return ls_event_builder_fail(builder, LS_DECODE_MEMORY, "",

@@ -165,6 +165,12 @@ ls_otlp_append(const ls_otlp *otlp, ls_buf *buf, const ls_otlp_value *value)
 			ls_buf_lit(buf, "null");
 			break;
 		case LS_KIND_NUMBER:
+			if (!ls_json_number_fits(value->text))
+			{
+				ls_json_quote(buf, value->text);
+				break;
+			}
+			/* FALLTHROUGH */
 		case LS_KIND_JSON:
 			ls_buf_str(buf, value->text);
 			break;

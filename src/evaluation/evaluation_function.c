@@ -255,7 +255,7 @@ logsvc_run_adhoc(PG_FUNCTION_ARGS)
 	SPI_finish();
 	if (evaluation->failed)
 		raise_error(evaluation);
-	result = DirectFunctionCall1(jsonb_in, CStringGetDatum(ls_cstring_of_str(evaluation->body)));
+	result = ls_jsonb_of_events(evaluation->body);
 	ls_arena_destroy(evaluation->arena);
 	PG_RETURN_DATUM(result);
 }

@@ -267,10 +267,9 @@ logsvc_try_pipelines(PG_FUNCTION_ARGS)
 	ls_buf_lit(&t.out, "],\"errors\":");
 	ls_ingest_errors_json(&t.out, result, false, false);
 	ls_buf_char(&t.out, '}');
-	ls_buf_char(&t.out, '\0');
 	if (t.out.failed)
 		refuse("events", "the answer would be too large; send fewer or smaller events");
-	return DirectFunctionCall1(jsonb_in, CStringGetDatum(t.out.data));
+	return ls_jsonb_of_events(ls_str_make(t.out.data, t.out.len));
 }
 
 /* ---- what they have done ---- */

@@ -221,6 +221,8 @@ ls_pipeline_set(ls_pipeline_run *run, const event_name *name, const event_value 
 		kind = LS_KIND_STRING;
 		ls_pipeline_note_cut(run, LS_STR("attributes."), key);
 	}
+	if (kind == LS_KIND_NUMBER && !ls_json_number_fits(text))
+		kind = LS_KIND_STRING;
 	key.len = ls_utf8_prefix_chars(key.data, key.len, run->limits.key_chars);
 	/* Masks do not look at it, so no text of a sender may get there. */
 	if (ls_str_eq(key, LS_STR(LS_PIPELINE_ERROR_ATTRIBUTE)))

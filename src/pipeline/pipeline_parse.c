@@ -28,6 +28,7 @@ value_of_json(ls_json *j, ls_arena *arena, event_value *value)
 	if (type == LS_JSON_OBJECT || type == LS_JSON_ARRAY)
 	{
 		ls_buf_init(&compact, arena);
+		j->narrow = true;
 		if (!ls_json_compact(j, &compact) || compact.failed)
 			return false;
 		*value = (event_value){LS_KIND_JSON, ls_str_make(compact.data, compact.len), 0};
@@ -123,7 +124,7 @@ typed(ls_str text, char type)
 	if (number.is_int)
 		return (event_value){LS_KIND_INTEGER, LS_STR(""), number.i};
 	ls_json_init(&j, text, NULL, 1);
-	if (type == 'f' && ls_json_skip(&j, &raw) && ls_json_end(&j))
+	if (type == 'f' && ls_json_skip(&j, &raw) && ls_json_end(&j) && ls_json_number_fits(text))
 		return (event_value){LS_KIND_NUMBER, text, 0};
 	return value;
 }

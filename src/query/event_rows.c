@@ -53,7 +53,7 @@ ls_event_sink_row(void *context, const ls_position *position, char **texts)
 			ls_json_skip(&j, &key);
 			if (c == EVENT_COLUMNS - 1)
 			{
-				values[c] = DirectFunctionCall1(jsonb_in, CStringGetDatum(ls_cstring_of_str(key)));
+				values[c] = ls_jsonb_of_events(key);
 				nulls[c] = false;
 			}
 			continue;

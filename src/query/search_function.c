@@ -154,9 +154,7 @@ logsvc_search_json(PG_FUNCTION_ARGS)
 Datum
 logsvc_search(PG_FUNCTION_ARGS)
 {
-	text *answer = DatumGetTextPP(logsvc_search_json(fcinfo));
-
-	return DirectFunctionCall1(jsonb_in, CStringGetDatum(text_to_cstring(answer)));
+	return ls_jsonb_of_events(ls_str_of_text(DatumGetTextPP(logsvc_search_json(fcinfo))));
 }
 
 /*
@@ -199,9 +197,7 @@ logsvc_search_rows_json(PG_FUNCTION_ARGS)
 Datum
 logsvc_search_rows(PG_FUNCTION_ARGS)
 {
-	text *answer = DatumGetTextPP(logsvc_search_rows_json(fcinfo));
-
-	return DirectFunctionCall1(jsonb_in, CStringGetDatum(text_to_cstring(answer)));
+	return ls_jsonb_of_events(ls_str_of_text(DatumGetTextPP(logsvc_search_rows_json(fcinfo))));
 }
 
 /* ---- query_logs_json ---- */

@@ -252,6 +252,12 @@ extern ls_str ls_str_of_text(const struct varlena *text);
 extern struct varlena *ls_text_of_str(ls_str s); /* palloc'd */
 extern char *ls_cstring_of_str(ls_str s);        /* palloc'd */
 
+/*
+ * A JSON text with values of events as jsonb.  Wide numbers (ls_json_wide_number) become strings.
+ * Raises what is not JSON.
+ */
+extern Datum ls_jsonb_of_events(ls_str json);
+
 static inline ls_str
 ls_str_of_cstring(const char *s)
 {

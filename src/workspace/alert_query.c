@@ -213,5 +213,5 @@ logsvc_rule_rows(PG_FUNCTION_ARGS)
 	ls_plan_run(&search, plan, take_row, &r);
 	appendStringInfo(&out, "],\"more\":%s}", r.more ? "true" : "false");
 	SPI_finish();
-	PG_RETURN_DATUM(DirectFunctionCall1(jsonb_in, CStringGetDatum(out.data)));
+	PG_RETURN_DATUM(ls_jsonb_of_events(ls_str_make(out.data, (size_t) out.len)));
 }

@@ -67,6 +67,59 @@ check_error(const char *text, const char *error, long long offset)
 		ok(false, j.error ? j.error : "no error");
 }
 
+static bool
+fits(const char *number)
+{
+	return ls_json_number_fits(ls_str_make(number, strlen(number)));
+}
+
+/* What is found first from the start of a text, and what after that. */
+static void
+check_wide(const char *text, const char *first, const char *second)
+{
+	ls_str json = ls_str_make(text, strlen(text));
+	ls_str number = LS_STR("");
+	size_t from = 0;
+
+	ok(ls_json_wide_number(json, 0, &number), text);
+	is_str(number, first, "is found");
+	from = (size_t) (number.data - json.data) + number.len;
+	ok(ls_json_wide_number(json, from, &number) == (second[0] != '\0'), "and then");
+	if (second[0] != '\0')
+		is_str(number, second, "the next");
+}
+
+static void
+check_numbers(void)
+{
+	static const char *const good[] = {"0",      "-5",        "1.5",   "1e5",
+									   "1E+10",  "-1.25e-30", "1e308", "5e-324",
+									   "1e-400", "10.5e307",  "1.0"};
+	static const char *const bad[] = {"1e309",         "-2e308", "1e401",    "1e-401",
+									  "1e99999999999", "18E307", "1e+131072"};
+	char digits[400];
+	ls_str number;
+	ls_json j;
+	ls_buf buf;
+
+	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++)
+		ok(fits(good[i]), good[i]);
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		ok(!fits(bad[i]), bad[i]);
+	memset(digits, '9', sizeof(digits));
+	ok(ls_json_number_fits(ls_str_make(digits, 300)), "300 digits");
+	ok(!ls_json_number_fits(ls_str_make(digits, 301)), "301 digits");
+	ok(!ls_json_wide_number(ls_str_make(digits, 400), 0, &number), "numeric holds 400");
+	check_wide("{\"1e999\":[1e400,\"\\\"1e999\",-1e99999999999,2.5e+401 ]}", "-1e99999999999",
+			   "2.5e+401");
+	check_wide("1e-500", "1e-500", "");
+	ls_buf_init(&buf, arena);
+	ls_json_init(&j, LS_STR("{\"a\":[1e999,1e3]}"), arena, 8);
+	j.narrow = true;
+	ok(ls_json_compact(&j, &buf), "with numbers that fit");
+	is_str(ls_str_make(buf.data, buf.len), "{\"a\":[\"1e999\",1e3]}", "others are texts");
+}
+
 int
 main(void)
 {
@@ -76,6 +129,7 @@ main(void)
 
 	arena = ls_arena_create(NULL, 1 << 20);
 
+	check_numbers();
 	check("{}", "{}");
 	check(" [ ] ", "[]");
 	check(" { \"b\" : 1.50 , \"a\" : [ true , false , null ] } ",
