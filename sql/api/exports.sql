@@ -474,6 +474,9 @@ BEGIN
 	WHERE u.id = logsvc_internal.parse_public_id('run_', download_export_by_link.id);
 	IF NOT FOUND THEN
 		PERFORM logsvc_internal.raise_error('LINK_EXPIRED', 'the file of this run is no longer kept');
+	ELSIF run.audit AND NOT EXISTS (SELECT FROM logsvc_internal.resource r
+			WHERE r.id = run.resource_id AND logsvc_internal.author_reads_audit(r)) THEN
+		PERFORM logsvc_internal.raise_error('LINK_EXPIRED', 'the author of the export may no longer read the audit log');
 	END IF;
 	RETURN logsvc_internal.export_file_response(run, part);
 END

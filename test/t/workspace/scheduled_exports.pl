@@ -266,7 +266,9 @@ cmp_ok($entries->{rows}, '>', 10, 'an export of the audit log');
 my $key_sees = $t->http(GET => "$path/$audit/runs", token => $org->{full_key})->{json}{data}[0];
 is_deeply([ $key_sees->{id}, $key_sees->{downloadUrl} ], [ $entries->{id}, undef ], 'an API key gets no link to it');
 is($t->http(GET => "/api/v1/exports/$entries->{id}/download", token => $org->{full_key})->{status}, 403, 'nor the file');
+is(follow($entries->{downloadUrl})->{status}, 200, 'who may read the audit log gets a link to it');
 $t->sql("SELECT logsvc.set_member_role('acme', 'ann\@acme.example', 'member')");
+is(follow($entries->{downloadUrl})->{json}{code}, 'LINK_EXPIRED', 'which dies with the right of the author');
 is(run($audit, 'failed')->{error}{code}, 'FORBIDDEN', 'not any more when its author may not') foreach 1 .. 2;
 is($t->sql("SELECT count(*) FROM logsvc_internal.outbox WHERE template = 'export_failed' AND subject LIKE '%acme%' "
 	. "AND body_text LIKE '%audit%'"), 1, 'owners are told, once');
