@@ -484,6 +484,17 @@ COMMENT ON FUNCTION logsvc_internal.count_api_keys(uuid) IS
 
 -- An update that changes nothing, not a row lock: a REPEATABLE READ transaction
 -- that waited for it must not go on with its old snapshot.
+CREATE OR REPLACE FUNCTION logsvc_internal.check_executor_time(organization uuid) RETURNS void
+LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED AS 'MODULE_PATHNAME', 'logsvc_check_executor_time';
+COMMENT ON FUNCTION logsvc_internal.check_executor_time(uuid) IS
+'Raises RATE_LIMIT_EXCEEDED when an organization has used its executor time; for functions whose route is in no timed class';
+
+CREATE OR REPLACE FUNCTION logsvc_internal.charge_executor_time(organization uuid, since timestamptz)
+RETURNS void
+LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED AS 'MODULE_PATHNAME', 'logsvc_charge_executor_time';
+COMMENT ON FUNCTION logsvc_internal.charge_executor_time(uuid, timestamptz) IS
+'Charges an organization with executor time since then, for good';
+
 CREATE OR REPLACE FUNCTION logsvc_internal.lock_organization(organization uuid) RETURNS void
 LANGUAGE plpgsql VOLATILE STRICT PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN

@@ -496,6 +496,8 @@ BEGIN
 		WHERE m.organization_id = place AND m.user_id = account.id;
 	END LOOP;
 	PERFORM logsvc_internal.audit_user(account.id, NULL, 'user.deleted');
+	-- While what the user has made still names the user.
+	DELETE FROM logsvc_internal.member m WHERE m.user_id = account.id;
 	DELETE FROM logsvc_internal.user_account u WHERE u.id = account.id;
 	RETURN logsvc_internal.user_json(account);
 END

@@ -458,7 +458,9 @@ RETURNS logsvc_internal.http_response
 LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SECURITY DEFINER
 SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
+	began timestamptz := clock_timestamp();
 	run logsvc_internal.export_run;
+	answer logsvc_internal.http_response;
 BEGIN
 	IF expires ~ '^[0-9]{1,15}$' IS NOT TRUE
 		OR sha256(convert_to(signature, 'UTF8')) <> sha256(convert_to(
@@ -478,7 +480,12 @@ BEGIN
 			WHERE r.id = run.resource_id AND logsvc_internal.author_reads_audit(r)) THEN
 		PERFORM logsvc_internal.raise_error('LINK_EXPIRED', 'the author of the export may no longer read the audit log');
 	END IF;
-	RETURN logsvc_internal.export_file_response(run, part);
+	PERFORM logsvc_internal.require_allowed_address(run.organization_id);
+	-- Other downloads are in a timed class, for which the gateway must know whose they are.
+	PERFORM logsvc_internal.check_executor_time(run.organization_id);
+	answer := logsvc_internal.export_file_response(run, part);
+	PERFORM logsvc_internal.charge_executor_time(run.organization_id, began);
+	RETURN answer;
 END
 $$;
 COMMENT ON FUNCTION logsvc_internal.download_export_by_link(text, text, text, int) IS

@@ -9,6 +9,24 @@ END;
 COMMENT ON FUNCTION logsvc_internal.find_ip_allowlist(uuid) IS
 'The networks from which the credentials of an organization may be used; no row: every address';
 
+-- For routes whose link is all that they need, once it is known whose it is.
+CREATE OR REPLACE FUNCTION logsvc_internal.require_allowed_address(organization uuid) RETURNS void
+LANGUAGE plpgsql STABLE PARALLEL RESTRICTED SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	caller inet := logsvc_internal.request_address();
+BEGIN
+	IF caller <<= '::ffff:0.0.0.0/96'::inet THEN
+		caller := replace(host(caller), '::ffff:', '')::inet;
+	END IF;
+	IF (SELECT bool_or(caller <<= n) IS NOT TRUE AND count(*) > 0
+			FROM logsvc_internal.find_ip_allowlist(organization) AS n) THEN
+		PERFORM logsvc_internal.raise_error('IP_NOT_ALLOWED');
+	END IF;
+END
+$$;
+COMMENT ON FUNCTION logsvc_internal.require_allowed_address(uuid) IS
+'Raises IP_NOT_ALLOWED unless the organization may be used from the address of the request';
+
 -- Not the short forms of PostgreSQL, in which "10" is 10.0.0.0/8.
 CREATE OR REPLACE FUNCTION logsvc_internal.read_network(path text, network text) RETURNS cidr
 LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$

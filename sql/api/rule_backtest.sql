@@ -35,7 +35,10 @@ BEGIN
 		PERFORM logsvc_internal.invalid('query',
 			'has a backtest only with stats as the one stage that makes a table, without quotes');
 	END IF;
-	q := events || format(' | bin span=%ss timestamp as logsvc_bucket', bucket)
+	-- Buckets of seconds since 1970: those of bin are of days, which have 23 or 25 hours when clocks change.
+	-- What divides 15 minutes is the same in both, and bin is faster.
+	q := events || format(CASE WHEN whole THEN ' | eval logsvc_bucket = floor((timestamp - 0) / %1$s) * %1$s'
+			ELSE ' | bin span=%1$ss timestamp as logsvc_bucket' END, bucket)
 		|| CASE WHEN stage = '' THEN '' WHEN stage ~* '\sby\s' THEN ' ' || stage || ', logsvc_bucket'
 			ELSE ' ' || stage || ' by logsvc_bucket' END
 		|| format(' | stats %s as value by logsvc_bucket', CASE WHEN kind <> 'value' THEN 'count'
@@ -63,7 +66,8 @@ LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 			extract(epoch FROM logsvc_internal.alert_interval(rule #>> '{schedule,lookback}'))::bigint AS lookback,
 			greatest(86400, 2 * extract(epoch FROM logsvc_internal.alert_interval(rule #>> '{schedule,lookback}'))::bigint) AS memory),
 	counted AS MATERIALIZED (
-		SELECT extract(epoch FROM (b.value ->> 0)::timestamptz)::bigint AS s, (b.value - 0) - -1 AS g,
+		SELECT CASE WHEN whole THEN (b.value ->> 0)::numeric
+				ELSE extract(epoch FROM (b.value ->> 0)::timestamptz) END::bigint AS s, (b.value - 0) - -1 AS g,
 			CASE WHEN jsonb_typeof(b.value -> -1) = 'number' THEN (b.value -> -1)::numeric END AS v
 		FROM jsonb_array_elements(found) AS b),
 	-- The first range that has the bucket, and the first that has it no longer.
@@ -127,12 +131,8 @@ DECLARE
 	every bigint := (rule #> '{schedule,everySeconds}')::bigint;
 	lag bigint := (rule #> '{schedule,delaySeconds}')::bigint;
 	lookback interval := logsvc_internal.alert_interval(rule #>> '{schedule,lookback}');
-	-- Buckets begin at midnight where the organization is.
-	phase bigint := CASE WHEN plan.whole THEN mod(extract(epoch FROM date_trunc('day', from_time, (
-		SELECT o.timezone FROM logsvc_internal.organization o
-		WHERE o.id = logsvc_internal.current_organization())))::bigint, every) ELSE 0 END;
-	first_w bigint := (ceil((extract(epoch FROM from_time) - lag - phase) / every) * every + phase)::bigint;
-	last_w bigint := (floor((extract(epoch FROM to_time) - lag - phase) / every) * every + phase)::bigint;
+	first_w bigint := (ceil((extract(epoch FROM from_time) - lag) / every) * every)::bigint;
+	last_w bigint := (floor((extract(epoch FROM to_time) - lag) / every) * every)::bigint;
 	answer jsonb;
 	firings jsonb;
 	n bigint;

@@ -68,11 +68,13 @@ LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp 
 BEGIN
 	UPDATE logsvc_internal.access_token SET revoked_at = now()
 	WHERE organization_id = OLD.organization_id AND user_id = OLD.user_id AND revoked_at IS NULL;
+	PERFORM logsvc_internal.delete_private_resources(OLD.organization_id, OLD.user_id);
 	RETURN NULL;
 END
 $$;
 COMMENT ON FUNCTION logsvc_internal.member_removed() IS
-'Row trigger: removing a member revokes the member''s tokens of that organization';
+'Row trigger: removing a member revokes the member''s tokens of that organization, and deletes the '
+'member''s private resources';
 
 GRANT EXECUTE ON FUNCTION logsvc_internal.current_organization(),
 	logsvc_internal.may_read_audit() TO logsvc_reader;

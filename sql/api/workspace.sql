@@ -364,6 +364,32 @@ $$;
 COMMENT ON FUNCTION logsvc_internal.delete_resource(text, text, int) IS
 'Deletes a resource that no other one uses; version NULL: as If-Match says';
 
+-- Nobody else sees them, nobody could delete them, and they count in the plan.
+CREATE OR REPLACE FUNCTION logsvc_internal.delete_private_resources(organization uuid, author uuid)
+RETURNS void
+LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	doomed logsvc_internal.resource;
+BEGIN
+	-- With the organization they go by themselves.
+	IF NOT EXISTS (SELECT FROM logsvc_internal.organization o WHERE o.id = organization) THEN
+		RETURN;
+	END IF;
+	FOR doomed IN
+		DELETE FROM logsvc_internal.resource r
+		WHERE r.organization_id = organization AND r.created_by = author
+			AND logsvc_internal.is_private(r.content)
+		RETURNING r.*
+	LOOP
+		PERFORM logsvc_internal.audit(organization, doomed.kind || '.deleted',
+			logsvc_internal.public_id((logsvc_internal.resource_kind(doomed.kind)).prefix, doomed.id),
+			jsonb_build_object('name', doomed.name, 'reason', 'its author is no longer a member'));
+	END LOOP;
+END
+$$;
+COMMENT ON FUNCTION logsvc_internal.delete_private_resources(uuid, uuid) IS
+'Deletes what only this user sees in an organization, when the user is removed from it';
+
 -- ---- read ----
 
 CREATE OR REPLACE FUNCTION logsvc_internal.get_resource(kind text, id text) RETURNS jsonb

@@ -318,6 +318,12 @@ note(bulk_reader *b, ls_bulk_item *item)
 		}
 		return count_answer(b, item);
 	}
+	/* Nor what a pipeline would have masked. */
+	if (options->sink.changes)
+	{
+		item->id = LS_STR("");
+		item->index = options->index.len > 0 ? options->index : LS_STR("main");
+	}
 	item->code = error->code;
 	item->status = (uint16_t) error->status;
 	item->reason = error->message;

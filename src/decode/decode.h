@@ -80,6 +80,7 @@ typedef struct ls_decode_sink
 	void (*undo)(void *context);
 	void *context;
 	const ls_event_fate *fate; /* of the event that was added last; NULL: all are kept */
+	bool changes;              /* events are changed on their way: by pipelines */
 } ls_decode_sink;
 
 typedef struct ls_decode_options

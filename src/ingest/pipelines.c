@@ -543,6 +543,7 @@ ls_pipelines_enter(ls_sender_sink *sink, ls_decode_options *options, bool budget
 	if (!ls_pipeline_begin(&current.run, run_arena))
 		return LS_PIPELINES_UNKNOWN;
 	sink->pipelines = &current;
+	options->sink.changes = true;
 	return LS_PIPELINES_READY;
 }
 

@@ -515,9 +515,14 @@ read_program(compiler *c, ls_str definition)
 	c->at = UINT32_MAX;
 	if (!ls_node_is(list, LS_JSON_ARRAY))
 		return wrong(c, "", "not a definition of pipelines");
-	if (!read_hex(ls_node_member_string(root, "key"), c->arena, &key) || key.len < LS_SHA256_LENGTH)
-		return wrong(c, "", "there is no key");
-	memcpy(c->program->key, key.data, LS_SHA256_LENGTH);
+	key = ls_node_member_string(root, "key");
+	c->program->has_key = key.len > 0;
+	if (c->program->has_key)
+	{
+		if (!read_hex(key, c->arena, &key) || key.len != LS_SHA256_LENGTH)
+			return wrong(c, "", "not a key");
+		memcpy(c->program->key, key.data, LS_SHA256_LENGTH);
+	}
 	if (n > LS_PIPELINE_MAX)
 		n = LS_PIPELINE_MAX;
 	c->program->pipelines = ls_new_array(c->arena, pipeline, n + 1);

@@ -138,6 +138,18 @@ ls_pipeline_note_cut(ls_pipeline_run *run, ls_str prefix, ls_str name)
 	run->cut = true;
 }
 
+void
+ls_pipeline_note_cut_field(ls_pipeline_run *run, ls_field field)
+{
+	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++)
+	{
+		if (fields[i].field != field)
+			continue;
+		ls_pipeline_note_cut(run, LS_STR(""), ls_str_make(fields[i].name, strlen(fields[i].name)));
+		break;
+	}
+}
+
 static const char *
 set_field(ls_pipeline_run *run, const event_name *name, const event_value *value)
 {
@@ -154,14 +166,7 @@ set_field(ls_pipeline_run *run, const event_name *name, const event_value *value
 	if (text.len > limit)
 	{
 		text.len = ls_utf8_prefix_bytes(text.data, text.len, limit);
-		for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++)
-		{
-			if (fields[i].field != name->field)
-				continue;
-			ls_pipeline_note_cut(run, LS_STR(""),
-								 ls_str_make(fields[i].name, strlen(fields[i].name)));
-			break;
-		}
+		ls_pipeline_note_cut_field(run, name->field);
 	}
 	run->event.field[name->field] = text;
 	if (text.len > 0)

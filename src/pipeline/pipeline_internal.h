@@ -149,6 +149,7 @@ struct ls_program
 	ls_arena *arena;
 	ls_regex_set regexes;
 	uint8_t key[LS_SHA256_LENGTH];
+	bool has_key; /* without, masks do not hash: they replace */
 	pipeline *pipelines;
 	uint32_t n_pipelines;
 };
@@ -178,6 +179,9 @@ extern const char *ls_pipeline_remove(ls_pipeline_run *run, const event_name *na
 
 /* Appends the name of a field to those that were cut. */
 extern void ls_pipeline_note_cut(ls_pipeline_run *run, ls_str prefix, ls_str name);
+
+/* The same of a field that is no attribute. */
+extern void ls_pipeline_note_cut_field(ls_pipeline_run *run, ls_field field);
 
 /*
  * JSON in which each value at `path`, also in the elements of arrays, is replaced by what `change` appends, or left out when

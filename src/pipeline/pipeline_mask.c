@@ -28,7 +28,7 @@ append_replacement(masking *m, ls_str found, ls_buf *out)
 	uint8_t mac[LS_SHA256_LENGTH];
 	char digits[2 * LS_SHA256_LENGTH + 1];
 
-	if (!m->p->hash)
+	if (!m->p->hash || !m->run->program->has_key)
 		ls_buf_str(out, m->p->replacement);
 	else if (ls_hmac_sha256(m->run->program->key, LS_SHA256_LENGTH, found.data, found.len, mac))
 	{
@@ -306,8 +306,12 @@ mask_field(masking *m, ls_field field, bool closed)
 		masked = LS_STR("***"); /* no field is empty */
 	if (masked.data == event->field[field].data)
 		return;
+	/* A replacement may be longer than what it replaces. */
 	if (masked.len > limit)
+	{
 		masked.len = ls_utf8_prefix_bytes(masked.data, masked.len, limit);
+		ls_pipeline_note_cut_field(m->run, field);
+	}
 	event->field[field] = masked;
 	m->run->changed = true;
 }

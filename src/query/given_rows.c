@@ -220,7 +220,7 @@ static void
 refuse(giving *g, const ls_decode_result *result)
 {
 	const char *first = NULL;
-	char first_path[160];
+	char first_path[160] = "rows";
 	char path[160];
 	ls_buf details;
 
@@ -252,7 +252,7 @@ decode(giving *g, ls_part_builder *builder)
 
 	if (result == NULL || builder == NULL)
 		ls_raise(LS_ERROR_QUERY_MEMORY_LIMIT);
-	options.now = g->search->now - DEFAULT_AGE;
+	options.now = Max(g->search->now - DEFAULT_AGE, LS_FIRST_EVENT_TIME);
 	options.limits.future_us = LS_LAST_EVENT_TIME - options.now;
 	options.known_index = note_index;
 	options.parses_json = parses_json;

@@ -1,6 +1,6 @@
 -- Tests and backtests of alert rules: what a rule says to fixtures is what it would do, and a
 -- backtest is what its evaluations one by one would find.
-SELECT plan(59);
+SELECT plan(72);
 
 SELECT isnt(logsvc.create_organization('acme', 'pro'), NULL, 'an organization');
 SELECT isnt(logsvc.act_as('acme'), NULL, 'acting for it');
@@ -194,4 +194,21 @@ FROM (VALUES ('*', '{"kind": "newTemplate"}', '{}', 'new patterns have no backte
 	('* | stats avg(ms) as m', '{"kind": "value", "column": "m", "op": ">", "threshold": 1}', '{}', 'nor has an average of overlapping ranges'),
 	('* | dedup host', '{"kind": "count", "op": ">", "threshold": 1}', '{"schedule": {"everySeconds": 60, "lookback": "1m"}}', 'nor another stage'))
 	AS v (q, condition, more, what);
+
+-- The days on which clocks change have 23 and 25 hours.
+SELECT is(logsvc.update_organization(timezone => 'Europe/Berlin') ->> 'timezone', 'Europe/Berlin', 'where clocks change');
+SELECT count(logsvc.ingest(jsonb_build_array(jsonb_build_object('event', 'season', 'host', 'h' || n % 2, 'ms', n * 7919 % 1000,
+	'timestamp', logsvc_internal.iso_time(day::timestamptz - interval '1 day' + make_interval(mins => n * 37))))))
+FROM unnest('{2023-10-29T00:00Z,2023-03-26T00:00Z}'::text[]) AS day, generate_series(1, 110) AS n;
+CREATE TEMP TABLE seasons AS
+SELECT lookback, day, logsvc_internal.check_rule(pg_temp.rule('season | stats avg(ms) as mean by host',
+	'{"kind": "value", "column": "mean", "op": ">", "threshold": 495}', jsonb_build_object('groupBy', '["host"]'::jsonb,
+	'schedule', jsonb_build_object('everySeconds', every, 'lookback', lookback)))) AS rule
+FROM (VALUES ('6h', 21600), ('2h', 7200), ('12h', 43200)) AS v (lookback, every),
+	unnest('{2023-10-29T00:00Z,2023-03-26T00:00Z}'::timestamptz[]) AS day;
+SELECT isnt(pg_temp.quick(rule, day - interval '1 day', day + interval '2 days'), NULL, format('a rule of %s fires around %s', lookback, day::date))
+FROM seasons;
+SELECT is(pg_temp.quick(rule, day - interval '1 day', day + interval '2 days'),
+	pg_temp.slow(rule, day - interval '1 day', day + interval '2 days'), format('of %s around %s as each tick does', lookback, day::date))
+FROM seasons;
 SELECT * FROM finish();

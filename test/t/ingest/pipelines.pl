@@ -167,6 +167,10 @@ for (
 my @hashed = map { try([ { type => 'mask', field => 'event', pattern => '\d+', hash => JSON::PP::true } ], $_)->{after}{event} } 'n 17 17', 'n 17 18';
 like($hashed[0], qr/^n ([0-9a-f]{32}) \1$/, 'a hash, the same for the same value');
 unlike($hashed[1], qr/ ([0-9a-f]{32}) \1$/, 'and another one for another');
+isnt(try([ { type => 'mask', field => 'event', pattern => '\d+', hash => JSON::PP::true } ], 'n 17 17')->{after}{event}, $hashed[0],
+	'another test hashes with another key: nobody can ask whose hash that is');
+is_deeply(try([ { type => 'mask', field => 'source', pattern => 'x', replacement => 'y' x 100 } ],
+	{ event => 'e', source => 'x' x 1000 })->{after}{truncatedFields}, 'source', 'a replacement that had to be cut is told');
 ok(try([ { type => 'drop_if', filter => 'level=debug' } ], { event => 'x', level => 'debug' })->{dropped}, 'drop_if');
 ok(!try([ { type => 'sample', rate => 1 } ], 'x')->{dropped}, 'sample 1');
 ok(try([ { type => 'sample', rate => 0 } ], 'x')->{dropped}, 'sample 0');
@@ -186,6 +190,33 @@ is_deeply([ $r->{after}{event}, $r->{after}{attributes} ], [ '***', {} ], 'repla
 $r = try([ { type => 'parse_regex', pattern => "(?<x>$slow)", onFailure => 'keep' }, { type => 'mask', field => 'event', preset => 'email', if => "event MATCHES \"$slow\"" } ], $hard);
 unlike($r->{after}{event}, qr/bob/, 'so when its condition cannot be decided');
 
+# ---- together ----
+
+# Each of them can be compiled; all together are more than acceptors have room for.
+$t->sql("SELECT logsvc.set_limit('acme', 'pipelines', 100)");
+$t->sql("UPDATE logsvc_internal.rate_limit SET per_minute = 1000 WHERE class = 'changes'");
+my $large = ask(POST => '', 201, 'a large pipeline', json => { name => 'large', match => 'source=nothing', enabled => JSON::PP::false,
+	processors => [ map { { type => 'parse_grok', pattern => '%{P1}' x 7 . '%{P2:f}', customPatterns => { map { ("P$_" => 'x' x 1900) } 1 .. 4 } } } 1 .. 50 ] });
+ask(PATCH => "/$large->{id}", 200, 'runs', json => { enabled => JSON::PP::true });
+ask(PATCH => "/$large->{id}", 200, 'and not', json => { enabled => JSON::PP::false });
+$t->sql("INSERT INTO logsvc_internal.resource (organization_id, kind, name, content) SELECT organization_id, kind, name || n, "
+	. "content || '{\"enabled\": true}' FROM logsvc_internal.resource, generate_series(1, 40) AS n WHERE name = 'large'");
+ask(PATCH => "/$large->{id}", '422 PIPELINES_TOO_LARGE', 'beside forty others it cannot be enabled', json => { enabled => JSON::PP::true });
+ask(POST => '', '422 PIPELINES_TOO_LARGE', 'nor another one be made', json => { name => 'x', processors => [] });
+ask(POST => '', 201, 'but one that does not run', json => { name => 'x', processors => [], enabled => JSON::PP::false });
+$t->sql("DELETE FROM logsvc_internal.resource WHERE name ~ '^(large|x\$)'");
+is(send_one({ event => 'all the same' })->{status}, 'queued', 'events are taken');
+
+# Without its key a mask hides, and tells nothing.
+my $hashing = ask(POST => '', 201, 'a pipeline that hashes', json => { name => 'hash', match => 'source=hashed', order => 0,
+	processors => [ { type => 'mask', field => 'event', pattern => 'bob', hash => JSON::PP::true } ] });
+send_one({ event => 'by bob', source => 'hashed' });
+like(rows('source=hashed')->[0]{event}, qr/^by [0-9a-f]{32}$/, 'it hashes');
+$t->sql('DELETE FROM logsvc_internal.pipeline_key');
+send_one({ event => 'again bob', source => 'hashed' });
+is(rows('source=hashed again')->[0]{event}, 'again ***', 'without a key it only replaces');
+ask(DELETE => "/$hashing->{id}", 204, 'gone');
+
 # ---- nothing on disk ----
 
 my $secret = 'zq7xsecret';
@@ -203,6 +234,8 @@ my %door = (
 	loki => sub { $t->http(POST => '/loki/api/v1/push', @key, json => { streams => [ { stream => { job => $_[0] }, values => [ [ "${now}000000000", $_[0] ] ] } ] }) },
 	bulk => sub { $t->http(POST => '/_bulk', @key, body => qq({"index":{"_index":"$secret","_id":"$_[0]"}}\n{"message":"$_[0]"}\n),
 		headers => { 'Content-Type' => 'application/x-ndjson', 'Idempotency-Key' => 'k2' }) },
+	refused => sub { $t->http(POST => '/_bulk', @key, body => qq({"index":{"_index":"_$secret","_id":"$_[0]"}}\n{"message":"$_[0]"}\n),
+		headers => { 'Content-Type' => 'application/x-ndjson', 'Idempotency-Key' => 'k3' . length $_[0] }) },
 	document => sub { $t->http(POST => '/web/_doc', @key, json => { message => $_[0] }) },
 	splunk => sub { $t->http(POST => '/services/collector/event', @key, json => { event => $_[0], fields => { f => $_[0] } }) },
 	raw => sub { $t->http(POST => '/services/collector/raw', @key, body => "$_[0]\n") });

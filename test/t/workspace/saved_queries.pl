@@ -93,5 +93,23 @@ is($t->sql("SELECT string_agg(action, ' ' ORDER BY number) FROM logsvc_internal.
 	. "logsvc_internal.organization o ON o.id = a.organization_id AND o.slug = 'acme' WHERE a.resource = '$made->{id}'"),
 	'saved_query.created' . ' saved_query.updated' x 5 . ' saved_query.deleted', 'the audit log has it all');
 
+# ---- what a removed member leaves ----
+
+$t->sql("SELECT logsvc.create_user('gone\@acme.example', 'gone'), logsvc.create_organization('left', 'pro', 'first\@left.example')");
+foreach my $way ("logsvc.remove_member('left', 'gone\@acme.example')", "logsvc.delete_user('gone\@acme.example')")
+{
+	$t->sql("SELECT logsvc.add_member('left', 'gone\@acme.example', 'member'); SELECT logsvc.act_as('left', 'gone\@acme.example') IS NULL; "
+		. q{SELECT logsvc.create_saved_query('{"name": "mine", "q": "*", "visibility": "private"}'), }
+		. q{logsvc.create_saved_query('{"name": "ours", "q": "*"}'), }
+		. q{logsvc.create_dashboard('{"name": "my board", "shared": {"kind": "private"}}')});
+	$t->sql("SELECT logsvc.act_as(NULL) IS NULL; SELECT $way");
+}
+my $left = "organization_id = (SELECT id FROM logsvc_internal.organization WHERE slug = 'left')";
+is($t->sql("SELECT string_agg(name, ' ' ORDER BY name) FROM logsvc_internal.resource WHERE $left"), 'ours ours',
+	'what only a removed member saw is gone, and nothing else');
+is($t->sql("SELECT string_agg(action || ' ' || (details ->> 'name'), ', ' ORDER BY action, number) FROM logsvc_internal.audit_entry "
+	. "WHERE $left AND action LIKE '%.deleted'"), 'dashboard.deleted my board, dashboard.deleted my board, '
+	. 'saved_query.deleted mine, saved_query.deleted mine', 'which the audit log has');
+
 $t->stop;
 done_testing();

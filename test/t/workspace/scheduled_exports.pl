@@ -185,6 +185,14 @@ is(follow($unsigned)->{status}, 401, 'without one a credential is needed');
 my $past = int(time) - 1;
 my $old = $t->sql("SELECT logsvc_internal.export_signature('$made{csv}{id}', $past)");
 is(follow("/api/v1/exports/$made{csv}{id}/download?expires=$past&signature=$old")->{json}{code}, 'LINK_EXPIRED', 'over');
+$t->sql("SELECT logsvc.act_as('acme') IS NULL; SELECT logsvc.set_ip_allowlist('[{\"network\": \"192.0.2.0/24\"}]') IS NULL");
+is(follow($link)->{json}{code}, 'IP_NOT_ALLOWED', 'from a network that is not allowed');
+$t->sql("SELECT logsvc.act_as('acme') IS NULL; SELECT logsvc.set_ip_allowlist('[{\"network\": \"127.0.0.0/8\"}]') IS NULL");
+is(follow($link)->{status}, 200, 'and from one that is');
+$t->sql("SELECT logsvc.act_as('acme') IS NULL; SELECT logsvc.set_ip_allowlist('[]') IS NULL");
+$t->sql("UPDATE logsvc_internal.rate_limit SET per_minute = 0 WHERE class = 'executor'");
+is(follow($link)->{status}, 429, 'without executor time there is no file');
+$t->sql("UPDATE logsvc_internal.rate_limit SET per_minute = 60 WHERE class = 'executor'");
 is($t->http(GET => "/api/v1/exports/$made{csv}{id}/download", token => $_)->{status}, 403, 'others may not')
   foreach $org->{read_key}, $test_key;
 is($t->http(GET => "/api/v1/exports/$made{csv}{id}/download", token => $other->{token})->{status}, 404, 'nor see it');
