@@ -297,6 +297,8 @@ sub give_rows
 	my $bad = 0;
 	my $found = 0;
 
+	# jsonb writes out the number that is kept as a text.
+	my $wide = '"1' . '0' x 400 . '"';
 	utf8::encode($rows);
 	$self->{t}->sql("INSERT INTO differential_rows VALUES (\$rows\$$rows\$rows\$, "
 		. 'clock_timestamp())');
@@ -311,7 +313,9 @@ sub give_rows
 		my $event = $by_n{$n};
 		my ($sent, $is) = map { my $json = '{' . join(',', map { LogsvcReference::quote($_->[0])
 			. ":$_->[1]" } @$_) . '}'; utf8::encode($json);
-			$canonical->encode($canonical->decode($json)) } $event->{attributes}, \@attributes;
+			$canonical->encode($canonical->decode($json)) }
+			[ map { [ $_->[0], LogsvcGenerator::keep_wide($_->[1], $wide) ] }
+				@{ $event->{sent_attributes} } ], \@attributes;
 		$event->{fields}{id} = LogsvcReference::value($member{id});
 		$event->{fields}{ingested_at} = [ 's', LogsvcReference::unquote($member{ingestedAt}),
 			$member{ingestedAt},

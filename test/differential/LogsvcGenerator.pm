@@ -140,6 +140,14 @@ sub make_times
 	return \@micros;
 }
 
+# The JSON of a value as it is kept: the only number beyond a double becomes the given text.
+sub keep_wide
+{
+	my ($json, $text) = @_;
+	$json =~ s/("(?:[^"\\]|\\.)*")|\b1e400\b/$1 \/\/ $text/ge;
+	return $json;
+}
+
 # One event: its JSON as it is sent, and what is expected of it.
 sub make_event
 {
@@ -188,8 +196,9 @@ sub make_event
 	}
 	push @sent, [ attributes => '{' . join(',', map { quote($_->[0]) . ':' . $_->[1] } @attributes)
 		. '}' ];
-	$event{attributes} = \@attributes;
-	$event{by_key} = { map { $_->[0] => value($_->[1]) } @attributes };
+	$event{sent_attributes} = \@attributes;
+	$event{attributes} = [ map { [ $_->[0], keep_wide($_->[1], '"1e400"') ] } @attributes ];
+	$event{by_key} = { map { $_->[0] => value($_->[1]) } @{ $event{attributes} } };
 	$event{fields} = { map { $_ => value(quote($fields{$_})) } keys %fields };
 	my $iso = iso_of($time);
 	$event{fields}{timestamp} = [ 's', $iso, qq("$iso"), $time ];

@@ -52,7 +52,7 @@ FROM logsvc_internal.user_account WHERE email = 'pw@example.org';
 -- ---- members ----
 
 SELECT is(logsvc.add_member('free', 'Ann@example.org', 'owner') - '{id,userId,joinedAt}'::text[],
-	'{"email": "ann@example.org", "name": "Ann", "role": "owner", "lastActiveAt": null}',
+	'{"email": "ann@example.org", "name": "Ann", "role": "owner", "lastActiveAt": null, "aiCreditLimit": null, "aiCreditsUsed": 0}',
 		'a member');
 SELECT throws_ok($$SELECT logsvc.add_member('free', 'ann@example.org', 'viewer')$$, 'LS401', NULL,
 	'once only');

@@ -174,7 +174,7 @@ is(join(' ', sort keys %seen), '200 400 401 404 413 429 500 502 503',
 
 my %after = contents();
 my %may = map { $_ => 1 } map { "logsvc_internal.$_" }
-	qw(ai_credit_entry ai_credit_entry_id_seq ai_credit_month
+	qw(ai_credit_entry ai_credit_entry_id_seq ai_credit_month ai_credit_use
   ai_credit_reservation_id_seq access_token member scheduled_task);
 # Events that were sent before are counted some time later.
 $may{"logsvc_internal.$_"} = 1 foreach qw(ingest_tally ingest_day);

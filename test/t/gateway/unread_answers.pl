@@ -37,7 +37,7 @@ sub ask
 	my $s = IO::Socket::INET->new(PeerAddr => '127.0.0.1', PeerPort => $host->{port},
 		LocalAddr => $from) // die "connect: $!";
 	syswrite($s, $text);
-	my ($got) = read_responses($s, 1, $seconds // 5);
+	my ($got) = read_responses($s, 1, $seconds // 60);
 	return $got->[0] // { status => 0, head => '', body => '' };
 }
 
