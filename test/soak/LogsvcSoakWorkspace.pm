@@ -391,8 +391,8 @@ sub _check_webhooks
 			&& $v1 eq hmac_sha256_hex("$at.$r->{body}", $secret);
 		$self->_say("a request for $what in $body->{organizationId}") if $body->{organizationId} ne $of->{id};
 		$bodies{$id}{ $r->{body} } = 1;
-		# A rule that could not be evaluated tells so: how often depends on the faults.
-		next if $body->{type} eq 'alert.error';
+		# That a rule could not be evaluated, and then could: how often depends on the faults.
+		next if $body->{type} =~ /^alert\.(error|recovered)$/;
 		$ids{$what}{$id} = 1;
 		$first{$what} //= $r->{at};
 	}
