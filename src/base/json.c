@@ -665,7 +665,8 @@ ls_json_canonical_int(ls_str number, int64_t *value)
 
 /* ---- numbers that do not fit ---- */
 
-#define MAX_NUMBER 300
+/* Room for each double as PostgreSQL writes it out: 309 digits, or 17 after 323 zeros. */
+#define MAX_NUMBER 400
 #define MAX_EXPONENT 400
 
 /* A sum of doubles, without rounding, is shorter. */
@@ -700,7 +701,7 @@ ls_json_number_fits(ls_str number)
 	if (exponent > MAX_EXPONENT)
 		return false;
 	/* Less than 1e300, whatever its digits are; else reading it says so. */
-	if (exponent + (int) number.len <= MAX_NUMBER)
+	if (exponent + (int) number.len <= 300)
 		return true;
 	memcpy(copy, number.data, number.len);
 	copy[number.len] = '\0';

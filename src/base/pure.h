@@ -412,7 +412,7 @@ extern void ls_json_quote(ls_buf *buf, ls_str s);
 extern bool ls_json_canonical_int(ls_str number, int64_t *value);
 
 /*
- * Does a JSON number as written fit: at most 300 characters, an exponent of -400 to 400, and finite
+ * Does a JSON number as written fit: at most 400 characters, an exponent of -400 to 400, and finite
  * as a double?  With others nothing can be computed.
  */
 extern bool ls_json_number_fits(ls_str number);

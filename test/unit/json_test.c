@@ -97,7 +97,7 @@ check_numbers(void)
 									   "1e-400", "10.5e307",  "1.0"};
 	static const char *const bad[] = {"1e309",         "-2e308", "1e401",    "1e-401",
 									  "1e99999999999", "18E307", "1e+131072"};
-	char digits[400];
+	char digits[401];
 	ls_str number;
 	ls_json j;
 	ls_buf buf;
@@ -107,9 +107,12 @@ check_numbers(void)
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
 		ok(!fits(bad[i]), bad[i]);
 	memset(digits, '9', sizeof(digits));
-	ok(ls_json_number_fits(ls_str_make(digits, 300)), "300 digits");
-	ok(!ls_json_number_fits(ls_str_make(digits, 301)), "301 digits");
+	ok(ls_json_number_fits(ls_str_make(digits, 308)), "308 digits");
+	ok(!ls_json_number_fits(ls_str_make(digits, 309)), "309 digits are no double");
 	ok(!ls_json_wide_number(ls_str_make(digits, 400), 0, &number), "numeric holds 400");
+	memcpy(digits, "0.", 2);
+	ok(ls_json_number_fits(ls_str_make(digits, 400)), "400 characters");
+	ok(!ls_json_number_fits(ls_str_make(digits, 401)), "401 characters");
 	check_wide("{\"1e999\":[1e400,\"\\\"1e999\",-1e99999999999,2.5e+401 ]}", "-1e99999999999",
 			   "2.5e+401");
 	check_wide("1e-500", "1e-500", "");
