@@ -21,6 +21,15 @@ export function onSessionEnded(call)
 	hooks.sessionEnded = call;
 }
 
+// Another account is signed in: nothing more is sent from this page.
+let stopped = false;
+
+/** Refuses all further requests of this page, those that wait too, except such with a token of their own. */
+export function stopRequests()
+{
+	stopped = true;
+}
+
 /** An answer that is no success. status 0: there was no answer. */
 export class ApiError extends Error
 {
@@ -156,6 +165,8 @@ export async function request(method, path, options = {})
 
 	for (let attempt = 0; ; attempt++) {
 		let answer;
+		if (stopped && !token)
+			throw new ApiError('Another account is signed in now. Load the page again.', { code: 'OTHER_ACCOUNT' });
 		try {
 			answer = await fetch(addressOf(path, options.query), {
 				method, headers, signal: abort, credentials: token ? 'omit' : 'same-origin', cache: 'no-cache',

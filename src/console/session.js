@@ -3,7 +3,7 @@
  *
  * Nothing is decided by the name of a role: `can` asks the permission keys that the service sent.
  */
-import { api, currentOrganization, onSessionEnded } from './api.js';
+import { api, currentOrganization, onSessionEnded, stopRequests } from './api.js';
 import { computed, signal } from './view.js';
 import { remember, remembered } from './storage.js';
 
@@ -29,7 +29,7 @@ export async function loadSession()
 {
 	try {
 		session.value = (await api.get('/api/v1/auth/session', { organization: null, signIn: false })).data;
-		remember('signedIn', '1');
+		remember('signedIn', session.value.user.id);
 	} catch (error) {
 		if (error.status !== 401)
 			throw error;
@@ -40,7 +40,7 @@ export async function loadSession()
 }
 
 /** Was somebody signed in here the last time? Pages for others ask for a session only then. */
-export const wasSignedIn = () => remembered('signedIn') === '1';
+export const wasSignedIn = () => remembered('signedIn') !== null;
 
 /** Asks for the public configuration, once. */
 export async function loadConfig()
@@ -83,4 +83,20 @@ onSessionEnded(() => {
 	return new Promise((resolve) => {
 		expired.value = { done: (signedIn) => { expired.value = null; resolve(signedIn); } };
 	});
+});
+
+/** The browser has the session of another account: this page sends nothing more, and begins again as that one. */
+export function leaveToOther()
+{
+	stopRequests();
+	expired.value?.done(false);
+	window.location.assign('/');
+}
+
+// Tabs share the cookie: what one user has typed here must not be sent as the user who signed in elsewhere.
+window.addEventListener('storage', (event) => {
+	const user = session.value?.user.id;
+	// The dialog of a session that has ended asks by itself.
+	if (event.key === 'logsvc.signedIn' && event.newValue && user && event.newValue !== user && !expired.value)
+		leaveToOther();
 });

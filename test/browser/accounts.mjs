@@ -185,6 +185,53 @@ await test(async (browser) => {
 	await carl.getByRole('button', { name: 'Switch account' }).waitFor();
 	ok((await carl.locator('main').innerText()).includes('carl@example.org'), 'both addresses are shown');
 
+	// ---- another account signs in while a change waits: it is not sent as that one ----
+	await ann.route('**/api/v1/config', async (route) => {
+		const answer = await route.fetch();
+		const body = await answer.json();
+		body.data.oauthProviders = ['github'];
+		await route.fulfill({ response: answer, json: body });
+	});
+	await ann.goto(`${base}/o/acme/account`);
+	await titled(ann, 'Your account');
+	// What the page asks for by itself finds the session ended, too.
+	ann.expect.push(/status of 401/);
+	let writes = 0;
+	ann.on('request', (request) => { writes += /change-password/.test(request.url()) ? 1 : 0; });
+	await ann.evaluate(() => fetch('/api/v1/auth/sign-out', { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: '{}' }));
+	await ann.fill('[name=current]', `${changed}-again`);
+	await ann.fill('[name=password]', `${changed}-of-ann`);
+	await ann.getByRole('button', { name: 'Change password' }).click();
+	await again.waitFor();
+	is(writes, 1, 'a change finds the session ended');
+	const signInAs = async (page, email, secret) => {
+		await page.goto(`${base}/sign-in`);
+		await page.fill('[name=email]', email);
+		await page.fill('[name=password]', secret);
+		await page.keyboard.press('Enter');
+		await page.waitForURL(/\/o\/acme\//);
+	};
+	const loads = () => ann.waitForEvent('domcontentloaded');
+	const beside = await open(browser, { context: ann.context(), expect: [/status of 401 .*auth\/session/] });
+	await signInAs(beside, 'carl@example.org', password);
+	let begun = loads();
+	await again.getByRole('button', { name: 'go on here' }).click();
+	await begun;
+	is(writes, 1, 'signed in as another in another tab: the change is not sent');
+
+	// ---- and without a session that has ended: the page begins again as the other ----
+	await ann.goto(`${base}/o/acme/account`);
+	await ann.getByText('carl@example.org').first().waitFor();
+	is(await beside.evaluate(async (secret) => (await fetch('/api/v1/auth/sign-in', { method: 'POST', headers: { 'Content-Type': 'application/json' },
+		body: JSON.stringify({ email: 'ann@example.org', password: secret }) })).status, `${changed}-again`), 200, 'the first one signs in over it');
+	begun = loads();
+	await beside.reload();
+	await begun;
+	ok(true, 'an open page follows the account of the browser');
+	// A page that is not in front draws nothing.
+	await beside.close();
+	await ann.bringToFront();
+
 	// ---- out ----
 	await ann.goto(`${base}/o/nothing/here`);
 	is(await heading(ann), 'There is no such organization', 'an organization of others does not exist');

@@ -3,7 +3,7 @@
  * nothing that was typed is lost.
  */
 import { html } from '../view.js';
-import { config, expired, loadSession, session, signIn } from '../session.js';
+import { config, expired, leaveToOther, loadSession, session, signIn } from '../session.js';
 import { Button } from '../ui/button.js';
 import { Dialog } from '../ui/dialog.js';
 import { ErrorNotice } from '../ui/error-notice.js';
@@ -17,16 +17,18 @@ async function sameUser(before)
 	if (!now)
 		throw new Error('You are not signed in yet.');
 	// Another account must not send what this one has typed.
-	if (now.user.id !== before.user.id)
-		window.location.assign('/');
+	if (now.user.id !== before.user.id) {
+		leaveToOther();
+		return;
+	}
 	expired.value?.done(true);
 }
 
 /** The dialog; requests that found the session ended wait for it. */
 export function SignInAgain()
 {
-	const before = session.value ?? expired.value.session;
-	expired.value.session ??= before;
+	expired.value.session ??= session.value;
+	const before = expired.value.session;
 	const form = useForm({
 		values: { password: '' },
 		check: (values) => (values.password ? {} : { password: 'Enter your password.' }),
